@@ -12,29 +12,31 @@ import (
 	"github.com/heed-go/heed/internal/jsonkeys"
 )
 
-// A Check is a look at how training goes, and a line of the history: at the end of an epoch, or after so many steps as
-// the Config's CheckEvery says.
+// A Check is one entry of the training history. Fit makes a check at the end of each epoch, or after every CheckEvery
+// steps.
 //
-// Losses are means over batches, weighted by their Weights: of training, over the batches since the last check.
+// TrainLoss is the mean over the training batches since the last check, and ValLoss the mean over all validation
+// batches. Both are weighted by Batch.Weight.
 type Check struct {
-	Epoch     int     // the one under way, or that has just ended, counted from 0
-	Step      int     // how many have been taken, over all epochs
-	TrainLoss float64 // while the parameters changed
-	ValLoss   float64 // 0 where there is no validation
-	Validated bool    // there is validation
+	Epoch     int     // epoch of the last step, counted from 0
+	Step      int     // number of steps taken, over all epochs
+	TrainLoss float64 // computed while the parameters changed
+	ValLoss   float64 // 0 if there is no validation data
+	Validated bool    // whether there is validation data
 
-	// Of an *optim.Solver, and 0 otherwise: the learning rate of the last step, and the mean norm of the gradients
-	// since the last check, before clipping.
+	// LearningRate is the learning rate of the last step. GradientNorm is the mean norm of the gradients since the last
+	// check, before clipping. Both are 0 if the solver isn't an *optim.Solver.
 	LearningRate, GradientNorm float64
 
-	// Metrics are the means of the Problem's metrics, of training and validation: as train_accuracy and val_accuracy.
+	// Metrics holds the training and validation means of the Problem's metrics, under names such as train_accuracy and
+	// val_accuracy.
 	Metrics map[string]float64
 }
 
-// String returns the line of an epoch in a log: the losses, then each metric.
+// String returns the line of an epoch in a log: the losses and then the metrics.
 func (c Check) String() string { return fmt.Sprintf("Epoch %d: %s", c.Epoch, c.values()) }
 
-// values returns the check's values as a log has them.
+// values returns the losses and metrics as text for a log.
 func (c Check) values() string {
 	s := c.both(c.TrainLoss, c.ValLoss, decimals)
 	for _, name := range slices.Sorted(maps.Keys(c.Metrics)) {
@@ -45,7 +47,7 @@ func (c Check) values() string {
 	return s
 }
 
-// both returns what a value is for training and, if there is validation, for that.
+// both returns the training value as text and, if there is validation data, the validation value.
 func (c Check) both(training, validation float64, text func(float64) string) string {
 	if !c.Validated {
 		return "Train=" + text(training)
@@ -53,7 +55,7 @@ func (c Check) both(training, validation float64, text func(float64) string) str
 	return fmt.Sprintf("Train=%s, Val=%s", text(training), text(validation))
 }
 
-// decimals returns a loss with 3 decimals, or more where 3 significant digits need them: 0.457, 0.000457.
+// decimals formats a loss with 3 decimals, or with more if 3 significant digits need them: 0.457, 0.000457.
 func decimals(x float64) string {
 	if size := math.Abs(x); size > 0 && size < 0.1 {
 		if size < 1e-9 {
@@ -64,7 +66,7 @@ func decimals(x float64) string {
 	return fmt.Sprintf("%.3f", x)
 }
 
-// named returns the check's values by their names.
+// named returns the losses and metrics by their names.
 func (c Check) named() map[string]float64 {
 	values := map[string]float64{"train_loss": c.TrainLoss}
 	if c.Validated {
@@ -74,9 +76,9 @@ func (c Check) named() map[string]float64 {
 	return values
 }
 
-// MarshalJSON makes one object of epoch, step, learning_rate and gradient_norm unless they are 0, train_loss, val_loss
-// if there is validation, and the metrics, each under its name. A number that isn't finite is a string, "NaN", "+Inf"
-// or "-Inf".
+// MarshalJSON encodes the check as one object with the keys epoch, step, train_loss and the names of the metrics. It
+// adds val_loss if there is validation data, and learning_rate and gradient_norm unless they are 0. A number that isn't
+// finite becomes a string: "NaN", "+Inf" or "-Inf".
 func (c Check) MarshalJSON() ([]byte, error) {
 	values := map[string]number{"epoch": number(c.Epoch), "step": number(c.Step)}
 	for name, x := range map[string]float64{"learning_rate": c.LearningRate, "gradient_norm": c.GradientNorm} {
@@ -90,7 +92,7 @@ func (c Check) MarshalJSON() ([]byte, error) {
 	return json.Marshal(values)
 }
 
-// checkKey reports whether a Check may have a key in JSON: one of its own, or one of a metric.
+// checkKey reports whether key can be in the JSON of a Check: the key of a field, or the name of a metric.
 func checkKey(key string) bool {
 	switch key {
 	case "epoch", "step", "learning_rate", "gradient_norm", "train_loss", "val_loss":
@@ -100,8 +102,8 @@ func checkKey(key string) bool {
 	return found && (split == "train" || split == "val") && !strings.EqualFold(metric, "loss")
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. A key that is given twice is an error, and so is one that isn't a
-// Check's, of a metric in training (train_) or of one in validation (val_).
+// UnmarshalJSON decodes the output of MarshalJSON. It returns an error if a key is repeated, or is neither a key of
+// MarshalJSON nor a name that starts with train_ or val_.
 func (c *Check) UnmarshalJSON(b []byte) error {
 	if err := jsonkeys.Check(b, checkKey); err != nil {
 		return err
@@ -135,16 +137,17 @@ func (c *Check) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// logCheck writes the line of a check that s has observed, and one if that is where to stop. w may be nil.
+// logCheck writes the line of the last check that s has observed and, if s says to stop, a second line. If w is nil, it
+// writes nothing.
 func logCheck(w io.Writer, c Check, s *EarlyStopping) {
 	if w == nil {
 		return
 	}
-	at, lower := fmt.Sprintf("Epoch %d", c.Epoch), fmt.Sprintf("epoch %d", c.Epoch)
+	upper, lower := fmt.Sprintf("Epoch %d", c.Epoch), fmt.Sprintf("epoch %d", c.Epoch)
 	if s.steps {
-		at, lower = fmt.Sprintf("Step %d", c.Step), fmt.Sprintf("step %d", c.Step)
+		upper, lower = fmt.Sprintf("Step %d", c.Step), fmt.Sprintf("step %d", c.Step)
 	}
-	fmt.Fprintf(w, "%s: %s\n", at, c.values())
+	fmt.Fprintf(w, "%s: %s\n", upper, c.values())
 	if s.Stopped() {
 		fmt.Fprintf(w, "Early stopping at %s\n", lower)
 	}

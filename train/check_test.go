@@ -8,7 +8,7 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// Whatever line a history has, it is read or refused, and what is read goes to JSON and back.
+// Decoding any line as a Check returns an error or a Check that JSON stores without a change.
 func FuzzCheck(f *testing.F) {
 	for _, seed := range []string{
 		`{"epoch":0,"step":20,"learning_rate":0.003,"gradient_norm":1.5,"train_loss":0.457,"val_loss":0.3,"val_accuracy":0.9,"train_accuracy":0.8}`,
@@ -28,11 +28,11 @@ func FuzzCheck(f *testing.F) {
 		}
 		var back train.Check
 		if err := json.Unmarshal(again, &back); err != nil {
-			t.Fatalf("%s isn't read: %v", again, err)
+			t.Fatalf("the output %s can't be decoded: %v", again, err)
 		}
 		third, err := json.Marshal(back)
 		if err != nil || string(third) != string(again) || reflect.DeepEqual(c, train.Check{}) != reflect.DeepEqual(back, train.Check{}) {
-			t.Fatalf("%s becomes %s: %v", again, third, err)
+			t.Fatalf("decoding and encoding %s gives %s, %v, want no change", again, third, err)
 		}
 	})
 }
@@ -43,7 +43,7 @@ func TestDecimals(t *testing.T) {
 		0.1: "0.100", 0.09996: "0.1000", 4.5e-12: "4.50e-12",
 	} {
 		if got := (train.Check{TrainLoss: x}).String(); got != "Epoch 0: Train="+want {
-			t.Errorf("%v is printed as %q, want %q", x, got, want)
+			t.Errorf("the loss %v is printed as %q, want %q", x, got, want)
 		}
 	}
 }

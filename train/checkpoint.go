@@ -21,9 +21,9 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// A checkpoint is a safetensors file. It holds the current and the best value of each parameter under these prefixes
-// and, of each that the solver steps, its average, if there is one, and what the solver remembers, under the names that
-// it has for that; the rest is JSON in the metadata.
+// A checkpoint is a safetensors file. It holds the current and the best value of each parameter, under the first two
+// prefixes. For each parameter that the solver updates, it also holds the average, if there is one, and the solver's
+// memory, under the solver's names. The metadata holds the rest as JSON.
 const (
 	currentPrefix = "param."
 	bestPrefix    = "best."
@@ -31,38 +31,38 @@ const (
 	stateKey      = "heed.state"
 )
 
-// checkpointState is what a checkpoint holds beside tensors.
+// checkpointState is the part of a checkpoint that is stored as JSON.
 type checkpointState struct {
-	Run         string        `json:"of,omitempty"` // the Call's
+	Run         string        `json:"of,omitempty"` // the Call's Run
 	Settings    settings      `json:"run"`
-	Step        int           `json:"step"`  // how many have been taken
-	SolverSteps int           `json:"steps"` // its own count
-	Since       window        `json:"since"` // the last check
+	Step        int           `json:"step"`  // number of steps taken
+	SolverSteps int           `json:"steps"` // Steps of the solver
+	Since       window        `json:"since"` // steps since the last check
 	Stopping    EarlyStopping `json:"stopping"`
 	History     []Check       `json:"history"`
 
 	Plateau *optim.Plateau `json:"plateau,omitempty"`
 }
 
-// settings are what must not change from one part of a run to the next: which batches steps take follows from them.
+// settings must not change when training resumes, because the results of later steps depend on them.
 type settings struct {
 	Examples     int `json:"examples"`
 	BatchSize    int `json:"batch_size"`
 	MicroBatches int `json:"micro_batches"`
 	CheckEvery   int `json:"check_every"`
 
-	Validation int    `json:"validation"` // examples
-	Rule       string `json:"rule"`       // of the solver
+	Validation int    `json:"validation"` // number of validation examples
+	Rule       string `json:"rule"`       // type of the solver's Rule
 
 	Seed  uint64 `json:"seed"`
 	Order Order  `json:"order"`
-	Steps int    `json:"epoch"` // in an epoch, which buckets decide too
+	Steps int    `json:"epoch"` // steps per epoch, which also depend on the buckets
 
 	Average float64          `json:"average,omitempty"`
 	Plateau optim.Plateauing `json:"plateau,omitzero"`
 }
 
-// unlike says what differs from another one, or nothing.
+// unlike returns the differences between r and other, in words, or the empty string.
 func (r settings) unlike(other settings) string {
 	var differ []string
 	for _, f := range []struct {
@@ -93,13 +93,14 @@ func (f *fit) settings() settings {
 	return r
 }
 
-// checkpoint is a checkpoint as it was read.
+// checkpoint is the content of a checkpoint file.
 type checkpoint struct {
 	state   checkpointState
 	tensors map[string]safetensors.Tensor
 }
 
-// save has the first process write the checkpoint, if there is to be one.
+// save collects the solver's memory in the first process, which writes the checkpoint. If there is no Checkpoint, save
+// does nothing.
 func (f *fit) save() error {
 	if f.Checkpoint == "" {
 		return nil
@@ -118,7 +119,7 @@ func (f *fit) save() error {
 	return nil
 }
 
-// write writes the checkpoint, with what the solver remembers of each learnable.
+// write writes the checkpoint. memories holds the solver's memory for each learnable.
 func (f *fit) write(memories [][]optim.Memory) error {
 	if f.BeforeSave != nil {
 		if err := f.BeforeSave(); err != nil {
@@ -153,21 +154,21 @@ func (f *fit) write(memories [][]optim.Memory) error {
 	})
 }
 
-// resume has all processes take over the checkpoint that the first one reads, if there is one.
+// resume restores the checkpoint in all processes, if it exists. Only the first process reads the file.
 func (f *fit) resume() error {
-	there := []float64{1}
+	exists := []float64{1}
 	if _, err := os.Stat(f.Checkpoint); f.team.rank == 0 && errors.Is(err, fs.ErrNotExist) {
-		there[0] = 0
+		exists[0] = 0
 	}
-	there, err := f.team.agree(there, nil)
-	if err != nil || there[0] == 0 {
+	exists, err := f.team.agree(exists, nil)
+	if err != nil || exists[0] == 0 {
 		return err
 	}
 	c, err := readCheckpoint(f.Checkpoint, f.team)
 	if err == nil {
 		_, err = f.team.agree(nil, f.restore(c))
 	}
-	if err == nil && f.unsaved { // what follows may end training at once
+	if err == nil && f.unsaved { // training may end before the next save
 		err = f.save()
 	}
 	return err
@@ -186,11 +187,11 @@ func readCheckpoint(path string, team *team) (*checkpoint, error) {
 	return c, err
 }
 
-// readState returns the state in a checkpoint's metadata.
+// readState decodes the state in a checkpoint's metadata.
 func readState(path string, metadata map[string]string) (s checkpointState, err error) {
 	text, ok := metadata[stateKey]
 	if !ok {
-		return s, fmt.Errorf("train: %s is no checkpoint: its metadata has no %q", path, stateKey)
+		return s, fmt.Errorf("train: %s isn't a checkpoint: its metadata has no %q", path, stateKey)
 	}
 	if err = jsonkeys.Check([]byte(text), nil); err == nil {
 		err = json.Unmarshal([]byte(text), &s)
@@ -204,16 +205,16 @@ func readState(path string, metadata map[string]string) (s checkpointState, err 
 	return s, nil
 }
 
-// Progress is how far training had got when a checkpoint was written.
+// Progress describes how far training had come when a checkpoint was written.
 type Progress struct {
-	Run     string  // the Call's
-	Step    int     // how many had been taken
-	History []Check // the checks up to then
+	Run     string  // the Call's Run
+	Step    int     // number of steps taken
+	History []Check // checks made
 }
 
-// ReadProgress reads the header of a checkpoint and none of its tensors. The checkpoint's checksum is of the whole file
-// and isn't verified. It is an error if there is no checkpoint at path, which wraps fs.ErrNotExist where there is no
-// file, or if what it says of its training contradicts itself.
+// ReadProgress reads the Progress from the header of the checkpoint at path. It doesn't read the tensors, so it doesn't
+// verify the checksum of the file. If there is no such file, the error wraps fs.ErrNotExist. It is also an error if the
+// file isn't a checkpoint or if its state contradicts itself.
 func ReadProgress(path string) (Progress, error) {
 	f, err := safetensors.Open(path)
 	if err != nil {
@@ -224,32 +225,33 @@ func ReadProgress(path string) (Progress, error) {
 	return Progress{s.Run, s.Step, s.History}, err
 }
 
-// contradiction returns two things of the state that can't both be, in words; nothing if all fits.
+// contradiction returns two facts of the state that can't both be true, in words, or the empty string if there are
+// none.
 func (s checkpointState) contradiction() string {
 	best, checks, since := s.Stopping.BestCheck, len(s.History), s.Since.Steps
 	last := 0
 	for i, c := range s.History {
 		if c.Step <= last {
-			return fmt.Sprintf("check %d of its history is after %d steps, the one before after %d", i, c.Step, last)
+			return fmt.Sprintf("check %d of its history is after step %d, but the check before is after step %d", i, c.Step, last)
 		}
 		last = c.Step
 	}
 	switch {
 	case s.Step < 1:
-		return fmt.Sprintf("it was written after a step, but says that %d have been taken", s.Step)
+		return fmt.Sprintf("it counts %d steps, but must count at least 1", s.Step)
 	case s.SolverSteps < s.Step:
-		return fmt.Sprintf("%d steps have been taken, but %d by its solver", s.Step, s.SolverSteps)
+		return fmt.Sprintf("it counts %d steps, but its solver counts %d", s.Step, s.SolverSteps)
 	case s.Stopping.Checks != checks:
-		return fmt.Sprintf("its history has %d checks, but %d have been observed to stop by", checks, s.Stopping.Checks)
+		return fmt.Sprintf("its history has %d checks, but its early stopping has observed %d", checks, s.Stopping.Checks)
 	case best < 0 || best > 0 && best >= checks:
-		return fmt.Sprintf("the best check is number %d, but its history has %d", best, checks)
+		return fmt.Sprintf("its best check is number %d, from 0, but its history has %d checks", best, checks)
 	case last > s.Step || since != s.Step-last:
-		return fmt.Sprintf("%d steps have been taken, but the last check was after %d and %d since then", s.Step, last, since)
+		return fmt.Sprintf("it counts %d steps, but its last check is after step %d, with %d steps since then", s.Step, last, since)
 	}
 	return ""
 }
 
-// restore takes over a checkpoint, all of it or, on an error, nothing.
+// restore restores the state and the tensors of a checkpoint. If it returns an error, it has changed nothing.
 func (f *fit) restore(c *checkpoint) error {
 	if err := f.suits(c.state); err != nil {
 		return fmt.Errorf("train: the checkpoint %s %w", f.Checkpoint, err)
@@ -259,11 +261,11 @@ func (f *fit) restore(c *checkpoint) error {
 		return fmt.Errorf("train: the checkpoint %s %w", f.Checkpoint, err)
 	}
 	for _, p := range copies {
-		switch to := p.to.Data().(type) {
+		switch values := p.target.Data().(type) {
 		case []float32:
-			copy(to, p.from.Data.([]float32))
+			copy(values, p.saved.Data.([]float32))
 		case []float64:
-			copy(to, p.from.Data.([]float64))
+			copy(values, p.saved.Data.([]float64))
 		}
 	}
 	f.solver.Steps = c.state.SolverSteps
@@ -277,57 +279,58 @@ func (f *fit) restore(c *checkpoint) error {
 	return nil
 }
 
-// suits returns an error, which goes on from the checkpoint's name, if the state of one isn't of this run.
+// suits returns an error if the state belongs to another run or has other settings. The error continues a sentence that
+// starts with the checkpoint's name.
 func (f *fit) suits(s checkpointState) error {
 	if s.Run != f.Run {
-		return fmt.Errorf("belongs to another run: to %.100q, not to %.100q: one of them was changed or swapped, restore it", s.Run, f.Run)
+		return fmt.Errorf("belongs to another run: to %.100q, not to %.100q: a file was changed or swapped, restore it", s.Run, f.Run)
 	}
 	if differ := s.Settings.unlike(f.settings()); differ != "" {
-		return fmt.Errorf("is of a run with other settings: %s: resume with the former", differ)
+		return fmt.Errorf("was made with other settings: %s: resume with the settings of the checkpoint", differ)
 	}
 	if (s.Plateau != nil) != (f.plateau != nil) {
-		return errors.New("contradicts itself: it must say what a Plateau has observed if it has the settings of one, and only then")
+		return errors.New("contradicts itself: it must have both the settings and the state of a Plateau, or neither")
 	}
 	for i, check := range s.History {
 		if epoch := (check.Step - 1) / f.plan.steps; check.Epoch != epoch {
-			return fmt.Errorf("contradicts the data: check %d of its history, after %d steps, is of epoch %d, but with %d steps in an epoch it is of epoch %d", i, check.Step, check.Epoch, f.plan.steps, epoch)
+			return fmt.Errorf("contradicts the data: check %d of its history is after step %d in epoch %d, but with %d steps per epoch this step is in epoch %d", i, check.Step, check.Epoch, f.plan.steps, epoch)
 		}
 	}
 	if n, now := len(s.Since.Metrics), len(f.train.workers[0].first.metrics); n > 0 && n != now {
-		return fmt.Errorf("is of a run with %d metrics, not %d: resume with the former", n, now)
+		return fmt.Errorf("was made with %d metrics, not %d: resume with the metrics of the checkpoint", n, now)
 	}
 	if s.Stopping.KeepLast != f.Stopping.KeepLast {
-		return fmt.Errorf("is of a run with KeepLast %t: resume with that", s.Stopping.KeepLast)
+		return fmt.Errorf("was made with KeepLast %t: resume with the same value", s.Stopping.KeepLast)
 	}
 	if s.Stopping.monitor() != f.Stopping.monitor() || s.Stopping.sign() != f.Stopping.sign() {
-		return fmt.Errorf("is of a run that monitored %s, in the mode %q, not %s, in the mode %q: resume with the former", s.Stopping.monitor(), s.Stopping.Mode, f.Stopping.monitor(), f.Stopping.Mode)
+		return fmt.Errorf("was made with Monitor %s and Mode %q, not %s and %q: resume with the settings of the checkpoint", s.Stopping.monitor(), s.Stopping.Mode, f.Stopping.monitor(), f.Stopping.Mode)
 	}
 	return nil
 }
 
-// savedCopy is a tensor of a checkpoint with the tensor that is to have its numbers.
+// savedCopy is a tensor of a checkpoint, with the tensor that restore copies it to.
 type savedCopy struct {
-	from safetensors.Tensor
-	to   *tensor.Dense
+	saved  safetensors.Tensor
+	target *tensor.Dense
 }
 
-// copies returns where the tensors of a checkpoint belong: as the parameters, their best values and averages, and what
-// the solver remembers. Its error goes on from the checkpoint's name.
+// copies returns the tensors of a checkpoint with their targets: the current and best parameters, the averages, and the
+// solver's memory. Its error continues a sentence that starts with the checkpoint's name.
 func (f *fit) copies(saved map[string]safetensors.Tensor) ([]savedCopy, error) {
 	var copies []savedCopy
 	var err error
-	match := func(name string, to *tensor.Dense) {
-		from, ok := saved[name]
+	match := func(name string, target *tensor.Dense) {
+		t, ok := saved[name]
 		switch {
 		case err != nil:
 		case !ok:
-			err = fmt.Errorf("is of another model or solver: it has no %q", name)
-		case !slices.Equal(from.Shape, []int(to.Shape())) || fmt.Sprintf("%T", from.Data) != fmt.Sprintf("%T", to.Data()):
-			err = fmt.Errorf("is of another model: %q must be %T of shape %v, got %T of %v", name, to.Data(), to.Shape(), from.Data, tensor.Shape(from.Shape))
-		case notFinite(from) >= 0:
-			err = fmt.Errorf("goes on from finite numbers, but %q isn't finite at element %d: restore it, or train again", name, notFinite(from))
+			err = fmt.Errorf("belongs to another model or solver: it has no %q", name)
+		case !slices.Equal(t.Shape, []int(target.Shape())) || fmt.Sprintf("%T", t.Data) != fmt.Sprintf("%T", target.Data()):
+			err = fmt.Errorf("belongs to another model: %q must be %T of shape %v, got %T of shape %v", name, target.Data(), target.Shape(), t.Data, tensor.Shape(t.Shape))
+		case notFinite(t) >= 0:
+			err = fmt.Errorf("can't be resumed: %q isn't finite at element %d: restore the checkpoint, or train again", name, notFinite(t))
 		}
-		copies = append(copies, savedCopy{from, to})
+		copies = append(copies, savedCopy{t, target})
 	}
 	for i, p := range f.Params.All() {
 		match(currentPrefix+p.Name, p.Value)
@@ -335,7 +338,7 @@ func (f *fit) copies(saved map[string]safetensors.Tensor) ([]savedCopy, error) {
 	}
 	if f.average != nil {
 		if f.average.Values == nil {
-			if err := f.average.Update(f.train.model); err != nil { // which makes them
+			if err := f.average.Update(f.train.model); err != nil { // allocates them
 				return nil, fmt.Errorf("can't be resumed: %w", err)
 			}
 		}
@@ -356,7 +359,7 @@ func (f *fit) copies(saved map[string]safetensors.Tensor) ([]savedCopy, error) {
 	return copies, err
 }
 
-// notFinite returns the place of the first number that is NaN or infinite, or -1.
+// notFinite returns the index of the first number that is NaN or infinite, or -1.
 func notFinite(t safetensors.Tensor) int {
 	switch values := t.Data.(type) {
 	case []float32:

@@ -23,7 +23,7 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// A checkpoint of another run, or whose state says a thing twice, isn't resumed.
+// Fit doesn't resume from a checkpoint of another run, or from one whose state has a repeated key.
 func TestCheckpointOfAnotherRun(t *testing.T) {
 	checkpoint := filepath.Join(t.TempDir(), "c")
 	fit := func(run string, resume bool) error {
@@ -35,7 +35,7 @@ func TestCheckpointOfAnotherRun(t *testing.T) {
 	}
 	for _, other := range []string{"b", ""} {
 		if err := fit(other, true); err == nil || !strings.Contains(err.Error(), checkpoint+` belongs to another run: to "a", not to "`+other+`"`) {
-			t.Errorf("resumed as %q: %v", other, err)
+			t.Errorf("resuming as run %q: got %v, want an error that names both runs", other, err)
 		}
 	}
 	if err := fit("a", true); err != nil {
@@ -52,15 +52,15 @@ func TestCheckpointOfAnotherRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := fit("a", true); err == nil || !strings.Contains(err.Error(), `"step" is given twice`) {
-		t.Errorf("resumed from a state that says it twice: %v", err)
+		t.Errorf("resuming from a state with two steps: got %v, want an error", err)
 	}
 }
 
-// How far training had got is in the header of a checkpoint, whatever has become of its tensors.
+// ReadProgress reads only the header of a checkpoint, so damaged tensors don't matter.
 func TestReadProgress(t *testing.T) {
 	checkpoint := filepath.Join(t.TempDir(), "c")
 	if _, err := train.ReadProgress(checkpoint); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("without a file: got %v", err)
+		t.Errorf("without a file: got %v, want fs.ErrNotExist", err)
 	}
 	r, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 2}, train.Call{MaxSteps: 25, Checkpoint: checkpoint, Run: "a"})
 	if err != nil {
@@ -76,7 +76,7 @@ func TestReadProgress(t *testing.T) {
 	}
 	p, err := train.ReadProgress(checkpoint)
 	if err != nil || p.Run != "a" || p.Step != 25 || len(p.History) != 1 || !reflect.DeepEqual(p.History, r.History) {
-		t.Errorf("got %+v, %v, want 25 steps of a and the history %v", p, err, r.History)
+		t.Errorf("got %+v, %v, want run a, 25 steps and the history %v", p, err, r.History)
 	}
 	for _, bad := range [][]byte{
 		content[:100], bytes.Replace(content, []byte("heed.state"), []byte("heed.other"), 1), bytes.Replace(content, []byte(`\"step\":25`), []byte(`\"step\":15`), 1),
@@ -85,12 +85,12 @@ func TestReadProgress(t *testing.T) {
 			t.Fatal(err)
 		}
 		if p, err := train.ReadProgress(checkpoint); err == nil || !strings.Contains(err.Error(), checkpoint) {
-			t.Errorf("of a damaged header: got %+v, %v, want an error", p, err)
+			t.Errorf("with a damaged header: got %+v, %v, want an error", p, err)
 		}
 	}
 }
 
-// What decides which examples a step takes may not change.
+// Resuming is an error if a setting changes that decides which examples are in a step.
 func TestResumeWithOtherExamples(t *testing.T) {
 	c := setup{train.Config{BatchSize: 16, MaxEpochs: 2}, train.Call{MaxSteps: 3, Seed: 1, Checkpoint: filepath.Join(t.TempDir(), "c")}}
 	run := func(change func(p *train.Problem, c *setup)) error {
@@ -105,17 +105,17 @@ func TestResumeWithOtherExamples(t *testing.T) {
 	}
 	c.Resume, c.MaxSteps = true, 0
 	for want, change := range map[string]func(p *train.Problem, c *setup){
-		"with other settings: Seed 1, not 2: resume with the former":  func(_ *train.Problem, c *setup) { c.Seed = 2 },
-		": Order 0, not 1: resume":                                    func(p *train.Problem, _ *setup) { p.Train.Order = train.InOrder },
-		": steps in an epoch 20, not 21: resume":                      func(p *train.Problem, _ *setup) { p.Train.Bucket = func(e int) int { return e % 3 } },
-		": Validation.Len 100, not 99: resume":                        func(p *train.Problem, _ *setup) { p.Validation.Len = 99 },
-		": BatchSize 16, not 8; steps in an epoch 20, not 40: resume": func(_ *train.Problem, c *setup) { c.BatchSize = 8 },
+		"with other settings: Seed 1, not 2: resume with the settings": func(_ *train.Problem, c *setup) { c.Seed = 2 },
+		": Order 0, not 1: resume":                                     func(p *train.Problem, _ *setup) { p.Train.Order = train.InOrder },
+		": steps in an epoch 20, not 21: resume":                       func(p *train.Problem, _ *setup) { p.Train.Bucket = func(e int) int { return e % 3 } },
+		": Validation.Len 100, not 99: resume":                         func(p *train.Problem, _ *setup) { p.Validation.Len = 99 },
+		": BatchSize 16, not 8; steps in an epoch 20, not 40: resume":  func(_ *train.Problem, c *setup) { c.BatchSize = 8 },
 		": rule optim.AdamW, not optim.SGD: resume": func(_ *train.Problem, c *setup) {
 			c.Solver = &optim.Solver{Rule: optim.SGD{}, LearningRate: 0.1}
 		},
 	} {
 		if err := run(change); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want it to say %q", err, want)
+			t.Errorf("got %v, want an error that contains %q", err, want)
 		}
 	}
 	if err := run(func(*train.Problem, *setup) {}); err != nil {
@@ -123,7 +123,7 @@ func TestResumeWithOtherExamples(t *testing.T) {
 	}
 }
 
-// Whatever state a checkpoint has, training goes on from it or says why not.
+// From any state, Fit resumes or returns an error; it doesn't panic.
 func FuzzCheckpoint(f *testing.F) {
 	checkpoint := filepath.Join(f.TempDir(), "good")
 	fit := func(tb testing.TB, checkpoint string, resume bool, steps int) error {
@@ -139,9 +139,9 @@ func FuzzCheckpoint(f *testing.F) {
 	}
 	state := metadata["heed.state"]
 	f.Add(state)
-	for _, at := range regexp.MustCompile(`[-+.e0-9]+[,}\]]`).FindAllStringIndex(state, -1) {
+	for _, span := range regexp.MustCompile(`[-+.e0-9]+[,}\]]`).FindAllStringIndex(state, -1) {
 		for _, number := range []string{"-1", "0", "1", "9223372036854775807", "1e308", "null", `"NaN"`} {
-			f.Add(state[:at[0]] + number + state[at[1]-1:])
+			f.Add(state[:span[0]] + number + state[span[1]-1:])
 		}
 	}
 	f.Fuzz(func(t *testing.T, state string) {
@@ -150,13 +150,13 @@ func FuzzCheckpoint(f *testing.F) {
 			return safetensors.Write(w, tensors, map[string]string{"heed.state": state})
 		})
 		if err != nil {
-			return // it isn't UTF-8
+			return // the state isn't UTF-8
 		}
-		fit(t, path, true, 7) // ends, and doesn't panic
+		fit(t, path, true, 7) // must end without a panic
 	})
 }
 
-// everything is a setup in which all that a checkpoint holds is in play. An epoch of digits has 20 steps.
+// everything is a setup in which each part of a checkpoint matters. An epoch of digits has 20 steps.
 func everything(checkpoint string) setup {
 	return setup{train.Config{
 		BatchSize: 16, MaxEpochs: 4, CheckEvery: 15,
@@ -176,7 +176,8 @@ func content(t *testing.T, path string) string {
 	return string(b)
 }
 
-// Wherever a run ends, be it in the middle of an epoch, it goes on to the same history, parameters and checkpoint.
+// A run that ends early, at any step, and resumes has the same history, parameters and checkpoint as an uninterrupted
+// run.
 func TestResumeAnywhere(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
@@ -187,7 +188,7 @@ func TestResumeAnywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	if last := want.History[len(want.History)-1]; last.Step != 80 || last.LearningRate >= 0.02 {
-		t.Fatalf("the end is no check of its own, or the plateau has lowered no rate: %+v", last)
+		t.Fatalf("got the last check %+v, want one at step 80, with a learning rate lowered by the plateau", last)
 	}
 	crash := errors.New("crash")
 	for how, end := range map[string]func(p *train.Problem, c *setup, step int){
@@ -195,13 +196,13 @@ func TestResumeAnywhere(t *testing.T) {
 		"OnStep": func(_ *train.Problem, c *setup, step int) {
 			c.OnStep = func(epoch, i int, _ float64) bool { return epoch*20+i+1 == step }
 		},
-		"a crash": func(p *train.Problem, _ *setup, step int) { // loses what is since the last checkpoint
-			of := p.Train.Batch
+		"a crash": func(p *train.Problem, _ *setup, step int) { // loses the steps since the last checkpoint
+			batch := p.Train.Batch
 			p.Train.Batch = func(examples []int) (train.Batch, error) {
 				if examples[0] == step*16 {
 					return train.Batch{}, crash
 				}
-				return of(examples)
+				return batch(examples)
 			}
 		},
 		"fewer epochs": func(_ *train.Problem, c *setup, step int) { c.MaxEpochs = (step + 19) / 20 },
@@ -213,7 +214,7 @@ func TestResumeAnywhere(t *testing.T) {
 				first, c := digits(t, 4), everything(checkpoint)
 				end(&first, &c, step)
 				if r, err := train.Fit(t.Context(), first, c.Config, c.Call); err != nil && !errors.Is(err, crash) || how != "fewer epochs" && r != nil && err == nil && !r.Unfinished {
-					t.Fatalf("the first part ended with %v, %+v", err, r)
+					t.Fatalf("the first part ended with %v, %+v, want a crash or an unfinished result", err, r)
 				}
 				second, c := digits(t, 4), everything(checkpoint)
 				c.Resume = true
@@ -222,13 +223,13 @@ func TestResumeAnywhere(t *testing.T) {
 					t.Fatal(err)
 				}
 				if !reflect.DeepEqual(got, want) {
-					t.Errorf("it ended with\n%+v, want\n%+v", got, want)
+					t.Errorf("the resumed run has the result\n%+v, want\n%+v", got, want)
 				}
 				if !same(values(second.Params), values(p.Params)) {
-					t.Error("the parameters aren't those of the run that never ended early")
+					t.Error("the resumed run has other parameters than the uninterrupted run")
 				}
 				if content(t, checkpoint) != content(t, filepath.Join(dir, "whole")) {
-					t.Error("the checkpoint isn't that of the run that never ended early")
+					t.Error("the resumed run has another checkpoint than the uninterrupted run")
 				}
 			})
 		}
@@ -245,12 +246,12 @@ func TestCheckpointTime(t *testing.T) {
 		}
 		return false
 	}})
-	if err != nil || written != 19 { // the last is at the check
-		t.Errorf("%d checkpoints were written between checks, want 19: %v", written, err)
+	if err != nil || written != 19 { // the 20th is written at the check
+		t.Errorf("%d checkpoints were written between checks, %v, want 19", written, err)
 	}
 }
 
-// BeforeSave comes before every checkpoint, and its error leaves the one that is there as it is.
+// BeforeSave is called before each write of the checkpoint. If it returns an error, the old checkpoint stays.
 func TestBeforeSave(t *testing.T) {
 	checkpoint := filepath.Join(t.TempDir(), "c")
 	wanted := errors.New("wanted")
@@ -264,14 +265,14 @@ func TestBeforeSave(t *testing.T) {
 		return nil
 	}})
 	if !errors.Is(err, wanted) || calls != 3 {
-		t.Errorf("after %d calls, of which the third failed: %v", calls, err)
+		t.Errorf("got %d calls of BeforeSave and the error %v, want 3 calls and the error of the third", calls, err)
 	}
 	if got, err := os.ReadFile(checkpoint); err != nil || len(got) == 0 || !bytes.Equal(got, content) {
-		t.Errorf("the checkpoint was written all the same, or there was none: %v", err)
+		t.Errorf("the checkpoint was changed or is missing, %v, want the one before the error", err)
 	}
 }
 
-// A checkpoint whose parts don't fit is an error that names them.
+// If two parts of a checkpoint contradict each other, the error names both.
 func TestCheckpointContradictions(t *testing.T) {
 	dir := t.TempDir()
 	checkpoint := filepath.Join(dir, "c")
@@ -281,18 +282,18 @@ func TestCheckpointContradictions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
-		name     string
-		from, to string // in the state
-		want     string
+		name         string
+		old, changed string // texts in the state
+		want         string
 	}{
-		{"fewer steps", `"step":34`, `"step":33`, "33 steps have been taken, but the last check was after 30 and 4 since then"},
-		{"solver", `"steps":34`, `"steps":33`, "34 steps have been taken, but 33 by its solver"},
-		{"observed", `"Checks":2`, `"Checks":3`, "its history has 2 checks, but 3 have been observed to stop by"},
-		{"order", `"step":15`, `"step":30`, "check 1 of its history is after 30 steps, the one before after 30"},
-		{"epoch", `"epoch":1`, `"epoch":2`, "check 1 of its history, after 30 steps, is of epoch 2, but with 20 steps in an epoch it is of epoch 1"},
+		{"fewer steps", `"step":34`, `"step":33`, "it counts 33 steps, but its last check is after step 30, with 4 steps since then"},
+		{"solver", `"steps":34`, `"steps":33`, "it counts 34 steps, but its solver counts 33"},
+		{"observed", `"Checks":2`, `"Checks":3`, "its history has 2 checks, but its early stopping has observed 3"},
+		{"order", `"step":15`, `"step":30`, "check 1 of its history is after step 30, but the check before is after step 30"},
+		{"epoch", `"epoch":1`, `"epoch":2`, "check 1 of its history is after step 30 in epoch 2, but with 20 steps per epoch this step is in epoch 1"},
 		{"average", `"average":0.9`, `"average":0.8`, "Average 0.8, not 0.9"},
 		{"plateau", `"threshold":0.2`, `"threshold":0.3`, "Plateau {Checks:1 Factor:0.5 Threshold:0.3"},
-		{"no plateau", `"plateau":{"Factor"`, `"none":{"Factor"`, "it must say what a Plateau has observed"},
+		{"no plateau", `"plateau":{"Factor"`, `"none":{"Factor"`, "both the settings and the state of a Plateau, or neither"},
 		{"moments", "", "", "isn't finite at element 3"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -305,10 +306,10 @@ func TestCheckpointContradictions(t *testing.T) {
 					m.Data.([]float32)[3] = float32(math.NaN())
 				}
 			}
-			if !strings.Contains(metadata["heed.state"], test.from) {
-				t.Fatalf("there is no %s in %s", test.from, metadata["heed.state"])
+			if !strings.Contains(metadata["heed.state"], test.old) {
+				t.Fatalf("the state has no %s: %s", test.old, metadata["heed.state"])
 			}
-			metadata["heed.state"] = strings.Replace(metadata["heed.state"], test.from, test.to, 1)
+			metadata["heed.state"] = strings.Replace(metadata["heed.state"], test.old, test.changed, 1)
 			changed := filepath.Join(dir, test.name)
 			err = atomicfile.WriteFile(changed, func(w io.Writer) error { return safetensors.Write(w, tensors, metadata) })
 			if err != nil {
@@ -318,21 +319,21 @@ func TestCheckpointContradictions(t *testing.T) {
 			before := values(p.Params)
 			c.Resume = true
 			if _, err = train.Fit(t.Context(), p, c.Config, c.Call); err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), changed) {
-				t.Errorf("got  %v\nwant … %s …", err, test.want)
+				t.Errorf("got  %v\nwant an error that contains %s", err, test.want)
 			}
 			if !same(before, values(p.Params)) {
-				t.Error("it changed the parameters")
+				t.Error("a failed resume changed the parameters")
 			}
 		})
 	}
 	c = everything(checkpoint)
 	c.Resume, c.Optimizer.Plateau = true, optim.Plateauing{}
 	if _, err := train.Fit(t.Context(), digits(t, 4), c.Config, c.Call); err == nil || !strings.Contains(err.Error(), "Plateau") {
-		t.Errorf("resumed without the plateau: %v", err)
+		t.Errorf("resuming without the plateau: got %v, want an error about the Plateau", err)
 	}
 }
 
-// A run that is interrupted in the middle of an epoch, and resumed, is the run that never was.
+// A run that is interrupted in the middle of an epoch and then resumed ends like an uninterrupted run.
 func TestFitResumes(t *testing.T) {
 	whole := digits(t, 4)
 	want, err := train.Fit(context.Background(), whole, train.Config{BatchSize: 16, MaxEpochs: 6}, train.Call{Seed: 7, Checkpoint: filepath.Join(t.TempDir(), "c")})
@@ -350,10 +351,10 @@ func TestFitResumes(t *testing.T) {
 		return false
 	}})
 	if !errors.Is(err, context.Canceled) || len(r.History) != 3 {
-		t.Fatalf("after cancelling: %v, %+v", err, r)
+		t.Fatalf("after cancelling: got %v, %+v, want context.Canceled and 3 checks", err, r)
 	}
 
-	p = digits(t, 8) // other initial values, which the checkpoint replaces
+	p = digits(t, 8) // the checkpoint replaces these other initial values
 	p.Train = whole.Train
 	got, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MaxEpochs: 6}, train.Call{Seed: 7, Checkpoint: checkpoint, Resume: true})
 	if err != nil {
@@ -361,11 +362,11 @@ func TestFitResumes(t *testing.T) {
 	}
 	for i := range want.History {
 		if !reflect.DeepEqual(want.History[i], got.History[i]) {
-			t.Errorf("epoch %d: %+v, want %+v", i, got.History[i], want.History[i])
+			t.Errorf("epoch %d: got %+v, want %+v", i, got.History[i], want.History[i])
 		}
 	}
 	if !reflect.DeepEqual(got.Best, want.Best) || !same(values(p.Params), values(whole.Params)) {
-		t.Error("the resumed run left other parameters")
+		t.Error("the resumed run has another best check or other parameters")
 	}
 }
 
@@ -381,7 +382,7 @@ func TestFitFinished(t *testing.T) {
 	p = digits(t, 4)
 	r, err := train.Fit(context.Background(), p, c.Config, c.Call)
 	if err != nil || len(r.History) != 2 || !same(want, values(p.Params)) {
-		t.Errorf("resuming a run that was done: %v, %+v", err, r)
+		t.Errorf("resuming a finished run: got %v, %+v, want the same 2 checks and parameters", err, r)
 	}
 }
 
@@ -411,15 +412,15 @@ func TestFitDamagedCheckpoint(t *testing.T) {
 			before := values(p.Params)
 			_, err := train.Fit(context.Background(), p, c.Config, c.Call)
 			if err == nil || !strings.Contains(err.Error(), checkpoint) {
-				t.Errorf("the error should name the file: %v", err)
+				t.Errorf("got the error %v, want one that names the file", err)
 			}
 			if !same(before, values(p.Params)) {
-				t.Error("a checkpoint that can't be read changed the parameters")
+				t.Error("a damaged checkpoint changed the parameters")
 			}
 		})
 	}
 	os.Remove(checkpoint)
 	if r, err := train.Fit(context.Background(), digits(t, 4), c.Config, c.Call); err != nil || len(r.History) != 1 {
-		t.Errorf("with nothing to resume from: %v", err)
+		t.Errorf("resuming without a checkpoint: got %v, want training from the start", err)
 	}
 }

@@ -10,109 +10,120 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// A Config says how to fit, and decides the result together with the Problem and the Call's Seed. It is plain data, and
-// goes to JSON and back.
+// A Config holds the settings of Fit. Together with the Problem and the Call, it decides the result. A Config is plain
+// data that can be stored as JSON.
 type Config struct {
-	BatchSize int `json:"batch_size"` // examples in a step; the last step of an epoch, or of a bucket, may have fewer
+	BatchSize int `json:"batch_size"` // examples per step; the last batch of an epoch or bucket may have fewer
 
-	// MicroBatches is the number of micro-batches in a step, each of BatchSize/MicroBatches examples. It must divide
-	// BatchSize; 0 means 1. The gradient and the loss of a step are the means over its micro-batches, weighted by their
-	// Weights. More micro-batches take less memory, and Workers take them side by side.
+	// MicroBatches is the number of micro-batches per step. Each has BatchSize/MicroBatches examples, so MicroBatches
+	// must divide BatchSize. 0 means 1. The loss and the gradient of a step are the means over its micro-batches,
+	// weighted by Batch.Weight. More micro-batches need less memory, and several Workers compute them in parallel.
 	//
 	// Changing MicroBatches changes results by rounding and, with dropout, by which elements are dropped.
 	MicroBatches int `json:"micro_batches"`
 
-	// MaxEpochs ends training that hasn't stopped by itself. 0 sets no end, and needs a Patience or a limit.
+	// MaxEpochs is the maximum number of epochs. 0 means no maximum: then Patience, Call.MaxSteps or Call.MaxTime must
+	// be set.
 	MaxEpochs int `json:"max_epochs"`
 
-	// CheckEvery is the number of steps from one check to the next, counted over all epochs. At a check, Fit validates
-	// the parameters and Stopping decides. The end of training is always a check. 0 checks at the end of every epoch.
+	// CheckEvery is the number of steps between checks, counted over all epochs. 0 means one check at the end of each
+	// epoch. At a check, Fit computes the validation loss and metrics, and Stopping decides whether training ends. Fit
+	// also makes a check at the end of the last epoch.
 	CheckEvery int `json:"check_every,omitempty"`
 
-	// Optimizer says what steps the parameters. Its Average, if there is one, is updated after every step and takes the
-	// place of the parameters wherever they are judged, kept and handed out: in validation, in OnCheck and in the end.
-	// Its Plateau observes the monitored value at every check.
+	// Optimizer describes the solver that updates the parameters. If Optimizer.Average is set, Fit updates the averages
+	// after every step. The averages then take the place of the parameters in validation, in OnCheck and at the end of
+	// training. If Optimizer.Plateau is set, it observes the monitored value at every check.
 	Optimizer optim.Config `json:"optimizer"`
 
-	// Stopping says when training stops by itself. With a Patience of 0 it usually goes on for MaxEpochs.
+	// Stopping says when training stops early, and which parameters Fit keeps. If Stopping.Patience is 0, training
+	// usually lasts for MaxEpochs.
 	Stopping Stopping `json:"stopping"`
 }
 
-// A Call is what belongs to one call of Fit, and is never saved.
+// A Call holds the arguments of Fit that belong to one call: the seed, limits, files, processes and callbacks.
 type Call struct {
-	Seed uint64 // of dropout, and of the order of the examples
+	Seed uint64 // seed of dropout and of the order of the examples
 
-	// Workers is the number of graphs that take the micro-batches of a step side by side, each with its share of the
-	// cores and memory of its own. There are at most MicroBatches of them; 0 means one worker per core. The number
-	// never changes a result.
+	// Workers is the number of graphs that compute the micro-batches of a step in parallel. Each worker has its own
+	// memory and its share of the cores. Fit uses at most one worker per micro-batch. 0 means one worker per core. The
+	// number of workers doesn't change results.
 	Workers int
 
-	// MaxSteps and MaxTime limit the steps of all epochs and the time that Fit takes; 0 means no limit. What they end
-	// is as resumable as what ctx or a callback ends: Fit writes a Checkpoint at that step, and training with Resume
-	// and another limit goes on from there.
+	// MaxSteps limits the number of steps, counted from the start of training. MaxTime limits the duration of the call.
+	// 0 means no limit. If a limit, ctx or a callback ends training, Fit writes the Checkpoint first. A later call with
+	// Resume and a higher limit continues from there.
 	MaxSteps int
 	MaxTime  time.Duration
 
-	// Checkpoint is a file for all that training needs to go on, the last parameters and the best ones among it. Fit
-	// writes it whole at every check, and where ctx, a limit or a callback ends training; an empty name means none. It
-	// can't be written for a Solver that isn't an *optim.Solver.
+	// Checkpoint is the name of the file that stores everything needed to resume training, such as the current and the
+	// best parameters. If the name is empty, Fit writes no file. Otherwise Fit writes the file at every check, and when
+	// ctx, a limit or a callback ends training. Each write replaces the whole file. The Solver must be an
+	// *optim.Solver.
 	Checkpoint string
 
-	// CheckpointSteps and CheckpointTime have the Checkpoint written between checks too: after this number of steps,
-	// counted over all epochs, and when this time has passed since the last one. 0 means neither.
+	// CheckpointSteps and CheckpointTime add writes of the Checkpoint between checks: after every CheckpointSteps
+	// steps, counted over all epochs, and when CheckpointTime has passed since the last write. 0 turns either off.
 	CheckpointSteps int
 	CheckpointTime  time.Duration
 
-	// BeforeSave, if set, is called before the Checkpoint is written. An error ends training, without it.
+	// BeforeSave, if set, is called before each write of the Checkpoint. If it returns an error, the Checkpoint isn't
+	// written and training ends.
 	BeforeSave func() error
 
-	// Run names what is trained. A Checkpoint of another Run isn't resumed.
+	// Run identifies the training, and is stored in the Checkpoint. It is an error to resume from a Checkpoint with
+	// another Run.
 	Run string
 
-	// Resume goes on from the Checkpoint if there is one: the run's bytes are those of one that was never interrupted.
-	// MaxEpochs, Patience and the limits may be raised: training ends with the bytes of one that had them from the
-	// start.
+	// Resume continues training from the Checkpoint if that file exists. The result has the same bytes as without the
+	// interruption. MaxEpochs, Patience and the limits may be raised. The result is then the same as if training had
+	// begun with the raised values.
 	Resume bool
 
-	// Group is the processes that fit the Problem together; nil for this one alone. Each makes and runs its share of
-	// every step's micro-batches and of the validation, and steps its part of the parameters. A Solver, which remembers
-	// that part alone, must be an *optim.Solver. The number of processes must divide MicroBatches into shares that are
-	// a power of two. It changes no result and no Checkpoint, from which any number of processes may go on.
+	// Group connects the processes that fit the Problem together; nil means this process alone. Each process computes
+	// its share of the micro-batches of every step and of the validation batches, and updates its part of the
+	// parameters. MicroBatches must be a multiple of the number of processes, and the share of each process must be a
+	// power of two. Solver must be an *optim.Solver, because other solvers can't update only a part of the parameters.
+	// The number of processes changes neither results nor the Checkpoint, and another number of processes may resume
+	// from it.
 	//
-	// The first process alone writes the Checkpoint and the Log; callbacks are called in all. What ends
-	// training in one, as an error, ctx or a limit, ends it in all at the same step.
+	// Only the first process writes the Checkpoint and the Log, and calls BeforeSave. All processes call the other
+	// callbacks. If an error, ctx or a limit ends training in one process, training ends in all of them at the same
+	// step.
 	Group Group
 
-	// Solver, if set, steps the parameters in place of the Config's Optimizer, of which only the Average counts then.
-	// It may be an *optim.Solver with groups or a schedule of your own, or one of Gorgonia's.
+	// Solver, if set, updates the parameters in place of Config.Optimizer, of which Fit then uses only the Average.
+	// Solver may be an *optim.Solver with groups or a schedule of your own, or one of Gorgonia's solvers.
 	Solver G.Solver
 
-	// Log gets a line for every check, after OnCheck, and one when training stops early; nil for none.
+	// Log, if set, gets a line for every check, after OnCheck, and a line when training stops early.
 	Log io.Writer
 
-	// OnMemory, if set, is called before the first step with an estimate, in bytes, of the most memory that the process
-	// will have resident: what it has, and what training is still to take. If that is more than the machine has, or its
-	// container may use, Fit returns an error instead, before it takes that memory.
+	// OnMemory, if set, is called before the first step. The argument bytes is an estimate of the peak resident memory
+	// of the process, including the memory that it already uses. If the estimate exceeds the memory of the machine, or
+	// a limit of its container or of the process, Fit returns an error instead, before it allocates that memory.
 	OnMemory func(bytes int)
 
-	// OnStep, if set, is called after every training step, counted from 0 in each epoch, with its loss. If it returns
-	// true, training ends as at a limit.
+	// OnStep, if set, is called after every training step with the loss of that step. The argument step is counted from
+	// 0 in each epoch. If OnStep returns true, training ends as at a limit.
 	OnStep func(epoch, step int, loss float64) (stop bool)
 
-	// OnCheck, if set, is called after every check, with a copy of the history so far. The parameters are those of the
-	// check. best says whether Fit would keep them if it ended now: the check is the best one so far, or it is the last
-	// one where KeepLast is set or no check has been an improvement. If training resumes after some checks, OnCheck is
-	// called once before the first step: with the parameters that Fit would keep, and best is true. If it returns true,
-	// training ends as at a limit; an error ends it too.
+	// OnCheck, if set, is called after every check, with a copy of the history so far. During the call, the parameters
+	// have the values that the check judged. The argument best reports whether Fit would keep these parameters if
+	// training ended now. That is so if the check is the best so far, if KeepLast is set, or if no check has improved.
+	//
+	// If training resumes after some checks, OnCheck is also called once before the first step, with the parameters
+	// that Fit would keep and with best true. If OnCheck returns true, training ends as at a limit. If it returns an
+	// error, training ends with that error.
 	OnCheck func(history []Check, best bool) (stop bool, err error)
 }
 
 const (
-	mostMicroBatches = 1 << 20 // in a step, and processes in a Group
-	mostCount        = 1 << 30 // in a Config
+	mostMicroBatches = 1 << 20 // limit for micro-batches per step, and for processes in a Group
+	mostCount        = 1 << 30 // limit for the other counts in a Config
 )
 
-// Check returns an error if a setting is impossible. The error names it by its path in JSON, such as
+// Check returns an error if a setting is invalid. The error names the setting by its path in JSON, such as
 // stopping.patience.
 func (c Config) Check() error {
 	for _, n := range []struct {
@@ -136,7 +147,8 @@ func (c Config) Check() error {
 	return setting.Within("optimizer", c.Optimizer.Check())
 }
 
-// Check returns an error if a number is below 0. The error names it in lower case with underscores, such as max_steps.
+// Check returns an error if a number is negative. The error names the field in lower case with underscores, such as
+// max_steps.
 func (c Call) Check() error {
 	for _, x := range []struct {
 		path setting.Path

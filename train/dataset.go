@@ -18,54 +18,55 @@ import (
 	"github.com/heed-go/heed/internal/text"
 )
 
-// A Batch is what a graph of the loss is fed at once.
+// A Batch holds the inputs for one run of a graph of the loss.
 type Batch struct {
-	// Values has one tensor for each input of the loss, of any shape but stored by rows. They aren't copied: they must
-	// stay as they are until training ends, and may be shared by batches.
+	// Values has one tensor for each input of the loss. The tensors may have any shape, but must be stored by rows.
+	// They aren't copied, so they must not change until training ends. Batches may share tensors.
 	Values []*tensor.Dense
 
-	// Weight is that of the batch's mean loss in the mean of an epoch and, where a step has several micro-batches, in
-	// the mean of the step: as a rule, the number of targets. It may be 0, where nothing in the batch counts, as long
-	// as something in its step does or, of a validation batch, something in the validation data.
+	// Weight is the weight of the batch's loss in means over the micro-batches of a step and over several batches. It
+	// is usually the number of targets. It may be 0 if nothing in the batch counts, as long as the sum of the weights
+	// is above 0 in each training step and over all validation batches.
 	Weight float64
 }
 
-// A Dataset is examples by number, in memory or wherever Batch finds them.
+// A Dataset gives access to examples by their numbers. They may be in memory, or Batch may load or generate them.
 type Dataset struct {
-	Len int // examples, numbered from 0
+	Len int // number of examples, which are numbered from 0
 
-	// Batch makes a batch of some examples. The same ones must give the same batch, whenever it is asked for: that
-	// makes a run repeatable, and lets it resume. It is called in the background, ahead of the step that needs the
-	// batch. One call of Fit or Evaluate never calls it from two goroutines at once, also where Train and Validation
-	// share it. A call that is under way when training ends is waited for.
+	// Batch makes a batch of the given examples. The same examples must always give the same batch: only then can a run
+	// be repeated and resumed. Batch is called in the background, ahead of the step that needs the batch. Within one
+	// call of Fit or Evaluate, no two calls of Batch overlap, even if Train and Validation share the function. When
+	// training ends, Fit waits for a call in progress.
 	//
-	// A graph is built for each list of shapes that batches have. So pad to few lengths.
+	// Fit builds a graph for each list of shapes, so pad examples to few different lengths.
 	Batch func(examples []int) (Batch, error)
 
-	// Order is that of training. Validation takes every example once, by their numbers.
+	// Order is the order of examples in training. In validation, each example is used once, in the order InOrder.
 	Order Order
 
-	// Bucket says which examples go together: those of a step, and of a validation batch, are of one bucket. As a rule
-	// it is the length that an example is padded to. nil puts all into one. It must be nil where the Order is Fresh.
+	// Bucket returns the number of the bucket that an example belongs to. All examples of a training step, or of a
+	// validation batch, are from one bucket. The number is usually the length that the example is padded to. If Bucket
+	// is nil, all examples are in one bucket. It must be nil if Order is Fresh.
 	Bucket func(example int) int
 }
 
-// An Order says which examples an epoch trains on, and in which order.
+// An Order says which examples are in an epoch, and in which order.
 type Order int
 
 const (
-	Shuffled Order = iota // each once, in an order that the seed and the epoch decide
-	InOrder               // each once, by their numbers, bucket after bucket
+	Shuffled Order = iota // each example once, in an order that depends on the seed and the epoch
+	InOrder               // each example once, bucket after bucket, by increasing number
 
-	// Fresh has none that an epoch before it had: the numbers of examples count on from one epoch to the next, as of
-	// data that are generated. Example i may also be a variant of row i%Len, as of images that are moved.
+	// Fresh uses new examples in every epoch: epoch e has the examples from e·Len to (e+1)·Len − 1. This suits
+	// generated data. Example i may also be a variant of row i%Len, such as a shifted image.
 	Fresh
 )
 
-// Tensors returns the Dataset of examples that lie along the first axis of tensors of float32, float64, int or bool:
-// example i is row i of each. The Values of a batch are their rows, copied, and its Weight is how many there are. A
-// number that has no row is an error of Batch. The tensors must be stored by rows and aren't copied: they must stay as
-// they are.
+// Tensors returns a Dataset whose examples are the rows of tensors, along their first axis: example i is row i of each
+// tensor. The dtype of a tensor must be float32, float64, int or bool. A batch has copies of the rows, and its Weight
+// is the number of rows. Batch returns an error if an example has no row. The tensors must be stored by rows. They
+// aren't copied, so they must not change.
 func Tensors(values ...*tensor.Dense) (Dataset, error) {
 	var n int
 	for i, v := range values {
@@ -73,7 +74,7 @@ func Tensors(values ...*tensor.Dense) (Dataset, error) {
 		case v == nil || v.Dims() == 0 || !ops.InRows(v):
 			return Dataset{}, fmt.Errorf("train: tensor %d must have an axis of examples and be stored by rows, got %v", i, describe(v))
 		case i > 0 && v.Shape()[0] != n:
-			return Dataset{}, fmt.Errorf("train: tensors must have a row for each example, got %d rows in the first and %d in tensor %d", n, v.Shape()[0], i)
+			return Dataset{}, fmt.Errorf("train: all tensors must have the same number of rows, got %d in the first and %d in tensor %d", n, v.Shape()[0], i)
 		}
 		if _, err := gather(v, nil); err != nil {
 			return Dataset{}, fmt.Errorf("train: tensor %d: %w", i, err)
@@ -83,7 +84,7 @@ func Tensors(values ...*tensor.Dense) (Dataset, error) {
 	return Dataset{Len: n, Batch: func(examples []int) (Batch, error) {
 		for _, e := range examples {
 			if e < 0 || e >= n {
-				return Batch{}, fmt.Errorf("the tensors have %s, numbered from 0, and none of number %d", text.Count(n, "row"), e)
+				return Batch{}, fmt.Errorf("the tensors have %s, numbered from 0, but no row %d", text.Count(n, "row"), e)
 			}
 		}
 		b := Batch{Weight: float64(len(examples))}
@@ -98,21 +99,21 @@ func Tensors(values ...*tensor.Dense) (Dataset, error) {
 	}}, nil
 }
 
-// gather returns a copy of some rows of a tensor; nil if there are none.
+// gather returns a copy of the given rows of a tensor, or nil if rows is empty.
 func gather(v *tensor.Dense, rows []int) (*tensor.Dense, error) {
 	width := v.Shape().TotalSize() / v.Shape()[0]
 	var data any
-	switch of := v.Data().(type) {
+	switch values := v.Data().(type) {
 	case []float32:
-		data = pick(of, rows, width)
+		data = pick(values, rows, width)
 	case []float64:
-		data = pick(of, rows, width)
+		data = pick(values, rows, width)
 	case []int:
-		data = pick(of, rows, width)
+		data = pick(values, rows, width)
 	case []bool:
-		data = pick(of, rows, width)
+		data = pick(values, rows, width)
 	default:
-		return nil, fmt.Errorf("it must be of float32, float64, int or bool, got %v", v.Dtype())
+		return nil, fmt.Errorf("the dtype must be float32, float64, int or bool, got %v", v.Dtype())
 	}
 	if len(rows) == 0 {
 		return nil, nil
@@ -122,11 +123,11 @@ func gather(v *tensor.Dense, rows []int) (*tensor.Dense, error) {
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(data)), nil
 }
 
-// pick returns the rows of a width with these numbers, one after the other.
-func pick[T any](of []T, rows []int, width int) []T {
+// pick returns the given rows of values, which has width elements per row.
+func pick[T any](values []T, rows []int, width int) []T {
 	out := make([]T, 0, len(rows)*width)
 	for _, r := range rows {
-		out = append(out, of[r*width:][:width]...)
+		out = append(out, values[r*width:][:width]...)
 	}
 	return out
 }
@@ -138,7 +139,7 @@ func describe(v *tensor.Dense) string {
 	return fmt.Sprintf("%v of shape %v", v.Dtype(), v.Shape())
 }
 
-// check checks what is needed of a Dataset that has examples.
+// check returns an error if a Dataset is invalid. The argument what is the name of the Dataset in the error.
 func (d Dataset) check(what string) error {
 	switch {
 	case d.Len < 1:
@@ -146,40 +147,42 @@ func (d Dataset) check(what string) error {
 	case d.Order < Shuffled || d.Order > Fresh:
 		return fmt.Errorf("train: %s must have an Order of Shuffled, InOrder or Fresh, got %d", what, d.Order)
 	case d.Order == Fresh && d.Bucket != nil:
-		return fmt.Errorf("train: %s can't have a Bucket where every epoch has examples of its own", what)
+		return fmt.Errorf("train: %s can't have a Bucket if its Order is Fresh", what)
 	}
 	return nil
 }
 
-// A plan says which examples of a Dataset are taken together, epoch by epoch.
+// A plan divides the examples of a Dataset into steps, epoch by epoch.
 type plan struct {
 	Dataset
-	size    int         // examples that are taken together; fewer at the end of a bucket
-	seed    uint64      // of the order
-	making  *sync.Mutex // held while Batch is called
-	buckets [][]int     // the examples of each
-	steps   int         // in an epoch
+	size    int         // examples per step; fewer at the end of a bucket
+	seed    uint64      // seed of the order
+	making  *sync.Mutex // locked while Batch is called
+	buckets [][]int     // examples of each bucket
+	steps   int         // steps per epoch
 }
 
-// newPlan finds the buckets of a Dataset, unless there is no memory for as many examples.
+// newPlan puts the examples of a Dataset into buckets. It returns an error if there isn't enough memory for their
+// numbers.
 func newPlan(d Dataset, size int, seed uint64, making *sync.Mutex) (*plan, error) {
-	// Their numbers are in the buckets and again in an epoch, of which each step is a slice.
+	// The numbers of the examples are stored twice, in the buckets and in the epoch. The epoch also has a slice header
+	// for each step.
 	if err := memory.Check(memory.Product(d.Len, 16), memory.Product((d.Len-1)/size+1, 24)); err != nil {
 		return nil, fmt.Errorf("a Len of %d: %w", d.Len, err)
 	}
 	p := &plan{Dataset: d, size: size, seed: seed, making: making}
-	places := map[int]int{} // of buckets
+	indices := map[int]int{} // index in p.buckets, by bucket number
 	for i := range d.Len {
 		key := 0
 		if d.Bucket != nil {
 			key = d.Bucket(i)
 		}
-		at, ok := places[key]
+		index, ok := indices[key]
 		if !ok {
-			at = len(p.buckets)
-			places[key], p.buckets = at, append(p.buckets, nil)
+			index = len(p.buckets)
+			indices[key], p.buckets = index, append(p.buckets, nil)
 		}
-		p.buckets[at] = append(p.buckets[at], i)
+		p.buckets[index] = append(p.buckets[index], i)
 	}
 	for _, b := range p.buckets {
 		p.steps += (len(b)-1)/size + 1
@@ -209,7 +212,7 @@ func (p *plan) epoch(epoch int) [][]int {
 	return steps
 }
 
-// largest returns the longest step of the first epoch that takes examples of the bucket of the largest number.
+// largest returns the largest step of the first epoch among the steps of the bucket with the highest number.
 func (p *plan) largest() (step int, examples []int) {
 	steps := p.epoch(0)
 	for i := 1; i < len(steps) && p.Bucket != nil; i++ {
@@ -221,7 +224,8 @@ func (p *plan) largest() (step int, examples []int) {
 	return step, steps[step]
 }
 
-// between returns the examples of each step from one on, counted over all epochs, up to another one; 0 is for no end.
+// between returns the examples of the steps from number step up to, but not including, number end, counted over all
+// epochs. If end is 0, there is no last step.
 func (p *plan) between(step, end int) iter.Seq[[]int] {
 	return func(yield func([]int) bool) {
 		for epoch, first := step/p.steps, step%p.steps; ; epoch, first = epoch+1, 0 {
@@ -234,7 +238,7 @@ func (p *plan) between(step, end int) iter.Seq[[]int] {
 	}
 }
 
-// batches makes the batches of some examples, of a size but for the last.
+// batches divides examples into batches of the given size; the last may be smaller.
 func (p *plan) batches(examples []int, size int) ([]Batch, error) {
 	p.making.Lock()
 	defer p.making.Unlock()
@@ -252,7 +256,7 @@ func (p *plan) batches(examples []int, size int) ([]Batch, error) {
 	return batches, nil
 }
 
-// check checks what Dataset's Batch returned.
+// check returns an error if a Batch from Dataset.Batch is invalid.
 func (b Batch) check() error {
 	if len(b.Values) == 0 {
 		return errors.New("it must have Values")
@@ -260,7 +264,7 @@ func (b Batch) check() error {
 	for i, v := range b.Values {
 		switch {
 		case v == nil || v.Dtype().Type == nil:
-			return fmt.Errorf("value %d is nil or an empty tensor: there must be one for each input of the loss", i)
+			return fmt.Errorf("value %d is nil or an empty tensor: give one tensor for each input of the loss", i)
 		case slices.Contains(v.Shape(), 0):
 			return fmt.Errorf("value %d: every axis must have a size of at least 1, got %v", i, v.Shape())
 		case !ops.InRows(v):
@@ -268,19 +272,19 @@ func (b Batch) check() error {
 		}
 	}
 	if !(b.Weight >= 0) || math.IsInf(b.Weight, 1) {
-		return fmt.Errorf("its Weight must be at least 0 and finite, got %v: set it to how many targets count", b.Weight)
+		return fmt.Errorf("its Weight must be at least 0 and finite, got %v: set it to the number of targets that count", b.Weight)
 	}
 	return nil
 }
 
-// A feed is batches that are made in the background, a few steps ahead.
+// A feed makes batches in the background, a few steps ahead.
 type feed struct {
 	made chan []Batch
-	err  error // why no more are made
+	err  error // the error that ended the feed, or nil after the last step
 	quit chan struct{}
 }
 
-// newFeed calls prepare on the examples of step after step. The caller has to stop it.
+// newFeed calls prepare with the examples of each step. The caller must call stop.
 func newFeed(steps iter.Seq[[]int], prepare func(examples []int) ([]Batch, error)) *feed {
 	f := &feed{made: make(chan []Batch, 1), quit: make(chan struct{})}
 	go func() {
@@ -303,7 +307,8 @@ func newFeed(steps iter.Seq[[]int], prepare func(examples []int) ([]Batch, error
 	return f
 }
 
-// next returns the batches of the next step, or why there are none: a panic is an *apart.Panic.
+// next returns the batches of the next step, or the error of prepare. If prepare panicked, the error is an
+// *apart.Panic.
 func (f *feed) next() ([]Batch, error) {
 	if batches, ok := <-f.made; ok {
 		return batches, nil
@@ -311,7 +316,7 @@ func (f *feed) next() ([]Batch, error) {
 	return nil, f.err
 }
 
-// stop ends the feed. When it returns, nothing is being made.
+// stop ends the feed, and waits until prepare has returned.
 func (f *feed) stop() {
 	close(f.quit)
 	for range f.made {

@@ -19,12 +19,12 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// noted is a Dataset that notes the examples of each batch that it makes.
-func noted(d train.Dataset, to *[][]int) train.Dataset {
-	return changed(d, func(examples []int, _ *train.Batch) { *to = append(*to, slices.Clone(examples)) })
+// noted returns a Dataset that appends the examples of each batch to batches.
+func noted(d train.Dataset, batches *[][]int) train.Dataset {
+	return changed(d, func(examples []int, _ *train.Batch) { *batches = append(*batches, slices.Clone(examples)) })
 }
 
-// once checks that each of n examples, numbered from first on, is in one batch.
+// once checks that each of n examples, numbered from first on, is in exactly one batch.
 func once(t *testing.T, batches [][]int, first, n int) {
 	t.Helper()
 	all := slices.Sorted(slices.Values(slices.Concat(batches...)))
@@ -36,10 +36,11 @@ func once(t *testing.T, batches [][]int, first, n int) {
 			return
 		}
 	}
-	t.Errorf("the examples are %v, want each of %d from %d on once", all, n, first)
+	t.Errorf("the examples are %v, want each of the %d examples from %d on once", all, n, first)
 }
 
-// An epoch takes each example once, also where they don't divide into batches and micro-batches.
+// An epoch uses each example once, even if the number of examples isn't a multiple of the sizes of batches and
+// micro-batches.
 func TestEveryExampleOnce(t *testing.T) {
 	for _, c := range []struct{ n, batch, micro, validation, size int }{{23, 5, 1, 7, 3}, {23, 6, 3, 7, 0}, {24, 8, 4, 8, 8}, {3, 8, 2, 1, 4}, {1, 1, 1, 1, 1}} {
 		for _, order := range []train.Order{train.Shuffled, train.InOrder, train.Fresh} {
@@ -51,13 +52,13 @@ func TestEveryExampleOnce(t *testing.T) {
 			if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: c.batch, MicroBatches: c.micro, MaxEpochs: 2}, train.Call{}); err != nil {
 				t.Fatal(err)
 			}
-			trained, validated = trained[1:], validated[1:] // those that the graphs are built by
+			trained, validated = trained[1:], validated[1:] // without the first batch, which is used to build a graph
 			each := (c.n-1)/(c.batch/c.micro) + 1
 			if c.n > c.batch && c.n%c.batch == 0 {
 				each = c.n / (c.batch / c.micro)
 			}
 			if len(trained) != 2*each {
-				t.Fatalf("%+v: %d batches, want %d", c, len(trained), 2*each)
+				t.Fatalf("%+v: got %d batches, want %d", c, len(trained), 2*each)
 			}
 			second := 0
 			if order == train.Fresh {
@@ -68,7 +69,7 @@ func TestEveryExampleOnce(t *testing.T) {
 			once(t, validated[:len(validated)/2], 0, c.validation)
 			for _, b := range trained {
 				if order != train.Shuffled && !slices.IsSorted(b) || len(b) > c.batch/c.micro {
-					t.Errorf("%+v: a batch of %v", c, b)
+					t.Errorf("%+v: got a batch of examples %v, want at most %d, and in order unless they are shuffled", c, b, c.batch/c.micro)
 				}
 			}
 		}
@@ -88,14 +89,14 @@ func TestOrder(t *testing.T) {
 	}
 	one := run(1)
 	if !reflect.DeepEqual(one, run(1)) {
-		t.Error("two runs of one seed have their examples in two orders")
+		t.Error("two runs with the same seed have examples in different orders")
 	}
 	if reflect.DeepEqual(one[:4], one[4:]) || reflect.DeepEqual(one, run(2)) || slices.IsSorted(slices.Concat(one[:4]...)) {
-		t.Errorf("neither epochs nor seeds may have one order: %v", one)
+		t.Errorf("got batches %v, want another order in each epoch and for each seed", one)
 	}
 }
 
-// Batches are of one bucket, and each example is in one.
+// Each batch has examples of one bucket, and each example is in one batch.
 func TestBuckets(t *testing.T) {
 	var trained, validated [][]int
 	p := digits(t, 1)
@@ -111,7 +112,7 @@ func TestBuckets(t *testing.T) {
 	once(t, validated[1:], 0, 20)
 	for _, b := range validated {
 		if !slices.IsSorted(b) {
-			t.Errorf("validation takes %v, not by their numbers", b)
+			t.Errorf("validation batch has examples %v, want them in increasing order", b)
 		}
 	}
 	var order []int
@@ -119,12 +120,12 @@ func TestBuckets(t *testing.T) {
 		order = append(order, b[0]%3)
 		for _, e := range b {
 			if e%3 != b[0]%3 {
-				t.Errorf("a batch of two buckets: %v", b)
+				t.Errorf("a batch has examples of two buckets: %v", b)
 			}
 		}
 	}
 	if slices.IsSorted(order) {
-		t.Errorf("the buckets follow one another: %v", order)
+		t.Errorf("the buckets of the steps are %v, want them shuffled", order)
 	}
 	trained = nil
 	p.Train.Order = train.InOrder
@@ -132,19 +133,19 @@ func TestBuckets(t *testing.T) {
 		t.Fatal(err)
 	}
 	if all := slices.Concat(trained[1:]...); !slices.IsSortedFunc(all, func(a, b int) int { return cmp.Or(a%3-b%3, a-b) }) {
-		t.Errorf("in order, the examples are %v, want bucket after bucket", all)
+		t.Errorf("with the order InOrder, the examples are %v, want bucket after bucket", all)
 	}
 	for _, b := range validated {
 		for _, e := range b {
 			if e*e%5 != b[0]*b[0]%5 {
-				t.Errorf("a validation batch of two buckets: %v", b)
+				t.Errorf("a validation batch has examples of two buckets: %v", b)
 			}
 		}
 	}
 }
 
-// However the examples are divided, the means are those of all of them at once.
-func TestMeansOfAnyDivision(t *testing.T) {
+// The mean losses don't depend on how examples are divided into batches and micro-batches.
+func TestMeansDontDependOnBatches(t *testing.T) {
 	fit := func(batch, micro, validation int) train.Check {
 		p := digitsWith(t, 1, 0)
 		p.Train, p.Validation = drawn(30, 1), drawn(11, 2)
@@ -159,32 +160,32 @@ func TestMeansOfAnyDivision(t *testing.T) {
 	for _, c := range [][3]int{{7, 1, 2}, {8, 4, 3}, {12, 3, 11}, {64, 4, 100}} {
 		got := fit(c[0], c[1], c[2])
 		if math.Abs(got.TrainLoss-want.TrainLoss) > 1e-6 || math.Abs(got.ValLoss-want.ValLoss) > 1e-6 {
-			t.Errorf("%v: %+v, want %+v", c, got, want)
+			t.Errorf("batch, micro-batches, validation batch %v: got %+v, want %+v", c, got, want)
 		}
 	}
 }
 
-// No batch is asked for after one that failed.
+// After Batch has failed, Fit doesn't call it again.
 func TestBatchFails(t *testing.T) {
 	p := digits(t, 1)
 	broken := errors.New("broken")
 	var failed, after atomic.Int32
-	of := p.Train.Batch
+	batch := p.Train.Batch
 	p.Train.Batch = func(examples []int) (train.Batch, error) {
 		after.Add(failed.Load())
 		if examples[0] == 48 {
 			failed.Store(1)
 			return train.Batch{}, broken
 		}
-		return of(examples)
+		return batch(examples)
 	}
 	_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{})
 	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "batch of epoch 0, step 3: broken") || after.Load() > 0 {
-		t.Errorf("%v, and %d batches after it", err, after.Load())
+		t.Errorf("got %v and %d more calls of Batch, want an error with epoch 0, step 3, and no call", err, after.Load())
 	}
 }
 
-// The memory of a value must be what its shape says, as ops read it without asking.
+// The elements of a value must be stored as its shape says, because ops read them directly.
 func TestBatchValues(t *testing.T) {
 	x := tensor.New(tensor.WithShape(16, 8), tensor.Of(tensor.Float32))
 	view, err := x.Slice(nil, tensor.S(2, 6))
@@ -203,31 +204,31 @@ func TestBatchValues(t *testing.T) {
 		value *tensor.Dense
 		want  string
 	}{
-		"rows of a tensor": {rows.(*tensor.Dense), ""},
-		"columns of one":   {view.(*tensor.Dense), "value 0 must be stored by rows"},
-		"transposed":       {turned, "value 0 must be stored by rows"},
-		"by columns":       {tensor.New(tensor.WithShape(16, 4), tensor.AsFortran(make([]float32, 64))), "value 0 must be stored by rows"},
-		"no rows":          {tensor.New(tensor.WithShape(0, 4), tensor.Of(tensor.Float32)), "value 0: every axis must have a size of at least 1, got (0, 4)"},
-		"empty":            {new(tensor.Dense), "value 0 is nil or an empty tensor"},
+		"rows of a tensor":    {rows.(*tensor.Dense), ""},
+		"columns of a tensor": {view.(*tensor.Dense), "value 0 must be stored by rows"},
+		"transposed":          {turned, "value 0 must be stored by rows"},
+		"by columns":          {tensor.New(tensor.WithShape(16, 4), tensor.AsFortran(make([]float32, 64))), "value 0 must be stored by rows"},
+		"no rows":             {tensor.New(tensor.WithShape(0, 4), tensor.Of(tensor.Float32)), "value 0: every axis must have a size of at least 1, got (0, 4)"},
+		"empty":               {new(tensor.Dense), "value 0 is nil or an empty tensor"},
 	} {
 		p := digits(t, 1)
 		p.Train.Len, p.Validation.Len = 16, 0
 		p.Train = changed(p.Train, func(_ []int, b *train.Batch) { b.Values[0] = c.value })
 		_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{})
 		if (c.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v, want it to say %q", name, err, c.want)
+			t.Errorf("%s: got %v, want an error that contains %q (none if empty)", name, err, c.want)
 		}
 	}
 }
 
-// Loss may turn dropout off, and trains all the same.
+// Loss may turn off dropout by setting the Mode of its Build. Training then still computes gradients.
 func TestLossMaySetTheMode(t *testing.T) {
 	fit := func(dropout float64, mode layers.Mode) [][]float32 {
 		p := digitsWith(t, 1, dropout)
-		of := p.Loss
+		loss := p.Loss
 		p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
 			b.Mode = mode
-			return of(b, in)
+			return loss(b, in)
 		}
 		if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{}); err != nil {
 			t.Fatal(err)
@@ -235,34 +236,34 @@ func TestLossMaySetTheMode(t *testing.T) {
 		return values(p.Params)
 	}
 	if got := fit(0.1, layers.Evaluation); !same(got, fit(0, layers.Training)) || same(got, values(digits(t, 1).Params)) {
-		t.Error("without dropout by its Mode it learns something else than without any")
+		t.Error("with the Mode Evaluation, Fit doesn't learn the same as with a dropout of 0")
 	}
 }
 
-// The list of inputs is Loss's own to write to.
+// Loss may change its list of inputs.
 func TestLossMayReplaceInputs(t *testing.T) {
 	p := digits(t, 1)
-	of := p.Loss
+	loss := p.Loss
 	p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
 		in[0] = G.Must(G.Neg(in[0]))
-		return of(b, in)
+		return loss(b, in)
 	}
 	if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16}, train.Call{MaxSteps: 1}); err != nil {
 		t.Error(err)
 	}
 }
 
-// Batches are made one at a time, and none when Fit has returned.
+// No two calls of Batch overlap, and none is running when Fit has returned.
 func TestBatchesInTheBackground(t *testing.T) {
 	var making, most, calls atomic.Int32
 	watch := func(d train.Dataset) train.Dataset {
-		of := d.Batch
+		batch := d.Batch
 		d.Batch = func(examples []int) (train.Batch, error) {
 			most.Store(max(most.Load(), making.Add(1)))
 			defer making.Add(-1)
 			calls.Add(1)
 			time.Sleep(time.Millisecond)
-			return of(examples)
+			return batch(examples)
 		}
 		return d
 	}
@@ -270,7 +271,7 @@ func TestBatchesInTheBackground(t *testing.T) {
 	for _, end := range []int{0, 1} {
 		p := digits(t, 1)
 		p.Train, p.Validation = watch(p.Train), watch(p.Validation)
-		if end > 0 { // validation would let the next batches be made before the end
+		if end > 0 { // with validation, the next batches might all be made before the end
 			p.Validation.Len = 0
 		}
 		_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, CheckEvery: 1, MaxEpochs: 1}, train.Call{OnCheck: func(history []train.Check, _ bool) (bool, error) {
@@ -285,17 +286,17 @@ func TestBatchesInTheBackground(t *testing.T) {
 		under, before := making.Load(), calls.Load()
 		time.Sleep(5 * time.Millisecond)
 		if under != 0 || most.Load() != 1 || calls.Load() != before {
-			t.Errorf("%d batches were made at once, %d after the end, and %d at it", most.Load(), calls.Load()-before, under)
+			t.Errorf("up to %d calls of Batch overlap, %d began after Fit returned, and %d were running then, want 1, 0 and 0", most.Load(), calls.Load()-before, under)
 		}
 	}
 }
 
-// metered is digits with metrics: the mean of the inputs, by batches' weights and by counts of its own.
+// metered is digits with metrics. The function metrics gets the loss, the mean of the inputs and a constant count.
 func metered(t *testing.T, metrics func(loss, mean, count *G.Node) []train.Metric) train.Problem {
 	p := digitsWith(t, 1, 0)
-	of := p.Loss
+	build := p.Loss
 	p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
-		loss, _, err := of(b, in)
+		loss, _, err := build(b, in)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -316,7 +317,7 @@ func TestTensors(t *testing.T) {
 	}
 	b, err := d.Batch([]int{2, 0})
 	if err != nil || b.Weight != 2 || d.Len != 3 {
-		t.Fatalf("%+v, %v", b, err)
+		t.Fatalf("got %+v, %v and a Len of %d, want a Weight of 2 and a Len of 3", b, err, d.Len)
 	}
 	for i, want := range []struct {
 		data  any
@@ -339,12 +340,12 @@ func TestTensors(t *testing.T) {
 		"by columns": {tensor.New(tensor.WithShape(2, 2), tensor.Of(tensor.Float64), tensor.AsFortran([]float64{1, 2, 3, 4}))},
 	} {
 		if _, err := train.Tensors(values...); err == nil {
-			t.Errorf("%s: no error", name)
+			t.Errorf("%s: got no error, want one", name)
 		}
 	}
 }
 
-// What a Len has no memory for is an error that says how much it takes, before any of that is asked for.
+// If there isn't enough memory for Len examples, Fit and Evaluate return an error before they allocate it.
 func TestLenIsCheckedBeforeMemory(t *testing.T) {
 	for _, n := range []int{1 << 40, math.MaxInt} {
 		for what, change := range map[string]func(p *train.Problem){
@@ -358,22 +359,22 @@ func TestLenIsCheckedBeforeMemory(t *testing.T) {
 			change(&p)
 			_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{})
 			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("a Len of %d", n)) || !strings.Contains(err.Error(), "of memory, but there is only") {
-				t.Errorf("%s of %d: %v", what, n, err)
+				t.Errorf("%s with a Len of %d: got %v, want an error about the Len and memory", what, n, err)
 			}
 			if what == "Train" {
 				continue
 			}
 			if _, err = train.Evaluate(t.Context(), p); err == nil || !strings.Contains(err.Error(), "of memory, but there is only") {
-				t.Errorf("%s of %d evaluated: %v", what, n, err)
+				t.Errorf("Evaluate, %s with a Len of %d: got %v, want an error about memory", what, n, err)
 			}
 		}
 	}
-	if _, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 1 << 30, MaxEpochs: 1}, train.Call{}); err != nil { // all there are
-		t.Errorf("a BatchSize above Len: %v", err)
+	if _, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 1 << 30, MaxEpochs: 1}, train.Call{}); err != nil { // one step with all examples
+		t.Errorf("a BatchSize above Len: got %v, want no error", err)
 	}
 }
 
-// Numbers that have no row are errors, also where Len says more than the tensors have.
+// Batch returns an error for an example without a row, even if Len was raised.
 func TestTensorsOfNoRow(t *testing.T) {
 	d, err := train.Tensors(tensor.New(tensor.WithShape(3, 4), tensor.Of(tensor.Float32)), tensor.New(tensor.WithShape(3), tensor.Of(tensor.Int)))
 	if err != nil {
@@ -381,17 +382,17 @@ func TestTensorsOfNoRow(t *testing.T) {
 	}
 	for _, examples := range [][]int{{99}, {3}, {-1}, {0, math.MaxInt}, {math.MinInt}} {
 		if b, err := d.Batch(examples); err == nil || !strings.Contains(err.Error(), "3 rows") {
-			t.Errorf("%v: got %v, %v", examples, b, err)
+			t.Errorf("examples %v: got %v, %v, want an error about 3 rows", examples, b, err)
 		}
 	}
 	p := digits(t, 1)
 	p.Train = d
 	p.Train.Len = 100
 	if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{}); err == nil || !strings.Contains(err.Error(), "3 rows") {
-		t.Errorf("a raised Len: %v", err)
+		t.Errorf("with a raised Len: got %v, want an error about 3 rows", err)
 	}
 	p.Train.Len, p.Train.Order = 3, train.Fresh
 	if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 2}, train.Call{}); err == nil || !strings.Contains(err.Error(), "3 rows") {
-		t.Errorf("examples of the second epoch: %v", err)
+		t.Errorf("with fresh examples in the second epoch: got %v, want an error about 3 rows", err)
 	}
 }

@@ -9,48 +9,51 @@ import (
 	"github.com/heed-go/heed/internal/text"
 )
 
-// Stopping says when training ends by itself, and which parameters it leaves. It is plain data, and goes to JSON and
-// back. The zero value stops at nothing but a value that isn't finite.
+// Stopping says when training ends by itself, and which parameters are kept. It is plain data that can be stored as
+// JSON. The zero Stopping stops only when the monitored value is NaN or infinite.
 //
-// A check is one look at the monitored value: a call of Observe; in Fit, the end of an epoch or, with CheckEvery, of so
-// many steps.
+// Each call of EarlyStopping.Observe is a check. Fit makes a check at the end of each epoch, or after every CheckEvery
+// steps.
 type Stopping struct {
-	// Monitor is the name of the value to look at: train_loss, val_loss or a metric of either, as val_accuracy. One
-	// that isn't there is an error. The empty string stands for val_loss or, without validation, for train_loss.
+	// Monitor is the name of the monitored value: train_loss, val_loss or a name in Check.Metrics, such as
+	// val_accuracy. Fit returns an error if there is no such value. If Monitor is empty, Fit uses val_loss or, without
+	// validation data, train_loss.
 	Monitor string `json:"monitor,omitempty"`
 
-	// Mode is "min" if lower values are better and "max" if higher ones are. It may be left empty for a loss, whose
-	// name ends in "loss", which means "min". Nothing is guessed for another name: an empty Mode is an error there.
+	// Mode is "min" if lower values are better, and "max" if higher values are better. If Monitor is empty or ends in
+	// "loss", an empty Mode means "min". For other names an empty Mode is an error.
 	Mode string `json:"mode,omitempty"`
 
-	// Patience is how many checks in a row without improvement to stop at; 0 never stops for that.
+	// Patience is the number of successive checks without improvement after which training stops. 0 means that it
+	// doesn't stop for this reason.
 	Patience int `json:"patience"`
 
-	// An improvement is better than the best value by more than MinDelta. With RelativeDelta, MinDelta is a part of the
-	// best value's size: 0.01 asks for more than one percent.
+	// A value is an improvement if it is better than the best value by more than MinDelta. With RelativeDelta, it must
+	// be better by more than MinDelta times the size of the best value: 0.01 means one percent.
 	MinDelta      float64 `json:"min_delta,omitempty"`
 	RelativeDelta bool    `json:"relative_delta,omitempty"`
 
-	// Baseline is a value to improve on by MinDelta as well, or patience goes on running out: without an improvement on
-	// it, training ends after Patience checks. The best parameters are kept whatever the Baseline is.
+	// Baseline, if set, is a value that must also be beaten by more than MinDelta. Until then, improvements don't
+	// restart the count of checks for Patience. The best parameters are kept whether or not they beat the Baseline.
 	Baseline *float64 `json:"baseline,omitempty"`
 
-	// FirstEpoch is the first check that counts, from 0. Those before it are neither an improvement nor a reason to
-	// stop.
+	// FirstEpoch is the number of the first check that counts, from 0. Earlier checks are never improvements, and
+	// training doesn't stop at them.
 	FirstEpoch int `json:"first_epoch,omitempty"`
 
-	// KeepLast leaves the parameters of the last check. Otherwise they are those of the best one, whether or not
-	// patience ran out.
+	// KeepLast keeps the parameters of the last check. Otherwise the parameters of the best check are kept, whether or
+	// not patience ran out.
 	KeepLast bool `json:"keep_last,omitempty"`
 
-	// AllowNonFinite goes on at a monitored value that is NaN or infinite. Such a value is never an improvement.
+	// AllowNonFinite continues training if the monitored value is NaN or infinite. Such a value is never an
+	// improvement.
 	AllowNonFinite bool `json:"allow_non_finite,omitempty"`
 
-	StoppingThreshold   *float64 `json:"stopping_threshold,omitempty"`   // stop at a value as good as this, or better
-	DivergenceThreshold *float64 `json:"divergence_threshold,omitempty"` // stop at a value worse than this
+	StoppingThreshold   *float64 `json:"stopping_threshold,omitempty"`   // stop if the value is this good or better
+	DivergenceThreshold *float64 `json:"divergence_threshold,omitempty"` // stop if the value is worse than this
 }
 
-// check returns an error if a setting is impossible. The error names it by its path in JSON.
+// check returns an error if a setting is invalid. The error names the setting by its path in JSON.
 func (s Stopping) check() error {
 	for _, n := range []struct {
 		path setting.Path
@@ -75,12 +78,12 @@ func (s Stopping) check() error {
 	case s.Mode != "" && s.Mode != "min" && s.Mode != "max":
 		return setting.Errorf("%s must be min or max, got %q", mode, s.Mode)
 	case s.Mode == "" && !strings.HasSuffix(s.monitor(), "loss"):
-		return setting.Errorf("%s must be max, if more of %s is better, or min", mode, s.Monitor)
+		return setting.Errorf("%s must be max if a higher %s is better, or min if a lower one is", mode, s.Monitor)
 	}
 	return nil
 }
 
-// largest is the largest size of a number in a Stopping.
+// largest limits the size of numbers in a Stopping.
 const largest = 1e30
 
 // monitor returns the name of the monitored value.
@@ -91,7 +94,7 @@ func (s Stopping) monitor() string {
 	return s.Monitor
 }
 
-// Monitored returns the value of a check to look at. Where there is no such value it is 0.
+// Monitored returns the monitored value of a check, or 0 if the check has no such value.
 func (s Stopping) Monitored(c Check) float64 {
 	if s.Monitor == "" && !c.Validated {
 		return c.TrainLoss
@@ -99,7 +102,7 @@ func (s Stopping) Monitored(c Check) float64 {
 	return c.named()[s.monitor()]
 }
 
-// BestOf returns the place in a history of the check with the best value, or -1 if none has been an improvement.
+// BestOf returns the index of the best check in history, or -1 if no check is an improvement.
 func (s Stopping) BestOf(history []Check) int {
 	e := EarlyStopping{Stopping: s}
 	for _, c := range history {
@@ -111,7 +114,7 @@ func (s Stopping) BestOf(history []Check) int {
 	return e.BestCheck
 }
 
-// sign is what values are multiplied by so that lower ones are better.
+// sign returns the factor for values that makes lower values better.
 func (s Stopping) sign() float64 {
 	if s.Mode == "max" {
 		return -1
@@ -119,7 +122,7 @@ func (s Stopping) sign() float64 {
 	return 1
 }
 
-// beats reports whether a value is an improvement on a finite other one.
+// beats reports whether value is an improvement on other, which must be finite.
 func (s Stopping) beats(value, other float64) bool {
 	delta := s.MinDelta
 	if s.RelativeDelta {
@@ -128,43 +131,43 @@ func (s Stopping) beats(value, other float64) bool {
 	return s.sign()*value+delta < s.sign()*other
 }
 
-// EarlyStopping decides when to stop, value by value. Equal values are no improvement, nor is a value that isn't
-// finite.
+// EarlyStopping decides when to stop, one value at a time. A value that equals the best one, or that isn't finite, is
+// no improvement.
 //
-// Its fields can be saved and restored, as JSON too. Make one with NewEarlyStopping, or set the Stopping.
+// Its fields can be saved and restored, also as JSON. Make an EarlyStopping with NewEarlyStopping, or set its Stopping.
 type EarlyStopping struct {
 	Stopping
 
-	Checks    int     // how many values it has observed
-	BestCheck int     // the check, counted from 0, of the best value; meaningless before one improved
-	Best      float64 // the best value
-	Waited    int     // checks since the last improvement, on the Baseline too if there is one
-	Improved  bool    // whether any value has been an improvement
-	Last      float64 // the last value
+	Checks    int     // number of values observed
+	BestCheck int     // number of the check with the best value, from 0; only valid if Improved
+	Best      float64 // best value; only valid if Improved
+	Waited    int     // checks since the last improvement that also beats the Baseline, if there is one
+	Improved  bool    // whether any value was an improvement
+	Last      float64 // last value
 
-	steps bool // a check is of so many steps, not of an epoch
+	steps bool // whether Fit checks after CheckEvery steps, not after each epoch
 }
 
-// check returns an error if the options can't be, or what it has observed.
+// check returns an error if a setting is invalid or the counts contradict each other.
 func (e *EarlyStopping) check() error {
 	if err := e.Stopping.check(); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
 	if e.Checks < 0 || e.Checks == math.MaxInt || e.Waited < 0 || e.Waited > e.Checks || e.BestCheck < 0 || e.BestCheck > max(e.Checks-1, 0) || e.Improved && !finite(e.Best) {
-		return fmt.Errorf("train: an EarlyStopping can't have observed %d checks, the best of them number %d, %v, and waited for %d since", e.Checks, e.BestCheck, e.Best, e.Waited)
+		return fmt.Errorf("train: an EarlyStopping can't have Checks %d, BestCheck %d, Best %v and Waited %d", e.Checks, e.BestCheck, e.Best, e.Waited)
 	}
 	return nil
 }
 
-// NewEarlyStopping returns an EarlyStopping on a loss with that patience; 0 never stops. A loss that isn't finite
-// doesn't stop it.
+// NewEarlyStopping returns an EarlyStopping that monitors a loss. If patience is 0, it never stops. It doesn't stop at
+// a loss that isn't finite.
 func NewEarlyStopping(patience int) *EarlyStopping {
 	return &EarlyStopping{Stopping: Stopping{Patience: patience, AllowNonFinite: true}}
 }
 
-// Observe takes the monitored value of the next check. It reports whether that is the best so far, in which case the
-// parameters are worth keeping, and whether to stop. Options that can't be, such as no Mode where one is needed, stop
-// at once, and Because says what is wrong with them.
+// Observe records the monitored value of the next check. improved reports whether the value is the best so far, so that
+// its parameters should be kept. stop reports whether training should stop. If a setting is invalid, stop is true and
+// Because returns the error.
 func (e *EarlyStopping) Observe(value float64) (improved, stop bool) {
 	check := e.Checks
 	e.Checks++
@@ -186,7 +189,7 @@ func (e *EarlyStopping) Observe(value float64) (improved, stop bool) {
 // Stopped reports whether the last Observe said to stop.
 func (e *EarlyStopping) Stopped() bool { return e.Because() != "" }
 
-// Because returns why to stop, in words, or the empty string where there is no reason to.
+// Because returns the reason to stop, in words, or the empty string if there is none.
 func (e *EarlyStopping) Because() string {
 	if err := e.check(); err != nil {
 		return err.Error()
@@ -208,14 +211,15 @@ func (e *EarlyStopping) Because() string {
 	waited, what := e.checks(e.Waited), e.unit()
 	switch {
 	case !e.Improved:
-		return fmt.Sprintf("%s was nothing to improve on for %s: it is %v", name, waited, e.Last)
+		return fmt.Sprintf("%s has not been finite for %s: it is %v", name, waited, e.Last)
 	case e.Baseline != nil && !e.beats(e.Best, *e.Baseline):
 		return fmt.Sprintf("%s has not improved on the baseline, %.4g, for %s: the best is %.4g, of %s %d", name, *e.Baseline, waited, e.Best, what, e.BestCheck)
 	}
 	return fmt.Sprintf("%s has not improved for %s: the best is %.4g, of %s %d", name, waited, e.Best, what, e.BestCheck)
 }
 
-// kept returns the check whose parameters are to be kept so far: the last one where none was an improvement yet.
+// kept returns the index of the check whose parameters Fit keeps: the best check. With KeepLast, or without an
+// improvement, it is the last check.
 func (e *EarlyStopping) kept() int {
 	if e.KeepLast || !e.Improved {
 		return e.Checks - 1
@@ -223,7 +227,7 @@ func (e *EarlyStopping) kept() int {
 	return e.BestCheck
 }
 
-// result returns how training went. There may be no check yet where it ended at an error or a limit.
+// result returns the Result of training that ended with err. The history may be empty only if err isn't nil.
 func (e *EarlyStopping) result(history []Check, err error) *Result {
 	r := &Result{History: history, StoppedBecause: e.Because()}
 	if len(history) > 0 {
@@ -235,14 +239,14 @@ func (e *EarlyStopping) result(history []Check, err error) *Result {
 	case err != nil:
 		r.StoppedBecause = err.Error()
 	case e.steps:
-		r.StoppedBecause = fmt.Sprintf("it was to take %s at most", text.Count(history[len(history)-1].Step, "step"))
+		r.StoppedBecause = fmt.Sprintf("the last epoch is done, after %s", text.Count(history[len(history)-1].Step, "step"))
 	default:
-		r.StoppedBecause = fmt.Sprintf("it was to take %s at most", e.checks(len(history)))
+		r.StoppedBecause = fmt.Sprintf("the limit of %s is reached", e.checks(len(history)))
 	}
 	return r
 }
 
-// unit is what a check is of.
+// unit returns the word for a check in messages.
 func (e *EarlyStopping) unit() string {
 	if e.steps {
 		return "check"
@@ -250,5 +254,5 @@ func (e *EarlyStopping) unit() string {
 	return "epoch"
 }
 
-// checks is a number of checks in words.
+// checks returns n checks in words.
 func (e *EarlyStopping) checks(n int) string { return text.Count(n, e.unit()) }

@@ -19,7 +19,7 @@ func TestEarlyStopping(t *testing.T) {
 		name     string
 		patience int
 		losses   []float64
-		stop     int // the epoch at which it says so; -1 for never
+		stop     int // the epoch at which Observe says to stop, or -1
 		best     int
 	}{
 		{"the notebook's run", 2, []float64{0.300, 0.378, 0.346}, 2, 0},
@@ -39,7 +39,7 @@ func TestEarlyStopping(t *testing.T) {
 			for i, loss := range c.losses {
 				improved, stop := e.Observe(loss)
 				if improved != (e.Waited == 0 && e.BestCheck == i) {
-					t.Errorf("epoch %d: improved is %t, but the state is %+v", i, improved, *e)
+					t.Errorf("epoch %d: improved is %t, which contradicts the state %+v", i, improved, *e)
 				}
 				if stop {
 					stopped = i
@@ -47,24 +47,24 @@ func TestEarlyStopping(t *testing.T) {
 				}
 			}
 			if stopped != c.stop || e.BestCheck != c.best || e.Best != c.losses[c.best] {
-				t.Errorf("stopped at %d with best epoch %d (%v), want %d and %d (%v)", stopped, e.BestCheck, e.Best, c.stop, c.best, c.losses[c.best])
+				t.Errorf("stopped at epoch %d with best epoch %d (%v), want epoch %d and best epoch %d (%v)", stopped, e.BestCheck, e.Best, c.stop, c.best, c.losses[c.best])
 			}
 		})
 	}
 }
 
-// A restored EarlyStopping goes on as the one it was saved from.
+// A copy of an EarlyStopping continues from the same state.
 func TestEarlyStoppingSaved(t *testing.T) {
 	e := train.NewEarlyStopping(2)
 	e.Observe(1)
 	e.Observe(2)
 	saved := *e
 	if _, stop := saved.Observe(3); !stop || saved.Checks != 3 {
-		t.Errorf("the copy forgot: %+v", saved)
+		t.Errorf("the third Observe, of a copy: stop is %t, want true; the state is %+v, want 3 checks", stop, saved)
 	}
 }
 
-// Saving and restoring as JSON loses nothing, numbers that JSON hasn't included.
+// JSON keeps the whole state, even numbers that aren't finite.
 func TestEarlyStoppingJSON(t *testing.T) {
 	inf := math.Inf(1)
 	for _, losses := range [][]float64{{}, {1, 2}, {1, math.NaN()}, {inf}, {-inf, 3}} {
@@ -83,7 +83,7 @@ func TestEarlyStoppingJSON(t *testing.T) {
 		}
 		again, err := json.Marshal(got)
 		if err != nil || string(again) != string(text) || got.Best != e.Best || got.Patience != 2 || *got.Baseline != 0.5 {
-			t.Errorf("%s became %s (%v)", text, again, err)
+			t.Errorf("%s is decoded and encoded as %s, %v, want no change", text, again, err)
 		}
 	}
 	for text, want := range map[string]string{
@@ -95,15 +95,15 @@ func TestEarlyStoppingJSON(t *testing.T) {
 		var e train.Check
 		err := json.Unmarshal([]byte(text), &e)
 		if again, _ := json.Marshal(e); err != nil || e.String() != want || string(again) != text {
-			t.Errorf("%s became %q, %s (%v)", text, e, again, err)
+			t.Errorf("%s is decoded as %q and encoded as %s, %v, want %q and no change", text, e, again, err, want)
 		}
 	}
 	if err := json.Unmarshal([]byte(`{"val_loss": "much"}`), new(train.Check)); err == nil {
-		t.Error("a loss of much is none")
+		t.Error(`decoding the loss "much": got no error`)
 	}
 }
 
-// A key that comes twice, in another case or from elsewhere isn't read: the last one would win.
+// A repeated or unknown key, or one in another case, is an error. Otherwise its last value would silently win.
 func TestKeysOfJSON(t *testing.T) {
 	for _, text := range []string{
 		`{"epoch":1,"step":20,"train_loss":0.5,"train_loss":0.4}`, `{"epoch":1,"step":20,"Train_loss":0.5}`, `{"EPOCH":1}`,
@@ -131,7 +131,7 @@ func TestEarlyStoppingWrongOptions(t *testing.T) {
 		s    train.Stopping
 		want string
 	}{
-		{"a metric without a mode", train.Stopping{Monitor: "val_accuracy"}, "mode must be max, if more of val_accuracy is better, or min"},
+		{"a metric without a mode", train.Stopping{Monitor: "val_accuracy"}, "mode must be max if a higher val_accuracy is better, or min if a lower one is"},
 		{"no such mode", train.Stopping{Mode: "auto"}, `mode must be min or max, got "auto"`},
 		{"negative patience", train.Stopping{Patience: -1}, "patience must be from 0 to 1073741824, got -1"},
 		{"negative epoch", train.Stopping{FirstEpoch: -1}, "first_epoch must be from 0 to 1073741824, got -1"},
@@ -144,11 +144,11 @@ func TestEarlyStoppingWrongOptions(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			e := train.EarlyStopping{Stopping: c.s}
 			if improved, stop := e.Observe(1); improved || !stop || !strings.Contains(e.Because(), c.want) {
-				t.Errorf("Observe says %t and %t, because %q, want a stop that says %q", improved, stop, e.Because(), c.want)
+				t.Errorf("Observe returns improved %t and stop %t, because %q, want false and true, because %q", improved, stop, e.Because(), c.want)
 			}
 			config := train.Config{BatchSize: 16, MaxEpochs: 1, Stopping: c.s}
 			if _, err := train.Fit(t.Context(), digits(t, 1), config, train.Call{}); err == nil || !strings.Contains(err.Error(), "train: stopping."+c.want) {
-				t.Errorf("Fit says %v, want %q", err, c.want)
+				t.Errorf("Fit returns %v, want an error that contains %q", err, c.want)
 			}
 		})
 	}
@@ -165,16 +165,16 @@ func TestBestOf(t *testing.T) {
 		name    string
 		history []train.Check
 		train.Stopping
-		want []int // after each check
+		want []int // BestOf after each check
 	}{
 		{"the validation loss", history, train.Stopping{}, []int{0, 1, 1}},
 		{"the validation loss by its name", history, train.Stopping{Monitor: "val_loss"}, []int{0, 1, 1}},
 		{"the training loss", history, train.Stopping{Monitor: "train_loss"}, []int{0, 1, 2}},
 		{"without validation", unvalidated, train.Stopping{}, []int{0, 1, 2}},
 		{"a metric", history, train.Stopping{Monitor: "val_accuracy", Mode: "max"}, []int{0, 1, 1}},
-		{"the least of a metric", history, train.Stopping{Monitor: "val_accuracy", Mode: "min"}, []int{0, 0, 0}},
-		{"whatever is kept", history, train.Stopping{KeepLast: true}, []int{0, 1, 1}},
-		{"none at first", history, train.Stopping{FirstEpoch: 2}, []int{-1, -1, 2}},
+		{"the smallest metric", history, train.Stopping{Monitor: "val_accuracy", Mode: "min"}, []int{0, 0, 0}},
+		{"KeepLast has no effect", history, train.Stopping{KeepLast: true}, []int{0, 1, 1}},
+		{"none before FirstEpoch", history, train.Stopping{FirstEpoch: 2}, []int{-1, -1, 2}},
 	} {
 		var got []int
 		for i := range c.history {
@@ -186,8 +186,8 @@ func TestBestOf(t *testing.T) {
 	}
 }
 
-// literal is the notebook's early_stopping, line by line, on losses that are there already, except that −Inf is no
-// improvement. It returns the epochs it went through, and whether it broke off.
+// literal is the notebook's early_stopping, line by line, on given losses. There is one difference: −Inf is no
+// improvement. literal returns the number of epochs, and whether the loop stopped early.
 func literal(losses []float64, patience, maxEpochs int) (epochs int, stopped bool) {
 	best := math.Inf(1)
 	counter := 0
@@ -207,14 +207,14 @@ func literal(losses []float64, patience, maxEpochs int) (epochs int, stopped boo
 	return epochs, false
 }
 
-// EarlyStopping goes as the notebook's loop does, on any losses.
+// EarlyStopping stops where the notebook's loop stops, for random losses.
 func TestEarlyStoppingIsTheNotebooks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(testseed.Of(t), 0))
 	odd := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), math.MaxFloat64}
 	for range 10_000 {
 		patience, maxEpochs := 1+rng.IntN(7), 1+rng.IntN(25)
 		losses := make([]float64, maxEpochs)
-		few := rng.IntN(2) == 0 // so that some are equal
+		few := rng.IntN(2) == 0 // then some losses are equal
 		for i := range losses {
 			losses[i] = 0.2 + 0.6*rng.Float64()
 			if few {
@@ -225,7 +225,7 @@ func TestEarlyStoppingIsTheNotebooks(t *testing.T) {
 			}
 		}
 		epochs, stopped := literal(losses, patience, maxEpochs)
-		best := -1 // of a lower one than all before, the last
+		best := -1 // the last epoch whose loss is lower than all before
 		low := math.Inf(1)
 		for i, l := range losses[:epochs] {
 			if l < low && !math.IsInf(l, -1) {
@@ -236,16 +236,16 @@ func TestEarlyStoppingIsTheNotebooks(t *testing.T) {
 		e := train.NewEarlyStopping(patience)
 		for i, l := range losses[:epochs] {
 			if _, stop := e.Observe(l); stop != (stopped && i == epochs-1) {
-				t.Fatalf("patience %d, losses %v: stop is %t at epoch %d", patience, losses, stop, i)
+				t.Fatalf("patience %d, losses %v: stop is %t at epoch %d, want the opposite", patience, losses, stop, i)
 			}
 		}
 		if e.Improved != (best >= 0) || e.Improved && e.BestCheck != best {
-			t.Fatalf("patience %d, losses %v: the best is check %d (%t), want %d", patience, losses, e.BestCheck, e.Improved, best)
+			t.Fatalf("patience %d, losses %v: BestCheck is %d and Improved %t, want the best to be %d", patience, losses, e.BestCheck, e.Improved, best)
 		}
 	}
 }
 
-// In a loop of one's own: the notebook's run with a patience of 2.
+// An EarlyStopping in a loop of your own: the notebook's run, with a patience of 2.
 func ExampleEarlyStopping() {
 	trainLosses := []float64{0.457, 0.647, 0.628, 0.511}
 	valLosses := []float64{0.300, 0.378, 0.346, 0.290}

@@ -11,16 +11,16 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// Evaluate judges a Problem's parameters by its Validation, and needs no Train. It returns the mean loss, as val_loss,
-// and the metrics, as val_accuracy. A loss that isn't finite is a value like any other. Panics are passed on as Fit
-// does.
+// Evaluate computes the loss and the metrics of the parameters of p over p.Validation. It doesn't use p.Train. The
+// result has the mean loss as val_loss, and metrics under names such as val_accuracy. A loss that isn't finite is not
+// an error. Panics are handled as in Fit.
 func Evaluate(ctx context.Context, p Problem) (map[string]float64, error) {
 	p.ValidationSize = cmp.Or(p.ValidationSize, 64)
 	if err := p.check(); err != nil {
 		return nil, err
 	}
 	if p.Validation.Len == 0 {
-		return nil, errors.New("train: there is nothing to evaluate by: the Problem has no Validation")
+		return nil, errors.New("train: Evaluate needs validation data: the Problem has none")
 	}
 	v, err := newValidation(p, &team{size: 1, ctx: ctx}, &worker{build: layers.Build{Buffers: &layers.Buffers{}}}, new(sync.Mutex))
 	if err != nil {
@@ -36,16 +36,16 @@ func Evaluate(ctx context.Context, p Problem) (map[string]float64, error) {
 	return values, nil
 }
 
-// validation judges parameters by a Dataset.
+// validation computes the loss and the metrics of a Dataset.
 type validation struct {
 	team   *team
 	plan   *plan
 	worker *worker
 }
 
-// newValidation builds a graph for the first batch. It must be like the first of a worker, if that has one, and has its
-// memory, so that it must not run while the worker does.
-func newValidation(p Problem, team *team, of *worker, making *sync.Mutex) (*validation, error) {
+// newValidation builds a graph for the largest validation batch. Its worker uses the same memory as trainer, so the two
+// must not run at the same time. If trainer has a first graph, the new graph must have the same metrics.
+func newValidation(p Problem, team *team, trainer *worker, making *sync.Mutex) (*validation, error) {
 	d := p.Validation
 	d.Order = InOrder
 	plan, err := newPlan(d, p.ValidationSize, 0, making)
@@ -55,7 +55,7 @@ func newValidation(p Problem, team *team, of *worker, making *sync.Mutex) (*vali
 	v := &validation{
 		team:   team,
 		plan:   plan,
-		worker: &worker{problem: p, build: layers.Build{Buffers: of.build.Buffers}, first: of.first},
+		worker: &worker{problem: p, build: layers.Build{Buffers: trainer.build.Buffers}, first: trainer.first},
 	}
 	step, examples := v.plan.largest()
 	batches, err := v.plan.batches(examples, v.plan.size)
@@ -68,7 +68,8 @@ func newValidation(p Problem, team *team, of *worker, making *sync.Mutex) (*vali
 	return v, nil
 }
 
-// run returns the sums of all batches, which the processes take in turn. The epoch is for errors.
+// run returns the sums over all batches, which the processes of a Group divide among themselves. The argument epoch is
+// for errors.
 func (v *validation) run(ctx context.Context, epoch int, allowNonFinite bool) (sums, error) {
 	own, err := v.own(ctx, epoch, allowNonFinite)
 	each := 2 + 2*len(v.worker.graphs[0].metrics)
@@ -81,7 +82,7 @@ func (v *validation) run(ctx context.Context, epoch int, allowNonFinite bool) (s
 		return sums{}, err
 	}
 	var total sums
-	for i := range v.plan.steps { // in their order, whoever took them
+	for i := range v.plan.steps { // in the order of the batches, whichever process ran them
 		s := sumsOf(all[i%v.team.size*cap(numbers)+i/v.team.size*each:][:each])
 		if s.diverged() && !allowNonFinite {
 			return sums{}, &NonFiniteError{Epoch: epoch, Step: i, Validation: true, Loss: s.loss()}
@@ -89,13 +90,13 @@ func (v *validation) run(ctx context.Context, epoch int, allowNonFinite bool) (s
 		total.add(s)
 	}
 	if total.Weight == 0 {
-		return sums{}, errors.New("train: every validation batch has a Weight of 0: set it to how many targets count")
+		return sums{}, errors.New("train: every validation batch has a Weight of 0: set it to the number of targets that count")
 	}
 	return total, nil
 }
 
-// own returns the sums of each of this process's batches, up to the first whose loss isn't finite where that isn't
-// allowed.
+// own returns the sums of each batch of this process. Without allowNonFinite, it ends with the first batch whose loss
+// isn't finite.
 func (v *validation) own(ctx context.Context, epoch int, allowNonFinite bool) ([]sums, error) {
 	steps := func(yield func([]int) bool) {
 		i := 0

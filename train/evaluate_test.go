@@ -19,22 +19,22 @@ func TestEvaluate(t *testing.T) {
 	}
 	got, err := train.Evaluate(t.Context(), p)
 	if err != nil || len(got) != 1 || got["val_loss"] != r.Best.ValLoss {
-		t.Errorf("%v, %v; Fit says %v", got, err, r.Best.ValLoss)
+		t.Errorf("Evaluate returns %v, %v, want only the val_loss of Fit, %v", got, err, r.Best.ValLoss)
 	}
 	p.Train = train.Dataset{}
 	if alone, err := train.Evaluate(t.Context(), p); err != nil || alone["val_loss"] != got["val_loss"] {
-		t.Errorf("without data to train on: %v, %v, want %v", alone, err, got)
+		t.Errorf("without training data: got %v, %v, want %v", alone, err, got)
 	}
 	p.ValidationSize = 0
 	if whole, err := train.Evaluate(t.Context(), p); err != nil || math.Abs(whole["val_loss"]-got["val_loss"]) > 1e-6 {
-		t.Errorf("in batches of the default size: %v, %v, want %v", whole, err, got)
+		t.Errorf("with the default batch size: got %v, %v, want about %v", whole, err, got)
 	}
 	p.ValidationSize = 20
 	weights := p.Params.All()[0].Value.Float32s()
 	weight := weights[0]
 	weights[0] = float32(math.NaN())
 	if got, err := train.Evaluate(t.Context(), p); err != nil || !math.IsNaN(got["val_loss"]) {
-		t.Errorf("a loss that is NaN: %v, %v", got, err)
+		t.Errorf("with a weight that is NaN: got %v, %v, want a loss of NaN", got, err)
 	}
 	weights[0] = weight
 	ctx, cancel := context.WithCancel(t.Context())
@@ -44,13 +44,13 @@ func TestEvaluate(t *testing.T) {
 		}
 	})
 	if _, err := train.Evaluate(ctx, p); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled on the way: %v", err)
+		t.Errorf("with a ctx that is cancelled in the first batch: got %v, want context.Canceled", err)
 	}
 	p.Validation = train.Dataset{}
-	if _, err := train.Evaluate(t.Context(), p); err == nil || !strings.Contains(err.Error(), "no Validation") {
-		t.Errorf("without validation: %v", err)
+	if _, err := train.Evaluate(t.Context(), p); err == nil || !strings.Contains(err.Error(), "needs validation data") {
+		t.Errorf("without validation data: got %v, want an error that asks for it", err)
 	}
 	if _, err := train.Evaluate(t.Context(), train.Problem{}); err == nil {
-		t.Error("the zero Problem was evaluated")
+		t.Error("evaluating the zero Problem: got no error")
 	}
 }

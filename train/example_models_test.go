@@ -15,8 +15,8 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// A perceptron of Gorgonia's own ops, which learns exclusive or. Its weights are parameters, so that Fit trains them,
-// keeps the best and could save them; nothing else is Heed's.
+// A perceptron from Gorgonia's own ops learns exclusive or. Only its weights use Heed: as parameters, so that Fit
+// trains them and keeps the best.
 func ExampleFit_perceptron() {
 	params, err := layers.NewParams(tensor.Float64, 1)
 	if err != nil {
@@ -27,7 +27,7 @@ func ExampleFit_perceptron() {
 	if err := errors.Join(err1, err2); err != nil {
 		log.Fatal(err)
 	}
-	questions := tensor.New(tensor.WithShape(4, 3), tensor.WithBacking([]float64{0, 0, 1, 0, 1, 1, 1, 0, 1, 1, 1, 1})) // the last is 1, for a bias
+	questions := tensor.New(tensor.WithShape(4, 3), tensor.WithBacking([]float64{0, 0, 1, 0, 1, 1, 1, 0, 1, 1, 1, 1})) // the third input is always 1, for a bias
 	answers := tensor.New(tensor.WithShape(4, 1), tensor.WithBacking([]float64{0, 1, 1, 0}))
 	known, err := train.Tensors(questions, answers)
 	if err != nil {
@@ -62,8 +62,8 @@ func ExampleFit_perceptron() {
 	// stopped early: true
 }
 
-// A forecaster: attention over the last 16 values of a series says the next. It learns by the squared error, and stops
-// when the mean absolute error of what comes later, which it hasn't seen, no longer falls.
+// A forecaster uses attention over the last 16 values of a series to predict the next value. It trains with the squared
+// error, and stops when the mean absolute error over later values, which it isn't trained on, no longer falls.
 func ExampleFit_forecaster() {
 	params, err := layers.NewParams(tensor.Float32, 1)
 	if err != nil {
@@ -76,14 +76,14 @@ func ExampleFit_forecaster() {
 	if err := errors.Join(err1, err2); err != nil {
 		log.Fatal(err)
 	}
-	series := func(from, n int) train.Dataset { // two waves that drift apart
+	series := func(from, n int) train.Dataset { // the sum of two waves
 		x, y := make([]float32, 0, 16*n), make([]float32, n)
-		at := func(t int) float32 { return float32(math.Sin(0.3*float64(t)) + 0.5*math.Sin(0.71*float64(t))) }
+		wave := func(t int) float32 { return float32(math.Sin(0.3*float64(t)) + 0.5*math.Sin(0.71*float64(t))) }
 		for i := range n {
 			for t := range 16 {
-				x = append(x, at(from+i+t))
+				x = append(x, wave(from+i+t))
 			}
-			y[i] = at(from + i + 16)
+			y[i] = wave(from + i + 16)
 		}
 		d, err := train.Tensors(tensor.New(tensor.WithShape(n, 16, 1), tensor.WithBacking(x)), tensor.New(tensor.WithShape(n, 1), tensor.WithBacking(y)))
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// Fit takes anything that builds a loss: here a linear layer that is to tell which of two numbers is the larger.
+// Fit trains anything that builds a loss. Here a linear layer learns which of two numbers is larger.
 func ExampleFit() {
 	params, err := layers.NewParams(tensor.Float32, 1)
 	if err != nil {

@@ -23,16 +23,17 @@ var (
 		"How do I send money to a friend?", "Send money", "I want to send 20 euros to my sister in Spain.", "Did my transfer arrive?",
 		"Where is the money that I sent on Monday?", "How long does a transfer to another bank take?", "Transfer money abroad",
 	}
-	topics = []int{0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1} // 0 is a lost card, 1 a transfer
+	topics = []int{0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1} // 0 means a lost card, 1 a transfer
 
 	newMessages = []string{"Please block the card, it was stolen.", "Can I send money to Peru?", "I think I lost my card.", "My transfer to a friend is late"}
 	newTopics   = []int{0, 1, 0, 1}
 )
 
-// A classifier of texts of one's own. Words become ids, and the rows of a batch are padded to one length. Bucket puts
-// texts of about one length together, so that there is little padding, and few lengths, each of which is a graph.
+// A classifier for your own texts. Words become ids, and the rows of a batch are padded to one length. Bucket puts
+// texts of similar length into the same batch. This keeps the padding short, and the number of lengths small; each
+// length needs its own graph.
 func ExampleFit_text() {
-	vocab, err := tokenizer.New(tokenizer.Tokens, slices.Values(messages), 30) // the commonest; others are unknown
+	vocab, err := tokenizer.New(tokenizer.Tokens, slices.Values(messages), 30) // at most 30 ids, for the most frequent words
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -45,12 +46,12 @@ func ExampleFit_text() {
 		}
 		length := func(i int) int { return (len(rows[i]) + 3) / 4 * 4 }
 		return train.Dataset{Len: len(texts), Bucket: length, Batch: func(examples []int) (train.Batch, error) {
-			var of [][]int
+			var inputs [][]int
 			var targets []int
 			for _, i := range examples {
-				of, targets = append(of, rows[i]), append(targets, classes[i])
+				inputs, targets = append(inputs, rows[i]), append(targets, classes[i])
 			}
-			b, err := data.Pad(of, length(examples[0]), vocab.Unknown())
+			b, err := data.Pad(inputs, length(examples[0]), vocab.Unknown())
 			return train.Batch{Weight: float64(b.Size), Values: []*tensor.Dense{
 				tensor.New(tensor.WithShape(b.Size, b.Len), tensor.WithBacking(b.Inputs)),
 				tensor.New(tensor.WithShape(b.Size), tensor.WithBacking(b.Lengths)),

@@ -18,7 +18,7 @@ import (
 
 func TestExtremes(t *testing.T) {
 	testseed.Slow(t)
-	// fit trains digits, with a problem and a configuration that set may change, and returns what came of it.
+	// fit trains digits after set has changed the problem and the setup. It returns the losses and the parameters.
 	fit := func(set func(p *train.Problem, c *setup)) ([]float64, error) {
 		p := digits(t, 1)
 		p.Train.Len, p.Validation.Len, p.ValidationSize = 32, 20, 10
@@ -92,7 +92,7 @@ func TestExtremes(t *testing.T) {
 	)
 }
 
-// Numbers of what Fit is given are checked before the first step, not where they are needed first.
+// Fit checks all settings before the first step.
 func TestNumbersAreCheckedBeforeTheFirstStep(t *testing.T) {
 	for want, c := range map[string]setup{
 		"batch_size must be from 1":            {Config: train.Config{BatchSize: -1}},
@@ -109,11 +109,11 @@ func TestNumbersAreCheckedBeforeTheFirstStep(t *testing.T) {
 	} {
 		c.BatchSize, c.MaxEpochs = cmp.Or(c.BatchSize, 16), cmp.Or(c.MaxEpochs, 1)
 		c.OnStep = func(int, int, float64) bool {
-			t.Errorf("%s: a step was taken", want)
+			t.Errorf("%s: got a step before the error", want)
 			return true
 		}
 		if _, err := train.Fit(t.Context(), digits(t, 1), c.Config, c.Call); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q in it", err, want)
+			t.Errorf("got %v, want an error that contains %q", err, want)
 		}
 	}
 }

@@ -10,19 +10,20 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// A RateLoss is a learning rate with the loss of training at it.
+// A RateLoss is a learning rate with the training loss at that rate.
 type RateLoss struct{ Rate, Loss float64 }
 
-// FindRate looks for a learning rate (Smith, 2015): it trains for some steps, each at a rate that is higher by one
-// factor than that of the step before, from low to high, or until the loss is four times the least. It returns the
-// losses, smoothed, and the rate at which they fall most steeply, which is a good peak to train with.
+// FindRate searches for a learning rate (Smith, 2015). It trains for the given number of steps, and the rate rises by
+// the same factor at each step, from low to high. It ends early if the loss is four times the lowest loss so far. It
+// returns the smoothed losses, and the rate at which they fall most steeply. That rate is a good peak rate for
+// training.
 //
-// A Solver of the Call's must be new, and FindRate uses it up. The rates of its groups rise by the same factor. It
-// ignores a schedule, and makes no check, no checkpoint and no average. Afterwards the parameters are as they were
-// before. It is an error if the loss falls nowhere.
+// If call.Solver is set, it must be new. FindRate changes it, so make another one for training. The rates of its groups
+// rise by the same factor. FindRate ignores schedules, and makes no checks, checkpoints or averages. It restores the
+// parameters before it returns. It returns an error if the loss falls at no rate.
 func FindRate(ctx context.Context, p Problem, c Config, call Call, low, high float64, steps int) (curve []RateLoss, rate float64, err error) {
 	if !(low >= 1e-30 && low < high && high <= 1e30) || steps < 10 || steps >= mostCount {
-		return nil, 0, fmt.Errorf("train: rates must rise, from 1e-30 or more to at most 1e30, in at least 10 steps, got %v, %v and %d", low, high, steps)
+		return nil, 0, fmt.Errorf("train: rates must rise from low to high, with 1e-30 ≤ low and high ≤ 1e30, in at least 10 steps, got low %v, high %v and %d steps", low, high, steps)
 	}
 	if call.Solver == nil {
 		if call.Solver, _, _, err = c.Optimizer.New(); err != nil {
@@ -31,7 +32,7 @@ func FindRate(ctx context.Context, p Problem, c Config, call Call, low, high flo
 	}
 	solver, ok := call.Solver.(*optim.Solver)
 	if !ok || solver.Steps > 0 || !(solver.LearningRate > 0) {
-		return nil, 0, fmt.Errorf("train: FindRate needs an *optim.Solver that has taken no step, with a LearningRate above 0, got one of type %T", call.Solver)
+		return nil, 0, fmt.Errorf("train: FindRate needs an *optim.Solver that has taken no step, with a LearningRate above 0, got a %T", call.Solver)
 	}
 	before := p.Params.Snapshot()
 	defer func() { err = errors.Join(err, p.Params.Restore(before)) }()
@@ -54,14 +55,14 @@ func FindRate(ctx context.Context, p Problem, c Config, call Call, low, high flo
 		return nil, 0, err
 	}
 	if rate = steepest(curve); rate == 0 {
-		return curve, 0, fmt.Errorf("train: at no learning rate from %v to %v does the loss fall in %d steps: try more steps, or other data", low, high, len(curve))
+		return curve, 0, fmt.Errorf("train: the loss falls at no learning rate from %v to %v in %d steps: try more steps, or other data", low, high, len(curve))
 	}
 	return curve, rate, nil
 }
 
-// steepest returns the rate at which a curve falls most, over its logarithm and a fifth of the steps: 0 if nowhere.
-// Only rates from a hundredth of that of the least loss up to that count: losses may fall before, as a head learns how
-// often each class is, but that says little of what the rest can take.
+// steepest returns the rate at which the loss falls most within a fifth of the steps, or 0 if it falls nowhere. It
+// considers only rates from r/100 to r, where r is the rate with the lowest loss. At lower rates the loss may fall
+// while the output layer learns the frequencies of the classes, but the other layers need higher rates.
 func steepest(curve []RateLoss) (rate float64) {
 	half := max(len(curve)/10, 1)
 	last := 0

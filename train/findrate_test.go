@@ -12,7 +12,7 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// The rate that FindRate names trains well, and a hundredth and a hundred times it don't.
+// Training with the rate from FindRate gives a lower loss than with a hundredth or a hundred times that rate.
 func TestFindRate(t *testing.T) {
 	p := digits(t, 1)
 	before := values(p.Params)
@@ -21,10 +21,10 @@ func TestFindRate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !same(before, values(p.Params)) {
-		t.Error("it changed the parameters")
+		t.Error("FindRate changed the parameters")
 	}
 	if len(curve) < 100 || len(curve) > 200 || curve[0].Rate != 1e-6 || curve[len(curve)-1].Rate <= rate {
-		t.Errorf("the curve has %d points, from %v to %v", len(curve), curve[0], curve[len(curve)-1])
+		t.Errorf("the curve has %d points from %v to %v, want 100 to 200 points from 1e-6 to above the rate", len(curve), curve[0], curve[len(curve)-1])
 	}
 	loss := func(rate float64) float64 {
 		r, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 3, Stopping: train.Stopping{AllowNonFinite: true}}, train.Call{Solver: optim.NewAdamW(rate)})
@@ -33,8 +33,8 @@ func TestFindRate(t *testing.T) {
 		}
 		return r.Best.ValLoss
 	}
-	if at, below, above := loss(rate), loss(rate/100), loss(100*rate); at > 0.7*below || at > 0.7*above {
-		t.Errorf("with the rate %v the loss is %v, with a hundredth %v and with a hundred times that %v", rate, at, below, above)
+	if found, below, above := loss(rate), loss(rate/100), loss(100*rate); found > 0.7*below || found > 0.7*above {
+		t.Errorf("with the rate %v the loss is %v, want at most 0.7 times the losses with a hundredth of it, %v, and with a hundred times it, %v", rate, found, below, above)
 	}
 }
 
@@ -55,22 +55,22 @@ func TestFindRateErrors(t *testing.T) {
 		"few steps":     {t.Context(), nil, 1e-6, 1, 2, "at least 10 steps"},
 		"solver":        {t.Context(), G.NewVanillaSolver(), 1e-6, 1, 50, "needs an *optim.Solver"},
 		"used solver":   {t.Context(), used, 1e-6, 1, 50, "that has taken no step"},
-		"no fall":       {t.Context(), nil, 1e-30, 1e-29, 50, "does the loss fall"},
+		"no fall":       {t.Context(), nil, 1e-30, 1e-29, 50, "the loss falls at no learning rate"},
 	} {
 		p := digitsWith(t, 1, 0)
-		if name == "no fall" { // one batch, again and again
-			of := p.Train.Batch
+		if name == "no fall" { // the same batch in every step
+			batch := p.Train.Batch
 			p.Train.Batch = func(examples []int) (train.Batch, error) {
 				first := make([]int, len(examples))
 				for i := range first {
 					first[i] = i
 				}
-				return of(first)
+				return batch(first)
 			}
 		}
 		_, _, err := train.FindRate(test.ctx, p, train.Config{BatchSize: 16}, train.Call{Solver: test.solver}, test.low, test.high, test.steps)
 		if err == nil || !strings.Contains(err.Error(), test.want) || name == "cancelled" != errors.Is(err, context.Canceled) {
-			t.Errorf("%s: got %v, want … %s …", name, err, test.want)
+			t.Errorf("%s: got %v, want an error that contains %q", name, err, test.want)
 		}
 	}
 }

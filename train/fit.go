@@ -20,17 +20,18 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// Fit trains until Stopping says so, or for MaxEpochs. Then, and also when it returns an error, ctx is cancelled or a
-// limit is reached, the parameters are those of the best check so far, whether or not patience ran out, or those of the
-// last one with KeepLast; before the first check they are as far as they got. The result is nil if there was an error
-// before the first check.
+// Fit trains the parameters of p until Stopping ends training, all MaxEpochs are done, or a limit, ctx, a callback or
+// an error ends it. In all of these cases, Fit leaves the parameters of the best check so far, or of the last check if
+// KeepLast is set or no check improved. Before the first check, it leaves the parameters of the last step. If there is
+// an error before the first check, the Result is nil.
 //
-// A loss that isn't finite ends training with a *NonFiniteError. With AllowNonFinite a validation loss doesn't, unless
-// it is that of the parameters that are kept in the end.
+// If a loss isn't finite, training ends with a *NonFiniteError. With AllowNonFinite, training continues after such a
+// validation loss, and Fit returns the error only if the kept parameters have such a loss.
 //
-// If a function of the Problem's panics, in whichever goroutine, Fit panics with an error that has its value and stack,
-// and wraps the value if that is an error. A Loss that panics is an error, as Gorgonia panics where a graph can't be.
-// runtime.Goexit in a goroutine of Fit's is an error.
+// If a function of the Problem panics, in any goroutine, Fit panics with an error that has the value and the stack. If
+// the value is an error, Fit's error wraps it. If Loss panics, Fit returns an error instead, because Gorgonia panics
+// when it can't build a graph. If a function of the Problem calls runtime.Goexit in a goroutine started by Fit, Fit
+// returns an error.
 func Fit(ctx context.Context, p Problem, c Config, call Call) (*Result, error) {
 	start := time.Now()
 	team, err := newTeam(ctx, call.Group)
@@ -56,7 +57,7 @@ func Fit(ctx context.Context, p Problem, c Config, call Call) (*Result, error) {
 		return nil
 	}
 	err = f.run(ctx, limit)
-	defer apart.Repanic(err) // once the parameters are those that are kept
+	defer apart.Repanic(err) // after the kept parameters have been restored
 	unfinished := errors.Is(err, errLimit)
 	if f.unsaved && team.interrupted(err) {
 		if failed := f.save(); failed != nil {
@@ -79,10 +80,10 @@ func Fit(ctx context.Context, p Problem, c Config, call Call) (*Result, error) {
 	return r, err
 }
 
-// errLimit is what every pause is.
+// errLimit is the error that every pause matches in errors.Is.
 var errLimit = errors.New("a limit")
 
-// A pause is an error that says why training ends where it can go on.
+// A pause is an error that ends training so that it can be resumed. Its text is the reason.
 type pause string
 
 func (p pause) Error() string        { return string(p) }
@@ -93,24 +94,24 @@ type fit struct {
 	Problem
 	Config
 	Call
-	solver  *optim.Solver  // the Call's, if its state can be saved; else nil
-	plateau *optim.Plateau // nil for none
-	average *optim.Average // nil for none
+	solver  *optim.Solver  // the Call's Solver, or nil if its state can't be saved
+	plateau *optim.Plateau // nil if there is none
+	average *optim.Average // nil if there is none
 
 	team       *team
 	plan       *plan
 	train      *trainer
-	validation *validation // nil for none
+	validation *validation // nil if there is none
 
-	step     int    // how many have been taken
-	since    window // the steps since the last check
+	step     int    // number of steps taken
+	since    window // steps since the last check
 	stopping EarlyStopping
 	history  []Check
-	best     []*tensor.Dense // a Snapshot of the check to be kept
+	best     []*tensor.Dense // Snapshot of the parameters to keep
 
-	asked   error     // by a callback of this process: a pause
-	unsaved bool      // the checkpoint is behind
-	savedAt time.Time // or when training began
+	asked   error     // a pause, if a callback of this process asked to stop
+	unsaved bool      // the checkpoint is out of date
+	savedAt time.Time // time of the last checkpoint, or of the start
 }
 
 func newFit(p Problem, c Config, call Call, team *team) (*fit, error) {
@@ -131,9 +132,9 @@ func newFit(p Problem, c Config, call Call, team *team) (*fit, error) {
 	}
 	switch {
 	case c.Stopping.Patience == 0 && c.MaxEpochs == 0 && call.MaxSteps == 0 && call.MaxTime == 0:
-		return nil, errors.New("train: set Patience, MaxEpochs, MaxSteps or MaxTime above 0, or training has no end")
+		return nil, errors.New("train: training has no end: set Patience, MaxEpochs, MaxSteps or MaxTime above 0")
 	case call.Checkpoint == "" && (call.Resume || call.CheckpointSteps > 0 || call.CheckpointTime > 0):
-		return nil, errors.New("train: name the Checkpoint to resume from or to write")
+		return nil, errors.New("train: Resume, CheckpointSteps and CheckpointTime need a Checkpoint: set its name")
 	}
 	solver, plateau, average, err := c.Optimizer.New()
 	if err != nil {
@@ -156,7 +157,7 @@ func newFit(p Problem, c Config, call Call, team *team) (*fit, error) {
 		stopping: EarlyStopping{Stopping: c.Stopping, steps: c.CheckEvery > 0},
 		plan:     plan,
 	}
-	f.MaxEpochs = min(f.MaxEpochs, math.MaxInt/f.plan.steps) // whose product is the last step
+	f.MaxEpochs = min(f.MaxEpochs, math.MaxInt/f.plan.steps) // so that the number of steps doesn't overflow
 	f.solver, _ = call.Solver.(*optim.Solver)
 	if call.Checkpoint != "" && f.solver == nil {
 		return nil, fmt.Errorf("train: a Checkpoint needs an *optim.Solver, whose state can be saved, got a solver of type %T", call.Solver)
@@ -180,7 +181,8 @@ func newFit(p Problem, c Config, call Call, team *team) (*fit, error) {
 	return f, nil
 }
 
-// build makes what trains and what validates, with a graph of either, so that what is wrong with them is found at once.
+// build makes the trainer and the validation. Each builds its first graph, so that errors in the Problem are found
+// before training starts.
 func (f *fit) build(making *sync.Mutex) error {
 	step, examples := f.plan.largest()
 	batches, err := f.plan.batches(examples[:min(f.microSize(), len(examples))], f.microSize())
@@ -196,10 +198,10 @@ func (f *fit) build(making *sync.Mutex) error {
 	return err
 }
 
-// microSize returns the examples in a micro-batch.
+// microSize returns the number of examples in a micro-batch.
 func (f *fit) microSize() int { return f.BatchSize / max(f.MicroBatches, 1) }
 
-// checkMonitor checks that what is monitored is there.
+// checkMonitor returns an error if the monitored value doesn't exist.
 func (f *fit) checkMonitor() error {
 	names := []string{"train_loss"}
 	if f.validation != nil {
@@ -217,16 +219,17 @@ func (f *fit) checkMonitor() error {
 	return nil
 }
 
-// run trains until there is a reason not to. limit returns an error where training is to end and to be resumable.
+// run trains until a limit, early stopping or an error. It calls limit before each step, and stops if limit returns an
+// error.
 func (f *fit) run(ctx context.Context, limit func() error) error {
 	if err := f.tellResumed(); err != nil {
 		return err
 	}
-	to := f.MaxEpochs * f.plan.steps
-	if f.MaxSteps > 0 && (to == 0 || f.MaxSteps < to) {
-		to = f.MaxSteps
+	end := f.MaxEpochs * f.plan.steps
+	if f.MaxSteps > 0 && (end == 0 || f.MaxSteps < end) {
+		end = f.MaxSteps
 	}
-	batches := newFeed(f.plan.between(f.step, to), func(examples []int) ([]Batch, error) {
+	batches := newFeed(f.plan.between(f.step, end), func(examples []int) ([]Batch, error) {
 		return f.plan.batches(f.train.own(examples, f.microSize()), f.microSize())
 	})
 	defer batches.stop()
@@ -245,19 +248,20 @@ func (f *fit) run(ctx context.Context, limit func() error) error {
 	}
 }
 
-// every returns how many steps there are from one check to the next.
+// every returns the number of steps between checks.
 func (f *fit) every() int { return cmp.Or(f.CheckEvery, f.plan.steps) }
 
 // done reports whether the last step of the last epoch has been taken.
 func (f *fit) done() bool { return f.MaxEpochs > 0 && f.step >= f.MaxEpochs*f.plan.steps }
 
-// due reports whether a check is to be made now.
+// due reports whether it is time for a check that hasn't been made yet.
 func (f *fit) due() bool {
 	checked := len(f.history) > 0 && f.history[len(f.history)-1].Step == f.step
 	return f.step > 0 && !checked && (f.step%f.every() == 0 || f.done())
 }
 
-// takeStep takes a training step, unless there is an error before it, and saves where that is due.
+// takeStep takes a training step, and saves a checkpoint if one is due. If err isn't nil, it takes no step and returns
+// the error.
 func (f *fit) takeStep(feed *feed, err error) error {
 	epoch, step := f.step/f.plan.steps, f.step%f.plan.steps
 	var batches []Batch
@@ -271,7 +275,7 @@ func (f *fit) takeStep(feed *feed, err error) error {
 		return err
 	}
 	if weight == 0 {
-		return fmt.Errorf("train: batch of epoch %d, step %d: its Weight must be above 0, got 0: set it to how many targets count", epoch, step)
+		return fmt.Errorf("train: batch of epoch %d, step %d: its Weight must be above 0, got 0: set it to the number of targets that count", epoch, step)
 	}
 	s, err := f.train.run(f.step, batches, weight, processes)
 	if err != nil {
@@ -299,7 +303,8 @@ func (f *fit) takeStep(feed *feed, err error) error {
 	return f.saveBetween()
 }
 
-// saveBetween saves where that is due between checks. The first process's clock decides.
+// saveBetween saves a checkpoint if one is due between checks. The clock of the first process decides about
+// CheckpointTime.
 func (f *fit) saveBetween() error {
 	due := f.CheckpointSteps > 0 && f.step%f.CheckpointSteps == 0
 	if f.CheckpointTime > 0 {
@@ -315,10 +320,12 @@ func (f *fit) saveBetween() error {
 	return f.save()
 }
 
-// check judges the parameters, and keeps and saves what is to be.
+// check adds a check to the history, saves a checkpoint and calls OnCheck.
 func (f *fit) check(ctx context.Context) error {
 	scheduled := f.step%f.every() == 0
-	if !scheduled { // It is due as training ends here: with more epochs it is to go on as if there had been no check.
+	// This check is due only because training ends. The checkpoint is saved before it, so that resuming with more
+	// epochs gives the same result as if the check had never been made.
+	if !scheduled {
 		if err := f.save(); err != nil {
 			return err
 		}
@@ -338,7 +345,7 @@ func (f *fit) check(ctx context.Context) error {
 	return err
 }
 
-// averaged calls do while the parameters are the Average, if there is one.
+// averaged calls do. If there is an Average, the parameters have its values during the call.
 func (f *fit) averaged(do func() error) error {
 	if f.average == nil {
 		return do()
@@ -349,7 +356,8 @@ func (f *fit) averaged(do func() error) error {
 	return cmp.Or(do(), f.average.Swap(f.train.model))
 }
 
-// judge adds a check of the parameters to the history, and keeps them if they are to be.
+// judge adds a check of the current parameters to the history. If Fit would keep these parameters, judge copies them to
+// f.best.
 func (f *fit) judge(ctx context.Context) error {
 	metrics := f.train.workers[0].first.metrics
 	c := Check{Epoch: (f.step - 1) / f.plan.steps, Step: f.step, TrainLoss: f.since.loss()}
@@ -384,7 +392,8 @@ func (f *fit) judge(ctx context.Context) error {
 	return nil
 }
 
-// onCheck calls the Call's OnCheck with a copy of the history.
+// onCheck calls the Call's OnCheck with a copy of the history. If OnCheck returns an error in one process, onCheck
+// returns it in all.
 func (f *fit) onCheck(best bool) (err error) {
 	if f.OnCheck != nil {
 		history := slices.Clone(f.history)
@@ -400,7 +409,8 @@ func (f *fit) onCheck(best bool) (err error) {
 	return err
 }
 
-// tellResumed calls OnCheck for the checks before, while the parameters are those to be kept.
+// tellResumed calls OnCheck once if training resumes after some checks. During the call, the parameters have the values
+// that Fit would keep.
 func (f *fit) tellResumed() error {
 	if len(f.history) == 0 {
 		return nil
@@ -412,13 +422,13 @@ func (f *fit) tellResumed() error {
 	return cmp.Or(f.onCheck(true), f.Params.Restore(current))
 }
 
-// restoreBest puts the values of the check that is kept back into the parameters.
+// restoreBest restores the values that Fit keeps. Before the first check, it does nothing.
 func (f *fit) restoreBest() error {
 	if len(f.history) == 0 {
 		return nil
 	}
 	if err := f.Params.Restore(f.best); err != nil {
-		return fmt.Errorf("train: going back to the parameters that are kept: %w", err)
+		return fmt.Errorf("train: restoring the kept parameters: %w", err)
 	}
 	return nil
 }

@@ -18,17 +18,17 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// setup is how to fit a Problem.
+// setup holds the settings and the arguments for Fit.
 type setup struct {
 	train.Config
 	train.Call
 }
 
-// digits is a small problem: to label vectors of 4 numbers by the largest, with dropout, so that everything that makes
-// a run repeatable is in play.
+// digits is a small problem: find the largest of 4 numbers. It uses dropout, so a run repeats only if the random state
+// repeats too.
 func digits(t testing.TB, seed uint64) train.Problem { return digitsWith(t, seed, 0.1) }
 
-// digitsWith is digits with another dropout.
+// digitsWith is digits with the given dropout.
 func digitsWith(t testing.TB, seed uint64, dropout float64) train.Problem {
 	t.Helper()
 	p, err := layers.NewParams(tensor.Float32, seed)
@@ -54,7 +54,7 @@ func digitsWith(t testing.TB, seed uint64, dropout float64) train.Problem {
 	}
 }
 
-// drawn are examples of digits, others in every epoch.
+// drawn returns random examples for digits, with new ones in every epoch.
 func drawn(n int, seed uint64) train.Dataset {
 	return train.Dataset{Len: n, Order: train.Fresh, Batch: func(examples []int) (train.Batch, error) {
 		x, y := make([]float32, 0, 4*len(examples)), make([]int, len(examples))
@@ -74,18 +74,18 @@ func drawn(n int, seed uint64) train.Dataset {
 	}}
 }
 
-// changed is a Dataset whose batches are changed.
+// changed returns a Dataset like d, and calls change on each of its batches.
 func changed(d train.Dataset, change func(examples []int, b *train.Batch)) train.Dataset {
-	of := d.Batch
+	batch := d.Batch
 	d.Batch = func(examples []int) (train.Batch, error) {
-		b, err := of(examples)
+		b, err := batch(examples)
 		change(examples, &b)
 		return b, err
 	}
 	return d
 }
 
-// values are copies of all parameters' values.
+// values returns copies of the values of all parameters.
 func values(p *layers.Params) [][]float32 {
 	var out [][]float32
 	for _, q := range p.All() {
@@ -119,26 +119,26 @@ func TestFitLearnsAndKeepsTheBest(t *testing.T) {
 		t.Fatal(err)
 	}
 	if first := r.History[0].ValLoss; r.Best.ValLoss > first/2 {
-		t.Errorf("validation loss went from %v to %v only", first, r.Best.ValLoss)
+		t.Errorf("the best validation loss: want at most half of the first, %v, got %v", first, r.Best.ValLoss)
 	}
 	for _, e := range r.History {
 		if e.ValLoss < r.Best.ValLoss {
-			t.Errorf("epoch %d was better than the best: %+v", e.Epoch, r.Best)
+			t.Errorf("epoch %d has a lower validation loss than the best check, %+v", e.Epoch, r.Best)
 		}
 	}
 	if !same(kept, values(p.Params)) {
-		t.Error("the parameters left behind aren't the best epoch's")
+		t.Error("Fit doesn't leave the parameters of the best epoch")
 	}
 	if !r.StoppedEarly || r.Best.Epoch != len(r.History)-1-3 {
-		t.Errorf("stopped early: %t, best epoch %d of %d", r.StoppedEarly, r.Best.Epoch, len(r.History))
+		t.Errorf("stopped early is %t, best epoch %d of %d, want true, 3 epochs before the last", r.StoppedEarly, r.Best.Epoch, len(r.History))
 	}
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 	if len(lines) != len(r.History)+1 || lines[0] != r.History[0].String() || !strings.HasPrefix(lines[len(lines)-1], "Early stopping at epoch ") {
-		t.Errorf("the log is\n%s", log.String())
+		t.Errorf("the log must have a line for each epoch and a last line about early stopping, got\n%s", log.String())
 	}
 }
 
-// The best parameters come back also when patience never fired.
+// Fit restores the best parameters even if patience doesn't run out.
 func TestFitRestoresWithoutPatience(t *testing.T) {
 	p := digits(t, 2)
 	solver := optim.NewAdamW(0.02)
@@ -148,7 +148,7 @@ func TestFitRestoresWithoutPatience(t *testing.T) {
 			kept = values(p.Params)
 		}
 		if len(history) == 3 {
-			solver.LearningRate = 3 // ruin it
+			solver.LearningRate = 3 // spoils all further epochs
 		}
 		return false, nil
 	}})
@@ -156,10 +156,10 @@ func TestFitRestoresWithoutPatience(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r.StoppedEarly || len(r.History) != 6 || r.Best.Epoch > 2 {
-		t.Fatalf("the run didn't go as planned: %+v", r)
+		t.Fatalf("got %+v, want all 6 epochs, the best among the first 3", r)
 	}
 	if !same(kept, values(p.Params)) {
-		t.Error("the parameters left behind aren't the best epoch's")
+		t.Error("Fit doesn't leave the parameters of the best epoch")
 	}
 }
 
@@ -176,11 +176,11 @@ func TestFitRepeats(t *testing.T) {
 	h2, v2 := run()
 	for i := range h1 {
 		if !reflect.DeepEqual(h1[i], h2[i]) {
-			t.Errorf("epoch %d: %+v and %+v", i, h1[i], h2[i])
+			t.Errorf("epoch %d: two runs with the same seed have the checks %+v and %+v, want equal ones", i, h1[i], h2[i])
 		}
 	}
 	if !same(v1, v2) {
-		t.Error("two runs with one seed left different parameters")
+		t.Error("two runs with the same seed leave different parameters")
 	}
 }
 
@@ -196,15 +196,15 @@ func TestFitNotFinite(t *testing.T) {
 		r, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MaxEpochs: 3}, train.Call{})
 		var e *train.NonFiniteError
 		if !errors.As(err, &e) || e.Epoch != 1 || e.Step != 7 || e.Validation {
-			t.Fatalf("got %v", err)
+			t.Fatalf("got %v, want a NonFiniteError at epoch 1, step 7", err)
 		}
 		if len(r.History) != 1 {
-			t.Errorf("the history has %d epochs, want the one that was done", len(r.History))
+			t.Errorf("the history has %d epochs, want only the complete one", len(r.History))
 		}
 		for _, v := range values(p.Params) {
 			for _, x := range v {
 				if x != x {
-					t.Fatal("a NaN got into the parameters")
+					t.Fatal("a parameter is NaN")
 				}
 			}
 		}
@@ -219,12 +219,12 @@ func TestFitNotFinite(t *testing.T) {
 		_, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MaxEpochs: 3}, train.Call{})
 		var e *train.NonFiniteError
 		if !errors.As(err, &e) || e.Epoch != 0 || e.Step != 1 || !e.Validation {
-			t.Fatalf("got %v", err)
+			t.Fatalf("got %v, want a NonFiniteError in validation batch 1 of epoch 0", err)
 		}
 	})
 }
 
-// TestFitWithoutWeightInABatch validates on two batches, of which one counts for nothing.
+// TestFitWithoutWeightInABatch validates on two batches. The second one has a weight of 0.
 func TestFitWithoutWeightInABatch(t *testing.T) {
 	loss := func(change func(*train.Problem, *setup)) float64 {
 		p, c := digits(t, 1), setup{train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{}}
@@ -237,31 +237,31 @@ func TestFitWithoutWeightInABatch(t *testing.T) {
 	}
 	one := loss(func(p *train.Problem, _ *setup) { p.Validation.Len = 50 })
 	if got := loss(validationWeights(7, 0)); got != one || one == 0 {
-		t.Errorf("the loss is %v, want that of the first batch alone, %v", got, one)
+		t.Errorf("the validation loss is %v, want the loss of the first batch, %v", got, one)
 	}
 }
 
-// trainWeight gives every training batch a weight.
+// trainWeight sets the weight of every training batch.
 func trainWeight(weight float64) func(*train.Problem, *setup) {
 	return func(p *train.Problem, _ *setup) {
 		p.Train = changed(p.Train, func(_ []int, b *train.Batch) { b.Weight = weight })
 	}
 }
 
-// validationWeights gives the validation batches weights.
+// validationWeights sets the weights of the validation batches.
 func validationWeights(weights ...float64) func(*train.Problem, *setup) {
 	return func(p *train.Problem, _ *setup) {
 		p.Validation = changed(p.Validation, func(examples []int, b *train.Batch) { b.Weight = weights[examples[0]/50] })
 	}
 }
 
-// Any of Gorgonia's solvers will do.
+// Fit also trains with a solver of Gorgonia.
 func TestFitGorgoniaSolver(t *testing.T) {
 	r, err := train.Fit(context.Background(), digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 8}, train.Call{Solver: G.NewAdamSolver(G.WithLearnRate(0.02))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if first := r.History[0].ValLoss; r.Best.ValLoss > first*0.8 {
-		t.Errorf("validation loss went from %v to %v only", first, r.Best.ValLoss)
+		t.Errorf("the best validation loss: want at most 0.8 times the first, %v, got %v", first, r.Best.ValLoss)
 	}
 }

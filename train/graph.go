@@ -12,31 +12,33 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// A graph is a Problem's loss, and its metrics, for batches of one list of shapes, with its machine.
+// A graph computes a Problem's loss and metrics for batches of one list of shapes. It includes the machine that runs
+// it.
 type graph struct {
 	build      *layers.Build
 	inputs     G.Nodes
-	learnables G.Nodes       // the parameters, in a training graph
-	model      []G.ValueGrad // the same, for a solver
-	share      *G.Node       // what the gradients are multiplied by: a micro-batch's share of the step; nil if there is one
+	learnables G.Nodes       // the trained parameters, in a training graph
+	model      []G.ValueGrad // the learnables with their gradients, for a solver
+	share      *G.Node       // factor of the gradients: the micro-batch's share of the step; nil if a step has one micro-batch
 	metrics    []Metric
 	vm         G.VM
 
-	// read is what the machine reads, of the loss and of what the metrics need. It is allocated separately: Gorgonia's
-	// machines have finalizers, and a cycle of pointers through what has one is never freed.
+	// read holds the values of the nodes that the machine reads: the loss and the sums and counts of metrics. It is
+	// allocated separately: Gorgonia's machines have finalizers, and Go never frees a cycle of pointers that includes
+	// an object with a finalizer.
 	read map[*G.Node]*G.Value
 	loss *G.Node
 }
 
-// newGraph builds the loss for batches like one and, in a training graph, its gradients. In a graph of micro-batches
-// they are multiplied by a share.
+// newGraph builds the loss for batches with the shapes of like. In a training graph, it adds the gradients. If micro is
+// true, the gradients are multiplied by the micro-batch's share of the step.
 func newGraph(p Problem, b *layers.Build, like Batch, micro bool) (r *graph, err error) {
 	defer func() {
-		if x := recover(); x != nil { // Gorgonia's way to say that a graph doesn't compile
+		if x := recover(); x != nil { // Gorgonia panics if a graph is invalid
 			err = fmt.Errorf("building the graph: %v", x)
 		}
 	}()
-	training := b.Mode == layers.Training // Loss may change it, as for no dropout
+	training := b.Mode == layers.Training // Loss may change the mode, for example to turn dropout off
 	g := G.NewGraph()
 	r = &graph{build: b, read: map[*G.Node]*G.Value{}}
 	for i, v := range like.Values {
@@ -46,7 +48,7 @@ func newGraph(p Problem, b *layers.Build, like Batch, micro bool) (r *graph, err
 		return nil, fmt.Errorf("building the graph: %w", err)
 	}
 	if r.loss == nil || !r.loss.IsScalar() || r.loss.Graph() != g {
-		return nil, fmt.Errorf("the loss must be a scalar node of the inputs' graph, got %v", r.loss)
+		return nil, fmt.Errorf("the loss must be a scalar node in the graph of the inputs, got %v", r.loss)
 	}
 	if err := checkMetrics(r.metrics, g); err != nil {
 		return nil, err
@@ -66,11 +68,11 @@ func newGraph(p Problem, b *layers.Build, like Batch, micro bool) (r *graph, err
 			}
 		}
 		if len(r.learnables) == 0 {
-			return nil, fmt.Errorf("the loss depends on no parameter: bind them with the Build that Loss is given")
+			return nil, fmt.Errorf("the loss depends on no parameter: bind parameters with the Build passed to Loss")
 		}
 		grads, err := r.differentiate(micro)
 		if err != nil {
-			return nil, fmt.Errorf("taking the gradient: the loss must depend on every parameter that it binds and that isn't Frozen, by ops that have derivatives: %w", err)
+			return nil, fmt.Errorf("computing the gradients: the loss must depend on every parameter that it binds and that isn't Frozen, through ops that have derivatives: %w", err)
 		}
 		r.model = optim.Gradients(r.learnables, grads)
 	}
@@ -81,7 +83,7 @@ func newGraph(p Problem, b *layers.Build, like Batch, micro bool) (r *graph, err
 	return r, nil
 }
 
-// input adds an input node of a value's dtype and shape.
+// input adds an input node with the dtype and shape of v.
 func input(g *G.ExprGraph, name string, v *tensor.Dense) *G.Node {
 	s := v.Shape()
 	if s.IsScalar() {
@@ -90,7 +92,7 @@ func input(g *G.ExprGraph, name string, v *tensor.Dense) *G.Node {
 	return G.NewTensor(g, v.Dtype(), s.Dims(), G.WithShape(s...), G.WithName(name))
 }
 
-// reads has the machine read a node, which may be nil.
+// reads makes the machine read a node, which may be nil.
 func (r *graph) reads(n *G.Node) {
 	if n != nil && r.read[n] == nil {
 		r.read[n] = new(G.Value)
@@ -98,8 +100,8 @@ func (r *graph) reads(n *G.Node) {
 	}
 }
 
-// checkInputs checks that what numbers a graph holds are fed, learned or declared fixed: others would be neither
-// trained nor saved, in silence.
+// checkInputs returns an error if the graph holds numbers that are neither inputs nor parameters of the Problem nor
+// declared as fixed. Such numbers would silently be neither trained nor saved.
 func (p Problem) checkInputs(b *layers.Build, g *G.ExprGraph, inputs G.Nodes) error {
 	known := slices.Concat(inputs, b.Fixed)
 	own := map[uintptr]bool{}
@@ -116,56 +118,57 @@ func (p Problem) checkInputs(b *layers.Build, g *G.ExprGraph, inputs G.Nodes) er
 			continue
 		}
 		if n.Value() == nil {
-			return fmt.Errorf("the loss reads %q, which has no value: use the inputs that Loss is given", n.Name())
+			return fmt.Errorf("the loss reads %q, which has no value: use the inputs passed to Loss", n.Name())
 		}
 		if dt := n.Dtype(); dt == tensor.Float32 || dt == tensor.Float64 {
-			return fmt.Errorf("the loss reads numbers of %q, which is neither an input that Loss is given nor a parameter of the Problem's Params: "+
-				"make it with Params.New and bind it with the Build that Loss is given if it is to be learned; add it to that Build's Fixed if not", n.Name())
+			return fmt.Errorf("the loss reads numbers from %q, which is neither an input of Loss nor a parameter of the Problem's Params: "+
+				"to train it, make it with Params.New and bind it with the Build passed to Loss; otherwise add it to the Build's Fixed", n.Name())
 		}
 	}
 	return nil
 }
 
-// shareName is that of the input node of a micro-batch's share.
+// shareName is the name of the input node for a micro-batch's share of the step.
 const shareName = "share of the step"
 
-// differentiate adds the gradients of the loss by the parameters, multiplied by the share if there is to be one.
+// differentiate adds the gradients of the loss with respect to the learnables. If share is true, they are multiplied by
+// the node r.share.
 func (r *graph) differentiate(share bool) (G.Nodes, error) {
 	if !share {
 		return G.Grad(r.loss, r.learnables...)
 	}
 	g := r.loss.Graph()
 	if len(g.ByName(shareName)) > 0 {
-		return nil, fmt.Errorf("the graph has a node named %q, which training adds: give it another name", shareName)
+		return nil, fmt.Errorf("the graph has a node named %q, which Fit adds: give your node another name", shareName)
 	}
 	r.share = G.NewScalar(g, r.loss.Dtype(), G.WithName(shareName))
 	return G.Backpropagate(G.Nodes{r.loss}, G.Nodes{r.share}, r.learnables)
 }
 
-// sameAs checks that a graph has the metrics of another one and, if both train, its parameters in their order, by which
-// solvers know them. There may be no other one.
+// sameAs returns an error if the graph doesn't have the same metrics as first or, if both train, the same learnables in
+// the same order. Solvers identify parameters by this order. If first is nil, there is no error.
 func (r *graph) sameAs(first *graph) error {
 	if first == nil {
 		return nil
 	}
 	if !slices.EqualFunc(r.metrics, first.metrics, func(a, b Metric) bool { return a.Name == b.Name && (a.Of == nil) == (b.Of == nil) }) {
-		return fmt.Errorf("every graph of the loss must have the same metrics in the same order: have Loss return them so each time that it is called")
+		return fmt.Errorf("every graph of the loss must have the same metrics in the same order: return them in that order in every call of Loss")
 	}
 	if r.learnables != nil && !slices.EqualFunc(r.learnables, first.learnables, func(a, b *G.Node) bool { return a.Name() == b.Name() }) {
-		return fmt.Errorf("every graph of the loss must have the same parameters in the same order: have Loss bind them so each time that it is called")
+		return fmt.Errorf("every graph of the loss must have the same parameters in the same order: bind them in that order in every call of Loss")
 	}
 	return nil
 }
 
-// fits reports whether the graph is for batches like one.
+// fits reports whether the graph can run b: its inputs have the same dtypes and shapes.
 func (r *graph) fits(b Batch) bool {
 	return slices.EqualFunc(r.inputs, b.Values, func(n *G.Node, v *tensor.Dense) bool {
 		return n.Dtype() == v.Dtype() && slices.Equal(n.Shape(), v.Shape())
 	})
 }
 
-// run feeds the graph a batch that fits it and returns what it counts for in means. The number is the run's, which
-// decides what dropout drops. share is that of the batch in its step.
+// run runs the graph on a batch that fits it, and returns the batch's sums. The argument number is the number of the
+// run; it selects the elements that dropout drops. The argument share is the batch's share of the step.
 func (r *graph) run(number uint64, b Batch, share float64) (sums, error) {
 	for i, v := range b.Values {
 		var value any = v
@@ -189,7 +192,7 @@ func (r *graph) run(number uint64, b Batch, share float64) (sums, error) {
 	return r.sums(b.Weight)
 }
 
-// sums returns what the last run, of a batch of that weight, counts for.
+// sums returns the sums of the last run, whose batch has the given weight.
 func (r *graph) sums(weight float64) (sums, error) {
 	loss, err := r.number(r.loss)
 	s := sums{Weight: number(weight)}
@@ -210,7 +213,7 @@ func (r *graph) sums(weight float64) (sums, error) {
 	return s, err
 }
 
-// number returns the number that the last run left in a scalar node.
+// number returns the value of a scalar node in the last run.
 func (r *graph) number(n *G.Node) (float64, error) {
 	switch x := (*r.read[n]).Data().(type) {
 	case float32:
@@ -221,8 +224,9 @@ func (r *graph) number(n *G.Node) (float64, error) {
 	return 0, fmt.Errorf("a loss or metric must be a float32 or float64, got %T", (*r.read[n]).Data())
 }
 
-// gradients returns the gradient that the last run left of each parameter, or zeros if nothing counts in its batch: a
-// mean over nothing may be NaN, which a share of 0 doesn't make 0. They may be written to.
+// gradients returns the gradient of each parameter in the last run. If counts is false, nothing in the batch counts,
+// and gradients sets them to zero: the mean over nothing may be NaN, and NaN times a share of 0 isn't 0. The caller may
+// change the gradients.
 func (r *graph) gradients(counts bool) ([]*tensor.Dense, error) {
 	grads := make([]*tensor.Dense, len(r.model))
 	for i, p := range r.model {
@@ -232,7 +236,7 @@ func (r *graph) gradients(counts bool) ([]*tensor.Dense, error) {
 		}
 		d, ok := g.(*tensor.Dense)
 		if !ok || d.Dtype() != tensor.Float32 && d.Dtype() != tensor.Float64 {
-			return nil, fmt.Errorf("the gradient of %s must be a float32 or float64 tensor to be added up over micro-batches, got %T of %v", r.learnables[i].Name(), g, g.Dtype())
+			return nil, fmt.Errorf("the gradient of %s must be a float32 or float64 tensor, because gradients of micro-batches are added up, got a %T of dtype %v", r.learnables[i].Name(), g, g.Dtype())
 		}
 		if !counts {
 			d.Zero()
@@ -242,7 +246,7 @@ func (r *graph) gradients(counts bool) ([]*tensor.Dense, error) {
 	return grads, nil
 }
 
-// scalar returns a number of a dtype.
+// scalar returns x as a value of dtype dt.
 func scalar(dt tensor.Dtype, x float64) any {
 	if dt == tensor.Float32 {
 		return float32(x)

@@ -17,32 +17,35 @@ import (
 	"github.com/heed-go/heed/internal/safetensors"
 )
 
-// A Group is processes that fit one Problem together: each calls Fit with a Problem, Params, a Config and a Call of
-// its own, all alike. It is what they need to exchange.
+// A Group connects processes that fit one Problem together. Each process calls Fit with its own Problem, Params, Config
+// and Call. The data and the settings must be the same in all processes. The methods of Group exchange data between the
+// processes.
 //
-// Calls are made by one goroutine at a time, and by all processes in the same order. When one returns, it neither reads
-// nor writes slices any more. Where a process ends, or a call of it fails, after which it makes no other, calls of
-// others that wait for it must fail too: nobody waits for good.
+// In each process, one goroutine at a time calls methods, and all processes make the same calls in the same order.
+// After a method has returned, it neither reads nor writes the slices. After an error, a process makes no more calls.
+// If a process ends or has an error, calls of other processes that wait for it must fail too, so that no process waits
+// forever.
 type Group interface {
-	Rank() int // of this process, from 0
-	Size() int // how many processes there are
+	Rank() int // number of this process, from 0
+	Size() int // number of processes
 
-	// Gather fills all with what each process gives as mine, in the order of their ranks: as many bytes from each.
+	// Gather exchanges data between all processes. It fills all with the argument mine of each process, in the order of
+	// their ranks. The length of mine is the same in every process.
 	Gather(mine, all []byte) error
 
-	// Swap sends slices to another process, the peer, and fills slices with what that sends: it makes the same call at
-	// the same time, with this one as its peer, and its slices to receive have the lengths of those sent, one by one.
-	// Either list may be empty.
+	// Swap exchanges slices with the process peer, which calls Swap at the same time with this process as its peer.
+	// Swap sends the slices in send, and fills the slices in receive with what the peer sends. Each slice has the same
+	// length in both processes. Either list may be empty.
 	Swap(peer int, send, receive [][]byte) error
 }
 
-// team is a Group as a fit works with it; without one, it is this process alone.
+// team wraps the Group of a fit. Without a Group, it has this process alone.
 type team struct {
 	Group
 	rank, size int
 	ctx        context.Context
-	failed     error // of an exchange, after which there are no more
-	resumable  bool  // the last error agreed on ends training so that it can be resumed
+	failed     error // error of an exchange; afterwards there are no more exchanges
+	resumable  bool  // whether training can be resumed after the last error that agree returned
 }
 
 func newTeam(ctx context.Context, g Group) (*team, error) {
@@ -51,13 +54,14 @@ func newTeam(ctx context.Context, g Group) (*team, error) {
 	}
 	t := &team{Group: g, rank: g.Rank(), size: g.Size(), ctx: ctx}
 	if t.rank < 0 || t.rank >= t.size || t.size > mostMicroBatches {
-		return nil, fmt.Errorf("train: a Group has processes from 0 on, got number %d of %d: there may be at most %d", t.rank, t.size, mostMicroBatches)
+		return nil, fmt.Errorf("train: the Rank of a Group must be from 0 to Size − 1, got Rank %d and Size %d: Size may be at most %d", t.rank, t.size, mostMicroBatches)
 	}
 	return t, nil
 }
 
-// agree returns the numbers of all processes, which have as many each, in the order of their ranks. If one of them
-// comes with an error, all leave with it.
+// agree exchanges numbers and errors between all processes. It returns the numbers of all processes, in the order of
+// their ranks. The length of mine is the same in every process. If one process has an error, agree returns this error
+// in all processes.
 func (t *team) agree(mine []float64, err error) ([]float64, error) {
 	if t.size == 1 {
 		return mine, err
@@ -77,7 +81,7 @@ func (t *team) agree(mine []float64, err error) ([]float64, error) {
 		return nil, err
 	}
 	word := func(rank, i int) uint64 { return binary.LittleEndian.Uint64(all[rank*len(message)+8*i:]) }
-	first := 0 // the first with the gravest error
+	first := 0 // first process with the most serious kind of error
 	for rank := range t.size {
 		if word(rank, 0) > word(first, 0) {
 			first = rank
@@ -85,7 +89,7 @@ func (t *team) agree(mine []float64, err error) ([]float64, error) {
 	}
 	switch kind, length := word(first, 0), word(first, 1); {
 	case kind > uint64(len(interruptions))+1 || length > longestText:
-		return nil, t.broken(fmt.Errorf("process %d sends what isn't a message", first))
+		return nil, t.broken(fmt.Errorf("process %d sends an invalid message", first))
 	case kind > 0:
 		return nil, t.adopt(first, int(kind), int(length), text, err)
 	}
@@ -98,10 +102,11 @@ func (t *team) agree(mine []float64, err error) ([]float64, error) {
 	return numbers, nil
 }
 
-// longestText is how many bytes of an error other processes get.
+// longestText is the maximum length in bytes of an error's text that is sent to other processes.
 const longestText = 1 << 16
 
-// adopt returns the error of a process, of a kind and with a text of a length.
+// adopt returns the error of the process with this rank. The error's text has length bytes. Only that process passes
+// text; own is this process's own error.
 func (t *team) adopt(rank, kind, length int, text string, own error) error {
 	texts := make([]byte, t.size*length)
 	mine := make([]byte, length)
@@ -117,7 +122,7 @@ func (t *team) adopt(rank, kind, length int, text string, own error) error {
 	}
 	e := &otherError{rank: rank, text: string(texts[rank*length:][:length])}
 	if t.resumable {
-		e.is = interruptions[kind-1]
+		e.cause = interruptions[kind-1]
 	}
 	return e
 }
@@ -125,20 +130,20 @@ func (t *team) adopt(rank, kind, length int, text string, own error) error {
 // interruptions are the errors that end training so that it can be resumed.
 var interruptions = []error{errLimit, context.DeadlineExceeded, context.Canceled}
 
-// kind returns 0 for no error, what follows an interruption's place in interruptions, and what follows that for others.
+// kind returns 0 for no error, i + 1 for interruptions[i], and a higher number for all other errors.
 func (t *team) kind(err error) int {
 	if err == nil {
 		return 0
 	}
-	for i, is := range interruptions {
-		if errors.Is(err, is) && (is == errLimit || t.ctx.Err() == is) {
+	for i, cause := range interruptions {
+		if errors.Is(err, cause) && (cause == errLimit || t.ctx.Err() == cause) {
 			return 1 + i
 		}
 	}
 	return 1 + len(interruptions)
 }
 
-// interrupted reports whether an error that all processes have ends training so that it can be resumed.
+// interrupted reports whether training can be resumed after err, on which all processes agree.
 func (t *team) interrupted(err error) bool {
 	if t.size == 1 {
 		kind := t.kind(err)
@@ -149,9 +154,9 @@ func (t *team) interrupted(err error) bool {
 
 // otherError is the error of another process.
 type otherError struct {
-	rank int
-	text string
-	is   error // what it is, if that is an interruption
+	rank  int
+	text  string
+	cause error // the interruption, or nil for other errors
 }
 
 func (e *otherError) Error() string {
@@ -163,23 +168,24 @@ func (e *otherError) Error() string {
 	return text
 }
 
-func (e *otherError) Unwrap() error { return e.is }
+func (e *otherError) Unwrap() error { return e.cause }
 
-// gather is Group's Gather, which isn't called again after an error.
+// gather calls Group.Gather, unless an exchange has failed before.
 func (t *team) gather(mine, all []byte) error {
 	if t.failed != nil || len(mine) == 0 {
 		return t.failed
 	}
 	err := t.Gather(mine, all)
 	if err == nil && !bytes.Equal(all[t.rank*len(mine):][:len(mine)], mine) {
-		err = fmt.Errorf("process %d gathers other bytes than its own", t.rank)
+		err = fmt.Errorf("Gather returned to process %d other bytes than it sent", t.rank)
 	}
 	return t.broken(err)
 }
 
-// swap has each process send tensors to every other one and fill others with what it gets.
+// swap exchanges tensors with every other process. send returns the tensors for a peer, and receive returns the tensors
+// to fill with the peer's.
 func (t *team) swap(send, receive func(peer int) []*tensor.Dense) error {
-	for round := range t.size { // in each, every process has a peer, or rests
+	for round := range t.size { // in each round, every process has one peer or none
 		peer := (round - t.rank + t.size) % t.size
 		if peer == t.rank || t.failed != nil {
 			continue
@@ -192,7 +198,7 @@ func (t *team) swap(send, receive func(peer int) []*tensor.Dense) error {
 	return t.failed
 }
 
-// broken notes the error of an exchange, if there is one.
+// broken stores the error of an exchange, if err isn't nil. It returns the stored error.
 func (t *team) broken(err error) error {
 	if err != nil {
 		t.failed = fmt.Errorf("exchanging with the other processes of the Group: %w", err)
@@ -210,7 +216,8 @@ func raw(tensors []*tensor.Dense) [][]byte {
 	return slices
 }
 
-// begin has the processes agree that they begin alike, each with a fit or with an error in place of it.
+// begin checks that all processes start with the same settings, data and parameters. If err isn't nil, f is missing in
+// this process.
 func (t *team) begin(f *fit, err error) error {
 	if t.size == 1 {
 		return err
@@ -226,16 +233,17 @@ func (t *team) begin(f *fit, err error) error {
 	for rank := range t.size {
 		for i, what := range []string{"settings or data", "parameters"} {
 			if all[2*rank+i] != all[i] {
-				return fmt.Errorf("train: process %d of the Group has other %s than process 0: start the same program with the same arguments in all", rank, what)
+				return fmt.Errorf("train: process %d of the Group and process 0 have different %s: start the same program with the same arguments in all processes", rank, what)
 			}
 		}
 	}
 	return nil
 }
 
-// digests returns a digest of what is to be the same in all processes of a group, and one of their parameters.
+// digests returns one digest of the settings and the data, and one of the parameters. Both must be the same in all
+// processes.
 func (f *fit) digests() (digests [2]float64) {
-	stopping, _ := json.Marshal(f.Stopping) // plain data, already checked
+	stopping, _ := json.Marshal(f.Stopping) // plain data, so there is no error
 	s := f.solver
 	var names []string
 	for _, m := range f.train.workers[0].first.metrics {
@@ -261,7 +269,7 @@ func (f *fit) digests() (digests [2]float64) {
 	return digests
 }
 
-// readFile has all processes read a safetensors file, which only the first one needs to see.
+// readFile returns the content of a safetensors file in all processes. Only the first process reads the file.
 func (t *team) readFile(path string) (tensors []safetensors.Tensor, metadata map[string]string, err error) {
 	var file bytes.Buffer
 	if t.rank == 0 {
@@ -281,10 +289,10 @@ func (t *team) readFile(path string) (tensors []safetensors.Tensor, metadata map
 	return tensors, metadata, err
 }
 
-// Share returns in every process of a group what the first one gives: what others give is left alone. If one of them
-// has an error, they all get that. Without a group it returns what it is given.
+// Share returns the data of the first process in all processes of a Group; it ignores the data of the others. If one
+// process has an error, Share returns the error in all. Without a Group, it returns its arguments data and err.
 //
-// It is for what comes before Fit, as reading files that only the first process sees.
+// Use Share before Fit, for example to read a file that only the first process can access.
 func Share(g Group, data []byte, err error) ([]byte, error) {
 	t, wrong := newTeam(context.Background(), g)
 	if wrong != nil {
@@ -306,7 +314,7 @@ func (t *team) share(data []byte, err error) ([]byte, error) {
 		return nil, t.broken(fmt.Errorf("process 0 sends a length of %v bytes", length))
 	}
 	if err := memory.Check(int(length)); err != nil {
-		return nil, fmt.Errorf("train: what process 0 shares: %w", err)
+		return nil, fmt.Errorf("train: the data of process 0: %w", err)
 	}
 	if t.rank > 0 {
 		data = make([]byte, int(length))

@@ -23,15 +23,15 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// local is a train.Group of goroutines: what one sends, the other copies.
+// local is a train.Group of goroutines. The receiver copies the slices of the sender.
 type local struct {
 	rank  int
-	pipes [][]chan [][]byte // by sender and receiver
-	done  [][]chan [][]byte // the same, when it has been copied
+	pipes [][]chan [][]byte // slices sent, by sender and receiver
+	done  [][]chan [][]byte // confirmation that they were copied, by receiver and sender
 
-	calls  *atomic.Int64   // of all processes
-	failAt int64           // the call that fails, from 1
-	ended  []chan struct{} // by process, closed when it ends
+	calls  *atomic.Int64   // number of calls of all processes
+	failAt int64           // number of the call that fails, from 1; 0 if none fails
+	ended  []chan struct{} // by process; closed when the process ends
 }
 
 var errBroken = errors.New("the line is broken")
@@ -64,7 +64,7 @@ func (l *local) Size() int { return len(l.pipes) }
 
 func (l *local) Gather(mine, all []byte) error {
 	if len(all) != len(mine)*l.Size() {
-		return fmt.Errorf("gathering %d bytes of %d processes into %d", len(mine), l.Size(), len(all))
+		return fmt.Errorf("Gather of %d bytes from %d processes into %d bytes", len(mine), l.Size(), len(all))
 	}
 	var peers []int
 	var receive [][][]byte
@@ -83,7 +83,7 @@ func (l *local) exchange(peers []int, send [][]byte, receive [][][]byte) error {
 		return errBroken
 	}
 	for _, peer := range peers {
-		l.pipes[l.rank][peer] <- send // has room: the last one has been taken
+		l.pipes[l.rank][peer] <- send // doesn't block, because the peer has copied the last slices
 	}
 	for i, peer := range peers {
 		sent, err := l.wait(peer, l.pipes)
@@ -93,9 +93,9 @@ func (l *local) exchange(peers []int, send [][]byte, receive [][][]byte) error {
 		if len(sent) != len(receive[i]) {
 			return fmt.Errorf("process %d sends %d slices to process %d, which expects %d", peer, len(sent), l.rank, len(receive[i]))
 		}
-		for k, to := range receive[i] {
-			if copy(to, sent[k]) != len(sent[k]) || len(to) != len(sent[k]) {
-				return fmt.Errorf("process %d sends %d bytes to process %d, which expects %d", peer, len(sent[k]), l.rank, len(to))
+		for k, target := range receive[i] {
+			if copy(target, sent[k]) != len(sent[k]) || len(target) != len(sent[k]) {
+				return fmt.Errorf("process %d sends %d bytes to process %d, which expects %d", peer, len(sent[k]), l.rank, len(target))
 			}
 		}
 		l.done[l.rank][peer] <- nil
@@ -108,7 +108,7 @@ func (l *local) exchange(peers []int, send [][]byte, receive [][][]byte) error {
 	return nil
 }
 
-// wait returns what comes from a peer before that ends.
+// wait returns the next slices from a peer, or an error if the peer ends first.
 func (l *local) wait(peer int, from [][]chan [][]byte) ([][]byte, error) {
 	c := from[peer][l.rank]
 	select {
@@ -124,14 +124,14 @@ func (l *local) wait(peer int, from [][]chan [][]byte) ([][]byte, error) {
 	}
 }
 
-// process is what one process of a group is given.
+// process holds the arguments of Fit in one process.
 type process struct {
 	ctx     context.Context // t.Context() if nil
 	problem train.Problem
 	config  setup
 }
 
-// outcome is what one process of a group has in the end.
+// outcome holds the results of one process.
 type outcome struct {
 	result *train.Result
 	err    error
@@ -139,7 +139,7 @@ type outcome struct {
 	log    string
 }
 
-// fitAll fits in every process of a group.
+// fitAll calls Fit in every process of a group.
 func fitAll(t *testing.T, group []*local, processes func(rank int) process) []outcome {
 	t.Helper()
 	outcomes := make([]outcome, len(group))
@@ -168,13 +168,13 @@ func fitAll(t *testing.T, group []*local, processes func(rank int) process) []ou
 	select {
 	case <-ended:
 	case <-time.After(time.Minute):
-		t.Fatal("the processes wait for each other")
+		t.Fatal("the processes haven't ended within a minute")
 	}
 	return outcomes
 }
 
-// grouped is unevenDigits with metrics, examples of two buckets, and a short last step in each: of 1 and of 11
-// micro-batches of 16. Its BatchSize is 32 and its MicroBatches are 16.
+// grouped is unevenDigits with metrics and two buckets. Its BatchSize is 32 and its MicroBatches are 16. The last step
+// of each bucket is short: it has 1 micro-batch in one bucket and 11 in the other.
 func grouped(t *testing.T) train.Problem {
 	p := unevenDigits(t, 0.1)
 	loss := p.Loss
@@ -192,7 +192,7 @@ func grouped(t *testing.T) train.Problem {
 	return p
 }
 
-// stopped is a run of grouped that stops early. Only the first process sees its checkpoint.
+// stopped runs grouped until it stops early. Only the first process can access its checkpoint.
 func stopped(t *testing.T, size, workers, epochs int, checkpoint string, resume bool) []outcome {
 	t.Helper()
 	return fitAll(t, newLocal(size, 0), func(rank int) process {
@@ -210,7 +210,7 @@ func TestGroupChangesNoBit(t *testing.T) {
 	checkpoint := filepath.Join(t.TempDir(), "c")
 	want := stopped(t, 1, 1, 0, checkpoint, false)[0]
 	if want.err != nil || !want.result.StoppedEarly || len(want.result.History) < 4 {
-		t.Fatalf("the run alone is no example: %+v, %v", want.result, want.err)
+		t.Fatalf("with one process: got %+v, %v, want an early stop after at least 4 checks", want.result, want.err)
 	}
 	wantFile, err := os.ReadFile(checkpoint)
 	if err != nil {
@@ -226,19 +226,19 @@ func TestGroupChangesNoBit(t *testing.T) {
 				t.Errorf("process %d: the result is %+v, want %+v", rank, o.result, want.result)
 			}
 			if !same(o.values, want.values) {
-				t.Errorf("process %d: other parameters", rank)
+				t.Errorf("process %d has other parameters than a run with one process", rank)
 			}
 			if rank > 0 && o.log != "" {
-				t.Errorf("process %d wrote %q to the log", rank, o.log)
+				t.Errorf("process %d wrote %q to the log, want nothing", rank, o.log)
 			}
 		}
 		if file, err := os.ReadFile(checkpoint); err != nil || !bytes.Equal(file, wantFile) {
-			t.Errorf("another checkpoint: %v", err)
+			t.Errorf("the checkpoint differs from that of a run with one process: %v", err)
 		}
 	}
 	for _, size := range []int{2, 4, 8, 16} {
 		for _, workers := range []int{1, 2} {
-			t.Run(fmt.Sprintf("%d processes of %d", size, workers), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%d processes with %d workers", size, workers), func(t *testing.T) {
 				checkpoint := filepath.Join(t.TempDir(), "c")
 				got := stopped(t, size, workers, 0, checkpoint, false)
 				check(t, got, checkpoint)
@@ -261,7 +261,7 @@ func TestGroupChangesNoBit(t *testing.T) {
 	}
 }
 
-// Every rule of the solver, and float64, and a number of processes that is no power of two.
+// Three processes give the same result as one, for several rules of the solver.
 func TestGroupOfThree(t *testing.T) {
 	for name, solver := range map[string]func() *optim.Solver{
 		"SGD":   func() *optim.Solver { return &optim.Solver{Rule: optim.SGD{Momentum: 0.9}, LearningRate: 0.1} },
@@ -287,7 +287,7 @@ func TestGroupOfThree(t *testing.T) {
 				}
 				for rank, o := range got {
 					if o.err != nil || err != nil || !same(o.values, want[0].values) || !reflect.DeepEqual(o.result, want[0].result) || !bytes.Equal(file, wantFile) {
-						t.Errorf("process %d of %d ends with something else: %v, %v", rank, size, o.err, err)
+						t.Errorf("process %d of %d: got errors %v, %v, or another result than with one process", rank, size, o.err, err)
 					}
 				}
 			}
@@ -295,9 +295,9 @@ func TestGroupOfThree(t *testing.T) {
 	}
 }
 
-// Whatever ends one process's training ends that of all, at the same step, with an error that says whose it is.
+// If process 2 fails, all processes end with an error at the same step.
 func TestGroupEndsTogether(t *testing.T) {
-	fails := func(d *train.Dataset, from int) { // the batch that begins with an example
+	fails := func(d *train.Dataset, from int) { // the batch whose first example is from
 		batch := d.Batch
 		d.Batch = func(examples []int) (train.Batch, error) {
 			if examples[0] == from {
@@ -308,8 +308,8 @@ func TestGroupEndsTogether(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name   string
-		change func(p *process) // process 2
-		want   string           // what the others say
+		change func(p *process) // changes process 2
+		want   string           // start of the other processes' errors
 	}{
 		{"no batch", func(p *process) { fails(&p.problem.Train, 320+3*16+8) }, "train: process 2 of the Group: batch of epoch 1, step 3: no such file"},
 		{"a graph that fails", func(p *process) {
@@ -339,10 +339,10 @@ func TestGroupEndsTogether(t *testing.T) {
 		}, "process 2 of the Group: no room"},
 		{"a wrong setting", func(p *process) { p.config.Workers = -1 }, "train: process 2 of the Group: workers must be at least 0, got -1"},
 		{"another solver", func(p *process) { p.config.Solver, p.config.Checkpoint = G.NewAdamSolver(), "" }, "train: process 2 of the Group: a Group needs an *optim.Solver"},
-		{"another seed", func(p *process) { p.config.Seed++ }, "train: process 2 of the Group has other settings or data than process 0"},
-		{"more data", func(p *process) { p.problem.Train.Len += 16 }, "train: process 2 of the Group has other settings or data than process 0"},
-		{"another learning rate", func(p *process) { p.config.Solver = optim.NewAdamW(0.03) }, "train: process 2 of the Group has other settings or data than process 0"},
-		{"other parameters", func(p *process) { p.problem.Params.All()[1].Value.Float32s()[0]++ }, "train: process 2 of the Group has other parameters than process 0"},
+		{"another seed", func(p *process) { p.config.Seed++ }, "train: process 2 of the Group and process 0 have different settings or data"},
+		{"more data", func(p *process) { p.problem.Train.Len += 16 }, "train: process 2 of the Group and process 0 have different settings or data"},
+		{"another learning rate", func(p *process) { p.config.Solver = optim.NewAdamW(0.03) }, "train: process 2 of the Group and process 0 have different settings or data"},
+		{"other parameters", func(p *process) { p.problem.Params.All()[1].Value.Float32s()[0]++ }, "train: process 2 of the Group and process 0 have different parameters"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			outcomes := fitAll(t, newLocal(4, 0), func(rank int) process {
@@ -356,7 +356,7 @@ func TestGroupEndsTogether(t *testing.T) {
 			})
 			for rank, o := range outcomes {
 				if o.err == nil || rank != 2 && !strings.HasPrefix(o.err.Error(), c.want) {
-					t.Errorf("process %d ends with %v, want %q", rank, o.err, c.want)
+					t.Errorf("process %d ends with %v, want an error that begins with %q", rank, o.err, c.want)
 				}
 				if c.name != "other parameters" && !same(o.values, outcomes[0].values) {
 					t.Errorf("process %d has other parameters than process 0", rank)
@@ -366,21 +366,21 @@ func TestGroupEndsTogether(t *testing.T) {
 	}
 }
 
-// The first process's disk is everyone's.
+// If the first process can't access the checkpoint, all processes end with its error.
 func TestGroupWithoutCheckpoint(t *testing.T) {
 	for _, resume := range []bool{false, true} {
 		outcomes := stopped(t, 2, 1, 0, filepath.Join(t.TempDir(), "no", "such", "folder"), resume)
 		want := map[bool]string{false: "train: writing the checkpoint: process 0 of the Group: ", true: "train: process 0 of the Group: reading "}[resume]
 		if err := outcomes[1].err; err == nil || !strings.Contains(err.Error(), "process 0 of the Group: ") {
-			t.Errorf("process 1 ends with %v, want %q", err, want)
+			t.Errorf("process 1 ends with %v, want an error like %q", err, want)
 		}
 		if err := outcomes[0].err; !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("process 0 ends with %v", err)
+			t.Errorf("process 0 ends with %v, want os.ErrNotExist", err)
 		}
 	}
 }
 
-// What interrupts one process interrupts all at the same step, and another number of them goes on from there.
+// If one process is interrupted, all processes end at the same step. Another number of processes can then resume.
 func TestGroupInterrupted(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
@@ -397,12 +397,12 @@ func TestGroupInterrupted(t *testing.T) {
 	want := run(1, "", false, func(*process, int) {})[0]
 	for _, c := range []struct {
 		name  string
-		after int // steps: there are 6 in an epoch
-		is    error
-		limit func(p *process) // what it is by
+		after int // number of steps taken; an epoch has 6
+		cause error
+		limit func(p *process) // sets the limit
 	}{
 		{"steps", 3, nil, func(p *process) { p.config.MaxSteps = 3 }},
-		{"one's time", 4, nil, func(p *process) {
+		{"time in one process", 4, nil, func(p *process) {
 			p.config.MaxTime = time.Second
 			p.config.OnStep = func(_, step int, _ float64) bool {
 				if step == 3 {
@@ -411,10 +411,10 @@ func TestGroupInterrupted(t *testing.T) {
 				return false
 			}
 		}},
-		{"one's OnStep", 2, nil, func(p *process) {
+		{"OnStep in one process", 2, nil, func(p *process) {
 			p.config.OnStep = func(_, step int, _ float64) bool { return step == 1 }
 		}},
-		{"one's context", 2, context.Canceled, func(p *process) {
+		{"context of one process", 2, context.Canceled, func(p *process) {
 			ctx, cancel := context.WithCancel(t.Context())
 			p.ctx = ctx
 			p.config.OnStep = func(_, step int, _ float64) bool {
@@ -424,7 +424,7 @@ func TestGroupInterrupted(t *testing.T) {
 				return false
 			}
 		}},
-		{"one's context, in validation", 6, context.Canceled, func(p *process) {
+		{"context of one process, in validation", 6, context.Canceled, func(p *process) {
 			ctx, cancel := context.WithCancel(t.Context())
 			p.ctx = ctx
 			p.config.OnStep = func(_, step int, _ float64) bool {
@@ -442,27 +442,27 @@ func TestGroupInterrupted(t *testing.T) {
 				if rank == 2 || p.config.MaxSteps > 0 || c.name == "steps" {
 					c.limit(p)
 				}
-				of := p.config.OnStep
+				onStep := p.config.OnStep
 				p.config.OnStep = func(epoch, step int, loss float64) bool {
 					steps[rank]++
-					return of != nil && of(epoch, step, loss)
+					return onStep != nil && onStep(epoch, step, loss)
 				}
 			})
 			for rank, o := range got {
-				if steps[rank] != c.after || !errors.Is(o.err, c.is) || c.is == nil && !o.result.Unfinished {
-					t.Errorf("process %d ends after %d steps with %v, want %d and %v", rank, steps[rank], o.err, c.after, c.is)
+				if steps[rank] != c.after || !errors.Is(o.err, c.cause) || c.cause == nil && !o.result.Unfinished {
+					t.Errorf("process %d ends after %d steps with the error %v, want %d and %v, and an unfinished result if there is no error", rank, steps[rank], o.err, c.after, c.cause)
 				}
 			}
 			for rank, o := range run(2, checkpoint, true, func(*process, int) {}) {
 				if o.err != nil || !same(o.values, want.values) || !reflect.DeepEqual(o.result, want.result) {
-					t.Errorf("process %d goes on to something else: %v", rank, o.err)
+					t.Errorf("process %d, resumed: got error %v, or another result than the uninterrupted run", rank, o.err)
 				}
 			}
 		})
 	}
 }
 
-// Any call of any process may fail: all end with an error, and none waits.
+// If any call of a Group fails, all processes end with an error, and none waits forever.
 func TestGroupBreaks(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
@@ -481,7 +481,7 @@ func TestGroupBreaks(t *testing.T) {
 	}
 	calls := whole.calls.Load()
 	if calls < 100 {
-		t.Fatalf("%d calls", calls)
+		t.Fatalf("got %d calls, want at least 100", calls)
 	}
 	step := int64(1)
 	if testing.Short() {
@@ -494,13 +494,13 @@ func TestGroupBreaks(t *testing.T) {
 			if o.err != nil {
 				failed++
 				if !errors.Is(o.err, errBroken) {
-					t.Errorf("call %d of %d fails: process %d ends with %v", failAt, calls, rank, o.err)
+					t.Errorf("call %d of %d fails: process %d ends with %v, want errBroken", failAt, calls, rank, o.err)
 				}
 			}
 		}
-		// One that has done its last call doesn't hear of others'.
+		// A process that has made its last call doesn't notice that another one fails.
 		if failed == 0 || failed < len(outcomes) && failAt <= calls-int64(len(outcomes)) {
-			t.Errorf("call %d of %d fails, and %d processes do", failAt, calls, failed)
+			t.Errorf("call %d of %d fails: %d processes end with an error, want all of them", failAt, calls, failed)
 		}
 	}
 }
@@ -509,8 +509,8 @@ func TestShare(t *testing.T) {
 	errOurs := errors.New("no such file")
 	for _, c := range []struct {
 		name       string
-		data       string // of the first process
-		err, wrong error  // of the first and of the last process
+		data       string // data of the first process
+		err, wrong error  // errors of the first and of the last process
 	}{
 		{"data", "what it has read", nil, nil},
 		{"nothing", "", nil, nil},
@@ -531,10 +531,10 @@ func TestShare(t *testing.T) {
 					defer close(l.ended[rank])
 					got, gotErr := train.Share(l, data, err)
 					if (gotErr != nil) != (c.err != nil || c.wrong != nil) || gotErr == nil && string(got) != c.data {
-						t.Errorf("process %d gets %q, %v", rank, got, gotErr)
+						t.Errorf("process %d gets %q, %v, want %q, or an error if a process has one", rank, got, gotErr, c.data)
 					}
 					if gotErr != nil && !strings.Contains(gotErr.Error(), "no such file") {
-						t.Errorf("process %d gets the error %v", rank, gotErr)
+						t.Errorf("process %d gets the error %v, want one about no such file", rank, gotErr)
 					}
 				})
 			}
@@ -542,7 +542,7 @@ func TestShare(t *testing.T) {
 		})
 	}
 	if got, err := train.Share(nil, []byte("alone"), errOurs); string(got) != "alone" || err != errOurs {
-		t.Errorf("alone: got %q, %v", got, err)
+		t.Errorf("without a Group: got %q, %v, want the arguments", got, err)
 	}
 }
 
@@ -553,22 +553,22 @@ func TestGroupErrors(t *testing.T) {
 		micro      int
 		want       string
 	}{
-		{"one that isn't in it", 2, 2, 16, "a Group has processes from 0 on, got number 2 of 2"},
-		{"none", 0, 0, 16, "got number 0 of 0"},
-		{"no divisor", 0, 3, 16, "got 3 processes for 16"},
-		{"shares of three", 0, 2, 6, "into shares that are a power of two, got 2 processes for 6"},
-		{"more processes than micro-batches", 1, 4, 2, "got 4 processes for 2"},
+		{"rank too large", 2, 2, 16, "the Rank of a Group must be from 0 to Size − 1, got Rank 2 and Size 2"},
+		{"no processes", 0, 0, 16, "got Rank 0 and Size 0"},
+		{"no divisor", 0, 3, 16, "got 3 processes and 16 micro-batches"},
+		{"shares of three", 0, 2, 6, "must be a power of two, got 2 processes and 6 micro-batches"},
+		{"more processes than micro-batches", 1, 4, 2, "got 4 processes and 2 micro-batches"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 3 * c.micro, MicroBatches: c.micro, MaxEpochs: 1}, train.Call{Group: deaf{c.rank, c.size}})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want it to say %q", err, c.want)
+				t.Errorf("got %v, want an error that contains %q", err, c.want)
 			}
 		})
 	}
 }
 
-// deaf is a Group whose other processes say nothing but zeros.
+// deaf is a Group in which the other processes send only zeros.
 type deaf struct{ rank, size int }
 
 func (d deaf) Rank() int { return d.rank }
@@ -579,7 +579,7 @@ func (d deaf) Gather(mine, all []byte) error {
 }
 func (d deaf) Swap(int, [][]byte, [][]byte) error { return nil }
 
-// liar is a Group that tells a process of two other things than it was given.
+// liar is a Group of two processes. It changes the data that this process gets.
 type liar struct {
 	deaf
 	lie func(mine, all []byte)
@@ -593,7 +593,8 @@ func (l liar) Gather(mine, all []byte) error {
 	return nil
 }
 
-// A Group that returns garbage ends training with an error, or with one in the loss.
+// A Group that returns random data doesn't make Fit panic or hang. Training ends with an error, unless the data is a
+// valid message.
 func TestGroupOfGarbage(t *testing.T) {
 	lies := map[string]func(mine, all []byte){
 		"nothing":        func(_, all []byte) { clear(all) },
@@ -607,7 +608,7 @@ func TestGroupOfGarbage(t *testing.T) {
 		"its own":        func(mine, all []byte) { all[0]++ },
 	}
 	for name, lie := range lies {
-		for first := range 12 { // calls of Gather that tell the truth
+		for first := range 12 { // number of correct calls of Gather before the lie
 			t.Run(fmt.Sprintf("%s/%d", name, first), func(t *testing.T) {
 				calls := 0
 				r, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 1}, train.Call{Workers: 1, Group: liar{deaf{0, 2}, func(mine, all []byte) {
@@ -616,7 +617,7 @@ func TestGroupOfGarbage(t *testing.T) {
 					}
 				}}})
 				if err == nil && name != "other's zeros" {
-					t.Errorf("got %+v", r)
+					t.Errorf("Fit returns %+v, want an error", r)
 				}
 				calls = 0
 				data, err := train.Share(liar{deaf{1, 2}, func(mine, all []byte) {
@@ -625,7 +626,7 @@ func TestGroupOfGarbage(t *testing.T) {
 					}
 				}}, []byte("data"), nil)
 				if err == nil && len(data) > 4 {
-					t.Errorf("got %d bytes", len(data))
+					t.Errorf("Share returns %d bytes, want at most 4 or an error", len(data))
 				}
 			})
 		}
@@ -636,7 +637,7 @@ func TestGroupOfGarbage(t *testing.T) {
 			_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{Group: deaf{rank, size}})
 			_, shared := train.Share(deaf{rank, size}, nil, nil)
 			if err == nil || shared == nil || err.Error() != shared.Error() {
-				t.Errorf("process %d of %d: %v, %v", rank, size, err, shared)
+				t.Errorf("rank %d of size %d: Fit returns %v and Share %v, want the same error", rank, size, err, shared)
 			}
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/heed-go/heed/internal/jsonkeys"
 )
 
-// number is a float64 that goes to JSON and back also where it isn't finite: as a string, "NaN", "+Inf" or "-Inf".
+// number is a float64 that JSON can always store. If it isn't finite, it is the string "NaN", "+Inf" or "-Inf".
 type number float64
 
 func (x number) MarshalJSON() ([]byte, error) {
@@ -22,7 +22,7 @@ func (x number) MarshalJSON() ([]byte, error) {
 
 func (x *number) UnmarshalJSON(b []byte) error {
 	var s string
-	if err := json.Unmarshal(b, &s); err != nil { // no string
+	if err := json.Unmarshal(b, &s); err != nil { // not a string
 		return json.Unmarshal(b, (*float64)(x))
 	}
 	f, err := strconv.ParseFloat(s, 64)
@@ -30,7 +30,7 @@ func (x *number) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// plainState is an EarlyStopping without methods. numericState's fields take the place of its own.
+// plainState is an EarlyStopping without methods. In numericState, Best and Last replace the fields of the same names.
 type (
 	plainState   EarlyStopping
 	numericState struct {
@@ -39,7 +39,7 @@ type (
 	}
 )
 
-// MarshalJSON has a value that isn't finite as a string, "NaN", "+Inf" or "-Inf".
+// MarshalJSON encodes a value that isn't finite as a string: "NaN", "+Inf" or "-Inf".
 func (e EarlyStopping) MarshalJSON() ([]byte, error) {
 	return json.Marshal(numericState{plainState(e), number(e.Best), number(e.Last)})
 }
@@ -56,7 +56,8 @@ var stateKeys = func() map[string]bool {
 	return keys
 }()
 
-// UnmarshalJSON reads what MarshalJSON writes. A key that is unknown, in another case or given twice is an error.
+// UnmarshalJSON decodes the output of MarshalJSON. It returns an error if a key is unknown, repeated or in the wrong
+// case.
 func (e *EarlyStopping) UnmarshalJSON(b []byte) error {
 	if err := jsonkeys.Check(b, func(key string) bool { return stateKeys[key] }); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// TestFitFreesItsGraphs fits again and again: memory stays where it was.
+// TestFitFreesItsGraphs checks that memory doesn't grow over many calls of Fit.
 func TestFitFreesItsGraphs(t *testing.T) {
 	p, err := layers.NewParams(tensor.Float32, 1)
 	if err != nil {
@@ -50,7 +50,7 @@ func TestFitFreesItsGraphs(t *testing.T) {
 	for range rounds {
 		fit()
 	}
-	if grown := memory.HeapInUse() - before; grown > rounds*256*256 { // a fourth of the weights' gradient
-		t.Errorf("%d fits left %d bytes", rounds, grown)
+	if grown := memory.HeapInUse() - before; grown > rounds*256*256 { // a quarter of the bytes of the weights' gradient, per call
+		t.Errorf("after %d calls of Fit, the heap has grown by %d bytes, want at most %d", rounds, grown, rounds*256*256)
 	}
 }

@@ -22,10 +22,10 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// The parameters that are validated and kept are the average, which no step begins from.
+// With an Average, Fit validates and keeps the averages. Training steps don't use them.
 func TestFitAverages(t *testing.T) {
 	const decay = 0.99
-	var means [][]float32 // of what steps left
+	var means [][]float32 // expected averages of the parameters
 	fit := func(average float64, call train.Call) (*train.Result, [][]float32) {
 		p := digits(t, 4)
 		means = nil
@@ -53,28 +53,28 @@ func TestFitAverages(t *testing.T) {
 	averaged, kept := fit(decay, train.Call{})
 	for i, c := range averaged.History {
 		if c.TrainLoss != plain.History[i].TrainLoss {
-			t.Errorf("the average changed training: the loss of epoch %d is %v, without it %v", i, c.TrainLoss, plain.History[i].TrainLoss)
+			t.Errorf("with the average, the training loss of epoch %d is %v, want %v as without", i, c.TrainLoss, plain.History[i].TrainLoss)
 		}
 		if c.ValLoss <= plain.History[i].ValLoss {
-			t.Errorf("the average, which is behind so early, validates as %v, the weights as %v", c.ValLoss, plain.History[i].ValLoss)
+			t.Errorf("the validation loss of the average is %v, want more than that of the weights, %v: the average lags behind so early", c.ValLoss, plain.History[i].ValLoss)
 		}
 	}
 	if same(kept, weights) {
-		t.Error("what is kept isn't the average")
+		t.Error("with an Average, Fit keeps the weights")
 	}
 	for i, mean := range means {
 		for j, x := range mean {
 			if math.Abs(float64(kept[i][j]-x)) > 1e-6 {
-				t.Fatalf("parameter %d has %v at %d, want the average %v", i, kept[i][j], j, x)
+				t.Fatalf("parameter %d is %v at element %d, want the average %v", i, kept[i][j], j, x)
 			}
 		}
 	}
 	if _, own := fit(decay, train.Call{Solver: optim.NewAdamW(1e-3)}); !same(own, kept) {
-		t.Error("a Solver of one's own isn't averaged")
+		t.Error("Fit with a Call.Solver doesn't keep the average")
 	}
 }
 
-// What a callback is given of the history is its own.
+// The history that OnCheck gets is a copy.
 func TestCallbacksAndHistory(t *testing.T) {
 	p := digits(t, 1)
 	var given []train.Check
@@ -87,30 +87,30 @@ func TestCallbacksAndHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(r.History) != 2 || len(given) != 2 || !r.Unfinished || r.StoppedEarly || r.StoppedBecause != "OnCheck asked for it" {
-		t.Errorf("after a stop at the second check: %+v", r)
+		t.Errorf("OnCheck stops at the second check: got %+v, want two checks, unfinished", r)
 	}
 	if r.History[0].Epoch != 0 || r.History[0].TrainLoss == 0 {
-		t.Errorf("a callback changed the history to %+v", r.History[0])
+		t.Errorf("OnCheck changed the first check of the result to %+v", r.History[0])
 	}
 	r, err = train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{OnCheck: func([]train.Check, bool) (bool, error) { return true, nil }})
 	if err != nil || r.Unfinished {
-		t.Errorf("a stop where training ends: %v, %+v", err, r)
+		t.Errorf("OnCheck stops at the last check: got %v, %+v, want a finished result", err, r)
 	}
 }
 
-// A parameter whose tensor a callback replaced can't get back the values that are kept.
+// If a callback replaces the tensor of a parameter, Fit returns an error because it can't restore the parameter.
 func TestCallbackReplacesAParameter(t *testing.T) {
 	p := digits(t, 1)
 	_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{OnCheck: func([]train.Check, bool) (bool, error) {
 		p.Params.All()[0].Value = tensor.New(tensor.WithShape(1), tensor.Of(p.Params.Dtype()))
 		return false, nil
 	}})
-	if err == nil || !strings.Contains(err.Error(), "going back to the parameters that are kept") {
-		t.Errorf("got %v", err)
+	if err == nil || !strings.Contains(err.Error(), "restoring the kept parameters") {
+		t.Errorf("got %v, want an error about restoring the kept parameters", err)
 	}
 }
 
-// The norm is the mean over the steps of a check, and the rate that of its last one.
+// The gradient norm of a check is the mean over its steps, and its learning rate is the rate of the last step.
 func TestHistoryOfTheSolver(t *testing.T) {
 	p := digits(t, 1)
 	solver := optim.NewAdamW(0.02)
@@ -140,14 +140,14 @@ func TestWithoutValidation(t *testing.T) {
 	var log strings.Builder
 	r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, Stopping: train.Stopping{Patience: 1}, MaxEpochs: 3}, train.Call{Log: &log, Solver: optim.NewAdamW(0.02)})
 	if err != nil || len(r.History) != 3 || r.Best.Validated || r.Best.TrainLoss > r.History[0].TrainLoss {
-		t.Fatalf("%+v, %v", r, err)
+		t.Fatalf("got %+v, %v, want 3 epochs, judged by a training loss that falls", r, err)
 	}
 	if want := fmt.Sprintf("Epoch 2: Train=%.3f\n", r.History[2].TrainLoss); !strings.HasSuffix(log.String(), want) {
-		t.Errorf("the log is %q", log.String())
+		t.Errorf("the log is %q, want it to end with %q", log.String(), want)
 	}
 	_, err = train.Fit(t.Context(), p, train.Config{BatchSize: 16, Stopping: train.Stopping{Patience: 1, Monitor: "val_loss"}}, train.Call{})
 	if err == nil || !strings.Contains(err.Error(), `stopping.monitor must be one of train_loss, got "val_loss"`) {
-		t.Errorf("val_loss without validation: %v", err)
+		t.Errorf("monitoring val_loss without validation data: got %v, want an error", err)
 	}
 }
 
@@ -161,30 +161,30 @@ func TestCheckEvery(t *testing.T) {
 	for _, c := range r.History {
 		steps, epochs = append(steps, c.Step), append(epochs, c.Epoch)
 	}
-	if !slices.Equal(steps, []int{7, 14, 21, 28, 35, 40}) || !slices.Equal(epochs, []int{0, 0, 1, 1, 1, 1}) || r.StoppedBecause != "it was to take 40 steps at most" {
-		t.Errorf("checks after steps %v, in epochs %v, %s", steps, epochs, r.StoppedBecause)
+	if !slices.Equal(steps, []int{7, 14, 21, 28, 35, 40}) || !slices.Equal(epochs, []int{0, 0, 1, 1, 1, 1}) || r.StoppedBecause != "the last epoch is done, after 40 steps" {
+		t.Errorf("got checks after steps %v in epochs %v, and training stopped because %s; want a check every 7 steps and after step 40", steps, epochs, r.StoppedBecause)
 	}
 	if !strings.HasPrefix(log.String(), fmt.Sprintf("Step 7: Train=%.3f, Val=%.3f\nStep 14: ", r.History[0].TrainLoss, r.History[0].ValLoss)) {
-		t.Errorf("the log is %q", log.String())
+		t.Errorf("the log is %q, want it to begin with the lines of steps 7 and 14", log.String())
 	}
 	log.Reset()
 	r, err = train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, CheckEvery: 3, Stopping: train.Stopping{Patience: 2}}, train.Call{Log: &log, Solver: G.NewVanillaSolver(G.WithLearnRate(0))})
 	if err != nil || len(r.History) != 3 || !strings.HasSuffix(r.StoppedBecause, "has not improved for 2 checks: the best is "+fmt.Sprintf("%.4g", r.Best.ValLoss)+", of check 0") {
-		t.Errorf("%+v, %v", r, err)
+		t.Errorf("got %+v, %v, want an early stop at the third check, after 2 without improvement", r, err)
 	}
 	if !strings.HasSuffix(log.String(), "Early stopping at step 9\n") {
-		t.Errorf("the log is %q", log.String())
+		t.Errorf("the log is %q, want it to end with early stopping at step 9", log.String())
 	}
 }
 
-// What a limit ends after any step goes on as if it had not.
+// A run that a limit ends at any step, and that is then resumed, has the same result as without the limit.
 func TestLimits(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
 	for _, every := range []int{0, 7} {
 		fit := func(checkpoint string, resume bool, most int) (*train.Result, [][]float32) {
 			p := digits(t, 1)
-			p.Train.Len = 90 // 6 steps, the last of them short
+			p.Train.Len = 90 // 6 steps, of which the last is short
 			p.Train.Order = train.Shuffled
 			r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MicroBatches: 2, Stopping: train.Stopping{Patience: 9}, MaxEpochs: 3, CheckEvery: every}, train.Call{MaxSteps: most, Seed: 3, Checkpoint: checkpoint, Resume: resume, Solver: optim.NewAdamW(0.01)})
 			if err != nil {
@@ -194,53 +194,53 @@ func TestLimits(t *testing.T) {
 		}
 		want, weights := fit(filepath.Join(t.TempDir(), "c"), false, 0)
 		if want.Unfinished || len(want.History) != 3 {
-			t.Fatalf("%+v", want)
+			t.Fatalf("without a limit: got %+v, want 3 epochs", want)
 		}
 		for most := 1; most < 18; most++ {
 			checkpoint := filepath.Join(t.TempDir(), "c")
 			r, _ := fit(checkpoint, false, most)
 			if because := fmt.Sprintf("the limit of %d step", most); !r.Unfinished || r.StoppedEarly || !strings.HasPrefix(r.StoppedBecause, because) {
-				t.Fatalf("after %d steps: %+v", most, r)
+				t.Fatalf("with a limit of %d steps: got %+v, want an unfinished result that names the limit", most, r)
 			}
 			if again, _ := fit(checkpoint, true, most); !again.Unfinished || len(again.History) != len(r.History) {
-				t.Errorf("with the limit that it reached: %+v", again)
+				t.Errorf("resumed with the same limit: got %+v, want an unfinished result without new checks", again)
 			}
 			if most%3 == 0 {
 				fit(checkpoint, true, most+2)
 			}
 			got, end := fit(checkpoint, true, 0)
 			if !reflect.DeepEqual(got, want) || !same(end, weights) {
-				t.Errorf("interrupted after %d steps: %+v, want %+v", most, got, want)
+				t.Errorf("resumed after %d steps: got %+v, want %+v and the same parameters", most, got, want)
 			}
 		}
 	}
 	checkpoint := filepath.Join(t.TempDir(), "c")
 	r, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16}, train.Call{MaxTime: time.Nanosecond, Checkpoint: checkpoint})
 	if err != nil || !r.Unfinished || len(r.History) != 0 || !strings.HasPrefix(r.StoppedBecause, "the limit of 1ns is reached, after 0 steps") {
-		t.Errorf("%+v, %v", r, err)
+		t.Errorf("with a MaxTime of 1 ns: got %+v, %v, want an unfinished result without steps", r, err)
 	}
 	if _, err := os.Stat(checkpoint); err == nil {
-		t.Error("a checkpoint of no step was written, which can't be resumed")
+		t.Error("Fit wrote a checkpoint without a step, which can't be resumed")
 	}
 	var batches [][]int
 	p := digits(t, 1)
 	p.Train = noted(p.Train, &batches)
 	if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16}, train.Call{MaxSteps: 2}); err != nil || len(batches) != 3 {
-		t.Errorf("%v: %d batches were made for 2 steps, want one for each and the one that the graph is built by", err, len(batches))
+		t.Errorf("with 2 steps: got %v and %d batches, want one for each step and one for building the graph", err, len(batches))
 	}
 }
 
-// The greatest number of epochs is as good as no end.
+// MaxEpochs may have its maximum without an overflow of the number of steps.
 func TestAnyNumberOfEpochs(t *testing.T) {
 	for _, every := range []int{0, 2} {
 		r, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 1 << 30, CheckEvery: every}, train.Call{MaxSteps: 50})
 		if err != nil || !r.Unfinished || len(r.History) != 50/cmp.Or(every, 20) {
-			t.Errorf("%+v, %v", r, err)
+			t.Errorf("CheckEvery %d: got %+v, %v, want an unfinished result after 50 steps", every, r, err)
 		}
 	}
 }
 
-// A fit leaves no goroutine, whatever ended it.
+// Fit leaves no goroutine behind, whatever ends training.
 func TestFitEndsItsGoroutines(t *testing.T) {
 	ends := map[string]func(p *train.Problem, c *setup){
 		"the last epoch": func(p *train.Problem, c *setup) {},
@@ -265,20 +265,20 @@ func TestFitEndsItsGoroutines(t *testing.T) {
 		end(&p, &c)
 		train.Fit(t.Context(), p, c.Config, c.Call)
 	}
-	fit(ends["a limit"]) // the kernels' helpers stay
+	fit(ends["a limit"]) // starts the kernels' goroutines, which stay
 	before := runtime.NumGoroutine()
 	for name, end := range ends {
 		for range 5 {
 			fit(end)
 		}
-		for range 100 { // machines' goroutines may take a moment
+		for range 100 { // the goroutines of Gorgonia's machines need a moment to end
 			if runtime.NumGoroutine() <= before {
 				break
 			}
 			time.Sleep(time.Millisecond)
 		}
 		if after := runtime.NumGoroutine(); after > before {
-			t.Errorf("%s: %d goroutines, %d before", name, after, before)
+			t.Errorf("%s: got %d goroutines, want at most %d, as before", name, after, before)
 		}
 	}
 }
@@ -310,17 +310,17 @@ func TestMetrics(t *testing.T) {
 		}
 		m := r.Best.Metrics
 		if len(m) != 6 || math.Abs(m["train_mean"]-want[0]) > 1e-6 || math.Abs(m["val_mean"]-want[1]) > 1e-6 {
-			t.Errorf("%d micro-batches: %v, want means of %v", micro, m, want)
+			t.Errorf("%d micro-batches: got metrics %v, want means of %v", micro, m, want)
 		}
 		if m["train_perplexity"] != math.Exp(r.Best.TrainLoss) || m["val_perplexity"] != math.Exp(r.Best.ValLoss) || m["val_half"] == m["val_mean"] {
-			t.Errorf("%d micro-batches: %v", micro, m)
+			t.Errorf("%d micro-batches: got metrics %v, want perplexities of the losses, and val_half to differ from val_mean", micro, m)
 		}
 		if want := fmt.Sprintf("; half: Train=%.3f, Val=%.3f; mean: Train=%.3f, Val=", m["train_half"], m["val_half"], m["train_mean"]); !strings.Contains(log.String(), want) {
-			t.Errorf("the log is %q", log.String())
+			t.Errorf("the log is %q, want it to contain %q", log.String(), want)
 		}
 		values, err := train.Evaluate(t.Context(), p)
 		if err != nil || len(values) != 4 || values["val_mean"] != m["val_mean"] || values["val_perplexity"] != m["val_perplexity"] {
-			t.Errorf("Evaluate has %v (%v), Fit %v", values, err, m)
+			t.Errorf("Evaluate returns %v, %v, want the validation metrics of Fit, %v", values, err, m)
 		}
 	}
 	for _, c := range []struct {
@@ -328,24 +328,24 @@ func TestMetrics(t *testing.T) {
 		metrics func(loss, mean, count *G.Node) []train.Metric
 		want    string
 	}{
-		{"two of one name", func(loss, mean, _ *G.Node) []train.Metric {
+		{"two with the same name", func(loss, mean, _ *G.Node) []train.Metric {
 			return []train.Metric{{Name: "x", Sum: mean}, {Name: "x", Sum: loss}}
-		}, `a name of its own, other than loss, got "x"`},
+		}, `its own name, which must not be loss, got "x"`},
 		{"no name", func(_, mean, _ *G.Node) []train.Metric { return []train.Metric{{Sum: mean}} }, `got ""`},
 		{"loss", func(_, mean, _ *G.Node) []train.Metric { return []train.Metric{{Name: "loss", Sum: mean}} }, `got "loss"`},
 		{"loss in another case", func(_, mean, _ *G.Node) []train.Metric { return []train.Metric{{Name: "Loss", Sum: mean}} }, `got "Loss"`},
-		{"no sum", func(_, _, count *G.Node) []train.Metric { return []train.Metric{{Name: "x", Count: count}} }, "metric x must have a Sum"},
-		{"no scalar", func(loss, _, _ *G.Node) []train.Metric {
+		{"no sum", func(_, _, count *G.Node) []train.Metric { return []train.Metric{{Name: "x", Count: count}} }, "the Sum of metric x"},
+		{"not a scalar", func(loss, _, _ *G.Node) []train.Metric {
 			return []train.Metric{{Name: "x", Sum: loss.Graph().ByName("input 0")[0]}}
 		}, "scalar nodes"},
 		{"of another graph", func(_, _, _ *G.Node) []train.Metric {
 			return []train.Metric{{Name: "x", Sum: G.NewScalar(G.NewGraph(), tensor.Float32)}}
-		}, "of the inputs' graph"},
-		{"none of that name", func(_, mean, _ *G.Node) []train.Metric { return []train.Metric{{Name: "y", Sum: mean}} }, `one of train_loss, val_loss, train_y, val_y, got "val_x"`},
+		}, "in the graph of the inputs"},
+		{"unknown name to monitor", func(_, mean, _ *G.Node) []train.Metric { return []train.Metric{{Name: "y", Sum: mean}} }, `one of train_loss, val_loss, train_y, val_y, got "val_x"`},
 	} {
 		_, err := train.Fit(t.Context(), metered(t, c.metrics), train.Config{BatchSize: 16, MaxEpochs: 1, Stopping: train.Stopping{Monitor: "val_x", Mode: "max"}}, train.Call{})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v, want it to say %q", c.name, err, c.want)
+			t.Errorf("%s: got %v, want an error that contains %q", c.name, err, c.want)
 		}
 	}
 }

@@ -15,18 +15,19 @@ import (
 )
 
 const (
-	programBytes = 25 << 20 // about what a program takes beside its heap: code, stacks, what the runtime has of its own
-	nodeBytes    = 2 << 10  // about what a node takes beside its value, with its part of a machine
+	programBytes = 25 << 20 // approximate memory outside the heap: code, stacks and the runtime's own data
+	nodeBytes    = 2 << 10  // approximate memory of a node, with its part of the machine but without its value
 )
 
-// checkMemory tells OnMemory what training takes. It is an error if there isn't that much.
+// checkMemory estimates the memory of training and passes it to OnMemory. If the machine has less memory, it returns an
+// error.
 func (f *fit) checkMemory() error {
 	bytes, err := f.memory()
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
 	if bytes > memory.Limit() {
-		return fmt.Errorf("train: this takes about %s of memory, but there is only %s: choose smaller batches, more MicroBatches, fewer Workers or a smaller model", text.Bytes(bytes), memory.LimitText())
+		return fmt.Errorf("train: training needs about %s of memory, but there is only %s: choose smaller batches, more MicroBatches, fewer Workers or a smaller model", text.Bytes(bytes), memory.LimitText())
 	}
 	if f.OnMemory != nil {
 		f.OnMemory(bytes)
@@ -34,9 +35,9 @@ func (f *fit) checkMemory() error {
 	return nil
 }
 
-// memory returns about how many bytes the process will have resident at most. What is there already is measured: the
-// program's data, parameters, what the solver remembers, a graph to train and one to validate. What is to come follows
-// from the graphs.
+// memory estimates the peak resident memory of the process in bytes. It measures what is in use already: the program's
+// data, the parameters, the solver's memory, and one graph each for training and validation. It computes the rest from
+// the graphs.
 func (f *fit) memory() (int, error) {
 	t := f.train
 	g := t.workers[0].first
@@ -44,7 +45,8 @@ func (f *fit) memory() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, w := range t.workers[1:] { // lest their memory is made for a short bucket first, and again for this one
+	// Plan all workers' memory for the largest bucket: a worker that starts with a short bucket allocates only once.
+	for _, w := range t.workers[1:] {
 		b := w.build
 		b.Env().Buffers.Reserve(w.first.build.Env().Buffers)
 	}
@@ -63,7 +65,7 @@ func (f *fit) memory() (int, error) {
 		need += both - shared + own + (f.validation.plan.graphs(f.validation.plan.size, 1)-1)*nodeBytes*len(g.loss.Graph().AllNodes())
 		batches += valueBytes(g.inputs)
 	}
-	need += 3 * batches // one under way, one made and one in the making: see feed
+	need += 3 * batches // one in use, one ready and one in preparation: see feed
 	for _, p := range f.Params.All() {
 		need += len(p.Value.Raw) // the best values
 	}
@@ -71,7 +73,7 @@ func (f *fit) memory() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if f.Checkpoint != "" && t.team.rank == 0 { // it gathers as much from each of the others
+	if f.Checkpoint != "" && t.team.rank == 0 { // the first process also collects the memory of the other solvers
 		need += (t.team.size - 1) * state
 	}
 	runtime.GC()
@@ -81,8 +83,8 @@ func (f *fit) memory() (int, error) {
 	return programBytes + need + int(float64(need)*garbage()), nil
 }
 
-// stateBytes returns the bytes of what the solver remembers of this process's part of the parameters, and has it make
-// that: all of it, or only so much that it can be seen that it takes more than most.
+// stateBytes makes the solver's memory for this process's part of the parameters, and returns its size in bytes. Once
+// the size exceeds most, it stops and returns an estimate for the whole part.
 func (f *fit) stateBytes(most int) (int, error) {
 	if f.solver == nil {
 		return 0, nil
@@ -108,8 +110,8 @@ func (f *fit) stateBytes(most int) (int, error) {
 	return state, nil
 }
 
-// graphs returns about how many graphs batches of a size take: of each bucket one for every worker, and one for what is
-// left over.
+// graphs returns the approximate number of graphs that batches of the given size need: for each bucket, one per worker
+// and one for a smaller batch at the end.
 func (p *plan) graphs(size, workers int) (n int) {
 	for _, b := range p.buckets {
 		n += min(len(b)/size, workers) + min(len(b)%p.size%size, 1)
@@ -125,9 +127,8 @@ func valueBytes(nodes G.Nodes) (bytes int) {
 	return bytes
 }
 
-// gradientBytes returns the bytes of gradients beside those of graphs, in a step of as many micro-batches as there can
-// be: partial sums, of which there are, after n micro-batches, as many as n has bits that are set; and what other
-// processes send.
+// gradientBytes returns the maximum bytes of gradients outside graphs. They are partial sums and gradients from other
+// processes. After n micro-batches, there are as many partial sums as n has one bits.
 func (t *trainer) gradientBytes() int {
 	buffers := 0
 	for n := len(t.workers); n < t.share; n += len(t.workers) {
@@ -137,8 +138,8 @@ func (t *trainer) gradientBytes() int {
 	return buffers*all + all*(t.team.size-1)/t.team.size
 }
 
-// garbage returns how much garbage the heap holds as a part of the rest: half of what GOGC allows, which is the most in
-// long trainings, while short ones hardly have any.
+// garbage returns the estimated ratio of garbage to live memory in the heap: half of what GOGC allows. Long trainings
+// reach this ratio; short ones have hardly any garbage.
 func garbage() float64 {
 	s := []metrics.Sample{{Name: "/gc/gogc:percent"}}
 	metrics.Read(s)

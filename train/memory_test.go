@@ -13,21 +13,21 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// What the machine can't hold is refused before the first step, and before any of it is asked for.
+// If training needs more memory than the machine has, Fit returns an error before it allocates the memory.
 func TestFitRefusesWhatMemoryCantHold(t *testing.T) {
 	if math.MaxInt == math.MaxInt32 {
-		t.Skip("no shape is so large here")
+		t.Skip("shapes can't be that large on this machine")
 	}
-	const rows, classes = 1 << 20, 1 << 18 // a TiB of float32
+	const rows, classes = 1 << 20, 1 << 18 // together 1 TiB of float32
 	for _, test := range []struct {
 		name              string
-		train, validation []int // the rows of each example, which are its bucket
+		train, validation []int // number of rows of each example; also its bucket
 		large             bool
 	}{
 		{"training", []int{rows}, []int{1}, true},
-		{"a bucket to train on", []int{1, 2, rows, 3}, []int{1}, true},
+		{"a training bucket", []int{1, 2, rows, 3}, []int{1}, true},
 		{"validation", []int{1}, []int{rows}, true},
-		{"a bucket to validate on", []int{1}, []int{1, rows, 2}, true},
+		{"a validation bucket", []int{1}, []int{1, rows, 2}, true},
 		{"neither", []int{1, 2}, []int{2, 1}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestFitRefusesWhatMemoryCantHold(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			of := func(rows []int) train.Dataset {
+			dataset := func(rows []int) train.Dataset {
 				return train.Dataset{
 					Len: len(rows), Bucket: func(example int) int { return rows[example] },
 					Batch: func(examples []int) (train.Batch, error) {
@@ -60,14 +60,14 @@ func TestFitRefusesWhatMemoryCantHold(t *testing.T) {
 					loss, err := layers.CrossEntropy(b, logits, in[1], layers.CrossEntropyOptions{})
 					return loss, nil, err
 				},
-				Train: of(test.train), Validation: of(test.validation),
+				Train: dataset(test.train), Validation: dataset(test.validation),
 			}, train.Config{BatchSize: 1, MaxEpochs: 1}, train.Call{OnCheck: func([]train.Check, bool) (bool, error) { return false, errors.New("stopped here") }})
 			want := "stopped here"
 			if test.large {
 				want = "choose smaller batches, more MicroBatches, fewer Workers or a smaller model"
 			}
 			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%v, want an error that says %q", err, want)
+				t.Errorf("got %v, want an error that contains %q", err, want)
 			}
 		})
 	}

@@ -8,38 +8,39 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// A Metric is a number beside the loss that says how well a model does. Each batch gives a Sum and a Count; the value
-// over all of them is Of(ΣSum/ΣCount). So every target counts once, however many a batch has.
+// A Metric is a measure of a model's quality besides the loss. Each batch has a Sum and a Count. The value over all
+// batches is Of(ΣSum/ΣCount), so every target counts the same, whatever the sizes of the batches.
 //
-// The functions of this package that return a Metric add nodes to the graph of their inputs, which have no gradient. Of
-// two with one name, one needs another Name. A metric of one's own is this struct, with scalar nodes of dtype float32
-// or float64. The root of a mean squared error, and the perplexity of a mean cross-entropy in nats, are
+// The functions of this package that return a Metric add nodes to the graph. These nodes have no gradient. If two
+// metrics of a loss have the same Name, rename one. You can make your own Metric from scalar nodes of dtype float32 or
+// float64. For example, these are the root of a mean squared error and the perplexity of a mean cross-entropy in nats:
 //
 //	Metric{Name: "rmse", Sum: meanSquaredError, Of: math.Sqrt}
 //	Metric{Name: "perplexity", Sum: crossEntropy, Of: math.Exp}
 type Metric struct {
-	Name string  // with "train_" or "val_" before it, its name in the history
-	Sum  *G.Node // of the batch
+	Name string  // name in the history, after "train_" or "val_"
+	Sum  *G.Node // sum over the batch
 
-	// Count is what Sum is a sum of. With nil, Sum is a mean, and counts for as much as the batch's Weight says.
+	// Count is the number of terms in Sum, or their total weight. If Count is nil, Sum is a mean, and the batch counts
+	// with its Weight.
 	Count *G.Node
 
-	// Of turns the mean over all batches into the value; with nil it is the value.
+	// Of computes the value from the mean over all batches. If Of is nil, the value is the mean.
 	Of func(mean float64) float64
 }
 
-// Accuracy returns the share of targets whose class has the largest logit, named "accuracy". The logits have shape (…,
-// V), the targets the same without V and dtype tensor.Int, as in layers.CrossEntropy. Of several logits that are
-// largest, the first is the one that is chosen; where one of the V is NaN, none is.
+// Accuracy returns a metric named "accuracy": the fraction of targets whose class has the largest logit. As in
+// layers.CrossEntropy, logits has shape (…, V), and targets has the same shape without V and dtype tensor.Int. If
+// several logits are the largest, the first one wins. If any of the V logits is NaN, the target counts as wrong.
 //
-// A negative target, such as layers.Ignore, doesn't count, and its logits may be anything. When the graph runs, it is
-// an error if a target is V or more.
+// A negative target, such as layers.Ignore, doesn't count, and its logits may be anything. If a target is V or more,
+// running the graph returns an error.
 func Accuracy(b *layers.Build, logits, targets *G.Node) (Metric, error) {
 	return share("accuracy", b, logits, targets, false)
 }
 
-// ExactMatch returns the share of rows, along the first axis of the targets, whose every target is chosen, named
-// "exact_match". A row in which no target counts doesn't count either. Otherwise it is like Accuracy.
+// ExactMatch returns a metric named "exact_match": the fraction of rows, along the first axis of targets, in which
+// every target is right. Rows in which no target counts are ignored. Otherwise ExactMatch is like Accuracy.
 func ExactMatch(b *layers.Build, logits, targets *G.Node) (Metric, error) {
 	return share("exact_match", b, logits, targets, true)
 }
@@ -49,16 +50,16 @@ func share(name string, b *layers.Build, logits, targets *G.Node, whole bool) (M
 	return Metric{Name: name, Sum: right, Count: counted}, err
 }
 
-// BinaryAccuracy returns the weighted share of numbers decided rightly, named "accuracy": logit x says yes if it is
-// above 0, and target t if it is above 1/2. A logit that is NaN is never right. Shapes, dtypes and weights are those of
-// layers.BinaryCrossEntropy.
+// BinaryAccuracy returns a metric named "accuracy": the weighted fraction of right logits. A logit is right if it is
+// above 0 and its target is above 1/2, or if neither is. A logit that is NaN is never right. Shapes, dtypes and weights
+// are the same as in layers.BinaryCrossEntropy.
 func BinaryAccuracy(b *layers.Build, logits, targets, weights *G.Node) (Metric, error) {
 	right, count, err := ops.SumDistance(b.Env(), kernel.RightSide, logits, targets, weights)
 	return Metric{Name: "accuracy", Sum: right, Count: count}, err
 }
 
-// MeanAbsoluteError returns the weighted mean of |x − t|, over outputs x and targets t, named "mean_absolute_error".
-// Shapes, dtypes and weights are those of layers.MeanAbsoluteError.
+// MeanAbsoluteError returns a metric named "mean_absolute_error": the weighted mean of |x − t| over outputs x and
+// targets t. Shapes, dtypes and weights are the same as in layers.MeanAbsoluteError.
 func MeanAbsoluteError(b *layers.Build, outputs, targets, weights *G.Node) (Metric, error) {
 	sum, count, err := ops.SumDistance(b.Env(), kernel.AbsoluteError, outputs, targets, weights)
 	return Metric{Name: "mean_absolute_error", Sum: sum, Count: count}, err

@@ -16,7 +16,7 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// A metricGraph is a graph for metrics, with inputs numbered from 0.
+// A metricGraph is a graph for testing metrics. Its inputs are numbered from 1.
 type metricGraph struct {
 	*testing.T
 	*G.ExprGraph
@@ -55,7 +55,7 @@ func (g *metricGraph) metric(m train.Metric, err error) train.Metric {
 	return m
 }
 
-// run runs the graph once, and returns the elements of nodes.
+// run runs the graph once and returns the elements of each node.
 func (g *metricGraph) run(nodes ...*G.Node) (values [][]float64, err error) {
 	read := make([]G.Value, len(nodes))
 	for i, n := range nodes {
@@ -85,7 +85,7 @@ func (g *metricGraph) run(nodes ...*G.Node) (values [][]float64, err error) {
 	return values, nil
 }
 
-// sums runs the graph once, and returns the sum and the count of a metric.
+// sums runs the graph once and returns the sum and the count of a metric.
 func (g *metricGraph) sums(m train.Metric) (sum, count float64) {
 	g.Helper()
 	values, err := g.run(m.Sum, m.Count)
@@ -101,10 +101,10 @@ func TestAccuracyAndExactMatch(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, tc := range []struct {
 		name    string
-		logits  []float64 // of 2 classes
+		logits  []float64 // for 2 classes
 		targets []int
-		shape   []int // of the targets
-		want    [4]float64
+		shape   []int      // shape of the targets
+		want    [4]float64 // sum and count of Accuracy, then of ExactMatch
 	}{
 		{"both rows right", []float64{1, 0, 0, 1}, []int{0, 1}, []int{2}, [4]float64{2, 2, 2, 2}},
 		{"one of two", []float64{1, 0, 1, 0}, []int{0, 1}, []int{2}, [4]float64{1, 2, 1, 2}},
@@ -131,13 +131,14 @@ func TestAccuracyAndExactMatch(t *testing.T) {
 				t.Errorf("%s, %v: got %v, want %v", tc.name, dt, got, tc.want)
 			}
 			if accuracy.Name != "accuracy" || exact.Name != "exact_match" {
-				t.Errorf("names %q and %q", accuracy.Name, exact.Name)
+				t.Errorf("the names are %q and %q, want accuracy and exact_match", accuracy.Name, exact.Name)
 			}
 		}
 	}
 }
 
-// TestAccuracyOfRandomShapes compares with a plain loop over the definition. Ignored rows hold NaN.
+// TestAccuracyOfRandomShapes compares Accuracy and ExactMatch with plain loops, for random shapes. Ignored rows contain
+// NaN.
 func TestAccuracyOfRandomShapes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 60 {
@@ -154,7 +155,7 @@ func TestAccuracyOfRandomShapes(t *testing.T) {
 			for i := lo; i < lo+n/shape[0]; i++ {
 				row, best := logits[i*vocab:][:vocab], 0
 				for j := range row {
-					row[j] = float64(rng.IntN(9)) // so that some are equal
+					row[j] = float64(rng.IntN(9)) // some logits are equal
 					if row[j] > row[best] {
 						best = j
 					}
@@ -213,7 +214,7 @@ func TestBinaryAccuracy(t *testing.T) {
 		{"NaN is never right", []float64{nan, nan}, []float64{0, 1}, nil, 0, 2},
 		{"infinities", []float64{inf, -inf, inf}, []float64{1, 0, 0}, nil, 2, 3},
 		{"weighted", []float64{1, 1, -1}, []float64{1, 0, 0}, []float64{2, 3, 0.5}, 2.5, 5.5},
-		{"what weighs 0 isn't read", []float64{1, nan, 1}, []float64{1, nan, 7}, []float64{2, 0, 0}, 2, 2},
+		{"a weight of 0 hides NaN", []float64{1, nan, 1}, []float64{1, nan, 7}, []float64{2, 0, 0}, 2, 2},
 	} {
 		for _, dt := range metricDtypes {
 			g := newMetricGraph(t, dt)
@@ -224,13 +225,14 @@ func TestBinaryAccuracy(t *testing.T) {
 			}
 			m := g.metric(train.BinaryAccuracy(&layers.Build{}, x, y, w))
 			if sum, count := g.sums(m); sum != tc.sum || count != tc.count || m.Name != "accuracy" {
-				t.Errorf("%s, %v: %s of %v and %v, want %v and %v", tc.name, dt, m.Name, sum, count, tc.sum, tc.count)
+				t.Errorf("%s, %v: got metric %q with sum %v and count %v, want accuracy with %v and %v", tc.name, dt, m.Name, sum, count, tc.sum, tc.count)
 			}
 		}
 	}
 }
 
-// TestMetricsOfNumbers compares with a plain loop, over shapes and shapes of weights; what weighs 0 is NaN.
+// TestMetricsOfNumbers compares MeanAbsoluteError and BinaryAccuracy with plain loops, for several shapes of inputs and
+// weights. Inputs with a weight of 0 are NaN.
 func TestMetricsOfNumbers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, tc := range []struct{ shape, weights []int }{
@@ -277,13 +279,14 @@ func TestMetricsOfNumbers(t *testing.T) {
 				t.Errorf("%v weighted by %v, %v: got %v, want %v, %v, %v", tc.shape, tc.weights, dt, got, distance, count, right)
 			}
 			if absolute.Name != "mean_absolute_error" {
-				t.Errorf("name %q", absolute.Name)
+				t.Errorf("the name is %q, want mean_absolute_error", absolute.Name)
 			}
 		}
 	}
 }
 
-// TestMetricsLeaveTheGradientAlone: to the bit, in graphs with and without metrics.
+// TestMetricsLeaveTheGradientAlone checks that the loss and its gradient have the same bits with and without metrics in
+// the graph.
 func TestMetricsLeaveTheGradientAlone(t *testing.T) {
 	x := make([]float64, 2*3*4)
 	for i := range x {
@@ -306,7 +309,7 @@ func TestMetricsLeaveTheGradientAlone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			add() // the same nodes again, but for the last
+			add() // Accuracy and ExactMatch return the same nodes again
 			grads, err := G.Grad(loss, logits)
 			if err != nil {
 				t.Fatal(err)
@@ -321,19 +324,19 @@ func TestMetricsLeaveTheGradientAlone(t *testing.T) {
 			return slices.Concat(values...)
 		}
 		if got, want := run(true), run(false); !slices.Equal(got, want) {
-			t.Errorf("%v: with metrics %v, without %v", dt, got, want)
+			t.Errorf("%v: with metrics, the loss and gradient are %v, want %v as without", dt, got, want)
 		}
 	}
 }
 
-// TestMetricsRunAgain changes inputs between runs: nothing is kept from the run before.
+// TestMetricsRunAgain changes the targets between runs, and checks that a run keeps nothing from the run before.
 func TestMetricsRunAgain(t *testing.T) {
 	g := newMetricGraph(t, tensor.Float64)
 	b := &layers.Build{}
 	x, y := g.floats([]float64{1, 0, 1, 0}, 2, 2), g.ints([]int{0, 0}, 2)
 	first, second := g.metric(train.Accuracy(b, x, y)), g.metric(train.Accuracy(b, x, y))
 	if first.Sum != second.Sum || first.Count != second.Count {
-		t.Error("two accuracies of the same inputs are different nodes")
+		t.Error("two calls of Accuracy with the same inputs return different nodes")
 	}
 	var sum, count G.Value
 	G.Read(first.Sum, &sum)
@@ -352,7 +355,7 @@ func TestMetricsRunAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		if sum.Data() != tc.sum || count.Data() != tc.count {
-			t.Errorf("%v: got %v and %v, want %v and %v", tc.targets, sum, count, tc.sum, tc.count)
+			t.Errorf("targets %v: got sum %v and count %v, want %v and %v", tc.targets, sum, count, tc.sum, tc.count)
 		}
 	}
 }
@@ -385,22 +388,22 @@ func TestMetricErrors(t *testing.T) {
 	} {
 		_, err := tc.add()
 		if err == nil || !strings.Contains(err.Error(), tc.says) {
-			t.Errorf("%s: %v, want an error that says %q", tc.name, err, tc.says)
+			t.Errorf("%s: got %v, want an error that contains %q", tc.name, err, tc.says)
 		}
 	}
 }
 
-// TestMetricErrorsOfARun are those of the values.
+// TestMetricErrorsOfARun checks errors of running a graph with wrong values.
 func TestMetricErrorsOfARun(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		add  func(g *metricGraph, b *layers.Build) (train.Metric, error)
 		says string
 	}{
-		{"no class", func(g *metricGraph, b *layers.Build) (train.Metric, error) {
+		{"target that isn't a class", func(g *metricGraph, b *layers.Build) (train.Metric, error) {
 			return train.Accuracy(b, g.floats(make([]float64, 6), 2, 3), g.ints([]int{2, 3}, 2))
 		}, "target 3 at position 1 isn't one of 3 classes"},
-		{"no chance", func(g *metricGraph, b *layers.Build) (train.Metric, error) {
+		{"target above 1", func(g *metricGraph, b *layers.Build) (train.Metric, error) {
 			return train.BinaryAccuracy(b, g.floats(make([]float64, 2), 2), g.floats([]float64{0, 2}, 2), nil)
 		}, "target 1 is 2"},
 		{"a weight below 0", func(g *metricGraph, b *layers.Build) (train.Metric, error) {
@@ -410,12 +413,12 @@ func TestMetricErrorsOfARun(t *testing.T) {
 		g := newMetricGraph(t, tensor.Float64)
 		m := g.metric(tc.add(g, &layers.Build{}))
 		if _, err := g.run(m.Sum, m.Count); err == nil || !strings.Contains(err.Error(), tc.says) {
-			t.Errorf("%s: %v, want an error that says %q", tc.name, err, tc.says)
+			t.Errorf("%s: got %v, want an error that contains %q", tc.name, err, tc.says)
 		}
 	}
 }
 
-// An accuracy is a sum and a count of each batch.
+// An accuracy has a sum and a count for each batch.
 func ExampleAccuracy() {
 	g := G.NewGraph()
 	logits := G.NewMatrix(g, tensor.Float64, G.WithName("logits"), G.WithShape(3, 2),

@@ -13,36 +13,36 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// A trainer computes the gradients of training steps: each the mean of its micro-batches', weighted by what they count
-// for. They are added up as a binary tree over the numbers of the micro-batches, which splits n of them at the largest
-// power of two below n. So the sum is the same bits however many workers there are.
+// A trainer computes the gradients of training steps. The gradient of a step is the mean over its micro-batches,
+// weighted by Batch.Weight. Micro-batches are added up in a binary tree over their numbers, which splits n of them at
+// the largest power of two below n. So the sum has the same bits for any number of workers.
 type trainer struct {
 	learnables G.Nodes       // the parameters, in the order in which the first graph bound them
-	model      []G.ValueGrad // the same with the gradient of the last step, for a solver
+	model      []G.ValueGrad // the learnables with the gradients of the last step, for a solver
 
 	team  *team
-	parts [][]int // the parameters that each process steps, by their places in model
+	parts [][]int // for each process, the indices in model of the parameters that it updates
 
-	micro   int       // micro-batches in a step, at most
-	share   int       // those of one process
-	workers []*worker // each takes one micro-batch at a time
+	micro   int       // maximum number of micro-batches in a step
+	share   int       // micro-batches of one process
+	workers []*worker // each runs one micro-batch at a time
 
-	sums []partial         // of the step under way: neighbours, the first of them first
-	free [][]*tensor.Dense // buffers for gradients
-	mean []*meanGradient   // what model holds, if there are several micro-batches
+	sums []partial         // partial sums of the current step, in order
+	free [][]*tensor.Dense // unused buffers for gradients
+	mean []*meanGradient   // the elements of model, if a step has several micro-batches
 
-	received [][]*tensor.Dense // what other processes send: each the gradients of this one's part
+	received [][]*tensor.Dense // from each process, its gradients for this process's part of the parameters
 }
 
-// partial is the sum of some neighbouring micro-batches.
+// partial is the sum over some successive micro-batches.
 type partial struct {
-	micro  int // how many
+	micro  int // number of micro-batches
 	sums   sums
 	grads  []*tensor.Dense
-	buffer bool // grads are a buffer of the trainer's; otherwise a graph's own, until it runs again
+	buffer bool // whether grads belong to the trainer; otherwise a graph overwrites them in its next run
 }
 
-// meanGradient is a parameter with the mean gradient of a step.
+// meanGradient is a parameter with its mean gradient over a step.
 type meanGradient struct {
 	param *G.Node
 	grad  *tensor.Dense
@@ -52,8 +52,8 @@ func (m *meanGradient) Name() string           { return m.param.Name() }
 func (m *meanGradient) Value() G.Value         { return m.param.Value() }
 func (m *meanGradient) Grad() (G.Value, error) { return m.grad, nil }
 
-// newTrainer makes the workers, of which the first builds a graph for a batch. A worker has its share of the cores, of
-// which one alone has all.
+// newTrainer makes the workers. The first worker builds a graph for a batch like the given one, and all other graphs
+// must have the same metrics and learnables. Several workers share the cores; a single worker has all of them.
 func newTrainer(f *fit, like Batch) (*trainer, error) {
 	t := &trainer{team: f.team, micro: max(f.MicroBatches, 1)}
 	t.share = t.micro / t.team.size
@@ -86,8 +86,9 @@ func newTrainer(f *fit, like Batch) (*trainer, error) {
 	return t, nil
 }
 
-// run computes the gradient of a step, counted from 0 over all epochs, and returns what its batches count for. The
-// batches are this process's; weight is that of the step, in which so many processes have batches.
+// run computes the gradient of a step, counted from 0 over all epochs, and returns the sums of the step. The argument
+// batches holds this process's batches. The argument weight is the weight of the whole step, and processes is the
+// number of processes that have batches.
 func (t *trainer) run(step int, batches []Batch, weight float64, processes int) (sums, error) {
 	if t.micro == 1 {
 		g, s, err := t.workers[0].run(uint64(step), batches[0], 1)
@@ -113,15 +114,16 @@ func (t *trainer) run(step int, batches []Batch, weight float64, processes int) 
 	return t.reduce(processes, err)
 }
 
-// round runs a worker on each of some micro-batches, from the first on, and adds up what they return in the order of
-// their numbers, which are counted from a number on. weight is that of the step. When it returns, all workers have.
+// round runs one worker on each of some micro-batches, from index first on, and adds their results to t.sums in order.
+// The run of batch i has the number number+i. The argument weight is the weight of the whole step. All workers have
+// finished when round returns.
 func (t *trainer) round(number, first int, batches []Batch, weight float64) error {
 	batches = batches[first:min(first+len(t.workers), len(batches))]
 	got, errs := make([]partial, len(batches)), make([]error, len(batches))
 	var wg sync.WaitGroup
 	for i, b := range batches {
 		work := func() {
-			errs[i] = apart.Call(func() error { // which may call Loss
+			errs[i] = apart.Call(func() error { // run may call Loss
 				g, s, err := t.workers[i].run(uint64(number+first+i), b, b.Weight/weight)
 				if err != nil {
 					return err
@@ -151,7 +153,7 @@ func (t *trainer) round(number, first int, batches []Batch, weight float64) erro
 	return nil
 }
 
-// merge adds the last partial sum to the one before.
+// merge adds the last partial sum to the previous one.
 func (t *trainer) merge() {
 	n := len(t.sums)
 	a, b := &t.sums[n-2], t.sums[n-1]
@@ -162,7 +164,7 @@ func (t *trainer) merge() {
 	t.sums = t.sums[:n-1]
 }
 
-// add adds tensors b to tensors a.
+// add adds each tensor of b to the tensor of a with the same index.
 func add(a, b []*tensor.Dense) {
 	for i, g := range a {
 		if g.Dtype() == tensor.Float32 {
@@ -173,46 +175,46 @@ func add(a, b []*tensor.Dense) {
 	}
 }
 
-// keep copies what graphs own, which the next round overwrites.
+// keep copies gradients that belong to graphs, because the next round overwrites them.
 func (t *trainer) keep() {
 	for i := range t.sums {
 		s := &t.sums[i]
 		if s.buffer {
 			continue
 		}
-		var to []*tensor.Dense
+		var buffer []*tensor.Dense
 		if n := len(t.free); n > 0 {
-			to, t.free = t.free[n-1], t.free[:n-1]
+			buffer, t.free = t.free[n-1], t.free[:n-1]
 		} else {
 			for _, g := range s.grads {
-				to = append(to, tensor.New(tensor.WithShape(g.Shape()...), tensor.Of(g.Dtype())))
+				buffer = append(buffer, tensor.New(tensor.WithShape(g.Shape()...), tensor.Of(g.Dtype())))
 			}
 		}
 		for i, g := range s.grads {
-			copy(to[i].Raw, g.Raw) // of one dtype
+			copy(buffer[i].Raw, g.Raw) // same dtype
 		}
-		s.grads, s.buffer = to, true
+		s.grads, s.buffer = buffer, true
 	}
 }
 
-// release makes a partial sum's buffer free.
+// release returns a partial sum's buffer to t.free.
 func (t *trainer) release(s partial) {
 	if s.buffer {
 		t.free = append(t.free, s.grads)
 	}
 }
 
-// A worker runs batches, one at a time, each on the graph of its shapes, which is built when it is first met. Its
-// graphs share their memory.
+// A worker runs one batch at a time. It builds a graph for each list of shapes when the first batch with these shapes
+// arrives. Its graphs share their memory.
 type worker struct {
 	problem Problem
-	build   layers.Build // what a graph's Build begins as
-	micro   bool         // batches are micro-batches, whose gradients are multiplied by their share of the step
-	first   *graph       // of all workers; further ones must be like it
+	build   layers.Build // initial Build of each graph
+	micro   bool         // whether gradients are multiplied by the micro-batch's share of the step
+	first   *graph       // the first graph of all workers: see sameAs
 	graphs  []*graph
 }
 
-// graph returns the graph for batches like one.
+// graph returns the graph for batches with the shapes of like.
 func (w *worker) graph(like Batch) (*graph, error) {
 	for _, g := range w.graphs {
 		if g.fits(like) {

@@ -24,7 +24,7 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// unevenDigits is digits with examples that don't count: of the first of 8, none does.
+// unevenDigits is digits with some examples that don't count, such as examples 0 and 1 of every 16.
 func unevenDigits(t *testing.T, dropout float64) train.Problem {
 	t.Helper()
 	p := digitsWith(t, 1, dropout)
@@ -64,15 +64,15 @@ func TestWorkersChangeNoBit(t *testing.T) {
 			for _, c := range []struct{ workers, procs int }{{1, 2}, {2, 1}, {2, 2}, {3, 2}, {4, 2}, {4, 5}, {8, 2}, {16, 2}, {100, 2}, {0, 1}, {0, 2}, {0, 3}} {
 				history, got := fit(c.workers, c.procs)
 				if !same(got, want) || !reflect.DeepEqual(history, wantHistory) {
-					t.Errorf("%T, %d micro-batches: %d workers on %d processors leave other parameters than one on one", solver(), micro, c.workers, c.procs)
+					t.Errorf("%T, %d micro-batches: %d workers on %d processors give other results than one worker on one processor", solver(), micro, c.workers, c.procs)
 				}
 			}
 		}
 	}
 }
 
-// The gradients of a step are added up as a binary tree, which splits n micro-batches at the largest power of two below
-// n: the bits are those that several processes would get, each with its part of the tree.
+// The gradients of a step are added up in a binary tree, which splits n micro-batches at the largest power of two below
+// n. Several processes, each with a part of the tree, then get the same bits.
 func TestGradientsAreATree(t *testing.T) {
 	const width = 100
 	var tree func(parts [][]float32) []float32
@@ -118,7 +118,7 @@ func TestGradientsAreATree(t *testing.T) {
 				if err != nil {
 					return nil, nil, err
 				}
-				return G.Must(G.Sum(G.Must(G.HadamardProd(n, in[0])))), nil, nil // whose gradient is the input
+				return G.Must(G.Sum(G.Must(G.HadamardProd(n, in[0])))), nil, nil // the gradient is the input
 			}}
 			solver := &optim.Solver{Rule: optim.SGD{}, LearningRate: 1}
 			if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: micro, MicroBatches: micro, MaxEpochs: 1}, train.Call{Workers: workers, Solver: solver}); err != nil {
@@ -126,19 +126,19 @@ func TestGradientsAreATree(t *testing.T) {
 			}
 			for i, got := range w.Value.Float32s() {
 				if got != -want[i] {
-					t.Fatalf("%d micro-batches, %d workers: the gradient is %v at %d, want %v", micro, workers, -got, i, want[i])
+					t.Fatalf("%d micro-batches, %d workers: the gradient is %v at element %d, want %v", micro, workers, -got, i, want[i])
 				}
 			}
 		}
 	}
 }
 
-// A mean over nothing is NaN, and so is its gradient: where a micro-batch counts for nothing, neither is looked at.
+// If nothing counts in a micro-batch, its loss and its gradient may be NaN. Fit ignores both.
 func TestMicroBatchOfNothing(t *testing.T) {
 	p := unevenDigits(t, 0)
-	of := p.Loss
+	build := p.Loss
 	p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
-		loss, metrics, err := of(b, in)
+		loss, metrics, err := build(b, in)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -167,43 +167,43 @@ func TestMicroBatchOfNothing(t *testing.T) {
 			p.Train = changed(data, fed(scale))
 			r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MicroBatches: 4, CheckEvery: 3}, train.Call{MaxSteps: 3, Workers: workers, Solver: G.NewVanillaSolver(G.WithLearnRate(0.1))})
 			if err != nil {
-				t.Fatalf("%v, %d workers: %v", scale, workers, err)
+				t.Fatalf("loss times %v, %d workers: %v", scale, workers, err)
 			}
 			if c := r.Best; c.Metrics["train_perplexity"] != math.Exp(c.TrainLoss) {
-				t.Errorf("%v, %d workers: the metrics of %v", scale, workers, c)
+				t.Errorf("loss times %v, %d workers: got %v, want the perplexity of its loss", scale, workers, c)
 			}
 			if got := values(p.Params); want == nil {
 				want = got
 			} else if !same(got, want) {
-				t.Errorf("%v, %d workers: %v, want %v", scale, workers, got, want)
+				t.Errorf("loss times %v, %d workers: got parameters %v, want %v", scale, workers, got, want)
 			}
 		}
 	}
 	if nothing == 0 {
-		t.Error("no micro-batch counted for nothing")
+		t.Error("no micro-batch had a weight of 0")
 	}
 }
 
-// A number that is no power of two is divided, too.
+// The number of workers doesn't change results, even if the number of micro-batches isn't a power of two.
 func TestMicroBatchesOfAnyNumber(t *testing.T) {
 	for _, micro := range []int{3, 5, 6, 7} {
 		var want [][]float32
 		for workers := 1; workers <= micro; workers++ {
 			p := digits(t, 1)
-			p.Train.Len = 11 * micro // the last step is short, and its last micro-batch too
+			p.Train.Len = 11 * micro // the last step is short, and so is its last micro-batch
 			if _, err := train.Fit(context.Background(), p, train.Config{BatchSize: 2 * micro, MicroBatches: micro, MaxEpochs: 1}, train.Call{Workers: workers}); err != nil {
 				t.Fatal(err)
 			}
 			if got := values(p.Params); want == nil {
 				want = got
 			} else if !same(got, want) {
-				t.Errorf("%d micro-batches: %d workers leave other parameters than one", micro, workers)
+				t.Errorf("%d micro-batches: %d workers give other parameters than one", micro, workers)
 			}
 		}
 	}
 }
 
-// Without dropout the number of micro-batches changes the rounding alone.
+// Without dropout, the number of micro-batches changes only rounding.
 func TestMicroBatchesAreTheirMean(t *testing.T) {
 	fit := func(micro int) ([][]float32, train.Check) {
 		p := unevenDigits(t, 0)
@@ -238,11 +238,12 @@ func TestMicroBatchesDropDifferently(t *testing.T) {
 		return values(p.Params)
 	}
 	if same(fit(2), fit(4)) {
-		t.Error("what a micro-batch drops doesn't follow its number")
+		t.Error("with dropout, 2 and 4 micro-batches give the same parameters")
 	}
 }
 
-// A run that was begun by one worker, interrupted in an epoch and resumed by four, is the run that never was.
+// A run that starts with one worker, is interrupted within an epoch and resumed with four workers, ends like an
+// uninterrupted run.
 func TestMicroBatchesResume(t *testing.T) {
 	whole := unevenDigits(t, 0.1)
 	want, err := train.Fit(context.Background(), whole, train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 4}, train.Call{Seed: 7, Workers: 2})
@@ -267,12 +268,11 @@ func TestMicroBatchesResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(got.Best, want.Best) || !same(values(p.Params), values(whole.Params)) {
-		t.Error("the resumed run left other parameters")
+		t.Error("the resumed run has another best check or other parameters")
 	}
 }
 
-// A step of another number of micro-batches rounds and drops differently: a run goes on with the number that it began
-// with.
+// A run can only resume with the same number of micro-batches, because another number changes rounding and dropout.
 func TestMicroBatchesResumeChanged(t *testing.T) {
 	c := setup{train.Config{BatchSize: 16, MicroBatches: 2, MaxEpochs: 1}, train.Call{Checkpoint: filepath.Join(t.TempDir(), "c")}}
 	if _, err := train.Fit(t.Context(), digits(t, 1), c.Config, c.Call); err != nil {
@@ -283,13 +283,13 @@ func TestMicroBatchesResumeChanged(t *testing.T) {
 		c.MicroBatches = m
 		_, err := train.Fit(t.Context(), digits(t, 1), c.Config, c.Call)
 		if want := fmt.Sprintf("MicroBatches 2, not %d", max(m, 1)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%d micro-batches: %v, want %q in it", m, err, want)
+			t.Errorf("%d micro-batches: got %v, want an error that contains %q", m, err, want)
 		}
 	}
 }
 
 func TestMicroBatchErrors(t *testing.T) {
-	second := func(change func(b *train.Batch)) func(p *train.Problem) { // micro-batch
+	second := func(change func(b *train.Batch)) func(p *train.Problem) { // change the second micro-batch
 		return func(p *train.Problem) {
 			p.Train = changed(p.Train, func(examples []int, b *train.Batch) {
 				if examples[0]%16 == 4 {
@@ -298,12 +298,12 @@ func TestMicroBatchErrors(t *testing.T) {
 			})
 		}
 	}
-	metrics := func(of func(b *layers.Build, loss *G.Node) []train.Metric) func(p *train.Problem) {
+	metrics := func(add func(b *layers.Build, loss *G.Node) []train.Metric) func(p *train.Problem) {
 		return func(p *train.Problem) {
 			build := p.Loss
 			p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
 				loss, _, err := build(b, in)
-				return loss, of(b, loss), err
+				return loss, add(b, loss), err
 			}
 		}
 	}
@@ -317,7 +317,7 @@ func TestMicroBatchErrors(t *testing.T) {
 			p.Train = changed(p.Train, func(_ []int, b *train.Batch) { b.Weight = 0 })
 		}, "above 0"},
 		{"a value of another dtype", second(func(b *train.Batch) { b.Values[0] = b.Values[1] }), "epoch 0, step 0: micro-batch 1: "},
-		{"a target of the second worker that is none", second(func(b *train.Batch) { b.Values[1].Data().([]int)[3] = 4 }), "epoch 0, step 0: micro-batch 1: "},
+		{"a target of the second worker that isn't a class", second(func(b *train.Batch) { b.Values[1].Data().([]int)[3] = 4 }), "epoch 0, step 0: micro-batch 1: "},
 		{"a loss that isn't finite", second(func(b *train.Batch) { b.Values[0].Data().([]float32)[11] = float32(math.NaN()) }), "the training loss is NaN at epoch 0, step 0"},
 		{"other parameters each time", func(p *train.Problem) {
 			loss, calls := p.Loss, 0
@@ -346,13 +346,13 @@ func TestMicroBatchErrors(t *testing.T) {
 			}
 			return []train.Metric{m}
 		}), "the same metrics in the same order"},
-		{"a node of the share's name", func(p *train.Problem) {
+		{"a node with the name of the share", func(p *train.Problem) {
 			loss := p.Loss
 			p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
 				b.Fixed = append(b.Fixed, G.NewScalar(in[0].Graph(), tensor.Float32, G.WithName("share of the step"), G.WithValue(float32(1))))
 				return loss(b, in)
 			}
-		}, `the graph has a node named "share of the step", which training adds`},
+		}, `the graph has a node named "share of the step", which Fit adds`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := unevenDigits(t, 0.1)
@@ -360,19 +360,19 @@ func TestMicroBatchErrors(t *testing.T) {
 			before := runtime.NumGoroutine()
 			_, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 1}, train.Call{Workers: 2})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want it to say %q", err, c.want)
+				t.Errorf("got %v, want an error that contains %q", err, c.want)
 			}
-			if after := runtime.NumGoroutine(); after > before+runtime.GOMAXPROCS(0) { // the kernels' helpers stay
-				t.Errorf("%d goroutines, %d before", after, before)
+			if after := runtime.NumGoroutine(); after > before+runtime.GOMAXPROCS(0) { // the kernels' goroutines stay
+				t.Errorf("got %d goroutines, want about %d, as before", after, before)
 			}
 		})
 	}
 	if _, err := train.Fit(context.Background(), digits(t, 1), train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 1}, train.Call{Workers: -1}); err == nil || !strings.Contains(err.Error(), "train: workers must be at least 0, got -1") {
-		t.Errorf("Workers -1: got %v", err)
+		t.Errorf("Workers -1: got %v, want an error", err)
 	}
 }
 
-// Two fits at once, each of several workers.
+// Two calls of Fit at the same time, each with several workers, don't disturb each other.
 func TestMicroBatchesSideBySide(t *testing.T) {
 	var wg sync.WaitGroup
 	got := make([][][]float32, 2)
@@ -387,11 +387,11 @@ func TestMicroBatchesSideBySide(t *testing.T) {
 	}
 	wg.Wait()
 	if !same(got[0], got[1]) {
-		t.Error("two fits at once disturbed each other")
+		t.Error("two calls of Fit at the same time give different parameters")
 	}
 }
 
-// gpt is a small decoder on random tokens, in sequences of 64 or of those lengths in turn.
+// gpt is a small decoder trained on random tokens. The sequences have 64 tokens or, in turn, the given lengths.
 func gpt(tb testing.TB, batch, dim, blocks int, lengths ...int) train.Problem {
 	tb.Helper()
 	const vocab = 65
@@ -437,30 +437,31 @@ func gpt(tb testing.TB, batch, dim, blocks int, lengths ...int) train.Problem {
 	}
 }
 
-// One worker needs for four micro-batches hardly more memory than for one.
+// With one worker, four micro-batches need hardly more memory than one.
 func TestMicroBatchesBoundMemory(t *testing.T) {
 	testseed.Slow(t)
 	held(t, gpt(t, 12, 64, 2), 12, 1)
 	if one, four := held(t, gpt(t, 12, 64, 2), 12, 1), held(t, gpt(t, 48, 64, 2), 48, 4); four > 1.1*one {
-		t.Errorf("a step of 4 micro-batches holds %.3g bytes, one of a single one %.3g", four, one)
+		t.Errorf("with 4 micro-batches training holds %.3g bytes, want at most 1.1 times the %.3g bytes with one", four, one)
 	}
 }
 
-// Graphs of several lengths share their memory: the longest sets its size. So do those that validate.
+// Graphs for several lengths share their memory, and so do the graphs for validation. The longest length determines the
+// size of the memory.
 func TestLengthsShareMemory(t *testing.T) {
 	testseed.Slow(t)
 	longest := held(t, gpt(t, 24, 64, 2, 64), 24, 1)
 	if all := held(t, gpt(t, 24, 64, 2, 16, 32, 64, 48, 24), 24, 1); all > 1.1*longest {
-		t.Errorf("five lengths hold %.3g bytes, the longest alone %.3g", all, longest)
+		t.Errorf("with five lengths training holds %.3g bytes, want at most 1.1 times the %.3g bytes with only the longest", all, longest)
 	}
 	p := gpt(t, 24, 64, 2, 64)
 	p.Validation = p.Train
 	if both := held(t, p, 24, 1); both > 1.15*longest {
-		t.Errorf("with validation it holds %.3g bytes, without %.3g", both, longest)
+		t.Errorf("with validation training holds %.3g bytes, want at most 1.15 times the %.3g bytes without", both, longest)
 	}
 }
 
-// held returns the bytes that training holds after its second epoch and the validation of it.
+// held returns the bytes that training holds after its second epoch, including that epoch's validation.
 func held(t *testing.T, p train.Problem, batch, micro int) float64 {
 	t.Helper()
 	before := memory.HeapInUse()

@@ -10,7 +10,7 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// threeMeans is a user's own rule that remembers three tensors.
+// threeMeans is a user-defined rule with three tensors of memory.
 type threeMeans struct{}
 
 func (threeMeans) Memory() []string { return []string{"three.fast", "three.slow", "three.most"} }
@@ -27,8 +27,8 @@ func (threeMeans) Update(s optim.Step) {
 	}
 }
 
-// A rule of a user's own steps the matrices, in one process, in four and after a resume, with the same results and
-// checkpoints to the bit.
+// A user-defined rule for matrices gives the same bits and checkpoints in one process, in four processes and after
+// resuming.
 func TestOwnRule(t *testing.T) {
 	run := func(size, epochs int, checkpoint string, resume bool) []outcome {
 		return fitAll(t, newLocal(size, 0), func(rank int) process {
@@ -52,7 +52,7 @@ func TestOwnRule(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Contains(wantFile, []byte(`"three.most.`)) {
-		t.Error("the checkpoint doesn't have the rule's memory")
+		t.Error("the checkpoint lacks the memory of the rule")
 	}
 	checkpoint := filepath.Join(t.TempDir(), "c")
 	for _, part := range []struct{ size, epochs int }{{4, 1}, {1, 2}, {2, 3}} {
@@ -61,11 +61,11 @@ func TestOwnRule(t *testing.T) {
 				t.Fatalf("process %d of %d: %v", rank, part.size, o.err)
 			}
 			if part.epochs == 3 && !same(o.values, want.values) {
-				t.Errorf("process %d has other parameters", rank)
+				t.Errorf("process %d has other parameters than one process without interruption", rank)
 			}
 		}
 	}
 	if file, err := os.ReadFile(checkpoint); err != nil || !bytes.Equal(file, wantFile) {
-		t.Errorf("another checkpoint: %v", err)
+		t.Errorf("the checkpoint differs from the one of a single process without interruption: %v", err)
 	}
 }

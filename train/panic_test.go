@@ -18,14 +18,14 @@ import (
 
 var errMine = errors.New("mine")
 
-// recovered returns what do panics with, or its error.
+// recovered calls do. It returns the value that do panics with, or its error.
 func recovered(do func() error) (panicked any, err error) {
 	defer func() { panicked = recover() }()
 	return nil, do()
 }
 
-// A user's function may panic, or end its goroutine, on any goroutine: the panic is one of whoever called Fit or
-// Evaluate, the end is an error, and no goroutine is left.
+// A user's function may panic or call runtime.Goexit in any goroutine. A panic is passed on to the caller of Fit or
+// Evaluate, Goexit becomes an error, and no goroutine is left.
 func TestUsersFunctionsMayPanic(t *testing.T) {
 	fit := func(p train.Problem) error {
 		_, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 2}, train.Call{Workers: 4})
@@ -35,23 +35,23 @@ func TestUsersFunctionsMayPanic(t *testing.T) {
 		_, err := train.Evaluate(context.Background(), p)
 		return err
 	}
-	if err := fit(digits(t, 1)); err != nil { // the kernels' helpers stay
+	if err := fit(digits(t, 1)); err != nil { // starts the kernels' goroutines, which stay
 		t.Fatal(err)
 	}
-	later := func(examples []int) bool { return examples[0] > 50 } // not in the first batches, by which graphs are built
+	later := func(examples []int) bool { return examples[0] > 50 } // false for the first batches, which are used to build graphs
 	for _, test := range []struct {
 		name   string
 		run    func(train.Problem) error
 		change func(p *train.Problem, fail func())
 	}{
-		{"a batch to train on", fit, func(p *train.Problem, fail func()) {
+		{"a training batch", fit, func(p *train.Problem, fail func()) {
 			p.Train = changed(p.Train, func(examples []int, _ *train.Batch) {
 				if later(examples) {
 					fail()
 				}
 			})
 		}},
-		{"a batch to validate on", fit, func(p *train.Problem, fail func()) {
+		{"a validation batch", fit, func(p *train.Problem, fail func()) {
 			p.ValidationSize = 10
 			p.Validation = changed(p.Validation, func(examples []int, _ *train.Batch) {
 				if later(examples) {
@@ -59,7 +59,7 @@ func TestUsersFunctionsMayPanic(t *testing.T) {
 				}
 			})
 		}},
-		{"a batch to evaluate by", evaluate, func(p *train.Problem, fail func()) {
+		{"a batch of Evaluate", evaluate, func(p *train.Problem, fail func()) {
 			p.ValidationSize = 10
 			p.Validation = changed(p.Validation, func(examples []int, _ *train.Batch) {
 				if later(examples) {
@@ -74,7 +74,7 @@ func TestUsersFunctionsMayPanic(t *testing.T) {
 			p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
 				mu.Lock()
 				defer mu.Unlock()
-				if built++; built > 2 { // one to train and one to validate, in the caller's goroutine
+				if built++; built > 2 { // the first two calls are in the caller's goroutine, one for training and one for validation
 					fail()
 				}
 				return loss(b, in)
@@ -87,32 +87,32 @@ func TestUsersFunctionsMayPanic(t *testing.T) {
 				p := digits(t, 1)
 				test.change(&p, fail)
 				panicked, err := recovered(func() error { return test.run(p) })
-				if how == "panic" && err != nil { // building a graph makes errors of panics, as Gorgonia panics there
+				if how == "panic" && err != nil { // a panic while a graph is built becomes an error
 					panicked = err
 				}
 				switch passed, _ := panicked.(error); {
 				case how == "panic" && !(errors.Is(passed, errMine) || strings.Contains(fmt.Sprint(panicked), "building the graph: mine")):
-					t.Errorf("got %v and the panic %v", err, panicked)
+					t.Errorf("got the error %v and the panic %v, want a panic with errMine", err, panicked)
 				case how == "panic" && err == nil && !strings.Contains(passed.Error(), "panic_test.go"):
-					t.Errorf("the panic doesn't say where: %v", passed)
+					t.Errorf("the panic has no stack with panic_test.go: %v", passed)
 				case how == "Goexit" && (panicked != nil || err == nil || !strings.Contains(err.Error(), "runtime.Goexit")):
-					t.Errorf("got %v and the panic %v", err, panicked)
+					t.Errorf("got the error %v and the panic %v, want an error about runtime.Goexit", err, panicked)
 				}
-				for range 100 { // machines' goroutines may take a moment
+				for range 100 { // the goroutines of Gorgonia's machines need a moment to end
 					if runtime.NumGoroutine() <= before {
 						break
 					}
 					time.Sleep(time.Millisecond)
 				}
 				if after := runtime.NumGoroutine(); after > before {
-					t.Errorf("%d goroutines, %d before", after, before)
+					t.Errorf("got %d goroutines, want at most %d, as before", after, before)
 				}
 			})
 		}
 	}
 }
 
-// Where one process of a group panics, the others end with an error that says so.
+// If one process of a Group panics, the others end with an error that contains the panic's value.
 func TestPanicInAGroup(t *testing.T) {
 	group := newLocal(2, 0)
 	errs, panics := make([]error, 2), make([]any, 2)
@@ -126,7 +126,7 @@ func TestPanicInAGroup(t *testing.T) {
 				}
 			})
 		}
-		wg.Go(func() { // whose end isn't told to the others
+		wg.Go(func() { // the others don't notice the end of the goroutine
 			panics[rank], errs[rank] = recovered(func() error {
 				_, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MicroBatches: 2, MaxEpochs: 1}, train.Call{Group: l})
 				return err
@@ -135,9 +135,9 @@ func TestPanicInAGroup(t *testing.T) {
 	}
 	wg.Wait()
 	if err, _ := panics[1].(error); !errors.Is(err, errMine) {
-		t.Errorf("process 1 ends with %v and the panic %v", errs[1], panics[1])
+		t.Errorf("process 1 ends with the error %v and the panic %v, want a panic with errMine", errs[1], panics[1])
 	}
 	if panics[0] != nil || errs[0] == nil || !strings.Contains(errs[0].Error(), "process 1 of the Group: batch of epoch 0, step 3: mine") {
-		t.Errorf("process 0 ends with %v and the panic %v", errs[0], panics[0])
+		t.Errorf("process 0 ends with the error %v and the panic %v, want the error of process 1", errs[0], panics[0])
 	}
 }

@@ -8,39 +8,41 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// A Problem is what Fit fits: parameters, a loss and data. It may be anything that a Gorgonia graph can express.
+// A Problem holds what Fit trains: parameters, a loss and data. The loss can be anything that a Gorgonia graph can
+// express.
 type Problem struct {
 	Params *layers.Params
 
-	// Loss returns the mean loss of a batch, a scalar node, and metrics, of which there may be none. The inputs are
-	// nodes of the dtypes and shapes of the batch's Values, in their order. Other floats that the graph's inputs hold
-	// must be those of Params, bound with b, or be declared in b.Fixed.
+	// Loss builds the loss on a graph. It returns the mean loss of a batch as a scalar node, and a list of metrics,
+	// which may be empty. The argument inputs has one node for each tensor of Batch.Values, in the same order and with
+	// the same dtypes and shapes. All other float values in the graph must be parameters from Params, bound with b, or
+	// be listed in b.Fixed.
 	//
-	// Loss is called for every list of shapes that batches have, for training and for validation, and once for each
-	// worker, then perhaps by several goroutines at once, with a Build and a graph of its own each time. It must do the
-	// same every time.
+	// Loss is called once for each worker and each list of input shapes, for training and for validation. Each call
+	// gets its own Build and graph. Several goroutines may call Loss at once. Every call must bind the same parameters
+	// and return the same metrics, in the same order.
 	Loss func(b *layers.Build, inputs G.Nodes) (loss *G.Node, metrics []Metric, err error)
 
-	// Train is what to learn from. Validation, whose Len may be 0 for none, is what to judge the parameters by.
+	// Train is the training data. Validation is the validation data; if its Len is 0, there is none.
 	Train, Validation Dataset
 
-	// ValidationSize is the number of examples in a validation batch. If it is 0, Fit takes the Config's BatchSize, and
-	// Evaluate 64.
+	// ValidationSize is the number of examples in a validation batch. If it is 0, Fit uses BatchSize, and Evaluate uses
+	// 64.
 	ValidationSize int
 }
 
-// A Result is how training went.
+// A Result describes how training went.
 type Result struct {
 	History        []Check
-	Best           Check  // the one whose parameters were kept: the last where Stopping says so, or none improved
-	StoppedEarly   bool   // Stopping ended training
-	StoppedBecause string // why training ended, in words
-	Unfinished     bool   // a limit of steps or of time or a callback ended it: with Resume it goes on
+	Best           Check  // the check whose parameters were kept: the last one if KeepLast is set or no check improved
+	StoppedEarly   bool   // whether Stopping ended training
+	StoppedBecause string // the reason why training ended, in words
+	Unfinished     bool   // whether a limit or a callback ended training, so that Resume can continue it
 }
 
-// A NonFiniteError is a loss that is NaN or infinite.
+// A NonFiniteError reports a loss that is NaN or infinite.
 type NonFiniteError struct {
-	Epoch, Step int // counted from 0; Step is the validation batch's where Validation is set
+	Epoch, Step int // counted from 0; if Validation is set, Step is the number of the validation batch
 	Validation  bool
 	Loss        float64
 }
@@ -50,10 +52,10 @@ func (e *NonFiniteError) Error() string {
 	if e.Validation {
 		what = "validation"
 	}
-	return fmt.Sprintf("the %s loss is %v at epoch %d, step %d: look for such numbers in the data, or try a lower learning rate", what, e.Loss, e.Epoch, e.Step)
+	return fmt.Sprintf("the %s loss is %v at epoch %d, step %d: look for NaN or infinity in the data, or try a lower learning rate", what, e.Loss, e.Epoch, e.Step)
 }
 
-// check checks what is wrong with a Problem, but for what it trains on, before it is tried.
+// check returns an error if ValidationSize or Validation is invalid. It doesn't check Train.
 func (p Problem) check() error {
 	if p.ValidationSize < 0 {
 		return fmt.Errorf("train: ValidationSize must be at least 0, got %d", p.ValidationSize)

@@ -16,7 +16,7 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// TestFitNumbersOfItsOwn adds to the loss the mean square of numbers that no batch has.
+// TestFitNumbersOfItsOwn adds to the loss the mean square of numbers that aren't inputs.
 func TestFitNumbersOfItsOwn(t *testing.T) {
 	start := []float32{1, 2, 3, 4}
 	other, err := layers.NewParams(tensor.Float32, 1)
@@ -25,17 +25,17 @@ func TestFitNumbersOfItsOwn(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name    string
-		params  func(p train.Problem) *layers.Params // where the numbers are from; nil for a plain node
+		params  func(p train.Problem) *layers.Params // Params that have the numbers; nil if they are a plain node
 		fixed   bool
-		want    string // error
+		want    string // part of the error; empty if there is none
 		trained bool
 	}{
 		{"a parameter", func(p train.Problem) *layers.Params { return p.Params }, false, "", true},
-		{"a parameter that is fixed", func(p train.Problem) *layers.Params { return p.Params }, true, "", false},
-		{"a parameter of other Params", func(train.Problem) *layers.Params { return other }, false, `"numbers", which is neither an input that Loss is given nor a parameter`, false},
-		{"one that is fixed", func(train.Problem) *layers.Params { return other.Scope("fixed") }, true, "", false},
+		{"a fixed parameter", func(p train.Problem) *layers.Params { return p.Params }, true, "", false},
+		{"a parameter of other Params", func(train.Problem) *layers.Params { return other }, false, `"numbers", which is neither an input of Loss nor a parameter`, false},
+		{"a fixed parameter of other Params", func(train.Problem) *layers.Params { return other.Scope("fixed") }, true, "", false},
 		{"a node", nil, false, `"numbers", which is neither`, false},
-		{"a node that is fixed", nil, true, "", false},
+		{"a fixed node", nil, true, "", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := digits(t, 1)
@@ -68,10 +68,10 @@ func TestFitNumbersOfItsOwn(t *testing.T) {
 			}
 			_, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MaxEpochs: 2}, train.Call{})
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-				t.Fatalf("got %v, want %q", err, c.want)
+				t.Fatalf("got %v, want an error that contains %q (none if empty)", err, c.want)
 			}
 			if trained := !slices.Equal(numbers.Value.Float32s(), start); trained != c.trained {
-				t.Errorf("the numbers are %v", numbers.Value)
+				t.Errorf("the numbers are %v, want them to be trained: %t", numbers.Value, c.trained)
 			}
 		})
 	}
@@ -121,7 +121,7 @@ func TestFitErrors(t *testing.T) {
 		"folder missing": {func(_ *train.Problem, c *setup) {
 			c.Checkpoint = filepath.Join(t.TempDir(), "missing", "c")
 		}, "missing"},
-		"a loss of no parameters": {func(p *train.Problem, _ *setup) {
+		"a loss without parameters": {func(p *train.Problem, _ *setup) {
 			p.Loss = func(_ *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
 				loss, err := G.Sum(in[0])
 				return loss, nil, err
@@ -131,8 +131,8 @@ func TestFitErrors(t *testing.T) {
 			p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
 				return G.NewScalar(G.NewGraph(), tensor.Float32), nil, nil
 			}
-		}, "a scalar node of the inputs' graph"},
-		"an input of one's own": {func(p *train.Problem, _ *setup) {
+		}, "a scalar node in the graph of the inputs"},
+		"an input made by Loss": {func(p *train.Problem, _ *setup) {
 			loss := p.Loss
 			p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
 				return loss(b, G.Nodes{G.NewMatrix(in[0].Graph(), tensor.Float32, G.WithShape(in[0].Shape()...), G.WithName("mine")), in[1]})
@@ -157,7 +157,7 @@ func TestFitErrors(t *testing.T) {
 			c.change(&p, &config)
 			_, err := train.Fit(context.Background(), p, config.Config, config.Call)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want it to say %q", err, c.want)
+				t.Errorf("got %v, want an error that contains %q", err, c.want)
 			}
 		})
 	}

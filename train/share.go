@@ -13,26 +13,26 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// What the processes of a Group share out, and how they put it together again. A process's micro-batches are a branch
-// of the tree by which gradients are added up: it hands out their sum. It adds up those of all processes for its part
-// of the parameters, steps that part, and hands out what has become of it.
+// The processes of a Group divide the work of a step. The micro-batches of a process are a branch of the tree in which
+// gradients are added up. Each process updates its own part of the parameters: it gets the gradients of this part from
+// the other processes, adds them up, updates the part and sends the new values to the other processes.
 
-// check checks that a group can take steps of that number of micro-batches with a solver.
+// check returns an error if a Group can't divide steps of the given number of micro-batches, or can't use the solver.
 func (t *team) check(micro int, s *optim.Solver) error {
 	micro = max(micro, 1)
 	switch {
 	case t.size == 1:
 		return nil
 	case micro%t.size != 0 || bits.OnesCount(uint(micro/t.size)) != 1:
-		return fmt.Errorf("train: the processes of a Group must divide MicroBatches into shares that are a power of two, got %d processes for %d: "+
-			"set MicroBatches to the number of processes, or 2, 4, 8 times that", t.size, micro)
+		return fmt.Errorf("train: MicroBatches divided by the number of processes in the Group must be a power of two, got %d processes and %d micro-batches: "+
+			"set MicroBatches to 1, 2, 4, 8, ... times the number of processes", t.size, micro)
 	case s == nil:
-		return fmt.Errorf("train: a Group needs an *optim.Solver, which can step a part of the parameters")
+		return fmt.Errorf("train: a Group needs an *optim.Solver, because other solvers can't update only a part of the parameters")
 	}
 	return nil
 }
 
-// parts divides tensors into n parts of about one size, each a list of places in order.
+// parts divides the learnables into n parts of similar size. Each part is a list of increasing indices.
 func parts(learnables G.Nodes, n int) [][]int {
 	places := make([]int, len(learnables))
 	for i := range places {
@@ -41,9 +41,9 @@ func parts(learnables G.Nodes, n int) [][]int {
 	size := func(i int) int { return learnables[i].Shape().TotalSize() }
 	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(size(b), size(a)) })
 	parts, sizes := make([][]int, n), make([]int, n)
-	for _, i := range places { // the largest first, each to who has least
-		to := slices.Index(sizes, slices.Min(sizes))
-		parts[to], sizes[to] = append(parts[to], i), sizes[to]+size(i)
+	for _, i := range places { // add the largest remaining tensor to the smallest part
+		smallest := slices.Index(sizes, slices.Min(sizes))
+		parts[smallest], sizes[smallest] = append(parts[smallest], i), sizes[smallest]+size(i)
 	}
 	for _, p := range parts {
 		slices.Sort(p)
@@ -51,17 +51,17 @@ func parts(learnables G.Nodes, n int) [][]int {
 	return parts
 }
 
-// part returns the places of the parameters that this process steps.
+// part returns the indices of the parameters that this process updates.
 func (t *trainer) part() []int { return t.parts[t.team.rank] }
 
-// own returns those of a step's examples that this process takes, in micro-batches of a size.
+// own returns the examples of a step that this process computes. A micro-batch has size examples.
 func (t *trainer) own(examples []int, size int) []int {
 	from := min(t.team.rank*t.share*size, len(examples))
 	return examples[from:min(from+t.share*size, len(examples))]
 }
 
-// weigh returns the weight of a step, of which each process has its own batches or an error, and how many processes
-// have any.
+// weigh returns the total weight of a step and the number of processes that have batches. Each process passes its own
+// batches, or an error.
 func (t *trainer) weigh(batches []Batch, err error) (weight float64, processes int, _ error) {
 	weights := make([]float64, t.share)
 	for i := range weights {
@@ -82,8 +82,8 @@ func (t *trainer) weigh(batches []Batch, err error) (weight float64, processes i
 	return weight, processes, err
 }
 
-// reduce adds up the sums of all processes, or returns the error of one, and gives each parameter of this one's part
-// its gradient.
+// reduce adds up the sums of all processes and sets the gradients of this process's part of the parameters. If one
+// process has an error, reduce returns it in all.
 func (t *trainer) reduce(processes int, err error) (sums, error) {
 	if t.team.size == 1 {
 		if err != nil {
@@ -110,9 +110,10 @@ func (t *trainer) reduce(processes int, err error) (sums, error) {
 	return totals[0], t.reduceGradients(processes)
 }
 
-// reduceGradients gives each parameter of this process's part its gradient: the sum of those of the first processes.
+// reduceGradients sets the gradient of each parameter in this process's part to the sum over all processes that have
+// batches. They are the first ones.
 func (t *trainer) reduceGradients(processes int) error {
-	of := func(part []int) (grads []*tensor.Dense) {
+	pick := func(part []int) (grads []*tensor.Dense) {
 		for _, i := range part {
 			grads = append(grads, t.sums[0].grads[i])
 		}
@@ -122,7 +123,7 @@ func (t *trainer) reduceGradients(processes int) error {
 		if t.team.rank >= processes {
 			return nil
 		}
-		return of(t.parts[peer])
+		return pick(t.parts[peer])
 	}
 	if t.received == nil {
 		t.received = make([][]*tensor.Dense, t.team.size)
@@ -143,7 +144,7 @@ func (t *trainer) reduceGradients(processes int) error {
 		return err
 	}
 	if t.team.rank < processes {
-		t.received[t.team.rank] = of(t.part())
+		t.received[t.team.rank] = pick(t.part())
 	}
 	inTree(0, processes, func(a, b int) { add(t.received[a], t.received[b]) })
 	for k, i := range t.part() {
@@ -152,7 +153,7 @@ func (t *trainer) reduceGradients(processes int) error {
 	return nil
 }
 
-// inTree has the numbers of n neighbours, from the first on, added up in the order of the tree: add adds b's to a's.
+// inTree adds up n numbers, from index first on, in the order of the tree: add(a, b) adds number b to number a.
 func inTree(first, n int, add func(a, b int)) {
 	if n < 2 {
 		return
@@ -163,12 +164,13 @@ func inTree(first, n int, add func(a, b int)) {
 	add(first, first+half)
 }
 
-// solve steps the parameters by the gradients: in a group, each process its part, which it then hands out.
+// solve updates the parameters with their gradients. In a Group, each process updates its part and sends it to the
+// others.
 func (t *trainer) solve(solver G.Solver) error {
 	if t.team.size == 1 {
 		return solver.Step(t.model)
 	}
-	s := solver.(*optim.Solver) // as team.check has it
+	s := solver.(*optim.Solver) // team.check made sure of it
 	own, err := s.SumSquares(t.model, t.part())
 	padded := make([]float64, len(t.model))
 	copy(padded, own)
@@ -187,14 +189,15 @@ func (t *trainer) solve(solver G.Solver) error {
 	}
 	values := func(rank int) (values []*tensor.Dense) {
 		for _, i := range t.parts[rank] {
-			values = append(values, t.model[i].Value().(*tensor.Dense)) // a parameter's, which Bind has bound
+			values = append(values, t.model[i].Value().(*tensor.Dense)) // Bind binds tensors only
 		}
 		return values
 	}
 	return t.team.swap(func(int) []*tensor.Dense { return values(t.team.rank) }, values)
 }
 
-// memories returns what the solver remembers of each parameter: in a group, the first process gets what others have.
+// memories returns the solver's memory for each parameter. In a Group, the first process collects the memory of the
+// others; the others return only their own.
 func (f *fit) memories() ([][]optim.Memory, error) {
 	memories := make([][]optim.Memory, len(f.train.model))
 	states := func(s *optim.Solver, part []int) (err error) {
@@ -211,13 +214,13 @@ func (f *fit) memories() ([][]optim.Memory, error) {
 	}
 	if f.team.rank == 0 {
 		s := f.solver
-		empty := &optim.Solver{Rule: s.Rule, LearningRate: s.LearningRate, WeightDecay: s.WeightDecay, Groups: s.Groups} // has room for others' memories
+		empty := &optim.Solver{Rule: s.Rule, LearningRate: s.LearningRate, WeightDecay: s.WeightDecay, Groups: s.Groups} // its State makes tensors for the memory of the others
 		err = states(empty, slices.Concat(f.train.parts[1:]...))
 	}
 	if _, err := f.team.agree(nil, err); err != nil {
 		return nil, err
 	}
-	of := func(rank int) (tensors []*tensor.Dense) {
+	pick := func(rank int) (tensors []*tensor.Dense) {
 		for _, i := range f.train.parts[rank] {
 			for _, m := range memories[i] {
 				tensors = append(tensors, m.Value)
@@ -229,13 +232,13 @@ func (f *fit) memories() ([][]optim.Memory, error) {
 		if peer > 0 {
 			return nil
 		}
-		return of(f.team.rank)
+		return pick(f.team.rank)
 	}
 	receive := func(peer int) []*tensor.Dense {
 		if f.team.rank > 0 {
 			return nil
 		}
-		return of(peer)
+		return pick(peer)
 	}
 	return memories, f.team.swap(send, receive)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// Whatever the solver keeps of a parameter is in the checkpoint.
+// A checkpoint has all memory of the solver, for every rule.
 func TestSolversResume(t *testing.T) {
 	solvers := map[string]func() *optim.Solver{
 		"SGD":      func() *optim.Solver { return &optim.Solver{Rule: optim.SGD{}} },
@@ -40,15 +40,15 @@ func TestSolversResume(t *testing.T) {
 		}
 		got, end, err := fit(solver(), checkpoint, true, 12)
 		if err != nil || !reflect.DeepEqual(got, whole) || !same(end, weights) {
-			t.Errorf("%s: resumed to %+v, %v, want %+v", name, got, err, whole)
+			t.Errorf("%s: resumed, got %+v, %v, want %+v and the same parameters", name, got, err, whole)
 		}
 		_, untouched, err := fit(optim.NewAdamW(0.01), checkpoint, true, 12)
 		want := ", not optim.AdamW: resume"
-		if name == "Muon" { // which is a group's, beside AdamW
-			want = `of another model or solver: it has no "adamw.first.`
+		if name == "Muon" { // only one group of the solver uses Muon, so its Rule is AdamW
+			want = `to another model or solver: it has no "adamw.first.`
 		}
 		if err == nil || !strings.Contains(err.Error(), want) || !same(untouched, values(digits(t, 1).Params)) {
-			t.Errorf("%s: resumed with AdamW: %v", name, err)
+			t.Errorf("%s: resumed with AdamW, got %v, want an error and unchanged parameters", name, err)
 		}
 	}
 }

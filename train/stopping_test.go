@@ -17,13 +17,13 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// scripted is a problem whose losses are given: those of training and of validation, an epoch each. Its one parameter
-// loses its learning rate with every epoch, so that it tells which epoch it is of.
+// scripted is a problem with given losses, one training loss and one validation loss per epoch. Its one parameter
+// decreases by the learning rate in every epoch, so its value shows the epoch.
 func scripted(t *testing.T, trainLosses, valLosses []float64) (train.Problem, *layers.Param) {
 	return scriptedFrom(t, 0, trainLosses, valLosses)
 }
 
-// scriptedFrom is scripted for a run that begins with an epoch.
+// scriptedFrom is scripted for a run that starts at the given epoch.
 func scriptedFrom(t *testing.T, epoch int, trainLosses, valLosses []float64) (train.Problem, *layers.Param) {
 	t.Helper()
 	p, err := layers.NewParams(tensor.Float64, 1)
@@ -39,7 +39,7 @@ func scriptedFrom(t *testing.T, epoch int, trainLosses, valLosses []float64) (tr
 			tensor.New(tensor.WithShape(1, 1), tensor.WithBacking([]float64{x})), tensor.New(tensor.WithShape(1, 1), tensor.WithBacking([]float64{y})),
 		}, Weight: 1}, nil
 	}
-	validated := epoch - 1 // as the first batch is to build the graph with
+	validated := epoch - 1 // the first batch is only used to build the graph
 	return train.Problem{
 		Params: p,
 		Loss: func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
@@ -60,7 +60,7 @@ func scriptedFrom(t *testing.T, epoch int, trainLosses, valLosses []float64) (tr
 		},
 		Train: train.Dataset{Len: 1, Order: train.Fresh, Batch: func(examples []int) (train.Batch, error) {
 			e := min(examples[0], len(trainLosses)-1)
-			return batch(1, trainLosses[e]+float64(e)) // w is -e where the learning rate is 1
+			return batch(1, trainLosses[e]+float64(e)) // with a learning rate of 1, w is -e
 		}},
 		Validation: train.Dataset{Len: 1, Batch: func([]int) (train.Batch, error) {
 			defer func() { validated++ }()
@@ -71,17 +71,17 @@ func scriptedFrom(t *testing.T, epoch int, trainLosses, valLosses []float64) (tr
 
 var nan, inf = math.NaN(), math.Inf(1)
 
-// peers is a table of losses and options with the epoch, the reason and the weights that must come of them. Each case
-// holds Heed to what a peer's documentation says of its option, or to what Heed says where peers differ.
+// peers lists options and monitored values with the expected number of epochs, reason to stop and kept epoch. The cases
+// follow the documentation of other libraries, or the documentation of Heed where the libraries differ.
 var peers = []struct {
 	name    string
 	options train.Stopping
-	values  []float64 // of the monitored value; training ends by itself after the last
-	epochs  int       // how many epochs it trains
-	because string    // how StoppedBecause begins; empty if nothing stops it early
-	kept    int       // the epoch whose weights are left
+	values  []float64 // the monitored value in each epoch; MaxEpochs is their number
+	epochs  int       // number of epochs trained
+	because string    // start of StoppedBecause; empty if training doesn't stop early
+	kept    int       // the epoch whose weights are kept
 }{
-	{"notebook: its run", train.Stopping{Patience: 2}, []float64{0.300, 0.378, 0.346, 0.1}, 3, "val_loss has not improved for 2 epochs: the best is 0.3, of epoch 0", 0},
+	{"notebook: the run", train.Stopping{Patience: 2}, []float64{0.300, 0.378, 0.346, 0.1}, 3, "val_loss has not improved for 2 epochs: the best is 0.3, of epoch 0", 0},
 
 	// Keras: keras.io/api/callbacks/early_stopping
 	{"Keras: patience is the number of epochs with no improvement after which training is stopped", train.Stopping{Patience: 3}, []float64{1, 1, 1, 1, 1, 1}, 4, "val_loss has not improved for 3 epochs", 0},
@@ -91,10 +91,10 @@ var peers = []struct {
 	{"Keras: mode max stops when it no longer increases", train.Stopping{Patience: 2, Mode: "max"}, []float64{0.25, 0.5, 0.5, 0.375, 0.75}, 4, "val_loss has not improved for 2 epochs: the best is 0.5, of epoch 1", 1},
 	{"Keras: mode max with min_delta", train.Stopping{Patience: 2, Mode: "max", MinDelta: 0.25}, []float64{0.25, 0.75, 0.875, 1, 2}, 4, "val_loss has not improved for 2 epochs: the best is 0.75, of epoch 1", 1},
 	{"Keras: without improvement on the baseline it runs for patience epochs, and the best of them is restored", train.Stopping{Patience: 3, Baseline: new(0.5)}, []float64{1, 0.75, 0.875, 0.1}, 3, "val_loss has not improved on the baseline, 0.5, for 3 epochs: the best is 0.75, of epoch 1", 1},
-	{"Keras: also where it improves all the time", train.Stopping{Patience: 3, Baseline: new(0.5)}, []float64{1, 0.75, 0.625, 0.1}, 3, "val_loss has not improved on the baseline, 0.5, for 3 epochs", 2},
-	{"Keras: past the baseline, patience is what it was", train.Stopping{Patience: 2, Baseline: new(0.5)}, []float64{1, 0.25, 0.375, 0.375, 0.1}, 4, "val_loss has not improved for 2 epochs: the best is 0.25, of epoch 1", 1},
+	{"Keras: a baseline stops a run even if it improves all the time", train.Stopping{Patience: 3, Baseline: new(0.5)}, []float64{1, 0.75, 0.625, 0.1}, 3, "val_loss has not improved on the baseline, 0.5, for 3 epochs", 2},
+	{"Keras: past the baseline, patience counts as usual", train.Stopping{Patience: 2, Baseline: new(0.5)}, []float64{1, 0.25, 0.375, 0.375, 0.1}, 4, "val_loss has not improved for 2 epochs: the best is 0.25, of epoch 1", 1},
 	{"Keras: a baseline to rise above", train.Stopping{Patience: 2, Mode: "max", Baseline: new(0.5)}, []float64{0.125, 0.25, 0.75}, 2, "val_loss has not improved on the baseline", 1},
-	{"Keras: min_delta goes for the baseline too", train.Stopping{Patience: 2, MinDelta: 0.25, Baseline: new(0.5)}, []float64{1, 0.375, 0.1}, 2, "val_loss has not improved on the baseline", 1},
+	{"Keras: min_delta applies to the baseline too", train.Stopping{Patience: 2, MinDelta: 0.25, Baseline: new(0.5)}, []float64{1, 0.375, 0.1}, 2, "val_loss has not improved on the baseline", 1},
 	{"Keras: start_from_epoch waits before it monitors improvement", train.Stopping{Patience: 2, FirstEpoch: 3}, []float64{1, 5, 6, 7, 8, 8, 0}, 6, "val_loss has not improved for 2 epochs: the best is 7, of epoch 3", 3},
 	{"Keras: nothing is restored if it ends before start_from_epoch", train.Stopping{Patience: 2, FirstEpoch: 9}, []float64{1, 2, 3}, 3, "", 2},
 	{"Keras: restore_best_weights false leaves those of the last step", train.Stopping{Patience: 2, KeepLast: true}, []float64{1, 2, 3, 0}, 3, "val_loss has not improved for 2 epochs: the best is 1, of epoch 0", 2},
@@ -111,7 +111,7 @@ var peers = []struct {
 	{"Lightning: it stops when worse than the divergence threshold", train.Stopping{Patience: 3, DivergenceThreshold: new(4.0)}, []float64{2, 4, 5, 1}, 3, "val_loss is 5, worse than the divergence threshold, 4", 0},
 	{"Lightning: divergence downwards", train.Stopping{Patience: 3, Mode: "max", DivergenceThreshold: new(-1.0)}, []float64{2, -1, -2, 9}, 3, "val_loss is -2, worse than the divergence threshold, -1", 0},
 	{"Lightning: without check_finite, NaN is no improvement", train.Stopping{Patience: 2, AllowNonFinite: true}, []float64{1, nan, 2, 0}, 3, "val_loss has not improved for 2 epochs: the best is 1, of epoch 0", 0},
-	{"Lightning: nor an infinity", train.Stopping{Patience: 2, AllowNonFinite: true}, []float64{inf, 1, inf, inf, 0}, 4, "val_loss has not improved for 2 epochs: the best is 1, of epoch 1", 1},
+	{"Lightning: without check_finite, infinity is no improvement", train.Stopping{Patience: 2, AllowNonFinite: true}, []float64{inf, 1, inf, inf, 0}, 4, "val_loss has not improved for 2 epochs: the best is 1, of epoch 1", 1},
 	{"Lightning: the training loss can be monitored", train.Stopping{Patience: 2, Monitor: "train_loss"}, []float64{2, 1, 3, 4, 0}, 4, "train_loss has not improved for 2 epochs: the best is 1, of epoch 1", 1},
 
 	// Hugging Face: huggingface.co/docs/transformers/main_classes/callback, EarlyStoppingCallback
@@ -135,12 +135,13 @@ var peers = []struct {
 	{"no patience", train.Stopping{}, []float64{1, 2, 3, 4, 5}, 5, "", 0},
 	{"thresholds count from the first epoch on", train.Stopping{FirstEpoch: 2, StoppingThreshold: new(1.0), DivergenceThreshold: new(8.0)}, []float64{0.5, 9, 2, 0.75, 0}, 4, "val_loss is 0.75 and has reached the stopping threshold", 3},
 	{"-Inf is no improvement", train.Stopping{Patience: 2, AllowNonFinite: true}, []float64{1, -inf, 2, 0}, 3, "val_loss has not improved for 2 epochs: the best is 1, of epoch 0", 0},
-	{"nor is +Inf with mode max", train.Stopping{Patience: 2, AllowNonFinite: true, Mode: "max"}, []float64{1, inf, 0.5, 9}, 3, "val_loss has not improved for 2 epochs: the best is 1, of epoch 0", 0},
+	{"+Inf is no improvement with mode max", train.Stopping{Patience: 2, AllowNonFinite: true, Mode: "max"}, []float64{1, inf, 0.5, 9}, 3, "val_loss has not improved for 2 epochs: the best is 1, of epoch 0", 0},
 	{"-Inf first can be improved on", train.Stopping{Patience: 2, AllowNonFinite: true}, []float64{-inf, 2, 1, 3}, 4, "", 2},
 	{"a threshold before patience", train.Stopping{Patience: 1, DivergenceThreshold: new(4.0)}, []float64{1, 5, 0}, 2, "val_loss is 5, worse than the divergence threshold, 4", 0},
 }
 
-// losses returns the training and the validation losses of a case: the monitored ones, and others that must not matter.
+// losses returns the training and validation losses of a case. One of them is the monitored value; the other must not
+// matter.
 func losses(s train.Stopping, values []float64) (trainLosses, valLosses []float64) {
 	other := make([]float64, len(values))
 	for i := range other {
@@ -163,38 +164,38 @@ func TestStoppingAsThePeers(t *testing.T) {
 			}
 			because, last := c.because, fmt.Sprintf("Early stopping at epoch %d\n", c.epochs-1)
 			if because == "" {
-				because, last = fmt.Sprintf("it was to take %d epochs at most", c.epochs), r.History[len(r.History)-1].String()+"\n"
+				because, last = fmt.Sprintf("the limit of %d epochs is reached", c.epochs), r.History[len(r.History)-1].String()+"\n"
 			}
 			if len(r.History) != c.epochs || r.StoppedEarly != (c.because != "") || !strings.HasPrefix(r.StoppedBecause, because) {
-				t.Errorf("%d epochs, stopped early %t because %q, want %d because %q", len(r.History), r.StoppedEarly, r.StoppedBecause, c.epochs, because)
+				t.Errorf("got %d epochs, StoppedEarly %t and the reason %q, want %d epochs and the reason %q", len(r.History), r.StoppedEarly, r.StoppedBecause, c.epochs, because)
 			}
 			if got := w.Value.Data().([]float64)[0]; got != -float64(c.kept+1) || r.Best.Epoch != c.kept {
-				t.Errorf("the weights are those of epoch %v, the result says of epoch %d, want %d", -got-1, r.Best.Epoch, c.kept)
+				t.Errorf("the weights are from epoch %v and Best is epoch %d, want epoch %d for both", -got-1, r.Best.Epoch, c.kept)
 			}
 			if !strings.HasSuffix(log.String(), last) {
-				t.Errorf("the log ends in %q, want %q", log.String(), last)
+				t.Errorf("the log is %q, want it to end with %q", log.String(), last)
 			}
 
-			e := train.EarlyStopping{Stopping: c.options} // by hand
+			e := train.EarlyStopping{Stopping: c.options} // the same in a loop of our own
 			for i, v := range c.values[:c.epochs] {
 				if _, stop := e.Observe(v); stop != (c.because != "" && i == c.epochs-1) {
-					t.Errorf("Observe says %t at epoch %d", stop, i)
+					t.Errorf("Observe returns stop %t at epoch %d, want the opposite", stop, i)
 				}
 			}
 			if !strings.HasPrefix(e.Because(), c.because) || (c.because == "") != (e.Because() == "") {
-				t.Errorf("it says %q, want %q", e.Because(), c.because)
+				t.Errorf("Because returns %q, want %q", e.Because(), c.because)
 			}
 		})
 	}
 }
 
-// problemOf is the scripted problem of a case, for a run that begins with an epoch.
+// problemOf is the scripted problem of a case, for a run that starts at epoch from.
 func problemOf(t *testing.T, from int, s train.Stopping, values []float64) (train.Problem, *layers.Param) {
 	trainLosses, valLosses := losses(s, values)
 	return scriptedFrom(t, from, trainLosses, valLosses)
 }
 
-// A run that is interrupted after any epoch and resumed ends as the run that never was.
+// A run that is interrupted after any epoch and then resumed ends like an uninterrupted run.
 func TestStoppingResumes(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
@@ -228,14 +229,14 @@ func TestStoppingResumes(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got, err := fit(checkpoint, until, -1); err != nil || got != want {
-					t.Errorf("interrupted after %d epochs: %+v (%v), want %+v", until, got, err, want)
+					t.Errorf("resumed after %d epochs: got %+v, %v, want %+v", until, got, err, want)
 				}
 			}
 		})
 	}
 }
 
-// What a resumed run looks at must be what it looked at before; the rest may be changed.
+// A resumed run must have the same Monitor, Mode and KeepLast. The other settings of Stopping may change.
 func TestStoppingResumesChanged(t *testing.T) {
 	values := []float64{3, 1, 2, 4, 5, 6}
 	checkpoint := filepath.Join(t.TempDir(), "c")
@@ -248,20 +249,20 @@ func TestStoppingResumesChanged(t *testing.T) {
 		return train.Fit(t.Context(), p, train.Config{BatchSize: 1, Stopping: s, MaxEpochs: 6}, train.Call{Solver: optim.NewAdamW(0.1), Checkpoint: checkpoint, Resume: resume})
 	}
 	if r, err := fit(train.Stopping{Patience: 2}, false); err != nil || len(r.History) != 4 {
-		t.Fatalf("%+v, %v", r, err)
+		t.Fatalf("got %+v, %v, want an early stop after 4 epochs", r, err)
 	}
 	for _, s := range []train.Stopping{{Patience: 2, Monitor: "train_loss"}, {Patience: 2, Mode: "max"}, {Patience: 2, KeepLast: true}} {
 		if _, err := fit(s, true); err == nil || !strings.Contains(err.Error(), "resume with") {
-			t.Errorf("resumed with %+v: %v", s, err)
+			t.Errorf("resumed with %+v: got %v, want an error", s, err)
 		}
 	}
 	if r, err := fit(train.Stopping{Patience: 3, Mode: "min"}, true); err != nil || len(r.History) != 5 || r.Best.Epoch != 1 {
-		t.Errorf("with more patience: %+v, %v", r, err)
+		t.Errorf("resumed with more patience: got %+v, %v, want 5 epochs, the best being epoch 1", r, err)
 	}
 }
 
-// Losses that aren't finite end training, with an error, unless that is allowed and the parameters left are of another
-// epoch.
+// If a loss isn't finite, training ends with an error. With AllowNonFinite, it is an error only if the kept parameters
+// have such a validation loss.
 func TestStoppingNotFinite(t *testing.T) {
 	fit := func(s train.Stopping, trainLosses, valLosses []float64) (*train.Result, error) {
 		p, _ := scripted(t, trainLosses, valLosses)
@@ -277,14 +278,14 @@ func TestStoppingNotFinite(t *testing.T) {
 		{"checked", train.Stopping{Patience: 5}, ones, []float64{1, nan, 1}, 1},
 		{"checked before the first epoch that counts", train.Stopping{Patience: 5, FirstEpoch: 2}, ones, []float64{1, inf, 1}, 1},
 		{"training", train.Stopping{Patience: 5, AllowNonFinite: true}, []float64{1, inf, 1}, ones, 1},
-		{"no epoch is any good", train.Stopping{Patience: 5, AllowNonFinite: true}, ones, []float64{nan, inf, nan}, 2},
-		{"the last epoch is kept, and is none", train.Stopping{Patience: 5, AllowNonFinite: true, KeepLast: true}, ones, []float64{1, 1, nan}, 2},
+		{"no epoch is finite", train.Stopping{Patience: 5, AllowNonFinite: true}, ones, []float64{nan, inf, nan}, 2},
+		{"the last epoch is kept, and isn't finite", train.Stopping{Patience: 5, AllowNonFinite: true, KeepLast: true}, ones, []float64{1, 1, nan}, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := fit(c.s, c.trainLosses, c.valLosses)
 			var e *train.NonFiniteError
 			if !errors.As(err, &e) || e.Epoch != c.epoch || e.Validation != (c.name != "training") {
-				t.Errorf("got %v, want it to name epoch %d", err, c.epoch)
+				t.Errorf("got %v, want a NonFiniteError at epoch %d", err, c.epoch)
 			}
 		})
 	}
@@ -292,16 +293,16 @@ func TestStoppingNotFinite(t *testing.T) {
 		e := train.EarlyStopping{Stopping: train.Stopping{Mode: mode}}
 		e.Observe(1)
 		if improved, stop := e.Observe(infinite); improved || !stop || e.Best != 1 || e.BestCheck != 0 {
-			t.Errorf("mode %s: improved is %t at %v, stop %t, and the best is %v of check %d", mode, improved, infinite, stop, e.Best, e.BestCheck)
+			t.Errorf("mode %s: got improved %t at %v, stop %t and the best %v at check %d, want false, true and 1 at check 0", mode, improved, infinite, stop, e.Best, e.BestCheck)
 		}
 	}
 	e := train.EarlyStopping{Stopping: train.Stopping{Patience: 2}}
 	if _, stop := e.Observe(nan); !stop || e.Because() != "val_loss is NaN" {
-		t.Errorf("stop is %t at NaN, because %q", stop, e.Because())
+		t.Errorf("at NaN: got stop %t because %q, want true because val_loss is NaN", stop, e.Because())
 	}
 }
 
-// An infinite metric stops training, and the weights that are left are those of the best finite one.
+// If a metric is infinite, training stops and keeps the weights of the best finite value.
 func TestInfiniteMetricIsNotTheBest(t *testing.T) {
 	p, w := scripted(t, []float64{1, 1, 1}, []float64{1, 0, 0.5})
 	loss := p.Loss
@@ -320,9 +321,9 @@ func TestInfiniteMetricIsNotTheBest(t *testing.T) {
 	stopping := train.Stopping{Monitor: "val_log", Mode: "min"}
 	r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 1, Stopping: stopping, MaxEpochs: 3}, train.Call{Solver: G.NewVanillaSolver(G.WithLearnRate(1))})
 	if err != nil || r.StoppedBecause != "val_log is -Inf" {
-		t.Fatalf("%+v (%v), want a stop at -Inf", r, err)
+		t.Fatalf("got %+v, %v, want a stop because val_log is -Inf", r, err)
 	}
 	if weight := w.Value.Data().([]float64)[0]; r.Best.Epoch != 0 || weight != -1 {
-		t.Errorf("the best is epoch %d, the weight %v, want those of epoch 0, -1", r.Best.Epoch, weight)
+		t.Errorf("the best is epoch %d and the weight is %v, want epoch 0 and -1", r.Best.Epoch, weight)
 	}
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// sums are what batches count for in means: the loss and each metric, with what they are divided by.
+// sums holds the numerators and denominators of means over batches: of the loss and of each metric.
 type sums struct {
 	Loss    number      `json:"loss"`
 	Weight  number      `json:"weight"`
-	Metrics [][2]number `json:"metrics,omitempty"` // sum and count of each
+	Metrics [][2]number `json:"metrics,omitempty"` // sum and count of each metric
 }
 
 func (s *sums) add(o sums) {
@@ -29,15 +29,15 @@ func (s *sums) add(o sums) {
 	}
 }
 
-// A window is some steps, one after the other.
+// A window is the sum over successive steps.
 type window struct {
 	sums
 	Steps int    `json:"steps"`
-	Norm  number `json:"norm"` // sum of the norms of their gradients
-	Rate  number `json:"rate"` // the learning rate of the last
+	Norm  number `json:"norm"` // sum of the gradient norms
+	Rate  number `json:"rate"` // learning rate of the last step
 }
 
-// add adds a step, which a solver has taken; the solver may be nil.
+// add adds a step that solver has just taken. The solver may be nil.
 func (w *window) add(s sums, solver *optim.Solver) {
 	w.sums.add(s)
 	w.Steps++
@@ -53,16 +53,16 @@ func (s *sums) loss() float64 { return float64(s.Loss / s.Weight) }
 // diverged reports whether the mean loss isn't finite.
 func (s *sums) diverged() bool { return s.Weight > 0 && !finite(s.loss()) }
 
-// append appends the numbers of s: two, and two for each metric.
-func (s *sums) append(to []float64) []float64 {
-	to = append(to, float64(s.Loss), float64(s.Weight))
+// append appends the numbers of s: loss, weight, and two numbers per metric.
+func (s *sums) append(numbers []float64) []float64 {
+	numbers = append(numbers, float64(s.Loss), float64(s.Weight))
 	for _, m := range s.Metrics {
-		to = append(to, float64(m[0]), float64(m[1]))
+		numbers = append(numbers, float64(m[0]), float64(m[1]))
 	}
-	return to
+	return numbers
 }
 
-// sumsOf returns the sums that append has appended.
+// sumsOf decodes numbers from append.
 func sumsOf(numbers []float64) sums {
 	s := sums{Loss: number(numbers[0]), Weight: number(numbers[1])}
 	for m := range slices.Chunk(numbers[2:], 2) {
@@ -71,23 +71,23 @@ func sumsOf(numbers []float64) sums {
 	return s
 }
 
-// note notes the metrics' means in a map, each under its name after a prefix.
-func (s *sums) note(to map[string]float64, prefix string, metrics []Metric) {
+// note stores the mean of each metric in values, under its name with the prefix.
+func (s *sums) note(values map[string]float64, prefix string, metrics []Metric) {
 	for i, m := range metrics {
 		mean := float64(s.Metrics[i][0] / s.Metrics[i][1])
 		if m.Of != nil {
 			mean = m.Of(mean)
 		}
-		to[prefix+m.Name] = mean
+		values[prefix+m.Name] = mean
 	}
 }
 
-// checkMetrics checks the metrics of a graph.
+// checkMetrics returns an error if the metrics of graph g are invalid.
 func checkMetrics(metrics []Metric, g *G.ExprGraph) error {
 	seen := map[string]bool{"": true}
 	for _, m := range metrics {
-		if seen[m.Name] || strings.EqualFold(m.Name, "loss") { // in any case, as a Check's JSON has it
-			return fmt.Errorf("each metric needs a name of its own, other than loss, got %q", m.Name)
+		if seen[m.Name] || strings.EqualFold(m.Name, "loss") { // checkKey also ignores case
+			return fmt.Errorf("each metric needs its own name, which must not be loss, got %q", m.Name)
 		}
 		seen[m.Name] = true
 		for _, n := range []*G.Node{m.Sum, m.Count} {
@@ -95,7 +95,7 @@ func checkMetrics(metrics []Metric, g *G.ExprGraph) error {
 				continue // no Count
 			}
 			if n == nil || !n.IsScalar() || n.Graph() != g {
-				return fmt.Errorf("the metric %s must have a Sum, and may have a Count, that are scalar nodes of the inputs' graph, got %v", m.Name, n)
+				return fmt.Errorf("the Sum of metric %s, and its Count if there is one, must be scalar nodes in the graph of the inputs, got %v", m.Name, n)
 			}
 		}
 	}

@@ -271,17 +271,17 @@ func TestStoppingFlags(t *testing.T) {
 		best    int
 		because string
 	}{
-		{"--patience=2", 3, 2, "it was to take 3 epochs at most"},
-		{"--keep-last --mode=max", 3, 2, "it was to take 3 epochs at most"},
+		{"--patience=2", 3, 2, "the limit of 3 epochs is reached"},
+		{"--keep-last --mode=max", 3, 2, "the limit of 3 epochs is reached"},
 		{"--mode=max --patience=1", 2, 0, "val_loss has not improved for 1 epoch: the best is "},
 		{"--min-delta=100 --patience=1", 2, 0, "val_loss has not improved for 1 epoch"},
 		{"--min-delta=0.9 --relative-delta --patience=1", 2, 0, "val_loss has not improved for 1 epoch"},
 		{"--baseline=0 --patience=2", 2, 1, "val_loss has not improved on the baseline, 0, for 2 epochs"},
-		{"--first-epoch=2 --mode=max --patience=1", 3, 2, "it was to take 3 epochs at most"},
+		{"--first-epoch=2 --mode=max --patience=1", 3, 2, "the limit of 3 epochs is reached"},
 		{"--stopping-threshold=100", 1, 0, "val_loss is "},
 		{"--divergence-threshold=0", 1, 0, "val_loss is "},
 		{"--monitor=train_loss --divergence-threshold=0", 1, 0, "train_loss is "},
-		{"--allow-non-finite", 3, 2, "it was to take 3 epochs at most"},
+		{"--allow-non-finite", 3, 2, "the limit of 3 epochs is reached"},
 		{"--monitor=val_accuracy --mode=min --stopping-threshold=1", 1, 0, "val_accuracy is "},
 		{"--monitor=train_accuracy --mode=max --divergence-threshold=1", 1, 0, "train_accuracy is "},
 	} {

@@ -74,7 +74,7 @@ func ExampleRun() {
 	if err := run.Write(&page); err != nil {
 		log.Fatal(err)
 	}
-	for _, sentence := range []string{"A model of 2 parameters learned a line through 8 points.", "Training stopped because it was to take 30 epochs"} {
+	for _, sentence := range []string{"A model of 2 parameters learned a line through 8 points.", "Training stopped because the limit of 30 epochs is reached"} {
 		fmt.Println(strings.Contains(page.String(), sentence))
 	}
 	// Output:

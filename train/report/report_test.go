@@ -123,7 +123,7 @@ func TestPagesOfEveryKind(t *testing.T) {
 				return written(t, r)
 			}
 			page := answered(false)
-			wantIn(t, page, append(c.has, "<h2>Configuration</h2>", "<h2>Whom it attends to</h2>", "learning rate", "Time a step, ms", "Training stopped because it was to take"),
+			wantIn(t, page, append(c.has, "<h2>Configuration</h2>", "<h2>Whom it attends to</h2>", "learning rate", "Time a step, ms", "Training stopped because the l"),
 				append(c.hasnt, "alert(1)</script>", "<img", "\u202e", "\a", "\u2028", ">NaN", "ZgotmplZ", "There are no examples here"))
 			tags := regexp.MustCompile(`(?i)<script[^>]*>`).FindAllString(page[strings.Index(page, "<body>"):], -1)
 			slices.Sort(tags)
@@ -319,7 +319,7 @@ func TestCompare(t *testing.T) {
 	finished, other := made(3, nil), made(5, func(_ int, c *train.Check) {
 		c.Validated, c.Metrics = false, map[string]float64{"train_accuracy": 1}
 	})
-	finished.Summary = &task.Summary{Params: 123, Because: "it was to take 3 epochs at most"}
+	finished.Summary = &task.Summary{Params: 123, Because: "the limit of 3 epochs is reached"}
 	other.Config.Training.Optimizer.LearningRate, other.Config.Model.Dim = 0.5, 7
 	a, b := FromTask("runs/made", finished), FromTask("runs/<b>", other)
 	var s strings.Builder

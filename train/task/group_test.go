@@ -118,7 +118,7 @@ func TestOtherDataInAGroup(t *testing.T) {
 	}
 	wg.Wait()
 	for i, err := range errs {
-		if err == nil || !strings.Contains(err.Error(), "other settings or data than process 0") {
+		if err == nil || !strings.Contains(err.Error(), "process 0 have different settings or data") {
 			t.Errorf("process %d: %v", i, err)
 		}
 	}
