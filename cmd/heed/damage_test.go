@@ -21,13 +21,13 @@ const damageAll = "HEED_DAMAGE"
 
 // A report's chart, tile and column of times and seconds, which no checksum covers.
 var (
-	timeChart  = regexp.MustCompile(`,{"title":"Time a step, ms"[^<]*}|<dd>[^<]*</dd><dt>last training took`)
+	timeChart  = regexp.MustCompile(`,{"title":"Time per step, ms"[^<]*}|<dd>[^<]*</dd><dt>last training took`)
 	lastColumn = regexp.MustCompile(`<td><bdi>[^<]*</bdi></td></tr>`)
 )
 
 // timeless returns a report without times and seconds.
 func timeless(page string) string {
-	before, checks, _ := strings.Cut(timeChart.ReplaceAllString(page, ""), "ms a step</th>")
+	before, checks, _ := strings.Cut(timeChart.ReplaceAllString(page, ""), "ms per step</th>")
 	checks, after, _ := strings.Cut(checks, "</table>")
 	return before + lastColumn.ReplaceAllString(checks, "") + after
 }

@@ -30,9 +30,9 @@ func TestReport(t *testing.T) {
 	if !strings.Contains(out, "\nReport: "+path+"\nDone in ") {
 		t.Errorf("heed train prints %q", out)
 	}
-	const examples = "those first that it was" // right or wrong
+	const examples = "confidence first" // right or wrong
 	trained := reported(t, path)
-	if !strings.Contains(trained, examples) || !strings.Contains(trained, "Time a step") {
+	if !strings.Contains(trained, examples) || !strings.Contains(trained, "Time per step") {
 		t.Error("the page of a training has no examples, or no times")
 	}
 	if got := succeed(t, "report", dir); got != "Report: "+path+"\n" || reported(t, path) != trained {
@@ -44,7 +44,7 @@ func TestReport(t *testing.T) {
 	}
 	own := filepath.Join(base, "own.html")
 	succeed(t, "report", dir, "--out="+own, "--no-examples")
-	if page := reported(t, own); strings.Contains(page, examples) || strings.Contains(page, "Time a step") || !strings.Contains(page, "By length") {
+	if page := reported(t, own); strings.Contains(page, examples) || strings.Contains(page, "Time per step") || !strings.Contains(page, "By length") {
 		t.Error("without times and examples, the page has them, or no table of lengths")
 	}
 

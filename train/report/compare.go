@@ -18,14 +18,15 @@ type comparison struct {
 	Differences []difference
 }
 
-// A difference is a setting that isn't the same in all runs.
+// A difference is a setting that differs between runs.
 type difference struct {
 	Name   string
 	Values []string
 }
 
-// Compare writes a page that compares runs, at least one: their scores, their curves in one chart each, and the
-// settings that differ. It is an error if a run has no check, or Settings that JSON can't represent.
+// Compare writes a page that compares runs. It has their scores, their curves in shared charts, and the settings that
+// differ. It needs at least one run. It returns an error if a run has no check, or if JSON can't represent the Settings
+// of a run.
 func Compare(w io.Writer, runs []*Run) error {
 	found, err := differences(runs)
 	if err != nil {
@@ -37,8 +38,8 @@ func Compare(w io.Writer, runs []*Run) error {
 	return write(w, "compare", fmt.Sprintf("%d runs", len(runs)), v)
 }
 
-// names returns a name for each run: its folder's, or its title without one. If two are the same, folders have their
-// paths.
+// names returns a name for each run: the name of its folder or, if there is no folder, its title. If two names are the
+// same, it returns the folders' paths instead of their names.
 func names(runs []*Run) []string {
 	short := make([]string, len(runs))
 	whole := make([]string, len(runs))
@@ -52,7 +53,7 @@ func names(runs []*Run) []string {
 	return short
 }
 
-// compared returns the curves of all runs, one chart for each value.
+// compared returns a chart for each value, with the curves of all runs.
 func compared(runs []*Run, names []string) []chart {
 	steps, label := slices.ContainsFunc(runs, (*Run).bySteps), "epoch"
 	if steps {
@@ -66,7 +67,7 @@ func compared(runs []*Run, names []string) []chart {
 	add := func(title string, has func(r *Run) bool, value func(r *Run, i int) float64) {
 		c := chart{Title: title, Label: label}
 		for n, r := range runs {
-			var some []int // none for a run without this curve, so that a run has one colour in all charts
+			var some []int // empty if the run has no such curve: it then keeps its colour in all charts
 			if has(r) {
 				some = r.thinned(mostPoints)
 			}
@@ -95,17 +96,17 @@ func compared(runs []*Run, names []string) []chart {
 		}
 	}
 	add("Learning rate", all, func(r *Run, i int) float64 { return r.History[i].LearningRate })
-	add("Time a step, ms", func(r *Run) bool { return slices.ContainsFunc(r.stepSeconds, func(s float64) bool { return s > 0 }) }, (*Run).stepTime)
+	add("Time per step, ms", func(r *Run) bool { return slices.ContainsFunc(r.stepSeconds, func(s float64) bool { return s > 0 }) }, (*Run).stepTime)
 	return charts
 }
 
-// scores returns a row for each run.
+// scores returns a table with a row for each run.
 func scores(runs []*Run, names []string) table {
-	t := table{Columns: []string{"run", "task", "seed", "parameters", "epochs", "weights of", "training loss", "validation loss", "validation accuracy", "last training took", "stopped because"}, Best: -1}
+	t := table{Columns: []string{"run", "task", "seed", "parameters", "epochs", "weights from", "training loss", "validation loss", "validation accuracy", "last training took", "stopped because"}, Best: -1}
 	for n, r := range runs {
 		h := r.History
 		b := h[r.best()]
-		row := []string{names[n], cmp.Or(r.task, "–"), cmp.Or(r.seed, "–"), "–", fmt.Sprint(h[len(h)-1].Epoch + 1), fmt.Sprintf("epoch %d", b.Epoch), short(b.TrainLoss), "–", "–", "–", "it isn't finished"}
+		row := []string{names[n], cmp.Or(r.task, "–"), cmp.Or(r.seed, "–"), "–", fmt.Sprint(h[len(h)-1].Epoch + 1), fmt.Sprintf("epoch %d", b.Epoch), short(b.TrainLoss), "–", "–", "–", "not finished"}
 		if r.bySteps() {
 			row[5] = fmt.Sprintf("step %d", b.Step)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// A chart is the argument of heed.chart, in charts.js of package webpage.
+// A chart is the argument of heed.chart in charts.js of package webpage.
 type chart struct {
 	Title  string   `json:"title"`
 	Label  string   `json:"label"`
@@ -33,7 +33,7 @@ type mark struct {
 	Label string `json:"label"`
 }
 
-// A number has seven digits in JSON. One that isn't finite is null.
+// A number has seven digits in JSON. If it isn't finite, it is null.
 type number float64
 
 func (n number) finite() bool { return !math.IsNaN(float64(n)) && !math.IsInf(float64(n), 0) }
@@ -49,14 +49,14 @@ func (n number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(short)
 }
 
-// The most checks that a page has in a curve, and in a table.
+// Maximum number of checks in a curve and in a table. The best and the last check may come in addition.
 const (
 	mostPoints = 2000
 	mostRows   = 400
 )
 
-// thinned returns the numbers of all checks. If there are more than most, it returns about that many at equal
-// distances, the best one and the last.
+// thinned returns the indices of all checks. If there are more than most, it returns at most that many at equal
+// distances, and the indices of the best and the last check.
 func (r *Run) thinned(most int) []int {
 	var some []int
 	best, n := r.best(), len(r.History)
@@ -69,7 +69,7 @@ func (r *Run) thinned(most int) []int {
 	return some
 }
 
-// values returns a curve of some checks.
+// values returns the curve of some checks.
 func (r *Run) values(some []int, steps bool, name string, value func(i int) float64) series {
 	s := series{Name: name, X: []int{}, Values: []number{}}
 	for _, i := range some {
@@ -82,7 +82,7 @@ func (r *Run) values(some []int, steps bool, name string, value func(i int) floa
 	return s
 }
 
-// metrics returns the names of a history's metrics, without train_ and val_.
+// metrics returns the names of the metrics in a history, without train_ and val_.
 func metrics(history []train.Check) []string {
 	names := map[string]bool{}
 	for name := range history[0].Metrics {
@@ -91,7 +91,7 @@ func metrics(history []train.Check) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// metric returns a function that reads a metric of a check: NaN where there is none.
+// metric returns a function for the value of a metric at check i: NaN if the check doesn't have the metric.
 func metric(history []train.Check, name string) func(i int) float64 {
 	return func(i int) float64 {
 		if x, ok := history[i].Metrics[name]; ok {
@@ -101,7 +101,7 @@ func metric(history []train.Check, name string) func(i int) float64 {
 	}
 }
 
-// stepTime returns the milliseconds that a step took before check i, or NaN if the time isn't known.
+// stepTime returns the mean milliseconds per step before check i, or NaN if unknown.
 func (r *Run) stepTime(i int) float64 {
 	if i >= len(r.stepSeconds) || r.stepSeconds[i] == 0 {
 		return math.NaN()
@@ -145,7 +145,7 @@ func (r *Run) charts() []chart {
 	}{
 		{"Learning rate", "learning rate", func(i int) float64 { return h[i].LearningRate }},
 		{"Gradient norm, before clipping", "mean norm", func(i int) float64 { return h[i].GradientNorm }},
-		{"Time a step, ms", "by the clock", r.stepTime},
+		{"Time per step, ms", "wall-clock time", r.stepTime},
 	} {
 		s := r.values(some, steps, one.name, one.value)
 		if slices.ContainsFunc(s.Values, func(v number) bool { return v.finite() && v != 0 }) {
@@ -155,14 +155,15 @@ func (r *Run) charts() []chart {
 	return charts
 }
 
-// capital returns a name as a title: exact_match is Exact match.
+// capital returns a name as a title: exact_match becomes Exact match.
 func capital(name string) string {
 	name = text.EscapeExcept(strings.ReplaceAll(name, "_", " "), "")
 	_, first := utf8.DecodeRuneInString(name)
 	return strings.ToUpper(name[:first]) + name[first:]
 }
 
-// wide reports whether curves are above 0 and span so much that a logarithmic axis shows their low end better.
+// wide reports whether all values are above 0 and the largest is more than 30 times the smallest. A logarithmic axis
+// then shows small values better.
 func wide(all []series) bool {
 	low, high := number(math.Inf(1)), number(0)
 	for _, s := range all {
@@ -179,11 +180,11 @@ func wide(all []series) bool {
 type table struct {
 	Columns []string
 	Rows    [][]string
-	Best    int // the row that stands out, or -1
-	LeftOut int // rows
+	Best    int // index of the highlighted row, or -1
+	LeftOut int // number of rows left out
 }
 
-// checks returns the table of checks.
+// checks returns the table of the run's checks.
 func (r *Run) checks() table {
 	h := r.History
 	t := table{Columns: []string{"epoch", "step", "training loss"}}
@@ -196,7 +197,7 @@ func (r *Run) checks() table {
 			t.Columns = append(t.Columns, "validation "+name)
 		}
 	}
-	t.Columns = append(t.Columns, "learning rate", "gradient norm", "ms a step")
+	t.Columns = append(t.Columns, "learning rate", "gradient norm", "ms per step")
 	best := r.best()
 	for _, i := range r.thinned(mostRows) {
 		row := []string{strconv.Itoa(h[i].Epoch), strconv.Itoa(h[i].Step), short(h[i].TrainLoss)}

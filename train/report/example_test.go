@@ -17,7 +17,7 @@ import (
 	"github.com/heed-go/heed/train/report"
 )
 
-// A program's own train.Fit has a live page while it goes on, and a page about the run when it ends.
+// A program that calls train.Fit serves a live page during training, and writes a page about the run at the end.
 func ExampleRun() {
 	params, err := layers.NewParams(tensor.Float32, 1)
 	if err != nil {
@@ -51,13 +51,13 @@ func ExampleRun() {
 	config := train.Config{BatchSize: 4, MaxEpochs: 30, Optimizer: optim.Config{LearningRate: 0.1, WeightDecay: 0.01}}
 	var call train.Call
 
-	live := report.NewLive(2, config, call) // 8 points in batches of 4 are 2 steps
+	live := report.NewLive(2, config, call) // an epoch has 2 steps: 8 points in batches of 4
 	call.OnStep, call.OnCheck = live.Step, live.Check
 	handler, err := live.Handler("A line", "8 points")
 	if err != nil {
 		log.Fatal(err)
 	}
-	server := httptest.NewServer(handler) // as a rule, http.ListenAndServe("localhost:8080", handler)
+	server := httptest.NewServer(handler) // usually http.ListenAndServe("localhost:8080", handler)
 	defer server.Close()
 
 	result, err := train.Fit(context.Background(), problem, config, call)
@@ -70,7 +70,7 @@ func ExampleRun() {
 		Title: "A line", About: "a line through 8 points", Result: result, Config: config, Params: params.Count(),
 		Settings: config,
 	}
-	var page bytes.Buffer // as a rule, a file
+	var page bytes.Buffer // usually a file
 	if err := run.Write(&page); err != nil {
 		log.Fatal(err)
 	}

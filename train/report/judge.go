@@ -16,33 +16,34 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// An example is a source with the model's answer, made safe to show.
+// An example is a source with the model's answer. Its texts are safe to show.
 type example struct {
 	Source   string
-	Answer   parts  // the Middle differs from the nearest right answer
-	Want     parts  // the nearest right answer
-	Sure     string // the probability that the model gave its answer
+	Answer   parts  // the model's answer; Middle is the part that differs from Want
+	Want     parts  // the right answer that is most like the model's
+	Sure     string // probability of the answer, according to the model
 	Answered bool
 }
 
-// parts are a text in three parts. The page marks the middle one.
+// parts is a text divided into three parts. The page marks the middle one.
 type parts struct{ Before, Middle, After string }
 
-// The most examples that a page judges. Long ones are fewer, so that the end of training doesn't wait for the page.
+// Limits for the number of examples that a page judges. If sources are long, it judges fewer, so that the page doesn't
+// delay the end of training.
 const (
 	judged        = 400
 	judgedAtLeast = 20
-	judgedLength  = 200_000 // bytes of all sources
+	judgedLength  = 200_000 // maximum bytes of all sources together
 )
 
 const (
-	shownExamples = 8   // right ones, and wrong ones
-	shownLength   = 200 // characters of a source or an answer
+	shownExamples = 8   // maximum of right examples, and of wrong examples
+	shownLength   = 200 // maximum characters of a source or an answer
 	shownClasses  = 12
 	shownLengths  = 8
 )
 
-// judge adds how the model answers some examples.
+// judge adds the model's answers to some validation examples.
 func (v *answers) judge(ctx context.Context) error {
 	examples := v.Examples()
 	if len(examples) == 0 {
@@ -62,7 +63,7 @@ func (v *answers) judge(ctx context.Context) error {
 	if v.Private {
 		return nil
 	}
-	order := slices.Clone(r.Judged) // the surest first
+	order := slices.Clone(r.Judged) // highest probability first
 	slices.SortStableFunc(order, func(a, b task.Judged) int { return cmp.Compare(b.Answer.LogProb, a.Answer.LogProb) })
 	add := func(list *[]example, j task.Judged) {
 		if e := exampleOf(j, r.Units); len(*list) < shownExamples && !slices.Contains(*list, e) {
@@ -83,11 +84,11 @@ func (v *answers) judge(ctx context.Context) error {
 	return nil
 }
 
-// spread returns some of the examples, at equal distances. With pairs it chooses sources, and returns all examples of
-// each.
+// spread returns some examples at equal distances. If pairs is true, it chooses sources at equal distances and returns
+// all examples of each.
 func spread(examples []data.Example, pairs bool) []data.Example {
 	var groups [][]data.Example
-	number := map[string]int{} // of a source's group
+	number := map[string]int{} // index of each source's group
 	for _, e := range examples {
 		if i, ok := number[e.Source]; ok && pairs {
 			groups[i] = append(groups[i], e)
@@ -108,7 +109,7 @@ func spread(examples []data.Example, pairs bool) []data.Example {
 	return some
 }
 
-// exampleOf returns an example as it is shown.
+// exampleOf returns a judged example in the form that the page shows.
 func exampleOf(j task.Judged, units tokenizer.Units) example {
 	e := example{Source: shown(j.Source), Answered: j.Answer.Err == nil, Sure: percent(math.Exp(j.Answer.LogProb))}
 	if j.Right {
@@ -116,7 +117,7 @@ func exampleOf(j task.Judged, units tokenizer.Units) example {
 		return e
 	}
 	most := -1
-	for _, reference := range j.References { // the page shows the one that shares most with the answer
+	for _, reference := range j.References { // show the reference that is most like the answer
 		answer, want := differ(shown(j.Answer.Text), shown(reference), units)
 		if same := len(answer.Before) + len(answer.After); same > most {
 			e.Answer, e.Want, most = answer, want, same
@@ -125,8 +126,8 @@ func exampleOf(j task.Judged, units tokenizer.Units) example {
 	return e
 }
 
-// differ divides two texts into the beginning that they share, the middle, and the end that they share. It compares
-// tokens, or characters if those are the units.
+// differ divides two texts into a common beginning, a middle, and a common end. It compares characters or tokens,
+// depending on units.
 func differ(a, b string, units tokenizer.Units) (parts, parts) {
 	between := " "
 	if units == tokenizer.Characters {
@@ -154,7 +155,7 @@ func differ(a, b string, units tokenizer.Units) (parts, parts) {
 	return cut(x), cut(y)
 }
 
-// shown returns a text of the data for the page: on one line, and cut if it is long.
+// shown returns a text of the data for the page, on one line. It cuts long texts.
 func shown(s string) string {
 	if r := []rune(s); len(r) > shownLength {
 		s = string(r[:shownLength]) + "…"
@@ -162,15 +163,15 @@ func shown(s string) string {
 	return text.EscapeExcept(s, "")
 }
 
-// A length says how sources within a range of lengths were answered.
+// A length counts the right answers to sources within a range of lengths.
 type length struct {
 	Range    string
 	N, Right int
-	Share    float64 // of right answers
-	Edits    float64 // the mean per source
+	Share    float64 // fraction of right answers
+	Edits    float64 // mean number of wrong symbols per source
 }
 
-// lengthsOf divides the sources by their length.
+// lengthsOf divides the sources into ranges of lengths.
 func lengthsOf(r *task.Report, units tokenizer.Units) []length {
 	lengthOf := func(j task.Judged) int {
 		if units == tokenizer.Tokens || units == tokenizer.BPE {
@@ -205,11 +206,11 @@ func lengthsOf(r *task.Report, units tokenizer.Units) []length {
 	return lengths
 }
 
-// A confusion is a table of right classes by answered classes.
+// A confusion is a table of examples: a row for each right class, and a column for each answered class.
 type confusion struct {
 	Classes []string
 	Rows    []confused
-	Of      int // the number of all classes; the table has the most confused ones
+	Of      int // number of all classes; the table may have fewer
 }
 
 type confused struct {
@@ -219,12 +220,12 @@ type confused struct {
 
 type confusionCell struct {
 	N     int
-	Share float64 // of the examples of the row's class
+	Share float64 // fraction of the row's examples
 	Right bool
 	Title string
 }
 
-// confusionOf returns the table of all classes or, if there are many, of the most confused ones.
+// confusionOf returns the table of all classes or, if there are many, of the classes with the most mistakes.
 func confusionOf(c *score.Confusion) *confusion {
 	all := c.Classes()
 	shownOf := slices.Clone(all)
@@ -247,7 +248,7 @@ func confusionOf(c *score.Confusion) *confusion {
 			n := c.Count(answered.Class, right.Class)
 			row.Cells = append(row.Cells, confusionCell{
 				N: n, Share: float64(n) / float64(max(1, right.Rows)), Right: answered.Class == right.Class,
-				Title: fmt.Sprintf("%s is right, %s was answered: %d", row.Class, t.Classes[i], n),
+				Title: fmt.Sprintf("right class %s, answered %s: %d", row.Class, t.Classes[i], n),
 			})
 		}
 		t.Rows = append(t.Rows, row)
@@ -255,7 +256,7 @@ func confusionOf(c *score.Confusion) *confusion {
 	return t
 }
 
-// className returns a class for a table: "(none)" if it is empty, and cut if it is long.
+// className returns the name of a class for a table: "(none)" if it is empty, and cut if it is long.
 func className(class string) string {
 	if class == "" {
 		return "(none)"

@@ -10,35 +10,34 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// A Live follows a training run: how far it has come, how fast it goes, when it may end, and its losses, in memory that
-// doesn't grow with the number of steps. Training tells it of steps and checks. Any goroutine may call its methods.
+// A Live follows a training run: its progress, its speed, the time left and its losses. Its memory doesn't grow with
+// the number of steps. Training calls Step and Check. Several goroutines may call its methods at the same time.
 type Live struct {
-	perEpoch int // steps of an epoch
+	perEpoch int // steps per epoch
 	config   train.Config
 	call     train.Call
 	now      func() time.Time
 	began    time.Time
 
 	mu      sync.Mutex
-	last    time.Time // when the last step or check was over; zero before the first step
-	taken   int       // steps of all epochs
-	steps   sums      // of this training
-	recent  sums      // of this training, fading over some ten seconds
-	checks  sums      // of this training
+	last    time.Time // end of the last step or check; zero before the first step
+	taken   int       // steps taken, over all epochs
+	steps   sums      // steps of this call
+	recent  sums      // steps of this call; their weights fade within about ten seconds
+	checks  sums      // checks of this call
 	curve   curve
 	history []train.Check
-	best    int    // in history; -1 for none
-	because string // why the run has ended; empty before
+	best    int    // index in history, or -1 if no check improved
+	because string // the reason why the run ended; empty before the end
 
-	version, checked int // version rises with every change, checked with every change of history
+	version, checked int // version counts all changes, checked the changes of history
 
 	ended    chan struct{} // closed when the run has ended
 	watchers atomic.Int32
 }
 
-// NewLive returns a Live for a run that begins now. The argument steps is the number of steps in an epoch, at least 1.
-// The limits of the Config and the Call say when the run ends at the latest. The Config's Stopping says which check is
-// the best.
+// NewLive returns a Live for a run that starts now. The argument steps is the number of steps per epoch, at least 1.
+// The limits in c and call determine the latest end of the run. c.Stopping decides which check is the best.
 func NewLive(steps int, c train.Config, call train.Call) *Live {
 	return newLive(steps, c, call, time.Now)
 }
@@ -50,14 +49,15 @@ func newLive(steps int, c train.Config, call train.Call, now func() time.Time) *
 	}
 }
 
-// Step takes note of a training step, counted from 0 in each epoch, and returns false. It is for train.Call's OnStep.
+// Step records a training step and returns false. The argument step is counted from 0 in each epoch. Use it as
+// train.Call.OnStep.
 func (l *Live) Step(epoch, step int, loss float64) (stop bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.version++
 	l.taken = epoch*l.perEpoch + step + 1
 	now, one := l.now(), sums{n: 1, loss: loss}
-	if !l.last.IsZero() { // the time of the first step says nothing: it builds graphs
+	if !l.last.IsZero() { // the first step also builds graphs, so its time isn't counted
 		one.timed, one.seconds = 1, now.Sub(l.last).Seconds()
 	}
 	l.last = now
@@ -67,9 +67,9 @@ func (l *Live) Step(epoch, step int, loss float64) (stop bool) {
 	return false
 }
 
-// Check takes note of the checks so far, at least one, and returns false and nil. It is for train.Call's OnCheck,
-// which Fit calls after a check, and before the first step if it resumes. Check keeps the history, and finds the best
-// check itself.
+// Check records the history of checks, which must not be empty, and returns false and nil. Use it as
+// train.Call.OnCheck. Check keeps the slice, and finds the best check with c.Stopping. If Fit resumes, it calls Check
+// before the first step.
 func (l *Live) Check(history []train.Check, _ bool) (stop bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -86,7 +86,7 @@ func (l *Live) Check(history []train.Check, _ bool) (stop bool, err error) {
 	return false, nil
 }
 
-// End takes note that the run has ended, and why. Call it once, after all steps and checks.
+// End records that the run has ended, and the reason. Call it once, after all steps and checks.
 func (l *Live) End(because string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,8 +95,8 @@ func (l *Live) End(because string) {
 	close(l.ended)
 }
 
-// left returns the most seconds that the run will still take, with its checks, or -1 if the time isn't known or the run
-// has no limit.
+// left returns the maximum number of seconds until the run ends, including checks. It returns -1 if the time is unknown
+// or the run has no limit.
 func (l *Live) left() float64 {
 	c, call, left := l.config, l.call, -1.0
 	end := c.MaxEpochs * l.perEpoch
@@ -119,7 +119,7 @@ func (l *Live) left() float64 {
 	return left
 }
 
-// losses divides this training into n parts, or fewer, and returns the mean loss of each.
+// losses divides the steps so far into up to n parts, and returns the mean loss of each.
 func (l *Live) losses(n int) []float64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()

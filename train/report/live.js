@@ -1,10 +1,10 @@
 'use strict';
-// Draws the states of a run as they come.
+// Draws the states of a run as they arrive.
 {
 	const $ = id => document.getElementById(id);
 	const title = document.title;
-	const charts = new Map(); // by their titles
-	let now, checks = {values: {}, best: -1}; // values by their names in the history
+	const charts = new Map(); // by title
+	let now, checks = {values: {}, best: -1}; // values by name in the history
 
 	const clock = s => {
 		s = Math.round(s);
@@ -28,19 +28,19 @@
 
 	const drawAll = () => {
 		if (!now || document.hidden) return;
-		const of = (name, key) => ({name, x: checks.values.step || [], values: checks.values[key] || []});
+		const series = (name, key) => ({name, x: checks.values.step || [], values: checks.values[key] || []});
 		draw(0, {title: 'Loss', log: $('log').checked, series: [
-			{name: 'training, by step', x: now.curve.x, values: now.curve.loss}, of('training, mean', 'train_loss'), of('validation', 'val_loss'),
+			{name: 'training, by step', x: now.curve.x, values: now.curve.loss}, series('training, mean', 'train_loss'), series('validation', 'val_loss'),
 		]});
 		for (const key in checks.values) {
 			const [, name] = key.match(/^train_(?!loss$)(.+)/) || [];
 			if (!name) continue;
 			const title = name[0].toUpperCase() + name.slice(1).replaceAll('_', ' ');
-			draw(1, {title, series: [of('training', key), of('validation', 'val_' + name)]});
+			draw(1, {title, series: [series('training', key), series('validation', 'val_' + name)]});
 		}
-		draw(2, {title: 'Learning rate', series: [of('learning rate', 'learning_rate')]});
-		draw(3, {title: 'Gradient norm', series: [of('gradient norm', 'gradient_norm')]});
-		draw(4, {title: 'Steps a second', series: [{name: 'steps a second', x: now.curve.rateX, values: now.curve.rate}]});
+		draw(2, {title: 'Learning rate', series: [series('learning rate', 'learning_rate')]});
+		draw(3, {title: 'Gradient norm', series: [series('gradient norm', 'gradient_norm')]});
+		draw(4, {title: 'Steps per second', series: [{name: 'steps per second', x: now.curve.rateX, values: now.curve.rate}]});
 	};
 
 	const say = () => {
@@ -54,30 +54,30 @@
 		$('run').max = now.epochs * now.steps;
 		$('run').value = taken;
 		$('of-epoch').textContent = 'Epoch ' + whole(now.epoch) + ': step ' + whole(now.step) + ' of ' + whole(now.steps) +
-			(now.rate && !now.ended ? ', ' + heed.number(now.rate) + ' steps a second' : '') + left(now.epochLeft);
+			(now.rate && !now.ended ? ', ' + heed.number(now.rate) + ' steps per second' : '') + left(now.epochLeft);
 		$('epoch').max = now.steps;
 		$('epoch').value = now.step;
 		const named = key => key.replace('train_', 'training ').replace('val_', 'validation ').replaceAll('_', ' ');
 		$('best').textContent = checks.best < 0 ? '' : (now.ended ? 'Best: ' : 'Best so far: ') + 'epoch ' + whole(best('epoch')) + ', step ' + whole(best('step')) + ': ' +
 			Object.keys(checks.values).filter(key => /^(train|val)_/.test(key)).map(key => named(key) + ' ' + heed.number(best(key))).join(', ');
 		const state = now.ended ? 'Ended: ' + now.ended : 'Running';
-		if ($('state').textContent !== state) $('state').textContent = state; // which is read aloud
+		if ($('state').textContent !== state) $('state').textContent = state; // a screen reader reads every change aloud
 		document.title = (now.ended ? 'Ended' : 'Epoch ' + whole(now.epoch)) + ' – ' + title;
 	};
 
 	const events = new EventSource('events');
 	events.addEventListener('checks', e => { checks = JSON.parse(e.data); });
 	events.addEventListener('now', e => {
-		const to = JSON.parse(e.data);
-		if (now && now.run !== to.run) return location.reload(); // another run has the address now
-		now = to;
+		const next = JSON.parse(e.data);
+		if (now && now.run !== next.run) return location.reload(); // another run now has this address
+		now = next;
 		if (now.ended) events.close();
 		say();
 		drawAll();
 	});
 	events.onerror = () => {
-		$('state').textContent = events.readyState === EventSource.CLOSED ? 'The run sends this page nothing: too many may be open. Reload it to try again.' :
-			'The run can\'t be reached. If it goes on, so will this page.';
+		$('state').textContent = events.readyState === EventSource.CLOSED ? 'The run refuses to send data, perhaps because too many pages are open. Reload this page to try again.' :
+			'The run can\'t be reached. This page keeps trying.';
 	};
 	$('log').addEventListener('change', drawAll);
 	document.addEventListener('visibilitychange', drawAll);

@@ -1,6 +1,7 @@
 package report
 
-// sums add up steps or checks: their number n, their losses, and the number and the seconds of the timed ones.
+// sums holds sums over steps or checks: their number n, their losses, and the number and seconds of those whose time
+// was measured.
 type sums struct{ n, loss, timed, seconds float64 }
 
 // add multiplies s by fade and adds o.
@@ -14,7 +15,7 @@ func (s *sums) add(o sums, fade float64) {
 // mean returns the mean loss.
 func (s sums) mean() float64 { return s.loss / s.n }
 
-// rate returns the timed steps or checks per second, or 0 if none was timed.
+// rate returns the number of timed steps or checks per second, or 0 if none was timed.
 func (s sums) rate() float64 {
 	if s.seconds <= 0 {
 		return 0
@@ -22,23 +23,23 @@ func (s sums) rate() float64 {
 	return s.timed / s.seconds
 }
 
-// maxPoints is the most points that a curve has, an even number.
+// maxPoints is the maximum number of points in a curve, an even number.
 const maxPoints = 1024
 
-// A curve has the losses of steps. All its points but the last cover the same number of steps. That number doubles
-// whenever there would be too many points.
+// A curve holds the losses of steps. All points except the last cover the same number of steps. When there would be too
+// many points, this number doubles.
 type curve struct {
-	each   int // the steps of a point; the last point may have fewer
+	each   int // steps per point; the last point may have fewer
 	points []point
 }
 
-// A point covers consecutive steps. The last of them is the run's step x, counted from 1.
+// A point covers consecutive steps. The number of its last step is x, counted from 1.
 type point struct {
 	x int
 	sums
 }
 
-// add adds step x.
+// add adds step number x.
 func (c *curve) add(x int, step sums) {
 	c.each = max(c.each, 1)
 	if last := len(c.points) - 1; last < 0 || int(c.points[last].n) == c.each {
@@ -58,7 +59,7 @@ func (c *curve) add(x int, step sums) {
 	p.add(step, 1)
 }
 
-// whole returns the points that have all their steps.
+// whole returns the points, without the last one if it is incomplete. A single point is always returned.
 func (c *curve) whole() []point {
 	if last := len(c.points) - 1; last > 0 && int(c.points[last].n) < c.each {
 		return c.points[:last]

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Line returns a line for a terminal that shows how the run goes: the epoch, its steps, the rate, the times left and
-// the loss. It leaves out parts for which width, in columns, has no room. With unicode it draws a bar and the losses in
-// blocks.
+// Line returns a progress line for a terminal: the epoch, its steps, the steps per second, the times left and the loss.
+// It omits less important parts to fit the line into width columns. If unicode is true, it draws a bar and the losses
+// with block characters.
 func (l *Live) Line(width int, unicode bool) string {
 	return line(l.state(), l.losses(16), width, unicode)
 }
@@ -36,8 +36,8 @@ func line(s state, losses []float64, width int, unicode bool) string {
 	if s.RunLeft >= 0 && s.Epochs != 1 {
 		all = "run: " + clock(s.RunLeft)
 	}
-	// The parts stand on the line in the order of parts. The indices are in order of importance: a narrow line has the
-	// first ones.
+	// parts has the order on the line. The indices below have the order of importance: the loop ends at the first part
+	// that doesn't fit.
 	parts := []string{epoch, bar, fmt.Sprintf("%d/%d", s.Step, s.Steps), rate, left, all, fmt.Sprintf("loss %.4g", s.loss), spark}
 	shown := make([]string, len(parts))
 	for _, i := range []int{0, 2, 4, 5, 6, 3, 7, 1} {
@@ -50,12 +50,12 @@ func line(s state, losses []float64, width int, unicode bool) string {
 	return joined(shown)
 }
 
-// joined returns the parts that aren't empty, with spaces between them.
+// joined joins the parts that aren't empty with spaces.
 func joined(parts []string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(parts), func(s string) bool { return s == "" }), "  ")
 }
 
-// clock returns seconds as 1:02 or 1:02:03.
+// clock formats seconds as 1:02 or 1:02:03.
 func clock(seconds float64) string {
 	s := int(seconds + 0.5)
 	if s < 3600 {
@@ -64,7 +64,7 @@ func clock(seconds float64) string {
 	return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
 }
 
-// sparkline draws numbers as blocks, from the least to the greatest.
+// sparkline draws numbers as blocks of increasing height, from the smallest number to the largest.
 func sparkline(numbers []float64) string {
 	if len(numbers) < 2 {
 		return ""

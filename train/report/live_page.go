@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	maxWatchers = 32                     // clients that read events at the same time
-	every       = 500 * time.Millisecond // between two looks at the run
-	patience    = 10 * time.Second       // for a client that doesn't take an event
-	silence     = 15 * time.Second       // the longest time without an event or a comment
+	maxWatchers = 32                     // maximum number of clients that read events at the same time
+	every       = 500 * time.Millisecond // interval between checks for a new state
+	patience    = 10 * time.Second       // timeout for sending an event to a client
+	silence     = 15 * time.Second       // maximum time without an event or a comment
 )
 
 //go:embed live.js
@@ -30,7 +30,7 @@ var live string
 var body = template.Must(template.New("live").Parse(`<h1>{{.Title}}</h1>
 <p class="muted">{{.About}}</p>
 <p id="state" role="status">Waiting for the run.</p>
-<noscript><p>This page needs scripts: they draw what the run sends.</p></noscript>
+<noscript><p>This page needs JavaScript to draw the run.</p></noscript>
 <div id="progress" hidden>
 <p id="of-run"></p>
 <progress id="run" aria-labelledby="of-run"></progress>
@@ -48,12 +48,12 @@ progress { width: min(40rem, 100%); }
 #charts { margin-top: 1.5rem; }
 `
 
-// Handler returns a handler that serves a page with the run's curves at /, and at /events the server-sent events that
-// the page reads. No request can change anything. The title and the line about the run may be any text. It is an error
-// if the page can't be made.
+// Handler returns a handler that serves two paths: / is a page with the run's curves, and /events are the server-sent
+// events that the page reads. No request changes the run. The arguments title and about may be any text. Handler
+// returns an error if it can't make the page.
 //
-// A client gets the state of the run at once, and again each half second in which the state has changed. There is no
-// queue: a slow client gets fewer states, and training waits for no client.
+// A client first gets the current state of the run. It then gets the state every half second, if the state has changed.
+// There is no queue: a slow client skips states, and training doesn't wait for clients.
 func (l *Live) Handler(title, about string) (http.Handler, error) {
 	var content strings.Builder
 	about, title = text.Escape(about), text.Escape(title)
@@ -77,11 +77,11 @@ func (l *Live) Handler(title, about string) (http.Handler, error) {
 	}), nil
 }
 
-// events sends the run's states until it or the client has ended.
+// events sends the states of the run until the run ends or the client leaves.
 func (l *Live) events(w http.ResponseWriter, q *http.Request) {
 	if l.watchers.Add(1) > maxWatchers {
 		l.watchers.Add(-1)
-		http.Error(w, fmt.Sprintf("%d clients read the events of this run, which is all there may be", maxWatchers), http.StatusServiceUnavailable)
+		http.Error(w, fmt.Sprintf("%d clients are reading the events of this run, which is the maximum: close a page and reload", maxWatchers), http.StatusServiceUnavailable)
 		return
 	}
 	defer l.watchers.Add(-1)
@@ -129,37 +129,37 @@ func (l *Live) events(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// event returns a server-sent event without the empty line at its end.
+// event returns a server-sent event, without the empty line that ends it.
 func event(name string, v any) string {
 	data, err := json.Marshal(v)
-	if err != nil { // events are numbers and texts
+	if err != nil { // impossible, because events have only numbers and texts
 		panic(err)
 	}
 	return "event: " + name + "\ndata: " + string(data)
 }
 
-// A state says how far a run has come. Clients get it as an event.
+// A state describes the progress of a run. Clients get it as an event.
 type state struct {
-	Run       int64   `json:"run"`       // differs between runs
-	Epoch     int     `json:"epoch"`     // the current one, from 0
-	Step      int     `json:"step"`      // the number of its steps that are done
-	Steps     int     `json:"steps"`     // of an epoch
-	Epochs    int     `json:"epochs"`    // 0 for no limit
-	Rate      float64 `json:"rate"`      // the last steps per second; 0 if it isn't known yet
-	EpochLeft float64 `json:"epochLeft"` // seconds; below 0 if it isn't known
-	RunLeft   float64 `json:"runLeft"`   // at most, with checks
-	Seconds   float64 `json:"seconds"`   // since the run began
+	Run       int64   `json:"run"`       // identifies the run
+	Epoch     int     `json:"epoch"`     // current epoch, from 0
+	Step      int     `json:"step"`      // number of steps done in this epoch
+	Steps     int     `json:"steps"`     // steps per epoch
+	Epochs    int     `json:"epochs"`    // maximum number of epochs; 0 if there is none
+	Rate      float64 `json:"rate"`      // recent steps per second; 0 if unknown
+	EpochLeft float64 `json:"epochLeft"` // seconds left in this epoch; below 0 if unknown
+	RunLeft   float64 `json:"runLeft"`   // maximum seconds left in the run, including checks; below 0 if unknown
+	Seconds   float64 `json:"seconds"`   // since the start of the run
 	Curve     columns `json:"curve"`
-	Ended     string  `json:"ended"` // why it ended; empty before
+	Ended     string  `json:"ended"` // the reason why the run ended; empty before the end
 
-	loss             float64 // the mean of the last steps
+	loss             float64 // mean loss of recent steps
 	version, checked int
 	history          []train.Check
-	best             int // in history; -1 for none
+	best             int // index in history, or -1 if no check improved
 }
 
-// columns are the points of a curve. X and RateX have the numbers of their last steps. The rate, in steps per second,
-// has fewer points if steps are short.
+// columns holds the points of two curves. X and RateX are the numbers of the points' last steps. A point of Rate, in
+// steps per second, covers at least one second, so Rate may have fewer points than Loss.
 type columns struct {
 	X     column `json:"x"`
 	Loss  column `json:"loss"`
@@ -167,7 +167,7 @@ type columns struct {
 	Rate  column `json:"rate"`
 }
 
-// A column is a list of numbers. In JSON they have five digits, and numbers that aren't finite are null.
+// A column is a list of numbers. JSON shortens them to five digits; numbers that aren't finite are null.
 type column []float64
 
 func (c column) MarshalJSON() ([]byte, error) {
@@ -220,8 +220,8 @@ func (l *Live) state() state {
 	return s
 }
 
-// checks returns the event that tells clients of the checks: up to maxPoints of them and two more, and the index of the
-// best one, or -1.
+// checks returns the data of the event "checks": the values of up to maxPoints+2 checks, and the index of the best one,
+// or -1.
 func (s state) checks() any {
 	var some []train.Check
 	best, each := -1, (len(s.history)+maxPoints-1)/maxPoints

@@ -17,7 +17,7 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// pipes is a network on which nothing is buffered, and in a synctest's bubble time stands still as long as it is used.
+// pipes is a network without buffers. In the bubble of a synctest, time stands still while it is in use.
 type pipes struct {
 	conns chan net.Conn
 	done  chan struct{}
@@ -35,7 +35,7 @@ func (p *pipes) Accept() (net.Conn, error) {
 func (p *pipes) Close() error   { close(p.done); return nil }
 func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
-// served serves a run until the test ends.
+// served serves a run until the end of the test.
 func served(t *testing.T, r *Live) *pipes {
 	t.Helper()
 	h, err := r.Handler("Training reverse", "a run")
@@ -49,7 +49,7 @@ func served(t *testing.T, r *Live) *pipes {
 	return p
 }
 
-// get asks for a path and returns the connection.
+// get requests a path and returns the connection.
 func (p *pipes) get(t *testing.T, path string) net.Conn {
 	t.Helper()
 	client, server := net.Pipe()
@@ -72,14 +72,14 @@ func (p *pipes) events(t *testing.T) (reader, net.Conn) {
 	c := p.get(t, "/events")
 	response, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil || response.StatusCode != http.StatusOK || response.Header.Get("Content-Type") != "text/event-stream" {
-		t.Fatalf("the events are %v, %v", response, err)
+		t.Fatalf("the response for the events is %v, %v, want status 200 and an event stream", response, err)
 	}
 	lines := bufio.NewScanner(response.Body)
 	lines.Buffer(nil, 1<<20)
 	return reader{t, lines}, c
 }
 
-// A seen is what an event says.
+// A seen is the data of an event.
 type seen struct {
 	Epoch, Step int
 	Ended       string
@@ -88,7 +88,7 @@ type seen struct {
 	Best        int
 }
 
-// next returns the next event, of which there is none at the end. Comments are events without a name.
+// next returns the next event. A comment is an event without a name. At the end of the stream, the name is "the end".
 func (r reader) next() (name string, event seen) {
 	r.t.Helper()
 	for r.lines.Scan() {
@@ -108,56 +108,57 @@ func (r reader) next() (name string, event seen) {
 	return "the end", event
 }
 
-// Whoever comes late gets all there is, what changes follows, and what has ended says so.
+// A late client gets the whole state. All clients get the changes. After the end, clients get the reason and the stream
+// ends.
 func TestEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewLive(2, train.Config{MaxEpochs: 2}, train.Call{})
 		p := served(t, r)
 		early, _ := p.events(t)
 		if name, event := early.next(); name != "now" || len(event.Curve.X) != 0 || event.Ended != "" {
-			t.Errorf("before training there is %s: %+v", name, event)
+			t.Errorf("before training: got event %s: %+v, want an empty state", name, event)
 		}
 		r.Step(0, 0, 3)
 		r.Step(0, 1, 2)
 		r.Check([]train.Check{{Step: 2, TrainLoss: 2.5, Metrics: map[string]float64{"train_accuracy": math.NaN()}}}, true)
 		late, _ := p.events(t)
-		for who, reader := range map[string]reader{"who was there": early, "who comes late": late} {
+		for who, reader := range map[string]reader{"the early client": early, "the late client": late} {
 			name, event := reader.next()
 			if name != "checks" || len(event.Values) != 4 || *event.Values["train_loss"][0] != 2.5 || event.Values["train_accuracy"][0] != nil || event.Best != 0 {
-				t.Errorf("%s gets %s: %+v, want the check", who, name, event)
+				t.Errorf("%s gets event %s: %+v, want the check", who, name, event)
 			}
 			name, event = reader.next()
 			if name != "now" || event.Epoch != 0 || event.Step != 2 || len(event.Curve.X) != 2 {
-				t.Errorf("%s gets %s: %+v, want the two steps", who, name, event)
+				t.Errorf("%s gets event %s: %+v, want the two steps", who, name, event)
 			}
 		}
 		r.Step(1, 0, 1)
 		r.Step(1, 1, 1)
 		for _, reader := range []reader{early, late} {
 			if name, event := reader.next(); name != "now" || event.Epoch != 1 || event.Step != 2 || len(event.Curve.X) != 4 {
-				t.Errorf("there is %s: %+v, want the next steps, and no check", name, event)
+				t.Errorf("got event %s: %+v, want the next steps, and no check", name, event)
 			}
 		}
-		r.End("it was to")
+		r.End("of a limit")
 		after, _ := p.events(t)
 		for _, reader := range []reader{early, late} {
-			if name, event := reader.next(); name != "now" || event.Ended != "it was to" {
-				t.Errorf("there is %s: %+v, want the end", name, event)
+			if name, event := reader.next(); name != "now" || event.Ended != "of a limit" {
+				t.Errorf("got event %s: %+v, want the end", name, event)
 			}
 		}
 		after.next()
-		if name, event := after.next(); name != "now" || event.Ended != "it was to" || len(event.Curve.X) != 4 {
-			t.Errorf("who comes after the end gets %s: %+v", name, event)
+		if name, event := after.next(); name != "now" || event.Ended != "of a limit" || len(event.Curve.X) != 4 {
+			t.Errorf("a client that comes after the end gets event %s: %+v, want all steps and the reason", name, event)
 		}
 		for _, reader := range []reader{early, late, after} {
 			if name, _ := reader.next(); name != "the end" {
-				t.Errorf("after the end there is %s", name)
+				t.Errorf("after the end: got event %s, want the end of the stream", name)
 			}
 		}
 	})
 }
 
-// While nothing happens there is a sign of life.
+// While the state doesn't change, clients get comments, so that they know the connection is alive.
 func TestEventsWhileNothingHappens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := served(t, NewLive(2, train.Config{}, train.Call{}))
@@ -165,47 +166,48 @@ func TestEventsWhileNothingHappens(t *testing.T) {
 		reader.next()
 		start := time.Now()
 		if name, _ := reader.next(); name != "" || time.Since(start) > 20*time.Second {
-			t.Errorf("after %v there is %s, want a comment", time.Since(start), name)
+			t.Errorf("after %v: got event %q, want a comment within 20 s", time.Since(start), name)
 		}
 	})
 }
 
-// Training waits for no client, the others are told all the same, and who takes nothing is let go.
+// Training doesn't wait for clients. A client that doesn't read doesn't delay the other clients, and is disconnected
+// after a while.
 func TestSlowClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewLive(10, train.Config{}, train.Call{})
 		p := served(t, r)
 		for range maxWatchers - 2 {
-			p.get(t, "/events") // and never reads
+			p.get(t, "/events") // never reads
 		}
 		_, vanishing := p.events(t)
 		reader, _ := p.events(t)
 		reader.next()
 		synctest.Wait()
 		if n := r.watchers.Load(); n != maxWatchers {
-			t.Errorf("there are %d clients, want %d", n, maxWatchers)
+			t.Errorf("got %d clients, want %d", n, maxWatchers)
 		}
 		one := p.get(t, "/events")
 		response, err := http.ReadResponse(bufio.NewReader(one), nil)
 		if err != nil || response.StatusCode != http.StatusServiceUnavailable {
-			t.Errorf("one client more gets %v, %v", response, err)
+			t.Errorf("one more client gets the response %v, %v, want status 503", response, err)
 		}
 		vanishing.Close()
 		start := time.Now()
 		r.Step(0, 0, 1)
 		if name, event := reader.next(); name != "now" || event.Step != 1 || time.Since(start) > every {
-			t.Errorf("beside the slow ones there is %s: %+v after %v", name, event, time.Since(start))
+			t.Errorf("the fast client gets event %s: %+v after %v, want step 1 without delay", name, event, time.Since(start))
 		}
 		time.Sleep(patience)
 		synctest.Wait()
 		if n := r.watchers.Load(); n != 1 {
-			t.Errorf("%v later there are %d clients, want the one that reads", patience, n)
+			t.Errorf("%v later there are %d clients, want 1: the one that reads", patience, n)
 		}
 		p.events(t)
 	})
 }
 
-// A page shows names as text, whatever they are, and its server takes no orders.
+// A page escapes its title and its text, and its server only answers GET and HEAD.
 func TestPage(t *testing.T) {
 	const title, about = "Training <script>alert(1)</script>", "folder \"'><img src=x onerror=alert(2)>\u202e\x1b[31m</title>"
 	h, err := NewLive(1, train.Config{}, train.Call{}).Handler(title, about)
@@ -221,12 +223,12 @@ func TestPage(t *testing.T) {
 	text := got.Body.String()
 	if got.Code != http.StatusOK || strings.Contains(text, "alert(1)</script>") || strings.Contains(text, "<img") || strings.ContainsAny(text, "\u202e\x1b") ||
 		!strings.Contains(text, html.EscapeString(title)) {
-		t.Errorf("status %d, and the page is\n%.2000s", got.Code, text)
+		t.Errorf("status %d, want 200; the page must be escaped, got\n%.2000s", got.Code, text)
 	}
 	policy := got.Header().Get("Content-Security-Policy")
 	for _, part := range []string{"default-src 'none'", "connect-src 'self'", "script-src 'sha256-", "frame-ancestors 'none'"} {
 		if !strings.Contains(policy, part) {
-			t.Errorf("the policy is %q, want %s in it", policy, part)
+			t.Errorf("the policy is %q, want it to contain %s", policy, part)
 		}
 	}
 	for _, c := range []struct {
@@ -237,19 +239,19 @@ func TestPage(t *testing.T) {
 		{"OPTIONS", "/events", 405}, {"GET", "/other", 404}, {"GET", "/events/", 404},
 	} {
 		if w := call(c.method, c.path); w.Code != c.status || c.status == 405 && w.Header().Get("Allow") != "GET, HEAD" {
-			t.Errorf("%s %s: status %d with %v, want %d", c.method, c.path, w.Code, w.Header(), c.status)
+			t.Errorf("%s %s: status %d with headers %v, want status %d", c.method, c.path, w.Code, w.Header(), c.status)
 		}
 	}
 }
 
-// However many checks there are, clients are sent few of them, the best and the last among them.
+// Clients get a limited number of checks, including the best and the last one.
 func TestManyChecks(t *testing.T) {
 	r := NewLive(1, train.Config{Stopping: train.Stopping{Monitor: "val_accuracy", Mode: "max"}}, train.Call{})
 	history := make([]train.Check, 10_001)
 	for i := range history {
 		history[i].Step = i + 1
 	}
-	history[5003].Metrics = map[string]float64{"val_accuracy": 1} // and 0 for the others
+	history[5003].Metrics = map[string]float64{"val_accuracy": 1} // the others have 0
 	r.Check(history, false)
 	b, err := json.Marshal(r.state().checks())
 	var got seen
@@ -258,6 +260,6 @@ func TestManyChecks(t *testing.T) {
 	}
 	steps := got.Values["step"]
 	if n := len(steps); err != nil || n > maxPoints+2 || n < maxPoints/2 || *steps[got.Best] != 5004 || *steps[n-1] != 10_001 {
-		t.Errorf("%d checks, %v, with %d for the best", n, err, got.Best)
+		t.Errorf("got %d checks, the best at index %d, %v; want about %d, with the best and the last step", n, got.Best, err, maxPoints)
 	}
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// fakeClock shows a time that stands still until it is told to pass.
+// fakeClock is a clock that changes only when pass is called.
 type fakeClock struct{ shows time.Time }
 
 func (c *fakeClock) now() time.Time       { return c.shows }
 func (c *fakeClock) pass(d time.Duration) { c.shows = c.shows.Add(d) }
 
-// tellsAlike reports whether two states say the same of a run's progress.
-func tellsAlike(a, b state) bool {
+// alike reports whether two states show the same progress.
+func alike(a, b state) bool {
 	near := func(a, b float64) bool { return math.Abs(a-b) < 1e-3 }
 	return a.Epoch == b.Epoch && a.Step == b.Step && near(a.loss, b.loss) && near(a.Rate, b.Rate) && near(a.EpochLeft, b.EpochLeft) && near(a.RunLeft, b.RunLeft)
 }
@@ -24,11 +24,11 @@ func TestState(t *testing.T) {
 	const step, check = 0.1, 3.0 // seconds
 	for _, c := range []struct {
 		name   string
-		steps  int // of an epoch
+		steps  int // steps per epoch
 		config train.Config
 		call   train.Call
-		epochs int // taken, each with a check
-		more   int // steps taken then
+		epochs int // complete epochs, each with a check
+		more   int // steps taken in the next epoch
 		want   state
 	}{
 		{"nothing yet", 10, train.Config{MaxEpochs: 4}, train.Call{}, 0, 0, state{EpochLeft: -1, RunLeft: -1}},
@@ -51,32 +51,32 @@ func TestState(t *testing.T) {
 				r.Check(make([]train.Check, i/c.steps+1), true)
 			}
 		}
-		if got := r.state(); !tellsAlike(got, c.want) {
-			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		if got := r.state(); !alike(got, c.want) {
+			t.Errorf("%s: state %+v, want %+v", c.name, got, c.want)
 		}
 	}
 }
 
-// A run that goes on knows where it is, and says nothing of times that it hasn't measured.
-func TestStateOfARunThatGoesOn(t *testing.T) {
+// A resumed run knows its step. It has no times before it has measured them.
+func TestStateOfAResumedRun(t *testing.T) {
 	clock := &fakeClock{time.Unix(1e9, 0)}
 	r := newLive(10, train.Config{MaxEpochs: 4}, train.Call{}, clock.now)
 	clock.pass(time.Hour)
 	r.Check([]train.Check{{Step: 10}, {Step: 20}}, true)
-	if got, want := r.state(), (state{Epoch: 1, Step: 10, EpochLeft: -1, RunLeft: -1}); !tellsAlike(got, want) {
-		t.Errorf("at first %+v, want %+v", got, want)
+	if got, want := r.state(), (state{Epoch: 1, Step: 10, EpochLeft: -1, RunLeft: -1}); !alike(got, want) {
+		t.Errorf("before the first step, the state is %+v, want %+v", got, want)
 	}
 	clock.pass(time.Hour)
 	r.Step(2, 0, 3)
 	clock.pass(time.Second)
 	r.Step(2, 1, 3)
-	if got, want := r.state(), (state{Epoch: 2, Step: 2, loss: 3, Rate: 1, EpochLeft: 8, RunLeft: 18}); !tellsAlike(got, want) {
-		t.Errorf("%+v, want %+v", got, want)
+	if got, want := r.state(), (state{Epoch: 2, Step: 2, loss: 3, Rate: 1, EpochLeft: 8, RunLeft: 18}); !alike(got, want) {
+		t.Errorf("after two steps, the state is %+v, want %+v", got, want)
 	}
 }
 
-// The rate is that of late.
-func TestRateOfLate(t *testing.T) {
+// The rate is the rate of the last steps, not the mean over all steps.
+func TestRateOfLastSteps(t *testing.T) {
 	clock := &fakeClock{time.Unix(1e9, 0)}
 	r := newLive(10000, train.Config{}, train.Call{}, clock.now)
 	for i := range 1100 {
@@ -87,11 +87,11 @@ func TestRateOfLate(t *testing.T) {
 		r.Step(0, i, 1)
 	}
 	if got := r.state().Rate; got < 0.98 || got > 1.1 {
-		t.Errorf("%.3f steps a second, want about 1", got)
+		t.Errorf("got %.3f steps per second, want about 1", got)
 	}
 }
 
-// However many steps there are, a curve has few points, which say what the steps did.
+// A curve has a limited number of points. Each point has the mean loss of its steps.
 func TestCurveOfAMillionSteps(t *testing.T) {
 	r := NewLive(1000, train.Config{}, train.Call{})
 	const steps = 1_000_000
@@ -100,25 +100,25 @@ func TestCurveOfAMillionSteps(t *testing.T) {
 	}
 	points := r.curve.whole()
 	if n := len(points); n < maxPoints/2-1 || n > maxPoints || cap(r.curve.points) > 2*maxPoints {
-		t.Fatalf("%d points of a capacity of %d", n, cap(r.curve.points))
+		t.Fatalf("the curve has %d points and a capacity of %d, want from %d to %d points", n, cap(r.curve.points), maxPoints/2-1, maxPoints)
 	}
 	from := 0
 	for _, p := range points {
 		if want := float64(from+p.x-1) / 2; int(p.n) != p.x-from || math.Abs(p.mean()-want) > 1e-6*want {
-			t.Fatalf("a point of steps %d to %d is of %v steps with a mean of %v, want %v", from, p.x, p.n, p.mean(), want)
+			t.Fatalf("the point for steps %d to %d counts %v steps and has a mean of %v, want a mean of %v", from, p.x, p.n, p.mean(), want)
 		}
 		from = p.x
 	}
 	if from < steps*99/100 {
-		t.Errorf("the curve ends at step %d of %d", from, steps)
+		t.Errorf("the curve ends at step %d of %d, want at least 99 %% of the steps", from, steps)
 	}
 	losses := r.losses(5)
 	for i, loss := range losses {
 		if want := float64(2*i+1) / 10 * steps; math.Abs(loss-want) > 0.01*steps {
-			t.Errorf("part %d of 5 has a mean of %.0f, want about %.0f", i, loss, want)
+			t.Errorf("part %d of 5 has a mean loss of %.0f, want about %.0f", i, loss, want)
 		}
 	}
 	if n := len(NewLive(1, train.Config{}, train.Call{}).losses(5)); n != 0 {
-		t.Errorf("%d losses of no steps", n)
+		t.Errorf("without steps there are %d losses, want 0", n)
 	}
 }

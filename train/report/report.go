@@ -1,15 +1,14 @@
-// Package report shows how a training went, and how it goes on.
+// Package report makes web pages about training runs: live pages during training, and reports afterwards.
 //
-// A Run is a training run. Its Write writes a page about it: one HTML file with the curves, the checks in a table and
-// the settings. Compare writes a page that compares several. After a train.Fit of one's own, a Run has its Result and
-// whatever else the page should say:
+// A Run is a training run. Run.Write writes an HTML file with the run's curves, a table of its checks, and its
+// settings. Compare writes a page that compares several runs. After your own call of train.Fit, make a Run from the
+// Result:
 //
 //	result, err := train.Fit(ctx, problem, config, call)
 //	...
 //	err = (&report.Run{Title: "digits", Result: result, Config: config}).Write(file)
 //
-// For a run folder of package task, FromTask makes the Run, and AddAnswers adds how the model answers the examples that
-// it was validated on:
+// For a run folder of package task, FromTask makes the Run. AddAnswers adds the model's answers to validation examples:
 //
 //	run, err := task.ReadRun(dir)
 //	...
@@ -18,8 +17,8 @@
 //	...
 //	err = page.Write(file)
 //
-// A Live follows a run that goes on. Fit tells it of steps and checks. It serves a page that grows with the run, and
-// makes a line for a terminal:
+// A Live follows a run while it trains. It gets steps and checks from Fit, and serves a page that grows with the run.
+// It also makes a progress line for a terminal:
 //
 //	live := report.NewLive(steps, config, call)
 //	call.OnStep, call.OnCheck = live.Step, live.Check
@@ -45,32 +44,33 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// A Run is a training run, for a page about it. It needs a Result with at least one check in its History.
+// A Run describes a training run for a page. Its Result needs at least one check in the History.
 type Run struct {
 	*train.Result
 
 	Title string
-	About string // what was learned, as it follows "A model of 1234 parameters learned"; may be empty
+	About string // what was learned, to follow "A model of 1234 parameters learned"; may be empty
 
-	// Config is what the run was fitted with. If its CheckEvery is above 0, curves count steps, else epochs. Its
-	// Stopping says whether the best parameters were kept or the last ones.
+	// Config is the configuration of Fit. If its CheckEvery is above 0, the curves count steps, otherwise epochs. Its
+	// Stopping says whether the best or the last parameters were kept.
 	Config train.Config
 
-	// Settings is the configuration to show: a struct, a map or anything else that JSON can represent. An object in it
-	// becomes a table. The object data becomes the table under "What it learned from". With nil there are no tables.
+	// Settings is the configuration to show: a struct, a map or another value that JSON can represent. Each object in
+	// it becomes a table. The object named data becomes the table under "What it learned from". If Settings is nil,
+	// there are no tables.
 	Settings any
 
-	Params  int     // the model's number of parameters; 0 if it isn't known
-	Seconds float64 // the time that training took; 0 if it isn't known
-	Missing string  // why the page has no answers of the model, where it should have some; else empty
+	Params  int     // number of parameters of the model; 0 if unknown
+	Seconds float64 // duration of training; 0 if unknown
+	Missing string  // the reason why the page has no answers of the model; empty if none is needed
 
-	dir         string        // a task's run folder; empty for none
-	task, seed  string        // of a task; empty for none
-	unit        string        // the losses' unit, after a comma; empty for none
-	note        string        // below the charts
-	stepSeconds []float64     // the time of a step before each check, 0 where it isn't known; nil for no times
-	data        []row         // the table of the data; nil to take it from the Settings
-	answers     template.HTML // AddAnswers's part of the page
+	dir         string        // run folder of a task; empty if there is none
+	task, seed  string        // of a task; empty if there is none
+	unit        string        // unit of losses, after a comma; empty if there is none
+	note        string        // text below the charts
+	stepSeconds []float64     // mean time per step before each check, 0 if unknown; nil if there are no times
+	data        []row         // table of the data; if nil, it is made from the Settings
+	answers     template.HTML // part of the page made by AddAnswers
 }
 
 // A view is the data of the template run.
@@ -102,7 +102,8 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"percent": percent,
 }).Parse(markup))
 
-// Write writes the run's page. It is an error if the run has no check, or Settings that JSON can't represent.
+// Write writes a page about the run. It returns an error if the run has no check, or if JSON can't represent the
+// Settings.
 func (r *Run) Write(w io.Writer) error {
 	settings, err := r.settings()
 	if err != nil {
@@ -118,10 +119,10 @@ func (r *Run) Write(w io.Writer) error {
 	return write(w, "run", v.Title, v)
 }
 
-// bySteps reports whether checks are numbered by steps, and not by epochs.
+// bySteps reports whether checks are numbered by steps. Otherwise they are numbered by epochs.
 func (r *Run) bySteps() bool { return r.Config.CheckEvery > 0 }
 
-// best returns the number of the check whose parameters were kept.
+// best returns the index of the check whose parameters were kept.
 func (r *Run) best() int {
 	i := slices.IndexFunc(r.History, func(c train.Check) bool { return c.Step == r.Best.Step })
 	if i < 0 {
@@ -130,7 +131,7 @@ func (r *Run) best() int {
 	return i
 }
 
-// write writes a page whose body is the named template, filled with data.
+// write writes a page. Its body is the named template, applied to data.
 func write(w io.Writer, name, title string, data any) error {
 	var body strings.Builder
 	if err := templates.ExecuteTemplate(&body, name, data); err != nil {
@@ -141,7 +142,7 @@ func write(w io.Writer, name, title string, data any) error {
 	}.Write(w)
 }
 
-// name returns the name of a run's folder or, without one, the title.
+// name returns the name of the run's folder or, if there is no folder, the title.
 func (r *Run) name() string {
 	if r.dir == "" {
 		return text.EscapeExcept(r.Title, "")
@@ -153,10 +154,10 @@ func (r *Run) name() string {
 	return text.EscapeExcept(filepath.Base(dir), "")
 }
 
-// A tile is a number that stands out.
+// A tile is a number in a box at the top of the page.
 type tile struct{ Value, What string }
 
-// headline returns the page's title, some sentences below it, and the numbers that stand out.
+// headline returns the title of the page, the sentences below it, and the tiles.
 func (r *Run) headline() (title string, lead []string, tiles []tile) {
 	best, last := r.History[r.best()], r.History[len(r.History)-1]
 	var learned string
@@ -180,16 +181,16 @@ func (r *Run) headline() (title string, lead []string, tiles []tile) {
 	if r.bySteps() {
 		when = fmt.Sprintf("step %d", best.Step)
 	}
-	kept := "the best, " + when
+	kept := "the best check, " + when
 	if r.Config.Stopping.KeepLast {
-		kept = "the last, " + when
+		kept = "the last check, " + when
 	}
 	n, epochs, _ := strings.Cut(text.Count(last.Epoch+1, "epoch"), " ")
 	tiles = append(tiles, tile{n, epochs}, tile{when, "weights kept from"})
 	if r.Unfinished {
-		lead = append(lead, fmt.Sprintf("The run isn't finished: this is how far it has come, after %d steps. The weights are those of %s.", last.Step, kept))
+		lead = append(lead, fmt.Sprintf("The run isn't finished. It has taken %d steps. The weights are from %s.", last.Step, kept))
 	} else {
-		lead = append(lead, fmt.Sprintf("Training stopped because %s. The weights are those of %s.", r.StoppedBecause, kept))
+		lead = append(lead, fmt.Sprintf("Training stopped because %s. The weights are from %s.", r.StoppedBecause, kept))
 	}
 	if r.Seconds > 0 {
 		tiles = append(tiles, tile{text.Seconds(r.Seconds), "last training took"})
@@ -200,7 +201,7 @@ func (r *Run) headline() (title string, lead []string, tiles []tile) {
 	return title, lead, tiles
 }
 
-// percent returns a share in percent, with more digits near 0 and 1.
+// percent formats a fraction in percent, with more digits near 0 and 1.
 func percent(share float64) string {
 	if share == 0 || share == 1 {
 		return fmt.Sprintf("%.0f %%", 100*share)
@@ -211,10 +212,10 @@ func percent(share float64) string {
 	return fmt.Sprintf("%.1f %%", 100*share)
 }
 
-// short returns a number with four significant digits.
+// short formats a number with four significant digits.
 func short(x float64) string { return fmt.Sprintf("%.4g", x) }
 
-// count returns a number in words, such as 12 thousand.
+// count formats a number with words, such as 12 thousand.
 func count(n int) string {
 	switch {
 	case n >= 1e6:

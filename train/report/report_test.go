@@ -18,8 +18,8 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// trained trains a small model, on a file if content isn't empty. It returns the task, and a function that reads the
-// run anew.
+// trained trains a small model. If content isn't empty, it is the text of the data file. It returns the task, and a
+// function that reads the run folder and returns a new Run.
 func trained(t *testing.T, name, content string, change func(c *task.Config)) (*task.Task, func() *Run) {
 	t.Helper()
 	c, err := task.Named(name, 0)
@@ -68,25 +68,25 @@ func written(t *testing.T, r *Run) string {
 	return s.String()
 }
 
-// wantIn checks that a page has some texts and not others.
+// wantIn checks that a page has all texts in has and none in hasnt.
 func wantIn(t *testing.T, page string, has, hasnt []string) {
 	t.Helper()
 	for _, text := range has {
 		if !strings.Contains(page, text) {
-			t.Errorf("the page has no %q", text)
+			t.Errorf("the page lacks %q", text)
 		}
 	}
 	for _, text := range hasnt {
 		if strings.Contains(page, text) {
-			t.Errorf("the page has %q", text)
+			t.Errorf("the page has %q, which it must not have", text)
 		}
 	}
 }
 
-// hostile are texts that a page or a reader might obey.
+// hostile are texts that could do harm on a page that doesn't escape them.
 var hostile = []string{`</script><script>alert(1)</script>`, `"><img src=x onerror=alert(2)>`, "\u202eturned", "bell\a", `';alert(3)//`, "<!--", "{{.}}", "line\u2028end"}
 
-// rows returns the lines of a file whose sources and answers are words beside hostile texts.
+// rows returns a file whose sources and answers contain hostile texts.
 func rows(answer func(i int) string) string {
 	var s strings.Builder
 	for i := range 240 {
@@ -103,15 +103,15 @@ func TestPagesOfEveryKind(t *testing.T) {
 		change        func(c *task.Config)
 		has, hasnt    []string
 	}{
-		"rule": {"copy", "", nil, []string{"By length of the source", "learned the task copy (", "validation accuracy"}, []string{"What it writes", "What is taken for what"}},
+		"rule": {"copy", "", nil, []string{"By length of the source", "learned the task copy (", "validation accuracy"}, []string{"What it writes", "Mistaken classes"}},
 		"no validation": {"copy", "", func(c *task.Config) { c.Data.Validation = 0 },
 			[]string{"training loss, nats"}, []string{"validation accuracy", "What it answers"}},
 		"one epoch, by steps": {"brackets", "", func(c *task.Config) { c.Training.MaxEpochs, c.Training.CheckEvery = 1, 5 },
-			[]string{"What is taken for what", `"label":"step"`, "step 10"}, nil},
-		"seq2seq":        {"seq2seq", rows(func(i int) string { return fmt.Sprint("okapi ", i%3) }), nil, []string{"The error rate is", "okapi", "By length of the source", "targets are smoothed by 0.1"}, []string{"BLEU"}},
-		"classification": {"classification", labels, nil, []string{"What is taken for what", `<th scope="row">labels</th>`, `<th scope="row">baseline</th>`}, []string{"smoothed by"}},
-		"tagging":        {"tagging", strings.Repeat("zebra runs\tN V\nthe zebra\tD N\na cat sees\tD N V\n", 40), nil, []string{"What is taken for what", "of the tags that it was validated on are right"}, nil},
-		"text":           {"text", text, func(c *task.Config) { c.Task.MaxLen = 16 }, []string{"What it writes", "of the characters that it was validated on"}, []string{"What it answers"}},
+			[]string{"Mistaken classes", `"label":"step"`, "step 10"}, nil},
+		"seq2seq":        {"seq2seq", rows(func(i int) string { return fmt.Sprint("okapi ", i%3) }), nil, []string{"The symbol error rate is", "okapi", "By length of the source", "targets are smoothed by 0.1"}, []string{"BLEU"}},
+		"classification": {"classification", labels, nil, []string{"Mistaken classes", `<th scope="row">labels</th>`, `<th scope="row">baseline</th>`}, []string{"smoothed by"}},
+		"tagging":        {"tagging", strings.Repeat("zebra runs\tN V\nthe zebra\tD N\na cat sees\tD N V\n", 40), nil, []string{"Mistaken classes", "of the validation tags are right"}, nil},
+		"text":           {"text", text, func(c *task.Config) { c.Task.MaxLen = 16 }, []string{"What it writes", "of the validation characters"}, []string{"What it answers"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			learned, read := trained(t, c.task, c.content, c.change)
@@ -123,26 +123,26 @@ func TestPagesOfEveryKind(t *testing.T) {
 				return written(t, r)
 			}
 			page := answered(false)
-			wantIn(t, page, append(c.has, "<h2>Configuration</h2>", "<h2>Whom it attends to</h2>", "learning rate", "Time a step, ms", "Training stopped because the l"),
+			wantIn(t, page, append(c.has, "<h2>Configuration</h2>", "<h2>What it attends to</h2>", "learning rate", "Time per step, ms", "Training stopped because the l"),
 				append(c.hasnt, "alert(1)</script>", "<img", "\u202e", "\a", "\u2028", ">NaN", "ZgotmplZ", "There are no examples here"))
 			tags := regexp.MustCompile(`(?i)<script[^>]*>`).FindAllString(page[strings.Index(page, "<body>"):], -1)
 			slices.Sort(tags)
 			if tags = slices.Compact(tags); !slices.Equal(tags, []string{"<script type=\"application/json\" id=\"curves\">", "<script type=\"application/json\">", "<script>"}) {
-				t.Errorf("the page has the scripts %q", tags)
+				t.Errorf("the page has the script tags %q, want only known ones", tags)
 			}
 			if len(page) > 200_000 {
-				t.Errorf("the page has %d bytes", len(page))
+				t.Errorf("the page has %d bytes, want at most 200000", len(page))
 			}
 
-			wantIn(t, answered(true), []string{"<h2>Configuration</h2>"}, []string{"zebra", "okapi", "What it writes", "Whom it attends to", "Wrong, those", "Right, those"})
+			wantIn(t, answered(true), []string{"<h2>Configuration</h2>"}, []string{"zebra", "okapi", "What it writes", "What it attends to", "Wrong answers", "Right answers"})
 			r := read()
 			r.Missing = "the file </script> has moved"
-			wantIn(t, written(t, r), []string{"There are no examples here: the file &lt;/script&gt; has moved."}, []string{"By length", "is taken for"})
+			wantIn(t, written(t, r), []string{"There are no examples here: the file &lt;/script&gt; has moved."}, []string{"By length", "Mistaken classes"})
 		})
 	}
 }
 
-// made returns a run with a number of checks, whose best one is in the middle.
+// made returns a run with the given number of checks, with the best check in the middle.
 func made(checks int, change func(i int, c *train.Check)) *task.Run {
 	r := &task.Run{Config: task.Config{Task: data.Rule{Name: "copy"}}, Seconds: make([]float64, checks), Best: checks / 2}
 	for i := range checks {
@@ -156,7 +156,7 @@ func made(checks int, change func(i int, c *train.Check)) *task.Run {
 	return r
 }
 
-// run returns what made does as a report's Run.
+// run returns the run that made makes as a Run.
 func run(checks int, change func(i int, c *train.Check)) *Run {
 	return FromTask("runs/made", made(checks, change))
 }
@@ -184,17 +184,17 @@ func TestCharts(t *testing.T) {
 			}
 			loss := charts[0]
 			if !slices.Equal(titles, c.titles) || !slices.Equal(loss.Marks, c.marks) || loss.Log != c.log {
-				t.Errorf("charts %q with marks %v, by logarithms: %v; want %q, %v, %v", titles, loss.Marks, loss.Log, c.titles, c.marks, c.log)
+				t.Errorf("got charts %q, marks %v and logarithmic %t, want %q, %v and %t", titles, loss.Marks, loss.Log, c.titles, c.marks, c.log)
 			}
 			if n := len(loss.Series[1].Values); n != c.points || n != len(loss.Series[1].X) {
-				t.Errorf("the curve has %d points and %d places, want %d", n, len(loss.Series[1].X), c.points)
+				t.Errorf("the curve has %d values and %d x, want %d of both", n, len(loss.Series[1].X), c.points)
 			}
 			table := c.run.checks()
 			if len(table.Rows) != c.rows || table.LeftOut != len(c.run.History)-c.rows || table.Rows[table.Best][0] != fmt.Sprint(c.run.best()) {
-				t.Errorf("the table has %d rows without %d, the best %q; want %d", len(table.Rows), table.LeftOut, table.Rows[table.Best], c.rows)
+				t.Errorf("the table has %d rows and leaves out %d, its best row is %q; want %d rows", len(table.Rows), table.LeftOut, table.Rows[table.Best], c.rows)
 			}
 			if page := written(t, c.run); len(page) > 600_000 || strings.Contains(page, `"values":[+`) {
-				t.Errorf("the page has %d bytes", len(page))
+				t.Errorf("the page has %d bytes, want at most 600000, and numbers that are valid in JSON", len(page))
 			}
 		})
 	}
@@ -202,14 +202,14 @@ func TestCharts(t *testing.T) {
 	r.stepSeconds[1] = 0.002
 	times := r.charts()[2].Series[0].Values
 	if got := fmt.Sprint(times[0].finite(), times[1], times[2].finite()); got != "false 2 false" {
-		t.Errorf("where one time of three is known, the curve is %v", times)
+		t.Errorf("if only the second time is known, the curve is %v, want its second value to be 2 and the others to be NaN", times)
 	}
 	if b, err := times[0].MarshalJSON(); err != nil || string(b) != "null" {
-		t.Errorf("what isn't known is %s, %v", b, err)
+		t.Errorf("an unknown time is %s in JSON, %v, want null", b, err)
 	}
 }
 
-// The page of a run without a task has what its Run says, and nothing of a task's.
+// The page of a Run without a task shows what the Run has, and nothing about tasks.
 func TestRunWithoutTask(t *testing.T) {
 	history := made(3, nil).History
 	r := &Run{
@@ -221,26 +221,26 @@ func TestRunWithoutTask(t *testing.T) {
 	}
 	page := written(t, r)
 	wantIn(t, page, []string{
-		"<h1><bdi>own &lt;/title&gt;&lt;b&gt;</bdi></h1>", "A model of 12 thousand parameters.", "Training stopped because patience ran out. The weights are those of the last, epoch 1.",
+		"<h1><bdi>own &lt;/title&gt;&lt;b&gt;</bdi></h1>", "A model of 12 thousand parameters.", "Training stopped because patience ran out. The weights are from the last check, epoch 1.",
 		"<h3>Run</h3>", "wav", "<h3>Model</h3>", "hidden size", "<h2>What it learned from</h2>", "clips", `"title":"Loss"`, `"label":"kept"`, `<tr class="kept"><td><bdi>1</bdi></td>`,
-	}, []string{"<b>", "<i>", "\u202e", "nats", "What it answers", "learned the task", "Time a step", "<h3>Data</h3>"})
+	}, []string{"<b>", "<i>", "\u202e", "nats", "What it answers", "learned the task", "Time per step", "<h3>Data</h3>"})
 	r.Settings, r.Config.CheckEvery = nil, 10
-	wantIn(t, written(t, r), []string{"the last, step 20", `"label":"step"`}, []string{"Configuration", "What it learned from"})
+	wantIn(t, written(t, r), []string{"the last check, step 20", `"label":"step"`}, []string{"Configuration", "What it learned from"})
 
 	other := &Run{Title: "own </title><b>", Result: &train.Result{History: history[:2], Unfinished: true}, Settings: struct{ Seed int }{8}}
 	var s strings.Builder
 	if err := Compare(&s, []*Run{r, other}); err != nil {
 		t.Fatal(err)
 	}
-	wantIn(t, s.String(), []string{"Validation loss", "12000", "patience ran out", "it isn&#39;t finished", "Seed"}, []string{"<b>", "nats", "Time a step"})
+	wantIn(t, s.String(), []string{"Validation loss", "12000", "patience ran out", "not finished", "Seed"}, []string{"<b>", "nats", "Time per step"})
 	if got := other.best(); got != 1 {
-		t.Errorf("without a Best the kept check is %d, want the last", got)
+		t.Errorf("without a Best, the kept check is %d, want 1, the last one", got)
 	}
 	for name, bad := range map[string]*Run{
 		"no Result": {}, "no check": {Result: new(train.Result)}, "settings": {Result: r.Result, Settings: math.NaN()},
 	} {
 		if bad.Write(io.Discard) == nil || Compare(io.Discard, []*Run{r, bad}) == nil {
-			t.Errorf("%s: there is no error", name)
+			t.Errorf("%s: got no error, want one from Write and from Compare", name)
 		}
 	}
 }
@@ -258,16 +258,16 @@ func TestConfusionOfManyClasses(t *testing.T) {
 	c.Add("", "class3")
 	table := confusionOf(&c)
 	if table.Of != 41 || len(table.Classes) != shownClasses || len(table.Rows) != shownClasses || len(table.Rows[0].Cells) != shownClasses {
-		t.Fatalf("of %d classes %d are shown", table.Of, len(table.Classes))
+		t.Fatalf("the table has %d classes of %d, want %d of 41", len(table.Classes), table.Of, shownClasses)
 	}
 	for _, class := range []string{"class38", "class39", "class3", "(none)"} {
 		if !slices.Contains(table.Classes, class) {
-			t.Errorf("%s was mistaken, and isn't shown in %q", class, table.Classes)
+			t.Errorf("%s was mistaken, but the table has only %q", class, table.Classes)
 		}
 	}
 	right, answered := slices.Index(table.Classes, "class39"), slices.Index(table.Classes, "class38")
 	if cell := table.Rows[right].Cells[answered]; cell.N != 7 || cell.Right || math.Abs(cell.Share-7.0/18) > 1e-9 {
-		t.Errorf("the cell of the mistake is %+v", cell)
+		t.Errorf("the cell for class39 answered as class38 is %+v, want N 7, Right false and Share 7/18", cell)
 	}
 }
 
@@ -292,7 +292,7 @@ func TestDiffer(t *testing.T) {
 	}
 }
 
-// All answers of a source are judged, or none, and few where sources are long.
+// For each source, spread chooses all examples or none. It chooses fewer examples if sources are long.
 func TestSpread(t *testing.T) {
 	var examples []data.Example
 	for i := range 1200 {
@@ -301,17 +301,17 @@ func TestSpread(t *testing.T) {
 	some := spread(examples, true)
 	for i := 0; i < len(some); i += 2 {
 		if some[i].Source != some[i+1].Source {
-			t.Fatalf("%v is judged without its other answer", some[i])
+			t.Fatalf("spread chose %v without the other example of its source", some[i])
 		}
 	}
 	if len(some) != 2*judged || some[len(some)-1].Source != "598" || len(spread(examples, false)) != judged || len(spread(examples[:6], false)) != 6 {
-		t.Errorf("%d of %d are judged, the last %v", len(some), len(examples), some[len(some)-1])
+		t.Errorf("spread chose %d of %d examples, want %d; the last is %v, want one of source 598", len(some), len(examples), 2*judged, some[len(some)-1])
 	}
 	for i := range examples {
 		examples[i].Source += strings.Repeat("x", 2000)
 	}
 	if n := len(spread(examples, false)); n != 99 {
-		t.Errorf("%d sources of 2,000 symbols are judged", n)
+		t.Errorf("spread chose %d sources of about 2,000 bytes, want 99", n)
 	}
 }
 
@@ -326,16 +326,16 @@ func TestCompare(t *testing.T) {
 	if err := Compare(&s, []*Run{a, b}); err != nil {
 		t.Fatal(err)
 	}
-	wantIn(t, s.String(), []string{"made", "&lt;b&gt;", "Validation loss, nats", "Validation accuracy", "<td><bdi>123</bdi></td>", "it isn&#39;t finished", "model dim", "training optimizer learning rate", "<td><bdi>0.5</bdi></td>"}, []string{"<b>"})
+	wantIn(t, s.String(), []string{"made", "&lt;b&gt;", "Validation loss, nats", "Validation accuracy", "<td><bdi>123</bdi></td>", "not finished", "model dim", "training optimizer learning rate", "<td><bdi>0.5</bdi></td>"}, []string{"<b>"})
 	differ, err := differences([]*Run{a, b})
 	if err != nil || len(differ) != 2 || !slices.Equal(differ[0].Values, []string{"0", "7"}) {
-		t.Errorf("the configurations differ in %v", differ)
+		t.Errorf("the settings that differ are %v, %v, want two: one is 0 and 7", differ, err)
 	}
 	b.dir = "other/made"
 	if got := names([]*Run{a, b}); !slices.Equal(got, []string{"runs/made", "other/made"}) {
-		t.Errorf("two folders of one name are %q", got)
+		t.Errorf("two folders with the same name are called %q, want their paths", got)
 	}
 	if charts := compared([]*Run{a, b}, []string{"a", "b"}); charts[0].Title != "Validation loss, nats" || len(charts[0].Series) != 2 || len(charts[0].Series[1].X) != 0 || len(charts[1].Series[1].X) != 5 {
-		t.Errorf("the charts are %+v", charts)
+		t.Errorf("the charts are %+v, want a curve of run b only in the second one", charts)
 	}
 }

@@ -12,19 +12,19 @@ import (
 // A row is a name and its value.
 type row struct{ Name, Value string }
 
-// A group is a table of settings, such as the model's.
+// A group is a table of settings, such as the settings of the model.
 type group struct {
 	Title string
 	Rows  []row
 }
 
-// settings returns the Settings by their names in JSON, such as model.dim. It is an error if there is no check to show
-// beside them.
+// settings returns the Settings, by their names in JSON, such as model.dim. It returns an error if the run has no check
+// or if JSON can't represent the Settings.
 func (r *Run) settings() ([]row, error) {
 	if r.Result == nil || len(r.History) == 0 {
 		return nil, errors.New("report: a run must have a Result with at least one check, got none")
 	}
-	if rows, ok := r.Settings.([]row); ok { // FromTask's
+	if rows, ok := r.Settings.([]row); ok { // made by FromTask
 		return rows, nil
 	}
 	rows, err := flat(r.Settings)
@@ -34,7 +34,7 @@ func (r *Run) settings() ([]row, error) {
 	return rows, nil
 }
 
-// flat returns the values within one that JSON can represent, by their names, such as model.dim.
+// flat returns the values in v by their names in JSON, such as model.dim.
 func flat(v any) ([]row, error) {
 	content, err := json.Marshal(v)
 	if err != nil {
@@ -45,7 +45,7 @@ func flat(v any) ([]row, error) {
 	return rows, nil
 }
 
-// flatten reads a JSON value and adds the values in it to rows, in their order.
+// flatten reads a JSON value and appends its values to rows, in their order.
 func flatten(d *json.Decoder, name string, rows *[]row) {
 	d.UseNumber()
 	token, err := d.Token()
@@ -78,14 +78,15 @@ func flatten(d *json.Decoder, name string, rows *[]row) {
 	}
 }
 
-// groups returns settings as tables: one for each part of a configuration, and first the one for what is in no part.
+// groups returns the settings as tables: first the settings without a part, then a table for each part of the
+// configuration.
 func groups(settings []row) []group {
 	all := []group{{Title: "Run"}}
 	for _, r := range settings {
 		part, rest, nested := strings.Cut(r.Name, ".")
 		title := capital(part)
 		switch {
-		case part == "data" && nested: // which has a table of its own
+		case part == "data" && nested: // shown in another table
 			continue
 		case part == "task":
 			title, all[0].Title = "Task", "Task"
@@ -107,10 +108,10 @@ func groups(settings []row) []group {
 	return slices.DeleteFunc(all, func(g group) bool { return g.Rows == nil })
 }
 
-// words returns a setting's name in words: batch_size is batch size.
+// words returns the name of a setting in words: batch_size becomes batch size.
 func words(name string) string { return strings.NewReplacer(".", " ", "_", " ").Replace(name) }
 
-// dataRows returns the settings of the data.
+// dataRows returns the settings in the part data.
 func dataRows(settings []row) []row {
 	var rows []row
 	for _, s := range settings {

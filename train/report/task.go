@@ -18,15 +18,15 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// hidden are the settings of a task that pages leave out: only programs read them, or they have text of the data.
+// hidden lists settings of a task that pages leave out: they are only for programs, or contain text from the data.
 var hidden = []string{
 	"format", "task.alphabet", "task.classes", "task.example", "data.sha256", "data.validation_sha256", "data.tokenizers_sha256", "from.sha256",
 }
 
-// FromTask returns the Run of a task's run folder, which task.ReadRun has read.
+// FromTask returns the Run of a task's run folder. The argument t is the folder's content, as read by task.ReadRun.
 func FromTask(dir string, t *task.Run) *Run {
 	c := t.Config
-	settings, _ := flat(c) // it came from config.json
+	settings, _ := flat(c) // no error, because it was read from JSON
 	settings = slices.DeleteFunc(settings, func(s row) bool { return slices.Contains(hidden, s.Name) })
 	r := &Run{
 		Result: &train.Result{History: t.History, Best: t.History[t.Best], Unfinished: t.Summary == nil},
@@ -39,12 +39,12 @@ func FromTask(dir string, t *task.Run) *Run {
 		r.StoppedEarly, r.StoppedBecause, r.Params, r.Seconds = s.StoppedEarly, s.Because, s.Params, s.Seconds
 	}
 	if smoothing := c.Training.LabelSmoothing; smoothing != 0 {
-		r.note = fmt.Sprintf("In training alone, targets are smoothed by %v, which makes the training loss higher.", smoothing)
+		r.note = fmt.Sprintf("In training only, targets are smoothed by %v. This makes the training loss higher.", smoothing)
 	}
 	return r
 }
 
-// learned says which task was learned, and how well.
+// learned returns the name of the task and the accuracy of the model, in words.
 func learned(t *task.Run) string {
 	c, k, best := &t.Config, t.Config.Kind(), t.History[t.Best]
 	learned := "the task " + c.Task.Name
@@ -52,7 +52,7 @@ func learned(t *task.Run) string {
 		learned += " (" + c.Task.About + ")"
 	}
 	if accuracy, known := best.Metrics["val_accuracy"]; known && best.Validated {
-		learned += fmt.Sprintf(". %s of the %s that it was validated on are %s", percent(accuracy), k.Unit, k.Right)
+		learned += fmt.Sprintf(". %s of the validation %s are %s", percent(accuracy), k.Unit, k.Right)
 	}
 	return learned
 }
@@ -63,22 +63,21 @@ type answers struct {
 	Private bool
 
 	Report    *task.Report
-	Some      bool // the Report isn't of all examples
+	Some      bool // the Report has only some of the examples
 	Wrong     []example
 	Right     []example
 	Confusion *confusion
 	Lengths   []length
 	Sample    string
 
-	Attended  string        // an input and its answer
-	Attention template.HTML // of the model while it answers; empty for none
+	Attended  string        // the input and its answer
+	Attention template.HTML // attention of the model in this answer; empty if there is none
 }
 
-// AddAnswers has the model answer examples that it was validated on, and adds to the page of a task's run: right and
-// wrong answers, a text that the model writes, a picture of its attention, and a description of the data. The task must
-// have the run's weights. With a Model alone, as task.Task{Model: m}, it has no examples and no data. If private is
-// true, the page shows no text of the data but the names of classes. It is an error if ctx ends, or the model can't
-// answer.
+// AddAnswers lets the model answer validation examples, and adds to the page: right and wrong answers, a text written
+// by the model, a picture of its attention, and a description of the data. The task must have the weights of the run. A
+// task that is only task.Task{Model: m} has no examples and no data. If private is true, the page shows no text from
+// the data except the names of classes. AddAnswers returns an error if ctx ends or if the model fails.
 func (r *Run) AddAnswers(ctx context.Context, t *task.Task, private bool) error {
 	v := &answers{Task: t, Private: private}
 	if err := v.judge(ctx); err != nil {
@@ -104,7 +103,7 @@ func (r *Run) AddAnswers(ctx context.Context, t *task.Task, private bool) error 
 	return nil
 }
 
-// sample adds a text that a text model writes.
+// sample adds a text written by a text model.
 func (v *answers) sample(ctx context.Context) error {
 	if !v.Config.Kind().Generates {
 		return nil
@@ -120,8 +119,8 @@ func (v *answers) sample(ctx context.Context) error {
 	return err
 }
 
-// attend adds a picture of the attention while the model answers an input. That is the task's own example or, for the
-// rows of a file, a judged one: if possible a right one, with a length near 16 symbols.
+// attend adds a picture of the attention for one input. For the rows of a file, the input is a judged example: if
+// possible one with a right answer, and with about 16 symbols. Otherwise it is the task's own example.
 func (v *answers) attend() error {
 	const symbols = 16
 	input := v.Config.Task.Example
@@ -138,7 +137,7 @@ func (v *answers) attend() error {
 		}).Source
 	}
 	a, err := v.Model.Attention(input, "")
-	if errors.As(err, new(*task.InputError)) { // the model can't answer it, or there are too many weights to show
+	if errors.As(err, new(*task.InputError)) { // the model can't answer the input, or the attention has too many weights to show
 		return nil
 	}
 	if err != nil {
@@ -153,8 +152,8 @@ func (v *answers) attend() error {
 	return err
 }
 
-// taskData returns the rows that describe a task's data: its settings and, if there is a look at its file, what that
-// counted. If private is true, they show no row of the data.
+// taskData returns the rows that describe a task's data: the data's settings and the lines of look, if it isn't empty.
+// If private is true, they show no row of the data.
 func taskData(settings []row, c *task.Config, look string, private bool) []row {
 	rows := dataRows(settings)
 	if n := len(c.Task.Classes); n > 0 {
@@ -168,7 +167,7 @@ func taskData(settings []row, c *task.Config, look string, private bool) []row {
 	rows = append(rows, row{"rows", strings.TrimPrefix(first, c.Data.File+": ")})
 	for line := range strings.Lines(rest) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		if name != "columns" || !private { // which may show the first row
+		if name != "columns" || !private { // columns may show the first row
 			rows = append(rows, row{name, value})
 		}
 	}
