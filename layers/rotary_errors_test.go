@@ -30,7 +30,7 @@ func TestRotaryErrors(t *testing.T) {
 		{"rotary of ints", err(layers.Rotary{}.Turn(c.b, c.ints("i", make([]int, 4), 2, 2), 1, nil)), []string{rotary, "float32 or float64", "int"}},
 		{"rotary rank", rotated(layers.Rotary{}, 1, 4), []string{rotary, "(T, H·K)", "(4)"}},
 		{"rotary rank of 5", rotated(layers.Rotary{}, 1, 1, 1, 1, 1, 4), []string{rotary, "(B, H, T, K)", "(1, 1, 1, 1, 4)"}},
-		{"rotary heads twice", rotated(layers.Rotary{}, 2, 2, 2, 3, 4), []string{rotary, "with 1 for the heads", "(2, 2, 3, 4)", "2 heads"}},
+		{"rotary heads twice", rotated(layers.Rotary{}, 2, 2, 2, 3, 4), []string{rotary, "if the number of heads side by side is 1", "(2, 2, 3, 4)", "2 heads"}},
 		{"rotary of no heads", rotated(layers.Rotary{}, 0, 3, 4), []string{rotary, "heads", "at least 1", "0"}},
 		{"rotary heads don't divide", rotated(layers.Rotary{}, 3, 3, 4), []string{rotary, "(3, 4)", "3 heads"}},
 		{"rotary odd head", rotated(layers.Rotary{}, 2, 3, 6), []string{rotary, "even width", "3"}},

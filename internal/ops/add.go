@@ -41,8 +41,8 @@ func add[F kernel.Float](e *Env, x, y *G.Node) (*G.Node, error) {
 	return e.apply(o, x, y)
 }
 
-// AddRows adds row t of a table to position t of every sequence: x has shape (T, D) or (B, T, D), the table (M, D) with
-// M ≥ T. Rows past T have a gradient of zero.
+// AddRows adds row t of a table to position t of every sequence: x has shape (T, D) or (B, T, D), and the table has
+// shape (M, D) with M ≥ T. Table rows T to M−1 have a gradient of zero.
 func AddRows(e *Env, x, table *G.Node) (*G.Node, error) {
 	const name = "add rows"
 	if err := CheckFloat(name, "the input", x); err != nil {
@@ -66,7 +66,7 @@ func AddRows(e *Env, x, table *G.Node) (*G.Node, error) {
 
 func addRows[F kernel.Float](e *Env, x, table *G.Node) (*G.Node, error) {
 	shape, tableShape := x.Shape(), table.Shape()
-	used := shape[len(shape)-2] * shape[len(shape)-1] // elements of the first T rows of the table
+	used := shape[len(shape)-2] * shape[len(shape)-1] // number of elements in the first T rows of the table
 	o := newOp(fmt.Sprintf("add rows%v", shape), shape, func(out []F, in []G.Value) error {
 		x, table, err := read2[F](in, len(out), tableShape.TotalSize())
 		if err != nil {
@@ -93,7 +93,8 @@ func addRows[F kernel.Float](e *Env, x, table *G.Node) (*G.Node, error) {
 	return e.apply(o, x, table)
 }
 
-// AddConstantRows is AddRows for a constant table of T rows. Tables of the same shape need different labels.
+// AddConstantRows is like AddRows for a constant table of T rows. If two tables have the same shape, they need
+// different labels.
 func AddConstantRows(e *Env, x *G.Node, table []float64, label string) (*G.Node, error) {
 	const name = "add constant rows"
 	if err := CheckFloat(name, "the input", x); err != nil {
@@ -101,7 +102,7 @@ func AddConstantRows(e *Env, x *G.Node, table []float64, label string) (*G.Node,
 	}
 	s := x.Shape()
 	if len(s) != 2 && len(s) != 3 || len(table) != s[len(s)-2]*s[len(s)-1] {
-		return nil, fmt.Errorf("%s: the table must fit an input of shape (T, D) or (B, T, D), got %d elements for %v", name, len(table), s)
+		return nil, fmt.Errorf("%s: the input must have shape (T, D) or (B, T, D) and the table T·D elements, got %v and %d elements", name, s, len(table))
 	}
 	if x.Dtype() == tensor.Float32 {
 		return addConstantRows[float32](e, x, table, label)

@@ -13,10 +13,10 @@ import (
 // keys.
 func AddInt(e *Env, x *G.Node, n int) (*G.Node, error) {
 	if x.Dtype() != tensor.Int || x.Dims() != 1 {
-		return nil, fmt.Errorf("add int: the input must be int, of shape (B), got %v, of shape %v", x.Dtype(), x.Shape())
+		return nil, fmt.Errorf("add int: the input must be int of shape (B), got %v of shape %v", x.Dtype(), x.Shape())
 	}
 	if n != clampOffset(n) {
-		return nil, fmt.Errorf("add int: %d isn't between −%d and %[2]d", n, kernel.MaxOffset)
+		return nil, fmt.Errorf("add int: the number to add must be from −%[2]d to %[2]d, got %[1]d", n, kernel.MaxOffset)
 	}
 	shape := x.Shape()
 	sum := make([]int, shape.TotalSize())

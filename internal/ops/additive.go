@@ -11,11 +11,11 @@ import (
 )
 
 // AdditiveScores returns Σ v·tanh(q_i + k_j), summed over the K features of query i and key j (Bahdanau, Cho and
-// Bengio, 2014): q of shape (…, T, K) and k of shape (…, S, K), with the same leading axes, give (…, T, S). v has shape
-// (K); a nil v means ones.
+// Bengio, 2014). q has shape (…, T, K), k has shape (…, S, K) with the same leading axes, and the scores have shape (…,
+// T, S). v has shape (K); if v is nil, all its elements are 1.
 //
-// It allocates nothing of size T×S×K: the backward pass computes each tanh again. A score whose gradient is exactly 0
-// passes no gradient to its query and key, whatever they hold.
+// No memory of size T×S×K is needed, because the backward pass computes each tanh again. If the gradient of a score is
+// exactly 0, its query and key get no gradient from it, even if they hold NaN or infinity.
 func AdditiveScores(e *Env, q, k, v *G.Node) (*G.Node, error) {
 	const name = "additive scores"
 	if err := CheckFloat(name, "the query", q); err != nil {
@@ -57,7 +57,7 @@ func additiveScores[F kernel.Float](e *Env, name string, q, k, v *G.Node) (*G.No
 	if v != nil {
 		in, shapes = append(in, v), append(shapes, v.Shape())
 	}
-	// operands returns the queries, the keys and v, or a nil scale without v.
+	// operands returns the elements of q, k and v. The last slice is nil if v is nil.
 	operands := func(in []G.Value) (q, k, scale []F, err error) {
 		if q, k, err = read2[F](in, s.Batch*s.Queries*s.Width, s.Batch*s.Keys*s.Width); err == nil && v != nil {
 			scale, err = elements[F](in[2], s.Width)

@@ -57,7 +57,7 @@ func TestAdditiveScores(t *testing.T) {
 	}
 }
 
-// TestEqualAdditiveScoresAreOne builds scores twice in one graph, like TestEqualNodesAreOne.
+// TestEqualAdditiveScoresAreOne builds the same scores twice in one graph, like TestEqualNodesAreOne.
 func TestEqualAdditiveScoresAreOne(t *testing.T) {
 	for _, scaled := range []bool{false, true} {
 		g := newGraph(t)
@@ -77,8 +77,8 @@ func TestEqualAdditiveScoresAreOne(t *testing.T) {
 	}
 }
 
-// TestAdditiveAttributesTellNodesApart builds scores of one query that differ in one attribute each, and all their
-// gradients. No two may be the same node.
+// TestAdditiveAttributesTellNodesApart builds scores that differ in one input each, and all their gradients. No two may
+// be the same node.
 func TestAdditiveAttributesTellNodesApart(t *testing.T) {
 	g := newGraph(t)
 	x, y, v, w := g.in(4, 4), g.in(4, 4), g.in(4), g.in(4)
@@ -129,19 +129,19 @@ func TestAdditiveZeroGradients(t *testing.T) {
 		for i, got := range run(fill) {
 			for j, x := range got {
 				if math.Float64bits(x) != math.Float64bits(want[i][j]) {
-					t.Errorf("with %v: gradient %d has %v for %v at %d", fill, i, x, want[i][j], j)
+					t.Errorf("with %v: element %d of gradient %d is %v, want %v", fill, j, i, x, want[i][j])
 				}
 			}
 		}
 	}
 	for f := range width {
 		if q, k := want[0][1*width+f], want[1][2*width+f]; q != 0 || k != 0 {
-			t.Errorf("the gradients of the query and key are %v and %v", q, k)
+			t.Errorf("the gradients of the query and key are %v and %v, want 0", q, k)
 		}
 	}
 }
 
-// TestAdditiveScoresErrors passes nodes that don't fit: each error names the op.
+// TestAdditiveScoresErrors passes invalid nodes. Each error must name the op.
 func TestAdditiveScoresErrors(t *testing.T) {
 	g := newGraph(t)
 	for name, tc := range map[string]struct {

@@ -9,10 +9,10 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// Attention returns softmax(scale·Q·Kᵀ + M)·V in one op that allocates nothing of size T×S. The forward pass keeps the
-// output and one number per query; the backward pass computes the weights again, tile by tile (Dao et al.,
-// FlashAttention, 2022). Up to rounding, the result equals MatMul, Softcap, Softmax, Dropout and MatMul on the same
-// AttentionInputs. Attention skips the same zeros.
+// Attention returns softmax(scale·Q·Kᵀ + M)·V. It is one op, which allocates no memory of size T×S: the forward pass
+// keeps the output and one number per query, and the backward pass computes the weights again, tile by tile (Dao et
+// al., FlashAttention, 2022). Up to rounding, Attention gives the same result as the separate ops MatMul, Softcap,
+// Softmax, Dropout and MatMul. It also skips the same zeros.
 func Attention(e *Env, q, k, v *G.Node, c AttentionConfig) (*G.Node, error) {
 	in, err := c.Inputs(e, q, k, v)
 	if err != nil {
@@ -24,7 +24,7 @@ func Attention(e *Env, q, k, v *G.Node, c AttentionConfig) (*G.Node, error) {
 	return attention[float64](e, in)
 }
 
-// attentionState is the state that the forward op leaves for the backward op.
+// attentionState is the state that the forward op passes to the backward op.
 type attentionState[F kernel.Float] struct {
 	kernel kernel.Attention[F]
 	lse    []F // log-sum-exp of each query's scores
@@ -42,7 +42,7 @@ func attention[F kernel.Float](e *Env, c AttentionInputs) (*G.Node, error) {
 		}
 		return kernel.HeadRows(data, heads, length, width)
 	}
-	// operands returns the queries, keys and values, and reads the mask's inputs into a.
+	// operands returns the queries, keys and values, and sets a.Mask from the mask's inputs.
 	operands := func(a *kernel.Attention[F], in []G.Value) (q, k, v kernel.Rows[F], err error) {
 		qs, ks, vs, err := read3[F](in, shape[0]*l.heads*queries*l.width, shape[0]*l.groups*keys*l.width, shape[0]*l.groups*keys*l.value)
 		if err == nil {
@@ -83,7 +83,7 @@ func attention[F kernel.Float](e *Env, c AttentionInputs) (*G.Node, error) {
 	}
 	o.grad = func(in G.Nodes, out, g *G.Node) (G.Nodes, error) {
 		state := state
-		if owner, ok := out.Op().(*op); ok { // Gorgonia may have returned an equal node, whose op ran
+		if owner, ok := out.Op().(*op); ok { // apply may have returned an earlier, equal node: its op has the state
 			state = owner.shared.(*attentionState[F])
 		}
 		given := len(in)

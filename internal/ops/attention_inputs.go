@@ -9,26 +9,26 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Largest is the largest magnitude that a configuration's number may have. Its square times any width still fits in a
-// float32.
+// Largest limits the absolute value of numbers in configurations, such as Scale. Its square, multiplied by the width of
+// a vector, still fits in a float32.
 const Largest = 1e15
 
 // An AttentionConfig holds the options of attention. Its error messages use the names that package layers gives to the
 // operands and fields.
 type AttentionConfig struct {
 	Name          string  // the layer's name in errors; "attention" if empty
-	Heads         int     // H, the heads side by side on the last axis of the queries; 0 if they have an axis of their own
-	KeyValueHeads int     // G, the same for keys and values; 0 means H, and must be 0 if Heads is
+	Heads         int     // H, number of heads side by side on the last axis of the queries; 0 if heads have their own axis
+	KeyValueHeads int     // G, number of heads of the keys and values; 0 means H; it must be 0 if Heads is 0
 	Scale         float64 // factor of the scores; 0 means 1/√K
-	Softcap       float64 // replaces each score s by c·tanh(s/c), before the mask; 0 for none
-	Mask          Mask    // its Offset counts from the end of the past
+	Softcap       float64 // c, which replaces each score s with c·tanh(s/c) before the mask; 0 means no cap
+	Mask          Mask    // mask; its Offset doesn't include the number of past keys
 	Dropout       float64 // probability of dropping a weight
 
-	PastKey, PastValue *G.Node // (…, P, K) and (…, P, V), prepended to the keys and values; nil for none
+	PastKey, PastValue *G.Node // shape (…, P, K) and (…, P, V), prepended to the keys and values; nil means none
 }
 
-// AttentionInputs holds checked operands, with past keys and values prepended, and the configuration with its defaults
-// set.
+// AttentionInputs holds the checked operands and the configuration. The past keys and values are already prepended, and
+// the defaults are set.
 type AttentionInputs struct {
 	AttentionConfig
 	Query, Key, Value *G.Node
@@ -44,10 +44,11 @@ type attentionLayout struct {
 
 // Inputs checks the operands and the configuration.
 //
-// With Heads 0, queries of shape (T, K), (B, T, K) or (B, H, T, K), keys (…, S, K) and values (…, S, V) give (…, T, V);
-// keys and values may have G heads where H is a multiple of G: query head h reads head ⌊h·G/H⌋. With Heads above 0, the
-// heads lie side by side: (B, T, H·K), (B, S, G·K) and (B, S, G·V) give (B, T, H·V), or all of them without B. The mask
-// applies to scores of shape (T, S), (B, T, S) or (B, H, T, S); with Heads above 0 they always have shape (B, H, T, S).
+// If Heads is 0, queries have shape (T, K), (B, T, K) or (B, H, T, K), keys (…, S, K), values (…, S, V) and the output
+// (…, T, V). Keys and values may have fewer heads, G, if H is a multiple of G: query head h then reads head ⌊h·G/H⌋. If
+// Heads is above 0, the heads lie side by side: queries have shape (B, T, H·K), keys (B, S, G·K), values (B, S, G·V)
+// and the output (B, T, H·V). All four may lack the axis B. The mask applies to scores of shape (T, S), (B, T, S) or
+// (B, H, T, S); if Heads is above 0, they have shape (B, H, T, S).
 func (c AttentionConfig) Inputs(e *Env, q, k, v *G.Node) (a AttentionInputs, err error) {
 	c.Name = cmp.Or(c.Name, "attention")
 	if err := c.checkNodes(q, k, v); err != nil {
@@ -96,7 +97,7 @@ func (c AttentionConfig) checkNodes(q, k, v *G.Node) error {
 			return err
 		}
 		if in.n.Graph() != q.Graph() {
-			return fmt.Errorf("%s: %s belongs to another graph than the query", c.Name, in.what)
+			return fmt.Errorf("%s: %s belongs to another graph, not the query's", c.Name, in.what)
 		}
 	}
 	return nil
@@ -108,13 +109,13 @@ func (c AttentionConfig) Check(name string) error {
 		return err
 	}
 	if !(math.Abs(c.Scale) <= Largest) {
-		return fmt.Errorf("%s: Scale must be finite and at most %v in size, or 0 for 1/√K, got %v", name, Largest, c.Scale)
+		return fmt.Errorf("%s: Scale must be finite and from −%[2]v to %[2]v (0 means 1/√K), got %[3]v", name, Largest, c.Scale)
 	}
 	if !(c.Softcap >= 0 && c.Softcap <= Largest) {
-		return fmt.Errorf("%s: Softcap must be above 0 and at most %v, or 0 for none, got %v", name, Largest, c.Softcap)
+		return fmt.Errorf("%s: Softcap must be above 0 and at most %v, or 0 for no cap, got %v", name, Largest, c.Softcap)
 	}
 	if c.Heads < 0 || c.KeyValueHeads < 0 || c.Heads == 0 && c.KeyValueHeads > 0 {
-		return fmt.Errorf("%s: Heads must be at least 0, and KeyValueHeads must be 0 if Heads is, got %d and %d", name, c.Heads, c.KeyValueHeads)
+		return fmt.Errorf("%s: Heads and KeyValueHeads must be at least 0, and KeyValueHeads must be 0 if Heads is 0, got %d and %d", name, c.Heads, c.KeyValueHeads)
 	}
 	if c.KeyValueHeads > 0 && c.Heads%c.KeyValueHeads != 0 {
 		return fmt.Errorf("%s: Heads must be a multiple of KeyValueHeads, got %d and %d", name, c.Heads, c.KeyValueHeads)
@@ -122,7 +123,8 @@ func (c AttentionConfig) Check(name string) error {
 	return nil
 }
 
-// checkNumbers checks the ranges of numbers, before join adds the length of the past to the offset.
+// checkNumbers checks that the mask's offset, the scale and the cap are in range. It must run before join, which
+// increases the offset.
 func (c AttentionConfig) checkNumbers(dt tensor.Dtype) error {
 	if x := c.Mask.Offset; x != 0 && c.Mask.Offsets != nil {
 		return fmt.Errorf("%s: Mask.Offset must be 0 if Mask.Offsets is set, got %d", c.Name, x)
@@ -132,7 +134,7 @@ func (c AttentionConfig) checkNumbers(dt tensor.Dtype) error {
 	if dt != tensor.Float32 {
 		return nil
 	}
-	for _, x := range []struct { // the kernels convert these numbers to the operands' dtype
+	for _, x := range []struct { // the kernels use these numbers in the operands' dtype
 		what  string
 		value float64
 	}{{"Scale", c.Scale}, {"Softcap", c.Softcap}} {
@@ -143,7 +145,7 @@ func (c AttentionConfig) checkNumbers(dt tensor.Dtype) error {
 	return nil
 }
 
-// join prepends the past keys and values, and adds their number to the mask's offset.
+// join prepends the past keys and values, and adds the number of past keys to the mask's offset.
 func (c *AttentionConfig) join(e *Env, k, v *G.Node) (key, value *G.Node, err error) {
 	pk, pv := c.PastKey.Shape(), c.PastValue.Shape()
 	if len(pk) < 2 || len(pv) != len(pk) || pk[len(pk)-2] != pv[len(pv)-2] {
@@ -164,14 +166,14 @@ func (c *AttentionConfig) join(e *Env, k, v *G.Node) (key, value *G.Node, err er
 	return key, value, nil
 }
 
-// shapes checks the operands' shapes, with the past keys and values included.
+// shapes checks the operands' shapes. The keys and values must already include the past ones.
 func (c AttentionConfig) shapes(q, k, v tensor.Shape) (l attentionLayout, err error) {
 	r := len(q)
 	bad := func(format string, args ...any) (attentionLayout, error) {
 		return l, fmt.Errorf("%s: %s, got %v, %v and %v", c.Name, fmt.Sprintf(format, args...), q, k, v)
 	}
 	if c.Heads > 0 && (r < 2 || r > 3 || len(k) != r || len(v) != r) {
-		return bad("with Heads, query, key and value must have shape (B, T, H·K), (B, S, G·K) and (B, S, G·V), or all without B")
+		return bad("with Heads, query, key and value must have shape (B, T, H·K), (B, S, G·K) and (B, S, G·V), or all must lack B")
 	}
 	if r < 2 || r > 4 || len(k) != r || len(v) != r {
 		return bad("query, key and value must all have shape (T, K), (B, T, K) or (B, H, T, K)")
@@ -185,7 +187,7 @@ func (c AttentionConfig) shapes(q, k, v tensor.Shape) (l attentionLayout, err er
 	case c.Heads > 0:
 		l.heads, l.groups = c.Heads, c.KeyValueHeads
 		if l.width%l.heads != 0 || keyWidth%l.groups != 0 || l.value%l.groups != 0 {
-			return bad("the widths of query, key and value must be multiples of H = %d, G = %d and G heads", l.heads, l.groups)
+			return bad("the width of the query must be a multiple of H = %d, and the widths of key and value multiples of G = %d", l.heads, l.groups)
 		}
 		l.width, keyWidth, l.value = l.width/l.heads, keyWidth/l.groups, l.value/l.groups
 		l.scores = tensor.Shape{1, l.heads, q[r-2], k[r-2]}
@@ -195,11 +197,11 @@ func (c AttentionConfig) shapes(q, k, v tensor.Shape) (l attentionLayout, err er
 	case r == 4:
 		l.heads, l.groups = q[1], k[1]
 		if k[1] != v[1] || k[1] == 0 || q[1]%k[1] != 0 {
-			return bad("key and value must have the same number of heads, and the query a multiple of it")
+			return bad("key and value must have the same number of heads, and the query's number of heads must be a multiple of it")
 		}
 	}
 	if l.width != keyWidth || k[r-2] != v[r-2] {
-		return bad("query (…, T, K), key (…, S, K) and value (…, S, V) must agree in K and S, K being the width of a head")
+		return bad("query (…, T, K), key (…, S, K) and value (…, S, V) must agree in K and S, where K is the width of a head")
 	}
 	l.out = append(q[:r-1].Clone(), l.value)
 	if c.Heads > 0 {

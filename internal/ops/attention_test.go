@@ -48,14 +48,15 @@ func TestAttentionLayouts(t *testing.T) {
 		for i := range apart {
 			for j := range apart[i] {
 				if math.Abs(side[i][j]-apart[i][j]) > 1e-14 {
-					t.Fatalf("batch %t: output %d at %d: %v side by side, %v apart", batch, i, j, side[i][j], apart[i][j])
+					t.Fatalf("batch %t: element %d of output %d is %v with heads side by side, and %v with heads on their own axis", batch, j, i, side[i][j], apart[i][j])
 				}
 			}
 		}
 	}
 }
 
-// TestEqualAttentionsAreOne builds attention twice in one graph, and with other attributes beside it.
+// TestEqualAttentionsAreOne builds the same attention twice in one graph and checks the gradients. Then it builds
+// attention with different attributes: no two may be the same node.
 func TestEqualAttentionsAreOne(t *testing.T) {
 	g := newGraph(t)
 	q, k, v, bias := g.in(1, 3, 4), g.in(1, 5, 4), g.in(1, 5, 4), g.in(5)
@@ -79,7 +80,7 @@ func TestEqualAttentionsAreOne(t *testing.T) {
 	}
 }
 
-// TestAttentionErrors passes nodes that don't fit to Attention.
+// TestAttentionErrors passes invalid arguments to Attention.
 func TestAttentionErrors(t *testing.T) {
 	g := newGraph(t)
 	x := g.in(2, 3, 4)
@@ -94,7 +95,7 @@ func TestAttentionErrors(t *testing.T) {
 		"side by side":  {g.in(1, 2, 3, 4), g.in(1, 2, 3, 4), g.in(1, 2, 3, 4), 2, ops.Mask{}, "(1, 2, 3, 4)"},
 		"batches":       {x, g.in(1, 3, 4), g.in(1, 3, 4), 0, ops.Mask{}, "same batch"},
 		"widths":        {x, g.in(2, 3, 5), x, 0, ops.Mask{}, "agree in K and S"},
-		"heads":         {x, x, x, 3, ops.Mask{}, "multiples of H = 3"},
+		"heads":         {x, x, x, 3, ops.Mask{}, "multiple of H = 3"},
 		"heads below 0": {x, x, x, -1, ops.Mask{}, "got -1"},
 		"allow":         {x, x, x, 2, ops.Mask{Allow: x}, "true means attend"},
 		"lengths":       {x, x, x, 2, ops.Mask{KeyLengths: g.ints(3)}, "(2), got (3)"},

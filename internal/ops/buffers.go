@@ -9,20 +9,21 @@ import (
 	G "gorgonia.org/gorgonia"
 )
 
-// Buffers hold memory that the ops of one or several graphs share. The graphs must run in turn, never two at once, and
-// each needs its own Env. An op takes memory when it runs, and returns it when all readers of its output have run. The
-// results of a run stay valid until one of the graphs runs again: see count.
+// Buffers holds memory that the ops of one or several graphs share. Only one of the graphs may run at a time, and each
+// needs its own Env. An op gets memory for its output when it runs, and the memory is free again when all readers of
+// the output have run. The results of a run (see count) stay valid until one of the graphs runs again.
 type Buffers struct {
-	// Freed is called with memory that will be written before it is read again. Tests overwrite it to find wrong reads.
+	// Freed, if set, is called with memory that is no longer needed. Tests overwrite that memory to find ops that still
+	// read it.
 	Freed func(words []uint64)
 
 	slabs  []*slab
-	graphs []weak.Pointer[Env] // the planned graphs, while others hold them
-	env    *Env                // of the graph that runs, or ran last
+	graphs []weak.Pointer[Env] // the planned graphs that the garbage collector hasn't freed
+	env    *Env                // the Env of the graph that runs or ran last
 	run    uint64              // number of the current run, over all graphs
 }
 
-// slab is memory for one lease at a time.
+// slab is a block of memory that one lease at a time may use.
 type slab struct {
 	bytes int
 	words []uint64 // nil until first used
@@ -37,22 +38,24 @@ func (s *slab) memory() []uint64 {
 	return s.words
 }
 
-// A lease is a need for memory during a part of a run, from the op that fills it to the last op that reads it.
+// A lease stands for memory that is needed during a part of a run, from the op that fills it to the last op that reads
+// it.
 type lease struct {
 	bytes       int
-	readers     int  // how many reads follow the op that fills it
-	kept        bool // hold it until the next run, also after the last reader
-	from, until int  // first and last step in Gorgonia's order
+	readers     int  // number of ops that read it
+	kept        bool // whether its memory stays taken until the next run, even after the last reader
+	from, until int  // first and last step that needs it, in Gorgonia's order
 
-	slab *slab  // the current slab, or the last one
-	over *slab  // the slab under its tensor, or nil before the tensor is made
+	slab *slab  // the slab that it uses or used last
+	over *slab  // the slab whose memory its tensor uses; nil before the tensor is made
 	run  uint64 // the run in which it was last filled
-	left int    // readers that haven't run yet
+	left int    // number of readers that haven't run yet
 
-	bind func(words []uint64) // points its tensor to memory, or to none
+	bind func(words []uint64) // makes its tensor use words as memory; nil removes the tensor's memory
 }
 
-// begin gives an op the memory that it fills. A new run begins if the op has already run, or if another graph ran last.
+// begin assigns memory to everything that the op fills. If the op has already run in this run, or if another graph ran
+// last, a new run begins.
 func (b *Buffers) begin(e *Env, o *op) error {
 	if b == nil {
 		return nil
@@ -66,7 +69,7 @@ func (b *Buffers) begin(e *Env, o *op) error {
 	o.ran = b.run
 	for _, l := range o.reads {
 		if l.run != b.run || l.left == 0 && !l.kept {
-			return errors.New("an input is left from an earlier run: run a graph with Buffers from its start, on one machine")
+			return errors.New("an input was computed in an earlier run: run a graph with Buffers from its start, on one machine")
 		}
 	}
 	for _, l := range o.fills {
@@ -133,16 +136,16 @@ func (b *Buffers) find(bytes int) *slab {
 	return fit
 }
 
-// plan gives every lease of a complete graph a slab, for a run in Gorgonia's order. It takes the largest lease first
-// and gives it the smallest slab that no other lease uses at the same time, or a new one. The slabs' sizes therefore
-// don't depend on which graph runs first. If a machine uses another order, begin finds slabs taken and looks for
-// others.
+// plan assigns a slab to every lease of a complete graph, for a run in Gorgonia's order. From the largest lease to the
+// smallest, each gets the smallest slab that no other lease uses at the same time, or a new slab. The slabs' sizes
+// therefore don't depend on which graph runs first. If a machine runs the ops in a different order and a planned slab
+// is taken, begin finds a different one.
 func (b *Buffers) plan(e *Env) error {
 	nodes := len(e.graph.AllNodes())
 	if nodes == e.planned {
 		return nil
 	}
-	if err := Distinct(e.graph); err != nil { // a machine would compute one of the two nodes, and its readers would exceed their count
+	if err := Distinct(e.graph); err != nil { // a machine would compute only one of the two nodes, for more readers than counted
 		return err
 	}
 	order, err := G.Sort(e.graph)
@@ -169,7 +172,7 @@ func (b *Buffers) plan(e *Env) error {
 	}
 	slices.SortStableFunc(e.leases, func(a, b *lease) int { return cmp.Compare(b.bytes, a.bytes) })
 	slices.SortStableFunc(b.slabs, func(a, b *slab) int { return cmp.Compare(b.bytes, a.bytes) })
-	var tenants [][]*lease // per slab
+	var tenants [][]*lease // the leases of each slab
 	for _, l := range e.leases {
 		i := len(tenants) - 1
 		for i >= 0 && slices.ContainsFunc(tenants[i], func(m *lease) bool { return l.from <= m.until && m.from <= l.until }) {
@@ -195,7 +198,7 @@ func (b *Buffers) plan(e *Env) error {
 	return nil
 }
 
-// grow enlarges a slab. All tensors over it release the old memory before the new memory is made.
+// grow enlarges a slab. All tensors that use the slab release the old memory before the new memory is allocated.
 func (b *Buffers) grow(s *slab, bytes int) {
 	s.bytes = bytes
 	if s.words != nil {
@@ -206,16 +209,17 @@ func (b *Buffers) grow(s *slab, bytes int) {
 	}
 }
 
-// Reserve makes empty Buffers as large as like, so that they fit the graphs that like was planned for.
+// Reserve adds slabs of the sizes that the Buffers like have. Empty Buffers are then large enough for the graphs
+// planned with like.
 func (b *Buffers) Reserve(like *Buffers) {
 	for _, s := range like.slabs {
 		b.slabs = append(b.slabs, &slab{bytes: s.bytes})
 	}
 }
 
-// Plan estimates the bytes that a complete graph takes when it runs. shared counts its Buffers, for all their planned
-// graphs including this one; most of it is allocated on first use. own counts the outputs of ops without Buffers, and
-// the outputs of Gorgonia's ops that don't overwrite an output of a Heed op.
+// Plan estimates how many bytes a complete graph needs when it runs. The result shared is the size of the graph's
+// Buffers, for all graphs that share them. Most of this memory is allocated on first use. The result own is the size of
+// all other outputs: of ops without Buffers, and of Gorgonia's ops that don't overwrite the output of a Heed op.
 func Plan(g *G.ExprGraph) (shared, own int, err error) {
 	var b *Buffers
 	for _, n := range g.AllNodes() {
@@ -251,13 +255,13 @@ func Plan(g *G.ExprGraph) (shared, own int, err error) {
 
 // bytesOf returns the size of a node's value in bytes, or 0 if it has none.
 func bytesOf(n *G.Node) int {
-	if n.Type() == nil { // as for gorgonia.Read
+	if n.Type() == nil { // such as a node of gorgonia.Read
 		return 0
 	}
 	return n.Shape().TotalSize() * int(n.Dtype().Size())
 }
 
-// rebind points the tensors over a slab to its current memory.
+// rebind makes all tensors that use a slab use its current memory.
 func (b *Buffers) rebind(s *slab) {
 	for _, p := range b.graphs {
 		if e := p.Value(); e != nil {
@@ -270,11 +274,13 @@ func (b *Buffers) rebind(s *slab) {
 	}
 }
 
-// count counts the readers of every lease. It keeps the graph's results until the next run: nodes that nothing reads,
-// such as most gradients; nodes that gorgonia.Read reads; and gradients of inputs, even if another node reads them.
+// count counts the readers of every lease. It also marks the graph's results, whose memory stays taken until the next
+// run. Results are nodes that no other node reads, such as most gradients; nodes that gorgonia.Read reads; and
+// gradients of inputs.
 //
-// Gorgonia's own ops may return views of their inputs, or overwrite them. So their inputs stay leased until every
-// reader of their outputs, direct or indirect, has run. Ops of another Env are treated in the same way.
+// Gorgonia's own ops may overwrite their inputs or return views of them. So the memory of these inputs stays taken
+// until every direct or indirect reader of the ops' outputs has run. Ops of a different Env are treated in the same
+// way.
 func (e *Env) count(order G.Nodes) error {
 	read := map[*G.Node]bool{}
 	for _, n := range order {
@@ -313,10 +319,11 @@ func (e *Env) count(order G.Nodes) error {
 	return nil
 }
 
-// part reports whether an op only passes on a tensor that its input's op filled.
+// part reports whether an op only returns a tensor that the op of its input has filled.
 func (o *op) part() bool { return o.output != nil && len(o.fills) == 0 }
 
-// behind appends to leases the outputs that nodes are, or may be views of.
+// behind appends the leases of the nodes' outputs to leases. If a node isn't an op of this Env, its value may be a view
+// of its inputs, so behind appends the leases of its inputs instead.
 func (e *Env) behind(leases []*lease, seen map[*G.Node]bool, nodes ...*G.Node) []*lease {
 	for _, n := range nodes {
 		if seen[n] {

@@ -45,7 +45,7 @@ func made(t *testing.T) func(*G.Node, error) *G.Node {
 }
 
 // TestBuffersHoldWhatMayBeRead builds graphs whose values have readers that the edges between ops don't show. It reads
-// the returned nodes after the run, as a solver reads gradients.
+// the nodes that build returns after each run, as a solver reads gradients.
 func TestBuffersHoldWhatMayBeRead(t *testing.T) {
 	grad := func(t *testing.T, cost *G.Node, wrt ...*G.Node) G.Nodes {
 		t.Helper()
@@ -140,7 +140,7 @@ func TestBuffersHoldWhatMayBeRead(t *testing.T) {
 	}
 }
 
-// TestBuffersReuse checks the memory of a chain of ops: it holds two outputs, whatever the chain's length.
+// TestBuffersReuse checks that a chain of ops, however long, needs memory for only two outputs.
 func TestBuffersReuse(t *testing.T) {
 	b := &Buffers{}
 	words := func() (n int) {
@@ -160,7 +160,7 @@ func TestBuffersReuse(t *testing.T) {
 			t.Errorf("graph %d: Plan gives %d shared bytes, %d own bytes and the error %v, want %d shared bytes", i, shared, own, err, 8*c.want)
 		}
 		if got := words(); i == 0 && got != 0 {
-			t.Errorf("before the first run, memory for %d numbers is allocated", got)
+			t.Errorf("before the first run, memory for %d numbers is allocated, want none", got)
 		}
 		vm := G.NewTapeMachine(g)
 		defer vm.Close()
@@ -171,12 +171,13 @@ func TestBuffersReuse(t *testing.T) {
 			}
 		}
 		if got := words(); got != c.want {
-			t.Errorf("graph %d, with %d ops on %d numbers: memory for %d numbers, want %d", i, c.ops, c.size, got, c.want)
+			t.Errorf("graph %d, with %d ops on %d numbers, needs memory for %d numbers, want %d", i, c.ops, c.size, got, c.want)
 		}
 	}
 }
 
-// TestPlanWithoutBuffers plans ops that own their outputs: Heed's, and Gorgonia's where they don't overwrite Heed's.
+// TestPlanWithoutBuffers counts the outputs of Heed's ops, and of Gorgonia's ops that don't overwrite the output of a
+// Heed op.
 func TestPlanWithoutBuffers(t *testing.T) {
 	g := G.NewGraph()
 	e := &Env{}
@@ -187,11 +188,11 @@ func TestPlanWithoutBuffers(t *testing.T) {
 	var read G.Value
 	G.Read(x, &read)
 	if shared, own, err := Plan(g); shared != 0 || own != 8*66 || err != nil {
-		t.Errorf("%d shared bytes, %d own bytes, error %v, want 0 and %d", shared, own, err, 8*66)
+		t.Errorf("Plan gives %d shared bytes, %d own bytes and the error %v, want 0 and %d bytes", shared, own, err, 8*66)
 	}
 }
 
-// TestBuffersErrors runs graphs that Buffers refuse, and a graph that can run again after an error.
+// TestBuffersErrors runs graphs that give errors, and checks that a graph can run again after an error.
 func TestBuffersErrors(t *testing.T) {
 	run := func(vm G.VM) error { vm.Reset(); return vm.RunAll() }
 	t.Run("two Envs of a graph", func(t *testing.T) {
@@ -226,7 +227,7 @@ func TestBuffersErrors(t *testing.T) {
 			}
 			got := fmt.Sprint(y.Value())
 			if first = max(first, got); got != first || strings.Contains(got, "NaN") {
-				t.Errorf("run %d: %v, the first was %v", i, got, first)
+				t.Errorf("run %d gives %v, want %v as in the first run, without NaN", i, got, first)
 			}
 		}
 	})
@@ -244,7 +245,7 @@ func TestBuffersErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.Contains(fmt.Sprint(late.Value()), "NaN") {
-			t.Errorf("got %v", late.Value())
+			t.Errorf("got %v, want no NaN", late.Value())
 		}
 	})
 }
@@ -270,16 +271,16 @@ func TestLinearWithoutDerivative(t *testing.T) {
 			}
 			outputs = append(outputs, y.Value().Data().([]float64))
 			if kept := len(y.Op().(*op).fills) > 1; kept != (derive && act.needsInput()) {
-				t.Errorf("%v, derivative %t: the activation's input is kept: %t", act, derive, kept)
+				t.Errorf("%v, derivative %t: the activation's input is kept: %t, want %t", act, derive, kept, !kept)
 			}
 		}
 		if !slices.Equal(outputs[0], outputs[1]) {
-			t.Errorf("%v gives %v, but with a derivative %v", act, outputs[0], outputs[1])
+			t.Errorf("%v gives %v without a derivative, but %v with one", act, outputs[0], outputs[1])
 		}
 	}
 }
 
-// TestBuffersInAnyOrder runs random graphs, each time in another random order that no plan foresees.
+// TestBuffersInAnyOrder runs random graphs. Each run uses a new random order of ops, not the planned order.
 func TestBuffersInAnyOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	b := spoiling()
@@ -326,13 +327,13 @@ func TestBuffersInAnyOrder(t *testing.T) {
 				want = slices.Clone(got)
 			}
 			if !slices.Equal(got, want) || math.IsNaN(got[0]) {
-				t.Fatalf("got %v, the first run %v", got, want)
+				t.Fatalf("got %v, want %v as in the first run, without NaN", got, want)
 			}
 		}
 	}
 }
 
-// TestBuffersReserve runs a small graph, then one ten times its size, with the memory of the large one reserved.
+// TestBuffersReserve reserves memory for a large graph, then runs a small graph and the large one.
 func TestBuffersReserve(t *testing.T) {
 	build := func(b *Buffers, rows int) *G.ExprGraph {
 		g := G.NewGraph()

@@ -14,16 +14,16 @@ import (
 
 // CrossEntropyOptions holds the options of CrossEntropy. The zero value weights all positions equally.
 type CrossEntropyOptions struct {
-	Weights        *G.Node   // shape of the targets, dtype of the logits; nil for 1 each
-	ClassWeights   []float64 // one per class; nil for 1 each
+	Weights        *G.Node   // one weight per target, with the logits' dtype; nil means 1 each
+	ClassWeights   []float64 // one weight per class; nil means 1 each
 	LabelSmoothing float64   // share of every target that is spread evenly over the classes, from 0 to 1
 }
 
-// CrossEntropy returns the weighted mean over positions of −log softmax(logits)[target], in nats: logits have shape (…,
-// V), and targets have the same shape without V and dtype int. A position's weight is multiplied by its target's class
-// weight. A target below 0 is ignored: its weight is 0. A position with weight 0 is not read. If all weights are 0, the
-// loss is 0. A negative, infinite or NaN class weight is an error from CrossEntropy; such a position weight is an error
-// when the graph runs.
+// CrossEntropy returns the weighted mean over positions of −log softmax(logits)[target], in nats. Logits have shape (…,
+// V); targets have dtype int and the same shape without V. The weight of a position is multiplied by the class weight
+// of its target. A target below 0 is ignored: its weight is 0. The logits of a position with weight 0 are not read. If
+// all weights are 0, the loss is 0. No weight may be negative, infinite or NaN. CrossEntropy checks the class weights,
+// and the graph checks the weights of positions when it runs.
 //
 // With label smoothing ε, the loss of a position is −Σ q·log softmax(logits) with q = (1 − ε)·onehot(target) + ε/V
 // (Szegedy et al., 2016).
@@ -58,14 +58,14 @@ func CrossEntropy(e *Env, logits, targets *G.Node, c CrossEntropyOptions) (*G.No
 	return crossEntropy[float64](e, logits, targets, c)
 }
 
-// checkTargets checks that logits have shape (…, V), and that targets have the same shape without V and dtype int.
+// checkTargets checks that logits have shape (…, V), and that targets have dtype int and the same shape without V.
 func checkTargets(name string, logits, targets *G.Node) error {
 	if err := CheckFloat(name, "the logits", logits); err != nil {
 		return err
 	}
 	s := logits.Shape()
 	if len(s) < 2 {
-		return fmt.Errorf("%s: the logits must have shape (…, V), a row for every target, got %v", name, s)
+		return fmt.Errorf("%s: the logits must have shape (…, V), with one row per target, got %v", name, s)
 	}
 	if targets.Dtype() != tensor.Int || !slices.Equal(targets.Shape(), s[:len(s)-1]) {
 		return fmt.Errorf("%s: the targets must be int of shape %v, got %v of shape %v", name, s[:len(s)-1], targets.Dtype(), targets.Shape())
@@ -128,7 +128,7 @@ func crossEntropy[F kernel.Float](e *Env, logits, targets *G.Node, c CrossEntrop
 			kernel.SmoothCrossEntropyGrad(e.Cores, d, logSums, logits, classes, vocab, F(c.LabelSmoothing), w.gradient(g[0]))
 			return nil
 		})
-		// The loss is an input so that it runs first: it fills logSums, classes and w.
+		// The loss is among the inputs, so that it runs first: it fills logSums, classes and w.
 		grads := make(G.Nodes, len(in))
 		var err error
 		grads[0], err = e.apply(d, in[0], g, out)
@@ -137,8 +137,8 @@ func crossEntropy[F kernel.Float](e *Env, logits, targets *G.Node, c CrossEntrop
 	return e.apply(o, inputs...)
 }
 
-// weighClasses multiplies each position's weight by the weight of its target's class, and sets classes to the targets,
-// or to −1 where the weight is 0. A target below 0 gets weight 0.
+// weighClasses multiplies each position's weight by the weight of its target's class. If a target is below 0, its
+// weight becomes 0. Then weighClasses sets classes to the targets, or to −1 where the weight is 0.
 func weighClasses[F kernel.Float](w *weighting[F], classes, targets []int, classWeights []float64, vocab int) error {
 	for i, t := range targets {
 		switch {

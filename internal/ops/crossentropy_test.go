@@ -21,7 +21,7 @@ func TestSmoothCrossEntropyErrors(t *testing.T) {
 	}
 }
 
-// TestSmoothingTellsLossesApart builds losses of one input that differ only in their smoothing.
+// TestSmoothingTellsLossesApart builds losses of the same input with different smoothing: no two may be the same node.
 func TestSmoothingTellsLossesApart(t *testing.T) {
 	g := newGraph(t)
 	x, targets := g.in(2, 3), g.ints(2)

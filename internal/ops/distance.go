@@ -15,13 +15,13 @@ var distanceNames = map[kernel.Distance]string{
 	kernel.BinaryCrossEntropy: "binary cross-entropy", kernel.RightSide: "binary accuracy",
 }
 
-// MeanDistance returns the weighted mean of the distances between outputs and targets: a scalar. Both have the same
-// shape, with at least one axis. Weights are nil or have the first one or more of its axes; a weight applies to all
-// numbers at its position. A number with weight 0 is not read, and if all weights are 0 the mean is 0. When the graph
-// runs, a negative, infinite or NaN weight is an error, and so is a target of binary cross-entropy outside [0, 1].
-// delta is the parameter of kernel.HuberError.
+// MeanDistance returns the weighted mean of the distances between outputs and targets, as a scalar. Outputs and targets
+// have the same shape, with at least one axis. Weights are nil, or their shape consists of the first one or more axes
+// of the outputs. A weight applies to all numbers at its position. Numbers with weight 0 are not read. If all weights
+// are 0, MeanDistance returns 0. When the graph runs, a negative, infinite or NaN weight is an error, and so is a
+// target of binary cross-entropy outside [0, 1]. The argument delta is the parameter of kernel.HuberError.
 //
-// Outputs have a gradient; targets have one except for binary cross-entropy; weights have none.
+// Outputs have a gradient. Targets have a gradient, except for binary cross-entropy. Weights have none.
 func MeanDistance(e *Env, d kernel.Distance, delta float64, outputs, targets, weights *G.Node) (*G.Node, error) {
 	if err := checkDistance(distanceNames[d], outputs, targets, weights); err != nil {
 		return nil, err
@@ -32,8 +32,8 @@ func MeanDistance(e *Env, d kernel.Distance, delta float64, outputs, targets, we
 	return meanDistance[float64](e, d, delta, outputs, targets, weights)
 }
 
-// SumDistance returns the weighted sum of the distances and the sum of the weights over all numbers. Their quotient is
-// the mean that MeanDistance returns. Both are scalars of dtype float64, without a gradient. d must not be HuberError.
+// SumDistance returns two sums over all numbers: the weighted distances, and the weights. MeanDistance returns their
+// quotient. Both sums are scalars of dtype float64, without a gradient. HuberError isn't supported.
 func SumDistance(e *Env, d kernel.Distance, outputs, targets, weights *G.Node) (sum, weight *G.Node, err error) {
 	if err := checkDistance(distanceNames[d], outputs, targets, weights); err != nil {
 		return nil, nil, err
@@ -70,7 +70,7 @@ func checkDistance(name string, outputs, targets, weights *G.Node) error {
 	return nil
 }
 
-// A distanceSum adds up the distances of n numbers, with width numbers per position.
+// A distanceSum adds up the distances of n numbers. Each position has width numbers (the field width).
 type distanceSum[F kernel.Float] struct {
 	d        kernel.Distance
 	delta    float64
@@ -90,7 +90,7 @@ func newDistanceSum[F kernel.Float](d kernel.Distance, delta float64, outputs, w
 	return &distanceSum[F]{d: d, delta: delta, n: n, width: n / positions, w: newWeighting[F](positions), parts: make([]float64, kernel.DistanceTasks(n))}
 }
 
-// read returns the weighted sum for the inputs: outputs, targets and optional weights.
+// read reads the inputs (outputs, targets and, if given, weights) and returns the weighted sum of the distances.
 func (s *distanceSum[F]) read(cores int, in []G.Value) (float64, error) {
 	x, t, err := read2[F](in, s.n, s.n)
 	if err != nil {
@@ -143,8 +143,8 @@ func meanDistance[F kernel.Float](e *Env, d kernel.Distance, delta float64, outp
 		},
 	}
 	o.grad = func(in G.Nodes, out, g *G.Node) (G.Nodes, error) {
-		// by returns the derivative with respect to x. Distances other than binary cross-entropy are symmetric in x and
-		// t.
+		// by returns the derivative with respect to x. It also serves the targets: where they have a gradient, the
+		// distance is symmetric in x and t.
 		by := func(what string, x, t *G.Node) (*G.Node, error) {
 			o := newOp(distanceNames[d]+what+attrs, shape, func(dx []F, in []G.Value) error {
 				x, t, g, err := read3[F](in, s.n, s.n, 1)
@@ -154,7 +154,7 @@ func meanDistance[F kernel.Float](e *Env, d kernel.Distance, delta float64, outp
 				kernel.DistanceGrad(e.Cores, dx, d, delta, x, t, s.w.gradient(g[0]), s.width)
 				return nil
 			})
-			return e.apply(o, x, t, g, out) // the loss runs first: it fills s
+			return e.apply(o, x, t, g, out) // out, the loss, must run first: it fills s
 		}
 		grads := make(G.Nodes, len(in))
 		var err error
@@ -169,11 +169,11 @@ func meanDistance[F kernel.Float](e *Env, d kernel.Distance, delta float64, outp
 	return e.apply(o, inputs...)
 }
 
-// checkChances checks that each target with a weight other than 0 is from 0 to 1.
+// checkChances checks that targets are from 0 to 1. It skips targets with weight 0.
 func checkChances[F kernel.Float](targets, weights []F, width int) error {
 	for i, t := range targets {
 		if !(t >= 0 && t <= 1) && weights[i/width] != 0 {
-			return fmt.Errorf("target %d is %v: it must be from 0 to 1, the chance that the answer is yes", i, t)
+			return fmt.Errorf("target %d is %v: a target is the probability of the answer yes, from 0 to 1", i, t)
 		}
 	}
 	return nil

@@ -20,7 +20,7 @@ type drop struct {
 // runs counts the runs of an op.
 type runs struct{ from, since uint64 }
 
-// next returns the number of the run that begins: the Env's number if it has changed, otherwise one more than the last.
+// next returns the number of the new run: the Env's number if this has changed, otherwise the last number plus 1.
 func (r *runs) next(e *Env) uint64 {
 	var from uint64
 	if e.Runs != nil {
@@ -43,8 +43,8 @@ func (e *Env) drop(p float64) drop {
 }
 
 // Dropout sets elements of x to zero, each with probability p, and multiplies the others by 1/(1−p) (Srivastava et al.,
-// 2014). The Env's seed, the number of this dropout in the graph and the number of the run decide which elements. If p
-// is 0 or the graph isn't for training, Dropout returns x itself.
+// 2014). The Env's seed, the number of this dropout in the graph and the number of the run decide which elements are
+// set to zero. If p is 0 or e.Training is false, Dropout returns x itself.
 func Dropout(e *Env, x *G.Node, p float64) (*G.Node, error) {
 	const name = "dropout"
 	if err := CheckFloat(name, "the input", x); err != nil {
@@ -68,7 +68,7 @@ func Dropout(e *Env, x *G.Node, p float64) (*G.Node, error) {
 
 func dropout[F kernel.Float](e *Env, x *G.Node, d drop) (*G.Node, error) {
 	shape := x.Shape()
-	keep := newBuffer[F](shape) // for the current run: 0 or 1/(1−p)
+	keep := newBuffer[F](shape) // the factor of each element in the current run: 0 or 1/(1−p)
 	var run runs
 	attrs := fmt.Sprintf("%v%v", shape, d)
 	o := newOp("dropout"+attrs, shape, func(y []F, in []G.Value) error {
@@ -93,7 +93,7 @@ func dropout[F kernel.Float](e *Env, x *G.Node, d drop) (*G.Node, error) {
 			return nil
 		})
 		dx.saved = []*lease{&keep.lease}
-		// The output is an input so that the mask belongs to this run.
+		// The output is among the inputs, so that it runs first: it fills keep.
 		n, err := e.apply(dx, g, out)
 		return G.Nodes{n}, err
 	}

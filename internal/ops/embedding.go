@@ -9,15 +9,15 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// Embedding looks up rows of a table of shape (V, D): int ids of shape (…) give (…, D). The gradients of a repeated id
-// add up. An id outside [0, V) is an error when the graph runs.
+// Embedding looks up rows of a table of shape (V, D) by int ids. Ids of shape (…) give a result of shape (…, D). If an
+// id occurs more than once, its gradients add up. An id outside [0, V) is an error when the graph runs.
 func Embedding(e *Env, table, ids *G.Node) (*G.Node, error) {
 	const name = "embedding"
 	if err := CheckFloat(name, "the table", table); err != nil {
 		return nil, err
 	}
 	if table.Dims() != 2 || ids.Dims() < 1 || ids.Dtype() != tensor.Int {
-		return nil, fmt.Errorf("%s: the table must have shape (V, D) and the ids be int of rank 1 or more, got %v and %v of %v", name, table.Shape(), ids.Shape(), ids.Dtype())
+		return nil, fmt.Errorf("%s: the table must have shape (V, D), and the ids must be int of rank 1 or more, got %v, and ids of shape %v and dtype %v", name, table.Shape(), ids.Shape(), ids.Dtype())
 	}
 	if table.Dtype() == tensor.Float32 {
 		return embedding[float32](e, table, ids)
@@ -62,7 +62,7 @@ func embedding[F kernel.Float](e *Env, table, ids *G.Node) (*G.Node, error) {
 			kernel.ScatterAdd(dt, g, ids, width)
 			return nil
 		})
-		// The lookup is an input so that it runs first and checks the ids.
+		// The output is among the inputs, so that it runs first: it checks the ids.
 		nt, err := e.apply(dt, g, in[1], out)
 		return G.Nodes{nt, nil}, err
 	}

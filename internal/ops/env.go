@@ -17,19 +17,20 @@ type Env struct {
 	Training bool     // dropout is active
 	Cores    int      // largest number of processors that an op uses; 0 means GOMAXPROCS
 	Seed     uint64   // decides which elements dropout drops
-	Runs     *uint64  // number of the run after its last change; ops count on from it; nil means 0
+	Runs     *uint64  // number of a run, set by the caller; ops add 1 per run until it changes; nil means 0
 	Buffers  *Buffers // memory that ops share; nil if each op owns its memory
 	Err      error    // an error of the Build, which Enter returns
 
 	graph    *G.ExprGraph
-	dropouts uint64             // how many dropouts the graph has; each gets its number
+	dropouts uint64             // number of dropouts in the graph so far
 	nodes    map[uint32]*G.Node // the graph's nodes, by hash
-	known    int                // how many of the graph's nodes are in nodes
-	planned  int                // how many nodes the graph had when its memory was planned
-	leases   []*lease           // the leases that memory was planned for
+	known    int                // number of the graph's nodes that learn has seen
+	planned  int                // number of nodes that the graph had when its memory was planned
+	leases   []*lease           // leases with planned memory
 }
 
-// Enter binds the Env to a graph. A second graph is an error.
+// Enter binds the Env to a graph. It returns an error if the Env is bound to a different graph, and e.Err if that is
+// set.
 func (e *Env) Enter(g *G.ExprGraph) error {
 	switch {
 	case e.Err != nil:
@@ -46,13 +47,13 @@ func (e *Env) Enter(g *G.ExprGraph) error {
 //
 // Gorgonia identifies nodes by 32-bit hashes. AddNode merges two nodes with equal hashes and equal ops, even if their
 // inputs differ, and a machine computes only one of two nodes with equal hashes. So apply computes the hash before it
-// adds the node. If a node with this hash exists, apply returns it if it is the same op on the same inputs; otherwise
-// it changes the op's salt, which changes the hash.
+// adds the node. If the graph has a node with this hash, apply returns that node if it is the same op on the same
+// inputs. Otherwise apply changes the op's salt, which changes the hash.
 func (e *Env) apply(o *op, in ...*G.Node) (*G.Node, error) {
 	name := cmp.Or(o.layer, o.name)
 	for _, n := range in {
 		if n.Graph() != in[0].Graph() {
-			return nil, fmt.Errorf("%s: an input of shape %v belongs to another graph than the first one", name, n.Shape())
+			return nil, fmt.Errorf("%s: an input of shape %v belongs to another graph, not the first input's", name, n.Shape())
 		}
 		if s := n.Shape(); slices.Contains(s, 0) {
 			return nil, fmt.Errorf("%s: every axis of an input must have a size of at least 1, got %v", name, s)
@@ -80,7 +81,7 @@ func (e *Env) apply(o *op, in ...*G.Node) (*G.Node, error) {
 	return n, nil
 }
 
-// learn records the nodes that were added to the graph since its last call.
+// learn records the nodes that were added to the graph since the last call of learn.
 func (e *Env) learn() {
 	all := e.graph.AllNodes()
 	for ; e.known < len(all); e.known++ {
@@ -111,7 +112,7 @@ func (e *CollisionError) Error() string {
 }
 
 // Distinct returns a *CollisionError if two nodes of a graph share a hash: a machine would compute only one of them. It
-// can't see nodes that gorgonia's AddNode has merged, as only one of them is left.
+// can't find nodes that gorgonia's AddNode has merged, because only one of them is left.
 func Distinct(g *G.ExprGraph) error {
 	seen := map[uint32]*G.Node{}
 	for _, n := range g.AllNodes() {

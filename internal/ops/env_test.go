@@ -9,14 +9,15 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// leaf returns an input of shape (2) that holds the two numbers.
+// leaf returns an input of shape (2) that holds a and b.
 func leaf(g *G.ExprGraph, name string, a, b float64) *G.Node {
 	return G.NewVector(g, tensor.Float64, G.WithShape(2), G.WithName(name),
 		G.WithValue(tensor.New(tensor.WithShape(2), tensor.WithBacking([]float64{a, b}))))
 }
 
-// twins returns two names of leaves with different hashes, such that f of the first leaf and h of the second have equal
-// hashes. It tries the names in found first. If they fail, because an op's hash has changed, it searches for others.
+// twins returns the names of two leaves with different hashes. If f is applied to the first leaf and h to the second,
+// the results have equal hashes. twins tries the names in found first. If they fail, because an op's hash has changed,
+// it searches for other names.
 func twins(t *testing.T, f, h func(leaf *G.Node) (*G.Node, error), found [2]string) (a, b string) {
 	t.Helper()
 	hash := func(f func(leaf *G.Node) (*G.Node, error), name string) uint32 {
@@ -30,7 +31,7 @@ func twins(t *testing.T, f, h func(leaf *G.Node) (*G.Node, error), found [2]stri
 		return found[0], found[1]
 	}
 	first := map[uint32]string{}
-	const most = 300_000 // 2³² pairs need about 65,000 names
+	const most = 300_000 // 65,000 names each for f and h give about 2³² pairs
 	for i := range most {
 		name := fmt.Sprint("x", i)
 		first[hash(f, name)] = name
@@ -91,13 +92,13 @@ func TestEqualHashes(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := v.Data().([]float64); got[0] != 0 || got[1] != 4 {
-				t.Errorf("relu of (-3, 4) is %v", got)
+				t.Errorf("relu of (-3, 4) is %v, want [0 4]", got)
 			}
 		})
 	}
 }
 
-// TestEqualHashesOfLeaves builds two inputs with equal hashes. They can't have a salt, so Distinct must report them.
+// TestEqualHashesOfLeaves builds two inputs with equal hashes. Inputs have no salt, so Distinct must report them.
 func TestEqualHashesOfLeaves(t *testing.T) {
 	g := G.NewGraph()
 	var in G.Nodes
@@ -106,7 +107,7 @@ func TestEqualHashesOfLeaves(t *testing.T) {
 	}
 	var collision *CollisionError
 	if err := Distinct(g); !errors.As(err, &collision) || collision.A != in[0] || collision.B != in[1] {
-		t.Errorf("two inputs with equal hashes: got %v", err)
+		t.Errorf("two inputs with equal hashes: got the error %v, want a *CollisionError with both inputs", err)
 	}
 	if in[0].Hashcode() != in[1].Hashcode() {
 		t.Error("the inputs' hashes differ, so the test checks nothing")
@@ -130,7 +131,7 @@ func TestNodeHash(t *testing.T) {
 			} {
 				n, err := f()
 				if err != nil {
-					continue // another rank
+					continue // the op doesn't support this rank
 				}
 				if o := n.Op().(*op); o.nodeHash() != n.Hashcode() {
 					t.Errorf("%v: hash %#x, Gorgonia's is %#x", n, o.nodeHash(), n.Hashcode())

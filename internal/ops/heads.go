@@ -31,7 +31,7 @@ func MergeHeads(e *Env, x *G.Node, batch bool) (*G.Node, error) {
 	}
 	s := x.Shape()
 	if len(s) != 4 || !batch && s[0] != 1 {
-		return nil, fmt.Errorf("merge heads: the input must have shape (B, H, T, K), or (1, H, T, K) to lose its batch axis, got %v", s)
+		return nil, fmt.Errorf("merge heads: the input must have shape (B, H, T, K), or (1, H, T, K) for a result without a batch axis, got %v", s)
 	}
 	shape := tensor.Shape{s[0], s[2], s[1] * s[3]}
 	if !batch {
@@ -40,7 +40,7 @@ func MergeHeads(e *Env, x *G.Node, batch bool) (*G.Node, error) {
 	return swapAxes(e, x, shape, s[0], s[1], s[2], s[3])
 }
 
-// swapAxes copies x, read as (n, a, b, width), to (n, b, a, width), and gives the result the given shape.
+// swapAxes treats x as an array of shape (n, a, b, width) and swaps the axes a and b. The result has the given shape.
 func swapAxes(e *Env, x *G.Node, shape tensor.Shape, n, a, b, width int) (*G.Node, error) {
 	if x.Dtype() == tensor.Float32 {
 		return swapAxesOf[float32](e, x, shape, n, a, b, width)

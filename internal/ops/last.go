@@ -9,8 +9,8 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// Last returns the last valid vector of every sequence: x of shape (B, T, D) or (T, D) gives (B, D) or (1, D), vector
-// counts[b]−1 of sequence b, or zeros if counts[b] is 0. It has no gradient.
+// Last returns vector counts[b]−1 of every sequence b, or zeros if counts[b] is 0. For x of shape (B, T, D) or (T, D),
+// the result has shape (B, D) or (1, D). It has no gradient.
 func Last(e *Env, x, counts *G.Node) (*G.Node, error) {
 	const name = "last"
 	s, err := sequencesOf(name, x)

@@ -9,8 +9,8 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// Linear returns y = act(x·Wᵀ + b) for x of shape (…, I), W of shape (O, I) and b of shape (O), or nil for none; y has
-// shape (…, O). act is an Activation, or Identity.
+// Linear returns y = act(x·wᵀ + b). x has shape (…, I), w (O, I), b (O), and y (…, O). If b is nil, there is no bias.
+// If act is Identity, there is no activation.
 func Linear(e *Env, x, w, b *G.Node, act Activation) (*G.Node, error) {
 	const name = "linear"
 	if err := CheckFloat(name, "the input", x); err != nil {
@@ -51,7 +51,7 @@ func linear[F kernel.Float](e *Env, x, w, b *G.Node, act Activation) (*G.Node, e
 		in, diff = append(in, b), append(diff, true)
 	}
 	attrs := fmt.Sprintf("%v%v(%v,%t)", shape, w.Shape(), act, b != nil)
-	var before *buffer[F] // x·Wᵀ + b, if a derivative needs it
+	var before *buffer[F] // x·wᵀ + b; nil unless a derivative needs it
 	o := newOp("linear"+attrs, shape, func(y []F, in []G.Value) error {
 		x, w, err := read2[F](in, n*width, out*width)
 		if err != nil {
@@ -77,7 +77,7 @@ func linear[F kernel.Float](e *Env, x, w, b *G.Node, act Activation) (*G.Node, e
 	o.diff = diff
 	o.grad = func(in G.Nodes, y, g *G.Node) (G.Nodes, error) {
 		shapes := []tensor.Shape{x.Shape(), w.Shape(), {out}}[:len(in)]
-		var inner *buffer[F] // the gradient of x·Wᵀ + b
+		var inner *buffer[F] // the gradient of x·wᵀ + b
 		if act != Identity {
 			inner = newBuffer[F](shape)
 		}

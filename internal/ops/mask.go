@@ -10,24 +10,25 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// A Mask says which keys each query may attend to. A key is visible if every part allows it; the zero Mask allows all
-// keys. Query i of batch element b has position p = i + Offset, or i + Offsets[b]. A layers.Mask converts to it.
+// A Mask defines which keys each query may attend to. A query may attend to a key if every field of the Mask allows it;
+// the zero Mask allows all keys. Query i of batch element b has position p = i + Offset, or i + Offsets[b]. Package
+// layers converts its own Mask to this type.
 type Mask struct {
 	Causal     bool      // query i sees key j if j ≤ p
-	Window     *Window   // how far a query sees; nil means no limit
+	Window     *Window   // limits the distance of keys from the query; nil means no limit
 	Offset     int       // added to every query's position
 	Offsets    *G.Node   // int, shape (B): one offset per batch element, in place of Offset
 	KeyLengths *G.Node   // int, shape (B): the number of valid keys of each batch element
 	Allow      *G.Node   // bool, broadcast to (B, H, T, S): true means attend
-	Bias       *G.Node   // dtype of the scores, broadcast to (B, H, T, S) and added to them; −Inf masks
+	Bias       *G.Node   // dtype of the scores; broadcast to (B, H, T, S) and added to the scores; −Inf masks
 	Slopes     []float64 // shape (H): −Slopes[h]·|p − j| is added to the scores
 }
 
-// A Window says how far a query sees.
+// A Window limits the distance of keys from the query.
 type Window = kernel.Window
 
-// Check checks the mask for scores of the given shape, whose dtype and graph equal like's. Its errors use the names of
-// the fields in package layers.
+// Check checks the mask for scores of the given shape. The scores have the dtype and the graph of the node like. Errors
+// use the field names of layers.Mask.
 func (m Mask) Check(name string, scores tensor.Shape, like *G.Node) error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("%s: "+format, append([]any{name}, args...)...)
@@ -48,7 +49,7 @@ func (m Mask) Check(name string, scores tensor.Shape, like *G.Node) error {
 		case p.n.Dtype() != p.want:
 			return fail("%s must be %v, got %v", p.what, p.want, p.n.Dtype())
 		case p.n.Graph() != like.Graph():
-			return fail("%s belongs to another graph than the query", p.what)
+			return fail("%s belongs to another graph, not the query's", p.what)
 		}
 		if p.want == tensor.Int {
 			if err := hasShape(name, p.what, p.n, full(scores)[0]); err != nil {
@@ -60,7 +61,7 @@ func (m Mask) Check(name string, scores tensor.Shape, like *G.Node) error {
 		if _, ok := fullMask(mask, scores); !ok {
 			hint := ""
 			if len(mask) == 2 && len(scores) == 4 && mask[0] == scores[0] && mask[1] == scores[3] {
-				hint = fmt.Sprintf(": a row for each batch element has shape (%d, 1, 1, %d)", mask[0], mask[1])
+				hint = fmt.Sprintf(": a mask with one row per batch element must have shape (%d, 1, 1, %d)", mask[0], mask[1])
 			}
 			return fail("%s must broadcast, right-aligned, to the scores' shape %v, got %v%s", p.what, scores, mask, hint)
 		}
@@ -86,7 +87,7 @@ func (m Mask) Check(name string, scores tensor.Shape, like *G.Node) error {
 	return nil
 }
 
-// String describes every field for the names of ops. Of a node it tells only whether it is set.
+// String describes the mask in the names of ops. For a field that is a node, it shows only whether the field is set.
 func (m Mask) String() string {
 	window := ""
 	if m.Window != nil {
@@ -96,7 +97,7 @@ func (m Mask) String() string {
 		m.Causal, m.KeyLengths != nil, m.Allow != nil, m.Bias != nil, m.Offset, m.Offsets != nil, window, m.Slopes)
 }
 
-// full returns the shape of scores as (B, H, T, S), with 1 for an axis that they lack.
+// full returns the shape of scores as (B, H, T, S). A missing axis has size 1.
 func full(s tensor.Shape) [4]int {
 	switch len(s) {
 	case 2:
@@ -107,8 +108,9 @@ func full(s tensor.Shape) [4]int {
 	return [4]int{s[0], s[1], s[2], s[3]}
 }
 
-// fullMask returns a mask's shape as four axes, right-aligned, with 1 for an axis that it lacks. If the scores have no
-// head axis, a mask of three axes has none either. ok reports whether the mask broadcasts to the scores.
+// fullMask extends a mask's shape to four axes, right-aligned. A missing axis has size 1. If the scores have three
+// axes, so no head axis, a mask with three axes has no head axis either. The result ok reports whether the mask
+// broadcasts to the scores.
 func fullMask(mask, scores tensor.Shape) (out [4]int, ok bool) {
 	out = [4]int{1, 1, 1, 1}
 	if len(mask) < 1 || len(mask) > len(scores) {
@@ -127,7 +129,7 @@ func fullMask(mask, scores tensor.Shape) (out [4]int, ok bool) {
 	return out, 1 <= out[3] && out[3] <= want[3]
 }
 
-// maskInputs is a mask as an op's input: its constant part, and its nodes in order.
+// maskInputs is a mask for an op: the constant part, and the nodes in the order of the op's inputs.
 type maskInputs[F kernel.Float] struct {
 	Mask
 	known kernel.Mask[F]
@@ -159,7 +161,7 @@ func inputsOf[F kernel.Float](m Mask, scores tensor.Shape) maskInputs[F] {
 
 func clampOffset(x int) int { return min(max(x, -kernel.MaxOffset), kernel.MaxOffset) }
 
-// read returns the mask with the values of its nodes.
+// read returns the mask with the values in, which belong to m.nodes.
 func (m *maskInputs[F]) read(in []G.Value) (k kernel.Mask[F], err error) {
 	k = m.known
 	if m.KeyLengths != nil {
@@ -199,8 +201,8 @@ func (m *maskInputs[F]) read(in []G.Value) (k kernel.Mask[F], err error) {
 func size(s [4]int) int { return s[0] * s[1] * s[2] * s[3] }
 
 // MaskScores adds the mask's bias and slopes to scores of shape (T, S), (B, T, S) or (B, H, T, S), and sets masked
-// scores to −Inf. Softmax of the result gives the attention weights. A score of −Inf gets a gradient of zero. Errors
-// when the graph runs name the layer.
+// scores to −Inf. Softmax of the result gives the attention weights. If the result for a score is −Inf, the gradient of
+// the score is zero. Errors during a run begin with layer.
 func MaskScores(e *Env, layer string, scores *G.Node, m Mask) (*G.Node, error) {
 	const name = "mask scores"
 	if err := scoresNode(name, scores); err != nil {
@@ -223,9 +225,9 @@ func maskScoresGrad[F kernel.Float](_ int, ds, out, g []F, _ int) {
 	}
 }
 
-// maskedOp returns an op on scores and a mask, both checked, whose output has the scores' shape. backward sets the
-// gradient of the scores from the output and its gradient, for rows of the given width. The gradient of the mask's bias
-// is the sum of the scores' gradient over the broadcast axes.
+// maskedOp adds an op on scores and a mask. Both must have been checked. The output has the scores' shape. The function
+// backward computes the gradient ds of the scores from the output out and its gradient g, for rows of the given width.
+// The gradient of the mask's bias is the gradient of the scores, summed over the broadcast axes.
 func maskedOp[F kernel.Float](e *Env, name, layer string, scores *G.Node, m Mask, forward func(cores int, out, scores []F, m kernel.Mask[F]), backward func(cores int, ds, out, g []F, width int)) (*G.Node, error) {
 	shape := scores.Shape()
 	mask := inputsOf[F](m, shape)
@@ -272,7 +274,7 @@ func scoresNode(name string, scores *G.Node) error {
 	return nil
 }
 
-// diff says which inputs of an op on scores and this mask have a gradient: the scores and the bias.
+// diff reports which inputs of an op on scores and this mask have a gradient: the scores and the bias.
 func (m *maskInputs[F]) diff() []bool {
 	diff := make([]bool, 1+len(m.nodes))
 	diff[0] = true

@@ -10,11 +10,12 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// MatMul returns scale·op(a)·op(b), matrix by matrix, for a of shape (…, M, K) and b of shape (…, K, N) with the same
-// leading axes. transA and transB mean that an operand is stored with its last two axes swapped.
+// MatMul multiplies matrices: it returns scale·op(a)·op(b). op(a) has shape (…, M, K) and op(b) has shape (…, K, N).
+// Their leading axes must be equal. If transA is true, op(a) is a with its last two axes swapped, otherwise a itself;
+// transB does the same for b.
 //
-// With skip, zero times anything is zero, NaN and infinity included. Use it for a product that sums over positions and
-// whose left operand holds exact zeros, such as the attention weights of masked keys.
+// If skip is true, zero times any number is zero, even zero times NaN or infinity. Set skip for a product that sums
+// over positions and whose left operand holds exact zeros, such as the attention weights of masked keys.
 func MatMul(e *Env, a, b *G.Node, transA, transB bool, scale float64, skip bool) (*G.Node, error) {
 	const name = "matmul"
 	if err := CheckFloat(name, "the left operand", a); err != nil {
@@ -53,7 +54,7 @@ func flip(swap bool, x, y int) (int, int) {
 	return x, y
 }
 
-// product describes a batch of count products of (m, k) by (k, n).
+// product describes a batch: the number of products (count) and their sizes, (m, k) x (k, n).
 type product struct {
 	count, m, n, k int
 	transA, transB bool

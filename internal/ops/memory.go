@@ -11,18 +11,19 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// A Memory keeps vectors of shape (B, S, W) that one graph computes, for graphs that run after it: the keys or values
-// of cross-attention. Each write replaces the last one.
+// A Memory stores vectors of shape (B, S, W) that one graph computes, for graphs that run later. Cross-attention stores
+// its keys and values in this way. Each write replaces the stored vectors.
 type Memory struct {
 	name  string
-	built tensor.Shape // shape that the last graph built will keep; nil before the first
+	built tensor.Shape // shape for which the last call of Keep was made; nil before the first call
 	kept  *Store       // nil before the first run
 }
 
 // NewMemory makes a Memory. Memories used in one graph need different names.
 func NewMemory(name string) *Memory { return &Memory{name: name} }
 
-// Keep adds an op that stores x, of shape (B, S, W) or (S, W), whenever it runs, and returns it. It has no gradient.
+// Keep adds an op that stores x whenever it runs, and returns x. x has shape (B, S, W) or (S, W). The op has no
+// gradient.
 func (m *Memory) Keep(e *Env, x *G.Node) (*G.Node, error) {
 	name := "memory of " + m.name
 	s, err := sequencesOf(name, x)
@@ -55,9 +56,9 @@ func keep[F kernel.Float](e *Env, m *Memory, x *G.Node, s tensor.Shape) (*G.Node
 	return e.apply(o, x)
 }
 
-// Read adds an op that returns the stored vectors, in the shape that the last call of Keep was built for. after is any
-// node of the graph; dims is 3, or 2 for a batch of one without its batch axis. If nothing is stored, or vectors of
-// another shape, running the graph fails. It has no gradient.
+// Read adds an op that returns the stored vectors, in the shape for which the last call of Keep was made. The argument
+// after is any node of the graph. The argument dims is 3, or 2 to drop the batch axis of a batch of one. A run of the
+// graph fails if no vectors are stored, or if they have a different shape. The op has no gradient.
 func (m *Memory) Read(e *Env, after *G.Node, dtype tensor.Dtype, dims int) (*G.Node, error) {
 	if m.built == nil {
 		return nil, fmt.Errorf("memory of %s: no graph computes it yet: first build one whose input is the encoder's output", m.name)
@@ -76,7 +77,7 @@ func (m *Memory) Read(e *Env, after *G.Node, dtype tensor.Dtype, dims int) (*G.N
 				return nil, errors.New("nothing has been kept: first run the graph whose input is the encoder's output")
 			}
 			if !slices.Equal(m.kept.shape, want) || m.kept.dense.Dtype() != dtype {
-				return nil, fmt.Errorf("the vectors kept last have shape %v, but the graph was built for %v: build another graph", m.kept.shape, want)
+				return nil, fmt.Errorf("the stored vectors have shape %v, but the graph was built for %v: build a new graph", m.kept.shape, want)
 			}
 			if read != m.kept {
 				read, out = m.kept, m.kept.value(dims)
@@ -87,7 +88,7 @@ func (m *Memory) Read(e *Env, after *G.Node, dtype tensor.Dtype, dims int) (*G.N
 	return e.apply(o, after)
 }
 
-// Reorder replaces sequence b by a copy of sequence parents[b].
+// Reorder replaces every sequence b with a copy of sequence parents[b].
 func (m *Memory) Reorder(parents []int) {
 	if m.kept == nil {
 		return

@@ -35,7 +35,8 @@ func TestEqualModernNodesAreOne(t *testing.T) {
 	}
 }
 
-// TestModernAttributesTellNodesApart builds ops of one kind on one input, like TestAttributesTellNodesApart.
+// TestModernAttributesTellNodesApart builds ops with different attributes on the same input, like
+// TestAttributesTellNodesApart.
 func TestModernAttributesTellNodesApart(t *testing.T) {
 	g := newGraph(t)
 	x, w, positions := g.in(4, 4), g.in(4), g.ints(1)
@@ -76,7 +77,7 @@ func TestModernAttributesTellNodesApart(t *testing.T) {
 	}
 }
 
-// TestRotateBack turns vectors and turns them back.
+// TestRotateBack checks that Inverse undoes a rotation.
 func TestRotateBack(t *testing.T) {
 	g := newGraph(t)
 	x := g.in(2, 3, 4)
@@ -91,7 +92,7 @@ func TestRotateBack(t *testing.T) {
 	}
 }
 
-// TestModernErrors passes nodes that don't fit: each error names the op.
+// TestModernErrors passes invalid arguments. Each error must name the op.
 func TestModernErrors(t *testing.T) {
 	g := newGraph(t)
 	turn := func(r ops.Rotary, shape ...int) (*G.Node, error) {
@@ -108,8 +109,8 @@ func TestModernErrors(t *testing.T) {
 		"gate activation":      {func() (*G.Node, error) { return ops.Gate(&ops.Env{}, g.in(2), g.in(2), ops.Identity) }, "no activation -1"},
 		"rotary rank":          {func() (*G.Node, error) { return turn(rotary, 4) }, "(B, H, T, K), got (4)"},
 		"rotary heads":         {func() (*G.Node, error) { return turn(ops.Rotary{Frequencies: rotary.Frequencies}, 3, 4) }, "at least 1, got 0"},
-		"rotary without pairs": {func() (*G.Node, error) { return turn(ops.Rotary{Heads: 1}, 3, 4) }, "at least 2 and at most the vectors' 4, got 0"},
-		"rotary too wide":      {func() (*G.Node, error) { return turn(ops.Rotary{Heads: 2, Frequencies: rotary.Frequencies}, 3, 4) }, "at most the vectors' 2, got 4"},
+		"rotary without pairs": {func() (*G.Node, error) { return turn(ops.Rotary{Heads: 1}, 3, 4) }, "from 2 to the vectors' width 4, got 0"},
+		"rotary too wide":      {func() (*G.Node, error) { return turn(ops.Rotary{Heads: 2, Frequencies: rotary.Frequencies}, 3, 4) }, "to the vectors' width 2, got 4"},
 		"rotary positions":     {func() (*G.Node, error) { return ops.Rotate(&ops.Env{}, g.in(3, 4), g.ints(3), rotary) }, "(1) or (1, 3), got int of shape (3)"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,8 +9,9 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// LayerNorm normalises the last axis of x, of shape (…, D), to mean 0 and variance 1 (the biased variance, plus eps),
-// then multiplies by gamma and adds beta, each of shape (D); beta may be nil (Ba, Kiros and Hinton, 2016).
+// LayerNorm normalises the last axis of x, of shape (…, D), to mean 0 and variance 1, then multiplies by gamma and adds
+// beta (Ba, Kiros and Hinton, 2016). It divides by the square root of the biased variance plus eps. gamma and beta have
+// shape (D); beta may be nil.
 func LayerNorm(e *Env, x, gamma, beta *G.Node, eps float64) (*G.Node, error) {
 	const name = "layer norm"
 	if err := CheckFloat(name, "the input", x); err != nil {

@@ -1,13 +1,13 @@
-// Package ops implements the operations that Heed adds to Gorgonia. Each is a gorgonia.SDOp for fixed shapes and a
-// fixed dtype, with its symbolic derivative beside it.
+// Package ops implements the operations that Heed adds to Gorgonia. Each op is a gorgonia.SDOp, built for fixed shapes
+// and a fixed dtype. Its symbolic derivative is in the same file.
 //
-// Every op owns the tensor that it returns and fills it again in every run, so that running a graph allocates almost
-// nothing. Because of that state, a graph with these ops may have only one live VM at a time. With Buffers, another op
-// may reuse the tensor's memory once all its readers have run. Ops never write to their inputs. They return errors and
-// don't panic: the TapeMachine runs them on its own goroutine, where a panic would end the process.
+// Every op owns the tensor that it returns and fills it again in every run, so a run allocates almost nothing. Because
+// of this state, a graph with these ops may have only one live VM at a time. With Buffers, other ops may reuse the
+// tensor's memory after all its readers have run. Ops never write to their inputs. They return errors and don't panic:
+// the TapeMachine runs them on its own goroutine, where a panic would end the process.
 //
-// All gradients follow one rule: zero times anything is zero, NaN and infinity included. A position that nothing
-// attends to and that no loss reads can hold any value: it never reaches a gradient.
+// All gradients follow one rule: zero times any number is zero, even zero times NaN or infinity. So if no query attends
+// to a position and no loss reads it, its value never reaches a gradient, even if it is NaN.
 package ops
 
 import (
@@ -25,28 +25,28 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// op is the only implementation of gorgonia.SDOp here. The functions that make ops set run and grad.
+// op is this package's only type of gorgonia.SDOp. The functions that make ops set run and grad.
 type op struct {
 	name   string // the operation and all its attributes, for printing and hashing
-	salt   int    // added to the hash if another node already has the hash of the name
+	salt   int    // added to the hash if it isn't 0: see apply
 	inputs G.Nodes
-	shapes []tensor.Shape // of the inputs
+	shapes []tensor.Shape // shapes of the inputs
 	out    hm.Type
-	shape  tensor.Shape // of the output
-	diff   []bool       // which inputs have a gradient; nil for none
+	shape  tensor.Shape // shape of the output
+	diff   []bool       // whether each input has a gradient; nil means none has one
 
 	run  func(in []G.Value) (G.Value, error)
 	grad func(in G.Nodes, out, grad *G.Node) (G.Nodes, error)
 
 	env    *Env     // the Env of its graph
-	output *lease   // the output's memory; nil if the op always owns it
-	fills  []*lease // the buffers that run fills, including the output
-	saved  []*lease // the buffers that run reads and an input's op filled, besides that op's output
-	reads  []*lease // all buffers that run reads, set by Buffers
-	ran    uint64   // the last run of the Buffers that included this op
+	output *lease   // the output's memory; nil if it never comes from Buffers
+	fills  []*lease // buffers that run fills, including the output
+	saved  []*lease // buffers that run reads, besides the inputs; an op of an input fills them
+	reads  []*lease // all buffers that run reads; set by Buffers
+	ran    uint64   // number of the last run of Buffers that included this op
 
-	shared any    // state that the parts of a joint op share
-	layer  string // the op's name in errors, if it isn't name; it isn't part of the hash
+	shared any    // state that several ops share: see joint and attention
+	layer  string // prefix of errors, if not name; it isn't part of the hash
 }
 
 var _ G.SDOp = (*op)(nil)
@@ -133,8 +133,8 @@ func dtypeOf[F kernel.Float]() tensor.Dtype {
 	return tensor.Float64
 }
 
-// newOp returns an op that fills one tensor of dtype F and the given shape. The output that fill gets may hold any
-// values.
+// newOp returns an op whose output is one tensor of dtype F and the given shape. The function fill must set all
+// elements of out, which may hold any values before.
 func newOp[F kernel.Float](name string, shape tensor.Shape, fill func(out []F, in []G.Value) error) *op {
 	buf := newBuffer[F](shape)
 	return &op{
@@ -169,7 +169,8 @@ func newBuffer[F kernel.Float](shape tensor.Shape) *buffer[F] {
 	return b
 }
 
-// slice returns the buffer's elements, in the memory that the op has taken, or else in memory of its own.
+// slice returns the buffer's elements. They lie in the slab that begin has assigned or, without Buffers, in the
+// buffer's own slab.
 func (b *buffer[F]) slice() []F {
 	if b.slab == nil {
 		b.slab = &slab{bytes: b.bytes}
@@ -181,9 +182,10 @@ func (b *buffer[F]) slice() []F {
 	return b.data
 }
 
-// joint adds ops that compute several tensors of dtype F at once, such as the gradients of an op's inputs. The first
-// node does the work; each of the others depends on it and returns its part. work is scratch memory for one run of
-// fill; saved was filled by an input's op and is read by fill. Both may be nil.
+// joint adds ops that together compute several tensors of dtype F, such as the gradients of an op's inputs. The op of
+// the first node calls fill, which computes all tensors. The other ops depend on the first and return one tensor each.
+// The buffer work is scratch memory for fill. The buffer saved is one that fill reads and the op of an input fills.
+// Both may be nil.
 func joint[F kernel.Float](e *Env, name string, shapes []tensor.Shape, in []*G.Node, work, saved *buffer[F], fill func(out [][]F, in []G.Value) error) (G.Nodes, error) {
 	bufs := make([]*buffer[F], len(shapes))
 	for i, s := range shapes {
@@ -216,7 +218,7 @@ func joint[F kernel.Float](e *Env, name string, shapes []tensor.Shape, in []*G.N
 	if err != nil {
 		return nil, err
 	}
-	// Gorgonia returns an equal node if the graph has one: then use its buffers.
+	// If the graph has an equal node, apply returns that node: then use its buffers.
 	if owner, ok := first.Op().(*op); ok {
 		bufs = owner.shared.([]*buffer[F])
 	}

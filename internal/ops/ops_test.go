@@ -14,7 +14,7 @@ import (
 	"github.com/heed-go/heed/layers/gradcheck"
 )
 
-// graph makes named inputs and numbers them.
+// graph is a Gorgonia graph that gives its inputs numbered names.
 type graph struct {
 	*testing.T
 	*G.ExprGraph
@@ -78,7 +78,7 @@ func (g *graph) read(nodes ...*G.Node) [][]float64 {
 	return out
 }
 
-// TestMatMul multiplies in every orientation, and compares the gradients with finite differences.
+// TestMatMul compares products in every orientation with a plain sum, and their gradients with finite differences.
 func TestMatMul(t *testing.T) {
 	for _, lead := range [][]int{nil, {3}, {2, 3}, {1, 1}} {
 		for flags := range 8 {
@@ -123,8 +123,8 @@ func TestMatMul(t *testing.T) {
 	}
 }
 
-// TestEqualNodesAreOne builds expressions twice in one graph. Gorgonia merges them: ops that keep state, or share the
-// work of several outputs, must still give the right values.
+// TestEqualNodesAreOne builds the same expressions twice in one graph, which gives one node. Ops that keep state, or
+// that compute several outputs, must still give the right values.
 func TestEqualNodesAreOne(t *testing.T) {
 	for name, build := range map[string]func(g *graph, x, w *G.Node) (*G.Node, error){
 		"layer norm": func(_ *graph, x, w *G.Node) (*G.Node, error) { return ops.LayerNorm(&ops.Env{}, x, w, w, 1e-5) },
@@ -157,8 +157,8 @@ func TestEqualNodesAreOne(t *testing.T) {
 	})
 }
 
-// TestAttributesTellNodesApart builds ops of one kind on one input. If the hash omitted an attribute, two of them would
-// be one node.
+// TestAttributesTellNodesApart builds ops with different attributes on the same input. If an op's name omitted an
+// attribute, two of these ops would be one node.
 func TestAttributesTellNodesApart(t *testing.T) {
 	g := newGraph(t)
 	x := g.in(4, 4)
@@ -208,7 +208,7 @@ func TestAttributesTellNodesApart(t *testing.T) {
 	add("rows b", n, err)
 }
 
-// TestSecondDerivatives checks that they return an error and don't panic.
+// TestSecondDerivatives checks that a second derivative returns an error and doesn't panic.
 func TestSecondDerivatives(t *testing.T) {
 	g := newGraph(t)
 	x := g.in(2, 3)
@@ -222,7 +222,7 @@ func TestSecondDerivatives(t *testing.T) {
 		t.Fatalf("%T is not an SDOp", grads[0].Op())
 	}
 	if d := op.DiffWRT(2); len(d) != 2 || d[0] || d[1] {
-		t.Errorf("a gradient claims to be differentiable: %v", d)
+		t.Errorf("a gradient's op has DiffWRT %v, want [false false]", d)
 	}
 	if _, err := op.SymDiff(nil, nil, nil); err == nil || !strings.Contains(err.Error(), "first order") {
 		t.Errorf("got %v, want an error about first order", err)
@@ -261,7 +261,7 @@ func TestLinearActivation(t *testing.T) {
 				for i := range composed {
 					for j := range composed[i] {
 						if math.Abs(fused[i][j]-composed[i][j]) > 1e-13 {
-							t.Fatalf("output %d at %d: %v fused, %v composed", i, j, fused[i][j], composed[i][j])
+							t.Fatalf("element %d of output %d is %v for one op, and %v for separate ops", j, i, fused[i][j], composed[i][j])
 						}
 					}
 				}
@@ -270,7 +270,7 @@ func TestLinearActivation(t *testing.T) {
 	}
 }
 
-// TestErrors passes nodes that don't fit: each error names the op.
+// TestErrors passes invalid arguments. Each error must name the op.
 func TestErrors(t *testing.T) {
 	g := newGraph(t)
 	for name, tc := range map[string]struct {
@@ -282,13 +282,13 @@ func TestErrors(t *testing.T) {
 		"add dtypes":         {func() (*G.Node, error) { return ops.Add(&ops.Env{}, g.in(2), g.in32(2)) }, "float64, got float32"},
 		"rows shapes":        {func() (*G.Node, error) { return ops.AddRows(&ops.Env{}, g.in(3, 4), g.in(3, 5)) }, "(3, 4) and (3, 5)"},
 		"rows too few":       {func() (*G.Node, error) { return ops.AddRows(&ops.Env{}, g.in(3, 4), g.in(2, 4)) }, "3 positions is longer than the table of 2"},
-		"constant rows":      {func() (*G.Node, error) { return ops.AddConstantRows(&ops.Env{}, g.in(3, 4), nil, "") }, "0 elements for (3, 4)"},
+		"constant rows":      {func() (*G.Node, error) { return ops.AddConstantRows(&ops.Env{}, g.in(3, 4), nil, "") }, "got (3, 4) and 0 elements"},
 		"cross-entropy": {func() (*G.Node, error) {
 			return ops.CrossEntropy(&ops.Env{}, g.in(3, 4), g.ints(4), ops.CrossEntropyOptions{})
 		}, "shape (3), got int of shape (4)"},
 		"dropout":             {func() (*G.Node, error) { return ops.Dropout(&ops.Env{}, g.in(3), 1) }, "below 1, got 1"},
 		"embedding":           {func() (*G.Node, error) { return ops.Embedding(&ops.Env{}, g.in(3), g.ints(4)) }, "(V, D)"},
-		"embedding of floats": {func() (*G.Node, error) { return ops.Embedding(&ops.Env{}, g.in(3, 2), g.in(4)) }, "got (3, 2) and (4) of float64"},
+		"embedding of floats": {func() (*G.Node, error) { return ops.Embedding(&ops.Env{}, g.in(3, 2), g.in(4)) }, "got (3, 2), and ids of shape (4) and dtype float64"},
 		"split":               {func() (*G.Node, error) { return ops.SplitHeads(&ops.Env{}, g.in(2, 3, 5), 2) }, "multiple of 2 heads, got (2, 3, 5)"},
 		"split heads of 0":    {func() (*G.Node, error) { return ops.SplitHeads(&ops.Env{}, g.in(2, 3, 5), 0) }, "0 heads"},
 		"merge":               {func() (*G.Node, error) { return ops.MergeHeads(&ops.Env{}, g.in(2, 3, 5), true) }, "(B, H, T, K)"},

@@ -13,7 +13,7 @@ import (
 	"github.com/heed-go/heed/layers/gradcheck"
 )
 
-// TestGradientsOfOptions checks the ops that attention's options use. It builds each op twice; the graph holds it once.
+// TestGradientsOfOptions checks the gradients of the ops that attention's options use.
 func TestGradientsOfOptions(t *testing.T) {
 	for name, build := range map[string]func(g *graph) (*G.Node, G.Nodes, error){
 		"softcap": func(g *graph) (*G.Node, G.Nodes, error) {
@@ -56,7 +56,7 @@ func TestGradientsOfOptions(t *testing.T) {
 	}
 }
 
-// TestMaskScores checks the masked scores, and the gradients of the scores that aren't masked.
+// TestMaskScores checks the masked scores, and the gradients of the scores and the bias.
 func TestMaskScores(t *testing.T) {
 	g := newGraph(t)
 	scores, bias := g.in(2, 3), g.in(3)
@@ -86,7 +86,7 @@ func TestMaskScores(t *testing.T) {
 	}
 }
 
-// TestOptionsTellNodesApart builds ops of one kind on one input, like TestAttributesTellNodesApart.
+// TestOptionsTellNodesApart builds ops with different attributes on the same input, like TestAttributesTellNodesApart.
 func TestOptionsTellNodesApart(t *testing.T) {
 	g := newGraph(t)
 	x, side := g.in(2, 4, 3, 4), g.in(2, 3, 8)
@@ -139,7 +139,7 @@ func TestOptionsTellNodesApart(t *testing.T) {
 	}
 }
 
-// TestPositionIDs gives the positions of first elements or of all, with and without elements that don't count.
+// TestPositionIDs passes the positions of first elements or of all elements, with and without counts.
 func TestPositionIDs(t *testing.T) {
 	ints := func(g *graph, x []int, shape ...int) *G.Node {
 		return g.input(tensor.New(tensor.WithShape(shape...), tensor.WithBacking(x)))
@@ -178,7 +178,7 @@ func TestPositionIDs(t *testing.T) {
 	}
 }
 
-// TestOptionErrors passes arguments that don't fit: each error names the op.
+// TestOptionErrors passes invalid arguments. Each error must name the op.
 func TestOptionErrors(t *testing.T) {
 	g := newGraph(t)
 	x := g.in(2, 4, 3, 3)
@@ -215,7 +215,7 @@ func TestOptionErrors(t *testing.T) {
 		"read nothing": {func() (*G.Node, error) { return ops.NewMemory("keys").Read(&ops.Env{}, x, tensor.Float64, 3) }, "memory of keys: no graph computes it yet"},
 		"last":         {func() (*G.Node, error) { return ops.Last(&ops.Env{}, x, g.ints(2)) }, "last: the input must have shape (B, T, D)"},
 		"last counts":  {func() (*G.Node, error) { return ops.Last(&ops.Env{}, g.in(2, 3, 4), g.ints(3)) }, "the counts must have shape (2), got (3)"},
-		"add int":      {func() (*G.Node, error) { return ops.AddInt(&ops.Env{}, x, 1) }, "int, of shape (B), got float64"},
+		"add int":      {func() (*G.Node, error) { return ops.AddInt(&ops.Env{}, x, 1) }, "int of shape (B), got float64"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := tc.make()

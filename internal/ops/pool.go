@@ -9,9 +9,10 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// Pool returns the mean of the first positions of every sequence: x of shape (B, T, D) or (T, D) gives (B, D) or
-// (1, D). Sequence b has lengths[b] valid positions, or T if lengths is nil; at most the first most of them count. The
-// other positions may hold anything, and get a gradient of zero. A sequence of length 0 gives zeros.
+// Pool returns the mean over the first positions of every sequence. For x of shape (B, T, D) or (T, D), the result has
+// shape (B, D) or (1, D). Sequence b has lengths[b] valid positions, or T if lengths is nil. The argument most limits
+// how many of them the mean includes. The other positions may hold any values, and their gradient is zero. The mean of
+// a sequence of length 0 is zero.
 func Pool(e *Env, x, lengths *G.Node, most int) (*G.Node, error) {
 	const name = "pool"
 	s, err := sequencesOf(name, x)
@@ -19,7 +20,7 @@ func Pool(e *Env, x, lengths *G.Node, most int) (*G.Node, error) {
 		return nil, err
 	}
 	if most < 1 {
-		return nil, fmt.Errorf("%s: at least 1 position must count, got %d", name, most)
+		return nil, fmt.Errorf("%s: the number of positions must be at least 1, got %d", name, most)
 	}
 	if lengths != nil {
 		if lengths.Dtype() != tensor.Int {
@@ -38,7 +39,7 @@ func Pool(e *Env, x, lengths *G.Node, most int) (*G.Node, error) {
 func pool[F kernel.Float](e *Env, x, lengths *G.Node, s tensor.Shape, most int) (*G.Node, error) {
 	batch, rows, width := s[0], s[1], s[2]
 	counts := make([]int, batch)
-	// count sets counts from the second input, the lengths.
+	// count sets counts. The second input, if there is one, holds the lengths.
 	count := func(in []G.Value) error {
 		for b := range counts {
 			counts[b] = min(rows, most)

@@ -71,7 +71,7 @@ func TestPoolLengthsAreChecked(t *testing.T) {
 		vm := G.NewTapeMachine(g.ExprGraph)
 		defer vm.Close()
 		if err := vm.RunAll(); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("length %d of batch element 1 isn't between 0 and the 3 positions", n)) {
-			t.Errorf("length %d: %v", n, err)
+			t.Errorf("length %d: got the error %v, want one about the length", n, err)
 		}
 	}
 }
@@ -91,7 +91,8 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// If the hash omitted an attribute, two of these would be one node.
+// TestPoolAndScaleNodesApart checks that ops with different attributes are different nodes, and that equal ops are one
+// node.
 func TestPoolAndScaleNodesApart(t *testing.T) {
 	g := newGraph(t)
 	x := g.in(4, 4)
@@ -117,7 +118,7 @@ func TestPoolAndScaleErrors(t *testing.T) {
 	}{
 		"ints to pool":         {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.ints(2, 3), nil, 1) }, "float32 or float64"},
 		"pool rank":            {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.in(3), nil, 1) }, "(B, T, D) or (T, D), got (3)"},
-		"no positions to pool": {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.in(2, 3), nil, 0) }, "at least 1 position must count, got 0"},
+		"no positions to pool": {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.in(2, 3), nil, 0) }, "the number of positions must be at least 1, got 0"},
 		"pool lengths":         {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.in(2, 3, 4), g.ints(3), 1) }, "lengths must have shape (2), got (3)"},
 		"pool lengths' dtype":  {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.in(2, 3, 4), g.in(2), 1) }, "lengths must be int, got float64"},
 		"ints to scale":        {func() (*G.Node, error) { return ops.Scale(&ops.Env{}, g.ints(2), 1) }, "float32 or float64"},

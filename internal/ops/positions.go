@@ -11,11 +11,11 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// PositionIDs returns the position of each of T elements of every sequence. The result has the shape like, which is
-// (B, T), or (T) for a batch of one. positions is int of shape (B), the positions of the first elements, or (B, T), all
-// positions. counts is nil or has shape (B): only the first counts[b] elements of a sequence count, and the rest repeat
-// the last position. If most isn't 0, a position outside [0, most) is an error that names the layer when the graph
-// runs.
+// PositionIDs returns the position of every element of every sequence. The argument like is the shape of the result:
+// (B, T), or (T) for a batch of one. The node positions is int. With shape (B), it holds the positions of the first
+// elements; with shape (B, T), it holds all positions. The node counts is nil or has shape (B). If it is given, only
+// the first counts[b] elements of sequence b are valid, and the others repeat the last valid position. If most isn't 0,
+// a position outside [0, most) is an error when the graph runs. Errors begin with layer.
 func PositionIDs(e *Env, positions, counts *G.Node, like tensor.Shape, layer string, most int) (*G.Node, error) {
 	batch, length := 1, like[len(like)-1]
 	if len(like) == 2 {
@@ -65,7 +65,7 @@ func PositionIDs(e *Env, positions, counts *G.Node, like tensor.Shape, layer str
 	return e.apply(o, in...)
 }
 
-// checkPositions checks that positions are int, of shape (B) for the first elements or (B, T) for all.
+// checkPositions checks that positions are int, and have shape (B) for first elements or (B, T) for all elements.
 func checkPositions(name string, positions *G.Node, batch, length int) error {
 	if s := positions.Shape(); positions.Dtype() != tensor.Int || !slices.Equal(s, []int{batch}) && !slices.Equal(s, []int{batch, length}) {
 		return fmt.Errorf("%s: the positions must be int of shape (%d) or (%d, %d), got %v of shape %v", name, batch, batch, length, positions.Dtype(), s)
@@ -73,9 +73,9 @@ func checkPositions(name string, positions *G.Node, batch, length int) error {
 	return nil
 }
 
-// AddWaves adds sinusoidal position encodings (Vaswani et al., 2017, section 3.5) to x of shape (…, D). ids, of shape
-// (…), holds the positions: at position p, an even axis i gets sin(p/base^(i/D)), and the next axis the cosine of the
-// same angle.
+// AddWaves adds sinusoidal position encodings (Vaswani et al., 2017, section 3.5) to x of shape (…, D). The node ids
+// has shape (…) and holds the positions. At position p, AddWaves adds sin(p/base^(i/D)) to element i if i is even, and
+// cos(p/base^(i/D)) to element i+1.
 func AddWaves(e *Env, x, ids *G.Node, base float64) (*G.Node, error) {
 	if x.Dtype() == tensor.Float32 {
 		return addWaves[float32](e, x, ids, base)
@@ -108,7 +108,7 @@ func addWaves[F kernel.Float](e *Env, x, ids *G.Node, base float64) (*G.Node, er
 	return e.apply(o, x, ids)
 }
 
-// Wave returns the number that AddWaves adds to axis i of dim at a position.
+// Wave returns the number that AddWaves adds to element i of a vector of dim elements.
 func Wave(position, i, dim int, base float64) float64 {
 	angle := float64(position) / math.Pow(base, float64(i-i%2)/float64(dim))
 	if i%2 == 0 {

@@ -12,15 +12,15 @@ import (
 	"github.com/heed-go/heed/internal/memory"
 )
 
-// Relative says how RelativeBias sorts distances into buckets.
+// Relative defines how RelativeBias sorts distances into buckets.
 type Relative struct {
-	MaxDistance int  // all distances from here on share a bucket
-	OneWay      bool // keys after their query count as distance 0; otherwise the second half of the buckets is for them
+	MaxDistance int  // distance from which on all distances of a direction share a bucket
+	OneWay      bool // true: keys after their query have distance 0; false: they have the second half of the buckets
 }
 
-// bucket returns the bucket of a key's position minus its query's position (Raffel et al., 2020, T5). Half of the
-// buckets of a direction hold one distance each; the ranges of the others grow logarithmically. T5 was trained with
-// float32, so the logarithm is computed in float32: rounding decides the ends of some ranges.
+// bucket returns the bucket of a distance, a key's position minus its query's position (Raffel et al., 2020, T5). In
+// each direction, half of the buckets hold one distance each, and the others hold ranges of distances that grow
+// exponentially. The logarithm is computed in float32, as in T5, because rounding decides the ends of some ranges.
 func (r Relative) bucket(distance, buckets int) int {
 	first, back := 0, -distance
 	if !r.OneWay {
@@ -48,15 +48,15 @@ func (r Relative) Check(name string, buckets int) error {
 		return fmt.Errorf("%s: there must be at least %d buckets, the same number for each direction, got %d", name, 2*directions, buckets)
 	}
 	if exact := buckets / directions / 2; r.MaxDistance <= exact {
-		return fmt.Errorf("%s: MaxDistance must be above %d, the number of distances with a bucket of their own, got %d", name, exact, r.MaxDistance)
+		return fmt.Errorf("%s: MaxDistance must be above %d, because that many distances have their own bucket, got %d", name, exact, r.MaxDistance)
 	}
 	return nil
 }
 
 // RelativeBias looks up the bias of every query and key in a table of shape (buckets, H), by the bucket of their
-// distance. The result, to be added to scores, has shape (1, H, T, S). Queries and keys have positions 0, 1, … unless
-// positions gives the queries' positions, as int of shape (B, T) or (T): the result then has shape (B, H, T, S). A
-// position outside [0, S) is an error when the graph runs.
+// distance. The bias is added to scores. Keys have positions 0, 1, …. If positions is nil, queries have positions 0, 1,
+// … too, and the result has shape (1, H, T, S). Otherwise positions holds the queries' positions, int of shape (B, T)
+// or (T), and the result has shape (B, H, T, S). A position outside [0, S) is an error when the graph runs.
 func RelativeBias(e *Env, table, positions *G.Node, queries, keys int, r Relative) (*G.Node, error) {
 	const name = "relative bias"
 	if err := CheckFloat(name, "the table", table); err != nil {
@@ -101,7 +101,7 @@ func relativeBias[F kernel.Float](e *Env, table, positions *G.Node, batch, queri
 	} else {
 		in, diff = append(in, positions), append(diff, false)
 	}
-	// read returns k with the positions from in[1], if they are given.
+	// read returns k. If positions are given, read sets k.Positions from in[1].
 	read := func(in []G.Value) (_ kernel.Relative, err error) {
 		k := k
 		if positions == nil {

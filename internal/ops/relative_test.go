@@ -15,7 +15,8 @@ import (
 	"github.com/heed-go/heed/layers/gradcheck"
 )
 
-// TestRelativeBuckets compares buckets with PyTorch's: see testdata/buckets.py. The bias of bucket i is i.
+// TestRelativeBuckets compares buckets with those that testdata/buckets.py computes with PyTorch. The table's bias for
+// bucket i is i.
 func TestRelativeBuckets(t *testing.T) {
 	const far = 700
 	data, err := os.ReadFile("testdata/buckets.json")
@@ -29,7 +30,7 @@ func TestRelativeBuckets(t *testing.T) {
 		Starts      [][2]int
 	}
 	if err := json.Unmarshal(data, &cases); err != nil || len(cases) == 0 {
-		t.Fatalf("%d cases, %v", len(cases), err)
+		t.Fatalf("buckets.json has %d cases, error %v", len(cases), err)
 	}
 	for _, tc := range cases {
 		t.Run(fmt.Sprintf("%d buckets up to %d, one way %t", tc.Buckets, tc.MaxDistance, tc.OneWay), func(t *testing.T) {
@@ -62,7 +63,7 @@ func TestRelativeBuckets(t *testing.T) {
 type relativeCase struct {
 	name      string
 	relative  ops.Relative
-	positions []int // nil, or of shape (T) or (B, T)
+	positions []int // nil, or shape (T) or (B, T)
 	shape     []int
 }
 
@@ -115,8 +116,8 @@ func TestRelativeBiasOfPositions(t *testing.T) {
 	}
 }
 
-// TestRelativeAttributesTellNodesApart builds biases from one table in one graph: equal biases share a node, others
-// don't.
+// TestRelativeAttributesTellNodesApart builds biases from the same table in one graph. Only biases with equal
+// attributes may share a node.
 func TestRelativeAttributesTellNodesApart(t *testing.T) {
 	g, e := newGraph(t), &ops.Env{}
 	table := g.in(8, 3)

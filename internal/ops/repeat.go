@@ -17,7 +17,7 @@ func RepeatHeads(e *Env, x *G.Node, times int) (*G.Node, error) {
 		return nil, err
 	}
 	if s := x.Shape(); len(s) != 4 || times < 1 {
-		return nil, fmt.Errorf("%s: the input must have shape (B, G, S, K) and be repeated at least once, got %v, %d times", name, s, times)
+		return nil, fmt.Errorf("%s: the input must have shape (B, G, S, K), and times must be at least 1, got shape %v and %d times", name, s, times)
 	}
 	if times == 1 {
 		return x, nil

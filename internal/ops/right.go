@@ -9,14 +9,14 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// CountRight returns the number of correct targets and the number of targets that count: two scalars of dtype float64,
-// without a gradient. Logits have shape (…, V), and targets have the same shape without V and dtype int. A target is
-// correct if its class has the largest of its V logits (the first of equal ones), and no logit is NaN. A target below 0
-// is ignored, and its logits are not read. A target of V or more is an error when the graph runs.
+// CountRight returns the number of correct targets and the number of counted targets: two scalars of dtype float64,
+// without a gradient. Logits have shape (…, V); targets have dtype int and the same shape without V. A target is
+// correct if it is the first class with the largest of its V logits, and none of these logits is NaN. A target below 0
+// is not counted, and its logits are not read. A target of V or more is an error when the graph runs.
 //
-// A target equal to never is always wrong; use −1 for none. With whole, each row of targets along the first axis counts
-// as one, which is correct if all its targets are. Ignored targets don't matter, and a row without others doesn't
-// count.
+// A target equal to the argument never is always wrong; −1 disables this rule. If whole is true, CountRight counts rows
+// of targets along the first axis, not single targets. A row is correct if all its counted targets are correct. A row
+// without counted targets is not counted.
 func CountRight(e *Env, logits, targets *G.Node, never int, whole bool) (right, counted *G.Node, err error) {
 	name := "accuracy"
 	if whole {
@@ -25,7 +25,7 @@ func CountRight(e *Env, logits, targets *G.Node, never int, whole bool) (right, 
 	if err := checkTargets(name, logits, targets); err != nil {
 		return nil, nil, err
 	}
-	size := 1 // targets that count as one
+	size := 1 // number of targets per counted unit
 	if whole {
 		size = tensor.Shape(targets.Shape()[1:]).TotalSize()
 	}

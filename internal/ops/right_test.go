@@ -7,7 +7,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// Choosing the class never is always wrong and makes its whole row wrong. Ignored targets don't count.
+// TestCountRightNever checks that a target equal to the argument never is wrong and makes its row wrong. Targets below
+// 0 are not counted.
 func TestCountRightNever(t *testing.T) {
 	for _, test := range []struct {
 		name                  string

@@ -9,8 +9,8 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// RMSNorm divides rows of D elements by their root mean square, √(mean(x²) + eps), and multiplies them by gamma, of
-// shape (D) (Zhang and Sennrich, 2019). x has shape (…, D), or (…, H·D) for H rows side by side, which are normalised
+// RMSNorm divides each row of D elements by √(mean(x²) + eps) over the row, and multiplies it by gamma, of shape (D)
+// (Zhang and Sennrich, 2019). x has shape (…, D), or (…, H·D) with H rows side by side. Each row is normalised
 // separately.
 func RMSNorm(e *Env, x, gamma *G.Node, eps float64) (*G.Node, error) {
 	const name = "rms norm"

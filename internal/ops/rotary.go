@@ -13,27 +13,28 @@ import (
 // A Rotary holds the options of Rotate.
 type Rotary struct {
 	Name        string    // the layer's name in errors
-	Heads       int       // vectors side by side on the last axis; at least 1
-	Frequencies []float64 // angle per position, in radians, for each pair of elements
+	Heads       int       // number of vectors side by side on the last axis; at least 1
+	Frequencies []float64 // for each pair of elements, the angle per position in radians
 	Magnitude   float64   // factor of the turned elements
-	Interleaved bool      // pairs (0, 1), (2, 3), …; otherwise (0, n), (1, n + 1), … with n pairs
-	Offset      int       // position of the first vector of a sequence, without positions
-	Inverse     bool      // turn the other way, as the gradient does
+	Interleaved bool      // true: pairs are (0, 1), (2, 3), …; false: (0, n), (1, n + 1), … for n pairs
+	Offset      int       // position of a sequence's first vector; ignored if positions are given
+	Inverse     bool      // turn in the other direction, as in the gradient
 }
 
-// dim returns the number of elements of a vector that are turned.
+// dim returns the number of turned elements per vector.
 func (r Rotary) dim() int { return 2 * len(r.Frequencies) }
 
 // Rotate turns the vectors of x by their positions (Su et al., 2021). x has shape (T, H·K), (B, T, H·K) or, with one
 // head per vector, (B, H, T, K). If positions is nil, vector t of a sequence has position Offset + t. Otherwise
-// positions is int of shape (B), the position of each sequence's first vector, or (B, T), the position of every vector.
+// positions is int. With shape (B), it holds the position of each sequence's first vector; with shape (B, T), it holds
+// all positions.
 func Rotate(e *Env, x, positions *G.Node, r Rotary) (*G.Node, error) {
 	width, err := HeadWidth(r.Name, x, r.Heads)
 	if err != nil {
 		return nil, err
 	}
 	if r.dim() < 2 || r.dim() > width {
-		return nil, fmt.Errorf("%s: the width to turn must be at least 2 and at most the vectors' %d, got %d", r.Name, width, r.dim())
+		return nil, fmt.Errorf("%s: the number of elements to turn must be from 2 to the vectors' width %d, got %d", r.Name, width, r.dim())
 	}
 	s := x.Shape()
 	d := len(s)
@@ -56,8 +57,8 @@ func Rotate(e *Env, x, positions *G.Node, r Rotary) (*G.Node, error) {
 	return rotateOf(e, x, positions, r, layout, &rotaryTable[float64]{})
 }
 
-// HeadWidth returns the width of each of the given number of vectors that lie side by side on the last axis of x. x
-// must have shape (T, H·K), (B, T, H·K) or, if heads is 1, (B, H, T, K), and be float32 or float64.
+// HeadWidth returns the width K of a head: the size of x's last axis divided by heads. x must be float32 or float64,
+// and have shape (T, H·K), (B, T, H·K) or, if heads is 1, (B, H, T, K).
 func HeadWidth(name string, x *G.Node, heads int) (int, error) {
 	if err := CheckFloat(name, "the input", x); err != nil {
 		return 0, err
@@ -68,7 +69,7 @@ func HeadWidth(name string, x *G.Node, heads int) (int, error) {
 	s := x.Shape()
 	d := len(s)
 	if d < 2 || d > 4 || d == 4 && heads > 1 || s[d-1]%heads != 0 {
-		return 0, fmt.Errorf("%s: the input must have shape (T, H·K), (B, T, H·K) or, with 1 for the heads, (B, H, T, K), got %v for %d heads", name, s, heads)
+		return 0, fmt.Errorf("%s: the input must have shape (T, H·K), (B, T, H·K) or, if the number of heads side by side is 1, (B, H, T, K), got %v and %d heads", name, s, heads)
 	}
 	return s[d-1] / heads, nil
 }
@@ -105,14 +106,14 @@ func rotateOf[F kernel.Float](e *Env, x, positions *G.Node, r Rotary, layout ker
 	return e.apply(o, in...)
 }
 
-// rotaryTable caches the angles of the last positions. An op and its gradient share one.
+// rotaryTable caches the cosines and sines for the last positions. An op and its gradient share a table.
 type rotaryTable[F kernel.Float] struct {
 	positions, want []int
 	cos, sin        []F
 }
 
-// fill computes the table for the given positions, unless they are the last ones. If there are fewer positions than
-// vectors, each is the position of a sequence's first vector; nil means positions from Offset on.
+// fill computes the table for the given positions, unless the table already holds them. The slice given has the
+// position of every vector or of each sequence's first vector. If it is nil, positions begin at r.Offset.
 func (t *rotaryTable[F]) fill(cores int, given []int, r Rotary, l kernel.Rotary) {
 	t.want = t.want[:0]
 	switch {
@@ -135,7 +136,7 @@ func (t *rotaryTable[F]) fill(cores int, given []int, r Rotary, l kernel.Rotary)
 	t.positions = append(t.positions[:0], t.want...)
 }
 
-// count appends the n numbers from first on to numbers.
+// count appends the n numbers first, first + 1, … to numbers.
 func count(numbers []int, first, n int) []int {
 	for i := range n {
 		numbers = append(numbers, first+i)

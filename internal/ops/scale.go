@@ -9,7 +9,7 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// Scale returns x times a number, for x of rank 1 or more.
+// Scale returns x·by. The rank of x must be at least 1.
 func Scale(e *Env, x *G.Node, by float64) (*G.Node, error) {
 	if err := CheckFloat("scale", "the input", x); err != nil {
 		return nil, err

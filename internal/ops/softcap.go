@@ -10,7 +10,7 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// Softcap returns c·tanh(x/c) for every element: nearly x if x is small, and never beyond ±c (Gemma 2, 2024).
+// Softcap returns c·tanh(x/c) for every element: nearly x for small x, and always from −c to c (Gemma 2, 2024).
 func Softcap(e *Env, x *G.Node, c float64) (*G.Node, error) {
 	const name = "softcap"
 	if err := CheckFloat(name, "the input", x); err != nil {

@@ -8,8 +8,8 @@ import (
 )
 
 // Softmax turns scores of shape (T, S), (B, T, S) or (B, H, T, S) into attention weights: the softmax over the keys
-// that the mask allows. A masked key has weight zero, whatever its score, and a query without any key has only zero
-// weights. Errors when the graph runs name the layer.
+// that the mask allows. A masked key has weight zero, even if its score is NaN. If all keys are masked for a query, all
+// its weights are zero. Errors during a run begin with layer.
 func Softmax(e *Env, layer string, scores *G.Node, m Mask) (*G.Node, error) {
 	const name = "softmax"
 	if err := scoresNode(name, scores); err != nil {

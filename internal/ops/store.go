@@ -11,8 +11,8 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// A Store keeps the keys or the values of a layer between runs, also between runs of different graphs, for a batch of
-// sequences. It has room for Max vectors of width W for each of B sequences; Append adds them.
+// A Store keeps the keys or the values of a layer from run to run, even if the runs are of different graphs. For each
+// of B sequences, it holds up to Max vectors of width W. Append adds vectors.
 type Store struct {
 	name  string
 	shape tensor.Shape // (B, Max, W)
@@ -25,10 +25,10 @@ func NewStore(name string, dtype tensor.Dtype, batch, length, width int) *Store 
 	return &Store{name, shape, tensor.New(tensor.Of(dtype), tensor.WithShape(shape...))}
 }
 
-// Append writes new vectors to the store and returns all its vectors. From x of shape (B, T, W), it writes the first
-// counts[b] vectors of sequence b after the lengths[b] vectors that the store already holds. lengths and counts are int
-// of shape (B). The result has shape (B, Max, W). For x of shape (T, W), with a batch of one, it has shape (Max, W). It
-// has no gradient.
+// Append writes new vectors to the store and returns all vectors of the store. Sequence b of the store already holds
+// lengths[b] vectors; Append writes the first counts[b] vectors of x's sequence b after them. The nodes lengths and
+// counts are int of shape (B). If x has shape (B, T, W), the result has shape (B, Max, W). If x has shape (T, W), for a
+// batch of one, the result has shape (Max, W). The result has no gradient.
 func (s *Store) Append(e *Env, x, lengths, counts *G.Node) (*G.Node, error) {
 	name := "store of " + s.name
 	if err := CheckFloat(name, "the input", x); err != nil {
@@ -72,7 +72,7 @@ func storeAppend[F kernel.Float](e *Env, s *Store, x, lengths, counts *G.Node) (
 			all := elementsOf[F](s.dense)
 			for b, n := range counts {
 				if held := lengths[b]; n < 0 || n > length || held < 0 || held+n > most {
-					return nil, fmt.Errorf("sequence %d can't get %d of %d new vectors after the %d it has: the store has room for %d", b, n, length, held, most)
+					return nil, fmt.Errorf("sequence %d has %d vectors and should get %d of %d new vectors, but the store holds at most %d vectors per sequence", b, held, n, length, most)
 				}
 				copy(all[(b*most+lengths[b])*width:], x[b*length*width:][:n*width])
 			}
@@ -82,7 +82,7 @@ func storeAppend[F kernel.Float](e *Env, s *Store, x, lengths, counts *G.Node) (
 	return e.apply(o, x, lengths, counts)
 }
 
-// value returns the store's memory as a tensor of 3 axes, or of 2 axes for one sequence without its batch axis.
+// value returns the store's memory as a tensor. It has 3 axes, or 2 if dims is 2, which drops the batch axis.
 func (s *Store) value(dims int) *tensor.Dense {
 	shape := s.shape
 	if dims == 2 {
@@ -94,7 +94,7 @@ func (s *Store) value(dims int) *tensor.Dense {
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(s.dense.Float64s()))
 }
 
-// Reorder replaces sequence b by a copy of the first lengths[parents[b]] vectors of sequence parents[b].
+// Reorder copies the first lengths[parents[b]] vectors of sequence parents[b] to every sequence b.
 func (s *Store) Reorder(parents, lengths []int) {
 	if s.dense.Dtype() == tensor.Float32 {
 		reorder(s.dense.Float32s(), s.shape, parents, lengths)

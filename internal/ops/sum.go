@@ -9,7 +9,7 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// Sum returns the sum of all elements of x, of any rank, as a scalar.
+// Sum returns the sum of all elements of x as a scalar. x may have any rank.
 func Sum(e *Env, x *G.Node) (*G.Node, error) {
 	if err := CheckFloat("sum", "the input", x); err != nil {
 		return nil, err

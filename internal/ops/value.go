@@ -10,8 +10,8 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// elements returns the elements of a value in row-major order. A caller may bind any tensor to an input node, so it
-// returns an error if the dtype or the number of elements differs from the graph's.
+// elements returns the elements of a value in row-major order. It returns an error if the dtype isn't T or the number
+// of elements isn't want, because a caller may bind any tensor to an input node.
 func elements[T any](v G.Value, want int) ([]T, error) {
 	d, ok := v.(*tensor.Dense)
 	switch {
@@ -38,11 +38,11 @@ func elements[T any](v G.Value, want int) ([]T, error) {
 	return out, nil
 }
 
-// InRows reports whether a tensor's elements lie in memory row by row without gaps. A transposed tensor's don't.
+// InRows reports whether a tensor's elements lie in memory row by row without gaps. The elements of a transposed tensor
+// don't.
 func InRows(d *tensor.Dense) bool { return !d.RequiresIterator() && !d.DataOrder().IsColMajor() }
 
-// elementsOf returns a tensor's elements, or nil if T isn't its dtype. It uses the accessor of the dtype, because
-// Dense.Data allocates.
+// elementsOf returns a tensor's elements, or nil if T isn't its dtype. It doesn't call Dense.Data, which allocates.
 func elementsOf[T any](d *tensor.Dense) []T {
 	var out []T
 	switch p := any(&out).(type) {
@@ -71,7 +71,7 @@ func wrongElements[T any](v G.Value, want int) error {
 	return fmt.Errorf("the graph was built for an input of %d %Ts, got %v of shape %v", want, zero, v.Dtype(), v.Shape())
 }
 
-// read2 is elements for two inputs of the same dtype.
+// read2 calls elements for two inputs.
 func read2[F kernel.Float](in []G.Value, n0, n1 int) (a, b []F, err error) {
 	if a, err = elements[F](in[0], n0); err != nil {
 		return nil, nil, err
@@ -80,7 +80,7 @@ func read2[F kernel.Float](in []G.Value, n0, n1 int) (a, b []F, err error) {
 	return a, b, err
 }
 
-// read3 is elements for three inputs of the same dtype.
+// read3 calls elements for three inputs.
 func read3[F kernel.Float](in []G.Value, n0, n1, n2 int) (a, b, c []F, err error) {
 	if a, b, err = read2[F](in, n0, n1); err != nil {
 		return nil, nil, nil, err
@@ -105,7 +105,7 @@ func CheckRate(op string, p float64) error {
 	return nil
 }
 
-// sameDtype checks that a node holds float32 or float64, like another node.
+// sameDtype checks that the nodes n and ref have the same dtype, float32 or float64.
 func sameDtype(op, what string, n *G.Node, as string, ref *G.Node) error {
 	if err := CheckFloat(op, what, n); err != nil {
 		return err
@@ -139,7 +139,7 @@ func hasShape(op, what string, n *G.Node, want ...int) error {
 	return nil
 }
 
-// sameLayout compares shapes, ignoring axes of size 1, which Gorgonia adds and drops.
+// sameLayout reports whether two shapes are equal, apart from axes of size 1, which Gorgonia adds and drops.
 func sameLayout(a, b []int) bool {
 	for {
 		for len(a) > 0 && a[0] == 1 {
@@ -155,7 +155,7 @@ func sameLayout(a, b []int) bool {
 	}
 }
 
-// rows splits a shape into its last axis and the number of rows of that width.
+// rows returns the size of a shape's last axis, the width, and the number of rows of this width.
 func rows(s tensor.Shape) (n, width int) {
 	width = s[len(s)-1]
 	n = 1

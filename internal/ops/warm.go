@@ -6,8 +6,8 @@ import (
 )
 
 // Gorgonia shares constants among graphs, such as the 1 that a gradient begins with, and computes their hashes when a
-// graph first uses them. That is a data race if two graphs are built in parallel, in users' code too. So init puts each
-// of these constants into a graph once. It ignores errors: they would occur again in the users' graphs.
+// graph first uses them. If two graphs are built in parallel, even by a user's own code, this is a data race. So init
+// puts each of these constants into a graph once. It ignores errors: they would occur again in the users' graphs.
 func init() {
 	for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 		x := G.NewVector(G.NewGraph(), dt, G.WithShape(2), G.WithName("x"))

@@ -8,8 +8,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// TestGradientsSideBySide differentiates Gorgonia's own expressions in separate graphs, in parallel. The race detector
-// reports a constant that Gorgonia shares among them and that this package's init doesn't put into a graph.
+// TestGradientsSideBySide differentiates Gorgonia's own expressions in separate graphs, in parallel. If Gorgonia shares
+// a constant among graphs and this package's init doesn't put it into a graph, the race detector reports it.
 // (gorgonia.Rectify also counts its calls in a variable of its own; nothing here can prevent that race.)
 func TestGradientsSideBySide(t *testing.T) {
 	for _, f := range []func(*G.Node) (*G.Node, error){

@@ -9,7 +9,7 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// A weighting holds the weights of a loss's positions in the current run.
+// A weighting holds the weights of a loss's positions, for the current run.
 type weighting[F kernel.Float] struct {
 	values []F
 	scales []F
@@ -41,7 +41,7 @@ func (w *weighting[F]) read(in G.Value) error {
 	return nil
 }
 
-// total returns the sum of the weights over positions with width numbers each.
+// total returns the sum of the weights, multiplied by width, the number of outputs per position.
 func (w *weighting[F]) total(width int) float64 {
 	w.sum = 0
 	for _, v := range w.values {
@@ -51,8 +51,7 @@ func (w *weighting[F]) total(width int) float64 {
 	return w.sum
 }
 
-// mean divides the weighted sum over positions with width numbers each by the sum of the weights. It returns 0 if all
-// weights are 0.
+// mean divides sum, the weighted sum over all outputs, by total(width). It returns 0 if all weights are 0.
 func (w *weighting[F]) mean(sum float64, width int) float64 {
 	if w.total(width) == 0 {
 		return 0
@@ -60,8 +59,8 @@ func (w *weighting[F]) mean(sum float64, width int) float64 {
 	return sum / w.sum
 }
 
-// gradient returns the factor of each position's derivative, given the derivative g of the mean: 0 if the weight is 0,
-// whatever g is.
+// gradient returns the factor of each position's derivative, for the derivative g of the mean. If a weight is 0, the
+// factor is 0, even if g is NaN.
 func (w *weighting[F]) gradient(g F) []F {
 	by := float64(g) / w.sum
 	for i, v := range w.values {

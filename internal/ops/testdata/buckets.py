@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes buckets.json, which the tests of relative bias compare with: the buckets of T5 (Raffel et al., 2020).
+"""Writes buckets.json, the buckets of T5 (Raffel et al., 2020), for the tests of relative bias.
 
     python3 buckets.py
 
-PyTorch computes them in float32, as where T5's weights come from: that decides the ends of some ranges. A case lists the
-distances, from -700 to 700, at which another bucket begins.
+PyTorch computes the buckets in float32, as in T5, because rounding decides the ends of some ranges. A case lists the
+distances, from -700 to 700, at which the bucket changes.
 """
 import json
 import math
@@ -16,7 +16,7 @@ FAR = 700
 
 
 def buckets(count, max_distance, one_way):
-    distance = torch.arange(-FAR, FAR + 1)  # of a key from its query
+    distance = torch.arange(-FAR, FAR + 1)  # the key's position minus the query's
     back = (-distance).clamp(min=0) if one_way else distance.abs()
     n = count if one_way else count // 2
     exact = n // 2
