@@ -30,7 +30,7 @@ func reluGradPortable[F Float](dx, x, g []F) {
 	}
 }
 
-// geluCost is the cost of GELU per element, in cheap elements.
+// geluCost is the cost of GELU per element, where an addition costs 1.
 const geluCost = 8
 
 // GELU sets y to x·Φ(x) = x·(1 + erf(x/√2))/2. In float32 the error is below 2⁻²⁰·|x|, and below 2⁻²⁰·|y| for x ≥ −1.
@@ -67,9 +67,9 @@ func normalCDF[F Float](x F) (cdf, bell F) {
 	return F((1 + math.Erf(v/math.Sqrt2)) / 2), F(math.Exp(-v * v / 2))
 }
 
-// normalTail holds the coefficients of t, t², … in Φ(−x)·exp(x²/2) for 0 ≤ x ≤ 14.5 and t = 1/(1 + 0.3·x). It is the
-// minimax polynomial for the relative error, found by Remez's algorithm; the error is below 2⁻²⁸. For larger x the
-// exponential is 0.
+// normalTail holds the coefficients of t, t², … in a polynomial that approximates Φ(−x)·exp(x²/2) for 0 ≤ x ≤ 14.5,
+// where t = 1/(1 + 0.3·x). Remez's algorithm has minimised its largest relative error, which is below 2⁻²⁸. For larger
+// x, exp(−x²/2) is 0 in float32.
 var normalTail = [10]float32{
 	0.1196866898, 0.1195718143, 0.1102354209, 0.07838966811, 0.09615677753,
 	-0.07942338682, 0.1917844076, -0.2282135038, 0.1124355721, -0.02062346147,
@@ -130,16 +130,17 @@ func geluTanhGradPortable[F Float](dx, x, g []F) {
 			dx[i] = 0
 			continue
 		}
-		v = max(min(v, 10), -10) // for larger |v| the derivative is 1 or 0
+		v = max(min(v, 10), -10) // for larger |v|, the derivative is 1 or 0
 		s, e := geluSigmoid(v)
 		dx[i] = g[i] * (s + v*(s*e*s)*(2*geluC+6*geluC*geluA*(v*v))) // s·e is 1 − s
 	}
 }
 
-// siluCost is the cost of SiLU per element, in cheap elements.
+// siluCost is the cost of SiLU per element, where an addition costs 1.
 const siluCost = 4
 
-// Above siluOne, σ(x) is 1, also in float64: exp(−x)·x is too small to change 1. Far above it, exp(x) is infinite.
+// For x above siluOne, σ(x) and the derivative of SiLU round to 1, even in float64. The formulas with exp(x) would fail
+// for large x, where exp(x) is infinite.
 const siluOne = 42
 
 // SiLU sets y to x·σ(x), for σ(x) = exp(x)/(1 + exp(x)). In float32 the error is below 2⁻²¹·|x|, and below 2⁻²¹·|y| for

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestSiLU compares with the formula, for more elements than one task takes.
+// TestSiLU compares SiLU and SiLUGrad with the formulas, for more elements than one task handles.
 func TestSiLU(t *testing.T) {
 	t.Run("float32", func(t *testing.T) { testSiLU[float32](t, 1e-6) })
 	t.Run("float64", func(t *testing.T) { testSiLU[float64](t, 1e-14) })
@@ -26,7 +26,7 @@ func testSiLU[F Float](t *testing.T, tol float64) {
 	gotY, gotX := normals[F](3, n), normals[F](4, n)
 	SiLU(0, gotY, x)
 	SiLUGrad(0, gotX, x, g)
-	for i := range x { // the relative error of each element, also far from 0
+	for i := range x { // closeTo would ignore relative errors of small elements
 		if d := math.Abs(float64(gotY[i]) - y[i]); !(d <= tol*math.Abs(y[i])) {
 			t.Fatalf("silu of %v is %v, want %v", x[i], gotY[i], y[i])
 		}
@@ -34,7 +34,7 @@ func testSiLU[F Float](t *testing.T, tol float64) {
 	closeTo(t, "dx", gotX, dx, tol)
 }
 
-// TestActivationsInPlace writes the result over the input, for every remainder of a vector's length.
+// TestActivationsInPlace writes results over the inputs, for every length of the last vector.
 func TestActivationsInPlace(t *testing.T) { eachBody(t, testInPlace[float32], testInPlace[float64]) }
 
 func testInPlace[F Float](t *testing.T) {
@@ -59,7 +59,7 @@ func TestSiLUAtTheEdges(t *testing.T) {
 	SiLU(0, y, x)
 	closeTo(t, "silu", y[:7], []float64{0, 0, 0, 0, 0, 40, 1e10}, 1e-6)
 	if y[7] != big {
-		t.Errorf("silu of the largest number is %v", y[7])
+		t.Errorf("silu of the largest number is %v, want the same number", y[7])
 	}
 	SiLUGrad(0, y, x, g)
 	closeTo(t, "silu'", y, []float64{0, 0, 0, 0, 0.5, 1, 1, 1, 0, 0}, 1e-6)
@@ -79,7 +79,7 @@ func TestActivationsAtTheEdges(t *testing.T) {
 		f.value(0, y, x)
 		closeTo(t, name, y[:6], []float64{0, 0, 0, 0, 40, 1e10}, 1e-6)
 		if y[6] != x[6] {
-			t.Errorf("%s of the largest number is %v", name, y[6])
+			t.Errorf("%s of the largest number is %v, want the same number", name, y[6])
 		}
 		f.grad(0, y, x, one)
 		closeTo(t, name+"'", y, []float64{0, 0, 0, f.mid, 1, 1, 1}, 1e-6)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestVectorAdamW compares a few steps with the same steps in float64, for every length up to 70.
+// TestVectorAdamW compares a few steps of AdamW with the same steps in float64, for every length up to 70.
 func TestVectorAdamW(t *testing.T) {
 	eachBody(t, func(t *testing.T) { testAdamW[float32](t, 2e-6) }, func(t *testing.T) { testAdamW[float64](t, 1e-14) })
 }

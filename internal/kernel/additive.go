@@ -1,26 +1,26 @@
 package kernel
 
-// AdditiveShape holds the sizes of scores (Batch, Queries, Keys), queries (Batch, Queries, Width) and keys (Batch,
-// Keys, Width).
+// AdditiveShape holds the sizes of the axes. Scores have shape (Batch, Queries, Keys), queries (Batch, Queries, Width)
+// and keys (Batch, Keys, Width).
 type AdditiveShape struct {
 	Batch, Queries, Keys, Width int
 }
 
-// cost returns the cost of all scores, in cheap elements.
+// cost returns the cost of all scores, where an addition costs 1.
 func (s AdditiveShape) cost() int { return s.Batch * s.Queries * s.Keys * s.Width * softcapCost }
 
-// additiveTile is about the number of tanh results in memory at once: few enough for the cache.
+// additiveTile is roughly the number of tanh results that a task computes at once. They fit into the cache.
 const additiveTile = 4096
 
 // AdditiveScores sets the score of each query and each key of its batch element to Σ v[f]·tanh(q[f] + k[f]), summed
-// over the features f. A nil v means ones.
+// over the features f. If v is nil, all its elements are 1.
 func AdditiveScores[F Float](cores int, scores, q, k, v []F, s AdditiveShape) {
 	keys, width := s.Keys, s.Width
 	runRanges(cores, s.Batch*s.Queries, rowsPerTask(keys*width, softcapCost), s.cost(), func(lo, hi int) {
 		body := bodyOf[F]()
 		scratch := take[additiveScratch[F]](&body.additive)
 		defer body.additive.Put(scratch)
-		tile := max(1, additiveTile/width) // keys
+		tile := max(1, additiveTile/width) // number of keys
 		scratch.fit(min(tile, keys)*width, width)
 		v := v
 		if v == nil {
@@ -44,16 +44,17 @@ func AdditiveScores[F Float](cores int, scores, q, k, v []F, s AdditiveShape) {
 	})
 }
 
-// AdditiveWork returns the number of elements of scratch that AdditiveScoresGrad needs if v isn't nil.
+// AdditiveWork returns the length that AdditiveScoresGrad's argument work must have if v isn't nil.
 func AdditiveWork(s AdditiveShape) int { return s.Batch * s.Width }
 
 // AdditiveScoresGrad sets dq, dk and dv to the gradients of AdditiveScores, where g is the gradient of the scores. If v
-// is nil, dv and work may be nil. It computes each tanh again. A score with gradient 0 adds nothing, whatever its query
-// and key hold.
+// is nil, dv and work may be nil. If the gradient of a score is 0, the score adds nothing, even if its query or key
+// holds NaN.
 //
-// Tasks divide the features. A feature uses only its own columns of q and k, so one task adds up each sum, in order.
+// Each task handles some of the features. A feature needs only its own columns of q and k. So every sum is added up by
+// one task, always in the same order.
 func AdditiveScoresGrad[F Float](cores int, dq, dk, dv, q, k, v, g []F, s AdditiveShape, work []F) {
-	blocks := (s.Width + additiveFeatures - 1) / additiveFeatures // per batch element
+	blocks := (s.Width + additiveFeatures - 1) / additiveFeatures // number of blocks of features per batch element
 	step := max(1, grain/max(s.Queries*s.Keys*additiveFeatures*softcapCost, 1))
 	runRanges(cores, s.Batch*blocks, step, 2*s.cost(), func(lo, hi int) {
 		body := bodyOf[F]()
@@ -75,19 +76,19 @@ func AdditiveScoresGrad[F Float](cores int, dq, dk, dv, q, k, v, g []F, s Additi
 	}
 }
 
-// additiveFeatures is the number of adjacent features that are read and written together.
+// additiveFeatures is the number of adjacent features in a block, which are read and written together.
 const additiveFeatures = 8
 
 // additiveScratch is the memory of one task.
 type additiveScratch[F Float] struct {
-	tanh, grad []F // for one tile
+	tanh, grad []F // one tile each
 	ones       []F
 	features   int
-	key, dkey  []F // (features, keys)
-	sum        []F // (keys)
+	key, dkey  []F // shape (features, keys)
+	sum        []F // shape (keys)
 }
 
-// fit makes room for a tile, and for a vector of ones, of the given lengths.
+// fit gives c.tanh the length tile, and c.ones at least the length ones.
 func (c *additiveScratch[F]) fit(tile, ones int) {
 	c.tanh = grown(c.tanh, tile)
 	for len(c.ones) < ones {
@@ -95,8 +96,8 @@ func (c *additiveScratch[F]) fit(tile, ones int) {
 	}
 }
 
-// gradient sets the gradients of c.features features of a batch element. Each slice begins at the first of these
-// features. A nil v means ones; dv is then unused.
+// gradient computes the gradients of c.features adjacent features of one batch element. Each slice begins at the first
+// of these features. If v is nil, all its elements are 1 and dv is unused.
 func (c *additiveScratch[F]) gradient(dq, dk, dv, q, k, v, g []F, s AdditiveShape) {
 	c.key, c.dkey = grown(c.key, c.features*s.Keys), grown(c.dkey, c.features*s.Keys)
 	for j := range s.Keys {
@@ -120,12 +121,12 @@ func (c *additiveScratch[F]) gradient(dq, dk, dv, q, k, v, g []F, s AdditiveShap
 	}
 }
 
-// feature sets the gradients of one feature, and returns the gradient of v if wantV is set. Elements of dq and q are
-// Width apart. With t = tanh(q + k) and d = g·(1 − t²): dq = v·Σ d over the keys, dk = v·Σ d over the queries and dv =
-// Σ g·t over both.
+// feature computes the gradients of one feature. If wantV is true, it returns the gradient of v. The feature's elements
+// of dq and q are s.Width apart. With t = tanh(q + k) and d = g·(1 − t²): dq = v·Σ d over the keys, dk = v·Σ d over the
+// queries and dv = Σ g·t over both.
 func (c *additiveScratch[F]) feature(dq, dkey, q, key []F, v F, g []F, s AdditiveShape, wantV bool) (dv F) {
 	body, keys := bodyOf[F](), s.Keys
-	tile := min(max(1, additiveTile/keys), s.Queries) // queries
+	tile := min(max(1, additiveTile/keys), s.Queries) // number of queries
 	c.fit(tile*keys, tile*keys)
 	c.grad, c.sum = grown(c.grad, tile*keys), grown(c.sum, keys)
 	clear(dkey)

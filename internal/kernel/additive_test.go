@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestAdditiveScores compares every body with the formula, for operands of less than a tile and of many tasks.
+// TestAdditiveScores compares the scores and gradients of every body with the formulas, for operands smaller than a
+// tile and for operands with many tasks.
 func TestAdditiveScores(t *testing.T) {
 	eachBody(t, func(t *testing.T) { testAdditiveScores[float32](t, 2e-6) }, func(t *testing.T) { testAdditiveScores[float64](t, 1e-14) })
 }
@@ -84,7 +85,7 @@ func testAdditiveScoresAtTheEdges[F Float](t *testing.T) {
 		for b := range s.Batch {
 			for f := range s.Width {
 				if x, y := dq[(b*s.Queries+hiddenQuery)*s.Width+f], dk[(b*s.Keys+hiddenKey)*s.Width+f]; x != 0 || y != 0 {
-					t.Errorf("with %v hidden, their gradients are %v and %v", fill, x, y)
+					t.Errorf("with %v in the hidden query and key, their gradients are %v and %v, want 0", fill, x, y)
 				}
 			}
 		}
@@ -96,37 +97,37 @@ func testAdditiveScoresAtTheEdges[F Float](t *testing.T) {
 		for what, p := range map[string][2][]F{"dq": {dq, wantQ}, "dk": {dk, wantK}, "dv": {dv, wantV}} {
 			for i := range p[0] {
 				if math.Float64bits(float64(p[0][i])) != math.Float64bits(float64(p[1][i])) {
-					t.Fatalf("with %v hidden, %s has %v for %v", fill, what, p[0][i], p[1][i])
+					t.Fatalf("with %v in the hidden query and key, %s[%d] is %v, want %v", fill, what, i, p[0][i], p[1][i])
 				}
 			}
 		}
 	}
 
-	// NaN in query 0 must show, but only in its own row, column and features.
+	// NaN in feature 0 of query 0 must reach the results that depend on it, and no others.
 	q, k := normals[F](1, s.Batch*s.Queries*s.Width), normals[F](2, s.Batch*s.Keys*s.Width)
 	q[0] = F(math.NaN())
 	scores := make([]F, len(g))
 	AdditiveScores(0, scores, q, k, v, s)
 	for i, x := range scores {
 		if (x != x) != (i < s.Keys) {
-			t.Errorf("with NaN in query 0, score %d is %v", i, x)
+			t.Errorf("with NaN in query 0, score %d is %v, want NaN: %t", i, x, i < s.Keys)
 		}
 	}
 	dq, dk, dv := make([]F, len(q)), make([]F, len(k)), make([]F, len(v))
 	AdditiveScoresGrad(0, dq, dk, dv, q, k, v, g, s, make([]F, AdditiveWork(s)))
 	for i, x := range dq {
 		if (x != x) != (i == 0) {
-			t.Errorf("with NaN in query 0, dq[%d] is %v", i, x)
+			t.Errorf("with NaN in query 0, dq[%d] is %v, want NaN: %t", i, x, i == 0)
 		}
 	}
 	for i, x := range dk {
 		if j := i / s.Width; (x != x) != (i%s.Width == 0 && j < s.Keys && j != hiddenKey) {
-			t.Errorf("with NaN in query 0, dk[%d] is %v", i, x)
+			t.Errorf("with NaN in query 0, dk[%d] is %v, want NaN only in feature 0 of visible keys", i, x)
 		}
 	}
 	for i, x := range dv {
 		if (x != x) != (i == 0) {
-			t.Errorf("with NaN in query 0, dv[%d] is %v", i, x)
+			t.Errorf("with NaN in query 0, dv[%d] is %v, want NaN: %t", i, x, i == 0)
 		}
 	}
 }

@@ -39,7 +39,8 @@ func within[F Float](t *testing.T, what string, got []F, want []float64, distanc
 	}
 }
 
-// TestMaskedSoftmax compares with a naive softmax and a naive mask, for every shape of mask that broadcasts.
+// TestMaskedSoftmax compares MaskedSoftmax with a naive softmax and a naive mask, for every shape of mask that
+// broadcasts.
 func TestMaskedSoftmax(t *testing.T) {
 	t.Run("float32", func(t *testing.T) { testMaskedSoftmax[float32](t, 1e-6) })
 	t.Run("float64", func(t *testing.T) { testMaskedSoftmax[float64](t, 1e-14) })
@@ -120,7 +121,7 @@ func testMaskedSoftmax[F Float](t *testing.T, tol float64) {
 		closeTo(t, fmt.Sprintf("%+v", m), w, want, tol)
 		for i := range w {
 			if want[i] == 0 && w[i] != 0 {
-				t.Fatalf("%+v: masked element %d is %v", m, i, w[i])
+				t.Fatalf("%+v: masked element %d is %v, want 0", m, i, w[i])
 			}
 		}
 	}
@@ -135,7 +136,7 @@ func TestSoftmaxIsStable(t *testing.T) {
 	closeTo(t, "weights", w, []float64{1, 0, e / (1 + e), 1 / (1 + e), 0.5, 0.5, 0.5, 0.5, 1, 0}, 1e-6)
 }
 
-// TestSoftmaxGrad compares with the Jacobian, with NaN and infinities where the weight is zero.
+// TestSoftmaxGrad compares SoftmaxGrad with the Jacobian. Where a weight is zero, its gradient is NaN or infinite.
 func TestSoftmaxGrad(t *testing.T) {
 	w := []float64{0.25, 0, 0.75, 0, 0, 0}
 	g := []float64{2, math.NaN(), -1, math.Inf(1), math.NaN(), 5}
@@ -144,7 +145,7 @@ func TestSoftmaxGrad(t *testing.T) {
 	closeTo(t, "gradient", ds, []float64{0.25 * (2 + 0.25), 0, 0.75 * (-1 + 0.25), 0, 0, 0}, 1e-15)
 }
 
-// TestSumBroadcast compares with a sum of single elements.
+// TestSumBroadcast compares SumBroadcast with a loop over single elements.
 func TestSumBroadcast(t *testing.T) {
 	large := [4]int{2, 3, 2, 4}
 	x := normals[float64](5, 2*3*2*4)
@@ -172,7 +173,7 @@ func TestSumBroadcast(t *testing.T) {
 	}
 }
 
-// TestCrossEntropyIsStable tests logits far from zero, where float32 has few digits left for the difference.
+// TestCrossEntropyIsStable tests logits far from zero, where float32 has few digits for the differences of logits.
 func TestCrossEntropyIsStable(t *testing.T) {
 	for _, offset := range []float32{0, 100, -3000, 1e6} {
 		base := []float32{1, 2, 3, 0.5, -1, 4}
@@ -199,7 +200,8 @@ func TestCrossEntropyIsStable(t *testing.T) {
 	}
 }
 
-// TestLayerNorm compares with the formula, for more rows than one task takes, and for rows far from zero.
+// TestLayerNorm compares LayerNorm and its gradient with the formulas, for more rows than one task handles, and for
+// rows far from zero.
 func TestLayerNorm(t *testing.T) {
 	t.Run("float32", func(t *testing.T) { testLayerNorm[float32](t, 2e-6) })
 	t.Run("float64", func(t *testing.T) { testLayerNorm[float64](t, 1e-13) })
@@ -212,7 +214,7 @@ func testLayerNorm[F Float](t *testing.T, tol float64) {
 		const eps = 1e-3
 		y, dx := make([]float64, n*w), make([]float64, n*w)
 		dgamma, dbeta := make([]float64, w), make([]float64, w)
-		var term float64 // the largest of the terms of dx
+		var term float64 // largest absolute value of a term of dx
 		for r := range n {
 			x, g := x[r*w:][:w], g[r*w:][:w]
 			mean, variance := 0.0, 0.0

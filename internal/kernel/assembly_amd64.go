@@ -22,7 +22,7 @@ func assembly() []*instructionSet {
 				rows: 14, cols: 32, lanes: 16, depth: 256, band: 256, slab: 512,
 				tile: gemmTile32AVX512, packRows: gemmPackRows32AVX512, packTransposed: gemmPackTransposed32AVX2,
 			}},
-			f64: f64, // float64 serves gradient checks, for which AVX2 is fast enough
+			f64: f64, // mostly for gradient checks, for which AVX2 is fast enough
 		},
 		{
 			name: "avx2", runs: avx2,
@@ -61,5 +61,5 @@ func gemmPackTransposed32AVX2(dst unsafe.Pointer, ldd uintptr, src unsafe.Pointe
 //go:noescape
 func gemmPackTransposed64AVX2(dst unsafe.Pointer, ldd uintptr, src unsafe.Pointer, lds uintptr, groups, blocks int)
 
-// parallelPause waits for some tens of nanoseconds and leaves the core to its other hardware thread.
+// parallelPause waits for some tens of nanoseconds. Meanwhile the core's other hardware thread can use the core.
 func parallelPause()

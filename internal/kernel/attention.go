@@ -2,20 +2,21 @@ package kernel
 
 import "sync/atomic"
 
-// Attention is softmax(scale·Q·Kᵀ + M)·V, computed by tiles of queries and keys, so that it stores nothing of size T×S.
-// It skips tiles that the mask hides.
+// Attention computes softmax(scale·Q·Kᵀ + M)·V in tiles of some queries and some keys, so it stores nothing of size
+// T×S. It skips tiles that the mask hides.
 //
-// The softmax is online (Milakov and Gimelshein, 2018): a row's maximum and sum are updated tile by tile, and a new
-// maximum rescales the earlier sums. The output needs linear memory (Rabe and Staats, 2021). The backward pass computes
-// the tiles again from each row's log-sum-exp (Dao et al., FlashAttention, 2022):
+// The softmax is online (Milakov and Gimelshein, 2018): each tile updates the maximum and the sum of a row, and a new
+// maximum rescales the earlier sums. So the output needs only linear memory (Rabe and Staats, 2021). The backward pass
+// computes the tiles again from each row's log-sum-exp (Dao et al., FlashAttention, 2022):
 //
 //	P = exp(scale·Q·Kᵀ + M − lse)     dV = Pᵀ·dO
 //	dS = P∘(dO·Vᵀ − rowsum(dO∘O))     dQ = scale·dS·K     dK = scale·dSᵀ·Q
 //
-// With dropout factors D, P becomes P∘D in O and dV, and dO·Vᵀ becomes D∘(dO·Vᵀ); D is computed again for each tile. A
-// cap c on the scores, s' = c·tanh(s/c) before M is added, multiplies dS by 1 − (s'/c)² in dQ and dK.
+// With dropout factors D, P becomes P∘D in O and dV, and dO·Vᵀ becomes D∘(dO·Vᵀ). The backward pass computes D again
+// for each tile. A cap c replaces each score s with s' = c·tanh(s/c) before M is added. In dQ and dK, dS is then
+// multiplied by 1 − (s'/c)².
 //
-// Zero times anything is zero, as in SkipGemm: see attention_redo.go.
+// Zero times any number is zero, even zero times NaN, as in SkipGemm: see attention_redo.go.
 
 // The largest tile of scores fits into the cache with its queries, keys and values.
 const (
@@ -25,11 +26,11 @@ const (
 	attentionRun     = 4 * attentionQueries // queries that share a packed tile of keys in the forward pass
 )
 
-// attentionTaskWork is the least number of multiplications worth a task.
+// attentionTaskWork is the least number of multiplications for which a separate task is worthwhile.
 const attentionTaskWork = 1 << 18
 
-// Rows is a tensor of vectors, one per batch element, head and position: vector (b, h, t) begins at element b·Batch +
-// h·Head + t·Row. It describes both layouts, (B, H, T, K) and (B, T, H·K).
+// Rows is a tensor with one vector per batch element, head and position. Vector (b, h, t) begins at element b·Batch +
+// h·Head + t·Row. So Rows can describe both layouts, (B, H, T, K) and (B, T, H·K).
 type Rows[F Float] struct {
 	Data             []F
 	Batch, Head, Row int
@@ -51,28 +52,29 @@ func (r Rows[F]) from(b, h, t int) []F { return r.Data[b*r.Batch+h*r.Head+t*r.Ro
 // Attention holds the sizes and options of attention, and its working memory.
 type Attention[F Float] struct {
 	Mask  Mask[F] // includes the shape, (B, H, T, S)
-	Width int     // K, of a query and of a key
-	Value int     // V, of a value
+	Width int     // K, the width of a query and of a key
+	Value int     // V, the width of a value
 	Scale F
 
-	Softcap F                // replaces each score s by c·tanh(s/c); 0 for none
+	Softcap F                // c, which replaces each score s with c·tanh(s/c); 0 means no cap
 	Groups  int              // G, the number of heads of keys and values: query head h reads head h·G/H; 0 means H
-	Dropout AttentionDropout // of the weights
+	Dropout AttentionDropout // dropout of the weights
 
 	attentionOperands[F]
 	choice dropoutChoice[F]
-	dead   []bool // queries that the backward pass skips, set by redoBackward
+	dead   []bool // whether the backward pass skips a query; set by redoBackward
 	parts  int    // number of parts into which the backward pass divides the keys
-	shared int    // number of consecutive heads that share a gradient and so belong to one task
+	shared int    // number of consecutive heads that share a gradient; one task handles them
 	less   []F    // rowsum(dO∘O) per query
-	shift  []F    // log-sum-exp per query, or −Inf if the query has no part in the gradients
-	spare  []F    // dQ from every part of the keys but the first
+	shift  []F    // log-sum-exp per query, or −Inf if the query doesn't affect the gradients
+	spare  []F    // one dQ for each part of the keys except the first
 	nan    atomic.Bool
 }
 
-// AttentionDropout says which weights are dropped: the same as DropoutMask drops in a tensor of shape (B, H, T, S).
+// AttentionDropout defines which weights are dropped: the elements that DropoutMask drops from a tensor of shape (B, H,
+// T, S).
 type AttentionDropout struct {
-	P                 float64 // probability; 0 for none
+	P                 float64 // probability; 0 means no dropout
 	Seed, Stream, Run uint64
 }
 
@@ -102,9 +104,9 @@ func (a *Attention[F]) perGroup() int {
 	return a.Mask.Shape[1] / a.Groups
 }
 
-// seen returns which of the keys j0 to j1 the queries t0 to t1 of batch element b may see: the range from start to
-// stop, with start rounded down to a whole number of panels of cols keys. The range may be empty. first is the first of
-// all keys that they may see.
+// seen returns the range of keys, start to stop, that the queries t0 to t1 of batch element b may see among the keys j0
+// to j1. The range may be empty. start is rounded down, so that start − j0 is a multiple of cols, the width of a panel.
+// The result first is the first of all keys that these queries may see.
 func (a *Attention[F]) seen(b, t0, t1, j0, j1, cols int) (first, start, stop int) {
 	first, end := a.Mask.span(b, t0, t1)
 	start, stop = max(first, j0), min(end, j1)
@@ -114,8 +116,8 @@ func (a *Attention[F]) seen(b, t0, t1, j0, j1, cols int) (first, start, stop int
 	return first, start - (start-j0)%cols, stop
 }
 
-// tileQueries returns the number of queries in a tile. With few keys it is half the maximum: smaller tiles skip more of
-// the keys that a causal mask hides.
+// tileQueries returns the number of queries in a tile. If one tile holds all keys, it is half the maximum, because
+// smaller tiles skip more of the keys that a causal mask hides.
 func (a *Attention[F]) tileQueries() int {
 	if a.short() {
 		return attentionQueries / 2
@@ -123,7 +125,7 @@ func (a *Attention[F]) tileQueries() int {
 	return attentionQueries
 }
 
-// prepare prepares the scratch for tiles of batch element b.
+// prepare sets the fields of the scratch that depend on batch element b.
 func (s *attentionScratch[F]) prepare(a *Attention[F], b int) {
 	s.reach, s.changes = a.Mask.reach(b), a.Softcap > 0 || a.Mask.scored()
 }
@@ -137,7 +139,8 @@ func (a *Attention[F]) maskRow(scores, capped []F, b, h, t, j0 int) (from, stop 
 	return from, stop
 }
 
-// maskSeen is maskRow for known bounds. Tiles have many rows, so they call it only if scores change.
+// maskSeen does the same as maskRow, for known bounds. Tiles have many rows, so their code calls maskSeen only if
+// scores change.
 func (a *Attention[F]) maskSeen(scores, capped []F, b, h, t, j0, from, stop int) {
 	scores = scores[from:stop]
 	if a.Softcap > 0 {
@@ -151,7 +154,7 @@ func (a *Attention[F]) maskSeen(scores, capped []F, b, h, t, j0, from, stop int)
 	}
 }
 
-// drops reports whether there is dropout.
+// drops reports whether any weights can be dropped.
 func (a *Attention[F]) drops() bool { return a.Dropout.P > 0 }
 
 // fillDropout writes the dropout factors of one query's weights, from key j0 on.
@@ -199,15 +202,15 @@ func (s *attentionScratch[F]) packed(buffer, rows []F, ld, n, k int) (panels []F
 type attentionScratch[F Float] struct {
 	body         *body[F]
 	tile         gemmTile[F]
-	edge         []F // the last columns of B, packed if the tile's function can't read them in place
-	scores       []F // a tile of scores, then of weights
+	edge         []F // packed copy of B's last columns, if the tile's function can't read them in place
+	scores       []F // a tile of scores, replaced by weights
 	grads        []F // a tile of gradients of the scores
 	keep         []F // a tile of dropout factors
 	capped       []F // a tile of scores after the cap and before the mask
-	keys, values []F // packed
-	most, sum    []F // per query, so far
+	keys, values []F // packed keys and values
+	most, sum    []F // largest score and sum of weights so far, per query
 
-	reach   maskReach // for the queries of this batch element
+	reach   maskReach // limits of the visible keys for this batch element
 	changes bool      // whether a cap or the mask changes visible scores
 }
 

@@ -34,9 +34,9 @@ func (a *Attention[F]) backward() bool {
 	return a.nan.Load() || anyNaN(a.dbias)
 }
 
-// divideBackward divides the work, depending only on the shape. Heads are independent unless they share a gradient:
-// then one task adds up their contributions, in order. If there are few such sets of heads, it also divides the keys
-// into parts, each with its own dQ.
+// divideBackward divides the work in a way that depends only on the shapes. If heads share a gradient, they form a set:
+// one task adds up their contributions, in order. If there are few sets, divideBackward also divides the keys into
+// parts, each with its own dQ.
 func (a *Attention[F]) divideBackward() {
 	a.shared = a.perGroup()
 	if a.dbias != nil {
@@ -86,8 +86,8 @@ func (r *attentionRows[F]) run(task int) {
 	}
 }
 
-// passedOver reports whether a query has no part in the gradients: it sees no key, or its output's gradient is zero, or
-// redoBackward handles it.
+// passedOver reports whether the backward pass ignores a query: it sees no key, or the gradient of its output is zero,
+// or redoBackward handles it.
 func (a *Attention[F]) passedOver(b, h, t int) bool {
 	row := a.row(b, h, t)
 	return a.lse[row] == F(math.Inf(-1)) || a.dead != nil && a.dead[row] || allZero(a.dout.from(b, h, t)[:a.Value])
@@ -186,8 +186,8 @@ func (a *Attention[F]) clearKeys(b, group, j0, j1 int) {
 	a.dv.clear(b, group, j0, j1, a.Value)
 }
 
-// scoreGrads turns a tile of scores into the weights of the values, and the gradients of these weights, in grads, into
-// the gradients of the scores.
+// scoreGrads replaces s.scores, a tile of scores, with the weights of the values. It replaces s.grads, the gradients of
+// these weights, with the gradients of the scores.
 func (s *attentionScratch[F]) scoreGrads(a *Attention[F], b, h, i0, j0, m, n, pitch int) {
 	all := m * pitch // including the gap between rows
 	if a.drops() {
@@ -206,7 +206,7 @@ func (s *attentionScratch[F]) scoreGrads(a *Attention[F], b, h, i0, j0, m, n, pi
 				if s.changes {
 					a.maskSeen(scores, s.capped[i*pitch:], b, h, i0+i, j0, from, stop)
 				}
-				s.softmax(scores, from, stop) // zeros in the gap too
+				s.softmax(scores, from, stop) // also sets the gap to 0
 			}
 		}
 		s.body.softmaxGrad(s.grads[:all], s.scores[:all], s.grads[:all], pitch)
@@ -232,7 +232,7 @@ func (s *attentionScratch[F]) scoreGrads(a *Attention[F], b, h, i0, j0, m, n, pi
 	}
 }
 
-// scoreRow is scoreGrads for one query whose keys span several tiles, without dropout, bias and cap.
+// scoreRow does the work of scoreGrads for one query whose keys span several tiles, except for dropout, bias and cap.
 func (s *attentionScratch[F]) scoreRow(a *Attention[F], scores, grads, capped []F, b, h, t, j0 int) {
 	row := a.row(b, h, t)
 	shift, less := a.shift[row], a.less[row]
@@ -251,14 +251,14 @@ func (s *attentionScratch[F]) scoreRow(a *Attention[F], scores, grads, capped []
 	if is32[F]() {
 		tiny = 0x1p-100
 	}
-	s.body.scoreGrad(g, p, less, tiny) // 0 where p is 0, as a masked value may hold anything
+	s.body.scoreGrad(g, p, less, tiny) // sets g to 0 where p is 0, as masked values may be NaN
 	clearOutside(scores, from, stop)
 	clearOutside(grads, from, stop)
 }
 
-// scoreGradPortable turns the gradients g of weights p into the gradients of the scores, where less is Σ p·g over the
-// row. It sets p and g to 0 if the weight is 0, whatever the gradient is, or if the weight is below tiny and the
-// gradient is finite.
+// scoreGradPortable replaces g, the gradients of the weights p, with the gradients of the scores. The argument less is
+// Σ p·g over the row. It sets p and g to 0 if the weight is 0, even if the gradient is NaN, or if the weight is below
+// tiny and the gradient is finite.
 func scoreGradPortable[F Float](g, p []F, less, tiny F) {
 	p = p[:len(g)]
 	for i, w := range p {
@@ -270,7 +270,7 @@ func scoreGradPortable[F Float](g, p []F, less, tiny F) {
 	}
 }
 
-// attentionSum is the task that adds up the parts of dQ, in order, and searches the gradients for NaN.
+// attentionSum is the task that adds the parts of dQ, in order, and searches the gradients for NaN.
 type attentionSum[F Float] Attention[F]
 
 func (f *attentionSum[F]) run(task int) {

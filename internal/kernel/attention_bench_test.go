@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkAttention times causal attention in several shapes, with heads apart and side by side.
+// BenchmarkAttention times causal attention in several shapes, with heads on their own axis and side by side.
 func BenchmarkAttention(b *testing.B) {
 	for _, tc := range []struct {
 		name  string
@@ -34,8 +34,8 @@ func BenchmarkAttention(b *testing.B) {
 	}
 }
 
-// BenchmarkAttentionOptions times attention with 1,024 or 4,096 queries and one option, and with a few queries at the
-// end of 1,024 keys.
+// BenchmarkAttentionOptions times attention with one option each, for 1,024 or 4,096 queries. It also times a few
+// queries at the end of 1,024 keys.
 func BenchmarkAttentionOptions(b *testing.B) {
 	long := [4]int{1, 4, 1024, 1024}
 	for _, tc := range []struct {

@@ -8,7 +8,8 @@ import (
 	"github.com/heed-go/heed/internal/testseed"
 )
 
-// TestAttentionIsTheSameBits compares the bits on different numbers of cores, for shapes that are divided in every way.
+// TestAttentionIsTheSameBits compares the bits of results on different numbers of cores. The shapes cover every way of
+// dividing the work.
 func TestAttentionIsTheSameBits(t *testing.T) {
 	for _, shape := range [][4]int{{1, 1, 300, 300}, {1, 3, 500, 500}, {2, 5, 130, 257}, {30, 2, 16, 16}} {
 		for _, option := range []string{"none", "bias", "window", "groups", "dropout", "single"} {
@@ -58,7 +59,7 @@ func TestAttentionIsTheSameBits(t *testing.T) {
 // TestAttentionAllocatesNothing checks that attention allocates only in its first run.
 func TestAttentionAllocatesNothing(t *testing.T) {
 	if testseed.Race {
-		t.Skip("the race detector drops what pools hold")
+		t.Skip("the race detector empties pools")
 	}
 	for _, shape := range [][4]int{{32, 2, 16, 16}, {1, 1, 300, 300}} {
 		c := newGroupedCase[float32](1, shape, 1, 16, 16, true)
@@ -66,14 +67,14 @@ func TestAttentionAllocatesNothing(t *testing.T) {
 		for range 2 {
 			c.run()
 			if n := testing.AllocsPerRun(20, c.run); n > 1 {
-				t.Errorf("%v, dropout %v: %v allocations per run", shape, c.a.Dropout.P, n)
+				t.Errorf("%v, dropout %v: %v allocations per run, want at most 1", shape, c.a.Dropout.P, n)
 			}
 			c.a.Softcap, c.a.Dropout.P = 5, 0.1
 		}
 	}
 }
 
-// TestAttentionMemoryIsLinear checks the memory allocated for 16,384 queries and keys, at first and in a later run.
+// TestAttentionMemoryIsLinear checks how much memory two runs with 16,384 queries and keys allocate.
 func TestAttentionMemoryIsLinear(t *testing.T) {
 	if testing.Short() || testseed.Race {
 		t.Skip("takes some seconds")
@@ -86,6 +87,6 @@ func TestAttentionMemoryIsLinear(t *testing.T) {
 	c.run()
 	runtime.ReadMemStats(&after)
 	if got, limit := after.TotalAlloc-before.TotalAlloc, uint64(10*4*length*width+4<<20); got > limit {
-		t.Errorf("allocated %d bytes, want at most %d: the scores would be %d", got, limit, 4*length*length)
+		t.Errorf("allocated %d bytes, want at most %d: all scores would take %d", got, limit, 4*length*length)
 	}
 }

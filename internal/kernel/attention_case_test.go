@@ -20,7 +20,7 @@ func newAttentionCase[F Float](seed uint64, shape [4]int, width, value int, side
 	return newGroupedCase[F](seed, shape, 0, width, value, side)
 }
 
-// newGroupedCase makes random operands, with the given number of heads of keys and values.
+// newGroupedCase makes random operands. The argument groups is the number of heads of keys and values.
 func newGroupedCase[F Float](seed uint64, shape [4]int, groups, width, value int, side bool) *attentionCase[F] {
 	b, h, t, s := shape[0], shape[1], shape[2], shape[3]
 	g := groups
@@ -50,7 +50,7 @@ func (c *attentionCase[F]) results() [][]F {
 	return [][]F{c.out.Data, c.dq.Data, c.dk.Data, c.dv.Data, c.dbias}
 }
 
-// naive returns the results computed from the formulas, query by query, where zero times anything is zero.
+// naive computes the results from the formulas, query by query. Zero times NaN or infinity is zero.
 func (c *attentionCase[F]) naive() [][]F {
 	n := *c
 	for _, r := range []*Rows[F]{&n.out, &n.dq, &n.dk, &n.dv} {
@@ -75,7 +75,7 @@ func (c *attentionCase[F]) naive() [][]F {
 	return n.results()
 }
 
-// naiveQuery adds the results of one query.
+// naiveQuery sets the output of one query and adds its contributions to the gradients.
 func (c *attentionCase[F]) naiveQuery(b, h, t int, keep []F) {
 	a, m := c.a, &c.a.Mask
 	group := h
@@ -95,7 +95,7 @@ func (c *attentionCase[F]) naiveQuery(b, h, t int, keep []F) {
 			s *= a.Softcap
 		}
 		scores[j] = m.naive(s, b, h, t, j)
-		if scores[j] > most || scores[j] != scores[j] { // a NaN stays
+		if scores[j] > most || scores[j] != scores[j] { // NaN replaces the maximum and stays
 			most = scores[j]
 		}
 	}
@@ -131,7 +131,8 @@ func (c *attentionCase[F]) naiveQuery(b, h, t int, keep []F) {
 
 var attentionResults = []string{"output", "dQ", "dK", "dV", "dbias"}
 
-// check compares with naive: NaN and infinities must be equal, other elements within tol of the largest one.
+// check compares the results with those of naive. NaN and infinities must be equal. Other elements may differ by tol
+// times the largest element.
 func (c *attentionCase[F]) check(t *testing.T, tol float64) {
 	t.Helper()
 	want := c.naive()
@@ -155,7 +156,7 @@ func (c *attentionCase[F]) check(t *testing.T, tol float64) {
 	}
 }
 
-// options sets random options of a case, and describes them.
+// options sets random options of a case, and returns their description.
 func (c *attentionCase[F]) options(r *rand.Rand) string {
 	m := &c.a.Mask
 	m.random(r)

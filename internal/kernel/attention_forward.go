@@ -2,9 +2,10 @@ package kernel
 
 import "math"
 
-// Forward sets out to the attention of the queries q to the keys k and values v, which have Groups heads. It sets lse,
-// of B·H·T elements, for Backward: each query's log-sum-exp of its scores or, if one tile holds all keys, its largest
-// score. A query without keys gets −Inf, and an output of 0.
+// Forward sets out to the attention of the queries q over the keys k and values v. Keys and values have a.Groups heads.
+// Forward also sets lse, which Backward needs. It has one element per query, B·H·T in all: the log-sum-exp of the
+// query's scores or, if one tile holds all keys, the largest score. If a query sees no key, its element is −Inf and its
+// output is 0.
 func (a *Attention[F]) Forward(cores int, q, k, v, out Rows[F], lse []F) {
 	a.attentionOperands = attentionOperands[F]{cores: cores, q: q, k: k, v: v, out: out, lse: lse}
 	if a.forward() {
@@ -46,7 +47,7 @@ func (f *attentionForward[F]) run(task int) {
 	s := attentionGet[F](attentionPitch(a.Mask.Shape[3]))
 	for i := task * perTask; i < min((task+1)*perTask, a.heads()*runs); i++ {
 		b, h := a.split(i % a.heads())
-		first := (runs - 1 - i/a.heads()) * attentionRun // later causal runs have more work, so they start first
+		first := (runs - 1 - i/a.heads()) * attentionRun // with a causal mask, later runs have more work: start with them
 		a.forwardRun(s, b, h, first, min(first+attentionRun, a.Mask.Shape[2]))
 	}
 	attentionPut(s)
@@ -105,8 +106,8 @@ func (s *attentionScratch[F]) dots(out []F, alpha F, x, y []F, ld int) {
 	}
 }
 
-// forwardRow turns the scores of query t with the keys from j0 on into the weights of the values. i is the query's
-// index in its run.
+// forwardRow replaces the scores of query t for the keys from j0 on with the weights of the values. The argument i is
+// the query's index in its run.
 func (s *attentionScratch[F]) forwardRow(a *Attention[F], scores []F, b, h, t, j0, i int) {
 	from, stop := s.reach.bounds(t, j0, len(scores))
 	if s.changes {
@@ -128,8 +129,9 @@ func (s *attentionScratch[F]) forwardRow(a *Attention[F], scores []F, b, h, t, j
 // score.
 func (a *Attention[F]) short() bool { return a.Mask.Shape[3] <= attentionKeys }
 
-// softmax turns the visible part of a row of scores into weights and the rest into zeros. It returns the largest score,
-// or −Inf without any. It clears last, because a vector read just after a store to its end waits for that store.
+// softmax replaces the visible scores of a row with weights, and the others with zeros. It returns the largest visible
+// score, or −Inf if none is visible. It writes the zeros last, because a vector load that overlaps a recent store has
+// to wait for the store.
 func (s *attentionScratch[F]) softmax(scores []F, from, stop int) (most F) {
 	live := scores[from:stop]
 	most = s.body.softmax(live, live)
@@ -144,14 +146,14 @@ func (s *attentionScratch[F]) softmax(scores []F, from, stop int) (most F) {
 	}
 	for j, x := range live {
 		if live[j] = 0; x != F(math.Inf(-1)) && (most != most || x == most) {
-			live[j] = F(math.NaN()) // the NaN stays in this row
+			live[j] = F(math.NaN()) // the NaN affects only this row
 		}
 	}
 	return most
 }
 
-// onlineSoftmax is softmax for a row in one of several tiles, for query i of a run. The weights are relative to the
-// query's largest score so far, and the output of earlier tiles is rescaled to it.
+// onlineSoftmax replaces the scores of query i of a run if its keys span several tiles. The weights are relative to the
+// query's largest score so far. If that grows, the output of earlier tiles is rescaled.
 func (s *attentionScratch[F]) onlineSoftmax(scores []F, from, stop int, out []F, i int) {
 	live := scores[from:stop]
 	old := s.most[i]
@@ -172,7 +174,7 @@ func (s *attentionScratch[F]) onlineSoftmax(scores []F, from, stop int, out []F,
 	clearOutside(scores, from, stop)
 }
 
-// clearOutside sets the elements before from, and those from stop on, to 0. Most tiles have none.
+// clearOutside sets the elements with an index below from, or from stop on, to 0. Most tiles have no such elements.
 func clearOutside[F Float](x []F, from, stop int) {
 	if stop-from < len(x) {
 		clear(x[:from])
@@ -206,10 +208,10 @@ func (f *attentionCheck[F]) run(task int) {
 // pieces returns the number of pieces into which the search for NaN divides n elements.
 func pieces(n int) int { return (n + grain - 1) / grain }
 
-// piece returns piece i of x, or an empty slice past the last one.
+// piece returns piece i of x, or an empty slice if x has no piece i.
 func piece[F Float](x []F, i int) []F { return x[min(i*grain, len(x)):min((i+1)*grain, len(x))] }
 
-// anyNaN reports whether x holds NaN: a sum of squares is NaN only then.
+// anyNaN reports whether x holds NaN. The sum of squares is NaN only then.
 func anyNaN[F Float](x []F) bool {
 	d := dotOf(x, x)
 	return d != d

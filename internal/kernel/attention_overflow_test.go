@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestAttentionOverflows tests finite operands with infinite products. They affect a result only if the query sees
-// them.
+// TestAttentionOverflows tests finite operands whose products are infinite. Products of masked keys and unused queries
+// must not affect any result.
 func TestAttentionOverflows(t *testing.T) {
 	newCase := func() *attentionCase[float32] { return newAttentionCase[float32](3, [4]int{1, 2, 5, 6}, 4, 3, false) }
 	fill := func(x []float32, value float32) {
@@ -40,7 +40,7 @@ func TestAttentionOverflows(t *testing.T) {
 	})
 }
 
-// TestAttentionInfiniteSlope has weights of NaN where values are 0.
+// TestAttentionInfiniteSlope tests slopes that give weights of NaN. One element of each value is 0.
 func TestAttentionInfiniteSlope(t *testing.T) {
 	for _, slope := range []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))} {
 		c := newAttentionCase[float32](3, [4]int{1, 2, 5, 6}, 4, 3, false)
@@ -53,7 +53,8 @@ func TestAttentionInfiniteSlope(t *testing.T) {
 	}
 }
 
-// TestAttentionDropsNaN has a NaN in a value. Queries that drop it must have the same outputs as without it.
+// TestAttentionDropsNaN puts NaN into a value. If dropout drops this value for a query, the query's output must not
+// change.
 func TestAttentionDropsNaN(t *testing.T) {
 	const queries, bad = 40, 7
 	for _, keys := range []int{20, 200} {
@@ -68,7 +69,7 @@ func TestAttentionDropsNaN(t *testing.T) {
 		for q := range queries {
 			for i, x := range c.out.from(0, 0, q)[:3] {
 				if dropped := keep[q*keys+bad] == 0; dropped && x != want[3*q+i] || !dropped && i == 1 && x == x {
-					t.Errorf("%d keys: output %d of query %d is %v, without NaN %v, dropped: %t", keys, i, q, x, want[3*q+i], dropped)
+					t.Errorf("%d keys: element %d of query %d's output is %v, and %v without the NaN; value dropped: %t", keys, i, q, x, want[3*q+i], dropped)
 				}
 			}
 		}

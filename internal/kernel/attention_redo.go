@@ -4,10 +4,10 @@ import "math"
 
 // This file handles NaN and infinite operands. The tiles multiply everything that they read, so a NaN or an infinity in
 // a masked key, or in a query whose output no loss uses, turns zeros into NaN. If a result holds NaN, everything is
-// computed again with 0 in place of NaN and infinities. Then the queries that depend on such a value are computed one
-// by one, and skip zeros. Values that don't count thus leave no trace, not even another order of summation.
+// computed again with 0 in place of NaN and infinities. Then the queries that depend on NaN or infinities are computed
+// one by one, without products with zero. So masked and unused values change no bit of the other results.
 
-// redoForward is forward for operands that hold NaN or infinities.
+// redoForward does the work of forward for operands that hold NaN or infinities.
 func (a *Attention[F]) redoForward() {
 	q, k, v := a.q, a.k, a.v
 	touched := a.touched(false)
@@ -26,7 +26,7 @@ func (a *Attention[F]) redoForward() {
 	})
 }
 
-// redoBackward is backward for operands that hold NaN or infinities.
+// redoBackward does the work of backward for operands that hold NaN or infinities.
 func (a *Attention[F]) redoBackward() {
 	q, k, v, dout := a.q, a.k, a.v, a.dout
 	touched := a.touched(true)
@@ -70,7 +70,7 @@ func (a *Attention[F]) redoBackward() {
 	})
 }
 
-// keepAll returns the dropout factors of a query without dropout: all ones.
+// keepAll returns the dropout factors of a query if nothing is dropped: all are 1.
 func (a *Attention[F]) keepAll() []F {
 	keep := make([]F, a.Mask.Shape[3])
 	for j := range keep {
@@ -79,16 +79,16 @@ func (a *Attention[F]) keepAll() []F {
 	return keep
 }
 
-// keepRow writes the dropout factors of all of one query's weights. Without dropout it does nothing.
+// keepRow sets keep to the dropout factors of one query's weights. Without dropout it does nothing.
 func (a *Attention[F]) keepRow(keep []F, b, h, t int) {
 	if a.drops() {
 		a.fillDropout(bodyOf[F](), keep, b, h, t, 0)
 	}
 }
 
-// touched reports for every query whether it depends on a NaN or an infinity: in the query, its head's slope, or a
-// visible key, value or bias. A value that dropout drops doesn't count. With backward, the gradient of the output and
-// the sum of the weights count too.
+// touched reports for every query whether its result depends on NaN or an infinity. It checks the query, the slope of
+// its head, and the visible keys, values and biases, except values that dropout drops. If backward is true, it also
+// checks the gradient of the output and the log-sum-exp.
 func (a *Attention[F]) touched(backward bool) []bool {
 	touched := make([]bool, a.heads()*a.Mask.Shape[2])
 	badKey, badValue := make([]bool, a.Mask.Shape[3]), make([]bool, a.Mask.Shape[3])
@@ -137,8 +137,8 @@ func (a *Attention[F]) eachTouched(touched []bool, do func(b, h, t int)) {
 	}
 }
 
-// weights sets w to the weights of one query, before dropout, and returns the log-sum-exp of its scores. capped is as
-// in maskRow.
+// weights sets w to the weights of one query, before dropout, and returns the log-sum-exp of its scores. For capped,
+// see maskRow.
 func (a *Attention[F]) weights(w, capped []F, b, h, t int) F {
 	inf := F(math.Inf(-1))
 	q := a.q.from(b, h, t)[:a.Width]
@@ -168,7 +168,7 @@ func (a *Attention[F]) weights(w, capped []F, b, h, t int) F {
 	return most + F(math.Log(float64(sum)))
 }
 
-// skipProduct returns x·y, where zero times anything is zero.
+// skipProduct returns x·y, where zero times any number is zero, even zero times NaN.
 func skipProduct[F Float](x, y F) F {
 	if x == 0 || y == 0 {
 		return 0
@@ -176,7 +176,7 @@ func skipProduct[F Float](x, y F) F {
 	return x * y
 }
 
-// skipDot returns Σ x·y, where zero times anything is zero.
+// skipDot returns Σ x·y, with skipProduct's rule for zero.
 func skipDot[F Float](x, y []F) F {
 	var sum F
 	for i, v := range x {
@@ -187,7 +187,7 @@ func skipDot[F Float](x, y []F) F {
 	return sum
 }
 
-// skipAxpy adds a·x to y, where zero times anything is zero.
+// skipAxpy adds a·x to y, with skipProduct's rule for zero.
 func skipAxpy[F Float](y []F, a F, x []F) {
 	for i := range y {
 		if a != 0 && x[i] != 0 {

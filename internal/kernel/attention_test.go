@@ -13,12 +13,12 @@ func TestAttention(t *testing.T) {
 	attentionRounds(t, testseed.Cases(240))
 }
 
-// TestAttentionOfEachBody is a shorter TestAttention with each body; other tests use only the best one.
+// TestAttentionOfEachBody is a shorter TestAttention for each body. The other tests use only the best body.
 func TestAttentionOfEachBody(t *testing.T) {
 	eachSet(t, func(t *testing.T) { attentionRounds(t, testseed.Cases(60)) })
 }
 
-// TestAttentionReach compares the bounds of a row of a tile with the mask's span.
+// TestAttentionReach compares a query's bounds within a tile with the mask's span.
 func TestAttentionReach(t *testing.T) {
 	r := rand.New(rand.NewPCG(testseed.Of(t), 12))
 	for range 1000 {
@@ -30,7 +30,7 @@ func TestAttentionReach(t *testing.T) {
 		start, end = min(max(0, start-j0), n), min(max(0, end-j0), n)
 		from, stop := a.Mask.reach(b).bounds(q, j0, n)
 		if from > stop || stop-from != end-start || stop > from && from != start {
-			t.Fatalf("%s: query %d of element %d sees %d stop %d of %d keys from %d on, want %d stop %d", &a.Mask, q, b, from, stop, n, j0, start, end)
+			t.Fatalf("%s: query %d of element %d has the bounds %d to %d in a tile of %d keys from %d on; its span is %d to %d", &a.Mask, q, b, from, stop, n, j0, start, end)
 		}
 	}
 }
@@ -73,7 +73,7 @@ func attentionRounds(t *testing.T, rounds int) {
 func attentionRound[F Float](t *testing.T, r *rand.Rand, c *attentionCase[F], poison bool, tol float64) {
 	name := c.options(r)
 	shape := c.a.Mask.Shape
-	if r.IntN(2) == 0 { // no loss reads some queries
+	if r.IntN(2) == 0 { // the gradient of some queries is 0
 		for range 3 {
 			clear(c.dout.from(r.IntN(shape[0]), r.IntN(shape[1]), r.IntN(shape[2]))[:c.a.Value])
 		}
@@ -93,7 +93,7 @@ func attentionRound[F Float](t *testing.T, r *rand.Rand, c *attentionCase[F], po
 	}
 }
 
-// TestAttentionSkips puts NaN into keys that some queries don't see: no tile may multiply them.
+// TestAttentionSkips puts NaN into a key and checks that tiles of queries that don't see the key don't multiply it.
 func TestAttentionSkips(t *testing.T) {
 	const length, window, bad = 2000, 50, 1000
 	poison := func(c *attentionCase[float32], from, stop int) {
@@ -104,7 +104,7 @@ func TestAttentionSkips(t *testing.T) {
 	finiteFrom := func(what string, rows Rows[float32], first int) {
 		t.Helper()
 		if anyNaN(rows.from(0, 0, first)) {
-			t.Errorf("%s has NaN after %d", what, first)
+			t.Errorf("%s has NaN in the vectors from %d on, want none", what, first)
 		}
 	}
 	t.Run("window", func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestAttentionSkips(t *testing.T) {
 		poison(c, 0, bad)
 		c.a.attentionOperands = attentionOperands[float32]{q: c.q, k: c.k, v: c.v, out: c.out, dout: c.dout, lse: c.lse, dq: c.dq, dk: c.dk, dv: c.dv}
 		c.a.backward()
-		const clean = bad + window + 2*attentionQueries // a block of queries, and a panel of keys
+		const clean = bad + window + 2*attentionQueries // the tiles may round up to a block of queries and a panel of keys
 		finiteFrom("dQ", c.dq, clean)
 		finiteFrom("dK", c.dk, bad)
 		finiteFrom("dV", c.dv, bad)
@@ -131,13 +131,13 @@ func TestAttentionSkips(t *testing.T) {
 			poison(c, 700+queries, length)
 			c.a.attentionOperands = attentionOperands[float32]{q: c.q, k: c.k, v: c.v, out: c.out, lse: c.lse}
 			if c.a.forward() {
-				t.Errorf("%d queries: NaN in the output", queries)
+				t.Errorf("%d queries: the output has NaN, want none", queries)
 			}
 		}
 	})
 }
 
-// TestAttentionDecodes compares queries in one call with queries one by one or in parts.
+// TestAttentionDecodes compares the outputs of one call for all queries with calls for one or several queries each.
 func TestAttentionDecodes(t *testing.T) {
 	const heads, groups, length, width = 4, 2, 150, 16
 	whole := newGroupedCase[float64](1, [4]int{2, heads, length, length}, groups, width, width, false)
@@ -167,7 +167,8 @@ func TestAttentionDecodes(t *testing.T) {
 	}
 }
 
-// TestAttentionDropsAll drops all weights of some queries: they have no output and no part in the gradients.
+// TestAttentionDropsAll drops all weights of some queries. Their output and their contributions to the gradients must
+// be 0.
 func TestAttentionDropsAll(t *testing.T) {
 	for _, keys := range []int{3, 200} {
 		c := newAttentionCase[float64](1, [4]int{1, 1, 40, keys}, 4, 4, false)
@@ -177,7 +178,7 @@ func TestAttentionDropsAll(t *testing.T) {
 		for i, x := range c.results() {
 			for _, x := range x {
 				if x != 0 {
-					t.Fatalf("%d keys: %s has %v", keys, attentionResults[i], x)
+					t.Fatalf("%d keys: %s has the element %v, want 0", keys, attentionResults[i], x)
 				}
 			}
 		}

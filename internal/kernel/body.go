@@ -21,7 +21,7 @@ type instructionSet struct {
 }
 
 // body holds the functions of one instruction set for one element type, and pools of memory for their callers. Each
-// function runs on one goroutine. Results depend on the body, never on the number of goroutines.
+// call of a function runs on one goroutine. Results depend on the body, but not on the number of goroutines.
 type body[F Float] struct {
 	vectorTable[F]
 	tiles gemmTiles[F]
@@ -43,8 +43,8 @@ var inUse = instructionSets[slices.IndexFunc(instructionSets, func(s *instructio
 // instruction sets differ in their last bits.
 func Instructions() string { return inUse.name }
 
-// bodyOf returns the body in use. Each conversion is from a type to itself; a checked conversion would take longer than
-// the work on a short row.
+// bodyOf returns the body in use. Each conversion is from a type to the same type. A checked conversion would take
+// longer than the work on a short row.
 func bodyOf[F Float]() *body[F] {
 	if is32[F]() {
 		return (*body[F])(unsafe.Pointer(inUse.f32))

@@ -12,7 +12,7 @@ func use(t testing.TB, s *instructionSet) {
 	inUse = s
 }
 
-// eachSet runs a test with every instruction set that this processor has, and skips the others with a message.
+// eachSet runs a test with every instruction set that this processor can run, and skips the others with a message.
 func eachSet(t *testing.T, test func(t *testing.T)) {
 	for _, s := range instructionSets {
 		t.Run(s.name, func(t *testing.T) {
@@ -25,7 +25,7 @@ func eachSet(t *testing.T, test func(t *testing.T)) {
 	}
 }
 
-// eachBody runs a test with every instruction set that this processor has, for both types.
+// eachBody runs tests with every instruction set that this processor can run, for both element types.
 func eachBody(t *testing.T, test32, test64 func(t *testing.T)) {
 	eachSet(t, func(t *testing.T) {
 		t.Run("float32", test32)
@@ -33,10 +33,10 @@ func eachBody(t *testing.T, test32, test64 func(t *testing.T)) {
 	})
 }
 
-// TestTables checks the tables of every instruction set, also of those that this processor can't run. No row may be
-// empty, and every row outside inGo must be in assembly.
+// TestTables checks the tables of all instruction sets, even if this processor can't run them. No row may be empty, and
+// every row must be in assembly unless inGo lists it.
 func TestTables(t *testing.T) {
-	inGo := map[string]bool{ // in float64, which training doesn't need
+	inGo := map[string]bool{ // rows without assembly for float64, which training doesn't need
 		"gelu": true, "geluGrad": true, "geluTanh": true, "geluTanhGrad": true, "rotatePairs": true, "dropout": true,
 	}
 	for _, s := range instructionSets {
@@ -50,7 +50,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// checkTable fails if a row is empty, or if own is wrong about whether the row is in assembly.
+// checkTable fails if a row is empty, or if a row is in assembly although own(row) is false, or the reverse.
 func checkTable(t *testing.T, table, portable any, own func(row string) bool) {
 	t.Helper()
 	rows, inGo := reflect.ValueOf(table), reflect.ValueOf(portable)
@@ -59,20 +59,20 @@ func checkTable(t *testing.T, table, portable any, own func(row string) bool) {
 		if rows.Field(i).IsNil() {
 			t.Errorf("%v has no %s", rows.Type(), name)
 		} else if assembly := rows.Field(i).Pointer() != inGo.Field(i).Pointer(); assembly != own(name) {
-			t.Errorf("%v: %s assembly in assembly: %t, want %t", rows.Type(), name, assembly, own(name))
+			t.Errorf("%v: %s is in assembly: %t, want %t", rows.Type(), name, assembly, own(name))
 		}
 	}
 }
 
-// checkTiles fails if a size or a function is missing.
+// checkTiles fails if a size or a function is missing. If own is false, the functions for packing must be nil.
 func checkTiles[F Float](t *testing.T, g gemmTiles[F], own bool) {
 	t.Helper()
 	for name, size := range map[string]int{"rows": g.rows, "cols": g.cols, "lanes": g.lanes, "depth": g.depth, "band": g.band, "slab": g.slab} {
 		if size < 1 {
-			t.Errorf("%T: %s is %d", g, name, size)
+			t.Errorf("%T: %s is %d, want at least 1", g, name, size)
 		}
 	}
 	if g.tile == nil || (g.packRows != nil) != own || (g.packTransposed != nil) != own {
-		t.Errorf("%T lacks a function", g)
+		t.Errorf("%T lacks a function, or has functions for packing without assembly", g)
 	}
 }

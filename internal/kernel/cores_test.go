@@ -18,7 +18,7 @@ func sameOnAnyCores(t *testing.T, run func(cores int) []float32) {
 	}
 }
 
-// TestBitsDoNotDependOnCores tests the functions that divide their work and have no such test of their own.
+// TestBitsDoNotDependOnCores tests the functions that divide their work, unless a separate test does so.
 func TestBitsDoNotDependOnCores(t *testing.T) {
 	sameOnAnyCores(t, func(cores int) []float32 {
 		const n, w = 300, 257

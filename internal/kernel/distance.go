@@ -2,7 +2,7 @@ package kernel
 
 import "math"
 
-// A Distance is a loss of a single number x with target t. RightSide is only a measure, without a derivative.
+// A Distance is the loss of a single number x with target t. RightSide is a score, not a loss, and has no derivative.
 type Distance int
 
 const (
@@ -13,18 +13,18 @@ const (
 	RightSide                          // 1 if x > 0 and t > 1/2 are both true or both false, otherwise 0; 0 if x is NaN
 )
 
-// distanceCost is the cost of a Distance per element, in cheap elements.
+// distanceCost is the cost of a Distance per element, where an addition costs 1.
 const distanceCost = 8
 
 const distanceStep = grain / distanceCost
 
-// DistanceTasks returns the number of partial sums that SumDistances needs for n numbers.
+// DistanceTasks returns the length that the slice sums of SumDistances must have for n numbers.
 func DistanceTasks(n int) int { return (n + distanceStep - 1) / distanceStep }
 
 // SumDistances returns the weighted sum of the distances between x and t: weights[p] is the weight of the numbers in
-// [p·width, (p+1)·width). Numbers with weight 0 are not read. delta is δ of HuberError. All arithmetic is in float64.
-// sums is scratch for the partial sums. They are added up in order, so that the result doesn't depend on the number of
-// cores.
+// [p·width, (p+1)·width). Numbers with weight 0 are not read. The argument delta is δ of HuberError. All arithmetic is
+// in float64. SumDistances writes partial sums to sums and adds them up in order, so the result doesn't depend on the
+// number of cores.
 func SumDistances[F Float](cores int, sums []float64, d Distance, delta float64, x, t, weights []F, width int) float64 {
 	runLoop[F](cores, distanceLoop[F]{}, distanceCost*len(x), &loopWork[F]{
 		n: len(x), step: distanceStep, distance: d, eps: delta, x: x, y: t, z: weights, width: width, logSums: sums,
@@ -87,7 +87,8 @@ func sumDistance[F Float](d Distance, delta float64, x, t []F) float64 {
 	return sum
 }
 
-// binaryCrossEntropy adds up nonnegative terms, so that nothing cancels. An infinite x gives 0 if t is on its side.
+// binaryCrossEntropy adds up nonnegative terms, so that no digits cancel. The loss is 0 if x is +Inf and t is 1, or if
+// x is −Inf and t is 0.
 func binaryCrossEntropy(x, t float64) float64 {
 	loss := math.Log1p(math.Exp(-math.Abs(x)))
 	switch {
@@ -99,8 +100,8 @@ func binaryCrossEntropy(x, t float64) float64 {
 	return loss
 }
 
-// DistanceGrad sets dx to the derivatives of the distances with respect to x, times their scales: scales[p] is the
-// scale of the numbers in [p·width, (p+1)·width). Where a scale is 0, dx is 0 and nothing is read.
+// DistanceGrad sets dx to the derivatives of the distances with respect to x, times their scales. scales[p] is the
+// scale of the numbers in [p·width, (p+1)·width). If a scale is 0, dx is 0 for its numbers, and x and t are not read.
 func DistanceGrad[F Float](cores int, dx []F, d Distance, delta float64, x, t, scales []F, width int) {
 	runLoop[F](cores, distanceGradLoop[F]{}, distanceCost*len(x), &loopWork[F]{
 		n: len(x), step: distanceStep, distance: d, eps: delta, out: dx, x: x, y: t, z: scales, width: width,
@@ -152,7 +153,7 @@ func distanceGrad[F Float](dx []F, d Distance, delta float64, x, t []F, scale fl
 	}
 }
 
-// binaryCrossEntropyGrad returns σ(x) − t. If t is 0 or 1, nothing cancels.
+// binaryCrossEntropyGrad returns σ(x) − t. If t is 0 or 1, no digits cancel.
 func binaryCrossEntropyGrad(x, t float64) float64 {
 	e := math.Exp(-math.Abs(x))
 	if x < 0 {

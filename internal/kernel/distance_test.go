@@ -28,7 +28,8 @@ func distanceOf(d Distance, delta, x, t float64) (value, dx float64) {
 	return math.Abs(by), math.Copysign(1, by)
 }
 
-// TestDistances compares with the definition, for more numbers than one task takes and for rows that span tasks.
+// TestDistances compares distances and gradients with the definitions, for more numbers than one task handles and for
+// rows that span tasks.
 func TestDistances(t *testing.T) {
 	t.Run("float32", func(t *testing.T) { testDistances[float32](t, 1e-6) })
 	t.Run("float64", func(t *testing.T) { testDistances[float64](t, 1e-12) })
@@ -85,7 +86,7 @@ func TestDistanceBits(t *testing.T) {
 			continue // the race detector empties pools
 		}
 		if allocs := testing.AllocsPerRun(20, func() { run(0) }); allocs >= 1 {
-			t.Errorf("distance %d: %v allocations", d, allocs)
+			t.Errorf("distance %d: %v allocations, want none", d, allocs)
 		}
 	}
 }

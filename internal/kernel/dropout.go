@@ -12,14 +12,15 @@ func DropoutMask[F Float](cores int, keep []F, p float64, seed, stream, run uint
 type dropoutLoop[F Float] struct{}
 
 func (dropoutLoop[F]) run(w *loopWork[F], lo, hi int) {
-	key := mix64(w.key + uint64(lo/grain)) // for this task
+	key := mix64(w.key + uint64(lo/grain)) // the key of this task
 	w.body.dropout(w.out[lo:hi], uint32(key), uint32(key>>32), w.threshold, w.a)
 }
 
-// dropoutChoice is the choice that DropoutMask makes, for tensors of any size. Any part of it can be computed alone.
+// dropoutChoice defines which elements DropoutMask drops from a tensor of any size. Its method fill computes the
+// factors of any range of elements.
 type dropoutChoice[F Float] struct {
 	key       uint64
-	threshold uint32 // a smaller random number drops the element
+	threshold uint32 // an element is dropped if its random bits are smaller
 	scale     F
 }
 
@@ -27,7 +28,7 @@ func dropoutOf[F Float](p float64, seed, stream, run uint64) dropoutChoice[F] {
 	return dropoutChoice[F]{mix64(mix64(mix64(seed)+stream) + run), uint32(p * (1 << 32)), F(1 / (1 - p))}
 }
 
-// fill sets keep to the factors of the elements from index first on. Each grain of elements has its own key.
+// fill sets keep to the factors of the elements from index first on. Every block of grain elements has its own key.
 func (d *dropoutChoice[F]) fill(body *body[F], keep []F, first uint64) {
 	for len(keep) > 0 {
 		i := first % grain
@@ -51,8 +52,8 @@ func dropoutPortable[F Float](keep []F, key0, key1, threshold uint32, scale F) {
 // dropoutStep is the difference between the counters of adjacent elements.
 const dropoutStep = 0x9e3779b9
 
-// dropoutBits returns the random bits of element i: a counter, mixed by multiplications and shifts (Ettinger,
-// "hash-prospector", the mixer of lowest known bias), with the second half of the key added in between.
+// dropoutBits returns the random bits of element i. It mixes a counter by multiplications and shifts (Ettinger,
+// "hash-prospector", the mixer with the lowest known bias), and combines it with key1 in between.
 func dropoutBits(i, key0, key1 uint32) uint32 {
 	x := i*dropoutStep + key0
 	x = (x ^ x>>16) * 0x21f0aaad

@@ -19,14 +19,14 @@ func testDropout[F Float](t *testing.T) {
 		bodyOf[F]().dropout(keep, 0xdeadbeef, 0x12345678, 0x90000000, 2)
 		for i, v := range keep {
 			if dropped := dropoutBits(uint32(i), 0xdeadbeef, 0x12345678) < 0x90000000; dropped != (v == 0) || !dropped && v != 2 {
-				t.Fatalf("element %d of %d is %v, dropped: %t", i, n, v, dropped)
+				t.Fatalf("element %d of %d is %v, want it dropped: %t", i, n, v, dropped)
 			}
 		}
 		o.intact(t, "dropout")
 	}
 }
 
-// TestDropoutFill compares parts of a mask, at the edges of its blocks and across them, with the whole mask.
+// TestDropoutFill compares parts of a mask with the whole mask. The parts lie at the edges of blocks and across them.
 func TestDropoutFill(t *testing.T) {
 	eachBody(t, testDropoutFill[float32], testDropoutFill[float64])
 }
@@ -41,7 +41,7 @@ func testDropoutFill[F Float](t *testing.T) {
 		keep := make([]F, stop-from)
 		d.fill(bodyOf[F](), keep, uint64(from))
 		if !slices.Equal(keep, whole[from:stop]) {
-			t.Fatalf("elements %d stop %d differ from the whole mask", from, stop)
+			t.Fatalf("elements %d to %d differ from the whole mask", from, stop)
 		}
 	}
 	check(0, len(whole))
@@ -71,7 +71,7 @@ func TestDropoutIsRandom(t *testing.T) {
 			}
 		}
 		if d := math.Abs(float64(same) - float64(len(x))/2); d > 5*math.Sqrt(float64(len(x)))/2 {
-			t.Errorf("%s: %d of %d elements agree", what, same, len(x))
+			t.Errorf("%s: %d of %d elements agree, want about half", what, same, len(x))
 		}
 	}
 	for _, lag := range []int{1, 2, 3, 4, 7, 8, 16, 32, 64, 128, 512, 4096, grain, 2 * grain} {
@@ -95,7 +95,7 @@ func TestDropoutMask(t *testing.T) {
 			}
 		}
 		if d := math.Abs(zeros - 50000*p); d > 5*math.Sqrt(50000*p*(1-p))+1 {
-			t.Errorf("p %v: %v of 50000 dropped", p, zeros)
+			t.Errorf("p %v: %v of 50000 dropped, want about %v", p, zeros, 50000*p)
 		}
 	}
 }

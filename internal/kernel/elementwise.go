@@ -3,7 +3,7 @@ package kernel
 // Add sets out to x + y.
 func Add[F Float](cores int, out, x, y []F) { runBinary(cores, bodyOf[F]().add, 1, out, x, y) }
 
-// SkipMul sets out to x·y, and to 0 where y is 0, whatever x is.
+// SkipMul sets out to x·y, and to 0 where y is 0, even if x is NaN.
 func SkipMul[F Float](cores int, out, x, y []F) { runBinary(cores, bodyOf[F]().skipMul, 1, out, x, y) }
 
 func addPortable[F Float](out, x, y []F) {

@@ -2,9 +2,9 @@ package kernel
 
 import "math"
 
-// expOf returns the exponential of x, to within 1.5 ulp, including subnormal results: exp(x) = 2ⁿ·exp(r) with r = x −
-// n·ln 2, |r| ≤ ½·ln 2. It computes exp(r) by Taylor's polynomial, of degree 7 in float32 and 13 in float64; the
-// remainder is below r⁸/8!·√2 < 2⁻²⁷ or r¹⁴/14!·√2 < 2⁻⁵⁷.
+// expOf returns the exponential of x. The error is at most 1.5 ulp, also for subnormal results. expOf uses exp(x) =
+// 2ⁿ·exp(r) with r = x − n·ln 2 and |r| ≤ ½·ln 2. It computes exp(r) by Taylor's polynomial, of degree 7 in float32 and
+// 13 in float64. The remainder is below r⁸/8!·√2 < 2⁻²⁷ or r¹⁴/14!·√2 < 2⁻⁵⁷.
 func expOf[F Float](x F) F {
 	if is32[F]() {
 		return F(exp32(float32(x)))
@@ -14,11 +14,11 @@ func expOf[F Float](x F) F {
 
 func exp32(x float32) float32 {
 	const (
-		round = 3 << 22   // its ulp is 1, so adding and subtracting it rounds to an integer
-		ln2Hi = 0x1.63p-1 // 9 bits, so that its product with n is exact
+		round = 3 << 22   // its ulp is 1, so x + round − round is x, rounded to an integer
+		ln2Hi = 0x1.63p-1 // 9 bits, so n·ln2Hi is exact
 		ln2Lo = math.Ln2 - ln2Hi
 	)
-	switch { // beyond these limits the result is 0 or +Inf
+	switch { // beyond these limits, the result is 0 or +Inf
 	case x < -104:
 		return 0
 	case x > 89:
@@ -36,7 +36,7 @@ func exp32(x float32) float32 {
 	return p * math.Float32frombits(uint32(half+127)<<23) * math.Float32frombits(uint32(int32(n)-half+127)<<23)
 }
 
-// exp64 replaces math.Exp, which returns +Inf for results from 2^1023.5 on, on amd64 (Go 1.26).
+// exp64 replaces math.Exp: on amd64 (Go 1.26), math.Exp returns +Inf for results from 2^1023.5 on.
 func exp64(x float64) float64 {
 	const (
 		round = 3 << 51
@@ -66,7 +66,7 @@ func exp64(x float64) float64 {
 // expShiftPortable sets dst[i] to exp(src[i] − shift) and returns the sum of dst. A difference of −Inf gives exactly 0,
 // +Inf gives +Inf, and NaN gives NaN. dst may be src.
 //
-// If the difference is exact, the exponential is correct to within 1.5 ulp, including subnormal results.
+// If the difference is exact, the error of the exponential is at most 1.5 ulp, also for subnormal results.
 func expShiftPortable[F Float](dst, src []F, shift F) F {
 	dst = dst[:len(src)]
 	var sum F

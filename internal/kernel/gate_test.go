@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestGate compares with the two steps. It also checks that a gradient of 0 gives 0, whatever the operands are.
+// TestGate compares Gate with two steps, an activation and a product. It also checks that a gradient of 0 gives
+// gradients of 0, even for NaN.
 func TestGate(t *testing.T) {
 	type activation struct {
 		forward  func(cores int, y, x []float64)

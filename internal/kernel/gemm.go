@@ -5,11 +5,11 @@ import "fmt"
 // Gemm computes C = alpha·op(A)·op(B) + beta·C, where op(X) is X or, if its flag is set, its transpose.
 //
 // All matrices are row-major: op(A) is m×k, op(B) is k×n and C is m×n. lda, ldb and ldc are the distances between the
-// rows of the stored matrices. With beta 0, C is written without being read, so a NaN in it doesn't survive. With alpha
-// 0 or k 0, A and B aren't read. C must not overlap A or B.
+// rows of the stored matrices. If beta is 0, C isn't read, so it may hold NaN before. If alpha or k is 0, A and B
+// aren't read. C must not overlap A or B.
 //
-// The result has the same bits for any number of cores. Only k decides the order in which an element of C is summed,
-// except that a C of one row, with B transposed, has its own order.
+// The result has the same bits for any number of cores. The order in which an element of C is summed depends only on k,
+// with one exception: if C has one row and B is transposed, the order is different.
 //
 // Gemm panics if a dimension is negative, or a slice or a distance between rows is too short.
 func Gemm[F Float](cores int, transA, transB bool, m, n, k int, alpha F, a []F, lda int, b []F, ldb int, beta F, c []F, ldc int) {
@@ -17,7 +17,7 @@ func Gemm[F Float](cores int, transA, transB bool, m, n, k int, alpha F, a []F, 
 }
 
 // GemmBatch computes count products like Gemm. The operands of product i begin at a[i*strideA], b[i*strideB] and
-// c[i*strideC]. A stride of 0 shares A or B among the products; the results must not overlap one another.
+// c[i*strideC]. If strideA or strideB is 0, all products use the same A or B. The results must not overlap one another.
 func GemmBatch[F Float](cores, count int, transA, transB bool, m, n, k int, alpha F, a []F, lda, strideA int, b []F, ldb, strideB int, beta F, c []F, ldc, strideC int) {
 	if count < 0 || m < 0 || n < 0 || k < 0 {
 		panic(fmt.Sprintf("kernel: negative dimension in product of %d (%d, %d) x (%d, %d)", count, m, k, k, n))

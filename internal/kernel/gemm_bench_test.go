@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// BenchmarkGemm times square products and the products of small transformers: count, m, n, k.
+// BenchmarkGemm times square products and the products of small transformers. A case lists count, m, n and k.
 func BenchmarkGemm(b *testing.B) {
 	for _, s := range [][4]int{
 		{1, 64, 64, 64}, {1, 128, 128, 128}, {1, 256, 256, 256}, {1, 512, 512, 512}, {1, 1024, 1024, 1024},

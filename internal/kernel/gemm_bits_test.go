@@ -10,7 +10,7 @@ import (
 	"github.com/heed-go/heed/internal/testseed"
 )
 
-// gemmShapes are products that are divided in all ways: count, m, n, k.
+// gemmShapes lists count, m, n and k of products that cover all ways of dividing the work.
 var gemmShapes = [][4]int{{1, 200, 40, 70}, {1, 520, 70, 33}, {1, 32, 32, 768}, {1, 300, 260, 600}, {48, 64, 64, 32}, {64, 16, 16, 16}, {3, 100, 90, 80}}
 
 func TestGemmSameBits(t *testing.T) {
@@ -39,7 +39,7 @@ func testGemmSameBits[F Float](t *testing.T) {
 			}
 		}
 		var want []F
-		for try := range 8 { // each number of cores with two transposes, and each transpose on two numbers of cores
+		for try := range 8 { // each number of cores gets two pairs of transposes, and each pair two numbers of cores
 			cores, i := []int{1, 2, 3, 7, 7, 1, 2, 3}[try], try%4
 			x, y, lda, ldb := a, b, k, n
 			if i&1 != 0 {
@@ -54,7 +54,7 @@ func testGemmSameBits[F Float](t *testing.T) {
 				want = c
 			}
 			if !slices.Equal(c, want) {
-				t.Errorf("%v on %d cores, transposes %02b: not the same bits", s, cores, i)
+				t.Errorf("%v on %d cores, transposes %02b: the bits differ", s, cores, i)
 			}
 		}
 		accuracy(t, s, a, b, want)
@@ -94,7 +94,7 @@ func TestGemmAllocates(t *testing.T) {
 			GemmBatch(0, count, false, true, m, n, k, 1, a, k, m*k, b, k, k*n, 0, c, n, m*n)
 		})
 		if runs >= 1 { // a garbage collection may have emptied a pool
-			t.Errorf("%v: %v allocations", s, runs)
+			t.Errorf("%v: %v allocations, want none", s, runs)
 		}
 	}
 }

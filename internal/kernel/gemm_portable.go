@@ -1,6 +1,6 @@
 package kernel
 
-// gemmPortable returns the tile function in Go.
+// gemmPortable returns the tile function in Go, and the sizes that suit it.
 func gemmPortable[F Float]() gemmTiles[F] {
 	return gemmTiles[F]{rows: 2, cols: 4, lanes: 4, depth: 256, band: 128, slab: 256, tile: gemmTilePortable[F]}
 }

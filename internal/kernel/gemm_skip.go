@@ -1,17 +1,17 @@
 package kernel
 
-// SkipGemm computes C = alpha·op(A)·op(B) like Gemm, but zero times anything is zero: a NaN or an infinity in one
-// operand has no effect where the other operand is 0. Attention needs such products: a masked key has a weight of
-// exactly 0, and an ignored position a gradient of exactly 0.
+// SkipGemm computes C = alpha·op(A)·op(B) like Gemm, but zero times NaN or infinity is zero. Attention needs such
+// products: a masked key has a weight of exactly 0, and an ignored position has a gradient of exactly 0.
 func SkipGemm[F Float](cores int, transA, transB bool, m, n, k int, alpha F, a []F, lda int, b []F, ldb int, c []F, ldc int) {
 	SkipGemmBatch(cores, 1, transA, transB, m, n, k, alpha, a, lda, 0, b, ldb, 0, c, ldc, 0)
 }
 
-// SkipGemmBatch computes count products like SkipGemm. Their operands are strideA, strideB and strideC elements apart.
+// SkipGemmBatch computes count products like SkipGemm. The operands of successive products are strideA, strideB and
+// strideC elements apart.
 func SkipGemmBatch[F Float](cores, count int, transA, transB bool, m, n, k int, alpha F, a []F, lda, strideA int, b []F, ldb, strideB int, c []F, ldc, strideC int) {
 	GemmBatch(cores, count, transA, transB, m, n, k, alpha, a, lda, strideA, b, ldb, strideB, 0, c, ldc, strideC)
-	// Finite operands need nothing more. A NaN or an infinity times a zero gives NaN in C. C is smaller than A and B
-	// together, or as large as the work, so searching it is cheap.
+	// If an operand holds NaN or an infinity, its product with zero has given NaN in C. The search for NaN costs little
+	// beside the products.
 	for i := range count {
 		if hasNaN(c[i*strideC:], m, n, ldc) {
 			redo(cores, count, transA, transB, m, n, k, alpha, a, lda, strideA, b, ldb, strideB, c, ldc, strideC)
@@ -35,8 +35,7 @@ func hasNaN[F Float](c []F, m, n, ldc int) bool {
 }
 
 // redo computes the products again with 0 in place of NaN and infinities. Then it adds the products of NaN and
-// infinities with factors other than 0. Values that don't count thus leave no trace, not even another order of
-// summation.
+// infinities with factors other than 0. So if NaN is multiplied only by zeros, it changes no bit of the results.
 func redo[F Float](cores, count int, transA, transB bool, m, n, k int, alpha F, a []F, lda, strideA int, b []F, ldb, strideB int, c []F, ldc, strideC int) {
 	GemmBatch(cores, count, transA, transB, m, n, k, alpha, cleaned(a), lda, strideA, cleaned(b), ldb, strideB, 0, c, ldc, strideC)
 	rowA, colA := lda, 1

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestSkipGemm multiplies NaN and infinities: they count unless the other factor is zero.
+// TestSkipGemm checks that NaN and infinities affect a product unless the other factor is zero.
 func TestSkipGemm(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for flags := range 4 {
@@ -29,7 +29,8 @@ func TestSkipGemm(t *testing.T) {
 				SkipGemmBatch(0, 2, transA, transB, m, n, k, 0.5, a, lda, m*k, b, ldb, k*n, c, n, m*n)
 				return c
 			}
-			// Zeros hide row 1 of B behind column 1 of A, and row 2 of B behind column 2 of A.
+			// Columns of A are set to zero, so the same rows of B have no effect: row 1 in both products, and row 2 in
+			// the second product.
 			for i := range m {
 				a[ia(0, i, 1)], a[ia(1, i, 1)], a[ia(1, i, 2)] = 0, 0, 0
 			}
@@ -37,7 +38,7 @@ func TestSkipGemm(t *testing.T) {
 			for j := range n {
 				b[ib(0, 1, j)], b[ib(1, 1, j)], b[ib(1, 2, j)] = nan, -inf, inf
 			}
-			a[ia(1, 0, 0)] = nan // multiplies row 0 of B, in row 0 of C
+			a[ia(1, 0, 0)] = nan // multiplies only row 0 of B, and affects only row 0 of C
 			for j := range n {
 				b[ib(1, 0, j)] = 0
 			}
@@ -49,17 +50,17 @@ func TestSkipGemm(t *testing.T) {
 					t.Fatalf("%v, %t, %t: element %d is %v, want %v", size, transA, transB, i, got[i], want[i])
 				}
 			}
-			b[ib(0, 0, 1)], a[ia(1, 1, 3)] = inf, nan // these count
+			b[ib(0, 0, 1)], a[ia(1, 1, 3)] = inf, nan // these must affect the result
 			a[ia(0, 0, 0)], a[ia(0, 1, 0)] = 2, 0
 			got = multiply()
 			if got[1] != inf {
-				t.Errorf("∞·2 + … is %v", got[1])
+				t.Errorf("∞·2 + … is %v, want +Inf", got[1])
 			}
 			if math.IsNaN(got[n+1]) || math.IsInf(got[n+1], 0) {
-				t.Errorf("∞·0 + … is %v", got[n+1])
+				t.Errorf("∞·0 + … is %v, want a finite number", got[n+1])
 			}
 			if !math.IsNaN(got[m*n+n]) || math.IsNaN(got[m*n]) {
-				t.Errorf("NaN in row 1 of A gives %v in that row of C and %v in row 0", got[m*n+n], got[m*n])
+				t.Errorf("NaN in row 1 of A gives %v in row 1 of C and %v in row 0, want NaN only in row 1", got[m*n+n], got[m*n])
 			}
 		}
 	}

@@ -13,10 +13,10 @@ import (
 // quick reports whether to try fewer sizes.
 func quick() bool { return testing.Short() || testseed.Race }
 
-// canary lies between the rows of C and before every slice.
+// canary fills the memory between the rows of C and before every slice.
 const canary = -12345
 
-// arena returns slices that end at the end of readable memory, so that an access past the end faults.
+// arena returns slices that end where readable memory ends, so that an access past the end faults.
 type arena[F Float] struct{ all, out []F }
 
 func newArena[F Float](t *testing.T) *arena[F] { return &arena[F]{all: guarded[F](t, 1<<21)} }
@@ -43,8 +43,8 @@ func (a *arena[F]) intact() bool {
 	return true
 }
 
-// gemmChecker checks products of whole numbers, which are exact in either type, in any order of summation. It puts NaN,
-// which would spread, between the rows of A and B, and canaries between the rows of C.
+// gemmChecker checks products of whole numbers, which are exact in both types and in any order of summation. Between
+// the rows of A and B it puts NaN, which would spread, and between the rows of C it puts canaries.
 type gemmChecker[F Float] struct {
 	a, b, c *arena[F]
 	rand    *rand.Rand
@@ -178,7 +178,7 @@ func TestGemmRemainders(t *testing.T) {
 	eachBody(t, testGemmRemainders[float32], testGemmRemainders[float64])
 }
 
-// testGemmRemainders tests all numbers of rows and columns of tiles.
+// testGemmRemainders tests all sizes of tiles.
 func testGemmRemainders[F Float](t *testing.T) {
 	g := newGemmChecker[F](t)
 	try := 0
@@ -213,7 +213,7 @@ func testGemmRandom[F Float](t *testing.T) {
 		case 1:
 			count, m, n, k = 2+r.Intn(40), 1+r.Intn(20), 1+r.Intn(40), 1+r.Intn(40)
 		case 2:
-			k += 512 // more than one run
+			k += 512 // more terms than one run
 		case 3:
 			n += 600
 		}
@@ -244,7 +244,7 @@ func testGemmSpreadsNaN[F Float](t *testing.T) {
 	Gemm(0, false, false, 2, 2, 3, 1, a, 3, b, 2, 0, c, 2)
 	for i, x := range c {
 		if isNaN := x != x; isNaN != (i%2 == 0) {
-			t.Errorf("element %d is %v", i, x)
+			t.Errorf("element %d is %v, want NaN: %t", i, x, i%2 == 0)
 		}
 	}
 }

@@ -2,15 +2,16 @@ package kernel
 
 import "unsafe"
 
-// gemmTile holds the arguments of a function that computes tiles, one below the other: C = alpha·A·B + beta·C for an A
-// of tiles·rows×k, a B of k×cols and a C of tiles·rows×cols. The assembly uses the offsets of the fields.
+// gemmTile holds the arguments of a function that computes tiles, one below the other: C = alpha·A·B + beta·C. A has
+// tiles·rows rows and k columns, B is k×cols, and C has tiles·rows rows and cols columns. The assembly uses the offsets
+// of the fields.
 type gemmTile[F Float] struct {
 	a, b, c       []F
 	rsA, csA      int // distances between rows and between columns of A
-	rsB, ldc      int // distances between rows of B and of C; columns are adjacent
-	rows, cols, k int // of one tile; each at least 1
-	tiles         int // at least 1
-	keep          int // 0: C is written without being read
+	rsB, ldc      int // distances between rows of B and of C; their columns are adjacent
+	rows, cols, k int // sizes of one tile; each at least 1
+	tiles         int // number of tiles, at least 1
+	keep          int // 0 if C must not be read, otherwise 1
 	alpha, beta   F
 }
 
@@ -18,17 +19,18 @@ type gemmTile[F Float] struct {
 type gemmTiles[F Float] struct {
 	rows, cols int // largest tile
 	lanes      int // columns are read in groups of this size
-	depth      int // longest run of k
-	band       int // most rows of C between two uses of a packed part of B, so that their part of A stays in the cache
+	depth      int // largest k of a tile
+	band       int // most rows of C per pass over packed columns of B; their part of A stays in the cache
 	slab       int // most columns of C in one block
 	tile       func(t *gemmTile[F])
 
-	// These functions copy to a panel. The row distances ldd and lds are in bytes. They are nil without assembly.
+	// These functions copy to a panel; they are nil without assembly. The distances between rows, ldd and lds, are in
+	// bytes.
 	packRows       func(dst unsafe.Pointer, ldd uintptr, src unsafe.Pointer, lds uintptr, rows, cols int)
 	packTransposed func(dst unsafe.Pointer, ldd uintptr, src unsafe.Pointer, lds uintptr, groups, blocks int)
 }
 
-// pack copies k rows of cols elements to a panel, and fills its rows with zeros up to a multiple of lanes.
+// pack copies k rows of cols elements to a panel. It adds zeros to each row, at least up to a multiple of lanes.
 func (g *gemmTiles[F]) pack(dst, src []F, ld, cols, k int) {
 	width := g.cols
 	if g.packRows != nil {
@@ -46,7 +48,7 @@ func (g *gemmTiles[F]) pack(dst, src []F, ld, cols, k int) {
 	}
 }
 
-// transpose copies the transpose of cols rows of k elements to a panel, like pack.
+// transpose copies the transpose of src to a panel, like pack. src has cols rows of k elements.
 func (g *gemmTiles[F]) transpose(dst, src []F, ld, cols, k int) {
 	dst = dst[:k*g.cols]
 	if cols%g.lanes != 0 {
@@ -73,7 +75,8 @@ func (g *gemmTiles[F]) transpose(dst, src []F, ld, cols, k int) {
 	}
 }
 
-// column computes a band of a column of tiles. It makes the tiles as equal as possible: some have one row more.
+// column computes a column of tiles with the given number of rows in all. The tiles have equal numbers of rows, or some
+// have one more row than the others.
 func (g *gemmTiles[F]) column(t *gemmTile[F], a, c []F, rows int) {
 	tiles := (rows + g.rows - 1) / g.rows
 	more := rows % tiles

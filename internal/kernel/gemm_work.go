@@ -10,9 +10,9 @@ type gemmProduct[F Float] struct {
 	strideA, strideB, strideC int
 }
 
-// gemmWork is a product and its division into tasks. A task is a block of C, of one product or of several products of a
-// batch. The division depends on the number of workers, but the result doesn't: an element of C is always the sum over
-// k of its terms in order, in the same runs of depth terms.
+// gemmWork is a batch of products and its division into tasks. A task computes one block of C for one or several
+// products. The division depends on the number of workers, but the result doesn't: the terms of an element of C are
+// always added in the same order, in the same runs of depth terms.
 type gemmWork[F Float] struct {
 	gemmProduct[F]
 	body    *body[F]
@@ -23,12 +23,12 @@ type gemmWork[F Float] struct {
 }
 
 const (
-	gemmTaskWork = 1 << 18 // fewest multiplications worth a task
-	gemmWakeWork = 1 << 21 // fewest multiplications worth waking a sleeping helper
+	gemmTaskWork = 1 << 18 // least number of multiplications for which a separate task is worthwhile
+	gemmWakeWork = 1 << 21 // least number of multiplications for which waking a sleeping helper is worthwhile
 )
 
-// divide chooses the blocks. If there is enough work, each worker gets several, so that no worker waits long for
-// another.
+// divide chooses the blocks. If there is enough work, each worker gets several tasks, so that no worker waits long for
+// the others.
 func (w *gemmWork[F]) divide(workers int) {
 	b := &w.body.tiles
 	w.items = 1
@@ -46,7 +46,7 @@ func (w *gemmWork[F]) divide(workers int) {
 	}
 	for w.tasks() < want {
 		switch {
-		case w.colStep > b.cols: // costs nothing: no part of B is packed twice
+		case w.colStep > b.cols: // this costs nothing, as no part of B is packed twice
 			w.colStep = (w.colStep/2 + b.cols - 1) / b.cols * b.cols
 		case w.rowStep >= 2*b.rows && (!w.transB || w.rowStep >= 256): // each block transposes B again
 			w.rowStep = (w.rowStep + 1) / 2
@@ -67,7 +67,7 @@ func gemmEven(n, limit int) int {
 	return (n + parts - 1) / parts
 }
 
-// grid returns the number of rows and of columns of blocks.
+// grid returns how many blocks C has down and across.
 func (w *gemmWork[F]) grid() (down, across int) {
 	return (w.m + w.rowStep - 1) / w.rowStep, (w.n + w.colStep - 1) / w.colStep
 }
@@ -150,8 +150,8 @@ func (s *gemmScratch[F]) panel(j, k int, keep bool, cols int) []F {
 	return s.b[from:]
 }
 
-// packs reports whether to pack columns of B for this number of rows of C: because the tiles need it, or because the
-// columns span so many pages of memory that packing pays.
+// packs reports whether to pack the columns of B. There are two reasons: the tiles need it, or there are many rows of C
+// and B's columns span so many pages of memory that packing saves time.
 func (w *gemmWork[F]) packs(rows, cols int) bool {
 	return w.transB || cols%w.body.tiles.lanes != 0 || rows >= 128 && w.depth*w.ldb >= 1<<17
 }
@@ -165,8 +165,8 @@ func (w *gemmWork[F]) pack(dst, b []F, p, j, cols, k int) {
 	}
 }
 
-// isRow reports whether C is one row of dot products with the stored rows of B, such as x·Wᵀ for one token. It reads B
-// only once, so packing B would cost more than the products.
+// isRow reports whether C is one row of dot products with the stored rows of B, such as x·Wᵀ for one token. B is then
+// read only once, so packing B would cost more than the products.
 func (w *gemmWork[F]) isRow() bool { return w.m == 1 && w.transB && !w.transA }
 
 // row computes columns j0 to j1 of a C with one row.

@@ -1,12 +1,13 @@
 package kernel
 
-// A loop processes items, elements or rows, that can be divided: run processes the items from lo to hi.
+// A loop processes items, which are elements or rows. run processes the items in [lo, hi).
 type loop[F Float] interface {
 	run(w *loopWork[F], lo, hi int)
 }
 
-// loopWork holds the operands of a loop over n items. It is divided into tasks of step items; the last one may be
-// shorter. The division depends only on the work. The type of the loop decides which operands it uses, and for what.
+// loopWork holds the operands of a loop over n items. The items are divided into tasks of step items; the last task may
+// have fewer. The division doesn't depend on the number of cores. The type of the loop decides which operands it uses,
+// and how.
 type loopWork[F Float] struct {
 	loop    loop[F]
 	body    *body[F]
@@ -15,7 +16,7 @@ type loopWork[F Float] struct {
 	out, x, y, z []F
 	unary        func(y, x []F)
 	binary       func(out, x, y []F)
-	width        int // of a row
+	width        int // elements per row
 	a            F
 	eps          float64
 	sums         []F
@@ -29,19 +30,19 @@ type loopWork[F Float] struct {
 	threshold    uint32
 }
 
-// grain is the number of elements of cheap elementwise work per task: enough to outweigh the hand-over to another
-// goroutine.
+// grain is the number of elements per task if an element costs as much as an addition. Smaller tasks are not worth the
+// hand-over to another goroutine.
 const grain = 16384
 
-// wakeWork is the least work, in cheap elements, that is worth waking a sleeping helper for.
+// wakeWork is the least cost for which it is worthwhile to wake a sleeping helper.
 const wakeWork = 1 << 17
 
-// rowsPerTask returns the number of rows per task for rows of the given width. cost is the cost per element, in cheap
-// elements.
+// rowsPerTask returns the number of rows per task for rows of the given width. The argument cost is the cost per
+// element, where an addition costs 1.
 func rowsPerTask(width, cost int) int { return max(1, grain/max(width*cost, 1)) }
 
-// runLoop runs a loop with a copy of its operands. cost is the cost of the whole loop, in cheap elements. In the steady
-// state it allocates nothing; that is why a loop is a type and not a function.
+// runLoop runs a loop with a copy of its operands. The argument cost is the cost of the whole loop, where an addition
+// costs 1. A loop is a type and not a function, so that runLoop allocates no memory after its first calls.
 func runLoop[F Float](cores int, l loop[F], cost int, operands *loopWork[F]) {
 	body := bodyOf[F]()
 	w := take[loopWork[F]](&body.loops)
@@ -61,7 +62,8 @@ func (w *loopWork[F]) run(task int) {
 	w.loop.run(w, task*w.step, min((task+1)*w.step, w.n))
 }
 
-// runUnary sets y to f(x). cost is the cost per element, in cheap elements. f is a function of the body.
+// runUnary sets y to f(x), where f is a function of the body. The argument cost is the cost per element, where an
+// addition costs 1.
 func runUnary[F Float](cores int, f func(y, x []F), cost int, y, x []F) {
 	runLoop[F](cores, unaryLoop[F]{}, cost*len(y), &loopWork[F]{n: len(y), step: grain / cost, unary: f, out: y, x: x})
 }
@@ -79,8 +81,9 @@ type binaryLoop[F Float] struct{}
 
 func (binaryLoop[F]) run(w *loopWork[F], lo, hi int) { w.binary(w.out[lo:hi], w.x[lo:hi], w.y[lo:hi]) }
 
-// runRanges divides [0, n) into ranges of size items, the last one possibly shorter, and calls do for each. cost is the
-// cost of all ranges, in cheap elements. runRanges allocates: use it for work whose operands don't fit into a loopWork.
+// runRanges divides [0, n) into ranges of size items and calls do for each; the last range may have fewer items. The
+// argument cost is the cost of all ranges, where an addition costs 1. runRanges allocates memory: use it if the
+// operands don't fit into a loopWork.
 func runRanges(cores, n, size, cost int, do func(lo, hi int)) {
 	if n <= size {
 		do(0, n)

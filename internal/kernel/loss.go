@@ -2,15 +2,15 @@ package kernel
 
 import "math"
 
-// CrossEntropy sets losses[i] to −log softmax(logits)[targets[i]] and logSums[i] to the logarithm of the sum of the
-// exponentials, for each row of vocab logits. A row with a target below 0 has a loss of 0 and is not read.
+// CrossEntropy sets losses[i] to −log softmax(row i)[targets[i]] and logSums[i] to log Σ exp(row i), for rows of vocab
+// logits. If targets[i] is below 0, it sets both to 0 and doesn't read the row.
 func CrossEntropy[F Float](cores int, losses []F, logSums []float64, logits []F, targets []int, vocab int) {
 	SmoothCrossEntropy(cores, losses, logSums, logits, targets, vocab, 0)
 }
 
-// SmoothCrossEntropy is CrossEntropy with label smoothing: the share smoothing of every target is spread evenly over
-// the classes. The loss is −Σ q·log softmax(logits) with q = (1 − smoothing)·onehot(target) + smoothing/vocab. With
-// smoothing above 0, a logit of −Inf makes the loss infinite.
+// SmoothCrossEntropy is CrossEntropy with label smoothing. The argument smoothing is the share of every target that is
+// spread evenly over the classes. The loss is −Σ q·log softmax(row) with q = (1 − smoothing)·onehot(target) +
+// smoothing/vocab. If smoothing is above 0, a logit of −Inf makes the loss infinite.
 func SmoothCrossEntropy[F Float](cores int, losses []F, logSums []float64, logits []F, targets []int, vocab int, smoothing F) {
 	runLoop[F](cores, crossEntropyLoop[F]{}, 4*len(logits), &loopWork[F]{
 		n: len(targets), step: rowsPerTask(vocab, 4), out: losses, x: logits, width: vocab, a: smoothing, targets: targets, logSums: logSums,
@@ -29,8 +29,8 @@ func (crossEntropyLoop[F]) run(w *loopWork[F], lo, hi int) {
 		row := w.x[i*w.width:][:w.width]
 		most := w.body.maxOf(row)
 		loss := math.Log(float64(w.body.expSum(row, most)))
-		w.logSums[i] = float64(most) + loss           // in float64, because the relevant part may be small beside most
-		if smoothing := float64(w.a); smoothing < 1 { // without this check, 0 times an infinity gives NaN
+		w.logSums[i] = float64(most) + loss           // in float64, because loss may be much smaller than most
+		if smoothing := float64(w.a); smoothing < 1 { // without this check, 0 times infinity would give NaN
 			loss += (1 - smoothing) * (float64(most) - float64(row[target]))
 		}
 		if w.a > 0 {
@@ -40,7 +40,8 @@ func (crossEntropyLoop[F]) run(w *loopWork[F], lo, hi int) {
 	}
 }
 
-// meanBelow returns the mean of most − x. No term is negative, so nothing cancels. Groups of four are added up in F.
+// meanBelow returns the mean of most − x. No term is negative, so no digits cancel. Groups of four terms are added in
+// F, and the sums of the groups in float64.
 func meanBelow[F Float](x []F, most F) float64 {
 	n := float64(len(x))
 	var s0, s1 float64
@@ -55,8 +56,8 @@ func meanBelow[F Float](x []F, most F) float64 {
 	return (s0 + s1) / n
 }
 
-// SmoothCrossEntropyGrad sets each row of d to its scale times softmax(logits) − q, with q as in SmoothCrossEntropy. A
-// row with scale 0 gets 0 and is not read. logSums is the result of SmoothCrossEntropy.
+// SmoothCrossEntropyGrad sets row i of d to scales[i]·(softmax(row i) − q); for q, see SmoothCrossEntropy. If scales[i]
+// is 0, it sets the row to 0 and doesn't read the logits. The slice logSums must come from SmoothCrossEntropy.
 func SmoothCrossEntropyGrad[F Float](cores int, d []F, logSums []float64, logits []F, targets []int, vocab int, smoothing F, scales []F) {
 	runLoop[F](cores, crossEntropyGradLoop[F]{}, 4*len(logits), &loopWork[F]{
 		n: len(targets), step: rowsPerTask(vocab, 4), out: d, x: logits, z: scales, width: vocab, a: smoothing, targets: targets, logSums: logSums,

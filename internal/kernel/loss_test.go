@@ -31,8 +31,8 @@ func smoothedLoss[F Float](logits []F, target int, smoothing float64) (loss floa
 	return loss, grad
 }
 
-// TestSmoothCrossEntropy compares every body with the definition, for more rows than one task takes and for logits far
-// from zero.
+// TestSmoothCrossEntropy compares the losses and gradients of every body with the definition, for more rows than one
+// task handles and for logits far from zero.
 func TestSmoothCrossEntropy(t *testing.T) {
 	eachBody(t,
 		func(t *testing.T) { testSmoothCrossEntropy[float32](t, 2e-6) },
@@ -84,7 +84,8 @@ func TestCrossEntropyLeavesRowsOut(t *testing.T) {
 	}
 }
 
-// TestCrossEntropyOfMinusInfinity has logits of −Inf. They cost nothing unless the target gives their class a share.
+// TestCrossEntropyOfMinusInfinity tests logits of −Inf. They don't change the loss unless the target has a share of
+// their class.
 func TestCrossEntropyOfMinusInfinity(t *testing.T) {
 	inf := math.Inf(1)
 	logits := []float64{0, -inf, 0, 0, -inf, 0}
@@ -118,7 +119,7 @@ func TestSmoothCrossEntropyBits(t *testing.T) {
 		return // the race detector empties pools
 	}
 	if allocs := testing.AllocsPerRun(20, func() { run(0) }); allocs >= 1 {
-		t.Errorf("%v allocations", allocs)
+		t.Errorf("%v allocations, want none", allocs)
 	}
 }
 

@@ -2,36 +2,36 @@ package kernel
 
 import "math"
 
-// A Mask says which keys each query may attend to, for scores of shape (B, H, T, S), and what to add to the scores. A
-// key is visible if every part allows it. A part that is absent (nil, false) allows everything.
+// A Mask defines which keys each query may attend to, and what to add to the scores, of shape (B, H, T, S). A query may
+// attend to a key if every field of the Mask allows it. A field that is nil or false allows everything.
 //
 // Query t of batch element b has position p = t + Offset, or t + Offsets[b] if Offsets is set; key j has position j.
 type Mask[F Float] struct {
 	Shape [4]int // B, H, T, S
 
 	Offset  int
-	Offsets []int // per batch element
+	Offsets []int // one per batch element
 
 	Causal bool    // j ≤ p
 	Window *Window // nil means no limit
 
-	KeyLengths []int  // per batch element, the number of valid keys
+	KeyLengths []int  // number of valid keys of each batch element
 	Allow      []bool // true means attend
-	AllowShape [4]int // an axis of 1 broadcasts, except the last: keys past it are masked
+	AllowShape [4]int // an axis of size 1 broadcasts, except the last: keys past its end are masked
 
-	Slopes    []F    // per head: −Slopes[h]·|p − j| is added to the scores
+	Slopes    []F    // one per head: −Slopes[h]·|p − j| is added to the scores
 	Bias      []F    // added to the scores; −Inf masks
 	BiasShape [4]int // like AllowShape
 }
 
-// A Window says how far a query sees: a query at position p sees the keys from p − Left to p + Right. −1 means no
+// A Window limits the keys that a query at position p sees to those from p − Left to p + Right. A field of −1 means no
 // limit.
 type Window struct {
 	Left, Right int
 }
 
-// MaxOffset is the largest offset and the largest side of a window. Callers reduce larger ones to it, which changes no
-// result, so that no sum overflows.
+// MaxOffset is the largest offset and the largest side of a window. Callers reduce larger values to MaxOffset, so that
+// no sum overflows. This changes no result.
 const MaxOffset = math.MaxInt / 4
 
 // position returns the position of query t of batch element b.
@@ -42,7 +42,7 @@ func (m *Mask[F]) position(b, t int) int {
 	return t + m.Offset
 }
 
-// maskReach says which keys the queries of one batch element see, apart from Allow and Bias: query t sees key j if
+// maskReach defines which keys the queries of one batch element see, without Allow and Bias: query t sees key j if
 // t−back ≤ j < min(t+ahead, end).
 type maskReach struct{ back, ahead, end int }
 
@@ -71,14 +71,14 @@ func (m *Mask[F]) reach(b int) maskReach {
 	return r
 }
 
-// bounds returns which of the keys [j0, j0+n) query t sees, as a range counted from j0.
+// bounds returns the range of the keys [j0, j0+n) that query t sees. The results count from j0.
 func (r maskReach) bounds(t, j0, n int) (from, stop int) {
 	stop = max(0, min(t+r.ahead, r.end, j0+n)-j0)
 	return min(max(0, t-r.back-j0), stop), stop
 }
 
-// span returns the smallest range that contains every key that queries t0 to t1 of batch element b see, apart from
-// Allow and Bias: 0 ≤ start ≤ end ≤ S.
+// span returns the smallest range that contains every key that queries t0 to t1 of batch element b see, without Allow
+// and Bias: 0 ≤ start ≤ end ≤ S.
 func (m *Mask[F]) span(b, t0, t1 int) (start, end int) {
 	r := m.reach(b)
 	end = max(0, min(t1-1+r.ahead, r.end))
@@ -98,11 +98,11 @@ func (m *Mask[F]) query(r int) (b, h, t int) {
 	return r / (heads * queries), r / queries % heads, r % queries
 }
 
-// scored reports whether the mask may change a score in a query's span.
+// scored reports whether the mask may change a score within a query's span.
 func (m *Mask[F]) scored() bool { return m.Allow != nil || m.Bias != nil || m.Slopes != nil }
 
-// apply adds slope and bias to the scores of query (b, h, t) with the keys from j0 on, all in its span. It sets the
-// scores of forbidden keys to −Inf.
+// apply adds slope and bias to the scores of query (b, h, t) for the keys from j0 on, which must be in the query's
+// span. It sets the scores of forbidden keys to −Inf.
 func (m *Mask[F]) apply(scores []F, b, h, t, j0 int) {
 	if len(scores) == 0 {
 		return
@@ -121,7 +121,7 @@ func (m *Mask[F]) apply(scores []F, b, h, t, j0 int) {
 
 // addSlope subtracts slope·|d − i| from element i of x.
 func addSlope[F Float](body *body[F], x []F, slope F, d int) {
-	exact := min(1<<53, math.MaxInt) // F holds every integer up to here
+	exact := min(1<<53, math.MaxInt) // F can represent every integer up to here
 	if is32[F]() {
 		exact = 1 << 24
 	}
@@ -179,8 +179,9 @@ func broadcastRow(shape [4]int, b, h, t int) int {
 	return row * shape[3]
 }
 
-// SumBroadcast sets sum, of shape small, to the sum of x, of shape large, over the axes where small has 1. If the last
-// axis of small is shorter, it ignores the elements past it.
+// SumBroadcast sums x, of shape large, over those of the first three axes that have size 1 in small. It writes the
+// result to sum, of shape small. If the last axis of small is shorter, SumBroadcast ignores the elements of x past its
+// end.
 func SumBroadcast[F Float](sum, x []F, small, large [4]int) {
 	clear(sum)
 	width, keys := small[3], large[3]

@@ -39,7 +39,7 @@ func (m *Mask[F]) random(r *rand.Rand) {
 		case 1:
 			return keys + r.IntN(10)
 		case 2:
-			if m.Slopes == nil { // slopes would leave no digits for the scores themselves
+			if m.Slopes == nil { // with slopes, rounding would swallow the scores
 				return []int{MaxOffset, -MaxOffset}[r.IntN(2)]
 			}
 		}
@@ -165,8 +165,8 @@ func TestMaskSpan(t *testing.T) {
 	}
 }
 
-// TestMaskRanges compares the ranges for single queries, for several queries and for several keys with each single pair
-// of query and key.
+// TestMaskRanges compares three ranges with the naive mask, pair by pair: the keys that one query sees, the keys that
+// several queries see, and the queries that see several keys.
 func TestMaskRanges(t *testing.T) {
 	r := rand.New(rand.NewPCG(testseed.Of(t), 6))
 	for range 300 {
@@ -184,7 +184,7 @@ func TestMaskRanges(t *testing.T) {
 			start, end := m.span(b, q, q+1)
 			for j := range keys {
 				if sees(q, j) != (start <= j && j < end) {
-					t.Fatalf("%s: query %d of element %d sees keys %d to %d, but key %d: %t", &m, q, b, start, end, j, sees(q, j))
+					t.Fatalf("%s: by its span, query %d of element %d sees keys %d to %d (exclusive), but whether it sees key %d: want %t", &m, q, b, start, end, j, sees(q, j))
 				}
 			}
 		}
@@ -195,7 +195,7 @@ func TestMaskRanges(t *testing.T) {
 		j1 := j0 + 1 + r.IntN(keys-j0)
 		first, last := m.queries(b, j0, j1)
 		if start < 0 || start > end || end > keys || first < 0 || first > last || last > queries {
-			t.Fatalf("%s: keys %d to %d, queries %d to %d", &m, start, end, first, last)
+			t.Fatalf("%s: keys %d to %d, queries %d to %d, want ranges within the mask's shape", &m, start, end, first, last)
 		}
 		for q := range queries {
 			for j := range keys {
@@ -203,17 +203,17 @@ func TestMaskRanges(t *testing.T) {
 					continue
 				}
 				if t0 <= q && q < t1 && (j < start || j >= end) {
-					t.Fatalf("%s: queries %d to %d see keys %d to %d, but %d sees %d", &m, t0, t1, start, end, q, j)
+					t.Fatalf("%s: queries %d to %d see keys %d to %d, but query %d sees key %d", &m, t0, t1, start, end, q, j)
 				}
 				if j0 <= j && j < j1 && (q < first || q >= last) {
-					t.Fatalf("%s: keys %d to %d are seen by queries %d to %d, but %d by %d", &m, j0, j1, first, last, j, q)
+					t.Fatalf("%s: keys %d to %d are seen by queries %d to %d, but key %d is seen by query %d", &m, j0, j1, first, last, j, q)
 				}
 			}
 		}
 	}
 }
 
-// TestMaskedSoftmaxOptions compares with a softmax over the keys that the mask's definitions allow.
+// TestMaskedSoftmaxOptions compares MaskedSoftmax with a plain softmax over the allowed keys, for random masks.
 func TestMaskedSoftmaxOptions(t *testing.T) {
 	r := rand.New(rand.NewPCG(testseed.Of(t), 8))
 	for range 200 {

@@ -5,17 +5,18 @@ import "math"
 // MuonStep holds the constants of one step of Muon.
 type MuonStep struct {
 	Rate, Momentum, Decay float64
-	GradScale             float64 // gradients are multiplied by it first
+	GradScale             float64 // factor of the gradients, applied first
 	Iterations            int     // number of Newton–Schulz iterations
-	OutIn                 bool    // the matrix has out rows: (out, in)
+	OutIn                 bool    // the layer's weight has shape (out, in), not (in, out)
 }
 
 // muonWork is memory for a step of Muon.
 type muonWork[F Float] struct{ x, next, gram, poly []F }
 
-// Muon updates the (in, out) matrix w by its gradient g, with a running mean, and sets g to zero. It makes the running
-// mean, taken one step ahead, nearly orthogonal, multiplies it by the rate and by max(1, out/in)^½, and subtracts it
-// (Jordan et al., 2024).
+// Muon updates the matrix w, which has in rows and out columns, and its running mean from the gradient g, then sets g
+// to zero. If s.OutIn is set, the rows are the layer's outputs, otherwise its inputs. Muon averages the running mean
+// with g once more (Nesterov momentum) and makes the result nearly orthogonal. It shrinks w by weight decay, then
+// subtracts the result times the rate and max(1, outputs/inputs)^½ (Jordan et al., 2024).
 func Muon[F Float](cores int, w, g, mean []F, in, out int, s MuonStep) {
 	const cost = 4
 	b := bodyOf[F]()
@@ -42,15 +43,15 @@ func Muon[F Float](cores int, w, g, mean []F, in, out int, s MuonStep) {
 	b.muon.Put(work)
 }
 
-// orthogonalize returns the (m, n) matrix x with its singular values moved towards 1: each iteration applies the odd
-// polynomial a·s + b·s³ + c·s⁵ to them. It works on the smaller side: for m ≤ n it computes (a + b·G + c·G²)·X with the
-// Gram matrix G = X·Xᵀ; otherwise X·(a + b·G + c·G²) with G = Xᵀ·X.
+// orthogonalize returns the (m, n) matrix x with its singular values moved towards 1. Each iteration applies the odd
+// polynomial a·s + b·s³ + c·s⁵ to the singular values. It uses the smaller Gram matrix. If m ≤ n, it computes (a + b·G
+// + c·G²)·X with G = X·Xᵀ. Otherwise it computes X·(a + b·G + c·G²) with G = Xᵀ·X.
 func (w *muonWork[F]) orthogonalize(cores, m, n, iterations int) []F {
-	const a, b, c = 3.4445, -4.7750, 2.0315 // Jordan's coefficients: the steepest at 0 among those that end near 1
+	const a, b, c = 3.4445, -4.7750, 2.0315 // Jordan's coefficients: steep at 0, and the values still end near 1
 	wide := m <= n
 	k, long := min(m, n), max(m, n)
 	w.next, w.gram, w.poly = grown(w.next, m*n), grown(w.gram, k*k), grown(w.poly, k*k)
-	scale(w.x, F(1/(math.Sqrt(SumSquares(w.x))+1e-7))) // no singular value is above the Frobenius norm
+	scale(w.x, F(1/(math.Sqrt(SumSquares(w.x))+1e-7))) // no singular value exceeds the Frobenius norm
 	for range iterations {
 		Gemm(cores, !wide, wide, k, k, long, 1, w.x, n, w.x, n, 0, w.gram, k) // (k, long) x (long, k) -> (k, k)
 		copy(w.poly, w.gram)

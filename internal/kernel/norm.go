@@ -2,8 +2,8 @@ package kernel
 
 import "math"
 
-// normRows returns the number of rows of the given width per task of LayerNorm. It decides the order in which the
-// gradients of gamma and beta are added up.
+// normRows returns the number of rows of the given width per task of LayerNorm. This number decides the order in which
+// the gradients of gamma and beta are added up.
 func normRows(width int) int { return max(16, rowsPerTask(width, 2)) }
 
 // LayerNorm normalises each row of x, of len(gamma) elements, to mean 0 and variance 1, multiplies it by gamma and adds
@@ -52,14 +52,14 @@ func moments[F Float](x []F, eps F) (mean, inv F) {
 	return mean, F(1 / math.Sqrt(float64(sq/F(len(x))+eps)))
 }
 
-// LayerNormWork returns the number of elements of scratch that LayerNormGrad needs for n rows.
+// LayerNormWork returns the length that the slice work of LayerNormGrad must have for n rows.
 func LayerNormWork(n, width int) int {
 	rows := normRows(width)
 	return 2 * width * ((n + rows - 1) / rows)
 }
 
 // LayerNormGrad sets dx, dgamma and, if it isn't nil, dbeta to the gradients of LayerNorm, where g is the gradient of
-// y. A row whose g is all zero adds nothing, whatever x holds there.
+// y. If g is zero for a whole row, the row adds nothing, even if its x is NaN.
 func LayerNormGrad[F Float](cores int, dx, dgamma, dbeta, x, gamma, g []F, eps F, work []F) {
 	width := len(gamma)
 	n := len(x) / width
@@ -95,8 +95,8 @@ func layerNormGradPortable[F Float](dx, dgamma, dbeta, x, gamma, g []F, width, e
 	}
 }
 
-// layerNormGradRow sets dx for one row and adds the row's part to dgamma and dbeta. With x̂ the normalised row and d =
-// g·gamma: dx = (d − mean(d) − x̂·mean(d·x̂))/σ.
+// layerNormGradRow sets dx for one row and adds the row's part to dgamma and dbeta. If x̂ is the normalised row and d =
+// g·gamma, then dx = (d − mean(d) − x̂·mean(d·x̂))/σ.
 func layerNormGradRow[F Float](dx, dgamma, dbeta, x, gamma, g []F, eps F) {
 	zero := true
 	for _, v := range g {

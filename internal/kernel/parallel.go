@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// parallelTask is work in numbered parts.
+// parallelTask is work that consists of numbered parts.
 type parallelTask interface{ run(i int) }
 
 type parallelFunc func(i int)
 
 func (f parallelFunc) run(i int) { f(i) }
 
-// workers returns the number of goroutines for a number of cores: 0 means GOMAXPROCS.
+// workers returns the number of goroutines for the argument cores, where 0 means GOMAXPROCS.
 func workers(cores int) int {
 	if cores < 1 {
 		return runtime.GOMAXPROCS(0)
@@ -29,8 +29,8 @@ func workers(cores int) int {
 // A part may call parallelRun, and any number of goroutines may call it at once. A panic in a part reaches the caller
 // when the other parts are done.
 //
-// Sleeping helpers are woken only if wake is set: waking takes microseconds, longer than a small task. In the steady
-// state nothing is allocated.
+// Sleeping helpers are woken only if wake is true, because waking takes microseconds, longer than a small task. After
+// the first calls, parallelRun allocates no memory.
 func parallelRun(cores, n int, t parallelTask, wake bool) {
 	procs := min(n, workers(cores))
 	if procs <= 1 {
@@ -55,16 +55,16 @@ func parallelRun(cores, n int, t parallelTask, wake bool) {
 	}
 }
 
-// parallelJob is one call of parallelRun. The caller and its helpers each take the next part until none is left. The
-// caller waits only for parts that a helper has taken, so it can finish without helpers, and calls may be nested. A
-// helper that comes late finds nothing to do; the last one to release the job returns it to the pool.
+// parallelJob is one call of parallelRun. The caller and its helpers each run the next part until none is left. The
+// caller waits only for parts that a helper has started. So it can finish without helpers, and calls may be nested. A
+// late helper finds no parts. The last goroutine to release the job returns it to the pool.
 type parallelJob struct {
 	task     parallelTask
 	n        int64
 	next     atomic.Int64
 	done     atomic.Int64
 	refs     atomic.Int64
-	finished chan struct{} // receives a token when a helper finished the last part
+	finished chan struct{} // receives a token when a helper has finished the last part
 	panicked atomic.Pointer[parallelPanic]
 }
 
@@ -72,7 +72,7 @@ type parallelPanic struct{ value any }
 
 var parallelJobs = sync.Pool{New: func() any { return &parallelJob{finished: make(chan struct{}, 1)} }}
 
-// work takes parts until none is left. It reports whether it finished the last part.
+// work runs parts until none is left. It reports whether it finished the last part.
 func (j *parallelJob) work() (last bool) {
 	for j.next.Load() < j.n {
 		last = j.take() || last
@@ -80,7 +80,7 @@ func (j *parallelJob) work() (last bool) {
 	return last
 }
 
-// take takes parts until none is left or one panics.
+// take runs parts until none is left or one panics.
 func (j *parallelJob) take() (last bool) {
 	taken := false
 	defer func() {
@@ -127,7 +127,7 @@ type parallelHelper struct {
 	wake   chan struct{}
 }
 
-// parallelAwake is how long a helper looks for a job before it sleeps: longer than a caller's pause between two
+// parallelAwake is how long a helper waits for a job before it sleeps. It is longer than a caller's pause between two
 // products, and about as long as waking takes.
 const parallelAwake = 100 * time.Microsecond
 
@@ -194,7 +194,7 @@ func (h *parallelHelper) help() {
 }
 
 // await returns the next job. It sets asleep and then reads job, while recruit sets job and then reads asleep, so at
-// least one of the two sees the other. If both do, an extra token wakes the helper once for nothing.
+// least one of them sees what the other has set. If both do, an unneeded token wakes the helper once.
 func (h *parallelHelper) await() *parallelJob {
 	for {
 		for start := time.Now(); time.Since(start) < parallelAwake; runtime.Gosched() {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// parallelFor calls do for each of n parts, waking helpers.
+// parallelFor calls do for each of n parts, and wakes helpers.
 func parallelFor(cores, n int, do func(i int)) { parallelRun(cores, n, parallelFunc(do), true) }
 
 func TestParallel(t *testing.T) {
@@ -17,7 +17,7 @@ func TestParallel(t *testing.T) {
 			parallelFor(cores, n, func(i int) { calls[i].Add(1) })
 			for i := range calls {
 				if got := calls[i].Load(); got != 1 {
-					t.Errorf("%d cores: part %d of %d was run %d times", cores, i, n, got)
+					t.Errorf("%d cores: part %d of %d was run %d times, want once", cores, i, n, got)
 				}
 			}
 		}
@@ -41,7 +41,7 @@ func TestParallelNested(t *testing.T) {
 	}
 	wg.Wait()
 	if got := total.Load(); got != 10*20*5*6*2 {
-		t.Errorf("%d calls", got)
+		t.Errorf("%d calls, want %d", got, 10*20*5*6*2)
 	}
 }
 
@@ -51,7 +51,7 @@ func TestParallelWakes(t *testing.T) {
 	for try := 0; try < 100 && !helped; try++ {
 		time.Sleep(time.Millisecond)
 		met := make(chan struct{})
-		parallelFor(4, 2, func(int) { // each part waits some time for the other
+		parallelFor(4, 2, func(int) { // each part waits some time for the other part
 			select {
 			case met <- struct{}{}:
 			case <-met:
@@ -70,7 +70,7 @@ func TestParallelPanics(t *testing.T) {
 	func() {
 		defer func() {
 			if got := recover(); got != "five" {
-				t.Errorf("recovered %v", got)
+				t.Errorf("recovered %v, want five", got)
 			}
 		}()
 		parallelFor(4, 20, func(i int) {

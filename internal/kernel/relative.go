@@ -2,14 +2,14 @@ package kernel
 
 // Relative describes scores of shape (B, H, T, S) and the distance of each key from each query. For query t of batch
 // element b, key j is at distance j − Positions[b·T+t]; Positions holds B·T numbers from 0 to S−1. Buckets holds, for
-// each distance from −(S−1) to S−1, a row of a table of biases of shape (rows, H).
+// each distance from −(S−1) to S−1, the index of a row of the table of biases, whose shape is (rows, H).
 type Relative struct {
 	Heads, Keys        int
 	Positions, Buckets []int
 }
 
-// RelativeBias sets bias, of shape (B, H, T, S), to the table's elements for the distances. It overwrites byDistance,
-// of shape (H, 2S−1).
+// RelativeBias sets bias, of shape (B, H, T, S), to the table's elements for the distances. It uses byDistance, of
+// shape (H, 2S−1), as scratch.
 func RelativeBias[F Float](cores int, bias, table, byDistance []F, batch int, r Relative) {
 	distances, queries := len(r.Buckets), len(r.Positions)/batch
 	for h := range r.Heads {
@@ -26,7 +26,8 @@ func RelativeBias[F Float](cores int, bias, table, byDistance []F, batch int, r 
 	})
 }
 
-// RelativeBiasGrad sets dtable to the gradient of RelativeBias's table, where g is the gradient of its bias.
+// RelativeBiasGrad sets dtable to the gradient of RelativeBias with respect to its table, where g is the gradient of
+// bias.
 func RelativeBiasGrad[F Float](cores int, dtable, g, byDistance []F, batch int, r Relative) {
 	distances, queries := len(r.Buckets), len(r.Positions)/batch
 	clear(dtable)

@@ -2,8 +2,8 @@ package kernel
 
 import "math"
 
-// rmsRows returns the number of rows of the given width per task of RMSNorm. It decides the order in which the gradient
-// of gamma is added up.
+// rmsRows returns the number of rows of the given width per task of RMSNorm. This number decides the order in which the
+// gradient of gamma is added up.
 func rmsRows(width int) int { return max(16, 8192/width) }
 
 // RMSNorm divides each row of x, of len(gamma) elements, by its root mean square, √(mean(x²) + eps), and multiplies it
@@ -37,14 +37,14 @@ func invRMS[F Float](x []F, width F, eps float64) F {
 	return F(1 / math.Sqrt(float64(dotPortable(x, x)/width)+eps))
 }
 
-// RMSNormWork returns the number of elements of scratch that RMSNormGrad needs for n rows.
+// RMSNormWork returns the length that the slice work of RMSNormGrad must have for n rows.
 func RMSNormWork(n, width int) int {
 	rows := rmsRows(width)
 	return width * ((n + rows - 1) / rows)
 }
 
-// RMSNormGrad sets dx and dgamma to the gradients of RMSNorm, where g is the gradient of y. A row whose g is all zero
-// adds nothing, whatever x holds there.
+// RMSNormGrad sets dx and dgamma to the gradients of RMSNorm, where g is the gradient of y. If g is zero for a whole
+// row, the row adds nothing, even if its x is NaN.
 func RMSNormGrad[F Float](cores int, dx, dgamma, x, gamma, g []F, eps float64, work []F) {
 	width := len(gamma)
 	n := len(x) / width
@@ -70,8 +70,8 @@ func rmsNormGradPortable[F Float](dx, dgamma, x, gamma, g []F, width F, eps floa
 	}
 }
 
-// rmsNormGradRow sets dx for one row and adds the row's part to dgamma. With d = g·gamma and r = 1/√(mean(x²) + eps):
-// dx = (d − x·r²·mean(d·x))·r.
+// rmsNormGradRow sets dx for one row and adds the row's part to dgamma. If d = g·gamma and r = 1/√(mean(x²) + eps),
+// then dx = (d − x·r²·mean(d·x))·r.
 func rmsNormGradRow[F Float](dx, dgamma, x, gamma, g []F, width F, eps float64) {
 	if allZero(g) {
 		clear(dx)

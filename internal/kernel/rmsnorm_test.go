@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestRMSNorm compares with the formula, for more rows than one task takes.
+// TestRMSNorm compares RMSNorm and its gradient with the formulas, for more rows than one task handles.
 func TestRMSNorm(t *testing.T) {
 	t.Run("float32", func(t *testing.T) { testRMSNorm[float32](t, 2e-6) })
 	t.Run("float64", func(t *testing.T) { testRMSNorm[float64](t, 1e-13) })
@@ -55,7 +55,7 @@ func TestRMSNormAtTheEdges(t *testing.T) {
 	y, dx, dgamma := make([]float32, 6), make([]float32, 6), make([]float32, 2)
 	RMSNorm(0, y, x, gamma, 1e-60) // eps would be 0 in float32
 	if y[0] != 0 || y[1] != 0 {
-		t.Errorf("a row of zeros gives %v", y[:2])
+		t.Errorf("a row of zeros gives %v, want zeros", y[:2])
 	}
 	RMSNormGrad(0, dx, dgamma, x, gamma, g, 1, make([]float32, RMSNormWork(3, 2)))
 	inv := 1 / math.Sqrt(13.5)

@@ -3,7 +3,8 @@ package kernel
 import "math"
 
 // RotaryTable fills cos and sin, which have one row per position and one element per pair. Pair i of position
-// positions[p] turns by the angle positions[p]·frequencies[i]; row p holds magnitude times its cosine and sine.
+// positions[p] turns by the angle positions[p]·frequencies[i]; row p holds the cosine and the sine of this angle, times
+// magnitude.
 func RotaryTable[F Float](cores int, cos, sin []F, positions []int, frequencies []float64, magnitude float64) {
 	half := len(frequencies)
 	runRanges(cores, len(positions), max(1, 1024/half), len(positions)*half*16, func(lo, hi int) {
@@ -16,19 +17,19 @@ func RotaryTable[F Float](cores int, cos, sin []F, positions []int, frequencies 
 	})
 }
 
-// A Rotary describes vectors to be turned by their positions. The tensor has shape (Batch, Outer, Length, Inner,
-// Width), and Length counts positions. The first Dim elements of each vector are turned, in pairs: element 2i with 2i+1
-// if Interleaved is set, otherwise i with i+Dim/2.
+// A Rotary describes a tensor whose vectors are turned by their positions. Its shape is (Batch, Outer, Length, Inner,
+// Width), where Length is the number of positions. The first Dim elements of each vector are turned in pairs. If
+// Interleaved is true, elements 2i and 2i+1 form a pair, otherwise elements i and i+Dim/2.
 type Rotary struct {
 	Batch, Outer, Length, Inner, Width int
 
 	Dim         int
 	Interleaved bool
-	Inverse     bool // turn back
+	Inverse     bool // turn in the other direction
 }
 
-// Rotate sets y to x with each pair (u, v) turned to (u·cos − v·sin, v·cos + u·sin). The tables have Length rows, or
-// Batch·Length rows if each batch element has its own positions.
+// Rotate copies x to y and turns each pair (u, v) to (u·cos − v·sin, v·cos + u·sin). The tables cos and sin have Length
+// rows, or Batch·Length rows if each batch element has its own positions.
 func Rotate[F Float](cores int, y, x, cos, sin []F, r Rotary) {
 	half := r.Dim / 2
 	perBatch := len(cos) > r.Length*half

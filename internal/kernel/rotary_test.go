@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestRotate compares with a separate turn of each pair, and turns back.
+// TestRotate compares Rotate with a loop over pairs, and checks that Inverse undoes it.
 func TestRotate(t *testing.T) {
 	t.Run("float32", func(t *testing.T) { testRotate[float32](t, 1e-6) })
 	t.Run("float64", func(t *testing.T) { testRotate[float64](t, 1e-14) })

@@ -14,7 +14,7 @@ func (addRowLoop[F]) run(w *loopWork[F], lo, hi int) {
 
 // SumRows sets sum to the sum of the rows of m, each of len(sum) elements.
 func SumRows[F Float](cores int, sum, m []F) {
-	// A task takes columns: whole cache lines, and enough of them to be worth a task.
+	// Each task sums some columns: whole cache lines, and enough of them for a task.
 	width := len(sum)
 	rows := len(m) / width
 	step := (rowsPerTask(rows, 1) + 127) / 128 * 128
@@ -43,8 +43,8 @@ func MeanRows[F Float](cores int, out, x []F, counts []int, rows, width int) {
 	}
 }
 
-// MeanRowsGrad sets dx to the gradient of MeanRows, where g is the gradient of out. Rows that MeanRows didn't read get
-// zero.
+// MeanRowsGrad sets dx to the gradient of MeanRows, where g is the gradient of out. The gradient of rows that MeanRows
+// doesn't read is zero.
 func MeanRowsGrad[F Float](dx, g []F, counts []int, rows, width int) {
 	clear(dx)
 	for i, n := range counts {
@@ -58,7 +58,7 @@ func MeanRowsGrad[F Float](dx, g []F, counts []int, rows, width int) {
 	}
 }
 
-// Repeat copies every block of size elements of x the given number of times in a row to y.
+// Repeat copies every block of x to y several times in a row. A block has size elements; times is the number of copies.
 func Repeat[F Float](cores int, y, x []F, size, times int) {
 	runRanges(cores, len(x)/size, max(1, grain/(size*times)), len(y), func(lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -97,7 +97,7 @@ func ScatterAdd[F Float](dt, g []F, ids []int, width int) {
 	}
 }
 
-// SwapAxes copies src, read as (n, a, b, width), to dst as (n, b, a, width).
+// SwapAxes treats src as an array of shape (n, a, b, width) and copies it to dst with the axes a and b swapped.
 func SwapAxes[F Float](cores int, dst, src []F, n, a, b, width int) {
 	size := a * b * width
 	if size == 0 {
@@ -113,7 +113,7 @@ func (swapLoop[F]) run(w *loopWork[F], lo, hi int) {
 	size := a * b * width
 	for i := lo; i < hi; i++ {
 		s, d := w.x[i*size:][:size], w.out[i*size:][:size]
-		if a > b { // the inner loop takes the longer axis
+		if a > b { // the inner loop runs over the longer axis
 			for k := range b {
 				w.body.copyRows(d[k*a*width:], s[k*width:], a, width, width, b*width)
 			}

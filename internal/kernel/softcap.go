@@ -2,11 +2,11 @@ package kernel
 
 import "math"
 
-// softcapCost is the cost of Softcap per element, in cheap elements.
+// softcapCost is the cost of Softcap per element, where an addition costs 1.
 const softcapCost = 8
 
-// Softcap sets y to c·tanh(x/c), for a finite c above 0: nearly x if x is small, and never beyond ±c. An infinity gives
-// c with its sign, and NaN gives NaN. The error is within 4 ulp, unless x/c is subnormal. y may be x.
+// Softcap sets y to c·tanh(x/c), for a finite c above 0. The result is nearly x for small x, and always from −c to c.
+// ±Inf gives ±c, and NaN gives NaN. The error is at most 4 ulp, unless x/c is subnormal. y may be x.
 func Softcap[F Float](cores int, y, x []F, c F) {
 	runLoop[F](cores, softcapLoop[F]{}, len(y)*softcapCost, &loopWork[F]{n: len(y), step: grain / softcapCost, out: y, x: x, a: c})
 }
@@ -61,8 +61,8 @@ func softcapGradPortable[F Float](dx, y, g []F, c F) {
 	}
 }
 
-// tanh32 returns tanh(x) to within 3 ulp. For |x| it is −e/(2 + e) with e = exp(−2·|x|) − 1 = 2ⁿ·(exp(r) − 1) + (2ⁿ −
-// 1), and n and r as in exp32. Nothing cancels, not even near 0.
+// tanh32 returns tanh(x) with an error of at most 3 ulp. It uses tanh |x| = −e/(2 + e) with e = exp(−2·|x|) − 1 =
+// 2ⁿ·(exp(r) − 1) + (2ⁿ − 1); for n and r, see exp32. No digits cancel, not even near 0.
 func tanh32(x float32) float32 {
 	const (
 		round = 3 << 22
@@ -72,7 +72,7 @@ func tanh32(x float32) float32 {
 	)
 	bits := math.Float32bits(x)
 	v := math.Float32frombits(bits &^ sign)
-	if v > 10 { // from here on it is 1
+	if v > 10 { // for larger v, the result is 1
 		v = 10
 	}
 	v *= -2

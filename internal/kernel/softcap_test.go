@@ -10,7 +10,8 @@ import (
 	"github.com/heed-go/heed/internal/testseed"
 )
 
-// TestSoftcap compares with the formula, for more elements than one task takes, down to the smallest inputs.
+// TestSoftcap compares Softcap and its gradient with the formulas, for more elements than one task handles, down to the
+// smallest inputs.
 func TestSoftcap(t *testing.T) {
 	t.Run("float32", func(t *testing.T) { testSoftcap[float32](t, 4e-7) })
 	t.Run("float64", func(t *testing.T) { testSoftcap[float64](t, 2e-15) })
@@ -66,7 +67,7 @@ func testSoftcapAtTheEdges[F Float](t *testing.T) {
 		}
 	}
 	if y[6] == y[6] {
-		t.Errorf("softcap of NaN is %v", y[6])
+		t.Errorf("softcap of NaN is %v, want NaN", y[6])
 	}
 	SoftcapGrad(0, dx, y, []F{1, 1, 1, 1, 1, 1, 1, 0}, 5)
 	for i, want := range []F{0, 0, 0, 0, 1, 1} {
@@ -75,7 +76,7 @@ func testSoftcapAtTheEdges[F Float](t *testing.T) {
 		}
 	}
 	if dx[6] == dx[6] || dx[7] != 0 {
-		t.Errorf("softcap' of NaN is %v, and %v for a gradient of 0", dx[6], dx[7])
+		t.Errorf("softcap' of NaN is %v, and %v for a gradient of 0, want NaN and 0", dx[6], dx[7])
 	}
 }
 
@@ -99,7 +100,7 @@ func BenchmarkSoftcap(b *testing.B) {
 	}
 }
 
-// TestSoftcapErrors checks that the error is within 4 ulp over all of float32. A subnormal x/c has fewer digits.
+// TestSoftcapErrors checks that the error is at most 4 ulp over the whole range of float32, unless x/c is subnormal.
 func TestSoftcapErrors(t *testing.T) {
 	step := float32Step()
 	eachSet(t, func(t *testing.T) {
@@ -117,7 +118,7 @@ func TestSoftcapErrors(t *testing.T) {
 					for i, v := range x {
 						if v != v {
 							if y[i] == y[i] {
-								t.Fatalf("softcap of NaN is %v", y[i])
+								t.Fatalf("softcap of NaN is %v, want NaN", y[i])
 							}
 							continue
 						}
@@ -129,20 +130,20 @@ func TestSoftcapErrors(t *testing.T) {
 							worst, where = d, v
 						}
 						if math.Abs(float64(y[i])) > float64(c) || math.Signbit(float64(y[i])) != math.Signbit(float64(v)) {
-							t.Fatalf("softcap of %v is %v", v, y[i])
+							t.Fatalf("softcap of %v is %v, want the same sign and at most the cap", v, y[i])
 						}
 					}
 				}
 				if t.Logf("off by up to %.3f ulp, where %v", worst, where); worst > 4 {
-					t.Errorf("off by %v ulp where %v", worst, where)
+					t.Errorf("off by %v ulp where %v, want at most 4", worst, where)
 				}
 			})
 		}
 	})
 }
 
-// TestSoftcapErrors64 checks that the error is within 4 ulp in float64, against a hyperbolic tangent of more than 100
-// bits.
+// TestSoftcapErrors64 checks that the error is at most 4 ulp in float64, by comparison with a hyperbolic tangent of
+// more than 100 bits.
 func TestSoftcapErrors64(t *testing.T) {
 	n := 3000
 	if quick() {
@@ -170,7 +171,7 @@ func TestSoftcapErrors64(t *testing.T) {
 			}
 		}
 		if t.Logf("off by up to %.3f ulp, where %v", worst, where); worst > 4 {
-			t.Errorf("off by %v ulp where %v", worst, where)
+			t.Errorf("off by %v ulp where %v, want at most 4", worst, where)
 		}
 	})
 }

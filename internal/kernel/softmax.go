@@ -3,7 +3,7 @@ package kernel
 import "math"
 
 // MaskedSoftmax sets w to the softmax of the scores over the keys that the mask allows, for every query. A masked key
-// has weight 0, whatever its score. A query without keys has only zero weights.
+// has weight 0, even if its score is NaN. If all keys are masked for a query, all its weights are 0.
 func MaskedSoftmax[F Float](cores int, w, scores []F, m Mask[F]) {
 	keys := m.Shape[3]
 	rows := m.Shape[0] * m.Shape[1] * m.Shape[2]
@@ -40,13 +40,13 @@ func (m *Mask[F]) softmax(w, scores []F, b, h, t int) {
 		if s == -inf || most == inf && s != inf {
 			w[j] = 0
 		} else {
-			w[j] = F(math.NaN()) // the NaN stays in this row
+			w[j] = F(math.NaN()) // the NaN affects only this row
 		}
 	}
 }
 
-// softmaxPortable sets w to exp(scores − m)/Σ exp(scores − m) and returns m, the largest score. If m isn't finite, it
-// leaves w unchanged.
+// softmaxPortable sets w to exp(scores − m)/Σ exp(scores − m) and returns m, the largest score. If m isn't finite,
+// softmaxPortable leaves w unchanged.
 func softmaxPortable[F Float](w, scores []F) F {
 	most := maxOfPortable(scores)
 	if finite(most) {
@@ -55,8 +55,8 @@ func softmaxPortable[F Float](w, scores []F) F {
 	return most
 }
 
-// SoftmaxGrad sets ds to w·(g − Σ w·g), row by row of the given width: the gradient of the scores from the weights and
-// their gradient. Where the weight is 0, ds is 0, whatever the gradient is.
+// SoftmaxGrad sets ds, the gradient of the scores, to w·(g − Σ w·g) for each row of width elements. w holds the weights
+// and g their gradient. Where w is 0, ds is 0, even if g is NaN.
 func SoftmaxGrad[F Float](cores int, ds, w, g []F, width int) {
 	runLoop[F](cores, softmaxGradLoop[F]{}, 2*len(ds), &loopWork[F]{n: len(ds) / width, step: rowsPerTask(width, 2), out: ds, x: w, y: g, width: width})
 }

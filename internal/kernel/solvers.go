@@ -2,8 +2,8 @@ package kernel
 
 import "math"
 
-// Spread calls do for each of n items, on several cores if that pays. cost is the cost of all items, in cheap elements.
-// An item may divide its own work. Spread allocates.
+// Spread calls do for each of n items, on several cores if possible. The argument cost is the cost of all items, where
+// an addition costs 1. The function do may itself divide its work. Spread allocates memory.
 func Spread(cores, n, cost int, do func(i int)) {
 	runRanges(cores, n, 1, cost, func(lo, hi int) {
 		for i := lo; i < hi; i++ {
@@ -19,9 +19,9 @@ type SGDStep struct {
 	Nesterov              bool
 }
 
-// SGD updates weights w by their gradient g and sets g to zero. With momentum, velocity is the decaying sum of
-// gradients (Sutskever et al., 2013, in PyTorch's form: the learning rate multiplies the velocity, and weight decay is
-// part of the gradient). Without momentum, velocity is not used.
+// SGD updates the weights w from the gradient g, then sets g to zero. If s.Momentum isn't 0, velocity is the decaying
+// sum of gradients (Sutskever et al., 2013, in PyTorch's form: the learning rate multiplies the velocity, and weight
+// decay is part of the gradient). Otherwise velocity is not used.
 func SGD[F Float](cores int, w, g, velocity []F, s SGDStep) {
 	const cost = 4
 	b := bodyOf[F]()
@@ -49,7 +49,8 @@ func SGD[F Float](cores int, w, g, velocity []F, s SGDStep) {
 	})
 }
 
-// Adam is AdamW with weight decay as part of the gradient, so that it enters the running means (Kingma and Ba, 2015).
+// Adam is like AdamW, but adds weight decay to the gradient, so the decay also affects the running means (Kingma and
+// Ba, 2015).
 func Adam[F Float](cores int, w, g, first, second []F, s AdamStep) {
 	if s.Decay != 0 {
 		const cost = 2
@@ -69,7 +70,8 @@ type LionStep struct {
 	GradScale                 float64 // gradients are multiplied by it first
 }
 
-// Lion updates weights w by their gradient g, with a running mean, and sets g to zero (Chen et al., 2023, algorithm 2).
+// Lion updates the weights w and the running mean from the gradient g, then sets g to zero (Chen et al., 2023,
+// algorithm 2).
 func Lion[F Float](cores int, w, g, mean []F, s LionStep) {
 	const cost = 4
 	scale, b1, c1, b2, c2 := F(s.GradScale), F(s.Beta1), F(1-s.Beta1), F(s.Beta2), F(1-s.Beta2)

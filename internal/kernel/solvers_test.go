@@ -66,7 +66,7 @@ func testSolvers[F Float](t *testing.T, tol float64) {
 						c.want(&w64[i], &d, &m64[i], &v64[i])
 					}
 					c.run(w, g, m, v)
-					within(t, fmt.Sprintf("%d weights", n), w, w64, tol) // numbers of about 1
+					within(t, fmt.Sprintf("%d weights", n), w, w64, tol) // numbers near 1
 					within(t, fmt.Sprintf("%d means", n), m, m64, tol)
 					closeTo(t, "gradients", g, make([]float64, n), 0)
 				}
@@ -76,7 +76,7 @@ func testSolvers[F Float](t *testing.T, tol float64) {
 	}
 }
 
-// TestMuon checks that Muon's step equals the formula in float64, and that its singular values are all near 1.
+// TestMuon checks that Muon's step equals the formula in float64, and that the step's singular values are all near 1.
 func TestMuon(t *testing.T) {
 	eachBody(t, func(t *testing.T) { testMuon[float32](t, 1e-4) }, func(t *testing.T) { testMuon[float64](t, 1e-11) })
 }
@@ -109,7 +109,7 @@ func testMuon[F Float](t *testing.T, tol float64) {
 	closeTo(t, "weights without a gradient", w, []float64{1, 2, 3, 4}, 0)
 }
 
-// orthogonalPlain is the published iteration: it multiplies by (a + b·X·Xᵀ + c·(X·Xᵀ)²).
+// orthogonalPlain is the published iteration, which multiplies X by a + b·X·Xᵀ + c·(X·Xᵀ)².
 func orthogonalPlain(x []float64, m, n int) []float64 {
 	product := func(x, y []float64, m, k, n int) []float64 {
 		z := make([]float64, m*n)

@@ -38,7 +38,7 @@ func maxOfPortable[F Float](x []F) F {
 	return most
 }
 
-// dotPortable keeps four sums, so that additions needn't wait for one another.
+// dotPortable returns Σ x[i]·y[i]. It keeps four sums, so that additions needn't wait for one another.
 func dotPortable[F Float](x, y []F) F {
 	var s0, s1, s2, s3 F
 	for len(x) >= 4 && len(y) >= 4 {

@@ -38,7 +38,8 @@ func BenchmarkVector(b *testing.B) {
 		losses, logSums := make([]float32, rows), make([]float64, rows)
 		scales := slices.Repeat([]float32{0.5}, rows)
 		work := make([]float32, LayerNormWork(rows, m.width))
-		// These means don't decay: after thousands of steps with gradient 0 they would become subnormal, which is slow.
+		// These means don't decay: after thousands of steps with gradient 0 they would become subnormal, and arithmetic
+		// with subnormal numbers is slow.
 		adam := AdamStep{Rate: 1e-4, Beta1: 1, Beta2: 1, Eps: 1e-8, Decay: 0.01, GradScale: 1, Correct1: 1, Correct2: 1}
 		first, second := make([]float32, m.most), make([]float32, m.most)
 		for _, k := range []struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/heed-go/heed/internal/testseed"
 )
 
-// TestVectorSpecials tests NaN and infinities, with and without an effect on the result.
+// TestVectorSpecials tests NaN and infinities that must affect a result, and some that must not.
 func TestVectorSpecials(t *testing.T) {
 	eachBody(t, testSpecials[float32], testSpecials[float64])
 }
@@ -16,7 +16,7 @@ func TestVectorSpecials(t *testing.T) {
 func testSpecials[F Float](t *testing.T) {
 	nan, inf := F(math.NaN()), F(math.Inf(1))
 	same := func(x, y F) bool { return x == y || x != x && y != y }
-	for special := range 40 { // in the vectors and in the remainder
+	for special := range 40 { // index of the special value: in whole vectors and in the remainder
 		row := func(base F, value F) []F {
 			x := make([]F, 40)
 			for i := range x {
@@ -25,7 +25,7 @@ func testSpecials[F Float](t *testing.T) {
 			x[special] = value
 			return x
 		}
-		// One special score: the weights of it and of the others.
+		// A case has one special score, with its own weight and the weight of the other scores.
 		for _, c := range []struct{ score, own, others F }{
 			{nan, nan, nan}, {inf, nan, 0}, {-inf, 0, 1.0 / 39},
 		} {
@@ -37,7 +37,7 @@ func testSpecials[F Float](t *testing.T) {
 					want = c.own
 				}
 				if !same(v, want) && math.Abs(float64(v-want)) > 1e-7 {
-					t.Fatalf("softmax of 2s with %v special index %d has %v special index %d, want %v", c.score, special, v, i, want)
+					t.Fatalf("softmax of 2s with %v at index %d is %v at index %d, want %v", c.score, special, v, i, want)
 				}
 			}
 		}
@@ -45,33 +45,33 @@ func testSpecials[F Float](t *testing.T) {
 		out := row(0, 0)
 		ReLU(0, out, x)
 		if !same(out[special], nan) || out[(special+1)%40] != 1 {
-			t.Fatalf("ReLU gives %v", out)
+			t.Fatalf("ReLU gives %v, want NaN only at index %d", out, special)
 		}
 		for name, f := range map[string]func(cores int, out, x, y []F){"SkipMul": SkipMul[F], "GELUGrad": GELUGrad[F], "GELUTanhGrad": GELUTanhGrad[F],
 			"SiLUGrad": SiLUGrad[F], "SoftcapGrad": func(cores int, dx, y, g []F) { SoftcapGrad(cores, dx, y, g, 3) }} {
 			if f(0, out, x, zero); out[special] != 0 || out[(special+1)%40] == 0 {
-				t.Fatalf("%s of NaN and 0 gives %v", name, out)
+				t.Fatalf("%s of NaN and 0 gives %v, want 0 only at index %d", name, out, special)
 			}
 			if f(0, out, x, one); !same(out[special], nan) || out[(special+1)%40] != out[(special+2)%40] {
-				t.Fatalf("%s of NaN and 1 gives %v", name, out)
+				t.Fatalf("%s of NaN and 1 gives %v, want NaN only at index %d", name, out, special)
 			}
 		}
 		if ReLUGrad(0, out, x, one); out[special] != 0 {
-			t.Fatalf("ReLUGrad gives %v", out)
+			t.Fatalf("ReLUGrad of NaN gives %v, want 0 at index %d", out, special)
 		}
 		if ReLUGrad(0, out, one, x); !same(out[special], nan) {
-			t.Fatalf("ReLUGrad gives %v", out)
+			t.Fatalf("ReLUGrad with a gradient of NaN gives %v, want NaN at index %d", out, special)
 		}
 		SoftmaxGrad(0, out, zero, x, 40) // a weight of 0 with a gradient of NaN
 		for i, v := range out {
 			if v != v || i == special && v != 0 {
-				t.Fatalf("SoftmaxGrad gives %v", out)
+				t.Fatalf("SoftmaxGrad gives %v, want no NaN, and 0 at index %d", out, special)
 			}
 		}
 	}
 }
 
-// TestVectorAllocates checks that nothing is allocated in the steady state, on one core or several.
+// TestVectorAllocates checks that functions allocate nothing after their first calls, on one core or several.
 func TestVectorAllocates(t *testing.T) {
 	if testseed.Race {
 		t.Skip("the race detector empties pools")
@@ -115,7 +115,7 @@ func TestVectorAllocates(t *testing.T) {
 			SkipGemm(0, false, false, 8, 8, 8, 1, x, 8, x, 8, out, 8)
 		})
 		if allocs >= 1 {
-			t.Errorf("%d rows: %v allocations", rows, allocs)
+			t.Errorf("%d rows: %v allocations, want none", rows, allocs)
 		}
 	}
 }

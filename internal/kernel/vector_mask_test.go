@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// TestVectorMasks compares every body with the portable one, to the bit, for every length up to 100 and with NaN and
-// infinities in the scores and the bias.
+// TestVectorMasks compares every body with the Go functions, bit by bit, for every length up to 100. Scores and biases
+// include NaN and infinities.
 func TestVectorMasks(t *testing.T) {
 	eachBody(t, testMasks[float32], testMasks[float64])
 }
@@ -68,7 +68,7 @@ func testMasks[F Float](t *testing.T) {
 	}
 }
 
-// TestSlopesFarAway tests distances around and beyond the first integer that float32 can't hold.
+// TestSlopesFarAway tests distances near and above the first integer that float32 can't represent.
 func TestSlopesFarAway(t *testing.T) {
 	eachBody(t, testSlopesFarAway[float32], testSlopesFarAway[float64])
 }

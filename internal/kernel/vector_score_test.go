@@ -10,8 +10,8 @@ import (
 	"github.com/heed-go/heed/internal/testseed"
 )
 
-// TestVectorScoreGrad compares every body with the portable one, to the bit, for every length up to 100, with weights
-// around tiny and with NaN and infinities.
+// TestVectorScoreGrad compares every body with the Go function, bit by bit, for every length up to 100. The weights
+// include numbers near tiny, NaN and infinities.
 func TestVectorScoreGrad(t *testing.T) {
 	eachBody(t, testScoreGrad[float32], testScoreGrad[float64])
 }
@@ -20,7 +20,7 @@ func testScoreGrad[F Float](t *testing.T) {
 	body, portable := bodyOf[F](), vectorPortable[F]()
 	bits := func(x F) uint64 {
 		if x != x {
-			return 1 // treats all NaN as equal
+			return 1 // the same for all kinds of NaN
 		}
 		return math.Float64bits(float64(x))
 	}
@@ -76,7 +76,7 @@ func TestScoreGradPortable(t *testing.T) {
 		p, g := []float64{c.p}, []float64{c.g}
 		scoreGradPortable(g, p, c.less, c.tiny)
 		if !same(p[0], c.wantP) || !same(g[0], c.wantG) {
-			t.Errorf("%v: weight %v, gradient %v", c, p[0], g[0])
+			t.Errorf("%v: weight %v and gradient %v, want %v and %v", c, p[0], g[0], c.wantP, c.wantG)
 		}
 	}
 }

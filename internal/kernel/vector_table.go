@@ -2,9 +2,9 @@
 
 package kernel
 
-// vectorTable holds one instruction set's functions on slices. Results are the first arguments. Elementwise functions
-// take slices of equal length; a row of a matrix m has the length of the other operands, or the given width. The
-// portable functions are the same functions in Go.
+// vectorTable holds one instruction set's functions on slices. The first arguments receive the results. The slices of
+// an elementwise function have equal lengths. A row of a matrix m has the length of the other operands or, if there is
+// a width, that length. The portable functions are the same functions in Go.
 type vectorTable[F Float] struct {
 
 	// add sets out to x + y.
@@ -28,7 +28,7 @@ type vectorTable[F Float] struct {
 	// axpy adds a·x to y.
 	axpy func(y, x []F, a F)
 
-	// maxOf returns the largest element, −Inf without elements, or NaN if one is NaN.
+	// maxOf returns the largest element, −Inf if there are none, or NaN if any is NaN.
 	maxOf func(x []F) F
 
 	// dot returns Σ x·y.
@@ -52,11 +52,12 @@ type vectorTable[F Float] struct {
 	// adamW updates weights and running means by AdamW's rule.
 	adamW func(w, g, first, second []F, f *[9]F)
 
-	// rotate turns the given number of vectors, stride elements apart, by the same angles: (u, v) becomes
-	// (u·cos − v·sin, v·cos + u·sin), with sin multiplied by sign, u in the first half and v in the second.
+	// rotate turns vectors, stride elements apart, by the same angles. rows is their number. Each pair (u, v)
+	// becomes (u·cos − v·sin, v·cos + u·sin), with sin multiplied by sign. u is in the first half of the
+	// vector, v in the second.
 	rotate func(y, x, cos, sin []F, sign F, rows, stride int)
 
-	// rotatePairs is rotate for pairs of adjacent elements.
+	// rotatePairs is like rotate, for pairs of adjacent elements.
 	rotatePairs func(y, x, cos, sin []F, sign F, rows, stride int)
 
 	// dropout sets element i of keep to 0 where dropoutBits(i, key0, key1) < threshold, and to scale elsewhere.
@@ -72,17 +73,17 @@ type vectorTable[F Float] struct {
 	// isn't finite, w is left unchanged.
 	softmax func(w, scores []F) F
 
-	// softmaxGrad sets each row of ds, of width elements, to w·(g − Σ w·g), where 0 times anything is 0.
+	// softmaxGrad sets each row of ds, of width elements, to w·(g − Σ w·g), where 0 times NaN or infinity is 0.
 	softmaxGrad func(ds, w, g []F, width int)
 
 	// scoreGrad sets g to p·(g − less). It sets g and p to 0 where p is 0, or where p is below tiny and
 	// g − less is finite.
 	scoreGrad func(g, p []F, less, tiny F)
 
-	// addSlope subtracts slope·|d − i| from element i of x. All d − i must be exact.
+	// addSlope subtracts slope·|d − i| from element i of x. F must hold all d − i exactly.
 	addSlope func(x []F, slope, d F)
 
-	// addBias adds bias to x, and sets x to −Inf where bias is −Inf, whatever x is.
+	// addBias adds bias to x, and sets x to −Inf where bias is −Inf, even if x is NaN.
 	addBias func(x, bias []F)
 
 	// forbid sets x to −Inf where allow is false.

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestArithmeticOfEachBody runs the tests of the exported functions with each body; elsewhere they run with the best
-// one.
+// TestArithmeticOfEachBody runs tests of exported functions with each body. On their own, these tests use only the best
+// body.
 func TestArithmeticOfEachBody(t *testing.T) {
 	eachSet(t, func(t *testing.T) {
 		for name, test := range map[string]func(*testing.T){
@@ -26,7 +26,7 @@ func TestArithmeticOfEachBody(t *testing.T) {
 	})
 }
 
-// operands returns slices that end at the end of readable memory: an access past the end faults.
+// operands returns slices that end where readable memory ends, so that an access past the end faults.
 type operands[F Float] struct {
 	arenas []*arena[F]
 	used   int
@@ -50,7 +50,7 @@ func (o *operands[F]) random(t *testing.T, n int) []F {
 	return x
 }
 
-// intact checks that nothing was written before the slices, and starts over.
+// intact fails if something was written before the slices. Then it makes all slices available again.
 func (o *operands[F]) intact(t *testing.T, what string) {
 	t.Helper()
 	for _, a := range o.arenas[:o.used] {
@@ -133,7 +133,7 @@ func testElementwise[F Float](t *testing.T, tol float64) {
 	}
 }
 
-// TestVectorSums compares sums and searches with a loop, for every length up to 100.
+// TestVectorSums compares sums and searches with plain loops, for every length up to 100.
 func TestVectorSums(t *testing.T) {
 	eachBody(t, func(t *testing.T) { testSums[float32](t, 2e-6) }, func(t *testing.T) { testSums[float64](t, 1e-14) })
 }
@@ -159,7 +159,7 @@ func testSums[F Float](t *testing.T, tol float64) {
 			t.Fatalf("%s: the largest is %v, want %v", what, m, most)
 		}
 		for i := range x {
-			x[i] = -1 - x[i]*x[i] // a 0 from past the end would be the largest
+			x[i] = -1 - x[i]*x[i] // negative, so a 0 from past the end would be the largest
 		}
 		if m := body.maxOf(x); n > 0 && m != slices.Max(x) || body.hasNaN(x) {
 			t.Fatalf("%s: the largest is %v, want %v", what, m, slices.Max(x))
@@ -168,7 +168,7 @@ func testSums[F Float](t *testing.T, tol float64) {
 			for _, special := range []float64{math.Inf(1), math.NaN()} {
 				x[i] = F(special)
 				if m := float64(body.maxOf(x)); m != special && m == m || body.hasNaN(x) == (special == special) {
-					t.Fatalf("%s: with %v at index %d the largest is %v, hasNaN is %t", what, special, i, m, body.hasNaN(x))
+					t.Fatalf("%s: with %v at index %d, the largest is %v and hasNaN is %t", what, special, i, m, body.hasNaN(x))
 				}
 			}
 			x[i] = v
@@ -177,7 +177,7 @@ func testSums[F Float](t *testing.T, tol float64) {
 	}
 }
 
-// TestVectorRows compares functions on rows with a loop, for every width up to 70 and some larger ones.
+// TestVectorRows compares functions on rows with plain loops, for every width up to 70 and some larger ones.
 func TestVectorRows(t *testing.T) {
 	eachBody(t, func(t *testing.T) { testRows[float32](t, 3e-6) }, func(t *testing.T) { testRows[float64](t, 1e-14) })
 }

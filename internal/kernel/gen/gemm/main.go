@@ -1,5 +1,5 @@
-// Command gen writes the assembly of package kernel's matrix product. Each function that it writes computes tiles of C
-// from strided operands. Its argument is the package's gemmTile: see gemm_tile.go.
+// Command gemm writes the assembly of package kernel's matrix product: functions that compute tiles of C, and functions
+// that pack B. The argument of a tile function is a kernel.gemmTile: see gemm_tile.go.
 package main
 
 import (
@@ -27,7 +27,7 @@ func main() {
 	ConstraintExpr("!noasm")
 	declareTailMasks()
 	switch *isa {
-	case "AVX512": // only float32: float64 serves gradient checks, for which AVX2 is fast enough
+	case "AVX512": // only float32: float64 is mostly for gradient checks, for which AVX2 is fast enough
 		v := avx512()
 		tile(v)
 		v.packRows()
@@ -56,11 +56,11 @@ type frame struct {
 	left, top  Mem // number of tiles left, and the current tile's first row of A
 }
 
-// tile writes one function: it dispatches on the number of rows and of vectors; each combination has a loop over k and
-// an update of C.
+// tile writes one tile function. For each number of rows and each number of vectors, the function has a loop over k and
+// an update of C. It begins with a jump to the right loop.
 func tile(v vec) {
 	TEXT(fmt.Sprintf("gemmTile%d%s", v.bits, v.isa), NOSPLIT, "func(t *byte)")
-	Doc(fmt.Sprintf("gemmTile%d%s computes a tile of up to %d×%d.", v.bits, v.isa, v.rows, 2*v.lanes))
+	Doc(fmt.Sprintf("gemmTile%d%s computes tiles of up to %d×%d.", v.bits, v.isa, v.rows, 2*v.lanes))
 	f := frame{t: GP64(), cols: GP64(), rs: GP64(), rs3: GP64(), cs: GP64(), b: GP64(), rsB: GP64(), c: GP64(), ldc: GP64(), k: GP64()}
 	Load(Param("t"), f.t)
 	field := func(off int, r reg.GPVirtual) { MOVQ(Mem{Base: f.t, Disp: off}, r) }
@@ -132,7 +132,7 @@ func (f frame) baseRows(rows int) {
 	}
 }
 
-// next writes the step to the next tile, at the given label, or a return after the last tile.
+// next writes the code after a tile. It continues at label with the next tile, or returns after the last tile.
 func (f frame) next(rows int, label, done string) {
 	DECQ(f.left)
 	JZ(LabelRef(done))
@@ -245,7 +245,7 @@ func body(v vec, f frame, rows, vecs int, label string) {
 	f.next(rows, label, label+"_tail_end")
 }
 
-// storeTile stores the accumulators and moves c to the next row.
+// storeTile writes code that stores the accumulators in the rows of C.
 func (v vec) storeTile(f frame, rows, vecs int, tail bool, mask reg.VecPhysical) {
 	for r := range rows {
 		for i := range vecs {

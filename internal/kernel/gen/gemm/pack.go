@@ -8,7 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// packRows writes a function that copies rows. It fills the last vector of each with zeros, and prefetches rows.
+// packRows writes a function that copies rows. The function pads the last vector of each row with zeros, and prefetches
+// later rows.
 func (v vec) packRows() {
 	const ahead = 12
 	TEXT(fmt.Sprintf("gemmPackRows%d%s", v.bits, v.isa), NOSPLIT, "func(dst *byte, ldd uintptr, src *byte, lds uintptr, rows, cols int)")
@@ -54,13 +55,13 @@ func (v vec) packRows() {
 	RET()
 }
 
-// packTransposed writes a function that transposes square blocks; the side of a block is a vector's number of lanes.
-// Rows that are lanes/2 apart share a register from the start, so that no element has to cross between the halves of a
-// register.
+// packTransposed writes a function that transposes square blocks. A block has as many rows and columns as a vector has
+// lanes. Each register is loaded with halves of two rows that are lanes/2 apart, so no element has to cross between the
+// halves of a register.
 func packTransposed(bits int) {
 	lanes := 256 / bits
 	TEXT(fmt.Sprintf("gemmPackTransposed%dAVX2", bits), NOSPLIT, "func(dst *byte, ldd uintptr, src *byte, lds uintptr, groups, blocks int)")
-	Doc(fmt.Sprintf("gemmPackTransposed%dAVX2 transposes groups of %d rows of blocks of %d columns. The strides are in bytes.", bits, lanes, lanes))
+	Doc(fmt.Sprintf("gemmPackTransposed%dAVX2 transposes groups·%d rows of blocks·%d columns. The strides are in bytes.", bits, lanes, lanes))
 	dst, ldd := Load(Param("dst"), GP64()), Load(Param("ldd"), GP64())
 	src, lds := Load(Param("src"), GP64()), Load(Param("lds"), GP64())
 	groups, blocks := Load(Param("groups"), GP64()), Load(Param("blocks"), GP64())

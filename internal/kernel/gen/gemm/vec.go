@@ -9,11 +9,11 @@ import (
 // A vec is a kind of vector: an instruction set and the width of an element.
 type vec struct {
 	isa   string
-	bits  int // of an element
+	bits  int // bits of an element
 	lanes int
-	bytes int // of a vector
-	regs  int // vector registers
-	rows  int // of a tile
+	bytes int // bytes of a vector
+	regs  int // number of vector registers
+	rows  int // largest number of rows of a tile
 }
 
 func avx512() vec { return vec{isa: "AVX512", bits: 32, lanes: 16, bytes: 64, regs: 32, rows: 14} }
@@ -78,8 +78,8 @@ func (v vec) fma(x, y, z reg.VecPhysical) {
 	}
 }
 
-// tail computes the mask for the last vector of a row of cols elements. AVX-512 gets an opmask register, K1. AVX2 gets,
-// in cols, the address of a vector with ones for the elements of the row.
+// tail computes the mask for the last vector of a row of cols elements. With AVX-512, the mask is in the register K1.
+// With AVX2, cols becomes the address of the mask: a vector with ones in the lanes of the row's elements.
 func (v vec) tail(cols reg.GPVirtual) {
 	DECQ(cols)
 	ANDQ(U8(v.lanes-1), cols)

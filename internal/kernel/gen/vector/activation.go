@@ -6,9 +6,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The Go versions of these functions are in the package's activation.go.
+// The Go versions of these functions are in internal/kernel/activation.go.
 
-// normalCoefs holds the package's normalTail, from the highest degree down.
+// normalCoefs holds kernel.normalTail in reverse order: the highest degree first, and a last 0 for the constant term.
 var normalCoefs = []float64{
 	-0.02062346147, 0.1124355721, -0.2282135038, 0.1917844076, -0.07942338682, 0.09615677753, 0.07838966811, 0.1102354209,
 	0.1195718143, 0.1196866898, 0,
@@ -64,7 +64,8 @@ func (v *isa) activations() {
 		end()
 	}
 
-	// limited returns min(x, 42): for larger x, exp(−x)·x is negligible beside 1.
+	// limited returns min(x, 42): for larger x, exp(−x)·x is smaller than the rounding error of 1, so the limit doesn't
+	// change results.
 	limited := func(x reg.VecVirtual) reg.VecVirtual {
 		z := v.r()
 		v.min(x, v.load(v.constant(42)), z)
@@ -105,8 +106,8 @@ func (v *isa) activations() {
 		return cdf
 	})
 
-	const c, a = 0.7978845608028654, 0.044715 // √(2/π), and the factor of the cube
-	// sigmoid returns s = 1/(1 + e) and e = exp(−2·c·(x + a·x³)).
+	const c, a = 0.7978845608028654, 0.044715 // c is √(2/π), a is the factor of x³
+	// sigmoid returns bell = exp(−2·c·(x + a·x³)) and s = 1/(1 + bell).
 	sigmoid := func(x reg.VecVirtual) (s, bell reg.VecVirtual) {
 		u := v.r()
 		v.mul(x, x, u)
@@ -126,7 +127,7 @@ func (v *isa) activations() {
 		return s
 	})
 	grad("geluTanhGrad", "sets dx to g times the derivative of geluTanh, and to 0 where g is 0.", func(x reg.VecVirtual) reg.VecVirtual {
-		v.max(x, v.load(v.constant(-10)), x) // for larger |x| the derivative is 1 or 0
+		v.max(x, v.load(v.constant(-10)), x) // for larger |x|, the derivative is 1 or 0
 		v.min(x, v.load(v.constant(10)), x)
 		s, bell := sigmoid(x)
 		slope := v.r() // derivative of the exponent: 2·c·(1 + 3·a·x²)
@@ -141,7 +142,8 @@ func (v *isa) activations() {
 	})
 }
 
-// dropout writes the choice of the elements to drop, like dropoutBits in the package.
+// dropout writes the function that sets each element to 0 or to scale. It computes the same random bits as
+// kernel.dropoutBits.
 func (v *isa) dropout() {
 	v.function("dropout", "keep []F, key0, key1, threshold uint32, scale F)", "sets element i of keep to 0 where dropoutBits(i, key0, key1) < threshold, and to scale elsewhere.")
 	keep, n, scale := ptr("keep"), size("keep"), v.arg("scale")

@@ -6,7 +6,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// unary writes a function of one vector.
+// unary writes an elementwise function of one slice.
 func (v *isa) unary(name, doc string, many int, f func(s span, x reg.VecVirtual) reg.VecVirtual) {
 	v.function(name, "y, x []F)", doc)
 	y, n, x := ptr("y"), size("y"), ptr("x")
@@ -20,7 +20,7 @@ func (v *isa) unary(name, doc string, many int, f func(s span, x reg.VecVirtual)
 	end()
 }
 
-// binary writes a function of two vectors.
+// binary writes an elementwise function of two slices.
 func (v *isa) binary(name, doc string, many int, f func(s span, x, y reg.VecVirtual) reg.VecVirtual) {
 	v.function(name, "out, x, y []F)", doc)
 	out, n, x, y := ptr("out"), size("out"), ptr("x"), ptr("y")

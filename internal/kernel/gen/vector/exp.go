@@ -8,12 +8,12 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// An exponential is the exponential function, computed like exp32 in the package: exp(x) = 2ⁿ·exp(r) with x = n·ln 2 +
-// r and |r| ≤ ½·ln 2. It computes exp(r) by Taylor's polynomial, of degree 7 in float32 and 13 in float64; the
-// remainder is below r⁸/8!·√2 < 2⁻²⁷ or r¹⁴/14!·√2 < 2⁻⁵⁷.
+// An exponential writes the exponential function, computed as in kernel.exp32: exp(x) = 2ⁿ·exp(r) with x = n·ln 2 + r
+// and |r| ≤ ½·ln 2. It computes exp(r) by Taylor's polynomial, of degree 7 in float32 and 13 in float64. The remainder
+// is below r⁸/8!·√2 < 2⁻²⁷ or r¹⁴/14!·√2 < 2⁻⁵⁷.
 type exponential struct {
 	*isa
-	least, most  reg.VecVirtual // beyond these limits the result is 0 or +Inf
+	least, most  reg.VecVirtual // beyond these limits, the result is 0 or +Inf
 	ln2Hi, ln2Lo float64
 	coefs        []float64 // from the highest degree down
 }
@@ -28,7 +28,7 @@ func (v *isa) newExp() exponential {
 	return e
 }
 
-// boundedExp returns an exponential for arguments within these limits.
+// boundedExp returns an exponential without the limits least and most, for arguments that are always within them.
 func (v *isa) boundedExp() exponential {
 	e := exponential{isa: v}
 	degree := 7
@@ -104,8 +104,8 @@ func (e exponential) split(x reg.VecVirtual) (n reg.VecVirtual) {
 	return n
 }
 
-// lessOne returns exp(x) − 1 for x from −40 to 0, like tanh32 in the package: 2ⁿ·(exp(r) − 1) + (2ⁿ − 1), in which
-// nothing cancels. It overwrites x.
+// lessOne returns exp(x) − 1 for x from −40 to 0. As in kernel.tanh32, it is computed as 2ⁿ·(exp(r) − 1) + (2ⁿ − 1), in
+// which no digits cancel. lessOne overwrites x.
 func (e exponential) lessOne(x reg.VecVirtual) reg.VecVirtual {
 	v := e.isa
 	n := e.split(x)
@@ -133,7 +133,7 @@ func (e exponential) lessOne(x reg.VecVirtual) reg.VecVirtual {
 	return out
 }
 
-// polynomial evaluates by Horner's rule, with coefficients from the highest degree down.
+// polynomial evaluates a polynomial of x by Horner's rule. The coefficients begin with the highest degree.
 func (v *isa) polynomial(x reg.VecVirtual, coefs []float64) reg.VecVirtual {
 	p := v.load(v.constant(coefs[0]))
 	for _, c := range coefs[1:] {

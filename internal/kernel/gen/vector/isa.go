@@ -10,11 +10,11 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// isa is an instruction set and an element width, and the state of the function that is being written.
+// isa is an instruction set and an element width, with the state of the current function.
 type isa struct {
 	name  string
-	bits  int // of an element
-	bytes int // of a vector
+	bits  int // bits of an element
+	bytes int // bytes of a vector
 	lanes int
 
 	mask   reg.VecVirtual // AVX2: ones in the lanes of the last, shorter vector; AVX-512 uses K1
@@ -68,8 +68,8 @@ func (v *isa) do(ps, pd func(...Op), ops ...Op) {
 	}
 }
 
-// do2 is do for an instruction whose first operand may be a constant. one is the form that reads a constant as a single
-// element and broadcasts it.
+// do2 is like do, for an instruction whose first operand may be a constant. The function one writes the form that reads
+// the constant as a single element and broadcasts it.
 func (v *isa) do2(ps, pd, one func(...Op), ops ...Op) {
 	if v.isSingle(ops[0]) {
 		ps = one
@@ -78,8 +78,8 @@ func (v *isa) do2(ps, pd, one func(...Op), ops ...Op) {
 }
 
 // isSingle reports whether an operand is a constant that is read as a single element. Only AVX-512 does this: Go's
-// linker aligns data to at most 32 bytes, so every second vector of 64 bytes would span two cache lines, and each use
-// would take twice as long.
+// linker aligns data to at most 32 bytes, so every second constant of 64 bytes would span two cache lines, and each
+// load of it would take twice as long.
 func (v *isa) isSingle(x Op) bool {
 	m, ok := x.(Mem)
 	return ok && v.wide() && strings.HasPrefix(m.Symbol.Name, constantPrefix)
@@ -110,13 +110,13 @@ func (v *isa) mad(c, x, z Op) {
 
 func (v *isa) move(x, z Op) { v.do2(VMOVUPS, VMOVUPD, VBROADCASTSS, x, z) }
 
-// max sets z to the larger of x and y; y if one is NaN.
+// max sets z to the larger of x and y, or to y if one of them is NaN.
 func (v *isa) max(y, x, z Op) { v.do2(VMAXPS, VMAXPD, VMAXPS_BCST, y, x, z) }
 
-// min sets z to the smaller of x and y; y if one is NaN.
+// min sets z to the smaller of x and y, or to y if one of them is NaN.
 func (v *isa) min(y, x, z Op) { v.do2(VMINPS, VMINPD, VMINPS_BCST, y, x, z) }
 
-// and sets z to the bits that x and y share.
+// and sets z to the bits that are set in both x and y.
 func (v *isa) and(y, x, z Op) {
 	if v.wide() {
 		v.do2(VPANDD, VPANDQ, VPANDD_BCST, y, x, z)

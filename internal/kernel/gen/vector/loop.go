@@ -50,7 +50,8 @@ type span struct {
 	off  reg.GPVirtual
 }
 
-// each writes a loop over end bytes: many vectors at a time, then one at a time, then the rest. Call setMask before it.
+// each writes a loop over end bytes. An iteration handles several vectors: the argument many is their number. Single
+// vectors follow, then the rest. Call setMask first.
 func (v *isa) each(end reg.GPVirtual, many int, body func(s span)) {
 	off, next := GP64(), GP64()
 	one, tail, done := v.label("one"), v.label("tail"), v.label("done")
@@ -138,7 +139,7 @@ func (s span) fillPast(x, z reg.VecVirtual) {
 	}
 }
 
-// reduce combines the lanes of several vectors, by halving, into every lane of a new vector.
+// reduce combines all lanes of several vectors by op. Every lane of the new vector holds the result.
 func (v *isa) reduce(op func(y, x, z Op), xs ...reg.VecVirtual) reg.VecVirtual {
 	for len(xs) > 1 {
 		half := len(xs) / 2
@@ -179,7 +180,7 @@ func end() {
 	RET()
 }
 
-// several calls make n times.
+// several returns the results of n calls of make.
 func several(n int, make func() reg.VecVirtual) (all []reg.VecVirtual) {
 	for range n {
 		all = append(all, make())

@@ -1,5 +1,5 @@
 // Command vector writes package kernel's functions on slices in assembly, one family per file, and the tables that hold
-// all of them. Each function has a description here, and a Go version in the package with the same name plus
+// all of them. Each function has a description here. Its Go version in package kernel has the same name plus
 // "Portable".
 package main
 
@@ -11,9 +11,9 @@ import (
 )
 
 var (
-	family         = flag.String("family", "", "`name` of the functions to write with -out (default: none, but the tables)")
-	table          = flag.String("table", "", "`file` for the table's type and its portable rows")
-	assemblyTables = flag.String("tables", "", "`file` for the tables of the assembly")
+	family         = flag.String("family", "", "`name` of the family of functions to write to the file -out (default: write only the tables)")
+	table          = flag.String("table", "", "`file` for the type of the tables and the table of Go functions")
+	assemblyTables = flag.String("tables", "", "`file` for the tables of assembly functions")
 )
 
 // families lists the functions by the file that they are written to.
@@ -54,7 +54,7 @@ func main() {
 	ConstraintExpr("!noasm")
 	declareTailMasks()
 	known := *family == ""
-	for _, v := range []*isa{ // float64 serves gradient checks, for which AVX2 is fast enough
+	for _, v := range []*isa{ // float64 is mostly for gradient checks, for which AVX2 is fast enough
 		{name: "AVX512", bits: 32, bytes: 64, lanes: 16},
 		{name: "AVX2", bits: 32, bytes: 32, lanes: 8},
 		{name: "AVX2", bits: 64, bytes: 32, lanes: 4},

@@ -8,7 +8,7 @@ import (
 
 // masks writes the functions that apply a mask to a row of scores.
 func (v *isa) masks() {
-	v.function("addSlope", "x []F, slope, d F)", "subtracts slope·|d − i| from element i of x. All d − i must be exact.")
+	v.function("addSlope", "x []F, slope, d F)", "subtracts slope·|d − i| from element i of x. F must hold all d − i exactly.")
 	x, n := ptr("x"), size("x")
 	slope, d := v.arg("slope"), v.arg("d")
 	v.sub(v.count(), d, d)
@@ -25,7 +25,7 @@ func (v *isa) masks() {
 	})
 	end()
 
-	v.function("addBias", "x, bias []F)", "adds bias to x, and sets x to −Inf where bias is −Inf, whatever x is.")
+	v.function("addBias", "x, bias []F)", "adds bias to x, and sets x to −Inf where bias is −Inf, even if x is NaN.")
 	x, n, bias := ptr("x"), size("x"), ptr("bias")
 	v.setMask(n)
 	v.inBytes(n)

@@ -243,9 +243,9 @@ func (v *isa) layerNormGrad() {
 	end()
 }
 
-// jumpIfAny jumps where an element isn't zero.
+// jumpIfAny jumps to label if any element of x isn't zero.
 func (v *isa) jumpIfAny(n, x reg.GPVirtual, label string) {
-	bits := v.sign() - 1 // all other bits
+	bits := v.sign() - 1 // all bits except the sign
 	v.each(n, 4, func(s span) {
 		acc := s.get(x, 0)
 		for u := 1; u < s.vecs; u++ {

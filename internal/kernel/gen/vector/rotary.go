@@ -6,9 +6,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// rotate writes the turn of vectors whose pairs are half a vector apart.
+// rotate writes the function that turns pairs of elements that are half a vector apart.
 func (v *isa) rotate() {
-	v.function("rotate", "y, x, cos, sin []F, sign F, rows, stride int)", "turns the given number of vectors, stride elements apart, by the same angles: (u, v) becomes\n(u·cos − v·sin, v·cos + u·sin), with sin multiplied by sign, u in the first half and v in the second.")
+	v.function("rotate", "y, x, cos, sin []F, sign F, rows, stride int)", "turns vectors, stride elements apart, by the same angles. rows is their number. Each pair (u, v)\nbecomes (u·cos − v·sin, v·cos + u·sin), with sin multiplied by sign. u is in the first half of the\nvector, v in the second.")
 	y, x, cos, n, sin := ptr("y"), ptr("x"), ptr("cos"), size("cos"), ptr("sin")
 	sign, rows, stride := v.arg("sign"), word("rows"), word("stride")
 	v.setMask(n)
@@ -35,9 +35,9 @@ func (v *isa) rotate() {
 	end()
 }
 
-// rotatePairs writes the turn of vectors whose pairs are adjacent elements, in float32.
+// rotatePairs writes the function that turns pairs of adjacent elements, for float32.
 func (v *isa) rotatePairs() {
-	v.function("rotatePairs", "y, x, cos, sin []F, sign F, rows, stride int)", "is rotate for pairs of adjacent elements.")
+	v.function("rotatePairs", "y, x, cos, sin []F, sign F, rows, stride int)", "is like rotate, for pairs of adjacent elements.")
 	y, x, cos, pairs, sin := ptr("y"), ptr("x"), ptr("cos"), size("cos"), ptr("sin")
 	sign, rows, stride := v.arg("sign"), word("rows"), word("stride")
 	n, left, i := GP64(), GP64(), GP64()

@@ -84,7 +84,7 @@ func (v *isa) rows() {
 	end()
 }
 
-// softmax writes the softmax of a row and its gradient, and exponentials.
+// softmax writes the functions for the softmax of a row, its gradient, and exponentials.
 func (v *isa) softmax() {
 	for _, stores := range []bool{true, false} {
 		var dst reg.GPVirtual
@@ -124,7 +124,7 @@ func (v *isa) softmax() {
 	})
 	end()
 
-	v.function("softmaxGrad", "ds, w, g []F, width int)", "sets each row of ds, of width elements, to w·(g − Σ w·g), where 0 times anything is 0.")
+	v.function("softmaxGrad", "ds, w, g []F, width int)", "sets each row of ds, of width elements, to w·(g − Σ w·g), where 0 times NaN or infinity is 0.")
 	ds, left, w, g, width := ptr("ds"), size("ds"), ptr("w"), ptr("g"), word("width")
 	v.setMask(width)
 	v.inBytes(width)
@@ -187,7 +187,8 @@ func (v *isa) expLoop(n, src reg.GPVirtual, shift reg.VecVirtual, dst reg.GPVirt
 	return v.reduce(v.add, acc...)
 }
 
-// softmaxShort writes the softmax of a row that fits into one vector, in registers, and a return.
+// softmaxShort writes code that computes the softmax of a row in registers and returns. The row must fit into one
+// vector.
 func (v *isa) softmaxShort(scores, w reg.GPVirtual) {
 	offset := GP64()
 	XORQ(offset, offset)
@@ -207,7 +208,7 @@ func (v *isa) softmaxShort(scores, w reg.GPVirtual) {
 	end()
 }
 
-// returnUnlessFinite writes a return of m if m isn't finite.
+// returnUnlessFinite writes code that returns m if m isn't finite.
 func (v *isa) returnUnlessFinite(m reg.VecVirtual) {
 	Store(m.AsX(), ReturnIndex(0))
 	finite := v.label("finite")

@@ -5,7 +5,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// scoreGrad writes the gradient of attention's scores.
+// scoreGrad writes the function for the gradient of attention's scores.
 func (v *isa) scoreGrad() {
 	v.function("scoreGrad", "g, p []F, less, tiny F)", "sets g to p·(g − less). It sets g and p to 0 where p is 0, or where p is below tiny and\ng − less is finite.")
 	g, n, p := ptr("g"), size("g"), ptr("p")

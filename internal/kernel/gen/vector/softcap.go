@@ -2,7 +2,7 @@ package main
 
 import "github.com/mmcloughlin/avo/reg"
 
-// softcap writes c·tanh(x/c) and its gradient.
+// softcap writes the functions for c·tanh(x/c) and its gradient.
 func (v *isa) softcap() {
 	v.function("softcap", "y, x []F, c F)", "sets y to c·tanh(x/c).")
 	y, n, x := ptr("y"), size("y"), ptr("x")
@@ -40,9 +40,9 @@ func (v *isa) softcap() {
 	end()
 }
 
-// tanh returns tanh(x). For |x| it is −e/(2 + e) with e = exp(−2·|x|) − 1; the result gets the sign of x.
+// tanh returns tanh(x). It computes tanh |x| = −e/(2 + e) with e = exp(−2·|x|) − 1, then sets the sign of x.
 func (v *isa) tanh(e exponential, x reg.VecVirtual) reg.VecVirtual {
-	one := 10.0 // from here on it is 1
+	one := 10.0 // for larger |x|, the result is 1
 	if v.bits == 64 {
 		one = 20
 	}

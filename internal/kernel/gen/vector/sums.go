@@ -7,7 +7,7 @@ import (
 )
 
 func (v *isa) sums() {
-	v.function("maxOf", "x []F) F", "returns the largest element, −Inf without elements, or NaN if one is NaN.")
+	v.function("maxOf", "x []F) F", "returns the largest element, −Inf if there are none, or NaN if any is NaN.")
 	x, n := ptr("x"), size("x")
 	v.setMask(n)
 	v.inBytes(n)
@@ -59,7 +59,7 @@ func (v *isa) lowest() Mem {
 	return v.pattern(0xfff0000000000000)
 }
 
-// noteNaN sets the lanes of acc to all ones, which is NaN too, where x is NaN.
+// noteNaN sets a lane of acc to all ones, which is a NaN, if x is NaN in that lane.
 func (v *isa) noteNaN(x, acc reg.VecVirtual) {
 	if !v.wide() {
 		m := v.r()
@@ -74,7 +74,7 @@ func (v *isa) noteNaN(x, acc reg.VecVirtual) {
 // maxLoop returns the largest element, or NaN.
 func (v *isa) maxLoop(n, x reg.GPVirtual) reg.VecVirtual {
 	most := several(2, func() reg.VecVirtual { return v.load(v.lowest()) })
-	odd := several(2, v.zero) // NaN in a lane that has met one, 0 elsewhere
+	odd := several(2, v.zero) // NaN in the lanes in which x has had NaN, 0 elsewhere
 	v.each(n, 2, func(s span) { v.maxStep(s, x, most, odd) })
 	return v.maxOf(most, odd)
 }
@@ -97,7 +97,7 @@ func (v *isa) maxStep(s span, x reg.GPVirtual, most, odd []reg.VecVirtual) {
 	}
 }
 
-// sumSquares adds up four vectors of partial sums in float64.
+// sumSquares writes the function that adds up squares, in four vectors of partial sums in float64.
 func (v *isa) sumSquares() {
 	v.function("sumSquares", "x []F) float64", "returns Σ x², added up in float64.")
 	x, n := ptr("x"), size("x")

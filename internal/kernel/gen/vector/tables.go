@@ -15,7 +15,7 @@ type function struct {
 	name string // its name in the table
 	isa  string
 	bits int
-	args string // and results
+	args string // arguments and results
 	doc  string
 }
 
@@ -47,9 +47,9 @@ func writeTable(path string) {
 	}
 	writeGo(path, `package kernel
 
-// vectorTable holds one instruction set's functions on slices. Results are the first arguments. Elementwise functions
-// take slices of equal length; a row of a matrix m has the length of the other operands, or the given width. The
-// portable functions are the same functions in Go.
+// vectorTable holds one instruction set's functions on slices. The first arguments receive the results. The slices of
+// an elementwise function have equal lengths. A row of a matrix m has the length of the other operands or, if there is
+// a width, that length. The portable functions are the same functions in Go.
 type vectorTable[F Float] struct {
 `+rows.String()+`}
 
