@@ -1,4 +1,4 @@
-// Package atomicfile writes files atomically: readers of a path see the old content or the new content, never a part,
+// Package atomicfile writes files atomically: readers of a path see the whole old content or the whole new content,
 // even if the writing process is killed or the machine stops.
 package atomicfile
 
@@ -17,14 +17,16 @@ import (
 // WriteFile replaces the content of the file at path with the output of write. It writes to a temporary file in the
 // same folder, syncs it to disk, renames it to path and syncs the folder.
 //
-// The permissions are 0o644 less the umask, even if an older file had others. A symbolic link at path is replaced, not
-// followed. If calls for the same path run concurrently, the last one to finish wins, with its whole content.
+// The permissions are 0o644 minus the umask, even if the old file had different permissions. A symbolic link at path is
+// replaced, not followed. If calls for the same path run concurrently, the file has the whole content of the call that
+// finishes last.
 //
-// On an error, also one from write, path is unchanged and the temporary file is removed. There is one exception: if the
-// error says that the folder couldn't be synced, path has its new content, but might lose it if the machine stops.
-// WriteFile also returns an error of its writer that write ignored. A process that is killed leaves its temporary file
-// behind: for model.safetensors it is named .model.safetensors.tmp- and a number, with long names cut. Errors name
-// path, never the temporary file.
+// If write or WriteFile fails, path is unchanged and the temporary file is removed. There is one exception: if the
+// error says that the folder couldn't be synced, path has its new content, but might lose it if the machine stops. If
+// write ignores an error of its writer, WriteFile returns it. Errors name path, never the temporary file.
+//
+// A process that is killed leaves its temporary file behind. For model.safetensors, the temporary file's name is
+// .model.safetensors.tmp- followed by a number. Long names are cut.
 func WriteFile(path string, write func(w io.Writer) error) error {
 	return writeFile(path, write, createTemp)
 }
@@ -42,7 +44,7 @@ func writeFile(path string, write func(w io.Writer) error, create func(path stri
 		return fmt.Errorf("write %s: %w", path, reason(err))
 	}
 	renamed := false
-	defer func() { // also if write panics
+	defer func() { // even if write panics
 		if !renamed {
 			f.Close() // closing twice is harmless, and Windows doesn't remove open files
 			os.Remove(f.Name())
@@ -74,7 +76,7 @@ func (n nameless) Write(b []byte) (int, error) {
 	return written, reason(err)
 }
 
-// reason returns the cause of an error without the file's name.
+// reason returns the cause of an error, without the name of the file.
 func reason(err error) error {
 	switch e := err.(type) {
 	case *fs.PathError:
@@ -87,8 +89,8 @@ func reason(err error) error {
 
 var errFolder = errors.New("the path names a folder, not a file")
 
-// longestName is the number of bytes of a file's name in its temporary file's name, which must not exceed the file
-// system's limit.
+// longestName is how many bytes of a file's name its temporary file's name may contain. A longer name might exceed the
+// file system's limit.
 const longestName = 100
 
 // createTemp creates a temporary file beside path. Unlike os.CreateTemp, it uses the permissions of an ordinary new

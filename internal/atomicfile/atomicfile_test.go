@@ -19,7 +19,7 @@ import (
 	"unicode/utf8"
 )
 
-// content returns the content of write i of a test: longer than any buffer, and of only one byte value.
+// content returns content number i of a test. It is longer than any buffer and repeats a single byte.
 func content(i int) []byte { return bytes.Repeat([]byte{'a' + byte(i%26)}, 300_000+i%26) }
 
 func writing(b []byte) func(io.Writer) error {
@@ -29,7 +29,7 @@ func writing(b []byte) func(io.Writer) error {
 	}
 }
 
-// checkFolder checks that a folder holds only one file, with this name and content.
+// checkFolder checks that the file at path has the wanted content, and that its folder holds no other file.
 func checkFolder(t *testing.T, path string, want []byte) {
 	t.Helper()
 	got, err := os.ReadFile(path)
@@ -97,7 +97,7 @@ func TestTemporaryFileIsNamedAfterTheFile(t *testing.T) {
 	}
 }
 
-// WriteFile accepts names so long that the temporary file's name must be cut.
+// TestLongNames writes files with names so long that the temporary file's name must be cut.
 func TestLongNames(t *testing.T) {
 	for _, name := range []string{strings.Repeat("n", 245), strings.Repeat("n", 99) + strings.Repeat("é", 70)} {
 		path := filepath.Join(t.TempDir(), name)
@@ -115,7 +115,7 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// Errors about the temporary file name the file itself.
+// TestErrorsNameNoTemporaryFile checks that errors about the temporary file contain only the name of the file itself.
 func TestErrorsNameNoTemporaryFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	failed := func(f file) error { return &fs.PathError{Op: "do", Path: f.Name(), Err: errWanted} }
@@ -141,11 +141,11 @@ func TestErrorsNameNoTemporaryFile(t *testing.T) {
 
 var errWanted = errors.New("wanted")
 
-// A failing file fails like one on a full or broken disk.
+// failing is a file that fails, as on a full or broken disk.
 type failing struct {
 	*os.File
-	room        int   // number of bytes that Write accepts; no limit if negative
-	full        error // error of a Write beyond that; errWanted if nil
+	room        int   // number of bytes that Write accepts; negative means no limit
+	full        error // error of a Write beyond room; nil means errWanted
 	sync, close error
 }
 
@@ -217,7 +217,7 @@ func TestPanicLeavesTheOldFile(t *testing.T) {
 	func() {
 		defer func() {
 			if recover() == nil {
-				t.Error("want the panic of write to continue")
+				t.Error("WriteFile returned, want the panic of write")
 			}
 		}()
 		WriteFile(path, func(w io.Writer) error {
@@ -236,7 +236,7 @@ func TestPathThatCannotBeWritten(t *testing.T) {
 	}
 	tests := []struct {
 		name, path string
-		want       error // nil for any error
+		want       error // nil means any error
 	}{
 		{"no path", "", errFolder},
 		{"missing folder", filepath.Join(dir, "missing", "f"), fs.ErrNotExist},
@@ -264,7 +264,7 @@ func TestPathThatCannotBeWritten(t *testing.T) {
 				}
 			}
 			if got, _ := os.ReadFile(plain); string(got) != "old" {
-				t.Errorf("the plain file holds %q", got)
+				t.Errorf("the plain file holds %q, want old", got)
 			}
 		})
 	}
@@ -303,14 +303,14 @@ func TestConcurrentWriters(t *testing.T) {
 	checkFolder(t, path, got)
 }
 
-// checkWhole checks that a file holds content(i) for some i, to the last byte.
+// checkWhole checks that a file holds exactly content(i) for some i.
 func checkWhole(t *testing.T, path string) {
 	t.Helper()
 	got, err := os.ReadFile(path)
 	if err != nil {
 		t.Error(err)
 	} else if len(got) == 0 || !bytes.Equal(got, content(int(got[0]-'a'))) {
-		t.Errorf("read a part of a file: %d bytes", len(got))
+		t.Errorf("read %d bytes, want a whole file", len(got))
 	}
 }
 
@@ -354,7 +354,7 @@ func startVictim(t *testing.T, path string) *exec.Cmd {
 	}
 	t.Cleanup(func() { c.Process.Kill() })
 	if line, _ := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
-		t.Fatalf("the writing process said %q", line)
+		t.Fatalf("the writing process printed %q, want ready", line)
 	}
 	return c
 }

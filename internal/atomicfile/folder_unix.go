@@ -10,7 +10,7 @@ import (
 )
 
 // syncFolder makes a rename in a folder permanent. It returns no error if the file system can't sync folders, or if the
-// folder can't be read, as a folder may be writable but not readable.
+// folder is writable but not readable.
 func syncFolder(path string) error {
 	d, err := os.Open(path)
 	if errors.Is(err, fs.ErrPermission) {

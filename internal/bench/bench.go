@@ -1,4 +1,4 @@
-// Package bench implements the measurements of heed bench. It imports kernel to time a matrix product alone.
+// Package bench implements the measurements of heed bench. It imports package kernel to time single matrix products.
 package bench
 
 import (
@@ -15,13 +15,13 @@ type Benchmark struct {
 	// Prepare builds the step.
 	Prepare func() (Step, error)
 
-	Steps int // timed steps, after a fifth of this number untimed
+	Steps int // number of timed steps; a fifth of this number runs first, untimed
 }
 
 // A Step is the timed operation.
 type Step struct {
 	Run    func() error
-	Tokens int     // tokens per step; 0 if it has none
+	Tokens int     // tokens per step; 0 if the step has no tokens
 	Flops  float64 // floating-point operations per step
 }
 
@@ -40,10 +40,10 @@ type Measurement struct {
 	MedianMS     float64 `json:"median_ms"`
 	MinMS        float64 `json:"min_ms"`
 	TokensPerS   float64 `json:"tokens_per_s"`
-	GFLOPS       float64 `json:"gflops"` // at the median
+	GFLOPS       float64 `json:"gflops"` // at the median time
 	PeakRSSMB    float64 `json:"peak_rss_mb"`
 	AllocPerStep float64 `json:"alloc_bytes_per_step"`
-	SetupMS      float64 `json:"setup_ms"` // time to build graph and machine
+	SetupMS      float64 `json:"setup_ms"` // time to build the graph and the machine
 }
 
 // Measure runs the benchmark in this process.

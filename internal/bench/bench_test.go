@@ -2,7 +2,7 @@ package bench
 
 import "testing"
 
-// BenchmarkStep runs a step of each of heed bench's configurations, for profiles:
+// BenchmarkStep runs steps of every configuration of heed bench, for profiles:
 //
 //	go test -run '^$' -bench Step/nanogpt/fused -cpuprofile cpu.prof ./internal/bench
 func BenchmarkStep(b *testing.B) {

@@ -39,7 +39,8 @@ func All() []Benchmark {
 	return all
 }
 
-// gptConfig describes a pre-norm GPT and its batch: learned positions, a ReLU layer of width 4·dim, a linear head.
+// gptConfig describes a GPT and its batch. The GPT is pre-norm, with learned positions, a ReLU layer of width 4·dim and
+// a linear head.
 type gptConfig struct {
 	name                                     string
 	batch, length, dim, heads, blocks, vocab int
@@ -63,7 +64,7 @@ func (c gptConfig) tied() bool { return c.vocab > 1000 }
 // sizes returns the number of elements of each of the model's tensors.
 func (c gptConfig) sizes() []int {
 	d := c.dim
-	sizes := []int{c.vocab * d, c.length * d, d, d} // embeddings, positions, the last norm
+	sizes := []int{c.vocab * d, c.length * d, d, d} // embeddings, positions, last norm
 	if !c.tied() {
 		sizes = append(sizes, d*c.vocab, c.vocab)
 	}
@@ -86,9 +87,9 @@ func (c gptConfig) tokens(rng *rand.Rand, sequences int) *tensor.Dense {
 	return tensor.New(tensor.WithShape(sequences, c.length), tensor.WithBacking(ids))
 }
 
-// flops returns the floating-point operations per step. A product of n by m by k takes 2·n·m·k operations, and so does
-// each of its two gradients. A block has, per token, products with 12·dim² weights, and scores and weighted sums of
-// 2·length·dim, causal or not.
+// flops returns the floating-point operations per step. A product (n, k) x (k, m) takes 2·n·m·k operations, and so does
+// each of its two gradients. Per token, a block has products with 12·dim² weights, and scores and weighted sums with
+// 2·length·dim multiplications, even if attention is causal.
 func (c gptConfig) flops() float64 {
 	perToken := c.blocks*(12*c.dim*c.dim+2*c.length*c.dim) + c.dim*c.vocab
 	return 6 * float64(c.batch*c.length) * float64(perToken)
@@ -174,7 +175,7 @@ func prepareLong(length int, composed bool) (Step, error) {
 		defer vm.Reset()
 		return vm.RunAll()
 	}
-	// Two products forward and four backward; causal attention needs half of each.
+	// The forward pass has two products and the backward pass four. Causal attention needs half of each.
 	return Step{step, length, 6 * 2 * heads * float64(length) * float64(length) * width / 2}, nil
 }
 

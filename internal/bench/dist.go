@@ -19,18 +19,18 @@ import (
 // medians.
 type Scaling struct {
 	Processes  int              `json:"processes"`
-	Workers    int              `json:"workers"` // per process
+	Workers    int              `json:"workers"` // number per process
 	MedianMS   float64          `json:"median_ms"`
 	MinMS      float64          `json:"min_ms"`
 	TokensPerS float64          `json:"tokens_per_s"` // of all processes
 	AgreeMS    float64          `json:"agree_ms"`     // in short exchanges, mostly waiting for the slowest process
 	SwapMS     float64          `json:"swap_ms"`      // in exchanges of gradients and parameters
-	Share      float64          `json:"share"`        // share of the step that both exchanges take
-	ModelMS    float64          `json:"model_ms"`     // both exchanges, calculated for this Network
-	Network    `json:"network"` // between the processes, measured; zero for one process
+	Share      float64          `json:"share"`        // share of the step's time spent on both exchanges
+	ModelMS    float64          `json:"model_ms"`     // time of both exchanges, calculated for this Network
+	Network    `json:"network"` // measured between the processes; zero for one process
 }
 
-// timed is a group that measures the time of its exchanges.
+// timed is a group that measures how long its exchanges take.
 type timed struct {
 	train.Group
 	agree, swap time.Duration
@@ -46,8 +46,9 @@ func (t *timed) Swap(peer int, send, receive [][]byte) error {
 	return t.Group.Swap(peer, send, receive)
 }
 
-// Scale measures training with 1, 2 and 4 workers, up to the first process's number of cores, and calls each with the
-// results. All processes of a group call Scale together and get the same workers; a nil group means this process alone.
+// Scale measures training with 1, 2 and 4 workers, but with no more workers than the first process has cores. It calls
+// the function each with every result. All processes of a group must call Scale together. They use the same numbers of
+// workers. If group is nil, only this process trains.
 func Scale(ctx context.Context, group train.Group, steps int, each func(Scaling) error) error {
 	cores, err := train.Share(group, []byte{byte(min(runtime.GOMAXPROCS(0), 4))}, nil)
 	if err != nil {
@@ -129,13 +130,14 @@ func median(x []float64) float64 {
 	return x[len(x)/2]
 }
 
-// A Network describes a connection: seconds per message, however short, and bytes per second.
+// A Network describes a connection. Latency is the time of the shortest message in seconds, and Bandwidth is in bytes
+// per second.
 type Network struct {
 	Latency   float64 `json:"latency"`
 	Bandwidth float64 `json:"bandwidth"`
 }
 
-// measureNetwork measures the connection between the processes of a group, which call it together.
+// measureNetwork measures the connection between the processes of a group. They must all call it together.
 func measureNetwork(group train.Group) (Network, error) {
 	if group == nil || group.Size() == 1 {
 		return Network{}, nil
@@ -165,14 +167,14 @@ func measureNetwork(group train.Group) (Network, error) {
 		return Network{}, err
 	}
 	long, err := least(large)
-	return Network{short / 2, large / long}, err // one message each way, and bytes both ways at once
+	return Network{short / 2, large / long}, err // short: one message in each direction; long: bytes in both directions at once
 }
 
 // exchange returns the seconds per step for the exchanges among n processes on separate machines, for a model whose
 // tensors have these numbers of 4-byte elements. It calculates the time of the process with the largest part. Each pair
-// of processes sends both ways at once, and every message adds its latency. For the gradients, the process receives its
-// part from each other process and sends each a part that is no larger; for the parameters, the reverse. The processes
-// also agree four times: before, between and after.
+// of processes sends in both directions at once, and every message adds its latency. For the gradients, this process
+// receives its part from every other process, and sends a part that is no larger to each. For the parameters, the
+// directions are reversed. The processes also agree four times: before, between and after these exchanges.
 func exchange(sizes []int, n int, net Network) float64 {
 	if n == 1 {
 		return 0
@@ -181,7 +183,7 @@ func exchange(sizes []int, n int, net Network) float64 {
 	bytes := 4 * float64((n-1)*part)
 	messages := float64(len(sizes) - tensors + (n-1)*tensors)
 	agree := 0.0
-	for reached := 1; reached < n; reached *= 2 { // each message doubles the number of processes that know
+	for reached := 1; reached < n; reached *= 2 { // each message doubles the number of reached processes
 		agree += net.Latency
 	}
 	numbers := 8 * float64(n*len(sizes)) // one norm per tensor and process
@@ -189,7 +191,8 @@ func exchange(sizes []int, n int, net Network) float64 {
 }
 
 // largestPart returns the number of elements in the largest of n parts of the tensors, and the number of tensors in it.
-// It divides them like train: the largest tensor first, each to the part with the fewest elements.
+// It divides them like package train: from the largest tensor to the smallest, each goes to the part with the fewest
+// elements.
 func largestPart(sizes []int, n int) (elements, tensors int) {
 	elementsOf, tensorsOf := make([]int, n), make([]int, n)
 	for _, size := range slices.Backward(slices.Sorted(slices.Values(sizes))) {
@@ -207,13 +210,13 @@ type Forecast struct {
 	Parameters int     `json:"parameters"`
 	Processes  int     `json:"processes"`
 	StepMS     float64 `json:"step_ms"`
-	Share      float64 `json:"share"`    // of the step's time, in exchanges
-	Speedup    float64 `json:"speedup"`  // in tokens per second, over one process
-	StateMB    float64 `json:"state_mb"` // AdamW's state in the process with the largest part
+	Share      float64 `json:"share"`    // share of the step's time spent on exchanges
+	Speedup    float64 `json:"speedup"`  // tokens per second, relative to one process
+	StateMB    float64 `json:"state_mb"` // size of AdamW's state in the process with the largest part
 }
 
 // Forecasts calculates steps on 1, 8, 64 and 512 processes for models of three sizes, with 12 sequences per process.
-// flops is the speed of one process in floating-point operations per second.
+// The argument flops is the speed of one process in floating-point operations per second.
 func Forecasts(flops float64, net Network) (all []Forecast) {
 	for _, c := range []gptConfig{nanogpt, {"10m", 12, 256, 384, 6, 6, 65}, {"124m", 12, 1024, 768, 12, 12, 50257}} {
 		sizes := c.sizes()

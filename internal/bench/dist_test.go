@@ -10,7 +10,7 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// The calculated sizes equal those of the model's tensors, with and without tied weights.
+// TestSizes compares the calculated sizes with the sizes of the model's tensors, with and without tied weights.
 func TestSizes(t *testing.T) {
 	tied := nanogpt
 	tied.vocab = 1001
@@ -74,16 +74,17 @@ func TestExchange(t *testing.T) {
 	}
 }
 
-// More processes spend more time on exchanges, and larger models a smaller share.
+// TestForecasts checks that with more processes, exchanges take a larger share of the time, and that the speedup is
+// plausible.
 func TestForecasts(t *testing.T) {
 	all := Forecasts(1e11, Network{50e-6, 1e9})
 	for i, f := range all {
 		if f.Processes == 1 {
 			if f.Share != 0 || f.Speedup != 1 {
-				t.Errorf("one process: %+v", f)
+				t.Errorf("one process: %+v, want a share of 0 and a speedup of 1", f)
 			}
 		} else if f.Share <= all[i-1].Share || f.Speedup > float64(f.Processes) || f.Speedup <= 1 {
-			t.Errorf("%+v is followed by %+v", all[i-1], f)
+			t.Errorf("%+v is followed by %+v, want a larger share, and a speedup above 1 and at most the number of processes", all[i-1], f)
 		}
 	}
 }
@@ -92,12 +93,12 @@ func TestScaleAlone(t *testing.T) {
 	workers := 1
 	err := Scale(t.Context(), nil, 2, func(s Scaling) error {
 		if s.Workers != workers || s.Processes != 1 || s.Share != 0 || !(s.MinMS > 0) || s.MedianMS < s.MinMS || !(s.Flops() > 0) {
-			t.Errorf("%d workers: %+v", workers, s)
+			t.Errorf("%d workers: %+v, want plausible times of one process without exchanges", workers, s)
 		}
 		workers *= 2
 		return nil
 	})
 	if err != nil || workers == 1 {
-		t.Errorf("error %v after %d workers", err, workers)
+		t.Errorf("error %v after %d workers, want none after at least 2", err, workers)
 	}
 }

@@ -1,5 +1,5 @@
-// Package floors checks rules for the whole module: package imports run as ARCHITECTURE.md says, comments fit 120
-// columns, and documents name existing files.
+// Package floors checks rules for the whole module: packages import only what ARCHITECTURE.md allows, comments fit into
+// 120 columns, and documents name existing files.
 package floors
 
 import (
@@ -22,7 +22,7 @@ const (
 )
 
 // floors lists the packages from top to bottom. A package imports only packages on lower floors, except that the
-// programs at the top share packages among themselves. A name that ends in a slash includes all packages below it.
+// packages at the top may also import each other. A name that ends in a slash includes all packages below it.
 var floors = [][]string{
 	{"cmd/", "examples/", "docs/"},
 	{"train/report", "train/task/serve"},
@@ -110,7 +110,7 @@ func TestImportsRunDownwards(t *testing.T) {
 		return nil
 	})
 	if seen < 50 {
-		t.Errorf("found only %d imports: the test searches the wrong folder", seen)
+		t.Errorf("found %d imports, want at least 50: the test searches the wrong folder", seen)
 	}
 }
 
@@ -145,7 +145,7 @@ func TestDocumentsNameFilesThatExist(t *testing.T) {
 		}
 		found := paths.FindAllStringSubmatch(string(content), -1)
 		if len(found) == 0 && document != "README.md" {
-			t.Errorf("%s names no path", document)
+			t.Errorf("%s names no path, want at least one", document)
 		}
 		for _, match := range found {
 			if strings.HasPrefix(match[1], "runs/") || strings.HasPrefix(match[1], "gorgonia.org/") {

@@ -47,11 +47,12 @@ func TestTake(t *testing.T) {
 		}
 	}
 	if _, err := Take(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("for a missing folder, the error is %v", err)
+		t.Errorf("for a missing folder, the error is %v, want %v", err, fs.ErrNotExist)
 	}
 }
 
-// After a folder is moved and replaced, its lock is lost, and releasing it must not remove the new folder's lock.
+// TestMovedFolder moves a locked folder and makes a new one in its place. The old lock is lost then, and its release
+// must not remove the new folder's lock.
 func TestMovedFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	take := func() *Lock {
@@ -63,7 +64,7 @@ func TestMovedFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := lock.Check(); err != nil {
-			t.Errorf("checking a held lock: %v", err)
+			t.Errorf("checking a held lock: got error %v, want none", err)
 		}
 		return lock
 	}
@@ -80,12 +81,12 @@ func TestMovedFolder(t *testing.T) {
 	}
 	old.Release()
 	if err := lock.Check(); err != nil {
-		t.Errorf("releasing the first folder's lock released the new folder's: %v", err)
+		t.Errorf("the new folder's lock after the release of the old lock: got error %v, want none", err)
 	}
 	lock.Release()
 }
 
-// The lock ends with its process.
+// TestKilledHolder checks that a lock ends with its process.
 func TestKilledHolder(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.Command(os.Args[0])
@@ -99,7 +100,7 @@ func TestKilledHolder(t *testing.T) {
 	}
 	said := make([]byte, 5)
 	if _, err := out.Read(said); err != nil || string(said) != "held\n" {
-		t.Fatalf("the holder said %q, %v", said, err)
+		t.Fatalf("the holder printed %q, error %v, want held", said, err)
 	}
 	if _, err := Take(dir); err != ErrHeld {
 		t.Errorf("taking another process's lock gives the error %v, want %v", err, ErrHeld)
@@ -108,12 +109,13 @@ func TestKilledHolder(t *testing.T) {
 	cmd.Wait()
 	lock, err := Take(dir)
 	if err != nil {
-		t.Fatalf("after the holder's end: %v", err)
+		t.Fatalf("taking the lock after the holder's end: %v", err)
 	}
 	lock.Release()
 }
 
-// Only one of many concurrent callers holds the lock, also while locks are released and their file is removed.
+// TestOneAtATime checks that only one of many concurrent callers holds the lock, even while locks are released and
+// their file is removed.
 func TestOneAtATime(t *testing.T) {
 	dir := t.TempDir()
 	var holders atomic.Int32
@@ -133,7 +135,7 @@ func TestOneAtATime(t *testing.T) {
 				}
 				taken.Add(1)
 				if n := holders.Add(1); n != 1 {
-					t.Errorf("%d callers hold the lock", n)
+					t.Errorf("%d callers hold the lock, want 1", n)
 				}
 				runtime.Gosched()
 				holders.Add(-1)
@@ -143,11 +145,11 @@ func TestOneAtATime(t *testing.T) {
 	}
 	wg.Wait()
 	if taken.Load() < 100 {
-		t.Errorf("the lock was taken %d times", taken.Load())
+		t.Errorf("the lock was taken %d times, want at least 100", taken.Load())
 	}
 }
 
-// Take neither follows nor removes a link or a folder in the lock file's place.
+// TestNoFile checks that Take neither follows nor removes a link or a folder with the lock file's name.
 func TestNoFile(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("creating links needs special rights on Windows")
@@ -158,7 +160,7 @@ func TestNoFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Take(dir); err == nil {
-		t.Error("a link was taken for a lock")
+		t.Error("Take accepts a link as the lock file")
 	}
 	if _, err := os.Lstat(mine); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the link was followed: %v", err)
@@ -168,6 +170,6 @@ func TestNoFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Take(folder); err == nil {
-		t.Error("a folder was taken for a lock")
+		t.Error("Take accepts a folder as the lock file")
 	}
 }

@@ -2,7 +2,7 @@
 
 package folderlock
 
-// take returns a lock that keeps nobody out: this system has no locks that end with their process.
+// take returns a lock without effect, because this system has no locks that end with their process.
 func take(string) (*Lock, error) {
 	return &Lock{func() bool { return true }, func() {}}, nil
 }

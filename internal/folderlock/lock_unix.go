@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// take locks the file at path. It retries if the file was removed or replaced meanwhile, as a lock on a removed file
-// keeps nobody out.
+// take locks the file at path. It retries if the file was removed or replaced meanwhile, because a lock on a removed
+// file has no effect.
 func take(path string) (*Lock, error) {
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o666)
@@ -24,8 +24,8 @@ func take(path string) (*Lock, error) {
 		}
 		if err = lock(f); err == nil && held() {
 			return &Lock{held, func() {
-				if held() { // not the lock of a folder that replaced this one
-					os.Remove(path) // before the unlock, so that no other writer's lock is removed; a file that remains is harmless
+				if held() { // otherwise a new folder may be in this one's place, with its own lock file
+					os.Remove(path) // before the unlock, because then another writer may lock the file; a file that remains is harmless
 				}
 				f.Close()
 			}}, nil

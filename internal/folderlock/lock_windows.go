@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// take opens the file at path exclusively. Windows removes the file when it is closed, also by the end of the process.
+// take opens the file at path exclusively. Windows removes the file when it is closed, also when the process ends.
 func take(path string) (*Lock, error) {
 	name, err := windows.UTF16PtrFromString(path)
 	if err != nil {

@@ -19,10 +19,10 @@ type Entry struct {
 	Dtype string // F16, BF16, F32, F64 or I64
 	Shape []int
 
-	begin, end int64 // counted from the end of the header
+	begin, end int64 // offsets from the end of the header
 }
 
-// parseHeader reads a header and returns its entries in the order of their values. It checks that the values are
+// parseHeader reads a header and returns its entries in the order of their values. It checks that the values fill
 // exactly the dataSize bytes after the header.
 func parseHeader(header []byte, dataSize int64) ([]Entry, map[string]string, error) {
 	if len(header) == 0 || header[0] != '{' {
@@ -31,7 +31,7 @@ func parseHeader(header []byte, dataSize int64) ([]Entry, map[string]string, err
 	if !utf8.Valid(header) {
 		return nil, nil, errors.New("expected JSON in UTF-8, got other bytes")
 	}
-	if err := json.Unmarshal(header, &struct{}{}); err != nil { // checks all of the syntax, and the nesting depth
+	if err := json.Unmarshal(header, &struct{}{}); err != nil { // checks the syntax and the nesting depth
 		return nil, nil, fmt.Errorf("expected a JSON object, got malformed JSON: %w", err)
 	}
 	p := parser{json.NewDecoder(bytes.NewReader(header))}
@@ -46,7 +46,7 @@ func parseHeader(header []byte, dataSize int64) ([]Entry, map[string]string, err
 	return entries, metadata, checkLayout(entries, dataSize)
 }
 
-// checkLayout checks that the entries cover dataSize bytes, each byte once.
+// checkLayout checks that the entries cover each of dataSize bytes exactly once.
 func checkLayout(entries []Entry, dataSize int64) error {
 	covered := int64(0)
 	for i, e := range entries {
@@ -120,7 +120,7 @@ func (p parser) entry(name string) (Entry, error) {
 		return err
 	})
 	if err == nil && given != 3 {
-		err = fmt.Errorf("expected dtype, shape and data_offsets, got %d of them", given)
+		err = fmt.Errorf("expected the three fields dtype, shape and data_offsets, got %d of them", given)
 	}
 	if err == nil && len(offsets) != 2 {
 		err = fmt.Errorf("data_offsets: expected [begin, end], got %d numbers", len(offsets))
@@ -135,7 +135,7 @@ func (p parser) entry(name string) (Entry, error) {
 	return e, err
 }
 
-// check checks that an entry's dtype is known, and that its shape and its offsets agree.
+// check checks that an entry's dtype is known, and that its shape and its offsets give the same size.
 func (e Entry) check() error {
 	width, ok := widths[e.Dtype]
 	if !ok {
@@ -178,7 +178,7 @@ func (p parser) object(what string, field func(key string) error) error {
 	return err
 }
 
-// integers reads an array of at most n integers from 0 to most.
+// integers reads an array of integers from 0 to the argument most. The array may hold up to n integers.
 func (p parser) integers(what string, most int64, n int) ([]int64, error) {
 	if err := p.open(what, "an array", '['); err != nil {
 		return nil, err
@@ -234,7 +234,7 @@ func (p parser) next() (json.Token, error) {
 	return t, err
 }
 
-// describe names a token for an error.
+// describe describes a token for an error.
 func describe(t json.Token) string {
 	switch t := t.(type) {
 	case json.Delim:

@@ -46,7 +46,7 @@ var hostile = []struct {
 	{"metadata value is no string", file(`{"__metadata__":{"k":1}}`), `the value of "k" in __metadata__: expected a string`},
 	{"metadata value is an object", file(`{"__metadata__":{"k":{}}}`), "expected a string, got an object"},
 	{"dtype twice", file(`{"a":{"dtype":"F32","dtype":"F64","shape":[0],"data_offsets":[0,0]}}`), `got "dtype" twice`},
-	{"empty entry", file(`{"a":{}}`), "expected dtype, shape and data_offsets, got 0 of them"},
+	{"empty entry", file(`{"a":{}}`), "expected the three fields dtype, shape and data_offsets, got 0 of them"},
 	{"no dtype", file(`{"a":{"shape":[0],"data_offsets":[0,0]}}`), "got 2 of them"},
 	{"unknown field", file(`{"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0],"strides":[1]}}`), `got "strides"`},
 	{"field in capitals", file(`{"a":{"Dtype":"F32","shape":[0],"data_offsets":[0,0]}}`), `got "Dtype"`},
@@ -102,7 +102,7 @@ func TestReadRefusesHostileFiles(t *testing.T) {
 				t.Errorf("got  %v\nwant … %s …", err, test.want)
 			}
 			if len(err.Error()) > 400 {
-				t.Errorf("the error has %d bytes", len(err.Error()))
+				t.Errorf("the error has %d bytes, want at most 400", len(err.Error()))
 			}
 			if got, most := after.TotalAlloc-before.TotalAlloc, uint64(1<<20+20*len(test.file)); got > most {
 				t.Errorf("%d bytes were allocated for a file of %d bytes, want at most %d", got, len(test.file), most)
@@ -124,7 +124,7 @@ func TestReadRefusesEveryTruncation(t *testing.T) {
 	}
 }
 
-// The format allows these files, though Write writes none like them.
+// TestReadAcceptsOtherWriters reads files that follow the format but differ from what Write writes.
 func TestReadAcceptsOtherWriters(t *testing.T) {
 	tests := []struct {
 		name     string
@@ -193,7 +193,7 @@ func TestHalfPrecision(t *testing.T) {
 	}
 }
 
-// FuzzRead checks that Read never panics, and that what it reads can be written and read again unchanged.
+// FuzzRead checks that Read never panics, and that the tensors that it returns can be written and read again unchanged.
 func FuzzRead(f *testing.F) {
 	for _, test := range hostile {
 		if len(test.file) < 1000 {
@@ -207,7 +207,7 @@ func FuzzRead(f *testing.F) {
 		tensors, metadata, err := read(b)
 		if err != nil {
 			if !errors.Is(err, ErrFormat) {
-				t.Fatalf("error %v isn't %v", err, ErrFormat)
+				t.Fatalf("got error %v, want %v", err, ErrFormat)
 			}
 			return
 		}

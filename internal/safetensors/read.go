@@ -16,7 +16,7 @@ import (
 	"github.com/heed-go/heed/internal/memory"
 )
 
-// ReadFile is Read on the file at path, which must be a regular file.
+// ReadFile reads the file at path, like Read. It must be a regular file.
 func ReadFile(path string) ([]Tensor, map[string]string, error) {
 	f, err := Open(path)
 	if err != nil {
@@ -41,18 +41,18 @@ func Read(r io.Reader, size int64) ([]Tensor, map[string]string, error) {
 	return tensors, f.Metadata, err
 }
 
-// A File is a file whose header has been read. Close it if Open made it.
+// A File is a file whose header has been read. If Open made it, call Close.
 type File struct {
 	Entries  []Entry           // in the order of their values in the file
 	Metadata map[string]string // nil if the file has none
-	Checksum string            // the file's own checksum, which Tensors verifies; empty if it has none
+	Checksum string            // checksum stored in the file, which Tensors verifies; empty if there is none
 
 	closer io.Closer
-	r      io.Reader // at the first value
-	hash   hash.Hash // of the bytes read so far
+	r      io.Reader // positioned at the first value
+	hash   hash.Hash // hash of the bytes read so far
 }
 
-// Open reads the header of the file at path, which must be a regular file: see NewFile. Its errors name the path.
+// Open reads the header of the file at path, like NewFile. It must be a regular file. Errors name the path.
 func Open(path string) (*File, error) {
 	info, err := os.Stat(path) // before opening, because opening a pipe waits for its writer
 	if err != nil {
@@ -66,7 +66,7 @@ func Open(path string) (*File, error) {
 		return nil, err
 	}
 	var f *File
-	if info, err = opened.Stat(); err == nil { // of the opened file, as another may have replaced the first
+	if info, err = opened.Stat(); err == nil { // again, because a different file may have replaced the first one
 		f, err = NewFile(opened, info.Size())
 	}
 	if err != nil {
@@ -87,12 +87,13 @@ func (f *File) Close() error {
 
 // NewFile reads the header of a file of size bytes from r.
 //
-// Every violation of the format is an error that wraps ErrFormat and names the part, the expectation and what was
-// found: a header longer than 100 MB or than the file, malformed JSON, a repeated name or key, metadata that aren't
-// strings, an unknown dtype, a shape that overflows or disagrees with its offsets, and values that overlap, leave holes
-// or don't fill the rest of the file exactly. Unknown fields, dtypes other than F16, BF16, F32, F64 and I64, and more
-// than 64 axes are errors too. What the header claims doesn't affect memory: NewFile allocates in proportion to size.
-// The error names other formats that are common for weights.
+// If the file violates the format, the error wraps ErrFormat and names the wrong part, what NewFile expected and what
+// it found. Violations are a header longer than 100 MB or than the file, malformed JSON, a repeated name or key,
+// metadata that aren't strings, an unknown dtype, a shape that overflows or disagrees with its offsets, and values that
+// overlap, leave holes or don't fill the rest of the file exactly. NewFile also refuses unknown fields, dtypes other
+// than F16, BF16, F32, F64 and I64, and more than 64 axes. If the file has a different format that is common for
+// weights, the error names that format. A false claim in the header can't make NewFile allocate more memory: it
+// allocates in proportion to size.
 func NewFile(r io.Reader, size int64) (*File, error) {
 	var prefix [8]byte
 	if size < int64(len(prefix)) {
@@ -139,11 +140,11 @@ func NewFile(r io.Reader, size int64) (*File, error) {
 	return f, nil
 }
 
-// otherFormat describes the format of a file that begins with these bytes, if it is known.
+// otherFormat describes the format of a file that begins with these bytes. If the format is unknown, it returns "".
 func otherFormat(begin [8]byte) string {
 	for prefix, what := range map[string]string{
 		"PK\x03\x04": "a zip archive, as torch.save writes: save the weights in PyTorch with safetensors.torch.save_file",
-		"\x80\x02":   "a pickle of Python, as torch.save wrote before PyTorch 1.6: save the weights in PyTorch with safetensors.torch.save_file",
+		"\x80\x02":   "a Python pickle, as torch.save wrote before PyTorch 1.6: save the weights in PyTorch with safetensors.torch.save_file",
 		"version ":   "a Git LFS pointer, not the file itself: run git lfs pull",
 	} {
 		if strings.HasPrefix(string(begin[:]), prefix) {
@@ -153,11 +154,11 @@ func otherFormat(begin [8]byte) string {
 	return ""
 }
 
-// Tensors reads the tensors that want accepts, or all if want is nil, and returns them in the order of Entries. Values
-// may be NaN or infinite. Call it at most once.
+// Tensors returns the tensors for whose names want returns true, in the order of Entries. If want is nil, it returns
+// all tensors. Values may be NaN or infinite. Call Tensors at most once.
 //
-// It returns an error before it allocates if the tensors need more memory than there is. If the file has a checksum and
-// doesn't match it, the error wraps ErrFormat.
+// If the tensors need more memory than is available, Tensors returns an error before it allocates. If the content
+// doesn't match the file's checksum, the error wraps ErrFormat.
 func (f *File) Tensors(want func(name string) bool) ([]Tensor, error) {
 	wanted := slices.Clone(f.Entries)
 	if want != nil {
@@ -165,7 +166,7 @@ func (f *File) Tensors(want func(name string) bool) ([]Tensor, error) {
 	}
 	var bytes []int
 	for _, e := range wanted {
-		width := int(max(widths[e.Dtype], 4)) // half precision is widened
+		width := int(max(widths[e.Dtype], 4)) // half precision becomes float32
 		bytes = append(bytes, memory.Product(append(slices.Clone(e.Shape), width)...))
 	}
 	if err := memory.Check(bytes...); err != nil {
@@ -188,7 +189,7 @@ func (f *File) Tensors(want func(name string) bool) ([]Tensor, error) {
 		return nil, formatError("values", readError{err})
 	}
 	if got := hex.EncodeToString(f.hash.Sum(nil)); got != f.Checksum {
-		return nil, fmt.Errorf("%w: it has changed since it was written: its checksum is the SHA-256 %s, but the content has %s: restore the file", ErrFormat, f.Checksum, got)
+		return nil, fmt.Errorf("%w: it has changed since it was written: its checksum (SHA-256) is %s, but the checksum of its content is %s: restore the file", ErrFormat, f.Checksum, got)
 	}
 	return tensors, nil
 }
@@ -198,7 +199,7 @@ type readError struct{ error }
 
 func (e readError) Unwrap() error { return e.error }
 
-// formatError adds the part of the file in which an error is.
+// formatError adds to an error the part of the file that it concerns.
 func formatError(part string, err error) error {
 	if errors.As(err, new(readError)) {
 		return fmt.Errorf("%s: %w", part, err)
@@ -218,7 +219,7 @@ func fill(r io.Reader, buf []byte) error {
 	return readError{err}
 }
 
-// tensor reads the tensor that begins after skip more bytes.
+// tensor reads a tensor. The argument skip is the number of bytes before it that are not needed.
 func (f *File) tensor(e Entry, skip int64) (Tensor, error) {
 	if _, err := io.CopyN(io.Discard, f.r, skip); err == io.EOF {
 		return Tensor{}, errors.New("expected more bytes, got the end of the file: the file ended early")
@@ -257,7 +258,7 @@ func readValues(r io.Reader, e Entry) (any, error) {
 	return values, err
 }
 
-// decode fills values, of width bytes each, from r.
+// decode reads values from r. Each value takes width bytes.
 func decode[T float32 | float64 | int64 | uint16](r io.Reader, width int, values []T) error {
 	buf := make([]byte, width*min(chunk, len(values)))
 	for part := range slices.Chunk(values, chunk) {

@@ -7,11 +7,12 @@
 // padded with spaces. Then come the tensors' values, little-endian and row-major, one tensor after the other without
 // gaps.
 //
-// Files may come from strangers. So the package checks all claims of a header against the size of the file, and the
-// memory for the values against the machine's, before it allocates.
+// Files may come from strangers. So before the package allocates memory, it compares all claims of a header with the
+// size of the file, and the size of the values with the machine's memory.
 //
-// Write adds a checksum to the metadata. Readers verify it and don't return it. The key heed.sha256 holds the SHA-256
-// of the whole file, computed with 64 zeros in place of the checksum. Files without a checksum can be read too.
+// Write adds a checksum to the metadata. Readers verify the checksum and remove it from the metadata. It is the SHA-256
+// of the whole file, computed with 64 zeros in place of the checksum, and its key is heed.sha256. Files without a
+// checksum can be read too.
 package safetensors
 
 import (
@@ -24,18 +25,18 @@ import (
 	"strings"
 )
 
-// ErrFormat is wrapped by every error that is the file's fault: the bytes are no safetensors file, or contain values
-// that this package doesn't read.
+// ErrFormat is wrapped by every error about the content of a file: it isn't a safetensors file, or it contains
+// something that this package can't read.
 var ErrFormat = errors.New("not a readable safetensors file")
 
 const (
 	maxHeader   = 100_000_000 // bytes, as in the reference implementation
 	maxRank     = 64
 	metadataKey = "__metadata__"
-	digestKey   = "heed.sha256" // in the metadata
+	digestKey   = "heed.sha256" // the checksum's key in the metadata
 )
 
-// noDigest takes the place of the checksum while it is computed.
+// noDigest stands in place of the checksum while the checksum is computed.
 var noDigest = strings.Repeat("0", hex.EncodedLen(sha256.Size))
 
 // A Tensor is a named, row-major array. A Shape of length 0 means a scalar; sizes may be 0. Data is a []float32, a
@@ -46,7 +47,7 @@ type Tensor struct {
 	Data  any
 }
 
-// Dtype returns the format's name for the type of t.Data: F32, F64 or I64, or empty if t can't be written.
+// Dtype returns the format's name for the type of t.Data: F32, F64 or I64. For other types, it returns "".
 func (t Tensor) Dtype() string {
 	switch t.Data.(type) {
 	case []float32:
@@ -99,7 +100,7 @@ func byteSize(shape []int, width int64) (int64, error) {
 	return size, nil
 }
 
-// quote quotes a name for an error, and shortens long names, which may come from a stranger's file.
+// quote quotes a name for an error. It shortens long names, because a name may come from a stranger's file.
 func quote(name string) string {
 	const most = 100
 	if len(name) > most {

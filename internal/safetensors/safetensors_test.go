@@ -65,15 +65,15 @@ func same(a, b []Tensor) bool {
 	})
 }
 
-// The expected bytes were written by hand from the format's description.
+// TestGolden compares files with bytes that were written by hand from the format's description.
 func TestGolden(t *testing.T) {
 	values := "\x00\x00\x80\x3f" + // 0x3f800000
 		"\x00\x00\x20\xc0" // 0xc0200000
 	golden := func(n string, metadata, padding string) string {
 		return n + "\x00\x00\x00\x00\x00\x00\x00" + `{"__metadata__":{` + metadata + `"k":"v"},"w":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]}}` + padding + values
 	}
-	others := golden("\x58", "", "       ")                                           // 81 bytes golden header, padded to 88
-	ours := golden("\xa8", `"heed.sha256":"`+noDigest+`",`, "      ")                 // 162 bytes, padded to 168
+	others := golden("\x58", "", "       ")                                           // an 81-byte header, padded to 88
+	ours := golden("\xa8", `"heed.sha256":"`+noDigest+`",`, "      ")                 // a 162-byte header, padded to 168
 	const digest = "3ccafaedfc5524cc79585923b17e983bfed68383ef0167b33192357e5f9316d0" // by Python's hashlib
 	ours = strings.Replace(ours, noDigest, digest, 1)
 
@@ -90,7 +90,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// A flipped bit gives an error, or changes nothing that Read returns.
+// TestFlippedBits checks that a flipped bit gives an error, unless it is in the checksum's key. Then Read returns the
+// right tensors and one more metadata entry.
 func TestFlippedBits(t *testing.T) {
 	tensors := []Tensor{{"a", []int{2}, []float32{1, 2}}, {"b", []int{1, 1}, []int64{3}}, {"c", []int{1}, []float32{0}}}
 	metadata := map[string]string{"heed.state": `{"steps":7}`, "a": noDigest}
@@ -105,9 +106,9 @@ func TestFlippedBits(t *testing.T) {
 			case err != nil && !errors.Is(err, ErrFormat):
 				t.Errorf("bit %d of byte %d: got error %v, want %v", bit, i, err, ErrFormat)
 			case err == nil:
-				unseen++ // a flip in the checksum's key hides the checksum
+				unseen++ // with a different key, the checksum is ordinary metadata
 				if !same(got, tensors) || len(gotMetadata) != 3 || gotMetadata["heed.state"] != metadata["heed.state"] {
-					t.Errorf("bit %d of byte %d: got %v, %q and no error", bit, i, got, gotMetadata)
+					t.Errorf("bit %d of byte %d: got %v and %q, want an error, or the same tensors and one more metadata entry", bit, i, got, gotMetadata)
 				}
 			}
 		}
@@ -117,13 +118,13 @@ func TestFlippedBits(t *testing.T) {
 	}
 }
 
-// TestChecksum checks that a checksum covers the whole file, even if few tensors are wanted, and that callers don't get
-// it.
+// TestChecksum checks that a checksum covers the whole file, even if few tensors are wanted, and that Read removes the
+// checksum from the metadata.
 func TestChecksum(t *testing.T) {
 	good := write(t, samples(), map[string]string{digestKey: "mine"})
 	_, metadata, err := read(good)
 	if err != nil || metadata != nil {
-		t.Errorf("got metadata %q, %v, want none", metadata, err)
+		t.Errorf("got metadata %q and error %v, want neither", metadata, err)
 	}
 	for name, change := range map[string]func(b []byte) []byte{
 		"last value":      func(b []byte) []byte { b[len(b)-1] ^= 1; return b },
@@ -150,7 +151,7 @@ func TestChecksum(t *testing.T) {
 	}
 }
 
-// Unwanted tensors are skipped.
+// TestSomeTensors checks that Tensors skips unwanted tensors.
 func TestSomeTensors(t *testing.T) {
 	want := map[string]bool{"scalar": true, "z": true, "empty": true}
 	good := write(t, samples(), nil)
@@ -169,7 +170,7 @@ func TestSomeTensors(t *testing.T) {
 			names = append(names, e.Name)
 		}
 		if len(names) != len(all) {
-			t.Errorf("%s: the entries are %q", name, names)
+			t.Errorf("%s: the entries are %q, want %d names", name, names, len(all))
 		}
 		if got, err := f.Tensors(func(name string) bool { return want[name] }); err != nil || !same(got, wanted) {
 			t.Errorf("%s: got %v, %v, want %v", name, got, err, wanted)
@@ -184,7 +185,8 @@ func TestSomeTensors(t *testing.T) {
 	}
 }
 
-// If the values don't fit into memory, Tensors fails after reading only the header.
+// TestTooLargeForMemory checks that Tensors returns an error, without reading values, if the values don't fit into
+// memory.
 func TestTooLargeForMemory(t *testing.T) {
 	if strconv.IntSize < 64 {
 		t.Skip("32-bit systems refuse such a shape earlier")
@@ -203,7 +205,7 @@ func TestTooLargeForMemory(t *testing.T) {
 	}
 }
 
-// Errors name other common formats for weights.
+// TestOtherFormats checks that if a file has another common format for weights, the error names that format.
 func TestOtherFormats(t *testing.T) {
 	for want, begin := range map[string]string{
 		"a zip archive, as torch.save writes": "PK\x03\x04\x00\x00\x08\x08\x00\x00\x00\x00model/data.pkl",
@@ -211,7 +213,7 @@ func TestOtherFormats(t *testing.T) {
 		"a Git LFS pointer, not the file":     "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n",
 	} {
 		if _, _, err := read([]byte(begin)); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: got error %v, want %q in it", begin, err, want)
+			t.Errorf("%q: got error %v, want one with %q", begin, err, want)
 		}
 	}
 }
@@ -303,13 +305,13 @@ func TestWriteRefuses(t *testing.T) {
 				t.Errorf("got error %v, want one with %q", err, test.want)
 			}
 			if b.Len() > 0 {
-				t.Errorf("%d bytes were written", b.Len())
+				t.Errorf("%d bytes were written, want none", b.Len())
 			}
 		})
 	}
 }
 
-// limited is a writer that fails after that many bytes.
+// limited is a writer that fails when it has written the number of bytes that it holds.
 type limited int
 
 func (l *limited) Write(b []byte) (int, error) {
@@ -325,7 +327,7 @@ func TestWriteReturnsTheWritersError(t *testing.T) {
 	for _, room := range []int{0, 8, 100, n - 1} {
 		l := limited(room)
 		if err := Write(&l, samples(), nil); err != io.ErrShortWrite {
-			t.Errorf("with room for %d bytes: got error %v, want %v", room, err, io.ErrShortWrite)
+			t.Errorf("a writer that fails after %d bytes: got error %v, want %v", room, err, io.ErrShortWrite)
 		}
 	}
 }
@@ -333,17 +335,17 @@ func TestWriteReturnsTheWritersError(t *testing.T) {
 func TestReadFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f.safetensors")
 	if _, _, err := ReadFile(path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got error %v for a missing file", err)
+		t.Errorf("got error %v for a missing file, want %v", err, os.ErrNotExist)
 	}
 	if _, _, err := ReadFile(filepath.Dir(path)); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "regular file") {
-		t.Errorf("got error %v for a folder", err)
+		t.Errorf("got error %v for a folder, want one about a regular file", err)
 	}
 	b := write(t, samples(), nil)
 	if err := os.WriteFile(path, b, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if tensors, _, err := ReadFile(path); err != nil || !same(tensors, samples()) {
-		t.Errorf("got %v, %v", tensors, err)
+		t.Errorf("got %v and error %v, want %v", tensors, err, samples())
 	}
 	if err := os.WriteFile(path, b[:len(b)-1], 0o644); err != nil {
 		t.Fatal(err)
@@ -364,8 +366,8 @@ func TestReadReturnsTheReadersError(t *testing.T) {
 	}
 }
 
-// TestReadFileWhileReplaced reads a file that is constantly replaced by one of another size. Every read must return one
-// of the two files in full.
+// TestReadFileWhileReplaced reads a file that is constantly replaced with a file of a different size. Every read must
+// return one of the two files without an error.
 func TestReadFileWhileReplaced(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	write := func(n int) {

@@ -14,12 +14,12 @@ import (
 	"unicode/utf8"
 )
 
-// Write writes tensors and metadata to w. The order of the tensors doesn't change the bytes: Write sorts them by dtype,
-// wider values first, so that every value is aligned, then by name. It sorts metadata by key. The reference
-// implementation does the same. Write adds a checksum, which replaces one in the metadata.
+// Write writes tensors and metadata to w. The order of the tensors doesn't change the file: Write sorts tensors by
+// dtype, then by name, and metadata by key. Tensors with wider values come first, so that every value is aligned. The
+// reference implementation uses the same order. Write adds a checksum, which replaces any checksum in the metadata.
 //
-// It returns an error, and writes nothing, if two tensors share a name, a name or metadata isn't UTF-8, a tensor is
-// named "__metadata__", a Shape doesn't fit its Data, or Data has another type.
+// Write returns an error, and writes nothing, if two tensors share a name, a name or metadata isn't UTF-8, a tensor is
+// named "__metadata__", a Shape doesn't fit its Data, or Data has an unsupported type.
 func Write(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 	tensors = slices.Clone(tensors)
 	slices.SortFunc(tensors, func(a, b Tensor) int {
@@ -36,7 +36,7 @@ func Write(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 	if err := writeFile(hash, header, tensors); err != nil {
 		return err
 	}
-	place := []byte(`"` + digestKey + `":"` + noDigest + `"`) // this is its first occurrence: metadata come first, and quotes in strings are escaped
+	place := []byte(`"` + digestKey + `":"` + noDigest + `"`) // its first occurrence is the right one: metadata come first, and quotes in strings are escaped
 	digest := []byte(`"` + digestKey + `":"` + hex.EncodeToString(hash.Sum(nil)) + `"`)
 	return writeFile(w, bytes.Replace(header, place, digest, 1), tensors)
 }
@@ -68,7 +68,7 @@ func writeFile(w io.Writer, header []byte, tensors []Tensor) (err error) {
 // rank returns the position of a tensor's dtype in the reference implementation's order.
 func rank(t Tensor) int { return slices.Index([]string{"I64", "F64", "F32"}, t.Dtype()) }
 
-// chunk is the number of values converted at once.
+// chunk is the number of values that are converted at once.
 const chunk = 1 << 13
 
 func writeValues[T float32 | float64 | int64](w io.Writer, values []T) error {
@@ -85,7 +85,8 @@ func writeValues[T float32 | float64 | int64](w io.Writer, values []T) error {
 	return nil
 }
 
-// makeHeader returns the header for tensors that are written in this order, padded to a multiple of 8 bytes.
+// makeHeader returns the header for tensors that are written in the given order. The header is padded to a multiple of
+// 8 bytes.
 func makeHeader(tensors []Tensor, metadata map[string]string) ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
