@@ -11,20 +11,23 @@ const Ignore = -1
 
 // A Batch has Size rows of token ids, row-major: the input of row r at position i is Inputs[r*Len+i].
 //
-// The first Lengths[r] inputs of row r are valid and the rest is padding; attention takes Lengths as its key lengths.
+// The first Lengths[r] inputs of row r are valid and the rest is padding; attention uses Lengths as its key lengths.
 // Targets of padding are Ignore.
 type Batch struct {
 	Inputs  []int // (Size, Len)
 	Lengths []int // (Size)
 	Before  []int // (Size, TargetLen): the id before each target; nil if the Layout has no Start
-	Targets []int // (Size, TargetLen), or (Size) if TargetLen is 0: the right choices, or Ignore; nil from Pad
+	Targets []int // (Size, TargetLen), or (Size) if TargetLen is 0: the correct ids, or Ignore; nil from Pad
 
 	Size, Len, TargetLen int
 }
 
-// Pad returns a batch whose Inputs are rows, padded with pad to width. A width of 0 means the length of the longest
-// row, or 1 if all are empty. Pad returns an error if a row is longer than width. The caller sets the Targets: for
-// example, to a class for each row, or to the Inputs of another Pad with rows of targets and Ignore as pad.
+// Pad returns a batch whose Inputs are these rows. It fills every row with the id pad, up to width ids. If width is 0,
+// the width is the length of the longest row, or 1 if all rows are empty. Pad returns an error if a row is longer than
+// width.
+//
+// Pad doesn't set Targets. Set them to one class per row, for example. Or pad the rows of targets with Ignore, in a
+// second call of Pad, and use the Inputs of its result.
 //
 // If the model uses Lengths to mask the padding, as attention does, pad may be any of the model's ids.
 func Pad(rows [][]int, width, pad int) (Batch, error) {
@@ -51,8 +54,8 @@ func Pad(rows [][]int, width, pad int) (Batch, error) {
 	return b, nil
 }
 
-// Counted returns the number of targets that aren't Ignore. Use it as the batch's weight in a mean over several
-// batches.
+// Counted returns the number of targets that aren't Ignore. In a mean over several batches, use it as the weight of the
+// batch.
 func (b *Batch) Counted() int {
 	n := 0
 	for _, target := range b.Targets {
@@ -63,7 +66,7 @@ func (b *Batch) Counted() int {
 	return n
 }
 
-// Rows returns a batch of the rows from start to end − 1. It shares memory with b.
+// Rows returns a batch of the rows from start to end − 1. The batch shares memory with b.
 func (b *Batch) Rows(start, end int) Batch {
 	part := Batch{
 		Inputs: b.Inputs[start*b.Len : end*b.Len], Lengths: b.Lengths[start:end],
@@ -80,7 +83,7 @@ func (b *Batch) Rows(start, end int) Batch {
 }
 
 // Resize returns a copy of b with other dimensions, padded like the batches of a Coder with Layout l. Additional rows
-// have a length of 1 and no target that counts. Resize returns an error if the copy would lose rows, symbols or
+// have a length of 1, and all their targets are Ignore. Resize returns an error if the copy would lose rows, symbols or
 // targets.
 func (b *Batch) Resize(l Layout, size, length, targetLen int) (Batch, error) {
 	l.Len, l.TargetLen = length, targetLen
@@ -114,7 +117,7 @@ func (b *Batch) Resize(l Layout, size, length, targetLen int) (Batch, error) {
 	return out, nil
 }
 
-// newBatch returns a batch that is all padding.
+// newBatch returns a batch that contains only padding.
 func newBatch(size int, l Layout) (Batch, error) {
 	if err := checkSize(size, l.Len, l.TargetLen); err != nil {
 		return Batch{}, err

@@ -17,7 +17,7 @@ func TestPad(t *testing.T) {
 	}{
 		{"to the longest row", [][]int{{1}, {2, 3, 4}, {}}, 0, 9, []int{1, 9, 9, 2, 3, 4, 9, 9, 9}, []int{1, 3, 0}, ""},
 		{"to a width", [][]int{{1}, {2, 3}}, 3, Ignore, []int{1, -1, -1, 2, 3, -1}, []int{1, 2}, ""},
-		{"to the rows' own width", [][]int{{1, 2}}, 2, 0, []int{1, 2}, []int{2}, ""},
+		{"to the width of the rows", [][]int{{1, 2}}, 2, 0, []int{1, 2}, []int{2}, ""},
 		{"empty rows", [][]int{{}, nil}, 0, 7, []int{7, 7}, []int{0, 0}, ""},
 		{"a row that is too long", [][]int{{1}, {1, 2, 3}}, 2, 0, nil, nil, "row 1 has 3 ids, more than the width of 2"},
 		{"no rows", nil, 0, 0, nil, nil, "at least one row"},
@@ -38,7 +38,7 @@ func TestPad(t *testing.T) {
 				t.Errorf("got %+v, want ids %v and lengths %v", b, tc.want, tc.lengths)
 			}
 			if b.Targets != nil || b.Before != nil || b.TargetLen != 0 {
-				t.Errorf("targets were set: %+v", b)
+				t.Errorf("got %+v, want no targets", b)
 			}
 		})
 	}
@@ -59,14 +59,14 @@ func TestRows(t *testing.T) {
 	}
 	part := whole.Rows(1, 3)
 	if !slices.Equal(part.Inputs, []int{2, 3, 4, 5}) || !slices.Equal(part.Lengths, []int{2, 2}) || part.Size != 2 || part.Len != 2 || part.Targets != nil {
-		t.Errorf("without targets: %+v", part)
+		t.Errorf("without targets: got %+v, want the last two rows", part)
 	}
 	whole.Targets = []int{0, 1, 0}
 	if part := whole.Rows(1, 2); !slices.Equal(part.Targets, []int{1}) {
-		t.Errorf("one target per row: %+v", part)
+		t.Errorf("one target per row: got %+v, want the target 1", part)
 	}
 	whole.Targets, whole.Before, whole.TargetLen = []int{0, 1, 2, 3, 4, 5}, []int{9, 0, 9, 2, 9, 4}, 2
 	if part := whole.Rows(0, 2); !slices.Equal(part.Targets, []int{0, 1, 2, 3}) || !slices.Equal(part.Before, []int{9, 0, 9, 2}) {
-		t.Errorf("targets and Before: %+v", part)
+		t.Errorf("targets and Before: got %+v, want those of the first two rows", part)
 	}
 }

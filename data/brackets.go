@@ -4,8 +4,8 @@ import (
 	"math/rand/v2"
 )
 
-// bracketsRule says whether every bracket has its partner. Half of the samples are correct. In the others, one bracket
-// is turned around or two change places, so that a model must look at all brackets.
+// bracketsRule answers whether every bracket is closed. Sample starts from brackets that are all closed. For half of
+// the samples, it turns one bracket around or swaps two, so a model must look at all brackets.
 var bracketsRule = Rule{
 	Name: "brackets", About: "whether every bracket is closed", Kind: KindClassification,
 	Alphabet: "()", Classes: []string{"yes", "no"}, MaxLen: 20, Longest: 64, Example: "(()())",
@@ -35,7 +35,7 @@ var bracketsRule = Rule{
 	},
 }
 
-// nested returns pairs pairs of brackets in a random order that closes them all.
+// nested returns 2·pairs brackets in a random order that closes them all.
 func nested(rng *rand.Rand, pairs int) []byte {
 	s := make([]byte, 2*pairs)
 	for i, open, left := 0, 0, pairs; i < len(s); i++ {

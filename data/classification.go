@@ -9,20 +9,20 @@ import (
 // KindClassification chooses one of a few classes for a whole source.
 const KindClassification Kind = "classification"
 
-var classification = kind{classes: true, cuts: true, coder: newLabels}
+var classification = kind{classes: true, cuts: true, coder: newClassificationCoder}
 
-// labels is the Coder of KindClassification. A row's inputs are the symbols of the source, then padding. Its target is
-// the class that is the answer, or Ignore if that is not known.
-type labels struct{ coder }
+// classificationCoder is the Coder of KindClassification. A row's inputs are the symbols of the source, then padding.
+// Its target is the index of the answer in Classes, or Ignore if the answer is unknown.
+type classificationCoder struct{ coder }
 
-func newLabels(c coder) (Coder, error) {
+func newClassificationCoder(c coder) (Coder, error) {
 	seen := map[string]bool{"": true}
 	for i, class := range c.rule.Classes {
 		if seen[class] {
-			return nil, fmt.Errorf("its Classes must differ and none may be empty, got %.100q as number %d", class, i)
+			return nil, fmt.Errorf("Classes must differ and none may be empty, got %.100q as number %d", class, i)
 		}
 		if !utf8.ValidString(class) {
-			return nil, fmt.Errorf("its Classes must be UTF-8, got %.100q as number %d", class, i)
+			return nil, fmt.Errorf("Classes must be UTF-8, got %.100q as number %d", class, i)
 		}
 		seen[class] = true
 	}
@@ -31,10 +31,10 @@ func newLabels(c coder) (Coder, error) {
 	}
 	n := c.source.Len()
 	c.layout = Layout{Tokens: n + 1, Classes: len(c.rule.Classes), Len: c.rule.MaxLen, Start: -1, End: -1, Pad: n}
-	return &labels{c}, nil
+	return &classificationCoder{c}, nil
 }
 
-func (l *labels) Batch(examples []Example) (Batch, error) {
+func (l *classificationCoder) Batch(examples []Example) (Batch, error) {
 	return l.batch(examples, func(b *Batch, row int, e Example) error {
 		source, _, err := l.spell(&e)
 		if err != nil {
@@ -49,7 +49,7 @@ func (l *labels) Batch(examples []Example) (Batch, error) {
 	})
 }
 
-func (l *labels) Answer(targets []int) (string, error) {
+func (l *classificationCoder) Answer(targets []int) (string, error) {
 	if len(targets) != 1 || targets[0] < 0 || targets[0] >= len(l.rule.Classes) {
 		return "", fmt.Errorf("a row has one class from 0 to %d, got %d", len(l.rule.Classes)-1, targets)
 	}

@@ -12,49 +12,50 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 )
 
-// A Coder turns examples into batches of token ids for a model, and what the model makes of them back into answers.
-// Each Kind has its own.
+// A Coder turns examples into batches of token ids for a model, and the model's output back into answers. Each Kind has
+// its own Coder.
 type Coder interface {
-	// Batch returns the batch of these examples, a row each, of which there must be one at least. It is an error if the
-	// rule doesn't allow a source or an answer: an unknown symbol wraps a *tokenizer.UnknownSymbolError. An answer that
-	// is left out is the rule's; where the rule has no Answer it isn't known, and what depends on it isn't either.
+	// Batch returns a batch with one row per example. It returns an error if there are no examples, or if the rule
+	// doesn't allow a source or an answer. If a symbol is unknown, the error wraps a *tokenizer.UnknownSymbolError. If
+	// an example has no answer, Batch uses the rule's Answer. If the rule has no Answer either, ignore the targets that
+	// depend on the answer.
 	Batch(examples []Example) (Batch, error)
 
-	// Answer returns the answer that the targets of one row spell, as a model chose them. It is UTF-8: each run of
-	// bytes that are no whole character, as tokens may have them, becomes one U+FFFD (�). An id that is no target's is
-	// an error.
+	// Answer returns the answer that the targets of one row spell, as a model chose them. It is UTF-8: because tokens
+	// may be parts of characters, each run of bytes that isn't a whole character becomes one U+FFFD (�). Answer returns
+	// an error if an id can't be a target.
 	Answer(targets []int) (string, error)
 
-	// Layout returns what the ids stand for, and how many a row has.
+	// Layout returns the meaning of the ids and the size of a row.
 	Layout() Layout
 
-	// Tokenizers returns what makes ids of sources and of answers: the rule's, or of its Alphabet.
+	// Tokenizers returns the tokenizers of sources and of answers: the rule's own, or the vocabulary of its Alphabet.
 	Tokenizers() (source, target tokenizer.Tokenizer)
 }
 
-// A Layout is what the token ids of a Coder stand for, and how many a row has. A symbol's id is its place in the rule's
-// Alphabet, or what a Tokenizer makes of it; special tokens come after the symbols, and are -1 where the kind has no
-// such token.
+// A Layout describes the token ids of a Coder and the size of a row. The id of a symbol is its index in the rule's
+// Alphabet, or its id in the rule's Tokenizer. Special tokens follow the symbols. Start and End are -1 if the kind has
+// no such token.
 type Layout struct {
-	Tokens       int // ids of inputs are below it
-	TargetTokens int // ids of what comes before targets are below it; 0 if the kind has no Start
-	Classes      int // ids of targets are below it
-	Len          int // positions of a row of inputs
-	TargetLen    int // positions of a row of targets; 0 if a row has a single target
-	Start        int // the first of what comes before an answer's symbols
-	End          int // what follows a sequence
-	Pad          int // what fills inputs: of text, any symbol
-	TargetPad    int // what fills Before
+	Tokens       int // number of ids for Inputs; each id is less
+	TargetTokens int // number of ids for Before; 0 if the kind has no Start
+	Classes      int // number of ids for Targets
+	Len          int // positions in a row of Inputs
+	TargetLen    int // positions in a row of Targets; 0 if a row has a single target
+	Start        int // id at the start of each row of Before
+	End          int // id after the last symbol of a sequence
+	Pad          int // id that fills Inputs; for text, a symbol
+	TargetPad    int // id that fills Before
 }
 
-// maxName is the most bytes that a rule's Name may have, which messages and folders show.
+// maxName is the maximum length of a Name in bytes. Messages and folders show the name.
 const maxName = 64
 
-// longest is the most that a rule's MaxLen and MaxAnswer may be.
+// longest is the maximum of a rule's MaxLen and MaxAnswer.
 const longest = 1 << 24
 
-// NewCoder returns the Coder of a rule's kind. A rule that lacks something, or has what its kind can't use, is an
-// error.
+// NewCoder returns the Coder for a rule's kind. It returns an error if the rule lacks a field that its kind needs, or
+// has a field that its kind can't use.
 func NewCoder(rule Rule) (Coder, error) {
 	c, err := newCoder(rule)
 	if err != nil {
@@ -66,7 +67,7 @@ func NewCoder(rule Rule) (Coder, error) {
 func newCoder(rule Rule) (Coder, error) {
 	plain := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_' }
 	if rule.Name == "" || len(rule.Name) > maxName || strings.TrimFunc(rule.Name, plain) != "" {
-		return nil, fmt.Errorf("a rule's Name must be of letters, digits, - and _, at most %d bytes, got %.100q: Named has Heed's own rules", maxName, rule.Name)
+		return nil, fmt.Errorf("a rule's Name must have 1 to %d bytes, only letters, digits, - and _, got %.100q: Named returns Heed's own rules", maxName, rule.Name)
 	}
 	if rule.MaxLen < 1 || rule.MaxAnswer < 0 {
 		return nil, fmt.Errorf("MaxLen must be at least 1 and MaxAnswer at least 0, got %d and %d", rule.MaxLen, rule.MaxAnswer)
@@ -93,16 +94,16 @@ func newCoder(rule Rule) (Coder, error) {
 	return k.coder(c)
 }
 
-// A kind makes the Coder of a Kind, and says which fields of a Rule the Kind uses.
+// A kind describes a Kind: which fields of a Rule it uses, and how to make its Coder.
 type kind struct {
 	classes, maxAnswer, target bool
-	cuts                       bool // a Coder cuts a source that has more ids than MaxLen
+	cuts                       bool // the Coder cuts a source with more than MaxLen ids
 	coder                      func(c coder) (Coder, error)
 }
 
 var kinds = map[Kind]kind{KindTagging: tagging, KindClassification: classification, KindSeq2Seq: seq2seq, KindText: languageModel}
 
-// coder is what the Coders have in common.
+// coder is the common part of all Coders.
 type coder struct {
 	rule           Rule
 	cuts           bool
@@ -110,16 +111,16 @@ type coder struct {
 	layout         Layout
 }
 
-// tokenized returns a coder with what makes ids of sources and of answers.
+// tokenized returns a coder with the tokenizers of sources and answers.
 func tokenized(rule Rule) (coder, error) {
 	c := coder{rule: rule, source: rule.Source, target: rule.Target}
 	switch {
 	case rule.Source == nil && rule.Target != nil:
-		return c, errors.New("a Target needs a Source beside it")
+		return c, errors.New("a rule with a Target needs a Source, too")
 	case rule.Source == nil:
 		vocab, err := tokenizer.NewVocab(rule.Alphabet)
 		if err != nil {
-			return c, fmt.Errorf("its Alphabet: %w", err)
+			return c, fmt.Errorf("the Alphabet: %w", err)
 		}
 		c.source, c.target = vocab, vocab
 	case rule.Alphabet != "" || rule.Spell != nil || rule.Read != nil:
@@ -137,7 +138,7 @@ func (c *coder) Layout() Layout { return c.layout }
 
 func (c *coder) Tokenizers() (source, target tokenizer.Tokenizer) { return c.source, c.target }
 
-// batch makes a batch of padding and has fill write a row of it for each example.
+// batch makes a batch of padding, and calls fill for each example to write its row.
 func (c *coder) batch(examples []Example, fill func(b *Batch, row int, e Example) error) (Batch, error) {
 	b, err := newBatch(len(examples), c.layout)
 	if err != nil {
@@ -156,7 +157,7 @@ func (c *coder) errorf(format string, args ...any) error {
 	return fmt.Errorf("task "+strings.ReplaceAll(c.rule.Name, "%", "%%")+": "+format, args...)
 }
 
-// encode returns the ids of an example's source and of its answer, as the rule spells them.
+// encode returns the ids of an example's source and answer, as the rule spells them.
 func (c *coder) encode(e Example) (source, answer []int, err error) {
 	source, spelled, err := c.spell(&e)
 	if err != nil {
@@ -168,8 +169,8 @@ func (c *coder) encode(e Example) (source, answer []int, err error) {
 	return source, answer, nil
 }
 
-// spell returns the ids of an example's source and how its answer is spelled. An answer that is left out becomes the
-// rule's.
+// spell returns the ids of an example's source, and the spelling of its answer. If the example has no answer, spell
+// asks the rule for one.
 func (c *coder) spell(e *Example) (ids []int, answer string, err error) {
 	if e.Source == "" {
 		return nil, "", c.errorf("the source is empty, want 1 to %d symbols", c.rule.MaxLen)
@@ -178,7 +179,7 @@ func (c *coder) spell(e *Example) (ids []int, answer string, err error) {
 		return nil, "", c.errorf("a source has at most %d symbols, got %d", c.rule.MaxLen, n)
 	}
 	source := e.Source
-	if c.rule.Spell == nil { // else the symbols of a source are up to the rule
+	if c.rule.Spell == nil { // with a Spell, only the spelling must have known symbols
 		if ids, err = c.source.Encode(source); err != nil {
 			return nil, "", c.errorf("source %q: %w", e.Source, err)
 		}
@@ -203,7 +204,7 @@ func (c *coder) spell(e *Example) (ids []int, answer string, err error) {
 		return nil, "", c.errorf("a source has 1 to %d symbols, got %d", c.rule.MaxLen, len(ids))
 	}
 	if len(ids) < 1 || len(ids) > c.rule.MaxLen {
-		return nil, "", c.errorf("source %.100q: it is spelled %.100q, of %d symbols, and may have 1 to %d", e.Source, source, len(ids), c.rule.MaxLen)
+		return nil, "", c.errorf("source %.100q: its spelling %.100q must have 1 to %d symbols, got %d", e.Source, source, c.rule.MaxLen, len(ids))
 	}
 	if none != nil {
 		return nil, "", c.errorf("%w", none)
@@ -211,7 +212,7 @@ func (c *coder) spell(e *Example) (ids []int, answer string, err error) {
 	return ids, answer, nil
 }
 
-// read returns the answer that ids of symbols spell, as UTF-8.
+// read decodes the ids of an answer to UTF-8.
 func (c *coder) read(ids []int) (string, error) {
 	text, err := c.target.Decode(ids)
 	if err != nil {

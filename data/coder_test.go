@@ -18,24 +18,24 @@ func TestNewCoderErrors(t *testing.T) {
 		change func(r *Rule)
 		want   string
 	}{
-		{"no name", func(r *Rule) { r.Name = "" }, `a rule's Name must be of letters, digits, - and _, at most 64 bytes, got ""`},
-		{"a name that leaves its folder", func(r *Rule) { r.Name = "../x" }, `got "../x"`},
-		{"a name that rings", func(r *Rule) { r.Name = "x\a" }, `got "x\a"`},
-		{"a long name", func(r *Rule) { r.Name = strings.Repeat("x", 65) }, "at most 64 bytes"},
+		{"no name", func(r *Rule) { r.Name = "" }, `a rule's Name must have 1 to 64 bytes, only letters, digits, - and _, got ""`},
+		{"a name with a path", func(r *Rule) { r.Name = "../x" }, `got "../x"`},
+		{"a name with a control character", func(r *Rule) { r.Name = "x\a" }, `got "x\a"`},
+		{"a long name", func(r *Rule) { r.Name = strings.Repeat("x", 65) }, "must have 1 to 64 bytes"},
 		{"no kind", func(r *Rule) { r.Kind = "" }, `task "x": the kind must be one of ["classification" `},
 		{"another kind", func(r *Rule) { r.Kind = "tag" }, `got "tag"`},
-		{"no alphabet", func(r *Rule) { r.Alphabet = "" }, `task "x": its Alphabet: a vocabulary needs at least one symbol`},
+		{"no alphabet", func(r *Rule) { r.Alphabet = "" }, `task "x": the Alphabet: a vocabulary needs at least one symbol`},
 		{"a symbol twice", func(r *Rule) { r.Alphabet = "aba" }, "holds each symbol once"},
 		{"no length", func(r *Rule) { r.MaxLen = 0 }, "MaxLen must be at least 1 and MaxAnswer at least 0, got 0 and 0"},
-		{"a length beyond all", func(r *Rule) { r.MaxLen = math.MaxInt }, "MaxLen and MaxAnswer may be at most 16777216, got 9223372036854775807 and 0"},
-		{"an answer beyond all", func(r *Rule) { r.Kind, r.MaxAnswer = KindSeq2Seq, math.MaxInt }, "got 3 and 9223372036854775807"},
+		{"a length above the maximum", func(r *Rule) { r.MaxLen = math.MaxInt }, "MaxLen and MaxAnswer may be at most 16777216, got 9223372036854775807 and 0"},
+		{"an answer above the maximum", func(r *Rule) { r.Kind, r.MaxAnswer = KindSeq2Seq, math.MaxInt }, "got 3 and 9223372036854775807"},
 		{"a negative answer", func(r *Rule) { r.Kind, r.MaxAnswer = KindSeq2Seq, -1 }, "got 3 and -1"},
-		{"classes of tags", func(r *Rule) { r.Classes = []string{"y", "n"} }, `a rule of kind "tagging" has no Classes`},
-		{"an answer's length of tags", func(r *Rule) { r.MaxAnswer = 3 }, `a rule of kind "tagging" has no MaxAnswer`},
-		{"labels without classes", func(r *Rule) { r.Kind = KindClassification }, "needs at least 2 Classes to choose from, got 0"},
+		{"tagging with classes", func(r *Rule) { r.Classes = []string{"y", "n"} }, `a rule of kind "tagging" has no Classes`},
+		{"tagging with MaxAnswer", func(r *Rule) { r.MaxAnswer = 3 }, `a rule of kind "tagging" has no MaxAnswer`},
+		{"classification without classes", func(r *Rule) { r.Kind = KindClassification }, "needs at least 2 Classes to choose from, got 0"},
 		{"a class twice", func(r *Rule) { r.Kind, r.Classes = KindClassification, []string{"y", "y"} }, `Classes must differ and none may be empty, got "y" as number 1`},
 		{"an empty class", func(r *Rule) { r.Kind, r.Classes = KindClassification, []string{"y", ""} }, `got "" as number 1`},
-		{"a class that isn't text", func(r *Rule) { r.Kind, r.Classes = KindClassification, []string{"y", "\xff"} }, `its Classes must be UTF-8, got "\xff" as number 1`},
+		{"a class that isn't text", func(r *Rule) { r.Kind, r.Classes = KindClassification, []string{"y", "\xff"} }, `Classes must be UTF-8, got "\xff" as number 1`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := tags
@@ -46,15 +46,15 @@ func TestNewCoderErrors(t *testing.T) {
 	}
 }
 
-// A Spell that makes a source too long is an error, not a row that runs into the next.
+// If Spell makes a source too long, Batch returns an error. It doesn't write into the next row.
 func TestSpellTooLong(t *testing.T) {
 	rule := named(t, "copy", 3)
 	rule.Spell = func(source, answer string) (string, string) { return source + source, answer }
 	_, err := newCoderOf(t, rule).Batch([]Example{{"ab", "ab"}})
-	wantError(t, err, `task copy: source "ab": it is spelled "abab", of 4 symbols, and may have 1 to 3`)
+	wantError(t, err, `task copy: source "ab": its spelling "abab" must have 1 to 3 symbols, got 4`)
 }
 
-// A Spell is given the rule's answer where an example leaves it out, and no answer where there is none.
+// If an example has no answer, Spell gets the rule's answer. If the rule has none either, Spell gets "".
 func TestSpellIsGivenTheAnswer(t *testing.T) {
 	var given []Example
 	rule := Rule{Name: "x", Kind: KindSeq2Seq, Alphabet: "abc", MaxLen: 3, MaxAnswer: 3,
@@ -74,10 +74,10 @@ func TestSpellIsGivenTheAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := []Example{{"ab", "<ab>"}, {"ba", "<a>"}}; !slices.Equal(given, want) {
-		t.Errorf("Spell is given %q, want %q", given, want)
+		t.Errorf("Spell got %q, want %q", given, want)
 	}
 	if want := []int{0, 1, 3, Ignore, 0, 3, Ignore, Ignore}; !slices.Equal(b.Targets, want) {
-		t.Errorf("the targets are %v, want %v", b.Targets, want)
+		t.Errorf("got targets %v, want %v", b.Targets, want)
 	}
 	given = nil
 	_, err = newCoderOf(t, rule).Batch([]Example{{Source: "c"}})
@@ -87,22 +87,22 @@ func TestSpellIsGivenTheAnswer(t *testing.T) {
 		t.Error(err)
 	}
 	if want := []Example{{"c", ""}, {"a", ""}}; !slices.Equal(given, want) {
-		t.Errorf("Spell is given %q, want %q", given, want)
+		t.Errorf("Spell got %q, want %q", given, want)
 	}
 }
 
-// Without a Spell, an Answer is asked about symbols of the Alphabet alone.
-func TestAnswerIsAskedOfItsSymbols(t *testing.T) {
+// Without a Spell, Batch calls Answer only for sources with symbols of the Alphabet.
+func TestAnswerNeedsKnownSymbols(t *testing.T) {
 	rule := named(t, "copy", 3)
 	rule.Answer = func(source string) (string, error) {
-		t.Errorf("it is asked about %q", source)
+		t.Errorf("Answer was called for %q", source)
 		return "", nil
 	}
 	_, err := newCoderOf(t, rule).Batch([]Example{{Source: "A"}})
 	wantError(t, err, `task copy: source "A": symbol 'A' at position 0`)
 }
 
-func TestLabels(t *testing.T) {
+func TestClassification(t *testing.T) {
 	rule := named(t, "brackets", 4)
 	rule.Answer = nil
 	c := newCoderOf(t, rule)
@@ -119,7 +119,7 @@ func TestLabels(t *testing.T) {
 	}{
 		{"inputs", b.Inputs, []int{0, 1, 2, 2, 0, 1, 1, 2, 0, 2, 2, 2}},
 		{"lengths", b.Lengths, []int{2, 3, 1}},
-		{"targets", b.Targets, []int{0, 1, Ignore}}, // what isn't known doesn't count
+		{"targets", b.Targets, []int{0, 1, Ignore}}, // an unknown answer gives Ignore
 	} {
 		if !slices.Equal(tc.got, tc.want) {
 			t.Errorf("%s\n%v, want\n%v", tc.name, tc.got, tc.want)
@@ -134,17 +134,17 @@ func TestLabels(t *testing.T) {
 		_, err = c.Answer(targets)
 		wantError(t, err, "a row has one class from 0 to 1, got")
 	}
-	rule.Answer = func(string) (string, error) { return "", nil } // which is no class
+	rule.Answer = func(string) (string, error) { return "", nil } // "" is not a class
 	_, err = newCoderOf(t, rule).Batch([]Example{{Source: "()"}})
 	wantError(t, err, `the answer to "()" must be one of ["yes" "no"], got ""`)
 }
 
-func TestCharacters(t *testing.T) {
+func TestTextCoder(t *testing.T) {
 	c := newCoderOf(t, Rule{Name: "text", Kind: KindText, Alphabet: "abcd", MaxLen: 3})
 	if got, want := c.Layout(), (Layout{Tokens: 4, Classes: 4, Len: 3, TargetLen: 3, Start: -1, End: -1}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	b, err := c.Batch([]Example{{"abcd", "a"}, {"ba", ""}}) // of a long source the end counts
+	b, err := c.Batch([]Example{{"abcd", "a"}, {"ba", ""}}) // only the end of a long source is used
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,13 +167,13 @@ func TestCharacters(t *testing.T) {
 	}
 }
 
-// odd is a Tokenizer whose text isn't UTF-8.
+// odd is a Tokenizer whose Decode returns text that isn't UTF-8.
 type odd struct{ tokenizer.Tokenizer }
 
 func (odd) Decode([]int) (string, error) { return "a\xffb\xe2\x82", nil }
 
-// Whatever a model chooses, its answer is UTF-8, of every kind: tokens may be parts of characters, and a rule's own
-// Read and Tokenizer may return anything.
+// Coders of every kind return answers in UTF-8, although tokens may be parts of characters and a rule's Read and
+// Tokenizer may return any bytes.
 func TestAnswersAreUTF8(t *testing.T) {
 	bytes := newTokenizer(t, tokenizer.BPE, 258, "the the the")
 	part, err := bytes.Encode("é")
@@ -186,16 +186,16 @@ func TestAnswersAreUTF8(t *testing.T) {
 		targets []int
 		want    string
 	}{
-		"tagging":             {Rule{Kind: KindTagging, Source: bytes, Target: bytes}, part[:1], "�"},
-		"tags, Read":          {Rule{Kind: KindTagging, Alphabet: "ab", Read: read}, []int{0, 1}, "a�b�"},
-		"classification":      {Rule{Kind: KindClassification, Source: bytes, Classes: []string{"yes", "é"}}, []int{1}, "é"},
-		"seq2seq":             {Rule{Kind: KindSeq2Seq, MaxAnswer: 4, Source: bytes}, []int{part[0], part[1], part[1], part[0]}, "é�"},
-		"pairs, whole":        {Rule{Kind: KindSeq2Seq, MaxAnswer: 4, Source: bytes}, part, "é"},
-		"pairs, with Target":  {Rule{Kind: KindSeq2Seq, MaxAnswer: 4, Source: odd{bytes}, Target: bytes}, part[1:], "�"},
-		"pairs, Read":         {Rule{Kind: KindSeq2Seq, MaxAnswer: 4, Alphabet: "ab", Read: read}, []int{0}, "a�b�"},
-		"pairs, own Decode":   {Rule{Kind: KindSeq2Seq, MaxAnswer: 4, Source: odd{bytes}}, []int{0}, "a�b�"},
-		"text":                {Rule{Kind: KindText, Source: bytes}, part[:1], "�"},
-		"text, several bytes": {Rule{Kind: KindText, Source: odd{bytes}}, []int{0}, "a�b�"},
+		"tagging":                    {Rule{Kind: KindTagging, Source: bytes, Target: bytes}, part[:1], "�"},
+		"tagging, Read":              {Rule{Kind: KindTagging, Alphabet: "ab", Read: read}, []int{0, 1}, "a�b�"},
+		"classification":             {Rule{Kind: KindClassification, Source: bytes, Classes: []string{"yes", "é"}}, []int{1}, "é"},
+		"seq2seq":                    {Rule{Kind: KindSeq2Seq, MaxAnswer: 4, Source: bytes}, []int{part[0], part[1], part[1], part[0]}, "é�"},
+		"seq2seq, a whole character": {Rule{Kind: KindSeq2Seq, MaxAnswer: 4, Source: bytes}, part, "é"},
+		"seq2seq, Target":            {Rule{Kind: KindSeq2Seq, MaxAnswer: 4, Source: odd{bytes}, Target: bytes}, part[1:], "�"},
+		"seq2seq, Read":              {Rule{Kind: KindSeq2Seq, MaxAnswer: 4, Alphabet: "ab", Read: read}, []int{0}, "a�b�"},
+		"seq2seq, own Decode":        {Rule{Kind: KindSeq2Seq, MaxAnswer: 4, Source: odd{bytes}}, []int{0}, "a�b�"},
+		"text":                       {Rule{Kind: KindText, Source: bytes}, part[:1], "�"},
+		"text, several bytes":        {Rule{Kind: KindText, Source: odd{bytes}}, []int{0}, "a�b�"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.rule.Name, test.rule.MaxLen = "own", 4
@@ -216,22 +216,22 @@ func onlyOf(s, symbols string) bool {
 	return true
 }
 
-// distinct is the characters of s, sorted, each once.
+// distinct returns the different characters of s, sorted.
 func distinct(s []rune) []rune {
 	s = slices.Clone(s)
 	slices.Sort(s)
 	return slices.Compact(s)
 }
 
-// wantError fails unless err is an error that says all of these.
-func wantError(t *testing.T, err error, says ...string) {
+// wantError fails the test unless err is an error that contains all of these strings.
+func wantError(t *testing.T, err error, parts ...string) {
 	t.Helper()
 	if err == nil {
-		t.Fatalf("no error, want one that says %q", says)
+		t.Fatalf("got no error, want one with %q", parts)
 	}
-	for _, s := range says {
+	for _, s := range parts {
 		if !strings.Contains(err.Error(), s) {
-			t.Errorf("error is %q, want it to say %q", err, s)
+			t.Errorf("got error %q, want one with %q", err, s)
 		}
 	}
 }

@@ -20,16 +20,15 @@ func isoDate(source string) (string, error) {
 	return "", fmt.Errorf("can't read %q as a date: write it like one of %s", source, dateExamples)
 }
 
-// A writtenDate has the fields of a source, which may name a date that doesn't exist. Fields that the format doesn't
-// have are zero.
+// A writtenDate has the fields of a source. The date may not exist. Fields that the format doesn't have are zero.
 type writtenDate struct {
 	weekday, monthName string
 	year, month, day   int
 	shortYear          bool   // the year has two digits
-	suffix             string // of a day that is an ordinal, such as "th"
+	suffix             string // suffix of the day if it is an ordinal, such as "th"
 }
 
-// readDate reads a lower-case source in a format. It returns false if the source doesn't have that format.
+// readDate reads a lower-case source in a format. It returns false if the source isn't in that format.
 func readDate(format, source string) (w writtenDate, ok bool) {
 	for i := 0; i < len(format); i++ {
 		n := 0
@@ -143,7 +142,7 @@ func nameIndex(word string, n int, name func(i int) string) int {
 	return 0
 }
 
-// prefix returns the number of bytes at the start of s that kind accepts, at most most.
+// prefix counts the bytes at the start of s that kind accepts. The argument most limits the count.
 func prefix(s string, most int, kind func(c byte) bool) int {
 	n := 0
 	for n < len(s) && n < most && kind(s[n]) {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Dates go from the first day of firstYear to the last day of lastYear. In these hundred years, two digits are enough
-// for a year: 50 to 99 mean 1950 to 1999, and 00 to 49 mean 2000 to 2049.
+// Dates are from the first day of firstYear to the last day of lastYear. These are one hundred years, so two digits
+// identify a year: 50 to 99 mean 1950 to 1999, and 00 to 49 mean 2000 to 2049.
 const (
 	firstYear = 1950
 	lastYear  = 2049
@@ -76,7 +76,8 @@ func writeDate(rng *rand.Rand, date time.Time) string {
 	return source
 }
 
-// formatDate writes a date in a format. If short, it abbreviates names and the year; if padded, it adds leading zeros.
+// formatDate writes a date in a format. With short, it abbreviates names and the year. With padded, it adds leading
+// zeros.
 func formatDate(format string, date time.Time, short, padded bool) string {
 	var s strings.Builder
 	for i := 0; i < len(format); i++ {

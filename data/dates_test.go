@@ -11,7 +11,7 @@ import (
 func TestDates(t *testing.T) {
 	task := named(t, "dates", 0)
 	if task.MaxLen != 29 || task.MaxAnswer != 10 {
-		t.Errorf("sources of up to %d symbols, answers of up to %d", task.MaxLen, task.MaxAnswer)
+		t.Errorf("got MaxLen %d and MaxAnswer %d, want 29 and 10", task.MaxLen, task.MaxAnswer)
 	}
 	for source, want := range map[string]string{
 		"March 7, 2024":                 "2024-03-07",
@@ -50,7 +50,7 @@ func TestDates(t *testing.T) {
 		"Sun 2 Jan 2000":                "2000-01-02",
 	} {
 		if got, err := solve(task, source); err != nil || got != want {
-			t.Errorf("%q is %q, %v; want %s", source, got, err, want)
+			t.Errorf("%q: got %q, %v; want %s", source, got, err, want)
 		}
 	}
 }
@@ -105,13 +105,13 @@ func TestDatesErrors(t *testing.T) {
 		wantError(t, err, "task dates: ", want)
 	}
 	_, err := Named("dates", 10)
-	wantError(t, err, "task dates: the longest source has 29 symbols, which can't be changed to 10")
+	wantError(t, err, "task dates: the maximum source length is 29 symbols and can't be changed to 10")
 	if _, err := Named("dates", 29); err != nil {
 		t.Error(err)
 	}
 }
 
-// Samples have every format equally often, fit the rule's limits, and have an answer.
+// Every format is drawn about equally often. Every sample is within the rule's limits and has an answer.
 func TestSampleDates(t *testing.T) {
 	t.Parallel()
 	task := named(t, "dates", 0)
@@ -126,7 +126,7 @@ func TestSampleDates(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := time.Parse(time.DateOnly, answer); err != nil || !onlyOf(lower(source)+answer, task.Alphabet) {
-			t.Fatalf("%q is %q, %v", source, answer, err)
+			t.Fatalf("%q: got %q, %v, want a date within the limits", source, answer, err)
 		}
 		days[answer] = true
 		longest = max(longest, len(source))
@@ -145,11 +145,11 @@ func TestSampleDates(t *testing.T) {
 		t.Errorf("the longest sample has %d symbols, want %d", longest, task.MaxLen)
 	}
 	if len(days) < 20_000 {
-		t.Errorf("%d different days", len(days))
+		t.Errorf("%d different days, want at least 20,000", len(days))
 	}
 }
 
-// TestDatesRoundTrip writes dates in every format and reads them again. No source has two formats.
+// TestDatesRoundTrip writes dates in every format and reads them again. Only the format of a source can read it.
 func TestDatesRoundTrip(t *testing.T) {
 	t.Parallel()
 	step := 5
@@ -162,18 +162,18 @@ func TestDatesRoundTrip(t *testing.T) {
 			source := formatDate(format, date, i%2 == 0, date.Day()%2 == 0)
 			want := date.Format(time.DateOnly)
 			if got, err := isoDate(source); err != nil || got != want {
-				t.Fatalf("%q is %q, %v; want %s", source, got, err, want)
+				t.Fatalf("%q: got %q, %v; want %s", source, got, err, want)
 			}
 			for _, other := range dateFormats {
 				if _, ok := readDate(other, lower(source)); ok != (other == format) {
-					t.Fatalf("format %s reads %q, written in format %s: %t", other, source, format, ok)
+					t.Fatalf("format %s reads %q: %t, want %t (it was written in format %s)", other, source, ok, !ok, format)
 				}
 			}
 		}
 	}
 }
 
-// No day is for training and for validation, in any format.
+// A day is used either for training or for validation, whatever format it is written in.
 func TestSplitOfDates(t *testing.T) {
 	t.Parallel()
 	task := named(t, "dates", 0)
@@ -195,7 +195,7 @@ func TestSplitOfDates(t *testing.T) {
 	for step := range 200 {
 		for _, source := range trainSources(t, s, 0, step, 64) {
 			if validation[day(source)] || s.HeldOut(source) || s.HeldOut(strings.ToUpper(source)) {
-				t.Fatalf("%q is for training and for validation", source)
+				t.Fatalf("the day of %q is used for training and for validation", source)
 			}
 		}
 	}
@@ -205,7 +205,7 @@ func TestSplitOfDates(t *testing.T) {
 		out := s.HeldOut(date.Format(time.DateOnly))
 		for _, format := range dateFormats {
 			if source := formatDate(format, date, i%2 == 0, i%3 == 0); s.HeldOut(source) != out {
-				t.Fatalf("%q is held out: %t; in ISO 8601: %t", source, !out, out)
+				t.Fatalf("HeldOut(%q) = %t, want %t as for the same day in ISO 8601", source, !out, out)
 			}
 		}
 		if out {
@@ -216,7 +216,7 @@ func TestSplitOfDates(t *testing.T) {
 		t.Errorf("%d of 3,000 days are held out, want about 375", held)
 	}
 	if s.HeldOut("no date") != (hash(1, "no date")>>61 == 0) {
-		t.Error("a source that isn't a date must count as its own answer")
+		t.Error("for a source that isn't a date, HeldOut must use the hash of the source")
 	}
 }
 
@@ -229,11 +229,11 @@ func TestTooManyDates(t *testing.T) {
 	wantError(t, err, "validation asks for 6000 sources, but found only 4")
 }
 
-func TestDatesAreNoTags(t *testing.T) {
+func TestDatesAsTagging(t *testing.T) {
 	rule := named(t, "dates", 0)
 	rule.Kind, rule.MaxAnswer = KindTagging, 0
 	_, err := newCoderOf(t, rule).Batch(examplesOf(t, rule, "7.3.2024"))
-	wantError(t, err, "task dates: a rule of kind tagging writes an answer over its source", "kind seq2seq has answers of any length")
+	wantError(t, err, "task dates: for kind tagging, an answer can't be longer than its source", "for longer answers, use kind seq2seq")
 }
 
 func FuzzDates(f *testing.F) {
@@ -248,14 +248,14 @@ func FuzzDates(f *testing.F) {
 		}
 		date, err := time.Parse(time.DateOnly, answer)
 		if err != nil || date.Year() < firstYear || date.Year() > lastYear {
-			t.Fatalf("%q is %q, %v", source, answer, err)
+			t.Fatalf("%q: got %q, %v, want a date within the limits", source, answer, err)
 		}
 		for _, same := range []string{strings.ToUpper(source), lower(source), answer} {
 			if got, err := solve(task, same); got != answer || err != nil {
-				t.Fatalf("%q is %s, but %q is %q, %v", source, answer, same, got, err)
+				t.Fatalf("%q is %s, but for %q got %q, %v", source, answer, same, got, err)
 			}
 		}
-		// A format must write that day like this.
+		// Check that some format writes the day this way.
 		var written []string
 		for _, format := range dateFormats {
 			for i := range 4 {
@@ -263,7 +263,7 @@ func FuzzDates(f *testing.F) {
 			}
 		}
 		if !writtenAs(lower(source), written) {
-			t.Fatalf("%q is %s, but the formats write only %s", source, answer, fmt.Sprint(written))
+			t.Fatalf("%q is read as %s, but the formats write this day only as %q", source, answer, written)
 		}
 	})
 }

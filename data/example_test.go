@@ -12,7 +12,7 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 )
 
-// A rule, from its name to the batches of an epoch and its validation.
+// Draw batches of a rule for training and validation.
 func Example() {
 	rule, err := data.Named("add", 0)
 	if err != nil {
@@ -35,11 +35,11 @@ func Example() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println("train on", batch.Size, "rows of", batch.Len)
+		fmt.Println("train on", batch.Size, "rows with", batch.Len, "positions")
 	}
 	rows := 0
 	for examples := range slices.Chunk(split.Validation(), 64) {
-		batch, err := coder.Batch(examples) // the last one is short
+		batch, err := coder.Batch(examples) // the last batch is smaller
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -47,15 +47,15 @@ func Example() {
 			rows += len(examples)
 		}
 	}
-	fmt.Println("validate on", rows)
+	fmt.Println("validate on", rows, "rows")
 	// Output:
-	// train on 64 rows of 6
-	// train on 64 rows of 6
-	// train on 64 rows of 6
-	// validate on 1000
+	// train on 64 rows with 6 positions
+	// train on 64 rows with 6 positions
+	// train on 64 rows with 6 positions
+	// validate on 1000 rows
 }
 
-func ExampleNewCoder_tags() {
+func ExampleNewCoder_tagging() {
 	rule, err := data.Named("reverse", 4)
 	if err != nil {
 		log.Fatal(err)
@@ -85,7 +85,7 @@ func ExampleNewCoder_tags() {
 	// task reverse: source "Abc": symbol 'A' at position 0 (from 0) isn't one of the 26 known: "abcdefghijklmnopqrstuvwxyz"
 }
 
-func ExampleNewCoder_pairs() {
+func ExampleNewCoder_seq2seq() {
 	rule, err := data.Named("dates", 0)
 	if err != nil {
 		log.Fatal(err)
@@ -150,10 +150,10 @@ func ExampleText() {
 	// "o o" → " ot"
 }
 
-// Texts of one's own, as rows of the ids of their tokens.
+// Turn your own texts into rows of token ids.
 func ExamplePad() {
 	texts := []string{"a fine film , a fine cast !", "not a fine film ."}
-	tok, err := tokenizer.New(tokenizer.Tokens, slices.Values(texts), 4) // the 3 commonest, and an id for all others
+	tok, err := tokenizer.New(tokenizer.Tokens, slices.Values(texts), 4) // the 3 most frequent tokens, and one id for all others
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func ExamplePad() {
 	// [3 0 1 2 3 3 3 3] � a fine film �
 }
 
-// Text in byte pairs, which knows every other text, too.
+// Learn BPE tokens from a file. They can encode any other text.
 func ExampleOpenTextBPE() {
 	dir, err := os.MkdirTemp("", "heed")
 	if err != nil {
@@ -202,9 +202,9 @@ func ExampleOpenTextBPE() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(text.Len(), "tokens of", text.Tokenizer().Len())
-	fmt.Println(len(ids), "are in another text")
+	fmt.Println(text.Len(), "tokens,", text.Tokenizer().Len(), "different ids")
+	fmt.Println(len(ids), "tokens in another text")
 	// Output:
-	// 242 tokens of 260
-	// 9 are in another text
+	// 242 tokens, 260 different ids
+	// 9 tokens in another text
 }

@@ -9,12 +9,12 @@ import (
 )
 
 func TestExtremes(t *testing.T) {
-	pairs, err := Named("reverse", 0)
+	seq2seq, err := Named("reverse", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	pairs.Kind, pairs.MaxLen, pairs.MaxAnswer = KindSeq2Seq, 8, 8
-	coder, err := NewCoder(pairs)
+	seq2seq.Kind, seq2seq.MaxLen, seq2seq.MaxAnswer = KindSeq2Seq, 8, 8
+	coder, err := NewCoder(seq2seq)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestExtremes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// counted returns how many numbers a batch has. They must match its sizes.
+	// counted returns NaN if the lengths of a batch's slices don't match its Size and Len.
 	counted := func(b Batch, err error) ([]float64, error) {
 		if err == nil && (len(b.Lengths) != b.Size || len(b.Inputs) != b.Size*b.Len) {
 			return []float64{math.NaN()}, nil
@@ -47,7 +47,7 @@ func TestExtremes(t *testing.T) {
 	)
 	results := []string{"Batch", "Example"}
 	extremes.Run(t, results,
-		extremes.Of(pairs, func(c Rule) ([]float64, error) {
+		extremes.Of(seq2seq, func(c Rule) ([]float64, error) {
 			coder, err := NewCoder(c)
 			if err != nil {
 				return nil, err
@@ -66,7 +66,7 @@ func TestExtremes(t *testing.T) {
 			return nil, err
 		}),
 		extremes.Of(split{10, 1, 1, 4}, func(c split) ([]float64, error) {
-			s, err := NewSplit(pairs, 1, c.Validation)
+			s, err := NewSplit(seq2seq, 1, c.Validation)
 			if err != nil {
 				return nil, err
 			}

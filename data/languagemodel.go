@@ -2,22 +2,23 @@ package data
 
 import "errors"
 
-// KindText predicts the symbol that follows.
+// KindText predicts the next symbol of a text.
 const KindText Kind = "text"
 
-var languageModel = kind{coder: newCharacters}
+var languageModel = kind{coder: newTextCoder}
 
-// characters is the Coder of KindText: the target of each symbol is the one that follows. Of a source longer than
-// MaxLen the end counts. An answer is a symbol, the target of a source's last one; if it is left out, Ignore is.
-type characters struct{ coder }
+// textCoder is the Coder of KindText. The target of each symbol is the next symbol. Only the last MaxLen symbols of a
+// source are used. The answer is one symbol, the target of the source's last symbol. Without an answer, that target is
+// Ignore.
+type textCoder struct{ coder }
 
-func newCharacters(c coder) (Coder, error) {
+func newTextCoder(c coder) (Coder, error) {
 	n := c.source.Len()
 	c.layout = Layout{Tokens: n, Classes: n, Len: c.rule.MaxLen, TargetLen: c.rule.MaxLen, Start: -1, End: -1}
-	return &characters{c}, nil
+	return &textCoder{c}, nil
 }
 
-func (c *characters) Batch(examples []Example) (Batch, error) {
+func (c *textCoder) Batch(examples []Example) (Batch, error) {
 	return c.batch(examples, func(b *Batch, row int, e Example) error {
 		source, err := c.source.Encode(e.Source)
 		if err != nil {
@@ -42,4 +43,4 @@ func (c *characters) Batch(examples []Example) (Batch, error) {
 	})
 }
 
-func (c *characters) Answer(targets []int) (string, error) { return c.read(targets) }
+func (c *textCoder) Answer(targets []int) (string, error) { return c.read(targets) }

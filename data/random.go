@@ -2,7 +2,7 @@ package data
 
 import "math/rand/v2"
 
-// Uses of random numbers. Each use of a seed has its own stream.
+// Uses of random numbers. For the same seed, each use has its own stream of numbers.
 const (
 	forValidation uint64 = iota + 1
 	forTraining
@@ -38,9 +38,9 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// HeldOut reports whether the rows of a key, such as a source, are for validation and not for training. It holds out a
-// share, from 0 to 1, of all keys, by a seeded hash of the key that is the same on every machine. All rows of a key are
-// on the same side. A larger share holds out the same keys as a smaller share, and more.
+// HeldOut reports whether all rows with this key, such as a source, are for validation and not for training. The
+// argument share, from 0 to 1, is the share of all keys to hold out. The choice depends only on a seeded hash of the
+// key, so it is the same on every machine. A larger share holds out the keys of a smaller share, and more.
 func HeldOut(seed uint64, key string, share float64) bool {
 	return float64(hash(seed, key)>>11) < share*(1<<53)
 }

@@ -9,51 +9,53 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 )
 
-// A Kind says what a model makes of a source.
+// A Kind says what a model predicts for a source.
 type Kind string
 
-// A Rule is what a model can learn: every source, which is a string, has one answer. Named has Heed's own rules;
-// anybody's is made by filling in the fields. Those that aren't functions go to JSON, and are all that a trained model
-// needs.
+// A Rule is a task that a model can learn. It gives every source string one answer. Named returns Heed's own rules. To
+// make your own rule, fill in the fields. Only fields with a JSON name are saved with a trained model; its tokenizers
+// are saved separately.
 type Rule struct {
-	Name  string `json:"name"`            // of letters, digits, - and _
-	About string `json:"about,omitempty"` // what the answer is, in a few words
+	Name  string `json:"name"`            // only letters, digits, - and _
+	About string `json:"about,omitempty"` // a few words on the answer
 	Kind  Kind   `json:"kind"`
 
-	Alphabet  string   `json:"alphabet,omitempty"`   // every symbol that a model meets in a source or an answer, once
-	Classes   []string `json:"classes,omitempty"`    // every answer there is, for classification only
-	MaxLen    int      `json:"max_len"`              // symbols of the longest source; for text, of a context
-	MaxAnswer int      `json:"max_answer,omitempty"` // symbols of the longest answer, for seq2seq only
+	Alphabet  string   `json:"alphabet,omitempty"`   // all symbols of sources and answers, without repeats
+	Classes   []string `json:"classes,omitempty"`    // all answers; only for classification
+	MaxLen    int      `json:"max_len"`              // number of symbols in the longest source; for text, in a context
+	MaxAnswer int      `json:"max_answer,omitempty"` // number of symbols in the longest answer; only for seq2seq
 	Example   string   `json:"example,omitempty"`    // a source to try
 
-	// Without an Alphabet, Source makes ids of sources and Target makes ids of answers, and MaxLen and MaxAnswer count
-	// these ids. Tagging needs a Target, which gives each symbol of a source its tag. Seq2seq without a Target has one
-	// vocabulary for both. Other kinds have no Target. Classification cuts a source that is too long.
+	// Instead of an Alphabet, a rule may have tokenizers: Source encodes sources, Target encodes answers, and MaxLen
+	// and MaxAnswer count their ids. With a Source, tagging also needs a Target, and each symbol of a source has one
+	// tag. Seq2seq without a Target uses Source for both. The other kinds have no Target. Classification cuts a source
+	// that is too long.
 	Source tokenizer.Tokenizer `json:"-"`
 	Target tokenizer.Tokenizer `json:"-"`
 
-	// Sample returns a random source of at most maxLen symbols, which is the rule's MaxLen. It takes all its random
-	// numbers from rng. Sample and Answer are called by several goroutines at once.
+	// Sample returns a random source of at most maxLen symbols. The argument maxLen is the rule's MaxLen. Sample must
+	// get all random numbers from rng. Several goroutines may call Sample and Answer at the same time.
 	Sample func(rng *rand.Rand, maxLen int) string `json:"-"`
 
-	// Answer returns the answer to a source that has 1 to MaxLen symbols of the Alphabet, or an error that says why it
-	// has none.
+	// Answer returns the answer to a source. The source has 1 to MaxLen symbols of the Alphabet. If it has no answer,
+	// the error says why.
 	Answer func(source string) (string, error) `json:"-"`
 
-	// Spell returns a source and its answer as a model meets them, if not as they are; it leaves a source that has no
-	// answer as it is. The answer is "" where there is none, or no Answer to ask. Read returns the answer that such a
-	// spelling stands for. Both may be nil.
+	// Spell converts a source and its answer to the text that the model sees. The answer is "" if the source has none,
+	// or if the rule has no Answer. Read converts a spelled answer back. Both may be nil: then the model sees the
+	// source and the answer unchanged.
 	Spell func(source, answer string) (string, string) `json:"-"`
 	Read  func(spelled string) string                  `json:"-"`
 
-	// ByAnswer makes a Split keep answers apart, where many sources have the same one, and not sources alone.
+	// With ByAnswer, a Split separates training and validation by answer, not by source. Use it if many sources have
+	// the same answer.
 	ByAnswer bool `json:"-"`
 
-	// Longest is what Named may be asked to set MaxLen to; 0 if it can't be changed.
+	// Longest is the largest maxLen that Named accepts; 0 if MaxLen can't be changed.
 	Longest int `json:"-"`
 }
 
-// rules are all of Heed's own, the one to learn by default first.
+// rules lists Heed's own rules, with the default rule first.
 var rules = [...]Rule{
 	reverseRule,
 	copyRule,
@@ -63,7 +65,7 @@ var rules = [...]Rule{
 	bracketsRule,
 }
 
-// Names returns the name of every rule that Named knows, first that of the rule to learn by default.
+// Names returns the names of all rules that Named knows. The first is the default rule's.
 func Names() []string {
 	var names []string
 	for _, r := range rules {
@@ -72,8 +74,8 @@ func Names() []string {
 	return names
 }
 
-// Named returns Heed's own rule of that name, for sources of at most maxLen symbols; 0 takes the rule's own MaxLen. An
-// unknown name is an error, and so is a maxLen that the rule can't have.
+// Named returns Heed's own rule with this name, for sources of at most maxLen symbols. If maxLen is 0, the rule keeps
+// its default MaxLen. Named returns an error if the name is unknown or the rule can't have this maxLen.
 func Named(name string, maxLen int) (Rule, error) {
 	i := slices.IndexFunc(rules[:], func(r Rule) bool { return r.Name == name })
 	if i < 0 {
@@ -83,9 +85,9 @@ func Named(name string, maxLen int) (Rule, error) {
 	switch {
 	case maxLen == 0 || maxLen == r.MaxLen:
 	case r.Longest == 0:
-		return Rule{}, fmt.Errorf("task %s: the longest source has %d symbols, which can't be changed to %d", name, r.MaxLen, maxLen)
+		return Rule{}, fmt.Errorf("task %s: the maximum source length is %d symbols and can't be changed to %d", name, r.MaxLen, maxLen)
 	case maxLen < 1 || maxLen > r.Longest:
-		return Rule{}, fmt.Errorf("task %s: the longest source may have 1 to %d symbols (0: the default, %d), got %d", name, r.Longest, r.MaxLen, maxLen)
+		return Rule{}, fmt.Errorf("task %s: the maximum source length must be from 1 to %d symbols (0: the default, %d), got %d", name, r.Longest, r.MaxLen, maxLen)
 	default:
 		r.MaxLen = maxLen
 		r.Example = r.Example[:min(len(r.Example), maxLen)]
@@ -93,7 +95,7 @@ func Named(name string, maxLen int) (Rule, error) {
 	return r, nil
 }
 
-// An Example is a source with its answer, which may be left out.
+// An Example is a source with its answer. The answer may be empty, see Coder.Batch.
 type Example struct{ Source, Answer string }
 
 // draw returns a random example.
@@ -101,12 +103,12 @@ func (r *Rule) draw(rng *rand.Rand) (Example, error) {
 	source := r.Sample(rng, r.MaxLen)
 	answer, err := r.Answer(source)
 	if err != nil {
-		return Example{}, fmt.Errorf("task %s: its Sample %q has no answer: %w", r.Name, source, err)
+		return Example{}, fmt.Errorf("task %s: the source %q from Sample has no answer: %w", r.Name, source, err)
 	}
 	return Example{source, answer}, nil
 }
 
-// key returns what a Split keeps apart.
+// key returns the string by which a Split separates examples: the answer with ByAnswer, else the source.
 func (r *Rule) key(e Example) string {
 	if r.ByAnswer {
 		return e.Answer

@@ -23,8 +23,8 @@ func TestNamed(t *testing.T) {
 		{"sort", 64, 64, ""},
 		{"add", 0, 5, ""},
 		{"add", 5, 5, ""},
-		{"add", 10, 0, "task add: the longest source has 5 symbols, which can't be changed to 10"},
-		{"copy", 65, 0, "task copy: the longest source may have 1 to 64 symbols (0: the default, 10), got 65"},
+		{"add", 10, 0, "task add: the maximum source length is 5 symbols and can't be changed to 10"},
+		{"copy", 65, 0, "task copy: the maximum source length must be from 1 to 64 symbols (0: the default, 10), got 65"},
 		{"copy", -1, 0, "got -1"},
 		{"shuffle", 0, 0, `unknown task "shuffle": the tasks are reverse, `},
 		{"", 0, 0, "the tasks are"},
@@ -40,12 +40,12 @@ func TestNamed(t *testing.T) {
 				t.Fatal(err)
 			}
 			if task.Name != tc.name || task.MaxLen != tc.want {
-				t.Errorf("got task %q of length %d", task.Name, task.MaxLen)
+				t.Errorf("got task %q with MaxLen %d, want %q and %d", task.Name, task.MaxLen, tc.name, tc.want)
 			}
 		})
 	}
 	if Names()[0] != "reverse" {
-		t.Errorf("the first of %v isn't the default", Names())
+		t.Errorf("got %v, want the default rule, reverse, first", Names())
 	}
 }
 
@@ -96,7 +96,7 @@ func TestAnswerUnknownSymbolIsTyped(t *testing.T) {
 	_, err := solve(named(t, "copy", 0), "a b")
 	var unknown *tokenizer.UnknownSymbolError
 	if !errors.As(err, &unknown) || unknown.Symbol != ' ' || unknown.Position != 1 {
-		t.Errorf("got %v", err)
+		t.Errorf("got error %v, want an UnknownSymbolError for ' ' at position 1", err)
 	}
 }
 
@@ -105,15 +105,15 @@ func TestZeroRule(t *testing.T) {
 	wantError(t, err, "Named")
 }
 
-// Every rule is described, its example has an answer, and so has every sample, however long. The answer fits: its coder
-// takes it, and has it back from the targets.
+// Every rule has a description and an example. For every MaxLen, the example and all samples have answers, and the
+// Coder gets each answer back from its targets.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {
 			task := named(t, name, 0)
 			if task.Name != name || task.About == "" || task.Example == "" {
-				t.Errorf("the rule is %+v", task)
+				t.Errorf("got %+v, want a rule with Name, About and Example", task)
 			}
 			for _, maxLen := range []int{0, 1, 2, 3, task.Longest} {
 				task, err := Named(name, maxLen)
@@ -152,7 +152,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// Answers agree with other ways of computing them.
+// TestAnswerOfSamples compares answers to random samples with independent implementations.
 func TestAnswerOfSamples(t *testing.T) {
 	for name, independent := range map[string]func(source string) string{
 		"reverse": func(source string) (answer string) {
@@ -203,19 +203,19 @@ func TestAnswerOfSamples(t *testing.T) {
 		if task.Alphabet == letters { // words
 			for n := 1; n <= task.MaxLen; n++ {
 				if c := lengths[n]; c < 400 || c > 600 {
-					t.Errorf("%s: %d of 5000 samples have length %d", name, c, n)
+					t.Errorf("%s: %d of 5000 samples have length %d, want about 500", name, c, n)
 				}
 			}
 		}
 		for _, class := range task.Classes {
 			if answers[class] < 1000 {
-				t.Errorf("%s: %d of 5000 samples have the answer %s", name, answers[class], class)
+				t.Errorf("%s: %d of 5000 samples have the answer %s, want at least 1000", name, answers[class], class)
 			}
 		}
 	}
 }
 
-// Every pair of numbers is a source of add, as likely as any other.
+// All pairs of numbers are sources of add, and all are equally likely.
 func TestSampleAdd(t *testing.T) {
 	task := named(t, "add", 0)
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -246,7 +246,7 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// solve is the answer that a source's targets spell.
+// solve returns the answer that the targets of a source spell.
 func solve(rule Rule, source string) (string, error) {
 	coder, err := NewCoder(rule)
 	if err != nil {
@@ -277,7 +277,7 @@ func newCoderOf(t testing.TB, rule Rule) Coder {
 	return coder
 }
 
-// examplesOf are sources with their answers.
+// examplesOf returns examples with these sources and the rule's answers.
 func examplesOf(t testing.TB, rule Rule, sources ...string) []Example {
 	t.Helper()
 	var examples []Example

@@ -2,24 +2,25 @@ package data
 
 import "slices"
 
-// KindSeq2Seq writes an answer of any length.
+// KindSeq2Seq writes an answer symbol by symbol. The answer may be longer than the source.
 const KindSeq2Seq Kind = "seq2seq"
 
-var seq2seq = kind{maxAnswer: true, target: true, coder: newPairs}
+var seq2seq = kind{maxAnswer: true, target: true, coder: newSeq2SeqCoder}
 
-// pairs is the Coder of KindSeq2Seq: what an encoder and a decoder learn from. Given the source and the answer so far,
-// which is the batch's Before, the target is the next symbol.
+// seq2seqCoder is the Coder of KindSeq2Seq, for a model with an encoder and a decoder. The decoder gets the source and
+// the answer so far, which is the batch's Before. Its target is the next symbol:
 //
 //	source  7 . 3 . 2 4 · ·
 //	before  ⏵ 2 0 2 4 - 0 3 - 0 7
 //	target  2 0 2 4 - 0 3 - 0 7 ⏎
 //
-// A rule with a Target has ids of their own for either, where a padding of Before isn't one of the source.
+// If the rule has a Target, sources and answers have separate ids, and also separate ids for padding.
 //
-// Before needs no lengths: its padding comes last, where causal attention doesn't see it, and its targets are Ignore.
-type pairs struct{ coder }
+// Before needs no lengths: its padding comes last, so causal attention from valid positions doesn't see it, and the
+// targets of padding are Ignore.
+type seq2seqCoder struct{ coder }
 
-func newPairs(c coder) (Coder, error) {
+func newSeq2SeqCoder(c coder) (Coder, error) {
 	n, source := c.target.Len(), c.source.Len()
 	c.layout = Layout{
 		Tokens: n + 3, TargetTokens: n + 3, Classes: n + 3, Len: c.rule.MaxLen, TargetLen: c.rule.MaxAnswer + 1,
@@ -28,10 +29,10 @@ func newPairs(c coder) (Coder, error) {
 	if c.rule.Target != nil { // each side has its own ids
 		c.layout.Tokens, c.layout.Pad = source+1, source
 	}
-	return &pairs{c}, nil
+	return &seq2seqCoder{c}, nil
 }
 
-func (p *pairs) Batch(examples []Example) (Batch, error) {
+func (p *seq2seqCoder) Batch(examples []Example) (Batch, error) {
 	return p.batch(examples, func(b *Batch, row int, e Example) error {
 		source, answer, err := p.encode(e)
 		if err != nil {
@@ -49,8 +50,8 @@ func (p *pairs) Batch(examples []Example) (Batch, error) {
 	})
 }
 
-// Answer takes the targets up to the first special token, or all of them if there is none.
-func (p *pairs) Answer(targets []int) (string, error) {
+// Answer reads the targets up to the first special token, or all targets if there is none.
+func (p *seq2seqCoder) Answer(targets []int) (string, error) {
 	special := []int{p.layout.End, p.layout.TargetPad, p.layout.Start}
 	if i := slices.IndexFunc(targets, func(id int) bool { return slices.Contains(special, id) }); i >= 0 {
 		targets = targets[:i]

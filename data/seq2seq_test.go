@@ -5,28 +5,28 @@ import (
 	"testing"
 )
 
-func TestPairsLayout(t *testing.T) {
+func TestSeq2SeqLayout(t *testing.T) {
 	want := Layout{Tokens: 44, TargetTokens: 44, Classes: 44, Len: 29, TargetLen: 11, Start: 43, End: 41, Pad: 42, TargetPad: 42}
 	if got := newCoderOf(t, named(t, "dates", 0)).Layout(); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
-// asPairs is a rule of kind tagging as one of pairs.
-func asPairs(rule Rule) Rule {
+// asSeq2Seq returns the rule, changed to kind seq2seq.
+func asSeq2Seq(rule Rule) Rule {
 	rule.Kind, rule.MaxAnswer = KindSeq2Seq, rule.MaxLen
 	return rule
 }
 
-func TestPairs(t *testing.T) {
-	rule := asPairs(named(t, "reverse", 4))
+func TestSeq2Seq(t *testing.T) {
+	rule := asSeq2Seq(named(t, "reverse", 4))
 	b, err := newCoderOf(t, rule).Batch(examplesOf(t, rule, "abcd", "ba", "c"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	const end, pad, start, no = 26, 27, 28, Ignore
 	if b.Size != 3 || b.Len != 4 || b.TargetLen != 5 || b.Counted() != 5+3+2 {
-		t.Errorf("size %d, lengths %d and %d, %d targets count", b.Size, b.Len, b.TargetLen, b.Counted())
+		t.Errorf("got size %d, lengths %d and %d, and %d counted targets, want 3, 4, 5 and 10", b.Size, b.Len, b.TargetLen, b.Counted())
 	}
 	for _, c := range []struct {
 		name      string
@@ -43,8 +43,8 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// A model sees the same whether letters are capital or small.
-func TestPairsOfCapitals(t *testing.T) {
+// Capital and small letters give the same inputs.
+func TestSeq2SeqOfCapitals(t *testing.T) {
 	b, err := newCoderOf(t, named(t, "dates", 0)).Batch([]Example{{Source: "7 MAR 2024"}, {Source: "7 mar 2024"}})
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func TestPairsOfCapitals(t *testing.T) {
 	}
 }
 
-func TestPairsErrors(t *testing.T) {
+func TestSeq2SeqErrors(t *testing.T) {
 	tests := []struct {
 		name     string
 		examples []Example
@@ -72,9 +72,10 @@ func TestPairsErrors(t *testing.T) {
 	}
 }
 
-// What comes before the targets are the targets a position later, of rules of any kind as pairs.
-func TestPairsSpellAnswers(t *testing.T) {
-	for _, rule := range []Rule{named(t, "dates", 0), asPairs(named(t, "sort", 0)), asPairs(named(t, "reverse", 3))} {
+// TestSeq2SeqSpellAnswers checks for several rules that targets spell the answer, and that Before has the start token
+// and then the targets.
+func TestSeq2SeqSpellAnswers(t *testing.T) {
+	for _, rule := range []Rule{named(t, "dates", 0), asSeq2Seq(named(t, "sort", 0)), asSeq2Seq(named(t, "reverse", 3))} {
 		c := newCoderOf(t, rule)
 		s, err := NewSplit(rule, 5, 300)
 		if err != nil {
@@ -93,22 +94,22 @@ func TestPairsSpellAnswers(t *testing.T) {
 					t.Errorf("%s: the targets of %q spell %q, %v; want %q", rule.Name, e.Source, got, err, e.Answer)
 				}
 				if before[0] != c.Layout().Start || !slices.Equal(before[1:n+1], target[:n]) {
-					t.Errorf("%s: before is %v, targets %v", rule.Name, before, target)
+					t.Errorf("%s: got Before %v, want the start token and then the targets %v", rule.Name, before, target)
 				}
 				if b.Lengths[r] != len(e.Source) {
-					t.Errorf("%s: length %d of %q", rule.Name, b.Lengths[r], e.Source)
+					t.Errorf("%s: got length %d for %q, want %d", rule.Name, b.Lengths[r], e.Source, len(e.Source))
 				}
 				counted += n + 1
 			}
 			if b.Counted() != counted {
-				t.Errorf("%s: %d targets count, want %d", rule.Name, b.Counted(), counted)
+				t.Errorf("%s: got %d counted targets, want %d", rule.Name, b.Counted(), counted)
 			}
 		}
 	}
 }
 
-func TestPairsAnswer(t *testing.T) {
-	tr := newCoderOf(t, asPairs(named(t, "copy", 0)))
+func TestSeq2SeqAnswer(t *testing.T) {
+	tr := newCoderOf(t, asSeq2Seq(named(t, "copy", 0)))
 	end, pad, start := tr.Layout().End, tr.Layout().Pad, tr.Layout().Start
 	tests := []struct {
 		name    string
@@ -117,7 +118,7 @@ func TestPairsAnswer(t *testing.T) {
 		wantErr string
 	}{
 		{"to the end token", []int{0, 1, end, 2}, "ab", ""},
-		{"what follows it doesn't count", []int{0, end, -7}, "a", ""},
+		{"any id after the end token", []int{0, end, -7}, "a", ""},
 		{"without an end token", []int{0, 1, 2}, "abc", ""},
 		{"to padding", []int{0, pad, 1}, "a", ""},
 		{"to a start token", []int{0, start, 1}, "a", ""},

@@ -8,9 +8,9 @@ import (
 	"github.com/heed-go/heed/internal/setting"
 )
 
-// A Split draws a rule's examples for training and for validation, and no source for both. A seeded hash, the same on
-// every machine, holds out one source in eight for validation; training has only the others. If the rule has ByAnswer,
-// such as dates, the hash holds out one answer in eight: no day is for both, in any format.
+// A Split draws a rule's examples for training and for validation. No source is used for both. A seeded hash, the same
+// on every machine, holds out one source in eight for validation; training has only the others. If the rule has
+// ByAnswer, as dates has, the hash holds out one answer in eight. So no day is in both parts, whatever its format.
 //
 // One eighth is enough for 1,000 validation sources in Heed's smallest rule, add: it holds out about 1,250 of 10,000
 // sources. NewSplit makes a Split.
@@ -20,24 +20,24 @@ type Split struct {
 	validation []Example
 }
 
-// Limits for NewSplit. Finding all of n equally likely sources takes about n·ln n draws. These limits find all sources
-// of add and all words of up to three letters, and enough longer words.
+// Limits for NewSplit. Finding all of n equally likely sources takes about n·ln n draws. With these limits, NewSplit
+// finds all sources of add and all words of up to three letters, and enough of the longer words.
 const (
 	maxValidation = 1 << 20
 	extraDraws    = 1 << 20
 	drawsASource  = 64
 )
 
-// NewSplit returns the split of a rule for a seed. It has validation distinct validation sources (answers, if the rule
-// has ByAnswer), from 0 to 1,048,576. The rule must have Sample and Answer. NewSplit returns an error if validation is
-// out of range, or if a bounded number of draws finds fewer held-out sources. The error says how many it found; for
-// short sources, these are all.
+// NewSplit returns the split of a rule for a seed. The argument validation is the number of distinct validation
+// sources, or of distinct answers if the rule has ByAnswer. It must be from 0 to 1,048,576. The rule must have Sample
+// and Answer. NewSplit returns an error if validation is out of range, or if a bounded number of draws finds fewer
+// held-out sources. The error says how many were found. If sources are short, there are no others.
 func NewSplit(rule Rule, seed uint64, validation int) (*Split, error) {
 	if rule.MaxLen < 1 || rule.MaxLen > longest {
 		return nil, fmt.Errorf("task %s: MaxLen must be from 1 to %d, got %d", rule.Name, longest, rule.MaxLen)
 	}
 	if validation < 0 || validation > maxValidation {
-		return nil, setting.Errorf("task %s: %s takes 0 to %d sources, got %d", rule.Name, setting.Path("validation"), maxValidation, validation)
+		return nil, setting.Errorf("task %s: %s must be from 0 to %d sources, got %d", rule.Name, setting.Path("validation"), maxValidation, validation)
 	}
 	s := &Split{rule: rule, seed: seed}
 	rng := newRand(seed, forValidation, 0, 0)
@@ -62,7 +62,7 @@ func NewSplit(rule Rule, seed uint64, validation int) (*Split, error) {
 	if !trains {
 		return nil, fmt.Errorf("task %s: seed %d leaves no source to train on", rule.Name, seed)
 	}
-	return nil, setting.Errorf("task %s, sources of at most %d symbols: %s asks for %d sources, but found only %d: ask for fewer",
+	return nil, setting.Errorf("task %s, sources of at most %d symbols: %s asks for %d sources, but found only %d: use a smaller number",
 		rule.Name, rule.MaxLen, setting.Path("validation"), validation, len(s.validation))
 }
 
@@ -78,22 +78,23 @@ func (s *Split) HeldOut(source string) bool {
 
 func (s *Split) heldOut(key string) bool { return HeldOut(s.seed, key, 1.0/8) }
 
-// Validation returns a copy of the validation examples, which are distinct, in the order of drawing.
+// Validation returns a copy of the validation examples, in the order in which they were drawn. Their sources differ;
+// with ByAnswer, so do their answers.
 func (s *Split) Validation() []Example { return slices.Clone(s.validation) }
 
-// exampleBytes is the least memory of an Example: two string headers, and one word for the content of each.
+// exampleBytes is the minimum memory of an Example: two string headers, and one word for the content of each string.
 const exampleBytes = 2*16 + 2*8
 
 // Train draws size examples for one training step. They depend only on the seed, the epoch and the step, and may
-// repeat. A smaller size returns the first of the same examples; a size below 1 returns none. Train returns an error if
-// a sample has no answer, or if memory is too small for size examples.
+// repeat. With a smaller size, Train returns the first of the same examples; with a size below 1, none. Train returns
+// an error if a sample has no answer, or if memory is too small for size examples.
 func (s *Split) Train(epoch, step, size int) ([]Example, error) {
 	if err := memory.Check(memory.Product(max(size, 0), exampleBytes)); err != nil {
 		return nil, fmt.Errorf("task %s: %d examples: %w", s.rule.Name, size, err)
 	}
 	rng := newRand(s.seed, forTraining, epoch, step)
 	examples := make([]Example, 0, max(size, 0))
-	for len(examples) < size { // This ends: NewSplit saw that some sources train.
+	for len(examples) < size { // This loop ends, because NewSplit has found a source for training.
 		e, err := s.rule.draw(rng)
 		if err != nil {
 			return nil, err

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// No source is for training and for validation, for any task and seed.
+// For all rules and several seeds, no source is used for both training and validation.
 func TestSplitIsDisjoint(t *testing.T) {
 	t.Parallel()
 	steps := 200
@@ -23,17 +23,17 @@ func TestSplitIsDisjoint(t *testing.T) {
 			validation := make(map[string]bool)
 			for _, source := range sources(s.Validation()) {
 				if !s.HeldOut(source) {
-					t.Fatalf("%s: %q is for validation, but isn't held out", name, source)
+					t.Fatalf("%s: the validation source %q isn't held out", name, source)
 				}
 				validation[source] = true
 			}
 			if len(validation) != 1000 {
-				t.Fatalf("%s: %d different validation sources", name, len(validation))
+				t.Fatalf("%s: got %d different validation sources, want 1000", name, len(validation))
 			}
 			for step := range steps {
 				for _, source := range trainSources(t, s, step/50, step%50, 64) {
 					if validation[source] || s.HeldOut(source) {
-						t.Fatalf("%s, seed %d: %q is for training and for validation", name, seed, source)
+						t.Fatalf("%s, seed %d: %q is used for training and for validation", name, seed, source)
 					}
 				}
 			}
@@ -41,7 +41,7 @@ func TestSplitIsDisjoint(t *testing.T) {
 	}
 }
 
-// Steps are the same in any order, on any goroutine, and in another Split with the same seed.
+// A step draws the same examples in any order of steps, on any goroutine, and in another Split with the same seed.
 func TestTrainIsRandomAccess(t *testing.T) {
 	s := newSplit(t, "reverse", 0, 7, 100)
 	var sequence [][]string
@@ -59,21 +59,22 @@ func TestTrainIsRandomAccess(t *testing.T) {
 	}
 	wg.Wait()
 	if got := trainSources(t, s, 0, 0, 4); !slices.Equal(got, sequence[0][:4]) {
-		t.Errorf("a smaller batch is %q, not the start of %q", got, sequence[0])
+		t.Errorf("got the smaller batch %q, want the start of %q", got, sequence[0])
 	}
 	for i, a := range sequence {
 		for j, b := range sequence[:i] {
 			if slices.Equal(a, b) {
-				t.Errorf("steps %d and %d are the same", i, j)
+				t.Errorf("steps %d and %d draw the same sources", i, j)
 			}
 		}
 	}
 	if other := newSplit(t, "reverse", 0, 8, 100); slices.Equal(trainSources(t, other, 0, 0, 16), sequence[0]) || slices.Equal(other.Validation(), s.Validation()) {
-		t.Error("another seed draws the same")
+		t.Error("two seeds draw the same sources")
 	}
 }
 
-// A seed must always draw the same: otherwise a run resumed by a later release would train on validation sources.
+// A seed must draw the same sources in every release. Otherwise, a run resumed by a later release would train on
+// validation sources.
 func TestSplitIsStable(t *testing.T) {
 	for _, tc := range []struct {
 		seed   uint64
@@ -91,14 +92,14 @@ func TestSplitIsStable(t *testing.T) {
 	}
 	s := newSplit(t, "reverse", 0, 1, 3)
 	if got, want := fmt.Sprint(sources(s.Validation())), "[thekbijnut cdezq ouuc]"; got != want {
-		t.Errorf("validation is %v, want %v", got, want)
+		t.Errorf("got validation sources %v, want %v", got, want)
 	}
 	if got, want := fmt.Sprint(trainSources(t, s, 2, 3, 3)), "[lrscub jejll ozaw]"; got != want {
-		t.Errorf("training is %v, want %v", got, want)
+		t.Errorf("got training sources %v, want %v", got, want)
 	}
 }
 
-// About one source in eight is held out, also for similar sources.
+// About one source in eight is held out, even if the sources are similar.
 func TestHeldOutShare(t *testing.T) {
 	for seed := range uint64(20) {
 		s := newSplit(t, "add", 0, seed, 1000)
@@ -109,7 +110,7 @@ func TestHeldOutShare(t *testing.T) {
 			}
 		}
 		if held < 1100 || held > 1400 { // more than four standard deviations from 1250
-			t.Errorf("seed %d holds out %d of 10,000 sums", seed, held)
+			t.Errorf("seed %d holds out %d of 10,000 sums, want about 1250", seed, held)
 		}
 	}
 }
@@ -127,7 +128,7 @@ func TestNewSplitTooMany(t *testing.T) {
 	_, err := NewSplit(named(t, "add", 0), 1, 2000)
 	wantError(t, err, fmt.Sprintf("validation asks for 2000 sources, but found only %d", held))
 	if all := newSplit(t, "add", 0, 1, held); len(all.Validation()) != held {
-		t.Errorf("%d sources, want all %d", len(all.Validation()), held)
+		t.Errorf("got %d sources, want all %d", len(all.Validation()), held)
 	}
 
 	held = 0
@@ -144,18 +145,18 @@ func TestNewSplitTooMany(t *testing.T) {
 		}
 	}
 	_, err = NewSplit(named(t, "copy", 2), 1, 1000)
-	wantError(t, err, "task copy", "at most 2 symbols", fmt.Sprintf("found only %d: ask for fewer", held))
+	wantError(t, err, "task copy", "at most 2 symbols", fmt.Sprintf("found only %d: use a smaller number", held))
 }
 
 func TestNewSplitSizes(t *testing.T) {
 	for _, validation := range []int{-1, math.MinInt, math.MaxInt} {
 		_, err := NewSplit(named(t, "copy", 0), 0, validation)
-		wantError(t, err, "validation takes 0 to 1048576 sources", fmt.Sprint(validation))
+		wantError(t, err, "validation must be from 0 to 1048576 sources", fmt.Sprint(validation))
 	}
 	s := newSplit(t, "copy", 0, 0, 1)
 	for _, size := range []int{0, -5} {
 		if got := trainSources(t, s, 0, 0, size); len(got) != 0 {
-			t.Errorf("a size of %d gives %q", size, got)
+			t.Errorf("size %d: got %q, want no examples", size, got)
 		}
 	}
 	for _, size := range []int{1 << 40, math.MaxInt} {
@@ -170,7 +171,7 @@ func TestNewSplitSizes(t *testing.T) {
 		wantError(t, err, fmt.Sprintf("MaxLen must be from 1 to 16777216, got %d", maxLen))
 	}
 	if none := newSplit(t, "copy", 0, 0, 0); len(none.Validation()) != 0 || len(trainSources(t, none, 0, 0, 3)) != 3 {
-		t.Error("a split without validation sources must train and have none")
+		t.Error("a Split without validation sources must still draw training examples")
 	}
 	s.Validation()[0].Source = "changed"
 	if s.Validation()[0].Source == "changed" {
@@ -196,12 +197,12 @@ func trainSources(t testing.TB, s *Split, epoch, step, size int) []string {
 	return sources(examples)
 }
 
-// A user's rule may have a Sample without an answer.
+// NewSplit returns an error if a user's rule has no answer to a sample.
 func TestSplitOfWrongRules(t *testing.T) {
 	rule := named(t, "copy", 0)
 	rule.Answer = func(source string) (string, error) { return "", errors.New("none today") }
 	_, err := NewSplit(rule, 1, 10)
-	wantError(t, err, "task copy: its Sample", "has no answer: none today")
+	wantError(t, err, "task copy: the source", "from Sample has no answer: none today")
 }
 
 func newSplit(t testing.TB, task string, maxLen int, seed uint64, validation int) *Split {
@@ -227,13 +228,13 @@ func TestHeldOut(t *testing.T) {
 		key := fmt.Sprint("source ", i)
 		in8, in10 := HeldOut(3, key, 1.0/8), HeldOut(3, key, 0.1)
 		if in10 && !in8 {
-			t.Errorf("%q is held out by the smaller share alone", key)
+			t.Errorf("%q is held out by the smaller share but not by the larger", key)
 		}
 		if want := hash(3, key)>>61 == 0; in8 != want {
-			t.Errorf("%q: held out %v, want as Split has it, %v", key, in8, want)
+			t.Errorf("HeldOut(%q, 1/8) = %t, want %t as in a Split", key, in8, want)
 		}
 		if HeldOut(3, key, 0) || !HeldOut(3, key, 1) {
-			t.Errorf("%q: a share of 0 holds out none, of 1 all", key)
+			t.Errorf("%q: a share of 0 must hold out no key, and a share of 1 every key", key)
 		}
 		if in8 {
 			eighth++

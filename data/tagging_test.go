@@ -5,14 +5,14 @@ import (
 	"testing"
 )
 
-func TestTagsLayout(t *testing.T) {
+func TestTaggingLayout(t *testing.T) {
 	want := Layout{Tokens: 13, Classes: 12, Len: 6, TargetLen: 6, Start: -1, End: 11, Pad: 12}
 	if got := newCoderOf(t, named(t, "add", 0)).Layout(); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
-func TestBatch(t *testing.T) {
+func TestTaggingBatch(t *testing.T) {
 	rule := named(t, "reverse", 4)
 	b, err := newCoderOf(t, rule).Batch(examplesOf(t, rule, "abcd", "ba", "c"))
 	if err != nil {
@@ -20,7 +20,7 @@ func TestBatch(t *testing.T) {
 	}
 	const end, pad = 26, 27
 	if b.Size != 3 || b.Len != 5 {
-		t.Errorf("size %d, length %d", b.Size, b.Len)
+		t.Errorf("got size %d and length %d, want 3 and 5", b.Size, b.Len)
 	}
 	if want := []int{5, 3, 2}; !slices.Equal(b.Lengths, want) {
 		t.Errorf("lengths %v, want %v", b.Lengths, want)
@@ -40,12 +40,12 @@ func TestBatch(t *testing.T) {
 		t.Errorf("targets\n%v, want\n%v", b.Targets, want)
 	}
 	if b.Counted() != 5+3+2 {
-		t.Errorf("%d targets count", b.Counted())
+		t.Errorf("got %d counted targets, want 10", b.Counted())
 	}
 }
 
-// Sums stand in columns, and their answers lose the zeros that fill them.
-func TestBatchOfSums(t *testing.T) {
+// Numbers are padded with zeros, and answers have no leading zeros.
+func TestTaggingSums(t *testing.T) {
 	rule := named(t, "add", 0)
 	l := newCoderOf(t, rule)
 	const plus, end = 10, 11
@@ -72,11 +72,11 @@ func TestBatchOfSums(t *testing.T) {
 		}
 	}
 	if got, err := l.Answer([]int{end}); got != "" || err != nil {
-		t.Errorf("an end alone spells %q, %v", got, err)
+		t.Errorf("an end token spells %q, %v, want nothing", got, err)
 	}
 }
 
-func TestBatchErrors(t *testing.T) {
+func TestTaggingErrors(t *testing.T) {
 	tests := []struct {
 		name     string
 		examples []Example
@@ -85,7 +85,7 @@ func TestBatchErrors(t *testing.T) {
 		{"none", nil, "at least one row and one position, got a size of 0"},
 		{"a bad source", []Example{{"a", "a"}, {"B", "B"}}, `task copy: source "B": symbol 'B' at position 0`},
 		{"a bad answer", []Example{{"a", "B"}}, `task copy: answer "B": symbol 'B' at position 0`},
-		{"a long answer", []Example{{"a", "aa"}}, `task copy: a rule of kind tagging writes an answer over its source: the answer to "a" has at most 1 symbols, got "aa"; kind seq2seq has`},
+		{"a long answer", []Example{{"a", "aa"}}, `task copy: for kind tagging, an answer can't be longer than its source: the answer to "a" has at most 1 symbols, got "aa"; for longer answers`},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestBatchErrors(t *testing.T) {
 	}
 }
 
-func TestTagsAnswer(t *testing.T) {
+func TestTaggingAnswer(t *testing.T) {
 	l := newCoderOf(t, named(t, "copy", 0))
 	end, pad := l.Layout().End, l.Layout().Pad
 	tests := []struct {
@@ -105,11 +105,11 @@ func TestTagsAnswer(t *testing.T) {
 		wantErr string
 	}{
 		{"to the end token", []int{0, 1, end, end}, "ab", ""},
-		{"what follows it doesn't count", []int{0, end, 1}, "a", ""},
-		{"not even an id", []int{0, end, -7}, "a", ""},
+		{"a symbol after the end token", []int{0, end, 1}, "a", ""},
+		{"any id after the end token", []int{0, end, -7}, "a", ""},
 		{"without an end token", []int{0, 1, 2}, "abc", ""},
 		{"padding", []int{0, pad, 1}, "", "id 27 at position 1"},
-		{"at once", []int{end}, "", ""},
+		{"only an end token", []int{end}, "", ""},
 		{"nothing", nil, "", ""},
 		{"an ignored target", []int{0, Ignore}, "", "id -1 at position 1"},
 		{"no token", []int{99}, "", "id 99 at position 0"},

@@ -16,13 +16,13 @@ import (
 )
 
 // A Text gives access to the characters of a UTF-8 file. The file stays on disk and may be larger than memory: a Text
-// keeps the offset of one character in 1024, and reads only the windows that are asked for. It changes no characters;
-// line ends and a byte-order mark count.
+// keeps the offset of one character in 1024, and reads only the requested windows. It changes no characters, not even
+// line ends or a byte-order mark.
 //
-// A Text can have a Tokenizer's tokens instead of characters. It keeps tokens in memory, 4 bytes each.
+// Instead of characters, a Text can have the tokens of a Tokenizer. It keeps tokens in memory, with 4 bytes per token.
 //
-// The file must not change while the Text is open; reading a changed part returns an error. OpenText and OpenTextBPE
-// make a Text.
+// The file must not change while the Text is open; reading a changed part returns an error. To make a Text, use
+// OpenText or OpenTextBPE.
 type Text struct {
 	name    string
 	source  io.ReaderAt
@@ -50,7 +50,8 @@ var errChanged = errors.New("the file changed while it was open")
 //
 // If t isn't nil, the Text uses that tokenizer, such as a saved model's. With a *tokenizer.Vocab, the Text has
 // characters; if the Vocab lacks one of them, the error wraps a *tokenizer.UnknownSymbolError. With another Tokenizer,
-// the Text has tokens. It is encoded in parts that end before white space, or at the end of the training part.
+// the Text has tokens. OpenText then encodes the file in parts. Each part ends before white space or at the end of the
+// training part.
 func OpenText(path string, t tokenizer.Tokenizer) (*Text, error) {
 	if t == nil {
 		return openText(path, nil)
@@ -75,7 +76,7 @@ func openText(path string, vocab *tokenizer.Vocab) (*Text, error) {
 		return nil, fmt.Errorf("text %q is a directory: give a UTF-8 text file", path)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("text %q isn't a regular file, which random access needs: save it to one first", path)
+		return nil, fmt.Errorf("text %q isn't a regular file, so it can't be read in parts: copy it to a regular file first", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -148,7 +149,7 @@ func (t *Text) scan() error {
 	return err
 }
 
-// runeSet is a set of characters, with one bit each.
+// runeSet is a set of characters, with one bit per character.
 type runeSet [utf8.MaxRune/64 + 1]uint64
 
 func (s *runeSet) add(r rune) { s[r/64] |= 1 << (r % 64) }
@@ -175,7 +176,7 @@ func (t *Text) Len() int {
 	return t.chars
 }
 
-// units says what Len counts.
+// units returns the name of what Len counts: characters or tokens.
 func (t *Text) units() string {
 	if t.tokenizer != nil {
 		return "tokens"
@@ -191,12 +192,12 @@ func (t *Text) Tokenizer() tokenizer.Tokenizer {
 	return t.vocab
 }
 
-// Window fills ids with the ids of len(ids) characters or tokens, beginning with number start. It returns an error if
-// the window isn't within the text, if the file has changed, or if the Text is closed and has characters. The content
-// of ids is then undefined.
+// Window fills ids with the ids of len(ids) characters or tokens, beginning at index start, from 0. It returns an error
+// if the window isn't within the text, if the file has changed, or if the Text is closed and has characters. The
+// content of ids is then undefined.
 func (t *Text) Window(ids []int, start int) error {
 	if n := t.Len(); start < 0 || start > n || len(ids) > n-start {
-		return fmt.Errorf("text %q has %d %s: there is no window of %d from %d on", t.name, n, t.units(), len(ids), start)
+		return fmt.Errorf("text %q has %d %s: there is no window of length %d at index %d", t.name, n, t.units(), len(ids), start)
 	}
 	if t.tokenizer != nil {
 		for i, id := range t.tokens[start:][:len(ids)] {

@@ -18,7 +18,7 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 )
 
-// vocabOf returns the characters of a text, or nil of a text of tokens.
+// vocabOf returns the vocabulary of a text, or nil if the text has tokens.
 func vocabOf(t *Text) *tokenizer.Vocab {
 	v, _ := t.Tokenizer().(*tokenizer.Vocab)
 	return v
@@ -28,10 +28,10 @@ func TestOpenText(t *testing.T) {
 	tests := []struct{ name, text, vocab string }{
 		{"one character", "x", "x"},
 		{"sorted by code point", "b a\né世A", "\n Aabé世"},
-		{"kept as it is", "\ufeffa\r\n\ufffd\x00", "\x00\n\ra\ufeff\ufffd"},
+		{"byte-order mark, line ends and NUL", "\ufeffa\r\n\ufffd\x00", "\x00\n\ra\ufeff\ufffd"},
 		{"exactly one stride", strings.Repeat("世", stride), "世"},
 		{"one more", strings.Repeat("世", stride) + "é", "é世"},
-		{"last characters with as many bytes as a stride has characters", strings.Repeat("a", stride) + strings.Repeat("éè", stride/4), "aèé"},
+		{"last stride bytes have two bytes per character", strings.Repeat("a", stride) + strings.Repeat("éè", stride/4), "aèé"},
 		{"long", strings.Repeat("aé世𝄞", 5000), "aé世𝄞"},
 	}
 	for _, tc := range tests {
@@ -42,7 +42,7 @@ func TestOpenText(t *testing.T) {
 			}
 			defer text.Close()
 			if vocabOf(text).Symbols() != tc.vocab {
-				t.Errorf("symbols %q, want %q", vocabOf(text).Symbols(), tc.vocab)
+				t.Errorf("got symbols %q, want %q", vocabOf(text).Symbols(), tc.vocab)
 			}
 			checkWindows(t, text, tc.text)
 		})
@@ -69,7 +69,7 @@ func TestOpenTextErrors(t *testing.T) {
 		})
 	}
 	if _, err := OpenText(tests[0].path, nil); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%v isn't fs.ErrNotExist", err)
+		t.Errorf("got error %v, want fs.ErrNotExist", err)
 	}
 }
 
@@ -85,7 +85,7 @@ func TestOpenTextUnreadable(t *testing.T) {
 	_, err := OpenText(path, nil)
 	wantError(t, err, path, "give a UTF-8 text file that can be read")
 	if !errors.Is(err, fs.ErrPermission) {
-		t.Errorf("%v isn't fs.ErrPermission", err)
+		t.Errorf("got error %v, want fs.ErrPermission", err)
 	}
 }
 
@@ -97,7 +97,7 @@ func TestOpenTextNotRegular(t *testing.T) {
 	wantError(t, err, os.DevNull, "isn't a regular file")
 }
 
-// The error has the offset of the first bad byte, also across the reader's buffer.
+// The error has the offset of the first bad byte, even if the byte isn't in the first buffer of the reader.
 func TestInvalidUTF8Offset(t *testing.T) {
 	for _, n := range []int{0, 1, stride, 1<<16 - 2, 1<<16 - 1, 1 << 16, 70_000} {
 		for _, bad := range []string{"\xff", "\xe4\xb8", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80"} {
@@ -106,7 +106,7 @@ func TestInvalidUTF8Offset(t *testing.T) {
 				_, err := newText("bad", strings.NewReader(content), int64(len(content)), nil)
 				var invalid *tokenizer.InvalidUTF8Error
 				if !errors.As(err, &invalid) || invalid.Offset != int64(n) {
-					t.Errorf("%d bytes, then %q: %v", n, bad, err)
+					t.Errorf("%d bytes, then %q: got error %v, want offset %d", n, bad, err, n)
 				}
 			}
 		}
@@ -125,7 +125,7 @@ func TestOpenTextOfVocab(t *testing.T) {
 	defer text.Close()
 	ids := make([]int, 4)
 	if err := text.Window(ids, 0); err != nil || !slices.Equal(ids, []int{5, 4, 3, 6}) || vocabOf(text) != vocab {
-		t.Errorf("ids %v, %v", ids, err)
+		t.Errorf("got ids %v, %v, want [5 4 3 6] and the same Vocab", ids, err)
 	}
 
 	path := write(t, strings.Repeat("é", 3000)+"!")
@@ -153,7 +153,7 @@ func TestWindowOutOfRange(t *testing.T) {
 	}
 }
 
-// Reading a file that became shorter or different is an error, and so is an error from the disk.
+// Window returns an error if the file became shorter or has other characters, or if the disk fails.
 func TestFileChanges(t *testing.T) {
 	original := strings.Repeat("ab", 5000)
 	path := write(t, original)
@@ -167,7 +167,7 @@ func TestFileChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := text.Window(ids, 4900); err != nil {
-		t.Errorf("a window that didn't change: %v", err)
+		t.Errorf("a window in the unchanged part: error %v", err)
 	}
 	for _, start := range []int{5000, 9000} {
 		wantError(t, text.Window(ids, start), path, "the file changed while it was open")
@@ -225,7 +225,7 @@ func TestWindowConcurrently(t *testing.T) {
 	wg.Wait()
 }
 
-// A text takes only the memory of its index.
+// A Text needs memory only for its index, not for the characters.
 func TestTextStaysOnDisk(t *testing.T) {
 	const size = 1 << 23
 	var before, after runtime.MemStats
@@ -241,13 +241,13 @@ func TestTextStaysOnDisk(t *testing.T) {
 		}
 		for i, id := range ids {
 			if id != (start+i)%26 {
-				t.Fatalf("character %d is %d", start+i, id)
+				t.Fatalf("character %d: got id %d, want %d", start+i, id, (start+i)%26)
 			}
 		}
 	}
 	runtime.ReadMemStats(&after)
 	if got := after.TotalAlloc - before.TotalAlloc; got > size/2 {
-		t.Errorf("%d bytes allocated for a text of %d bytes", got, size)
+		t.Errorf("%d bytes allocated for a text of %d bytes, want at most half", got, size)
 	}
 }
 
@@ -271,33 +271,33 @@ func FuzzText(f *testing.F) {
 		text, err := newText("fuzz", bytes.NewReader(content), int64(len(content)), nil)
 		want := []rune(string(content))
 		if valid := len(content) > 0 && string(want) == string(content); (err == nil) != valid {
-			t.Fatalf("%q: %v", content, err)
+			t.Fatalf("%q: got error %v, want an error: %t", content, err, !valid)
 		}
 		if err != nil {
 			return
 		}
 		if vocabOf(text).Symbols() != string(distinct(want)) || text.Len() != len(want) {
-			t.Fatalf("%d characters of %q", text.Len(), vocabOf(text).Symbols())
+			t.Fatalf("got %d characters with symbols %q, want %d and %q", text.Len(), vocabOf(text).Symbols(), len(want), string(distinct(want)))
 		}
 		checkWindow(t, text, want, 0, len(want))
 		inside := start >= 0 && start <= len(want) && n >= 0 && n <= len(want)-start
 		if inside {
 			checkWindow(t, text, want, start, n)
 		} else if err := text.Window(make([]int, min(max(n, 0), 10_000)), start); err == nil && n > 0 && n <= 10_000 {
-			t.Fatalf("a window of %d at %d of %d characters", n, start, len(want))
+			t.Fatalf("a window of length %d at %d, but the text has %d characters: no error", n, start, len(want))
 		}
 		if _, err := text.TrainBatch(1, 0, 0, 2, 1+n&0xff); (err == nil) != (text.trainLen() > 1+n&0xff) {
-			t.Fatalf("training with %d characters: %v", len(want), err)
+			t.Fatalf("TrainBatch of %d characters with length %d: error %v", len(want), 1+n&0xff, err)
 		}
 	})
 }
 
-// checkWindows compares windows all over a text with the same windows of want.
+// checkWindows compares windows from all parts of a text with the same windows of s.
 func checkWindows(t *testing.T, text *Text, s string) {
 	t.Helper()
 	want := []rune(s)
 	if text.Len() != len(want) {
-		t.Errorf("%d characters, want %d", text.Len(), len(want))
+		t.Errorf("got %d characters, want %d", text.Len(), len(want))
 		return
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -319,7 +319,7 @@ func checkWindow(t *testing.T, text *Text, want []rune, start, n int) {
 		return
 	}
 	if got, err := vocabOf(text).Decode(ids); err != nil || got != string(want[start:start+n]) {
-		t.Errorf("the window of %d at %d is %q, %v", n, start, got, err)
+		t.Errorf("the window of length %d at %d: got %q, %v", n, start, got, err)
 	}
 }
 
@@ -339,7 +339,7 @@ func write(t testing.TB, content string) string {
 	return f.Name()
 }
 
-// textOf returns a Text of a string, without a file.
+// textOf returns a Text that reads from a string instead of a file.
 func textOf(t testing.TB, content string) *Text {
 	t.Helper()
 	text, err := newText("memory", strings.NewReader(content), int64(len(content)), nil)

@@ -3,9 +3,9 @@ package data
 import "fmt"
 
 // TrainBatch returns the batch for one training step: size windows of length+1 characters or tokens, drawn uniformly
-// from the first nine tenths of the text. Inputs are the first length ids of a window, and targets the last length ids,
-// each the id after its input. The windows depend only on the text and the arguments. TrainBatch returns an error if
-// the text is too short or a window can't be read.
+// from the first nine tenths of the text. Inputs are the ids of a window without the last, and targets are the ids
+// without the first. So each target is the id after its input. The windows depend only on the text and the arguments.
+// TrainBatch returns an error if the text is too short or a window can't be read.
 func (t *Text) TrainBatch(seed uint64, epoch, step, size, length int) (Batch, error) {
 	b, err := newBatch(size, Layout{Len: length, TargetLen: length, Start: -1})
 	if err != nil {
@@ -25,10 +25,10 @@ func (t *Text) TrainBatch(seed uint64, epoch, step, size, length int) (Batch, er
 	return b, nil
 }
 
-// ValidationBatch returns a batch of validation windows, by their numbers from 0 to ValidationWindows(length, limit) −
-// 1. Windows have inputs and targets as in TrainBatch. They are spread evenly over the last tenth of the text and don't
-// overlap. ValidationBatch returns an error if a number is out of range, the text is too short, or a window can't be
-// read.
+// ValidationBatch returns a batch of the validation windows with these numbers, from 0 to ValidationWindows(length,
+// limit) − 1. Windows have inputs and targets as in TrainBatch. They are spread evenly over the last tenth of the text
+// and don't overlap. ValidationBatch returns an error if a number is out of range, the text is too short, or a window
+// can't be read.
 func (t *Text) ValidationBatch(numbers []int, length, limit int) (Batch, error) {
 	windows, err := t.ValidationWindows(length, limit)
 	if err != nil {
@@ -51,9 +51,9 @@ func (t *Text) ValidationBatch(numbers []int, length, limit int) (Batch, error) 
 	return b, nil
 }
 
-// ValidationWindows returns the number of validation windows of length+1 characters or tokens that fit in the last
-// tenth of the text without overlap, but at most limit; a limit of 0 means no limit. It returns an error if no window
-// fits. If one fits, the text is also long enough for training.
+// ValidationWindows returns the number of windows of length+1 characters or tokens that fit in the last tenth of the
+// text without overlap. If limit is above 0, it returns at most limit. It returns an error if no window fits. If one
+// fits, the text is also long enough for training.
 func (t *Text) ValidationWindows(length, limit int) (int, error) {
 	if length < 1 || limit < 0 {
 		return 0, fmt.Errorf("validation windows need a length of at least 1 and a limit of at least 0, got %d and %d", length, limit)
@@ -83,7 +83,7 @@ func (t *Text) short(length int) error {
 		t.name, t.Len(), t.units(), length, t.trainLen(), t.Len()-t.trainLen(), length)
 }
 
-// fill reads the window at start into a row of a batch.
+// fill reads the window at start into one row of the batch. The argument window is its buffer.
 func (t *Text) fill(b *Batch, row, start int, window []int) error {
 	if err := t.Window(window, start); err != nil {
 		return err
@@ -94,8 +94,8 @@ func (t *Text) fill(b *Batch, row, start int, window []int) error {
 	return nil
 }
 
-// spread places n windows of a width evenly in a room, from one end to the other, and returns a function that gives
-// each start. Distances between starts differ by at most 1, and are at least width.
+// spread returns a function that gives the start of each of n windows. They are spread evenly over the positions from 0
+// to room − 1, from one end to the other. Distances between starts differ by at most 1, and are at least width.
 func spread(n, width, room int) func(i int) int {
 	if n == 1 {
 		return func(int) int { return 0 }

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// marked returns a text in which all characters differ, so that a batch shows where its windows are.
+// marked returns a text of n different characters. The id of a character is its index, so ids show the position of a
+// window.
 func marked(t testing.TB, n int) *Text {
 	t.Helper()
 	var s strings.Builder
@@ -21,7 +22,7 @@ func marked(t testing.TB, n int) *Text {
 	return textOf(t, s.String())
 }
 
-// Windows are consecutive characters, targets are shifted by one, and training stays in the first nine tenths.
+// Windows have consecutive characters, targets are shifted by one, and training windows are in the first nine tenths.
 func TestTrainBatch(t *testing.T) {
 	const n, size, length = 1005, 8, 16
 	text := marked(t, n)
@@ -32,24 +33,24 @@ func TestTrainBatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		if b.Size != size || b.Len != length || b.Counted() != size*length {
-			t.Fatalf("size %d, length %d, %d targets", b.Size, b.Len, b.Counted())
+			t.Fatalf("got size %d, length %d and %d targets, want %d, %d and %d", b.Size, b.Len, b.Counted(), size, length, size*length)
 		}
 		for row := range size {
 			start := b.Inputs[row*length]
 			starts[start]++
 			checkRow(t, &b, row, start)
 			if start+length > 903 {
-				t.Fatalf("a training window from %d on: only 904 characters are for training", start)
+				t.Fatalf("a training window starts at %d and leaves the first 904 characters, which are for training", start)
 			}
 		}
 	}
 	// 8000 draws from 888 possible starts.
 	if len(starts) < 880 || starts[0] == 0 || starts[887] == 0 {
-		t.Errorf("%d different starts; %d at the first, %d at the last", len(starts), starts[0], starts[887])
+		t.Errorf("got %d different starts, the first %d times and the last %d times; want at least 880, with both", len(starts), starts[0], starts[887])
 	}
 }
 
-// numbers returns first, first+1 and so on, n numbers.
+// numbers returns the n numbers from first on.
 func numbers(first, n int) []int {
 	out := make([]int, n)
 	for i := range out {
@@ -76,7 +77,7 @@ func TestValidationBatch(t *testing.T) {
 					t.Fatal(err)
 				}
 				if b.Counted() != rows*length {
-					t.Errorf("batch %d: %d targets count, want %d rows with %d", i, b.Counted(), rows, length)
+					t.Errorf("batch %d: got %d counted targets, want %d", i, b.Counted(), rows*length)
 				}
 				for row := range rows {
 					start := b.Inputs[row*length]
@@ -91,7 +92,7 @@ func TestValidationBatch(t *testing.T) {
 				}
 			}
 			if first != 904 || end > 1005 || windows > 1 && last != 1005-length-1 {
-				t.Errorf("windows from %d to %d, want them to span the last tenth", first, end)
+				t.Errorf("got windows from %d to %d, want them to cover the last tenth, 904 to 1005", first, end)
 			}
 			for _, i := range []int{-1, windows, math.MaxInt} {
 				_, err := text.ValidationBatch([]int{0, i}, length, tc.limit)
@@ -158,7 +159,7 @@ func TestTextBatchesAreRandomAccess(t *testing.T) {
 	}{{10, 0, 0}, {9, 1, 0}, {9, 0, 1}, {9, -1, 0}} {
 		b, err := text.TrainBatch(differs.seed, differs.epoch, differs.step, 4, 12)
 		if err != nil || reflect.DeepEqual(b, train[0]) {
-			t.Errorf("%+v draws the same batch, %v", differs, err)
+			t.Errorf("%+v: got the batch of seed 9, epoch 0 and step 0 again, or error %v", differs, err)
 		}
 	}
 }
@@ -172,7 +173,7 @@ func TestTextTooShort(t *testing.T) {
 		for length := 1; length < 7; length++ {
 			_, err := text.ValidationWindows(length, 0)
 			if want := n-n*9/10 > length; (err == nil) != want {
-				t.Fatalf("%d characters, length %d: %v", n, length, err)
+				t.Fatalf("%d characters, length %d: got error %v, want an error: %t", n, length, err, !want)
 			}
 			if err == nil {
 				if _, err := text.TrainBatch(0, 0, 0, 1, length); err != nil {
@@ -198,7 +199,7 @@ func TestTextBatchSizes(t *testing.T) {
 			t.Errorf("no error from TrainBatch for %+v", tc)
 		}
 		if tc.size == math.MaxInt {
-			continue // make can't make these numbers
+			continue // numbers(0, math.MaxInt) needs too much memory
 		}
 		if _, err := text.ValidationBatch(numbers(0, max(tc.size, 0)), tc.length, 0); err == nil {
 			t.Errorf("no error from ValidationBatch for %+v", tc)
@@ -218,27 +219,27 @@ func TestTinyShakespeare(t *testing.T) {
 	}
 	defer text.Close()
 	if text.Len() != 1_115_394 || vocabOf(text).Len() != 65 || text.trainLen() != 1_003_854 {
-		t.Errorf("%d characters, %d symbols, %d train", text.Len(), vocabOf(text).Len(), text.trainLen())
+		t.Errorf("got %d characters, %d symbols and %d characters for training", text.Len(), vocabOf(text).Len(), text.trainLen())
 	}
 	ids := make([]int, 14)
 	if err := text.Window(ids, 0); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := vocabOf(text).Decode(ids); err != nil || got != "First Citizen:" {
-		t.Errorf("it starts with %q, %v", got, err)
+		t.Errorf("the text starts with %q, %v, want First Citizen:", got, err)
 	}
 }
 
-// checkRow fails unless a row of b is the window at start. The text is marked, so ids are positions.
+// checkRow fails the test unless a row of b is the window at start. The text is from marked, so ids are positions.
 func checkRow(t *testing.T, b *Batch, row, start int) {
 	t.Helper()
 	for i := range b.Len {
 		if in, target := b.Inputs[row*b.Len+i], b.Targets[row*b.Len+i]; in != start+i || target != start+i+1 {
-			t.Fatalf("position %d of a window at %d has input %d and target %d", i, start, in, target)
+			t.Fatalf("position %d of a window at %d: got input %d and target %d, want %d and %d", i, start, in, target, start+i, start+i+1)
 		}
 	}
 	if b.Lengths[row] != b.Len {
-		t.Errorf("a full row has length %d of %d", b.Lengths[row], b.Len)
+		t.Errorf("got length %d for a full row, want %d", b.Lengths[row], b.Len)
 	}
 }
 

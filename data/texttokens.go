@@ -12,7 +12,7 @@ import (
 )
 
 // OpenTextBPE is like OpenText, but the Text has BPE tokens. It learns them from the training part, the first nine
-// tenths of the characters. The argument size is that of tokenizer.New.
+// tenths of the characters. For the argument size, see tokenizer.New.
 func OpenTextBPE(path string, size int) (*Text, error) { return openTokens(path, nil, size) }
 
 // openTokens opens a Text with tok's tokens. If tok is nil, it learns a BPE tokenizer.
@@ -73,7 +73,7 @@ func (t *Text) tokenize(tok tokenizer.Tokenizer, size int) error {
 	return nil
 }
 
-// offset returns a character's offset in the file in bytes.
+// offset returns the byte offset of a character in the file.
 func (t *Text) offset(character int) (int64, error) {
 	place := t.places[character/stride]
 	in := bufio.NewReader(io.NewSectionReader(t.source, place, t.size-place))
@@ -93,8 +93,9 @@ func (t *Text) offset(character int) (int64, error) {
 // partBytes is the approximate size of a part in bytes.
 const partBytes = 1 << 20
 
-// parts yields the bytes between two offsets in parts that can be encoded separately: a part ends before white space
-// that follows another character, where pieces of BPE and tokens end too. Text without such a place is one part.
+// parts yields the bytes between two offsets in parts that can be encoded separately. A part ends before white space
+// that follows a character other than white space; BPE tokens and word tokens also end there. Text without such a place
+// is one part.
 func (t *Text) parts(from, limit int64, yield func(string) bool) error {
 	in := io.NewSectionReader(t.source, from, limit-from)
 	block := make([]byte, partBytes)
@@ -120,7 +121,7 @@ func (t *Text) parts(from, limit int64, yield func(string) bool) error {
 	}
 }
 
-// partEnd returns the last index, at or after from, where a part may end, or 0 if there is none.
+// partEnd returns the last index i ≥ from where a part may end, or 0 if there is none.
 func partEnd(text []byte, from int) int {
 	for i := len(text) - 1; i >= max(1, from); i-- {
 		if text[i] == ' ' || text[i] == '\n' || text[i] == '\r' || text[i] == '\t' {

@@ -22,8 +22,8 @@ func openBPE(t *testing.T, content string, size int) *Text {
 	return text
 }
 
-// Tokens are learned from the first nine tenths of the characters and end where these end. Encoding in parts gives the
-// same tokens as encoding the whole.
+// Tokens are learned from the first nine tenths of the characters. No token crosses the end of this part. Encoding in
+// parts gives the same tokens as encoding the whole part.
 func TestOpenTextBPE(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, content string }{
@@ -42,23 +42,23 @@ func TestOpenTextBPE(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got, want := tokenizerFile(t, text.Tokenizer()), tokenizerFile(t, tok); got != want || vocabOf(text) != nil {
-				t.Fatalf("learned %s, want %s", got, want)
+				t.Fatalf("got tokenizer %s, want %s", got, want)
 			}
 			want, err := tok.Encode(train)
 			if err != nil || text.trainLen() != len(want) {
-				t.Fatalf("%d tokens train, want %d; %v", text.trainLen(), len(want), err)
+				t.Fatalf("got %d tokens for training, want %d; error %v", text.trainLen(), len(want), err)
 			}
 			last, err := tok.Encode(validation)
 			want = append(want, last...)
 			ids := make([]int, text.Len())
 			if err := errors.Join(err, text.Window(ids, 0)); err != nil || !slices.Equal(ids, want) {
-				t.Fatalf("%d ids, want %d, or the ids differ; %v", len(ids), len(want), err)
+				t.Fatalf("got %d ids, want %d, or the ids differ; error %v", len(ids), len(want), err)
 			}
 		})
 	}
 }
 
-// tokenizerFile returns the file that Write writes.
+// tokenizerFile returns the file that tokenizer.Write writes for tok.
 func tokenizerFile(t testing.TB, tok tokenizer.Tokenizer) string {
 	t.Helper()
 	var file strings.Builder
@@ -89,15 +89,15 @@ func TestTextPartEnds(t *testing.T) {
 		left, leftErr := tok.Encode(text[:end])
 		right, rightErr := tok.Encode(text[end:])
 		if err := errors.Join(err, leftErr, rightErr); err != nil || !slices.Equal(all, append(left, right...)) {
-			t.Fatalf("%q, cut at %d, has other ids; %v", text, end, err)
+			t.Fatalf("%q, cut at %d: the parts have other ids than the whole, or error %v", text, end, err)
 		}
 	}
 	if ends < 500 {
-		t.Errorf("only %d texts were cut", ends)
+		t.Errorf("only %d texts were cut, want at least 500", ends)
 	}
 }
 
-// Windows of tokens are drawn and spread like windows of characters, and never cross the split.
+// Windows of tokens are within either the training part or the validation part.
 func TestTextBPEBatches(t *testing.T) {
 	content := strings.Repeat("train these words ", 90) + strings.Repeat("validate ", 20)
 	text := openBPE(t, content, 280)
@@ -115,7 +115,7 @@ func TestTextBPEBatches(t *testing.T) {
 				found = found || slices.Equal(from[i:][:b.Len+1], window)
 			}
 			if !slices.Equal(in[1:], out[:b.Len-1]) || !found || b.Lengths[row] != b.Len {
-				t.Errorf("row %d: %v with the targets %v", row, in, out)
+				t.Errorf("row %d: got inputs %v and targets %v, want a window of the part", row, in, out)
 			}
 		}
 	}
@@ -126,13 +126,13 @@ func TestTextBPEBatches(t *testing.T) {
 	check(b, all[:text.trainLen()])
 	n, err := text.ValidationWindows(5, 3)
 	if err != nil || n != 3 {
-		t.Fatalf("%d windows, %v", n, err)
+		t.Fatalf("got %d windows, %v, want 3", n, err)
 	}
 	if b, err = text.ValidationBatch([]int{0, 1, 2}, 5, 3); err != nil {
 		t.Fatal(err)
 	}
 	check(b, all[text.trainLen():])
-	wantError(t, text.Window(make([]int, 2), text.Len()-1), "tokens: there is no window of 2 from")
+	wantError(t, text.Window(make([]int, 2), text.Len()-1), "tokens: there is no window of length 2 at index")
 	_, err = text.ValidationWindows(5000, 0)
 	wantError(t, err, "tokens, too few for windows of length 5000")
 }
@@ -140,13 +140,13 @@ func TestTextBPEBatches(t *testing.T) {
 func TestOpenTextWithTokens(t *testing.T) {
 	content := strings.Repeat("the other ", 20)
 	first := openBPE(t, content, 260)
-	other, err := OpenText(write(t, content+"世"), first.Tokenizer()) // 世 is known by its bytes
+	other, err := OpenText(write(t, content+"世"), first.Tokenizer()) // the tokenizer encodes 世 by its bytes
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer other.Close()
 	if other.Tokenizer() != first.Tokenizer() || other.Len() < first.Len()+3 {
-		t.Errorf("%d tokens, then %d", first.Len(), other.Len())
+		t.Errorf("got %d tokens, want the same tokenizer and at least 3 more than %d tokens", other.Len(), first.Len())
 	}
 	_, err = OpenTextBPE(write(t, "né\xff"), 300)
 	wantError(t, err, "not UTF-8: the byte at offset 3")
@@ -164,11 +164,11 @@ func TestOpenTextWithTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := text.tokenize(nil, 260); !errors.Is(err, errChanged) {
-		t.Errorf("for a file cut short: %v", err)
+		t.Errorf("a truncated file: got error %v, want errChanged", err)
 	}
 }
 
-// A Coder with tokens reads and answers tokens. U+FFFD replaces incomplete characters of an answer.
+// A Coder for text can use tokens. In an answer, U+FFFD replaces incomplete characters.
 func TestTextOfTokens(t *testing.T) {
 	tok := newTokenizer(t, tokenizer.BPE, 258, "the the the")
 	c, err := NewCoder(Rule{Name: "text", Kind: KindText, MaxLen: 4, Source: tok})
@@ -176,7 +176,7 @@ func TestTextOfTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	if l := c.Layout(); l.Tokens != 258 || l.Classes != 258 {
-		t.Errorf("the layout is %+v", l)
+		t.Errorf("got %+v, want 258 Tokens and Classes", l)
 	}
 	b, err := c.Batch([]Example{{Source: "the x", Answer: "the"}})
 	if err != nil || b.Lengths[0] != 3 || b.Targets[2] != b.Inputs[0] {
@@ -190,7 +190,7 @@ func TestTextOfTokens(t *testing.T) {
 	}
 	for _, want := range []string{"é", "�"} {
 		if got, err := c.Answer(ids); err != nil || got != want || !utf8.ValidString(got) {
-			t.Errorf("%v is answered as %q, %v; want %q", ids, got, err, want)
+			t.Errorf("Answer(%v) = %q, %v; want %q", ids, got, err, want)
 		}
 		ids = ids[:1]
 	}

@@ -8,7 +8,8 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 )
 
-// newTokenizer returns one of at most size ids, or of any number if it is 0, that has learned from some texts.
+// newTokenizer returns a tokenizer that has learned from texts. It has at most size ids; if size is 0, there is no
+// limit.
 func newTokenizer(t testing.TB, units tokenizer.Units, size int, texts ...string) tokenizer.Tokenizer {
 	t.Helper()
 	tok, err := tokenizer.New(units, slices.Values(texts), size)
@@ -18,13 +19,14 @@ func newTokenizer(t testing.TB, units tokenizer.Units, size int, texts ...string
 	return tok
 }
 
-// A rule with tokenizers has ids of their own on either side, and what they don't know is their unknown id.
-func TestTokenizedPairs(t *testing.T) {
+// With two tokenizers, sources and answers have different ids. Each tokenizer encodes an unknown symbol as its unknown
+// id.
+func TestTokenizedSeq2Seq(t *testing.T) {
 	c := newCoderOf(t, Rule{
 		Name: "seq2seq", Kind: KindSeq2Seq, MaxLen: 4, MaxAnswer: 3,
 		Source: newTokenizer(t, tokenizer.Characters, 0, "abc"), Target: newTokenizer(t, tokenizer.Tokens, 0, "X Y X"),
 	})
-	// Sources are a, b, c and unknown, then padding; answers X, Y and unknown, then the end, padding and the start.
+	// Source ids: a, b, c, unknown, padding. Answer ids: X, Y, unknown, end, padding, start.
 	want := Layout{Tokens: 5, TargetTokens: 6, Classes: 6, Len: 4, TargetLen: 4, Start: 5, End: 3, Pad: 4, TargetPad: 4}
 	if got := c.Layout(); got != want {
 		t.Fatalf("got %+v, want %+v", got, want)
@@ -48,7 +50,7 @@ func TestTokenizedPairs(t *testing.T) {
 	}
 	for _, targets := range [][]int{{1, 0, 3, 0}, {1, 0}, {1, 0, 4, 0}, {1, 0, 5}} {
 		if got, err := c.Answer(targets); err != nil || got != "Y X" {
-			t.Errorf("%v spell %q, %v; want Y X", targets, got, err)
+			t.Errorf("Answer(%v) = %q, %v; want Y X", targets, got, err)
 		}
 	}
 	for source, want := range map[string]string{
@@ -60,7 +62,7 @@ func TestTokenizedPairs(t *testing.T) {
 	}
 	_, err = c.Batch([]Example{{"a", "X X X X"}})
 	wantError(t, err, "an answer has at most 3 symbols")
-	// Without a Target, one vocabulary has both.
+	// Without a Target, sources and answers share one vocabulary.
 	both := newTokenizer(t, tokenizer.Characters, 0, "ab")
 	c = newCoderOf(t, Rule{Name: "seq2seq", Kind: KindSeq2Seq, MaxLen: 4, MaxAnswer: 3, Source: both})
 	want = Layout{Tokens: 6, TargetTokens: 6, Classes: 6, Len: 4, TargetLen: 4, Start: 5, End: 3, Pad: 4, TargetPad: 4}
@@ -68,12 +70,12 @@ func TestTokenizedPairs(t *testing.T) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	if s, a := c.Tokenizers(); s != both || a != both {
-		t.Error("both sides must have the one tokenizer")
+		t.Error("sources and answers must have the same tokenizer")
 	}
 }
 
-// A text that is too long for a label is cut.
-func TestTokenizedLabels(t *testing.T) {
+// In classification, a text that is too long is cut.
+func TestTokenizedClassification(t *testing.T) {
 	c := newCoderOf(t, Rule{Name: "classification", Kind: KindClassification, MaxLen: 2, Classes: []string{"x", "y"}, Source: newTokenizer(t, tokenizer.Tokens, 0, "one two")})
 	b, err := c.Batch([]Example{{"two one two", "y"}, {"one", "x"}})
 	if err != nil {
@@ -84,8 +86,8 @@ func TestTokenizedLabels(t *testing.T) {
 	}
 }
 
-// Each token has one tag, without an end token.
-func TestTokenizedTags(t *testing.T) {
+// Each token has one tag, and there is no end token.
+func TestTokenizedTagging(t *testing.T) {
 	c := newCoderOf(t, Rule{Name: "tagging", Kind: KindTagging, MaxLen: 3, Source: newTokenizer(t, tokenizer.Tokens, 0, "the the dog"), Target: newTokenizer(t, tokenizer.Tokens, 0, "D D N")})
 	b, err := c.Batch([]Example{{"dog", "N"}, {"the cat the", "D N D"}, {"the", ""}})
 	if err != nil {
@@ -93,16 +95,16 @@ func TestTokenizedTags(t *testing.T) {
 	}
 	const no = Ignore
 	if want := []int{1, no, no, 0, 1, 0, no, no, no}; !slices.Equal(b.Targets, want) {
-		t.Errorf("the targets are %v, want %v", b.Targets, want)
+		t.Errorf("got targets %v, want %v", b.Targets, want)
 	}
 	if want := []int{1, 3, 3, 0, 2, 0, 0, 3, 3}; !slices.Equal(b.Inputs, want) || !slices.Equal(b.Lengths, []int{1, 3, 1}) {
-		t.Errorf("the inputs are %v of lengths %v, want %v", b.Inputs, b.Lengths, want)
+		t.Errorf("got inputs %v with lengths %v, want %v", b.Inputs, b.Lengths, want)
 	}
 	if got, err := c.Answer([]int{0, 1}); err != nil || got != "D N" {
-		t.Errorf("got %q, %v", got, err)
+		t.Errorf("got %q, %v, want D N", got, err)
 	}
 	_, err = c.Batch([]Example{{"the dog", "D"}})
-	wantError(t, err, `each symbol of a source has a tag, but "the dog" has 2 and its tags "D" are 1`)
+	wantError(t, err, `each symbol of a source needs one tag, but "the dog" has 2 symbols and "D" has 1 tags`)
 }
 
 func TestTokenizedErrors(t *testing.T) {
@@ -114,9 +116,9 @@ func TestTokenizedErrors(t *testing.T) {
 	}{
 		{"an alphabet", func(r *Rule) { r.Alphabet = "ab" }, "a rule with a Source has no Alphabet, Spell or Read"},
 		{"a spelling", func(r *Rule) { r.Read = strings.ToUpper }, "has no Alphabet, Spell or Read"},
-		{"no source", func(r *Rule) { r.Source = nil }, "a Target needs a Source beside it"},
-		{"tags without tags", func(r *Rule) { r.Kind, r.MaxAnswer, r.Target = KindTagging, 0, nil }, "needs a Target, which has the tags"},
-		{"labels with a target", func(r *Rule) { r.Kind, r.MaxAnswer, r.Classes = KindClassification, 0, []string{"a", "b"} }, `a rule of kind "classification" has no Target`},
+		{"no source", func(r *Rule) { r.Source = nil }, "a rule with a Target needs a Source"},
+		{"tagging without a target", func(r *Rule) { r.Kind, r.MaxAnswer, r.Target = KindTagging, 0, nil }, "needs a Target, the tokenizer of the tags"},
+		{"classification with a target", func(r *Rule) { r.Kind, r.MaxAnswer, r.Classes = KindClassification, 0, []string{"a", "b"} }, `a rule of kind "classification" has no Target`},
 	} {
 		r := Rule{Name: "own", Kind: KindSeq2Seq, MaxLen: 4, MaxAnswer: 4, Source: tok, Target: tok}
 		tc.change(&r)
@@ -125,7 +127,7 @@ func TestTokenizedErrors(t *testing.T) {
 	}
 }
 
-// Resize cuts padding and adds padding, and nothing else.
+// Resize only removes or adds padding.
 func TestResize(t *testing.T) {
 	c := newCoderOf(t, Rule{
 		Name: "seq2seq", Kind: KindSeq2Seq, MaxLen: 5, MaxAnswer: 4,
@@ -154,11 +156,11 @@ func TestResize(t *testing.T) {
 		}
 	}
 	if wide, err := b.Resize(c.Layout(), 3, 5, 5); err != nil || wide.Counted() != few.Counted() || !slices.Equal(wide.Inputs[:10], few.Inputs) {
-		t.Errorf("made wide again: %+v, %v", wide, err)
+		t.Errorf("resized to the old width: got %+v, %v", wide, err)
 	}
 	for _, size := range [][3]int{{1, 2, 2}, {2, 1, 2}, {2, 2, 1}, {2, 2, 0}, {0, 2, 2}} {
 		if _, err := few.Resize(c.Layout(), size[0], size[1], size[2]); err == nil {
-			t.Errorf("to %v: there must be an error", size)
+			t.Errorf("resized to %v: got no error", size)
 		}
 	}
 }

@@ -9,9 +9,9 @@ import (
 const letters = "abcdefghijklmnopqrstuvwxyz"
 
 var (
-	reverseRule = wordRule("reverse", "a word, from its end to its start", reversed)
-	copyRule    = wordRule("copy", "a word, as it is", strings.Clone)
-	sortRule    = wordRule("sort", "a word, its letters in order", sorted)
+	reverseRule = wordRule("reverse", "a word, reversed", reversed)
+	copyRule    = wordRule("copy", "a word, unchanged", strings.Clone)
+	sortRule    = wordRule("sort", "a word, with its letters in order", sorted)
 )
 
 // wordRule returns a rule over words of lower-case letters.
@@ -23,7 +23,8 @@ func wordRule(name, about string, answer func(word string) string) Rule {
 	}
 }
 
-// word returns a word of 1 to maxLen letters. All lengths are equally likely, and so are all letters.
+// word returns a random word of 1 to maxLen letters. All lengths are equally likely, and all letters are equally
+// likely.
 func word(rng *rand.Rand, maxLen int) string {
 	w := make([]byte, 1+rng.IntN(maxLen))
 	for i := range w {

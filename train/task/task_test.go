@@ -250,13 +250,13 @@ func TestSplitErrors(t *testing.T) {
 		{"no answers", func(c *Config) {
 			c.Task.Answer = func(string) (string, error) { return "", errors.New("none today") }
 			c.Task.Sample = func(*rand.Rand, int) string { return "a" }
-		}, `task copy: its Sample "a" has no answer: none today`},
+		}, `task copy: the source "a" from Sample has no answer: none today`},
 		{"one source, held out", func(c *Config) {
 			c.Task.Sample = func(*rand.Rand, int) string { return "a" }
 			c.Seed = 17
 		}, "task copy: seed 17 leaves no source to train on"},
 		{"too many", func(c *Config) { c.Data.Validation = 1<<20 + 1 },
-			"task copy: data.validation takes 0 to 1048576 sources, got 1048577"},
+			"task copy: data.validation must be from 0 to 1048576 sources, got 1048577"},
 	} {
 		c := small(t, "copy")
 		test.change(&c)
