@@ -21,17 +21,17 @@ type byteOrder interface {
 	binary.AppendByteOrder
 }
 
-// form is how a file holds its rows.
+// form describes the format of a file.
 type form struct {
-	separator rune      // tab is TSV, which has no quoting, comma and semicolon are CSV; 0 makes a line one field
+	separator rune      // '\t' for TSV, which has no quoting; ',' or ';' for CSV; 0 if a whole line is one field
 	crlf      bool      // lines end in \r\n
-	mark      bool      // there is a byte-order mark
-	utf16     byteOrder // nil is UTF-8
+	mark      bool      // the file has a byte-order mark
+	utf16     byteOrder // byte order of UTF-16; nil for UTF-8
 }
 
 func (f form) quotes() bool { return f.separator == ',' || f.separator == ';' }
 
-// kind says what rows are of, for errors.
+// kind describes the fields of a row, for errors.
 func (f form) kind() string {
 	switch f.separator {
 	case '\t':
@@ -42,22 +42,22 @@ func (f form) kind() string {
 	return fmt.Sprintf("fields between %q", f.separator)
 }
 
-// append appends text, which is UTF-8, as the file has it.
-func (f form) append(to, text []byte) []byte {
+// append appends text, which is UTF-8, to out in the file's encoding.
+func (f form) append(out, text []byte) []byte {
 	if f.utf16 == nil {
-		return append(to, text...)
+		return append(out, text...)
 	}
 	for _, r := range string(text) {
 		if a, b := utf16.EncodeRune(r); a != utf8.RuneError {
-			to = f.utf16.AppendUint16(to, uint16(a))
+			out = f.utf16.AppendUint16(out, uint16(a))
 			r = b
 		}
-		to = f.utf16.AppendUint16(to, uint16(r))
+		out = f.utf16.AppendUint16(out, uint16(r))
 	}
-	return to
+	return out
 }
 
-// utf16Reader reads UTF-16 as UTF-8, in which what isn't UTF-16 is a byte that isn't UTF-8, too.
+// utf16Reader converts UTF-16 to UTF-8. For invalid UTF-16, it returns the byte 0xff, which is invalid UTF-8.
 type utf16Reader struct {
 	in    *bufio.Reader
 	order byteOrder
@@ -103,34 +103,34 @@ func (u *utf16Reader) decode() {
 	u.in.Discard(size)
 }
 
-// mark is U+FEFF in UTF-8, which some programs begin files with.
+// mark is the byte-order mark U+FEFF in UTF-8. Some programs write it at the start of a file.
 const mark = "\uFEFF"
 
-// tableFile is an open file, as UTF-8 without a mark.
+// tableFile is an open file. It is read as UTF-8 without a byte-order mark.
 type tableFile struct {
 	form  form
 	in    *bufio.Reader
 	size  int64
-	sum   func() string // SHA-256 of what has been read, in hexadecimal
+	sum   func() string // SHA-256 of the bytes read so far, in hexadecimal
 	close func() error
 }
 
-// look is how much of a file its form is judged from.
+// look is the number of bytes at the start of a file that decide its form.
 const look = 1 << 16
 
-// openTable opens a file and judges its form.
+// openTable opens a file and detects its form.
 func openTable(path string) (*tableFile, error) {
-	// Before opening: to open a pipe would wait for its writer.
+	// Check first: opening a pipe would wait for its writer.
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
 		return nil, tableError(path, err)
 	case info.IsDir():
-		return nil, tableError(path, errors.New("it is a directory: give a file of it"))
+		return nil, tableError(path, errors.New("it is a directory: use a file inside it"))
 	case !info.Mode().IsRegular():
-		return nil, tableError(path, errors.New("it isn't a regular file: save it to one first"))
+		return nil, tableError(path, errors.New("it isn't a regular file: copy it to a regular file first"))
 	case info.Size() == 0:
-		return nil, tableError(path, errors.New("it is empty: give a file of TSV or CSV with a row at least"))
+		return nil, tableError(path, errors.New("it is empty: use a TSV or CSV file with at least one row"))
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -147,7 +147,7 @@ func openTable(path string) (*tableFile, error) {
 	return t, nil
 }
 
-// tableError names the file that an error is of.
+// tableError returns err with the path of its file.
 func tableError(path string, err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -156,7 +156,7 @@ func tableError(path string, err error) error {
 	return fmt.Errorf("data file %q: %w", path, err)
 }
 
-// newTableFile judges the form of a file by the ending of its name and its first bytes.
+// newTableFile detects the form of a file from the extension of its name and its first bytes.
 func newTableFile(ending string, in io.Reader) (*tableFile, error) {
 	t := &tableFile{in: bufio.NewReaderSize(in, look)}
 	head, err := t.in.Peek(4)
@@ -167,7 +167,7 @@ func newTableFile(ending string, in io.Reader) (*tableFile, error) {
 	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
 		return nil, errors.New("it is compressed: gunzip it first")
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
-		return nil, errors.New("it is a zip file, as Excel's .xlsx are: unpack it, or save the sheet as CSV")
+		return nil, errors.New("it is a zip file, such as Excel's .xlsx: unpack it, or save the sheet as CSV")
 	case bytes.HasPrefix(head, []byte(mark)):
 		t.form.mark = true
 		t.in.Discard(len(mark))
@@ -185,20 +185,20 @@ func newTableFile(ending string, in io.Reader) (*tableFile, error) {
 		return nil, err
 	}
 	if bytes.IndexByte(head, 0) >= 0 {
-		return nil, errors.New("it has NUL bytes: it isn't text, or UTF-16 without a byte-order mark: save it as UTF-8")
+		return nil, errors.New("it has NUL bytes, so it isn't text, or it is UTF-16 without a byte-order mark: save it as UTF-8")
 	}
 	head = bytes.TrimLeft(head, "\r\n")
 	first, _, more := bytes.Cut(head, []byte("\n"))
 	if !more && bytes.Contains(bytes.TrimRight(first, "\r"), []byte("\r")) {
-		return nil, errors.New("its lines end in \\r alone: save it with \\n or \\r\\n")
+		return nil, errors.New("its lines end in \\r only: save it with \\n or \\r\\n")
 	}
 	windows := bytes.Count(head, []byte("\r\n"))
-	t.form.crlf = windows > 0 && 2*windows >= bytes.Count(head, []byte("\n")) // there may be others within quotes
+	t.form.crlf = windows > 0 && 2*windows >= bytes.Count(head, []byte("\n")) // line ends within quotes may differ
 	t.form.separator, err = separator(strings.ToLower(ending), head)
 	return t, err
 }
 
-// separator returns what separates the fields of a file, by the ending of its name and its first row.
+// separator returns the separator of the fields, from the lower-case extension of the file's name and the first row.
 func separator(ending string, head []byte) (rune, error) {
 	commas, semicolons, quoted := 0, 0, false
 	for _, c := range head {
@@ -218,7 +218,7 @@ func separator(ending string, head []byte) (rune, error) {
 	first, _, _ := bytes.Cut(head, []byte("\n"))
 	switch ending {
 	case ".json", ".jsonl", ".ndjson":
-		return 0, errors.New("it is JSON, which isn't read: make it TSV or CSV")
+		return 0, errors.New("it is JSON, which heed can't read: convert it to TSV or CSV")
 	case ".tsv", ".tab", ".txt":
 		return '\t', nil
 	case ".csv":

@@ -15,39 +15,41 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 )
 
-// Options say which columns of a table are wanted, and which of its rows are good.
+// Options says which columns of a table are wanted, and which rows are good.
 type Options struct {
-	// Columns are the wanted columns in order, each by its name in the header or by its number from 1; what is a number
-	// is never taken for a name. Nil takes those that the header calls by Known names, or else, without such a header,
-	// the first ones, as many as Known has.
+	// Columns lists the wanted columns in order, each by its name in the header or by its number, from 1. A number is
+	// never used as a name. If Columns is nil, the columns are those with Known names in the header. If the file has no
+	// such header, they are the first len(Known) columns.
 	Columns []string
 
-	// Known are, for each wanted column, the names that a header may have for it, such as source, src and input, the
-	// likeliest first. The first row is a header if it has a Known name for every wanted column, or if Columns has a
-	// name; nothing else makes it one. Names are the same in upper and lower case, and with spaces around them.
+	// Known lists for each wanted column the names that a header may use for it, such as source, src and input. The
+	// likeliest name is first. The first row is a header if it has a Known name for every wanted column, or if Columns
+	// has a name. Otherwise, it is a row like any other. Upper and lower case, and spaces around a name, make no
+	// difference.
 	Known [][]string
 
-	// Check returns what else is wrong with a row, of which it gets the wanted fields, or nil. It may be nil, and must
-	// not keep the slice.
+	// Check returns an error if the wanted fields of a row are wrong in some other way. It must not keep the slice.
+	// Check may be nil.
 	Check func(fields []string) error
 }
 
-// A RowError is a bad row: one that lacks a wanted field, or whose wanted field is empty or not text, or which can't be
-// told into fields, or of which Options.Check has said what is wrong.
+// A RowError describes a bad row: a wanted field is missing, empty or not text, the row can't be split into fields, or
+// Options.Check returned an error.
 type RowError struct {
-	Line   int      // of the file, from 1: where the row starts
-	Fields []string // all of the row's fields, until the next row is read; nil if the row can't be told into fields
+	Line   int      // line of the file on which the row starts, from 1
+	Fields []string // all fields of the row, valid until the next Read; nil if the row can't be split into fields
 	Err    error
-	rows   int // how many rows may have been lost with it
+	rows   int // number of rows that may be lost with it, at least 1
 }
 
 func (e *RowError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
 
-// Unwrap returns what is wrong with the row.
+// Unwrap returns the reason why the row is bad.
 func (e *RowError) Unwrap() error { return e.Err }
 
-// Records reads the rows of a file of TSV or CSV one by one, all fields of each. NewWriter writes them back in the
-// file's own form. Read says what files may look like. A Records is for one goroutine.
+// Records reads all fields of the rows of a TSV or CSV file, one row at a time. NewWriter returns a Writer for rows of
+// the same form. The function Read lists the files that Records accepts. A Records must not be used by several
+// goroutines at the same time.
 type Records struct {
 	path    string
 	rows    rowSource
@@ -55,14 +57,14 @@ type Records struct {
 	columns []int
 	header  []string
 	check   func([]string) error
-	wanted  []string // memory for check
-	again   bool     // the first row was no header: it comes next
+	wanted  []string // wanted fields of the current row
+	again   bool     // first isn't a header: the next Read returns it
 	first   row
-	bad     error // of the first row
+	bad     error // error of the first row
 	close   func() error
 }
 
-// Open opens a file for its rows. Its errors are those of Read. Close the Records after use.
+// Open opens a file to read its rows. It returns the errors of the function Read. Close the Records after use.
 func Open(path string, o Options) (*Records, error) {
 	f, err := openTable(path)
 	if err != nil {
@@ -77,7 +79,7 @@ func Open(path string, o Options) (*Records, error) {
 	return r, nil
 }
 
-// newRecords finds the wanted columns.
+// newRecords reads the first row and finds the wanted columns.
 func newRecords(rows rowSource, f form, o Options) (*Records, error) {
 	r := &Records{rows: rows, form: f, check: o.Check}
 	first, err := rows.next()
@@ -97,8 +99,8 @@ func newRecords(rows rowSource, f form, o Options) (*Records, error) {
 	return r, nil
 }
 
-// findColumns returns the places of the wanted columns, from 0, and whether the first row is one like any other, not a
-// header.
+// findColumns returns the index of each wanted column, from 0, and reports whether the first row is a row like any
+// other instead of a header.
 func findColumns(first []string, o Options) (columns []int, isRow bool, err error) {
 	known := func(i int, name string) bool {
 		return slices.ContainsFunc(o.Known[i], func(k string) bool { return sameName(k, name) })
@@ -107,7 +109,7 @@ func findColumns(first []string, o Options) (columns []int, isRow bool, err erro
 		return knownColumns(first, o.Known)
 	}
 	if o.Known != nil && len(o.Known) != len(o.Columns) || len(o.Columns) == 0 {
-		return nil, false, fmt.Errorf("columns: %d are wanted, got %d: %s", len(o.Known), len(o.Columns), strings.Join(o.Columns, ", "))
+		return nil, false, fmt.Errorf("columns: want %d, got %d: %s", len(o.Known), len(o.Columns), strings.Join(o.Columns, ", "))
 	}
 	named, allKnown := false, o.Known != nil
 	for i, name := range o.Columns {
@@ -116,7 +118,7 @@ func findColumns(first []string, o Options) (columns []int, isRow bool, err erro
 			named = true
 			column, err = columnNamed(first, name)
 		} else if column < 0 {
-			err = fmt.Errorf("columns: they are counted from 1, got %s", name)
+			err = fmt.Errorf("columns: numbers start at 1, got %s", name)
 		}
 		if err != nil {
 			return nil, false, err
@@ -127,10 +129,10 @@ func findColumns(first []string, o Options) (columns []int, isRow bool, err erro
 	return columns, !named && !allKnown, nil
 }
 
-// knownColumns is findColumns by the known names, or of the first columns if a name isn't there.
+// knownColumns finds columns by their known names. If a name is missing, it returns the first columns of the file.
 func knownColumns(first []string, known [][]string) (columns []int, isRow bool, err error) {
 	if len(known) == 0 {
-		return nil, false, errors.New("columns: none are wanted: Options needs Columns or Known")
+		return nil, false, errors.New("columns: there are none: set Columns or Known in Options")
 	}
 	names := make([]string, len(known))
 	for i := range known {
@@ -150,7 +152,7 @@ func knownColumns(first []string, known [][]string) (columns []int, isRow bool, 
 	return columns, isRow, err
 }
 
-// columnNamed returns the place of the one column that has this name in a header.
+// columnNamed returns the index of the only column with this name in a header.
 func columnNamed(header []string, name string) (int, error) {
 	same := func(f string) bool { return sameName(f, name) }
 	column := slices.IndexFunc(header, same)
@@ -159,7 +161,7 @@ func columnNamed(header []string, name string) (int, error) {
 	case column < 0:
 		problem = "isn't in the header, which"
 	case slices.ContainsFunc(header[column+1:], same):
-		problem = "is in the header twice, so that it is named by its number: the header"
+		problem = "is in the header twice, so use its number instead: the header"
 	default:
 		return column, nil
 	}
@@ -181,20 +183,20 @@ func at(fields []string, column int) string {
 	return fields[column]
 }
 
-// Header returns the names of all columns, nil if the file has no header.
+// Header returns the names of all columns, or nil if the file has no header.
 func (r *Records) Header() []string { return slices.Clone(r.header) }
 
-// Columns returns the places of the wanted columns among a row's fields, from 0, in the order of Options.
+// Columns returns the index of each wanted column in a row's fields, from 0, in the order of Options.
 func (r *Records) Columns() []int { return slices.Clone(r.columns) }
 
 // Close closes the file.
 func (r *Records) Close() error { return r.close() }
 
-// Read returns all fields of the next row, after the header, and the line that it starts on, from 1. The next Read
-// overwrites the slice. Empty lines are no rows. After the last row it returns io.EOF.
+// Read returns all fields of the next row after the header, and the line on which the row starts, from 1. The next Read
+// overwrites the slice. Read skips empty lines. After the last row it returns io.EOF.
 //
-// A *RowError is of that row alone, and its Fields are those of the row if it can be told into any: a later Read goes
-// on. Any other error names the file, and ends the reading.
+// If a row is bad, the error is a *RowError, and the next Read returns the next row. Any other error names the file and
+// ends the reading.
 func (r *Records) Read() (fields []string, line int, err error) {
 	next, err := r.next()
 	if err != nil && err != io.EOF && !errors.As(err, new(*RowError)) {
@@ -218,23 +220,23 @@ func (r *Records) next() (row, error) {
 	return next, nil
 }
 
-// judge returns what is wrong with a row, and leaves its wanted fields in r.wanted.
+// judge returns an error if a row is bad. It stores the wanted fields in r.wanted.
 func (r *Records) judge(fields []string) error {
 	r.wanted = r.wanted[:0]
 	for _, column := range r.columns {
 		if column >= len(fields) {
-			return fmt.Errorf("column %d is wanted, and the row has %d (%s)", column+1, len(fields), r.form.kind())
+			return fmt.Errorf("column %d is missing: the row has only %d (%s)", column+1, len(fields), r.form.kind())
 		}
 		field := fields[column]
 		switch invalid := tokenizer.CheckUTF8(field); {
 		case strings.TrimSpace(field) == "":
 			return fmt.Errorf("column %d is empty", column+1)
 		case invalid != nil && r.form.utf16 != nil:
-			return fmt.Errorf("column %d is not UTF-16: it has half a character; save the file as UTF-8", column+1)
+			return fmt.Errorf("column %d is not UTF-16: it has only half of a character; save the file as UTF-8", column+1)
 		case invalid != nil:
 			return fmt.Errorf("column %d is %w; save the file as UTF-8", column+1, invalid)
 		case strings.IndexByte(field, 0) >= 0:
-			return fmt.Errorf("column %d has a NUL, which isn't text", column+1)
+			return fmt.Errorf("column %d has a NUL character, which isn't text", column+1)
 		}
 		r.wanted = append(r.wanted, field)
 	}
@@ -244,25 +246,25 @@ func (r *Records) judge(fields []string) error {
 	return nil
 }
 
-// A Writer writes rows in the form of the file that they were read from: its separators, line ends, encoding and
-// byte-order mark. Close it after the last.
+// A Writer writes rows in the form of the file that they were read from: with its separators, line ends, encoding and
+// byte-order mark. Close it after the last row.
 type Writer struct {
 	form  form
 	out   *bufio.Writer
-	row   bytes.Buffer // in UTF-8
-	csv   *csv.Writer  // to row
-	bytes []byte       // as written
+	row   bytes.Buffer // current row, in UTF-8
+	csv   *csv.Writer  // writes to row
+	bytes []byte       // current row, in the file's encoding
 	rows  int
 }
 
-// NewWriter returns a writer of rows like those of r to w. Where r has a header, it writes that first, with the added
-// names after it.
+// NewWriter returns a Writer to w for rows like those of r. If r has a header, NewWriter writes the header first, with
+// the added names at its end.
 func (r *Records) NewWriter(w io.Writer, added ...string) (*Writer, error) {
 	rw := &Writer{form: r.form, out: bufio.NewWriter(w)}
 	rw.csv = csv.NewWriter(&rw.row)
 	rw.csv.Comma, rw.csv.UseCRLF = r.form.separator, r.form.crlf
 	if r.form.mark {
-		rw.out.Write(r.form.append(nil, []byte(mark))) // an error comes again with what is written next
+		rw.out.Write(r.form.append(nil, []byte(mark))) // the next write returns this error again
 	}
 	if r.header == nil {
 		return rw, nil
@@ -270,8 +272,8 @@ func (r *Records) NewWriter(w io.Writer, added ...string) (*Writer, error) {
 	return rw, rw.Write(append(r.Header(), added...))
 }
 
-// Write writes a row. In TSV, a field that has a tab or an end of line is an error, as that has no quoting, and nothing
-// is written of the row.
+// Write writes a row. TSV has no quoting: if a field has a tab or an end of line, Write returns an error and writes
+// nothing.
 func (w *Writer) Write(fields []string) error {
 	w.rows++
 	w.row.Reset()
@@ -281,7 +283,7 @@ func (w *Writer) Write(fields []string) error {
 	} else {
 		for i, field := range fields {
 			if strings.ContainsAny(field, "\t\r\n") {
-				return fmt.Errorf("field %d of row %d has a tab or an end of line, which TSV can't hold: %.50q; use CSV, or replace it", i+1, w.rows, field)
+				return fmt.Errorf("field %d of row %d has a tab or an end of line, which TSV doesn't allow: %.50q; use CSV, or replace the character", i+1, w.rows, field)
 			}
 		}
 		w.row.WriteString(strings.Join(fields, "\t"))
@@ -295,5 +297,5 @@ func (w *Writer) Write(fields []string) error {
 	return err
 }
 
-// Close writes what is held back. It doesn't close the writer below.
+// Close writes buffered rows. It doesn't close the underlying writer.
 func (w *Writer) Close() error { return w.out.Flush() }

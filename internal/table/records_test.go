@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// copyRows writes every row of a file back, with a field more.
+// copyRows writes every row of a file back, with one more field.
 func copyRows(t testing.TB, path string, o Options) (string, []error) {
 	t.Helper()
 	r, err := Open(path, o)
@@ -65,11 +65,11 @@ func TestRecordsAreWrittenBack(t *testing.T) {
 		{name: "UTF-16 LE", file: "a.csv", o: known, content: inUTF16(binary.LittleEndian, "a,ä\r\n"), want: inUTF16(binary.LittleEndian, "a,ä,of a\r\n")},
 		{name: "UTF-16 BE", file: "a.tsv", o: known, content: inUTF16(binary.BigEndian, "ä\tb\n"), want: inUTF16(binary.BigEndian, "ä\tb\tof ä\n")},
 		{name: "empty and short rows", file: "a.csv", o: Options{Columns: []string{"2"}}, content: "a,b\nc,\nd\n", want: "a,b,of b\nc,,none\nd,none\n", bad: 2},
-		{name: "what isn't wanted stays as it is", file: "a.tsv", o: known, content: "a\t\xff\x00\n", want: "a\t\xff\x00\tof a\n"},
+		{name: "bytes that aren't text in an unwanted column", file: "a.tsv", o: known, content: "a\t\xff\x00\n", want: "a\t\xff\x00\tof a\n"},
 		{name: "not CSV", file: "a.csv", o: known, content: "a,b\nc\"d\ne,f\n", want: "a,b,of a\nnone\ne,f,of e\n", bad: 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if strings.HasPrefix(test.content, "a\t\xff\x00") { // not in the first look, where it makes the file binary
+			if strings.HasPrefix(test.content, "a\t\xff\x00") { // after the first 64 KiB, where Open would refuse NUL bytes
 				rest := strings.Repeat("a\n", look)
 				test.content, test.want = rest+test.content, strings.Repeat("a\tof a\n", look)+test.want
 			}
@@ -93,10 +93,10 @@ func TestWriterRefusesTabs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := w.Write([]string{"a", "b\tc"}); err == nil || !strings.Contains(err.Error(), "field 2 of row 1 has a tab") {
-		t.Errorf("a field with a tab: error %v", err)
+		t.Errorf("got error %v, want an error for field 2 of row 1", err)
 	}
 	if err := w.Close(); err != nil || out.Len() > 0 {
-		t.Errorf("error %v, and %q was written", err, &out)
+		t.Errorf("Close: error %v, and %q was written, want nothing", err, &out)
 	}
 }
 
@@ -117,12 +117,12 @@ func TestWriterErrors(t *testing.T) {
 			err = w.Close()
 		}
 		if !errors.Is(err, os.ErrPermission) {
-			t.Errorf("%s: error %v, want that of the writer below", name, err)
+			t.Errorf("%s: got error %v, want the error of the underlying writer", name, err)
 		}
 	}
 }
 
-// FuzzRecords reads whatever there is, and writes it back: what is read then is the same.
+// FuzzRecords reads random bytes as a table, writes the rows, and checks that reading them again gives the same rows.
 func FuzzRecords(f *testing.F) {
 	for _, s := range []string{"a\tb\nc\td\n", "text,label\r\n\"a\"\"\n\",b\r\n", "\"a", mark + "\"a\";b", "\xff\xfea\x00\t\x00b\x00", "\n\na\"b,c\nd,e\n", "\x1f\x8b"} {
 		for i := range 3 {
@@ -148,7 +148,7 @@ func FuzzRecords(f *testing.F) {
 			}
 			if bad := new(RowError); errors.As(err, &bad) {
 				if bad.Line <= last {
-					t.Fatalf("line %d after line %d", bad.Line, last)
+					t.Fatalf("a bad row starts on line %d, but the row before starts on line %d", bad.Line, last)
 				}
 				last = bad.Line
 				continue
@@ -157,7 +157,7 @@ func FuzzRecords(f *testing.F) {
 				t.Fatal(err)
 			}
 			if line <= last {
-				t.Fatalf("line %d after line %d", line, last)
+				t.Fatalf("a row starts on line %d, but the row before starts on line %d", line, last)
 			}
 			last = line
 			rows = append(rows, append([]string{}, fields...))
@@ -178,7 +178,7 @@ func FuzzRecords(f *testing.F) {
 		}
 		for _, row := range rows {
 			if err := w.Write(row); err != nil {
-				return // a carriage return inside a row of TSV
+				return // TSV allows no carriage return inside a field
 			}
 		}
 		if err := w.Close(); err != nil {
@@ -188,16 +188,16 @@ func FuzzRecords(f *testing.F) {
 		for _, row := range rows {
 			fields, _, err := again.Read()
 			if got, want := plain(fields), plain(row); err != nil || got != want {
-				t.Fatalf("%s, error %v; want %s", got, err, want)
+				t.Fatalf("read again, got %s, error %v; want %s", got, err, want)
 			}
 		}
 		if _, _, err := again.Read(); err != io.EOF {
-			t.Fatalf("a row too many, or %v", err)
+			t.Fatalf("after the last row: got error %v, want io.EOF", err)
 		}
 	})
 }
 
-// newLike reads what was written in the form of r.
+// newLike returns Records that read written, a file of the same form as r's file.
 func newLike(t *testing.T, r *Records, written io.Reader) *Records {
 	file := &tableFile{form: r.form, in: bufio.NewReader(written)}
 	if r.form.utf16 != nil {
@@ -215,8 +215,8 @@ func newLike(t *testing.T, r *Records, written io.Reader) *Records {
 	return again
 }
 
-// plain shows fields without the carriage returns that CSV loses before line feeds, and with U+FFFD for what isn't a
-// character, as UTF-16 has it.
+// plain formats fields for comparison. It removes carriage returns, because CSV drops them before line feeds. It
+// replaces invalid UTF-8 by U+FFFD, because UTF-16 files can't contain it.
 func plain(fields []string) string {
 	return fmt.Sprintf("%q", []rune(strings.ReplaceAll(strings.Join(fields, "\x00"), "\r", "")))
 }

@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// row is what a rowSource hands out: fields, which the next row overwrites, and the line that they start on, from 1.
+// row has the fields of one row, which the next row overwrites, and the line on which the row starts, from 1.
 type row struct {
 	fields []string
 	line   int
 }
 
-// rowSource reads rows, until io.EOF. Empty lines are no rows. An error that is a *RowError is of that row alone.
+// rowSource reads rows until io.EOF. It skips empty lines. After a *RowError, the next row can still be read.
 type rowSource interface{ next() (row, error) }
 
-// rows returns the reader of the file's rows.
+// rows returns a reader of the file's rows.
 func (t *tableFile) rows() rowSource {
 	if !t.form.quotes() {
 		return &lineRows{files: []*lineReader{{in: t.in}}, tabs: true}
@@ -30,20 +30,19 @@ func (t *tableFile) rows() rowSource {
 	return c
 }
 
-// maxRow is the most bytes of a row, so that a quote that is never closed, or a file that is no table, takes no more
-// memory than that.
+// maxRow is the maximum size of a row in bytes. It bounds memory if a quote is never closed or the file isn't a table.
 const maxRow = 4 << 20
 
-var errTooLong = fmt.Errorf("the row that starts here has more than %d MiB: is it a table, and are all quotes closed?", maxRow>>20)
+var errTooLong = fmt.Errorf("the row that starts here has more than %d MiB: check that the file is a table and that all quotes are closed", maxRow>>20)
 
 // csvRows reads CSV.
 type csvRows struct {
 	in   capped
 	csv  *csv.Reader
-	line int // the last one of the last row
+	line int // last line of the last row
 }
 
-// capped reads so much and no more.
+// capped returns errTooLong after it has read left bytes.
 type capped struct {
 	in   io.Reader
 	left int
@@ -64,7 +63,7 @@ func (c *csvRows) next() (row, error) {
 	var bad *csv.ParseError
 	switch {
 	case errors.As(err, &bad):
-		// A quote left open has taken the lines up to the next quote, and more than one row with them.
+		// An open quote swallows all lines up to the next quote, which may be several rows.
 		c.line = bad.Line
 		return row{}, &RowError{Line: bad.StartLine, Err: fmt.Errorf("not CSV: %w", bad.Err), rows: bad.Line - bad.StartLine + 1}
 	case errors.Is(err, errTooLong):
@@ -79,7 +78,8 @@ func (c *csvRows) next() (row, error) {
 	return row{fields, first}, nil
 }
 
-// lineRows reads files whose rows are lines: one file, with tabs between fields, or several side by side, a field each.
+// lineRows reads rows that are lines: lines of one file, with tabs between the fields, or lines of several files, one
+// field from each file.
 type lineRows struct {
 	files  []*lineReader
 	tabs   bool
@@ -114,7 +114,7 @@ func (l *lineRows) next() (row, error) {
 	}
 }
 
-// split divides the one field at its tabs.
+// split splits the only field at its tabs.
 func (l *lineRows) split() {
 	line := l.fields[0]
 	l.fields = l.fields[:0]
@@ -125,7 +125,7 @@ func (l *lineRows) split() {
 	}
 }
 
-// uneven returns the error of files that haven't as many lines as each other.
+// uneven returns the error for files with different numbers of lines.
 func (l *lineRows) uneven() error {
 	var counts []string
 	for _, f := range l.files {
@@ -138,18 +138,18 @@ func (l *lineRows) uneven() error {
 		}
 		counts = append(counts, fmt.Sprintf("%q has %d", f.name, f.lines))
 	}
-	return fmt.Errorf("the files must have the same number of lines, as line by line they belong together: %s", strings.Join(counts, ", "))
+	return fmt.Errorf("the files must have the same number of lines, because row n is line n of each file: %s", strings.Join(counts, ", "))
 }
 
 // lineReader reads lines without their ends.
 type lineReader struct {
 	name  string
 	in    *bufio.Reader
-	lines int // read so far
+	lines int // number of lines read so far
 	long  []byte
 }
 
-// next returns a line, which the following one overwrites, or io.EOF.
+// next returns the next line, or io.EOF. The following call overwrites the line.
 func (l *lineReader) next() ([]byte, error) {
 	line, err := l.in.ReadSlice('\n')
 	if err == bufio.ErrBufferFull {

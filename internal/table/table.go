@@ -1,5 +1,6 @@
-// Package table reads columns of TSV and CSV files. Read takes all rows, and ReadParallel the lines of files that
-// belong together line by line. A Records reads such a file row by row, and writes it back.
+// Package table reads columns of TSV and CSV files. Read reads all rows of a file. ReadParallel reads several files
+// line by line and makes a row of line n of each file. Records reads a file row by row, and its Writer writes rows in
+// the same form.
 package table
 
 import (
@@ -10,38 +11,39 @@ import (
 	"strings"
 )
 
-// Table holds the wanted columns of all good rows of a file, one after the other in large blocks of memory, with four
-// bytes a field and four a row beside the text.
+// Table holds the wanted columns of a file's good rows. The text is in large blocks of memory. Each field needs 4 more
+// bytes, and each row too.
 type Table struct {
-	Header  []string    // the names of all columns of the file; nil if it has no header
-	Columns []int       // the places of the wanted columns among them, from 0
-	SHA256  []string    // of the bytes of each file that was read, in hexadecimal
+	Header  []string    // names of all columns of the file; nil without a header
+	Columns []int       // index of each wanted column in the file's rows, from 0
+	SHA256  []string    // hexadecimal SHA-256 of each file
 	Bad     []*RowError // the first bad rows, without their Fields
-	LeftOut int         // how many bad rows there are
+	LeftOut int         // number of bad rows
 
-	blocks []string // of at most blockSize, at multiples of which they start
-	ends   []uint32 // of each field, row by row; a field starts where the one before it ends, or its block starts
-	lines  []uint32
+	blocks []string // text, at most blockSize bytes each; block i starts at offset i·blockSize
+	ends   []uint32 // end offset of each field, row by row; a field starts at the end of the field before, or at the start of its block
+	lines  []uint32 // line on which each row starts, from 1
 }
 
-// blockSize is room for several of the longest rows. A block grows into no other, so that nothing is copied, and what
-// the garbage collector takes for the heap is what there is.
+// A block holds several rows of the maximum size. It is allocated once at its full size, so it is never copied while it
+// fills, and no old copies wait for the garbage collector.
 const blockSize = 1 << 24
 
-// maxBad is how many bad rows a Table has.
+// maxBad is the most bad rows that Table.Bad has.
 const maxBad = 5
 
-// Read reads the wanted columns of a file of TSV or CSV.
+// Read reads the wanted columns of a TSV or CSV file.
 //
-// TSV has no quoting: between tabs, every character stands for itself. CSV is as RFC 4180 has it: a field in quotes may
-// have separators, ends of lines and doubled quotes. It is separated by commas or by semicolons, whichever the first
-// row has more of. The ending of the name says which it is, .tsv, .tab and .txt the one and .csv the other. Under other
-// names a tab in the first line makes it TSV, and else a comma or a semicolon CSV. Lines end in \n or \r\n, and empty
-// ones are no rows. The encoding is UTF-8, with or without a byte-order mark, or UTF-16 with one.
+// TSV has no quoting: between tabs, every character stands for itself. CSV follows RFC 4180: a field in quotes may
+// contain separators, line ends and doubled quotes. The separator is the comma or the semicolon, whichever is more
+// frequent in the first row. Files named .tsv, .tab or .txt are TSV; .csv files are CSV. A file with another name is
+// TSV if its first line has a tab. Otherwise it is CSV if its first row has a comma or a semicolon outside quotes, and
+// TSV if it has neither. Lines end in \n or \r\n, and empty lines are skipped. The encoding is UTF-8, with or without a
+// byte-order mark, or UTF-16 with a mark.
 //
-// Bad rows, which RowError tells of, are left out and counted. More than one in a hundred is an error, and so
-// are a column that isn't there, a row of more than 4 MiB, a file without rows, and one that is no such file, such as a
-// directory, a pipe or a compressed file. All errors name the file.
+// Bad rows (see RowError) are left out and counted. Read returns an error if more than one row in a hundred is bad, if
+// a column is missing, if a row has more than 4 MiB, if the file has no rows, or if it isn't plain text (such as a
+// directory, a pipe or a compressed file). All errors name the file.
 func Read(path string, o Options) (*Table, error) {
 	f, err := openTable(path)
 	if err != nil {
@@ -60,9 +62,9 @@ func Read(path string, o Options) (*Table, error) {
 	return t, nil
 }
 
-// ReadParallel reads files line by line: line n of each file is a column of row n. Files are text as Read has it,
-// whose lines are whole fields, tabs, commas and quotes included; check is as in Options. It is an error if one
-// file has more lines than another.
+// ReadParallel reads files line by line: line n of each file is a column of row n. Encodings and line ends are the same
+// as for Read. A whole line is one field; tabs, commas and quotes are part of it. The argument check works like
+// Options.Check. ReadParallel returns the errors of Read, and an error if the files have different numbers of lines.
 func ReadParallel(paths []string, check func(fields []string) error) (*Table, error) {
 	lines := &lineRows{}
 	var files []*tableFile
@@ -94,7 +96,7 @@ func ReadParallel(paths []string, check func(fields []string) error) (*Table, er
 	return t, nil
 }
 
-// table reads all rows of files of so many bytes.
+// table reads all rows. The argument size is the files' total size in bytes.
 func (r *Records) table(size int64) (*Table, error) {
 	t := &Table{Header: r.header, Columns: r.columns}
 	var block strings.Builder
@@ -123,7 +125,7 @@ func (r *Records) table(size int64) (*Table, error) {
 			block.WriteString(field)
 			end := blockSize*uint64(len(t.blocks)) + uint64(block.Len())
 			if end > math.MaxUint32 || uint64(next.line) > math.MaxUint32 {
-				return nil, fmt.Errorf("line %d: up to here it has more than 4 GiB: give a smaller file", next.line)
+				return nil, fmt.Errorf("line %d: the fields up to this line have more than 4 GiB: use a smaller file", next.line)
 			}
 			t.ends = append(t.ends, uint32(end))
 		}
@@ -131,11 +133,11 @@ func (r *Records) table(size int64) (*Table, error) {
 	}
 }
 
-// finish takes the last block, unless too many rows are bad.
+// finish adds the last block. It returns an error if there are no rows or too many bad ones.
 func (t *Table) finish(block *strings.Builder) (*Table, error) {
 	rows := len(t.lines) + t.LeftOut
 	if rows == 0 {
-		return nil, errors.New("it has a header and no rows: give a file with some")
+		return nil, errors.New("the file has a header but no rows: use a file with rows")
 	}
 	if 100*t.LeftOut > rows {
 		bad := make([]string, len(t.Bad), maxBad+1)
@@ -145,16 +147,17 @@ func (t *Table) finish(block *strings.Builder) (*Table, error) {
 		if t.LeftOut > len(bad) {
 			bad = append(bad, "…")
 		}
-		return nil, fmt.Errorf("%d of %d rows are bad, and more than one in a hundred is too many: %s", t.LeftOut, rows, strings.Join(bad, "; "))
+		return nil, fmt.Errorf("%d of %d rows are bad, but at most one in a hundred may be: %s", t.LeftOut, rows, strings.Join(bad, "; "))
 	}
-	t.blocks = append(t.blocks, strings.Clone(block.String())) // without room for more
+	t.blocks = append(t.blocks, strings.Clone(block.String())) // a copy without unused memory
 	return t, nil
 }
 
 // Len returns the number of good rows.
 func (t *Table) Len() int { return len(t.lines) }
 
-// Field returns a wanted column, counted from 0, of a row, counted from 0. It is a part of the Table's memory.
+// Field returns a wanted column, counted from 0, of a row, counted from 0. The string shares the Table's memory, so
+// keeping it keeps the whole block.
 func (t *Table) Field(row, column int) string {
 	i := row*len(t.Columns) + column
 	end := t.ends[i] - 1 // no field is empty
@@ -166,5 +169,5 @@ func (t *Table) Field(row, column int) string {
 	return block[start%blockSize : end%blockSize+1]
 }
 
-// Line returns the line of the file, from 1, that a row, counted from 0, starts on.
+// Line returns the line of the file, from 1, on which a row, counted from 0, starts.
 func (t *Table) Line(row int) int { return int(t.lines[row]) }

@@ -15,7 +15,7 @@ import (
 	"unicode/utf16"
 )
 
-// pairNames are the known names of a table of pairs.
+// pairNames are the known names of two columns.
 var pairNames = [][]string{{"source", "text"}, {"target", "label"}}
 
 func writeFile(t testing.TB, name, content string) string {
@@ -27,7 +27,7 @@ func writeFile(t testing.TB, name, content string) string {
 	return path
 }
 
-// contents returns the rows of a table, and their lines.
+// contents returns the rows of a table, and the line on which each row starts.
 func contents(t *Table) (rows [][]string, lines []int) {
 	for r := range t.Len() {
 		var fields []string
@@ -39,7 +39,7 @@ func contents(t *Table) (rows [][]string, lines []int) {
 	return rows, lines
 }
 
-// inUTF16 returns s in UTF-16, with a mark.
+// inUTF16 returns s in UTF-16, with a byte-order mark.
 func inUTF16(order binary.AppendByteOrder, s string) string {
 	var b []byte
 	for _, unit := range utf16.Encode([]rune(mark + s)) {
@@ -53,13 +53,13 @@ func TestRead(t *testing.T) {
 	for _, test := range []struct {
 		name, file, content string
 		columns             []string
-		want                string // rows as fmt prints them
+		want                string // rows, formatted with %q; "" for any rows
 		lines               string
 		header              string
 		leftOut             int
 	}{
 		{name: "TSV", file: "a.tsv", content: "a\tb\nc\td\n", want: `[["a" "b"] ["c" "d"]]`, lines: "[1 2]"},
-		{name: "no end of the last line", file: "a.tsv", content: "a\tb\nc\td", want: `[["a" "b"] ["c" "d"]]`},
+		{name: "last line without a line end", file: "a.tsv", content: "a\tb\nc\td", want: `[["a" "b"] ["c" "d"]]`},
 		{name: "one row", file: "a.tsv", content: "a\tb", want: `[["a" "b"]]`},
 		{name: "quote in TSV", file: "a.tsv", content: "5\" disk\tb\n\"c\td\n", want: `[["5\" disk" "b"] ["\"c" "d"]]`},
 		{name: "Windows line ends", file: "a.tsv", content: "a\tb\r\nc\td\r\n", want: `[["a" "b"] ["c" "d"]]`},
@@ -77,7 +77,7 @@ func TestRead(t *testing.T) {
 		{name: "semicolons", file: "a.csv", content: "\"a,b,c\";b\nc,d;e\n", want: `[["a,b,c" "b"] ["c,d" "e"]]`},
 		{name: "quoted newlines before the separator", file: "a.csv", content: "\"a,\nb,\nc\";b\n", want: `[["a,\nb,\nc" "b"]]`},
 		{name: "tabs in CSV", file: "a.csv", content: "a\tb,c\n", want: `[["a\tb" "c"]]`},
-		{name: "fields not as many everywhere", file: "a.csv", content: "a,b\nc,d,e\n", want: `[["a" "b"] ["c" "d"]]`},
+		{name: "rows of different lengths", file: "a.csv", content: "a,b\nc,d,e\n", want: `[["a" "b"] ["c" "d"]]`},
 
 		{name: "mark", file: "a.tsv", content: mark + "a\tb\n", want: `[["a" "b"]]`},
 		{name: "mark before a quote", file: "a.csv", content: mark + "\"a,\",b\n", want: `[["a," "b"]]`},
@@ -125,7 +125,7 @@ func TestRead(t *testing.T) {
 				t.Errorf("%d rows left out (%v), want %d", table.LeftOut, table.Bad, test.leftOut)
 			}
 			if test.leftOut > 0 && table.Len()%200 != 0 {
-				t.Errorf("%d good rows, want all that there are", table.Len())
+				t.Errorf("got %d good rows, want a multiple of 200", table.Len())
 			}
 			if want := fmt.Sprintf("%x", sha256.Sum256([]byte(test.content))); len(table.SHA256) != 1 || table.SHA256[0] != want {
 				t.Errorf("SHA-256 %s, want %s", table.SHA256, want)
@@ -143,10 +143,10 @@ func TestReadErrors(t *testing.T) {
 		known               [][]string
 		want                string
 	}{
-		{name: "empty", file: "a.tsv", want: "it is empty: give a file"},
+		{name: "empty", file: "a.tsv", want: "it is empty: use a TSV or CSV file"},
 		{name: "only a mark", file: "a.tsv", content: mark, want: "only empty lines"},
 		{name: "only empty lines", file: "a.csv", content: "\n\r\n", want: "only empty lines"},
-		{name: "only a header", file: "a.csv", content: "text,label\n", want: "a header and no rows"},
+		{name: "only a header", file: "a.csv", content: "text,label\n", want: "a header but no rows"},
 		{name: "gzip", file: "a.tsv.gz", content: "\x1f\x8b\x08\x00", want: "gunzip it first"},
 		{name: "gzip by another name", file: "a.csv", content: "\x1f\x8b\x08\x00", want: "gunzip it first"},
 		{name: "xlsx", file: "a.csv", content: "PK\x03\x04\x00", want: "save the sheet as CSV"},
@@ -154,25 +154,25 @@ func TestReadErrors(t *testing.T) {
 		{name: "binary", file: "a.csv", content: "\x7fELF\x02\x01\x01\x00", want: "it has NUL bytes"},
 		{name: "UTF-16 without a mark", file: "a.csv", content: "a\x00,\x00b\x00\n\x00", want: "UTF-16 without a byte-order mark"},
 		{name: "UTF-32", file: "a.csv", content: "\xff\xfe\x00\x00a\x00\x00\x00", want: "it has NUL bytes"},
-		{name: "Latin-1", file: "a.csv", content: "text,label\ncaf\xe9,b\n", want: "1 of 1 rows are bad, and more than one in a hundred is too many: line 2: column 1 is not UTF-8: the byte at offset 3 (from 0) is no part of a character; save the file as UTF-8"},
-		{name: "old Mac", file: "a.csv", content: "a,b\rc,d\r", want: `its lines end in \r alone`},
-		{name: "one column", file: "a.csv", content: "abc\n", want: `line 1: column 2 is wanted, and the row has 1 (fields between ',')`},
-		{name: "one column of TSV", file: "a.tsv", content: "a,bc\n", want: `line 1: column 2 is wanted, and the row has 1 (fields between tabs)`},
-		{name: "one empty label of 100", file: "a.csv", content: many[4:] + "a,\n" + "b, ", want: "2 of 101 rows are bad, and more than one in a hundred is too many: line 100: column 2 is empty; line 101: column 2 is empty"},
-		{name: "more than are named", file: "a.csv", content: many + strings.Repeat("a,\n", 90), want: "; line 105: column 2 is empty; …"},
-		{name: "open quote", file: "a.csv", content: "\"" + many, want: `100 of 100 rows are bad, and more than one in a hundred is too many: line 1: not CSV: extraneous or missing "`},
+		{name: "Latin-1", file: "a.csv", content: "text,label\ncaf\xe9,b\n", want: "1 of 1 rows are bad, but at most one in a hundred may be: line 2: column 1 is not UTF-8: the byte at offset 3 (from 0) is no part of a character; save the file as UTF-8"},
+		{name: "old Mac", file: "a.csv", content: "a,b\rc,d\r", want: `its lines end in \r only`},
+		{name: "one column", file: "a.csv", content: "abc\n", want: `line 1: column 2 is missing: the row has only 1 (fields between ',')`},
+		{name: "one column of TSV", file: "a.tsv", content: "a,bc\n", want: `line 1: column 2 is missing: the row has only 1 (fields between tabs)`},
+		{name: "one empty label of 100", file: "a.csv", content: many[4:] + "a,\n" + "b, ", want: "2 of 101 rows are bad, but at most one in a hundred may be: line 100: column 2 is empty; line 101: column 2 is empty"},
+		{name: "more bad rows than the error lists", file: "a.csv", content: many + strings.Repeat("a,\n", 90), want: "; line 105: column 2 is empty; …"},
+		{name: "open quote", file: "a.csv", content: "\"" + many, want: `100 of 100 rows are bad, but at most one in a hundred may be: line 1: not CSV: extraneous or missing "`},
 		{name: "open quote and rows after", file: "a.csv", content: "\"" + many + "\"c\",d\n" + many, want: `101 of 201 rows are bad`},
 		{name: "long line", file: "a.tsv", content: "a\tb\n" + strings.Repeat("a", maxRow+1) + "\tb\n", want: "line 2: the row that starts here has more than 4 MiB"},
 		{name: "long row", file: "a.csv", content: "a,b\n\"c\nd\",\"e\n\"\n\"" + strings.Repeat(many, maxRow/len(many)+20), want: "line 5: the row that starts here has more than 4 MiB"},
 		{name: "no such column", file: "a.csv", content: "id,text\na,b\n", columns: []string{"text", "label"}, want: `column "label" isn't in the header, which has ["id" "text"]`},
-		{name: "column twice", file: "a.csv", content: "text,Text\na,b\n", columns: []string{"1", "text"}, want: `column "text" is in the header twice, so that it is named by its number: the header has ["text" "Text"]`},
+		{name: "column twice", file: "a.csv", content: "text,Text\na,b\n", columns: []string{"1", "text"}, want: `column "text" is in the header twice, so use its number instead: the header has ["text" "Text"]`},
 		{name: "known column twice", file: "a.csv", content: "text,Text,label\na,b,c\n", want: `column "text" is in the header twice`},
 		{name: "wide header", file: "a.csv", content: strings.Repeat("a,", 30) + "b\n", columns: []string{"c", "d"}, want: `"a"] and 11 more`},
 		{name: "names and a bad first row", file: "a.csv", content: "\"a\"b,c\nd,e\n", columns: []string{"a", "b"}, want: "line 1: not CSV"},
-		{name: "column 0", file: "a.csv", content: many, columns: []string{"0", "1"}, want: "counted from 1, got 0"},
-		{name: "wrong number of columns", file: "a.csv", content: many, columns: []string{"1", "2", "3"}, want: "columns: 2 are wanted, got 3: 1, 2, 3"},
-		{name: "no column", file: "a.csv", content: many, columns: []string{}, want: "columns: 2 are wanted, got 0"},
-		{name: "nothing wanted", file: "a.csv", content: many, known: [][]string{}, want: "Options needs Columns or Known"},
+		{name: "column 0", file: "a.csv", content: many, columns: []string{"0", "1"}, want: "numbers start at 1, got 0"},
+		{name: "wrong number of columns", file: "a.csv", content: many, columns: []string{"1", "2", "3"}, want: "columns: want 2, got 3: 1, 2, 3"},
+		{name: "no column", file: "a.csv", content: many, columns: []string{}, want: "columns: want 2, got 0"},
+		{name: "nothing wanted", file: "a.csv", content: many, known: [][]string{}, want: "set Columns or Known in Options"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			path := writeFile(t, test.file, test.content)
@@ -190,17 +190,17 @@ func TestReadErrors(t *testing.T) {
 	_, err = Read(filepath.Join(dir, "none.csv"), Options{Known: pairNames})
 	checkError(t, err, "none.csv", "no such file")
 	if !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("error %v, want os.ErrNotExist", err)
+		t.Errorf("got error %v, want os.ErrNotExist", err)
 	}
 	_, err = Open(os.DevNull, Options{Known: pairNames})
 	checkError(t, err, os.DevNull, "isn't a regular file")
 }
 
-// checkError wants an error of one line that names the file and says what is wrong.
+// checkError checks that err is one line that contains the file and the string want.
 func checkError(t *testing.T, err error, file, want string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), file) || strings.Contains(err.Error(), "\n") {
-		t.Errorf("error %v\nwant one line with %s and %s", err, file, want)
+		t.Errorf("got error %v\nwant one line with %s and %s", err, file, want)
 	}
 }
 
@@ -218,7 +218,7 @@ func TestReadCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	if table.Len() != 100 || table.LeftOut != 1 || table.Bad[0].Line != 102 || !errors.Is(table.Bad[0], wrong) {
-		t.Errorf("%d rows, left out %v; want 100 and line 102", table.Len(), table.Bad)
+		t.Errorf("got %d rows and left out %v; want 100 rows, and line 102 left out", table.Len(), table.Bad)
 	}
 }
 
@@ -234,11 +234,11 @@ func TestReadParallel(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if want := fmt.Sprintf("%x", sha256.Sum256([]byte("one\ntwo"))); len(table.SHA256) != 2 || table.SHA256[1] != want {
-		t.Errorf("SHA-256 %s, want that of the target second: %s", table.SHA256, want)
+		t.Errorf("got SHA-256 %s, want two, with %s second", table.SHA256, want)
 	}
 	for _, test := range []struct{ name, target, want string }{
-		{"a line more", "one\ntwo\n\nfour\n", fmt.Sprintf("%q has 2, ", source)},
-		{"a line less", "one", "b.txt\" has 1"},
+		{"one more line", "one\ntwo\n\nfour\n", fmt.Sprintf("%q has 2, ", source)},
+		{"one line less", "one", "b.txt\" has 1"},
 		{"an empty line", "one\n\n", "line 2: column 2 is empty"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -250,11 +250,12 @@ func TestReadParallel(t *testing.T) {
 	checkError(t, err, filepath.Dir(source), "it is a directory")
 	_, err = ReadParallel(nil, nil)
 	if err == nil {
-		t.Error("no files: no error")
+		t.Error("ReadParallel without files: got no error")
 	}
 }
 
-// TestTableMemory holds a table to less than 50 bytes a row beside its text: 100 MB for two million rows.
+// TestTableMemory checks that a table needs at most 50 bytes per row in addition to its text: 100 MB for two million
+// rows.
 func TestTableMemory(t *testing.T) {
 	const rows = 100_000
 	var content bytes.Buffer
@@ -275,15 +276,15 @@ func TestTableMemory(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	if got := float64(after.HeapAlloc) - float64(before.HeapAlloc) - float64(text); got > 50*rows || table.Len() != rows {
-		t.Errorf("%.0f bytes beside the text for %d rows, want at most 50 a row", got, table.Len())
+		t.Errorf("got %.0f bytes in addition to the text for %d rows, want at most 50 per row", got, table.Len())
 	}
 	if got := table.Field(rows-1, 0); got != "word 99999" {
-		t.Errorf("the last row is %q", got)
+		t.Errorf("got %q in the last row, want word 99999", got)
 	}
 	runtime.KeepAlive(content)
 }
 
-// TestTableBlocks has fields on both sides of where blocks end.
+// TestTableBlocks reads rows that fill a block exactly, and rows that don't fit in the rest of a block.
 func TestTableBlocks(t *testing.T) {
 	t.Parallel()
 	var content strings.Builder
@@ -299,9 +300,9 @@ func TestTableBlocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if rows, _ := contents(table); !reflect.DeepEqual(rows, want) {
-		t.Error("the fields aren't those of the file")
+		t.Error("the fields differ from the file")
 	}
 	if len(table.blocks) != 3 || len(table.blocks[0]) != blockSize || len(table.blocks[1]) != blockSize-1 {
-		t.Errorf("%d blocks, the first of %d bytes: want three, the first full, the second not", len(table.blocks), len(table.blocks[0]))
+		t.Errorf("got %d blocks, the first with %d bytes; want three, the first full, the second not", len(table.blocks), len(table.blocks[0]))
 	}
 }
