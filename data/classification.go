@@ -19,10 +19,10 @@ func newClassificationCoder(c coder) (Coder, error) {
 	seen := map[string]bool{"": true}
 	for i, class := range c.rule.Classes {
 		if seen[class] {
-			return nil, fmt.Errorf("Classes must differ and none may be empty, got %.100q as number %d", class, i)
+			return nil, fmt.Errorf("the Classes must differ and none may be empty, got %.100q as number %d", class, i)
 		}
 		if !utf8.ValidString(class) {
-			return nil, fmt.Errorf("Classes must be UTF-8, got %.100q as number %d", class, i)
+			return nil, fmt.Errorf("the Classes must be UTF-8, got %.100q as number %d", class, i)
 		}
 		seen[class] = true
 	}

@@ -7,14 +7,14 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// An attentionRequest asks what the model attends to.
+// An attentionRequest asks for the model's attention weights for an input.
 type attentionRequest struct {
 	Input string `json:"input"`
 	Layer string `json:"layer"`
 }
 
-// An attentionLayer is the attention weights of a layer: a label for each query (rows) and for each key (columns), and
-// the weights of each head, one row after another.
+// An attentionLayer has the attention weights of one layer: a label for each query (rows) and for each key (columns),
+// and the weights of each head, row by row.
 type attentionLayer struct {
 	Name    string    `json:"name"`
 	Meaning string    `json:"meaning"`
@@ -23,7 +23,7 @@ type attentionLayer struct {
 	Heads   []weights `json:"heads"`
 }
 
-// weights go to JSON with four digits, and null for what isn't a finite number.
+// weights are encoded in JSON with four digits. A weight that isn't a finite number becomes null.
 type weights []float32
 
 func (w weights) MarshalJSON() ([]byte, error) {
@@ -41,13 +41,13 @@ func (w weights) MarshalJSON() ([]byte, error) {
 	return append(text, ']'), nil
 }
 
-// attention says what the model attends to while it answers an input.
+// attention answers with the model's attention weights for an input.
 func (h *Handler) attention(w http.ResponseWriter, r *http.Request) error {
 	var request attentionRequest
 	if err := h.read(w, r, &request, map[string]string{"input": "a text", "layer": "a part of a layer's name"}); err != nil {
 		return err
 	}
-	leave, err := h.session() // also while the client takes an answer that may have megabytes
+	leave, err := h.session() // until the client has the whole answer, which may have megabytes
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// An answer of attention is that of Model.Attention.
+// The endpoint attention answers with the weights from Model.Attention.
 func TestAttention(t *testing.T) {
 	m := named(t, "dates")
 	_, s := start(t, m, Options{})
@@ -43,11 +43,11 @@ func TestAttention(t *testing.T) {
 		}
 		for head, weights := range l.Heads {
 			if len(weights) != len(w.Heads[head]) {
-				t.Fatalf("%d weights, want %d", len(weights), len(w.Heads[head]))
+				t.Fatalf("got %d weights, want %d", len(weights), len(w.Heads[head]))
 			}
 			for j, x := range weights {
 				if y := w.Heads[head][j]; math.Abs(float64(x-y)) > 1e-3*float64(y) {
-					t.Fatalf("weight %d is %v, want %v", j, x, y)
+					t.Fatalf("weight %d: got %v, want %v", j, x, y)
 				}
 			}
 		}
@@ -61,7 +61,7 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// The page has its policy, and nothing of a task's name or example becomes a part of it.
+// The page has a Content-Security-Policy, and escapes the task's name, description and example.
 func TestPage(t *testing.T) {
 	for _, m := range []string{"dates", "reverse", "text"} {
 		model := writer(t)
@@ -77,14 +77,14 @@ func TestPage(t *testing.T) {
 		h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 		body, policy := w.Body.String(), w.Header().Get("Content-Security-Policy")
 		if w.Code != 200 || w.Header().Get("Content-Type") != "text/html; charset=utf-8" || !strings.HasPrefix(policy, "default-src 'none'") || !strings.Contains(policy, "connect-src 'self'") || !strings.Contains(policy, "frame-ancestors 'none'") {
-			t.Errorf("%s: %d, policy %q", m, w.Code, policy)
+			t.Errorf("%s: got status %d and policy %q, want 200 and a policy that allows only this page", m, w.Code, policy)
 		}
-		for words, there := range map[string]bool{
+		for words, want := range map[string]bool{
 			"<script>alert": false, "\u202e": false, "\x1b": false, "&lt;/textarea&gt;&lt;script&gt;": true, "http://": false, "https://": false,
-			`id="beam" type="number" min="1" max="7"`: m == "dates", `max="77" value="77"`: m == "text", "Inputs, one a line": m != "text",
+			`id="beam" type="number" min="1" max="7"`: m == "dates", `max="77" value="77"`: m == "text", "Inputs, one per line": m != "text",
 		} {
-			if strings.Contains(body, words) != there {
-				t.Errorf("%s: %q is in the page: %v, want %v", m, words, !there, there)
+			if got := strings.Contains(body, words); got != want {
+				t.Errorf("%s: %q is in the page: %t, want %t", m, words, got, want)
 			}
 		}
 	}

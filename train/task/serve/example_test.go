@@ -17,9 +17,9 @@ import (
 	"github.com/heed-go/heed/train/task/serve"
 )
 
-// A program of one's own with a model among what else it serves.
+// Serve a model in your own program, next to other pages.
 func Example() {
-	rule := data.Rule{ // every digit becomes what it lacks to 9
+	rule := data.Rule{ // replaces every digit by 9 minus the digit
 		Name: "complement", Kind: data.KindTagging, Alphabet: "0123456789", MaxLen: 4,
 		Sample: func(rng *rand.Rand, _ int) string { return fmt.Sprint(rng.IntN(10000)) },
 		Answer: func(source string) (string, error) {
@@ -42,7 +42,7 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	model, err := task.Open(dir) // in the program that serves it
+	model, err := task.Open(dir) // in the program that serves the model
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func Example() {
 	mux := http.NewServeMux()
 	mux.Handle("/complement/", http.StripPrefix("/complement", handler))
 	mux.HandleFunc("/hello", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello\n") })
-	server := httptest.NewServer(mux) // or http.Server, with a ReadHeaderTimeout
+	server := httptest.NewServer(mux) // or an http.Server with a ReadHeaderTimeout
 	defer server.Close()
 	defer handler.Shutdown(context.Background())
 

@@ -18,9 +18,9 @@ func TestExtremes(t *testing.T) {
 		t.Fatal(err)
 	}
 	rule.Kind, rule.MaxAnswer = data.KindSeq2Seq, 4
-	pairs, text := small(t, task.Defaults(rule)), writer(t)
+	seq2seq, text := small(t, task.Defaults(rule)), writer(t)
 
-	// post sends a request, whose answer must have one of some statuses.
+	// post sends a request. It panics if the answer has none of these statuses.
 	post := func(m *task.Model, o Options, path string, request any, statuses ...int) error {
 		body, err := json.Marshal(request)
 		if err != nil {
@@ -60,15 +60,15 @@ func TestExtremes(t *testing.T) {
 	written := generate{"The", 3, 0.7, 9, 0.9, 1}
 	extremes.Run(t, nil,
 		extremes.Of(Options{}, func(c Options) ([]float64, error) {
-			if err := post(pairs, c, "/predict", asked, 200); err != nil {
+			if err := post(seq2seq, c, "/predict", asked, 200); err != nil {
 				return nil, err
 			}
-			if err := post(pairs, c, "/predict", wide, 400); err != nil {
+			if err := post(seq2seq, c, "/predict", wide, 400); err != nil {
 				return nil, err
 			}
 			return nil, post(text, c, "/generate", written, 200)
 		}),
-		extremes.Of(asked, func(c predict) ([]float64, error) { return nil, post(pairs, Options{}, "/predict", c, 200, 400) }),
+		extremes.Of(asked, func(c predict) ([]float64, error) { return nil, post(seq2seq, Options{}, "/predict", c, 200, 400) }),
 		extremes.Of(written, func(c generate) ([]float64, error) { return nil, post(text, Options{}, "/generate", c, 200, 400) }),
 	)
 }

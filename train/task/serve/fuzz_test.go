@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Whatever is sent, it is refused in one line, or is within the limits.
+// Every body is either refused, with one line, or within the limits.
 func FuzzRequest(f *testing.F) {
 	for _, body := range []string{
 		`{"inputs": ["3 may 1999", "é"], "beam": 2, "scores": true}`, `{"prompt": "The", "tokens": 3, "temperature": 0.5, "top_k": 2, "top_p": 0.9, "seed": 18446744073709551615}`, `{"inputs": null}`, `{"inputs": [null]}`, `{"beam": 1e9}`, `[`, "\xff", `{"\u0069nputs": ["\ud800"]}`,
@@ -16,11 +16,11 @@ func FuzzRequest(f *testing.F) {
 		f.Add(body)
 	}
 	o := Options{MaxBody: 1000, MaxInputs: 3, MaxTokens: 50}
-	pairs, err := New(named(f, "dates"), o)
+	seq2seq, err := New(named(f, "dates"), o)
 	if err != nil {
 		f.Fatal(err)
 	}
-	writes, err := New(writer(f), o)
+	text, err := New(writer(f), o)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -31,27 +31,27 @@ func FuzzRequest(f *testing.F) {
 			return r
 		}
 		w := httptest.NewRecorder()
-		inputs, p, err := pairs.readPredict(w, request())
-		refused(t, pairs, w, body, err)
+		inputs, p, err := seq2seq.readPredict(w, request())
+		refused(t, seq2seq, w, body, err)
 		if err == nil && (len(inputs) < 1 || len(inputs) > 3 || len(body) > 1000 || p.Beam < 1 || p.Beam > 16 || !utf8.ValidString(strings.Join(inputs, ""))) {
-			t.Errorf("%q: got %q and %+v", body, inputs, p)
+			t.Errorf("%q: got inputs %q and %+v, want them within the limits", body, inputs, p)
 		}
 		w = httptest.NewRecorder()
-		g, err := writes.readGenerate(w, request())
-		refused(t, writes, w, body, err)
+		g, err := text.readGenerate(w, request())
+		refused(t, text, w, body, err)
 		if err == nil && (g.Prompt == "" || !utf8.ValidString(g.Prompt) || g.Tokens < 1 || g.Tokens > 50 || !(g.Temperature >= 0 && g.TopP > 0 && g.TopP <= 1)) {
-			t.Errorf("%q: got %+v", body, g)
+			t.Errorf("%q: got %+v, want it within the limits", body, g)
 		}
 	})
 }
 
-// refused checks that an error, if there is one, is the client's, and told in a line.
+// refused checks that an error, if there is one, is answered with a status from 400 to 499 and one line.
 func refused(t *testing.T, h *Handler, w *httptest.ResponseRecorder, body string, err error) {
 	if err == nil {
 		return
 	}
 	h.fail(w, t.Context(), err)
 	if got := w.Body.String(); w.Code < 400 || w.Code >= 500 || !strings.HasPrefix(got, `{"error":"`) || strings.Count(got, "\n") != 1 || len(got) > 4000 {
-		t.Errorf("%q: %d, %q", body, w.Code, got)
+		t.Errorf("%q: got status %d and %q, want a client error in one line", body, w.Code, got)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// A generateRequest asks for what follows a prompt.
+// A generateRequest asks for the text that follows a prompt.
 type generateRequest struct {
 	Prompt      string  `json:"prompt"`
 	Tokens      int     `json:"tokens"`
@@ -24,7 +24,7 @@ type generateRequest struct {
 // readGenerate reads and checks a request.
 func (h *Handler) readGenerate(w http.ResponseWriter, r *http.Request) (generateRequest, error) {
 	wants := map[string]string{
-		"prompt":      "the text to write on from",
+		"prompt":      "the text to continue",
 		"tokens":      fmt.Sprintf("a whole number from 1 to %d", h.options.MaxTokens),
 		"temperature": "a number of at least 0",
 		"top_k":       "a whole number of at least 1, or 0 for all",
@@ -50,15 +50,15 @@ func (h *Handler) readGenerate(w http.ResponseWriter, r *http.Request) (generate
 	case !(g.TopP > 0 && g.TopP <= 1):
 		return g, wrong("top_p", g.TopP)
 	case g.Temperature == 0 && (g.TopK > 0 || g.TopP < 1):
-		return g, failf(http.StatusBadRequest, "a temperature of 0 always takes the likeliest: leave out top_k and top_p, or give another temperature")
+		return g, failf(http.StatusBadRequest, "a temperature of 0 always takes the likeliest token: leave out top_k and top_p, or use another temperature")
 	}
 	return g, nil
 }
 
-// defaultTokens is how many tokens are written where a request doesn't say.
+// defaultTokens returns the number of tokens to write if a request has none.
 func (h *Handler) defaultTokens() int { return min(200, h.options.MaxTokens) }
 
-// generate writes what follows a prompt, each character as soon as it is chosen.
+// generate writes the text that follows a prompt, each token as soon as it is chosen.
 func (h *Handler) generate(w http.ResponseWriter, r *http.Request) error {
 	g, err := h.readGenerate(w, r)
 	if err != nil {
@@ -86,13 +86,13 @@ func (h *Handler) generate(w http.ResponseWriter, r *http.Request) error {
 		s.send("done", "reason", "time")
 	case cause == errEnding:
 		s.send("done", "reason", "ending")
-	default: // where the client has gone, nobody hears it
+	default: // if the client has disconnected, nobody reads this
 		s.send("error", "error", oneLine(err))
 	}
 	return nil
 }
 
-// inputError is an error, with the status of one of an input that the model can't take, if it is that.
+// inputError returns err. If the model can't use the input, it adds the status 422.
 func inputError(err error) error {
 	var wrong *task.InputError
 	if errors.As(err, &wrong) {
@@ -101,12 +101,12 @@ func inputError(err error) error {
 	return err
 }
 
-// session begins what only so many may do at once. It is over when leave is called.
+// session starts a generation or an attention request, unless too many are in progress. Call leave at its end.
 func (h *Handler) session() (leave func(), err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.sessions == h.options.Sessions {
-		return nil, failf(http.StatusServiceUnavailable, "%d others are served already: try again later", h.sessions)
+		return nil, failf(http.StatusServiceUnavailable, "%d generations and attention requests are already in progress: try again later", h.sessions)
 	}
 	h.sessions++
 	return func() {
@@ -116,11 +116,11 @@ func (h *Handler) session() (leave func(), err error) {
 	}, nil
 }
 
-// A stream sends what is written to it as events, but for the prompt, which comes first.
+// A stream sends the text that is written to it as events, without the prompt, which comes first.
 type stream struct {
 	h      *Handler
 	w      http.ResponseWriter
-	prompt int // bytes that are still to come of it
+	prompt int // remaining bytes of the prompt
 	begun  bool
 }
 
@@ -137,7 +137,7 @@ func (s *stream) Write(b []byte) (int, error) {
 	return len(b), s.send("text", "text", string(b[n:]))
 }
 
-// send sends an event whose data are an object of one key. What came before it waits no longer.
+// send sends an event, whose data is an object with one key, and flushes the connection.
 func (s *stream) send(event, key, value string) error {
 	data, err := encode(map[string]string{key: value})
 	if err != nil {

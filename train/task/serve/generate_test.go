@@ -15,10 +15,11 @@ import (
 	"github.com/heed-go/heed/layers/decode"
 )
 
-// An event is what a stream sends.
+// An event is a server-sent event.
 type event struct{ name, data string }
 
-// events begins a generation, and returns a function for the next event, which has none where the stream has ended.
+// events starts a generation and returns a function that reads the next event. At the end of the stream, the function
+// returns a zero event.
 func events(ctx context.Context, s *httptest.Server, body string) (next func() event, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/generate", strings.NewReader(body))
 	if err != nil {
@@ -32,7 +33,7 @@ func events(ctx context.Context, s *httptest.Server, body string) (next func() e
 	if got.StatusCode != 200 || got.Header.Get("Content-Type") != "text/event-stream" {
 		content, _ := io.ReadAll(got.Body)
 		got.Body.Close()
-		return nil, fmt.Errorf("got %v of %s: %s", got.Status, got.Header.Get("Content-Type"), content)
+		return nil, fmt.Errorf("got status %s and type %s: %s", got.Status, got.Header.Get("Content-Type"), content)
 	}
 	lines := bufio.NewReader(got.Body)
 	return func() (e event) {
@@ -50,7 +51,7 @@ func events(ctx context.Context, s *httptest.Server, body string) (next func() e
 	}, nil
 }
 
-// Streams side by side write what Model.Generate writes, and say why they end.
+// Streams at the same time send the texts that Model.Generate writes, and the reason for their end.
 func TestGenerate(t *testing.T) {
 	t.Parallel()
 	m := writer(t)
@@ -65,14 +66,14 @@ func TestGenerate(t *testing.T) {
 			var got strings.Builder
 			e := next()
 			for ; e.name == "text"; e = next() {
-				var of struct{ Text string }
-				if err := json.Unmarshal([]byte(e.data), &of); err != nil {
+				var data struct{ Text string }
+				if err := json.Unmarshal([]byte(e.data), &data); err != nil {
 					return err
 				}
-				got.WriteString(of.Text)
+				got.WriteString(data.Text)
 			}
 			if e != (event{"done", `{"reason":"tokens"}`}) || next() != (event{}) {
-				return fmt.Errorf("it ended with %+v", e)
+				return fmt.Errorf("the last event is %+v, want done with the reason tokens", e)
 			}
 			var want strings.Builder
 			o := decode.Options{Sampler: decode.Sampler{Temperature: 0.7, TopK: 9, TopP: 0.9}, Seed: uint64(seed), MaxTokens: 30}
@@ -88,10 +89,10 @@ func TestGenerate(t *testing.T) {
 	c.Wait()
 }
 
-// endless is a generation that doesn't end by itself.
+// endless is a request for a generation that is too long to finish.
 const endless = `{"prompt": "The", "tokens": 1000000000}`
 
-// A generation ends when its client goes, and so makes room for another.
+// A generation ends when its client disconnects, so that another session can begin.
 func TestGenerateGone(t *testing.T) {
 	h, s := start(t, writer(t), Options{MaxTokens: 1e9, Sessions: 1})
 	ctx, leave := context.WithCancel(t.Context())
@@ -100,11 +101,11 @@ func TestGenerateGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if e := next(); e.name != "text" {
-		t.Errorf("it begins with %+v", e)
+		t.Errorf("the first event is %+v, want a text", e)
 	}
 	for path, body := range map[string]string{"/generate": endless, "/attention": `{"input": "The"}`} {
 		if got, err := post(t.Context(), s.URL+path, body); err != nil || got.status != 503 || got.header.Get("Retry-After") == "" {
-			t.Errorf("another session: got %+v, %v, want status 503", got, err)
+			t.Errorf("a second session: got %+v, %v, want status 503", got, err)
 		}
 	}
 	leave()
@@ -112,16 +113,16 @@ func TestGenerateGone(t *testing.T) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if h.sessions > 0 {
-			return "it writes on"
+			return "the generation goes on after its client disconnected"
 		}
 		return ""
 	})
 	if got, err := post(t.Context(), s.URL+"/attention", `{"input": "The"}`); err != nil || got.status != 200 {
-		t.Errorf("a session after it: got %+v, %v", got, err)
+		t.Errorf("a session after the generation: got %+v, %v, want status 200", got, err)
 	}
 }
 
-// A generation that has taken too long, or that the end of the service cuts off, says so.
+// If a generation takes too long, or if the service ends, the last event gives the reason.
 func TestGenerateCutOff(t *testing.T) {
 	t.Parallel()
 	for _, reason := range []string{"time", "ending"} {
@@ -144,7 +145,7 @@ func TestGenerateCutOff(t *testing.T) {
 			e = next()
 		}
 		if e != (event{"done", fmt.Sprintf(`{"reason":%q}`, reason)}) || next() != (event{}) {
-			t.Errorf("it ended with %+v, want the reason %s", e, reason)
+			t.Errorf("the last event is %+v, want done with the reason %s", e, reason)
 		}
 	}
 }

@@ -19,12 +19,12 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// 16 clients ask at once, more than there is room for, while others ask wrongly, send slowly or leave. None of their
-// answers is lost or wrong, and memory doesn't grow with requests.
+// 16 clients send requests at the same time, more than the queue allows. Others send wrong requests, send slowly or
+// disconnect. No answer may be lost or wrong, and memory must not grow with the number of requests.
 func TestLoad(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
-	each := 32 // requests of a client in each half
+	each := 32 // requests per client in each half
 	if testing.Short() {
 		each = 8
 	}
@@ -48,25 +48,25 @@ func TestLoad(t *testing.T) {
 	right := func(rng *rand.Rand) error {
 		beam, places := 1+rng.IntN(2), rng.Perm(len(sources))[:1+rng.IntN(4)]
 		request := map[string]any{"beam": beam, "scores": true}
-		var of []string
+		var chosen []string
 		for _, p := range places {
-			of = append(of, sources[p])
+			chosen = append(chosen, sources[p])
 		}
-		request["inputs"] = of
+		request["inputs"] = chosen
 		for {
 			got, err := ask(t.Context(), s.URL, 200, request)
-			if err != nil && strings.Contains(got.Error, "too much waits") {
+			if err != nil && strings.Contains(got.Error, "too many inputs are already waiting") {
 				refused.Add(1)
 				time.Sleep(5 * time.Millisecond)
 				continue
 			}
 			if err != nil || len(got.Answers) != len(places) {
-				return fmt.Errorf("%q: got %+v, %v", of, got, err)
+				return fmt.Errorf("%q: got %+v, %v", chosen, got, err)
 			}
 			for i, a := range got.Answers {
 				w := want[beam][places[i]]
 				if (w.Err != nil) != (a.Error != "") || w.Err == nil && (*a.Answer != w.Text || math.Abs(*a.LogProb-w.LogProb) > -1e-4*w.LogProb) {
-					return fmt.Errorf("%q: got %+v, want %+v", of[i], a, w)
+					return fmt.Errorf("%q: got %+v, want %+v", chosen[i], a, w)
 				}
 			}
 			answered.Add(1)
@@ -87,7 +87,7 @@ func TestLoad(t *testing.T) {
 		}
 	}
 	c := &clients{T: t}
-	slow, err := send(s, 100, "{") // a request that doesn't go on
+	slow, err := send(s, 100, "{") // a request whose body never comes
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,16 +109,16 @@ func TestLoad(t *testing.T) {
 	if got, err := http.ReadResponse(bufio.NewReader(slow), nil); err != nil || got.StatusCode != 408 {
 		t.Errorf("a slow request: got %+v, %v, want status 408", got, err)
 	}
-	t.Logf("%d answered, %d refused; %d kB resident after half, %d at the end", answered.Load(), refused.Load(), before, after)
+	t.Logf("%d answered, %d refused; %d kB of memory after half of the requests, %d kB at the end", answered.Load(), refused.Load(), before, after)
 	if answered.Load() != int64(2*16*each) || refused.Load() == 0 {
-		t.Errorf("%d answered, want %d, and %d refused, want some", answered.Load(), 2*16*each, refused.Load())
+		t.Errorf("got %d answered and %[3]d refused, want %[2]d answered and at least 1 refused", answered.Load(), 2*16*each, refused.Load())
 	}
 	if !testing.Short() && after > before+before/4+16<<10 {
-		t.Errorf("%d kB of memory after half of the requests, %d at the end", before, after)
+		t.Errorf("%d kB of memory after half of the requests and %d kB at the end, want at most a quarter and 16 MB more", before, after)
 	}
 }
 
-// send sends the beginning of a request whose body has so many bytes.
+// send sends a request with a Content-Length and the beginning of the body.
 func send(s *httptest.Server, length int, body string) (net.Conn, error) {
 	conn, err := net.Dial("tcp", s.Listener.Addr().String())
 	if err != nil {
@@ -128,11 +128,11 @@ func send(s *httptest.Server, length int, body string) (net.Conn, error) {
 	return conn, err
 }
 
-// wrong asks for what there is no answer to, each time in another way.
+// wrong sends one of three requests that get no answer. The argument i selects which.
 func wrong(t *testing.T, s *httptest.Server, i int) error {
 	body, status := `{"inputs": [`, 400
 	switch i % 3 {
-	case 0: // leave
+	case 0: // disconnect
 		body := `{"inputs": ["3 may 1999"]}`
 		conn, err := send(s, len(body), body)
 		if err != nil {
@@ -149,12 +149,12 @@ func wrong(t *testing.T, s *httptest.Server, i int) error {
 	return err
 }
 
-// resident returns the kB of memory that the process has, or 0 where /proc doesn't say.
+// resident returns the process's resident memory in kB, or 0 on systems without /proc.
 func resident(t *testing.T) int {
 	status, _ := os.ReadFile("/proc/self/status")
 	for line := range strings.Lines(string(status)) {
-		if of, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kB, err := strconv.Atoi(strings.Fields(of)[0])
+		if size, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kB, err := strconv.Atoi(strings.Fields(size)[0])
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -21,7 +21,7 @@ import (
 	"github.com/heed-go/heed/internal/text"
 )
 
-// A failure is an error with the status that tells it.
+// A failure is an error with the HTTP status of its answer.
 type failure struct {
 	status int
 	error
@@ -31,17 +31,18 @@ func failf(status int, format string, args ...any) error {
 	return &failure{status, fmt.Errorf(format, args...)}
 }
 
-// What ends a request's context, unless it is the client.
+// Reasons why a request's context ends, other than a client that disconnects.
 var (
-	errTime   = &failure{http.StatusGatewayTimeout, errors.New("it has taken too long: ask for less at a time, or try again later")}
-	errEnding = &failure{http.StatusServiceUnavailable, errors.New("the service is about to end: ask again when there is another")}
+	errTime   = &failure{http.StatusGatewayTimeout, errors.New("the request took too long: ask for less at a time, or try again later")}
+	errEnding = &failure{http.StatusServiceUnavailable, errors.New("the service is about to end: try again when it has been restarted")}
 )
 
-// fail answers a request with an error. What ended its context comes before what that led to.
+// fail answers a request with an error. If the request's context has ended, the reason for that is more important than
+// err, unless err is a failure.
 func (h *Handler) fail(w http.ResponseWriter, ctx context.Context, err error) {
 	f := &failure{http.StatusInternalServerError, err}
 	if !errors.As(err, &f) && ctx.Err() != nil && !errors.As(context.Cause(ctx), &f) {
-		return // nobody is there to be answered
+		return // the client has disconnected
 	}
 	if f.status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
@@ -51,7 +52,7 @@ func (h *Handler) fail(w http.ResponseWriter, ctx context.Context, err error) {
 	}{oneLine(f.error)})
 }
 
-// write answers a request, for which the client has the time of another.
+// write answers a request. The client has Options.Time to receive the answer.
 func (h *Handler) write(w http.ResponseWriter, status int, answer any) error {
 	body, err := encode(answer)
 	if err != nil {
@@ -61,16 +62,17 @@ func (h *Handler) write(w http.ResponseWriter, status int, answer any) error {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)+1))
 	w.WriteHeader(status)
-	w.Write(append(body, '\n')) // where it fails the client is gone
+	w.Write(append(body, '\n')) // if this fails, the client has disconnected
 	return nil
 }
 
-// deadline bounds how long the answer may take to write from now on, where there is a connection to be waited for.
+// deadline limits the time for writing to the client from now on, if w is a network connection.
 func (h *Handler) deadline(w http.ResponseWriter) {
 	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.options.Time))
 }
 
-// encode returns JSON in which all that a terminal or a page might obey is an escape.
+// encode returns JSON in which every character that isn't printable is escaped, because terminals and pages may obey
+// such characters.
 func encode(value any) ([]byte, error) {
 	plain, err := json.Marshal(value)
 	if err != nil {
@@ -93,22 +95,23 @@ func encode(value any) ([]byte, error) {
 	return encoded, nil
 }
 
-// oneLine returns an error's text on one line, of which the middle is cut where it is very long: what a client sent may
-// be in it.
+// oneLine returns an error's text on one line. It cuts the middle of a long text, because the text may contain the
+// client's input.
 func oneLine(err error) string {
 	return text.Shorten(strings.Join(strings.Fields(err.Error()), " "), 400, 100)
 }
 
-// read reads a request's body, and decodes it into a pointer to a struct, whose fields are what wants says of them.
+// read reads a request's body, and decodes it into a pointer to a struct. The argument wants describes the valid values
+// of each key.
 func (h *Handler) read(w http.ResponseWriter, r *http.Request, into any, wants map[string]string) error {
 	kind, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if charset, ok := parameters["charset"]; err != nil || kind != "application/json" || ok && !strings.EqualFold(charset, "utf-8") {
 		return failf(http.StatusUnsupportedMediaType, "the Content-Type must be application/json, got %.100q", r.Header.Get("Content-Type"))
 	}
 	if coding := r.Header.Get("Content-Encoding"); coding != "" {
-		return failf(http.StatusUnsupportedMediaType, "the body must come as it is, without Content-Encoding, got %.100q", coding)
+		return failf(http.StatusUnsupportedMediaType, "the body must have no Content-Encoding, got %.100q", coding)
 	}
-	tooLarge := failf(http.StatusRequestEntityTooLarge, "a request has at most %d bytes: ask for less at a time", h.options.MaxBody)
+	tooLarge := failf(http.StatusRequestEntityTooLarge, "a request may have at most %d bytes: ask for less at a time", h.options.MaxBody)
 	if r.ContentLength > int64(h.options.MaxBody) {
 		return tooLarge
 	}
@@ -118,9 +121,9 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, into any, wants m
 	case errors.As(err, new(*http.MaxBytesError)):
 		return tooLarge
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return failf(http.StatusRequestTimeout, "the request hasn't come within %v", h.options.Time)
+		return failf(http.StatusRequestTimeout, "the request must arrive within %v", h.options.Time)
 	case err != nil:
-		return failf(http.StatusBadRequest, "the request hasn't come whole: %v", err)
+		return failf(http.StatusBadRequest, "the request didn't arrive completely: %v", err)
 	}
 	if err := parse(body, into, wants); err != nil {
 		return &failure{http.StatusBadRequest, err}
@@ -128,7 +131,7 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, into any, wants m
 	return nil
 }
 
-// parse decodes JSON, one object with the keys of wants and no others, into a pointer to a struct.
+// parse decodes JSON into a pointer to a struct. The JSON must be one object that has only keys of wants.
 func parse(body []byte, into any, wants map[string]string) error {
 	err := jsonkeys.Check(body, func(key string) bool { return wants[key] != "" })
 	if err == nil {

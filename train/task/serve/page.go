@@ -22,7 +22,7 @@ var (
 	pageBody = template.Must(template.New("page").Parse(pageText))
 )
 
-// newPage makes the page, which depends on nothing that is asked.
+// newPage makes the page, which is the same for all requests.
 func (h *Handler) newPage() (http.Handler, error) {
 	rule, kind := h.model.Config.Task, h.model.Config.Kind()
 	var body bytes.Buffer

@@ -1,6 +1,6 @@
 'use strict';
 
-// The page of a service: it asks the endpoints beside it, and shows what they answer as text.
+// The page of a service: it sends requests to the endpoints and shows their answers as text.
 (() => {
 	const $ = id => document.getElementById(id);
 	const make = (tag, text, className) => {
@@ -10,7 +10,7 @@
 		return e;
 	};
 
-	// visible shows as an escape what a reader wouldn't see, or what would turn the text around.
+	// visible escapes characters that are invisible or change the direction of text.
 	const visible = text => text.replace(/[^\P{C}\n\t]|[\u2028\u2029]/gu, c => '\\u{' + c.codePointAt(0).toString(16) + '}');
 
 	const say = (text, wrong) => {
@@ -18,14 +18,14 @@
 		$('said').classList.toggle('wrong', Boolean(wrong));
 	};
 
-	// ask sends JSON, and returns the response of a success.
+	// ask sends JSON and returns the response. It throws the error of a failed request.
 	const ask = async (path, request, signal) => {
 		const response = await fetch(path, {method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify(request), signal});
 		if (!response.ok) throw new Error((await response.json()).error);
 		return response;
 	};
 
-	// doing runs a task of a button's, and says what went wrong.
+	// doing disables a button while its task runs, and shows the task's error.
 	const doing = async (button, task) => {
 		button.disabled = true;
 		say('…');
@@ -46,7 +46,7 @@
 		$('heading').scrollIntoView({behavior: 'smooth'});
 	});
 
-	// predict answers the inputs, in a row each.
+	// predict shows a table with one row per input.
 	const predict = async () => {
 		const inputs = $('text').value.split('\n').filter(line => line !== '');
 		const request = {inputs, scores: true};
@@ -65,7 +65,7 @@
 				return;
 			}
 			row.insertCell().append(make('bdi', visible(a.answer)));
-			if (a.unknown) row.cells[1].append(' ', make('small', '(has symbols that training never saw)', 'muted'));
+			if (a.unknown) row.cells[1].append(' ', make('small', '(the input has symbols that training never saw)', 'muted'));
 			row.insertCell().append(a.log_prob === undefined ? '–' : `${heed.number(100 * Math.exp(a.log_prob))} %`);
 			const button = make('button', 'Attention');
 			button.addEventListener('click', () => look(button, inputs[i]));
@@ -75,7 +75,7 @@
 		say('');
 	};
 
-	// write shows what is written as it comes: server-sent events, of which fetch makes text alone.
+	// write shows the generated text as it arrives, in server-sent events. EventSource can't send a POST, so this parses them.
 	const write = async stop => {
 		const request = {prompt: $('text').value, tokens: $('tokens').valueAsNumber, temperature: $('temperature').valueAsNumber, seed: $('seed').valueAsNumber};
 		const response = await ask('generate', request, stop.signal);
@@ -87,15 +87,15 @@
 		let rest = '';
 		for (;;) {
 			const {value, done} = await reader.read();
-			if (done) throw new Error('The service has gone.');
+			if (done) throw new Error('The service has disconnected.');
 			const events = (rest + value).split('\n\n');
 			rest = events.pop();
 			for (const event of events) {
 				const [name, data] = event.split('\n').map(line => line.slice(line.indexOf(': ') + 2));
-				const of = JSON.parse(data);
-				if (name === 'text') written.append(visible(of.text));
-				else if (name === 'error') throw new Error(of.error);
-				else return say({time: 'It has taken too long.', ending: 'The service ends.'}[of.reason] || '');
+				const values = JSON.parse(data);
+				if (name === 'text') written.append(visible(values.text));
+				else if (name === 'error') throw new Error(values.error);
+				else return say({time: 'Stopped: the request took too long.', ending: 'Stopped: the service is about to end.'}[values.reason] || '');
 			}
 		}
 	};

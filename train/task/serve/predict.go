@@ -13,14 +13,14 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// A predictRequest asks for answers.
+// A predictRequest asks for answers to inputs.
 type predictRequest struct {
 	Inputs []*string `json:"inputs"`
 	Beam   int       `json:"beam"`
 	Scores bool      `json:"scores"`
 }
 
-// A predictAnswer is the answer to an input, or why there is none.
+// A predictAnswer is the answer to an input, or the reason why there is none.
 type predictAnswer struct {
 	Answer  *string  `json:"answer,omitempty"`
 	LogProb *float64 `json:"log_prob,omitempty"`
@@ -50,13 +50,13 @@ func (h *Handler) predict(w http.ResponseWriter, r *http.Request) error {
 func answerOf(a task.Answer, scores bool) predictAnswer {
 	var wrong *task.InputError
 	switch {
-	case errors.As(a.Err, &wrong): // without the input, which the client knows
+	case errors.As(a.Err, &wrong): // wrong.Err doesn't repeat the input
 		return predictAnswer{Error: oneLine(wrong.Err), Unknown: a.Unknown}
 	case a.Err != nil:
 		return predictAnswer{Error: oneLine(a.Err), Unknown: a.Unknown}
 	}
 	answer := predictAnswer{Answer: &a.Text, Unknown: a.Unknown}
-	if scores && !math.IsNaN(a.LogProb) && !math.IsInf(a.LogProb, 0) { // which JSON hasn't
+	if scores && !math.IsNaN(a.LogProb) && !math.IsInf(a.LogProb, 0) { // JSON has no such numbers
 		answer.LogProb = &a.LogProb
 	}
 	return answer
@@ -90,30 +90,30 @@ func (h *Handler) readPredict(w http.ResponseWriter, r *http.Request) (inputs []
 	return inputs, request, nil
 }
 
-// A job is inputs that wait to be answered.
+// A job is the inputs of a request, which wait for their answers.
 type job struct {
 	ctx    context.Context // of the request
 	inputs []string
 	beam   int
-	alone  func() error  // what is to be done instead, with nothing else
-	done   chan struct{} // closed when the answers, or the error, are there
+	alone  func() error  // if not nil, the job is this function instead, and never joins other jobs
+	done   chan struct{} // closed when answers or err is set
 
 	answers []task.Answer
 	err     error
 }
 
-// joins reports whether a job can be done together with another.
+// joins reports whether the model can answer two jobs together.
 func (j *job) joins(other *job) bool {
 	return j.alone == nil && other.alone == nil && j.beam == other.beam
 }
 
-// ask has a job done, and waits for it as long as its context isn't done.
+// ask queues a job and waits until it is answered or its context ends.
 func (h *Handler) ask(j *job) ([]task.Answer, error) {
 	j.done = make(chan struct{})
 	h.mu.Lock()
 	if h.inputs+len(j.inputs) > h.options.Queue {
 		defer h.mu.Unlock()
-		return nil, failf(http.StatusServiceUnavailable, "too much waits already, %d inputs: try again later", h.inputs)
+		return nil, failf(http.StatusServiceUnavailable, "too many inputs are already waiting (%d): try again later", h.inputs)
 	}
 	h.inputs += len(j.inputs)
 	h.waiting = append(h.waiting, j)
@@ -131,7 +131,7 @@ func (h *Handler) ask(j *job) ([]task.Answer, error) {
 	}
 }
 
-// drop takes back a job, if it still waits.
+// drop removes a job from the queue, if it still waits.
 func (h *Handler) drop(j *job) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -141,15 +141,15 @@ func (h *Handler) drop(j *job) {
 	}
 }
 
-// work does the jobs that wait, until none does.
+// work answers waiting jobs until there are none.
 func (h *Handler) work() {
 	for jobs := h.take(); len(jobs) > 0; jobs = h.take() {
 		h.answer(jobs)
 	}
 }
 
-// take takes the jobs that are to be done together: the first that waits, and more of its beam as long as there are no
-// more than Batch inputs.
+// take removes the next jobs to answer together from the queue: the first waiting job, and others with the same beam,
+// up to Batch inputs.
 func (h *Handler) take() (taken []*job) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -169,8 +169,8 @@ func (h *Handler) take() (taken []*job) {
 	return taken
 }
 
-// answer does jobs together or, where that fails, each by itself, so that none suffers from another. It ends when
-// nobody waits for any of them.
+// answer answers jobs together. If that fails, it answers each job separately, so that no job fails because of another.
+// It stops when the contexts of all jobs have ended.
 func (h *Handler) answer(jobs []*job) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -207,7 +207,7 @@ func (h *Handler) answer(jobs []*job) {
 	}
 }
 
-// recovered is f, whose panic is an error, as is the end of its goroutine.
+// recovered calls f. If f panics or ends its goroutine, recovered returns an error.
 func (h *Handler) recovered(f func() error) error {
 	err := apart.Call(f)
 	if errors.Is(err, apart.ErrGoexit) || errors.As(err, new(*apart.Panic)) {
@@ -217,4 +217,4 @@ func (h *Handler) recovered(f func() error) error {
 	return err
 }
 
-var errPanic = errors.New("the model has failed on this: the service's log says how")
+var errPanic = errors.New("the model failed on this request: see the service's log")

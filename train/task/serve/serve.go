@@ -6,32 +6,43 @@
 //	...
 //	http.Handle("/reverse/", http.StripPrefix("/reverse", handler))
 //
-// Requests and answers are JSON. A request has the media type application/json, and an answer that isn't a success is
-// an object with the key error, whose text is on one line:
+// Requests and answers are JSON. A request must have the media type application/json. The answer to a failed request is
+// an object with the key error, whose text is one line. These are the endpoints:
 //
-//	GET  /             a page to try it
-//	POST predict       {"inputs": ["gorgonia"], "beam": 4, "scores": true}; not of text
-//	POST generate      {"prompt": "To be", "tokens": 200, "temperature": 0.8, "seed": 1}; of text alone
+//	GET  /             a page for trying the model
+//	POST predict       {"inputs": ["gorgonia"], "beam": 4, "scores": true}; not for kind text
+//	POST generate      {"prompt": "To be", "tokens": 200, "temperature": 0.8, "seed": 1}; only for kind text
 //	POST attention     {"input": "gorgonia", "layer": "blocks.1"}
-//	GET  health        whether it is there, and how busy
-//	GET  openapi.json  a description of all this, in OpenAPI 3.1, with the limits
+//	GET  health        whether the service runs, and how busy it is
+//	GET  openapi.json  a description of the endpoints and their limits, in OpenAPI 3.1
 //
-// An answer of predict has an entry for each input, in their order: {"answer": "ainogrog", "log_prob": -0.01}, with the
-// natural logarithm of the answer's probability where scores is true, "unknown": true where the input has symbols that
-// training never saw, or {"error": "…"} for an input that the model can't take, which doesn't touch the others.
+// The answer of predict has one entry per input, in the order of the inputs: {"answer": "ainogrog", "log_prob": -0.01}.
+// If scores is true, log_prob is the natural logarithm of the answer's probability. If the input has symbols that
+// training never saw, the entry has "unknown": true. If the model has no answer to an input, its entry has "error": "…"
+// instead; the other inputs are still answered. Only kind seq2seq has a beam.
 //
-// What generate writes, with top_k and top_p too, comes as server-sent events of one object each. A text event,
-// {"text": "…"}, has what was written since the last one. The last event is done, with {"reason": "tokens"} where there
-// are as many as were asked for, and "time" or "ending" where the service has cut it off, or error, {"error": "…"}. One
-// seed always writes the same. It stops when the client goes.
+// The endpoint generate also accepts top_k and top_p. It sends server-sent events, each with one object as data. A text
+// event, {"text": "…"}, has the text since the event before. The last event is done or error. The event done has
+// {"reason": "tokens"} if all tokens were written. It has the reason "time" if the request took too long, or "ending"
+// if the service is about to end. The event error has {"error": "…"}. The same request with the same seed always gives
+// the same text. Generation stops when the client disconnects.
 //
-// An answer of attention has the model's answer to the input and its layers, each with a name and a meaning, a label
-// for each query (rows) and each key (columns), and the weights of each head, row by row.
+// The answer of attention has the model's answer to the input, and its layers. Each layer has a name, a meaning, a
+// label for each query (rows) and each key (columns), and the weights of each head, row by row.
 //
-// The statuses are 400 for what isn't the JSON that is wanted, 404 and 405 for what isn't there, 403 for what a page of
-// another site asks, 408 for a request that comes too slowly, 413 and 415 for one that is too large or not JSON, 422
-// for a prompt, or an input of attention, that the model can't take, 500 for what fails in the model, 503 with a
-// Retry-After where too much waits already or the service is about to end, and 504 for what takes too long.
+// A failed request has one of these statuses:
+//
+//	400  the body is not valid JSON, or a value in it is not allowed
+//	403  the request comes from a page of another site
+//	404  there is no such endpoint
+//	405  the endpoint needs another method
+//	408  the request arrives too slowly
+//	413  the body is too large
+//	415  the media type is not application/json
+//	422  the model can't use the prompt, or the input of attention
+//	500  the model failed
+//	503  the service is too busy or about to end; the answer has a Retry-After
+//	504  the request took too long
 package serve
 
 import (
@@ -49,71 +60,73 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// Options are the limits of a service. What is 0 has the default.
+// Options are the limits of a service. If a field is 0, its default is used.
 type Options struct {
-	MaxBody   int           // bytes of a request; 1 MiB by default
-	MaxInputs int           // inputs of a request; 256 by default
-	MaxBeam   int           // hypotheses that answers of pairs are searched with; 16 by default, at most task.MaxBeam
-	MaxTokens int           // tokens that a generation writes; 1,024 by default
-	Sessions  int           // generations, and answers of attention, at once; 16 by default
-	Queue     int           // inputs that wait to be answered; 1,024 by default, or MaxInputs if that is more
+	MaxBody   int           // bytes per request; 1 MiB by default
+	MaxInputs int           // inputs per request; 256 by default
+	MaxBeam   int           // the largest beam of a seq2seq request; 16 by default, at most task.MaxBeam
+	MaxTokens int           // tokens per generation; 1,024 by default
+	Sessions  int           // generations and attention requests at the same time; 16 by default
+	Queue     int           // inputs that may wait; 1,024 by default, or MaxInputs if that is more
 	Batch     int           // inputs of several requests that are answered together; 32 by default
-	Time      time.Duration // to send a request and have it answered, and again to take the answer; a minute by default
+	Time      time.Duration // for sending and answering a request, and again for receiving the answer; a minute by default
 
-	// ErrorLog is told of panics in the model, which are no more than an error to the requests that meet them; nil for
-	// the standard logger of package log.
+	// ErrorLog logs panics in the model. The requests that cause them get an error. If ErrorLog is nil, the standard
+	// logger of package log is used.
 	ErrorLog *log.Logger
 }
 
-// A Handler is a service of one model. Make one with New. Its methods may be called by any number of goroutines.
+// A Handler answers the requests for one model. Make a Handler with New. Several goroutines may call its methods at the
+// same time.
 type Handler struct {
 	model     *task.Model
 	options   Options
 	endpoints map[string]endpoint
-	large     chan struct{} // has one for each large request under way
+	large     chan struct{} // has one element for each large request in progress
 	page      http.Handler
 	origins   *http.CrossOriginProtection
 
-	ending context.Context // is done when what is under way is to end at once
+	ending context.Context // done when all requests must end at once
 	end    context.CancelFunc
 
 	mu       sync.Mutex
 	closed   bool
-	active   int           // requests
+	active   int           // number of requests in progress
 	idle     chan struct{} // closed when the Handler is closed and no request is active
 	waiting  []*job
-	inputs   int  // of the jobs that wait
-	working  bool // whether work runs
+	inputs   int  // number of inputs in the jobs that wait
+	working  bool // work is running
 	sessions int
 }
 
-// Any number of clients may send requests, slowly too. So that they don't fill the memory, only mostLarge requests at
-// once may have more than largeBody bytes, which is more than most requests have.
+// Many clients may send requests at the same time, and send them slowly. To limit memory, only mostLarge requests at a
+// time may have more than largeBody bytes. Most requests have less.
 const (
 	largeBody = 1 << 16
 	mostLarge = 32
 )
 
-// An endpoint is what answers the requests of a path. Where it returns an error it has written nothing.
+// An endpoint answers the requests for a path. If serve returns an error, it has written nothing.
 type endpoint struct {
 	method string
 	serve  func(w http.ResponseWriter, r *http.Request) error
 }
 
-// New makes a service of a model, whose parameters nothing may write while it is used. It is an error if a limit is
-// negative, if MaxBeam is more than task.MaxBeam, or if MaxInputs is more than the Queue.
+// New returns a Handler for a model. The parameters of the model must not change while the Handler is used. New returns
+// an error if the model is empty, if a limit is negative, if MaxBeam is more than task.MaxBeam, or if MaxInputs is more
+// than Queue.
 //
-// Requests that wait are answered together, as long as they want the same beam, one batch at a time over all
-// processors. So a request never waits for others to come, and one that has ended before its turn is never computed.
+// The model answers one batch at a time, on all processors. Waiting requests with the same beam are answered together.
+// A request never waits for others to arrive. If a request ends while it waits, the model doesn't compute it.
 //
-// Of requests with more than 64 KiB, or of a length that they don't tell, only 32 are under way at once, and others are
-// answered with 503: whatever clients send and however slowly, it doesn't fill the memory.
+// Only 32 requests with more than 64 KiB, or with unknown length, are accepted at the same time. Others get status 503.
+// So clients can't fill the memory, whatever they send and however slowly.
 //
-// The Handler keeps to its limits on any http.Server; what a connection does before it has sent a request's header is
-// up to the server's ReadHeaderTimeout and IdleTimeout.
+// The Handler enforces its limits on any http.Server. Before a connection has sent the header of a request, only the
+// server's ReadHeaderTimeout and IdleTimeout limit it.
 func New(m *task.Model, o Options) (*Handler, error) {
-	if m.Params == nil { // else it would fail in the goroutine of a request
-		return nil, errors.New("the model is empty: task.Open or task.New makes one")
+	if m.Params == nil { // without this check, the goroutine of a request would panic
+		return nil, errors.New("the model is empty: use a model from task.Open or task.New")
 	}
 	if err := o.complete(); err != nil {
 		return nil, err
@@ -136,7 +149,7 @@ func New(m *task.Model, o Options) (*Handler, error) {
 	return h, err
 }
 
-// complete checks the limits, and sets the defaults of those that are 0.
+// complete checks the limits, and sets the defaults.
 func (o *Options) complete() error {
 	for _, limit := range []struct {
 		name           string
@@ -165,7 +178,7 @@ func (o *Options) complete() error {
 		return fmt.Errorf("the Time must be above 0, or 0 for %v, got %v", time.Minute, o.Time)
 	}
 	if o.Queue < o.MaxInputs {
-		return fmt.Errorf("the Queue must have room for a request, whose MaxInputs are %d, got %d", o.MaxInputs, o.Queue)
+		return fmt.Errorf("the Queue must be at least MaxInputs, which is %d, got %d", o.MaxInputs, o.Queue)
 	}
 	if o.Time == 0 {
 		o.Time = time.Minute
@@ -176,7 +189,7 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// ServeHTTP answers a request. Its path is that of an endpoint: http.StripPrefix takes off what is before it.
+// ServeHTTP answers a request. Its path must be the path of an endpoint; use http.StripPrefix to remove a prefix.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
@@ -190,7 +203,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serve answers a request, or returns why it doesn't.
+// serve answers a request, or returns an error if it can't.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	if !h.enter() {
 		return errEnding
@@ -198,21 +211,21 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	defer h.leave()
 	e, ok := h.endpoints[r.URL.Path]
 	if !ok {
-		return failf(http.StatusNotFound, "there is no %.100q for a model of %s: there is %s", r.URL.Path, h.model.Config.Task.Kind, h.listed())
+		return failf(http.StatusNotFound, "a model of kind %s has no endpoint %.100q: the endpoints are %s", h.model.Config.Task.Kind, r.URL.Path, h.listed())
 	}
 	if r.Method != e.method && !(r.Method == http.MethodHead && e.method == http.MethodGet) {
 		w.Header().Set("Allow", allowed(e.method))
-		return failf(http.StatusMethodNotAllowed, "%s is asked by %s, got %.20q", r.URL.Path, allowed(e.method), r.Method)
+		return failf(http.StatusMethodNotAllowed, "the method for %s must be %s, got %.20q", r.URL.Path, allowed(e.method), r.Method)
 	}
 	if err := h.origins.Check(r); err != nil {
-		return failf(http.StatusForbidden, "%v: a page of another site may not ask", err)
+		return failf(http.StatusForbidden, "%v: a page of another site can't use this service", err)
 	}
 	if r.ContentLength > largeBody || r.ContentLength < 0 {
 		select {
 		case h.large <- struct{}{}:
 			defer func() { <-h.large }()
 		default:
-			return failf(http.StatusServiceUnavailable, "%d requests of more than %d bytes, or of a length they don't tell, are under way: try again later", mostLarge, largeBody)
+			return failf(http.StatusServiceUnavailable, "%d requests with more than %d bytes, or with unknown length, are already in progress: try again later", mostLarge, largeBody)
 		}
 	}
 	return e.serve(w, r)
@@ -225,7 +238,7 @@ func allowed(method string) string {
 	return method
 }
 
-// listed returns the endpoints for an error.
+// listed returns a list of the endpoints, for an error.
 func (h *Handler) listed() string {
 	var all []string
 	for path, e := range h.endpoints {
@@ -235,7 +248,7 @@ func (h *Handler) listed() string {
 	return strings.Join(all, ", ")
 }
 
-// enter notes a request that begins. It reports false if none may.
+// enter counts a new request. It returns false if the Handler is closed.
 func (h *Handler) enter() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -254,11 +267,10 @@ func (h *Handler) leave() {
 	}
 }
 
-// Shutdown refuses requests from now on, and waits until those that were taken are answered. When ctx is done it has
-// them end at once, those that wait with an error, and returns ctx.Err().
+// Shutdown refuses new requests, and waits until all accepted requests are answered. If ctx is done before that,
+// Shutdown ends these requests at once and returns ctx.Err(). Requests that wait are then answered with an error.
 //
-// It is for use beside the Shutdown of the http.Server, which closes what it listens on, and waits until all answers
-// are sent.
+// Also call the Shutdown of the http.Server, which closes its listeners and waits until all answers are sent.
 func (h *Handler) Shutdown(ctx context.Context) error {
 	h.mu.Lock()
 	if !h.closed && h.active == 0 {
@@ -275,7 +287,7 @@ func (h *Handler) Shutdown(ctx context.Context) error {
 	}
 }
 
-// health says that the service is there.
+// health answers that the service runs, and how busy it is.
 func (h *Handler) health(w http.ResponseWriter, _ *http.Request) error {
 	h.mu.Lock()
 	waiting, sessions := h.inputs, h.sessions

@@ -24,7 +24,7 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// small makes a model of a task with new weights, which answers something.
+// small returns a small untrained model for a configuration.
 func small(t testing.TB, c task.Config) *task.Model {
 	t.Helper()
 	c.Model.Dim, c.Model.Layers, c.Model.Block.Attention.Heads = 16, 1, 2
@@ -47,7 +47,7 @@ func named(t testing.TB, name string) *task.Model {
 	return small(t, c)
 }
 
-// writer makes a model of text.
+// writer returns a small untrained text model.
 func writer(t testing.TB) *task.Model {
 	t.Helper()
 	c, err := task.Named("text", 16)
@@ -62,13 +62,13 @@ func writer(t testing.TB) *task.Model {
 	return small(t, c)
 }
 
-// A gate is a model that stops at inputs that begin with wait, until it is opened, panics at those that begin with
-// panic, and ends its goroutine at those that begin with exit.
+// A gate is a model that reacts to the beginning of an input. At wait, it waits until it is opened. At panic, it
+// panics. At exit, it ends its goroutine.
 type gate struct {
 	*task.Model
-	reached chan string // what has come to the gate
+	reached chan string // inputs that begin with wait
 	opened  chan struct{}
-	passed  sync.Map // inputs that the model has begun with
+	passed  sync.Map // inputs that the model has started to answer
 }
 
 func newGate(t testing.TB) *gate {
@@ -95,7 +95,7 @@ func newGate(t testing.TB) *gate {
 	return g
 }
 
-// start starts a service on the loopback.
+// start starts a service on the loopback interface.
 func start(t testing.TB, m *task.Model, o Options) (*Handler, *httptest.Server) {
 	t.Helper()
 	h, err := New(m, o)
@@ -107,14 +107,14 @@ func start(t testing.TB, m *task.Model, o Options) (*Handler, *httptest.Server) 
 	return h, s
 }
 
-// A reply is what comes back.
+// A reply is the answer to a request.
 type reply struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// post sends JSON.
+// post sends a POST request with JSON.
 func post(ctx context.Context, url, body string) (reply, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
@@ -134,7 +134,7 @@ func do(r *http.Request) (reply, error) {
 	return reply{got.StatusCode, got.Header, string(body)}, err
 }
 
-// predicted is what POST predict answers.
+// predicted is the answer to POST predict.
 type predicted struct {
 	Answers []struct {
 		Answer  *string
@@ -145,7 +145,7 @@ type predicted struct {
 	Error string
 }
 
-// ask asks for answers, and checks the status.
+// ask sends a request to POST predict and checks the status of its answer.
 func ask(ctx context.Context, url string, status int, request any) (predicted, error) {
 	body, err := json.Marshal(request)
 	if err != nil {
@@ -162,7 +162,7 @@ func ask(ctx context.Context, url string, status int, request any) (predicted, e
 	return p, nil
 }
 
-// Answers are those of Model.Predict, in the order of the inputs, of every kind that has some.
+// For several kinds, the service answers inputs like Model.PredictAll, in the same order.
 func TestPredict(t *testing.T) {
 	for _, test := range []struct {
 		task   string
@@ -207,9 +207,9 @@ func TestPredict(t *testing.T) {
 	}
 }
 
-// What isn't a request gets the status that says why, and one line of JSON that a terminal can show.
+// A wrong request gets the right status, and one line of JSON without control characters.
 func TestRefused(t *testing.T) {
-	models := map[string]*task.Model{"": named(t, "dates"), "/tags": named(t, "reverse"), "/text": writer(t)}
+	models := map[string]*task.Model{"": named(t, "dates"), "/tagging": named(t, "reverse"), "/text": writer(t)}
 	const predict = "POST /predict"
 	for _, test := range []struct {
 		name, what, body string
@@ -217,18 +217,18 @@ func TestRefused(t *testing.T) {
 		status           int
 		words            string
 	}{
-		{"no endpoint", "GET /predictions\x1b[31m", "", "", 404, `there is no "/predictions\\x1b[31m" for a model of seq2seq: there is GET /, GET /health, GET /openapi.json, POST /attention, POST /predict`},
-		{"not of pairs", "POST /generate", `{"prompt": "a"}`, "", 404, `there is no "/generate" for a model of seq2seq`},
-		{"not of text", "POST /text/predict", `{"inputs": ["a"]}`, "", 404, `there is no "/predict" for a model of text`},
-		{"method of the page", "POST /", "{}", "", 405, "by GET, HEAD"},
-		{"method", "GET /predict", "", "", 405, "/predict is asked by POST"},
-		{"method of health", "DELETE /health", "", "", 405, "by GET, HEAD"},
+		{"no endpoint", "GET /predictions\x1b[31m", "", "", 404, `a model of kind seq2seq has no endpoint "/predictions\\x1b[31m": the endpoints are GET /, GET /health, GET /openapi.json, POST /attention, POST /predict`},
+		{"generate of seq2seq", "POST /generate", `{"prompt": "a"}`, "", 404, `a model of kind seq2seq has no endpoint "/generate"`},
+		{"predict of text", "POST /text/predict", `{"inputs": ["a"]}`, "", 404, `a model of kind text has no endpoint "/predict"`},
+		{"method of the page", "POST /", "{}", "", 405, "must be GET, HEAD"},
+		{"method", "GET /predict", "", "", 405, "the method for /predict must be POST"},
+		{"method of health", "DELETE /health", "", "", 405, "must be GET, HEAD"},
 		{"no type", predict, `{"inputs": ["a"]}`, "Content-Type:", 415, "must be application/json"},
 		{"a form", predict, "inputs=a", "Content-Type: application/x-www-form-urlencoded", 415, "application/json"},
 		{"another charset", predict, `{"inputs": ["a"]}`, "Content-Type: application/json; charset=latin1", 415, "latin1"},
-		{"gzip", predict, "\x1f\x8b", "Content-Encoding: gzip", 415, "without Content-Encoding"},
+		{"gzip", predict, "\x1f\x8b", "Content-Encoding: gzip", 415, "no Content-Encoding"},
 		{"another site", predict, `{"inputs": ["a"]}`, "Origin: https://other.example", 403, "another site"},
-		{"another site, as fetch has it", predict, `{"inputs": ["a"]}`, "Sec-Fetch-Site: cross-site", 403, "another site"},
+		{"another site, by Sec-Fetch-Site", predict, `{"inputs": ["a"]}`, "Sec-Fetch-Site: cross-site", 403, "another site"},
 		{"nothing", predict, "", "", 400, "must be JSON"},
 		{"not JSON", predict, `{"inputs": ["a"]`, "", 400, "must be JSON"},
 		{"two values", predict, `{"inputs": ["a"]} {}`, "", 400, "must be JSON"},
@@ -244,32 +244,32 @@ func TestRefused(t *testing.T) {
 		{"numbers", predict, `{"inputs": ["a", 1]}`, "", 400, "inputs must be a list of 1 to 256 texts, got number"},
 		{"null among them", predict, `{"inputs": ["a", null]}`, "", 400, "got null among them"},
 		{"too many", predict, `{"inputs": ["a"` + strings.Repeat(`,"a"`, 256) + `]}`, "", 400, "got 257"},
-		{"too wide", predict, `{"inputs": ["a"], "beam": 17}`, "", 400, "beam must be a whole number from 1 to 16, got 17"},
-		{"no width", predict, `{"inputs": ["a"], "beam": 0}`, "", 400, "beam must be"},
-		{"half a width", predict, `{"inputs": ["a"], "beam": 1.5}`, "", 400, "beam must be a whole number from 1 to 16, got number 1.5"},
+		{"a beam above the maximum", predict, `{"inputs": ["a"], "beam": 17}`, "", 400, "beam must be a whole number from 1 to 16, got 17"},
+		{"a beam of 0", predict, `{"inputs": ["a"], "beam": 0}`, "", 400, "beam must be"},
+		{"a beam of 1.5", predict, `{"inputs": ["a"], "beam": 1.5}`, "", 400, "beam must be a whole number from 1 to 16, got number 1.5"},
 		{"too large a number", predict, `{"inputs": ["a"], "beam": 1e999999}`, "", 400, "beam must be"},
 		{"scores", predict, `{"inputs": ["a"], "scores": "yes"}`, "", 400, "scores must be true or false, got string"},
 		{"oversize", predict, `{"inputs": ["` + strings.Repeat("a", 1<<20) + `"]}`, "", 413, "at most 1048576 bytes"},
-		{"no prompt", "POST /text/generate", `{"tokens": 3}`, "", 400, "prompt must be the text to write on from, got none"},
-		{"a prompt of others", "POST /text/generate", `{"prompt": "文"}`, "", 422, "文"},
+		{"no prompt", "POST /text/generate", `{"tokens": 3}`, "", 400, "prompt must be the text to continue, got none"},
+		{"a prompt with an unknown symbol", "POST /text/generate", `{"prompt": "文"}`, "", 422, "文"},
 		{"too many tokens", "POST /text/generate", `{"prompt": "a", "tokens": 1025}`, "", 400, "tokens must be a whole number from 1 to 1024, got 1025"},
 		{"no tokens", "POST /text/generate", `{"prompt": "a", "tokens": 0}`, "", 400, "tokens must be"},
-		{"cold", "POST /text/generate", `{"prompt": "a", "temperature": -1}`, "", 400, "temperature must be a number of at least 0, got -1"},
-		{"hot", "POST /text/generate", `{"prompt": "a", "temperature": 1e999}`, "", 400, "temperature must be"},
+		{"a negative temperature", "POST /text/generate", `{"prompt": "a", "temperature": -1}`, "", 400, "temperature must be a number of at least 0, got -1"},
+		{"an infinite temperature", "POST /text/generate", `{"prompt": "a", "temperature": 1e999}`, "", 400, "temperature must be"},
 		{"top_k", "POST /text/generate", `{"prompt": "a", "top_k": -1}`, "", 400, "top_k must be"},
 		{"top_p", "POST /text/generate", `{"prompt": "a", "top_p": 0}`, "", 400, "top_p must be a number above 0 and at most 1, got 0"},
-		{"nothing to draw", "POST /text/generate", `{"prompt": "a", "temperature": 0, "top_k": 3}`, "", 400, "leave out top_k and top_p"},
+		{"top_k with temperature 0", "POST /text/generate", `{"prompt": "a", "temperature": 0, "top_k": 3}`, "", 400, "leave out top_k and top_p"},
 		{"seed", "POST /text/generate", `{"prompt": "a", "seed": -1}`, "", 400, "seed must be a whole number of at most 64 bits, not negative, got number -1"},
 		{"attention to nothing", "POST /attention", `{}`, "", 422, "empty"},
-		{"attention of no layer", "POST /attention", `{"input": "3 may 1999", "layer": "<script>"}`, "", 422, `part of a layer's name is wanted`},
-		{"attention of two", "POST /attention", `{"input": ["a"]}`, "", 400, "input must be a text, got array"},
-		{"a beam of tags", "POST /tags/predict", `{"inputs": ["a"], "beam": 2}`, "", 400, `unknown key "beam"`},
+		{"attention of an unknown layer", "POST /attention", `{"input": "3 may 1999", "layer": "<script>"}`, "", 422, `part of a layer's name is wanted`},
+		{"attention of a list", "POST /attention", `{"input": ["a"]}`, "", 400, "input must be a text, got array"},
+		{"a beam for tagging", "POST /tagging/predict", `{"inputs": ["a"], "beam": 2}`, "", 400, `unknown key "beam"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			method, path, _ := strings.Cut(test.what, " ")
-			of := regexp.MustCompile("^(/tags|/text)?").FindString(path)
-			path = path[len(of):]
-			h, err := New(models[of], Options{})
+			prefix := regexp.MustCompile("^(/tagging|/text)?").FindString(path)
+			path = path[len(prefix):]
+			h, err := New(models[prefix], Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -284,19 +284,19 @@ func TestRefused(t *testing.T) {
 			body := w.Body.String()
 			var got struct{ Error string }
 			if err := json.Unmarshal([]byte(body), &got); err != nil || strings.Count(body, "\n") != 1 || strings.ContainsAny(body, "\x1b\x7f") || len(body) > 1000 {
-				t.Errorf("got %q, %v, want a line of JSON", body, err)
+				t.Errorf("got %q, %v, want one line of JSON", body, err)
 			}
 			if quoted, _ := json.Marshal(got.Error); w.Code != test.status || !strings.Contains(string(quoted), strings.ReplaceAll(test.words, `"`, `\"`)) {
-				t.Errorf("got %d, %s; want %d and %s", w.Code, quoted, test.status, test.words)
+				t.Errorf("got status %d and %s; want %d and %s", w.Code, quoted, test.status, test.words)
 			}
 			if allow := w.Header().Get("Allow"); (w.Code == 405) != (allow != "") {
-				t.Errorf("Allow is %q", allow)
+				t.Errorf("got the header Allow %q with status %d", allow, w.Code)
 			}
 		})
 	}
 }
 
-// What a terminal or a page would obey leaves the service as an escape, of which JSON makes the same text again.
+// Characters that a terminal or a page would obey are escaped. Decoding the JSON gives the same text again.
 func TestEncode(t *testing.T) {
 	const hostile = "a\x1b[31m\u009b31m\u202e</script>&\u2028\x7f\U000e0001é文😀\r\n\t\x00"
 	encoded, err := encode(hostile)
@@ -308,11 +308,11 @@ func TestEncode(t *testing.T) {
 	}
 	var back string
 	if err := json.Unmarshal(encoded, &back); err != nil || back != hostile {
-		t.Errorf("got %q back, %v", back, err)
+		t.Errorf("decoded again, got %q, %v, want %q", back, err, hostile)
 	}
 }
 
-// Of what waits, the first and what can be answered with it are taken, and the rest keeps its order.
+// The function take removes the first job and the jobs that can be answered with it. The rest keep their order.
 func TestTake(t *testing.T) {
 	h := &Handler{options: Options{Batch: 5}, inputs: 99}
 	for i, j := range []job{{beam: 1}, {beam: 1}, {beam: 2}, {beam: 1}, {beam: 1}, {beam: 2}, {beam: 1}} {
@@ -330,16 +330,16 @@ func TestTake(t *testing.T) {
 			}
 		}
 		if fmt.Sprint(got) != want {
-			t.Errorf("took %v, want %s", got, want)
+			t.Errorf("got jobs %v, want %s", got, want)
 		}
 	}
 	if h.inputs != 0 || h.working {
-		t.Errorf("%d inputs are left, working %v", h.inputs, h.working)
+		t.Errorf("got %d waiting inputs and working %t, want 0 and false", h.inputs, h.working)
 	}
 }
 
-// While the model is busy, requests up to the limit wait, and no more do. Those that their clients leave make room, and
-// are never begun with; those that stay are answered.
+// While the model is busy, requests wait until the queue is full, and others are refused. If a client disconnects, its
+// request leaves the queue and the model never computes it. All other waiting requests are answered.
 func TestFullQueue(t *testing.T) {
 	c := &clients{T: t}
 	defer c.Wait()
@@ -355,7 +355,7 @@ func TestFullQueue(t *testing.T) {
 		left <- err
 	}()
 	waits(t, h, 4)
-	if got, err := post(t.Context(), s.URL+"/predict", `{"inputs": ["c"]}`); err != nil || got.status != 503 || got.header.Get("Retry-After") == "" || !strings.Contains(got.body, "4 inputs") {
+	if got, err := post(t.Context(), s.URL+"/predict", `{"inputs": ["c"]}`); err != nil || got.status != 503 || got.header.Get("Retry-After") == "" || !strings.Contains(got.body, "already waiting (4)") {
 		t.Errorf("got %+v, %v, want 503", got, err)
 	}
 	if got, err := post(t.Context(), s.URL+"/predict", `{"inputs": []}`); err != nil || got.status != 400 {
@@ -363,7 +363,7 @@ func TestFullQueue(t *testing.T) {
 	}
 	leave()
 	if err := <-left; err == nil {
-		t.Error("a request that was left has an answer")
+		t.Error("a request whose client disconnected has an answer")
 	}
 	waits(t, h, 2)
 	c.ask(s.URL, 200, "d")
@@ -371,20 +371,20 @@ func TestFullQueue(t *testing.T) {
 	close(g.opened)
 	c.Wait()
 	if _, begun := g.passed.Load("left"); begun {
-		t.Error("the model has begun with what nobody waits for")
+		t.Error("the model has started to answer an input that nobody waits for")
 	}
 }
 
-// inputs is a request.
-func inputs(of ...string) map[string]any { return map[string]any{"inputs": of} }
+// inputs returns a request for answers to texts.
+func inputs(texts ...string) map[string]any { return map[string]any{"inputs": texts} }
 
-// clients ask while a test goes on.
+// clients send requests in the background of a test.
 type clients struct {
 	*testing.T
 	sync.WaitGroup
 }
 
-// do has a client do something, which must end well before Wait returns.
+// do calls f in a new goroutine. An error fails the test. Wait waits for all of these goroutines.
 func (c *clients) do(f func() error) {
 	c.Go(func() {
 		if err := f(); err != nil {
@@ -393,10 +393,10 @@ func (c *clients) do(f func() error) {
 	})
 }
 
-// ask has a client ask for answers, which must have this status.
-func (c *clients) ask(url string, status int, of ...string) {
+// ask requests answers to texts in the background. The answer must have this status.
+func (c *clients) ask(url string, status int, texts ...string) {
 	c.do(func() error {
-		p, err := ask(c.Context(), url, status, inputs(of...))
+		p, err := ask(c.Context(), url, status, inputs(texts...))
 		for _, a := range p.Answers {
 			if a.Answer == nil {
 				return fmt.Errorf("got %+v, want an answer", a)
@@ -406,7 +406,7 @@ func (c *clients) ask(url string, status int, of ...string) {
 	})
 }
 
-// waits returns when so many inputs wait.
+// waits returns when the number of waiting inputs is want.
 func waits(t *testing.T, h *Handler, want int) {
 	t.Helper()
 	until(t, func() string {
@@ -419,7 +419,7 @@ func waits(t *testing.T, h *Handler, want int) {
 	})
 }
 
-// until returns when f returns "", which must be soon.
+// until calls f until it returns "". After 30 seconds, it fails the test with the last string.
 func until(t *testing.T, f func() string) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
@@ -433,7 +433,7 @@ func until(t *testing.T, f func() string) {
 	}
 }
 
-// Clients that send large requests slowly hold so much memory and no more, and small requests are answered.
+// Only mostLarge large requests are accepted at the same time. Meanwhile, small requests are still answered.
 func TestLargeRequests(t *testing.T) {
 	h, _ := start(t, named(t, "copy"), Options{})
 	ask := func(body io.Reader, want int) {
@@ -442,7 +442,7 @@ func TestLargeRequests(t *testing.T) {
 		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
 		if h.ServeHTTP(w, r); w.Code != want {
-			t.Errorf("got %d, %s, want %d", w.Code, w.Body, want)
+			t.Errorf("got status %d and %s, want %d", w.Code, w.Body, want)
 		}
 	}
 	const small = `{"inputs": ["abc"]}`
@@ -450,21 +450,22 @@ func TestLargeRequests(t *testing.T) {
 	var slow []*io.PipeWriter
 	var all sync.WaitGroup
 	for range mostLarge {
-		body, to := io.Pipe()
+		body, rest := io.Pipe()
 		all.Go(func() { ask(body, 200) })
-		io.WriteString(to, small) // returns when it is read
-		slow = append(slow, to)
+		io.WriteString(rest, small) // returns when the service has read it
+		slow = append(slow, rest)
 	}
 	ask(large(), 503)
 	ask(strings.NewReader(small), 200)
-	for _, to := range slow {
-		to.Close()
+	for _, rest := range slow {
+		rest.Close()
 	}
 	all.Wait()
 	ask(large(), 200)
 }
 
-// What the model panics at is an error to whoever asked, and to nobody who waited with it.
+// If the model panics, only the request that caused the panic gets an error. Other requests in the same batch are
+// answered.
 func TestPanic(t *testing.T) {
 	c := &clients{T: t}
 	defer c.Wait()
@@ -481,11 +482,11 @@ func TestPanic(t *testing.T) {
 	close(g.opened)
 	c.Wait()
 	if !strings.Contains(said.String(), "the gate is") || !strings.Contains(said.String(), "serve_test.go") || !strings.Contains(said.String(), "runtime.Goexit") {
-		t.Errorf("the log has %q, want the panic with its stack, and the end of a goroutine", said.String())
+		t.Errorf("got the log %q, want the panic with its stack, and runtime.Goexit", said.String())
 	}
 }
 
-// What takes longer than a request may is given up.
+// A request that takes longer than Options.Time gets status 504.
 func TestTime(t *testing.T) {
 	t.Parallel()
 	g := newGate(t)
@@ -496,7 +497,7 @@ func TestTime(t *testing.T) {
 	}
 }
 
-// pipes is a listener of connections that hold nothing: what is written waits until it is read.
+// pipes is a listener whose connections have no buffer: a write waits until the other side reads.
 type pipes struct{ conns chan net.Conn }
 
 func (p pipes) Accept() (net.Conn, error) {
@@ -509,7 +510,7 @@ func (p pipes) Accept() (net.Conn, error) {
 func (p pipes) Close() error   { return nil }
 func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
-// A client that doesn't read its answer is cut off.
+// If a client doesn't read its answer, the service closes the connection.
 func TestSlowReader(t *testing.T) {
 	h, err := New(named(t, "reverse"), Options{Time: 100 * time.Millisecond})
 	if err != nil {
@@ -531,11 +532,11 @@ func TestSlowReader(t *testing.T) {
 	select {
 	case <-closed:
 	case <-time.After(30 * time.Second):
-		t.Error("a connection that nobody reads from stays open")
+		t.Error("the connection stays open, although the client doesn't read")
 	}
 }
 
-// Shutdown answers what was taken, and nothing else.
+// Shutdown waits until accepted requests are answered, and refuses new ones.
 func TestShutdown(t *testing.T) {
 	c := &clients{T: t}
 	defer c.Wait()
@@ -549,7 +550,7 @@ func TestShutdown(t *testing.T) {
 	go func() { ended <- h.Shutdown(t.Context()) }()
 	until(t, func() string {
 		if got, err := http.Get(s.URL + "/health"); err != nil || got.StatusCode != 503 {
-			return fmt.Sprintf("the health is %v, %v", got, err)
+			return fmt.Sprintf("GET /health: got %v, %v, want status 503", got, err)
 		}
 		return ""
 	})
@@ -558,7 +559,7 @@ func TestShutdown(t *testing.T) {
 	}
 	select {
 	case err := <-ended:
-		t.Errorf("Shutdown returned %v before all was answered", err)
+		t.Errorf("Shutdown returned %v before all requests were answered", err)
 	default:
 	}
 	close(g.opened)
@@ -570,7 +571,7 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// Where there is no time left, what was taken ends with an error.
+// If the context of Shutdown is done, accepted requests end with an error.
 func TestShutdownAtOnce(t *testing.T) {
 	c := &clients{T: t}
 	defer c.Wait()
@@ -600,18 +601,18 @@ func TestNew(t *testing.T) {
 		{"a zero model", &task.Model{}, Options{}, "the model is empty"},
 		{"negative", m, Options{Batch: -1}, "Batch must be at least 1, or 0 for 32, got -1"},
 		{"time", m, Options{Time: -1}, "the Time must be above 0, or 0 for 1m0s"},
-		{"queue", m, Options{MaxInputs: 10, Queue: 9}, "whose MaxInputs are 10, got 9"},
+		{"queue", m, Options{MaxInputs: 10, Queue: 9}, "at least MaxInputs, which is 10, got 9"},
 	} {
 		if _, err := New(test.model, test.o); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got %v, want %q", test.name, err, test.want)
 		}
 	}
 	if h, err := New(m, Options{MaxInputs: 5000}); err != nil || h.options.Queue != 5000 {
-		t.Errorf("a queue by default: got %v, %v", h, err)
+		t.Errorf("the default Queue: got %v, %v, want 5000", h, err)
 	}
 }
 
-// The description has the endpoints that there are, and takes of each what the endpoint takes.
+// The description lists all endpoints. Requests that follow its schemas are accepted.
 func TestDescription(t *testing.T) {
 	for name, m := range map[string]*task.Model{"dates": named(t, "dates"), "reverse": named(t, "reverse"), "text": writer(t)} {
 		h, err := New(m, Options{MaxInputs: 7})
@@ -642,19 +643,19 @@ func TestDescription(t *testing.T) {
 			t.Fatalf("got %d, %v: %s", w.Code, err, w.Body)
 		}
 		if len(d.Paths) != len(h.endpoints) {
-			t.Errorf("%s: %d paths are described, there are %d", name, len(d.Paths), len(h.endpoints))
+			t.Errorf("%s: got %d described paths, want %d", name, len(d.Paths), len(h.endpoints))
 		}
 		for path, e := range h.endpoints {
-			of := d.Paths[path][strings.ToLower(e.method)]
-			if of.Summary == "" || len(of.Responses) < 2 {
-				t.Errorf("%s: of %s %s it says %+v", name, e.method, path, of)
+			operation := d.Paths[path][strings.ToLower(e.method)]
+			if operation.Summary == "" || len(operation.Responses) < 2 {
+				t.Errorf("%s: %s %s: got %+v, want a summary and two responses", name, e.method, path, operation)
 			}
 			if e.method != http.MethodPost {
 				continue
 			}
 			example := map[string]any{}
-			for key, p := range of.RequestBody.Content["application/json"].Schema.Properties {
-				if key == "layer" { // which not any text is part of
+			for key, p := range operation.RequestBody.Content["application/json"].Schema.Properties {
+				if key == "layer" { // an ordinary text is in no layer's name
 					continue
 				}
 				example[key] = map[string]any{"array": []string{"a"}, "integer": 1, "number": 0.5, "boolean": true, "string": map[string]string{"dates": "3 may 1999", "reverse": "a", "text": "The"}[name]}[p.Type]
@@ -664,15 +665,15 @@ func TestDescription(t *testing.T) {
 			r.Header.Set("Content-Type", "application/json")
 			w := httptest.NewRecorder()
 			if h.ServeHTTP(w, r); w.Code != 200 {
-				t.Errorf("%s: %s of %s: %d, %s", name, path, body, w.Code, w.Body)
+				t.Errorf("%s: %s with %s: got status %d and %s, want 200", name, path, body, w.Code, w.Body)
 			}
 		}
 		if name == "text" {
 			continue
 		}
-		of := d.Paths["/predict"]["post"].RequestBody.Content["application/json"].Schema
-		if _, beam := of.Properties["beam"]; of.Properties["inputs"].MaxItems != 7 || beam != (name == "dates") || fmt.Sprint(of.Required) != "[inputs]" {
-			t.Errorf("%s: predict takes %+v", name, of)
+		predict := d.Paths["/predict"]["post"].RequestBody.Content["application/json"].Schema
+		if _, beam := predict.Properties["beam"]; predict.Properties["inputs"].MaxItems != 7 || beam != (name == "dates") || fmt.Sprint(predict.Required) != "[inputs]" {
+			t.Errorf("%s: got the schema %+v for predict", name, predict)
 		}
 	}
 }
