@@ -123,13 +123,13 @@ func newBatch(size int, l Layout) (Batch, error) {
 		return Batch{}, err
 	}
 	b := Batch{
-		Inputs:  filled(size*l.Len, l.Pad),
+		Inputs:  slices.Repeat([]int{l.Pad}, size*l.Len),
 		Lengths: make([]int, size),
-		Targets: filled(size*max(l.TargetLen, 1), Ignore),
+		Targets: slices.Repeat([]int{Ignore}, size*max(l.TargetLen, 1)),
 		Size:    size, Len: l.Len, TargetLen: l.TargetLen,
 	}
 	if l.Start >= 0 {
-		b.Before = filled(size*l.TargetLen, l.TargetPad)
+		b.Before = slices.Repeat([]int{l.TargetPad}, size*l.TargetLen)
 	}
 	return b, nil
 }
@@ -142,12 +142,4 @@ func checkSize(size, length, targetLen int) error {
 		return fmt.Errorf("a batch can have at most %d ids, got size %d and length %d", math.MaxInt32, size, length)
 	}
 	return nil
-}
-
-func filled(n, value int) []int {
-	values := make([]int, n)
-	for i := range values {
-		values[i] = value
-	}
-	return values
 }

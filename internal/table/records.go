@@ -124,7 +124,7 @@ func findColumns(first []string, o Options) (columns []int, isRow bool, err erro
 			return nil, false, err
 		}
 		columns = append(columns, column)
-		allKnown = allKnown && known(i, at(first, column))
+		allKnown = allKnown && column < len(first) && known(i, first[column])
 	}
 	return columns, !named && !allKnown, nil
 }
@@ -174,14 +174,6 @@ func columnNamed(header []string, name string) (int, error) {
 }
 
 func sameName(a, b string) bool { return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b)) }
-
-// at returns a field, or "" if the row has too few.
-func at(fields []string, column int) string {
-	if column >= len(fields) {
-		return ""
-	}
-	return fields[column]
-}
 
 // Header returns the names of all columns, or nil if the file has no header.
 func (r *Records) Header() []string { return slices.Clone(r.header) }

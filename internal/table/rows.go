@@ -118,9 +118,7 @@ func (l *lineRows) next() (row, error) {
 func (l *lineRows) split() {
 	line := l.fields[0]
 	l.fields = l.fields[:0]
-	for more := true; more; {
-		var field string
-		field, line, more = strings.Cut(line, "\t")
+	for field := range strings.SplitSeq(line, "\t") {
 		l.fields = append(l.fields, field)
 	}
 }
