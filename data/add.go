@@ -38,19 +38,10 @@ func zeros(digits string, length int) string {
 
 func sum(source string) (string, error) {
 	a, b, _ := strings.Cut(source, "+")
-	x, okA := number(a)
-	y, okB := number(b)
-	if !okA || !okB {
+	x, errA := strconv.ParseUint(a, 10, 64) // ParseUint accepts no sign
+	y, errB := strconv.ParseUint(b, 10, 64)
+	if errA != nil || errB != nil || len(a) > 2 || len(b) > 2 {
 		return "", fmt.Errorf("expected two numbers of one or two digits with a + between them, such as 12+34, got %q", source)
 	}
-	return strconv.Itoa(x + y), nil
-}
-
-// number returns the value of one or two digits.
-func number(digits string) (int, bool) {
-	if len(digits) < 1 || len(digits) > 2 || strings.Contains(digits, "+") {
-		return 0, false
-	}
-	n, err := strconv.Atoi(digits)
-	return n, err == nil
+	return strconv.FormatUint(x+y, 10), nil
 }

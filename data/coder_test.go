@@ -76,9 +76,7 @@ func TestSpellIsGivenTheAnswer(t *testing.T) {
 	if want := []Example{{"ab", "<ab>"}, {"ba", "<a>"}}; !slices.Equal(given, want) {
 		t.Errorf("Spell got %q, want %q", given, want)
 	}
-	if want := []int{0, 1, 3, Ignore, 0, 3, Ignore, Ignore}; !slices.Equal(b.Targets, want) {
-		t.Errorf("got targets %v, want %v", b.Targets, want)
-	}
+	wantIDs(t, "targets", b.Targets, []int{0, 1, 3, Ignore, 0, 3, Ignore, Ignore})
 	given = nil
 	_, err = newCoderOf(t, rule).Batch([]Example{{Source: "c"}})
 	wantError(t, err, "task x: c has none")
@@ -113,18 +111,9 @@ func TestClassification(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, tc := range []struct {
-		name      string
-		got, want []int
-	}{
-		{"inputs", b.Inputs, []int{0, 1, 2, 2, 0, 1, 1, 2, 0, 2, 2, 2}},
-		{"lengths", b.Lengths, []int{2, 3, 1}},
-		{"targets", b.Targets, []int{0, 1, Ignore}}, // an unknown answer gives Ignore
-	} {
-		if !slices.Equal(tc.got, tc.want) {
-			t.Errorf("%s\n%v, want\n%v", tc.name, tc.got, tc.want)
-		}
-	}
+	wantIDs(t, "inputs", b.Inputs, []int{0, 1, 2, 2, 0, 1, 1, 2, 0, 2, 2, 2})
+	wantIDs(t, "lengths", b.Lengths, []int{2, 3, 1})
+	wantIDs(t, "targets", b.Targets, []int{0, 1, Ignore}) // an unknown answer gives Ignore
 	if b.TargetLen != 0 || b.Counted() != 2 || b.Before != nil {
 		t.Errorf("got %+v", b)
 	}
@@ -221,6 +210,14 @@ func distinct(s []rune) []rune {
 	s = slices.Clone(s)
 	slices.Sort(s)
 	return slices.Compact(s)
+}
+
+// wantIDs compares ids, and names them in its error.
+func wantIDs(t *testing.T, name string, got, want []int) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: got\n%v, want\n%v", name, got, want)
+	}
 }
 
 // wantError fails the test unless err is an error that contains all of these strings.

@@ -28,19 +28,10 @@ func TestSeq2Seq(t *testing.T) {
 	if b.Size != 3 || b.Len != 4 || b.TargetLen != 5 || b.Counted() != 5+3+2 {
 		t.Errorf("got size %d, lengths %d and %d, and %d counted targets, want 3, 4, 5 and 10", b.Size, b.Len, b.TargetLen, b.Counted())
 	}
-	for _, c := range []struct {
-		name      string
-		got, want []int
-	}{
-		{"inputs", b.Inputs, []int{0, 1, 2, 3, 1, 0, pad, pad, 2, pad, pad, pad}},
-		{"lengths", b.Lengths, []int{4, 2, 1}},
-		{"before", b.Before, []int{start, 3, 2, 1, 0, start, 0, 1, pad, pad, start, 2, pad, pad, pad}},
-		{"targets", b.Targets, []int{3, 2, 1, 0, end, 0, 1, end, no, no, 2, end, no, no, no}},
-	} {
-		if !slices.Equal(c.got, c.want) {
-			t.Errorf("%s\n%v, want\n%v", c.name, c.got, c.want)
-		}
-	}
+	wantIDs(t, "inputs", b.Inputs, []int{0, 1, 2, 3, 1, 0, pad, pad, 2, pad, pad, pad})
+	wantIDs(t, "lengths", b.Lengths, []int{4, 2, 1})
+	wantIDs(t, "before", b.Before, []int{start, 3, 2, 1, 0, start, 0, 1, pad, pad, start, 2, pad, pad, pad})
+	wantIDs(t, "targets", b.Targets, []int{3, 2, 1, 0, end, 0, 1, end, no, no, 2, end, no, no, no})
 }
 
 // Capital and small letters give the same inputs.
@@ -55,21 +46,11 @@ func TestSeq2SeqOfCapitals(t *testing.T) {
 }
 
 func TestSeq2SeqErrors(t *testing.T) {
-	tests := []struct {
-		name     string
-		examples []Example
-		want     string
-	}{
+	checkBatchErrors(t, named(t, "dates", 0), []batchErrorTest{
 		{"none", nil, "at least one row and one position, got a size of 0"},
 		{"a bad symbol", []Example{{Source: "7:3:2024"}}, `source "7:3:2024": symbol ':' at position 1`},
 		{"a long answer", []Example{{"7.3.2024", "2024-03-07-12"}}, `task dates: an answer has at most 10 symbols, got "2024-03-07-12"`},
-	}
-	for _, tc := range tests {
-		t.Run(tc.name, func(t *testing.T) {
-			_, err := newCoderOf(t, named(t, "dates", 0)).Batch(tc.examples)
-			wantError(t, err, tc.want)
-		})
-	}
+	})
 }
 
 // TestSeq2SeqSpellAnswers checks for several rules that targets spell the answer, and that Before has the start token
@@ -111,12 +92,7 @@ func TestSeq2SeqSpellAnswers(t *testing.T) {
 func TestSeq2SeqAnswer(t *testing.T) {
 	tr := newCoderOf(t, asSeq2Seq(named(t, "copy", 0)))
 	end, pad, start := tr.Layout().End, tr.Layout().Pad, tr.Layout().Start
-	tests := []struct {
-		name    string
-		ids     []int
-		want    string
-		wantErr string
-	}{
+	checkAnswers(t, tr, []answerTest{
 		{"to the end token", []int{0, 1, end, 2}, "ab", ""},
 		{"any id after the end token", []int{0, end, -7}, "a", ""},
 		{"without an end token", []int{0, 1, 2}, "abc", ""},
@@ -125,17 +101,5 @@ func TestSeq2SeqAnswer(t *testing.T) {
 		{"nothing", nil, "", ""},
 		{"an ignored target", []int{0, Ignore}, "", "id -1 at position 1"},
 		{"no token", []int{99}, "", "id 99 at position 0"},
-	}
-	for _, tc := range tests {
-		t.Run(tc.name, func(t *testing.T) {
-			got, err := tr.Answer(tc.ids)
-			if tc.wantErr != "" {
-				wantError(t, err, tc.wantErr)
-				return
-			}
-			if err != nil || got != tc.want {
-				t.Errorf("got %q, %v; want %q", got, err, tc.want)
-			}
-		})
-	}
+	})
 }

@@ -1,9 +1,6 @@
 package data
 
-import (
-	"slices"
-	"testing"
-)
+import "testing"
 
 func TestTaggingLayout(t *testing.T) {
 	want := Layout{Tokens: 13, Classes: 12, Len: 6, TargetLen: 6, Start: -1, End: 11, Pad: 12}
@@ -22,23 +19,17 @@ func TestTaggingBatch(t *testing.T) {
 	if b.Size != 3 || b.Len != 5 {
 		t.Errorf("got size %d and length %d, want 3 and 5", b.Size, b.Len)
 	}
-	if want := []int{5, 3, 2}; !slices.Equal(b.Lengths, want) {
-		t.Errorf("lengths %v, want %v", b.Lengths, want)
-	}
-	if want := []int{
+	wantIDs(t, "lengths", b.Lengths, []int{5, 3, 2})
+	wantIDs(t, "inputs", b.Inputs, []int{
 		0, 1, 2, 3, end,
 		1, 0, end, pad, pad,
 		2, end, pad, pad, pad,
-	}; !slices.Equal(b.Inputs, want) {
-		t.Errorf("inputs\n%v, want\n%v", b.Inputs, want)
-	}
-	if want := []int{
+	})
+	wantIDs(t, "targets", b.Targets, []int{
 		3, 2, 1, 0, end,
 		0, 1, end, Ignore, Ignore,
 		2, end, Ignore, Ignore, Ignore,
-	}; !slices.Equal(b.Targets, want) {
-		t.Errorf("targets\n%v, want\n%v", b.Targets, want)
-	}
+	})
 	if b.Counted() != 5+3+2 {
 		t.Errorf("got %d counted targets, want 10", b.Counted())
 	}
@@ -64,9 +55,8 @@ func TestTaggingSums(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(b.Inputs, c.input) || !slices.Equal(b.Targets, c.target) {
-			t.Errorf("%s: inputs %v, targets %v, want %v and %v", c.source, b.Inputs, b.Targets, c.input, c.target)
-		}
+		wantIDs(t, c.source+": inputs", b.Inputs, c.input)
+		wantIDs(t, c.source+": targets", b.Targets, c.target)
 		if got, err := l.Answer(b.Targets); got != c.answer || err != nil {
 			t.Errorf("%s: the targets spell %q, %v, want %q", c.source, got, err, c.answer)
 		}
@@ -77,19 +67,25 @@ func TestTaggingSums(t *testing.T) {
 }
 
 func TestTaggingErrors(t *testing.T) {
-	tests := []struct {
-		name     string
-		examples []Example
-		want     string
-	}{
+	checkBatchErrors(t, named(t, "copy", 0), []batchErrorTest{
 		{"none", nil, "at least one row and one position, got a size of 0"},
 		{"a bad source", []Example{{"a", "a"}, {"B", "B"}}, `task copy: source "B": symbol 'B' at position 0`},
 		{"a bad answer", []Example{{"a", "B"}}, `task copy: answer "B": symbol 'B' at position 0`},
 		{"a long answer", []Example{{"a", "aa"}}, `task copy: for kind tagging, an answer can't be longer than its source: the answer to "a" has at most 1 symbols, got "aa"; for longer answers`},
-	}
+	})
+}
+
+// A batchErrorTest is the error that Batch returns for examples.
+type batchErrorTest struct {
+	name     string
+	examples []Example
+	want     string
+}
+
+func checkBatchErrors(t *testing.T, rule Rule, tests []batchErrorTest) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := newCoderOf(t, named(t, "copy", 0)).Batch(tc.examples)
+			_, err := newCoderOf(t, rule).Batch(tc.examples)
 			wantError(t, err, tc.want)
 		})
 	}
@@ -98,12 +94,7 @@ func TestTaggingErrors(t *testing.T) {
 func TestTaggingAnswer(t *testing.T) {
 	l := newCoderOf(t, named(t, "copy", 0))
 	end, pad := l.Layout().End, l.Layout().Pad
-	tests := []struct {
-		name    string
-		labels  []int
-		want    string
-		wantErr string
-	}{
+	checkAnswers(t, l, []answerTest{
 		{"to the end token", []int{0, 1, end, end}, "ab", ""},
 		{"a symbol after the end token", []int{0, end, 1}, "a", ""},
 		{"any id after the end token", []int{0, end, -7}, "a", ""},
@@ -113,10 +104,20 @@ func TestTaggingAnswer(t *testing.T) {
 		{"nothing", nil, "", ""},
 		{"an ignored target", []int{0, Ignore}, "", "id -1 at position 1"},
 		{"no token", []int{99}, "", "id 99 at position 0"},
-	}
+	})
+}
+
+// An answerTest is the answer, or the error, that a Coder returns for targets.
+type answerTest struct {
+	name          string
+	targets       []int
+	want, wantErr string
+}
+
+func checkAnswers(t *testing.T, c Coder, tests []answerTest) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := l.Answer(tc.labels)
+			got, err := c.Answer(tc.targets)
 			if tc.wantErr != "" {
 				wantError(t, err, tc.wantErr)
 				return

@@ -36,11 +36,7 @@ func TestOpenText(t *testing.T) {
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			text, err := OpenText(write(t, tc.text), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer text.Close()
+			text := openFile(t, write(t, tc.text), nil)
 			if vocabOf(text).Symbols() != tc.vocab {
 				t.Errorf("got symbols %q, want %q", vocabOf(text).Symbols(), tc.vocab)
 			}
@@ -118,11 +114,7 @@ func TestOpenTextOfVocab(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := OpenText(write(t, "abcé"), vocab)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer text.Close()
+	text := openFile(t, write(t, "abcé"), vocab)
 	ids := make([]int, 4)
 	if err := text.Window(ids, 0); err != nil || !slices.Equal(ids, []int{5, 4, 3, 6}) || vocabOf(text) != vocab {
 		t.Errorf("got ids %v, %v, want [5 4 3 6] and the same Vocab", ids, err)
@@ -157,11 +149,7 @@ func TestWindowOutOfRange(t *testing.T) {
 func TestFileChanges(t *testing.T) {
 	original := strings.Repeat("ab", 5000)
 	path := write(t, original)
-	text, err := OpenText(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer text.Close()
+	text := openFile(t, path, nil)
 	ids := make([]int, 100)
 	if err := os.Truncate(path, 5050); err != nil {
 		t.Fatal(err)
@@ -172,7 +160,7 @@ func TestFileChanges(t *testing.T) {
 	for _, start := range []int{5000, 9000} {
 		wantError(t, text.Window(ids, start), path, "the file changed while it was open")
 	}
-	_, err = text.ValidationBatch([]int{0, 1}, 10, 0)
+	_, err := text.ValidationBatch([]int{0, 1}, 10, 0)
 	wantError(t, err, "the file changed")
 
 	for _, other := range []string{strings.Repeat("ac", 5000), strings.Repeat("\xff", 10_000), ""} {
@@ -199,10 +187,7 @@ type failing struct{ err error }
 func (f failing) ReadAt([]byte, int64) (int, error) { return 0, f.err }
 
 func TestClose(t *testing.T) {
-	text, err := OpenText(write(t, "abc"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := openFile(t, write(t, "abc"), nil)
 	if err := text.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -213,11 +198,7 @@ func TestClose(t *testing.T) {
 
 func TestWindowConcurrently(t *testing.T) {
 	s := strings.Repeat("aé世𝄞", 3000)
-	text, err := OpenText(write(t, s), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer text.Close()
+	text := openFile(t, write(t, s), nil)
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() { checkWindows(t, text, s) })
@@ -337,6 +318,17 @@ func write(t testing.TB, content string) string {
 		t.Fatal(err)
 	}
 	return f.Name()
+}
+
+// openFile opens the text at path, and closes it at the end of the test.
+func openFile(t testing.TB, path string, tok tokenizer.Tokenizer) *Text {
+	t.Helper()
+	text, err := OpenText(path, tok)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { text.Close() })
+	return text
 }
 
 // textOf returns a Text that reads from a string instead of a file.

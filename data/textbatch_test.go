@@ -254,11 +254,7 @@ func BenchmarkOpenText(b *testing.B) {
 }
 
 func BenchmarkTrainBatch(b *testing.B) {
-	text, err := OpenText(write(b, strings.Repeat("To be, or not to be: that is the question.\n", 20_000)), nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer text.Close()
+	text := openFile(b, write(b, strings.Repeat("To be, or not to be: that is the question.\n", 20_000)), nil)
 	b.ReportAllocs()
 	for step := 0; b.Loop(); step++ {
 		if _, err := text.TrainBatch(1, 0, step, 32, 64); err != nil {

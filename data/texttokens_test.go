@@ -140,26 +140,18 @@ func TestTextBPEBatches(t *testing.T) {
 func TestOpenTextWithTokens(t *testing.T) {
 	content := strings.Repeat("the other ", 20)
 	first := openBPE(t, content, 260)
-	other, err := OpenText(write(t, content+"世"), first.Tokenizer()) // the tokenizer encodes 世 by its bytes
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer other.Close()
+	other := openFile(t, write(t, content+"世"), first.Tokenizer()) // the tokenizer encodes 世 by its bytes
 	if other.Tokenizer() != first.Tokenizer() || other.Len() < first.Len()+3 {
 		t.Errorf("got %d tokens, want the same tokenizer and at least 3 more than %d tokens", other.Len(), first.Len())
 	}
-	_, err = OpenTextBPE(write(t, "né\xff"), 300)
+	_, err := OpenTextBPE(write(t, "né\xff"), 300)
 	wantError(t, err, "not UTF-8: the byte at offset 3")
 	_, err = OpenTextBPE(write(t, content), 255)
 	wantError(t, err, "a size of at least 256, got 255")
 	_, err = OpenTextBPE(write(t, "x"), 256)
 	wantError(t, err, "all of them are empty")
 	path := write(t, content)
-	text, err := OpenText(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer text.Close()
+	text := openFile(t, path, nil)
 	if err := os.Truncate(path, 50); err != nil {
 		t.Fatal(err)
 	}

@@ -36,18 +36,9 @@ func TestTokenizedSeq2Seq(t *testing.T) {
 		t.Fatal(err)
 	}
 	const no = Ignore
-	for _, tc := range []struct {
-		name      string
-		got, want []int
-	}{
-		{"inputs", b.Inputs, []int{0, 1, 3, 4, 2, 4, 4, 4}},
-		{"before", b.Before, []int{5, 1, 0, 4, 5, 2, 4, 4}},
-		{"targets", b.Targets, []int{1, 0, 3, no, 2, 3, no, no}},
-	} {
-		if !slices.Equal(tc.got, tc.want) {
-			t.Errorf("%s: %v, want %v", tc.name, tc.got, tc.want)
-		}
-	}
+	wantIDs(t, "inputs", b.Inputs, []int{0, 1, 3, 4, 2, 4, 4, 4})
+	wantIDs(t, "before", b.Before, []int{5, 1, 0, 4, 5, 2, 4, 4})
+	wantIDs(t, "targets", b.Targets, []int{1, 0, 3, no, 2, 3, no, no})
 	for _, targets := range [][]int{{1, 0, 3, 0}, {1, 0}, {1, 0, 4, 0}, {1, 0, 5}} {
 		if got, err := c.Answer(targets); err != nil || got != "Y X" {
 			t.Errorf("Answer(%v) = %q, %v; want Y X", targets, got, err)
@@ -94,12 +85,9 @@ func TestTokenizedTagging(t *testing.T) {
 		t.Fatal(err)
 	}
 	const no = Ignore
-	if want := []int{1, no, no, 0, 1, 0, no, no, no}; !slices.Equal(b.Targets, want) {
-		t.Errorf("got targets %v, want %v", b.Targets, want)
-	}
-	if want := []int{1, 3, 3, 0, 2, 0, 0, 3, 3}; !slices.Equal(b.Inputs, want) || !slices.Equal(b.Lengths, []int{1, 3, 1}) {
-		t.Errorf("got inputs %v with lengths %v, want %v", b.Inputs, b.Lengths, want)
-	}
+	wantIDs(t, "targets", b.Targets, []int{1, no, no, 0, 1, 0, no, no, no})
+	wantIDs(t, "inputs", b.Inputs, []int{1, 3, 3, 0, 2, 0, 0, 3, 3})
+	wantIDs(t, "lengths", b.Lengths, []int{1, 3, 1})
 	if got, err := c.Answer([]int{0, 1}); err != nil || got != "D N" {
 		t.Errorf("got %q, %v, want D N", got, err)
 	}
@@ -142,19 +130,10 @@ func TestResize(t *testing.T) {
 		t.Fatal(err)
 	}
 	const no = Ignore
-	for _, tc := range []struct {
-		name      string
-		got, want []int
-	}{
-		{"inputs", b.Inputs, []int{0, 1, 1, 3, 3, 3}},
-		{"lengths", b.Lengths, []int{2, 1, 1}},
-		{"before", b.Before, []int{5, 0, 5, 1, 4, 4}},
-		{"targets", b.Targets, []int{0, 3, 1, 3, no, no}},
-	} {
-		if !slices.Equal(tc.got, tc.want) {
-			t.Errorf("%s: %v, want %v", tc.name, tc.got, tc.want)
-		}
-	}
+	wantIDs(t, "inputs", b.Inputs, []int{0, 1, 1, 3, 3, 3})
+	wantIDs(t, "lengths", b.Lengths, []int{2, 1, 1})
+	wantIDs(t, "before", b.Before, []int{5, 0, 5, 1, 4, 4})
+	wantIDs(t, "targets", b.Targets, []int{0, 3, 1, 3, no, no})
 	if wide, err := b.Resize(c.Layout(), 3, 5, 5); err != nil || wide.Counted() != few.Counted() || !slices.Equal(wide.Inputs[:10], few.Inputs) {
 		t.Errorf("resized to the old width: got %+v, %v", wide, err)
 	}

@@ -50,16 +50,7 @@ func Read(path string, o Options) (*Table, error) {
 		return nil, err
 	}
 	defer f.close()
-	r, err := newRecords(f.rows(), f.form, o)
-	if err != nil {
-		return nil, tableError(path, err)
-	}
-	t, err := r.table(f.size)
-	if err != nil {
-		return nil, tableError(path, err)
-	}
-	t.SHA256 = []string{f.sum()}
-	return t, nil
+	return readAll(path, f.rows(), f.form, o, f)
 }
 
 // ReadParallel reads files line by line: line n of each file is a column of row n. Encodings and line ends are the same
@@ -69,7 +60,6 @@ func ReadParallel(paths []string, check func(fields []string) error) (*Table, er
 	lines := &lineRows{}
 	var files []*tableFile
 	var columns []string
-	var size int64
 	for i, path := range paths {
 		f, err := openTable(path)
 		if err != nil {
@@ -79,19 +69,26 @@ func ReadParallel(paths []string, check func(fields []string) error) (*Table, er
 		lines.files = append(lines.files, &lineReader{name: path, in: f.in})
 		columns = append(columns, fmt.Sprint(i+1))
 		files = append(files, f)
-		size += f.size
 	}
-	name := strings.Join(paths, ", ")
-	r, err := newRecords(lines, form{}, Options{Columns: columns, Check: check})
+	return readAll(strings.Join(paths, ", "), lines, form{}, Options{Columns: columns, Check: check}, files...)
+}
+
+// readAll reads the rows of the files into a Table. Its errors contain name.
+func readAll(name string, rows rowSource, f form, o Options, files ...*tableFile) (*Table, error) {
+	r, err := newRecords(rows, f, o)
 	if err != nil {
 		return nil, tableError(name, err)
+	}
+	var size int64
+	for _, file := range files {
+		size += file.size
 	}
 	t, err := r.table(size)
 	if err != nil {
 		return nil, tableError(name, err)
 	}
-	for _, f := range files {
-		t.SHA256 = append(t.SHA256, f.sum())
+	for _, file := range files {
+		t.SHA256 = append(t.SHA256, file.sum())
 	}
 	return t, nil
 }
