@@ -3,7 +3,6 @@ package serve
 import (
 	"encoding/json"
 	"math"
-	"net/http/httptest"
 	"reflect"
 	"strings"
 	"testing"
@@ -73,8 +72,7 @@ func TestPage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		w := recorded(h, "GET", "/", nil)
 		body, policy := w.Body.String(), w.Header().Get("Content-Security-Policy")
 		if w.Code != 200 || w.Header().Get("Content-Type") != "text/html; charset=utf-8" || !strings.HasPrefix(policy, "default-src 'none'") || !strings.Contains(policy, "connect-src 'self'") || !strings.Contains(policy, "frame-ancestors 'none'") {
 			t.Errorf("%s: got status %d and policy %q, want 200 and a policy that allows only this page", m, w.Code, policy)

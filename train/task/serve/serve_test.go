@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -132,6 +133,15 @@ func do(r *http.Request) (reply, error) {
 	defer got.Body.Close()
 	body, err := io.ReadAll(got.Body)
 	return reply{got.StatusCode, got.Header, string(body)}, err
+}
+
+// recorded returns the answer to a JSON request, without a connection.
+func recorded(h *Handler, method, path string, body io.Reader) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, path, body)
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
 }
 
 // predicted is the answer to POST predict.
@@ -341,12 +351,8 @@ func TestTake(t *testing.T) {
 // While the model is busy, requests wait until the queue is full, and others are refused. If a client disconnects, its
 // request leaves the queue and the model never computes it. All other waiting requests are answered.
 func TestFullQueue(t *testing.T) {
-	c := &clients{T: t}
+	c, g, h, s := busy(t, Options{MaxInputs: 2, Queue: 4}, 200)
 	defer c.Wait()
-	g := newGate(t)
-	h, s := start(t, g.Model, Options{MaxInputs: 2, Queue: 4})
-	c.ask(s.URL, 200, "wait")
-	<-g.reached
 	c.ask(s.URL, 200, "a", "b")
 	ctx, leave := context.WithCancel(t.Context())
 	left := make(chan error, 1)
@@ -406,6 +412,18 @@ func (c *clients) ask(url string, status int, texts ...string) {
 	})
 }
 
+// busy starts a service whose model is a gate, and keeps the model busy with a request that will get this status. Call
+// Wait at the end of the test.
+func busy(t *testing.T, o Options, status int) (*clients, *gate, *Handler, *httptest.Server) {
+	t.Helper()
+	g := newGate(t)
+	h, s := start(t, g.Model, o)
+	c := &clients{T: t}
+	c.ask(s.URL, status, "wait")
+	<-g.reached
+	return c, g, h, s
+}
+
 // waits returns when the number of waiting inputs is want.
 func waits(t *testing.T, h *Handler, want int) {
 	t.Helper()
@@ -438,10 +456,7 @@ func TestLargeRequests(t *testing.T) {
 	h, _ := start(t, named(t, "copy"), Options{})
 	ask := func(body io.Reader, want int) {
 		t.Helper()
-		r := httptest.NewRequest("POST", "/predict", body)
-		r.Header.Set("Content-Type", "application/json")
-		w := httptest.NewRecorder()
-		if h.ServeHTTP(w, r); w.Code != want {
+		if w := recorded(h, "POST", "/predict", body); w.Code != want {
 			t.Errorf("got status %d and %s, want %d", w.Code, w.Body, want)
 		}
 	}
@@ -467,13 +482,9 @@ func TestLargeRequests(t *testing.T) {
 // If the model panics, only the request that caused the panic gets an error. Other requests in the same batch are
 // answered.
 func TestPanic(t *testing.T) {
-	c := &clients{T: t}
-	defer c.Wait()
-	g := newGate(t)
 	var said strings.Builder
-	h, s := start(t, g.Model, Options{ErrorLog: log.New(&said, "", 0)})
-	c.ask(s.URL, 200, "wait")
-	<-g.reached
+	c, g, h, s := busy(t, Options{ErrorLog: log.New(&said, "", 0)}, 200)
+	defer c.Wait()
 	c.ask(s.URL, 200, "a")
 	c.ask(s.URL, 500, "panic")
 	c.ask(s.URL, 500, "exit")
@@ -538,12 +549,8 @@ func TestSlowReader(t *testing.T) {
 
 // Shutdown waits until accepted requests are answered, and refuses new ones.
 func TestShutdown(t *testing.T) {
-	c := &clients{T: t}
+	c, g, h, s := busy(t, Options{}, 200)
 	defer c.Wait()
-	g := newGate(t)
-	h, s := start(t, g.Model, Options{})
-	c.ask(s.URL, 200, "wait")
-	<-g.reached
 	c.ask(s.URL, 200, "a")
 	waits(t, h, 1)
 	ended := make(chan error, 1)
@@ -573,12 +580,8 @@ func TestShutdown(t *testing.T) {
 
 // If the context of Shutdown is done, accepted requests end with an error.
 func TestShutdownAtOnce(t *testing.T) {
-	c := &clients{T: t}
+	c, g, h, s := busy(t, Options{}, 503)
 	defer c.Wait()
-	g := newGate(t)
-	h, s := start(t, g.Model, Options{})
-	c.ask(s.URL, 503, "wait")
-	<-g.reached
 	c.ask(s.URL, 503, "a")
 	waits(t, h, 1)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -619,8 +622,7 @@ func TestDescription(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest("GET", "/openapi.json", nil))
+		w := recorded(h, "GET", "/openapi.json", nil)
 		var d struct {
 			OpenAPI string
 			Paths   map[string]map[string]struct {
@@ -661,10 +663,7 @@ func TestDescription(t *testing.T) {
 				example[key] = map[string]any{"array": []string{"a"}, "integer": 1, "number": 0.5, "boolean": true, "string": map[string]string{"dates": "3 may 1999", "reverse": "a", "text": "The"}[name]}[p.Type]
 			}
 			body, _ := json.Marshal(example)
-			r := httptest.NewRequest(e.method, path, strings.NewReader(string(body)))
-			r.Header.Set("Content-Type", "application/json")
-			w := httptest.NewRecorder()
-			if h.ServeHTTP(w, r); w.Code != 200 {
+			if w := recorded(h, e.method, path, bytes.NewReader(body)); w.Code != 200 {
 				t.Errorf("%s: %s with %s: got status %d and %s, want 200", name, path, body, w.Code, w.Body)
 			}
 		}
