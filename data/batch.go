@@ -22,9 +22,9 @@ type Batch struct {
 	Size, Len, TargetLen int
 }
 
-// Pad returns a batch whose Inputs are these rows. It fills every row with the id pad, up to width ids. If width is 0,
-// the width is the length of the longest row, or 1 if all rows are empty. Pad returns an error if a row is longer than
-// width.
+// Pad returns a batch whose Inputs are these rows. It appends the id pad to every row until the row has width ids. If
+// width is 0, the width is the length of the longest row, or 1 if all rows are empty. Pad returns an error if a row is
+// longer than width.
 //
 // Pad doesn't set Targets. Set them to one class per row, for example. Or pad the rows of targets with Ignore, in a
 // second call of Pad, and use the Inputs of its result.

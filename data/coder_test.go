@@ -205,14 +205,14 @@ func onlyOf(s, symbols string) bool {
 	return true
 }
 
-// distinct returns the different characters of s, sorted.
+// distinct returns the characters of s, sorted and without repeats.
 func distinct(s []rune) []rune {
 	s = slices.Clone(s)
 	slices.Sort(s)
 	return slices.Compact(s)
 }
 
-// wantIDs compares ids, and names them in its error.
+// wantIDs fails the test if the ids got and want differ. The argument name describes the ids in the error.
 func wantIDs(t *testing.T, name string, got, want []int) {
 	t.Helper()
 	if !slices.Equal(got, want) {

@@ -10,7 +10,8 @@ import (
 
 // A Split draws a rule's examples for training and for validation. No source is used for both. A seeded hash, the same
 // on every machine, holds out one source in eight for validation; training has only the others. If the rule has
-// ByAnswer, as dates has, the hash holds out one answer in eight. So no day is in both parts, whatever its format.
+// ByAnswer, such as the rule dates, the hash holds out one answer in eight. So no day is in both parts, whatever its
+// format.
 //
 // One eighth is enough for 1,000 validation sources in Heed's smallest rule, add: it holds out about 1,250 of 10,000
 // sources. NewSplit makes a Split.

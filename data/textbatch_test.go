@@ -50,7 +50,7 @@ func TestTrainBatch(t *testing.T) {
 	}
 }
 
-// numbers returns the n numbers from first on.
+// numbers returns the n integers first, first+1 and so on.
 func numbers(first, n int) []int {
 	out := make([]int, n)
 	for i := range out {

@@ -42,7 +42,7 @@ func (f form) kind() string {
 	return fmt.Sprintf("fields between %q", f.separator)
 }
 
-// append appends text, which is UTF-8, to out in the file's encoding.
+// append converts UTF-8 text to the file's encoding and appends it to out.
 func (f form) append(out, text []byte) []byte {
 	if f.utf16 == nil {
 		return append(out, text...)

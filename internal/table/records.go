@@ -18,8 +18,8 @@ import (
 // Options says which columns of a table are wanted, and which rows are good.
 type Options struct {
 	// Columns lists the wanted columns in order, each by its name in the header or by its number, from 1. A number is
-	// never used as a name. If Columns is nil, the columns are those with Known names in the header. If the file has no
-	// such header, they are the first len(Known) columns.
+	// never used as a name. If Columns is nil, the wanted columns are found by their Known names in the header. Without
+	// such a header, they are the first columns, one for each element of Known.
 	Columns []string
 
 	// Known lists for each wanted column the names that a header may use for it, such as source, src and input. The

@@ -63,7 +63,7 @@ func (c *csvRows) next() (row, error) {
 	var bad *csv.ParseError
 	switch {
 	case errors.As(err, &bad):
-		// An open quote swallows all lines up to the next quote, which may be several rows.
+		// A quote that is never closed includes all lines up to the next quote, which may be several rows.
 		c.line = bad.Line
 		return row{}, &RowError{Line: bad.StartLine, Err: fmt.Errorf("not CSV: %w", bad.Err), rows: bad.Line - bad.StartLine + 1}
 	case errors.Is(err, errTooLong):

@@ -73,7 +73,7 @@ func ReadParallel(paths []string, check func(fields []string) error) (*Table, er
 	return readAll(strings.Join(paths, ", "), lines, form{}, Options{Columns: columns, Check: check}, files...)
 }
 
-// readAll reads the rows of the files into a Table. Its errors contain name.
+// readAll reads all rows of the files into a Table. The argument name stands for the files in errors.
 func readAll(name string, rows rowSource, f form, o Options, files ...*tableFile) (*Table, error) {
 	r, err := newRecords(rows, f, o)
 	if err != nil {

@@ -101,7 +101,8 @@ func inputError(err error) error {
 	return err
 }
 
-// session starts a generation or an attention request, unless too many are in progress. Call leave at its end.
+// session counts a generation or an attention request that starts. It returns an error if too many are in progress.
+// Call leave at the end of the request.
 func (h *Handler) session() (leave func(), err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

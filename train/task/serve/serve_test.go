@@ -424,7 +424,7 @@ func busy(t *testing.T, o Options, status int) (*clients, *gate, *Handler, *http
 	return c, g, h, s
 }
 
-// waits returns when the number of waiting inputs is want.
+// waits waits until the number of queued inputs is want.
 func waits(t *testing.T, h *Handler, want int) {
 	t.Helper()
 	until(t, func() string {
