@@ -108,7 +108,7 @@ func TestAttentionLayers(t *testing.T) {
 			t.Errorf("--layer %q: the key isn't that of what is shown:\n%s", part, out)
 		}
 	}
-	fail(t, heed("attention", dir, input, "--layer=Cross"), 2, `got "Cross"`, "the layers are encoder.blocks.0.attention, ")
+	fail(t, heed("attention", dir, input, "--layer=Cross"), 2, `contains "Cross"`, "the layers are encoder.blocks.0.attention, ")
 }
 
 func TestAttentionWrongCalls(t *testing.T) {

@@ -71,9 +71,9 @@ func TestBadPlaces(t *testing.T) {
 		calls = append(calls, call{of("none"), 1, "none isn't a run folder: it has no config.json"},
 			call{of("folder"), 1, "folder isn't a run folder: it has no config.json"},
 			call{of("file"), 1, "file isn't a run folder, but a file: give the folder"},
-			call{of("older"), 1, "older/config.json: this run folder is of an older format, 3, and heed reads format 4: train it again"},
-			call{of("newer"), 1, "newer/config.json: this run folder is of a newer format, 5, and heed reads format 4: update heed"},
-			call{of("begun"), 1, "begun has no " + cmp.Or(begun[words[0]], "weights: the run ended before its first epoch did") + "; heed train --resume begun goes on with it"},
+			call{of("older"), 1, "older/config.json: this run folder has the older format 3, and heed reads format 4: train it again"},
+			call{of("newer"), 1, "newer/config.json: this run folder has the newer format 5, and heed reads format 4: update heed"},
+			call{of("begun"), 1, "begun has no " + cmp.Or(begun[words[0]], "weights: the run ended before the end of its first epoch") + "; heed train --resume begun goes on with it"},
 			call{of("run --nope"), 2, "unknown flag: --nope"},
 			call{words[0], 2, "heed " + words[0] + " takes "})
 	}
@@ -93,10 +93,10 @@ func TestBadPlaces(t *testing.T) {
 		{"help train more", 2, `there is no command "train more"`},
 
 		{"train --resume=file", 1, "file isn't a run folder, but a file"},
-		{"train --resume=newer --max-epochs=9", 1, "is of a newer format, 5"},
+		{"train --resume=newer --max-epochs=9", 1, "has the newer format 5"},
 		{"train --from=none" + in, 1, "none isn't a run folder"},
-		{"train --from=older" + in, 1, "is of an older format, 3"},
-		{"train --task=copy --from=begun" + in, 1, "the run begun to start from: it has no weights"},
+		{"train --from=older" + in, 1, "has the older format 3"},
+		{"train --task=copy --from=begun" + in, 1, "can't start from the run begun: it has no weights"},
 		{"train --task=seq2seq --data=none" + in, 1, `data file "none": no such file`},
 		{"train --task=seq2seq --data=folder" + in, 1, `data file "folder": it is a directory`},
 		{"train --task=text --data=folder" + in, 1, "is a directory"},
@@ -104,8 +104,8 @@ func TestBadPlaces(t *testing.T) {
 		{"eval text --data=folder", 1, "is a directory"},
 		{"predict run --data=folder", 1, `data file "folder": it is a directory`},
 
-		{"train --out=file", 1, "file can't be made a run folder"},
-		{"train --out=file/new", 1, "file/new can't be made a run folder"},
+		{"train --out=file", 1, "file can't become a run folder"},
+		{"train --out=file/new", 1, "file/new can't become a run folder"},
 		{"train --out=run", 1, "run holds a run already"},
 		{"train --find-rate=none/x.png", 1, "--find-rate's folder none doesn't exist"},
 		{"train --find-rate=x.gif", 2, "must be a file's name that ends in .png"},
@@ -129,8 +129,8 @@ func TestBadPlaces(t *testing.T) {
 		{"train --watch --watch-addr=here" + in, 2, "--watch-addr must be a host and a port"},
 
 		{"generate run --prompt=a --tokens=1", 2, "run learned the task copy, and only text models write on"},
-		{"predict text --data=rows.tsv", 1, "a model that learned a text has no answers to the rows of a file"},
-		{"attention run abc --layer=nope", 2, `got "nope"`},
+		{"predict text --data=rows.tsv", 1, "a text model can't answer the rows of a file"},
+		{"attention run abc --layer=nope", 2, `contains "nope"`},
 	}...)
 	for _, c := range calls {
 		t.Run(c.args, func(t *testing.T) {

@@ -47,18 +47,18 @@ func TestHostileConfigs(t *testing.T) {
 		return with("task.name", `"text"`, "task.kind", `"text"`, "task.alphabet", alphabet, "data.file", `"x"`)
 	}
 	for _, test := range []struct{ name, content, want string }{
-		{"empty", "", "isn't whole JSON (unexpected end"},
-		{"cut", good[:len(good)/2], path + ": it isn't whole JSON (unexpected end of JSON input): restore it, or train again"},
-		{"a brace short", strings.TrimRight(good, "}\n"), "isn't whole JSON"},
-		{"no JSON", "hello", "isn't whole JSON (invalid character"},
-		{"null", "null", "format, 0"},
+		{"empty", "", "isn't complete JSON (unexpected end"},
+		{"cut", good[:len(good)/2], path + ": it isn't complete JSON (unexpected end of JSON input): restore it, or train again"},
+		{"a brace short", strings.TrimRight(good, "}\n"), "isn't complete JSON"},
+		{"no JSON", "hello", "isn't complete JSON (invalid character"},
+		{"null", "null", "format 0"},
 		{"an array", "[]", "array"},
-		{"an empty object", "{}", "format, 0"},
+		{"an empty object", "{}", "format 0"},
 		{"two objects", good + good, "after top-level value"},
 		{"text after it", good + "x", "after top-level value"},
 		{"NUL bytes", strings.Repeat("\x00", 4096), task.ConfigFile},
 		{"deep", strings.Repeat("[", 100_000), task.ConfigFile},
-		{"changed", strings.Replace(good, `"max_epochs": 3`, `"max_epochs": 7`, 1), "it and its sha256 don't fit: it was changed after heed wrote it: restore it"},
+		{"changed", strings.Replace(good, `"max_epochs": 3`, `"max_epochs": 7`, 1), "its content doesn't match its sha256: it was changed after heed wrote it; restore it"},
 		{"unknown field", with("evil", "1"), `unknown key "evil"`},
 		{"a key twice", strings.Replace(good, `"seed":`, `"seed": 7, "seed":`, 1), `"seed" is given twice`},
 		{"a key twice, within", strings.Replace(good, `"dim":`, `"dim": 8, "dim":`, 1), `"dim" in "model" is given twice`},
@@ -67,12 +67,12 @@ func TestHostileConfigs(t *testing.T) {
 		{"a key in capitals, within", strings.Replace(good, `"heads":`, `"Heads":`, 1), `unknown key "Heads" in "model.block.attention"`},
 		{"a key with a long s", strings.Replace(good, `"seed":`, `"\u017feed":`, 1), `unknown key "ſeed"`},
 		{"bytes that aren't UTF-8", strings.Replace(good, `"a word`, "\"a\xffword", 1), "UTF-8"},
-		{"a megabyte", good + strings.Repeat(" ", 1_000_001-len(good)), "has 1000001 bytes, at most 1000000 are read"},
-		{"format 1", `{"format": 1, "task": "copy", "dim": 16}`, "this run folder is of an older format, 1, and heed reads format 4: train it again"},
-		{"format 5", with("format", "5"), "of a newer format, 5"},
+		{"a megabyte", good + strings.Repeat(" ", 1_000_001-len(good)), "has 1000001 bytes, but at most 1000000 are read"},
+		{"format 1", `{"format": 1, "task": "copy", "dim": 16}`, "this run folder has the older format 1, and heed reads format 4: train it again"},
+		{"format 5", with("format", "5"), "the newer format 5"},
 		{"format of another type", with("format", `"1"`), "format"},
 		{"a name of another task", with("task.name", `"sort2"`, "spelled", "true"), "the task sort2 isn't one of Heed's own"},
-		{"another task of that name", with("task.alphabet", `"abc"`), "another task copy than the one known by that name"},
+		{"another task of that name", with("task.alphabet", `"abc"`), "the run's task copy differs from the known task of that name"},
 		{"no such kind", with("task.kind", `"nope"`), `"], got "nope"`},
 		{"task of another type", with("task", "7"), "task"},
 		{"task null", with("task", "null"), "task.max_len must be"},
@@ -80,10 +80,10 @@ func TestHostileConfigs(t *testing.T) {
 		{"a name with an escape", with("task.name", `"x\u001b[2J"`), `got "x\x1b[2J"`},
 		{"classes for copy", with("task.classes", `["a", "b"]`), "Classes"},
 		{"a file for copy", with("data.file", `"x.txt"`), "data.tokenizers_sha256 must have"},
-		{"text without one", with("task.kind", `"text"`), "task copy must come with data.file, the file to learn"},
+		{"text without one", with("task.kind", `"text"`), "task copy must come with data.file, the file to learn from"},
 		{"text without symbols", asText(`""`), "Alphabet"},
 		{"symbols twice", asText(`"aa"`), path + `: task "text": the Alphabet: `},
-		{"terabytes", with("model.dim", "16384", "model.layers", "128"), "choose a smaller model.dim, model.block.feed_forward.hidden, model.layers, task.max_len or training.batch_size"},
+		{"terabytes", with("model.dim", "16384", "model.layers", "128"), "reduce model.dim, model.block.feed_forward.hidden, model.layers, task.max_len or training.batch_size"},
 		{"a wide layer", with("model.dim", "16384", "model.block.feed_forward.hidden", "65536"), "GiB"},
 		{"a huge batch", with("training.batch_size", "65536", "model.dim", "4096"), "GiB"},
 		{"dim beyond bounds", with("model.dim", "1000000000000"), "dim must be from 1 to 16384"},
@@ -140,13 +140,13 @@ func TestHostileConfigs(t *testing.T) {
 	// config.json.
 	write(t, path, with("data.validation", "2000000"))
 	fail(t, heed("eval", dir), 1, path, "2000000", "data.validation")
-	fail(t, heed("predict", dir, "abc"), 1, task.WeightsFile, "they are the weights of another run: of \"config.json ")
+	fail(t, heed("predict", dir, "abc"), 1, task.WeightsFile, "they are the weights of another run, \"config.json ")
 	write(t, path, good)
 	succeed(t, "predict", dir, "abc")
 
 	os.Remove(path)
 	os.Mkdir(path, 0o777)
-	fail(t, heed("eval", dir), 1, "isn't a run folder")
+	fail(t, heed("eval", dir), 1, "can't be read as a run folder")
 }
 
 // A flag that is given beats a preset, and changes nothing else that the preset sets but what belongs to its own value.
@@ -229,7 +229,7 @@ func TestAbsurdModels(t *testing.T) {
 		{"--dim=4096", "--batch-size=65536"},
 		{"--task=text", "--data=text", "--max-len=65536", "--batch-size=65536"},
 	} {
-		fail(t, heed(append([]string{"train"}, args...)...), 2, "GiB", "choose a smaller --dim")
+		fail(t, heed(append([]string{"train"}, args...)...), 2, "GiB", "reduce --dim")
 	}
 	if _, err := os.Stat("runs"); err == nil {
 		t.Error("there is a run folder all the same")

@@ -281,7 +281,7 @@ func TestSwappedFiles(t *testing.T) {
 		write(t, filepath.Join(finished, file), good[file])
 	}
 	write(t, filepath.Join(finished, task.SummaryFile), "{")
-	fail(t, heed("train", "--resume="+finished), 1, task.SummaryFile, "remove it, and --resume writes it anew")
+	fail(t, heed("train", "--resume="+finished), 1, task.SummaryFile, "remove it; --resume writes it again")
 	os.Remove(filepath.Join(finished, task.SummaryFile))
 	succeed(t, "train", "--resume="+finished)
 

@@ -46,7 +46,7 @@ be answered counts as answered with nothing.`,
 			case columns != nil && len(files) != 1:
 				return usagef("--columns goes with one --data, the file that they are of")
 			case columns != nil && len(columns) != 2:
-				return usagef("--columns must be two, that of sources and that of answers, got %q", columns)
+				return usagef("--columns must be two, the column of sources and the column of answers, got %q", columns)
 			}
 			return nil
 		},

@@ -47,8 +47,8 @@ func TestEvalData(t *testing.T) {
 		t.Errorf("heed eval prints %q, want %q in it", out, want)
 	}
 	for _, want := range []string{
-		"tokens of the nearest references", "chrF: ", "BLEU: ",
-		"Beyond the model: 1 source can't be answered; 1 source has symbols that training never saw; 1 reference has what training never saw; 1 reference is longer than answers may be.",
+		"the nearest references have ", "chrF: ", "BLEU: ",
+		"Beyond the model: 1 source can't be answered; 1 source has symbols that training never saw; 1 reference has symbols or labels that training never saw; 1 reference is longer than any answer of the model.",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("heed eval prints %q, want %q in it", out, want)
@@ -63,7 +63,7 @@ func TestEvalData(t *testing.T) {
 	if lines := strings.Split(validation, "\n"); len(lines) != 5 || !strings.HasPrefix(lines[0], "Val=") || !strings.HasPrefix(lines[1], "Exact: ") {
 		t.Errorf("heed eval prints %q", validation)
 	}
-	if got := heed("eval", dir, "--data="+learned); got.code != 0 || !strings.Contains(got.stderr, "is what the run has learned from") || !strings.Contains(got.stdout, "of 334 sources") {
+	if got := heed("eval", dir, "--data="+learned); got.code != 0 || !strings.Contains(got.stderr, "the run was trained on") || !strings.Contains(got.stdout, "of 334 sources") {
 		t.Errorf("of the file that was learned, heed eval prints %q, %q", got.stdout, got.stderr)
 	}
 	if err := os.Remove(learned); err != nil {
@@ -81,8 +81,8 @@ func TestEvalLabelsAndTags(t *testing.T) {
 		content string
 		want    []string
 	}{
-		"classification": {"text,label\nthe cat,true\na dog,new\n", []string{" labels right)", "precision", "new", "right ↓, answered →", "1 reference has what training never saw"}},
-		"tagging":        {"tokens,tags\nthe cat,t c\na dog,a x\n", []string{" of 4 tags right)", "with every tag right)", "1 reference has what training never saw"}},
+		"classification": {"text,label\nthe cat,true\na dog,new\n", []string{" labels right)", "precision", "new", "right ↓, answered →", "1 reference has symbols or labels that training never saw"}},
+		"tagging":        {"tokens,tags\nthe cat,t c\na dog,a x\n", []string{" of 4 tags right)", "with every tag right)", "1 reference has symbols or labels that training never saw"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := ran(t, append(dataFlags(t, name), "--task="+name)...)

@@ -199,7 +199,7 @@ func TestPredictData(t *testing.T) {
 	write(t, path, before)
 	answered := filepath.Join(folder, "answered.csv")
 	write(t, answered, "kept")
-	fail(t, heed("predict", dir, "--data="+path, "--out="+answered), 1, "many.csv, line 3", "it can't be written back, so mend it first")
+	fail(t, heed("predict", dir, "--data="+path, "--out="+answered), 1, "many.csv, line 3", "this row can't be written back; correct it first")
 	if read(t, path) != before || read(t, answered) != "kept" {
 		t.Error("a file was written all the same")
 	}

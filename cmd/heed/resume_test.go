@@ -61,7 +61,7 @@ func TestRaise(t *testing.T) {
 				fail(t, heedContext(cancelled(t, test.steps), flags(dir, test.from)...), 1, "interrupted")
 			} else {
 				succeed(t, flags(dir, test.from)...)
-				fail(t, heed("train", "--resume="+dir), 1, "is finished: there is nothing to resume, unless its epochs or its patience are raised")
+				fail(t, heed("train", "--resume="+dir), 1, "is finished: there is nothing to resume, unless you raise its epochs or its patience")
 			}
 			raise := append([]string{"train", "--resume=" + dir}, strings.Fields(test.raise)...)
 			// Interrupted before it goes on, then within, then not at all; where no step is left it is done at once.
@@ -79,8 +79,8 @@ func TestRaise(t *testing.T) {
 	}
 	dir := filepath.Join(base, "more epochs")
 	before := folder(t, dir)
-	fail(t, heed("train", "--resume="+dir, "--max-epochs=3"), 2, "--max-epochs may be raised when a run goes on, but not lowered: it was 4, got 3")
-	fail(t, heed("train", "--resume="+dir, "--patience=2"), 2, "--patience may be raised when a run goes on, but not lowered: it was 0, which is no limit, got 2")
+	fail(t, heed("train", "--resume="+dir, "--max-epochs=3"), 2, "--max-epochs may be raised when a run is resumed, but not lowered: it was 4, got 3")
+	fail(t, heed("train", "--resume="+dir, "--patience=2"), 2, "--patience may be raised when a run is resumed, but not lowered: it was 0, which means no limit, got 2")
 	interrupted := filepath.Join(base, "interrupted")
 	fail(t, heedContext(cancelled(t, 15), small("--task=copy", "--out="+interrupted)...), 1, "interrupted")
 	checkpoint := filepath.Join(interrupted, task.CheckpointFile)
@@ -121,7 +121,7 @@ func TestAutoResume(t *testing.T) {
 		t.Errorf("of a finished run it prints %q", out)
 	}
 	sameRun(t, dir, want)
-	fail(t, heed(append(call, "--seed=2")...), 1, "holds a run of another configuration")
+	fail(t, heed(append(call, "--seed=2")...), 1, "holds a run with another configuration")
 	longer := filepath.Join(base, "longer")
 	succeed(t, small("--task=copy", "--max-epochs=5", "--out="+longer)...)
 	succeed(t, append(call, "--max-epochs=5")...)

@@ -183,7 +183,7 @@ func TestStartFrom(t *testing.T) {
 	if out := succeed(t, from("classification", labels)...); !strings.Contains(out, " tensors; new ones: head.bias (1), head.weight (1); left out: decoder.blocks (26), decoder.embedding (1), decoder.head (2), decoder.norm (2)\n") {
 		t.Errorf("it prints %q", out)
 	}
-	fail(t, heed(from("tagging", filepath.Join(base, "tagging"))...), 1, "the run "+pairs+" to start from: nothing of its model fits this one")
+	fail(t, heed(from("tagging", filepath.Join(base, "tagging"))...), 1, "can't start from the run "+pairs+": none of its weights fit this model")
 	fail(t, heed(from("seq2seq", again)...), 1, "holds a run already")
 	fail(t, heed("train", "--resume="+again), 1, "is finished")
 	fail(t, heed("train", "--resume="+again, "--from="+pairs), 2, "--resume goes on with the settings")
@@ -231,7 +231,7 @@ func TestOwnRule(t *testing.T) {
 		t.Errorf("it prints %q", got)
 	}
 	fail(t, heed("predict", dir, "012"), 2, "symbol '2'")
-	fail(t, heed("eval", dir), 1, filepath.Join(dir, task.ConfigFile), `the task "flip" has no Sample and no Answer`)
+	fail(t, heed("eval", dir), 1, filepath.Join(dir, task.ConfigFile), `the task "flip" has no Sample or no Answer`)
 }
 
 func TestStopsEarly(t *testing.T) {
@@ -434,8 +434,8 @@ func TestFoldersThatWontDo(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{"a file in the way", small("--out=" + base + "/file"), []string{"file can't be made a run folder"}},
-		{"a file on the way", small("--out=" + base + "/file/sub"), []string{"sub can't be made a run folder"}},
+		{"a file in the way", small("--out=" + base + "/file"), []string{"file can't become a run folder"}},
+		{"a file on the way", small("--out=" + base + "/file/sub"), []string{"sub can't become a run folder"}},
 		{"a run", small("--out=" + done), []string{"holds a run already", "--out", "--resume " + shell(done)}},
 		{"a run without config.json", small("--out=" + half), []string{"holds a run already", task.WeightsFile}},
 		{"resume a finished run", []string{"train", "--resume=" + done}, []string{"finished", "nothing to resume"}},

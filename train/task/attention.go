@@ -11,32 +11,32 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// An Attention is what a model attended to while it answered an input.
+// An Attention has the attention weights of a model while it answered an input.
 type Attention struct {
 	Input, Answer string
 	Layers        []AttentionLayer
-	Key           string // what the labels stand for that don't speak for themselves
+	Key           string // meaning of the marks in labels, such as "· a space"
 }
 
-// An AttentionLayer is the attention weights of one layer. Every row and every column is a token, and has its label.
+// An AttentionLayer has the attention weights of one layer. Each row and each column is a token.
 type AttentionLayer struct {
-	Name    string // such as blocks.0.attention
-	Meaning string // what the rows and the columns are
-	Rows    []string
-	Columns []string
-	Heads   [][]float32 // of each head: (rows, columns), row-major
+	Name    string      // name, such as blocks.0.attention
+	Meaning string      // meaning of rows and columns, in words
+	Rows    []string    // label of each row
+	Columns []string    // label of each column
+	Heads   [][]float32 // weights of each head: (rows, columns), row-major
 }
 
-// The most attention weights that are computed, and that are shown: a long input to a large model has more than memory
-// holds, or than anybody looks at.
+// Limits for attention weights that are computed and that are returned: a long input to a large model has more weights
+// than fit in memory.
 const (
 	maxComputed = 1 << 26
 	maxShown    = 1 << 20
 )
 
-// Attention returns what the model attends to while it answers an input, in the layers whose name has part in it, those
-// of cross-attention first. It is an *InputError if the task doesn't allow the input, if there is no such layer, or if
-// there are too many weights.
+// Attention returns the attention weights of the model while it answers an input. The argument part selects the layers
+// whose name contains it; an empty part selects all layers. Layers of cross-attention come first. The error is an
+// *InputError if the task doesn't allow the input, if no layer is selected, or if there are too many weights.
 func (m *Model) Attention(input, part string) (*Attention, error) {
 	b, err := m.encode(input)
 	if err != nil {
@@ -63,10 +63,10 @@ func (m *Model) Attention(input, part string) (*Attention, error) {
 		l := AttentionLayer{Name: w.layer, Meaning: r.self, Rows: r.source, Columns: r.source}
 		switch {
 		case strings.HasSuffix(w.layer, ".cross"):
-			l.Meaning = "what it writes (rows) attends to the source (columns)"
+			l.Meaning = "each symbol written (rows) attends to the source (columns)"
 			l.Rows = r.written
 		case r.read != nil && strings.HasPrefix(w.layer, "decoder."):
-			l.Meaning = "what it writes (rows) attends to what it has written before (columns)"
+			l.Meaning = "each symbol written (rows) attends to the start and the symbols before it (columns)"
 			l.Rows, l.Columns = r.written, r.read
 		}
 		l.Heads = slices.Collect(slices.Chunk(w.values, len(l.Rows)*len(l.Columns)))
@@ -76,28 +76,28 @@ func (m *Model) Attention(input, part string) (*Attention, error) {
 	return a, nil
 }
 
-// A reading is one input as a model takes it, without padding, with the labels of its tokens.
+// A reading is a batch of one input without padding, with the labels of its tokens.
 type reading struct {
 	batch            data.Batch
 	sources, answers *marks
-	self             string // says whom the source's positions attend to among themselves
+	self             string // Meaning of self-attention among the source's positions
 
-	source  []string // what the model reads
-	read    []string // of pairs: what its decoder reads at each step, the start, then what it has written
-	written []string // what its decoder writes at each step, but the last, which the model has yet to tell
+	source  []string // labels of the source's tokens
+	read    []string // for seq2seq: labels of the decoder's inputs: the start, then the targets; otherwise nil
+	written []string // for seq2seq: labels of the decoder's outputs; Attention adds the last
 }
 
-// reading is of a batch of one row and the targets that the model chose for it.
+// reading returns the reading of a batch of one row and the targets that the model chose for it.
 func (m *Model) reading(b data.Batch, targets []int) *reading {
 	b.Len, b.Inputs = b.Lengths[0], b.Inputs[:b.Lengths[0]]
-	r := &reading{self: "each position (rows) attends to all of the source (columns)"}
+	r := &reading{self: "each position (rows) attends to the whole source (columns)"}
 	r.sources, r.answers = newMarks(m.coder, m.Config.Task.Target == nil)
 	r.source = r.sources.labels(b.Inputs)
 	if k := m.Config.Kind(); k.causal {
-		r.self = fmt.Sprintf("each %s (rows) attends to itself and to those before it (columns)", strings.TrimSuffix(k.Unit, "s"))
+		r.self = fmt.Sprintf("each %[1]s (rows) attends to itself and to each %[1]s before it (columns)", strings.TrimSuffix(k.Unit, "s"))
 	}
 	if m.layout.Start >= 0 {
-		r.self = "each position of the source (rows) attends to all of it (columns)"
+		r.self = "each position of the source (rows) attends to the whole source (columns)"
 		b.Before = append([]int{m.layout.Start}, targets...)
 		b.TargetLen = len(b.Before)
 		r.read, r.written = r.answers.labels(b.Before), r.answers.labels(targets)
@@ -106,14 +106,14 @@ func (m *Model) reading(b data.Batch, targets []int) *reading {
 	return r
 }
 
-// captured is the attention weights of a layer, (1, H, T, S), row-major.
+// captured has the attention weights of a layer, (1, H, T, S), row-major.
 type captured struct {
 	layer  string
 	values []float32
 }
 
-// capture runs the model on a batch of one. It returns the attention weights of the layers whose name has part in it,
-// those of cross-attention first, and the likeliest class of every position.
+// capture runs the model on a batch of one row. It returns the attention weights of the layers whose name contains
+// part, cross-attention first, and the likeliest class of every position.
 func (m *Model) capture(batch data.Batch, part string) (weights []captured, classes []int, err error) {
 	var chosen []layers.Captured
 	model, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
@@ -147,8 +147,8 @@ func (m *Model) capture(batch data.Batch, part string) (weights []captured, clas
 	return weights, classes, nil
 }
 
-// choose returns the layers whose name has part in it, those of cross-attention first. It is an error if there is none,
-// or if their weights are too many.
+// choose returns the layers whose name contains part, cross-attention first. It returns an error if there is none, or
+// if there are too many weights.
 func choose(all []layers.Captured, part string) ([]layers.Captured, error) {
 	var names []string
 	var cross, others []layers.Captured
@@ -169,11 +169,11 @@ func choose(all []layers.Captured, part string) ([]layers.Captured, error) {
 	}
 	switch {
 	case shown == 0:
-		return nil, fmt.Errorf("part of a layer's name is wanted, got %q; the layers are %s", part, strings.Join(names, ", "))
+		return nil, fmt.Errorf("no layer's name contains %q; the layers are %s", part, strings.Join(names, ", "))
 	case computed > maxComputed:
-		return nil, fmt.Errorf("the model has %d attention weights for this input, at most %d are computed: give a shorter input", computed, maxComputed)
+		return nil, fmt.Errorf("the model has %d attention weights for this input, but at most %d are allowed: give a shorter input", computed, maxComputed)
 	case shown > maxShown:
-		return nil, fmt.Errorf("there are %d attention weights to show, at most %d are: give a shorter input, or choose a layer by part of its name", shown, maxShown)
+		return nil, fmt.Errorf("there are %d attention weights to show, but at most %d are allowed: give a shorter input, or choose a layer by part of its name", shown, maxShown)
 	}
 	return append(cross, others...), nil
 }

@@ -15,17 +15,17 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// The maps of all layers, cross-attention first, with a label for every position and no padding, and weights that sum
-// to 1 in every row and never look ahead where the model can't.
+// Attention must return all layers, cross-attention first, with a label for every position except padding. The weights
+// of each row must sum to 1, and causal attention must have no weights for later positions.
 func TestAttention(t *testing.T) {
 	t.Parallel()
 	self := []string{"blocks.0.attention", "blocks.1.attention"}
 	for _, test := range []struct {
-		name, input, source string // the source as its labels spell it
+		name, input, source string // source: the labels of the source, joined
 		layers              []string
 	}{
 		{"reverse", "abca", "abca■", self},
-		{"add", "7+35", "07+35■", self}, // as the model has it, in columns
+		{"add", "7+35", "07+35■", self}, // the model reads the digits column by column
 		{"brackets", "(())", "(())", []string{"encoder.blocks.0.attention", "encoder.blocks.1.attention"}},
 		{"text", "quick fox", "quick·fox", self},
 		{"dates", "Thu, 7 March 2024", "thu,·7·march·2024", []string{"decoder.blocks.0.cross", "decoder.blocks.1.cross",
@@ -38,14 +38,14 @@ func TestAttention(t *testing.T) {
 				t.Fatal(err)
 			}
 			if answer, err := task.Predict(test.input); err != nil || a.Answer != answer || a.Input != test.input {
-				t.Errorf("it is of %q and %q, but Predict says %q, %v", a.Input, a.Answer, answer, err)
+				t.Errorf("Attention has the input %q and the answer %q; Predict returns %q, %v", a.Input, a.Answer, answer, err)
 			}
 			if len(a.Layers) != len(test.layers) {
-				t.Fatalf("there are %d layers, want %q", len(a.Layers), test.layers)
+				t.Fatalf("got %d layers, want %q", len(a.Layers), test.layers)
 			}
 			for i, l := range a.Layers {
 				if l.Name != test.layers[i] || l.Meaning == "" || len(l.Heads) != 2 {
-					t.Errorf("layer %d is %q (%q) with %d heads, want %s and 2", i, l.Name, l.Meaning, len(l.Heads), test.layers[i])
+					t.Errorf("layer %d is %q (%q) with %d heads, want %s with 2 heads", i, l.Name, l.Meaning, len(l.Heads), test.layers[i])
 				}
 				checkLabels(t, l, test.source, a.Answer)
 				causal := test.name == "text" || strings.HasPrefix(l.Name, "decoder.") && strings.HasSuffix(l.Name, ".attention")
@@ -61,7 +61,7 @@ func checkLabels(t *testing.T, l AttentionLayer, source, answer string) {
 	if strings.HasPrefix(l.Name, "decoder.") {
 		written := strings.TrimSuffix(rows, "■")
 		if !strings.HasPrefix(written, answer) || len(l.Rows) > 11 {
-			t.Errorf("%s has rows %q, want those of %q and what ended it", l.Name, rows, answer)
+			t.Errorf("%s has rows %q, want %q and one row for the end", l.Name, rows, answer)
 		}
 		rows = source
 		if strings.HasSuffix(l.Name, ".attention") {
@@ -84,17 +84,17 @@ func checkWeights(t *testing.T, l AttentionLayer, causal bool) {
 			for c, weight := range head[r*len(l.Columns):][:len(l.Columns)] {
 				sum += float64(weight)
 				if causal && c > r && weight != 0 {
-					t.Errorf("%s, head %d: position %d attends to %d, which comes later", l.Name, h, r, c)
+					t.Errorf("%s, head %d: position %d attends to the later position %d", l.Name, h, r, c)
 				}
 			}
 			if math.Abs(sum-1) > 1e-5 {
-				t.Errorf("%s, head %d: the weights of row %d sum to %v", l.Name, h, r, sum)
+				t.Errorf("%s, head %d: the weights of row %d sum to %v, want 1", l.Name, h, r, sum)
 			}
 		}
 	}
 }
 
-// The weights shown, of a graph without padding, are those of the graph that predicts, padding and all, and so are the
+// Attention runs a graph without padding, and Predict a graph with padding. Both must compute the same weights and
 // classes.
 func TestAttentionIsWhatPredicts(t *testing.T) {
 	t.Parallel()
@@ -127,16 +127,14 @@ func TestAttentionIsWhatPredicts(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !slices.Equal(classes, all[:len(classes)]) {
-				t.Errorf("the classes are %v, with padding %v", classes, all)
+				t.Errorf("the classes are %v without padding, %v with padding", classes, all)
 			}
+			first := len(classes) - len(targets)
 			if task.Config.Task.Kind == data.KindSeq2Seq {
-				if !slices.Equal(classes[:len(targets)], targets) {
-					t.Errorf("the classes are %v, but what predicts gives %v", classes, targets)
-				}
-			} else {
-				if !slices.Equal(classes[len(classes)-len(targets):], targets) {
-					t.Errorf("the classes are %v, but what predicts gives %v", classes, targets)
-				}
+				first = 0
+			}
+			if predicted := classes[first:][:len(targets)]; !slices.Equal(predicted, targets) {
+				t.Errorf("the classes are %v, want %v as predicted", predicted, targets)
 			}
 			for i, c := range got {
 				rows, columns := r.batch.Len, r.batch.Len
@@ -150,7 +148,7 @@ func TestAttentionIsWhatPredicts(t *testing.T) {
 				for j, weight := range c.values {
 					h, row, column := j/(rows*columns), j/columns%rows, j%columns
 					if w := whole[i].values[(h*allRows+row)*allColumns+column]; math.Abs(float64(weight-w)) > 1e-6 {
-						t.Fatalf("%s, head %d: the weight (%d, %d) is %v, with padding %v", c.layer, h, row, column, weight, w)
+						t.Fatalf("%s, head %d: the weight (%d, %d) is %v without padding, %v with padding", c.layer, h, row, column, weight, w)
 					}
 				}
 			}
@@ -158,8 +156,8 @@ func TestAttentionIsWhatPredicts(t *testing.T) {
 	}
 }
 
-// What the decoder's rows and columns say is what the model wrote, spelled as it wrote it, whatever the rule's answer
-// would be. It is no longer than an answer may be, also of a model that never ends one.
+// The labels of the decoder's rows and columns must be the model's own answer before Spell, not the rule's answer. They
+// must not be longer than an answer may be, even if the model never ends its answer.
 func TestAttentionOfAnswers(t *testing.T) {
 	t.Parallel()
 	tripled := func(s string) string {
@@ -182,7 +180,7 @@ func TestAttentionOfAnswers(t *testing.T) {
 			rule := ownRule()
 			rule.Kind, rule.MaxAnswer = data.KindSeq2Seq, test.maxAnswer
 			rule.Answer = func(source string) (string, error) { return source[:min(len(source), test.maxAnswer)], nil }
-			size := 1 // of a symbol in an answer
+			size := 1 // number of characters in the answer for each symbol
 			if test.spelled {
 				size = 3
 				rule.Answer = func(source string) (string, error) { return tripled(source), nil }
@@ -208,7 +206,7 @@ func TestAttentionOfAnswers(t *testing.T) {
 					t.Fatal(err)
 				}
 				if want, err := task.Predict(input); err != nil || a.Answer != want || len(want) > size*test.maxAnswer {
-					t.Errorf("of %s, the answer is %q, %v, that of the weights %q", input, want, err, a.Answer)
+					t.Errorf("%s: Predict returns %q, %v; Attention has the answer %q", input, want, err, a.Answer)
 				}
 				written := ""
 				for i := 0; i < len(a.Answer); i += size {
@@ -217,10 +215,10 @@ func TestAttentionOfAnswers(t *testing.T) {
 				cross, self := a.Layers[0], a.Layers[2]
 				rows := strings.Join(cross.Rows, "")
 				if !strings.HasPrefix(rows, written) || len(cross.Rows) != len(written)+1 || strings.Join(self.Rows, "") != rows {
-					t.Errorf("of %s, the rows are %q and %q, want %q and what ended it", input, cross.Rows, self.Rows, written)
+					t.Errorf("%s: the rows are %q and %q, want %q and one row for the end", input, cross.Rows, self.Rows, written)
 				}
 				if columns := strings.Join(self.Columns, ""); columns != "►"+written {
-					t.Errorf("of %s, the columns are %q, want %q", input, columns, "►"+written)
+					t.Errorf("%s: the columns are %q, want %q", input, columns, "►"+written)
 				}
 				for _, l := range a.Layers {
 					checkWeights(t, l, strings.HasSuffix(l.Name, ".attention"))
@@ -244,28 +242,28 @@ func TestChoose(t *testing.T) {
 	}
 	got, err := choose(all([]int{1, 2, 3, 3}, []int{1, 2, 3, 5}), "")
 	if err != nil || len(got) != 2 || got[0].Layer != "decoder.blocks.0.cross" {
-		t.Errorf("got %v, %v; want cross-attention first", got, err)
+		t.Errorf("got %v, %v, want cross-attention first", got, err)
 	}
 	large, small := []int{1, 4, 600, 600}, []int{1, 4, 3, 3}
 	_, err = choose(all(large, small), "")
 	if err == nil || !strings.Contains(err.Error(), "1440036 attention weights to show") || !strings.Contains(err.Error(), "choose a layer") {
-		t.Errorf("too many to show: got %v", err)
+		t.Errorf("too many weights to return: got error %v", err)
 	}
 	if got, err := choose(all(large, small), "cross"); err != nil || len(got) != 1 {
-		t.Errorf("a small layer beside a large one: got %v, %v", got, err)
+		t.Errorf("a small layer in a model with a large one: got %v, %v, want the small layer", got, err)
 	}
 	if _, err := choose(all([]int{1, 4, 6000, 6000}, small), "cross"); err == nil || !strings.Contains(err.Error(), "shorter input") {
-		t.Errorf("too many to compute: got %v", err)
+		t.Errorf("too many weights to compute: got error %v", err)
 	}
 }
 
 func TestMarks(t *testing.T) {
 	for symbols, want := range map[string]string{
 		"a \n\té\u0301\x00": "a·¶→é◌\u0301¤",
-		"□\u20dd\x00":       "□◌\u20dd¤", // a circle around what is before it
+		"□\u20dd\x00":       "□◌\u20dd¤", // a circle that combines with the square
 		"¤\x00":             "¤■",
 		"·¶→ \n\t":          "·¶→▫◊►",
-		"·▫ ":               "·▫▫", // every mark is a symbol
+		"·▫ ":               "·▫▫", // both marks for a space are symbols
 	} {
 		ids := make([]int, 0, len(symbols))
 		for range symbols {
@@ -281,7 +279,7 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// Of a text the first symbol, which fills batches too, is labelled as what it is.
+// For text, padding has the id of the first symbol. The label of this id must be the symbol, not the mark for padding.
 func TestMarksOfTexts(t *testing.T) {
 	coder, err := data.NewCoder(data.Rule{Name: "text", Kind: data.KindText, Alphabet: "\nab", MaxLen: 3})
 	if err != nil {

@@ -2,19 +2,20 @@ package task
 
 import "slices"
 
-// buckets are the few widths that the rows of a file are padded to: each is a graph. A row's size is what its source
-// has, or what its answer has if that is more, on the scale of sources.
+// buckets group the rows of a file by size. All rows of a bucket are padded to the same width, so there is one graph
+// per bucket. The size of a row is the length of its source or, if greater, the length of its answer times the ratio of
+// all sources' symbols to all answers' symbols.
 type buckets struct {
-	bounds            []int // the largest size in each
-	sources, answers  int   // symbols of all rows: the scale of either side
+	bounds            []int // largest size of each bucket
+	sources, answers  int   // 1 plus the number of symbols in the sources and in the answers of all training rows
 	maxLen, maxAnswer int
 	kind              Kind
 }
 
-// mostBuckets is how many there are at most.
+// mostBuckets is the greatest number of buckets.
 const mostBuckets = 12
 
-// newBuckets chooses the bounds by which the training rows are padded least.
+// newBuckets chooses the bounds with the least padding of the training rows.
 func newBuckets(c *Config, trains, validates []lengths) *buckets {
 	b := &buckets{maxLen: c.Task.MaxLen, maxAnswer: c.Task.MaxAnswer, kind: c.Kind(), sources: 1, answers: 1}
 	for _, l := range trains {
@@ -34,19 +35,19 @@ func newBuckets(c *Config, trains, validates []lengths) *buckets {
 	return b
 }
 
-// size returns a row's size, of which every row of a bucket has the bucket's bound at most.
+// size returns a row's size. The rows of a bucket have at most the size of its bound.
 func (b *buckets) size(l lengths) int {
 	return max(int(l[0]), (int(l[1])*b.sources+b.answers-1)/b.answers)
 }
 
-// of returns the bucket of each row.
-func (b *buckets) of(all []lengths) []uint8 {
-	of := make([]uint8, len(all))
+// assign returns the bucket of each row.
+func (b *buckets) assign(all []lengths) []uint8 {
+	assigned := make([]uint8, len(all))
 	for i, l := range all {
-		at, _ := slices.BinarySearch(b.bounds, b.size(l))
-		of[i] = uint8(at)
+		bucket, _ := slices.BinarySearch(b.bounds, b.size(l))
+		assigned[i] = uint8(bucket)
 	}
-	return of
+	return assigned
 }
 
 // widths returns the Len and the TargetLen of each bucket's batches.
@@ -64,10 +65,11 @@ func (b *buckets) widths() [][2]int {
 	return widths
 }
 
-// bounds returns up to n sizes, in order and the last the largest, for which all rows are padded least in sum: each is
-// padded to the first that it isn't above. counts has how many rows there are of each size.
+// bounds returns up to n sizes in ascending order, the last of which is the largest size. A row is padded to the first
+// bound that isn't below its size. The bounds are those with the least padding in total. Element i of counts is the
+// number of rows with size i.
 func bounds(counts []int, n int) []int {
-	var sizes []int // that a bound may be: where there are many, not all
+	var sizes []int // sizes that may become a bound: at most about 256
 	rows, step := 0, 0
 	for _, c := range counts {
 		step += c
@@ -81,16 +83,15 @@ func bounds(counts []int, n int) []int {
 	if last := len(counts) - 1; len(sizes) == 0 || sizes[len(sizes)-1] != last {
 		sizes = append(sizes, last)
 	}
-	// least[j][i] is the least that the rows of sizes up to sizes[i] take with j+1 bounds, from[j][i] the place of the
-	// bound before the last.
-	before := make([]int, len(sizes)) // rows up to each
-	for i, at := 0, 0; i < len(sizes); i++ {
-		if i > 0 {
-			before[i] = before[i-1]
+	// least[j][i] is the least total width of the rows with at most the size sizes[i], if there are j+1 bounds and the
+	// last is sizes[i]. from[j][i] is the index of the bound before it.
+	before := make([]int, len(sizes)) // number of rows with at most each size
+	total, next := 0, 0
+	for i, size := range sizes {
+		for ; next <= size; next++ {
+			total += counts[next]
 		}
-		for ; at <= sizes[i]; at++ {
-			before[i] += counts[at]
-		}
+		before[i] = total
 	}
 	n = min(n, len(sizes))
 	least, from := make([][]int, n), make([][]int, n)

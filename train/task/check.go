@@ -11,11 +11,11 @@ import (
 	"github.com/heed-go/heed/internal/setting"
 )
 
-// A ConfigError says that a configuration has a setting that it can't have, by its place in config.json, such as
-// model.dim. Message gives the settings other names.
+// A ConfigError reports a wrong setting of a Config. It names the setting by its path in config.json, such as
+// model.dim. Its method Message can give settings other names.
 type ConfigError = setting.Error
 
-// asConfigError returns what a constructor says of a configuration as a *ConfigError.
+// asConfigError returns err as a *ConfigError, wrapping it if necessary.
 func asConfigError(err error) *ConfigError {
 	var already *ConfigError
 	if errors.As(err, &already) {
@@ -24,38 +24,38 @@ func asConfigError(err error) *ConfigError {
 	return setting.Errorf("%w", err)
 }
 
-// fromRows reports whether the rows of a file are learned.
+// fromRows reports whether the task learns from the rows of a file.
 func (c *Config) fromRows() bool { return c.Data.File != "" && c.Kind().Columns != nil }
 
-// checkData checks what is learned from, but for its numbers.
+// checkData checks the Data and the ClassWeights, except for numbers.
 func (c *Config) checkData() error {
 	d, k := &c.Data, c.Kind()
 	draws := c.Task.Sample != nil || c.Task.Answer != nil || c.Task.Spell != nil || c.Task.Read != nil
 	fileTask := k.Name != "" && k.Columns == nil || kindOf(data.Kind(c.Task.Name)).about().Name != ""
 	switch {
 	case d.File == "" && fileTask:
-		return setting.Errorf("%s %s must come with %s, the file to learn", setting.Path("task"), c.Task.Name, setting.Path("data.file"))
+		return setting.Errorf("%s %s must come with %s, the file to learn from", setting.Path("task"), c.Task.Name, setting.Path("data.file"))
 	case d.File != "" && draws:
-		return setting.Errorf("%s %s draws its own examples, and can't come with %s: for a file, the task is one of %s",
+		return setting.Errorf("%s %s draws its own examples, so it can't come with %s: for a file, the task must be one of %s",
 			setting.Path("task"), c.Task.Name, setting.Path("data.file"), strings.Join(Names()[len(data.Names()):], ", "))
 	case !c.fromRows() && (d.TargetFile != "" || d.ValidationFile != "" || d.ValidationTargetFile != "" || d.Columns != nil || d.TargetUnits != "") ||
 		d.File == "" && (d.SourceUnits != "" || d.Tokenizers != nil):
-		return setting.Errorf("%s %s has no rows in a file, and can't have %s, %s, %s and %s", setting.Path("task"), c.Task.Name,
+		return setting.Errorf("%s %s doesn't learn from the rows of a file, so it can't have %s, %s, %s or %s", setting.Path("task"), c.Task.Name,
 			setting.Path("data.validation_file"), setting.Path("data.columns"), setting.Path("data.source_units"), setting.Path("data.target_units"))
 	case d.TargetUnits != "" && !k.AnswerUnits:
-		return setting.Errorf("%s %s has no %s: a label is one symbol", setting.Path("task"), c.Task.Name, setting.Path("data.target_units"))
+		return setting.Errorf("%s %s can't have %s: a label isn't split into units", setting.Path("task"), c.Task.Name, setting.Path("data.target_units"))
 	case d.TargetFile != "" && d.Columns != nil:
-		return setting.Errorf("%s are of one file, and %s is a second one", setting.Path("data.columns"), setting.Path("data.target_file"))
+		return setting.Errorf("%s are columns of one file, so they can't come with %s", setting.Path("data.columns"), setting.Path("data.target_file"))
 	case d.ValidationFile == "" && d.ValidationTargetFile != "" || d.ValidationFile != "" && (d.TargetFile == "") != (d.ValidationTargetFile == ""):
-		return setting.Errorf("%s needs as many files as %s", setting.Path("data.validation_file"), setting.Path("data.file"))
+		return setting.Errorf("%s must have the same number of files as %s", setting.Path("data.validation_file"), setting.Path("data.file"))
 	case d.ValidationFile != "" && d.Validation == 0:
 		return setting.Errorf("%s needs a %s above 0", setting.Path("data.validation_file"), setting.Path("data.validation"))
 	case d.Columns != nil && len(d.Columns) != 2:
-		return setting.Errorf("%s must be two, that of sources and that of answers, got %q", setting.Path("data.columns"), d.Columns)
+		return setting.Errorf("%s must be two, the column of sources and the column of answers, got %q", setting.Path("data.columns"), d.Columns)
 	case c.Training.ClassWeights != "" && c.Training.ClassWeights != "balanced":
-		return setting.Errorf("%s must be balanced, or empty for none, got %q", setting.Path("training.class_weights"), c.Training.ClassWeights)
+		return setting.Errorf("%s must be balanced or empty, got %q", setting.Path("training.class_weights"), c.Training.ClassWeights)
 	case c.Training.ClassWeights != "" && !(c.fromRows() && k.Classes):
-		return setting.Errorf("%s are for labels and tags of a file, got them for %s", setting.Path("training.class_weights"), c.Task.Name)
+		return setting.Errorf("%s are for the labels and tags of a file, not for the task %s", setting.Path("training.class_weights"), c.Task.Name)
 	}
 	for i, units := range []tokenizer.Units{d.SourceUnits, d.TargetUnits} {
 		if units != "" && !slices.Contains(strings.Split(k.units, ", "), string(units)) {
@@ -65,8 +65,8 @@ func (c *Config) checkData() error {
 	return nil
 }
 
-// check checks the settings: those of a caller, and those of a config.json that anybody may have written. Before New
-// has decided what is left to the rows of a file, they may be left so.
+// check checks the settings of a caller or of a config.json. If decided is false, settings that New chooses from the
+// rows of a file may still be 0 or negative.
 func (c *Config) check(decided bool) error {
 	if c.Format != format {
 		return setting.Errorf("%s must be %d, got %d", setting.Path("format"), format, c.Format)
@@ -98,10 +98,10 @@ func (c *Config) check(decided bool) error {
 		}
 	}
 	if c.DecoderLayers > 0 && !c.Kind().Sequences {
-		return setting.Errorf("%s is for models with an encoder and a decoder, got it for %s", setting.Path("decoder_layers"), c.Task.Name)
+		return setting.Errorf("%s is for models with an encoder and a decoder, not for the task %s", setting.Path("decoder_layers"), c.Task.Name)
 	}
 	if d := &c.Data; d.VocabSize != 0 && (d.VocabSize < 256 || d.SourceUnits != tokenizer.BPE && d.TargetUnits != tokenizer.BPE) {
-		return setting.Errorf("%s is for %s %s, and at least 256, got %d", setting.Path("data.vocab_size"), setting.Path("data.units"), tokenizer.BPE, d.VocabSize)
+		return setting.Errorf("%s is only for %s %s and must be at least 256, got %d", setting.Path("data.vocab_size"), setting.Path("data.units"), tokenizer.BPE, d.VocabSize)
 	}
 	for _, rate := range []struct {
 		name setting.Path
@@ -123,7 +123,8 @@ func (c *Config) check(decided bool) error {
 	return c.checkTraining(zero < 0)
 }
 
-// checkTraining checks how Fit is to train. If undecided, New is still to choose what it may leave open.
+// checkTraining checks the settings of training. If undecided is true, New hasn't yet chosen the values that depend on
+// the rows.
 func (c *Config) checkTraining(undecided bool) error {
 	t := c.Training.Config
 	monitors := monitored.Names()
@@ -133,7 +134,7 @@ func (c *Config) checkTraining(undecided bool) error {
 	if name := t.Stopping.Monitor; name != "" && !slices.Contains(monitors, name) {
 		return setting.Errorf("%s must be one of %s, got %q", setting.Path("training.stopping.monitor"), strings.Join(monitors, ", "), name)
 	}
-	if undecided { // what New chooses will do
+	if undecided { // put valid values in place of those that New will choose
 		t.BatchSize = cmp.Or(t.BatchSize, max(t.MicroBatches, 1))
 		for _, n := range []*int{&t.MaxEpochs, &t.Optimizer.Schedule.WarmUp} {
 			if *n == -1 {
@@ -148,7 +149,7 @@ func (c *Config) checkTraining(undecided bool) error {
 		return setting.Within("training", err)
 	}
 	if t.Stopping.Patience == 0 && c.Training.MaxEpochs == 0 {
-		return setting.Errorf("training needs an end: set %s or %s above 0", setting.Path("training.stopping.patience"), setting.Path("training.max_epochs"))
+		return setting.Errorf("training would never end: set %s or %s above 0", setting.Path("training.stopping.patience"), setting.Path("training.max_epochs"))
 	}
 	return nil
 }

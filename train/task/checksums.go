@@ -17,7 +17,8 @@ import (
 	"github.com/heed-go/heed/internal/safetensors"
 )
 
-// sums returns the SHA-256 of the files of a run folder that are there, but for its summary and those ofThisRun.
+// sums returns the SHA-256 of each existing file of a run folder, except the summary and the files that ofThisRun
+// reports.
 func sums(dir string) (map[string]string, error) {
 	sums := map[string]string{}
 	for _, name := range slices.DeleteFunc(Files(), func(name string) bool { return name == SummaryFile || ofThisRun(name) }) {
@@ -31,40 +32,40 @@ func sums(dir string) (map[string]string, error) {
 	return sums, nil
 }
 
-// ofThisRun reports whether a file says what no other run of the same configuration would, and nothing depends on it.
+// ofThisRun reports whether a file differs between runs of the same configuration. Nothing depends on such a file.
 func ofThisRun(name string) bool { return name == TimesFile || name == ReportFile }
 
-// checkSums returns an error if a finished run's files aren't those that its summary is of. Its checkpoint, which none
-// but a raise needs, may be gone.
+// checkSums returns an error if a file of a finished run doesn't match the checksum in its summary. The checkpoint may
+// be missing, because only training for longer needs it.
 func checkSums(dir string) error {
 	s, err := readSummary(os.DirFS(dir), dir)
 	if err != nil {
 		return err
 	}
-	is, err := sums(dir)
+	found, err := sums(dir)
 	if err != nil {
 		return err
 	}
-	is[SummaryFile] = s.SHA256[SummaryFile]
+	found[SummaryFile] = s.SHA256[SummaryFile]
 	for name, sum := range s.SHA256 {
-		if is[name] != sum && (is[name] != "" || name != CheckpointFile) {
+		if found[name] != sum && (found[name] != "" || name != CheckpointFile) {
 			return misfit(dir, SummaryFile, name)
 		}
 	}
 	return nil
 }
 
-// A misfitError is two files of a folder of which one isn't what the other says.
+// A misfitError reports two files of a folder that don't match.
 type misfitError struct{ dir, a, b string }
 
 func (e *misfitError) Error() string {
-	return fmt.Sprintf("%s and %s in %s don't belong together: one of them was changed or swapped, restore it", e.a, e.b, e.dir)
+	return fmt.Sprintf("%s and %s in %s don't belong together: one of them was changed or swapped; restore it", e.a, e.b, e.dir)
 }
 
 func misfit(dir, a, b string) error { return &misfitError{dir, a, b} }
 
-// settled returns what read makes of a run folder. Files that don't fit are read again, because a training may have
-// written between them.
+// settled calls read, which reads files of a run folder. If two files don't match, it calls read again, up to three
+// times in all: a training may have written to the folder in between.
 func settled[T any](read func() (T, error)) (v T, err error) {
 	for range 3 {
 		if v, err = read(); !errors.As(err, new(*misfitError)) {
@@ -74,7 +75,7 @@ func settled[T any](read func() (T, error)) (v T, err error) {
 	return v, err
 }
 
-// carried returns the checksum that a file of tensors carries in its header.
+// carried returns the checksum in the header of a safetensors file.
 func carried(path string) (string, error) {
 	f, err := safetensors.Open(path)
 	if err != nil {
@@ -83,7 +84,7 @@ func carried(path string) (string, error) {
 	return f.Checksum, f.Close()
 }
 
-// intact returns an error if a file of tensors isn't what was written.
+// intact returns an error if the content of a safetensors file doesn't match its checksum.
 func intact(path string) error {
 	f, err := safetensors.Open(path)
 	if err != nil {
@@ -96,14 +97,14 @@ func intact(path string) error {
 	return nil
 }
 
-// sum returns the SHA-256 of what a summary says, but for its Seconds, which no two runs share.
+// sum returns the SHA-256 of a summary without its Seconds, which differ from run to run.
 func (s Summary) sum() string {
 	s.Seconds, s.SHA256 = 0, maps.Clone(s.SHA256)
 	delete(s.SHA256, SummaryFile)
 	return jsonSum(s)
 }
 
-// jsonSum returns the SHA-256 of a value's JSON, or nothing if it has none.
+// jsonSum returns the SHA-256 of a value's JSON, or "" if the value can't be encoded.
 func jsonSum(v any) string {
 	content, err := json.Marshal(v)
 	if err != nil {
@@ -114,15 +115,15 @@ func jsonSum(v any) string {
 
 func hexSum(content []byte) string { return fmt.Sprintf("%x", sha256.Sum256(content)) }
 
-// configFile is what config.json holds.
+// configFile is the content of config.json.
 type configFile struct {
 	Config
-	SHA256 string `json:"sha256,omitempty"` // of the file's bytes, with noSum in its place
+	SHA256 string `json:"sha256,omitempty"` // checksum of the file's bytes with noSum in place of the checksum
 }
 
 var noSum = strings.Repeat("0", hex.EncodedLen(sha256.Size))
 
-// configBytes returns the bytes of a config.json.
+// configBytes returns the content of config.json for a configuration.
 func configBytes(c Config) ([]byte, error) {
 	content, err := json.MarshalIndent(configFile{c, noSum}, "", "  ")
 	if err != nil {
@@ -133,13 +134,14 @@ func configBytes(c Config) ([]byte, error) {
 	return content, nil
 }
 
-// check returns an error for a config.json of these bytes that was changed since it was written, if it has a sum.
+// check returns an error if content, the bytes of config.json, doesn't match the checksum. A file without a checksum
+// passes.
 func (f configFile) check(content []byte) error {
 	if f.SHA256 == "" {
 		return nil
 	}
 	if len(f.SHA256) != len(noSum) || hexSum(bytes.ReplaceAll(content, []byte(f.SHA256), []byte(noSum))) != f.SHA256 {
-		return errors.New("it and its sha256 don't fit: it was changed after heed wrote it: restore it")
+		return errors.New("its content doesn't match its sha256: it was changed after heed wrote it; restore it")
 	}
 	return nil
 }

@@ -12,22 +12,22 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// classification gives a source one of a few labels.
+// classification gives each source one label.
 type classification struct{ common }
 
 var classificationKind = classification{common{Kind{
-	Name: data.KindClassification, About: "the label that a file has for a text",
+	Name: data.KindClassification, About: "the label of each text in a file",
 	Columns: [][]string{{"text", "source", "input", "sentence", "review", "message"}, {"label", "class", "category", "sentiment", "target"}},
 	Classes: true, Unit: "labels", Right: "right",
 	units: "characters, tokens, bpe",
 }}}
 
 const (
-	maxClasses   = 10_000 // the most labels that there may be
-	mostDistinct = 20     // that may be different in most rows
+	maxClasses   = 10_000 // most different labels
+	mostDistinct = 20     // most different labels if most of them occur only once or twice
 )
 
-// rows finds the labels.
+// rows sets the rule's Classes to the different labels in the file.
 func (classification) rows(c *Config, s *rowSet) error {
 	if c.Task.Classes != nil {
 		return nil
@@ -40,10 +40,10 @@ func (classification) rows(c *Config, s *rowSet) error {
 	}
 	n, rows := len(labels), len(s.trains.number)+len(s.validates.number)
 	if n > mostDistinct && 2*n > rows {
-		return setting.Errorf("data file %q has %d different labels in %d rows, taken from its columns %s. %s names those of texts and labels, and answers to be written are for %s seq2seq", c.Data.File, n, rows, s.look.Columns, setting.Path("data.columns"), setting.Path("task"))
+		return setting.Errorf("data file %q has %d different labels in %d rows, in its columns %s: set %s to the columns of texts and labels, or use %s seq2seq if answers are free text", c.Data.File, n, rows, s.look.Columns, setting.Path("data.columns"), setting.Path("task"))
 	}
 	if n < 2 || n > maxClasses {
-		return setting.Errorf("data file %q has %s, and 2 to %d different ones can be learned: %s names the columns of texts and labels, and answers to be written are for %s seq2seq", c.Data.File, text.Count(n, "label"), maxClasses, setting.Path("data.columns"), setting.Path("task"))
+		return setting.Errorf("data file %q has %s, but needs 2 to %d different labels: set %s to the columns of texts and labels, or use %s seq2seq if answers are free text", c.Data.File, text.Count(n, "label"), maxClasses, setting.Path("data.columns"), setting.Path("task"))
 	}
 	c.Task.Classes = slices.Sorted(maps.Keys(labels))
 	return nil

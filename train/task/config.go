@@ -14,91 +14,97 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// format is the version of config.json that this package writes, and the only one that it reads.
+// format is the version of config.json. This package reads and writes no other version.
 const format = 4
 
-// A Config is all that decides a run.
+// A Config holds all settings that determine the result of a run.
 type Config struct {
-	Format int       `json:"format"` // that of this package
-	Task   data.Rule `json:"task"`   // what to learn; of text, New finds the Alphabet or the Source
-	Seed   uint64    `json:"seed"`   // of initial weights, data order and dropout
+	Format int       `json:"format"` // version of config.json; Named and Defaults set it
+	Task   data.Rule `json:"task"`   // what to learn; for text, New sets the Alphabet or the Source
+	Seed   uint64    `json:"seed"`   // seed of the initial weights, the data order and dropout
 
-	// Spelled says that the task has functions that its data alone don't tell: a Spell or a Read. New sets it.
+	// Spelled reports whether the rule has a Spell or a Read, which config.json can't hold. New sets it.
 	Spelled bool `json:"spelled,omitempty"`
 
 	Data Data `json:"data"`
 
-	From From `json:"from,omitzero"` // a run to begin with the weights of; see StartFrom
+	From From `json:"from,omitzero"` // run whose weights are the initial weights; see StartFrom
 
-	// Model is that of the layers: of an Encoder, a SequenceClassifier, an EncoderDecoder or a Decoder, by the task's
-	// kind. New sets what the data decide where it is zero: Vocab, Outputs, and Positions, which are Learned, but
-	// Rotary for pairs and for the rows of a file; of these also Dim, Layers and Heads.
+	// Model configures the layers. The task's kind decides which model they form: an Encoder (tagging), a
+	// SequenceClassifier (classification), an EncoderDecoder (seq2seq) or a Decoder (text). New sets Vocab, Outputs and
+	// Positions if they are zero, and, for rows of a file, Dim, Layers and Heads too. Positions become Rotary for
+	// seq2seq and for rows of a file, and otherwise Learned.
 	Model layers.ModelConfig `json:"model"`
 
-	DecoderLayers int `json:"decoder_layers,omitempty"` // of pairs: blocks of the decoder; those of Model, which are the encoder's, if 0
+	DecoderLayers int `json:"decoder_layers,omitempty"` // for seq2seq: blocks of the decoder; 0 means Model.Layers, the encoder's number
 
 	Training Training `json:"training"`
 }
 
-// Data says what is learned from. The tasks seq2seq, classification and tagging have a File of rows, each a source and
-// an answer. Several rows of one source are several right answers.
+// Data names the files to learn from. For seq2seq, classification and tagging, File has rows, each with a source and an
+// answer. If several rows have the same source, each of their answers is right.
 //
-// A file of rows is TSV, which has no quoting, or CSV as RFC 4180 has it, separated by commas or semicolons. The ending
-// of its name says which: .tsv, .tab and .txt, or .csv; under other names its first line does. It is UTF-8, or UTF-16
-// with a byte-order mark, and a row has at most 4 MiB. Empty lines are no rows. Bad rows, which lack a column or whose
-// column is empty or no text, are left out and counted; more than one in a hundred is an error.
+// A file of rows is TSV without quoting, or CSV (RFC 4180) with commas or semicolons. Files named .tsv, .tab or .txt
+// are TSV; .csv files are CSV. For other names, the first line decides. The encoding is UTF-8, or UTF-16 with a
+// byte-order mark. A row has at most 4 MiB. Empty lines are skipped. A row is bad if one of its two columns is missing,
+// empty or not valid text, or if, for tagging, it doesn't have one tag per symbol. Bad rows are left out and counted;
+// it is an error if more than one row in a hundred is bad.
 type Data struct {
-	File   string `json:"file,omitempty"`   // to learn: text, or rows
-	SHA256 string `json:"sha256,omitempty"` // of the file, to tell if it changes; New finds it
+	File   string `json:"file,omitempty"`   // path of the text or the rows
+	SHA256 string `json:"sha256,omitempty"` // checksum of the data, to detect changes; New sets it
 
-	// TargetFile has the answers where File has sources alone: line n of either is a row, whole lines without
-	// quoting. The files must have equally many lines.
+	// TargetFile, if set, has the answers, and File has only sources: line n of both files is row n. Whole lines are
+	// taken, without quoting. Both files must have the same number of lines.
 	TargetFile string `json:"target_file,omitempty"`
 
-	// ValidationFile has the rows to validate on, and ValidationTargetFile their answers where there is a TargetFile.
-	// Without them, rows of File validate: all those of one source in ten at most, chosen by a hash that Seed decides.
+	// ValidationFile has the validation rows. If there is a TargetFile, ValidationTargetFile has their answers. Without
+	// a ValidationFile, New holds out at most about a tenth of the sources of File, with all their rows. A hash of the
+	// source and the Seed chooses the sources.
 	ValidationFile       string `json:"validation_file,omitempty"`
 	ValidationTargetFile string `json:"validation_target_file,omitempty"`
 	ValidationSHA256     string `json:"validation_sha256,omitempty"`
 
-	// Columns are those of sources and of answers, each by its name in the header or by its number from 1. Empty takes
-	// those with usual names, such as source and target, or else the first two.
+	// Columns are the column of sources and the column of answers, each as a name in the header or a number from 1. If
+	// empty, New looks for usual names in the header, such as source and target, and otherwise takes the first two
+	// columns.
 	Columns []string `json:"columns,omitempty"`
 
-	// SourceUnits and TargetUnits are what sources and answers are made of; New guesses what is empty. Of labels there
-	// are SourceUnits alone, and of text too, which may be tokenizer.BPE, or empty for characters. Where both are
-	// tokenizer.BPE, there is one vocabulary, whose table embeds sources and answers and is the head's weight.
+	// SourceUnits and TargetUnits are the units that sources and answers are split into; New guesses empty ones.
+	// Classification and text have only SourceUnits. For text, these are tokenizer.BPE, or empty for characters. If
+	// both are tokenizer.BPE, sources and answers share one vocabulary, and one table is the embedding of both and the
+	// weight of the head.
 	SourceUnits tokenizer.Units `json:"source_units,omitempty"`
 	TargetUnits tokenizer.Units `json:"target_units,omitempty"`
 
-	// Tokenizers has the SHA-256 of the run folder's tokenizer, or of that of sources and that of answers; New finds
+	// Tokenizers has the checksum of the run folder's tokenizer, or of its source and its target tokenizer. New sets
 	// it.
 	Tokenizers []string `json:"tokenizers_sha256,omitempty"`
 
-	VocabSize int `json:"vocab_size,omitempty"` // ids that a tokenizer of tokenizer.BPE has at most; 0 has New find how many there is enough text for
+	VocabSize int `json:"vocab_size,omitempty"` // most ids of a tokenizer.BPE; if 0, New chooses by the amount of text
 
-	// Validation is how many examples to validate on, 0 for none: of text and of a ValidationFile, at most; of held-out
-	// rows, about so many sources. New makes less than 0 all rows of a ValidationFile, or else 1,000.
+	// Validation is the number of validation examples; 0 means no validation. For text and for a ValidationFile it is a
+	// maximum. For held-out rows it is roughly the number of sources. If it is negative, New sets it to the number of
+	// rows of the ValidationFile, or to 1,000 if there is no such file.
 	Validation int `json:"validation"`
 }
 
-// Training says how to train. If the rows of a file are learned, an epoch is a pass over them, and New chooses by their
-// number where BatchSize or StepsPerEpoch is 0, or the WarmUp and Decay of the schedule or MaxEpochs are negative. New
-// makes MicroBatches, where it is 0, the first of 4, 2 and 1 that divides BatchSize.
+// Training has the settings of training. For rows of a file, an epoch is one pass over them. If BatchSize or
+// StepsPerEpoch is 0, or MaxEpochs or the schedule's WarmUp or Decay is negative, New chooses a value from the number
+// of rows. If MicroBatches is 0, New sets it to the largest of 4, 2 and 1 that divides BatchSize.
 type Training struct {
 	train.Config
 
-	StepsPerEpoch  int     `json:"steps_per_epoch"`           // batches in an epoch
-	LabelSmoothing float64 `json:"label_smoothing,omitempty"` // see layers.CrossEntropyOptions; in training alone
-	ClassWeights   string  `json:"class_weights,omitempty"`   // of labels and tags of a file: balanced has all of them count for the same; else empty
+	StepsPerEpoch  int     `json:"steps_per_epoch"`           // batches per epoch
+	LabelSmoothing float64 `json:"label_smoothing,omitempty"` // see layers.CrossEntropyOptions; not used in validation
+	ClassWeights   string  `json:"class_weights,omitempty"`   // for labels and tags of a file: "balanced" weighs rare classes up; empty means equal weights
 }
 
 const (
-	longest        = 1 << 16 // the most symbols that a source or an answer may have
-	mostValidation = 1 << 24 // the most examples to validate on
+	longest        = 1 << 16 // most symbols of a source or an answer
+	mostValidation = 1 << 24 // most validation examples
 )
 
-// Names returns the name of every task that Named knows. The first one is the default.
+// Names returns the names of all tasks that Named knows. The first is the default.
 func Names() []string {
 	names := data.Names()
 	for _, k := range everyKind {
@@ -107,9 +113,10 @@ func Names() []string {
 	return names
 }
 
-// Named returns the Defaults of one of Heed's own tasks: a rule that data.Named knows, or text, seq2seq,
-// classification or tagging, which need a file. maxLen is the longest source or, for text, the number of characters
-// that a model sees at once. 0 takes the task's own length; for rows of a file, New finds what they need.
+// Named returns the Defaults of one of Heed's own tasks: a rule that data.Named knows, or text, seq2seq, classification
+// or tagging, which need a file. The argument maxLen is the length of the longest source. For text, it is the number of
+// characters or tokens that the model sees at once. If maxLen is 0, the task's own length is used; for rows of a file,
+// New chooses it.
 func Named(name string, maxLen int) (Config, error) {
 	if maxLen < 0 || maxLen > longest {
 		return Config{}, setting.Errorf("%s must be from 0 to %d, got %d", setting.Path("task.max_len"), longest, maxLen)
@@ -127,8 +134,8 @@ func Named(name string, maxLen int) (Config, error) {
 	return Defaults(rule), nil
 }
 
-// Defaults returns settings that a rule of this kind is learned well with. One without a Sample, but of text, is to be
-// learned from the rows of a file.
+// Defaults returns good settings for a rule of this kind. If the rule has no Sample and its kind isn't text, the
+// settings are for rows of a file.
 func Defaults(rule data.Rule) Config {
 	c := Config{
 		Format: format, Task: rule, Seed: 1,
@@ -153,7 +160,7 @@ func Defaults(rule data.Rule) Config {
 	return c
 }
 
-// rowDefaults sets what the rows of a file are learned well with, and leaves the rest to New.
+// rowDefaults sets good values for rows of a file. It leaves sizes and durations to New.
 func rowDefaults(c *Config) {
 	c.Model = layers.ModelConfig{Dropout: 0.1, Block: layers.BlockConfig{
 		Dropout: 0.1, Attention: layers.AttentionConfig{Dropout: 0.1}, FeedForward: layers.FeedForwardConfig{Dropout: 0.1},
@@ -169,7 +176,7 @@ func rowDefaults(c *Config) {
 	c.Training.LabelSmoothing = c.Kind().smoothing
 }
 
-// tuned is what some rules are learned better or faster with than others of their kind.
+// tuned changes the defaults for some rules, so that they are learned better or faster.
 var tuned = map[string]func(c *Config){
 	"copy":  func(c *Config) { c.Training.StepsPerEpoch, c.Training.Optimizer.Schedule.Decay = 50, 300 },
 	"sort":  func(c *Config) { c.Model.Dim, c.Training.Optimizer.Schedule.Decay = 48, 1400 },
@@ -177,8 +184,8 @@ var tuned = map[string]func(c *Config){
 	"dates": func(c *Config) { c.Training.MaxEpochs = 10 },
 }
 
-// decide sets what the data decide of the model's configuration. It is an error if that says otherwise, or if training
-// would need absurdly much memory: it is better to say so than to be killed for it.
+// decide sets the model's settings that follow from the data. It returns an error if they already have other values, or
+// if training would clearly need too much memory: an error is better than being killed.
 func (c *Config) decide(l data.Layout) error {
 	m, length := &c.Model, max(l.Len, l.TargetLen)
 	for _, n := range []struct {
@@ -187,14 +194,14 @@ func (c *Config) decide(l data.Layout) error {
 		want  int
 	}{{"model.vocab", &m.Vocab, l.Tokens}, {"model.outputs", &m.Outputs, l.Classes}} {
 		if *n.field = cmp.Or(*n.field, n.want); *n.field != n.want {
-			return setting.Errorf("%s must be %d, as the task has it, or 0 for that, got %d", n.name, n.want, *n.field)
+			return setting.Errorf("%s must be %d for this task, or 0 to choose it, got %d", n.name, n.want, *n.field)
 		}
 	}
 	if m.Positions == nil {
 		m.Positions = layers.Learned{MaxLen: length}
 		if c.Kind().Sequences || c.fromRows() {
-			// Distances, not places: few sources are as long as the longest, and a row for each of the last positions
-			// would hardly be trained.
+			// Few sources are as long as the longest, so a Learned table's last positions would hardly be trained.
+			// Rotary positions depend only on distances.
 			m.Positions = layers.Rotary{}
 		}
 	}
@@ -212,41 +219,44 @@ func (c *Config) decide(l data.Layout) error {
 	return c.checkMemory(l)
 }
 
-// maxMemory is the most that training may need at the least, in bytes: more is taken for a mistake.
+// maxMemory limits the bytes that leastMemory may return. A larger value is probably a mistake in the settings.
 const maxMemory = 8 << 30
 
-// checkMemory refuses what needs more than maxMemory at the least, before there are parameters. How much memory
-// training takes, and whether there is that much, is estimated in train.Fit alone, from its graphs.
+// checkMemory returns an error if training needs more than maxMemory by the lowest estimate. It runs before the
+// parameters are made. Later, train.Fit estimates the memory from its graphs, and compares it with the memory that is
+// free.
 func (c *Config) checkMemory(l data.Layout) error {
 	need, what := c.leastMemory(l)
 	if need <= maxMemory {
 		return nil
 	}
-	return setting.Errorf("training would need at least %.3g GiB of memory, for %s; at most %d GiB are allowed: choose a smaller %s, %s, %s, %s or %s, or more %s",
+	return setting.Errorf("training would need at least %.3g GiB of memory, for %s; at most %d GiB are allowed: reduce %s, %s, %s, %s or %s, or increase %s",
 		need/(1<<30), what, maxMemory>>30,
 		setting.Path("model.dim"), setting.Path("model.block.feed_forward.hidden"), setting.Path("model.layers"), setting.Path("task.max_len"), setting.Path("training.batch_size"), setting.Path("training.micro_batches"))
 }
 
-// leastMemory returns about how many bytes training needs at least, with one worker and any solver, and says for what.
+// leastMemory returns a low estimate of the bytes that training needs with one worker, whatever the solver, and
+// describes what needs them.
 func (c *Config) leastMemory(l data.Layout) (bytes float64, what string) {
-	// Numbers are floating-point here, as their products could overflow.
+	// All numbers are floating-point: products of integers could overflow.
 	a, f := c.Model.Block.Attention, c.Model.Block.FeedForward
 	dim, blocks, classes, length := float64(c.Model.Dim), float64(c.Model.Layers), float64(max(l.Tokens, l.Classes)), float64(max(l.Len, l.TargetLen))
-	if l.TargetTokens > 0 { // an encoder's and a decoder's
+	if l.TargetTokens > 0 { // a decoder too
 		blocks += cmp.Or(float64(c.DecoderLayers), blocks)
 	}
 	hidden := float64(cmp.Or(f.Hidden, 4*c.Model.Dim))
-	heads := float64(a.Heads) * float64(max(cmp.Or(a.HeadDim, c.Model.Dim/a.Heads), a.ValueDim)) // their width together
+	heads := float64(a.Heads) * float64(max(cmp.Or(a.HeadDim, c.Model.Dim/a.Heads), a.ValueDim)) // total width
 	params := blocks*(4*dim*heads+2*dim*hidden) + (2*classes+length)*dim
-	// Training keeps about half of what every block computes, of one micro-batch, as Buffers use memory again;
-	// validation has the same memory, and keeps no more than one block needs at once.
+	// For one micro-batch, training keeps about half of the values that all blocks compute, because Buffers reuse
+	// memory. Validation uses the same memory, and keeps only the values of one block at a time.
 	train, validate := float64(c.Training.BatchSize/c.Training.MicroBatches)*length, float64(min(c.validationSize(), c.Data.Validation))*length
 	values := max(train*(blocks*(4*dim+6*heads+2*hidden)+2*classes)/2, validate*(3*dim+max(hidden, 3*heads, 2*classes)))
 	what = fmt.Sprintf("%.3g parameters and batches of %.3g tokens", params, max(train, validate))
 	if _, ok := c.Model.Positions.(layers.RelativeBias); ok {
-		// Of every score, of all heads: to train and to validate, and each block has their gradients.
+		// Each score of each head has a bias, in training and in validation. Each block also has the gradients of the
+		// biases.
 		values += (blocks + 2) * float64(a.Heads) * length * length
 		what += fmt.Sprintf(", with a bias for each of %.3g scores", float64(a.Heads)*length*length)
 	}
-	return 4 * (3*params + values), what // of a parameter there are the value, the best value and the gradient
+	return 4 * (3*params + values), what // each parameter has a value, a best value and a gradient
 }

@@ -1,13 +1,13 @@
-// Package task has what belongs to one kind of learning as one thing: data, model, loss, score and answer. It is what
-// the command heed trains, and what any Go program opens from a run folder to predict with:
+// Package task joins the data, model, loss and scoring of one kind of task. The command heed trains a Task. A Go
+// program opens the trained Model of a run folder:
 //
 //	model, err := task.Open("runs/reverse")
 //	...
 //	answer, err := model.Predict("gorgonia")
 //
-// To train on a file of rows, take the settings that Named has for seq2seq, classification or tagging, and name the
-// file in their Data. What it is like and what is left to it, Task.Look says.
+// To train on a file of rows, call Named for seq2seq, classification or tagging, and set the file in the Config's Data.
+// Task.Look describes the data and the settings chosen for it.
 //
-// To train a rule of one's own, fill in a data.Rule, take its Defaults, and make a Task of them with New. What it
-// learns is plain data, a Config, which config.json in a run folder holds.
+// To train your own rule, fill in a data.Rule, call Defaults for its Config, and make a Task with New. A Config is
+// plain data; a run folder saves it as config.json.
 package task

@@ -7,7 +7,7 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// A preset is settings by a name; what is set afterwards beats it.
+// A preset changes several settings. Later changes override it.
 func ExampleConfig_Apply() {
 	c, err := task.Named("text", 0)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// A rule of one's own, from a Go function to a model that answers: every digit becomes what it lacks to 9.
+// Train a model for your own rule, written as a Go function: it replaces each digit d with 9 − d.
 func Example() {
 	rule := data.Rule{
 		Name: "complement", Kind: data.KindTagging, Alphabet: "0123456789", MaxLen: 4,
@@ -42,7 +42,7 @@ func Example() {
 	}
 	fmt.Printf("%d epochs, %.0f %% right\n", summary.Epochs, 100**summary.ValAccuracy)
 
-	model, err := task.Open(dir) // in another program, say
+	model, err := task.Open(dir) // for example, in another program
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func Example() {
 	// 7975 <nil>
 }
 
-// A file of texts and labels, learned and judged, and asked about a text that isn't in it.
+// Train a model on a file of texts and labels, and predict the label of another text.
 func ExampleTask_Look() {
 	dir, err := os.MkdirTemp("", "classification")
 	if err != nil {
@@ -90,16 +90,16 @@ func ExampleTask_Look() {
 	}
 	fmt.Println(summary.Score.Accuracy(), answer)
 	// Output:
-	// weather.csv: 300 rows of 300 sources
-	//   columns: text and label, by the header
-	//   sources: characters, a vocabulary of 16; up to 11 in a row, half of the rows up to 11
+	// weather.csv: 300 rows with 300 different sources
+	//   columns: text and label, named in the header
+	//   sources: characters; vocabulary of 16; length at most 11, median 11
 	//   labels: hot 241 (88.6 %), cold 31 (11.4 %)
-	//   to train on: 272 rows; to validate on: 28, all of 28 sources that seed 1 holds out
-	//   baseline: always hot would be right in 89.3 %
+	//   training: 272 rows; validation: 28 rows (all rows of 28 sources, chosen by seed 1)
+	//   baseline: always answering hot is right for 89.3 % of the validation labels
 	// 1 hot
 }
 
-// A model of texts with labels is judged on another file, and answers texts of which nobody knows the labels.
+// Judge a classification model on another file, and predict the labels of new texts.
 func ExampleModel_Judge() {
 	dir, err := os.MkdirTemp("", "heed")
 	if err != nil {
@@ -145,7 +145,7 @@ func ExampleModel_Judge() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("%d of %d right, %d with a label never seen\n", report.Right, len(report.Judged), report.UnknownReferences)
+	fmt.Printf("%d of %d right, %d with an unknown label\n", report.Right, len(report.Judged), report.UnknownReferences)
 	answers, err := t.PredictAll(context.Background(), []string{"a big cat", "one apple", ""}, task.PredictOptions{})
 	if err != nil {
 		log.Fatal(err)
@@ -154,7 +154,7 @@ func ExampleModel_Judge() {
 		fmt.Printf("%q %v\n", a.Text, a.Err)
 	}
 	// Output:
-	// 2 of 3 right, 1 with a label never seen
+	// 2 of 3 right, 1 with an unknown label
 	// "animal" <nil>
 	// "fruit" <nil>
 	// "" "": task classification: the source is empty, want 1 to 64 symbols

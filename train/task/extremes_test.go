@@ -29,7 +29,7 @@ func TestExtremes(t *testing.T) {
 		c.Training.Stopping.Baseline, c.Training.Stopping.StoppingThreshold, c.Training.Stopping.DivergenceThreshold = new(1.0), new(1e-3), new(100.0)
 		return c
 	}
-	// fitted trains two steps.
+	// fitted trains for two steps, and returns the results.
 	fitted := func(c Config) ([]float64, error) {
 		made, err := New(c)
 		if err != nil {

@@ -23,67 +23,70 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// A run folder holds these files.
+// The files of a run folder.
 const (
 	ConfigFile     = "config.json"
-	WeightsFile    = "model.safetensors"      // of the epoch to be kept so far
-	HistoryFile    = "history.jsonl"          // a train.Check a line
-	SummaryFile    = "summary.json"           // once training is done
-	CheckpointFile = "checkpoint.safetensors" // what training needs to go on, be it done
-	TimesFile      = "times.jsonl"            // how long steps took before each check: no two runs share it
-	ReportFile     = "report.html"            // a page about the run, which heed train and heed report write
+	WeightsFile    = "model.safetensors"      // the best weights so far, or the last ones with KeepLast
+	HistoryFile    = "history.jsonl"          // one train.Check per line
+	SummaryFile    = "summary.json"           // a Summary, when training is finished
+	CheckpointFile = "checkpoint.safetensors" // state to continue training from, also after it has finished
+	TimesFile      = "times.jsonl"            // time per step before each check, different in each run
+	ReportFile     = "report.html"            // a page about the run, by heed train and heed report
 )
 
-// Files returns the names of all files that a run folder may have: each has the tokenizers' that its task needs.
+// Files returns the names of all files that a run folder may have. The task decides which tokenizer files it has.
 func Files() []string {
 	return []string{ConfigFile, WeightsFile, HistoryFile, SummaryFile, CheckpointFile, TokenizerFile, SourceTokenizerFile, TargetTokenizerFile, TimesFile, ReportFile}
 }
 
-// A Summary is what summary.json holds.
+// A Summary is the content of summary.json. Train returns it.
 type Summary struct {
 	Task         string  `json:"task"`
 	Seed         uint64  `json:"seed"`
 	Epochs       int     `json:"epochs"`
-	BestEpoch    int     `json:"best_epoch"` // the one whose weights are kept
+	BestEpoch    int     `json:"best_epoch"` // epoch of the saved weights
 	StoppedEarly bool    `json:"stopped_early"`
-	Because      string  `json:"stopped_because"` // why training ended, in words
+	Because      string  `json:"stopped_because"` // reason why training ended, in words
 	TrainLoss    float64 `json:"train_loss"`
 	Seconds      float64 `json:"seconds"`
 	Params       int     `json:"params"`
 
-	// ValLoss and ValAccuracy are nil, and not in the file, if there was no validation.
+	// ValLoss and ValAccuracy are nil, and missing from the file, if there was no validation.
 	ValLoss     *float64 `json:"val_loss,omitempty"`
 	ValAccuracy *float64 `json:"val_accuracy,omitempty"`
 
-	ValLossPerCharacter *float64 `json:"val_loss_per_character,omitempty"` // of a text in tokens, as Score.PerCharacter has it
+	ValLossPerCharacter *float64 `json:"val_loss_per_character,omitempty"` // for text in tokens: see Score.PerCharacter
 
-	SHA256        map[string]string `json:"sha256"`                   // of the run's files, by their names; summary.json's is of the rest but Seconds
-	WeightsSHA256 string            `json:"weights_sha256,omitempty"` // that model.safetensors carries and loading verifies, by which opening knows it
+	SHA256        map[string]string `json:"sha256"`                   // checksum of each file by its name; for summary.json: of the Summary without this checksum and Seconds
+	WeightsSHA256 string            `json:"weights_sha256,omitempty"` // checksum in the header of model.safetensors, which Open and Load compare
 
-	Best       train.Check `json:"-"` // whose weights are kept
-	Score      Score       `json:"-"` // what ValLoss and ValAccuracy are of
-	Unfinished bool        `json:"-"` // a limit or onStep ended training, which goes on when it is called again: no file has this
+	Best       train.Check `json:"-"` // check of the saved weights
+	Score      Score       `json:"-"` // score with ValLoss and ValAccuracy
+	Unfinished bool        `json:"-"` // a limit or OnStep interrupted training; call Train again to continue
 }
 
-// ErrNoWeights says that a run ended before its first epoch did.
-var ErrNoWeights = errors.New("has no weights: the run ended before its first epoch did")
+// ErrNoWeights means that a run ended before the end of its first epoch, so it saved no weights.
+var ErrNoWeights = errors.New("has no weights: the run ended before the end of its first epoch")
 
-// ErrFinished says that a folder's run is done.
-var ErrFinished = errors.New("is finished: there is nothing to resume, unless its epochs or its patience are raised")
+// ErrFinished means that the run in a folder is finished.
+var ErrFinished = errors.New("is finished: there is nothing to resume, unless you raise its epochs or its patience")
 
-// Train trains the model and writes a run folder, which it makes if there is none. Where dir holds a run of the same
-// Config that was interrupted or met a limit, Train goes on with it from there, and ends with the same bytes as if it
-// had never been interrupted. MaxEpochs and Patience may be higher than there, also where the run is finished: it ends
-// with the bytes of one that had them from the start, and the same Decay and WarmUp, which New may have decided by the
-// MaxEpochs that there were. Otherwise a finished run is an error that wraps ErrFinished. A
-// run of another Config is an error, and so is a folder that another training is writing to, which stays as it is. The
-// weights that it keeps are those of the best epoch, or of the last one if the Config says KeepLast.
+// Train trains the model and writes a run folder. It makes the folder if necessary. The saved weights are the weights
+// of the best check, or of the last check if the Config has KeepLast.
 //
-// In a Group every process makes the same Task and calls Train. Only the first one locks, reads and writes the folder,
-// which others needn't see, and writes to its Log.
+// If the folder has an unfinished run with the same Config, Train resumes it. The result has the same bytes as a run
+// without an interruption. MaxEpochs and Patience may be higher than in the folder, even if its run is finished. Then
+// the result has the same bytes as a run that had the higher values, and the same Decay and WarmUp, from the start. (If
+// New chose Decay and WarmUp, they depend on the old MaxEpochs.)
 //
-// The Config decides the call's Seed, and the folder its Checkpoint, Run and Resume, whatever call says. The Log also
-// gets a line when training begins and one that says about how much memory it takes.
+// The error wraps ErrFinished if the run is finished and neither value is higher. It is also an error if the folder has
+// a run with another Config, or if another training is writing to it. In these cases Train changes no file of the run.
+//
+// In a Group, every process makes the same Task and calls Train. Only the first process locks, reads and writes the
+// folder, and writes to its Log. The other processes need no access to the folder.
+//
+// Train sets the call's Seed, Checkpoint, Run and Resume itself. Besides train.Fit's lines, it writes to the Log: a
+// line when training begins, the estimated memory and, for rows of a file, the estimated time.
 func (t *Task) Train(ctx context.Context, dir string, call train.Call) (*Summary, error) {
 	first := call.Group == nil || call.Group.Rank() == 0
 	lock, err := t.take(dir, call.Group)
@@ -97,7 +100,7 @@ func (t *Task) Train(ctx context.Context, dir string, call train.Call) (*Summary
 		call.Log = io.Discard
 	}
 	size, without := "", ""
-	if t.Config.Kind().Columns == nil { // rows have a Look
+	if t.Config.Kind().Columns == nil { // for rows, Look has the size
 		size = fmt.Sprintf(", a vocabulary of %d", t.layout.Tokens)
 	}
 	if t.set.judged() == 0 {
@@ -170,7 +173,7 @@ func (t *Task) Train(ctx context.Context, dir string, call train.Call) (*Summary
 	return s, writeJSON(dir, SummaryFile, s)
 }
 
-// summary returns what there is to say of a training but for its seconds.
+// summary returns the Summary of a training without its Seconds and checksums.
 func (t *Task) summary(r *train.Result) *Summary {
 	s := &Summary{
 		Task: t.Config.Task.Name, Seed: t.Config.Seed, BestEpoch: r.Best.Epoch, StoppedEarly: r.StoppedEarly, Because: r.StoppedBecause,
@@ -189,14 +192,14 @@ func (t *Task) summary(r *train.Result) *Summary {
 	return s
 }
 
-// take has the first process lock the folder and begin a run there, or go on with one.
+// take lets the first process lock the folder, and begin or resume a run there. All processes return the same error.
 func (t *Task) take(dir string, group train.Group) (lock *folderlock.Lock, err error) {
-	var finished []byte // something, if the run is
+	var finished []byte // one byte if the run is finished, otherwise empty
 	if group == nil || group.Rank() == 0 {
 		if lock, err = t.lock(dir); err == nil {
 			err = t.begin(dir)
 		}
-		if errors.Is(err, ErrFinished) { // in all processes
+		if errors.Is(err, ErrFinished) { // all processes return this error
 			finished, err = []byte{1}, nil
 		}
 	}
@@ -207,13 +210,13 @@ func (t *Task) take(dir string, group train.Group) (lock *folderlock.Lock, err e
 	return lock, err
 }
 
-// lock keeps other trainings out of a folder, which it makes if there is none.
+// lock makes the folder if necessary, and locks it against other trainings.
 func (t *Task) lock(dir string) (*folderlock.Lock, error) {
-	if err := checkSize(t.Config); err != nil { // before anything is made
+	if err := checkSize(t.Config); err != nil { // before making the folder
 		return nil, fmt.Errorf("the configuration can't be saved: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return nil, fmt.Errorf("%s can't be made a run folder: %w", dir, err)
+		return nil, fmt.Errorf("%s can't become a run folder: %w", dir, err)
 	}
 	lock, err := folderlock.Take(dir)
 	if errors.Is(err, folderlock.ErrHeld) {
@@ -222,7 +225,7 @@ func (t *Task) lock(dir string) (*folderlock.Lock, error) {
 	return lock, err
 }
 
-// heldFolder returns an error for a folder that another training may have by now.
+// heldFolder returns an error if the folder was moved or replaced, so that another training may use it now.
 func heldFolder(dir string, lock *folderlock.Lock) error {
 	if err := lock.Check(); err != nil {
 		return fmt.Errorf("%s isn't this training's folder any more: %w: resume it where its files are now", dir, err)
@@ -230,8 +233,8 @@ func heldFolder(dir string, lock *folderlock.Lock) error {
 	return nil
 }
 
-// begin begins a run in an empty folder, or finds a run of the same configuration there that can go on, and raises what
-// may be raised.
+// begin begins a run in an empty folder. If the folder has a run with the same configuration, begin prepares it for
+// resuming: it writes the higher MaxEpochs and Patience to config.json.
 func (t *Task) begin(dir string) error {
 	has := func(name string) bool {
 		_, err := os.Lstat(filepath.Join(dir, name))
@@ -241,23 +244,23 @@ func (t *Task) begin(dir string) error {
 		return t.unstarted
 	}
 	switch i := slices.IndexFunc(Files(), has); {
-	case i < 0 || Files()[i] == TokenizerFile || Files()[i] == SourceTokenizerFile || Files()[i] == TargetTokenizerFile: // none, or what is written first
+	case i < 0 || Files()[i] == TokenizerFile || Files()[i] == SourceTokenizerFile || Files()[i] == TargetTokenizerFile: // no files, or only tokenizers, which are written first
 		if err := writeTokenizers(dir, t.Config.Task); err != nil {
 			return err
 		}
 		return writeConfig(dir, t.Config)
-	case i > 0: // no configuration, but what belongs to one
-		return fmt.Errorf("%s has a run's %s, but no %s: choose another folder", dir, Files()[i], ConfigFile)
+	case i > 0: // other files of a run, but no configuration
+		return fmt.Errorf("%s has the file %s of a run, but no %s: choose another folder", dir, Files()[i], ConfigFile)
 	}
-	there, err := ReadConfig(dir, t.Config.Task)
+	saved, err := ReadConfig(dir, t.Config.Task)
 	if err != nil {
 		return err
 	}
-	raised := there
+	raised := saved
 	raised.Training.MaxEpochs, raised.Training.Stopping.Patience = t.Config.Training.MaxEpochs, t.Config.Training.Stopping.Patience
 	raised.moveTo(t.Config.Data)
-	if err := there.decide(t.layout); err != nil || !same(raised, t.Config) {
-		return fmt.Errorf("%s holds a run of another configuration: choose another folder", dir)
+	if err := saved.decide(t.layout); err != nil || !same(raised, t.Config) {
+		return fmt.Errorf("%s holds a run with another configuration: choose another folder", dir)
 	}
 	finished := has(SummaryFile) && has(WeightsFile)
 	if finished {
@@ -265,25 +268,25 @@ func (t *Task) begin(dir string) error {
 			return err
 		}
 	}
-	moved := there
+	moved := saved
 	if moved.moveTo(t.Config.Data); finished && same(moved, t.Config) {
 		return cmp.Or(tidy(dir), ErrFinished) // the page of a finished run may be half-written
 	}
-	if same(there, t.Config) {
+	if same(saved, t.Config) {
 		return tidy(dir)
 	}
-	if err := there.raisedTo(t.Config); err != nil {
+	if err := saved.raisedTo(t.Config); err != nil {
 		return err
 	}
 	if finished && !has(CheckpointFile) {
-		return fmt.Errorf("the run in %s has no %s any more, and can't go on for longer", dir, CheckpointFile)
+		return fmt.Errorf("the run in %s has no %s any more, so it can't train for longer", dir, CheckpointFile)
 	}
-	if has(CheckpointFile) { // before the configuration says that it has gone on
+	if has(CheckpointFile) { // check it before changing the configuration
 		if err := intact(filepath.Join(dir, CheckpointFile)); err != nil {
 			return err
 		}
 	}
-	if err := os.Remove(filepath.Join(dir, SummaryFile)); err != nil && !errors.Is(err, fs.ErrNotExist) { // it isn't finished now
+	if err := os.Remove(filepath.Join(dir, SummaryFile)); err != nil && !errors.Is(err, fs.ErrNotExist) { // the run is unfinished again
 		return err
 	}
 	if err := writeConfig(dir, t.Config); err != nil {
@@ -292,40 +295,40 @@ func (t *Task) begin(dir string) error {
 	return tidy(dir)
 }
 
-// moveTo sets where the data lie, whose sums say that they are the same.
+// moveTo takes the paths of the data files from d. The checksums stay: the content must be the same.
 func (c *Config) moveTo(d Data) {
 	c.Data.File, c.Data.TargetFile = d.File, d.TargetFile
 	c.Data.ValidationFile, c.Data.ValidationTargetFile = d.ValidationFile, d.ValidationTargetFile
 }
 
-// raisedTo returns an error if what may be raised in a run is lower in another Config; 0 is no limit.
+// raisedTo returns an error if MaxEpochs or Patience is lower in the other Config; 0 means no limit.
 func (c Config) raisedTo(other Config) error {
 	for _, n := range []struct {
-		name    setting.Path
-		was, is int
+		name     setting.Path
+		old, new int
 	}{
 		{"training.max_epochs", c.Training.MaxEpochs, other.Training.MaxEpochs},
 		{"training.stopping.patience", c.Training.Stopping.Patience, other.Training.Stopping.Patience},
 	} {
-		if n.is != 0 && (n.was == 0 || n.is < n.was) {
-			was := fmt.Sprint(n.was)
-			if n.was == 0 {
-				was = "0, which is no limit"
+		if n.new != 0 && (n.old == 0 || n.new < n.old) {
+			was := fmt.Sprint(n.old)
+			if n.old == 0 {
+				was = "0, which means no limit"
 			}
-			return setting.Errorf("%s may be raised when a run goes on, but not lowered: it was %s, got %d", n.name, was, n.is)
+			return setting.Errorf("%s may be raised when a run is resumed, but not lowered: it was %s, got %d", n.name, was, n.new)
 		}
 	}
 	return nil
 }
 
-// same reports whether two values are the same in JSON.
+// same reports whether two values have the same JSON.
 func same(a, b any) bool {
 	x, errX := json.Marshal(a)
 	y, errY := json.Marshal(b)
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// tidy removes what a killed process left half-written.
+// tidy removes the temporary files that a killed process left.
 func tidy(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -343,11 +346,11 @@ func tidy(dir string) error {
 	return nil
 }
 
-// checkSize returns an error for a configuration that ReadConfig wouldn't read, as its file were too large.
+// checkSize returns an error if the configuration's file would be too large for ReadConfig.
 func checkSize(c Config) error {
 	content, err := configBytes(c)
 	if err == nil && len(content) >= maxConfig {
-		err = fmt.Errorf("it takes %d bytes, at most %d are read: its task has too many symbols, classes or words", len(content), maxConfig)
+		err = fmt.Errorf("its file would have %d bytes, but at most %d are read: its task has too many symbols, classes or words", len(content), maxConfig)
 	}
 	return err
 }
@@ -364,7 +367,7 @@ func writeConfig(dir string, c Config) error {
 	})
 }
 
-// writeJSON writes a file of one indented JSON value.
+// writeJSON writes a file with one indented JSON value.
 func writeJSON(dir, name string, v any) error {
 	return atomicfile.WriteFile(filepath.Join(dir, name), func(w io.Writer) error {
 		e := json.NewEncoder(w)

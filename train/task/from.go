@@ -11,15 +11,15 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// From is a run whose weights another one begins with.
+// From names a run whose weights are the initial weights of another run.
 type From struct {
-	Dir    string `json:"dir"`              // its folder; empty for new weights
-	SHA256 string `json:"sha256,omitempty"` // of its weights, to tell if they change; New finds it
+	Dir    string `json:"dir"`              // run folder; empty for new weights
+	SHA256 string `json:"sha256,omitempty"` // checksum of the weights, to detect changes; New sets it
 }
 
-// StartFrom has New begin with the weights of the run in a folder, of a model of the same shape: it takes that run's
-// Model and, where both learn files, its tokenizers, so that its symbols keep their ids. What doesn't fit, such
-// as the head of other labels, New leaves new, and Task.Loaded lists.
+// StartFrom makes New load initial weights from the run in the folder dir. It copies the run's Model, and its
+// tokenizers if both tasks learn from files, so that symbols keep their ids. New leaves parameters that don't fit, such
+// as the head for other labels, at new values. Task.Loaded lists them.
 func (c *Config) StartFrom(dir string) error {
 	from, err := ReadConfig(dir)
 	if err != nil {
@@ -31,7 +31,7 @@ func (c *Config) StartFrom(dir string) error {
 	if c.Task.Kind == from.Task.Kind {
 		c.DecoderLayers = from.DecoderLayers
 	}
-	if _, ok := c.Model.Positions.(layers.Learned); ok { // as many as the data need
+	if _, ok := c.Model.Positions.(layers.Learned); ok { // New chooses the number of positions
 		c.Model.Positions = nil
 	}
 	same := c.Task.Kind == from.Task.Kind
@@ -45,8 +45,8 @@ func (c *Config) StartFrom(dir string) error {
 	return nil
 }
 
-// start sets the parameters to the weights of the configuration's From, as far as they fit, and finds or checks their
-// sum.
+// start loads the weights of the configuration's From, as far as they fit. It sets the checksum, or compares it if it
+// is set.
 func (m *Model) start() (layers.Loaded, error) {
 	dir := m.Config.From.Dir
 	loaded, err := m.startFrom(filepath.Join(dir, WeightsFile))
@@ -54,7 +54,7 @@ func (m *Model) start() (layers.Loaded, error) {
 		err = fmt.Errorf("it %w", ErrNoWeights)
 	}
 	if err != nil {
-		err = fmt.Errorf("the run %s to start from: %w", dir, err)
+		err = fmt.Errorf("can't start from the run %s: %w", dir, err)
 	}
 	return loaded, err
 }
@@ -81,7 +81,7 @@ func (m *Model) startFrom(path string) (layers.Loaded, error) {
 	for _, e := range header.Entries {
 		shapes[e.Name] = e.Shape
 	}
-	// Rows of a table are of other symbols, where the shape may still be the same.
+	// With other symbols, an embedding or a head doesn't fit, even if its shape is the same.
 	mine, theirs := c.Data.Tokenizers, from.Data.Tokenizers
 	sources := c.Task.Alphabet == from.Task.Alphabet && slices.Equal(mine[:min(1, len(mine))], theirs[:min(1, len(theirs))])
 	targets := sources && slices.Equal(mine, theirs) && c.Task.Kind == from.Task.Kind && slices.Equal(c.Task.Classes, from.Task.Classes)
@@ -92,7 +92,7 @@ func (m *Model) startFrom(path string) (layers.Loaded, error) {
 		return q == nil || !slices.Equal(q.Value.Shape(), shapes[name]) || ofTarget && !targets || ofSource && !sources
 	}})
 	if err == nil && len(loaded.Kept) == len(m.Params.All()) {
-		err = errors.New("nothing of its model fits this one")
+		err = errors.New("none of its weights fit this model")
 	}
 	return loaded, err
 }

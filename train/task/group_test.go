@@ -12,17 +12,17 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// half is one of two goroutines that are a train.Group.
+// half is one process of a train.Group with two processes, which are goroutines here.
 type half struct {
 	rank     int
 	out, in  chan [][]byte
-	did, has chan struct{} // taken what came, and so has the other
+	did, has chan struct{} // tell the other half, and are told by it, that the data were copied
 }
 
 func halves() [2]half {
-	there, back := make(chan [][]byte, 1), make(chan [][]byte, 1)
+	zeroToOne, oneToZero := make(chan [][]byte, 1), make(chan [][]byte, 1)
 	did, has := make(chan struct{}, 1), make(chan struct{}, 1)
-	return [2]half{{0, there, back, did, has}, {1, back, there, has, did}}
+	return [2]half{{0, zeroToOne, oneToZero, did, has}, {1, oneToZero, zeroToOne, has, did}}
 }
 
 func (h half) Rank() int { return h.rank }
@@ -43,7 +43,8 @@ func (h half) Swap(_ int, send, receive [][]byte) error {
 	return nil
 }
 
-// Two processes write the folder of one, which the second doesn't see. What is wrong with it, both are told.
+// Two processes must write the same folder as one process. The second process can't access the folder. Errors about the
+// folder must reach both processes.
 func TestTrainInAGroup(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"copy", "seq2seq", "classification"} {
@@ -61,21 +62,21 @@ func trainInAGroup(t *testing.T, c Config) {
 		var wg sync.WaitGroup
 		for i, h := range halves() {
 			task := made(t, c)
-			to, log := dir, new(bytes.Buffer)
+			folder, log := dir, new(bytes.Buffer)
 			if h.rank == 1 {
-				to = filepath.Join(dir, ConfigFile, "not here")
+				folder = filepath.Join(dir, ConfigFile, "not here")
 			}
 			wg.Go(func() {
-				summaries[i], errs[i] = task.Train(t.Context(), to, train.Call{Group: h, MaxSteps: steps, Log: log})
+				summaries[i], errs[i] = task.Train(t.Context(), folder, train.Call{Group: h, MaxSteps: steps, Log: log})
 				if h.rank == 1 && log.Len() > 0 {
-					t.Errorf("the second process writes %q", log)
+					t.Errorf("the second process writes %q to its Log, want nothing", log)
 				}
 			})
 		}
 		wg.Wait()
 		return summaries, errs
 	}
-	for _, steps := range []int{3, 0} { // interrupted, and gone on with
+	for _, steps := range []int{3, 0} { // interrupt the run, then resume it
 		summaries, errs := run(t, c, steps)
 		for i, err := range errs {
 			if err != nil || summaries[i].Unfinished != (steps > 0) || summaries[i].Because != summaries[0].Because {
@@ -87,25 +88,25 @@ func trainInAGroup(t *testing.T, c Config) {
 		got, errGot := os.ReadFile(filepath.Join(dir, name))
 		want, errWant := os.ReadFile(filepath.Join(alone, name))
 		if errGot != nil || errWant != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s differs: %v, %v", name, errGot, errWant)
+			t.Errorf("%s differs from the file of one process (errors %v, %v)", name, errGot, errWant)
 		}
 	}
 	_, errs := run(t, c, 0)
 	for i, err := range errs {
 		if !errors.Is(err, ErrFinished) {
-			t.Errorf("process %d: %v, want that it is finished", i, err)
+			t.Errorf("process %d: got error %v, want ErrFinished", i, err)
 		}
 	}
 	c.Seed++
 	_, errs = run(t, c, 0)
 	for i, err := range errs {
-		if err == nil || !strings.Contains(err.Error(), "holds a run of another configuration") {
+		if err == nil || !strings.Contains(err.Error(), "holds a run with another configuration") {
 			t.Errorf("process %d: %v", i, err)
 		}
 	}
 }
 
-// Processes whose data differ are told so.
+// If the data of two processes differ, both must return an error.
 func TestOtherDataInAGroup(t *testing.T) {
 	var wg sync.WaitGroup
 	var errs [2]error

@@ -19,49 +19,50 @@ import (
 	"github.com/heed-go/heed/train/score"
 )
 
-// A Report is how well a model's answers are those of examples. String has it in words.
+// A Report compares a model's answers with the answers of examples. String returns it in words.
 type Report struct {
-	Units tokenizer.Units // of the symbols that answers are made of
+	Units tokenizer.Units // units of answers
 
-	// Judged are the sources of pairs, each once with all its answers, or the examples of labels and tags, in order.
+	// Judged has, for seq2seq, each source once with all its references; for classification and tagging, each example.
+	// They are in the order of the examples.
 	Judged []Judged
-	Right  int // of Judged
+	Right  int // number of right answers in Judged
 
-	// What the model can't know: sources that it can't answer, sources and references with symbols or labels that
-	// training never saw, and references that are longer than its answers may be.
+	// Counts of what the model can't know: sources that it can't answer, sources and references with symbols or labels
+	// that training never saw, and references that are longer than any answer of the model.
 	Unanswered, UnknownSources, UnknownReferences, LongReferences int
 
-	// Of pairs. The Errors are of symbols, but of words where a model writes byte pairs. BLEU is of symbols where those
-	// are tokens.
+	// Scores for seq2seq. Errors counts symbols, or words if the answers are byte pairs. If the units are tokens, BLEU
+	// counts these tokens.
 	Errors score.ErrorRate[string]
 	ChrF   score.CHRF
 	BLEU   score.BLEU
 
-	Classes score.Confusion // of labels, or of each tag; what isn't answered counts as answered with ""
+	Classes score.Confusion // for classification and tagging: labels or tags; a missing answer counts as ""
 
 	kind kind
 }
 
-// A Judged is a source with what a model makes of it.
+// A Judged is a source with its references and the model's answer.
 type Judged struct {
 	Source     string
 	References []string // right answers
-	Answer     Answer   // without Text where the model has none
-	Right      bool     // the answer is one of the references
-	Edits      int      // from the answer to the nearest reference; of tags, those that are wrong
+	Answer     Answer   // model's answer; no Text if there is an Err
+	Right      bool     // whether the answer is one of the references
+	Edits      int      // edits from the answer to the nearest reference; for tagging: wrong tags; for classification: 1 if wrong
 }
 
-// judgeBatch is how many sources Judge has answered together.
+// judgeBatch is the number of sources per call of PredictAll in Judge.
 const judgeBatch = 1 << 13
 
-// Judge answers the sources of examples and compares the answers with theirs. Of pairs, the answers of several examples
-// of one source are all right. A source that the model can't answer counts as answered with nothing, which is wrong, as
-// is any answer where the references have symbols that the model doesn't know, or are longer than its answers may be.
-// It is an error if there are no examples, or of a text model.
+// Judge answers the sources of the examples and compares the model's answers with the examples' answers, the
+// references. For seq2seq, if several examples have the same source, each of their answers is right. If the model can't
+// answer a source, the empty answer counts, which is wrong. An answer is also wrong if all references have symbols that
+// the model doesn't know. Judge returns an error if there are no examples or if the model's kind is text.
 func (m *Model) Judge(ctx context.Context, examples []data.Example, o PredictOptions) (*Report, error) {
 	kind := kindOf(m.Config.Task.Kind)
 	if kind.about().Columns == nil || len(examples) == 0 {
-		return nil, fmt.Errorf("a model that answers rows is judged by at least one example, got %d for one of kind %s", len(examples), m.Config.Task.Kind)
+		return nil, fmt.Errorf("Judge needs at least one example and a model that answers rows, got %d examples and a model of kind %s", len(examples), m.Config.Task.Kind)
 	}
 	r := &Report{kind: kind, Units: m.Config.Data.TargetUnits}
 	if r.Units == "" {
@@ -88,13 +89,13 @@ func (m *Model) Judge(ctx context.Context, examples []data.Example, o PredictOpt
 	return r, nil
 }
 
-// gather sets what is to be judged.
+// gather sets Judged from the examples, without answers.
 func (r *Report) gather(examples []data.Example) {
-	at := map[string]int{} // of the sources of pairs
+	indices := map[string]int{} // for seq2seq: index of each source in Judged
 	for _, e := range examples {
-		i, ok := at[e.Source]
+		i, ok := indices[e.Source]
 		if !r.kind.about().Sequences || !ok {
-			at[e.Source] = len(r.Judged)
+			indices[e.Source] = len(r.Judged)
 			r.Judged = append(r.Judged, Judged{Source: e.Source, References: []string{e.Answer}})
 		} else if j := &r.Judged[i]; !slices.Contains(j.References, e.Answer) {
 			j.References = append(j.References, e.Answer)
@@ -102,14 +103,14 @@ func (r *Report) gather(examples []data.Example) {
 	}
 }
 
-// judge judges an answer.
+// judge compares one answer with its references and adds it to the report.
 func (m *Model) judge(r *Report, j *Judged) {
 	_, target := m.coder.Tokenizers()
 	kind := r.kind.about()
 	if j.Answer.Unknown {
 		r.UnknownSources++
 	}
-	answer := []string{} // of symbols
+	answer := []string{} // split into symbols
 	if j.Answer.Err != nil {
 		r.Unanswered++
 	} else {
@@ -137,7 +138,7 @@ func (m *Model) judge(r *Report, j *Judged) {
 	r.kind.score(r, j, answer, references)
 }
 
-// symbols returns what is counted in an answer: a label is one.
+// symbols splits an answer into the units that are counted. A label is one unit.
 func (r *Report) symbols(answer string) []string {
 	switch {
 	case !r.kind.about().AnswerUnits:
@@ -148,7 +149,7 @@ func (r *Report) symbols(answer string) []string {
 	return strings.Fields(answer)
 }
 
-// String returns some lines of text, which say what each number is of.
+// String returns the scores as lines of text, each with its name.
 func (r *Report) String() string {
 	var s strings.Builder
 	r.kind.write(r, &s)
@@ -159,8 +160,8 @@ func (r *Report) String() string {
 	}{
 		{r.Unanswered, "source can't be answered", "sources can't be answered"},
 		{r.UnknownSources, "source has symbols that training never saw", "sources have symbols that training never saw"},
-		{r.UnknownReferences, "reference has what training never saw", "references have what training never saw"},
-		{r.LongReferences, "reference is longer than answers may be", "references are longer than answers may be"},
+		{r.UnknownReferences, "reference has symbols or labels that training never saw", "references have symbols or labels that training never saw"},
+		{r.LongReferences, "reference is longer than any answer of the model", "references are longer than any answer of the model"},
 	} {
 		if b.n == 1 {
 			beyond = append(beyond, "1 "+b.one)
@@ -169,16 +170,16 @@ func (r *Report) String() string {
 		}
 	}
 	if beyond != nil {
-		fmt.Fprintf(&s, "Beyond the model: %s. What can't come out right counts as wrong.\n", strings.Join(beyond, "; "))
+		fmt.Fprintf(&s, "Beyond the model: %s. An answer that can't be right counts as wrong.\n", strings.Join(beyond, "; "))
 	}
 	return s.String()
 }
 
-// mostClasses is how many classes String shows.
+// mostClasses is the greatest number of classes that String shows.
 const mostClasses = 20
 
-// writeClasses writes the accuracy of labels, or of tags, a table of the classes, of the commonest if there are many,
-// and one of how often each of these was answered for each.
+// writeClasses writes the accuracy of labels or tags, a table of scores per class, and a table of how often each class
+// was answered for each right class. If there are many classes, the tables have only the commonest.
 func (r *Report) writeClasses(w io.Writer, what string) {
 	all := r.Classes.Classes()
 	shown := slices.Clone(all)
@@ -188,7 +189,7 @@ func (r *Report) writeClasses(w io.Writer, what string) {
 	fmt.Fprintf(w, "Accuracy: %.4f (%d of %d %s right)\n", r.Classes.Accuracy(), mean.Right, mean.Rows, what)
 	mean.Class = fmt.Sprintf("mean of %d", len(all))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "\tprecision\trecall\tF1\tright\tanswered\tof\t")
+	fmt.Fprintln(t, "\tprecision\trecall\tF1\tright\tanswered\ttotal\t")
 	for _, c := range append(slices.Clone(shown), mean) {
 		fmt.Fprintf(t, "%s\t%.4f\t%.4f\t%.4f\t%d\t%d\t%d\t\n", className(c.Class), c.Precision, c.Recall, c.F1, c.Right, c.Answers, c.Rows)
 	}
@@ -208,7 +209,7 @@ func (r *Report) writeClasses(w io.Writer, what string) {
 	t.Flush()
 }
 
-// className returns a class as a table shows it.
+// className returns the text for a class in a table.
 func className(class string) string {
 	if class == "" {
 		return "(none)"
@@ -224,9 +225,9 @@ func className(class string) string {
 	}, class)
 }
 
-// WriteAnswers writes what was judged, a row each: the source, the answer, whether it is right, its edits, its log
-// probability and the references. The separator of fields is ',' for CSV, which quotes them, or '\t' for TSV, which
-// doesn't: there a tab in a text is written as \t, an end of line as \n or \r, and a backslash as \\.
+// WriteAnswers writes one row for each element of Judged: the source, the answer, whether it is right, its edits, its
+// log probability and the references. The separator is ',' for CSV, with quotes, or '\t' for TSV, without quotes. In
+// TSV, a tab in a field is written as \t, an end of line as \n or \r, and a backslash as \\.
 func (r *Report) WriteAnswers(w io.Writer, separator rune) error {
 	out := bufio.NewWriter(w)
 	quoted := csv.NewWriter(out)

@@ -17,7 +17,7 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// ofRows is a task that learns these rows, of any of the kinds that do.
+// ofRows returns a task that learns these rows. The kind must be one that learns from rows.
 func ofRows(t testing.TB, kind data.Kind, rows string) *Task {
 	t.Helper()
 	c, err := Named(string(kind), 0)
@@ -37,7 +37,7 @@ func ofRows(t testing.TB, kind data.Kind, rows string) *Task {
 	return made(t, c)
 }
 
-// someRows are 200 rows of a kind.
+// someRows returns 200 rows for a kind.
 func someRows(kind data.Kind) string {
 	var s strings.Builder
 	for i := range 200 {
@@ -62,10 +62,10 @@ func TestJudgeOne(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		kind   data.Kind
-		of     Judged
+		judged Judged
 		right  bool
 		edits  int
-		report Report // its counts
+		report Report // wanted counts
 	}{
 		{"right", data.KindSeq2Seq, Judged{Source: "a b", References: []string{"A B"}, Answer: Answer{Text: "A B"}}, true, 0, Report{}},
 		{"right but for spaces", data.KindSeq2Seq, Judged{Source: "a b", References: []string{"A  B "}, Answer: Answer{Text: "A B"}}, true, 0, Report{}},
@@ -87,25 +87,25 @@ func TestJudgeOne(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := Report{kind: kindOf(test.kind), Units: tokenizer.Tokens}
-			models[test.kind].judge(&r, &test.of)
-			if test.of.Right != test.right || test.of.Edits != test.edits || (r.Right == 1) != test.right {
-				t.Errorf("right %v (%d of the report), %d edits; want %v and %d", test.of.Right, r.Right, test.of.Edits, test.right, test.edits)
+			models[test.kind].judge(&r, &test.judged)
+			if test.judged.Right != test.right || test.judged.Edits != test.edits || (r.Right == 1) != test.right {
+				t.Errorf("right: %v (%d in the report) with %d edits, want %v with %d edits", test.judged.Right, r.Right, test.judged.Edits, test.right, test.edits)
 			}
 			got := [4]int{r.Unanswered, r.UnknownSources, r.UnknownReferences, r.LongReferences}
 			if want := [4]int{test.report.Unanswered, test.report.UnknownSources, test.report.UnknownReferences, test.report.LongReferences}; got != want {
-				t.Errorf("it counts %v beyond the model, want %v", got, want)
+				t.Errorf("the counts beyond the model are %v, want %v", got, want)
 			}
 			if edits := r.Errors.Edits; test.kind == data.KindSeq2Seq && edits != test.edits {
-				t.Errorf("the error rate has %d edits", edits)
+				t.Errorf("the error rate has %d edits, want %d", edits, test.edits)
 			}
 			if total := r.Classes.Macro(); test.kind != data.KindSeq2Seq && total.Rows-total.Right != test.edits {
-				t.Errorf("%d of %d classes are right", total.Right, total.Rows)
+				t.Errorf("%d of %d classes are right, want %d wrong", total.Right, total.Rows, test.edits)
 			}
 		})
 	}
 }
 
-// A report is of what the model answers, and its text has the numbers.
+// TestJudge compares a report with the answers of Predict, and looks for the numbers in its text.
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []data.Kind{data.KindSeq2Seq, data.KindClassification, data.KindTagging} {
@@ -115,8 +115,8 @@ func TestJudge(t *testing.T) {
 				t.Fatal(err)
 			}
 			examples, notes, err := task.ReadExamples(nil, task.Config.Data.File)
-			if err != nil || len(examples) != 200 || len(notes) != 1 || !strings.Contains(notes[0], "learned from") {
-				t.Fatalf("%d examples, notes %q, %v", len(examples), notes, err)
+			if err != nil || len(examples) != 200 || len(notes) != 1 || !strings.Contains(notes[0], "the run was trained on") {
+				t.Fatalf("got %d examples, notes %q, %v, want 200 and a note", len(examples), notes, err)
 			}
 			examples = append(examples, data.Example{Source: "a b", Answer: "A A"}, data.Example{Source: "", Answer: "A"}, data.Example{Source: "q", Answer: "Q"})
 			r, err := task.Judge(t.Context(), examples, PredictOptions{})
@@ -135,27 +135,27 @@ func TestJudge(t *testing.T) {
 			for i, j := range r.Judged {
 				want, _ := task.Predict(j.Source)
 				if j.Answer.Text != want {
-					t.Errorf("%q is answered with %q, Predict says %q", j.Source, j.Answer.Text, want)
+					t.Errorf("%q: the report has the answer %q, Predict returns %q", j.Source, j.Answer.Text, want)
 				}
-				of := references[j.Source]
+				answers := references[j.Source]
 				if kind != data.KindSeq2Seq {
-					of = []string{examples[i].Answer}
+					answers = []string{examples[i].Answer}
 				}
-				if slices.Contains(of, want) != j.Right {
-					t.Errorf("%q for %q is right: %v; the references are %q", want, j.Source, j.Right, of)
+				if slices.Contains(answers, want) != j.Right {
+					t.Errorf("the answer %q to %q: right is %v, with the references %q", want, j.Source, j.Right, answers)
 				}
 				if j.Right {
 					right++
 				}
 			}
 			if len(r.Judged) != judged || r.Right != right || r.Unanswered != 1 || r.UnknownSources != 1 || r.UnknownReferences == 0 {
-				t.Errorf("%d judged, %d right, %d, %d and %d beyond the model; want %d and %d", len(r.Judged), r.Right, r.Unanswered, r.UnknownSources, r.UnknownReferences, judged, right)
+				t.Errorf("%d judged, %d right, %d unanswered, %d unknown sources, %d unknown references; want %d judged, %d right, 1, 1 and at least 1", len(r.Judged), r.Right, r.Unanswered, r.UnknownSources, r.UnknownReferences, judged, right)
 			}
 			text := r.String()
 			for _, want := range map[data.Kind][]string{
-				data.KindSeq2Seq:        {fmt.Sprintf("(%d of %d sources answered", right, judged), "tokens of the nearest references", "chrF: ", "BLEU: "},
+				data.KindSeq2Seq:        {fmt.Sprintf("(%d of %d sources answered", right, judged), "the nearest references have ", "chrF: ", "BLEU: "},
 				data.KindClassification: {fmt.Sprintf("(%d of 203 labels right)", right), "precision", "vowel 2", "mean of"},
-				data.KindTagging:        {fmt.Sprintf("(%d of 203 with every tag right)", right), "tags right", "mean of"},
+				data.KindTagging:        {fmt.Sprintf("(%d of 203 rows with every tag right)", right), "tags right", "mean of"},
 			}[kind] {
 				if !strings.Contains(text, want) {
 					t.Errorf("the report is\n%s\nwant %q in it", text, want)
@@ -168,7 +168,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// What Judge says of validation examples is what Evaluate says of them.
+// On the validation examples, Judge and Evaluate must count the same right answers.
 func TestJudgeIsEvaluate(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []data.Kind{data.KindClassification, data.KindTagging} {
@@ -182,7 +182,7 @@ func TestJudgeIsEvaluate(t *testing.T) {
 			t.Fatal(err)
 		}
 		if total := r.Classes.Macro(); total.Right != s.Right || total.Rows != s.Total || s.Total == 0 {
-			t.Errorf("%s: %d of %d are right, Evaluate says %d of %d", kind, total.Right, total.Rows, s.Right, s.Total)
+			t.Errorf("%s: Judge counts %d of %d right, Evaluate %d of %d", kind, total.Right, total.Rows, s.Right, s.Total)
 		}
 	}
 	task := fitted(t, small(t, "brackets"))
@@ -191,13 +191,13 @@ func TestJudgeIsEvaluate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r, err := task.Judge(t.Context(), task.Examples(), PredictOptions{}); err != nil || r.Right != s.Right || len(r.Judged) != s.Total {
-		t.Errorf("brackets: %d of %d are right, %v; Evaluate says %d of %d", r.Right, len(r.Judged), err, s.Right, s.Total)
+		t.Errorf("brackets: Judge counts %d of %d right, %v; Evaluate %d of %d", r.Right, len(r.Judged), err, s.Right, s.Total)
 	}
 }
 
-// What training never saw isn't answered rightly with what stands for all of it, as validation and Judge both have it.
+// If the references have unknown tags, the unknown symbol isn't a right answer, in Evaluate and in Judge.
 func TestUnknownIsNeverRight(t *testing.T) {
-	c := of(t, "tagging", "rows.tsv", someRows(data.KindTagging))
+	c := withFile(t, "tagging", "rows.tsv", someRows(data.KindTagging))
 	c.Data.ValidationFile = filepath.Join(t.TempDir(), "new.tsv")
 	if err := os.WriteFile(c.Data.ValidationFile, []byte("a b\tX Y\nb c\tY Z\n"), 0o666); err != nil {
 		t.Fatal(err)
@@ -213,7 +213,7 @@ func TestUnknownIsNeverRight(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text := r.Judged[0].Answer.Text; text != "� �" || r.Right != 0 || s.Right != 0 || s.Total != 4 {
-		t.Errorf("%q is answered: %d rows are right, and Evaluate says %d of %d tags, want none of 4", text, r.Right, s.Right, s.Total)
+		t.Errorf("the answer is %q: Judge counts %d rows right, and Evaluate %d of %d tags; want no rows, and 0 of 4 tags", text, r.Right, s.Right, s.Total)
 	}
 }
 
@@ -231,7 +231,7 @@ func TestWriteAnswers(t *testing.T) {
 	} {
 		var got strings.Builder
 		if err := r.WriteAnswers(&got, separator); err != nil || got.String() != want {
-			t.Errorf("with %q: got %q, %v, want %q", separator, got.String(), err, want)
+			t.Errorf("separator %q: got %q, %v, want %q", separator, got.String(), err, want)
 		}
 	}
 }
@@ -263,11 +263,11 @@ func TestJudgeErrors(t *testing.T) {
 		}
 	}
 	if examples := text.Examples(); examples != nil {
-		t.Errorf("a text has the examples %v", examples)
+		t.Errorf("a text task has the examples %v, want nil", examples)
 	}
 }
 
-// BLEU is of four words in a row: where answers are shorter, that is said, not a score of 0.
+// BLEU counts runs of four words. If all answers are shorter, the report must say this instead of a BLEU of 0.
 func TestReportBLEU(t *testing.T) {
 	for _, test := range []struct{ name, answer, reference, want string }{
 		{"a word", "1984", "1984", "BLEU: none, as no answer has four words\n"},
@@ -282,7 +282,8 @@ func TestReportBLEU(t *testing.T) {
 	}
 }
 
-// An undertrained model of byte pairs writes parts of characters: its answers, and what is written of them, are UTF-8.
+// A model with byte pairs and little training generates parts of characters. Its answers and reports must be valid
+// UTF-8.
 func TestAnswersOfBytePairsAreUTF8(t *testing.T) {
 	c, err := Named(string(data.KindSeq2Seq), 0)
 	if err != nil {
@@ -293,7 +294,7 @@ func TestAnswersOfBytePairsAreUTF8(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Data.SourceUnits, c.Data.TargetUnits, c.Data.VocabSize = tokenizer.BPE, tokenizer.BPE, 270
-	task := made(t, c) // with its first weights
+	task := made(t, c) // untrained
 	parts := 0
 	for _, beam := range []int{1, 3} {
 		r, err := task.Judge(t.Context(), []data.Example{{Source: "été", Answer: "là"}, {Source: "ñ", Answer: "世"}}, PredictOptions{Beam: beam})
@@ -302,17 +303,17 @@ func TestAnswersOfBytePairsAreUTF8(t *testing.T) {
 		}
 		var file bytes.Buffer
 		if err := r.WriteAnswers(&file, '\t'); err != nil || !utf8.Valid(file.Bytes()) {
-			t.Errorf("with a beam of %d it writes %q, %v", beam, file.Bytes(), err)
+			t.Errorf("with a beam of %d, WriteAnswers writes %q, %v, want valid UTF-8", beam, file.Bytes(), err)
 		}
 		a, err := task.Attention("été", "")
 		if err != nil || !utf8.ValidString(a.Answer) {
-			t.Errorf("got %q, %v", a.Answer, err)
+			t.Errorf("Attention has the answer %q, %v, want valid UTF-8", a.Answer, err)
 		}
 		for _, j := range r.Judged {
 			parts += strings.Count(j.Answer.Text, "\uFFFD")
 		}
 	}
 	if parts == 0 {
-		t.Error("no answer has a part of a character")
+		t.Error("no answer has a part of a character, so the test checks nothing")
 	}
 }

@@ -9,47 +9,48 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 )
 
-// A Kind describes the tasks of one kind: what their models can do, and the words for their results.
+// A Kind describes the tasks of one kind: which methods their models have answers to, and the words for their results.
 type Kind struct {
-	Name  data.Kind // also names the task that learns a file
-	About string    // what such a task learns
+	Name  data.Kind // also the name of the task that learns from a file
+	About string    // description of this task
 
-	// Columns has the names that a header may give to the column of sources, and to the column of answers. It is nil
-	// for a kind that learns a text instead of rows.
+	// Columns has the usual header names of the column of sources, and those of the column of answers. It is nil for
+	// the kind text, which doesn't learn from rows.
 	Columns [][]string
 
-	Generates   bool // Model.Generate writes on from a prompt
-	Beams       bool // PredictOptions may have a Beam
-	Classes     bool // answers are classes, which are counted one by one
-	Sequences   bool // answers have any length up to MaxAnswer; several may be right, and edits tell how wrong one is
-	AnswerUnits bool // answers are made of symbols, of the units Data.TargetUnits
+	Generates   bool // Model.Generate continues a prompt
+	Beams       bool // PredictOptions may set Beam above 1
+	Classes     bool // an answer is one class, or one class per symbol, and results are counted per class
+	Sequences   bool // an answer may have any length up to MaxAnswer; a source may have several right answers; errors are counted as edits
+	AnswerUnits bool // an answer is split into the units Data.TargetUnits
 
-	Unit  string // the word for what a Score counts, such as "tags"
-	Right string // the word for a good one, such as "exactly right"
+	Unit  string // plural noun for what a Score counts, such as "tags"
+	Right string // word for a right answer, such as "exactly right"
 
-	aligned   bool            // each symbol of a source has one in the answer, which is judged by itself
-	causal    bool            // no position sees a later one: rows need no lengths, and the last position answers
-	units     string          // the units that sources and answers of a file may have
-	usual     tokenizer.Units // the units by default; if empty, New guesses
-	maxLen    int             // the MaxLen of the task that learns a file; 0 if the file decides it
-	smoothing float64         // the LabelSmoothing that rows of a file are learned well with
+	aligned   bool            // each symbol of a source has one symbol in the answer, and each of these is scored
+	causal    bool            // no position sees a later one: batches have no lengths, and the last position gives the answer
+	units     string          // allowed units of the sources and answers of a file
+	usual     tokenizer.Units // default units; if empty, New guesses
+	maxLen    int             // default MaxLen of the task that learns from a file; 0 if the file decides
+	smoothing float64         // default LabelSmoothing for rows of a file
 }
 
-// A kind is the code of a Kind, in a file of its own. It embeds common, and replaces the methods in which it differs.
+// A kind implements one Kind. It embeds common, and replaces the methods in which it differs. Each kind has its own
+// file.
 type kind interface {
 	about() Kind
-	defaults(c *Config)                // changes the settings that other kinds learn a rule with
-	rows(c *Config, s *rowSet) error   // completes the rule by the rows of a file
-	network(m *Model) (forward, error) // makes the layers, in the model's Params
+	defaults(c *Config)                // changes the default settings for this kind
+	rows(c *Config, s *rowSet) error   // completes the rule from the rows of a file
+	network(m *Model) (forward, error) // makes the layers, with the model's Params
 
-	// score adds an answer and the right ones, as symbols, to a report.
+	// score adds an answer to a report. The answer and the references, which are right, are split into symbols.
 	score(r *Report, j *Judged, answer []string, references [][]string)
 	write(r *Report, w io.Writer) // writes the scores in words
 }
 
 var everyKind = []kind{textKind, seq2seqKind, classificationKind, taggingKind}
 
-// kindOf returns the kind with a name. If there is none, the result has no name and does nothing.
+// kindOf returns the kind with this name. If there is none, it returns a kind without a name, which does nothing.
 func kindOf(name data.Kind) kind {
 	i := slices.IndexFunc(everyKind, func(k kind) bool { return k.about().Name == name })
 	if i < 0 {
@@ -58,8 +59,8 @@ func kindOf(name data.Kind) kind {
 	return everyKind[i]
 }
 
-// Kind returns the kind of the configuration's task. Its words and Classes depend on the data: the answers to a rule's
-// examples count as wholes, and a text may be of tokens.
+// Kind returns the kind of the configuration's task. Its words and Classes depend on the data: for a rule without a
+// file, whole answers are counted, and for text in byte pairs, tokens are counted.
 func (c *Config) Kind() Kind {
 	k := kindOf(c.Task.Kind).about()
 	switch {
@@ -71,7 +72,7 @@ func (c *Config) Kind() Kind {
 	return k
 }
 
-// common has the methods that most kinds share.
+// common has the methods that most kinds use.
 type common struct{ Kind }
 
 func (k common) about() Kind               { return k.Kind }
@@ -81,7 +82,7 @@ func (common) rows(*Config, *rowSet) error { return nil }
 func (common) network(*Model) (forward, error) { return nil, errors.New("the task has no kind") }
 func (k common) write(r *Report, w io.Writer)  { r.writeClasses(w, k.Unit) }
 
-// score counts the class of each symbol.
+// score counts right and wrong answers per class.
 func (common) score(r *Report, j *Judged, answer []string, references [][]string) {
 	for i, symbol := range references[0] {
 		got := ""

@@ -11,15 +11,15 @@ import (
 	"github.com/heed-go/heed/layers/decode"
 )
 
-// Every kind has a task of its name, which learns a file. Its model answers, and shows what it attends to.
+// Every kind has a task of the same name that learns from a file. Its model must do what the Kind promises.
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	for _, k := range everyKind {
 		about := k.about()
 		t.Run(string(about.Name), func(t *testing.T) {
-			c := of(t, string(about.Name), "rows.tsv", strings.Repeat("a b\tx y\nb b\ty y\na a\tx x\nc a\ty x\n", 50))
+			c := withFile(t, string(about.Name), "rows.tsv", strings.Repeat("a b\tx y\nb b\ty y\na a\tx x\nc a\ty x\n", 50))
 			if c.Kind().Name != about.Name || c.Task.About == "" || !slices.Contains(Names(), c.Task.Name) {
-				t.Fatalf("the task is %+v", c.Task)
+				t.Fatalf("Named returns the task %+v, want one of this kind with an About", c.Task)
 			}
 			c.Training.MaxEpochs, c.Data.Validation = 1, 20
 			if about.Columns == nil {
@@ -30,28 +30,28 @@ func TestKinds(t *testing.T) {
 				t.Error(err)
 			}
 			if a, err := task.Attention("a b", ""); err != nil || len(a.Layers) == 0 {
-				t.Errorf("it attends to %+v, %v", a, err)
+				t.Errorf("Attention: got %+v, %v, want layers", a, err)
 			}
 			if _, err := task.PredictAll(t.Context(), []string{"a b"}, PredictOptions{Beam: 2}); (err == nil) != about.Beams {
-				t.Errorf("a Beam: %v", err)
+				t.Errorf("PredictAll with a Beam of 2: got error %v, want success: %v", err, about.Beams)
 			}
 			if err := task.Generate(t.Context(), io.Discard, "a b", decode.Options{MaxTokens: 3}); (err == nil) != about.Generates {
-				t.Errorf("Generate: %v", err)
+				t.Errorf("Generate: got error %v, want success: %v", err, about.Generates)
 			}
 			r, err := task.Judge(t.Context(), []data.Example{{Source: "a b", Answer: "x y"}}, PredictOptions{})
 			if (err == nil) != (about.Columns != nil) {
-				t.Errorf("Judge: %v", err)
+				t.Errorf("Judge: got error %v, want success: %v", err, about.Columns != nil)
 			} else if err == nil && (len(r.Judged) != 1 || r.String() == "" || about.Classes != (r.Classes.Classes() != nil)) {
-				t.Errorf("Judge says\n%s", r)
+				t.Errorf("Judge returns the report\n%s\nwant one judged source, and classes: %v", r, about.Classes)
 			}
 		})
 	}
 	if k := (&Config{Task: data.Rule{Kind: "none"}}).Kind(); k.Name != "" || k.Generates {
-		t.Errorf("a kind that there isn't is %+v", k)
+		t.Errorf("an unknown kind: got %+v, want the zero Kind", k)
 	}
 }
 
-// The words for results depend on the kind and on where examples come from.
+// The words for results depend on the kind, and on whether the task has a file.
 func TestKindWords(t *testing.T) {
 	vocab, err := tokenizer.NewVocab("ab")
 	if err != nil {
@@ -78,7 +78,7 @@ func TestKindWords(t *testing.T) {
 		}
 		c.Data.File, c.Task.Source = tc.file, tc.source
 		if k := c.Kind(); k.Unit != tc.unit || k.Right != tc.right || k.Classes != tc.classes {
-			t.Errorf("%s of %q counts %s %s, classes: %v", tc.name, tc.file, k.Unit, k.Right, k.Classes)
+			t.Errorf("%s with file %q: got %s %s, classes %v; want %s %s, classes %v", tc.name, tc.file, k.Unit, k.Right, k.Classes, tc.unit, tc.right, tc.classes)
 		}
 	}
 }

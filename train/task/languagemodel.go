@@ -14,7 +14,7 @@ import (
 	"github.com/heed-go/heed/layers/decode"
 )
 
-// languageModel predicts the symbol of a text that follows.
+// languageModel predicts the next symbol of a text.
 type languageModel struct{ common }
 
 var textKind = languageModel{common{Kind{
@@ -35,14 +35,16 @@ func (languageModel) network(m *Model) (forward, error) {
 	}, err
 }
 
-// Generate writes a prompt and what a text model writes after it to w, each character as soon as it is chosen: of
-// tokens, as soon as its last byte is. Bytes that make no character, as a token's may, are written as U+FFFD. Where
-// the text has outgrown the model's context, it goes on from the last half of the context. The options' End, Keep and
-// OnToken are Generate's own. A prompt that the model doesn't know is an *InputError, as is one to a model of another
-// kind; after any other error, and when ctx is cancelled, what was written stays.
+// Generate writes a prompt and the model's continuation to w, each character as soon as it is complete. Bytes that
+// aren't part of a character, which a token may have, are written as U+FFFD. If the text grows longer than the model's
+// context, generation goes on from the last half of the context. Generate sets the options End, Keep and OnToken
+// itself.
+//
+// The error is an *InputError if the model's kind isn't text or if it doesn't know a symbol of the prompt. In this
+// case, nothing was written. After another error, or when ctx is cancelled, w has the text up to then.
 func (m *Model) Generate(ctx context.Context, w io.Writer, prompt string, o decode.Options) error {
 	if m.decoder == nil {
-		return &InputError{prompt, fmt.Errorf("the model learned the task %s, and only text models write on", m.Config.Task.Name)}
+		return &InputError{prompt, fmt.Errorf("the model learned the task %s, and only text models generate text", m.Config.Task.Name)}
 	}
 	b, err := m.encode(prompt)
 	if err != nil {
@@ -58,10 +60,10 @@ func (m *Model) Generate(ctx context.Context, w io.Writer, prompt string, o deco
 	}
 	_, tok := m.coder.Tokenizers()
 	decoder, ids := tokenizer.Decoder{Tokenizer: tok}, b.Inputs[:b.Lengths[0]]
-	if _, err := decoder.Next(ids[len(ids)-1]); err != nil { // what comes next may depend on it
+	if _, err := decoder.Next(ids[len(ids)-1]); err != nil { // the text of the next token may depend on the last token
 		return err
 	}
-	var failed error // to write
+	var failed error // from decoding or writing
 	write := func(text string) {
 		if text != "" {
 			_, failed = io.WriteString(w, text)

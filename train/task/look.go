@@ -14,50 +14,50 @@ import (
 	"github.com/heed-go/heed/internal/text"
 )
 
-// A look is what there is to see of a file's rows before they are learned. String has it in words.
+// A look describes a file's rows before training. String returns it in words.
 type look struct {
 	File       string
-	Columns    string // which are learned, in words
-	Rows       int    // without bad ones
-	Sources    int    // that differ
-	Several    int    // sources with more than one answer
-	Duplicates int    // rows that say again what one before them says
+	Columns    string // columns of sources and answers, in words
+	Rows       int    // number of rows without bad rows
+	Sources    int    // number of different sources
+	Several    int    // number of sources with more than one answer
+	Duplicates int    // number of rows that are equal to an earlier row
 
-	Bad    []string // the first bad rows, by their lines, of the file to validate on too
-	Bads   int      // how many there are, which are left out
-	Long   int      // rows that are left out, or of labels cut, as they are longer than may be
-	MaxLen int      // what a source may have
-	Max    int      // what an answer may have, of pairs
+	Bad    []string // errors of the first bad rows, including the validation file
+	Bads   int      // number of bad rows, all left out
+	Long   int      // number of rows that are too long; for classification they are cut, otherwise left out
+	MaxLen int      // longest allowed source
+	Max    int      // for seq2seq: longest allowed answer
 
-	Trains, Validates int    // rows
-	Held              int    // sources that are held out, to validate on
-	Validation        string // the file to validate on instead
+	Trains, Validates int    // number of training rows and of validation rows
+	Held              int    // number of sources held out for validation
+	Validation        string // validation file; if empty, sources are held out
 
-	Source, Answer side    // the latter of labels has nothing but Unknown
-	Labels         []count // of the rows to train on, the commonest first: labels, or tags
-	Always         float64 // of what is validated on, the share that the commonest of them has right
+	Source, Answer side    // for classification, Answer has only Unknown
+	Labels         []count // labels or tags of the training rows, the commonest first
+	Always         float64 // accuracy in validation of always answering the commonest one
 
 	kind Kind
 	seed uint64
-	from bool // there is a model to start from, whose symbols are given
+	from bool // whether the run starts from another model, which fixes the known symbols
 }
 
-// A side is what sources are made of, or answers.
+// A side describes the sources, or the answers.
 type side struct {
 	Units           tokenizer.Units
-	Symbols         int // that the vocabulary has; one more stands for all others, but for bpe
-	Longest, Median int // symbols of a row
-	Unknown         int // rows to validate on with what no row to train on has; of a model to start from, all that it doesn't know
+	Symbols         int // size of the vocabulary, without the unknown symbol
+	Longest, Median int // length of the longest row and median length, in symbols
+	Unknown         int // number of validation rows with unknown symbols or labels; with from, training rows count too
 }
 
-// A count is how often there is a label.
+// A count is the number of occurrences of a label.
 type count struct {
 	Label string
 	N     int
 }
 
-// Look says what there is to see of the rows of the file that the task learns from, before they are learned: some lines
-// of text, of the form "  name: value" after the first. It is empty if there are no rows, as of text or a rule.
+// Look describes the rows of the file that the task learns from. It returns lines of text. The lines after the first
+// have the form " name: value". Without rows, as for text or a rule, it returns "".
 func (t *Task) Look() string {
 	if s, ok := t.set.(*rowSet); ok {
 		return s.look.String()
@@ -65,15 +65,15 @@ func (t *Task) Look() string {
 	return ""
 }
 
-// String returns some lines of text.
+// String returns the look as lines of text.
 func (l *look) String() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "%s: %s of %s", l.File, text.Count(l.Rows, "row"), text.Count(l.Sources, "source"))
+	fmt.Fprintf(&s, "%s: %s with %s", l.File, text.Count(l.Rows, "row"), text.Count(l.Sources, "different source"))
 	if l.Several > 0 {
 		fmt.Fprintf(&s, ", %d of them with several answers", l.Several)
 	}
 	if l.Duplicates > 0 {
-		fmt.Fprintf(&s, "; repeated: %s", text.Count(l.Duplicates, "row"))
+		fmt.Fprintf(&s, "; %s", text.Count(l.Duplicates, "repeated row"))
 	}
 	fmt.Fprintf(&s, "\n  columns: %s\n", l.Columns)
 	if l.Bads > 0 {
@@ -91,8 +91,8 @@ func (l *look) String() string {
 	case l.Long > 0:
 		fmt.Fprintf(&s, "  left out: %s longer than %d symbols\n", text.Count(l.Long, "row"), l.MaxLen)
 	}
-	line := func(what string, of side) {
-		fmt.Fprintf(&s, "  %s: %s, a vocabulary of %d; up to %d in a row, half of the rows up to %d\n", what, of.Units, of.Symbols, of.Longest, of.Median)
+	line := func(name string, o side) {
+		fmt.Fprintf(&s, "  %s: %s; vocabulary of %d; length at most %d, median %d\n", name, o.Units, o.Symbols, o.Longest, o.Median)
 	}
 	line("sources", l.Source)
 	if l.kind.AnswerUnits {
@@ -112,35 +112,35 @@ func (l *look) String() string {
 		}
 		fmt.Fprintf(&s, "  %s: %s\n", l.kind.Unit, strings.Join(parts, ", "))
 	}
-	fmt.Fprintf(&s, "  to train on: %s", text.Count(l.Trains, "row"))
+	fmt.Fprintf(&s, "  training: %s", text.Count(l.Trains, "row"))
 	switch {
 	case l.Validates == 0:
-		s.WriteString("; none to validate on")
+		s.WriteString("; no validation")
 	case l.Validation != "":
-		fmt.Fprintf(&s, "; to validate on: %d of %s", l.Validates, l.Validation)
+		fmt.Fprintf(&s, "; validation: %s of %s", text.Count(l.Validates, "row"), l.Validation)
 	default:
-		fmt.Fprintf(&s, "; to validate on: %d, all of %s that seed %d holds out", l.Validates, text.Count(l.Held, "source"), l.seed)
+		fmt.Fprintf(&s, "; validation: %s (all rows of %s, chosen by seed %d)", text.Count(l.Validates, "row"), text.Count(l.Held, "source"), l.seed)
 	}
 	s.WriteByte('\n')
-	validates := " to validate on"
+	noun := "validation "
 	if l.from {
-		validates = ""
+		noun = ""
 	}
 	if n := l.Source.Unknown; n > 0 {
-		fmt.Fprintf(&s, "  unknown: %s%s with symbols that the model doesn't know\n", text.Count(n, "source"), validates)
+		fmt.Fprintf(&s, "  unknown: %s with symbols that the model doesn't know\n", text.Count(n, noun+"source"))
 	}
 	if n := l.Answer.Unknown; n > 0 && !l.kind.AnswerUnits {
-		fmt.Fprintf(&s, "  unknown: %s to validate on with a label that no row to train on has\n", text.Count(n, "row"))
+		fmt.Fprintf(&s, "  unknown: %s with a label that no training row has\n", text.Count(n, "validation row"))
 	} else if n > 0 {
-		fmt.Fprintf(&s, "  unknown: %s%s with symbols that the model doesn't know, which can't come out right\n", text.Count(n, "answer"), validates)
+		fmt.Fprintf(&s, "  unknown: %s with symbols that the model doesn't know and can't write\n", text.Count(n, noun+"answer"))
 	}
 	if l.Labels != nil && l.Validates > 0 {
-		fmt.Fprintf(&s, "  baseline: always %s would be right in %.1f %%\n", shown(l.Labels[0].Label), 100*l.Always)
+		fmt.Fprintf(&s, "  baseline: always answering %s is right for %.1f %% of the validation %s\n", shown(l.Labels[0].Label), 100*l.Always, l.kind.Unit)
 	}
 	return s.String()
 }
 
-// shown returns a label, in quotes where it couldn't be told without.
+// shown returns a label. It adds quotes if the label has control characters, or spaces at its ends.
 func shown(label string) string {
 	if strings.TrimSpace(label) != label || strings.ContainsFunc(label, unicode.IsControl) {
 		return strconv.Quote(label)
@@ -148,10 +148,10 @@ func shown(label string) string {
 	return label
 }
 
-// mostLabels is how many labels String shows.
+// mostLabels is the greatest number of labels that String shows.
 const mostLabels = 12
 
-// bad notes the bad rows of a file.
+// bad adds the bad rows of a file to the look.
 func (l *look) bad(t *table.Table) {
 	for _, row := range t.Bad {
 		l.Bad = append(l.Bad, row.Error())
@@ -159,13 +159,13 @@ func (l *look) bad(t *table.Table) {
 	l.Bads += t.LeftOut
 }
 
-// rows notes what there is to see of all rows of a file, without a model's view of them.
+// rows sets Columns and the counts of rows, sources and duplicates.
 func (l *look) rows(t *table.Table) {
 	first, second := t.Columns[0], t.Columns[1]
 	if l.Columns = fmt.Sprintf("%d and %d", first+1, second+1); t.Header != nil {
-		l.Columns = fmt.Sprintf("%s and %s, by the header", t.Header[first], t.Header[second])
+		l.Columns = fmt.Sprintf("%s and %s, named in the header", t.Header[first], t.Header[second])
 	} else {
-		l.Columns += fmt.Sprintf(", and no header: the first row of data is %.60q, %.60q", t.Field(0, 0), t.Field(0, 1))
+		l.Columns += fmt.Sprintf(", without a header; the first row is %.60q, %.60q", t.Field(0, 0), t.Field(0, 1))
 	}
 	seed := maphash.MakeSeed()
 	hashes := make([][2]uint64, t.Len())
@@ -174,7 +174,7 @@ func (l *look) rows(t *table.Table) {
 	}
 	slices.SortFunc(hashes, func(a, b [2]uint64) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
 	l.Rows = len(hashes)
-	answers := 0 // that differ, of a source
+	answers := 0 // number of different answers of the current source
 	for i, h := range hashes {
 		switch {
 		case i == 0 || h[0] != hashes[i-1][0]:
@@ -189,7 +189,7 @@ func (l *look) rows(t *table.Table) {
 	}
 }
 
-// measure notes what a side has in the rows to train on and to validate on.
+// measure describes one side of the training and the validation rows.
 func (o *side) measure(t tokenizer.Tokenizer, units tokenizer.Units, trains, validates measures, side int, from bool) {
 	o.Units, o.Symbols = units, t.Len()
 	if t.Unknown() >= 0 {
@@ -207,8 +207,8 @@ func (o *side) measure(t tokenizer.Tokenizer, units tokenizer.Units, trains, val
 	}
 }
 
-// labels notes how often the training rows have each label, of its number, and how often those to validate on have the
-// commonest.
+// labels counts the labels of the training rows, and sets the accuracy of always answering the commonest one. Element i
+// of trains and of validates is the number of occurrences of names[i].
 func (l *look) labels(names []string, trains, validates []int) {
 	total := 0
 	best := 0

@@ -9,22 +9,24 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 )
 
-// A mark stands for a token that can't be seen.
+// A mark is a visible character for a token or character that has no visible form.
 type mark struct{ mark, meaning string }
 
-// marks labels tokens: a symbol as it is, any other as a mark. It remembers the marks that it used.
+// marks returns labels of tokens. The label of a symbol is its text, with marks for invisible characters. Other tokens
+// have a mark. The field used lists the marks in use.
 type marks struct {
 	symbols tokenizer.Tokenizer
-	special map[int]mark // by id: what are no symbols
+	special map[int]mark // marks of ids that aren't symbols
 	used    []mark
 }
 
-// newMarks returns the marks of sources and those of answers, which are the same where one vocabulary has both.
+// newMarks returns the marks of sources and the marks of answers. If one is true, sources and answers share a
+// vocabulary, and both results are the same.
 func newMarks(c data.Coder, one bool) (sources, answers *marks) {
 	l := c.Layout()
 	source, target := c.Tokenizers()
 	special := map[int]mark{l.Start: {"►", "the start"}, l.End: {"■", "the end"}, l.Pad: {"○", "padding"}}
-	if l.Pad < source.Len() { // a text has no padding, and its ids are all symbols
+	if l.Pad < source.Len() { // for text there is no padding: all ids are symbols
 		delete(special, l.Pad)
 	}
 	if one {
@@ -74,7 +76,7 @@ func (m *marks) label(id int) string {
 	return label.String()
 }
 
-// use remembers a mark, and returns it.
+// use adds a mark to used, and returns its character.
 func (m *marks) use(mark mark) string {
 	if !slices.Contains(m.used, mark) {
 		m.used = append(m.used, mark)
@@ -82,7 +84,8 @@ func (m *marks) use(mark mark) string {
 	return mark.mark
 }
 
-// unlikeSymbols returns a mark: the first of some characters that is no symbol itself, or else the last.
+// unlikeSymbols returns a mark. Its character is the first of characters that isn't a symbol of the vocabulary, or
+// otherwise the last.
 func (m *marks) unlikeSymbols(characters, meaning string) mark {
 	var c rune
 	for _, c = range characters {
@@ -93,7 +96,7 @@ func (m *marks) unlikeSymbols(characters, meaning string) mark {
 	return mark{string(c), meaning}
 }
 
-// key says what the marks among the labels of some layers stand for.
+// key explains the marks that occur in the labels of the layers.
 func key(used []mark, in []AttentionLayer) string {
 	var parts []string
 	for _, u := range used {

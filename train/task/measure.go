@@ -14,16 +14,16 @@ import (
 	"github.com/heed-go/heed/internal/setting"
 )
 
-// lengths are how many ids a row's source and its answer have; a label has none.
+// lengths are the numbers of ids of a row's source and of its answer; 0 for a label.
 type lengths [2]int32
 
-// measures are the lengths of some rows, and how many of them have symbols on either side that aren't known.
+// measures are the lengths of some rows, and the number of sources and of answers with unknown symbols.
 type measures struct {
 	rows    []lengths
 	unknown [2]int
 }
 
-// measure encodes every row once. It leaves out those that are too long, and puts the others into buckets.
+// measure encodes every row once. It leaves out rows that are too long, and assigns the others to buckets.
 func (s *rowSet) measure(c *Config) error {
 	k := c.Kind()
 	trains, err := measured(c, s.trains)
@@ -35,7 +35,7 @@ func (s *rowSet) measure(c *Config) error {
 		return err
 	}
 	if n := trains.unknown[1]; s.look.from && 2*n > len(trains.rows) {
-		return setting.Errorf("data file %q: %d of %d answers to train on have symbols that the model of %q doesn't know and can't write: begin without its weights",
+		return setting.Errorf("data file %q: %d of %d training answers have symbols that the model of %q doesn't know and can't write: start without its weights",
 			c.Data.File, n, len(trains.rows), c.From.Dir)
 	}
 	c.Task.MaxLen = cmp.Or(c.Task.MaxLen, max(leastLen, enough(0, trains.rows, validates.rows)))
@@ -50,12 +50,12 @@ func (s *rowSet) measure(c *Config) error {
 	s.held = rows{table: s.validates.table, number: slices.Clone(s.validates.number)}
 	s.leaveOut(c, &s.validates, &validates)
 	if len(trains.rows) == 0 || len(validates.rows) == 0 && c.Data.Validation > 0 {
-		return setting.Errorf("data file %q: no row is left to train or to validate on that has a source of at most %d symbols and an answer of at most %d: give a greater %s or %s",
+		return setting.Errorf("data file %q: no row is left for training or validation with a source of at most %d symbols and an answer of at most %d: set a greater %s or %s",
 			c.Data.File, c.Task.MaxLen, c.Task.MaxAnswer, setting.Path("task.max_len"), setting.Path("task.max_answer"))
 	}
 	b := newBuckets(c, trains.rows, validates.rows)
 	s.widths = b.widths()
-	s.trains.bucket, s.validates.bucket = b.of(trains.rows), b.of(validates.rows)
+	s.trains.bucket, s.validates.bucket = b.assign(trains.rows), b.assign(validates.rows)
 	s.total = len(validates.rows)
 	for _, l := range trains.rows {
 		s.symbols += int(l[0])
@@ -69,7 +69,7 @@ func (s *rowSet) measure(c *Config) error {
 	return nil
 }
 
-// target returns what takes answers apart.
+// target returns the tokenizer of answers.
 func (c *Config) target() tokenizer.Tokenizer {
 	if c.Task.Target != nil {
 		return c.Task.Target
@@ -77,7 +77,7 @@ func (c *Config) target() tokenizer.Tokenizer {
 	return c.Task.Source
 }
 
-// measured returns the lengths of rows.
+// measured returns the measures of rows.
 func measured(c *Config, r rows) (measures, error) {
 	sides := []tokenizer.Tokenizer{c.Task.Source, c.target()}
 	if !c.Kind().AnswerUnits {
@@ -110,7 +110,8 @@ func measured(c *Config, r rows) (measures, error) {
 	return m, err
 }
 
-// lengthsOf returns the lengths of a row by the tokenizers of its sides, and counts the sides with unknown symbols.
+// lengthsOf returns the lengths of a row, and adds 1 to unknown for each side with unknown symbols. The argument sides
+// has the tokenizer of each side.
 func lengthsOf(e data.Example, sides []tokenizer.Tokenizer, unknown *[2]int) (l lengths, err error) {
 	for k, t := range sides {
 		n, isUnknown, err := encoded(t, []string{e.Source, e.Answer}[k])
@@ -124,17 +125,18 @@ func lengthsOf(e data.Example, sides []tokenizer.Tokenizer, unknown *[2]int) (l 
 	return l, nil
 }
 
-// encoded returns how many ids a text has, and whether there are symbols in it that a tokenizer doesn't know, which may
-// be an error.
+// encoded returns the number of ids of a text, and whether the text has symbols that the tokenizer doesn't know. For
+// some tokenizers, an unknown symbol is an error.
 func encoded(t tokenizer.Tokenizer, text string) (ids int, unknown bool, err error) {
 	all, err := t.Encode(text)
 	return len(all), err != nil || t.Unknown() >= 0 && slices.Contains(all, t.Unknown()), err
 }
 
-// enough returns how long a side of a row may be: half as long again as the longest, for what is yet to be asked,
-// unless that is far longer than nearly all.
+// enough returns the greatest allowed length for one side of a row. It is 1.5 times the longest, because later inputs
+// may be longer. A few very long rows must not decide it, so it is at most twice the length that 99 % of the rows fit,
+// and at most maxUsual. If this limit is below leastLen, leastLen is the limit.
 func enough(side int, all ...[]lengths) int {
-	var counts []int // of rows, by their length
+	var counts []int // number of rows of each length
 	n := 0
 	for _, rows := range all {
 		for _, l := range rows {
@@ -145,19 +147,19 @@ func enough(side int, all ...[]lengths) int {
 			n++
 		}
 	}
-	usual := 0 // of 99 rows in 100
-	for at := counts[0]; 100*at < 99*n; at += counts[usual] {
+	usual := 0 // length that 99 % of the rows fit
+	for fit := counts[0]; 100*fit < 99*n; fit += counts[usual] {
 		usual++
 	}
 	return max(1, min((len(counts)-1)*3/2, max(leastLen, min(2*usual, maxUsual))))
 }
 
 const (
-	leastLen = 64  // what a source may have in any case, as an unknown word of many pieces
-	maxUsual = 512 // the longest that a side may be unless the configuration says so
+	leastLen = 64  // length that is always allowed for a source, for example for a word that byte pairs split into many pieces
+	maxUsual = 512 // greatest length of a side, unless the configuration sets it
 )
 
-// leaveOut leaves rows out that are too long. A label's text is cut instead.
+// leaveOut leaves out rows that are too long. For classification, it cuts the source instead.
 func (s *rowSet) leaveOut(c *Config, r *rows, m *measures) {
 	s.look.MaxLen, s.look.Max = c.Task.MaxLen, c.Task.MaxAnswer
 	k, n := c.Kind(), 0
@@ -177,14 +179,14 @@ func (s *rowSet) leaveOut(c *Config, r *rows, m *measures) {
 	r.number, m.rows = r.number[:n], m.rows[:n]
 }
 
-// count counts labels, or tags, and balances them if that is asked for.
+// count counts labels or tags, and sets the class weights if the configuration asks for them.
 func (s *rowSet) count(c *Config) {
 	names, numbers := slices.Clone(c.Task.Classes), map[string]int{}
 	for i, name := range names {
 		numbers[name] = i
 	}
 	classes := func(answer string) []int { return []int{numbers[answer]} }
-	if c.Task.Target != nil { // as it went well in measured
+	if c.Task.Target != nil { // errors would have occurred in measured
 		for id := range c.Task.Target.Len() {
 			name, _ := c.Task.Target.Decode([]int{id})
 			names = append(names, name)
@@ -208,7 +210,7 @@ func (s *rowSet) count(c *Config) {
 	}
 }
 
-// balanced returns weights of classes by which all that there are count for the same.
+// balanced returns a weight for each class, so that all classes with rows have the same total weight.
 func balanced(counts []int) []float64 {
 	seen, total := 0, 0
 	for _, n := range counts {

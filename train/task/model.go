@@ -8,10 +8,11 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// A Model answers inputs. Make one with Open, of a run folder, or with New: a Task has the one that it trains.
+// A Model answers inputs. Open returns the trained Model of a run folder. A Task, made by New, has the Model that it
+// trains.
 //
-// Its methods may be called by several goroutines at once, but not while something writes the parameters, such as Train
-// or Load. Each call that finds no graph free makes one, and leaves it for the next.
+// Several goroutines may call its methods at once, but not while the parameters change, as in Train or Load. A call
+// that finds no free graph makes one, and keeps it for later calls.
 type Model struct {
 	Config Config
 	Params *layers.Params
@@ -25,10 +26,10 @@ type Model struct {
 	decoder      *layers.Decoder // for Generate
 }
 
-// A forward adds the model to a graph. It reads the nodes that build makes.
+// A forward adds the model to a graph. Its inputs are the nodes that build makes.
 type forward func(b *layers.Build, in G.Nodes) (logits *G.Node, err error)
 
-// newModel makes the model that a configuration describes, with new weights. What is wrong with that is a *ConfigError.
+// newModel makes the model that a configuration describes, with new weights. All its errors are *ConfigErrors.
 func newModel(c Config) (*Model, error) {
 	m := &Model{Config: c}
 	err := m.Config.check(true)
@@ -52,8 +53,8 @@ func newModel(c Config) (*Model, error) {
 	return m, nil
 }
 
-// build adds the model to a graph, for batches of a size. It returns the nodes that the model reads: ids (B, Len);
-// lengths (B), unless the kind is causal; and, if the Layout has a Start, the id before each target (B, TargetLen).
+// build adds the model to a graph, for batches with size rows. It returns the input nodes: ids (B, Len); lengths (B),
+// unless the kind is causal; and, if the Layout has a Start, the id before each target (B, TargetLen).
 func (m *Model) build(b *layers.Build, g *G.ExprGraph, size int, l data.Layout) (nodes G.Nodes, logits *G.Node, err error) {
 	nodes = G.Nodes{intNode(g, "ids", size, l.Len)}
 	if !m.Config.Kind().causal {
@@ -66,7 +67,7 @@ func (m *Model) build(b *layers.Build, g *G.ExprGraph, size int, l data.Layout) 
 	return nodes, logits, err
 }
 
-// values returns a batch as the nodes of build take it.
+// values returns the values of the nodes of build for a batch.
 func (m *Model) values(b data.Batch) []*tensor.Dense {
 	values := []*tensor.Dense{intTensor(b.Inputs, b.Size, b.Len)}
 	if !m.Config.Kind().causal {
@@ -78,7 +79,7 @@ func (m *Model) values(b data.Batch) []*tensor.Dense {
 	return values
 }
 
-// shape returns (size, length) or, if the length is 0, (size).
+// shape returns (size, length), or (size) if the length is 0.
 func shape(size, length int) tensor.Shape {
 	return tensor.Shape{size, length}[:1+min(length, 1)]
 }
@@ -92,7 +93,7 @@ func intTensor(ids []int, size, length int) *tensor.Dense {
 	return tensor.New(tensor.WithShape(shape(size, length)...), tensor.WithBacking(ids))
 }
 
-// encode returns an input as a batch of one.
+// encode returns a batch that has only this input.
 func (m *Model) encode(input string) (data.Batch, error) {
 	b, err := m.coder.Batch([]data.Example{{Source: input}})
 	if err != nil {

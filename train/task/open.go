@@ -21,16 +21,15 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// Open returns the trained model of a run folder. The rule that it learned is one of Heed's own or of those given;
-// another rule's model answers as well, without its Answer to check inputs, but not if the rule had a Spell or a Read.
-// A rule of the same name must be the one that was learned, which Open sees by all but the functions, and by whether it
-// has a Spell or a Read: what these do, and Answer, it can't see.
+// Open returns the trained model of a run folder. If the model learned your own rule, pass that rule. Without it, the
+// model answers too, but the rule's Answer can't check inputs; and if the rule had a Spell or a Read, Open returns an
+// error. Open compares the learned rule with the given one of its name, or with Heed's own. It returns an error if they
+// differ in their data or in having a Spell or a Read. It can't compare functions.
 //
-// A folder that someone else made is input like any other: what config.json says is judged before memory is spent on
-// it.
+// The folder may come from someone else: Open checks config.json before it allocates memory for the model.
 func Open(dir string, rules ...data.Rule) (*Model, error) { return open(os.DirFS(dir), dir, rules) }
 
-// OpenFS is Open of a run folder that is the root of a file system, such as an embedded one.
+// OpenFS is like Open for a run folder that is the root of a file system, such as an embed.FS.
 func OpenFS(fsys fs.FS, rules ...data.Rule) (*Model, error) { return open(fsys, ".", rules) }
 
 func open(fsys fs.FS, dir string, rules []data.Rule) (*Model, error) {
@@ -48,9 +47,9 @@ func open(fsys fs.FS, dir string, rules []data.Rule) (*Model, error) {
 	return m, nil
 }
 
-// Load sets the parameters to the weights of a run folder. A folder without weights is an error that wraps
-// ErrNoWeights; weights that aren't of the folder's config.json or, where the run is finished, of its summary.json are
-// one too. On an error, no parameter has changed.
+// Load sets the parameters to the weights of a run folder. If the folder has no weights, the error wraps ErrNoWeights.
+// Load also returns an error if the weights don't match the folder's config.json or, in a finished run, its
+// summary.json. After an error, all parameters have their old values.
 func (m *Model) Load(dir string) error {
 	fsys := os.DirFS(dir)
 	c, err := parseFile(fsys, dir)
@@ -60,10 +59,10 @@ func (m *Model) Load(dir string) error {
 	return m.load(fsys, dir, c)
 }
 
-// runKey is what the weights of a run have in their metadata: the id of its Config.
+// runKey is the key in the metadata of a run's weights. Its value is the id of the run's Config.
 const runKey = "heed.run"
 
-// load sets the parameters to the weights of a folder of that config.json.
+// load sets the parameters to the weights of a folder. The argument c is the folder's configuration.
 func (m *Model) load(fsys fs.FS, dir string, c Config) error {
 	if _, err := weightsOf(fsys, dir, c); err != nil {
 		return err
@@ -79,9 +78,9 @@ func (m *Model) load(fsys fs.FS, dir string, c Config) error {
 	return nil
 }
 
-// weightsOf returns the header of a folder's weights. It is an error if they say that they are of another config.json,
-// if the folder's summary is of another config.json, or if its checksum of the weights, which loading verifies, isn't
-// theirs.
+// weightsOf returns the header of a folder's weights. It returns an error if the weights or the summary belong to
+// another config.json, or if the summary's checksum of the weights differs from the checksum in their header. Loading
+// verifies that checksum.
 func weightsOf(fsys fs.FS, dir string, c Config) (*safetensors.File, error) {
 	return settled(func() (*safetensors.File, error) { return compareWeights(fsys, dir, c) })
 }
@@ -97,8 +96,8 @@ func compareWeights(fsys fs.FS, dir string, c Config) (*safetensors.File, error)
 		header, err = safetensors.NewFile(f, size)
 	}
 	if err == nil {
-		if of, ok := header.Metadata[runKey]; ok && of != c.id() {
-			err = fmt.Errorf("they are the weights of another run: of %.24q…, and the folder has %.24q…: one of them was changed or swapped, restore it", of, c.id())
+		if id, ok := header.Metadata[runKey]; ok && id != c.id() {
+			err = fmt.Errorf("they are the weights of another run, %.24q…; the folder has the run %.24q…: one of them was changed or swapped; restore it", id, c.id())
 		}
 	}
 	if err != nil {
@@ -116,14 +115,14 @@ func compareWeights(fsys fs.FS, dir string, c Config) (*safetensors.File, error)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, ConfigFile), err)
 	case s.WeightsSHA256 != "" && s.WeightsSHA256 != header.Checksum: // a summary of an older heed has none
-		return nil, fmt.Errorf("%w; without %[2]s, the weights open as they are", misfit(dir, SummaryFile, WeightsFile), SummaryFile)
+		return nil, fmt.Errorf("%w; without %[2]s, the weights are opened uncompared", misfit(dir, SummaryFile, WeightsFile), SummaryFile)
 	case s.SHA256[ConfigFile] != hexSum(content):
 		return nil, misfit(dir, SummaryFile, ConfigFile)
 	}
 	return header, nil
 }
 
-// openRegular opens a file that is no pipe, say, whose end would never come.
+// openRegular opens a regular file. Other files, such as pipes, are an error, because reading them might never end.
 func openRegular(fsys fs.FS, name string) (fs.File, int64, error) {
 	info, err := fs.Stat(fsys, name)
 	if err != nil {
@@ -136,7 +135,7 @@ func openRegular(fsys fs.FS, name string) (fs.File, int64, error) {
 	return f, info.Size(), err
 }
 
-// readRegular reads a regular file of at most so many bytes.
+// readRegular reads a regular file. It returns an error if the file has more bytes than most.
 func readRegular(fsys fs.FS, name string, most int64) ([]byte, error) {
 	f, size, err := openRegular(fsys, name)
 	if err != nil {
@@ -144,16 +143,16 @@ func readRegular(fsys fs.FS, name string, most int64) ([]byte, error) {
 	}
 	defer f.Close()
 	if size > most {
-		return nil, fmt.Errorf("it has %d bytes, at most %d are read", size, most)
+		return nil, fmt.Errorf("it has %d bytes, but at most %d are read", size, most)
 	}
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// maxConfig is the most bytes that a config.json may have: an alphabet of every character that has a meaning fits in.
+// maxConfig is the greatest size of a config.json in bytes. An alphabet of all assigned characters fits.
 const maxConfig = 1_000_000
 
-// ReadConfig reads and checks a run folder's config.json. The functions of its rule are those of the rule of that name,
-// which is one of those given or of Heed's own; they are nil if there is none.
+// ReadConfig reads and checks a run folder's config.json. It takes the functions of the rule from the given rule of the
+// same name, or from Heed's own. If there is none, the functions are nil.
 func ReadConfig(dir string, rules ...data.Rule) (Config, error) {
 	return readConfig(os.DirFS(dir), dir, rules)
 }
@@ -178,7 +177,7 @@ func readConfig(fsys fs.FS, dir string, rules []data.Rule) (Config, error) {
 	return c, nil
 }
 
-// parseFile reads a folder's config.json, and doesn't check what it says.
+// parseFile reads a folder's config.json without checking the settings.
 func parseFile(fsys fs.FS, dir string) (Config, error) {
 	path := filepath.Join(dir, ConfigFile)
 	content, err := readRegular(fsys, ConfigFile, maxConfig)
@@ -189,7 +188,7 @@ func parseFile(fsys fs.FS, dir string) (Config, error) {
 		return Config{}, fmt.Errorf("%s isn't a run folder, but a file: give the folder that heed train made", dir)
 	}
 	if err != nil {
-		return Config{}, fmt.Errorf("%s isn't a run folder that can be read: %s: %w", dir, path, err)
+		return Config{}, fmt.Errorf("%s can't be read as a run folder: %s: %w", dir, path, err)
 	}
 	c, err := parseConfig(content)
 	if err != nil {
@@ -198,7 +197,7 @@ func parseFile(fsys fs.FS, dir string) (Config, error) {
 	return c, nil
 }
 
-// parseConfig reads JSON, in which every key must be one of a Config, in its case, and none may come twice.
+// parseConfig decodes a config.json. Unknown keys, keys with other capitals and repeated keys are errors.
 func parseConfig(content []byte) (c Config, err error) {
 	err = jsonkeys.Check(content, jsonkeys.Lower)
 	var version struct {
@@ -209,15 +208,15 @@ func parseConfig(content []byte) (c Config, err error) {
 	}
 	if err != nil {
 		if errors.As(err, new(*json.SyntaxError)) {
-			err = fmt.Errorf("it isn't whole JSON (%w): restore it, or train again", err)
+			err = fmt.Errorf("it isn't complete JSON (%w): restore it, or train again", err)
 		}
 		return c, readable(err)
 	}
 	switch {
 	case version.Format < format:
-		return c, fmt.Errorf("this run folder is of an older format, %d, and heed reads format %d: train it again", version.Format, format)
+		return c, fmt.Errorf("this run folder has the older format %d, and heed reads format %d: train it again", version.Format, format)
 	case version.Format > format:
-		return c, fmt.Errorf("this run folder is of a newer format, %d, and heed reads format %d: update heed", version.Format, format)
+		return c, fmt.Errorf("this run folder has the newer format %d, and heed reads format %d: update heed", version.Format, format)
 	}
 	d := json.NewDecoder(bytes.NewReader(content))
 	d.DisallowUnknownFields()
@@ -228,11 +227,11 @@ func parseConfig(content []byte) (c Config, err error) {
 	return file.Config, file.check(content)
 }
 
-// readable returns an error of decoding JSON that says what a setting must be without Go's types.
+// readable rewrites an error of decoding JSON so that it doesn't name Go's types.
 func readable(err error) error {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {
-		if err != nil && strings.Contains(err.Error(), "json: unknown field ") { // of which there is no type
+		if err != nil && strings.Contains(err.Error(), "json: unknown field ") {
 			err = errors.New(strings.Replace(err.Error(), "json: unknown field ", "unknown key ", 1))
 		}
 		return err
@@ -246,19 +245,19 @@ func readable(err error) error {
 	case kind == reflect.Uint64:
 		want = "a whole number of at most 64 bits, not negative"
 	case kind == reflect.Float64:
-		want = "a number that 64 bits hold"
+		want = "a number that fits in 64 bits"
 	case kind == reflect.Bool:
 		want = "true or false"
 	case kind == reflect.Slice:
 		want = "an array"
 	}
-	where := cmp.Or(strings.NewReplacer("Config.", "", "plain.", "").Replace(wrong.Field), "it") // which are embedded, and no part of the path in JSON
+	where := cmp.Or(strings.NewReplacer("Config.", "", "plain.", "").Replace(wrong.Field), "it") // embedded structs aren't part of the path in JSON
 	text := fmt.Sprintf("%s must be %s, got %s", where, want, wrong.Value)
 	return errors.New(strings.Replace(err.Error(), wrong.Error(), text, 1))
 }
 
-// id returns a name for all that decides a run, by which its files know each other. The data may be moved, and training
-// may be told to go on for longer: neither is part of it.
+// id returns a name for the settings that determine a run's result. The files of a run have the same id. The paths of
+// the data, MaxEpochs and Patience aren't part of the id, because they may change.
 func (c Config) id() string {
 	c.moveTo(Data{})
 	c.From.Dir = ""
@@ -267,10 +266,10 @@ func (c Config) id() string {
 	return ConfigFile + " " + jsonSum(c)
 }
 
-// spells reports whether a rule has functions that its data alone don't tell.
+// spells reports whether a rule has a Spell or a Read, which a model needs to answer.
 func spells(r data.Rule) bool { return r.Spell != nil || r.Read != nil }
 
-// complete gives the configuration the functions of its rule.
+// complete adds the rule's functions to the configuration.
 func (c *Config) complete(rules []data.Rule) error {
 	rule := c.Task
 	if i := slices.IndexFunc(rules, func(r data.Rule) bool { return r.Name == rule.Name }); i >= 0 {
@@ -281,11 +280,11 @@ func (c *Config) complete(rules []data.Rule) error {
 			return err
 		}
 	} else if c.Spelled {
-		return fmt.Errorf("the task %s isn't one of Heed's own, and its model needs the rule's Spell and Read: give the rule to Open", rule.Name)
+		return fmt.Errorf("the task %s isn't one of Heed's own, and its model needs the rule's Spell and Read: pass the rule to Open", rule.Name)
 	}
 	c.Task.About, c.Task.Example = rule.About, rule.Example
 	if !same(rule, c.Task) || c.Spelled != spells(rule) {
-		return fmt.Errorf("the run learned another task %s than the one known by that name: give its rule to Open, or train it again", rule.Name)
+		return fmt.Errorf("the run's task %s differs from the known task of that name: pass the run's rule to Open, or train it again", rule.Name)
 	}
 	c.Task = rule
 	return nil

@@ -23,7 +23,8 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// Of every task: what is opened answers as what was trained, and evaluates as the summary says.
+// For every task, the opened model must give the trained model's answers, and the loaded weights must give the
+// summary's score.
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	for name, c := range configs(t) {
@@ -36,14 +37,14 @@ func TestOpen(t *testing.T) {
 				t.Fatal(err)
 			}
 			if s.Epochs != 2 || s.Params != task.Params.Count() || s.Score.Total == 0 || *s.ValAccuracy != s.Score.Accuracy() || !strings.Contains(log.String(), "Epoch 1: ") {
-				t.Errorf("the summary is %+v, the log %q", s, log.String())
+				t.Errorf("got the summary %+v and the log %q, want 2 epochs with a score", s, log.String())
 			}
 			again := made(t, task.Config)
 			if err := again.Load(dir); err != nil {
 				t.Fatal(err)
 			}
 			if score, err := again.Evaluate(t.Context()); err != nil || score != s.Score {
-				t.Errorf("evaluation gives %+v, %v; want %+v", score, err, s.Score)
+				t.Errorf("Evaluate returns %+v, %v, want %+v", score, err, s.Score)
 			}
 			fromFS, err := OpenFS(os.DirFS(dir))
 			if err != nil {
@@ -60,20 +61,20 @@ func TestOpen(t *testing.T) {
 				}
 				for _, m := range []*Model{model, fromFS} {
 					if got, err := m.Predict(input); err != nil || got != want {
-						t.Errorf("of %q, what was opened makes %q, %v; what was trained made %q", input, got, err, want)
+						t.Errorf("%q: the opened model answers %q, %v, want %q", input, got, err, want)
 					}
 				}
 			}
 			_, err = model.Predict("\xff")
 			var wrong *InputError
 			if !errors.As(err, &wrong) || wrong.Input != "\xff" {
-				t.Errorf("an input that isn't text: got %v", err)
+				t.Errorf("an input that isn't UTF-8: got error %v", err)
 			}
 		})
 	}
 }
 
-// inputsOf are some inputs of a task.
+// inputsOf returns some inputs for a task.
 func inputsOf(t testing.TB, task *Task) []string {
 	if task.Config.Task.Kind == data.KindText {
 		return []string{"The", "quick brown fox jumps", "z", "\n"}
@@ -89,7 +90,7 @@ func inputsOf(t testing.TB, task *Task) []string {
 	return inputs
 }
 
-// A model answers any number of goroutines at once as it answers one.
+// If several goroutines call Predict at once, the answers must be the same as those to one goroutine.
 func TestConcurrentPredict(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
@@ -113,7 +114,7 @@ func TestConcurrentPredict(t *testing.T) {
 					for i := range 8 {
 						input := inputs[(g+i)%len(inputs)]
 						if got, err := model.Predict(input); err != nil || got != want[input] {
-							t.Errorf("of %q it makes %q, %v; want %q", input, got, err, want[input])
+							t.Errorf("%q: got %q, %v, want %q", input, got, err, want[input])
 						}
 					}
 					if _, err := model.Attention(inputs[g%len(inputs)], ""); err != nil {
@@ -126,7 +127,7 @@ func TestConcurrentPredict(t *testing.T) {
 	}
 }
 
-// A program that predicts is spared what only drawing and serving need.
+// This package must not depend on packages for drawing or serving, because programs that only predict don't need them.
 func TestImports(t *testing.T) {
 	t.Parallel()
 	out, err := exec.Command("go", "list", "-deps", ".").Output()
@@ -135,7 +136,7 @@ func TestImports(t *testing.T) {
 	}
 	for _, path := range strings.Fields(string(out)) {
 		if path == "net/http" || strings.HasPrefix(path, "gonum.org/v1/plot") || strings.HasPrefix(path, "github.com/spf13") {
-			t.Errorf("it depends on %s", path)
+			t.Errorf("the package depends on %s", path)
 		}
 	}
 	if p, err := build.ImportDir("../../data", 0); err != nil {
@@ -144,14 +145,14 @@ func TestImports(t *testing.T) {
 		for _, path := range p.Imports {
 			below := strings.HasPrefix(path, "github.com/heed-go/heed/internal/") || strings.HasPrefix(path, "github.com/heed-go/heed/data/")
 			if strings.Contains(path, ".") && !below {
-				t.Errorf("data depends on %s, want the standard library and the packages below it", path)
+				t.Errorf("data depends on %s, want only the standard library, internal packages and packages below data", path)
 			}
 		}
 	}
 }
 
-// Weights of an earlier check, of another seed or saved by others aren't those that a finished run's summary is of.
-// Without a summary they open.
+// The weights of a finished run must match its summary. Weights of an earlier check, weights without a checksum and the
+// summary of another seed must be errors. Without a summary, any weights of the run open.
 func TestOpenComparesWeights(t *testing.T) {
 	t.Parallel()
 	c := small(t, "copy")
@@ -212,7 +213,7 @@ func TestOpenComparesWeights(t *testing.T) {
 			wantError(t, err, "don't belong together")
 			wantError(t, loaded.Load(dir), words...)
 			if fmt.Sprint(loaded.Params.Snapshot()) != want {
-				t.Error("the parameters have changed")
+				t.Error("Load returned an error, but changed the parameters")
 			}
 			_, err = New(from)
 			wantError(t, err, words...)
@@ -223,7 +224,7 @@ func TestOpenComparesWeights(t *testing.T) {
 			}
 		})
 	}
-	c.Training.MaxEpochs++ // which two runs of one id may differ in
+	c.Training.MaxEpochs++ // runs with the same id may have different MaxEpochs
 	_, longer := trained(t, c)
 	write(WeightsFile, read(longer, WeightsFile))
 	write(SummaryFile, read(longer, SummaryFile))
@@ -238,15 +239,15 @@ func TestOpenComparesWeights(t *testing.T) {
 	}
 	write(WeightsFile, earlier)
 	if _, err := Open(dir); err != nil {
-		t.Errorf("without a summary: %v", err)
+		t.Errorf("Open without a summary: %v", err)
 	}
 }
 
-// What doesn't fit is read again: a training may have written in between.
+// settled must read again after a misfitError, at most three times in all, and not after other errors.
 func TestSettled(t *testing.T) {
 	broken := errors.New("broken")
 	for _, test := range []struct {
-		errs []error // of each reading
+		errs []error // error of each call of read
 		want string
 	}{
 		{[]error{nil}, ""},
@@ -259,12 +260,12 @@ func TestSettled(t *testing.T) {
 		if test.want != "" {
 			wantError(t, err, test.want)
 		} else if err != nil || got != len(test.errs) {
-			t.Errorf("%v: reading %d, %v", test.errs, got, err)
+			t.Errorf("%v: got the result of reading %d, %v, want reading %d", test.errs, got, err, len(test.errs))
 		}
 	}
 }
 
-// A rule whose spelling only its functions know can't be opened without them, nor another rule of its name.
+// A model whose rule has a Spell can't be opened without the rule, or with another rule of the same name.
 func TestOpenNeedsTheRule(t *testing.T) {
 	t.Parallel()
 	rule := ownRule()
@@ -272,11 +273,11 @@ func TestOpenNeedsTheRule(t *testing.T) {
 	rule.Answer = func(source string) (string, error) { return ownRule().Answer(strings.ToLower(source)) }
 	_, dir := trained(t, smaller(t, Defaults(rule)))
 	_, err := Open(dir)
-	wantError(t, err, filepath.Join(dir, ConfigFile), "the task own-rule isn't one of Heed's own", "give the rule to Open")
+	wantError(t, err, filepath.Join(dir, ConfigFile), "the task own-rule isn't one of Heed's own", "pass the rule to Open")
 	other := rule
 	other.Alphabet = "abc"
 	_, err = Open(dir, other)
-	wantError(t, err, "another task own-rule than the one known by that name")
+	wantError(t, err, "the run's task own-rule differs from the known task of that name")
 	model, err := Open(dir, rule)
 	if err != nil {
 		t.Fatal(err)
@@ -286,11 +287,11 @@ func TestOpenNeedsTheRule(t *testing.T) {
 		t.Fatal(err)
 	}
 	if large, err := model.Predict("BAD"); err != nil || large != small {
-		t.Errorf("of capital letters it makes %q, %v; of small ones %q", large, err, small)
+		t.Errorf("BAD: got %q, %v, want %q, the answer to bad", large, err, small)
 	}
 }
 
-// A rule of one of Heed's own names, or one that is given, isn't taken for another that spells.
+// Open must return an error if only one of the learned rule and the known rule of its name has a Spell or a Read.
 func TestOpenKnowsWhatSpells(t *testing.T) {
 	t.Parallel()
 	plain, err := data.Named("copy", 0)
@@ -306,24 +307,24 @@ func TestOpenKnowsWhatSpells(t *testing.T) {
 		rule.Alphabet = spelled.Alphabet
 		_, dir := trained(t, smaller(t, Defaults(spelled)))
 		_, err := Open(dir, rule)
-		wantError(t, err, "learned another task "+rule.Name)
+		wantError(t, err, "the run's task "+rule.Name+" differs from the known task")
 		if _, err := Open(dir, spelled); err != nil {
 			t.Error(err)
 		}
 		_, dir = trained(t, smaller(t, Defaults(rule)))
 		_, err = Open(dir, spelled)
-		wantError(t, err, "learned another task "+rule.Name)
+		wantError(t, err, "the run's task "+rule.Name+" differs from the known task")
 		if _, err := Open(dir, rule); err != nil {
 			t.Error(err)
 		}
 	}
 	plain.Read = func(spelled string) string { return spelled }
 	_, dir := trained(t, smaller(t, Defaults(plain)))
-	_, err = Open(dir) // with Heed's own
-	wantError(t, err, "learned another task copy than the one known by that name")
+	_, err = Open(dir) // compares with Heed's own rule
+	wantError(t, err, "the run's task copy differs from the known task of that name")
 }
 
-// A config.json whose model would need absurdly much memory to answer at all is refused.
+// Open must return an error if the model of a config.json would need far too much memory.
 func TestOpenRefusesRelativeBiases(t *testing.T) {
 	t.Parallel()
 	c := smaller(t, Defaults(ownRule()))
@@ -344,7 +345,7 @@ func TestOpenRefusesRelativeBiases(t *testing.T) {
 	wantError(t, err, path, "with a bias for each of", "scores; at most 8 GiB are allowed")
 }
 
-// What answers and then isn't kept is freed, graphs and all.
+// Predictors and graphs that nobody keeps must be freed.
 func TestModelsFreeTheirGraphs(t *testing.T) {
 	testseed.Slow(t)
 	for _, name := range []string{"copy", "dates", "text"} {
@@ -377,13 +378,13 @@ func TestModelsFreeTheirGraphs(t *testing.T) {
 				round()
 			}
 			if grown := memory.HeapInUse() - before; grown > rounds<<14 {
-				t.Errorf("%d rounds left %d bytes", rounds, grown)
+				t.Errorf("after %d rounds, the heap has grown by %d bytes, want at most %d", rounds, grown, rounds<<14)
 			}
 		})
 	}
 }
 
-// What JSON has of another type is named as in config.json, not as in Go.
+// Errors about values of a wrong type must name the setting as in config.json, and the wanted type without Go's types.
 func TestConfigOfOtherTypes(t *testing.T) {
 	for content, want := range map[string]string{
 		`{"format": 4, "training": {"batches": 1}}`:   `unknown key "batches"`,
@@ -396,31 +397,31 @@ func TestConfigOfOtherTypes(t *testing.T) {
 		`{"format": 4, "model": []}`:                            "a model's configuration: it must be an object, got array",
 		`{"format": 4, "model": {"dim": 1e30}}`:                 "a model's configuration: dim must be a whole number of at most 64 bits, got number 1e30",
 		`{"format": 4, "task": {"classes": "x"}}`:               "task.classes must be an array, got string",
-		`{"format": 4, "training": {"label_smoothing": 1e999}}`: "training.label_smoothing must be a number that 64 bits hold, got number 1e999",
+		`{"format": 4, "training": {"label_smoothing": 1e999}}`: "training.label_smoothing must be a number that fits in 64 bits, got number 1e999",
 		`{"format": 4, "model": {"block": {"attention": {"heads": "x"}}}}`:           "a model's configuration: block.attention.heads must be a whole number of at most 64 bits, got string",
 		`{"format": 4, "model": {"block": {"feed_forward": {"activation": 1}}}}`:     "a model's configuration: block.feed_forward.activation must be a string, got number",
 		`{"format": 4, "model": {"positions": {"kind": "learned", "max_len": "x"}}}`: "a model's configuration: positions of kind learned: max_len must be a whole number of at most 64 bits, got string",
 		`{"format": 4, "model": {"positions": 1}}`:                                   "a model's configuration: positions: it must be an object, got number",
 	} {
 		if _, err := parseConfig([]byte(content)); err == nil || err.Error() != want {
-			t.Errorf("of %s, the error is\n%v, want\n%s", content, err, want)
+			t.Errorf("%s: got the error\n%v, want\n%s", content, err, want)
 		}
 	}
 }
 
-// A configuration that couldn't be read again is refused before anything is made for it.
+// Train must return an error, before it makes the folder, if the configuration is too large to be read again.
 func TestTrainRefusesLargeConfigs(t *testing.T) {
 	c := smaller(t, Defaults(ownRule()))
-	c.Task.About = strings.Repeat("a", maxConfig-400) // with the rest, too much
+	c.Task.About = strings.Repeat("a", maxConfig-400) // the other settings need more than 400 bytes
 	dir := filepath.Join(t.TempDir(), "run")
 	_, err := made(t, c).Train(t.Context(), dir, train.Call{})
-	wantError(t, err, "the configuration can't be saved: it takes 1", "bytes, at most 1000000 are read")
+	wantError(t, err, "the configuration can't be saved: its file would have 1", "bytes, but at most 1000000 are read")
 	if _, err := os.Stat(dir); err == nil {
-		t.Error("it made a folder")
+		t.Error("Train made the folder")
 	}
 }
 
-// Whatever is in a config.json, reading it gives settings that pass the checks, or an error.
+// FuzzReadConfig checks that ReadConfig returns an error, or a configuration that passes all checks.
 func FuzzReadConfig(f *testing.F) {
 	for _, name := range Names() {
 		dir := f.TempDir()
@@ -444,10 +445,10 @@ func FuzzReadConfig(f *testing.F) {
 			return
 		}
 		if err := c.check(true); err != nil {
-			t.Errorf("it was read, but: %v", err)
+			t.Errorf("ReadConfig accepts what a check doesn't: %v", err)
 		}
 		if _, err := data.NewCoder(c.Task); err != nil {
-			t.Errorf("it was read, but: %v", err)
+			t.Errorf("ReadConfig accepts what a check doesn't: %v", err)
 		}
 		c.decide(data.Layout{Tokens: 100, Classes: 100, Len: 100}) // must not panic
 	})

@@ -20,27 +20,27 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// PredictOptions say how PredictAll answers.
+// PredictOptions are the options of PredictAll.
 type PredictOptions struct {
-	// Beam is how many hypotheses of an answer are followed at a time, as decode.BeamOptions has it. It is for pairs,
-	// whose answers are written symbol by symbol: 0 or 1 takes the likeliest symbol each time. It is at most MaxBeam.
+	// Beam is the width of the beam search for seq2seq: see decode.BeamOptions. It is at most MaxBeam. 0 or 1 means
+	// greedy search, which takes the likeliest symbol each time. For other kinds, it must be 0 or 1.
 	Beam int
 }
 
-// An Answer is what a model makes of an input.
+// An Answer is a model's answer to an input.
 type Answer struct {
 	Text string
 
-	// LogProb is the natural logarithm of the probability that the model gives the answer: of a sequence, that of all
-	// its symbols and its end.
+	// LogProb is the natural logarithm of the answer's probability in the model. For a sequence, this is the
+	// probability of all symbols and the end.
 	LogProb float64
 
-	Unknown bool // the input has symbols that training never saw
+	Unknown bool // whether the input has symbols that training never saw
 
-	Err error // an *InputError if the task doesn't allow the input, which has no answer then
+	Err error // an *InputError if the task doesn't allow the input; then there is no Text
 }
 
-// An InputError is an input that a model can't answer, which isn't the model's fault.
+// An InputError reports an input that a model can't answer because the input is wrong.
 type InputError struct {
 	Input string
 	Err   error
@@ -49,9 +49,9 @@ type InputError struct {
 func (e *InputError) Error() string { return fmt.Sprintf("%q: %v", e.Input, e.Err) }
 func (e *InputError) Unwrap() error { return e.Err }
 
-// Predict answers an input: with the sequence that the model makes of it, the class that it chooses or, of text, the
-// character or token that it finds most likely to follow. Bytes of tokens that are no whole character become U+FFFD. An
-// input that the task doesn't allow is an *InputError.
+// Predict returns the model's answer to an input: the likeliest sequence of symbols, label or tags or, for text, the
+// likeliest next character or token. Bytes of tokens that aren't part of a whole character become U+FFFD. If the task
+// doesn't allow the input, the error is an *InputError.
 func (m *Model) Predict(input string) (string, error) {
 	answers, err := m.PredictAll(context.Background(), []string{input}, PredictOptions{})
 	if err != nil {
@@ -60,18 +60,19 @@ func (m *Model) Predict(input string) (string, error) {
 	return answers[0].Text, answers[0].Err
 }
 
-// PredictAll answers inputs as Predict does, each by itself, but in batches of similar length, as many side by side as
-// Go may use processors. Neither their order nor the number of processors matters to an answer, nor do the other inputs
-// but for rounding in its last bits. It holds all inputs' tokens, so that very many are best given in parts.
+// PredictAll answers each input as Predict does. It puts inputs of similar length into batches, and runs up to
+// GOMAXPROCS batches at once. An answer depends neither on the order of the inputs nor on GOMAXPROCS. Other inputs may
+// change its LogProb by rounding. PredictAll keeps the tokens of all inputs in memory, so for very many inputs, call it
+// several times.
 //
-// When ctx is done it returns ctx.Err(), and no answers. If a function that the model was made with panics, PredictAll
-// panics in the caller's goroutine, as train.Fit does.
+// When ctx is done, PredictAll returns ctx.Err() and no answers. If a function of the rule or of a tokenizer panics,
+// PredictAll panics on the caller's goroutine, like train.Fit.
 func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOptions) ([]Answer, error) {
 	if o.Beam < 0 || o.Beam > MaxBeam {
 		return nil, setting.Errorf("%s must be from 1 to %d, or 0 for 1, got %d", setting.Path("beam"), MaxBeam, o.Beam)
 	}
 	if o.Beam > 1 && !m.Config.Kind().Beams {
-		return nil, fmt.Errorf("a Beam is for answers that are written symbol by symbol: the task %s is of kind %s", m.Config.Task.Name, m.Config.Task.Kind)
+		return nil, fmt.Errorf("a Beam above 1 is only for answers that are generated symbol by symbol: the task %s is of kind %s", m.Config.Task.Name, m.Config.Task.Kind)
 	}
 	answers := make([]Answer, len(inputs))
 	var rows []query
@@ -80,7 +81,7 @@ func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOption
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if source.Unknown() >= 0 { // else it is an error, in what the rule spells of the input
+		if source.Unknown() >= 0 { // otherwise encode returns an error for an unknown symbol
 			_, answers[i].Unknown, _ = encoded(source, input)
 		}
 		b, err := m.encode(input)
@@ -104,46 +105,45 @@ func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOption
 	return answers, nil
 }
 
-// MaxBeam is the most that PredictOptions may have for a Beam.
+// MaxBeam is the greatest Beam of PredictOptions.
 const MaxBeam = 1 << 10
 
-// batchTokens is about how many tokens a batch has, if it isn't of one row, and freeBatches of how many batches on
-// every processor graphs are kept.
+// batchTokens is roughly the number of tokens of a batch with more than one row. A freeList keeps predictors for at
+// most freeBatches such batches per processor.
 const (
 	batchTokens = 1 << 11
 	freeBatches = 2
 )
 
-// A query is an input as a model reads it, and what the model chose for it.
+// A query has the ids of an input, and the targets that the model chose for it.
 type query struct {
 	ids     []int
-	place   int // among the inputs
+	place   int // index of the input
 	targets []int
 	logProb float64
 }
 
-// A batchShape is what a predictor is made for.
+// A batchShape is the shape of the batches of a predictor.
 type batchShape struct {
-	size  int // rows
-	width int // of a row of inputs
+	size  int // number of rows
+	width int // length of a row of inputs
 	beam  int
-	cores int // as layers.Build has them
+	cores int // see layers.Build
 }
 
-// A predictor chooses the targets of a batch of some rows, at most as many as it is made for. It serves one goroutine
-// at a time.
+// A predictor chooses the targets of up to batchShape.size rows. Only one goroutine at a time may call it.
 type predictor func(ctx context.Context, rows []query) error
 
-// targets returns the targets that the model chooses for a batch of one row.
+// targets returns the model's targets for a batch of one row.
 func (m *Model) targets(b data.Batch) ([]int, error) {
 	rows := []query{{ids: b.Inputs[:b.Lengths[0]]}}
 	err := m.choose(context.Background(), rows, 1)
 	return rows[0].targets, err
 }
 
-// choose chooses the targets of rows, which it brings in an order of its own.
+// choose sets the targets of rows. It reorders the rows.
 func (m *Model) choose(ctx context.Context, rows []query, beam int) error {
-	// The order is by nothing but the ids, lest that of the inputs decides what is in a batch.
+	// Sort by ids only, so that batches don't depend on the order of the inputs.
 	slices.SortFunc(rows, func(a, b query) int {
 		return cmp.Or(cmp.Compare(len(b.ids), len(a.ids)), slices.Compare(a.ids, b.ids))
 	})
@@ -187,8 +187,8 @@ func (m *Model) choose(ctx context.Context, rows []query, beam int) error {
 	return cmp.Or(ctx.Err(), failed)
 }
 
-// shapeOf returns the shape of a batch of the first of rows, the longest of which comes first. There are few different
-// shapes, as a predictor is made for each.
+// shapeOf returns the shape of the next batch, which has the first rows. The longest row must be the first. There are
+// only a few different shapes, because each needs its own predictor.
 func (m *Model) shapeOf(rows []query, beam int) batchShape {
 	width := 8
 	for width < len(rows[0].ids) {
@@ -205,7 +205,7 @@ func (m *Model) shapeOf(rows []query, beam int) batchShape {
 	return s
 }
 
-// predict chooses the targets of rows by a predictor of a shape, which is made if none is free.
+// predict chooses the targets of rows with a free predictor of the given shape, or with a new one.
 func (m *Model) predict(ctx context.Context, s batchShape, rows []query) (err error) {
 	predict := m.free.take(s)
 	if predict == nil {
@@ -220,9 +220,8 @@ func (m *Model) predict(ctx context.Context, s batchShape, rows []query) (err er
 	return nil
 }
 
-// A freeList keeps the predictors that are in no use, those used last at the end. So that memory is bounded however
-// many shapes there are, it forgets those used longest ago once there are more tokens in the rest than batches on all
-// processors have.
+// A freeList keeps the predictors that aren't in use, in the order of their last use. To bound the memory, it drops the
+// oldest ones when all have more than freeBatches·GOMAXPROCS·batchTokens tokens together.
 type freeList struct {
 	mu     sync.Mutex
 	free   []freePredictor
@@ -232,10 +231,10 @@ type freeList struct {
 type freePredictor struct {
 	shape batchShape
 	predictor
-	tokens int // about what its memory grows with
+	tokens int // tokens of a batch; memory is roughly proportional to them
 }
 
-// take takes out a predictor of a shape, or returns nil.
+// take removes a predictor of the given shape and returns it. If there is none, it returns nil.
 func (l *freeList) take(s batchShape) predictor {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -261,7 +260,8 @@ func (l *freeList) leave(p freePredictor) {
 	l.free = slices.Delete(l.free, 0, forget)
 }
 
-// chooser chooses the likeliest classes: of text, of what follows the last position, or else of every valid one.
+// chooser returns a predictor that chooses the likeliest class of each valid position. For text, it chooses only the
+// class that follows the last position.
 func (m *Model) chooser(s batchShape) (predictor, error) {
 	l := m.layout
 	l.Len = s.width
@@ -275,7 +275,7 @@ func (m *Model) chooser(s batchShape) (predictor, error) {
 	}
 	return func(_ context.Context, rows []query) error {
 		sources := make([][]int, s.size)
-		for i := range sources { // those that there are too few rows for are any
+		for i := range sources { // unused rows repeat the last one
 			sources[i] = rows[min(i, len(rows)-1)].ids
 		}
 		b, err := data.Pad(sources, s.width, max(0, m.layout.Pad))
@@ -287,13 +287,13 @@ func (m *Model) chooser(s batchShape) (predictor, error) {
 			return err
 		}
 		values, classes := out[0].Float32s(), m.layout.Classes
-		each := len(values) / classes / s.size // positions of a row
+		each := len(values) / classes / s.size // positions per row
 		for i := range rows {
-			from, to := 0, min(each, len(rows[i].ids))
+			first, end := 0, min(each, len(rows[i].ids))
 			if m.Config.Kind().causal {
-				from = to - 1
+				first = end - 1
 			}
-			for p := from; p < to; p++ {
+			for p := first; p < end; p++ {
 				class, logProb := likeliest(values[(i*each+p)*classes:][:classes])
 				rows[i].targets = append(rows[i].targets, class)
 				rows[i].logProb += logProb
@@ -303,7 +303,8 @@ func (m *Model) chooser(s batchShape) (predictor, error) {
 	}, nil
 }
 
-// likeliest returns the class of the highest logit, the first of several, and the logarithm of its probability.
+// likeliest returns the class with the highest logit and the logarithm of its probability. If several logits are equal,
+// it returns the first.
 func likeliest(logits []float32) (class int, logProb float64) {
 	for i, x := range logits {
 		if x > logits[class] {

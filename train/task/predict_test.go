@@ -23,7 +23,7 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// manyInputs are inputs of all lengths, enough for several batches.
+// manyInputs returns inputs of all lengths, enough for several batches.
 func manyInputs(t testing.TB, task *Task) []string {
 	if rows, ok := task.set.(*rowSet); ok {
 		return slices.Collect(rows.trains.column(0))
@@ -46,8 +46,9 @@ func manyInputs(t testing.TB, task *Task) []string {
 	return inputs
 }
 
-// Inputs are answered together as each is alone but for rounding, and in any order and on any number of processors to
-// the bit. Those that the task doesn't allow are errors of their own.
+// The answer to an input must be the same, except for rounding, as without the other inputs. It must be exactly the
+// same in another order and with another GOMAXPROCS. An input that the task doesn't allow must have an error in its own
+// Answer.
 func TestPredictAll(t *testing.T) {
 	testseed.Slow(t)
 	for name, c := range configs(t) {
@@ -65,7 +66,7 @@ func TestPredictAll(t *testing.T) {
 			}
 			var wrong *InputError
 			if a := answers[7]; !errors.As(a.Err, &wrong) || wrong.Input != "\xff" || a.Text != "" || a.LogProb != 0 {
-				t.Errorf("an input that isn't text: got %+v", a)
+				t.Errorf("an input that isn't UTF-8: got %+v", a)
 			}
 			for i := 0; i < len(inputs); i += 5 {
 				alone, err := task.PredictAll(t.Context(), inputs[i:i+1], o)
@@ -73,7 +74,7 @@ func TestPredictAll(t *testing.T) {
 					t.Fatalf("%q: %+v, %v", inputs[i], alone, err)
 				}
 				if got, want := alone[0].LogProb, answers[i].LogProb; alone[0].Text != answers[i].Text || !(math.Abs(got-want) < 1e-5*-want) {
-					t.Fatalf("%q: alone %+v, %v, with others %+v", inputs[i], alone, err, answers[i])
+					t.Fatalf("%q: got %+v, %v without other inputs, %+v with them", inputs[i], alone, err, answers[i])
 				}
 			}
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
@@ -88,14 +89,14 @@ func TestPredictAll(t *testing.T) {
 			}
 			for i, j := range order {
 				if j != 7 && again[i] != answers[j] {
-					t.Fatalf("%q: got %+v, in another order and on 3 processors %+v", inputs[j], answers[j], again[i])
+					t.Fatalf("%q: got %+v, but %+v in another order and on 3 processors", inputs[j], answers[j], again[i])
 				}
 			}
 		})
 	}
 }
 
-// Predictors of the shapes used last are kept, but no more than there is memory for, and one is never taken twice.
+// A freeList must keep the predictors used last, up to its limit of tokens, and never return one twice.
 func TestFreeList(t *testing.T) {
 	most := freeBatches * runtime.GOMAXPROCS(0) * batchTokens
 	var l freeList
@@ -110,7 +111,7 @@ func TestFreeList(t *testing.T) {
 			widths, tokens = append(widths, p.shape.width), tokens+p.tokens
 		}
 		if !slices.Equal(widths, want) || tokens != l.tokens {
-			t.Fatalf("kept %v of %d tokens, which says %d, want %v", widths, tokens, l.tokens, want)
+			t.Fatalf("kept the widths %v with %d tokens (tokens is %d), want the widths %v", widths, tokens, l.tokens, want)
 		}
 	}
 	leave(1, most/2)
@@ -118,20 +119,20 @@ func TestFreeList(t *testing.T) {
 	leave(1, most/4)
 	kept(1, 2, 1)
 	if l.take(batchShape{width: 3}) != nil || l.take(batchShape{width: 1}) == nil {
-		t.Fatal("width 3 was there, or width 1 wasn't")
+		t.Fatal("take found width 3, or didn't find width 1")
 	}
 	kept(1, 2)
 	leave(4, most/2)
 	kept(2, 4)
-	leave(5, 2*most) // alone too many, as a batch of one long row may be
+	leave(5, 2*most) // above the limit, as one long row may be
 	kept(5)
 	if l.take(batchShape{width: 5}) == nil || l.take(batchShape{width: 5}) != nil {
-		t.Fatal("it can be taken twice, or not at all")
+		t.Fatal("take found width 5 twice, or not at all")
 	}
 	kept()
 }
 
-// own is a Tokenizer of a user's, which fails at some texts.
+// own is a user's Tokenizer, which fails for one text.
 type own struct {
 	tokenizer.Tokenizer
 	fail func()
@@ -144,8 +145,8 @@ func (o own) Encode(text string) ([]int, error) {
 	return o.Tokenizer.Encode(text)
 }
 
-// What panics in a goroutine of the model's or of the task's panics in that of its caller, who may recover. The end of
-// such a goroutine is an error.
+// If a user's function panics on a goroutine of the model or the task, the call must panic on the caller's goroutine.
+// If the function ends the goroutine, the call must return an error.
 func TestPanicsArePassedOn(t *testing.T) {
 	t.Parallel()
 	predict := func(fail func()) error {
@@ -191,19 +192,19 @@ func TestPanicsArePassedOn(t *testing.T) {
 			func() {
 				defer func() {
 					if x := recover(); !strings.Contains(fmt.Sprint(x), "no graph") || !strings.Contains(fmt.Sprint(x), "predict_test.go") {
-						t.Errorf("got the panic %v", x)
+						t.Errorf("got the panic %v, want one that says no graph and has the stack", x)
 					}
 				}()
-				t.Errorf("got %v, want a panic", call(func() { panic("no graph") }))
+				t.Errorf("got error %v, want a panic", call(func() { panic("no graph") }))
 			}()
 			if err := call(runtime.Goexit); err == nil || !strings.Contains(err.Error(), "runtime.Goexit") {
-				t.Errorf("got %v, want an error", err)
+				t.Errorf("got error %v, want one about runtime.Goexit", err)
 			}
 		})
 	}
 }
 
-// The log probability of an answer is what the loss of training has of it.
+// The LogProb of an answer must agree with the cross-entropy loss of its targets.
 func TestPredictLogProb(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
@@ -229,7 +230,7 @@ func TestPredictLogProb(t *testing.T) {
 				}
 				switch c.Task.Kind {
 				case data.KindSeq2Seq:
-					if len(q.targets) == b.TargetLen-1 { // it was cut
+					if len(q.targets) == b.TargetLen-1 { // cut, without an end
 						continue
 					}
 					copy(b.Before, append([]int{task.layout.Start}, q.targets...))
@@ -260,22 +261,22 @@ func TestPredictLogProb(t *testing.T) {
 				}
 				near := func(want float64) bool { return math.Abs(q.logProb-want) <= 1e-4*(1+math.Abs(want)) }
 				want := said()
-				if at := len(q.targets); c.Task.Kind == data.KindSeq2Seq && !near(want) { // another special token may have ended it
-					for _, b.Targets[at] = range []int{task.layout.TargetPad, task.layout.Start} {
+				if end := len(q.targets); c.Task.Kind == data.KindSeq2Seq && !near(want) { // another special token may have ended the answer
+					for _, b.Targets[end] = range []int{task.layout.TargetPad, task.layout.Start} {
 						if other := said(); near(other) {
 							want = other
 						}
 					}
 				}
 				if !near(want) {
-					t.Errorf("%v: the log probability is %v, the loss says %v", q.targets, q.logProb, want)
+					t.Errorf("%v: the log probability is %v, want %v by the loss", q.targets, q.logProb, want)
 				}
 			}
 		})
 	}
 }
 
-// A beam finds answers that are likelier than those of the likeliest symbols.
+// A beam search must find likelier answers than greedy search.
 func TestPredictBeam(t *testing.T) {
 	t.Parallel()
 	task := fitted(t, small(t, "dates"))
@@ -289,12 +290,12 @@ func TestPredictBeam(t *testing.T) {
 		for i, a := range answers {
 			sums[beam] += a.LogProb
 			if text, err := task.Predict(inputs[i]); beam < 2 && (err != nil || a.Text != text) {
-				t.Errorf("%q: with a beam of %d %q, but Predict says %q, %v", inputs[i], beam, a.Text, text, err)
+				t.Errorf("%q: with a beam of %d, got %q; Predict returns %q, %v", inputs[i], beam, a.Text, text, err)
 			}
 		}
 	}
 	if sums[0] != sums[1] || !(sums[4] > sums[1]+0.1) {
-		t.Errorf("the log probabilities add up to %v", sums)
+		t.Errorf("the sums of log probabilities by Beam are %v, want the same for 0 and 1, and a greater one for 4", sums)
 	}
 }
 
@@ -317,26 +318,26 @@ func TestPredictAllErrors(t *testing.T) {
 			answers, err := test.m.PredictAll(test.ctx, []string{"()"}, test.o)
 			wantError(t, err, test.want)
 			if answers != nil {
-				t.Errorf("got answers, %v", answers)
+				t.Errorf("got the answers %v, want nil", answers)
 			}
 		})
 	}
 	if answers, err := pairs.PredictAll(t.Context(), nil, PredictOptions{}); err != nil || len(answers) != 0 {
-		t.Errorf("of no inputs, got %v, %v", answers, err)
+		t.Errorf("no inputs: got %v, %v, want no answers", answers, err)
 	}
 }
 
-// A context that ends on the way ends the answers.
+// If the context is cancelled during PredictAll, there must be no answers.
 func TestPredictAllIsCancelled(t *testing.T) {
 	task := made(t, small(t, "dates"))
 	ctx, cancel := context.WithCancel(t.Context())
 	ends := endsAfter{ctx, cancel, new(atomic.Int32)}
 	if answers, err := task.PredictAll(ends, manyInputs(t, task), PredictOptions{}); !errors.Is(err, context.Canceled) || answers != nil {
-		t.Errorf("got %d answers, %v", len(answers), err)
+		t.Errorf("got %d answers, %v, want none and context.Canceled", len(answers), err)
 	}
 }
 
-// endsAfter is a context that ends when it has been asked about all inputs.
+// endsAfter is a context that is cancelled at the 300th call of Err, when PredictAll has encoded all inputs.
 type endsAfter struct {
 	context.Context
 	cancel context.CancelFunc

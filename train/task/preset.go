@@ -12,7 +12,7 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// A Preset is settings of a name, for tasks of a kind that learn a file.
+// A Preset is a named group of settings for tasks of one kind that learn from a file.
 type Preset struct {
 	Name  string
 	Kind  data.Kind
@@ -21,19 +21,19 @@ type Preset struct {
 	apply func(c *Config)
 }
 
-// presets have different names where they are for the same kind.
+// presets lists all presets. Two presets of the same kind have different names.
 var presets = []Preset{
-	{"nanogpt", data.KindText, "nanoGPT's documented run on a CPU: a GPT-2 of 0.8 million parameters, 2,000 steps", nanoGPT},
-	{"speedrun", data.KindText, "a loss below nanogpt's in under a tenth of its time", speedrun},
-	{"small", data.KindSeq2Seq, "an encoder-decoder of 0.9 million parameters, 20 epochs", func(c *Config) { pairs(c, 128, 3, 2e-3, 0.1, 20) }},
-	{"base", data.KindSeq2Seq, "an encoder-decoder of 4.2 million parameters, 20 epochs", func(c *Config) { pairs(c, 256, 4, 1e-3, 0.2, 20) }},
+	{"nanogpt", data.KindText, "nanoGPT's documented run on a CPU: a GPT-2 with 0.8 million parameters, 2,000 steps", nanoGPT},
+	{"speedrun", data.KindText, "a lower loss than nanogpt in less than a tenth of its time", speedrun},
+	{"small", data.KindSeq2Seq, "an encoder-decoder with 0.9 million parameters, 20 epochs", func(c *Config) { pairs(c, 128, 3, 2e-3, 0.1, 20) }},
+	{"base", data.KindSeq2Seq, "an encoder-decoder with 4.2 million parameters, 20 epochs", func(c *Config) { pairs(c, 256, 4, 1e-3, 0.2, 20) }},
 }
 
-// Presets returns all that there are.
+// Presets returns all presets.
 func Presets() []Preset { return slices.Clone(presets) }
 
-// Apply sets what the preset of a name sets, over what was set before, and leaves the rest. A name that there is none
-// of for the Task's kind is a *ConfigError.
+// Apply replaces the settings that the named preset has, and leaves the other settings. If there is no preset of this
+// name for the Task's kind, the error is a *ConfigError.
 func (c *Config) Apply(preset string) error {
 	var names []string
 	for _, p := range presets {
@@ -47,16 +47,16 @@ func (c *Config) Apply(preset string) error {
 		names = append(names, p.Name)
 	}
 	if names == nil {
-		return setting.Errorf("%s: there are none for the task %s, got %q", setting.Path("preset"), c.Task.Name, preset)
+		return setting.Errorf("%s: the task %s has no presets, got %q", setting.Path("preset"), c.Task.Name, preset)
 	}
 	return setting.Errorf("%s must be one of %s for the task %s, got %q", setting.Path("preset"), strings.Join(names, ", "), c.Task.Name, preset)
 }
 
-// nanoGPT is what https://github.com/karpathy/nanoGPT's README trains on a CPU, with the settings that its
-// config/train_shakespeare_char.py and train.py add, but for the evaluation, which is of the whole validation split.
+// nanoGPT has the settings of the CPU run in the README of https://github.com/karpathy/nanoGPT, including defaults from
+// its config/train_shakespeare_char.py and train.py. Only the evaluation differs: it uses the whole validation split.
 func nanoGPT(c *Config) {
 	init := layers.Normal(0.02)
-	residual := layers.Normal(0.02 / math.Sqrt(2*4)) // by the number of layers, 4
+	residual := layers.Normal(0.02 / math.Sqrt(2*4)) // 4 is the number of layers
 	c.Model = layers.ModelConfig{
 		Dim: 128, Layers: 4, Init: init, EmbeddingInit: init, Tied: true, EmbeddingScale: 1,
 		Positions: layers.Learned{MaxLen: c.Task.MaxLen, Init: init},
@@ -76,9 +76,9 @@ func nanoGPT(c *Config) {
 	}}
 }
 
-// speedrun comes to nanoGPT's validation loss, with the same split and context, by what has been found to learn faster
-// since: Muon (Jordan et al., 2024), rotary positions, RMSNorms, normalised queries and keys, and sub-layers that begin
-// at zero. So few steps are best spent on a small model.
+// speedrun reaches nanoGPT's validation loss faster, with the same split and context. It uses newer methods: Muon
+// (Jordan et al., 2024), rotary positions, RMSNorms, normalised queries and keys, and sub-layers with zero output at
+// the start. For so few steps, a small model is best.
 func speedrun(c *Config) {
 	c.Model = layers.ModelConfig{
 		Dim: 64, Layers: 2, NoBias: true, Positions: layers.Rotary{},
@@ -98,8 +98,9 @@ func speedrun(c *Config) {
 	}}
 }
 
-// pairs sets what docs/results.md learns pronunciations with. There a deep encoder and a decoder of one block do what
-// two and two blocks do, in less time; small batches, gates and normalised queries and keys do more than all else.
+// pairs has the settings for learning pronunciations in docs/results.md. There, a deep encoder with a decoder of one
+// block is as good as two blocks each, and faster. Small batches, gated feed-forwards and normalised queries and keys
+// help most.
 func pairs(c *Config, dim, encoder int, rate, dropout float64, epochs int) {
 	c.Model = layers.ModelConfig{
 		Dim: dim, Layers: encoder, Positions: layers.Rotary{},

@@ -13,7 +13,7 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// Every preset makes a task of its kind that can be trained, and goes to JSON and back.
+// Every preset must give a task that learns, and must be the same after encoding to JSON and decoding.
 func TestPresets(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
@@ -21,7 +21,7 @@ func TestPresets(t *testing.T) {
 	for _, p := range Presets() {
 		t.Run(p.Name, func(t *testing.T) {
 			if testing.Short() && p.Name == "base" {
-				t.Skip("small is tried")
+				t.Skip("base takes long, and small is tested")
 			}
 			c := small(t, tasks[p.Kind])
 			if err := c.Apply(p.Name); err != nil {
@@ -32,7 +32,7 @@ func TestPresets(t *testing.T) {
 				t.Fatal(err)
 			}
 			if back, err := parseConfig(content); err != nil || !same(back, c) {
-				t.Errorf("from JSON it is %+v, want %+v: %v", back, c, err)
+				t.Errorf("decoded from JSON: got %+v, %v, want %+v", back, err, c)
 			}
 			c.Training.MaxEpochs = 2
 			if p.Kind == data.KindText {
@@ -42,27 +42,27 @@ func TestPresets(t *testing.T) {
 			}
 			task := made(t, c)
 			if r, err := train.Fit(t.Context(), task.Problem(), task.Config.Training.Config, train.Call{Seed: task.Config.Seed}); err != nil || !(r.History[1].TrainLoss < r.History[0].TrainLoss) {
-				t.Errorf("it doesn't learn: %+v, %v", r.History, err)
+				t.Errorf("got the history %+v, %v, want a falling loss", r.History, err)
 			}
 		})
 	}
 	for _, test := range []struct{ task, preset, want string }{
 		{"text", "small", `preset must be one of nanogpt, speedrun for the task text, got "small"`},
-		{"copy", "nanogpt", `preset: there are none for the task copy, got "nanogpt"`},
+		{"copy", "nanogpt", `preset: the task copy has no presets, got "nanogpt"`},
 		{"seq2seq", "nanogpt", `preset must be one of small, base for the task seq2seq, got "nanogpt"`},
-		{"dates", "small", `preset: there are none for the task dates, got "small"`}, // of pairs too, but drawn
+		{"dates", "small", `preset: the task dates has no presets, got "small"`}, // seq2seq without a file
 	} {
 		c := small(t, test.task)
 		before := c
 		err := c.Apply(test.preset)
 		var wrong *ConfigError
 		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), test.want) || !same(c, before) {
-			t.Errorf("%s for %s: %v, want %q", test.preset, test.task, err, test.want)
+			t.Errorf("%s for %s: got error %v, want %q", test.preset, test.task, err, test.want)
 		}
 	}
 }
 
-// nanoGPT's model has the parameters and the initial weights that its own code gives it.
+// The preset nanogpt must have the number of parameters and the size of initial weights that nanoGPT's own code has.
 func TestNanoGPT(t *testing.T) {
 	c := small(t, "text")
 	c.Task.MaxLen = 64
@@ -77,7 +77,7 @@ func TestNanoGPT(t *testing.T) {
 		want := 0.02
 		switch {
 		case strings.HasSuffix(p.Name, "bias"):
-			t.Errorf("there is a %s", p.Name)
+			t.Errorf("the model has a parameter %s, want no biases", p.Name)
 		case strings.Contains(p.Name, "norm"):
 			want = 1
 		case strings.Contains(p.Name, "output") || strings.Contains(p.Name, "down"):
@@ -93,11 +93,11 @@ func TestNanoGPT(t *testing.T) {
 	}
 	vocab := len(m.Config.Task.Alphabet)
 	if want := (vocab+64)*128 + 4*(12*128*128+2*128) + 128; total != want {
-		t.Errorf("it has %d parameters, want %d", total, want)
+		t.Errorf("the model has %d parameters, want %d", total, want)
 	}
 }
 
-// The presets of pairs have deep encoders and decoders of one block, which DecoderLayers says.
+// The presets for seq2seq must have several blocks in the encoder and one block in the decoder.
 func TestPairsPresets(t *testing.T) {
 	for preset, encoder := range map[string]int{"small": 3, "base": 4} {
 		c := small(t, "seq2seq")
@@ -114,7 +114,7 @@ func TestPairsPresets(t *testing.T) {
 			delete(blocks, fmt.Sprintf("encoder.blocks.%d", i))
 		}
 		if len(blocks) != 1 || !blocks["decoder.blocks.0"] {
-			t.Errorf("%s: beside %d blocks of the encoder there are %v, want decoder.blocks.0", preset, encoder, blocks)
+			t.Errorf("%s: besides %d blocks of the encoder, the model has %v, want only decoder.blocks.0", preset, encoder, blocks)
 		}
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/heed-go/heed/internal/text"
 )
 
-// foretell returns a function to call after each step of an epoch. It writes once how long training takes: by what some
-// steps have taken, when there have been enough of them for all widths of rows.
+// foretell returns a function to call after each step. Once, after at least 20 steps and 10 seconds, this function
+// writes an estimate of the time per epoch and of the time left.
 func (t *Task) foretell(log io.Writer) func(epoch int) {
-	var start time.Time // when the first step was over, which builds graphs
+	var start time.Time // end of the first step, which is slow because it builds graphs
 	steps, said := -1, false
 	return func(epoch int) {
 		if steps++; steps == 0 {
@@ -25,8 +25,8 @@ func (t *Task) foretell(log io.Writer) func(epoch int) {
 		each := taken / time.Duration(steps) * time.Duration(t.Config.Training.StepsPerEpoch)
 		most := ""
 		if n := t.Config.Training.MaxEpochs - epoch; t.Config.Training.MaxEpochs > 0 && n > 1 {
-			most = fmt.Sprintf(", %s for the %d to come at most", text.Seconds((time.Duration(n) * each).Seconds()), n)
+			most = fmt.Sprintf(", at most %s for the next %d epochs", text.Seconds((time.Duration(n) * each).Seconds()), n)
 		}
-		fmt.Fprintf(log, "Time: about %s an epoch%s, and some for validation\n", text.Seconds(each.Seconds()), most)
+		fmt.Fprintf(log, "Time: about %s per epoch%s, without validation\n", text.Seconds(each.Seconds()), most)
 	}
 }

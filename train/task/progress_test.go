@@ -7,20 +7,21 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// OnCheck gets every check, also those from before where a run goes on. Other functions of a Call are called too.
+// OnCheck must be called for every check and, when a run is resumed, again for the earlier checks. The other functions
+// of a Call must be called too.
 func TestOnCheck(t *testing.T) {
 	t.Parallel()
 	c, dir := small(t, "copy"), t.TempDir()
 	c.Training.MaxEpochs = 3
-	var checks [][2]int // epochs in the history, and the best of them
+	var checks [][2]int // number of epochs in the history, and index of the best
 	call := func(steps int) *Summary {
 		onCheck := func(history []train.Check, best bool) (bool, error) {
 			checks = append(checks, [2]int{len(history), c.Training.Stopping.BestOf(history)})
 			if kept := checks[len(checks)-1][1] == len(history)-1; best != kept {
-				t.Errorf("check %d is the best: %t, want %t", len(history), best, kept)
+				t.Errorf("OnCheck for check %d: best is %t, want %t", len(history), best, kept)
 			}
 			if last := history[len(history)-1]; last.Step != 10*len(history) || !last.Validated {
-				t.Errorf("check %d of the history is %v", len(history), last)
+				t.Errorf("check %d of the history is %v, want a validated check after step %d", len(history), last, 10*len(history))
 			}
 			return false, nil
 		}
@@ -29,7 +30,7 @@ func TestOnCheck(t *testing.T) {
 			MaxSteps: steps, OnCheck: onCheck, OnMemory: func(int) { told++ }, BeforeSave: func() error { saves++; return nil },
 		})
 		if told != 1 || saves == 0 {
-			t.Errorf("OnMemory was called %d times, BeforeSave %d times", told, saves)
+			t.Errorf("OnMemory was called %d times, want 1; BeforeSave %d times, want at least 1", told, saves)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -37,11 +38,11 @@ func TestOnCheck(t *testing.T) {
 		return s
 	}
 	if call(15); !slices.Equal(checks, [][2]int{{1, 0}}) {
-		t.Errorf("checks of an epoch and a half are %v, want one", checks)
+		t.Errorf("after an epoch and a half, the checks are %v, want one", checks)
 	}
 	checks = nil
 	s := call(0)
 	if n := len(checks); n != 3 || checks[0] != [2]int{1, 0} || checks[2] != [2]int{3, s.BestEpoch} {
-		t.Errorf("checks of the rest are %v, want the first again and two more, with epoch %d for the best in the end", checks, s.BestEpoch)
+		t.Errorf("after resuming, the checks are %v, want three, the last with epoch %d as the best", checks, s.BestEpoch)
 	}
 }

@@ -13,16 +13,16 @@ import (
 	"github.com/heed-go/heed/internal/table"
 )
 
-// ReadExamples reads the rows of a file of the model's kind, or the lines of two parallel ones. The columns are those
-// given or else, where there are none, those that the model's run read, by the same names or numbers. The notes are
-// sentences to show: that bad rows were left out, and that the run has learned from this very file.
+// ReadExamples reads examples from one file of rows, or from the lines of two parallel files. If columns is nil, it
+// reads the columns with the same names or numbers as in the model's run. The notes are warnings for the user, for
+// example that bad rows were left out, or that the run was trained on this file.
 func (m *Model) ReadExamples(columns []string, files ...string) (examples []data.Example, notes []string, err error) {
 	c, err := m.reads(columns)
 	if err != nil {
 		return nil, nil, err
 	}
 	if len(files) < 1 || len(files) > 2 {
-		return nil, nil, fmt.Errorf("examples are read from one file, or from two parallel ones, got %d", len(files))
+		return nil, nil, fmt.Errorf("examples must come from one file or from two parallel files, got %d files", len(files))
 	}
 	t, err := readRows(&c, files[0], append(files, "")[1], new(string))
 	if err != nil {
@@ -33,25 +33,28 @@ func (m *Model) ReadExamples(columns []string, files ...string) (examples []data
 		examples[i] = data.Example{Source: t.Field(i, 0), Answer: t.Field(i, 1)}
 	}
 	if t.LeftOut > 0 {
-		notes = append(notes, fmt.Sprintf("%s: left out as bad: %d of %d rows, the first: %v", files[0], t.LeftOut, t.LeftOut+t.Len(), t.Bad[0]))
+		notes = append(notes, fmt.Sprintf("%s: left out %d bad rows of %d, the first: %v", files[0], t.LeftOut, t.LeftOut+t.Len(), t.Bad[0]))
 	}
 	if strings.Join(t.SHA256, " ") == m.Config.Data.SHA256 {
-		notes = append(notes, fmt.Sprintf("%s is what the run has learned from: the score says nothing about other data", files[0]))
+		notes = append(notes, fmt.Sprintf("the run was trained on %s: the score says nothing about other data", files[0]))
 	}
 	return examples, notes, nil
 }
 
-// fileBatch is how many rows PredictFile answers together: what it holds of a file is bounded by it.
+// fileBatch is the number of rows that PredictFile reads and answers at a time. It bounds the memory.
 const fileBatch = 1 << 13
 
-// PredictFile answers the rows of a file of TSV or CSV, which Data describes, and writes it to w with columns added,
-// in the file's own form. The inputs' column is the one given or else, if that is empty, the one that the model's run
-// had its sources in, by the same name or number. Function row returns the added fields of a row, given its first line
-// and its Answer, which has nothing but an Err if the row is bad. A field with a tab or an end of line is
-// quoted where TSV can't hold it. A header gets the added names, behind "predicted_" where the file has them already.
+// PredictFile answers the rows of a TSV or CSV file (see Data), and writes all rows with added columns to w, in the
+// form of the file. The argument column names the column of inputs. If it is empty, this is the column with the same
+// name or number as the sources in the model's run.
 //
-// A row that isn't CSV can't be written back, and is an error. So is a done ctx. PredictFile reads some thousands of
-// rows at a time.
+// The function row returns the added fields of a row. Its arguments are the number of the row's first line and its
+// Answer. For a bad row, the Answer has only an Err. In TSV, an added field with a tab or an end of line is quoted. If
+// the file has a header, the names in added are appended to it, with the prefix "predicted_" if the header already has
+// such a name.
+//
+// PredictFile returns an error if ctx is done, or if a row isn't valid CSV, so that it couldn't be written back. It
+// reads some thousands of rows at a time.
 func (m *Model) PredictFile(ctx context.Context, file, column string, w io.Writer, o PredictOptions, added []string, row func(line int, a Answer) []string) error {
 	var columns []string
 	if column != "" {
@@ -80,7 +83,7 @@ func (m *Model) PredictFile(ctx context.Context, file, column string, w io.Write
 		var rows [][]string
 		var lines []int
 		var inputs []string
-		var places []int // of the inputs among the rows
+		var places []int // index in rows of each input
 		var answers []Answer
 		for len(rows) < fileBatch && !done {
 			fields, line, err := records.Read()
@@ -93,13 +96,13 @@ func (m *Model) PredictFile(ctx context.Context, file, column string, w io.Write
 			case errors.As(err, &bad) && bad.Fields != nil:
 				fields, line, answer.Err = bad.Fields, bad.Line, bad.Err
 			case errors.As(err, &bad):
-				return fmt.Errorf("%s, %w: it can't be written back, so mend it first", file, err)
+				return fmt.Errorf("%s, %w: this row can't be written back; correct it first", file, err)
 			case err != nil:
 				return err
 			default:
 				inputs, places = append(inputs, fields[records.Columns()[0]]), append(places, len(rows))
 			}
-			width = max(width, len(fields)) // the answers have columns of their own
+			width = max(width, len(fields)) // added fields come after the longest row so far
 			rows = append(rows, append(slices.Clone(fields), make([]string, width-len(fields))...))
 			lines, answers = append(lines, line), append(answers, answer)
 		}
@@ -113,7 +116,7 @@ func (m *Model) PredictFile(ctx context.Context, file, column string, w io.Write
 		for i, fields := range rows {
 			more := row(lines[i], answers[i])
 			err := out.Write(append(fields, more...))
-			if err != nil { // once more, with fields that TSV can hold
+			if err != nil { // try again with quoted fields
 				for j, field := range more {
 					if strings.ContainsAny(field, "\t\r\n") {
 						more[j] = strconv.Quote(field)
@@ -129,7 +132,7 @@ func (m *Model) PredictFile(ctx context.Context, file, column string, w io.Write
 	return out.Close()
 }
 
-// newNames returns names that aren't among a header's.
+// newNames returns names, with the prefix "predicted_" where the header already has the name.
 func newNames(names, header []string) []string {
 	names = slices.Clone(names)
 	for i := range names {
@@ -140,11 +143,11 @@ func newNames(names, header []string) []string {
 	return names
 }
 
-// reads returns a configuration for reading rows by some columns, nil for those of the run.
+// reads returns a configuration for reading rows. If columns is nil, it has the columns of the run.
 func (m *Model) reads(columns []string) (Config, error) {
 	c := m.Config
 	if c.Kind().Columns == nil {
-		return c, fmt.Errorf("a model that learned a text has no answers to the rows of a file: the task %s is of kind %s", c.Task.Name, c.Task.Kind)
+		return c, fmt.Errorf("a text model can't answer the rows of a file: the task %s is of kind %s", c.Task.Name, c.Task.Kind)
 	}
 	if columns != nil {
 		c.Data.Columns = columns
@@ -152,8 +155,8 @@ func (m *Model) reads(columns []string) (Config, error) {
 	return c, nil
 }
 
-// Examples returns what the task validates on, or nil of text. Of a file, it has rows too that are left out of that as
-// longer than may be.
+// Examples returns the validation examples, or nil for text. For rows of a file, they include rows that are too long
+// for validation.
 func (t *Task) Examples() []data.Example {
 	switch s := t.set.(type) {
 	case *ruleSet:

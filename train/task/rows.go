@@ -12,24 +12,24 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// A rowSet is rows of a file. It holds their text, and makes ids of them as they are needed.
+// A rowSet is a set of rows from a file. It keeps their text, and encodes rows only for the batches that need them.
 type rowSet struct {
 	coder        data.Coder
 	trains       rows
 	validates    rows
-	held         rows     // what validates, and what of it is too long for that
-	widths       [][2]int // of each bucket: the Len and the TargetLen of its batches
+	held         rows     // validation rows, including rows that are too long
+	widths       [][2]int // Len and TargetLen of each bucket's batches
 	classWeights []float64
 	look         *look
-	symbols      int // of all rows to train on
-	total        int // rows to validate on or, of tags, their tags
-	batch        int // rows of a batch to validate on
+	symbols      int // number of symbols in all training rows
+	total        int // number of validation rows or, for tagging, of their tags
+	batch        int // number of rows in a validation batch
 }
 
-// rows are some of a table.
+// rows are some rows of a table.
 type rows struct {
 	table  *table.Table
-	number []int32 // in the table
+	number []int32 // index in the table of each row
 	bucket []uint8
 }
 
@@ -38,7 +38,7 @@ func (r rows) example(i int) data.Example {
 	return data.Example{Source: r.table.Field(n, 0), Answer: r.table.Field(n, 1)}
 }
 
-// column returns the texts of a column of some rows.
+// column yields the texts of one column.
 func (r rows) column(column int) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for _, n := range r.number {
@@ -49,7 +49,7 @@ func (r rows) column(column int) func(yield func(string) bool) {
 	}
 }
 
-// all returns the texts of both columns.
+// all yields the texts of both columns.
 func (r rows) all(yield func(string) bool) {
 	for column := range 2 {
 		for text := range r.column(column) {
@@ -60,7 +60,7 @@ func (r rows) all(yield func(string) bool) {
 	}
 }
 
-// openRows reads the rows of a configuration's files and completes it by them.
+// openRows reads the rows of a configuration's files, and completes the configuration.
 func openRows(c *Config) (set, error) {
 	s := &rowSet{look: &look{File: c.Data.File, kind: c.Kind(), seed: c.Seed, from: c.From.Dir != ""}}
 	table, err := readRows(c, c.Data.File, c.Data.TargetFile, &c.Data.SHA256)
@@ -70,7 +70,7 @@ func openRows(c *Config) (set, error) {
 	s.look.bad(table)
 	s.look.rows(table)
 	if c.Data.TargetFile != "" {
-		s.look.Columns = fmt.Sprintf("the lines of it, and those of %s", c.Data.TargetFile)
+		s.look.Columns = fmt.Sprintf("the lines of this file and of %s", c.Data.TargetFile)
 	}
 	s.trains.table, s.validates.table = table, table
 	if c.Data.ValidationFile != "" && c.Data.Validation != 0 {
@@ -98,7 +98,8 @@ func openRows(c *Config) (set, error) {
 	return s, s.complete(c)
 }
 
-// readRows reads a file of rows, or two parallel ones of lines, and sets the sum that is empty or checks it.
+// readRows reads a file of rows, or the lines of two parallel files. If *sum is empty, it sets *sum to the checksum;
+// otherwise the checksum must equal *sum.
 func readRows(c *Config, path, targets string, sum *string) (*table.Table, error) {
 	k := kindOf(c.Task.Kind).about()
 	var check func(fields []string) error
@@ -118,23 +119,24 @@ func readRows(c *Config, path, targets string, sum *string) (*table.Table, error
 	if t.Len() == 0 {
 		return nil, fmt.Errorf("data file %q has no rows to learn from", path)
 	}
-	is := strings.Join(t.SHA256, " ")
-	if *sum = cmp.Or(*sum, is); *sum != is {
+	found := strings.Join(t.SHA256, " ")
+	if *sum = cmp.Or(*sum, found); *sum != found {
 		return nil, fmt.Errorf("data file %q has changed since the run began: restore it", path)
 	}
 	return t, nil
 }
 
-// divide says which rows train and which validate: without a file for that, those of some sources.
+// divide splits the rows into training and validation rows. Without a validation file, it holds out the rows of some
+// sources.
 func (s *rowSet) divide(c *Config) error {
 	table := s.trains.table
 	sources := s.look.Sources
 	held := make([]bool, table.Len())
 	if c.Data.ValidationFile == "" && c.Data.Validation > 0 {
 		if sources < 2 {
-			return setting.Errorf("data file %q has %d source, and none is left to validate on: name a file with %s, or give a %s of 0", c.Data.File, sources, setting.Path("data.validation_file"), setting.Path("data.validation"))
+			return setting.Errorf("data file %q has only %d source, and none is left for validation: set %s to a file, or %s to 0", c.Data.File, sources, setting.Path("data.validation_file"), setting.Path("data.validation"))
 		}
-		// A share of the sources, and twice that where so few of them aren't lucky enough for one.
+		// Double the share until at least one row is held out.
 		for share, n := min(0.1, float64(c.Data.Validation)/float64(sources)), 0; n == 0; share *= 2 {
 			together := map[string]bool{}
 			for i := range held {
@@ -145,7 +147,7 @@ func (s *rowSet) divide(c *Config) error {
 			}
 			s.look.Held = len(together)
 			if n == len(held) {
-				return setting.Errorf("data file %q has %d sources, which the seed %d holds out together: name a file with %s, or give another %s", c.Data.File, sources, c.Seed, setting.Path("data.validation_file"), setting.Path("seed"))
+				return setting.Errorf("data file %q has %d sources, and seed %d holds out all of them: set %s to a file, or choose another %s", c.Data.File, sources, c.Seed, setting.Path("data.validation_file"), setting.Path("seed"))
 			}
 		}
 	}
@@ -164,7 +166,7 @@ func (s *rowSet) divide(c *Config) error {
 	return nil
 }
 
-// complete sets what the rows decide of the configuration where it leaves that open.
+// complete sets the settings that depend on the rows, unless they are already set.
 func (s *rowSet) complete(c *Config) error {
 	var err error
 	if s.coder, err = data.NewCoder(c.Task); err != nil {
@@ -187,7 +189,7 @@ func (s *rowSet) complete(c *Config) error {
 		steps += (n + t.BatchSize - 1) / t.BatchSize
 	}
 	if t.StepsPerEpoch = cmp.Or(t.StepsPerEpoch, steps); t.StepsPerEpoch != steps {
-		return setting.Errorf("%s must be %d, one pass over the file, or 0 for that, got %d: %s has checks more often", setting.Path("training.steps_per_epoch"), steps, t.StepsPerEpoch, setting.Path("training.check_every"))
+		return setting.Errorf("%s must be %d, one pass over the file, or 0 to choose it, got %d: to check more often, set %s", setting.Path("training.steps_per_epoch"), steps, t.StepsPerEpoch, setting.Path("training.check_every"))
 	}
 	t.plan(steps)
 	s.batch = t.BatchSize
@@ -195,7 +197,7 @@ func (s *rowSet) complete(c *Config) error {
 	return nil
 }
 
-// example returns a source to try, preferably one that isn't trained on and is easily typed.
+// example returns a short source that is easy to type, preferably from the validation rows.
 func (s *rowSet) example() string {
 	for _, r := range []rows{s.validates, s.trains} {
 		for source := range r.column(0) {
@@ -213,7 +215,8 @@ func (s *rowSet) train(c Training) examples {
 
 func (s *rowSet) validation() examples { return s.examples(s.validates, train.InOrder, s.batch) }
 
-// examples are rows whose batches have so many, the last ones padding, so that a bucket is one graph.
+// examples returns rows in batches. Every batch has size rows, if necessary with padding, so that each bucket needs
+// only one graph.
 func (s *rowSet) examples(r rows, order train.Order, size int) examples {
 	return examples{
 		n: len(r.number), order: order,

@@ -17,8 +17,8 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// of is a small configuration for a file of a kind with this content.
-func of(t testing.TB, name, file, content string) Config {
+// withFile returns a small configuration for the named task. It writes the content to a file with this name.
+func withFile(t testing.TB, name, file, content string) Config {
 	t.Helper()
 	c := small(t, name)
 	c.Data.File = filepath.Join(t.TempDir(), file)
@@ -36,12 +36,12 @@ func TestLookPairs(t *testing.T) {
 	for i := range 400 {
 		fmt.Fprintf(&s, "%s\tA B %s\n", strings.Repeat("x", 1+i%7)+fmt.Sprint(i), []string{"A", "B"}[i%2])
 	}
-	s.WriteString("x0\tA B A\n")                                 // again
+	s.WriteString("x0\tA B A\n")                                 // a repeated row
 	s.WriteString("x0\tB\n")                                     // another answer
 	s.WriteString("only\n")                                      // bad, on line 404
-	s.WriteString(strings.Repeat("y", 200) + "\tA B\n")          // far too long
-	s.WriteString("z\t" + strings.Repeat("A B ", 100) + "A B\n") // so is its answer
-	c := of(t, "seq2seq", "words.tsv", s.String())
+	s.WriteString(strings.Repeat("y", 200) + "\tA B\n")          // a far too long source
+	s.WriteString("z\t" + strings.Repeat("A B ", 100) + "A B\n") // a far too long answer
+	c := withFile(t, "seq2seq", "words.tsv", s.String())
 	c.Data.Validation = 20
 	task := made(t, c)
 	l := lookOf(task)
@@ -52,13 +52,13 @@ func TestLookPairs(t *testing.T) {
 		t.Errorf("got %+v", l)
 	}
 	if l.Validates < 8 || l.Validates > 40 || l.Validates != l.Held && l.Validates < l.Held {
-		t.Errorf("%d rows of %d sources validate, want about 20", l.Validates, l.Held)
+		t.Errorf("%d rows of %d sources are for validation, want about 20", l.Validates, l.Held)
 	}
 	for _, want := range []string{
-		"words.tsv: 404 rows of 402 sources, 1 of them with several answers; repeated: 1 row\n  columns: word and pronunciation, by the header\n",
+		"words.tsv: 404 rows with 402 different sources, 1 of them with several answers; 1 repeated row\n  columns: word and pronunciation, named in the header\n",
 		"left out: 1 bad row: line 404: ", "left out: 2 rows with a source longer than 64 symbols or an answer longer than 64\n",
-		"sources: characters, a vocabulary of 13; up to 200 in a row", "answers: tokens, a vocabulary of 2; up to 202 in a row, half of the rows up to 3\n",
-		fmt.Sprintf("to train on: %d rows; to validate on: %d, all of %d sources that seed 1 holds out\n", l.Trains, l.Validates, l.Held),
+		"sources: characters; vocabulary of 13; length at most 200", "answers: tokens; vocabulary of 2; length at most 202, median 3\n",
+		fmt.Sprintf("training: %d rows; validation: %d rows (all rows of %d sources, chosen by seed 1)\n", l.Trains, l.Validates, l.Held),
 	} {
 		if !strings.Contains(l.String(), want) {
 			t.Errorf("the look is\n%swant %q in it", l, want)
@@ -71,13 +71,13 @@ func TestLookLabels(t *testing.T) {
 	for i := range 300 {
 		fmt.Fprintf(&s, "%d,a text that is number %d,%s\n", i, i, []string{"a", "a", "b"}[i%3])
 	}
-	c := of(t, "classification", "texts.csv", s.String())
+	c := withFile(t, "classification", "texts.csv", s.String())
 	c.Data.Columns, c.Task.MaxLen = []string{"2", "3"}, 20
 	l := lookOf(made(t, c))
 	if len(l.Labels) != 2 || l.Labels[0].Label != "a" || l.Labels[0].N+l.Labels[1].N != l.Trains || l.Always < 0.3 || l.Always > 1 || l.Long == 0 || l.Rows != l.Trains+l.Validates {
 		t.Errorf("got %+v", l)
 	}
-	for _, want := range []string{"columns: 2 and 3, and no header: the first row of data is \"a text that is number 0\", \"a\"\n", "rows longer than 20 symbols\n", "labels: a ", "always a would be right in ", " %\n"} {
+	for _, want := range []string{"columns: 2 and 3, without a header; the first row is \"a text that is number 0\", \"a\"\n", "rows longer than 20 symbols\n", "labels: a ", "baseline: always answering a is right for ", " % of the validation labels\n"} {
 		if !strings.Contains(l.String(), want) {
 			t.Errorf("the look is\n%swant %q in it", l, want)
 		}
@@ -86,23 +86,23 @@ func TestLookLabels(t *testing.T) {
 	for i := range 300 {
 		fmt.Fprintf(&s2, "%d,\"%s\"\n", i, []string{"two\nlines", "end "}[i%2])
 	}
-	if l := lookOf(made(t, of(t, "classification", "texts.csv", s2.String()))); !strings.Contains(l.String(), `"two\nlines" 1`) || !strings.Contains(l.String(), `"end " 1`) {
-		t.Errorf("the look is\n%s", l)
+	if l := lookOf(made(t, withFile(t, "classification", "texts.csv", s2.String()))); !strings.Contains(l.String(), `"two\nlines" 1`) || !strings.Contains(l.String(), `"end " 1`) {
+		t.Errorf("the look is\n%swant labels with white space in quotes", l)
 	}
 	if made(t, small(t, "copy")).Look() != "" {
-		t.Error("a rule has no look")
+		t.Error("a rule without a file has a look, want none")
 	}
 }
 
-// A file to validate on has symbols, labels and tags that the other hasn't.
+// Test validation files with symbols, labels and tags that the training file doesn't have.
 func TestValidationFile(t *testing.T) {
 	for _, test := range []struct{ name, trains, validates, want string }{
-		{"seq2seq", "ab\tX Y\nba\tY X\n", "az\tX\nb\tX Q\nab\tY\n", "unknown: 1 source to validate on"},
-		{"classification", "a text\tx\nno text\ty\n", "a\tx\nb\tnew\nc\ty\n", "unknown: 1 row to validate on with a label that no row to train on has\n"},
-		{"tagging", "the dog\tD N\nthe the\tD D\n", "the cat\tD N\na dog runs\tD N V\n", "unknown: 1 answer to validate on with symbols that the model doesn't know, which can't come out right"},
+		{"seq2seq", "ab\tX Y\nba\tY X\n", "az\tX\nb\tX Q\nab\tY\n", "unknown: 1 validation source with"},
+		{"classification", "a text\tx\nno text\ty\n", "a\tx\nb\tnew\nc\ty\n", "unknown: 1 validation row with a label that no training row has\n"},
+		{"tagging", "the dog\tD N\nthe the\tD D\n", "the cat\tD N\na dog runs\tD N V\n", "unknown: 1 validation answer with symbols that the model doesn't know and can't write"},
 	} {
-		c := of(t, test.name, "train.tsv", strings.Repeat(test.trains, 40))
-		c.Data.ValidationFile = of(t, test.name, "valid.tsv", test.validates).Data.File
+		c := withFile(t, test.name, "train.tsv", strings.Repeat(test.trains, 40))
+		c.Data.ValidationFile = withFile(t, test.name, "valid.tsv", test.validates).Data.File
 		task := made(t, c)
 		if l := lookOf(task); !strings.Contains(l.String(), test.want) || l.Trains != 80 || l.Held != 0 {
 			t.Errorf("%s: the look is\n%swant %q in it", test.name, l, test.want)
@@ -110,53 +110,53 @@ func TestValidationFile(t *testing.T) {
 		score, err := task.Evaluate(t.Context())
 		want := map[string]int{"seq2seq": 3, "classification": 3, "tagging": 5}[test.name]
 		if err != nil || score.Total != want || score.Right == score.Total {
-			t.Errorf("%s: the score is %+v, %v, want one of %d", test.name, score, err, want)
+			t.Errorf("%s: the score is %+v, %v, want a total of %d that aren't all right", test.name, score, err, want)
 		}
 	}
 }
 
-// All rows of a file to validate on do, unless the configuration says how many.
+// All rows of a validation file must be used, unless the configuration limits their number.
 func TestValidationFileSize(t *testing.T) {
 	for validation, want := range map[int]int{-1: 1201, 30: 30} {
-		c := of(t, "seq2seq", "train.csv", manyRows(40))
-		c.Data.ValidationFile = of(t, "seq2seq", "valid.csv", manyRows(1201)).Data.File
+		c := withFile(t, "seq2seq", "train.csv", manyRows(40))
+		c.Data.ValidationFile = withFile(t, "seq2seq", "valid.csv", manyRows(1201)).Data.File
 		c.Data.Validation = validation
 		task := made(t, c)
 		if got := lookOf(task).Validates; got != want || task.Config.Data.Validation != want {
-			t.Errorf("with a Validation of %d, %d rows validate, and the configuration says %d; want %d", validation, got, task.Config.Data.Validation, want)
+			t.Errorf("with a Validation of %d: got %d validation rows and a new Validation of %d, want %d", validation, got, task.Config.Data.Validation, want)
 		}
 	}
 	if c, err := Named("seq2seq", 0); err != nil || c.Data.Validation != -1 {
-		t.Errorf("the Validation of pairs is %d, %v", c.Data.Validation, err)
+		t.Errorf("the default Validation of seq2seq is %d, %v, want -1", c.Data.Validation, err)
 	}
 }
 
-// No source trains and validates, however often it comes.
+// No source may have rows for both training and validation.
 func TestRowsDontOverlap(t *testing.T) {
 	var s strings.Builder
 	for i := range 1000 {
 		fmt.Fprintf(&s, "%d\tX %d\n", i%300, i)
 	}
-	c := of(t, "seq2seq", "x.tsv", s.String())
+	c := withFile(t, "seq2seq", "x.tsv", s.String())
 	set := made(t, c).set.(*rowSet)
 	trains, validates := slices.Collect(set.trains.column(0)), slices.Collect(set.validates.column(0))
 	for _, source := range validates {
 		if slices.Contains(trains, source) {
-			t.Fatalf("%q trains and validates", source)
+			t.Fatalf("%q is both in the training and in the validation rows", source)
 		}
 	}
 	if len(validates) < 50 || len(validates) > 200 || len(trains)+len(validates) != 1000 {
-		t.Errorf("%d rows train and %d validate", len(trains), len(validates))
+		t.Errorf("got %d training and %d validation rows, want 1000 together, about a tenth for validation", len(trains), len(validates))
 	}
 }
 
-// The bounds are those that pad least, which trying all of them finds too.
+// TestBounds compares the padding of bounds with the least padding of all possible bounds.
 func TestBounds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	padded := func(counts []int, bounds []int) (sum int) {
 		for size, n := range counts {
-			at, _ := slices.BinarySearch(bounds, size)
-			sum += n * bounds[at]
+			bucket, _ := slices.BinarySearch(bounds, size)
+			sum += n * bounds[bucket]
 		}
 		return sum
 	}
@@ -175,7 +175,7 @@ func TestBounds(t *testing.T) {
 		}
 		got := bounds(counts, 3)
 		if len(got) > 3 || got[len(got)-1] != last || !slices.IsSorted(got) || padded(counts, got) != least {
-			t.Fatalf("of %v the bounds are %v, which take %d; %d would do", counts, got, padded(counts, got), least)
+			t.Fatalf("for the counts %v, the bounds are %v with a total width of %d, want %d", counts, got, padded(counts, got), least)
 		}
 	}
 	many := make([]int, 5000)
@@ -183,11 +183,11 @@ func TestBounds(t *testing.T) {
 		many[i] = 3
 	}
 	if got := bounds(many, 4); len(got) != 4 || got[3] != 4999 || got[0] < 1000 || got[0] > 1500 {
-		t.Errorf("of 5000 sizes the bounds are %v", got)
+		t.Errorf("for 5000 sizes, the bounds are %v, want 4 spread to 4999", got)
 	}
 }
 
-// Every batch of a bucket has one shape, which its rows fit, and all rows are there once.
+// All batches of a bucket must have the same shape, and all rows must occur once.
 func TestBatchesOfRows(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"seq2seq", "classification", "tagging"} {
@@ -215,7 +215,7 @@ func TestBatchesOfRows(t *testing.T) {
 			}
 		}
 		if len(shapes) != len(set.widths) || len(shapes) < 2 || len(shapes) > mostBuckets || rows != p.Train.Len || weight < float64(rows) {
-			t.Errorf("%s: %d rows of %d in batches of the shapes %v, weight %v", name, rows, p.Train.Len, shapes, weight)
+			t.Errorf("%s: got %d rows of %d, in batches with the shapes %v and the weight %v", name, rows, p.Train.Len, shapes, weight)
 		}
 	}
 }
@@ -235,11 +235,11 @@ func TestGuess(t *testing.T) {
 		}
 	}
 	if got := frequent(slices.Values([]string{"a b a", "b c"})); got != 3 {
-		t.Errorf("a tokenizer of sources is to have %d ids, want 3: a, b and the unknown one", got)
+		t.Errorf("frequent returns %d, want 3: a, b and the unknown token", got)
 	}
 }
 
-// A file that changed isn't trained on, and one that was moved is.
+// If the data file was changed, New must return an error. If it was moved, training must go on.
 func TestRowsFileChanges(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"seq2seq", "classification", "tagging"} {
@@ -269,12 +269,12 @@ func TestRowsFileChanges(t *testing.T) {
 				t.Fatal(err)
 			}
 			if again, err := ReadConfig(dir); err != nil || again.Data.File != moved {
-				t.Errorf("the folder names %q, %v, want %q", again.Data.File, err, moved)
+				t.Errorf("the run's config.json has the file %q, %v, want %q", again.Data.File, err, moved)
 			}
 			if _, err := rest.Train(t.Context(), dir, train.Call{}); !errors.Is(err, ErrFinished) {
-				t.Errorf("trained to the end, it goes on: %v", err)
+				t.Errorf("a finished run: got error %v, want ErrFinished", err)
 			}
-			m, err := Open(dir) // which needs no file
+			m, err := Open(dir) // needs no data file
 			if err == nil {
 				_, err = m.Predict("cat")
 			}
@@ -287,7 +287,7 @@ func TestRowsFileChanges(t *testing.T) {
 
 func bytesTo(content []byte, end byte) int { return slices.Index(content, end) + 1 }
 
-// A run's bytes are those of any number of workers, with a pause or without.
+// A run must have the same bytes with one worker as with two workers and an interruption.
 func TestRowsRepeat(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
@@ -322,9 +322,10 @@ func TestRowsRepeat(t *testing.T) {
 	}
 }
 
-// Balanced classes count for the same, and label smoothing and dropout count in training alone.
+// Balanced classes must have the same total weight. Label smoothing must change the loss in training, but not in
+// validation.
 func TestClassWeights(t *testing.T) {
-	c := of(t, "classification", "x.tsv", strings.Repeat("a\tx\nb\tx\nc\tx\nd\ty\n", 30))
+	c := withFile(t, "classification", "x.tsv", strings.Repeat("a\tx\nb\tx\nc\tx\nd\ty\n", 30))
 	c.Data.ValidationFile = c.Data.File
 	plain, err := made(t, c).Evaluate(t.Context())
 	if err != nil {
@@ -333,24 +334,24 @@ func TestClassWeights(t *testing.T) {
 	c.Training.ClassWeights = "balanced"
 	task := made(t, c)
 	if want := []float64{2.0 / 3, 2}; !slices.EqualFunc(task.classWeights, want, func(a, b float64) bool { return math.Abs(a-b) < 1e-12 }) {
-		t.Errorf("the weights are %v, want %v", task.classWeights, want)
+		t.Errorf("the class weights are %v, want %v", task.classWeights, want)
 	}
 	weighted, err := task.Evaluate(t.Context())
 	if err != nil || weighted.Loss == plain.Loss || weighted.Right != plain.Right {
-		t.Errorf("the score is %+v, %v, without weights %+v", weighted, err, plain)
+		t.Errorf("the score is %+v, %v, want another loss than without weights, %+v", weighted, err, plain)
 	}
 	b, err := task.set.(*rowSet).validation().batch([]int{0, 1, 2, 3})
 	if err != nil || math.Abs(task.weight(b)-4) > 1e-12 || b.Counted() != 4 {
-		t.Errorf("a batch with one of each has the weight %v, want 4", task.weight(b))
+		t.Errorf("the batch has the weight %v, want 4", task.weight(b))
 	}
-	if got := balanced([]int{10, 0, 30}); !slices.Equal(got, []float64{2, 1, 2.0 / 3}) {
-		t.Errorf("got %v", got)
+	if got, want := balanced([]int{10, 0, 30}), []float64{2, 1, 2.0 / 3}; !slices.Equal(got, want) {
+		t.Errorf("balanced returns %v, want %v", got, want)
 	}
 
 	c.Training.ClassWeights, c.Training.LabelSmoothing = "", 0.3
 	smooth := made(t, c)
 	if got, err := smooth.Evaluate(t.Context()); err != nil || got != plain {
-		t.Errorf("with label smoothing the score is %+v, %v, want %+v", got, err, plain)
+		t.Errorf("with label smoothing, the score is %+v, %v, want %+v", got, err, plain)
 	}
 	lossOf := func(task *Task) (loss float64) {
 		call := train.Call{Seed: task.Config.Seed, MaxSteps: 1, OnStep: func(_, _ int, l float64) bool { loss = l; return true }}
@@ -361,11 +362,11 @@ func TestClassWeights(t *testing.T) {
 	}
 	c.Training.LabelSmoothing = 0
 	if a, b := lossOf(smooth), lossOf(made(t, c)); a == b {
-		t.Errorf("the training loss is %v with label smoothing and without", a)
+		t.Errorf("the training loss is %v with and without label smoothing, want different losses", a)
 	}
 }
 
-// manyRows are rows that all differ.
+// manyRows returns n different rows.
 func manyRows(n int) (s string) {
 	for i := range n {
 		s += fmt.Sprintf("%d,title %d\n", i, i)
@@ -373,24 +374,24 @@ func manyRows(n int) (s string) {
 	return s
 }
 
-// What is wrong with a file or with what is asked of it is said.
+// TestRowsErrors checks the errors for wrong files, and for settings that don't fit a file.
 func TestRowsErrors(t *testing.T) {
 	for _, test := range []struct {
 		name, task, content string
 		change              func(c *Config)
 		want                string
 	}{
-		{"one source", "seq2seq", "a\tb\na\tc\n", nil, "has 1 source, and none is left to validate on: name a file with data.validation_file, or give a data.validation of 0"},
-		{"sources held out together", "seq2seq", "\uFFFD\tb\n\uFFFD\uFFFD\tb\n", func(c *Config) { c.Seed = 1 }, "has 2 sources, which the seed 1 holds out together: name a file with data.validation_file, or give another seed"},
-		{"hardly a label twice", "classification", "id,title\n" + manyRows(30), nil, "31 different labels in 31 rows, taken from its columns 1 and 2, and no header: the first row of data is \"id\", \"title\". data.columns names those of texts and labels"},
-		{"one label", "classification", "a\tx\nb\tx\n", nil, "has 1 label, and 2 to 10000 different ones can be learned"},
-		{"tags that don't fit", "tagging", strings.Repeat("a b\tX\n", 10), nil, "line 1: 2 symbols have 1 tags, and each needs one"},
+		{"one source", "seq2seq", "a\tb\na\tc\n", nil, "has only 1 source, and none is left for validation: set data.validation_file to a file, or data.validation to 0"},
+		{"sources held out together", "seq2seq", "\uFFFD\tb\n\uFFFD\uFFFD\tb\n", func(c *Config) { c.Seed = 1 }, "has 2 sources, and seed 1 holds out all of them: set data.validation_file to a file, or choose another seed"},
+		{"hardly a label twice", "classification", "id,title\n" + manyRows(30), nil, "31 different labels in 31 rows, in its columns 1 and 2, without a header; the first row is \"id\", \"title\": set data.columns to the columns of texts and labels"},
+		{"one label", "classification", "a\tx\nb\tx\n", nil, "has 1 label, but needs 2 to 10000 different labels"},
+		{"tags that don't fit", "tagging", strings.Repeat("a b\tX\n", 10), nil, "line 1: the source has 2 symbols and 1 tags: each symbol needs one tag"},
 		{"another length of an epoch", "seq2seq", strings.Repeat("a\tb\nb\tb\n", 30), func(c *Config) { c.Training.StepsPerEpoch = 7 }, "training.steps_per_epoch must be "},
-		{"nothing that short", "seq2seq", "aaaa\tb\nbbbb\tb\n", func(c *Config) { c.Task.MaxLen = 2 }, "no row is left to train or to validate on that has a source of at most 2 symbols"},
+		{"nothing that short", "seq2seq", "aaaa\tb\nbbbb\tb\n", func(c *Config) { c.Task.MaxLen = 2 }, "no row is left for training or validation with a source of at most 2 symbols"},
 		{"no column", "classification", "text,label\na,b\n", func(c *Config) { c.Data.Columns = []string{"text", "nope"} }, `"nope"`},
 		{"white space", "seq2seq", strings.Repeat(" \tb\n", 9), nil, ""},
 	} {
-		c := of(t, test.task, "x."+map[bool]string{true: "csv", false: "tsv"}[strings.Contains(test.content, ",")], test.content)
+		c := withFile(t, test.task, "x."+map[bool]string{true: "csv", false: "tsv"}[strings.Contains(test.content, ",")], test.content)
 		if test.change != nil {
 			test.change(&c)
 		}
@@ -399,7 +400,7 @@ func TestRowsErrors(t *testing.T) {
 	}
 }
 
-// A run folder without its tokenizers, or with others, isn't opened.
+// Open must return an error if a tokenizer of the run folder is missing or changed.
 func TestTokenizersOfAFolder(t *testing.T) {
 	t.Parallel()
 	_, dir := trained(t, small(t, "seq2seq"))
@@ -412,7 +413,7 @@ func TestTokenizersOfAFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Open(dir)
-	wantError(t, err, ConfigFile, "its target.json: it isn't the one that data.tokenizers_sha256 is of: restore it")
+	wantError(t, err, ConfigFile, "its target.json: its content doesn't match data.tokenizers_sha256: restore it")
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
@@ -420,7 +421,7 @@ func TestTokenizersOfAFolder(t *testing.T) {
 	wantError(t, err, "its target.json: ")
 }
 
-// Rows take little memory beside their text.
+// Rows must use little memory besides their text.
 func TestRowsAreHeldCompactly(t *testing.T) {
 	const n = 100_000
 	var s strings.Builder
@@ -428,35 +429,36 @@ func TestRowsAreHeldCompactly(t *testing.T) {
 		fmt.Fprintf(&s, "word%d\tW %d\n", i, i%10)
 	}
 	text := s.Len()
-	c := of(t, "seq2seq", "many.tsv", s.String())
+	c := withFile(t, "seq2seq", "many.tsv", s.String())
 	s.Reset()
 	before := memory.HeapInUse()
 	task := made(t, c)
-	if held := int(memory.HeapInUse()) - int(before) - text; held > 50*n { // 100 MB of 2 million
-		t.Errorf("%d rows hold %d bytes beside their text of %d", n, held, text)
+	if held := int(memory.HeapInUse()) - int(before) - text; held > 50*n { // 100 MB for 2 million rows
+		t.Errorf("%d rows use %d bytes besides their text of %d, want at most %d", n, held, text, 50*n)
 	} else {
-		t.Logf("%d bytes a row, beside %d of text", held/n, text/n)
+		t.Logf("%d bytes per row, besides %d of text", held/n, text/n)
 	}
 	if l := lookOf(task); l.Rows != n {
 		t.Errorf("got %v", l)
 	}
 }
 
-// Two parallel files of lines are rows.
+// TestParallelFiles reads rows from the lines of two parallel files.
 func TestParallelFiles(t *testing.T) {
-	c := of(t, "seq2seq", "source.txt", strings.Repeat("ab, c\nb \"a\n", 50))
-	c.Data.TargetFile = of(t, "seq2seq", "target.txt", strings.Repeat("X\tY\nY\n", 50)).Data.File
+	c := withFile(t, "seq2seq", "source.txt", strings.Repeat("ab, c\nb \"a\n", 50))
+	c.Data.TargetFile = withFile(t, "seq2seq", "target.txt", strings.Repeat("X\tY\nY\n", 50)).Data.File
 	c.Data.Validation = 0
 	task := made(t, c)
-	if l := lookOf(task); l.Rows != 100 || l.Sources != 2 || l.Validates != 0 || !strings.Contains(l.String(), "none to validate on") || !strings.Contains(l.String(), "columns: the lines of it, and those of "+c.Data.TargetFile) {
+	if l := lookOf(task); l.Rows != 100 || l.Sources != 2 || l.Validates != 0 || !strings.Contains(l.String(), "; no validation") || !strings.Contains(l.String(), "columns: the lines of this file and of "+c.Data.TargetFile) {
 		t.Errorf("got %v", l)
 	}
 	if sums := strings.Fields(task.Config.Data.SHA256); len(sums) != 2 {
-		t.Errorf("the sums are %q", sums)
+		t.Errorf("the checksums are %q, want two", sums)
 	}
 }
 
-// A run starts from another one's weights, as far as they fit, and goes on without it.
+// A run must start from the weights of another run, as far as they fit, and must not need that run once it has a
+// checkpoint.
 func TestStartFrom(t *testing.T) {
 	t.Parallel()
 	first, from := trained(t, small(t, "seq2seq"))
@@ -473,7 +475,7 @@ func TestStartFrom(t *testing.T) {
 	same := func(a, b *Task, name string) bool {
 		return slices.Equal(a.Params.Get(name).Value.Float32s(), b.Params.Get(name).Value.Float32s())
 	}
-	open := func(dir string) *Task { // the weights as they are in the folder
+	open := func(dir string) *Task { // a task with the weights of the folder
 		task := made(t, first.Config)
 		if err := task.Load(dir); err != nil {
 			t.Fatal(err)
@@ -485,7 +487,7 @@ func TestStartFrom(t *testing.T) {
 	c := start("seq2seq", from, nil)
 	task := made(t, c)
 	if len(task.Loaded.Kept)+len(task.Loaded.Unused) > 0 || !same(task, old, "decoder.head.weight") || task.Config.From.SHA256 == "" {
-		t.Errorf("of the same task all fits, got %+v", task.Loaded)
+		t.Errorf("for the same task, got %+v, want all weights to fit", task.Loaded)
 	}
 	dir := filepath.Join(t.TempDir(), "next")
 	if _, err := task.Train(t.Context(), dir, train.Call{MaxSteps: 6}); err != nil {
@@ -496,50 +498,51 @@ func TestStartFrom(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	digits := of(t, "seq2seq", "digits.tsv", strings.Repeat("cat\t1\ndog\t2\n", 9)+"cow\tC O W\n")
+	digits := withFile(t, "seq2seq", "digits.tsv", strings.Repeat("cat\t1\ndog\t2\n", 9)+"cow\tC O W\n")
 	if err := digits.StartFrom(from); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := New(digits); err == nil {
-		t.Error("a model starts to learn answers that it can't write")
+		t.Error("New accepts answers that the model of the other run can't write")
 	} else {
-		wantError(t, err, "digits.tsv", "answers to train on have symbols that the model of ", "begin without its weights")
+		wantError(t, err, "digits.tsv", "training answers have symbols that the model of ", "start without its weights")
 	}
 
 	labels := made(t, start("classification", from, nil))
 	if want := []string{"head.weight", "head.bias"}; !slices.Equal(labels.Loaded.Kept, want) || !same(labels, old, "encoder.blocks.0.attention.query.weight") || !same(labels, old, "encoder.embedding.weight") {
-		t.Errorf("of labels the head is new, got %v", labels.Loaded.Kept)
+		t.Errorf("for classification, the new parameters are %v, want only the head", labels.Loaded.Kept)
 	}
 	if l := lookOf(labels); l.Source.Unknown < 150 || !strings.Contains(l.String(), " sources with symbols that the model doesn't know") {
-		t.Errorf("of texts with spaces, got\n%v", l)
+		t.Errorf("the look is\n%vwant unknown symbols, because texts have spaces", l)
 	}
 	_, err := New(start("tagging", from, nil))
-	wantError(t, err, "the run "+from+" to start from: nothing of its model fits this one")
+	wantError(t, err, "can't start from the run "+from+": none of its weights fit this model")
 	wider := made(t, start("seq2seq", from, func(c *Config) { c.Model.Dim = 32 }))
 	if len(wider.Loaded.Kept) != len(wider.Params.All())-1 || slices.Contains(wider.Loaded.Kept, "decoder.head.bias") {
-		t.Errorf("of another width all is new but the head's bias, got %v", wider.Loaded.Kept)
+		t.Errorf("for another width, the new parameters are %v, want all except the head's bias", wider.Loaded.Kept)
 	}
 	c = start("text", from, nil)
 	_, err = New(c)
-	wantError(t, err, "nothing of its model fits")
+	wantError(t, err, "none of its weights fit")
 
-	// Of another alphabet of that size, the tables are new.
+	// With another alphabet of the same size, the embedding and the head must be new.
 	_, copies := trained(t, smaller(t, Defaults(ownRule())))
 	own := ownRule()
 	own.Alphabet = "jihgfedcba"
 	c = smaller(t, Defaults(own))
 	_, err = ReadConfig(copies, own)
-	wantError(t, err, "learned another task own-rule")
+	wantError(t, err, "the run's task own-rule differs from the known task of that name")
 	own.Name = "another"
 	c.Task = own
 	if err := c.StartFrom(copies); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := made(t, c).Loaded.Kept, []string{"embedding.weight", "head.weight", "head.bias"}; !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
-		t.Errorf("of another alphabet %v are new, want %v", got, want)
+		t.Errorf("with another alphabet, the new parameters are %v, want %v", got, want)
 	}
 
-	// It goes on without the other folder once it has a checkpoint, and doesn't begin with other weights.
+	// A run with a checkpoint must resume without the other folder. A run without one must not start if the other
+	// weights have changed.
 	weights := filepath.Join(from, WeightsFile)
 	if err := os.WriteFile(weights, []byte("other"), 0o666); err != nil {
 		t.Fatal(err)
@@ -550,7 +553,7 @@ func TestStartFrom(t *testing.T) {
 	}
 	rest := made(t, saved)
 	if _, err := rest.Train(t.Context(), filepath.Join(t.TempDir(), "new"), train.Call{}); err == nil || !strings.Contains(err.Error(), "its weights have changed since this run began") {
-		t.Errorf("from changed weights: %v", err)
+		t.Errorf("the other weights have changed: got error %v", err)
 	}
 	if err := os.RemoveAll(from); err != nil {
 		t.Fatal(err)
@@ -562,19 +565,20 @@ func TestStartFrom(t *testing.T) {
 		got, errGot := os.ReadFile(filepath.Join(dir, file))
 		want, errWant := os.ReadFile(filepath.Join(whole, file))
 		if errGot != nil || errWant != nil || string(got) != string(want) {
-			t.Errorf("%s differs: %v, %v", file, errGot, errWant)
+			t.Errorf("%s differs from the run without an interruption (errors %v, %v)", file, errGot, errWant)
 		}
 	}
 }
 
-// Byte pairs are one vocabulary for both sides, with one table for sources, answers and the head, or one for a side.
+// If both sides are byte pairs, they must share one vocabulary, and one table for sources, answers and the head. One
+// side alone may be byte pairs too.
 func TestBytePairs(t *testing.T) {
 	t.Parallel()
 	c := small(t, "seq2seq")
 	c.Data.SourceUnits, c.Data.TargetUnits, c.Data.VocabSize = tokenizer.BPE, tokenizer.BPE, 300
 	task, dir := trained(t, c)
 	if task.Params.Get("embedding.weight") == nil || task.Params.Get("decoder.head.weight") != nil || task.layout.Tokens != task.layout.Classes {
-		t.Error("there must be one table")
+		t.Error("sources, answers and the head don't share one table")
 	}
 	l := lookOf(task)
 	if l.Source.Units != tokenizer.BPE || l.Source.Symbols > 300 || l.Source.Symbols < 257 || l.Source != l.Answer && l.Source.Symbols != l.Answer.Symbols {
@@ -587,10 +591,10 @@ func TestBytePairs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, input := range []string{"catdog", "né\x00 🙂"} { // nothing is unknown
+	for _, input := range []string{"catdog", "né\x00 🙂"} { // byte pairs know all symbols
 		want, err := task.Predict(input)
 		if got, errGot := m.Predict(input); err != nil || errGot != nil || got != want {
-			t.Errorf("of %q it makes %q, %v, want %q, %v", input, got, errGot, want, err)
+			t.Errorf("%q: got %q, %v, want %q, %v", input, got, errGot, want, err)
 		}
 	}
 	again := small(t, "seq2seq")
@@ -598,20 +602,20 @@ func TestBytePairs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if next := made(t, again); len(next.Loaded.Kept)+len(next.Loaded.Unused) > 0 || next.Config.Data.SourceUnits != tokenizer.BPE {
-		t.Errorf("started from it, got %+v", next.Loaded)
+		t.Errorf("started from this run: got %+v, want all weights to fit", next.Loaded)
 	}
 	if a, err := task.Attention("catdog", ""); err != nil || len(a.Layers) == 0 {
-		t.Errorf("got %v, %v", a, err)
+		t.Errorf("Attention: got %v, %v, want layers", a, err)
 	}
 
 	c = small(t, "seq2seq")
 	c.Data.SourceUnits, c.Data.TargetUnits = tokenizer.BPE, tokenizer.Tokens
 	if task := made(t, c); task.Config.Data.VocabSize != 512 || len(task.Config.Data.Tokenizers) != 2 || task.Params.Get("embedding.weight") != nil {
-		t.Errorf("of sources alone, got %+v", task.Config.Data)
+		t.Errorf("byte pairs only in sources: got %+v", task.Config.Data)
 	}
 	c = small(t, "classification")
 	c.Data.SourceUnits = tokenizer.BPE
 	if task := made(t, c); len(task.Config.Data.Tokenizers) != 1 || lookOf(task).Source.Units != tokenizer.BPE {
-		t.Errorf("of labels, got %+v", task.Config.Data)
+		t.Errorf("byte pairs in classification: got %+v", task.Config.Data)
 	}
 }

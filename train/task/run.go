@@ -16,36 +16,36 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// A Run is what a run folder says of its training.
+// A Run describes the training of a run folder.
 type Run struct {
 	Config  Config
-	History []train.Check // at least one
-	Best    int           // the one in History whose weights are kept
+	History []train.Check // at least one check
+	Best    int           // index in History of the check whose weights are saved
 
-	// Seconds has how long a step took before each check, by the clock and without validation, or 0 where that isn't
-	// known. No checksum covers it, nor the Summary's Seconds.
+	// Seconds has the time per step before each check, in seconds without validation, or 0 if it is unknown. No
+	// checksum covers these times or the Summary's Seconds.
 	Seconds []float64
 
-	// Untimed is how many lines of times.jsonl aren't in Seconds: they aren't times above 0 of checks in History, in
-	// order.
+	// Untimed is the number of lines in times.jsonl that Seconds ignores. A line must have a time above 0 for a check
+	// in History, and the lines must be in order.
 	Untimed int
 
-	Summary *Summary // nil where the run isn't finished
+	Summary *Summary // nil if the run is unfinished
 }
 
-// ErrNoHistory says that a run ended before its first check.
+// ErrNoHistory means that a run ended before its first check.
 var ErrNoHistory = errors.New("has no history: the run ended before its first check")
 
-// maxHistory is the most bytes of a history that are read.
+// maxHistory is the greatest size of a history in bytes.
 const maxHistory = 1 << 28
 
-// ReadRun reads what a run folder says of its training, be it finished or not. It is an error that wraps ErrNoHistory
-// if there was no check yet. The rules are as ReadConfig has them.
+// ReadRun reads the configuration and the history of a finished or unfinished run. If there was no check yet, the error
+// wraps ErrNoHistory. The rules are used as in ReadConfig.
 //
-// In a finished run, the configuration and the history must be those that summary.json has checksums of. In an
-// unfinished run, they must be those of the checkpoint, of which only the header is read. A process that was killed
-// between two writes may leave a history with a check less than the checkpoint, or one more. Then the checkpoint's
-// history counts, as it does when the run is resumed. Without a checkpoint, there is nothing to compare with.
+// In a finished run, the configuration and the history must match the checksums in summary.json. In an unfinished run,
+// they must match the header of the checkpoint. If a process was killed between two writes, the history may have one
+// check less than the checkpoint, or one more. Then ReadRun returns the checkpoint's history, from which the run would
+// resume. Without a checkpoint, ReadRun compares nothing.
 func ReadRun(dir string, rules ...data.Rule) (*Run, error) {
 	return settled(func() (*Run, error) { return readRun(dir, rules) })
 }
@@ -57,13 +57,13 @@ func readRun(dir string, rules []data.Rule) (*Run, error) {
 		return nil, err
 	}
 	r := &Run{Config: c}
-	// A training that goes on may write more meanwhile, so what is written last is read first.
+	// A training may be writing to the folder. It writes the summary last, so the summary is read first.
 	if r.Summary, err = readSummary(fsys, dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	times, err := readRegular(fsys, TimesFile, maxHistory)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s can't be read, or was changed: %w: remove it, and the run has no times", filepath.Join(dir, TimesFile), err)
+		return nil, fmt.Errorf("%s can't be read, or was changed: %w: remove it; the run then has no times", filepath.Join(dir, TimesFile), err)
 	}
 	content, err := readRegular(fsys, HistoryFile, maxHistory)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -93,8 +93,8 @@ func readRun(dir string, rules []data.Rule) (*Run, error) {
 	return r, nil
 }
 
-// compare compares the configuration and the history, which was read from content, with the summary. In an unfinished
-// run it compares them with the checkpoint and takes over its history.
+// compare compares the configuration and the history with the summary. The argument content is the history's file. In
+// an unfinished run, compare uses the checkpoint instead, and takes its history.
 func (r *Run) compare(dir string, content []byte) error {
 	if s := r.Summary; s != nil {
 		config, err := fileSum(filepath.Join(dir, ConfigFile))
@@ -113,23 +113,23 @@ func (r *Run) compare(dir string, content []byte) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return fmt.Errorf("%w: restore it, or remove it to leave the history uncompared", err)
+		return fmt.Errorf("%w: restore it, or remove it to skip comparing the history", err)
 	case saved.Run != r.Config.id():
 		return misfit(dir, ConfigFile, CheckpointFile)
 	}
 	shared := r.History
 	if n := len(saved.History); len(shared) == n+1 && shared[n].Step == saved.Step {
-		shared = shared[:n] // without the check at the end of training, where none is scheduled: Fit saves before it
+		shared = shared[:n] // leave out an unscheduled check at the end of training: Fit saves the checkpoint before it
 	}
 	n := min(len(shared), len(saved.History))
 	if !slices.EqualFunc(shared, saved.History[:n], func(a, b train.Check) bool { return same(a, b) }) {
-		return fmt.Errorf("%w; heed train --resume writes %s anew", misfit(dir, HistoryFile, CheckpointFile), HistoryFile)
+		return fmt.Errorf("%w; heed train --resume rewrites %s", misfit(dir, HistoryFile, CheckpointFile), HistoryFile)
 	}
 	r.History = saved.History
 	return nil
 }
 
-// kept returns the number of the check whose weights are kept.
+// kept returns the index of the check whose weights are saved.
 func kept(s train.Stopping, history []train.Check) int {
 	best := s.BestOf(history)
 	if s.KeepLast || best < 0 {
@@ -138,7 +138,7 @@ func kept(s train.Stopping, history []train.Check) int {
 	return best
 }
 
-// readSummary reads a folder's summary.json. It is an error that wraps fs.ErrNotExist if there is none.
+// readSummary reads a folder's summary.json. If there is none, the error wraps fs.ErrNotExist.
 func readSummary(fsys fs.FS, dir string) (*Summary, error) {
 	content, err := readRegular(fsys, SummaryFile, maxConfig)
 	var s Summary
@@ -149,11 +149,11 @@ func readSummary(fsys fs.FS, dir string) (*Summary, error) {
 			err = d.Decode(&s)
 		}
 		if err == nil && s.SHA256[SummaryFile] != s.sum() {
-			err = fmt.Errorf("it isn't what its sha256 of %s is of", SummaryFile)
+			err = fmt.Errorf("its content doesn't match its sha256 of %s", SummaryFile)
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s can't be read, or was changed: %w: remove it, and --resume writes it anew", filepath.Join(dir, SummaryFile), err)
+		return nil, fmt.Errorf("%s can't be read, or was changed: %w: remove it; --resume writes it again", filepath.Join(dir, SummaryFile), err)
 	}
 	return &s, nil
 }

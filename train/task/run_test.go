@@ -21,14 +21,14 @@ func TestReadRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := ReadRun(dir); !errors.Is(err, ErrNoHistory) {
-		t.Errorf("before the first check: got %v", err)
+		t.Errorf("before the first check: got error %v, want ErrNoHistory", err)
 	}
 	if _, err := made(t, c).Train(t.Context(), dir, train.Call{MaxSteps: c.Training.StepsPerEpoch * 3 / 2}); err != nil {
 		t.Fatal(err)
 	}
 	r, err := ReadRun(dir)
 	if err != nil || r.Summary != nil || len(r.History) != 1 || r.Best != 0 || len(r.Seconds) != 1 || r.Seconds[0] <= 0 {
-		t.Errorf("after one epoch: %+v, %v", r, err)
+		t.Errorf("after one epoch: got %+v, %v, want a history of one check with its time", r, err)
 	}
 	first := r.Seconds
 	s, err := made(t, c).Train(t.Context(), dir, train.Call{})
@@ -37,13 +37,13 @@ func TestReadRun(t *testing.T) {
 	}
 	r, err = ReadRun(dir)
 	if err != nil || r.Summary == nil || r.Summary.Because != s.Because || len(r.History) != 4 || r.History[r.Best].Epoch != s.BestEpoch || r.Config.Training.MaxEpochs != 4 {
-		t.Fatalf("after all: %+v, %v", r, err)
+		t.Fatalf("after training: got %+v, %v, want a summary and 4 checks", r, err)
 	}
 	if len(r.Seconds) != 4 || r.Seconds[0] != first[0] || slices.Min(r.Seconds) <= 0 || slices.Max(r.Seconds) > s.Seconds+1 {
-		t.Errorf("steps took %v s, want those of the first epoch to be %v still", r.Seconds, first)
+		t.Errorf("the times per step are %v s, want 4 with %v still the first", r.Seconds, first)
 	}
 	if times, err := os.ReadFile(filepath.Join(dir, TimesFile)); err != nil || strings.Count(string(times), "\n") != 4 {
-		t.Errorf("%s is %q, %v, want a line a check", TimesFile, times, err)
+		t.Errorf("%s is %q, %v, want one line per check", TimesFile, times, err)
 	}
 	line := func(step int, seconds any) string {
 		return fmt.Sprintf("{\"step\":%d,\"seconds_per_step\":%v}\n", step, seconds)
@@ -69,28 +69,28 @@ func TestReadRun(t *testing.T) {
 			}
 		}
 		if got, err := ReadRun(dir); err != nil || !slices.Equal(got.Seconds, want.seconds) || got.Untimed != want.untimed {
-			t.Errorf("%s is %q: got %+v, %v, want %v and %d lines that don't count", TimesFile, content, got, err, want.seconds, want.untimed)
+			t.Errorf("%s is %q: got %+v, %v, want the times %v and %d ignored lines", TimesFile, content, got, err, want.seconds, want.untimed)
 		}
 	}
 	if _, err := made(t, c).Train(t.Context(), dir, train.Call{}); !errors.Is(err, ErrFinished) {
-		t.Errorf("what no other run shares was changed: got %v, want the run to be finished still", err)
+		t.Errorf("after changing the times and the report: got error %v, want ErrFinished", err)
 	}
 	if err := os.Remove(filepath.Join(dir, TimesFile)); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := ReadRun(dir); err != nil || slices.Max(r.Seconds) != 0 || len(r.Seconds) != 4 {
-		t.Errorf("without times: %+v, %v", r, err)
+		t.Errorf("without times: got %+v, %v, want 4 times of 0", r, err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, HistoryFile), []byte("{\"epoch\":0}\n{\"epo"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := ReadRun(dir); err == nil || !strings.Contains(err.Error(), HistoryFile+" can't be read, or was changed: check 2: ") {
-		t.Errorf("a history that is half a line: got %v", err)
+		t.Errorf("a history that ends inside a line: got error %v", err)
 	}
 }
 
-// A history that the summary or, before there is one, the checkpoint doesn't know is an error. What a kill between two
-// writes leaves isn't.
+// ReadRun must return an error if the history doesn't match the summary or, in an unfinished run, the checkpoint. A
+// difference that a killed process can leave must not be an error.
 func TestReadRunComparesHistory(t *testing.T) {
 	t.Parallel()
 	c := small(t, "copy")
@@ -123,13 +123,13 @@ func TestReadRunComparesHistory(t *testing.T) {
 	late := strings.Replace(first(2), `"step":7,`, `"step":8,`, 1)
 	for _, test := range []struct {
 		name, dir, file, content string
-		checks                   int // that are read, or 0 for an error
+		checks                   int // wanted number of checks, or 0 for an error
 		want                     string
 	}{
 		{"an edited number", finished, HistoryFile, strings.Replace(first(5), `"train_loss":`, `"train_loss":1`, 1), 0, SummaryFile + " and " + HistoryFile},
-		{"a line less", finished, HistoryFile, first(4), 0, SummaryFile + " and " + HistoryFile},
+		{"one line less", finished, HistoryFile, first(4), 0, SummaryFile + " and " + HistoryFile},
 		{"another seed's", finished, HistoryFile, read(foreign, HistoryFile), 0, SummaryFile + " and " + HistoryFile},
-		{"another spelling", finished, HistoryFile, first(5) + "\n", 0, SummaryFile + " and " + HistoryFile},
+		{"an added empty line", finished, HistoryFile, first(5) + "\n", 0, SummaryFile + " and " + HistoryFile},
 		{"another seed's configuration", finished, ConfigFile, read(foreign, ConfigFile), 0, SummaryFile + " and " + ConfigFile},
 		{"another seed's configuration", two, ConfigFile, read(foreign, ConfigFile), 0, ConfigFile + " and " + CheckpointFile},
 		{"an edited summary", finished, SummaryFile, strings.Replace(read(finished, SummaryFile), `"epochs": 3`, `"epochs": 4`, 1), 0, SummaryFile},
@@ -138,13 +138,13 @@ func TestReadRunComparesHistory(t *testing.T) {
 		{"an edited number", two, HistoryFile, edited, 0, HistoryFile + " and " + CheckpointFile},
 		{"an edited step", two, HistoryFile, late, 0, HistoryFile + " and " + CheckpointFile},
 		{"another seed's", two, HistoryFile, read(foreign, HistoryFile), 0, HistoryFile + " and " + CheckpointFile},
-		{"a line too many", two, HistoryFile, first(3), 0, HistoryFile + " and " + CheckpointFile},
+		{"one line more", two, HistoryFile, first(3), 0, HistoryFile + " and " + CheckpointFile},
 		{"an earlier checkpoint", two, CheckpointFile, read(one, CheckpointFile), 0, HistoryFile + " and " + CheckpointFile},
 		{"another seed's checkpoint", two, CheckpointFile, read(foreign, CheckpointFile), 0, ConfigFile + " and " + CheckpointFile},
 		{"half a checkpoint", two, CheckpointFile, read(two, CheckpointFile)[:5000], 0, CheckpointFile},
-		{"a killed training's", two, HistoryFile, first(1), 2, ""},
-		{"a killed training's, of no check", two, HistoryFile, "", 2, ""},
-		{"a check that no checkpoint knows", between, HistoryFile, first(3) + strings.Replace(lines[4], `"step":30`, `"step":24`, 1), 3, ""},
+		{"one check less than the checkpoint", two, HistoryFile, first(1), 2, ""},
+		{"an empty history", two, HistoryFile, "", 2, ""},
+		{"one check more than the checkpoint", between, HistoryFile, first(3) + strings.Replace(lines[4], `"step":30`, `"step":24`, 1), 3, ""},
 	} {
 		t.Run(filepath.Base(test.dir)+" "+test.name, func(t *testing.T) {
 			path := filepath.Join(test.dir, test.file)
@@ -163,7 +163,8 @@ func TestReadRunComparesHistory(t *testing.T) {
 			}
 		})
 	}
-	// Killed before the summary, after the check at the end, which the checkpoint doesn't have.
+	// As if the process had been killed after the last check and before the summary. The checkpoint doesn't have that
+	// check.
 	if err := os.Remove(filepath.Join(finished, SummaryFile)); err != nil {
 		t.Fatal(err)
 	}
@@ -180,11 +181,11 @@ func TestReadRunComparesHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r, err := ReadRun(two); err != nil || len(r.History) != 2 {
-		t.Errorf("without a checkpoint: got %+v, %v", r, err)
+		t.Errorf("without a checkpoint: got %+v, %v, want 2 checks", r, err)
 	}
 }
 
-// The check whose weights are kept is found again from the history alone.
+// kept must find the check whose weights are saved from the history.
 func TestKeptCheck(t *testing.T) {
 	history := []train.Check{
 		{TrainLoss: 3, ValLoss: 3, Validated: true, Metrics: map[string]float64{"val_accuracy": 0.1}},
@@ -208,7 +209,7 @@ func TestKeptCheck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := kept(c.stopping, c.history); got != c.want {
-				t.Errorf("check %d, want %d", got, c.want)
+				t.Errorf("got check %d, want %d", got, c.want)
 			}
 		})
 	}

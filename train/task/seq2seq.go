@@ -16,11 +16,11 @@ import (
 	"github.com/heed-go/heed/layers/decode"
 )
 
-// seq2seq writes an answer symbol by symbol.
+// seq2seq generates an answer symbol by symbol.
 type seq2seq struct{ common }
 
 var seq2seqKind = seq2seq{common{Kind{
-	Name: data.KindSeq2Seq, About: "the answer that a file has for a source, of any length",
+	Name: data.KindSeq2Seq, About: "the answer to each source in a file, of any length",
 	Columns: [][]string{{"source", "src", "input", "word", "question"}, {"target", "tgt", "output", "answer", "pronunciation"}},
 	Beams:   true, Sequences: true, AnswerUnits: true, Unit: "rows", Right: "exactly right",
 	smoothing: 0.1, units: "characters, tokens, bpe",
@@ -39,7 +39,8 @@ func (seq2seq) network(m *Model) (forward, error) {
 	}, err
 }
 
-// translator writes the answers to sources: the symbols up to a special token, but no more than an answer may have.
+// translator returns a predictor that generates answers. An answer ends before the first special token, or at the
+// greatest length of an answer.
 func (m *Model) translator(net *layers.EncoderDecoder, s batchShape) (predictor, error) {
 	l := m.layout
 	session, err := decode.NewSeq2Seq(net, decode.Seq2SeqConfig{Sources: s.size, Width: s.beam, SourceLen: s.width, Capacity: l.TargetLen, Cores: s.cores})
@@ -67,7 +68,7 @@ func (m *Model) translator(net *layers.EncoderDecoder, s batchShape) (predictor,
 	}, nil
 }
 
-// score counts edits.
+// score adds the edits, chrF and BLEU of an answer.
 func (seq2seq) score(r *Report, j *Judged, answer []string, references [][]string) {
 	before := r.Errors.Edits
 	r.Errors.Add(answer, references...)
@@ -82,9 +83,9 @@ func (seq2seq) write(r *Report, w io.Writer) {
 		unit = "words"
 	}
 	if r.BLEU.Value() == 0 && !slices.ContainsFunc(r.Judged, func(j Judged) bool { return len(strings.Fields(j.Answer.Text)) >= 4 }) {
-		bleu = "none, as no answer has four words" // in a row, which BLEU is of
+		bleu = "none, as no answer has four words" // BLEU counts runs of up to four words
 	}
 	fmt.Fprintf(w, "Exact: %.4f (%d of %s answered with one of their references)\n", float64(r.Right)/float64(n), r.Right, text.Count(n, "source"))
-	fmt.Fprintf(w, "Error rate: %.4f (%d edits for %d %s of the nearest references)\n", r.Errors.Value(), r.Errors.Edits, r.Errors.Units, unit)
+	fmt.Fprintf(w, "Error rate: %.4f (%d edits; the nearest references have %d %s)\n", r.Errors.Value(), r.Errors.Edits, r.Errors.Units, unit)
 	fmt.Fprintf(w, "chrF: %.2f, BLEU: %s\n", r.ChrF.Value(), bleu)
 }

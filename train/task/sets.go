@@ -18,49 +18,49 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// A set is what a model learns from.
+// A set has the training and validation examples of a task.
 type set interface {
 	train(c Training) examples
 	validation() examples
-	judged() int // of the validation examples, what a Score is of: 0 for none
+	judged() int // number of validation answers that a Score counts; 0 without validation
 	close() error
 }
 
-// examples are some by number, as a train.Dataset has them.
+// examples have the fields of a train.Dataset, with data.Batches.
 type examples struct {
-	n      int // of them
+	n      int // number of examples
 	order  train.Order
 	bucket func(example int) int
 	batch  func(examples []int) (data.Batch, error)
 }
 
-// fresh are examples that draw draws afresh for each step, whose size is that of the batch.
+// fresh returns examples that the function draw makes anew for each step. The argument size of draw is the batch size.
 func fresh(c Training, draw func(epoch, step, size int) (data.Batch, error)) examples {
-	at := -1
+	drawn := -1 // number of the step
 	var step data.Batch
 	return examples{n: c.BatchSize * c.StepsPerEpoch, order: train.Fresh, batch: func(examples []int) (data.Batch, error) {
-		if i := examples[0] / c.BatchSize; i != at { // those of a step are drawn at once
+		if i := examples[0] / c.BatchSize; i != drawn { // draw all examples of a step at once
 			var err error
 			if step, err = draw(i/c.StepsPerEpoch, i%c.StepsPerEpoch, c.BatchSize); err != nil {
 				return step, err
 			}
-			at = i
+			drawn = i
 		}
 		from := examples[0] % c.BatchSize
 		return step.Rows(from, from+len(examples)), nil
 	}}
 }
 
-// A ruleSet is examples of a rule, which never both train and validate.
+// A ruleSet draws examples of a rule. No example is used for both training and validation.
 type ruleSet struct {
 	coder    data.Coder
 	split    *data.Split
-	examples []data.Example // to validate on
+	examples []data.Example // for validation
 }
 
 func openRule(c *Config) (set, error) {
 	if c.Task.Sample == nil || c.Task.Answer == nil {
-		return nil, setting.Errorf("the task %.100q has no Sample and no Answer, so that there is nothing to learn from: a Go program that knows the rule can give it, and %s names a file",
+		return nil, setting.Errorf("the task %.100q has no Sample or no Answer, so there is nothing to learn from: pass the rule in a Go program, or set %s",
 			c.Task.Name, setting.Path("data.file"))
 	}
 	coder, err := data.NewCoder(c.Task)
@@ -73,7 +73,7 @@ func openRule(c *Config) (set, error) {
 	}
 	s := &ruleSet{coder, split, split.Validation()}
 	examples, err := split.Train(0, 0, 1)
-	if err == nil { // before anything is made for a rule that is wrong about itself
+	if err == nil { // detect a faulty rule before making the model
 		examples = append(examples, s.examples[:min(validationSize, len(s.examples))]...)
 		_, err = coder.Batch(examples)
 	}
@@ -106,18 +106,18 @@ func (s *ruleSet) validation() examples {
 func (s *ruleSet) judged() int  { return len(s.examples) }
 func (s *ruleSet) close() error { return nil }
 
-// A textSet is windows of a text.
+// A textSet has windows of a text as examples.
 type textSet struct {
 	*data.Text
-	windows      int // to validate on
+	windows      int // number of validation windows
 	seed         uint64
-	length, most int // of a window, and how many to validate on at most; 0 for none
-	characters   int // of tokens: how many the targets of these windows have
+	length, most int // length of a window, and most validation windows
+	characters   int // for text in tokens: number of characters in the targets of the validation windows
 }
 
-// openText opens the text, the same one that a run began with.
+// openText opens the text. If the run has already begun, the text must be unchanged.
 func openText(c *Config) (set, error) {
-	if c.Data.SourceUnits == tokenizer.Characters { // as ever
+	if c.Data.SourceUnits == tokenizer.Characters { // the default
 		c.Data.SourceUnits = ""
 	}
 	text, err := readText(c)
@@ -136,7 +136,7 @@ func openText(c *Config) (set, error) {
 	return s, nil
 }
 
-// readText reads the text by what made ids when the run began, or by what a new run is to make of it.
+// readText opens the text with the run's tokenizer or alphabet, or makes these for a new run.
 func readText(c *Config) (*data.Text, error) {
 	path := c.Data.File
 	switch {
@@ -154,21 +154,21 @@ func readText(c *Config) (*data.Text, error) {
 	if info, err := os.Stat(path); err == nil && c.Data.VocabSize == 0 {
 		c.Data.VocabSize = idsFor(int(info.Size()))
 	}
-	text, err := data.OpenTextBPE(path, max(256, c.Data.VocabSize)) // which says what is wrong with a file that has no size
+	text, err := data.OpenTextBPE(path, max(256, c.Data.VocabSize)) // returns an error if Stat failed
 	if err == nil {
 		c.Task.Source = text.Tokenizer()
 	}
 	return text, err
 }
 
-// describe completes the configuration, or checks that the text is still the one that it describes.
+// describe completes the configuration. If the configuration already has the text's checksum, the text must match it.
 func (s *textSet) describe(c *Config) error {
 	sum, err := fileSum(c.Data.File)
 	if err != nil {
 		return err
 	}
 	if c.Data.SHA256 != "" && c.Data.SHA256 != sum {
-		return fmt.Errorf("text %q: the text has changed since the run began", c.Data.File)
+		return fmt.Errorf("text %q has changed since the run began", c.Data.File)
 	}
 	c.Data.SHA256 = sum
 	if c.Task.Source == nil {
@@ -191,9 +191,9 @@ func (s *textSet) describe(c *Config) error {
 	return err
 }
 
-// count finds out how many characters the tokens have that are validated on: those that begin in them.
+// count sets characters. A character counts for the token that has its first byte.
 func (s *textSet) count() error {
-	each := make([]int, s.Tokenizer().Len()) // of a token
+	each := make([]int, s.Tokenizer().Len()) // characters that begin in each token
 	for id := range each {
 		text, err := s.Tokenizer().Decode([]int{id})
 		if err != nil {
@@ -246,7 +246,7 @@ func fileSum(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// opening returns what a text begins with, as far as it is easily typed.
+// opening returns the beginning of a text, up to the first character that is hard to type.
 func opening(text *data.Text) (string, error) {
 	ids := make([]int, min(24, text.Len()))
 	if err := text.Window(ids, 0); err != nil {
@@ -256,7 +256,7 @@ func opening(text *data.Text) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s = strings.ToValidUTF8(s, "") // as tokens may end amid a character
+	s = strings.ToValidUTF8(s, "") // the last token may end inside a character
 	s = strings.TrimLeftFunc(s, func(r rune) bool { return r == '-' || unicode.IsSpace(r) || !unicode.IsPrint(r) })
 	if i := strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }); i >= 0 {
 		s = s[:i]

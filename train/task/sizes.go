@@ -2,8 +2,8 @@ package task
 
 import "cmp"
 
-// fill sets the sizes that are left to the data: 0 of the model and the batch, by how many rows there are to train on
-// and how many symbols they have.
+// fill sets the sizes of the model and the batch that are 0. The arguments are the number of training rows and of their
+// symbols.
 func (c *Config) fill(rows, symbols int) {
 	m, t := &c.Model, &c.Training
 	dim, layers := 64, 2
@@ -25,9 +25,9 @@ func (c *Config) fill(rows, symbols int) {
 	t.BatchSize = cmp.Or(t.BatchSize, batch)
 }
 
-// plan sets the numbers of steps and epochs that are left to the data, by the steps of an epoch.
+// plan sets MaxEpochs, Decay and WarmUp if they are negative. The argument steps is the number of steps per epoch.
 func (t *Training) plan(steps int) {
-	if t.MaxEpochs < 0 { // few rows take more passes
+	if t.MaxEpochs < 0 { // fewer rows need more passes
 		t.MaxEpochs = min(max(15, 3000/steps), 100)
 	}
 	schedule := &t.Optimizer.Schedule

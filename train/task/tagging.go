@@ -13,17 +13,17 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// tagging gives each symbol of a source a tag.
+// tagging gives each symbol of a source one tag.
 type tagging struct{ common }
 
 var taggingKind = tagging{common{Kind{
-	Name: data.KindTagging, About: "the tag that a file has for each token",
+	Name: data.KindTagging, About: "the tag of each token in a file",
 	Columns: [][]string{{"tokens", "words", "text", "sentence", "source"}, {"tags", "labels", "ner_tags", "pos_tags", "target"}},
 	Classes: true, AnswerUnits: true, Unit: "tags", Right: "right",
-	aligned: true, units: "characters, tokens", usual: tokenizer.Tokens, // a piece of a byte pair has no tag of its own
+	aligned: true, units: "characters, tokens", usual: tokenizer.Tokens, // no byte pairs: only a part of a word would have the tag
 }}}
 
-// checkTags finds rows whose tags aren't one for each symbol.
+// checkTags returns an error if a row doesn't have one tag per symbol.
 func (c *Config) checkTags(fields []string) error {
 	count := func(units tokenizer.Units, field string) int {
 		if units == tokenizer.Characters {
@@ -32,7 +32,7 @@ func (c *Config) checkTags(fields []string) error {
 		return len(strings.Fields(field))
 	}
 	if symbols, tags := count(c.Data.SourceUnits, fields[0]), count(c.Data.TargetUnits, fields[1]); symbols != tags {
-		return fmt.Errorf("%d symbols have %d tags, and each needs one", symbols, tags)
+		return fmt.Errorf("the source has %d symbols and %d tags: each symbol needs one tag", symbols, tags)
 	}
 	return nil
 }
@@ -46,6 +46,6 @@ func (tagging) network(m *Model) (forward, error) {
 
 func (k tagging) write(r *Report, w io.Writer) {
 	n := len(r.Judged)
-	fmt.Fprintf(w, "Rows: %.4f (%d of %d with every tag right)\n", float64(r.Right)/float64(n), r.Right, n)
+	fmt.Fprintf(w, "Rows: %.4f (%d of %d rows with every tag right)\n", float64(r.Right)/float64(n), r.Right, n)
 	k.common.write(r, w)
 }

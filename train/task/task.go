@@ -13,22 +13,23 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// A Task is a model with the data that it learns from. Make one with New, and close it after use.
+// A Task is a model with its data. Make one with New, and call Close after use.
 type Task struct {
 	*Model
 
-	// Loaded is what Config.From's weights had for the model, and what of it they had not. New sets it.
+	// Loaded lists which parameters New didn't load from the run in Config.From, and which weights of that run it
+	// didn't use.
 	Loaded layers.Loaded
 
-	unstarted    error // why Config.From can't be started from, in a task of a run that may have done so
+	unstarted    error // why Config.From can't be loaded; no error for a run that already has a checkpoint
 	set          set
-	classWeights []float64 // nil for 1 each
+	classWeights []float64 // nil means 1 for each class
 }
 
-// validationSize is how many examples a validation batch has, but those of a file.
+// validationSize is the number of examples in a validation batch, except for rows of a file.
 const validationSize = 250
 
-// validationSize returns how many examples a validation batch has.
+// validationSize returns the number of examples in a validation batch.
 func (c *Config) validationSize() int {
 	if c.fromRows() {
 		return c.Training.BatchSize
@@ -36,10 +37,11 @@ func (c *Config) validationSize() int {
 	return validationSize
 }
 
-// New makes the task that a configuration describes: with its data, and a model of new weights, which the seed decides.
-// A setting that can't be is a *ConfigError. The rule must have its Sample and Answer, or the Config its File.
+// New makes the task that a configuration describes: it opens the data and makes a model with new weights, which depend
+// on the seed. If c.Data.File is empty, the rule must have a Sample and an Answer. If a setting is wrong, the error is
+// a *ConfigError.
 //
-// The task's Config is c with what New finds of the data: see Config and Data.
+// The Config of the new task is c with the values that New chose from the data: see Config, Data and Training.
 func New(c Config) (*Task, error) {
 	open := openText
 	switch {
@@ -75,10 +77,11 @@ func New(c Config) (*Task, error) {
 	return t, nil
 }
 
-// Close closes the file that is learned from, if there is one. The model stays of use.
+// Close closes the data file, if there is one. The model can still be used.
 func (t *Task) Close() error { return t.set.close() }
 
-// Problem returns the task as train.Fit takes it, with Config.Training.Config and a Call of the Config's Seed.
+// Problem returns the task in the form that train.Fit needs. Pass Fit the settings in Config.Training.Config, and a
+// Call with the Config's Seed.
 func (t *Task) Problem() train.Problem {
 	dataset := func(e examples) train.Dataset {
 		return train.Dataset{Len: e.n, Order: e.order, Bucket: e.bucket, Batch: func(examples []int) (train.Batch, error) {
@@ -98,7 +101,7 @@ func (t *Task) Problem() train.Problem {
 	}
 }
 
-// weight returns what a batch counts for.
+// weight returns the weight of a batch's mean loss: the sum of the weights of its targets.
 func (t *Task) weight(b data.Batch) float64 {
 	if t.classWeights == nil {
 		return float64(b.Counted())
@@ -112,7 +115,8 @@ func (t *Task) weight(b data.Batch) float64 {
 	return weight
 }
 
-// loss adds the model, its loss and its accuracy to the graph of the nodes that values gives the values of.
+// loss adds the model, its loss and its accuracy to the graph of the nodes. The function values returns the values of
+// the nodes.
 func (t *Task) loss(b *layers.Build, nodes G.Nodes) (loss *G.Node, metrics []train.Metric, err error) {
 	last := len(nodes) - 1
 	logits, err := t.forward(b, nodes[:last])
@@ -130,8 +134,8 @@ func (t *Task) loss(b *layers.Build, nodes G.Nodes) (loss *G.Node, metrics []tra
 	return loss, []train.Metric{{Name: "accuracy", Sum: right, Count: counted}}, err
 }
 
-// unknownClass returns the class of what answers have that the model doesn't know, or -1. It is never right, as for
-// Judge: what was meant can't be told from it.
+// unknownClass returns the class that stands for unknown symbols in answers, or -1 if there is none. A prediction of
+// this class is never right, neither here nor in Judge, because it doesn't tell which symbol was meant.
 func (t *Task) unknownClass() int {
 	if t.Config.Task.Classes != nil {
 		return -1
@@ -140,20 +144,20 @@ func (t *Task) unknownClass() int {
 	return target.Unknown()
 }
 
-// values returns a batch with its targets, as the nodes of loss take it.
+// values returns the values of the nodes of loss: the batch's inputs and its targets.
 func (t *Task) values(b data.Batch) []*tensor.Dense {
 	return append(t.Model.values(b), intTensor(b.Targets, b.Size, b.TargetLen))
 }
 
-// A Score is how well a model does on its validation examples.
+// A Score tells how good a model is on the validation examples.
 type Score struct {
 	Loss         float64 // mean cross-entropy, in nats
-	Right, Total int     // examples that come out right in full; of text, characters or tokens, and of a file's tags, tags
-	Characters   int     // of a text in tokens, which begin in those of Total; else 0
+	Right, Total int     // right answers and all answers; for text: characters or tokens; for tagging from a file: tags
+	Characters   int     // for text in tokens: number of characters in the Total tokens; otherwise 0
 }
 
-// PerCharacter returns the loss of a text in tokens by its characters, which is one to compare with that of others: a
-// model of characters has it as its Loss.
+// PerCharacter returns the loss per character, which is comparable between models with different tokenizers. Without
+// Characters it is the Loss.
 func (s Score) PerCharacter() float64 {
 	if s.Characters == 0 {
 		return s.Loss
@@ -161,10 +165,10 @@ func (s Score) PerCharacter() float64 {
 	return s.Loss * float64(s.Total) / float64(s.Characters)
 }
 
-// Accuracy returns the share that is right.
+// Accuracy returns Right as a share of Total.
 func (s Score) Accuracy() float64 { return float64(s.Right) / float64(max(s.Total, 1)) }
 
-// Evaluate scores the model as it is.
+// Evaluate scores the model with its present parameters on the validation examples.
 func (t *Task) Evaluate(ctx context.Context) (Score, error) {
 	values, err := train.Evaluate(ctx, t.Problem())
 	if err != nil {

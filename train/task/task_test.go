@@ -23,11 +23,11 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400) // to collect what tiny models leave takes as long as to train them
+	debug.SetGCPercent(400) // collecting the garbage of tiny models takes as long as training them
 	m.Run()
 }
 
-// small are settings of a run that is over at once.
+// small returns settings for a very short run of the named task.
 func small(t testing.TB, name string) Config {
 	t.Helper()
 	c, err := Named(name, 0)
@@ -56,8 +56,9 @@ func smaller(t testing.TB, c Config) Config {
 	return c
 }
 
-// rowsFile writes a file of so many rows of a kind: of words and what they are spelled as, of texts and whether they
-// have a cat, or of words and whether they are long. Some sources of pairs come twice.
+// rowsFile writes a file of rows and returns its path. For seq2seq, the rows have words and their spelling, and some
+// sources occur twice. For classification, they have texts and whether these contain cat. For tagging, they have words
+// and whether each is long.
 func rowsFile(t testing.TB, kind data.Kind, rows int) string {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(7, 7))
@@ -102,7 +103,7 @@ func made(t testing.TB, c Config) *Task {
 	return task
 }
 
-// fitted is a task whose model has been trained a little, without a folder.
+// fitted returns a task whose model was trained a little, without a folder.
 func fitted(t testing.TB, c Config) *Task {
 	t.Helper()
 	task := made(t, c)
@@ -112,7 +113,7 @@ func fitted(t testing.TB, c Config) *Task {
 	return task
 }
 
-// trained is a task with its run folder.
+// trained returns a task and its finished run folder.
 func trained(t testing.TB, c Config) (*Task, string) {
 	t.Helper()
 	task, dir := made(t, c), filepath.Join(t.TempDir(), "run")
@@ -125,7 +126,7 @@ func trained(t testing.TB, c Config) (*Task, string) {
 func wantError(t *testing.T, err error, words ...string) {
 	t.Helper()
 	if err == nil {
-		t.Errorf("got no error, want one that says %q", words)
+		t.Errorf("got no error, want one with %q", words)
 		return
 	}
 	for _, w := range words {
@@ -135,7 +136,7 @@ func wantError(t *testing.T, err error, words ...string) {
 	}
 }
 
-// ownRule is a rule that Heed doesn't have: it leaves vowels out.
+// ownRule returns a rule that isn't one of Heed's own: the answer is the source without vowels.
 func ownRule() data.Rule {
 	return data.Rule{
 		Name: "own-rule", Kind: data.KindTagging, Alphabet: "abcdefghij", MaxLen: 5,
@@ -162,7 +163,7 @@ func configs(t testing.TB) map[string]Config {
 	for _, name := range Names() {
 		all[name] = small(t, name)
 	}
-	for _, name := range []string{"brackets", "text"} { // of another sort
+	for _, name := range []string{"brackets", "text"} { // with other layers
 		c := small(t, name)
 		c.Model.Positions, c.Model.Block.Norm.Kind, c.Model.Block.FeedForward.Gated = layers.Rotary{}, "rms", true
 		c.Model.Block.Attention.KeyValueHeads = 1
@@ -181,7 +182,7 @@ func TestDefaultsAreRight(t *testing.T) {
 			c.Data.File = "x"
 		}
 		if err := c.check(false); err != nil {
-			t.Errorf("the defaults of %s must be right: %v", name, err)
+			t.Errorf("the defaults of %s: got error %v", name, err)
 		}
 	}
 	_, err := Named("nope", 0)
@@ -197,15 +198,15 @@ func TestNewErrors(t *testing.T) {
 		want   string
 	}{
 		{"nothing", func(c *Config) { *c = Config{} }, "format must be 4, got 0"},
-		{"no samples", func(c *Config) { c.Task.Sample = nil }, `the task "copy" has no Sample and no Answer`},
+		{"no samples", func(c *Config) { c.Task.Sample = nil }, `the task "copy" has no Sample or no Answer`},
 		{"no kind", func(c *Config) { c.Task.Kind = "" }, "the kind must be"},
 		{"a rule with long samples", func(c *Config) {
 			sample := c.Task.Sample
 			c.Task.Sample = func(rng *rand.Rand, maxLen int) string { return sample(rng, maxLen) + "abcdefghij" }
 		}, "a source has at most 10 symbols"},
-		{"a file", func(c *Config) { c.Data.File = "x" }, "task copy draws its own examples, and can't come with data.file"},
+		{"a file", func(c *Config) { c.Data.File = "x" }, "task copy draws its own examples, so it can't come with data.file"},
 		{"too many to validate on", func(c *Config) { c.Data.Validation = 1 << 12; c.Task.MaxLen = 1 }, "found only"},
-		{"another vocabulary", func(c *Config) { c.Model.Vocab = 29 }, "model.vocab must be 28, as the task has it, or 0 for that, got 29"},
+		{"another vocabulary", func(c *Config) { c.Model.Vocab = 29 }, "model.vocab must be 28 for this task, or 0 to choose it, got 29"},
 		{"other classes", func(c *Config) { c.Model.Outputs = -1 }, "model.outputs must be 27"},
 		{"few positions", func(c *Config) { c.Model.Positions = layers.Learned{MaxLen: 10} }, "model.positions.max_len must be from 11"},
 		{"absurdly many", func(c *Config) { c.Model.Positions = layers.Learned{MaxLen: 1 << 40} }, "model.positions.max_len must be"},
@@ -224,7 +225,7 @@ func TestNewErrors(t *testing.T) {
 			wantError(t, err, test.want)
 			var wrong *ConfigError
 			if !errors.As(err, &wrong) {
-				t.Errorf("%v must be a *ConfigError, got %T", err, err)
+				t.Errorf("got the error %v of type %T, want a *ConfigError", err, err)
 			}
 		})
 	}
@@ -240,7 +241,7 @@ func TestNewErrors(t *testing.T) {
 	}
 }
 
-// What is wrong with a rule isn't put down to the number to validate on.
+// The errors for a faulty rule must not blame data.validation.
 func TestSplitErrors(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -261,15 +262,15 @@ func TestSplitErrors(t *testing.T) {
 		c := small(t, "copy")
 		test.change(&c)
 		if _, err := New(c); err == nil || err.Error() != test.want {
-			t.Errorf("%s: the error is\n%v, want\n%s", test.name, err, test.want)
+			t.Errorf("%s: got the error\n%v, want\n%s", test.name, err, test.want)
 		}
 	}
 }
 
-// ownPositions are a scheme that JSON has no name for.
+// ownPositions is a position scheme without a name in JSON.
 type ownPositions struct{ layers.None }
 
-// A run goes on in its folder, and no other does.
+// A run must resume in its folder. Other runs must not use the folder.
 func TestTrainFolders(t *testing.T) {
 	t.Parallel()
 	task, dir := trained(t, small(t, "copy"))
@@ -278,12 +279,12 @@ func TestTrainFolders(t *testing.T) {
 	other := small(t, "copy")
 	other.Seed = 2
 	_, err = made(t, other).Train(t.Context(), dir, train.Call{})
-	wantError(t, err, dir+" holds a run of another configuration")
+	wantError(t, err, dir+" holds a run with another configuration")
 	if err := os.Remove(filepath.Join(dir, ConfigFile)); err != nil {
 		t.Fatal(err)
 	}
 	_, err = task.Train(t.Context(), dir, train.Call{})
-	wantError(t, err, "has a run's model.safetensors, but no config.json")
+	wantError(t, err, "has the file model.safetensors of a run, but no config.json")
 
 	own := small(t, "copy")
 	own.Model.Positions = ownPositions{}
@@ -291,7 +292,7 @@ func TestTrainFolders(t *testing.T) {
 	_, err = made(t, own).Train(t.Context(), unsaved, train.Call{})
 	wantError(t, err, "the configuration can't be saved")
 	if _, err := os.Stat(unsaved); err == nil {
-		t.Error("there is a run folder all the same")
+		t.Error("Train made a run folder, want none")
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())
@@ -304,7 +305,7 @@ func TestTrainFolders(t *testing.T) {
 		return false
 	}})
 	if !errors.Is(err, context.Canceled) {
-		t.Fatalf("got %v, want that it was cancelled", err)
+		t.Fatalf("got error %v, want context.Canceled", err)
 	}
 	if _, err := made(t, c).Train(t.Context(), half, train.Call{}); err != nil {
 		t.Fatal(err)
@@ -312,11 +313,12 @@ func TestTrainFolders(t *testing.T) {
 	got, errGot := os.ReadFile(filepath.Join(half, WeightsFile))
 	want, errWant := os.ReadFile(filepath.Join(dir, WeightsFile))
 	if errGot != nil || errWant != nil || string(got) != string(want) {
-		t.Errorf("the run that was interrupted ends with other weights (%v, %v)", errGot, errWant)
+		t.Errorf("the interrupted run has other weights at its end (errors %v, %v)", errGot, errWant)
 	}
 }
 
-// A training whose folder was moved writes nothing to the one that has its name now, and goes on in its own.
+// If the folder of a training is moved, Train must write nothing to a new folder of the old name. The run must resume
+// in the moved folder.
 func TestTrainMovedFolder(t *testing.T) {
 	t.Parallel()
 	c := small(t, "copy")
@@ -326,7 +328,7 @@ func TestTrainMovedFolder(t *testing.T) {
 	_, err := made(t, c).Train(t.Context(), dir, train.Call{OnStep: func(epoch, step int, _ float64) bool {
 		if epoch == 1 && step == 3 {
 			if err := os.Rename(dir, moved); err != nil {
-				t.Skipf("the folder of a training can't be moved here: %v", err)
+				t.Skipf("this system can't move the folder of a training: %v", err)
 			}
 			if err := os.Mkdir(dir, 0o777); err != nil {
 				t.Error(err)
@@ -335,8 +337,8 @@ func TestTrainMovedFolder(t *testing.T) {
 		return false
 	}})
 	wantError(t, err, dir+" isn't this training's folder any more")
-	if there, err := os.ReadDir(dir); err != nil || len(there) > 0 {
-		t.Errorf("the new folder holds %v, %v; want nothing", there, err)
+	if files, err := os.ReadDir(dir); err != nil || len(files) > 0 {
+		t.Errorf("the new folder holds %v, %v, want nothing", files, err)
 	}
 	if _, err := made(t, c).Train(t.Context(), moved, train.Call{}); err != nil {
 		t.Fatal(err)
@@ -345,15 +347,16 @@ func TestTrainMovedFolder(t *testing.T) {
 		got, err := os.ReadFile(filepath.Join(moved, name))
 		whole, errWhole := os.ReadFile(filepath.Join(want, name))
 		if err != nil || errWhole != nil || !bytes.Equal(got, whole) {
-			t.Errorf("%s isn't that of a training whose folder stayed: %v, %v", name, err, errWhole)
+			t.Errorf("%s differs from a run whose folder wasn't moved (errors %v, %v)", name, err, errWhole)
 		}
 	}
 }
 
-// Two weights that a graph would take for one are an error of all that runs it, not another answer.
+// If a graph would confuse two weights, because Gorgonia's names for them collide, all functions that run it must
+// return an error.
 func TestCollisionsAreFound(t *testing.T) {
 	task := made(t, Defaults(small(t, "copy").Task))
-	for name, colliding := range map[string]string{"query": "t522789", "key": "t739192"} { // as their shape has it
+	for name, colliding := range map[string]string{"query": "t522789", "key": "t739192"} { // names that collide for the weights' shape
 		task.Params.Get("blocks.0.attention." + name + ".weight").Name = colliding
 	}
 	_, evaluating := task.Evaluate(t.Context())
@@ -365,7 +368,7 @@ func TestCollisionsAreFound(t *testing.T) {
 	_, _, capturing := task.capture(b, "")
 	for name, err := range map[string]error{"Evaluate": evaluating, "Predict": predicting, "capture": capturing} {
 		if err == nil || !strings.Contains(err.Error(), "another name") {
-			t.Errorf("%s: got %v", name, err)
+			t.Errorf("%s: got error %v, want one that asks for another name", name, err)
 		}
 	}
 }
@@ -374,37 +377,37 @@ func TestGenerate(t *testing.T) {
 	task := fitted(t, small(t, "text"))
 	var s strings.Builder
 	if err := task.Generate(t.Context(), &s, "The quick", decode.Options{MaxTokens: 40}); err != nil || !strings.HasPrefix(s.String(), "The quick") || len(s.String()) != 49 {
-		t.Errorf("it writes %q, %v; want the prompt and 40 characters", s.String(), err)
+		t.Errorf("Generate writes %q, %v, want the prompt and 40 characters", s.String(), err)
 	}
 	for _, test := range []struct {
 		model        *Model
 		prompt, want string
 	}{
 		{task.Model, "", "the input is empty"}, {task.Model, "é", "symbol 'é'"},
-		{made(t, small(t, "copy")).Model, "abc", "learned the task copy, and only text models write on"},
+		{made(t, small(t, "copy")).Model, "abc", "learned the task copy, and only text models generate text"},
 	} {
 		s.Reset()
 		err := test.model.Generate(t.Context(), &s, test.prompt, decode.Options{MaxTokens: 1})
 		wantError(t, err, test.want)
 		var wrong *InputError
 		if !errors.As(err, &wrong) || s.Len() > 0 {
-			t.Errorf("%q: got %v, and %q written", test.prompt, err, s.String())
+			t.Errorf("%q: got error %v and %q written, want an *InputError and nothing written", test.prompt, err, s.String())
 		}
 	}
 }
 
-// Without a number of its own, a batch is taken in as many parts as divide it, four at most.
+// By default, the number of micro-batches must be the largest of 4, 2 and 1 that divides the batch.
 func TestMicroBatchesByDefault(t *testing.T) {
 	for batch, want := range map[int]int{64: 4, 12: 4, 6: 2, 5: 1, 1: 1} {
 		c := small(t, "copy")
 		c.Training.BatchSize = batch
 		if got := made(t, c).Config.Training.MicroBatches; got != want {
-			t.Errorf("a batch of %d is taken in %d parts, want %d", batch, got, want)
+			t.Errorf("a batch of %d has %d micro-batches, want %d", batch, got, want)
 		}
 	}
 }
 
-// Micro-batches of sequences of any length make the step of the whole batch: padding counts in none of them.
+// The loss must not depend on the number of micro-batches: padding must not count in any of them.
 func TestMicroBatches(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
@@ -426,7 +429,7 @@ func TestMicroBatches(t *testing.T) {
 			for _, micro := range []int{0, 2, 8} {
 				for i, loss := range losses(micro) {
 					if math.Abs(loss-want[i]) > 1e-4*want[i] {
-						t.Errorf("the loss of step %d is %v with %d micro-batches, %v with one", i, loss, micro, want[i])
+						t.Errorf("step %d: the loss is %v with %d micro-batches, want %v as with one", i, loss, micro, want[i])
 					}
 				}
 			}
@@ -434,7 +437,7 @@ func TestMicroBatches(t *testing.T) {
 	}
 }
 
-// Frozen parameters keep their values to the bit; the others learn.
+// Frozen parameters must keep their exact values. The others must change.
 func TestTrainFrozen(t *testing.T) {
 	t.Parallel()
 	task := made(t, smaller(t, Defaults(ownRule())))
@@ -451,16 +454,16 @@ func TestTrainFrozen(t *testing.T) {
 			frozen++
 		}
 		if same := slices.Equal(q.Value.Float32s(), before[i].Float32s()); same != q.Frozen {
-			t.Errorf("%s: frozen %t, but it is %t that it is the same", q.Name, q.Frozen, same)
+			t.Errorf("%s: frozen is %t, unchanged is %t, want the same", q.Name, q.Frozen, same)
 		}
 	}
 	if frozen < 9 {
-		t.Errorf("%d parameters are frozen, want the embedding and those of the attention", frozen)
+		t.Errorf("%d parameters are frozen, want the embedding and the attention's parameters", frozen)
 	}
 }
 
-// What a configuration is judged by before anything is made is no more than what training says it takes, and no less
-// than a fourth of that without the program's own memory.
+// The estimate of leastMemory must be at most the estimate of train.Fit, and at least a quarter of it after subtracting
+// 40 MB for the program.
 func TestMemoryBound(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -486,7 +489,7 @@ func TestMemoryBound(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			memory.HeapInUse() // what other tests have left is gone
+			memory.HeapInUse() // frees the garbage of other tests
 			task := made(t, c)
 			ctx, cancel := context.WithCancel(t.Context())
 			var takes float64
@@ -495,9 +498,9 @@ func TestMemoryBound(t *testing.T) {
 				t.Fatal(err)
 			}
 			bound, _ := task.Config.leastMemory(task.layout)
-			t.Logf("%.0f MB, at least %.0f", takes/(1<<20), bound/(1<<20))
+			t.Logf("train.Fit estimates %.0f MB, leastMemory %.0f MB", takes/(1<<20), bound/(1<<20))
 			if bound > takes || takes > 40<<20+4*bound {
-				t.Errorf("it takes %.0f MB, but at least %.0f are thought of to begin with", takes/(1<<20), bound/(1<<20))
+				t.Errorf("train.Fit estimates %.0f MB, leastMemory %.0f MB: want between a quarter of that and all", takes/(1<<20), bound/(1<<20))
 			}
 		})
 	}

@@ -16,10 +16,10 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// manyScripts is a text whose characters have one byte to four.
+// manyScripts is a text with characters of one to four bytes.
 var manyScripts = strings.Repeat("Le garçon a été là: 世界 says hello 🙂, isn't that so?\n", 60)
 
-// smallBPE are settings of a short run of text in byte pairs.
+// smallBPE returns settings for a short run on a text in byte pairs.
 func smallBPE(t testing.TB, size int) Config {
 	t.Helper()
 	c := small(t, "text")
@@ -30,14 +30,14 @@ func smallBPE(t testing.TB, size int) Config {
 	return c
 }
 
-// A run of byte pairs is opened without its text, ends with the same bytes where it is interrupted, by any number of
-// workers, and is scored by character too.
+// A run with byte pairs must open without its text. It must have the same bytes after an interruption and with any
+// number of workers. Its score must count characters too.
 func TestTextOfBytePairs(t *testing.T) {
 	t.Parallel()
 	c := smallBPE(t, 280)
 	task, dir := trained(t, c)
 	if task.layout.Tokens != 280 || task.Config.Task.Alphabet != "" || len(task.Config.Data.Tokenizers) != 1 {
-		t.Errorf("got %+v of %+v", task.layout, task.Config.Data)
+		t.Errorf("got the layout %+v and the data %+v, want 280 tokens and one tokenizer", task.layout, task.Config.Data)
 	}
 
 	half := filepath.Join(t.TempDir(), "half")
@@ -46,7 +46,7 @@ func TestTextOfBytePairs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(log.String(), ", a vocabulary of 280, seed 1, ") {
-		t.Errorf("its log has no size of a vocabulary: %q", log.String())
+		t.Errorf("the log %q doesn't have the size of the vocabulary", log.String())
 	}
 	saved, err := ReadConfig(half)
 	if err != nil {
@@ -65,22 +65,22 @@ func TestTextOfBytePairs(t *testing.T) {
 		got, errGot := os.ReadFile(filepath.Join(half, name))
 		want, errWant := os.ReadFile(filepath.Join(dir, name))
 		if errGot != nil || errWant != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s of the interrupted run is another: %v, %v", name, errGot, errWant)
+			t.Errorf("%s of the interrupted run differs (errors %v, %v)", name, errGot, errWant)
 		}
 	}
 
-	m, err := Open(dir) // the text isn't there any more
+	m, err := Open(dir) // the text was moved
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, input := range []string{"hello", "garçon 世", "\x00 ✓"} { // nothing is unknown
+	for _, input := range []string{"hello", "garçon 世", "\x00 ✓"} { // byte pairs know all symbols
 		want, err := task.Predict(input)
 		if got, errGot := m.Predict(input); err != nil || errGot != nil || got != want || !utf8.ValidString(got) {
-			t.Errorf("of %q it makes %q, %v, want %q, %v", input, got, errGot, want, err)
+			t.Errorf("%q: got %q, %v, want %q, %v", input, got, errGot, want, err)
 		}
 	}
 	if a, err := m.Attention("hello 世", ""); err != nil || len(a.Layers) == 0 {
-		t.Errorf("got %v, %v", a, err)
+		t.Errorf("Attention: got %v, %v, want layers", a, err)
 	}
 
 	s, err := rest.Evaluate(t.Context())
@@ -99,17 +99,17 @@ func TestTextOfBytePairs(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, b := range []byte(text) {
-			if b < 0x80 || b >= 0xc0 { // where a character begins
+			if b < 0x80 || b >= 0xc0 { // first byte of a character
 				counted++
 			}
 		}
 	}
 	if want := s.Loss * float64(s.Total) / float64(counted); s.Characters != counted || s.Characters < s.Total/2 || math.Abs(s.PerCharacter()-want) > 1e-12 {
-		t.Errorf("%d characters, want %d, in %d tokens; %v a character", s.Characters, counted, s.Total, s.PerCharacter())
+		t.Errorf("got %d characters, want %d, in %d tokens; the loss per character is %v, want %v", s.Characters, counted, s.Total, s.PerCharacter(), want)
 	}
 	summary, err := os.ReadFile(filepath.Join(half, SummaryFile))
 	if err != nil || !strings.Contains(string(summary), `"val_loss_per_character":`) {
-		t.Errorf("the summary is %s, %v", summary, err)
+		t.Errorf("the summary is %s, %v, want a loss per character in it", summary, err)
 	}
 
 	next := smallBPE(t, 0)
@@ -118,32 +118,33 @@ func TestTextOfBytePairs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if next := made(t, next); len(next.Loaded.Kept)+len(next.Loaded.Unused) > 0 || next.Config.Task.Source.Len() != 280 {
-		t.Errorf("started from it, got %+v", next.Loaded)
+		t.Errorf("started from this run: got %+v, want all weights to fit", next.Loaded)
 	}
 }
 
-// What is learned of a text without a size has one by how much there is, and characters may be asked for by name.
+// Without a VocabSize, New must choose one from the size of the text. Characters by name must be the same as the
+// default.
 func TestTextUnits(t *testing.T) {
 	if task := made(t, smallBPE(t, 0)); task.Config.Data.VocabSize != 512 {
-		t.Errorf("the size is %d", task.Config.Data.VocabSize)
+		t.Errorf("the VocabSize is %d, want 512", task.Config.Data.VocabSize)
 	}
 	c := small(t, "text")
 	want := made(t, c).Config.id()
 	c.Data.SourceUnits = tokenizer.Characters
 	task := made(t, c)
 	if got := task.Config.id(); got != want {
-		t.Error("characters by name are another run than characters by default")
+		t.Error("the run with characters by name has another id than the run with the default")
 	}
 	if s, err := task.Evaluate(t.Context()); err != nil || s.Characters != 0 || s.PerCharacter() != s.Loss {
-		t.Errorf("of characters: %+v, %v", s, err)
+		t.Errorf("score with characters: got %+v, %v, want no Characters", s, err)
 	}
 	for _, test := range []struct {
 		change func(c *Config)
 		want   string
 	}{
 		{func(c *Config) { c.Data.SourceUnits = tokenizer.Tokens }, `data.source_units must be one of characters, bpe for the task text, got "tokens"`},
-		{func(c *Config) { c.Data.TargetUnits = tokenizer.BPE }, "task text has no rows"},
-		{func(c *Config) { c.Data.VocabSize = 300 }, "data.vocab_size is for data.units bpe"},
+		{func(c *Config) { c.Data.TargetUnits = tokenizer.BPE }, "task text doesn't learn from the rows of a file"},
+		{func(c *Config) { c.Data.VocabSize = 300 }, "data.vocab_size is only for data.units bpe"},
 	} {
 		c := small(t, "text")
 		test.change(&c)
@@ -152,7 +153,7 @@ func TestTextUnits(t *testing.T) {
 	}
 }
 
-// The text may not change, nor may a folder's tokenizer, nor be missing.
+// If the text, the tokenizer or the units were changed, New or Open must return an error.
 func TestTextOfBytePairsThatChanges(t *testing.T) {
 	t.Parallel()
 	c := smallBPE(t, 260)
@@ -166,7 +167,7 @@ func TestTextOfBytePairsThatChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = New(saved)
-	wantError(t, err, "the text has changed since the run began")
+	wantError(t, err, "has changed since the run began")
 
 	path := filepath.Join(dir, ConfigFile)
 	config, err := os.ReadFile(path)
@@ -188,7 +189,7 @@ func TestTextOfBytePairsThatChanges(t *testing.T) {
 	wantError(t, err, "its tokenizer.json", "restore it")
 }
 
-// pieces is a writer that keeps each piece by itself.
+// pieces is a writer that keeps the text of each call of Write.
 type pieces []string
 
 func (p *pieces) Write(b []byte) (int, error) {
@@ -196,7 +197,8 @@ func (p *pieces) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Characters that are several tokens are written once they are whole. The last one may never be.
+// A character of several tokens must be written when it is complete. If the last character stays incomplete, U+FFFD
+// must be written.
 func TestGenerateBytePairs(t *testing.T) {
 	t.Parallel()
 	c := smallBPE(t, 256)
@@ -208,22 +210,22 @@ func TestGenerateBytePairs(t *testing.T) {
 	for tokens, want := range map[int]string{6: "世世世", 7: "世世世�", 8: "世世世��"} {
 		var got pieces
 		if err := task.Generate(t.Context(), &got, "世", decode.Options{MaxTokens: tokens}); err != nil || strings.Join(got, "") != want {
-			t.Errorf("it writes %q, %v; want %q", got, err, want)
+			t.Errorf("Generate writes %q, %v, want %q", got, err, want)
 		}
 		for _, piece := range got {
 			if !utf8.ValidString(piece) {
-				t.Errorf("it writes %q, a part of a character", piece)
+				t.Errorf("Generate writes %q, which isn't valid UTF-8", piece)
 			}
 		}
 	}
 	err := task.Generate(t.Context(), &pieces{}, "\xe4", decode.Options{MaxTokens: 1})
 	var invalid *tokenizer.InvalidUTF8Error
 	if !errors.As(err, &invalid) {
-		t.Errorf("a prompt that isn't UTF-8: %v", err)
+		t.Errorf("a prompt that isn't UTF-8: got error %v", err)
 	}
 }
 
-// Tokens of one's own that are split at spaces are written with spaces between them, and after the prompt.
+// Generate must write a space before each token if the user's tokenizer splits the text at spaces.
 func TestGenerateTokens(t *testing.T) {
 	c := smallBPE(t, 0)
 	var err error
@@ -235,6 +237,6 @@ func TestGenerateTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text := strings.Join(got, ""); !strings.HasPrefix(text, "Le garçon ") || len(strings.Fields(text)) != 5 || len(got) != 4 {
-		t.Errorf("it writes %q, want the prompt and 3 tokens", got)
+		t.Errorf("Generate writes %q, want the prompt and 3 tokens", got)
 	}
 }

@@ -14,23 +14,23 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// A stepTime is a line of times.jsonl: how long steps took before a check, by the clock, without validation. It is no
-// part of the history, which two runs of one seed share.
+// A stepTime is a line of times.jsonl: the time per step before a check, without validation. It isn't in the history,
+// because histories of runs with the same seed are equal.
 type stepTime struct {
-	Step    int     `json:"step"` // of the check
+	Step    int     `json:"step"` // step of the check
 	Seconds float64 `json:"seconds_per_step"`
 }
 
-// stepTimes takes the time of steps.
+// stepTimes measures the time of steps.
 type stepTimes struct {
-	from  time.Time // the end of the last check, or of the first step, which isn't counted then
-	to    time.Time // the end of the last step
-	steps int       // between
-	begun bool      // the file is of this training
+	from  time.Time // end of the last check or, before it, of the first step
+	to    time.Time // end of the last step
+	steps int       // number of steps between from and to
+	begun bool      // whether this training has written the file
 }
 
-// timesOf returns the times in the content of a times.jsonl, by the steps of the checks in a history, and how many
-// lines it has besides.
+// timesOf returns the times in the content of times.jsonl, by the steps of the checks in the history, and the number of
+// other lines.
 func timesOf(content []byte, history []train.Check) (times map[int]float64, besides int) {
 	checks := map[int]bool{}
 	for _, c := range history {
@@ -53,7 +53,7 @@ func timesOf(content []byte, history []train.Check) (times map[int]float64, besi
 	return times, besides
 }
 
-// step notes that a step is over.
+// step is called after each step.
 func (s *stepTimes) step() {
 	s.to = time.Now()
 	if s.from.IsZero() {
@@ -63,8 +63,8 @@ func (s *stepTimes) step() {
 	s.steps++
 }
 
-// write writes the time before the last check of a history. The first time it writes the file anew, with what there is
-// of the checks before, where a training goes on; then it adds lines, without waiting for the disk.
+// write writes the time before the last check of a history. The first call rewrites the file, keeping the times of
+// earlier checks if the training was resumed. Later calls append a line, without waiting for the disk.
 func (s *stepTimes) write(dir string, history []train.Check) (err error) {
 	var line []byte
 	if s.steps > 0 {
@@ -81,10 +81,10 @@ func (s *stepTimes) write(dir string, history []train.Check) (err error) {
 		return addTo(path, line)
 	}
 	s.begun = true
-	content, _ := readRegular(os.DirFS(dir), TimesFile, maxHistory) // nothing depends on what can't be read
+	content, _ := readRegular(os.DirFS(dir), TimesFile, maxHistory) // nothing depends on unreadable times
 	known, _ := timesOf(content, history)
 	if line != nil {
-		delete(known, history[len(history)-1].Step) // of a training that began anew
+		delete(known, history[len(history)-1].Step) // the old time, if this check was repeated
 	}
 	return atomicfile.WriteFile(path, func(w io.Writer) error {
 		e := json.NewEncoder(w)
@@ -100,7 +100,7 @@ func (s *stepTimes) write(dir string, history []train.Check) (err error) {
 	})
 }
 
-// addTo adds to the end of a file.
+// addTo appends to a file.
 func addTo(path string, b []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {

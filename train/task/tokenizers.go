@@ -12,14 +12,14 @@ import (
 	"github.com/heed-go/heed/internal/atomicfile"
 )
 
-// The tokenizers of a run folder: one, or one of sources and one of answers.
+// The tokenizer files of a run folder: either one file, or one for sources and one for answers.
 const (
 	TokenizerFile       = "tokenizer.json"
 	SourceTokenizerFile = "source.json"
 	TargetTokenizerFile = "target.json"
 )
 
-// tokenizerFiles returns the names of so many tokenizers.
+// tokenizerFiles returns the names of the files for n tokenizers.
 func tokenizerFiles(n int) []string {
 	switch n {
 	case 1:
@@ -30,7 +30,7 @@ func tokenizerFiles(n int) []string {
 	return nil
 }
 
-// tokenizers returns those of a rule.
+// tokenizers returns the tokenizers of a rule.
 func tokenizers(r data.Rule) (all []tokenizer.Tokenizer) {
 	for _, t := range []tokenizer.Tokenizer{r.Source, r.Target} {
 		if t != nil {
@@ -40,7 +40,7 @@ func tokenizers(r data.Rule) (all []tokenizer.Tokenizer) {
 	return all
 }
 
-// tokenizerSums returns the SHA-256 of the files of a rule's tokenizers.
+// tokenizerSums returns the SHA-256 of each tokenizer file of a rule.
 func tokenizerSums(r data.Rule) (sums []string, err error) {
 	for _, t := range tokenizers(r) {
 		var content bytes.Buffer
@@ -52,7 +52,7 @@ func tokenizerSums(r data.Rule) (sums []string, err error) {
 	return sums, nil
 }
 
-// writeTokenizers writes the files of a rule's tokenizers.
+// writeTokenizers writes the tokenizer files of a rule.
 func writeTokenizers(dir string, r data.Rule) error {
 	all := tokenizers(r)
 	for i, name := range tokenizerFiles(len(all)) {
@@ -64,19 +64,19 @@ func writeTokenizers(dir string, r data.Rule) error {
 	return nil
 }
 
-// readTokenizers gives a configuration the tokenizers of its run folder, which it has the sums of.
+// readTokenizers reads the tokenizers of a run folder into the configuration, and compares their checksums.
 func (c *Config) readTokenizers(fsys fs.FS) error {
 	names := tokenizerFiles(len(c.Data.Tokenizers))
 	if names == nil && c.fromRows() {
-		return fmt.Errorf("data.tokenizers_sha256 must have the sum of %s, or those of %s and %s", TokenizerFile, SourceTokenizerFile, TargetTokenizerFile)
+		return fmt.Errorf("data.tokenizers_sha256 must have the checksum of %s, or of %s and %s", TokenizerFile, SourceTokenizerFile, TargetTokenizerFile)
 	}
 	if c.Kind().Columns == nil && (c.Data.SourceUnits == tokenizer.BPE) != (len(names) == 1) {
-		return fmt.Errorf("data.tokenizers_sha256 must have the sum of %s where data.source_units are %s, and else none", TokenizerFile, tokenizer.BPE)
+		return fmt.Errorf("data.tokenizers_sha256 must have the checksum of %s if data.source_units are %s, and otherwise be empty", TokenizerFile, tokenizer.BPE)
 	}
 	for i, name := range names {
 		content, err := readRegular(fsys, name, maxTokenizer)
 		if err == nil && hexSum(content) != c.Data.Tokenizers[i] {
-			err = fmt.Errorf("it isn't the one that data.tokenizers_sha256 is of: restore it")
+			err = fmt.Errorf("its content doesn't match data.tokenizers_sha256: restore it")
 		}
 		if err == nil {
 			*[]*tokenizer.Tokenizer{&c.Task.Source, &c.Task.Target}[i], err = tokenizer.Read(bytes.NewReader(content))
@@ -88,5 +88,6 @@ func (c *Config) readTokenizers(fsys fs.FS) error {
 	return nil
 }
 
-// maxTokenizer is the most bytes of a tokenizer's file to find the sum of. tokenizer.Read takes fewer, and says so.
+// maxTokenizer is the greatest size of a tokenizer file in bytes. The limit of tokenizer.Read is lower, and its error
+// says so.
 const maxTokenizer = 1 << 27

@@ -9,7 +9,8 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// Each setting trains, and otherwise than the default does; its Config goes to JSON and back.
+// Training with each setting must lower the loss and differ from training with the defaults. Each Config must be the
+// same after encoding to JSON and decoding.
 func TestTraining(t *testing.T) {
 	run := func(t *testing.T, change func(c *Training)) (string, []train.Check) {
 		c := small(t, "copy")
@@ -21,7 +22,7 @@ func TestTraining(t *testing.T) {
 		}
 		back, err := parseConfig(content)
 		if err != nil || !same(back, c) {
-			t.Fatalf("from JSON it is %+v, want %+v: %v", back.Training, c.Training, err)
+			t.Fatalf("decoded from JSON: got %+v, %v, want %+v", back.Training, err, c.Training)
 		}
 		task := made(t, c)
 		r, err := train.Fit(t.Context(), task.Problem(), task.Config.Training.Config, train.Call{Seed: task.Config.Seed})
@@ -30,7 +31,7 @@ func TestTraining(t *testing.T) {
 		}
 		first, last := r.History[0], r.History[len(r.History)-1]
 		if last.TrainLoss >= first.TrainLoss {
-			t.Errorf("the loss went from %v to %v", first.TrainLoss, last.TrainLoss)
+			t.Errorf("the loss went from %v to %v, want it to fall", first.TrainLoss, last.TrainLoss)
 		}
 		return fmt.Sprint(r.History), r.History
 	}
@@ -49,18 +50,18 @@ func TestTraining(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got, _ := run(t, func(c *Training) { change(&c.Optimizer) }); got == plain {
-				t.Error("it trains as if it weren't set")
+				t.Error("the history is the same as without the setting")
 			}
 		})
 	}
 	if named, _ := run(t, func(c *Training) { c.Optimizer.Schedule.Kind = "cosine" }); named != plain {
-		t.Error("the default schedule by its name trains otherwise")
+		t.Error("the history with the schedule cosine differs from the history with the default, which is cosine")
 	}
-	_, history := run(t, func(c *Training) { // never better, in that mode
+	_, history := run(t, func(c *Training) { // in this mode, no check is better
 		c.Optimizer.Plateau, c.Optimizer.Schedule.Kind = optim.Plateauing{Checks: 1, Factor: 0.5}, "constant"
 		c.Stopping = train.Stopping{Monitor: "train_loss", Mode: "max", Patience: c.Stopping.Patience}
 	})
 	if rates := []float64{history[0].LearningRate, history[1].LearningRate, history[3].LearningRate}; rates[0] != 3e-3 || rates[1] != 3e-3 || rates[2] != 3e-3/4 {
-		t.Errorf("with a plateau of 1 check the rates are %v", rates)
+		t.Errorf("with a plateau of 1 check, the rates are %v, want two of 0.003, then 0.00075", rates)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 )
 
-// tokenize makes what takes sources and answers apart, unless the configuration has it.
+// tokenize chooses the units and makes the tokenizers of sources and answers, unless the configuration has them.
 func (s *rowSet) tokenize(c *Config) error {
 	k, d := c.Kind(), &c.Data
 	if err := kindOf(k.Name).rows(c, s); err != nil {
@@ -21,7 +21,7 @@ func (s *rowSet) tokenize(c *Config) error {
 		d.TargetUnits = guess(s.trains.column(1))
 	}
 	var err error
-	one := d.SourceUnits == tokenizer.BPE && d.TargetUnits == tokenizer.BPE // vocabulary, of both sides
+	one := d.SourceUnits == tokenizer.BPE && d.TargetUnits == tokenizer.BPE // one vocabulary for both sides
 	if (d.SourceUnits == tokenizer.BPE || d.TargetUnits == tokenizer.BPE) && d.VocabSize == 0 {
 		d.VocabSize = merged(s.trains.all)
 	}
@@ -49,7 +49,8 @@ func (s *rowSet) tokenize(c *Config) error {
 	return err
 }
 
-// merged returns how many ids a vocabulary of byte pairs is to have for texts: in little text few are met often enough.
+// merged returns a good number of ids for a vocabulary of byte pairs. In little text, few byte pairs are frequent
+// enough.
 func merged(texts func(func(string) bool)) int {
 	bytes := 0
 	for text := range texts {
@@ -58,7 +59,7 @@ func merged(texts func(func(string) bool)) int {
 	return idsFor(bytes)
 }
 
-// idsFor is merged of so many bytes.
+// idsFor is like merged for a text with this number of bytes.
 func idsFor(bytes int) int {
 	size := 512
 	for size < 8192 && bytes > 400*size {
@@ -67,8 +68,8 @@ func idsFor(bytes int) int {
 	return size
 }
 
-// guess returns what texts are best taken apart into: tokens where most have spaces and few different tokens come again
-// and again, as phonemes do, and characters where not.
+// guess returns units for texts. They are tokens if most texts have several tokens and a few different tokens occur
+// often, as phonemes do. Otherwise they are characters.
 func guess(texts func(func(string) bool)) tokenizer.Units {
 	counts, fields, spaced, tokens := map[string]bool{}, 0, 0, 0
 	for text := range texts {
@@ -90,11 +91,12 @@ func guess(texts func(func(string) bool)) tokenizer.Units {
 	return tokenizer.Characters
 }
 
-// maxTokens is the most different tokens that a guess takes for units.
+// maxTokens is the greatest number of different tokens for which guess returns tokens.
 const maxTokens = 20_000
 
-// frequent returns how many ids a tokenizer of sources is to have, 0 for as many as there are: a token that is met once
-// stands for unknown ones, so that a model learns what to make of them.
+// frequent returns the number of ids for a tokenizer of sources: all tokens that occur more than once, and the unknown
+// token. Tokens that occur once become the unknown token, so that a model learns to handle it. If all tokens occur
+// once, the result is 0, which means no limit.
 func frequent(texts func(func(string) bool)) int {
 	counts := map[string]int{}
 	for text := range texts {

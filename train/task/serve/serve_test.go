@@ -271,7 +271,7 @@ func TestRefused(t *testing.T) {
 		{"top_k with temperature 0", "POST /text/generate", `{"prompt": "a", "temperature": 0, "top_k": 3}`, "", 400, "leave out top_k and top_p"},
 		{"seed", "POST /text/generate", `{"prompt": "a", "seed": -1}`, "", 400, "seed must be a whole number of at most 64 bits, not negative, got number -1"},
 		{"attention to nothing", "POST /attention", `{}`, "", 422, "empty"},
-		{"attention of an unknown layer", "POST /attention", `{"input": "3 may 1999", "layer": "<script>"}`, "", 422, `part of a layer's name is wanted`},
+		{"attention of an unknown layer", "POST /attention", `{"input": "3 may 1999", "layer": "<script>"}`, "", 422, `no layer's name contains`},
 		{"attention of a list", "POST /attention", `{"input": ["a"]}`, "", 400, "input must be a text, got array"},
 		{"a beam for tagging", "POST /tagging/predict", `{"inputs": ["a"], "beam": 2}`, "", 400, `unknown key "beam"`},
 	} {
