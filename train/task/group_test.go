@@ -3,7 +3,6 @@ package task
 import (
 	"bytes"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -55,9 +54,7 @@ func TestTrainInAGroup(t *testing.T) {
 func trainInAGroup(t *testing.T, c Config) {
 	c.Training.MicroBatches, c.Training.MaxEpochs = 2, 2
 	alone, dir := filepath.Join(t.TempDir(), "alone"), filepath.Join(t.TempDir(), "run")
-	if _, err := made(t, c).Train(t.Context(), alone, train.Call{}); err != nil {
-		t.Fatal(err)
-	}
+	run(t, made(t, c), alone, train.Call{})
 	run := func(t *testing.T, c Config, steps int) (summaries [2]*Summary, errs [2]error) {
 		var wg sync.WaitGroup
 		for i, h := range halves() {
@@ -84,13 +81,7 @@ func trainInAGroup(t *testing.T, c Config) {
 			}
 		}
 	}
-	for _, name := range []string{ConfigFile, WeightsFile, HistoryFile, CheckpointFile} {
-		got, errGot := os.ReadFile(filepath.Join(dir, name))
-		want, errWant := os.ReadFile(filepath.Join(alone, name))
-		if errGot != nil || errWant != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s differs from the file of one process (errors %v, %v)", name, errGot, errWant)
-		}
-	}
+	wantFiles(t, dir, alone, ConfigFile, WeightsFile, HistoryFile, CheckpointFile)
 	_, errs := run(t, c, 0)
 	for i, err := range errs {
 		if !errors.Is(err, ErrFinished) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,9 +24,7 @@ func ofRows(t testing.TB, kind data.Kind, rows string) *Task {
 		t.Fatal(err)
 	}
 	c.Data.File = filepath.Join(t.TempDir(), "rows.tsv")
-	if err := os.WriteFile(c.Data.File, []byte(rows), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	write(t, c.Data.File, rows)
 	c.Data.SourceUnits, c.Data.Validation = tokenizer.Tokens, 20
 	if kind != data.KindClassification {
 		c.Data.TargetUnits = tokenizer.Tokens
@@ -111,9 +108,7 @@ func TestJudge(t *testing.T) {
 	for _, kind := range []data.Kind{data.KindSeq2Seq, data.KindClassification, data.KindTagging} {
 		t.Run(string(kind), func(t *testing.T) {
 			task := ofRows(t, kind, someRows(kind))
-			if _, err := task.Train(t.Context(), filepath.Join(t.TempDir(), "run"), train.Call{}); err != nil {
-				t.Fatal(err)
-			}
+			run(t, task, filepath.Join(t.TempDir(), "run"), train.Call{})
 			examples, notes, err := task.ReadExamples(nil, task.Config.Data.File)
 			if err != nil || len(examples) != 200 || len(notes) != 1 || !strings.Contains(notes[0], "the run was trained on") {
 				t.Fatalf("got %d examples, notes %q, %v, want 200 and a note", len(examples), notes, err)
@@ -199,9 +194,7 @@ func TestJudgeIsEvaluate(t *testing.T) {
 func TestUnknownIsNeverRight(t *testing.T) {
 	c := withFile(t, "tagging", "rows.tsv", someRows(data.KindTagging))
 	c.Data.ValidationFile = filepath.Join(t.TempDir(), "new.tsv")
-	if err := os.WriteFile(c.Data.ValidationFile, []byte("a b\tX Y\nb c\tY Z\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	write(t, c.Data.ValidationFile, "a b\tX Y\nb c\tY Z\n")
 	task := made(t, c)
 	task.Params.Get("head.bias").Value.Float32s()[task.Config.Task.Target.Unknown()] = 100
 	s, err := task.Evaluate(t.Context())
@@ -290,9 +283,7 @@ func TestAnswersOfBytePairsAreUTF8(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Data.File = filepath.Join(t.TempDir(), "rows.tsv")
-	if err := os.WriteFile(c.Data.File, []byte(strings.Repeat("été là\tgarçon 世界\nsommer\tgroß 🙂\nnoël\tœuf\n", 9)), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	write(t, c.Data.File, strings.Repeat("été là\tgarçon 世界\nsommer\tgroß 🙂\nnoël\tœuf\n", 9))
 	c.Data.SourceUnits, c.Data.TargetUnits, c.Data.VocabSize = tokenizer.BPE, tokenizer.BPE, 270
 	task := made(t, c) // untrained
 	parts := 0

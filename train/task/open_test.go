@@ -158,25 +158,11 @@ func TestOpenComparesWeights(t *testing.T) {
 	c := small(t, "copy")
 	c.Training.Stopping.KeepLast = true
 	task, dir := made(t, c), filepath.Join(t.TempDir(), "run")
-	if _, err := task.Train(t.Context(), dir, train.Call{MaxSteps: c.Training.StepsPerEpoch}); err != nil { // a check
-		t.Fatal(err)
-	}
-	read := func(dir, name string) []byte {
-		content, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return content
-	}
-	write := func(name string, content []byte) {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
+	run(t, task, dir, train.Call{MaxSteps: c.Training.StepsPerEpoch})
+	read := func(dir, name string) string { return read(t, filepath.Join(dir, name)) }
+	write := func(name, content string) { write(t, filepath.Join(dir, name), content) }
 	earlier := read(dir, WeightsFile)
-	if _, err := made(t, c).Train(t.Context(), dir, train.Call{}); err != nil {
-		t.Fatal(err)
-	}
+	run(t, made(t, c), dir, train.Call{})
 	good, summary := read(dir, WeightsFile), read(dir, SummaryFile)
 	var plain bytes.Buffer // the same tensors without a checksum
 	tensors, metadata, err := safetensors.ReadFile(filepath.Join(dir, WeightsFile))
@@ -197,11 +183,10 @@ func TestOpenComparesWeights(t *testing.T) {
 	loaded, opened := made(t, c), made(t, c)
 	want := fmt.Sprint(loaded.Params.Snapshot())
 	for name, file := range map[string]struct {
-		name    string
-		content []byte
+		name, content string
 	}{
 		"an earlier check's":     {WeightsFile, earlier},
-		"without a checksum":     {WeightsFile, bytes.Replace(plain.Bytes(), []byte("heed.sha256"), []byte("hood.sha256"), 1)},
+		"without a checksum":     {WeightsFile, strings.Replace(plain.String(), "heed.sha256", "hood.sha256", 1)},
 		"another seed's summary": {SummaryFile, read(other, SummaryFile)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -231,7 +216,7 @@ func TestOpenComparesWeights(t *testing.T) {
 	_, err = Open(dir)
 	wantError(t, err, SummaryFile+" and "+ConfigFile, dir, "don't belong together")
 
-	write(SummaryFile, []byte("{"))
+	write(SummaryFile, "{")
 	_, err = Open(dir)
 	wantError(t, err, SummaryFile+" can't be read, or was changed")
 	if err := os.Remove(filepath.Join(dir, SummaryFile)); err != nil {
@@ -331,17 +316,12 @@ func TestOpenRefusesRelativeBiases(t *testing.T) {
 	c.Model.Positions = layers.RelativeBias{}
 	_, dir := trained(t, c)
 	path := filepath.Join(dir, ConfigFile)
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	content = content[:strings.LastIndex(string(content), `,
+	content := read(t, path)
+	content = content[:strings.LastIndex(content, `,
   "sha256"`)]
-	long := strings.Replace(string(content)+"}", `"max_len": 5`, `"max_len": 65535`, 1)
-	if err := os.WriteFile(path, []byte(long), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	_, err = Open(dir)
+	long := strings.Replace(content+"}", `"max_len": 5`, `"max_len": 65535`, 1)
+	write(t, path, long)
+	_, err := Open(dir)
 	wantError(t, err, path, "with a bias for each of", "scores; at most 8 GiB are allowed")
 }
 
@@ -428,18 +408,12 @@ func FuzzReadConfig(f *testing.F) {
 		if err := writeJSON(dir, ConfigFile, small(f, name)); err != nil {
 			f.Fatal(err)
 		}
-		good, err := os.ReadFile(filepath.Join(dir, ConfigFile))
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(good)
+		f.Add([]byte(read(f, filepath.Join(dir, ConfigFile))))
 	}
 	f.Add([]byte(`{"format": 4, "task": {"name": "text", "kind": "text", "alphabet": "ab"}, "data": {"file": "x"}, "model": {"dim": 1e3}}`))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, ConfigFile), content, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(dir, ConfigFile), string(content))
 		c, err := ReadConfig(dir)
 		if err != nil {
 			return

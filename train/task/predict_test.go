@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -165,9 +164,7 @@ func TestPanicsArePassedOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Data.File = filepath.Join(t.TempDir(), "rows.tsv")
-		if err := os.WriteFile(c.Data.File, []byte(someRows(data.KindClassification)), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		write(t, c.Data.File, someRows(data.KindClassification))
 		c.Task.Classes, c.Task.Source, c.Data.SourceUnits = []string{"other", "vowel"}, own{known, fail}, tokenizer.Tokens
 		_, err = New(c)
 		return err

@@ -22,9 +22,7 @@ func withFile(t testing.TB, name, file, content string) Config {
 	t.Helper()
 	c := small(t, name)
 	c.Data.File = filepath.Join(t.TempDir(), file)
-	if err := os.WriteFile(c.Data.File, []byte(content), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	write(t, c.Data.File, content)
 	return c
 }
 
@@ -246,27 +244,24 @@ func TestRowsFileChanges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := small(t, name)
 			dir := filepath.Join(t.TempDir(), "run")
-			if s, err := made(t, c).Train(t.Context(), dir, train.Call{MaxSteps: 5}); err != nil || !s.Unfinished {
-				t.Fatal(err)
+			if s := run(t, made(t, c), dir, train.Call{MaxSteps: 5}); !s.Unfinished {
+				t.Fatalf("after 5 steps, the summary is %+v, want an unfinished run", s)
 			}
 			saved, err := ReadConfig(dir)
 			if err != nil {
 				t.Fatal(err)
 			}
 			moved := filepath.Join(t.TempDir(), "moved.tsv")
-			content, err := os.ReadFile(c.Data.File)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := errors.Join(os.WriteFile(c.Data.File, append(content, content[:bytesTo(content, '\n')]...), 0o666), os.WriteFile(moved, content, 0o666)); err != nil {
-				t.Fatal(err)
-			}
+			content := read(t, c.Data.File)
+			first, _, _ := strings.Cut(content, "\n")
+			write(t, c.Data.File, content+first+"\n")
+			write(t, moved, content)
 			_, err = New(saved)
 			wantError(t, err, "has changed since the run began")
 			saved.Data.File = moved
 			rest := made(t, saved)
-			if s, err := rest.Train(t.Context(), dir, train.Call{}); err != nil || s.Unfinished {
-				t.Fatal(err)
+			if s := run(t, rest, dir, train.Call{}); s.Unfinished {
+				t.Fatalf("after resuming, the summary is %+v, want a finished run", s)
 			}
 			if again, err := ReadConfig(dir); err != nil || again.Data.File != moved {
 				t.Errorf("the run's config.json has the file %q, %v, want %q", again.Data.File, err, moved)
@@ -285,8 +280,6 @@ func TestRowsFileChanges(t *testing.T) {
 	}
 }
 
-func bytesTo(content []byte, end byte) int { return slices.Index(content, end) + 1 }
-
 // A run must have the same bytes with one worker as with two workers and an interruption.
 func TestRowsRepeat(t *testing.T) {
 	testseed.Slow(t)
@@ -296,29 +289,12 @@ func TestRowsRepeat(t *testing.T) {
 		if name != "seq2seq" {
 			c.Training.ClassWeights = "balanced"
 		}
-		read := func(dir, file string) string {
-			content, err := os.ReadFile(filepath.Join(dir, file))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return string(content)
-		}
 		one, two := made(t, c), made(t, c)
 		dirOne, dirTwo := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "two")
-		if _, err := one.Train(t.Context(), dirOne, train.Call{Workers: 1}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := two.Train(t.Context(), dirTwo, train.Call{Workers: 2, MaxSteps: 7}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := two.Train(t.Context(), dirTwo, train.Call{Workers: 2}); err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range []string{ConfigFile, WeightsFile, HistoryFile, CheckpointFile} {
-			if read(dirOne, file) != read(dirTwo, file) {
-				t.Errorf("%s: %s differs", name, file)
-			}
-		}
+		run(t, one, dirOne, train.Call{Workers: 1})
+		run(t, two, dirTwo, train.Call{Workers: 2, MaxSteps: 7})
+		run(t, two, dirTwo, train.Call{Workers: 2})
+		wantFiles(t, dirTwo, dirOne, ConfigFile, WeightsFile, HistoryFile, CheckpointFile)
 	}
 }
 
@@ -405,14 +381,8 @@ func TestTokenizersOfAFolder(t *testing.T) {
 	t.Parallel()
 	_, dir := trained(t, small(t, "seq2seq"))
 	path := filepath.Join(dir, TargetTokenizerFile)
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, append(content, '\n'), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	_, err = Open(dir)
+	write(t, path, read(t, path)+"\n")
+	_, err := Open(dir)
 	wantError(t, err, ConfigFile, "its target.json: its content doesn't match data.tokenizers_sha256: restore it")
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
@@ -490,13 +460,9 @@ func TestStartFrom(t *testing.T) {
 		t.Errorf("for the same task, got %+v, want all weights to fit", task.Loaded)
 	}
 	dir := filepath.Join(t.TempDir(), "next")
-	if _, err := task.Train(t.Context(), dir, train.Call{MaxSteps: 6}); err != nil {
-		t.Fatal(err)
-	}
+	run(t, task, dir, train.Call{MaxSteps: 6})
 	whole := filepath.Join(t.TempDir(), "whole")
-	if _, err := made(t, c).Train(t.Context(), whole, train.Call{}); err != nil {
-		t.Fatal(err)
-	}
+	run(t, made(t, c), whole, train.Call{})
 
 	digits := withFile(t, "seq2seq", "digits.tsv", strings.Repeat("cat\t1\ndog\t2\n", 9)+"cow\tC O W\n")
 	if err := digits.StartFrom(from); err != nil {
@@ -544,30 +510,19 @@ func TestStartFrom(t *testing.T) {
 	// A run with a checkpoint must resume without the other folder. A run without one must not start if the other
 	// weights have changed.
 	weights := filepath.Join(from, WeightsFile)
-	if err := os.WriteFile(weights, []byte("other"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	write(t, weights, "other")
 	saved, err := ReadConfig(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	rest := made(t, saved)
-	if _, err := rest.Train(t.Context(), filepath.Join(t.TempDir(), "new"), train.Call{}); err == nil || !strings.Contains(err.Error(), "its weights have changed since this run began") {
-		t.Errorf("the other weights have changed: got error %v", err)
-	}
+	_, err = rest.Train(t.Context(), filepath.Join(t.TempDir(), "new"), train.Call{})
+	wantError(t, err, "its weights have changed since this run began")
 	if err := os.RemoveAll(from); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := made(t, saved).Train(t.Context(), dir, train.Call{}); err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range []string{ConfigFile, WeightsFile, HistoryFile} {
-		got, errGot := os.ReadFile(filepath.Join(dir, file))
-		want, errWant := os.ReadFile(filepath.Join(whole, file))
-		if errGot != nil || errWant != nil || string(got) != string(want) {
-			t.Errorf("%s differs from the run without an interruption (errors %v, %v)", file, errGot, errWant)
-		}
-	}
+	run(t, made(t, saved), dir, train.Call{})
+	wantFiles(t, dir, whole, ConfigFile, WeightsFile, HistoryFile)
 }
 
 // If both sides are byte pairs, they must share one vocabulary, and one table for sources, answers and the head. One

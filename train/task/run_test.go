@@ -17,24 +17,17 @@ func TestReadRun(t *testing.T) {
 	c := small(t, "copy")
 	c.Training.MaxEpochs = 4
 	dir := filepath.Join(t.TempDir(), "run")
-	if _, err := made(t, c).Train(t.Context(), dir, train.Call{MaxSteps: 1}); err != nil {
-		t.Fatal(err)
-	}
+	run(t, made(t, c), dir, train.Call{MaxSteps: 1})
 	if _, err := ReadRun(dir); !errors.Is(err, ErrNoHistory) {
 		t.Errorf("before the first check: got error %v, want ErrNoHistory", err)
 	}
-	if _, err := made(t, c).Train(t.Context(), dir, train.Call{MaxSteps: c.Training.StepsPerEpoch * 3 / 2}); err != nil {
-		t.Fatal(err)
-	}
+	run(t, made(t, c), dir, train.Call{MaxSteps: c.Training.StepsPerEpoch * 3 / 2})
 	r, err := ReadRun(dir)
 	if err != nil || r.Summary != nil || len(r.History) != 1 || r.Best != 0 || len(r.Seconds) != 1 || r.Seconds[0] <= 0 {
 		t.Errorf("after one epoch: got %+v, %v, want a history of one check with its time", r, err)
 	}
 	first := r.Seconds
-	s, err := made(t, c).Train(t.Context(), dir, train.Call{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := run(t, made(t, c), dir, train.Call{})
 	r, err = ReadRun(dir)
 	if err != nil || r.Summary == nil || r.Summary.Because != s.Because || len(r.History) != 4 || r.History[r.Best].Epoch != s.BestEpoch || r.Config.Training.MaxEpochs != 4 {
 		t.Fatalf("after training: got %+v, %v, want a summary and 4 checks", r, err)
@@ -42,8 +35,8 @@ func TestReadRun(t *testing.T) {
 	if len(r.Seconds) != 4 || r.Seconds[0] != first[0] || slices.Min(r.Seconds) <= 0 || slices.Max(r.Seconds) > s.Seconds+1 {
 		t.Errorf("the times per step are %v s, want 4 with %v still the first", r.Seconds, first)
 	}
-	if times, err := os.ReadFile(filepath.Join(dir, TimesFile)); err != nil || strings.Count(string(times), "\n") != 4 {
-		t.Errorf("%s is %q, %v, want one line per check", TimesFile, times, err)
+	if times := read(t, filepath.Join(dir, TimesFile)); strings.Count(times, "\n") != 4 {
+		t.Errorf("%s is %q, want one line per check", TimesFile, times)
 	}
 	line := func(step int, seconds any) string {
 		return fmt.Sprintf("{\"step\":%d,\"seconds_per_step\":%v}\n", step, seconds)
@@ -64,9 +57,7 @@ func TestReadRun(t *testing.T) {
 		strings.Replace(line(h[0].Step, 2), "{", "{\"seconds_per_step\":5,", 1): {[]float64{0, 0, 0, 0}, 1},
 	} {
 		for _, file := range []string{TimesFile, ReportFile} {
-			if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			write(t, filepath.Join(dir, file), content)
 		}
 		if got, err := ReadRun(dir); err != nil || !slices.Equal(got.Seconds, want.seconds) || got.Untimed != want.untimed {
 			t.Errorf("%s is %q: got %+v, %v, want the times %v and %d ignored lines", TimesFile, content, got, err, want.seconds, want.untimed)
@@ -81,12 +72,9 @@ func TestReadRun(t *testing.T) {
 	if r, err := ReadRun(dir); err != nil || slices.Max(r.Seconds) != 0 || len(r.Seconds) != 4 {
 		t.Errorf("without times: got %+v, %v, want 4 times of 0", r, err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, HistoryFile), []byte("{\"epoch\":0}\n{\"epo"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ReadRun(dir); err == nil || !strings.Contains(err.Error(), HistoryFile+" can't be read, or was changed: check 2: ") {
-		t.Errorf("a history that ends inside a line: got error %v", err)
-	}
+	write(t, filepath.Join(dir, HistoryFile), "{\"epoch\":0}\n{\"epo")
+	_, err = ReadRun(dir) // the history ends inside a line
+	wantError(t, err, HistoryFile+" can't be read, or was changed: check 2: ")
 }
 
 // ReadRun must return an error if the history doesn't match the summary or, in an unfinished run, the checkpoint. A
@@ -100,18 +88,10 @@ func TestReadRunComparesHistory(t *testing.T) {
 		c := c
 		c.Seed = seed
 		dir := filepath.Join(base, name)
-		if _, err := made(t, c).Train(t.Context(), dir, train.Call{MaxSteps: steps}); err != nil {
-			t.Fatal(err)
-		}
+		run(t, made(t, c), dir, train.Call{MaxSteps: steps})
 		return dir
 	}
-	read := func(dir, name string) string {
-		content, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(content)
-	}
+	read := func(dir, name string) string { return read(t, filepath.Join(dir, name)) }
 	one, two, foreign := folder("one", 1, 7), folder("two", 1, 14), folder("foreign", 2, 14)
 	between, finished := folder("between", 1, 24), folder("finished", 1, 0)
 	lines := slices.Collect(strings.Lines(read(finished, HistoryFile)))
@@ -149,18 +129,14 @@ func TestReadRunComparesHistory(t *testing.T) {
 		t.Run(filepath.Base(test.dir)+" "+test.name, func(t *testing.T) {
 			path := filepath.Join(test.dir, test.file)
 			good := read(test.dir, test.file)
-			if err := os.WriteFile(path, []byte(test.content), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			write(t, path, test.content)
 			r, err := ReadRun(test.dir)
 			if test.checks == 0 {
 				wantError(t, err, test.want, test.dir)
 			} else if err != nil || len(r.History) != test.checks || r.History[0].Step != 7 {
 				t.Errorf("got %+v, %v, want %d checks", r, err, test.checks)
 			}
-			if err := os.WriteFile(path, []byte(good), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			write(t, path, good)
 		})
 	}
 	// As if the process had been killed after the last check and before the summary. The checkpoint doesn't have that
@@ -171,9 +147,7 @@ func TestReadRunComparesHistory(t *testing.T) {
 	if r, err := ReadRun(finished); err != nil || len(r.History) != 4 {
 		t.Errorf("without a summary: got %+v, %v, want the 4 checks of the checkpoint", r, err)
 	}
-	if _, err := made(t, c).Train(t.Context(), finished, train.Call{}); err != nil {
-		t.Fatal(err)
-	}
+	run(t, made(t, c), finished, train.Call{})
 	if r, err := ReadRun(finished); err != nil || len(r.History) != 5 || read(finished, HistoryFile) != first(5) {
 		t.Errorf("resumed: got %+v, %v, want 5 checks", r, err)
 	}

@@ -1,7 +1,6 @@
 package task
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -49,9 +48,7 @@ func smaller(t testing.TB, c Config) Config {
 		c.Data.File = filepath.Join(t.TempDir(), "fox.txt")
 		c.Task.MaxLen = 16
 		fox := strings.Repeat("The quick brown fox jumps over the lazy dog, isn't that so?\n", 50)
-		if err := os.WriteFile(c.Data.File, []byte(fox), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		write(t, c.Data.File, fox)
 	}
 	return c
 }
@@ -87,9 +84,7 @@ func rowsFile(t testing.TB, kind data.Kind, rows int) string {
 		}
 	}
 	path := filepath.Join(t.TempDir(), string(kind)+".tsv")
-	if err := os.WriteFile(path, []byte(s.String()), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	write(t, path, s.String())
 	return path
 }
 
@@ -117,10 +112,44 @@ func fitted(t testing.TB, c Config) *Task {
 func trained(t testing.TB, c Config) (*Task, string) {
 	t.Helper()
 	task, dir := made(t, c), filepath.Join(t.TempDir(), "run")
-	if _, err := task.Train(t.Context(), dir, train.Call{}); err != nil {
+	run(t, task, dir, train.Call{})
+	return task, dir
+}
+
+// run trains a task without an error.
+func run(t testing.TB, task *Task, dir string, call train.Call) *Summary {
+	t.Helper()
+	s, err := task.Train(t.Context(), dir, call)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return task, dir
+	return s
+}
+
+func read(t testing.TB, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+func write(t testing.TB, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantFiles compares files of the run folder got with those of the folder want.
+func wantFiles(t *testing.T, got, want string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if read(t, filepath.Join(got, name)) != read(t, filepath.Join(want, name)) {
+			t.Errorf("%s differs from the file in %s", filepath.Join(got, name), want)
+		}
+	}
 }
 
 func wantError(t *testing.T, err error, words ...string) {
@@ -307,14 +336,8 @@ func TestTrainFolders(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("got error %v, want context.Canceled", err)
 	}
-	if _, err := made(t, c).Train(t.Context(), half, train.Call{}); err != nil {
-		t.Fatal(err)
-	}
-	got, errGot := os.ReadFile(filepath.Join(half, WeightsFile))
-	want, errWant := os.ReadFile(filepath.Join(dir, WeightsFile))
-	if errGot != nil || errWant != nil || string(got) != string(want) {
-		t.Errorf("the interrupted run has other weights at its end (errors %v, %v)", errGot, errWant)
-	}
+	run(t, made(t, c), half, train.Call{})
+	wantFiles(t, half, dir, WeightsFile)
 }
 
 // If the folder of a training is moved, Train must write nothing to a new folder of the old name. The run must resume
@@ -340,16 +363,8 @@ func TestTrainMovedFolder(t *testing.T) {
 	if files, err := os.ReadDir(dir); err != nil || len(files) > 0 {
 		t.Errorf("the new folder holds %v, %v, want nothing", files, err)
 	}
-	if _, err := made(t, c).Train(t.Context(), moved, train.Call{}); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{ConfigFile, WeightsFile, HistoryFile, CheckpointFile} {
-		got, err := os.ReadFile(filepath.Join(moved, name))
-		whole, errWhole := os.ReadFile(filepath.Join(want, name))
-		if err != nil || errWhole != nil || !bytes.Equal(got, whole) {
-			t.Errorf("%s differs from a run whose folder wasn't moved (errors %v, %v)", name, err, errWhole)
-		}
-	}
+	run(t, made(t, c), moved, train.Call{})
+	wantFiles(t, moved, want, ConfigFile, WeightsFile, HistoryFile, CheckpointFile)
 }
 
 // If a graph would confuse two weights, because Gorgonia's names for them collide, all functions that run it must
@@ -420,9 +435,7 @@ func TestMicroBatches(t *testing.T) {
 					losses = append(losses, loss)
 					return false
 				}}
-				if _, err := made(t, c).Train(t.Context(), t.TempDir(), call); err != nil {
-					t.Fatal(err)
-				}
+				run(t, made(t, c), t.TempDir(), call)
 				return losses
 			}
 			want := losses(1)
@@ -445,9 +458,7 @@ func TestTrainFrozen(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := task.Params.Snapshot()
-	if _, err := task.Train(t.Context(), filepath.Join(t.TempDir(), "run"), train.Call{}); err != nil {
-		t.Fatal(err)
-	}
+	run(t, task, filepath.Join(t.TempDir(), "run"), train.Call{})
 	frozen := 0
 	for i, q := range task.Params.All() {
 		if q.Frozen {
@@ -485,9 +496,7 @@ func TestMemoryBound(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			c := small(t, test.task)
 			if test.change(&c); c.Data.File != "" {
-				if err := os.WriteFile(c.Data.File, bytes.Repeat([]byte("The quick brown fox jumps over the lazy dog\n"), 2000), 0o666); err != nil {
-					t.Fatal(err)
-				}
+				write(t, c.Data.File, strings.Repeat("The quick brown fox jumps over the lazy dog\n", 2000))
 			}
 			memory.HeapInUse() // frees the garbage of other tests
 			task := made(t, c)

@@ -1,7 +1,6 @@
 package task
 
 import (
-	"bytes"
 	"errors"
 	"math"
 	"os"
@@ -23,9 +22,7 @@ var manyScripts = strings.Repeat("Le garçon a été là: 世界 says hello 🙂
 func smallBPE(t testing.TB, size int) Config {
 	t.Helper()
 	c := small(t, "text")
-	if err := os.WriteFile(c.Data.File, []byte(manyScripts), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	write(t, c.Data.File, manyScripts)
 	c.Data.SourceUnits, c.Data.VocabSize = tokenizer.BPE, size
 	return c
 }
@@ -42,9 +39,7 @@ func TestTextOfBytePairs(t *testing.T) {
 
 	half := filepath.Join(t.TempDir(), "half")
 	var log strings.Builder
-	if _, err := made(t, c).Train(t.Context(), half, train.Call{MaxSteps: 7, Workers: 1, Log: &log}); err != nil {
-		t.Fatal(err)
-	}
+	run(t, made(t, c), half, train.Call{MaxSteps: 7, Workers: 1, Log: &log})
 	if !strings.Contains(log.String(), ", a vocabulary of 280, seed 1, ") {
 		t.Errorf("the log %q doesn't have the size of the vocabulary", log.String())
 	}
@@ -58,16 +53,8 @@ func TestTextOfBytePairs(t *testing.T) {
 	}
 	saved.Data.File = elsewhere
 	rest := made(t, saved)
-	if _, err := rest.Train(t.Context(), half, train.Call{Workers: 3}); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{WeightsFile, HistoryFile, TokenizerFile} {
-		got, errGot := os.ReadFile(filepath.Join(half, name))
-		want, errWant := os.ReadFile(filepath.Join(dir, name))
-		if errGot != nil || errWant != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s of the interrupted run differs (errors %v, %v)", name, errGot, errWant)
-		}
-	}
+	run(t, rest, half, train.Call{Workers: 3})
+	wantFiles(t, half, dir, WeightsFile, HistoryFile, TokenizerFile)
 
 	m, err := Open(dir) // the text was moved
 	if err != nil {
@@ -107,9 +94,8 @@ func TestTextOfBytePairs(t *testing.T) {
 	if want := s.Loss * float64(s.Total) / float64(counted); s.Characters != counted || s.Characters < s.Total/2 || math.Abs(s.PerCharacter()-want) > 1e-12 {
 		t.Errorf("got %d characters, want %d, in %d tokens; the loss per character is %v, want %v", s.Characters, counted, s.Total, s.PerCharacter(), want)
 	}
-	summary, err := os.ReadFile(filepath.Join(half, SummaryFile))
-	if err != nil || !strings.Contains(string(summary), `"val_loss_per_character":`) {
-		t.Errorf("the summary is %s, %v, want a loss per character in it", summary, err)
+	if summary := read(t, filepath.Join(half, SummaryFile)); !strings.Contains(summary, `"val_loss_per_character":`) {
+		t.Errorf("the summary is %s, want a loss per character in it", summary)
 	}
 
 	next := smallBPE(t, 0)
@@ -159,9 +145,7 @@ func TestTextOfBytePairsThatChanges(t *testing.T) {
 	c := smallBPE(t, 260)
 	c.Training.MaxEpochs = 1
 	_, dir := trained(t, c)
-	if err := os.WriteFile(c.Data.File, []byte(manyScripts+"more\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	write(t, c.Data.File, manyScripts+"more\n")
 	saved, err := ReadConfig(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -170,21 +154,12 @@ func TestTextOfBytePairsThatChanges(t *testing.T) {
 	wantError(t, err, "has changed since the run began")
 
 	path := filepath.Join(dir, ConfigFile)
-	config, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, bytes.Replace(config, []byte(`"source_units": "bpe",`), nil, 1), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	config := read(t, path)
+	write(t, path, strings.Replace(config, `"source_units": "bpe",`, "", 1))
 	_, err = Open(dir)
 	wantError(t, err, "config.json")
-	if err := os.WriteFile(path, config, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, TokenizerFile), []byte("{}"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	write(t, path, config)
+	write(t, filepath.Join(dir, TokenizerFile), "{}")
 	_, err = Open(dir)
 	wantError(t, err, "its tokenizer.json", "restore it")
 }
@@ -202,9 +177,7 @@ func (p *pieces) Write(b []byte) (int, error) {
 func TestGenerateBytePairs(t *testing.T) {
 	t.Parallel()
 	c := smallBPE(t, 256)
-	if err := os.WriteFile(c.Data.File, []byte(strings.Repeat("世", 3000)), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	write(t, c.Data.File, strings.Repeat("世", 3000))
 	c.Training.StepsPerEpoch, c.Training.Optimizer.LearningRate, c.Training.Optimizer.Schedule.WarmUp = 40, 0.02, 5
 	task := fitted(t, c)
 	for tokens, want := range map[int]string{6: "世世世", 7: "世世世�", 8: "世世世��"} {
