@@ -48,7 +48,7 @@ func TestEvalData(t *testing.T) {
 	}
 	for _, want := range []string{
 		"the nearest references have ", "chrF: ", "BLEU: ",
-		"Beyond the model: 1 source can't be answered; 1 source has symbols that training never saw; 1 reference has symbols or labels that training never saw; 1 reference is longer than any answer of the model.",
+		"Beyond the model: 1 source without an answer; 1 source with symbols that training never saw; 1 reference with symbols or labels that training never saw; 1 reference longer than any answer of the model.",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("heed eval prints %q, want %q in it", out, want)
@@ -81,8 +81,8 @@ func TestEvalLabelsAndTags(t *testing.T) {
 		content string
 		want    []string
 	}{
-		"classification": {"text,label\nthe cat,true\na dog,new\n", []string{" labels right)", "precision", "new", "right ↓, answered →", "1 reference has symbols or labels that training never saw"}},
-		"tagging":        {"tokens,tags\nthe cat,t c\na dog,a x\n", []string{" of 4 tags right)", "with every tag right)", "1 reference has symbols or labels that training never saw"}},
+		"classification": {"text,label\nthe cat,true\na dog,new\n", []string{" labels right)", "precision", "new", "right ↓, answered →", "1 reference with symbols or labels that training never saw"}},
+		"tagging":        {"tokens,tags\nthe cat,t c\na dog,a x\n", []string{" of 4 tags right)", "with every tag right)", "1 reference with symbols or labels that training never saw"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := ran(t, append(dataFlags(t, name), "--task="+name)...)
@@ -109,7 +109,7 @@ func TestEvalDataOfARule(t *testing.T) {
 	dir := ran(t, "--task=brackets")
 	path := filepath.Join(t.TempDir(), "test.tsv")
 	write(t, path, "()\tyes\n(\tno\nx\tno\n")
-	if out := succeed(t, "eval", dir, "--data="+path); !strings.Contains(out, "of 3 labels right)") || !strings.Contains(out, "Beyond the model: 1 source can't be answered; 1 source has symbols") {
+	if out := succeed(t, "eval", dir, "--data="+path); !strings.Contains(out, "of 3 labels right)") || !strings.Contains(out, "Beyond the model: 1 source without an answer; 1 source with symbols") {
 		t.Errorf("heed eval prints %q", out)
 	}
 	answers := filepath.Join(t.TempDir(), "answers.tsv")

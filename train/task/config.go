@@ -80,7 +80,7 @@ type Data struct {
 	// it.
 	Tokenizers []string `json:"tokenizers_sha256,omitempty"`
 
-	VocabSize int `json:"vocab_size,omitempty"` // most ids of a tokenizer.BPE; if 0, New chooses by the amount of text
+	VocabSize int `json:"vocab_size,omitempty"` // most ids for the units tokenizer.BPE; if 0, New chooses a number from the amount of text
 
 	// Validation is the number of validation examples; 0 means no validation. For text and for a ValidationFile it is a
 	// maximum. For held-out rows it is roughly the number of sources. If it is negative, New sets it to the number of
@@ -114,7 +114,7 @@ func Names() []string {
 }
 
 // Named returns the Defaults of one of Heed's own tasks: a rule that data.Named knows, or text, seq2seq, classification
-// or tagging, which need a file. The argument maxLen is the length of the longest source. For text, it is the number of
+// or tagging, which need a file. The argument maxLen is the greatest length of a source. For text, it is the number of
 // characters or tokens that the model sees at once. If maxLen is 0, the task's own length is used; for rows of a file,
 // New chooses it.
 func Named(name string, maxLen int) (Config, error) {

@@ -61,7 +61,7 @@ type Summary struct {
 	WeightsSHA256 string            `json:"weights_sha256,omitempty"` // checksum in the header of model.safetensors, which Open and Load compare
 
 	Best       train.Check `json:"-"` // check of the saved weights
-	Score      Score       `json:"-"` // score with ValLoss and ValAccuracy
+	Score      Score       `json:"-"` // validation score, including ValLoss and ValAccuracy
 	Unfinished bool        `json:"-"` // a limit or OnStep interrupted training; call Train again to continue
 }
 
@@ -75,9 +75,10 @@ var ErrFinished = errors.New("is finished: there is nothing to resume, unless yo
 // of the best check, or of the last check if the Config has KeepLast.
 //
 // If the folder has an unfinished run with the same Config, Train resumes it. The result has the same bytes as a run
-// without an interruption. MaxEpochs and Patience may be higher than in the folder, even if its run is finished. Then
-// the result has the same bytes as a run that had the higher values, and the same Decay and WarmUp, from the start. (If
-// New chose Decay and WarmUp, they depend on the old MaxEpochs.)
+// without an interruption. If MaxEpochs or Patience is higher than in the folder, Train continues the run, even if it
+// is finished. The result has the same bytes as a run that had the higher values from the start, with the same Decay
+// and WarmUp. For this, take the Config from ReadConfig: New could choose another Decay and WarmUp for a higher
+// MaxEpochs.
 //
 // The error wraps ErrFinished if the run is finished and neither value is higher. It is also an error if the folder has
 // a run with another Config, or if another training is writing to it. In these cases Train changes no file of the run.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/score"
 )
 
@@ -155,18 +156,16 @@ func (r *Report) String() string {
 	r.kind.write(r, &s)
 	var beyond []string
 	for _, b := range []struct {
-		n         int
-		one, many string
+		n          int
+		noun, what string
 	}{
-		{r.Unanswered, "source can't be answered", "sources can't be answered"},
-		{r.UnknownSources, "source has symbols that training never saw", "sources have symbols that training never saw"},
-		{r.UnknownReferences, "reference has symbols or labels that training never saw", "references have symbols or labels that training never saw"},
-		{r.LongReferences, "reference is longer than any answer of the model", "references are longer than any answer of the model"},
+		{r.Unanswered, "source", "without an answer"},
+		{r.UnknownSources, "source", "with symbols that training never saw"},
+		{r.UnknownReferences, "reference", "with symbols or labels that training never saw"},
+		{r.LongReferences, "reference", "longer than any answer of the model"},
 	} {
-		if b.n == 1 {
-			beyond = append(beyond, "1 "+b.one)
-		} else if b.n > 1 {
-			beyond = append(beyond, fmt.Sprintf("%d %s", b.n, b.many))
+		if b.n > 0 {
+			beyond = append(beyond, text.Count(b.n, b.noun)+" "+b.what)
 		}
 	}
 	if beyond != nil {

@@ -156,7 +156,7 @@ func TestJudge(t *testing.T) {
 					t.Errorf("the report is\n%s\nwant %q in it", text, want)
 				}
 			}
-			if want := "Beyond the model: 1 source can't be answered; 1 source has symbols"; !strings.Contains(text, want) {
+			if want := "Beyond the model: 1 source without an answer; 1 source with symbols"; !strings.Contains(text, want) {
 				t.Errorf("the report is\n%s\nwant %q in it", text, want)
 			}
 		})
@@ -168,10 +168,7 @@ func TestJudgeIsEvaluate(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []data.Kind{data.KindClassification, data.KindTagging} {
 		task := ofRows(t, kind, someRows(kind))
-		s, err := task.Evaluate(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := evaluated(t, task)
 		r, err := task.Judge(t.Context(), task.Examples(), PredictOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -181,10 +178,7 @@ func TestJudgeIsEvaluate(t *testing.T) {
 		}
 	}
 	task := fitted(t, small(t, "brackets"))
-	s, err := task.Evaluate(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := evaluated(t, task)
 	if r, err := task.Judge(t.Context(), task.Examples(), PredictOptions{}); err != nil || r.Right != s.Right || len(r.Judged) != s.Total {
 		t.Errorf("brackets: Judge counts %d of %d right, %v; Evaluate %d of %d", r.Right, len(r.Judged), err, s.Right, s.Total)
 	}
@@ -197,10 +191,7 @@ func TestUnknownIsNeverRight(t *testing.T) {
 	write(t, c.Data.ValidationFile, "a b\tX Y\nb c\tY Z\n")
 	task := made(t, c)
 	task.Params.Get("head.bias").Value.Float32s()[task.Config.Task.Target.Unknown()] = 100
-	s, err := task.Evaluate(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := evaluated(t, task)
 	r, err := task.Judge(t.Context(), task.Examples(), PredictOptions{})
 	if err != nil {
 		t.Fatal(err)

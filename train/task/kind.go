@@ -9,7 +9,7 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 )
 
-// A Kind describes the tasks of one kind: which methods their models have answers to, and the words for their results.
+// A Kind describes the tasks of one kind: what their models can do, and the words for their results.
 type Kind struct {
 	Name  data.Kind // also the name of the task that learns from a file
 	About string    // description of this task

@@ -35,7 +35,7 @@ type look struct {
 
 	Source, Answer side    // for classification, Answer has only Unknown
 	Labels         []count // labels or tags of the training rows, the commonest first
-	Always         float64 // accuracy in validation of always answering the commonest one
+	Always         float64 // share of the validation labels or tags that are equal to the commonest one
 
 	kind Kind
 	seed uint64
@@ -47,7 +47,7 @@ type side struct {
 	Units           tokenizer.Units
 	Symbols         int // size of the vocabulary, without the unknown symbol
 	Longest, Median int // length of the longest row and median length, in symbols
-	Unknown         int // number of validation rows with unknown symbols or labels; with from, training rows count too
+	Unknown         int // number of validation rows with unknown symbols or labels; if from is true, training rows count too
 }
 
 // A count is the number of occurrences of a label.

@@ -303,10 +303,7 @@ func TestRowsRepeat(t *testing.T) {
 func TestClassWeights(t *testing.T) {
 	c := withFile(t, "classification", "x.tsv", strings.Repeat("a\tx\nb\tx\nc\tx\nd\ty\n", 30))
 	c.Data.ValidationFile = c.Data.File
-	plain, err := made(t, c).Evaluate(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := evaluated(t, made(t, c))
 	c.Training.ClassWeights = "balanced"
 	task := made(t, c)
 	if want := []float64{2.0 / 3, 2}; !slices.EqualFunc(task.classWeights, want, func(a, b float64) bool { return math.Abs(a-b) < 1e-12 }) {

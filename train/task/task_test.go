@@ -126,6 +126,15 @@ func run(t testing.TB, task *Task, dir string, call train.Call) *Summary {
 	return s
 }
 
+func evaluated(t testing.TB, task *Task) Score {
+	t.Helper()
+	s, err := task.Evaluate(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 func read(t testing.TB, path string) string {
 	t.Helper()
 	content, err := os.ReadFile(path)

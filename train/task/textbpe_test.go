@@ -70,10 +70,7 @@ func TestTextOfBytePairs(t *testing.T) {
 		t.Errorf("Attention: got %v, %v, want layers", a, err)
 	}
 
-	s, err := rest.Evaluate(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := evaluated(t, rest)
 	set := rest.set.(*textSet)
 	counted := 0
 	for n := range set.windows {
