@@ -16,8 +16,8 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// ofRows returns a task that learns these rows. The kind must be one that learns from rows.
-func ofRows(t testing.TB, kind data.Kind, rows string) *Task {
+// forRows returns the defaults for a kind, with a file of these rows.
+func forRows(t testing.TB, kind data.Kind, rows string) Config {
 	t.Helper()
 	c, err := Named(string(kind), 0)
 	if err != nil {
@@ -25,6 +25,23 @@ func ofRows(t testing.TB, kind data.Kind, rows string) *Task {
 	}
 	c.Data.File = filepath.Join(t.TempDir(), "rows.tsv")
 	write(t, c.Data.File, rows)
+	return c
+}
+
+// judged returns the report on the examples.
+func judged(t testing.TB, task *Task, examples []data.Example, o PredictOptions) *Report {
+	t.Helper()
+	r, err := task.Judge(t.Context(), examples, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// ofRows returns a task that learns these rows. The kind must be one that learns from rows.
+func ofRows(t testing.TB, kind data.Kind, rows string) *Task {
+	t.Helper()
+	c := forRows(t, kind, rows)
 	c.Data.SourceUnits, c.Data.Validation = tokenizer.Tokens, 20
 	if kind != data.KindClassification {
 		c.Data.TargetUnits = tokenizer.Tokens
@@ -67,9 +84,9 @@ func TestJudgeOne(t *testing.T) {
 		{"right", data.KindSeq2Seq, Judged{Source: "a b", References: []string{"A B"}, Answer: Answer{Text: "A B"}}, true, 0, Report{}},
 		{"right but for spaces", data.KindSeq2Seq, Judged{Source: "a b", References: []string{"A  B "}, Answer: Answer{Text: "A B"}}, true, 0, Report{}},
 		{"the second is right", data.KindSeq2Seq, Judged{Source: "a b", References: []string{"C", "A B"}, Answer: Answer{Text: "A B"}}, true, 0, Report{}},
-		{"the nearest counts", data.KindSeq2Seq, Judged{Source: "a", References: []string{"C D", "A B"}, Answer: Answer{Text: "A"}}, false, 1, Report{}},
+		{"edits to the nearest reference", data.KindSeq2Seq, Judged{Source: "a", References: []string{"C D", "A B"}, Answer: Answer{Text: "A"}}, false, 1, Report{}},
 		{"unknown reference", data.KindSeq2Seq, Judged{Source: "a", References: []string{"A Q"}, Answer: Answer{Text: "A B"}}, false, 1, Report{UnknownReferences: 1}},
-		{"unknown as unknown", data.KindSeq2Seq, Judged{Source: "a", References: []string{"\uFFFD"}, Answer: Answer{Text: "\uFFFD"}}, false, 0, Report{UnknownReferences: 1}},
+		{"unknown reference, unknown answer", data.KindSeq2Seq, Judged{Source: "a", References: []string{"\uFFFD"}, Answer: Answer{Text: "\uFFFD"}}, false, 0, Report{UnknownReferences: 1}},
 		{"unknown source", data.KindSeq2Seq, Judged{Source: "q", References: []string{"A"}, Answer: Answer{Text: "A", Unknown: true}}, true, 0, Report{UnknownSources: 1}},
 		{"long reference", data.KindSeq2Seq, Judged{Source: "a", References: []string{strings.Repeat("A ", 600)}, Answer: Answer{Text: "A B"}}, false, 599, Report{LongReferences: 1}},
 		{"no answer", data.KindSeq2Seq, Judged{Source: "a b", References: []string{"A B"}, Answer: noAnswer}, false, 2, Report{Unanswered: 1}},
@@ -114,10 +131,7 @@ func TestJudge(t *testing.T) {
 				t.Fatalf("got %d examples, notes %q, %v, want 200 and a note", len(examples), notes, err)
 			}
 			examples = append(examples, data.Example{Source: "a b", Answer: "A A"}, data.Example{Source: "", Answer: "A"}, data.Example{Source: "q", Answer: "Q"})
-			r, err := task.Judge(t.Context(), examples, PredictOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := judged(t, task, examples, PredictOptions{})
 			right := 0
 			references := map[string][]string{}
 			for _, e := range examples {
@@ -169,10 +183,7 @@ func TestJudgeIsEvaluate(t *testing.T) {
 	for _, kind := range []data.Kind{data.KindClassification, data.KindTagging} {
 		task := ofRows(t, kind, someRows(kind))
 		s := evaluated(t, task)
-		r, err := task.Judge(t.Context(), task.Examples(), PredictOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := judged(t, task, task.Examples(), PredictOptions{})
 		if total := r.Classes.Macro(); total.Right != s.Right || total.Rows != s.Total || s.Total == 0 {
 			t.Errorf("%s: Judge counts %d of %d right, Evaluate %d of %d", kind, total.Right, total.Rows, s.Right, s.Total)
 		}
@@ -192,10 +203,7 @@ func TestUnknownIsNeverRight(t *testing.T) {
 	task := made(t, c)
 	task.Params.Get("head.bias").Value.Float32s()[task.Config.Task.Target.Unknown()] = 100
 	s := evaluated(t, task)
-	r, err := task.Judge(t.Context(), task.Examples(), PredictOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := judged(t, task, task.Examples(), PredictOptions{})
 	if text := r.Judged[0].Answer.Text; text != "� �" || r.Right != 0 || s.Right != 0 || s.Total != 4 {
 		t.Errorf("the answer is %q: Judge counts %d rows right, and Evaluate %d of %d tags; want no rows, and 0 of 4 tags", text, r.Right, s.Right, s.Total)
 	}
@@ -221,26 +229,26 @@ func TestWriteAnswers(t *testing.T) {
 }
 
 func TestJudgeErrors(t *testing.T) {
-	pairs := ofRows(t, data.KindSeq2Seq, someRows(data.KindSeq2Seq))
+	model := ofRows(t, data.KindSeq2Seq, someRows(data.KindSeq2Seq))
 	text := made(t, small(t, "text"))
 	predictFile := func(task *Task, column, file string) error {
 		return task.PredictFile(t.Context(), file, column, io.Discard, PredictOptions{}, nil, nil)
 	}
 	for name, call := range map[string]func() error{
-		"no examples": func() error { _, err := pairs.Judge(t.Context(), nil, PredictOptions{}); return err },
-		"of text": func() error {
+		"no examples": func() error { _, err := model.Judge(t.Context(), nil, PredictOptions{}); return err },
+		"Judge with a text model": func() error {
 			_, err := text.Judge(t.Context(), []data.Example{{Source: "a", Answer: "b"}}, PredictOptions{})
 			return err
 		},
-		"rows of text":   func() error { _, _, err := text.ReadExamples(nil, "x"); return err },
-		"inputs of text": func() error { return predictFile(text, "", "x") },
-		"no file":        func() error { _, _, err := pairs.ReadExamples(nil); return err },
-		"a missing file": func() error { _, _, err := pairs.ReadExamples(nil, "none.tsv"); return err },
-		"no column": func() error {
-			_, _, err := pairs.ReadExamples([]string{"x", "y"}, pairs.Config.Data.File)
+		"ReadExamples with a text model": func() error { _, _, err := text.ReadExamples(nil, "x"); return err },
+		"PredictFile with a text model":  func() error { return predictFile(text, "", "x") },
+		"no file":                        func() error { _, _, err := model.ReadExamples(nil); return err },
+		"a missing file":                 func() error { _, _, err := model.ReadExamples(nil, "none.tsv"); return err },
+		"a missing column": func() error {
+			_, _, err := model.ReadExamples([]string{"x", "y"}, model.Config.Data.File)
 			return err
 		},
-		"no column of inputs": func() error { return predictFile(pairs, "x", pairs.Config.Data.File) },
+		"a missing column of inputs": func() error { return predictFile(model, "x", model.Config.Data.File) },
 	} {
 		if err := call(); err == nil {
 			t.Errorf("%s: no error", name)
@@ -266,23 +274,15 @@ func TestReportBLEU(t *testing.T) {
 	}
 }
 
-// A model with byte pairs and little training generates parts of characters. Its answers and reports must be valid
+// A model with byte model and little training generates parts of characters. Its answers and reports must be valid
 // UTF-8.
 func TestAnswersOfBytePairsAreUTF8(t *testing.T) {
-	c, err := Named(string(data.KindSeq2Seq), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Data.File = filepath.Join(t.TempDir(), "rows.tsv")
-	write(t, c.Data.File, strings.Repeat("été là\tgarçon 世界\nsommer\tgroß 🙂\nnoël\tœuf\n", 9))
+	c := forRows(t, data.KindSeq2Seq, strings.Repeat("été là\tgarçon 世界\nsommer\tgroß 🙂\nnoël\tœuf\n", 9))
 	c.Data.SourceUnits, c.Data.TargetUnits, c.Data.VocabSize = tokenizer.BPE, tokenizer.BPE, 270
 	task := made(t, c) // untrained
 	parts := 0
 	for _, beam := range []int{1, 3} {
-		r, err := task.Judge(t.Context(), []data.Example{{Source: "été", Answer: "là"}, {Source: "ñ", Answer: "世"}}, PredictOptions{Beam: beam})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := judged(t, task, []data.Example{{Source: "été", Answer: "là"}, {Source: "ñ", Answer: "世"}}, PredictOptions{Beam: beam})
 		var file bytes.Buffer
 		if err := r.WriteAnswers(&file, '\t'); err != nil || !utf8.Valid(file.Bytes()) {
 			t.Errorf("with a beam of %d, WriteAnswers writes %q, %v, want valid UTF-8", beam, file.Bytes(), err)

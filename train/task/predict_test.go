@@ -159,12 +159,7 @@ func TestPanicsArePassedOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := Named("classification", 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Data.File = filepath.Join(t.TempDir(), "rows.tsv")
-		write(t, c.Data.File, someRows(data.KindClassification))
+		c := forRows(t, data.KindClassification, someRows(data.KindClassification))
 		c.Task.Classes, c.Task.Source, c.Data.SourceUnits = []string{"other", "vowel"}, own{known, fail}, tokenizer.Tokens
 		_, err = New(c)
 		return err
@@ -297,7 +292,7 @@ func TestPredictBeam(t *testing.T) {
 }
 
 func TestPredictAllErrors(t *testing.T) {
-	labels, pairs := made(t, small(t, "brackets")), made(t, small(t, "dates"))
+	brackets, dates := made(t, small(t, "brackets")), made(t, small(t, "dates"))
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
 	for name, test := range map[string]struct {
@@ -306,10 +301,10 @@ func TestPredictAllErrors(t *testing.T) {
 		o    PredictOptions
 		want string
 	}{
-		"cancelled":       {done, pairs.Model, PredictOptions{}, context.Canceled.Error()},
-		"negative beam":   {t.Context(), pairs.Model, PredictOptions{Beam: -1}, "beam must be from 1 to 1024, or 0 for 1, got -1"},
-		"wide beam":       {t.Context(), pairs.Model, PredictOptions{Beam: 1025}, "beam must be from 1 to 1024"},
-		"beam for labels": {t.Context(), labels.Model, PredictOptions{Beam: 2}, "the task brackets is of kind classification"},
+		"cancelled":               {done, dates.Model, PredictOptions{}, context.Canceled.Error()},
+		"negative beam":           {t.Context(), dates.Model, PredictOptions{Beam: -1}, "beam must be from 1 to 1024, or 0 for 1, got -1"},
+		"wide beam":               {t.Context(), dates.Model, PredictOptions{Beam: 1025}, "beam must be from 1 to 1024"},
+		"beam for classification": {t.Context(), brackets.Model, PredictOptions{Beam: 2}, "the task brackets is of kind classification"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answers, err := test.m.PredictAll(test.ctx, []string{"()"}, test.o)
@@ -319,7 +314,7 @@ func TestPredictAllErrors(t *testing.T) {
 			}
 		})
 	}
-	if answers, err := pairs.PredictAll(t.Context(), nil, PredictOptions{}); err != nil || len(answers) != 0 {
+	if answers, err := dates.PredictAll(t.Context(), nil, PredictOptions{}); err != nil || len(answers) != 0 {
 		t.Errorf("no inputs: got %v, %v, want no answers", answers, err)
 	}
 }

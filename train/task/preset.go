@@ -25,8 +25,8 @@ type Preset struct {
 var presets = []Preset{
 	{"nanogpt", data.KindText, "nanoGPT's documented run on a CPU: a GPT-2 with 0.8 million parameters, 2,000 steps", nanoGPT},
 	{"speedrun", data.KindText, "a lower loss than nanogpt in less than a tenth of its time", speedrun},
-	{"small", data.KindSeq2Seq, "an encoder-decoder with 0.9 million parameters, 20 epochs", func(c *Config) { pairs(c, 128, 3, 2e-3, 0.1, 20) }},
-	{"base", data.KindSeq2Seq, "an encoder-decoder with 4.2 million parameters, 20 epochs", func(c *Config) { pairs(c, 256, 4, 1e-3, 0.2, 20) }},
+	{"small", data.KindSeq2Seq, "an encoder-decoder with 0.9 million parameters, 20 epochs", func(c *Config) { encoderDecoder(c, 128, 3, 2e-3, 0.1, 20) }},
+	{"base", data.KindSeq2Seq, "an encoder-decoder with 4.2 million parameters, 20 epochs", func(c *Config) { encoderDecoder(c, 256, 4, 1e-3, 0.2, 20) }},
 }
 
 // Presets returns all presets.
@@ -98,10 +98,10 @@ func speedrun(c *Config) {
 	}}
 }
 
-// pairs has the settings for learning pronunciations in docs/results.md. There, a deep encoder with a decoder of one
-// block is as good as two blocks each, and faster. Small batches, gated feed-forwards and normalised queries and keys
-// help most.
-func pairs(c *Config, dim, encoder int, rate, dropout float64, epochs int) {
+// encoderDecoder has the settings for learning pronunciations in docs/results.md. There, a deep encoder with a decoder
+// of one block is as good as two blocks each, and faster. Small batches, gated feed-forwards and normalised queries and
+// keys help most.
+func encoderDecoder(c *Config, dim, encoder int, rate, dropout float64, epochs int) {
 	c.Model = layers.ModelConfig{
 		Dim: dim, Layers: encoder, Positions: layers.Rotary{},
 		Block: layers.BlockConfig{

@@ -98,7 +98,7 @@ func TestNanoGPT(t *testing.T) {
 }
 
 // The presets for seq2seq must have several blocks in the encoder and one block in the decoder.
-func TestPairsPresets(t *testing.T) {
+func TestSeq2SeqPresets(t *testing.T) {
 	for preset, encoder := range map[string]int{"small": 3, "base": 4} {
 		c := small(t, "seq2seq")
 		if err := c.Apply(preset); err != nil {

@@ -28,7 +28,7 @@ func withFile(t testing.TB, name, file, content string) Config {
 
 func lookOf(t *Task) *look { return t.set.(*rowSet).look }
 
-func TestLookPairs(t *testing.T) {
+func TestLookSeq2Seq(t *testing.T) {
 	var s strings.Builder
 	s.WriteString("word\tpronunciation\n")
 	for i := range 400 {
@@ -64,7 +64,7 @@ func TestLookPairs(t *testing.T) {
 	}
 }
 
-func TestLookLabels(t *testing.T) {
+func TestLookClassification(t *testing.T) {
 	var s strings.Builder
 	for i := range 300 {
 		fmt.Fprintf(&s, "%d,a text that is number %d,%s\n", i, i, []string{"a", "a", "b"}[i%3])
@@ -223,10 +223,10 @@ func TestGuess(t *testing.T) {
 		texts []string
 		want  tokenizer.Units
 	}{
-		"phonemes":               {slices.Repeat([]string{"B AW T", "K AH Z", "T"}, 20), tokenizer.Tokens},
-		"words":                  {slices.Repeat([]string{"house", "tree"}, 50), tokenizer.Characters},
-		"sentences":              {[]string{"A fine film.", "Not my cup of tea", "never again!"}, tokenizer.Characters},
-		"a space here and there": {append(slices.Repeat([]string{"house"}, 50), slices.Repeat([]string{"new york"}, 20)...), tokenizer.Characters},
+		"phonemes":              {slices.Repeat([]string{"B AW T", "K AH Z", "T"}, 20), tokenizer.Tokens},
+		"words":                 {slices.Repeat([]string{"house", "tree"}, 50), tokenizer.Characters},
+		"sentences":             {[]string{"A fine film.", "Not my cup of tea", "never again!"}, tokenizer.Characters},
+		"few texts with spaces": {append(slices.Repeat([]string{"house"}, 50), slices.Repeat([]string{"new york"}, 20)...), tokenizer.Characters},
 	} {
 		if got := guess(slices.Values(test.texts)); got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
@@ -355,12 +355,12 @@ func TestRowsErrors(t *testing.T) {
 		want                string
 	}{
 		{"one source", "seq2seq", "a\tb\na\tc\n", nil, "has only 1 source, and none is left for validation: set data.validation_file to a file, or data.validation to 0"},
-		{"sources held out together", "seq2seq", "\uFFFD\tb\n\uFFFD\uFFFD\tb\n", func(c *Config) { c.Seed = 1 }, "has 2 sources, and seed 1 holds out all of them: set data.validation_file to a file, or choose another seed"},
-		{"hardly a label twice", "classification", "id,title\n" + manyRows(30), nil, "31 different labels in 31 rows, in its columns 1 and 2, without a header; the first row is \"id\", \"title\": set data.columns to the columns of texts and labels"},
+		{"all sources held out", "seq2seq", "\uFFFD\tb\n\uFFFD\uFFFD\tb\n", func(c *Config) { c.Seed = 1 }, "has 2 sources, and seed 1 holds out all of them: set data.validation_file to a file, or choose another seed"},
+		{"too many different labels", "classification", "id,title\n" + manyRows(30), nil, "31 different labels in 31 rows, in its columns 1 and 2, without a header; the first row is \"id\", \"title\": set data.columns to the columns of texts and labels"},
 		{"one label", "classification", "a\tx\nb\tx\n", nil, "has 1 label, but needs 2 to 10000 different labels"},
 		{"tags that don't fit", "tagging", strings.Repeat("a b\tX\n", 10), nil, "line 1: the source has 2 symbols and 1 tags: each symbol needs one tag"},
-		{"another length of an epoch", "seq2seq", strings.Repeat("a\tb\nb\tb\n", 30), func(c *Config) { c.Training.StepsPerEpoch = 7 }, "training.steps_per_epoch must be "},
-		{"nothing that short", "seq2seq", "aaaa\tb\nbbbb\tb\n", func(c *Config) { c.Task.MaxLen = 2 }, "no row is left for training or validation with a source of at most 2 symbols"},
+		{"wrong steps per epoch", "seq2seq", strings.Repeat("a\tb\nb\tb\n", 30), func(c *Config) { c.Training.StepsPerEpoch = 7 }, "training.steps_per_epoch must be "},
+		{"all rows too long", "seq2seq", "aaaa\tb\nbbbb\tb\n", func(c *Config) { c.Task.MaxLen = 2 }, "no row is left for training or validation with a source of at most 2 symbols"},
 		{"no column", "classification", "text,label\na,b\n", func(c *Config) { c.Data.Columns = []string{"text", "nope"} }, `"nope"`},
 		{"white space", "seq2seq", strings.Repeat(" \tb\n", 9), nil, ""},
 	} {
@@ -471,11 +471,11 @@ func TestStartFrom(t *testing.T) {
 		wantError(t, err, "digits.tsv", "training answers have symbols that the model of ", "start without its weights")
 	}
 
-	labels := made(t, start("classification", from, nil))
-	if want := []string{"head.weight", "head.bias"}; !slices.Equal(labels.Loaded.Kept, want) || !same(labels, old, "encoder.blocks.0.attention.query.weight") || !same(labels, old, "encoder.embedding.weight") {
-		t.Errorf("for classification, the new parameters are %v, want only the head", labels.Loaded.Kept)
+	classifier := made(t, start("classification", from, nil))
+	if want := []string{"head.weight", "head.bias"}; !slices.Equal(classifier.Loaded.Kept, want) || !same(classifier, old, "encoder.blocks.0.attention.query.weight") || !same(classifier, old, "encoder.embedding.weight") {
+		t.Errorf("for classification, the new parameters are %v, want only the head", classifier.Loaded.Kept)
 	}
-	if l := lookOf(labels); l.Source.Unknown < 150 || !strings.Contains(l.String(), " sources with symbols that the model doesn't know") {
+	if l := lookOf(classifier); l.Source.Unknown < 150 || !strings.Contains(l.String(), " sources with symbols that the model doesn't know") {
 		t.Errorf("the look is\n%vwant unknown symbols, because texts have spaces", l)
 	}
 	_, err := New(start("tagging", from, nil))
