@@ -15,7 +15,7 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// pngResolution is the dots an inch of a PNG: labels stay sharp on any screen.
+// pngResolution is the resolution of a PNG in dots per inch. It keeps labels sharp on any screen.
 const pngResolution = 192
 
 func newAttention() *cobra.Command {
@@ -23,24 +23,25 @@ func newAttention() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "attention DIR INPUT",
 		Short: "Show what a trained model attends to",
-		Long: `Show whom every position attends to while a trained model answers an input: a heat map for each
-head of each layer, whose rows attend to its columns. Of dates, what the answer's characters look at in
-the source comes first.
+		Long: `Show what a trained model attends to while it answers an input, as a heat map for each head of each
+layer. Each row of a map shows how much one position attends to the positions in the columns. If the
+model has cross-attention, from the answer to the source, those layers come first.
 
-Without --out, the maps are printed for a terminal. An HTML page is to explore: choose a head and a
-token, and see where it looks, by pointer, touch or arrow keys; without scripts it has the maps. PNGs
-have the letters of Latin, Greek and Cyrillic; SVG and HTML those of the viewer's fonts.
+Without --out, heed prints the maps. An HTML file is interactive: choose a head and a token with the
+pointer, by touch or with the arrow keys to see what the token attends to. Without scripts, the page
+shows all maps. A PNG can show Latin, Greek and Cyrillic letters. SVG and HTML can show all letters of
+the viewer's fonts.
 Put -- before an input that begins with a dash.`,
 		Example: `  heed attention runs/reverse gorgonia
   heed attention runs/dates 'Thu, 7 March 2024' --layer cross --out dates.html`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return usagef("heed attention takes two arguments, a run folder and one input, got %d: heed attention DIR INPUT, an input of several words in quotes", len(args))
+				return usagef("heed attention takes two arguments, a run folder and one input, got %d: put an input of several words in quotes", len(args))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var write func(io.Writer, heatmap.Figure) error // nil for none
+			var write func(io.Writer, heatmap.Figure) error // nil: print the figure
 			file := &outFile{flag: "out", path: out, inputs: runFiles(args[0])}
 			if cmd.Flags().Changed("out") {
 				var err error
@@ -80,15 +81,15 @@ Put -- before an input that begins with a dash.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&out, "out", "", "file to draw in: .png, .svg or .html (default: print)")
-	cmd.Flags().StringVar(&layer, "layer", "", "show only the layers whose name has this in it, such as cross or blocks.1")
+	cmd.Flags().StringVar(&out, "out", "", "file to write, .png, .svg or .html (default: print the maps)")
+	cmd.Flags().StringVar(&layer, "layer", "", "show only layers whose name contains this text, such as cross or blocks.1")
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w; put -- before an input that begins with a dash", flagError(cmd, err))
 	})
 	return cmd
 }
 
-// figureOf returns what a model attended to, to be drawn.
+// figureOf returns a figure of a model's attention. The argument name is the name of the task.
 func figureOf(a *task.Attention, name string) heatmap.Figure {
 	f := heatmap.Figure{Title: fmt.Sprintf("%s: %s → %s", name, shortened(a.Input), shortened(a.Answer)), Key: a.Key}
 	for _, l := range a.Layers {
@@ -97,7 +98,7 @@ func figureOf(a *task.Attention, name string) heatmap.Figure {
 	return f
 }
 
-// shortened returns a text as a title has it: the end of a long one, quoted.
+// shortened returns s for a title, quoted if needed. Of a long text, it keeps only the end.
 func shortened(s string) string {
 	const most = 60
 	if n := utf8.RuneCountInString(s); n > most {
@@ -106,7 +107,7 @@ func shortened(s string) string {
 	return quoted(s)
 }
 
-// figureWriter returns the function that writes a figure in the format that the file's name ends in.
+// figureWriter returns a function that writes a figure in the format of the file's extension.
 func figureWriter(path string) (func(io.Writer, heatmap.Figure) error, error) {
 	var write func(io.Writer, heatmap.Figure) error
 	switch strings.ToLower(filepath.Ext(path)) {
@@ -122,11 +123,11 @@ func figureWriter(path string) (func(io.Writer, heatmap.Figure) error, error) {
 	return write, nil
 }
 
-// drawn says what has been drawn where.
+// drawn returns the line to print about a figure that was written to a file.
 func drawn(path string, f heatmap.Figure) string {
 	s := fmt.Sprintf("%s, drawn in %s", f.Title, text.Escape(path))
 	if boxes := f.Boxes(); boxes != "" && strings.EqualFold(filepath.Ext(path), ".png") {
-		s += fmt.Sprintf(", where □ stands for %q: an .svg or .html shows them", boxes)
+		s += fmt.Sprintf(", where □ stands for %q: use .svg or .html to see these characters", boxes)
 	}
 	return s
 }

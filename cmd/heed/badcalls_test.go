@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// tree is all that there is below the working folder: the content of files, and folders.
+// tree returns the contents of all files below the working folder, by path, and "a folder" for each folder.
 func tree(t *testing.T) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -30,8 +30,7 @@ func tree(t *testing.T) map[string]string {
 	return files
 }
 
-// Each command tells in one line what is wrong with where it is to read or write, with a status that says whose fault
-// it is, and leaves nothing behind.
+// For a bad input or output path, each command prints one line, exits with the right status and leaves no files.
 func TestBadPlaces(t *testing.T) {
 	t.Chdir(t.TempDir())
 	succeed(t, small("--task=copy", "--out=run")...)
@@ -67,18 +66,18 @@ func TestBadPlaces(t *testing.T) {
 		if !strings.HasPrefix(words[1], "DIR") {
 			continue
 		}
-		of := func(dir string) string { return words[0] + " " + dir + rest[words[0]] }
-		calls = append(calls, call{of("none"), 1, "none isn't a run folder: it has no config.json"},
-			call{of("folder"), 1, "folder isn't a run folder: it has no config.json"},
-			call{of("file"), 1, "file isn't a run folder, but a file: give the folder"},
-			call{of("older"), 1, "older/config.json: this run folder has the older format 3, and heed reads format 4: train it again"},
-			call{of("newer"), 1, "newer/config.json: this run folder has the newer format 5, and heed reads format 4: update heed"},
-			call{of("begun"), 1, "begun has no " + cmp.Or(begun[words[0]], "weights: the run ended before the end of its first epoch") + "; heed train --resume begun goes on with it"},
-			call{of("run --nope"), 2, "unknown flag: --nope"},
+		with := func(dir string) string { return words[0] + " " + dir + rest[words[0]] }
+		calls = append(calls, call{with("none"), 1, "none isn't a run folder: it has no config.json"},
+			call{with("folder"), 1, "folder isn't a run folder: it has no config.json"},
+			call{with("file"), 1, "file isn't a run folder, but a file: give the folder"},
+			call{with("older"), 1, "older/config.json: this run folder has the older format 3, and heed reads format 4: train it again"},
+			call{with("newer"), 1, "newer/config.json: this run folder has the newer format 5, and heed reads format 4: update heed"},
+			call{with("begun"), 1, "begun has no " + cmp.Or(begun[words[0]], "weights: the run ended before the end of its first epoch") + "; heed train --resume begun continues the run"},
+			call{with("run --nope"), 2, "unknown flag: --nope"},
 			call{words[0], 2, "heed " + words[0] + " takes "})
 	}
 	if len(calls) < 5*8 {
-		t.Errorf("%d calls: the test looks in the wrong place", len(calls))
+		t.Errorf("found %d calls of commands with a DIR, want at least 40", len(calls))
 	}
 	in := " --max-epochs=1 --out=new"
 	calls = append(calls, []call{
@@ -128,7 +127,7 @@ func TestBadPlaces(t *testing.T) {
 		{"train --watch --watch-addr=" + taken.Addr().String() + in, 1, "address already in use"},
 		{"train --watch --watch-addr=here" + in, 2, "--watch-addr must be a host and a port"},
 
-		{"generate run --prompt=a --tokens=1", 2, "run learned the task copy, and only text models write on"},
+		{"generate run --prompt=a --tokens=1", 2, "run learned the task copy, but heed generate needs a text model"},
 		{"predict text --data=rows.tsv", 1, "a text model can't answer the rows of a file"},
 		{"attention run abc --layer=nope", 2, `contains "nope"`},
 	}...)
@@ -137,11 +136,11 @@ func TestBadPlaces(t *testing.T) {
 			got := heed(strings.Fields(c.args)...)
 			fail(t, got, c.status, c.want)
 			if got.stdout != "" {
-				t.Errorf("it printed %q, want nothing", got.stdout)
+				t.Errorf("the call prints %q, want nothing", got.stdout)
 			}
 		})
 	}
 	if after := tree(t); !maps.Equal(after, before) {
-		t.Errorf("something was written: there are %q, want %q, as they were", slices.Sorted(maps.Keys(after)), slices.Sorted(maps.Keys(before)))
+		t.Errorf("files have changed: there are %q, want %q with the same contents", slices.Sorted(maps.Keys(after)), slices.Sorted(maps.Keys(before)))
 	}
 }

@@ -21,23 +21,25 @@ func newBench(group train.Group) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench [CONFIG...]",
 		Short: "Measure training steps, attention and matrix products",
-		Long: `Measure one step of each configuration, each in a process of its own: a warm-up, then the median and the
-minimum of the counted steps.
+		Long: `Measure the time per step of each configuration, in a new process for each. After a warm-up, heed
+prints the median and the minimum of the measured steps.
 
   nanogpt  forward, backward and AdamW of a small GPT: B 12, T 64, D 128, H 4, 4 blocks, V 65
-  tiny     the same of a smaller one: B 32, T 16, D 32, H 2, 1 block, V 12
-  long     causal attention alone, forward and backward: H 4, K 64, T 1,024, 4,096 and 16,384
-  gemm     square matrix products: 64 to 1,024
+  tiny     the same for a smaller GPT: B 32, T 16, D 32, H 2, 1 block, V 12
+  long     only causal attention, forward and backward: H 4, K 64, T 1,024, 4,096 and 16,384
+  gemm     products of square matrices, with 64 to 1,024 rows
 
-Each but gemm runs in both forms: fused, where attention is one operation, and composed, where it is one for each stage.
-The composed form keeps matrices of size T×T, so long has it for T 1,024 and 4,096 alone.
+B is the batch size, T the length, D the model width, H the number of heads, K the width of a head and V
+the vocabulary size. All configurations except gemm run in two forms. In the fused form, attention is one
+operation. In the composed form, each stage of attention is an operation, and matrices of size T×T are
+kept, so long has this form only for T 1,024 and 4,096.
 
-heed bench dist measures training in several workers and processes.`,
+heed bench dist measures training with several workers and processes.`,
 		Example: `  heed bench nanogpt tiny
   heed bench gemm --procs 1 --json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if most := runtime.NumCPU(); procs < 0 || procs > most {
-				return usagef("--procs must be from 1 to %d, the processors that there are, or 0 for all, got %d", most, procs)
+				return usagef("--procs must be from 1 to %d, the number of processors, or 0 for all, got %d", most, procs)
 			}
 			if procs > 0 {
 				runtime.GOMAXPROCS(procs)
@@ -69,15 +71,16 @@ heed bench dist measures training in several workers and processes.`,
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object for each, a line each")
-	cmd.Flags().IntVar(&procs, "procs", 0, "processors to use; 0 for all")
-	cmd.Flags().BoolVar(&here, "here", false, "measure the first chosen in this process")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON per measurement")
+	cmd.Flags().IntVar(&procs, "procs", 0, "number of processors to use (0: all)")
+	cmd.Flags().BoolVar(&here, "here", false, "measure only the first configuration, in this process")
 	cmd.Flags().MarkHidden("here")
 	cmd.AddCommand(newBenchDist(group))
 	return cmd
 }
 
-// chooseBenchmarks returns those whose name is an argument or begins with one; all without arguments.
+// chooseBenchmarks returns the benchmarks that the arguments choose by name, by ID or by the part of the name before a
+// dash. Without arguments, it returns all.
 func chooseBenchmarks(args []string) ([]bench.Benchmark, error) {
 	all := bench.All()
 	if len(args) == 0 {
@@ -92,13 +95,13 @@ func chooseBenchmarks(args []string) ([]bench.Benchmark, error) {
 			}
 		}
 		if !found {
-			return nil, usagef("there is no benchmark %q: heed bench --help lists them", arg)
+			return nil, usagef("there is no benchmark %q: heed bench --help lists the benchmarks", arg)
 		}
 	}
 	return chosen, nil
 }
 
-// measureApart measures in a new process, so that the peak of memory is this benchmark's.
+// measureApart measures b in a new process, so that the peak memory is that process's alone.
 func measureApart(b bench.Benchmark, cmd *cobra.Command, procs int) (bench.Measurement, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -115,12 +118,12 @@ func measureApart(b bench.Benchmark, cmd *cobra.Command, procs int) (bench.Measu
 	}
 	var m bench.Measurement
 	if err := json.Unmarshal(line, &m); err != nil {
-		return m, fmt.Errorf("measuring %s: its result can't be read: %w", b.ID(), err)
+		return m, fmt.Errorf("measuring %s: can't read the result: %w", b.ID(), err)
 	}
 	return m, nil
 }
 
-// printMeasurement prints a line of the table, or of JSON.
+// printMeasurement prints m as a line of the table or of JSON.
 func printMeasurement(w io.Writer, m bench.Measurement, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(w).Encode(m)

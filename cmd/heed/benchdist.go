@@ -16,15 +16,15 @@ func newBenchDist(group train.Group) *cobra.Command {
 	var gbits, latency float64
 	cmd := &cobra.Command{
 		Use:   "dist",
-		Short: "Measure training in several workers and processes",
-		Long: `Measure training steps of nanogpt with 12 sequences for each process, in 1, 2 and 4 workers as far as there are cores:
-in one process or, under mpirun, in all that it starts. Then calculate what larger numbers of processes would take on
-a network, with a machine each as fast as this one.
+		Short: "Measure training with several workers and processes",
+		Long: `Measure training steps of nanogpt, with 12 sequences per process and with 1, 2 and 4 workers, up to the
+number of cores. Under mpirun, all processes that it starts train together. From the measurements, heed
+also calculates the time per step for more processes on a network, each on a machine as fast as this one.
 
-  agree   milliseconds of a step in short exchanges: most of it is waiting for the slowest process
-  swap    milliseconds of a step in exchanges of gradients and parameters
-  share   of the step that both take
-  model   milliseconds that are calculated for both from messages that were measured`,
+  agree   milliseconds per step in short exchanges, mostly waiting for the slowest process
+  swap    milliseconds per step in exchanges of gradients and parameters
+  share   share of the step that agree and swap take
+  model   milliseconds per step for agree and swap, calculated from the measured network`,
 		Example: `  heed bench dist --steps 20
   mpirun -n 2 heed bench dist --gbits 25 --latency 10`,
 		Args: noArgs,
@@ -56,7 +56,7 @@ a network, with a machine each as fast as this one.
 				fmt.Fprintf(out, "\nMeasured between processes: %v\n", between)
 			}
 			if table {
-				fmt.Fprintf(out, "\nCalculated for %v, from %.1f GFLOP/s a process:\n", net, fastest/1e9)
+				fmt.Fprintf(out, "\nCalculated for %v, from %.1f GFLOP/s per process:\n", net, fastest/1e9)
 				fmt.Fprintf(out, "%-8s %10s %9s %10s %6s %8s %9s\n", "model", "parameters", "processes", "step ms", "share", "speed-up", "state MB")
 			}
 			for _, f := range bench.Forecasts(fastest, net) {
@@ -72,9 +72,9 @@ a network, with a machine each as fast as this one.
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object for each, a line each")
-	cmd.Flags().IntVar(&steps, "steps", 50, "counted steps, after a fifth as many that aren't")
-	cmd.Flags().Float64Var(&gbits, "gbits", 10, "the network to calculate for: gigabits a second of a machine")
-	cmd.Flags().Float64Var(&latency, "latency", 50, "the network to calculate for: microseconds that a message takes, however short")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON per measurement")
+	cmd.Flags().IntVar(&steps, "steps", 50, "number of measured steps, after a warm-up of a fifth of this number")
+	cmd.Flags().Float64Var(&gbits, "gbits", 10, "bandwidth of the calculated network, in gigabits per second per machine")
+	cmd.Flags().Float64Var(&latency, "latency", 50, "latency of the calculated network, in microseconds per message")
 	return cmd
 }

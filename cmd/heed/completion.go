@@ -17,19 +17,19 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// shells are those that there are completions for, by their names.
+// shells lists the shells that have completion scripts.
 var shells = []string{"bash", "zsh", "fish", "powershell"}
 
 func newCompletion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion " + strings.Join(shells, "|"),
-		Short: "Print what has a shell complete heed's commands",
-		Long: `Print a script by which a shell completes heed's commands and flags, and what they take: run folders,
-tasks, presets, and files of the right kind. bash needs its package bash-completion for that.`,
-		Example: `  source <(heed completion bash)                                # for good: in ~/.bashrc
+		Short: "Print a shell completion script",
+		Long: `Print a script that makes a shell complete heed's commands, its flags and their values: run folders,
+tasks, presets, and files of the right kind. bash also needs the package bash-completion.`,
+		Example: `  source <(heed completion bash)                                # to keep it: add this line to ~/.bashrc
   heed completion zsh > "${fpath[1]}/_heed"
   heed completion fish > ~/.config/fish/completions/heed.fish
-  heed completion powershell | Out-String | Invoke-Expression   # for good: in $PROFILE`,
+  heed completion powershell | Out-String | Invoke-Expression   # to keep it: add this line to $PROFILE`,
 		ValidArgs: shells,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || !slices.Contains(shells, args[0]) {
@@ -52,7 +52,7 @@ tasks, presets, and files of the right kind. bash needs its package bash-complet
 	}
 }
 
-// complete has shells complete what the commands take. Of what isn't named here they complete nothing.
+// complete sets up the completion of arguments and of flags' values. Whatever isn't listed here has no completion.
 func complete(root *cobra.Command) {
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	for _, cmd := range root.Commands() {
@@ -74,13 +74,13 @@ func complete(root *cobra.Command) {
 		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if values := valuesOf(cmd, f.Name); values != nil {
-				cmd.RegisterFlagCompletionFunc(f.Name, values) // whose error would be that there is no such flag
+				cmd.RegisterFlagCompletionFunc(f.Name, values) // fails only if there is no such flag
 			}
 		})
 	}
 }
 
-// valuesOf returns what completes the value of a command's flag, or nil.
+// valuesOf returns the function that completes the value of a command's flag, or nil if there is none.
 func valuesOf(cmd *cobra.Command, flag string) cobra.CompletionFunc {
 	oneOf := func(values ...string) cobra.CompletionFunc {
 		return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
@@ -128,7 +128,7 @@ func valuesOf(cmd *cobra.Command, flag string) cobra.CompletionFunc {
 	return nil
 }
 
-// described returns tasks with what they are.
+// described returns completions of tasks, with their descriptions.
 func described(tasks []string) (all []string) {
 	for _, name := range tasks {
 		if c, err := task.Named(name, 0); err == nil {
@@ -138,41 +138,42 @@ func described(tasks []string) (all []string) {
 	return all
 }
 
-// presets completes the presets, of the task if that is given.
+// presets completes the names of presets: of the task that --task names, or of all tasks if it isn't given.
 func presets(cmd *cobra.Command, _ []string, _ string) (all []string, _ cobra.ShellCompDirective) {
-	of := cmd.Flags().Lookup("task")
+	name := cmd.Flags().Lookup("task")
 	for _, p := range task.Presets() {
-		if !of.Changed || of.Value.String() == string(p.Kind) { // as tasks that have some are called
+		if !name.Changed || name.Value.String() == string(p.Kind) { // a task with presets is named like its kind
 			all = append(all, cobra.CompletionWithDesc(p.Name, string(p.Kind)+": "+p.About))
 		}
 	}
 	return all, cobra.ShellCompDirectiveNoFileComp
 }
 
-// runFolders completes folders that hold a run, or where it finds none, folders.
+// runFolders completes run folders or, if it finds none, any folders.
 func runFolders(_ *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
-	within, begins := filepath.Split(start)
-	if found := runsIn(within, begins, 1); found != nil {
+	folder, prefix := filepath.Split(start)
+	if found := runsIn(folder, prefix, 1); found != nil {
 		return found, cobra.ShellCompDirectiveNoFileComp
 	}
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
-// runsIn returns the run folders of a folder whose names begin so, and so many floors below it all that aren't hidden.
-func runsIn(folder, begins string, below int) (found []string) {
+// runsIn returns the run folders in folder whose names start with prefix. In other folders with this prefix, it looks
+// for run folders too, up to depth levels down. An empty prefix doesn't match hidden folders.
+func runsIn(folder, prefix string, depth int) (found []string) {
 	entries, err := os.ReadDir(cmp.Or(folder, "."))
 	if err != nil {
 		return nil
 	}
 	for _, e := range entries {
 		path := folder + e.Name()
-		if !strings.HasPrefix(e.Name(), begins) || begins == "" && strings.HasPrefix(e.Name(), ".") || text.EscapeExcept(path, "") != path {
+		if !strings.HasPrefix(e.Name(), prefix) || prefix == "" && strings.HasPrefix(e.Name(), ".") || text.EscapeExcept(path, "") != path {
 			continue
 		}
 		if _, err := os.Stat(filepath.Join(path, task.ConfigFile)); err == nil {
 			found = append(found, path)
-		} else if below > 0 {
-			found = append(found, runsIn(path+string(filepath.Separator), "", below-1)...)
+		} else if depth > 0 {
+			found = append(found, runsIn(path+string(filepath.Separator), "", depth-1)...)
 		}
 	}
 	return found

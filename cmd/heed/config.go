@@ -15,7 +15,7 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// settings are what the flags of heed train say.
+// settings hold the values of the flags of heed train.
 type settings struct {
 	task.Config
 	name    string
@@ -24,24 +24,24 @@ type settings struct {
 	maxLen  int
 	dropout float64
 
-	data, validationData []string // each one file, or two parallel ones
+	data, validationData []string // one file each, or two parallel files
 	units                string
 }
 
-// defaults returns the settings of a task.
+// defaults returns the default settings of a task.
 func defaults(name string, maxLen int) (settings, error) {
 	c, err := task.Named(name, maxLen)
 	return settings{Config: c, name: name, maxLen: maxLen, dropout: c.Model.Dropout}, err
 }
 
-// A flagGroup is flags under a title in the help.
+// A flagGroup holds the flags under one title in the help.
 type flagGroup struct {
 	title string
 	*pflag.FlagSet
 }
 
-// flags declares a flag for every setting, whose default is what s holds. The groups are in the order of the help, the
-// common flags first.
+// flags declares a flag for every setting. The values in s are the defaults. The groups are in the order of the help,
+// with the common flags first.
 func (s *settings) flags() []flagGroup {
 	var groups []flagGroup
 	group := func(title string) *pflag.FlagSet {
@@ -54,128 +54,128 @@ func (s *settings) flags() []flagGroup {
 	o, stopping := &t.Optimizer, &t.Stopping
 
 	f := group("Common flags")
-	f.StringVar(&s.name, "task", s.name, "what to learn: "+strings.Join(task.Names(), ", "))
-	f.StringArrayVar(&s.data, "data", s.data, "the file to learn, for tasks of a file; give it twice to read sources from the first file and answers from the second, line by line")
-	f.StringVar(&s.preset, "preset", s.preset, "settings of this name, which other flags change; see above")
-	f.StringVar(&s.from, "from", s.from, "a run folder whose weights to begin with, in a model of its shape")
-	f.Uint64Var(&s.Seed, "seed", s.Seed, "decides initial weights, data order and dropout")
-	f.IntVar(&t.MaxEpochs, "max-epochs", t.MaxEpochs, "epochs at most; 0 for no limit")
-	f.IntVar(&stopping.Patience, "patience", stopping.Patience, "checks without improvement to stop after; 0 for never")
+	f.StringVar(&s.name, "task", s.name, "task to learn: "+strings.Join(task.Names(), ", "))
+	f.StringArrayVar(&s.data, "data", s.data, "file to learn, for text, seq2seq, classification and tagging; given twice: a file with one source per line, and one with one answer per line")
+	f.StringVar(&s.preset, "preset", s.preset, "settings to start from, see above; other flags override them")
+	f.StringVar(&s.from, "from", s.from, "run folder that gives the initial weights and the shape of the model")
+	f.Uint64Var(&s.Seed, "seed", s.Seed, "seed of the initial weights, the data order and dropout")
+	f.IntVar(&t.MaxEpochs, "max-epochs", t.MaxEpochs, "maximum number of epochs (0: no limit)")
+	f.IntVar(&stopping.Patience, "patience", stopping.Patience, "checks without improvement after which training stops (0: no early stopping)")
 
-	f = group("A file")
-	f.StringArrayVar(&s.validationData, "validation-data", s.validationData, "the file of rows to validate on, all of it unless --validation says how many rows; without it, rows of --data are held out")
-	f.StringSliceVar(&s.Data.Columns, "columns", s.Data.Columns, "the columns of sources and answers, as text,label or 3,1: by the names of a header, or by their numbers")
-	f.StringVar(&s.units, "units", s.units, "what sources and answers are made of: characters, tokens between spaces, or bpe, pairs of bytes, with one vocabulary for both; guessed; of text, characters, unless it is bpe")
-	f.StringVar((*string)(&s.Data.SourceUnits), "source-units", string(s.Data.SourceUnits), "what sources are made of")
-	f.StringVar((*string)(&s.Data.TargetUnits), "target-units", string(s.Data.TargetUnits), "what answers are made of")
-	f.IntVar(&s.Data.VocabSize, "vocab-size", s.Data.VocabSize, "ids of --units bpe at most; 0 for what there is enough text for")
-	f.IntVar(&s.Task.MaxAnswer, "max-answer", s.Task.MaxAnswer, "longest answer of pairs; 0 for what the file needs")
-	f.StringVar(&t.ClassWeights, "class-weights", t.ClassWeights, "balanced has all labels, or tags, count for the same")
+	f = group("Data file")
+	f.StringArrayVar(&s.validationData, "validation-data", s.validationData, "file of rows to validate on; --validation limits their number (default: rows held out of --data)")
+	f.StringSliceVar(&s.Data.Columns, "columns", s.Data.Columns, "columns of sources and answers, by name or number, such as text,label or 3,1 (default: see above)")
+	f.StringVar(&s.units, "units", s.units, "units of sources and answers: characters, tokens between spaces, or bpe, byte pairs with one vocabulary for both (default: guessed from the file; for text: characters)")
+	f.StringVar((*string)(&s.Data.SourceUnits), "source-units", string(s.Data.SourceUnits), "units of sources (default: those of --units)")
+	f.StringVar((*string)(&s.Data.TargetUnits), "target-units", string(s.Data.TargetUnits), "units of answers (default: those of --units)")
+	f.IntVar(&s.Data.VocabSize, "vocab-size", s.Data.VocabSize, "maximum number of ids with --units bpe (0: chosen from the amount of text)")
+	f.IntVar(&s.Task.MaxAnswer, "max-answer", s.Task.MaxAnswer, "maximum length of an answer, for seq2seq (0: chosen from the file)")
+	f.StringVar(&t.ClassWeights, "class-weights", t.ClassWeights, "balanced: rare labels or tags weigh more in the loss, so that all count the same (default: no weights)")
 
 	f = group("Data and model")
-	f.IntVar(&s.Data.Validation, "validation", s.Data.Validation, "held-out sequences to validate on; 0 for none")
-	f.IntVar(&s.maxLen, "max-len", s.maxLen, "longest sequence, 0 for the task's own or what the file needs; of text, the context")
-	f.IntVar(&m.Dim, "dim", m.Dim, "width of the model")
-	f.IntVar(&b.Attention.Heads, "heads", b.Attention.Heads, "attention heads")
-	f.IntVar(&m.Layers, "layers", m.Layers, "blocks; of pairs, of the encoder")
-	f.IntVar(&s.DecoderLayers, "decoder-layers", s.DecoderLayers, "of pairs: blocks of the decoder; 0 for as many")
-	f.IntVar(&b.FeedForward.Hidden, "hidden", b.FeedForward.Hidden, "width of the feed-forward layers; 0 for 4 times dim")
-	choose(f, "positions", &m.Positions, "how the model knows the order of tokens: %s, with fields such as rotary,base=10000 (default learned, but rotary for pairs and files)")
-	choose(f, "norm", &b.Norm, "what normalises: %s, with fields such as rms,eps=1e-5")
-	choose(f, "activation", &b.FeedForward.Activation, "function in the feed-forward layers: %s")
-	f.Float64Var(&s.dropout, "dropout", s.dropout, "probability of dropping, in training")
+	f.IntVar(&s.Data.Validation, "validation", s.Data.Validation, "number of held-out sequences to validate on (0: none)")
+	f.IntVar(&s.maxLen, "max-len", s.maxLen, "maximum length of a source; for text: length of the context (0: the task's own, or chosen from the file)")
+	f.IntVar(&m.Dim, "dim", m.Dim, "model width")
+	f.IntVar(&b.Attention.Heads, "heads", b.Attention.Heads, "attention heads per layer")
+	f.IntVar(&m.Layers, "layers", m.Layers, "number of blocks; with a decoder: of encoder blocks")
+	f.IntVar(&s.DecoderLayers, "decoder-layers", s.DecoderLayers, "number of decoder blocks, for models with an encoder and a decoder (0: same as --layers)")
+	f.IntVar(&b.FeedForward.Hidden, "hidden", b.FeedForward.Hidden, "width of the feed-forward layers (0: 4 times --dim)")
+	choose(f, "positions", &m.Positions, "position encoding: %s, with fields such as rotary,base=10000 (default learned; for seq2seq and rows of a file: rotary)")
+	choose(f, "norm", &b.Norm, "normalisation: %s, with fields such as rms,eps=1e-5")
+	choose(f, "activation", &b.FeedForward.Activation, "activation function of the feed-forward layers: %s")
+	f.Float64Var(&s.dropout, "dropout", s.dropout, "dropout probability, in training")
 
 	f = group("Training")
-	f.IntVar(&t.BatchSize, "batch-size", t.BatchSize, "sequences in a batch")
+	f.IntVar(&t.BatchSize, "batch-size", t.BatchSize, "sequences per batch")
 	f.IntVar(&t.MicroBatches, "micro-batches", t.MicroBatches, "micro-batches per batch; more use less memory (0: 4, or the largest of 2 and 1 that divides the batch)")
-	f.IntVar(&t.StepsPerEpoch, "steps-per-epoch", t.StepsPerEpoch, "batches in an epoch; for the rows of a file, an epoch is a pass over them")
-	f.Float64Var(&t.LabelSmoothing, "label-smoothing", t.LabelSmoothing, "share of every target that is spread over all, in training")
-	f.Float64Var(&o.Average, "average", o.Average, "decay, such as 0.999, of an average of the weights that is validated and saved in their place (0: none)")
+	f.IntVar(&t.StepsPerEpoch, "steps-per-epoch", t.StepsPerEpoch, "batches per epoch (0: one pass over the rows of the file)")
+	f.Float64Var(&t.LabelSmoothing, "label-smoothing", t.LabelSmoothing, "share of the target probability that is spread over all classes, in training")
+	f.Float64Var(&o.Average, "average", o.Average, "decay of a moving average of the weights, such as 0.999; the average is validated and saved instead of the weights (0: no average)")
 
 	f = group("Solver")
-	choose(f, "solver", &o.Solver, "what steps the weights: %s, with fields such as sgd,momentum=0.9")
+	choose(f, "solver", &o.Solver, "rule that updates the weights: %s, with fields such as sgd,momentum=0.9")
 	f.Float64Var(&o.LearningRate, "learning-rate", o.LearningRate, "peak learning rate")
-	f.Float64Var(&o.WeightDecay, "weight-decay", o.WeightDecay, "weight decay, of matrices alone")
-	f.Float64Var(&o.ClipNorm, "clip-norm", o.ClipNorm, "largest norm of the gradient (0: no limit)")
+	f.Float64Var(&o.WeightDecay, "weight-decay", o.WeightDecay, "weight decay, for matrices only")
+	f.Float64Var(&o.ClipNorm, "clip-norm", o.ClipNorm, "scale larger gradients down to this norm (0: off)")
 	f.Float64Var(&o.ClipValue, "clip-value", o.ClipValue, "clip each gradient element to ±this value, after --clip-norm (0: off)")
 
 	f = group("Learning rate over time")
-	choose(f, "schedule", &o.Schedule.Kind, "what the rate does after the warm-up: %s")
-	f.IntVar(&o.Schedule.WarmUp, "warm-up", o.Schedule.WarmUp, "steps until the learning rate peaks")
-	f.IntVar(&o.Schedule.Decay, "decay", o.Schedule.Decay, "step at which it has fallen to the floor; of a staircase, steps from one stair to the next (0: a cosine stays at its peak)")
-	f.Float64Var(&o.Schedule.Floor, "floor", o.Schedule.Floor, "part of the learning rate that is left after decay")
-	f.IntVar(&o.Plateau.Checks, "plateau", o.Plateau.Checks, "checks without improvement after which the rate is lowered, again and again (0: never)")
-	f.Float64Var(&o.Plateau.Factor, "plateau-factor", o.Plateau.Factor, "what --plateau multiplies it by (0: 0.1)")
+	choose(f, "schedule", &o.Schedule.Kind, "learning rate after the warm-up: %s")
+	f.IntVar(&o.Schedule.WarmUp, "warm-up", o.Schedule.WarmUp, "steps until the learning rate reaches its peak")
+	f.IntVar(&o.Schedule.Decay, "decay", o.Schedule.Decay, "step at which the learning rate reaches --floor; for staircase: steps per stair (0, only for cosine: no decay)")
+	f.Float64Var(&o.Schedule.Floor, "floor", o.Schedule.Floor, "learning rate after --decay, as a fraction of the peak")
+	f.IntVar(&o.Plateau.Checks, "plateau", o.Plateau.Checks, "checks without improvement after which the learning rate is lowered, repeatedly (0: never)")
+	f.Float64Var(&o.Plateau.Factor, "plateau-factor", o.Plateau.Factor, "factor by which --plateau multiplies the learning rate (0: 0.1)")
 
 	f = group("Early stopping")
-	f.IntVar(&t.CheckEvery, "check-every", t.CheckEvery, "steps from one check to the next, which patience counts; 0 for the end of every epoch")
-	f.Float64Var(&stopping.MinDelta, "min-delta", stopping.MinDelta, "an improvement is more than this")
-	f.BoolVar(&stopping.RelativeDelta, "relative-delta", stopping.RelativeDelta, "--min-delta is a part of the best value")
-	choose(f, "monitor", &stopping.Monitor, "what to look at: %s (default val_loss)")
-	f.StringVar(&stopping.Mode, "mode", stopping.Mode, "what is better: min or max (default min, of a loss)")
-	f.BoolVar(&stopping.KeepLast, "keep-last", stopping.KeepLast, "keep the last check's weights, not the best one's")
-	f.IntVar(&stopping.FirstEpoch, "first-epoch", stopping.FirstEpoch, "first check that counts, from 0")
-	f.Var(optional{&stopping.Baseline}, "baseline", "patience runs out without an improvement on this value")
-	f.Var(optional{&stopping.StoppingThreshold}, "stopping-threshold", "stop at a value as good as this")
-	f.Var(optional{&stopping.DivergenceThreshold}, "divergence-threshold", "stop at a value worse than this")
-	f.BoolVar(&stopping.AllowNonFinite, "allow-non-finite", stopping.AllowNonFinite, "go on where the validation loss is NaN or infinite")
+	f.IntVar(&t.CheckEvery, "check-every", t.CheckEvery, "steps between checks; --patience counts checks (0: one check at the end of each epoch)")
+	f.Float64Var(&stopping.MinDelta, "min-delta", stopping.MinDelta, "change that an improvement must exceed")
+	f.BoolVar(&stopping.RelativeDelta, "relative-delta", stopping.RelativeDelta, "read --min-delta as a fraction of the best value")
+	choose(f, "monitor", &stopping.Monitor, "value to monitor: %s (default val_loss; without validation: train_loss)")
+	f.StringVar(&stopping.Mode, "mode", stopping.Mode, "direction in which the monitored value improves: min or max (default min for a loss)")
+	f.BoolVar(&stopping.KeepLast, "keep-last", stopping.KeepLast, "keep the weights of the last check, not of the best")
+	f.IntVar(&stopping.FirstEpoch, "first-epoch", stopping.FirstEpoch, "number of the first check that counts, from 0")
+	f.Var(optional{&stopping.Baseline}, "baseline", "value that the monitored value must improve on before --patience runs out")
+	f.Var(optional{&stopping.StoppingThreshold}, "stopping-threshold", "stop when the monitored value is as good as this or better")
+	f.Var(optional{&stopping.DivergenceThreshold}, "divergence-threshold", "stop when the monitored value is worse than this")
+	f.BoolVar(&stopping.AllowNonFinite, "allow-non-finite", stopping.AllowNonFinite, "continue if the validation loss is NaN or infinite")
 	return groups
 }
 
-// choose declares a flag that sets a value by the table of the flag's name: by a name and, after commas, fields, as in
-// muon,momentum=0.95. The usage has %s for the names.
-func choose[T any](f *pflag.FlagSet, flag string, to *T, usage string) {
+// choose declares a flag that sets *value to a choice of kinds.Choices. Its text is the name of the choice and, after
+// commas, fields, as in muon,momentum=0.95. The verb %s in usage stands for the list of names.
+func choose[T any](f *pflag.FlagSet, flag string, value *T, usage string) {
 	table := kinds.Choices[flag]
 	var names []string
 	for name := range table.All {
 		names = append(names, name)
 	}
 	last := len(names) - 1
-	f.Var(choice[T]{to, table}, flag, fmt.Sprintf(usage, strings.Join(names[:last], ", ")+" or "+names[last]))
+	f.Var(choice[T]{value, table}, flag, fmt.Sprintf(usage, strings.Join(names[:last], ", ")+" or "+names[last]))
 }
 
 type choice[T any] struct {
-	to    *T
+	value *T
 	table kinds.Choice
 }
 
 func (c choice[T]) Type() string { return "name" }
 
 func (c choice[T]) String() string {
-	if c.to == nil { // as pflag asks for
+	if c.value == nil { // pflag asks for the text of a zero choice
 		return ""
 	}
-	return c.table.Text(*c.to)
+	return c.table.Text(*c.value)
 }
 
 func (c choice[T]) Set(text string) error {
 	v, err := c.table.Parse(text)
 	if err == nil {
-		*c.to = v.(T)
+		*c.value = v.(T)
 	}
 	return err
 }
 
-// optional is a flag of a number that there may be.
-type optional struct{ to **float64 }
+// optional is the value of a flag for a number that may be unset.
+type optional struct{ value **float64 }
 
 func (o optional) Type() string { return "float64" }
 
 func (o optional) String() string {
-	if o.to == nil || *o.to == nil {
+	if o.value == nil || *o.value == nil {
 		return ""
 	}
-	return strconv.FormatFloat(**o.to, 'g', -1, 64)
+	return strconv.FormatFloat(**o.value, 'g', -1, 64)
 }
 
 func (o optional) Set(text string) error {
 	x, err := strconv.ParseFloat(text, 64)
-	*o.to = &x
+	*o.value = &x
 	return err
 }
 
-// fromFlags returns the settings of a call: the defaults of its task, changed by its preset and then by the flags that
-// it gives.
+// fromFlags returns the configuration of a call: the defaults of the task, changed by --preset, by --from and then by
+// the other flags that were given.
 func (s *settings) fromFlags(given *pflag.FlagSet) (task.Config, error) {
 	c, err := defaults(s.name, s.maxLen)
 	if err != nil {
@@ -192,19 +192,19 @@ func (s *settings) fromFlags(given *pflag.FlagSet) (task.Config, error) {
 		}
 	}
 	if given.Changed("monitor") && s.Training.Stopping.Monitor != c.Training.Stopping.Monitor {
-		c.Training.Stopping.Mode = "" // a preset's is of another value
+		c.Training.Stopping.Mode = "" // the preset's Mode belongs to its own Monitor
 	}
 	f := pflag.NewFlagSet("", pflag.ContinueOnError)
 	for _, g := range c.flags() {
 		f.AddFlagSet(g.FlagSet)
 	}
 	given.Visit(func(flag *pflag.Flag) {
-		to := f.Lookup(flag.Name)
-		if to == nil {
+		setting := f.Lookup(flag.Name)
+		if setting == nil {
 			return
 		}
 		if many, ok := flag.Value.(pflag.SliceValue); ok {
-			err = errors.Join(err, to.Value.(pflag.SliceValue).Replace(many.GetSlice()))
+			err = errors.Join(err, setting.Value.(pflag.SliceValue).Replace(many.GetSlice()))
 		} else {
 			err = errors.Join(err, f.Set(flag.Name, flag.Value.String()))
 		}
@@ -217,7 +217,7 @@ func (s *settings) fromFlags(given *pflag.FlagSet) (task.Config, error) {
 	}
 	err = errors.Join(err, named("data", c.data, &c.Data.File, &c.Data.TargetFile),
 		named("validation-data", c.validationData, &c.Data.ValidationFile, &c.Data.ValidationTargetFile))
-	if given.Changed("dropout") { // else a preset has its own
+	if given.Changed("dropout") { // otherwise the rates of a preset stay
 		for _, rate := range []*float64{&c.Model.Dropout, &c.Model.Block.Dropout, &c.Model.Block.Attention.Dropout, &c.Model.Block.FeedForward.Dropout} {
 			*rate = c.dropout
 		}
@@ -225,11 +225,11 @@ func (s *settings) fromFlags(given *pflag.FlagSet) (task.Config, error) {
 	return c.Config, err
 }
 
-// startFrom has training begin with the weights of another run.
+// startFrom makes training start with the weights of the run in dir.
 func (s *settings) startFrom(dir string, given *pflag.FlagSet) error {
 	for _, flag := range []string{"units", "source-units", "target-units", "vocab-size", "preset"} {
 		if given.Changed(flag) {
-			return usagef("--from takes the symbols and the shape of the model from the other run: give no --%s", flag)
+			return usagef("--from uses the symbols and the shape of the other run's model: leave out --%s", flag)
 		}
 	}
 	if dir == "" {
@@ -240,10 +240,10 @@ func (s *settings) startFrom(dir string, given *pflag.FlagSet) error {
 	return err
 }
 
-// named sets the names of a file, or of two parallel ones, that a flag gives, if it does.
+// named stores the file names given by a flag: none, one, or two for parallel files.
 func named(flag string, names []string, file, other *string) error {
 	if len(names) > 2 || slices.Contains(names, "") {
-		return usagef("--%s names a file, and a second one where sources and answers are lines of two, got %q", flag, names)
+		return usagef("--%s must be a file's name, or be given twice for a file of sources and a file of answers, got %q", flag, names)
 	}
 	for i, name := range names {
 		*[]*string{file, other}[i] = name
@@ -251,7 +251,7 @@ func named(flag string, names []string, file, other *string) error {
 	return nil
 }
 
-// flagOf names settings whose flag isn't the last part of their path.
+// flagOf maps the paths of settings to their flags, except for flags named like the last part of the path.
 var flagOf = map[string]string{
 	"data.file":                         "--data",
 	"data.validation_file":              "--validation-data",
@@ -261,7 +261,8 @@ var flagOf = map[string]string{
 	"training.optimizer.plateau.factor": "--plateau-factor",
 }
 
-// wrongFlag returns an error that names flags where a setting that they gave can't be.
+// wrongFlag turns a *task.ConfigError into a usageError that names flags instead of settings. It returns other errors
+// unchanged.
 func wrongFlag(err error) error {
 	var wrong *task.ConfigError
 	if !errors.As(err, &wrong) {
@@ -272,7 +273,7 @@ func wrongFlag(err error) error {
 	}))
 }
 
-// wrongInput returns an error that the call is wrong where an input is.
+// wrongInput turns a *task.InputError into a usageError. It returns other errors unchanged.
 func wrongInput(err error) error {
 	var wrong *task.InputError
 	if errors.As(err, &wrong) {
@@ -281,21 +282,21 @@ func wrongInput(err error) error {
 	return err
 }
 
-// aboutPresets lists the presets, a line each, with the kind of task that each is for.
+// aboutPresets lists the presets, one per line, each with its kind of task.
 func aboutPresets() string {
 	var s strings.Builder
 	for _, p := range task.Presets() {
-		fmt.Fprintf(&s, "  %-11s %s: %s\n", p.Name, p.Kind, p.About)
+		fmt.Fprintf(&s, "  %-14s %s: %s\n", p.Name, p.Kind, p.About)
 	}
 	return s.String()
 }
 
-// aboutTasks lists the tasks, a line each.
+// aboutTasks lists the tasks, one per line.
 func aboutTasks() string {
 	var s strings.Builder
 	for _, name := range task.Names() {
 		if c, err := task.Named(name, 0); err == nil {
-			fmt.Fprintf(&s, "  %-11s %s\n", name, c.Task.About)
+			fmt.Fprintf(&s, "  %-14s %s\n", name, c.Task.About)
 		}
 	}
 	return s.String()

@@ -13,16 +13,16 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// A curve is drawn over a logarithmic axis, with a mark.
+// A curve is a line over a logarithmic x axis, with one x marked.
 type curve struct {
-	Title, X, Y string       // of the picture and of its axes
-	Points      [][2]float64 // x, which is above 0, and y
-	Mark        float64      // an x where a line is drawn
-	Note        string       // what the line is
+	Title, X, Y string       // titles of the picture and of its axes
+	Points      [][2]float64 // x > 0, and y
+	Mark        float64      // x of a vertical line
+	Note        string       // legend of the vertical line
 }
 
-// writePNG draws the curve as a PNG. The y axis ends a little above the curve's first value, so that what follows can't
-// flatten the rest. Fewer than two points are an error.
+// writePNG draws the curve as a PNG. The y axis ends a little above the first value: larger values are cut off, so they
+// don't flatten the rest of the curve. It is an error if there are fewer than two points.
 func (c curve) writePNG(w io.Writer) error {
 	if len(c.Points) < 2 {
 		return fmt.Errorf("curve: there must be at least two points to draw, got %d", len(c.Points))

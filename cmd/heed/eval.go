@@ -22,17 +22,18 @@ func newEval() *cobra.Command {
 	var o task.PredictOptions
 	cmd := &cobra.Command{
 		Use:   "eval DIR",
-		Short: "Score a trained model, on its validation set or on a file",
-		Long: `Score a run's saved weights on its validation set: the sequences that the seed held out of training,
-the rows of the file to validate on, or the last tenth of the text. The loss is the mean cross-entropy in
-nats; that of a text of --units bpe is said by character too, to compare it with that of one of
-characters. Models of a file's rows then answer these sources, and what they answer is scored too. With
---data, a model that answers rows is scored on all rows of another file.
+		Short: "Score a trained model on its validation set or on a file",
+		Long: `Score a run's saved weights on its validation set: the sequences that were held out of training, the
+rows of --validation-data, or the last tenth of the text. The loss is the mean cross-entropy in nats. For
+a text with --units bpe, heed also prints the loss per character, to compare it with models of characters.
+A model that learned rows of a file then answers the sources, and its answers are scored too. With --data,
+the model is scored on all rows of another file, or on the last tenth of another text.
 
-Of pairs, all that the rows have for a source is right. An answer is compared with the one that is nearest
-by edits: symbols to be replaced, inserted or left out. The error rate is all edits by all symbols of those
-that are nearest. The model's symbols are counted, or words where it has byte pairs. A source that can't
-be answered counts as answered with nothing.`,
+For seq2seq, every answer that the rows have for a source is right. Each answer of the model is compared
+with the nearest right answer, the one that needs the fewest edits: symbols replaced, inserted or left
+out. The error rate is the number of all edits divided by the number of symbols in all nearest right
+answers. If the model has byte pairs, words count instead of symbols. A source that the model can't answer
+counts as an empty answer.`,
 		Example: `  heed eval runs/reverse
   heed eval runs/words --data test.tsv --beam 5 --answers answers.tsv`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -44,7 +45,7 @@ be answered counts as answered with nothing.`,
 			case cmd.Flags().Changed("answers") && answers == "":
 				return usagef("--answers must be a file's name, got none")
 			case columns != nil && len(files) != 1:
-				return usagef("--columns goes with one --data, the file that they are of")
+				return usagef("--columns needs exactly one --data, the file that has these columns")
 			case columns != nil && len(columns) != 2:
 				return usagef("--columns must be two, the column of sources and the column of answers, got %q", columns)
 			}
@@ -60,7 +61,7 @@ be answered counts as answered with nothing.`,
 			case o.Beam > 1 && !kind.Beams:
 				return usagef("--beam is for answers written symbol by symbol; %s learned the task %s", args[0], c.Task.Name)
 			case isText && (columns != nil || answers != ""):
-				return usagef("--columns and --answers are for models of rows; %s learned the task %s", args[0], c.Task.Name)
+				return usagef("--columns and --answers are for models that answer rows; %s learned the task %s", args[0], c.Task.Name)
 			}
 			out := &outFile{flag: "answers", path: answers, inputs: append(runFiles(args[0]), files...)}
 			if answers != "" {
@@ -79,7 +80,7 @@ be answered counts as answered with nothing.`,
 			} else {
 				m, examples, err = evaluate(cmd, args[0], files)
 				if c.Data.File == "" && answers == "" && o.Beam == 1 {
-					return err // as a sequence that is right by the loss is one that is answered
+					return err // for a rule of Heed's own, the score above already counts the right answers
 				}
 			}
 			if err != nil || isText {
@@ -100,14 +101,14 @@ be answered counts as answered with nothing.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&files, "data", nil, "a TSV or CSV file to score, or twice for two parallel ones of lines; of text, another one, which has no other characters, unless the run has --units bpe")
-	f.StringSliceVar(&columns, "columns", nil, "with --data: names or numbers of the columns of sources and answers (default: as in training)")
-	f.IntVar(&o.Beam, "beam", 1, "answers of pairs that are followed side by side, to take the likeliest")
-	f.StringVar(&answers, "answers", "", "a file to write, every source with its answer, what is right, and whether it is: CSV if its name ends in .csv, otherwise TSV")
+	f.StringArrayVar(&files, "data", nil, "TSV or CSV file to score; given twice: a file with one source per line, and one with one answer per line; for text: another text, with no new characters unless the run has --units bpe")
+	f.StringSliceVar(&columns, "columns", nil, "with --data: columns of sources and answers, by name or number (default: as in training)")
+	f.IntVar(&o.Beam, "beam", 1, "beam width for seq2seq: number of unfinished answers to keep at each symbol")
+	f.StringVar(&answers, "answers", "", "file to write, with each source, its answer, whether it is right, and the right answers: CSV if its name ends in .csv, otherwise TSV")
 	return cmd
 }
 
-// evaluate prints the score of a run on its validation set, and returns its model and what it validates on.
+// evaluate prints the score of a run on its validation set. It returns the run's model and its validation examples.
 func evaluate(cmd *cobra.Command, dir string, files []string) (*task.Model, []data.Example, error) {
 	t, err := openTask(cmd.Context(), dir, files, nil, true, nil)
 	if err != nil {
@@ -117,9 +118,9 @@ func evaluate(cmd *cobra.Command, dir string, files []string) (*task.Model, []da
 	if t.Config.Data.Validation == 0 {
 		scores := ""
 		if t.Config.Data.File != "" && t.Config.Kind().Columns != nil {
-			scores = "; --data FILE scores a file"
+			scores = ": use --data FILE to score a file"
 		}
-		return nil, nil, fmt.Errorf("the run in %s was to validate on nothing, so that there is nothing to evaluate by%s", dir, scores)
+		return nil, nil, fmt.Errorf("the run in %s has no validation set%s", dir, scores)
 	}
 	if err := t.Load(dir); err != nil {
 		return nil, nil, withoutWeights(err, dir)
@@ -132,7 +133,7 @@ func evaluate(cmd *cobra.Command, dir string, files []string) (*task.Model, []da
 	return t.Model, t.Examples(), err
 }
 
-// openExamples opens a run's model and the rows of a file, and says which of these are bad.
+// openExamples opens a run's model and reads the examples of a file. It prints notes about the file, such as bad rows.
 func openExamples(dir string, columns, files []string, stderr io.Writer) (*task.Model, []data.Example, error) {
 	m, err := openModel(dir)
 	if err != nil {
@@ -159,25 +160,25 @@ func readConfig(dir string) (task.Config, error) {
 	return task.ReadConfig(dir)
 }
 
-// scoreText returns a score as it is printed.
+// scoreText formats a score for printing.
 func scoreText(s task.Score, c task.Config) string {
 	k, loss := c.Kind(), fmt.Sprintf("Val=%.6f", s.Loss)
 	if s.Characters > 0 {
-		loss += fmt.Sprintf(" a token, %.6f a character", s.PerCharacter())
+		loss += fmt.Sprintf(" per token, %.6f per character", s.PerCharacter())
 	}
 	return fmt.Sprintf("%s, accuracy %.4f (%d of %d %s %s)", loss, s.Accuracy(), s.Right, s.Total, k.Unit, k.Right)
 }
 
-// openTask opens a run folder's task, with its data but new weights. files and validation, unless they are empty, are
-// where the data are now; where others will do, a text may be another one. change, unless it is nil, changes the
-// configuration as flags say.
+// openTask opens the task of a run folder, with its data but new weights. If files or validation aren't empty, they
+// replace the paths of the data. If others is true, a text may differ from the one that was learned. If change isn't
+// nil, openTask calls it to change the configuration.
 func openTask(ctx context.Context, dir string, files, validation []string, others bool, change func(c *task.Config)) (*task.Task, error) {
 	c, err := readConfig(dir)
 	if err != nil {
 		return nil, err
 	}
 	if c.Data.File == "" && len(files)+len(validation) > 0 {
-		return nil, usagef("--data is for models of a file; %s learned the task %s", dir, c.Task.Name)
+		return nil, usagef("--data is for models that learned a file; %s learned the task %s", dir, c.Task.Name)
 	}
 	if err := named("data", files, &c.Data.File, &c.Data.TargetFile); err != nil {
 		return nil, err
@@ -194,31 +195,31 @@ func openTask(ctx context.Context, dir string, files, validation []string, other
 	t, err := newTask(ctx, c)
 	var wrong *task.ConfigError
 	if errors.Is(err, fs.ErrNotExist) && !filepath.IsAbs(c.Data.File) {
-		err = fmt.Errorf("%w, as seen from the folder that heed is called in", err)
+		err = fmt.Errorf("%w, in the current folder", err)
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
 	case errors.As(err, &wrong) && change != nil && raises(wrong):
 		err = wrongFlag(err)
-	case errors.As(err, &wrong): // which isn't the call's fault
+	case errors.As(err, &wrong): // config.json is wrong, not the call
 		err = fmt.Errorf("%s: %w", filepath.Join(dir, task.ConfigFile), err)
 	case err != nil && c.Data.File != "" && others && c.Kind().Columns != nil:
 		err = fmt.Errorf("%w; --data FILE scores another file", err)
 	case err != nil && c.Data.ValidationFile != "" && len(files)+len(validation) == 0:
-		err = fmt.Errorf("%w; --data FILE and --validation-data FILE name the files as they were, if they are elsewhere now", err)
+		err = fmt.Errorf("%w; if the files have moved, give their names with --data FILE and --validation-data FILE", err)
 	case err != nil && c.Data.File != "" && len(files) == 0:
-		err = fmt.Errorf("%w; --data FILE names the file as it was, if it is elsewhere now", err)
+		err = fmt.Errorf("%w; if the file has moved, give its name with --data FILE", err)
 	}
 	return t, err
 }
 
-// raises reports whether what is wrong is a setting that may be raised in a run.
+// raises reports whether the error is about a setting that --resume may raise.
 func raises(wrong *task.ConfigError) bool {
 	return slices.Contains(wrong.Paths(), "training.max_epochs") || slices.Contains(wrong.Paths(), "training.stopping.patience")
 }
 
-// newTask is task.New, and returns at once when ctx ends: scanning a text and splitting data may take a while, and end
-// with the process.
+// newTask is like task.New, but returns at once when ctx ends. Scanning a text and splitting data may take long: they
+// continue until they are done or the process ends.
 func newTask(ctx context.Context, c task.Config) (*task.Task, error) {
 	made := make(chan func() (*task.Task, error), 1)
 	go func() {
@@ -244,10 +245,10 @@ func openModel(dir string) (*task.Model, error) {
 
 var errNoFolder = usagef("the run folder's name is empty")
 
-// withoutWeights says what to do if a run has no weights.
+// withoutWeights adds what to do to an error that a run has no weights.
 func withoutWeights(err error, dir string) error {
 	if errors.Is(err, task.ErrNoWeights) {
-		return fmt.Errorf("%w; heed train --resume %s goes on with it", err, shell(dir))
+		return fmt.Errorf("%w; heed train --resume %s continues the run", err, shell(dir))
 	}
 	return err
 }

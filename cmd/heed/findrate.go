@@ -13,7 +13,7 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// findRate looks for a learning rate, and draws what it goes by.
+// findRate finds a learning rate and draws the losses that it is chosen by.
 func findRate(cmd *cobra.Command, c task.Config, out string, call train.Call) error {
 	if !strings.EqualFold(filepath.Ext(out), ".png") {
 		return usagef("--find-rate must be a file's name that ends in .png, got %q", out)
@@ -45,7 +45,7 @@ func findRate(cmd *cobra.Command, c task.Config, out string, call train.Call) er
 	}
 	losses, rate, err := train.FindRate(cmd.Context(), t.Problem(), t.Config.Training.Config, call, 1e-6, 10, steps)
 	progress.clear()
-	if err != nil || !first(call.Group) { // which draws
+	if err != nil || !first(call.Group) { // only the first process draws
 		return err
 	}
 	f := curve{

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// foxRun is a run of a text model of a context of 16 on fox that is only read.
+// foxRun returns the folder of a text model with a context of 16 that learned fox. Tests must not change it.
 func foxRun(t *testing.T, more ...string) string {
 	t.Helper()
 	return ran(t, slices.Concat([]string{"--task=text"}, dataFlags(t, "text"), more)...)
@@ -27,10 +27,10 @@ func TestGenerate(t *testing.T) {
 			got := succeed(t, args...)
 			written, ok := strings.CutPrefix(got, prompt)
 			if !ok || !strings.HasSuffix(written, "\n") || utf8.RuneCountInString(written) != 51 || strings.Trim(written, known) != "" {
-				t.Errorf("%q: it prints %q, want the prompt, 50 known characters and a new line", args, got)
+				t.Errorf("%q prints %q, want the prompt, 50 known characters and a new line", args, got)
 			}
 			if again := succeed(t, args...); again != got {
-				t.Errorf("%q: it prints %q, then %q", args, got, again)
+				t.Errorf("%q prints %q, then %q, want the same twice", args, got, again)
 			}
 		}
 	}
@@ -38,25 +38,25 @@ func TestGenerate(t *testing.T) {
 		return succeed(t, append([]string{"generate", dir, "--prompt=The", "--tokens=50"}, more...)...)
 	}
 	if write() != write("--seed=1", "--temperature=1", "--top-k=0", "--top-p=1") {
-		t.Error("the defaults aren't what the help says")
+		t.Error("the flags' default values give another text than no flags")
 	}
 	if write("--seed=2") == write() {
-		t.Error("two seeds write the same")
+		t.Error("two seeds give the same text")
 	}
 	if write("--top-k=1") != write("--temperature=0") {
-		t.Error("the likeliest character of one isn't the likeliest")
+		t.Error("--top-k 1 gives another text than --temperature 0")
 	}
 }
 
-// The next character is the one that heed predict finds, also of a prompt longer than the context; what follows in the
-// context is what it finds next.
+// At temperature 0, heed generate writes the characters that heed predict answers one by one, also after a prompt that
+// is longer than the context.
 func TestGenerateIsPredict(t *testing.T) {
 	t.Parallel()
 	dir := foxRun(t, "--steps-per-epoch=60", "--learning-rate=0.02")
 	for _, test := range []struct {
 		prompt string
 		tokens int
-	}{{"The", 13}, {"jumps over the lazy dog, isn", 1}} { // the first fill the context
+	}{{"The", 13}, {"jumps over the lazy dog, isn", 1}} { // the first prompt and its tokens fill the context
 		text := test.prompt
 		for range test.tokens {
 			answer := strings.TrimSuffix(succeed(t, "predict", dir, text), "\n")
@@ -83,9 +83,9 @@ func TestGenerateWrongCalls(t *testing.T) {
 		{nil, "takes one run folder, got 0"},
 		{[]string{dir, "The", "--tokens=3"}, "takes one run folder, got 2 arguments: put a prompt of several words in quotes"},
 		{[]string{"", "--prompt=T", "--tokens=3"}, "the run folder's name is empty"},
-		{[]string{dir, "--tokens=3"}, "--prompt must be the text to write on from, got none"},
+		{[]string{dir, "--tokens=3"}, "--prompt must be the text to continue, got none"},
 		{[]string{dir, "--tokens=3", "--prompt="}, "--prompt must be the text"},
-		{[]string{dir, "--prompt=T"}, "--tokens must be how many characters to write, at least 1, got 0"},
+		{[]string{dir, "--prompt=T"}, "--tokens must be at least 1, got 0"},
 		{[]string{dir, "--prompt=T", "--tokens=0"}, "got 0"},
 		{[]string{dir, "--prompt=T", "--tokens=-1"}, "got -1"},
 		{[]string{dir, "--prompt=T", "--tokens=x"}, `--tokens must be a whole number, got "x"`},
@@ -104,24 +104,24 @@ func TestGenerateWrongCalls(t *testing.T) {
 		{[]string{dir, "--prompt=T", "--tokens=3", "--nope"}, "heed generate --help lists the flags"},
 		{[]string{dir, "--prompt=Th§", "--tokens=3"}, "--prompt: symbol '§' at position 2"},
 		{[]string{dir, "--prompt=T\xff", "--tokens=3"}, "--prompt: not UTF-8"},
-		{[]string{other, "--prompt=abc", "--tokens=3"}, "learned the task copy, and only text models write on: heed predict " + other},
+		{[]string{other, "--prompt=abc", "--tokens=3"}, "learned the task copy, but heed generate needs a text model: use heed predict " + other},
 	} {
 		c := heed(append([]string{"generate"}, test.args...)...)
 		fail(t, c, 2, test.want)
 		if c.stdout != "" {
-			t.Errorf("%q: standard output is %q, want none", test.args, c.stdout)
+			t.Errorf("%q prints %q, want nothing", test.args, c.stdout)
 		}
 	}
 	fail(t, heed("generate", t.TempDir(), "--prompt=T", "--tokens=3"), 1, "isn't a run folder")
 	if help := succeed(t, "generate", "--help"); !strings.Contains(help, "heed generate DIR --prompt TEXT --tokens N") || !strings.Contains(help, "--top-p") {
-		t.Errorf("the help is %q", help)
+		t.Errorf("the help is %q, want the usage and --top-p in it", help)
 	}
 	if help := succeed(t, "--help"); !strings.Contains(help, "generate") {
-		t.Errorf("the help is %q", help)
+		t.Errorf("the help is %q, want generate in it", help)
 	}
 }
 
-// An interrupted call leaves what it has written, on a line of its own.
+// An interrupted call ends its text with a new line.
 func TestGenerateInterrupted(t *testing.T) {
 	t.Parallel()
 	dir := foxRun(t)
@@ -130,45 +130,45 @@ func TestGenerateInterrupted(t *testing.T) {
 	c := heedContext(cancelled(t, 25), args...)
 	fail(t, c, 1, "interrupted")
 	if want := whole[:len("The")+25] + "\n"; c.stdout != want {
-		t.Errorf("it prints %q, want %q", c.stdout, want)
+		t.Errorf("interrupted after 25 tokens, heed generate prints %q, want %q", c.stdout, want)
 	}
 	if c = heedContext(cancelled(t, 0), args...); c.stdout != "The\n" {
-		t.Errorf("it prints %q, want the prompt", c.stdout)
+		t.Errorf("interrupted at once, heed generate prints %q, want the prompt", c.stdout)
 	}
 }
 
-// slow is a writer that keeps each piece by itself, and fails after some.
-type slow struct {
-	pieces []string
-	left   int
+// pieces is a writer that keeps each write, and fails after a number of them.
+type pieces struct {
+	written []string
+	left    int
 }
 
-func (s *slow) Write(b []byte) (int, error) {
-	if s.left == 0 {
+func (p *pieces) Write(b []byte) (int, error) {
+	if p.left == 0 {
 		return 0, errors.New("no space left")
 	}
-	s.left--
-	s.pieces = append(s.pieces, string(b))
+	p.left--
+	p.written = append(p.written, string(b))
 	return len(b), nil
 }
 
-// Characters are written one by one, and no more once that fails.
+// Characters are written one by one, and none after a failed write.
 func TestGenerateStreams(t *testing.T) {
 	t.Parallel()
 	dir := foxRun(t)
 	args := []string{"generate", dir, "--prompt=The", "--tokens=30"}
 	whole := succeed(t, args...)
 	for _, left := range []int{0, 1, 6, 31} {
-		w := &slow{left: left}
+		w := &pieces{left: left}
 		var stderr bytes.Buffer
 		code := run(t.Context(), args, w, &stderr)
 		fail(t, called{code, "", stderr.String()}, 1, "no space left")
-		if len(w.pieces) != left || !strings.HasPrefix(whole, strings.Join(w.pieces, "")) {
-			t.Errorf("of %d pieces, it wrote %q", left, w.pieces)
+		if len(w.written) != left || !strings.HasPrefix(whole, strings.Join(w.written, "")) {
+			t.Errorf("heed generate writes %q, want %d pieces of %q", w.written, left, whole)
 		}
-		for i, piece := range w.pieces {
+		for i, piece := range w.written {
 			if i > 0 && utf8.RuneCountInString(piece) != 1 {
-				t.Errorf("it wrote %q at once", piece)
+				t.Errorf("heed generate writes %q at once, want one character", piece)
 			}
 		}
 	}

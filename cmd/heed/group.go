@@ -12,22 +12,23 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// divided returns an error, if there is none yet, where the processes of a group can't share a task's micro-batches.
+// divided returns err if it isn't nil, and otherwise an error if the processes of a group can't share the micro-batches
+// of a task.
 func divided(g train.Group, t *task.Task, err error) error {
 	if g == nil || err != nil {
 		return err
 	}
 	processes, micro := g.Size(), t.Config.Training.MicroBatches
 	if micro%processes != 0 || bits.OnesCount(uint(micro/processes)) != 1 {
-		return usagef("--micro-batches must be the number of processes or 2, 4, 8 times that and so on, got %d for %d processes: for a run that goes on, choose another number of processes", micro, processes)
+		return usagef("--micro-batches must be 1, 2, 4, 8, … times the number of processes, got %d for %d processes: with --resume, choose another number of processes", micro, processes)
 	}
 	return nil
 }
 
-// started are the files of a folder that a run is begun with.
+// started lists the files that a run folder has when the run starts.
 var started = []string{task.ConfigFile, task.TokenizerFile, task.SourceTokenizerFile, task.TargetTokenizerFile}
 
-// folderStart returns the files that a folder's run was begun with, for writeStart.
+// folderStart returns the files of a run folder that started lists, encoded for writeStart.
 func folderStart(dir string) ([]byte, error) {
 	files := map[string][]byte{}
 	for _, name := range started {
@@ -41,7 +42,7 @@ func folderStart(dir string) ([]byte, error) {
 	return json.Marshal(files)
 }
 
-// writeStart writes what folderStart has returned.
+// writeStart writes the files that folderStart encoded.
 func writeStart(dir string, shared []byte) error {
 	var files map[string][]byte
 	if err := json.Unmarshal(shared, &files); err != nil {
@@ -57,5 +58,5 @@ func writeStart(dir string, shared []byte) error {
 	return nil
 }
 
-// first reports whether this process is the first of a group, or alone.
+// first reports whether this process is the first of a group, or the group is nil.
 func first(g train.Group) bool { return g == nil || g.Rank() == 0 }

@@ -24,7 +24,7 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// countdown is a context that is cancelled once Err has been asked for so often: at the same place in every run.
+// countdown is a context that is cancelled after a number of calls of Err, so at the same place in every run.
 type countdown struct {
 	context.Context
 	left atomic.Int64
@@ -37,14 +37,14 @@ func (c *countdown) Err() error {
 	return nil
 }
 
-// cancelled is cancelled after so many steps. Every training and validation batch is one.
+// cancelled returns a context that is cancelled after a number of steps. Each training or validation batch is a step.
 func cancelled(t *testing.T, steps int64) context.Context {
 	c := &countdown{Context: t.Context()}
 	c.left.Store(steps)
 	return c
 }
 
-// The number of workers changes no byte, nor does a change of it when a run is resumed.
+// The number of workers changes no byte of a run, even if the run is resumed with another number.
 func TestWorkers(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
@@ -70,7 +70,7 @@ func TestInterruptAndResume(t *testing.T) {
 	flags := func(dir string) []string { return small("--task=copy", "--dropout=0.1", "--out="+dir) }
 	want := ran(t, "--task=copy", "--dropout=0.1")
 
-	// An epoch of these runs has 10 steps and 2 validation batches. Package train ends runs anywhere.
+	// An epoch of these runs has 10 steps and 2 validation batches. Tests of package train end runs at every step.
 	for name, steps := range map[string]int64{
 		"before the first step":  0,
 		"at an epoch's end":      12,
@@ -81,9 +81,9 @@ func TestInterruptAndResume(t *testing.T) {
 			c := heedContext(cancelled(t, steps), flags(dir)...)
 			fail(t, c, 1, "interrupted: heed train --resume "+shell(dir))
 			if _, err := os.Stat(filepath.Join(dir, task.SummaryFile)); err == nil {
-				t.Error("the interrupted run has a summary")
+				t.Error("the interrupted run has a summary, want none")
 			}
-			for steps := int64(1); steps < 200; steps += 5 { // again and again, a little further each time
+			for steps := int64(1); steps < 200; steps += 5 { // interrupt again and again, later each time
 				if c = heedContext(cancelled(t, steps), "train", "--resume="+dir); c.code == 0 {
 					break
 				}
@@ -97,12 +97,12 @@ func TestInterruptAndResume(t *testing.T) {
 	fail(t, heedContext(cancelled(t, 0), "predict", want, "abc"), 1, "interrupted")
 }
 
-// A signal ends training between two steps.
+// A signal ends training between two steps, with its status and message.
 func TestSignals(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
 	if runtime.GOOS == "windows" {
-		t.Skip("processes can't be sent signals here")
+		t.Skip("Windows can't send these signals")
 	}
 	base := t.TempDir()
 	flags := func(dir string) []string { return small("--task=copy", "--steps-per-epoch=150", "--out="+dir) }
@@ -112,7 +112,7 @@ func TestSignals(t *testing.T) {
 		t.Run(signal.String(), func(t *testing.T) {
 			status, words := 1, "interrupted"
 			if i == 2 {
-				status, words = 3, "ended on notice, by SIGUSR1"
+				status, words = 3, "ended by SIGUSR1"
 			}
 			dir := filepath.Join(t.TempDir(), "run")
 			cmd := process(flags(dir)...)
@@ -128,12 +128,12 @@ func TestSignals(t *testing.T) {
 			lines := bufio.NewScanner(stdout)
 			for lines.Scan() {
 				if strings.HasPrefix(lines.Text(), "Epoch 0") {
-					time.Sleep(5 * time.Millisecond) // into the next epoch, if the machine is quick
+					time.Sleep(5 * time.Millisecond) // reach the next epoch if the machine is fast
 					cmd.Process.Signal(signal)
 				}
 			}
 			cmd.Wait()
-			if code := cmd.ProcessState.ExitCode(); code != 0 { // 0: it was done before
+			if code := cmd.ProcessState.ExitCode(); code != 0 { // 0: the run ended before the signal
 				fail(t, called{code, "", stderr.String()}, status, words+": heed train --resume "+shell(dir))
 				succeed(t, "train", "--resume="+dir)
 			}
@@ -142,12 +142,12 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// whole checks that every file of a run folder is whole, where it is there.
+// whole returns an error if a file of a run folder is incomplete. Missing files are allowed.
 func whole(dir string) error {
 	for _, name := range []string{task.ConfigFile, task.SummaryFile} {
 		b, err := os.ReadFile(filepath.Join(dir, name))
 		if err == nil && !json.Valid(b) {
-			return errors.New(name + " is half-written")
+			return errors.New(name + " is incomplete")
 		}
 	}
 	b, err := os.ReadFile(filepath.Join(dir, task.HistoryFile))
@@ -158,7 +158,7 @@ func whole(dir string) error {
 			err = d.Decode(&v)
 		}
 		if err != io.EOF || !bytes.HasSuffix(b, []byte("}\n")) {
-			return errors.New(task.HistoryFile + " is half-written")
+			return errors.New(task.HistoryFile + " is incomplete")
 		}
 	}
 	for _, name := range []string{task.WeightsFile, task.CheckpointFile} {
@@ -169,8 +169,8 @@ func whole(dir string) error {
 	return nil
 }
 
-// While a run goes on and when it is killed at any moment, its files are whole and fit each other. It goes on to the
-// same bytes.
+// During a run, and after a kill at any moment, the run's files are complete and belong together. The resumed run ends
+// with the same bytes.
 func TestKillAndResume(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
@@ -218,12 +218,12 @@ func TestKillAndResume(t *testing.T) {
 			}
 			if ended == nil {
 				if err != nil {
-					t.Fatalf("kill %d: it ended by itself: %v: %s", kill, err, stderr.String())
+					t.Fatalf("kill %d: the run failed by itself: %v: %s", kill, err, stderr.String())
 				}
 				break
 			}
 		}
-		if _, err := os.Stat(filepath.Join(dir, task.SummaryFile)); err == nil { // done, or all but: once more from the start
+		if _, err := os.Stat(filepath.Join(dir, task.SummaryFile)); err == nil { // finished, or nearly: start again
 			if c := heed("train", "--resume="+dir); c.code != 0 {
 				fail(t, c, 1, "finished")
 			}
@@ -237,7 +237,7 @@ func TestKillAndResume(t *testing.T) {
 	}
 }
 
-// onLine is a writer that calls do when it is written such a line.
+// onLine is a writer that calls do when the first line with this prefix is written.
 type onLine struct {
 	prefix string
 	do     func()
@@ -251,7 +251,7 @@ func (w *onLine) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// When a file can't be written, be it at the start or later, training ends with an error and can be resumed.
+// If a file can't be written, at the start or later, training ends with an error and can be resumed.
 func TestFilesThatCantBeWritten(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
@@ -264,7 +264,7 @@ func TestFilesThatCantBeWritten(t *testing.T) {
 				var stderr bytes.Buffer
 				code := run(t.Context(), small("--task=copy", "--out="+dir), &onLine{line, func() {
 					os.Remove(block)
-					os.MkdirAll(filepath.Join(block, "in the way"), 0o777) // no file takes the place of a folder
+					os.MkdirAll(filepath.Join(block, "in the way"), 0o777) // a file can't replace a folder
 				}}, &stderr)
 				fail(t, called{code, "", stderr.String()}, 1, file)
 				entries, err := os.ReadDir(dir)
@@ -273,7 +273,7 @@ func TestFilesThatCantBeWritten(t *testing.T) {
 				}
 				for _, e := range entries {
 					if strings.HasPrefix(e.Name(), ".") {
-						t.Errorf("%s is left behind", e.Name())
+						t.Errorf("the temporary file %s is left", e.Name())
 					}
 				}
 				os.RemoveAll(block)
@@ -284,7 +284,7 @@ func TestFilesThatCantBeWritten(t *testing.T) {
 	}
 }
 
-// A checkpoint that isn't this run's, or isn't whole, is an error, and not trained on from.
+// A checkpoint of another run, or an incomplete one, is an error, and stays as it is.
 func TestDamagedCheckpoints(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -304,7 +304,7 @@ func TestDamagedCheckpoints(t *testing.T) {
 			write(t, path, content)
 			fail(t, heed("train", "--resume="+dir), 1, task.CheckpointFile)
 			if read(t, path) != content {
-				t.Error("it was overwritten")
+				t.Error("the checkpoint was overwritten")
 			}
 		})
 	}
@@ -318,7 +318,7 @@ func TestDamagedCheckpoints(t *testing.T) {
 	}
 }
 
-// Resuming writes the best weights again, should they be lost, though no epoch may improve on them any more.
+// If the best weights are lost, resuming writes them again, even if no later epoch is better.
 func TestResumeWithoutWeights(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -329,7 +329,7 @@ func TestResumeWithoutWeights(t *testing.T) {
 	succeed(t, flags(want)...)
 	s, _ := readRun(t, want)
 	if !s.StoppedEarly {
-		t.Fatalf("the summary is %+v, want an early stop", s)
+		t.Fatalf("the summary is %+v, want StoppedEarly", s)
 	}
 	fail(t, heedContext(cancelled(t, int64(12*(s.Epochs-1)+3)), flags(dir)...), 1, "interrupted") // in the last epoch
 	if err := os.Remove(filepath.Join(dir, task.WeightsFile)); err != nil {

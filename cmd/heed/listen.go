@@ -10,35 +10,35 @@ import (
 	"strings"
 )
 
-// checkAddr finds an address of a flag that can't be one.
+// checkAddr returns an error unless a flag's address is a host and a port.
 func checkAddr(flag, addr string) error {
 	_, port, err := net.SplitHostPort(addr)
 	if err == nil {
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
-		return usagef("--%s must be a host and a port, as 127.0.0.1:8080, or 127.0.0.1:0 for a free port, got %q", flag, addr)
+		return usagef("--%s must be a host and a port, such as 127.0.0.1:8080, or 127.0.0.1:0 for a free port, got %q", flag, addr)
 	}
 	return nil
 }
 
-// listenOn listens on an address of a flag.
+// listenOn listens on a flag's address.
 func listenOn(flag, addr string) (net.Listener, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("--%s %s: %w: give another one, or port 0 for a free one", flag, addr, err)
+		return nil, fmt.Errorf("--%s %s: %w: choose another address, or port 0 for a free port", flag, addr, err)
 	}
 	return l, nil
 }
 
-// isLoopback reports whether only this machine can reach an address.
+// isLoopback reports whether addr can be reached only from this machine.
 func isLoopback(addr net.Addr) bool {
 	a, err := netip.ParseAddrPort(addr.String())
 	return err == nil && a.Addr().IsLoopback()
 }
 
-// ownNames returns h or, of an address of this machine alone, what refuses requests that are meant for another host: a
-// site whose name has been made to lead here.
+// ownNames returns h. If only this machine can reach addr, the handler also refuses requests for other host names: a
+// web site could make its name resolve to this machine (DNS rebinding).
 func ownNames(addr net.Addr, h http.Handler) http.Handler {
 	if !isLoopback(addr) {
 		return h

@@ -1,17 +1,17 @@
-// Command heed trains transformers on sequence tasks and text, evaluates them, predicts and writes with them, and shows
-// what they attended to.
+// Command heed trains transformers on sequence tasks and text. It also scores trained models, predicts and generates
+// text with them, and shows their attention.
 //
-//	heed train                      # the default task, reverse, to the end
+//	heed train                      # trains the default task, reverse
 //	heed eval runs/reverse
 //	heed predict runs/reverse gorgonia
 //	heed generate runs/text --prompt "To be" --tokens 300
 //	heed attention runs/reverse gorgonia --out attention.png
 //	heed report runs/reverse runs/copy --out runs.html
-//	heed serve runs/reverse         # over HTTP, until it is told to end
+//	heed serve runs/reverse         # over HTTP, until a signal ends it
 //
-// It exits with status 0 when it is done, as a service is that was told to end, 1 when something failed, 2 when the
-// call was wrong and 3 when SIGUSR1 ended a training that can go on. Progress goes to standard error, and only to a
-// terminal.
+// Its exit status is 0 on success, 1 if something failed, 2 if the call was wrong, and 3 if SIGUSR1 ended a training
+// that can be resumed. A service that a signal ends has status 0. Progress is shown on standard error, and only if that
+// is a terminal.
 package main
 
 import (
@@ -47,8 +47,8 @@ func main() {
 	os.Exit(launched(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// launched is run, where an MPI launcher may have started several processes, of which a training takes all, as does its
-// measurement.
+// launched is like run, for a process that an MPI launcher may have started. heed train and heed bench dist use all
+// processes of the job.
 func launched(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if !(len(args) > 0 && args[0] == "train" || len(args) > 1 && args[0] == "bench" && args[1] == "dist") {
 		return run(ctx, args, stdout, stderr)
@@ -64,25 +64,25 @@ func launched(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 		return failed(stderr, err)
 	}
 	code := runIn(ctx, group, args, stdout, stderr)
-	if code == 0 { // or else the launcher ends the others
+	if code == 0 { // otherwise the launcher ends the other processes
 		leave()
 	}
 	return code
 }
 
-// alike checks that all processes of a group are called alike.
+// alike checks that all processes of a group have the same arguments.
 func alike(group train.Group, args []string) error {
 	mine := fmt.Sprintf("%q", args)
 	firsts, err := train.Share(group, []byte(mine), nil)
 	if err == nil && string(firsts) != mine {
-		err = usagef("it is called with other arguments than process 0, %s: give all the same", mine)
+		err = usagef("its arguments, %s, differ from those of process 0: give all processes the same arguments", mine)
 	}
 	_, err = train.Share(group, nil, err)
 	return err
 }
 
-// follow is launched in a process that isn't the first, which speaks for all. What it has to say itself it says where
-// the first one hasn't ended the job for the same reason.
+// follow is like launched, for a process other than the first. Such a process prints nothing, as the first one prints
+// for all. It prints its own error only if the job isn't ended within 3 seconds.
 func follow(ctx context.Context, args []string) int {
 	var said bytes.Buffer
 	code := launched(ctx, args, io.Discard, &said)
@@ -99,21 +99,22 @@ func follow(ctx context.Context, args []string) int {
 	return code
 }
 
-// lastWords returns standard error for the first process of a job, which says in one line why it ends. If a signal has
-// ended ctx and that line hasn't come soon, it is written here: once a process has ended, the others may wait for it
-// for good, and mpirun tells them to end and kills them a second later.
+// lastWords returns standard error for the first process of a job. It passes on one write: the line that says why the
+// process ends. If a signal ends ctx and nothing is written within half a second, lastWords writes a line itself. It
+// can't wait longer: when one process has ended, the others may wait for it forever, and mpirun sends them SIGTERM and
+// kills them a second later.
 func lastWords(ctx context.Context, stderr io.Writer) io.Writer {
 	line := &oneWrite{Writer: stderr}
 	context.AfterFunc(ctx, func() {
 		if errors.Is(context.Cause(ctx), errInterrupted) {
 			time.Sleep(500 * time.Millisecond)
-			fmt.Fprintln(line, "heed: interrupted, or another process of the job has ended: heed train --resume goes on from the last checkpoint")
+			fmt.Fprintln(line, "heed: interrupted, or another process of the job has ended: heed train --resume continues from the last checkpoint")
 		}
 	})
 	return line
 }
 
-// oneWrite passes on the first Write of all.
+// oneWrite passes on only the first Write.
 type oneWrite struct {
 	io.Writer
 	once sync.Once
@@ -125,8 +126,8 @@ func (o *oneWrite) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// listen returns a context that the first signal ends, with errInterrupted or errNoticed for a cause. A second one ends
-// the process at once, unless it is notice again.
+// listen returns a context that the first signal cancels, with errInterrupted or errNoticed as the cause. A second
+// signal kills the process, except for the signals in notice: they are ignored from then on.
 func listen(parent context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)
@@ -134,7 +135,7 @@ func listen(parent context.Context) context.Context {
 	go func() {
 		got := <-signals
 		signal.Stop(signals)
-		if len(notice) > 0 { // no signal would be all
+		if len(notice) > 0 { // without arguments, Ignore ignores all signals
 			signal.Ignore(notice...)
 		}
 		cause := errInterrupted
@@ -143,30 +144,30 @@ func listen(parent context.Context) context.Context {
 		}
 		cancel(cause)
 		if terminal(os.Stderr) != nil {
-			fmt.Fprintf(os.Stderr, "\nheed: %v: ending what is under way\n", cause)
+			fmt.Fprintf(os.Stderr, "\nheed: %v: stopping\n", cause)
 		}
 	}()
 	return ctx
 }
 
-// run carries out one call and returns its exit status.
+// run executes one call of heed and returns its exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return runIn(ctx, nil, args, stdout, stderr)
 }
 
-// runIn is run in one process of a group.
+// runIn is like run, for one process of a group. A nil group means this process alone.
 func runIn(ctx context.Context, group train.Group, args []string, stdout, stderr io.Writer) int {
 	root := newRoot(group)
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
-		complete(root) // cobra keeps a flag's completion, and so the command, as long as the process lives
+		complete(root) // only if needed: cobra never frees the completions of a command
 	}
 	root.SetArgs(args)
 	out := &output{Writer: stdout}
 	root.SetOut(out)
 	root.SetErr(stderr)
 	err := interrupted(ctx, root.ExecuteContext(ctx))
-	if err == nil && out.err != nil { // what printed it went on all the same
-		err = fmt.Errorf("all is done, but not all of it could be printed: %w", out.err)
+	if err == nil && out.err != nil { // commands may ignore errors of printing
+		err = fmt.Errorf("the work is done, but not all output could be printed: %w", out.err)
 	}
 	if err == nil {
 		return 0
@@ -174,7 +175,7 @@ func runIn(ctx context.Context, group train.Group, args []string, stdout, stderr
 	return failed(stderr, err)
 }
 
-// failed says what went wrong and returns the exit status.
+// failed prints an error and returns its exit status.
 func failed(stderr io.Writer, err error) int {
 	fmt.Fprintln(stderr, "heed:", oneLine(err))
 	switch {
@@ -186,7 +187,7 @@ func failed(stderr io.Writer, err error) int {
 	return 1
 }
 
-// output is standard output. It keeps the first error of writing to it.
+// output writes to standard output and keeps the first error.
 type output struct {
 	io.Writer
 	err error
@@ -208,7 +209,7 @@ func newRoot(group train.Group) *cobra.Command {
 		SilenceUsage:  true,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("there is no command %q: heed --help lists them", args[0])
+				return usagef("there is no command %q: heed --help lists the commands", args[0])
 			}
 			return nil
 		},
@@ -227,25 +228,25 @@ func newHelp() *cobra.Command {
 		Short:   "Explain a command",
 		Example: `  heed help train`,
 		ValidArgsFunction: func(cmd *cobra.Command, _ []string, _ string) (names []string, _ cobra.ShellCompDirective) {
-			for _, of := range cmd.Root().Commands() {
-				if !of.Hidden {
-					names = append(names, cobra.CompletionWithDesc(of.Name(), of.Short))
+			for _, sub := range cmd.Root().Commands() {
+				if !sub.Hidden {
+					names = append(names, cobra.CompletionWithDesc(sub.Name(), sub.Short))
 				}
 			}
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			of, rest, err := cmd.Root().Find(args)
+			sub, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return usagef("there is no command %q: heed --help lists them", strings.Join(args, " "))
+				return usagef("there is no command %q: heed --help lists the commands", strings.Join(args, " "))
 			}
-			of.InitDefaultHelpFlag()
-			return of.Help()
+			sub.InitDefaultHelpFlag()
+			return sub.Help()
 		},
 	}
 }
 
-// flagError says what is wrong with a flag, and what it takes.
+// flagError returns a usageError that names the wrong flag and the values that it accepts.
 func flagError(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {
@@ -254,7 +255,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if kinds.Choices[invalid.GetFlag().Name].Parse != nil {
 		return usagef("--%s: %w", invalid.GetFlag().Name, errors.Unwrap(err))
 	}
-	want := "of another type"
+	want := "a list separated by commas"
 	switch t := invalid.GetFlag().Value.Type(); {
 	case errors.Is(err, strconv.ErrRange):
 		want = "a number in range"
@@ -265,22 +266,22 @@ func flagError(cmd *cobra.Command, err error) error {
 	case t == "float64":
 		want = "a number"
 	case t == "duration":
-		want = "a time, as 30s or 10m"
+		want = "a time, such as 30s or 10m"
 	case t == "bool":
 		want = "true or false"
 	case t == often{}.Type():
-		want = "steps, as 500, or a time, as 10m"
+		want = "a number of steps, such as 500, or a time, such as 10m"
 	}
 	return usagef("--%s must be %s, got %q", invalid.GetFlag().Name, want, invalid.GetValue())
 }
 
-// errInterrupted and errNoticed say that a signal ended the call.
+// errInterrupted and errNoticed are the errors of a call that a signal ended.
 var (
 	errInterrupted = errors.New("interrupted")
-	errNoticed     = errors.New("ended on notice, by SIGUSR1")
+	errNoticed     = errors.New("ended by SIGUSR1")
 )
 
-// interrupted returns an error that says so if a signal ended the call.
+// interrupted replaces context.Canceled with errInterrupted or errNoticed. It returns other errors unchanged.
 func interrupted(ctx context.Context, err error) error {
 	if !errors.Is(err, context.Canceled) {
 		return err
@@ -291,7 +292,7 @@ func interrupted(ctx context.Context, err error) error {
 	return errInterrupted
 }
 
-// A usageError says that the call was wrong, not that something failed.
+// A usageError means that the call was wrong, not that something failed.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }
@@ -299,7 +300,8 @@ func (e *usageError) Unwrap() error { return e.err }
 
 func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
-// shell returns s as a shell takes it for one word. What a terminal shouldn't get is written as bash and zsh read it.
+// shell quotes s as one word for a shell. If s has characters that a terminal may act on, all unusual bytes are escaped
+// in the form $'\x1b', which bash and zsh understand.
 func shell(s string) string {
 	if text.Escape(s) != s {
 		var word strings.Builder

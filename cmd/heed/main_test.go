@@ -25,7 +25,7 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// asCommand, in the environment, makes the test binary be the command.
+// asCommand is an environment variable that makes the test binary run as the command heed.
 const asCommand = "HEED_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -36,33 +36,33 @@ func TestMain(m *testing.M) {
 	if shared, err = os.MkdirTemp("", "heed"); err != nil {
 		panic(err)
 	}
-	os.Setenv("GOGC", "400") // which heed train leaves: to collect what tiny models leave takes as long as to train them
+	os.Setenv("GOGC", "400") // heed train keeps this value: for tiny models, collecting garbage more often takes as long as training
 	debug.SetGCPercent(400)
 	code := m.Run()
 	os.RemoveAll(shared)
 	os.Exit(code)
 }
 
-// shared is a folder of what several tests read and none changes.
+// shared is a folder of files that several tests read and no test changes.
 var shared string
 
-// sharedFile returns the path of a file in shared that has this content.
+// sharedFile writes a file in shared and returns its path.
 func sharedFile(t *testing.T, name, content string) string {
 	t.Helper()
 	path := filepath.Join(shared, name)
 	made := filepath.Join(t.TempDir(), name)
 	write(t, made, content)
-	if err := os.Rename(made, path); err != nil { // at once, should tests make it side by side
+	if err := os.Rename(made, path); err != nil { // atomic, as parallel tests may write the same file
 		t.Fatal(err)
 	}
 	return path
 }
 
-// sharedRuns are functions that train the runs in shared, by their flags.
+// sharedRuns maps flags to the functions that train the runs in shared.
 var sharedRuns sync.Map
 
-// ran returns the folder of a run with the flags of small and these, which is trained once for all tests: they only
-// read it.
+// ran returns the folder of a run with the flags of small and the given flags. It is trained once for all tests, which
+// must not change it.
 func ran(t *testing.T, flags ...string) string {
 	t.Helper()
 	type made struct {
@@ -79,12 +79,12 @@ func ran(t *testing.T, flags ...string) string {
 	}))
 	run := train.(func() made)()
 	if run.code != 0 || run.stderr != "" {
-		t.Fatalf("heed train %q: status %d, want 0; standard error %q", flags, run.code, run.stderr)
+		t.Fatalf("heed train %q: status %d and standard error %q, want 0 and none", flags, run.code, run.stderr)
 	}
 	return run.dir
 }
 
-// copied returns a copy of what ran returns, for a test that changes it.
+// copied returns a copy of ran's folder, which the test may change.
 func copied(t *testing.T, flags ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
@@ -94,7 +94,7 @@ func copied(t *testing.T, flags ...string) string {
 	return dir
 }
 
-// called is how a call ended.
+// called is the result of a call.
 type called struct {
 	code           int
 	stdout, stderr string
@@ -109,24 +109,24 @@ func heedContext(ctx context.Context, args ...string) called {
 	return called{code, stdout.String(), stderr.String()}
 }
 
-// process is a call in a process of its own, to be started, which collects garbage as the command does.
+// process returns a call in a process of its own, which isn't started yet. It collects garbage like the command heed.
 func process(args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = append(os.Environ(), asCommand+"=1", "GOGC=")
 	return cmd
 }
 
-// succeed makes a call that must succeed, and returns what it prints.
+// succeed makes a call, checks that it succeeds, and returns its standard output.
 func succeed(t *testing.T, args ...string) string {
 	t.Helper()
 	c := heed(args...)
 	if c.code != 0 || c.stderr != "" {
-		t.Fatalf("heed %q: status %d, want 0; standard error %q", args, c.code, c.stderr)
+		t.Fatalf("heed %q: status %d and standard error %q, want 0 and none", args, c.code, c.stderr)
 	}
 	return c.stdout
 }
 
-// fail checks that a call ended with a status and one line that says so, with these words.
+// fail checks the status of a call, and that its standard error is one line that contains all words.
 func fail(t *testing.T, c called, code int, words ...string) {
 	t.Helper()
 	if c.code != code {
@@ -142,12 +142,13 @@ func fail(t *testing.T, c called, code int, words ...string) {
 	}
 }
 
-// small are flags of a run that is over at once, of one worker: tests run side by side.
+// small returns the arguments of heed train for a very short run. The run has one worker, because tests run in
+// parallel.
 func small(more ...string) []string {
 	return append([]string{"train", "--dim=16", "--heads=2", "--layers=1", "--batch-size=16", "--steps-per-epoch=10", "--max-epochs=3", "--validation=300", "--workers=1"}, more...)
 }
 
-// folder is a run folder's files.
+// folder returns the contents of a folder's files by name.
 func folder(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -177,8 +178,8 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-// sameRun checks that two folders hold the same bytes, but for the time that they took: in the summary, in a file of
-// its own and in the report.
+// sameRun checks that two run folders have the same bytes. It ignores times: the summary's seconds, the file of times
+// and the report.
 func sameRun(t *testing.T, got, want string) {
 	t.Helper()
 	g, w := folder(t, got), folder(t, want)
@@ -203,15 +204,15 @@ func sameRun(t *testing.T, got, want string) {
 	}
 	for name := range g {
 		if _, ok := w[name]; !ok {
-			t.Errorf("the folder has a file %s too many", name)
+			t.Errorf("the folder has the file %s, want none", name)
 		}
 	}
 }
 
 func TestWrongCalls(t *testing.T) {
-	t.Chdir(t.TempDir()) // should one train after all
+	t.Chdir(t.TempDir()) // in case a call trains
 	for _, test := range []struct {
-		args string // fields, or with ; between
+		args string // separated by spaces, or by semicolons if there are any
 		want string
 	}{
 		{"nope", `there is no command "nope"`},
@@ -225,20 +226,20 @@ func TestWrongCalls(t *testing.T) {
 		{"train;--task=", `--task must be one of`},
 		{"train;--out=", "--out must be a folder's name"},
 		{"train;--resume=", "the run folder's name is empty"},
-		{"train --resume=x --dim=8", "give no other flag"},
-		{"train --resume=x --out=y", "give no other flag"},
-		{"train --resume=x --out=y --workers=2", "give no other flag"},
+		{"train --resume=x --dim=8", "may be given with it, got --dim"},
+		{"train --resume=x --out=y", "may be given with it, got --out"},
+		{"train --resume=x --out=y --workers=2", "may be given with it, got --out"},
 		{"train --workers=-1", "--workers must be at least 0, got -1"},
 		{"train --micro-batches=5", "--batch-size must be a multiple of --micro-batches, got 64 and 5"},
 		{"train --micro-batches=-1", "--micro-batches must be from 0 to 1048576, got -1"},
 		{"train --task=text", "--task text must come with --data, the file"},
 		{"train --task=seq2seq", "--task seq2seq must come with --data, the file"},
 		{"train --data=x.txt", "--task reverse draws its own examples, so it can't come with --data: for a file, the task must be one of text, seq2seq, classification, tagging"},
-		{"train --task=seq2seq --data=x --data=y --data=z", `--data names a file, and a second one where sources and answers are lines of two, got ["x" "y" "z"]`},
+		{"train --task=seq2seq --data=x --data=y --data=z", `--data must be a file's name, or be given twice for a file of sources and a file of answers, got ["x" "y" "z"]`},
 		{"train --task=seq2seq --data=x --data=y --columns=1,2", "--columns are columns of one file, so they can't come with a second --data"},
 		{"train --task=seq2seq --data=x --columns=1", `--columns must be two, the column of sources and the column of answers, got ["1"]`},
 		{"eval x --data=y --columns=1,2,3", `--columns must be two, the column of sources and the column of answers, got ["1" "2" "3"]`},
-		{"eval x --data=y --data=z --columns=1,2", "--columns goes with one --data"},
+		{"eval x --data=y --data=z --columns=1,2", "--columns needs exactly one --data"},
 		{"predict;x;--data=", "--data and --out must be a file's name, got none"},
 		{"predict;x;--data=y;--out=", "--data and --out must be a file's name, got none"},
 		{"train --task=seq2seq --data=x --validation-data=y --validation=0", "--validation-data needs a --validation above 0"},
@@ -247,7 +248,7 @@ func TestWrongCalls(t *testing.T) {
 		{"train --task=tagging --data=x --units=bpe", "--source-units must be one of characters, tokens for the task tagging, got \"bpe\""},
 		{"train --task=seq2seq --data=x --vocab-size=500", "--vocab-size is only for --units bpe and must be at least 256, got 500"},
 		{"train --task=seq2seq --data=x --units=bpe --vocab-size=200", "--vocab-size is only for --units bpe and must be at least 256, got 200"},
-		{"train --task=seq2seq --data=x --from=y --units=tokens", "--from takes the symbols and the shape of the model from the other run: give no --units"},
+		{"train --task=seq2seq --data=x --from=y --units=tokens", "--from uses the symbols and the shape of the other run's model: leave out --units"},
 		{"train;--task=seq2seq;--data=x;--from=", "the run folder's name is empty"},
 		{"train --task=seq2seq --data=x --class-weights=balanced", "--class-weights are for the labels and tags of a file, not for the task seq2seq"},
 		{"train --task=classification --data=x --class-weights=some", `--class-weights must be balanced or empty, got "some"`},
@@ -264,12 +265,12 @@ func TestWrongCalls(t *testing.T) {
 		{"train --monitor=val_acc", `--monitor must be one of train_loss, train_accuracy, val_loss, val_accuracy, got "val_acc"`},
 		{"train --monitor=val_loss --validation=0", `--monitor must be one of train_loss, train_accuracy, got "val_loss"`},
 		{"train --monitor=val_accuracy", "--mode must be max if a higher val_accuracy is better, or min if a lower one is"},
-		{"train --resume=x --max-steps=2 --max-epochs=4 --seed=2", "give no other flag than --max-epochs, --patience, --workers, --max-steps, --max-time, --checkpoint-every, --watch, --watch-addr, --no-examples, --data and --validation-data, got --seed"},
+		{"train --resume=x --max-steps=2 --max-epochs=4 --seed=2", "only --max-epochs, --patience, --workers, --max-steps, --max-time, --checkpoint-every, --watch, --watch-addr, --no-examples, --data and --validation-data may be given with it, got --seed"},
 		{"train --task=text --data=x.txt --preset=small", `--preset must be one of nanogpt, speedrun for the task text, got "small"`},
 		{"train;--task=text;--data=x.txt;--preset=", `--preset must be one of nanogpt, speedrun for the task text, got ""`},
 		{"train --task=brackets --preset=nanogpt", `--preset: the task brackets has no presets, got "nanogpt"`},
 		{"train --solver=sgd,beta2=0.9", `--solver: solvers of kind sgd: it has no field "beta2": use momentum, nesterov`},
-		{"train --find-rate curve.png", `as --find-rate=FILE.png, got "curve.png" on its own`},
+		{"train --find-rate curve.png", `as in --find-rate=FILE.png, got "curve.png" as an argument`},
 		{"train;--find-rate=", `--find-rate must be a file's name that ends in .png, got ""`},
 		{"train --find-rate=curve.jpg", `--find-rate must be a file's name that ends in .png, got "curve.jpg"`},
 		{"train --solver=rmsprop", `--solver: there are no solvers of kind "rmsprop": use adamw, adam, sgd, lion, muon`},
@@ -283,10 +284,10 @@ func TestWrongCalls(t *testing.T) {
 		{"train --activation=step", "--activation: there is no activation"},
 		{"train --schedule=linear --decay=0", "--decay must be above 0 for --schedule linear, got 0"},
 		{"train --schedule=one-cycle --decay=100", "--decay must be above --warm-up for --schedule one-cycle, got 100 and 100"},
-		{"train --auto-resume", "--auto-resume needs an --out"},
+		{"train --auto-resume", "--auto-resume needs --out"},
 		{"train --resume=x --auto-resume", "got --auto-resume"},
-		{"train --checkpoint-every=0", "--checkpoint-every must be steps, as 500, or a time, as 10m, got \"0\""},
-		{"train --checkpoint-every=-1h", "--checkpoint-every must be steps"},
+		{"train --checkpoint-every=0", "--checkpoint-every must be a number of steps, such as 500, or a time, such as 10m, got \"0\""},
+		{"train --checkpoint-every=-1h", "--checkpoint-every must be a number of steps"},
 		{"train --mode=auto", `--mode must be min or max, got "auto"`},
 		{"train --task=add --max-len=4", "5 symbols"},
 		{"train --max-len=65", "1 to 64"},
@@ -297,18 +298,18 @@ func TestWrongCalls(t *testing.T) {
 		{"eval;", "name is empty"},
 		{"eval;x;--answers=", "--answers must be a file's name, got none"},
 		{"eval x --beam=0", "--beam must be at least 1, got 0"},
-		{"eval x --columns=1,2", "--columns goes with one --data"},
+		{"eval x --columns=1,2", "--columns needs exactly one --data"},
 		{"predict", "heed predict DIR [INPUT...]"},
 		{"predict x --beam=0", "--beam must be at least 1, got 0"},
-		{"predict x y --data=z", `the inputs are those of --data, or arguments, not both: got "y"`},
-		{"predict x --out=y", "--out and --columns go with --data"},
+		{"predict x y --data=z", `the inputs are arguments or in the file of --data, not both: got "y"`},
+		{"predict x --out=y", "--out and --columns need --data"},
 		{"predict;;abc", "name is empty"},
 		{"predict x -abc", "put -- before inputs that begin with a dash"},
 		{"predict x --abc", "put -- before inputs that begin with a dash"},
 		{"serve", "takes one run folder, got 0"},
 		{"serve x y", "takes one run folder, got 2"},
 		{"serve;", "name is empty"},
-		{"serve x --addr=8080", `--addr must be a host and a port, as 127.0.0.1:8080, or 127.0.0.1:0 for a free port, got "8080"`},
+		{"serve x --addr=8080", `--addr must be a host and a port, such as 127.0.0.1:8080, or 127.0.0.1:0 for a free port, got "8080"`},
 		{"serve x --addr=localhost:http", "--addr must be a host and a port"},
 		{"serve x --addr=localhost:65536", "--addr must be a host and a port"},
 		{"serve x --queue=0", "--queue must be at least 1, got 0"},
@@ -316,10 +317,10 @@ func TestWrongCalls(t *testing.T) {
 		{"serve x --max-tokens=0", "--max-tokens must be at least 1, got 0"},
 		{"serve x --sessions=0", "--sessions must be at least 1, got 0"},
 		{"serve x --timeout=0s", "--timeout must be above 0, got 0s"},
-		{"serve x --timeout=30", `--timeout must be a time, as 30s or 10m, got "30"`},
+		{"serve x --timeout=30", `--timeout must be a time, such as 30s or 10m, got "30"`},
 		{"version more", `takes no argument, got "more"`},
 		{"bench nope", `there is no benchmark "nope"`},
-		{"bench --procs=-1", fmt.Sprintf("--procs must be from 1 to %d, the processors that there are, or 0 for all, got -1", runtime.NumCPU())},
+		{"bench --procs=-1", fmt.Sprintf("--procs must be from 1 to %d, the number of processors, or 0 for all, got -1", runtime.NumCPU())},
 		{fmt.Sprint("bench --procs=", runtime.NumCPU()+1), "--procs must be from 1 to "},
 		{"bench --procs=1000000000", "--procs must be from 1 to "},
 		{"bench --procs=x", `--procs must be a whole number, got "x"`},
@@ -334,12 +335,12 @@ func TestWrongCalls(t *testing.T) {
 			c := heed(args...)
 			fail(t, c, 2, test.want)
 			if c.stdout != "" {
-				t.Errorf("standard output is %q, want none", c.stdout)
+				t.Errorf("the call prints %q, want nothing", c.stdout)
 			}
 		})
 	}
 	if left := folder(t, "."); len(left) > 0 {
-		t.Errorf("wrong calls made files: %q", left)
+		t.Errorf("wrong calls made %q, want no files", left)
 	}
 }
 
@@ -359,8 +360,8 @@ func TestNumbersOutOfRange(t *testing.T) {
 		"average": {"1", "-0.1"}, "clip-value": {"-1", "1e31"},
 		"plateau": {"-1", "1073741825"}, "plateau-factor": {"1", "-0.1"}, "max-answer": {"-1", "65537"}, "vocab-size": {"-1", "262145"}, "label-smoothing": {"1", "-0.1"},
 	}
-	reals := []string{"average", "label-smoothing", "clip-value", "plateau-factor", "dropout", "learning-rate", "floor", "weight-decay", "clip-norm", "min-delta", "baseline", "stopping-threshold", "divergence-threshold"}
-	for _, flag := range reals {
+	floats := []string{"average", "label-smoothing", "clip-value", "plateau-factor", "dropout", "learning-rate", "floor", "weight-decay", "clip-norm", "min-delta", "baseline", "stopping-threshold", "divergence-threshold"}
+	for _, flag := range floats {
 		wrong[flag] = append(wrong[flag], "NaN", "Inf", "-Inf", "1e999")
 	}
 	for flag, values := range wrong {
@@ -372,11 +373,11 @@ func TestNumbersOutOfRange(t *testing.T) {
 	}
 	newTrain(nil).Flags().VisitAll(func(f *pflag.Flag) {
 		if _, texts := f.Value.(pflag.SliceValue); f.Value.Type() != "string" && f.Value.Type() != "name" && !texts && wrong[f.Name] == nil {
-			t.Errorf("--%s isn't tested", f.Name)
+			t.Errorf("the test has no values for --%s", f.Name)
 		}
 	})
 	if left := folder(t, "."); len(left) > 0 {
-		t.Errorf("wrong calls made files: %q", left)
+		t.Errorf("wrong calls made %q, want no files", left)
 	}
 }
 
@@ -401,14 +402,14 @@ func TestHelp(t *testing.T) {
 			out := succeed(t, strings.Fields(test.args)...)
 			for _, w := range test.want {
 				if !strings.Contains(out, w) {
-					t.Errorf("the help has no %q:\n%s", w, out)
+					t.Errorf("the help is\n%s\nwant %q in it", out, w)
 				}
 			}
 		})
 	}
 }
 
-// failing is a writer to a full disk.
+// failing is a writer that fails like a full disk.
 type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("no space left") }
@@ -421,15 +422,15 @@ func TestOutputThatCantBeWritten(t *testing.T) {
 		code := run(t.Context(), args, failing{}, &stderr)
 		fail(t, called{code, "", stderr.String()}, 1, "no space left")
 	}
-	// The run folder is what heed train is for: it is whole all the same.
+	// The run folder of heed train is complete anyway.
 	other := filepath.Join(t.TempDir(), "run")
 	var stderr bytes.Buffer
 	code := run(t.Context(), small("--task=copy", "--out="+other), failing{}, &stderr)
-	fail(t, called{code, "", stderr.String()}, 1, "all is done, but not all of it could be printed: no space left")
+	fail(t, called{code, "", stderr.String()}, 1, "the work is done, but not all output could be printed: no space left")
 	sameRun(t, other, dir)
 }
 
-// A reader of heed train's lines that goes away doesn't end it.
+// heed train finishes its run even if the reader of its output goes away.
 func TestReaderThatGoesAway(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
@@ -442,16 +443,16 @@ func TestReaderThatGoesAway(t *testing.T) {
 	}
 	cmd.Stdout = w
 	r.Close()
-	cmd.Run() // ends with a status
+	cmd.Run() // fails with a status
 	w.Close()
-	fail(t, called{cmd.ProcessState.ExitCode(), "", stderr.String()}, 1, "all is done, but not all of it could be printed")
+	fail(t, called{cmd.ProcessState.ExitCode(), "", stderr.String()}, 1, "the work is done, but not all output could be printed")
 	if s, _ := readRun(t, dir); s.Epochs != 3 {
 		t.Errorf("the run has %d epochs, want 3", s.Epochs)
 	}
 }
 
 func TestBench(t *testing.T) {
-	t.Setenv(asCommand, "1") // it measures in processes of its own
+	t.Setenv(asCommand, "1") // heed bench starts new processes
 	var m bench.Measurement
 	out := succeed(t, "bench", "--json", "gemm-64")
 	d := json.NewDecoder(strings.NewReader(out))
@@ -463,17 +464,17 @@ func TestBench(t *testing.T) {
 		t.Errorf("measured %+v, want times and GFLOP/s above 0", m)
 	}
 	if strings.Count(out, "\n") != 1 {
-		t.Errorf("%q isn't one line", out)
+		t.Errorf("heed bench prints %q, want one line", out)
 	}
 	table := succeed(t, "bench", "--procs=1", "gemm-64")
 	if lines := strings.Split(strings.TrimSpace(table), "\n"); len(lines) != 2 || !strings.HasPrefix(lines[0], "config") || !strings.HasPrefix(lines[1], "gemm-64") {
-		t.Errorf("bench prints %q, want a heading and a line", table)
+		t.Errorf("heed bench prints %q, want a heading and one line", table)
 	}
 }
 
 func TestVersion(t *testing.T) {
 	if got := succeed(t, "version"); !strings.HasPrefix(got, "heed ") || !strings.Contains(got, " "+runtime.Version()) || strings.Count(got, "\n") != 1 {
-		t.Errorf("it prints %q, want a line with the version of Go, %s", got, runtime.Version())
+		t.Errorf("heed version prints %q, want one line with the version of Go, %s", got, runtime.Version())
 	}
 	for _, test := range []struct {
 		settings []debug.BuildSetting
@@ -485,16 +486,16 @@ func TestVersion(t *testing.T) {
 	} {
 		info := &debug.BuildInfo{GoVersion: "go1.26", Main: debug.Module{Version: "v1.2.3"}, Settings: test.settings}
 		if got := version(info); got != test.want {
-			t.Errorf("got %q, want %q", got, test.want)
+			t.Errorf("version returns %q, want %q", got, test.want)
 		}
 	}
 }
 
-// Whatever a name has in it, a terminal gets nothing to obey.
+// A name may have control characters. heed escapes them in everything that it prints.
 func TestNamesAreMadePrintable(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
-		t.Skip("a file's name has no control characters there")
+		t.Skip("names of files have no control characters on Windows")
 	}
 	dir := filepath.Join(t.TempDir(), "no\x1b[31m\u202edir")
 	for _, args := range [][]string{
@@ -503,20 +504,20 @@ func TestNamesAreMadePrintable(t *testing.T) {
 	} {
 		c := heed(args...)
 		if c.code == 0 || text.Escape(c.stderr) != c.stderr || !strings.Contains(c.stderr, `\x1b`) {
-			t.Errorf("heed %q: status %d, standard error %q", args, c.code, c.stderr)
+			t.Errorf("heed %q: status %d and standard error %q, want an error with \\x1b escaped", args, c.code, c.stderr)
 		}
 	}
 	out := succeed(t, small("--task=copy", "--out="+dir)...)
 	if text.Escape(out) != out || strings.Count(out, "no\\x1b[31m") != 3 {
-		t.Errorf("heed train prints %q", out)
+		t.Errorf("heed train prints %q, want the name escaped, 3 times", out)
 	}
 	fail(t, heed(small("--task=copy", "--out="+dir)...), 1, `no\x1b[31m\u202edir holds a run already`, "--resume $'")
 	if out := succeed(t, "predict", dir, "abc"); out == "" {
-		t.Error("it predicts nothing")
+		t.Error("heed predict prints nothing")
 	}
 	figure := filepath.Join(dir, "figure.svg")
 	if out := succeed(t, "attention", dir, "abc", "--out="+figure); text.Escape(out) != out {
-		t.Errorf("heed attention prints %q", out)
+		t.Errorf("heed attention prints %q, want the name escaped", out)
 	}
 }
 
@@ -531,7 +532,7 @@ func TestShell(t *testing.T) {
 	}
 }
 
-// An error stays a line of a bearable length, whatever a call has in it.
+// An error is one line of limited length, even if an argument is very long.
 func TestLongArgumentsAreCut(t *testing.T) {
 	long := strings.Repeat("ä\x1b", 50_000)
 	for _, args := range [][]string{
@@ -541,10 +542,10 @@ func TestLongArgumentsAreCut(t *testing.T) {
 	} {
 		c := heed(args...)
 		if fail(t, c, c.code, "…"); c.code == 0 || len(c.stderr) > 2500 {
-			t.Errorf("heed %.20q: status %d, and the error has %d bytes", args, c.code, len(c.stderr))
+			t.Errorf("heed %.20q: status %d and an error of %d bytes, want a failure and at most 2500 bytes", args, c.code, len(c.stderr))
 		}
 	}
-	if c := heed("bench", long); !strings.HasSuffix(c.stderr, ": heed bench --help lists them\n") {
-		t.Errorf("the end of the error is cut: %q", c.stderr)
+	if c := heed("bench", long); !strings.HasSuffix(c.stderr, ": heed bench --help lists the benchmarks\n") {
+		t.Errorf("the error is %q, want its end", c.stderr)
 	}
 }

@@ -22,7 +22,8 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// job is a call in some processes that mpirun starts, more than there are processors if need be, and also as root.
+// job returns a call in a number of processes that mpirun starts. There may be more processes than processors, and the
+// user may be root.
 func job(processes int, args ...string) *exec.Cmd {
 	cmd := process(args...)
 	cmd.Args = append([]string{"mpirun", "--oversubscribe", "-n", strconv.Itoa(processes), cmd.Path}, args...)
@@ -31,7 +32,7 @@ func job(processes int, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Any number of processes makes the run of one, dropout included.
+// The number of processes changes no byte of a run, even with dropout.
 func TestJobChangesNoByte(t *testing.T) {
 	base := t.TempDir()
 	text := filepath.Join(base, "numbers.txt")
@@ -42,12 +43,12 @@ func TestJobChangesNoByte(t *testing.T) {
 	if err := os.WriteFile(text, []byte(numbers.String()), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for _, of := range []string{"reverse", "dates", "text", "seq2seq", "tagging"} {
-		t.Run(of, func(t *testing.T) {
-			rows := dataFlags(t, of)
+	for _, name := range []string{"reverse", "dates", "text", "seq2seq", "tagging"} {
+		t.Run(name, func(t *testing.T) {
+			rows := dataFlags(t, name)
 			flags := func(dir string) []string {
-				flags := small("--task="+of, "--dropout=0.1", "--micro-batches=4", "--out="+dir)
-				if of == "text" {
+				flags := small("--task="+name, "--dropout=0.1", "--micro-batches=4", "--out="+dir)
+				if name == "text" {
 					return append(flags, "--data="+text, "--max-len=32")
 				}
 				return append(flags, rows...)
@@ -62,15 +63,15 @@ func TestJobChangesNoByte(t *testing.T) {
 				}
 				sameRun(t, dir, want)
 				if strings.Count(string(out), "\n") != strings.Count(lines, "\n") || strings.Contains(string(out), "best so far") {
-					t.Errorf("%d processes print %q, one alone %q", n, out, lines)
+					t.Errorf("%d processes print %q, want as many lines as %q, and no mark", n, out, lines)
 				}
 			}
 		})
 	}
 }
 
-// A job of which a process is killed, or the launcher, or whose disk is full, ends at once, with a line from the first
-// process where that can have one, and another number of processes goes on with it.
+// A job ends soon if one of its processes or the launcher is killed, or if the disk is full. The first process prints
+// one line if it can. Another number of processes can resume the run.
 func TestJobKilled(t *testing.T) {
 	base := t.TempDir()
 	flags := func(dir string) []string {
@@ -81,9 +82,9 @@ func TestJobKilled(t *testing.T) {
 	for i, c := range []struct {
 		victim, line string
 	}{
-		{"launcher", ""}, {"first", ""}, // of which there is nobody to hear and nobody to speak
-		{"last", "heed: interrupted, or another process of the job has ended: heed train --resume goes on"},
-		{"interrupted", "heed: interrupted"}, // or as the last, where it takes longer than mpirun waits
+		{"launcher", ""}, {"first", ""}, // without a launcher nobody reads the line; without the first process nobody writes it
+		{"last", "heed: interrupted, or another process of the job has ended: heed train --resume continues"},
+		{"interrupted", "heed: interrupted"}, // or the line above, if the process takes longer than mpirun waits
 		{"disk", ".safetensors: file too large"},
 	} {
 		t.Run(c.victim, func(t *testing.T) {
@@ -95,7 +96,7 @@ func TestJobKilled(t *testing.T) {
 				t.Fatal(err)
 			}
 			pid := cmd.Process.Pid
-			for { // into the run
+			for { // until the run has begun
 				if _, err := os.Stat(filepath.Join(dir, "checkpoint.safetensors")); err == nil {
 					break
 				}
@@ -103,7 +104,7 @@ func TestJobKilled(t *testing.T) {
 			}
 			children := children(t, pid)
 			if len(children) != 4 {
-				t.Fatalf("mpirun has the processes %v", children)
+				t.Fatalf("mpirun has the processes %v, want 4", children)
 			}
 			time.Sleep(time.Duration(i) * 3 * time.Millisecond)
 			switch c.victim {
@@ -115,26 +116,26 @@ func TestJobKilled(t *testing.T) {
 				syscall.Kill(children[3], syscall.SIGKILL)
 			case "interrupted":
 				syscall.Kill(pid, syscall.SIGINT)
-			case "disk": // is full for files above a size
+			case "disk": // a limit on the size of files acts like a full disk
 				if err := unix.Prlimit(children[0], unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 2000, Max: 2000}, nil); err != nil {
 					t.Fatal(err)
 				}
 			}
 			killed := time.Now()
 			if err := cmd.Wait(); err == nil {
-				t.Fatal("it was done before: give it more to do")
+				t.Fatal("the job ended before the kill: give it more steps")
 			}
 			for _, child := range children {
 				for running(child) {
 					if time.Since(killed) > 10*time.Second {
-						t.Fatalf("process %d is left", child)
+						t.Fatalf("process %d still runs after 10 s", child)
 					}
 					time.Sleep(10 * time.Millisecond)
 				}
 			}
 			said := strings.Count(out.String(), "heed: ")
 			if c.line == "" && said > 0 || c.line != "" && (said != 1 || !strings.Contains(out.String(), c.line)) {
-				t.Errorf("it says %q, want one line with %q", out.String(), c.line)
+				t.Errorf("the job prints %q, want one line with %q, or none if that is empty", out.String(), c.line)
 			}
 			if i%2 == 0 {
 				succeed(t, "train", "--resume="+dir)
@@ -159,7 +160,8 @@ func children(t *testing.T, pid int) (children []int) {
 	return children
 }
 
-// running reports whether a process has not ended, with all of its threads: until then it holds its locks.
+// running reports whether a process or one of its threads still runs. Until all have ended, the process holds its
+// locks.
 func running(pid int) bool {
 	if threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid)); err == nil && len(threads) > 1 {
 		return true
@@ -172,7 +174,7 @@ func running(pid int) bool {
 	return fields[0] != "Z" && fields[0] != "X"
 }
 
-// What is wrong with a call is said once.
+// A job prints one line about a wrong call, not one per process.
 func TestJobErrors(t *testing.T) {
 	base := t.TempDir()
 	dir, fresh := filepath.Join(base, "run"), filepath.Join(base, "fresh")
@@ -185,9 +187,9 @@ func TestJobErrors(t *testing.T) {
 	}{
 		{"a wrong flag", 2, []string{"train", "--dim=-1"}, "--dim must be"},
 		{"no task", 2, []string{"train", "--task=nothing"}, "--task must be"},
-		{"no divisor", 3, small("--out=" + fresh), "--micro-batches must be the number of processes or 2, 4, 8 times that and so on, got 4 for 3 processes"},
-		{"no divisor of a run's", 3, []string{"train", "--resume=" + dir}, "got 4 for 3 processes"},
-		{"no divisor for a rate", 3, small("--find-rate=" + fresh + ".png"), "got 4 for 3 processes"},
+		{"no divisor", 3, small("--out=" + fresh), "--micro-batches must be 1, 2, 4, 8, … times the number of processes, got 4 for 3 processes"},
+		{"no divisor, with --resume", 3, []string{"train", "--resume=" + dir}, "got 4 for 3 processes"},
+		{"no divisor, with --find-rate", 3, small("--find-rate=" + fresh + ".png"), "got 4 for 3 processes"},
 		{"a folder with a run", 2, small("--out=" + dir), "holds a run already"},
 		{"a run that is finished", 2, []string{"train", "--resume=" + dir}, "is finished"},
 		{"no folder", 2, []string{"train", "--resume=" + filepath.Join(dir, "nothing")}, "isn't a run folder"},
@@ -196,16 +198,16 @@ func TestJobErrors(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			out, err := job(c.processes, c.args...).CombinedOutput()
 			if err == nil || strings.Count(string(out), "heed: ") != 1 || !strings.Contains(string(out), c.want) {
-				t.Errorf("%v: it says %q, want one line with %q", err, out, c.want)
+				t.Errorf("the job ends with %v and prints %q, want one line with %q", err, out, c.want)
 			}
 		})
 	}
 	if files, err := os.ReadDir(base); err != nil || len(files) != 1 {
-		t.Errorf("they have written %v: %v", files, err)
+		t.Errorf("the folder has %v, %v, want only the run", files, err)
 	}
 }
 
-// Processes that would make different runs are refused. In each case the second one differs from the first.
+// Processes that would train differently are an error. In each case, the second process differs from the first.
 func TestJobUnlike(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "heed")
 	program, err := os.ReadFile(os.Args[0])
@@ -220,11 +222,11 @@ func TestJobUnlike(t *testing.T) {
 		name   string
 		second []string
 		want   string
-		needs  string // the instructions that the first one needs; empty for any
+		needs  string // instructions that the test needs; empty: any
 	}{
 		{"builds", append([]string{other}, args...), "process 1 runs another build than process 0", ""},
-		{"settings", append(append([]string{os.Args[0]}, args...), "--seed=2"), "is called with other arguments than process 0", ""},
-		{"calls", []string{os.Args[0], "train", "--resume=nothing"}, "is called with other arguments than process 0", ""},
+		{"settings", append(append([]string{os.Args[0]}, args...), "--seed=2"), "differ from those of process 0", ""},
+		{"calls", []string{os.Args[0], "train", "--resume=nothing"}, "differ from those of process 0", ""},
 		{"kernels", append([]string{"-x", "GODEBUG=cpu.avx512f=off", os.Args[0]}, args...), "process 1 computes with avx2 and process 0 with avx512", "avx512"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -235,13 +237,13 @@ func TestJobUnlike(t *testing.T) {
 			cmd.Args = append(append(cmd.Args, ":", "-n", "1"), c.second...)
 			out, err := cmd.CombinedOutput()
 			if err == nil || strings.Count(string(out), "heed: ") != 1 || !strings.Contains(string(out), c.want) {
-				t.Errorf("%v: it says %q, want one line with %q", err, out, c.want)
+				t.Errorf("the job ends with %v and prints %q, want one line with %q", err, out, c.want)
 			}
 		})
 	}
 }
 
-// The folder of a run, and what is read to go on with it, is only where the first process is.
+// Only the first process needs the folder of a run, also to resume it.
 func TestJobFolderOfFirst(t *testing.T) {
 	first, second := t.TempDir(), t.TempDir()
 	for _, args := range [][]string{small("--out=a/run", "--max-steps=5"), {"train", "--resume=a/run"}} {
@@ -254,12 +256,12 @@ func TestJobFolderOfFirst(t *testing.T) {
 	}
 	read(t, filepath.Join(first, "a", "run", "summary.json"))
 	if files, err := os.ReadDir(second); err != nil || len(files) > 0 {
-		t.Errorf("the second process has written %v: %v", files, err)
+		t.Errorf("the second process has written %v, %v, want nothing", files, err)
 	}
 }
 
-// Four processes have a quarter of the solver's memory each, though the first one gathers it for a checkpoint: so much
-// it says that it takes, at least. AdamW's memory is what it takes more than SGD.
+// Each of four processes has a quarter of the solver's memory, measured as the difference between AdamW and SGD. The
+// first process gathers it all for a checkpoint; its estimate includes that.
 func TestJobMemory(t *testing.T) {
 	text := filepath.Join(t.TempDir(), "text.txt")
 	if err := os.WriteFile(text, bytes.Repeat([]byte("and so on and so forth\n"), 500), 0o666); err != nil {
@@ -275,22 +277,22 @@ func TestJobMemory(t *testing.T) {
 		}
 		ended := make(chan error, 1)
 		go func() { ended <- cmd.Wait() }()
-		of := map[int]float64{}
+		highest := map[int]float64{}
 		var pids []int
 		for tick := time.Tick(2 * time.Millisecond); ; {
 			select {
 			case err := <-ended:
 				found := saidMemory.FindStringSubmatch(stdout.String())
 				if err != nil || found == nil || len(pids) != processes {
-					t.Fatalf("%v, of the processes %v; it printed %q", err, pids, stdout.String())
+					t.Fatalf("the job of the processes %v ends with %v and prints %q", pids, err, stdout.String())
 				}
 				for _, pid := range pids {
-					all = append(all, of[pid])
+					all = append(all, highest[pid])
 				}
 				said, _ := strconv.ParseFloat(found[1], 64)
-				t.Logf("%s in %d processes: said %.0f MB, took %.0f", solver, processes, said, all)
+				t.Logf("%s in %d processes: estimate %.0f MB, peaks %.0f MB", solver, processes, said, all)
 				if ratio := said / all[0]; ratio > 1.3 || ratio < 0.97 {
-					t.Errorf("%s in %d processes: it says that it takes %.0f MB, but took %.0f", solver, processes, said, all[0])
+					t.Errorf("%s in %d processes: the estimate is %.0f MB, the peak %.0f MB, want a ratio from 0.97 to 1.3", solver, processes, said, all[0])
 				}
 				return all
 			case <-tick:
@@ -298,18 +300,18 @@ func TestJobMemory(t *testing.T) {
 					pids = children(t, cmd.Process.Pid)
 				}
 				for _, pid := range pids {
-					of[pid] = max(of[pid], highWater(pid))
+					highest[pid] = max(highest[pid], highWater(pid))
 				}
 			}
 		}
 	}
 	one, four := peaks("adamw", 1)[0]-peaks("sgd", 1)[0], peaks("adamw", 4)[3]-peaks("sgd", 4)[3]
 	if ratio := four / one; ratio < 0.2 || ratio > 0.3 {
-		t.Errorf("AdamW's memory takes %.0f MB in one process, %.0f in the last of four", one, four)
+		t.Errorf("AdamW's memory is %.0f MB in one process and %.0f MB in the last of four, want a quarter", one, four)
 	}
 }
 
-// A measurement of two processes is printed once.
+// Two processes print their measurement once.
 func TestJobBench(t *testing.T) {
 	cmd := job(2, "bench", "dist", "--steps=2", "--json")
 	cmd.Stderr = os.Stderr
@@ -322,9 +324,9 @@ func TestJobBench(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	if s.Processes != 2 || !(s.AgreeMS > 0 && s.SwapMS > 0 && s.ModelMS > 0 && s.Share > 0 && s.Share < 1) {
-		t.Errorf("got %+v", s)
+		t.Errorf("the measurement is %+v, want 2 processes and positive times", s)
 	}
 	if n := bytes.Count(out, []byte(`"workers":1,`)); n != 1 {
-		t.Errorf("printed %d times: %s", n, out)
+		t.Errorf("the measurement is printed %d times, want once: %s", n, out)
 	}
 }

@@ -4,5 +4,5 @@ package main
 
 import "os"
 
-// notice are the signals by which schedulers say that a process has to end soon: there are none here.
+// notice lists the signals that schedulers send before they end a process. Here there are none.
 var notice []os.Signal

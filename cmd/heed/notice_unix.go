@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// notice are the signals by which schedulers say that a process has to end soon.
+// notice lists the signals that schedulers send before they end a process.
 var notice = []os.Signal{syscall.SIGUSR1}

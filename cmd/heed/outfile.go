@@ -21,16 +21,16 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// An outFile is a file that a flag names, to be written when the work is done.
+// An outFile is a file that a flag names and that is written when the work is done.
 type outFile struct {
 	flag, path string
-	inputs     []string // files that the call reads: none of them is overwritten
-	page       bool     // it may replace the report.html of a run
-	stream     *os.File // open from the start if path is a pipe or a device, otherwise nil
+	inputs     []string // files that the call reads, and must not overwrite
+	page       bool     // whether path may be the report.html of a run
+	stream     *os.File // the open file if path is a pipe, a device or standard output; otherwise nil
 }
 
-// open checks, before any work is done, that the file can be written and that writing it loses nothing. Close the
-// outFile after use.
+// open checks, before any work is done, that the file can be written without overwriting an input or a run's file.
+// Close the outFile after use.
 func (o *outFile) open() error {
 	info, err := os.Stat(o.path)
 	if err == nil && info.IsDir() {
@@ -57,8 +57,8 @@ func (o *outFile) open() error {
 	return cmp.Or(f.Close(), os.Remove(f.Name()))
 }
 
-// isStream reports whether a file is written to as it stands, instead of being replaced: a pipe, a device, or the file
-// that standard output goes to.
+// isStream reports whether a file is written in place instead of being replaced: a pipe, a device, or the file that is
+// standard output.
 func isStream(info fs.FileInfo) bool { return !info.Mode().IsRegular() || isStdout(info) }
 
 func isStdout(info fs.FileInfo) bool {
@@ -66,10 +66,10 @@ func isStdout(info fs.FileInfo) bool {
 	return err == nil && os.SameFile(info, stdout)
 }
 
-// openStream opens a pipe, a device or standard output. It doesn't wait for the reader of a pipe.
+// openStream opens a pipe, a device or standard output. It is an error if nobody reads the pipe.
 func (o *outFile) openStream(info fs.FileInfo) (err error) {
 	if isStdout(info) {
-		o.stream = os.Stdout // another opening of a file would write over what standard output gets
+		o.stream = os.Stdout // opened a second time, a file would overwrite what is printed
 		return nil
 	}
 	mode := os.O_WRONLY
@@ -86,7 +86,7 @@ func (o *outFile) openStream(info fs.FileInfo) (err error) {
 	return nil
 }
 
-// target returns the path of the file that is replaced, which a symbolic link may lead to.
+// target returns the path of the file to replace, after following symbolic links.
 func (o *outFile) target() string {
 	if path, err := filepath.EvalSymlinks(o.path); err == nil {
 		return path
@@ -94,7 +94,7 @@ func (o *outFile) target() string {
 	return o.path
 }
 
-// check returns an error if writing to path would overwrite a file that the call reads, or one that belongs to a run.
+// check returns an error if writing to path would overwrite a file that the call reads, or a file of a run.
 func (o *outFile) check(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -121,7 +121,7 @@ func (o *outFile) check(path string) error {
 	return nil
 }
 
-// isRun reports whether a folder holds a run: its config.json has a format, as Heed's have, or can't be read.
+// isRun reports whether a folder holds a run: its config.json has a key "format", like Heed's, or can't be read.
 func isRun(folder string) bool {
 	path := filepath.Join(folder, task.ConfigFile)
 	info, err := os.Stat(path)
@@ -154,18 +154,18 @@ func dataFiles(d task.Data) []string {
 	return slices.DeleteFunc(files, func(path string) bool { return path == "" })
 }
 
-// write makes the file hold what content writes, whole or not at all. A pipe or a device isn't replaced by a file but
-// written to; a symbolic link to a file stays, and the file is replaced. The end of ctx ends the wait for a slow
-// reader.
+// write replaces the file with what content writes, or leaves it unchanged on an error. If path is a symbolic link, the
+// link stays, and its target is replaced. A pipe or a device is written in place; the end of ctx stops waiting for a
+// slow reader.
 func (o *outFile) write(ctx context.Context, content func(w io.Writer) error) error {
 	if o.stream == nil {
-		path := o.target() // what a link leads to from now on is no matter
+		path := o.target() // followed once: the link may change while content is written
 		return atomicfile.WriteFile(path, func(w io.Writer) error {
 			err := content(w)
 			if info, failed := os.Stat(path); err == nil && failed == nil && isStream(info) {
-				err = fmt.Errorf("--%s %s was a file and now is %v: give another name", o.flag, o.path, info.Mode())
+				err = fmt.Errorf("--%s %s was a file and is now %v: give another name", o.flag, o.path, info.Mode())
 			}
-			return cmp.Or(err, o.check(path)) // it may be another file than it was in open
+			return cmp.Or(err, o.check(path)) // path may name another file now than in open
 		})
 	}
 	stop := context.AfterFunc(ctx, func() { o.stream.SetWriteDeadline(time.Now()) })
@@ -181,7 +181,7 @@ func (o *outFile) write(ctx context.Context, content func(w io.Writer) error) er
 	return nil
 }
 
-// Close closes a pipe or a device, if write hasn't.
+// Close closes a pipe or a device, if write hasn't done so.
 func (o *outFile) Close() error {
 	if o.stream == nil || o.stream == os.Stdout {
 		return nil

@@ -19,7 +19,7 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// predictBatch is how many inputs are answered together at most: what is held of them is bounded by it.
+// predictBatch is the maximum number of inputs that are answered together. It limits memory.
 const predictBatch = 1 << 13
 
 func newPredict() *cobra.Command {
@@ -30,31 +30,31 @@ func newPredict() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "predict DIR [INPUT...]",
 		Short: "Answer inputs with a trained model",
-		Long: `Answer each input, a line each: the sequence that the model makes of it, the label that it chooses or,
-for a text model, the character that it finds most likely to follow. An answer that couldn't be seen is
-in quotes: " " is a space, "\n" a new line. What can't be answered gets an empty line, standard error
-says why, of the first few, and the status isn't 0.
+		Long: `Print one line per input, with the model's answer: a sequence, a label or, for a text model, the
+likeliest next character. An answer that would be invisible is quoted: " " is a space, "\n" a new line.
+If an input can't be answered, its line is empty and the exit status isn't 0; standard error has the
+reasons for the first few.
 
-Without inputs, each line of standard input is one, and is answered as soon as it is there. With --data
-they are a column of a TSV or CSV file, which is written back with the answers in a column more; one
-with a tab or an end of line is in quotes where TSV can't hold it. Inputs with symbols that training
-never saw are answered, and counted on standard error.
+Without inputs, heed answers each line of standard input as soon as it arrives. With --data, the inputs
+are a column of a TSV or CSV file. The file is written back with an additional column of answers; in
+TSV, an answer with a tab or a line break is quoted. Inputs with symbols that training never saw are
+answered too, and standard error has their number.
 
-Of an input to a text model that is longer than its context, the max_len of config.json, only the last
-max_len characters are read. Put -- before inputs that begin with a dash.`,
+The context of a text model is max_len in config.json. If an input is longer, the model reads only the last
+max_len characters. Put -- before inputs that begin with a dash.`,
 		Example: `  heed predict runs/reverse gorgonia attention
   heed predict runs/words --beam 5 --scores < words.txt
   heed predict runs/mails --data new.csv --out answered.csv`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 1 {
-				return usagef("heed predict takes a run folder, and inputs or else standard input's lines: heed predict DIR [INPUT...]")
+				return usagef("heed predict takes a run folder, then inputs or none to read standard input: heed predict DIR [INPUT...]")
 			}
 			flags := cmd.Flags()
 			switch data := flags.Changed("data"); {
 			case data && len(args) > 1:
-				return usagef("the inputs are those of --data, or arguments, not both: got %q", args[1])
+				return usagef("the inputs are arguments or in the file of --data, not both: got %q", args[1])
 			case !data && (flags.Changed("out") || flags.Changed("columns")):
-				return usagef("--out and --columns go with --data")
+				return usagef("--out and --columns need --data")
 			case data && file == "", flags.Changed("out") && out == "":
 				return usagef("--data and --out must be a file's name, got none")
 			case o.Beam < 1:
@@ -77,7 +77,7 @@ max_len characters are read. Put -- before inputs that begin with a dash.`,
 			if o.Beam > 1 && !m.Config.Kind().Beams {
 				return usagef("--beam is for answers written symbol by symbol; %s learned the task %s", args[0], m.Config.Task.Name)
 			}
-			column := append(columns, "")[0] // a second one, of the answers, may be named as in training
+			column := append(columns, "")[0] // as in training, a second column may be named, which is ignored
 			p := &prediction{ctx: cmd.Context(), model: m, options: o, scores: scores, stderr: cmd.ErrOrStderr()}
 			switch {
 			case cmd.Flags().Changed("data") && out != "":
@@ -90,18 +90,18 @@ max_len characters are read. Put -- before inputs that begin with a dash.`,
 				err = p.lines(cmd.InOrStdin(), cmd.OutOrStdout())
 			}
 			said := p.said()
-			if said != nil && len(args) > 1 { // the call has what is wrong
+			if said != nil && len(args) > 1 { // a wrong argument is a wrong call
 				said = &usageError{said}
 			}
 			return errors.Join(wrongFlag(err), said)
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&o.Beam, "beam", 1, "answers of pairs that are followed side by side, to return the likeliest")
-	f.BoolVar(&scores, "scores", false, "after each answer, the natural logarithm of the probability that the model gives it")
-	f.StringVar(&file, "data", "", "a TSV or CSV file to answer")
-	f.StringVar(&out, "out", "", "with --data: the file to write (default: standard output)")
-	f.StringSliceVar(&columns, "columns", nil, "with --data: the name of the column with the inputs, or its number from 1 (default: as in training)")
+	f.IntVar(&o.Beam, "beam", 1, "beam width for seq2seq: number of unfinished answers to keep at each symbol")
+	f.BoolVar(&scores, "scores", false, "after each answer, print the natural logarithm of its probability")
+	f.StringVar(&file, "data", "", "TSV or CSV file with the inputs")
+	f.StringVar(&out, "out", "", "with --data: file to write (default: standard output)")
+	f.StringSliceVar(&columns, "columns", nil, "with --data: column of the inputs, by name or by number from 1 (default: as in training)")
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w; put -- before inputs that begin with a dash", flagError(cmd, err))
 	})
@@ -116,16 +116,16 @@ type prediction struct {
 	scores  bool
 	stderr  io.Writer
 
-	answered, failed, unknown int
+	answered, failed, unknown int // numbers of inputs
 }
 
-// inputs answers arguments.
+// inputs answers inputs that are arguments.
 func (p *prediction) inputs(inputs []string, w io.Writer) error {
 	answers, err := p.model.PredictAll(p.ctx, inputs, p.options)
 	if err != nil {
 		return err
 	}
-	if len(answers) == 1 && answers[0].Err != nil { // of which there is no more to say
+	if len(answers) == 1 && answers[0].Err != nil { // this error alone says it all
 		return wrongInput(answers[0].Err)
 	}
 	for _, a := range answers {
@@ -134,7 +134,7 @@ func (p *prediction) inputs(inputs []string, w io.Writer) error {
 	return p.print(answers, w)
 }
 
-// print prints a line an answer.
+// print prints one line per answer.
 func (p *prediction) print(answers []task.Answer, w io.Writer) error {
 	out := bufio.NewWriter(w)
 	for _, a := range answers {
@@ -150,7 +150,7 @@ func (p *prediction) print(answers []task.Answer, w io.Writer) error {
 	return out.Flush()
 }
 
-// score returns an answer's log probability, or nothing of an input without one.
+// score formats an answer's log probability. It is empty if there is no answer.
 func score(a task.Answer) string {
 	if a.Err != nil {
 		return ""
@@ -158,7 +158,7 @@ func score(a task.Answer) string {
 	return fmt.Sprintf("%.4f", math.Round(1e4*a.LogProb)/1e4+0) // never -0.0000
 }
 
-// answer answers the inputs of some lines of what has that name, and says the first few that can't be.
+// answer answers inputs, which are on these lines of the file name, and counts the answers.
 func (p *prediction) answer(name string, inputs []string, lines []int) ([]task.Answer, error) {
 	answers, err := p.model.PredictAll(p.ctx, inputs, p.options)
 	for i, a := range answers {
@@ -167,7 +167,7 @@ func (p *prediction) answer(name string, inputs []string, lines []int) ([]task.A
 	return answers, err
 }
 
-// note counts the answer to a line of what has that name, and says what is wrong with one of the first that have none.
+// note counts the answer to a line of the file name, which it adds to the error.
 func (p *prediction) note(name string, line int, a task.Answer) {
 	if a.Err != nil {
 		a.Err = fmt.Errorf("%s, line %d: %w", name, line, a.Err)
@@ -175,7 +175,7 @@ func (p *prediction) note(name string, line int, a task.Answer) {
 	p.count(a)
 }
 
-// count counts an answer, and whether the model knows only a part of its input.
+// count counts an answer. It prints the error if there is one, but only the first few of a call.
 func (p *prediction) count(a task.Answer) {
 	p.answered++
 	switch {
@@ -193,10 +193,10 @@ func (p *prediction) fail(err error) {
 	}
 }
 
-// said says how many inputs have symbols that the model doesn't know, and returns an error where some have no answer.
+// said prints how many inputs have unknown symbols, and returns an error if some inputs have no answer.
 func (p *prediction) said() error {
 	if p.unknown > 0 {
-		fmt.Fprintf(p.stderr, "heed: training never saw all symbols of %d of %s\n", p.unknown, text.Count(p.answered, "input"))
+		fmt.Fprintf(p.stderr, "heed: symbols that training never saw are in %d of %s\n", p.unknown, text.Count(p.answered, "input"))
 	}
 	if p.failed > 0 {
 		return fmt.Errorf("there is no answer to %d of %s", p.failed, text.Count(p.answered, "input"))
@@ -204,16 +204,17 @@ func (p *prediction) said() error {
 	return nil
 }
 
-// maxLine is the longest line of standard input.
+// maxLine is the maximum length of a line of standard input, in bytes.
 const maxLine = 1 << 22
 
-// lines answers the lines of standard input: those that are there already together, so that none waits for another.
+// lines answers the lines of standard input. It answers all lines that have arrived together, and doesn't wait for
+// more.
 func (p *prediction) lines(r io.Reader, w io.Writer) error {
 	if f, ok := r.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		fmt.Fprintln(p.stderr, "An input a line; Ctrl-D ends them.")
+		fmt.Fprintln(p.stderr, "Type one input per line; Ctrl-D ends the input.")
 	}
 	read, ended := make(chan string, predictBatch), make(chan error, 1)
-	go func() { // which ends with the process, if it waits for a line then
+	go func() { // after an interruption, it waits for a line until the process ends
 		s := bufio.NewScanner(r)
 		s.Buffer(nil, maxLine)
 		for s.Scan() {
@@ -236,7 +237,7 @@ func (p *prediction) lines(r io.Reader, w io.Writer) error {
 		case line, ok := <-read:
 			if !ok {
 				if err := <-ended; errors.Is(err, bufio.ErrTooLong) {
-					return fmt.Errorf("standard input, line %d: it is too long, at most %d MiB are read", number+1, maxLine>>20)
+					return fmt.Errorf("standard input, line %d: the line has more than %d MiB", number+1, maxLine>>20)
 				} else if err != nil {
 					return fmt.Errorf("standard input, line %d: %w", number+1, err)
 				}
@@ -246,14 +247,14 @@ func (p *prediction) lines(r io.Reader, w io.Writer) error {
 		case <-p.ctx.Done():
 			return p.ctx.Err()
 		}
-		for there := true; there && len(inputs) < predictBatch; {
+		for more := true; more && len(inputs) < predictBatch; {
 			select {
 			case line, ok := <-read:
-				if there = ok; ok {
+				if more = ok; ok {
 					add(line)
 				}
 			default:
-				there = false
+				more = false
 			}
 		}
 		answers, err := p.answer("standard input", inputs, numbers)
@@ -266,7 +267,7 @@ func (p *prediction) lines(r io.Reader, w io.Writer) error {
 	}
 }
 
-// file writes a file back with the answers in a column more.
+// file writes a file back with an additional column of answers.
 func (p *prediction) file(path, column string, w io.Writer) error {
 	added := []string{"answer"}
 	if p.scores {
@@ -278,7 +279,7 @@ func (p *prediction) file(path, column string, w io.Writer) error {
 	})
 }
 
-// quoted returns a text in quotes, where it couldn't be told without.
+// quoted returns a text, in quotes if it is empty or has unprintable characters or spaces at either end.
 func quoted(s string) string {
 	if strings.TrimSpace(s) != s || s == "" || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(s)

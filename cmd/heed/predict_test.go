@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// spelled is the run of spell that tests share.
+// spelled returns the folder of a run of spell, which all tests share.
 func spelled(t *testing.T) string {
 	t.Helper()
 	spelling.Do(func() { spell(t, shared) })
@@ -22,8 +22,8 @@ func spelled(t *testing.T) string {
 
 var spelling sync.Once
 
-// spell trains a run in a folder on how words of the letters a to d are spelled, of which it learns a little, from the
-// file beside it: each letter as its capital.
+// spell trains a run in folder for a few epochs. It learns to spell words of the letters a to d in capitals, from a
+// file in the same folder.
 func spell(t *testing.T, folder string) (dir, file string) {
 	t.Helper()
 	dir, file = filepath.Join(folder, "run"), filepath.Join(folder, "spelled.tsv")
@@ -41,7 +41,7 @@ func spell(t *testing.T, folder string) (dir, file string) {
 	return dir, file
 }
 
-// withInput makes a reader standard input, until the test is over.
+// withInput makes r the standard input until the end of the test.
 func withInput(t *testing.T, r *os.File) {
 	t.Helper()
 	stdin := os.Stdin
@@ -66,11 +66,11 @@ func TestPredictLines(t *testing.T) {
 	want := succeed(t, "predict", dir, "abcd", "d")
 	withText(t, "\uFEFFabcd\r\nd")
 	if got := succeed(t, "predict", dir); got != want {
-		t.Errorf("lines are answered with %q, arguments with %q", got, want)
+		t.Errorf("the answers to lines are %q, want those to arguments, %q", got, want)
 	}
 	withText(t, "")
 	if got := succeed(t, "predict", dir); got != "" {
-		t.Errorf("no lines are answered with %q", got)
+		t.Errorf("the answer to no lines is %q, want none", got)
 	}
 
 	withText(t, "d\n\nabcd\n"+strings.Repeat("a", 100)+"\n")
@@ -78,7 +78,7 @@ func TestPredictLines(t *testing.T) {
 	lines := strings.Split(got.stdout, "\n")
 	first := succeed(t, "predict", dir, "--scores", "--beam=3", "d")
 	if got.code != 1 || len(lines) != 5 || lines[0]+"\n" != first || lines[1] != "\t" || !regexp.MustCompile(`^[ABCD ]+\t-[0-9]+\.[0-9]{4}$`).MatchString(lines[2]) || lines[3] != "\t" {
-		t.Errorf("status %d, %q", got.code, got.stdout)
+		t.Errorf("status %d and answers %q, want 1 and answers to lines 1 and 3 only", got.code, got.stdout)
 	}
 	for _, want := range []string{"heed: standard input, line 2: ", "heed: standard input, line 4: ", "heed: there is no answer to 2 of 4 inputs\n"} {
 		if !strings.Contains(got.stderr, want) {
@@ -86,20 +86,20 @@ func TestPredictLines(t *testing.T) {
 		}
 	}
 	withText(t, "d\n"+strings.Repeat("a", maxLine+1))
-	fail(t, heed("predict", dir), 1, "standard input, line 2: it is too long, at most 4 MiB are read")
+	fail(t, heed("predict", dir), 1, "standard input, line 2: the line has more than 4 MiB")
 	fail(t, heed("predict", dir, "--beam=5000", "a"), 2, "--beam must be from 1 to 1024, or 0 for 1, got 5000")
 
-	// A symbol that training never saw is answered, and said.
+	// An input with a symbol that training never saw is answered, and counted.
 	withText(t, "a\naxb\n\n")
-	if got := heed("predict", dir); !strings.HasSuffix(got.stderr, "heed: training never saw all symbols of 1 of 3 inputs\nheed: there is no answer to 1 of 3 inputs\n") {
-		t.Errorf("standard error is %q", got.stderr)
+	if got := heed("predict", dir); !strings.HasSuffix(got.stderr, "heed: symbols that training never saw are in 1 of 3 inputs\nheed: there is no answer to 1 of 3 inputs\n") {
+		t.Errorf("standard error is %q, want the numbers of unknown symbols and missing answers", got.stderr)
 	}
-	if got := heed("predict", dir, "a", "x", "y"); got.code != 0 || got.stderr != "heed: training never saw all symbols of 2 of 3 inputs\n" {
-		t.Errorf("status %d, standard error is %q", got.code, got.stderr)
+	if got := heed("predict", dir, "a", "x", "y"); got.code != 0 || got.stderr != "heed: symbols that training never saw are in 2 of 3 inputs\n" {
+		t.Errorf("status %d and standard error %q, want 0 and 2 of 3 inputs", got.code, got.stderr)
 	}
 }
 
-// An answer comes before the next line does.
+// Each line is answered before the next line arrives.
 func TestPredictLinesAnswersAtOnce(t *testing.T) {
 	dir := spelled(t)
 	stdin, lines, err := os.Pipe()
@@ -119,19 +119,19 @@ func TestPredictLinesAnswersAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := read.ReadString('\n'); err != nil || got != succeed(t, "predict", dir, letter) {
-			t.Errorf("%s is answered with %q, %v", letter, got, err)
+			t.Errorf("the answer to %s is %q, %v, want the same as to an argument", letter, got, err)
 		}
 	}
 	lines.Close()
 	if rest, err := io.ReadAll(read); len(rest) > 0 || err != nil {
-		t.Errorf("after the last line comes %q, %v", rest, err)
+		t.Errorf("after the last answer comes %q, %v, want nothing", rest, err)
 	}
 	if got := <-code; got != 0 {
-		t.Errorf("status %d", got)
+		t.Errorf("status %d, want 0", got)
 	}
 }
 
-// An answer that TSV can't hold is in quotes there, and loses no row.
+// In TSV, an answer with a tab or a line break is quoted, so that the file keeps its rows.
 func TestPredictAnswersOfLines(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -141,11 +141,11 @@ func TestPredictAnswersOfLines(t *testing.T) {
 	tsv := filepath.Join(folder, "rows.tsv")
 	write(t, tsv, "a\nb\n")
 	if got, want := succeed(t, "predict", dir, "--data="+tsv), "a\t\"two\\nlines\"\nb\t\"a\\ttab\"\n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
+		t.Errorf("heed predict prints %q, want %q", got, want)
 	}
 	write(t, path, "text\na\n")
 	if got, want := succeed(t, "predict", dir, "--data="+path), "text,answer\na,\"two\nlines\"\n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
+		t.Errorf("heed predict prints %q, want %q", got, want)
 	}
 }
 
@@ -172,12 +172,12 @@ func TestPredictData(t *testing.T) {
 			got := heed(append([]string{"predict", dir, "--data=" + path}, test.args...)...)
 			status := min(1, len(test.stderr))
 			if got.code != status || got.stdout != test.want || !strings.HasSuffix(got.stderr, test.stderr) || (got.stderr == "") != (test.stderr == "") {
-				t.Errorf("status %d, %q, %q; want %q", got.code, got.stdout, got.stderr, test.want)
+				t.Errorf("status %d, output %q and standard error %q, want %d, %q and %q", got.code, got.stdout, got.stderr, status, test.want, test.stderr)
 			}
 			out := filepath.Join(folder, "answered-"+test.file)
 			got = heed(append([]string{"predict", dir, "--data=" + path, "--out=" + out}, test.args...)...)
 			if got.code != status || got.stdout != "" || read(t, out) != test.want {
-				t.Errorf("status %d, %q, and the file is %q", got.code, got.stderr, read(t, out))
+				t.Errorf("status %d, standard error %q, and the file is %q, want %d and %q", got.code, got.stderr, read(t, out), status, test.want)
 			}
 		})
 	}
@@ -187,7 +187,7 @@ func TestPredictData(t *testing.T) {
 	out := succeed(t, "predict", dir, "--data="+path, "--scores")
 	lines := strings.Split(out, "\n")
 	if len(lines) != 2*predictBatch+2 || lines[0] != "word,answer,log_prob" || !strings.HasPrefix(lines[2], "d,"+d+",-") {
-		t.Fatalf("%d lines, which begin with %q", len(lines), lines[:3])
+		t.Fatalf("heed predict prints %d lines that begin with %q, want %d", len(lines), lines[:3], 2*predictBatch+2)
 	}
 	for i := 1; i < len(lines)-1; i++ {
 		if lines[i] != lines[2-i%2] {
@@ -201,7 +201,7 @@ func TestPredictData(t *testing.T) {
 	write(t, answered, "kept")
 	fail(t, heed("predict", dir, "--data="+path, "--out="+answered), 1, "many.csv, line 3", "this row can't be written back; correct it first")
 	if read(t, path) != before || read(t, answered) != "kept" {
-		t.Error("a file was written all the same")
+		t.Error("a failed call changed a file")
 	}
 	fail(t, heed("predict", dir, "--data="+path, "--columns=in"), 1, `column "in" isn't in the header, which has ["word"]`)
 }

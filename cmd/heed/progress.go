@@ -14,17 +14,17 @@ import (
 	"github.com/heed-go/heed/train/report"
 )
 
-// progress is a line at the end of a terminal that shows how a training goes, if there is a terminal that it can be
-// drawn on. It has no colours.
+// progress shows the state of a training as the last line of a terminal. Without a capable terminal, it shows nothing.
+// The line has no colours.
 type progress struct {
 	live    *report.Live
-	bySteps bool      // checks are at steps, not at the ends of epochs
-	w       io.Writer // nil for no line
-	unicode bool      // the terminal shows it
+	bySteps bool      // whether checks are at steps, not at the ends of epochs
+	w       io.Writer // the terminal; nil shows nothing
+	unicode bool      // whether the terminal shows Unicode
 
 	drawn time.Time // when the line was last drawn
-	shown int       // its width
-	mark  string    // how the line of a check begins that is the best one; empty where the next one isn't
+	shown int       // width of the line; 0: there is no line
+	mark  string    // start of the log's line about the latest check if that is the best, otherwise empty
 }
 
 func newProgress(w io.Writer, steps int, c train.Config, call train.Call) *progress {
@@ -35,17 +35,17 @@ func newProgress(w io.Writer, steps int, c train.Config, call train.Call) *progr
 	return p
 }
 
-// showsUnicode reports whether the environment's locale says that terminals show UTF-8.
+// showsUnicode reports whether the locale in the environment uses UTF-8.
 func showsUnicode(env func(string) string) bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if locale := strings.ToLower(env(name)); locale != "" {
 			return strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8")
 		}
 	}
-	return runtime.GOOS == "windows" // which has no such variables
+	return runtime.GOOS == "windows" // Windows has no such variables
 }
 
-// step is a train.Call's OnStep.
+// step draws the line, up to ten times per second. It is the OnStep of a train.Call.
 func (p *progress) step(epoch, step int, loss float64) (stop bool) {
 	p.live.Step(epoch, step, loss)
 	if p.w != nil && time.Since(p.drawn) >= 100*time.Millisecond {
@@ -58,7 +58,7 @@ func (p *progress) step(epoch, step int, loss float64) (stop bool) {
 	return false
 }
 
-// checked takes note of the checks so far, and which of them is the best, or -1 for none.
+// checked records the checks so far. The argument best is the index of the best check, or -1.
 func (p *progress) checked(history []train.Check, best int) {
 	last := len(history) - 1
 	p.live.Check(history, best == last)
@@ -71,11 +71,11 @@ func (p *progress) checked(history []train.Check, best int) {
 	}
 }
 
-// clear takes the line from the screen.
+// clear erases the line.
 func (p *progress) clear() {
 	switch {
 	case p.shown == 0:
-	case runtime.GOOS == "windows": // whose terminals may know no escape sequences
+	case runtime.GOOS == "windows": // its terminals may not support escape sequences
 		fmt.Fprintf(p.w, "\r%*s\r", p.shown, "")
 	default:
 		io.WriteString(p.w, "\r\x1b[2K")
@@ -83,8 +83,8 @@ func (p *progress) clear() {
 	p.shown = 0
 }
 
-// over returns w, where the progress makes room for every line and, for people, the best check so far has a mark. The
-// lines are made printable.
+// over returns a writer of lines to w. It erases the progress line before each of them and escapes characters that
+// can't be printed. If people is true, it adds "best so far" to the line of the best check.
 func (p *progress) over(w io.Writer, people bool) io.Writer {
 	return writerFunc(func(b []byte) (int, error) {
 		p.clear()

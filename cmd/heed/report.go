@@ -25,25 +25,24 @@ func newReport() *cobra.Command {
 	var private bool
 	cmd := &cobra.Command{
 		Use:   "report DIR...",
-		Short: "Write a page about a run, or one that compares runs",
-		Long: `Write an HTML page about a run: curves of its training, its configuration and data, right and wrong
-answers, what is mistaken for what or how length matters, what a text model writes, and whom it attends
-to. heed train writes one when it ends, or a limit ends it; of a run that is under way or was
-interrupted, this command does.
+		Short: "Write a page about a run, or a page that compares runs",
+		Long: `Write an HTML page about a run: training curves, configuration and data, right and wrong answers, errors
+by label or by length, text that the model generates, and attention. heed train writes this page when
+the run ends or reaches a limit. Use this command for a run that is in progress or was interrupted.
 
-With several runs, the page compares them: their scores, their curves in one chart each, and what
-differs in their configurations.
+With several runs, the page compares them: their scores, their curves in shared charts, and the
+differences between their configurations.
 
-The page is one file, which needs no network. It has texts of the data in it, unless --no-examples
-leaves them out; the names of labels and tags stay.`,
+The page is one file and needs no network. It contains texts of the data, unless --no-examples leaves
+them out. The names of labels and tags are always in it.`,
 		Example: `  heed report runs/reverse
   heed report runs/reverse runs/reverse-2 --out compared.html`,
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0:
-				return usagef("heed report takes one run folder or several, got none")
+				return usagef("heed report takes one or more run folders, got none")
 			case len(args) > 1 && out == "":
-				return usagef("a page that compares runs needs --out, the file to write it in, such as --out runs.html")
+				return usagef("a page that compares runs needs --out, the file to write, such as --out runs.html")
 			case out != "" && !strings.EqualFold(filepath.Ext(out), ".html"):
 				return usagef("--out must be a file's name that ends in .html, got %q", out)
 			}
@@ -52,14 +51,14 @@ leaves them out; the names of labels and tags stay.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			page := &outFile{flag: "out", path: out, page: true}
 			var runs []*report.Run
-			var last *task.Run // the one to show, where there is one folder
+			var last *task.Run // the run to show if there is only one
 			for _, dir := range args {
 				if dir == "" {
 					return errNoFolder
 				}
 				run, err := task.ReadRun(dir)
 				if errors.Is(err, task.ErrNoHistory) {
-					err = fmt.Errorf("%w; heed train --resume %s goes on with it", err, shell(dir))
+					err = fmt.Errorf("%w; heed train --resume %s continues the run", err, shell(dir))
 				}
 				if err != nil {
 					return err
@@ -82,7 +81,7 @@ leaves them out; the names of labels and tags stay.`,
 				}
 				write = runs[0].Write
 			}
-			put := atomicfile.WriteFile // nobody has named it: a folder that came from elsewhere doesn't say what is overwritten
+			put := atomicfile.WriteFile // replaces a link or pipe: the folder may come from elsewhere, and its links must not be followed
 			if out != "" {
 				put = func(_ string, write func(io.Writer) error) error { return page.write(cmd.Context(), write) }
 			}
@@ -93,20 +92,21 @@ leaves them out; the names of labels and tags stay.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&out, "out", "", "the page to write, a .html file (default report.html in the run folder)")
-	cmd.Flags().BoolVar(&private, "no-examples", false, "leave out what has texts of the data in it")
+	cmd.Flags().StringVar(&out, "out", "", "page to write, a .html file (default report.html in the run folder)")
+	cmd.Flags().BoolVar(&private, "no-examples", false, "leave out texts of the data")
 	return cmd
 }
 
-// noteUntimed says which lines of a run's times are in no report.
+// noteUntimed prints how many lines of a run's times the report leaves out.
 func noteUntimed(cmd *cobra.Command, dir string, r *task.Run) {
 	if r.Untimed > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "heed: the report leaves out %s of %s: they aren't times above 0 of the run's checks, in order\n",
+		fmt.Fprintf(cmd.ErrOrStderr(), "heed: the report leaves out %s of %s: they aren't positive times of the run's checks in order\n",
 			text.Count(r.Untimed, "line"), text.Escape(filepath.Join(dir, task.TimesFile)))
 	}
 }
 
-// putWhole has put write what write writes, when all of it is there: a kill before would leave a file that is begun.
+// putWhole calls write, and then put with all that write wrote. A process that is killed during write leaves no partial
+// file.
 func putWhole(put func(path string, write func(io.Writer) error) error, path string, write func(io.Writer) error) error {
 	var page bytes.Buffer
 	if err := write(&page); err != nil {
@@ -115,7 +115,7 @@ func putWhole(put func(path string, write func(io.Writer) error) error, path str
 	return put(path, func(w io.Writer) error { _, err := page.WriteTo(w); return err })
 }
 
-// addAnswers adds to a run's page what its model answers, or says there why it can't.
+// addAnswers adds the answers of a run's model to its page. If the data can't be read, the page says why.
 func addAnswers(cmd *cobra.Command, r *report.Run, dir string, c task.Config, private bool) error {
 	if c.Kind().Columns == nil {
 		m, err := openModel(dir)
@@ -129,8 +129,8 @@ func addAnswers(cmd *cobra.Command, r *report.Run, dir string, c task.Config, pr
 		return err
 	}
 	if err != nil {
-		if r.Missing = err.Error(); private { // which may have some of the data in it
-			r.Missing = "the data can't be read as they were"
+		if r.Missing = err.Error(); private { // the error may quote the data
+			r.Missing = "the data can't be read"
 		}
 		fmt.Fprintln(cmd.ErrOrStderr(), "heed: the report has no examples:", oneLine(errors.New(r.Missing)))
 		return nil
@@ -142,10 +142,11 @@ func addAnswers(cmd *cobra.Command, r *report.Run, dir string, c task.Config, pr
 	return r.AddAnswers(cmd.Context(), t, private)
 }
 
-// writeReport writes the page of a training that has just ended. The run is whole without it.
+// writeReport writes the page of a training that has just ended. If it can't, it only prints why: the run is complete
+// without the page.
 func writeReport(cmd *cobra.Command, t *task.Task, dir string) {
-	runtime.GC()         // runs the finalizers of training's machines, which hold its memory
-	debug.FreeOSMemory() // so that the report's memory doesn't come on top of it
+	runtime.GC()         // runs the finalizers that release the memory of training
+	debug.FreeOSMemory() // before the report needs memory
 	private, _ := cmd.Flags().GetBool("no-examples")
 	path := filepath.Join(dir, task.ReportFile)
 	run, err := task.ReadRun(dir)
@@ -157,7 +158,7 @@ func writeReport(cmd *cobra.Command, t *task.Task, dir string) {
 		}
 	}
 	if err != nil {
-		fmt.Fprintln(cmd.ErrOrStderr(), "heed: the run is whole, but not its report, which heed report", shell(dir), "writes:", oneLine(interrupted(cmd.Context(), err)))
+		fmt.Fprintln(cmd.ErrOrStderr(), "heed: the run is complete, but its report can't be written; to try again, run heed report", shell(dir)+":", oneLine(interrupted(cmd.Context(), err)))
 		return
 	}
 	fmt.Fprintln(cmd.OutOrStdout(), "Report:", text.Escape(path))

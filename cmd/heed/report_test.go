@@ -11,12 +11,12 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// reported returns a run's page, and checks that it is one.
+// reported returns a page, and checks that it is complete HTML.
 func reported(t *testing.T, path string) string {
 	t.Helper()
 	page := read(t, path)
 	if !strings.HasPrefix(page, "<!DOCTYPE html>") || !strings.HasSuffix(page, "</html>\n") {
-		t.Errorf("%s is no whole page", path)
+		t.Errorf("%s isn't a complete page", path)
 	}
 	return page
 }
@@ -28,15 +28,15 @@ func TestReport(t *testing.T) {
 	path := filepath.Join(dir, task.ReportFile)
 	out := succeed(t, small("--task=copy", "--out="+dir)...)
 	if !strings.Contains(out, "\nReport: "+path+"\nDone in ") {
-		t.Errorf("heed train prints %q", out)
+		t.Errorf("heed train prints %q, want the report's path", out)
 	}
-	const examples = "confidence first" // right or wrong
+	const examples = "confidence first" // part of the headings of examples
 	trained := reported(t, path)
 	if !strings.Contains(trained, examples) || !strings.Contains(trained, "Time per step") {
-		t.Error("the page of a training has no examples, or no times")
+		t.Error("the page of heed train has no examples or no times")
 	}
 	if got := succeed(t, "report", dir); got != "Report: "+path+"\n" || reported(t, path) != trained {
-		t.Errorf("heed report prints %q, and the page isn't what heed train made", got)
+		t.Errorf("heed report prints %q, or its page differs from heed train's", got)
 	}
 
 	if err := os.Remove(filepath.Join(dir, task.TimesFile)); err != nil { // as in older runs
@@ -45,18 +45,18 @@ func TestReport(t *testing.T) {
 	own := filepath.Join(base, "own.html")
 	succeed(t, "report", dir, "--out="+own, "--no-examples")
 	if page := reported(t, own); strings.Contains(page, examples) || strings.Contains(page, "Time per step") || !strings.Contains(page, "By length") {
-		t.Error("without times and examples, the page has them, or no table of lengths")
+		t.Error("the page has times or examples, or no table of lengths")
 	}
 
 	other := filepath.Join(base, "other")
 	out = succeed(t, small("--task=brackets", "--out="+other, "--max-steps=15", "--no-examples")...)
 	page := reported(t, filepath.Join(other, task.ReportFile))
 	if !strings.Contains(out, "\nReport: ") || !strings.Contains(page, "The run isn&#39;t finished") || strings.Contains(page, examples) {
-		t.Errorf("a limit ended training, which prints %q", out)
+		t.Errorf("after a limit, heed train prints %q, or its page has examples or doesn't say that the run isn't finished", out)
 	}
 	succeed(t, "train", "--resume="+other)
 	if page := reported(t, filepath.Join(other, task.ReportFile)); !strings.Contains(page, "Training stopped because") || !strings.Contains(page, examples) {
-		t.Error("the page isn't that of the run that has gone on")
+		t.Error("the page isn't that of the resumed run")
 	}
 
 	both := filepath.Join(base, "both.html")
@@ -66,7 +66,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// A report that can't be made is no reason for a training to fail, and one that isn't due isn't made.
+// Training succeeds even if its report can't be written. A run without a check, or an interrupted one, gets no report.
 func TestTrainingWithoutReport(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -78,16 +78,16 @@ func TestTrainingWithoutReport(t *testing.T) {
 		}
 		return stdout.Write(b)
 	}), &stderr)
-	fail(t, called{code, "", stderr.String()}, 0, "the run is whole, but not its report", "heed report "+blocked)
+	fail(t, called{code, "", stderr.String()}, 0, "the run is complete, but its report can't be written", "heed report "+blocked)
 	if !strings.Contains(stdout.String(), "Done in") || strings.Contains(stdout.String(), "Report:") {
-		t.Errorf("it prints %q", stdout.String())
+		t.Errorf("heed train prints %q, want its end without a report", stdout.String())
 	}
 
-	left := filepath.Join(blocked, "."+task.ReportFile+".tmp-1") // by a kill
+	left := filepath.Join(blocked, "."+task.ReportFile+".tmp-1") // left by a killed process
 	write(t, left, "")
 	fail(t, heed("train", "--resume="+blocked), 1, "is finished")
 	if _, err := os.Stat(left); err == nil {
-		t.Error("a page that is half-written stays")
+		t.Error("an incomplete page is left")
 	}
 
 	short := filepath.Join(base, "short")
@@ -96,7 +96,7 @@ func TestTrainingWithoutReport(t *testing.T) {
 	fail(t, heedContext(cancelled(t, 15), small("--task=copy", "--out="+interrupted)...), 1, "interrupted")
 	for _, dir := range []string{short, interrupted} {
 		if _, err := os.Stat(filepath.Join(dir, task.ReportFile)); err == nil {
-			t.Errorf("there is a page in %s", dir)
+			t.Errorf("%s has a page, want none", dir)
 		}
 	}
 	fail(t, heed("report", short), 1, "has no history", "heed train --resume "+short)
@@ -114,20 +114,20 @@ func TestReportWithoutData(t *testing.T) {
 	succeed(t, "train", "--task=classification", "--data="+file, "--out="+dir, "--dim=8", "--heads=1", "--layers=1", "--max-epochs=1")
 	path := filepath.Join(dir, task.ReportFile)
 	if page := reported(t, path); !strings.Contains(page, "okapi") || !strings.Contains(page, "label1") {
-		t.Error("the page of a training has no examples of its file")
+		t.Error("the page of heed train has no examples of its file")
 	}
 	succeed(t, "report", dir, "--no-examples")
 	if page := reported(t, path); strings.Contains(page, "okapi") || !strings.Contains(page, "label1") {
-		t.Error("without examples the page has texts, or no names of labels")
+		t.Error("with --no-examples, the page has texts or no names of labels")
 	}
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	fail(t, heed("eval", dir), 1, `"moved.tsv": no such file or directory, as seen from the folder that heed is called in; --data FILE`)
+	fail(t, heed("eval", dir), 1, `"moved.tsv": no such file or directory, in the current folder; --data FILE`)
 	for _, flags := range [][]string{nil, {"--no-examples"}} {
 		c := heed(append([]string{"report", dir}, flags...)...)
 		if fail(t, c, 0, "the report has no examples"); strings.Contains(c.stderr, "moved.tsv") != (flags == nil) || strings.Contains(c.stderr, "--data") {
-			t.Errorf("standard error is %q", c.stderr)
+			t.Errorf("standard error is %q, want the file's name only without --no-examples, and no --data", c.stderr)
 		}
 		if page := reported(t, path); strings.Contains(page, "okapi") || !strings.Contains(page, "There are no examples here: ") {
 			t.Error("the page doesn't say why it has no examples")
@@ -145,16 +145,16 @@ func TestReportErrors(t *testing.T) {
 		code int
 		want string
 	}{
-		"no folder":       {nil, 2, "one run folder or several, got none"},
-		"an empty name":   {[]string{""}, 2, "name is empty"},
-		"several":         {[]string{dir, dir}, 2, "needs --out"},
-		"no page":         {[]string{dir, "--out=a.png"}, 2, "ends in .html, got"},
-		"no run":          {[]string{base}, 1, "isn't a run folder"},
-		"one is no run":   {[]string{dir, base, "--out=a.html"}, 1, "isn't a run folder"},
-		"damaged":         {[]string{damaged}, 1, task.HistoryFile},
-		"no such place":   {[]string{dir, "--out=" + filepath.Join(base, "none", "a.html")}, 1, "none"},
-		"a folder's name": {[]string{dir, "--out=" + base + "/run.html/"}, 2, "ends in .html"},
-		"an unknown flag": {[]string{dir, "--example"}, 2, "lists the flags"},
+		"no folder":        {nil, 2, "one or more run folders, got none"},
+		"an empty name":    {[]string{""}, 2, "name is empty"},
+		"several":          {[]string{dir, dir}, 2, "needs --out"},
+		"not a page":       {[]string{dir, "--out=a.png"}, 2, "ends in .html, got"},
+		"no run":           {[]string{base}, 1, "isn't a run folder"},
+		"one is not a run": {[]string{dir, base, "--out=a.html"}, 1, "isn't a run folder"},
+		"damaged":          {[]string{damaged}, 1, task.HistoryFile},
+		"no such folder":   {[]string{dir, "--out=" + filepath.Join(base, "none", "a.html")}, 1, "none"},
+		"a folder's name":  {[]string{dir, "--out=" + base + "/run.html/"}, 2, "ends in .html"},
+		"an unknown flag":  {[]string{dir, "--example"}, 2, "lists the flags"},
 	} {
 		t.Run(name, func(t *testing.T) { fail(t, heed(append([]string{"report"}, c.args...)...), c.code, c.want) })
 	}

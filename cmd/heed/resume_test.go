@@ -18,36 +18,37 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// A run, finished or not, goes on with more epochs or more patience to the bytes of one that had them from the start.
+// If --max-epochs or --patience is raised, a run continues, finished or not. It ends with the same bytes as a run that
+// had these values from the start.
 func TestRaise(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
 	base := t.TempDir()
 	const text = "--task=text --max-epochs=%d --patience=%d"
 	for _, test := range []struct {
-		name, flags string // with epochs and patience
+		name, flags string // flags have a %d for epochs and one for patience
 		from, to    [2]int
 		raise       string
-		steps       int64 // after which the first part is interrupted; 0 for none
+		steps       int64 // steps before the first part is interrupted; 0: never
 	}{
 		{"more epochs", "--task=copy --max-epochs=%d --patience=%d", [2]int{2, 0}, [2]int{4, 0}, "--max-epochs=4", 0},
-		{"of an interrupted run", "--task=copy --max-epochs=%d --patience=%d", [2]int{2, 0}, [2]int{4, 0}, "--max-epochs=4", 15},
-		{"before its first check", "--task=copy --max-epochs=%d --patience=%d", [2]int{2, 0}, [2]int{4, 0}, "--max-epochs=4", 3},
+		{"an interrupted run", "--task=copy --max-epochs=%d --patience=%d", [2]int{2, 0}, [2]int{4, 0}, "--max-epochs=4", 15},
+		{"interrupted before the first check", "--task=copy --max-epochs=%d --patience=%d", [2]int{2, 0}, [2]int{4, 0}, "--max-epochs=4", 3},
 		{"more patience", "--task=copy --max-epochs=%d --patience=%d --learning-rate=3 --warm-up=0 --clip-norm=0", [2]int{9, 1}, [2]int{9, 3}, "--patience=3", 0},
-		{"no epoch with more patience", "--task=copy --max-epochs=%d --patience=%d", [2]int{2, 5}, [2]int{2, 6}, "--patience=6", 0},
+		{"more patience, but no more epochs", "--task=copy --max-epochs=%d --patience=%d", [2]int{2, 5}, [2]int{2, 6}, "--patience=6", 0},
 		{"both", "--task=copy --max-epochs=%d --patience=%d", [2]int{1, 2}, [2]int{3, 0}, "--patience=0 --max-epochs=3", 0},
-		{"where the end was no check of its own", "--task=copy --check-every=7 --max-epochs=%d --patience=%d", [2]int{2, 0}, [2]int{4, 0}, "--max-epochs=4", 0},
-		{"where there was no check yet", "--task=copy --check-every=13 --max-epochs=%d --patience=%d", [2]int{1, 0}, [2]int{2, 0}, "--max-epochs=2", 0},
-		{"with a plateau and an average", "--task=copy --solver=muon --schedule=restarts --warm-up=3 --decay=8 --plateau=1 --average=0.9 --check-every=4 --max-epochs=%d --patience=%d", [2]int{1, 0}, [2]int{3, 0}, "--max-epochs=3", 7},
-		{"with momentum", "--task=copy --solver=sgd,momentum=0.9 --learning-rate=0.1 --max-epochs=%d --patience=%d", [2]int{1, 0}, [2]int{2, 0}, "--max-epochs=2", 0},
-		{"of text", text, [2]int{1, 0}, [2]int{3, 0}, "--max-epochs=3", 0},
-		{"of pairs", "--task=seq2seq --decay=40 --warm-up=3 --max-epochs=%d --patience=%d", [2]int{1, 0}, [2]int{2, 0}, "--max-epochs=2", 0},
-		{"of labels", "--task=classification --decay=40 --warm-up=3 --class-weights=balanced --max-epochs=%d --patience=%d", [2]int{1, 0}, [2]int{2, 0}, "--max-epochs=2", 7},
-		{"of tags", "--task=tagging --decay=40 --warm-up=3 --max-epochs=%d --patience=%d", [2]int{1, 0}, [2]int{2, 0}, "--max-epochs=2", 3},
+		{"the end isn't a regular check", "--task=copy --check-every=7 --max-epochs=%d --patience=%d", [2]int{2, 0}, [2]int{4, 0}, "--max-epochs=4", 0},
+		{"no check yet", "--task=copy --check-every=13 --max-epochs=%d --patience=%d", [2]int{1, 0}, [2]int{2, 0}, "--max-epochs=2", 0},
+		{"a plateau and an average", "--task=copy --solver=muon --schedule=restarts --warm-up=3 --decay=8 --plateau=1 --average=0.9 --check-every=4 --max-epochs=%d --patience=%d", [2]int{1, 0}, [2]int{3, 0}, "--max-epochs=3", 7},
+		{"momentum", "--task=copy --solver=sgd,momentum=0.9 --learning-rate=0.1 --max-epochs=%d --patience=%d", [2]int{1, 0}, [2]int{2, 0}, "--max-epochs=2", 0},
+		{"text", text, [2]int{1, 0}, [2]int{3, 0}, "--max-epochs=3", 0},
+		{"seq2seq", "--task=seq2seq --decay=40 --warm-up=3 --max-epochs=%d --patience=%d", [2]int{1, 0}, [2]int{2, 0}, "--max-epochs=2", 0},
+		{"classification", "--task=classification --decay=40 --warm-up=3 --class-weights=balanced --max-epochs=%d --patience=%d", [2]int{1, 0}, [2]int{2, 0}, "--max-epochs=2", 7},
+		{"tagging", "--task=tagging --decay=40 --warm-up=3 --max-epochs=%d --patience=%d", [2]int{1, 0}, [2]int{2, 0}, "--max-epochs=2", 3},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if testing.Short() && !slices.Contains([]string{"more epochs", "with a plateau and an average", "of labels"}, test.name) {
-				t.Skip("others are tried")
+			if testing.Short() && !slices.Contains([]string{"more epochs", "a plateau and an average", "classification"}, test.name) {
+				t.Skip("other cases run")
 			}
 			name, _, _ := strings.Cut(strings.TrimPrefix(test.flags, "--task="), " ")
 			file := dataFlags(t, name)
@@ -64,7 +65,8 @@ func TestRaise(t *testing.T) {
 				fail(t, heed("train", "--resume="+dir), 1, "is finished: there is nothing to resume, unless you raise its epochs or its patience")
 			}
 			raise := append([]string{"train", "--resume=" + dir}, strings.Fields(test.raise)...)
-			// Interrupted before it goes on, then within, then not at all; where no step is left it is done at once.
+			// Interrupt the run before its next step, then in the middle, then let it finish. It may have no steps
+			// left.
 			for _, call := range []called{
 				heedContext(cancelled(t, 0), append(raise, "--checkpoint-every=2")...),
 				heedContext(cancelled(t, 5), "train", "--resume="+dir),
@@ -90,9 +92,9 @@ func TestRaise(t *testing.T) {
 	damaged := folder(t, interrupted)
 	fail(t, heed("train", "--resume="+interrupted, "--max-epochs=9"), 1, checkpoint, "it has changed since it was written")
 	if !maps.Equal(folder(t, interrupted), damaged) {
-		t.Error("what can't go on has changed the folder")
+		t.Error("a run that can't be resumed has changed the folder")
 	}
-	config := filepath.Join(base, "of labels", task.ConfigFile) // whose fault it is if no flag has it
+	config := filepath.Join(base, "classification", task.ConfigFile) // a wrong value that no flag sets
 	wrong := regexp.MustCompile(`"sha256": "[0-9a-f]*"\n}`).ReplaceAllString(read(t, config), `"sha256": ""}`)
 	write(t, config, regexp.MustCompile(`"steps_per_epoch": [0-9]+`).ReplaceAllString(wrong, `"steps_per_epoch": 999`))
 	fail(t, heed("train", "--resume="+filepath.Dir(config), "--max-epochs=9", "--data="+rowsFile(t, "classification")), 1, config+": training.steps_per_epoch must be ", "got 999")
@@ -100,11 +102,11 @@ func TestRaise(t *testing.T) {
 	fail(t, heed("train", "--resume="+dir, "--max-epochs=9"), 1, "has no checkpoint.safetensors any more")
 	delete(before, task.CheckpointFile)
 	if !maps.Equal(folder(t, dir), before) {
-		t.Error("what can't be raised has changed the folder")
+		t.Error("a run that can't be raised has changed the folder")
 	}
 }
 
-// One command begins a run, goes on with it and finds it finished.
+// With --auto-resume, the same command starts a run, resumes it, and does nothing when it is finished.
 func TestAutoResume(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
@@ -113,12 +115,12 @@ func TestAutoResume(t *testing.T) {
 	call := small("--task=copy", "--auto-resume", "--out="+dir)
 	fail(t, heedContext(cancelled(t, 5), call...), 1, "interrupted")
 	if out := succeed(t, append(call, "--max-steps=17")...); !strings.Contains(out, "the limit of 17 steps is reached") {
-		t.Errorf("with a limit it prints %q", out)
+		t.Errorf("with a limit, heed train prints %q, want the limit in it", out)
 	}
 	succeed(t, call...)
 	sameRun(t, dir, want)
 	if out := succeed(t, call...); out != "The run in "+dir+" is finished\n" {
-		t.Errorf("of a finished run it prints %q", out)
+		t.Errorf("for a finished run, heed train prints %q, want that it is finished", out)
 	}
 	sameRun(t, dir, want)
 	fail(t, heed(append(call, "--seed=2")...), 1, "holds a run with another configuration")
@@ -128,7 +130,7 @@ func TestAutoResume(t *testing.T) {
 	sameRun(t, dir, longer)
 }
 
-// A signal ends what goes before training too: here a split of data whose end never comes.
+// A signal also ends the work before training: here a split of data that never ends.
 func TestInterruptedSplit(t *testing.T) {
 	begun, end := make(chan bool, 1), make(chan bool)
 	defer close(end)
@@ -150,6 +152,6 @@ func TestInterruptedSplit(t *testing.T) {
 		cancel()
 	}()
 	if _, err := newTask(ctx, task.Defaults(rule)); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want that it was cancelled", err)
+		t.Errorf("newTask returns error %v, want %v", err, context.Canceled)
 	}
 }

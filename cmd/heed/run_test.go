@@ -21,7 +21,7 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// readRun is a run's summary and history.
+// readRun returns a run's summary and history.
 func readRun(t *testing.T, dir string) (task.Summary, []train.Check) {
 	t.Helper()
 	var s task.Summary
@@ -46,7 +46,7 @@ func readHistory(t *testing.T, dir string) []train.Check {
 	return history
 }
 
-// dataFlags are the flags of what a task learns from, for one that needs a file.
+// dataFlags returns the flags that name the data of a task, or nil if the task needs no file.
 func dataFlags(t *testing.T, name string) []string {
 	t.Helper()
 	c, err := task.Named(name, 0)
@@ -61,7 +61,7 @@ func dataFlags(t *testing.T, name string) []string {
 	return nil
 }
 
-// rowsFile is a file of 200 rows of a task.
+// rowsFile returns the path of a file with 200 rows for a task.
 func rowsFile(t *testing.T, name string) string {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(5, 5))
@@ -102,7 +102,7 @@ func TestTrainEvalPredict(t *testing.T) {
 
 			s, history := readRun(t, dir)
 			if s.Task != name || s.Seed != math.MaxUint64 || s.Epochs != 3 || len(history) != 3 || s.StoppedEarly || s.Params < 1000 {
-				t.Errorf("the summary is %+v with %d epochs of history", s, len(history))
+				t.Errorf("the summary is %+v, with a history of %d epochs, want 3 epochs of the task %s", s, len(history), name)
 			}
 			var lines string
 			best := history[0]
@@ -113,10 +113,10 @@ func TestTrainEvalPredict(t *testing.T) {
 				}
 			}
 			if !strings.Contains(out, lines) {
-				t.Errorf("heed train printed %q, want %q in it", out, lines)
+				t.Errorf("heed train prints %q, want %q in it", out, lines)
 			}
 			if s.BestEpoch != best.Epoch || *s.ValLoss != best.ValLoss || s.TrainLoss != best.TrainLoss {
-				t.Errorf("the summary is %+v, the best epoch %+v", s, best)
+				t.Errorf("the summary is %+v, want the values of the best epoch, %+v", s, best)
 			}
 			var raw map[string]any
 			if err := json.Unmarshal([]byte(read(t, filepath.Join(dir, task.SummaryFile))), &raw); err != nil {
@@ -124,7 +124,7 @@ func TestTrainEvalPredict(t *testing.T) {
 			}
 			for _, name := range []string{"task", "seed", "epochs", "best_epoch", "stopped_early", "stopped_because", "train_loss", "val_loss", "val_accuracy", "seconds", "params"} {
 				if _, ok := raw[name]; !ok {
-					t.Errorf("summary.json has no %s", name)
+					t.Errorf("summary.json is %v, want the key %s in it", raw, name)
 				}
 			}
 			c, err := task.ReadConfig(dir)
@@ -133,26 +133,26 @@ func TestTrainEvalPredict(t *testing.T) {
 			}
 			kind := c.Kind()
 			if files, want := len(folder(t, dir)), 7+len(c.Data.Tokenizers); files != want || len(c.Data.Tokenizers) > 0 != (c.Data.File != "" && kind.Columns != nil) {
-				t.Errorf("the run folder holds %d files, want %d", files, want)
+				t.Errorf("the run folder has %d files, want %d", files, want)
 			}
 
 			want := fmt.Sprintf("Val=%.6f, accuracy %.4f (", *s.ValLoss, *s.ValAccuracy)
 			got, answers, _ := strings.Cut(succeed(t, "eval", dir), "\n")
 			if rows := c.Data.File != "" && kind.Columns != nil; (answers != "") != rows {
-				t.Errorf("after the score of the loss, heed eval prints %q", answers)
+				t.Errorf("after its first line, heed eval prints %q, want scores of answers only for rows of a file", answers)
 			}
 			if !strings.HasPrefix(got, want) || !strings.Contains(out, "Best epoch "+fmt.Sprint(s.BestEpoch)+": "+got+"\n") {
-				t.Errorf("heed eval prints %q, want it to begin with %q, and heed train to have printed the same: %q", got, want, out)
+				t.Errorf("heed eval prints %q, want it to begin with %q, and the same line in the output of heed train, %q", got, want, out)
 			}
 
-			// The line that heed train ends with says what to try.
+			// The last line of heed train has a command to try.
 			try := regexp.MustCompile(`Try: heed (?:predict|generate) (\S+) (?:--prompt )?(.*?)( --tokens 300)?\n$`).FindStringSubmatch(out)
 			if try == nil {
-				t.Fatalf("heed train doesn't end with what to try: %q", out)
+				t.Fatalf("heed train prints %q, want a command to try at the end", out)
 			}
 			input := strings.Trim(try[2], "'")
 			if generates := try[3] != ""; generates != kind.Generates {
-				t.Errorf("heed train says to try %q", try[0])
+				t.Errorf("heed train prints %q, want heed generate only for text", try[0])
 			} else if generates {
 				if got := succeed(t, "generate", try[1], "--prompt", input, "--tokens", "300"); !strings.HasPrefix(got, input) {
 					t.Errorf("heed generate prints %q, want it to begin with %q", got, input)
@@ -160,7 +160,7 @@ func TestTrainEvalPredict(t *testing.T) {
 			}
 			first := succeed(t, "predict", try[1], input)
 			if strings.Count(first, "\n") != 1 {
-				t.Errorf("heed predict prints %q, want a line", first)
+				t.Errorf("heed predict prints %q, want one line", first)
 			}
 			if twice := succeed(t, "predict", dir, "--", input, input); twice != first+first {
 				t.Errorf("heed predict prints %q for two inputs, want %q twice", twice, first)
@@ -169,7 +169,7 @@ func TestTrainEvalPredict(t *testing.T) {
 	}
 }
 
-// What is learned from one file begins what is learned from another, and says what of it is new.
+// With --from, a run starts with the weights of a run on other data, and prints which tensors are new.
 func TestStartFrom(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -178,17 +178,17 @@ func TestStartFrom(t *testing.T) {
 		return slices.Concat([]string{"train", "--task=" + name, "--from=" + pairs, "--max-epochs=1", "--out=" + out}, dataFlags(t, name), more)
 	}
 	if out := succeed(t, from("seq2seq", again)...); !regexp.MustCompile(`^Starting from \S+: (\d+) of (\d+) tensors\n`).MatchString(out) || !strings.Contains(out, "model: width 16, 1 block, 2 heads") {
-		t.Errorf("it prints %q", out)
+		t.Errorf("heed train prints %q, want the number of tensors and the model of the other run", out)
 	}
 	if out := succeed(t, from("classification", labels)...); !strings.Contains(out, " tensors; new ones: head.bias (1), head.weight (1); left out: decoder.blocks (26), decoder.embedding (1), decoder.head (2), decoder.norm (2)\n") {
-		t.Errorf("it prints %q", out)
+		t.Errorf("heed train prints %q, want the new tensors and those left out", out)
 	}
 	fail(t, heed(from("tagging", filepath.Join(base, "tagging"))...), 1, "can't start from the run "+pairs+": none of its weights fit this model")
 	fail(t, heed(from("seq2seq", again)...), 1, "holds a run already")
 	fail(t, heed("train", "--resume="+again), 1, "is finished")
-	fail(t, heed("train", "--resume="+again, "--from="+pairs), 2, "--resume goes on with the settings")
+	fail(t, heed("train", "--resume="+again, "--from="+pairs), 2, "may be given with it, got --from")
 	if _, err := os.Stat(filepath.Join(base, "tagging")); err == nil {
-		t.Error("there is a folder of a run that can't begin")
+		t.Error("a run that can't start has made a folder")
 	}
 }
 
@@ -197,14 +197,15 @@ func TestLearnsToCopy(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	succeed(t, "train", "--task=copy", "--steps-per-epoch=60", "--max-epochs=3", "--out="+dir)
 	if got := succeed(t, "predict", dir, "gorgonia", "a", "zyxwvutsrq"); got != "gorgonia\na\nzyxwvutsrq\n" {
-		t.Errorf("it predicts %q, want a copy", got)
+		t.Errorf("heed predict prints %q, want copies", got)
 	}
 	if s, _ := readRun(t, dir); *s.ValAccuracy < 0.9 {
 		t.Errorf("accuracy %v, want at least 0.9", *s.ValAccuracy)
 	}
 }
 
-// The command answers with what a Go program trained of a rule of its own, which alone can tell what it learned from.
+// heed predict works with a model that a Go program trained on a rule of its own. heed eval doesn't: only that program
+// can make the rule's data.
 func TestOwnRule(t *testing.T) {
 	t.Parallel()
 	rule := data.Rule{
@@ -225,10 +226,10 @@ func TestOwnRule(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := succeed(t, "predict", dir, "010011000111"); got != "101100111000\n" {
-		t.Errorf("it predicts %q", got)
+		t.Errorf("heed predict prints %q, want each bit flipped", got)
 	}
 	if got := succeed(t, "attention", dir, "0110"); !strings.HasPrefix(got, "flip: 0110 → ") {
-		t.Errorf("it prints %q", got)
+		t.Errorf("heed attention prints %q, want the task and the input first", got)
 	}
 	fail(t, heed("predict", dir, "012"), 2, "symbol '2'")
 	fail(t, heed("eval", dir), 1, filepath.Join(dir, task.ConfigFile), `the task "flip" has no Sample or no Answer`)
@@ -237,31 +238,31 @@ func TestOwnRule(t *testing.T) {
 func TestStopsEarly(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
-	// Without clipping, and this fast, it soon gets worse.
+	// Without clipping and at this learning rate, the loss soon rises.
 	out := succeed(t, small("--task=copy", "--max-epochs=50", "--patience=2", "--learning-rate=3", "--warm-up=0", "--clip-norm=0", "--out="+dir)...)
 	s, history := readRun(t, dir)
 	if !s.StoppedEarly || s.Epochs != s.BestEpoch+3 || len(history) != s.Epochs {
 		t.Fatalf("the summary is %+v, want a stop after 2 epochs without improvement", s)
 	}
 	if want := fmt.Sprintf("Early stopping at epoch %d\n", s.Epochs-1); !strings.Contains(out, want) {
-		t.Errorf("heed train printed %q, want %q in it", out, want)
+		t.Errorf("heed train prints %q, want %q in it", out, want)
 	}
 	if want := fmt.Sprintf("val_loss has not improved for 2 epochs: the best is %.4g, of epoch %d", *s.ValLoss, s.BestEpoch); s.Because != want {
-		t.Errorf("it stopped because %q, want %q", s.Because, want)
+		t.Errorf("the run stopped because %q, want %q", s.Because, want)
 	}
 	if want := "Stopped because " + s.Because + "\n"; !strings.Contains(out, want) {
-		t.Errorf("heed train printed %q, want %q in it", out, want)
+		t.Errorf("heed train prints %q, want %q in it", out, want)
 	}
 	if *s.ValLoss != history[s.BestEpoch].ValLoss {
-		t.Errorf("the summary has loss %v, the best epoch %v", *s.ValLoss, history[s.BestEpoch].ValLoss)
+		t.Errorf("the summary has loss %v, want that of the best epoch, %v", *s.ValLoss, history[s.BestEpoch].ValLoss)
 	}
 	want := fmt.Sprintf("Val=%.6f, ", *s.ValLoss)
 	if got := succeed(t, "eval", dir); !strings.HasPrefix(got, want) {
-		t.Errorf("heed eval prints %q, want the best epoch's %q", got, want)
+		t.Errorf("heed eval prints %q, want the loss of the best epoch, %q", got, want)
 	}
 }
 
-// Every flag of early stopping does what it says, and an interrupted run of some goes on to the same bytes.
+// Every flag of early stopping has its effect. An interrupted run with a baseline resumes to the same bytes.
 func TestStoppingFlags(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
@@ -296,10 +297,10 @@ func TestStoppingFlags(t *testing.T) {
 				t.Errorf("the summary is %+v, want %d epochs, the best %d, because %q", s, c.epochs, c.best, c.because)
 			}
 			if *s.ValLoss != history[c.best].ValLoss {
-				t.Errorf("the weights have loss %v, epoch %d had %v", *s.ValLoss, c.best, history[c.best].ValLoss)
+				t.Errorf("the summary has loss %v, want that of epoch %d, %v", *s.ValLoss, c.best, history[c.best].ValLoss)
 			}
 			if last := strings.Contains(out, "Last epoch"); last != strings.Contains(c.flags, "keep-last") {
-				t.Errorf("it printed %q", out)
+				t.Errorf("heed train prints %q, want \"Last epoch\" only with --keep-last", out)
 			}
 			if strings.Contains(c.flags, "--baseline") {
 				fail(t, heedContext(cancelled(t, 15), args("resumed")...), 1, "interrupted") // in the second epoch
@@ -310,7 +311,7 @@ func TestStoppingFlags(t *testing.T) {
 	}
 }
 
-// Training without validation says so, keeps the best weights by the training loss, and resumes.
+// Without validation, training prints that, keeps the weights with the lowest training loss, and can be resumed.
 func TestWithoutValidation(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
@@ -327,14 +328,14 @@ func TestWithoutValidation(t *testing.T) {
 		if best := slices.MinFunc(history, func(a, b train.Check) int { return cmp.Compare(a.TrainLoss, b.TrainLoss) }); best.Epoch != s.BestEpoch {
 			t.Errorf("the best epoch is %d, want %d", s.BestEpoch, best.Epoch)
 		}
-		fail(t, heed("eval", whole), 1, "the run in "+whole+" was to validate on nothing, so that there is nothing to evaluate by")
+		fail(t, heed("eval", whole), 1, "can't start from the run in "+whole+" has no validation set")
 		succeed(t, append(args(resumed), "--max-steps=14")...)
 		succeed(t, "train", "--resume="+resumed)
 		sameRun(t, resumed, whole)
 	}
 }
 
-// A limit ends a run with success, and it goes on to the same bytes.
+// At a limit, heed train ends with status 0. The resumed run ends with the same bytes as a run without limits.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -344,20 +345,20 @@ func TestLimits(t *testing.T) {
 	out := succeed(t, args("whole")...)
 	s, history := readRun(t, filepath.Join(base, "whole"))
 	if len(history) != 5 || history[3].Step != 28 || history[4].Step != 30 || s.Epochs != 3 || !strings.Contains(out, "\nStep 28: Train=") || !strings.Contains(out, fmt.Sprintf("\nBest step %d: Val=", 30)) {
-		t.Errorf("%+v, history %+v, output %q", s, history, out)
+		t.Errorf("the summary is %+v, the history %+v, the output %q, want checks every 7 steps and at the end", s, history, out)
 	}
 	dir := filepath.Join(base, "limited")
-	want := "Stopped because the limit of 5 steps is reached: heed train --resume " + shell(dir) + " goes on from there\n"
+	want := "Stopped because the limit of 5 steps is reached: heed train --resume " + shell(dir) + " continues the run\n"
 	if got := succeed(t, args("limited", "--max-steps=5")...); !strings.HasSuffix(got, want) {
-		t.Errorf("it printed %q, want it to end in %q", got, want)
+		t.Errorf("heed train prints %q, want %q at the end", got, want)
 	}
 	if got := succeed(t, "train", "--resume="+dir, "--max-time=1ns"); !strings.Contains(got, "Stopped because the limit of 1ns is reached, after 5 steps: ") {
-		t.Errorf("it printed %q", got)
+		t.Errorf("heed train prints %q, want the limit of 1ns in it", got)
 	}
 	fail(t, heed("predict", dir, "abc"), 1, "no weights")
 	succeed(t, "train", "--resume="+dir, "--max-steps=23", "--workers=1")
 	if got := succeed(t, "predict", dir, "abc"); got == "" {
-		t.Error("what was kept at the last check doesn't predict")
+		t.Error("heed predict prints nothing with the weights of the last check")
 	}
 	succeed(t, "train", "--resume="+dir)
 	sameRun(t, dir, filepath.Join(base, "whole"))
@@ -368,7 +369,7 @@ func TestSeedsDecide(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		procs := runtime.GOMAXPROCS(0)
 		if name == "b" {
-			runtime.GOMAXPROCS(1) // nor does the number of processors matter
+			runtime.GOMAXPROCS(1) // the number of processors changes nothing
 		}
 		seed := "--seed=5"
 		if name == "c" {
@@ -379,7 +380,7 @@ func TestSeedsDecide(t *testing.T) {
 	}
 	sameRun(t, filepath.Join(base, "b"), filepath.Join(base, "a"))
 	if read(t, filepath.Join(base, "a", task.WeightsFile)) == read(t, filepath.Join(base, "c", task.WeightsFile)) {
-		t.Error("another seed gives the same weights")
+		t.Error("seeds 5 and 6 give the same weights")
 	}
 }
 
@@ -395,7 +396,7 @@ func TestDefaultFolders(t *testing.T) {
 	}
 	sameRun(t, "runs/copy-3", "runs/copy")
 
-	// Those who look for a folder at one time get one each.
+	// Concurrent calls get different folders.
 	const n = 8
 	got := make(chan string, n)
 	for range n {
@@ -412,16 +413,16 @@ func TestDefaultFolders(t *testing.T) {
 		seen[<-got] = true
 	}
 	if len(seen) != n {
-		t.Errorf("%d calls got %d folders: %v", n, len(seen), seen)
+		t.Errorf("%d calls get the folders %v, want all different", n, seen)
 	}
 }
 
-func TestFoldersThatWontDo(t *testing.T) {
+func TestUnusableFolders(t *testing.T) {
 	base := t.TempDir()
 	write(t, filepath.Join(base, "file"), "keep me")
 	done := copied(t, "--task=copy")
 	before := folder(t, done)
-	half := filepath.Join(base, "half") // a run without its configuration
+	half := filepath.Join(base, "half") // a run without config.json
 	if err := os.CopyFS(half, os.DirFS(done)); err != nil {
 		t.Fatal(err)
 	}
@@ -462,7 +463,7 @@ func TestFoldersThatWontDo(t *testing.T) {
 		os.Mkdir(ro, 0o555)
 		if f, err := os.Create(filepath.Join(ro, "x")); err == nil {
 			f.Close()
-			t.Skip("this user may write anywhere")
+			t.Skip("this user can write to read-only folders")
 		}
 		fail(t, heed(small("--out="+ro)...), 1, "ro")
 		fail(t, heed(small("--out="+ro+"/sub")...), 1, "ro")
@@ -470,7 +471,7 @@ func TestFoldersThatWontDo(t *testing.T) {
 	t.Run("runs is a file", func(t *testing.T) {
 		t.Chdir(t.TempDir())
 		write(t, "runs", "")
-		fail(t, heed(small()...), 1, "no folder for the run can be made", "--out")
+		fail(t, heed(small()...), 1, "can't make a folder for the run", "--out")
 	})
 }
 
@@ -504,20 +505,20 @@ func TestInputs(t *testing.T) {
 			c := heed("predict", test.dir, "--", test.input)
 			fail(t, c, 2, test.want)
 			if c.stdout != "" {
-				t.Errorf("it printed %q, want nothing when its one input is wrong", c.stdout)
+				t.Errorf("heed predict prints %q for one wrong input, want nothing", c.stdout)
 			}
 			c = heed("predict", test.dir, "--", test.input, right)
 			if want := "\n" + answers[test.dir]; c.code != 2 || c.stdout != want || !strings.Contains(c.stderr, test.want) || !strings.HasSuffix(c.stderr, "\nheed: there is no answer to 1 of 2 inputs\n") {
-				t.Errorf("beside a right one: status %d, %q, %q; want %q", c.code, c.stdout, c.stderr, want)
+				t.Errorf("with a right input too: status %d, output %q and standard error %q, want 2 and %q", c.code, c.stdout, c.stderr, want)
 			}
 		})
 	}
 	if got := strings.Count(succeed(t, "predict", sum, "1+2", "01+02", "99+99"), "\n"); got != 3 {
-		t.Errorf("three sums have %d lines", got)
+		t.Errorf("the answers to three sums have %d lines, want 3", got)
 	}
 }
 
-// Weights that aren't this model's, or aren't whole, are an error that names the file.
+// Weights of another model, and incomplete weights, are an error that names the file.
 func TestDamagedWeights(t *testing.T) {
 	t.Parallel()
 	dir, other := copied(t, "--task=copy"), ran(t, "--task=copy", "--dim=8")
@@ -547,28 +548,28 @@ func TestDamagedWeights(t *testing.T) {
 	os.Remove(path)
 	fail(t, heed("eval", dir), 1, "has no weights", "heed train --resume "+shell(dir))
 	fail(t, heed("predict", dir, "abc"), 1, "has no weights", "heed train --resume "+shell(dir))
-	succeed(t, "train", "--resume="+dir) // as that says
+	succeed(t, "train", "--resume="+dir) // as the error says
 	if read(t, path) != good {
-		t.Error("resuming gave other weights")
+		t.Error("resuming wrote other weights")
 	}
 }
 
 func TestDivergence(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
-	// Decay by more than the weights have: each step makes them larger, once warmed up so far.
+	// The weight decay subtracts more than the weights: after some warm-up, each step makes them larger.
 	c := heed("train", "--task=copy", "--dim=16", "--steps-per-epoch=20", "--max-epochs=20", "--learning-rate=10", "--weight-decay=10", "--warm-up=1000", "--out="+dir)
 	fail(t, c, 1, "lower learning rate")
 	if !strings.Contains(c.stdout, "Epoch 0: ") {
-		t.Fatalf("it diverged in its first epoch: %q", c.stdout)
+		t.Fatalf("the run prints %q, want a first epoch before it diverges", c.stdout)
 	}
 	history := readHistory(t, dir)
 	best := slices.MinFunc(history, func(a, b train.Check) int { return cmp.Compare(a.ValLoss, b.ValLoss) })
 	if got, want := succeed(t, "eval", dir), fmt.Sprintf("Val=%.6f,", best.ValLoss); !strings.HasPrefix(got, want) {
-		t.Errorf("the weights kept give %q, want the best epoch's %s", got, want)
+		t.Errorf("heed eval prints %q, want the loss of the best epoch, %s", got, want)
 	}
 	again := heed("train", "--resume="+dir)
 	if again.code != 1 || again.stderr != c.stderr {
-		t.Errorf("resumed, it ends with %d, %q; want the same as before, %q", again.code, again.stderr, c.stderr)
+		t.Errorf("the resumed run ends with status %d and %q, want 1 and %q", again.code, again.stderr, c.stderr)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/heed-go/heed/train/task/serve"
 )
 
-// serveGrace is how long what was taken has to be answered once the service is to end.
+// serveGrace is the time that a service has, after a signal, to answer the requests that it has accepted.
 const serveGrace = 10 * time.Second
 
 func newServe() *cobra.Command {
@@ -24,21 +24,22 @@ func newServe() *cobra.Command {
 	var o serve.Options
 	cmd := &cobra.Command{
 		Use:   "serve DIR",
-		Short: "Answer over HTTP with a trained model",
-		Long: `Answer HTTP requests with a trained model, until SIGINT or SIGTERM ends it: what it has taken is
-answered then, for up to ten seconds, and the status is 0.
+		Short: "Answer HTTP requests with a trained model",
+		Long: `Answer HTTP requests with a trained model until SIGINT or SIGTERM. Then heed answers the requests that it
+has accepted, for up to ten seconds, and exits with status 0.
 
   curl http://127.0.0.1:8080/predict -H 'Content-Type: application/json' \
        -d '{"inputs": ["gorgonia", "attention"], "scores": true}'
   curl -N http://127.0.0.1:8080/generate -H 'Content-Type: application/json' \
-       -d '{"prompt": "To be", "tokens": 300, "temperature": 0.8}'    # of text
+       -d '{"prompt": "To be", "tokens": 300, "temperature": 0.8}'    # for a text model
 
-In a browser, the address itself is a page to try the model with, and to see what it attends to.
-/openapi.json describes all that can be asked, and /health says that it is there. What waits together is
-answered together. Requests and answers are JSON; too large, too slow or too many requests are refused.
+In a browser, the address shows a page where you can try the model and see what it attends to.
+/openapi.json describes all requests. /health answers while the service runs. Inputs that wait at the same
+time are answered together. Requests and answers are JSON. The service refuses requests that are too large
+or too slow, and requests beyond the limits below.
 
-It listens on this machine alone, unless --addr says otherwise: whoever can reach another address may ask,
-as there are no passwords and no encryption.`,
+By default, only this machine can reach the service. If you choose another address with --addr, everyone
+who can reach it can use the service: there are no passwords and no encryption.`,
 		Example: `  heed serve runs/reverse
   heed serve runs/words --addr 127.0.0.1:0 --batch 64 --timeout 10s`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -86,16 +87,16 @@ as there are no passwords and no encryption.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&addr, "addr", "127.0.0.1:8080", "where to listen: a host and a port, 0 for a free one")
-	f.IntVar(&o.Queue, "queue", 1024, "inputs that wait to be answered, at most")
-	f.IntVar(&o.Batch, "batch", 32, "inputs that are answered together, at most")
-	f.IntVar(&o.MaxTokens, "max-tokens", 1024, "what a request may have a text model write, at most")
-	f.IntVar(&o.Sessions, "sessions", 16, "texts that are written at once, at most")
-	f.DurationVar(&o.Time, "timeout", time.Minute, "what a request may take, such as 30s")
+	f.StringVar(&addr, "addr", "127.0.0.1:8080", "host and port to listen on (port 0: a free one)")
+	f.IntVar(&o.Queue, "queue", 1024, "maximum number of inputs waiting to be answered")
+	f.IntVar(&o.Batch, "batch", 32, "maximum number of inputs answered together")
+	f.IntVar(&o.MaxTokens, "max-tokens", 1024, "maximum number of tokens that a text model writes per request")
+	f.IntVar(&o.Sessions, "sessions", 16, "maximum number of texts written at the same time")
+	f.DurationVar(&o.Time, "timeout", time.Minute, "time limit of a request, such as 30s")
 	return cmd
 }
 
-// errorLog is what a server tells of errors to, which are nobody's who asks.
+// errorLog returns the logger for a server's errors that no client is told.
 func errorLog(stderr io.Writer) *log.Logger {
 	return log.New(writerFunc(func(b []byte) (int, error) {
 		if _, err := fmt.Fprint(stderr, "heed: ", text.Escape(string(b))); err != nil {
@@ -105,7 +106,7 @@ func errorLog(stderr io.Writer) *log.Logger {
 	}), "", 0)
 }
 
-// serveUntil serves h until ctx is done, and returns how many requests there were.
+// serveUntil serves h until ctx is done, and returns the number of requests.
 func serveUntil(ctx context.Context, l net.Listener, h *serve.Handler, errors *log.Logger) (served int64, err error) {
 	var count atomic.Int64
 	counted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -131,7 +132,7 @@ func serveUntil(ctx context.Context, l net.Listener, h *serve.Handler, errors *l
 	last, cancel := context.WithTimeout(context.Background(), serveGrace+time.Second)
 	defer cancel()
 	go h.Shutdown(within)
-	if s.Shutdown(last) != nil { // whoever takes an answer slowly, or hasn't sent a request whole, is cut off
+	if s.Shutdown(last) != nil { // cut off clients that read slowly or haven't sent a whole request
 		s.Close()
 	}
 	return count.Load(), nil

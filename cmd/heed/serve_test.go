@@ -17,10 +17,10 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// A service is a call of heed serve under way.
+// A service is a running call of heed serve.
 type service struct {
 	url string
-	end func() called // ends it
+	end func() called // ends the call
 }
 
 func newService(t *testing.T, args ...string) service {
@@ -45,7 +45,7 @@ func newService(t *testing.T, args ...string) service {
 	}}
 }
 
-// get sends a request, with a body if it is POST, for a host.
+// get sends a request for a host: POST if body isn't empty, otherwise GET.
 func get(t *testing.T, url, body, host string) (status int, answer string) {
 	t.Helper()
 	r, err := http.NewRequest("GET", url, nil)
@@ -69,7 +69,8 @@ func get(t *testing.T, url, body, host string) (status int, answer string) {
 	return got.StatusCode, string(content)
 }
 
-// A service answers as heed predict does, to its own name alone, and has status 0 when it is told to end.
+// A service gives the same answers as heed predict, but only to requests for its own name. A signal ends it with status
+// 0.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run\x1b[31m")
@@ -78,18 +79,18 @@ func TestServe(t *testing.T) {
 	want := fmt.Sprintf(`{"answers":[{"answer":%q}]}`+"\n", strings.TrimSuffix(succeed(t, "predict", dir, "gorgonia"), "\n"))
 	for _, host := range []string{"", "localhost", "LOCALHOST:8080", "127.0.0.1", "[::1]:80"} {
 		if status, got := get(t, s.url+"/predict", `{"inputs": ["gorgonia"]}`, host); status != 200 || got != want {
-			t.Errorf("host %q: got %d, %s, want %s", host, status, got, want)
+			t.Errorf("host %q: got %d, %s, want 200, %s", host, status, got, want)
 		}
 	}
 	for _, host := range []string{"example.com", "localhost.example.com:80", "192.0.2.1"} {
 		if status, got := get(t, s.url+"/health", "", host); status != http.StatusMisdirectedRequest || !strings.HasPrefix(got, `{"error":"the Host must be`) {
-			t.Errorf("host %q: got %d, %s", host, status, got)
+			t.Errorf("host %q: got %d, %s, want 421 and an error about the Host", host, status, got)
 		}
 	}
-	fail(t, heed("serve", dir, "--addr="+strings.TrimPrefix(s.url, "http://")), 1, "address already in use", "give another one, or port 0")
+	fail(t, heed("serve", dir, "--addr="+strings.TrimPrefix(s.url, "http://")), 1, "address already in use", "choose another address, or port 0")
 	got := s.end()
 	if got.code != 0 || got.stderr != "" || got.stdout != strings.ReplaceAll(dir, "\x1b", `\x1b`)+", which learned copy, answers on "+s.url+"/\nended; requests: 5\n" {
-		t.Errorf("got %+v", got)
+		t.Errorf("the service ends with %+v, want status 0 and 5 requests", got)
 	}
 
 	fail(t, heed("serve", filepath.Join(dir, "no")), 1, "isn't a run folder")
@@ -100,7 +101,7 @@ func TestServe(t *testing.T) {
 	fail(t, heed("serve", dir, "--addr=192.0.2.1:0"), 1, "has no weights")
 }
 
-// What is being written when a service is told to end is written to its end.
+// A signal lets a service finish the text that it is writing.
 func TestServeEndsWhatItHasTaken(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -114,19 +115,19 @@ func TestServeEndsWhatItHasTaken(t *testing.T) {
 	}
 	defer got.Body.Close()
 	if end := s.end(); end.code != 0 || !strings.HasSuffix(end.stdout, "ended; requests: 1\n") {
-		t.Errorf("got %+v", end)
+		t.Errorf("the service ends with %+v, want status 0 and 1 request", end)
 	}
 	body, err := io.ReadAll(got.Body)
 	if text := string(body); err != nil || !strings.HasSuffix(text, `event: done`+"\n"+`data: {"reason":"tokens"}`+"\n\n") || strings.Count(text, "event: text") != 1024 {
-		t.Errorf("got %d events, %v: …%s", strings.Count(text, "event: text"), err, text[max(0, len(text)-200):])
+		t.Errorf("got %d events, %v: …%s, want 1024 and the reason tokens", strings.Count(text, "event: text"), err, text[max(0, len(text)-200):])
 	}
 }
 
-// Only what listens on this machine alone looks at the name that it is asked by.
+// Only a service that just this machine can reach checks the host name of requests.
 func TestOwnNames(t *testing.T) {
 	for addr, want := range map[string]int{"127.0.0.1": 421, "::1": 421, "192.0.2.1": 200, "::": 200} {
 		h := ownNames(&net.TCPAddr{IP: net.ParseIP(addr)}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-		w := httptest.NewRecorder() // whose request is for example.com
+		w := httptest.NewRecorder() // the request below is for example.com
 		if h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil)); w.Code != want {
 			t.Errorf("on %s: got %d, want %d", addr, w.Code, want)
 		}

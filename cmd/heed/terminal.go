@@ -11,7 +11,7 @@ import (
 	"github.com/heed-go/heed/internal/text"
 )
 
-// terminal returns the terminal that is written to, or nil.
+// terminal returns the terminal that w writes to, or nil.
 func terminal(w io.Writer) *os.File {
 	if o, ok := w.(*output); ok {
 		w = o.Writer
@@ -22,7 +22,7 @@ func terminal(w io.Writer) *os.File {
 	return nil
 }
 
-// widthOf returns how many columns a line may have: those of the terminal, or 80 where there is none.
+// widthOf returns the number of columns of w's terminal, or 80 if there is none.
 func widthOf(w io.Writer) int {
 	if f := terminal(w); f != nil {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
@@ -32,12 +32,12 @@ func widthOf(w io.Writer) int {
 	return 80
 }
 
-// visible returns w, or what makes a model's text printable first where it is written to a terminal.
+// visible returns w or, if w writes to a terminal, a writer that first escapes characters that can't be printed.
 func visible(w io.Writer) io.Writer {
 	if terminal(w) == nil {
 		return w
 	}
-	var part []byte // of a character, or of the end of a line, that goes on in the next write
+	var part []byte // start of a character or of a line end; the next write has the rest
 	return writerFunc(func(b []byte) (int, error) {
 		part = append(part, b...)
 		n := len(part)
@@ -61,7 +61,7 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
-// oneLine returns an error's text on one line, of which the middle is cut where it is very long: what is in it may be a
+// oneLine returns an error's text as one printable line. It cuts out the middle of a very long text, which may quote a
 // user's argument.
 func oneLine(err error) string {
 	return text.Shorten(text.Escape(strings.Join(strings.Fields(err.Error()), " ")), 800, 300)

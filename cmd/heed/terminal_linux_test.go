@@ -15,20 +15,20 @@ import (
 	"github.com/heed-go/heed/internal/text"
 )
 
-// onTerminal makes a call in a process of its own that has a terminal for its output and its errors, and returns what
-// the terminal gets.
+// onTerminal makes a call in a process of its own. Its standard output and standard error are a terminal. onTerminal
+// returns what the terminal gets.
 func onTerminal(t *testing.T, env string, args ...string) string {
 	t.Helper()
 	return interruptedOnTerminal(t, "", env, args...)
 }
 
-// interruptedOnTerminal is onTerminal of a call that is sent SIGINT when the terminal first gets a text, unless that is
-// empty.
-func interruptedOnTerminal(t *testing.T, at, env string, args ...string) string {
+// interruptedOnTerminal is like onTerminal, but sends SIGINT to the call when the terminal first gets the text cue. An
+// empty cue sends nothing.
+func interruptedOnTerminal(t *testing.T, cue, env string, args ...string) string {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		t.Skipf("there are no terminals to be had: %v", err)
+		t.Skipf("can't open a terminal: %v", err)
 	}
 	defer master.Close()
 	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
@@ -40,7 +40,7 @@ func interruptedOnTerminal(t *testing.T, at, env string, args ...string) string 
 	}
 	slave, err := os.OpenFile(fmt.Sprint("/dev/pts/", number), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		t.Skipf("there are no terminals to be had: %v", err)
+		t.Skipf("can't open a terminal: %v", err)
 	}
 	cmd := process(args...)
 	cmd.Env = append(cmd.Env, env)
@@ -50,22 +50,22 @@ func interruptedOnTerminal(t *testing.T, at, env string, args ...string) string 
 	}
 	slave.Close()
 	var got []byte
-	for b := make([]byte, 1<<12); ; { // ends with an error when the terminal has no user any more
+	for b := make([]byte, 1<<12); ; { // Read fails when no process has the terminal open any more
 		n, err := master.Read(b)
 		got = append(got, b[:n]...)
 		if err != nil {
 			break
 		}
-		if at != "" && strings.Contains(string(got), at) {
+		if cue != "" && strings.Contains(string(got), cue) {
 			cmd.Process.Signal(os.Interrupt)
-			at = ""
+			cue = ""
 		}
 	}
 	cmd.Wait()
-	return strings.ReplaceAll(string(got), "\r\n", "\n") // as a terminal gets the end of a line
+	return strings.ReplaceAll(string(got), "\r\n", "\n") // a terminal gets \r\n for a new line
 }
 
-// What a terminal would obey is escaped where a model writes to it, and nowhere else.
+// When a model writes to a terminal, control characters are escaped. In other output they aren't.
 func TestGenerateOnATerminal(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "escapes.txt")
@@ -75,7 +75,7 @@ func TestGenerateOnATerminal(t *testing.T) {
 	args := []string{"generate", dir, "--prompt=a\x1b[", "--tokens=200", "--temperature=0.5"}
 	plain := succeed(t, args...)
 	if strings.Count(plain, "\x1b") < 2 {
-		t.Fatalf("the model writes no escape: %q", plain)
+		t.Fatalf("the model writes %q, want escape characters in it", plain)
 	}
 	got := onTerminal(t, "TERM=xterm", args...)
 	if want := text.EscapeExcept(plain, "\n\t"); got != want || strings.ContainsAny(got, "\x1b\x07\u009b\u202e") {
@@ -83,7 +83,7 @@ func TestGenerateOnATerminal(t *testing.T) {
 	}
 }
 
-// So it is where a file is written back to a terminal, of which no character and no end of a line is torn.
+// When a file is written back to a terminal, control characters are escaped too. No character or line end is split.
 func TestPredictOnATerminal(t *testing.T) {
 	t.Parallel()
 	dir := spelled(t)
@@ -96,7 +96,7 @@ func TestPredictOnATerminal(t *testing.T) {
 	}
 }
 
-// A dumb terminal gets no progress, and none gets colours. The best epoch has a mark.
+// A dumb terminal gets no progress line. No terminal gets colours. The line of the best epoch has a mark.
 func TestTrainOnATerminal(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
@@ -105,29 +105,29 @@ func TestTrainOnATerminal(t *testing.T) {
 		return onTerminal(t, env, small("--task=copy", "--steps-per-epoch=600", "--out="+filepath.Join(t.TempDir(), dir))...)
 	}
 	if got := call("TERM=dumb", "dumb"); strings.ContainsAny(got, "\r\x1b") || !strings.Contains(got, "Epoch 2: ") {
-		t.Errorf("a dumb terminal gets %q", got)
+		t.Errorf("a dumb terminal gets %q, want only lines", got)
 	}
 	got := call("TERM=xterm", "capable")
 	if !strings.Contains(got, "\x1b[2K") || !strings.Contains(got, "Epoch 2: ") {
-		t.Errorf("another terminal gets %q, want progress", got)
+		t.Errorf("a capable terminal gets %q, want a progress line", got)
 	}
 	best := regexp.MustCompile(`(?m)^Best epoch (\d)`).FindStringSubmatch(strings.NewReplacer("\r", "", "\x1b[2K", "").Replace(got))
 	if best == nil || !regexp.MustCompile("Epoch "+best[1]+": .*; best so far\n").MatchString(got) {
 		t.Errorf("the terminal gets %q, want a mark at the best epoch", got)
 	}
 	if colour.MatchString(got) {
-		t.Errorf("there are colours: %q", got)
+		t.Errorf("the terminal gets %q, want no colours", got)
 	}
 }
 
-// A terminal is told at once that a signal has been heard.
+// After a signal, the terminal shows at once that heed is stopping.
 func TestInterruptedOnATerminal(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	got := interruptedOnTerminal(t, "Epoch 0: ", "TERM=xterm", "train", "--task=copy", "--patience=0", "--max-epochs=1000", "--out="+dir)
-	// an epoch may end between the two
+	// Lines of epochs may come between the two lines.
 	said := slices.DeleteFunc(screen(got), func(line string) bool { return !strings.HasPrefix(line, "heed: ") })
-	if want := []string{"heed: interrupted: ending what is under way", "heed: interrupted: heed train --resume " + shell(dir) + " goes on from there"}; !slices.Equal(said, want) {
-		t.Errorf("the terminal gets %q, want %q of it", got, want)
+	if want := []string{"heed: interrupted: stopping", "heed: interrupted: heed train --resume " + shell(dir) + " continues the run"}; !slices.Equal(said, want) {
+		t.Errorf("the terminal gets %q, want the lines %q in it", got, want)
 	}
 }

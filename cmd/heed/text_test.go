@@ -14,7 +14,7 @@ import (
 // fox is a text of 50 lines.
 var fox = strings.Repeat("The quick brown fox jumps over the lazy dog, isn't that so?\n", 50)
 
-// foxText is a file of it that a test may change.
+// foxText returns the path of a file with this text, which the test may change.
 func foxText(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "fox.txt")
@@ -22,7 +22,7 @@ func foxText(t *testing.T) string {
 	return path
 }
 
-func TestTextsThatWontDo(t *testing.T) {
+func TestUnusableTexts(t *testing.T) {
 	base := t.TempDir()
 	file := func(name, content string) string {
 		path := filepath.Join(base, name)
@@ -46,7 +46,7 @@ func TestTextsThatWontDo(t *testing.T) {
 			out := filepath.Join(base, "out")
 			fail(t, heed(small("--task=text", "--data="+test.path, "--out="+out)...), test.status, test.want)
 			if _, err := os.Stat(out); err == nil {
-				t.Error("there is a run folder all the same")
+				t.Error("there is a run folder, want none")
 			}
 		})
 	}
@@ -63,18 +63,18 @@ func TestTextThatChanges(t *testing.T) {
 	elsewhere := filepath.Join(t.TempDir(), "elsewhere.txt")
 	write(t, elsewhere, text)
 
-	// One more line, then another letter in place of one, then a character that the model doesn't know.
+	// Changes: an additional line, a different letter, an unknown character.
 	for _, changed := range []string{text + "The dog.\n", text[:len(text)-2] + "x\n", text + "§\n"} {
 		write(t, path, changed)
 		fail(t, heed("eval", dir), 1, "has changed since the run began", "--data")
 	}
 	fail(t, heed("eval", dir, "--data="+path), 1, "symbol '§'")
 	if got := succeed(t, "eval", dir, "--data="+elsewhere); got != score {
-		t.Errorf("of the text elsewhere, heed eval prints %q, want %q", got, score)
+		t.Errorf("for the moved text, heed eval prints %q, want %q", got, score)
 	}
 	write(t, path, strings.ToLower(text[1:])+text)
 	if got := succeed(t, "eval", dir, "--data="+path); got == score {
-		t.Errorf("of another text, heed eval prints the same: %q", got)
+		t.Errorf("for another text, heed eval prints %q, want another score", got)
 	}
 
 	os.Remove(path)
@@ -85,7 +85,7 @@ func TestTextThatChanges(t *testing.T) {
 	}
 }
 
-// A run that is resumed on another text would be another run.
+// A run can't be resumed with another text.
 func TestResumeWithAnotherText(t *testing.T) {
 	t.Parallel()
 	path := foxText(t)
@@ -107,13 +107,13 @@ func TestTextInputs(t *testing.T) {
 	fail(t, heed("predict", dir, "f§x"), 2, "symbol '§' at position 1")
 	fail(t, heed("predict", dir, "f\xffx"), 2, "UTF-8")
 	fail(t, heed("predict", dir, "--", "-"), 2, "symbol '-'")
-	// Of an input longer than the context, the end counts.
+	// Of an input longer than the context, the model reads only the end.
 	if got := succeed(t, "predict", dir, "quick brown fox", "rown fox"); len(got) < 4 || got[:len(got)/2] != got[len(got)/2:] {
 		t.Errorf("heed predict prints %q, want the same twice", got)
 	}
 }
 
-// Every answer is a line, whatever the character.
+// Every answer is one line, even if it is a line break.
 func TestTextAnswersAreLines(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lines.txt")
@@ -121,18 +121,18 @@ func TestTextAnswersAreLines(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	out := succeed(t, small("--task=text", "--max-len=8", "--steps-per-epoch=40", "--learning-rate=0.03", "--data="+path, "--out="+dir)...)
 	if !strings.HasSuffix(out, " TEXT --tokens 300\n") {
-		t.Errorf("heed train printed %q, want an example of what can be typed", out)
+		t.Errorf("heed train prints %q, want an example that can be typed", out)
 	}
 	if got := succeed(t, "predict", dir, "\n\n\n"); got != `"\n"`+"\n" {
-		t.Errorf("heed predict prints %q, want a quoted new line in a line", got)
+		t.Errorf("heed predict prints %q, want one line with a quoted new line", got)
 	}
 	if got := succeed(t, "attention", dir, "\n\n\n"); !strings.HasPrefix(got, `text: "\n\n\n" → "\n"`+"\n") {
-		t.Errorf("heed attention prints %q, want the same answer", got)
+		t.Errorf("heed attention prints %q, want the answer of heed predict", got)
 	}
 }
 
-// A text in byte pairs goes through every command, and a prompt may have characters that the text hasn't. --units
-// characters is what there is without.
+// All commands work with a text in byte pairs, and a prompt may have characters that the text lacks. --units characters
+// is the default.
 func TestTextOfBytePairs(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
@@ -147,11 +147,11 @@ func TestTextOfBytePairs(t *testing.T) {
 	score := strings.TrimSuffix(succeed(t, "eval", dir), "\n")
 	var token, character, accuracy float64
 	var right, total int
-	if _, err := fmt.Sscanf(score, "Val=%f a token, %f a character, accuracy %f (%d of %d tokens predicted)", &token, &character, &accuracy, &right, &total); err != nil || character >= token {
-		t.Errorf("heed eval prints %q, %v", score, err)
+	if _, err := fmt.Sscanf(score, "Val=%f per token, %f per character, accuracy %f (%d of %d tokens predicted)", &token, &character, &accuracy, &right, &total); err != nil || character >= token {
+		t.Errorf("heed eval prints %q, %v, want a lower loss per character than per token", score, err)
 	}
 	if !strings.Contains(trained, score) {
-		t.Errorf("heed train printed %q, want %q in it", trained, score)
+		t.Errorf("heed train prints %q, want %q in it", trained, score)
 	}
 	interrupted := filepath.Join(base, "interrupted")
 	fail(t, heedContext(cancelled(t, 15), small("--task=text", "--max-len=16", "--data="+path, "--out="+interrupted, "--units=bpe", "--vocab-size=270")...), 1, "interrupted")
@@ -159,16 +159,16 @@ func TestTextOfBytePairs(t *testing.T) {
 	write(t, elsewhere, read(t, path))
 	succeed(t, "train", "--resume="+interrupted, "--data="+elsewhere, "--workers=1")
 	if got := succeed(t, "eval", interrupted); got != score+"\n" {
-		t.Errorf("resumed, it has the score %q, want %q", got, score)
+		t.Errorf("for the resumed run, heed eval prints %q, want %q", got, score)
 	}
 	write(t, elsewhere, strings.Repeat("другой текст\n", 100))
 	if got := succeed(t, "eval", dir, "--data="+elsewhere); !strings.HasPrefix(got, "Val=") {
-		t.Errorf("of other characters, heed eval prints %q", got)
+		t.Errorf("for a text with other characters, heed eval prints %q, want a score", got)
 	}
 	fail(t, heed("train", "--resume="+interrupted, "--max-epochs=4", "--data="+elsewhere), 1, "has changed since the run began")
 	got := succeed(t, "generate", dir, "--prompt=Ж 🙂", "--tokens=60")
 	if !strings.HasPrefix(got, "Ж 🙂") || !utf8.ValidString(got) || got != succeed(t, "generate", dir, "--prompt=Ж 🙂", "--tokens=60") {
-		t.Errorf("heed generate prints %q", got)
+		t.Errorf("heed generate prints %q, want the prompt first, valid UTF-8, and the same twice", got)
 	}
 	succeed(t, "predict", dir, "Ж")
 	succeed(t, "attention", dir, "The 世")
@@ -178,7 +178,7 @@ func TestTextOfBytePairs(t *testing.T) {
 	}
 	from := filepath.Join(base, "from")
 	if got := succeed(t, "train", "--task=text", "--max-len=16", "--data="+path, "--out="+from, "--from="+dir, "--steps-per-epoch=2", "--max-epochs=1"); !strings.Contains(got, "Starting from "+dir) || strings.Contains(got, "new ones") {
-		t.Errorf("from that run, heed train prints %q", got)
+		t.Errorf("with --from, heed train prints %q, want no new tensors", got)
 	}
 
 	characters, _ := run("characters")
@@ -186,7 +186,7 @@ func TestTextOfBytePairs(t *testing.T) {
 	one, other := folder(t, characters), folder(t, byName)
 	for _, file := range []string{"config.json", "model.safetensors", "history.jsonl"} {
 		if one[file] != other[file] {
-			t.Errorf("--units characters makes another %s", file)
+			t.Errorf("with --units characters, %s differs from the default", file)
 		}
 	}
 }

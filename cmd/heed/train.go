@@ -37,32 +37,32 @@ func newTrain(group train.Group) *cobra.Command {
 		Short: "Train a model until it stops improving",
 		Long: `Train a model until its validation loss stops improving, and keep the weights of the best epoch.
 
-The tasks, by what the answer is:
+Tasks, each with the answer that it learns:
 
 ` + aboutTasks() + `
-The presets, by what they are for:
+Presets, each with its task:
 
 ` + aboutPresets() + `
-All tasks of a file but text learn the rows of --data, a TSV or CSV file. They read the first two
-columns, or the columns that a header calls source and target, text and label, or tokens and tags.
-Several rows with one source are several right answers. A tenth of the sources, and at most
---validation of them, are held out to validate on.
+The tasks seq2seq, classification and tagging learn the rows of --data, a TSV or CSV file. They read
+the columns that a header calls source and target, text and label, or tokens and tags; without such a
+header, they read the first two columns. If several rows have the same source, each of their answers
+is right. A tenth of the sources, but at most --validation of them, is held out to validate on.
 
-The defaults of the flags are shown for the task reverse. Every task has its own; those that learn
-rows choose theirs by the file.
+The flags below show the defaults of the task reverse. Each task has its own defaults. If a task
+learns rows, some defaults depend on the file.
 
 The run folder gets config.json, model.safetensors, history.jsonl and summary.json, and
-checkpoint.safetensors to go on from; report.html, a page about the run, comes when it ends or a limit
-ends it. An interrupted run goes on with --resume and ends with the same bytes, on any number of
---workers; a finished one goes on with more --max-epochs or --patience.
+checkpoint.safetensors for --resume. It gets report.html, a page about the run, when the run ends or
+reaches a limit. With --resume, an interrupted run continues and ends with the same bytes, whatever
+the number of --workers. A finished run continues if --max-epochs or --patience is raised.
 
-Where mpirun starts several processes, and heed was built with -tags mpi, they train together, with
-the same bytes: they must divide --micro-batches. Only the first one sees the run folder; --data is
-read by all.
+If heed was built with -tags mpi, the processes that mpirun starts train together, and the result has
+the same bytes. --micro-batches must be 1, 2, 4, 8, … times the number of processes. Only the first
+process uses the run folder. All processes read --data.
 
-SIGINT and SIGTERM write a checkpoint and end the call with status 1; SIGUSR1, which schedulers
-send as notice, does so with status 3. With --auto-resume the same call begins a run, goes on with
-it and finds it finished.`,
+On SIGINT and SIGTERM, heed writes a checkpoint and exits with status 1. On SIGUSR1, which schedulers
+send before they end a job, it does the same with status 3. With --auto-resume, you can repeat the
+same command: it starts the run, continues it, and does nothing once the run is finished.`,
 		Example: `  heed train                                  # learns to reverse words, and stops by itself
   heed train --task seq2seq --data words.tsv --out runs/words
   heed train --task classification --data mails.csv --columns body,queue --class-weights balanced
@@ -72,7 +72,7 @@ it and finds it finished.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if os.Getenv("GOGC") == "" {
-				debug.SetGCPercent(50) // training makes little garbage: it takes a quarter less memory so, and no more time
+				debug.SetGCPercent(50) // training makes little garbage: this saves a quarter of the memory and costs no time
 			}
 			flags := cmd.Flags()
 			if err := how.Check(); err != nil {
@@ -85,7 +85,7 @@ it and finds it finished.`,
 			}
 			if live || flags.Changed("watch-addr") && !flags.Changed("watch") {
 				if flags.Changed("find-rate") {
-					return usagef("--find-rate makes no run: there is nothing to --watch")
+					return usagef("--find-rate makes no run to --watch: leave out one of the two")
 				}
 				var err error
 				if how.page, err = listenFirst(group, "watch-addr", watchAddr); err != nil {
@@ -109,7 +109,7 @@ it and finds it finished.`,
 			case out == "" && flags.Changed("out"):
 				return usagef("--out must be a folder's name, got none")
 			case out == "" && auto:
-				return usagef("--auto-resume needs an --out, the folder to go on in or to begin in")
+				return usagef("--auto-resume needs --out, the folder of the run")
 			}
 			c, err := s.fromFlags(flags)
 			if err != nil {
@@ -120,18 +120,18 @@ it and finds it finished.`,
 	}
 	groups := s.flags()
 	common := groups[0].FlagSet
-	common.StringVar(&out, "out", "", "folder for the run (default runs/TASK, or the first free runs/TASK-2, -3, …)")
-	common.StringVar(&resume, "resume", "", "go on with the run in this folder: an interrupted one, or any with more --max-epochs or --patience")
-	common.BoolVar(&auto, "auto-resume", false, "go on with the run in --out if there is one, and be done if it is finished")
-	common.StringVar(&find, "find-rate", "", "train for 200 steps at rising learning rates, draw the losses in this PNG, name a rate, and be done, without a run folder")
+	common.StringVar(&out, "out", "", "run folder (default runs/TASK, or the first free one of runs/TASK-2, runs/TASK-3, …)")
+	common.StringVar(&resume, "resume", "", "run folder to continue, if the run was interrupted or --max-epochs or --patience is raised")
+	common.BoolVar(&auto, "auto-resume", false, "continue the run in --out if there is one; do nothing if it is finished")
+	common.StringVar(&find, "find-rate", "", "instead of a run, suggest a learning rate: train for 200 steps at rising rates and draw the losses in this PNG")
 	common.Lookup("find-rate").NoOptDefVal = "learning-rate.png"
-	common.Var(often{&how.Call}, "checkpoint-every", "steps, as 500, or time, as 10m, from one checkpoint to the next; there is one at every check anyway")
-	common.Bool("no-examples", false, "leave out of the run's page, report.html, what has texts of the data in it; --resume needs it again")
-	common.IntVar(&how.Workers, "workers", 0, "micro-batches to take at once, which changes no result; 0 for one a core")
-	common.IntVar(&how.MaxSteps, "max-steps", 0, "steps after which to stop until --resume; 0 for no limit")
-	common.DurationVar(&how.MaxTime, "max-time", 0, "time after which to stop until --resume, such as 90s or 1h30m; 0 for no limit")
-	common.BoolVar(&live, "watch", false, "show the run's curves on a page while it goes on, whose address is printed; see --watch-addr")
-	common.StringVar(&watchAddr, "watch-addr", "127.0.0.1:0", "the page's host and port, 0 for a free one; on another host than this machine's own, all who reach it can see the page")
+	common.Var(often{&how.Call}, "checkpoint-every", "steps or time between checkpoints, such as 500 or 10m; each check also writes one")
+	common.Bool("no-examples", false, "leave texts of the data out of report.html; repeat this flag with --resume")
+	common.IntVar(&how.Workers, "workers", 0, "micro-batches to compute in parallel; doesn't change the result (0: one per core)")
+	common.IntVar(&how.MaxSteps, "max-steps", 0, "total steps after which training stops until --resume (0: no limit)")
+	common.DurationVar(&how.MaxTime, "max-time", 0, "time after which training stops until --resume, such as 90s or 1h30m (0: no limit)")
+	common.BoolVar(&live, "watch", false, "show curves on a web page during training and print its address; see --watch-addr")
+	common.StringVar(&watchAddr, "watch-addr", "127.0.0.1:0", "host and port of that page (port 0: a free one); with a host other than localhost, everyone who can reach it can see the page")
 	for _, g := range groups {
 		cmd.Flags().AddFlagSet(g.FlagSet)
 	}
@@ -150,7 +150,7 @@ it and finds it finished.`,
 
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 && cmd.Flags().Changed("find-rate") {
-		return usagef("--find-rate has its file behind an =, as --find-rate=FILE.png, got %q on its own", args[0])
+		return usagef("write the file of --find-rate after an equals sign, as in --find-rate=FILE.png, got %q as an argument", args[0])
 	}
 	if len(args) > 0 {
 		return usagef("%s takes no argument, got %q", cmd.CommandPath(), args[0])
@@ -158,7 +158,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// often is a flag for how often there are checkpoints: a number of steps or a time.
+// often is the value of --checkpoint-every: a number of steps or a time.
 type often struct{ *train.Call }
 
 func (o often) Type() string { return "steps or time" }
@@ -179,8 +179,8 @@ func (o often) Set(text string) error {
 	return nil
 }
 
-// newRun starts a run or, if it is to, goes on with that of its folder. Everything that can be wrong with a call is
-// found before the folder is made.
+// newRun starts a run in the folder out. If auto is true and the folder has a run, newRun continues it. It finds
+// everything that is wrong with a call before it makes the folder.
 func newRun(cmd *cobra.Command, c task.Config, out string, auto bool, how watched) error {
 	t, err := newTask(cmd.Context(), c)
 	dir := out
@@ -197,22 +197,22 @@ func newRun(cmd *cobra.Command, c task.Config, out string, auto bool, how watche
 	return err
 }
 
-// withResume are the flags that --resume may have beside it.
+// withResume lists the flags that may be given with --resume.
 var withResume = []string{"max-epochs", "patience", "workers", "max-steps", "max-time", "checkpoint-every", "watch", "watch-addr", "no-examples", "data", "validation-data"}
 
-// onlyWithResume returns an error for any other flag.
+// onlyWithResume returns an error if a flag is given that isn't in withResume.
 func onlyWithResume(flags *pflag.FlagSet) (err error) {
 	flags.Visit(func(f *pflag.Flag) {
 		if f.Name != "resume" && !slices.Contains(withResume, f.Name) {
-			err = usagef("--resume goes on with the settings of the run's config.json: give no other flag than --%s and --%s, got --%s",
+			err = usagef("--resume takes its settings from the run's config.json: only --%s and --%s may be given with it, got --%s",
 				strings.Join(withResume[:len(withResume)-1], ", --"), withResume[len(withResume)-1], f.Name)
 		}
 	})
 	return err
 }
 
-// resumeRun goes on with a run where it was interrupted, or from the start if it has no checkpoint yet, with what flags
-// raise in it.
+// resumeRun continues a run from its checkpoint, or from the start if it has none yet. It applies --max-epochs and
+// --patience to the run's configuration.
 func resumeRun(cmd *cobra.Command, dir string, s *settings, how watched) error {
 	flags := cmd.Flags()
 	var raise func(c *task.Config)
@@ -238,7 +238,7 @@ func resumeRun(cmd *cobra.Command, dir string, s *settings, how watched) error {
 		}
 	}
 	shared, err = train.Share(how.Group, shared, err)
-	if err == nil && !first(how.Group) { // where the folder needn't be
+	if err == nil && !first(how.Group) { // the folder may exist only for the first process
 		if dir, err = os.MkdirTemp("", "heed-"); err == nil {
 			defer os.RemoveAll(dir)
 			if err = writeStart(dir, shared); err == nil {
@@ -249,7 +249,7 @@ func resumeRun(cmd *cobra.Command, dir string, s *settings, how watched) error {
 	return fit(cmd, t, dir, how, divided(how.Group, t, err))
 }
 
-// fit trains and says what to try then, unless a process comes with an error.
+// fit trains t and then prints what to try. If err isn't nil in one of the processes, fit returns it in all of them.
 func fit(cmd *cobra.Command, t *task.Task, dir string, how watched, err error) error {
 	if t != nil {
 		defer t.Close()
@@ -257,27 +257,26 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how watched, err error) e
 	if _, err := train.Share(how.Group, nil, err); err != nil {
 		return err
 	}
-	stdout := cmd.OutOrStdout()
-	signal.Ignore(syscall.SIGPIPE) // the run is to be whole, also where nobody reads its lines to the end
+	stdout, training := cmd.OutOrStdout(), t.Config.Training
+	signal.Ignore(syscall.SIGPIPE) // the run continues even if nobody reads its output any more
 	if look := t.Look(); look != "" && first(how.Group) {
-		m, of := t.Config.Model, t.Config.Training
+		m := t.Config.Model
 		blocks := text.Count(m.Layers, "block")
 		if n := t.Config.DecoderLayers; n > 0 {
 			blocks = fmt.Sprintf("%d and %s", m.Layers, text.Count(n, "block"))
 		}
-		fmt.Fprintf(stdout, "%s  model: width %d, %s, %s; batches of %d, %s an epoch, %s\n", text.Escape(look),
-			m.Dim, blocks, text.Count(m.Block.Attention.Heads, "head"), of.BatchSize, text.Count(of.StepsPerEpoch, "step"), atMost(of.MaxEpochs))
+		fmt.Fprintf(stdout, "%s  model: width %d, %s, %s; batches of %d, %s per epoch, %s\n", text.Escape(look),
+			m.Dim, blocks, text.Count(m.Block.Attention.Heads, "head"), training.BatchSize, text.Count(training.StepsPerEpoch, "step"), atMost(training.MaxEpochs))
 	}
 	bar, people := cmd.ErrOrStderr(), terminal(stdout) != nil
-	if how.Group != nil { // mpirun gives its processes a terminal that isn't one
+	if how.Group != nil { // mpirun's pseudo-terminal isn't a user's terminal
 		bar, people = io.Discard, false
 	}
-	of := t.Config.Training
-	progress := newProgress(bar, of.StepsPerEpoch, of.Config, how.Call)
+	progress := newProgress(bar, training.StepsPerEpoch, training.Config, how.Call)
 	call := how.Call
 	call.OnStep = progress.step
 	call.OnCheck = func(history []train.Check, _ bool) (bool, error) {
-		progress.checked(history, of.Stopping.BestOf(history))
+		progress.checked(history, training.Stopping.BestOf(history))
 		return false, nil
 	}
 	log, end, err := progress.show(how.page, progress.over(stdout, people), t, dir)
@@ -293,31 +292,31 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how watched, err error) e
 		end(s.Because)
 	}
 	if errors.Is(err, context.Canceled) {
-		return fmt.Errorf("%w: heed train --resume %s goes on from there", interrupted(cmd.Context(), err), shell(dir))
+		return fmt.Errorf("%w: heed train --resume %s continues the run", interrupted(cmd.Context(), err), shell(dir))
 	}
 	if err != nil {
 		return wrongFlag(err)
 	}
 	if s.Unfinished {
-		if first(how.Group) && s.Best.Step > 0 { // there was a check
+		if first(how.Group) && s.Best.Step > 0 { // there is a check to report
 			writeReport(cmd, t, dir)
 		}
-		fmt.Fprintf(stdout, "Stopped because %s: heed train --resume %s goes on from there\n", s.Because, shell(dir))
+		fmt.Fprintf(stdout, "Stopped because %s: heed train --resume %s continues the run\n", s.Because, shell(dir))
 		return nil
 	}
 	fmt.Fprintf(stdout, "Stopped because %s\n", s.Because)
 	which := "Best"
-	if t.Config.Training.Stopping.KeepLast {
+	if training.Stopping.KeepLast {
 		which = "Last"
 	}
-	at, score := fmt.Sprintf("epoch %d", s.BestEpoch), fmt.Sprintf("Train=%.6f", s.TrainLoss)
-	if t.Config.Training.CheckEvery > 0 {
-		at = fmt.Sprintf("step %d", s.Best.Step)
+	when, score := fmt.Sprintf("epoch %d", s.BestEpoch), fmt.Sprintf("Train=%.6f", s.TrainLoss)
+	if training.CheckEvery > 0 {
+		when = fmt.Sprintf("step %d", s.Best.Step)
 	}
 	if s.Best.Validated {
 		score = scoreText(s.Score, t.Config)
 	}
-	fmt.Fprintf(stdout, "%s %s: %s\n", which, at, score)
+	fmt.Fprintf(stdout, "%s %s: %s\n", which, when, score)
 	try := fmt.Sprintf("predict %s %s", shell(dir), shell(t.Config.Task.Example))
 	if t.Config.Kind().Generates {
 		try = fmt.Sprintf("generate %s --prompt %s --tokens 300", shell(dir), shell(t.Config.Task.Example))
@@ -329,7 +328,7 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how watched, err error) e
 	return nil
 }
 
-// loadedText says which parameters another run's weights had.
+// loadedText describes which tensors were loaded from another run.
 func loadedText(from string, l layers.Loaded, all int) string {
 	s := fmt.Sprintf("Starting from %s: %d of %d tensors", text.Escape(from), all-len(l.Kept), all)
 	if len(l.Kept) > 0 {
@@ -341,7 +340,7 @@ func loadedText(from string, l layers.Loaded, all int) string {
 	return s
 }
 
-// scopes lists tensors by the first two parts of their names, such as decoder.blocks, with how many there are of each.
+// scopes counts tensors by the first two parts of their names, as in "decoder.blocks (26), head.bias (1)".
 func scopes(names []string) string {
 	counts := map[string]int{}
 	for _, name := range names {
@@ -355,10 +354,10 @@ func scopes(names []string) string {
 	return strings.Join(parts, ", ")
 }
 
-// atMost says how many epochs there may be.
+// atMost describes the maximum number of epochs.
 func atMost(epochs int) string {
 	if epochs == 0 {
-		return "as many epochs as it takes"
+		return "no limit of epochs"
 	}
 	return text.Count(epochs, "epoch") + " at most"
 }

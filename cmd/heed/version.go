@@ -11,14 +11,14 @@ import (
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
-		Short:   "Say which heed this is",
+		Short:   "Print heed's version",
 		Long:    "Print the module's version, the version of Go that built it and, if it was built from a checkout, the commit.",
 		Example: `  heed version`,
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			info, ok := debug.ReadBuildInfo()
 			if !ok {
-				return errors.New("this program was built without modules and doesn't know its version")
+				return errors.New("heed was built without modules, so its version is unknown")
 			}
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), version(info))
 			return err
@@ -26,7 +26,7 @@ func newVersion() *cobra.Command {
 	}
 }
 
-// version returns one line: heed (devel) go1.26 1a2b3c4d (changed since).
+// version returns a line such as: heed (devel) go1.26 1a2b3c4d (changed since).
 func version(info *debug.BuildInfo) string {
 	settings := map[string]string{}
 	for _, s := range info.Settings {

@@ -14,17 +14,17 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// A watched call of training may have a page that shows how it goes.
+// A watched is a call of training that may have a page with its curves.
 type watched struct {
 	train.Call
-	page net.Listener // nil for none
+	page net.Listener // nil: no page
 }
 
-// maxConnections is how many connections the page has at once: training needs to open files, too.
+// maxConnections is the maximum number of open connections to the page: training must still be able to open files.
 const maxConnections = 64
 
-// listenFirst listens on an address of a flag in the first process of a group, and returns an error in all where that
-// fails.
+// listenFirst listens on a flag's address in the first process of a group. If that fails, it returns an error in all
+// processes.
 func listenFirst(g train.Group, flag, addr string) (l net.Listener, err error) {
 	if err := checkAddr(flag, addr); err != nil {
 		return nil, err
@@ -36,8 +36,8 @@ func listenFirst(g train.Group, flag, addr string) (l net.Listener, err error) {
 	return l, err
 }
 
-// show has a run's page served from the first line of its log on, which a line with its address follows. end ends
-// both, and says why on the page.
+// show serves a run's page on l, or does nothing if l is nil. The log of the run must be written to logTo. After its
+// first line, show prints the address and starts to serve. The function end shows why the run ended, and stops serving.
 func (p *progress) show(l net.Listener, out io.Writer, t *task.Task, dir string) (logTo io.Writer, end func(because string), err error) {
 	if l == nil {
 		return out, func(string) {}, nil
@@ -49,15 +49,15 @@ func (p *progress) show(l net.Listener, out io.Writer, t *task.Task, dir string)
 	var open atomic.Int32
 	s := &http.Server{
 		Handler: ownNames(l.Addr(), h),
-		ConnState: func(c net.Conn, is http.ConnState) {
+		ConnState: func(c net.Conn, state http.ConnState) {
 			switch {
-			case is == http.StateNew && open.Add(1) > maxConnections:
+			case state == http.StateNew && open.Add(1) > maxConnections:
 				c.Close()
-			case is == http.StateClosed:
+			case state == http.StateClosed:
 				open.Add(-1)
 			}
 		},
-		ErrorLog:          log.New(io.Discard, "", 0), // what clients do wrong is no matter of training
+		ErrorLog:          log.New(io.Discard, "", 0), // clients' errors don't concern training
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    1 << 14,
@@ -69,7 +69,7 @@ func (p *progress) show(l net.Listener, out io.Writer, t *task.Task, dir string)
 			begun = true
 			who := ""
 			if !isLoopback(l.Addr()) {
-				who = ", as can whoever reaches this machine there"
+				who = ", which everyone who can reach this machine may open"
 			}
 			fmt.Fprintf(out, "Watch it at http://%s/%s\n", l.Addr(), who)
 			go s.Serve(l)
@@ -80,7 +80,7 @@ func (p *progress) show(l net.Listener, out io.Writer, t *task.Task, dir string)
 		p.live.End(because)
 		soon, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
-		if s.Shutdown(soon) != nil { // a client doesn't take what it is sent
+		if s.Shutdown(soon) != nil { // a client doesn't read what it is sent
 			s.Close()
 		}
 	}, nil

@@ -18,8 +18,8 @@ import (
 	"github.com/heed-go/heed/internal/testseed"
 )
 
-// watching makes a call whose training is to be watched, and returns the page's address and how the call ends once end
-// has been called.
+// watching makes a call of heed train with a page, and returns the page's address. The function end interrupts the call
+// and returns its result.
 func watching(t *testing.T, args ...string) (address string, end func() called) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -43,12 +43,12 @@ func watching(t *testing.T, args ...string) (address string, end func() called) 
 		return <-ended
 	}
 	if address == "" {
-		t.Fatalf("no address is printed; status %d, standard error %q", end().code, stderr.String())
+		t.Fatalf("heed train prints no address, and ends with status %d and standard error %q", end().code, stderr.String())
 	}
 	return address, end
 }
 
-// sent are the parts of an event that tests look at.
+// sent holds the fields of an event that the tests check.
 type sent struct {
 	Epoch  int
 	Ended  string
@@ -58,15 +58,15 @@ type sent struct {
 
 type eventReader struct{ *bufio.Scanner }
 
-// next returns the next event.
+// next returns the next event, or the name "the end".
 func (e eventReader) next(t *testing.T) (name string, what sent) {
 	t.Helper()
 	for e.Scan() {
-		if of, ok := strings.CutPrefix(e.Text(), "event: "); ok {
-			name = of
+		if value, ok := strings.CutPrefix(e.Text(), "event: "); ok {
+			name = value
 		}
-		if of, ok := strings.CutPrefix(e.Text(), "data: "); ok {
-			if err := json.Unmarshal([]byte(of), &what); err != nil {
+		if value, ok := strings.CutPrefix(e.Text(), "data: "); ok {
+			if err := json.Unmarshal([]byte(value), &what); err != nil {
 				t.Fatal(err)
 			}
 			return name, what
@@ -87,8 +87,8 @@ func events(t *testing.T, address string) eventReader {
 	return eventReader{lines}
 }
 
-// The page of a run fills while it trains, says why it ends, and is gone with it. A run that goes on has all its checks
-// on the page.
+// The page of a run shows new checks during training, and why the run ends. Then the server stops. The page of a
+// resumed run also shows the earlier checks.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	dir := copied(t, "--task=copy")
@@ -99,11 +99,11 @@ func TestWatch(t *testing.T) {
 		name, what = reader.next(t)
 	}
 	if name != "checks" || len(what.Values["val_accuracy"]) < 3 || what.Values["step"][0] != 10 {
-		t.Errorf("at first there is %s: %v, want the checks before", name, what)
+		t.Errorf("the first event is %s: %v, want the earlier checks", name, what)
 	}
 	for what.Epoch < 5 || len(what.Curve.X) < 20 {
 		if name, what = reader.next(t); name == "the end" {
-			t.Fatal("the page doesn't fill")
+			t.Fatal("the events end before 5 epochs")
 		}
 	}
 	page, err := http.Get(address)
@@ -113,12 +113,12 @@ func TestWatch(t *testing.T) {
 	content, _ := io.ReadAll(page.Body)
 	page.Body.Close()
 	if !strings.Contains(string(content), "<h1>Training copy</h1>") || !strings.Contains(string(content), filepath.Base(dir)) {
-		t.Errorf("the page is %.300q", content)
+		t.Errorf("the page is %.300q, want a title and the folder", content)
 	}
 	request, _ := http.NewRequest("GET", address, nil)
 	request.Host = "heed.example:80"
 	if answer, err := http.DefaultClient.Do(request); err != nil || answer.StatusCode != http.StatusMisdirectedRequest {
-		t.Errorf("another host's name gets %v, %v", answer, err)
+		t.Errorf("the answer to another host's name is %v, %v, want status 421", answer, err)
 	} else {
 		answer.Body.Close()
 	}
@@ -127,15 +127,15 @@ func TestWatch(t *testing.T) {
 	for name != "the end" {
 		last := what
 		if name, what = reader.next(t); name == "the end" && last.Ended != "interrupted" {
-			t.Errorf("the last state is %v, want it to say that the run was interrupted", last)
+			t.Errorf("the last event is %v, want that the run was interrupted", last)
 		}
 	}
 	if _, err := http.Get(address); err == nil {
-		t.Error("the page is still there")
+		t.Error("the page still answers")
 	}
 }
 
-// To watch a run changes nothing of it.
+// --watch changes neither the run nor its output, except for the address.
 func TestWatchChangesNothing(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
@@ -144,22 +144,22 @@ func TestWatchChangesNothing(t *testing.T) {
 	shown := succeed(t, small("--task=copy", "--out="+filepath.Join(dir, "shown"), "--watch-addr=localhost:0")...)
 	line := regexp.MustCompile(`(?m)^Watch it at http://.*\n`)
 	if !line.MatchString(shown) {
-		t.Errorf("it prints %q, want the page's address", shown)
+		t.Errorf("heed train prints %q, want the page's address", shown)
 	}
 	same := func(s string) string {
 		return regexp.MustCompile(`Memory: .*|plain|shown|Done in [0-9.]+ s`).ReplaceAllString(line.ReplaceAllString(s, ""), "")
 	}
 	if same(shown) != same(plain) {
-		t.Errorf("it prints\n%s\nwant\n%s\nand the page's address", shown, plain)
+		t.Errorf("heed train prints\n%s\nwant\n%s\nand the page's address", shown, plain)
 	}
 	sameRun(t, filepath.Join(dir, "shown"), filepath.Join(dir, "plain"))
 	finished := succeed(t, small("--task=copy", "--out="+filepath.Join(dir, "plain"), "--auto-resume", "--watch")...)
 	if line.MatchString(finished) || !strings.Contains(finished, "is finished") {
-		t.Errorf("of a finished run it prints %q, want no address", finished)
+		t.Errorf("for a finished run, heed train prints %q, want no address", finished)
 	}
 }
 
-// What is wrong with an address is found before there is a run.
+// A wrong address is an error before the run folder is made.
 func TestWatchErrors(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -177,28 +177,28 @@ func TestWatchErrors(t *testing.T) {
 		"no port":        {2, []string{"--watch-addr=127.0.0.1"}, []string{"--watch-addr must be a host and a port"}},
 		"too large":      {2, []string{"--watch-addr=127.0.0.1:70000"}, []string{"--watch-addr must be a host and a port"}},
 		"empty":          {2, []string{"--watch", "--watch-addr="}, []string{"--watch-addr must be a host and a port"}},
-		"no run to show": {2, []string{"--watch", "--find-rate=" + dir + ".png"}, []string{"--find-rate makes no run"}},
+		"no run to show": {2, []string{"--watch", "--find-rate=" + dir + ".png"}, []string{"--find-rate makes no run to --watch"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fail(t, heed(small(append(c.flags, "--task=copy", "--out="+dir)...)...), c.code, c.words...)
 			if _, err := os.Stat(dir); err == nil {
-				t.Error("there is a run folder")
+				t.Error("there is a run folder, want none")
 			}
 		})
 	}
 }
 
-// Where others may see the page, a line says so.
+// If others can see the page, heed train prints that.
 func TestWatchFromElsewhere(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
 	out := succeed(t, small("--task=copy", "--watch-addr=0.0.0.0:0", "--out="+filepath.Join(t.TempDir(), "run"))...)
-	if !regexp.MustCompile(`(?m)^Watch it at http://\S+/, as can whoever reaches this machine there$`).MatchString(out) {
-		t.Errorf("it prints %q, want to be told that others may watch", out)
+	if !regexp.MustCompile(`(?m)^Watch it at http://\S+/, which everyone who can reach this machine may open$`).MatchString(out) {
+		t.Errorf("heed train prints %q, want a line that others may watch", out)
 	}
 }
 
-// Connections that are kept open, however many, leave a training the files that it opens.
+// The page accepts a limited number of open connections, so that training can still open files.
 func TestWatchConnections(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
@@ -221,16 +221,16 @@ func TestWatchConnections(t *testing.T) {
 			want = ""
 		}
 		if got := connect(); string(got) != want {
-			t.Errorf("connection %d is answered by %q, want %q", i+1, got, want)
+			t.Errorf("connection %d: the answer is %q, want %q", i+1, got, want)
 		}
 	}
 }
 
-// BenchmarkWatched runs pairs of trainings, one of which a client watches, in turn. It reports the medians of their
-// ratios, of processor time and of the time by the clock.
+// BenchmarkWatched runs pairs of trainings, of which one has a client on its page. It reports the median ratio of
+// processor time, watched to unwatched, and that of elapsed time.
 func BenchmarkWatched(b *testing.B) {
 	dir := b.TempDir()
-	var processor, clock [2][]float64 // of those that aren't watched, and of those that are
+	var processor, clock [2][]float64 // seconds of the unwatched trainings, then of the watched ones
 	one := func(i, watched int) {
 		cmd := process("train", "--task=reverse", "--patience=0", "--max-epochs=6", fmt.Sprintf("--out=%s/%d-%d", dir, i, watched), fmt.Sprintf("--watch=%t", watched == 1))
 		out, err := cmd.StdoutPipe()
