@@ -14,7 +14,7 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// trained is the folder of a small run that is only read, and an input for it.
+// trained returns the folder of a small run, which the caller must not change, and an input for the model.
 func trained(t *testing.T, name string) (dir, input string) {
 	t.Helper()
 	dir = ran(t, append(dataFlags(t, name), "--task="+name, "--layers=2")...)
@@ -28,7 +28,7 @@ func trained(t *testing.T, name string) (dir, input string) {
 	return dir, c.Task.Example
 }
 
-// For every task, the maps of all layers are printed, under the answer.
+// For every task, heed attention prints the answer and the maps of all layers.
 func TestAttention(t *testing.T) {
 	t.Parallel()
 	for _, name := range task.Names() {
@@ -37,11 +37,11 @@ func TestAttention(t *testing.T) {
 			out := succeed(t, "attention", dir, input)
 			answer := strings.TrimSuffix(succeed(t, "predict", dir, input), "\n")
 			if want := name + ": " + input + " → " + answer + "\n"; !strings.HasPrefix(out, want) {
-				t.Errorf("it prints\n%s\nwant it to begin with %q", out, want)
+				t.Errorf("heed attention prints\n%s\nwant it to begin with %q", out, want)
 			}
 			for _, want := range []string{"blocks.0.attention", "blocks.1.attention", "head 0", "head 1", "█ from 75 %"} {
 				if !strings.Contains(out, want) {
-					t.Errorf("it prints no %q:\n%s", want, out)
+					t.Errorf("heed attention prints\n%s\nwant %q in it", out, want)
 				}
 			}
 		})
@@ -57,7 +57,7 @@ func TestAttentionFiles(t *testing.T) {
 		write(t, path, "what was there before")
 		out := succeed(t, "attention", dir, input, "--out="+path)
 		if !strings.HasPrefix(out, "dates: "+input+" → ") || !strings.HasSuffix(out, ", drawn in "+path+"\n") {
-			t.Errorf("it prints %q", out)
+			t.Errorf("heed attention prints %q, want the answer and the path %s", out, path)
 		}
 		content := read(t, path)
 		switch strings.ToLower(filepath.Ext(name)) {
@@ -67,18 +67,18 @@ func TestAttentionFiles(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 			if size := img.Bounds(); size.Dx() < 500 || size.Dy() < 1500 {
-				t.Errorf("%s has %v", name, size)
+				t.Errorf("%s has size %v, want at least 500×1500", name, size)
 			}
 		case ".svg":
 			isXML(t, content)
 		case ".html":
 			if !strings.HasPrefix(content, "<!DOCTYPE html>") || !strings.Contains(content, "<h3>decoder.blocks.1.cross: ") || strings.Count(content, "<table>") != 6*2 {
-				t.Errorf("%s doesn't show all maps: %.300s", name, content)
+				t.Errorf("%s is %.300s, want a page with the maps of 6 layers and 2 heads", name, content)
 			}
 		}
 	}
 	if files := folder(t, base); len(files) != 4 {
-		t.Errorf("there are %d files, want 4", len(files))
+		t.Errorf("the folder has %d files, want 4", len(files))
 	}
 }
 
@@ -91,7 +91,7 @@ func isXML(t *testing.T, content string) {
 			return
 		}
 		if err != nil {
-			t.Fatalf("it isn't XML: %v", err)
+			t.Fatalf("the content isn't XML: %v", err)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func TestAttentionLayers(t *testing.T) {
 			t.Errorf("--layer %q shows %d layers, want %d", part, got, want)
 		}
 		if strings.Contains(out, "► the start") != strings.Contains(out, "\n  ►") {
-			t.Errorf("--layer %q: the key isn't that of what is shown:\n%s", part, out)
+			t.Errorf("--layer %q: the key and the maps don't fit:\n%s", part, out)
 		}
 	}
 	fail(t, heed("attention", dir, input, "--layer=Cross"), 2, `contains "Cross"`, "the layers are encoder.blocks.0.attention, ")
@@ -124,10 +124,10 @@ func TestAttentionWrongCalls(t *testing.T) {
 		{"no input", []string{word}, "got 1:"},
 		{"two inputs", []string{word, "a", "b"}, "several words in quotes"},
 		{"no folder", []string{"", "abc"}, "name is empty"},
-		{"another kind of file", []string{word, "abc", "--out=x.gif"}, `.png, .svg or .html, got "x.gif"`},
-		{"no kind of file", []string{word, "abc", "--out=x"}, `got "x"`},
-		{"no file", []string{word, "abc", "--out="}, `got ""`},
-		{"another kind of file and no run", []string{"none", "abc", "--out=x.gif"}, `got "x.gif"`},
+		{"another format", []string{word, "abc", "--out=x.gif"}, `.png, .svg or .html, got "x.gif"`},
+		{"no extension", []string{word, "abc", "--out=x"}, `got "x"`},
+		{"an empty name of a file", []string{word, "abc", "--out="}, `got ""`},
+		{"another format and no run", []string{"none", "abc", "--out=x.gif"}, `got "x.gif"`},
 		{"an unknown flag", []string{word, "abc", "--nope"}, "unknown flag: --nope"},
 		{"an input with a dash", []string{word, "-abc"}, "put -- before an input"},
 		{"an unknown character", []string{word, "größe", "--out=x.png"}, `"größe": task reverse: source "größe": symbol 'ö' at position 2`},
@@ -143,12 +143,12 @@ func TestAttentionWrongCalls(t *testing.T) {
 			c := heed(append([]string{"attention"}, test.args...)...)
 			fail(t, c, 2, test.want)
 			if c.stdout != "" {
-				t.Errorf("it printed %q, want nothing", c.stdout)
+				t.Errorf("heed attention prints %q, want nothing", c.stdout)
 			}
 		})
 	}
 	fail(t, heed("attention", "none", "abc"), 1, "isn't a run folder")
-	// before the run is opened
+	// The file is checked before the run is opened.
 	fail(t, heed("attention", "none", "abc", "--out=none/x.png"), 1, "--out's folder none doesn't exist")
 	if left := folder(t, "."); len(left) > 0 {
 		t.Errorf("wrong calls made files: %q", left)
@@ -177,12 +177,12 @@ func TestAttentionFilesThatCantBeWritten(t *testing.T) {
 			t.Errorf("%s: the error is %q, want %q", name, c.stderr, want)
 		}
 		if c.stdout != "" {
-			t.Errorf("%s: it printed %q, want nothing", name, c.stdout)
+			t.Errorf("%s: heed attention prints %q, want nothing", name, c.stdout)
 		}
 	}
 	entries, err := os.ReadDir(base)
 	if err != nil || len(entries) != 2 || read(t, filepath.Join(base, "file")) != "keep me" {
-		t.Errorf("something has changed: %v, %v", entries, err)
+		t.Errorf("the folder has %v, %v, want only the file and the folder from before", entries, err)
 	}
 	var stderr bytes.Buffer
 	code := run(t.Context(), []string{"attention", dir, input}, failing{}, &stderr)
@@ -190,11 +190,11 @@ func TestAttentionFilesThatCantBeWritten(t *testing.T) {
 	path := filepath.Join(base, "x.png")
 	fail(t, heedContext(cancelled(t, 0), "attention", dir, input, "--out="+path), 1, "interrupted")
 	if _, err := os.Stat(path); err == nil {
-		t.Error("an interrupted call wrote its file")
+		t.Error("an interrupted call wrote the file, want none")
 	}
 }
 
-// Texts have any characters: none is markup in a file, and each has a label.
+// A text may have any characters. Files show none of them as markup, and each has a label.
 func TestAttentionOfHostileTexts(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -206,37 +206,37 @@ func TestAttentionOfHostileTexts(t *testing.T) {
 	for _, name := range []string{"x.html", "x.svg", "x.png"} {
 		out := succeed(t, "attention", dir, line, "--out="+filepath.Join(base, name))
 		if boxes := strings.Contains(out, `□ stands for "文"`); boxes != (name == "x.png") || strings.Count(out, "\n") != 1 {
-			t.Errorf("%s: it prints %q", name, out)
+			t.Errorf("%s: heed attention prints %q, want one line, with a note about □ only for a PNG", name, out)
 		}
 	}
 	for name, bad := range map[string][]string{"x.html": {"<b", "ZgotmplZ", "\x01"}, "x.svg": {"<b", "<script", "\x01"}} {
 		content := read(t, filepath.Join(base, name))
 		for _, bad := range bad {
 			if strings.Contains(strings.ReplaceAll(content, "<body>", ""), bad) {
-				t.Errorf("%s has %q in it", name, bad)
+				t.Errorf("%s has %q in it, want it escaped", name, bad)
 			}
 		}
 	}
 	content := read(t, filepath.Join(base, "x.html"))
-	// the page's own
+	// Only the page's own scripts are left.
 	if opened, closed := strings.Count(content, "<script"), strings.Count(content, "</script"); opened != 3 || closed != 3 {
 		t.Errorf("x.html opens %d scripts and closes %d, want 3", opened, closed)
 	}
 	isXML(t, read(t, filepath.Join(base, "x.svg")))
 	out := succeed(t, "attention", dir, line)
 	if strings.ContainsAny(out, "\t\x01\u200d") {
-		t.Errorf("it prints what can't be printed: %q", out)
+		t.Errorf("heed attention prints %q, want control characters escaped", out)
 	}
 	for _, want := range []string{"→ a tab", "▫ a space", "¤ a character that can't be printed", "¶ a new line", "\n文 ", "\n◌\u0301 ", "\n·  "} {
 		if !strings.Contains(out, want) {
-			t.Errorf("it prints no %q:\n%s", want, out)
+			t.Errorf("heed attention prints\n%s\nwant %q in it", out, want)
 		}
 	}
 	fail(t, heed("attention", dir, "<z>"), 2, `symbol 'z'`)
 	fail(t, heed("attention", dir, ""), 2, "the input is empty")
 }
 
-// Of a text longer than the context, the end counts, as it does for heed predict.
+// Of a text longer than the context, the model sees only the end, as in heed predict.
 func TestAttentionOfLongTexts(t *testing.T) {
 	t.Parallel()
 	dir, _ := trained(t, "text")
@@ -248,10 +248,10 @@ func TestAttentionOfLongTexts(t *testing.T) {
 	first, maps := title(succeed(t, "attention", dir, long))
 	_, want := title(succeed(t, "attention", dir, long[len(long)-16:]))
 	if maps != want {
-		t.Errorf("of a long text it prints\n%s\nof its end\n%s", maps, want)
+		t.Errorf("the maps of a long text are\n%s\nwant those of its end\n%s", maps, want)
 	}
 	if !strings.HasPrefix(first, `text: "…`) || len(first) > 100 {
-		t.Errorf("the title is %q", first)
+		t.Errorf("the title is %q, want the shortened text", first)
 	}
 }
 

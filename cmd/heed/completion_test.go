@@ -23,9 +23,9 @@ func TestCompletion(t *testing.T) {
 		write(t, filepath.Join(run, "config.json"), "{}")
 	}
 	os.Mkdir("runs/none", 0o777)
-	const nothing, folders, endings = ":4", ":16", ":8" // as cobra tells the shells
+	const nothing, folders, endings = ":4", ":16", ":8" // cobra's codes for shells
 	for _, test := range []struct {
-		args string // the last one to be completed
+		args string // the last argument is to be completed
 		want []string
 	}{
 		{"predic", []string{"predict\tAnswer inputs with a trained model", nothing}},
@@ -58,12 +58,12 @@ func TestCompletion(t *testing.T) {
 		t.Run(test.args, func(t *testing.T) {
 			c := heed(append([]string{"__complete"}, strings.Split(test.args, " ")...)...)
 			if want := strings.Join(test.want, "\n") + "\n"; c.code != 0 || c.stdout != want {
-				t.Errorf("status %d, %q, want %q", c.code, c.stdout, want)
+				t.Errorf("status %d, completions %q, want 0 and %q", c.code, c.stdout, want)
 			}
 		})
 	}
 	if out := heed("__complete", "help", "").stdout; !strings.HasPrefix(out, "attention\tShow what ") || !strings.Contains(out, "\nhelp\tExplain a command\n") || !strings.HasSuffix(out, nothing+"\n") {
-		t.Errorf("help is completed with %q", out)
+		t.Errorf("the completions of heed help are %q, want all commands", out)
 	}
 	for _, flag := range []string{"solver", "schedule", "monitor", "positions", "norm", "activation"} {
 		var names []string
@@ -75,14 +75,14 @@ func TestCompletion(t *testing.T) {
 	}
 	for _, shell := range shells {
 		if script := succeed(t, "completion", shell); !strings.Contains(script, "__complete") || !strings.Contains(script, "heed") {
-			t.Errorf("%s: the script is %q", shell, script)
+			t.Errorf("%s: the script is %q, want a call of heed __complete", shell, script)
 		}
 	}
 	if bash, err := exec.LookPath("bash"); err == nil {
 		check := exec.Command(bash, "-n")
 		check.Stdin = strings.NewReader(succeed(t, "completion", "bash"))
 		if out, err := check.CombinedOutput(); err != nil {
-			t.Errorf("bash doesn't read its script: %v, %s", err, out)
+			t.Errorf("bash rejects its script: %v, %s", err, out)
 		}
 	}
 	for _, args := range [][]string{{"completion"}, {"completion", "tcsh"}, {"completion", "bash", "zsh"}} {
@@ -90,7 +90,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// A call leaves nothing in the process: tests make thousands, and each collection would go through what is left of all.
+// A call leaves no memory in use. The tests make thousands of calls in one process.
 func TestCallsLeaveNothing(t *testing.T) {
 	const calls = 50
 	succeed(t, "version")
@@ -99,15 +99,15 @@ func TestCallsLeaveNothing(t *testing.T) {
 		succeed(t, "version")
 	}
 	if grown := memory.HeapInUse() - before; grown > calls<<11 {
-		t.Errorf("%d calls leave %d bytes", calls, grown)
+		t.Errorf("%d calls leave %d bytes, want at most %d", calls, grown, calls<<11)
 	}
 }
 
-// Every command has examples, none of which is a wrong call: without the files that they name, and interrupted, each
-// ends as one that has failed or is done.
+// Every command has examples, and no example is a wrong call: made without its files and interrupted, it ends with
+// status 0 or 1.
 func TestExamples(t *testing.T) {
 	t.Chdir(t.TempDir())
-	over, cancel := context.WithCancel(t.Context())
+	done, cancel := context.WithCancel(t.Context())
 	cancel()
 	var try func(cmd *cobra.Command)
 	try = func(cmd *cobra.Command) {
@@ -115,13 +115,13 @@ func TestExamples(t *testing.T) {
 			t.Errorf("%s has no examples", cmd.CommandPath())
 		}
 		if help := succeed(t, append(strings.Fields(cmd.CommandPath())[1:], "--help")...); !strings.Contains(help, "\n\nExamples:\n"+cmd.Example+"\n\n") {
-			t.Errorf("its help has no examples: %s", help)
+			t.Errorf("the help of %s is %s, want its examples in it", cmd.CommandPath(), help)
 		}
 		for line := range strings.Lines(cmd.Example) {
 			call := callOf(strings.NewReplacer("<(", " ", ")", " ").Replace(line))
 			if call == nil || !strings.HasPrefix(strings.Join(append([]string{"heed"}, call...), " "), cmd.CommandPath()) {
-				t.Errorf("%s: %q isn't an example of it", cmd.CommandPath(), line)
-			} else if c := heedContext(over, call...); c.code != 0 {
+				t.Errorf("the example %q isn't a call of %s", line, cmd.CommandPath())
+			} else if c := heedContext(done, call...); c.code != 0 {
 				fail(t, c, 1)
 			}
 		}
@@ -135,6 +135,6 @@ func TestExamples(t *testing.T) {
 		try(cmd)
 	}
 	if left := folder(t, "."); len(left) > 0 {
-		t.Errorf("examples left %q", left)
+		t.Errorf("the examples leave %q, want no files", left)
 	}
 }

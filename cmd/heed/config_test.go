@@ -14,7 +14,7 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// A config.json may come from anybody.
+// A config.json may come from an attacker: whatever it holds, a command must report an error.
 func TestHostileConfigs(t *testing.T) {
 	t.Parallel()
 	dir := copied(t, "--task=copy")
@@ -22,8 +22,8 @@ func TestHostileConfigs(t *testing.T) {
 	path := filepath.Join(dir, task.ConfigFile)
 	good := read(t, path)
 
-	// with is the good one with some members that are other JSON values: pairs of a member, such as model.dim, and its
-	// value. It has no checksum.
+	// with returns the good configuration with some members replaced. The pairs are a path, such as model.dim, and a
+	// JSON value. The result has no checksum.
 	with := func(pairs ...string) string {
 		var config map[string]any
 		if err := json.Unmarshal([]byte(good), &config); err != nil {
@@ -55,7 +55,7 @@ func TestHostileConfigs(t *testing.T) {
 		{"an array", "[]", "array"},
 		{"an empty object", "{}", "format 0"},
 		{"two objects", good + good, "after top-level value"},
-		{"text after it", good + "x", "after top-level value"},
+		{"text after the object", good + "x", "after top-level value"},
 		{"NUL bytes", strings.Repeat("\x00", 4096), task.ConfigFile},
 		{"deep", strings.Repeat("[", 100_000), task.ConfigFile},
 		{"changed", strings.Replace(good, `"max_epochs": 3`, `"max_epochs": 7`, 1), "its content doesn't match its sha256: it was changed after heed wrote it; restore it"},
@@ -80,7 +80,7 @@ func TestHostileConfigs(t *testing.T) {
 		{"a name with an escape", with("task.name", `"x\u001b[2J"`), `got "x\x1b[2J"`},
 		{"classes for copy", with("task.classes", `["a", "b"]`), "Classes"},
 		{"a file for copy", with("data.file", `"x.txt"`), "data.tokenizers_sha256 must have"},
-		{"text without one", with("task.kind", `"text"`), "task copy must come with data.file, the file to learn from"},
+		{"a text without a file", with("task.kind", `"text"`), "task copy must come with data.file, the file to learn from"},
 		{"text without symbols", asText(`""`), "Alphabet"},
 		{"symbols twice", asText(`"aa"`), path + `: task "text": the Alphabet: `},
 		{"terabytes", with("model.dim", "16384", "model.layers", "128"), "reduce model.dim, model.block.feed_forward.hidden, model.layers, task.max_len or training.batch_size"},
@@ -127,17 +127,16 @@ func TestHostileConfigs(t *testing.T) {
 				c := heed(args...)
 				fail(t, c, 1, test.want, path)
 				if strings.Contains(c.stderr, "--") {
-					t.Errorf("the error is %q, and has flags in it", c.stderr)
+					t.Errorf("the error is %q, want no flags in it", c.stderr)
 				}
 				if c.stdout != "" {
-					t.Errorf("heed %s printed %q", args[0], c.stdout)
+					t.Errorf("heed %s prints %q, want nothing", args[0], c.stdout)
 				}
 			}
 		})
 	}
 
-	// Of the data, predicting needs none: it finds what eval finds first only because the weights are of another
-	// config.json.
+	// heed predict doesn't read the data. It reports an error too, because the weights belong to another config.json.
 	write(t, path, with("data.validation", "2000000"))
 	fail(t, heed("eval", dir), 1, path, "2000000", "data.validation")
 	fail(t, heed("predict", dir, "abc"), 1, task.WeightsFile, "they are the weights of another run, \"config.json ")
@@ -149,7 +148,8 @@ func TestHostileConfigs(t *testing.T) {
 	fail(t, heed("eval", dir), 1, "can't be read as a run folder")
 }
 
-// A flag that is given beats a preset, and changes nothing else that the preset sets but what belongs to its own value.
+// A given flag overrides the preset. The preset's other settings stay, except for those that belong to the flag's
+// value.
 func TestFlagsBeatPresets(t *testing.T) {
 	flagsOf := func(c task.Config) *pflag.FlagSet {
 		all := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -180,12 +180,12 @@ func TestFlagsBeatPresets(t *testing.T) {
 		}
 		return c, flagsOf(c)
 	}
-	names := map[string][2]string{ // flags of names, with a value and what the configuration has then
+	names := map[string][2]string{ // a value for each flag that takes a name, and the resulting part of the configuration
 		"solver": {"sgd", `"solver":{"kind":"sgd"}`}, "positions": {"alibi", `"positions":{"kind":"alibi"}`},
 		"norm": {"rms", `"norm":{"kind":"rms"}`}, "activation": {"silu", `"activation":"silu"`}, "schedule": {"linear", `"kind":"linear"`},
 	}
 	with := map[string][]string{"monitor": {"mode"}}
-	// which a Config has as something else
+	// These flags have no field of their own in a Config.
 	others := []string{"task", "preset", "from", "data", "validation-data", "columns", "units", "max-len"}
 	for _, preset := range task.Presets() {
 		_, before := change(preset, "", "")
@@ -194,7 +194,7 @@ func TestFlagsBeatPresets(t *testing.T) {
 			if slices.Contains(others, flag.Name) {
 				return
 			}
-			for _, value := range []string{value, flag.Value.String()} { // the latter changes nothing
+			for _, value := range []string{value, flag.Value.String()} { // the second value is the default
 				if value == "" {
 					continue
 				}
@@ -219,7 +219,7 @@ func TestFlagsBeatPresets(t *testing.T) {
 	}
 }
 
-// A model too large for any machine is refused before anything is allocated for it.
+// A model that is too large for any machine is an error before anything is allocated.
 func TestAbsurdModels(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, "text", strings.Repeat("a text of some length\n", 50_000))
@@ -232,6 +232,6 @@ func TestAbsurdModels(t *testing.T) {
 		fail(t, heed(append([]string{"train"}, args...)...), 2, "GiB", "reduce --dim")
 	}
 	if _, err := os.Stat("runs"); err == nil {
-		t.Error("there is a run folder all the same")
+		t.Error("there is a run folder, want none")
 	}
 }

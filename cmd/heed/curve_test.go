@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The curve, the mark and the note are drawn, each where it is.
+// Each field of a curve changes the picture.
 func TestCurve(t *testing.T) {
 	f := curve{Title: "title", X: "x", Y: "y", Points: [][2]float64{{1e-6, 2}, {1e-3, 1}, {1, 50}}, Mark: 1e-3, Note: "note"}
 	draw := func(f curve) string {
@@ -20,7 +20,7 @@ func TestCurve(t *testing.T) {
 	whole := draw(f)
 	img, err := png.Decode(strings.NewReader(whole))
 	if err != nil || img.Bounds().Dx() < 800 || img.Bounds().Dy() < 500 {
-		t.Fatalf("%v, %v", img, err)
+		t.Fatalf("the picture is %v, %v, want at least 800×500", img, err)
 	}
 	for name, change := range map[string]func(f *curve){
 		"title": func(f *curve) { f.Title = "other" }, "x": func(f *curve) { f.X = "other" }, "y": func(f *curve) { f.Y = "other" },
@@ -30,11 +30,11 @@ func TestCurve(t *testing.T) {
 		other := f
 		change(&other)
 		if draw(other) == whole {
-			t.Errorf("another %s is drawn the same", name)
+			t.Errorf("a change of %s doesn't change the picture", name)
 		}
 	}
 	f.Points = f.Points[:1]
 	if err := f.writePNG(new(bytes.Buffer)); err == nil || !strings.Contains(err.Error(), "at least two points to draw, got 1") {
-		t.Errorf("of one point: %v", err)
+		t.Errorf("one point: error %v, want one about two points", err)
 	}
 }

@@ -15,11 +15,11 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// damageAll, in the environment, has TestDamagedFiles damage every file in every way and flip 3,960 bytes, as
-// .ci/damage does.
+// damageAll is an environment variable that .ci/damage sets. With it, TestDamagedFiles damages every file in every way
+// and flips 3,960 bytes.
 const damageAll = "HEED_DAMAGE"
 
-// A report's chart, tile and column of times and seconds, which no checksum covers.
+// These match a report's chart, tile and column of times and seconds. No checksum covers them.
 var (
 	timeChart  = regexp.MustCompile(`,{"title":"Time per step, ms"[^<]*}|<dd>[^<]*</dd><dt>last training took`)
 	lastColumn = regexp.MustCompile(`<td><bdi>[^<]*</bdi></td></tr>`)
@@ -32,10 +32,10 @@ func timeless(page string) string {
 	return before + lastColumn.ReplaceAllString(checks, "") + after
 }
 
-// A damaged file of a run, finished or not, is an error in every command that reads it, which names the file and
-// changes nothing, or the command does what it does with the whole file: it prints the same, writes the same page and
-// goes on to the same bytes. Times and seconds are the exception, and so are weights of an earlier check in an
-// unfinished run, which open. Nearly every flipped byte of what the run depends on is an error.
+// If a file of a run is damaged, every command either fails or does the same as with the whole file. If it fails, the
+// error names the file, and no file changes. Otherwise it prints the same, writes the same page, and resumes to the
+// same bytes. Exceptions are times and seconds, and weights of an earlier check in an unfinished run, which are
+// accepted. Nearly every flipped byte of a file that the run depends on is an error.
 func TestDamagedFiles(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
@@ -51,9 +51,9 @@ func TestDamagedFiles(t *testing.T) {
 	total := map[string]int{}
 	for _, kind := range []struct {
 		name  string
-		flips int // of each file, with damageAll
+		flips int // flipped bytes per file, with damageAll
 		flags []string
-		reads []string // but for the folder; the second is tried with every flip
+		reads []string // calls without the folder; the second is tried with every flip
 	}{
 		{"reverse", 300, []string{"--task=reverse"}, []string{"eval", "predict abc gorgonia --scores", "attention abc"}},
 		{"classification", 30, []string{"--task=brackets"}, []string{"eval", "predict (()) (( --scores", "attention (())"}},
@@ -64,20 +64,20 @@ func TestDamagedFiles(t *testing.T) {
 		if testing.Short() && kind.name != "reverse" && kind.name != "seq2seq" {
 			continue
 		}
-		at := func(name string) string { return filepath.Join(base, kind.name, name) }
+		path := func(name string) string { return filepath.Join(base, kind.name, name) }
 		flags := func(name string, more ...string) []string {
-			return small(slices.Concat(kind.flags, []string{"--check-every=10", "--decay=40", "--keep-last", "--out=" + at(name)}, more)...)
+			return small(slices.Concat(kind.flags, []string{"--check-every=10", "--decay=40", "--keep-last", "--out=" + path(name)}, more)...)
 		}
 		succeed(t, flags("whole")...)
 		succeed(t, flags("longer", "--max-epochs=4")...)
 		succeed(t, flags("foreign", "--seed=2")...)
 		succeed(t, flags("earlier", "--max-steps=10")...)
-		whole, foreign, earlier := folder(t, at("whole")), folder(t, at("foreign")), folder(t, at("earlier"))
+		whole, foreign, earlier := folder(t, path("whole")), folder(t, path("foreign")), folder(t, path("earlier"))
 		for _, state := range []string{"finished", "unfinished"} {
-			dir, good := at("run"), whole
+			dir, good := path("run"), whole
 			if state == "unfinished" {
 				succeed(t, flags("unfinished", "--max-steps=25")...)
-				good = folder(t, at("unfinished"))
+				good = folder(t, path("unfinished"))
 			}
 			fill := func(files map[string]string) {
 				os.RemoveAll(dir)
@@ -116,11 +116,11 @@ func TestDamagedFiles(t *testing.T) {
 			}
 			for _, file := range files {
 				content, has := good[file]
-				if !has { // a summary where there is none
+				if !has { // an unfinished run gets a summary
 					content = whole[file]
 				}
 				flips := 0
-				if has && file != task.TimesFile && file != task.ReportFile { // on which nothing depends
+				if has && file != task.TimesFile && file != task.ReportFile { // nothing depends on these two
 					if flips = 2; every == 1 {
 						flips = kind.flips
 					} else if testing.Short() {
@@ -147,14 +147,14 @@ func TestDamagedFiles(t *testing.T) {
 						if has && (file != task.WeightsFile || state == "finished") {
 							bad = []byte(earlier[file])
 						}
-					case 4, 5: // a digit, for a file of tensors in its header
+					case 4, 5: // a digit; in a file of tensors, one of the header
 						header := bad[:min(len(bad), 3000)]
 						for place = rng.IntN(len(header)); header[place] < '0' || header[place] > '9'; {
 							place = rng.IntN(len(header))
 						}
 						header[place] = '0' + (header[place]-'0'+byte(1+rng.IntN(9)))%10
 					}
-					if n >= ways || string(bad) == good[file] || len(bad) == 0 { // the other run has the same file, or none
+					if n >= ways || string(bad) == good[file] || len(bad) == 0 { // or flip a byte if the other run has the same file or none
 						bad = []byte(content)
 						bad[place] ^= byte(1 + rng.IntN(255))
 					}
@@ -167,11 +167,11 @@ func TestDamagedFiles(t *testing.T) {
 							result = "error"
 							fail(t, c, 1, file)
 							after := folder(t, dir)
-							if slices.Contains(call, "--max-epochs=4") { // which config.json says before the checkpoint is read
+							if slices.Contains(call, "--max-epochs=4") { // config.json gets the flag's value before the checkpoint is read
 								after[task.ConfigFile] = damaged[task.ConfigFile]
 							}
 							if !maps.Equal(after, damaged) {
-								t.Errorf("%v is refused and has changed the folder", call)
+								t.Errorf("%v fails, but has changed the folder", call)
 							}
 						}
 						for k, call := range calls {
@@ -184,13 +184,13 @@ func TestDamagedFiles(t *testing.T) {
 								t.Errorf("%v prints %.300q, want %.300q", call, printed, want[k])
 							}
 						}
-						if resumedFlips > flips/10 { // each takes as long as a run
+						if resumedFlips > flips/10 { // resuming takes as long as a run
 							return
 						}
 						for _, longer := range []bool{false, true} {
-							call, resumed := []string{"train", "--resume=" + dir}, at("whole")
+							call, resumed := []string{"train", "--resume=" + dir}, path("whole")
 							if longer {
-								call, resumed = append(call, "--max-epochs=4"), at("longer")
+								call, resumed = append(call, "--max-epochs=4"), path("longer")
 							}
 							if longer && state == "unfinished" && n%5 > 0 {
 								continue
@@ -212,7 +212,7 @@ func TestDamagedFiles(t *testing.T) {
 								}
 							}
 							if !longer && state == "finished" && c.code == 0 {
-								t.Errorf("%v goes on with what is finished", call)
+								t.Errorf("%v resumes a finished run", call)
 							}
 						}
 					}) {
@@ -228,9 +228,9 @@ func TestDamagedFiles(t *testing.T) {
 						write(t, filepath.Join(dir, file), content)
 					}
 				}
-				// An unfinished run's history is the checkpoint's.
+				// An unfinished run's history comes from the checkpoint.
 				if most := flips * 9 / 10; refusedFlips < most && (file != task.HistoryFile || state == "finished") {
-					t.Errorf("of %d flipped bytes of %s, %d were refused, want at least %d", flips, file, refusedFlips, most)
+					t.Errorf("%d of %d flipped bytes of %s are errors, want at least %d", refusedFlips, flips, file, most)
 				}
 				fmt.Fprintf(&table, "%-8s %-10s %-24s %d errors, %d harmless, %d silent\n", kind.name, state, file, seen["error"], seen["harmless"], seen["silent"])
 			}
@@ -239,7 +239,8 @@ func TestDamagedFiles(t *testing.T) {
 	t.Logf("\n%s%d damaged files: %d errors, %d harmless, %d silent changes", &table, total["error"]+total["harmless"]+total["silent"], total["error"], total["harmless"], total["silent"])
 }
 
-// What is of another run isn't taken for this one's: the error names the two files that don't fit, and nothing changes.
+// A file that was swapped with another run's is an error, which names the two files that don't belong together. No file
+// changes.
 func TestSwappedFiles(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
@@ -256,16 +257,16 @@ func TestSwappedFiles(t *testing.T) {
 			fail(t, heed("eval", dir), 1, task.ConfigFile, task.WeightsFile, "changed or swapped")
 			fail(t, heed("predict", dir, "abc"), 1, task.ConfigFile, task.WeightsFile, "changed or swapped")
 		}
-		if file != task.WeightsFile { // which the checkpoint's take the place of
+		if file != task.WeightsFile { // a checkpoint has weights of its own
 			fail(t, heed("train", "--resume="+dir), 1, task.ConfigFile, task.CheckpointFile, "changed or swapped")
 		}
 		if !maps.Equal(folder(t, dir), before) {
-			t.Errorf("with another %s, the folder has changed", file)
+			t.Errorf("with another %s, the folder has changed, want it unchanged", file)
 		}
 		write(t, filepath.Join(dir, file), good[file])
 	}
 
-	// A summary says of which files it is.
+	// A summary has the checksums of the other files.
 	finished := copied(t, "--task=copy", "--seed=1")
 	good = folder(t, finished)
 	for _, file := range []string{task.WeightsFile, task.HistoryFile, task.CheckpointFile} {
@@ -275,7 +276,7 @@ func TestSwappedFiles(t *testing.T) {
 			fail(t, heed("train", "--resume="+finished), 1, task.SummaryFile+" and "+file, "don't belong together: one of them was changed or swapped")
 			fail(t, heed("train", "--resume="+finished, "--max-epochs=5"), 1, task.SummaryFile+" and "+file)
 			if !maps.Equal(folder(t, finished), before) {
-				t.Errorf("with another %s, the folder has changed", file)
+				t.Errorf("with another %s, the folder has changed, want it unchanged", file)
 			}
 		}
 		write(t, filepath.Join(finished, file), good[file])
@@ -285,7 +286,7 @@ func TestSwappedFiles(t *testing.T) {
 	os.Remove(filepath.Join(finished, task.SummaryFile))
 	succeed(t, "train", "--resume="+finished)
 
-	// How long a run goes on may be changed.
+	// The configuration's limits may change.
 	want := filepath.Join(base, "longer")
 	succeed(t, append(flags(want, "1"), "--max-epochs=5", "--patience=4")...)
 	write(t, filepath.Join(dir, task.ConfigFile), read(t, filepath.Join(want, task.ConfigFile)))

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestDocs looks up every flag that a page has a command called with, and parses those of whole lines of a shell.
+// TestDocs looks up every flag of the commands that the documentation calls. It parses calls in blocks of shell code.
 func TestDocs(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil {
@@ -35,12 +35,12 @@ func TestDocs(t *testing.T) {
 		for i, line := range append(shell, inside...) {
 			if call := callOf(line); call != nil {
 				calls++
-				checkCall(t, page, line, call, i < len(shell) && !strings.Contains(line, "[")) // which says what calls are like
+				checkCall(t, page, line, call, i < len(shell) && !strings.Contains(line, "[")) // a line with [ is a synopsis
 			}
 		}
 	}
 	if calls < 30 {
-		t.Errorf("%d calls seen: the test looks in the wrong place", calls)
+		t.Errorf("found %d calls, want at least 30", calls)
 	}
 }
 
@@ -49,8 +49,8 @@ var (
 	program = regexp.MustCompile(`^(?:\./|.*/)?heed$`)
 )
 
-// callOf returns the words of a line after the command heed, up to a comment or what else ends a call; nil if it calls
-// no command of ours.
+// callOf returns the words of a line after the command heed, up to a comment, a redirection or another end of the call.
+// It returns nil if the line doesn't call heed.
 func callOf(line string) []string {
 	words := word.FindAllString(line, -1)
 	for i, w := range words {
@@ -69,14 +69,14 @@ func callOf(line string) []string {
 	return nil
 }
 
-// checkCall looks up the flags of a call, and parses them if it is whole.
+// checkCall looks up the flags of a call. If whole is true, it parses them too.
 func checkCall(t *testing.T, page, line string, call []string, whole bool) {
 	cmd, rest, err := newRoot(nil).Find(call)
 	if err != nil {
 		t.Errorf("%s: %s: %v", page, line, err)
 		return
 	}
-	if cmd.Name() == "heed" { // a folder of that name, for example
+	if cmd.Name() == "heed" { // no command, but a folder named heed, for example
 		return
 	}
 	cmd.InitDefaultHelpFlag()

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The scores of a file are those of its answers.
+// The scores of a file agree with the answers that heed eval writes.
 func TestEvalData(t *testing.T) {
 	t.Parallel()
 	dir, learned := spell(t, t.TempDir())
@@ -26,8 +26,8 @@ func TestEvalData(t *testing.T) {
 	answers := filepath.Join(folder, "answers.tsv")
 	out := succeed(t, "eval", dir, "--data="+path, "--answers="+answers, "--beam=2")
 	lines := strings.Split(read(t, answers), "\n")
-	if len(lines) != 10 { // a header, 8 sources, and what is after the last end of a line
-		t.Fatalf("the answers are %q", lines)
+	if len(lines) != 10 { // a header, 8 sources, and the empty string after the last line
+		t.Fatalf("the answers are %q, want a header and 8 sources", lines)
 	}
 	right := 0
 	for i, word := range append(words, "xa") {
@@ -41,7 +41,7 @@ func TestEvalData(t *testing.T) {
 		}
 	}
 	if fields := strings.Split(lines[2], "\t"); fields[0] != "bc" || strings.Join(fields[5:], "|") != "B C|A A A A" {
-		t.Errorf("the references of bc are %q", fields)
+		t.Errorf("the line of bc is %q, want its references B C and A A A A", fields)
 	}
 	if want := fmt.Sprintf("(%d of 8 sources answered", right); !strings.Contains(out, want) {
 		t.Errorf("heed eval prints %q, want %q in it", out, want)
@@ -55,16 +55,16 @@ func TestEvalData(t *testing.T) {
 		}
 	}
 	if by := succeed(t, "eval", dir, "--data="+path, "--columns=word,3", "--beam=2"); by != out {
-		t.Errorf("by columns, heed eval prints %q, want %q", by, out)
+		t.Errorf("with --columns, heed eval prints %q, want %q", by, out)
 	}
 
-	// Without the file, it is scored on the rows that were held out.
+	// Without --data, heed eval scores the rows that were held out.
 	validation := succeed(t, "eval", dir)
 	if lines := strings.Split(validation, "\n"); len(lines) != 5 || !strings.HasPrefix(lines[0], "Val=") || !strings.HasPrefix(lines[1], "Exact: ") {
-		t.Errorf("heed eval prints %q", validation)
+		t.Errorf("heed eval prints %q, want 4 lines that begin with Val= and Exact:", validation)
 	}
 	if got := heed("eval", dir, "--data="+learned); got.code != 0 || !strings.Contains(got.stderr, "the run was trained on") || !strings.Contains(got.stdout, "of 334 sources") {
-		t.Errorf("of the file that was learned, heed eval prints %q, %q", got.stdout, got.stderr)
+		t.Errorf("for the file that was learned, heed eval prints %q and %q, want the score of 334 sources and a warning", got.stdout, got.stderr)
 	}
 	if err := os.Remove(learned); err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestEvalData(t *testing.T) {
 	}
 }
 
-func TestEvalLabelsAndTags(t *testing.T) {
+func TestEvalClassificationAndTagging(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		content string
@@ -103,24 +103,24 @@ func TestEvalLabelsAndTags(t *testing.T) {
 	}
 }
 
-// A rule of Heed's own is scored on a file as well.
+// A model of one of Heed's own rules can be scored on a file too.
 func TestEvalDataOfARule(t *testing.T) {
 	t.Parallel()
 	dir := ran(t, "--task=brackets")
 	path := filepath.Join(t.TempDir(), "test.tsv")
 	write(t, path, "()\tyes\n(\tno\nx\tno\n")
 	if out := succeed(t, "eval", dir, "--data="+path); !strings.Contains(out, "of 3 labels right)") || !strings.Contains(out, "Beyond the model: 1 source without an answer; 1 source with symbols") {
-		t.Errorf("heed eval prints %q", out)
+		t.Errorf("heed eval prints %q, want the score of 3 labels and one unknown source", out)
 	}
 	answers := filepath.Join(t.TempDir(), "answers.tsv")
 	for _, args := range [][]string{{"eval", dir, "--answers=" + answers + "/x"}, {"predict", dir, "--data=" + path, "--out=" + answers + "/x"}, small("--find-rate=" + answers + "/x.png")} {
-		c := heed(args...) // which is found before there is work done
+		c := heed(args...) // this is checked before any work
 		if fail(t, c, 1, "'s folder "+answers+" doesn't exist: make it first"); c.stdout != "" {
-			t.Errorf("%q printed %q before that", args, c.stdout)
+			t.Errorf("%q prints %q before the error, want nothing", args, c.stdout)
 		}
 	}
 	succeed(t, "eval", dir, "--answers="+answers)
 	if lines := strings.Count(read(t, answers), "\n"); lines != 301 {
-		t.Errorf("the answers to what the run validates on have %d lines, want a header and 300", lines)
+		t.Errorf("the answers to the validation set have %d lines, want a header and 300", lines)
 	}
 }

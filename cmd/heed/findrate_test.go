@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// The rate that is found is named and drawn, and no run folder is made.
+// heed train --find-rate names the rate that it finds, draws the losses, and makes no run folder.
 func TestFindRate(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, test := range []struct{ flag, file string }{{"--find-rate", "learning-rate.png"}, {"--find-rate=other.PNG", "other.PNG"}} {
 		out := succeed(t, small("--task=copy", test.flag)...)
 		if !regexp.MustCompile(`^The loss falls most steeply at --learning-rate 0\.0\d+, as ` + regexp.QuoteMeta(test.file) + " shows\n$").MatchString(out) {
-			t.Errorf("it prints %q", out)
+			t.Errorf("heed train prints %q, want a rate and %s", out, test.file)
 		}
 		if _, err := png.Decode(strings.NewReader(read(t, test.file))); err != nil {
 			t.Error(err)
@@ -22,7 +22,7 @@ func TestFindRate(t *testing.T) {
 	}
 	entries, err := os.ReadDir(".")
 	if err != nil || len(entries) != 2 {
-		t.Errorf("it made %v, want two pictures: %v", entries, err)
+		t.Errorf("the folder has %v, %v, want only two pictures", entries, err)
 	}
 	fail(t, heedContext(cancelled(t, 5), small("--task=copy", "--find-rate")...), 1, "interrupted")
 }

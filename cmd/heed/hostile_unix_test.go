@@ -14,7 +14,7 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// Files of a run folder that have no end are refused at once: to read one would be to wait, or to read for ever.
+// A file of a run folder that isn't a regular file is an error at once: reading a pipe or a device might never end.
 func TestEndlessFiles(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
@@ -42,14 +42,14 @@ func TestEndlessFiles(t *testing.T) {
 			case c := <-done:
 				fail(t, c, 1, file, "a regular file")
 			case <-time.After(10 * time.Second):
-				t.Fatalf("with a %s for %s, it waits", name, file)
+				t.Fatalf("heed waits for a %s in place of %s, want an error", name, file)
 			}
 		}
 		os.Remove(path)
 		write(t, path, good)
 	}
 	succeed(t, "train", "--resume="+dir)
-	for _, file := range []string{task.HistoryFile, task.WeightsFile, task.CheckpointFile} { // of a finished run
+	for _, file := range []string{task.HistoryFile, task.WeightsFile, task.CheckpointFile} { // in a finished run
 		path := filepath.Join(dir, file)
 		good := read(t, path)
 		if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o666)); err != nil {
@@ -61,13 +61,13 @@ func TestEndlessFiles(t *testing.T) {
 		case c := <-done:
 			fail(t, c, 1, file, "a regular file")
 		case <-time.After(10 * time.Second):
-			t.Fatalf("with a pipe for %s, it waits", file)
+			t.Fatalf("heed waits for a pipe in place of %s, want an error", file)
 		}
 		os.Remove(path)
 		write(t, path, good)
 	}
 
-	// What the folder has in place of a page is replaced: it may lead to any file, or to who never reads.
+	// A link or a pipe in place of the page is replaced, not written to.
 	victim, page := filepath.Join(t.TempDir(), "victim"), filepath.Join(dir, task.ReportFile)
 	write(t, victim, "precious")
 	for _, put := range []func() error{
@@ -79,7 +79,7 @@ func TestEndlessFiles(t *testing.T) {
 		}
 		succeed(t, "report", dir)
 		if info, err := os.Lstat(page); err != nil || !info.Mode().IsRegular() || read(t, victim) != "precious" {
-			t.Fatalf("the page is %v, %v, and the file that the folder leads to has %.20q", info.Mode(), err, read(t, victim))
+			t.Fatalf("the page is %v, %v, and the link's target has %.20q, want a regular file and precious", info.Mode(), err, read(t, victim))
 		}
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/heed-go/heed/internal/testseed"
 )
 
-// What heed train says that it takes is within 1.3 times of the most memory that it has had resident. With
-// HEED_TEST_MEMORY in the environment, which .ci/memory sets, all cases are tried, otherwise four quick ones.
+// The memory estimate of heed train is within a factor of 1.3 of the peak resident memory. The variable
+// HEED_TEST_MEMORY, which .ci/memory sets, runs all cases; otherwise only the quick ones run.
 func TestMemoryEstimate(t *testing.T) {
 	testseed.Slow(t)
 	dir := t.TempDir()
@@ -64,10 +64,10 @@ func TestMemoryEstimate(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if !test.quick && os.Getenv("HEED_TEST_MEMORY") == "" {
-				t.Skip("it takes seconds: .ci/memory tries it")
+				t.Skip("takes seconds: .ci/memory runs it")
 			}
 			if testing.Short() && test.name != "copy" && test.name != "text" {
-				t.Skip("others are tried")
+				t.Skip("other cases run")
 			}
 			flags := test.flags
 			if !strings.Contains(flags, "--max-epochs") {
@@ -75,19 +75,19 @@ func TestMemoryEstimate(t *testing.T) {
 			}
 			estimate, peak := measure(t, append([]string{"train", "--patience=0", "--out=" + t.TempDir()}, strings.Fields(flags)...)...)
 			ratio := estimate / peak
-			t.Logf("said %.0f MB, took %.0f: %.2f", estimate, peak, ratio)
+			t.Logf("estimate %.0f MB, peak %.0f MB, ratio %.2f", estimate, peak, ratio)
 			if ratio > 1.3 || ratio < 1/1.3 {
-				t.Errorf("it says that it takes %.0f MB, but took %.0f", estimate, peak)
+				t.Errorf("the estimate is %.0f MB, the peak %.0f MB, want a ratio within 1.3", estimate, peak)
 			}
 		})
 	}
 }
 
-// A model that the process's limits don't allow is refused as one that the machine can't hold, and a small one learns
-// within them. What the heap's tables and the threads' stacks take of them is left out: Go would end with a trace.
+// A model that needs more memory than ulimit allows is an error, and a small model trains within the limit. The limits
+// leave enough for the heap's tables and the threads' stacks; without that, Go would crash with a stack trace.
 func TestMemoryLimits(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it takes seconds")
+		t.Skip("takes seconds")
 	}
 	for _, test := range []struct{ name, limit, flags, want string }{
 		{"address space, a large model", "-v 4096000", "--dim=1024 --layers=12 --steps-per-epoch=2", "under the limit of address space (ulimit -v): choose"},
@@ -99,10 +99,10 @@ func TestMemoryLimits(t *testing.T) {
 			cmd := process()
 			cmd.Path = "/bin/sh"
 			cmd.Args = append([]string{"sh", "-c", "ulimit " + test.limit + ` && exec "$0" "$@"`, os.Args[0], "train", "--task=copy", "--max-epochs=1", "--out=" + t.TempDir()}, strings.Fields(test.flags)...)
-			cmd.Env = append(cmd.Env, "GOMAXPROCS=2") // how many threads there are
+			cmd.Env = append(cmd.Env, "GOMAXPROCS=2") // limits the number of threads
 			out, err := cmd.CombinedOutput()
 			if (err != nil) != (test.want != "") || !strings.Contains(string(out), test.want) || strings.Contains(string(out), "goroutine") {
-				t.Errorf("%v: %.1000s\nwant %q", err, out, test.want)
+				t.Errorf("heed train ends with %v and prints %.1000s\nwant %q", err, out, test.want)
 			}
 		})
 	}
@@ -110,8 +110,7 @@ func TestMemoryLimits(t *testing.T) {
 
 var saidMemory = regexp.MustCompile(`(?m)^Memory: about ([\d.]+) (MB|GiB)$`)
 
-// measure makes a call in a process of its own, and returns how much memory it says that it takes and the most that it
-// has had resident, in MB.
+// measure makes a call in a process of its own. It returns the printed estimate and the peak resident memory, in MB.
 func measure(t *testing.T, args ...string) (said, peak float64) {
 	t.Helper()
 	cmd := process(args...)
@@ -122,13 +121,13 @@ func measure(t *testing.T, args ...string) (said, peak float64) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	// The status is read again and again, as what wait returns counts this process before it became that one.
+	// Poll the status, because the peak that Wait reports includes the memory of the test process before the exec.
 	for tick := time.Tick(2 * time.Millisecond); ; {
 		select {
 		case err := <-ended:
 			found := saidMemory.FindStringSubmatch(stdout.String())
 			if err != nil || found == nil {
-				t.Fatalf("%v; it printed %q", err, stdout.String())
+				t.Fatalf("heed train ends with %v and prints %q, want a line about memory", err, stdout.String())
 			}
 			said, _ = strconv.ParseFloat(found[1], 64)
 			if found[2] == "GiB" {
@@ -141,7 +140,7 @@ func measure(t *testing.T, args ...string) (said, peak float64) {
 	}
 }
 
-// highWater returns the most memory that a process has had resident so far, in MB, or 0 where it has ended.
+// highWater returns the peak resident memory of a process so far, in MB, or 0 if the process has ended.
 func highWater(pid int) float64 {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// No output replaces an input, or a file of a run, whatever name leads to it.
+// No output overwrites an input or a file of a run, whatever path or link names it.
 func TestOutputsKeepInputs(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -58,7 +58,7 @@ func TestOutputsKeepInputs(t *testing.T) {
 		args []string
 	}{
 		{own, reads, []string{"eval", run, "--data", own, "--answers"}},
-		{own, reads, []string{"eval", run, "--answers"}}, // which validates on rows of it
+		{own, reads, []string{"eval", run, "--answers"}}, // it validates on rows of this file
 		{path("soft-rows"), reads, []string{"eval", run, "--data", own, "--answers"}},
 		{path("hard-rows"), reads, []string{"eval", run, "--data", own, "--answers"}},
 		{own, reads, []string{"eval", run, "--data", path("soft-rows"), "--answers"}},
@@ -66,8 +66,8 @@ func TestOutputsKeepInputs(t *testing.T) {
 		{path("hard-config"), reads, []string{"eval", run, "--answers"}},
 		{path("soft-config"), reads, []string{"eval", run, "--answers"}},
 		{path("other", "config.json"), ofRun, []string{"eval", run, "--answers"}},
-		{path("other", "tokenizer.json"), ofRun, []string{"eval", run, "--answers"}}, // it has none yet
-		{path("folder", "Summary.json"), ofRun, []string{"eval", run, "--answers"}},  // some file systems take it for summary.json
+		{path("other", "tokenizer.json"), ofRun, []string{"eval", run, "--answers"}}, // a run's name, even if the file doesn't exist
+		{path("folder", "Summary.json"), ofRun, []string{"eval", run, "--answers"}},  // the same as summary.json on some file systems
 		{path("folder", ".heed.lock"), ofRun, []string{"eval", run, "--answers"}},
 		{path("run", "model.safetensors"), reads, []string{"predict", run, "--data", own, "--out"}},
 		{path("folder", "model.safetensors"), reads, []string{"predict", run, "--data", own, "--out"}},
@@ -87,7 +87,7 @@ func TestOutputsKeepInputs(t *testing.T) {
 	fail(t, heed("train", "--task=copy", "--from="+run, "--find-rate="+path("soft-weights.png")), 1, reads)
 	for i, now := range files() {
 		if !maps.Equal(now, before[i]) {
-			t.Errorf("files have changed: %d of inputs, run and other", i)
+			t.Errorf("%s have changed, want them unchanged", []string{"the inputs", "the files of run", "the files of other"}[i])
 		}
 	}
 
@@ -101,7 +101,7 @@ func TestOutputsKeepInputs(t *testing.T) {
 	}
 }
 
-// A file may become a link to an input between the check and the writing.
+// If the output becomes a link to an input, or a pipe, after open, write reports an error and keeps the input.
 func TestOutputChangesMeanwhile(t *testing.T) {
 	dir := t.TempDir()
 	input, out := filepath.Join(dir, "input"), filepath.Join(dir, "out")
@@ -120,7 +120,7 @@ func TestOutputChangesMeanwhile(t *testing.T) {
 		}
 		err := o.write(t.Context(), func(w io.Writer) error { return nil })
 		if err == nil || !strings.Contains(err.Error(), "give another name") || read(t, input) != "rows" {
-			t.Errorf("%s: %v; the input has %q", name, err, read(t, input))
+			t.Errorf("%s: error %v, and the input has %q, want an error and rows", name, err, read(t, input))
 		}
 		if err := os.Remove(out); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -128,14 +128,14 @@ func TestOutputChangesMeanwhile(t *testing.T) {
 	}
 }
 
-// A link that leads to an input while the output is made, and elsewhere before and after, doesn't get it overwritten.
+// If a link leads to an input only while the output is being written, the input isn't overwritten.
 func TestOutputLinkThatMoves(t *testing.T) {
 	dir := t.TempDir()
 	input, link := filepath.Join(dir, "input"), filepath.Join(dir, "link")
 	write(t, input, "rows")
-	lead := func(to string) {
+	lead := func(target string) {
 		os.Remove(link)
-		if err := os.Symlink(filepath.Join(dir, to), link); err != nil {
+		if err := os.Symlink(filepath.Join(dir, target), link); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -150,7 +150,7 @@ func TestOutputLinkThatMoves(t *testing.T) {
 		return hello(w)
 	})
 	if err == nil || !strings.Contains(err.Error(), "would overwrite") || read(t, input) != "rows" {
-		t.Errorf("%v; the input has %q", err, read(t, input))
+		t.Errorf("error %v, and the input has %q, want an error and rows", err, read(t, input))
 	}
 }
 
@@ -159,7 +159,7 @@ func hello(w io.Writer) error {
 	return err
 }
 
-// What isn't a regular file stays what it is, where it is named to be written.
+// An outFile replaces a regular file, follows a link, and writes to a device in place.
 func TestOutFile(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
@@ -177,27 +177,27 @@ func TestOutFile(t *testing.T) {
 	}
 	for _, path := range []string{link, file, filepath.Join(dir, "new")} {
 		if err := put(path, hello); err != nil || read(t, path) != "hello" || read(t, file) != "hello" {
-			t.Errorf("%s: %v; it has %q, and the file %q", path, err, read(t, path), read(t, file))
+			t.Errorf("%s: error %v, and the files have %q and %q, want hello", path, err, read(t, path), read(t, file))
 		}
 	}
 	if info, err := os.Lstat(link); err != nil || info.Mode().Type() != os.ModeSymlink {
-		t.Errorf("the link has become %v, %v", info.Mode(), err)
+		t.Errorf("the link is now %v, %v, want a link", info.Mode(), err)
 	}
 	for path, want := range map[string]string{
 		filepath.Join(link, "x"): "--out's folder " + link + " is a file", dir: "is a folder", filepath.Join(dir, "a", "b"): "doesn't exist: make it first",
 	} {
 		if err := put(path, hello); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", path, err, want)
+			t.Errorf("%s: error %v, want %q in it", path, err, want)
 		}
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, ".heed-*")); len(left) > 0 || err != nil {
-		t.Errorf("open left %q: %v", left, err)
+		t.Errorf("open leaves %q, %v, want no files", left, err)
 	}
 	full, err := os.Stat("/dev/full")
 	if err != nil || full.Mode().Type()&os.ModeCharDevice == 0 {
 		t.Skip("there is no /dev/full")
 	}
-	alias := filepath.Join(dir, "full") // a mistake would take the device away
+	alias := filepath.Join(dir, "full") // a link, because a mistake would replace the device
 	if err := os.Symlink("/dev/full", alias); err != nil {
 		t.Fatal(err)
 	}
@@ -206,22 +206,22 @@ func TestOutFile(t *testing.T) {
 		return err
 	}
 	if err := put(alias, much); err == nil || strings.Count(err.Error(), "no space left") != 1 {
-		t.Errorf("a full device: %v", err)
+		t.Errorf("a full device: error %v, want \"no space left\" once", err)
 	}
 	if info, err := os.Lstat(alias); err != nil || info.Mode().Type() != os.ModeSymlink {
-		t.Errorf("the link to a full device has become %v, %v", info.Mode(), err)
+		t.Errorf("the link to a full device is now %v, %v, want a link", info.Mode(), err)
 	}
 }
 
-// A pipe is opened without waiting for a reader, and a reader that stalls doesn't outlast the call's context.
+// Opening a pipe doesn't wait for a reader, and writing to a stalled reader ends with the context.
 func TestPipes(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o666); err != nil {
-		t.Skipf("there are no pipes to be had: %v", err)
+		t.Skipf("can't make a pipe: %v", err)
 	}
 	o := &outFile{flag: "out", path: pipe}
 	if err := o.open(); err == nil || !strings.Contains(err.Error(), pipe+" is a pipe that nobody reads: start its reader first") {
-		t.Errorf("without a reader: %v", err)
+		t.Errorf("without a reader: error %v, want one that says so", err)
 	}
 	reader, err := os.OpenFile(pipe, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -232,13 +232,13 @@ func TestPipes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := o.write(t.Context(), hello); err != nil {
-		t.Errorf("with a reader: %v", err)
+		t.Errorf("with a reader: error %v, want none", err)
 	}
 	if content, err := io.ReadAll(reader); string(content) != "hello" || err != nil {
-		t.Errorf("the reader gets %q, %v", content, err)
+		t.Errorf("the reader gets %q, %v, want hello", content, err)
 	}
 	if info, err := os.Lstat(pipe); err != nil || info.Mode().Type() != os.ModeNamedPipe {
-		t.Errorf("the pipe has become %v, %v", info.Mode(), err)
+		t.Errorf("the pipe is now %v, %v, want a pipe", info.Mode(), err)
 	}
 
 	if err := o.open(); err != nil {
@@ -254,11 +254,12 @@ func TestPipes(t *testing.T) {
 		}
 	}
 	if err := o.write(ctx, endless); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a reader that stalls: %v", err)
+		t.Errorf("a stalled reader: error %v, want %v", err, context.DeadlineExceeded)
 	}
 }
 
-// What the command prints and a file named /dev/stdout may go to the same file.
+// With /dev/stdout as an output, a file that is standard output gets both the printed lines and the output. If that
+// file is an input, it is an error.
 func TestOutputToStdout(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/dev/stdout"); err != nil {
@@ -274,11 +275,11 @@ func TestOutputToStdout(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer own.Close()
-	for _, out := range []string{rows, "/dev/stdout"} { // which is the input
+	for _, out := range []string{rows, "/dev/stdout"} { // both are the input
 		cmd := process("predict", run, "--data", rows, "--out", out)
 		cmd.Stdout = own
 		if err := cmd.Run(); err == nil || read(t, rows) != before {
-			t.Errorf("--out %s: %v, and the input has %d bytes", out, err, len(read(t, rows)))
+			t.Errorf("--out %s: error %v, and the input has %d bytes, want an error and %d bytes", out, err, len(read(t, rows)), len(before))
 		}
 	}
 	stdout, err := os.Create(filepath.Join(dir, "stdout"))
@@ -292,6 +293,6 @@ func TestOutputToStdout(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := read(t, stdout.Name()); !strings.HasPrefix(got, "Rows: ") || !strings.Contains(got, "source\tanswer\t") {
-		t.Errorf("the file has %q, want the scores and then the answers", got)
+		t.Errorf("the file has %q, want the scores, then the answers", got)
 	}
 }

@@ -14,36 +14,36 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// screen is what a terminal shows, its lines without trailing blanks, after what is written to it.
+// screen returns the lines that a terminal shows after written, without trailing blanks.
 func screen(written string) []string {
 	var lines []string
 	var line []rune
-	at := 0
+	column := 0
 	for i, r := range []rune(strings.NewReplacer("\x1b[2K", "\x01", "\x1b[0K", "\x02").Replace(written)) {
 		switch r {
 		case '\n':
 			lines = append(lines, strings.TrimRight(string(line), " "))
-			line, at = nil, 0
+			line, column = nil, 0
 		case '\r':
-			at = 0
+			column = 0
 		case 1: // erase the line
-			line = []rune(strings.Repeat(" ", at))
+			line = []rune(strings.Repeat(" ", column))
 		case 2: // erase to its end
-			line = line[:min(at, len(line))]
+			line = line[:min(column, len(line))]
 		case 0x1b:
-			panic(fmt.Sprintf("an escape sequence that this screen doesn't know, at %d of %q", i, written))
+			panic(fmt.Sprintf("unknown escape sequence at %d of %q", i, written))
 		default:
-			if at == len(line) {
+			if column == len(line) {
 				line = append(line, ' ')
 			}
-			line[at] = r
-			at++
+			line[column] = r
+			column++
 		}
 	}
 	return append(lines, strings.TrimRight(string(line), " "))
 }
 
-// However long an epoch is, its line is alone on the screen and the progress below it, and in the end there is none.
+// The screen shows the lines of all epochs, with the progress line below. After clear, the progress line is gone.
 func TestProgress(t *testing.T) {
 	var terminal bytes.Buffer
 	p := newProgress(&terminal, 4, train.Config{MaxEpochs: 7}, train.Call{})
@@ -57,7 +57,7 @@ func TestProgress(t *testing.T) {
 			p.step(epoch, step, 1)
 			got := screen(terminal.String())
 			if last := len(got) - 1; !shows.MatchString(got[last]) || strings.Join(got[:last], "\n") != strings.Join(want, "\n") {
-				t.Fatalf("the screen shows\n%s\nwant\n%s\nand the progress", strings.Join(got, "\n"), strings.Join(want, "\n"))
+				t.Fatalf("the screen shows\n%s\nwant\n%s\nand the progress line", strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}
 		}
 		line := fmt.Sprintf("Epoch %d: Train=1.000, Val=1.000", epoch)
@@ -66,9 +66,9 @@ func TestProgress(t *testing.T) {
 	}
 	p.drawn = time.Time{}
 	p.step(6, 1, 1)
-	p.clear() // as at an interruption
+	p.clear() // like after an interruption
 	if got := screen(terminal.String()); strings.Join(got, "\n") != strings.Join(want, "\n")+"\n" {
-		t.Errorf("the screen shows\n%s\nwant no progress", strings.Join(got, "\n"))
+		t.Errorf("the screen shows\n%s\nwant no progress line", strings.Join(got, "\n"))
 	}
 }
 
@@ -85,7 +85,7 @@ func TestShowsUnicode(t *testing.T) {
 		{nil, runtime.GOOS == "windows"},
 	} {
 		if got := showsUnicode(func(name string) string { return c.env[name] }); got != c.want {
-			t.Errorf("%v: %v, want %v", c.env, got, c.want)
+			t.Errorf("showsUnicode of %v is %v, want %v", c.env, got, c.want)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func TestProgressOnlyToATerminal(t *testing.T) {
 		p := newProgress(w, 4, train.Config{}, train.Call{})
 		p.step(0, 0, 1)
 		if p.w != nil {
-			t.Error("there is progress, though there is no terminal")
+			t.Error("there is progress without a terminal")
 		}
 	}
 	if got := read(t, f.Name()); got != "" {
@@ -108,7 +108,7 @@ func TestProgressOnlyToATerminal(t *testing.T) {
 	}
 }
 
-// The best check has a mark for people, and what reads the lines has them plain.
+// For people, the line of the best check has a mark. For programs, it has none.
 func TestBestSoFar(t *testing.T) {
 	const line = "Epoch 1: Train=0.457, Val=0.300"
 	for _, c := range []struct {

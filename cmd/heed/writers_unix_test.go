@@ -16,7 +16,7 @@ import (
 	"github.com/heed-go/heed/internal/testseed"
 )
 
-// A second training into a folder is told so and changes nothing; one that is killed keeps nobody out.
+// A second training in the same folder fails and changes nothing. A killed training doesn't lock the folder.
 func TestOneWriter(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
@@ -43,23 +43,23 @@ func TestOneWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := syscall.Wait4(cmd.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
-		t.Fatalf("it isn't stopped, but %v: %v", status, err)
+		t.Fatalf("the training has status %v, %v, want it stopped", status, err)
 	}
 	before := folder(t, dir)
 	if _, ok := before[folderlock.Name]; !ok {
-		t.Fatalf("the training that was stopped has no lock: the folder holds %d files", len(before))
+		t.Fatalf("the folder of the stopped training has %d files, want a lock among them", len(before))
 	}
 	var stderr bytes.Buffer
 	second := process("train", "--resume="+dir)
 	second.Stderr = &stderr
-	second.Run() // ends with a status
+	second.Run() // fails with a status
 	fail(t, called{second.ProcessState.ExitCode(), "", stderr.String()}, 1, "another training is writing to "+dir+": wait for its end, or choose another folder")
 	fail(t, heed(flags(dir)...), 1, "holds a run already")
 	if !maps.Equal(folder(t, dir), before) {
 		t.Error("the second training changed the folder")
 	}
 	if got := succeed(t, "predict", dir, "abc"); got == "" {
-		t.Error("nothing is predicted with a model that is being trained")
+		t.Error("heed predict prints nothing with a model that is being trained")
 	}
 
 	cmd.Process.Kill()
@@ -68,7 +68,8 @@ func TestOneWriter(t *testing.T) {
 	sameRun(t, dir, want)
 }
 
-// Of two trainings into one folder at once, new ones or resumed ones, the folder holds one as if it had been alone.
+// If two trainings use one folder at the same time, one of them fails. The folder is the same as if the other had run
+// alone.
 func TestPairsOfWriters(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
@@ -89,7 +90,7 @@ func TestPairsOfWriters(t *testing.T) {
 		dir := filepath.Join(base, fmt.Sprint(pair))
 		calls := [][]string{flags(dir, 0), flags(dir, 1)}
 		switch pair % 3 {
-		case 1: // the same, twice
+		case 1: // the same call twice
 			calls[1] = calls[0]
 		case 2:
 			fail(t, heedContext(cancelled(t, 15), calls[1]...), 1, "interrupted")
@@ -104,23 +105,23 @@ func TestPairsOfWriters(t *testing.T) {
 		if err := second.Start(); err != nil {
 			t.Fatal(err)
 		}
-		first.Wait() // they end with a status
+		first.Wait() // one of them fails with a status
 		second.Wait()
 		winner, loser := first, called{second.ProcessState.ExitCode(), "", stderr[1].String()}
 		if loser.code == 0 {
 			winner, loser = second, called{first.ProcessState.ExitCode(), "", stderr[0].String()}
 		}
 		if code := winner.ProcessState.ExitCode(); code != 0 {
-			t.Fatalf("pair %d: neither trained: %q, %q", pair, stderr[0].String(), stderr[1].String())
+			t.Fatalf("pair %d: both fail, with %q and %q", pair, stderr[0].String(), stderr[1].String())
 		}
-		// The last two are of a loser that came when all was done.
+		// The last two errors are from a loser that started after the winner ended.
 		if fail(t, loser, 1); !strings.Contains(loser.stderr, "another training is writing") && !strings.Contains(loser.stderr, "holds a run") && !strings.Contains(loser.stderr, "finished") {
-			t.Errorf("pair %d: the loser says %q", pair, loser.stderr)
+			t.Errorf("pair %d: the loser prints %q, want one of these errors", pair, loser.stderr)
 		}
 		s, _ := readRun(t, dir)
 		sameRun(t, dir, wants[s.Seed])
 		if files := folder(t, dir); len(files) != 7 {
-			t.Errorf("pair %d: the folder holds %d files, want those of a finished run", pair, len(files))
+			t.Errorf("pair %d: the folder has %d files, want the 7 of a finished run", pair, len(files))
 		}
 	}
 }
