@@ -22,9 +22,7 @@ func trained(t *testing.T, name string) (dir, input string) {
 		return dir, "quick fox"
 	}
 	c, err := task.ReadConfig(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return dir, c.Task.Example
 }
 
@@ -160,9 +158,7 @@ func TestAttentionFilesThatCantBeWritten(t *testing.T) {
 	dir, input := trained(t, "copy")
 	base := t.TempDir()
 	write(t, filepath.Join(base, "file"), "keep me")
-	if err := os.Mkdir(filepath.Join(base, "folder.png"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(base, "folder.png"), 0o777))
 	for _, name := range []string{"none/x.png", "file/x.svg", "folder.png", ".html/"} {
 		path := base + "/" + name
 		c := heed("attention", dir, input, "--out="+path)

@@ -24,9 +24,7 @@ func tree(t *testing.T) map[string]string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return files
 }
 
@@ -37,9 +35,7 @@ func TestBadPlaces(t *testing.T) {
 	succeed(t, small("--task=text", "--max-len=16", "--data="+foxText(t), "--out=text")...)
 	config := read(t, "run/config.json")
 	for _, dir := range []string{"older", "newer", "begun", "folder", "folder.html"} {
-		if err := os.Mkdir(dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(dir, 0o777))
 	}
 	write(t, "older/config.json", strings.Replace(config, `"format": 4`, `"format": 3`, 1))
 	write(t, "newer/config.json", strings.Replace(config, `"format": 4`, `"format": 5`, 1))
@@ -47,9 +43,7 @@ func TestBadPlaces(t *testing.T) {
 	write(t, "file", "keep me")
 	write(t, "rows.tsv", "abc\tabc\n")
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer taken.Close()
 	before := tree(t)
 

@@ -17,9 +17,7 @@ import (
 func TestCompletion(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, run := range []string{"runs/a", "runs/b c", "other", ".hidden", "deep/er/still", "runs/new\nline"} {
-		if err := os.MkdirAll(run, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(run, 0o777))
 		write(t, filepath.Join(run, "config.json"), "{}")
 	}
 	os.Mkdir("runs/none", 0o777)

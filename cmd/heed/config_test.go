@@ -26,9 +26,7 @@ func TestHostileConfigs(t *testing.T) {
 	// JSON value. The result has no checksum.
 	with := func(pairs ...string) string {
 		var config map[string]any
-		if err := json.Unmarshal([]byte(good), &config); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(good), &config))
 		delete(config, "sha256")
 		for i := 0; i < len(pairs); i += 2 {
 			in, path := config, strings.Split(pairs[i], ".")
@@ -38,9 +36,7 @@ func TestHostileConfigs(t *testing.T) {
 			in[path[len(path)-1]] = json.RawMessage(pairs[i+1])
 		}
 		b, err := json.Marshal(config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return string(b)
 	}
 	asText := func(alphabet string) string {
@@ -161,23 +157,17 @@ func TestFlagsBeatPresets(t *testing.T) {
 	}
 	change := func(preset task.Preset, flag, value string) (task.Config, *pflag.FlagSet) {
 		s, err := defaults(string(preset.Kind), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		given := pflag.NewFlagSet("", pflag.ContinueOnError)
 		for _, g := range s.flags() {
 			given.AddFlagSet(g.FlagSet)
 		}
 		given.Set("preset", preset.Name)
 		if flag != "" {
-			if err := given.Set(flag, value); err != nil {
-				t.Fatal(err)
-			}
+			must(t, given.Set(flag, value))
 		}
 		c, err := s.fromFlags(given)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return c, flagsOf(c)
 	}
 	names := map[string][2]string{ // a value for each flag that takes a name, and the resulting part of the configuration

@@ -12,9 +12,7 @@ func TestCurve(t *testing.T) {
 	f := curve{Title: "title", X: "x", Y: "y", Points: [][2]float64{{1e-6, 2}, {1e-3, 1}, {1, 50}}, Mark: 1e-3, Note: "note"}
 	draw := func(f curve) string {
 		var b bytes.Buffer
-		if err := f.writePNG(&b); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f.writePNG(&b))
 		return b.String()
 	}
 	whole := draw(f)

@@ -11,17 +11,13 @@ import (
 // TestDocs looks up every flag of the commands that the documentation calls. It parses calls in blocks of shell code.
 func TestDocs(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	blocks := regexp.MustCompile("(?s)\n```([a-z]*)\n(.*?)\n```")
 	inline := regexp.MustCompile("`([^`\n]+)`")
 	calls := 0
 	for _, page := range append(pages, "../../README.md", "../../CONTRIBUTING.md", "../../examples/README.md") {
 		content, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		text := string(content)
 		var shell, inside []string
 		for _, block := range blocks.FindAllStringSubmatch(text, -1) {

@@ -66,9 +66,7 @@ func TestEvalData(t *testing.T) {
 	if got := heed("eval", dir, "--data="+learned); got.code != 0 || !strings.Contains(got.stderr, "the run was trained on") || !strings.Contains(got.stdout, "of 334 sources") {
 		t.Errorf("for the file that was learned, heed eval prints %q and %q, want the score of 334 sources and a warning", got.stdout, got.stderr)
 	}
-	if err := os.Remove(learned); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(learned))
 	fail(t, heed("eval", dir), 1, "spelled.tsv", "--data FILE scores another file")
 	if again := succeed(t, "eval", dir, "--data="+path, "--beam=2"); again != out {
 		t.Errorf("without the file that was learned, heed eval prints %q, want %q", again, out)

@@ -33,9 +33,7 @@ func TestEndlessFiles(t *testing.T) {
 			"folder": func() error { return os.Mkdir(path, 0o777) },
 		} {
 			os.Remove(path)
-			if err := put(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, put())
 			done := make(chan called, 1)
 			go func() { done <- heed(call...) }()
 			select {
@@ -52,9 +50,7 @@ func TestEndlessFiles(t *testing.T) {
 	for _, file := range []string{task.HistoryFile, task.WeightsFile, task.CheckpointFile} { // in a finished run
 		path := filepath.Join(dir, file)
 		good := read(t, path)
-		if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o666)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o666)))
 		done := make(chan called, 1)
 		go func() { done <- heed("train", "--resume="+dir, "--max-epochs=9") }()
 		select {
@@ -74,9 +70,7 @@ func TestEndlessFiles(t *testing.T) {
 		func() error { return os.Symlink(victim, page) },
 		func() error { return syscall.Mkfifo(page, 0o666) },
 	} {
-		if err := errors.Join(os.Remove(page), put()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(os.Remove(page), put()))
 		succeed(t, "report", dir)
 		if info, err := os.Lstat(page); err != nil || !info.Mode().IsRegular() || read(t, victim) != "precious" {
 			t.Fatalf("the page is %v, %v, and the link's target has %.20q, want a regular file and precious", info.Mode(), err, read(t, victim))

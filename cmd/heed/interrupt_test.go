@@ -119,12 +119,8 @@ func TestSignals(t *testing.T) {
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
 			stdout, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, cmd.Start())
 			lines := bufio.NewScanner(stdout)
 			for lines.Scan() {
 				if strings.HasPrefix(lines.Text(), "Epoch 0") {
@@ -194,9 +190,7 @@ func TestKillAndResume(t *testing.T) {
 		cmd := process(args...)
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cmd.Start())
 		ended := make(chan error, 1)
 		go func() { ended <- cmd.Wait() }()
 		for after := time.After(time.Duration(rng.IntN(120)) * time.Millisecond); ; {
@@ -268,9 +262,7 @@ func TestFilesThatCantBeWritten(t *testing.T) {
 				}}, &stderr)
 				fail(t, called{code, "", stderr.String()}, 1, file)
 				entries, err := os.ReadDir(dir)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				for _, e := range entries {
 					if strings.HasPrefix(e.Name(), ".") {
 						t.Errorf("the temporary file %s is left", e.Name())
@@ -332,9 +324,7 @@ func TestResumeWithoutWeights(t *testing.T) {
 		t.Fatalf("the summary is %+v, want StoppedEarly", s)
 	}
 	fail(t, heedContext(cancelled(t, int64(12*(s.Epochs-1)+3)), flags(dir)...), 1, "interrupted") // in the last epoch
-	if err := os.Remove(filepath.Join(dir, task.WeightsFile)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filepath.Join(dir, task.WeightsFile)))
 	succeed(t, "train", "--resume="+dir)
 	sameRun(t, dir, want)
 }

@@ -88,9 +88,7 @@ func ran(t *testing.T, flags ...string) string {
 func copied(t *testing.T, flags ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
-	if err := os.CopyFS(dir, os.DirFS(ran(t, flags...))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(dir, os.DirFS(ran(t, flags...))))
 	return dir
 }
 
@@ -153,29 +151,31 @@ func folder(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, e := range entries {
 		files[e.Name()] = read(t, filepath.Join(dir, e.Name()))
 	}
 	return files
 }
 
-func read(t *testing.T, path string) string {
+// must fails the test at once if err isn't nil.
+func must(t *testing.T, err error) {
 	t.Helper()
-	content, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	must(t, err)
 	return string(content)
 }
 
 func write(t *testing.T, path, content string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(content), 0o666))
 }
 
 // sameRun checks that two run folders have the same bytes. It ignores times: the summary's seconds, the file of times
@@ -438,9 +438,7 @@ func TestReaderThatGoesAway(t *testing.T) {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd.Stdout = w
 	r.Close()
 	cmd.Run() // fails with a status

@@ -35,9 +35,7 @@ func TestMemoryEstimate(t *testing.T) {
 		rows = append(rows, ",an answer\n"...)
 	}
 	pairs := filepath.Join(dir, "pairs.csv")
-	if err := os.WriteFile(pairs, rows, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(pairs, rows, 0o666))
 	nanogpt := "--task=text --data=" + text + " --max-len=64 --dim=128 --layers=4 "
 	wide := "--task=text --data=" + text + " --max-len=64 --dim=512 --heads=8 --layers=6 --batch-size=8 --steps-per-epoch=3 --validation=50 "
 	for _, test := range []struct {
@@ -116,9 +114,7 @@ func measure(t *testing.T, args ...string) (said, peak float64) {
 	cmd := process(args...)
 	var stdout strings.Builder
 	cmd.Stdout = &stdout
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	// Poll the status, because the peak that Wait reports includes the memory of the test process before the exec.

@@ -40,9 +40,7 @@ func TestJobChangesNoByte(t *testing.T) {
 	for i := range 500 {
 		fmt.Fprintf(&numbers, "and %d is a number\n", i)
 	}
-	if err := os.WriteFile(text, []byte(numbers.String()), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(text, []byte(numbers.String()), 0o666))
 	for _, name := range []string{"reverse", "dates", "text", "seq2seq", "tagging"} {
 		t.Run(name, func(t *testing.T) {
 			rows := dataFlags(t, name)
@@ -92,9 +90,7 @@ func TestJobKilled(t *testing.T) {
 			cmd := job(4, flags(dir)...)
 			var out bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &out, &out
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, cmd.Start())
 			pid := cmd.Process.Pid
 			for { // until the run has begun
 				if _, err := os.Stat(filepath.Join(dir, "checkpoint.safetensors")); err == nil {
@@ -117,9 +113,7 @@ func TestJobKilled(t *testing.T) {
 			case "interrupted":
 				syscall.Kill(pid, syscall.SIGINT)
 			case "disk": // a limit on the size of files acts like a full disk
-				if err := unix.Prlimit(children[0], unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 2000, Max: 2000}, nil); err != nil {
-					t.Fatal(err)
-				}
+				must(t, unix.Prlimit(children[0], unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 2000, Max: 2000}, nil))
 			}
 			killed := time.Now()
 			if err := cmd.Wait(); err == nil {
@@ -152,9 +146,7 @@ func children(t *testing.T, pid int) (children []int) {
 	t.Helper()
 	for _, f := range strings.Fields(read(t, fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))) {
 		child, err := strconv.Atoi(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		children = append(children, child)
 	}
 	return children
@@ -211,12 +203,8 @@ func TestJobErrors(t *testing.T) {
 func TestJobUnlike(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "heed")
 	program, err := os.ReadFile(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(other, append(program, 0), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, os.WriteFile(other, append(program, 0), 0o777))
 	args := small("--out=" + filepath.Join(t.TempDir(), "run"))
 	for _, c := range []struct {
 		name   string
@@ -264,17 +252,13 @@ func TestJobFolderOfFirst(t *testing.T) {
 // first process gathers it all for a checkpoint; its estimate includes that.
 func TestJobMemory(t *testing.T) {
 	text := filepath.Join(t.TempDir(), "text.txt")
-	if err := os.WriteFile(text, bytes.Repeat([]byte("and so on and so forth\n"), 500), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(text, bytes.Repeat([]byte("and so on and so forth\n"), 500), 0o666))
 	peaks := func(solver string, processes int) (all []float64) {
 		cmd := job(processes, "train", "--task=text", "--data="+text, "--dim=512", "--heads=8", "--layers=6", "--max-len=16", "--micro-batches=4", "--batch-size=4",
 			"--workers=1", "--steps-per-epoch=3", "--max-epochs=1", "--validation=4", "--patience=0", "--solver="+solver, "--out="+filepath.Join(t.TempDir(), "run"))
 		var stdout strings.Builder
 		cmd.Stdout, cmd.Stderr = &stdout, os.Stderr
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, cmd.Start())
 		ended := make(chan error, 1)
 		go func() { ended <- cmd.Wait() }()
 		highest := map[int]float64{}
@@ -316,9 +300,7 @@ func TestJobBench(t *testing.T) {
 	cmd := job(2, "bench", "dist", "--steps=2", "--json")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var s bench.Scaling
 	if err := json.NewDecoder(bytes.NewReader(out)).Decode(&s); err != nil {
 		t.Fatalf("%v: %s", err, out)

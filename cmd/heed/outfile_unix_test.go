@@ -30,20 +30,14 @@ func TestOutputsKeepInputs(t *testing.T) {
 	write(t, path("page.html"), strings.Repeat("<p>a page to learn\n", 100))
 	succeed(t, small("--task=classification", "--steps-per-epoch=0", "--validation=10", "--data="+own, "--out="+run)...)
 	succeed(t, small("--task=text", "--max-len=8", "--max-epochs=1", "--data="+path("page.html"), "--out="+other)...)
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	for link, file := range map[string]string{
 		"config": path("run", "config.json"), "weights.png": path("run", "model.safetensors"), "config.html": path("run", "config.json"), "rows": own, "rows.png": own,
 	} {
-		must(os.Symlink(file, path("soft-"+link)))
-		must(os.Link(file, path("hard-"+link)))
+		must(t, os.Symlink(file, path("soft-"+link)))
+		must(t, os.Link(file, path("hard-"+link)))
 	}
-	must(os.Symlink(run, path("folder")))
-	must(os.Mkdir(path("foreign"), 0o777))
+	must(t, os.Symlink(run, path("folder")))
+	must(t, os.Mkdir(path("foreign"), 0o777))
 	write(t, path("foreign", "config.json"), `{"name": "of another program"}`)
 	files := func() [3]map[string]string {
 		inputs := map[string]string{"own.csv": read(t, own), "page.html": read(t, path("page.html"))}
@@ -107,17 +101,13 @@ func TestOutputChangesMeanwhile(t *testing.T) {
 	input, out := filepath.Join(dir, "input"), filepath.Join(dir, "out")
 	write(t, input, "rows")
 	o := &outFile{flag: "out", path: out, inputs: []string{input}}
-	if err := o.open(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, o.open())
 	for name, change := range map[string]func() error{
 		"a symbolic link": func() error { return os.Symlink(input, out) },
 		"a hard link":     func() error { return os.Link(input, out) },
 		"a pipe":          func() error { return syscall.Mkfifo(out, 0o666) },
 	} {
-		if err := change(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, change())
 		err := o.write(t.Context(), func(w io.Writer) error { return nil })
 		if err == nil || !strings.Contains(err.Error(), "give another name") || read(t, input) != "rows" {
 			t.Errorf("%s: error %v, and the input has %q, want an error and rows", name, err, read(t, input))
@@ -135,15 +125,11 @@ func TestOutputLinkThatMoves(t *testing.T) {
 	write(t, input, "rows")
 	lead := func(target string) {
 		os.Remove(link)
-		if err := os.Symlink(filepath.Join(dir, target), link); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink(filepath.Join(dir, target), link))
 	}
 	o := &outFile{flag: "out", path: link, inputs: []string{input}}
 	lead("elsewhere")
-	if err := o.open(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, o.open())
 	lead("input")
 	err := o.write(t.Context(), func(w io.Writer) error {
 		lead("elsewhere")
@@ -164,9 +150,7 @@ func TestOutFile(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
 	write(t, file, "before")
-	if err := os.Symlink(file, link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(file, link))
 	put := func(path string, content func(io.Writer) error) error {
 		o := &outFile{flag: "out", path: path}
 		if err := o.open(); err != nil {
@@ -198,9 +182,7 @@ func TestOutFile(t *testing.T) {
 		t.Skip("there is no /dev/full")
 	}
 	alias := filepath.Join(dir, "full") // a link, because a mistake would replace the device
-	if err := os.Symlink("/dev/full", alias); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink("/dev/full", alias))
 	much := func(w io.Writer) error {
 		_, err := io.WriteString(w, strings.Repeat("hello", 1<<16))
 		return err
@@ -224,13 +206,9 @@ func TestPipes(t *testing.T) {
 		t.Errorf("without a reader: error %v, want one that says so", err)
 	}
 	reader, err := os.OpenFile(pipe, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer reader.Close()
-	if err := o.open(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, o.open())
 	if err := o.write(t.Context(), hello); err != nil {
 		t.Errorf("with a reader: error %v, want none", err)
 	}
@@ -241,9 +219,7 @@ func TestPipes(t *testing.T) {
 		t.Errorf("the pipe is now %v, %v, want a pipe", info.Mode(), err)
 	}
 
-	if err := o.open(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, o.open())
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	endless := func(w io.Writer) error {
@@ -271,9 +247,7 @@ func TestOutputToStdout(t *testing.T) {
 	succeed(t, small("--task=tagging", "--steps-per-epoch=0", "--validation=1", "--data="+rows, "--out="+run)...)
 	before := read(t, rows)
 	own, err := os.OpenFile(rows, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer own.Close()
 	for _, out := range []string{rows, "/dev/stdout"} { // both are the input
 		cmd := process("predict", run, "--data", rows, "--out", out)
@@ -283,15 +257,11 @@ func TestOutputToStdout(t *testing.T) {
 		}
 	}
 	stdout, err := os.Create(filepath.Join(dir, "stdout"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer stdout.Close()
 	cmd := process("eval", run, "--data", rows, "--answers=/dev/stdout")
 	cmd.Stdout = stdout
-	if err := cmd.Run(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Run())
 	if got := read(t, stdout.Name()); !strings.HasPrefix(got, "Rows: ") || !strings.Contains(got, "source\tanswer\t") {
 		t.Errorf("the file has %q, want the scores, then the answers", got)
 	}

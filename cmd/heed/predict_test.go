@@ -54,9 +54,7 @@ func withText(t *testing.T, text string) {
 	path := filepath.Join(t.TempDir(), "stdin")
 	write(t, path, text)
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { f.Close() })
 	withInput(t, f)
 }
@@ -103,9 +101,7 @@ func TestPredictLines(t *testing.T) {
 func TestPredictLinesAnswersAtOnce(t *testing.T) {
 	dir := spelled(t)
 	stdin, lines, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	withInput(t, stdin)
 	answers, stdout := io.Pipe()
 	code := make(chan int, 1)

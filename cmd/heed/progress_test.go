@@ -92,9 +92,7 @@ func TestShowsUnicode(t *testing.T) {
 
 func TestProgressOnlyToATerminal(t *testing.T) {
 	f, err := os.Create(t.TempDir() + "/log")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	for _, w := range []io.Writer{f, new(bytes.Buffer)} {
 		p := newProgress(w, 4, train.Config{}, train.Call{})

@@ -120,9 +120,7 @@ func TestReportWithoutData(t *testing.T) {
 	if page := reported(t, path); strings.Contains(page, "okapi") || !strings.Contains(page, "label1") {
 		t.Error("with --no-examples, the page has texts or no names of labels")
 	}
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(file))
 	fail(t, heed("eval", dir), 1, `"moved.tsv": no such file or directory, in the current folder; --data FILE`)
 	for _, flags := range [][]string{nil, {"--no-examples"}} {
 		c := heed(append([]string{"report", dir}, flags...)...)

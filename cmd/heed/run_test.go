@@ -68,9 +68,7 @@ func rowsFile(t *testing.T, name string) string {
 	words := []string{"cat", "dog", "a", "the", "elephant", "sees"}
 	var s strings.Builder
 	c, err := task.Named(name, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	kind := c.Kind()
 	fmt.Fprintf(&s, "id,%s,%s\n", kind.Columns[0][0], kind.Columns[1][0])
 	for i := range 200 {
@@ -119,18 +117,14 @@ func TestTrainEvalPredict(t *testing.T) {
 				t.Errorf("the summary is %+v, want the values of the best epoch, %+v", s, best)
 			}
 			var raw map[string]any
-			if err := json.Unmarshal([]byte(read(t, filepath.Join(dir, task.SummaryFile))), &raw); err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.Unmarshal([]byte(read(t, filepath.Join(dir, task.SummaryFile))), &raw))
 			for _, name := range []string{"task", "seed", "epochs", "best_epoch", "stopped_early", "stopped_because", "train_loss", "val_loss", "val_accuracy", "seconds", "params"} {
 				if _, ok := raw[name]; !ok {
 					t.Errorf("summary.json is %v, want the key %s in it", raw, name)
 				}
 			}
 			c, err := task.ReadConfig(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			kind := c.Kind()
 			if files, want := len(folder(t, dir)), 7+len(c.Data.Tokenizers); files != want || len(c.Data.Tokenizers) > 0 != (c.Data.File != "" && kind.Columns != nil) {
 				t.Errorf("the run folder has %d files, want %d", files, want)
@@ -218,9 +212,7 @@ func TestOwnRule(t *testing.T) {
 	c := task.Defaults(rule)
 	c.Model.Dim, c.Training.MaxEpochs, c.Data.Validation = 16, 2, 100
 	own, err := task.New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := filepath.Join(t.TempDir(), "run")
 	if _, err := own.Train(t.Context(), dir, train.Call{}); err != nil {
 		t.Fatal(err)
@@ -423,9 +415,7 @@ func TestUnusableFolders(t *testing.T) {
 	done := copied(t, "--task=copy")
 	before := folder(t, done)
 	half := filepath.Join(base, "half") // a run without config.json
-	if err := os.CopyFS(half, os.DirFS(done)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(half, os.DirFS(done)))
 	os.Remove(filepath.Join(half, task.ConfigFile))
 	empty := filepath.Join(base, "empty")
 	os.Mkdir(empty, 0o777)

@@ -52,20 +52,14 @@ func get(t *testing.T, url, body, host string) (status int, answer string) {
 	if body != "" {
 		r, err = http.NewRequest("POST", url, strings.NewReader(body))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.Header.Set("Content-Type", "application/json")
 	r.Host = host
 	got, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer got.Body.Close()
 	content, err := io.ReadAll(got.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return got.StatusCode, string(content)
 }
 
@@ -94,9 +88,7 @@ func TestServe(t *testing.T) {
 	}
 
 	fail(t, heed("serve", filepath.Join(dir, "no")), 1, "isn't a run folder")
-	if err := os.Remove(filepath.Join(dir, task.WeightsFile)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filepath.Join(dir, task.WeightsFile)))
 	fail(t, heed("serve", dir), 1, "has no weights", "--resume")
 	fail(t, heed("serve", dir, "--addr=192.0.2.1:0"), 1, "has no weights")
 }
@@ -110,9 +102,7 @@ func TestServeEndsWhatItHasTaken(t *testing.T) {
 	succeed(t, small("--task=text", "--data="+filepath.Join(dir, "fox.txt"), "--max-len=16", "--max-epochs=1", "--out="+run)...)
 	s := newService(t, run, "--addr=127.0.0.1:0")
 	got, err := http.Post(s.url+"/generate", "application/json", strings.NewReader(`{"prompt": "The", "tokens": 1024}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer got.Body.Close()
 	if end := s.end(); end.code != 0 || !strings.HasSuffix(end.stdout, "ended; requests: 1\n") {
 		t.Errorf("the service ends with %+v, want status 0 and 1 request", end)

@@ -35,9 +35,7 @@ func interruptedOnTerminal(t *testing.T, cue, env string, args ...string) string
 	if err == nil {
 		err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	slave, err := os.OpenFile(fmt.Sprint("/dev/pts/", number), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Skipf("can't open a terminal: %v", err)
@@ -45,9 +43,7 @@ func interruptedOnTerminal(t *testing.T, cue, env string, args ...string) string
 	cmd := process(args...)
 	cmd.Env = append(cmd.Env, env)
 	cmd.Stdout, cmd.Stderr = slave, slave
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	slave.Close()
 	var got []byte
 	for b := make([]byte, 1<<12); ; { // Read fails when no process has the terminal open any more

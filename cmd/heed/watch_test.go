@@ -66,9 +66,7 @@ func (e eventReader) next(t *testing.T) (name string, what sent) {
 			name = value
 		}
 		if value, ok := strings.CutPrefix(e.Text(), "data: "); ok {
-			if err := json.Unmarshal([]byte(value), &what); err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.Unmarshal([]byte(value), &what))
 			return name, what
 		}
 	}
@@ -78,9 +76,7 @@ func (e eventReader) next(t *testing.T) (name string, what sent) {
 func events(t *testing.T, address string) eventReader {
 	t.Helper()
 	response, err := http.Get(address + "events")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { response.Body.Close() })
 	lines := bufio.NewScanner(response.Body)
 	lines.Buffer(nil, 1<<20)
@@ -107,9 +103,7 @@ func TestWatch(t *testing.T) {
 		}
 	}
 	page, err := http.Get(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	content, _ := io.ReadAll(page.Body)
 	page.Body.Close()
 	if !strings.Contains(string(content), "<h1>Training copy</h1>") || !strings.Contains(string(content), filepath.Base(dir)) {
@@ -162,9 +156,7 @@ func TestWatchChangesNothing(t *testing.T) {
 // A wrong address is an error before the run folder is made.
 func TestWatchErrors(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer taken.Close()
 	dir := filepath.Join(t.TempDir(), "run")
 	for name, c := range map[string]struct {
@@ -206,9 +198,7 @@ func TestWatchConnections(t *testing.T) {
 	defer end()
 	connect := func() (answer []byte) {
 		c, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(address, "http://"), "/"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { c.Close() })
 		io.WriteString(c, "HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		answer = make([]byte, 15)

@@ -29,19 +29,13 @@ func TestOneWriter(t *testing.T) {
 
 	cmd := process(flags(dir)...)
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	lines := bufio.NewScanner(stdout)
 	for lines.Scan() && !strings.HasPrefix(lines.Text(), "Epoch 1:") {
 	}
 	var status syscall.WaitStatus
-	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Process.Signal(syscall.SIGSTOP))
 	if _, err := syscall.Wait4(cmd.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
 		t.Fatalf("the training has status %v, %v, want it stopped", status, err)
 	}
@@ -99,9 +93,7 @@ func TestPairsOfWriters(t *testing.T) {
 		var stderr [2]bytes.Buffer
 		first, second := process(calls[0]...), process(calls[1]...)
 		first.Stderr, second.Stderr = &stderr[0], &stderr[1]
-		if err := first.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, first.Start())
 		if err := second.Start(); err != nil {
 			t.Fatal(err)
 		}
