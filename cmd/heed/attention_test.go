@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/xml"
 	"errors"
 	"image/png"
@@ -37,11 +36,7 @@ func TestAttention(t *testing.T) {
 			if want := name + ": " + input + " → " + answer + "\n"; !strings.HasPrefix(out, want) {
 				t.Errorf("heed attention prints\n%s\nwant it to begin with %q", out, want)
 			}
-			for _, want := range []string{"blocks.0.attention", "blocks.1.attention", "head 0", "head 1", "█ from 75 %"} {
-				if !strings.Contains(out, want) {
-					t.Errorf("heed attention prints\n%s\nwant %q in it", out, want)
-				}
-			}
+			hasWords(t, out, "blocks.0.attention", "blocks.1.attention", "head 0", "head 1", "█ from 75 %")
 		})
 	}
 }
@@ -138,19 +133,13 @@ func TestAttentionWrongCalls(t *testing.T) {
 		{"a negative number", []string{sum, "--", "-1+2"}, "'-'"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c := heed(append([]string{"attention"}, test.args...)...)
-			fail(t, c, 2, test.want)
-			if c.stdout != "" {
-				t.Errorf("heed attention prints %q, want nothing", c.stdout)
-			}
+			rejected(t, heed(append([]string{"attention"}, test.args...)...), 2, test.want)
 		})
 	}
 	fail(t, heed("attention", "none", "abc"), 1, "isn't a run folder")
 	// The file is checked before the run is opened.
 	fail(t, heed("attention", "none", "abc", "--out=none/x.png"), 1, "--out's folder none doesn't exist")
-	if left := folder(t, "."); len(left) > 0 {
-		t.Errorf("wrong calls made files: %q", left)
-	}
+	unchanged(t, ".", nil)
 }
 
 func TestAttentionFilesThatCantBeWritten(t *testing.T) {
@@ -180,14 +169,10 @@ func TestAttentionFilesThatCantBeWritten(t *testing.T) {
 	if err != nil || len(entries) != 2 || read(t, filepath.Join(base, "file")) != "keep me" {
 		t.Errorf("the folder has %v, %v, want only the file and the folder from before", entries, err)
 	}
-	var stderr bytes.Buffer
-	code := run(t.Context(), []string{"attention", dir, input}, failing{}, &stderr)
-	fail(t, called{code, "", stderr.String()}, 1, "no space left")
+	fail(t, heedTo(t.Context(), failing{}, "attention", dir, input), 1, "no space left")
 	path := filepath.Join(base, "x.png")
 	fail(t, heedContext(cancelled(t, 0), "attention", dir, input, "--out="+path), 1, "interrupted")
-	if _, err := os.Stat(path); err == nil {
-		t.Error("an interrupted call wrote the file, want none")
-	}
+	absent(t, path)
 }
 
 // A text may have any characters. Files show none of them as markup, and each has a label.
@@ -223,11 +208,7 @@ func TestAttentionOfHostileTexts(t *testing.T) {
 	if strings.ContainsAny(out, "\t\x01\u200d") {
 		t.Errorf("heed attention prints %q, want control characters escaped", out)
 	}
-	for _, want := range []string{"→ a tab", "▫ a space", "¤ a character that can't be printed", "¶ a new line", "\n文 ", "\n◌\u0301 ", "\n·  "} {
-		if !strings.Contains(out, want) {
-			t.Errorf("heed attention prints\n%s\nwant %q in it", out, want)
-		}
-	}
+	hasWords(t, out, "→ a tab", "▫ a space", "¤ a character that can't be printed", "¶ a new line", "\n文 ", "\n◌\u0301 ", "\n·  ")
 	fail(t, heed("attention", dir, "<z>"), 2, `symbol 'z'`)
 	fail(t, heed("attention", dir, ""), 2, "the input is empty")
 }

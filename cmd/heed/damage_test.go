@@ -260,9 +260,7 @@ func TestSwappedFiles(t *testing.T) {
 		if file != task.WeightsFile { // a checkpoint has weights of its own
 			fail(t, heed("train", "--resume="+dir), 1, task.ConfigFile, task.CheckpointFile, "changed or swapped")
 		}
-		if !maps.Equal(folder(t, dir), before) {
-			t.Errorf("with another %s, the folder has changed, want it unchanged", file)
-		}
+		unchanged(t, dir, before)
 		write(t, filepath.Join(dir, file), good[file])
 	}
 
@@ -275,9 +273,7 @@ func TestSwappedFiles(t *testing.T) {
 			before := folder(t, finished)
 			fail(t, heed("train", "--resume="+finished), 1, task.SummaryFile+" and "+file, "don't belong together: one of them was changed or swapped")
 			fail(t, heed("train", "--resume="+finished, "--max-epochs=5"), 1, task.SummaryFile+" and "+file)
-			if !maps.Equal(folder(t, finished), before) {
-				t.Errorf("with another %s, the folder has changed, want it unchanged", file)
-			}
+			unchanged(t, finished, before)
 		}
 		write(t, filepath.Join(finished, file), good[file])
 	}

@@ -43,17 +43,9 @@ func TestEvalData(t *testing.T) {
 	if fields := strings.Split(lines[2], "\t"); fields[0] != "bc" || strings.Join(fields[5:], "|") != "B C|A A A A" {
 		t.Errorf("the line of bc is %q, want its references B C and A A A A", fields)
 	}
-	if want := fmt.Sprintf("(%d of 8 sources answered", right); !strings.Contains(out, want) {
-		t.Errorf("heed eval prints %q, want %q in it", out, want)
-	}
-	for _, want := range []string{
-		"the nearest references have ", "chrF: ", "BLEU: ",
-		"Beyond the model: 1 source without an answer; 1 source with symbols that training never saw; 1 reference with symbols or labels that training never saw; 1 reference longer than any answer of the model.",
-	} {
-		if !strings.Contains(out, want) {
-			t.Errorf("heed eval prints %q, want %q in it", out, want)
-		}
-	}
+	hasWords(t, out, fmt.Sprintf("(%d of 8 sources answered", right))
+	hasWords(t, out, "tokens of the nearest references", "chrF: ", "BLEU: ",
+		"Beyond the model: 1 source without an answer; 1 source with symbols that training never saw; 1 reference with symbols or labels that training never saw; 1 reference longer than any answer of the model.")
 	if by := succeed(t, "eval", dir, "--data="+path, "--columns=word,3", "--beam=2"); by != out {
 		t.Errorf("with --columns, heed eval prints %q, want %q", by, out)
 	}
@@ -87,11 +79,7 @@ func TestEvalClassificationAndTagging(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "test.csv")
 			write(t, path, test.content)
 			out := succeed(t, "eval", dir, "--data="+path)
-			for _, want := range test.want {
-				if !strings.Contains(out, want) {
-					t.Errorf("heed eval prints %q, want %q in it", out, want)
-				}
-			}
+			hasWords(t, out, test.want...)
 			fail(t, heed("eval", dir, "--data="+path, "--beam=2"), 2, "--beam is for answers written symbol by symbol")
 			fail(t, heed("predict", dir, "--beam=2", "the cat"), 2, "--beam is for answers written symbol by symbol")
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -106,11 +105,7 @@ func TestGenerateWrongCalls(t *testing.T) {
 		{[]string{dir, "--prompt=T\xff", "--tokens=3"}, "--prompt: not UTF-8"},
 		{[]string{other, "--prompt=abc", "--tokens=3"}, "learned the task copy, but heed generate needs a text model: use heed predict " + other},
 	} {
-		c := heed(append([]string{"generate"}, test.args...)...)
-		fail(t, c, 2, test.want)
-		if c.stdout != "" {
-			t.Errorf("%q prints %q, want nothing", test.args, c.stdout)
-		}
+		rejected(t, heed(append([]string{"generate"}, test.args...)...), 2, test.want)
 	}
 	fail(t, heed("generate", t.TempDir(), "--prompt=T", "--tokens=3"), 1, "isn't a run folder")
 	if help := succeed(t, "generate", "--help"); !strings.Contains(help, "heed generate DIR --prompt TEXT --tokens N") || !strings.Contains(help, "--top-p") {
@@ -160,9 +155,7 @@ func TestGenerateStreams(t *testing.T) {
 	whole := succeed(t, args...)
 	for _, left := range []int{0, 1, 6, 31} {
 		w := &pieces{left: left}
-		var stderr bytes.Buffer
-		code := run(t.Context(), args, w, &stderr)
-		fail(t, called{code, "", stderr.String()}, 1, "no space left")
+		fail(t, heedTo(t.Context(), w, args...), 1, "no space left")
 		if len(w.written) != left || !strings.HasPrefix(whole, strings.Join(w.written, "")) {
 			t.Errorf("heed generate writes %q, want %d pieces of %q", w.written, left, whole)
 		}

@@ -18,6 +18,17 @@ import (
 func TestEndlessFiles(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
+	failsAtOnce := func(kind, file string, call ...string) {
+		t.Helper()
+		done := make(chan called, 1)
+		go func() { done <- heed(call...) }()
+		select {
+		case c := <-done:
+			fail(t, c, 1, file, "a regular file")
+		case <-time.After(10 * time.Second):
+			t.Fatalf("heed waits for a %s in place of %s, want an error", kind, file)
+		}
+	}
 	dir := filepath.Join(t.TempDir(), "run")
 	fail(t, heedContext(cancelled(t, 15), small("--task=copy", "--out="+dir)...), 1, "interrupted")
 	for _, file := range []string{task.ConfigFile, task.WeightsFile, task.CheckpointFile} {
@@ -34,14 +45,7 @@ func TestEndlessFiles(t *testing.T) {
 		} {
 			os.Remove(path)
 			must(t, put())
-			done := make(chan called, 1)
-			go func() { done <- heed(call...) }()
-			select {
-			case c := <-done:
-				fail(t, c, 1, file, "a regular file")
-			case <-time.After(10 * time.Second):
-				t.Fatalf("heed waits for a %s in place of %s, want an error", name, file)
-			}
+			failsAtOnce(name, file, call...)
 		}
 		os.Remove(path)
 		write(t, path, good)
@@ -51,14 +55,7 @@ func TestEndlessFiles(t *testing.T) {
 		path := filepath.Join(dir, file)
 		good := read(t, path)
 		must(t, errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o666)))
-		done := make(chan called, 1)
-		go func() { done <- heed("train", "--resume="+dir, "--max-epochs=9") }()
-		select {
-		case c := <-done:
-			fail(t, c, 1, file, "a regular file")
-		case <-time.After(10 * time.Second):
-			t.Fatalf("heed waits for a pipe in place of %s, want an error", file)
-		}
+		failsAtOnce("pipe", file, "train", "--resume="+dir, "--max-epochs=9")
 		os.Remove(path)
 		write(t, path, good)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"os"
@@ -102,9 +103,17 @@ type called struct {
 func heed(args ...string) called { return heedContext(context.Background(), args...) }
 
 func heedContext(ctx context.Context, args ...string) called {
-	var stdout, stderr bytes.Buffer
-	code := run(ctx, args, &stdout, &stderr)
-	return called{code, stdout.String(), stderr.String()}
+	var stdout bytes.Buffer
+	c := heedTo(ctx, &stdout, args...)
+	c.stdout = stdout.String()
+	return c
+}
+
+// heedTo makes a call that prints to stdout.
+func heedTo(ctx context.Context, stdout io.Writer, args ...string) called {
+	var stderr bytes.Buffer
+	code := run(ctx, args, stdout, &stderr)
+	return called{code, "", stderr.String()}
 }
 
 // process returns a call in a process of its own, which isn't started yet. It collects garbage like the command heed.
@@ -133,9 +142,24 @@ func fail(t *testing.T, c called, code int, words ...string) {
 	if !strings.HasPrefix(c.stderr, "heed: ") || strings.Count(c.stderr, "\n") != 1 || !strings.HasSuffix(c.stderr, "\n") {
 		t.Errorf("standard error is %q, want one line that begins with heed:", c.stderr)
 	}
+	hasWords(t, c.stderr, words...)
+}
+
+// rejected is like fail, and checks that the call printed nothing on standard output.
+func rejected(t *testing.T, c called, code int, words ...string) {
+	t.Helper()
+	fail(t, c, code, words...)
+	if c.stdout != "" {
+		t.Errorf("the call prints %q, want nothing", c.stdout)
+	}
+}
+
+// hasWords checks that a call's output has all words in it.
+func hasWords(t *testing.T, output string, words ...string) {
+	t.Helper()
 	for _, w := range words {
-		if !strings.Contains(c.stderr, w) {
-			t.Errorf("the error is %q, want %q in it", c.stderr, w)
+		if !strings.Contains(output, w) {
+			t.Errorf("the output is\n%s\nwant %q in it", output, w)
 		}
 	}
 }
@@ -156,6 +180,22 @@ func folder(t *testing.T, dir string) map[string]string {
 		files[e.Name()] = read(t, filepath.Join(dir, e.Name()))
 	}
 	return files
+}
+
+// unchanged checks that a folder has these files and no others.
+func unchanged(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	if now := folder(t, dir); !maps.Equal(now, files) {
+		t.Errorf("%s has changed: it has %q, want %q with the same contents", dir, slices.Sorted(maps.Keys(now)), slices.Sorted(maps.Keys(files)))
+	}
+}
+
+// absent checks that there is no file or folder of this name.
+func absent(t *testing.T, path string) {
+	t.Helper()
+	if _, err := os.Stat(path); err == nil {
+		t.Errorf("there is %s, want none", path)
+	}
 }
 
 // must fails the test at once if err isn't nil.
@@ -332,16 +372,10 @@ func TestWrongCalls(t *testing.T) {
 			args = strings.Split(test.args, ";")
 		}
 		t.Run(test.args, func(t *testing.T) {
-			c := heed(args...)
-			fail(t, c, 2, test.want)
-			if c.stdout != "" {
-				t.Errorf("the call prints %q, want nothing", c.stdout)
-			}
+			rejected(t, heed(args...), 2, test.want)
 		})
 	}
-	if left := folder(t, "."); len(left) > 0 {
-		t.Errorf("wrong calls made %q, want no files", left)
-	}
+	unchanged(t, ".", nil)
 }
 
 func TestNumbersOutOfRange(t *testing.T) {
@@ -376,9 +410,7 @@ func TestNumbersOutOfRange(t *testing.T) {
 			t.Errorf("the test has no values for --%s", f.Name)
 		}
 	})
-	if left := folder(t, "."); len(left) > 0 {
-		t.Errorf("wrong calls made %q, want no files", left)
-	}
+	unchanged(t, ".", nil)
 }
 
 func TestHelp(t *testing.T) {
@@ -400,11 +432,7 @@ func TestHelp(t *testing.T) {
 	} {
 		t.Run(test.args, func(t *testing.T) {
 			out := succeed(t, strings.Fields(test.args)...)
-			for _, w := range test.want {
-				if !strings.Contains(out, w) {
-					t.Errorf("the help is\n%s\nwant %q in it", out, w)
-				}
-			}
+			hasWords(t, out, test.want...)
 		})
 	}
 }
@@ -418,15 +446,11 @@ func TestOutputThatCantBeWritten(t *testing.T) {
 	t.Parallel()
 	dir := ran(t, "--task=copy")
 	for _, args := range [][]string{{"eval", dir}, {"predict", dir, "abc"}, {}, {"--help"}, {"help", "train"}, {"train", "-h"}} {
-		var stderr bytes.Buffer
-		code := run(t.Context(), args, failing{}, &stderr)
-		fail(t, called{code, "", stderr.String()}, 1, "no space left")
+		fail(t, heedTo(t.Context(), failing{}, args...), 1, "no space left")
 	}
 	// The run folder of heed train is complete anyway.
 	other := filepath.Join(t.TempDir(), "run")
-	var stderr bytes.Buffer
-	code := run(t.Context(), small("--task=copy", "--out="+other), failing{}, &stderr)
-	fail(t, called{code, "", stderr.String()}, 1, "the work is done, but not all output could be printed: no space left")
+	fail(t, heedTo(t.Context(), failing{}, small("--task=copy", "--out="+other)...), 1, "the work is done, but not all output could be printed: no space left")
 	sameRun(t, other, dir)
 }
 

@@ -23,9 +23,7 @@ func TestMemoryEstimate(t *testing.T) {
 	testseed.Slow(t)
 	dir := t.TempDir()
 	text := filepath.Join(dir, "text.txt")
-	if err := os.WriteFile(text, []byte(strings.Repeat("The quick brown fox jumps over the lazy dog; 0123456789!\n", 1<<13)), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	write(t, text, strings.Repeat("The quick brown fox jumps over the lazy dog; 0123456789!\n", 1<<13))
 	r := rand.New(rand.NewPCG(1, 2))
 	rows := []byte("source,answer\n")
 	for range 11_000 {
@@ -35,7 +33,7 @@ func TestMemoryEstimate(t *testing.T) {
 		rows = append(rows, ",an answer\n"...)
 	}
 	pairs := filepath.Join(dir, "pairs.csv")
-	must(t, os.WriteFile(pairs, rows, 0o666))
+	write(t, pairs, string(rows))
 	nanogpt := "--task=text --data=" + text + " --max-len=64 --dim=128 --layers=4 "
 	wide := "--task=text --data=" + text + " --max-len=64 --dim=512 --heads=8 --layers=6 --batch-size=8 --steps-per-epoch=3 --validation=50 "
 	for _, test := range []struct {

@@ -40,7 +40,7 @@ func TestJobChangesNoByte(t *testing.T) {
 	for i := range 500 {
 		fmt.Fprintf(&numbers, "and %d is a number\n", i)
 	}
-	must(t, os.WriteFile(text, []byte(numbers.String()), 0o666))
+	write(t, text, numbers.String())
 	for _, name := range []string{"reverse", "dates", "text", "seq2seq", "tagging"} {
 		t.Run(name, func(t *testing.T) {
 			rows := dataFlags(t, name)
@@ -252,7 +252,7 @@ func TestJobFolderOfFirst(t *testing.T) {
 // first process gathers it all for a checkpoint; its estimate includes that.
 func TestJobMemory(t *testing.T) {
 	text := filepath.Join(t.TempDir(), "text.txt")
-	must(t, os.WriteFile(text, bytes.Repeat([]byte("and so on and so forth\n"), 500), 0o666))
+	write(t, text, strings.Repeat("and so on and so forth\n", 500))
 	peaks := func(solver string, processes int) (all []float64) {
 		cmd := job(processes, "train", "--task=text", "--data="+text, "--dim=512", "--heads=8", "--layers=6", "--max-len=16", "--micro-batches=4", "--batch-size=4",
 			"--workers=1", "--steps-per-epoch=3", "--max-epochs=1", "--validation=4", "--patience=0", "--solver="+solver, "--out="+filepath.Join(t.TempDir(), "run"))

@@ -181,9 +181,7 @@ func TestStartFrom(t *testing.T) {
 	fail(t, heed(from("seq2seq", again)...), 1, "holds a run already")
 	fail(t, heed("train", "--resume="+again), 1, "is finished")
 	fail(t, heed("train", "--resume="+again, "--from="+pairs), 2, "may be given with it, got --from")
-	if _, err := os.Stat(filepath.Join(base, "tagging")); err == nil {
-		t.Error("a run that can't start has made a folder")
-	}
+	absent(t, filepath.Join(base, "tagging"))
 }
 
 func TestLearnsToCopy(t *testing.T) {
@@ -236,15 +234,11 @@ func TestStopsEarly(t *testing.T) {
 	if !s.StoppedEarly || s.Epochs != s.BestEpoch+3 || len(history) != s.Epochs {
 		t.Fatalf("the summary is %+v, want a stop after 2 epochs without improvement", s)
 	}
-	if want := fmt.Sprintf("Early stopping at epoch %d\n", s.Epochs-1); !strings.Contains(out, want) {
-		t.Errorf("heed train prints %q, want %q in it", out, want)
-	}
+	hasWords(t, out, fmt.Sprintf("Early stopping at epoch %d\n", s.Epochs-1))
 	if want := fmt.Sprintf("val_loss has not improved for 2 epochs: the best is %.4g, of epoch %d", *s.ValLoss, s.BestEpoch); s.Because != want {
 		t.Errorf("the run stopped because %q, want %q", s.Because, want)
 	}
-	if want := "Stopped because " + s.Because + "\n"; !strings.Contains(out, want) {
-		t.Errorf("heed train prints %q, want %q in it", out, want)
-	}
+	hasWords(t, out, "Stopped because "+s.Because+"\n")
 	if *s.ValLoss != history[s.BestEpoch].ValLoss {
 		t.Errorf("the summary has loss %v, want that of the best epoch, %v", *s.ValLoss, history[s.BestEpoch].ValLoss)
 	}
@@ -493,10 +487,7 @@ func TestInputs(t *testing.T) {
 				right = "1+2"
 			}
 			c := heed("predict", test.dir, "--", test.input)
-			fail(t, c, 2, test.want)
-			if c.stdout != "" {
-				t.Errorf("heed predict prints %q for one wrong input, want nothing", c.stdout)
-			}
+			rejected(t, c, 2, test.want)
 			c = heed("predict", test.dir, "--", test.input, right)
 			if want := "\n" + answers[test.dir]; c.code != 2 || c.stdout != want || !strings.Contains(c.stderr, test.want) || !strings.HasSuffix(c.stderr, "\nheed: there is no answer to 1 of 2 inputs\n") {
 				t.Errorf("with a right input too: status %d, output %q and standard error %q, want 2 and %q", c.code, c.stdout, c.stderr, want)

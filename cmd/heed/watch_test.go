@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -173,9 +172,7 @@ func TestWatchErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			fail(t, heed(small(append(c.flags, "--task=copy", "--out="+dir)...)...), c.code, c.words...)
-			if _, err := os.Stat(dir); err == nil {
-				t.Error("there is a run folder, want none")
-			}
+			absent(t, dir)
 		})
 	}
 }

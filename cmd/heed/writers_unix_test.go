@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -49,9 +48,7 @@ func TestOneWriter(t *testing.T) {
 	second.Run() // fails with a status
 	fail(t, called{second.ProcessState.ExitCode(), "", stderr.String()}, 1, "another training is writing to "+dir+": wait for its end, or choose another folder")
 	fail(t, heed(flags(dir)...), 1, "holds a run already")
-	if !maps.Equal(folder(t, dir), before) {
-		t.Error("the second training changed the folder")
-	}
+	unchanged(t, dir, before)
 	if got := succeed(t, "predict", dir, "abc"); got == "" {
 		t.Error("heed predict prints nothing with a model that is being trained")
 	}
