@@ -16,6 +16,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -255,22 +256,13 @@ func flagError(cmd *cobra.Command, err error) error {
 	if kinds.Choices[invalid.GetFlag().Name].Parse != nil {
 		return usagef("--%s: %w", invalid.GetFlag().Name, errors.Unwrap(err))
 	}
-	want := "a list separated by commas"
-	switch t := invalid.GetFlag().Value.Type(); {
-	case errors.Is(err, strconv.ErrRange):
+	want := cmp.Or(map[string]string{
+		"int": "a whole number", "uint64": "a whole number, not negative", "float64": "a number",
+		"duration": "a time, such as 30s or 10m", "bool": "true or false",
+		often{}.Type(): "a number of steps, such as 500, or a time, such as 10m",
+	}[invalid.GetFlag().Value.Type()], "a list separated by commas")
+	if errors.Is(err, strconv.ErrRange) {
 		want = "a number in range"
-	case t == "int":
-		want = "a whole number"
-	case t == "uint64":
-		want = "a whole number, not negative"
-	case t == "float64":
-		want = "a number"
-	case t == "duration":
-		want = "a time, such as 30s or 10m"
-	case t == "bool":
-		want = "true or false"
-	case t == often{}.Type():
-		want = "a number of steps, such as 500, or a time, such as 10m"
 	}
 	return usagef("--%s must be %s, got %q", invalid.GetFlag().Name, want, invalid.GetValue())
 }
