@@ -158,15 +158,6 @@ func score(a task.Answer) string {
 	return fmt.Sprintf("%.4f", math.Round(1e4*a.LogProb)/1e4+0) // never -0.0000
 }
 
-// answer answers inputs, which are on these lines of the file name, and counts the answers.
-func (p *prediction) answer(name string, inputs []string, lines []int) ([]task.Answer, error) {
-	answers, err := p.model.PredictAll(p.ctx, inputs, p.options)
-	for i, a := range answers {
-		p.note(name, lines[i], a)
-	}
-	return answers, err
-}
-
 // note counts the answer to a line of the file name, which it adds to the error.
 func (p *prediction) note(name string, line int, a task.Answer) {
 	if a.Err != nil {
@@ -180,16 +171,11 @@ func (p *prediction) count(a task.Answer) {
 	p.answered++
 	switch {
 	case a.Err != nil:
-		p.fail(a.Err)
+		if p.failed++; p.failed <= 5 {
+			fmt.Fprintln(p.stderr, "heed:", oneLine(a.Err))
+		}
 	case a.Unknown:
 		p.unknown++
-	}
-}
-
-// fail notes an input that can't be answered, and says what is wrong with the first few.
-func (p *prediction) fail(err error) {
-	if p.failed++; p.failed <= 5 {
-		fmt.Fprintln(p.stderr, "heed:", oneLine(err))
 	}
 }
 
@@ -226,12 +212,12 @@ func (p *prediction) lines(r io.Reader, w io.Writer) error {
 	number := 0
 	for {
 		var inputs []string
-		var numbers []int
+		begin := number + 1 // line of the first input
 		add := func(line string) {
 			if number++; number == 1 {
 				line = strings.TrimPrefix(line, "\uFEFF")
 			}
-			inputs, numbers = append(inputs, line), append(numbers, number)
+			inputs = append(inputs, line)
 		}
 		select {
 		case line, ok := <-read:
@@ -257,7 +243,10 @@ func (p *prediction) lines(r io.Reader, w io.Writer) error {
 				more = false
 			}
 		}
-		answers, err := p.answer("standard input", inputs, numbers)
+		answers, err := p.model.PredictAll(p.ctx, inputs, p.options)
+		for i, a := range answers {
+			p.note("standard input", begin+i, a)
+		}
 		if err == nil {
 			err = p.print(answers, w)
 		}
