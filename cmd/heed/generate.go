@@ -11,18 +11,9 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// generation holds the values of the flags of heed generate.
-type generation struct {
-	prompt      string
-	tokens      int
-	temperature float64
-	topK        int
-	topP        float64
-	seed        uint64
-}
-
 func newGenerate() *cobra.Command {
-	var o generation
+	var prompt string
+	var o decode.Options
 	cmd := &cobra.Command{
 		Use:   "generate DIR --prompt TEXT --tokens N",
 		Short: "Continue a text with a trained text model",
@@ -42,7 +33,7 @@ the terminal would act on are shown as escapes, such as \x1b.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.check(); err != nil {
+			if err := checkGeneration(prompt, o); err != nil {
 				return err
 			}
 			m, err := openModel(args[0])
@@ -53,11 +44,7 @@ the terminal would act on are shown as escapes, such as \x1b.`,
 				return usagef("%s learned the task %s, but heed generate needs a text model: use heed predict %s INPUT...", args[0], t.Name, shell(args[0]))
 			}
 			stdout := cmd.OutOrStdout()
-			err = m.Generate(cmd.Context(), visible(stdout), o.prompt, decode.Options{
-				Sampler:   decode.Sampler{Temperature: o.temperature, TopK: o.topK, TopP: o.topP},
-				Seed:      o.seed,
-				MaxTokens: o.tokens,
-			})
+			err = m.Generate(cmd.Context(), visible(stdout), prompt, o)
 			var wrong *task.InputError
 			if errors.As(err, &wrong) {
 				return usagef("--prompt: %w", wrong.Err)
@@ -69,29 +56,29 @@ the terminal would act on are shown as escapes, such as \x1b.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.prompt, "prompt", "", "text to continue; without --units bpe, it may have only characters that the model knows")
-	f.IntVar(&o.tokens, "tokens", 0, "number of characters to write; for a model with --units bpe: of tokens")
-	f.Float64Var(&o.temperature, "temperature", 1, "randomness: more above 1, less below 1 (0: always the likeliest character)")
-	f.IntVar(&o.topK, "top-k", 0, "number of likeliest characters to draw from (0: all)")
-	f.Float64Var(&o.topP, "top-p", 1, "draw from the likeliest characters that together have this probability (1: all)")
-	f.Uint64Var(&o.seed, "seed", 1, "seed of all draws")
+	f.StringVar(&prompt, "prompt", "", "text to continue; without --units bpe, it may have only characters that the model knows")
+	f.IntVar(&o.MaxTokens, "tokens", 0, "number of characters to write; for a model with --units bpe: of tokens")
+	f.Float64Var(&o.Sampler.Temperature, "temperature", 1, "randomness: more above 1, less below 1 (0: always the likeliest character)")
+	f.IntVar(&o.Sampler.TopK, "top-k", 0, "number of likeliest characters to draw from (0: all)")
+	f.Float64Var(&o.Sampler.TopP, "top-p", 1, "draw from the likeliest characters that together have this probability (1: all)")
+	f.Uint64Var(&o.Seed, "seed", 1, "seed of all draws")
 	return cmd
 }
 
-// check checks the flags. The model checks the characters of the prompt.
-func (o generation) check() error {
-	switch {
-	case o.prompt == "":
+// checkGeneration checks the flags of heed generate. The model checks the characters of the prompt.
+func checkGeneration(prompt string, o decode.Options) error {
+	switch s := o.Sampler; {
+	case prompt == "":
 		return usagef("--prompt must be the text to continue, got none")
-	case o.tokens < 1:
-		return usagef("--tokens must be at least 1, got %d", o.tokens)
-	case !(o.temperature >= 0 && o.temperature <= math.MaxFloat64):
-		return usagef("--temperature must be finite and at least 0, got %v", o.temperature)
-	case o.topK < 0:
-		return usagef("--top-k must be at least 1, or 0 for all characters, got %d", o.topK)
-	case !(o.topP > 0 && o.topP <= 1):
-		return usagef("--top-p must be above 0 and at most 1, got %v", o.topP)
-	case o.temperature == 0 && (o.topK > 0 || o.topP < 1):
+	case o.MaxTokens < 1:
+		return usagef("--tokens must be at least 1, got %d", o.MaxTokens)
+	case !(s.Temperature >= 0 && s.Temperature <= math.MaxFloat64):
+		return usagef("--temperature must be finite and at least 0, got %v", s.Temperature)
+	case s.TopK < 0:
+		return usagef("--top-k must be at least 1, or 0 for all characters, got %d", s.TopK)
+	case !(s.TopP > 0 && s.TopP <= 1):
+		return usagef("--top-p must be above 0 and at most 1, got %v", s.TopP)
+	case s.Temperature == 0 && (s.TopK > 0 || s.TopP < 1):
 		return usagef("--temperature 0 always takes the likeliest character: leave out --top-k and --top-p, or give another temperature")
 	}
 	return nil
