@@ -109,18 +109,15 @@ func shortened(s string) string {
 
 // figureWriter returns a function that writes a figure in the format of the file's extension.
 func figureWriter(path string) (func(io.Writer, heatmap.Figure) error, error) {
-	var write func(io.Writer, heatmap.Figure) error
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".png":
-		write = func(w io.Writer, f heatmap.Figure) error { return f.WritePNG(w, pngResolution) }
+		return func(w io.Writer, f heatmap.Figure) error { return f.WritePNG(w, pngResolution) }, nil
 	case ".svg":
-		write = func(w io.Writer, f heatmap.Figure) error { return f.WriteSVG(w) }
+		return func(w io.Writer, f heatmap.Figure) error { return f.WriteSVG(w) }, nil
 	case ".html":
-		write = func(w io.Writer, f heatmap.Figure) error { return f.WriteHTML(w) }
-	default:
-		return nil, usagef("--out must be a file's name that ends in .png, .svg or .html, got %q", path)
+		return func(w io.Writer, f heatmap.Figure) error { return f.WriteHTML(w) }, nil
 	}
-	return write, nil
+	return nil, usagef("--out must be a file's name that ends in .png, .svg or .html, got %q", path)
 }
 
 // drawn returns the line to print about a figure that was written to a file.

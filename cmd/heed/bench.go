@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -64,7 +63,13 @@ heed bench dist measures training with several workers and processes.`,
 				if err != nil {
 					return err
 				}
-				if err := printMeasurement(out, m, asJSON); err != nil {
+				if asJSON {
+					err = json.NewEncoder(out).Encode(m)
+				} else {
+					_, err = fmt.Fprintf(out, "%-12s %-9s %10.3f %10.3f %12.0f %8.1f %9.0f %12.0f\n",
+						m.Config, m.Form, m.MedianMS, m.MinMS, m.TokensPerS, m.GFLOPS, m.PeakRSSMB, m.AllocPerStep)
+				}
+				if err != nil {
 					return err
 				}
 			}
@@ -121,14 +126,4 @@ func measureApart(b bench.Benchmark, cmd *cobra.Command, procs int) (bench.Measu
 		return m, fmt.Errorf("measuring %s: can't read the result: %w", b.ID(), err)
 	}
 	return m, nil
-}
-
-// printMeasurement prints m as a line of the table or of JSON.
-func printMeasurement(w io.Writer, m bench.Measurement, asJSON bool) error {
-	if asJSON {
-		return json.NewEncoder(w).Encode(m)
-	}
-	_, err := fmt.Fprintf(w, "%-12s %-9s %10.3f %10.3f %12.0f %8.1f %9.0f %12.0f\n",
-		m.Config, m.Form, m.MedianMS, m.MinMS, m.TokensPerS, m.GFLOPS, m.PeakRSSMB, m.AllocPerStep)
-	return err
 }
