@@ -32,8 +32,8 @@ func TestMemoryEstimate(t *testing.T) {
 		}
 		rows = append(rows, ",an answer\n"...)
 	}
-	pairs := filepath.Join(dir, "pairs.csv")
-	write(t, pairs, string(rows))
+	table := filepath.Join(dir, "rows.csv")
+	write(t, table, string(rows))
 	nanogpt := "--task=text --data=" + text + " --max-len=64 --dim=128 --layers=4 "
 	wide := "--task=text --data=" + text + " --max-len=64 --dim=512 --heads=8 --layers=6 --batch-size=8 --steps-per-epoch=3 --validation=50 "
 	for _, test := range []struct {
@@ -43,7 +43,7 @@ func TestMemoryEstimate(t *testing.T) {
 		{"copy", "--task=copy --steps-per-epoch=200", true},
 		{"reverse", "--task=reverse --steps-per-epoch=20", false},
 		{"reverse, long", "--task=reverse --max-epochs=8", false},
-		{"long rows in several buckets", "--task=seq2seq --batch-size=16 --dim=64 --layers=2 --workers=2 --max-steps=24 --seed=2 --data=" + pairs, true},
+		{"long rows in several buckets", "--task=seq2seq --batch-size=16 --dim=64 --layers=2 --workers=2 --max-steps=24 --seed=2 --data=" + table, true},
 		{"brackets, on one worker", "--task=brackets --steps-per-epoch=20 --workers=1", true},
 		{"dates", "--task=dates --steps-per-epoch=10 --validation=250", false},
 		{"text", "--task=text --steps-per-epoch=10 --data=" + text, true},

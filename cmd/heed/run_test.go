@@ -167,20 +167,20 @@ func TestTrainEvalPredict(t *testing.T) {
 func TestStartFrom(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
-	pairs, labels, again := ran(t, append(dataFlags(t, "seq2seq"), "--task=seq2seq")...), filepath.Join(base, "classification"), filepath.Join(base, "again")
+	first, classifier, again := ran(t, append(dataFlags(t, "seq2seq"), "--task=seq2seq")...), filepath.Join(base, "classification"), filepath.Join(base, "again")
 	from := func(name, out string, more ...string) []string {
-		return slices.Concat([]string{"train", "--task=" + name, "--from=" + pairs, "--max-epochs=1", "--out=" + out}, dataFlags(t, name), more)
+		return slices.Concat([]string{"train", "--task=" + name, "--from=" + first, "--max-epochs=1", "--out=" + out}, dataFlags(t, name), more)
 	}
 	if out := succeed(t, from("seq2seq", again)...); !regexp.MustCompile(`^Starting from \S+: (\d+) of (\d+) tensors\n`).MatchString(out) || !strings.Contains(out, "model: width 16, 1 block, 2 heads") {
 		t.Errorf("heed train prints %q, want the number of tensors and the model of the other run", out)
 	}
-	if out := succeed(t, from("classification", labels)...); !strings.Contains(out, " tensors; new ones: head.bias (1), head.weight (1); left out: decoder.blocks (26), decoder.embedding (1), decoder.head (2), decoder.norm (2)\n") {
+	if out := succeed(t, from("classification", classifier)...); !strings.Contains(out, " tensors; new ones: head.bias (1), head.weight (1); left out: decoder.blocks (26), decoder.embedding (1), decoder.head (2), decoder.norm (2)\n") {
 		t.Errorf("heed train prints %q, want the new tensors and those left out", out)
 	}
-	fail(t, heed(from("tagging", filepath.Join(base, "tagging"))...), 1, "can't start from the run "+pairs+": none of its weights fit this model")
+	fail(t, heed(from("tagging", filepath.Join(base, "tagging"))...), 1, "can't start from the run "+first+" to start from: nothing of its model fits this one")
 	fail(t, heed(from("seq2seq", again)...), 1, "holds a run already")
 	fail(t, heed("train", "--resume="+again), 1, "is finished")
-	fail(t, heed("train", "--resume="+again, "--from="+pairs), 2, "may be given with it, got --from")
+	fail(t, heed("train", "--resume="+again, "--from="+first), 2, "may be given with it, got --from")
 	absent(t, filepath.Join(base, "tagging"))
 }
 
