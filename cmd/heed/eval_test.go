@@ -44,7 +44,7 @@ func TestEvalData(t *testing.T) {
 		t.Errorf("the line of bc is %q, want its references B C and A A A A", fields)
 	}
 	hasWords(t, out, fmt.Sprintf("(%d of 8 sources answered", right))
-	hasWords(t, out, "tokens of the nearest references", "chrF: ", "BLEU: ",
+	hasWords(t, out, "the nearest references have ", "chrF: ", "BLEU: ",
 		"Beyond the model: 1 source without an answer; 1 source with symbols that training never saw; 1 reference with symbols or labels that training never saw; 1 reference longer than any answer of the model.")
 	if by := succeed(t, "eval", dir, "--data="+path, "--columns=word,3", "--beam=2"); by != out {
 		t.Errorf("with --columns, heed eval prints %q, want %q", by, out)

@@ -177,7 +177,7 @@ func TestStartFrom(t *testing.T) {
 	if out := succeed(t, from("classification", classifier)...); !strings.Contains(out, " tensors; new ones: head.bias (1), head.weight (1); left out: decoder.blocks (26), decoder.embedding (1), decoder.head (2), decoder.norm (2)\n") {
 		t.Errorf("heed train prints %q, want the new tensors and those left out", out)
 	}
-	fail(t, heed(from("tagging", filepath.Join(base, "tagging"))...), 1, "can't start from the run "+first+" to start from: nothing of its model fits this one")
+	fail(t, heed(from("tagging", filepath.Join(base, "tagging"))...), 1, "can't start from the run "+first+": none of its weights fit this model")
 	fail(t, heed(from("seq2seq", again)...), 1, "holds a run already")
 	fail(t, heed("train", "--resume="+again), 1, "is finished")
 	fail(t, heed("train", "--resume="+again, "--from="+first), 2, "may be given with it, got --from")
@@ -314,7 +314,7 @@ func TestWithoutValidation(t *testing.T) {
 		if best := slices.MinFunc(history, func(a, b train.Check) int { return cmp.Compare(a.TrainLoss, b.TrainLoss) }); best.Epoch != s.BestEpoch {
 			t.Errorf("the best epoch is %d, want %d", s.BestEpoch, best.Epoch)
 		}
-		fail(t, heed("eval", whole), 1, "can't start from the run in "+whole+" has no validation set")
+		fail(t, heed("eval", whole), 1, "the run in "+whole+" has no validation set")
 		succeed(t, append(args(resumed), "--max-steps=14")...)
 		succeed(t, "train", "--resume="+resumed)
 		sameRun(t, resumed, whole)
