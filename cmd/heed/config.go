@@ -256,6 +256,7 @@ var flagOf = map[string]string{
 	"data.file":                         "--data",
 	"data.validation_file":              "--validation-data",
 	"data.target_file":                  "a second --data",
+	"model.positions.max_len":           "max_len in --positions",
 	"training.optimizer.schedule.kind":  "--schedule",
 	"training.optimizer.plateau.checks": "--plateau",
 	"training.optimizer.plateau.factor": "--plateau-factor",

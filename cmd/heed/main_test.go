@@ -320,6 +320,7 @@ func TestWrongCalls(t *testing.T) {
 		{"train --plateau-factor=0.5", "--plateau must be above 0 if the plateau has other settings, got 0"},
 		{"train --positions=nowhere", `--positions: there are no positions of kind "nowhere": use none, learned,`},
 		{"train --positions=rotary,base=x", "--positions: positions of kind rotary: "},
+		{"train --positions=learned,max_len=3", "max_len in --positions must be from 11"},
 		{"train --norm=batch", `--norm: there is no norm of kind "batch": use one of layer, rms`},
 		{"train --activation=step", "--activation: there is no activation"},
 		{"train --schedule=linear --decay=0", "--decay must be above 0 for --schedule linear, got 0"},
