@@ -75,22 +75,16 @@ type Types[T any] struct {
 // A Type is one of the types that a T may hold.
 type Type[T any] struct {
 	holds func(v T) bool
-	read  func(data []byte) (T, error)
-	parse func(fields string) (T, error)
+	made  func(set func(c any) error) (T, error) // a new value, after set has set it through a pointer
 }
 
 // TypeOf returns the entry for type C, a struct that must implement T.
 func TypeOf[C, T any](name, about string) Entry[Type[T]] {
 	return Entry[Type[T]]{name, about, Type[T]{
 		holds: func(v T) bool { _, ok := any(v).(C); return ok },
-		read: func(data []byte) (T, error) {
+		made: func(set func(c any) error) (T, error) {
 			var c C
-			err := Decode(data, &c)
-			return any(c).(T), err
-		},
-		parse: func(fields string) (T, error) {
-			var c C
-			err := Set(&c, fields)
+			err := set(&c)
 			return any(c).(T), err
 		},
 	}}
@@ -127,28 +121,26 @@ func (ts Types[T]) Unmarshal(data []byte) (v T, err error) {
 		return v, fmt.Errorf("%s must have a kind, one of %s", ts.What, ts)
 	}
 	delete(fields, "kind")
-	known, ok := ts.Get(name)
-	if !ok {
-		return v, ts.unknown(name)
-	}
 	if data, err = json.Marshal(fields); err != nil {
 		return v, err
 	}
-	if v, err = known.read(data); err != nil {
-		return v, fmt.Errorf("%s of kind %s: %w", ts.What, name, err)
-	}
-	return v, nil
+	return ts.made(name, func(c any) error { return Decode(data, c) })
 }
 
 // Parse returns the value that a text such as "rotary,base=10000" describes: the name of a kind, then fields as in Set.
 // It returns an error if the kind or a field is unknown.
 func (ts Types[T]) Parse(text string) (v T, err error) {
 	name, _, _ := strings.Cut(text, ",")
+	return ts.made(name, func(c any) error { return Set(c, text[len(name):]) })
+}
+
+// made returns a value of the kind with this name, after set has set it through a pointer.
+func (ts Types[T]) made(name string, set func(c any) error) (v T, err error) {
 	known, ok := ts.Get(name)
 	if !ok {
-		return v, ts.unknown(name)
+		return v, fmt.Errorf("there are no %s of kind %.100q: use %s", ts.What, name, ts)
 	}
-	if v, err = known.parse(text[len(name):]); err != nil {
+	if v, err = known.made(set); err != nil {
 		return v, fmt.Errorf("%s of kind %s: %w", ts.What, name, err)
 	}
 	return v, nil
@@ -189,10 +181,6 @@ func Text(object []byte) string {
 		}
 	}
 	return text.String()
-}
-
-func (ts Types[T]) unknown(name string) error {
-	return fmt.Errorf("there are no %s of kind %.100q: use %s", ts.What, name, ts)
 }
 
 // Set sets fields of the struct that v points to. The text has the form ",field=value,field=value", with the fields'
@@ -237,12 +225,9 @@ func value(text string) (data json.RawMessage, rest string) {
 			return data, rest
 		}
 	}
-	end := strings.IndexByte(text, ',')
-	if end < 0 {
-		end = len(text)
-	}
-	data, _ = json.Marshal(text[:end]) // can't fail for a string
-	return data, text[end:]
+	field, _, _ := strings.Cut(text, ",")
+	data, _ = json.Marshal(field) // can't fail for a string
+	return data, text[len(field):]
 }
 
 // fieldNames returns the JSON names of a struct's fields, except "kind".
