@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"io"
 	"time"
 
@@ -126,17 +127,13 @@ const (
 // Check returns an error if a setting is invalid. The error names the setting by its path in JSON, such as
 // stopping.patience.
 func (c Config) Check() error {
-	for _, n := range []struct {
-		path      setting.Path
-		got       int
-		low, high int
-	}{
-		{"batch_size", c.BatchSize, 1, mostCount}, {"micro_batches", c.MicroBatches, 0, mostMicroBatches},
-		{"max_epochs", c.MaxEpochs, 0, mostCount}, {"check_every", c.CheckEvery, 0, mostCount},
-	} {
-		if n.got < n.low || n.got > n.high {
-			return setting.Errorf("%s must be from %d to %d, got %d", n.path, n.low, n.high, n.got)
-		}
+	if err := cmp.Or(
+		setting.Between("batch_size", c.BatchSize, 1, mostCount),
+		setting.Between("micro_batches", c.MicroBatches, 0, mostMicroBatches),
+		setting.Between("max_epochs", c.MaxEpochs, 0, mostCount),
+		setting.Between("check_every", c.CheckEvery, 0, mostCount),
+	); err != nil {
+		return err
 	}
 	if c.MicroBatches > 1 && c.BatchSize%c.MicroBatches != 0 {
 		return setting.Errorf("%s must be a multiple of %s, got %d and %d", setting.Path("batch_size"), setting.Path("micro_batches"), c.BatchSize, c.MicroBatches)
@@ -150,17 +147,12 @@ func (c Config) Check() error {
 // Check returns an error if a number is negative. The error names the field in lower case with underscores, such as
 // max_steps.
 func (c Call) Check() error {
-	for _, x := range []struct {
-		path setting.Path
-		got  any
-		ok   bool
-	}{
-		{"workers", c.Workers, c.Workers >= 0}, {"max_steps", c.MaxSteps, c.MaxSteps >= 0}, {"max_time", c.MaxTime, c.MaxTime >= 0},
-		{"checkpoint_steps", c.CheckpointSteps, c.CheckpointSteps >= 0}, {"checkpoint_time", c.CheckpointTime, c.CheckpointTime >= 0},
-	} {
-		if !x.ok {
-			return setting.Errorf("%s must be at least 0, got %v", x.path, x.got)
-		}
-	}
-	return nil
+	const want = "at least 0"
+	return cmp.Or(
+		setting.In("workers", c.Workers, c.Workers >= 0, want),
+		setting.In("max_steps", c.MaxSteps, c.MaxSteps >= 0, want),
+		setting.In("max_time", c.MaxTime, c.MaxTime >= 0, want),
+		setting.In("checkpoint_steps", c.CheckpointSteps, c.CheckpointSteps >= 0, want),
+		setting.In("checkpoint_time", c.CheckpointTime, c.CheckpointTime >= 0, want),
+	)
 }

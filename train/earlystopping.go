@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -55,24 +56,19 @@ type Stopping struct {
 
 // check returns an error if a setting is invalid. The error names the setting by its path in JSON.
 func (s Stopping) check() error {
-	for _, n := range []struct {
-		path setting.Path
-		got  int
-	}{{"patience", s.Patience}, {"first_epoch", s.FirstEpoch}} {
-		if n.got < 0 || n.got > mostCount {
-			return setting.Errorf("%s must be from 0 to %d, got %d", n.path, mostCount, n.got)
-		}
+	limit := func(path setting.Path, got *float64) error {
+		x := *cmp.Or(got, new(0.0))
+		return setting.In(path, x, math.Abs(x) <= largest, "from -1e30 to 1e30")
 	}
-	if !(s.MinDelta >= 0 && s.MinDelta <= largest) {
-		return setting.Errorf("%s must be from 0 to 1e30, got %v", setting.Path("min_delta"), s.MinDelta)
-	}
-	for _, x := range []struct {
-		path setting.Path
-		got  *float64
-	}{{"baseline", s.Baseline}, {"stopping_threshold", s.StoppingThreshold}, {"divergence_threshold", s.DivergenceThreshold}} {
-		if x.got != nil && !(math.Abs(*x.got) <= largest) {
-			return setting.Errorf("%s must be from -1e30 to 1e30, got %v", x.path, *x.got)
-		}
+	if err := cmp.Or(
+		setting.Between("patience", s.Patience, 0, mostCount),
+		setting.Between("first_epoch", s.FirstEpoch, 0, mostCount),
+		setting.In("min_delta", s.MinDelta, s.MinDelta >= 0 && s.MinDelta <= largest, "from 0 to 1e30"),
+		limit("baseline", s.Baseline),
+		limit("stopping_threshold", s.StoppingThreshold),
+		limit("divergence_threshold", s.DivergenceThreshold),
+	); err != nil {
+		return err
 	}
 	switch mode := setting.Path("mode"); {
 	case s.Mode != "" && s.Mode != "min" && s.Mode != "max":
@@ -88,10 +84,7 @@ const largest = 1e30
 
 // monitor returns the name of the monitored value.
 func (s Stopping) monitor() string {
-	if s.Monitor == "" {
-		return "val_loss"
-	}
-	return s.Monitor
+	return cmp.Or(s.Monitor, "val_loss")
 }
 
 // Monitored returns the monitored value of a check, or 0 if the check has no such value.

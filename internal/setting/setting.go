@@ -25,13 +25,18 @@ func (e *Error) Error() string { return e.Message(func(path string) string { ret
 
 // Message returns the error's text with name(path) in place of each path.
 func (e *Error) Message(name func(path string) string) string {
+	return fmt.Errorf(e.format, e.mapped(func(p Path) any { return name(string(p)) })...).Error()
+}
+
+// mapped returns the arguments with change(p) in place of each path p.
+func (e *Error) mapped(change func(p Path) any) []any {
 	args := slices.Clone(e.args)
 	for i, arg := range args {
 		if p, ok := arg.(Path); ok {
-			args[i] = name(string(p))
+			args[i] = change(p)
 		}
 	}
-	return fmt.Errorf(e.format, args...).Error()
+	return args
 }
 
 // Paths returns the paths that the error names, in the order of the arguments.
@@ -52,11 +57,21 @@ func Within(prefix string, err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	args := slices.Clone(e.args)
-	for i, arg := range args {
-		if p, ok := arg.(Path); ok {
-			args[i] = Path(prefix+".") + p
-		}
+	return &Error{e.format, e.mapped(func(p Path) any { return Path(prefix+".") + p })}
+}
+
+// In returns an Error unless ok. It says that the setting must be in the range that want names, such as "above 0".
+func In(path Path, got any, ok bool, want string) error {
+	if ok {
+		return nil
 	}
-	return &Error{e.format, args}
+	return Errorf("%s must be %s, got %v", path, want, got)
+}
+
+// Between returns an Error unless a count is from low to high.
+func Between(path Path, got, low, high int) error {
+	if low <= got && got <= high {
+		return nil
+	}
+	return Errorf("%s must be from %d to %d, got %d", path, low, high, got)
 }

@@ -41,30 +41,18 @@ type Plateauing struct {
 func (c Config) Check() error {
 	c = c.orDefault()
 	s, p := c.Schedule, c.Plateau
-	for _, x := range []struct {
-		path setting.Path
-		got  float64
-		ok   bool
-		want string
-	}{
-		{"learning_rate", c.LearningRate, c.LearningRate > 0 && c.LearningRate <= 10, "above 0 and at most 10"},
-		{"weight_decay", c.WeightDecay, c.WeightDecay >= 0 && c.WeightDecay <= 10, "from 0 to 10"},
-		{"clip_norm", c.ClipNorm, inRange(c.ClipNorm), "from 0 to 1e30"},
-		{"clip_value", c.ClipValue, inRange(c.ClipValue), "from 0 to 1e30"},
-		{"schedule.floor", s.Floor, s.Floor >= 0 && s.Floor <= 1, "from 0 to 1"},
-		{"average", c.Average, c.Average >= 0 && c.Average < 1, "at least 0 and below 1"},
-	} {
-		if !x.ok {
-			return setting.Errorf("%s must be %s, got %v", x.path, x.want, x.got)
-		}
-	}
-	for _, n := range []struct {
-		path setting.Path
-		got  int
-	}{{"schedule.warm_up", s.WarmUp}, {"schedule.decay", s.Decay}, {"plateau.checks", p.Checks}} {
-		if n.got < 0 || n.got > mostCount {
-			return setting.Errorf("%s must be from 0 to %d, got %d", n.path, mostCount, n.got)
-		}
+	if err := cmp.Or(
+		setting.In("learning_rate", c.LearningRate, c.LearningRate > 0 && c.LearningRate <= 10, "above 0 and at most 10"),
+		setting.In("weight_decay", c.WeightDecay, c.WeightDecay >= 0 && c.WeightDecay <= 10, "from 0 to 10"),
+		setting.In("clip_norm", c.ClipNorm, inRange(c.ClipNorm), "from 0 to 1e30"),
+		setting.In("clip_value", c.ClipValue, inRange(c.ClipValue), "from 0 to 1e30"),
+		setting.In("schedule.floor", s.Floor, s.Floor >= 0 && s.Floor <= 1, "from 0 to 1"),
+		setting.In("average", c.Average, c.Average >= 0 && c.Average < 1, "at least 0 and below 1"),
+		setting.Between("schedule.warm_up", s.WarmUp, 0, mostCount),
+		setting.Between("schedule.decay", s.Decay, 0, mostCount),
+		setting.Between("plateau.checks", p.Checks, 0, mostCount),
+	); err != nil {
+		return err
 	}
 	if err := p.plateau().check(); err != nil {
 		return setting.Within("plateau", err)

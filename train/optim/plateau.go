@@ -34,22 +34,13 @@ type Plateau struct {
 
 // check returns an error if a number is out of range. The error uses the setting's name in JSON.
 func (p *Plateau) check() error {
-	for _, x := range []struct {
-		path setting.Path
-		got  float64
-		ok   bool
-		want string
-	}{
-		{"factor", p.Factor, p.Factor >= 0 && p.Factor < 1, "at least 0 and below 1"},
-		{"threshold", p.Threshold, p.Threshold >= -largest && p.Threshold <= largest, "from -1e30 to 1e30"},
-		{"floor", p.Floor, p.Floor >= 0 && p.Floor <= 1, "from 0 to 1"},
-	} {
-		if !x.ok {
-			return setting.Errorf("%s must be %s, got %v", x.path, x.want, x.got)
-		}
-	}
-	if p.Cooldown < 0 || p.Cooldown > mostCount {
-		return setting.Errorf("%s must be from 0 to %d, got %d", setting.Path("cooldown"), mostCount, p.Cooldown)
+	if err := cmp.Or(
+		setting.In("factor", p.Factor, p.Factor >= 0 && p.Factor < 1, "at least 0 and below 1"),
+		setting.In("threshold", p.Threshold, p.Threshold >= -largest && p.Threshold <= largest, "from -1e30 to 1e30"),
+		setting.In("floor", p.Floor, p.Floor >= 0 && p.Floor <= 1, "from 0 to 1"),
+		setting.Between("cooldown", p.Cooldown, 0, mostCount),
+	); err != nil {
+		return err
 	}
 	if p.Patience < 0 || p.Bad < 0 || p.Cooling < 0 || p.Reductions < 0 || math.IsNaN(p.Best) || math.IsInf(p.Best, 0) {
 		return fmt.Errorf("a Plateau's counts must be at least 0 and its Best finite, got %+v", *p)
