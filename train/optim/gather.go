@@ -217,8 +217,8 @@ func (s *Solver) distinct(model []G.ValueGrad, part []int) error {
 // weight returns the value of parameter i, or an error if it can't be stepped.
 func weight(model []G.ValueGrad, i int) (*tensor.Dense, error) {
 	value := model[i].Value()
-	w, ok := value.(*tensor.Dense)
-	if !ok || !floats(w) {
+	w, ok := floats(value)
+	if !ok {
 		return nil, fmt.Errorf("optim: the value of parameter %s must be a float32 or float64 tensor, got %s", label(model, i), describe(value))
 	}
 	return w, nil
@@ -231,31 +231,33 @@ func weightGrad(model []G.ValueGrad, i int) (weight, grad *tensor.Dense, err err
 	if err != nil {
 		return nil, nil, fmt.Errorf("optim: parameter %s has no gradient: call gorgonia.Grad, make the VM with gorgonia.BindDualValues, and run it: %w", label(model, i), err)
 	}
-	w, ok := value.(*tensor.Dense)
-	g, ok2 := gradient.(*tensor.Dense)
-	if !ok || !ok2 || !floats(w) || !floats(g) || w.Dtype() != g.Dtype() || !slices.Equal(w.Shape(), g.Shape()) {
+	w, ok := floats(value)
+	g, ok2 := floats(gradient)
+	if !ok || !ok2 || w.Dtype() != g.Dtype() || !slices.Equal(w.Shape(), g.Shape()) {
 		return nil, nil, fmt.Errorf("optim: value and gradient of parameter %s must be float32 or float64 tensors of the same shape and dtype, got %s and %s", label(model, i), describe(value), describe(gradient))
 	}
 	return w, g, nil
 }
 
-// floats reports whether a solver can step a tensor.
-func floats(t *tensor.Dense) bool {
-	return t != nil && t.Dims() > 0 && (t.Dtype() == tensor.Float32 || t.Dtype() == tensor.Float64) && inRows(t)
+// floats returns a value as a tensor, and whether a solver can step it.
+func floats(v G.Value) (t *tensor.Dense, ok bool) {
+	t, ok = v.(*tensor.Dense)
+	return t, ok && t != nil && t.Dims() > 0 && (t.Dtype() == tensor.Float32 || t.Dtype() == tensor.Float64) && inRows(t)
 }
 
 // inRows reports whether a tensor is row-major without gaps; a transposed one isn't.
 func inRows(t *tensor.Dense) bool { return !t.RequiresIterator() && !t.DataOrder().IsColMajor() }
 
 func describe(v G.Value) string {
-	if d, dense := v.(*tensor.Dense); v == nil || dense && d == nil {
+	d, dense := v.(*tensor.Dense)
+	if v == nil || dense && d == nil {
 		return "nil"
 	}
-	order := ""
-	if d, dense := v.(*tensor.Dense); dense && !inRows(d) {
-		order = " that isn't row-major without gaps"
+	text := fmt.Sprintf("%v of %v", v.Dtype(), v.Shape())
+	if dense && !inRows(d) {
+		text += " that isn't row-major without gaps"
 	}
-	return fmt.Sprintf("%v of %v%s", v.Dtype(), v.Shape(), order)
+	return text
 }
 
 // nameOf returns the name of a parameter, or "" if it has none.

@@ -39,20 +39,19 @@ type Step struct {
 	Rate  float64 // learning rate of this step, with the Schedule
 	Decay float64 // weight decay; 0 if the parameter doesn't decay
 	Count int     // steps taken, including this one: 1 in the first
+
+	scale float64 // factor of the gradient, for a fused rule; 0 means 1
 }
 
-// A fused rule also multiplies the gradient by scale and sets it to zero, which saves two passes over memory.
-type fused interface{ update(s Step, scale float64) }
-
-// fusedRule returns r as a fused rule if r is a rule of this package. A user's rule that embeds such a rule isn't
-// fused, because it may have its own Update.
-func fusedRule(r Rule) (fused, bool) {
+// fused reports whether r is a rule of this package. Such a rule multiplies the gradient by Step.scale and sets it to
+// zero, which saves two passes over memory. A user's rule that embeds such a rule isn't fused, because it may have its
+// own Update.
+func fused(r Rule) bool {
 	switch r.(type) {
 	case AdamW, Adam, SGD, Lion, Muon:
-		f, ok := r.(fused)
-		return f, ok
+		return true
 	}
-	return nil, false
+	return false
 }
 
 // rules lists this package's rules, the default first.
@@ -99,10 +98,8 @@ func (r SGD) Check(int) error {
 }
 
 // Update steps a parameter.
-func (r SGD) Update(s Step) { r.update(s, 1) }
-
-func (r SGD) update(s Step, scale float64) {
-	step := kernel.SGDStep{Rate: s.Rate, Momentum: r.Momentum, Decay: s.Decay, GradScale: scale, Nesterov: r.Nesterov}
+func (r SGD) Update(s Step) {
+	step := kernel.SGDStep{Rate: s.Rate, Momentum: r.Momentum, Decay: s.Decay, GradScale: cmp.Or(s.scale, 1), Nesterov: r.Nesterov}
 	switch {
 	case s.Weight.Dtype() == tensor.Float64 && r.Momentum == 0:
 		kernel.SGD(0, s.Weight.Float64s(), s.Grad.Float64s(), nil, step)
@@ -135,20 +132,18 @@ func (r Adam) Check(int) error {
 }
 
 // Update steps a parameter.
-func (r Adam) Update(s Step) { r.update(s, 1) }
-
-func (r Adam) update(s Step, scale float64) {
+func (r Adam) Update(s Step) {
 	if s.Weight.Dtype() == tensor.Float32 {
-		kernel.Adam(0, s.Weight.Float32s(), s.Grad.Float32s(), s.Memory[0].Value.Float32s(), s.Memory[1].Value.Float32s(), r.step(s, scale))
+		kernel.Adam(0, s.Weight.Float32s(), s.Grad.Float32s(), s.Memory[0].Value.Float32s(), s.Memory[1].Value.Float32s(), r.step(s))
 	} else {
-		kernel.Adam(0, s.Weight.Float64s(), s.Grad.Float64s(), s.Memory[0].Value.Float64s(), s.Memory[1].Value.Float64s(), r.step(s, scale))
+		kernel.Adam(0, s.Weight.Float64s(), s.Grad.Float64s(), s.Memory[0].Value.Float64s(), s.Memory[1].Value.Float64s(), r.step(s))
 	}
 }
 
-func (r Adam) step(s Step, scale float64) kernel.AdamStep {
+func (r Adam) step(s Step) kernel.AdamStep {
 	beta1, beta2, t := cmp.Or(r.Beta1, 0.9), cmp.Or(r.Beta2, 0.999), float64(s.Count)
 	return kernel.AdamStep{
-		Rate: s.Rate, Beta1: beta1, Beta2: beta2, Eps: cmp.Or(r.Eps, 1e-8), Decay: s.Decay, GradScale: scale,
+		Rate: s.Rate, Beta1: beta1, Beta2: beta2, Eps: cmp.Or(r.Eps, 1e-8), Decay: s.Decay, GradScale: cmp.Or(s.scale, 1),
 		Correct1: 1 / (1 - math.Pow(beta1, t)), Correct2: 1 / (1 - math.Pow(beta2, t)),
 	}
 }
@@ -164,13 +159,11 @@ func (r AdamW) Memory() []string { return adamwMemory }
 func (r AdamW) Check(rank int) error { return Adam(r).Check(rank) }
 
 // Update steps a parameter.
-func (r AdamW) Update(s Step) { r.update(s, 1) }
-
-func (r AdamW) update(s Step, scale float64) {
+func (r AdamW) Update(s Step) {
 	if s.Weight.Dtype() == tensor.Float32 {
-		kernel.AdamW(0, s.Weight.Float32s(), s.Grad.Float32s(), s.Memory[0].Value.Float32s(), s.Memory[1].Value.Float32s(), Adam(r).step(s, scale))
+		kernel.AdamW(0, s.Weight.Float32s(), s.Grad.Float32s(), s.Memory[0].Value.Float32s(), s.Memory[1].Value.Float32s(), Adam(r).step(s))
 	} else {
-		kernel.AdamW(0, s.Weight.Float64s(), s.Grad.Float64s(), s.Memory[0].Value.Float64s(), s.Memory[1].Value.Float64s(), Adam(r).step(s, scale))
+		kernel.AdamW(0, s.Weight.Float64s(), s.Grad.Float64s(), s.Memory[0].Value.Float64s(), s.Memory[1].Value.Float64s(), Adam(r).step(s))
 	}
 }
 
@@ -188,10 +181,8 @@ func (r Lion) Memory() []string { return lionMemory }
 func (r Lion) Check(int) error { return checkDecays("Lion", r.Beta1, r.Beta2) }
 
 // Update steps a parameter.
-func (r Lion) Update(s Step) { r.update(s, 1) }
-
-func (r Lion) update(s Step, scale float64) {
-	step := kernel.LionStep{Rate: s.Rate, Beta1: cmp.Or(r.Beta1, 0.9), Beta2: cmp.Or(r.Beta2, 0.99), Decay: s.Decay, GradScale: scale}
+func (r Lion) Update(s Step) {
+	step := kernel.LionStep{Rate: s.Rate, Beta1: cmp.Or(r.Beta1, 0.9), Beta2: cmp.Or(r.Beta2, 0.99), Decay: s.Decay, GradScale: cmp.Or(s.scale, 1)}
 	if s.Weight.Dtype() == tensor.Float32 {
 		kernel.Lion(0, s.Weight.Float32s(), s.Grad.Float32s(), s.Memory[0].Value.Float32s(), step)
 	} else {
@@ -234,10 +225,8 @@ func (r Muon) Check(rank int) error {
 }
 
 // Update steps a parameter.
-func (r Muon) Update(s Step) { r.update(s, 1) }
-
-func (r Muon) update(s Step, scale float64) {
-	step := kernel.MuonStep{Rate: s.Rate, Momentum: cmp.Or(r.Momentum, 0.95), Decay: s.Decay, GradScale: scale, Iterations: cmp.Or(r.Iterations, 5), OutIn: r.OutIn}
+func (r Muon) Update(s Step) {
+	step := kernel.MuonStep{Rate: s.Rate, Momentum: cmp.Or(r.Momentum, 0.95), Decay: s.Decay, GradScale: cmp.Or(s.scale, 1), Iterations: cmp.Or(r.Iterations, 5), OutIn: r.OutIn}
 	in, out := s.Weight.Shape()[0], s.Weight.Shape()[1]
 	if s.Weight.Dtype() == tensor.Float32 {
 		kernel.Muon(0, s.Weight.Float32s(), s.Grad.Float32s(), s.Memory[0].Value.Float32s(), in, out, step)

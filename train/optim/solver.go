@@ -163,17 +163,14 @@ func (s *Solver) step(model []G.ValueGrad, params []param, squares []float64) er
 			p.grad.Zero()
 			return
 		}
-		scale := scale
-		rule, ok := fusedRule(p.rule)
-		if s.ClipValue > 0 || !ok && scale != 1 {
+		step := Step{p.weight, p.grad, p.memory, p.rate * multiple, p.decay, s.Steps, scale}
+		own := !fused(p.rule)
+		if s.ClipValue > 0 || scale == 0 || own && scale != 1 { // a very small ClipNorm rounds the scale to 0
 			scaleClamp(p.grad, scale, cmp.Or(s.ClipValue, math.Inf(1)))
-			scale = 1
+			step.scale = 1
 		}
-		step := Step{p.weight, p.grad, p.memory, p.rate * multiple, p.decay, s.Steps}
-		if ok {
-			rule.update(step, scale)
-		} else {
-			p.rule.Update(step)
+		p.rule.Update(step)
+		if own {
 			p.grad.Zero()
 		}
 	})
