@@ -92,10 +92,12 @@ func (c Check) MarshalJSON() ([]byte, error) {
 	return json.Marshal(values)
 }
 
+// checkFields are the keys of a Check's fields in JSON.
+var checkFields = []string{"epoch", "step", "learning_rate", "gradient_norm", "train_loss", "val_loss"}
+
 // checkKey reports whether key can be in the JSON of a Check: the key of a field, or the name of a metric.
 func checkKey(key string) bool {
-	switch key {
-	case "epoch", "step", "learning_rate", "gradient_norm", "train_loss", "val_loss":
+	if slices.Contains(checkFields, key) {
 		return true
 	}
 	split, metric, found := strings.Cut(key, "_")
@@ -112,26 +114,17 @@ func (c *Check) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &values); err != nil {
 		return err
 	}
-	*c = Check{}
+	*c = Check{
+		Epoch: int(values["epoch"]), Step: int(values["step"]), TrainLoss: float64(values["train_loss"]), ValLoss: float64(values["val_loss"]),
+		LearningRate: float64(values["learning_rate"]), GradientNorm: float64(values["gradient_norm"]),
+	}
+	_, c.Validated = values["val_loss"]
 	for name, x := range values {
-		switch x := float64(x); name {
-		case "epoch":
-			c.Epoch = int(x)
-		case "step":
-			c.Step = int(x)
-		case "learning_rate":
-			c.LearningRate = x
-		case "gradient_norm":
-			c.GradientNorm = x
-		case "train_loss":
-			c.TrainLoss = x
-		case "val_loss":
-			c.ValLoss, c.Validated = x, true
-		default:
+		if !slices.Contains(checkFields, name) {
 			if c.Metrics == nil {
 				c.Metrics = map[string]float64{}
 			}
-			c.Metrics[name] = x
+			c.Metrics[name] = float64(x)
 		}
 	}
 	return nil
@@ -143,12 +136,12 @@ func logCheck(w io.Writer, c Check, s *EarlyStopping) {
 	if w == nil {
 		return
 	}
-	upper, lower := fmt.Sprintf("Epoch %d", c.Epoch), fmt.Sprintf("epoch %d", c.Epoch)
+	unit, n := "Epoch", c.Epoch
 	if s.steps {
-		upper, lower = fmt.Sprintf("Step %d", c.Step), fmt.Sprintf("step %d", c.Step)
+		unit, n = "Step", c.Step
 	}
-	fmt.Fprintf(w, "%s: %s\n", upper, c.values())
+	fmt.Fprintf(w, "%s %d: %s\n", unit, n, c.values())
 	if s.Stopped() {
-		fmt.Fprintf(w, "Early stopping at %s\n", lower)
+		fmt.Fprintf(w, "Early stopping at %s %d\n", strings.ToLower(unit), n)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"reflect"
 	"slices"
@@ -134,24 +135,34 @@ func (f *fit) write(memories [][]optim.Memory) error {
 		return err
 	}
 	var tensors []safetensors.Tensor
-	add := func(name string, t *tensor.Dense) {
+	for name, t := range f.tensors(memories) {
 		tensors = append(tensors, safetensors.Tensor{Name: name, Shape: t.Shape(), Data: t.Data()})
-	}
-	for i, p := range f.Params.All() {
-		add(currentPrefix+p.Name, p.Value)
-		add(bestPrefix+p.Name, f.best[i])
-	}
-	for i, n := range f.train.learnables {
-		if f.average != nil {
-			add(averagePrefix+n.Name(), f.average.Values[i])
-		}
-		for _, m := range memories[i] {
-			add(m.Name+"."+n.Name(), m.Value)
-		}
 	}
 	return atomicfile.WriteFile(f.Checkpoint, func(w io.Writer) error {
 		return safetensors.Write(w, tensors, map[string]string{stateKey: string(state)})
 	})
+}
+
+// tensors yields the tensors of a checkpoint with their names: the current and best parameters, the averages, and the
+// solver's memory. memories holds the memory for each learnable.
+func (f *fit) tensors(memories [][]optim.Memory) iter.Seq2[string, *tensor.Dense] {
+	return func(yield func(string, *tensor.Dense) bool) {
+		for i, p := range f.Params.All() {
+			if !yield(currentPrefix+p.Name, p.Value) || !yield(bestPrefix+p.Name, f.best[i]) {
+				return
+			}
+		}
+		for i, n := range f.train.learnables {
+			if f.average != nil && !yield(averagePrefix+n.Name(), f.average.Values[i]) {
+				return
+			}
+			for _, m := range memories[i] {
+				if !yield(m.Name+"."+n.Name(), m.Value) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // resume restores the checkpoint in all processes, if it exists. Only the first process reads the file.
@@ -261,12 +272,7 @@ func (f *fit) restore(c *checkpoint) error {
 		return fmt.Errorf("train: the checkpoint %s %w", f.Checkpoint, err)
 	}
 	for _, p := range copies {
-		switch values := p.target.Data().(type) {
-		case []float32:
-			copy(values, p.saved.Data.([]float32))
-		case []float64:
-			copy(values, p.saved.Data.([]float64))
-		}
+		reflect.Copy(reflect.ValueOf(p.target.Data()), reflect.ValueOf(p.saved.Data))
 	}
 	f.solver.Steps = c.state.SolverSteps
 	f.step, f.since, f.history = c.state.Step, c.state.Since, c.state.History
@@ -314,49 +320,31 @@ type savedCopy struct {
 	target *tensor.Dense
 }
 
-// copies returns the tensors of a checkpoint with their targets: the current and best parameters, the averages, and the
-// solver's memory. Its error continues a sentence that starts with the checkpoint's name.
+// copies returns the tensors of a checkpoint with their targets. The targets in the solver's memory are only those of
+// this process. Its error continues a sentence that starts with the checkpoint's name.
 func (f *fit) copies(saved map[string]safetensors.Tensor) ([]savedCopy, error) {
+	memories := make([][]optim.Memory, len(f.train.model))
+	err := states(f.solver, f.train.model, f.train.part(), memories)
+	if err == nil && f.average != nil && f.average.Values == nil {
+		err = f.average.Update(f.train.model) // allocates them
+	}
+	if err != nil {
+		return nil, fmt.Errorf("can't be resumed: %w", err)
+	}
 	var copies []savedCopy
-	var err error
-	match := func(name string, target *tensor.Dense) {
+	for name, target := range f.tensors(memories) {
 		t, ok := saved[name]
 		switch {
-		case err != nil:
 		case !ok:
-			err = fmt.Errorf("belongs to another model or solver: it has no %q", name)
-		case !slices.Equal(t.Shape, []int(target.Shape())) || fmt.Sprintf("%T", t.Data) != fmt.Sprintf("%T", target.Data()):
-			err = fmt.Errorf("belongs to another model: %q must be %T of shape %v, got %T of shape %v", name, target.Data(), target.Shape(), t.Data, tensor.Shape(t.Shape))
+			return nil, fmt.Errorf("belongs to another model or solver: it has no %q", name)
+		case !slices.Equal(t.Shape, []int(target.Shape())) || reflect.TypeOf(t.Data) != reflect.TypeOf(target.Data()):
+			return nil, fmt.Errorf("belongs to another model: %q must be %T of shape %v, got %T of shape %v", name, target.Data(), target.Shape(), t.Data, tensor.Shape(t.Shape))
 		case notFinite(t) >= 0:
-			err = fmt.Errorf("can't be resumed: %q isn't finite at element %d: restore the checkpoint, or train again", name, notFinite(t))
+			return nil, fmt.Errorf("can't be resumed: %q isn't finite at element %d: restore the checkpoint, or train again", name, notFinite(t))
 		}
 		copies = append(copies, savedCopy{t, target})
 	}
-	for i, p := range f.Params.All() {
-		match(currentPrefix+p.Name, p.Value)
-		match(bestPrefix+p.Name, f.best[i])
-	}
-	if f.average != nil {
-		if f.average.Values == nil {
-			if err := f.average.Update(f.train.model); err != nil { // allocates them
-				return nil, fmt.Errorf("can't be resumed: %w", err)
-			}
-		}
-		for i, n := range f.train.learnables {
-			match(averagePrefix+n.Name(), f.average.Values[i])
-		}
-	}
-	for _, i := range f.train.part() {
-		memory, err := f.solver.State(f.train.model, i)
-		if err != nil {
-			return nil, fmt.Errorf("can't be resumed: %w", err)
-		}
-		n := f.train.learnables[i]
-		for _, m := range memory {
-			match(m.Name+"."+n.Name(), m.Value)
-		}
-	}
-	return copies, err
+	return copies, nil
 }
 
 // notFinite returns the index of the first number that is NaN or infinite, or -1.

@@ -196,26 +196,28 @@ func (t *trainer) solve(solver G.Solver) error {
 	return t.team.swap(func(int) []*tensor.Dense { return values(t.team.rank) }, values)
 }
 
+// states sets the memories of a part of the model's parameters to the solver's memory for them.
+func states(s *optim.Solver, model []G.ValueGrad, part []int, memories [][]optim.Memory) (err error) {
+	for _, i := range part {
+		if memories[i], err = s.State(model, i); err != nil {
+			break
+		}
+	}
+	return err
+}
+
 // memories returns the solver's memory for each parameter. In a Group, the first process collects the memory of the
 // others; the others return only their own.
 func (f *fit) memories() ([][]optim.Memory, error) {
 	memories := make([][]optim.Memory, len(f.train.model))
-	states := func(s *optim.Solver, part []int) (err error) {
-		for _, i := range part {
-			if memories[i], err = s.State(f.train.model, i); err != nil {
-				break
-			}
-		}
-		return err
-	}
-	_, err := f.team.agree(nil, states(f.solver, f.train.part()))
+	_, err := f.team.agree(nil, states(f.solver, f.train.model, f.train.part(), memories))
 	if err != nil || f.team.size == 1 {
 		return memories, err
 	}
 	if f.team.rank == 0 {
 		s := f.solver
 		empty := &optim.Solver{Rule: s.Rule, LearningRate: s.LearningRate, WeightDecay: s.WeightDecay, Groups: s.Groups} // its State makes tensors for the memory of the others
-		err = states(empty, slices.Concat(f.train.parts[1:]...))
+		err = states(empty, f.train.model, slices.Concat(f.train.parts[1:]...), memories)
 	}
 	if _, err := f.team.agree(nil, err); err != nil {
 		return nil, err
