@@ -2,6 +2,7 @@ package heatmap
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/base64"
 	"encoding/binary"
@@ -43,10 +44,7 @@ func (f Figure) WriteHTML(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	title := f.Title
-	if title == "" {
-		title = "Attention"
-	}
+	title := cmp.Or(f.Title, "Attention")
 	body = "<h1>" + template.HTML(template.HTMLEscapeString(title)) + "</h1>\n" + body
 	return webpage.Page{Title: title, Body: body, Style: Style, Scripts: []string{Script}}.Write(w)
 }

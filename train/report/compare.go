@@ -55,17 +55,14 @@ func names(runs []*Run) []string {
 
 // compared returns a chart for each value, with the curves of all runs.
 func compared(runs []*Run, names []string) []chart {
-	steps, label := slices.ContainsFunc(runs, (*Run).bySteps), "epoch"
-	if steps {
-		label = "step"
-	}
+	steps := slices.ContainsFunc(runs, (*Run).bySteps)
 	unit := runs[0].unit
 	if slices.ContainsFunc(runs, func(r *Run) bool { return r.unit != unit }) {
 		unit = ""
 	}
 	var charts []chart
 	add := func(title string, has func(r *Run) bool, value func(r *Run, i int) float64) {
-		c := chart{Title: title, Label: label}
+		c := chart{Title: title, Label: axis(steps)}
 		for n, r := range runs {
 			var some []int // empty if the run has no such curve: it then keeps its colour in all charts
 			if has(r) {
@@ -87,12 +84,9 @@ func compared(runs []*Run, names []string) []chart {
 	}
 	slices.Sort(shared)
 	for _, m := range slices.Compact(shared) {
-		for _, split := range []string{"val_", "train_"} {
-			title := "Validation " + strings.ToLower(capital(m))
-			if split == "train_" {
-				title = "Training " + strings.ToLower(capital(m))
-			}
-			add(title, func(r *Run) bool { _, ok := r.History[0].Metrics[split+m]; return ok }, func(r *Run, i int) float64 { return metric(r.History, split+m)(i) })
+		for _, split := range [][2]string{{"val_", "Validation "}, {"train_", "Training "}} {
+			name := split[0] + m
+			add(split[1]+strings.ToLower(capital(m)), func(r *Run) bool { _, ok := r.History[0].Metrics[name]; return ok }, func(r *Run, i int) float64 { return metric(r.History, name)(i) })
 		}
 	}
 	add("Learning rate", all, func(r *Run, i int) float64 { return r.History[i].LearningRate })
@@ -106,10 +100,7 @@ func scores(runs []*Run, names []string) table {
 	for n, r := range runs {
 		h := r.History
 		b := h[r.best()]
-		row := []string{names[n], cmp.Or(r.task, "–"), cmp.Or(r.seed, "–"), "–", fmt.Sprint(h[len(h)-1].Epoch + 1), fmt.Sprintf("epoch %d", b.Epoch), short(b.TrainLoss), "–", "–", "–", "not finished"}
-		if r.bySteps() {
-			row[5] = fmt.Sprintf("step %d", b.Step)
-		}
+		row := []string{names[n], cmp.Or(r.task, "–"), cmp.Or(r.seed, "–"), "–", fmt.Sprint(h[len(h)-1].Epoch + 1), r.when(b), short(b.TrainLoss), "–", "–", "–", "not finished"}
 		if b.Validated {
 			row[7] = short(b.ValLoss)
 			if a, ok := b.Metrics["val_accuracy"]; ok {

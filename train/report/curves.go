@@ -58,8 +58,12 @@ const (
 // thinned returns the indices of all checks. If there are more than most, it returns at most that many at equal
 // distances, and the indices of the best and the last check.
 func (r *Run) thinned(most int) []int {
-	var some []int
-	best, n := r.best(), len(r.History)
+	return thinned(len(r.History), most, r.best())
+}
+
+// thinned returns the indices from 0 to n − 1. If n is above most, it returns at most that many at equal distances, and
+// the indices best and n − 1.
+func thinned(n, most, best int) (some []int) {
 	step := (n + most - 1) / most
 	for i := range n {
 		if i%step == 0 || i == best || i == n-1 {
@@ -69,15 +73,27 @@ func (r *Run) thinned(most int) []int {
 	return some
 }
 
+// place returns the number of a check on the axis of a chart.
+func place(c train.Check, steps bool) int {
+	if steps {
+		return c.Step
+	}
+	return c.Epoch
+}
+
+// axis returns the unit of place.
+func axis(steps bool) string {
+	if steps {
+		return "step"
+	}
+	return "epoch"
+}
+
 // values returns the curve of some checks.
 func (r *Run) values(some []int, steps bool, name string, value func(i int) float64) series {
 	s := series{Name: name, X: []int{}, Values: []number{}}
 	for _, i := range some {
-		x := r.History[i].Epoch
-		if steps {
-			x = r.History[i].Step
-		}
-		s.X, s.Values = append(s.X, x), append(s.Values, number(value(i)))
+		s.X, s.Values = append(s.X, place(r.History[i], steps)), append(s.Values, number(value(i)))
 	}
 	return s
 }
@@ -112,14 +128,9 @@ func (r *Run) stepTime(i int) float64 {
 // charts returns the curves of a run.
 func (r *Run) charts() []chart {
 	some, h, best := r.thinned(mostPoints), r.History, r.best()
-	steps, label := r.bySteps(), "epoch"
-	if steps {
-		label = "step"
-	}
-	marks := []mark{{h[best].Epoch, "kept"}, {h[len(h)-1].Epoch, "stop"}}
-	if steps {
-		marks[0].X, marks[1].X = h[best].Step, h[len(h)-1].Step
-	}
+	steps := r.bySteps()
+	label := axis(steps)
+	marks := []mark{{place(h[best], steps), "kept"}, {place(h[len(h)-1], steps), "stop"}}
 	if r.Unfinished {
 		marks[1].Label = "so far"
 	}

@@ -224,14 +224,12 @@ func (l *Live) state() state {
 // or -1.
 func (s state) checks() any {
 	var some []train.Check
-	best, each := -1, (len(s.history)+maxPoints-1)/maxPoints
-	for i, check := range s.history {
+	best := -1
+	for _, i := range thinned(len(s.history), maxPoints, s.best) {
 		if i == s.best {
 			best = len(some)
 		}
-		if i == s.best || i == len(s.history)-1 || i%each == 0 {
-			some = append(some, check)
-		}
+		some = append(some, s.history[i])
 	}
 	values := map[string]column{} // by their names in the history
 	for i, check := range some {

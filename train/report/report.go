@@ -122,6 +122,11 @@ func (r *Run) Write(w io.Writer) error {
 // bySteps reports whether checks are numbered by steps. Otherwise they are numbered by epochs.
 func (r *Run) bySteps() bool { return r.Config.CheckEvery > 0 }
 
+// when returns the time of a check in words, such as "epoch 3".
+func (r *Run) when(c train.Check) string {
+	return fmt.Sprint(axis(r.bySteps()), " ", place(c, r.bySteps()))
+}
+
 // best returns the index of the check whose parameters were kept.
 func (r *Run) best() int {
 	i := slices.IndexFunc(r.History, func(c train.Check) bool { return c.Step == r.Best.Step })
@@ -177,10 +182,7 @@ func (r *Run) headline() (title string, lead []string, tiles []tile) {
 		tiles = append(tiles, tile{short(best.ValLoss), "validation loss" + r.unit})
 	}
 	tiles = append(tiles, tile{short(best.TrainLoss), "training loss" + r.unit})
-	when := fmt.Sprintf("epoch %d", best.Epoch)
-	if r.bySteps() {
-		when = fmt.Sprintf("step %d", best.Step)
-	}
+	when := r.when(best)
 	kept := "the best check, " + when
 	if r.Config.Stopping.KeepLast {
 		kept = "the last check, " + when
