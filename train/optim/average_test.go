@@ -1,7 +1,6 @@
 package optim_test
 
 import (
-	"strings"
 	"testing"
 
 	"gorgonia.org/tensor"
@@ -13,9 +12,7 @@ func TestAverage(t *testing.T) {
 	for _, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 		params := newModel(dtype)
 		average, solver := &optim.Average{Decay: 0.9}, optim.NewAdamW(0.1)
-		if err := average.Swap(valueGrads(params)); err == nil || !strings.Contains(err.Error(), "call Update") {
-			t.Errorf("Swap before the first Update: got %v, want an error that says to call Update", err)
-		}
+		wantError(t, "Swap before the first Update", average.Swap(valueGrads(params)), "call Update")
 		var want [][]float64
 		for number := range 20 {
 			step(t, solver, params, number)
@@ -57,9 +54,7 @@ func TestAverageErrors(t *testing.T) {
 	params := newModel(tensor.Float64)
 	update := func(want string, a optim.Average, params ...*parameter) {
 		t.Helper()
-		if err := a.Update(valueGrads(params)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want an error with %q", err, want)
-		}
+		wantError(t, "Update", a.Update(valueGrads(params)), want)
 	}
 	update("Decay must be at least 0 and below 1, for example 0.999, got 1", optim.Average{Decay: 1}, params...)
 	with := func(values ...*tensor.Dense) optim.Average { return optim.Average{Decay: 0.9, Values: values} }

@@ -3,7 +3,6 @@ package optim_test
 import (
 	"errors"
 	"math"
-	"strings"
 	"testing"
 
 	G "gorgonia.org/gorgonia"
@@ -107,10 +106,7 @@ func TestErrors(t *testing.T) {
 				c.change(params)
 			}
 			matrix, g := numbers(params[0].value), numbers(params[0].grad)
-			err := c.solver.Step(valueGrads(params))
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Fatalf("got %v, want an error with %q", err, c.want)
-			}
+			wantError(t, "Step", c.solver.Step(valueGrads(params)), c.want)
 			near(t, "a value after a failed step", params[0].value, matrix, 0)
 			near(t, "a gradient after a failed step", params[0].grad, g, 0)
 			if c.solver.Steps > 0 {
@@ -165,9 +161,7 @@ func TestModelsMustStay(t *testing.T) {
 	step(t, solver, params, 0)
 	fail := func(want string, params []*parameter) {
 		t.Helper()
-		if err := solver.Step(valueGrads(params)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want an error with %q", err, want)
-		}
+		wantError(t, "Step", solver.Step(valueGrads(params)), want)
 	}
 	differentiate(params, 1)
 	fail("one Solver for each model", params[:1])
@@ -185,9 +179,7 @@ func TestModelsMustStay(t *testing.T) {
 	step(t, thawed, params, 0)
 	thawed.Groups = nil
 	differentiate(params, 1)
-	if err := thawed.Step(valueGrads(params)); err == nil || !strings.Contains(err.Error(), "to unfreeze") {
-		t.Errorf("a thawed parameter: got %v, want an error with \"to unfreeze\"", err)
-	}
+	wantError(t, "a thawed parameter", thawed.Step(valueGrads(params)), "to unfreeze")
 }
 
 func TestPartErrors(t *testing.T) {
@@ -195,22 +187,14 @@ func TestPartErrors(t *testing.T) {
 	differentiate(params, 0)
 	model := valueGrads(params)
 	for _, part := range [][]int{{2}, {-1}, {0, 1, 0}} {
-		if _, err := optim.NewAdamW(1).SumSquares(model, part); err == nil || !strings.Contains(err.Error(), "each once") {
-			t.Errorf("part %v: got %v, want an error with \"each once\"", part, err)
-		}
-		if err := optim.NewAdamW(1).StepPart(model, part, []float64{1, 1}); err == nil || !strings.Contains(err.Error(), "each once") {
-			t.Errorf("part %v: got %v, want an error with \"each once\"", part, err)
-		}
+		_, err := optim.NewAdamW(1).SumSquares(model, part)
+		wantError(t, part, err, "each once")
+		wantError(t, part, optim.NewAdamW(1).StepPart(model, part, []float64{1, 1}), "each once")
 	}
-	if err := optim.NewAdamW(1).StepPart(model, []int{0}, []float64{1}); err == nil || !strings.Contains(err.Error(), "each of the model's 2 parameters, got 1") {
-		t.Errorf("StepPart with too few sums: got %v, want an error about 2 parameters", err)
-	}
-	if err := optim.NewAdamW(1).StepPart(model, []int{0}, []float64{1, math.NaN()}); err == nil || !strings.Contains(err.Error(), "parameter 1 (vector) isn't finite") {
-		t.Errorf("StepPart with NaN for another part: got %v, want an error about parameter 1", err)
-	}
-	if _, err := optim.NewAdamW(1).State(model, 2); err == nil {
-		t.Error("State(model, 2) gave no error for 2 parameters")
-	}
+	wantError(t, "too few sums", optim.NewAdamW(1).StepPart(model, []int{0}, []float64{1}), "each of the model's 2 parameters, got 1")
+	wantError(t, "NaN for another part", optim.NewAdamW(1).StepPart(model, []int{0}, []float64{1, math.NaN()}), "parameter 1 (vector) isn't finite")
+	_, err := optim.NewAdamW(1).State(model, 2)
+	wantError(t, "State of parameter 2", err, "indexes of the model's 2 parameters")
 }
 
 // failing is a parameter without a value or a gradient.
@@ -220,12 +204,9 @@ func (failing) Value() G.Value         { return nil }
 func (failing) Grad() (G.Value, error) { return nil, errors.New("none") }
 
 func TestNothingThere(t *testing.T) {
-	if err := optim.NewAdamW(1).Step([]G.ValueGrad{failing{}}); err == nil || !strings.Contains(err.Error(), "parameter 0 has no gradient: ") {
-		t.Errorf("no gradient: got %v, want an error about parameter 0", err)
-	}
-	if _, err := optim.NewAdamW(1).State([]G.ValueGrad{failing{}}, 0); err == nil || !strings.Contains(err.Error(), "got nil") {
-		t.Errorf("no value: got %v, want an error with \"got nil\"", err)
-	}
+	wantError(t, "no gradient", optim.NewAdamW(1).Step([]G.ValueGrad{failing{}}), "parameter 0 has no gradient: ")
+	_, err := optim.NewAdamW(1).State([]G.ValueGrad{failing{}}, 0)
+	wantError(t, "no value", err, "got nil")
 	if err := optim.NewAdamW(1).Step(nil); err != nil {
 		t.Errorf("no parameters: got %v, want no error", err)
 	}

@@ -47,7 +47,7 @@ func TestExtremes(t *testing.T) {
 	rule := func(r optim.Rule) ([]float64, error) {
 		return stepped(optim.Solver{LearningRate: 0.1, WeightDecay: 0.1, Groups: []optim.Group{{Rule: r}}}, named("matrix"))
 	}
-	extremes.Run(t, []string{"Step"},
+	cases := []extremes.Case{
 		extremes.Of(optim.SGD{}, func(c optim.SGD) ([]float64, error) { return rule(c) }),
 		extremes.Of(optim.Adam{}, func(c optim.Adam) ([]float64, error) { return rule(c) }),
 		extremes.Of(optim.AdamW{}, func(c optim.AdamW) ([]float64, error) { return rule(c) }),
@@ -102,50 +102,19 @@ func TestExtremes(t *testing.T) {
 		extremes.Of(struct{ Steps int }{10}, func(c struct{ Steps int }) ([]float64, error) {
 			return scheduled(optim.WarmUp(c.Steps).Then(c.Steps, optim.InverseSquareRoot(c.Steps)).Every(c.Steps).Times(constant(0.5)))
 		}),
-		extremes.Of(struct {
-			Steps    int
-			From, To float64
-		}{10, 0.1, 2}, func(c struct {
-			Steps    int
-			From, To float64
-		}) ([]float64, error) {
-			return scheduled(optim.Linear(c.Steps, c.From, c.To))
-		}),
-		extremes.Of(struct {
-			Steps, Total int
-			Floor        float64
-		}{10, 20, 0.1}, func(c struct {
-			Steps, Total int
-			Floor        float64
-		}) ([]float64, error) {
-			return scheduled(optim.WarmUpCosine(c.Steps, c.Total, c.Floor))
-		}),
-		extremes.Of(struct {
-			Steps, Growth int
-			Floor         float64
-		}{10, 2, 0.1}, func(c struct {
-			Steps, Growth int
-			Floor         float64
-		}) ([]float64, error) {
-			return scheduled(optim.CosineRestarts(c.Steps, c.Growth, c.Floor))
-		}),
-		extremes.Of(struct {
-			Every  int
-			Factor float64
-		}{10, 0.5}, func(c struct {
-			Every  int
-			Factor float64
-		}) ([]float64, error) {
-			return scheduled(optim.Staircase(c.Every, c.Factor))
-		}),
-		extremes.Of(struct {
-			Steps, Peak int
-			Start, End  float64
-		}{10, 3, 0.1, 0.2}, func(c struct {
-			Steps, Peak int
-			Start, End  float64
-		}) ([]float64, error) {
-			return scheduled(optim.OneCycle(c.Steps, c.Peak, c.Start, c.End))
-		}),
-	)
+	}
+	type args struct {
+		Steps, Count int
+		Low, High    float64
+	}
+	for _, schedule := range []func(c args) optim.Schedule{
+		func(c args) optim.Schedule { return optim.Linear(c.Steps, c.Low, c.High) },
+		func(c args) optim.Schedule { return optim.WarmUpCosine(c.Count, c.Steps, c.Low) },
+		func(c args) optim.Schedule { return optim.CosineRestarts(c.Steps, c.Count, c.Low) },
+		func(c args) optim.Schedule { return optim.Staircase(c.Steps, c.Low) },
+		func(c args) optim.Schedule { return optim.OneCycle(c.Steps, c.Count, c.Low, c.High) },
+	} {
+		cases = append(cases, extremes.Of(args{10, 3, 0.1, 0.2}, func(c args) ([]float64, error) { return scheduled(schedule(c)) }))
+	}
+	extremes.Run(t, []string{"Step"}, cases...)
 }

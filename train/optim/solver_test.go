@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	G "gorgonia.org/gorgonia"
@@ -55,6 +56,14 @@ func near(t *testing.T, what string, got *tensor.Dense, want []float64, tol floa
 		if w := want[i]; !(math.Abs(x-w) <= tol*math.Max(1, math.Abs(w))) {
 			t.Fatalf("%s: element %d is %v, want %v", what, i, x, w)
 		}
+	}
+}
+
+// wantError checks that err is an error that contains a text.
+func wantError(t *testing.T, what any, err error, text string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), text) {
+		t.Errorf("%v: got the error %v, want one that contains %q", what, err, text)
 	}
 }
 
@@ -132,16 +141,13 @@ func TestAgreesWithPyTorch(t *testing.T) {
 			solver := &optim.Solver{Rule: rule, LearningRate: c.LR, WeightDecay: c.Decay, ClipNorm: c.ClipNorm, ClipValue: c.ClipValue}
 			params := newModel(dtype)
 			compared := 0
-			for step := range 100 {
-				differentiate(params, step)
-				if err := solver.Step(valueGrads(params)); err != nil {
-					t.Fatal(err)
-				}
+			for number := range 100 {
+				step(t, solver, params, number)
 				for _, p := range params {
 					near(t, "gradient after the step", p.grad, make([]float64, p.grad.DataSize()), 0)
 				}
 				for _, s := range c.Steps {
-					if s.Step == step {
+					if s.Step == number {
 						near(t, c.Rule+", matrix", params[0].value, s.Matrix, tol)
 						near(t, c.Rule+", vector", params[1].value, s.Vector, tol)
 						compared++
@@ -162,9 +168,9 @@ func TestLion(t *testing.T) {
 	m := [][]float64{make([]float64, 6), make([]float64, 4)}
 	params := newModel(tensor.Float64)
 	solver := &optim.Solver{Rule: optim.Lion{}, LearningRate: rate, WeightDecay: decay}
-	for step := range 100 {
+	for number := range 100 {
 		for k, lambda := range []float64{decay, 0} {
-			g := gradient(w[k], step, float64(k))
+			g := gradient(w[k], number, float64(k))
 			for i := range g {
 				update := beta1*m[k][i] + (1-beta1)*g[i]
 				sign := 0.0
@@ -175,10 +181,7 @@ func TestLion(t *testing.T) {
 				m[k][i] = beta2*m[k][i] + (1-beta2)*g[i]
 			}
 		}
-		differentiate(params, step)
-		if err := solver.Step(valueGrads(params)); err != nil {
-			t.Fatal(err)
-		}
+		step(t, solver, params, number)
 		near(t, "matrix", params[0].value, w[0], 1e-12)
 		near(t, "vector", params[1].value, w[1], 1e-12)
 	}
@@ -339,14 +342,11 @@ func TestSchedulesEachStep(t *testing.T) {
 	params := newModel(tensor.Float64)
 	solver := optim.NewAdamW(1)
 	solver.Schedule = func(step int) float64 { return float64(step % 2) } // every other step moves nothing
-	for step := range 4 {
+	for number := range 4 {
 		before := numbers(params[0].value)
-		differentiate(params, 0)
-		if err := solver.Step(valueGrads(params)); err != nil {
-			t.Fatal(err)
-		}
-		if moved := !slices.Equal(before, numbers(params[0].value)); moved != (step%2 == 1) {
-			t.Errorf("step %d: weights changed: %t, want %t", step, moved, !moved)
+		step(t, solver, params, 0)
+		if moved := !slices.Equal(before, numbers(params[0].value)); moved != (number%2 == 1) {
+			t.Errorf("step %d: weights changed: %t, want %t", number, moved, !moved)
 		}
 	}
 }
