@@ -62,10 +62,7 @@ func TestReadProgress(t *testing.T) {
 	if _, err := train.ReadProgress(checkpoint); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without a file: got %v, want fs.ErrNotExist", err)
 	}
-	r, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 2}, train.Call{MaxSteps: 25, Checkpoint: checkpoint, Run: "a"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := fitted(t, digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 2}, train.Call{MaxSteps: 25, Checkpoint: checkpoint, Run: "a"})
 	content, err := os.ReadFile(checkpoint)
 	if err != nil {
 		t.Fatal(err)
@@ -183,10 +180,7 @@ func TestResumeAnywhere(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	p := digits(t, 4)
-	want, err := train.Fit(t.Context(), p, everything(filepath.Join(dir, "whole")).Config, everything(filepath.Join(dir, "whole")).Call)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := fitted(t, p, everything(filepath.Join(dir, "whole")).Config, everything(filepath.Join(dir, "whole")).Call)
 	if last := want.History[len(want.History)-1]; last.Step != 80 || last.LearningRate >= 0.02 {
 		t.Fatalf("got the last check %+v, want one at step 80, with a learning rate lowered by the plateau", last)
 	}
@@ -218,10 +212,7 @@ func TestResumeAnywhere(t *testing.T) {
 				}
 				second, c := digits(t, 4), everything(checkpoint)
 				c.Resume = true
-				got, err := train.Fit(t.Context(), second, c.Config, c.Call)
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := fitted(t, second, c.Config, c.Call)
 				if !reflect.DeepEqual(got, want) {
 					t.Errorf("the resumed run has the result\n%+v, want\n%+v", got, want)
 				}
@@ -278,9 +269,7 @@ func TestCheckpointContradictions(t *testing.T) {
 	checkpoint := filepath.Join(dir, "c")
 	c := everything(checkpoint)
 	c.MaxSteps = 34
-	if _, err := train.Fit(t.Context(), digits(t, 4), c.Config, c.Call); err != nil {
-		t.Fatal(err)
-	}
+	fitted(t, digits(t, 4), c.Config, c.Call)
 	for _, test := range []struct {
 		name         string
 		old, changed string // texts in the state
@@ -333,65 +322,10 @@ func TestCheckpointContradictions(t *testing.T) {
 	}
 }
 
-// A run that is interrupted in the middle of an epoch and then resumed ends like an uninterrupted run.
-func TestFitResumes(t *testing.T) {
-	whole := digits(t, 4)
-	want, err := train.Fit(context.Background(), whole, train.Config{BatchSize: 16, MaxEpochs: 6}, train.Call{Seed: 7, Checkpoint: filepath.Join(t.TempDir(), "c")})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	checkpoint := filepath.Join(t.TempDir(), "c")
-	ctx, cancel := context.WithCancel(context.Background())
-	p := digits(t, 4)
-	r, err := train.Fit(ctx, p, train.Config{BatchSize: 16, MaxEpochs: 6}, train.Call{Seed: 7, Checkpoint: checkpoint, OnStep: func(epoch, step int, _ float64) bool {
-		if epoch == 3 && step == 11 {
-			cancel()
-		}
-		return false
-	}})
-	if !errors.Is(err, context.Canceled) || len(r.History) != 3 {
-		t.Fatalf("after cancelling: got %v, %+v, want context.Canceled and 3 checks", err, r)
-	}
-
-	p = digits(t, 8) // the checkpoint replaces these other initial values
-	p.Train = whole.Train
-	got, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MaxEpochs: 6}, train.Call{Seed: 7, Checkpoint: checkpoint, Resume: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range want.History {
-		if !reflect.DeepEqual(want.History[i], got.History[i]) {
-			t.Errorf("epoch %d: got %+v, want %+v", i, got.History[i], want.History[i])
-		}
-	}
-	if !reflect.DeepEqual(got.Best, want.Best) || !same(values(p.Params), values(whole.Params)) {
-		t.Error("the resumed run has another best check or other parameters")
-	}
-}
-
-func TestFitFinished(t *testing.T) {
-	checkpoint := filepath.Join(t.TempDir(), "c")
-	c := setup{train.Config{BatchSize: 16, MaxEpochs: 2}, train.Call{Checkpoint: checkpoint}}
-	p := digits(t, 4)
-	if _, err := train.Fit(context.Background(), p, c.Config, c.Call); err != nil {
-		t.Fatal(err)
-	}
-	want := values(p.Params)
-	c.Resume = true
-	p = digits(t, 4)
-	r, err := train.Fit(context.Background(), p, c.Config, c.Call)
-	if err != nil || len(r.History) != 2 || !same(want, values(p.Params)) {
-		t.Errorf("resuming a finished run: got %v, %+v, want the same 2 checks and parameters", err, r)
-	}
-}
-
 func TestFitDamagedCheckpoint(t *testing.T) {
 	checkpoint := filepath.Join(t.TempDir(), "c")
 	c := setup{train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{Checkpoint: checkpoint}}
-	if _, err := train.Fit(context.Background(), digits(t, 4), c.Config, c.Call); err != nil {
-		t.Fatal(err)
-	}
+	fitted(t, digits(t, 4), c.Config, c.Call)
 	whole, err := os.ReadFile(checkpoint)
 	if err != nil {
 		t.Fatal(err)

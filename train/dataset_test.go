@@ -49,9 +49,7 @@ func TestEveryExampleOnce(t *testing.T) {
 			p.Train, p.Validation = noted(drawn(c.n, 1), &trained), noted(drawn(c.validation, 2), &validated)
 			p.Train.Order = order
 			p.ValidationSize = c.size
-			if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: c.batch, MicroBatches: c.micro, MaxEpochs: 2}, train.Call{}); err != nil {
-				t.Fatal(err)
-			}
+			fitted(t, p, train.Config{BatchSize: c.batch, MicroBatches: c.micro, MaxEpochs: 2}, train.Call{})
 			trained, validated = trained[1:], validated[1:] // without the first batch, which is used to build a graph
 			each := (c.n-1)/(c.batch/c.micro) + 1
 			if c.n > c.batch && c.n%c.batch == 0 {
@@ -82,9 +80,7 @@ func TestOrder(t *testing.T) {
 		p := digits(t, 1)
 		p.Train, p.Validation.Len = noted(drawn(64, 1), &batches), 0
 		p.Train.Order = train.Shuffled
-		if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 2}, train.Call{Seed: seed}); err != nil {
-			t.Fatal(err)
-		}
+		fitted(t, p, train.Config{BatchSize: 16, MaxEpochs: 2}, train.Call{Seed: seed})
 		return batches[1:]
 	}
 	one := run(1)
@@ -105,9 +101,7 @@ func TestBuckets(t *testing.T) {
 	p.Train.Bucket = func(e int) int { return e % 3 }
 	p.Validation.Order, p.Validation.Bucket = train.Shuffled, func(e int) int { return e * e % 5 }
 	p.ValidationSize = 7
-	if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: 8, MicroBatches: 2, MaxEpochs: 1}, train.Call{}); err != nil {
-		t.Fatal(err)
-	}
+	fitted(t, p, train.Config{BatchSize: 8, MicroBatches: 2, MaxEpochs: 1}, train.Call{})
 	once(t, trained[1:], 0, 50)
 	once(t, validated[1:], 0, 20)
 	for _, b := range validated {
@@ -129,9 +123,7 @@ func TestBuckets(t *testing.T) {
 	}
 	trained = nil
 	p.Train.Order = train.InOrder
-	if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{}); err != nil {
-		t.Fatal(err)
-	}
+	fitted(t, p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{})
 	if all := slices.Concat(trained[1:]...); !slices.IsSortedFunc(all, func(a, b int) int { return cmp.Or(a%3-b%3, a-b) }) {
 		t.Errorf("with the order InOrder, the examples are %v, want bucket after bucket", all)
 	}
@@ -150,10 +142,7 @@ func TestMeansDontDependOnBatches(t *testing.T) {
 		p := digitsWith(t, 1, 0)
 		p.Train, p.Validation = drawn(30, 1), drawn(11, 2)
 		p.ValidationSize = validation
-		r, err := train.Fit(t.Context(), p, train.Config{BatchSize: batch, MicroBatches: micro, MaxEpochs: 1}, train.Call{Solver: G.NewVanillaSolver(G.WithLearnRate(0)), Workers: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := fitted(t, p, train.Config{BatchSize: batch, MicroBatches: micro, MaxEpochs: 1}, train.Call{Solver: G.NewVanillaSolver(G.WithLearnRate(0)), Workers: 2})
 		return r.Best
 	}
 	want := fit(30, 1, 11)
@@ -230,9 +219,7 @@ func TestLossMaySetTheMode(t *testing.T) {
 			b.Mode = mode
 			return loss(b, in)
 		}
-		if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{}); err != nil {
-			t.Fatal(err)
-		}
+		fitted(t, p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{})
 		return values(p.Params)
 	}
 	if got := fit(0.1, layers.Evaluation); !same(got, fit(0, layers.Training)) || same(got, values(digits(t, 1).Params)) {

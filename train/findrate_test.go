@@ -27,10 +27,7 @@ func TestFindRate(t *testing.T) {
 		t.Errorf("the curve has %d points from %v to %v, want 100 to 200 points from 1e-6 to above the rate", len(curve), curve[0], curve[len(curve)-1])
 	}
 	loss := func(rate float64) float64 {
-		r, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 3, Stopping: train.Stopping{AllowNonFinite: true}}, train.Call{Solver: optim.NewAdamW(rate)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := fitted(t, digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 3, Stopping: train.Stopping{AllowNonFinite: true}}, train.Call{Solver: optim.NewAdamW(rate)})
 		return r.Best.ValLoss
 	}
 	if found, below, above := loss(rate), loss(rate/100), loss(100*rate); found > 0.7*below || found > 0.7*above {

@@ -2,11 +2,10 @@ package train_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"math"
 	"math/rand/v2"
-	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,6 +84,24 @@ func changed(d train.Dataset, change func(examples []int, b *train.Batch)) train
 	return d
 }
 
+// fitted returns the result of Fit, which must not fail.
+func fitted(t *testing.T, p train.Problem, c train.Config, call train.Call) *train.Result {
+	t.Helper()
+	r, err := train.Fit(t.Context(), p, c, call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// wantError checks that err is an error that contains a text.
+func wantError(t *testing.T, what any, err error, text string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), text) {
+		t.Errorf("%v: got the error %v, want one that contains %q", what, err, text)
+	}
+}
+
 // values returns copies of the values of all parameters.
 func values(p *layers.Params) [][]float32 {
 	var out [][]float32
@@ -109,15 +126,12 @@ func TestFitLearnsAndKeepsTheBest(t *testing.T) {
 	p := digits(t, 1)
 	var log bytes.Buffer
 	var kept [][]float32
-	r, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, Stopping: train.Stopping{Patience: 3}, MaxEpochs: 200}, train.Call{Solver: optim.NewAdamW(0.02), Seed: 1, Log: &log, OnCheck: func(history []train.Check, best bool) (bool, error) {
+	r := fitted(t, p, train.Config{BatchSize: 16, Stopping: train.Stopping{Patience: 3}, MaxEpochs: 200}, train.Call{Solver: optim.NewAdamW(0.02), Seed: 1, Log: &log, OnCheck: func(history []train.Check, best bool) (bool, error) {
 		if best {
 			kept = values(p.Params)
 		}
 		return false, nil
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	if first := r.History[0].ValLoss; r.Best.ValLoss > first/2 {
 		t.Errorf("the best validation loss: want at most half of the first, %v, got %v", first, r.Best.ValLoss)
 	}
@@ -138,90 +152,38 @@ func TestFitLearnsAndKeepsTheBest(t *testing.T) {
 	}
 }
 
-// Fit restores the best parameters even if patience doesn't run out.
-func TestFitRestoresWithoutPatience(t *testing.T) {
-	p := digits(t, 2)
-	solver := optim.NewAdamW(0.02)
-	var kept [][]float32
-	r, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MaxEpochs: 6}, train.Call{Solver: solver, OnCheck: func(history []train.Check, best bool) (bool, error) {
-		if best {
-			kept = values(p.Params)
-		}
-		if len(history) == 3 {
-			solver.LearningRate = 3 // spoils all further epochs
-		}
-		return false, nil
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r.StoppedEarly || len(r.History) != 6 || r.Best.Epoch > 2 {
-		t.Fatalf("got %+v, want all 6 epochs, the best among the first 3", r)
-	}
-	if !same(kept, values(p.Params)) {
-		t.Error("Fit doesn't leave the parameters of the best epoch")
-	}
-}
-
-func TestFitRepeats(t *testing.T) {
-	run := func() ([]train.Check, [][]float32) {
-		p := digits(t, 3)
-		r, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MaxEpochs: 4}, train.Call{Seed: 5})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r.History, values(p.Params)
-	}
-	h1, v1 := run()
-	h2, v2 := run()
-	for i := range h1 {
-		if !reflect.DeepEqual(h1[i], h2[i]) {
-			t.Errorf("epoch %d: two runs with the same seed have the checks %+v and %+v, want equal ones", i, h1[i], h2[i])
-		}
-	}
-	if !same(v1, v2) {
-		t.Error("two runs with the same seed leave different parameters")
-	}
-}
-
 func TestFitNotFinite(t *testing.T) {
-	nan := float32(math.NaN())
-	t.Run("training", func(t *testing.T) {
-		p := digits(t, 1)
-		p.Train = changed(p.Train, func(examples []int, b *train.Batch) {
-			if examples[0] == 320+7*16 {
-				b.Values[0].Data().([]float32)[5] = nan
+	for _, c := range []struct {
+		name        string
+		first       int // first example of the batch
+		validation  bool
+		epoch, step int
+	}{
+		{"training", 320 + 7*16, false, 1, 7}, {"validation", 50, true, 0, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := digits(t, 1)
+			d := map[bool]*train.Dataset{false: &p.Train, true: &p.Validation}[c.validation]
+			*d = changed(*d, func(examples []int, b *train.Batch) {
+				if examples[0] == c.first {
+					b.Values[0].Float32s()[5] = float32(math.NaN())
+				}
+			})
+			r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 3}, train.Call{})
+			var e *train.NonFiniteError
+			if !errors.As(err, &e) || e.Epoch != c.epoch || e.Step != c.step || e.Validation != c.validation {
+				t.Fatalf("got %v, want a NonFiniteError at epoch %d, step %d", err, c.epoch, c.step)
 			}
-		})
-		r, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MaxEpochs: 3}, train.Call{})
-		var e *train.NonFiniteError
-		if !errors.As(err, &e) || e.Epoch != 1 || e.Step != 7 || e.Validation {
-			t.Fatalf("got %v, want a NonFiniteError at epoch 1, step 7", err)
-		}
-		if len(r.History) != 1 {
-			t.Errorf("the history has %d epochs, want only the complete one", len(r.History))
-		}
-		for _, v := range values(p.Params) {
-			for _, x := range v {
-				if x != x {
+			if r != nil && len(r.History) != c.epoch {
+				t.Errorf("the history has %d epochs, want only the complete ones", len(r.History))
+			}
+			for _, v := range values(p.Params) {
+				if slices.ContainsFunc(v, func(x float32) bool { return x != x }) {
 					t.Fatal("a parameter is NaN")
 				}
 			}
-		}
-	})
-	t.Run("validation", func(t *testing.T) {
-		p := digits(t, 1)
-		p.Validation = changed(p.Validation, func(examples []int, b *train.Batch) {
-			if examples[0] == 50 {
-				b.Values[0].Data().([]float32)[5] = float32(math.Inf(1))
-			}
 		})
-		_, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MaxEpochs: 3}, train.Call{})
-		var e *train.NonFiniteError
-		if !errors.As(err, &e) || e.Epoch != 0 || e.Step != 1 || !e.Validation {
-			t.Fatalf("got %v, want a NonFiniteError in validation batch 1 of epoch 0", err)
-		}
-	})
+	}
 }
 
 // TestFitWithoutWeightInABatch validates on two batches. The second one has a weight of 0.
@@ -229,10 +191,7 @@ func TestFitWithoutWeightInABatch(t *testing.T) {
 	loss := func(change func(*train.Problem, *setup)) float64 {
 		p, c := digits(t, 1), setup{train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{}}
 		change(&p, &c)
-		r, err := train.Fit(context.Background(), p, c.Config, c.Call)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := fitted(t, p, c.Config, c.Call)
 		return r.Best.ValLoss
 	}
 	one := loss(func(p *train.Problem, _ *setup) { p.Validation.Len = 50 })
@@ -252,16 +211,5 @@ func trainWeight(weight float64) func(*train.Problem, *setup) {
 func validationWeights(weights ...float64) func(*train.Problem, *setup) {
 	return func(p *train.Problem, _ *setup) {
 		p.Validation = changed(p.Validation, func(examples []int, b *train.Batch) { b.Weight = weights[examples[0]/50] })
-	}
-}
-
-// Fit also trains with a solver of Gorgonia.
-func TestFitGorgoniaSolver(t *testing.T) {
-	r, err := train.Fit(context.Background(), digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 8}, train.Call{Solver: G.NewAdamSolver(G.WithLearnRate(0.02))})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if first := r.History[0].ValLoss; r.Best.ValLoss > first*0.8 {
-		t.Errorf("the best validation loss: want at most 0.8 times the first, %v, got %v", first, r.Best.ValLoss)
 	}
 }

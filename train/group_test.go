@@ -561,9 +561,7 @@ func TestGroupErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 3 * c.micro, MicroBatches: c.micro, MaxEpochs: 1}, train.Call{Group: deaf{c.rank, c.size}})
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want an error that contains %q", err, c.want)
-			}
+			wantError(t, "Fit", err, c.want)
 		})
 	}
 }

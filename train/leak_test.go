@@ -1,7 +1,6 @@
 package train_test
 
 import (
-	"context"
 	"testing"
 
 	G "gorgonia.org/gorgonia"
@@ -40,9 +39,7 @@ func TestFitFreesItsGraphs(t *testing.T) {
 		Train: data, Validation: data,
 	}
 	fit := func() {
-		if _, err := train.Fit(context.Background(), problem, train.Config{BatchSize: 2, Stopping: train.Stopping{Patience: 1}, MaxEpochs: 1}, train.Call{Solver: optim.NewAdamW(1e-3)}); err != nil {
-			t.Fatal(err)
-		}
+		fitted(t, problem, train.Config{BatchSize: 2, Stopping: train.Stopping{Patience: 1}, MaxEpochs: 1}, train.Call{Solver: optim.NewAdamW(1e-3)})
 	}
 	fit()
 	before := memory.HeapInUse()

@@ -43,10 +43,7 @@ func TestFitAverages(t *testing.T) {
 		}
 		c := train.Config{BatchSize: 16, MaxEpochs: 2, Stopping: train.Stopping{KeepLast: true}}
 		c.Optimizer = optim.Config{LearningRate: 1e-3, WeightDecay: 0.01, Average: average}
-		r, err := train.Fit(t.Context(), p, c, call)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := fitted(t, p, c, call)
 		return r, values(p.Params)
 	}
 	plain, weights := fit(0, train.Call{})
@@ -78,23 +75,20 @@ func TestFitAverages(t *testing.T) {
 func TestCallbacksAndHistory(t *testing.T) {
 	p := digits(t, 1)
 	var given []train.Check
-	r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 5}, train.Call{OnCheck: func(history []train.Check, _ bool) (bool, error) {
+	r := fitted(t, p, train.Config{BatchSize: 16, MaxEpochs: 5}, train.Call{OnCheck: func(history []train.Check, _ bool) (bool, error) {
 		history[0] = train.Check{Epoch: 100}
 		given = append(history[:0], history...)
 		return len(history) == 2, nil
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	if len(r.History) != 2 || len(given) != 2 || !r.Unfinished || r.StoppedEarly || r.StoppedBecause != "OnCheck asked for it" {
 		t.Errorf("OnCheck stops at the second check: got %+v, want two checks, unfinished", r)
 	}
 	if r.History[0].Epoch != 0 || r.History[0].TrainLoss == 0 {
 		t.Errorf("OnCheck changed the first check of the result to %+v", r.History[0])
 	}
-	r, err = train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{OnCheck: func([]train.Check, bool) (bool, error) { return true, nil }})
-	if err != nil || r.Unfinished {
-		t.Errorf("OnCheck stops at the last check: got %v, %+v, want a finished result", err, r)
+	r = fitted(t, p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{OnCheck: func([]train.Check, bool) (bool, error) { return true, nil }})
+	if r.Unfinished {
+		t.Errorf("OnCheck stops at the last check: got %+v, want a finished result", r)
 	}
 }
 
@@ -105,9 +99,7 @@ func TestCallbackReplacesAParameter(t *testing.T) {
 		p.Params.All()[0].Value = tensor.New(tensor.WithShape(1), tensor.Of(p.Params.Dtype()))
 		return false, nil
 	}})
-	if err == nil || !strings.Contains(err.Error(), "restoring the kept parameters") {
-		t.Errorf("got %v, want an error about restoring the kept parameters", err)
-	}
+	wantError(t, "another tensor", err, "restoring the kept parameters")
 }
 
 // The gradient norm of a check is the mean over its steps, and its learning rate is the rate of the last step.
@@ -116,13 +108,10 @@ func TestHistoryOfTheSolver(t *testing.T) {
 	solver := optim.NewAdamW(0.02)
 	solver.Schedule = optim.WarmUp(40)
 	var norms []float64
-	r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 2}, train.Call{Solver: solver, OnStep: func(int, int, float64) bool {
+	r := fitted(t, p, train.Config{BatchSize: 16, MaxEpochs: 2}, train.Call{Solver: solver, OnStep: func(int, int, float64) bool {
 		norms = append(norms, solver.Norm())
 		return false
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for i, c := range r.History {
 		mean := 0.0
 		for _, n := range norms[20*i:][:20] {
@@ -146,17 +135,12 @@ func TestWithoutValidation(t *testing.T) {
 		t.Errorf("the log is %q, want it to end with %q", log.String(), want)
 	}
 	_, err = train.Fit(t.Context(), p, train.Config{BatchSize: 16, Stopping: train.Stopping{Patience: 1, Monitor: "val_loss"}}, train.Call{})
-	if err == nil || !strings.Contains(err.Error(), `stopping.monitor must be one of train_loss, got "val_loss"`) {
-		t.Errorf("monitoring val_loss without validation data: got %v, want an error", err)
-	}
+	wantError(t, "monitoring val_loss without validation data", err, `stopping.monitor must be one of train_loss, got "val_loss"`)
 }
 
 func TestCheckEvery(t *testing.T) {
 	var log strings.Builder
-	r, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, CheckEvery: 7, MaxEpochs: 2}, train.Call{Log: &log, Solver: optim.NewAdamW(0.02)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := fitted(t, digits(t, 1), train.Config{BatchSize: 16, CheckEvery: 7, MaxEpochs: 2}, train.Call{Log: &log, Solver: optim.NewAdamW(0.02)})
 	var steps, epochs []int
 	for _, c := range r.History {
 		steps, epochs = append(steps, c.Step), append(epochs, c.Epoch)
@@ -168,7 +152,7 @@ func TestCheckEvery(t *testing.T) {
 		t.Errorf("the log is %q, want it to begin with the lines of steps 7 and 14", log.String())
 	}
 	log.Reset()
-	r, err = train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, CheckEvery: 3, Stopping: train.Stopping{Patience: 2}}, train.Call{Log: &log, Solver: G.NewVanillaSolver(G.WithLearnRate(0))})
+	r, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, CheckEvery: 3, Stopping: train.Stopping{Patience: 2}}, train.Call{Log: &log, Solver: G.NewVanillaSolver(G.WithLearnRate(0))})
 	if err != nil || len(r.History) != 3 || !strings.HasSuffix(r.StoppedBecause, "has not improved for 2 checks: the best is "+fmt.Sprintf("%.4g", r.Best.ValLoss)+", of check 0") {
 		t.Errorf("got %+v, %v, want an early stop at the third check, after 2 without improvement", r, err)
 	}
@@ -186,10 +170,7 @@ func TestLimits(t *testing.T) {
 			p := digits(t, 1)
 			p.Train.Len = 90 // 6 steps, of which the last is short
 			p.Train.Order = train.Shuffled
-			r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MicroBatches: 2, Stopping: train.Stopping{Patience: 9}, MaxEpochs: 3, CheckEvery: every}, train.Call{MaxSteps: most, Seed: 3, Checkpoint: checkpoint, Resume: resume, Solver: optim.NewAdamW(0.01)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := fitted(t, p, train.Config{BatchSize: 16, MicroBatches: 2, Stopping: train.Stopping{Patience: 9}, MaxEpochs: 3, CheckEvery: every}, train.Call{MaxSteps: most, Seed: 3, Checkpoint: checkpoint, Resume: resume, Solver: optim.NewAdamW(0.01)})
 			return r, values(p.Params)
 		}
 		want, weights := fit(filepath.Join(t.TempDir(), "c"), false, 0)
@@ -240,6 +221,18 @@ func TestAnyNumberOfEpochs(t *testing.T) {
 	}
 }
 
+// wantGoroutines checks that there are at most n goroutines.
+func wantGoroutines(t *testing.T, what string, n int) {
+	t.Helper()
+	for range 100 { // the goroutines of Gorgonia's machines need a moment to end
+		if runtime.NumGoroutine() <= n {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Errorf("%s: got %d goroutines, want at most %d, as before", what, runtime.NumGoroutine(), n)
+}
+
 // Fit leaves no goroutine behind, whatever ends training.
 func TestFitEndsItsGoroutines(t *testing.T) {
 	ends := map[string]func(p *train.Problem, c *setup){
@@ -271,15 +264,7 @@ func TestFitEndsItsGoroutines(t *testing.T) {
 		for range 5 {
 			fit(end)
 		}
-		for range 100 { // the goroutines of Gorgonia's machines need a moment to end
-			if runtime.NumGoroutine() <= before {
-				break
-			}
-			time.Sleep(time.Millisecond)
-		}
-		if after := runtime.NumGoroutine(); after > before {
-			t.Errorf("%s: got %d goroutines, want at most %d, as before", name, after, before)
-		}
+		wantGoroutines(t, name, before)
 	}
 }
 
@@ -304,10 +289,7 @@ func TestMetrics(t *testing.T) {
 	}
 	for _, micro := range []int{1, 4} {
 		var log strings.Builder
-		r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MicroBatches: micro, MaxEpochs: 1, Stopping: train.Stopping{Monitor: "val_perplexity", Mode: "min"}}, train.Call{Log: &log})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := fitted(t, p, train.Config{BatchSize: 16, MicroBatches: micro, MaxEpochs: 1, Stopping: train.Stopping{Monitor: "val_perplexity", Mode: "min"}}, train.Call{Log: &log})
 		m := r.Best.Metrics
 		if len(m) != 6 || math.Abs(m["train_mean"]-want[0]) > 1e-6 || math.Abs(m["val_mean"]-want[1]) > 1e-6 {
 			t.Errorf("%d micro-batches: got metrics %v, want means of %v", micro, m, want)
@@ -344,8 +326,6 @@ func TestMetrics(t *testing.T) {
 		{"unknown name to monitor", func(_, mean, _ *G.Node) []train.Metric { return []train.Metric{{Name: "y", Sum: mean}} }, `one of train_loss, val_loss, train_y, val_y, got "val_x"`},
 	} {
 		_, err := train.Fit(t.Context(), metered(t, c.metrics), train.Config{BatchSize: 16, MaxEpochs: 1, Stopping: train.Stopping{Monitor: "val_x", Mode: "max"}}, train.Call{})
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v, want an error that contains %q", c.name, err, c.want)
-		}
+		wantError(t, c.name, err, c.want)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	G "gorgonia.org/gorgonia"
 
@@ -38,34 +37,28 @@ func TestUsersFunctionsMayPanic(t *testing.T) {
 	if err := fit(digits(t, 1)); err != nil { // starts the kernels' goroutines, which stay
 		t.Fatal(err)
 	}
-	later := func(examples []int) bool { return examples[0] > 50 } // false for the first batches, which are used to build graphs
+	later := func(fail func()) func([]int, *train.Batch) {
+		return func(examples []int, _ *train.Batch) {
+			if examples[0] > 50 { // false for the first batches, which are used to build graphs
+				fail()
+			}
+		}
+	}
 	for _, test := range []struct {
 		name   string
 		run    func(train.Problem) error
 		change func(p *train.Problem, fail func())
 	}{
 		{"a training batch", fit, func(p *train.Problem, fail func()) {
-			p.Train = changed(p.Train, func(examples []int, _ *train.Batch) {
-				if later(examples) {
-					fail()
-				}
-			})
+			p.Train = changed(p.Train, later(fail))
 		}},
 		{"a validation batch", fit, func(p *train.Problem, fail func()) {
 			p.ValidationSize = 10
-			p.Validation = changed(p.Validation, func(examples []int, _ *train.Batch) {
-				if later(examples) {
-					fail()
-				}
-			})
+			p.Validation = changed(p.Validation, later(fail))
 		}},
 		{"a batch of Evaluate", evaluate, func(p *train.Problem, fail func()) {
 			p.ValidationSize = 10
-			p.Validation = changed(p.Validation, func(examples []int, _ *train.Batch) {
-				if later(examples) {
-					fail()
-				}
-			})
+			p.Validation = changed(p.Validation, later(fail))
 		}},
 		{"a worker's loss", fit, func(p *train.Problem, fail func()) {
 			loss := p.Loss
@@ -98,15 +91,7 @@ func TestUsersFunctionsMayPanic(t *testing.T) {
 				case how == "Goexit" && (panicked != nil || err == nil || !strings.Contains(err.Error(), "runtime.Goexit")):
 					t.Errorf("got the error %v and the panic %v, want an error about runtime.Goexit", err, panicked)
 				}
-				for range 100 { // the goroutines of Gorgonia's machines need a moment to end
-					if runtime.NumGoroutine() <= before {
-						break
-					}
-					time.Sleep(time.Millisecond)
-				}
-				if after := runtime.NumGoroutine(); after > before {
-					t.Errorf("got %d goroutines, want at most %d, as before", after, before)
-				}
+				wantGoroutines(t, how, before)
 			})
 		}
 	}

@@ -156,9 +156,7 @@ func TestFitErrors(t *testing.T) {
 			p, config := digits(t, 1), setup{train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{}}
 			c.change(&p, &config)
 			_, err := train.Fit(context.Background(), p, config.Config, config.Call)
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want an error that contains %q", err, c.want)
-			}
+			wantError(t, "Fit", err, c.want)
 		})
 	}
 }

@@ -158,10 +158,7 @@ func TestStoppingAsThePeers(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p, w := problemOf(t, 0, c.options, c.values)
 			var log strings.Builder
-			r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 1, Stopping: c.options, MaxEpochs: len(c.values)}, train.Call{Solver: G.NewVanillaSolver(G.WithLearnRate(1)), Log: &log})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := fitted(t, p, train.Config{BatchSize: 1, Stopping: c.options, MaxEpochs: len(c.values)}, train.Call{Solver: G.NewVanillaSolver(G.WithLearnRate(1)), Log: &log})
 			because, last := c.because, fmt.Sprintf("Early stopping at epoch %d\n", c.epochs-1)
 			if because == "" {
 				because, last = fmt.Sprintf("the limit of %d epochs is reached", c.epochs), r.History[len(r.History)-1].String()+"\n"
