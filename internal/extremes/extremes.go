@@ -66,8 +66,8 @@ func Run(t *testing.T, results []string, cases ...Case) {
 func within(t reflect.Type) (names []string) {
 	if t.Kind() == reflect.Struct {
 		names = append(names, t.Name())
-		for i := range t.NumField() {
-			names = append(names, within(t.Field(i).Type)...)
+		for f := range t.Fields() {
+			names = append(names, within(f.Type)...)
 		}
 	}
 	return names
@@ -114,9 +114,9 @@ func numbers(v reflect.Value, name string, visit func(name string, number reflec
 	case extremes(v.Type()) != nil:
 		visit(name, v)
 	case kind == reflect.Struct:
-		for i := range v.NumField() {
-			if f := v.Type().Field(i); f.IsExported() {
-				numbers(v.Field(i), name+"."+f.Name, visit)
+		for f, value := range v.Fields() {
+			if f.IsExported() {
+				numbers(value, name+"."+f.Name, visit)
 			}
 		}
 	case (kind == reflect.Pointer || kind == reflect.Slice) && has(v.Type().Elem(), 3):
@@ -141,8 +141,8 @@ func has(t reflect.Type, depth int) bool {
 	case kind == reflect.Pointer || kind == reflect.Slice:
 		return has(t.Elem(), depth)
 	case kind == reflect.Struct:
-		for i := range t.NumField() {
-			if f := t.Field(i); f.IsExported() && has(f.Type, depth-1) {
+		for f := range t.Fields() {
+			if f.IsExported() && has(f.Type, depth-1) {
 				return true
 			}
 		}
@@ -155,16 +155,13 @@ func extremes(t reflect.Type) (values []reflect.Value) {
 	add := func(x any) { values = append(values, reflect.ValueOf(x).Convert(t)) }
 	switch bits := 0; t.Kind() {
 	case reflect.Float32, reflect.Float64:
-		for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1, 0} {
-			add(x)
-		}
 		most, least := math.MaxFloat64, math.SmallestNonzeroFloat64
 		if t.Kind() == reflect.Float32 {
 			most, least = math.MaxFloat32, math.SmallestNonzeroFloat32
 		}
-		add(most)
-		add(-most)
-		add(least)
+		for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1, 0, most, -most, least} {
+			add(x)
+		}
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		bits = t.Bits()
 		add(-1)
@@ -184,10 +181,8 @@ func structs(t *testing.T) (names []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	types, kinds := map[string]ast.Expr{}, map[string]bool{}
-	for _, k := range []string{"float32", "float64", "int", "int32", "int64", "uint32", "uint64", "Duration"} {
-		kinds[k] = true
-	}
+	types := map[string]ast.Expr{}
+	kinds := map[string]bool{"float32": true, "float64": true, "int": true, "int32": true, "int64": true, "uint32": true, "uint64": true, "Duration": true}
 	for _, file := range files {
 		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 		if err != nil {
