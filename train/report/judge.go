@@ -70,14 +70,11 @@ func (v *answers) judge(ctx context.Context) error {
 			*list = append(*list, e)
 		}
 	}
-	for _, j := range order {
+	for i, j := range order {
 		if !j.Right {
 			add(&v.Wrong, j)
 		}
-	}
-	slices.Reverse(order)
-	for _, j := range order {
-		if j.Right {
+		if j = order[len(order)-1-i]; j.Right { // lowest probability first
 			add(&v.Right, j)
 		}
 	}
