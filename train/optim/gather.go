@@ -51,10 +51,8 @@ func (s *Solver) State(model []G.ValueGrad, i int) ([]Memory, error) {
 		return nil, err
 	}
 	p := param{manner: manners[i], weight: w}
-	if err := s.know(model, i, &p); err != nil {
-		return nil, err
-	}
-	return p.memory, nil
+	err = s.know(model, i, &p)
+	return p.memory, err
 }
 
 // gather returns a part of the model's parameters, with values, gradients, settings and memory, all checked.
@@ -149,20 +147,18 @@ func (s *Solver) check() error {
 	if s.Steps < 0 || s.Steps == math.MaxInt {
 		return fmt.Errorf("optim: Steps must be at least 0 and below the largest int, got %d", s.Steps)
 	}
-	type number struct {
-		name  string
-		value float64
-	}
-	numbers := []number{{"LearningRate", s.LearningRate}, {"WeightDecay", s.WeightDecay}, {"ClipNorm", s.ClipNorm}, {"ClipValue", s.ClipValue}}
-	for i, g := range s.Groups {
-		numbers = append(numbers, number{fmt.Sprintf("Groups[%d].LearningRate", i), g.LearningRate}, number{fmt.Sprintf("Groups[%d].WeightDecay", i), g.WeightDecay})
-	}
-	for _, n := range numbers {
-		if !inRange(n.value) {
-			return fmt.Errorf("optim: %s must be from 0 to %v, got %v", n.name, largest, n.value)
+	check := func(owner, name string, x float64) error {
+		if inRange(x) {
+			return nil
 		}
+		return fmt.Errorf("optim: %s%s must be from 0 to %v, got %v", owner, name, largest, x)
 	}
-	return nil
+	err := cmp.Or(check("", "LearningRate", s.LearningRate), check("", "WeightDecay", s.WeightDecay), check("", "ClipNorm", s.ClipNorm), check("", "ClipValue", s.ClipValue))
+	for i, g := range s.Groups {
+		owner := fmt.Sprintf("Groups[%d].", i)
+		err = cmp.Or(err, check(owner, "LearningRate", g.LearningRate), check(owner, "WeightDecay", g.WeightDecay))
+	}
+	return err
 }
 
 // know checks that parameter i still has the same shape and dtype, and sets p.memory. It makes the memory before the
