@@ -177,15 +177,10 @@ func fitAll(t *testing.T, group []*local, processes func(rank int) process) []ou
 // of each bucket is short: it has 1 micro-batch in one bucket and 11 in the other.
 func grouped(t *testing.T) train.Problem {
 	p := unevenDigits(t, 0.1)
-	loss := p.Loss
-	p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
-		l, _, err := loss(b, in)
-		if err != nil {
-			return nil, nil, err
-		}
-		double, err := G.Add(l, l)
-		return l, []train.Metric{{Name: "double", Sum: double}, {Name: "half", Sum: l, Count: double}}, err
-	}
+	p.Loss = added(p.Loss, func(_ *layers.Build, _ G.Nodes, loss *G.Node) (*G.Node, []train.Metric) {
+		double := G.Must(G.Add(loss, loss))
+		return loss, []train.Metric{{Name: "double", Sum: double}, {Name: "half", Sum: loss, Count: double}}
+	})
 	p.Train.Order, p.Train.Len = train.Shuffled, 5*32+2+11*2
 	p.Train.Bucket = func(example int) int { return min(example/(3*32+2), 1) }
 	p.ValidationSize = 15 // 7 batches, the last one of 10

@@ -3,7 +3,6 @@ package train_test
 import (
 	"testing"
 
-	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/memory"
@@ -28,15 +27,8 @@ func TestFitFreesItsGraphs(t *testing.T) {
 	}
 	problem := train.Problem{
 		Params: p,
-		Loss: func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
-			logits, err := l.Forward(b, in[0])
-			if err != nil {
-				return nil, nil, err
-			}
-			loss, err := layers.CrossEntropy(b, logits, in[1], layers.CrossEntropyOptions{})
-			return loss, nil, err
-		},
-		Train: data, Validation: data,
+		Loss:   entropy(l.Forward),
+		Train:  data, Validation: data,
 	}
 	fit := func() {
 		fitted(t, problem, train.Config{BatchSize: 2, Stopping: train.Stopping{Patience: 1}, MaxEpochs: 1}, train.Call{Solver: optim.NewAdamW(1e-3)})

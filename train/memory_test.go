@@ -5,7 +5,6 @@ import (
 	"math"
 	"testing"
 
-	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/layers"
@@ -51,15 +50,8 @@ func TestFitRefusesWhatMemoryCantHold(t *testing.T) {
 			}
 			_, err = train.Fit(t.Context(), train.Problem{
 				Params: p,
-				Loss: func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
-					logits, err := head.Forward(b, in[0])
-					if err != nil {
-						return nil, nil, err
-					}
-					loss, err := layers.CrossEntropy(b, logits, in[1], layers.CrossEntropyOptions{})
-					return loss, nil, err
-				},
-				Train: dataset(test.train), Validation: dataset(test.validation),
+				Loss:   entropy(head.Forward),
+				Train:  dataset(test.train), Validation: dataset(test.validation),
 			}, train.Config{BatchSize: 1, MaxEpochs: 1}, train.Call{OnCheck: func([]train.Check, bool) (bool, error) { return false, errors.New("stopped here") }})
 			want := "stopped here"
 			if test.large {

@@ -130,15 +130,10 @@ func TestGradientsAreATree(t *testing.T) {
 // If nothing counts in a micro-batch, its loss and its gradient may be NaN. Fit ignores both.
 func TestMicroBatchOfNothing(t *testing.T) {
 	p := unevenDigits(t, 0)
-	build := p.Loss
-	p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
-		loss, metrics, err := build(b, in)
-		if err != nil {
-			return nil, nil, err
-		}
+	p.Loss = added(p.Loss, func(_ *layers.Build, in G.Nodes, loss *G.Node) (*G.Node, []train.Metric) {
 		loss = G.Must(G.Mul(loss, in[2]))
-		return loss, append(metrics, train.Metric{Name: "perplexity", Sum: loss, Of: math.Exp}), nil
-	}
+		return loss, []train.Metric{{Name: "perplexity", Sum: loss, Of: math.Exp}}
+	})
 	var nothing int
 	fed := func(scale float32) func(examples []int, b *train.Batch) {
 		return func(examples []int, b *train.Batch) {
@@ -280,11 +275,7 @@ func TestMicroBatchErrors(t *testing.T) {
 	}
 	metrics := func(add func(b *layers.Build, loss *G.Node) []train.Metric) func(p *train.Problem) {
 		return func(p *train.Problem) {
-			build := p.Loss
-			p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
-				loss, _, err := build(b, in)
-				return loss, add(b, loss), err
-			}
+			p.Loss = added(p.Loss, func(b *layers.Build, _ G.Nodes, loss *G.Node) (*G.Node, []train.Metric) { return loss, add(b, loss) })
 		}
 	}
 	for _, c := range []struct {
@@ -395,14 +386,7 @@ func gpt(tb testing.TB, batch, dim, blocks int, lengths ...int) train.Problem {
 	}
 	return train.Problem{
 		Params: params,
-		Loss: func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
-			logits, err := model.Forward(b, in[0], layers.Mask{})
-			if err != nil {
-				return nil, nil, err
-			}
-			loss, err := layers.CrossEntropy(b, logits, in[1], layers.CrossEntropyOptions{})
-			return loss, nil, err
-		},
+		Loss:   entropy(func(b *layers.Build, x *G.Node) (*G.Node, error) { return model.Forward(b, x, layers.Mask{}) }),
 		Train: train.Dataset{
 			Len: 2 * len(lengths) * batch,
 			Batch: func(examples []int) (train.Batch, error) {
