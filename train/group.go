@@ -177,7 +177,7 @@ func (t *team) gather(mine, all []byte) error {
 	}
 	err := t.Gather(mine, all)
 	if err == nil && !bytes.Equal(all[t.rank*len(mine):][:len(mine)], mine) {
-		err = fmt.Errorf("Gather returned to process %d other bytes than it sent", t.rank)
+		err = fmt.Errorf("a Gather returned to process %d other bytes than it sent", t.rank)
 	}
 	return t.broken(err)
 }

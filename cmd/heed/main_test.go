@@ -313,7 +313,7 @@ func TestWrongCalls(t *testing.T) {
 		{"train --find-rate curve.png", `as in --find-rate=FILE.png, got "curve.png" as an argument`},
 		{"train;--find-rate=", `--find-rate must be a file's name that ends in .png, got ""`},
 		{"train --find-rate=curve.jpg", `--find-rate must be a file's name that ends in .png, got "curve.jpg"`},
-		{"train --solver=rmsprop", `--solver: there are no solvers of kind "rmsprop": use adamw, adam, sgd, lion, muon`},
+		{"train --solver=newton", `--solver: there are no solvers of kind "newton": use adamw, adam, sgd, lion, muon`},
 		{"train --schedule=exponential", `--schedule must be one of cosine, constant, linear, restarts, staircase, inverse-square-root, one-cycle, got "exponential"`},
 		{"train --solver=sgd,nesterov=true", "--solver: option Nesterov needs a momentum above 0, for example 0.9"},
 		{"train --solver=muon,learning_rate=11", "--solver: the learning_rate of muon must be from 0 to 10, got 11"},

@@ -61,7 +61,7 @@ func TestConfigJSON(t *testing.T) {
 		`{"learning_rate":"1"}`:                               "learning_rate",
 		`{"schedule":{"warmup":1}}`:                           `unknown field "warmup"`,
 		`{"plateau":{"patience":1}}`:                          `unknown field "patience"`,
-		`{"solver":{"kind":"rmsprop"}}`:                       `there are no solvers of kind "rmsprop": use adamw, adam, sgd, lion, muon`,
+		`{"solver":{"kind":"newton"}}`:                        `there are no solvers of kind "newton": use adamw, adam, sgd, lion, muon`,
 		`{"solver":{"momentum":1}}`:                           "solvers must have a kind, one of adamw",
 		`{"solver":{"kind":"adamw","momentum":0.9}}`:          `solvers of kind adamw: json: unknown field "momentum"`,
 		`{"solver":{"kind":"sgd","momentum":0,"momentum":1}}`: `"momentum" in "solver" is given twice`,

@@ -128,7 +128,7 @@ func TestParseRule(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"rmsprop":            `there are no solvers of kind "rmsprop": use adamw, adam, sgd, lion, muon`,
+		"newton":             `there are no solvers of kind "newton": use adamw, adam, sgd, lion, muon`,
 		"adamw,momentum=0.9": `solvers of kind adamw: it has no field "momentum": use beta1, beta2, eps`,
 		"muon,out_in=true":   `it has no field "out_in"`,
 		"sgd,momentum=high":  `momentum can't be "high"`,
