@@ -38,9 +38,7 @@ func TestAdditivePyTorch(t *testing.T) {
 		a := must[*layers.AdditiveAttention](t)(layers.NewAdditiveAttention(p, width(f.Inputs["query"]), c))
 		f.fill(t, p)
 		out, weights, err := forwardWeights(a, b, in["query"], in["key"], in["value"], f.mask(in))
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		for name, n := range map[string]*G.Node{"out": out, "weights": weights} {
 			if want := tensor.Shape(f.Outputs[name].Shape); !n.Shape().Eq(want) {
 				t.Errorf("%s has shape %v, want %v", name, n.Shape(), want)
@@ -56,9 +54,7 @@ func TestGradientsOfAdditiveAttention(t *testing.T) {
 	add := func(name string, config layers.AdditiveConfig, q, k, v []int, mask func(c *bench) layers.Mask) {
 		cases = append(cases, gradientCase{name, func(c *bench) *G.Node {
 			out, weights, err := forwardWeights(c.additive(4, config), c.b, c.in("q", q...), c.in("k", k...), c.in("v", v...), mask(c))
-			if err != nil {
-				c.Fatal(err)
-			}
+			noError(c, err)
 			// The cost includes the weights too, to check gradients through both outputs.
 			return c.node(G.Add(c.node(gradcheck.Project(out, 1)), c.node(gradcheck.Project(weights, 2))))
 		}})
@@ -204,9 +200,7 @@ func TestAdditiveFullyMaskedRows(t *testing.T) {
 					k.Value().Data().([]float64)[1], v.Value().Data().([]float64)[1] = poison, poison
 				}
 				out, weights, err := forwardWeights(a, c.b, q, k, v, tc.mask(c))
-				if err != nil {
-					t.Fatal(err)
-				}
+				noError(t, err)
 				wrt := append(c.wrt, c.b.Learnables()...)
 				loss := weigh(t, out, input(c.g, "w", random(8, 2, 3, 2)))
 				got := read(t, append(G.Nodes{out, weights}, gradients(t, loss, wrt...)...)...)
@@ -258,9 +252,7 @@ func TestAdditiveCapture(t *testing.T) {
 		x, y := c.in("x", shape...), c.in("y", shape...)
 		a := must[*layers.AdditiveAttention](t)(layers.NewAdditiveAttention(c.p.Scope("decoder").Scope("attention"), 4, layers.AdditiveConfig{Dropout: 0.5}))
 		out, weights, err := forwardWeights(a, c.b, x, y, y, layers.Mask{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		captured := c.b.Captured()
 		batch := tensor.Shape(shape).TotalSize() / 12
 		if len(captured) != 1 || captured[0].Layer != "decoder.attention" || captured[0].Weights != weights || !weights.Shape().Eq(tensor.Shape{batch, 1, 3, 3}) {
@@ -381,9 +373,7 @@ func TestAdditiveErrors(t *testing.T) {
 			c := newBench(t)
 			a, err := layers.NewAdditiveAttention(c.p.Scope("align"), 4, tc.config)
 			if tc.build != nil {
-				if err != nil {
-					t.Fatal(err)
-				}
+				noError(t, err)
 				_, err = tc.build(c, a)
 			}
 			wantError(t, err, append([]string{"additive attention align"}, tc.want...)...)
@@ -496,9 +486,7 @@ func BenchmarkAdditiveAttention(b *testing.B) {
 			vm := G.NewTapeMachine(g)
 			defer vm.Close()
 			for b.Loop() {
-				if err := vm.RunAll(); err != nil {
-					b.Fatal(err)
-				}
+				noError(b, vm.RunAll())
 				vm.Reset()
 			}
 		})

@@ -56,9 +56,7 @@ func (l *lossGraph) run(t testing.TB, number int) (out [][]float64) {
 	t.Helper()
 	l.b.Runs = uint64(number)
 	l.vm.Reset()
-	if err := l.vm.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, l.vm.RunAll())
 	for _, v := range l.read {
 		out = append(out, floats(t, v))
 	}
@@ -194,9 +192,7 @@ func TestBuffersLetGraphsGo(t *testing.T) {
 		G.Read(logits, &v)
 		vm := G.NewTapeMachine(g)
 		defer vm.Close()
-		if err := vm.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, vm.RunAll())
 	}
 	run(70)
 	const rounds, limit = 40, 1 << 20 // a graph takes about 200 kB, and its buffers about 1 MB
@@ -225,9 +221,7 @@ func TestBuffersAllocateNothing(t *testing.T) {
 		return testing.AllocsPerRun(20, func() {
 			for _, l := range graphs {
 				l.vm.Reset()
-				if err := l.vm.RunAll(); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, l.vm.RunAll())
 			}
 		})
 	}

@@ -50,9 +50,7 @@ func TestOneModelInManyGraphs(t *testing.T) {
 	}
 	first := func() (rows [][]float64) { // the first position's logits, which depend only on the first id
 		for _, v := range views {
-			if err := v.vm.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, v.vm.RunAll())
 			rows = append(rows, floats(t, *v.out)[:7])
 			v.vm.Reset()
 		}
@@ -62,13 +60,9 @@ func TestOneModelInManyGraphs(t *testing.T) {
 	solver := G.NewAdamSolver(G.WithLearnRate(0.01))
 	var losses []float64
 	for range 30 {
-		if err := vm.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, vm.RunAll())
 		losses = append(losses, floats(t, lossValue)[0])
-		if err := solver.Step(G.NodesToValueGrads(b.Learnables())); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, solver.Step(G.NodesToValueGrads(b.Learnables())))
 		vm.Reset()
 	}
 	if losses[29] > losses[0]/5 {
@@ -141,9 +135,7 @@ func TestRunsRepeat(t *testing.T) {
 	defer vm.Close()
 	var first [][]float64
 	for run := range 3 {
-		if err := vm.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, vm.RunAll())
 		for i, v := range values {
 			if x := floats(t, v); run == 0 {
 				first = append(first, x)

@@ -42,12 +42,8 @@ func (c *cachedGraph) step(t *testing.T, cache *layers.Cache, tokens [][]int) []
 		copy(c.ids[b*c.tokens:][:c.tokens], row)
 		counts[b] = len(row)
 	}
-	if err := cache.Extend(counts...); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.vm.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, cache.Extend(counts...))
+	noError(t, c.vm.RunAll())
 	all := floats(t, *c.logits)
 	c.vm.Reset()
 	cache.Commit()
@@ -191,9 +187,7 @@ func TestCachedEncoderDecoder(t *testing.T) {
 			}
 			got := graph.step(t, cache, [][]int{target[0][i:][:1], target[1][i:][:1]})
 			for range 2 { // the second swap restores the order; the sources' keys and values move too
-				if err := cache.Reorder(1, 0); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, cache.Reorder(1, 0))
 			}
 			for b := range 2 {
 				near(t, fmt.Sprintf("target %d, token %d", b, i), got[b], full[(b*4+i)*cacheVocab:][:cacheVocab], 1e-12)
@@ -228,9 +222,7 @@ func TestCacheKeepsTheLastMemory(t *testing.T) {
 	run := func(f func() ([]float64, error)) []float64 {
 		t.Helper()
 		x, err := f()
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		return x
 	}
 	fails := func(f func() ([]float64, error), want string) {
@@ -265,9 +257,7 @@ func TestCacheReorder(t *testing.T) {
 	begun := [][]int{{1, 2, 3}, {4, 5}, {6}}
 	graph.step(t, cache, begun)
 	parents := []int{1, 2, 1}
-	if err := cache.Reorder(parents...); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, cache.Reorder(parents...))
 	if got, want := cache.Lengths(), []int{2, 1, 2}; !slices.Equal(got, want) {
 		t.Fatalf("lengths are %v, want %v", got, want)
 	}
@@ -278,9 +268,7 @@ func TestCacheReorder(t *testing.T) {
 		want := read(t, node(t)(model.Forward(&layers.Build{}, input(g, "ids", dense(whole, 1, len(whole))), layers.Mask{})))[0]
 		near(t, fmt.Sprint("sequence ", b), got[b], want[len(want)-cacheVocab:], 1e-12)
 	}
-	if err := cache.Truncate(2, 0, 1); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, cache.Truncate(2, 0, 1))
 	again := graph.step(t, cache, [][]int{{0}, {2}, {5}})
 	near(t, "after a truncation", again[0], got[0], 1e-12)
 }
@@ -305,19 +293,13 @@ func TestCacheHidesWhatIsNotItsOwn(t *testing.T) {
 				for j := 4 * (1 + i); j < 16; j++ {
 					x.Float64s()[j] = poison
 				}
-				if err := cache.Extend(step.count); err != nil {
-					t.Fatal(err)
-				}
-				if err := vm.RunAll(); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, cache.Extend(step.count))
+				noError(t, vm.RunAll())
 				got = append(got, floats(t, v)[:4*step.kept]...)
 				vm.Reset()
 				cache.Commit()
 				if i == 0 {
-					if err := cache.Truncate(1); err != nil {
-						t.Fatal(err)
-					}
+					noError(t, cache.Truncate(1))
 				}
 			}
 			return got
@@ -423,9 +405,7 @@ func TestCacheErrors(t *testing.T) {
 	})
 	t.Run("before Commit", func(t *testing.T) {
 		cache := must[*layers.Cache](t)(layers.NewCache(2, 3))
-		if err := cache.Extend(1, 1); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, cache.Extend(1, 1))
 		for name, err := range map[string]error{"Reorder": cache.Reorder(1, 0), "Truncate": cache.Truncate(0, 0)} {
 			if err == nil || !strings.Contains(err.Error(), "Commit or Cancel") {
 				t.Errorf("%s: got the error %v, want one with %q", name, err, "Commit or Cancel")
@@ -447,9 +427,7 @@ func TestCacheErrors(t *testing.T) {
 			t.Errorf("without Extend: got the error %v, want one with %q", err, "before the run")
 		}
 		vm.Reset()
-		if err := cache.Extend(3, 1); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, cache.Extend(3, 1))
 		if err := vm.RunAll(); err == nil || !strings.Contains(err.Error(), "3 of 2 new vectors") {
 			t.Errorf("with too many new tokens for the input: got the error %v, want one with %q", err, "3 of 2 new vectors")
 		}

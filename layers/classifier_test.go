@@ -63,9 +63,7 @@ func TestSequenceClassifierPadding(t *testing.T) {
 				p := must[*layers.Params](t)(layers.NewParams(dt, 5))
 				s := newClassifier(t, p, first)
 				bias := as(dt, dense([]float64{0.5, -1, 2}, 3))
-				if err := tensor.Copy(s.Head.Bias.Value, bias); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, tensor.Copy(s.Head.Bias.Value, bias))
 				setRow(s.Encoder.Embedding.Weight, poisoned, value)
 				c := &bench{T: t, g: G.NewGraph(), p: p, b: &layers.Build{Mode: layers.Training}, dt: dt}
 				h := hidden

@@ -94,9 +94,7 @@ func TestConfigJSON(t *testing.T) {
 		t.Errorf("got %s (%v), want %s", got, err, want)
 	}
 	var back layers.ModelConfig
-	if err := json.Unmarshal([]byte(want), &back); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, json.Unmarshal([]byte(want), &back))
 	must[*layers.Decoder](t)(layers.NewDecoder(newParams(t), back))
 }
 

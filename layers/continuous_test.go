@@ -105,9 +105,7 @@ func TestCachedEmbeddingsAreTheFullPass(t *testing.T) {
 		for i := range length {
 			step := dense(x.Float64s()[i*4:][:4], 1, 1, 4)
 			out := node(t)(model.Forward(&layers.Build{Cache: cache}, input(G.NewGraph(), "x", step), layers.Mask{}))
-			if err := cache.Extend(1); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, cache.Extend(1))
 			near(t, fmt.Sprintf("%+v, step %d", positions, i), read(t, out)[0], want[i*3:][:3], 1e-12)
 			cache.Commit()
 		}

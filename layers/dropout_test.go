@@ -101,9 +101,7 @@ func keptBy(t *testing.T, b *layers.Build, n, dropouts, runs int, before func(ru
 	var out [][][]float64
 	for i := range runs {
 		before(i)
-		if err := vm.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, vm.RunAll())
 		var run [][]float64
 		for _, v := range values {
 			run = append(run, floats(t, v))
@@ -176,9 +174,7 @@ func TestAttentionDropsWeights(t *testing.T) {
 	q, k, v := input(g, "q", random(1, 2, 3, 4)), input(g, "k", random(2, 2, 5, 4)), input(g, "v", random(3, 2, 5, 2))
 	build := func(mode layers.Mode) (out, weights *G.Node) {
 		out, weights, err := scaledDotProduct(&layers.Build{Mode: mode, Seed: 1}, q, k, v, layers.AttentionOptions{Dropout: 0.4})
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		return out, weights
 	}
 	out, dropped := build(layers.Training)

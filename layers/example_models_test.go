@@ -125,15 +125,11 @@ func ExampleParams_Load_pyTorch() {
 // An encoder labels each token of two sequences, one of them padded.
 func ExampleEncoder() {
 	params, err := layers.NewParams(tensor.Float32, 1)
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	encoder, err := layers.NewEncoder(params, layers.ModelConfig{
 		Vocab: 100, Positions: layers.Learned{MaxLen: 16}, Dim: 32, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 4}, FeedForward: layers.FeedForwardConfig{Activation: layers.GELU}}, Layers: 2, Outputs: 5,
 	})
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	g := G.NewGraph()
 	ids := G.NewMatrix(g, tensor.Int, G.WithName("ids"), G.WithShape(2, 4), G.WithValue(
 		tensor.New(tensor.WithShape(2, 4), tensor.WithBacking([]int{11, 12, 13, 14, 21, 22, 0, 0}))))
@@ -142,9 +138,7 @@ func ExampleEncoder() {
 
 	b := &layers.Build{CaptureWeights: true}
 	logits, err := encoder.Forward(b, ids, layers.Mask{KeyLengths: lengths})
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	fmt.Println(params.Count(), "parameters")
 	fmt.Println("logits", logits.Shape())
 	for _, c := range b.Captured() {
@@ -160,13 +154,9 @@ func ExampleEncoder() {
 // A language model learns one sentence. It then generates the sentence token by token, in a new graph for each length.
 func ExampleDecoder() {
 	params, err := layers.NewParams(tensor.Float64, 1)
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	decoder, err := layers.NewDecoder(params, layers.ModelConfig{Vocab: 8, Positions: layers.Learned{MaxLen: 8}, Dim: 16, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 1})
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	sentence := []int{3, 1, 4, 1, 5, 2, 6}
 
 	g := G.NewGraph()
@@ -176,9 +166,7 @@ func ExampleDecoder() {
 	ids, next := vector("ids", sentence[:6]), vector("next", sentence[1:])
 	b := &layers.Build{Mode: layers.Training}
 	logits, err := decoder.Forward(b, ids, layers.Mask{})
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	loss := G.Must(layers.CrossEntropy(b, logits, next, layers.CrossEntropyOptions{}))
 	if _, err := G.Grad(loss, b.Learnables()...); err != nil {
 		log.Fatal(err)
@@ -187,12 +175,8 @@ func ExampleDecoder() {
 	defer vm.Close()
 	solver := G.NewAdamSolver(G.WithLearnRate(0.01))
 	for range 60 {
-		if err := vm.RunAll(); err != nil {
-			log.Fatal(err)
-		}
-		if err := solver.Step(G.NodesToValueGrads(b.Learnables())); err != nil {
-			log.Fatal(err)
-		}
+		check(vm.RunAll())
+		check(solver.Step(G.NodesToValueGrads(b.Learnables())))
 		vm.Reset()
 	}
 

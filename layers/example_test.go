@@ -24,17 +24,13 @@ func ExampleScaledDotProduct() {
 	out, err := layers.ScaledDotProduct(&layers.Build{}, query, key, value, layers.AttentionOptions{
 		Mask: layers.Mask{Allow: allow},
 	})
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	var outValue G.Value
 	G.Read(out, &outValue)
 
 	vm := G.NewTapeMachine(g)
 	defer vm.Close()
-	if err := vm.RunAll(); err != nil {
-		log.Fatal(err)
-	}
+	check(vm.RunAll())
 	fmt.Printf("output %.3f\n", outValue.Data()) // 0.804·10 + 0.196·20
 	// Output: output [11.956]
 }
@@ -109,14 +105,10 @@ func ExampleCrossEntropy() {
 	targets := G.NewVector(g, tensor.Int, G.WithName("targets"), G.WithShape(3), G.WithValue(
 		tensor.New(tensor.WithShape(3), tensor.WithBacking([]int{0, layers.Ignore, 1}))))
 	loss, err := layers.CrossEntropy(&layers.Build{}, logits, targets, layers.CrossEntropyOptions{})
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	vm := G.NewTapeMachine(g)
 	defer vm.Close()
-	if err := vm.RunAll(); err != nil {
-		log.Fatal(err)
-	}
+	check(vm.RunAll())
 	fmt.Printf("%.4f nats\n", loss.Value().Data())
 	// Output: 0.6931 nats
 }

@@ -120,9 +120,7 @@ func BenchmarkAttentionForms(b *testing.B) {
 					vm := G.NewTapeMachine(g)
 					defer vm.Close()
 					for b.Loop() {
-						if err := vm.RunAll(); err != nil {
-							b.Fatal(err)
-						}
+						noError(b, vm.RunAll())
 						vm.Reset()
 					}
 				})

@@ -67,9 +67,7 @@ func TestFunctionValues(t *testing.T) {
 	whole := tensor.New(tensor.WithShape(2, 6), tensor.WithBacking([]float64{1, 2, 3, 0, 0, 0, 4, 5, 6, 0, 0, 0}))
 	view := must[tensor.View](t)(whole.Slice(nil, tensor.S(0, 3))).(*tensor.Dense)
 	turned := tensor.New(tensor.WithShape(3, 2), tensor.WithBacking([]float64{1, 4, 2, 5, 3, 6}))
-	if err := turned.T(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, turned.T())
 	for _, c := range []struct {
 		name string
 		x    *tensor.Dense

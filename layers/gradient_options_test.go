@@ -168,9 +168,7 @@ func TestFormsDropTheSame(t *testing.T) {
 			vm := G.NewTapeMachine(c.g)
 			defer vm.Close()
 			for range runs {
-				if err := vm.RunAll(); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, vm.RunAll())
 				var run [][]float64
 				for _, v := range values {
 					run = append(run, floats(t, v))

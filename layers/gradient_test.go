@@ -94,9 +94,7 @@ func checkGradients(t *testing.T, cases []gradientCase, vanish ...bool) {
 		}
 		t.Run(tc.name, func(t *testing.T) {
 			cost, wrt, values := tc.graph(t, false)
-			if err := gradcheck.Expr(cost, wrt...); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, gradcheck.Expr(cost, wrt...))
 			fused := read(t, values...)
 			for i, n := range wrt {
 				if strings.HasSuffix(n.Name(), "weight") && allZero(fused[1+i]) && len(vanish) == 0 {

@@ -96,9 +96,7 @@ func TestManyBlocks(t *testing.T) {
 		return loss
 	}
 	g := build(300).Graph()
-	if err := layers.CheckGraph(g); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, layers.CheckGraph(g))
 	if n := len(g.AllNodes()); n < 10_000 {
 		t.Errorf("the graph has %d nodes, want at least 10,000", n)
 	}

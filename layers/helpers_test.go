@@ -13,13 +13,19 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
+// noError ends the test if there is an error.
+func noError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // must returns v, or ends the test if there is an error.
 func must[T any](t testing.TB) func(v T, err error) T {
 	return func(v T, err error) T {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		return v
 	}
 }
@@ -96,9 +102,7 @@ func floats(t testing.TB, v G.Value) []float64 {
 func read(t testing.TB, nodes ...*G.Node) [][]float64 {
 	t.Helper()
 	out, err := tryRead(t, nodes...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return out
 }
 

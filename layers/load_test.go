@@ -99,9 +99,7 @@ func TestLoadPartOfPyTorch(t *testing.T) {
 func TestLoadDamagedFiles(t *testing.T) {
 	p := newWeights(t, tensor.Float32, 1)
 	path := filepath.Join(t.TempDir(), "model.safetensors")
-	if err := p.Save(path, map[string]string{"epoch": "7"}); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, p.Save(path, map[string]string{"epoch": "7"}))
 	good := must[[]byte](t)(os.ReadFile(path))
 	flipped := slices.Clone(good)
 	flipped[len(flipped)-3] ^= 1
@@ -111,9 +109,7 @@ func TestLoadDamagedFiles(t *testing.T) {
 		"a zip archive, as torch.save writes":      []byte("PK\x03\x04\x00\x00\x08\x08 and so on"),
 		"a Git LFS pointer, not the file itself":   []byte("version https://git-lfs.github.com/spec/v1\n"),
 	} {
-		if err := os.WriteFile(path, content, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, os.WriteFile(path, content, 0o644))
 		q := newWeights(t, tensor.Float32, 2)
 		before := weightBits(q)
 		_, err := q.Load(path, layers.LoadOptions{})

@@ -2,7 +2,6 @@ package layers_test
 
 import (
 	"fmt"
-	"log"
 	"math"
 	"testing"
 
@@ -203,14 +202,10 @@ func ExampleCrossEntropy_labelSmoothing() {
 	targets := G.NewVector(g, tensor.Int, G.WithName("targets"), G.WithShape(2), G.WithValue(
 		tensor.New(tensor.WithShape(2), tensor.WithBacking([]int{0, layers.Ignore}))))
 	loss, err := layers.CrossEntropy(&layers.Build{}, logits, targets, layers.CrossEntropyOptions{LabelSmoothing: 0.1})
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	vm := G.NewTapeMachine(g)
 	defer vm.Close()
-	if err := vm.RunAll(); err != nil {
-		log.Fatal(err)
-	}
+	check(vm.RunAll())
 	fmt.Printf("%.4f nats\n", loss.Value().Data())
 	// Output: 0.4501 nats
 }

@@ -2,7 +2,6 @@ package layers_test
 
 import (
 	"fmt"
-	"log"
 	"math"
 	"testing"
 
@@ -326,14 +325,10 @@ func ExampleHuberError() {
 	truth := matrix("truth", 1, 2.5, 13, 5, math.NaN(), math.NaN())
 	weights := matrix("weights", 1, 1, 1, 1, 0, 0)
 	loss, err := layers.HuberError(&layers.Build{}, forecast, truth, weights, 1)
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	vm := G.NewTapeMachine(g)
 	defer vm.Close()
-	if err := vm.RunAll(); err != nil {
-		log.Fatal(err)
-	}
+	check(vm.RunAll())
 	fmt.Printf("(0 + 0.5²/2 + (10 − 0.5) + 0) / 4 = %v\n", loss.Value().Data())
 	// Output: (0 + 0.5²/2 + (10 − 0.5) + 0) / 4 = 2.40625
 }

@@ -86,9 +86,7 @@ func (tc hidingCase) graph(t *testing.T, dt tensor.Dtype, build layers.Build) (n
 				}
 			}
 		})
-		if err := G.Let(x, as(dt, values)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, G.Let(x, as(dt, values)))
 		var got [][]float64
 		for _, c.b.Runs = range []uint64{1, 0} { // setting Runs restarts the count, so dropout is the same for every fill
 			got = must[[][]float64](t)(again())

@@ -155,9 +155,7 @@ func (c *onnxCall) runner(t testing.TB, l onnxLayout, dt tensor.Dtype, b layers.
 	} else {
 		st.Output, err = layers.ScaledDotProduct(&b, q, k, v, o)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	w := input(graph, "w", as(dt, l.lay(g, c.B, c.H, c.T, c.V)))
 	cost := node(t)(ops.Sum(&ops.Env{}, node(t)(G.HadamardProd(st.Output, w))))
 	nodes := append(G.Nodes{st.Output}, gradients(t, cost, wrt...)...)

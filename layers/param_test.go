@@ -61,9 +61,7 @@ func TestSnapshot(t *testing.T) {
 		for _, q := range p.All() {
 			q.Value.Zero()
 		}
-		if err := p.Restore(snapshot); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, p.Restore(snapshot))
 		if !sameWeights(weightBits(p), before) || p.Get("part.cube").Value.Uintptr() != memory {
 			t.Errorf("%v: the values differ from the snapshot, or the tensor has new memory", dtype)
 		}
@@ -83,9 +81,7 @@ func TestRestoreRefuses(t *testing.T) {
 	before := weightBits(p)
 	with := func(b *tensor.Dense) []*tensor.Dense { return []*tensor.Dense{dense(make([]float32, 6), 2, 3), b} }
 	transposed := dense(make([]float32, 6), 3, 2)
-	if err := transposed.T(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, transposed.T())
 	for _, test := range []struct {
 		snapshot []*tensor.Dense
 		want     string

@@ -56,9 +56,7 @@ func elementwiseLossSubject(t *testing.T, f fixture, _ *layers.Params, b *layers
 
 func coreSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
 	out, weights, err := scaledDotProduct(b, in["q"], in["k"], in["v"], layers.AttentionOptions{Mask: f.mask(in), Scale: f.Config.Scale})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return map[string]*G.Node{"out": out, "weights": weights}
 }
 
@@ -78,9 +76,7 @@ func multiHeadSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build
 		key, value = query, query
 	}
 	out, weights, err := forwardWeights(a, b, query, key, value, f.mask(in))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return map[string]*G.Node{"out": out, "weights": weights}
 }
 
@@ -150,9 +146,7 @@ func alibiSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, in
 	out, weights, err := scaledDotProduct(b, q, in["k"], in["v"], layers.AttentionOptions{
 		Mask: layers.Mask{Causal: f.Config.Causal, Offset: f.Config.Offset, Slopes: slopes},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return map[string]*G.Node{"out": out, "weights": weights}
 }
 

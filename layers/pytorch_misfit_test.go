@@ -80,9 +80,7 @@ func TestLoadPyTorchOfACutFile(t *testing.T) {
 		if n%99 != 0 {
 			continue
 		}
-		if err := os.WriteFile(path, file[:n], 0o644); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, os.WriteFile(path, file[:n], 0o644))
 		_, err := p.Load(path, layers.LoadOptions{PyTorch: true})
 		wantError(t, err, path)
 	}
@@ -97,24 +95,18 @@ func TestPyTorchFloat32(t *testing.T) {
 	for _, d := range stateDicts {
 		t.Run(d.file, func(t *testing.T) {
 			tensors, _, err := safetensors.ReadFile(stateDict(d.file))
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			for i := range tensors {
 				values := tensors[i].Data.([]float64)
 				tensors[i].Data = as(tensor.Float32, dense(values, len(values))).Float32s()
 			}
 			path := filepath.Join(t.TempDir(), "float32.safetensors")
-			if err := os.WriteFile(path, weightFileOf(t, tensors...), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, os.WriteFile(path, weightFileOf(t, tensors...), 0o644))
 			for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 				p, _ := d.apply(t, dt)
 				must[layers.Loaded](t)(p.Load(path, layers.LoadOptions{PyTorch: true, Rename: d.rename}))
 				again := filepath.Join(t.TempDir(), "again.safetensors")
-				if err := p.SavePyTorch(again, d.rename, nil); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, p.SavePyTorch(again, d.rename, nil))
 				if dt == tensor.Float32 {
 					sameTensors(t, again, path)
 					continue

@@ -241,8 +241,6 @@ func (f fixture) fill(t *testing.T, p *layers.Params) {
 		if !q.Value.Shape().Eq(tensor.Shape(a.Shape)) {
 			t.Fatalf("parameter %q has shape %v, but the fixture has shape %v", q.Name, q.Value.Shape(), a.Shape)
 		}
-		if err := tensor.Copy(q.Value, a.as(p.Dtype())); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, tensor.Copy(q.Value, a.as(p.Dtype())))
 	}
 }

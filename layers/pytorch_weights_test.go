@@ -148,9 +148,7 @@ func TestLoadPyTorch(t *testing.T) {
 				}
 				path := filepath.Join(t.TempDir(), "saved.safetensors")
 				want := map[string]string{"epoch": "7"}
-				if err := p.SavePyTorch(path, d.rename, want); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, p.SavePyTorch(path, d.rename, want))
 				sameTensors(t, path, stateDict(d.file))
 				if metadata := must[layers.Loaded](t)(p.Load(path, layers.LoadOptions{PyTorch: true, Rename: d.rename})).Metadata; !reflect.DeepEqual(metadata, want) {
 					t.Errorf("got metadata %v, want %v", metadata, want)
@@ -165,9 +163,7 @@ func sameTensors(t *testing.T, got, want string) {
 	t.Helper()
 	read := func(path string) map[string]safetensors.Tensor {
 		tensors, _, err := safetensors.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		byName := map[string]safetensors.Tensor{}
 		for _, x := range tensors {
 			byName[x.Name] = x
@@ -236,17 +232,11 @@ func TestPyTorchNames(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p := newParams(t)
-			if err := tc.make(p); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, tc.make(p))
 			path := filepath.Join(t.TempDir(), "saved.safetensors")
-			if err := p.SavePyTorch(path, nil, nil); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, p.SavePyTorch(path, nil, nil))
 			tensors, _, err := safetensors.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			var got []string
 			for _, x := range tensors {
 				got = append(got, x.Name)
@@ -271,9 +261,7 @@ func TestPyTorchNames(t *testing.T) {
 // the file.
 func TestFailedLoadPyTorchChangesNothing(t *testing.T) {
 	tensors, _, err := safetensors.ReadFile(stateDict("torch_attention_packed"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	with := func(change func(byName map[string]*safetensors.Tensor)) []byte {
 		byName := map[string]*safetensors.Tensor{}
 		for _, x := range tensors {
@@ -309,9 +297,7 @@ func TestFailedLoadPyTorchChangesNothing(t *testing.T) {
 			must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, 6, layers.AttentionConfig{Heads: 2}))
 			before := weightBits(p)
 			path := filepath.Join(t.TempDir(), "model.safetensors")
-			if err := os.WriteFile(path, tc.file, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, os.WriteFile(path, tc.file, 0o644))
 			_, err := p.Load(path, layers.LoadOptions{PyTorch: true, Rename: tc.rename})
 			wantError(t, err, tc.want, path)
 			if !sameWeights(weightBits(p), before) {

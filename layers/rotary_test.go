@@ -107,12 +107,8 @@ func TestRotaryFollowsItsPositions(t *testing.T) {
 	vm := G.NewTapeMachine(c.g)
 	defer vm.Close()
 	for _, offsets := range [][]int{{0, 0}, {5, 2}, {5, 2}, {0, 0}, {-3, 900}} {
-		if err := G.Let(first, dense(offsets, 2)); err != nil {
-			t.Fatal(err)
-		}
-		if err := vm.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, G.Let(first, dense(offsets, 2)))
+		noError(t, vm.RunAll())
 		fresh := newBench(t)
 		fx := fresh.in("x", 2, 3, 4)
 		fy := fresh.node(layers.Rotary{}.Turn(fresh.b, fx, 1, fresh.ints("at", offsets, 2)))

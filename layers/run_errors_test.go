@@ -122,12 +122,8 @@ func TestRunAfterAnError(t *testing.T) {
 			t.Errorf("Let accepted invalid value %d", i)
 		}
 	}
-	if err := G.Let(ids, dense([]int{1, 2, 6}, 3)); err != nil {
-		t.Fatal(err)
-	}
-	if err := vm.RunAll(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, G.Let(ids, dense([]int{1, 2, 6}, 3)))
+	noError(t, vm.RunAll())
 	if s := fmt.Sprint(out.Shape()); s != "(3, 7)" {
 		t.Errorf("the output has shape %s, want (3, 7)", s)
 	}

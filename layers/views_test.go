@@ -37,9 +37,7 @@ func views(t *testing.T, shape ...int) map[string]*tensor.Dense {
 		}
 		axes[last], axes[last-1] = last-1, last
 		v := random(9, swapped...)
-		if err := v.T(axes...); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, v.T(axes...))
 		out["transposed"] = v
 	}
 	return out
@@ -72,9 +70,7 @@ func TestInputsMayBeViews(t *testing.T) {
 					"WithValue": func(g *G.ExprGraph) *G.Node { return input(g, "x", v) },
 					"Let": func(g *G.ExprGraph) *G.Node {
 						x := G.NewTensor(g, tensor.Float64, v.Dims(), G.WithShape(v.Shape()...), G.WithName("x"))
-						if err := G.Let(x, v); err != nil {
-							t.Fatal(err)
-						}
+						noError(t, G.Let(x, v))
 						return x
 					},
 				}
@@ -118,9 +114,7 @@ func TestMasksIdsAndTargetsMayBeViews(t *testing.T) {
 	big := dense([]int{9, 1, 2, 9, 0, 3, 9, 2, 2}, 3, 3) // its last two columns are ids
 	columns := must[tensor.View](t)(big.Slice(nil, G.S(1, 3))).(*tensor.Dense)
 	allow := dense([]bool{true, false, true, true}, 2, 2)
-	if err := allow.T(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, allow.T())
 	lengths := must[tensor.View](t)(dense([]int{0, 2, 9, 1, 9, 2}, 3, 2).Slice(nil, G.S(1))).(*tensor.Dense) // 2, 1, 2
 
 	run := func(ids, allow, lengths *tensor.Dense) [][]float64 {

@@ -63,9 +63,7 @@ func TestWeightsRoundTrip(t *testing.T) {
 				copy(p.Get("part.vector").Value.Float64s(), []float64{math.Copysign(0, -1), math.SmallestNonzeroFloat64, -math.MaxFloat64})
 			}
 			for _, want := range []map[string]string{{"epoch": "7"}, nil} {
-				if err := p.Save(path, want); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, p.Save(path, want))
 				got := must[layers.Loaded](t)(q.Scope("part").Load(path, layers.LoadOptions{})).Metadata
 				if !maps.Equal(got, want) {
 					t.Errorf("got metadata %v, want %v", got, want)
@@ -80,14 +78,10 @@ func TestWeightsRoundTrip(t *testing.T) {
 
 func TestWeightsAreTheSameBytesEachTime(t *testing.T) {
 	var want bytes.Buffer
-	if err := newWeights(t, tensor.Float32, 1).Encode(&want, nil); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, newWeights(t, tensor.Float32, 1).Encode(&want, nil))
 	for range 5 { // newWeights makes the parameters in random order
 		var got bytes.Buffer
-		if err := newWeights(t, tensor.Float32, 1).Encode(&got, nil); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, newWeights(t, tensor.Float32, 1).Encode(&got, nil))
 		if !bytes.Equal(got.Bytes(), want.Bytes()) {
 			t.Fatal("the same weights gave two different files")
 		}
@@ -97,13 +91,9 @@ func TestWeightsAreTheSameBytesEachTime(t *testing.T) {
 func TestWeightsKeepNamesShapesAndDtype(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model.safetensors")
 	p := newWeights(t, tensor.Float64, 1)
-	if err := p.Save(path, nil); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, p.Save(path, nil))
 	tensors, _, err := safetensors.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if len(tensors) != len(p.All()) {
 		t.Errorf("got %d tensors, want %d", len(tensors), len(p.All()))
 	}
@@ -130,9 +120,7 @@ func TestLoadChangesBoundGraphs(t *testing.T) {
 		w.Value.Memset(0.0)
 	}
 	path := filepath.Join(t.TempDir(), "model.safetensors")
-	if err := p.Save(path, nil); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, p.Save(path, nil))
 	value := q.Get("weight").Value
 	first := unsafe.SliceData(value.Float64s())
 	must[layers.Loaded](t)(q.Load(path, layers.LoadOptions{}))
@@ -178,9 +166,7 @@ func weightFile(t testing.TB, name string, data any) []byte {
 func weightFileOf(t testing.TB, tensors ...safetensors.Tensor) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := safetensors.Write(&b, tensors, nil); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, safetensors.Write(&b, tensors, nil))
 	return b.Bytes()
 }
 
@@ -221,9 +207,7 @@ func TestFailedLoadChangesNothing(t *testing.T) {
 			}
 			before := weightBits(p)
 			path := filepath.Join(t.TempDir(), "model.safetensors")
-			if err := os.WriteFile(path, test.file, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, os.WriteFile(path, test.file, 0o644))
 			_, err := p.Load(path, layers.LoadOptions{})
 			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), path) {
 				t.Errorf("got error %v, want one with %q and the path", err, test.want)
@@ -275,9 +259,7 @@ func TestFailedSaveLeavesTheOldFile(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "model.safetensors")
 			p := newWeights(t, tensor.Float32, 1)
-			if err := p.Save(path, nil); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, p.Save(path, nil))
 			test.spoil(p)
 			if err := p.Save(path, test.metadata); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got error %v, want one with %q", err, test.want)

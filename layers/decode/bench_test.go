@@ -46,9 +46,7 @@ func BenchmarkStep(b *testing.B) {
 			defer vm.Close()
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := vm.RunAll(); err != nil {
-					b.Fatal(err)
-				}
+				noError(b, vm.RunAll())
 				vm.Reset()
 			}
 		})

@@ -29,9 +29,7 @@ var prompts = [][]int{{1}, {2, 3, 4, 0, 1}, {3, 3}, {0, 1, 2}}
 func TestGenerateGreedy(t *testing.T) {
 	m := newFake(5, 12)
 	got, err := decode.Generate(t.Context(), m, prompts, decode.Options{MaxTokens: 6, End: []int{5, 3}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	stops := map[decode.Stop]bool{}
 	for i, r := range got {
 		tokens, logProb := greedily(m, prompts[i], 6, 5, 3)
@@ -70,9 +68,7 @@ func TestGenerateGreedy(t *testing.T) {
 func TestGenerateIgnoresTheBatch(t *testing.T) {
 	options := decode.Options{Sampler: decode.Sampler{Temperature: 1.3, TopK: 5, TopP: 0.95}, Seed: 3, MaxTokens: 30, End: []int{5}}
 	all, err := decode.Generate(t.Context(), newFake(4, 6), prompts, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	others := slices.Clone(prompts)
 	for i := range others {
 		if i != 1 {
@@ -80,9 +76,7 @@ func TestGenerateIgnoresTheBatch(t *testing.T) {
 		}
 	}
 	again, err := decode.Generate(t.Context(), newFake(9, 6), others, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if !slices.Equal(all[1].Tokens, again[1].Tokens) || all[1].LogProb != again[1].LogProb || len(all[1].Tokens) == 0 {
 		t.Errorf("got %v in one batch and %v in another, want the same tokens", all[1], again[1])
 	}
@@ -92,9 +86,7 @@ func TestGenerateSeeds(t *testing.T) {
 	write := func(seed uint64) [][]int {
 		same := [][]int{{1}, {1}, {1}}
 		results, err := decode.Generate(t.Context(), newFake(3, 6), same, decode.Options{Sampler: decode.Sampler{Temperature: 1}, Seed: seed, MaxTokens: 20})
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		var tokens [][]int
 		for _, r := range results {
 			tokens = append(tokens, r.Tokens)
@@ -118,14 +110,10 @@ func TestGenerateFollowsProbs(t *testing.T) {
 	const n = 20_000
 	sampler := decode.Sampler{Temperature: 1.2}
 	probs, err := sampler.Probs(hashed([]int{1}, 6))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	first := func(m *fake, seed uint64, prompts [][]int) (tokens []int) {
 		results, err := decode.Generate(t.Context(), m, prompts, decode.Options{Sampler: sampler, Seed: seed, MaxTokens: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		for _, r := range results {
 			tokens = append(tokens, r.Tokens[0])
 		}
@@ -157,9 +145,7 @@ func TestGenerateLogProbs(t *testing.T) {
 	m := newFake(1, 6)
 	o := decode.Options{Sampler: decode.Sampler{Temperature: 2, TopK: 4}, MaxTokens: 50, End: []int{0}}
 	results, err := decode.Generate(t.Context(), m, [][]int{{1, 2}}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	r := results[0]
 	if r.Stop != decode.StopEnd || len(r.Tokens) == 0 || len(r.LogProbs) != len(r.Tokens) {
 		t.Fatalf("got %+v, want some tokens with log probabilities, ended by an end token", r)
@@ -182,9 +168,7 @@ func TestGenerateRoom(t *testing.T) {
 	m := newFake(4, 6)
 	m.capacity = 7
 	results, err := decode.Generate(t.Context(), m, prompts, decode.Options{MaxTokens: math.MaxInt})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	for i, r := range results {
 		want, _ := greedily(m, prompts[i], 7-len(prompts[i])+1)
 		if r.Stop != decode.StopRoom || !slices.Equal(r.Tokens, want) || m.Room(i) != 0 {
@@ -200,9 +184,7 @@ func TestGenerateKeep(t *testing.T) {
 		m := newFake(4, 6)
 		m.capacity = capacity
 		results, err := decode.Generate(t.Context(), m, prompts, decode.Options{MaxTokens: longest, Keep: keep})
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		for i, r := range results {
 			all, held := slices.Clone(prompts[i]), len(prompts[i])
 			for range longest {
@@ -254,14 +236,10 @@ func TestGenerateKeepErrors(t *testing.T) {
 func TestGenerateGoesOn(t *testing.T) {
 	m := newFake(1, 6)
 	first, err := decode.Generate(t.Context(), m, [][]int{{1}}, decode.Options{MaxTokens: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	tokens := first[0].Tokens
 	second, err := decode.Generate(t.Context(), m, [][]int{tokens[3:]}, decode.Options{MaxTokens: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	want, _ := greedily(m, []int{1}, 8)
 	if got := append(tokens, second[0].Tokens...); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
@@ -279,9 +257,7 @@ func TestOnToken(t *testing.T) {
 			return sequence != 2 || len(calls) < 8
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	var want []call
 	for step := range 6 {
 		for i, r := range results {

@@ -13,13 +13,19 @@ import (
 	"github.com/heed-go/heed/layers/decode"
 )
 
+// noError ends the test if there is an error.
+func noError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // must returns v, or ends the test if there is an error.
 func must[T any](t testing.TB) func(v T, err error) T {
 	return func(v T, err error) T {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		return v
 	}
 }
@@ -82,9 +88,7 @@ func whole(t testing.TB, model func(tokens *G.Node) (*G.Node, error)) func(seque
 			t.Cleanup(func() { vm.Close() })
 		}
 		copy(tokens, sequence)
-		if err := vm.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, vm.RunAll())
 		defer vm.Reset()
 		var last []float64
 		end := len(sequence) * sessionVocab

@@ -67,9 +67,7 @@ func TestProbs(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			logits := slices.Clone(tc.logits)
 			got, err := tc.sampler.Probs(logits)
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			for i := range tc.want {
 				if !near(got[i], tc.want[i]) || (got[i] == 0) != (tc.want[i] == 0) {
 					t.Fatalf("got %v, want %v", got, tc.want)
@@ -134,16 +132,12 @@ func TestSampleFollowsProbs(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			probs, err := tc.sampler.Probs(logits)
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			rng := rand.New(rand.NewPCG(testseed.Of(t), 1))
 			counts := make([]int, len(logits))
 			for range 50_000 {
 				token, err := tc.sampler.Sample(logits, rng)
-				if err != nil {
-					t.Fatal(err)
-				}
+				noError(t, err)
 				counts[token]++
 			}
 			wantCounts(t, counts, probs)
@@ -184,9 +178,7 @@ func TestOptionsThatKeepAll(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 6))
 		for range 200 {
 			token, err := s.Sample(logits, rng)
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			tokens = append(tokens, token)
 		}
 		return tokens

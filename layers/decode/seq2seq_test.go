@@ -106,9 +106,7 @@ func TestSeq2SeqIsTheFullPass(t *testing.T) {
 				t.Errorf("got a Batch of %d and a Vocab of %d, want %d and %d", s.Batch(), s.Vocab(), 3*width, sessionVocab)
 			}
 			for _, sources := range [][][]int{seq2seqSources, {{8}, {0, 0, 1, 2}, {3, 1, 4, 1, 5, 0}}} {
-				if err := s.Read(sources); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, s.Read(sources))
 				var want beside
 				for _, source := range sources {
 					want = append(want, cacheless(width, wholeAnswers(t, m, source, mask)))
@@ -117,12 +115,8 @@ func TestSeq2SeqIsTheFullPass(t *testing.T) {
 				wantLogits(t, "prompts", must[[][]float64](t)(s.Step(rows)), must[[][]float64](t)(want.Step(rows)), tol)
 				if width == 2 {
 					parents := []int{1, 0, 2, 2, 5, 5} // each parent has the same source
-					if err := s.Reorder(parents); err != nil {
-						t.Fatal(err)
-					}
-					if err := want.Reorder(parents); err != nil {
-						t.Fatal(err)
-					}
+					noError(t, s.Reorder(parents))
+					noError(t, want.Reorder(parents))
 				}
 				rows = [][]int{{1}, {4}, {}, {0}, {1}, {2}}[:3*width]
 				wantLogits(t, "one token per sequence", must[[][]float64](t)(s.Step(rows)), must[[][]float64](t)(want.Step(rows)), tol)
@@ -135,15 +129,11 @@ func TestSeq2SeqIsTheFullPass(t *testing.T) {
 func TestSeq2SeqReorderTakesSources(t *testing.T) {
 	m := newEncoderDecoder(t, tensor.Float64, sessionConfigs()["ALiBi"])
 	s := newSeq2Seq(t, m, decode.Seq2SeqConfig{Sources: 3, SourceLen: sourceLen, Capacity: sessionCapacity})
-	if err := s.Read(seq2seqSources); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, s.Read(seq2seqSources))
 	begun := [][]int{{1, 2}, {3}, {4, 5, 6}}
 	must[[][]float64](t)(s.Step(begun))
 	parents := []int{2, 0, 2}
-	if err := s.Reorder(parents); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, s.Reorder(parents))
 	wantError(t, s.Reorder([]int{0, 1, 3}), "got 3")
 	next := func(rows [][]int, held [][]int) {
 		t.Helper()
@@ -165,9 +155,7 @@ func TestSearchesOverSeq2Seq(t *testing.T) {
 	eachEncoderDecoder(t, bothDtypes[1:], func(t *testing.T, m *layers.EncoderDecoder, mask layers.Mask, tol float64) {
 		prompts := [][]int{{1}, {1}, {2, 3}}
 		s := newSeq2Seq(t, m, decode.Seq2SeqConfig{Sources: 3, Width: 2, SourceLen: sourceLen, Capacity: sessionCapacity, SourceMask: mask})
-		if err := s.Read(seq2seqSources); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, s.Read(seq2seqSources))
 		var want beside
 		for _, source := range seq2seqSources {
 			want = append(want, cacheless(2, wholeAnswers(t, m, source, mask)))
@@ -176,9 +164,7 @@ func TestSearchesOverSeq2Seq(t *testing.T) {
 		sameHypotheses(t, must[[][]decode.Hypothesis](t)(decode.Beam(t.Context(), s, prompts, o)), must[[][]decode.Hypothesis](t)(decode.Beam(t.Context(), want, prompts, o)), 100*tol)
 
 		one := newSeq2Seq(t, m, decode.Seq2SeqConfig{Sources: 3, SourceLen: sourceLen, Capacity: sessionCapacity, SourceMask: mask})
-		if err := one.Read(seq2seqSources); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, one.Read(seq2seqSources))
 		greedy := decode.Options{MaxTokens: 8, End: []int{0}}
 		got := must[[]decode.Result](t)(decode.Generate(t.Context(), one, prompts, greedy))
 		for i, r := range got {
@@ -196,13 +182,9 @@ func TestSeq2SeqFewerSources(t *testing.T) {
 	m := newEncoderDecoder(t, tensor.Float64, sessionConfigs()["sinusoidal"])
 	s := newSeq2Seq(t, m, decode.Seq2SeqConfig{Sources: 3, SourceLen: sourceLen, Capacity: sessionCapacity})
 	rows := [][]int{{1}, {2}, {2}}
-	if err := s.Read(seq2seqSources); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, s.Read(seq2seqSources))
 	must[[][]float64](t)(s.Step(rows))
-	if err := s.Read([][]int{{7, 8}, {}}); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, s.Read([][]int{{7, 8}, {}}))
 	got := must[[][]float64](t)(s.Step(rows))
 	wantLogits(t, "the only source", got[:1], must[[][]float64](t)(cacheless(1, wholeAnswers(t, m, []int{7, 8}, layers.Mask{})).Step(rows[:1])), 1e-10)
 
@@ -280,9 +262,7 @@ func TestSeq2SeqErrors(t *testing.T) {
 	s := newSeq2Seq(t, m, with(func(c *decode.Seq2SeqConfig) { c.Sources = 2 }))
 	_, err = s.Step([][]int{{1}, {2}})
 	wantError(t, err, "decode: no sources have been read: call Read first")
-	if err := s.Read([][]int{{1, 2}, {3}}); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, s.Read([][]int{{1, 2}, {3}}))
 	want := slices.Clone(must[[][]float64](t)(s.Step([][]int{{1}, nil}))[0])
 	s.Reset()
 	wantError(t, s.Read(make([][]int, 3)), "at most 2 sources, got 3")

@@ -42,15 +42,11 @@ func sameSteps(t *testing.T, got, want forgetter, tol float64) {
 			wantLogits(t, fmt.Sprintf("step %d", n), g, w, tol)
 		case []int:
 			for _, m := range []decode.Model{got, want} {
-				if err := m.Reorder(action); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, m.Reorder(action))
 			}
 		case int:
 			for _, m := range []forgetter{got, want} {
-				if err := m.Forget(action); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, m.Forget(action))
 			}
 		}
 		for i := range want.Batch() {

@@ -27,17 +27,13 @@ func layer(x, w, b *tensor.Dense) (cost, xn, wn, bn *G.Node) {
 
 func TestExpr(t *testing.T) {
 	x, w, b := wave(4, 3), wave(3, 2), wave(1, 2)
-	if err := b.Reshape(2); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, b.Reshape(2))
 	before := bytesOf(x) + bytesOf(w) + bytesOf(b)
 
 	t.Run("without a gradient in the graph", func(t *testing.T) {
 		cost, xn, wn, bn := layer(x, w, b)
 		for range 3 { // the first call adds the gradient to the graph; the others use it
-			if err := gradcheck.Expr(cost, wn, bn, xn); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, gradcheck.Expr(cost, wn, bn, xn))
 		}
 		if err := (gradcheck.Config{Directional: true}).Expr(cost, wn, bn, xn); err != nil {
 			t.Error(err)
@@ -67,20 +63,14 @@ func TestExpr(t *testing.T) {
 		defer vm.Close()
 		step := func() (float64, []float64) {
 			t.Helper()
-			if err := vm.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, vm.RunAll())
 			vm.Reset()
 			d, err := wn.Grad()
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			return seen.Data().(float64), slices.Clone(d.Data().([]float64))
 		}
 		cost1, grad1 := step()
-		if err := gradcheck.Expr(cost, bn, wn); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, gradcheck.Expr(cost, bn, wn))
 		if seen.Data().(float64) != cost1 {
 			t.Error("the check wrote to a variable that the graph's own Read fills")
 		}
@@ -107,9 +97,7 @@ func TestExpr(t *testing.T) {
 	})
 	t.Run("in place, strided", func(t *testing.T) {
 		v, err := wave(4, 3).Slice(nil, tensor.S(1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		view := v.(*tensor.Dense)
 		was := bytesOf(view)
 		g := G.NewGraph()
@@ -169,9 +157,7 @@ func TestExprErrors(t *testing.T) {
 	doubled := must(G.Add(differentiated, differentiated))
 	inner, _, iw, _ := layer(x, w, b)
 	outer := must(G.Add(inner, inner))
-	if err := errors.Join(second(G.Grad(partial, partialW)), second(G.Grad(differentiated, dw)), second(G.Grad(outer, iw))); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, errors.Join(second(G.Grad(partial, partialW)), second(G.Grad(differentiated, dw)), second(G.Grad(outer, iw))))
 
 	g := G.NewGraph()
 	mine := vec(1, 2, 3)
@@ -224,9 +210,7 @@ func TestProject(t *testing.T) {
 		G.Read(must(gradcheck.Project(n, seed)), &v)
 		vm := G.NewTapeMachine(g)
 		defer vm.Close()
-		if err := vm.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, vm.RunAll())
 		return v.Data().(float64)
 	}
 	one := func(entry int) *tensor.Dense {
@@ -268,9 +252,7 @@ func TestExprFreesItsMachines(t *testing.T) {
 		g := G.NewGraph()
 		x := G.NewMatrix(g, tensor.Float64, G.WithName("x"), G.WithShape(20, 20), G.WithInit(G.Ones()))
 		cost := G.Must(G.Sum(G.Must(G.Square(x))))
-		if err := gradcheck.Expr(cost, x); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, gradcheck.Expr(cost, x))
 	}
 	check()
 	before := memory.HeapInUse()

@@ -18,15 +18,19 @@ type build = func(g *G.ExprGraph, in G.Nodes) (*G.Node, error)
 // must panics on an error. Check returns a panic in build as an error.
 func must(n *G.Node, err error) *G.Node { return G.Must(n, err) }
 
-func TestRightGradients(t *testing.T) {
-	transposed := wave(3, 4)
-	if err := transposed.T(); err != nil {
-		t.Fatal(err)
-	}
-	column, err := wave(4, 3).Slice(nil, tensor.S(1))
+// noError ends the test if there is an error.
+func noError(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func TestRightGradients(t *testing.T) {
+	transposed := wave(3, 4)
+	noError(t, transposed.T())
+	column, err := wave(4, 3).Slice(nil, tensor.S(1))
+	noError(t, err)
 	scalar := tensor.New(tensor.FromScalar(0.7))
 	ids := tensor.New(tensor.WithShape(3), tensor.WithBacking([]int{4, 0, 4}))
 
