@@ -3,8 +3,8 @@ package decode
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"math"
-	"slices"
 )
 
 // likeliest returns the token with the highest logit. Among equal logits, it returns the lowest id. It returns an error
@@ -43,55 +43,42 @@ func newLogProbs(logits []float64, best int) logProbs {
 
 func (l logProbs) of(id int) float64 { return l.logits[id] - l.high - l.logSum }
 
-// top returns up to n tokens with the highest logits, highest logit first. The number n must be at least 1. Among equal
-// logits, the lowest id comes first. Tokens whose logit is −Inf are left out.
-func top(logits []float64, n int) []int {
-	n = min(n, len(logits))
-	ids := make([]int, 0, n+1)
-	for id, x := range logits {
-		if math.IsInf(x, -1) || len(ids) == n && x <= logits[ids[n-1]] {
-			continue
+// top returns up to n tokens, the first ones in the order of ranked. The number n must be at least 1.
+func top(logits []float64, n int) (ids []int) {
+	for id := range ranked(logits) {
+		if ids = append(ids, id); len(ids) == n {
+			break
 		}
-		place := len(ids)
-		for place > 0 && x > logits[ids[place-1]] {
-			place--
-		}
-		ids = slices.Insert(ids, place, id)
-		ids = ids[:min(len(ids), n)]
 	}
 	return ids
 }
 
-// ranking yields tokens one by one, highest logit first. Among equal logits, the lowest id comes first. Tokens whose
-// logit is −Inf are left out. It is a heap, because usually only a few tokens are needed.
+// ranked yields tokens one by one, highest logit first. Among equal logits, the lowest id comes first. Tokens whose
+// logit is −Inf are left out.
+func ranked(logits []float64) iter.Seq[int] {
+	return func(yield func(id int) bool) {
+		r := &ranking{logits: logits, heap: make([]int, 0, len(logits))}
+		for id, x := range logits {
+			if !math.IsInf(x, -1) {
+				r.heap = append(r.heap, id)
+			}
+		}
+		for i := len(r.heap)/2 - 1; i >= 0; i-- {
+			r.sink(i)
+		}
+		for len(r.heap) > 0 && yield(r.heap[0]) {
+			last := len(r.heap) - 1
+			r.heap[0] = r.heap[last]
+			r.heap = r.heap[:last]
+			r.sink(0)
+		}
+	}
+}
+
+// ranking holds tokens in a heap, because usually only a few tokens are needed.
 type ranking struct {
 	logits []float64
 	heap   []int // ids; heap[i] ranks above heap[2i+1] and heap[2i+2]
-}
-
-func rank(logits []float64) *ranking {
-	r := &ranking{logits: logits, heap: make([]int, 0, len(logits))}
-	for id, x := range logits {
-		if !math.IsInf(x, -1) {
-			r.heap = append(r.heap, id)
-		}
-	}
-	for i := len(r.heap)/2 - 1; i >= 0; i-- {
-		r.sink(i)
-	}
-	return r
-}
-
-// next returns the next token, and reports whether there is one.
-func (r *ranking) next() (id int, ok bool) {
-	if len(r.heap) == 0 {
-		return 0, false
-	}
-	id, last := r.heap[0], len(r.heap)-1
-	r.heap[0] = r.heap[last]
-	r.heap = r.heap[:last]
-	r.sink(0)
-	return id, true
 }
 
 // sink moves heap[i] down until the heap is in order.

@@ -116,14 +116,12 @@ func (s Sampler) keep(logits []float64, weight func(id int) float64) (kept []int
 	if s.TopP > 0 && s.TopP < 1 {
 		enough = s.TopP * massOf(logits, limit, weight)
 	}
-	ranked := rank(logits)
-	for mass := 0.0; len(kept) < limit && mass < enough; {
-		id, ok := ranked.next()
-		if !ok {
+	mass := 0.0
+	for id := range ranked(logits) {
+		kept = append(kept, id)
+		if mass += weight(id); len(kept) == limit || mass >= enough {
 			break
 		}
-		kept = append(kept, id)
-		mass += weight(id)
 	}
 	return kept
 }
@@ -136,12 +134,7 @@ func massOf(logits []float64, n int, weight func(id int) float64) (mass float64)
 		}
 		return mass
 	}
-	ranked := rank(logits)
-	for range n {
-		id, ok := ranked.next()
-		if !ok {
-			break
-		}
+	for _, id := range top(logits, n) {
 		mass += weight(id)
 	}
 	return mass
