@@ -38,6 +38,11 @@ type EncoderBlock struct {
 
 // NewEncoderBlock makes an EncoderBlock of width dim with the scopes attention, feedforward, norm1 and norm2.
 func NewEncoderBlock(p *Params, dim int, c BlockConfig) (*EncoderBlock, error) {
+	return newBlock(p, p.scopeName("encoder block"), dim, c)
+}
+
+// newBlock makes the parts that an EncoderBlock and a DecoderBlock share.
+func newBlock(p *Params, name string, dim int, c BlockConfig) (*EncoderBlock, error) {
 	e := &EncoderBlock{residual: residual{c.PostNorm, Dropout{c.Dropout}}}
 	var err error
 	if e.Attention, err = newBlockAttention(p.Scope("attention"), dim, c.Attention); err != nil {
@@ -52,7 +57,7 @@ func NewEncoderBlock(p *Params, dim int, c BlockConfig) (*EncoderBlock, error) {
 	if e.Norm2, err = newNorm(p.Scope("norm2"), dim, c.Norm); err != nil {
 		return nil, err
 	}
-	return e, ops.CheckRate(p.scopeName("encoder block"), c.Dropout)
+	return e, ops.CheckRate(name, c.Dropout)
 }
 
 // newBlockAttention makes a MultiHeadAttention. It returns an error if an input or the output doesn't have width dim.
@@ -102,21 +107,12 @@ type DecoderBlock struct {
 // NewDecoderBlock makes a DecoderBlock of width dim without cross-attention, with the scopes attention, feedforward,
 // norm1 and norm2.
 func NewDecoderBlock(p *Params, dim int, c BlockConfig) (*DecoderBlock, error) {
-	d := &DecoderBlock{residual: residual{c.PostNorm, Dropout{c.Dropout}}, name: p.scopeName("decoder block")}
-	var err error
-	if d.Attention, err = newBlockAttention(p.Scope("attention"), dim, c.Attention); err != nil {
+	name := p.scopeName("decoder block")
+	e, err := newBlock(p, name, dim, c)
+	if err != nil {
 		return nil, err
 	}
-	if d.FeedForward, err = NewFeedForward(p.Scope("feedforward"), dim, c.FeedForward); err != nil {
-		return nil, err
-	}
-	if d.Norm1, err = newNorm(p.Scope("norm1"), dim, c.Norm); err != nil {
-		return nil, err
-	}
-	if d.Norm2, err = newNorm(p.Scope("norm2"), dim, c.Norm); err != nil {
-		return nil, err
-	}
-	return d, ops.CheckRate(d.name, c.Dropout)
+	return &DecoderBlock{Attention: e.Attention, FeedForward: e.FeedForward, Norm1: e.Norm1, Norm2: e.Norm2, residual: e.residual, name: name}, nil
 }
 
 // NewCrossDecoderBlock makes a DecoderBlock that also attends to an encoder's output. The output must have the block's

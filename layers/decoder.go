@@ -32,13 +32,10 @@ func newDecoder(p *Params, c ModelConfig, table *Param, newBlock func(*Params, i
 		return nil, err
 	}
 	d := &Decoder{Trunk: t}
-	d.Blocks, err = newBlocks(p, t.name, c.Layers, func(p *Params) (*DecoderBlock, error) {
-		block, err := newBlock(p, c.Dim, c.Block)
-		if err == nil {
-			block.Attention.Positions = t.Positions
-		}
-		return block, err
-	})
+	d.Blocks, err = newBlocks(p, t.name, c, newBlock)
+	for _, block := range d.Blocks {
+		block.Attention.Positions = t.Positions
+	}
 	return d, err
 }
 

@@ -20,13 +20,10 @@ func newEncoder(p *Params, c ModelConfig, table *Param) (*Encoder, error) {
 		return nil, err
 	}
 	e := &Encoder{Trunk: t}
-	e.Blocks, err = newBlocks(p, t.name, c.Layers, func(p *Params) (*EncoderBlock, error) {
-		block, err := NewEncoderBlock(p, c.Dim, c.Block)
-		if err == nil {
-			block.Attention.Positions = t.Positions
-		}
-		return block, err
-	})
+	e.Blocks, err = newBlocks(p, t.name, c, NewEncoderBlock)
+	for _, block := range e.Blocks {
+		block.Attention.Positions = t.Positions
+	}
 	return e, err
 }
 

@@ -218,19 +218,19 @@ func (t *Trunk) finish(b *Build, x *G.Node) (*G.Node, error) {
 	return x, nil
 }
 
-// newBlocks makes n blocks in the scopes blocks.0, blocks.1, …. All blocks need the same memory. After the first block,
-// newBlocks therefore knows how much the others need, and returns an error if the machine has less.
-func newBlocks[B any](p *Params, model string, n int, newBlock func(p *Params) (B, error)) ([]B, error) {
+// newBlocks makes the blocks of a model in the scopes blocks.0, blocks.1, …. All blocks need the same memory. After the
+// first block, newBlocks therefore knows how much the others need, and returns an error if the machine has less.
+func newBlocks[B any](p *Params, model string, c ModelConfig, newBlock func(p *Params, dim int, c BlockConfig) (B, error)) ([]B, error) {
 	var blocks []B
 	before := p.set.bytes
-	for i := range n {
-		block, err := newBlock(p.Scope("blocks").Scope(strconv.Itoa(i)))
+	for i := range c.Layers {
+		block, err := newBlock(p.Scope("blocks").Scope(strconv.Itoa(i)), c.Dim, c.Block)
 		if err != nil {
 			return nil, err
 		}
 		if i == 0 {
-			if err := memory.Check(p.set.bytes, memory.Product(n-1, p.set.bytes-before)); err != nil {
-				return nil, fmt.Errorf("%s: %d blocks: %w", model, n, err)
+			if err := memory.Check(p.set.bytes, memory.Product(c.Layers-1, p.set.bytes-before)); err != nil {
+				return nil, fmt.Errorf("%s: %d blocks: %w", model, c.Layers, err)
 			}
 		}
 		blocks = append(blocks, block)
