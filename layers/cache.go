@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -241,36 +242,28 @@ func (c *Cache) append(b *Build, name string, weight *Param, x *G.Node) (*G.Node
 	return p.store.Append(b.Env(), x, lengths, counts)
 }
 
-// keep stores keys or values of cross-attention, (B, S, W), and returns them.
-func (c *Cache) keep(b *Build, name string, weight *Param, x *G.Node) (*G.Node, error) {
-	if s := x.Shape(); batchOf(s, 2) != c.batch {
-		return nil, fmt.Errorf("cache: the encoder's output must have %d sequences, got shape %v", c.batch, s)
+// memory stores the keys or values x of cross-attention, (B, S, W), and returns them. If x is nil, memory returns the
+// last keys or values stored, with the graph and the number of axes of query.
+func (c *Cache) memory(b *Build, name string, weight *Param, x, query *G.Node) (*G.Node, error) {
+	if x != nil && batchOf(x.Shape(), 2) != c.batch {
+		return nil, fmt.Errorf("cache: the encoder's output must have %d sequences, got shape %v", c.batch, x.Shape())
 	}
 	p, err := c.place(b, name, weight)
 	if err != nil {
 		return nil, err
 	}
-	if p.memory == nil {
-		p.memory = ops.NewMemory(name)
-	}
-	return p.memory.Keep(b.Env(), x)
-}
-
-// kept returns the keys or values that keep stored last, as a node of graph g. The argument dims is the number of axes
-// of this node.
-func (c *Cache) kept(b *Build, name string, weight *Param, g *G.ExprGraph, dims int) (*G.Node, error) {
-	p, err := c.place(b, name, weight)
-	if err != nil {
-		return nil, err
+	if x != nil {
+		p.memory = cmp.Or(p.memory, ops.NewMemory(name))
+		return p.memory.Keep(b.Env(), x)
 	}
 	if p.memory == nil {
 		return nil, fmt.Errorf("cache: the Cache holds no %s: first build a graph whose input is the encoder's output", name)
 	}
-	lengths, err := c.lengthsNode(g)
+	lengths, err := c.lengthsNode(query.Graph())
 	if err != nil {
 		return nil, err
 	}
-	return p.memory.Read(b.Env(), lengths, weight.Value.Dtype(), dims)
+	return p.memory.Read(b.Env(), lengths, weight.Value.Dtype(), query.Dims())
 }
 
 // batchOf returns the size of the batch axis, or 1 if there is none. The argument others is the number of other axes.

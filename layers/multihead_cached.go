@@ -91,23 +91,15 @@ func (a *MultiHeadAttention) ForwardMemory(b *Build, query, memory *G.Node, m Ma
 		m.Offset = 0
 	}
 	var k, v *G.Node
-	keys, values := a.scope+".memory.keys", a.scope+".memory.values"
-	if memory == nil {
-		if k, err = b.Cache.kept(b, keys, a.Key.Weight, query.Graph(), query.Dims()); err != nil {
-			return fail(err)
+	if memory != nil {
+		if k, v, err = a.keysAndValues(b, memory, memory, nil); err != nil {
+			return nil, err
 		}
-		if v, err = b.Cache.kept(b, values, a.Value.Weight, query.Graph(), query.Dims()); err != nil {
-			return fail(err)
-		}
-		return a.attend(b, q, k, v, m)
 	}
-	if k, v, err = a.keysAndValues(b, memory, memory, nil); err != nil {
-		return nil, err
-	}
-	if k, err = b.Cache.keep(b, keys, a.Key.Weight, k); err != nil {
+	if k, err = b.Cache.memory(b, a.scope+".memory.keys", a.Key.Weight, k, query); err != nil {
 		return fail(err)
 	}
-	if v, err = b.Cache.keep(b, values, a.Value.Weight, v); err != nil {
+	if v, err = b.Cache.memory(b, a.scope+".memory.values", a.Value.Weight, v, query); err != nil {
 		return fail(err)
 	}
 	return a.attend(b, q, k, v, m)
