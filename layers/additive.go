@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"cmp"
 	"fmt"
 
 	G "gorgonia.org/gorgonia"
@@ -46,12 +47,7 @@ type AdditiveConfig struct {
 // key.weight, unless NoProjections, and scale.weight, unless NoScale. As in the paper, there are no biases.
 func NewAdditiveAttention(p *Params, dim int, c AdditiveConfig) (*AdditiveAttention, error) {
 	a := &AdditiveAttention{dtype: p.Dtype(), dropout: c.Dropout, name: p.scopeName("additive attention"), scope: p.scope()}
-	if c.KeyInput == 0 {
-		c.KeyInput = dim
-	}
-	if c.Hidden == 0 {
-		c.Hidden = dim
-	}
+	c.KeyInput, c.Hidden = cmp.Or(c.KeyInput, dim), cmp.Or(c.Hidden, dim)
 	if err := positive(a.name, size{"Dim", dim}, size{"KeyInput", c.KeyInput}, size{"Hidden", c.Hidden}); err != nil {
 		return nil, err
 	}
@@ -80,37 +76,25 @@ func NewAdditiveAttention(p *Params, dim int, c AdditiveConfig) (*AdditiveAttent
 // Forward computes the attention of queries (B, T, Dim) to keys (B, S, KeyInput) with values (B, S, V), and returns (B,
 // T, V). V may be any width. Without a batch axis, Forward returns (T, V). All inputs have the parameters' dtype. The
 // mask applies to scores of shape (B, 1, T, S), where B is 1 without a batch axis.
-func (a *AdditiveAttention) Forward(b *Build, query, key, value *G.Node, m Mask) (*G.Node, error) {
-	out, weights, err := a.attend(b, query, key, value, m)
-	if err != nil {
+func (a *AdditiveAttention) Forward(b *Build, query, key, value *G.Node, m Mask) (out *G.Node, err error) {
+	if err := checkSequence(a.name, "the query", query, a.dtype, a.dim); err != nil {
 		return nil, err
 	}
-	if b.CaptureWeights {
-		b.captured = append(b.captured, Captured{Layer: a.scope, Weights: weights})
-	}
-	return out, nil
-}
-
-// attend is like Forward, and also returns the weights, of shape (B, 1, T, S).
-func (a *AdditiveAttention) attend(b *Build, query, key, value *G.Node, m Mask) (out, weights *G.Node, err error) {
-	if err := checkSequence(a.name, "the query", query, a.dtype, a.dim); err != nil {
-		return nil, nil, err
-	}
 	if err := checkSequence(a.name, "the key", key, a.dtype, a.keyInput); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	q, k := query, key
 	if a.Query != nil {
 		if q, err = a.Query.Forward(b, q); err != nil { // (B, T, Dim) -> (B, T, K)
-			return nil, nil, fmt.Errorf("%s: %w", a.name, err)
+			return nil, fmt.Errorf("%s: %w", a.name, err)
 		}
 		if k, err = a.Key.Forward(b, k); err != nil { // (B, S, KeyInput) -> (B, S, K)
-			return nil, nil, fmt.Errorf("%s: %w", a.name, err)
+			return nil, fmt.Errorf("%s: %w", a.name, err)
 		}
 	}
 	in, err := ops.AttentionConfig{Name: a.name, Heads: 1, Mask: ops.Mask(m), Dropout: a.dropout}.Inputs(b.Env(), q, k, value)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
@@ -120,28 +104,31 @@ func (a *AdditiveAttention) attend(b *Build, query, key, value *G.Node, m Mask) 
 	q, k, v := in.Query, in.Key, in.Value
 	for _, x := range []**G.Node{&q, &k, &v} {
 		if *x, err = ops.SplitHeads(b.Env(), *x, 1); err != nil { // (B, T, K) -> (B, 1, T, K)
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	var scale *G.Node
 	if a.Scale != nil {
 		if scale, err = b.Bind(query.Graph(), a.Scale); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	scores, err := ops.AdditiveScores(b.Env(), q, k, scale) // (B, 1, T, K) and (B, 1, S, K) -> (B, 1, T, S)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if weights, err = ops.Softmax(b.Env(), in.Name, scores, in.Mask); err != nil {
-		return nil, nil, err
+	weights, err := ops.Softmax(b.Env(), in.Name, scores, in.Mask) // (B, 1, T, S)
+	if err != nil {
+		return nil, err
 	}
 	if weights, err = ops.Dropout(b.Env(), weights, in.Dropout); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if out, err = ops.MatMul(b.Env(), weights, v, false, false, 1, true); err != nil { // (B, 1, T, S) x (B, 1, S, V) -> (B, 1, T, V)
-		return nil, nil, err
+		return nil, err
 	}
-	out, err = ops.MergeHeads(b.Env(), out, query.Dims() == 3) // (B, 1, T, V) -> (B, T, V)
-	return out, weights, err
+	if b.CaptureWeights {
+		b.captured = append(b.captured, Captured{Layer: a.scope, Weights: weights})
+	}
+	return ops.MergeHeads(b.Env(), out, query.Dims() == 3) // (B, 1, T, V) -> (B, T, V)
 }

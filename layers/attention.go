@@ -110,11 +110,10 @@ func compose(b *Build, in ops.AttentionInputs) (st Stages, err error) {
 	}
 	if q.Dims() == 4 {
 		times := q.Shape()[1] / k.Shape()[1]
-		if k, err = ops.RepeatHeads(b.Env(), k, times); err != nil { // (B, G, S, K) -> (B, H, S, K)
-			return st, err
-		}
-		if v, err = ops.RepeatHeads(b.Env(), v, times); err != nil {
-			return st, err
+		for _, x := range []**G.Node{&k, &v} {
+			if *x, err = ops.RepeatHeads(b.Env(), *x, times); err != nil { // (B, G, S, K) -> (B, H, S, K)
+				return st, err
+			}
 		}
 	}
 	if st.Scores, err = ops.MatMul(b.Env(), q, k, false, true, in.Scale, false); err != nil { // (…, T, K) x (…, S, K)ᵀ -> (…, T, S)
