@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"cmp"
 	"fmt"
 
 	G "gorgonia.org/gorgonia"
@@ -43,9 +44,7 @@ func NewFeedForward(p *Params, dim int, c FeedForwardConfig) (*FeedForward, erro
 	if err := c.Activation.check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if c.Hidden == 0 {
-		c.Hidden = memory.Product(4, dim)
-	}
+	c.Hidden = cmp.Or(c.Hidden, memory.Product(4, dim))
 	if err := positive(name, size{"Hidden", c.Hidden}); err != nil {
 		return nil, err
 	}

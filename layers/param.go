@@ -198,16 +198,15 @@ func (p *Params) New(name string, init Init, shape ...int) (*Param, error) {
 		return nil, fmt.Errorf("parameter %q: %w", full, err)
 	}
 
-	q := &Param{Name: full}
-	if p.dtype == tensor.Float64 {
-		q.Value = tensor.New(tensor.WithShape(shape...), tensor.WithBacking(values))
-	} else {
+	backing := any(values)
+	if p.dtype == tensor.Float32 {
 		small := make([]float32, len(values))
 		for i, v := range values {
 			small[i] = float32(v)
 		}
-		q.Value = tensor.New(tensor.WithShape(shape...), tensor.WithBacking(small))
+		backing = small
 	}
+	q := &Param{Name: full, Value: tensor.New(tensor.WithShape(shape...), tensor.WithBacking(backing))}
 	p.set.list = append(p.set.list, q)
 	p.set.byName[full] = q
 	p.set.bytes += bytes + paramBytes

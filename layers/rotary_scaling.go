@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -90,27 +91,19 @@ func (s RotaryScaling) check(layer string, dim int, base float64) error {
 
 // bounds returns Low and High, or their defaults.
 func (s RotaryScaling) bounds() (low, high float64) {
-	low, high = s.Low, s.High
-	if low == 0 {
-		low = 1
-	}
-	if high == 0 && s.Kind == "yarn" {
+	high = 4
+	if s.Kind == "yarn" {
 		high = 32
-	} else if high == 0 {
-		high = 4
 	}
-	return low, high
+	return cmp.Or(s.Low, 1), cmp.Or(s.High, high)
 }
 
 // magnitude returns the factor for rotated vectors.
 func (s RotaryScaling) magnitude() float64 {
-	switch {
-	case s.Kind != "yarn":
+	if s.Kind != "yarn" {
 		return 1
-	case s.Magnitude == 0:
-		return 0.1*math.Log(s.Factor) + 1
 	}
-	return s.Magnitude
+	return cmp.Or(s.Magnitude, 0.1*math.Log(s.Factor)+1)
 }
 
 // frequencies returns the angle per position of each of the dim/2 pairs.

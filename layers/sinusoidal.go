@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"cmp"
 	"fmt"
 
 	G "gorgonia.org/gorgonia"
@@ -40,9 +41,7 @@ func (s Sinusoidal) Embed(b *Build, x, positions *G.Node) (*G.Node, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	if s.Base == 0 {
-		s.Base = 10000
-	}
+	s.Base = cmp.Or(s.Base, 10000)
 	if positions != nil {
 		ids, err := positionIDs(b, sinusoidalName, x, positions, 0)
 		if err != nil {

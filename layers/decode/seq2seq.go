@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -127,7 +128,8 @@ func (s *Seq2Seq) open(m *layers.EncoderDecoder, mask layers.Mask, next func(b *
 		return err
 	}
 	// The keeper must come first, because it makes the cache's memory for the sources.
-	return s.Session.open()
+	s.single, err = s.newGraph(1, s.forward)
+	return err
 }
 
 // Read encodes the sources, each with 0 to SourceLen tokens, and empties all targets. If there are fewer sources than
@@ -215,7 +217,7 @@ func (s *Seq2Seq) Reorder(parents []int) error {
 	if err := s.Session.Reorder(parents); err != nil {
 		return err
 	}
-	served := append([]int(nil), s.served...)
+	served := slices.Clone(s.served)
 	for i, parent := range parents {
 		s.served[i] = served[parent]
 	}

@@ -81,7 +81,7 @@ func New(d *layers.Decoder, c Config) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.open(); err != nil {
+	if s.single, err = s.newGraph(1, s.forward); err != nil {
 		return nil, fmt.Errorf("decode: %w", err)
 	}
 	return s, nil
@@ -101,12 +101,6 @@ func newSession(d *layers.Decoder, batch, capacity, cores int, forward forward) 
 		cache: cache, capacity: capacity, buffers: &layers.Buffers{}, cores: cores, vocab: vocab, forward: forward,
 		counts: make([]int, batch), values: make([]float64, batch*vocab), logits: make([][]float64, batch),
 	}, nil
-}
-
-// open builds the graph for steps with one token per sequence.
-func (s *Session) open() (err error) {
-	s.single, err = s.newGraph(1, s.forward)
-	return err
 }
 
 // longest returns the largest number of tokens in a sequence: the configured number, but at most the limit of the

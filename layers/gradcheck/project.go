@@ -39,7 +39,7 @@ type projection struct {
 }
 
 func newProjection(shape tensor.Shape, seed uint64) *projection {
-	op := &projection{shape: shape, seed: seed, weights: make([]float64, size(shape))}
+	op := &projection{shape: shape, seed: seed, weights: make([]float64, shape.TotalSize())}
 	r := rand.New(rand.NewPCG(seed, 0xd1b54a32d192ed03))
 	for i := range op.weights {
 		op.weights[i] = 0.5 + r.Float64()

@@ -72,16 +72,7 @@ func (c *cells) locate(strides []int) error {
 	return nil
 }
 
-func (c *cells) len() int { return size(c.shape) }
-
-// size returns the number of entries: 1 for a scalar.
-func size(s tensor.Shape) int {
-	n := 1
-	for _, d := range s {
-		n *= d
-	}
-	return n
-}
+func (c *cells) len() int { return c.shape.TotalSize() }
 
 // at returns a pointer to entry i.
 func (c *cells) at(i int) *float64 {
