@@ -46,13 +46,6 @@ func classifierSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Buil
 	return one(node(t)(s.Forward(b, in["ids"], f.mask(in))))
 }
 
-func TestSequenceClassifierPyTorch(t *testing.T) {
-	for _, f := range load(t, "classifier") {
-		t.Run(f.Name+"/float64", func(t *testing.T) { compare(t, f, classifierSubject, tensor.Float64, 1e-10) })
-		t.Run(f.Name+"/float32", func(t *testing.T) { compare(t, f, classifierSubject, tensor.Float32, 1e-5) })
-	}
-}
-
 // TestSequenceClassifierPadding changes padding to other tokens, including a token whose embedding is NaN or infinite.
 // No bit of the results may change. If a sequence has only padding, its logits are the head's bias.
 func TestSequenceClassifierPadding(t *testing.T) {

@@ -69,31 +69,6 @@ func TestEmbeddingsInPlaceOfIDs(t *testing.T) {
 	}
 }
 
-// TestEmbeddingsPaddingCannotMatter changes the embeddings of padding, also to NaN and infinity: no result may change.
-func TestEmbeddingsPaddingCannotMatter(t *testing.T) {
-	var cases []hidingCase
-	for _, positions := range everyPositions() {
-		config := continuous(positions)
-		config.Dim = 8
-		cases = append(cases, hidingCase{
-			name: fmt.Sprintf("encoder, %+v", positions), shape: []int{2, 6, 8}, hidden: past(5, 3), build: func(c *bench, x *G.Node) *G.Node {
-				config := config
-				config.Outputs = 8 // hide needs outputs as wide as the input
-				m := must[*layers.Encoder](c)(layers.NewEncoder(c.p, config))
-				return c.node(m.Forward(c.b, x, layers.Mask{KeyLengths: c.lengths(5, 3)}))
-			},
-		}, hidingCase{
-			name: fmt.Sprintf("decoder's future, %+v", positions), shape: []int{2, 6, 8}, hidden: from(3), build: func(c *bench, x *G.Node) *G.Node {
-				config := config
-				config.Outputs = 8
-				m := must[*layers.Decoder](c)(layers.NewDecoder(c.p, config))
-				return c.node(m.Forward(c.b, x, layers.Mask{}))
-			},
-		})
-	}
-	hide(t, cases)
-}
-
 // TestCachedEmbeddingsAreTheFullPass continues a series step by step. The outputs equal the outputs of the full pass.
 func TestCachedEmbeddingsAreTheFullPass(t *testing.T) {
 	const length = 5

@@ -75,14 +75,6 @@ func seq2seqSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, 
 	return one(node(t)(m.Forward(b, in["source"], in["target"], f.mask(in))))
 }
 
-// TestEncoderDecoderPyTorch compares an EncoderDecoder with an nn.Transformer between embeddings and a head.
-func TestEncoderDecoderPyTorch(t *testing.T) {
-	for _, f := range load(t, "seq2seq") {
-		t.Run(f.Name+"/float64", func(t *testing.T) { compare(t, f, seq2seqSubject, tensor.Float64, 1e-10) })
-		t.Run(f.Name+"/float32", func(t *testing.T) { compare(t, f, seq2seqSubject, tensor.Float32, 1e-5) })
-	}
-}
-
 // TestEncoderDecoderHides changes the source's padding and the target's future tokens. The new tokens include one whose
 // embedding is NaN or infinite. No bit of the other logits or of a gradient may change.
 func TestEncoderDecoderHides(t *testing.T) {

@@ -14,99 +14,53 @@ import (
 // TestConfigurationErrors makes invalid layers. Each error names the layer, the expected and the actual value.
 func TestConfigurationErrors(t *testing.T) {
 	type model = layers.ModelConfig
-	err := func(_ any, err error) error { return err }
 	nan := math.NaN()
 	for _, tc := range []struct {
 		name string
 		make func(p *layers.Params) error
 		want []string
 	}{
-		{"positions", func(p *layers.Params) error {
-			return err(layers.Learned{}.New(p, 2, layers.AttentionConfig{}))
-		}, []string{"positions s", "MaxLen", "at least 1"}},
-		{"norm Eps", func(p *layers.Params) error {
-			return err(layers.NewLayerNorm(p, 2, layers.NormConfig{Eps: -1}))
-		}, []string{"layer norm s", "Eps", "from 1e-30 to 1e+15", "-1"}},
-		{"norm Eps NaN", func(p *layers.Params) error {
-			return err(layers.NewLayerNorm(p, 2, layers.NormConfig{Eps: nan}))
-		}, []string{"layer norm s", "Eps", "NaN"}},
-		{"feed-forward activation", func(p *layers.Params) error {
-			return err(layers.NewFeedForward(p, 2, layers.FeedForwardConfig{Activation: 99}))
-		}, []string{"feed-forward s", "activation 99", "use one of relu, gelu"}},
-		{"feed-forward dropout", func(p *layers.Params) error {
-			return err(layers.NewFeedForward(p, 2, layers.FeedForwardConfig{Dropout: 1}))
-		}, []string{"feed-forward s", "below 1", "got 1"}},
-		{"attention heads don't divide", func(p *layers.Params) error {
-			return err(layers.NewMultiHeadAttention(p, 6, layers.AttentionConfig{Heads: 4}))
-		},
-			[]string{"attention s", "multiple of Heads", "6", "4"}},
-		{"attention dropout", func(p *layers.Params) error {
-			return err(layers.NewMultiHeadAttention(p, 4, layers.AttentionConfig{Dropout: 1}))
-		}, []string{"attention s", "below 1", "got 1"}},
-		{"attention dropout NaN", func(p *layers.Params) error {
-			return err(layers.NewMultiHeadAttention(p, 4, layers.AttentionConfig{Dropout: nan}))
-		}, []string{"attention s", "NaN"}},
-		{"attention NormEps", func(p *layers.Params) error {
-			return err(layers.NewMultiHeadAttention(p, 4, layers.AttentionConfig{NormEps: 1e-3}))
-		}, []string{"attention s", "NormEps", "QKNorm", "0.001"}},
-		{"attention's key heads don't divide heads", func(p *layers.Params) error {
-			return attentionOf(p, 8, layers.AttentionConfig{Heads: 4, KeyValueHeads: 3})
-		}, []string{"attention s", "multiple of KeyValueHeads", "4 and 3"}},
-		{"attention KeyValueHeads", func(p *layers.Params) error {
-			return attentionOf(p, 8, layers.AttentionConfig{Heads: 4, KeyValueHeads: -1})
-		}, []string{"attention s", "KeyValueHeads", "at least 1", "-1"}},
-		{"attention Softcap", func(p *layers.Params) error { return attentionOf(p, 8, layers.AttentionConfig{Softcap: -2}) }, []string{"attention s", "Softcap", "above 0", "-2"}},
-		{"attention Softcap NaN", func(p *layers.Params) error { return attentionOf(p, 8, layers.AttentionConfig{Softcap: nan}) }, []string{"attention s", "Softcap", "NaN"}},
-		{"attention Scale NaN", func(p *layers.Params) error { return attentionOf(p, 8, layers.AttentionConfig{Scale: nan}) }, []string{"attention s", "Scale", "finite", "NaN"}},
-		{"attention's grouped heads with tied weights", func(p *layers.Params) error {
-			return attentionOf(p, 8, layers.AttentionConfig{Heads: 4, KeyValueHeads: 2, TieQueryKey: true})
-		}, []string{"attention s", "TieQueryKey", "4", "2"}},
-		{"block KeyInput", func(p *layers.Params) error {
-			return err(layers.NewEncoderBlock(p, 4, layers.BlockConfig{Attention: layers.AttentionConfig{KeyInput: 3}}))
-		}, []string{"attention s", "KeyInput", "width, 4", "3"}},
-		{"block ValueInput", func(p *layers.Params) error {
-			return err(layers.NewCrossDecoderBlock(p, 4, layers.BlockConfig{Attention: layers.AttentionConfig{ValueInput: 5}}))
-		}, []string{"attention s", "ValueInput", "width, 4", "5"}},
-		{"block NoOutput", func(p *layers.Params) error {
-			return err(layers.NewEncoderBlock(p, 4, layers.BlockConfig{Attention: layers.AttentionConfig{NoOutput: true, ValueDim: 3}}))
-		}, []string{"attention s", "NoOutput", "4", "3"}},
-		{"block Dropout", func(p *layers.Params) error {
-			return err(layers.NewEncoderBlock(p, 4, layers.BlockConfig{Dropout: -1}))
-		}, []string{"encoder block s", "dropout", "-1"}},
-		{"norm Kind", func(p *layers.Params) error {
-			return err(layers.NewEncoderBlock(p, 4, layers.BlockConfig{Norm: layers.NormConfig{Kind: "batch"}}))
-		}, []string{"norm s.norm1", "batch", "use one of layer, rms"}},
-		{"initialiser Kind", func(p *layers.Params) error {
-			return err(layers.NewLinear(p, 4, 4, layers.LinearConfig{Init: layers.Init{Kind: "orthogonal"}}))
-		}, []string{"s.weight", `no initialiser "orthogonal"`, "he_uniform"}},
-		{"decoder block dropout", func(p *layers.Params) error {
-			return err(layers.NewDecoderBlock(p, 4, layers.BlockConfig{Dropout: -0.1, Attention: layers.AttentionConfig{Dropout: -0.1}, FeedForward: layers.FeedForwardConfig{Dropout: -0.1}}))
-		}, []string{" s", "at least 0", "-0.1"}},
-		{"rms norm Eps", func(p *layers.Params) error {
-			return err(layers.NewRMSNorm(p, 2, layers.NormConfig{Eps: -1}))
-		}, []string{"rms norm s", "Eps", "from 1e-30", "-1"}},
-		{"rms norm Eps NaN", func(p *layers.Params) error {
-			return err(layers.NewRMSNorm(p, 2, layers.NormConfig{Eps: nan}))
-		}, []string{"rms norm s", "Eps", "NaN"}},
-		{"gated activation", func(p *layers.Params) error {
-			return err(layers.NewFeedForward(p, 2, layers.FeedForwardConfig{Activation: 99, Gated: true}))
-		}, []string{"feed-forward s", "activation 99", "silu"}},
-		{"no positions", func(p *layers.Params) error {
-			return err(layers.NewDecoder(p, model{Vocab: 2, Dim: 2, Layers: 1}))
-		}, []string{"decoder s", "Positions", "Learned", "None"}},
-		{"rotary of odd heads", func(p *layers.Params) error {
-			return err(layers.Rotary{}.New(p, 6, layers.AttentionConfig{Heads: 2}))
-		}, []string{"rotary positions", "even width", "3"}},
+		{"positions", making(layers.Learned{}.New, 2, layers.AttentionConfig{}), []string{"positions s", "MaxLen", "at least 1"}},
+		{"norm Eps", making(layers.NewLayerNorm, 2, layers.NormConfig{Eps: -1}), []string{"layer norm s", "Eps", "from 1e-30 to 1e+15", "-1"}},
+		{"norm Eps NaN", making(layers.NewLayerNorm, 2, layers.NormConfig{Eps: nan}), []string{"layer norm s", "Eps", "NaN"}},
+		{"feed-forward activation", making(layers.NewFeedForward, 2, layers.FeedForwardConfig{Activation: 99}), []string{"feed-forward s", "activation 99", "use one of relu, gelu"}},
+		{"feed-forward dropout", making(layers.NewFeedForward, 2, layers.FeedForwardConfig{Dropout: 1}), []string{"feed-forward s", "below 1", "got 1"}},
+		{"attention heads don't divide", making(layers.NewMultiHeadAttention, 6, layers.AttentionConfig{Heads: 4}), []string{"attention s", "multiple of Heads", "6", "4"}},
+		{"attention dropout", making(layers.NewMultiHeadAttention, 4, layers.AttentionConfig{Dropout: 1}), []string{"attention s", "below 1", "got 1"}},
+		{"attention dropout NaN", making(layers.NewMultiHeadAttention, 4, layers.AttentionConfig{Dropout: nan}), []string{"attention s", "NaN"}},
+		{"attention NormEps", making(layers.NewMultiHeadAttention, 4, layers.AttentionConfig{NormEps: 1e-3}), []string{"attention s", "NormEps", "QKNorm", "0.001"}},
+		{"attention's key heads don't divide heads", making(layers.NewMultiHeadAttention, 8, layers.AttentionConfig{Heads: 4, KeyValueHeads: 3}), []string{"attention s", "multiple of KeyValueHeads", "4 and 3"}},
+		{"attention KeyValueHeads", making(layers.NewMultiHeadAttention, 8, layers.AttentionConfig{Heads: 4, KeyValueHeads: -1}), []string{"attention s", "KeyValueHeads", "at least 1", "-1"}},
+		{"attention Softcap", making(layers.NewMultiHeadAttention, 8, layers.AttentionConfig{Softcap: -2}), []string{"attention s", "Softcap", "above 0", "-2"}},
+		{"attention Softcap NaN", making(layers.NewMultiHeadAttention, 8, layers.AttentionConfig{Softcap: nan}), []string{"attention s", "Softcap", "NaN"}},
+		{"attention Scale NaN", making(layers.NewMultiHeadAttention, 8, layers.AttentionConfig{Scale: nan}), []string{"attention s", "Scale", "finite", "NaN"}},
+		{"attention's grouped heads with tied weights", making(layers.NewMultiHeadAttention, 8, layers.AttentionConfig{Heads: 4, KeyValueHeads: 2, TieQueryKey: true}), []string{"attention s", "TieQueryKey", "4", "2"}},
+		{"block KeyInput", making(layers.NewEncoderBlock, 4, layers.BlockConfig{Attention: layers.AttentionConfig{KeyInput: 3}}), []string{"attention s", "KeyInput", "width, 4", "3"}},
+		{"block ValueInput", making(layers.NewCrossDecoderBlock, 4, layers.BlockConfig{Attention: layers.AttentionConfig{ValueInput: 5}}), []string{"attention s", "ValueInput", "width, 4", "5"}},
+		{"block NoOutput", making(layers.NewEncoderBlock, 4, layers.BlockConfig{Attention: layers.AttentionConfig{NoOutput: true, ValueDim: 3}}), []string{"attention s", "NoOutput", "4", "3"}},
+		{"block Dropout", making(layers.NewEncoderBlock, 4, layers.BlockConfig{Dropout: -1}), []string{"encoder block s", "dropout", "-1"}},
+		{"norm Kind", making(layers.NewEncoderBlock, 4, layers.BlockConfig{Norm: layers.NormConfig{Kind: "batch"}}), []string{"norm s.norm1", "batch", "use one of layer, rms"}},
+		{"decoder block dropout", making(layers.NewDecoderBlock, 4, layers.BlockConfig{Dropout: -0.1, Attention: layers.AttentionConfig{Dropout: -0.1}, FeedForward: layers.FeedForwardConfig{Dropout: -0.1}}), []string{" s", "at least 0", "-0.1"}},
+		{"rms norm Eps", making(layers.NewRMSNorm, 2, layers.NormConfig{Eps: -1}), []string{"rms norm s", "Eps", "from 1e-30", "-1"}},
+		{"rms norm Eps NaN", making(layers.NewRMSNorm, 2, layers.NormConfig{Eps: nan}), []string{"rms norm s", "Eps", "NaN"}},
+		{"gated activation", making(layers.NewFeedForward, 2, layers.FeedForwardConfig{Activation: 99, Gated: true}), []string{"feed-forward s", "activation 99", "silu"}},
+		{"no positions", func(p *layers.Params) error { return made(layers.NewDecoder(p, model{Vocab: 2, Dim: 2, Layers: 1})) }, []string{"decoder s", "Positions", "Learned", "None"}},
+		{"rotary of odd heads", making(layers.Rotary{}.New, 6, layers.AttentionConfig{Heads: 2}), []string{"rotary positions", "even width", "3"}},
 		{"decoder's rotary", func(p *layers.Params) error {
-			return err(layers.NewDecoder(p, model{Vocab: 2, Dim: 8, Layers: 1, Positions: layers.Rotary{Dim: 6}, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}}))
+			return made(layers.NewDecoder(p, model{Vocab: 2, Dim: 8, Layers: 1, Positions: layers.Rotary{Dim: 6}, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}}))
 		}, []string{"decoder s", "rotary positions", "Dim", "4", "6"}},
-		{"alibi heads", func(*layers.Params) error { return err(layers.ALiBi{}.Slopes(0)) }, []string{"alibi", "heads", "at least 1", "0"}},
+		{"alibi heads", func(*layers.Params) error { return made(layers.ALiBi{}.Slopes(0)) }, []string{"alibi", "heads", "at least 1", "0"}},
 		{"decoder heads", func(p *layers.Params) error {
-			return err(layers.NewDecoder(p, model{Vocab: 2, Dim: 4, Layers: 1, Positions: layers.Learned{MaxLen: 2}, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 3}}}))
+			return made(layers.NewDecoder(p, model{Vocab: 2, Dim: 4, Layers: 1, Positions: layers.Learned{MaxLen: 2}, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 3}}}))
 		}, []string{"s.blocks.0.attention", "4", "3"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) { wantError(t, tc.make(newParams(t).Scope("s")), tc.want...) })
 	}
+}
+
+// making returns a function that calls a constructor with the given width and configuration.
+func making[C, L any](make func(p *layers.Params, dim int, c C) (L, error), dim int, c C) func(p *layers.Params) error {
+	return func(p *layers.Params) error { return made(make(p, dim, c)) }
 }
 
 // TestForwardErrors applies layers to invalid nodes, in the fused and the composed form.

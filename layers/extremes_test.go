@@ -94,6 +94,13 @@ func tried(build func(r *trial) (*G.Node, error)) (results []float64, err error)
 	return results, nil
 }
 
+// trying returns the case of a configuration for which build builds an expression.
+func trying[C any](valid C, build func(r *trial, c C) (*G.Node, error)) extremes.Case {
+	return extremes.Of(valid, func(c C) ([]float64, error) {
+		return tried(func(r *trial) (*G.Node, error) { return build(r, c) })
+	})
+}
+
 func TestExtremes(t *testing.T) {
 	testseed.Slow(t)
 	type window = layers.Window
@@ -148,17 +155,13 @@ func TestExtremes(t *testing.T) {
 		alibi     struct{ Heads int }
 	)
 	extremes.Run(t, nil,
-		extremes.Of(init, func(c layers.Init) ([]float64, error) {
-			return tried(func(r *trial) (*G.Node, error) {
-				l, err := layers.NewLinear(r.p, 4, 3, layers.LinearConfig{Init: c})
-				return forward(l, err, r, r.in(2, 4))
-			})
+		trying(init, func(r *trial, c layers.Init) (*G.Node, error) {
+			l, err := layers.NewLinear(r.p, 4, 3, layers.LinearConfig{Init: c})
+			return forward(l, err, r, r.in(2, 4))
 		}),
-		extremes.Of(layers.LinearConfig{Init: init, BiasInit: layers.Uniform(0.1)}, func(c layers.LinearConfig) ([]float64, error) {
-			return tried(func(r *trial) (*G.Node, error) {
-				l, err := layers.NewLinear(r.p, 4, 3, c)
-				return forward(l, err, r, r.in(2, 4))
-			})
+		trying(layers.LinearConfig{Init: init, BiasInit: layers.Uniform(0.1)}, func(r *trial, c layers.LinearConfig) (*G.Node, error) {
+			l, err := layers.NewLinear(r.p, 4, 3, c)
+			return forward(l, err, r, r.in(2, 4))
 		}),
 		extremes.Of(layers.NormConfig{}, func(c layers.NormConfig) ([]float64, error) {
 			results, err := tried(func(r *trial) (*G.Node, error) {
@@ -174,85 +177,67 @@ func TestExtremes(t *testing.T) {
 			})
 			return append(results, more...), err
 		}),
-		extremes.Of(layers.Dropout{P: 0.1}, func(c layers.Dropout) ([]float64, error) {
-			return tried(func(r *trial) (*G.Node, error) { return c.Forward(r.b, r.in(3, 4)) })
+		trying(layers.Dropout{P: 0.1}, func(r *trial, c layers.Dropout) (*G.Node, error) { return c.Forward(r.b, r.in(3, 4)) }),
+		trying(feedForward, func(r *trial, c layers.FeedForwardConfig) (*G.Node, error) {
+			l, err := layers.NewFeedForward(r.p, 4, c)
+			return forward(l, err, r, r.in(2, 4))
 		}),
-		extremes.Of(feedForward, func(c layers.FeedForwardConfig) ([]float64, error) {
-			return tried(func(r *trial) (*G.Node, error) {
-				l, err := layers.NewFeedForward(r.p, 4, c)
-				return forward(l, err, r, r.in(2, 4))
-			})
+		trying(layers.FeedForward{}, func(r *trial, c layers.FeedForward) (*G.Node, error) {
+			l, err := layers.NewFeedForward(r.p, 4, feedForward)
+			if err != nil {
+				return nil, err
+			}
+			l.Activation, l.Dropout = c.Activation, c.Dropout
+			return l.Forward(r.b, r.in(2, 4))
 		}),
-		extremes.Of(layers.FeedForward{}, func(c layers.FeedForward) ([]float64, error) {
-			return tried(func(r *trial) (*G.Node, error) {
-				l, err := layers.NewFeedForward(r.p, 4, feedForward)
-				if err != nil {
-					return nil, err
-				}
-				l.Activation, l.Dropout = c.Activation, c.Dropout
-				return l.Forward(r.b, r.in(2, 4))
-			})
-		}),
-		extremes.Of(attention, func(c layers.AttentionConfig) ([]float64, error) {
-			return tried(func(r *trial) (*G.Node, error) {
-				a, err := layers.NewMultiHeadAttention(r.p, 4, c)
-				if err != nil {
-					return nil, err
-				}
-				x := r.in(2, 3, 4)
-				return a.Forward(r.b, x, x, x, layers.Mask{})
-			})
+		trying(attention, func(r *trial, c layers.AttentionConfig) (*G.Node, error) {
+			a, err := layers.NewMultiHeadAttention(r.p, 4, c)
+			if err != nil {
+				return nil, err
+			}
+			x := r.in(2, 3, 4)
+			return a.Forward(r.b, x, x, x, layers.Mask{})
 		}),
 		extremes.Of(layers.AttentionOptions{Mask: mask, Heads: 2, KeyValueHeads: 2}, attend),
 		extremes.Of(mask, func(c layers.Mask) ([]float64, error) { return attend(layers.AttentionOptions{Mask: c, Heads: 2}) }),
 		extremes.Of(*mask.Window, func(c layers.Window) ([]float64, error) {
 			return attend(layers.AttentionOptions{Mask: layers.Mask{Window: &c}})
 		}),
-		extremes.Of(layers.AdditiveConfig{Dropout: 0.1, Init: init}, func(c layers.AdditiveConfig) ([]float64, error) {
-			return tried(func(r *trial) (*G.Node, error) {
-				a, err := layers.NewAdditiveAttention(r.p, 4, c)
-				if err != nil {
-					return nil, err
-				}
-				x := r.in(2, 3, 4)
-				return a.Forward(r.b, x, x, x, layers.Mask{})
-			})
+		trying(layers.AdditiveConfig{Dropout: 0.1, Init: init}, func(r *trial, c layers.AdditiveConfig) (*G.Node, error) {
+			a, err := layers.NewAdditiveAttention(r.p, 4, c)
+			if err != nil {
+				return nil, err
+			}
+			x := r.in(2, 3, 4)
+			return a.Forward(r.b, x, x, x, layers.Mask{})
 		}),
-		extremes.Of(block, func(c layers.BlockConfig) ([]float64, error) {
-			return tried(func(r *trial) (*G.Node, error) {
-				l, err := layers.NewEncoderBlock(r.p, 4, c)
-				if err != nil {
-					return nil, err
-				}
-				return l.Forward(r.b, r.in(2, 3, 4), layers.Mask{})
-			})
+		trying(block, func(r *trial, c layers.BlockConfig) (*G.Node, error) {
+			l, err := layers.NewEncoderBlock(r.p, 4, c)
+			if err != nil {
+				return nil, err
+			}
+			return l.Forward(r.b, r.in(2, 3, 4), layers.Mask{})
 		}),
-		extremes.Of(model, func(c layers.ModelConfig) ([]float64, error) {
-			return tried(func(r *trial) (*G.Node, error) {
-				d, err := layers.NewDecoder(r.p, c)
-				if err != nil {
-					return nil, err
-				}
-				return d.Forward(r.b, r.ids(), layers.Mask{})
-			})
+		trying(model, func(r *trial, c layers.ModelConfig) (*G.Node, error) {
+			d, err := layers.NewDecoder(r.p, c)
+			if err != nil {
+				return nil, err
+			}
+			return d.Forward(r.b, r.ids(), layers.Mask{})
 		}),
-		extremes.Of(layers.EncoderDecoderConfig{Model: model}, func(c layers.EncoderDecoderConfig) ([]float64, error) {
-			return tried(func(r *trial) (*G.Node, error) {
-				m, err := layers.NewEncoderDecoder(r.p, c)
-				if err != nil {
-					return nil, err
-				}
-				return m.Forward(r.b, r.ids(), r.ids(), layers.Mask{})
-			})
+		trying(layers.EncoderDecoderConfig{Model: model}, func(r *trial, c layers.EncoderDecoderConfig) (*G.Node, error) {
+			m, err := layers.NewEncoderDecoder(r.p, c)
+			if err != nil {
+				return nil, err
+			}
+			return m.Forward(r.b, r.ids(), r.ids(), layers.Mask{})
 		}),
-		extremes.Of(classifier, func(c layers.SequenceClassifierConfig) ([]float64, error) {
-			return tried(func(r *trial) (*G.Node, error) {
-				m, err := layers.NewSequenceClassifier(r.p, c)
-				if err != nil {
-					return nil, err
-				}
-				return m.Forward(r.b, r.ids(), layers.Mask{})
-			})
+		trying(classifier, func(r *trial, c layers.SequenceClassifierConfig) (*G.Node, error) {
+			m, err := layers.NewSequenceClassifier(r.p, c)
+			if err != nil {
+				return nil, err
+			}
+			return m.Forward(r.b, r.ids(), layers.Mask{})
 		}),
 		extremes.Of(layers.Learned{MaxLen: 3, Init: init}, func(c layers.Learned) ([]float64, error) { return positions(c) }),
 		extremes.Of(layers.Sinusoidal{}, func(c layers.Sinusoidal) ([]float64, error) { return positions(c) }),
@@ -265,41 +250,33 @@ func TestExtremes(t *testing.T) {
 		extremes.Of(layers.RotaryScaling{Kind: "linear", Factor: 2}, func(c layers.RotaryScaling) ([]float64, error) {
 			return positions(layers.Rotary{Scaling: c})
 		}),
-		extremes.Of(layers.Build{Mode: layers.Training}, func(c layers.Build) ([]float64, error) {
-			return tried(func(r *trial) (*G.Node, error) {
-				r.b.Mode, r.b.Seed, r.b.Runs, r.b.Cores = c.Mode, c.Seed, c.Runs, c.Cores
-				return layers.ScaledDotProduct(r.b, r.in(2, 3, 4), r.in(2, 3, 4), r.in(2, 3, 4), layers.AttentionOptions{Dropout: 0.1})
-			})
+		trying(layers.Build{Mode: layers.Training}, func(r *trial, c layers.Build) (*G.Node, error) {
+			r.b.Mode, r.b.Seed, r.b.Runs, r.b.Cores = c.Mode, c.Seed, c.Runs, c.Cores
+			return layers.ScaledDotProduct(r.b, r.in(2, 3, 4), r.in(2, 3, 4), r.in(2, 3, 4), layers.AttentionOptions{Dropout: 0.1})
 		}),
-		extremes.Of(layers.CrossEntropyOptions{ClassWeights: []float64{1, 1, 1, 1}, LabelSmoothing: 0.1}, func(c layers.CrossEntropyOptions) ([]float64, error) {
-			return tried(func(r *trial) (*G.Node, error) {
-				return layers.CrossEntropy(r.b, r.in(2, 3, 4), r.ids(), c)
-			})
+		trying(layers.CrossEntropyOptions{ClassWeights: []float64{1, 1, 1, 1}, LabelSmoothing: 0.1}, func(r *trial, c layers.CrossEntropyOptions) (*G.Node, error) {
+			return layers.CrossEntropy(r.b, r.in(2, 3, 4), r.ids(), c)
 		}),
-		extremes.Of(huber{1}, func(c huber) ([]float64, error) {
-			return tried(func(r *trial) (*G.Node, error) {
-				return layers.HuberError(r.b, r.in(3, 4), r.in(3, 4), nil, c.Delta)
-			})
+		trying(huber{1}, func(r *trial, c huber) (*G.Node, error) {
+			return layers.HuberError(r.b, r.in(3, 4), r.in(3, 4), nil, c.Delta)
 		}),
 		extremes.Of(alibi{2}, func(c alibi) ([]float64, error) {
 			return layers.ALiBi{}.Slopes(c.Heads)
 		}),
-		extremes.Of(arguments{4, 4, 2}, func(c arguments) ([]float64, error) {
-			return tried(func(r *trial) (*G.Node, error) {
-				l, err := layers.NewLinear(r.p, c.In, c.Out, layers.LinearConfig{})
-				x, err := forward(l, err, r, r.in(2, 3, 4))
-				if err != nil {
-					return nil, err
-				}
-				if x, err = (layers.Rotary{}).Turn(r.b, x, c.Heads, nil); err != nil {
-					return nil, err
-				}
-				n, err := layers.NewRMSNorm(r.p.Scope("norm"), 2, layers.NormConfig{})
-				if err != nil {
-					return nil, err
-				}
-				return n.ForwardHeads(r.b, x, c.Heads)
-			})
+		trying(arguments{4, 4, 2}, func(r *trial, c arguments) (*G.Node, error) {
+			l, err := layers.NewLinear(r.p, c.In, c.Out, layers.LinearConfig{})
+			x, err := forward(l, err, r, r.in(2, 3, 4))
+			if err != nil {
+				return nil, err
+			}
+			if x, err = (layers.Rotary{}).Turn(r.b, x, c.Heads, nil); err != nil {
+				return nil, err
+			}
+			n, err := layers.NewRMSNorm(r.p.Scope("norm"), 2, layers.NormConfig{})
+			if err != nil {
+				return nil, err
+			}
+			return n.ForwardHeads(r.b, x, c.Heads)
 		}),
 		extremes.Of(cache{2, 8, 1, 1, 0}, func(c cache) ([]float64, error) {
 			k, err := layers.NewCache(c.Batch, c.Capacity)

@@ -256,27 +256,6 @@ func TestSizesOfOne(t *testing.T) {
 	checkGradients(t, cases, mayVanish)
 }
 
-// TestGradientsBesideMinusInfinity uses a bias with −Inf elements, whose gradients must be 0. The bias is the sum of
-// two inputs: hole (0 or −Inf) and free (finite). The test checks the gradient of free.
-func TestGradientsBesideMinusInfinity(t *testing.T) {
-	c := newBench(t)
-	hole := input(c.g, "hole", dense([]float64{0, -inf, 0, 0, -inf, -inf, -inf, -inf, 0, 0, 0, -inf}, 3, 4))
-	free := c.in("free", 3, 4)
-	bias := c.node(G.Add(free, hole))
-	out := c.node(layers.ScaledDotProduct(c.b, c.in("q", 2, 3, 2), c.in("k", 2, 4, 2), c.in("v", 2, 4, 3), layers.AttentionOptions{Mask: layers.Mask{Bias: bias}}))
-	cost := c.node(gradcheck.Project(out, 1))
-	grads := gradients(t, cost, c.wrt...)
-	if err := gradcheck.Expr(cost, c.wrt...); err != nil {
-		t.Error(err)
-	}
-	d := read(t, grads[0])[0]
-	for i, h := range hole.Value().Data().([]float64) {
-		if masked := h == -inf; masked && d[i] != 0 {
-			t.Errorf("element %d of the bias is −Inf: got the gradient %v, want 0", i, d[i])
-		}
-	}
-}
-
 // everyActivation lists all activations.
 var everyActivation = func() (all []layers.Activation) {
 	for a := layers.ReLU; ; a++ {

@@ -285,12 +285,6 @@ func TestPaddingCannotMatter(t *testing.T) {
 			}))
 		},
 	}, hidingCase{
-		name: "decoder's memory", shape: []int{2, 6, 8}, hidden: past(4, 0), looked: everything, build: func(c *bench, memory *G.Node) *G.Node {
-			d := must[*layers.DecoderBlock](c)(layers.NewCrossDecoderBlock(c.p, 8, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}))
-			x := input(c.g, "query", as(c.dt, random(3, 2, 4, 8)))
-			return c.node(d.Forward(c.b, x, memory, layers.Mask{}, layers.Mask{KeyLengths: c.lengths(4, 0)}))
-		},
-	}, hidingCase{
 		name: "large", shape: []int{2, 70, 32}, hidden: past(70, 33), build: func(c *bench, x *G.Node) *G.Node {
 			e := must[*layers.EncoderBlock](c)(layers.NewEncoderBlock(c.p, 32, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}))
 			return c.node(e.Forward(c.b, x, layers.Mask{KeyLengths: c.lengths(70, 33)}))

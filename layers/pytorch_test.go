@@ -101,6 +101,9 @@ func TestPyTorch(t *testing.T) {
 		{"relative", relativeSubject},
 		{"alibi", alibiSubject},
 		{"gated_block", gatedBlockSubject},
+		{"additive", additiveSubject},
+		{"seq2seq", seq2seqSubject},
+		{"classifier", classifierSubject},
 	} {
 		family.compare(t, false)
 	}

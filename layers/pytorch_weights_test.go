@@ -193,29 +193,13 @@ func TestPyTorchNames(t *testing.T) {
 		make func(p *layers.Params) error
 		want string
 	}{
-		{"nn.TransformerEncoderLayer", func(p *layers.Params) error { _, err := layers.NewEncoderBlock(p, 4, block); return err }, attention + rest},
-		{"a decoder block without cross-attention", func(p *layers.Params) error { _, err := layers.NewDecoderBlock(p, 4, block); return err }, attention + rest},
-		{"nn.TransformerDecoderLayer", func(p *layers.Params) error {
-			_, err := layers.NewCrossDecoderBlock(p, 4, block)
-			return err
-		}, attention + cross + rest},
-		{"an nn.MultiheadAttention with any name", func(p *layers.Params) error {
-			_, err := layers.NewMultiHeadAttention(p.Scope("a.b"), 4, multi)
-			return err
-		},
+		{"nn.TransformerEncoderLayer", making(layers.NewEncoderBlock, 4, block), attention + rest},
+		{"a decoder block without cross-attention", making(layers.NewDecoderBlock, 4, block), attention + rest},
+		{"nn.TransformerDecoderLayer", making(layers.NewCrossDecoderBlock, 4, block), attention + cross + rest},
+		{"an nn.MultiheadAttention with any name", func(p *layers.Params) error { return attentionOf(p.Scope("a.b"), 4, multi) },
 			strings.ReplaceAll(attention, "self_attn", "a.b")},
-		{"widths", func(p *layers.Params) error {
-			multi := multi
-			multi.KeyInput = 3
-			_, err := layers.NewMultiHeadAttention(p, 4, multi)
-			return err
-		}, "q_proj_weight k_proj_weight v_proj_weight in_proj_bias out_proj.weight out_proj.bias"},
-		{"no output", func(p *layers.Params) error {
-			multi := multi
-			multi.NoOutput, multi.NoBias = true, true
-			_, err := layers.NewMultiHeadAttention(p, 4, multi)
-			return err
-		}, "in_proj_weight"},
+		{"widths", making(layers.NewMultiHeadAttention, 4, layers.AttentionConfig{Heads: 2, KeyInput: 3}), "q_proj_weight k_proj_weight v_proj_weight in_proj_bias out_proj.weight out_proj.bias"},
+		{"no output", making(layers.NewMultiHeadAttention, 4, layers.AttentionConfig{Heads: 2, NoOutput: true, NoBias: true}), "in_proj_weight"},
 		{"an nn.TransformerEncoder and more", func(p *layers.Params) error {
 			_, err := layers.NewEncoder(p.Scope("m"), layers.ModelConfig{Vocab: 2, Positions: layers.Learned{MaxLen: 2}, Dim: 4, Layers: 1, Outputs: 2})
 			return err

@@ -56,21 +56,19 @@ var constructors = map[string]map[string]func(p *layers.Params, n int) error{
 		"Vocab, and Dim": func(p *layers.Params, n int) error { return made(layers.NewEmbedding(p, n, n, layers.Init{})) },
 	},
 	"NewLayerNorm": {
-		"Dim": func(p *layers.Params, n int) error { return made(layers.NewLayerNorm(p, n, layers.NormConfig{})) },
+		"Dim": ofWidth(layers.NewLayerNorm, layers.NormConfig{}),
 	},
 	"NewRMSNorm": {
-		"Dim": func(p *layers.Params, n int) error { return made(layers.NewRMSNorm(p, n, layers.NormConfig{})) },
+		"Dim": ofWidth(layers.NewRMSNorm, layers.NormConfig{}),
 	},
 	"NewFeedForward": {
-		"Dim": func(p *layers.Params, n int) error {
-			return made(layers.NewFeedForward(p, n, layers.FeedForwardConfig{}))
-		},
+		"Dim": ofWidth(layers.NewFeedForward, layers.FeedForwardConfig{}),
 		"Hidden": func(p *layers.Params, n int) error {
 			return made(layers.NewFeedForward(p, 2, layers.FeedForwardConfig{Hidden: n, Gated: true}))
 		},
 	},
 	"NewMultiHeadAttention": {
-		"Dim":            func(p *layers.Params, n int) error { return attentionOf(p, n, layers.AttentionConfig{}) },
+		"Dim":            ofWidth(layers.NewMultiHeadAttention, layers.AttentionConfig{}),
 		"Dim, and Heads": func(p *layers.Params, n int) error { return attentionOf(p, n, layers.AttentionConfig{Heads: n}) },
 		"Heads": func(p *layers.Params, n int) error {
 			return attentionOf(p, 2, layers.AttentionConfig{Heads: n, HeadDim: 1})
@@ -89,36 +87,26 @@ var constructors = map[string]map[string]func(p *layers.Params, n int) error{
 		"ValueInput": func(p *layers.Params, n int) error { return attentionOf(p, 2, layers.AttentionConfig{ValueInput: n}) },
 	},
 	"NewAdditiveAttention": {
-		"Dim": func(p *layers.Params, n int) error {
-			return made(layers.NewAdditiveAttention(p, n, layers.AdditiveConfig{}))
-		},
+		"Dim": ofWidth(layers.NewAdditiveAttention, layers.AdditiveConfig{}),
 		"Hidden": func(p *layers.Params, n int) error {
 			return made(layers.NewAdditiveAttention(p, 2, layers.AdditiveConfig{Hidden: n}))
 		},
 		"KeyInput": func(p *layers.Params, n int) error {
 			return made(layers.NewAdditiveAttention(p, 2, layers.AdditiveConfig{KeyInput: n}))
 		},
-		"Dim, without projections": func(p *layers.Params, n int) error {
-			return made(layers.NewAdditiveAttention(p, n, layers.AdditiveConfig{NoProjections: true}))
-		},
+		"Dim, without projections": ofWidth(layers.NewAdditiveAttention, layers.AdditiveConfig{NoProjections: true}),
 	},
-	"NewEncoderBlock": blockSizes(func(p *layers.Params, n int, c layers.BlockConfig) error {
-		return made(layers.NewEncoderBlock(p, n, c))
-	}),
-	"NewDecoderBlock": blockSizes(func(p *layers.Params, n int, c layers.BlockConfig) error {
-		return made(layers.NewDecoderBlock(p, n, c))
-	}),
-	"NewCrossDecoderBlock": blockSizes(func(p *layers.Params, n int, c layers.BlockConfig) error {
-		return made(layers.NewCrossDecoderBlock(p, n, c))
-	}),
-	"NewEncoder": modelSizes(func(p *layers.Params, c layers.ModelConfig) error { return made(layers.NewEncoder(p, c)) }),
-	"NewDecoder": modelSizes(func(p *layers.Params, c layers.ModelConfig) error { return made(layers.NewDecoder(p, c)) }),
-	"NewSequenceClassifier": modelSizes(func(p *layers.Params, c layers.ModelConfig) error {
+	"NewEncoderBlock":      blockSizes(layers.NewEncoderBlock),
+	"NewDecoderBlock":      blockSizes(layers.NewDecoderBlock),
+	"NewCrossDecoderBlock": blockSizes(layers.NewCrossDecoderBlock),
+	"NewEncoder":           modelSizes(layers.NewEncoder),
+	"NewDecoder":           modelSizes(layers.NewDecoder),
+	"NewSequenceClassifier": modelSizes(func(p *layers.Params, c layers.ModelConfig) (*layers.SequenceClassifier, error) {
 		c.Outputs = cmp.Or(c.Outputs, 2)
-		return made(layers.NewSequenceClassifier(p, layers.SequenceClassifierConfig{Model: c}))
+		return layers.NewSequenceClassifier(p, layers.SequenceClassifierConfig{Model: c})
 	}),
-	"NewEncoderDecoder": modelSizes(func(p *layers.Params, c layers.ModelConfig) error {
-		return made(layers.NewEncoderDecoder(p, layers.EncoderDecoderConfig{Model: c}))
+	"NewEncoderDecoder": modelSizes(func(p *layers.Params, c layers.ModelConfig) (*layers.EncoderDecoder, error) {
+		return layers.NewEncoderDecoder(p, layers.EncoderDecoderConfig{Model: c})
 	}),
 
 	// These constructors take no Params.
@@ -129,28 +117,33 @@ var constructors = map[string]map[string]func(p *layers.Params, n int) error{
 
 func made(_ any, err error) error { return err }
 
+// ofWidth returns a function that calls a constructor with n as the width.
+func ofWidth[C, L any](make func(p *layers.Params, dim int, c C) (L, error), c C) func(p *layers.Params, n int) error {
+	return func(p *layers.Params, n int) error { return made(make(p, n, c)) }
+}
+
 func attentionOf(p *layers.Params, dim int, c layers.AttentionConfig) error {
 	return made(layers.NewMultiHeadAttention(p, dim, c))
 }
 
-func blockSizes(block func(p *layers.Params, dim int, c layers.BlockConfig) error) map[string]func(p *layers.Params, n int) error {
+func blockSizes[B any](block func(p *layers.Params, dim int, c layers.BlockConfig) (B, error)) map[string]func(p *layers.Params, n int) error {
 	return map[string]func(p *layers.Params, n int) error{
-		"Dim": func(p *layers.Params, n int) error { return block(p, n, layers.BlockConfig{}) },
+		"Dim": ofWidth(block, layers.BlockConfig{}),
 		"Hidden": func(p *layers.Params, n int) error {
-			return block(p, 2, layers.BlockConfig{FeedForward: layers.FeedForwardConfig{Hidden: n}})
+			return made(block(p, 2, layers.BlockConfig{FeedForward: layers.FeedForwardConfig{Hidden: n}}))
 		},
 		"Heads, that are the output": func(p *layers.Params, n int) error {
-			return block(p, 2, layers.BlockConfig{Attention: layers.AttentionConfig{NoOutput: true, Heads: n, HeadDim: n}})
+			return made(block(p, 2, layers.BlockConfig{Attention: layers.AttentionConfig{NoOutput: true, Heads: n, HeadDim: n}}))
 		},
 	}
 }
 
-func modelSizes(model func(p *layers.Params, c layers.ModelConfig) error) map[string]func(p *layers.Params, n int) error {
+func modelSizes[M any](model func(p *layers.Params, c layers.ModelConfig) (M, error)) map[string]func(p *layers.Params, n int) error {
 	with := func(change func(c *layers.ModelConfig, n int)) func(p *layers.Params, n int) error {
 		return func(p *layers.Params, n int) error {
 			c := layers.ModelConfig{Vocab: 2, Dim: 2, Layers: 1, Positions: layers.None{}}
 			change(&c, n)
-			return model(p, c)
+			return made(model(p, c))
 		}
 	}
 	return map[string]func(p *layers.Params, n int) error{

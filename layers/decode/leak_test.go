@@ -1,7 +1,6 @@
 package decode_test
 
 import (
-	"strings"
 	"testing"
 
 	"gorgonia.org/tensor"
@@ -39,14 +38,5 @@ func TestGraphsAreFreed(t *testing.T) {
 	}
 	if grown := memory.HeapInUse() - before; grown > limit {
 		t.Errorf("%d prompt lengths left %d bytes, want at most %d", rounds, grown, limit)
-	}
-}
-
-// TestDecoderOfAnEncoderDecoder checks that New refuses the decoder of an EncoderDecoder.
-func TestDecoderOfAnEncoderDecoder(t *testing.T) {
-	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
-	m := must[*layers.EncoderDecoder](t)(layers.NewEncoderDecoder(p, layers.EncoderDecoderConfig{Model: layers.ModelConfig{Vocab: 5, Positions: layers.Learned{MaxLen: 4}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 1}}))
-	if _, err := decode.New(m.Decoder, decode.Config{}); err == nil || !strings.Contains(err.Error(), "NewSeq2Seq") {
-		t.Errorf("got the error %v, want one with %q", err, "NewSeq2Seq")
 	}
 }

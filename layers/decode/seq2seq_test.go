@@ -257,7 +257,7 @@ func TestSeq2SeqErrors(t *testing.T) {
 	}
 	// Without its encoder, the decoder has no memory to attend to.
 	_, err := decode.New(m.Decoder, decode.Config{Capacity: 3})
-	wantError(t, err, "encoder's output")
+	wantError(t, err, "encoder's output: call NewSeq2Seq")
 
 	s := newSeq2Seq(t, m, with(func(c *decode.Seq2SeqConfig) { c.Sources = 2 }))
 	_, err = s.Step([][]int{{1}, {2}})
