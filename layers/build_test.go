@@ -34,25 +34,15 @@ func TestOneModelInManyGraphs(t *testing.T) {
 	vm := G.NewTapeMachine(g, G.BindDualValues(b.Learnables()...))
 	defer vm.Close()
 
-	type view struct {
-		vm  G.VM
-		out *G.Value
-	}
-	var views []view
+	var views []func() ([][]float64, error)
 	for _, shape := range [][]int{{1, 5}, {3, 4}, {1, 1}, {6}} {
 		g := G.NewGraph()
 		v := dense(make([]int, tensor.Shape(shape).TotalSize()), shape...)
-		var out G.Value
-		G.Read(node(t)(d.Forward(&layers.Build{}, input(g, "ids", v), layers.Mask{})), &out)
-		vm := G.NewTapeMachine(g)
-		defer vm.Close()
-		views = append(views, view{vm, &out})
+		views = append(views, runner(t, node(t)(d.Forward(&layers.Build{}, input(g, "ids", v), layers.Mask{}))))
 	}
 	first := func() (rows [][]float64) { // the first position's logits, which depend only on the first id
 		for _, v := range views {
-			noError(t, v.vm.RunAll())
-			rows = append(rows, floats(t, *v.out)[:7])
-			v.vm.Reset()
+			rows = append(rows, must[[][]float64](t)(v())[0][:7])
 		}
 		return rows
 	}
@@ -127,23 +117,12 @@ func TestRunsRepeat(t *testing.T) {
 	ids := input(g, "ids", dense([]int{1, 2, 3, 4, 5, 6, 0, 1, 2, 3}, 2, 5))
 	loss := node(t)(layers.CrossEntropy(b, node(t)(d.Forward(b, ids, layers.Mask{})), ids, layers.CrossEntropyOptions{}))
 	grads := gradients(t, loss, b.Learnables()...)
-	values := make([]G.Value, len(grads)+1)
-	for i, n := range append(G.Nodes{loss}, grads...) {
-		G.Read(n, &values[i])
-	}
-	vm := G.NewTapeMachine(g)
-	defer vm.Close()
-	var first [][]float64
-	for run := range 3 {
-		noError(t, vm.RunAll())
-		for i, v := range values {
-			if x := floats(t, v); run == 0 {
-				first = append(first, x)
-			} else {
-				sameBits(t, "a later run", x, first[i])
-			}
+	again := runner(t, append(G.Nodes{loss}, grads...)...)
+	first := must[[][]float64](t)(again())
+	for range 2 {
+		for i, x := range must[[][]float64](t)(again()) {
+			sameBits(t, "a later run", x, first[i])
 		}
-		vm.Reset()
 	}
 }
 

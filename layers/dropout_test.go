@@ -91,23 +91,16 @@ func keptBy(t *testing.T, b *layers.Build, n, dropouts, runs int, before func(ru
 		ones[i] = 1
 	}
 	x := input(g, "x", dense(ones, n))
-	values := make([]G.Value, dropouts)
+	nodes := make(G.Nodes, dropouts)
 	b.Mode = layers.Training
-	for i := range values {
-		G.Read(node(t)(layers.Dropout{P: 0.5}.Forward(b, x)), &values[i])
+	for i := range nodes {
+		nodes[i] = node(t)(layers.Dropout{P: 0.5}.Forward(b, x))
 	}
-	vm := G.NewTapeMachine(g)
-	defer vm.Close()
+	again := runner(t, nodes...)
 	var out [][][]float64
 	for i := range runs {
 		before(i)
-		noError(t, vm.RunAll())
-		var run [][]float64
-		for _, v := range values {
-			run = append(run, floats(t, v))
-		}
-		out = append(out, run)
-		vm.Reset()
+		out = append(out, must[[][]float64](t)(again()))
 	}
 	return out
 }

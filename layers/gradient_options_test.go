@@ -161,20 +161,9 @@ func TestFormsDropTheSame(t *testing.T) {
 			}
 			wrt := append(c.wrt, c.b.Learnables()...)
 			nodes := append(G.Nodes{y}, gradients(t, weigh(t, y, input(c.g, "w", random(2, y.Shape()...))), wrt...)...)
-			values := make([]G.Value, len(nodes))
-			for i, n := range nodes {
-				G.Read(n, &values[i])
-			}
-			vm := G.NewTapeMachine(c.g)
-			defer vm.Close()
+			again := runner(t, nodes...)
 			for range runs {
-				noError(t, vm.RunAll())
-				var run [][]float64
-				for _, v := range values {
-					run = append(run, floats(t, v))
-				}
-				out = append(out, run)
-				vm.Reset()
+				out = append(out, must[[][]float64](t)(again()))
 			}
 			return out
 		}

@@ -68,8 +68,7 @@ func TestBeamIsExact(t *testing.T) {
 					}
 					return row
 				}
-				got, err := decode.Beam(t.Context(), m, prompts, o)
-				noError(t, err)
+				got := beam(t, m, prompts, o)
 				for p := range prompts {
 					all := exhaustive(m, prompts[p], o)
 					wantHypotheses(t, got[p], all[:min(width, len(all))])
@@ -127,8 +126,7 @@ func TestBeamFollowsDefinition(t *testing.T) {
 				for trial := range uint64(6) {
 					m := newFake(len(prompts)*width, 7)
 					m.logits = func(sequence []int) []float64 { return hashedFrom(seed*6+trial, sequence, 7) }
-					got, err := decode.Beam(t.Context(), m, prompts, o)
-					noError(t, err)
+					got := beam(t, m, prompts, o)
 					for p := range prompts {
 						wantHypotheses(t, got[p], plainBeam(m, prompts[p], o))
 					}
@@ -156,8 +154,7 @@ func TestBeamOfOneIsGreedy(t *testing.T) {
 		}
 		end := []int{vocab - 1}
 		want, wantLogProb := greedily(m, []int{0}, 10, end...)
-		got, err := decode.Beam(t.Context(), m, [][]int{{0}}, decode.BeamOptions{Width: 1, MaxTokens: 10, End: end})
-		noError(t, err)
+		got := beam(t, m, [][]int{{0}}, decode.BeamOptions{Width: 1, MaxTokens: 10, End: end})
 		if h := got[0][0]; len(got[0]) != 1 || !slices.Equal(h.Tokens, want) || !near(h.LogProb, wantLogProb) || h.Score != h.LogProb || h.Finished != (len(want) < 10) {
 			t.Errorf("vocabulary of %d: got %+v, want the tokens %v with log probability %v", vocab, got[0], want, wantLogProb)
 		}
@@ -173,8 +170,7 @@ func TestBeamEnds(t *testing.T) {
 	m := newFake(4, 3)
 	m.logits = func([]int) []float64 { return logs(.06, .04, .9) }
 	o := decode.BeamOptions{Width: 2, MaxTokens: 100, End: []int{2}}
-	got, err := decode.Beam(t.Context(), m, [][]int{{0}, {1}}, o)
-	noError(t, err)
+	got := beam(t, m, [][]int{{0}, {1}}, o)
 	// The second step finds the second-best hypothesis: 0 and the end token. The live hypothesis 0, 0 has only
 	// probability 0.0036.
 	for p := range got {
@@ -206,8 +202,7 @@ func TestBeamEnds(t *testing.T) {
 func TestBeamTies(t *testing.T) {
 	m := newFake(6, 8)
 	m.logits = func([]int) []float64 { return make([]float64, 8) }
-	got, err := decode.Beam(t.Context(), m, [][]int{{3}}, decode.BeamOptions{Width: 6, MaxTokens: 2})
-	noError(t, err)
+	got := beam(t, m, [][]int{{3}}, decode.BeamOptions{Width: 6, MaxTokens: 2})
 	for i, h := range got[0] {
 		if !slices.Equal(h.Tokens, []int{0, i}) {
 			t.Errorf("hypothesis %d is %v, want [0 %d]", i, h.Tokens, i)
@@ -220,8 +215,7 @@ func TestBeamTies(t *testing.T) {
 	o := decode.BeamOptions{Width: 7, MaxTokens: 2}
 	m = newFake(7, 9)
 	m.logits = func([]int) []float64 { return []float64{0, 1, 0, 1, 0, 1, 0, 1, 0} }
-	got, err = decode.Beam(t.Context(), m, [][]int{{3}}, o)
-	noError(t, err)
+	got = beam(t, m, [][]int{{3}}, o)
 	wantHypotheses(t, got[0], plainBeam(m, []int{3}, o))
 
 	// The search ends if a live hypothesis can at best equal a finished one.
@@ -241,8 +235,7 @@ func TestBeamTies(t *testing.T) {
 func TestBeamRoom(t *testing.T) {
 	m := newFake(8, 6)
 	m.capacity = 6
-	got, err := decode.Beam(t.Context(), m, prompts, decode.BeamOptions{Width: 2, MaxTokens: math.MaxInt, LengthPenalty: 1})
-	noError(t, err)
+	got := beam(t, m, prompts, decode.BeamOptions{Width: 2, MaxTokens: math.MaxInt, LengthPenalty: 1})
 	for p, prompt := range prompts {
 		wantHypotheses(t, got[p], plainBeam(m, prompt, decode.BeamOptions{Width: 2, MaxTokens: 6 - len(prompt) + 1, LengthPenalty: 1}))
 	}
@@ -254,8 +247,7 @@ func TestBeamGoesOn(t *testing.T) {
 	m := newFake(4, 6)
 	m.sequences = [][]int{{1, 2}, {5}, {0}, {5, 5, 5}}
 	o := decode.BeamOptions{Width: 2, MaxTokens: 4, End: []int{3}}
-	got, err := decode.Beam(t.Context(), m, [][]int{{3}, {4}}, o)
-	noError(t, err)
+	got := beam(t, m, [][]int{{3}, {4}}, o)
 	for p, prompt := range [][]int{{1, 2, 3}, {0, 4}} {
 		wantHypotheses(t, got[p], plainBeam(m, prompt, o))
 	}

@@ -28,8 +28,7 @@ var prompts = [][]int{{1}, {2, 3, 4, 0, 1}, {3, 3}, {0, 1, 2}}
 
 func TestGenerateGreedy(t *testing.T) {
 	m := newFake(5, 12)
-	got, err := decode.Generate(t.Context(), m, prompts, decode.Options{MaxTokens: 6, End: []int{5, 3}})
-	noError(t, err)
+	got := generate(t, m, prompts, decode.Options{MaxTokens: 6, End: []int{5, 3}})
 	stops := map[decode.Stop]bool{}
 	for i, r := range got {
 		tokens, logProb := greedily(m, prompts[i], 6, 5, 3)
@@ -67,16 +66,14 @@ func TestGenerateGreedy(t *testing.T) {
 // TestGenerateIgnoresTheBatch checks that the other sequences, and when they end, don't change a sequence.
 func TestGenerateIgnoresTheBatch(t *testing.T) {
 	options := decode.Options{Sampler: decode.Sampler{Temperature: 1.3, TopK: 5, TopP: 0.95}, Seed: 3, MaxTokens: 30, End: []int{5}}
-	all, err := decode.Generate(t.Context(), newFake(4, 6), prompts, options)
-	noError(t, err)
+	all := generate(t, newFake(4, 6), prompts, options)
 	others := slices.Clone(prompts)
 	for i := range others {
 		if i != 1 {
 			others[i] = []int{4, 4, 4, 4, 4, 4, 4}
 		}
 	}
-	again, err := decode.Generate(t.Context(), newFake(9, 6), others, options)
-	noError(t, err)
+	again := generate(t, newFake(9, 6), others, options)
 	if !slices.Equal(all[1].Tokens, again[1].Tokens) || all[1].LogProb != again[1].LogProb || len(all[1].Tokens) == 0 {
 		t.Errorf("got %v in one batch and %v in another, want the same tokens", all[1], again[1])
 	}
@@ -85,8 +82,7 @@ func TestGenerateIgnoresTheBatch(t *testing.T) {
 func TestGenerateSeeds(t *testing.T) {
 	write := func(seed uint64) [][]int {
 		same := [][]int{{1}, {1}, {1}}
-		results, err := decode.Generate(t.Context(), newFake(3, 6), same, decode.Options{Sampler: decode.Sampler{Temperature: 1}, Seed: seed, MaxTokens: 20})
-		noError(t, err)
+		results := generate(t, newFake(3, 6), same, decode.Options{Sampler: decode.Sampler{Temperature: 1}, Seed: seed, MaxTokens: 20})
 		var tokens [][]int
 		for _, r := range results {
 			tokens = append(tokens, r.Tokens)
@@ -112,8 +108,7 @@ func TestGenerateFollowsProbs(t *testing.T) {
 	probs, err := sampler.Probs(hashed([]int{1}, 6))
 	noError(t, err)
 	first := func(m *fake, seed uint64, prompts [][]int) (tokens []int) {
-		results, err := decode.Generate(t.Context(), m, prompts, decode.Options{Sampler: sampler, Seed: seed, MaxTokens: 1})
-		noError(t, err)
+		results := generate(t, m, prompts, decode.Options{Sampler: sampler, Seed: seed, MaxTokens: 1})
 		for _, r := range results {
 			tokens = append(tokens, r.Tokens[0])
 		}
@@ -144,8 +139,7 @@ func TestGenerateFollowsProbs(t *testing.T) {
 func TestGenerateLogProbs(t *testing.T) {
 	m := newFake(1, 6)
 	o := decode.Options{Sampler: decode.Sampler{Temperature: 2, TopK: 4}, MaxTokens: 50, End: []int{0}}
-	results, err := decode.Generate(t.Context(), m, [][]int{{1, 2}}, o)
-	noError(t, err)
+	results := generate(t, m, [][]int{{1, 2}}, o)
 	r := results[0]
 	if r.Stop != decode.StopEnd || len(r.Tokens) == 0 || len(r.LogProbs) != len(r.Tokens) {
 		t.Fatalf("got %+v, want some tokens with log probabilities, ended by an end token", r)
@@ -167,8 +161,7 @@ func TestGenerateLogProbs(t *testing.T) {
 func TestGenerateRoom(t *testing.T) {
 	m := newFake(4, 6)
 	m.capacity = 7
-	results, err := decode.Generate(t.Context(), m, prompts, decode.Options{MaxTokens: math.MaxInt})
-	noError(t, err)
+	results := generate(t, m, prompts, decode.Options{MaxTokens: math.MaxInt})
 	for i, r := range results {
 		want, _ := greedily(m, prompts[i], 7-len(prompts[i])+1)
 		if r.Stop != decode.StopRoom || !slices.Equal(r.Tokens, want) || m.Room(i) != 0 {
@@ -183,8 +176,7 @@ func TestGenerateKeep(t *testing.T) {
 	for _, keep := range []int{1, 2, 4, 5, 9} {
 		m := newFake(4, 6)
 		m.capacity = capacity
-		results, err := decode.Generate(t.Context(), m, prompts, decode.Options{MaxTokens: longest, Keep: keep})
-		noError(t, err)
+		results := generate(t, m, prompts, decode.Options{MaxTokens: longest, Keep: keep})
 		for i, r := range results {
 			all, held := slices.Clone(prompts[i]), len(prompts[i])
 			for range longest {
@@ -235,11 +227,9 @@ func TestGenerateKeepErrors(t *testing.T) {
 // TestGenerateGoesOn checks that a second call continues from the model's state after the first call.
 func TestGenerateGoesOn(t *testing.T) {
 	m := newFake(1, 6)
-	first, err := decode.Generate(t.Context(), m, [][]int{{1}}, decode.Options{MaxTokens: 4})
-	noError(t, err)
+	first := generate(t, m, [][]int{{1}}, decode.Options{MaxTokens: 4})
 	tokens := first[0].Tokens
-	second, err := decode.Generate(t.Context(), m, [][]int{tokens[3:]}, decode.Options{MaxTokens: 4})
-	noError(t, err)
+	second := generate(t, m, [][]int{tokens[3:]}, decode.Options{MaxTokens: 4})
 	want, _ := greedily(m, []int{1}, 8)
 	if got := append(tokens, second[0].Tokens...); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)

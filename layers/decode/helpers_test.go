@@ -30,6 +30,17 @@ func must[T any](t testing.TB) func(v T, err error) T {
 	}
 }
 
+// generate and beam call Generate and Beam, and end the test if there is an error.
+func generate(t testing.TB, m decode.Model, prompts [][]int, o decode.Options) []decode.Result {
+	t.Helper()
+	return must[[]decode.Result](t)(decode.Generate(t.Context(), m, prompts, o))
+}
+
+func beam(t testing.TB, m decode.Model, prompts [][]int, o decode.BeamOptions) [][]decode.Hypothesis {
+	t.Helper()
+	return must[[][]decode.Hypothesis](t)(decode.Beam(t.Context(), m, prompts, o))
+}
+
 const sessionVocab, sessionCapacity = 7, 14
 
 // sessionConfigs returns decoders with every position scheme, and with other options.

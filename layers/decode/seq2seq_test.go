@@ -161,14 +161,14 @@ func TestSearchesOverSeq2Seq(t *testing.T) {
 			want = append(want, cacheless(2, wholeAnswers(t, m, source, mask)))
 		}
 		o := decode.BeamOptions{Width: 2, MaxTokens: 6, End: []int{0}, LengthPenalty: 1}
-		sameHypotheses(t, must[[][]decode.Hypothesis](t)(decode.Beam(t.Context(), s, prompts, o)), must[[][]decode.Hypothesis](t)(decode.Beam(t.Context(), want, prompts, o)), 100*tol)
+		sameHypotheses(t, beam(t, s, prompts, o), beam(t, want, prompts, o), 100*tol)
 
 		one := newSeq2Seq(t, m, decode.Seq2SeqConfig{Sources: 3, SourceLen: sourceLen, Capacity: sessionCapacity, SourceMask: mask})
 		noError(t, one.Read(seq2seqSources))
 		greedy := decode.Options{MaxTokens: 8, End: []int{0}}
-		got := must[[]decode.Result](t)(decode.Generate(t.Context(), one, prompts, greedy))
+		got := generate(t, one, prompts, greedy)
 		for i, r := range got {
-			alone := must[[]decode.Result](t)(decode.Generate(t.Context(), cacheless(1, want[i].logits), prompts[i:i+1], greedy))[0]
+			alone := generate(t, cacheless(1, want[i].logits), prompts[i:i+1], greedy)[0]
 			if !slices.Equal(r.Tokens, alone.Tokens) || math.Abs(r.LogProb-alone.LogProb) > 100*tol {
 				t.Errorf("source %d: got %+v, want %+v", i, r, alone)
 			}

@@ -80,8 +80,8 @@ func TestSearchesOverSessions(t *testing.T) {
 			{MaxTokens: 20, Sampler: decode.Sampler{Temperature: 1}, Keep: 6},
 		} {
 			s := newSession(t, d, decode.Config{Batch: 2, Capacity: sessionCapacity, Mask: mask})
-			got := must[[]decode.Result](t)(decode.Generate(t.Context(), s, prompts, o))
-			want := must[[]decode.Result](t)(decode.Generate(t.Context(), cacheless(2, full), prompts, o))
+			got := generate(t, s, prompts, o)
+			want := generate(t, cacheless(2, full), prompts, o)
 			for i, w := range want {
 				if !slices.Equal(got[i].Tokens, w.Tokens) || math.Abs(got[i].LogProb-w.LogProb) > 100*tol || got[i].Stop != w.Stop {
 					t.Errorf("sequence %d: got %+v, want %+v", i, got[i], w)
@@ -90,8 +90,8 @@ func TestSearchesOverSessions(t *testing.T) {
 		}
 		o := decode.BeamOptions{Width: 3, MaxTokens: 7, End: []int{2}, LengthPenalty: 0.7}
 		s := newSession(t, d, decode.Config{Batch: 6, Capacity: sessionCapacity, Mask: mask})
-		got := must[[][]decode.Hypothesis](t)(decode.Beam(t.Context(), s, prompts, o))
-		want := must[[][]decode.Hypothesis](t)(decode.Beam(t.Context(), cacheless(6, full), prompts, o))
+		got := beam(t, s, prompts, o)
+		want := beam(t, cacheless(6, full), prompts, o)
 		sameHypotheses(t, got, want, 100*tol)
 	})
 }
