@@ -3,6 +3,7 @@ package gradcheck
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"gonum.org/v1/gonum/graph"
 	G "gorgonia.org/gorgonia"
@@ -10,20 +11,15 @@ import (
 
 // descendants returns n and all nodes that it is computed from.
 func descendants(n *G.Node) []*G.Node {
-	var all []*G.Node
-	seen := make(map[*G.Node]bool)
-	var visit func(*G.Node)
-	visit = func(n *G.Node) {
-		if seen[n] {
-			return
-		}
-		seen[n] = true
-		all = append(all, n)
-		for _, child := range children(n) {
-			visit(child)
+	all, seen := []*G.Node{n}, map[*G.Node]bool{n: true}
+	for i := 0; i < len(all); i++ {
+		for _, child := range children(all[i]) {
+			if !seen[child] {
+				seen[child] = true
+				all = append(all, child)
+			}
 		}
 	}
-	visit(n)
 	return all
 }
 
@@ -102,19 +98,12 @@ func differentiable(cost *G.Node) (map[*G.Node]bool, error) {
 // oneCost returns an error if the graph has been differentiated for another cost. A node has only one derivative, so
 // gorgonia.Grad would mix the gradients of both costs.
 func oneCost(cost *G.Node, below []*G.Node) error {
-	other := errors.New("the graph has been differentiated for another cost: build a new graph to check this one")
+	nodes := below
 	if cost.Deriv() != nil {
-		for _, p := range parents(cost) {
-			if p.Deriv() != nil {
-				return other
-			}
-		}
-		return nil
+		nodes = parents(cost)
 	}
-	for _, n := range below {
-		if n.Deriv() != nil {
-			return other
-		}
+	if slices.ContainsFunc(nodes, func(n *G.Node) bool { return n.Deriv() != nil }) {
+		return errors.New("the graph has been differentiated for another cost: build a new graph to check this one")
 	}
 	return nil
 }

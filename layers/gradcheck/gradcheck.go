@@ -84,29 +84,29 @@ func Check(build func(g *G.ExprGraph, in G.Nodes) (*G.Node, error), inputs ...In
 // Check returns a panic in build or in Gorgonia's compiler as an error. It can't recover a panic in an op's Do, because
 // the TapeMachine runs ops in another goroutine.
 func (c Config) Check(build func(g *G.ExprGraph, in G.Nodes) (*G.Node, error), inputs ...Input) (err error) {
-	defer recoverTo(&err)
+	defer finish(&err)
 	if c, err = c.withDefaults(); err != nil {
-		return wrap(err)
+		return err
 	}
 	g := G.NewGraph()
 	nodes, wrt, err := inputNodes(g, inputs)
 	if err != nil {
-		return wrap(err)
+		return err
 	}
 	if len(wrt) == 0 {
-		return wrap(errNoInput)
+		return errNoInput
 	}
 	cost, err := build(g, nodes)
 	if err != nil {
-		return wrap(fmt.Errorf("building the expression: %w", err))
+		return fmt.Errorf("building the expression: %w", err)
 	}
 	if cost.Graph() != g {
-		return wrap(errors.New("the cost is not in the graph given to build"))
+		return errors.New("the cost is not in the graph given to build")
 	}
 	if err := onlyInputs(cost, nodes); err != nil {
-		return wrap(err)
+		return err
 	}
-	return wrap(c.check(cost, wrt))
+	return c.check(cost, wrt)
 }
 
 // onlyInputs returns an error if the cost reads floating-point numbers other than the inputs, such as weights that
@@ -143,11 +143,11 @@ func Expr(cost *G.Node, wrt ...*G.Node) error {
 // variables of the graph's own Reads. It does overwrite the values of intermediate nodes. Like any new TapeMachine, it
 // leaves ops that distinguish training from evaluation in training mode.
 func (c Config) Expr(cost *G.Node, wrt ...*G.Node) (err error) {
-	defer recoverTo(&err)
+	defer finish(&err)
 	if c, err = c.withDefaults(); err != nil {
-		return wrap(err)
+		return err
 	}
-	return wrap(c.check(cost, wrt))
+	return c.check(cost, wrt)
 }
 
 // withDefaults replaces zeros by the defaults of torch.autograd.gradcheck. It returns an error if a number is negative,
@@ -202,21 +202,16 @@ func inputNode(g *G.ExprGraph, name string, v *tensor.Dense) *G.Node {
 	return G.NewTensor(g, v.Dtype(), v.Dims(), G.WithName(name), G.WithShape(v.Shape()...), G.WithValue(own))
 }
 
-// wrap adds the package's name to an error.
-func wrap(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("gradcheck: %w", err)
-}
-
-// recoverTo turns a panic into an error.
-func recoverTo(err *error) {
+// finish turns a panic into an error, and adds the package's name to an error.
+func finish(err *error) {
 	switch r := recover().(type) {
 	case nil:
 	case error:
-		*err = wrap(fmt.Errorf("panic: %w", r))
+		*err = fmt.Errorf("panic: %w", r)
 	default:
-		*err = wrap(fmt.Errorf("panic: %v", r))
+		*err = fmt.Errorf("panic: %v", r)
+	}
+	if *err != nil {
+		*err = fmt.Errorf("gradcheck: %w", *err)
 	}
 }
