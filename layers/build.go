@@ -86,15 +86,11 @@ type Captured struct {
 // Captured returns the weights of every attention layer that Forward added with CaptureWeights set, in order. To get
 // their values, call gorgonia.Read for each node before you make the VM. A run may overwrite the Value of the node
 // itself.
-func (b *Build) Captured() []Captured {
-	return b.captured
-}
+func (b *Build) Captured() []Captured { return b.captured }
 
 // Learnables returns the nodes of all parameters bound so far, in order, without the frozen ones. Pass them to
 // gorgonia.Grad, gorgonia.BindDualValues and, through gorgonia.NodesToValueGrads, to a solver.
-func (b *Build) Learnables() G.Nodes {
-	return b.params
-}
+func (b *Build) Learnables() G.Nodes { return b.params }
 
 // Bind returns the node of parameter p in graph g. The first call adds the node. The node uses the parameter's own
 // memory, so a solver that updates the node also updates the parameter and its nodes in all other graphs. Bind returns

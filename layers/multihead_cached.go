@@ -111,13 +111,12 @@ func (b *Build) cached() error {
 		return errNoCache
 	}
 	if b.Mode == Training {
-		return errCachedTraining
+		return errors.New("a graph with a Cache must be for evaluation, because cached keys and values have no gradient")
 	}
 	return nil
 }
 
 var (
-	errNoCache        = errors.New("the Build has no Cache")
-	errCachedTraining = errors.New("a graph with a Cache must be for evaluation, because cached keys and values have no gradient")
-	errTwoPositions   = errors.New("the Build can't have both Positions and a Cache, because the Cache sets the positions")
+	errNoCache      = errors.New("the Build has no Cache")
+	errTwoPositions = errors.New("the Build can't have both Positions and a Cache, because the Cache sets the positions")
 )

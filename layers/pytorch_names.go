@@ -36,12 +36,9 @@ func (s *paramSet) pyTorchTensor(q *Param) (name string, parts []*Param) {
 
 // isAttention reports whether a scope belongs to a MultiHeadAttention.
 func (s *paramSet) isAttention(scope []string) bool {
-	for _, part := range []string{"query", "key", "value"} {
-		if s.byName[join(join(scope...), part, "weight")] == nil {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc([]string{"query", "key", "value"}, func(part string) bool {
+		return s.byName[join(join(scope...), part, "weight")] == nil
+	})
 }
 
 // pyTorchName returns PyTorch's name for a parameter or a scope.
@@ -82,10 +79,5 @@ func join(parts ...string) string {
 }
 
 func sameShapes(params []*Param) bool {
-	for _, q := range params {
-		if !slices.Equal(q.Value.Shape(), params[0].Value.Shape()) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(params, func(q *Param) bool { return !slices.Equal(q.Value.Shape(), params[0].Value.Shape()) })
 }
