@@ -3,8 +3,6 @@ package layers
 import (
 	"io"
 
-	"gorgonia.org/tensor"
-
 	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/internal/safetensors"
 )
@@ -35,40 +33,9 @@ import (
 // with PostNorm, only if FinalNorm is set. An nn.TransformerEncoder with norm_first=True therefore needs the argument
 // norm.
 func (p *Params) SavePyTorch(path string, rename func(name string) string, metadata map[string]string) error {
-	var tensors []safetensors.Tensor
-	var err error
-	if p.dtype == tensor.Float32 {
-		tensors, err = toPyTorch[float32](p.set, rename)
-	} else {
-		tensors, err = toPyTorch[float64](p.set, rename)
-	}
+	tensors, err := p.export(true, rename)
 	if err != nil {
 		return err
 	}
 	return atomicfile.WriteFile(path, func(w io.Writer) error { return safetensors.Write(w, tensors, metadata) })
-}
-
-// toPyTorch returns the parameters as PyTorch tensors.
-func toPyTorch[T float32 | float64](s *paramSet, rename func(string) string) ([]safetensors.Tensor, error) {
-	ours, err := export[T](s.list)
-	if err != nil {
-		return nil, err
-	}
-	values := map[string][]T{}
-	for _, t := range ours {
-		values[t.Name] = t.Data.([]T)
-	}
-	all, err := s.tensors(true, rename)
-	if err != nil {
-		return nil, err
-	}
-	tensors := make([]safetensors.Tensor, len(all))
-	for i, p := range all {
-		var data []T
-		for _, q := range p.parts {
-			data = append(data, values[q.Name]...)
-		}
-		tensors[i] = safetensors.Tensor{Name: p.name, Shape: p.shape(), Data: data}
-	}
-	return tensors, nil
 }

@@ -24,31 +24,44 @@ func (p *Params) Save(path string, metadata map[string]string) error {
 
 // Encode is like Save, but writes to w. After an error, discard the output.
 func (p *Params) Encode(w io.Writer, metadata map[string]string) error {
-	var tensors []safetensors.Tensor
-	var err error
-	if p.dtype == tensor.Float32 {
-		tensors, err = export[float32](p.All())
-	} else {
-		tensors, err = export[float64](p.All())
-	}
+	tensors, err := p.export(false, nil)
 	if err != nil {
 		return err
 	}
 	return safetensors.Write(w, tensors, metadata)
 }
 
-// export returns tensors that share the parameters' memory.
-func export[T float32 | float64](params []*Param) ([]safetensors.Tensor, error) {
-	tensors := make([]safetensors.Tensor, len(params))
-	for i, q := range params {
-		values, err := valuesOf[T](q)
-		if err != nil {
-			return nil, err
+// export returns the parameters as tensors with Heed's or PyTorch's names. A tensor of one parameter shares its memory.
+func (p *Params) export(pyTorch bool, rename func(name string) string) ([]safetensors.Tensor, error) {
+	all, err := p.set.tensors(pyTorch, rename)
+	if err != nil {
+		return nil, err
+	}
+	if p.dtype == tensor.Float32 {
+		return export[float32](all)
+	}
+	return export[float64](all)
+}
+
+func export[T float32 | float64](all []packed) ([]safetensors.Tensor, error) {
+	tensors := make([]safetensors.Tensor, len(all))
+	for i, p := range all {
+		var data []T
+		for _, q := range p.parts {
+			values, err := valuesOf[T](q)
+			if err != nil {
+				return nil, err
+			}
+			if _, err := convert[T](q.Name, values); err != nil {
+				return nil, err
+			}
+			if len(p.parts) == 1 {
+				data = values
+			} else {
+				data = append(data, values...)
+			}
 		}
-		if _, err := convert[T](q.Name, values); err != nil {
-			return nil, err
-		}
-		tensors[i] = safetensors.Tensor{Name: q.Name, Shape: q.Value.Shape(), Data: values}
+		tensors[i] = safetensors.Tensor{Name: p.name, Shape: p.shape(), Data: data}
 	}
 	return tensors, nil
 }
