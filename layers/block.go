@@ -130,8 +130,8 @@ func NewCrossDecoderBlock(p *Params, dim int, c BlockConfig) (*DecoderBlock, err
 }
 
 // Forward maps x of shape (B, T, Dim) or (T, Dim) to the same shape. Self-attention is always causal. Its mask, self,
-// adds further limits and must have no offset. The argument memory is an encoder's output, of shape (B, S, Dim). The
-// cross-attention attends to it with the mask cross. If the block has no cross-attention, memory must be nil.
+// adds further limits and must have no offset. The argument memory is an encoder's output, of shape (B, S, Dim), or nil
+// if the block has no cross-attention. The argument cross is the mask of the cross-attention.
 //
 // With a Cache in the Build, the block continues the sequences in the Cache: see MultiHeadAttention.ForwardCached. If
 // memory is then nil, the block uses the keys and values kept in the Cache: see MultiHeadAttention.ForwardMemory.

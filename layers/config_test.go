@@ -90,7 +90,7 @@ func TestConfigJSON(t *testing.T) {
 		`"feed_forward":{"activation":"silu","gated":true},"norm":{"kind":"rms"}},"dropout":0.1,"init":{"kind":"normal","scale":0.02},` +
 		`"positions":{"kind":"rotary","base":50000,"scaling":{"kind":"linear","factor":2}}}`
 	if got, err := json.Marshal(c); err != nil || string(got) != want {
-		t.Errorf("got %s (%v), want %s", got, err, want)
+		t.Errorf("got %s (error: %v), want %s", got, err, want)
 	}
 	var back layers.ModelConfig
 	noError(t, json.Unmarshal([]byte(want), &back))
@@ -169,7 +169,7 @@ func FuzzModelConfig(f *testing.F) {
 				t.Fatalf("%+v: %v", config, err)
 			}
 			if err := json.Unmarshal(again, back.Interface()); err != nil || !reflect.DeepEqual(config.Interface(), back.Interface()) {
-				t.Fatalf("%s: got %+v (%v), want %+v", again, back, err, config)
+				t.Fatalf("%s: got %+v (error: %v), want %+v", again, back, err, config)
 			}
 		}
 	})

@@ -22,8 +22,8 @@ type EncoderDecoder struct {
 	name string
 }
 
-// EncoderDecoderConfig describes an EncoderDecoder. Model describes both the encoder and the decoder; the other fields
-// are for the decoder.
+// EncoderDecoderConfig describes an EncoderDecoder. Model describes both the encoder and the decoder. The other fields
+// change the decoder; Shared also changes the encoder's embeddings.
 type EncoderDecoderConfig struct {
 	Model ModelConfig `json:"model"` // Outputs applies only to the decoder
 
@@ -81,7 +81,7 @@ func NewEncoderDecoder(p *Params, c EncoderDecoderConfig) (*EncoderDecoder, erro
 	var err error
 	if c.Shared {
 		if vocab := c.Model.Vocab; target.Vocab != vocab || target.Outputs != 0 && target.Outputs != vocab {
-			return nil, fmt.Errorf("%s: with Shared, TargetVocab and Outputs must be 0 or Vocab, %d, got %d and %d", m.name, vocab, target.Vocab, target.Outputs)
+			return nil, fmt.Errorf("%s: with Shared, TargetVocab and Outputs must each be 0 or equal to Vocab (%d), got %d and %d", m.name, vocab, target.Vocab, target.Outputs)
 		}
 		if err := positive(m.name, size{"Vocab", target.Vocab}, size{"Dim", target.Dim}); err != nil {
 			return nil, err
@@ -129,8 +129,8 @@ func (m *EncoderDecoder) Encode(b *Build, source *G.Node, mask Mask) (memory *G.
 }
 
 // Decode is the second half of Forward: it maps target ids of shape (B, T) and the encoder's output, memory, to logits
-// of shape (B, T, V). The memory has shape (B, S, Dim) and the parameters' dtype. The mask self limits the decoder's
-// self-attention, which is always causal. The mask source limits the cross-attention.
+// of shape (B, T, V). The memory has shape (B, S, Dim) and the parameters' dtype. The argument self is the mask of the
+// decoder's self-attention, which is always causal. The argument source is the mask of the cross-attention.
 //
 // With a Cache in the Build, the ids are the new tokens of the Cache's targets. The first graph must have the memory as
 // an input. In later graphs, memory may be nil, because the Cache holds its keys and values.

@@ -245,7 +245,7 @@ func TestEncoderDecoderErrors(t *testing.T) {
 		{"TargetMaxLen", make(func(c *config) { c.TargetPositions = layers.Learned{MaxLen: -1} }), []string{"s.decoder.positions", "MaxLen", "-1"}},
 		{"DecoderLayers", make(func(c *config) { c.DecoderLayers = -2 }), []string{"decoder s.decoder", "Layers", "-2"}},
 		{"heads", make(func(c *config) { c.Model.Block.Attention.Heads = 3 }), []string{"s.encoder.blocks.0.attention", "4", "3"}},
-		{"shared with two vocabularies", make(func(c *config) { c.Shared, c.TargetVocab = true, 6 }), []string{"encoder-decoder s", "with Shared", "0 or Vocab, 7, got 6 and 0"}},
+		{"shared with two vocabularies", make(func(c *config) { c.Shared, c.TargetVocab = true, 6 }), []string{"encoder-decoder s", "with Shared", "0 or equal to Vocab (7), got 6 and 0"}},
 		{"shared with Outputs", make(func(c *config) { c.Shared, c.Model.Outputs = true, 6 }), []string{"encoder-decoder s", "got 7 and 6"}},
 		{"shared without a vocabulary", make(func(c *config) { c.Shared, c.Model.Vocab = true, 0 }), []string{"encoder-decoder s", "Vocab", "at least 1"}},
 		{"shared dropout", make(func(c *config) {

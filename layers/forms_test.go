@@ -76,7 +76,7 @@ func TestFusedKeepsNoWeights(t *testing.T) {
 			found = found || len(s) == 4 && s[2] == queries && s[3] == keys
 		}
 		if want := b.Composed || b.CaptureWeights; found != want {
-			t.Errorf("composed %t, weights captured %t: nodes as large as the scores: %t, want %t", b.Composed, b.CaptureWeights, found, want)
+			t.Errorf("composed %t, weights captured %t: has nodes as large as the scores: %t, want %t", b.Composed, b.CaptureWeights, found, want)
 		}
 	}
 }
@@ -95,7 +95,7 @@ func TestUnmaskedNaN(t *testing.T) {
 			for r := range 4 {
 				want := r == 2 || r == 3 && what != "q"
 				if isNaN := math.IsNaN(got[2*r]); isNaN != want {
-					t.Errorf("composed %t, NaN in row 2 of %s: row %d of the output is %v: NaN: %t, want %t", composed, what, r, got[2*r:][:2], isNaN, want)
+					t.Errorf("composed %t, NaN in row 2 of %s: row %d of the output is %v (NaN: %t, want %t)", composed, what, r, got[2*r:][:2], isNaN, want)
 				}
 			}
 		}

@@ -23,13 +23,13 @@ type Function struct {
 	free []*program
 }
 
-// NewFunction makes a Function. The function build adds nodes to g, and returns the input nodes, which receive the
-// values of a call, and the output nodes, whose values a call returns. Before that, build may set fields of b, such as
+// NewFunction makes a Function. build(b, g) adds nodes to g, and returns the input nodes, which receive the values of a
+// call, and the output nodes, whose values a call returns. Before that, build may set fields of b, such as
 // CaptureWeights or Cores.
 //
 // NewFunction calls build once. Call calls build for each further graph, possibly from several goroutines at the same
-// time. The function build must make the same graph every time. NewFunction returns an error of build unchanged. It
-// also returns an error if build panics or if the graph doesn't compile.
+// time. All calls of build must make the same graph. NewFunction returns an error of build unchanged. It also returns
+// an error if build panics or if the graph doesn't compile.
 func NewFunction(build func(b *Build, g *G.ExprGraph) (inputs, outputs G.Nodes, err error)) (*Function, error) {
 	f := &Function{build: build}
 	p, err := f.take()

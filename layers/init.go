@@ -75,7 +75,7 @@ func fixed(_ *rand.Rand, scale float64) float64     { return scale }
 func normal(rng *rand.Rand, scale float64) float64  { return rng.NormFloat64() * scale }
 func uniform(rng *rand.Rand, scale float64) float64 { return (2*rng.Float64() - 1) * scale }
 
-// or returns i, or the argument other if i is zero.
+// i.or(other) returns i, or other if i is zero.
 func (i Init) or(other Init) Init {
 	if i.Kind == "" && i.Scale == 0 && i.Func == nil {
 		return other

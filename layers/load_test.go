@@ -89,7 +89,7 @@ func TestLoadPartOfPyTorch(t *testing.T) {
 	}
 	for name, bits := range weightBits(p) {
 		if kept := slices.Equal(bits, before[name]); kept != slices.Contains(l.Kept, name) {
-			t.Errorf("%s: has its old values: %t, want %t", name, kept, !kept)
+			t.Errorf("%s has its old values: %t, want %t", name, kept, !kept)
 		}
 	}
 }

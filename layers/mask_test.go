@@ -53,8 +53,8 @@ func hide(t *testing.T, cases []hidingCase) {
 	}
 }
 
-// graph builds the expression. The function run sets every element of the hidden rows to its argument. It returns the
-// selected outputs, the loss and all gradients, whose names are in names.
+// graph builds the expression. run(fill) sets every element of the hidden rows to fill. It returns the selected
+// outputs, the loss and all gradients, whose names are in names.
 func (tc hidingCase) graph(t *testing.T, dt tensor.Dtype, build layers.Build) (names []string, run func(fill float64) [][]float64) {
 	t.Helper()
 	g := G.NewGraph()

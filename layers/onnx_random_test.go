@@ -13,8 +13,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// drawCall draws a call with random options, and a layout for the call. The numbers of queries and keys are usually up
-// to 6, and sometimes up to the argument most.
+// drawCall draws a call with random options, and a layout for the call. The numbers of queries and keys are usually at
+// most 6, and sometimes up to the limit, most.
 func drawCall(r *rand.Rand, most int) (*onnxCall, onnxLayout) {
 	some := func(n int) bool { return r.IntN(n) == 0 }
 	length := func() int {
@@ -106,8 +106,8 @@ func (c *onnxCall) drawMask(r *rand.Rand) {
 	}
 }
 
-// drawRounds calls the function test in several rounds, and stops after a failure. Each call gets a new random source,
-// and a string with the source's seed for messages.
+// drawRounds calls test several times, and stops after a failure. Each call gets a new random source, and a string with
+// the source's seed for messages.
 func drawRounds(t *testing.T, rounds int, test func(r *rand.Rand, what string)) {
 	t.Helper()
 	seed := testseed.Of(t)

@@ -80,7 +80,7 @@ func TestRotaryScalingGoesToJSON(t *testing.T) {
 		data := must[[]byte](t)(json.Marshal(want))
 		var got layers.RotaryScaling
 		if err := json.Unmarshal(data, &got); err != nil || got != want {
-			t.Errorf("%s is read as %+v (%v), want %+v", data, got, err, want)
+			t.Errorf("%s is read as %+v (error: %v), want %+v", data, got, err, want)
 		}
 	}
 	data := must[[]byte](t)(json.Marshal(layers.RotaryScaling{Kind: "linear", Factor: 4}))

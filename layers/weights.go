@@ -83,8 +83,8 @@ func valuesOf[T float32 | float64](q *Param) ([]T, error) {
 	return values, nil
 }
 
-// convert converts a parameter's values to T. If S is T, the result is the slice values itself. It returns an error if
-// a value isn't finite as T.
+// convert converts a parameter's values to T. If S is T, it returns values itself, not a copy. It returns an error if a
+// value isn't finite as T.
 func convert[T, S float32 | float64](name string, values []S) ([]T, error) {
 	converted, same := any(values).([]T)
 	if !same {

@@ -17,7 +17,7 @@ func TestExtremes(t *testing.T) {
 	both := newEncoderDecoder(t, tensor.Float32, model)
 	mask := layers.Mask{Window: &layers.Window{Left: 2, Right: 0}, Slopes: []float64{0.5}}
 
-	// session makes a Session and passes it to the function use.
+	// session makes a Session, calls use with it, and closes it.
 	session := func(c decode.Config, use func(s *decode.Session) ([]float64, error)) ([]float64, error) {
 		s, err := decode.New(decoder, c)
 		if err != nil {

@@ -52,7 +52,7 @@ func (g *graph) compile(out *G.Node) error {
 	return nil
 }
 
-// run runs the graph and calls use with the output. The function use must not keep the output.
+// run runs the graph and calls use with the output, which use must not keep.
 func (g *graph) run(use func(out G.Value) error) error {
 	// The next run must start at the beginning, even after an error.
 	defer g.vm.Reset()

@@ -120,7 +120,7 @@ func wholeDecoder(t testing.TB, d *layers.Decoder, mask layers.Mask) func(sequen
 	return whole(t, func(tokens *G.Node) (*G.Node, error) { return d.Forward(&layers.Build{Composed: true}, tokens, mask) })
 }
 
-// cacheless returns a Model without a cache. The function whole computes its logits.
+// cacheless returns a Model without a cache. It computes its logits with whole(sequence).
 func cacheless(batch int, whole func(sequence []int) []float64) *fake {
 	m := newFake(batch, sessionVocab)
 	m.capacity, m.logits = sessionCapacity, whole

@@ -107,8 +107,11 @@ func newSession(d *layers.Decoder, batch, capacity, cores int, forward forward) 
 // positions. The argument asked is the configured number; 0 means the limit.
 func longest(option string, asked int, positions layers.Positions) (int, error) {
 	most := positions.MaxLen() // 0 for no limit
-	if asked < 0 || asked == 0 && most == 0 {
+	if asked < 1 && most == 0 {
 		return 0, fmt.Errorf("decode: %s must be at least 1, because the model's positions have no limit, got %d", option, asked)
+	}
+	if asked < 0 {
+		return 0, fmt.Errorf("decode: %s must be at least 0, got %d", option, asked)
 	}
 	if asked == 0 || most == 0 {
 		return max(asked, most), nil

@@ -157,7 +157,7 @@ func TestSessionErrors(t *testing.T) {
 		want    string
 	}{
 		{"no capacity", rotary, decode.Config{}, "Capacity must be at least 1, because the model's positions have no limit, got 0"},
-		{"negative capacity", learned, decode.Config{Capacity: -1}, "got -1"},
+		{"negative capacity", learned, decode.Config{Capacity: -1}, "Capacity must be at least 0, got -1"},
 		{"negative batch", learned, decode.Config{Batch: -1}, "decode: cache: "},
 		{"too large a batch", learned, decode.Config{Batch: 1 << 62}, "decode: cache: 4611686018427387904 sequences of 14 tokens: this takes"},
 		{"too large a batch for the logits", rotary, decode.Config{Batch: math.MaxInt, Capacity: 1}, "this takes an impossible number of bytes"},

@@ -150,7 +150,7 @@ func TestWrongGradients(t *testing.T) {
 			}
 			err = gradcheck.Config{Directional: true}.Check(build, inputs...)
 			if errors.As(err, &m) != tc.directional {
-				t.Errorf("directional: got the error %v, want a MismatchError: %t", err, tc.directional)
+				t.Errorf("directional: got the error %v (a MismatchError: %t, want %t)", err, !tc.directional, tc.directional)
 			} else if tc.directional && (m.Index != nil || m.Input != "x" || m.Total != 2) {
 				t.Errorf("directional: got %+v, want input x, no index, and 2 compared directions", m)
 			}

@@ -120,7 +120,7 @@ type lateFailure struct {
 }
 
 func (op lateFailure) Do(in ...G.Value) (G.Value, error) {
-	if *op.runs++; *op.runs > 5 { // Check makes two runs with the gradient and two without before the first step
+	if *op.runs++; *op.runs > 5 { // before the first step, Check makes four runs: two with the gradient, two without it
 		return nil, errors.New("worn out")
 	}
 	return op.elementwise.Do(in...)
