@@ -220,7 +220,7 @@ func TestResumeAnywhere(t *testing.T) {
 					t.Error("the resumed run has other parameters than the uninterrupted run")
 				}
 				if content(t, checkpoint) != content(t, filepath.Join(dir, "whole")) {
-					t.Error("the resumed run has another checkpoint than the uninterrupted run")
+					t.Error("the resumed run's checkpoint differs from the uninterrupted run's")
 				}
 			})
 		}

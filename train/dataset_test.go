@@ -278,7 +278,7 @@ func TestBatchesInTheBackground(t *testing.T) {
 	}
 }
 
-// metered is digits with metrics. The function metrics gets the loss, the mean of the inputs and a constant count.
+// metered is digits with the results of metrics, which gets the loss, the mean of the inputs and a constant count.
 func metered(t *testing.T, metrics func(loss, mean, count *G.Node) []train.Metric) train.Problem {
 	p := digitsWith(t, 1, 0)
 	p.Loss = added(p.Loss, func(b *layers.Build, in G.Nodes, loss *G.Node) (*G.Node, []train.Metric) {

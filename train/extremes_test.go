@@ -17,7 +17,7 @@ import (
 
 func TestExtremes(t *testing.T) {
 	testseed.Slow(t)
-	// fit trains digits after set has changed the problem and the setup. It returns the losses and the parameters.
+	// fit calls set to change the problem and the setup. Then it trains, and returns the losses and the parameters.
 	fit := func(set func(p *train.Problem, c *setup)) ([]float64, error) {
 		p := digits(t, 1)
 		p.Train.Len, p.Validation.Len, p.ValidationSize = 32, 20, 10

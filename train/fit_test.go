@@ -164,7 +164,7 @@ func TestFitLearnsAndKeepsTheBest(t *testing.T) {
 		t.Error("Fit doesn't leave the parameters of the best epoch")
 	}
 	if !r.StoppedEarly || r.Best.Epoch != len(r.History)-1-3 {
-		t.Errorf("stopped early is %t, best epoch %d of %d, want true, 3 epochs before the last", r.StoppedEarly, r.Best.Epoch, len(r.History))
+		t.Errorf("stopped early: %t, best epoch %d of %d; want true and a best epoch 3 before the last", r.StoppedEarly, r.Best.Epoch, len(r.History))
 	}
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 	if len(lines) != len(r.History)+1 || lines[0] != r.History[0].String() || !strings.HasPrefix(lines[len(lines)-1], "Early stopping at epoch ") {

@@ -30,8 +30,8 @@ type graph struct {
 	loss *G.Node
 }
 
-// newGraph builds the loss for batches with the shapes of like. In a training graph, it adds the gradients. If micro is
-// true, the gradients are multiplied by the micro-batch's share of the step.
+// newGraph builds the loss for batches with the same shapes as like. In a training graph, it adds the gradients. If
+// micro is true, the gradients are multiplied by the micro-batch's share of the step.
 func newGraph(p Problem, b *layers.Build, like Batch, micro bool) (r *graph, err error) {
 	defer func() {
 		if x := recover(); x != nil { // Gorgonia panics if a graph is invalid
@@ -145,8 +145,9 @@ func (r *graph) differentiate(share bool) (G.Nodes, error) {
 	return G.Backpropagate(G.Nodes{r.loss}, G.Nodes{r.share}, r.learnables)
 }
 
-// sameAs returns an error if the graph doesn't have the same metrics as first or, if both train, the same learnables in
-// the same order. Solvers identify parameters by this order. If first is nil, there is no error.
+// sameAs returns an error if r and first have different metrics. If both train, it also returns an error if they have
+// different learnables, or the same in a different order: solvers identify parameters by this order. If first is nil,
+// there is no error.
 func (r *graph) sameAs(first *graph) error {
 	if first == nil {
 		return nil

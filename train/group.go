@@ -29,11 +29,11 @@ type Group interface {
 	Rank() int // number of this process, from 0
 	Size() int // number of processes
 
-	// Gather exchanges data between all processes. It fills all with the argument mine of each process, in the order of
-	// their ranks. The length of mine is the same in every process.
+	// Gather exchanges data between all processes. It fills the slice all with the bytes of every process's mine, in
+	// the order of their ranks. The length of mine is the same in every process.
 	Gather(mine, all []byte) error
 
-	// Swap exchanges slices with the process peer, which calls Swap at the same time with this process as its peer.
+	// Swap exchanges slices with process number peer, which calls Swap at the same time with this process as its peer.
 	// Swap sends the slices in send, and fills the slices in receive with what the peer sends. Each slice has the same
 	// length in both processes. Either list may be empty.
 	Swap(peer int, send, receive [][]byte) error

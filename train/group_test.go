@@ -26,8 +26,8 @@ import (
 // local is a train.Group of goroutines. The receiver copies the slices of the sender.
 type local struct {
 	rank  int
-	pipes [][]chan [][]byte // slices sent, by sender and receiver
-	done  [][]chan [][]byte // confirmation that they were copied, by receiver and sender
+	pipes [][]chan [][]byte // pipes[s][r] carries the slices that process s sends to process r
+	done  [][]chan [][]byte // in done[r][s], process r confirms to process s that it has copied them
 
 	calls  *atomic.Int64   // number of calls of all processes
 	failAt int64           // number of the call that fails, from 1; 0 if none fails
@@ -173,8 +173,8 @@ func fitAll(t *testing.T, group []*local, processes func(rank int) process) []ou
 	return outcomes
 }
 
-// grouped is unevenDigits with metrics and two buckets. Its BatchSize is 32 and its MicroBatches are 16. The last step
-// of each bucket is short: it has 1 micro-batch in one bucket and 11 in the other.
+// grouped is unevenDigits with metrics and two buckets. With a BatchSize of 32 and 16 MicroBatches, the last step of
+// each bucket is short: it has 1 micro-batch in one bucket and 11 in the other.
 func grouped(t *testing.T) train.Problem {
 	p := unevenDigits(t, 0.1)
 	p.Loss = added(p.Loss, func(_ *layers.Build, _ G.Nodes, loss *G.Node) (*G.Node, []train.Metric) {
@@ -187,7 +187,8 @@ func grouped(t *testing.T) train.Problem {
 	return p
 }
 
-// stopped runs grouped until it stops early. Only the first process can access its checkpoint.
+// stopped calls fitAll with the problem from grouped and with early stopping. Only the first process can access its
+// checkpoint.
 func stopped(t *testing.T, size, workers, epochs int, checkpoint string, resume bool) []outcome {
 	t.Helper()
 	return fitAll(t, newLocal(size, 0), func(rank int) process {
@@ -282,7 +283,7 @@ func TestGroupOfThree(t *testing.T) {
 				}
 				for rank, o := range got {
 					if o.err != nil || err != nil || !same(o.values, want[0].values) || !reflect.DeepEqual(o.result, want[0].result) || !bytes.Equal(file, wantFile) {
-						t.Errorf("process %d of %d: got errors %v, %v, or another result than with one process", rank, size, o.err, err)
+						t.Errorf("process %d of %d: got errors %v and %v, want the same result as with one process", rank, size, o.err, err)
 					}
 				}
 			}
@@ -292,10 +293,10 @@ func TestGroupOfThree(t *testing.T) {
 
 // If process 2 fails, all processes end with an error at the same step.
 func TestGroupEndsTogether(t *testing.T) {
-	fails := func(d *train.Dataset, from int) { // the batch whose first example is from
+	fails := func(d *train.Dataset, first int) { // makes the batch that starts with the example first fail
 		batch := d.Batch
 		d.Batch = func(examples []int) (train.Batch, error) {
-			if examples[0] == from {
+			if examples[0] == first {
 				return train.Batch{}, errors.New("no such file")
 			}
 			return batch(examples)
@@ -450,7 +451,7 @@ func TestGroupInterrupted(t *testing.T) {
 			}
 			for rank, o := range run(2, checkpoint, true, func(*process, int) {}) {
 				if o.err != nil || !same(o.values, want.values) || !reflect.DeepEqual(o.result, want.result) {
-					t.Errorf("process %d, resumed: got error %v, or another result than the uninterrupted run", rank, o.err)
+					t.Errorf("process %d, resumed: got error %v, want the result of the uninterrupted run", rank, o.err)
 				}
 			}
 		})

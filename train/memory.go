@@ -84,7 +84,7 @@ func (f *fit) memory() (int, error) {
 }
 
 // stateBytes makes the solver's memory for this process's part of the parameters, and returns its size in bytes. Once
-// the size exceeds most, it stops and returns an estimate for the whole part.
+// the size exceeds the limit, most, it stops and returns an estimate for the whole part.
 func (f *fit) stateBytes(most int) (int, error) {
 	if f.solver == nil {
 		return 0, nil

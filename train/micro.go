@@ -214,7 +214,7 @@ type worker struct {
 	graphs  []*graph
 }
 
-// graph returns the graph for batches with the shapes of like.
+// graph returns the graph for batches with the same shapes as like.
 func (w *worker) graph(like Batch) (*graph, error) {
 	for _, g := range w.graphs {
 		if g.fits(like) {

@@ -71,7 +71,7 @@ func TestFitNumbersOfItsOwn(t *testing.T) {
 				t.Fatalf("got %v, want an error that contains %q (none if empty)", err, c.want)
 			}
 			if trained := !slices.Equal(numbers.Value.Float32s(), start); trained != c.trained {
-				t.Errorf("the numbers are %v, want them to be trained: %t", numbers.Value, c.trained)
+				t.Errorf("the numbers are %v (trained: %t, want %t)", numbers.Value, trained, c.trained)
 			}
 		})
 	}

@@ -178,7 +178,7 @@ func TestStoppingAsThePeers(t *testing.T) {
 	}
 }
 
-// problemOf is the scripted problem of a case, for a run that starts at epoch from.
+// problemOf is the scripted problem of a case, for a run whose first epoch has the number from.
 func problemOf(t *testing.T, from int, s train.Stopping, values []float64) (train.Problem, *layers.Param) {
 	trainLosses, valLosses := losses(s, values)
 	return scriptedFrom(t, from, trainLosses, valLosses)

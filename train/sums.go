@@ -71,7 +71,7 @@ func sumsOf(numbers []float64) sums {
 	return s
 }
 
-// note stores the mean of each metric in values, under its name with the prefix.
+// note stores the mean of each metric in the map values. The keys are the names with the prefix.
 func (s *sums) note(values map[string]float64, prefix string, metrics []Metric) {
 	for i, m := range metrics {
 		mean := float64(s.Metrics[i][0] / s.Metrics[i][1])

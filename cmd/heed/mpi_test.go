@@ -212,7 +212,7 @@ func TestJobUnlike(t *testing.T) {
 		want   string
 		needs  string // instructions that the test needs; empty: any
 	}{
-		{"builds", append([]string{other}, args...), "process 1 runs another build than process 0", ""},
+		{"builds", append([]string{other}, args...), "process 1 runs a different build from process 0", ""},
 		{"settings", append(append([]string{os.Args[0]}, args...), "--seed=2"), "differ from those of process 0", ""},
 		{"calls", []string{os.Args[0], "train", "--resume=nothing"}, "differ from those of process 0", ""},
 		{"kernels", append([]string{"-x", "GODEBUG=cpu.avx512f=off", os.Args[0]}, args...), "process 1 computes with avx2 and process 0 with avx512", "avx512"},

@@ -78,7 +78,7 @@ func (g *group) alike() error {
 	for rank := range g.size {
 		switch one := all[rank*len(mine):][:len(mine)]; {
 		case !bytes.Equal(one[name:], all[name:len(mine)]):
-			return fmt.Errorf("process %d runs another build than process 0: copy the same program to all machines", rank)
+			return fmt.Errorf("process %d runs a different build from process 0: copy the same program to all machines", rank)
 		case !bytes.Equal(one, all[:len(mine)]):
 			return fmt.Errorf("process %d computes with %s and process 0 with %s, which give different last bits: "+
 				"set the environment variable GODEBUG=cpu.avx512f=off, or cpu.avx2=off, on all machines", rank, instructions(rank), instructions(0))
@@ -103,7 +103,7 @@ func checksum() ([]byte, error) {
 	return h.Sum(nil), err
 }
 
-// do runs call on MPI's thread.
+// do runs a function on MPI's thread.
 func (g *group) do(call func() error) error {
 	g.calls <- call
 	return <-g.errs

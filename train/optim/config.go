@@ -29,7 +29,7 @@ type Config struct {
 // Plateauing describes a Plateau; the zero value means no Plateau. Threshold, Cooldown and Floor are the Plateau's
 // fields.
 type Plateauing struct {
-	Checks    int     `json:"checks,omitzero"` // number of observations in a row without improvement that lower the rate; 0: never lower it
+	Checks    int     `json:"checks,omitzero"` // number of consecutive observations without improvement that lower the rate; 0: never lower it
 	Factor    float64 `json:"factor,omitzero"` // each reduction multiplies the rate by Factor; below 1; 0 means 0.1
 	Threshold float64 `json:"threshold,omitzero"`
 	Cooldown  int     `json:"cooldown,omitzero"`

@@ -19,7 +19,7 @@ import (
 // All its fields go to JSON and back, so a saved Plateau can resume.
 type Plateau struct {
 	Factor    float64 // each reduction multiplies the rate by Factor; below 1; 0 means 0.1
-	Patience  int     // number of observations in a row without improvement to tolerate; the next such observation reduces the rate, as in PyTorch
+	Patience  int     // number of consecutive observations that may bring no improvement; one more reduces the rate, as in PyTorch
 	Threshold float64 // smallest improvement that counts, as a share of the best metric's magnitude; 0 means 1e-4; if below 0, every improvement counts
 	Higher    bool    // higher is better, for example for an accuracy
 	Cooldown  int     // number of observations after a reduction that don't count as bad

@@ -55,8 +55,8 @@ const (
 	mostRows   = 400
 )
 
-// thinned returns the indices of all checks. If there are more than most, it returns at most that many at equal
-// distances, and the indices of the best and the last check.
+// thinned returns the indices of all checks. If their number exceeds the limit, most, it returns up to that number of
+// indices at equal distances, and also the indices of the best and the last check.
 func (r *Run) thinned(most int) []int {
 	return thinned(len(r.History), most, r.best())
 }

@@ -152,8 +152,8 @@ func (v *answers) attend() error {
 	return err
 }
 
-// taskData returns the rows that describe a task's data: the data's settings and the lines of look, if it isn't empty.
-// If private is true, they show no row of the data.
+// taskData returns the rows that describe a task's data: the data's settings, and the lines in look, which may be
+// empty. If private is true, they show no row of the data.
 func taskData(settings []row, c *task.Config, look string, private bool) []row {
 	rows := dataRows(settings)
 	if n := len(c.Task.Classes); n > 0 {

@@ -57,8 +57,8 @@ func (g *ngrams) count(units []uint32) []int {
 	return g.other
 }
 
-// matches adds the number of matches of each length to sums[length−1]. The argument count is the result of the method
-// count for a reference.
+// matches adds the number of matches of each length to sums[length−1]. The argument count is the result of g.count for
+// a reference.
 func (g *ngrams) matches(sums []int, count []int) {
 	for node := 1; node < len(g.length); node++ {
 		sums[g.length[node]-1] += min(g.answer[node], count[node])
