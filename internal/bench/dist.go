@@ -47,7 +47,7 @@ func (t *timed) Swap(peer int, send, receive [][]byte) error {
 }
 
 // Scale measures training with 1, 2 and 4 workers, but with no more workers than the first process has cores. It calls
-// the function each with every result. All processes of a group must call Scale together. They use the same numbers of
+// each(result) for every result. All processes of a group must call Scale together. They use the same numbers of
 // workers. If group is nil, only this process trains.
 func Scale(ctx context.Context, group train.Group, steps int, each func(Scaling) error) error {
 	cores, err := train.Share(group, []byte{byte(min(runtime.GOMAXPROCS(0), 4))}, nil)

@@ -23,8 +23,8 @@ type Case struct {
 	run    func(t *testing.T)
 }
 
-// Of returns the Case of a configuration. The function use must work with the configuration like a user's whole
-// program, and return the resulting numbers. It must succeed with the argument valid.
+// Of returns a Case that calls use with variants of a configuration. A call of use does with its configuration what a
+// user's whole program would do, and returns the resulting numbers. use(valid) must return no error.
 func Of[T any](valid T, use func(c T) ([]float64, error)) Case {
 	run := func(t *testing.T) {
 		c := valid
@@ -47,8 +47,8 @@ func Of[T any](valid T, use func(c T) ([]float64, error)) Case {
 
 // Run sets every exported number of each Case's configuration, one at a time, to NaN, ±∞, −1, 0 and the extremes of its
 // type. Each such configuration must give an error or finite results, within one second and 100 MB. Run also checks the
-// package in the working directory. Every exported struct with an exported number must have a Case, or be in the list
-// results because users don't set it.
+// package in the working directory. Every exported struct with an exported number must have a Case. If users don't set
+// a struct, put its name into results instead.
 func Run(t *testing.T, results []string, cases ...Case) {
 	tried := slices.Clone(results)
 	for _, c := range cases {
@@ -73,7 +73,7 @@ func within(t reflect.Type) (names []string) {
 	return names
 }
 
-// A failure is an error that use must not cause.
+// A failure is an error that no configuration may cause.
 type failure struct{ error }
 
 // try returns the error of use, or a *failure if use panics, takes too long or too much memory, or returns a number
@@ -130,8 +130,8 @@ func numbers(v reflect.Value, name string, visit func(name string, number reflec
 	}
 }
 
-// has reports whether the function numbers would find a number in a type, down to a depth. It ignores Gorgonia's types,
-// such as tensors and nodes.
+// has reports whether values of type t can contain exported numbers. It looks at most depth levels deep, and ignores
+// Gorgonia's types, such as tensors and nodes.
 func has(t reflect.Type, depth int) bool {
 	switch kind := t.Kind(); {
 	case depth == 0 || strings.HasPrefix(t.PkgPath(), "gorgonia.org/"):

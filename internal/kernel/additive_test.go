@@ -110,14 +110,14 @@ func testAdditiveScoresAtTheEdges[F Float](t *testing.T) {
 	AdditiveScores(0, scores, q, k, v, s)
 	for i, x := range scores {
 		if (x != x) != (i < s.Keys) {
-			t.Errorf("with NaN in query 0, score %d is %v, want NaN: %t", i, x, i < s.Keys)
+			t.Errorf("with NaN in query 0, score %d is %v (NaN: %t, want %t)", i, x, x != x, i < s.Keys)
 		}
 	}
 	dq, dk, dv := make([]F, len(q)), make([]F, len(k)), make([]F, len(v))
 	AdditiveScoresGrad(0, dq, dk, dv, q, k, v, g, s, make([]F, AdditiveWork(s)))
 	for i, x := range dq {
 		if (x != x) != (i == 0) {
-			t.Errorf("with NaN in query 0, dq[%d] is %v, want NaN: %t", i, x, i == 0)
+			t.Errorf("with NaN in query 0, dq[%d] is %v (NaN: %t, want %t)", i, x, x != x, i == 0)
 		}
 	}
 	for i, x := range dk {
@@ -127,7 +127,7 @@ func testAdditiveScoresAtTheEdges[F Float](t *testing.T) {
 	}
 	for i, x := range dv {
 		if (x != x) != (i == 0) {
-			t.Errorf("with NaN in query 0, dv[%d] is %v, want NaN: %t", i, x, i == 0)
+			t.Errorf("with NaN in query 0, dv[%d] is %v (NaN: %t, want %t)", i, x, x != x, i == 0)
 		}
 	}
 }

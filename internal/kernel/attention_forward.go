@@ -174,7 +174,7 @@ func (s *attentionScratch[F]) onlineSoftmax(scores []F, from, stop int, out []F,
 	clearOutside(scores, from, stop)
 }
 
-// clearOutside sets the elements with an index below from, or from stop on, to 0. Most tiles have no such elements.
+// clearOutside sets the elements of x[:from] and x[stop:] to 0. Most tiles have no such elements.
 func clearOutside[F Float](x []F, from, stop int) {
 	if stop-from < len(x) {
 		clear(x[:from])

@@ -69,7 +69,7 @@ func TestAttentionDropsNaN(t *testing.T) {
 		for q := range queries {
 			for i, x := range c.out.from(0, 0, q)[:3] {
 				if dropped := keep[q*keys+bad] == 0; dropped && x != want[3*q+i] || !dropped && i == 1 && x == x {
-					t.Errorf("%d keys: element %d of query %d's output is %v, and %v without the NaN; value dropped: %t", keys, i, q, x, want[3*q+i], dropped)
+					t.Errorf("%d keys: element %d of query %d's output is %v with a NaN in a value and %v without; want the same if dropout drops the value, NaN in element 1 if not; dropped: %t", keys, i, q, x, want[3*q+i], dropped)
 				}
 			}
 		}

@@ -13,7 +13,7 @@ func TestAttention(t *testing.T) {
 	attentionRounds(t, testseed.Cases(240))
 }
 
-// TestAttentionOfEachBody is a shorter TestAttention for each body. The other tests use only the best body.
+// TestAttentionOfEachBody is a shorter TestAttention for each instruction set. The other tests use only the best one.
 func TestAttentionOfEachBody(t *testing.T) {
 	eachSet(t, func(t *testing.T) { attentionRounds(t, testseed.Cases(60)) })
 }
@@ -30,7 +30,7 @@ func TestAttentionReach(t *testing.T) {
 		start, end = min(max(0, start-j0), n), min(max(0, end-j0), n)
 		from, stop := a.Mask.reach(b).bounds(q, j0, n)
 		if from > stop || stop-from != end-start || stop > from && from != start {
-			t.Fatalf("%s: query %d of element %d has the bounds %d to %d in a tile of %d keys from %d on; its span is %d to %d", &a.Mask, q, b, from, stop, n, j0, start, end)
+			t.Fatalf("%s: batch element %[3]d, query %[2]d: in the tile of %[6]d keys from %[7]d on, got bounds %[4]d to %[5]d, want the span %[8]d to %[9]d", &a.Mask, q, b, from, stop, n, j0, start, end)
 		}
 	}
 }
@@ -93,7 +93,8 @@ func attentionRound[F Float](t *testing.T, r *rand.Rand, c *attentionCase[F], po
 	}
 }
 
-// TestAttentionSkips puts NaN into a key and checks that tiles of queries that don't see the key don't multiply it.
+// TestAttentionSkips puts NaN into many keys and values. It checks that a tile skips the keys and values that none of
+// its queries sees.
 func TestAttentionSkips(t *testing.T) {
 	const length, window, bad = 2000, 50, 1000
 	poison := func(c *attentionCase[float32], from, stop int) {
@@ -115,7 +116,7 @@ func TestAttentionSkips(t *testing.T) {
 		poison(c, 0, bad)
 		c.a.attentionOperands = attentionOperands[float32]{q: c.q, k: c.k, v: c.v, out: c.out, dout: c.dout, lse: c.lse, dq: c.dq, dk: c.dk, dv: c.dv}
 		c.a.backward()
-		const clean = bad + window + 2*attentionQueries // the tiles may round up to a block of queries and a panel of keys
+		const clean = bad + window + 2*attentionQueries // a tile may exceed what its queries see, by up to a block of queries and a panel of keys
 		finiteFrom("dQ", c.dq, clean)
 		finiteFrom("dK", c.dk, bad)
 		finiteFrom("dV", c.dv, bad)

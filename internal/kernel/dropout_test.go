@@ -19,7 +19,7 @@ func testDropout[F Float](t *testing.T) {
 		bodyOf[F]().dropout(keep, 0xdeadbeef, 0x12345678, 0x90000000, 2)
 		for i, v := range keep {
 			if dropped := dropoutBits(uint32(i), 0xdeadbeef, 0x12345678) < 0x90000000; dropped != (v == 0) || !dropped && v != 2 {
-				t.Fatalf("element %d of %d is %v, want it dropped: %t", i, n, v, dropped)
+				t.Fatalf("element %d of %d is %v, want 0 if dropped, else 2; dropped: %t", i, n, v, dropped)
 			}
 		}
 		o.intact(t, "dropout")

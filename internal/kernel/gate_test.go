@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestGate compares Gate with two steps, an activation and a product. It also checks that a gradient of 0 gives
-// gradients of 0, even for NaN.
+// TestGate compares Gate with two separate steps: an activation, then a product. It also checks that a gradient of 0
+// gives gradients of 0, even for NaN.
 func TestGate(t *testing.T) {
 	type activation struct {
 		forward  func(cores int, y, x []float64)

@@ -244,7 +244,7 @@ func testGemmSpreadsNaN[F Float](t *testing.T) {
 	Gemm(0, false, false, 2, 2, 3, 1, a, 3, b, 2, 0, c, 2)
 	for i, x := range c {
 		if isNaN := x != x; isNaN != (i%2 == 0) {
-			t.Errorf("element %d is %v, want NaN: %t", i, x, i%2 == 0)
+			t.Errorf("element %d is %v (NaN: %t, want %t)", i, x, isNaN, !isNaN)
 		}
 	}
 }

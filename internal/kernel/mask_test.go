@@ -184,7 +184,7 @@ func TestMaskRanges(t *testing.T) {
 			start, end := m.span(b, q, q+1)
 			for j := range keys {
 				if sees(q, j) != (start <= j && j < end) {
-					t.Fatalf("%s: by its span, query %d of element %d sees keys %d to %d (exclusive), but whether it sees key %d: want %t", &m, q, b, start, end, j, sees(q, j))
+					t.Fatalf("%s: the span of query %d of batch element %d is keys %d to %d (exclusive), but the query sees key %d: %t", &m, q, b, start, end, j, sees(q, j))
 				}
 			}
 		}

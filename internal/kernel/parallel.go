@@ -164,7 +164,7 @@ func (j *parallelJob) recruit(wanted int, wake bool) {
 	}
 }
 
-// parallelAdd ensures that there are at least wanted helpers.
+// parallelAdd ensures that there is at least the wanted number of helpers.
 func parallelAdd(wanted int) *[]*parallelHelper {
 	parallelMutex.Lock()
 	defer parallelMutex.Unlock()

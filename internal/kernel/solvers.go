@@ -2,8 +2,8 @@ package kernel
 
 import "math"
 
-// Spread calls do for each of n items, on several cores if possible. The argument cost is the cost of all items, where
-// an addition costs 1. The function do may itself divide its work. Spread allocates memory.
+// Spread calls do(i) for each item i from 0 to n − 1, on several cores if possible. The argument cost is the cost of
+// all items, where an addition costs 1. A call of do may itself divide its work. Spread allocates memory.
 func Spread(cores, n, cost int, do func(i int)) {
 	runRanges(cores, n, 1, cost, func(lo, hi int) {
 		for i := lo; i < hi; i++ {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestArithmeticOfEachBody runs tests of exported functions with each body. On their own, these tests use only the best
-// body.
+// TestArithmeticOfEachBody runs tests of exported functions with each instruction set. On their own, these tests use
+// only the best one.
 func TestArithmeticOfEachBody(t *testing.T) {
 	eachSet(t, func(t *testing.T) {
 		for name, test := range map[string]func(*testing.T){
@@ -168,7 +168,7 @@ func testSums[F Float](t *testing.T, tol float64) {
 			for _, special := range []float64{math.Inf(1), math.NaN()} {
 				x[i] = F(special)
 				if m := float64(body.maxOf(x)); m != special && m == m || body.hasNaN(x) == (special == special) {
-					t.Fatalf("%s: with %v at index %d, the largest is %v and hasNaN is %t", what, special, i, m, body.hasNaN(x))
+					t.Fatalf("%s: with %v at index %d, the largest is %v and hasNaN is %t, want %[2]v and %[6]t", what, special, i, m, body.hasNaN(x), special != special)
 				}
 			}
 			x[i] = v

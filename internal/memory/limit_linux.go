@@ -42,7 +42,7 @@ var limit = sync.OnceValues(func() (int, string) {
 	return int(min(most, math.MaxInt-1)), by
 })
 
-// left returns a resource limit in bytes, minus the argument taken.
+// left returns how many bytes of a resource limit remain after taken bytes.
 func left(resource int, taken uint64) uint64 {
 	var r syscall.Rlimit
 	if err := syscall.Getrlimit(resource, &r); err != nil || uint64(r.Cur) > math.MaxInt64 { // no limit

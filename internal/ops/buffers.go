@@ -209,8 +209,8 @@ func (b *Buffers) grow(s *slab, bytes int) {
 	}
 }
 
-// Reserve adds slabs of the sizes that the Buffers like have. Empty Buffers are then large enough for the graphs
-// planned with like.
+// Reserve adds a slab to b for each slab of other Buffers, of the same size. If b was empty, it is then large enough
+// for the graphs planned with the other Buffers.
 func (b *Buffers) Reserve(like *Buffers) {
 	for _, s := range like.slabs {
 		b.slabs = append(b.slabs, &slab{bytes: s.bytes})

@@ -27,8 +27,8 @@ type Mask struct {
 // A Window limits the distance of keys from the query.
 type Window = kernel.Window
 
-// Check checks the mask for scores of the given shape. The scores have the dtype and the graph of the node like. Errors
-// use the field names of layers.Mask.
+// Check checks the mask for scores of the given shape. The argument like is a node with the scores' dtype, in their
+// graph. Errors use the field names of layers.Mask.
 func (m Mask) Check(name string, scores tensor.Shape, like *G.Node) error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("%s: "+format, append([]any{name}, args...)...)

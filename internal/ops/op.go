@@ -133,8 +133,8 @@ func dtypeOf[F kernel.Float]() tensor.Dtype {
 	return tensor.Float64
 }
 
-// newOp returns an op whose output is one tensor of dtype F and the given shape. The function fill must set all
-// elements of out, which may hold any values before.
+// newOp returns an op whose output is one tensor of dtype F and the given shape. fill(out, in) must set all elements of
+// out, which may hold any values before.
 func newOp[F kernel.Float](name string, shape tensor.Shape, fill func(out []F, in []G.Value) error) *op {
 	buf := newBuffer[F](shape)
 	return &op{

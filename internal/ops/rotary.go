@@ -112,8 +112,8 @@ type rotaryTable[F kernel.Float] struct {
 	cos, sin        []F
 }
 
-// fill computes the table for the given positions, unless the table already holds them. The slice given has the
-// position of every vector or of each sequence's first vector. If it is nil, positions begin at r.Offset.
+// fill computes the table for the given positions, unless the table already holds them. The argument given holds the
+// position of every vector, or of each sequence's first vector. If it is nil, positions begin at r.Offset.
 func (t *rotaryTable[F]) fill(cores int, given []int, r Rotary, l kernel.Rotary) {
 	t.want = t.want[:0]
 	switch {

@@ -178,7 +178,7 @@ func (p parser) object(what string, field func(key string) error) error {
 	return err
 }
 
-// integers reads an array of integers from 0 to the argument most. The array may hold up to n integers.
+// integers reads an array of up to n integers. Each must be in [0, most].
 func (p parser) integers(what string, most int64, n int) ([]int64, error) {
 	if err := p.open(what, "an array", '['); err != nil {
 		return nil, err

@@ -122,7 +122,7 @@ func TestRead(t *testing.T) {
 				t.Errorf("header %s, want %s", got, test.header)
 			}
 			if table.LeftOut != test.leftOut || (len(table.Bad) > 0) != (test.leftOut > 0) {
-				t.Errorf("%d rows left out (%v), want %d", table.LeftOut, table.Bad, test.leftOut)
+				t.Errorf("%d rows left out, want %d; the first bad rows are %v", table.LeftOut, test.leftOut, table.Bad)
 			}
 			if test.leftOut > 0 && table.Len()%200 != 0 {
 				t.Errorf("got %d good rows, want a multiple of 200", table.Len())

@@ -24,7 +24,7 @@ func Shorten(s string, head, tail int) string {
 	return string(r[:head]) + " … " + string(r[len(r)-tail:])
 }
 
-// EscapeExcept is like Escape, but keeps the characters in keep instead of newlines.
+// EscapeExcept is like Escape, but leaves the characters in keep unescaped, instead of newlines.
 func EscapeExcept(s, keep string) string {
 	var escaped strings.Builder
 	for i, r := range s {

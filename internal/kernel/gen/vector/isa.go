@@ -68,8 +68,8 @@ func (v *isa) do(ps, pd func(...Op), ops ...Op) {
 	}
 }
 
-// do2 is like do, for an instruction whose first operand may be a constant. The function one writes the form that reads
-// the constant as a single element and broadcasts it.
+// do2 is like do, for an instruction whose first operand may be a constant. If isSingle reports true
+// for that operand, do2 calls one instead of ps. It reads the constant as a single element and broadcasts it.
 func (v *isa) do2(ps, pd, one func(...Op), ops ...Op) {
 	if v.isSingle(ops[0]) {
 		ps = one
