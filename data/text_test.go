@@ -252,7 +252,7 @@ func FuzzText(f *testing.F) {
 		text, err := newText("fuzz", bytes.NewReader(content), int64(len(content)), nil)
 		want := []rune(string(content))
 		if valid := len(content) > 0 && string(want) == string(content); (err == nil) != valid {
-			t.Fatalf("%q: got error %v, want an error: %t", content, err, !valid)
+			t.Fatalf("%q is valid: %t, but the error is %v", content, valid, err)
 		}
 		if err != nil {
 			return

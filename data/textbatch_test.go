@@ -173,7 +173,7 @@ func TestTextTooShort(t *testing.T) {
 		for length := 1; length < 7; length++ {
 			_, err := text.ValidationWindows(length, 0)
 			if want := n-n*9/10 > length; (err == nil) != want {
-				t.Fatalf("%d characters, length %d: got error %v, want an error: %t", n, length, err, !want)
+				t.Fatalf("%d characters, length %d: allowed: %t, want %t (error: %v)", n, length, !want, want, err)
 			}
 			if err == nil {
 				if _, err := text.TrainBatch(0, 0, 0, 1, length); err != nil {

@@ -241,7 +241,7 @@ func object(content []byte, keys ...string) (members, error) {
 	return m, nil
 }
 
-// isOneOf returns an error unless the value of key is one of values. A missing value is null.
+// isOneOf returns an error unless the value of key is in values. A missing value is null.
 func (m members) isOneOf(key string, values ...any) error {
 	value := m[key]
 	if value == nil {

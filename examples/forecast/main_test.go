@@ -49,7 +49,7 @@ func TestRun(t *testing.T) {
 	}
 	defer f.Close()
 	if img, err := png.Decode(f); err != nil || img.Bounds().Dx() < 500 || img.Bounds().Dy() < 250 {
-		t.Errorf("the picture is missing or too small (%v)", err)
+		t.Errorf("the picture isn't a PNG file or has less than 500×250 pixels (error: %v)", err)
 	}
 }
 

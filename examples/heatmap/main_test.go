@@ -22,7 +22,7 @@ func TestRun(t *testing.T) {
 	}
 	ignored, err := os.ReadFile(filepath.Join("..", "..", ".gitignore"))
 	if err != nil || !strings.Contains("\n"+string(ignored), "\n/runs/\n") {
-		t.Errorf("git doesn't ignore runs: .gitignore has (%v)\n%s", err, ignored)
+		t.Errorf("git doesn't ignore the folder runs: want the line /runs/ in .gitignore (error: %v), got\n%s", err, ignored)
 	}
 	t.Chdir(t.TempDir())
 	var out strings.Builder

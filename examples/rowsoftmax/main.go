@@ -9,8 +9,9 @@
 // single query that attends to all pairs (i, j).
 //
 // The notebook's closing cell takes the softmax of each row, with new inputs. Its output is cut off before the new
-// values and the weights. The weights follow from the printed queries and keys. Only four of the new values follow: the
-// first word sees only itself, and the notebook prints four numbers of its value.
+// values and the weights. The weights follow from the printed queries and keys. Only the first four numbers of the
+// first new value can be computed: the first word sees only itself, so its new value is its old one, and the notebook
+// prints four numbers of that.
 //
 // With a flag, it draws random inputs:
 //
@@ -58,7 +59,7 @@ func run(w io.Writer, args []string) error {
 	}
 	rows.Print(w, "Q", "K")
 	if !flags.Own() {
-		fmt.Fprintln(w, "Of V the notebook prints 14 numbers. The others were computed from its new values below.")
+		fmt.Fprintln(w, "The notebook prints 14 numbers of V. The others were computed from its new values below.")
 	}
 	rows.Print(w, "V", "Q·Kᵀ", "var(Q)", "var(K)", "var(Q·Kᵀ)", "var(Q·Kᵀ/√d_k)", "Q·Kᵀ/√d_k", "mask", "M", "Q·Kᵀ/√d_k + M")
 	fmt.Fprintln(w, "\nSoftmax over the whole matrix, which is wrong:")
@@ -78,8 +79,8 @@ func run(w io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(w, "\nThe notebook's closing cell takes the softmax of each row, with other inputs. It prints four numbers of V, from which")
-	fmt.Fprintln(w, "four of the new values follow, because the first word sees only itself.")
+	fmt.Fprintln(w, "\nThe notebook's closing cell takes the softmax of each row, with other inputs. It prints four numbers of V.")
+	fmt.Fprintln(w, "They are also the first four numbers of the new V, because the first word sees only itself.")
 	closing.Print(w, "Q", "K")
 	fmt.Fprintf(w, "V, first numbers\n%s\nNew V, first numbers\n%s\n", closingV, notebook.Format(closing.Values("New V")[:4], 1, 4))
 	closing.Print(w, "Weights")
@@ -125,8 +126,8 @@ func byRows(in inputs) (*notebook.Stages, error) {
 	return &s, s.Run()
 }
 
-// wholeMatrix computes the notebook's first softmax with one query. Its keys are the L·L pairs, and its scores are the
-// argument masked.
+// wholeMatrix computes the notebook's first softmax with one query. Its keys are the L·L pairs. Their scores are in
+// masked.
 func wholeMatrix(masked, values *tensor.Dense) (*notebook.Stages, error) {
 	words := masked.Shape()[0]
 	g := G.NewGraph()

@@ -92,7 +92,7 @@ func TestRun(t *testing.T) {
 	if err := run(&b, nil); err != nil {
 		t.Fatal(err)
 	}
-	golden.Contains(t, b.String(), "Q\n"+printedQ, "K\n"+printedK, "Of V the notebook prints 14 numbers.", "V\n"+printedV, "mask\n"+printedZeroOne, "M\n"+printedMask,
+	golden.Contains(t, b.String(), "Q\n"+printedQ, "K\n"+printedK, "The notebook prints 14 numbers of V.", "V\n"+printedV, "mask\n"+printedZeroOne, "M\n"+printedMask,
 		"wrong:\nWeights\n"+printedAttention, "right:\nWeights\n", "closing cell", "Q\n"+closingQ, "K\n"+closingK, closingV, closingV, "Weights\n")
 	golden.Holds(t, b.String(), "Q·Kᵀ", printedProduct, movedProduct)
 	golden.Holds(t, b.String(), "Q·Kᵀ/√d_k", printedScaled, movedScaled)

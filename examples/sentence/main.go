@@ -1,12 +1,13 @@
-// Sentence shows attention from words to a table of weights, on the sentence and with the shapes of the notebook "Self
-// Attention in Transformers":
+// Sentence shows every step of attention, from the words to a table of weights. The sentence and the shapes come from
+// the notebook "Self Attention in Transformers":
 //
 //	tokens (6) -> X (6, 512) -> Q, K, V (6, 64) -> softmax(Q·Kᵀ/√64) (6, 6) -> output (6, 64)
 //
 // First it uses random embeddings and weights, so the table means nothing yet. Then it starts from the notebook's table
-// of scores. The notebook's weights for "cat" (0.05, 0.15, 0.65, 0.03, 0.07, 0.05) are an illustration and not the
-// softmax of its scores: divided by √64, the scores are close together, and "sat" gets 0.21. The program shows both.
-// With each of them, it writes the output of "cat" as a weighted sum of the random values.
+// of scores. The notebook's weights for "cat" (0.05, 0.15, 0.65, 0.03, 0.07, 0.05) are only an illustration. The
+// softmax of its scores gives "sat" only 0.21, not 0.65, because the scores divided by √64 are close together. The
+// program shows both sets of weights. With each set, it writes the output of "cat" as a weighted sum of the random
+// values.
 //
 // Flags change the sentence, the seed and the sizes:
 //
@@ -131,7 +132,7 @@ func decompose(w io.Writer, tokens []string, row int, weights []float64, v *tens
 			output[i] += term
 		}
 	}
-	fmt.Fprintf(w, "Sum = %.2f\n%s_output, the first %d of its %d numbers, is the sum of\n", sum, tokens[row], shown, dK)
+	fmt.Fprintf(w, "Sum = %.2f\n%s_output (the first %d of %d numbers) as a sum:\n", sum, tokens[row], shown, dK)
 	notebook.Table(w, append(labels, tokens[row]+"_output"), picture.Count("", shown), append(terms, output...), 4)
 }
 
@@ -190,7 +191,8 @@ func attend(seed uint64, tokens []string, dim, dK int) (*notebook.Stages, error)
 // illustration has the notebook's illustrative attention weights for "cat".
 var illustration = []float64{0.05, 0.15, 0.65, 0.03, 0.07, 0.05}
 
-// attendScores computes attention weights from the notebook's scores. It uses the scores as queries and I as keys.
+// attendScores computes attention weights from the notebook's scores. It uses the scores as queries, and the identity
+// matrix as keys and values.
 func attendScores() (*notebook.Stages, error) {
 	g := G.NewGraph()
 	scores := notebook.Input(g, "scores", notebook.Matrix(6, 6,

@@ -28,7 +28,7 @@ func TestScores(t *testing.T) {
 	// The notebook's illustration isn't the softmax of these scores, but in both "cat" attends most to "sat".
 	cat := w[n : 2*n]
 	if slices.Index(cat, slices.Max(cat)) != slices.Index(illustration, slices.Max(illustration)) {
-		t.Errorf("\"cat\" attends with %v, want the largest weight for \"sat\"", cat)
+		t.Errorf("\"cat\" has the attention weights %v, want the largest weight for \"sat\"", cat)
 	}
 	if math.Abs(cat[2]-illustration[2]) < 0.4 {
 		t.Errorf("\"cat\" attends to \"sat\" with %v, want a weight far from the illustration's %v", cat[2], illustration[2])
@@ -131,7 +131,7 @@ func TestOwn(t *testing.T) {
 	if err := run(&b, []string{"--sentence", " a rose  is a rose ", "--word", "is", "--dim", "8", "--dk", "3"}); err != nil {
 		t.Fatal(err)
 	}
-	golden.Contains(t, b.String(), `Tokens: ["a", "rose", "is", "a", "rose"]`, "V has shape (5, 3)\n", "\nis_output, the first 3 of its 3 numbers")
+	golden.Contains(t, b.String(), `Tokens: ["a", "rose", "is", "a", "rose"]`, "V has shape (5, 3)\n", "\nis_output (the first 3 of 3 numbers) as a sum:")
 	if strings.Contains(b.String(), "notebook") {
 		t.Errorf("with a user's own sentence, the program still shows the notebook's scores:\n%s", &b)
 	}

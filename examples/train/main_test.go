@@ -35,7 +35,7 @@ func TestRun(t *testing.T) {
 	for i, line := range lines[6:14] {
 		weights, err := notebook.Numbers(line)
 		if err != nil || weights[1:][7-i] < 0.8 { // the line begins with the answer's digit
-			t.Errorf("digit %d of the answer attends with %v, want at least 0.8 for digit %d (%v)", i, weights[1:], 7-i, err)
+			t.Errorf("digit %d of the answer has the attention weights %v, want at least 0.8 for digit %d of the question (error: %v)", i, weights[1:], 7-i, err)
 		}
 	}
 }

@@ -50,7 +50,7 @@ func TestReadIDX(t *testing.T) {
 			shape, data, err := readIDX(bytes.NewReader(c.file))
 			switch {
 			case c.wrong == "" && (err != nil || !slices.Equal(shape, c.shape) || string(data) != "abcdef"):
-				t.Errorf("got %v %q (%v)", shape, data, err)
+				t.Errorf("got shape %v, data %q and error %v, want shape %v and data abcdef", shape, data, err, c.shape)
 			case c.wrong != "" && (err == nil || !strings.Contains(err.Error(), c.wrong) || data != nil):
 				t.Errorf("got %q and %v, want an error with %q", data, err, c.wrong)
 			}

@@ -48,7 +48,7 @@ func right(t *testing.T, output string, total int) float64 {
 	var percent float64
 	var n int
 	if _, err := fmt.Sscanf(lines[len(lines)-1], "%f %% of %d test images are classified correctly.", &percent, &n); err != nil || n != total {
-		t.Fatalf("the last line is %q (%v)", lines[len(lines)-1], err)
+		t.Fatalf("the last line is %q, want the share of %d test images (error: %v)", lines[len(lines)-1], total, err)
 	}
 	return percent / 100
 }

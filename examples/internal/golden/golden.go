@@ -14,8 +14,8 @@ import (
 	"github.com/heed-go/heed/examples/internal/notebook"
 )
 
-// Check fails the test if a number differs from the printed number by more than half a unit of the last printed
-// decimal, plus moved. The argument moved is the possible effect of rounding in the printed inputs. Because numpy drops
+// Check fails the test if a number differs from the printed number by more than a tolerance: half a unit of the last
+// printed decimal, plus moved, which is the possible effect of rounding in the printed inputs. Because numpy drops
 // final zeros, the number with the most decimals sets the unit.
 func Check(t *testing.T, name string, got []float64, printed string, moved float64) {
 	t.Helper()

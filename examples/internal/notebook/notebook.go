@@ -64,8 +64,8 @@ func draw(next func() float64, shape tensor.Shape) *tensor.Dense {
 	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(values))
 }
 
-// Causal returns an n×n matrix. In row i, columns 0 to i have the value of the argument seen, and later columns have
-// the value of the argument hidden.
+// Causal(n, seen, hidden) returns an n×n matrix. In row i, columns 0 to i hold the first number, seen, and later
+// columns hold the second number, hidden.
 func Causal(n int, seen, hidden float64) *tensor.Dense {
 	values := make([]float64, n*n)
 	for i := range values {

@@ -9,7 +9,7 @@ import (
 	"github.com/heed-go/heed/internal/heatmap"
 )
 
-// Layer returns a layer with a map for each head. The weights have shape (heads, rows, columns), row-major.
+// Layer returns a layer with a heatmap for each head. The weights have shape (heads, rows, columns), row-major.
 func Layer(name string, rows, columns []string, weights []float64) heatmap.Layer {
 	l := heatmap.Layer{Name: name, Rows: rows, Columns: columns}
 	for size := len(rows) * len(columns); len(weights) > 0; weights = weights[size:] {
