@@ -17,13 +17,13 @@ import (
 type Coder interface {
 	// Batch returns a batch with one row per example. It returns an error if there are no examples, or if the rule
 	// doesn't allow a source or an answer. If a symbol is unknown, the error wraps a *tokenizer.UnknownSymbolError. If
-	// an example has no answer, Batch uses the rule's Answer. If the rule has no Answer either, ignore the targets that
-	// depend on the answer.
+	// an example has no answer, Batch uses the rule's Answer. If the rule has no Answer either, the targets that depend
+	// on the answer may be wrong; don't use them.
 	Batch(examples []Example) (Batch, error)
 
-	// Answer returns the answer that the targets of one row spell, as a model chose them. It is UTF-8: because tokens
-	// may be parts of characters, each run of bytes that isn't a whole character becomes one U+FFFD (�). Answer returns
-	// an error if an id can't be a target.
+	// Answer converts the targets that a model chose for one row to an answer. The answer is UTF-8: because tokens may
+	// be parts of characters, each run of bytes that isn't a whole character becomes one U+FFFD (�). Answer returns an
+	// error if an id can't be a target.
 	Answer(targets []int) (string, error)
 
 	// Layout returns the meaning of the ids and the size of a row.
@@ -34,8 +34,8 @@ type Coder interface {
 }
 
 // A Layout describes the token ids of a Coder and the size of a row. The id of a symbol is its index in the rule's
-// Alphabet, or its id in the rule's Tokenizer. Special tokens follow the symbols. Start and End are -1 if the kind has
-// no such token.
+// Alphabet, or its id in the rule's Source or Target. Special tokens follow the symbols. Start and End are -1 if the
+// kind has no such token.
 type Layout struct {
 	Tokens       int // number of ids for Inputs; each id is less
 	TargetTokens int // number of ids for Before; 0 if the kind has no Start
@@ -67,7 +67,7 @@ func NewCoder(rule Rule) (Coder, error) {
 func newCoder(rule Rule) (Coder, error) {
 	plain := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_' }
 	if rule.Name == "" || len(rule.Name) > maxName || strings.TrimFunc(rule.Name, plain) != "" {
-		return nil, fmt.Errorf("a rule's Name must have 1 to %d bytes, only letters, digits, - and _, got %.100q: Named returns Heed's own rules", maxName, rule.Name)
+		return nil, fmt.Errorf("a rule's Name must have 1 to %d bytes, and only letters, digits, - and _, got %.100q; for one of Heed's own rules, call Named", maxName, rule.Name)
 	}
 	if rule.MaxLen < 1 || rule.MaxAnswer < 0 {
 		return nil, fmt.Errorf("MaxLen must be at least 1 and MaxAnswer at least 0, got %d and %d", rule.MaxLen, rule.MaxAnswer)
@@ -80,11 +80,11 @@ func newCoder(rule Rule) (Coder, error) {
 	case !ok:
 		return nil, fmt.Errorf("the kind must be one of %q, got %q", slices.Sorted(maps.Keys(kinds)), rule.Kind)
 	case rule.Classes != nil && !k.classes:
-		return nil, fmt.Errorf("a rule of kind %q has no Classes", rule.Kind)
+		return nil, fmt.Errorf("a rule of kind %q can't have Classes", rule.Kind)
 	case rule.MaxAnswer != 0 && !k.maxAnswer:
-		return nil, fmt.Errorf("a rule of kind %q has no MaxAnswer", rule.Kind)
+		return nil, fmt.Errorf("a rule of kind %q can't have a MaxAnswer", rule.Kind)
 	case rule.Target != nil && !k.target:
-		return nil, fmt.Errorf("a rule of kind %q has no Target", rule.Kind)
+		return nil, fmt.Errorf("a rule of kind %q can't have a Target", rule.Kind)
 	}
 	c, err := tokenized(rule)
 	if err != nil {
@@ -124,7 +124,7 @@ func tokenized(rule Rule) (coder, error) {
 		}
 		c.source, c.target = vocab, vocab
 	case rule.Alphabet != "" || rule.Spell != nil || rule.Read != nil:
-		return c, errors.New("a rule with a Source has no Alphabet, Spell or Read")
+		return c, errors.New("a rule with a Source can't also have an Alphabet, Spell or Read")
 	case rule.Target == nil:
 		c.target = rule.Source
 	}
@@ -176,7 +176,7 @@ func (c *coder) spell(e *Example) (ids []int, answer string, err error) {
 		return nil, "", c.errorf("the source is empty, want 1 to %d symbols", c.rule.MaxLen)
 	}
 	if n := utf8.RuneCountInString(e.Source); c.rule.Source == nil && n > c.rule.MaxLen {
-		return nil, "", c.errorf("a source has at most %d symbols, got %d", c.rule.MaxLen, n)
+		return nil, "", c.errorf("a source must have at most %d symbols, got %d", c.rule.MaxLen, n)
 	}
 	source := e.Source
 	if c.rule.Spell == nil { // with a Spell, only the spelling must have known symbols
@@ -201,7 +201,7 @@ func (c *coder) spell(e *Example) (ids []int, answer string, err error) {
 		ids = ids[:min(len(ids), c.rule.MaxLen)]
 	}
 	if source == e.Source && (len(ids) < 1 || len(ids) > c.rule.MaxLen) {
-		return nil, "", c.errorf("a source has 1 to %d symbols, got %d", c.rule.MaxLen, len(ids))
+		return nil, "", c.errorf("a source must have 1 to %d symbols, got %d", c.rule.MaxLen, len(ids))
 	}
 	if len(ids) < 1 || len(ids) > c.rule.MaxLen {
 		return nil, "", c.errorf("source %.100q: its spelling %.100q must have 1 to %d symbols, got %d", e.Source, source, c.rule.MaxLen, len(ids))

@@ -18,7 +18,7 @@ func TestNewCoderErrors(t *testing.T) {
 		change func(r *Rule)
 		want   string
 	}{
-		{"no name", func(r *Rule) { r.Name = "" }, `a rule's Name must have 1 to 64 bytes, only letters, digits, - and _, got ""`},
+		{"no name", func(r *Rule) { r.Name = "" }, `a rule's Name must have 1 to 64 bytes, and only letters, digits, - and _, got ""`},
 		{"a name with a path", func(r *Rule) { r.Name = "../x" }, `got "../x"`},
 		{"a name with a control character", func(r *Rule) { r.Name = "x\a" }, `got "x\a"`},
 		{"a long name", func(r *Rule) { r.Name = strings.Repeat("x", 65) }, "must have 1 to 64 bytes"},
@@ -30,8 +30,8 @@ func TestNewCoderErrors(t *testing.T) {
 		{"a length above the maximum", func(r *Rule) { r.MaxLen = math.MaxInt }, "MaxLen and MaxAnswer may be at most 16777216, got 9223372036854775807 and 0"},
 		{"an answer above the maximum", func(r *Rule) { r.Kind, r.MaxAnswer = KindSeq2Seq, math.MaxInt }, "got 3 and 9223372036854775807"},
 		{"a negative answer", func(r *Rule) { r.Kind, r.MaxAnswer = KindSeq2Seq, -1 }, "got 3 and -1"},
-		{"tagging with classes", func(r *Rule) { r.Classes = []string{"y", "n"} }, `a rule of kind "tagging" has no Classes`},
-		{"tagging with MaxAnswer", func(r *Rule) { r.MaxAnswer = 3 }, `a rule of kind "tagging" has no MaxAnswer`},
+		{"tagging with classes", func(r *Rule) { r.Classes = []string{"y", "n"} }, `a rule of kind "tagging" can't have Classes`},
+		{"tagging with MaxAnswer", func(r *Rule) { r.MaxAnswer = 3 }, `a rule of kind "tagging" can't have a MaxAnswer`},
 		{"classification without classes", func(r *Rule) { r.Kind = KindClassification }, "needs at least 2 Classes to choose from, got 0"},
 		{"a class twice", func(r *Rule) { r.Kind, r.Classes = KindClassification, []string{"y", "y"} }, `Classes must differ and none may be empty, got "y" as number 1`},
 		{"an empty class", func(r *Rule) { r.Kind, r.Classes = KindClassification, []string{"y", ""} }, `got "" as number 1`},

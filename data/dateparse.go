@@ -20,7 +20,8 @@ func isoDate(source string) (string, error) {
 	return "", fmt.Errorf("can't read %q as a date: write it like one of %s", source, dateExamples)
 }
 
-// A writtenDate has the fields of a source. The date may not exist. Fields that the format doesn't have are zero.
+// A writtenDate has the fields of a source. It may be a date that doesn't exist, such as February 30. Fields that the
+// format doesn't have are zero.
 type writtenDate struct {
 	weekday, monthName string
 	year, month, day   int
@@ -142,7 +143,7 @@ func nameIndex(word string, n int, name func(i int) string) int {
 	return 0
 }
 
-// prefix counts the bytes at the start of s that kind accepts. The argument most limits the count.
+// prefix counts the bytes at the start of s that kind accepts, but at most the number most.
 func prefix(s string, most int, kind func(c byte) bool) int {
 	n := 0
 	for n < len(s) && n < most && kind(s[n]) {

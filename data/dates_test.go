@@ -149,7 +149,8 @@ func TestSampleDates(t *testing.T) {
 	}
 }
 
-// TestDatesRoundTrip writes dates in every format and reads them again. Only the format of a source can read it.
+// TestDatesRoundTrip writes dates in every format and reads them again. A source can be read only in
+// the format in which it was written.
 func TestDatesRoundTrip(t *testing.T) {
 	t.Parallel()
 	step := 5
@@ -226,7 +227,7 @@ func TestTooManyDates(t *testing.T) {
 		t.Skip("draws more than a million dates")
 	}
 	_, err := NewSplit(named(t, "dates", 0), 1, 6000)
-	wantError(t, err, "validation asks for 6000 sources, but found only 4")
+	wantError(t, err, "validation asks for 6000 sources, but only 4")
 }
 
 func TestDatesAsTagging(t *testing.T) {
@@ -268,7 +269,7 @@ func FuzzDates(f *testing.F) {
 	})
 }
 
-// writtenAs reports whether source is in written, apart from leading zeros and abbreviations.
+// writtenAs reports whether source is in the list written, apart from leading zeros and abbreviations.
 func writtenAs(source string, written []string) bool {
 	short := func(s string) string {
 		var out []string

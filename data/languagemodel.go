@@ -25,7 +25,7 @@ func (c *textCoder) Batch(examples []Example) (Batch, error) {
 			return err
 		}
 		if len(source) == 0 {
-			return errors.New("the input is empty: give the text that the next character should follow")
+			return errors.New("the input is empty: give a text, and the model predicts the character after it")
 		}
 		answer := []int{Ignore}
 		if e.Answer != "" {

@@ -63,7 +63,7 @@ func TestAnswer(t *testing.T) {
 		{"brackets", "(()", "no", ""},
 		{"brackets", "())(", "no", ""},
 		{"reverse", "", "", "task reverse: the source is empty, want 1 to 10 symbols"},
-		{"copy", "abcdefghijk", "", "task copy: a source has at most 10 symbols, got 11"},
+		{"copy", "abcdefghijk", "", "task copy: a source must have at most 10 symbols, got 11"},
 		{"copy", "éééééééééé", "", "symbol 'é' at position 0"},
 		{"sort", "abC", "", `task sort: source "abC": symbol 'C' at position 2 (from 0) isn't one of the 26 known`},
 		{"reverse", "ab\xff", "", "not UTF-8: the byte at offset 2"},

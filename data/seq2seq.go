@@ -39,7 +39,7 @@ func (p *seq2seqCoder) Batch(examples []Example) (Batch, error) {
 			return err
 		}
 		if len(answer) > p.rule.MaxAnswer {
-			return p.errorf("an answer has at most %d symbols, got %.100q, the answer to %.100q", p.rule.MaxAnswer, e.Answer, e.Source)
+			return p.errorf("an answer must have at most %d symbols, got %.100q, the answer to %.100q", p.rule.MaxAnswer, e.Answer, e.Source)
 		}
 		b.Lengths[row] = copy(b.Inputs[row*b.Len:], source)
 		before := b.Before[row*b.TargetLen:]

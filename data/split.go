@@ -32,7 +32,7 @@ const (
 // NewSplit returns the split of a rule for a seed. The argument validation is the number of distinct validation
 // sources, or of distinct answers if the rule has ByAnswer. It must be from 0 to 1,048,576. The rule must have Sample
 // and Answer. NewSplit returns an error if validation is out of range, or if a bounded number of draws finds fewer
-// held-out sources. The error says how many were found. If sources are short, there are no others.
+// held-out sources. The error says how many were found. If sources are short, these may be all that exist.
 func NewSplit(rule Rule, seed uint64, validation int) (*Split, error) {
 	if rule.MaxLen < 1 || rule.MaxLen > longest {
 		return nil, fmt.Errorf("task %s: MaxLen must be from 1 to %d, got %d", rule.Name, longest, rule.MaxLen)
@@ -63,7 +63,7 @@ func NewSplit(rule Rule, seed uint64, validation int) (*Split, error) {
 	if !trains {
 		return nil, fmt.Errorf("task %s: seed %d leaves no source to train on", rule.Name, seed)
 	}
-	return nil, setting.Errorf("task %s, sources of at most %d symbols: %s asks for %d sources, but found only %d: use a smaller number",
+	return nil, setting.Errorf("task %s, sources of at most %d symbols: %s asks for %d sources, but only %d were found: use a smaller number",
 		rule.Name, rule.MaxLen, setting.Path("validation"), validation, len(s.validation))
 }
 

@@ -126,7 +126,7 @@ func TestNewSplitTooMany(t *testing.T) {
 		}
 	}
 	_, err := NewSplit(named(t, "add", 0), 1, 2000)
-	wantError(t, err, fmt.Sprintf("validation asks for 2000 sources, but found only %d", held))
+	wantError(t, err, fmt.Sprintf("validation asks for 2000 sources, but only %d were found", held))
 	if all := newSplit(t, "add", 0, 1, held); len(all.Validation()) != held {
 		t.Errorf("got %d sources, want all %d", len(all.Validation()), held)
 	}
@@ -145,7 +145,7 @@ func TestNewSplitTooMany(t *testing.T) {
 		}
 	}
 	_, err = NewSplit(named(t, "copy", 2), 1, 1000)
-	wantError(t, err, "task copy", "at most 2 symbols", fmt.Sprintf("found only %d: use a smaller number", held))
+	wantError(t, err, "task copy", "at most 2 symbols", fmt.Sprintf("but only %d were found: use a smaller number", held))
 }
 
 func TestNewSplitSizes(t *testing.T) {

@@ -50,8 +50,8 @@ var errChanged = errors.New("the file changed while it was open")
 //
 // If t isn't nil, the Text uses that tokenizer, such as a saved model's. With a *tokenizer.Vocab, the Text has
 // characters; if the Vocab lacks one of them, the error wraps a *tokenizer.UnknownSymbolError. With another Tokenizer,
-// the Text has tokens. OpenText then encodes the file in parts. Each part ends before white space or at the end of the
-// training part.
+// the Text has tokens. OpenText then encodes the file in parts. Each part ends before white space, or where the first
+// nine tenths of the characters (for training) end.
 func OpenText(path string, t tokenizer.Tokenizer) (*Text, error) {
 	if t == nil {
 		return openText(path, nil)

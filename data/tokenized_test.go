@@ -45,14 +45,14 @@ func TestTokenizedSeq2Seq(t *testing.T) {
 		}
 	}
 	for source, want := range map[string]string{
-		"abcab": `task seq2seq: a source has 1 to 4 symbols, got 5`,
+		"abcab": `task seq2seq: a source must have 1 to 4 symbols, got 5`,
 		"":      "the source is empty",
 	} {
 		_, err := c.Batch([]Example{{Source: source}})
 		wantError(t, err, want)
 	}
 	_, err = c.Batch([]Example{{"a", "X X X X"}})
-	wantError(t, err, "an answer has at most 3 symbols")
+	wantError(t, err, "an answer must have at most 3 symbols")
 	// Without a Target, sources and answers share one vocabulary.
 	both := newTokenizer(t, tokenizer.Characters, 0, "ab")
 	c = newCoderOf(t, Rule{Name: "seq2seq", Kind: KindSeq2Seq, MaxLen: 4, MaxAnswer: 3, Source: both})
@@ -102,11 +102,11 @@ func TestTokenizedErrors(t *testing.T) {
 		change func(r *Rule)
 		want   string
 	}{
-		{"an alphabet", func(r *Rule) { r.Alphabet = "ab" }, "a rule with a Source has no Alphabet, Spell or Read"},
-		{"a spelling", func(r *Rule) { r.Read = strings.ToUpper }, "has no Alphabet, Spell or Read"},
+		{"an alphabet", func(r *Rule) { r.Alphabet = "ab" }, "a rule with a Source can't also have an Alphabet, Spell or Read"},
+		{"a spelling", func(r *Rule) { r.Read = strings.ToUpper }, "can't also have an Alphabet, Spell or Read"},
 		{"no source", func(r *Rule) { r.Source = nil }, "a rule with a Target needs a Source"},
 		{"tagging without a target", func(r *Rule) { r.Kind, r.MaxAnswer, r.Target = KindTagging, 0, nil }, "needs a Target, the tokenizer of the tags"},
-		{"classification with a target", func(r *Rule) { r.Kind, r.MaxAnswer, r.Classes = KindClassification, 0, []string{"a", "b"} }, `a rule of kind "classification" has no Target`},
+		{"classification with a target", func(r *Rule) { r.Kind, r.MaxAnswer, r.Classes = KindClassification, 0, []string{"a", "b"} }, `a rule of kind "classification" can't have a Target`},
 	} {
 		r := Rule{Name: "own", Kind: KindSeq2Seq, MaxLen: 4, MaxAnswer: 4, Source: tok, Target: tok}
 		tc.change(&r)

@@ -82,7 +82,7 @@ func Example_open() {
 	// Unordered output:
 	// heed
 	// go
-	// "" "batch": task copy: a source has at most 4 symbols, got 5
+	// "" "batch": task copy: a source must have at most 4 symbols, got 5
 	// "of" <nil>
 	// "many" <nil>
 }

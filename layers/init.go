@@ -104,7 +104,7 @@ func (i Init) fill(rng *rand.Rand, values []float64, shape []int) error {
 	case kind.scale == nil && !(i.Scale >= 0 && i.Scale <= ops.Largest):
 		return fmt.Errorf("the Scale of %s must be from 0 to %v, got %v", i.Kind, ops.Largest, i.Scale)
 	case kind.scale != nil && i.Scale != 0:
-		return fmt.Errorf("%s has no Scale, got %v", i.Kind, i.Scale)
+		return fmt.Errorf("%s can't have a Scale, got %v", i.Kind, i.Scale)
 	case kind.scale != nil:
 		i.Scale = kind.scale(fans(shape))
 	}

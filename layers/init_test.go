@@ -97,7 +97,7 @@ func TestInitErrors(t *testing.T) {
 		"scale below 0":     {layers.Normal(-1), []string{"Scale of normal", "from 0 to 1e+15", "-1"}},
 		"scale NaN":         {layers.Uniform(math.NaN()), []string{"Scale of uniform", "NaN"}},
 		"scale infinite":    {layers.Normal(math.Inf(1)), []string{"from 0 to 1e+15", "Inf"}},
-		"scale of none":     {layers.Init{Kind: "he_uniform", Scale: 1}, []string{"he_uniform has no Scale", "1"}},
+		"scale of none":     {layers.Init{Kind: "he_uniform", Scale: 1}, []string{"he_uniform can't have a Scale", "1"}},
 		"a func and a kind": {layers.Init{Kind: "ones", Func: func(*rand.Rand, []float64, []int) {}}, []string{"a Func can't have a Kind", "ones"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -332,7 +332,7 @@ func TestWrongCalls(t *testing.T) {
 		{"train --mode=auto", `--mode must be min or max, got "auto"`},
 		{"train --task=add --max-len=4", "5 symbols"},
 		{"train --max-len=65", "1 to 64"},
-		{"train --task=add --validation=5000", "found only"},
+		{"train --task=add --validation=5000", "were found: use a smaller number"},
 		{"train --max-len=1", "--validation asks for 1000"},
 		{"eval", "takes one run folder, got 0"},
 		{"eval a b", "takes one run folder, got 2"},
@@ -569,6 +569,6 @@ func TestLongArgumentsAreCut(t *testing.T) {
 		}
 	}
 	if c := heed("bench", long); !strings.HasSuffix(c.stderr, ": heed bench --help lists the benchmarks\n") {
-		t.Errorf("the error is %q, want its end", c.stderr)
+		t.Errorf("the error is %q, want it to end with the hint to heed bench --help", c.stderr)
 	}
 }

@@ -241,9 +241,9 @@ func TestNewErrors(t *testing.T) {
 		{"a rule with long samples", func(c *Config) {
 			sample := c.Task.Sample
 			c.Task.Sample = func(rng *rand.Rand, maxLen int) string { return sample(rng, maxLen) + "abcdefghij" }
-		}, "a source has at most 10 symbols"},
+		}, "a source must have at most 10 symbols"},
 		{"a file", func(c *Config) { c.Data.File = "x" }, "task copy draws its own examples, so it can't come with data.file"},
-		{"too many to validate on", func(c *Config) { c.Data.Validation = 1 << 12; c.Task.MaxLen = 1 }, "found only"},
+		{"too many to validate on", func(c *Config) { c.Data.Validation = 1 << 12; c.Task.MaxLen = 1 }, "were found: use a smaller number"},
 		{"another vocabulary", func(c *Config) { c.Model.Vocab = 29 }, "model.vocab must be 28 for this task, or 0 to choose it, got 29"},
 		{"other classes", func(c *Config) { c.Model.Outputs = -1 }, "model.outputs must be 27"},
 		{"few positions", func(c *Config) { c.Model.Positions = layers.Learned{MaxLen: 10} }, "model.positions.max_len must be from 11"},
