@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestDocs looks up every flag of the commands that the documentation calls. It parses calls in blocks of shell code.
+// TestDocs checks that every flag that the documentation gives to heed exists. In blocks of shell code, it also parses
+// the flags' values.
 func TestDocs(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
 	must(t, err)
@@ -65,7 +66,7 @@ func callOf(line string) []string {
 	return nil
 }
 
-// checkCall looks up the flags of a call. If whole is true, it parses them too.
+// checkCall checks that the flags of a call exist. If whole is true, it also parses their values.
 func checkCall(t *testing.T, page, line string, call []string, whole bool) {
 	cmd, rest, err := newRoot(nil).Find(call)
 	if err != nil {

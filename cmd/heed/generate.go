@@ -19,9 +19,9 @@ func newGenerate() *cobra.Command {
 		Short: "Continue a text with a trained text model",
 		Long: `Print a prompt and the text that a text model writes after it, each character as soon as it is written.
 
-Each character is drawn from the model's probabilities; for a model with --units bpe, each token. The
-flag --temperature changes the probabilities, --top-k limits the draw to the likeliest characters, and
---top-p limits it further. The same seed always gives the same text. When the text is longer than the
+Each character is drawn from the model's probabilities, or each token if the model was trained with
+--units bpe. The flag --temperature changes the probabilities, --top-k limits the draw to the likeliest
+characters, and --top-p limits it further. The same seed always gives the same text. When the text is longer than the
 model's context, the model continues from the last half of the context. On a terminal, characters that
 the terminal would act on are shown as escapes, such as \x1b.`,
 		Example: `  heed generate runs/text --prompt 'To be' --tokens 300
@@ -56,8 +56,8 @@ the terminal would act on are shown as escapes, such as \x1b.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&prompt, "prompt", "", "text to continue; without --units bpe, it may have only characters that the model knows")
-	f.IntVar(&o.MaxTokens, "tokens", 0, "number of characters to write; for a model with --units bpe: of tokens")
+	f.StringVar(&prompt, "prompt", "", "text to continue; if the model was trained without --units bpe, only with characters that it knows")
+	f.IntVar(&o.MaxTokens, "tokens", 0, "number of characters to write, or of tokens if the model was trained with --units bpe")
 	f.Float64Var(&o.Sampler.Temperature, "temperature", 1, "randomness: more above 1, less below 1 (0: always the likeliest character)")
 	f.IntVar(&o.Sampler.TopK, "top-k", 0, "number of likeliest characters to draw from (0: all)")
 	f.Float64Var(&o.Sampler.TopP, "top-p", 1, "draw from the likeliest characters that together have this probability (1: all)")

@@ -25,10 +25,10 @@ func divided(g train.Group, t *task.Task, err error) error {
 	return nil
 }
 
-// started lists the files that a run folder has when the run starts.
+// started has the names of the files that a run folder can have when the run starts.
 var started = []string{task.ConfigFile, task.TokenizerFile, task.SourceTokenizerFile, task.TargetTokenizerFile}
 
-// folderStart returns the files of a run folder that started lists, encoded for writeStart.
+// folderStart returns the files of a run folder whose names are in the list started. They are encoded for writeStart.
 func folderStart(dir string) ([]byte, error) {
 	files := map[string][]byte{}
 	for _, name := range started {

@@ -70,7 +70,8 @@ func TestInterruptAndResume(t *testing.T) {
 	flags := func(dir string) []string { return small("--task=copy", "--dropout=0.1", "--out="+dir) }
 	want := ran(t, "--task=copy", "--dropout=0.1")
 
-	// An epoch of these runs has 10 steps and 2 validation batches. Tests of package train end runs at every step.
+	// An epoch of these runs has 10 steps and 2 validation batches. The tests of package train check a run that is
+	// ended at any step.
 	for name, steps := range map[string]int64{
 		"before the first step":  0,
 		"at an epoch's end":      12,
@@ -229,7 +230,7 @@ func TestKillAndResume(t *testing.T) {
 	}
 }
 
-// onLine is a writer that calls do when the first line with this prefix is written.
+// onLine is a writer. When the first line with this prefix is written, it calls the function do.
 type onLine struct {
 	prefix string
 	do     func()

@@ -37,8 +37,8 @@ func isLoopback(addr net.Addr) bool {
 	return err == nil && a.Addr().IsLoopback()
 }
 
-// ownNames returns h. If only this machine can reach addr, the handler also refuses requests for other host names: a
-// web site could make its name resolve to this machine (DNS rebinding).
+// ownNames returns a handler that calls h. If only this machine can reach addr, it refuses requests whose Host isn't
+// localhost or a loopback address: a web site could make its name resolve to this machine (DNS rebinding).
 func ownNames(addr net.Addr, h http.Handler) http.Handler {
 	if !isLoopback(addr) {
 		return h

@@ -231,7 +231,7 @@ func TestJobUnlike(t *testing.T) {
 	}
 }
 
-// Only the first process needs the folder of a run, also to resume it.
+// Only the first process needs the run's folder, even if the run is resumed.
 func TestJobFolderOfFirst(t *testing.T) {
 	first, second := t.TempDir(), t.TempDir()
 	for _, args := range [][]string{small("--out=a/run", "--max-steps=5"), {"train", "--resume=a/run"}} {
@@ -248,8 +248,8 @@ func TestJobFolderOfFirst(t *testing.T) {
 	}
 }
 
-// Each of four processes has a quarter of the solver's memory, measured as the difference between AdamW and SGD. The
-// first process gathers it all for a checkpoint; its estimate includes that.
+// Each of four processes has a quarter of the solver's memory, measured as the difference between AdamW and SGD. For a
+// checkpoint, the first process gathers the parts of all processes. The memory estimate that it prints includes them.
 func TestJobMemory(t *testing.T) {
 	text := filepath.Join(t.TempDir(), "text.txt")
 	write(t, text, strings.Repeat("and so on and so forth\n", 500))

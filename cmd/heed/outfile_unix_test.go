@@ -60,7 +60,7 @@ func TestOutputsKeepInputs(t *testing.T) {
 		{path("hard-config"), reads, []string{"eval", run, "--answers"}},
 		{path("soft-config"), reads, []string{"eval", run, "--answers"}},
 		{path("other", "config.json"), ofRun, []string{"eval", run, "--answers"}},
-		{path("other", "tokenizer.json"), ofRun, []string{"eval", run, "--answers"}}, // a run's name, even if the file doesn't exist
+		{path("other", "tokenizer.json"), ofRun, []string{"eval", run, "--answers"}}, // a name that a run's file can have, even if there is no such file now
 		{path("folder", "Summary.json"), ofRun, []string{"eval", run, "--answers"}},  // the same as summary.json on some file systems
 		{path("folder", ".heed.lock"), ofRun, []string{"eval", run, "--answers"}},
 		{path("run", "model.safetensors"), reads, []string{"predict", run, "--data", own, "--out"}},
@@ -234,8 +234,8 @@ func TestPipes(t *testing.T) {
 	}
 }
 
-// With /dev/stdout as an output, a file that is standard output gets both the printed lines and the output. If that
-// file is an input, it is an error.
+// If standard output is a file and --answers is /dev/stdout, the file gets the printed lines and the answers. Writing
+// answers to the file with the inputs is an error, also through /dev/stdout.
 func TestOutputToStdout(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/dev/stdout"); err != nil {

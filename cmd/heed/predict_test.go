@@ -22,8 +22,8 @@ func spelled(t *testing.T) string {
 
 var spelling sync.Once
 
-// spell trains a run in folder for a few epochs. It learns to spell words of the letters a to d in capitals, from a
-// file in the same folder.
+// spell trains a run in folder for a few epochs. The model learns to write a word of the letters a to d as capitals
+// with spaces between, from a file in the same folder.
 func spell(t *testing.T, folder string) (dir, file string) {
 	t.Helper()
 	dir, file = filepath.Join(folder, "run"), filepath.Join(folder, "spelled.tsv")

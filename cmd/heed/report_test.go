@@ -80,7 +80,7 @@ func TestTrainingWithoutReport(t *testing.T) {
 	})
 	fail(t, heedTo(t.Context(), blocker, small("--task=copy", "--out="+blocked)...), 0, "the run is complete, but its report can't be written", "heed report "+blocked)
 	if !strings.Contains(stdout.String(), "Done in") || strings.Contains(stdout.String(), "Report:") {
-		t.Errorf("heed train prints %q, want its end without a report", stdout.String())
+		t.Errorf("heed train prints %q, want \"Done in\" but not \"Report:\"", stdout.String())
 	}
 
 	left := filepath.Join(blocked, "."+task.ReportFile+".tmp-1") // left by a killed process
@@ -121,7 +121,7 @@ func TestReportWithoutData(t *testing.T) {
 	for _, flags := range [][]string{nil, {"--no-examples"}} {
 		c := heed(append([]string{"report", dir}, flags...)...)
 		if fail(t, c, 0, "the report has no examples"); strings.Contains(c.stderr, "moved.tsv") != (flags == nil) || strings.Contains(c.stderr, "--data") {
-			t.Errorf("standard error is %q, want the file's name only without --no-examples, and no --data", c.stderr)
+			t.Errorf("standard error is %q, want the file's name unless --no-examples is given, and never --data", c.stderr)
 		}
 		if page := reported(t, path); strings.Contains(page, "okapi") || !strings.Contains(page, "There are no examples here: ") {
 			t.Error("the page doesn't say why it has no examples")
