@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -27,6 +28,7 @@ func trained(t *testing.T, name string) (dir, input string) {
 
 // For every task, heed attention prints the answer and the maps of all layers.
 func TestAttention(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	for _, name := range task.Names() {
 		t.Run(name, func(t *testing.T) {

@@ -323,6 +323,7 @@ func TestWithoutValidation(t *testing.T) {
 
 // At a limit, heed train ends with status 0. The resumed run ends with the same bytes as a run without limits.
 func TestLimits(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	base := t.TempDir()
 	args := func(dir string, more ...string) []string {
