@@ -23,9 +23,9 @@ type stepTime struct {
 
 // stepTimes measures the time of steps.
 type stepTimes struct {
-	from  time.Time // end of the last check or, before it, of the first step
-	to    time.Time // end of the last step
-	steps int       // number of steps between from and to
+	since time.Time // end of the last check or, before it, of the first step
+	until time.Time // end of the last step
+	steps int       // number of steps between since and until
 	begun bool      // whether this training has written the file
 }
 
@@ -55,9 +55,9 @@ func timesOf(content []byte, history []train.Check) (times map[int]float64, besi
 
 // step is called after each step.
 func (s *stepTimes) step() {
-	s.to = time.Now()
-	if s.from.IsZero() {
-		s.from = s.to
+	s.until = time.Now()
+	if s.since.IsZero() {
+		s.since = s.until
 		return
 	}
 	s.steps++
@@ -68,14 +68,14 @@ func (s *stepTimes) step() {
 func (s *stepTimes) write(dir string, history []train.Check) (err error) {
 	var line []byte
 	if s.steps > 0 {
-		each := s.to.Sub(s.from) / time.Duration(s.steps)
+		each := s.until.Sub(s.since) / time.Duration(s.steps)
 		last := stepTime{history[len(history)-1].Step, each.Round(time.Microsecond).Seconds()}
 		if line, err = json.Marshal(last); err != nil {
 			return err
 		}
 		line = append(line, '\n')
 	}
-	defer func() { s.from, s.steps = time.Now(), 0 }()
+	defer func() { s.since, s.steps = time.Now(), 0 }()
 	path := filepath.Join(dir, TimesFile)
 	if s.begun {
 		return addTo(path, line)
