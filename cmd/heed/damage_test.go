@@ -154,7 +154,8 @@ func TestDamagedFiles(t *testing.T) {
 						}
 						header[place] = '0' + (header[place]-'0'+byte(1+rng.IntN(9)))%10
 					}
-					if n >= ways || string(bad) == good[file] || len(bad) == 0 { // or flip a byte if the other run has the same file or none
+					// Or flip a byte if the other run has the same file or none.
+					if n >= ways || string(bad) == good[file] || len(bad) == 0 {
 						bad = []byte(content)
 						bad[place] ^= byte(1 + rng.IntN(255))
 					}

@@ -37,7 +37,8 @@ func TestMain(m *testing.M) {
 	if shared, err = os.MkdirTemp("", "heed"); err != nil {
 		panic(err)
 	}
-	os.Setenv("GOGC", "400") // heed train keeps this value: for tiny models, collecting garbage more often takes as long as training
+	// Heed train keeps this value: for tiny models, collecting garbage more often takes as long as training.
+	os.Setenv("GOGC", "400")
 	debug.SetGCPercent(400)
 	code := m.Run()
 	os.RemoveAll(shared)

@@ -80,7 +80,8 @@ func TestJobKilled(t *testing.T) {
 	for i, c := range []struct {
 		victim, line string
 	}{
-		{"launcher", ""}, {"first", ""}, // without a launcher nobody reads the line; without the first process nobody writes it
+		// Without a launcher nobody reads the line; without the first process nobody writes it.
+		{"launcher", ""}, {"first", ""},
 		{"last", "heed: interrupted, or another process of the job has ended: heed train --resume continues"},
 		{"interrupted", "heed: interrupted"}, // or the line above, if the process takes longer than mpirun waits
 		{"disk", ".safetensors: file too large"},

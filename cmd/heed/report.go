@@ -81,7 +81,8 @@ them out. The names of labels and tags are always in it.`,
 				}
 				write = runs[0].Write
 			}
-			put := atomicfile.WriteFile // replaces a link or pipe: the folder may come from elsewhere, and its links must not be followed
+			// WriteFile replaces a link or a pipe. The folder may come from elsewhere, so links must not be followed.
+			put := atomicfile.WriteFile
 			if out != "" {
 				put = func(_ string, write func(io.Writer) error) error { return page.write(cmd.Context(), write) }
 			}
