@@ -80,22 +80,23 @@ func (c *Config) check(decided bool) error {
 	}
 	m, t := &c.Model, &c.Training
 	a, f := &m.Block.Attention, &m.Block.FeedForward
-	for _, n := range []struct {
-		name      setting.Path
-		got       int
-		low, high int
-	}{
-		{"task.max_len", c.Task.MaxLen, one, longest}, {"task.max_answer", c.Task.MaxAnswer, 0, longest},
-		{"data.validation", c.Data.Validation, zero, mostValidation}, {"data.vocab_size", c.Data.VocabSize, 0, 1 << 18},
-		{"model.dim", m.Dim, one, 1 << 14}, {"model.layers", m.Layers, one, 128}, {"decoder_layers", c.DecoderLayers, 0, 128},
-		{"model.block.feed_forward.hidden", f.Hidden, 0, 1 << 16},
-		{"model.block.attention.heads", a.Heads, one, 1 << 10}, {"model.block.attention.key_value_heads", a.KeyValueHeads, 0, 1 << 10},
-		{"model.block.attention.head_dim", a.HeadDim, 0, 1 << 14}, {"model.block.attention.value_dim", a.ValueDim, 0, 1 << 14},
-		{"training.batch_size", t.BatchSize, one, 1 << 16}, {"training.steps_per_epoch", t.StepsPerEpoch, one, 1 << 30},
-	} {
-		if n.got < n.low || n.got > n.high {
-			return setting.Errorf("%s must be from %d to %d, got %d", n.name, n.low, n.high, n.got)
-		}
+	if err := cmp.Or(
+		setting.Between("task.max_len", c.Task.MaxLen, one, longest),
+		setting.Between("task.max_answer", c.Task.MaxAnswer, 0, longest),
+		setting.Between("data.validation", c.Data.Validation, zero, mostValidation),
+		setting.Between("data.vocab_size", c.Data.VocabSize, 0, 1<<18),
+		setting.Between("model.dim", m.Dim, one, 1<<14),
+		setting.Between("model.layers", m.Layers, one, 128),
+		setting.Between("decoder_layers", c.DecoderLayers, 0, 128),
+		setting.Between("model.block.feed_forward.hidden", f.Hidden, 0, 1<<16),
+		setting.Between("model.block.attention.heads", a.Heads, one, 1<<10),
+		setting.Between("model.block.attention.key_value_heads", a.KeyValueHeads, 0, 1<<10),
+		setting.Between("model.block.attention.head_dim", a.HeadDim, 0, 1<<14),
+		setting.Between("model.block.attention.value_dim", a.ValueDim, 0, 1<<14),
+		setting.Between("training.batch_size", t.BatchSize, one, 1<<16),
+		setting.Between("training.steps_per_epoch", t.StepsPerEpoch, one, 1<<30),
+	); err != nil {
+		return err
 	}
 	if c.DecoderLayers > 0 && !c.Kind().Sequences {
 		return setting.Errorf("%s is for models with an encoder and a decoder, not for the task %s", setting.Path("decoder_layers"), c.Task.Name)
@@ -103,19 +104,17 @@ func (c *Config) check(decided bool) error {
 	if d := &c.Data; d.VocabSize != 0 && (d.VocabSize < 256 || d.SourceUnits != tokenizer.BPE && d.TargetUnits != tokenizer.BPE) {
 		return setting.Errorf("%s is only for %s %s and must be at least 256, got %d", setting.Path("data.vocab_size"), setting.Path("data.units"), tokenizer.BPE, d.VocabSize)
 	}
-	for _, rate := range []struct {
-		name setting.Path
-		got  float64
-	}{
-		{"model.dropout", m.Dropout}, {"model.block.dropout", m.Block.Dropout},
-		{"model.block.attention.dropout", a.Dropout}, {"model.block.feed_forward.dropout", f.Dropout},
-	} {
-		if !(rate.got >= 0 && rate.got < 1) {
-			return setting.Errorf("%s must be at least 0 and below 1, got %v", rate.name, rate.got)
-		}
+	share := func(path setting.Path, x float64) error {
+		return setting.In(path, x, x >= 0 && x < 1, "at least 0 and below 1")
 	}
-	if !(t.LabelSmoothing >= 0 && t.LabelSmoothing < 1) {
-		return setting.Errorf("%s must be at least 0 and below 1, got %v", setting.Path("training.label_smoothing"), t.LabelSmoothing)
+	if err := cmp.Or(
+		share("model.dropout", m.Dropout),
+		share("model.block.dropout", m.Block.Dropout),
+		share("model.block.attention.dropout", a.Dropout),
+		share("model.block.feed_forward.dropout", f.Dropout),
+		share("training.label_smoothing", t.LabelSmoothing),
+	); err != nil {
+		return err
 	}
 	if a.HeadDim == 0 && a.Heads > 0 && m.Dim%a.Heads != 0 {
 		return setting.Errorf("%s must be a multiple of %s, got %d and %d", setting.Path("model.dim"), setting.Path("model.block.attention.heads"), m.Dim, a.Heads)
