@@ -213,8 +213,8 @@ func TestWatchConnections(t *testing.T) {
 	}
 }
 
-// BenchmarkWatched runs pairs of trainings, of which one has a client on its page. It reports the median ratio of
-// processor time, watched to unwatched, and that of elapsed time.
+// BenchmarkWatched runs pairs of trainings, of which one has a client on its page. It reports the median ratios,
+// watched to unwatched, of processor time and of elapsed time.
 func BenchmarkWatched(b *testing.B) {
 	dir := b.TempDir()
 	var processor, clock [2][]float64 // seconds of the unwatched trainings, then of the watched ones

@@ -10,7 +10,7 @@
 //     numbers are near it; the scores and logits of a model at the start of training are;
 //   - gradients add up over runs until the solver steps, and a second run without Reset does nothing.
 //
-// A test compares the loss and the gradients with those of Heed's model, for the same weights. Each measurement also
+// A test compares its loss and gradients with Heed's model, for the same weights. Each measurement also
 // prints the loss of the first and the last step.
 package main
 

@@ -131,7 +131,7 @@ func (c *attentionCase[F]) naiveQuery(b, h, t int, keep []F) {
 
 var attentionResults = []string{"output", "dQ", "dK", "dV", "dbias"}
 
-// check compares the results with those of naive. NaN and infinities must be equal. Other elements may differ by tol
+// check compares the results with naive's results. NaN and infinities must be equal. Other elements may differ by tol
 // times the largest element.
 func (c *attentionCase[F]) check(t *testing.T, tol float64) {
 	t.Helper()

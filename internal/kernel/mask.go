@@ -179,9 +179,9 @@ func broadcastRow(shape [4]int, b, h, t int) int {
 	return row * shape[3]
 }
 
-// SumBroadcast sums x, of shape large, over those of the first three axes that have size 1 in small. It writes the
-// result to sum, of shape small. If the last axis of small is shorter, SumBroadcast ignores the elements of x past its
-// end.
+// SumBroadcast sums x, whose shape is large, over each of the first three axes that has size 1 in small. It writes the
+// result to sum, whose shape is small. If the last axis of small is shorter, SumBroadcast ignores the elements of x
+// past its end.
 func SumBroadcast[F Float](sum, x []F, small, large [4]int) {
 	clear(sum)
 	width, keys := small[3], large[3]

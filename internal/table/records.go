@@ -249,8 +249,8 @@ type Writer struct {
 	rows  int
 }
 
-// NewWriter returns a Writer to w for rows like those of r. If r has a header, NewWriter writes the header first, with
-// the added names at its end.
+// NewWriter returns a Writer that writes rows to w in the form of r's file. If r has a header, NewWriter writes the
+// header first, with the added names at its end.
 func (r *Records) NewWriter(w io.Writer, added ...string) (*Writer, error) {
 	rw := &Writer{form: r.form, out: bufio.NewWriter(w)}
 	rw.csv = csv.NewWriter(&rw.row)
