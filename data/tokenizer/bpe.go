@@ -1,7 +1,6 @@
 package tokenizer
 
 import (
-	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -10,13 +9,23 @@ import (
 	"unicode/utf8"
 )
 
-// bpe is the Tokenizer for BPE, as in GPT-2. It splits a text into pieces, and merges neighbouring tokens in each
-// piece, in the order in which it learned the merges. Every byte is a token, so nothing is unknown.
+// bpe is the model for byte-pair encoding. It starts with a token for each byte or each character of a piece, and merges
+// neighbouring tokens, in the order in which the merges were learned.
 type bpe struct {
-	tokens []string // each token's bytes, by id
-	bytes  [256]int // id of each byte
-	merges []merge  // in the order of learning
-	ranks  map[pair]int
+	spelled []string         // spelling of each id
+	tokens  []string         // the same or, for a byte-level vocabulary, the token's bytes
+	ids     map[string]int32 // id of each of the tokens
+	merges  []merge          // in the order of learning
+	ranks   map[pair]int32   // index in merges
+	bytes   [256]int32       // id of each byte, or of the byte's token for byte fallback; -1 if there is none
+
+	characters   bool   // pieces start as characters; otherwise, as bytes
+	byteFallback bool   // characters without a token become their bytes
+	unknownID    int    // id of other characters without a token; if it is -1, they are left out
+	fuseUnknown  bool   // neighbouring unknown characters become one token
+	ignoreMerges bool   // a piece that is a token stays whole, whatever the merges
+	prefix       string // begins the tokens of all characters of a piece but the first
+	suffix       string // ends the token of the last character of a piece
 
 	encoders sync.Pool
 }
@@ -30,132 +39,173 @@ type merge struct {
 	id int
 }
 
-// newBPE returns a tokenizer with every byte and no merges. Bytes get their ids in the order of the code points in
-// byteRunes.
+// newBPE returns a byte-level model with every byte and no merges. Bytes get their ids in the order of the code points
+// in byteRunes.
 func newBPE() *bpe {
-	t := &bpe{ranks: map[pair]int{}}
-	for r := rune('!'); len(t.tokens) < 256; r++ {
+	m := &bpe{ids: map[string]int32{}, ranks: map[pair]int32{}, unknownID: -1}
+	for r := rune('!'); len(m.tokens) < 256; r++ {
 		if b, ok := runeBytes[r]; ok {
-			t.bytes[b] = len(t.tokens)
-			t.tokens = append(t.tokens, string([]byte{b}))
+			m.bytes[b] = int32(len(m.tokens))
+			m.token(string([]byte{b}))
 		}
 	}
-	return t
+	return m
+}
+
+// token appends a token to the vocabulary.
+func (m *bpe) token(token string) {
+	m.ids[token] = int32(len(m.tokens))
+	m.tokens = append(m.tokens, token)
 }
 
 // add appends a merge.
-func (t *bpe) add(m merge) {
-	t.ranks[m.pair] = len(t.merges)
-	t.merges = append(t.merges, m)
+func (m *bpe) add(next merge) {
+	m.ranks[next.pair] = int32(len(m.merges))
+	m.merges = append(m.merges, next)
 }
 
-func (t *bpe) Len() int                { return len(t.tokens) }
-func (t *bpe) Unknown() int            { return -1 }
-func (t *bpe) Special() map[string]int { return nil }
+func (m *bpe) unknown() int { return m.unknownID }
 
-func (t *bpe) Encode(text string) ([]int, error) {
-	if err := CheckUTF8(text); err != nil {
-		return nil, err
-	}
-	e, _ := t.encoders.Get().(*bpeEncoder)
+func (m *bpe) vocabulary() []string { return m.spelled }
+
+func (m *bpe) encode(tokens []Token, piece string) ([]Token, error) {
+	e, _ := m.encoders.Get().(*bpeEncoder)
 	if e == nil {
-		e = &bpeEncoder{bpe: t, known: map[string][]int{}}
+		e = &bpeEncoder{bpe: m, known: map[string][]bpeToken{}}
 	}
-	defer t.encoders.Put(e)
-	ids := make([]int, 0, len(text)/3)
-	for piece := range pieces(text) {
-		ids = append(ids, e.encode(piece)...)
-	}
-	return ids, nil
-}
-
-func (t *bpe) Tokenize(text string, _ Options) ([]Token, error) {
-	ids, err := t.Encode(text)
-	if err != nil {
-		return nil, err
-	}
-	tokens := make([]Token, len(ids))
-	place := 0
-	for i, id := range ids {
-		start, end := place, place+len(t.tokens[id])
-		place = end
-		for !utf8.RuneStart(text[start]) {
-			start--
-		}
-		for end < len(text) && !utf8.RuneStart(text[end]) {
-			end++
-		}
-		tokens[i] = Token{id, start, end}
+	defer m.encoders.Put(e)
+	start := 0
+	for _, t := range e.piece(piece) {
+		tokens = append(tokens, Token{int(t.id), start, start + int(t.size)})
+		start += int(t.size)
 	}
 	return tokens, nil
 }
 
-// Decode returns the bytes of ids. If the ids begin or end inside a character, the text has only some of its bytes.
-func (t *bpe) Decode(ids []int) (string, error) {
-	var text strings.Builder
-	for i, id := range ids {
-		if id < 0 || id >= len(t.tokens) {
-			return "", fmt.Errorf("id %d at position %d isn't one of %d tokens", id, i, len(t.tokens))
-		}
-		text.WriteString(t.tokens[id])
-	}
-	return text.String(), nil
-}
+// A bpeToken is a token's id, and the number of bytes of the piece that it stands for.
+type bpeToken struct{ id, size int32 }
 
-// A bpeEncoder encodes one piece at a time, and caches the ids of short ones.
+// A bpeEncoder encodes one piece at a time, and caches the tokens of short ones.
 type bpeEncoder struct {
 	*bpe
-	known   map[string][]int
-	ids     []int
+	known   map[string][]bpeToken
+	tokens  []bpeToken
 	symbols []bpeSymbol
 	queue   heap[uint64] // rank<<32 | index of the left symbol: lowest rank first, then leftmost
 }
 
 // A bpeSymbol is a token of a piece, in a linked list.
 type bpeSymbol struct {
-	id         int // -1 after it is merged into its left neighbour
-	prev, next int // indexes, or -1
+	bpeToken         // the id is -1 after the symbol is merged into its left neighbour
+	prev, next int32 // indexes, or -1
 }
 
 // mostKnown is the largest number of pieces that an encoder caches. It doesn't cache pieces with more than longestKnown
 // bytes.
 const mostKnown, longestKnown = 1 << 14, 32
 
-// encode returns the ids of a piece. The next call may overwrite them.
-func (e *bpeEncoder) encode(piece string) []int {
-	ids, ok := e.known[piece]
+// piece returns the tokens of a piece. The next call may overwrite them.
+func (e *bpeEncoder) piece(piece string) []bpeToken {
+	tokens, ok := e.known[piece]
 	if ok {
-		return ids
+		return tokens
 	}
-	e.merge(piece)
+	id, whole := int32(0), false
+	if e.ignoreMerges {
+		id, whole = e.ids[piece]
+	}
+	if whole {
+		e.tokens = append(e.tokens[:0], bpeToken{id, int32(len(piece))})
+	} else {
+		e.merge(piece)
+	}
 	if len(piece) <= longestKnown {
 		if len(e.known) >= mostKnown {
 			clear(e.known)
 		}
-		e.known[strings.Clone(piece)] = slices.Clone(e.ids)
+		e.known[strings.Clone(piece)] = slices.Clone(e.tokens)
 	}
-	return e.ids
+	return e.tokens
 }
 
-// merge sets e.ids to the ids of a piece, in time O(n log n) for n bytes.
-func (e *bpeEncoder) merge(piece string) {
-	e.ids, e.symbols, e.queue = e.ids[:0], e.symbols[:0], e.queue[:0]
-	for i := range len(piece) {
-		e.symbols = append(e.symbols, bpeSymbol{id: e.bytes[piece[i]], prev: i - 1, next: i + 1})
+// start sets e.symbols to the tokens of the piece's bytes or characters.
+func (e *bpeEncoder) start(piece string) {
+	e.symbols = e.symbols[:0]
+	put := func(id, size int32) {
+		n := int32(len(e.symbols))
+		e.symbols = append(e.symbols, bpeSymbol{bpeToken{id, size}, n - 1, n + 1})
 	}
-	e.symbols[len(piece)-1].next = -1
-	for i := range len(piece) - 1 {
-		e.ask(i)
+	if !e.characters {
+		for i := range len(piece) {
+			put(e.bytes[piece[i]], 1)
+		}
+		return
+	}
+	unknown := int32(0) // bytes of unknown characters to be put as one token
+	flush := func() {
+		if unknown > 0 && e.unknownID >= 0 {
+			put(int32(e.unknownID), unknown)
+		}
+		unknown = 0
+	}
+	for i := 0; i < len(piece); {
+		_, n := utf8.DecodeRuneInString(piece[i:])
+		symbol := piece[i : i+n]
+		if i > 0 {
+			symbol = e.prefix + symbol
+		}
+		if i += n; i == len(piece) {
+			symbol += e.suffix
+		}
+		id, ok := e.ids[symbol]
+		switch {
+		case ok:
+			flush()
+			put(id, int32(n))
+		case e.byteFallback && e.hasBytes(symbol):
+			for j := range len(symbol) {
+				put(e.bytes[symbol[j]], 1)
+			}
+		default:
+			if !e.fuseUnknown {
+				flush()
+			}
+			unknown += int32(n)
+		}
+	}
+	flush()
+}
+
+// hasBytes reports whether each byte of s has a token.
+func (e *bpeEncoder) hasBytes(s string) bool {
+	for i := range len(s) {
+		if e.bytes[s[i]] < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// merge sets e.tokens to the tokens of a piece, in time O(n log n) for n bytes.
+func (e *bpeEncoder) merge(piece string) {
+	e.tokens, e.queue = e.tokens[:0], e.queue[:0]
+	e.start(piece)
+	if len(e.symbols) == 0 {
+		return
+	}
+	e.symbols[len(e.symbols)-1].next = -1
+	for i := range len(e.symbols) - 1 {
+		e.ask(int32(i))
 	}
 	for len(e.queue) > 0 {
 		first := e.queue.pop(lessUint64)
-		i, m := int(first&(1<<32-1)), &e.merges[first>>32]
+		i, m := int32(first&(1<<32-1)), &e.merges[first>>32]
 		left := &e.symbols[i]
-		if left.id != m.left || left.next < 0 || e.symbols[left.next].id != m.right {
+		if int(left.id) != m.left || left.next < 0 || int(e.symbols[left.next].id) != m.right {
 			continue // one of the two has been merged already
 		}
 		right := &e.symbols[left.next]
-		left.id, left.next = m.id, right.next
+		left.id, left.size, left.next = int32(m.id), left.size+right.size, right.next
 		right.id = -1
 		if left.next >= 0 {
 			e.symbols[left.next].prev = i
@@ -165,15 +215,17 @@ func (e *bpeEncoder) merge(piece string) {
 			e.ask(left.prev)
 		}
 	}
-	for i := 0; i >= 0; i = e.symbols[i].next {
-		e.ids = append(e.ids, e.symbols[i].id)
+	for i := int32(0); i >= 0; i = e.symbols[i].next {
+		if e.symbols[i].id >= 0 {
+			e.tokens = append(e.tokens, e.symbols[i].bpeToken)
+		}
 	}
 }
 
 // ask queues the merge of symbol i with the next symbol, if there is such a merge.
-func (e *bpeEncoder) ask(i int) {
+func (e *bpeEncoder) ask(i int32) {
 	left := e.symbols[i]
-	if rank, ok := e.ranks[pair{left.id, e.symbols[left.next].id}]; ok {
+	if rank, ok := e.ranks[pair{int(left.id), int(e.symbols[left.next].id)}]; ok {
 		e.queue.push(uint64(rank)<<32|uint64(i), lessUint64)
 	}
 }

@@ -10,13 +10,20 @@ import (
 	"unicode/utf8"
 )
 
-func newTestBPE(t testing.TB, size int, texts ...string) *bpe {
+// A testBPE is a tokenizer with its model.
+type testBPE struct {
+	*Pipeline
+	m *bpe
+}
+
+func newTestBPE(t testing.TB, size int, texts ...string) testBPE {
 	t.Helper()
 	tok, err := New(BPE, slices.Values(texts), size)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tok.(*bpe)
+	p := tok.(*Pipeline)
+	return testBPE{p, p.model.(*bpe)}
 }
 
 func TestPieces(t *testing.T) {
@@ -78,7 +85,7 @@ func slowBPE(text string, size int) *bpe {
 	for _, piece := range slowPieces(text) {
 		words = append(words, strings.Split(latin(piece), ""))
 	}
-	for t.Len() < size {
+	for len(t.tokens) < size {
 		counts := map[[2]string]int{}
 		for _, word := range words {
 			for i := range len(word) - 1 {
@@ -140,13 +147,13 @@ func slowEncode(t *bpe, text string) (ids []int) {
 	for _, piece := range slowPieces(text) {
 		var word []int
 		for i := range len(piece) {
-			word = append(word, t.bytes[piece[i]])
+			word = append(word, int(t.bytes[piece[i]]))
 		}
 		for {
 			best, place := len(t.merges), -1
 			for i := range len(word) - 1 {
-				if rank, ok := t.ranks[pair{word[i], word[i+1]}]; ok && rank < best {
-					best, place = rank, i
+				if rank, ok := t.ranks[pair{word[i], word[i+1]}]; ok && int(rank) < best {
+					best, place = int(rank), i
 				}
 			}
 			if place < 0 {
@@ -163,17 +170,17 @@ func TestBPETraining(t *testing.T) {
 	// The pairs (l, o) and (o, w) are equally common, and so are (e, r) and (" ", "low"): the pair with the lower ids
 	// is merged first.
 	tok := newTestBPE(t, 261, "low lower low lower newer")
-	if got := tok.tokens[256:]; !slices.Equal(got, []string{"lo", "low", "er", " low", " lower"}) {
+	if got := tok.m.tokens[256:]; !slices.Equal(got, []string{"lo", "low", "er", " low", " lower"}) {
 		t.Errorf("learned %q", got)
 	}
 	if tok := newTestBPE(t, 300, "abab ab"); tok.Len() != 257 { // no other pair occurs twice
-		t.Errorf("learned %q", tok.tokens[256:])
+		t.Errorf("learned %q", tok.m.tokens[256:])
 	}
 	if tok := newTestBPE(t, 256, "aaaa"); tok.Len() != 256 {
-		t.Errorf("learned %q", tok.tokens[256:])
+		t.Errorf("learned %q", tok.m.tokens[256:])
 	}
-	if tok := newTestBPE(t, 1000, strings.Repeat("a", 1000*longestPiece)); tok.Len() != 256+8 || len(tok.tokens[263]) != longestPiece {
-		t.Errorf("learned %q", tok.tokens[256:])
+	if tok := newTestBPE(t, 1000, strings.Repeat("a", 1000*longestPiece)); tok.Len() != 256+8 || len(tok.m.tokens[263]) != longestPiece {
+		t.Errorf("learned %q", tok.m.tokens[256:])
 	}
 	for _, tc := range []struct {
 		size    int
@@ -215,7 +222,7 @@ func TestBPEBytes(t *testing.T) {
 	}
 	for _, id := range []int{-1, 256} {
 		_, err := tok.Decode([]int{0, id})
-		wantError(t, err, "at position 1 isn't one of 256 tokens")
+		wantError(t, err, "at position 1 isn't one of the tokenizer's ids")
 	}
 }
 
@@ -258,15 +265,15 @@ func FuzzBPE(f *testing.F) {
 			return
 		}
 		tok := newTestBPE(t, 256+int(size), text)
-		if want := slowBPE(text, 256+int(size)); !slices.Equal(tok.tokens, want.tokens) || !slices.Equal(tok.merges, want.merges) {
-			t.Fatalf("%q: learned %q, want %q", text, tok.tokens[256:], want.tokens[256:])
+		if want := slowBPE(text, 256+int(size)); !slices.Equal(tok.m.tokens, want.tokens) || !slices.Equal(tok.m.merges, want.merges) {
+			t.Fatalf("%q: learned %q, want %q", text, tok.m.tokens[256:], want.tokens[256:])
 		}
 		if got, want := slices.Collect(pieces(other)), slowPieces(other); !slices.Equal(got, want) {
 			t.Fatalf("%q: pieces %q, want %q", other, got, want)
 		}
 		for range 2 { // without and with the cache
 			ids, err := tok.Encode(other)
-			if want := slowEncode(tok, other); err != nil || !slices.Equal(ids, want) {
+			if want := slowEncode(tok.m, other); err != nil || !slices.Equal(ids, want) {
 				t.Fatalf("Encode(%q) = %v, %v; want %v", other, ids, err, want)
 			}
 			if back, err := tok.Decode(ids); err != nil || back != other {

@@ -40,92 +40,103 @@ func (m *mergeJSON) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
-func (t *bpe) model() bpeJSON {
-	model := bpeJSON{Type: "BPE", Vocab: make(vocabJSON, len(t.tokens)), Merges: make([]mergeJSON, len(t.merges))}
-	for id, token := range t.tokens {
+// bpeFile returns a tokenizer.json for a model that this package has trained.
+func bpeFile(m *bpe) ([]byte, error) {
+	model := bpeJSON{Type: "BPE", Vocab: make(vocabJSON, len(m.tokens)), Merges: make([]mergeJSON, len(m.merges))}
+	for id, token := range m.tokens {
 		model.Vocab[id] = spell(token)
 	}
-	for rank, m := range t.merges {
-		model.Merges[rank] = mergeJSON{model.Vocab[m.left], model.Vocab[m.right]}
+	for rank, next := range m.merges {
+		model.Merges[rank] = mergeJSON{model.Vocab[next.left], model.Vocab[next.right]}
 	}
-	return model
+	return tokenizerJSON(BPE, model)
 }
 
-// parseBPE also reads files of other libraries, if their tokenizers are byte-level like GPT-2's and have no added
-// tokens.
-func parseBPE(file members) (Tokenizer, error) {
-	err := errors.Join(file.isByteLevel("pre_tokenizer"), file.isByteLevel("decoder"))
-	if file.isOneOf("post_processor", nil) != nil {
-		err = errors.Join(err, file.isByteLevel("post_processor"))
+// parseBPE makes a model from the model of a tokenizer.json. The argument byteLevel says that its vocabulary has bytes,
+// spelled as characters.
+func parseBPE(part json.RawMessage, byteLevel bool) (*bpe, error) {
+	var file struct {
+		Type         string         `json:"type"`
+		Dropout      *float64       `json:"dropout"`
+		Vocab        map[string]int `json:"vocab"`
+		Merges       []mergeJSON    `json:"merges"`
+		Unknown      *string        `json:"unk_token"`
+		Prefix       *string        `json:"continuing_subword_prefix"`
+		Suffix       *string        `json:"end_of_word_suffix"`
+		FuseUnknown  bool           `json:"fuse_unk"`
+		ByteFallback bool           `json:"byte_fallback"`
+		IgnoreMerges bool           `json:"ignore_merges"`
 	}
+	if err := decode(part, &file); err != nil {
+		return nil, err
+	}
+	if file.Dropout != nil && *file.Dropout != 0 {
+		return nil, fmt.Errorf("its dropout must be null, got %g: with dropout, ids would be random", *file.Dropout)
+	}
+	spelled, err := vocabOf(file.Vocab)
 	if err != nil {
 		return nil, err
 	}
-	model, err := object(file["model"], "type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", "byte_fallback", "ignore_merges", "vocab", "merges")
-	if err == nil {
-		err = errors.Join(model.isOneOf("dropout", nil), model.isOneOf("unk_token", nil), model.isOneOf("continuing_subword_prefix", nil, ""), model.isOneOf("end_of_word_suffix", nil, ""),
-			model.isOneOf("fuse_unk", nil, false), model.isOneOf("byte_fallback", nil, false), model.isOneOf("ignore_merges", nil, false))
+	m := &bpe{
+		ids: make(map[string]int32, len(spelled)), ranks: make(map[pair]int32, len(file.Merges)), unknownID: -1,
+		characters: !byteLevel, byteFallback: file.ByteFallback, fuseUnknown: file.FuseUnknown, ignoreMerges: file.IgnoreMerges,
 	}
-	var m bpeJSON
-	if err == nil {
-		err = decode(file["model"], &m)
+	if file.Prefix != nil {
+		m.prefix = *file.Prefix
 	}
-	var t *bpe
-	if err == nil {
-		t, err = m.tokenizer()
+	if file.Suffix != nil {
+		m.suffix = *file.Suffix
 	}
-	if err != nil {
-		return nil, fmt.Errorf("its model: %w", err)
-	}
-	return t, nil
-}
-
-// isByteLevel returns an error unless the value of key is a ByteLevel object. It ignores options that change only
-// offsets.
-func (m members) isByteLevel(key string) error {
-	level, err := object(m[key], "type", "add_prefix_space", "trim_offsets", "use_regex")
-	if err == nil {
-		err = level.isOneOf("type", "ByteLevel")
-	}
-	if key == "pre_tokenizer" && err == nil {
-		err = errors.Join(level.isOneOf("add_prefix_space", false), level.isOneOf("use_regex", nil, true))
-	}
-	if err != nil {
-		return fmt.Errorf("its %s: %w", key, err)
-	}
-	return nil
-}
-
-func (m *bpeJSON) tokenizer() (*bpe, error) {
-	t := newBPE()
-	t.tokens = make([]string, len(m.Vocab))
-	ids := make(map[string]int, len(m.Vocab))
-	for id, spelled := range m.Vocab {
-		token, ok := unspell(spelled)
+	if file.Unknown != nil && *file.Unknown != "" {
+		id, ok := file.Vocab[*file.Unknown]
 		if !ok {
-			return nil, fmt.Errorf("token %d of the vocab must consist of characters that stand for bytes, got %.100q", id, spelled)
+			return nil, fmt.Errorf("its unk_token %.100q isn't in the vocab", *file.Unknown)
 		}
-		t.tokens[id], ids[spelled] = token, id
+		m.unknownID = id
 	}
-	for b, r := range byteRunes {
-		id, ok := ids[string(r)]
+	if byteLevel && (m.prefix != "" || m.suffix != "" || m.byteFallback) {
+		return nil, errors.New("a byte-level vocab can't have a continuing_subword_prefix, an end_of_word_suffix or byte_fallback")
+	}
+	m.tokens = spelled
+	if byteLevel {
+		m.tokens = make([]string, len(spelled))
+	}
+	for id, token := range spelled {
+		if byteLevel {
+			bytes, ok := unspell(token)
+			if !ok {
+				continue // such as a special token: no text becomes it
+			}
+			token, m.tokens[id] = bytes, bytes
+		}
+		if token != "" {
+			m.ids[token] = int32(id)
+		}
+	}
+	for b := range m.bytes {
+		token := string([]byte{byte(b)})
+		if !byteLevel {
+			token = fmt.Sprintf("<0x%02X>", b)
+		}
+		id, ok := m.ids[token]
 		if !ok {
-			return nil, fmt.Errorf("the vocab must have every byte: %q, for the byte %d, is missing", r, b)
+			id = -1
 		}
-		t.bytes[b] = id
+		m.bytes[b] = id
 	}
-	for rank, both := range m.Merges {
-		left, ok1 := ids[both[0]]
-		right, ok2 := ids[both[1]]
-		id, ok3 := ids[both[0]+both[1]]
+	for rank, both := range file.Merges {
+		left, ok1 := file.Vocab[both[0]]
+		right, ok2 := file.Vocab[both[1]]
+		id, ok3 := file.Vocab[both[0]+strings.TrimPrefix(both[1], m.prefix)]
 		if !ok1 || !ok2 || !ok3 {
 			return nil, fmt.Errorf("merge %d (from 0) must join two tokens of the vocab into a third, got %.100q", rank, both)
 		}
 		p := pair{left, right}
-		if first, ok := t.ranks[p]; ok {
+		if first, ok := m.ranks[p]; ok {
 			return nil, fmt.Errorf("merge %d (from 0) repeats merge %d, %.100q", rank, first, both)
 		}
-		t.add(merge{p, id})
+		m.add(merge{p, id})
 	}
-	return t, nil
+	m.spelled = spelled
+	return m, nil
 }

@@ -21,7 +21,6 @@ type bpeWord struct {
 // A bpeTraining repeatedly merges the most common pair of tokens in the words.
 type bpeTraining struct {
 	*bpe
-	ids    map[string]int // id of each token
 	words  []bpeWord
 	counts map[pair]int   // number of occurrences of each pair in all words
 	where  map[pair][]int // indexes of the words that have, or had, each pair
@@ -39,17 +38,14 @@ func commoner(a, b pairCount) bool {
 }
 
 func collectBPE(texts iter.Seq[string], size int) (Tokenizer, error) {
-	t := bpeTraining{bpe: newBPE(), ids: map[string]int{}, counts: map[pair]int{}, where: map[pair][]int{}}
-	for id, token := range t.tokens {
-		t.ids[token] = id
-	}
+	t := bpeTraining{bpe: newBPE(), counts: map[pair]int{}, where: map[pair][]int{}}
 	if t.read(texts); len(t.words) == 0 {
 		return nil, errors.New("all of them are empty")
 	}
 	for p, n := range t.counts {
 		t.queue.push(pairCount{p, n}, commoner)
 	}
-	for t.Len() < size && len(t.queue) > 0 {
+	for len(t.tokens) < size && len(t.queue) > 0 {
 		first := t.queue.pop(commoner)
 		switch n := t.counts[first.pair]; {
 		case n != first.count && n > 0: // its count has changed since it was queued
@@ -58,7 +54,11 @@ func collectBPE(texts iter.Seq[string], size int) (Tokenizer, error) {
 			t.merge(first.pair)
 		}
 	}
-	return t.bpe, nil
+	content, err := bpeFile(t.bpe)
+	if err != nil {
+		return nil, err
+	}
+	return parsePipeline(content)
 }
 
 // read collects the words of the texts and counts their pairs.
@@ -81,7 +81,7 @@ func (t *bpeTraining) read(texts iter.Seq[string]) {
 	for _, piece := range slices.Sorted(maps.Keys(counts)) {
 		w := bpeWord{count: *counts[piece]}
 		for i := range len(piece) {
-			w.ids = append(w.ids, t.bytes[piece[i]])
+			w.ids = append(w.ids, int(t.bytes[piece[i]]))
 			if i > 0 {
 				p := pair{w.ids[i-1], w.ids[i]}
 				t.count(p, w.count, len(t.words))
@@ -102,12 +102,10 @@ func (t *bpeTraining) count(p pair, n, word int) {
 // merge replaces a pair by one token in all words.
 func (t *bpeTraining) merge(p pair) {
 	token := t.tokens[p.left] + t.tokens[p.right]
-	id, ok := t.ids[token] // other pairs may have made the same token
-	if !ok {
-		id = t.Len()
-		t.ids[token] = id
-		t.tokens = append(t.tokens, token)
+	if _, ok := t.ids[token]; !ok { // other pairs may have made the same token
+		t.token(token)
 	}
+	id := int(t.ids[token])
 	t.add(merge{p, id})
 	made := map[pair]bool{}
 	for _, i := range t.where[p] {

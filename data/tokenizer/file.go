@@ -46,25 +46,32 @@ func Write(w io.Writer, t Tokenizer) error {
 		units, model = Characters, wordLevel(strings.Split(t.Symbols(), ""), t.Unknown())
 	case *spaced:
 		units, model = Tokens, wordLevel(t.tokens, t.Unknown())
-	case *bpe:
-		units, model = BPE, t.model()
+	case *Pipeline:
+		_, err := w.Write(t.file)
+		return err
 	default:
 		return fmt.Errorf("can't write a tokenizer of type %T: only tokenizers of package tokenizer can be written", t)
 	}
+	content, err := tokenizerJSON(units, model)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(content)
+	return err
+}
+
+// tokenizerJSON returns a tokenizer.json for a model.
+func tokenizerJSON(units Units, model any) ([]byte, error) {
 	form := forms[units]
 	var file bytes.Buffer
 	enc := json.NewEncoder(&file)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	err := enc.Encode(fileJSON{Version: "1.0", AddedTokens: []any{}, PreTokenizer: form.Pre, Decoder: form.Decoder, Model: model})
-	if err != nil {
-		return err
+	if err == nil && file.Len() > maxFile {
+		err = fmt.Errorf("the file of the tokenizer would have %d bytes, more than the limit of %d: give it a smaller size", file.Len(), maxFile)
 	}
-	if file.Len() > maxFile {
-		return fmt.Errorf("the file of a tokenizer with %d ids would have %d bytes, more than the limit of %d: give it a smaller size", t.Len(), file.Len(), maxFile)
-	}
-	_, err = w.Write(file.Bytes())
-	return err
+	return file.Bytes(), err
 }
 
 // fileJSON is a tokenizer.json. The file has all keys, in this order.
@@ -156,17 +163,20 @@ func Read(r io.Reader) (Tokenizer, error) {
 
 func parse(content []byte) (Tokenizer, error) {
 	file, err := object(content, "version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder", "model")
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = file.isOneOf("version", "1.0")
 	}
-	err = errors.Join(file.isOneOf("version", "1.0"), file.isOneOf("truncation", nil), file.isOneOf("padding", nil),
-		file.isOneOf("added_tokens", nil, []any{}), file.isOneOf("normalizer", nil))
 	if err != nil {
 		return nil, err
 	}
 	var model struct{ Type string }
-	if json.Unmarshal(file["model"], &model) == nil && model.Type == "BPE" {
-		return parseBPE(file)
+	if json.Unmarshal(file["model"], &model) != nil || model.Type != "WordLevel" {
+		return parsePipeline(content)
+	}
+	err = errors.Join(file.isOneOf("truncation", nil), file.isOneOf("padding", nil),
+		file.isOneOf("added_tokens", nil, []any{}), file.isOneOf("normalizer", nil))
+	if err != nil {
+		return nil, err
 	}
 	return parseWordLevel(file)
 }
@@ -214,12 +224,19 @@ func parseWordLevel(file members) (Tokenizer, error) {
 	return v, err
 }
 
-// decode is like json.Unmarshal, but its error doesn't mention Go types.
+// decode is like json.Unmarshal, but its error doesn't mention Go types, and a key without a field is an error.
 func decode(value []byte, into any) error {
-	err := json.Unmarshal(value, into)
+	d := json.NewDecoder(bytes.NewReader(value))
+	d.DisallowUnknownFields()
+	err := d.Decode(into)
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
 		return fmt.Errorf("its %s has the wrong type, %s", wrong.Field, wrong.Value)
+	}
+	if err != nil {
+		if key, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+			return fmt.Errorf("%.100s isn't supported", key)
+		}
 	}
 	return err
 }

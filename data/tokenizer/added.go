@@ -1,0 +1,92 @@
+package tokenizer
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// An addedToken is a token that a text is searched for before its model sees the text.
+type addedToken struct {
+	ID         int    `json:"id"`
+	Content    string `json:"content"`
+	SingleWord bool   `json:"single_word"` // not next to a letter, digit or underscore
+	LeftStrip  bool   `json:"lstrip"`      // includes the white space before it
+	RightStrip bool   `json:"rstrip"`      // includes the white space after it
+	Normalized bool   `json:"normalized"`  // searched for in the normalised text, in its own normalised form
+	Special    bool   `json:"special"`     // marks something about a text
+}
+
+// addedTokens finds added tokens in a text: the leftmost first, and of these the longest.
+type addedTokens struct {
+	tokens []addedToken
+	keys   *trie
+}
+
+func newAddedTokens(tokens []addedToken, spelling func(addedToken) string) *addedTokens {
+	if len(tokens) == 0 {
+		return nil
+	}
+	keys := make([]string, len(tokens))
+	for i, t := range tokens {
+		keys[i] = spelling(t)
+	}
+	return &addedTokens{tokens, newTrie(keys)}
+}
+
+// split calls yield for each added token in the text, and for each part between added tokens. For these parts, token is
+// nil. Unless special is set, special tokens are ordinary text.
+func (a *addedTokens) split(text aligned, special bool, yield func(part aligned, token *addedToken) error) error {
+	s, done := text.text, 0
+	for i := 0; a != nil && i < len(s); {
+		if a.keys.root[s[i]] == 0 {
+			i++
+			continue
+		}
+		n, which := a.keys.longest(s[i:])
+		if which < 0 {
+			i++
+			continue
+		}
+		token, start, end := &a.tokens[which], i, i+n
+		i = end
+		if token.Special && !special || token.SingleWord && (endsInWord(s[:start]) || startsWithWord(s[end:])) {
+			continue
+		}
+		if token.LeftStrip {
+			start = max(done, len(strings.TrimRightFunc(s[:start], unicode.IsSpace)))
+		}
+		if token.RightStrip {
+			end = len(s) - len(strings.TrimLeftFunc(s[end:], unicode.IsSpace))
+		}
+		if done < start {
+			if err := yield(text.sub(done, start), nil); err != nil {
+				return err
+			}
+		}
+		if err := yield(text.sub(start, end), token); err != nil {
+			return err
+		}
+		done = end
+		i = max(i, end)
+	}
+	if done < len(s) {
+		return yield(text.sub(done, len(s)), nil)
+	}
+	return nil
+}
+
+func endsInWord(s string) bool {
+	r, n := utf8.DecodeLastRuneInString(s)
+	return n > 0 && isWord(r)
+}
+
+func startsWithWord(s string) bool {
+	r, n := utf8.DecodeRuneInString(s)
+	return n > 0 && isWord(r)
+}
+
+// isWord reports whether r matches \w in Unicode's sense: UTS #18, annex C.
+func isWord(r rune) bool {
+	return unicode.IsLetter(r) || unicode.In(r, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc, unicode.Other_Alphabetic, unicode.Join_Control)
+}

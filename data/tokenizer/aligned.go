@@ -1,0 +1,100 @@
+package tokenizer
+
+import "unicode/utf8"
+
+// An aligned is a part of a text that normalisers may have changed. It knows which part of the original text each byte
+// comes from.
+type aligned struct {
+	text  string
+	first int    // without spans, byte i of text is byte first+i of the original text
+	spans []span // for each byte of text, the whole characters of the original text that it comes from
+}
+
+// A span is the part of the original text from byte start to byte end.
+type span struct{ start, end int32 }
+
+// sub returns the part from byte start to byte end of a.text.
+func (a aligned) sub(start, end int) aligned {
+	a.text, a.first = a.text[start:end], a.first+start
+	if a.spans != nil {
+		a.spans = a.spans[start:end]
+	}
+	return a
+}
+
+// original returns the part of the original text that the bytes from start to end come from. It widens parts of
+// characters to whole characters.
+func (a aligned) original(start, end int) (int, int) {
+	if a.spans == nil {
+		for start > 0 && start < len(a.text) && !utf8.RuneStart(a.text[start]) {
+			start--
+		}
+		for end < len(a.text) && !utf8.RuneStart(a.text[end]) {
+			end++
+		}
+		return a.first + start, a.first + end
+	}
+	if start == end {
+		if start == len(a.spans) {
+			if start == 0 {
+				return a.first, a.first
+			}
+			return int(a.spans[start-1].end), int(a.spans[start-1].end)
+		}
+		return int(a.spans[start].start), int(a.spans[start].start)
+	}
+	return int(a.spans[start].start), int(a.spans[end-1].end)
+}
+
+// A rewriter builds the text that replaces an aligned text, from its start to its end.
+type rewriter struct {
+	in    aligned
+	out   []byte
+	spans []span
+	done  int // bytes of in.text that have been kept, replaced or removed
+}
+
+// keep copies the next n bytes.
+func (w *rewriter) keep(n int) {
+	w.out = append(w.out, w.in.text[w.done:w.done+n]...)
+	for range n {
+		start, end := w.in.original(w.done, w.done+1)
+		w.spans = append(w.spans, span{int32(start), int32(end)})
+		w.done++
+	}
+}
+
+// replace replaces the next n bytes by s, whose bytes all come from the first of these n bytes.
+func (w *rewriter) replace(n int, s string) {
+	start, end := w.in.original(w.done, w.done+min(1, n))
+	w.put(s, span{int32(start), int32(end)})
+	w.done += n
+}
+
+// prepend adds s before the text. Its bytes share the origin of the first character.
+func (w *rewriter) prepend(s string) {
+	start, end := w.in.original(0, min(1, len(w.in.text)))
+	w.put(s, span{int32(start), int32(end)})
+}
+
+// insert adds s. Its bytes share the origin of the byte before, or have an empty origin at the start of a text.
+func (w *rewriter) insert(s string) {
+	var from span
+	if n := len(w.spans); n > 0 {
+		from = w.spans[n-1]
+	}
+	w.put(s, from)
+}
+
+func (w *rewriter) put(s string, from span) {
+	w.out = append(w.out, s...)
+	for range len(s) {
+		w.spans = append(w.spans, from)
+	}
+}
+
+// result returns the new text, after the rest of the old one has been kept.
+func (w *rewriter) result() aligned {
+	w.keep(len(w.in.text) - w.done)
+	return aligned{text: string(w.out), first: w.in.first, spans: w.spans}
+}

@@ -1,0 +1,138 @@
+package tokenizer
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Pipeline is the tokenizer of a published model. It normalises a text, splits it into pieces, encodes each piece with
+// its model, and adds the special tokens of a template: the steps of Hugging Face's tokenizers, with the same results.
+// Open and Read return Pipelines.
+type Pipeline struct {
+	normalizer normalizer // nil changes nothing
+	splitter   splitter   // nil splits nothing
+	model      model
+	raw        *addedTokens // searched for in the text
+	normal     *addedTokens // searched for in the normalised text
+	template   template
+	decoder    decoder
+	special    map[string]int
+	tokens     []string // spelling of each id; empty if no token has the id
+	ids        map[string]int
+	unknown    int    // id for unknown text, or -1
+	file       []byte // tokenizer.json
+}
+
+// A normalizer changes a text before it is split.
+type normalizer interface {
+	normalize(a aligned) aligned
+}
+
+// A splitter splits a text into pieces, which are encoded separately.
+type splitter interface {
+	split(a aligned, yield func(aligned))
+}
+
+// A model turns a piece into tokens.
+type model interface {
+	// encode appends the tokens of a piece. Their Start and End count bytes of the piece. It returns an error if the
+	// model can't encode a part of the piece and has no unknown token.
+	encode(tokens []Token, piece string) ([]Token, error)
+
+	vocabulary() []string // spelling of each id; empty if no token has the id
+	unknown() int         // id for unknown text, or -1
+}
+
+// A decoder turns the spellings of tokens into text. The text is the concatenation of its results.
+type decoder interface {
+	decode(tokens []string) []string
+}
+
+// Len returns the number of ids, including unknown and special ones.
+func (p *Pipeline) Len() int { return len(p.tokens) }
+
+// Unknown returns the id for text that the tokenizer doesn't know, or -1 if it has no such id.
+func (p *Pipeline) Unknown() int { return p.unknown }
+
+// Special returns the ids of special tokens by name. Callers must not change the map.
+func (p *Pipeline) Special() map[string]int { return p.special }
+
+// Encode implements Tokenizer. It adds no special tokens.
+func (p *Pipeline) Encode(text string) ([]int, error) {
+	tokens, err := p.Tokenize(text, Options{})
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]int, len(tokens))
+	for i, t := range tokens {
+		ids[i] = t.ID
+	}
+	return ids, nil
+}
+
+// Tokenize implements Tokenizer. It adds no special tokens; with o.Special, it finds the names of special tokens in the
+// text. If a token has characters that the text doesn't have, such as a prefix, the part is where they were added.
+func (p *Pipeline) Tokenize(text string, o Options) ([]Token, error) {
+	if err := CheckUTF8(text); err != nil {
+		return nil, err
+	}
+	tokens := make([]Token, 0, len(text)/3)
+	add := func(part aligned, token *addedToken) {
+		start, end := part.original(0, len(part.text))
+		tokens = append(tokens, Token{token.ID, start, end})
+	}
+	err := p.raw.split(aligned{text: text}, o.Special, func(part aligned, token *addedToken) error {
+		if token != nil {
+			add(part, token)
+			return nil
+		}
+		if p.normalizer != nil {
+			part = p.normalizer.normalize(part)
+		}
+		return p.normal.split(part, o.Special, func(part aligned, token *addedToken) (err error) {
+			switch {
+			case token != nil:
+				add(part, token)
+			case p.splitter == nil:
+				tokens, err = p.piece(tokens, part)
+			default:
+				p.splitter.split(part, func(piece aligned) {
+					if err == nil {
+						tokens, err = p.piece(tokens, piece)
+					}
+				})
+			}
+			return err
+		})
+	})
+	return tokens, err
+}
+
+// piece appends the tokens of a piece.
+func (p *Pipeline) piece(tokens []Token, piece aligned) ([]Token, error) {
+	if piece.text == "" {
+		return tokens, nil
+	}
+	n := len(tokens)
+	tokens, err := p.model.encode(tokens, piece.text)
+	for i := range tokens[n:] {
+		t := &tokens[n+i]
+		t.Start, t.End = piece.original(t.Start, t.End)
+	}
+	return tokens, err
+}
+
+// Decode implements Tokenizer.
+func (p *Pipeline) Decode(ids []int) (string, error) {
+	tokens := make([]string, 0, len(ids))
+	for i, id := range ids {
+		if id < 0 || id >= len(p.tokens) || p.tokens[id] == "" {
+			return "", fmt.Errorf("id %d at position %d isn't one of the tokenizer's ids, which are below %d", id, i, len(p.tokens))
+		}
+		tokens = append(tokens, p.tokens[id])
+	}
+	if p.decoder == nil {
+		return strings.Join(tokens, " "), nil
+	}
+	return strings.Join(p.decoder.decode(tokens), ""), nil
+}
