@@ -2,6 +2,8 @@ package tokenizer
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -23,8 +25,27 @@ func parseSplitter(part json.RawMessage) (splitter, error) {
 			return nil, err
 		}
 		return byteLevel{level.AddPrefixSpace, level.UseRegex == nil || *level.UseRegex}, nil
+	case "Sequence":
+		var list struct {
+			Type string            `json:"type"`
+			All  []json.RawMessage `json:"pretokenizers"`
+		}
+		if err := decode(part, &list); err != nil {
+			return nil, err
+		}
+		var all sequence
+		for i, part := range list.All {
+			s, err := parseSplitter(part)
+			if err != nil {
+				return nil, fmt.Errorf("its pretokenizer %d (from 0): %w", i, err)
+			}
+			if s != nil {
+				all = append(all, s)
+			}
+		}
+		return all, nil
 	}
-	return nil, unsupported(typ)
+	return parseMatcher(typ, part)
 }
 
 // byteLevel says that the model's vocabulary is byte-level: its tokens are bytes, spelled as characters. It may add a
@@ -48,8 +69,24 @@ func (b byteLevel) split(a aligned, yield func(aligned)) {
 	}
 }
 
-// isByteLevel reports whether a splitter ends in a byteLevel.
+// A sequence splits the pieces of each splitter with the next one.
+type sequence []splitter
+
+func (s sequence) split(a aligned, yield func(aligned)) {
+	if len(s) == 0 {
+		yield(a)
+		return
+	}
+	s[0].split(a, func(piece aligned) { s[1:].split(piece, yield) })
+}
+
+// isByteLevel reports whether a splitter has a byteLevel.
 func isByteLevel(s splitter) bool {
-	_, ok := s.(byteLevel)
-	return ok
+	switch s := s.(type) {
+	case byteLevel:
+		return true
+	case sequence:
+		return slices.ContainsFunc(s, isByteLevel)
+	}
+	return false
 }
