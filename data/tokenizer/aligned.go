@@ -77,11 +77,12 @@ func (w *rewriter) prepend(s string) {
 	w.put(s, span{int32(start), int32(end)})
 }
 
-// insert adds s. Its bytes share the origin of the byte before, or have an empty origin at the start of a text.
-func (w *rewriter) insert(s string) {
+// beside adds s, which comes from the last character that has been replaced or kept.
+func (w *rewriter) beside(s string) {
 	var from span
-	if n := len(w.spans); n > 0 {
-		from = w.spans[n-1]
+	if w.done > 0 {
+		start, end := w.in.original(w.done-1, w.done)
+		from = span{int32(start), int32(end)}
 	}
 	w.put(s, from)
 }

@@ -132,7 +132,7 @@ func isPunctuation(r rune) bool {
 	if r < utf8.RuneSelf {
 		return '!' <= r && r <= '/' || ':' <= r && r <= '@' || '[' <= r && r <= '`' || '{' <= r && r <= '~'
 	}
-	return unicode.IsPunct(r)
+	return unicode.IsPunct(r) != unicode.Is(otherPunctuation, r)
 }
 
 func (m matcher) split(a aligned, yield func(aligned)) {

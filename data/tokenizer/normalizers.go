@@ -1,6 +1,14 @@
 package tokenizer
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
 
 // parseNormalizer makes the normalizer of a tokenizer.json; nil if there is none.
 func parseNormalizer(part json.RawMessage) (normalizer, error) {
@@ -8,5 +16,203 @@ func parseNormalizer(part json.RawMessage) (normalizer, error) {
 	if typ == "" || err != nil {
 		return nil, err
 	}
+	var file struct {
+		Type        string            `json:"type"`
+		Normalizers []json.RawMessage `json:"normalizers"`
+		Pattern     json.RawMessage   `json:"pattern"`
+		Content     string            `json:"content"`
+		Prepend     string            `json:"prepend"`
+		Left        bool              `json:"strip_left"`
+		Right       bool              `json:"strip_right"`
+		CleanText   bool              `json:"clean_text"`
+		Chinese     bool              `json:"handle_chinese_chars"`
+		Accents     *bool             `json:"strip_accents"`
+		Lowercase   bool              `json:"lowercase"`
+	}
+	if err := decode(part, &file); err != nil {
+		return nil, err
+	}
+	switch typ {
+	case "Sequence":
+		var all normalizers
+		for i, part := range file.Normalizers {
+			n, err := parseNormalizer(part)
+			if err != nil {
+				return nil, fmt.Errorf("its normalizer %d (from 0): %w", i, err)
+			}
+			if n != nil {
+				all = append(all, n)
+			}
+		}
+		return all, nil
+	case "NFC":
+		return unicodeForm{norm.NFD, true}, nil
+	case "NFD":
+		return unicodeForm{norm.NFD, false}, nil
+	case "NFKC":
+		return unicodeForm{norm.NFKD, true}, nil
+	case "NFKD":
+		return unicodeForm{norm.NFKD, false}, nil
+	case "Lowercase":
+		return characters(lower), nil
+	case "StripAccents":
+		return characters(func(r rune) string { return without(r, unicode.M, otherMarks) }), nil
+	case "BertNormalizer":
+		return bert(file.CleanText, file.Chinese, file.Accents == nil && file.Lowercase || file.Accents != nil && *file.Accents, file.Lowercase), nil
+	case "Strip":
+		return strip{file.Left, file.Right}, nil
+	case "Prepend":
+		return prepend(file.Prepend), nil
+	case "Replace":
+		find, err := parsePattern(file.Pattern)
+		return replace{find, file.Content}, err
+	}
 	return nil, unsupported(typ)
+}
+
+// normalizers are normalizers in a sequence.
+type normalizers []normalizer
+
+func (all normalizers) normalize(a aligned) aligned {
+	for _, n := range all {
+		a = n.normalize(a)
+	}
+	return a
+}
+
+// characters is a normalizer that replaces each character by the string that the function returns.
+type characters func(r rune) string
+
+func (f characters) normalize(a aligned) aligned {
+	var w *rewriter
+	for i, r := range a.text {
+		n := utf8.RuneLen(r)
+		s := f(r)
+		if s == a.text[i:i+n] {
+			continue
+		}
+		if w == nil {
+			w = &rewriter{in: a}
+		}
+		w.keep(i - w.done)
+		w.replace(n, s)
+	}
+	if w == nil {
+		return a
+	}
+	return w.result()
+}
+
+// lower returns a character in lower case. Only İ becomes two characters.
+func lower(r rune) string {
+	if r == 'İ' {
+		return "i̇"
+	}
+	return string(unicode.ToLower(r))
+}
+
+// without returns the character, or nothing if it is in one of the two tables but not in both.
+func without(r rune, table, other *unicode.RangeTable) string {
+	if r >= utf8.RuneSelf && unicode.Is(table, r) != unicode.Is(other, r) {
+		return ""
+	}
+	return string(r)
+}
+
+// bert returns the normalizer of BERT.
+func bert(clean, chinese, accents, lowercase bool) normalizer {
+	var all normalizers
+	if clean {
+		all = append(all, characters(cleaned))
+	}
+	if chinese {
+		all = append(all, characters(func(r rune) string {
+			if isChinese(r) {
+				return " " + string(r) + " "
+			}
+			return string(r)
+		}))
+	}
+	if accents {
+		all = append(all, unicodeForm{norm.NFD, false}, characters(func(r rune) string { return without(r, unicode.Mn, otherNonspacing) }))
+	}
+	if lowercase {
+		all = append(all, characters(lower))
+	}
+	return all
+}
+
+// cleaned removes control characters and U+FFFD, and returns a space for all white space.
+func cleaned(r rune) string {
+	switch {
+	case unicode.IsSpace(r):
+		if unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r' {
+			return ""
+		}
+		return " "
+	case r == utf8.RuneError || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co) != unicode.Is(otherControls, r):
+		return ""
+	}
+	return string(r)
+}
+
+// isChinese reports whether r is in the blocks of CJK ideographs that BERT surrounds by spaces.
+func isChinese(r rune) bool {
+	switch {
+	case 0x4E00 <= r && r <= 0x9FFF, 0x3400 <= r && r <= 0x4DBF, 0xF900 <= r && r <= 0xFAFF:
+		return true
+	case 0x20000 <= r && r <= 0x2A6DF, 0x2A700 <= r && r <= 0x2B73F, 0x2B740 <= r && r <= 0x2B81F, 0x2B920 <= r && r <= 0x2CEAF, 0x2F800 <= r && r <= 0x2FA1F:
+		return true
+	}
+	return false
+}
+
+// strip removes white space from the ends of a text.
+type strip struct{ left, right bool }
+
+func (s strip) normalize(a aligned) aligned {
+	start, end := 0, len(a.text)
+	if s.left {
+		start = end - len(strings.TrimLeftFunc(a.text, unicode.IsSpace))
+	}
+	if s.right {
+		end = max(start, len(strings.TrimRightFunc(a.text, unicode.IsSpace)))
+	}
+	return a.sub(start, end)
+}
+
+// prepend adds a string before a text that isn't empty.
+type prepend string
+
+func (s prepend) normalize(a aligned) aligned {
+	if a.text == "" {
+		return a
+	}
+	w := rewriter{in: a}
+	w.prepend(string(s))
+	return w.result()
+}
+
+// replace replaces the matches of a pattern.
+type replace struct {
+	find    func(text string) (start, end int)
+	content string
+}
+
+func (p replace) normalize(a aligned) aligned {
+	w := rewriter{in: a}
+	for w.done < len(a.text) {
+		start, end := p.find(a.text[w.done:])
+		if start == end {
+			break
+		}
+		w.keep(start)
+		from, upto := a.original(w.done+end-start-1, w.done+end-start) // the last character of the match
+		w.put(p.content, span{int32(from), int32(upto)})
+		w.done += end - start
+	}
+	if w.done == 0 {
+		return a
+	}
+	return w.result()
 }
