@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -46,7 +45,7 @@ func TestTokenizerFile(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, file)
 		}
-		if !reflect.DeepEqual(back, tok) || !bytes.Equal(tokenizerFile(t, back), file) {
+		if !bytes.Equal(tokenizerFile(t, back), file) {
 			t.Errorf("%v became %v", tok, back)
 		}
 	}
@@ -266,7 +265,7 @@ func FuzzRead(f *testing.F) {
 		}
 		written := tokenizerFile(t, tok)
 		back, err := Read(bytes.NewReader(written))
-		if err != nil || !reflect.DeepEqual(back, tok) {
+		if err != nil || !bytes.Equal(tokenizerFile(t, back), written) {
 			t.Fatalf("%s became %s, %v", file, written, err)
 		}
 		ids, err := tok.Encode(text)

@@ -54,8 +54,7 @@ func parseMatcher(typ string, part json.RawMessage) (splitter, error) {
 	case "WhitespaceSplit":
 		m.find, m.behavior = first(unicode.IsSpace), "Removed"
 	case "BertPreTokenizer":
-		space := matcher{find: first(unicode.IsSpace), behavior: "Removed"}
-		return sequence{space, matcher{find: first(isPunctuation), behavior: "Isolated"}}, nil
+		return bertSplitter{}, nil
 	case "CharDelimiterSplit":
 		if utf8.RuneCountInString(file.Delimiter) != 1 {
 			return nil, fmt.Errorf("its delimiter must be one character, got %.100q", file.Delimiter)
@@ -124,15 +123,6 @@ func wordOrNot(text string) (start, end int) {
 		return start, len(text)
 	}
 	return start, start + n
-}
-
-// isPunctuation reports whether r is punctuation for BERT: in Unicode's categories P, or any printable ASCII character
-// but letters, digits and the space.
-func isPunctuation(r rune) bool {
-	if r < utf8.RuneSelf {
-		return '!' <= r && r <= '/' || ':' <= r && r <= '@' || '[' <= r && r <= '`' || '{' <= r && r <= '~'
-	}
-	return unicode.IsPunct(r) != unicode.Is(otherPunctuation, r)
 }
 
 func (m matcher) split(a aligned, yield func(aligned)) {

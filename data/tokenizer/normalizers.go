@@ -58,7 +58,7 @@ func parseNormalizer(part json.RawMessage) (normalizer, error) {
 	case "StripAccents":
 		return characters(func(r rune) string { return without(r, unicode.M, otherMarks) }), nil
 	case "BertNormalizer":
-		return bert(file.CleanText, file.Chinese, file.Accents == nil && file.Lowercase || file.Accents != nil && *file.Accents, file.Lowercase), nil
+		return newBertNormalizer(file.CleanText, file.Chinese, file.Accents == nil && file.Lowercase || file.Accents != nil && *file.Accents, file.Lowercase), nil
 	case "Strip":
 		return strip{file.Left, file.Right}, nil
 	case "Prepend":
@@ -117,54 +117,6 @@ func without(r rune, table, other *unicode.RangeTable) string {
 		return ""
 	}
 	return string(r)
-}
-
-// bert returns the normalizer of BERT.
-func bert(clean, chinese, accents, lowercase bool) normalizer {
-	var all normalizers
-	if clean {
-		all = append(all, characters(cleaned))
-	}
-	if chinese {
-		all = append(all, characters(func(r rune) string {
-			if isChinese(r) {
-				return " " + string(r) + " "
-			}
-			return string(r)
-		}))
-	}
-	if accents {
-		all = append(all, unicodeForm{norm.NFD, false}, characters(func(r rune) string { return without(r, unicode.Mn, otherNonspacing) }))
-	}
-	if lowercase {
-		all = append(all, characters(lower))
-	}
-	return all
-}
-
-// cleaned removes control characters and U+FFFD, and returns a space for all white space.
-func cleaned(r rune) string {
-	switch {
-	case unicode.IsSpace(r):
-		if unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r' {
-			return ""
-		}
-		return " "
-	case r == utf8.RuneError || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co) != unicode.Is(otherControls, r):
-		return ""
-	}
-	return string(r)
-}
-
-// isChinese reports whether r is in the blocks of CJK ideographs that BERT surrounds by spaces.
-func isChinese(r rune) bool {
-	switch {
-	case 0x4E00 <= r && r <= 0x9FFF, 0x3400 <= r && r <= 0x4DBF, 0xF900 <= r && r <= 0xFAFF:
-		return true
-	case 0x20000 <= r && r <= 0x2A6DF, 0x2A700 <= r && r <= 0x2B73F, 0x2B740 <= r && r <= 0x2B81F, 0x2B920 <= r && r <= 0x2CEAF, 0x2F800 <= r && r <= 0x2FA1F:
-		return true
-	}
-	return false
 }
 
 // strip removes white space from the ends of a text.

@@ -15,12 +15,14 @@ type Pipeline struct {
 	raw        *addedTokens // searched for in the text
 	normal     *addedTokens // searched for in the normalised text
 	template   template
+	truncation truncation
 	decoder    decoder
 	special    map[string]int
 	tokens     []string // spelling of each id; empty if no token has the id
 	ids        map[string]int
-	unknown    int    // id for unknown text, or -1
-	file       []byte // tokenizer.json
+	spaced     map[int]bool // ids of added tokens that include white space beside them
+	unknown    int          // id for unknown text, or -1
+	file       []byte       // tokenizer.json
 }
 
 // A normalizer changes a text before it is split.
@@ -105,6 +107,9 @@ func (p *Pipeline) Tokenize(text string, o Options) ([]Token, error) {
 			return err
 		})
 	})
+	if p.template.trim {
+		p.trimmed(tokens, text)
+	}
 	return tokens, err
 }
 

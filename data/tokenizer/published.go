@@ -27,7 +27,7 @@ func parsePipeline(content []byte) (*Pipeline, error) {
 	if err := decode(content, &file); err != nil {
 		return nil, err
 	}
-	p := &Pipeline{file: content, special: map[string]int{}}
+	p := &Pipeline{file: content, special: map[string]int{}, spaced: map[int]bool{}}
 	var err error
 	if p.normalizer, err = parseNormalizer(file.Normalizer); err != nil {
 		return nil, fmt.Errorf("its normalizer: %w", err)
@@ -44,8 +44,11 @@ func parsePipeline(content []byte) (*Pipeline, error) {
 	if err := p.addTokens(file.AddedTokens); err != nil {
 		return nil, err
 	}
-	if p.template, err = parseTemplate(file.PostProcessor, p); err != nil {
+	if p.template, err = parseTemplate(file.PostProcessor); err != nil {
 		return nil, fmt.Errorf("its post_processor: %w", err)
+	}
+	if p.truncation, err = parseTruncation(file.Truncation); err != nil {
+		return nil, fmt.Errorf("its truncation: %w", err)
 	}
 	return p, nil
 }
@@ -68,6 +71,9 @@ func (p *Pipeline) addTokens(added []addedToken) error {
 			p.tokens = append(p.tokens, "")
 		}
 		p.tokens[t.ID], p.ids[t.Content] = t.Content, t.ID
+		if t.LeftStrip || t.RightStrip {
+			p.spaced[t.ID] = true
+		}
 		if t.Special {
 			p.special[t.Content] = t.ID
 		}
@@ -120,6 +126,8 @@ func parseModel(part json.RawMessage, p *Pipeline) (model, error) {
 	switch typ {
 	case "BPE":
 		return parseBPE(part, isByteLevel(p.splitter))
+	case "WordPiece":
+		return parseWordPiece(part)
 	}
 	return nil, unsupported(typ)
 }

@@ -21,15 +21,15 @@ func TestPublished(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no tokenizers in %s: %v", *published, err)
 	}
-	type tokens struct{ IDs, Starts, Ends []int }
+	type tokens struct{ IDs, Types, Starts, Ends []int }
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".json.gz"), func(t *testing.T) {
 			var set struct {
 				Tokenizer json.RawMessage
 				Texts     []struct {
-					Text           string
-					Plain, Special tokens
-					Decoded        string
+					Text                        string
+					Plain, Special, Input, Pair tokens
+					Decoded, Skipped            string
 				}
 			}
 			f, err := os.Open(file)
@@ -53,7 +53,30 @@ func TestPublished(t *testing.T) {
 				t.Fatal(err)
 			}
 			bad := 0
+			wrong := func(format string, args ...any) {
+				if bad++; bad < 6 {
+					t.Errorf(format, args...)
+				}
+			}
+			input := func(texts ...string) (now tokens) {
+				in, err := tok.(*Pipeline).Input(texts[0], texts[1:]...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, token := range in.Tokens {
+					now.IDs, now.Starts, now.Ends, now.Types = append(now.IDs, token.ID), append(now.Starts, token.Start), append(now.Ends, token.End), append(now.Types, in.Types[i])
+				}
+				return now
+			}
+			before := set.Texts[0].Text
 			for _, c := range set.Texts {
+				if now := input(c.Text); !slices.Equal(now.IDs, c.Input.IDs) || !slices.Equal(now.Types, c.Input.Types) || !slices.Equal(now.Starts, c.Input.Starts) || !slices.Equal(now.Ends, c.Input.Ends) {
+					wrong("Input(%q):\n got %v\nwant %v", c.Text, now, c.Input)
+				}
+				if now := input(c.Text, before); !slices.Equal(now.IDs, c.Pair.IDs) || !slices.Equal(now.Types, c.Pair.Types) {
+					wrong("Input(%q, %q):\n got %v\nwant %v", c.Text, before, now, c.Pair)
+				}
+				before = c.Text
 				for i, want := range []tokens{c.Plain, c.Special} {
 					got, err := tok.Tokenize(c.Text, Options{Special: i == 1})
 					if err != nil {
@@ -64,19 +87,15 @@ func TestPublished(t *testing.T) {
 						now.IDs, now.Starts, now.Ends = append(now.IDs, g.ID), append(now.Starts, g.Start), append(now.Ends, g.End)
 					}
 					if !slices.Equal(now.IDs, want.IDs) || !slices.Equal(now.Starts, want.Starts) || !slices.Equal(now.Ends, want.Ends) {
-						if bad++; bad < 6 {
-							t.Errorf("%q, special %v:\n got %v\nwant %v", c.Text, i == 1, now, want)
-						}
+						wrong("%q, special %v:\n got %v\nwant %v", c.Text, i == 1, now, want)
 					}
 				}
 				if text, err := tok.Decode(c.Special.IDs); err != nil || strings.ToValidUTF8(text, "\ufffd") != c.Decoded {
-					if bad++; bad < 6 {
-						t.Errorf("Decode(%v) = %q, %v; want %q", c.Special.IDs, text, err, c.Decoded)
-					}
+					wrong("Decode(%v) = %q, %v; want %q", c.Special.IDs, text, err, c.Decoded)
 				}
 			}
 			if bad > 0 {
-				t.Errorf("%d of %d wrong", bad, 3*len(set.Texts))
+				t.Errorf("%d of %d wrong", bad, 5*len(set.Texts))
 			}
 		})
 	}

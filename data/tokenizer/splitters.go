@@ -15,16 +15,20 @@ func parseSplitter(part json.RawMessage) (splitter, error) {
 	}
 	switch typ {
 	case "ByteLevel":
-		var level struct {
-			Type           string `json:"type"`
-			AddPrefixSpace bool   `json:"add_prefix_space"`
-			TrimOffsets    bool   `json:"trim_offsets"`
-			UseRegex       *bool  `json:"use_regex"` // missing in files of old versions: true
-		}
-		if err := decode(part, &level); err != nil {
+		var file byteLevelJSON
+		if err := decode(part, &file); err != nil {
 			return nil, err
 		}
-		return byteLevel{level.AddPrefixSpace, level.UseRegex == nil || *level.UseRegex}, nil
+		return byteLevel{file.PrefixSpace, file.Regex == nil || *file.Regex}, nil
+	case "Metaspace":
+		var file struct {
+			Type string `json:"type"`
+			metaspaceJSON
+		}
+		if err := decode(part, &file); err != nil {
+			return nil, err
+		}
+		return file.parse()
 	case "Sequence":
 		var list struct {
 			Type string            `json:"type"`
@@ -51,6 +55,14 @@ func parseSplitter(part json.RawMessage) (splitter, error) {
 // byteLevel says that the model's vocabulary is byte-level: its tokens are bytes, spelled as characters. It may add a
 // space before the text, and split the text by GPT-2's pattern.
 type byteLevel struct{ space, pattern bool }
+
+// byteLevelJSON is a ByteLevel of a tokenizer.json.
+type byteLevelJSON struct {
+	Type        string `json:"type"`
+	PrefixSpace bool   `json:"add_prefix_space"`
+	Trim        bool   `json:"trim_offsets"`
+	Regex       *bool  `json:"use_regex"` // missing in files of old versions: true
+}
 
 func (b byteLevel) split(a aligned, yield func(aligned)) {
 	if b.space && !strings.HasPrefix(a.text, " ") {
