@@ -3,7 +3,6 @@ package tokenizer
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -162,11 +161,9 @@ func (byteFallback) decode(tokens []string) []string {
 		held = held[:0]
 	}
 	for _, token := range tokens {
-		if len(token) == 6 && strings.HasPrefix(token, "<0x") && token[5] == '>' {
-			if b, err := strconv.ParseUint(token[3:5], 16, 8); err == nil {
-				held = append(held, byte(b))
-				continue
-			}
+		if b, ok := byteToken(token); ok {
+			held = append(held, b)
+			continue
 		}
 		flush()
 		out = append(out, token)

@@ -81,6 +81,9 @@ func parsePattern(part json.RawMessage) (func(text string) (start, end int), err
 	case pattern.Regex == nil:
 		return nil, fmt.Errorf("its pattern must have a String or a Regex, got %.200s", part)
 	}
+	if *pattern.Regex == " {2,}" { // of SentencePiece
+		return manySpaces, nil
+	}
 	scan, ok := scanners[*pattern.Regex]
 	if !ok {
 		return nil, fmt.Errorf("the pattern %.400q isn't known: only the patterns of GPT-2, cl100k, o200k, Llama 3 and Qwen are", *pattern.Regex)
@@ -97,6 +100,15 @@ func literal(s string) func(text string) (start, end int) {
 		}
 		return i, i + len(s)
 	}
+}
+
+// manySpaces finds two or more spaces.
+func manySpaces(text string) (start, end int) {
+	start = strings.Index(text, "  ")
+	if start < 0 {
+		return len(text), len(text)
+	}
+	return start, len(text) - len(strings.TrimLeft(text[start:], " "))
 }
 
 // first finds the first character for which in returns true.

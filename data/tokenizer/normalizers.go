@@ -28,6 +28,7 @@ func parseNormalizer(part json.RawMessage) (normalizer, error) {
 		Chinese     bool              `json:"handle_chinese_chars"`
 		Accents     *bool             `json:"strip_accents"`
 		Lowercase   bool              `json:"lowercase"`
+		Charsmap    string            `json:"precompiled_charsmap"`
 	}
 	if err := decode(part, &file); err != nil {
 		return nil, err
@@ -59,6 +60,8 @@ func parseNormalizer(part json.RawMessage) (normalizer, error) {
 		return characters(func(r rune) string { return without(r, unicode.M, otherMarks) }), nil
 	case "BertNormalizer":
 		return newBertNormalizer(file.CleanText, file.Chinese, file.Accents == nil && file.Lowercase || file.Accents != nil && *file.Accents, file.Lowercase), nil
+	case "Precompiled":
+		return parsePrecompiled(file.Charsmap)
 	case "Strip":
 		return strip{file.Left, file.Right}, nil
 	case "Prepend":

@@ -126,6 +126,8 @@ func parseModel(part json.RawMessage, p *Pipeline) (model, error) {
 	switch typ {
 	case "BPE":
 		return parseBPE(part, isByteLevel(p.splitter))
+	case "Unigram":
+		return parseUnigram(part)
 	case "WordPiece":
 		return parseWordPiece(part)
 	}

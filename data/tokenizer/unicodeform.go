@@ -51,6 +51,11 @@ func (f unicodeForm) normalize(a aligned) aligned {
 	if f.compose {
 		all = compose(all)
 	}
+	return transform(a, all)
+}
+
+// transform returns the text of all characters. Each has the origin of the characters that it stands for.
+func transform(a aligned, all []formed) aligned {
 	w := rewriter{in: a}
 	for _, c := range all {
 		if c.added > 0 {
@@ -64,7 +69,7 @@ func (f unicodeForm) normalize(a aligned) aligned {
 		}
 		w.replace(n, string(c.r))
 	}
-	return w.result()
+	return aligned{text: string(w.out), first: a.first, spans: w.spans}
 }
 
 // decompose returns the full decomposition of a character.

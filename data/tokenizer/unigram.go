@@ -1,0 +1,179 @@
+package tokenizer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"unicode/utf8"
+)
+
+// unigram is the model of Kudo, "Subword Regularization" (2018), without sampling. Of all ways to cover a piece with
+// tokens, it takes the one with the greatest sum of scores, by Viterbi's algorithm.
+type unigram struct {
+	tokens       []string
+	scores       []float64
+	keys         *trie
+	unknownID    int     // id of a character that no token covers; -1 makes it an error
+	unknownScore float64 // score of such a character
+	bytes        [256]int32
+	byteFallback bool // characters that no token covers become their bytes
+
+	paths sync.Pool // of *[]unigramStep
+}
+
+// A unigramStep is the last token of the best path to a place in a piece.
+type unigramStep struct {
+	score float64 // of the whole path
+	start int32   // where the token starts; -1 if no path ends here
+	id    int32
+}
+
+// parseUnigram makes the model Unigram of a tokenizer.json.
+func parseUnigram(part json.RawMessage) (model, error) {
+	var file struct {
+		Type         string       `json:"type"`
+		UnknownID    *int         `json:"unk_id"`
+		Vocab        []scoredJSON `json:"vocab"`
+		ByteFallback bool         `json:"byte_fallback"`
+	}
+	if err := decode(part, &file); err != nil {
+		return nil, err
+	}
+	if len(file.Vocab) == 0 || len(file.Vocab) > mostIDs {
+		return nil, fmt.Errorf("its vocab must have 1 to %d tokens, got %d", mostIDs, len(file.Vocab))
+	}
+	m := &unigram{unknownID: -1, byteFallback: file.ByteFallback}
+	if file.UnknownID != nil {
+		if m.unknownID = *file.UnknownID; m.unknownID < 0 || m.unknownID >= len(file.Vocab) {
+			return nil, fmt.Errorf("its unk_id must be an id of the vocab, below %d, got %d", len(file.Vocab), m.unknownID)
+		}
+	}
+	least := math.Inf(1)
+	for i := range m.bytes {
+		m.bytes[i] = -1
+	}
+	for id, t := range file.Vocab {
+		m.tokens, m.scores = append(m.tokens, t.token), append(m.scores, t.score)
+		least = min(least, t.score)
+		if b, ok := byteToken(t.token); ok {
+			m.bytes[b] = int32(id)
+		}
+	}
+	const penalty = 10
+	m.unknownScore = least - penalty
+	m.byteFallback = m.byteFallback && slices.Min(m.bytes[:]) >= 0
+	m.keys = newTrie(m.tokens)
+	return m, nil
+}
+
+// scoredJSON is a token and its score, in the form ["the", -3.2].
+type scoredJSON struct {
+	token string
+	score float64
+}
+
+func (s *scoredJSON) UnmarshalJSON(value []byte) error {
+	var pair []json.RawMessage
+	if err := json.Unmarshal(value, &pair); err != nil || len(pair) != 2 ||
+		json.Unmarshal(pair[0], &s.token) != nil || json.Unmarshal(pair[1], &s.score) != nil {
+		return fmt.Errorf("expected a token and its score, got %.100s", value)
+	}
+	return nil
+}
+
+func (m *unigram) vocabulary() []string { return m.tokens }
+func (m *unigram) unknown() int         { return m.unknownID }
+
+func (m *unigram) encode(tokens []Token, piece string) ([]Token, error) {
+	pool, _ := m.paths.Get().(*[]unigramStep)
+	if pool == nil {
+		pool = new([]unigramStep)
+	}
+	defer m.paths.Put(pool)
+	*pool = slices.Grow((*pool)[:0], len(piece)+1)[:len(piece)+1]
+	path := *pool // path[i] ends at byte i
+	m.viterbi(path, piece)
+
+	unknown := func(end int) bool { return path[end].id < 0 || int(path[end].id) == m.unknownID }
+	first := len(tokens)
+	for end := len(piece); end > 0; {
+		start, id := int(path[end].start), int(path[end].id)
+		if unknown(end) {
+			for start > 0 && unknown(start) { // neighbouring unknown characters are one token
+				start = int(path[start].start)
+			}
+			n, whole := m.keys.longest(piece[start:end])
+			switch {
+			case n == end-start: // together, the unknown characters are a token, such as <unk>
+				tokens = append(tokens, Token{int(whole), start, end})
+			case m.byteFallback:
+				for i := end - 1; i >= start; i-- {
+					tokens = append(tokens, Token{int(m.bytes[piece[i]]), start, end})
+				}
+			case m.unknownID < 0:
+				return tokens[:first], errors.New("the model has no unknown token for " + fmt.Sprintf("%.100q", piece[start:end]))
+			default:
+				tokens = append(tokens, Token{m.unknownID, start, end})
+			}
+		} else {
+			tokens = append(tokens, Token{id, start, end})
+		}
+		end = start
+	}
+	slices.Reverse(tokens[first:])
+	return tokens, nil
+}
+
+// viterbi sets the steps of the best paths. A step for an unknown character has the id -1.
+func (m *unigram) viterbi(path []unigramStep, piece string) {
+	for i := range path {
+		path[i].start = -1
+	}
+	path[0] = unigramStep{}
+	step := func(start, end int, id int32, score float64) {
+		if score += path[start].score; path[end].start < 0 || score > path[end].score {
+			path[end] = unigramStep{score, int32(start), id}
+		}
+	}
+	for start := 0; start < len(piece); {
+		_, n := utf8.DecodeRuneInString(piece[start:])
+		single := false // whether the character at start is a token
+		node := int32(0)
+		for end := start; end < len(piece); {
+			if node = m.keys.step(node, piece[end]); node == 0 {
+				break
+			}
+			end++
+			if id := m.keys.value[node]; id >= 0 {
+				step(start, end, id, m.scores[id])
+				single = single || end == start+n
+			}
+		}
+		if !single {
+			step(start, start+n, -1, m.unknownScore)
+		}
+		start += n
+	}
+}
+
+// byteToken returns the byte that a token such as <0x0A> stands for.
+func byteToken(token string) (byte, bool) {
+	if len(token) != 6 || token[:3] != "<0x" || token[5] != '>' {
+		return 0, false
+	}
+	var b byte
+	for _, c := range token[3:5] {
+		switch {
+		case '0' <= c && c <= '9':
+			b = b<<4 | byte(c-'0')
+		case 'A' <= c && c <= 'F':
+			b = b<<4 | byte(c-'A'+10)
+		default:
+			return 0, false
+		}
+	}
+	return b, true
+}
