@@ -66,6 +66,13 @@ func complete(root *cobra.Command) {
 			}
 		case words[1] == "DIR...":
 			cmd.ValidArgsFunction = runFolders
+		case words[0] == "tokenize":
+			cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+				if len(args) > 0 && !cmd.Flags().Changed("count") { // texts
+					return nil, cobra.ShellCompDirectiveNoFileComp
+				}
+				return nil, cobra.ShellCompDirectiveDefault
+			}
 		case words[0] == "bench":
 			for _, b := range bench.All() {
 				cmd.ValidArgs = append(cmd.ValidArgs, b.Name)

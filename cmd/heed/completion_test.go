@@ -50,6 +50,9 @@ func TestCompletion(t *testing.T) {
 		{"attention x y --out ", []string{"png", "svg", "html", endings}},
 		{"report runs/a o", []string{"other", nothing}},
 		{"report x --out ", []string{"html", endings}},
+		{"tokenize ru", []string{":0"}},
+		{"tokenize runs/a ", []string{nothing}},
+		{"tokenize --count runs/a ", []string{":0"}},
 		{"bench ti", []string{"tiny", nothing}},
 		{"completion z", []string{"zsh", nothing}},
 	} {

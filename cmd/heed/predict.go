@@ -87,7 +87,7 @@ max_len characters. Put -- before inputs that begin with a dash.`,
 			case len(args) > 1:
 				err = p.inputs(args[1:], cmd.OutOrStdout())
 			default:
-				err = p.lines(cmd.InOrStdin(), cmd.OutOrStdout())
+				err = inputLines(cmd, func(first int, inputs []string) error { return p.lines(first, inputs, cmd.OutOrStdout()) })
 			}
 			said := p.said()
 			if said != nil && len(args) > 1 { // a wrong argument is a wrong call
@@ -193,11 +193,24 @@ func (p *prediction) said() error {
 // maxLine is the maximum length of a line of standard input, in bytes.
 const maxLine = 1 << 22
 
-// lines answers the lines of standard input. It answers all lines that have arrived together, and doesn't wait for
-// more.
-func (p *prediction) lines(r io.Reader, w io.Writer) error {
+// lines answers lines of standard input. The argument first is the number of the first one.
+func (p *prediction) lines(first int, inputs []string, w io.Writer) error {
+	answers, err := p.model.PredictAll(p.ctx, inputs, p.options)
+	for i, a := range answers {
+		p.note("standard input", first+i, a)
+	}
+	if err != nil {
+		return err
+	}
+	return p.print(answers, w)
+}
+
+// inputLines calls do with all lines of standard input that have arrived together, and doesn't wait for more. The
+// argument first is the number of the first of them, from 1.
+func inputLines(cmd *cobra.Command, do func(first int, lines []string) error) error {
+	r := cmd.InOrStdin()
 	if f, ok := r.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		fmt.Fprintln(p.stderr, "Type one input per line; Ctrl-D ends the input.")
+		fmt.Fprintln(cmd.ErrOrStderr(), "Type one input per line; Ctrl-D ends the input.")
 	}
 	read, ended := make(chan string, predictBatch), make(chan error, 1)
 	go func() { // after an interruption, it waits for a line until the process ends
@@ -211,13 +224,13 @@ func (p *prediction) lines(r io.Reader, w io.Writer) error {
 	}()
 	number := 0
 	for {
-		var inputs []string
-		begin := number + 1 // line of the first input
+		var lines []string
+		first := number + 1
 		add := func(line string) {
 			if number++; number == 1 {
 				line = strings.TrimPrefix(line, "\uFEFF")
 			}
-			inputs = append(inputs, line)
+			lines = append(lines, line)
 		}
 		select {
 		case line, ok := <-read:
@@ -230,10 +243,10 @@ func (p *prediction) lines(r io.Reader, w io.Writer) error {
 				return nil
 			}
 			add(line)
-		case <-p.ctx.Done():
-			return p.ctx.Err()
+		case <-cmd.Context().Done():
+			return cmd.Context().Err()
 		}
-		for more := true; more && len(inputs) < predictBatch; {
+		for more := true; more && len(lines) < predictBatch; {
 			select {
 			case line, ok := <-read:
 				if more = ok; ok {
@@ -243,14 +256,7 @@ func (p *prediction) lines(r io.Reader, w io.Writer) error {
 				more = false
 			}
 		}
-		answers, err := p.model.PredictAll(p.ctx, inputs, p.options)
-		for i, a := range answers {
-			p.note("standard input", begin+i, a)
-		}
-		if err == nil {
-			err = p.print(answers, w)
-		}
-		if err != nil {
+		if err := do(first, lines); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/memory"
+	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/train/task"
+)
+
+func newTokenize() *cobra.Command {
+	var ids, count bool
+	cmd := &cobra.Command{
+		Use:   "tokenize FOLDER|FILE [TEXT...]",
+		Short: "Show the tokens of texts, or count them",
+		Long: `Print the tokens of texts: one line per token, with its id and, in quotes, the part of the text that it
+comes from. If several tokens share a character, each line shows it. Texts are separated by an empty
+line. Without texts, heed tokenizes each line of standard input as soon as it arrives.
+
+The tokenizer is in a run folder, in the folder of a published model, or in a file such as
+tokenizer.json. If a run folder has two tokenizers, heed takes the one for inputs; the one for answers
+is the file target.json. No special tokens are added, and their names in a text are ordinary text.
+
+With --count, the arguments after the tokenizer are files, and heed prints the number of tokens of each
+file, or of standard input. Put -- before texts that begin with a dash.`,
+		Example: `  heed tokenize runs/reverse gorgonia
+  heed tokenize --ids models/gpt2 < lines.txt
+  heed tokenize --count models/gpt2/tokenizer.json book.txt`,
+		Args: func(_ *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 0 || args[0] == "":
+				return usagef("heed tokenize takes a folder or file with a tokenizer, then texts or none to read standard input: heed tokenize FOLDER|FILE [TEXT...]")
+			case ids && count:
+				return usagef("--ids and --count can't be used together")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := openTokenizer(args[0])
+			if err != nil {
+				return err
+			}
+			out := bufio.NewWriter(cmd.OutOrStdout())
+			defer out.Flush()
+			if count {
+				return countTokens(cmd, out, t, args[1:])
+			}
+			show := showTokens
+			if ids {
+				show = showIDs
+			}
+			if len(args) == 1 {
+				return inputLines(cmd, func(first int, lines []string) error {
+					for i, line := range lines {
+						if err := show(out, t, line, first+i); err != nil {
+							return fmt.Errorf("standard input, line %d: %w", first+i, err)
+						}
+					}
+					return out.Flush()
+				})
+			}
+			for i, text := range args[1:] {
+				if err := cmd.Context().Err(); err != nil {
+					return err
+				}
+				if err := show(out, t, text, i+1); err != nil {
+					return usagef("text %d: %w", i+1, err)
+				}
+			}
+			return out.Flush()
+		},
+	}
+	cmd.Flags().BoolVar(&ids, "ids", false, "print only the ids: one line per text, with spaces between them")
+	cmd.Flags().BoolVar(&count, "count", false, "print only the number of tokens in each file, or in standard input")
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%w; put -- before texts that begin with a dash", flagError(cmd, err))
+	})
+	return cmd
+}
+
+// openTokenizer opens the tokenizer of a run folder, of a published folder, or of a file.
+func openTokenizer(path string) (tokenizer.Tokenizer, error) {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() || !isRun(path) {
+		return readTokenizer(path)
+	}
+	c, err := task.ReadConfig(path)
+	if err != nil {
+		return nil, err
+	}
+	coder, err := data.NewCoder(c.Task)
+	if err != nil {
+		return nil, err
+	}
+	source, _ := coder.Tokenizers()
+	return source, nil
+}
+
+// readTokenizer reads a tokenizer.json, or the one in a folder.
+func readTokenizer(path string) (tokenizer.Tokenizer, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, task.TokenizerFile)
+	}
+	content, err := readWhole(path, 64<<20)
+	var t tokenizer.Tokenizer
+	if err == nil {
+		t, err = tokenizer.Read(bytes.NewReader(content))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return t, nil
+}
+
+// showTokens prints a line per token of a text. The argument number counts texts from 1.
+func showTokens(out io.Writer, t tokenizer.Tokenizer, text string, number int) error {
+	tokens, err := t.Tokenize(text, tokenizer.Options{})
+	if err != nil {
+		return err
+	}
+	if number > 1 {
+		fmt.Fprintln(out)
+	}
+	for _, token := range tokens {
+		fmt.Fprintf(out, "%d\t%s\n", token.ID, strconv.Quote(text[token.Start:token.End]))
+	}
+	return nil
+}
+
+// showIDs prints the ids of a text in one line.
+func showIDs(out io.Writer, t tokenizer.Tokenizer, text string, _ int) error {
+	ids, err := t.Encode(text)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(out, strings.Trim(fmt.Sprint(ids), "[]"))
+	return err
+}
+
+// countTokens prints the number of tokens of each file or, if there are no files, of standard input. It encodes a file
+// as one text.
+func countTokens(cmd *cobra.Command, out io.Writer, t tokenizer.Tokenizer, files []string) error {
+	const perByte = 40 // memory for a byte of text
+	most := int64(memory.Limit() / perByte)
+	number := func(name string, content []byte, err error) (int, error) {
+		var tokens []int
+		if err == nil {
+			tokens, err = t.Encode(string(content))
+		}
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", name, err)
+		}
+		return len(tokens), nil
+	}
+	if len(files) == 0 {
+		content, err := readAll(cmd.InOrStdin(), most)
+		n, err := number("standard input", content, err)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(out, n)
+		return err
+	}
+	for _, name := range files {
+		if err := cmd.Context().Err(); err != nil {
+			return err
+		}
+		content, err := readWhole(name, most)
+		n, err := number(text.Escape(name), content, err)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%d\t%s\n", n, text.EscapeExcept(name, ""))
+	}
+	return nil
+}
+
+// readWhole reads a regular file of at most most bytes. Its errors don't name the file.
+func readWhole(path string, most int64) (content []byte, err error) {
+	defer func() {
+		if wrong := (*os.PathError)(nil); errors.As(err, &wrong) {
+			err = wrong.Err
+		}
+	}()
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("it must be a regular file, got %v", info.Mode())
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readAll(f, most)
+}
+
+// readAll reads at most most bytes. More are an error.
+func readAll(r io.Reader, most int64) ([]byte, error) {
+	content, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err == nil && int64(len(content)) > most {
+		err = fmt.Errorf("it has more than %s, the most that fits in memory with its tokens: split it", text.Bytes(int(most)))
+	}
+	return content, err
+}
