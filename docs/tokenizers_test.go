@@ -75,6 +75,22 @@ func Example_pair() {
 	// [-1 0 0 0 0 -1 1 1 1 1 1 -1]
 }
 
+// A conversation in the form that a model was trained on.
+func Example_chat() {
+	template := `{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}` +
+		`{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}`
+
+	chat, err := tokenizer.ParseChatTemplate(template, "<s>", "</s>")
+	check(err)
+	text, err := chat.Render([]tokenizer.Message{{Role: "user", Content: "Who sings?"}}, true)
+	check(err)
+	fmt.Print(text)
+	// Output:
+	// <|im_start|>user
+	// Who sings?<|im_end|>
+	// <|im_start|>assistant
+}
+
 // A tokenizer of one's own, learned, saved and read.
 func Example_learn() {
 	texts := slices.Values([]string{"to be or not to be", "that is the question"})

@@ -35,8 +35,8 @@ func newAddedTokens(tokens []addedToken, spelling func(addedToken) string) *adde
 }
 
 // split calls yield for each added token in the text, and for each part between added tokens. For these parts, token is
-// nil. Unless special is set, special tokens are ordinary text.
-func (a *addedTokens) split(text aligned, special bool, yield func(part aligned, token *addedToken) error) error {
+// nil. The Options say which special tokens are ordinary text.
+func (a *addedTokens) split(text aligned, o Options, yield func(part aligned, token *addedToken) error) error {
 	s, done := text.text, 0
 	for i := 0; a != nil && i < len(s); {
 		if a.keys.root[s[i]] == 0 {
@@ -50,7 +50,11 @@ func (a *addedTokens) split(text aligned, special bool, yield func(part aligned,
 		}
 		token, start, end := &a.tokens[which], i, i+n
 		i = end
-		if token.Special && !special || token.SingleWord && (endsInWord(s[:start]) || startsWithWord(s[end:])) {
+		if token.Special && !o.Special || token.SingleWord && (endsInWord(s[:start]) || startsWithWord(s[end:])) {
+			continue
+		}
+		if token.Special && o.overlaps(text.original(start, end)) {
+			i = start + 1 // a token of the program may begin inside
 			continue
 		}
 		if token.LeftStrip {

@@ -6,7 +6,7 @@
 //
 // Encode turns text into ids, and Decode turns ids into text. Tokenize also returns the part of the text that each id
 // comes from. A Decoder turns ids into text one at a time. Text never becomes a special token unless the caller asks
-// for it.
+// for it. A ChatTemplate writes a conversation for a model that was trained on them.
 //
 // All types except Decoder are safe for concurrent use.
 package tokenizer

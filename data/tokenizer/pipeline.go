@@ -83,7 +83,7 @@ func (p *Pipeline) Tokenize(text string, o Options) ([]Token, error) {
 		start, end := part.original(0, len(part.text))
 		tokens = append(tokens, Token{token.ID, start, end})
 	}
-	err := p.raw.split(aligned{text: text}, o.Special, func(part aligned, token *addedToken) error {
+	err := p.raw.split(aligned{text: text}, o, func(part aligned, token *addedToken) error {
 		if token != nil {
 			add(part, token)
 			return nil
@@ -91,7 +91,7 @@ func (p *Pipeline) Tokenize(text string, o Options) ([]Token, error) {
 		if p.normalizer != nil {
 			part = p.normalizer.normalize(part)
 		}
-		return p.normal.split(part, o.Special, func(part aligned, token *addedToken) (err error) {
+		return p.normal.split(part, o, func(part aligned, token *addedToken) (err error) {
 			switch {
 			case token != nil:
 				add(part, token)

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"sort"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -49,6 +50,14 @@ type Options struct {
 	// Special turns the names of special tokens in the text into their ids. Set it only for text from the program
 	// itself, such as a chat template, and never for text from a user.
 	Special bool
+
+	plain []span // parts of the text where names of special tokens are text even so, in order
+}
+
+// overlaps reports whether the part of the text from start to end overlaps a plain part.
+func (o Options) overlaps(start, end int) bool {
+	i := sort.Search(len(o.plain), func(i int) bool { return int(o.plain[i].end) > start })
+	return i < len(o.plain) && int(o.plain[i].start) < end
 }
 
 // Units says what the ids of a Tokenizer stand for.

@@ -1,0 +1,265 @@
+package tokenizer
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// chatCases is testdata/chat.json.gz.
+type chatCases struct {
+	Templates     []struct{ Name, Text string }
+	Conversations []struct {
+		Messages []Message
+		Prompt   bool
+		Want     []*string // by template; nil is an error
+	}
+}
+
+func readChatCases(t *testing.T) (cases chatCases) {
+	t.Helper()
+	f, err := os.Open("testdata/chat.json.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err == nil {
+		err = json.NewDecoder(z).Decode(&cases)
+	}
+	if err != nil || len(cases.Templates) < 10 || len(cases.Conversations) < 100 {
+		t.Fatalf("%d templates and %d conversations: %v", len(cases.Templates), len(cases.Conversations), err)
+	}
+	return cases
+}
+
+func march() time.Time { return time.Date(2024, 3, 7, 0, 0, 0, 0, time.UTC) }
+
+// Published templates give Jinja2's text, in each spelling of newlines. Where Llama 2 would drop a system message, and
+// Gemma would write a turn that the model doesn't know, Render returns an error.
+func TestChatTemplates(t *testing.T) {
+	cases := readChatCases(t)
+	if len(cases.Templates) != len(chatFormats) {
+		t.Errorf("%d templates are tested, want all %d", len(cases.Templates), len(chatFormats))
+	}
+	for i, template := range cases.Templates {
+		texts := []string{template.Text, strings.TrimSuffix(template.Text, "\n") + "\n", strings.ReplaceAll(template.Text, "\n", "\r\n")}
+		if !strings.Contains(template.Text, "\n") {
+			texts = append(texts, strings.ReplaceAll(template.Text, `\n`, "\n"))
+		}
+		rendered := 0
+		for j, c := range cases.Conversations {
+			chat, err := ParseChatTemplate(texts[j%len(texts)], "<s>", "</s>")
+			if err != nil {
+				t.Fatalf("%s: %v", template.Name, err)
+			}
+			chat.Now = march
+			got, err := chat.Render(c.Messages, c.Prompt)
+			want := c.Want[i]
+			if err == nil {
+				rendered++
+			}
+			if (template.Name == "Llama-2" || strings.HasPrefix(template.Name, "Gemma")) && misplaced(c.Messages) {
+				want = nil
+			}
+			if (err == nil) != (want != nil) || err == nil && got != *want || err != nil && got != "" {
+				t.Fatalf("%s: %q: got %q, error %v, want %v", template.Name, c.Messages, got, err, want)
+			}
+		}
+		if rendered < 50 {
+			t.Errorf("%s: %d conversations were rendered, want at least 50", template.Name, rendered)
+		}
+	}
+}
+
+// misplaced reports whether a system message isn't the first message, or is the only one.
+func misplaced(messages []Message) bool {
+	last := 0
+	for i, m := range messages {
+		if m.Role == "system" {
+			last = i
+		}
+	}
+	return last > 0 || len(messages) == 1 && messages[0].Role == "system"
+}
+
+func TestUnknownChatTemplates(t *testing.T) {
+	cases := readChatCases(t)
+	for _, text := range []string{"", "{{ messages }}", cases.Templates[0].Text + " ", "\n" + cases.Templates[0].Text, strings.ToUpper(cases.Templates[0].Text)} {
+		if c, err := ParseChatTemplate(text, "", ""); err == nil || c != nil || !strings.Contains(err.Error(), "isn't supported") {
+			t.Errorf("%q: %v, error %v, want an error", text, c, err)
+		}
+	}
+	c, err := ParseChatTemplate(cases.Templates[0].Text, "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, messages := range [][]Message{nil, {{Role: "tool", Content: "x"}}, {{Role: "user<|im_end|>", Content: "x"}}} {
+		if text, err := c.Render(messages, true); err == nil || text != "" {
+			t.Errorf("%v: %q, want an error", messages, text)
+		}
+	}
+}
+
+// chatPipeline returns a byte-level BPE with the special tokens of all templates.
+func chatPipeline(t *testing.T) *Pipeline {
+	t.Helper()
+	tok, err := New(BPE, slices.Values([]string{"the user asks, the assistant answers, the system speaks"}), 290)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file map[string]any
+	if err := json.Unmarshal(tok.(*Pipeline).file, &file); err != nil {
+		t.Fatal(err)
+	}
+	var added []any
+	for i, name := range []string{"<s>", "</s>", "<|im_start|>", "<|im_end|>", "<|eot_id|>", "<|start_header_id|>", "<|end_header_id|>", "<start_of_turn>", "<end_of_turn>", "[INST]", "[/INST]", "hi<s>"} {
+		added = append(added, map[string]any{"id": tok.Len() + i, "content": name, "special": true, "single_word": false, "lstrip": false, "rstrip": false, "normalized": i%2 == 1})
+	}
+	file["added_tokens"] = added
+	content, err := json.Marshal(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := parsePipeline(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Encode gives the ids of the rendered text, but no content becomes a special token.
+func TestChatEncode(t *testing.T) {
+	p, cases := chatPipeline(t), readChatCases(t)
+	special := map[int]bool{}
+	for _, id := range p.Special() {
+		special[id] = true
+	}
+	count := func(ids []int) (n int) {
+		for _, id := range ids {
+			if special[id] {
+				n++
+			}
+		}
+		return n
+	}
+	plain, hostile := 0, 0
+	for _, template := range cases.Templates {
+		chat, err := ParseChatTemplate(template.Text, "<s>", "</s>")
+		if err != nil {
+			t.Fatal(err)
+		}
+		chat.Now = march
+		for _, c := range cases.Conversations {
+			text, err := chat.Render(c.Messages, c.Prompt)
+			if err != nil {
+				if ids, err := chat.Encode(p, c.Messages, c.Prompt); err == nil {
+					t.Fatalf("%s: %q: ids %v, want an error", template.Name, c.Messages, ids)
+				}
+				continue
+			}
+			ids, err := chat.Encode(p, c.Messages, c.Prompt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := p.Decode(ids); err != nil || got != text {
+				t.Fatalf("%s: decoded %q, want %q", template.Name, got, text)
+			}
+			harmless := slices.Clone(c.Messages)
+			for i := range harmless {
+				harmless[i].Content = strings.Map(func(r rune) rune {
+					if strings.ContainsRune("<[", r) {
+						return '('
+					}
+					return r
+				}, harmless[i].Content)
+			}
+			text, err = chat.Render(harmless, c.Prompt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := chat.Encode(p, harmless, c.Prompt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tokens, err := p.Tokenize(text, Options{Special: true})
+			want := make([]int, len(tokens))
+			for i, token := range tokens {
+				want[i] = token.ID
+			}
+			if err != nil || !slices.Equal(got, want) {
+				t.Fatalf("%s: %q: ids %v, want %v", template.Name, text, got, want)
+			}
+			plain++
+			if !slices.Equal(harmless, c.Messages) && template.Name != "Qwen3" {
+				hostile++
+				if count(ids) != count(got) {
+					t.Fatalf("%s: %q has %d special tokens, want %d", template.Name, c.Messages, count(ids), count(got))
+				}
+			}
+		}
+	}
+	if plain < 500 || hostile < 500 {
+		t.Errorf("%d and %d conversations, want 500", plain, hostile)
+	}
+}
+
+// A special token that begins in a content doesn't hide the template's token behind it.
+func TestChatEncodeAcross(t *testing.T) {
+	p := chatPipeline(t)
+	tokens, err := p.Tokenize("hi<s>", Options{Special: true, plain: []span{{0, 2}}})
+	if err != nil || len(tokens) == 0 || tokens[len(tokens)-1] != (Token{p.Special()["<s>"], 2, 5}) {
+		t.Errorf("tokens %v, error %v, want <s> at the end", tokens, err)
+	}
+}
+
+func TestOpenChatTemplate(t *testing.T) {
+	text := readChatCases(t).Templates[0].Text
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hi := []Message{{"user", "hi"}}
+	for _, test := range []struct{ config, jinja, want string }{
+		{fmt.Sprintf(`{"chat_template": %s, "bos_token": null, "extra": {}}`, quoted), "", ""},
+		{fmt.Sprintf(`{"chat_template": [{"name": "tool_use", "template": "x"}, {"name": "default", "template": %s}], "bos_token": {"content": "<s>"}}`, quoted), "", ""},
+		{`{"bos_token": "<s>"}`, text, ""},
+		{`{"chat_template": "x"}`, text, ""},
+		{`{}`, "", "has no chat template"},
+		{`{"chat_template": null}`, "", "tokenizer_config.json: its chat_template must be a string"},
+		{`{"chat_template": "x"}`, "", "tokenizer_config.json: this chat template isn't supported"},
+		{`{"chat_template": "x"}`, "y", "chat_template.jinja: this chat template isn't supported"},
+		{`{"bos_token": 3}`, text, "tokenizer_config.json: json"},
+		{"", "", "no such file"},
+	} {
+		dir := t.TempDir()
+		for name, content := range map[string]string{"tokenizer_config.json": test.config, "chat_template.jinja": test.jinja} {
+			if content == "" {
+				continue
+			}
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c, err := OpenChatTemplate(dir)
+		if test.want != "" {
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%s: error %v, want %s", test.config, err, test.want)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", test.config, err)
+			continue
+		}
+		if got, err := c.Render(hi, true); err != nil || got != "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n" {
+			t.Errorf("%s: %q, %v", test.config, got, err)
+		}
+	}
+}
