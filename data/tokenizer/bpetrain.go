@@ -6,7 +6,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 )
 
 // longestPiece is the maximum length of a word in bytes. Training splits longer pieces into several words.
@@ -39,7 +38,7 @@ func commoner(a, b pairCount) bool {
 
 func collectBPE(texts iter.Seq[string], size int) (Tokenizer, error) {
 	t := bpeTraining{bpe: newBPE(), counts: map[pair]int{}, where: map[pair][]int{}}
-	if t.read(texts); len(t.words) == 0 {
+	if t.read(texts, maxWordCounts); len(t.words) == 0 {
 		return nil, errors.New("all of them are empty")
 	}
 	for p, n := range t.counts {
@@ -61,25 +60,20 @@ func collectBPE(texts iter.Seq[string], size int) (Tokenizer, error) {
 	return parsePipeline(content)
 }
 
-// read collects the words of the texts and counts their pairs.
-func (t *bpeTraining) read(texts iter.Seq[string]) {
-	counts := map[string]*int{} // pointers: see collectTokens
+// read collects the words of the texts and counts their pairs. For the argument most, see wordCounts.
+func (t *bpeTraining) read(texts iter.Seq[string], most int) {
+	words := newWordCounts(most)
 	for text := range texts {
 		for piece := range pieces(text) {
 			for piece != "" {
 				part := piece[:min(len(piece), longestPiece)]
-				n := counts[part]
-				if n == nil {
-					n = new(int)
-					counts[strings.Clone(part)] = n
-				}
-				*n++
+				words.add(part)
 				piece = piece[len(part):]
 			}
 		}
 	}
-	for _, piece := range slices.Sorted(maps.Keys(counts)) {
-		w := bpeWord{count: *counts[piece]}
+	for _, piece := range slices.Sorted(maps.Keys(words.counts)) {
+		w := bpeWord{count: *words.counts[piece]}
 		for i := range len(piece) {
 			w.ids = append(w.ids, int(t.bytes[piece[i]]))
 			if i > 0 {

@@ -87,6 +87,9 @@ const unknownToken = string(utf8.RuneError)
 // For BPE, size must be at least 256. New stops early if no pair occurs twice any more. Of equally common pairs, the
 // one with the lowest ids is merged first. A word longer than 256 bytes counts as several words.
 //
+// New reads the texts one after the other, and keeps none of them. Its memory is bounded: if there are more than about
+// a million different words for BPE, or four million for Tokens, it forgets the rarest half of them, and goes on.
+//
 // New returns an error if the units or the size are invalid, or if the texts have nothing to learn from. If a text
 // isn't UTF-8, the error wraps an *InvalidUTF8Error.
 func New(units Units, texts iter.Seq[string], size int) (Tokenizer, error) {
@@ -149,21 +152,14 @@ func collectCharacters(texts iter.Seq[string], size int) (Tokenizer, error) {
 }
 
 func collectTokens(texts iter.Seq[string], size int) (Tokenizer, error) {
-	counts := map[string]*int{} // pointers: counts[token]++ would keep text's memory as the key
+	counts := newWordCounts(maxFile) // a file couldn't hold more
 	for text := range texts {
 		for token := range strings.FieldsSeq(text) {
-			n := counts[token]
-			if n == nil {
-				n = new(int)
-				counts[strings.Clone(token)] = n
-			}
-			*n++
+			counts.add(token)
 		}
 	}
-	delete(counts, unknownToken)
-	words := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
-		return cmp.Or(cmp.Compare(*counts[b], *counts[a]), cmp.Compare(a, b))
-	})
+	delete(counts.counts, unknownToken)
+	words := counts.commonest()
 	if size > 0 {
 		words = slices.Clone(words[:min(size-1, len(words))])
 	}
