@@ -197,7 +197,7 @@ func TestChatEncode(t *testing.T) {
 				t.Fatalf("%s: %q: ids %v, want %v", template.Name, text, got, want)
 			}
 			plain++
-			if !slices.Equal(harmless, c.Messages) && template.Name != "Qwen3" {
+			if !slices.Equal(harmless, c.Messages) && !strings.HasPrefix(template.Name, "Qwen3") {
 				hostile++
 				if count(ids) != count(got) {
 					t.Fatalf("%s: %q has %d special tokens, want %d", template.Name, c.Messages, count(ids), count(got))

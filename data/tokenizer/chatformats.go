@@ -21,6 +21,7 @@ var chatFormats = map[string]chatFormat{
 	"872be49dbb638044ad01b60388f48d469ff2980e5f0dccdc22ec907db54d0788": chatML("You are a helpful AI assistant named SmolLM, trained by Hugging Face"),
 	"55b2f4a26ac9ee719330a61a0c39d9e538b0e9322212f048326318cff4f8674a": chatML("You are Qwen, created by Alibaba Cloud. You are a helpful assistant."),
 	"87a2728cb8dc9fe424d624542f6060ec05a1d285ebbec578bb078900e33396b5": qwen3,
+	"a55ee1b1660128b7098723e0abcd92caa0788061051c62d51cbe87d9cf1974d8": qwen3, // later version
 	"9780fae5bfea3cfd7be37d328c6edfd296a8869be8131495bbe7eb37e780c88c": llama2,
 	"ba03a121d097859c7b5b9cd03af99aafe95275210d2876f642ad9929a150f122": llama3(false),
 	"b48c47f6443892716176eb200bf4ef108f64e06ca26ed0fa8ebc0a4b3992fcb2": llama3(true), // first version

@@ -151,6 +151,28 @@ QWEN3 = r'''{%- if tools %}
         {{- '<think>\n\n</think>\n\n' }}
     {%- endif %}
 {%- endif %}'''
+QWEN3_LATER = (
+    QWEN3.replace('== "user" and not(', '== "user" and message.content is string and not(')
+    .replace("""{%- for message in messages %}
+    {%- if (message""", """{%- for message in messages %}
+    {%- if message.content is string %}
+        {%- set content = message.content %}
+    {%- else %}
+        {%- set content = '' %}
+    {%- endif %}
+    {%- if (message""")
+    .replace(r"role + '\n' + message.content + '<|im_end|>'", r"role + '\n' + content + '<|im_end|>'")
+    .replace("""        {%- set content = message.content %}
+        {%- set reasoning""", "        {%- set reasoning")
+    .replace("reasoning_content is defined and message.reasoning_content is not none", "reasoning_content is string")
+    .replace("in message.content %}", "in content %}")
+    .replace(r"""                {%- set content = message.content.split('</think>')[-1].lstrip('\n') %}
+                {%- set reasoning_content = message.content.split('</think>')[0].rstrip('\n').split('<think>')[-1].lstrip('\n') %}
+""", r"""                {%- set reasoning_content = content.split('</think>')[0].rstrip('\n').split('<think>')[-1].lstrip('\n') %}
+                {%- set content = content.split('</think>')[-1].lstrip('\n') %}
+""")
+    .replace("        {{- message.content }}", "        {{- content }}")
+)
 JSON_TOOLS = r'''    {%- for t in tools %}
         {{- t | tojson(indent=4) }}
         {{- "\n\n" }}
@@ -250,6 +272,7 @@ TEMPLATES = {
     "SmolLM2": DEFAULT.replace("SYSTEM", "You are a helpful AI assistant named SmolLM, trained by Hugging Face") + CHATML,
     "Qwen2.5": QWEN25,
     "Qwen3": QWEN3,
+    "Qwen3, later version": QWEN3_LATER,
     "Llama-2": LLAMA2,
     "Llama-3": LLAMA3 + "{% if add_generation_prompt %}" + HEADER + "{% endif %}",
     "Llama-3, first version": LLAMA3 + HEADER,
