@@ -151,12 +151,12 @@ func showIDs(out io.Writer, t tokenizer.Tokenizer, text string, _ int) error {
 // countTokens prints the number of tokens of each file or, if there are no files, of standard input. It encodes a file
 // as one text.
 func countTokens(cmd *cobra.Command, out io.Writer, t tokenizer.Tokenizer, files []string) error {
-	const perByte = 40 // memory for a byte of text
+	const perByte = 100 // memory for a byte of text, if it is a token
 	most := int64(memory.Limit() / perByte)
 	number := func(name string, content []byte, err error) (int, error) {
-		var tokens []int
+		var tokens []tokenizer.Token
 		if err == nil {
-			tokens, err = t.Encode(string(content))
+			tokens, err = t.Tokenize(string(content), tokenizer.Options{})
 		}
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", name, err)
