@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -24,10 +25,11 @@ var chatFormats = map[string]chatFormat{
 	"a55ee1b1660128b7098723e0abcd92caa0788061051c62d51cbe87d9cf1974d8": qwen3, // later version
 	"9780fae5bfea3cfd7be37d328c6edfd296a8869be8131495bbe7eb37e780c88c": llama2,
 	"ba03a121d097859c7b5b9cd03af99aafe95275210d2876f642ad9929a150f122": llama3(false),
-	"b48c47f6443892716176eb200bf4ef108f64e06ca26ed0fa8ebc0a4b3992fcb2": llama3(true), // first version
-	"d82792f95932f1c9cef5c4bd992f171225e3bf8c7b609b4557c9e1ec96be819f": llama32,
-	"7e995b379ec01747807246483647cd99030abf331653f1119e16d7ac041a3495": mistral(" "), // 0.1
-	"26a59556925c987317ce5291811ba3b7f32ec4c647c400c6cc7e3a9993007ba7": mistral(""),  // 0.2
+	"b48c47f6443892716176eb200bf4ef108f64e06ca26ed0fa8ebc0a4b3992fcb2": llama3(true),               // first version
+	"93c0e9aa3629bbd77e68dbc0f5621f6e6b23aa8d74b932595cdb8d64684526d7": llama3Dated("26 Jul 2024"), // 3.1
+	"d82792f95932f1c9cef5c4bd992f171225e3bf8c7b609b4557c9e1ec96be819f": llama3Dated(""),            // 3.2
+	"7e995b379ec01747807246483647cd99030abf331653f1119e16d7ac041a3495": mistral(" "),               // 0.1
+	"26a59556925c987317ce5291811ba3b7f32ec4c647c400c6cc7e3a9993007ba7": mistral(""),                // 0.2
 	"ecd6ae513fe103f0eb62e8ab5bfa8d0fe45c1074fa398b089c93a7e70c15cfd6": gemma(true),
 	"3919b9309d8949ee8f4b710215987700f87dc5bb0e87bf24dd39189ec65e3eec": gemma(false),
 }
@@ -35,7 +37,7 @@ var chatFormats = map[string]chatFormat{
 // A chatWriter collects the text of a conversation. It knows which parts are contents of messages.
 type chatWriter struct {
 	bos, eos string
-	now      func() time.Time
+	now      func() time.Time // or nil
 	text     strings.Builder
 	contents []span
 }
@@ -52,6 +54,14 @@ func (w *chatWriter) content(text string) {
 	start := w.text.Len()
 	w.text.WriteString(text)
 	w.contents = append(w.contents, span{int32(start), int32(w.text.Len())})
+}
+
+// today returns today's date, such as 26 Jul 2024.
+func (w *chatWriter) today() string {
+	if w.now == nil {
+		return time.Now().Format("02 Jan 2006")
+	}
+	return w.now().Format("02 Jan 2006")
 }
 
 // chatML returns the format ChatML. If the first message isn't a system message, one with the text system is added,
@@ -151,20 +161,18 @@ func llama3(always bool) chatFormat {
 	}
 }
 
-// llama32 is Llama 3 with dates in the system message.
-func llama32(w *chatWriter, messages []Message, prompt bool) error {
-	now := time.Now
-	if w.now != nil {
-		now = w.now
+// llama3Dated returns the format of Llama 3 with dates in the system message. If date is empty, it is today's date.
+func llama3Dated(date string) chatFormat {
+	return func(w *chatWriter, messages []Message, prompt bool) error {
+		w.marks(w.bos, "<|start_header_id|>system<|end_header_id|>\n\nCutting Knowledge Date: December 2023\nToday Date: ", cmp.Or(date, w.today()), "\n\n")
+		if messages[0].Role == "system" {
+			w.content(strings.TrimFunc(messages[0].Content, isPythonSpace))
+			messages = messages[1:]
+		}
+		w.marks("<|eot_id|>")
+		w.headed(messages, prompt)
+		return nil
 	}
-	w.marks(w.bos, "<|start_header_id|>system<|end_header_id|>\n\nCutting Knowledge Date: December 2023\nToday Date: ", now().Format("02 Jan 2006"), "\n\n")
-	if messages[0].Role == "system" {
-		w.content(strings.TrimFunc(messages[0].Content, isPythonSpace))
-		messages = messages[1:]
-	}
-	w.marks("<|eot_id|>")
-	w.headed(messages, prompt)
-	return nil
 }
 
 // headed writes messages with the headers of Llama 3.

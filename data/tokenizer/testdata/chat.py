@@ -263,6 +263,49 @@ LLAMA32 = r'''{{- bos_token }}
     {{- '<|start_header_id|>assistant<|end_header_id|>\n\n' }}
 {%- endif %}
 '''
+CALL = r"""        {{- '<|start_header_id|>assistant<|end_header_id|>\n\n' -}}
+        {{- '{"name": "' + tool_call.name + '", ' }}
+        {{- '"parameters": ' }}
+        {{- tool_call.arguments | tojson }}
+        {{- "}" }}
+"""
+LLAMA31 = (
+    LLAMA32.replace("""    {%- if strftime_now is defined %}
+        {%- set date_string = strftime_now("%d %b %Y") %}
+    {%- else %}
+        {%- set date_string = "26 Jul 2024" %}
+    {%- endif %}
+""", """    {%- set date_string = "26 Jul 2024" %}
+""")
+    .replace("System message #", "System message + builtin tools #")
+    .replace("""{%- if tools is not none %}
+    {{- "Environment""", """{%- if builtin_tools is defined or tools is not none %}
+    {{- "Environment""")
+    .replace("""{{- "Cutting""", r"""{%- if builtin_tools is defined %}
+    {{- "Tools: " + builtin_tools | reject('equalto', 'code_interpreter') | join(", ") + "\n\n"}}
+{%- endif %}
+{{- "Cutting""")
+    .replace(CALL + """        {{- "<|eot_id|>" }}
+""", r"""        {%- if builtin_tools is defined and tool_call.name in builtin_tools %}
+            {{- '<|start_header_id|>assistant<|end_header_id|>\n\n' -}}
+            {{- "<|python_tag|>" + tool_call.name + ".call(" }}
+            {%- for arg_name, arg_val in tool_call.arguments | items %}
+                {{- arg_name + '="' + arg_val + '"' }}
+                {%- if not loop.last %}
+                    {{- ", " }}
+                {%- endif %}
+                {%- endfor %}
+            {{- ")" }}
+        {%- else  %}
+""" + CALL.replace("        {{-", "            {{-") + """        {%- endif %}
+        {%- if builtin_tools is defined %}
+            {#- This means we're in ipython mode #}
+            {{- "<|eom_id|>" }}
+        {%- else %}
+            {{- "<|eot_id|>" }}
+        {%- endif %}
+""")
+)
 HEADER = r"{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}"
 TEMPLATES = {
     "OpenHermes-2.5": "{% for message in messages %}" + CHATML,
@@ -276,6 +319,7 @@ TEMPLATES = {
     "Llama-2": LLAMA2,
     "Llama-3": LLAMA3 + "{% if add_generation_prompt %}" + HEADER + "{% endif %}",
     "Llama-3, first version": LLAMA3 + HEADER,
+    "Llama-3.1": LLAMA31,
     "Llama-3.2": LLAMA32,
     "Mistral-7B-v0.1": MISTRAL.replace("SPACE", " + ' ' "),
     "Mistral-7B-v0.2": MISTRAL.replace("SPACE", ""),
