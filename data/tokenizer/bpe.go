@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// bpe is the model for byte-pair encoding. It starts with a token for each byte or each character of a piece, and merges
-// neighbouring tokens, in the order in which the merges were learned.
+// bpe is the model for byte-pair encoding. It starts with a token for each byte or each character of a piece, and
+// merges neighbouring tokens, in the order in which the merges were learned.
 type bpe struct {
 	spelled []string         // spelling of each id
 	tokens  []string         // the same or, for a byte-level vocabulary, the token's bytes

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// A Pipeline is the tokenizer of a published model. It normalises a text, splits it into pieces, encodes each piece with
-// its model, and adds the special tokens of a template: the steps of Hugging Face's tokenizers, with the same results.
+// A Pipeline is the tokenizer of a published model. It normalises a text, splits it into pieces, encodes each piece
+// with its model, and adds the special tokens of a template: the steps of Hugging Face's tokenizers, with the same
+// results.
 // Open and Read return Pipelines.
 type Pipeline struct {
 	normalizer normalizer // nil changes nothing

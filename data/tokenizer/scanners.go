@@ -9,8 +9,8 @@ import (
 // A scanner returns the length in bytes of a pattern's first match in a text that isn't empty. The patterns here match
 // at the start of every text, so scanning again after each match splits the text into pieces.
 //
-// Go's regular expressions lack the lookahead of these patterns, so each pattern has a scanner written for it. In all of
-// them, \s is Unicode's White_Space.
+// Go's regular expressions lack the lookahead of these patterns, so each pattern has a scanner written for it. In all
+// of them, \s is Unicode's White_Space.
 type scanner func(text string) int
 
 // scanners has a scanner for each known pattern.
