@@ -78,18 +78,18 @@ func (p *Pipeline) addTokens(added []addedToken) error {
 			p.special[t.Content] = t.ID
 		}
 		if t.Normalized {
+			if p.normalizer != nil {
+				t.Content = p.normalizer.normalize(aligned{text: t.Content}).text
+			}
+			if t.Content != "" {
+				p.tokens[t.ID] = t.Content // other libraries decode the id to this, too
+			}
 			normal = append(normal, t)
 		} else {
 			raw = append(raw, t)
 		}
 	}
-	p.raw = newAddedTokens(raw, func(t addedToken) string { return t.Content })
-	p.normal = newAddedTokens(normal, func(t addedToken) string {
-		if p.normalizer == nil {
-			return t.Content
-		}
-		return p.normalizer.normalize(aligned{text: t.Content}).text
-	})
+	p.raw, p.normal = newAddedTokens(raw), newAddedTokens(normal)
 	return nil
 }
 
