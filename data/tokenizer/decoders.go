@@ -68,7 +68,7 @@ func parseDecoder(part json.RawMessage) (decoder, error) {
 			return token
 		}), nil
 	case "Replace":
-		find, err := parsePattern(file.Pattern)
+		find, _, err := parsePattern(file.Pattern)
 		return eachToken(func(_ int, token string) string {
 			return replace{find, file.Content}.normalize(aligned{text: token}).text
 		}), err

@@ -67,7 +67,7 @@ func parseNormalizer(part json.RawMessage) (normalizer, error) {
 	case "Prepend":
 		return prepend(file.Prepend), nil
 	case "Replace":
-		find, err := parsePattern(file.Pattern)
+		find, _, err := parsePattern(file.Pattern)
 		return replace{find, file.Content}, err
 	}
 	return nil, unsupported(typ)

@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"fmt"
+	"math"
 	"strings"
 )
 
@@ -22,6 +23,7 @@ type Pipeline struct {
 	tokens     []string // spelling of each id; empty if no token has the id
 	ids        map[string]int
 	spaced     map[int]bool // ids of added tokens that include white space beside them
+	spaces     [][2]int32   // white-space characters at the start and the end of each of the tokens, if the template trims
 	unknown    int          // id for unknown text, or -1
 	file       []byte       // tokenizer.json
 }
@@ -76,6 +78,9 @@ func (p *Pipeline) Encode(text string) ([]int, error) {
 // Tokenize implements Tokenizer. It adds no special tokens; with o.Special, it finds the names of special tokens in the
 // text. If a token has characters that the text doesn't have, such as a prefix, the part is where they were added.
 func (p *Pipeline) Tokenize(text string, o Options) ([]Token, error) {
+	if len(text) > math.MaxInt32 {
+		return nil, fmt.Errorf("a text must have less than 2 GiB, got %d bytes", len(text))
+	}
 	if err := CheckUTF8(text); err != nil {
 		return nil, err
 	}

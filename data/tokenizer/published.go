@@ -47,6 +47,11 @@ func parsePipeline(content []byte) (*Pipeline, error) {
 	if p.template, err = parseTemplate(file.PostProcessor); err != nil {
 		return nil, fmt.Errorf("its post_processor: %w", err)
 	}
+	for _, token := range p.tokens {
+		if p.template.trim {
+			p.spaces = append(p.spaces, spacesOf(token))
+		}
+	}
 	if p.truncation, err = parseTruncation(file.Truncation); err != nil {
 		return nil, fmt.Errorf("its truncation: %w", err)
 	}

@@ -13,6 +13,14 @@ import (
 // of them, \s is Unicode's White_Space.
 type scanner func(text string) int
 
+func (scan scanner) split(a aligned, yield func(aligned)) {
+	for start := 0; start < len(a.text); {
+		end := start + scan(a.text[start:])
+		yield(a.sub(start, end))
+		start = end
+	}
+}
+
 // scanners has a scanner for each known pattern.
 var scanners = map[string]scanner{
 	`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`: pieceLen,

@@ -74,19 +74,19 @@ func (b byteLevel) split(a aligned, yield func(aligned)) {
 		yield(a)
 		return
 	}
-	for start := 0; start < len(a.text); {
-		end := start + pieceLen(a.text[start:])
-		yield(a.sub(start, end))
-		start = end
-	}
+	scanner(pieceLen).split(a, yield)
 }
 
 // A sequence splits the pieces of each splitter with the next one.
 type sequence []splitter
 
 func (s sequence) split(a aligned, yield func(aligned)) {
-	if len(s) == 0 {
+	switch len(s) {
+	case 0:
 		yield(a)
+		return
+	case 1:
+		s[0].split(a, yield)
 		return
 	}
 	s[0].split(a, func(piece aligned) { s[1:].split(piece, yield) })

@@ -186,15 +186,19 @@ def unities(): return tiny([("a", -1.0), ("b", -1.0), ("c", -1.0), ("ab", -2.0),
 
 def characters(kind, stripped=True):
     t = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
-    if kind == "metaspace":
-        t.pre_tokenizer = P.Metaspace(prepend_scheme="first", split=False)
+    normalizer = {"prepend": N.Sequence([N.Prepend("▁"), N.Replace(" ", "▁")]), "replace": N.Replace(" ", "▁"), "metaspace": None}[kind]
+    if kind == "replace":
+        t.normalizer = normalizer  # tokens may cross words
     else:
-        t.normalizer = {"prepend": N.Sequence([N.Prepend("▁"), N.Replace(" ", "▁")]), "replace": N.Replace(" ", "▁")}[kind]
+        t.pre_tokenizer = P.Metaspace()
     bytes_ = ["<0x%02X>" % b for b in range(256)]
     t.train_from_iterator([line[:200] for line in corpus], trainers.BpeTrainer(vocab_size=800, special_tokens=["<unk>", "<s>", "</s>"] + bytes_, limit_alphabet=90, show_progress=False, max_token_length=12))
+    t.normalizer, t.pre_tokenizer = normalizer, P.Metaspace(prepend_scheme="first", split=False)
     t.decoder = D.Sequence([D.Replace("▁", " "), D.ByteFallback(), D.Fuse()] + ([D.Strip(" ", 1, 0)] if stripped else []))
     t.post_processor = processors.TemplateProcessing(single="<s> $A", pair="<s> $A <s>:1 $B:1", special_tokens=[("<s>", 1)])
     file = json.loads(t.to_str())
+    if kind != "metaspace":
+        file["pre_tokenizer"] = None
     file["added_tokens"] = [a for a in file["added_tokens"] if not a["content"].startswith("<0x")]
     return file
 
