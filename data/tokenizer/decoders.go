@@ -58,6 +58,9 @@ func parseDecoder(part json.RawMessage) (decoder, error) {
 	case "Fuse":
 		return fuse{}, nil
 	case "Strip":
+		if utf8.RuneCountInString(file.Content) != 1 {
+			return nil, fmt.Errorf("its content must be one character, got %.100q", file.Content)
+		}
 		return eachToken(func(_ int, token string) string {
 			for n := 0; n < file.Start && strings.HasPrefix(token, file.Content); n++ {
 				token = token[len(file.Content):]
@@ -82,17 +85,8 @@ func parseDecoder(part json.RawMessage) (decoder, error) {
 			return strings.ReplaceAll(token, m.replacement, space)
 		}), err
 	case "Sequence":
-		var all decoders
-		for i, part := range file.Decoders {
-			d, err := parseDecoder(part)
-			if err != nil {
-				return nil, fmt.Errorf("its decoder %d (from 0): %w", i, err)
-			}
-			if d != nil {
-				all = append(all, d)
-			}
-		}
-		return all, nil
+		all, err := sequenceOf(file.Decoders, parseDecoder)
+		return decoders(all), err
 	}
 	return nil, unsupported(typ)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -36,6 +37,12 @@ func parsePrecompiled(encoded string) (normalizer, error) {
 	}
 	if !utf8.ValidString(p.texts) {
 		return nil, errors.New("its precompiled_charsmap has replacements that aren't UTF-8")
+	}
+	const longest = 256 // Unicode's longest compatibility decomposition has 33 bytes
+	for text := range strings.SplitSeq(p.texts, "\x00") {
+		if len(text) > longest {
+			return nil, fmt.Errorf("its precompiled_charsmap has a replacement of %d bytes, more than %d", len(text), longest)
+		}
 	}
 	return p, nil
 }

@@ -2,7 +2,6 @@ package tokenizer
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -37,17 +36,8 @@ func parseSplitter(part json.RawMessage) (splitter, error) {
 		if err := decode(part, &list); err != nil {
 			return nil, err
 		}
-		var all sequence
-		for i, part := range list.All {
-			s, err := parseSplitter(part)
-			if err != nil {
-				return nil, fmt.Errorf("its pretokenizer %d (from 0): %w", i, err)
-			}
-			if s != nil {
-				all = append(all, s)
-			}
-		}
-		return all, nil
+		all, err := sequenceOf(list.All, parseSplitter)
+		return sequence(all), err
 	}
 	return parseMatcher(typ, part)
 }
