@@ -48,10 +48,14 @@ type model interface {
 	unknown() int         // id for unknown text, or -1
 }
 
-// A decoder turns the spellings of tokens into text. The text is the concatenation of its results.
+// A decoder turns the spellings of tokens into other tokens. The text is the concatenation of the last decoder's.
 type decoder interface {
-	decode(tokens []string) []string
+	// stream returns functions that take a text's tokens, and its end. They pass the decoded tokens on to next.
+	stream(next sink) (sink, func())
 }
+
+// A sink takes the next part of a token. First and last say whether the part begins and ends the token.
+type sink func(part string, first, last bool)
 
 // Len returns the number of ids, including unknown and special ones.
 func (p *Pipeline) Len() int { return len(p.tokens) }
@@ -135,15 +139,14 @@ func (p *Pipeline) piece(tokens []Token, piece aligned) ([]Token, error) {
 
 // Decode implements Tokenizer.
 func (p *Pipeline) Decode(ids []int) (string, error) {
-	tokens := make([]string, 0, len(ids))
+	var text strings.Builder
+	next, end := p.decoder.stream(func(part string, _, _ bool) { text.WriteString(part) })
 	for i, id := range ids {
 		if id < 0 || id >= len(p.tokens) || p.tokens[id] == "" {
 			return "", fmt.Errorf("id %d at position %d isn't one of the tokenizer's ids, which are below %d", id, i, len(p.tokens))
 		}
-		tokens = append(tokens, p.tokens[id])
+		next(p.tokens[id], true, true)
 	}
-	if p.decoder == nil {
-		return strings.Join(tokens, " "), nil
-	}
-	return strings.Join(p.decoder.decode(tokens), ""), nil
+	end()
+	return text.String(), nil
 }

@@ -43,6 +43,14 @@ func parsePipeline(content []byte) (*Pipeline, error) {
 	if p.decoder, err = parseDecoder(file.Decoder); err != nil {
 		return nil, fmt.Errorf("its decoder: %w", err)
 	}
+	if p.decoder == nil {
+		p.decoder = eachToken(func(i int, token string) string {
+			if i > 0 {
+				token = " " + token
+			}
+			return token
+		})
+	}
 	if err := p.addTokens(file.AddedTokens); err != nil {
 		return nil, err
 	}

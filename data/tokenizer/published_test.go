@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -23,6 +24,10 @@ type family struct {
 	name      string
 	Tokenizer json.RawMessage
 	Texts     []familyText
+	Decoded   []struct { // random ids
+		IDs  []int
+		Text string
+	}
 	*Pipeline
 }
 
@@ -118,6 +123,12 @@ func TestPublished(t *testing.T) {
 					if wrong++; wrong < 6 {
 						t.Error(err)
 					}
+				}
+			}
+			invalid := regexp.MustCompile("\ufffd+") // the library writes one for all bytes of half a character
+			for _, c := range f.Decoded {
+				if text, err := f.Decode(c.IDs); err != nil || invalid.ReplaceAllString(valid(text), "?") != invalid.ReplaceAllString(c.Text, "?") {
+					t.Errorf("Decode(%v) = %q, %v; want %q", c.IDs, valid(text), err, c.Text)
 				}
 			}
 			if wrong > 5 {

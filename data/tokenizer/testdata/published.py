@@ -365,7 +365,11 @@ def main():
         for text, trap in texts:
             cases.append(result(t, text, before, trap))
             before = text
-        write(f"{args.out}/{name}.json.gz", {"tokenizer": file, "texts": cases})
+        decoded = []
+        for _ in range(len(cases) // 5):
+            ids = [r.randrange(t.get_vocab_size()) for _ in range(r.randrange(12))]
+            decoded.append({"ids": ids, "text": t.decode(ids, skip_special_tokens=False)})
+        write(f"{args.out}/{name}.json.gz", {"tokenizer": file, "texts": cases, "decoded": decoded})
         print(name, t.get_vocab_size(), len(cases))
 
 
