@@ -345,7 +345,7 @@ def main():
     args.add_argument("families", nargs="*")
     args.add_argument("--out", default=os.path.join(os.path.dirname(__file__), "published"))
     args.add_argument("--texts", type=int, default=300)
-    args = args.parse_args()
+    args = args.parse_intermixed_args()
     corpus.extend(open(args.text, encoding="utf-8").read().split("\n")[:12000])
     corpus.extend(["été naïve café Straße ÅNGSTRÖM 東京都 大阪 हिन्दी العربية 한국어 👩‍👩‍👧 12,345.67 x² don't DON'T I'LL it's"] * 30)
     corpus.extend(["def f(x):\n    return x[1:] + {'a': 2}\n\tif x != 3: pass  # comment\r\n"] * 30)
