@@ -23,13 +23,13 @@ type addedTokens struct {
 	keys   *trie
 }
 
-func newAddedTokens(tokens []addedToken, spelling func(addedToken) string) *addedTokens {
+func newAddedTokens(tokens []addedToken) *addedTokens {
 	if len(tokens) == 0 {
 		return nil
 	}
 	keys := make([]string, len(tokens))
 	for i, t := range tokens {
-		keys[i] = spelling(t)
+		keys[i] = t.Content
 	}
 	return &addedTokens{tokens, newTrie(keys)}
 }

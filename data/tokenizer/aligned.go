@@ -46,7 +46,8 @@ func (a aligned) original(start, end int) (int, int) {
 	return int(a.spans[start].start), int(a.spans[end-1].end)
 }
 
-// A rewriter builds the text that replaces an aligned text, from its start to its end.
+// A rewriter builds the text that replaces an aligned text, from its start to its end. The text that it replaces is
+// made of whole characters.
 type rewriter struct {
 	in    aligned
 	out   []byte
@@ -56,11 +57,28 @@ type rewriter struct {
 
 // keep copies the next n bytes.
 func (w *rewriter) keep(n int) {
-	w.out = append(w.out, w.in.text[w.done:w.done+n]...)
-	for range n {
-		start, end := w.in.original(w.done, w.done+1)
-		w.spans = append(w.spans, span{int32(start), int32(end)})
-		w.done++
+	text, done := w.in.text[w.done:w.done+n], w.done
+	w.done += n
+	w.grow()
+	w.out = append(w.out, text...)
+	if w.in.spans != nil {
+		w.spans = append(w.spans, w.in.spans[done:w.done]...)
+		return
+	}
+	first := int32(w.in.first + done)
+	for i, r := range text {
+		s := span{first + int32(i), first + int32(i+utf8.RuneLen(r))}
+		for range s.end - s.start {
+			w.spans = append(w.spans, s)
+		}
+	}
+}
+
+// grow makes room for the new text, which is seldom much longer than the old one.
+func (w *rewriter) grow() {
+	if w.out == nil {
+		size := len(w.in.text)*5/4 + 4
+		w.out, w.spans = make([]byte, 0, size), make([]span, 0, size)
 	}
 }
 
@@ -88,6 +106,7 @@ func (w *rewriter) beside(s string) {
 }
 
 func (w *rewriter) put(s string, from span) {
+	w.grow()
 	w.out = append(w.out, s...)
 	for range len(s) {
 		w.spans = append(w.spans, from)

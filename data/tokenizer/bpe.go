@@ -9,14 +9,14 @@ import (
 	"unicode/utf8"
 )
 
-// bpe is the model for byte-pair encoding. It starts with a token for each byte or each character of a piece, and merges
-// neighbouring tokens, in the order in which the merges were learned.
+// bpe is the model for byte-pair encoding. It starts with a token for each byte or each character of a piece, and
+// merges neighbouring tokens, in the order in which the merges were learned.
 type bpe struct {
 	spelled []string         // spelling of each id
 	tokens  []string         // the same or, for a byte-level vocabulary, the token's bytes
 	ids     map[string]int32 // id of each of the tokens
 	merges  []merge          // in the order of learning
-	ranks   map[pair]int32   // index in merges
+	ranks   map[uint64]int32 // index in merges, by the key of the pair
 	bytes   [256]int32       // id of each byte, or of the byte's token for byte fallback; -1 if there is none
 
 	characters   bool   // pieces start as characters; otherwise, as bytes
@@ -27,11 +27,16 @@ type bpe struct {
 	prefix       string // begins the tokens of all characters of a piece but the first
 	suffix       string // ends the token of the last character of a piece
 
+	joins  [256][256]bool // the last byte of the left token and the first byte of the right one, for each merge
+	joined bool           // joins doesn't say where a piece may be cut
+
 	encoders sync.Pool
 }
 
 // A pair is the ids of two neighbouring tokens.
 type pair struct{ left, right int }
+
+func (p pair) key() uint64 { return uint64(p.left)<<32 | uint64(p.right) }
 
 // A merge replaces a pair with one token, whose id is id.
 type merge struct {
@@ -42,7 +47,7 @@ type merge struct {
 // newBPE returns a byte-level model with every byte and no merges. Bytes get their ids in the order of the code points
 // in byteRunes.
 func newBPE() *bpe {
-	m := &bpe{ids: map[string]int32{}, ranks: map[pair]int32{}, unknownID: -1}
+	m := &bpe{ids: map[string]int32{}, ranks: map[uint64]int32{}, unknownID: -1}
 	for r := rune('!'); len(m.tokens) < 256; r++ {
 		if b, ok := runeBytes[r]; ok {
 			m.bytes[b] = int32(len(m.tokens))
@@ -60,8 +65,25 @@ func (m *bpe) token(token string) {
 
 // add appends a merge.
 func (m *bpe) add(next merge) {
-	m.ranks[next.pair] = int32(len(m.merges))
+	m.ranks[next.key()] = int32(len(m.merges))
 	m.merges = append(m.merges, next)
+	if left, right := m.tokens[next.left], m.tokens[next.right]; left != "" && right != "" {
+		m.joins[left[len(left)-1]][right[0]] = true
+	}
+}
+
+// cut returns the length of the first part of a piece that is encoded separately, because no merge crosses its end.
+// Parts are about as long as words, so that they can be cached.
+func (m *bpe) cut(piece string) int {
+	const word = 16
+	for i := 1; i < len(piece) && !m.joined; i++ {
+		c := piece[i]
+		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
+		if !m.joins[piece[i-1]][c] && (!letter || i >= word) && (!m.characters || utf8.RuneStart(c)) {
+			return i
+		}
+	}
+	return len(piece)
 }
 
 func (m *bpe) unknown() int { return m.unknownID }
@@ -74,10 +96,22 @@ func (m *bpe) encode(tokens []Token, piece string) ([]Token, error) {
 		e = &bpeEncoder{bpe: m, known: map[string][]bpeToken{}}
 	}
 	defer m.encoders.Put(e)
-	start := 0
-	for _, t := range e.piece(piece) {
-		tokens = append(tokens, Token{int(t.id), start, start + int(t.size)})
-		start += int(t.size)
+	if m.ignoreMerges {
+		if id, ok := m.ids[piece]; ok {
+			return append(tokens, Token{int(id), 0, len(piece)}), nil
+		}
+	}
+	for start := 0; start < len(piece); {
+		part := piece[start:]
+		if len(part) > longestKnown || m.characters {
+			part = part[:m.cut(part)]
+		}
+		end := start
+		for _, t := range e.piece(part) {
+			tokens = append(tokens, Token{int(t.id), end, end + int(t.size)})
+			end += int(t.size)
+		}
+		start += len(part)
 	}
 	return tokens, nil
 }
@@ -102,23 +136,15 @@ type bpeSymbol struct {
 
 // mostKnown is the largest number of pieces that an encoder caches. It doesn't cache pieces with more than longestKnown
 // bytes.
-const mostKnown, longestKnown = 1 << 14, 32
+const mostKnown, longestKnown = 1 << 15, 32
 
-// piece returns the tokens of a piece. The next call may overwrite them.
+// piece returns the tokens of a piece, or of a part of one. The next call may overwrite them.
 func (e *bpeEncoder) piece(piece string) []bpeToken {
 	tokens, ok := e.known[piece]
 	if ok {
 		return tokens
 	}
-	id, whole := int32(0), false
-	if e.ignoreMerges {
-		id, whole = e.ids[piece]
-	}
-	if whole {
-		e.tokens = append(e.tokens[:0], bpeToken{id, int32(len(piece))})
-	} else {
-		e.merge(piece)
-	}
+	e.merge(piece)
 	if len(piece) <= longestKnown {
 		if len(e.known) >= mostKnown {
 			clear(e.known)
@@ -225,7 +251,7 @@ func (e *bpeEncoder) merge(piece string) {
 // ask queues the merge of symbol i with the next symbol, if there is such a merge.
 func (e *bpeEncoder) ask(i int32) {
 	left := e.symbols[i]
-	if rank, ok := e.ranks[pair{int(left.id), int(e.symbols[left.next].id)}]; ok {
+	if rank, ok := e.ranks[pair{int(left.id), int(e.symbols[left.next].id)}.key()]; ok {
 		e.queue.push(uint64(rank)<<32|uint64(i), lessUint64)
 	}
 }

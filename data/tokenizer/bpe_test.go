@@ -152,7 +152,7 @@ func slowEncode(t *bpe, text string) (ids []int) {
 		for {
 			best, place := len(t.merges), -1
 			for i := range len(word) - 1 {
-				if rank, ok := t.ranks[pair{word[i], word[i+1]}]; ok && int(rank) < best {
+				if rank, ok := t.ranks[pair{word[i], word[i+1]}.key()]; ok && int(rank) < best {
 					best, place = int(rank), i
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -78,7 +79,7 @@ func parseBPE(part json.RawMessage, byteLevel bool) (*bpe, error) {
 		return nil, err
 	}
 	m := &bpe{
-		ids: make(map[string]int32, len(spelled)), ranks: make(map[pair]int32, len(file.Merges)), unknownID: -1,
+		ids: make(map[string]int32, len(spelled)), ranks: make(map[uint64]int32, len(file.Merges)), unknownID: -1,
 		characters: !byteLevel, byteFallback: file.ByteFallback, fuseUnknown: file.FuseUnknown, ignoreMerges: file.IgnoreMerges,
 	}
 	if file.Prefix != nil {
@@ -124,6 +125,9 @@ func parseBPE(part json.RawMessage, byteLevel bool) (*bpe, error) {
 		}
 		m.bytes[b] = id
 	}
+	// Neighbouring unknown characters become one token or disappear; the prefix and suffix depend on a piece's ends.
+	neighbours := (m.fuseUnknown || m.unknownID < 0) && !(m.byteFallback && slices.Min(m.bytes[:]) >= 0)
+	m.joined = m.prefix != "" || m.suffix != "" || !byteLevel && neighbours
 	for rank, both := range file.Merges {
 		left, ok1 := file.Vocab[both[0]]
 		right, ok2 := file.Vocab[both[1]]
@@ -132,10 +136,15 @@ func parseBPE(part json.RawMessage, byteLevel bool) (*bpe, error) {
 			return nil, fmt.Errorf("merge %d (from 0) must join two tokens of the vocab into a third, got %.100q", rank, both)
 		}
 		p := pair{left, right}
-		if first, ok := m.ranks[p]; ok {
+		if first, ok := m.ranks[p.key()]; ok {
 			return nil, fmt.Errorf("merge %d (from 0) repeats merge %d, %.100q", rank, first, both)
 		}
 		m.add(merge{p, id})
+		for _, part := range []int{left, right} {
+			if _, isByte := byteToken(spelled[part]); !byteLevel && (isByte || part == m.unknownID) {
+				m.joined = true // the token stands for other bytes than its own
+			}
+		}
 	}
 	m.spelled = spelled
 	return m, nil

@@ -7,16 +7,20 @@ import (
 )
 
 // A Decoder turns ids into text one at a time, for programs that show text while a model writes it. It returns whole
-// characters only, and holds back the bytes of an unfinished one. Together, the results of Next and Flush are the text
-// that Decode returns for all ids, with U+FFFD (�) for each byte that isn't part of a character.
+// characters only. It holds back the bytes of an unfinished one, and text that later ids may change. Together, the
+// results of Next and Flush are the text that Decode returns for all ids, with U+FFFD (�) for each byte that isn't part
+// of a character.
 //
-// Tokenizer must be set. A Decoder is for one text at a time and one goroutine.
+// Tokenizer must be set. A Decoder is for one text at a time and one goroutine. Don't copy it after the first Next.
 type Decoder struct {
 	Tokenizer   Tokenizer
 	SkipSpecial bool // leave special tokens out of the text
 
+	held string // text that Next hasn't returned, such as the first bytes of a character
 	last []int  // the last id, or nothing at the start of a text
-	held string // the first bytes of a character
+
+	next sink // for the tokens of a Pipeline
+	end  func()
 }
 
 // Next returns the text that an id adds, which may be empty. If the tokenizer doesn't have the id, Next returns an
@@ -32,27 +36,47 @@ func (d *Decoder) Next(id int) (string, error) {
 			}
 		}
 	}
-	before := ""
-	var err error
-	if len(d.last) > 0 {
-		if before, err = d.Tokenizer.Decode(d.last); err != nil {
-			return "", err
+	if err := d.add(id); err != nil {
+		return "", err
+	}
+	end := wholeEnd(d.held)
+	text := valid(d.held[:end])
+	d.held = d.held[end:]
+	return text, nil
+}
+
+// add appends the text that an id adds to d.held.
+func (d *Decoder) add(id int) error {
+	if p, ok := d.Tokenizer.(*Pipeline); ok {
+		if p.tokens[id] == "" {
+			return fmt.Errorf("id %d isn't one of the tokenizer's ids", id)
 		}
+		if d.next == nil {
+			d.next, d.end = p.decoder.stream(func(part string, _, _ bool) { d.held += part })
+		}
+		d.next(p.tokens[id], true, true)
+		return nil
+	}
+	before, err := d.Tokenizer.Decode(d.last)
+	if err != nil {
+		return err
 	}
 	both, err := d.Tokenizer.Decode(append(d.last, id))
 	if err != nil {
-		return "", err
+		return err
 	}
-	text := d.held + strings.TrimPrefix(both, before)
-	end := wholeEnd(text)
-	d.last, d.held = []int{id}, text[end:]
-	return valid(text[:end]), nil
+	d.last, d.held = []int{id}, d.held+strings.TrimPrefix(both, before)
+	return nil
 }
 
-// Flush returns a U+FFFD for each byte that the Decoder holds back, and makes the Decoder ready for another text.
+// Flush returns the rest of the text, with a U+FFFD for each byte that isn't part of a character, and makes the Decoder
+// ready for another text.
 func (d *Decoder) Flush() string {
+	if d.end != nil {
+		d.end()
+	}
 	text := valid(d.held)
-	d.last, d.held = nil, ""
+	d.last, d.held, d.next, d.end = nil, "", nil, nil
 	return text
 }
 

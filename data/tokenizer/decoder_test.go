@@ -1,7 +1,10 @@
 package tokenizer
 
 import (
+	"encoding/json"
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"unicode/utf8"
 )
@@ -46,6 +49,18 @@ func TestDecoder(t *testing.T) {
 			wantError(t, err, "isn't one of the tokenizer's")
 		}
 	}
+}
+
+// rest returns the text that a Decoder holds back after these ids.
+func rest(t *testing.T, tok Tokenizer, ids []int) string {
+	t.Helper()
+	d := Decoder{Tokenizer: tok}
+	for _, id := range ids {
+		if _, err := d.Next(id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return d.Flush()
 }
 
 // idOf returns the id that Decode turns into text, or the unknown id.
@@ -121,8 +136,7 @@ func FuzzDecoder(f *testing.F) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				cut := d
-				if end := got + cut.Flush(); end != string([]rune(whole)) || !utf8.ValidString(got) {
+				if end := got + rest(t, tok, ids); end != string([]rune(whole)) || !utf8.ValidString(got) {
 					t.Fatalf("%s: %v: got %q one id at a time, %q at once", units, ids, end, whole)
 				}
 				if i == len(choices) {
@@ -137,4 +151,99 @@ func FuzzDecoder(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestDecoderPublished decodes the families' ids one at a time: Llama 2 strips a space of the whole text, WordPiece
+// puts no space before the first token, and runs of bytes are a character or none.
+func TestDecoderPublished(t *testing.T) {
+	for _, f := range families(t) {
+		stream := func(ids []int, skip bool) (text string, late int) {
+			d := Decoder{Tokenizer: f.Pipeline, SkipSpecial: skip}
+			for i, id := range ids {
+				piece, err := d.Next(id)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !utf8.ValidString(piece) {
+					t.Errorf("%s: id %d of %v adds %q", f.name, i, ids, piece)
+				}
+				if piece == "" && i > 0 {
+					late++
+				}
+				text += piece
+			}
+			return text + d.Flush(), late
+		}
+		for _, c := range f.Texts {
+			if got, _ := stream(c.Special.IDs, false); got != c.Decoded {
+				t.Errorf("%s: %v one at a time is %q, want %q", f.name, c.Special.IDs, got, c.Decoded)
+			}
+			if got, _ := stream(c.Special.IDs, true); got != c.Skipped {
+				t.Errorf("%s: %v one at a time without special tokens is %q, want %q", f.name, c.Special.IDs, got, c.Skipped)
+			}
+		}
+		ids, err := f.Encode("the cat and the dog")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, late := stream(ids, false); late > 0 {
+			t.Errorf("%s: %d of %d ids of %q are held back", f.name, late, len(ids), got)
+		}
+		rng := rand.New(rand.NewPCG(1, 2))
+		for range 100 {
+			ids := make([]int, rng.IntN(20))
+			for i := range ids {
+				ids[i] = rng.IntN(f.Len())
+			}
+			want, err := f.Decode(ids)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, _ := stream(ids, false); got != valid(want) {
+				t.Errorf("%s: %v one at a time is %q, at once %q", f.name, ids, got, valid(want))
+			}
+		}
+	}
+}
+
+// TestDecoderParts decodes with every order of three decoders, one id at a time and at once.
+func TestDecoderParts(t *testing.T) {
+	kinds := []string{
+		`{"type": "ByteFallback"}`, `{"type": "Fuse"}`, `{"type": "Strip", "content": " ", "start": 2, "stop": 0}`, `{"type": "Strip", "content": "é", "start": 1, "stop": 2}`, `{"type": "ByteLevel"}`,
+		`{"type": "Replace", "pattern": {"String": "▁"}, "content": " "}`, `{"type": "WordPiece", "prefix": "##", "cleanup": true}`, `{"type": "BPEDecoder", "suffix": "a"}`, `{"type": "Metaspace", "replacement": "▁"}`,
+	}
+	vocab := []string{"a", "##b", "▁", "▁a", "▁▁", "é", "éa", "<0xC3>", "<0xA9>", "<0x20>", "Ġ", "Ã", "©", " ", " ."}
+	ids := map[string]int{}
+	for id, token := range vocab {
+		ids[token] = id
+	}
+	model, err := json.Marshal(map[string]any{"type": "BPE", "vocab": ids, "merges": []string{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range len(kinds) * len(kinds) * len(kinds) {
+		names := []string{kinds[i%len(kinds)], kinds[i/len(kinds)%len(kinds)], kinds[i/len(kinds)/len(kinds)]}
+		tok, err := Read(strings.NewReader(`{"version": "1.0", "decoder": {"type": "Sequence", "decoders": [` + strings.Join(names, ",") + `]}, "model": ` + string(model) + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 5 {
+			d := Decoder{Tokenizer: tok}
+			ids := make([]int, rng.IntN(8))
+			got := ""
+			for i := range ids {
+				ids[i] = rng.IntN(len(vocab))
+				piece, err := d.Next(ids[i])
+				if err != nil {
+					t.Fatal(err)
+				}
+				got += piece
+			}
+			want, err := tok.Decode(ids)
+			if got += d.Flush(); err != nil || got != valid(want) {
+				t.Errorf("%v, %v: one at a time %q, at once %q, %v", names, ids, got, valid(want), err)
+			}
+		}
+	}
 }

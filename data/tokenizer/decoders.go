@@ -3,6 +3,7 @@ package tokenizer
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -58,17 +59,12 @@ func parseDecoder(part json.RawMessage) (decoder, error) {
 	case "Fuse":
 		return fuse{}, nil
 	case "Strip":
-		return eachToken(func(_ int, token string) string {
-			for n := 0; n < file.Start && strings.HasPrefix(token, file.Content); n++ {
-				token = token[len(file.Content):]
-			}
-			for n := 0; n < file.Stop && strings.HasSuffix(token, file.Content); n++ {
-				token = token[:len(token)-len(file.Content)]
-			}
-			return token
-		}), nil
+		if utf8.RuneCountInString(file.Content) != 1 {
+			return nil, fmt.Errorf("its content must be one character, got %.100q", file.Content)
+		}
+		return stripped{file.Content, file.Start, file.Stop}, nil
 	case "Replace":
-		find, err := parsePattern(file.Pattern)
+		find, _, err := parsePattern(file.Pattern)
 		return eachToken(func(_ int, token string) string {
 			return replace{find, file.Content}.normalize(aligned{text: token}).text
 		}), err
@@ -82,17 +78,8 @@ func parseDecoder(part json.RawMessage) (decoder, error) {
 			return strings.ReplaceAll(token, m.replacement, space)
 		}), err
 	case "Sequence":
-		var all decoders
-		for i, part := range file.Decoders {
-			d, err := parseDecoder(part)
-			if err != nil {
-				return nil, fmt.Errorf("its decoder %d (from 0): %w", i, err)
-			}
-			if d != nil {
-				all = append(all, d)
-			}
-		}
-		return all, nil
+		all, err := sequenceOf(file.Decoders, parseDecoder)
+		return decoders(all), err
 	}
 	return nil, unsupported(typ)
 }
@@ -100,22 +87,79 @@ func parseDecoder(part json.RawMessage) (decoder, error) {
 // decoders are decoders in a sequence.
 type decoders []decoder
 
-func (all decoders) decode(tokens []string) []string {
-	for _, d := range all {
-		tokens = d.decode(tokens)
+func (all decoders) stream(next sink) (sink, func()) {
+	ends := make([]func(), len(all))
+	for i, d := range slices.Backward(all) {
+		next, ends[i] = d.stream(next)
 	}
-	return tokens
+	return next, func() {
+		for _, end := range ends {
+			end()
+		}
+	}
+}
+
+// whole returns a sink that calls f with whole tokens.
+func whole(f func(token string)) sink {
+	var held strings.Builder
+	return func(part string, first, last bool) {
+		if first && last {
+			f(part)
+			return
+		}
+		if held.WriteString(part); last {
+			f(held.String())
+			held.Reset()
+		}
+	}
 }
 
 // eachToken decodes each token by itself. Its argument i is the index of the token.
 type eachToken func(i int, token string) string
 
-func (f eachToken) decode(tokens []string) []string {
-	out := make([]string, len(tokens))
-	for i, token := range tokens {
-		out[i] = f(i, token)
+func (f eachToken) stream(next sink) (sink, func()) {
+	i := 0
+	return whole(func(token string) {
+		next(f(i, token), true, true)
+		i++
+	}), func() {}
+}
+
+// stripped removes a character from the ends of tokens, up to a number of times.
+type stripped struct {
+	content     string
+	start, stop int
+}
+
+func (s stripped) stream(next sink) (sink, func()) {
+	if s.stop > 0 || s.content[0] >= utf8.RuneSelf { // a part may end inside a character
+		return eachToken(func(_ int, token string) string {
+			token, _ = s.cut(token, s.start)
+			for n := 0; n < s.stop && strings.HasSuffix(token, s.content); n++ {
+				token = token[:len(token)-len(s.content)]
+			}
+			return token
+		}).stream(next)
 	}
-	return out
+	left := 0
+	return func(part string, first, last bool) {
+		if first {
+			left = s.start
+		}
+		part, left = s.cut(part, left)
+		next(part, first, last)
+	}, func() {}
+}
+
+// cut removes up to n characters at the start of a part, and returns how many more the token's next part may lose.
+func (s stripped) cut(part string, n int) (string, int) {
+	for n > 0 && strings.HasPrefix(part, s.content) {
+		part, n = part[len(s.content):], n-1
+	}
+	if part != "" {
+		n = 0
+	}
+	return part, n
 }
 
 // cleanUp removes the spaces that WordPiece's decoder puts before English punctuation and contractions.
@@ -132,47 +176,53 @@ func cleanUp(text string) string {
 // endOfWord replaces the suffix of a word's last token by a space, or by nothing in the last token of all.
 type endOfWord string
 
-func (suffix endOfWord) decode(tokens []string) []string {
-	return eachToken(func(i int, token string) string {
-		space := " "
-		if i == len(tokens)-1 {
-			space = ""
+func (suffix endOfWord) stream(next sink) (sink, func()) {
+	held, some := "", false
+	put := func(space string) {
+		if some {
+			next(strings.ReplaceAll(held, string(suffix), space), true, true)
 		}
-		return strings.ReplaceAll(token, string(suffix), space)
-	}).decode(tokens)
+	}
+	return whole(func(token string) {
+		put(" ")
+		held, some = token, true
+	}), func() { put("") }
 }
 
 // byteFallback turns runs of tokens such as <0xE2> into text, with U+FFFD for each byte if they aren't UTF-8.
 type byteFallback struct{}
 
-func (byteFallback) decode(tokens []string) []string {
-	var out []string
+func (byteFallback) stream(next sink) (sink, func()) {
 	var held []byte
 	flush := func() {
-		if utf8.Valid(held) {
-			if len(held) > 0 {
-				out = append(out, string(held))
-			}
-		} else {
+		switch {
+		case len(held) == 0:
+		case utf8.Valid(held):
+			next(string(held), true, true)
+		default:
 			for range held {
-				out = append(out, unknownToken)
+				next(unknownToken, true, true)
 			}
 		}
 		held = held[:0]
 	}
-	for _, token := range tokens {
+	return whole(func(token string) {
 		if b, ok := byteToken(token); ok {
 			held = append(held, b)
-			continue
+			return
 		}
 		flush()
-		out = append(out, token)
-	}
-	flush()
-	return out
+		next(token, true, true)
+	}), flush
 }
 
 // fuse makes one token of all.
 type fuse struct{}
 
-func (fuse) decode(tokens []string) []string { return []string{strings.Join(tokens, "")} }
+func (fuse) stream(next sink) (sink, func()) {
+	some := false
+	return func(part string, _, _ bool) {
+		next(part, !some, false)
+		some = true
+	}, func() { next("", !some, true) }
+}

@@ -258,6 +258,27 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add(tokenizerFile(f, newTestBPE(f, 260, "a bb aa bb aa").Pipeline), "aa bb c")
 	f.Add([]byte(`{"version": "1.0", "model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": ""}}`), "")
+	for _, parts := range []string{
+		`"normalizer": {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "▁"}, {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}]},
+			"decoder": {"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]},
+			"model": {"type": "BPE", "unk_token": "a", "fuse_unk": true, "byte_fallback": true, "ignore_merges": true, "vocab": {"a": 0, "b": 1, "ab": 2, "<0x41>": 3}, "merges": [["a", "b"]]}`,
+		`"normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true, "strip_accents": null, "lowercase": true}, "pre_tokenizer": {"type": "BertPreTokenizer"},
+			"post_processor": {"type": "BertProcessing", "cls": ["a", 0], "sep": ["b", 1]}, "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": true},
+			"truncation": {"max_length": 5, "strategy": "LongestFirst", "stride": 0, "direction": "Right"},
+			"model": {"type": "WordPiece", "unk_token": "a", "max_input_chars_per_word": 9, "continuing_subword_prefix": "##", "vocab": {"a": 0, "##b": 1}}`,
+		`"added_tokens": [{"id": 3, "content": "x", "single_word": true, "lstrip": true, "rstrip": true, "normalized": true, "special": true}],
+			"normalizer": {"type": "Precompiled", "precompiled_charsmap": "CAAAAAAAAAAAAAAAeAA="},
+			"pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": true}]},
+			"post_processor": {"type": "TemplateProcessing", "single": [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "x", "type_id": 1}}],
+				"pair": [{"Sequence": {"id": "B", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}], "special_tokens": {"x": {"id": "x", "ids": [3], "tokens": ["x"]}}},
+			"model": {"type": "Unigram", "unk_id": 0, "byte_fallback": false, "vocab": [["a", 0], ["▁a", -1.5], ["b", 2]]}`,
+	} {
+		file := []byte(`{"version": "1.0", ` + parts + `}`)
+		if _, err := Read(bytes.NewReader(file)); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(file, "a ab c x")
+	}
 	f.Fuzz(func(t *testing.T, file []byte, text string) {
 		tok, err := Read(bytes.NewReader(file))
 		if err != nil {
@@ -268,12 +289,19 @@ func FuzzRead(f *testing.F) {
 		if err != nil || !bytes.Equal(tokenizerFile(t, back), written) {
 			t.Fatalf("%s became %s, %v", file, written, err)
 		}
+		if p, ok := tok.(*Pipeline); ok {
+			p.Input(text, text) // may be an error, but must return
+		}
 		ids, err := tok.Encode(text)
 		if err != nil {
 			return
 		}
-		if _, err := tok.Decode(ids); err != nil {
+		decoded, err := tok.Decode(ids)
+		if err != nil {
 			t.Fatal(err)
+		}
+		if one := rest(t, tok, ids); !strings.HasSuffix(valid(decoded), one) {
+			t.Fatalf("%v one at a time ends with %q, at once it is %q", ids, one, decoded)
 		}
 		if tokens, err := tok.Tokenize(text, Options{}); err != nil || len(tokens) != len(ids) {
 			t.Fatalf("%q: Encode returns %v, Tokenize %v, %v", text, ids, tokens, err)

@@ -35,10 +35,14 @@ func parseMatcher(typ string, part json.RawMessage) (splitter, error) {
 	m := matcher{invert: file.Invert, behavior: file.Behavior}
 	switch typ {
 	case "Split":
-		var err error
-		if m.find, err = parsePattern(file.Pattern); err != nil {
+		find, scan, err := parsePattern(file.Pattern)
+		if err != nil {
 			return nil, err
 		}
+		if scan != nil && (m.behavior == "Isolated" || m.behavior == "Removed" && m.invert) {
+			return scan, nil
+		}
+		m.find = find
 	case "Digits":
 		m.find, m.behavior = first(unicode.IsNumber), "Contiguous"
 		if file.Individual {
@@ -69,26 +73,26 @@ func parseMatcher(typ string, part json.RawMessage) (splitter, error) {
 	return m, nil
 }
 
-// parsePattern returns the function that finds a pattern.
-func parsePattern(part json.RawMessage) (func(text string) (start, end int), error) {
+// parsePattern returns the function that finds a pattern, and the pattern's scanner if it has one.
+func parsePattern(part json.RawMessage) (func(text string) (start, end int), scanner, error) {
 	var pattern struct{ String, Regex *string }
 	if err := decode(part, &pattern); err != nil {
-		return nil, fmt.Errorf("its pattern: %w", err)
+		return nil, nil, fmt.Errorf("its pattern: %w", err)
 	}
 	switch {
 	case pattern.String != nil && pattern.Regex == nil:
-		return literal(*pattern.String), nil
+		return literal(*pattern.String), nil, nil
 	case pattern.Regex == nil:
-		return nil, fmt.Errorf("its pattern must have a String or a Regex, got %.200s", part)
+		return nil, nil, fmt.Errorf("its pattern must have a String or a Regex, got %.200s", part)
 	}
 	if *pattern.Regex == " {2,}" { // of SentencePiece
-		return manySpaces, nil
+		return manySpaces, nil, nil
 	}
 	scan, ok := scanners[*pattern.Regex]
 	if !ok {
-		return nil, fmt.Errorf("the pattern %.400q isn't known: only the patterns of GPT-2, cl100k, o200k, Llama 3 and Qwen are", *pattern.Regex)
+		return nil, nil, fmt.Errorf("the pattern %.400q isn't known: only the patterns of GPT-2, cl100k, o200k, Llama 3 and Qwen are", *pattern.Regex)
 	}
-	return func(text string) (start, end int) { return 0, scan(text) }, nil
+	return func(text string) (start, end int) { return 0, scan(text) }, scan, nil
 }
 
 // literal finds a string. The empty string has no match.

@@ -2,7 +2,6 @@ package tokenizer
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -35,17 +34,8 @@ func parseNormalizer(part json.RawMessage) (normalizer, error) {
 	}
 	switch typ {
 	case "Sequence":
-		var all normalizers
-		for i, part := range file.Normalizers {
-			n, err := parseNormalizer(part)
-			if err != nil {
-				return nil, fmt.Errorf("its normalizer %d (from 0): %w", i, err)
-			}
-			if n != nil {
-				all = append(all, n)
-			}
-		}
-		return all, nil
+		all, err := sequenceOf(file.Normalizers, parseNormalizer)
+		return normalizers(all), err
 	case "NFC":
 		return unicodeForm{norm.NFD, true}, nil
 	case "NFD":
@@ -67,7 +57,7 @@ func parseNormalizer(part json.RawMessage) (normalizer, error) {
 	case "Prepend":
 		return prepend(file.Prepend), nil
 	case "Replace":
-		find, err := parsePattern(file.Pattern)
+		find, _, err := parsePattern(file.Pattern)
 		return replace{find, file.Content}, err
 	}
 	return nil, unsupported(typ)

@@ -2,11 +2,13 @@ package tokenizer
 
 import (
 	"fmt"
+	"math"
 	"strings"
 )
 
-// A Pipeline is the tokenizer of a published model. It normalises a text, splits it into pieces, encodes each piece with
-// its model, and adds the special tokens of a template: the steps of Hugging Face's tokenizers, with the same results.
+// A Pipeline is the tokenizer of a published model. It normalises a text, splits it into pieces, encodes each piece
+// with its model, and adds the special tokens of a template: the steps of Hugging Face's tokenizers, with the same
+// results.
 // Open and Read return Pipelines.
 type Pipeline struct {
 	normalizer normalizer // nil changes nothing
@@ -21,6 +23,7 @@ type Pipeline struct {
 	tokens     []string // spelling of each id; empty if no token has the id
 	ids        map[string]int
 	spaced     map[int]bool // ids of added tokens that include white space beside them
+	spaces     [][2]int32   // white-space characters at the start and the end of each of the tokens, if the template trims
 	unknown    int          // id for unknown text, or -1
 	file       []byte       // tokenizer.json
 }
@@ -45,10 +48,14 @@ type model interface {
 	unknown() int         // id for unknown text, or -1
 }
 
-// A decoder turns the spellings of tokens into text. The text is the concatenation of its results.
+// A decoder turns the spellings of tokens into other tokens. The text is the concatenation of the last decoder's.
 type decoder interface {
-	decode(tokens []string) []string
+	// stream returns functions that take a text's tokens, and its end. They pass the decoded tokens on to next.
+	stream(next sink) (sink, func())
 }
+
+// A sink takes the next part of a token. First and last say whether the part begins and ends the token.
+type sink func(part string, first, last bool)
 
 // Len returns the number of ids, including unknown and special ones.
 func (p *Pipeline) Len() int { return len(p.tokens) }
@@ -75,6 +82,9 @@ func (p *Pipeline) Encode(text string) ([]int, error) {
 // Tokenize implements Tokenizer. It adds no special tokens; with o.Special, it finds the names of special tokens in the
 // text. If a token has characters that the text doesn't have, such as a prefix, the part is where they were added.
 func (p *Pipeline) Tokenize(text string, o Options) ([]Token, error) {
+	if len(text) > math.MaxInt32 {
+		return nil, fmt.Errorf("a text must have less than 2 GiB, got %d bytes", len(text))
+	}
 	if err := CheckUTF8(text); err != nil {
 		return nil, err
 	}
@@ -129,15 +139,14 @@ func (p *Pipeline) piece(tokens []Token, piece aligned) ([]Token, error) {
 
 // Decode implements Tokenizer.
 func (p *Pipeline) Decode(ids []int) (string, error) {
-	tokens := make([]string, 0, len(ids))
+	var text strings.Builder
+	next, end := p.decoder.stream(func(part string, _, _ bool) { text.WriteString(part) })
 	for i, id := range ids {
 		if id < 0 || id >= len(p.tokens) || p.tokens[id] == "" {
 			return "", fmt.Errorf("id %d at position %d isn't one of the tokenizer's ids, which are below %d", id, i, len(p.tokens))
 		}
-		tokens = append(tokens, p.tokens[id])
+		next(p.tokens[id], true, true)
 	}
-	if p.decoder == nil {
-		return strings.Join(tokens, " "), nil
-	}
-	return strings.Join(p.decoder.decode(tokens), ""), nil
+	end()
+	return text.String(), nil
 }

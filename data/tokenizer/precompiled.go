@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -36,6 +37,12 @@ func parsePrecompiled(encoded string) (normalizer, error) {
 	}
 	if !utf8.ValidString(p.texts) {
 		return nil, errors.New("its precompiled_charsmap has replacements that aren't UTF-8")
+	}
+	const longest = 256 // Unicode's longest compatibility decomposition has 33 bytes
+	for text := range strings.SplitSeq(p.texts, "\x00") {
+		if len(text) > longest {
+			return nil, fmt.Errorf("its precompiled_charsmap has a replacement of %d bytes, more than %d", len(text), longest)
+		}
 	}
 	return p, nil
 }
@@ -73,9 +80,15 @@ func offsetOf(unit uint32) uint32 { return unit >> 10 << (unit & (1 << 9) >> 6) 
 
 func (p precompiled) normalize(a aligned) aligned {
 	var all []formed
-	changed := false
+	done := 0 // bytes of a.text that are in all or, if all is nil, unchanged
 	replace := func(part, text string) {
-		changed = true
+		if all == nil {
+			all = make([]formed, 0, len(a.text))
+			for _, r := range a.text[:done] {
+				all = append(all, formed{r: r})
+			}
+		}
+		done += len(part)
 		more := utf8.RuneCountInString(text) - utf8.RuneCountInString(part)
 		first := len(all)
 		for _, r := range text {
@@ -90,8 +103,12 @@ func (p precompiled) normalize(a aligned) aligned {
 	}
 	rest, state := a.text, -1
 	for rest != "" {
-		var cluster string
-		cluster, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
+		cluster := rest[:1]
+		if rest[0] < utf8.RuneSelf && (len(rest) == 1 || rest[1] < utf8.RuneSelf && rest[:2] != "\r\n") {
+			rest, state = rest[1:], -1
+		} else {
+			cluster, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
+		}
 		if len(cluster) < 6 {
 			if text, ok := p.replacement(cluster); ok {
 				replace(cluster, text)
@@ -101,12 +118,14 @@ func (p precompiled) normalize(a aligned) aligned {
 		for _, r := range cluster {
 			if text, ok := p.replacement(string(r)); ok {
 				replace(string(r), text)
-			} else {
+				continue
+			}
+			if done += utf8.RuneLen(r); all != nil {
 				all = append(all, formed{r: r})
 			}
 		}
 	}
-	if !changed {
+	if all == nil {
 		return a
 	}
 	return transform(a, all)

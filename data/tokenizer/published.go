@@ -7,9 +7,6 @@ import (
 	"slices"
 )
 
-// mostIDs is the greatest number of ids of a Pipeline.
-const mostIDs = 1 << 24
-
 // parsePipeline makes a Pipeline from a tokenizer.json. Other formats are converted to this one first, so that there is
 // one reader.
 func parsePipeline(content []byte) (*Pipeline, error) {
@@ -27,6 +24,11 @@ func parsePipeline(content []byte) (*Pipeline, error) {
 	if err := decode(content, &file); err != nil {
 		return nil, err
 	}
+	for name, part := range map[string]json.RawMessage{"normalizer": file.Normalizer, "pre_tokenizer": file.PreTokenizer, "post_processor": file.PostProcessor, "decoder": file.Decoder} {
+		if err := checkPart(part); err != nil {
+			return nil, fmt.Errorf("its %s: %w", name, err)
+		}
+	}
 	p := &Pipeline{file: content, special: map[string]int{}, spaced: map[int]bool{}}
 	var err error
 	if p.normalizer, err = parseNormalizer(file.Normalizer); err != nil {
@@ -41,11 +43,39 @@ func parsePipeline(content []byte) (*Pipeline, error) {
 	if p.decoder, err = parseDecoder(file.Decoder); err != nil {
 		return nil, fmt.Errorf("its decoder: %w", err)
 	}
+	if p.decoder == nil {
+		p.decoder = eachToken(func(i int, token string) string {
+			if i > 0 {
+				token = " " + token
+			}
+			return token
+		})
+	}
 	if err := p.addTokens(file.AddedTokens); err != nil {
 		return nil, err
 	}
 	if p.template, err = parseTemplate(file.PostProcessor); err != nil {
 		return nil, fmt.Errorf("its post_processor: %w", err)
+	}
+	for _, items := range [][]templateItem{p.template.single, p.template.pair} {
+		if n := added(items); n > mostAdded {
+			return nil, fmt.Errorf("its post_processor adds %d special tokens, more than %d", n, mostAdded)
+		}
+		for _, item := range items {
+			for _, id := range item.ids {
+				if id < 0 || id >= len(p.tokens) || p.tokens[id] == "" {
+					return nil, fmt.Errorf("its post_processor adds the id %d, which isn't one of the tokenizer's", id)
+				}
+			}
+			if item.typ < 0 {
+				return nil, fmt.Errorf("its post_processor has a type_id below 0, %d", item.typ)
+			}
+		}
+	}
+	for _, token := range p.tokens {
+		if p.template.trim {
+			p.spaces = append(p.spaces, spacesOf(token))
+		}
 	}
 	if p.truncation, err = parseTruncation(file.Truncation); err != nil {
 		return nil, fmt.Errorf("its truncation: %w", err)
@@ -63,9 +93,10 @@ func (p *Pipeline) addTokens(added []addedToken) error {
 		}
 	}
 	var raw, normal []addedToken
+	most := mostIDs(len(p.ids) + len(added))
 	for i, t := range added {
-		if t.Content == "" || t.ID < 0 || t.ID >= mostIDs {
-			return fmt.Errorf("added token %d must have a content, and an id from 0 to %d, got %.100q and %d", i, mostIDs-1, t.Content, t.ID)
+		if t.Content == "" || len(t.Content) > longestToken || t.ID < 0 || t.ID >= most {
+			return fmt.Errorf("added token %d must have a content of 1 to %d bytes, and an id from 0 to %d, got %.100q and %d", i, longestToken, most-1, t.Content, t.ID)
 		}
 		for len(p.tokens) <= t.ID {
 			p.tokens = append(p.tokens, "")
@@ -78,18 +109,18 @@ func (p *Pipeline) addTokens(added []addedToken) error {
 			p.special[t.Content] = t.ID
 		}
 		if t.Normalized {
+			if p.normalizer != nil {
+				t.Content = p.normalizer.normalize(aligned{text: t.Content}).text
+			}
+			if t.Content != "" {
+				p.tokens[t.ID] = t.Content // other libraries decode the id to this, too
+			}
 			normal = append(normal, t)
 		} else {
 			raw = append(raw, t)
 		}
 	}
-	p.raw = newAddedTokens(raw, func(t addedToken) string { return t.Content })
-	p.normal = newAddedTokens(normal, func(t addedToken) string {
-		if p.normalizer == nil {
-			return t.Content
-		}
-		return p.normalizer.normalize(aligned{text: t.Content}).text
-	})
+	p.raw, p.normal = newAddedTokens(raw), newAddedTokens(normal)
 	return nil
 }
 
@@ -137,11 +168,13 @@ func parseModel(part json.RawMessage, p *Pipeline) (model, error) {
 // vocabOf returns the tokens of a vocabulary, which is an object with the id of each token, by their ids.
 func vocabOf(ids map[string]int) ([]string, error) {
 	most := -1
-	for _, id := range ids {
-		most = max(most, id)
+	for token, id := range ids {
+		if most = max(most, id); len(token) > longestToken {
+			return nil, fmt.Errorf("tokens of the vocab must have at most %d bytes, got %d", longestToken, len(token))
+		}
 	}
-	if most >= mostIDs {
-		return nil, fmt.Errorf("ids of the vocab must be below %d, got %d", mostIDs, most)
+	if limit := mostIDs(len(ids)); most >= limit {
+		return nil, fmt.Errorf("ids of a vocab with %d tokens must be below %d, got %d", len(ids), limit, most)
 	}
 	tokens := make([]string, most+1)
 	for _, token := range slices.Sorted(maps.Keys(ids)) { // sorted, so that the error is the same each time

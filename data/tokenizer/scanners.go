@@ -9,9 +9,17 @@ import (
 // A scanner returns the length in bytes of a pattern's first match in a text that isn't empty. The patterns here match
 // at the start of every text, so scanning again after each match splits the text into pieces.
 //
-// Go's regular expressions lack the lookahead of these patterns, so each pattern has a scanner written for it. In all of
-// them, \s is Unicode's White_Space.
+// Go's regular expressions lack the lookahead of these patterns, so each pattern has a scanner written for it. In all
+// of them, \s is Unicode's White_Space.
 type scanner func(text string) int
+
+func (scan scanner) split(a aligned, yield func(aligned)) {
+	for start := 0; start < len(a.text); {
+		end := start + scan(a.text[start:])
+		yield(a.sub(start, end))
+		start = end
+	}
+}
 
 // scanners has a scanner for each known pattern.
 var scanners = map[string]scanner{

@@ -2,7 +2,6 @@ package tokenizer
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -37,17 +36,8 @@ func parseSplitter(part json.RawMessage) (splitter, error) {
 		if err := decode(part, &list); err != nil {
 			return nil, err
 		}
-		var all sequence
-		for i, part := range list.All {
-			s, err := parseSplitter(part)
-			if err != nil {
-				return nil, fmt.Errorf("its pretokenizer %d (from 0): %w", i, err)
-			}
-			if s != nil {
-				all = append(all, s)
-			}
-		}
-		return all, nil
+		all, err := sequenceOf(list.All, parseSplitter)
+		return sequence(all), err
 	}
 	return parseMatcher(typ, part)
 }
@@ -74,19 +64,19 @@ func (b byteLevel) split(a aligned, yield func(aligned)) {
 		yield(a)
 		return
 	}
-	for start := 0; start < len(a.text); {
-		end := start + pieceLen(a.text[start:])
-		yield(a.sub(start, end))
-		start = end
-	}
+	scanner(pieceLen).split(a, yield)
 }
 
 // A sequence splits the pieces of each splitter with the next one.
 type sequence []splitter
 
 func (s sequence) split(a aligned, yield func(aligned)) {
-	if len(s) == 0 {
+	switch len(s) {
+	case 0:
 		yield(a)
+		return
+	case 1:
+		s[0].split(a, yield)
 		return
 	}
 	s[0].split(a, func(piece aligned) { s[1:].split(piece, yield) })

@@ -57,6 +57,9 @@ func parseTemplate(part json.RawMessage) (t template, err error) {
 	a, b := templateItem{text: 0}, templateItem{text: 1}
 	switch typ {
 	case "Sequence":
+		if len(file.Processors) > mostParts {
+			return t, fmt.Errorf("a Sequence must have at most %d parts, got %d", mostParts, len(file.Processors))
+		}
 		for i, part := range file.Processors {
 			next, err := parseTemplate(part)
 			if err != nil {
@@ -207,11 +210,11 @@ func (in *Input) add(t Token, text, typ int) {
 func (p *Pipeline) trimmed(tokens []Token, text string) {
 	for i := range tokens {
 		t := &tokens[i]
-		token := p.tokens[t.ID]
+		ends := p.spaces[t.ID]
 		if p.spaced[t.ID] {
-			token = text[t.Start:t.End]
+			ends = spacesOf(text[t.Start:t.End])
 		}
-		left, right := spacesOf(token, strings.TrimLeftFunc), spacesOf(token, strings.TrimRightFunc)
+		left, right := ends[0], ends[1]
 		if p.template.keeps && left == 1 && (i == 0 || t.Start == 0) {
 			left = 0
 		}
@@ -226,10 +229,13 @@ func (p *Pipeline) trimmed(tokens []Token, text string) {
 	}
 }
 
-// spacesOf returns the number of white-space characters that trim removes from the spelling of a token.
-func spacesOf(token string, trim func(string, func(rune) bool) string) int {
-	rest := trim(token, func(r rune) bool { return r == byteRunes[' '] || unicode.IsSpace(r) })
-	return utf8.RuneCountInString(token) - utf8.RuneCountInString(rest)
+// spacesOf returns the number of white-space characters at the start and at the end of a token's spelling.
+func spacesOf(token string) (ends [2]int32) {
+	for i, trim := range [...]func(string, func(rune) bool) string{strings.TrimLeftFunc, strings.TrimRightFunc} {
+		rest := trim(token, func(r rune) bool { return r == byteRunes[' '] || unicode.IsSpace(r) })
+		ends[i] = int32(utf8.RuneCountInString(token) - utf8.RuneCountInString(rest))
+	}
+	return ends
 }
 
 // truncation is the maximum length of an Input. Its zero value is no limit.

@@ -37,8 +37,9 @@ type Tokenizer interface {
 	Tokenize(text string, o Options) ([]Token, error)
 
 	// Decode returns the text of ids, with U+FFFD (�) for the unknown id and names for special tokens. It returns an
-	// error if an id isn't from 0 to Len − 1. The text that an id adds depends only on the id before it. If ids begin
-	// or end inside a character, the text has only some of its bytes; a Decoder returns whole characters.
+	// error if an id isn't from 0 to Len − 1. The text that an id adds depends only on the id before it, except with a
+	// Pipeline. If ids begin or end inside a character, the text has only some of its bytes; a Decoder returns whole
+	// characters.
 	Decode(ids []int) (string, error)
 }
 

@@ -42,8 +42,8 @@ func parseUnigram(part json.RawMessage) (model, error) {
 	if err := decode(part, &file); err != nil {
 		return nil, err
 	}
-	if len(file.Vocab) == 0 || len(file.Vocab) > mostIDs {
-		return nil, fmt.Errorf("its vocab must have 1 to %d tokens, got %d", mostIDs, len(file.Vocab))
+	if len(file.Vocab) == 0 || len(file.Vocab) > 1<<24 {
+		return nil, fmt.Errorf("its vocab must have 1 to %d tokens, got %d", 1<<24, len(file.Vocab))
 	}
 	m := &unigram{unknownID: -1, byteFallback: file.ByteFallback}
 	if file.UnknownID != nil {
@@ -57,7 +57,9 @@ func parseUnigram(part json.RawMessage) (model, error) {
 	}
 	for id, t := range file.Vocab {
 		m.tokens, m.scores = append(m.tokens, t.token), append(m.scores, t.score)
-		least = min(least, t.score)
+		if least = min(least, t.score); len(t.token) > longestToken {
+			return nil, fmt.Errorf("tokens of the vocab must have at most %d bytes, got %d", longestToken, len(t.token))
+		}
 		if b, ok := byteToken(t.token); ok {
 			m.bytes[b] = int32(id)
 		}

@@ -21,8 +21,7 @@ func Check(content []byte, allowed func(key string) bool) error {
 	if !utf8.Valid(content) {
 		return errors.New("it must be UTF-8 text, got other bytes")
 	}
-	c := checker{dec: json.NewDecoder(bytes.NewReader(content)), allowed: allowed}
-	c.dec.UseNumber()
+	c := checker{rest: content, allowed: allowed}
 	return c.value()
 }
 
@@ -31,42 +30,65 @@ func Lower(key string) bool { return strings.Trim(key, "abcdefghijklmnopqrstuvwx
 
 // A checker walks through JSON whose syntax is valid.
 type checker struct {
-	dec     *json.Decoder
+	rest    []byte
 	allowed func(key string) bool
 	path    []string // keys of the enclosing objects
 }
 
+// next returns the first byte after white space, commas and colons, and leaves it in c.rest.
+func (c *checker) next() byte {
+	c.rest = bytes.TrimLeft(c.rest, " \t\r\n,:")
+	return c.rest[0]
+}
+
 // value checks the next value.
 func (c *checker) value() error {
-	open, err := c.dec.Token()
-	if err != nil {
-		return err
-	}
-	switch open {
-	case json.Delim('{'):
-		err = c.members()
-	case json.Delim('['):
-		for err == nil && c.dec.More() {
-			err = c.value()
+	switch c.next() {
+	case '{':
+		return c.members()
+	case '[':
+		for c.rest = c.rest[1:]; c.next() != ']'; {
+			if err := c.value(); err != nil {
+				return err
+			}
 		}
+		c.rest = c.rest[1:]
+	case '"':
+		c.text()
 	default:
-		return nil
+		end := bytes.IndexAny(c.rest, ",]} \t\r\n")
+		if end < 0 {
+			end = len(c.rest)
+		}
+		c.rest = c.rest[end:]
 	}
-	if err == nil {
-		_, err = c.dec.Token() // the closing bracket
+	return nil
+}
+
+// text returns the next value, a string, as it is written.
+func (c *checker) text() []byte {
+	end := 1
+	for ; c.rest[end] != '"'; end++ {
+		if c.rest[end] == '\\' {
+			end++
+		}
 	}
-	return err
+	text := c.rest[:end+1]
+	c.rest = c.rest[end+1:]
+	return text
 }
 
 // members checks the keys and values of an object.
 func (c *checker) members() error {
 	seen := map[string]bool{}
-	for c.dec.More() {
-		token, err := c.dec.Token()
-		if err != nil {
-			return err
+	for c.rest = c.rest[1:]; c.next() != '}'; {
+		text := c.text()
+		key := string(text[1 : len(text)-1])
+		if bytes.IndexByte(text, '\\') >= 0 {
+			if err := json.Unmarshal(text, &key); err != nil {
+				return err
+			}
 		}
-		key := token.(string)
 		switch {
 		case seen[key]:
 			return fmt.Errorf("%s is given twice: leave one", c.name(key))
@@ -80,6 +102,7 @@ func (c *checker) members() error {
 		}
 		c.path = c.path[:len(c.path)-1]
 	}
+	c.rest = c.rest[1:]
 	return nil
 }
 

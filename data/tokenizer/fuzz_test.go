@@ -1,0 +1,69 @@
+package tokenizer
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// FuzzPublished encodes and decodes texts with the families' tokenizers. Where nothing is lost, the text comes back.
+func FuzzPublished(f *testing.F) {
+	all := families(f)
+	for i, family := range all {
+		for _, c := range family.Texts {
+			if c.Trap != "" && len(c.Text) < 50 {
+				f.Add(byte(i), c.Text, true)
+			}
+		}
+	}
+	same := func(text string) string { return text }
+	restored := map[string]func(text string) string{
+		"gpt2": same, "cl100k": same, "llama3": same, "o200k": same,
+		"roberta": func(text string) string { // begins with a space
+			if text == "" || strings.HasPrefix(text, " ") {
+				return text
+			}
+			return " " + text
+		},
+		"gemma":  func(text string) string { return strings.ReplaceAll(text, "▁", " ") },
+		"llama2": func(text string) string { return strings.ReplaceAll(text, "▁", " ") },
+	}
+	f.Fuzz(func(t *testing.T, family byte, text string, special bool) {
+		tok := all[int(family)%len(all)]
+		tokens, err := tok.Tokenize(text, Options{Special: special})
+		if !utf8.ValidString(text) {
+			wantError(t, err, "not UTF-8")
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := Decoder{Tokenizer: tok.Pipeline}
+		streamed := ""
+		var ids []int
+		for _, token := range tokens {
+			if token.Start < 0 || token.End < token.Start || token.End > len(text) || !utf8.ValidString(text[token.Start:token.End]) {
+				t.Fatalf("%s: %v is no part of %q", tok.name, token, text)
+			}
+			piece, err := d.Next(token.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids, streamed = append(ids, token.ID), streamed+piece
+		}
+		decoded, err := tok.Decode(ids)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if streamed += d.Flush(); streamed != valid(decoded) {
+			t.Fatalf("%s: %v one at a time is %q, at once %q", tok.name, ids, streamed, decoded)
+		}
+		if want := restored[tok.name]; want != nil && !special && decoded != want(text) {
+			t.Fatalf("%s: %q became %q", tok.name, text, decoded)
+		}
+		in, err := tok.Input(text, text)
+		if err != nil || len(in.Tokens) != len(in.Types) || len(in.Tokens) != len(in.Texts) {
+			t.Fatalf("%s: Input(%q) = %v, %v", tok.name, text, in, err)
+		}
+	})
+}
