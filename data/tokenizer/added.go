@@ -54,7 +54,7 @@ func (a *addedTokens) split(text aligned, special bool, yield func(part aligned,
 			continue
 		}
 		if token.LeftStrip {
-			start = max(done, len(strings.TrimRightFunc(s[:start], unicode.IsSpace)))
+			start = done + len(strings.TrimRightFunc(s[done:start], unicode.IsSpace))
 		}
 		if token.RightStrip {
 			end = len(s) - len(strings.TrimLeftFunc(s[end:], unicode.IsSpace))
