@@ -58,7 +58,7 @@ func (a *addedTokens) split(text aligned, o Options, yield func(part aligned, to
 			continue
 		}
 		if token.LeftStrip {
-			start = max(done, len(strings.TrimRightFunc(s[:start], unicode.IsSpace)))
+			start = done + len(strings.TrimRightFunc(s[done:start], unicode.IsSpace))
 		}
 		if token.RightStrip {
 			end = len(s) - len(strings.TrimLeftFunc(s[end:], unicode.IsSpace))

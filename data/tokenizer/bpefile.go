@@ -30,10 +30,12 @@ func (m mergeJSON) MarshalJSON() ([]byte, error) { return json.Marshal(strings.J
 
 func (m *mergeJSON) UnmarshalJSON(value []byte) error {
 	var both string
-	if json.Unmarshal(value, &both) == nil {
+	if value[0] == '[' {
+		if json.Unmarshal(value, (*[]string)(m)) != nil {
+			*m = nil
+		}
+	} else if json.Unmarshal(value, &both) == nil {
 		*m = strings.Split(both, " ")
-	} else if json.Unmarshal(value, (*[]string)(m)) != nil {
-		*m = nil
 	}
 	if len(*m) != 2 {
 		return fmt.Errorf("a merge must be two tokens, got %.100s", value)

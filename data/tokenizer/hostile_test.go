@@ -10,6 +10,27 @@ import (
 	"time"
 )
 
+// TestStrippedSpaces encodes many spaces with an added token that is a space and takes the spaces beside it.
+func TestStrippedSpaces(t *testing.T) {
+	for _, side := range []string{"lstrip", "rstrip", "single_word"} {
+		tok, err := Read(strings.NewReader(`{"version": "1.0", "added_tokens": [{"id": 1, "content": " ", "` + side + `": true}], "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		ids, err := tok.Encode(strings.Repeat(" ", 1<<18))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if side != "rstrip" && len(ids) != 1<<18 {
+			t.Errorf("%s: %d ids, want one for each space", side, len(ids))
+		}
+		if took := time.Since(start); took > 5*time.Second {
+			t.Errorf("%s: took %v", side, took)
+		}
+	}
+}
+
 // TestHostileFiles reads files that were made to take much time or memory. Each must be refused, or encode and decode a
 // text, in bounded time and memory.
 func TestHostileFiles(t *testing.T) {

@@ -143,16 +143,16 @@ func unsupported(typ string) error { return fmt.Errorf("the type %.100q isn't su
 
 // parseModel makes the model of a tokenizer.json. It may look at the splitter of p.
 func parseModel(part json.RawMessage, p *Pipeline) (model, error) {
-	var m members
-	if err := json.Unmarshal(part, &m); err != nil || m == nil {
-		return nil, fmt.Errorf("expected an object, got %.200s", part)
+	var m struct {
+		Type   *string         `json:"type"`
+		Merges json.RawMessage `json:"merges"`
 	}
-	typ, err := typeOf(part)
-	if err != nil && m["merges"] != nil { // files of old versions have no type
-		typ, err = "BPE", nil
+	if err := json.Unmarshal(part, &m); err != nil || m.Type == nil && m.Merges == nil {
+		return nil, fmt.Errorf("expected an object with a type, got %.200s", part)
 	}
-	if err != nil {
-		return nil, err
+	typ := "BPE" // files of old versions have no type
+	if m.Type != nil {
+		typ = *m.Type
 	}
 	switch typ {
 	case "BPE":

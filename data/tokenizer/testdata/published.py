@@ -49,6 +49,9 @@ def split(pattern, behavior="isolated", invert=False):
     return P.Sequence([P.Split(Regex(pattern), behavior, invert), P.ByteLevel(add_prefix_space=False, use_regex=False)])
 
 
+LONG_S = ["it'\u017fo", "IT'S'\u017fo\u017fo", "'\u017fo"]  # 'ſ and o are two pieces, though ſo is a token
+
+
 @family(merges_as_strings=["the merges of this", "there's then 'tis"], special_tokens_as_text=["a<|endoftext|>b", "<|endoftext|>", "<|endoftext"],
         long_words=["a" * 300 + " b", "the" * 200])
 def gpt2():
@@ -67,11 +70,11 @@ def roberta():
     return t
 
 
-@family(long_s_is_an_s=["it'\u017f so", "IT'S'\u017f\u017f", "'\u017fs"], three_digits=["1234567 12", "x²³¹½4"])
+@family(long_s_is_an_s=LONG_S, three_digits=["1234567 12", "x²³¹½4"])
 def cl100k(): return bytelevel(split(CL100K, "removed", True))
 
 
-@family(ignore_merges=["a qqqqq b", " qqqqq", "qqqqq", " qqqqqq"], long_s_is_an_s=["it'\u017f so"])
+@family(ignore_merges=["a qqqqq b", " qqqqq", "qqqqq", " qqqqqq"], long_s_is_an_s=LONG_S)
 def llama3():
     t = bytelevel(split(CL100K), ignore=True, special=("<|begin_of_text|>", "<|eot_id|>"))
     t.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=False), processors.TemplateProcessing(
@@ -349,6 +352,7 @@ def main():
     corpus.extend(open(args.text, encoding="utf-8").read().split("\n")[:12000])
     corpus.extend(["été naïve café Straße ÅNGSTRÖM 東京都 大阪 हिन्दी العربية 한국어 👩‍👩‍👧 12,345.67 x² don't DON'T I'LL it's"] * 30)
     corpus.extend(["def f(x):\n    return x[1:] + {'a': 2}\n\tif x != 3: pass  # comment\r\n"] * 30)
+    corpus.extend(["\u017fo " * 9] * 100)
     os.makedirs(args.out, exist_ok=True)
     for name in args.families or list(families) + ["characters"]:
         if name == "characters":
