@@ -63,11 +63,16 @@ func Write(w io.Writer, t Tokenizer) error {
 // tokenizerJSON returns a tokenizer.json for a model.
 func tokenizerJSON(units Units, model any) ([]byte, error) {
 	form := forms[units]
+	return marshal(fileJSON{Version: "1.0", AddedTokens: []any{}, PreTokenizer: form.Pre, Decoder: form.Decoder, Model: model})
+}
+
+// marshal returns the bytes of a tokenizer.json.
+func marshal(content fileJSON) ([]byte, error) {
 	var file bytes.Buffer
 	enc := json.NewEncoder(&file)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	err := enc.Encode(fileJSON{Version: "1.0", AddedTokens: []any{}, PreTokenizer: form.Pre, Decoder: form.Decoder, Model: model})
+	err := enc.Encode(content)
 	if err == nil && file.Len() > maxFile {
 		err = fmt.Errorf("the file of the tokenizer would have %d bytes, more than the limit of %d: give it a smaller size", file.Len(), maxFile)
 	}
