@@ -64,21 +64,6 @@ type sentencePieceJSON struct {
 	Proto []byte `json:"proto"` // the file, in base64
 }
 
-// sentencePieceFile returns the tokenizer.json of a SentencePiece file with a template, which may be nil.
-func sentencePieceFile(proto []byte, template any) ([]byte, error) {
-	m, err := parseSentencePiece(proto)
-	if err != nil {
-		return nil, err
-	}
-	added := []any{}
-	for id, kind := range m.kinds {
-		if kind == controlPiece {
-			added = append(added, addedToken{ID: id, Content: m.pieces[id], Special: true})
-		}
-	}
-	return marshal(fileJSON{Version: "1.0", AddedTokens: added, PostProcessor: template, Model: sentencePieceJSON{"SentencePiece", proto}})
-}
-
 // parseSentencePieceJSON makes the model SentencePiece of a tokenizer.json.
 func parseSentencePieceJSON(part json.RawMessage) (model, error) {
 	var file sentencePieceJSON

@@ -1,7 +1,6 @@
 package tokenizer
 
 import (
-	"bytes"
 	"compress/gzip"
 	"encoding/json"
 	"flag"
@@ -63,15 +62,11 @@ func TestSentencePiece(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".json.gz"), func(t *testing.T) {
 			var set pieceSet
 			readGzip(t, file, &set)
-			content, err := sentencePieceFile(set.Model, nil)
+			tok, err := openFile("no folder", "a.model", set.Model)
 			if err != nil {
 				t.Fatal(err)
 			}
-			tok, err := Read(bytes.NewReader(content))
-			if err != nil {
-				t.Fatal(err)
-			}
-			m := tok.(*Pipeline).model.(*sentencePiece)
+			m := tok.model.(*sentencePiece)
 			bad := 0
 			wrong := func(format string, args ...any) {
 				if bad++; bad < 6 {
@@ -176,13 +171,9 @@ func FuzzSentencePiece(f *testing.F) {
 	}
 	f.Add([]byte("\x0a\x09\x0a\x05<unk>\x18\x02"), "a b")
 	f.Fuzz(func(t *testing.T, proto []byte, text string) {
-		content, err := sentencePieceFile(proto, nil)
+		tok, err := openFile("no folder", "a.model", proto)
 		if err != nil {
 			return
-		}
-		tok, err := Read(bytes.NewReader(content))
-		if err != nil {
-			t.Fatalf("can't read what was written: %v", err)
 		}
 		checkTokens(t, tok, text)
 	})
