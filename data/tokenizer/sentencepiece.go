@@ -309,13 +309,23 @@ func (m *sentencePiece) encode(tokens []Token, text string) ([]Token, error) {
 	return tokens, nil
 }
 
-func (m *sentencePiece) decode(tokens []string) []string {
-	out := make([]string, 0, len(tokens))
+func (m *sentencePiece) decode(tokens []string) (out []string) {
+	next, end := m.stream(func(part string, _, _ bool) { out = append(out, part) })
+	for _, token := range tokens {
+		next(token, true, true)
+	}
+	end()
+	return out
+}
+
+// stream decodes one token at a time. It calls next with text as soon as later tokens can't change it, and returns a
+// function for the tokens and one for their end.
+func (m *sentencePiece) stream(next func(text string, first, last bool)) (func(token string, first, last bool), func()) {
 	var held []byte
 	started, spaced := false, false // whether there is text; whether the last token lost its space
 	put := func(text string) {
 		started = started || text != ""
-		out = append(out, text)
+		next(text, true, true)
 	}
 	flush := func() {
 		if len(held) > 0 {
@@ -323,22 +333,23 @@ func (m *sentencePiece) decode(tokens []string) []string {
 			held = held[:0]
 		}
 	}
-	for _, token := range tokens {
+	return func(token string, _, _ bool) {
 		id, ok := m.ids[token]
 		if ok && m.kinds[id] == bytePiece {
 			b, _ := byteToken(token)
-			held = append(held, b)
-			continue
+			for held = append(held, b); utf8.FullRune(held); {
+				r, n := utf8.DecodeRune(held)
+				put(string(r)) // U+FFFD for a byte that isn't part of a character
+				held = held[:copy(held, held[n:])]
+			}
+			return
 		}
 		flush()
 		start := !started && !spaced
-		if spaced {
-			started = true
-		}
-		spaced = false
+		started, spaced = started || spaced, false
 		switch {
 		case ok && m.kinds[id] == controlPiece:
-		case int(id) == m.unknownID && ok:
+		case ok && int(id) == m.unknownID:
 			put(m.unknownSurface)
 		default:
 			if start && (m.dummyPrefix || m.trimSpaces) {
@@ -347,7 +358,5 @@ func (m *sentencePiece) decode(tokens []string) []string {
 			}
 			put(strings.ReplaceAll(token, spaceSymbol, " "))
 		}
-	}
-	flush()
-	return out
+	}, flush
 }
