@@ -107,10 +107,10 @@ func openTokenizer(path string) (tokenizer.Tokenizer, error) {
 	return source, nil
 }
 
-// readTokenizer reads a tokenizer.json, or the one in a folder.
+// readTokenizer opens the tokenizer of a published model, or reads a tokenizer.json of heed's own.
 func readTokenizer(path string) (tokenizer.Tokenizer, error) {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		path = filepath.Join(path, task.TokenizerFile)
+	if info, err := os.Stat(path); err != nil || info.IsDir() || filepath.Ext(path) != ".json" || filepath.Base(path) == "vocab.json" {
+		return tokenizer.Open(path)
 	}
 	content, err := readWhole(path, 64<<20)
 	var t tokenizer.Tokenizer

@@ -157,20 +157,6 @@ func readChatFile(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxChatFile))
 }
 
-// tokenName is the name of a token in a tokenizer_config.json: a string, an object with a content, or null.
-type tokenName string
-
-func (n *tokenName) UnmarshalJSON(value []byte) error {
-	var token struct{ Content string }
-	if json.Unmarshal(value, (*string)(n)) != nil {
-		if err := json.Unmarshal(value, &token); err != nil {
-			return err
-		}
-		*n = tokenName(token.Content)
-	}
-	return nil
-}
-
 // defaultTemplate returns the template in a tokenizer_config.json: a string, or the one named default in a list.
 func defaultTemplate(value json.RawMessage) (string, error) {
 	var one string

@@ -235,7 +235,7 @@ func TestOpenChatTemplate(t *testing.T) {
 		{`{"chat_template": null}`, "", "tokenizer_config.json: its chat_template must be a string"},
 		{`{"chat_template": "x"}`, "", "tokenizer_config.json: this chat template isn't supported"},
 		{`{"chat_template": "x"}`, "y", "chat_template.jinja: this chat template isn't supported"},
-		{`{"bos_token": 3}`, text, "tokenizer_config.json: json"},
+		{`{"bos_token": 3}`, text, "tokenizer_config.json: a special token must be a string"},
 		{"", "", "no such file"},
 	} {
 		dir := t.TempDir()

@@ -36,8 +36,9 @@ type form struct{ Pre, Decoder any }
 
 // Write writes a tokenizer of this package as a tokenizer.json, which Hugging Face's libraries can read. With
 // Characters and Tokens, the file's model is WordLevel. With BPE, it is the byte-level BPE. The same tokenizer always
-// gives the same bytes. Write returns an error if t comes from another package, or if the file would be larger than 64
-// MiB.
+// gives the same bytes. A SentencePiece model stays one: the file's model is "SentencePiece", which only Read knows,
+// because the types of other libraries give other ids in rare cases. Write returns an error if t comes from another
+// package, or if the file would be larger than 64 MiB.
 func Write(w io.Writer, t Tokenizer) error {
 	var units Units
 	var model any
@@ -63,11 +64,16 @@ func Write(w io.Writer, t Tokenizer) error {
 // tokenizerJSON returns a tokenizer.json for a model.
 func tokenizerJSON(units Units, model any) ([]byte, error) {
 	form := forms[units]
+	return marshal(fileJSON{Version: "1.0", AddedTokens: []any{}, PreTokenizer: form.Pre, Decoder: form.Decoder, Model: model})
+}
+
+// marshal returns the bytes of a tokenizer.json.
+func marshal(content fileJSON) ([]byte, error) {
 	var file bytes.Buffer
 	enc := json.NewEncoder(&file)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	err := enc.Encode(fileJSON{Version: "1.0", AddedTokens: []any{}, PreTokenizer: form.Pre, Decoder: form.Decoder, Model: model})
+	err := enc.Encode(content)
 	if err == nil && file.Len() > maxFile {
 		err = fmt.Errorf("the file of the tokenizer would have %d bytes, more than the limit of %d: give it a smaller size", file.Len(), maxFile)
 	}

@@ -24,6 +24,15 @@ func parsePrecompiled(encoded string) (normalizer, error) {
 	if err != nil {
 		return nil, errors.New("its precompiled_charsmap must be in base64")
 	}
+	p, err := newPrecompiled(table)
+	if err != nil {
+		return nil, err
+	}
+	return *p, nil
+}
+
+// newPrecompiled reads a precompiled_charsmap.
+func newPrecompiled(table []byte) (*precompiled, error) {
 	if len(table) < 4 {
 		return nil, errors.New("its precompiled_charsmap is too short")
 	}
@@ -31,7 +40,7 @@ func parsePrecompiled(encoded string) (normalizer, error) {
 	if size < 4 || size%4 != 0 || size > len(table)-4 {
 		return nil, errors.New("its precompiled_charsmap has a trie that is longer than itself, or not made of units of 4 bytes")
 	}
-	p := precompiled{units: make([]uint32, size/4), texts: string(table[4+size:])}
+	p := &precompiled{units: make([]uint32, size/4), texts: string(table[4+size:])}
 	for i := range p.units {
 		p.units[i] = binary.LittleEndian.Uint32(table[4+4*i:])
 	}

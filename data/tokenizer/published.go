@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -42,6 +43,12 @@ func parsePipeline(content []byte) (*Pipeline, error) {
 	}
 	if p.decoder, err = parseDecoder(file.Decoder); err != nil {
 		return nil, fmt.Errorf("its decoder: %w", err)
+	}
+	if m, ok := p.model.(*sentencePiece); ok {
+		if p.normalizer != nil || p.splitter != nil || p.decoder != nil {
+			return nil, errors.New("with the model SentencePiece, its normalizer, pre_tokenizer and decoder must be null")
+		}
+		p.normalizer, p.decoder = m, m
 	}
 	if p.decoder == nil {
 		p.decoder = eachToken(func(i int, token string) string {
@@ -161,6 +168,8 @@ func parseModel(part json.RawMessage, p *Pipeline) (model, error) {
 		return parseUnigram(part)
 	case "WordPiece":
 		return parseWordPiece(part)
+	case "SentencePiece":
+		return parseSentencePieceJSON(part)
 	}
 	return nil, unsupported(typ)
 }

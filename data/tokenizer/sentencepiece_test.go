@@ -1,0 +1,234 @@
+package tokenizer
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"flag"
+	"io"
+	"math"
+	"math/bits"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+var models = flag.String("sentencepiece", "testdata/sentencepiece", "folder of SentencePiece models with the reference library's results, from testdata/sentencepiece.py")
+
+// A pieceSet is a SentencePiece model and texts with the reference library's results.
+type pieceSet struct {
+	Model []byte
+	Texts []struct {
+		Text              string
+		IDs, Starts, Ends []int
+		Decoded           string
+		Random            []int // any ids
+		RandomDecoded     string
+	}
+}
+
+func readGzip(t testing.TB, path string, into any) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	in, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := io.ReadAll(in)
+	if err == nil {
+		err = json.Unmarshal(content, into)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wholeCharacters changes the ends of byte pieces. The reference library gives the last byte piece of a character the
+// character's part, and the others an empty part before it; here, each has the whole character, as Tokenizer promises.
+func wholeCharacters(m *sentencePiece, ids, ends []int) {
+	for i, id := range ids {
+		b, _ := byteToken(m.pieces[id])
+		if m.kinds[id] == bytePiece && b >= 0xC0 { // the first byte of a character
+			n := bits.LeadingZeros8(^b)
+			for j := range n {
+				ends[i+j] = ends[i+n-1]
+			}
+		}
+	}
+}
+
+// TestSentencePiece compares ids, parts of the text and decoded text with the reference library's.
+func TestSentencePiece(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(*models, "*.json.gz"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no models in %s: %v", *models, err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".json.gz"), func(t *testing.T) {
+			var set pieceSet
+			readGzip(t, file, &set)
+			tok, err := openFile("no folder", "a.model", set.Model)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := tok.model.(*sentencePiece)
+			bad := 0
+			wrong := func(format string, args ...any) {
+				if bad++; bad < 6 {
+					t.Errorf(format, args...)
+				}
+			}
+			for _, c := range set.Texts {
+				wholeCharacters(m, c.IDs, c.Ends)
+				tokens, err := tok.Tokenize(c.Text, Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var ids, starts, ends []int
+				for _, token := range tokens {
+					ids, starts, ends = append(ids, token.ID), append(starts, token.Start), append(ends, token.End)
+				}
+				if !slices.Equal(ids, c.IDs) || !slices.Equal(starts, c.Starts) || !slices.Equal(ends, c.Ends) {
+					wrong("%q:\n got %v %v %v\nwant %v %v %v", c.Text, ids, starts, ends, c.IDs, c.Starts, c.Ends)
+				}
+				if text, err := tok.Decode(c.IDs); err != nil || text != c.Decoded {
+					wrong("Decode(%v) = %q, %v; want %q", c.IDs, text, err, c.Decoded)
+				}
+				if text, err := tok.Decode(c.Random); err != nil || text != c.RandomDecoded {
+					wrong("Decode(%v) = %q, %v; want %q", c.Random, text, err, c.RandomDecoded)
+				}
+			}
+			if bad > 0 {
+				t.Errorf("%d of %d wrong", bad, 3*len(set.Texts))
+			}
+		})
+	}
+}
+
+// piece returns a field of a model, with a piece.
+func piece(text string, kind uint64) []byte {
+	return message(1, append(message(1, []byte(text)), varint(3, kind)...))
+}
+
+// message returns a field of a protobuf message that is a message or text.
+func message(field protowire.Number, content []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(nil, field, protowire.BytesType), content)
+}
+
+// varint returns a field of a protobuf message that is a number.
+func varint(field protowire.Number, value uint64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(nil, field, protowire.VarintType), value)
+}
+
+// TestSentencePieceErrors makes models that SentencePiece refuses, and some that this package doesn't read.
+func TestSentencePieceErrors(t *testing.T) {
+	unknown, a := piece("<unk>", 2), piece("a", 1)
+	nan := message(1, protowire.AppendFixed32(protowire.AppendTag(message(1, []byte("b")), 2, protowire.Fixed32Type), 0x7fc00000))
+	for _, c := range []struct {
+		name, want string
+		parts      [][]byte
+	}{
+		{"valid", "", [][]byte{unknown, a}},
+		{"empty", "must have an unknown one", nil},
+		{"no unknown piece", "must have an unknown one", [][]byte{a}},
+		{"two unknown pieces", "both unknown", [][]byte{unknown, piece("?", 2)}},
+		{"repeated piece", `both "a"`, [][]byte{unknown, a, a}},
+		{"empty piece", "1 to 7999 bytes", [][]byte{unknown, piece("", 1)}},
+		{"NUL", "without NUL", [][]byte{unknown, piece("a\x00", 1)}},
+		{"not UTF-8", "must be UTF-8", [][]byte{unknown, piece("\xff", 1)}},
+		{"long piece", "1 to 7999 bytes", [][]byte{unknown, piece(strings.Repeat("a", 8000), 1)}},
+		{"unknown type", "unknown type 7", [][]byte{unknown, piece("a", 7)}},
+		{"type of 64 bits", "unknown type", [][]byte{unknown, piece("a", 1<<32|1)}},
+		{"NaN", "NaN", [][]byte{unknown, nan}},
+		{"byte without fallback", "byte_fallback", [][]byte{unknown, piece("<0x41>", 6)}},
+		{"fallback without bytes", "no byte piece for 0x00", [][]byte{unknown, message(2, varint(35, 1))}},
+		{"words", "model_type must be 1 (unigram) or 2 (BPE), got 3", [][]byte{unknown, message(2, varint(3, 3))}},
+		{"denormalizer", "denormalizer_spec", [][]byte{unknown, message(5, message(2, []byte("x")))}},
+		{"short rules", "precompiled_charsmap", [][]byte{unknown, message(3, message(2, []byte("x")))}},
+		{"rules longer than the file", "precompiled_charsmap", [][]byte{unknown, message(3, message(2, []byte("\xff\xff\xff\xff1234")))}},
+		{"unk_surface", "unk_surface", [][]byte{unknown, message(2, message(44, []byte("\xff")))}},
+		{"cut", "field 1", [][]byte{unknown, a[:len(a)-1]}},
+		{"no message", "protobuf", [][]byte{[]byte("\xff\xff")}},
+	} {
+		_, err := parseSentencePiece(slices.Concat(c.parts...))
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: error %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+// FuzzSentencePiece reads any model, and encodes and decodes a text with it.
+func FuzzSentencePiece(f *testing.F) {
+	for kind := range uint64(2) {
+		model := message(2, varint(3, kind+1))
+		for i, text := range []string{"<unk>", "<s>", "▁", "a", "b", "ab", "▁ab", "ba", "bab", "é", "a b"} {
+			model = append(model, piece(text, []uint64{2, 3, 1, 1, 1, 5, 1, 4, 1, 1, 4}[i])...)
+		}
+		f.Add(model, "ab <s>bab  a béé ü")
+	}
+	f.Add([]byte("\x0a\x09\x0a\x05<unk>\x18\x02"), "a b")
+	f.Fuzz(func(t *testing.T, proto []byte, text string) {
+		tok, err := openFile("no folder", "a.model", proto)
+		if err != nil {
+			return
+		}
+		checkTokens(t, tok, text)
+	})
+}
+
+// checkTokens fails if an id or a part of the text is out of range, or if ids can't be decoded.
+func checkTokens(t *testing.T, tok Tokenizer, text string) {
+	t.Helper()
+	tokens, err := tok.Tokenize(text, Options{})
+	if err != nil {
+		return
+	}
+	var ids []int
+	last := 0
+	for _, token := range tokens {
+		if token.ID < 0 || token.ID >= tok.Len() || token.Start < 0 || token.Start > token.End || token.End > len(text) || token.Start < last {
+			t.Fatalf("Tokenize(%q) has %v after a token that starts at %d; there are %d ids", text, token, last, tok.Len())
+		}
+		last = token.Start
+		ids = append(ids, token.ID)
+	}
+	if _, err := tok.Decode(ids); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSentencePieceRounding checks that scores are summed in 32 bits, and from 0 again after they reach 100,000, as the
+// reference library sums them. Of the pieces xy and z, which score 2^-8 more than x and yz, the difference is lost in
+// the score of a text that is almost that long.
+func TestSentencePieceRounding(t *testing.T) {
+	var model []byte
+	for _, p := range []struct {
+		text  string
+		score float32
+		kind  uint64
+	}{{"<unk>", 0, 2}, {"a", -1, 1}, {"x", -1, 1}, {"yz", -1, 1}, {"xy", -1, 1}, {"z", -1 + 0x1p-8, 1}, {"y", -50, 1}} {
+		score := protowire.AppendFixed32(protowire.AppendTag(nil, 2, protowire.Fixed32Type), math.Float32bits(p.score))
+		model = append(model, message(1, slices.Concat(message(1, []byte(p.text)), score, varint(3, p.kind)))...)
+	}
+	m, err := parseSentencePiece(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.prepare()
+	for n, want := range map[int][]int{1000: {4, 5}, 65536: {2, 3}, 99999: {2, 3}, 100000: {4, 5}, 131072: {4, 5}, 196608: {2, 3}} {
+		tokens, err := m.encode(nil, strings.Repeat("a", n)+"xyz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := []int{tokens[len(tokens)-2].ID, tokens[len(tokens)-1].ID}; !slices.Equal(got, want) {
+			t.Errorf("after %d pieces: ids %v, want %v", n, got, want)
+		}
+	}
+}

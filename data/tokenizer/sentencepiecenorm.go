@@ -1,0 +1,124 @@
+package tokenizer
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// normalize does what a model file says about a text: rules, spaces, and the space before the text.
+func (m *sentencePiece) normalize(a aligned) aligned {
+	var out []byte
+	var places []int // for each byte of out, where its characters start in a.text; at the end, where the rest starts
+	put := func(text string, place int) {
+		for i := range len(text) {
+			if text[i] == ' ' && m.escapeSpaces {
+				out = append(out, spaceSymbol...)
+				places = append(places, place, place, place)
+			} else {
+				out = append(out, text[i])
+				places = append(places, place)
+			}
+		}
+	}
+	done := 0
+	for m.trimSpaces && done < len(a.text) {
+		text, n := m.normal(a.text[done:])
+		if text != " " {
+			break
+		}
+		done += n
+	}
+	if done == len(a.text) {
+		return a.sub(done, done)
+	}
+	out, places = make([]byte, 0, len(a.text)*5/4), make([]int, 0, len(a.text)*5/4)
+	if m.dummyPrefix && !m.spaceAsSuffix {
+		put(" ", done)
+	}
+	space := m.trimSpaces // whether the last text ends with a space
+	for done < len(a.text) {
+		text, n := m.normal(a.text[done:])
+		if space {
+			text = strings.TrimLeft(text, " ")
+		}
+		if text != "" {
+			put(text, done)
+			space = m.trimSpaces && text[len(text)-1] == ' '
+		}
+		done += n
+	}
+	if m.trimSpaces {
+		symbol := " "
+		if m.escapeSpaces {
+			symbol = spaceSymbol
+		}
+		for strings.HasSuffix(string(out[max(0, len(out)-len(symbol)):]), symbol) {
+			out = out[:len(out)-len(symbol)]
+			done = places[len(out)]
+			places = places[:len(out)]
+		}
+	}
+	if m.dummyPrefix && m.spaceAsSuffix {
+		put(" ", done)
+	}
+	places = append(places, done)
+	spans := make([]span, len(out))
+	for i := range spans {
+		start, _ := a.original(places[i], places[i])
+		end, _ := a.original(places[i+1], places[i+1])
+		spans[i] = span{int32(start), int32(end)}
+	}
+	return aligned{text: string(out), first: a.first, spans: spans}
+}
+
+// normal returns what the first characters of text become, and their number of bytes: a user-defined symbol stays, then
+// the longest rule counts, then one character stays.
+func (m *sentencePiece) normal(text string) (string, int) {
+	if m.defined != nil {
+		if n, _ := m.defined.longest(text); n > 0 {
+			return text[:n], n
+		}
+	}
+	if m.rules != nil {
+		if s, n := m.rules.longest(text); n > 0 {
+			return s, n
+		}
+	}
+	n := 1
+	if text[0] >= utf8.RuneSelf {
+		_, n = utf8.DecodeRuneInString(text)
+	}
+	return text[:n], n
+}
+
+// longest returns the value of the longest key that a string begins with, and the key's length, or 0.
+func (p *precompiled) longest(s string) (value string, n int) {
+	start := -1
+	place := offsetOf(p.units[0])
+	for i := range len(s) {
+		place ^= uint32(s[i])
+		if s[i] == 0 || int(place) >= len(p.units) {
+			break
+		}
+		unit := p.units[place]
+		if unit&(1<<31|0xff) != uint32(s[i]) {
+			break
+		}
+		place ^= offsetOf(unit)
+		if int(place) >= len(p.units) {
+			break
+		}
+		if unit>>8&1 == 1 {
+			if v := int(p.units[place] &^ (1 << 31)); v <= len(p.texts) {
+				start, n = v, i+1
+			}
+		}
+	}
+	if n == 0 {
+		return "", 0
+	}
+	if value, _, _ = strings.Cut(p.texts[start:], "\x00"); !utf8.ValidString(value) {
+		return "", 0
+	}
+	return value, n
+}

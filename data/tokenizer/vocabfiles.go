@@ -1,0 +1,295 @@
+package tokenizer
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// settings are the keys of tokenizer_config.json and special_tokens_map.json that change ids.
+type settings struct {
+	Class       string    `json:"tokenizer_class"`
+	LowerCase   *bool     `json:"do_lower_case"`
+	Accents     *bool     `json:"strip_accents"`
+	Chinese     *bool     `json:"tokenize_chinese_chars"`
+	PrefixSpace bool      `json:"add_prefix_space"`
+	AddBegin    *bool     `json:"add_bos_token"`
+	AddEnd      *bool     `json:"add_eos_token"`
+	ExtraIDs    *int      `json:"extra_ids"`
+	Begin       tokenName `json:"bos_token"`
+	End         tokenName `json:"eos_token"`
+	Unknown     tokenName `json:"unk_token"`
+	Separator   tokenName `json:"sep_token"`
+	Pad         tokenName `json:"pad_token"`
+	Classify    tokenName `json:"cls_token"`
+	Mask        tokenName `json:"mask_token"`
+	Added       map[string]struct {
+		addedToken
+		ID json.RawMessage `json:"id"` // the key is the id
+	} `json:"added_tokens_decoder"`
+
+	kind  string         // "" if no file names it
+	added map[string]int // added_tokens.json
+}
+
+// tokenName is the name of a token, in the form "<s>" or {"content": "<s>"}; "" if the value is null.
+type tokenName string
+
+func (n *tokenName) UnmarshalJSON(value []byte) error {
+	var token struct{ Content string }
+	if json.Unmarshal(value, (*string)(n)) == nil {
+		return nil
+	}
+	if err := json.Unmarshal(value, &token); err != nil {
+		return fmt.Errorf("a special token must be a string or have a content, got %.100s", value)
+	}
+	*n = tokenName(token.Content)
+	return nil
+}
+
+// kinds has the kind of tokenizer for each tokenizer_class, in lower case without "tokenizer" and "fast", and for each
+// model_type.
+var kinds = map[string]string{
+	"bert": "bert", "distilbert": "bert", "electra": "bert", "mobilebert": "bert",
+	"gpt2": "gpt2", "roberta": "roberta",
+	"llama": "llama", "mistral": "llama", "gemma": "llama", "gemma2": "llama", "t5": "t5", "mt5": "t5",
+}
+
+// readKind reads the settings of a folder. It returns an error if they name a kind of tokenizer that isn't in allowed.
+func readKind(folder string, allowed ...string) (s settings, err error) {
+	var config struct {
+		Type string `json:"model_type"`
+	}
+	err = errors.Join(
+		readSettings(folder, "special_tokens_map.json", &s), readSettings(folder, "tokenizer_config.json", &s),
+		readSettings(folder, "added_tokens.json", &s.added), readSettings(folder, "config.json", &config))
+	if err != nil {
+		return s, err
+	}
+	name := strings.TrimSuffix(strings.TrimSuffix(s.Class, "Fast"), "Tokenizer")
+	if name == "" || name == "PreTrained" {
+		name = config.Type
+	}
+	if name == "" {
+		return s, nil
+	}
+	if s.kind = kinds[strings.ToLower(name)]; !slices.Contains(allowed, s.kind) {
+		return s, fmt.Errorf("the folder's tokenizer_config.json or config.json says that the tokenizer is %.100q's, which isn't supported without a tokenizer.json", name)
+	}
+	return s, nil
+}
+
+// addedTokens returns the added tokens of the settings. The argument ids has the ids of the vocabulary.
+func (s *settings) addedTokens(ids map[string]int, special ...tokenName) ([]any, error) {
+	tokens := map[int]addedToken{}
+	for _, name := range special {
+		if id, ok := ids[string(name)]; ok && name != "" {
+			tokens[id] = addedToken{ID: id, Content: string(name), Special: true}
+		}
+	}
+	for name, id := range s.added {
+		tokens[id] = addedToken{ID: id, Content: name, Normalized: !slices.Contains(special, tokenName(name)), Special: slices.Contains(special, tokenName(name))}
+	}
+	for key, t := range s.Added {
+		id, err := strconv.Atoi(key)
+		if err != nil {
+			return nil, fmt.Errorf("tokenizer_config.json: a key of added_tokens_decoder must be an id, got %.100q", key)
+		}
+		t.addedToken.ID = id
+		tokens[id] = t.addedToken
+	}
+	list := []any{}
+	for _, id := range slices.Sorted(maps.Keys(tokens)) {
+		list = append(list, tokens[id])
+		ids[tokens[id].Content] = id
+	}
+	return list, nil
+}
+
+// named is a token and its id, for a template.
+func named(ids map[string]int, name tokenName) ([2]any, error) {
+	id, ok := ids[string(name)]
+	if !ok {
+		return [2]any{}, fmt.Errorf("the vocabulary has no special token %.100q, which begins or ends a text", name)
+	}
+	return [2]any{name, id}, nil
+}
+
+// wordPieceFile returns the tokenizer.json for a vocab.txt.
+func wordPieceFile(folder string, content []byte) (file fileJSON, err error) {
+	s, err := readKind(folder, "bert")
+	if err != nil {
+		return file, err
+	}
+	if !utf8.Valid(content) {
+		return file, errors.New("a vocab.txt must be UTF-8 text with a token per line")
+	}
+	if n := strings.Count(string(content), "\n"); n >= mostPieces {
+		return file, fmt.Errorf("a vocab.txt must have fewer than %d lines, got %d", mostPieces, n)
+	}
+	ids := map[string]int{}
+	id := 0
+	for line := range strings.Lines(string(content)) {
+		if token := strings.TrimRight(line, "\r\n"); token != "" {
+			ids[token] = id // of equal lines, the last one counts
+		}
+		id++
+	}
+	vocab := maps.Clone(ids)
+	unknown := cmp.Or(s.Unknown, "[UNK]")
+	first, last := cmp.Or(s.Classify, "[CLS]"), cmp.Or(s.Separator, "[SEP]")
+	added, err := s.addedTokens(ids, unknown, first, last, cmp.Or(s.Pad, "[PAD]"), cmp.Or(s.Mask, "[MASK]"))
+	cls, err1 := named(ids, first)
+	sep, err2 := named(ids, last)
+	if err = cmp.Or(err, err1, err2); err != nil {
+		return file, err
+	}
+	set := func(b *bool) bool { return b == nil || *b }
+	return fileJSON{
+		Version: "1.0", AddedTokens: added,
+		Normalizer: map[string]any{"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": set(s.Chinese),
+			"strip_accents": s.Accents, "lowercase": set(s.LowerCase)},
+		PreTokenizer:  map[string]any{"type": "BertPreTokenizer"},
+		PostProcessor: map[string]any{"type": "BertProcessing", "sep": sep, "cls": cls},
+		Decoder:       map[string]any{"type": "WordPiece", "prefix": "##", "cleanup": true},
+		Model: map[string]any{"type": "WordPiece", "unk_token": unknown, "continuing_subword_prefix": "##",
+			"max_input_chars_per_word": 100, "vocab": vocab},
+	}, nil
+}
+
+// byteLevelFile returns the tokenizer.json for a vocab.json and the merges.txt in the same folder.
+func byteLevelFile(folder string, content []byte) (file fileJSON, err error) {
+	s, err := readKind(folder, "gpt2", "roberta")
+	if err != nil {
+		return file, err
+	}
+	text, err := readFile(filepath.Join(folder, "merges.txt"))
+	if err != nil {
+		return file, fmt.Errorf("a vocab.json needs a merges.txt beside it: %w", err)
+	}
+	if !utf8.Valid(text) {
+		return file, errors.New("merges.txt must be UTF-8 text with two tokens per line")
+	}
+	var vocab map[string]int
+	if json.Unmarshal(content, &vocab) != nil || vocab == nil {
+		return file, errors.New("a vocab.json must be an object with an integer id for each token")
+	}
+	merges := []mergeJSON{}
+	n := 0
+	for line := range strings.Lines(string(text)) {
+		n++
+		line = strings.TrimRight(line, "\r\n")
+		if line == "" || strings.HasPrefix(line, "#version") {
+			continue
+		}
+		left, right, ok := strings.Cut(line, " ")
+		if !ok || left == "" || right == "" || strings.Contains(right, " ") {
+			return file, fmt.Errorf("merges.txt: line %d must be two tokens with a space between them, got %.100q", n, line)
+		}
+		if merges = append(merges, mergeJSON{left, right}); len(merges) > mostPieces {
+			return file, fmt.Errorf("merges.txt must have at most %d merges", mostPieces)
+		}
+	}
+	ids := maps.Clone(vocab)
+	level := map[string]any{"type": "ByteLevel", "add_prefix_space": s.PrefixSpace, "trim_offsets": s.kind == "roberta", "use_regex": true}
+	file = fileJSON{
+		Version: "1.0", PreTokenizer: level, PostProcessor: level, Decoder: level,
+		Model: map[string]any{"type": "BPE", "vocab": json.RawMessage(content), "merges": merges},
+	}
+	if s.kind != "roberta" {
+		const end = "<|endoftext|>"
+		file.AddedTokens, err = s.addedTokens(ids, cmp.Or(s.Begin, end), cmp.Or(s.End, end), cmp.Or(s.Unknown, end), s.Pad)
+		return file, err
+	}
+	first, last, mask := cmp.Or(s.Classify, "<s>"), cmp.Or(s.Separator, "</s>"), cmp.Or(s.Mask, "<mask>")
+	file.AddedTokens, err = s.addedTokens(ids, cmp.Or(s.Begin, "<s>"), cmp.Or(s.End, "</s>"), cmp.Or(s.Unknown, "<unk>"), first, last, cmp.Or(s.Pad, "<pad>"), mask)
+	for i, t := range file.AddedTokens {
+		if t := t.(addedToken); t.Content == string(mask) && s.Added == nil {
+			t.LeftStrip = true // the mask takes the space before it
+			file.AddedTokens[i] = t
+		}
+	}
+	cls, err1 := named(ids, first)
+	sep, err2 := named(ids, last)
+	file.PostProcessor = map[string]any{"type": "RobertaProcessing", "sep": sep, "cls": cls, "trim_offsets": true, "add_prefix_space": s.PrefixSpace}
+	return file, cmp.Or(err, err1, err2)
+}
+
+// modelFile returns the tokenizer.json for a SentencePiece model.
+func modelFile(folder string, proto []byte) (file fileJSON, err error) {
+	s, err := readKind(folder, "llama", "t5")
+	if err != nil {
+		return file, err
+	}
+	m, err := parseSentencePiece(proto)
+	if err != nil {
+		return file, err
+	}
+	file = fileJSON{Version: "1.0", Model: sentencePieceJSON{"SentencePiece", proto}}
+	ids := map[string]int{}
+	special := []tokenName{s.Begin, s.End, s.Unknown, s.Pad}
+	for id, piece := range m.pieces {
+		ids[piece] = id
+		if m.kinds[id] == controlPiece {
+			special = append(special, tokenName(piece))
+		}
+	}
+	if s.kind == "t5" && s.Added == nil {
+		n := 100
+		if s.ExtraIDs != nil {
+			n = *s.ExtraIDs
+		}
+		if n < 0 || n > mostPieces {
+			return file, fmt.Errorf("tokenizer_config.json: extra_ids must be from 0 to %d, got %d", mostPieces, n)
+		}
+		for i := range n { // the last one has the first id
+			name := fmt.Sprintf("<extra_id_%d>", n-1-i)
+			ids[name] = len(m.pieces) + i
+			special = append(special, tokenName(name))
+		}
+	}
+	if file.AddedTokens, err = s.addedTokens(ids, special...); err != nil {
+		return file, err
+	}
+	begin := s.kind == "llama" && (s.AddBegin == nil || *s.AddBegin)
+	end := s.kind == "t5" || s.kind == "llama" && s.AddEnd != nil && *s.AddEnd
+	file.PostProcessor, err = textTemplate(ids, begin, end, cmp.Or(s.Begin, "<s>"), cmp.Or(s.End, "</s>"))
+	return file, err
+}
+
+// textTemplate returns a template that puts tokens before and after each text; nil if it adds none.
+func textTemplate(ids map[string]int, begin, end bool, first, last tokenName) (any, error) {
+	if !begin && !end {
+		return nil, nil
+	}
+	special := map[string]any{}
+	text := func(name string, typ int) (items []any, err error) {
+		token := func(name tokenName) {
+			id, e := named(ids, name)
+			err = cmp.Or(err, e)
+			special[string(name)] = map[string]any{"id": name, "ids": id[1:], "tokens": []any{name}}
+			items = append(items, map[string]any{"SpecialToken": map[string]any{"id": name, "type_id": typ}})
+		}
+		if begin {
+			token(first)
+		}
+		items = append(items, map[string]any{"Sequence": map[string]any{"id": name, "type_id": typ}})
+		if end {
+			token(last)
+		}
+		return items, err
+	}
+	single, err := text("A", 0)
+	if err != nil {
+		return nil, err
+	}
+	second, err := text("B", 1)
+	return map[string]any{"type": "TemplateProcessing", "single": single, "pair": append(slices.Clone(single), second...), "special_tokens": special}, err
+}
