@@ -278,7 +278,7 @@ func TestWrongCalls(t *testing.T) {
 		{"train --data=x.txt", "--task reverse draws its own examples, so it can't come with --data: for a file, the task must be one of text, seq2seq, classification, tagging"},
 		{"train --task=seq2seq --data=x --data=y --data=z", `--data must be a file's name, or be given twice for a file of sources and a file of answers, got ["x" "y" "z"]`},
 		{"train --task=seq2seq --data=x --data=y --columns=1,2", "--columns are columns of one file, so they can't come with a second --data"},
-		{"train --task=seq2seq --data=x --columns=1", `--columns must be two, the column of sources and the column of answers, got ["1"]`},
+		{"train --task=seq2seq --data=x --columns=1", `--columns must name 2 columns, the source and the answer, got ["1"]`},
 		{"eval x --data=y --columns=1,2,3", `--columns must be two, the column of sources and the column of answers, got ["1" "2" "3"]`},
 		{"eval x --data=y --data=z --columns=1,2", "--columns needs exactly one --data"},
 		{"predict;x;--data=", "--data and --out must be a file's name, got none"},

@@ -70,7 +70,7 @@ func rowsFile(t *testing.T, name string) string {
 	c, err := task.Named(name, 0)
 	must(t, err)
 	kind := c.Kind()
-	fmt.Fprintf(&s, "id,%s,%s\n", kind.Columns[0][0], kind.Columns[1][0])
+	fmt.Fprintf(&s, "id,%s,%s\n", kind.Columns[0].Names[0], kind.Columns[1].Names[0])
 	for i := range 200 {
 		some := make([]string, 1+rng.IntN(5))
 		tags := make([]string, len(some))

@@ -15,6 +15,12 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 )
 
+// A Column is a column that rows must have.
+type Column struct {
+	Role  string   // noun for its fields, such as "label"
+	Names []string // names that a header may use for it, the likeliest first; case and spaces around a name make no difference
+}
+
 // Options says which columns of a table are wanted, and which rows are good.
 type Options struct {
 	// Columns lists the wanted columns in order, each by its name in the header or by its number, from 1. A number is
@@ -22,11 +28,10 @@ type Options struct {
 	// such a header, they are the first columns, one for each element of Known.
 	Columns []string
 
-	// Known lists for each wanted column the names that a header may use for it, such as source, src and input. The
-	// likeliest name is first. The first row is a header if it has a Known name for every wanted column, or if Columns
-	// has a name. Otherwise, it is a row like any other. Upper and lower case, and spaces around a name, make no
-	// difference.
-	Known [][]string
+	// Known describes the wanted columns in order. The first row is a header if it has a name for each of them, or if
+	// Columns has a name. Otherwise, it is a row like any other. Known may be nil if Columns is set; then columns have
+	// no roles, and a header is only recognised by names in Columns.
+	Known []Column
 
 	// Check returns an error if the wanted fields of a row are wrong in some other way. It must not keep the slice.
 	// Check may be nil.
@@ -55,6 +60,7 @@ type Records struct {
 	rows    rowSource
 	form    form
 	columns []int
+	known   []Column // descriptions of columns
 	header  []string
 	check   func([]string) error
 	wanted  []string // wanted fields of the current row
@@ -81,7 +87,10 @@ func Open(path string, o Options) (*Records, error) {
 
 // newRecords reads the first row and finds the wanted columns.
 func newRecords(rows rowSource, f form, o Options) (*Records, error) {
-	r := &Records{rows: rows, form: f, check: o.Check}
+	if o.Known == nil {
+		o.Known = make([]Column, len(o.Columns))
+	}
+	r := &Records{rows: rows, form: f, known: o.Known, check: o.Check}
 	first, err := rows.next()
 	if err == io.EOF {
 		return nil, errors.New("it has only empty lines: give a file with rows")
@@ -102,16 +111,15 @@ func newRecords(rows rowSource, f form, o Options) (*Records, error) {
 // findColumns returns the index of each wanted column, from 0, and reports whether the first row is a row like any
 // other instead of a header.
 func findColumns(first []string, o Options) (columns []int, isRow bool, err error) {
-	known := func(i int, name string) bool {
-		return slices.ContainsFunc(o.Known[i], func(k string) bool { return sameName(k, name) })
-	}
-	if o.Columns == nil {
+	switch {
+	case len(o.Known) == 0:
+		return nil, false, errors.New("columns: there are none: set Columns or Known in Options")
+	case o.Columns == nil:
 		return knownColumns(first, o.Known)
+	case len(o.Known) != len(o.Columns):
+		return nil, false, fmt.Errorf("columns: want %d, %s, got %d: %s", len(o.Known), Roles(o.Known), len(o.Columns), strings.Join(o.Columns, ", "))
 	}
-	if o.Known != nil && len(o.Known) != len(o.Columns) || len(o.Columns) == 0 {
-		return nil, false, fmt.Errorf("columns: want %d, got %d: %s", len(o.Known), len(o.Columns), strings.Join(o.Columns, ", "))
-	}
-	named, allKnown := false, o.Known != nil
+	named, allKnown := false, true
 	for i, name := range o.Columns {
 		column, err := strconv.Atoi(name)
 		if column--; err != nil {
@@ -124,32 +132,44 @@ func findColumns(first []string, o Options) (columns []int, isRow bool, err erro
 			return nil, false, err
 		}
 		columns = append(columns, column)
-		allKnown = allKnown && column < len(first) && known(i, first[column])
+		allKnown = allKnown && column < len(first) && slices.ContainsFunc(o.Known[i].Names, func(k string) bool { return sameName(k, first[column]) })
 	}
 	return columns, !named && !allKnown, nil
 }
 
 // knownColumns finds columns by their known names. If a name is missing, it returns the first columns of the file.
-func knownColumns(first []string, known [][]string) (columns []int, isRow bool, err error) {
-	if len(known) == 0 {
-		return nil, false, errors.New("columns: there are none: set Columns or Known in Options")
-	}
+func knownColumns(first []string, known []Column) (columns []int, isRow bool, err error) {
 	names := make([]string, len(known))
 	for i := range known {
 		columns = append(columns, i)
-		j := slices.IndexFunc(known[i], func(name string) bool {
+		j := slices.IndexFunc(known[i].Names, func(name string) bool {
 			return slices.ContainsFunc(first, func(f string) bool { return sameName(f, name) })
 		})
 		if j < 0 {
 			isRow = true
 		} else {
-			names[i] = known[i][j]
+			names[i] = known[i].Names[j]
 		}
 	}
 	for i := 0; i < len(names) && !isRow && err == nil; i++ {
 		columns[i], err = columnNamed(first, names[i])
 	}
 	return columns, isRow, err
+}
+
+// Roles lists the roles of columns, such as "the text and the label".
+func Roles(columns []Column) string {
+	var s strings.Builder
+	for i, c := range columns {
+		switch {
+		case i > 0 && i == len(columns)-1:
+			s.WriteString(" and ")
+		case i > 0:
+			s.WriteString(", ")
+		}
+		s.WriteString("the " + c.Role)
+	}
+	return s.String()
 }
 
 // columnNamed returns the index of the only column with this name in a header.
@@ -215,20 +235,20 @@ func (r *Records) next() (row, error) {
 // judge returns an error if a row is bad. It stores the wanted fields in r.wanted.
 func (r *Records) judge(fields []string) error {
 	r.wanted = r.wanted[:0]
-	for _, column := range r.columns {
+	for i, column := range r.columns {
 		if column >= len(fields) {
-			return fmt.Errorf("column %d is missing: the row has only %d (%s)", column+1, len(fields), r.form.kind())
+			return fmt.Errorf("%s is missing: the row has only %d (%s)", r.name(i), len(fields), r.form.kind())
 		}
 		field := fields[column]
 		switch invalid := tokenizer.CheckUTF8(field); {
 		case strings.TrimSpace(field) == "":
-			return fmt.Errorf("column %d is empty", column+1)
+			return fmt.Errorf("%s is empty", r.name(i))
 		case invalid != nil && r.form.utf16 != nil:
-			return fmt.Errorf("column %d is not UTF-16: it has only half of a character; save the file as UTF-8", column+1)
+			return fmt.Errorf("%s is not UTF-16: it has only half of a character; save the file as UTF-8", r.name(i))
 		case invalid != nil:
-			return fmt.Errorf("column %d is %w; save the file as UTF-8", column+1, invalid)
+			return fmt.Errorf("%s is %w; save the file as UTF-8", r.name(i), invalid)
 		case strings.IndexByte(field, 0) >= 0:
-			return fmt.Errorf("column %d has a NUL character, which isn't text", column+1)
+			return fmt.Errorf("%s has a NUL character, which isn't text", r.name(i))
 		}
 		r.wanted = append(r.wanted, field)
 	}
@@ -236,6 +256,19 @@ func (r *Records) judge(fields []string) error {
 		return r.check(r.wanted)
 	}
 	return nil
+}
+
+// name names a wanted column, counted from 0, in errors: "the label (column 2)".
+func (r *Records) name(i int) string {
+	place := "column"
+	if r.form.separator == 0 {
+		place = "file"
+	}
+	place = fmt.Sprint(place, " ", r.columns[i]+1)
+	if role := r.known[i].Role; role != "" {
+		return fmt.Sprintf("the %s (%s)", role, place)
+	}
+	return place
 }
 
 // A Writer writes rows in the form of the file that they were read from: with its separators, line ends, encoding and

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -54,12 +55,16 @@ func Read(path string, o Options) (*Table, error) {
 }
 
 // ReadParallel reads files line by line: line n of each file is a column of row n. Encodings and line ends are the same
-// as for Read. A whole line is one field; tabs, commas and quotes are part of it. The argument check works like
-// Options.Check. ReadParallel returns the errors of Read, and an error if the files have different numbers of lines.
-func ReadParallel(paths []string, check func(fields []string) error) (*Table, error) {
+// as for Read. A whole line is one field; tabs, commas and quotes are part of it. All files are wanted columns, in
+// order: of the Options, ReadParallel uses the roles in Known, but neither Columns nor names. It returns the errors of
+// Read, and an error if the files have different numbers of lines.
+func ReadParallel(paths []string, o Options) (*Table, error) {
 	lines := &lineRows{}
 	var files []*tableFile
-	var columns []string
+	o.Columns, o.Known = []string{}, slices.Clone(o.Known)
+	for i := range o.Known {
+		o.Known[i].Names = nil
+	}
 	for i, path := range paths {
 		f, err := openTable(path)
 		if err != nil {
@@ -67,10 +72,10 @@ func ReadParallel(paths []string, check func(fields []string) error) (*Table, er
 		}
 		defer f.close()
 		lines.files = append(lines.files, &lineReader{name: path, in: f.in})
-		columns = append(columns, fmt.Sprint(i+1))
+		o.Columns = append(o.Columns, fmt.Sprint(i+1))
 		files = append(files, f)
 	}
-	return readAll(strings.Join(paths, ", "), lines, form{}, Options{Columns: columns, Check: check}, files...)
+	return readAll(strings.Join(paths, ", "), lines, form{}, o, files...)
 }
 
 // readAll reads all rows of the files into a Table. The argument name stands for the files in errors.

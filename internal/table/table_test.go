@@ -15,8 +15,8 @@ import (
 	"unicode/utf16"
 )
 
-// pairNames are the known names of two columns.
-var pairNames = [][]string{{"source", "text"}, {"target", "label"}}
+// pairNames are two known columns.
+var pairNames = []Column{{"text", []string{"source", "text"}}, {"label", []string{"target", "label"}}}
 
 func writeFile(t testing.TB, name, content string) string {
 	t.Helper()
@@ -140,7 +140,7 @@ func TestReadErrors(t *testing.T) {
 	for _, test := range []struct {
 		name, file, content string
 		columns             []string
-		known               [][]string
+		known               []Column
 		want                string
 	}{
 		{name: "empty", file: "a.tsv", want: "it is empty: use a TSV or CSV file"},
@@ -154,12 +154,12 @@ func TestReadErrors(t *testing.T) {
 		{name: "binary", file: "a.csv", content: "\x7fELF\x02\x01\x01\x00", want: "it has NUL bytes"},
 		{name: "UTF-16 without a mark", file: "a.csv", content: "a\x00,\x00b\x00\n\x00", want: "UTF-16 without a byte-order mark"},
 		{name: "UTF-32", file: "a.csv", content: "\xff\xfe\x00\x00a\x00\x00\x00", want: "it has NUL bytes"},
-		{name: "Latin-1", file: "a.csv", content: "text,label\ncaf\xe9,b\n", want: "1 of 1 rows are bad, but at most one in a hundred may be: line 2: column 1 is not UTF-8: the byte at offset 3 (from 0) is no part of a character; save the file as UTF-8"},
+		{name: "Latin-1", file: "a.csv", content: "text,label\ncaf\xe9,b\n", want: "1 of 1 rows are bad, but at most one in a hundred may be: line 2: the text (column 1) is not UTF-8: the byte at offset 3 (from 0) is no part of a character; save the file as UTF-8"},
 		{name: "old Mac", file: "a.csv", content: "a,b\rc,d\r", want: `its lines end in \r only`},
-		{name: "one column", file: "a.csv", content: "abc\n", want: `line 1: column 2 is missing: the row has only 1 (fields between ',')`},
-		{name: "one column of TSV", file: "a.tsv", content: "a,bc\n", want: `line 1: column 2 is missing: the row has only 1 (fields between tabs)`},
-		{name: "one empty label of 100", file: "a.csv", content: many[4:] + "a,\n" + "b, ", want: "2 of 101 rows are bad, but at most one in a hundred may be: line 100: column 2 is empty; line 101: column 2 is empty"},
-		{name: "more bad rows than the error lists", file: "a.csv", content: many + strings.Repeat("a,\n", 90), want: "; line 105: column 2 is empty; …"},
+		{name: "one column", file: "a.csv", content: "abc\n", want: `line 1: the label (column 2) is missing: the row has only 1 (fields between ',')`},
+		{name: "one column of TSV", file: "a.tsv", content: "a,bc\n", want: `line 1: the label (column 2) is missing: the row has only 1 (fields between tabs)`},
+		{name: "one empty label of 100", file: "a.csv", content: many[4:] + "a,\n" + "b, ", want: "2 of 101 rows are bad, but at most one in a hundred may be: line 100: the label (column 2) is empty; line 101: the label (column 2) is empty"},
+		{name: "more bad rows than the error lists", file: "a.csv", content: many + strings.Repeat("a,\n", 90), want: "; line 105: the label (column 2) is empty; …"},
 		{name: "open quote", file: "a.csv", content: "\"" + many, want: `100 of 100 rows are bad, but at most one in a hundred may be: line 1: not CSV: extraneous or missing "`},
 		{name: "open quote and rows after", file: "a.csv", content: "\"" + many + "\"c\",d\n" + many, want: `101 of 201 rows are bad`},
 		{name: "long line", file: "a.tsv", content: "a\tb\n" + strings.Repeat("a", maxRow+1) + "\tb\n", want: "line 2: the row that starts here has more than 4 MiB"},
@@ -170,9 +170,9 @@ func TestReadErrors(t *testing.T) {
 		{name: "wide header", file: "a.csv", content: strings.Repeat("a,", 30) + "b\n", columns: []string{"c", "d"}, want: `"a"] and 11 more`},
 		{name: "names and a bad first row", file: "a.csv", content: "\"a\"b,c\nd,e\n", columns: []string{"a", "b"}, want: "line 1: not CSV"},
 		{name: "column 0", file: "a.csv", content: many, columns: []string{"0", "1"}, want: "numbers start at 1, got 0"},
-		{name: "wrong number of columns", file: "a.csv", content: many, columns: []string{"1", "2", "3"}, want: "columns: want 2, got 3: 1, 2, 3"},
-		{name: "no column", file: "a.csv", content: many, columns: []string{}, want: "columns: want 2, got 0"},
-		{name: "nothing wanted", file: "a.csv", content: many, known: [][]string{}, want: "set Columns or Known in Options"},
+		{name: "wrong number of columns", file: "a.csv", content: many, columns: []string{"1", "2", "3"}, want: "columns: want 2, the text and the label, got 3: 1, 2, 3"},
+		{name: "no column", file: "a.csv", content: many, columns: []string{}, want: "columns: want 2, the text and the label, got 0"},
+		{name: "nothing wanted", file: "a.csv", content: many, known: []Column{}, want: "set Columns or Known in Options"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			path := writeFile(t, test.file, test.content)
@@ -225,7 +225,7 @@ func TestReadCheck(t *testing.T) {
 func TestReadParallel(t *testing.T) {
 	source := writeFile(t, "a.txt", mark+"a, \"b\tc\r\nd;e\r\n")
 	target := writeFile(t, "b.txt", "one\ntwo")
-	table, err := ReadParallel([]string{source, target}, nil)
+	table, err := ReadParallel([]string{source, target}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,19 +239,53 @@ func TestReadParallel(t *testing.T) {
 	for _, test := range []struct{ name, target, want string }{
 		{"one more line", "one\ntwo\n\nfour\n", fmt.Sprintf("%q has 2, ", source)},
 		{"one line less", "one", "b.txt\" has 1"},
-		{"an empty line", "one\n\n", "line 2: column 2 is empty"},
+		{"an empty line", "one\n\n", "line 2: the label (file 2) is empty"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := ReadParallel([]string{source, writeFile(t, "b.txt", test.target)}, nil)
+			_, err := ReadParallel([]string{source, writeFile(t, "b.txt", test.target)}, Options{Known: pairNames})
 			checkError(t, err, source, test.want)
 		})
 	}
-	_, err = ReadParallel([]string{source, filepath.Dir(source)}, nil)
+	_, err = ReadParallel([]string{source, filepath.Dir(source)}, Options{})
 	checkError(t, err, filepath.Dir(source), "it is a directory")
-	_, err = ReadParallel(nil, nil)
+	_, err = ReadParallel(nil, Options{})
 	if err == nil {
 		t.Error("ReadParallel without files: got no error")
 	}
+}
+
+// TestThreeColumns reads rows with three roles, found by names, by numbers and from parallel files.
+func TestThreeColumns(t *testing.T) {
+	known := []Column{{"question", []string{"question"}}, {"passage", []string{"passage", "text"}}, {"label", []string{"label"}}}
+	want := [][]string{{"q", "p", "l"}, {"r", "s", "m"}}
+	read := func(content string, columns ...string) (*Table, error) {
+		return Read(writeFile(t, "a.tsv", content), Options{Columns: columns, Known: known})
+	}
+	byName, err := read("label\tid\ttext\tQuestion\nl\t1\tp\tq\nm\t2\ts\tr\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	byNumber, err := read("l\t1\tp\tq\nm\t2\ts\tr\n", "4", "3", "1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	for _, lines := range []string{"q\nr\n", "p\ns\n", "l\nm\n"} {
+		files = append(files, writeFile(t, "a.txt", lines))
+	}
+	parallel, err := ReadParallel(files, Options{Known: known})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, table := range []*Table{byName, byNumber, parallel} {
+		if rows, _ := contents(table); !reflect.DeepEqual(rows, want) {
+			t.Errorf("table %d: got %q, want %q", i, rows, want)
+		}
+	}
+	_, err = read("q\tp\tl\nq\t \tl\n")
+	checkError(t, err, "a.tsv", "line 2: the passage (column 2) is empty")
+	_, err = read("q\tp\tl\n", "1", "3")
+	checkError(t, err, "a.tsv", "columns: want 3, the question, the passage and the label, got 2: 1, 3")
 }
 
 // TestTableMemory checks that a table needs at most 50 bytes per row in addition to its text: 100 MB for two million

@@ -9,6 +9,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/setting"
+	"github.com/heed-go/heed/internal/table"
 )
 
 // A ConfigError reports a wrong setting of a Config. It names the setting by its path in config.json, such as
@@ -50,8 +51,8 @@ func (c *Config) checkData() error {
 		return setting.Errorf("%s must have the same number of files as %s", setting.Path("data.validation_file"), setting.Path("data.file"))
 	case d.ValidationFile != "" && d.Validation == 0:
 		return setting.Errorf("%s needs a %s above 0", setting.Path("data.validation_file"), setting.Path("data.validation"))
-	case d.Columns != nil && len(d.Columns) != 2:
-		return setting.Errorf("%s must be two, the column of sources and the column of answers, got %q", setting.Path("data.columns"), d.Columns)
+	case d.Columns != nil && len(d.Columns) != len(k.Columns):
+		return setting.Errorf("%s must name %d columns, %s, got %q", setting.Path("data.columns"), len(k.Columns), table.Roles(k.Columns), d.Columns)
 	case c.Training.ClassWeights != "" && c.Training.ClassWeights != "balanced":
 		return setting.Errorf("%s must be balanced or empty, got %q", setting.Path("training.class_weights"), c.Training.ClassWeights)
 	case c.Training.ClassWeights != "" && !(c.fromRows() && k.Classes):

@@ -17,7 +17,10 @@ type classification struct{ common }
 
 var classificationKind = classification{common{Kind{
 	Name: data.KindClassification, About: "the label of each text in a file",
-	Columns: [][]string{{"text", "source", "input", "sentence", "review", "message"}, {"label", "class", "category", "sentiment", "target"}},
+	Columns: []Column{
+		{Role: "text", Names: []string{"text", "source", "input", "sentence", "review", "message"}},
+		{Role: "label", Names: []string{"label", "class", "category", "sentiment", "target"}},
+	},
 	Classes: true, Unit: "labels", Right: "right",
 	units: "characters, tokens, bpe",
 }}}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/table"
 )
 
 // A Kind describes the tasks of one kind: what their models can do, and the words for their results.
@@ -14,9 +15,9 @@ type Kind struct {
 	Name  data.Kind // also the name of the task that learns from a file
 	About string    // description of this task
 
-	// Columns has the usual header names of the column of sources, and those of the column of answers. It is nil for
-	// the kind text, which doesn't learn from rows.
-	Columns [][]string
+	// Columns describes the column of sources and the column of answers. It is nil for the kind text, which doesn't
+	// learn from rows.
+	Columns []Column
 
 	Generates   bool // Model.Generate continues a prompt
 	Beams       bool // PredictOptions may set Beam above 1
@@ -34,6 +35,10 @@ type Kind struct {
 	maxLen    int             // default MaxLen of the task that learns from a file; 0 if the file decides
 	smoothing float64         // default LabelSmoothing for rows of a file
 }
+
+// A Column is a column of a file of rows. Its Role is a noun for its fields, such as "label". Its Names are the usual
+// names in a header.
+type Column = table.Column
 
 // A kind implements one Kind. It embeds common, and replaces the methods in which it differs. Each kind has its own
 // file.

@@ -102,16 +102,16 @@ func openRows(c *Config) (set, error) {
 // otherwise the checksum must equal *sum.
 func readRows(c *Config, path, targets string, sum *string) (*table.Table, error) {
 	k := kindOf(c.Task.Kind).about()
-	var check func(fields []string) error
+	o := table.Options{Columns: c.Data.Columns, Known: k.Columns}
 	if k.aligned {
-		check = c.checkTags
+		o.Check = c.checkTags
 	}
 	var t *table.Table
 	var err error
 	if targets != "" {
-		t, err = table.ReadParallel([]string{path, targets}, check)
+		t, err = table.ReadParallel([]string{path, targets}, o)
 	} else {
-		t, err = table.Read(path, table.Options{Columns: c.Data.Columns, Known: k.Columns, Check: check})
+		t, err = table.Read(path, o)
 	}
 	if err != nil {
 		return nil, err

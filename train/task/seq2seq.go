@@ -21,8 +21,11 @@ type seq2seq struct{ common }
 
 var seq2seqKind = seq2seq{common{Kind{
 	Name: data.KindSeq2Seq, About: "the answer to each source in a file, of any length",
-	Columns: [][]string{{"source", "src", "input", "word", "question"}, {"target", "tgt", "output", "answer", "pronunciation"}},
-	Beams:   true, Sequences: true, AnswerUnits: true, Unit: "rows", Right: "exactly right",
+	Columns: []Column{
+		{Role: "source", Names: []string{"source", "src", "input", "word", "question"}},
+		{Role: "answer", Names: []string{"target", "tgt", "output", "answer", "pronunciation"}},
+	},
+	Beams: true, Sequences: true, AnswerUnits: true, Unit: "rows", Right: "exactly right",
 	smoothing: 0.1, units: "characters, tokens, bpe",
 }}}
 

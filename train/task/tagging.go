@@ -18,7 +18,10 @@ type tagging struct{ common }
 
 var taggingKind = tagging{common{Kind{
 	Name: data.KindTagging, About: "the tag of each token in a file",
-	Columns: [][]string{{"tokens", "words", "text", "sentence", "source"}, {"tags", "labels", "ner_tags", "pos_tags", "target"}},
+	Columns: []Column{
+		{Role: "token list", Names: []string{"tokens", "words", "text", "sentence", "source"}},
+		{Role: "tag list", Names: []string{"tags", "labels", "ner_tags", "pos_tags", "target"}},
+	},
 	Classes: true, AnswerUnits: true, Unit: "tags", Right: "right",
 	aligned: true, units: "characters, tokens", usual: tokenizer.Tokens, // no byte pairs: only a part of a word would have the tag
 }}}
