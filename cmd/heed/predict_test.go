@@ -195,5 +195,5 @@ func TestPredictData(t *testing.T) {
 	if read(t, path) != before || read(t, answered) != "kept" {
 		t.Error("a failed call changed a file")
 	}
-	fail(t, heed("predict", dir, "--data="+path, "--columns=in"), 1, `column "in" isn't in the header, which has ["word"]`)
+	fail(t, heed("predict", dir, "--data="+path, "--columns=in"), 1, `column "in" isn't in the header, which has (1) "word"`)
 }

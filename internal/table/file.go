@@ -14,6 +14,8 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/heed-go/heed/internal/setting"
 )
 
 type byteOrder interface {
@@ -147,8 +149,11 @@ func openTable(path string) (*tableFile, error) {
 	return t, nil
 }
 
-// tableError returns err with the path of its file.
+// tableError returns err with the path of its file. A *setting.Error stays one.
 func tableError(path string, err error) error {
+	if wrong := new(setting.Error); errors.As(err, &wrong) {
+		return setting.Errorf("data file %q: %w", path, wrong)
+	}
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		err = p.Err

@@ -11,8 +11,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/setting"
 )
 
 // A Column is a column that rows must have.
@@ -21,17 +23,22 @@ type Column struct {
 	Names []string // names that a header may use for it, the likeliest first; case and spaces around a name make no difference
 }
 
-// Options says which columns of a table are wanted, and which rows are good.
+// Options says which columns of a table are wanted, and which rows are good. Columns and Header are the settings
+// data.columns and data.header of a configuration, and errors about them are *setting.Errors with these paths.
 type Options struct {
 	// Columns lists the wanted columns in order, each by its name in the header or by its number, from 1. A number is
 	// never used as a name. If Columns is nil, the wanted columns are found by their Known names in the header. Without
-	// such a header, they are the first columns, one for each element of Known.
+	// such a header, they are the first columns, one for each element of Known, and it is an error if the first row has
+	// more than these, and more than two.
 	Columns []string
 
-	// Known describes the wanted columns in order. The first row is a header if it has a name for each of them, or if
-	// Columns has a name. Otherwise, it is a row like any other. Known may be nil if Columns is set; then columns have
-	// no roles, and a header is only recognised by names in Columns.
+	// Known describes the wanted columns in order. Known may be nil if Columns is set; then columns have neither roles
+	// nor known names.
 	Known []Column
+
+	// Header is "yes" if the first row is a header, and "no" if it is a row like any other. If Header is empty, the
+	// first row is a header if it has a Known name for every wanted column, or if Columns has a name.
+	Header string
 
 	// Check returns an error if the wanted fields of a row are wrong in some other way. It must not keep the slice.
 	// Check may be nil.
@@ -115,14 +122,16 @@ func findColumns(first []string, o Options) (columns []int, isRow bool, err erro
 	case len(o.Known) == 0:
 		return nil, false, errors.New("columns: there are none: set Columns or Known in Options")
 	case o.Columns == nil:
-		return knownColumns(first, o.Known)
+		return knownColumns(first, o)
 	case len(o.Known) != len(o.Columns):
 		return nil, false, fmt.Errorf("columns: want %d, %s, got %d: %s", len(o.Known), Roles(o.Known), len(o.Columns), strings.Join(o.Columns, ", "))
 	}
 	named, allKnown := false, true
 	for i, name := range o.Columns {
 		column, err := strconv.Atoi(name)
-		if column--; err != nil {
+		if column--; err != nil && o.Header == "no" {
+			err = setting.Errorf("%s is no, so %s must be numbers, got %q", headerPath, columnsPath, name)
+		} else if err != nil {
 			named = true
 			column, err = columnNamed(first, name)
 		} else if column < 0 {
@@ -134,27 +143,87 @@ func findColumns(first []string, o Options) (columns []int, isRow bool, err erro
 		columns = append(columns, column)
 		allKnown = allKnown && column < len(first) && slices.ContainsFunc(o.Known[i].Names, func(k string) bool { return sameName(k, first[column]) })
 	}
-	return columns, !named && !allKnown, nil
+	return columns, o.Header == "no" || o.Header == "" && !named && !allKnown, nil
 }
 
+const (
+	columnsPath = setting.Path("data.columns")
+	headerPath  = setting.Path("data.header")
+)
+
 // knownColumns finds columns by their known names. If a name is missing, it returns the first columns of the file.
-func knownColumns(first []string, known []Column) (columns []int, isRow bool, err error) {
-	names := make([]string, len(known))
-	for i := range known {
+func knownColumns(first []string, o Options) (columns []int, isRow bool, err error) {
+	isRow = o.Header == "no"
+	names := make([]string, len(o.Known))
+	for i, c := range o.Known {
 		columns = append(columns, i)
-		j := slices.IndexFunc(known[i].Names, func(name string) bool {
-			return slices.ContainsFunc(first, func(f string) bool { return sameName(f, name) })
-		})
+		j := slices.IndexFunc(c.Names, func(name string) bool { return hasName(first, name) })
 		if j < 0 {
 			isRow = true
 		} else {
-			names[i] = known[i].Names[j]
+			names[i] = c.Names[j]
 		}
+	}
+	if isRow && len(first) > max(2, len(names)) {
+		return nil, false, manyColumns(first, names, o)
 	}
 	for i := 0; i < len(names) && !isRow && err == nil; i++ {
 		columns[i], err = columnNamed(first, names[i])
 	}
-	return columns, isRow, err
+	return columns, isRow && o.Header != "yes", err
+}
+
+// manyColumns returns the error for a row with too many columns to guess the wanted ones. The argument names has their
+// known names in the row, or "". The error's example has the last columns, except where a name is known.
+func manyColumns(first, names []string, o Options) error {
+	example := make([]int, len(names))
+	for i := range example {
+		example[i] = len(first) - len(names) + i
+	}
+	for i, name := range names {
+		if name == "" {
+			continue
+		}
+		column := slices.IndexFunc(first, func(f string) bool { return sameName(f, name) })
+		if j := slices.Index(example, column); j >= 0 {
+			example[j] = example[i]
+		}
+		example[i] = column
+	}
+	var byName, byNumber []string
+	for _, column := range example {
+		name := strings.TrimSpace(first[column])
+		_, twice := columnNamed(first, name)
+		if _, err := strconv.Atoi(name); err != nil && twice == nil && name != "" && len(name) <= 30 && !strings.ContainsFunc(name, isOdd) {
+			byName = append(byName, name)
+		}
+		byNumber = append(byNumber, strconv.Itoa(column+1))
+	}
+	text := "it has %d columns, but no header with known names. The first row is %s: choose %s, as in %s %s"
+	numbers := strings.Join(byNumber, ",")
+	if len(byName) < len(example) || o.Header != "" {
+		return setting.Errorf(text, len(first), listed(first), Roles(o.Known), columnsPath, numbers)
+	}
+	return setting.Errorf(text+" if this row is a header, or as in %s %s if it isn't", len(first), listed(first), Roles(o.Known),
+		columnsPath, strings.Join(byName, ","), columnsPath, numbers)
+}
+
+// isOdd reports whether a character may need quotes in a flag.
+func isOdd(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-.", r)
+}
+
+// listed lists the columns of a row, with their numbers.
+func listed(row []string) string {
+	const most = 20
+	var list []string
+	for i, field := range row[:min(len(row), most)] {
+		list = append(list, fmt.Sprintf("(%d) %.30q", i+1, field))
+	}
+	if len(row) > most {
+		list = append(list, fmt.Sprintf("and %d more", len(row)-most))
+	}
+	return strings.Join(list, ", ")
 }
 
 // Roles lists the roles of columns, such as "the text and the label".
@@ -185,12 +254,12 @@ func columnNamed(header []string, name string) (int, error) {
 	default:
 		return column, nil
 	}
-	const most = 20
-	names := fmt.Sprintf("%.50q", header[:min(len(header), most)])
-	if len(header) > most {
-		names += fmt.Sprintf(" and %d more", len(header)-most)
-	}
-	return 0, fmt.Errorf("column %q %s has %s", name, problem, names)
+	return 0, fmt.Errorf("column %q %s has %s", name, problem, listed(header))
+}
+
+// hasName reports whether a header has a name.
+func hasName(header []string, name string) bool {
+	return slices.ContainsFunc(header, func(f string) bool { return sameName(f, name) })
 }
 
 func sameName(a, b string) bool { return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b)) }

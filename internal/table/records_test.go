@@ -206,7 +206,7 @@ func newLike(t *testing.T, r *Records, written io.Reader) *Records {
 	if r.form.mark {
 		file.in.Discard(len(mark))
 	}
-	again := &Records{rows: file.rows(), form: r.form, columns: r.columns}
+	again := &Records{rows: file.rows(), form: r.form, columns: r.columns, known: r.known}
 	if r.header != nil {
 		if _, err := again.rows.next(); err != nil {
 			t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strings"
 )
 
@@ -56,15 +55,12 @@ func Read(path string, o Options) (*Table, error) {
 
 // ReadParallel reads files line by line: line n of each file is a column of row n. Encodings and line ends are the same
 // as for Read. A whole line is one field; tabs, commas and quotes are part of it. All files are wanted columns, in
-// order: of the Options, ReadParallel uses the roles in Known, but neither Columns nor names. It returns the errors of
-// Read, and an error if the files have different numbers of lines.
+// order: of the Options, ReadParallel uses the roles in Known, but neither names, Columns nor Header. It returns the
+// errors of Read, and an error if the files have different numbers of lines.
 func ReadParallel(paths []string, o Options) (*Table, error) {
 	lines := &lineRows{}
 	var files []*tableFile
-	o.Columns, o.Known = []string{}, slices.Clone(o.Known)
-	for i := range o.Known {
-		o.Known[i].Names = nil
-	}
+	o.Columns, o.Header = []string{}, "no"
 	for i, path := range paths {
 		f, err := openTable(path)
 		if err != nil {

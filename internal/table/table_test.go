@@ -53,6 +53,7 @@ func TestRead(t *testing.T) {
 	for _, test := range []struct {
 		name, file, content string
 		columns             []string
+		head                string // Options.Header
 		want                string // rows, formatted with %q; "" for any rows
 		lines               string
 		header              string
@@ -64,7 +65,7 @@ func TestRead(t *testing.T) {
 		{name: "quote in TSV", file: "a.tsv", content: "5\" disk\tb\n\"c\td\n", want: `[["5\" disk" "b"] ["\"c" "d"]]`},
 		{name: "Windows line ends", file: "a.tsv", content: "a\tb\r\nc\td\r\n", want: `[["a" "b"] ["c" "d"]]`},
 		{name: "empty lines", file: "a.tsv", content: "\r\n\na\tb\n\nc\td\n\n", want: `[["a" "b"] ["c" "d"]]`, lines: "[3 5]"},
-		{name: "more columns than wanted", file: "a.tsv", content: "a\tb\t\t\xff\n", want: `[["a" "b"]]`},
+		{name: "more columns than wanted", file: "a.tsv", columns: []string{"1", "2"}, content: "a\tb\t\t\xff\n", want: `[["a" "b"]]`},
 		{name: "spaces stay", file: "a.tsv", content: " a \tb\n", want: `[[" a " "b"]]`},
 		{name: ".tab", file: "a.TAB", content: "a,b\tb\n", want: `[["a,b" "b"]]`},
 		{name: ".txt", file: "a.txt", content: "a,b\tb\n", want: `[["a,b" "b"]]`},
@@ -95,6 +96,13 @@ func TestRead(t *testing.T) {
 		{name: "by name", file: "a.csv", content: "Id,kind,text\n1,b,a\n", columns: []string{"kind", "ID"}, want: `[["b" "1"]]`, header: "[Id kind text]"},
 		{name: "by name and number", file: "a.csv", content: "id,kind\n1,b\n", columns: []string{"kind", "1"}, want: `[["b" "1"]]`, header: "[id kind]"},
 
+		{name: "a header with unknown names", file: "a.csv", head: "yes", content: mark + "MAIL,QUEUE\na,b\n", want: `[["a" "b"]]`, lines: "[2]", header: "[MAIL QUEUE]"},
+		{name: "an answered known header", file: "a.csv", head: "yes", content: "id,label,text\n1,b,a\n", want: `[["a" "b"]]`, header: "[id label text]"},
+		{name: "an answered header by number", file: "a.csv", head: "yes", content: "id,kind,text\n1,b,a\n", columns: []string{"3", "2"}, want: `[["a" "b"]]`, header: "[id kind text]"},
+		{name: "a known header that is a row", file: "a.csv", head: "no", content: "label,text\nb,a\n", want: `[["label" "text"] ["b" "a"]]`},
+		{name: "a known header by number that is a row", file: "a.csv", head: "no", content: "id,label,text\n1,b,a\n", columns: []string{"3", "2"}, want: `[["text" "label"] ["a" "b"]]`},
+		{name: "a short first row", file: "a.csv", content: "title\n" + strings.Repeat("x,y\n", 200), leftOut: 1},
+
 		{name: "bad rows under 1 %", file: "a.tsv", content: many + "only one\n\tempty\n" + many, leftOut: 2},
 		{name: "invalid UTF-8 in a row", file: "a.tsv", content: many + "caf\xe9\tb\n", leftOut: 1},
 		{name: "NUL in a late row", file: "a.tsv", content: strings.Repeat(many, 100) + "a\x00\tb\n", leftOut: 1},
@@ -107,7 +115,7 @@ func TestRead(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			path := writeFile(t, test.file, test.content)
-			table, err := Read(path, Options{Columns: test.columns, Known: pairNames})
+			table, err := Read(path, Options{Columns: test.columns, Known: pairNames, Header: test.head})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -141,6 +149,7 @@ func TestReadErrors(t *testing.T) {
 		name, file, content string
 		columns             []string
 		known               []Column
+		head                string // Options.Header
 		want                string
 	}{
 		{name: "empty", file: "a.tsv", want: "it is empty: use a TSV or CSV file"},
@@ -164,10 +173,17 @@ func TestReadErrors(t *testing.T) {
 		{name: "open quote and rows after", file: "a.csv", content: "\"" + many + "\"c\",d\n" + many, want: `101 of 201 rows are bad`},
 		{name: "long line", file: "a.tsv", content: "a\tb\n" + strings.Repeat("a", maxRow+1) + "\tb\n", want: "line 2: the row that starts here has more than 4 MiB"},
 		{name: "long row", file: "a.csv", content: "a,b\n\"c\nd\",\"e\n\"\n\"" + strings.Repeat(many, maxRow/len(many)+20), want: "line 5: the row that starts here has more than 4 MiB"},
-		{name: "no such column", file: "a.csv", content: "id,text\na,b\n", columns: []string{"text", "label"}, want: `column "label" isn't in the header, which has ["id" "text"]`},
-		{name: "column twice", file: "a.csv", content: "text,Text\na,b\n", columns: []string{"1", "text"}, want: `column "text" is in the header twice, so use its number instead: the header has ["text" "Text"]`},
+		{name: "no such column", file: "a.csv", content: "id,text\na,b\n", columns: []string{"text", "label"}, want: `column "label" isn't in the header, which has (1) "id", (2) "text"`},
+		{name: "column twice", file: "a.csv", content: "text,Text\na,b\n", columns: []string{"1", "text"}, want: `column "text" is in the header twice, so use its number instead: the header has (1) "text", (2) "Text"`},
 		{name: "known column twice", file: "a.csv", content: "text,Text,label\na,b,c\n", want: `column "text" is in the header twice`},
-		{name: "wide header", file: "a.csv", content: strings.Repeat("a,", 30) + "b\n", columns: []string{"c", "d"}, want: `"a"] and 11 more`},
+		{name: "many columns", file: "a.csv", content: "Id,date,From,body,queue\n1,b,c,d,e\n", want: `it has 5 columns, but no header with known names. The first row is (1) "Id", (2) "date", (3) "From", (4) "body", (5) "queue": choose the text and the label, as in data.columns body,queue if this row is a header, or as in data.columns 4,5 if it isn't`},
+		{name: "one known name", file: "a.csv", content: "id,label,body\n1,b,a\n", want: `as in data.columns body,label if this row is a header, or as in data.columns 3,2 if it isn't`},
+		{name: "many columns without names", file: "a.csv", content: "1,2024,\"a, b\",x\n", want: `choose the text and the label, as in data.columns 3,4`},
+		{name: "many columns, a name twice", file: "a.csv", content: "x,text,kind,Kind\n1,b,a,c\n", want: `choose the text and the label, as in data.columns 2,4`},
+		{name: "many columns, no name", file: "a.csv", content: "x,kind,\n1,b,a\n", want: `choose the text and the label, as in data.columns 2,3`},
+		{name: "many columns, no header", file: "a.csv", head: "no", content: "id,label,text\n1,b,a\n", want: `choose the text and the label, as in data.columns 3,2`},
+		{name: "a name without a header", file: "a.csv", head: "no", content: "id,label,text\n1,b,a\n", columns: []string{"text", "2"}, want: `data.header is no, so data.columns must be numbers, got "text"`},
+		{name: "wide header", file: "a.csv", content: strings.Repeat("a,", 30) + "b\n", columns: []string{"c", "d"}, want: `(20) "a", and 11 more`},
 		{name: "names and a bad first row", file: "a.csv", content: "\"a\"b,c\nd,e\n", columns: []string{"a", "b"}, want: "line 1: not CSV"},
 		{name: "column 0", file: "a.csv", content: many, columns: []string{"0", "1"}, want: "numbers start at 1, got 0"},
 		{name: "wrong number of columns", file: "a.csv", content: many, columns: []string{"1", "2", "3"}, want: "columns: want 2, the text and the label, got 3: 1, 2, 3"},
@@ -180,7 +196,7 @@ func TestReadErrors(t *testing.T) {
 			if test.known != nil {
 				known = test.known
 			}
-			_, err := Read(path, Options{Columns: test.columns, Known: known})
+			_, err := Read(path, Options{Columns: test.columns, Known: known, Header: test.head})
 			checkError(t, err, path, test.want)
 		})
 	}
