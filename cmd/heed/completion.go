@@ -104,6 +104,8 @@ func valuesOf(cmd *cobra.Command, flag string) cobra.CompletionFunc {
 		return oneOf(string(tokenizer.Characters), string(tokenizer.Tokens), string(tokenizer.BPE))
 	case "class-weights":
 		return oneOf("balanced")
+	case "header":
+		return oneOf("yes", "no")
 	case "mode":
 		return oneOf("min", "max")
 	case "resume", "from":

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,7 @@ import (
 
 func newEval() *cobra.Command {
 	var files, columns []string
-	var answers string
+	var header, answers string
 	var o task.PredictOptions
 	cmd := &cobra.Command{
 		Use:   "eval DIR",
@@ -44,8 +45,8 @@ counts as an empty answer.`,
 				return usagef("--beam must be at least 1, got %d", o.Beam)
 			case cmd.Flags().Changed("answers") && answers == "":
 				return usagef("--answers must be a file's name, got none")
-			case columns != nil && len(files) != 1:
-				return usagef("--columns needs exactly one --data, the file that has these columns")
+			case (columns != nil || header != "") && len(files) != 1:
+				return usagef("--columns and --header need exactly one --data, the file that they describe")
 			case columns != nil && len(columns) != 2:
 				return usagef("--columns must be two, the column of sources and the column of answers, got %q", columns)
 			}
@@ -76,7 +77,7 @@ counts as an empty answer.`,
 			var m *task.Model
 			var examples []data.Example
 			if files != nil && !isText {
-				m, examples, err = openExamples(args[0], columns, files, cmd.ErrOrStderr())
+				m, examples, err = openExamples(args[0], columns, header, files, cmd.ErrOrStderr())
 			} else {
 				m, examples, err = evaluate(cmd, args[0], files)
 				if c.Data.File == "" && answers == "" && o.Beam == 1 {
@@ -103,6 +104,7 @@ counts as an empty answer.`,
 	f := cmd.Flags()
 	f.StringArrayVar(&files, "data", nil, "TSV or CSV file to score; given twice: a file with one source per line, and one with one answer per line; for text: another text, with no new characters unless the run has --units bpe")
 	f.StringSliceVar(&columns, "columns", nil, "with --data: columns of sources and answers, by name or number (default: as in training)")
+	f.StringVar(&header, "header", "", "with --data: yes if the first row is a header, or no if it is a row like the others (default: as in training or, with --columns, a header if names are given)")
 	f.IntVar(&o.Beam, "beam", 1, "beam width for seq2seq: number of unfinished answers to keep at each symbol")
 	f.StringVar(&answers, "answers", "", "file to write, with each source, its answer, whether it is right, and the right answers: CSV if its name ends in .csv, otherwise TSV")
 	return cmd
@@ -134,7 +136,7 @@ func evaluate(cmd *cobra.Command, dir string, files []string) (*task.Model, []da
 }
 
 // openExamples opens a run's model and reads the examples of a file. It prints notes about the file, such as bad rows.
-func openExamples(dir string, columns, files []string, stderr io.Writer) (*task.Model, []data.Example, error) {
+func openExamples(dir string, columns []string, header string, files []string, stderr io.Writer) (*task.Model, []data.Example, error) {
 	m, err := openModel(dir)
 	if err != nil {
 		return nil, nil, err
@@ -142,14 +144,23 @@ func openExamples(dir string, columns, files []string, stderr io.Writer) (*task.
 	if err := named("data", files, new(string), new(string)); err != nil {
 		return nil, nil, err
 	}
-	examples, notes, err := m.ReadExamples(columns, files...)
+	describe(&m.Config.Data, columns, header)
+	examples, notes, err := m.ReadExamples(files...)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, wrongFlag(err)
 	}
 	for _, note := range notes {
 		fmt.Fprintln(stderr, "heed:", oneLine(errors.New(note)))
 	}
 	return m, examples, nil
+}
+
+// describe sets the columns and the header of another file than the run's. If both are empty, they are the run's.
+func describe(d *task.Data, columns []string, header string) {
+	if columns != nil {
+		d.Columns, d.Header = columns, ""
+	}
+	d.Header = cmp.Or(header, d.Header)
 }
 
 // readConfig reads a run folder's config.json.

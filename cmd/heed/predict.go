@@ -25,7 +25,7 @@ const predictBatch = 1 << 13
 func newPredict() *cobra.Command {
 	var o task.PredictOptions
 	var scores bool
-	var file, out string
+	var file, out, header string
 	var columns []string
 	cmd := &cobra.Command{
 		Use:   "predict DIR [INPUT...]",
@@ -53,8 +53,8 @@ max_len characters. Put -- before inputs that begin with a dash.`,
 			switch data := flags.Changed("data"); {
 			case data && len(args) > 1:
 				return usagef("the inputs are arguments or in the file of --data, not both: got %q", args[1])
-			case !data && (flags.Changed("out") || flags.Changed("columns")):
-				return usagef("--out and --columns need --data")
+			case !data && (flags.Changed("out") || flags.Changed("columns") || flags.Changed("header")):
+				return usagef("--out, --columns and --header need --data")
 			case data && file == "", flags.Changed("out") && out == "":
 				return usagef("--data and --out must be a file's name, got none")
 			case o.Beam < 1:
@@ -77,13 +77,13 @@ max_len characters. Put -- before inputs that begin with a dash.`,
 			if o.Beam > 1 && !m.Config.Kind().Beams {
 				return usagef("--beam is for answers written symbol by symbol; %s learned the task %s", args[0], m.Config.Task.Name)
 			}
-			column := append(columns, "")[0] // as in training, a second column may be named, which is ignored
+			describe(&m.Config.Data, columns, header) // as in training, a second column may be named, which is ignored
 			p := &prediction{ctx: cmd.Context(), model: m, options: o, scores: scores, stderr: cmd.ErrOrStderr()}
 			switch {
 			case cmd.Flags().Changed("data") && out != "":
-				err = answered.write(p.ctx, func(w io.Writer) error { return p.file(file, column, w) })
+				err = answered.write(p.ctx, func(w io.Writer) error { return p.file(file, w) })
 			case cmd.Flags().Changed("data"):
-				err = p.file(file, column, visible(cmd.OutOrStdout()))
+				err = p.file(file, visible(cmd.OutOrStdout()))
 			case len(args) > 1:
 				err = p.inputs(args[1:], cmd.OutOrStdout())
 			default:
@@ -102,6 +102,7 @@ max_len characters. Put -- before inputs that begin with a dash.`,
 	f.StringVar(&file, "data", "", "TSV or CSV file with the inputs")
 	f.StringVar(&out, "out", "", "with --data: file to write (default: standard output)")
 	f.StringSliceVar(&columns, "columns", nil, "with --data: column of the inputs, by name or by number from 1 (default: as in training)")
+	f.StringVar(&header, "header", "", "with --data: yes if the first row is a header, or no if it is a row like the others (default: as in training or, with --columns, a header if names are given)")
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w; put -- before inputs that begin with a dash", flagError(cmd, err))
 	})
@@ -257,12 +258,12 @@ func (p *prediction) lines(r io.Reader, w io.Writer) error {
 }
 
 // file writes a file back with an additional column of answers.
-func (p *prediction) file(path, column string, w io.Writer) error {
+func (p *prediction) file(path string, w io.Writer) error {
 	added := []string{"answer"}
 	if p.scores {
 		added = append(added, "log_prob")
 	}
-	return p.model.PredictFile(p.ctx, path, column, w, p.options, added, func(line int, a task.Answer) []string {
+	return p.model.PredictFile(p.ctx, path, w, p.options, added, func(line int, a task.Answer) []string {
 		p.note(path, line, a)
 		return []string{a.Text, score(a)}[:len(added)]
 	})

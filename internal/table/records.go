@@ -119,6 +119,8 @@ func newRecords(rows rowSource, f form, o Options) (*Records, error) {
 // other instead of a header.
 func findColumns(first []string, o Options) (columns []int, isRow bool, err error) {
 	switch {
+	case o.Header != "" && o.Header != "yes" && o.Header != "no":
+		return nil, false, setting.Errorf("%s must be yes or no, got %s", headerPath, o.Header)
 	case len(o.Known) == 0:
 		return nil, false, errors.New("columns: there are none: set Columns or Known in Options")
 	case o.Columns == nil:

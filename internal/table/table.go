@@ -14,7 +14,9 @@ import (
 // Table holds the wanted columns of a file's good rows. The text is in large blocks of memory. Each field needs 4 more
 // bytes, and each row too.
 type Table struct {
+	Name    string      // name of the file, or names of the parallel files
 	Header  []string    // names of all columns of the file; nil without a header
+	Guessed bool        // row 0 is the file's first row, and only its unknown names say that it isn't a header
 	Columns []int       // index of each wanted column in the file's rows, from 0
 	SHA256  []string    // hexadecimal SHA-256 of each file
 	Bad     []*RowError // the first bad rows, without their Fields
@@ -88,6 +90,8 @@ func readAll(name string, rows rowSource, f form, o Options, files ...*tableFile
 	if err != nil {
 		return nil, tableError(name, err)
 	}
+	t.Name = name
+	t.Guessed = o.Header == "" && t.Header == nil && (t.Bad == nil || t.Bad[0].Line > t.Line(0))
 	for _, file := range files {
 		t.SHA256 = append(t.SHA256, file.sum())
 	}

@@ -45,8 +45,12 @@ func (c *Config) checkData() error {
 			setting.Path("data.validation_file"), setting.Path("data.columns"), setting.Path("data.source_units"), setting.Path("data.target_units"))
 	case d.TargetUnits != "" && !k.AnswerUnits:
 		return setting.Errorf("%s %s can't have %s: a label isn't split into units", setting.Path("task"), c.Task.Name, setting.Path("data.target_units"))
+	case d.Header != "" && !c.fromRows():
+		return setting.Errorf("%s is for the rows of a file, not for the task %s", setting.Path("data.header"), c.Task.Name)
 	case d.TargetFile != "" && d.Columns != nil:
 		return setting.Errorf("%s are columns of one file, so they can't come with %s", setting.Path("data.columns"), setting.Path("data.target_file"))
+	case d.TargetFile != "" && d.Header != "":
+		return setting.Errorf("%s is for one file, so it can't come with %s", setting.Path("data.header"), setting.Path("data.target_file"))
 	case d.ValidationFile == "" && d.ValidationTargetFile != "" || d.ValidationFile != "" && (d.TargetFile == "") != (d.ValidationTargetFile == ""):
 		return setting.Errorf("%s must have the same number of files as %s", setting.Path("data.validation_file"), setting.Path("data.file"))
 	case d.ValidationFile != "" && d.Validation == 0:

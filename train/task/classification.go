@@ -3,11 +3,14 @@ package task
 import (
 	"maps"
 	"slices"
+	"strings"
+	"unicode"
 
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/setting"
+	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
 )
@@ -30,6 +33,52 @@ const (
 	mostDistinct = 20     // most different labels if most of them occur only once or twice
 )
 
+// read returns an error if nothing says whether the first row of a table is a header, and its label is unknown: it
+// occurs neither in another row nor in the rule's Classes. Case and surrounding spaces make no difference.
+func (classification) read(c *Config, tables []*table.Table) error {
+	labels, rows, firsts := map[string]int{}, 0, map[string]int{}
+	for _, t := range tables {
+		for i := range t.Len() {
+			labels[t.Field(i, 1)]++
+		}
+		rows += t.Len()
+		firsts[t.Field(0, 1)]++
+	}
+	if c.Task.Classes == nil && freeText(len(labels), rows) { // another error says so
+		return nil
+	}
+	known := map[string]bool{}
+	for label, n := range labels {
+		if n > firsts[label] {
+			known[folded(label)] = true
+		}
+	}
+	for _, class := range c.Task.Classes {
+		known[folded(class)] = true
+	}
+	for _, t := range tables {
+		if label := t.Field(0, 1); t.Guessed && !known[folded(label)] {
+			return setting.Errorf("data file %q: the label of the first row, %.60q, occurs in no other row: set %s yes if this row is a header, or %s no if it isn't",
+				t.Name, label, setting.Path("data.header"), setting.Path("data.header"))
+		}
+	}
+	return nil
+}
+
+// folded returns a label without surrounding spaces. Labels that differ only in case give the same string.
+func folded(label string) string {
+	return strings.Map(func(r rune) rune {
+		least := r
+		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+			least = min(least, f)
+		}
+		return least
+	}, strings.TrimSpace(label))
+}
+
+// freeText reports whether labels are so different that they are probably not labels.
+func freeText(labels, rows int) bool { return labels > mostDistinct && 2*labels > rows }
+
 // rows sets the rule's Classes to the different labels in the file.
 func (classification) rows(c *Config, s *rowSet) error {
 	if c.Task.Classes != nil {
@@ -42,7 +91,7 @@ func (classification) rows(c *Config, s *rowSet) error {
 		}
 	}
 	n, rows := len(labels), len(s.trains.number)+len(s.validates.number)
-	if n > mostDistinct && 2*n > rows {
+	if freeText(n, rows) {
 		return setting.Errorf("data file %q has %d different labels in %d rows, in its columns %s: set %s to the columns of texts and labels, or use %s seq2seq if answers are free text", c.Data.File, n, rows, s.look.Columns, setting.Path("data.columns"), setting.Path("task"))
 	}
 	if n < 2 || n > maxClasses {

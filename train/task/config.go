@@ -65,9 +65,14 @@ type Data struct {
 	ValidationSHA256     string `json:"validation_sha256,omitempty"`
 
 	// Columns are the column of sources and the column of answers, each as a name in the header or a number from 1. If
-	// empty, New looks for usual names in the header, such as source and target, and otherwise takes the first two
-	// columns.
+	// empty, New looks for usual names in the header, such as source and target. Without such a header, the file must
+	// have two columns.
 	Columns []string `json:"columns,omitempty"`
+
+	// Header is "yes" if the first row is a header, and "no" if it is a row like any other. If Header is empty, the
+	// first row is a header if it has usual names for both columns, or if Columns has a name. For classification, New
+	// then returns an error if a first row that isn't a header has a label that no other row has.
+	Header string `json:"header,omitempty"`
 
 	// SourceUnits and TargetUnits are the units that sources and answers are split into; New guesses empty ones.
 	// Classification and text have only SourceUnits. For text, these are tokenizer.BPE, or empty for characters. If

@@ -137,7 +137,7 @@ func ExampleModel_Judge() {
 		log.Fatal(err)
 	}
 
-	examples, _, err := t.ReadExamples(nil, other)
+	examples, _, err := t.ReadExamples(other)
 	if err != nil {
 		log.Fatal(err)
 	}

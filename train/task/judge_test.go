@@ -126,7 +126,7 @@ func TestJudge(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			task := ofRows(t, kind, someRows(kind))
 			run(t, task, filepath.Join(t.TempDir(), "run"), train.Call{})
-			examples, notes, err := task.ReadExamples(nil, task.Config.Data.File)
+			examples, notes, err := task.ReadExamples(task.Config.Data.File)
 			if err != nil || len(examples) != 200 || len(notes) != 1 || !strings.Contains(notes[0], "the run was trained on") {
 				t.Fatalf("got %d examples, notes %q, %v, want 200 and a note", len(examples), notes, err)
 			}
@@ -231,8 +231,10 @@ func TestWriteAnswers(t *testing.T) {
 func TestJudgeErrors(t *testing.T) {
 	model := ofRows(t, data.KindSeq2Seq, someRows(data.KindSeq2Seq))
 	text := made(t, small(t, "text"))
-	predictFile := func(task *Task, column, file string) error {
-		return task.PredictFile(t.Context(), file, column, io.Discard, PredictOptions{}, nil, nil)
+	columns := ofRows(t, data.KindSeq2Seq, someRows(data.KindSeq2Seq))
+	columns.Config.Data.Columns = []string{"x", "y"}
+	predictFile := func(task *Task, file string) error {
+		return task.PredictFile(t.Context(), file, io.Discard, PredictOptions{}, nil, nil)
 	}
 	for name, call := range map[string]func() error{
 		"no examples": func() error { _, err := model.Judge(t.Context(), nil, PredictOptions{}); return err },
@@ -240,15 +242,15 @@ func TestJudgeErrors(t *testing.T) {
 			_, err := text.Judge(t.Context(), []data.Example{{Source: "a", Answer: "b"}}, PredictOptions{})
 			return err
 		},
-		"ReadExamples with a text model": func() error { _, _, err := text.ReadExamples(nil, "x"); return err },
-		"PredictFile with a text model":  func() error { return predictFile(text, "", "x") },
-		"no file":                        func() error { _, _, err := model.ReadExamples(nil); return err },
-		"a missing file":                 func() error { _, _, err := model.ReadExamples(nil, "none.tsv"); return err },
+		"ReadExamples with a text model": func() error { _, _, err := text.ReadExamples("x"); return err },
+		"PredictFile with a text model":  func() error { return predictFile(text, "x") },
+		"no file":                        func() error { _, _, err := model.ReadExamples(); return err },
+		"a missing file":                 func() error { _, _, err := model.ReadExamples("none.tsv"); return err },
 		"a missing column": func() error {
-			_, _, err := model.ReadExamples([]string{"x", "y"}, model.Config.Data.File)
+			_, _, err := columns.ReadExamples(columns.Config.Data.File)
 			return err
 		},
-		"a missing column of inputs": func() error { return predictFile(model, "x", model.Config.Data.File) },
+		"a missing column of inputs": func() error { return predictFile(columns, columns.Config.Data.File) },
 	} {
 		if err := call(); err == nil {
 			t.Errorf("%s: no error", name)

@@ -44,8 +44,12 @@ type Column = table.Column
 // file.
 type kind interface {
 	about() Kind
-	defaults(c *Config)                // changes the default settings for this kind
-	rows(c *Config, s *rowSet) error   // completes the rule from the rows of a file
+	defaults(c *Config)              // changes the default settings for this kind
+	rows(c *Config, s *rowSet) error // completes the rule from the rows of a file
+
+	// read checks tables of rows right after reading them.
+	read(c *Config, tables []*table.Table) error
+
 	network(m *Model) (forward, error) // makes the layers, with the model's Params
 
 	// score adds an answer to a report. The answer and the references, which are right, are split into symbols.
@@ -83,6 +87,8 @@ type common struct{ Kind }
 func (k common) about() Kind               { return k.Kind }
 func (common) defaults(*Config)            {}
 func (common) rows(*Config, *rowSet) error { return nil }
+
+func (common) read(*Config, []*table.Table) error { return nil }
 
 func (common) network(*Model) (forward, error) { return nil, errors.New("the task has no kind") }
 func (k common) write(r *Report, w io.Writer)  { r.writeClasses(w, k.Unit) }

@@ -13,11 +13,12 @@ import (
 	"github.com/heed-go/heed/internal/table"
 )
 
-// ReadExamples reads examples from one file of rows, or from the lines of two parallel files. If columns is nil, it
-// reads the columns with the same names or numbers as in the model's run. The notes are warnings for the user, for
-// example that bad rows were left out, or that the run was trained on this file.
-func (m *Model) ReadExamples(columns []string, files ...string) (examples []data.Example, notes []string, err error) {
-	c, err := m.reads(columns)
+// ReadExamples reads examples from one file of rows, or from the lines of two parallel files. It reads them with the
+// settings of the model's run. To read a file with other columns, change Columns and Header in m.Config.Data first.
+// The notes are warnings for the user, for example that bad rows were left out, or that the run was trained on this
+// file.
+func (m *Model) ReadExamples(files ...string) (examples []data.Example, notes []string, err error) {
+	c, err := m.reads()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -26,6 +27,9 @@ func (m *Model) ReadExamples(columns []string, files ...string) (examples []data
 	}
 	t, err := readRows(&c, files[0], append(files, "")[1], new(string))
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := kindOf(c.Task.Kind).read(&c, []*table.Table{t}); err != nil {
 		return nil, nil, err
 	}
 	examples = make([]data.Example, t.Len())
@@ -45,8 +49,8 @@ func (m *Model) ReadExamples(columns []string, files ...string) (examples []data
 const fileBatch = 1 << 13
 
 // PredictFile answers the rows of a TSV or CSV file (see Data), and writes all rows with added columns to w, in the
-// form of the file. The argument column names the column of inputs. If it is empty, this is the column with the same
-// name or number as the sources in the model's run.
+// form of the file. The column of inputs and the header are found as in the model's run, unless the caller changed
+// Columns and Header in m.Config.Data. Of the Columns, only the first is used.
 //
 // The function row returns the added fields of a row. Its arguments are the number of the row's first line and its
 // Answer. For a bad row, the Answer has only an Err. In TSV, an added field with a tab or an end of line is quoted. If
@@ -55,16 +59,12 @@ const fileBatch = 1 << 13
 //
 // PredictFile returns an error if ctx is done, or if a row isn't valid CSV, so that it couldn't be written back. It
 // reads some thousands of rows at a time.
-func (m *Model) PredictFile(ctx context.Context, file, column string, w io.Writer, o PredictOptions, added []string, row func(line int, a Answer) []string) error {
-	var columns []string
-	if column != "" {
-		columns = []string{column}
-	}
-	c, err := m.reads(columns)
+func (m *Model) PredictFile(ctx context.Context, file string, w io.Writer, o PredictOptions, added []string, row func(line int, a Answer) []string) error {
+	c, err := m.reads()
 	if err != nil {
 		return err
 	}
-	wanted := table.Options{Known: c.Kind().Columns[:1]}
+	wanted := table.Options{Known: c.Kind().Columns[:1], Header: c.Data.Header}
 	if c.Data.Columns != nil {
 		wanted.Columns = c.Data.Columns[:1]
 	}
@@ -143,14 +143,11 @@ func newNames(names, header []string) []string {
 	return names
 }
 
-// reads returns a configuration for reading rows. If columns is nil, it has the columns of the run.
-func (m *Model) reads(columns []string) (Config, error) {
+// reads returns the configuration for reading rows.
+func (m *Model) reads() (Config, error) {
 	c := m.Config
 	if c.Kind().Columns == nil {
 		return c, fmt.Errorf("a text model can't answer the rows of a file: the task %s is of kind %s", c.Task.Name, c.Task.Kind)
-	}
-	if columns != nil {
-		c.Data.Columns = columns
 	}
 	return c, nil
 }

@@ -63,22 +63,28 @@ func (r rows) all(yield func(string) bool) {
 // openRows reads the rows of a configuration's files, and completes the configuration.
 func openRows(c *Config) (set, error) {
 	s := &rowSet{look: &look{File: c.Data.File, kind: c.Kind(), seed: c.Seed, from: c.From.Dir != ""}}
-	table, err := readRows(c, c.Data.File, c.Data.TargetFile, &c.Data.SHA256)
+	t, err := readRows(c, c.Data.File, c.Data.TargetFile, &c.Data.SHA256)
 	if err != nil {
 		return nil, err
 	}
-	s.look.bad(table)
-	s.look.rows(table)
-	if c.Data.TargetFile != "" {
-		s.look.Columns = fmt.Sprintf("the lines of this file and of %s", c.Data.TargetFile)
-	}
-	s.trains.table, s.validates.table = table, table
+	tables := []*table.Table{t}
+	s.trains.table, s.validates.table = t, t
 	if c.Data.ValidationFile != "" && c.Data.Validation != 0 {
 		if s.validates.table, err = readRows(c, c.Data.ValidationFile, c.Data.ValidationTargetFile, &c.Data.ValidationSHA256); err != nil {
 			return nil, err
 		}
+		tables = append(tables, s.validates.table)
 		s.look.Validation = c.Data.ValidationFile
-		s.look.bad(s.validates.table)
+	}
+	if err := kindOf(c.Task.Kind).read(c, tables); err != nil {
+		return nil, err
+	}
+	for _, t := range tables {
+		s.look.bad(t)
+	}
+	s.look.rows(t)
+	if c.Data.TargetFile != "" {
+		s.look.Columns = fmt.Sprintf("the lines of this file and of %s", c.Data.TargetFile)
 	}
 	switch n := &c.Data.Validation; {
 	case *n < 0 && c.Data.ValidationFile != "":
@@ -102,7 +108,7 @@ func openRows(c *Config) (set, error) {
 // otherwise the checksum must equal *sum.
 func readRows(c *Config, path, targets string, sum *string) (*table.Table, error) {
 	k := kindOf(c.Task.Kind).about()
-	o := table.Options{Columns: c.Data.Columns, Known: k.Columns}
+	o := table.Options{Columns: c.Data.Columns, Known: k.Columns, Header: c.Data.Header}
 	if k.aligned {
 		o.Check = c.checkTags
 	}

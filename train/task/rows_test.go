@@ -373,6 +373,91 @@ func TestRowsErrors(t *testing.T) {
 	}
 }
 
+// If the first row may be a header, New must ask. It must obey the answer.
+func TestHeader(t *testing.T) {
+	rows := strings.Repeat("printer is broken,technical\nwrong invoice,billing\n", 20)
+	for _, test := range []struct {
+		name, task, content string
+		change              func(c *Config)
+		want                string // error, or the rows and the columns in the look
+	}{
+		{"unknown header", "classification", "mail,queue\n" + rows, nil, `.csv": the label of the first row, "queue", occurs in no other row: set data.header yes if this row is a header, or data.header no if it isn't`},
+		{"by number", "classification", "1," + strings.ReplaceAll("mail,queue\n"+rows, "\n", "\n1,") + "x,billing", func(c *Config) { c.Data.Columns = []string{"2", "3"} }, "set data.header yes"},
+		{"yes", "classification", "mail,queue\n" + rows, func(c *Config) { c.Data.Header = "yes" }, "40 rows: mail and queue, named in the header"},
+		{"no", "classification", "mail,queue\n" + rows, func(c *Config) { c.Data.Header = "no" }, `41 rows: 1 and 2, without a header; the first row is "mail", "queue"`},
+		{"no, although it is known", "classification", "TEXT,Label\n" + rows, func(c *Config) { c.Data.Header = "no" }, "41 rows: 1 and 2, without a header"},
+		{"known, in upper case, after a mark", "classification", "\uFEFFTEXT,LABEL\n" + rows, nil, "40 rows: TEXT and LABEL, named in the header"},
+		{"a label of other rows", "classification", rows, nil, "40 rows: 1 and 2, without a header"},
+		{"a label in another case", "classification", "it is lost,BILLING \n" + rows, nil, "41 rows: 1 and 2, without a header"},
+		{"all labels differ", "classification", "a,x\nb,y\nc,z\n", nil, "set data.header yes"},
+		{"too many labels", "classification", "id,title\n" + manyRows(30), nil, "31 different labels in 31 rows"},
+		{"a bad first row", "classification", "mail,\nit is lost,shop\n" + strings.Repeat(rows, 3), nil, "121 rows: 1 and 2, without a header"},
+		{"validation file", "classification", rows, func(c *Config) {
+			c.Data.ValidationFile = withFile(t, "classification", "valid.csv", "mail,queue\nmy invoice,billing\n").Data.File
+		}, `valid.csv": the label of the first row, "queue"`},
+		{"the same header in both files", "classification", "mail,queue\n" + rows, func(c *Config) {
+			c.Data.ValidationFile = withFile(t, "classification", "valid.csv", "mail,queue\nmy invoice,billing\n").Data.File
+		}, `the label of the first row, "queue", occurs in no other row`},
+		{"seq2seq", "seq2seq", "english,french\n" + rows, nil, "41 rows: 1 and 2, without a header"},
+		{"seq2seq, yes", "seq2seq", "english,french\n" + rows, func(c *Config) { c.Data.Header = "yes" }, "40 rows: english and french, named in the header"},
+		{"many columns", "tagging", "id,words,tags\n1,a b,X Y\n2,b,Y\n", func(c *Config) { c.Data.Header = "no" }, "choose the token list and the tag list, as in data.columns 2,3"},
+		{"wrong answer", "seq2seq", rows, func(c *Config) { c.Data.Header = "maybe" }, "data.header must be yes or no, got maybe"},
+	} {
+		c := withFile(t, test.task, "x.csv", test.content)
+		if test.change != nil {
+			test.change(&c)
+		}
+		task, err := New(c)
+		if err != nil {
+			wantError(t, err, test.want)
+			if wrong := new(ConfigError); !errors.As(err, &wrong) {
+				t.Errorf("%s: got a %T, want a *ConfigError", test.name, err)
+			}
+			continue
+		}
+		if l := lookOf(task); !strings.HasPrefix(fmt.Sprintf("%d rows: %s", l.Rows, l.Columns), test.want) {
+			t.Errorf("%s: got %d rows: %s, want %s", test.name, l.Rows, l.Columns, test.want)
+		}
+		task.Close()
+	}
+}
+
+// Other files must be read with the run's header, and ReadExamples must ask if nothing says whether there is one.
+func TestHeaderOfOtherFiles(t *testing.T) {
+	rows := strings.Repeat("broken,technical\ninvoice,billing\n", 20)
+	c := withFile(t, "classification", "x.csv", rows)
+	c.Data.Validation = 0
+	task := made(t, c)
+	for _, test := range []struct {
+		header, content string
+		examples        int
+		want            string // error, or the first line of PredictFile's output
+	}{
+		{"", "mail,queue\nlate,shop\nlost,shop\n", 0, `the label of the first row, "queue", occurs in no other row: set data.header yes`},
+		{"", "late,shop\nlost,shop\n", 2, "late,shop,?"},
+		{"", "late,Billing\nlost,shop\n", 2, "late,Billing,?"},
+		{"", "text,label\nlate,shop\n", 1, "text,label,answer"},
+		{"yes", "mail,queue\nlate,shop\n", 1, "mail,queue,answer"},
+		{"no", "text,label\nlate,shop\n", 2, "text,label,?"},
+	} {
+		task.Config.Data.Header = test.header
+		file := withFile(t, "classification", "y.csv", test.content).Data.File
+		examples, _, err := task.ReadExamples(file)
+		if test.examples == 0 {
+			wantError(t, err, file, test.want)
+			continue
+		}
+		if err != nil || len(examples) != test.examples {
+			t.Errorf("header %q, %q: got %d examples, %v, want %d", test.header, test.content, len(examples), err, test.examples)
+		}
+		var out strings.Builder
+		err = task.PredictFile(t.Context(), file, &out, PredictOptions{}, []string{"answer"}, func(int, Answer) []string { return []string{"?"} })
+		if first, _, _ := strings.Cut(out.String(), "\n"); err != nil || first != test.want {
+			t.Errorf("header %q, %q: the output begins with %q, %v, want %q", test.header, test.content, first, err, test.want)
+		}
+	}
+}
+
 // Open must return an error if a tokenizer of the run folder is missing or changed.
 func TestTokenizersOfAFolder(t *testing.T) {
 	t.Parallel()
