@@ -18,8 +18,9 @@ import (
 )
 
 func newEval() *cobra.Command {
-	var files, columns []string
-	var header, answers string
+	var files []string
+	var answers string
+	var as task.Data // how to read the files
 	var o task.PredictOptions
 	cmd := &cobra.Command{
 		Use:   "eval DIR",
@@ -45,10 +46,12 @@ counts as an empty answer.`,
 				return usagef("--beam must be at least 1, got %d", o.Beam)
 			case cmd.Flags().Changed("answers") && answers == "":
 				return usagef("--answers must be a file's name, got none")
-			case (columns != nil || header != "") && len(files) != 1:
+			case (as.Columns != nil || as.Header != "") && len(files) != 1:
 				return usagef("--columns and --header need exactly one --data, the file that they describe")
-			case columns != nil && len(columns) != 2:
-				return usagef("--columns must be two, the column of sources and the column of answers, got %q", columns)
+			case as.SkipBad && files == nil:
+				return usagef("--skip-bad needs --data: the run's own files are read as in training")
+			case as.Columns != nil && len(as.Columns) != 2:
+				return usagef("--columns must be two, the column of sources and the column of answers, got %q", as.Columns)
 			}
 			return nil
 		},
@@ -61,8 +64,8 @@ counts as an empty answer.`,
 			switch {
 			case o.Beam > 1 && !kind.Beams:
 				return usagef("--beam is for answers written symbol by symbol; %s learned the task %s", args[0], c.Task.Name)
-			case isText && (columns != nil || answers != ""):
-				return usagef("--columns and --answers are for models that answer rows; %s learned the task %s", args[0], c.Task.Name)
+			case isText && (as.Columns != nil || as.Header != "" || as.SkipBad || answers != ""):
+				return usagef("--columns, --header, --skip-bad and --answers are for models that answer rows; %s learned the task %s", args[0], c.Task.Name)
 			}
 			out := &outFile{flag: "answers", path: answers, inputs: append(runFiles(args[0]), files...)}
 			if answers != "" {
@@ -77,7 +80,7 @@ counts as an empty answer.`,
 			var m *task.Model
 			var examples []data.Example
 			if files != nil && !isText {
-				m, examples, err = openExamples(args[0], columns, header, files, cmd.ErrOrStderr())
+				m, examples, err = openExamples(args[0], as, files, cmd.ErrOrStderr())
 			} else {
 				m, examples, err = evaluate(cmd, args[0], files)
 				if c.Data.File == "" && answers == "" && o.Beam == 1 {
@@ -103,8 +106,9 @@ counts as an empty answer.`,
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&files, "data", nil, "TSV or CSV file to score; given twice: a file with one source per line, and one with one answer per line; for text: another text, with no new characters unless the run has --units bpe")
-	f.StringSliceVar(&columns, "columns", nil, "with --data: columns of sources and answers, by name or number (default: as in training)")
-	f.StringVar(&header, "header", "", "with --data: yes if the first row is a header, or no if it is a row like the others (default: as in training or, with --columns, a header if names are given)")
+	f.StringSliceVar(&as.Columns, "columns", nil, "with --data: columns of sources and answers, by name or number (default: as in training)")
+	f.StringVar(&as.Header, "header", "", "with --data: yes if the first row is a header, or no if it is a row like the others (default: as in training or, with --columns, a header if names are given)")
+	f.BoolVar(&as.SkipBad, "skip-bad", false, "with --data: leave out bad rows whatever their share is (default: as in training)")
 	f.IntVar(&o.Beam, "beam", 1, "beam width for seq2seq: number of unfinished answers to keep at each symbol")
 	f.StringVar(&answers, "answers", "", "file to write, with each source, its answer, whether it is right, and the right answers: CSV if its name ends in .csv, otherwise TSV")
 	return cmd
@@ -136,7 +140,7 @@ func evaluate(cmd *cobra.Command, dir string, files []string) (*task.Model, []da
 }
 
 // openExamples opens a run's model and reads the examples of a file. It prints notes about the file, such as bad rows.
-func openExamples(dir string, columns []string, header string, files []string, stderr io.Writer) (*task.Model, []data.Example, error) {
+func openExamples(dir string, as task.Data, files []string, stderr io.Writer) (*task.Model, []data.Example, error) {
 	m, err := openModel(dir)
 	if err != nil {
 		return nil, nil, err
@@ -144,7 +148,7 @@ func openExamples(dir string, columns []string, header string, files []string, s
 	if err := named("data", files, new(string), new(string)); err != nil {
 		return nil, nil, err
 	}
-	describe(&m.Config.Data, columns, header)
+	readAs(&m.Config.Data, as)
 	examples, notes, err := m.ReadExamples(files...)
 	if err != nil {
 		return nil, nil, wrongFlag(err)
@@ -155,12 +159,14 @@ func openExamples(dir string, columns []string, header string, files []string, s
 	return m, examples, nil
 }
 
-// describe sets the columns and the header of another file than the run's. If both are empty, they are the run's.
-func describe(d *task.Data, columns []string, header string) {
-	if columns != nil {
-		d.Columns, d.Header = columns, ""
+// readAs changes how a run reads a file to the settings that as has: Columns, Header and SkipBad. With other Columns,
+// the run's Header means nothing.
+func readAs(run *task.Data, as task.Data) {
+	if as.Columns != nil {
+		run.Columns, run.Header = as.Columns, ""
 	}
-	d.Header = cmp.Or(header, d.Header)
+	run.Header = cmp.Or(as.Header, run.Header)
+	run.SkipBad = run.SkipBad || as.SkipBad
 }
 
 // readConfig reads a run folder's config.json.

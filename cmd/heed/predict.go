@@ -25,8 +25,8 @@ const predictBatch = 1 << 13
 func newPredict() *cobra.Command {
 	var o task.PredictOptions
 	var scores bool
-	var file, out, header string
-	var columns []string
+	var file, out string
+	var as task.Data // how to read the file
 	cmd := &cobra.Command{
 		Use:   "predict DIR [INPUT...]",
 		Short: "Answer inputs with a trained model",
@@ -77,7 +77,7 @@ max_len characters. Put -- before inputs that begin with a dash.`,
 			if o.Beam > 1 && !m.Config.Kind().Beams {
 				return usagef("--beam is for answers written symbol by symbol; %s learned the task %s", args[0], m.Config.Task.Name)
 			}
-			describe(&m.Config.Data, columns, header) // as in training, a second column may be named, which is ignored
+			readAs(&m.Config.Data, as) // as in training, a second column may be named, which is ignored
 			p := &prediction{ctx: cmd.Context(), model: m, options: o, scores: scores, stderr: cmd.ErrOrStderr()}
 			switch {
 			case cmd.Flags().Changed("data") && out != "":
@@ -101,8 +101,8 @@ max_len characters. Put -- before inputs that begin with a dash.`,
 	f.BoolVar(&scores, "scores", false, "after each answer, print the natural logarithm of its probability")
 	f.StringVar(&file, "data", "", "TSV or CSV file with the inputs")
 	f.StringVar(&out, "out", "", "with --data: file to write (default: standard output)")
-	f.StringSliceVar(&columns, "columns", nil, "with --data: column of the inputs, by name or by number from 1 (default: as in training)")
-	f.StringVar(&header, "header", "", "with --data: yes if the first row is a header, or no if it is a row like the others (default: as in training or, with --columns, a header if names are given)")
+	f.StringSliceVar(&as.Columns, "columns", nil, "with --data: column of the inputs, by name or by number from 1 (default: as in training)")
+	f.StringVar(&as.Header, "header", "", "with --data: yes if the first row is a header, or no if it is a row like the others (default: as in training or, with --columns, a header if names are given)")
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w; put -- before inputs that begin with a dash", flagError(cmd, err))
 	})

@@ -23,8 +23,9 @@ type Column struct {
 	Names []string // names that a header may use for it, the likeliest first; case and spaces around a name make no difference
 }
 
-// Options says which columns of a table are wanted, and which rows are good. Columns and Header are the settings
-// data.columns and data.header of a configuration, and errors about them are *setting.Errors with these paths.
+// Options says which columns of a table are wanted, and which rows are good. Columns, Header and SkipBad are the
+// settings data.columns, data.header and data.skip_bad of a configuration, and errors about them are *setting.Errors
+// with these paths.
 type Options struct {
 	// Columns lists the wanted columns in order, each by its name in the header or by its number, from 1. A number is
 	// never used as a name. If Columns is nil, the wanted columns are found by their Known names in the header. Without
@@ -39,6 +40,9 @@ type Options struct {
 	// Header is "yes" if the first row is a header, and "no" if it is a row like any other. If Header is empty, the
 	// first row is a header if it has a Known name for every wanted column, or if Columns has a name.
 	Header string
+
+	// SkipBad allows Read and ReadParallel to leave out more than one bad row in a hundred.
+	SkipBad bool
 
 	// Check returns an error if the wanted fields of a row are wrong in some other way. It must not keep the slice.
 	// Check may be nil.
@@ -151,6 +155,7 @@ func findColumns(first []string, o Options) (columns []int, isRow bool, err erro
 const (
 	columnsPath = setting.Path("data.columns")
 	headerPath  = setting.Path("data.header")
+	skipBadPath = setting.Path("data.skip_bad")
 )
 
 // knownColumns finds columns by their known names. If a name is missing, it returns the first columns of the file.

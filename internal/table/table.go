@@ -9,6 +9,8 @@ import (
 	"io"
 	"math"
 	"strings"
+
+	"github.com/heed-go/heed/internal/setting"
 )
 
 // Table holds the wanted columns of a file's good rows. The text is in large blocks of memory. Each field needs 4 more
@@ -43,9 +45,10 @@ const maxBad = 5
 // TSV if it has neither. Lines end in \n or \r\n, and empty lines are skipped. The encoding is UTF-8, with or without a
 // byte-order mark, or UTF-16 with a mark.
 //
-// Bad rows (see RowError) are left out and counted. Read returns an error if more than one row in a hundred is bad, if
-// a column is missing, if a row has more than 4 MiB, if the file has no rows, or if it isn't plain text (such as a
-// directory, a pipe or a compressed file). All errors name the file.
+// Bad rows (see RowError) are left out and counted. Read returns an error if all rows are bad or, without SkipBad, if
+// more than one in a hundred is bad. It also returns an error if a column is missing, if a row has more than 4 MiB, if
+// the file has no rows, or if it isn't plain text (such as a directory, a pipe or a compressed file). All errors name
+// the file.
 func Read(path string, o Options) (*Table, error) {
 	f, err := openTable(path)
 	if err != nil {
@@ -86,7 +89,7 @@ func readAll(name string, rows rowSource, f form, o Options, files ...*tableFile
 	for _, file := range files {
 		size += file.size
 	}
-	t, err := r.table(size)
+	t, err := r.table(size, o.SkipBad)
 	if err != nil {
 		return nil, tableError(name, err)
 	}
@@ -99,7 +102,7 @@ func readAll(name string, rows rowSource, f form, o Options, files ...*tableFile
 }
 
 // table reads all rows. The argument size is the files' total size in bytes.
-func (r *Records) table(size int64) (*Table, error) {
+func (r *Records) table(size int64, skipBad bool) (*Table, error) {
 	t := &Table{Header: r.header, Columns: r.columns}
 	var block strings.Builder
 	block.Grow(int(min(size, blockSize)))
@@ -108,7 +111,7 @@ func (r *Records) table(size int64) (*Table, error) {
 		var bad *RowError
 		switch {
 		case err == io.EOF:
-			return t.finish(&block)
+			return t.finish(&block, skipBad)
 		case errors.As(err, &bad):
 			if bad.Fields = nil; len(t.Bad) < maxBad {
 				t.Bad = append(t.Bad, bad)
@@ -136,12 +139,12 @@ func (r *Records) table(size int64) (*Table, error) {
 }
 
 // finish adds the last block. It returns an error if there are no rows or too many bad ones.
-func (t *Table) finish(block *strings.Builder) (*Table, error) {
+func (t *Table) finish(block *strings.Builder, skipBad bool) (*Table, error) {
 	rows := len(t.lines) + t.LeftOut
 	if rows == 0 {
 		return nil, errors.New("the file has a header but no rows: use a file with rows")
 	}
-	if 100*t.LeftOut > rows {
+	if none := len(t.lines) == 0; none || 100*t.LeftOut > rows && !skipBad {
 		bad := make([]string, len(t.Bad), maxBad+1)
 		for i, b := range t.Bad {
 			bad[i] = b.Error()
@@ -149,7 +152,11 @@ func (t *Table) finish(block *strings.Builder) (*Table, error) {
 		if t.LeftOut > len(bad) {
 			bad = append(bad, "…")
 		}
-		return nil, fmt.Errorf("%d of %d rows are bad, but at most one in a hundred may be: %s", t.LeftOut, rows, strings.Join(bad, "; "))
+		list := strings.Join(bad, "; ")
+		if none {
+			return nil, fmt.Errorf("it has no good row, only %d bad: %s", t.LeftOut, list)
+		}
+		return nil, setting.Errorf("%d of %d rows are bad, but without %s, at most one in a hundred may be: %s", t.LeftOut, rows, skipBadPath, list)
 	}
 	t.blocks = append(t.blocks, strings.Clone(block.String())) // a copy without unused memory
 	return t, nil

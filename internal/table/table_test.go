@@ -163,13 +163,13 @@ func TestReadErrors(t *testing.T) {
 		{name: "binary", file: "a.csv", content: "\x7fELF\x02\x01\x01\x00", want: "it has NUL bytes"},
 		{name: "UTF-16 without a mark", file: "a.csv", content: "a\x00,\x00b\x00\n\x00", want: "UTF-16 without a byte-order mark"},
 		{name: "UTF-32", file: "a.csv", content: "\xff\xfe\x00\x00a\x00\x00\x00", want: "it has NUL bytes"},
-		{name: "Latin-1", file: "a.csv", content: "text,label\ncaf\xe9,b\n", want: "1 of 1 rows are bad, but at most one in a hundred may be: line 2: the text (column 1) is not UTF-8: the byte at offset 3 (from 0) is no part of a character; save the file as UTF-8"},
+		{name: "Latin-1", file: "a.csv", content: "text,label\ncaf\xe9,b\n", want: "it has no good row, only 1 bad: line 2: the text (column 1) is not UTF-8: the byte at offset 3 (from 0) is no part of a character; save the file as UTF-8"},
 		{name: "old Mac", file: "a.csv", content: "a,b\rc,d\r", want: `its lines end in \r only`},
 		{name: "one column", file: "a.csv", content: "abc\n", want: `line 1: the label (column 2) is missing: the row has only 1 (fields between ',')`},
 		{name: "one column of TSV", file: "a.tsv", content: "a,bc\n", want: `line 1: the label (column 2) is missing: the row has only 1 (fields between tabs)`},
-		{name: "one empty label of 100", file: "a.csv", content: many[4:] + "a,\n" + "b, ", want: "2 of 101 rows are bad, but at most one in a hundred may be: line 100: the label (column 2) is empty; line 101: the label (column 2) is empty"},
+		{name: "one empty label of 100", file: "a.csv", content: many[4:] + "a,\n" + "b, ", want: "2 of 101 rows are bad, but without data.skip_bad, at most one in a hundred may be: line 100: the label (column 2) is empty; line 101: the label (column 2) is empty"},
 		{name: "more bad rows than the error lists", file: "a.csv", content: many + strings.Repeat("a,\n", 90), want: "; line 105: the label (column 2) is empty; …"},
-		{name: "open quote", file: "a.csv", content: "\"" + many, want: `100 of 100 rows are bad, but at most one in a hundred may be: line 1: not CSV: extraneous or missing "`},
+		{name: "open quote", file: "a.csv", content: "\"" + many, want: `it has no good row, only 100 bad: line 1: not CSV: extraneous or missing "`},
 		{name: "open quote and rows after", file: "a.csv", content: "\"" + many + "\"c\",d\n" + many, want: `101 of 201 rows are bad`},
 		{name: "long line", file: "a.tsv", content: "a\tb\n" + strings.Repeat("a", maxRow+1) + "\tb\n", want: "line 2: the row that starts here has more than 4 MiB"},
 		{name: "long row", file: "a.csv", content: "a,b\n\"c\nd\",\"e\n\"\n\"" + strings.Repeat(many, maxRow/len(many)+20), want: "line 5: the row that starts here has more than 4 MiB"},
@@ -235,6 +235,32 @@ func TestReadCheck(t *testing.T) {
 	}
 	if table.Len() != 100 || table.LeftOut != 1 || table.Bad[0].Line != 102 || !errors.Is(table.Bad[0], wrong) {
 		t.Errorf("got %d rows and left out %v; want 100 rows, and line 102 left out", table.Len(), table.Bad)
+	}
+}
+
+// With SkipBad, any share of bad rows may be left out, but not all rows.
+func TestSkipBad(t *testing.T) {
+	source, target := writeFile(t, "a.txt", "a\n\nb\nc\n"), writeFile(t, "b.txt", "x\ny\n\nz\n")
+	for content, want := range map[string]string{
+		"a,b\nc,\nd\n\"e\"f,g\nh,i\n": "2 rows, 3 left out", // an empty field, a missing one, a quote
+		"a,b\n\"c,d\ne,f\ng,h\n":      "1 rows, 3 left out", // a quote that is never closed
+		"a,\n\xff,b\n":                "it has no good row, only 2 bad: line 1: the label (column 2) is empty; line 2: the text (column 1) is not UTF-8",
+		source:                        "2 rows, 2 left out", // parallel files
+	} {
+		o := Options{Known: pairNames, SkipBad: true}
+		read := func() (*Table, error) { return Read(writeFile(t, "a.csv", content), o) }
+		if content == source {
+			read = func() (*Table, error) { return ReadParallel([]string{source, target}, o) }
+		}
+		table, err := read()
+		if err != nil {
+			checkError(t, err, "", want)
+		} else if got := fmt.Sprintf("%d rows, %d left out", table.Len(), table.LeftOut); got != want {
+			t.Errorf("%q: got %s, want %s", content, got, want)
+		}
+		o.SkipBad = false
+		_, err = read()
+		checkError(t, err, "", " bad")
 	}
 }
 

@@ -48,7 +48,7 @@ type Config struct {
 // are TSV; .csv files are CSV. For other names, the first line decides. The encoding is UTF-8, or UTF-16 with a
 // byte-order mark. A row has at most 4 MiB. Empty lines are skipped. A row is bad if one of its two columns is missing,
 // empty or not valid text, or if, for tagging, it doesn't have one tag per symbol. Bad rows are left out and counted;
-// it is an error if more than one row in a hundred is bad.
+// without SkipBad, it is an error if more than one row in a hundred is bad.
 type Data struct {
 	File   string `json:"file,omitempty"`   // path of the text or the rows
 	SHA256 string `json:"sha256,omitempty"` // checksum of the data, to detect changes; New sets it
@@ -73,6 +73,8 @@ type Data struct {
 	// first row is a header if it has usual names for both columns, or if Columns has a name. For classification, New
 	// then returns an error if a first row that isn't a header has a label that no other row has.
 	Header string `json:"header,omitempty"`
+
+	SkipBad bool `json:"skip_bad,omitempty"` // leave out bad rows whatever their share is, unless all are bad
 
 	// SourceUnits and TargetUnits are the units that sources and answers are split into; New guesses empty ones.
 	// Classification and text have only SourceUnits. For text, these are tokenizer.BPE, or empty for characters. If

@@ -153,8 +153,12 @@ const mostLabels = 12
 
 // bad adds the bad rows of a file to the look.
 func (l *look) bad(t *table.Table) {
+	file := ""
+	if t.Name == l.Validation {
+		file = t.Name + ", "
+	}
 	for _, row := range t.Bad {
-		l.Bad = append(l.Bad, row.Error())
+		l.Bad = append(l.Bad, file+row.Error())
 	}
 	l.Bads += t.LeftOut
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // ReadExamples reads examples from one file of rows, or from the lines of two parallel files. It reads them with the
-// settings of the model's run. To read a file with other columns, change Columns and Header in m.Config.Data first.
+// settings of the model's run. To read a file in another way, change Columns, Header or SkipBad in m.Config.Data first.
 // The notes are warnings for the user, for example that bad rows were left out, or that the run was trained on this
 // file.
 func (m *Model) ReadExamples(files ...string) (examples []data.Example, notes []string, err error) {

@@ -108,7 +108,7 @@ func openRows(c *Config) (set, error) {
 // otherwise the checksum must equal *sum.
 func readRows(c *Config, path, targets string, sum *string) (*table.Table, error) {
 	k := kindOf(c.Task.Kind).about()
-	o := table.Options{Columns: c.Data.Columns, Known: k.Columns, Header: c.Data.Header}
+	o := table.Options{Columns: c.Data.Columns, Known: k.Columns, Header: c.Data.Header, SkipBad: c.Data.SkipBad}
 	if k.aligned {
 		o.Check = c.checkTags
 	}
@@ -121,9 +121,6 @@ func readRows(c *Config, path, targets string, sum *string) (*table.Table, error
 	}
 	if err != nil {
 		return nil, err
-	}
-	if t.Len() == 0 {
-		return nil, fmt.Errorf("data file %q has no rows to learn from", path)
 	}
 	found := strings.Join(t.SHA256, " ")
 	if *sum = cmp.Or(*sum, found); *sum != found {

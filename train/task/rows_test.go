@@ -422,6 +422,24 @@ func TestHeader(t *testing.T) {
 	}
 }
 
+// With SkipBad, the bad rows of a file must be left out, also of the validation file and by ReadExamples.
+func TestSkipBad(t *testing.T) {
+	content := strings.Repeat("a\tx\nb\ty\n", 20) + strings.Repeat("c\n", 10)
+	c := withFile(t, "classification", "x.tsv", content)
+	c.Data.ValidationFile = withFile(t, "classification", "valid.tsv", content).Data.File
+	_, err := New(c)
+	wantError(t, err, "10 of 50 rows are bad, but without data.skip_bad, at most one in a hundred may be: line 41: the label (column 2) is missing")
+	c.Data.SkipBad = true
+	task := made(t, c)
+	if l := lookOf(task); l.Rows != 40 || l.Validates != 30 || l.Bads != 20 || l.Bad[5] != c.Data.ValidationFile+", "+l.Bad[0] {
+		t.Errorf("got %+v, want 40 rows, 30 for validation and 20 bad ones", l)
+	}
+	examples, notes, err := task.ReadExamples(c.Data.File)
+	if err != nil || len(examples) != 40 || !strings.Contains(fmt.Sprint(notes), "left out 10 bad rows of 50") {
+		t.Errorf("ReadExamples returns %d examples, the notes %q, %v, want 40", len(examples), notes, err)
+	}
+}
+
 // Other files must be read with the run's header, and ReadExamples must ask if nothing says whether there is one.
 func TestHeaderOfOtherFiles(t *testing.T) {
 	rows := strings.Repeat("broken,technical\ninvoice,billing\n", 20)
