@@ -49,8 +49,8 @@ type Options struct {
 	Check func(fields []string) error
 }
 
-// A RowError describes a bad row: a wanted field is missing, empty or not text, the row can't be split into fields, or
-// Options.Check returned an error.
+// A RowError describes a bad row: a wanted field is missing, empty or not text, the row can't be split into fields, it
+// repeats the header, or Options.Check returned an error.
 type RowError struct {
 	Line   int      // line of the file on which the row starts, from 1
 	Fields []string // all fields of the row, valid until the next Read; nil if the row can't be split into fields
@@ -311,6 +311,9 @@ func (r *Records) next() (row, error) {
 // judge returns an error if a row is bad. It stores the wanted fields in r.wanted.
 func (r *Records) judge(fields []string) error {
 	r.wanted = r.wanted[:0]
+	if len(fields) > 1 && slices.Equal(fields, r.header) { // a single field may well be a row like its header
+		return errors.New("it repeats the header: the file may be two files, one after the other")
+	}
 	for i, column := range r.columns {
 		if column >= len(fields) {
 			return fmt.Errorf("%s is missing: the row has only %d (%s)", r.name(i), len(fields), r.form.kind())
