@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/train/task"
@@ -39,9 +40,13 @@ counts as an empty answer.`,
 		Example: `  heed eval runs/reverse
   heed eval runs/words --data test.tsv --beam 5 --answers answers.tsv`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case len(args) != 1:
+			if len(args) != 1 {
 				return usagef("heed eval takes one run folder, got %d arguments", len(args))
+			}
+			if err := suits(cmd.Flags(), args[0], "columns", "header", "skip-bad", "answers"); err != nil {
+				return err
+			}
+			switch {
 			case o.Beam < 1:
 				return usagef("--beam must be at least 1, got %d", o.Beam)
 			case cmd.Flags().Changed("answers") && answers == "":
@@ -60,13 +65,7 @@ counts as an empty answer.`,
 			if err != nil {
 				return err
 			}
-			kind, isText := c.Kind(), c.Kind().Columns == nil
-			switch {
-			case o.Beam > 1 && !kind.Beams:
-				return usagef("--beam is for answers written symbol by symbol; %s learned the task %s", args[0], c.Task.Name)
-			case isText && (as.Columns != nil || as.Header != "" || as.SkipBad || answers != ""):
-				return usagef("--columns, --header, --skip-bad and --answers are for models that answer rows; %s learned the task %s", args[0], c.Task.Name)
-			}
+			isText := c.Kind().Columns == nil
 			out := &outFile{flag: "answers", path: answers, inputs: append(runFiles(args[0]), files...)}
 			if answers != "" {
 				if files == nil {
@@ -169,6 +168,28 @@ func readAs(run *task.Data, as task.Data) {
 	run.SkipBad = run.SkipBad || as.SkipBad
 }
 
+// suits returns an error if a flag is given that a run's kind of task can't use: --beam, or one of the flags in rows,
+// which are for models that answer rows. Commands call it before they judge the flags' values. If the folder has no
+// valid configuration, suits returns nil: the command reports that when it opens the run.
+func suits(flags *pflag.FlagSet, dir string, rows ...string) error {
+	c, err := readConfig(dir)
+	if err != nil {
+		return nil
+	}
+	if beam := flags.Lookup("beam"); beam.Value.String() != beam.DefValue && !c.Kind().Beams {
+		return usagef("--beam is for answers written symbol by symbol; %s learned the task %s", dir, c.Task.Name)
+	}
+	if i := slices.IndexFunc(rows, flags.Changed); i >= 0 && c.Kind().Columns == nil {
+		return forRows(rows[i], dir, c)
+	}
+	return nil
+}
+
+// forRows returns the error that a text model can't use a flag.
+func forRows(flag, dir string, c task.Config) error {
+	return usagef("--%s is for models that answer rows; %s learned the task %s", flag, dir, c.Task.Name)
+}
+
 // readConfig reads a run folder's config.json.
 func readConfig(dir string) (task.Config, error) {
 	if dir == "" {
@@ -194,8 +215,13 @@ func openTask(ctx context.Context, dir string, files, validation []string, other
 	if err != nil {
 		return nil, err
 	}
-	if c.Data.File == "" && len(files)+len(validation) > 0 {
+	switch {
+	case c.Data.File == "" && len(files) > 0:
 		return nil, usagef("--data is for models that learned a file; %s learned the task %s", dir, c.Task.Name)
+	case c.Data.File == "" && len(validation) > 0:
+		return nil, usagef("--validation-data is for models that learned a file; %s learned the task %s", dir, c.Task.Name)
+	case c.Kind().Columns == nil && len(validation) > 0:
+		return nil, forRows("validation-data", dir, c)
 	}
 	if err := named("data", files, &c.Data.File, &c.Data.TargetFile); err != nil {
 		return nil, err

@@ -33,15 +33,16 @@ the terminal would act on are shown as escapes, such as \x1b.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			// The kind of task comes before the flags: no flag helps a classifier to write.
+			if c, err := readConfig(args[0]); err == nil && !c.Kind().Generates {
+				return usagef("%s learned the task %s, but heed generate needs a text model: use heed predict %s INPUT...", args[0], c.Task.Name, shell(args[0]))
+			}
 			if err := checkGeneration(prompt, o); err != nil {
 				return err
 			}
 			m, err := openModel(args[0])
 			if err != nil {
 				return err
-			}
-			if t := m.Config.Task; !m.Config.Kind().Generates {
-				return usagef("%s learned the task %s, but heed generate needs a text model: use heed predict %s INPUT...", args[0], t.Name, shell(args[0]))
 			}
 			stdout := cmd.OutOrStdout()
 			err = m.Generate(cmd.Context(), visible(stdout), prompt, o)

@@ -50,6 +50,9 @@ max_len characters. Put -- before inputs that begin with a dash.`,
 				return usagef("heed predict takes a run folder, then inputs or none to read standard input: heed predict DIR [INPUT...]")
 			}
 			flags := cmd.Flags()
+			if err := suits(flags, args[0], "data", "columns", "header"); err != nil {
+				return err
+			}
 			switch data := flags.Changed("data"); {
 			case data && len(args) > 1:
 				return usagef("the inputs are arguments or in the file of --data, not both: got %q", args[1])
@@ -73,9 +76,6 @@ max_len characters. Put -- before inputs that begin with a dash.`,
 			m, err := openModel(args[0])
 			if err != nil {
 				return err
-			}
-			if o.Beam > 1 && !m.Config.Kind().Beams {
-				return usagef("--beam is for answers written symbol by symbol; %s learned the task %s", args[0], m.Config.Task.Name)
 			}
 			readAs(&m.Config.Data, as) // as in training, a second column may be named, which is ignored
 			p := &prediction{ctx: cmd.Context(), model: m, options: o, scores: scores, stderr: cmd.ErrOrStderr()}
