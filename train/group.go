@@ -69,6 +69,9 @@ func (t *team) agree(mine []float64, err error) ([]float64, error) {
 	text := ""
 	if err != nil {
 		text = err.Error()
+		if cause := context.Cause(t.ctx); cause != nil && errors.Is(err, t.ctx.Err()) {
+			text = cause.Error() // why ctx is done
+		}
 		text = text[:min(len(text), longestText)]
 	}
 	message := binary.LittleEndian.AppendUint64(nil, uint64(t.kind(err)))

@@ -411,11 +411,11 @@ func TestGroupInterrupted(t *testing.T) {
 			p.config.OnStep = func(_, step int, _ float64) bool { return step == 1 }
 		}},
 		{"context of one process", 2, context.Canceled, func(p *process) {
-			ctx, cancel := context.WithCancel(t.Context())
+			ctx, cancel := context.WithCancelCause(t.Context())
 			p.ctx = ctx
 			p.config.OnStep = func(_, step int, _ float64) bool {
 				if step == 1 {
-					cancel()
+					cancel(errors.New("ended by a test"))
 				}
 				return false
 			}
@@ -445,6 +445,9 @@ func TestGroupInterrupted(t *testing.T) {
 				}
 			})
 			for rank, o := range got {
+				if c.name == "context of one process" && rank != 2 && o.err.Error() != "process 2 of the Group: ended by a test" {
+					t.Errorf("process %d: got the error %v, want the cause in process 2", rank, o.err)
+				}
 				if steps[rank] != c.after || !errors.Is(o.err, c.cause) || c.cause == nil && !o.result.Unfinished {
 					t.Errorf("process %d ends after %d steps with the error %v, want %d and %v, and an unfinished result if there is no error", rank, steps[rank], o.err, c.after, c.cause)
 				}

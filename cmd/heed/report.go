@@ -143,7 +143,7 @@ func addAnswers(cmd *cobra.Command, r *report.Run, dir string, c task.Config, pr
 	return r.AddAnswers(cmd.Context(), t, private)
 }
 
-// writeReport writes the page of a training that has just ended. If it can't, it only prints why: the run is complete
+// writeReport writes the page of a training that has just ended. If it can't, it only prints why: the run is saved
 // without the page.
 func writeReport(cmd *cobra.Command, t *task.Task, dir string) {
 	runtime.GC()         // runs the finalizers that release the memory of training
@@ -159,7 +159,7 @@ func writeReport(cmd *cobra.Command, t *task.Task, dir string) {
 		}
 	}
 	if err != nil {
-		fmt.Fprintln(cmd.ErrOrStderr(), "heed: the run is complete, but its report can't be written; to try again, run heed report", shell(dir)+":", oneLine(interrupted(cmd.Context(), err)))
+		fmt.Fprintln(cmd.ErrOrStderr(), "heed: the run is saved, but its report can't be written; to try again, run heed report", shell(dir)+":", oneLine(interrupted(cmd.Context(), err)))
 		return
 	}
 	fmt.Fprintln(cmd.OutOrStdout(), "Report:", text.Escape(path))

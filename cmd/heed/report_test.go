@@ -78,7 +78,7 @@ func TestTrainingWithoutReport(t *testing.T) {
 		}
 		return stdout.Write(b)
 	})
-	fail(t, heedTo(t.Context(), blocker, small("--task=copy", "--out="+blocked)...), 0, "the run is complete, but its report can't be written", "heed report "+blocked)
+	fail(t, heedTo(t.Context(), blocker, small("--task=copy", "--out="+blocked)...), 0, "the run is saved, but its report can't be written", "heed report "+blocked)
 	if !strings.Contains(stdout.String(), "Done in") || strings.Contains(stdout.String(), "Report:") {
 		t.Errorf("heed train prints %q, want \"Done in\" but not \"Report:\"", stdout.String())
 	}

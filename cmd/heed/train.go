@@ -239,7 +239,7 @@ func resumeRun(cmd *cobra.Command, dir string, s *settings, how watched) error {
 			shared, err = folderStart(dir)
 		}
 	}
-	shared, err = train.Share(how.Group, shared, err)
+	shared, err = train.Share(how.Group, shared, interrupted(cmd.Context(), err))
 	if err == nil && !first(how.Group) { // the folder may exist only for the first process
 		if dir, err = os.MkdirTemp("", "heed-"); err == nil {
 			defer os.RemoveAll(dir)
@@ -256,7 +256,7 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how watched, err error) e
 	if t != nil {
 		defer t.Close()
 	}
-	if _, err := train.Share(how.Group, nil, err); err != nil {
+	if _, err := train.Share(how.Group, nil, interrupted(cmd.Context(), err)); err != nil {
 		return err
 	}
 	stdout, training := cmd.OutOrStdout(), t.Config.Training
@@ -286,6 +286,8 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how watched, err error) e
 		return err
 	}
 	call.Log = log
+	resume := "heed train --resume " + shell(dir) + " continues the run"
+	advise(cmd.ErrOrStderr(), resume)
 	s, err := t.Train(cmd.Context(), dir, call)
 	progress.clear()
 	if err != nil {
@@ -294,7 +296,7 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how watched, err error) e
 		end(s.Because)
 	}
 	if errors.Is(err, context.Canceled) {
-		return fmt.Errorf("%w: heed train --resume %s continues the run", interrupted(cmd.Context(), err), shell(dir))
+		return fmt.Errorf("%w: %s", interrupted(cmd.Context(), err), resume)
 	}
 	if err != nil {
 		return wrongFlag(err)
@@ -303,9 +305,10 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how watched, err error) e
 		if first(how.Group) && s.Best.Step > 0 { // there is a check to report
 			writeReport(cmd, t, dir)
 		}
-		fmt.Fprintf(stdout, "Stopped because %s: heed train --resume %s continues the run\n", s.Because, shell(dir))
+		fmt.Fprintf(stdout, "Stopped because %s: %s\n", s.Because, resume)
 		return nil
 	}
+	advise(cmd.ErrOrStderr(), "the run is complete, but may have no report: heed report "+shell(dir)+" writes it")
 	fmt.Fprintf(stdout, "Stopped because %s\n", s.Because)
 	which := "Best"
 	if training.Stopping.KeepLast {
