@@ -48,6 +48,8 @@ type side struct {
 	Symbols         int // size of the vocabulary, without the unknown symbol
 	Longest, Median int // length of the longest row and median length, in symbols
 	Unknown         int // number of validation rows with unknown symbols or labels; if from is true, training rows count too
+
+	Unseen float64 // share of held-out rows with unknown words; not 0 if the Units are byte pairs for this reason
 }
 
 // A count is the number of occurrences of a label.
@@ -92,7 +94,11 @@ func (l *look) String() string {
 		fmt.Fprintf(&s, "  left out: %s longer than %d symbols\n", text.Count(l.Long, "row"), l.MaxLen)
 	}
 	line := func(name string, o side) {
-		fmt.Fprintf(&s, "  %s: %s; vocabulary of %d; length at most %d, median %d\n", name, o.Units, o.Symbols, o.Longest, o.Median)
+		why := ""
+		if o.Unseen > 0 {
+			why = fmt.Sprintf(", because %.0f %% of the held-out %s have unknown words", 100*o.Unseen, name)
+		}
+		fmt.Fprintf(&s, "  %s: %s%s; vocabulary of %d; length at most %d, median %d\n", name, o.Units, why, o.Symbols, o.Longest, o.Median)
 	}
 	line("sources", l.Source)
 	if l.kind.AnswerUnits {

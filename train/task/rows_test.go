@@ -96,7 +96,7 @@ func TestLookClassification(t *testing.T) {
 func TestValidationFile(t *testing.T) {
 	for _, test := range []struct{ name, trains, validates, want string }{
 		{"seq2seq", "ab\tX Y\nba\tY X\n", "az\tX\nb\tX Q\nab\tY\n", "unknown: 1 validation source with"},
-		{"classification", "a text\tx\nno text\ty\n", "a\tx\nb\tnew\nc\ty\n", "unknown: 1 validation row with a label that no training row has\n"},
+		{"classification", "a text\tx\nno text\ty\n", "a\tx\na\tnew\nc\ty\n", "unknown: 1 validation row with a label that no training row has\n"},
 		{"tagging", "the dog\tD N\nthe the\tD D\n", "the cat\tD N\na dog runs\tD N V\n", "unknown: 1 validation answer with symbols that the model doesn't know and can't write"},
 	} {
 		c := withFile(t, test.name, "train.tsv", strings.Repeat(test.trains, 40))
