@@ -126,14 +126,14 @@ func (t *Task) Train(ctx context.Context, dir string, call train.Call) (*Summary
 			onMemory(bytes)
 		}
 	}
-	foretell := func(int) {}
+	foretell := func(int, int, spent) {}
 	if t.Look() != "" {
 		foretell = t.foretell(call.Log)
 	}
 	var times stepTimes
 	call.OnStep = func(epoch, step int, loss float64) bool {
 		times.step()
-		foretell(epoch)
+		foretell(epoch, step, times.all)
 		return onStep != nil && onStep(epoch, step, loss)
 	}
 	call.OnCheck = func(history []train.Check, best bool) (bool, error) {

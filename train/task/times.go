@@ -21,12 +21,18 @@ type stepTime struct {
 	Seconds float64 `json:"seconds_per_step"`
 }
 
-// stepTimes measures the time of steps.
+// stepTimes measures the time of steps, except for the first step, which is slow because it builds graphs.
 type stepTimes struct {
-	since time.Time // end of the last check or, before it, of the first step
-	until time.Time // end of the last step
-	steps int       // number of steps between since and until
+	last  time.Time // end of the last step or check; zero before the end of the first step
+	since spent     // on the steps since the last check
+	all   spent     // on all steps
 	begun bool      // whether this training has written the file
+}
+
+// spent is the time of some steps.
+type spent struct {
+	steps int
+	time  time.Duration
 }
 
 // timesOf returns the times in the content of times.jsonl, by the steps of the checks in the history, and the number of
@@ -55,27 +61,33 @@ func timesOf(content []byte, history []train.Check) (times map[int]float64, besi
 
 // step is called after each step.
 func (s *stepTimes) step() {
-	s.until = time.Now()
-	if s.since.IsZero() {
-		s.since = s.until
-		return
+	now := time.Now()
+	if !s.last.IsZero() {
+		for _, p := range []*spent{&s.since, &s.all} {
+			p.steps++
+			p.time += now.Sub(s.last)
+		}
 	}
-	s.steps++
+	s.last = now
 }
 
 // write writes the time before the last check of a history. The first call rewrites the file, keeping the times of
 // earlier checks if the training was resumed. Later calls append a line, without waiting for the disk.
 func (s *stepTimes) write(dir string, history []train.Check) (err error) {
 	var line []byte
-	if s.steps > 0 {
-		each := s.until.Sub(s.since) / time.Duration(s.steps)
+	if n := s.since.steps; n > 0 {
+		each := s.since.time / time.Duration(n)
 		last := stepTime{history[len(history)-1].Step, each.Round(time.Microsecond).Seconds()}
 		if line, err = json.Marshal(last); err != nil {
 			return err
 		}
 		line = append(line, '\n')
 	}
-	defer func() { s.since, s.steps = time.Now(), 0 }()
+	defer func() {
+		if s.since = (spent{}); !s.last.IsZero() { // a resumed run has a check before the first step
+			s.last = time.Now()
+		}
+	}()
 	path := filepath.Join(dir, TimesFile)
 	if s.begun {
 		return addTo(path, line)
