@@ -60,7 +60,7 @@ func (s *settings) flags() []flagGroup {
 	f.StringVar(&s.from, "from", s.from, "run folder that gives the initial weights and the shape of the model")
 	f.Uint64Var(&s.Seed, "seed", s.Seed, "seed of the initial weights, the data order and dropout")
 	f.IntVar(&t.MaxEpochs, "max-epochs", t.MaxEpochs, "maximum number of epochs (0: no limit)")
-	f.IntVar(&stopping.Patience, "patience", stopping.Patience, "checks without improvement after which training stops (0: no early stopping)")
+	f.IntVar(&stopping.Patience, "patience", stopping.Patience, "checks without improvement after which training stops (0: no early stopping; default for rows: the checks of 5 epochs)")
 
 	f = group("Data file")
 	f.StringArrayVar(&s.validationData, "validation-data", s.validationData, "file of rows to validate on; --validation limits their number (default: rows held out of --data)")
@@ -110,8 +110,8 @@ func (s *settings) flags() []flagGroup {
 	f.Float64Var(&o.Plateau.Factor, "plateau-factor", o.Plateau.Factor, "factor by which --plateau multiplies the learning rate (0: 0.1)")
 
 	f = group("Early stopping")
-	f.IntVar(&t.CheckEvery, "check-every", t.CheckEvery, "steps between checks; --patience counts checks (0: one check at the end of each epoch)")
-	f.Float64Var(&stopping.MinDelta, "min-delta", stopping.MinDelta, "change that an improvement must exceed")
+	f.IntVar(&t.CheckEvery, "check-every", t.CheckEvery, "steps between checks; --patience counts checks (0: one check at the end of each epoch; default for rows: 0, or a tenth of an epoch with more than 2,000 steps)")
+	f.Float64Var(&stopping.MinDelta, "min-delta", stopping.MinDelta, "change that an improvement must exceed (default for rows: 0.0001 if a loss is monitored)")
 	f.BoolVar(&stopping.RelativeDelta, "relative-delta", stopping.RelativeDelta, "read --min-delta as a fraction of the best value")
 	choose(f, "monitor", &stopping.Monitor, "value to monitor: %s (default val_loss; without validation: train_loss)")
 	f.StringVar(&stopping.Mode, "mode", stopping.Mode, "direction in which the monitored value improves: min or max (default min for a loss)")

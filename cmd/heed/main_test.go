@@ -424,7 +424,7 @@ func TestHelp(t *testing.T) {
 		{"--help", []string{"train", "eval", "predict", "generate", "attention", "serve", "bench", "completion", "version"}},
 		{"help", []string{"train", "eval", "predict", "generate", "attention", "serve", "bench", "completion", "version"}},
 		{"help train", []string{"--resume", "config.json, model.safetensors, history.jsonl and summary.json", "--help"}},
-		{"train --help", []string{"--task", strings.Join(task.Names(), ", "), "--seed", "(default 0.003)", "Common flags:", "Solver:", "Learning rate over time:", "Early stopping:", "--min-delta"}},
+		{"train --help", []string{"--task", strings.Join(task.Names(), ", "), "--seed", "(default 0.003)", "Common flags:", "Solver:", "Learning rate over time:", "Early stopping:", "--min-delta", "each check also writes one (default 10m0s)"}},
 		{"eval -h", []string{"heed eval DIR", "--data"}},
 		{"predict --help", []string{"heed predict DIR [INPUT...]", "--", "only the last\nmax_len characters"}},
 		{"generate --help", []string{"--prompt", "--tokens", "--temperature", "--top-k", "--top-p", "--seed"}},

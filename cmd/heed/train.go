@@ -30,7 +30,7 @@ func newTrain(group train.Group) *cobra.Command {
 	var find string
 	var live bool
 	var watchAddr string
-	how := watched{Call: train.Call{Group: group}}
+	how := watched{Call: train.Call{Group: group, CheckpointTime: 10 * time.Minute}}
 	s, _ := defaults(task.Names()[0], 0)
 	cmd := &cobra.Command{
 		Use:   "train",
@@ -127,7 +127,7 @@ same command: it starts the run, continues it, and does nothing once the run is 
 	common.BoolVar(&auto, "auto-resume", false, "continue the run in --out if there is one; do nothing if it is finished")
 	common.StringVar(&find, "find-rate", "", "instead of a run, suggest a learning rate: train for 200 steps at rising rates and draw the losses in this PNG")
 	common.Lookup("find-rate").NoOptDefVal = "learning-rate.png"
-	common.Var(often{&how.Call}, "checkpoint-every", "steps or time between checkpoints, such as 500 or 10m; each check also writes one")
+	common.Var(often{&how.Call}, "checkpoint-every", "steps or time between checkpoints, such as 500 or 1h; each check also writes one")
 	common.Bool("no-examples", false, "leave texts of the data out of report.html; repeat this flag with --resume")
 	common.IntVar(&how.Workers, "workers", 0, "micro-batches to compute in parallel; doesn't change the result (0: one per core)")
 	common.IntVar(&how.MaxSteps, "max-steps", 0, "total steps after which training stops until --resume (0: no limit)")
@@ -165,7 +165,15 @@ type often struct{ *train.Call }
 
 func (o often) Type() string { return "steps or time" }
 
-func (o often) String() string { return "" }
+func (o often) String() string {
+	switch {
+	case o.Call == nil: // pflag may ask for the text of a zero value
+		return ""
+	case o.CheckpointSteps > 0:
+		return strconv.Itoa(o.CheckpointSteps)
+	}
+	return o.CheckpointTime.String()
+}
 
 func (o often) Set(text string) error {
 	steps, err := strconv.Atoi(text)
@@ -268,7 +276,7 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how watched, err error) e
 			blocks = fmt.Sprintf("%d and %s", m.Layers, text.Count(n, "block"))
 		}
 		fmt.Fprintf(stdout, "%s  model: width %d, %s, %s; batches of %d, %s per epoch, %s\n", text.Escape(look),
-			m.Dim, blocks, text.Count(m.Block.Attention.Heads, "head"), training.BatchSize, text.Count(training.StepsPerEpoch, "step"), atMost(training.MaxEpochs))
+			m.Dim, blocks, text.Count(m.Block.Attention.Heads, "head"), training.BatchSize, text.Count(training.StepsPerEpoch, "step"), atMost(training))
 	}
 	bar, people := cmd.ErrOrStderr(), terminal(stdout) != nil
 	if how.Group != nil { // mpirun's pseudo-terminal isn't a user's terminal
@@ -359,10 +367,14 @@ func scopes(names []string) string {
 	return strings.Join(parts, ", ")
 }
 
-// atMost describes the maximum number of epochs.
-func atMost(epochs int) string {
-	if epochs == 0 {
-		return "no limit of epochs"
+// atMost describes the maximum number of epochs and, if it isn't one per epoch, the number of checks.
+func atMost(t task.Training) string {
+	s := "no limit of epochs"
+	if t.MaxEpochs > 0 {
+		s = text.Count(t.MaxEpochs, "epoch") + " at most"
 	}
-	return text.Count(epochs, "epoch") + " at most"
+	if t.CheckEvery > 0 {
+		s += fmt.Sprintf("; a check after every %s", text.Count(t.CheckEvery, "step"))
+	}
+	return s
 }

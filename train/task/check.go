@@ -142,10 +142,13 @@ func (c *Config) checkTraining(undecided bool) error {
 	}
 	if undecided { // put valid values in place of those that New will choose
 		t.BatchSize = cmp.Or(t.BatchSize, max(t.MicroBatches, 1))
-		for _, n := range []*int{&t.MaxEpochs, &t.Optimizer.Schedule.WarmUp} {
+		for _, n := range []*int{&t.MaxEpochs, &t.CheckEvery, &t.Stopping.Patience, &t.Optimizer.Schedule.WarmUp} {
 			if *n == -1 {
 				*n = 0
 			}
+		}
+		if t.Stopping.MinDelta == -1 {
+			t.Stopping.MinDelta = 0
 		}
 		if t.Optimizer.Schedule.Decay == -1 {
 			t.Optimizer.Schedule.Decay = 1 << 30
@@ -154,7 +157,7 @@ func (c *Config) checkTraining(undecided bool) error {
 	if err := t.Check(); err != nil {
 		return setting.Within("training", err)
 	}
-	if t.Stopping.Patience == 0 && c.Training.MaxEpochs == 0 {
+	if c.Training.Stopping.Patience == 0 && c.Training.MaxEpochs == 0 {
 		return setting.Errorf("training would never end: set %s or %s above 0", setting.Path("training.stopping.patience"), setting.Path("training.max_epochs"))
 	}
 	return nil

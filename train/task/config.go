@@ -98,6 +98,10 @@ type Data struct {
 // Training has the settings of training. For rows of a file, an epoch is one pass over them. If BatchSize or
 // StepsPerEpoch is 0, or MaxEpochs or the schedule's WarmUp or Decay is negative, New chooses a value from the number
 // of rows. If MicroBatches is 0, New sets it to the largest of 4, 2 and 1 that divides BatchSize.
+//
+// For rows of a file, New also replaces negative values of three more settings. CheckEvery becomes a tenth of an epoch
+// if an epoch has more than 2,000 steps, and otherwise 0. Stopping.Patience becomes 50 if New set CheckEvery to a tenth
+// of an epoch, and otherwise 5. Stopping.MinDelta becomes 0.0001 if a loss is monitored, and otherwise 0.
 type Training struct {
 	train.Config
 
@@ -174,7 +178,7 @@ func rowDefaults(c *Config) {
 	}}
 	c.Data.Validation = -1
 	c.Training = Training{Config: train.Config{
-		MaxEpochs: -1, Stopping: train.Stopping{Patience: 5},
+		MaxEpochs: -1, CheckEvery: -1, Stopping: train.Stopping{Patience: -1, MinDelta: -1},
 		Optimizer: optim.Config{
 			Solver: optim.AdamW{Beta2: 0.98}, LearningRate: 1e-3, WeightDecay: 0.01, ClipNorm: 1,
 			Schedule: optim.Scheduling{WarmUp: -1, Decay: -1, Floor: 0.02},
