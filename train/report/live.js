@@ -54,7 +54,8 @@
 		$('run').max = now.epochs * now.steps;
 		$('run').value = taken;
 		$('of-epoch').textContent = 'Epoch ' + whole(now.epoch) + ': step ' + whole(now.step) + ' of ' + whole(now.steps) +
-			(now.rate && !now.ended ? ', ' + heed.number(now.rate) + ' steps per second' : '') + left(now.epochLeft);
+			(now.rate && !now.ended ? ', ' + heed.number(now.rate) + ' steps per second' : '') + left(now.epochLeft) +
+			(now.checkLeft && !now.ended ? '; next check in ' + clock(now.checkLeft) : '');
 		$('epoch').max = now.steps;
 		$('epoch').value = now.step;
 		const named = key => key.replace('train_', 'training ').replace('val_', 'validation ').replaceAll('_', ' ');

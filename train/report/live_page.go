@@ -147,6 +147,7 @@ type state struct {
 	Epochs    int     `json:"epochs"`    // maximum number of epochs; 0 if there is none
 	Rate      float64 `json:"rate"`      // recent steps per second; 0 if unknown
 	EpochLeft float64 `json:"epochLeft"` // seconds left in this epoch; below 0 if unknown
+	CheckLeft float64 `json:"checkLeft"` // seconds to the next check; 0 if unknown, or if checks are at the ends of epochs
 	RunLeft   float64 `json:"runLeft"`   // maximum seconds left in the run, including checks; below 0 if unknown
 	Seconds   float64 `json:"seconds"`   // since the start of the run
 	Curve     columns `json:"curve"`
@@ -205,6 +206,9 @@ func (l *Live) state() state {
 	}
 	if s.Rate > 0 {
 		s.EpochLeft = float64(s.Steps-s.Step) / s.Rate
+		if every := l.config.CheckEvery; every > 0 {
+			s.CheckLeft = float64(every-l.taken%every) / s.Rate
+		}
 	}
 	points := slices.Clone(l.curve.whole())
 	l.mu.Unlock()
