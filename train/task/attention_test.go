@@ -103,9 +103,9 @@ func TestAttentionIsWhatPredicts(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			task := fitted(t, small(t, test.name))
-			encoded, err := task.encode(test.input)
-			if err != nil {
-				t.Fatal(err)
+			encoded, a := task.encode(test.input)
+			if a.Err != nil {
+				t.Fatal(a.Err)
 			}
 			targets, err := task.targets(encoded)
 			if err != nil {

@@ -64,8 +64,9 @@ func (m *Model) translator(net *layers.EncoderDecoder, s batchShape) (predictor,
 			return err
 		}
 		for i := range rows {
-			best := found[i][0]
-			rows[i].targets, rows[i].logProb = best.Tokens[:min(len(best.Tokens), l.TargetLen-1)], best.LogProb
+			for _, h := range found[i] {
+				rows[i].choices = append(rows[i].choices, choice{h.Tokens[:min(len(h.Tokens), l.TargetLen-1)], h.LogProb})
+			}
 		}
 		return nil
 	}, nil
