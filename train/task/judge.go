@@ -29,9 +29,10 @@ type Report struct {
 	Judged []Judged
 	Right  int // number of right answers in Judged
 
-	// Counts of what the model can't know: sources that it can't answer, sources and references with symbols or labels
-	// that training never saw, and references that are longer than any answer of the model.
-	Unanswered, UnknownSources, UnknownReferences, LongReferences int
+	// Counts of what the model can't know: sources that it can't answer, sources of which it reads only a part (see
+	// Model.Cuts), sources and references with symbols or labels that training never saw, and references that are
+	// longer than any answer of the model.
+	Unanswered, CutSources, UnknownSources, UnknownReferences, LongReferences int
 
 	// Scores for seq2seq. Errors counts symbols, or words if the answers are byte pairs. If the units are tokens, BLEU
 	// counts these tokens.
@@ -111,6 +112,9 @@ func (m *Model) judge(r *Report, j *Judged) {
 	if j.Answer.Unknown {
 		r.UnknownSources++
 	}
+	if j.Answer.Cut {
+		r.CutSources++
+	}
 	answer := []string{} // split into symbols
 	if j.Answer.Err != nil {
 		r.Unanswered++
@@ -160,6 +164,7 @@ func (r *Report) String() string {
 		noun, what string
 	}{
 		{r.Unanswered, "source", "without an answer"},
+		{r.CutSources, "source", "cut to the length of the model's context"},
 		{r.UnknownSources, "source", "with symbols that training never saw"},
 		{r.UnknownReferences, "reference", "with symbols or labels that training never saw"},
 		{r.LongReferences, "reference", "longer than any answer of the model"},

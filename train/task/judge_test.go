@@ -93,6 +93,7 @@ func TestJudgeOne(t *testing.T) {
 		{"label", data.KindClassification, Judged{Source: "a", References: []string{"vowel"}, Answer: Answer{Text: "vowel"}}, true, 0, Report{}},
 		{"wrong label", data.KindClassification, Judged{Source: "b", References: []string{"other"}, Answer: Answer{Text: "vowel"}}, false, 1, Report{}},
 		{"unknown label", data.KindClassification, Judged{Source: "b", References: []string{"new"}, Answer: Answer{Text: "vowel"}}, false, 1, Report{UnknownReferences: 1}},
+		{"cut source", data.KindClassification, Judged{Source: "a", References: []string{"vowel"}, Answer: Answer{Text: "vowel", Cut: true}}, true, 0, Report{CutSources: 1}},
 		{"no label", data.KindClassification, Judged{Source: "b", References: []string{"other"}, Answer: noAnswer}, false, 1, Report{Unanswered: 1}},
 		{"tagging", data.KindTagging, Judged{Source: "a b", References: []string{"A B"}, Answer: Answer{Text: "A B"}}, true, 0, Report{}},
 		{"a wrong tag", data.KindTagging, Judged{Source: "a b", References: []string{"A B"}, Answer: Answer{Text: "B B"}}, false, 1, Report{}},
@@ -105,9 +106,12 @@ func TestJudgeOne(t *testing.T) {
 			if test.judged.Right != test.right || test.judged.Edits != test.edits || (r.Right == 1) != test.right {
 				t.Errorf("right: %v (%d in the report) with %d edits, want %v with %d edits", test.judged.Right, r.Right, test.judged.Edits, test.right, test.edits)
 			}
-			got := [4]int{r.Unanswered, r.UnknownSources, r.UnknownReferences, r.LongReferences}
-			if want := [4]int{test.report.Unanswered, test.report.UnknownSources, test.report.UnknownReferences, test.report.LongReferences}; got != want {
+			got := [5]int{r.Unanswered, r.CutSources, r.UnknownSources, r.UnknownReferences, r.LongReferences}
+			if want := [5]int{test.report.Unanswered, test.report.CutSources, test.report.UnknownSources, test.report.UnknownReferences, test.report.LongReferences}; got != want {
 				t.Errorf("the counts beyond the model are %v, want %v", got, want)
+			}
+			if want := "Beyond the model: 1 source cut to the length of the model's context."; strings.Contains(r.String(), want) != (r.CutSources > 0) {
+				t.Errorf("the report is\n%s\nwant %q in it: %t", &r, want, r.CutSources > 0)
 			}
 			if edits := r.Errors.Edits; test.kind == data.KindSeq2Seq && edits != test.edits {
 				t.Errorf("the error rate has %d edits, want %d", edits, test.edits)
