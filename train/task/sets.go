@@ -187,7 +187,7 @@ func (s *textSet) describe(c *Config) error {
 			return err
 		}
 	}
-	c.Task.Example, err = opening(s.Text)
+	c.Task.Example, err = opening(s.Text, min(24, s.length))
 	return err
 }
 
@@ -246,9 +246,9 @@ func fileSum(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// opening returns the beginning of a text, up to the first character that is hard to type.
-func opening(text *data.Text) (string, error) {
-	ids := make([]int, min(24, text.Len()))
+// opening returns the beginning of a text, up to n tokens and up to the first character that is hard to type.
+func opening(text *data.Text, n int) (string, error) {
+	ids := make([]int, min(n, text.Len()))
 	if err := text.Window(ids, 0); err != nil {
 		return "", err
 	}
