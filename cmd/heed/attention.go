@@ -31,7 +31,8 @@ Without --out, heed prints the maps. An HTML file is interactive: choose a head 
 pointer, by touch or with the arrow keys to see what the token attends to. Without scripts, the page
 shows all maps. A PNG can show Latin, Greek and Cyrillic letters. SVG and HTML can show all letters of
 the viewer's fonts.
-Put -- before an input that begins with a dash.`,
+If the input is longer than the model's context, the maps show the part that the model reads, and
+standard error has a note. Put -- before an input that begins with a dash.`,
 		Example: `  heed attention runs/reverse gorgonia
   heed attention runs/dates 'Thu, 7 March 2024' --layer cross --out dates.html`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -60,6 +61,9 @@ Put -- before an input that begins with a dash.`,
 			a, err := m.Attention(args[1], layer)
 			if err != nil {
 				return wrongInput(err)
+			}
+			if m.Cuts(args[1]) {
+				sayCut(cmd.ErrOrStderr(), m, "the input is")
 			}
 			figure := figureOf(a, m.Config.Task.Name)
 			if cmd.Context().Err() != nil {

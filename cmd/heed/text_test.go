@@ -106,8 +106,12 @@ func TestTextInputs(t *testing.T) {
 	fail(t, heed("predict", dir, "f\xffx"), 2, "UTF-8")
 	fail(t, heed("predict", dir, "--", "-"), 2, "symbol '-'")
 	// Of an input longer than the context, the model reads only the end.
-	if got := succeed(t, "predict", dir, "quick brown fox", "rown fox"); len(got) < 4 || got[:len(got)/2] != got[len(got)/2:] {
+	c := heed("predict", dir, "quick brown fox", "rown fox")
+	if got := c.stdout; len(got) < 4 || got[:len(got)/2] != got[len(got)/2:] {
 		t.Errorf("heed predict prints %q, want the same twice", got)
+	}
+	if want := "heed: 1 of 2 inputs is longer than the model's 8 symbols; the beginning was ignored\n"; c.stderr != want {
+		t.Errorf("standard error is %q, want %q", c.stderr, want)
 	}
 }
 
