@@ -29,7 +29,7 @@ func newServe() *cobra.Command {
 has accepted, for up to ten seconds, and exits with status 0.
 
   curl http://127.0.0.1:8080/predict -H 'Content-Type: application/json' \
-       -d '{"inputs": ["gorgonia", "attention"], "scores": true}'
+       -d '{"input": ["gorgonia", "attention"], "top": 3}'
   curl -N http://127.0.0.1:8080/generate -H 'Content-Type: application/json' \
        -d '{"prompt": "To be", "tokens": 300, "temperature": 0.8}'    # for a text model
 
