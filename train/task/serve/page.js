@@ -48,7 +48,7 @@
 	});
 
 	// share shows a probability in per cent.
-	const share = p => (p === undefined ? '–' : `${heed.number(100 * p)} %`);
+	const share = p => (p === undefined ? '–' : p < 0.0001 ? '< 0.01 %' : `${(100 * p).toFixed(2)} %`);
 
 	// predict shows a table. Each input has a row for its answer, then one for each further alternative.
 	const predict = async () => {
@@ -59,7 +59,7 @@
 		const {answers} = await (await ask('predict', request)).json();
 		const table = document.createElement('table');
 		const head = table.createTHead().insertRow();
-		for (const title of ['Input', 'Answer', 'Probability', '']) head.append(make('th', title, title === 'Probability' && 'number'));
+		for (const title of ['Input', 'Answer', 'Probability']) head.append(make('th', title, title === 'Probability' && 'number'));
 		const body = table.createTBody();
 		const cell = (row, className, ...children) => {
 			const td = row.insertCell();
@@ -71,22 +71,22 @@
 			const row = body.insertRow();
 			const asked = cell(row, 'text', make('bdi', visible(a.input), 'input'));
 			if (a.error) {
-				cell(row, 'text', make('span', visible(a.error), 'wrong')).colSpan = 3;
+				cell(row, 'text', make('span', visible(a.error), 'wrong')).colSpan = 2;
 				continue;
 			}
-			const answer = cell(row, 'text', make('bdi', visible(a.answer)));
-			if (a.unknown) answer.append(' ', make('small', '(the input has symbols that training never saw)', 'muted'));
-			if (a.cut) answer.append(' ', make('small', '(the input is too long: its end was ignored)', 'muted'));
-			cell(row, 'number', share(a.probability));
+			if (a.unknown) asked.append(make('small', 'It has symbols that training never saw.', 'muted'));
+			if (a.cut) asked.append(make('small', 'It is too long: the model ignored its end.', 'muted'));
 			const button = make('button', 'Attention');
 			button.addEventListener('click', () => look(button, a.input));
-			const looks = cell(row, '', button);
+			asked.append(button);
+			cell(row, 'text', make('bdi', visible(a.answer)));
+			cell(row, 'number', share(a.probability));
 			for (const other of a.alternatives.slice(1)) {
 				const next = body.insertRow();
 				cell(next, 'text muted', make('bdi', visible(other.answer)));
 				cell(next, 'number muted', share(other.probability));
 			}
-			asked.rowSpan = looks.rowSpan = a.alternatives.length;
+			asked.rowSpan = a.alternatives.length;
 		}
 		$('answers').replaceChildren(table);
 		say('');
