@@ -140,7 +140,7 @@ func differences(runs []*Run) ([]difference, error) {
 	}
 	var found []difference
 	for _, name := range order {
-		d := difference{Name: words(name)}
+		d := difference{Name: words(name, name)}
 		differs := false
 		for i := range runs {
 			value, ok := values[i][name]

@@ -245,6 +245,49 @@ func TestRunWithoutTask(t *testing.T) {
 	}
 }
 
+// Each setting has its own name in the tables, and a 0 that isn't an amount is a word.
+func TestSettings(t *testing.T) {
+	run := made(1, nil)
+	c := &run.Config
+	c.Model.Dropout, c.Model.Block.Dropout, c.Model.Block.Attention.Dropout, c.Model.Block.FeedForward.Dropout = 0.1, 0.2, 0.3, 0.4
+	c.Training.Optimizer.LearningRate = 0.5
+	r := FromTask("runs/made", run)
+	settings, err := r.settings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]string{}
+	for _, g := range groups(settings) {
+		for _, s := range g.Rows {
+			if _, ok := values[g.Title+" "+s.Name]; ok {
+				t.Errorf("the table %s has two settings with the name %s", g.Title, s.Name)
+			}
+			values[g.Title+" "+s.Name] = s.Value
+		}
+	}
+	for name, want := range map[string]string{
+		"Model dropout of the embeddings": "0.1", "Model dropout of the sub-layers' outputs": "0.2", "Model dropout of the attention weights": "0.3",
+		"Model dropout of the hidden units": "0.4", "Training max epochs": "no limit", "Training stopping patience": "no early stopping",
+		"Training weight decay": "none", "Training schedule warm up": "none", "Training schedule decay": "none", "Training schedule floor": "0", "Training learning rate": "0.5",
+	} {
+		if got := values[name]; got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	wantIn(t, written(t, r), []string{`<th scope="row">validation</th><td><bdi>none</bdi></td>`}, nil)
+	run = made(1, nil)
+	run.Config.Model.Dropout, run.Config.Training.MaxEpochs = 0.2, 3
+	differ, err := differences([]*Run{r, FromTask("runs/other", run)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []difference{{"dropout of the embeddings", []string{"0.1", "0.2"}}, {"training max epochs", []string{"no limit", "3"}}} {
+		if !slices.ContainsFunc(differ, func(d difference) bool { return d.Name == want.Name && slices.Equal(d.Values, want.Values) }) {
+			t.Errorf("the settings that differ are %v, want among them %v", differ, want)
+		}
+	}
+}
+
 func TestConfusionOfManyClasses(t *testing.T) {
 	var c score.Confusion
 	for i := range 40 {
