@@ -113,8 +113,12 @@ func TestReportWithoutData(t *testing.T) {
 		t.Error("the page of heed train has no examples of its file")
 	}
 	succeed(t, "report", dir, "--no-examples")
-	if page := reported(t, path); strings.Contains(page, "okapi") || !strings.Contains(page, "label1") {
-		t.Error("with --no-examples, the page has texts or no names of labels")
+	if page := reported(t, path); strings.Contains(page, "okapi") || strings.Contains(page, file) || !strings.Contains(page, "label1") {
+		t.Error("with --no-examples, the page has texts, the data file's name or no names of labels")
+	}
+	succeed(t, "report", dir, ran(t, "--task=copy"), "--no-examples", "--out=both.html")
+	if page := reported(t, "both.html"); strings.Contains(page, file) || !strings.Contains(page, "data source units") {
+		t.Error("with --no-examples, the comparison has the data file's name, or it lacks other settings of the data")
 	}
 	must(t, os.Remove(file))
 	fail(t, heed("eval", dir), 1, `"moved.tsv": no such file or directory, in the current folder; --data FILE`)

@@ -128,7 +128,7 @@ same command: it starts the run, continues it, and does nothing once the run is 
 	common.StringVar(&find, "find-rate", "", "instead of a run, suggest a learning rate: train for 200 steps at rising rates and draw the losses in this PNG")
 	common.Lookup("find-rate").NoOptDefVal = "learning-rate.png"
 	common.Var(often{&how.Call}, "checkpoint-every", "steps or time between checkpoints, such as 500 or 1h; each check also writes one")
-	common.Bool("no-examples", false, "leave texts of the data out of report.html; repeat this flag with --resume")
+	common.Bool("no-examples", false, "leave texts of the data and paths of files out of report.html; repeat this flag with --resume")
 	common.IntVar(&how.Workers, "workers", 0, "micro-batches to compute in parallel; doesn't change the result (0: one per core)")
 	common.IntVar(&how.MaxSteps, "max-steps", 0, "total steps after which training stops until --resume (0: no limit)")
 	common.DurationVar(&how.MaxTime, "max-time", 0, "time after which training stops until --resume, such as 90s or 1h30m (0: no limit)")

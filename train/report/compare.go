@@ -39,12 +39,15 @@ func Compare(w io.Writer, runs []*Run) error {
 }
 
 // names returns a name for each run: the name of its folder or, if there is no folder, its title. If two names are the
-// same, it returns the folders' paths instead of their names.
+// same, it returns the folders' paths instead of their names or, for private runs, adds numbers.
 func names(runs []*Run) []string {
 	short := make([]string, len(runs))
 	whole := make([]string, len(runs))
 	for i, r := range runs {
 		short[i], whole[i] = r.name(), text.EscapeExcept(cmp.Or(r.dir, r.Title), "")
+		if r.Private {
+			whole[i] = fmt.Sprintf("%d: %s", i+1, short[i])
+		}
 	}
 	sorted := slices.Sorted(slices.Values(short))
 	if len(slices.Compact(sorted)) < len(runs) {

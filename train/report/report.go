@@ -13,7 +13,7 @@
 //	run, err := task.ReadRun(dir)
 //	...
 //	page := report.FromTask(dir, run)
-//	err = page.AddAnswers(ctx, t, false) // t is the task.Task with the run's weights
+//	err = page.AddAnswers(ctx, t) // t is the task.Task with the run's weights
 //	...
 //	err = page.Write(file)
 //
@@ -64,12 +64,16 @@ type Run struct {
 	Seconds float64 // duration of training; 0 if unknown
 	Missing string  // the reason why the page has no answers of the model; empty if none is needed
 
+	// Private, set before AddAnswers, leaves out all text from the data except the names of classes, and the paths of
+	// a task's data files and of other run folders.
+	Private bool
+
 	dir         string        // run folder of a task; empty if there is none
 	task, seed  string        // of a task; empty if there is none
 	unit        string        // unit of losses, after a comma; empty if there is none
 	note        string        // text below the charts
 	stepSeconds []float64     // mean time per step before each check, 0 if unknown; nil if there are no times
-	data        []row         // table of the data; if nil, it is made from the Settings
+	look        []row         // description of a task's data, to follow the settings of the data
 	answers     template.HTML // part of the page made by AddAnswers
 }
 
@@ -110,12 +114,10 @@ func (r *Run) Write(w io.Writer) error {
 		return err
 	}
 	v := &view{
-		Charts: r.charts(), Note: r.note, Checks: r.checks(), Answers: r.answers, Missing: r.Missing, Data: r.data, Settings: groups(settings),
+		Charts: r.charts(), Note: r.note, Checks: r.checks(), Answers: r.answers, Missing: r.Missing,
+		Data: append(dataRows(settings, r.look), r.look...), Settings: groups(settings),
 	}
 	v.Title, v.Lead, v.Tiles = r.headline()
-	if v.Data == nil {
-		v.Data = dataRows(settings)
-	}
 	return write(w, "run", v.Title, v)
 }
 

@@ -117,7 +117,8 @@ func TestPagesOfEveryKind(t *testing.T) {
 			learned, read := trained(t, c.task, c.content, c.change)
 			answered := func(private bool) string {
 				r := read()
-				if err := r.AddAnswers(t.Context(), learned, private); err != nil {
+				r.Private = private
+				if err := r.AddAnswers(t.Context(), learned); err != nil {
 					t.Fatal(err)
 				}
 				return written(t, r)
@@ -284,6 +285,48 @@ func TestSettings(t *testing.T) {
 	for _, want := range []difference{{"dropout of the embeddings", []string{"0.1", "0.2"}}, {"training max epochs", []string{"no limit", "3"}}} {
 		if !slices.ContainsFunc(differ, func(d difference) bool { return d.Name == want.Name && slices.Equal(d.Values, want.Values) }) {
 			t.Errorf("the settings that differ are %v, want among them %v", differ, want)
+		}
+	}
+}
+
+// A private page has no path and no text of a data file, not even of its bad rows. Other pages have them.
+func TestPrivate(t *testing.T) {
+	secret := t.TempDir()
+	other := filepath.Join(secret, "okapis.tsv")
+	if err := os.WriteFile(other, []byte("zebra 1\tyes\nokapi 2\tno\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	learned, read := trained(t, "classification", strings.Repeat("zebra 1\tyes\na 2\tno\n", 100)+"zebra without a label\n", func(c *task.Config) {
+		c.Data.ValidationFile, c.Data.Validation = other, -1
+	})
+	for _, private := range []bool{true, false} {
+		r := read()
+		r.Private = private
+		if err := r.AddAnswers(t.Context(), learned); err != nil {
+			t.Fatal(err)
+		}
+		both := made(3, nil)
+		both.Config.Data.File, both.Config.Data.TargetFile, both.Config.Data.ValidationTargetFile = "/zebra/sources", "/zebra/answers", "/zebra/held"
+		both.Config.From.Dir = "/zebra/first"
+		a, b := FromTask(filepath.Join(secret, "made"), both), FromTask("zebra/made", made(3, nil))
+		a.Private, b.Private = private, private
+		var compared strings.Builder
+		if err := Compare(&compared, []*Run{a, b}); err != nil {
+			t.Fatal(err)
+		}
+		for name, page := range map[string]string{"run": written(t, r), "other run": written(t, a), "comparison": compared.String()} {
+			for _, text := range []string{"zebra", "okapi", secret, learned.Config.Data.File} {
+				if private && strings.Contains(page, text) {
+					t.Errorf("%s: the private page has %q", name, text)
+				}
+			}
+			if !private && !strings.Contains(page, "zebra") {
+				t.Errorf("%s: the page has no zebra", name)
+			}
+		}
+		if private {
+			wantIn(t, written(t, r), []string{`left out</th><td><bdi>1 bad row</bdi>`, `<th scope="row">validation</th><td><bdi>2 rows</bdi>`}, nil)
+			wantIn(t, compared.String(), []string{"<bdi>1: made</bdi>", "<bdi>2: made</bdi>"}, nil)
 		}
 	}
 }

@@ -25,6 +25,9 @@ func (r *Run) settings() ([]row, error) {
 		return nil, errors.New("report: a run must have a Result with at least one check, got none")
 	}
 	if rows, ok := r.Settings.([]row); ok { // made by FromTask
+		if r.Private {
+			rows = slices.DeleteFunc(slices.Clone(rows), func(s row) bool { return slices.Contains(paths, s.Name) })
+		}
 		return rows, nil
 	}
 	rows, err := flat(r.Settings)
@@ -145,11 +148,12 @@ func words(name, end string) string {
 	return strings.NewReplacer(".", " ", "_", " ").Replace(end)
 }
 
-// dataRows returns the settings in the part data.
-func dataRows(settings []row) []row {
+// dataRows returns the settings in the part data that look doesn't have.
+func dataRows(settings, look []row) []row {
 	var rows []row
 	for _, s := range settings {
-		if rest, ok := strings.CutPrefix(s.Name, "data."); ok {
+		rest, ok := strings.CutPrefix(s.Name, "data.")
+		if ok && !slices.ContainsFunc(look, func(r row) bool { return r.Name == rest }) {
 			rows = append(rows, row{words(s.Name, rest), s.Value})
 		}
 	}
