@@ -35,6 +35,7 @@ import (
 	"html/template"
 	"io"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -101,10 +102,12 @@ var style string
 var script string
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"text":    text.Escape,
-	"line":    func(s string) string { return text.EscapeExcept(s, "") },
-	"percent": percent,
+	"line":    func(s string) string { return units.ReplaceAllString(text.EscapeExcept(s, ""), "$1\u00a0$2") },
+	"percent": func(share float64) string { return units.ReplaceAllString(percent(share), "$1\u00a0$2") },
 }).Parse(markup))
+
+// units matches a number, a space and its unit, which must not be on different lines of a page.
+var units = regexp.MustCompile(`(\d) (%|(?:s|min|h|thousand|million)\b)`)
 
 // Write writes a page about the run. It returns an error if the run has no check, or if JSON can't represent the
 // Settings.

@@ -108,8 +108,10 @@ func TestPagesOfEveryKind(t *testing.T) {
 			[]string{"training loss, nats"}, []string{"validation accuracy", "What it answers"}},
 		"one epoch, by steps": {"brackets", "", func(c *task.Config) { c.Training.MaxEpochs, c.Training.CheckEvery = 1, 5 },
 			[]string{"Mistaken classes", `"label":"step"`, "step 10"}, nil},
-		"seq2seq":        {"seq2seq", rows(func(i int) string { return fmt.Sprint("okapi ", i%3) }), nil, []string{"The symbol error rate is", "okapi", "By length of the source", "targets are smoothed by 0.1"}, []string{"BLEU"}},
-		"classification": {"classification", labels, nil, []string{"Mistaken classes", `<th scope="row">labels</th>`, `<th scope="row">baseline</th>`}, []string{"smoothed by"}},
+		"seq2seq": {"seq2seq", rows(func(i int) string { return fmt.Sprint("okapi ", i%3) }), nil, []string{"The symbol error rate is", "okapi", "By length of the source", "targets are smoothed by 0.1", "for each right symbol, not 100"}, []string{"BLEU"}},
+		"smoothed classes": {"brackets", "", func(c *task.Config) { c.Training.LabelSmoothing = 0.2 },
+			[]string{"training aims at a probability of 90.0\u00a0% for the right class, not 100\u00a0%. So the confidence in an answer stays below"}, nil},
+		"classification": {"classification", labels, nil, []string{"Mistaken classes", `<th scope="row">labels</th>`, `<th scope="row">baseline</th>`}, []string{"smoothed"}},
 		"tagging":        {"tagging", strings.Repeat("zebra runs\tN V\nthe zebra\tD N\na cat sees\tD N V\n", 40), nil, []string{"Mistaken classes", "of the validation tags are right"}, nil},
 		"text":           {"text", text, func(c *task.Config) { c.Task.MaxLen = 16 }, []string{"What it writes", "of the validation characters"}, []string{"What it answers"}},
 	} {
@@ -135,7 +137,7 @@ func TestPagesOfEveryKind(t *testing.T) {
 				t.Errorf("the page has %d bytes, want at most 200000", len(page))
 			}
 
-			wantIn(t, answered(true), []string{"<h2>Configuration</h2>"}, []string{"zebra", "okapi", "What it writes", "What it attends to", "Wrong answers", "Right answers"})
+			wantIn(t, answered(true), []string{"<h2>Configuration</h2>"}, []string{"zebra", "okapi", "training aims at", "What it writes", "What it attends to", "Wrong answers", "Right answers"})
 			r := read()
 			r.Missing = "the file </script> has moved"
 			wantIn(t, written(t, r), []string{"There are no examples here: the file &lt;/script&gt; has moved."}, []string{"By length", "Mistaken classes"})
@@ -222,7 +224,7 @@ func TestRunWithoutTask(t *testing.T) {
 	}
 	page := written(t, r)
 	wantIn(t, page, []string{
-		"<h1><bdi>own &lt;/title&gt;&lt;b&gt;</bdi></h1>", "A model of 12 thousand parameters.", "Training stopped because patience ran out. The weights are from the last check, epoch 1.",
+		"<h1><bdi>own &lt;/title&gt;&lt;b&gt;</bdi></h1>", "A model of 12\u00a0thousand parameters.", "Training stopped because patience ran out. The weights are from the last check, epoch 1.",
 		"<h3>Run</h3>", "wav", "<h3>Model</h3>", "hidden size", "<h2>What it learned from</h2>", "clips", `"title":"Loss"`, `"label":"kept"`, `<tr class="kept"><td><bdi>1</bdi></td>`,
 	}, []string{"<b>", "<i>", "\u202e", "nats", "What it answers", "learned the task", "Time per step", "<h3>Data</h3>"})
 	r.Settings, r.Config.CheckEvery = nil, 10

@@ -64,6 +64,7 @@ func learned(t *task.Run) string {
 type answers struct {
 	*task.Task
 	Private bool
+	Smoothed  string // what label smoothing does to confidences; empty if there is none
 
 	Report    *task.Report
 	Some      bool // the Report has only some of the examples
@@ -82,7 +83,7 @@ type answers struct {
 // task that is only task.Task{Model: m} has no examples and no data. AddAnswers returns an error if ctx ends or if the
 // model fails.
 func (r *Run) AddAnswers(ctx context.Context, t *task.Task) error {
-	v := &answers{Task: t, Private: r.Private}
+	v := &answers{Task: t, Private: r.Private, Smoothed: smoothed(&t.Config)}
 	if err := v.judge(ctx); err != nil {
 		return err
 	}
@@ -100,6 +101,20 @@ func (r *Run) AddAnswers(ctx context.Context, t *task.Task) error {
 	}
 	r.answers, r.look, r.Params = template.HTML(html.String()), lookRows(&t.Config, t.Look(), r.Private), cmp.Or(r.Params, t.Params.Count())
 	return nil
+}
+
+// smoothed says what label smoothing does to confidences, if there is any.
+func smoothed(c *task.Config) string {
+	smoothing := c.Training.LabelSmoothing
+	if smoothing == 0 {
+		return ""
+	}
+	right, product := "the right class", ""
+	if c.Kind().AnswerUnits {
+		right, product = "each right symbol", ", the product over its symbols,"
+	}
+	return fmt.Sprintf("With targets smoothed by %v, training aims at a probability of %s for %s, not 100 %%. So the confidence in an answer%s stays below 100 %% even if the model is always right.",
+		smoothing, percent(1-smoothing+smoothing/float64(c.Model.Outputs)), right, product)
 }
 
 // sample adds a text written by a text model.
