@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -60,7 +61,7 @@ func names(runs []*Run) []string {
 func compared(runs []*Run, names []string) []chart {
 	steps := slices.ContainsFunc(runs, (*Run).bySteps)
 	unit := runs[0].unit
-	if slices.ContainsFunc(runs, func(r *Run) bool { return r.unit != unit }) {
+	if !same(runs, func(r *Run) string { return r.unit }) {
 		unit = ""
 	}
 	var charts []chart
@@ -97,18 +98,29 @@ func compared(runs []*Run, names []string) []chart {
 	return charts
 }
 
-// scores returns a table with a row for each run.
+// same reports whether all runs have the same value.
+func same(runs []*Run, value func(r *Run) string) bool {
+	return !slices.ContainsFunc(runs, func(r *Run) bool { return value(r) != value(runs[0]) })
+}
+
+// scores returns a table with a row for each run. It highlights the best losses and accuracies, if the runs learned the
+// same task in the same units.
 func scores(runs []*Run, names []string) table {
 	t := table{Columns: []string{"run", "task", "seed", "parameters", "epochs", "weights from", "training loss", "validation loss", "validation accuracy", "last training took", "stopped because"}, Best: -1}
+	columns := [3][]float64{} // the values of the columns from the training loss on
 	for n, r := range runs {
 		h := r.History
 		b := h[r.best()]
+		values := [3]float64{b.TrainLoss, math.NaN(), math.NaN()}
 		row := []string{names[n], cmp.Or(r.task, "–"), cmp.Or(r.seed, "–"), "–", fmt.Sprint(h[len(h)-1].Epoch + 1), r.when(b), short(b.TrainLoss), "–", "–", "–", "not finished"}
 		if b.Validated {
-			row[7] = short(b.ValLoss)
+			row[7], values[1] = short(b.ValLoss), b.ValLoss
 			if a, ok := b.Metrics["val_accuracy"]; ok {
-				row[8] = percent(a)
+				row[8], values[2] = percent(a), a
 			}
+		}
+		for i, v := range values {
+			columns[i] = append(columns[i], v)
 		}
 		if r.Params > 0 {
 			row[3] = fmt.Sprint(r.Params)
@@ -120,6 +132,13 @@ func scores(runs []*Run, names []string) table {
 			row[10] = r.StoppedBecause
 		}
 		t.Rows = append(t.Rows, row)
+	}
+	if same(runs, func(r *Run) string { return r.task + r.units }) {
+		if same(runs, func(r *Run) string { return r.note }) { // label smoothing makes training losses higher
+			t.mark(6, columns[0], true)
+		}
+		t.mark(7, columns[1], true)
+		t.mark(8, columns[2], false)
 	}
 	return t
 }

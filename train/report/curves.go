@@ -193,6 +193,29 @@ type table struct {
 	Rows    [][]string
 	Best    int // index of the highlighted row, or -1
 	LeftOut int // number of rows left out
+
+	Bests [][2]int // row and column of each highlighted cell
+}
+
+// Marked reports whether the cell is highlighted.
+func (t table) Marked(row, column int) bool { return slices.Contains(t.Bests, [2]int{row, column}) }
+
+// mark highlights the best cells of a column: those of the rows with the largest or, if lower is true, the smallest
+// value. It ignores NaN, and a column with fewer than two other values.
+func (t *table) mark(column int, values []float64, lower bool) {
+	finite := slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return math.IsNaN(v) })
+	if len(finite) < 2 {
+		return
+	}
+	best := slices.Max(finite)
+	if lower {
+		best = slices.Min(finite)
+	}
+	for i, v := range values {
+		if v == best {
+			t.Bests = append(t.Bests, [2]int{i, column})
+		}
+	}
 }
 
 // checks returns the table of the run's checks.

@@ -72,6 +72,7 @@ type Run struct {
 	dir         string        // run folder of a task; empty if there is none
 	task, seed  string        // of a task; empty if there is none
 	unit        string        // unit of losses, after a comma; empty if there is none
+	units       string        // units of a task's data; empty if there are none
 	note        string        // text below the charts
 	stepSeconds []float64     // mean time per step before each check, 0 if unknown; nil if there are no times
 	look        []row         // description of a task's data, to follow the settings of the data

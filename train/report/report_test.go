@@ -403,6 +403,52 @@ func TestSpread(t *testing.T) {
 	}
 }
 
+// The comparison highlights the smallest losses and the largest accuracies, unless they can't be compared.
+func TestCompareMarksTheBest(t *testing.T) {
+	scored := func(loss, accuracy float64, change func(r *task.Run)) *Run {
+		r := made(3, func(_ int, c *train.Check) {
+			c.TrainLoss, c.ValLoss, c.Metrics["val_accuracy"] = loss, 2-loss, accuracy
+		})
+		if change != nil {
+			change(r)
+		}
+		return FromTask(fmt.Sprint("runs/", loss), r)
+	}
+	plain, sure, better := scored(0.5, 0.5, nil), scored(0.25, 0.75, nil), scored(0.75, 0.75, nil)
+	unvalidated := scored(0.7, math.NaN(), func(r *task.Run) {
+		for i := range r.History {
+			r.History[i].Validated = false
+		}
+	})
+	smooth := scored(0.6, 0.25, func(r *task.Run) { r.Config.Training.LabelSmoothing = 0.1 })
+	other := scored(0.1, 0.9, func(r *task.Run) { r.Config.Task.Name = "sort" })
+	bytePairs := scored(0.1, 0.9, func(r *task.Run) { r.Config.Data.SourceUnits = tokenizer.BPE })
+	for name, c := range map[string]struct {
+		runs []*Run
+		want [][2]int
+	}{
+		"three":         {[]*Run{plain, sure, better, unvalidated}, [][2]int{{1, 6}, {2, 7}, {1, 8}, {2, 8}}},
+		"smoothed":      {[]*Run{plain, smooth}, [][2]int{{1, 7}, {0, 8}}},
+		"one validated": {[]*Run{plain, unvalidated}, [][2]int{{0, 6}}},
+		"one":           {[]*Run{plain}, nil},
+		"other task":    {[]*Run{plain, other}, nil},
+		"other units":   {[]*Run{plain, bytePairs}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := scores(c.runs, names(c.runs)).Bests; !slices.Equal(got, c.want) {
+				t.Errorf("the rows and columns of the best values are %v, want %v", got, c.want)
+			}
+			var page strings.Builder
+			if err := Compare(&page, c.runs); err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(page.String(), `<b class="kept">`); n != len(c.want) || strings.Contains(page.String(), "is bold") != (n > 0) {
+				t.Errorf("the page highlights %d values, want %d, and to say so", n, len(c.want))
+			}
+		})
+	}
+}
+
 func TestCompare(t *testing.T) {
 	finished, other := made(3, nil), made(5, func(_ int, c *train.Check) {
 		c.Validated, c.Metrics = false, map[string]float64{"train_accuracy": 1}

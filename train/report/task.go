@@ -36,7 +36,7 @@ func FromTask(dir string, t *task.Run) *Run {
 		Title:  c.Task.Name, About: learned(t),
 		Config:   c.Training.Config,
 		Settings: settings,
-		dir:      dir, task: c.Task.Name, seed: fmt.Sprint(c.Seed), unit: ", nats", stepSeconds: t.Seconds, look: lookRows(&c, "", false),
+		dir:      dir, task: c.Task.Name, seed: fmt.Sprint(c.Seed), unit: ", nats", units: fmt.Sprint(c.Data.SourceUnits, c.Data.TargetUnits), stepSeconds: t.Seconds, look: lookRows(&c, "", false),
 	}
 	if s := t.Summary; s != nil {
 		r.StoppedEarly, r.StoppedBecause, r.Params, r.Seconds = s.StoppedEarly, s.Because, s.Params, s.Seconds
@@ -63,8 +63,8 @@ func learned(t *task.Run) string {
 // answers is the data of the template answers.
 type answers struct {
 	*task.Task
-	Private bool
-	Smoothed  string // what label smoothing does to confidences; empty if there is none
+	Private  bool
+	Smoothed string // what label smoothing does to confidences; empty if there is none
 
 	Report    *task.Report
 	Some      bool // the Report has only some of the examples
