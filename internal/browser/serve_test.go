@@ -46,7 +46,7 @@ func TestServe(t *testing.T) {
 			l := want.Layers[0]
 			p.until(rowTokens + "[2].getAttribute('aria-selected') === 'true'")
 			p.lists(l.Columns, l.Heads[1][2*len(l.Columns):][:len(l.Columns)])
-			p.reads(1, l.Rows, l.Columns, l.Heads[1])
+			p.reads("head 1", l.Rows, l.Columns, l.Heads[1])
 			p.fits()
 		})
 	}
