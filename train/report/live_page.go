@@ -224,8 +224,8 @@ func (l *Live) state() state {
 	return s
 }
 
-// checks returns the data of the event "checks": the values of up to maxPoints+2 checks, and the index of the best one,
-// or -1.
+// checks returns the data of the event "checks": the values of up to maxPoints+2 checks, the index of the best one, or
+// -1, and whether the report of these checks has a logarithmic axis for losses.
 func (s state) checks() any {
 	var some []train.Check
 	best := -1
@@ -236,6 +236,7 @@ func (s state) checks() any {
 		some = append(some, s.history[i])
 	}
 	values := map[string]column{} // by their names in the history
+	var losses series
 	for i, check := range some {
 		set := func(name string, x float64) {
 			if values[name] == nil {
@@ -246,8 +247,10 @@ func (s state) checks() any {
 		set("epoch", float64(check.Epoch))
 		set("step", float64(check.Step))
 		set("train_loss", check.TrainLoss)
+		losses.Values = append(losses.Values, number(check.TrainLoss))
 		if check.Validated {
 			set("val_loss", check.ValLoss)
+			losses.Values = append(losses.Values, number(check.ValLoss))
 		}
 		if check.LearningRate != 0 || check.GradientNorm != 0 {
 			set("learning_rate", check.LearningRate)
@@ -257,5 +260,5 @@ func (s state) checks() any {
 			set(name, x)
 		}
 	}
-	return map[string]any{"values": values, "best": best}
+	return map[string]any{"values": values, "best": best, "log": wide([]series{losses})}
 }

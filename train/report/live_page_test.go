@@ -244,6 +244,28 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// The live page has a logarithmic axis for losses exactly if the report has one.
+func TestLogarithmicLosses(t *testing.T) {
+	for name, change := range map[string]func(i int, c *train.Check){
+		"wide":            nil,
+		"narrow":          func(i int, c *train.Check) { c.TrainLoss, c.ValLoss = 1, 2 },
+		"only validation": func(i int, c *train.Check) { c.TrainLoss, c.ValLoss = 1, float64(1+40*i) },
+		"not validated":   func(i int, c *train.Check) { c.TrainLoss, c.ValLoss, c.Validated = 1, float64(1+40*i), false },
+		"below 0":         func(i int, c *train.Check) { c.TrainLoss -= 0.5 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			history := made(100, change).History
+			r := NewLive(1, train.Config{}, train.Call{})
+			r.Check(history, false)
+			got := r.state().checks().(map[string]any)["log"]
+			want := (&Run{Title: "own", Result: &train.Result{History: history}}).charts()[0].Log
+			if got != want || want != (name == "wide" || name == "only validation") {
+				t.Errorf("the live page's axis is logarithmic: %v; the report's: %v", got, want)
+			}
+		})
+	}
+}
+
 // Clients get a limited number of checks, including the best and the last one.
 func TestManyChecks(t *testing.T) {
 	r := NewLive(1, train.Config{Stopping: train.Stopping{Monitor: "val_accuracy", Mode: "max"}}, train.Call{})
