@@ -17,16 +17,28 @@ import (
 //
 //	Metric{Name: "rmse", Sum: meanSquaredError, Of: math.Sqrt}
 //	Metric{Name: "perplexity", Sum: crossEntropy, Of: math.Exp}
+//
+// If the value isn't a function of one mean, make Sum a vector, and set Value, which computes the value from the sum of
+// the vectors. For example, the coefficient of determination needs Σ(y−x)², Σy, Σy² and the number of targets y:
+//
+//	Metric{Name: "r2", Sum: sums, Value: func(s []float64) float64 { return 1 - s[0]/(s[2]-s[1]*s[1]/s[3]) }}
+//
+// Sums are added up in the order of the batches and micro-batches, so neither workers nor processes change a value.
 type Metric struct {
 	Name string  // name in the history, after "train_" or "val_"
-	Sum  *G.Node // sum over the batch
+	Sum  *G.Node // sum over the batch: a scalar, or with Value a vector (N)
 
 	// Count is the number of terms in Sum, or their total weight. If Count is nil, Sum is a mean, and the batch counts
-	// with its Weight.
+	// with its Weight. With Value, it must be nil.
 	Count *G.Node
 
-	// Of computes the value from the mean over all batches. If Of is nil, the value is the mean.
+	// Of computes the value from the mean over all batches. If Of is nil, the value is the mean. With Value, it must be
+	// nil.
 	Of func(mean float64) float64
+
+	// Value computes the value from ΣSum, the N elements of the vector added up over all batches. N is the same in all
+	// graphs of the loss and at most 262,144. Value may change its argument.
+	Value func(sums []float64) float64
 }
 
 // Accuracy returns a metric named "accuracy": the fraction of targets whose class has the largest logit. As in
