@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -69,7 +70,8 @@ func TestCompletion(t *testing.T) {
 			name, _, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
 			names = append(names, name)
 		}
-		fail(t, heed("train", "--"+flag+"=x"), 2, "--"+flag, strings.Join(names, ", "))
+		names = slices.DeleteFunc(names, func(name string) bool { return strings.HasSuffix(name, "_macro_f1") }) // not for tags
+		fail(t, heed("train", "--task=tagging", "--data=x", "--"+flag+"=x"), 2, "--"+flag, strings.Join(names, ", "))
 	}
 	for _, shell := range shells {
 		if script := succeed(t, "completion", shell); !strings.Contains(script, "__complete") || !strings.Contains(script, "heed") {

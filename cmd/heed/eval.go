@@ -36,7 +36,10 @@ For seq2seq, every answer that the rows have for a source is right. Each answer 
 with the nearest right answer, the one that needs the fewest edits: symbols replaced, inserted or left
 out. The error rate is the number of all edits divided by the number of symbols in all nearest right
 answers. If the model has byte pairs, words count instead of symbols. A source that the model can't answer
-counts as an empty answer.`,
+counts as an empty answer.
+
+For tagging with tags such as B-PER, I-PER and O, heed also scores whole entities, as the script conlleval
+does: precision, recall and F1 for each type and for all.`,
 		Example: `  heed eval runs/reverse
   heed eval runs/words --data test.tsv --beam 5 --answers answers.tsv`,
 		Args: func(cmd *cobra.Command, args []string) error {

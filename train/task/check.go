@@ -133,12 +133,9 @@ func (c *Config) check(decided bool) error {
 // the rows.
 func (c *Config) checkTraining(undecided bool) error {
 	t := c.Training.Config
-	monitors := monitored.Names()
-	if c.Data.Validation == 0 {
-		monitors = monitors[:2]
-	}
-	if name := t.Stopping.Monitor; name != "" && !slices.Contains(monitors, name) {
-		return setting.Errorf("%s must be one of %s, got %q", setting.Path("training.stopping.monitor"), strings.Join(monitors, ", "), name)
+	monitors := monitored(c)
+	if name := t.Stopping.Monitor; name != "" && !slices.Contains(monitors.Names(), name) {
+		return setting.Errorf("%s must be one of %s, got %q", setting.Path("training.stopping.monitor"), monitors, name)
 	}
 	if undecided { // put valid values in place of those that New will choose
 		t.BatchSize = cmp.Or(t.BatchSize, max(t.MicroBatches, 1))

@@ -40,7 +40,8 @@ type Report struct {
 	ChrF   score.CHRF
 	BLEU   score.BLEU
 
-	Classes score.Confusion // for classification and tagging: labels or tags; a missing answer counts as ""
+	Classes  score.Confusion // for classification and tagging: labels or tags; a missing answer counts as ""
+	Entities score.Entities  // for tagging; see HasEntities
 
 	kind kind
 }
@@ -192,12 +193,8 @@ func (r *Report) writeClasses(w io.Writer, what string) {
 	mean := r.Classes.Macro()
 	fmt.Fprintf(w, "Accuracy: %.4f (%d of %d %s right)\n", r.Classes.Accuracy(), mean.Right, mean.Rows, what)
 	mean.Class = fmt.Sprintf("mean of %d", len(all))
+	writeScores(w, append(slices.Clone(shown), mean))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "\tprecision\trecall\tF1\tright\tanswered\ttotal\t")
-	for _, c := range append(slices.Clone(shown), mean) {
-		fmt.Fprintf(t, "%s\t%.4f\t%.4f\t%.4f\t%d\t%d\t%d\t\n", className(c.Class), c.Precision, c.Recall, c.F1, c.Right, c.Answers, c.Rows)
-	}
-	t.Flush()
 	fmt.Fprint(t, "right ↓, answered →\t")
 	for i := range shown {
 		fmt.Fprintf(t, "%d\t", i+1)
@@ -212,6 +209,19 @@ func (r *Report) writeClasses(w io.Writer, what string) {
 	}
 	t.Flush()
 }
+
+// writeScores writes a table of scores.
+func writeScores(w io.Writer, scores []score.ClassScore) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "\tprecision\trecall\tF1\tright\tanswered\ttotal\t")
+	for _, c := range scores {
+		fmt.Fprintf(t, "%s\t%.4f\t%.4f\t%.4f\t%d\t%d\t%d\t\n", className(c.Class), c.Precision, c.Recall, c.F1, c.Right, c.Answers, c.Rows)
+	}
+	t.Flush()
+}
+
+// HasEntities reports whether the right tags are made for entities, such as B-PER, I-PER and O.
+func (r *Report) HasEntities() bool { return r.Entities.Others == 0 && r.Entities.Total().Rows > 0 }
 
 // className returns the text for a class in a table.
 func className(class string) string {

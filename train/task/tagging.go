@@ -1,8 +1,10 @@
 package task
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train/score"
 )
 
 // tagging gives each symbol of a source one tag.
@@ -47,8 +50,23 @@ func (tagging) network(m *Model) (forward, error) {
 	}, err
 }
 
+// score also counts entities.
+func (k tagging) score(r *Report, j *Judged, answer []string, references [][]string) {
+	k.common.score(r, j, answer, references)
+	r.Entities.Add(answer, references[0])
+}
+
 func (k tagging) write(r *Report, w io.Writer) {
 	n := len(r.Judged)
 	fmt.Fprintf(w, "Rows: %.4f (%d of %d rows with every tag right)\n", float64(r.Right)/float64(n), r.Right, n)
 	k.common.write(r, w)
+	if !r.HasEntities() {
+		return
+	}
+	total := r.Entities.Total()
+	fmt.Fprintf(w, "Entity F1: %.4f (%d right of %d answered and %d in the rows)\n", total.F1, total.Right, total.Answers, total.Rows)
+	types := r.Entities.Types()
+	slices.SortStableFunc(types, func(a, b score.ClassScore) int { return cmp.Compare(b.Rows, a.Rows) })
+	total.Class = "all"
+	writeScores(w, append(types[:min(len(types), mostClasses)], total))
 }
