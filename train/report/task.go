@@ -15,6 +15,7 @@ import (
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers/decode"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/score"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -71,6 +72,7 @@ type answers struct {
 	Wrong     []example
 	Right     []example
 	Confusion *confusion
+	Entities  []score.ClassScore // by type, and of all types; nil if the tags have no entities
 	Lengths   []length
 	Sample    string
 
