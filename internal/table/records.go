@@ -50,7 +50,7 @@ type Options struct {
 }
 
 // A RowError describes a bad row: a wanted field is missing, empty or not text, the row can't be split into fields, it
-// repeats the header, or Options.Check returned an error.
+// repeats the header or, in CSV, has more fields than the header, or Options.Check returned an error.
 type RowError struct {
 	Line   int      // line of the file on which the row starts, from 1
 	Fields []string // all fields of the row, valid until the next Read; nil if the row can't be split into fields
@@ -313,6 +313,9 @@ func (r *Records) judge(fields []string) error {
 	r.wanted = r.wanted[:0]
 	if len(fields) > 1 && slices.Equal(fields, r.header) { // a single field may well be a row like its header
 		return errors.New("it repeats the header: the file may be two files, one after the other")
+	}
+	if n := len(r.header); n > 0 && len(fields) > n && r.form.quotes() && strings.Join(fields[n:], "") != "" {
+		return fmt.Errorf("it has %d fields, but the header has %d: put quotes around fields that contain %q", len(fields), n, r.form.separator)
 	}
 	for i, column := range r.columns {
 		if column >= len(fields) {

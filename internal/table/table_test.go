@@ -104,6 +104,7 @@ func TestRead(t *testing.T) {
 		{name: "a short first row", file: "a.csv", content: "title\n" + strings.Repeat("x,y\n", 200), leftOut: 1},
 
 		{name: "a header in the middle", file: "a.tsv", content: "text\tlabel\n" + many + "text\tlabel\n", leftOut: 1, header: "[text label]"},
+		{name: "a comma without quotes", file: "a.csv", content: "text,label\n" + strings.Repeat("a,b\n", 199) + "a, b,c\na,b,\n", leftOut: 1, header: "[text label]"},
 		{name: "bad rows under 1 %", file: "a.tsv", content: many + "only one\n\tempty\n" + many, leftOut: 2},
 		{name: "invalid UTF-8 in a row", file: "a.tsv", content: many + "caf\xe9\tb\n", leftOut: 1},
 		{name: "NUL in a late row", file: "a.tsv", content: strings.Repeat(many, 100) + "a\x00\tb\n", leftOut: 1},

@@ -47,8 +47,9 @@ type Config struct {
 // A file of rows is TSV without quoting, or CSV (RFC 4180) with commas or semicolons. Files named .tsv, .tab or .txt
 // are TSV; .csv files are CSV. For other names, the first line decides. The encoding is UTF-8, or UTF-16 with a
 // byte-order mark. A row has at most 4 MiB. Empty lines are skipped. A row is bad if one of its two columns is missing,
-// empty or not valid text, if it repeats the header, or if, for tagging, it doesn't have one tag per symbol. Bad rows
-// are left out and counted; without SkipBad, it is an error if more than one row in a hundred is bad.
+// empty or not valid text, if it repeats the header, if it has more fields than a CSV file's header or if, for tagging,
+// it doesn't have one tag per symbol. Bad rows are left out and counted; without SkipBad, it is an error if more than
+// one row in a hundred is bad.
 type Data struct {
 	File   string `json:"file,omitempty"`   // path of the text or the rows
 	SHA256 string `json:"sha256,omitempty"` // checksum of the data, to detect changes; New sets it
