@@ -67,6 +67,7 @@ func (s *settings) flags() []flagGroup {
 	f.StringSliceVar(&s.Data.Columns, "columns", s.Data.Columns, "columns of sources and answers, by name or number, such as text,label or 3,1 (default: see above)")
 	f.StringVar(&s.Data.Header, "header", s.Data.Header, "yes if the first row is a header, or no if it is a row like the others (default: see above)")
 	f.BoolVar(&s.Data.SkipBad, "skip-bad", s.Data.SkipBad, "leave out bad rows whatever their share is (default: an error if more than one row in a hundred is bad)")
+	f.BoolVar(&s.Data.MergeLabels, "merge-labels", s.Data.MergeLabels, "for classification: make labels that differ only in case or surrounding spaces one label, with the most frequent spelling")
 	f.StringVar(&s.units, "units", s.units, "units of sources and answers: characters, tokens between spaces, or bpe, byte pairs with one vocabulary for both (default: guessed from the file; for text: characters)")
 	f.StringVar((*string)(&s.Data.SourceUnits), "source-units", string(s.Data.SourceUnits), "units of sources (default: those of --units)")
 	f.StringVar((*string)(&s.Data.TargetUnits), "target-units", string(s.Data.TargetUnits), "units of answers (default: those of --units)")

@@ -4,6 +4,7 @@
 package table
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -27,6 +28,9 @@ type Table struct {
 	blocks []string // text, at most blockSize bytes each; block i starts at offset i·blockSize
 	ends   []uint32 // end offset of each field, row by row; a field starts at the end of the field before, or at the start of its block
 	lines  []uint32 // line on which each row starts, from 1
+
+	replaced int               // wanted column of replace
+	replace  map[string]string // fields that Field returns in place of the column's own
 }
 
 // A block holds several rows of the maximum size. It is allocated once at its full size, so it is never copied while it
@@ -165,6 +169,9 @@ func (t *Table) finish(block *strings.Builder, skipBad bool) (*Table, error) {
 // Len returns the number of good rows.
 func (t *Table) Len() int { return len(t.lines) }
 
+// Replace makes Field return the values of a map in place of its keys, in one wanted column, counted from 0.
+func (t *Table) Replace(column int, fields map[string]string) { t.replaced, t.replace = column, fields }
+
 // Field returns a wanted column, counted from 0, of a row, counted from 0. The string shares the Table's memory, so
 // keeping it keeps the whole block.
 func (t *Table) Field(row, column int) string {
@@ -175,7 +182,11 @@ func (t *Table) Field(row, column int) string {
 	if i > 0 {
 		start = max(start, t.ends[i-1])
 	}
-	return block[start%blockSize : end%blockSize+1]
+	field := block[start%blockSize : end%blockSize+1]
+	if column == t.replaced && t.replace != nil {
+		return cmp.Or(t.replace[field], field)
+	}
+	return field
 }
 
 // Line returns the line of the file, from 1, on which a row, counted from 0, starts.

@@ -49,6 +49,8 @@ func (c *Config) checkData() error {
 		return setting.Errorf("%s is for the rows of a file, not for the task %s", setting.Path("data.header"), c.Task.Name)
 	case d.SkipBad && !c.fromRows():
 		return setting.Errorf("%s is for the rows of a file, not for the task %s", setting.Path("data.skip_bad"), c.Task.Name)
+	case d.MergeLabels && !(c.fromRows() && k.Classes && !k.AnswerUnits):
+		return setting.Errorf("%s is for the labels of a file, not for the task %s", setting.Path("data.merge_labels"), c.Task.Name)
 	case d.TargetFile != "" && d.Columns != nil:
 		return setting.Errorf("%s are columns of one file, so they can't come with %s", setting.Path("data.columns"), setting.Path("data.target_file"))
 	case d.TargetFile != "" && d.Header != "":

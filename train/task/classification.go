@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -33,28 +34,30 @@ const (
 	mostDistinct = 20     // most different labels if most of them occur only once or twice
 )
 
-// read returns an error if nothing says whether the first row of a table is a header, and its label is unknown: it
-// occurs neither in another row nor in the rule's Classes. Case and surrounding spaces make no difference.
-func (classification) read(c *Config, tables []*table.Table) error {
-	labels, rows, firsts := map[string]int{}, 0, map[string]int{}
+// read compares all labels without regard to case and surrounding spaces. It adds labels with several spellings to the
+// look and, if the configuration asks for it, merges them. It returns an error if nothing says whether the first row of
+// a table is a header, and its label occurs neither in another row nor in the rule's Classes.
+func (classification) read(c *Config, l *look, tables []*table.Table) error {
+	labels, firsts, rows := map[string]int{}, map[string]int{}, 0 // numbers of rows and of first rows
 	for _, t := range tables {
 		for i := range t.Len() {
 			labels[t.Field(i, 1)]++
 		}
-		rows += t.Len()
 		firsts[t.Field(0, 1)]++
+		rows += t.Len()
 	}
-	if c.Task.Classes == nil && freeText(len(labels), rows) { // another error says so
-		return nil
-	}
-	known := map[string]bool{}
+	spellings, known, classes := map[string][]count{}, map[string]bool{}, map[string]string{}
 	for label, n := range labels {
-		if n > firsts[label] {
-			known[folded(label)] = true
-		}
+		key := folded(label)
+		spellings[key] = append(spellings[key], count{label, n})
+		known[key] = known[key] || n > firsts[label]
 	}
 	for _, class := range c.Task.Classes {
-		known[folded(class)] = true
+		key := folded(class)
+		known[key], classes[key] = true, class
+	}
+	if c.Task.Classes == nil && freeText(len(spellings), rows) { // rows returns an error
+		return nil
 	}
 	for _, t := range tables {
 		if label := t.Field(0, 1); t.Guessed && !known[folded(label)] {
@@ -62,7 +65,38 @@ func (classification) read(c *Config, tables []*table.Table) error {
 				t.Name, label, setting.Path("data.header"), setting.Path("data.header"))
 		}
 	}
+	merged := map[string]string{}
+	for key, some := range spellings {
+		slices.SortFunc(some, func(a, b count) int { return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Label, b.Label)) })
+		label, ok := classes[key]
+		if !ok {
+			label = mostFrequent(some)
+		}
+		for _, spelling := range some {
+			if spelling.Label != label {
+				merged[spelling.Label] = label
+			}
+		}
+		if len(some) > 1 {
+			l.Alike = append(l.Alike, some)
+		}
+	}
+	slices.SortFunc(l.Alike, func(a, b []count) int { return cmp.Compare(a[0].Label, b[0].Label) })
+	if l.merged = c.Data.MergeLabels; l.merged {
+		for _, t := range tables {
+			t.Replace(1, merged)
+		}
+	}
 	return nil
+}
+
+// mostFrequent returns the most frequent spelling without surrounding spaces.
+func mostFrequent(spellings []count) string {
+	counts := map[string]int{}
+	for _, s := range spellings {
+		counts[strings.TrimSpace(s.Label)] += s.N
+	}
+	return slices.MinFunc(slices.Sorted(maps.Keys(counts)), func(a, b string) int { return cmp.Compare(counts[b], counts[a]) })
 }
 
 // folded returns a label without surrounding spaces. Labels that differ only in case give the same string.

@@ -75,6 +75,10 @@ type Data struct {
 	// then returns an error if a first row that isn't a header has a label that no other row has.
 	Header string `json:"header,omitempty"`
 
+	// MergeLabels is for classification. It makes labels that differ only in case or surrounding spaces one label, with
+	// the most frequent spelling, without the spaces. ReadExamples merges the labels of other files alike.
+	MergeLabels bool `json:"merge_labels,omitempty"`
+
 	SkipBad bool `json:"skip_bad,omitempty"` // leave out bad rows whatever their share is, unless all are bad
 
 	// SourceUnits and TargetUnits are the units that sources and answers are split into; New guesses empty ones.

@@ -33,13 +33,15 @@ type look struct {
 	Held              int    // number of sources held out for validation
 	Validation        string // validation file; if empty, sources are held out
 
-	Source, Answer side    // for classification, Answer has only Unknown
-	Labels         []count // labels or tags of the training rows, the commonest first
-	Always         float64 // share of the validation labels or tags that are equal to the commonest one
+	Source, Answer side      // for classification, Answer has only Unknown
+	Alike          [][]count // labels that differ only in case or surrounding spaces, in all files; the commonest spellings first
+	Labels         []count   // labels or tags of the training rows, the commonest first
+	Always         float64   // share of the validation labels or tags that are equal to the commonest one
 
-	kind Kind
-	seed uint64
-	from bool // whether the run starts from another model, which fixes the known symbols
+	kind   Kind
+	seed   uint64
+	merged bool // whether each element of Alike has become one label
+	from   bool // whether the run starts from another model, which fixes the known symbols
 }
 
 // A side describes the sources, or the answers.
@@ -103,6 +105,24 @@ func (l *look) String() string {
 	line("sources", l.Source)
 	if l.kind.AnswerUnits {
 		line("answers", l.Answer)
+	}
+	if len(l.Alike) > 0 {
+		name, about := "alike", "; --merge-labels merges them"
+		if l.merged {
+			name, about = "merged", ""
+		}
+		var groups []string
+		for _, spellings := range l.Alike[:min(len(l.Alike), mostLabels)] {
+			var parts []string
+			for _, c := range spellings {
+				parts = append(parts, fmt.Sprintf("%s %d", shown(c.Label), c.N))
+			}
+			groups = append(groups, strings.Join(parts, ", "))
+		}
+		if n := len(l.Alike) - len(groups); n > 0 {
+			groups = append(groups, fmt.Sprintf("and %d more", n))
+		}
+		fmt.Fprintf(&s, "  %s: %s (labels that differ only in case or surrounding spaces%s)\n", name, strings.Join(groups, "; "), about)
 	}
 	if l.Labels != nil {
 		total := 0

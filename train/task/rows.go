@@ -76,7 +76,7 @@ func openRows(c *Config) (set, error) {
 		tables = append(tables, s.validates.table)
 		s.look.Validation = c.Data.ValidationFile
 	}
-	if err := kindOf(c.Task.Kind).read(c, tables); err != nil {
+	if err := kindOf(c.Task.Kind).read(c, s.look, tables); err != nil {
 		return nil, err
 	}
 	for _, t := range tables {

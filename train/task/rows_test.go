@@ -440,6 +440,47 @@ func TestSkipBad(t *testing.T) {
 	}
 }
 
+// Labels that differ only in case or surrounding spaces must be reported, and MergeLabels must merge them in all files.
+func TestMergeLabels(t *testing.T) {
+	content := strings.Repeat("a\tbilling\nb\tBilling\nc\tBilling \nd\tspam\n", 10) + "e\tBILLING\nf\tΣΟΦΟΣ\ng\tσοφος\nh\tσοφος\n"
+	c := withFile(t, "classification", "x.tsv", content)
+	c.Data.ValidationFile = withFile(t, "classification", "valid.tsv", "a\tbilling\nb\t SPAM\nc\tΣοφος\n").Data.File
+	look := lookOf(made(t, c)).String()
+	const alike = "billing 11, Billing 10, \"Billing \" 10, BILLING 1; spam 10, \" SPAM\" 1; σοφος 2, ΣΟΦΟΣ 1, Σοφος 1 (labels that differ only in case or surrounding spaces"
+	if want := "  alike: " + alike + "; --merge-labels merges them)\n"; !strings.Contains(look, want) {
+		t.Errorf("the look is\n%swant %q in it", look, want)
+	}
+	c.Data.MergeLabels = true
+	task := made(t, c)
+	if want := []string{"Billing", "spam", "σοφος"}; !slices.Equal(task.Config.Task.Classes, want) {
+		t.Errorf("the labels are %q, want %q", task.Config.Task.Classes, want)
+	}
+	look = lookOf(task).String()
+	for _, want := range []string{"  merged: " + alike + ")\n", "  labels: Billing 31 (70.5 %), spam 10 (22.7 %), σοφος 3 (6.8 %)\n"} {
+		if !strings.Contains(look, want) || strings.Contains(look, "unknown") {
+			t.Errorf("the look is\n%swant %q in it, and no unknown label", look, want)
+		}
+	}
+	saved := made(t, task.Config) // as for a run that is resumed
+	for name, task := range map[string]*Task{"new": task, "resumed": saved} {
+		other := withFile(t, "classification", "y.tsv", strings.Repeat("a\t billing\n", 3)+"b\tSpam\nc\tNew \n").Data.File
+		examples, _, err := task.ReadExamples(other)
+		got := ""
+		for _, e := range examples {
+			got += e.Answer + ","
+		}
+		if want := "Billing,Billing,Billing,spam,New,"; err != nil || got != want {
+			t.Errorf("%s: ReadExamples returns the answers %q, %v, want %q", name, got, err, want)
+		}
+	}
+	for _, name := range []string{"tagging", "seq2seq", "text"} {
+		c := small(t, name)
+		c.Data.MergeLabels = true
+		_, err := New(c)
+		wantError(t, err, "data.merge_labels")
+	}
+}
+
 // Other files must be read with the run's header, and ReadExamples must ask if nothing says whether there is one.
 func TestHeaderOfOtherFiles(t *testing.T) {
 	rows := strings.Repeat("broken,technical\ninvoice,billing\n", 20)
