@@ -207,12 +207,13 @@ func manyColumns(first, names []string, o Options) error {
 		byNumber = append(byNumber, strconv.Itoa(column+1))
 	}
 	text := "it has %d columns, but no header with known names. The first row is %s: choose %s, as in %s %s"
-	numbers := strings.Join(byNumber, ",")
-	if len(byName) < len(example) || o.Header != "" {
-		return setting.Errorf(text, len(first), listed(first), Roles(o.Known), columnsPath, numbers)
+	if len(byName) < len(example) || o.Header == "no" {
+		byName = byNumber
+	} else if o.Header == "" {
+		return setting.Errorf(text+" if this row is a header, or as in %s %s if it isn't", len(first), listed(first), Roles(o.Known),
+			columnsPath, strings.Join(byName, ","), columnsPath, strings.Join(byNumber, ","))
 	}
-	return setting.Errorf(text+" if this row is a header, or as in %s %s if it isn't", len(first), listed(first), Roles(o.Known),
-		columnsPath, strings.Join(byName, ","), columnsPath, numbers)
+	return setting.Errorf(text, len(first), listed(first), Roles(o.Known), columnsPath, strings.Join(byName, ","))
 }
 
 // isOdd reports whether a character may need quotes in a flag.

@@ -183,6 +183,7 @@ func TestReadErrors(t *testing.T) {
 		{name: "many columns without names", file: "a.csv", content: "1,2024,\"a, b\",x\n", want: `choose the text and the label, as in data.columns 3,4`},
 		{name: "many columns, a name twice", file: "a.csv", content: "x,text,kind,Kind\n1,b,a,c\n", want: `choose the text and the label, as in data.columns 2,4`},
 		{name: "many columns, no name", file: "a.csv", content: "x,kind,\n1,b,a\n", want: `choose the text and the label, as in data.columns 2,3`},
+		{name: "many columns, a header", file: "a.csv", head: "yes", content: "id,date,body,queue\n1,b,a,c\n", want: `choose the text and the label, as in data.columns body,queue`},
 		{name: "many columns, no header", file: "a.csv", head: "no", content: "id,label,text\n1,b,a\n", want: `choose the text and the label, as in data.columns 3,2`},
 		{name: "a name without a header", file: "a.csv", head: "no", content: "id,label,text\n1,b,a\n", columns: []string{"text", "2"}, want: `data.header is no, so data.columns must be numbers, got "text"`},
 		{name: "wide header", file: "a.csv", content: strings.Repeat("a,", 30) + "b\n", columns: []string{"c", "d"}, want: `(20) "a", and 11 more`},
