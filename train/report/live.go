@@ -36,8 +36,9 @@ type Live struct {
 	watchers atomic.Int32
 }
 
-// NewLive returns a Live for a run that starts now. The argument steps is the number of steps per epoch, at least 1.
-// The limits in c and call determine the latest end of the run. c.Stopping decides which check is the best.
+// NewLive returns a Live for a run that starts now. The argument steps is the number of steps per epoch, at least 1:
+// see train.Dataset.Steps. The limits in c and call determine the latest end of the run. c.Stopping decides which check
+// is the best.
 func NewLive(steps int, c train.Config, call train.Call) *Live {
 	return newLive(steps, c, call, time.Now)
 }

@@ -20,7 +20,7 @@
 // A Live follows a run while it trains. It gets steps and checks from Fit, and serves a page that grows with the run.
 // It also makes a progress line for a terminal:
 //
-//	live := report.NewLive(steps, config, call)
+//	live := report.NewLive(problem.Train.Steps(config.BatchSize), config, call)
 //	call.OnStep, call.OnCheck = live.Step, live.Check
 //	handler, err := live.Handler("digits", "seed 1")
 //	...
@@ -58,7 +58,7 @@ type Run struct {
 
 	// Settings is the configuration to show: a struct, a map or another value that JSON can represent. Each object in
 	// it becomes a table. The object named data becomes the table under "What it learned from". If Settings is nil,
-	// there are no tables.
+	// the page shows the Config.
 	Settings any
 
 	Params  int     // number of parameters of the model; 0 if unknown

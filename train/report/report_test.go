@@ -229,7 +229,7 @@ func TestRunWithoutTask(t *testing.T) {
 		"<h3>Run</h3>", "wav", "<h3>Model</h3>", "hidden size", "<h2>What it learned from</h2>", "clips", `"title":"Loss"`, `"label":"kept"`, `<tr class="kept"><td><bdi>1</bdi></td>`,
 	}, []string{"<b>", "<i>", "\u202e", "nats", "What it answers", "learned the task", "Time per step", "<h3>Data</h3>"})
 	r.Settings, r.Config.CheckEvery = nil, 10
-	wantIn(t, written(t, r), []string{"the last check, step 20", `"label":"step"`}, []string{"Configuration", "What it learned from"})
+	wantIn(t, written(t, r), []string{"the last check, step 20", `"label":"step"`, "Configuration", `<th scope="row">check every</th><td><bdi>10<`}, []string{"What it learned from"})
 
 	other := &Run{Title: "own </title><b>", Result: &train.Result{History: history[:2], Unfinished: true}, Settings: struct{ Seed int }{8}}
 	var s strings.Builder

@@ -30,7 +30,11 @@ func (r *Run) settings() ([]row, error) {
 		}
 		return rows, nil
 	}
-	rows, err := flat(r.Settings)
+	shown := r.Settings
+	if shown == nil {
+		shown = r.Config
+	}
+	rows, err := flat(shown)
 	if err != nil {
 		return nil, fmt.Errorf("report: the Settings: %w", err)
 	}
