@@ -126,14 +126,13 @@ func (t *Task) Train(ctx context.Context, dir string, call train.Call) (*Summary
 			onMemory(bytes)
 		}
 	}
-	foretell := func(int, int, spent) {}
+	foretell := func(int, int, time.Duration) {}
 	if t.Look() != "" {
 		foretell = t.foretell(call.Log)
 	}
 	var times stepTimes
 	call.OnStep = func(epoch, step int, loss float64) bool {
-		times.step()
-		foretell(epoch, step, times.all)
+		foretell(epoch, step, times.step())
 		return onStep != nil && onStep(epoch, step, loss)
 	}
 	call.OnCheck = func(history []train.Check, best bool) (bool, error) {

@@ -54,14 +54,16 @@ func TestForetell(t *testing.T) {
 		name           string
 		step           time.Duration
 		epochs, every  int
-		startsAt, wait int // step at which training starts; steps of this call before the estimate
+		startsAt, wait int  // step at which training starts; steps of this call before the estimate
+		slow           bool // whether the third step takes a second more, to build graphs
 		want           string
 	}{
-		{"fast steps", 100 * time.Millisecond, 3, 0, 0, 31, "Time: about 10 s per epoch, at most 30 s for the next 3 epochs, without validation\n"},
-		{"slow steps", 6 * time.Second, 1, 0, 0, 6, "Time: about 10 min per epoch, without validation\n"},
-		{"checks within an epoch", time.Second, 0, 26, 0, 6, "Time: about 100 s per epoch, 20 s to the first check, without validation\n"},
-		{"a check has passed", 100 * time.Millisecond, 0, 10, 0, 31, "Time: about 10 s per epoch, without validation\n"},
-		{"resumed", time.Second, 3, 50, 150, 6, "Time: about 100 s per epoch, at most 3 min for the next 2 epochs, without validation\n"},
+		{"fast steps", 100 * time.Millisecond, 3, 0, 0, 31, false, "Time: about 10 s per epoch, at most 30 s for the next 3 epochs, without validation\n"},
+		{"another bucket", 100 * time.Millisecond, 1, 0, 0, 21, true, "Time: about 10 s per epoch, without validation\n"},
+		{"slow steps", 6 * time.Second, 1, 0, 0, 6, false, "Time: about 10 min per epoch, without validation\n"},
+		{"checks within an epoch", time.Second, 0, 26, 0, 6, false, "Time: about 100 s per epoch, 20 s to the first check, without validation\n"},
+		{"a check has passed", 100 * time.Millisecond, 0, 10, 0, 31, false, "Time: about 10 s per epoch, without validation\n"},
+		{"resumed", time.Second, 3, 50, 150, 6, false, "Time: about 100 s per epoch, at most 3 min for the next 2 epochs, without validation\n"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c := Config{Training: Training{StepsPerEpoch: 100, Config: train.Config{MaxEpochs: test.epochs, CheckEvery: test.every}}}
@@ -72,9 +74,11 @@ func TestForetell(t *testing.T) {
 				if time.Sleep(test.step); i == 0 {
 					time.Sleep(time.Minute)
 				}
-				times.step()
+				if i == 2 && test.slow {
+					time.Sleep(time.Second)
+				}
 				n := test.startsAt + i
-				foretell(n/100, n%100, times.all)
+				foretell(n/100, n%100, times.step())
 				if said := log.Len() > 0; said != (i+1 >= test.wait) {
 					t.Fatalf("%s: after %d steps, the log is %q, want an estimate after %d", test.name, i+1, log.String(), test.wait)
 				}

@@ -23,16 +23,10 @@ type stepTime struct {
 
 // stepTimes measures the time of steps, except for the first step, which is slow because it builds graphs.
 type stepTimes struct {
-	last  time.Time // end of the last step or check; zero before the end of the first step
-	since spent     // on the steps since the last check
-	all   spent     // on all steps
-	begun bool      // whether this training has written the file
-}
-
-// spent is the time of some steps.
-type spent struct {
-	steps int
-	time  time.Duration
+	last  time.Time     // end of the last step or check; zero before the end of the first step
+	steps int           // number of steps since the last check
+	taken time.Duration // time of these steps
+	begun bool          // whether this training has written the file
 }
 
 // timesOf returns the times in the content of times.jsonl, by the steps of the checks in the history, and the number of
@@ -59,24 +53,23 @@ func timesOf(content []byte, history []train.Check) (times map[int]float64, besi
 	return times, besides
 }
 
-// step is called after each step.
-func (s *stepTimes) step() {
+// step is called after each step. It returns the time of the step, or 0 for the first step.
+func (s *stepTimes) step() (taken time.Duration) {
 	now := time.Now()
 	if !s.last.IsZero() {
-		for _, p := range []*spent{&s.since, &s.all} {
-			p.steps++
-			p.time += now.Sub(s.last)
-		}
+		taken = now.Sub(s.last)
+		s.steps, s.taken = s.steps+1, s.taken+taken
 	}
 	s.last = now
+	return taken
 }
 
 // write writes the time before the last check of a history. The first call rewrites the file, keeping the times of
 // earlier checks if the training was resumed. Later calls append a line, without waiting for the disk.
 func (s *stepTimes) write(dir string, history []train.Check) (err error) {
 	var line []byte
-	if n := s.since.steps; n > 0 {
-		each := s.since.time / time.Duration(n)
+	if s.steps > 0 {
+		each := s.taken / time.Duration(s.steps)
 		last := stepTime{history[len(history)-1].Step, each.Round(time.Microsecond).Seconds()}
 		if line, err = json.Marshal(last); err != nil {
 			return err
@@ -84,7 +77,7 @@ func (s *stepTimes) write(dir string, history []train.Check) (err error) {
 		line = append(line, '\n')
 	}
 	defer func() {
-		if s.since = (spent{}); !s.last.IsZero() { // a resumed run has a check before the first step
+		if s.steps, s.taken = 0, 0; !s.last.IsZero() { // a resumed run has a check before the first step
 			s.last = time.Now()
 		}
 	}()
