@@ -268,7 +268,7 @@ func (p *tab) fits() {
 		const broken = [];
 		for (const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT); texts.nextNode();) {
 			const text = texts.currentNode;
-			if (text.parentNode.closest('script, style, pre, textarea, .examples td:not(.number), #answers td:nth-child(1)')) continue; // may have users' texts
+			if (text.parentNode.closest('script, style, pre, textarea, h1, h2, .attention bdi, .examples td:not(.number), #answers')) continue; // may have users' texts
 			for (const number of text.data.matchAll(/\d[\d.,:–]*(\s(%|(s|ms|min|h|thousand|million)\b))?/g)) {
 				const range = document.createRange();
 				range.setStart(text, number.index);

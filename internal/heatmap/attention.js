@@ -33,7 +33,7 @@
 		});
 	};
 
-	// entropy returns the mean entropy of a head's rows, in nats. It is NaN if a weight is NaN.
+	// entropy returns the mean entropy of a head's rows. It is NaN if a weight is NaN.
 	const entropy = (weights, rows) => weights.reduce((sum, w) => sum - (w === 0 ? 0 : w * Math.log(w)), 0) / rows;
 
 	// mean returns the mean over heads of each weight.
