@@ -176,6 +176,9 @@ func (t *Text) Len() int {
 	return t.chars
 }
 
+// Characters returns the number of characters, also if the Text has tokens.
+func (t *Text) Characters() int { return t.chars }
+
 // units returns the name of what Len counts: characters or tokens.
 func (t *Text) units() string {
 	if t.tokenizer != nil {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
@@ -97,6 +98,7 @@ func rows(answer func(i int) string) string {
 
 func TestPagesOfEveryKind(t *testing.T) {
 	text := strings.Repeat("The zebra jumps over <script>alert(1)</script> and \u202eall that.\n", 60)
+	characters := fmt.Sprintf("characters</th><td><bdi>%d</bdi>", utf8.RuneCountInString(text))
 	labels := rows(func(i int) string { return hostile[i/2%2] })
 	for name, c := range map[string]struct {
 		task, content string
@@ -114,7 +116,9 @@ func TestPagesOfEveryKind(t *testing.T) {
 		"classification": {"classification", labels, nil, []string{"Mistaken classes", `<th scope="row">labels</th>`, `<th scope="row">baseline</th>`}, []string{"smoothed by"}},
 		"tagging":        {"tagging", strings.Repeat("zebra runs\tN V\nthe zebra\tD N\na cat sees\tD N V\n", 40), nil, []string{"Mistaken classes", "of the validation tags are right"}, []string{"Entities"}},
 		"entities":       {"tagging", strings.Repeat("ann lee sees zebra\tB-PER I-PER O B-<i>\nthe zebra sees ann\tO B-<i> O B-PER\n", 60), nil, []string{"Mistaken classes", "Entities", "PER</bdi></th>", "B-&lt;i&gt;", "all</bdi></th>", "Entity f1"}, nil},
-		"text":           {"text", text, func(c *task.Config) { c.Task.MaxLen = 16 }, []string{"What it writes", "of the validation characters"}, []string{"What it answers"}},
+		"text":           {"text", text, func(c *task.Config) { c.Task.MaxLen = 16 }, []string{"What it writes", "of the validation characters", characters}, []string{"What it answers", ">tokens</th>"}},
+		"text in tokens": {"text", text, func(c *task.Config) { c.Task.MaxLen, c.Data.SourceUnits = 16, tokenizer.BPE },
+			[]string{"of the validation tokens", characters, `tokens</th><td><bdi>`}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			learned, read := trained(t, c.task, c.content, c.change)

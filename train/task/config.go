@@ -92,6 +92,10 @@ type Data struct {
 	// it.
 	Tokenizers []string `json:"tokenizers_sha256,omitempty"`
 
+	// Characters and Tokens are the size of a text. Tokens is 0 if its units are characters. New sets both.
+	Characters int `json:"characters,omitempty"`
+	Tokens     int `json:"tokens,omitempty"`
+
 	VocabSize int `json:"vocab_size,omitempty"` // most ids for the units tokenizer.BPE; if 0, New chooses a number from the amount of text
 
 	// Validation is the number of validation examples; 0 means no validation. For text and for a ValidationFile it is a

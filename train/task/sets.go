@@ -170,7 +170,10 @@ func (s *textSet) describe(c *Config) error {
 	if c.Data.SHA256 != "" && c.Data.SHA256 != sum {
 		return fmt.Errorf("text %q has changed since the run began", c.Data.File)
 	}
-	c.Data.SHA256 = sum
+	c.Data.SHA256, c.Data.Characters = sum, s.Characters()
+	if c.Task.Source != nil {
+		c.Data.Tokens = s.Len()
+	}
 	if c.Task.Source == nil {
 		c.Task.Alphabet = s.Tokenizer().(*tokenizer.Vocab).Symbols()
 	} else if c.Data.Tokenizers, err = tokenizerSums(c.Task); err != nil {
