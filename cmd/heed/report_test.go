@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/heed-go/heed/train/task"
 )
@@ -85,6 +86,7 @@ func TestTrainingWithoutReport(t *testing.T) {
 
 	left := filepath.Join(blocked, "."+task.ReportFile+".tmp-1") // left by a killed process
 	write(t, left, "")
+	must(t, os.Chtimes(left, time.Now(), time.Now().Add(-time.Hour)))
 	fail(t, heed("train", "--resume="+blocked), 1, "is finished")
 	absent(t, left)
 
