@@ -96,6 +96,9 @@ who can reach it can use the service: there are no passwords and no encryption.`
 	return cmd
 }
 
+// maxServed is the maximum number of open connections to a service.
+const maxServed = 1 << 12
+
 // errorLog returns the logger for a server's errors that no client is told.
 func errorLog(stderr io.Writer) *log.Logger {
 	return log.New(writerFunc(func(b []byte) (int, error) {
@@ -120,6 +123,7 @@ func serveUntil(ctx context.Context, l net.Listener, h *serve.Handler, errors *l
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    1 << 16,
 	}
+	limit(s, maxServed)
 	failed := make(chan error, 1)
 	go func() { failed <- s.Serve(l) }()
 	select {
