@@ -44,6 +44,10 @@ type Options struct {
 	// SkipBad allows Read and ReadParallel to leave out more than one bad row in a hundred.
 	SkipBad bool
 
+	// Encoding is the file's encoding, by a name of the WHATWG Encoding Standard, such as windows-1252. If it is empty,
+	// the encoding is UTF-8. A byte-order mark overrides it.
+	Encoding string
+
 	// Check returns an error if the wanted fields of a row are wrong in some other way. It must not keep the slice.
 	// Check may be nil.
 	Check func(fields []string) error
@@ -62,6 +66,13 @@ func (e *RowError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.
 
 // Unwrap returns the reason why the row is bad.
 func (e *RowError) Unwrap() error { return e.Err }
+
+// A notTextError says that a field has bytes that aren't part of a character.
+type notTextError struct{ error }
+
+const notTextAdvice = ": save the file as UTF-8, or give its encoding, such as --encoding windows-1252"
+
+func (e notTextError) Error() string { return e.error.Error() + notTextAdvice }
 
 // Records reads all fields of the rows of a TSV or CSV file, one row at a time. NewWriter returns a Writer for rows of
 // the same form. The function Read lists the files that Records accepts. A Records must not be used by several
@@ -83,7 +94,7 @@ type Records struct {
 
 // Open opens a file to read its rows. It returns the errors of the function Read. Close the Records after use.
 func Open(path string, o Options) (*Records, error) {
-	f, err := openTable(path)
+	f, err := openTable(path, o.Encoding)
 	if err != nil {
 		return nil, err
 	}
@@ -326,10 +337,10 @@ func (r *Records) judge(fields []string) error {
 		switch invalid := tokenizer.CheckUTF8(field); {
 		case strings.TrimSpace(field) == "":
 			return fmt.Errorf("%s is empty", r.name(i))
-		case invalid != nil && r.form.utf16 != nil:
-			return fmt.Errorf("%s is not UTF-16: it has only half of a character; save the file as UTF-8", r.name(i))
+		case invalid != nil && !r.form.encoding.UTF8():
+			return notTextError{fmt.Errorf("%s is not %s: it has a byte that is no part of a character", r.name(i), r.form.encoding)}
 		case invalid != nil:
-			return fmt.Errorf("%s is %w; save the file as UTF-8", r.name(i), invalid)
+			return notTextError{fmt.Errorf("%s is %w", r.name(i), invalid)}
 		case strings.IndexByte(field, 0) >= 0:
 			return fmt.Errorf("%s has a NUL character, which isn't text", r.name(i))
 		}
@@ -372,7 +383,8 @@ func (r *Records) NewWriter(w io.Writer, added ...string) (*Writer, error) {
 	rw.csv = csv.NewWriter(&rw.row)
 	rw.csv.Comma, rw.csv.UseCRLF = r.form.separator, r.form.crlf
 	if r.form.mark {
-		rw.out.Write(r.form.append(nil, []byte(mark))) // the next write returns this error again
+		coded, _ := r.form.encoding.Append(nil, []byte(mark)) // UTF-8 or UTF-16, which have this character
+		rw.out.Write(coded)                                   // the next write returns this error again
 	}
 	if r.header == nil {
 		return rw, nil
@@ -381,7 +393,7 @@ func (r *Records) NewWriter(w io.Writer, added ...string) (*Writer, error) {
 }
 
 // Write writes a row. TSV has no quoting: if a field has a tab or an end of line, Write returns an error and writes
-// nothing.
+// nothing. It does the same if the file's encoding lacks a character of the row.
 func (w *Writer) Write(fields []string) error {
 	w.rows++
 	w.row.Reset()
@@ -400,8 +412,12 @@ func (w *Writer) Write(fields []string) error {
 		}
 		w.row.WriteByte('\n')
 	}
-	w.bytes = w.form.append(w.bytes[:0], w.row.Bytes())
-	_, err := w.out.Write(w.bytes)
+	coded, err := w.form.encoding.Append(w.bytes[:0], w.row.Bytes())
+	if err != nil {
+		return err
+	}
+	w.bytes = coded
+	_, err = w.out.Write(coded)
 	return err
 }
 

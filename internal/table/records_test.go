@@ -1,7 +1,6 @@
 package table
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -10,6 +9,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/heed-go/heed/internal/textfile"
 )
 
 // copyRows writes every row of a file back, with one more field.
@@ -64,6 +65,9 @@ func TestRecordsAreWrittenBack(t *testing.T) {
 		{name: "CSV of Windows", file: "a.csv", o: known, content: mark + "\"a;\nb\";c\r\n", want: mark + "\"a;\r\nb\";c;\"of a;\r\nb\"\r\n"},
 		{name: "UTF-16 LE", file: "a.csv", o: known, content: inUTF16(binary.LittleEndian, "a,ä\r\n"), want: inUTF16(binary.LittleEndian, "a,ä,of a\r\n")},
 		{name: "UTF-16 BE", file: "a.tsv", o: known, content: inUTF16(binary.BigEndian, "ä\tb\n"), want: inUTF16(binary.BigEndian, "ä\tb\tof ä\n")},
+		{name: "windows-1252", file: "a.csv", o: Options{Known: pairNames[:1], Encoding: "cp1252"}, content: "\xfc,\x80\n\x81,b\n", want: "\xfc,\x80,of \xfc\n?,b,none\n", bad: 1},
+		{name: "half a character in UTF-16", file: "a.csv", o: known, content: inUTF16(binary.LittleEndian, "a,") + "\x00\xd8\n\x00", want: inUTF16(binary.LittleEndian, "a,\ufffd,of a\n")},
+		{name: "gzip", file: "a.csv.gz", o: known, content: zipped("a,b\n"), want: "a,b,of a\n"},
 		{name: "empty and short rows", file: "a.csv", o: Options{Columns: []string{"2"}}, content: "a,b\nc,\nd\n", want: "a,b,of b\nc,,none\nd,none\n", bad: 2},
 		{name: "bytes that aren't text in an unwanted column", file: "a.tsv", o: known, content: "a\t\xff\x00\n", want: "a\t\xff\x00\tof a\n"},
 		{name: "not CSV", file: "a.csv", o: known, content: "a,b\nc\"d\ne,f\n", want: "a,b,of a\nnone\ne,f,of e\n", bad: 1},
@@ -78,6 +82,29 @@ func TestRecordsAreWrittenBack(t *testing.T) {
 				t.Errorf("got %.200q\nwant %.200q; bad rows %v, want %d", got, test.want, bad, test.bad)
 			}
 		})
+	}
+}
+
+// A Writer returns an error for a character that the file's encoding lacks, and writes the next row.
+func TestWriterRefusesCharacters(t *testing.T) {
+	r, err := Open(writeFile(t, "a.tsv", "\xfc\n"), Options{Columns: []string{"1"}, Encoding: "latin1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	var out bytes.Buffer
+	w, err := r.NewWriter(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Write([]string{"世"}); err == nil || !strings.Contains(err.Error(), "windows-1252 has no character '世'") {
+		t.Errorf("got error %v", err)
+	}
+	if err := w.Write([]string{"ü"}); err != nil {
+		t.Error(err)
+	}
+	if err := w.Close(); err != nil || out.String() != "\xfc\n" {
+		t.Errorf("Close: error %v, and %q was written", err, &out)
 	}
 }
 
@@ -131,7 +158,11 @@ func FuzzRecords(f *testing.F) {
 	}
 	endings := []string{".tsv", ".csv", ""}
 	read := func(t *testing.T, ending string, content []byte) (*Records, [][]string) {
-		file, err := newTableFile(ending, bytes.NewReader(content))
+		in, err := textfile.New(bytes.NewReader(content), int64(len(content)), "")
+		if err != nil {
+			return nil, nil
+		}
+		file, err := newTableFile(ending, in)
 		if err != nil {
 			return nil, nil
 		}
@@ -199,13 +230,11 @@ func FuzzRecords(f *testing.F) {
 
 // newLike returns Records that read written, a file of the same form as r's file.
 func newLike(t *testing.T, r *Records, written io.Reader) *Records {
-	file := &tableFile{form: r.form, in: bufio.NewReader(written)}
-	if r.form.utf16 != nil {
-		file.in = bufio.NewReader(&utf16Reader{in: file.in, order: r.form.utf16})
+	in, err := textfile.New(written, 0, "")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if r.form.mark {
-		file.in.Discard(len(mark))
-	}
+	file := &tableFile{form: r.form, in: in.Reader}
 	again := &Records{rows: file.rows(), form: r.form, columns: r.columns, known: r.known}
 	if r.header != nil {
 		if _, err := again.rows.next(); err != nil {

@@ -47,14 +47,14 @@ const maxBad = 5
 // frequent in the first row. Files named .tsv, .tab or .txt are TSV; .csv files are CSV. A file with another name is
 // TSV if its first line has a tab. Otherwise it is CSV if its first row has a comma or a semicolon outside quotes, and
 // TSV if it has neither. Lines end in \n or \r\n, and empty lines are skipped. The encoding is UTF-8, with or without a
-// byte-order mark, or UTF-16 with a mark.
+// byte-order mark, UTF-16 with a mark, or Options.Encoding. The file may be compressed with gzip; an ending .gz of its
+// name doesn't count.
 //
 // Bad rows (see RowError) are left out and counted. Read returns an error if all rows are bad or, without SkipBad, if
 // more than one in a hundred is bad. It also returns an error if a column is missing, if a row has more than 4 MiB, if
-// the file has no rows, or if it isn't plain text (such as a directory, a pipe or a compressed file). All errors name
-// the file.
+// the file has no rows, or if it isn't plain text (such as a directory, a pipe or a zip file). All errors name the file.
 func Read(path string, o Options) (*Table, error) {
-	f, err := openTable(path)
+	f, err := openTable(path, o.Encoding)
 	if err != nil {
 		return nil, err
 	}
@@ -62,8 +62,8 @@ func Read(path string, o Options) (*Table, error) {
 	return readAll(path, f.rows(), f.form, o, f)
 }
 
-// ReadParallel reads files line by line: line n of each file is a column of row n. Encodings and line ends are the same
-// as for Read. A whole line is one field; tabs, commas and quotes are part of it. All files are wanted columns, in
+// ReadParallel reads files line by line: line n of each file is a column of row n. Encodings, line ends and gzip are the
+// same as for Read. A whole line is one field; tabs, commas and quotes are part of it. All files are wanted columns, in
 // order: of the Options, ReadParallel uses the roles in Known, but neither names, Columns nor Header. It returns the
 // errors of Read, and an error if the files have different numbers of lines.
 func ReadParallel(paths []string, o Options) (*Table, error) {
@@ -71,7 +71,7 @@ func ReadParallel(paths []string, o Options) (*Table, error) {
 	var files []*tableFile
 	o.Columns, o.Header = []string{}, "no"
 	for i, path := range paths {
-		f, err := openTable(path)
+		f, err := openTable(path, o.Encoding)
 		if err != nil {
 			return nil, err
 		}
@@ -80,7 +80,11 @@ func ReadParallel(paths []string, o Options) (*Table, error) {
 		o.Columns = append(o.Columns, fmt.Sprint(i+1))
 		files = append(files, f)
 	}
-	return readAll(strings.Join(paths, ", "), lines, form{}, o, files...)
+	var f form
+	if len(files) > 0 {
+		f.encoding = files[0].form.encoding
+	}
+	return readAll(strings.Join(paths, ", "), lines, f, o, files...)
 }
 
 // readAll reads all rows of the files into a Table. The argument name stands for the files in errors.
@@ -149,14 +153,17 @@ func (t *Table) finish(block *strings.Builder, skipBad bool) (*Table, error) {
 		return nil, errors.New("the file has a header but no rows: use a file with rows")
 	}
 	if none := len(t.lines) == 0; none || 100*t.LeftOut > rows && !skipBad {
-		bad := make([]string, len(t.Bad), maxBad+1)
+		bad, advice := make([]string, len(t.Bad), maxBad+1), ""
 		for i, b := range t.Bad {
-			bad[i] = b.Error()
+			var notText bool
+			if bad[i], notText = strings.CutSuffix(b.Error(), notTextAdvice); notText {
+				advice = notTextAdvice // once, at the end
+			}
 		}
 		if t.LeftOut > len(bad) {
 			bad = append(bad, "…")
 		}
-		list := strings.Join(bad, "; ")
+		list := strings.Join(bad, "; ") + advice
 		if none {
 			return nil, fmt.Errorf("it has no good row, only %d bad: %s", t.LeftOut, list)
 		}

@@ -2,10 +2,12 @@ package table
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -48,10 +50,20 @@ func inUTF16(order binary.AppendByteOrder, s string) string {
 	return string(b)
 }
 
+// zipped returns s in gzip.
+func zipped(s string) string {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	io.WriteString(z, s)
+	z.Close()
+	return b.String()
+}
+
 func TestRead(t *testing.T) {
 	many := strings.Repeat("x\ty\n", 200)
 	for _, test := range []struct {
 		name, file, content string
+		encoding            string
 		columns             []string
 		head                string // Options.Header
 		want                string // rows, formatted with %q; "" for any rows
@@ -86,6 +98,17 @@ func TestRead(t *testing.T) {
 		{name: "UTF-16 LE", file: "a.tsv", content: inUTF16(binary.LittleEndian, "ä\t𝄞\r\nc\td"), want: `[["ä" "𝄞"] ["c" "d"]]`},
 		{name: "UTF-16 BE", file: "a.csv", content: inUTF16(binary.BigEndian, "\"ä\";𝄞\n"), want: `[["ä" "𝄞"]]`},
 
+		{name: "gzip", file: "a.tsv.gz", content: zipped("a,b\tb\nc\td\n"), want: `[["a,b" "b"] ["c" "d"]]`, lines: "[1 2]"},
+		{name: "gzip of CSV", file: "a.CSV.GZ", content: zipped("a,b\tc\n"), want: `[["a" "b\tc"]]`},
+		{name: "gzip by another name", file: "a.csv", content: zipped("a,b\n"), want: `[["a" "b"]]`},
+		{name: "members of gzip", file: "a.csv.gz", content: zipped("a,b\nc") + zipped(",d\n"), want: `[["a" "b"] ["c" "d"]]`},
+		{name: "gzip of UTF-16", file: "a.csv.gz", content: zipped(inUTF16(binary.LittleEndian, "ä,b\n")), want: `[["ä" "b"]]`},
+		{name: "windows-1252", file: "a.csv", content: "gr\xfcn,b\n", encoding: "windows-1252", want: `[["grün" "b"]]`},
+		{name: "Shift JIS", file: "a.csv", content: "\x95\x5c,b\n", encoding: "Shift_JIS", want: `[["表" "b"]]`},
+		{name: "UTF-16 without a mark", file: "a.csv", content: inUTF16(binary.BigEndian, "ä,b\n")[2:], encoding: "utf-16be", want: `[["ä" "b"]]`},
+		{name: "a mark overrides the encoding", file: "a.csv", content: mark + "ä,b\n", encoding: "latin1", want: `[["ä" "b"]]`},
+		{name: "a byte that windows-1252 lacks", file: "a.tsv", content: many + "a\x81\tb\n", encoding: "windows-1252", leftOut: 1},
+
 		{name: "known header", file: "a.csv", content: "id, Label ,TEXT\n1,b,a\n", want: `[["a" "b"]]`, lines: "[2]", header: "[id  Label  TEXT]"},
 		{name: "the likelier name", file: "a.csv", content: "text,source,label\n1,a,b\n", want: `[["a" "b"]]`, header: "[text source label]"},
 		{name: "half a known header is a row", file: "a.csv", content: "text,kind\na,b\n", want: `[["text" "kind"] ["a" "b"]]`},
@@ -117,7 +140,7 @@ func TestRead(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			path := writeFile(t, test.file, test.content)
-			table, err := Read(path, Options{Columns: test.columns, Known: pairNames, Header: test.head})
+			table, err := Read(path, Options{Columns: test.columns, Known: pairNames, Header: test.head, Encoding: test.encoding})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -154,18 +177,21 @@ func TestReadErrors(t *testing.T) {
 		head                string // Options.Header
 		want                string
 	}{
-		{name: "empty", file: "a.tsv", want: "it is empty: use a TSV or CSV file"},
+		{name: "empty", file: "a.tsv", want: "it is empty"},
 		{name: "only a mark", file: "a.tsv", content: mark, want: "only empty lines"},
 		{name: "only empty lines", file: "a.csv", content: "\n\r\n", want: "only empty lines"},
 		{name: "only a header", file: "a.csv", content: "text,label\n", want: "a header but no rows"},
-		{name: "gzip", file: "a.tsv.gz", content: "\x1f\x8b\x08\x00", want: "gunzip it first"},
-		{name: "gzip by another name", file: "a.csv", content: "\x1f\x8b\x08\x00", want: "gunzip it first"},
+		{name: "half of gzip", file: "a.tsv.gz", content: zipped(many)[:25], want: "its gzip data are damaged or incomplete: unexpected EOF"},
+		{name: "half of gzip with CSV", file: "a.csv.gz", content: zipped(strings.Repeat("\""+many+"\",", 1000))[:300], want: "its gzip data are damaged or incomplete"},
+		{name: "gzip in gzip", file: "a.tsv.gz", content: zipped(zipped("a\tb\n")), want: "it is gzip within gzip"},
+		{name: "long row in gzip", file: "a.tsv.gz", content: zipped("a\tb\n" + strings.Repeat("a", maxRow+1)), want: "line 2: the row that starts here has more than 4 MiB"},
+		{name: "xlsx in gzip", file: "a.csv.gz", content: zipped("PK\x03\x04\x00"), want: "save the sheet as CSV"},
 		{name: "xlsx", file: "a.csv", content: "PK\x03\x04\x00", want: "save the sheet as CSV"},
 		{name: "JSON", file: "a.jsonl", content: `{"text": "a", "label": "b"}`, want: "it is JSON"},
 		{name: "binary", file: "a.csv", content: "\x7fELF\x02\x01\x01\x00", want: "it has NUL bytes"},
 		{name: "UTF-16 without a mark", file: "a.csv", content: "a\x00,\x00b\x00\n\x00", want: "UTF-16 without a byte-order mark"},
 		{name: "UTF-32", file: "a.csv", content: "\xff\xfe\x00\x00a\x00\x00\x00", want: "it has NUL bytes"},
-		{name: "Latin-1", file: "a.csv", content: "text,label\ncaf\xe9,b\n", want: "it has no good row, only 1 bad: line 2: the text (column 1) is not UTF-8: the byte at offset 3 (from 0) is no part of a character; save the file as UTF-8"},
+		{name: "Latin-1", file: "a.csv", content: "text,label\ncaf\xe9,b\n", want: "it has no good row, only 1 bad: line 2: the text (column 1) is not UTF-8: the byte at offset 3 (from 0) is no part of a character: save the file as UTF-8, or give its encoding, such as --encoding windows-1252"},
 		{name: "old Mac", file: "a.csv", content: "a,b\rc,d\r", want: `its lines end in \r only`},
 		{name: "one column", file: "a.csv", content: "abc\n", want: `line 1: the label (column 2) is missing: the row has only 1 (fields between ',')`},
 		{name: "one column of TSV", file: "a.tsv", content: "a,bc\n", want: `line 1: the label (column 2) is missing: the row has only 1 (fields between tabs)`},
@@ -203,8 +229,15 @@ func TestReadErrors(t *testing.T) {
 			checkError(t, err, path, test.want)
 		})
 	}
+	path := writeFile(t, "a.csv", "a\x81,b\n")
+	_, err := Read(path, Options{Known: pairNames, Encoding: "cp1252"})
+	checkError(t, err, path, "line 1: the text (column 1) is not windows-1252: it has a byte that is no part of a character: save the file as UTF-8, or give its encoding")
+	_, err = Read(path, Options{Known: pairNames, Encoding: "ansi"})
+	checkError(t, err, path, `encoding "ansi" is unknown: the names are listed at`)
+	_, err = ReadParallel([]string{path, path}, Options{Encoding: "cp1252"})
+	checkError(t, err, path, "file 1 is not windows-1252")
 	dir := t.TempDir()
-	_, err := Read(dir, Options{Known: pairNames})
+	_, err = Read(dir, Options{Known: pairNames})
 	checkError(t, err, dir, "it is a directory")
 	_, err = Read(filepath.Join(dir, "none.csv"), Options{Known: pairNames})
 	checkError(t, err, "none.csv", "no such file")

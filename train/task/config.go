@@ -45,11 +45,11 @@ type Config struct {
 // answer. If several rows have the same source, each of their answers is right.
 //
 // A file of rows is TSV without quoting, or CSV (RFC 4180) with commas or semicolons. Files named .tsv, .tab or .txt
-// are TSV; .csv files are CSV. For other names, the first line decides. The encoding is UTF-8, or UTF-16 with a
-// byte-order mark. A row has at most 4 MiB. Empty lines are skipped. A row is bad if one of its two columns is missing,
-// empty or not valid text, if it repeats the header, if it has more fields than a CSV file's header or if, for tagging,
-// it doesn't have one tag per symbol. Bad rows are left out and counted; without SkipBad, it is an error if more than
-// one row in a hundred is bad.
+// are TSV; .csv files are CSV. For other names, the first line decides. The file may be compressed with gzip; an ending
+// .gz of its name doesn't count. The encoding is UTF-8, UTF-16 with a byte-order mark, or Encoding. A row has at most
+// 4 MiB. Empty lines are skipped. A row is bad if one of its two columns is missing, empty or not valid text, if it
+// repeats the header, if it has more fields than a CSV file's header or if, for tagging, it doesn't have one tag per
+// symbol. Bad rows are left out and counted; without SkipBad, it is an error if more than one row in a hundred is bad.
 type Data struct {
 	File   string `json:"file,omitempty"`   // path of the text or the rows
 	SHA256 string `json:"sha256,omitempty"` // checksum of the data, to detect changes; New sets it
@@ -64,6 +64,10 @@ type Data struct {
 	ValidationFile       string `json:"validation_file,omitempty"`
 	ValidationTargetFile string `json:"validation_target_file,omitempty"`
 	ValidationSHA256     string `json:"validation_sha256,omitempty"`
+
+	// Encoding is the encoding of all files that have no byte-order mark, by a name of the WHATWG Encoding Standard,
+	// such as windows-1252. If it is empty, the encoding is UTF-8.
+	Encoding string `json:"encoding,omitempty"`
 
 	// Columns are the column of sources and the column of answers, each as a name in the header or a number from 1. If
 	// empty, New looks for usual names in the header, such as source and target. Without such a header, the file must

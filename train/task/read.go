@@ -14,9 +14,9 @@ import (
 )
 
 // ReadExamples reads examples from one file of rows, or from the lines of two parallel files. It reads them with the
-// settings of the model's run. To read a file in another way, change Columns, Header or SkipBad in m.Config.Data first.
-// The notes are warnings for the user, for example that bad rows were left out, or that the run was trained on this
-// file.
+// settings of the model's run. To read a file in another way, change Columns, Header, SkipBad or Encoding in
+// m.Config.Data first. The notes are warnings for the user, for example that bad rows were left out, or that the run was
+// trained on this file.
 func (m *Model) ReadExamples(files ...string) (examples []data.Example, notes []string, err error) {
 	c, err := m.reads()
 	if err != nil {
@@ -49,22 +49,22 @@ func (m *Model) ReadExamples(files ...string) (examples []data.Example, notes []
 const fileBatch = 1 << 13
 
 // PredictFile answers the rows of a TSV or CSV file (see Data), and writes all rows with added columns to w, in the
-// form of the file. The column of inputs and the header are found as in the model's run, unless the caller changed
-// Columns and Header in m.Config.Data. Of the Columns, only the first is used.
+// form of the file, but without gzip. The column of inputs, the header and the encoding are found as in the model's run,
+// unless the caller changed Columns, Header and Encoding in m.Config.Data. Of the Columns, only the first is used.
 //
 // The function row returns the added fields of a row. Its arguments are the number of the row's first line and its
 // Answer. For a bad row, the Answer has only an Err. In TSV, an added field with a tab or an end of line is quoted. If
 // the file has a header, the names in added are appended to it, with the prefix "predicted_" if the header already has
 // such a name.
 //
-// PredictFile returns an error if ctx is done, or if a row isn't valid CSV, so that it couldn't be written back. It
-// reads some thousands of rows at a time.
+// PredictFile returns an error if ctx is done, if a row isn't valid CSV, so that it couldn't be written back, or if the
+// file's encoding lacks a character of an answer. It reads some thousands of rows at a time.
 func (m *Model) PredictFile(ctx context.Context, file string, w io.Writer, o PredictOptions, added []string, row func(line int, a Answer) []string) error {
 	c, err := m.reads()
 	if err != nil {
 		return err
 	}
-	wanted := table.Options{Known: c.Kind().Columns[:1], Header: c.Data.Header}
+	wanted := table.Options{Known: c.Kind().Columns[:1], Header: c.Data.Header, Encoding: c.Data.Encoding}
 	if c.Data.Columns != nil {
 		wanted.Columns = c.Data.Columns[:1]
 	}
@@ -125,7 +125,7 @@ func (m *Model) PredictFile(ctx context.Context, file string, w io.Writer, o Pre
 				err = out.Write(append(fields, more...))
 			}
 			if err != nil {
-				return err
+				return fmt.Errorf("%s, line %d: the row can't be written with its answer: %w", file, lines[i], err)
 			}
 		}
 	}

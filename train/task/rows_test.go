@@ -1,6 +1,8 @@
 package task
 
 import (
+	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"math"
@@ -89,6 +91,47 @@ func TestLookClassification(t *testing.T) {
 	}
 	if made(t, small(t, "copy")).Look() != "" {
 		t.Error("a rule without a file has a look, want none")
+	}
+}
+
+// All files of a run have its Encoding and may be compressed. Answers are written back in the file's encoding.
+func TestRowsInAnotherEncoding(t *testing.T) {
+	var s bytes.Buffer
+	for i := range 60 {
+		fmt.Fprintf(&s, "gr\xfcn %d,\x80\nwei\xdf %d,b\n", i, i)
+	}
+	c := withFile(t, "classification", "texts.csv", s.String())
+	if _, err := New(c); err == nil || !strings.Contains(err.Error(), "give its encoding, such as --encoding windows-1252") {
+		t.Errorf("without an encoding: got error %v", err)
+	}
+	c.Data.Encoding = "cp1252"
+	c.Data.ValidationFile = filepath.Join(t.TempDir(), "valid.csv.gz")
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	fmt.Fprint(z, "gr\xfc\xdf,\x80\n")
+	z.Close()
+	write(t, c.Data.ValidationFile, packed.String())
+	task := made(t, c)
+	if l := lookOf(task); l.Bads != 0 || l.Validates != 1 || l.Source.Unknown != 0 || l.Labels[0].Label != "€" && l.Labels[1].Label != "€" {
+		t.Errorf("got %+v", l)
+	}
+	examples, _, err := task.ReadExamples(c.Data.ValidationFile)
+	if err != nil || len(examples) != 1 || examples[0].Source != "grüß" || examples[0].Answer != "€" {
+		t.Errorf("got examples %q, error %v", examples, err)
+	}
+	var out bytes.Buffer
+	err = task.PredictFile(t.Context(), c.Data.ValidationFile, &out, PredictOptions{}, []string{"answer"}, func(int, Answer) []string { return []string{"€"} })
+	if want := "gr\xfc\xdf,\x80,\x80\n"; err != nil || out.String() != want {
+		t.Errorf("PredictFile wrote %q, error %v, want %q", &out, err, want)
+	}
+	out.Reset()
+	err = task.PredictFile(t.Context(), c.Data.ValidationFile, &out, PredictOptions{}, []string{"answer"}, func(int, Answer) []string { return []string{"世"} })
+	if err == nil || !strings.Contains(err.Error(), "line 1: the row can't be written with its answer: windows-1252 has no character '世'") {
+		t.Errorf("got error %v", err)
+	}
+	task.Config.Data.Encoding = ""
+	if _, _, err := task.ReadExamples(c.Data.File); err == nil || !strings.Contains(err.Error(), "is not UTF-8") {
+		t.Errorf("in UTF-8: got error %v", err)
 	}
 }
 
