@@ -52,7 +52,8 @@ const maxBad = 5
 //
 // Bad rows (see RowError) are left out and counted. Read returns an error if all rows are bad or, without SkipBad, if
 // more than one in a hundred is bad. It also returns an error if a column is missing, if a row has more than 4 MiB, if
-// the file has no rows, or if it isn't plain text (such as a directory, a pipe or a zip file). All errors name the file.
+// the file has no rows, or if it isn't plain text (such as a directory, a pipe or a zip file). All errors name the
+// file.
 func Read(path string, o Options) (*Table, error) {
 	f, err := openTable(path, o.Encoding)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 
 // ReadExamples reads examples from one file of rows, or from the lines of two parallel files. It reads them with the
 // settings of the model's run. To read a file in another way, change Columns, Header, SkipBad or Encoding in
-// m.Config.Data first. The notes are warnings for the user, for example that bad rows were left out, or that the run was
-// trained on this file.
+// m.Config.Data first. The notes are warnings for the user, for example that bad rows were left out, or that the run
+// was trained on this file.
 func (m *Model) ReadExamples(files ...string) (examples []data.Example, notes []string, err error) {
 	c, err := m.reads()
 	if err != nil {
@@ -49,8 +49,8 @@ func (m *Model) ReadExamples(files ...string) (examples []data.Example, notes []
 const fileBatch = 1 << 13
 
 // PredictFile answers the rows of a TSV or CSV file (see Data), and writes all rows with added columns to w, in the
-// form of the file, but without gzip. The column of inputs, the header and the encoding are found as in the model's run,
-// unless the caller changed Columns, Header and Encoding in m.Config.Data. Of the Columns, only the first is used.
+// form of the file, but without gzip. The column of inputs, the header and the encoding are found as in the model's
+// run, unless the caller changed Columns, Header and Encoding in m.Config.Data. Of the Columns, only the first is used.
 //
 // The function row returns the added fields of a row. Its arguments are the number of the row's first line and its
 // Answer. For a bad row, the Answer has only an Err. In TSV, an added field with a tab or an end of line is quoted. If
