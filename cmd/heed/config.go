@@ -12,6 +12,7 @@ import (
 
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/kinds"
+	"github.com/heed-go/heed/internal/textfile"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -68,6 +69,7 @@ func (s *settings) flags() []flagGroup {
 	f.StringVar(&s.Data.Header, "header", s.Data.Header, "yes if the first row is a header, or no if it is a row like the others (default: see above)")
 	f.BoolVar(&s.Data.SkipBad, "skip-bad", s.Data.SkipBad, "leave out bad rows whatever their share is (default: an error if more than one row in a hundred is bad)")
 	f.BoolVar(&s.Data.MergeLabels, "merge-labels", s.Data.MergeLabels, "for classification: make labels that differ only in case or surrounding spaces one label, with the most frequent spelling")
+	f.StringVar(&s.Data.Encoding, "encoding", s.Data.Encoding, encodings+" (default: UTF-8)")
 	f.StringVar(&s.units, "units", s.units, "units of sources and answers: characters, tokens between spaces, or bpe, byte pairs with one vocabulary for both (default: guessed from the file; for text: characters)")
 	f.StringVar((*string)(&s.Data.SourceUnits), "source-units", string(s.Data.SourceUnits), "units of sources (default: those of --units)")
 	f.StringVar((*string)(&s.Data.TargetUnits), "target-units", string(s.Data.TargetUnits), "units of answers (default: those of --units)")
@@ -123,6 +125,17 @@ func (s *settings) flags() []flagGroup {
 	f.Var(optional{&stopping.DivergenceThreshold}, "divergence-threshold", "stop when the monitored value is worse than this")
 	f.BoolVar(&stopping.AllowNonFinite, "allow-non-finite", stopping.AllowNonFinite, "continue if the validation loss is NaN or infinite")
 	return groups
+}
+
+// encodings describes the values of --encoding.
+const encodings = "encoding of files without a byte-order mark: a WHATWG name such as windows-1252, shift_jis, gb18030, koi8-r or utf-16le"
+
+// knownEncoding returns an error if a value of --encoding is unknown.
+func knownEncoding(name string) error {
+	if _, err := textfile.Named(name); err != nil {
+		return usagef("--encoding: %w", err)
+	}
+	return nil
 }
 
 // choose declares a flag that sets *value to a choice of kinds.Choices. Its text is the name of the choice and, after
@@ -182,11 +195,11 @@ func (o optional) Set(text string) error {
 func (s *settings) fromFlags(given *pflag.FlagSet) (task.Config, error) {
 	c, err := defaults(s.name, s.maxLen)
 	if err != nil {
-		return task.Config{}, wrongFlag(err)
+		return task.Config{}, wrongFlag(err, given)
 	}
 	if given.Changed("preset") {
 		if err := c.Apply(s.preset); err != nil {
-			return task.Config{}, wrongFlag(err)
+			return task.Config{}, wrongFlag(err, given)
 		}
 	}
 	if given.Changed("from") {
@@ -266,13 +279,16 @@ var flagOf = map[string]string{
 }
 
 // wrongFlag turns a *task.ConfigError into a usageError that names flags instead of settings. It returns other errors
-// unchanged.
-func wrongFlag(err error) error {
+// unchanged. The flags given decide which of several flags set a value; they may be nil.
+func wrongFlag(err error, given *pflag.FlagSet) error {
 	var wrong *task.ConfigError
 	if !errors.As(err, &wrong) {
 		return err
 	}
 	return usagef("%s", wrong.Message(func(path string) string {
+		if flag, ok := strings.CutSuffix(path, "_units"); ok && given != nil && given.Changed("units") && !given.Changed(strings.TrimPrefix(flag, "data.")+"-units") {
+			return "--units"
+		}
 		return cmp.Or(flagOf[path], "--"+strings.ReplaceAll(path[strings.LastIndex(path, ".")+1:], "_", "-"))
 	}))
 }

@@ -9,12 +9,12 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/textfile"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -54,14 +54,18 @@ does: precision, recall and F1 for each type and for all.`,
 				return usagef("--beam must be at least 1, got %d", o.Beam)
 			case cmd.Flags().Changed("answers") && answers == "":
 				return usagef("--answers must be a file's name, got none")
-			case (as.Columns != nil || as.Header != "") && len(files) != 1:
-				return usagef("--columns and --header need exactly one --data, the file that they describe")
+			case cmd.Flags().Changed("encoding") && files == nil:
+				return usagef("--encoding needs --data: the encoding of the run's own files is in config.json")
+			case as.Columns != nil && len(files) != 1:
+				return usagef("--columns needs exactly one --data, the file that has these columns")
+			case as.Header != "" && len(files) != 1:
+				return usagef("--header needs exactly one --data, the file that it describes")
 			case as.SkipBad && files == nil:
 				return usagef("--skip-bad needs --data: the run's own files are read as in training")
 			case as.Columns != nil && len(as.Columns) != 2:
 				return usagef("--columns must be two, the column of sources and the column of answers, got %q", as.Columns)
 			}
-			return nil
+			return knownEncoding(as.Encoding)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := readConfig(args[0])
@@ -84,7 +88,7 @@ does: precision, recall and F1 for each type and for all.`,
 			if files != nil && !isText {
 				m, examples, err = openExamples(args[0], as, files, cmd.ErrOrStderr())
 			} else {
-				m, examples, err = evaluate(cmd, args[0], files)
+				m, examples, err = evaluate(cmd, args[0], files, as)
 				if c.Data.File == "" && answers == "" && o.Beam == 1 {
 					return err // for a rule of Heed's own, the score above already counts the right answers
 				}
@@ -94,13 +98,13 @@ does: precision, recall and F1 for each type and for all.`,
 			}
 			r, err := m.Judge(cmd.Context(), examples, o)
 			if err != nil {
-				return wrongFlag(err)
+				return wrongFlag(err, nil)
 			}
 			if _, err := fmt.Fprint(cmd.OutOrStdout(), r); err != nil || answers == "" {
 				return err
 			}
 			separator := '\t'
-			if strings.EqualFold(filepath.Ext(answers), ".csv") {
+			if textfile.Ending(answers) == ".csv" {
 				separator = ','
 			}
 			return out.write(cmd.Context(), func(w io.Writer) error { return r.WriteAnswers(w, separator) })
@@ -108,17 +112,19 @@ does: precision, recall and F1 for each type and for all.`,
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&files, "data", nil, "TSV or CSV file to score; given twice: a file with one source per line, and one with one answer per line; for text: another text, with no new characters unless the run has --units bpe")
+	f.StringVar(&as.Encoding, "encoding", "", "with --data: "+encodings+" (default: as in training)")
 	f.StringSliceVar(&as.Columns, "columns", nil, "with --data: columns of sources and answers, by name or number (default: as in training)")
 	f.StringVar(&as.Header, "header", "", "with --data: yes if the first row is a header, or no if it is a row like the others (default: as in training or, with --columns, a header if names are given)")
 	f.BoolVar(&as.SkipBad, "skip-bad", false, "with --data: leave out bad rows whatever their share is (default: as in training)")
 	f.IntVar(&o.Beam, "beam", 1, "beam width for seq2seq: number of unfinished answers to keep at each symbol")
-	f.StringVar(&answers, "answers", "", "file to write, with each source, its answer, whether it is right, and the right answers: CSV if its name ends in .csv, otherwise TSV")
+	f.StringVar(&answers, "answers", "", "file to write, with each source, its answer, whether it is right, and the right answers: CSV if its name ends in .csv, otherwise TSV; compressed if its name ends in .gz")
 	return cmd
 }
 
-// evaluate prints the score of a run on its validation set. It returns the run's model and its validation examples.
-func evaluate(cmd *cobra.Command, dir string, files []string) (*task.Model, []data.Example, error) {
-	t, err := openTask(cmd.Context(), dir, files, nil, true, nil)
+// evaluate prints the score of a run on its validation set, or on a text that is read as described. It returns the
+// run's model and its validation examples.
+func evaluate(cmd *cobra.Command, dir string, files []string, as task.Data) (*task.Model, []data.Example, error) {
+	t, err := openTask(cmd.Context(), dir, files, nil, true, func(c *task.Config) { readAs(&c.Data, as) })
 	if err != nil {
 		return nil, nil, err
 	}
@@ -153,7 +159,7 @@ func openExamples(dir string, as task.Data, files []string, stderr io.Writer) (*
 	readAs(&m.Config.Data, as)
 	examples, notes, err := m.ReadExamples(files...)
 	if err != nil {
-		return nil, nil, wrongFlag(err)
+		return nil, nil, wrongFlag(err, nil)
 	}
 	for _, note := range notes {
 		fmt.Fprintln(stderr, "heed:", oneLine(errors.New(note)))
@@ -161,14 +167,15 @@ func openExamples(dir string, as task.Data, files []string, stderr io.Writer) (*
 	return m, examples, nil
 }
 
-// readAs changes how a run reads a file to the settings that as has: Columns, Header and SkipBad. With other Columns,
-// the run's Header means nothing.
+// readAs changes how a run reads a file to the settings that as has: Columns, Header, SkipBad and Encoding. With other
+// Columns, the run's Header means nothing.
 func readAs(run *task.Data, as task.Data) {
 	if as.Columns != nil {
 		run.Columns, run.Header = as.Columns, ""
 	}
 	run.Header = cmp.Or(as.Header, run.Header)
 	run.SkipBad = run.SkipBad || as.SkipBad
+	run.Encoding = cmp.Or(as.Encoding, run.Encoding)
 }
 
 // suits returns an error if a flag is given that a run's kind of task can't use: --beam, or one of the flags in rows,
@@ -246,7 +253,7 @@ func openTask(ctx context.Context, dir string, files, validation []string, other
 	switch {
 	case errors.Is(err, context.Canceled):
 	case errors.As(err, &wrong) && change != nil && raises(wrong):
-		err = wrongFlag(err)
+		err = wrongFlag(err, nil)
 	case errors.As(err, &wrong): // config.json is wrong, not the call
 		err = fmt.Errorf("%s: %w", filepath.Join(dir, task.ConfigFile), err)
 	case err != nil && c.Data.File != "" && others && c.Kind().Columns != nil:

@@ -42,8 +42,9 @@ wide. There may be fewer. With --json, a line is an object: input, answer, proba
 they are true, alternatives with --top, or error if there is no answer.
 
 Without inputs, heed answers each line of standard input as soon as it arrives. With --data, the inputs
-are a column of a TSV or CSV file. The file is written back with an additional column of answers; in
-TSV, an answer with a tab or a line break is quoted. With --top, further columns are probability,
+are a column of a TSV or CSV file, which may be compressed with gzip. The file is written back with an
+additional column of answers, in the same encoding, and compressed only if the name of --out ends in .gz.
+In TSV, an answer with a tab or a line break is quoted. With --top, further columns are probability,
 answer_2, probability_2 and so on. With --json, heed writes only the objects, one per row.
 
 Inputs with symbols that training never saw are answered too. The context of a model is max_len in
@@ -62,19 +63,24 @@ Put -- before inputs that begin with a dash.`,
 			if err := suits(flags, args[0], "data", "columns", "header"); err != nil {
 				return err
 			}
+			for _, name := range []string{"out", "columns", "header", "encoding"} {
+				if flags.Changed(name) && !flags.Changed("data") {
+					return usagef("--%s needs --data", name)
+				}
+			}
 			switch data := flags.Changed("data"); {
 			case data && len(args) > 1:
 				return usagef("the inputs are arguments or in the file of --data, not both: got %q", args[1])
-			case !data && (flags.Changed("out") || flags.Changed("columns") || flags.Changed("header")):
-				return usagef("--out, --columns and --header need --data")
-			case data && file == "", flags.Changed("out") && out == "":
-				return usagef("--data and --out must be a file's name, got none")
+			case data && file == "":
+				return usagef("--data must be a file's name, got none")
+			case flags.Changed("out") && out == "":
+				return usagef("--out must be a file's name, got none")
 			case o.Beam < 1:
 				return usagef("--beam must be at least 1, got %d", o.Beam)
 			case flags.Changed("top") && o.Top < 1:
 				return usagef("--top must be at least 1, got %d", o.Top)
 			}
-			return nil
+			return knownEncoding(as.Encoding)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			answered := &outFile{flag: "out", path: out, inputs: append(runFiles(args[0]), file)}
@@ -104,7 +110,7 @@ Put -- before inputs that begin with a dash.`,
 			if said != nil && len(args) > 1 { // a wrong argument is a wrong call
 				said = &usageError{said}
 			}
-			return errors.Join(wrongFlag(err), said)
+			return errors.Join(wrongFlag(err, nil), said)
 		},
 	}
 	f := cmd.Flags()
@@ -114,6 +120,7 @@ Put -- before inputs that begin with a dash.`,
 	f.StringVar(&file, "data", "", "TSV or CSV file with the inputs")
 	f.StringVar(&out, "out", "", "with --data: file to write (default: standard output)")
 	f.StringSliceVar(&as.Columns, "columns", nil, "with --data: column of the inputs, by name or by number from 1 (default: as in training)")
+	f.StringVar(&as.Encoding, "encoding", "", "with --data: "+encodings+" (default: as in training)")
 	f.StringVar(&as.Header, "header", "", "with --data: yes if the first row is a header, or no if it is a row like the others (default: as in training or, with --columns, a header if names are given)")
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w; put -- before inputs that begin with a dash", flagError(cmd, err))

@@ -78,7 +78,7 @@ same command: it starts the run, continues it, and does nothing once the run is 
 			}
 			flags := cmd.Flags()
 			if err := how.Check(); err != nil {
-				return wrongFlag(err)
+				return wrongFlag(err, nil)
 			}
 			if flags.Changed("resume") {
 				if err := onlyWithResume(flags); err != nil {
@@ -194,7 +194,7 @@ func (o often) Set(text string) error {
 func newRun(cmd *cobra.Command, c task.Config, out string, auto bool, how watched) error {
 	t, err := newTask(cmd.Context(), c)
 	dir := out
-	if err = divided(how.Group, t, wrongFlag(err)); err == nil && !auto && first(how.Group) {
+	if err = divided(how.Group, t, wrongFlag(err, cmd.Flags())); err == nil && !auto && first(how.Group) {
 		dir, err = newFolder(out, c.Task.Name)
 	}
 	if err == nil && c.From.Dir != "" && first(how.Group) {
@@ -307,7 +307,7 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how watched, err error) e
 		return fmt.Errorf("%w: %s", interrupted(cmd.Context(), err), resume)
 	}
 	if err != nil {
-		return wrongFlag(err)
+		return wrongFlag(err, nil)
 	}
 	if s.Unfinished {
 		if first(how.Group) && s.Best.Step > 0 { // there is a check to report

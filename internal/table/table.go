@@ -63,10 +63,10 @@ func Read(path string, o Options) (*Table, error) {
 	return readAll(path, f.rows(), f.form, o, f)
 }
 
-// ReadParallel reads files line by line: line n of each file is a column of row n. Encodings, line ends and gzip are the
-// same as for Read. A whole line is one field; tabs, commas and quotes are part of it. All files are wanted columns, in
-// order: of the Options, ReadParallel uses the roles in Known, but neither names, Columns nor Header. It returns the
-// errors of Read, and an error if the files have different numbers of lines.
+// ReadParallel reads files line by line: line n of each file is a column of row n. Encodings, line ends and gzip are
+// the same as for Read. A whole line is one field; tabs, commas and quotes are part of it. All files are wanted
+// columns, in order: of the Options, ReadParallel uses the roles in Known, but neither names, Columns nor Header. It
+// returns the errors of Read, and an error if the files have different numbers of lines.
 func ReadParallel(paths []string, o Options) (*Table, error) {
 	lines := &lineRows{}
 	var files []*tableFile

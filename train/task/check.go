@@ -10,6 +10,7 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/table"
+	"github.com/heed-go/heed/internal/textfile"
 )
 
 // A ConfigError reports a wrong setting of a Config. It names the setting by its path in config.json, such as
@@ -33,22 +34,21 @@ func (c *Config) checkData() error {
 	d, k := &c.Data, c.Kind()
 	draws := c.Task.Sample != nil || c.Task.Answer != nil || c.Task.Spell != nil || c.Task.Read != nil
 	fileTask := k.Name != "" && k.Columns == nil || kindOf(data.Kind(c.Task.Name)).about().Name != ""
-	switch {
+	_, err := textfile.Named(d.Encoding)
+	switch stray := c.stray(); {
 	case d.File == "" && fileTask:
 		return setting.Errorf("%s %s must come with %s, the file to learn from", setting.Path("task"), c.Task.Name, setting.Path("data.file"))
 	case d.File != "" && draws:
 		return setting.Errorf("%s %s draws its own examples, so it can't come with %s: for a file, the task must be one of %s",
 			setting.Path("task"), c.Task.Name, setting.Path("data.file"), strings.Join(Names()[len(data.Names()):], ", "))
-	case !c.fromRows() && (d.TargetFile != "" || d.ValidationFile != "" || d.ValidationTargetFile != "" || d.Columns != nil || d.TargetUnits != "") ||
-		d.File == "" && (d.SourceUnits != "" || d.Tokenizers != nil):
-		return setting.Errorf("%s %s doesn't learn from the rows of a file, so it can't have %s, %s, %s or %s", setting.Path("task"), c.Task.Name,
-			setting.Path("data.validation_file"), setting.Path("data.columns"), setting.Path("data.source_units"), setting.Path("data.target_units"))
+	case stray != "" && d.File == "":
+		return setting.Errorf("%s is for tasks that learn from %s, and %s %s needs none", stray, setting.Path("data.file"), setting.Path("task"), c.Task.Name)
+	case stray != "":
+		return setting.Errorf("%s is for tasks that learn rows, not for %s %s", stray, setting.Path("task"), c.Task.Name)
+	case err != nil:
+		return setting.Errorf("%s: %w", setting.Path("data.encoding"), err)
 	case d.TargetUnits != "" && !k.AnswerUnits:
 		return setting.Errorf("%s %s can't have %s: a label isn't split into units", setting.Path("task"), c.Task.Name, setting.Path("data.target_units"))
-	case d.Header != "" && !c.fromRows():
-		return setting.Errorf("%s is for the rows of a file, not for the task %s", setting.Path("data.header"), c.Task.Name)
-	case d.SkipBad && !c.fromRows():
-		return setting.Errorf("%s is for the rows of a file, not for the task %s", setting.Path("data.skip_bad"), c.Task.Name)
 	case d.MergeLabels && !(c.fromRows() && k.Classes && !k.AnswerUnits):
 		return setting.Errorf("%s is for the labels of a file, not for the task %s", setting.Path("data.merge_labels"), c.Task.Name)
 	case d.TargetFile != "" && d.Columns != nil:
@@ -72,6 +72,31 @@ func (c *Config) checkData() error {
 		}
 	}
 	return nil
+}
+
+// stray returns the path of a setting that the task can't have because it doesn't learn from a file, or doesn't learn
+// rows. It returns "" if there is none.
+func (c *Config) stray() setting.Path {
+	d := &c.Data
+	for _, s := range []struct {
+		path       setting.Path
+		set, texts bool // whether it is set, and whether tasks of kind text may have it
+	}{
+		{"data.target_file", d.TargetFile != "", false},
+		{"data.validation_file", d.ValidationFile != "" || d.ValidationTargetFile != "", false},
+		{"data.columns", d.Columns != nil, false},
+		{"data.header", d.Header != "", false},
+		{"data.skip_bad", d.SkipBad, false},
+		{"data.target_units", d.TargetUnits != "", false},
+		{"data.source_units", d.SourceUnits != "", true},
+		{"data.encoding", d.Encoding != "", true},
+		{"data.tokenizers_sha256", d.Tokenizers != nil, true},
+	} {
+		if s.set && !c.fromRows() && !(s.texts && d.File != "") {
+			return s.path
+		}
+	}
+	return ""
 }
 
 // check checks the settings of a caller or of a config.json. If decided is false, settings that New chooses from the

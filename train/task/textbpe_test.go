@@ -126,7 +126,7 @@ func TestTextUnits(t *testing.T) {
 		want   string
 	}{
 		{func(c *Config) { c.Data.SourceUnits = tokenizer.Tokens }, `data.source_units must be one of characters, bpe for the task text, got "tokens"`},
-		{func(c *Config) { c.Data.TargetUnits = tokenizer.BPE }, "task text doesn't learn from the rows of a file"},
+		{func(c *Config) { c.Data.TargetUnits = tokenizer.BPE }, "data.target_units is for tasks that learn rows, not for task text"},
 		{func(c *Config) { c.Data.VocabSize = 300 }, "data.vocab_size is only for data.units bpe"},
 	} {
 		c := small(t, "text")
