@@ -125,7 +125,7 @@ func TestBadPlaces(t *testing.T) {
 		{"generate run", 2, "run learned the task copy, but heed generate needs a text model"},
 		{"generate run --prompt=a --temperature=-1", 2, "run learned the task copy, but heed generate needs a text model"},
 		{"eval run --beam=0", 2, "--beam is for answers written symbol by symbol; run learned the task copy"},
-		{"eval text --columns=a", 2, "--columns is for models that answer rows; text learned the task text"},
+		{"eval text --header=yes", 2, "--header is for models that answer rows; text learned the task text"},
 		{"eval text --data=none --answers=none/x", 2, "--answers is for models that answer rows; text learned the task text"},
 		{"predict text --data=none --out=none/x", 2, "--data is for models that answer rows; text learned the task text"},
 		{"predict text --data=none abc", 2, "--data is for models that answer rows; text learned the task text"},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,7 +57,7 @@ func (s *settings) flags() []flagGroup {
 
 	f := group("Common flags")
 	f.StringVar(&s.name, "task", s.name, "task to learn: "+strings.Join(task.Names(), ", "))
-	f.StringArrayVar(&s.data, "data", s.data, "file to learn, for text, seq2seq, classification and tagging; given twice: a file with one source per line, and one with one answer per line")
+	f.StringArrayVar(&s.data, "data", s.data, "file of rows to learn; given twice: a file with one source per line, and one with one answer per line; for text: a file or folder, and more of them")
 	f.StringVar(&s.preset, "preset", s.preset, "settings to start from, see above; other flags override them")
 	f.StringVar(&s.from, "from", s.from, "run folder that gives the initial weights and the shape of the model")
 	f.Uint64Var(&s.Seed, "seed", s.Seed, "seed of the initial weights, the data order and dropout")
@@ -65,7 +66,7 @@ func (s *settings) flags() []flagGroup {
 
 	f = group("Data file")
 	f.StringArrayVar(&s.validationData, "validation-data", s.validationData, "file of rows to validate on; --validation limits their number (default: rows held out of --data)")
-	f.StringSliceVar(&s.Data.Columns, "columns", s.Data.Columns, "columns of sources and answers, by name or number, such as text,label or 3,1 (default: see above)")
+	f.StringSliceVar(&s.Data.Columns, "columns", s.Data.Columns, "columns of sources and answers, by name or number, such as text,label or 3,1 (default: see above); for text: key of the text in .jsonl files (default: text)")
 	f.StringVar(&s.Data.Header, "header", s.Data.Header, "yes if the first row is a header, or no if it is a row like the others (default: see above)")
 	f.BoolVar(&s.Data.SkipBad, "skip-bad", s.Data.SkipBad, "leave out bad rows whatever their share is (default: an error if more than one row in a hundred is bad)")
 	f.BoolVar(&s.Data.MergeLabels, "merge-labels", s.Data.MergeLabels, "for classification: make labels that differ only in case or surrounding spaces one label, with the most frequent spelling")
@@ -231,8 +232,10 @@ func (s *settings) fromFlags(given *pflag.FlagSet) (task.Config, error) {
 			c.Data.TargetUnits = cmp.Or(c.Data.TargetUnits, tokenizer.Units(c.units))
 		}
 	}
-	err = errors.Join(err, named("data", c.data, &c.Data.File, &c.Data.TargetFile),
-		named("validation-data", c.validationData, &c.Data.ValidationFile, &c.Data.ValidationTargetFile))
+	err = errors.Join(err, setFiles(&c.Config, c.data, c.validationData))
+	if c.Kind().Columns == nil && given.Changed("columns") && !slices.ContainsFunc(c.data, hasKeys) {
+		err = errors.Join(err, usagef("--columns is for rows, and for texts in files that end in .jsonl, got --data %q", c.data))
+	}
 	if given.Changed("dropout") { // otherwise the rates of a preset stay
 		for _, rate := range []*float64{&c.Model.Dropout, &c.Model.Block.Dropout, &c.Model.Block.Attention.Dropout, &c.Model.Block.FeedForward.Dropout} {
 			*rate = c.dropout
@@ -256,13 +259,39 @@ func (s *settings) startFrom(dir string, given *pflag.FlagSet) error {
 	return err
 }
 
-// named stores the file names given by a flag: none, one, or two for parallel files.
-func named(flag string, names []string, file, other *string) error {
-	if len(names) > 2 || slices.Contains(names, "") {
-		return usagef("--%s must be a file's name, or be given twice for a file of sources and a file of answers, got %q", flag, names)
+// hasKeys reports whether a text may have keys: whether it is JSONL or a folder.
+func hasKeys(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir() || slices.Contains([]string{".jsonl", ".ndjson"}, textfile.Ending(path))
+}
+
+// setFiles stores the values of --data and --validation-data. A flag that wasn't given changes nothing.
+func setFiles(c *task.Config, files, validation []string) error {
+	d := &c.Data
+	if len(files) > 0 && c.Kind().Columns == nil {
+		if slices.Contains(files, "") {
+			return usagef("--data must be the name of a file or a folder, got none")
+		}
+		d.File, d.MoreFiles = files[0], slices.Clone(files[1:])
+		files = nil
 	}
-	for i, name := range names {
-		*[]*string{file, other}[i] = name
+	for _, f := range []struct {
+		flag   string
+		names  []string
+		stored [2]*string
+	}{
+		{"data", files, [2]*string{&d.File, &d.TargetFile}},
+		{"validation-data", validation, [2]*string{&d.ValidationFile, &d.ValidationTargetFile}},
+	} {
+		if slices.Contains(f.names, "") {
+			return usagef("--%s must be a file's name, got none", f.flag)
+		}
+		if len(f.names) > len(f.stored) {
+			return usagef("--%s must be one file of rows, or two files, one of sources and one of answers, got %d: %q", f.flag, len(f.names), f.names)
+		}
+		for i, name := range f.names {
+			*f.stored[i] = name
+		}
 	}
 	return nil
 }

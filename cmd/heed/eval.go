@@ -46,7 +46,7 @@ does: precision, recall and F1 for each type and for all.`,
 			if len(args) != 1 {
 				return usagef("heed eval takes one run folder, got %d arguments", len(args))
 			}
-			if err := suits(cmd.Flags(), args[0], "columns", "header", "skip-bad", "answers"); err != nil {
+			if err := suits(cmd.Flags(), args[0], "header", "skip-bad", "answers"); err != nil {
 				return err
 			}
 			switch {
@@ -56,13 +56,15 @@ does: precision, recall and F1 for each type and for all.`,
 				return usagef("--answers must be a file's name, got none")
 			case cmd.Flags().Changed("encoding") && files == nil:
 				return usagef("--encoding needs --data: the encoding of the run's own files is in config.json")
-			case as.Columns != nil && len(files) != 1:
+			case as.Columns != nil && files == nil:
+				return usagef("--columns needs --data, the file that has these columns")
+			case len(as.Columns) == 2 && len(files) != 1:
 				return usagef("--columns needs exactly one --data, the file that has these columns")
 			case as.Header != "" && len(files) != 1:
 				return usagef("--header needs exactly one --data, the file that it describes")
 			case as.SkipBad && files == nil:
 				return usagef("--skip-bad needs --data: the run's own files are read as in training")
-			case as.Columns != nil && len(as.Columns) != 2:
+			case len(as.Columns) > 2:
 				return usagef("--columns must be two, the column of sources and the column of answers, got %q", as.Columns)
 			}
 			return knownEncoding(as.Encoding)
@@ -73,6 +75,12 @@ does: precision, recall and F1 for each type and for all.`,
 				return err
 			}
 			isText := c.Kind().Columns == nil
+			switch {
+			case isText && len(as.Columns) > 1:
+				return usagef("--columns must be one for a text, the key in the lines of JSONL files, got %q", as.Columns)
+			case !isText && len(as.Columns) == 1:
+				return usagef("--columns must be two, the column of sources and the column of answers, got %q", as.Columns)
+			}
 			out := &outFile{flag: "answers", path: answers, inputs: append(runFiles(args[0]), files...)}
 			if answers != "" {
 				if files == nil {
@@ -111,9 +119,9 @@ does: precision, recall and F1 for each type and for all.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&files, "data", nil, "TSV or CSV file to score; given twice: a file with one source per line, and one with one answer per line; for text: another text, with no new characters unless the run has --units bpe")
+	f.StringArrayVar(&files, "data", nil, "TSV or CSV file to score; given twice: a file with one source per line, and one with one answer per line; for text: files or folders of another text, with no new characters unless the run has --units bpe")
 	f.StringVar(&as.Encoding, "encoding", "", "with --data: "+encodings+" (default: as in training)")
-	f.StringSliceVar(&as.Columns, "columns", nil, "with --data: columns of sources and answers, by name or number (default: as in training)")
+	f.StringSliceVar(&as.Columns, "columns", nil, "with --data: columns of sources and answers, by name or number; for text: key of the text in .jsonl files (default: as in training)")
 	f.StringVar(&as.Header, "header", "", "with --data: yes if the first row is a header, or no if it is a row like the others (default: as in training or, with --columns, a header if names are given)")
 	f.BoolVar(&as.SkipBad, "skip-bad", false, "with --data: leave out bad rows whatever their share is (default: as in training)")
 	f.IntVar(&o.Beam, "beam", 1, "beam width for seq2seq: number of unfinished answers to keep at each symbol")
@@ -153,10 +161,11 @@ func openExamples(dir string, as task.Data, files []string, stderr io.Writer) (*
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := named("data", files, new(string), new(string)); err != nil {
+	readAs(&m.Config.Data, as)
+	c := m.Config
+	if err := setFiles(&c, files, nil); err != nil { // only to check their number
 		return nil, nil, err
 	}
-	readAs(&m.Config.Data, as)
 	examples, notes, err := m.ReadExamples(files...)
 	if err != nil {
 		return nil, nil, wrongFlag(err, nil)
@@ -233,10 +242,7 @@ func openTask(ctx context.Context, dir string, files, validation []string, other
 	case c.Kind().Columns == nil && len(validation) > 0:
 		return nil, forRows("validation-data", dir, c)
 	}
-	if err := named("data", files, &c.Data.File, &c.Data.TargetFile); err != nil {
-		return nil, err
-	}
-	if err := named("validation-data", validation, &c.Data.ValidationFile, &c.Data.ValidationTargetFile); err != nil {
+	if err := setFiles(&c, files, validation); err != nil {
 		return nil, err
 	}
 	if others && len(files) > 0 && c.Kind().Columns == nil {

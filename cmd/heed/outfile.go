@@ -151,7 +151,7 @@ func runFiles(dir string) (paths []string) {
 
 // dataFiles returns the paths of the files that a configuration learns from and validates on.
 func dataFiles(d task.Data) []string {
-	files := []string{d.File, d.TargetFile, d.ValidationFile, d.ValidationTargetFile}
+	files := append([]string{d.File, d.TargetFile, d.ValidationFile, d.ValidationTargetFile}, d.MoreFiles...)
 	return slices.DeleteFunc(files, func(path string) bool { return path == "" })
 }
 

@@ -34,8 +34,9 @@ func TestUnusableTexts(t *testing.T) {
 		status     int
 		want       string
 	}{
-		{"missing", filepath.Join(base, "none"), 1, "give a UTF-8 text file that can be read"},
-		{"directory", base, 1, "is a directory"},
+		{"missing", filepath.Join(base, "none"), 1, "give a text file that can be read"},
+		{"a folder with a file that isn't text", base, 1, "/cut\": not UTF-8: the byte at offset 5000 "},
+		{"an empty folder", t.TempDir(), 1, "is a directory without files to read"},
 		{"empty", file("empty", ""), 1, "is empty"},
 		{"no UTF-8", file("latin1", strings.Repeat("gr\xf6\xdfer ", 1000)), 1, "not UTF-8: the byte at offset 2"},
 		{"cut in a character", file("cut", strings.Repeat("a", 5000)+"\xe2\x82"), 1, "offset 5000"},
@@ -43,11 +44,12 @@ func TestUnusableTexts(t *testing.T) {
 		{"a character", file("one", "x"), 2, "1 characters"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			out := filepath.Join(base, "out")
+			out := filepath.Join(t.TempDir(), "out")
 			fail(t, heed(small("--task=text", "--data="+test.path, "--out="+out)...), test.status, test.want)
 			absent(t, out)
 		})
 	}
+	fail(t, heed(small("--task=text", "--data="+base, "--out="+base+"/run")...), 2, "and become a part of the text: choose another folder with --out")
 	fail(t, heed(small("--task=text", "--data="+foxText(t), "--max-len=3000")...), 2, "too few for windows of length 3000", "(--max-len)")
 }
 

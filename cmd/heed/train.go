@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -192,6 +194,9 @@ func (o often) Set(text string) error {
 // newRun starts a run in the folder out. If auto is true and the folder has a run, newRun continues it. It finds
 // everything that is wrong with a call before it makes the folder.
 func newRun(cmd *cobra.Command, c task.Config, out string, auto bool, how watched) error {
+	if err := notInText(c.Data, cmp.Or(out, "runs")); err != nil {
+		return err
+	}
 	t, err := newTask(cmd.Context(), c)
 	dir := out
 	if err = divided(how.Group, t, wrongFlag(err, cmd.Flags())); err == nil && !auto && first(how.Group) {
@@ -205,6 +210,22 @@ func newRun(cmd *cobra.Command, c task.Config, out string, auto bool, how watche
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "The run in %s is finished\n", dir)
 	}
 	return err
+}
+
+// notInText returns an error if a run folder would be in a folder whose files are the text.
+func notInText(d task.Data, out string) error {
+	for _, folder := range dataFiles(d) {
+		info, err := os.Stat(folder)
+		if err != nil || !info.IsDir() {
+			continue
+		}
+		from, err1 := filepath.Abs(folder)
+		run, err2 := filepath.Abs(out)
+		if in, err := filepath.Rel(from, run); err == nil && err1 == nil && err2 == nil && filepath.IsLocal(in) {
+			return usagef("the run folder %s would be in the folder of --data, %s, and become a part of the text: choose another folder with --out", out, folder)
+		}
+	}
+	return nil
 }
 
 // withResume lists the flags that may be given with --resume.

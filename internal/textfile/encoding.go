@@ -81,14 +81,11 @@ func (e Encoding) Append(out, text []byte) ([]byte, error) {
 }
 
 // NotText returns an error for a byte that isn't part of a character: the first in a File with another encoding than
-// UTF-8, or the byte at this offset in a File with UTF-8.
+// UTF-8, or the byte at this offset in a File with UTF-8. Offsets count the byte-order mark.
 func (f *File) NotText(offset int64) error {
 	advice := "give the file's encoding, such as --encoding windows-1252"
 	if f.Encoding.UTF8() {
 		advice = "save the file as UTF-8, or give its encoding, such as --encoding windows-1252"
-		if f.Mark {
-			offset += int64(len(Mark))
-		}
 	} else {
 		offset = f.decoder.bad
 	}

@@ -102,10 +102,11 @@ func (f *File) start(in io.Reader) error {
 			return errors.New("it is gzip within gzip: gunzip it once")
 		}
 	}
+	skipped := 0
 	for _, m := range []struct{ mark, encoding string }{{Mark, ""}, {"\xff\xfe", "utf-16le"}, {"\xfe\xff", "utf-16be"}} {
 		if f.begins(m.mark) {
 			f.Mark = true
-			f.Discard(len(m.mark))
+			skipped, _ = f.Discard(len(m.mark))
 			var err error
 			if f.Encoding, err = Named(m.encoding); err != nil {
 				return err
@@ -118,6 +119,7 @@ func (f *File) start(in io.Reader) error {
 	}
 	if !f.Encoding.UTF8() {
 		f.decoder = f.Encoding.decoder()
+		f.decoder.offset = int64(skipped)
 		f.Reader = bufio.NewReaderSize(transform.NewReader(f.Reader, f.decoder), Buffer)
 	} else if !packed {
 		f.Plain = f.file

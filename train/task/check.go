@@ -59,7 +59,11 @@ func (c *Config) checkData() error {
 		return setting.Errorf("%s must have the same number of files as %s", setting.Path("data.validation_file"), setting.Path("data.file"))
 	case d.ValidationFile != "" && d.Validation == 0:
 		return setting.Errorf("%s needs a %s above 0", setting.Path("data.validation_file"), setting.Path("data.validation"))
-	case d.Columns != nil && len(d.Columns) != len(k.Columns):
+	case d.MoreFiles != nil && c.fromRows():
+		return setting.Errorf("%s are for texts, not for %s %s", setting.Path("data.more_files"), setting.Path("task"), c.Task.Name)
+	case d.Columns != nil && !c.fromRows() && (len(d.Columns) != 1 || d.Columns[0] == ""):
+		return setting.Errorf("%s must be one for %s %s, the key of the text in the lines of JSONL files, got %q", setting.Path("data.columns"), setting.Path("task"), c.Task.Name, d.Columns)
+	case d.Columns != nil && c.fromRows() && len(d.Columns) != len(k.Columns):
 		return setting.Errorf("%s must name %d columns, %s, got %q", setting.Path("data.columns"), len(k.Columns), table.Roles(k.Columns), d.Columns)
 	case c.Training.ClassWeights != "" && c.Training.ClassWeights != "balanced":
 		return setting.Errorf("%s must be balanced or empty, got %q", setting.Path("training.class_weights"), c.Training.ClassWeights)
@@ -84,11 +88,12 @@ func (c *Config) stray() setting.Path {
 	}{
 		{"data.target_file", d.TargetFile != "", false},
 		{"data.validation_file", d.ValidationFile != "" || d.ValidationTargetFile != "", false},
-		{"data.columns", d.Columns != nil, false},
+		{"data.columns", d.Columns != nil, true},
 		{"data.header", d.Header != "", false},
 		{"data.skip_bad", d.SkipBad, false},
 		{"data.target_units", d.TargetUnits != "", false},
 		{"data.source_units", d.SourceUnits != "", true},
+		{"data.more_files", d.MoreFiles != nil, true},
 		{"data.encoding", d.Encoding != "", true},
 		{"data.tokenizers_sha256", d.Tokenizers != nil, true},
 	} {

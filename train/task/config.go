@@ -51,8 +51,10 @@ type Config struct {
 // repeats the header, if it has more fields than a CSV file's header or if, for tagging, it doesn't have one tag per
 // symbol. Bad rows are left out and counted; without SkipBad, it is an error if more than one row in a hundred is bad.
 type Data struct {
-	File   string `json:"file,omitempty"`   // path of the text or the rows
+	File   string `json:"file,omitempty"`   // path of the rows, or of the text: a file or a folder, see data.TextFiles
 	SHA256 string `json:"sha256,omitempty"` // checksum of the data, to detect changes; New sets it
+
+	MoreFiles []string `json:"more_files,omitempty"` // paths of more files or folders, which follow File in the text
 
 	// TargetFile, if set, has the answers, and File has only sources: line n of both files is row n. Whole lines are
 	// taken, without quoting. Both files must have the same number of lines.
@@ -71,7 +73,7 @@ type Data struct {
 
 	// Columns are the column of sources and the column of answers, each as a name in the header or a number from 1. If
 	// empty, New looks for usual names in the header, such as source and target. Without such a header, the file must
-	// have two columns.
+	// have two columns. For text, this is the Key of data.TextFiles.
 	Columns []string `json:"columns,omitempty"`
 
 	// Header is "yes" if the first row is a header, and "no" if it is a row like any other. If Header is empty, the

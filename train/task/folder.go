@@ -297,7 +297,7 @@ func (t *Task) begin(dir string) error {
 
 // moveTo takes the paths of the data files from d. The checksums stay: the content must be the same.
 func (c *Config) moveTo(d Data) {
-	c.Data.File, c.Data.TargetFile = d.File, d.TargetFile
+	c.Data.File, c.Data.MoreFiles, c.Data.TargetFile = d.File, d.MoreFiles, d.TargetFile
 	c.Data.ValidationFile, c.Data.ValidationTargetFile = d.ValidationFile, d.ValidationTargetFile
 }
 
