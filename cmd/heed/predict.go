@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -42,10 +43,12 @@ wide. There may be fewer. With --json, a line is an object: input, answer, proba
 they are true, alternatives with --top, or error if there is no answer.
 
 Without inputs, heed answers each line of standard input as soon as it arrives. With --data, the inputs
-are a column of a TSV or CSV file, which may be compressed with gzip. The file is written back with an
-additional column of answers, in the same encoding, and compressed only if the name of --out ends in .gz.
-In TSV, an answer with a tab or a line break is quoted. With --top, further columns are probability,
-answer_2, probability_2 and so on. With --json, heed writes only the objects, one per row.
+are a column of a TSV, CSV, JSONL or CoNLL file, which may be compressed with gzip. The file is written
+back with an additional column of answers, in the same encoding, and compressed only if the name of
+--out ends in .gz. In TSV, an answer with a tab or a line break is quoted. In JSONL, each object gets the
+key "answer", which is null without an answer. In CoNLL, the line of each token gets its tag, or "_"
+without an answer. With --top, further columns are probability, answer_2, probability_2 and so on. With
+--json, heed writes only the objects, one per row.
 
 Inputs with symbols that training never saw are answered too. The context of a model is max_len in
 config.json. Of a longer input, a model for classification reads only the first max_len symbols, and a
@@ -117,9 +120,9 @@ Put -- before inputs that begin with a dash.`,
 	f.IntVar(&o.Beam, "beam", 1, "beam width for seq2seq: number of unfinished answers to keep at each symbol")
 	f.IntVar(&o.Top, "top", 0, "number of likeliest answers to print, each with its probability")
 	f.BoolVar(&asJSON, "json", false, "print a JSON object per input")
-	f.StringVar(&file, "data", "", "TSV or CSV file with the inputs")
+	f.StringVar(&file, "data", "", "TSV, CSV, JSONL or CoNLL file with the inputs")
 	f.StringVar(&out, "out", "", "with --data: file to write (default: standard output)")
-	f.StringSliceVar(&as.Columns, "columns", nil, "with --data: column of the inputs, by name or by number from 1 (default: as in training)")
+	f.StringSliceVar(&as.Columns, "columns", nil, "with --data: column of the inputs, by name, by number from 1, or by key for JSONL (default: as in training)")
 	f.StringVar(&as.Encoding, "encoding", "", "with --data: "+encodings+" (default: as in training)")
 	f.StringVar(&as.Header, "header", "", "with --data: yes if the first row is a header, or no if it is a row like the others (default: as in training or, with --columns, a header if names are given)")
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -301,7 +304,7 @@ func (p *prediction) lines(r io.Reader, w io.Writer) error {
 func (p *prediction) file(path string, w io.Writer) error {
 	if p.asJSON {
 		var failed error
-		err := p.model.PredictFile(p.ctx, path, io.Discard, p.options, nil, func(line int, a task.Answer) []string {
+		err := p.model.PredictFile(p.ctx, path, io.Discard, p.options, nil, func(line int, a task.Answer) []any {
 			p.note(path, line, a)
 			failed = cmp.Or(failed, p.print([]task.Answer{a}, w))
 			return nil
@@ -319,10 +322,14 @@ func (p *prediction) file(path string, w io.Writer) error {
 	for i := 2; i <= min(p.options.Top, most); i++ {
 		added = append(added, fmt.Sprintf("answer_%d", i), fmt.Sprintf("probability_%d", i))
 	}
-	return p.model.PredictFile(p.ctx, path, w, p.options, added, func(line int, a task.Answer) []string {
+	return p.model.PredictFile(p.ctx, path, w, p.options, added, func(line int, a task.Answer) []any {
 		p.note(path, line, a)
-		all := make([]string, len(added)) // of a row without an answer, all are empty
-		copy(all, fields(a, func(s string) string { return s }))
+		all := make([]any, len(added)) // there may be fewer alternatives
+		for i, field := range fields(a, func(s string) string { return s }) {
+			if all[i] = field; i%2 == 1 {
+				all[i] = json.Number(field)
+			}
+		}
 		return all
 	})
 }

@@ -12,8 +12,20 @@ import (
 	"github.com/heed-go/heed/internal/textfile"
 )
 
+// layout says what a row of a file is.
+type layout int
+
+const (
+	delimited layout = iota // TSV or CSV
+	objects                 // JSONL: a line with an object
+	sentences               // CoNLL: the lines of a sentence's tokens
+)
+
 // form describes the format of a file.
 type form struct {
+	layout    layout
+	universal bool // CoNLL-U
+	columns   int  // for CoNLL: number of cells in the first token's line
 	separator rune // '\t' for TSV, which has no quoting; ',' or ';' for CSV; 0 if a whole line is one field
 	crlf      bool // lines end in \r\n
 	mark      bool // the file has a byte-order mark
@@ -31,6 +43,17 @@ func (f form) kind() string {
 		return "whole lines"
 	}
 	return fmt.Sprintf("fields between %q", f.separator)
+}
+
+// named says where the names of columns come from.
+func (f form) named() string {
+	switch f.layout {
+	case objects:
+		return ", keys of each line"
+	case sentences:
+		return " of each token's line"
+	}
+	return ", named in the header"
 }
 
 // mark is a byte-order mark.
@@ -91,12 +114,34 @@ func newTableFile(ending string, f *textfile.File) (*tableFile, error) {
 	}
 	windows := bytes.Count(head, []byte("\r\n"))
 	t.form.crlf = windows > 0 && 2*windows >= bytes.Count(head, []byte("\n")) // line ends within quotes may differ
-	t.form.separator, err = separator(ending, head)
-	return t, err
+	switch t.form.layout = layoutOf(ending, head); {
+	case t.form.layout == objects && bytes.HasPrefix(bytes.TrimLeft(head, jsonSpace), []byte("[")):
+		return nil, errors.New("it is a JSON array, but each line must be one object: convert it with jq -c '.[]' FILE > FILE.jsonl")
+	case t.form.layout == sentences:
+		t.form.universal = ending == ".conllu" || ending == ".conllx"
+		t.form.columns = conllColumns(string(head))
+	case t.form.layout == delimited:
+		t.form.separator = separator(ending, head)
+	}
+	return t, nil
+}
+
+// layoutOf returns a file's layout, from the ending of its name and its first bytes.
+func layoutOf(ending string, head []byte) layout {
+	switch ending {
+	case ".json", ".jsonl", ".ndjson":
+		return objects
+	case ".conll", ".conllu", ".conllx", ".bio", ".iob", ".iob2", ".iobes", ".bioes":
+		return sentences
+	}
+	if bytes.HasPrefix(head, []byte(docStart)) {
+		return sentences
+	}
+	return delimited
 }
 
 // separator returns the separator of the fields, from the ending of the file's name and the first row.
-func separator(ending string, head []byte) (rune, error) {
+func separator(ending string, head []byte) rune {
 	commas, semicolons, quoted := 0, 0, false
 	for _, c := range head {
 		if c == '\n' && !quoted {
@@ -114,18 +159,16 @@ func separator(ending string, head []byte) (rune, error) {
 	}
 	first, _, _ := bytes.Cut(head, []byte("\n"))
 	switch ending {
-	case ".json", ".jsonl", ".ndjson":
-		return 0, errors.New("it is JSON, which heed can't read: convert it to TSV or CSV")
 	case ".tsv", ".tab", ".txt":
-		return '\t', nil
+		return '\t'
 	case ".csv":
 	default:
 		if bytes.IndexByte(first, '\t') >= 0 || commas+semicolons == 0 {
-			return '\t', nil
+			return '\t'
 		}
 	}
 	if semicolons > commas {
-		return ';', nil
+		return ';'
 	}
-	return ',', nil
+	return ','
 }

@@ -28,7 +28,8 @@ type Column struct {
 // with these paths.
 type Options struct {
 	// Columns lists the wanted columns in order, each by its name in the header or by its number, from 1. A number is
-	// never used as a name. If Columns is nil, the wanted columns are found by their Known names in the header. Without
+	// never used as a name. JSONL has only names, the keys, and CoNLL has only numbers. If Columns is nil, the wanted
+	// columns are found by their Known names in the header or, in JSONL, among the keys of the first object. Without
 	// such a header, they are the first columns, one for each element of Known, and it is an error if the first row has
 	// more than these, and more than two.
 	Columns []string
@@ -47,6 +48,9 @@ type Options struct {
 	// Encoding is the file's encoding, by a name of the WHATWG Encoding Standard, such as windows-1252. If it is empty,
 	// the encoding is UTF-8. A byte-order mark overrides it.
 	Encoding string
+
+	// Tagged says that the columns are tokens and, if there are two, their tags. Only then may the file be CoNLL.
+	Tagged bool
 
 	// Check returns an error if the wanted fields of a row are wrong in some other way. It must not keep the slice.
 	// Check may be nil.
@@ -74,17 +78,16 @@ const notTextAdvice = ": save the file as UTF-8, or give its encoding, such as -
 
 func (e notTextError) Error() string { return e.error.Error() + notTextAdvice }
 
-// Records reads all fields of the rows of a TSV or CSV file, one row at a time. NewWriter returns a Writer for rows of
-// the same form. The function Read lists the files that Records accepts. A Records must not be used by several
-// goroutines at the same time.
+// Records reads the rows of a file, one row at a time: all fields for TSV and CSV, and the wanted fields and the text
+// of the row for JSONL and CoNLL. NewWriter returns a Writer for rows of the same form. The function Read lists the
+// files that Records accepts. A Records must not be used by several goroutines at the same time.
 type Records struct {
 	path    string
 	rows    rowSource
 	form    form
 	columns []int
-	known   []Column // descriptions of columns
 	header  []string
-	check   func([]string) error
+	options Options
 	wanted  []string // wanted fields of the current row
 	again   bool     // first isn't a header: the next Read returns it
 	first   row
@@ -98,7 +101,7 @@ func Open(path string, o Options) (*Records, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := newRecords(f.rows(), f.form, o)
+	r, err := f.records(o)
 	if err != nil {
 		f.close()
 		return nil, tableError(path, err)
@@ -107,12 +110,37 @@ func Open(path string, o Options) (*Records, error) {
 	return r, nil
 }
 
-// newRecords reads the first row and finds the wanted columns.
-func newRecords(rows rowSource, f form, o Options) (*Records, error) {
+// records returns Records of the file.
+func (t *tableFile) records(o Options) (*Records, error) {
+	if err := o.complete(); err != nil {
+		return nil, err
+	}
+	rows, err := t.rows(o)
+	if err != nil {
+		return nil, err
+	}
+	return newRecords(rows, t.form, o)
+}
+
+// complete sets Known if it is nil. It returns an error if the Options contradict each other.
+func (o *Options) complete() error {
 	if o.Known == nil {
 		o.Known = make([]Column, len(o.Columns))
 	}
-	r := &Records{rows: rows, form: f, known: o.Known, check: o.Check}
+	switch {
+	case o.Header != "" && o.Header != "yes" && o.Header != "no":
+		return setting.Errorf("%s must be yes or no, got %s", headerPath, o.Header)
+	case len(o.Known) == 0:
+		return errors.New("columns: there are none: set Columns or Known in Options")
+	case o.Columns != nil && len(o.Known) != len(o.Columns):
+		return fmt.Errorf("columns: want %d, %s, got %d: %s", len(o.Known), Roles(o.Known), len(o.Columns), strings.Join(o.Columns, ", "))
+	}
+	return nil
+}
+
+// newRecords reads the first row and finds the wanted columns. The Options must be complete.
+func newRecords(rows rowSource, f form, o Options) (*Records, error) {
+	r := &Records{rows: rows, form: f, options: o}
 	first, err := rows.next()
 	if err == io.EOF {
 		return nil, errors.New("it has only empty lines: give a file with rows")
@@ -121,6 +149,13 @@ func newRecords(rows rowSource, f form, o Options) (*Records, error) {
 		return nil, err
 	}
 	r.first, r.bad = first, err
+	if named, ok := rows.(interface{ names() []string }); ok { // the first fields are the wanted columns
+		r.again, r.header = true, named.names()
+		for i := range r.header {
+			r.columns = append(r.columns, i)
+		}
+		return r, nil
+	}
 	if r.columns, r.again, err = findColumns(first.fields, o); err != nil {
 		return nil, cmp.Or(r.bad, err)
 	}
@@ -133,15 +168,8 @@ func newRecords(rows rowSource, f form, o Options) (*Records, error) {
 // findColumns returns the index of each wanted column, from 0, and reports whether the first row is a row like any
 // other instead of a header.
 func findColumns(first []string, o Options) (columns []int, isRow bool, err error) {
-	switch {
-	case o.Header != "" && o.Header != "yes" && o.Header != "no":
-		return nil, false, setting.Errorf("%s must be yes or no, got %s", headerPath, o.Header)
-	case len(o.Known) == 0:
-		return nil, false, errors.New("columns: there are none: set Columns or Known in Options")
-	case o.Columns == nil:
+	if o.Columns == nil {
 		return knownColumns(first, o)
-	case len(o.Known) != len(o.Columns):
-		return nil, false, fmt.Errorf("columns: want %d, %s, got %d: %s", len(o.Known), Roles(o.Known), len(o.Columns), strings.Join(o.Columns, ", "))
 	}
 	named, allKnown := false, true
 	for i, name := range o.Columns {
@@ -283,9 +311,6 @@ func hasName(header []string, name string) bool {
 
 func sameName(a, b string) bool { return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b)) }
 
-// Header returns the names of all columns, or nil if the file has no header.
-func (r *Records) Header() []string { return slices.Clone(r.header) }
-
 // Columns returns the index of each wanted column in a row's fields, from 0, in the order of Options.
 func (r *Records) Columns() []int { return slices.Clone(r.columns) }
 
@@ -346,20 +371,24 @@ func (r *Records) judge(fields []string) error {
 		}
 		r.wanted = append(r.wanted, field)
 	}
-	if r.check != nil {
-		return r.check(r.wanted)
+	if r.options.Check != nil {
+		return r.options.Check(r.wanted)
 	}
 	return nil
 }
 
 // name names a wanted column, counted from 0, in errors: "the label (column 2)".
 func (r *Records) name(i int) string {
-	place := "column"
-	if r.form.separator == 0 {
-		place = "file"
+	place := fmt.Sprint("column ", r.columns[i]+1)
+	switch {
+	case r.form.layout == objects:
+		place = fmt.Sprintf("key %q", r.header[i])
+	case r.form.layout == sentences:
+		place = "column " + r.header[i]
+	case r.form.separator == 0:
+		place = fmt.Sprint("file ", r.columns[i]+1)
 	}
-	place = fmt.Sprint(place, " ", r.columns[i]+1)
-	if role := r.known[i].Role; role != "" {
+	if role := r.options.Known[i].Role; role != "" {
 		return fmt.Sprintf("the %s (%s)", role, place)
 	}
 	return place
@@ -369,6 +398,8 @@ func (r *Records) name(i int) string {
 // byte-order mark. Close it after the last row.
 type Writer struct {
 	form  form
+	added []string // names of the added values
+	width int      // for TSV and CSV: number of fields before the added values
 	out   *bufio.Writer
 	row   bytes.Buffer // current row, in UTF-8
 	csv   *csv.Writer  // writes to row
@@ -376,41 +407,70 @@ type Writer struct {
 	rows  int
 }
 
-// NewWriter returns a Writer that writes rows to w in the form of r's file. If r has a header, NewWriter writes the
-// header first, with the added names at its end.
+// predicted is the prefix of an added name that the file already has.
+const predicted = "predicted_"
+
+// NewWriter returns a Writer that writes rows to w in the form of r's file, each with added values. If r has a header,
+// NewWriter writes the header first, with the added names at its end. In JSONL, the added names are keys. A name that
+// the header or a line of JSONL already has gets the prefix "predicted_".
 func (r *Records) NewWriter(w io.Writer, added ...string) (*Writer, error) {
-	rw := &Writer{form: r.form, out: bufio.NewWriter(w)}
+	taken := r.header
+	if r.form.layout == objects {
+		var err error
+		if taken, err = takenKeys(r.path, r.options.Encoding, added); err != nil {
+			return nil, err
+		}
+	}
+	added = slices.Clone(added)
+	for i := range added {
+		for slices.ContainsFunc(taken, func(name string) bool { return sameName(name, added[i]) }) {
+			added[i] = predicted + added[i]
+		}
+	}
+	return r.newWriter(w, added)
+}
+
+// newWriter is like NewWriter, but leaves the names unchanged.
+func (r *Records) newWriter(w io.Writer, added []string) (*Writer, error) {
+	rw := &Writer{form: r.form, added: added, width: len(r.header), out: bufio.NewWriter(w)}
 	rw.csv = csv.NewWriter(&rw.row)
 	rw.csv.Comma, rw.csv.UseCRLF = r.form.separator, r.form.crlf
 	if r.form.mark {
 		coded, _ := r.form.encoding.Append(nil, []byte(mark)) // UTF-8 or UTF-16, which have this character
 		rw.out.Write(coded)                                   // the next write returns this error again
 	}
-	if r.header == nil {
+	if r.header == nil || r.form.layout != delimited {
 		return rw, nil
 	}
-	return rw, rw.Write(append(r.Header(), added...))
+	names := make([]any, len(added))
+	for i, name := range added {
+		names[i] = name
+	}
+	return rw, rw.Write(r.header, names)
 }
 
-// Write writes a row. TSV has no quoting: if a field has a tab or an end of line, Write returns an error and writes
-// nothing. It does the same if the file's encoding lacks a character of the row.
-func (w *Writer) Write(fields []string) error {
+// Write writes a row with one value for each added name, or with nil for a row without values. A value may be nil too.
+// In TSV and CSV, the values come after the longest row so far, and are empty without values. In JSONL, they are the
+// last members of the object, and null without values; a line that isn't an object stays unchanged. In CoNLL, each
+// token's line gets its token of a value, or "_" without values.
+//
+// TSV has no quoting: if a field has a tab or an end of line, Write returns an error and writes nothing, but a value
+// with such a character is quoted. Write also returns an error and writes nothing if the file's encoding lacks a
+// character of the row.
+func (w *Writer) Write(fields []string, values []any) error {
 	w.rows++
 	w.row.Reset()
-	if w.form.quotes() {
-		w.csv.Write(fields)
-		w.csv.Flush()
-	} else {
-		for i, field := range fields {
-			if strings.ContainsAny(field, "\t\r\n") {
-				return fmt.Errorf("field %d of row %d has a tab or an end of line, which TSV doesn't allow: %.50q; use CSV, or replace the character", i+1, w.rows, field)
-			}
-		}
-		w.row.WriteString(strings.Join(fields, "\t"))
-		if w.form.crlf {
-			w.row.WriteByte('\r')
-		}
-		w.row.WriteByte('\n')
+	var err error
+	switch w.form.layout {
+	case objects:
+		err = w.writeObject(fields[len(fields)-1], values)
+	case sentences:
+		w.writeSentence(fields[len(fields)-1], values)
+	default:
+		err = w.writeFields(fields, values)
+	}
+	if err != nil {
+		return err
 	}
 	coded, err := w.form.encoding.Append(w.bytes[:0], w.row.Bytes())
 	if err != nil {
@@ -419,6 +479,49 @@ func (w *Writer) Write(fields []string) error {
 	w.bytes = coded
 	_, err = w.out.Write(coded)
 	return err
+}
+
+// valueField returns a value as a field; nil is empty.
+func valueField(value any) string {
+	if value == nil {
+		return ""
+	}
+	return fmt.Sprint(value)
+}
+
+// writeFields writes a row of TSV or CSV.
+func (w *Writer) writeFields(fields []string, values []any) error {
+	const ends = "\t\r\n"
+	if w.width = max(w.width, len(fields)); len(w.added) > 0 {
+		fields = append(slices.Clone(fields), make([]string, w.width-len(fields)+len(w.added))...)
+	}
+	for i, value := range values {
+		field := valueField(value)
+		if !w.form.quotes() && strings.ContainsAny(field, ends) {
+			field = strconv.Quote(field)
+		}
+		fields[w.width+i] = field
+	}
+	if w.form.quotes() {
+		w.csv.Write(fields)
+		w.csv.Flush()
+		return nil
+	}
+	for i, field := range fields {
+		if strings.ContainsAny(field, ends) {
+			return fmt.Errorf("field %d of row %d has a tab or an end of line, which TSV doesn't allow: %.50q; use CSV, or replace the character", i+1, w.rows, field)
+		}
+	}
+	w.row.WriteString(strings.Join(fields, "\t"))
+	w.endLine()
+	return nil
+}
+
+func (w *Writer) endLine() {
+	if w.form.crlf {
+		w.row.WriteByte('\r')
+	}
+	w.row.WriteByte('\n')
 }
 
 // Close writes buffered rows. It doesn't close the underlying writer.

@@ -1,6 +1,6 @@
-// Package table reads columns of TSV and CSV files. Read reads all rows of a file. ReadParallel reads several files
-// line by line and makes a row of line n of each file. Records reads a file row by row, and its Writer writes rows in
-// the same form.
+// Package table reads columns of TSV, CSV, JSONL and CoNLL files. Read reads all rows of a file. ReadParallel reads
+// several files line by line and makes a row of line n of each file. Records reads a file row by row, and its Writer
+// writes rows in the same form.
 package table
 
 import (
@@ -18,9 +18,10 @@ import (
 // bytes, and each row too.
 type Table struct {
 	Name    string      // name of the file, or names of the parallel files
-	Header  []string    // names of all columns of the file; nil without a header
+	Header  []string    // names of all columns; for JSONL and CoNLL, only the wanted keys and numbers; nil without a header
+	Named   string      // where the names come from, to follow them in a sentence
 	Guessed bool        // row 0 is the file's first row, and only its unknown names say that it isn't a header
-	Columns []int       // index of each wanted column in the file's rows, from 0
+	Columns []int       // index of each wanted column in the file's rows and in the Header, from 0
 	SHA256  []string    // hexadecimal SHA-256 of each file
 	Bad     []*RowError // the first bad rows, without their Fields
 	LeftOut int         // number of bad rows
@@ -40,7 +41,7 @@ const blockSize = 1 << 24
 // maxBad is the most bad rows that Table.Bad has.
 const maxBad = 5
 
-// Read reads the wanted columns of a TSV or CSV file.
+// Read reads the wanted columns of a TSV, CSV, JSONL or CoNLL file.
 //
 // TSV has no quoting: between tabs, every character stands for itself. CSV follows RFC 4180: a field in quotes may
 // contain separators, line ends and doubled quotes. The separator is the comma or the semicolon, whichever is more
@@ -49,6 +50,19 @@ const maxBad = 5
 // TSV if it has neither. Lines end in \n or \r\n, and empty lines are skipped. The encoding is UTF-8, with or without a
 // byte-order mark, UTF-16 with a mark, or Options.Encoding. The file may be compressed with gzip; an ending .gz of its
 // name doesn't count.
+//
+// Files named .json, .jsonl or .ndjson are JSONL: each line is an object, and its keys are the columns, in any order. A
+// value is a string, or a number or boolean, whose JSON text is taken. An array of these is taken as one text: its
+// elements, which have no white space, joined with spaces. A row is bad if a wanted key is missing, null or repeated.
+// Other keys may have any value.
+//
+// Files named .conll, .conllu, .conllx, .bio, .iob, .iob2, .iobes or .bioes, and files that begin with -DOCSTART-, are
+// CoNLL, if Options.Tagged allows it. A line has the columns of one token, between tabs or else between spaces, and an
+// empty line ends a sentence. A sentence is a row: its tokens, joined with spaces, and its tags, joined with spaces.
+// White space inside a token or a tag becomes "_". The tokens are in the first column and the tags in the last, or, in
+// .conllu and .conllx, in columns 2 and 4. Options.Columns may have other numbers. Lines that begin with -DOCSTART- are
+// skipped. So are comments: in .conllu and .conllx, all lines that begin with #, and in other files, those with another
+// number of columns than the first token. In .conllu and .conllx, multiword ranges and empty nodes are skipped too.
 //
 // Bad rows (see RowError) are left out and counted. Read returns an error if all rows are bad or, without SkipBad, if
 // more than one in a hundred is bad. It also returns an error if a column is missing, if a row has more than 4 MiB, if
@@ -60,7 +74,8 @@ func Read(path string, o Options) (*Table, error) {
 		return nil, err
 	}
 	defer f.close()
-	return readAll(path, f.rows(), f.form, o, f)
+	r, err := f.records(o)
+	return readAll(path, r, err, f)
 }
 
 // ReadParallel reads files line by line: line n of each file is a column of row n. Encodings, line ends and gzip are
@@ -77,6 +92,9 @@ func ReadParallel(paths []string, o Options) (*Table, error) {
 			return nil, err
 		}
 		defer f.close()
+		if f.form.layout != delimited {
+			return nil, tableError(path, errors.New("it is JSONL or CoNLL, which has sources and answers in one file: give only this file"))
+		}
 		lines.files = append(lines.files, &lineReader{name: path, in: f.in})
 		o.Columns = append(o.Columns, fmt.Sprint(i+1))
 		files = append(files, f)
@@ -85,12 +103,17 @@ func ReadParallel(paths []string, o Options) (*Table, error) {
 	if len(files) > 0 {
 		f.encoding = files[0].form.encoding
 	}
-	return readAll(strings.Join(paths, ", "), lines, f, o, files...)
+	var r *Records
+	err := o.complete()
+	if err == nil {
+		r, err = newRecords(lines, f, o)
+	}
+	return readAll(strings.Join(paths, ", "), r, err, files...)
 }
 
-// readAll reads all rows of the files into a Table. The argument name stands for the files in errors.
-func readAll(name string, rows rowSource, f form, o Options, files ...*tableFile) (*Table, error) {
-	r, err := newRecords(rows, f, o)
+// readAll reads all rows of the files into a Table, unless there is an error. The argument name stands for the files in
+// errors.
+func readAll(name string, r *Records, err error, files ...*tableFile) (*Table, error) {
 	if err != nil {
 		return nil, tableError(name, err)
 	}
@@ -98,12 +121,12 @@ func readAll(name string, rows rowSource, f form, o Options, files ...*tableFile
 	for _, file := range files {
 		size += file.size
 	}
-	t, err := r.table(size, o.SkipBad)
+	t, err := r.table(size)
 	if err != nil {
 		return nil, tableError(name, err)
 	}
 	t.Name = name
-	t.Guessed = o.Header == "" && t.Header == nil && (t.Bad == nil || t.Bad[0].Line > t.Line(0))
+	t.Guessed = r.options.Header == "" && t.Header == nil && (t.Bad == nil || t.Bad[0].Line > t.Line(0))
 	for _, file := range files {
 		t.SHA256 = append(t.SHA256, file.sum())
 	}
@@ -111,8 +134,8 @@ func readAll(name string, rows rowSource, f form, o Options, files ...*tableFile
 }
 
 // table reads all rows. The argument size is the files' total size in bytes.
-func (r *Records) table(size int64, skipBad bool) (*Table, error) {
-	t := &Table{Header: r.header, Columns: r.columns}
+func (r *Records) table(size int64) (*Table, error) {
+	t := &Table{Header: r.header, Named: r.form.named(), Columns: r.columns}
 	var block strings.Builder
 	block.Grow(int(min(size, blockSize)))
 	for {
@@ -120,7 +143,7 @@ func (r *Records) table(size int64, skipBad bool) (*Table, error) {
 		var bad *RowError
 		switch {
 		case err == io.EOF:
-			return t.finish(&block, skipBad)
+			return t.finish(&block, r.options.SkipBad)
 		case errors.As(err, &bad):
 			if bad.Fields = nil; len(t.Bad) < maxBad {
 				t.Bad = append(t.Bad, bad)

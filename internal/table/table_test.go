@@ -187,7 +187,6 @@ func TestReadErrors(t *testing.T) {
 		{name: "long row in gzip", file: "a.tsv.gz", content: zipped("a\tb\n" + strings.Repeat("a", maxRow+1)), want: "line 2: the row that starts here has more than 4 MiB"},
 		{name: "xlsx in gzip", file: "a.csv.gz", content: zipped("PK\x03\x04\x00"), want: "save the sheet as CSV"},
 		{name: "xlsx", file: "a.csv", content: "PK\x03\x04\x00", want: "save the sheet as CSV"},
-		{name: "JSON", file: "a.jsonl", content: `{"text": "a", "label": "b"}`, want: "it is JSON"},
 		{name: "binary", file: "a.csv", content: "\x7fELF\x02\x01\x01\x00", want: "it has NUL bytes"},
 		{name: "UTF-16 without a mark", file: "a.csv", content: "a\x00,\x00b\x00\n\x00", want: "UTF-16 without a byte-order mark"},
 		{name: "UTF-32", file: "a.csv", content: "\xff\xfe\x00\x00a\x00\x00\x00", want: "it has NUL bytes"},

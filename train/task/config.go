@@ -47,9 +47,21 @@ type Config struct {
 // A file of rows is TSV without quoting, or CSV (RFC 4180) with commas or semicolons. Files named .tsv, .tab or .txt
 // are TSV; .csv files are CSV. For other names, the first line decides. The file may be compressed with gzip; an ending
 // .gz of its name doesn't count. The encoding is UTF-8, UTF-16 with a byte-order mark, or Encoding. A row has at most
-// 4 MiB. Empty lines are skipped. A row is bad if one of its two columns is missing, empty or not valid text, if it
-// repeats the header, if it has more fields than a CSV file's header or if, for tagging, it doesn't have one tag per
-// symbol. Bad rows are left out and counted; without SkipBad, it is an error if more than one row in a hundred is bad.
+// 4 MiB. Empty lines are skipped.
+//
+// Files named .jsonl, .ndjson or .json are JSONL: each line is an object, and its keys are the columns. The value of a
+// column is a string, a number, a boolean, or an array of these without white space, which is joined with spaces. Other
+// keys may have any value.
+//
+// For tagging, files named .conll, .conllu, .conllx, .bio, .iob, .iob2, .iobes or .bioes, and files that begin with
+// -DOCSTART-, are CoNLL: each line has one token with its columns between tabs or spaces, and an empty line ends a
+// sentence. A row is a sentence in tokens. The tokens are in column 1 and the tags in the last column. In .conllu and
+// .conllx, they are in columns 2 and 4; multiword ranges and empty nodes are skipped. Lines with -DOCSTART- and
+// comments are skipped. White space inside a token becomes "_".
+//
+// A row is bad if one of its two columns is missing, empty or not valid text, if it repeats the header, if it has more
+// fields than a CSV file's header or if, for tagging, it doesn't have one tag per symbol. Bad rows are left out and
+// counted; without SkipBad, it is an error if more than one row in a hundred is bad.
 type Data struct {
 	File   string `json:"file,omitempty"`   // path of the rows, or of the text: a file or a folder, see data.TextFiles
 	SHA256 string `json:"sha256,omitempty"` // checksum of the data, to detect changes; New sets it
@@ -71,9 +83,10 @@ type Data struct {
 	// such as windows-1252. If it is empty, the encoding is UTF-8.
 	Encoding string `json:"encoding,omitempty"`
 
-	// Columns are the column of sources and the column of answers, each as a name in the header or a number from 1. If
-	// empty, New looks for usual names in the header, such as source and target. Without such a header, the file must
-	// have two columns. For text, this is the Key of data.TextFiles.
+	// Columns are the column of sources and the column of answers, each as a name in the header or a number from 1. For
+	// JSONL, they must be keys, and for CoNLL, numbers. If empty, New looks for usual names in the header or among the
+	// keys, such as source and target. Without such a header, the file must have two columns. For text, this is the Key
+	// of data.TextFiles.
 	Columns []string `json:"columns,omitempty"`
 
 	// Header is "yes" if the first row is a header, and "no" if it is a row like any other. If Header is empty, the

@@ -193,7 +193,7 @@ func (l *look) bad(t *table.Table) {
 func (l *look) rows(t *table.Table) {
 	first, second := t.Columns[0], t.Columns[1]
 	if l.Columns = fmt.Sprintf("%d and %d", first+1, second+1); t.Header != nil {
-		l.Columns = fmt.Sprintf("%s and %s, named in the header", t.Header[first], t.Header[second])
+		l.Columns = fmt.Sprintf("%s and %s%s", t.Header[first], t.Header[second], t.Named)
 	} else {
 		l.Columns += fmt.Sprintf(", without a header; the first row is %.60q, %.60q", t.Field(0, 0), t.Field(0, 1))
 	}

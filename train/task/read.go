@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/heed-go/heed/data"
@@ -48,23 +47,28 @@ func (m *Model) ReadExamples(files ...string) (examples []data.Example, notes []
 // fileBatch is the number of rows that PredictFile reads and answers at a time. It bounds the memory.
 const fileBatch = 1 << 13
 
-// PredictFile answers the rows of a TSV or CSV file (see Data), and writes all rows with added columns to w, in the
-// form of the file, but without gzip. The column of inputs, the header and the encoding are found as in the model's
-// run, unless the caller changed Columns, Header and Encoding in m.Config.Data. Of the Columns, only the first is used.
+// PredictFile answers the rows of a file (see Data), and writes all rows with added values to w, in the form of the
+// file, but without gzip. The column of inputs, the header and the encoding are found as in the model's run, unless the
+// caller changed Columns, Header and Encoding in m.Config.Data. Of the Columns, only the first is used.
 //
-// The function row returns the added fields of a row. Its arguments are the number of the row's first line and its
-// Answer. For a bad row, the Answer has only an Err. In TSV, an added field with a tab or an end of line is quoted. If
-// the file has a header, the names in added are appended to it, with the prefix "predicted_" if the header already has
-// such a name.
+// The function row returns the added values of a row, one for each name in added: strings, and for numbers json.Number.
+// Its arguments are the number of the row's first line and its Answer. For a bad row, the Answer has only an Err. If an
+// Answer has an Err, the values are not written.
+//
+// In TSV and CSV, the values are added fields, empty without an answer. In TSV, a value with a tab or an end of line is
+// quoted. If the file has a header, the names are appended to it. In JSONL, the values are added at the end of the
+// object, as null without an answer; a line that isn't an object is written unchanged. In CoNLL, the line of each token
+// gets the token's tag, and the whole of any other value; lines without an answer get "_". A name that the header or a
+// line of JSONL already has gets the prefix "predicted_".
 //
 // PredictFile returns an error if ctx is done, if a row isn't valid CSV, so that it couldn't be written back, or if the
 // file's encoding lacks a character of an answer. It reads some thousands of rows at a time.
-func (m *Model) PredictFile(ctx context.Context, file string, w io.Writer, o PredictOptions, added []string, row func(line int, a Answer) []string) error {
+func (m *Model) PredictFile(ctx context.Context, file string, w io.Writer, o PredictOptions, added []string, row func(line int, a Answer) []any) error {
 	c, err := m.reads()
 	if err != nil {
 		return err
 	}
-	wanted := table.Options{Known: c.Kind().Columns[:1], Header: c.Data.Header, Encoding: c.Data.Encoding}
+	wanted := table.Options{Known: c.Kind().Columns[:1], Header: c.Data.Header, Encoding: c.Data.Encoding, Tagged: c.tagged()}
 	if c.Data.Columns != nil {
 		wanted.Columns = c.Data.Columns[:1]
 	}
@@ -73,12 +77,10 @@ func (m *Model) PredictFile(ctx context.Context, file string, w io.Writer, o Pre
 		return err
 	}
 	defer records.Close()
-	header := records.Header()
-	out, err := records.NewWriter(w, newNames(added, header)...)
+	out, err := records.NewWriter(w, added...)
 	if err != nil {
 		return err
 	}
-	width := len(header)
 	for done := false; !done; {
 		var rows [][]string
 		var lines []int
@@ -102,8 +104,7 @@ func (m *Model) PredictFile(ctx context.Context, file string, w io.Writer, o Pre
 			default:
 				inputs, places = append(inputs, fields[records.Columns()[0]]), append(places, len(rows))
 			}
-			width = max(width, len(fields)) // added fields come after the longest row so far
-			rows = append(rows, append(slices.Clone(fields), make([]string, width-len(fields))...))
+			rows = append(rows, slices.Clone(fields))
 			lines, answers = append(lines, line), append(answers, answer)
 		}
 		all, err := m.PredictAll(ctx, inputs, o)
@@ -114,33 +115,16 @@ func (m *Model) PredictFile(ctx context.Context, file string, w io.Writer, o Pre
 			answers[places[i]] = a
 		}
 		for i, fields := range rows {
-			more := row(lines[i], answers[i])
-			err := out.Write(append(fields, more...))
-			if err != nil { // try again with quoted fields
-				for j, field := range more {
-					if strings.ContainsAny(field, "\t\r\n") {
-						more[j] = strconv.Quote(field)
-					}
-				}
-				err = out.Write(append(fields, more...))
+			values := row(lines[i], answers[i])
+			if answers[i].Err != nil {
+				values = nil
 			}
-			if err != nil {
+			if err := out.Write(fields, values); err != nil {
 				return fmt.Errorf("%s, line %d: the row can't be written with its answer: %w", file, lines[i], err)
 			}
 		}
 	}
 	return out.Close()
-}
-
-// newNames returns names, with the prefix "predicted_" where the header already has the name.
-func newNames(names, header []string) []string {
-	names = slices.Clone(names)
-	for i := range names {
-		for slices.ContainsFunc(header, func(h string) bool { return strings.EqualFold(strings.TrimSpace(h), names[i]) }) {
-			names[i] = "predicted_" + names[i]
-		}
-	}
-	return names
 }
 
 // reads returns the configuration for reading rows.

@@ -108,7 +108,7 @@ func openRows(c *Config) (set, error) {
 // otherwise the checksum must equal *sum.
 func readRows(c *Config, path, targets string, sum *string) (*table.Table, error) {
 	k := kindOf(c.Task.Kind).about()
-	o := table.Options{Columns: c.Data.Columns, Known: k.Columns, Header: c.Data.Header, SkipBad: c.Data.SkipBad, Encoding: c.Data.Encoding}
+	o := table.Options{Columns: c.Data.Columns, Known: k.Columns, Header: c.Data.Header, SkipBad: c.Data.SkipBad, Encoding: c.Data.Encoding, Tagged: c.tagged()}
 	if k.aligned {
 		o.Check = c.checkTags
 	}

@@ -120,12 +120,12 @@ func TestRowsInAnotherEncoding(t *testing.T) {
 		t.Errorf("got examples %q, error %v", examples, err)
 	}
 	var out bytes.Buffer
-	err = task.PredictFile(t.Context(), c.Data.ValidationFile, &out, PredictOptions{}, []string{"answer"}, func(int, Answer) []string { return []string{"€"} })
+	err = task.PredictFile(t.Context(), c.Data.ValidationFile, &out, PredictOptions{}, []string{"answer"}, func(int, Answer) []any { return []any{"€"} })
 	if want := "gr\xfc\xdf,\x80,\x80\n"; err != nil || out.String() != want {
 		t.Errorf("PredictFile wrote %q, error %v, want %q", &out, err, want)
 	}
 	out.Reset()
-	err = task.PredictFile(t.Context(), c.Data.ValidationFile, &out, PredictOptions{}, []string{"answer"}, func(int, Answer) []string { return []string{"世"} })
+	err = task.PredictFile(t.Context(), c.Data.ValidationFile, &out, PredictOptions{}, []string{"answer"}, func(int, Answer) []any { return []any{"世"} })
 	if err == nil || !strings.Contains(err.Error(), "line 1: the row can't be written with its answer: windows-1252 has no character '世'") {
 		t.Errorf("got error %v", err)
 	}
@@ -553,7 +553,7 @@ func TestHeaderOfOtherFiles(t *testing.T) {
 			t.Errorf("header %q, %q: got %d examples, %v, want %d", test.header, test.content, len(examples), err, test.examples)
 		}
 		var out strings.Builder
-		err = task.PredictFile(t.Context(), file, &out, PredictOptions{}, []string{"answer"}, func(int, Answer) []string { return []string{"?"} })
+		err = task.PredictFile(t.Context(), file, &out, PredictOptions{}, []string{"answer"}, func(int, Answer) []any { return []any{"?"} })
 		if first, _, _ := strings.Cut(out.String(), "\n"); err != nil || first != test.want {
 			t.Errorf("header %q, %q: the output begins with %q, %v, want %q", test.header, test.content, first, err, test.want)
 		}

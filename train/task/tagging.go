@@ -29,6 +29,11 @@ var taggingKind = tagging{common{Kind{
 	aligned: true, units: "characters, tokens", usual: tokenizer.Tokens, // no byte pairs: only a part of a word would have the tag
 }}}
 
+// tagged reports whether rows of a file are tokens with their tags, so that the file may be CoNLL.
+func (c *Config) tagged() bool {
+	return c.fromRows() && kindOf(c.Task.Kind).about().aligned && c.Data.SourceUnits != tokenizer.Characters && c.Data.TargetUnits != tokenizer.Characters
+}
+
 // checkTags returns an error if a row doesn't have one tag per symbol.
 func (c *Config) checkTags(fields []string) error {
 	count := func(units tokenizer.Units, field string) int {
