@@ -111,7 +111,7 @@ func valuesOf(cmd *cobra.Command, flag string) cobra.CompletionFunc {
 	case "resume", "from":
 		return runFolders
 	case "data", "validation-data":
-		return files("tsv", "csv", "txt")
+		return files("tsv", "csv", "jsonl", "conll", "conllu", "txt")
 	case "answers":
 		return files("tsv")
 	case "find-rate":
@@ -121,7 +121,7 @@ func valuesOf(cmd *cobra.Command, flag string) cobra.CompletionFunc {
 		case "attention":
 			return files("png", "svg", "html")
 		case "predict":
-			return files("tsv", "csv")
+			return files("tsv", "csv", "jsonl", "conll", "conllu")
 		case "report":
 			return files("html")
 		}

@@ -119,7 +119,7 @@ does: precision, recall and F1 for each type and for all.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&files, "data", nil, "TSV or CSV file to score; given twice: a file with one source per line, and one with one answer per line; for text: files or folders of another text, with no new characters unless the run has --units bpe")
+	f.StringArrayVar(&files, "data", nil, "TSV, CSV, JSONL or CoNLL file to score; given twice: a file with one source per line, and one with one answer per line; for text: files or folders of another text, with no new characters unless the run has --units bpe")
 	f.StringVar(&as.Encoding, "encoding", "", "with --data: "+encodings+" (default: as in training)")
 	f.StringSliceVar(&as.Columns, "columns", nil, "with --data: columns of sources and answers, by name or number; for text: key of the text in .jsonl files (default: as in training)")
 	f.StringVar(&as.Header, "header", "", "with --data: yes if the first row is a header, or no if it is a row like the others (default: as in training or, with --columns, a header if names are given)")

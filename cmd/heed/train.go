@@ -45,12 +45,13 @@ Tasks, each with the answer that it learns:
 Presets, each with its task:
 
 ` + aboutPresets() + `
-The tasks seq2seq, classification and tagging learn the rows of --data, a TSV or CSV file. They read
-the columns that a header calls source and target, text and label, or tokens and tags. If the header has
-other names, or if there is no header and more than two columns, --columns chooses two. The first row is
-a header if its names are known or given with --columns; --header decides otherwise. If several rows have
-the same source, each of their answers is right. A tenth of the sources, but at most --validation of
-them, is held out to validate on.
+The tasks seq2seq, classification and tagging learn the rows of --data, a TSV, CSV or JSONL file. They
+read the columns or keys that are called source and target, text and label, or tokens and tags. If the
+header has other names, or if there is no header and more than two columns, --columns chooses two. The
+first row is a header if its names are known or given with --columns; --header decides otherwise. Tagging
+also learns CoNLL files, such as .conll, .bio and .conllu: the first column has the tokens and the last
+the tags, or FORM and UPOS in .conllu. If several rows have the same source, each of their answers is
+right. A tenth of the sources, but at most --validation of them, is held out to validate on.
 
 The flags below show the defaults of the task reverse. Each task has its own defaults. If a task
 learns rows, some defaults depend on the file.
