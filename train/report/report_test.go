@@ -314,7 +314,7 @@ func TestPrivate(t *testing.T) {
 		}
 		both := made(3, nil)
 		both.Config.Data.File, both.Config.Data.TargetFile, both.Config.Data.ValidationTargetFile = "/zebra/sources", "/zebra/answers", "/zebra/held"
-		both.Config.From.Dir = "/zebra/first"
+		both.Config.Data.MoreFiles, both.Config.From.Dir = []string{"/zebra/more"}, "/zebra/first"
 		a, b := FromTask(filepath.Join(secret, "made"), both), FromTask("zebra/made", made(3, nil))
 		a.Private, b.Private = private, private
 		var compared strings.Builder

@@ -25,7 +25,7 @@ var hidden = []string{
 }
 
 // paths lists settings of a task that private pages leave out.
-var paths = []string{"data.file", "data.target_file", "data.validation_file", "data.validation_target_file", "from.dir"}
+var paths = []string{"data.file", "data.more_files", "data.target_file", "data.validation_file", "data.validation_target_file", "from.dir"}
 
 // FromTask returns the Run of a task's run folder. The argument t is the folder's content, as read by task.ReadRun.
 func FromTask(dir string, t *task.Run) *Run {
