@@ -10,6 +10,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/safetensors"
+	"github.com/heed-go/heed/internal/text"
 )
 
 // LoadOptions controls how Load matches the tensors of a file with the parameters. The zero LoadOptions fits a file
@@ -221,7 +222,7 @@ func (s *paramSet) match(all []packed, entries []safetensors.Entry, o LoadOption
 		list []string
 	}{{"missing", missing}, {"unexpected", unexpected}, {"different", different}} {
 		if len(p.list) > 0 {
-			parts = append(parts, p.what+": "+few(p.list))
+			parts = append(parts, p.what+": "+text.List(len(p.list), 3, ", ", func(i int) string { return p.list[i] }))
 		}
 	}
 	if parts != nil {
@@ -240,13 +241,4 @@ func (s *paramSet) adviseOnPyTorch(name string, o LoadOptions) string {
 		return fmt.Sprintf("; %.100q is the model's own name, not PyTorch's: load the file without LoadOptions.PyTorch", name)
 	}
 	return ""
-}
-
-// few formats the first three elements and the number of the others.
-func few(list []string) string {
-	const most = 3
-	if len(list) <= most {
-		return strings.Join(list, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), len(list)-most)
 }

@@ -34,7 +34,7 @@ func TestLoadPyTorchIntoAnotherModel(t *testing.T) {
 		want       []string
 	}{
 		{"no norms after the stacks", "torch_transformer_post_norm", seq2seq(func(c *layers.EncoderDecoderConfig) { c.Model.Block.PostNorm = true }), transformerName,
-			[]string{`unexpected: "transformer.decoder.norm.bias" of shape (4), "transformer.decoder.norm.weight" of shape (4), "transformer.encoder.norm.bias" of shape (4) and 1 more`}},
+			[]string{`unexpected: "transformer.decoder.norm.bias" of shape (4), "transformer.decoder.norm.weight" of shape (4), "transformer.encoder.norm.bias" of shape (4), and 1 more`}},
 		{"one more layer", "torch_transformer", seq2seq(func(c *layers.EncoderDecoderConfig) { c.DecoderLayers = 2 }), transformerName,
 			[]string{`missing: "transformer.decoder.layers.1.self_attn.in_proj_weight" of shape (12, 4)`, "and 15 more"}},
 		{"one layer fewer", "torch_transformer", seq2seq(func(c *layers.EncoderDecoderConfig) { c.Model.Layers = 1 }), transformerName,

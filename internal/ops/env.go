@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
-	"strings"
 
 	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/internal/text"
 )
 
 // An Env holds the settings that the ops of a graph share, and an index of the graph's nodes. One Env serves one graph.
@@ -118,16 +119,8 @@ func (e *CollisionError) Error() string {
 	if len(inputs) == 0 {
 		return what
 	}
-	const most = 3
-	var names []string
-	for _, n := range inputs[:min(most, len(inputs))] {
-		names = append(names, fmt.Sprintf("%q of shape %v", n.Name(), n.Shape()))
-	}
-	more := ""
-	if len(inputs) > most {
-		more = fmt.Sprintf(" and %d more", len(inputs)-most)
-	}
-	return fmt.Sprintf("%s: give one of these another name, by gorgonia.WithName for an input or by Params.Scope for a parameter: %s%s", what, strings.Join(names, ", "), more)
+	names := text.List(len(inputs), 3, ", ", func(i int) string { return fmt.Sprintf("%q of shape %v", inputs[i].Name(), inputs[i].Shape()) })
+	return fmt.Sprintf("%s: give one of these another name, by gorgonia.WithName for an input or by Params.Scope for a parameter: %s", what, names)
 }
 
 // leaves returns the inputs and parameters that a node depends on.

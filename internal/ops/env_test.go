@@ -141,7 +141,7 @@ func TestCollisionErrorNamesInputs(t *testing.T) {
 		{"different inputs", tanh, exp, `: "query110675" of shape (2, 2), "key145628" of shape (2, 2)`},
 		{"one input more", tanh, both, `: "key145628" of shape (2, 2)`},
 		{"the same inputs", both, negated, `: "query110675" of shape (2, 2), "key145628" of shape (2, 2)`},
-		{"many inputs", tanh, many, `: "key145628" of shape (2, 2), "a" of shape (2, 2), "b" of shape (2, 2) and 1 more`},
+		{"many inputs", tanh, many, `: "key145628" of shape (2, 2), "a" of shape (2, 2), "b" of shape (2, 2), and 1 more`},
 		{"no inputs", constant, constant, "would compute only one of them"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/setting"
+	"github.com/heed-go/heed/internal/text"
 )
 
 // jsonRows reads JSONL. A row is a line with an object. Its fields are the values of the wanted keys, and then the
@@ -146,15 +147,7 @@ func (o object) known(line int, columns []Column, keys []string) error {
 
 // keys lists the keys for errors.
 func (o object) keys() string {
-	const most = 20
-	var keys []string
-	for _, m := range o[:min(len(o), most)] {
-		keys = append(keys, fmt.Sprintf("%.30q", m.key))
-	}
-	if len(o) > most {
-		keys = append(keys, fmt.Sprintf("and %d more", len(o)-most))
-	}
-	return strings.Join(keys, ", ")
+	return text.List(len(o), 20, ", ", func(i int) string { return fmt.Sprintf("%.30q", o[i].key) })
 }
 
 // text returns the value of a key as text: a string, the JSON text of a number or a boolean, or an array of these,

@@ -15,6 +15,7 @@ import (
 
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/setting"
+	"github.com/heed-go/heed/internal/text"
 )
 
 // A Column is a column that rows must have.
@@ -262,15 +263,7 @@ func isOdd(r rune) bool {
 
 // listed lists the columns of a row, with their numbers.
 func listed(row []string) string {
-	const most = 20
-	var list []string
-	for i, field := range row[:min(len(row), most)] {
-		list = append(list, fmt.Sprintf("(%d) %.30q", i+1, field))
-	}
-	if len(row) > most {
-		list = append(list, fmt.Sprintf("and %d more", len(row)-most))
-	}
-	return strings.Join(list, ", ")
+	return text.List(len(row), 20, ", ", func(i int) string { return fmt.Sprintf("(%d) %.30q", i+1, row[i]) })
 }
 
 // Roles lists the roles of columns, such as "the text and the label".

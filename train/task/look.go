@@ -111,32 +111,22 @@ func (l *look) String() string {
 		if l.merged {
 			name, about = "merged", ""
 		}
-		var groups []string
-		for _, spellings := range l.Alike[:min(len(l.Alike), mostLabels)] {
-			var parts []string
-			for _, c := range spellings {
-				parts = append(parts, fmt.Sprintf("%s %d", shown(c.Label), c.N))
-			}
-			groups = append(groups, strings.Join(parts, ", "))
-		}
-		if n := len(l.Alike) - len(groups); n > 0 {
-			groups = append(groups, fmt.Sprintf("and %d more", n))
-		}
-		fmt.Fprintf(&s, "  %s: %s (labels that differ only in case or surrounding spaces%s)\n", name, strings.Join(groups, "; "), about)
+		groups := text.List(len(l.Alike), mostLabels, "; ", func(i int) string {
+			spellings := l.Alike[i]
+			return text.List(len(spellings), len(spellings), ", ", func(j int) string { return fmt.Sprintf("%s %d", shown(spellings[j].Label), spellings[j].N) })
+		})
+		fmt.Fprintf(&s, "  %s: %s (labels that differ only in case or surrounding spaces%s)\n", name, groups, about)
 	}
 	if l.Labels != nil {
 		total := 0
 		for _, c := range l.Labels {
 			total += c.N
 		}
-		var parts []string
-		for _, c := range l.Labels[:min(len(l.Labels), mostLabels)] {
-			parts = append(parts, fmt.Sprintf("%s %d (%.1f %%)", shown(c.Label), c.N, 100*float64(c.N)/float64(total)))
-		}
-		if n := len(l.Labels) - len(parts); n > 0 {
-			parts = append(parts, fmt.Sprintf("and %d more", n))
-		}
-		fmt.Fprintf(&s, "  %s: %s\n", l.kind.Unit, strings.Join(parts, ", "))
+		labels := text.List(len(l.Labels), mostLabels, ", ", func(i int) string {
+			c := l.Labels[i]
+			return fmt.Sprintf("%s %d (%.1f %%)", shown(c.Label), c.N, 100*float64(c.N)/float64(total))
+		})
+		fmt.Fprintf(&s, "  %s: %s\n", l.kind.Unit, labels)
 	}
 	fmt.Fprintf(&s, "  training: %s", text.Count(l.Trains, "row"))
 	switch {
