@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/textfile"
 )
 
 // A Text gives access to the characters of files. They stay on disk and may be larger than memory: a Text keeps the
@@ -114,7 +115,7 @@ func (t *Text) scan() error {
 			return err
 		}
 		if r == utf8.RuneError && n == 1 {
-			return fmt.Errorf("%w: save the file as UTF-8, or give its encoding, such as --encoding windows-1252", &tokenizer.InvalidUTF8Error{Offset: offset})
+			return fmt.Errorf("%w: %s", &tokenizer.InvalidUTF8Error{Offset: offset}, textfile.Advice)
 		}
 		if t.vocab == nil {
 			seen.add(r)

@@ -195,7 +195,7 @@ func (c *textCopy) add(path string, f TextFiles) error {
 		case r == utf8.RuneError && n == 1:
 			return in.NotText(offset)
 		case r == 0:
-			return errors.New("it has NUL bytes, so it isn't text, or it is UTF-16 without a byte-order mark: save it as UTF-8, or give its encoding, such as --encoding utf-16le")
+			return textfile.ErrNUL
 		}
 		if err := c.put(r); err != nil {
 			return err
@@ -241,7 +241,7 @@ func (c *textCopy) documents(in *textfile.File, key string) error {
 // document returns the text with this key in a line of JSONL.
 func document(line []byte, key string) (string, error) {
 	if !utf8.Valid(line) {
-		return "", errors.New("it has a byte that is no part of a character: save the file as UTF-8, or give its encoding, such as --encoding windows-1252")
+		return "", errors.New("it has a byte that is no part of a character: " + textfile.Advice)
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(line, &object); err != nil {
@@ -249,7 +249,7 @@ func document(line []byte, key string) (string, error) {
 	}
 	value, ok := object[key]
 	if !ok {
-		return "", fmt.Errorf("it has no key %q, but the keys %.50q: name the key of the text with --columns", key, slices.Sorted(maps.Keys(object)))
+		return "", fmt.Errorf("it has no key %q, but the keys %.50q: choose the key of the text", key, slices.Sorted(maps.Keys(object)))
 	}
 	var text string
 	if err := json.Unmarshal(value, &text); err != nil || value[0] != '"' {

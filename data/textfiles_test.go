@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/heed-go/heed/internal/textfile"
 )
 
 // writeAll writes files to a new folder and returns its path.
@@ -128,8 +130,8 @@ func TestTextFilesErrors(t *testing.T) {
 		{"empty.txt", "", "empty.txt\": it is empty"},
 		{"a.txt empty.txt", "", "empty.txt\": it is empty"},
 		{"half.gz", "", "half.gz\": its gzip data are damaged or incomplete: unexpected EOF"},
-		{"wrong.gz", "", "wrong.gz\": not UTF-8: the byte at offset 3 (from 0) is no part of a character: save the file as UTF-8, or give its encoding, such as --encoding windows-1252"},
-		{"wrong.txt", "", "wrong.txt\": not UTF-8: the byte at offset 3 (from 0) is no part of a character: save the file as UTF-8, or give its encoding, such as --encoding windows-1252"},
+		{"wrong.gz", "", "wrong.gz\": not UTF-8: the byte at offset 3 (from 0) is no part of a character: " + textfile.Advice},
+		{"wrong.txt", "", "wrong.txt\": not UTF-8: the byte at offset 3 (from 0) is no part of a character: " + textfile.Advice},
 		{"a.txt wrong.txt", "", "wrong.txt\": not UTF-8: the byte at offset 3 "},
 		{"mark.gz", "", "offset 4 "},
 		{"nul.gz", "", "it has NUL bytes"},
@@ -139,7 +141,7 @@ func TestTextFilesErrors(t *testing.T) {
 		{"all", "", "image.png\": not UTF-8: the byte at offset 0"},
 		{"a.txt none", "", "none\" is a directory without files to read"},
 		{"1.jsonl", "", "1.jsonl\": line 2: it isn't a JSON object"},
-		{"2.jsonl", "", `line 3: it has no key "text", but the keys ["body" "id"]: name the key of the text with --columns`},
+		{"2.jsonl", "", `line 3: it has no key "text", but the keys ["body" "id"]: choose the key of the text`},
 		{"3.jsonl", "", `line 1: the value of key "text" is not a string`},
 		{"4.jsonl", "", "line 1: it isn't a JSON object: unexpected end of JSON input"},
 		{"5.jsonl", "", "line 1: it has a byte that is no part of a character"},

@@ -38,7 +38,7 @@ func TestUnusableTexts(t *testing.T) {
 		{"a folder with a file that isn't text", base, 1, "/cut\": not UTF-8: the byte at offset 5000 "},
 		{"an empty folder", t.TempDir(), 1, "is a directory without files to read"},
 		{"empty", file("empty", ""), 1, "is empty"},
-		{"no UTF-8", file("latin1", strings.Repeat("gr\xf6\xdfer ", 1000)), 1, "not UTF-8: the byte at offset 2"},
+		{"no UTF-8", file("latin1", strings.Repeat("gr\xf6\xdfer ", 1000)), 1, "not UTF-8: the byte at offset 2 (from 0) is no part of a character: save the file as UTF-8, or give its --encoding, such as windows-1252 "},
 		{"cut in a character", file("cut", strings.Repeat("a", 5000)+"\xe2\x82"), 1, "offset 5000"},
 		{"short", file("short", "To be, or not to be"), 2, "19 characters"},
 		{"a character", file("one", "x"), 2, "1 characters"},

@@ -11,7 +11,9 @@ import (
 	"unicode"
 
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/internal/textfile"
 )
 
 // conllRows reads CoNLL. A row is a sentence. Its fields are the cells of each wanted column, joined with spaces, and
@@ -33,7 +35,7 @@ func newCoNLLRows(in lineReader, f form, o Options) (*conllRows, error) {
 	for _, name := range o.Columns {
 		column, err := strconv.Atoi(name)
 		if err != nil || column < 1 {
-			return nil, fmt.Errorf("columns: CoNLL has no header, so a column must be a number from 1, got %q: choose columns, such as --columns 1,%d", name, max(2, f.columns))
+			return nil, setting.Errorf("CoNLL has no header, so %s must be numbers from 1, such as 1,%d, got %q", columnsPath, max(2, f.columns), name)
 		}
 		c.columns = append(c.columns, column-1)
 	}
@@ -119,7 +121,7 @@ func cellAt(token []string, column int) (string, error) {
 		return "", fmt.Errorf("column %d is empty or missing: the line has %s", column+1, text.Count(len(token), "column"))
 	}
 	if err := tokenizer.CheckUTF8(token[column]); err != nil {
-		return "", fmt.Errorf("column %d is %w; save the file as UTF-8", column+1, err)
+		return "", fmt.Errorf("column %d is %w: %s", column+1, err, textfile.Advice)
 	}
 	return joined(token[column]), nil
 }

@@ -52,8 +52,8 @@ func TestCoNLLErrors(t *testing.T) {
 		want                string
 	}{
 		{name: "not tagging", file: "a.conllu", content: "1\ta\tb\tc\n", untagged: true, want: "only the task tagging with units tokens reads such files"},
-		{name: "names of columns", file: "a.conll", content: "a b c\n", columns: []string{"tokens", "tags"}, want: `a column must be a number from 1, got "tokens": choose columns, such as --columns 1,3`},
-		{name: "column 0", file: "a.conll", content: "a b\n", columns: []string{"0", "1"}, want: `a number from 1, got "0"`},
+		{name: "names of columns", file: "a.conll", content: "a b c\n", columns: []string{"tokens", "tags"}, want: `so data.columns must be numbers from 1, such as 1,3, got "tokens"`},
+		{name: "column 0", file: "a.conll", content: "a b\n", columns: []string{"0", "1"}, want: `numbers from 1, such as 1,2, got "0"`},
 		{name: "no empty line", file: "a.conll", content: long + " O\n" + long + " O\n" + "a O\n", want: "line 2: the sentence up to this line has more than 4 MiB: check that an empty line ends each sentence"},
 		{name: "no token", file: "a.conllu", content: "# a\n\n", want: "only empty lines"},
 	} {

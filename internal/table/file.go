@@ -105,7 +105,7 @@ func newTableFile(ending string, f *textfile.File) (*tableFile, error) {
 		return nil, err
 	}
 	if bytes.IndexByte(head, 0) >= 0 {
-		return nil, errors.New("it has NUL bytes, so it isn't text, or it is UTF-16 without a byte-order mark: save it as UTF-8, or give its encoding, such as --encoding utf-16le")
+		return nil, textfile.ErrNUL
 	}
 	head = bytes.TrimLeft(head, "\r\n")
 	first, _, more := bytes.Cut(head, []byte("\n"))

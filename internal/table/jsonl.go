@@ -15,6 +15,7 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/internal/textfile"
 )
 
 // jsonRows reads JSONL. A row is a line with an object. Its fields are the values of the wanted keys, and then the
@@ -30,7 +31,7 @@ type jsonRows struct {
 func newJSONRows(in lineReader, o Options) (*jsonRows, error) {
 	for _, name := range o.Columns {
 		if _, err := strconv.Atoi(name); err == nil {
-			return nil, fmt.Errorf("columns: the keys of JSONL have no order, so %s must be the name of a key, not a number", name)
+			return nil, setting.Errorf("%s must be keys, because the keys of JSONL have no order, got the number %s", columnsPath, name)
 		}
 	}
 	keys := make([]string, max(len(o.Columns), len(o.Known)))
@@ -203,7 +204,7 @@ func scalarText(value json.RawMessage) (string, error) {
 		return "", nil
 	case '"':
 		if err := tokenizer.CheckUTF8(string(value[1:])); err != nil {
-			return "", fmt.Errorf("is %w; save the file as UTF-8", err)
+			return "", fmt.Errorf("is %w: %s", err, textfile.Advice)
 		}
 		if halfCharacter(value) {
 			return "", errors.New(`has only half of a character, such as \ud800 without \udc00: write whole characters`)

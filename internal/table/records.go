@@ -16,6 +16,7 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/internal/textfile"
 )
 
 // A Column is a column that rows must have.
@@ -25,8 +26,7 @@ type Column struct {
 }
 
 // Options says which columns of a table are wanted, and which rows are good. Columns, Header and SkipBad are the
-// settings data.columns, data.header and data.skip_bad of a configuration, and errors about them are *setting.Errors
-// with these paths.
+// settings data.columns, data.header and data.skip_bad of a configuration. Errors that name them are *setting.Errors.
 type Options struct {
 	// Columns lists the wanted columns in order, each by its name in the header or by its number, from 1. A number is
 	// never used as a name. JSONL has only names, the keys, and CoNLL has only numbers. If Columns is nil, the wanted
@@ -71,13 +71,6 @@ func (e *RowError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.
 
 // Unwrap returns the reason why the row is bad.
 func (e *RowError) Unwrap() error { return e.Err }
-
-// A notTextError says that a field has bytes that aren't part of a character.
-type notTextError struct{ error }
-
-const notTextAdvice = ": save the file as UTF-8, or give its encoding, such as --encoding windows-1252"
-
-func (e notTextError) Error() string { return e.error.Error() + notTextAdvice }
 
 // Records reads the rows of a file, one row at a time: all fields for TSV and CSV, and the wanted fields and the text
 // of the row for JSONL and CoNLL. NewWriter returns a Writer for rows of the same form. The function Read lists the
@@ -181,7 +174,7 @@ func findColumns(first []string, o Options) (columns []int, isRow bool, err erro
 			named = true
 			column, err = columnNamed(first, name)
 		} else if column < 0 {
-			err = fmt.Errorf("columns: numbers start at 1, got %s", name)
+			err = setting.Errorf("%s: numbers start at 1, got %s", columnsPath, name)
 		}
 		if err != nil {
 			return nil, false, err
@@ -356,9 +349,9 @@ func (r *Records) judge(fields []string) error {
 		case strings.TrimSpace(field) == "":
 			return fmt.Errorf("%s is empty", r.name(i))
 		case invalid != nil && !r.form.encoding.UTF8():
-			return notTextError{fmt.Errorf("%s is not %s: it has a byte that is no part of a character", r.name(i), r.form.encoding)}
+			return fmt.Errorf("%s is not %s: it has a byte that is no part of a character: %s", r.name(i), r.form.encoding, textfile.Advice)
 		case invalid != nil:
-			return notTextError{fmt.Errorf("%s is %w", r.name(i), invalid)}
+			return fmt.Errorf("%s is %w: %s", r.name(i), invalid, textfile.Advice)
 		case strings.IndexByte(field, 0) >= 0:
 			return fmt.Errorf("%s has a NUL character, which isn't text", r.name(i))
 		}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/heed-go/heed/internal/setting"
+	"github.com/heed-go/heed/internal/textfile"
 )
 
 // Table holds the wanted columns of a file's good rows. The text is in large blocks of memory. Each field needs 4 more
@@ -180,8 +181,8 @@ func (t *Table) finish(block *strings.Builder, skipBad bool) (*Table, error) {
 		bad, advice := make([]string, len(t.Bad), maxBad+1), ""
 		for i, b := range t.Bad {
 			var notText bool
-			if bad[i], notText = strings.CutSuffix(b.Error(), notTextAdvice); notText {
-				advice = notTextAdvice // once, at the end
+			if bad[i], notText = strings.CutSuffix(b.Error(), ": "+textfile.Advice); notText {
+				advice = ": " + textfile.Advice // once, at the end
 			}
 		}
 		if t.LeftOut > len(bad) {

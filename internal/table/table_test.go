@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf16"
+
+	"github.com/heed-go/heed/internal/textfile"
 )
 
 // pairNames are two known columns.
@@ -190,7 +192,7 @@ func TestReadErrors(t *testing.T) {
 		{name: "binary", file: "a.csv", content: "\x7fELF\x02\x01\x01\x00", want: "it has NUL bytes"},
 		{name: "UTF-16 without a mark", file: "a.csv", content: "a\x00,\x00b\x00\n\x00", want: "UTF-16 without a byte-order mark"},
 		{name: "UTF-32", file: "a.csv", content: "\xff\xfe\x00\x00a\x00\x00\x00", want: "it has NUL bytes"},
-		{name: "Latin-1", file: "a.csv", content: "text,label\ncaf\xe9,b\n", want: "it has no good row, only 1 bad: line 2: the text (column 1) is not UTF-8: the byte at offset 3 (from 0) is no part of a character: save the file as UTF-8, or give its encoding, such as --encoding windows-1252"},
+		{name: "Latin-1", file: "a.csv", content: "text,label\ncaf\xe9,b\n", want: "it has no good row, only 1 bad: line 2: the text (column 1) is not UTF-8: the byte at offset 3 (from 0) is no part of a character: " + textfile.Advice},
 		{name: "old Mac", file: "a.csv", content: "a,b\rc,d\r", want: `its lines end in \r only`},
 		{name: "one column", file: "a.csv", content: "abc\n", want: `line 1: the label (column 2) is missing: the row has only 1 (fields between ',')`},
 		{name: "one column of TSV", file: "a.tsv", content: "a,bc\n", want: `line 1: the label (column 2) is missing: the row has only 1 (fields between tabs)`},

@@ -2,6 +2,7 @@ package textfile
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"unicode/utf8"
 
@@ -80,16 +81,19 @@ func (e Encoding) Append(out, text []byte) ([]byte, error) {
 	return nil, err
 }
 
+// Advice says what to do about a file that isn't text in its encoding.
+const Advice = "save the file as UTF-8, or give its encoding, such as windows-1252 or utf-16le"
+
+// ErrNUL is the error for a NUL character.
+var ErrNUL = errors.New("it has NUL bytes, so it isn't text, or it is UTF-16 without a byte-order mark: " + Advice)
+
 // NotText returns an error for a byte that isn't part of a character: the first in a File with another encoding than
 // UTF-8, or the byte at this offset in a File with UTF-8. Offsets count the byte-order mark.
 func (f *File) NotText(offset int64) error {
-	advice := "give the file's encoding, such as --encoding windows-1252"
-	if f.Encoding.UTF8() {
-		advice = "save the file as UTF-8, or give its encoding, such as --encoding windows-1252"
-	} else {
+	if !f.Encoding.UTF8() {
 		offset = f.decoder.bad
 	}
-	return fmt.Errorf("not %s: the byte at offset %d (from 0) is no part of a character: %s", f.Encoding, offset, advice)
+	return fmt.Errorf("not %s: the byte at offset %d (from 0) is no part of a character: %s", f.Encoding, offset, Advice)
 }
 
 // A decoder converts text to UTF-8. It replaces a byte that isn't part of a character by 0xff, which isn't UTF-8.

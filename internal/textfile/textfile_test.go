@@ -161,9 +161,9 @@ func TestNotText(t *testing.T) {
 		offset            int64 // argument of NotText
 		want              string
 	}{
-		{"ab\xff", "", 2, "not UTF-8: the byte at offset 2 (from 0) is no part of a character: save the file as UTF-8, or give its encoding, such as --encoding windows-1252"},
+		{"ab\xff", "", 2, "not UTF-8: the byte at offset 2 (from 0) is no part of a character: " + Advice},
 		{"\xff\xfea\x00\x00\xd8", "", 0, "not utf-16le: the byte at offset 4 "},
-		{"ab\x82\xa0\xff\xff", "sjis", 9, "not shift_jis: the byte at offset 4 (from 0) is no part of a character: give the file's encoding"},
+		{"ab\x82\xa0\xff\xff", "sjis", 9, "not shift_jis: the byte at offset 4 (from 0) is no part of a character: " + Advice},
 		{strings.Repeat("\x82\xa0", Buffer) + "a\x82", "sjis", 9, fmt.Sprintf("offset %d ", 2*Buffer+1)},
 		{zipped(strings.Repeat("\xfd\xff", Buffer) + "\x00\xd8"), "utf-16le", 0, fmt.Sprintf("not utf-16le: the byte at offset %d ", 2*Buffer)},
 	} {

@@ -101,7 +101,7 @@ func TestRowsInAnotherEncoding(t *testing.T) {
 		fmt.Fprintf(&s, "gr\xfcn %d,\x80\nwei\xdf %d,b\n", i, i)
 	}
 	c := withFile(t, "classification", "texts.csv", s.String())
-	if _, err := New(c); err == nil || !strings.Contains(err.Error(), "give its encoding, such as --encoding windows-1252") {
+	if _, err := New(c); err == nil || !strings.Contains(err.Error(), "give its encoding, such as windows-1252") {
 		t.Errorf("without an encoding: got error %v", err)
 	}
 	c.Data.Encoding = "cp1252"
