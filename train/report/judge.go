@@ -259,7 +259,6 @@ func confusionOf(c *score.Confusion) *confusion {
 // entitiesOf returns the scores of the types with the most entities, and of all entities.
 func entitiesOf(e *score.Entities) []score.ClassScore {
 	types, all := e.Types(), e.Total()
-	slices.SortStableFunc(types, func(a, b score.ClassScore) int { return cmp.Compare(b.Rows, a.Rows) })
 	types = types[:min(len(types), shownClasses)]
 	for i := range types {
 		types[i].Class = className(types[i].Class)

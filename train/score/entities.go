@@ -50,13 +50,16 @@ func (e *Entities) score(class string) *ClassScore {
 	return e.types[class]
 }
 
-// Types returns the score of every type of entity, sorted by name. Their Rows, Answers and Right count entities.
+// Types returns the score of every type of entity, the commonest types first. Their Rows, Answers and Right count
+// entities.
 func (e *Entities) Types() []ClassScore {
 	var scores []ClassScore
 	for _, s := range e.types {
 		scores = append(scores, s.scored())
 	}
-	slices.SortFunc(scores, func(a, b ClassScore) int { return cmp.Compare(a.Class, b.Class) })
+	slices.SortFunc(scores, func(a, b ClassScore) int {
+		return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Class, b.Class))
+	})
 	return scores
 }
 

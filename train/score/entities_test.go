@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -99,7 +100,11 @@ func TestEntitiesLikeSeqeval(t *testing.T) {
 			}
 			e.Add(answer, right)
 		}
-		scores := append(e.Types(), e.Total())
+		scores := e.Types()
+		if !slices.IsSortedFunc(scores, func(a, b ClassScore) int { return b.Rows - a.Rows }) {
+			t.Errorf("case %d: got the types %v, want the commonest first", i, scores)
+		}
+		scores = append(scores, e.Total())
 		for _, s := range scores {
 			want := c.Scores[s.Class]
 			if [3]float64{float64(s.Right), float64(s.Answers), float64(s.Rows)} != [3]float64(want[:3]) || math.Abs(s.F1-want[3]) > 1e-12 {

@@ -1,10 +1,8 @@
 package task
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -13,7 +11,6 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/layers"
-	"github.com/heed-go/heed/train/score"
 )
 
 // tagging gives each symbol of a source one tag.
@@ -71,7 +68,6 @@ func (k tagging) write(r *Report, w io.Writer) {
 	total := r.Entities.Total()
 	fmt.Fprintf(w, "Entity F1: %.4f (%d right of %d answered and %d in the rows)\n", total.F1, total.Right, total.Answers, total.Rows)
 	types := r.Entities.Types()
-	slices.SortStableFunc(types, func(a, b score.ClassScore) int { return cmp.Compare(b.Rows, a.Rows) })
 	total.Class = "all"
 	writeScores(w, append(types[:min(len(types), mostClasses)], total))
 }
