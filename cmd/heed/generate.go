@@ -21,10 +21,10 @@ func newGenerate() *cobra.Command {
 
 Each character is drawn from the model's probabilities, or each token if the model was trained with
 --units bpe. The flag --temperature changes the probabilities, --top-k limits the draw to the likeliest
-characters, and --top-p limits it further. The same seed always gives the same text. When the text is longer than the
-model's context, the model continues from the last half of the context. If the prompt is longer than the
-context, the model ignores its beginning, and standard error has a note. On a terminal, characters that
-the terminal would act on are shown as escapes, such as \x1b.`,
+characters, and --top-p limits it further. The same seed always gives the same text. When the text is
+longer than the model's context, the model continues from the last half of the context. If the prompt
+is longer than the context, the model ignores its beginning, and standard error has a note. On a
+terminal, characters that the terminal would act on are shown as escapes, such as \x1b.`,
 		Example: `  heed generate runs/text --prompt 'To be' --tokens 300
   heed generate runs/text --prompt 'To be' --tokens 300 --temperature 0.7 --top-k 20 --seed 2`,
 		Args: func(_ *cobra.Command, args []string) error {

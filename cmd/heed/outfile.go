@@ -156,9 +156,8 @@ func dataFiles(d task.Data) []string {
 }
 
 // write replaces the file with what content writes, or leaves it unchanged on an error. If the name ends in .gz, the
-// file is compressed with gzip. If path is a symbolic link, the
-// link stays, and its target is replaced. A pipe or a device is written in place; the end of ctx stops waiting for a
-// slow reader.
+// file is compressed with gzip. If path is a symbolic link, the link stays, and its target is replaced. A pipe or a
+// device is written in place; the end of ctx stops waiting for a slow reader.
 func (o *outFile) write(ctx context.Context, content func(w io.Writer) error) error {
 	if strings.EqualFold(filepath.Ext(o.path), ".gz") {
 		plain := content
