@@ -262,6 +262,7 @@ func TestGroupChangesNoBit(t *testing.T) {
 
 // The processes exchange long vectors several times in a validation.
 func TestGroupOfLongVectors(t *testing.T) {
+	testseed.Slow(t)
 	const long = 1 << 18
 	evaluated := func(size int) []outcome {
 		return fitAll(t, newLocal(size, 0), func(int) process {
