@@ -102,13 +102,7 @@ func TestRead(t *testing.T) {
 
 		{name: "gzip", file: "a.tsv.gz", content: zipped("a,b\tb\nc\td\n"), want: `[["a,b" "b"] ["c" "d"]]`, lines: "[1 2]"},
 		{name: "gzip of CSV", file: "a.CSV.GZ", content: zipped("a,b\tc\n"), want: `[["a" "b\tc"]]`},
-		{name: "gzip by another name", file: "a.csv", content: zipped("a,b\n"), want: `[["a" "b"]]`},
-		{name: "members of gzip", file: "a.csv.gz", content: zipped("a,b\nc") + zipped(",d\n"), want: `[["a" "b"] ["c" "d"]]`},
-		{name: "gzip of UTF-16", file: "a.csv.gz", content: zipped(inUTF16(binary.LittleEndian, "ä,b\n")), want: `[["ä" "b"]]`},
 		{name: "windows-1252", file: "a.csv", content: "gr\xfcn,b\n", encoding: "windows-1252", want: `[["grün" "b"]]`},
-		{name: "Shift JIS", file: "a.csv", content: "\x95\x5c,b\n", encoding: "Shift_JIS", want: `[["表" "b"]]`},
-		{name: "UTF-16 without a mark", file: "a.csv", content: inUTF16(binary.BigEndian, "ä,b\n")[2:], encoding: "utf-16be", want: `[["ä" "b"]]`},
-		{name: "a mark overrides the encoding", file: "a.csv", content: mark + "ä,b\n", encoding: "latin1", want: `[["ä" "b"]]`},
 		{name: "a byte that windows-1252 lacks", file: "a.tsv", content: many + "a\x81\tb\n", encoding: "windows-1252", leftOut: 1},
 
 		{name: "known header", file: "a.csv", content: "id, Label ,TEXT\n1,b,a\n", want: `[["a" "b"]]`, lines: "[2]", header: "[id  Label  TEXT]"},
@@ -185,9 +179,7 @@ func TestReadErrors(t *testing.T) {
 		{name: "only a header", file: "a.csv", content: "text,label\n", want: "a header but no rows"},
 		{name: "half of gzip", file: "a.tsv.gz", content: zipped(many)[:25], want: "its gzip data are damaged or incomplete: unexpected EOF"},
 		{name: "half of gzip with CSV", file: "a.csv.gz", content: zipped(strings.Repeat("\""+many+"\",", 1000))[:300], want: "its gzip data are damaged or incomplete"},
-		{name: "gzip in gzip", file: "a.tsv.gz", content: zipped(zipped("a\tb\n")), want: "it is gzip within gzip"},
 		{name: "long row in gzip", file: "a.tsv.gz", content: zipped("a\tb\n" + strings.Repeat("a", maxRow+1)), want: "line 2: the row that starts here has more than 4 MiB"},
-		{name: "xlsx in gzip", file: "a.csv.gz", content: zipped("PK\x03\x04\x00"), want: "save the sheet as CSV"},
 		{name: "xlsx", file: "a.csv", content: "PK\x03\x04\x00", want: "save the sheet as CSV"},
 		{name: "binary", file: "a.csv", content: "\x7fELF\x02\x01\x01\x00", want: "it has NUL bytes"},
 		{name: "UTF-16 without a mark", file: "a.csv", content: "a\x00,\x00b\x00\n\x00", want: "UTF-16 without a byte-order mark"},
