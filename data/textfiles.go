@@ -35,12 +35,6 @@ type TextFiles struct {
 	Key string
 }
 
-// isJSONL reports whether a file is JSONL.
-func isJSONL(path string) bool {
-	ending := textfile.Ending(path)
-	return ending == ".jsonl" || ending == ".ndjson"
-}
-
 // name returns the name of the text for errors.
 func (f TextFiles) name() string {
 	switch len(f.Paths) {
@@ -59,7 +53,7 @@ func (f TextFiles) open() (source *os.File, size int64, close func() error, err 
 	if err != nil {
 		return nil, 0, nil, err
 	}
-	if len(paths) == 1 && !isJSONL(paths[0]) {
+	if len(paths) == 1 && !textfile.IsJSONL(paths[0]) {
 		in, err := textfile.Open(paths[0], f.Encoding)
 		if err != nil {
 			return nil, 0, nil, fileError(paths[0], err)
@@ -178,7 +172,7 @@ func (c *textCopy) add(path string, f TextFiles) error {
 			return err
 		}
 	}
-	if isJSONL(path) {
+	if textfile.IsJSONL(path) {
 		return c.documents(in, f.Key)
 	}
 	offset := int64(0)

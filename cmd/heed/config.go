@@ -262,7 +262,7 @@ func (s *settings) startFrom(dir string, given *pflag.FlagSet) error {
 // hasKeys reports whether a text may have keys: whether it is JSONL or a folder.
 func hasKeys(path string) bool {
 	info, err := os.Stat(path)
-	return err == nil && info.IsDir() || slices.Contains([]string{".jsonl", ".ndjson"}, textfile.Ending(path))
+	return err == nil && info.IsDir() || textfile.IsJSONL(path)
 }
 
 // setFiles stores the values of --data and --validation-data. A flag that wasn't given changes nothing.

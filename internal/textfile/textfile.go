@@ -86,6 +86,12 @@ func Ending(path string) string {
 	return filepath.Ext(strings.TrimSuffix(strings.ToLower(path), ".gz"))
 }
 
+// IsJSONL reports whether a text is JSONL, by the ending of its file's name.
+func IsJSONL(path string) bool {
+	ending := Ending(path)
+	return ending == ".jsonl" || ending == ".ndjson"
+}
+
 // start detects gzip and the byte-order mark.
 func (f *File) start(in io.Reader) error {
 	f.sum = sha256.New()
