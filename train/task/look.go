@@ -51,7 +51,7 @@ type side struct {
 	Longest, Median int // length of the longest row and median length, in symbols
 	Unknown         int // number of validation rows with unknown symbols or labels; if from is true, training rows count too
 
-	Unseen float64 // share of held-out rows with unknown words; not 0 if the Units are byte pairs for this reason
+	Unseen float64 // share of held-out rows with unknown words, if the Units are byte pairs for this reason; otherwise 0
 }
 
 // A count is the number of occurrences of a label.

@@ -13,7 +13,7 @@ import (
 
 // A metric is a measure that the loss of some tasks returns.
 type metric struct {
-	// has reports whether a task has the metric. Before New has read the rows of a file, it reports whether it may.
+	// has reports whether a task has the metric or, before New has read the rows of a file, whether it may have it.
 	has func(c *Config) bool
 
 	add func(t *Task, b *layers.Build, logits, targets *G.Node) (train.Metric, error) // adds it to a graph

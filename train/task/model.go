@@ -96,7 +96,7 @@ func intTensor(ids []int, size, length int) *tensor.Dense {
 	return tensor.New(tensor.WithShape(shape(size, length)...), tensor.WithBacking(ids))
 }
 
-// encode returns a batch that has only this input, and what the input alone says about its Answer.
+// encode returns a batch that has only this input, and an Answer without Text: the fields that don't need the model.
 func (m *Model) encode(input string) (data.Batch, Answer) {
 	source, _ := m.coder.Tokenizers()
 	ids, unknown, _ := encoded(source, input)
