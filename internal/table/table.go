@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/heed-go/heed/internal/setting"
-	"github.com/heed-go/heed/internal/textfile"
 )
 
 // Table holds the wanted columns of a file's good rows. The text is in large blocks of memory. Each field needs 4 more
@@ -178,24 +177,44 @@ func (t *Table) finish(block *strings.Builder, skipBad bool) (*Table, error) {
 		return nil, errors.New("the file has a header but no rows: use a file with rows")
 	}
 	if none := len(t.lines) == 0; none || 100*t.LeftOut > rows && !skipBad {
-		bad, advice := make([]string, len(t.Bad), maxBad+1), ""
-		for i, b := range t.Bad {
-			var notText bool
-			if bad[i], notText = strings.CutSuffix(b.Error(), ": "+textfile.Advice); notText {
-				advice = ": " + textfile.Advice // once, at the end
-			}
-		}
-		if t.LeftOut > len(bad) {
-			bad = append(bad, "…")
-		}
-		list := strings.Join(bad, "; ") + advice
 		if none {
-			return nil, fmt.Errorf("it has no good row, only %d bad: %s", t.LeftOut, list)
+			return nil, fmt.Errorf("it has no good row, only %d bad: %s", t.LeftOut, t.Reasons())
 		}
-		return nil, setting.Errorf("%d of %d rows are bad, but without %s, at most one in a hundred may be: %s", t.LeftOut, rows, skipBadPath, list)
+		return nil, setting.Errorf("%d of %d rows are bad, but without %s, at most one in a hundred may be: %s", t.LeftOut, rows, skipBadPath, t.Reasons())
 	}
 	t.blocks = append(t.blocks, strings.Clone(block.String())) // a copy without unused memory
 	return t, nil
+}
+
+// Reasons lists the lines of the first bad rows, and why they are bad. A reason of several rows stands once, and so
+// does the end of all reasons. Reasons needs a bad row.
+func (t *Table) Reasons() string {
+	var reasons []string
+	lines := map[string]string{} // by reason
+	for _, b := range t.Bad {
+		reason := ": " + b.Err.Error()
+		if line := lines[reason]; line == "" {
+			reasons = append(reasons, reason)
+			lines[reason] = fmt.Sprint("line ", b.Line)
+		} else {
+			lines[reason] = fmt.Sprint(strings.Replace(line, "line ", "lines ", 1), ", ", b.Line)
+		}
+	}
+	end := reasons[0]
+	for _, reason := range reasons[1:] {
+		for end != "" && (!strings.HasSuffix(reason, end) || strings.Contains(end, `"`)) { // don't cut texts in quotes
+			end = end[1:]
+			end = end[strings.IndexAny(end+":", ":;"):]
+		}
+	}
+	for i, reason := range reasons {
+		reasons[i] = lines[reason] + strings.TrimSuffix(reason, end)
+	}
+	list := strings.Join(reasons, "; ") + end
+	if t.LeftOut > len(t.Bad) {
+		list += "; …"
+	}
+	return list
 }
 
 // Len returns the number of good rows.

@@ -188,8 +188,8 @@ func TestReadErrors(t *testing.T) {
 		{name: "old Mac", file: "a.csv", content: "a,b\rc,d\r", want: `its lines end in \r only`},
 		{name: "one column", file: "a.csv", content: "abc\n", want: `line 1: the label (column 2) is missing: the row has only 1 (fields between ',')`},
 		{name: "one column of TSV", file: "a.tsv", content: "a,bc\n", want: `line 1: the label (column 2) is missing: the row has only 1 (fields between tabs)`},
-		{name: "one empty label of 100", file: "a.csv", content: many[4:] + "a,\n" + "b, ", want: "2 of 101 rows are bad, but without data.skip_bad, at most one in a hundred may be: line 100: the label (column 2) is empty; line 101: the label (column 2) is empty"},
-		{name: "more bad rows than the error lists", file: "a.csv", content: many + strings.Repeat("a,\n", 90), want: "; line 105: the label (column 2) is empty; …"},
+		{name: "one empty label of 100", file: "a.csv", content: many[4:] + "a,\n" + "b, ", want: "2 of 101 rows are bad, but without data.skip_bad, at most one in a hundred may be: lines 100, 101: the label (column 2) is empty"},
+		{name: "more bad rows than the error lists", file: "a.csv", content: many + strings.Repeat("a,\n", 90), want: "lines 101, 102, 103, 104, 105: the label (column 2) is empty; …"},
 		{name: "open quote", file: "a.csv", content: "\"" + many, want: `it has no good row, only 100 bad: line 1: not CSV: extraneous or missing "`},
 		{name: "open quote and rows after", file: "a.csv", content: "\"" + many + "\"c\",d\n" + many, want: `101 of 201 rows are bad`},
 		{name: "long line", file: "a.tsv", content: "a\tb\n" + strings.Repeat("a", maxRow+1) + "\tb\n", want: "line 2: the row that starts here has more than 4 MiB"},
@@ -409,5 +409,19 @@ func TestTableBlocks(t *testing.T) {
 	}
 	if len(table.blocks) != 3 || len(table.blocks[0]) != blockSize || len(table.blocks[1]) != blockSize-1 {
 		t.Errorf("got %d blocks, the first with %d bytes; want three, the first full, the second not", len(table.blocks), len(table.blocks[0]))
+	}
+}
+
+// A reason that several bad rows have must stand once, and so must the advice that all reasons end with.
+func TestReasons(t *testing.T) {
+	for content, want := range map[string]string{
+		"a,\n\"b\n":                      `: line 1: the label (column 2) is empty; line 2: not CSV: extraneous or missing " in quoted-field`,
+		strings.Repeat("a,\n", 6):        ": lines 1, 2, 3, 4, 5: the label (column 2) is empty; …",
+		"\xff,b\na\xff,b\na,\n\xff,c\n":  ": lines 1, 4: the text (column 1) is not UTF-8: the byte at offset 0 (from 0) is no part of a character: " + textfile.Advice + "; line 2: ",
+		"\xff,b\nca\xff,b\na,\xff\n":     "line 2: the text (column 1) is not UTF-8: the byte at offset 2 (from 0) is no part of a character; line 3: the label (column 2) is not UTF-8: the byte at offset 0 (from 0) is no part of a character: " + textfile.Advice,
+		"\xff,b\n\xffa,b\n\xff,c\nab,\n": "; line 4: the label (column 2) is empty",
+	} {
+		_, err := Read(writeFile(t, "a.csv", content), Options{Known: pairNames})
+		checkError(t, err, "", want)
 	}
 }

@@ -23,7 +23,7 @@ type look struct {
 	Several    int    // number of sources with more than one answer
 	Duplicates int    // number of rows that are equal to an earlier row
 
-	Bad    []string // errors of the first bad rows, including the validation file
+	Bad    []string // lists of the first bad rows: of the file, and then of the validation file
 	Bads   int      // number of bad rows, all left out
 	Long   int      // number of rows that are too long; for classification they are cut, otherwise left out
 	MaxLen int      // longest allowed source
@@ -81,11 +81,7 @@ func (l *look) String() string {
 	}
 	fmt.Fprintf(&s, "\n  columns: %s\n", l.Columns)
 	if l.Bads > 0 {
-		more := ""
-		if l.Bads > len(l.Bad) {
-			more = "; …"
-		}
-		fmt.Fprintf(&s, "  left out: %s: %s%s\n", text.Count(l.Bads, "bad row"), strings.Join(l.Bad, "; "), more)
+		fmt.Fprintf(&s, "  left out: %s: %s\n", text.Count(l.Bads, "bad row"), strings.Join(l.Bad, "; "))
 	}
 	switch {
 	case l.Long > 0 && !l.kind.AnswerUnits:
@@ -169,13 +165,14 @@ const mostLabels = 12
 
 // bad adds the bad rows of a file to the look.
 func (l *look) bad(t *table.Table) {
+	if t.LeftOut == 0 {
+		return
+	}
 	file := ""
 	if t.Name == l.Validation {
 		file = t.Name + ", "
 	}
-	for _, row := range t.Bad {
-		l.Bad = append(l.Bad, file+row.Error())
-	}
+	l.Bad = append(l.Bad, file+t.Reasons())
 	l.Bads += t.LeftOut
 }
 

@@ -401,7 +401,7 @@ func TestRowsErrors(t *testing.T) {
 		{"all sources held out", "seq2seq", "\uFFFD\tb\n\uFFFD\uFFFD\tb\n", func(c *Config) { c.Seed = 1 }, "has 2 sources, and seed 1 holds out all of them: set data.validation_file to a file, or choose another seed"},
 		{"too many different labels", "classification", "id,title\n" + manyRows(30), nil, "31 different labels in 31 rows, in its columns 1 and 2, without a header; the first row is \"id\", \"title\": set data.columns to the columns of texts and labels"},
 		{"one label", "classification", "a\tx\nb\tx\n", nil, "has 1 label, but needs 2 to 10000 different labels"},
-		{"tags that don't fit", "tagging", strings.Repeat("a b\tX\n", 10), nil, "line 1: the source has 2 symbols and 1 tags: each symbol needs one tag"},
+		{"tags that don't fit", "tagging", strings.Repeat("a b\tX\n", 10), nil, "lines 1, 2, 3, 4, 5: the source has 2 symbols and 1 tags: each symbol needs one tag"},
 		{"wrong steps per epoch", "seq2seq", strings.Repeat("a\tb\nb\tb\n", 30), func(c *Config) { c.Training.StepsPerEpoch = 7 }, "training.steps_per_epoch must be "},
 		{"all rows too long", "seq2seq", "aaaa\tb\nbbbb\tb\n", func(c *Config) { c.Task.MaxLen = 2 }, "no row is left for training or validation with a source of at most 2 symbols"},
 		{"no column", "classification", "text,label\na,b\n", func(c *Config) { c.Data.Columns = []string{"text", "nope"} }, `"nope"`},
@@ -471,10 +471,10 @@ func TestSkipBad(t *testing.T) {
 	c := withFile(t, "classification", "x.tsv", content)
 	c.Data.ValidationFile = withFile(t, "classification", "valid.tsv", content).Data.File
 	_, err := New(c)
-	wantError(t, err, "10 of 50 rows are bad, but without data.skip_bad, at most one in a hundred may be: line 41: the label (column 2) is missing")
+	wantError(t, err, "10 of 50 rows are bad, but without data.skip_bad, at most one in a hundred may be: lines 41, 42, 43, 44, 45: the label (column 2) is missing")
 	c.Data.SkipBad = true
 	task := made(t, c)
-	if l := lookOf(task); l.Rows != 40 || l.Validates != 30 || l.Bads != 20 || l.Bad[5] != c.Data.ValidationFile+", "+l.Bad[0] {
+	if l := lookOf(task); l.Rows != 40 || l.Validates != 30 || l.Bads != 20 || l.Bad[1] != c.Data.ValidationFile+", "+l.Bad[0] {
 		t.Errorf("got %+v, want 40 rows, 30 for validation and 20 bad ones", l)
 	}
 	examples, notes, err := task.ReadExamples(c.Data.File)
