@@ -68,6 +68,27 @@ func TestCoNLLErrors(t *testing.T) {
 	checkError(t, err, path, "has sources and answers in one file")
 }
 
+// A file may be CoNLL by its content only if its rows are tagged, and only if the whole first cell is -DOCSTART-.
+func TestDocStart(t *testing.T) {
+	for _, test := range []struct {
+		content string
+		tagged  bool
+		want    string
+	}{
+		{"-DOCSTART-\tx\na\ty\n", false, `[["-DOCSTART-" "x"] ["a" "y"]]`},
+		{"-DOCSTART- a\tx\n", false, `[["-DOCSTART- a" "x"]]`},
+		{"-DOCSTART-s a\tx y\n", true, `[["-DOCSTART-s a" "x y"]]`},
+		{"\r\n-DOCSTART-\tx\r\na\ty\r\n", true, `[["a" "y"]]`},
+	} {
+		table, err := Read(writeFile(t, "a.tsv", test.content), Options{Known: taggedNames, Header: "no", Tagged: test.tagged})
+		if err != nil {
+			t.Errorf("%q: %v", test.content, err)
+			continue
+		}
+		checkRows(t, table, test.want, "", "", 0)
+	}
+}
+
 func TestCoNLLIsWrittenBack(t *testing.T) {
 	conll := "-DOCSTART- -X- O\n\nEU NNP O\nrejects VBZ O \n\n \n# 1 2 3\nx X O\nonly\n\nU X O"
 	for _, test := range []struct {

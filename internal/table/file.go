@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strings"
 
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/textfile"
@@ -71,13 +72,13 @@ type tableFile struct {
 // look is the number of bytes at the start of a file that decide its form.
 const look = textfile.Buffer
 
-// openTable opens a file and detects its form. The argument encoding is the name of the encoding; empty means UTF-8.
-func openTable(path, encoding string) (*tableFile, error) {
-	f, err := textfile.Open(path, encoding)
+// openTable opens a file and detects its form. Of the options, it needs Encoding and Tagged.
+func openTable(path string, o Options) (*tableFile, error) {
+	f, err := textfile.Open(path, o.Encoding)
 	if err != nil {
 		return nil, tableError(path, err)
 	}
-	t, err := newTableFile(textfile.Ending(path), f)
+	t, err := newTableFile(textfile.Ending(path), f, o.Tagged)
 	if err != nil {
 		f.Close()
 		return nil, tableError(path, err)
@@ -97,8 +98,9 @@ func tableError(path string, err error) error {
 	return fmt.Errorf("data file %q: %w", path, err)
 }
 
-// newTableFile detects the form of a file from the ending of its name and its first bytes.
-func newTableFile(ending string, f *textfile.File) (*tableFile, error) {
+// newTableFile detects the form of a file from the ending of its name and its first bytes. Only if tagged is true, its
+// first bytes may make it CoNLL.
+func newTableFile(ending string, f *textfile.File, tagged bool) (*tableFile, error) {
 	t := &tableFile{form: form{mark: f.Mark, encoding: f.Encoding}, in: f.Reader, size: f.Size, sum: f.Sum, close: f.Close}
 	head, err := t.in.Peek(look)
 	if err != nil && err != io.EOF {
@@ -114,7 +116,7 @@ func newTableFile(ending string, f *textfile.File) (*tableFile, error) {
 	}
 	windows := bytes.Count(head, []byte("\r\n"))
 	t.form.crlf = windows > 0 && 2*windows >= bytes.Count(head, []byte("\n")) // line ends within quotes may differ
-	switch t.form.layout = layoutOf(ending, head); {
+	switch t.form.layout = layoutOf(ending, string(first), tagged); {
 	case t.form.layout == objects && bytes.HasPrefix(bytes.TrimLeft(head, jsonSpace), []byte("[")):
 		return nil, errors.New("it is a JSON array, but each line must be one object: convert it with jq -c '.[]' FILE > FILE.jsonl")
 	case t.form.layout == sentences:
@@ -126,15 +128,15 @@ func newTableFile(ending string, f *textfile.File) (*tableFile, error) {
 	return t, nil
 }
 
-// layoutOf returns a file's layout, from the ending of its name and its first bytes.
-func layoutOf(ending string, head []byte) layout {
+// layoutOf returns a file's layout, from the ending of its name and its first line.
+func layoutOf(ending, first string, tagged bool) layout {
 	switch ending {
 	case ".json", ".jsonl", ".ndjson":
 		return objects
 	case ".conll", ".conllu", ".conllx", ".bio", ".iob", ".iob2", ".iobes", ".bioes":
 		return sentences
 	}
-	if bytes.HasPrefix(head, []byte(docStart)) {
+	if cells := cellsOf(strings.TrimRight(first, "\r")); tagged && len(cells) > 0 && cells[0] == docStart {
 		return sentences
 	}
 	return delimited

@@ -280,7 +280,7 @@ const jsonSpace = " \t\r\n"
 
 // takenKeys returns the keys of a file's lines that are one of the names, with or without predicted before them.
 func takenKeys(path, encoding string, names []string) ([]string, error) {
-	f, err := openTable(path, encoding)
+	f, err := openTable(path, Options{Encoding: encoding})
 	if err != nil {
 		return nil, err
 	}

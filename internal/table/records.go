@@ -91,7 +91,7 @@ type Records struct {
 
 // Open opens a file to read its rows. It returns the errors of the function Read. Close the Records after use.
 func Open(path string, o Options) (*Records, error) {
-	f, err := openTable(path, o.Encoding)
+	f, err := openTable(path, o)
 	if err != nil {
 		return nil, err
 	}

@@ -165,7 +165,7 @@ func FuzzRecords(f *testing.F) {
 		if err != nil {
 			return nil, nil
 		}
-		file, err := newTableFile(ending, in)
+		file, err := newTableFile(ending, in, true)
 		if err != nil {
 			return nil, nil
 		}

@@ -56,20 +56,21 @@ const maxBad = 5
 // elements, which have no white space, joined with spaces. A row is bad if a wanted key is missing, null or repeated.
 // Other keys may have any value.
 //
-// Files named .conll, .conllu, .conllx, .bio, .iob, .iob2, .iobes or .bioes, and files that begin with -DOCSTART-, are
-// CoNLL, if Options.Tagged allows it. A line has the columns of one token, between tabs or else between spaces, and an
-// empty line ends a sentence. A sentence is a row: its tokens, joined with spaces, and its tags, joined with spaces.
-// White space inside a token or a tag becomes "_". The tokens are in the first column and the tags in the last, or, in
-// .conllu and .conllx, in columns 2 and 4. Options.Columns may have other numbers. Lines that begin with -DOCSTART- are
-// skipped. So are comments: in .conllu and .conllx, all lines that begin with #, and in other files, those with another
-// number of columns than the first token. In .conllu and .conllx, multiword ranges and empty nodes are skipped too.
+// Files named .conll, .conllu, .conllx, .bio, .iob, .iob2, .iobes or .bioes are CoNLL, which Options.Tagged must allow.
+// If it does, a file is also CoNLL if the first cell of its first line is -DOCSTART-. A line has the columns of one
+// token, between tabs or else between spaces, and an empty line ends a sentence. A sentence is a row: its tokens,
+// joined with spaces, and its tags, joined with spaces. White space inside a token or a tag becomes "_". The tokens are
+// in the first column and the tags in the last, or, in .conllu and .conllx, in columns 2 and 4. Options.Columns may
+// have other numbers. Lines that begin with -DOCSTART- are skipped. So are comments: in .conllu and .conllx, all lines
+// that begin with #, and in other files, those with another number of columns than the first token. In .conllu and
+// .conllx, multiword ranges and empty nodes are skipped too.
 //
 // Bad rows (see RowError) are left out and counted. Read returns an error if all rows are bad or, without SkipBad, if
 // more than one in a hundred is bad. It also returns an error if a column is missing, if a row has more than 4 MiB, if
 // the file has no rows, or if it isn't plain text (such as a directory, a pipe or a zip file). All errors name the
 // file.
 func Read(path string, o Options) (*Table, error) {
-	f, err := openTable(path, o.Encoding)
+	f, err := openTable(path, o)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +88,7 @@ func ReadParallel(paths []string, o Options) (*Table, error) {
 	var files []*tableFile
 	o.Columns, o.Header = []string{}, "no"
 	for i, path := range paths {
-		f, err := openTable(path, o.Encoding)
+		f, err := openTable(path, o)
 		if err != nil {
 			return nil, err
 		}
