@@ -234,7 +234,7 @@ func (s *settings) fromFlags(given *pflag.FlagSet) (task.Config, error) {
 	}
 	err = errors.Join(err, setFiles(&c.Config, c.data, c.validationData))
 	if c.Kind().Columns == nil && given.Changed("columns") && !slices.ContainsFunc(c.data, hasKeys) {
-		err = errors.Join(err, usagef("--columns is for rows, and for texts in files that end in .jsonl, got --data %q", c.data))
+		err = errors.Join(err, withoutKeys(c.data))
 	}
 	if given.Changed("dropout") { // otherwise the rates of a preset stay
 		for _, rate := range []*float64{&c.Model.Dropout, &c.Model.Block.Dropout, &c.Model.Block.Attention.Dropout, &c.Model.Block.FeedForward.Dropout} {
@@ -263,6 +263,11 @@ func (s *settings) startFrom(dir string, given *pflag.FlagSet) error {
 func hasKeys(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir() || textfile.IsJSONL(path)
+}
+
+// withoutKeys returns the error that --columns can't be given for texts without keys.
+func withoutKeys(files []string) error {
+	return usagef("--columns is for rows, and for texts in files that end in .jsonl, got --data %q", files)
 }
 
 // setFiles stores the values of --data and --validation-data. A flag that wasn't given changes nothing.

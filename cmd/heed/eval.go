@@ -58,14 +58,24 @@ does: precision, recall and F1 for each type and for all.`,
 				return usagef("--encoding needs --data: the encoding of the run's own files is in config.json")
 			case as.Columns != nil && files == nil:
 				return usagef("--columns needs --data, the file that has these columns")
-			case len(as.Columns) == 2 && len(files) != 1:
-				return usagef("--columns needs exactly one --data, the file that has these columns")
 			case as.Header != "" && len(files) != 1:
 				return usagef("--header needs exactly one --data, the file that it describes")
 			case as.SkipBad && files == nil:
 				return usagef("--skip-bad needs --data: the run's own files are read as in training")
-			case len(as.Columns) > 2:
-				return usagef("--columns must be two, the column of sources and the column of answers, got %q", as.Columns)
+			}
+			if as.Columns != nil {
+				c, err := readConfig(args[0]) // if it is wrong, the command reports that later
+				switch isText := err == nil && c.Kind().Columns == nil; {
+				case isText && len(as.Columns) != 1:
+					return usagef("--columns must be one for a text, the key in the lines of JSONL files, got %q", as.Columns)
+				case isText && !slices.ContainsFunc(files, hasKeys):
+					return withoutKeys(files)
+				case isText:
+				case len(as.Columns) != 2:
+					return usagef("--columns must be two, the column of sources and the column of answers, got %q", as.Columns)
+				case len(files) != 1:
+					return usagef("--columns needs exactly one --data, the file that has these columns")
+				}
 			}
 			return knownEncoding(as.Encoding)
 		},
@@ -75,12 +85,6 @@ does: precision, recall and F1 for each type and for all.`,
 				return err
 			}
 			isText := c.Kind().Columns == nil
-			switch {
-			case isText && len(as.Columns) > 1:
-				return usagef("--columns must be one for a text, the key in the lines of JSONL files, got %q", as.Columns)
-			case !isText && len(as.Columns) == 1:
-				return usagef("--columns must be two, the column of sources and the column of answers, got %q", as.Columns)
-			}
 			out := &outFile{flag: "answers", path: answers, inputs: append(runFiles(args[0]), files...)}
 			if answers != "" {
 				if files == nil {

@@ -76,6 +76,8 @@ Put -- before inputs that begin with a dash.`,
 				return usagef("the inputs are arguments or in the file of --data, not both: got %q", args[1])
 			case data && file == "":
 				return usagef("--data must be a file's name, got none")
+			case as.Columns != nil && len(as.Columns) != 1 && len(as.Columns) != 2: // a second one is ignored
+				return usagef("--columns must be the column of the inputs, got %q", as.Columns)
 			case flags.Changed("out") && out == "":
 				return usagef("--out must be a file's name, got none")
 			case o.Beam < 1:
@@ -97,7 +99,7 @@ Put -- before inputs that begin with a dash.`,
 			if err != nil {
 				return err
 			}
-			readAs(&m.Config.Data, as) // as in training, a second column may be named, which is ignored
+			readAs(&m.Config.Data, as)
 			p := &prediction{ctx: cmd.Context(), model: m, options: o, asJSON: asJSON, stderr: cmd.ErrOrStderr()}
 			switch {
 			case cmd.Flags().Changed("data") && out != "":

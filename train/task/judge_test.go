@@ -260,6 +260,8 @@ func TestJudgeErrors(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
+	columns.Config.Data.Columns = []string{}
+	wantError(t, predictFile(columns, columns.Config.Data.File), "columns: want 1, the source, got 0")
 	if examples := text.Examples(); examples != nil {
 		t.Errorf("a text task has the examples %v, want nil", examples)
 	}

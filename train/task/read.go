@@ -70,7 +70,7 @@ func (m *Model) PredictFile(ctx context.Context, file string, w io.Writer, o Pre
 	}
 	wanted := table.Options{Known: c.Kind().Columns[:1], Header: c.Data.Header, Encoding: c.Data.Encoding, Tagged: c.tagged()}
 	if c.Data.Columns != nil {
-		wanted.Columns = c.Data.Columns[:1]
+		wanted.Columns = c.Data.Columns[:min(1, len(c.Data.Columns))]
 	}
 	records, err := table.Open(file, wanted)
 	if err != nil {
