@@ -20,6 +20,7 @@ type Table struct {
 	Name    string      // name of the file, or names of the parallel files
 	Header  []string    // names of all columns; for JSONL and CoNLL, only the wanted keys and numbers; nil without a header
 	Named   string      // where the names come from, to follow them in a sentence
+	Keyed   bool        // the file is JSONL or CoNLL, which has no header
 	Guessed bool        // row 0 is the file's first row, and only its unknown names say that it isn't a header
 	Columns []int       // index of each wanted column in the file's rows and in the Header, from 0
 	SHA256  []string    // hexadecimal SHA-256 of each file
@@ -136,7 +137,7 @@ func readAll(name string, r *Records, err error, files ...*tableFile) (*Table, e
 
 // table reads all rows. The argument size is the files' total size in bytes.
 func (r *Records) table(size int64) (*Table, error) {
-	t := &Table{Header: r.header, Named: r.form.named(), Columns: r.columns}
+	t := &Table{Header: r.header, Named: r.form.named(), Keyed: r.form.layout != delimited, Columns: r.columns}
 	var block strings.Builder
 	block.Grow(int(min(size, blockSize)))
 	for {

@@ -91,7 +91,8 @@ type Data struct {
 
 	// Header is "yes" if the first row is a header, and "no" if it is a row like any other. If Header is empty, the
 	// first row is a header if it has usual names for both columns, or if Columns has a name. For classification, New
-	// then returns an error if a first row that isn't a header has a label that no other row has.
+	// then returns an error if a first row that isn't a header has a label that no other row has. JSONL and CoNLL have
+	// no header.
 	Header string `json:"header,omitempty"`
 
 	// MergeLabels is for classification. It makes labels that differ only in case or surrounding spaces one label, with

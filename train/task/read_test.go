@@ -36,6 +36,10 @@ func TestFormatsOfRows(t *testing.T) {
 			if err != nil || !strings.HasPrefix(out.String(), test.want) {
 				t.Errorf("error %v, and the file begins with\n%.200s\nwant\n%s", err, out.String(), test.want)
 			}
+			c := withFile(t, "tagging", test.file, strings.Repeat(test.content, 20))
+			c.Data.Header = "yes"
+			_, err = New(c)
+			wantError(t, err, test.file+`" is JSONL or CoNLL, which has no header: leave out data.header`)
 			examples, _, err := tsv.ReadExamples(task.Config.Data.File)
 			if err != nil || len(examples) != 40 || examples[0].Source != "the dog runs" || examples[0].Answer != "D N V" {
 				t.Errorf("error %v and examples %v, want 40", err, examples)

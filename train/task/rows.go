@@ -67,6 +67,9 @@ func openRows(c *Config) (set, error) {
 	if err != nil {
 		return nil, err
 	}
+	if t.Keyed && c.Data.Header != "" {
+		return nil, setting.Errorf("data file %q is JSONL or CoNLL, which has no header: leave out %s", t.Name, setting.Path("data.header"))
+	}
 	tables := []*table.Table{t}
 	s.trains.table, s.validates.table = t, t
 	if c.Data.ValidationFile != "" && c.Data.Validation != 0 {
