@@ -38,6 +38,10 @@ func (m *Model) ReadExamples(files ...string) (examples []data.Example, notes []
 	if t.LeftOut > 0 {
 		notes = append(notes, fmt.Sprintf("%s: left out %d bad rows of %d, the first: %v", files[0], t.LeftOut, t.LeftOut+t.Len(), t.Bad[0]))
 	}
+	if first := t.Header; first != nil && !t.Keyed && slices.Contains(c.Task.Classes, first[t.Columns[1]]) {
+		source, label := first[t.Columns[0]], first[t.Columns[1]]
+		notes = append(notes, fmt.Sprintf("%s: the first row, %.60q, %.60q, is read as the header, but %.60q is a label: with header no, it is a row", files[0], source, label, label))
+	}
 	if strings.Join(t.SHA256, " ") == m.Config.Data.SHA256 {
 		notes = append(notes, fmt.Sprintf("the run was trained on %s: the score says nothing about other data", files[0]))
 	}

@@ -483,6 +483,24 @@ func TestSkipBad(t *testing.T) {
 	}
 }
 
+// ReadExamples must say so if a run's Header makes a row with one of the model's labels a header.
+func TestRowTakenAsHeader(t *testing.T) {
+	rows := strings.Repeat("a\tx\nb\ty\n", 20)
+	c := withFile(t, "classification", "x.tsv", "mail\tqueue\n"+rows)
+	c.Data.Header = "yes"
+	task := made(t, c)
+	for content, want := range map[string]string{
+		"a\tx\n" + strings.Repeat("b\ty\n", 20): `["FILE: the first row, \"a\", \"x\", is read as the header, but \"x\" is a label: with header no, it is a row"]`,
+		"text\tlabel\n" + rows:                  "[]",
+	} {
+		file := withFile(t, "classification", "y.tsv", content).Data.File
+		_, notes, err := task.ReadExamples(file)
+		if got := strings.ReplaceAll(fmt.Sprintf("%q", notes), file, "FILE"); got != want || err != nil {
+			t.Errorf("got the notes %s, error %v, want %s", got, err, want)
+		}
+	}
+}
+
 // Labels that differ only in case or surrounding spaces must be reported, and MergeLabels must merge them in all files.
 func TestMergeLabels(t *testing.T) {
 	content := strings.Repeat("a\tbilling\nb\tBilling\nc\tBilling \nd\tspam\n", 10) + "e\tBILLING\nf\tΣΟΦΟΣ\ng\tσοφος\nh\tσοφος\n"
