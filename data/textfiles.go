@@ -238,7 +238,10 @@ func document(line []byte, key string) (string, error) {
 		return "", errors.New("it has a byte that is no part of a character: " + textfile.Advice)
 	}
 	var object map[string]json.RawMessage
-	if err := json.Unmarshal(line, &object); err != nil {
+	switch err := json.Unmarshal(line, &object); {
+	case errors.As(err, new(*json.UnmarshalTypeError)) || err == nil && object == nil:
+		return "", fmt.Errorf("it isn't a JSON object: %.50q", line)
+	case err != nil:
 		return "", fmt.Errorf("it isn't a JSON object: %w", err)
 	}
 	value, ok := object[key]

@@ -140,7 +140,7 @@ func (o object) known(line int, columns []Column, keys []string) error {
 			}
 		}
 		if keys[i] == "" {
-			return setting.Errorf("line %d has the keys %s, and none of them is %s: set %s to the keys of %s", line, o.keys(), strings.Join(c.Names, ", "), columnsPath, Roles(columns))
+			return setting.Errorf("line %d has %s, and none of them is %s: set %s to the keys of %s", line, o.keys(), strings.Join(c.Names, ", "), columnsPath, Roles(columns))
 		}
 	}
 	return nil
@@ -148,7 +148,10 @@ func (o object) known(line int, columns []Column, keys []string) error {
 
 // keys lists the keys for errors.
 func (o object) keys() string {
-	return text.List(len(o), 20, ", ", func(i int) string { return fmt.Sprintf("%.30q", o[i].key) })
+	if len(o) == 0 {
+		return "no keys"
+	}
+	return "the keys " + text.List(len(o), 20, ", ", func(i int) string { return fmt.Sprintf("%.30q", o[i].key) })
 }
 
 // text returns the value of a key as text: a string, the JSON text of a number or a boolean, or an array of these,

@@ -28,7 +28,8 @@ func TestReadJSONL(t *testing.T) {
 		{name: "unwanted keys may be anything", content: "{\"x\":{\"text\":[{}]},\"x\":\"\xff\\ud800\\u0000\",\"text\":\"a\",\"label\":\"b\"}", want: `[["a" "b"]]`},
 		{name: "UTF-16", content: inUTF16(binary.LittleEndian, `{"text":"ä","label":"b"}`), want: `[["ä" "b"]]`},
 
-		{name: "a missing key", content: `{"text":"a","id":1}`, bad: `the key "label" is missing: the line has "text", "id"`},
+		{name: "a missing key", content: `{"text":"a","id":1}`, bad: `the key "label" is missing: the line has the keys "text", "id"`},
+		{name: "no keys", content: `{}`, bad: `the key "text" is missing: the line has no keys`},
 		{name: "null", content: `{"text":null,"label":"b"}`, bad: `the text (key "text") is empty`},
 		{name: "a key twice", content: `{"text":"a","label":"b","text":"c"}`, bad: `the key "text" is in the line twice`},
 		{name: "a key twice, in other cases", content: `{"Text":"a","label":"b","TEXT":"c"}`, bad: `the key "text" is in the line twice`},
