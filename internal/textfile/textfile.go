@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/text/transform"
 )
@@ -40,8 +41,8 @@ type File struct {
 
 // Open opens a file. The argument encoding is a name that Named knows. A byte-order mark overrides it.
 //
-// Open returns an error if the file isn't a regular file, is empty or is a zip file. Reading returns an error if gzip
-// data are damaged, incomplete or larger than a text can be.
+// Open returns an error if the file isn't a regular file, is empty, is a zip file or, with another encoding, is clearly
+// UTF-8. Reading returns an error if gzip data are damaged, incomplete or larger than a text can be.
 func Open(path, encoding string) (*File, error) {
 	e, err := Named(encoding)
 	if err != nil {
@@ -124,6 +125,9 @@ func (f *File) start(in io.Reader) error {
 		return errors.New("it is a zip file, such as Excel's .xlsx: unpack it, or save the sheet as CSV")
 	}
 	if !f.Encoding.UTF8() {
+		if head, _ := f.Peek(Buffer); !f.Mark && looksUTF8(head) { // an error occurs again when the file is read
+			return fmt.Errorf("it is UTF-8, not %s: give --encoding utf-8", f.Encoding)
+		}
 		f.decoder = f.Encoding.decoder()
 		f.decoder.offset = int64(skipped)
 		f.Reader = bufio.NewReaderSize(transform.NewReader(f.Reader, f.decoder), Buffer)
@@ -135,6 +139,23 @@ func (f *File) start(in io.Reader) error {
 		return nil
 	}
 	return err
+}
+
+// looksUTF8 reports whether the head of a file is UTF-8 with at least three characters that aren't ASCII. Text in other
+// encodings hardly ever looks like this.
+func looksUTF8(head []byte) bool {
+	found := 0
+	for len(head) > 0 && utf8.FullRune(head) {
+		r, n := utf8.DecodeRune(head)
+		if r == utf8.RuneError && n == 1 {
+			return false
+		}
+		if n > 1 {
+			found++
+		}
+		head = head[n:]
+	}
+	return found >= 3
 }
 
 // begins reports whether the unread part begins with s.

@@ -73,6 +73,8 @@ func TestOpen(t *testing.T) {
 		{name: "UTF-16 without a mark", content: in(t, "utf-16le", text), encoding: "utf-16", want: text, coding: "utf-16le"},
 		{name: "a mark overrides the encoding", content: Mark + "ä", encoding: "latin1", want: "ä", coding: "UTF-8", mark: true, plain: true},
 		{name: "windows-1252", content: "Gr\xf6\xdfe \x80", encoding: "cp1252", want: "Größe €", coding: "windows-1252"},
+		{name: "windows-1252 that quotes UTF-8", content: "\xc3\xbc, \xc3\xb6 and \xc3\xa4 stand for \xfc", encoding: "cp1252", want: "Ã¼, Ã¶ and Ã¤ stand for ü", coding: "windows-1252"},
+		{name: "ASCII", content: "abc\n", encoding: "cp1252", want: "abc\n", coding: "windows-1252"},
 		{name: "KOI8-R", content: in(t, "koi8-r", "да"), encoding: "KOI8-R", want: "да", coding: "koi8-r"},
 		{name: "Shift JIS", content: in(t, "shift_jis", long), encoding: "sjis", want: long, coding: "shift_jis"},
 		{name: "ISO-2022-JP", content: in(t, "iso-2022-jp", long), encoding: "iso-2022-jp", want: long, coding: "iso-2022-jp"},
@@ -117,6 +119,9 @@ func TestOpenErrors(t *testing.T) {
 		{"wrong checksum", z[:len(z)-8] + "\x00" + z[len(z)-7:], "", "damaged or incomplete: gzip: invalid checksum"},
 		{"other bytes after gzip", z + "more text after it", "", "damaged or incomplete: gzip: invalid header"},
 		{"half of a second member", z + z[:len(z)/2], "", "damaged or incomplete: unexpected EOF"},
+		{"UTF-8, not Windows", "Gr\u00f6\u00dfe f\u00fcr\n", "cp1252", "it is UTF-8, not windows-1252: give --encoding utf-8"},
+		{"long UTF-8, not GBK", "x" + strings.Repeat("\u4e00", Buffer), "gbk", "it is UTF-8, not gbk"}, // the buffer ends within a character
+		{"UTF-8 in gzip", zipped("äöü"), "koi8-r", "it is UTF-8, not koi8-r"},
 		{"unknown encoding", text, "cp1253x", `encoding "cp1253x" is unknown: the names are listed at https://encoding.spec.whatwg.org`},
 		{"encoding that can't be decoded", text, "hz-gb-2312", "is unknown"},
 		{"encoding with this name", text, "replacement", "is unknown"},
