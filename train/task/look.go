@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/table"
@@ -111,7 +112,7 @@ func (l *look) String() string {
 			spellings := l.Alike[i]
 			return text.List(len(spellings), len(spellings), ", ", func(j int) string { return fmt.Sprintf("%s %d", shown(spellings[j].Label), spellings[j].N) })
 		})
-		fmt.Fprintf(&s, "  %s: %s (labels that differ only in case or surrounding spaces%s)\n", name, groups, about)
+		fmt.Fprintf(&s, "  %s: %s (counts of all rows; the labels differ only in case or surrounding spaces%s)\n", name, groups, about)
 	}
 	if l.Labels != nil {
 		total := 0
@@ -122,7 +123,7 @@ func (l *look) String() string {
 			c := l.Labels[i]
 			return fmt.Sprintf("%s %d (%.1f %%)", shown(c.Label), c.N, 100*float64(c.N)/float64(total))
 		})
-		fmt.Fprintf(&s, "  %s: %s\n", l.kind.Unit, labels)
+		fmt.Fprintf(&s, "  training %s: %s\n", l.kind.Unit, labels)
 	}
 	fmt.Fprintf(&s, "  training: %s", text.Count(l.Trains, "row"))
 	switch {
@@ -152,9 +153,11 @@ func (l *look) String() string {
 	return s.String()
 }
 
-// shown returns a label. It adds quotes if the label has control characters, or spaces at its ends.
+// shown returns a label. It adds quotes if the label has commas or control characters, has spaces at its ends, or ends
+// in a digit, because a count may follow it.
 func shown(label string) string {
-	if strings.TrimSpace(label) != label || strings.ContainsFunc(label, unicode.IsControl) {
+	last, _ := utf8.DecodeLastRuneInString(label)
+	if strings.TrimSpace(label) != label || unicode.IsDigit(last) || strings.ContainsFunc(label, func(r rune) bool { return r == ',' || unicode.IsControl(r) }) {
 		return strconv.Quote(label)
 	}
 	return label

@@ -77,17 +77,20 @@ func TestLookClassification(t *testing.T) {
 	if len(l.Labels) != 2 || l.Labels[0].Label != "a" || l.Labels[0].N+l.Labels[1].N != l.Trains || l.Always < 0.3 || l.Always > 1 || l.Long == 0 || l.Rows != l.Trains+l.Validates {
 		t.Errorf("got %+v", l)
 	}
-	for _, want := range []string{"columns: 2 and 3, without a header; the first row is \"a text that is number 0\", \"a\"\n", "rows longer than 20 symbols\n", "labels: a ", "baseline: always answering a is right for ", " % of the validation labels\n"} {
+	for _, want := range []string{"columns: 2 and 3, without a header; the first row is \"a text that is number 0\", \"a\"\n", "rows longer than 20 symbols\n", "  training labels: a ", "baseline: always answering a is right for ", " % of the validation labels\n"} {
 		if !strings.Contains(l.String(), want) {
 			t.Errorf("the look is\n%swant %q in it", l, want)
 		}
 	}
 	var s2 strings.Builder
 	for i := range 300 {
-		fmt.Fprintf(&s2, "%d,\"%s\"\n", i, []string{"two\nlines", "end "}[i%2])
+		fmt.Fprintf(&s2, "%d,\"%s\"\n", i, []string{"two\nlines", "end ", "2", "a, b"}[i%4])
 	}
-	if l := lookOf(made(t, withFile(t, "classification", "texts.csv", s2.String()))); !strings.Contains(l.String(), `"two\nlines" 1`) || !strings.Contains(l.String(), `"end " 1`) {
-		t.Errorf("the look is\n%swant labels with white space in quotes", l)
+	l = lookOf(made(t, withFile(t, "classification", "texts.csv", s2.String())))
+	for _, want := range []string{`"two\nlines" `, `"end " `, `"2" `, `"a, b" `} {
+		if !strings.Contains(l.String(), want) {
+			t.Errorf("the look is\n%swant %q in it", l, want)
+		}
 	}
 	if made(t, small(t, "copy")).Look() != "" {
 		t.Error("a rule without a file has a look, want none")
@@ -507,7 +510,7 @@ func TestMergeLabels(t *testing.T) {
 	c := withFile(t, "classification", "x.tsv", content)
 	c.Data.ValidationFile = withFile(t, "classification", "valid.tsv", "a\tbilling\nb\t SPAM\nc\tΣοφος\n").Data.File
 	look := lookOf(made(t, c)).String()
-	const alike = "billing 11, Billing 10, \"Billing \" 10, BILLING 1; spam 10, \" SPAM\" 1; σοφος 2, ΣΟΦΟΣ 1, Σοφος 1 (labels that differ only in case or surrounding spaces"
+	const alike = "billing 11, Billing 10, \"Billing \" 10, BILLING 1; spam 10, \" SPAM\" 1; σοφος 2, ΣΟΦΟΣ 1, Σοφος 1 (counts of all rows; the labels differ only in case or surrounding spaces"
 	if want := "  alike: " + alike + "; --merge-labels merges them)\n"; !strings.Contains(look, want) {
 		t.Errorf("the look is\n%swant %q in it", look, want)
 	}
@@ -517,7 +520,7 @@ func TestMergeLabels(t *testing.T) {
 		t.Errorf("the labels are %q, want %q", task.Config.Task.Classes, want)
 	}
 	look = lookOf(task).String()
-	for _, want := range []string{"  merged: " + alike + ")\n", "  labels: Billing 31 (70.5 %), spam 10 (22.7 %), σοφος 3 (6.8 %)\n"} {
+	for _, want := range []string{"  merged: " + alike + ")\n", "  training labels: Billing 31 (70.5 %), spam 10 (22.7 %), σοφος 3 (6.8 %)\n"} {
 		if !strings.Contains(look, want) || strings.Contains(look, "unknown") {
 			t.Errorf("the look is\n%swant %q in it, and no unknown label", look, want)
 		}
