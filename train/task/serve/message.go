@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -100,12 +102,18 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, into any, wants m
 
 // parse decodes JSON into a pointer to a struct. The JSON must be one object that has only keys of wants.
 func parse(body []byte, into any, wants map[string]string) error {
-	err := jsonkeys.Check(body, func(key string) bool { return wants[key] != "" })
+	unknown := false
+	err := jsonkeys.Check(body, func(key string) bool {
+		unknown = wants[key] == ""
+		return !unknown
+	})
 	if err == nil {
 		err = json.NewDecoder(bytes.NewReader(body)).Decode(into)
 	}
 	var wrong *json.UnmarshalTypeError
 	switch {
+	case unknown:
+		return fmt.Errorf("%w: the keys are %s", err, strings.Join(slices.Sorted(maps.Keys(wants)), ", "))
 	case errors.As(err, new(*json.SyntaxError)):
 		return fmt.Errorf("the body must be JSON: %w", err)
 	case errors.As(err, &wrong) && wants[wrong.Field] != "":
