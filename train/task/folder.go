@@ -101,8 +101,8 @@ func (t *Task) Train(ctx context.Context, dir string, call train.Call) (*Summary
 		call.Log = io.Discard
 	}
 	size, without := "", ""
-	if t.Config.Kind().Columns == nil { // for rows, Look has the size
-		size = fmt.Sprintf(", a vocabulary of %d", t.layout.Tokens)
+	if t.Config.Kind().Columns == nil { // for rows, Look has the sizes
+		size = fmt.Sprintf(", a text of %d characters, a vocabulary of %d", t.Config.Data.Characters, t.layout.Tokens)
 	}
 	if t.set.judged() == 0 {
 		without = ", without validation"

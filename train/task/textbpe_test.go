@@ -2,6 +2,7 @@ package task
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -40,8 +41,8 @@ func TestTextOfBytePairs(t *testing.T) {
 	half := filepath.Join(t.TempDir(), "half")
 	var log strings.Builder
 	run(t, made(t, c), half, train.Call{MaxSteps: 7, Workers: 1, Log: &log})
-	if !strings.Contains(log.String(), ", a vocabulary of 280, seed 1, ") {
-		t.Errorf("the log %q doesn't have the size of the vocabulary", log.String())
+	if !strings.Contains(log.String(), fmt.Sprintf(", a text of %d characters, a vocabulary of 280, seed 1, ", task.Config.Data.Characters)) {
+		t.Errorf("the log %q doesn't have the sizes of the text and the vocabulary", log.String())
 	}
 	saved, err := ReadConfig(half)
 	if err != nil {
