@@ -52,6 +52,8 @@ func TestCoNLLErrors(t *testing.T) {
 		want                string
 	}{
 		{name: "not tagging", file: "a.conllu", content: "1\ta\tb\tc\n", untagged: true, want: "only the task tagging with units tokens reads such files"},
+		{name: "the name of TSV", file: "a.txt", content: "a b c\nd e f\n\na b c\n", want: `lines 1, 2, 4: the tag list (column 2) is missing: the row has only 1 (fields between tabs); if the file has one token per line, let its name end in .conll`},
+		{name: "the name of TSV, with tabs", file: "a.txt", content: "a\tb\tc\nd\te\tf\n\na\tb\tc\n", want: `as in data.columns 2,3 if it isn't; if the file has one token per line, let its name end in .conll`},
 		{name: "names of columns", file: "a.conll", content: "a b c\n", columns: []string{"tokens", "tags"}, want: `so data.columns must be numbers from 1, such as 1,3, got "tokens"`},
 		{name: "column 0", file: "a.conll", content: "a b\n", columns: []string{"0", "1"}, want: `numbers from 1, such as 1,2, got "0"`},
 		{name: "no empty line", file: "a.conll", content: long + " O\n" + long + " O\n" + "a O\n", want: "line 2: the sentence up to this line has more than 4 MiB: check that an empty line ends each sentence"},

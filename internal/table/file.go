@@ -29,6 +29,7 @@ type form struct {
 	columns   int  // for CoNLL: number of cells in the first token's line
 	separator rune // '\t' for TSV, which has no quoting; ',' or ';' for CSV; 0 if a whole line is one field
 	crlf      bool // lines end in \r\n
+	gaps      bool // TSV or CSV with empty lines between rows
 	mark      bool // the file has a byte-order mark
 	encoding  textfile.Encoding
 }
@@ -124,6 +125,8 @@ func newTableFile(ending string, f *textfile.File, tagged bool) (*tableFile, err
 		t.form.columns = conllColumns(string(head))
 	case t.form.layout == delimited:
 		t.form.separator = separator(ending, head)
+		body := bytes.TrimRight(head, "\r\n")
+		t.form.gaps = bytes.Contains(body, []byte("\n\n")) || bytes.Contains(body, []byte("\n\r\n"))
 	}
 	return t, nil
 }

@@ -129,6 +129,11 @@ func (o *Options) complete() error {
 	case o.Columns != nil && len(o.Known) != len(o.Columns):
 		return fmt.Errorf("columns: want %d, %s, got %d: %s", len(o.Known), Roles(o.Known), len(o.Columns), strings.Join(o.Columns, ", "))
 	}
+	for i, name := range o.Columns {
+		if slices.Contains(o.Columns[:i], name) {
+			return setting.Errorf("%s must be different columns, got %s", columnsPath, strings.Join(o.Columns, ", "))
+		}
+	}
 	return nil
 }
 
@@ -287,7 +292,11 @@ func columnNamed(header []string, name string) (int, error) {
 	default:
 		return column, nil
 	}
-	return 0, fmt.Errorf("column %q %s has %s", name, problem, listed(header))
+	advice := ""
+	if len(header) == 1 && strings.ContainsAny(header[0], ",;") {
+		advice = ": if its columns are between commas or semicolons, let the file's name end in .csv"
+	}
+	return 0, fmt.Errorf("column %q %s has %s%s", name, problem, listed(header), advice)
 }
 
 // hasName reports whether a header has a name.

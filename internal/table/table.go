@@ -77,7 +77,11 @@ func Read(path string, o Options) (*Table, error) {
 	}
 	defer f.close()
 	r, err := f.records(o)
-	return readAll(path, r, err, f)
+	t, err := readAll(path, r, err, f)
+	if err != nil && o.Tagged && f.form.gaps {
+		return nil, setting.Errorf("%w; if the file has one token per line, let its name end in .conll", err)
+	}
+	return t, err
 }
 
 // ReadParallel reads files line by line: line n of each file is a column of row n. Encodings, line ends and gzip are
@@ -182,7 +186,7 @@ func (t *Table) finish(block *strings.Builder, skipBad bool) (*Table, error) {
 		if none {
 			return nil, fmt.Errorf("it has no good row, only %d bad: %s", t.LeftOut, t.Reasons())
 		}
-		return nil, setting.Errorf("%d of %d rows are bad, but without %s, at most one in a hundred may be: %s", t.LeftOut, rows, skipBadPath, t.Reasons())
+		return nil, setting.Errorf("%d of %d rows are bad; without %s, heed leaves out at most one in a hundred: %s", t.LeftOut, rows, skipBadPath, t.Reasons())
 	}
 	t.blocks = append(t.blocks, strings.Clone(block.String())) // a copy without unused memory
 	return t, nil

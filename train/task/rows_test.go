@@ -474,7 +474,7 @@ func TestSkipBad(t *testing.T) {
 	c := withFile(t, "classification", "x.tsv", content)
 	c.Data.ValidationFile = withFile(t, "classification", "valid.tsv", content).Data.File
 	_, err := New(c)
-	wantError(t, err, "10 of 50 rows are bad, but without data.skip_bad, at most one in a hundred may be: lines 41, 42, 43, 44, 45: the label (column 2) is missing")
+	wantError(t, err, "10 of 50 rows are bad; without data.skip_bad, heed leaves out at most one in a hundred: lines 41, 42, 43, 44, 45: the label (column 2) is missing")
 	c.Data.SkipBad = true
 	task := made(t, c)
 	if l := lookOf(task); l.Rows != 40 || l.Validates != 30 || l.Bads != 20 || l.Bad[1] != c.Data.ValidationFile+", "+l.Bad[0] {
