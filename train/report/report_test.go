@@ -332,7 +332,7 @@ func TestPrivate(t *testing.T) {
 			}
 		}
 		if private {
-			wantIn(t, written(t, r), []string{`left out</th><td><bdi>1 bad row</bdi>`, `<th scope="row">validation</th><td><bdi>2 rows</bdi>`}, nil)
+			wantIn(t, written(t, r), []string{`left out</th><td><bdi>1 bad row of 201</bdi>`, `<th scope="row">validation</th><td><bdi>2 rows</bdi>`}, nil)
 			wantIn(t, compared.String(), []string{"<bdi>1: made</bdi>", "<bdi>2: made</bdi>"}, nil)
 		}
 	}

@@ -24,8 +24,7 @@ type look struct {
 	Several    int    // number of sources with more than one answer
 	Duplicates int    // number of rows that are equal to an earlier row
 
-	Bad    []string // lists of the first bad rows: of the file, and then of the validation file
-	Bads   int      // number of bad rows, all left out
+	Bad    []string // bad rows of each file that has some, all left out: their number and the first ones
 	Long   int      // number of rows that are too long; for classification they are cut, otherwise left out
 	MaxLen int      // longest allowed source
 	Max    int      // for seq2seq: longest allowed answer
@@ -81,8 +80,8 @@ func (l *look) String() string {
 		fmt.Fprintf(&s, "; %s", text.Count(l.Duplicates, "repeated row"))
 	}
 	fmt.Fprintf(&s, "\n  columns: %s\n", l.Columns)
-	if l.Bads > 0 {
-		fmt.Fprintf(&s, "  left out: %s: %s\n", text.Count(l.Bads, "bad row"), strings.Join(l.Bad, "; "))
+	for _, bad := range l.Bad {
+		fmt.Fprintf(&s, "  left out: %s\n", bad)
 	}
 	switch {
 	case l.Long > 0 && !l.kind.AnswerUnits:
@@ -168,15 +167,13 @@ const mostLabels = 12
 
 // bad adds the bad rows of a file to the look.
 func (l *look) bad(t *table.Table) {
-	if t.LeftOut == 0 {
-		return
-	}
-	file := ""
+	noun := "bad row"
 	if t.Name == l.Validation {
-		file = t.Name + ", "
+		noun = "bad validation row"
 	}
-	l.Bad = append(l.Bad, file+t.Reasons())
-	l.Bads += t.LeftOut
+	if t.LeftOut > 0 {
+		l.Bad = append(l.Bad, fmt.Sprintf("%s of %d: %s", text.Count(t.LeftOut, noun), t.LeftOut+t.Len(), t.Reasons()))
+	}
 }
 
 // rows sets Columns and the counts of rows, sources and duplicates.
