@@ -28,11 +28,11 @@ type Column struct {
 // Options says which columns of a table are wanted, and which rows are good. Columns, Header and SkipBad are the
 // settings data.columns, data.header and data.skip_bad of a configuration. Errors that name them are *setting.Errors.
 type Options struct {
-	// Columns lists the wanted columns in order, each by its name in the header or by its number, from 1. A number is
-	// never used as a name. JSONL has only names, the keys, and CoNLL has only numbers. If Columns is nil, the wanted
-	// columns are found by their Known names in the header or, in JSONL, among the keys of the first object. Without
-	// such a header, they are the first columns, one for each element of Known, and it is an error if the first row has
-	// more than these, and more than two.
+	// Columns lists the wanted columns in order, each by its name in the header or by its number, from 1. The elements
+	// must differ. A number is never used as a name. JSONL has only names, the keys, and CoNLL has only numbers. If
+	// Columns is nil, the wanted columns are found by their Known names in the header or, in JSONL, among the keys of
+	// the first object. Without such a header, they are the first columns, one for each element of Known, and it is an
+	// error if the first row has more than these, and more than two.
 	Columns []string
 
 	// Known describes the wanted columns in order. Known may be nil if Columns is set; then columns have neither roles
