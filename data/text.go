@@ -85,7 +85,7 @@ func fileError(path string, err error) error {
 	if errors.As(err, &p) {
 		err = p.Err
 	}
-	return fmt.Errorf("text %q: %w: give a text file that can be read", path, err)
+	return fmt.Errorf("text %q: %w", path, err)
 }
 
 // newText returns a Text of the first size bytes of source.

@@ -120,14 +120,15 @@ func TestTextFilesErrors(t *testing.T) {
 		"a.txt": "a\n", "empty.txt": "", "half.gz": zipped(strings.Repeat("The fox.\n", 1000))[:60], "wrong.gz": zipped("né\xff"), "wrong.txt": "né\xff", "mark.gz": zipped("\ufeffa\xff"),
 		"nul.gz": zipped("a\x00"), "lone.txt": "\xff\xfea\x00\x00\xd8", "cp1252.txt": "ab\x81", "all/a.txt": "a", "all/image.png": "\x89PNG", "none/.hidden": "a",
 		"1.jsonl": "{\"text\": \"a\"}\n[1]\n", "2.jsonl": "{\"text\": \"a\"}\n\n{\"body\": \"a\", \"id\": 1}\n", "3.jsonl": `{"text": null}`, "4.jsonl": `{"text": "a`,
-		"5.jsonl": "{\"text\": \"\xff\"}", "6.jsonl": `{"text": "a\u0000"}`, "7.jsonl": "{}\n{\"text\": \"" + strings.Repeat("a", maxLine) + "\"}", "8.jsonl": "\n\n", "9.jsonl": "null\n",
+		"5.jsonl": "{\"text\": \"\xff\"}", "6.jsonl": `{"text": "a\u0000"}`, "7.jsonl": "{}\n{\"text\": \"" + strings.Repeat("a", maxLine) + "\"}", "8.jsonl": "\n\n", "9.jsonl": "null\n", "zip.txt": "PK\x03\x04",
 	})
 	for _, test := range []struct {
 		paths, encoding, want string
 	}{
 		{"", "", "a text needs at least one file"},
-		{"a.txt missing.txt", "", "missing.txt\": no such file or directory: give a text file that can be read"},
+		{"a.txt missing.txt", "", "missing.txt\": no such file or directory"},
 		{"empty.txt", "", "empty.txt\": it is empty"},
+		{"zip.txt", "", "save the sheet as CSV"},
 		{"a.txt empty.txt", "", "empty.txt\": it is empty"},
 		{"half.gz", "", "half.gz\": its gzip data are damaged or incomplete: unexpected EOF"},
 		{"wrong.gz", "", "wrong.gz\": not UTF-8: the byte at offset 3 (from 0) is no part of a character: " + textfile.Advice},
@@ -158,6 +159,9 @@ func TestTextFilesErrors(t *testing.T) {
 			}
 			_, err := OpenText(f, nil)
 			wantError(t, err, test.want)
+			if strings.Contains(err.Error(), "give a text file") && !strings.Contains(test.want, "directory without") {
+				t.Errorf("the error %q has advice that doesn't help", err)
+			}
 		})
 	}
 	path := filepath.Join(dir, "long.jsonl")

@@ -34,7 +34,7 @@ func TestUnusableTexts(t *testing.T) {
 		status     int
 		want       string
 	}{
-		{"missing", filepath.Join(base, "none"), 1, "give a text file that can be read"},
+		{"missing", filepath.Join(base, "none"), 1, "none\": no such file or directory"},
 		{"a folder with a file that isn't text", base, 1, "/cut\": not UTF-8: the byte at offset 5000 "},
 		{"an empty folder", t.TempDir(), 1, "is a directory without files to read"},
 		{"empty", file("empty", ""), 1, "is empty"},
@@ -78,8 +78,8 @@ func TestTextThatChanges(t *testing.T) {
 	}
 
 	os.Remove(path)
-	fail(t, heed("eval", dir), 1, "that can be read", "--data FILE")
-	fail(t, heed("eval", dir, "--data="+path), 1, "that can be read")
+	fail(t, heed("eval", dir), 1, "no such file or directory", "--data FILE")
+	fail(t, heed("eval", dir, "--data="+path), 1, "no such file or directory")
 	if got := succeed(t, "predict", dir, "The quick"); got != answer {
 		t.Errorf("without the text, heed predict prints %q, want %q", got, answer)
 	}
