@@ -80,7 +80,7 @@
 		drawAll();
 	});
 	events.onerror = () => {
-		$('state').textContent = events.readyState === EventSource.CLOSED ? 'The run refuses to send data, perhaps because too many pages are open. Reload this page to try again.' :
+		$('state').textContent = events.readyState === EventSource.CLOSED ? 'This address no longer sends a run. Reload this page to try again.' :
 			'The run can\'t be reached. This page keeps trying.';
 	};
 	$('log').addEventListener('change', () => {

@@ -77,19 +77,41 @@ func (l *Live) Handler(title, about string) (http.Handler, error) {
 	}), nil
 }
 
-// events sends the states of the run until the run ends or the client leaves.
-func (l *Live) events(w http.ResponseWriter, q *http.Request) {
-	if l.watchers.Add(1) > maxWatchers {
-		l.watchers.Add(-1)
-		http.Error(w, fmt.Sprintf("%d clients are reading the events of this run, which is the maximum: close a page and reload", maxWatchers), http.StatusServiceUnavailable)
-		return
+// watch adds a client that reads events. If there are too many, the oldest client's stream ends, so that clients that
+// don't read can't keep others out. A browser whose stream ends connects again.
+func (l *Live) watch(client *http.ResponseController) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.watchers) == maxWatchers {
+		l.watchers[0].SetWriteDeadline(time.Now()) // ends a write that waits for the client
+		l.watchers = slices.Delete(l.watchers, 0, 1)
 	}
-	defer l.watchers.Add(-1)
+	l.watchers = append(l.watchers, client)
+}
+
+// watches reports whether the client may go on reading.
+func (l *Live) watches(client *http.ResponseController) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Contains(l.watchers, client)
+}
+
+// unwatch removes the client.
+func (l *Live) unwatch(client *http.ResponseController) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.watchers = slices.DeleteFunc(l.watchers, func(c *http.ResponseController) bool { return c == client })
+}
+
+// events sends the states of the run until the run ends, the client leaves or newer clients take its place.
+func (l *Live) events(w http.ResponseWriter, q *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	if q.Method == http.MethodHead {
 		return
 	}
 	client := http.NewResponseController(w)
+	l.watch(client)
+	defer l.unwatch(client)
 	var failed error
 	send := func(text string) {
 		if failed == nil {
@@ -105,7 +127,7 @@ func (l *Live) events(w http.ResponseWriter, q *http.Request) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	var seen state
-	for said := time.Now(); failed == nil; {
+	for said := time.Now(); failed == nil && l.watches(client); {
 		now := l.state()
 		if now.checked != seen.checked {
 			send(event("checks", now.checks()))
