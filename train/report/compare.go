@@ -90,7 +90,7 @@ func compared(runs []*Run, names []string) []chart {
 	for _, m := range slices.Compact(shared) {
 		for _, split := range [][2]string{{"val_", "Validation "}, {"train_", "Training "}} {
 			name := split[0] + m
-			add(split[1]+strings.ToLower(capital(m)), func(r *Run) bool { _, ok := r.History[0].Metrics[name]; return ok }, func(r *Run, i int) float64 { return metric(r.History, name)(i) })
+			add(split[1]+spoken(m), func(r *Run) bool { _, ok := r.History[0].Metrics[name]; return ok }, func(r *Run, i int) float64 { return metric(r.History, name)(i) })
 		}
 	}
 	add("Learning rate", all, func(r *Run, i int) float64 { return r.History[i].LearningRate })

@@ -166,9 +166,15 @@ func (r *Run) charts() []chart {
 	return charts
 }
 
+// spoken returns a metric's name in words: macro_f1 becomes macro F1.
+func spoken(name string) string {
+	name = text.EscapeExcept(strings.ReplaceAll(name, "_", " "), "")
+	return strings.ReplaceAll(name, " f1", " F1")
+}
+
 // capital returns a name as a title: exact_match becomes Exact match.
 func capital(name string) string {
-	name = text.EscapeExcept(strings.ReplaceAll(name, "_", " "), "")
+	name = spoken(name)
 	_, first := utf8.DecodeRuneInString(name)
 	return strings.ToUpper(name[:first]) + name[first:]
 }
@@ -226,9 +232,9 @@ func (r *Run) checks() table {
 		t.Columns = append(t.Columns, "validation loss")
 	}
 	for _, name := range metrics(h) {
-		t.Columns = append(t.Columns, "training "+name)
+		t.Columns = append(t.Columns, "training "+spoken(name))
 		if h[0].Validated {
-			t.Columns = append(t.Columns, "validation "+name)
+			t.Columns = append(t.Columns, "validation "+spoken(name))
 		}
 	}
 	t.Columns = append(t.Columns, "learning rate", "gradient norm", "ms per step")

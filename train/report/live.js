@@ -14,6 +14,7 @@
 	};
 	const best = name => checks.values[name][checks.best];
 	const whole = n => n.toLocaleString('en');
+	const words = key => key.replaceAll('_', ' ').replaceAll(' f1', ' F1');
 
 	const draw = (place, spec) => {
 		spec.label = 'step';
@@ -36,7 +37,7 @@
 		]});
 		const names = Object.keys(checks.values).map(key => key.match(/^(?:train|val)_(?!loss$)(.+)/)?.[1]);
 		for (const name of new Set(names.filter(Boolean))) {
-			draw(1, {title: name[0].toUpperCase() + name.slice(1).replaceAll('_', ' '), series: both(name)});
+			draw(1, {title: name[0].toUpperCase() + words(name.slice(1)), series: both(name)});
 		}
 		draw(2, {title: 'Learning rate', series: [series('learning rate', 'learning_rate')]});
 		draw(3, {title: 'Gradient norm', series: [series('gradient norm', 'gradient_norm')]});
@@ -58,9 +59,9 @@
 			(now.checkLeft && !now.ended ? '; next check in ' + clock(now.checkLeft) : '');
 		$('epoch').max = now.steps;
 		$('epoch').value = now.step;
-		const named = key => key.replace('train_', 'training ').replace('val_', 'validation ').replaceAll('_', ' ');
+		const named = key => words(key.replace('train_', 'training ').replace('val_', 'validation '));
 		$('best').textContent = checks.best < 0 ? '' : (now.ended ? 'Best: ' : 'Best so far: ') + 'epoch ' + whole(best('epoch')) + ', step ' + whole(best('step')) + ': ' +
-			Object.keys(checks.values).filter(key => /^(train|val)_/.test(key)).map(key => named(key) + ' ' + heed.number(best(key))).join(', ');
+			Object.keys(checks.values).filter(key => /^(train|val)_/.test(key)).map(key => named(key) + '\u00a0' + heed.number(best(key))).join(', ');
 		const state = now.ended ? 'Ended: ' + now.ended : 'Running';
 		if ($('state').textContent !== state) $('state').textContent = state; // a screen reader reads every change aloud
 		document.title = (now.ended ? 'Ended' : 'Epoch ' + whole(now.epoch)) + ' – ' + title;
