@@ -69,14 +69,15 @@ type Run struct {
 	// a task's data files and of other run folders.
 	Private bool
 
-	dir         string        // run folder of a task; empty if there is none
-	task, seed  string        // of a task; empty if there is none
-	unit        string        // unit of losses, after a comma; empty if there is none
-	units       string        // units of a task's data; empty if there are none
-	note        string        // text below the charts
-	stepSeconds []float64     // mean time per step before each check, 0 if unknown; nil if there are no times
-	look        []row         // description of a task's data, to follow the settings of the data
-	answers     template.HTML // part of the page made by AddAnswers
+	dir          string        // run folder of a task; empty if there is none
+	task, seed   string        // of a task; empty if there is none
+	unit         string        // unit of losses, after a comma; empty if there is none
+	units        string        // units of a task's data; empty if there are none
+	note         string        // text below the charts
+	perCharacter float64       // validation loss of a text in tokens; 0 if unknown
+	stepSeconds  []float64     // mean time per step before each check, 0 if unknown; nil if there are no times
+	look         []row         // description of a task's data, to follow the settings of the data
+	answers      template.HTML // part of the page made by AddAnswers
 }
 
 // A view is the data of the template run.
@@ -186,6 +187,9 @@ func (r *Run) headline() (title string, lead []string, tiles []tile) {
 	}
 	if best.Validated {
 		tiles = append(tiles, tile{short(best.ValLoss), "validation loss" + r.unit})
+		if r.perCharacter > 0 {
+			tiles = append(tiles, tile{short(r.perCharacter), "validation loss, nats per character"})
+		}
 	}
 	tiles = append(tiles, tile{short(best.TrainLoss), "training loss" + r.unit})
 	when := r.when(best)

@@ -118,7 +118,7 @@ func TestPagesOfEveryKind(t *testing.T) {
 		"entities":       {"tagging", strings.Repeat("ann lee sees zebra\tB-PER I-PER O B-<i>\nthe zebra sees ann\tO B-<i> O B-PER\n", 60), nil, []string{"Mistaken classes", "Entities", "PER</bdi></th>", "B-&lt;i&gt;", "all</bdi></th>", `"title":"Entity F1"`, "validation entity F1</th>"}, nil},
 		"text":           {"text", text, func(c *task.Config) { c.Task.MaxLen = 16 }, []string{"What it writes", "of the validation characters", characters}, []string{"What it answers", ">tokens</th>"}},
 		"text in tokens": {"text", text, func(c *task.Config) { c.Task.MaxLen, c.Data.SourceUnits = 16, tokenizer.BPE },
-			[]string{"of the validation tokens", characters, `tokens</th><td><bdi>`}, nil},
+			[]string{"of the validation tokens", characters, `tokens</th><td><bdi>`, "the task text (the next token of a file)", "validation loss, nats per token", "validation loss, nats per character"}, []string{"next character"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			learned, read := trained(t, c.task, c.content, c.change)

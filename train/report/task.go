@@ -42,6 +42,12 @@ func FromTask(dir string, t *task.Run) *Run {
 	if s := t.Summary; s != nil {
 		r.StoppedEarly, r.StoppedBecause, r.Params, r.Seconds = s.StoppedEarly, s.Because, s.Params, s.Seconds
 	}
+	if c.Data.Tokens > 0 { // a text
+		r.unit += " per token"
+		if s := t.Summary; s != nil && s.ValLossPerCharacter != nil {
+			r.perCharacter = *s.ValLossPerCharacter
+		}
+	}
 	if smoothing := c.Training.LabelSmoothing; smoothing != 0 {
 		r.note = fmt.Sprintf("In training only, targets are smoothed by %v. This makes the training loss higher.", smoothing)
 	}

@@ -172,6 +172,9 @@ func (s *textSet) describe(c *Config) error {
 	c.Data.Characters = s.Characters()
 	if c.Task.Source != nil {
 		c.Data.Tokens = s.Len()
+		if c.Task.About == textKind.About {
+			c.Task.About = "the next token of a file"
+		}
 	}
 	if c.Task.Source == nil {
 		c.Task.Alphabet = s.Tokenizer().(*tokenizer.Vocab).Symbols()
