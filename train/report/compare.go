@@ -106,27 +106,27 @@ func same(runs []*Run, value func(r *Run) string) bool {
 // scores returns a table with a row for each run. It highlights the best losses and accuracies, if the runs learned the
 // same task in the same units.
 func scores(runs []*Run, names []string) table {
-	t := table{Columns: []string{"run", "task", "seed", "parameters", "epochs", "weights from", "training loss", "validation loss", "validation accuracy", "last training took", "stopped because"}, Best: -1}
-	columns := [3][]float64{} // the values of the columns from the training loss on
+	t := table{Columns: []string{"run", "validation loss", "validation accuracy", "training loss", "weights from", "epochs", "last training took", "task", "seed", "parameters", "stopped because"}, Best: -1}
+	columns := [3][]float64{} // the values of the columns after the first
 	for n, r := range runs {
 		h := r.History
 		b := h[r.best()]
-		values := [3]float64{b.TrainLoss, math.NaN(), math.NaN()}
-		row := []string{names[n], cmp.Or(r.task, "–"), cmp.Or(r.seed, "–"), "–", fmt.Sprint(h[len(h)-1].Epoch + 1), r.when(b), short(b.TrainLoss), "–", "–", "–", "not finished"}
+		values := [3]float64{math.NaN(), math.NaN(), b.TrainLoss}
+		row := []string{names[n], "–", "–", short(b.TrainLoss), r.when(b), fmt.Sprint(h[len(h)-1].Epoch + 1), "–", cmp.Or(r.task, "–"), cmp.Or(r.seed, "–"), "–", "not finished"}
 		if b.Validated {
-			row[7], values[1] = short(b.ValLoss), b.ValLoss
+			row[1], values[0] = short(b.ValLoss), b.ValLoss
 			if a, ok := b.Metrics["val_accuracy"]; ok {
-				row[8], values[2] = percent(a), a
+				row[2], values[1] = percent(a), a
 			}
 		}
 		for i, v := range values {
 			columns[i] = append(columns[i], v)
 		}
-		if r.Params > 0 {
-			row[3] = fmt.Sprint(r.Params)
-		}
 		if r.Seconds > 0 {
-			row[9] = text.Seconds(r.Seconds)
+			row[6] = text.Seconds(r.Seconds)
+		}
+		if r.Params > 0 {
+			row[9] = fmt.Sprint(r.Params)
 		}
 		if !r.Unfinished {
 			row[10] = r.StoppedBecause
@@ -134,11 +134,11 @@ func scores(runs []*Run, names []string) table {
 		t.Rows = append(t.Rows, row)
 	}
 	if same(runs, func(r *Run) string { return r.task + r.units }) {
+		t.mark(1, columns[0], true)
+		t.mark(2, columns[1], false)
 		if same(runs, func(r *Run) string { return r.note }) { // label smoothing makes training losses higher
-			t.mark(6, columns[0], true)
+			t.mark(3, columns[2], true)
 		}
-		t.mark(7, columns[1], true)
-		t.mark(8, columns[2], false)
 	}
 	return t
 }

@@ -432,9 +432,9 @@ func TestCompareMarksTheBest(t *testing.T) {
 		runs []*Run
 		want [][2]int
 	}{
-		"three":         {[]*Run{plain, sure, better, unvalidated}, [][2]int{{1, 6}, {2, 7}, {1, 8}, {2, 8}}},
-		"smoothed":      {[]*Run{plain, smooth}, [][2]int{{1, 7}, {0, 8}}},
-		"one validated": {[]*Run{plain, unvalidated}, [][2]int{{0, 6}}},
+		"three":         {[]*Run{plain, sure, better, unvalidated}, [][2]int{{2, 1}, {1, 2}, {2, 2}, {1, 3}}},
+		"smoothed":      {[]*Run{plain, smooth}, [][2]int{{1, 1}, {0, 2}}},
+		"one validated": {[]*Run{plain, unvalidated}, [][2]int{{0, 3}}},
 		"one":           {[]*Run{plain}, nil},
 		"other task":    {[]*Run{plain, other}, nil},
 		"other units":   {[]*Run{plain, bytePairs}, nil},
