@@ -153,6 +153,12 @@ func TestReportOfHostileTexts(t *testing.T) {
 				if body := evaluate[string](p, "document.body.innerText"); strings.ContainsAny(body, "\u202e\x01\x02") || !strings.Contains(body, "<") {
 					t.Errorf("the page shows %q, want texts without control characters", body)
 				}
+				if name != "classification" || s != phone {
+					return
+				}
+				if w := evaluate[float64](p, "document.querySelector('.examples td').getBoundingClientRect().width"); w < 300 {
+					t.Errorf("the source of an example is %v pixels wide, want a line of its own", w)
+				}
 			})
 		}
 	}
