@@ -6,8 +6,8 @@
 // for both. HeldOut splits your own examples in the same way. A Coder turns examples into a Batch, and a model's output
 // back into answers. There are four kinds of task: classification, tagging, seq2seq and text.
 //
-// A Text reads the characters of a UTF-8 file, which stays on disk. The first nine tenths are for training, the rest
-// for validation. A Text returns windows, in which the target of each character is the next character.
+// A Text reads the characters of files, which stay on disk. The first nine tenths are for training, the rest for
+// validation. A Text returns windows, in which the target of each character is the next character.
 //
 // Package data/tokenizer turns text into ids and back, for a Rule, a Text or your own texts. Pad makes a Batch from
 // rows of ids, which may have different lengths.

@@ -125,7 +125,7 @@ func ExampleText() {
 		log.Fatal(err)
 	}
 
-	text, err := data.OpenText(path, nil)
+	text, err := data.OpenText(data.TextFiles{Paths: []string{path}}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func ExamplePad() {
 }
 
 // Learn BPE tokens from a file. They can encode any other text.
-func ExampleOpenTextBPE() {
+func ExampleText_LearnBPE() {
 	dir, err := os.MkdirTemp("", "heed")
 	if err != nil {
 		log.Fatal(err)
@@ -193,11 +193,14 @@ func ExampleOpenTextBPE() {
 	if err := os.WriteFile(path, bytes.Repeat([]byte("to be or not to be, "), 20), 0o644); err != nil {
 		log.Fatal(err)
 	}
-	text, err := data.OpenTextBPE(path, 260)
+	text, err := data.OpenText(data.TextFiles{Paths: []string{path}}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer text.Close()
+	if err := text.LearnBPE(260); err != nil {
+		log.Fatal(err)
+	}
 	ids, err := text.Tokenizer().Encode("to be, être")
 	if err != nil {
 		log.Fatal(err)

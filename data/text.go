@@ -2,31 +2,35 @@ package data
 
 import (
 	"bufio"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"math"
 	"math/bits"
-	"os"
 	"sync"
 	"unicode/utf8"
 
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/textfile"
 )
 
-// A Text gives access to the characters of a UTF-8 file. The file stays on disk and may be larger than memory: a Text
-// keeps the offset of one character in 1024, and reads only the requested windows. It changes no characters, not even
-// line ends or a byte-order mark.
+// A Text gives access to the characters of files. They stay on disk and may be larger than memory: a Text keeps the
+// offset of one character in 1024, and reads only the requested windows. It changes no characters, not even line ends.
+//
+// A single file of plain UTF-8 is read where it is, including a byte-order mark. It must not change while the Text is
+// open; reading a changed part returns an error. Other texts are copied to a temporary file: several files, gzip,
+// JSONL, and encodings other than UTF-8. The copy has no byte-order marks.
 //
 // Instead of characters, a Text can have the tokens of a Tokenizer. It keeps tokens in memory, with 4 bytes per token.
 //
-// The file must not change while the Text is open; reading a changed part returns an error. To make a Text, use
-// OpenText or OpenTextBPE.
+// To make a Text, use OpenText.
 type Text struct {
 	name    string
 	source  io.ReaderAt
 	size    int64 // bytes
+	sum     string
 	chars   int
 	places  []int64 // byte offsets of characters 0, stride, 2·stride, …
 	vocab   *tokenizer.Vocab
@@ -44,51 +48,35 @@ const stride = 1024
 
 var errChanged = errors.New("the file changed while it was open")
 
-// OpenText reads a file once, to count its characters and to collect its vocabulary in the order of code points. It
-// returns an error if the file is missing, unreadable, empty or not a regular file. If the file isn't UTF-8, the error
-// wraps a *tokenizer.InvalidUTF8Error. Close the Text after use.
+// OpenText reads the files once, to count the characters and to collect the vocabulary in the order of code points. It
+// returns an error if a file is missing, unreadable, empty or not a regular file, or if it isn't text in its encoding.
+// Close the Text after use.
 //
 // If t isn't nil, the Text uses that tokenizer, such as a saved model's. With a *tokenizer.Vocab, the Text has
 // characters; if the Vocab lacks one of them, the error wraps a *tokenizer.UnknownSymbolError. With another Tokenizer,
-// the Text has tokens. OpenText then encodes the file in parts. Each part ends before white space, or where the first
+// the Text has tokens. OpenText then encodes the text in parts. Each part ends before white space, or where the first
 // nine tenths of the characters (for training) end.
-func OpenText(path string, t tokenizer.Tokenizer) (*Text, error) {
-	if t == nil {
-		return openText(path, nil)
-	}
+func OpenText(files TextFiles, t tokenizer.Tokenizer) (*Text, error) {
 	vocab, characters := t.(*tokenizer.Vocab)
-	if characters && vocab == nil || t.Len() == 0 {
-		return nil, fmt.Errorf("text %q: the tokenizer has no symbols", path)
+	if t != nil && (characters && vocab == nil || t.Len() == 0) {
+		return nil, fmt.Errorf("text %q: the tokenizer has no symbols", files.name())
 	}
-	if characters {
-		return openText(path, vocab)
-	}
-	return openTokens(path, t, 0)
-}
-
-func openText(path string, vocab *tokenizer.Vocab) (*Text, error) {
-	// Check first: opening a pipe would wait for its writer.
-	info, err := os.Stat(path)
+	source, size, close, err := files.open()
 	if err != nil {
-		return nil, fileError(path, err)
-	}
-	if info.IsDir() {
-		return nil, fmt.Errorf("text %q is a directory: give a UTF-8 text file", path)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("text %q isn't a regular file, so it can't be read in parts: copy it to a regular file first", path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fileError(path, err)
-	}
-	t, err := newText(path, f, info.Size(), vocab)
-	if err != nil {
-		f.Close()
 		return nil, err
 	}
-	t.close = f.Close
-	return t, nil
+	text, err := newText(files.name(), source, size, vocab)
+	if err == nil && t != nil && !characters {
+		if err = text.tokenize(t, 0); err != nil {
+			err = fmt.Errorf("text %q: %w", files.name(), err)
+		}
+	}
+	if err != nil {
+		close()
+		return nil, err
+	}
+	text.close = close
+	return text, nil
 }
 
 // fileError returns an error for a file that can't be opened.
@@ -97,13 +85,13 @@ func fileError(path string, err error) error {
 	if errors.As(err, &p) {
 		err = p.Err
 	}
-	return fmt.Errorf("text %q: %w: give a UTF-8 text file that can be read", path, err)
+	return fmt.Errorf("text %q: %w", path, err)
 }
 
 // newText returns a Text of the first size bytes of source.
 func newText(name string, source io.ReaderAt, size int64, vocab *tokenizer.Vocab) (*Text, error) {
 	if size == 0 {
-		return nil, fmt.Errorf("text %q is empty: give a UTF-8 text file with at least one character", name)
+		return nil, fmt.Errorf("text %q is empty: give a text with at least one character", name)
 	}
 	t := &Text{name: name, source: source, size: size, vocab: vocab}
 	t.readers.New = func() any { return bufio.NewReader(nil) }
@@ -113,9 +101,10 @@ func newText(name string, source io.ReaderAt, size int64, vocab *tokenizer.Vocab
 	return t, nil
 }
 
-// scan reads the whole text and sets chars and places. It also sets vocab if there is none yet.
+// scan reads the whole text and sets chars, places and sum. It also sets vocab if there is none yet.
 func (t *Text) scan() error {
-	in := bufio.NewReaderSize(io.NewSectionReader(t.source, 0, t.size), 1<<16)
+	sum := sha256.New()
+	in := bufio.NewReaderSize(io.TeeReader(io.NewSectionReader(t.source, 0, t.size), sum), 1<<16)
 	var seen runeSet
 	for offset := int64(0); offset < t.size; t.chars++ {
 		r, n, err := in.ReadRune()
@@ -126,7 +115,7 @@ func (t *Text) scan() error {
 			return err
 		}
 		if r == utf8.RuneError && n == 1 {
-			return &tokenizer.InvalidUTF8Error{Offset: offset}
+			return fmt.Errorf("%w: %s", &tokenizer.InvalidUTF8Error{Offset: offset}, textfile.Advice)
 		}
 		if t.vocab == nil {
 			seen.add(r)
@@ -141,6 +130,7 @@ func (t *Text) scan() error {
 		}
 		offset += int64(n)
 	}
+	t.sum = fmt.Sprintf("%x", sum.Sum(nil))
 	if t.vocab != nil {
 		return nil
 	}
@@ -165,6 +155,12 @@ func (s *runeSet) String() string {
 	return string(runes)
 }
 
+// Size returns the number of bytes of the text in UTF-8.
+func (t *Text) Size() int64 { return t.size }
+
+// SHA256 returns the checksum of the text in UTF-8, in hexadecimal.
+func (t *Text) SHA256() string { return t.sum }
+
 // Close closes the file. Reading a window of characters then returns an error.
 func (t *Text) Close() error { return t.close() }
 
@@ -175,6 +171,9 @@ func (t *Text) Len() int {
 	}
 	return t.chars
 }
+
+// Characters returns the number of characters, also if the Text has tokens.
+func (t *Text) Characters() int { return t.chars }
 
 // units returns the name of what Len counts: characters or tokens.
 func (t *Text) units() string {

@@ -48,23 +48,23 @@ func TestOpenText(t *testing.T) {
 func TestOpenTextErrors(t *testing.T) {
 	dir := t.TempDir()
 	tests := []struct{ name, path, want string }{
-		{"missing", filepath.Join(dir, "none.txt"), "give a UTF-8 text file"},
-		{"in no directory", filepath.Join(dir, "none", "none.txt"), "give a UTF-8 text file"},
-		{"no name", "", "give a UTF-8 text file"},
-		{"a directory", dir, "is a directory: give a UTF-8 text file"},
-		{"empty", write(t, ""), "is empty: give a UTF-8 text file"},
+		{"missing", filepath.Join(dir, "none.txt"), "no such file or directory"},
+		{"in no directory", filepath.Join(dir, "none", "none.txt"), "no such file or directory"},
+		{"no name", "", "no such file or directory"},
+		{"a directory", dir, "is a directory without files to read: give a text file, or a directory of text files"},
+		{"empty", write(t, ""), "it is empty"},
 		{"invalid", write(t, "né\xff"), "not UTF-8: the byte at offset 3"},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			text, err := OpenText(tc.path, nil)
+			text, err := OpenText(oneFile(tc.path), nil)
 			wantError(t, err, tc.want, tc.path)
 			if text != nil {
 				t.Error("OpenText returned a text and an error")
 			}
 		})
 	}
-	if _, err := OpenText(tests[0].path, nil); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := OpenText(oneFile(tests[0].path), nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got error %v, want fs.ErrNotExist", err)
 	}
 }
@@ -78,8 +78,8 @@ func TestOpenTextUnreadable(t *testing.T) {
 		f.Close()
 		t.Skip("this user may read any file")
 	}
-	_, err := OpenText(path, nil)
-	wantError(t, err, path, "give a UTF-8 text file that can be read")
+	_, err := OpenText(oneFile(path), nil)
+	wantError(t, err, path)
 	if !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("got error %v, want fs.ErrPermission", err)
 	}
@@ -89,7 +89,7 @@ func TestOpenTextNotRegular(t *testing.T) {
 	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
 		t.Skipf("no device at %s", os.DevNull)
 	}
-	_, err := OpenText(os.DevNull, nil)
+	_, err := OpenText(oneFile(os.DevNull), nil)
 	wantError(t, err, os.DevNull, "isn't a regular file")
 }
 
@@ -121,14 +121,14 @@ func TestOpenTextOfVocab(t *testing.T) {
 	}
 
 	path := write(t, strings.Repeat("é", 3000)+"!")
-	_, err = OpenText(path, vocab)
+	_, err = OpenText(oneFile(path), vocab)
 	wantError(t, err, path, `symbol '!' at position 3000 (from 0) isn't one of the 7 known: "zyxcbaé"`)
 	var unknown *tokenizer.UnknownSymbolError
 	if !errors.As(err, &unknown) || unknown.Symbol != '!' || unknown.Position != 3000 {
 		t.Errorf("got %v", err)
 	}
 	for _, none := range []*tokenizer.Vocab{nil, {}} {
-		_, err = OpenText(path, none)
+		_, err = OpenText(oneFile(path), none)
 		wantError(t, err, path, "no symbols")
 	}
 }
@@ -320,10 +320,12 @@ func write(t testing.TB, content string) string {
 	return f.Name()
 }
 
+func oneFile(path string) TextFiles { return TextFiles{Paths: []string{path}} }
+
 // openFile opens the text at path, and closes it at the end of the test.
 func openFile(t testing.TB, path string, tok tokenizer.Tokenizer) *Text {
 	t.Helper()
-	text, err := OpenText(path, tok)
+	text, err := OpenText(oneFile(path), tok)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -210,7 +210,7 @@ func TestTextBatchSizes(t *testing.T) {
 }
 
 func TestTinyShakespeare(t *testing.T) {
-	text, err := OpenText("../../shared/data/tinyshakespeare.txt", nil)
+	text, err := OpenText(oneFile("../../shared/data/tinyshakespeare.txt"), nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		t.Skip("there is no ../shared/data/tinyshakespeare.txt beside the repository")
 	}

@@ -11,25 +11,18 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 )
 
-// OpenTextBPE is like OpenText, but the Text has BPE tokens. It learns them from the training part, the first nine
-// tenths of the characters. For the argument size, see tokenizer.New.
-func OpenTextBPE(path string, size int) (*Text, error) { return openTokens(path, nil, size) }
-
-// openTokens opens a Text with tok's tokens. If tok is nil, it learns a BPE tokenizer.
-func openTokens(path string, tok tokenizer.Tokenizer, size int) (*Text, error) {
-	t, err := openText(path, nil)
-	if err != nil {
-		return nil, err
+// LearnBPE replaces the characters by BPE tokens, which it learns from the training part, the first nine tenths of the
+// characters. For the argument size, see tokenizer.New. After an error, the Text still has characters. LearnBPE must
+// not be called twice.
+func (t *Text) LearnBPE(size int) error {
+	if err := t.tokenize(nil, size); err != nil {
+		return fmt.Errorf("text %q: %w", t.name, err)
 	}
-	if err := t.tokenize(tok, size); err != nil {
-		t.Close()
-		return nil, fmt.Errorf("text %q: %w", path, err)
-	}
-	return t, nil
+	return nil
 }
 
-// tokenize replaces characters by tokens. It encodes the training part separately, so that the part ends at the same
-// character for every tokenizer.
+// tokenize replaces characters by tok's tokens. If tok is nil, it learns a BPE tokenizer of this size. It encodes the
+// training part separately, so that the part ends at the same character for every tokenizer.
 func (t *Text) tokenize(tok tokenizer.Tokenizer, size int) error {
 	cut, err := t.offset(t.trainLen())
 	if err != nil {

@@ -14,17 +14,16 @@ import (
 
 func openBPE(t *testing.T, content string, size int) *Text {
 	t.Helper()
-	text, err := OpenTextBPE(write(t, content), size)
-	if err != nil {
+	text := openFile(t, write(t, content), nil)
+	if err := text.LearnBPE(size); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { text.Close() })
 	return text
 }
 
 // Tokens are learned from the first nine tenths of the characters. No token crosses the end of this part. Encoding in
 // parts gives the same tokens as encoding the whole part.
-func TestOpenTextBPE(t *testing.T) {
+func TestLearnBPE(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, content string }{
 		{"lines", strings.Repeat("the other weather, été 世界\r\n\n\t  of 12 others 's  ", 40)},
@@ -144,12 +143,8 @@ func TestOpenTextWithTokens(t *testing.T) {
 	if other.Tokenizer() != first.Tokenizer() || other.Len() < first.Len()+3 {
 		t.Errorf("got %d tokens, want the same tokenizer and at least 3 more than %d tokens", other.Len(), first.Len())
 	}
-	_, err := OpenTextBPE(write(t, "né\xff"), 300)
-	wantError(t, err, "not UTF-8: the byte at offset 3")
-	_, err = OpenTextBPE(write(t, content), 255)
-	wantError(t, err, "a size of at least 256, got 255")
-	_, err = OpenTextBPE(write(t, "x"), 256)
-	wantError(t, err, "all of them are empty")
+	wantError(t, openFile(t, write(t, content), nil).LearnBPE(255), "a size of at least 256, got 255")
+	wantError(t, openFile(t, write(t, "x"), nil).LearnBPE(256), "all of them are empty")
 	path := write(t, content)
 	text := openFile(t, path, nil)
 	if err := os.Truncate(path, 50); err != nil {

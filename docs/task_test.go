@@ -152,7 +152,7 @@ func Example_rows() {
 	// weather.csv: 300 rows with 300 different sources
 	//   columns: text and label, named in the header
 	//   sources: characters; vocabulary of 16; length at most 11, median 11
-	//   labels: hot 241 (88.6 %), cold 31 (11.4 %)
+	//   training labels: hot 241 (88.6 %), cold 31 (11.4 %)
 	//   training: 272 rows; validation: 28 rows (all rows of 28 sources, chosen by seed 1)
 	//   baseline: always answering hot is right for 89.3 % of the validation labels
 	// hot <nil>

@@ -2,11 +2,15 @@ package docs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -14,6 +18,7 @@ import (
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/optim"
+	"github.com/heed-go/heed/train/report"
 )
 
 // larger is a small problem: which of two numbers is larger?
@@ -92,6 +97,44 @@ func Example_resume() {
 	// true the limit of 77 steps is reached
 	// false true
 	// the same: true
+}
+
+// The live page and the report of a program's own training.
+func Example_pages() {
+	dir, err := os.MkdirTemp("", "heed")
+	check(err)
+	defer os.RemoveAll(dir)
+	ctx, problem, config := context.Background(), larger(), train.Config{BatchSize: 32, MaxEpochs: 3, Optimizer: optim.Config{LearningRate: 0.05}}
+	var call train.Call
+	listener, err := net.Listen("tcp", "localhost:0")
+	check(err)
+	defer listener.Close()
+
+	live := report.NewLive(problem.Train.Steps(config.BatchSize), config, call)
+	call.OnStep, call.OnCheck = live.Step, live.Check
+	page, err := live.Handler("larger", "Which of two numbers is larger?")
+	check(err)
+	go http.Serve(listener, page)
+
+	result, err := train.Fit(ctx, problem, config, call)
+	check(err)
+	live.End(result.StoppedBecause)
+
+	file, err := os.Create(filepath.Join(dir, "report.html"))
+	check(err)
+	run := report.Run{Title: "larger", Result: result, Config: config}
+	check(errors.Join(run.Write(file), file.Close()))
+
+	saved, err := os.ReadFile(file.Name())
+	check(err)
+	fmt.Println(strings.Contains(string(saved), "Training stopped because the limit of 3 epochs is reached."))
+	served, err := http.Get("http://" + listener.Addr().String())
+	check(err)
+	check(served.Body.Close())
+	fmt.Println(served.Status)
+	// Output:
+	// true
+	// 200 OK
 }
 
 // Early stopping in a loop of your own.

@@ -10,6 +10,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/safetensors"
+	"github.com/heed-go/heed/internal/text"
 )
 
 // LoadOptions controls how Load matches the tensors of a file with the parameters. The zero LoadOptions fits a file
@@ -52,7 +53,7 @@ type Loaded struct {
 // returns an error if a value is NaN, infinite or too large for the parameters' dtype, or if the file's checksum
 // doesn't match. Files written by Save have a checksum. After an error, no parameter has changed. Load compares names
 // and shapes before it allocates memory. If tensors are missing, unexpected or of another shape, the error gives
-// examples, with their names in the file.
+// examples, with their names in the file. It also says if their names show that the option PyTorch is set wrongly.
 func (p *Params) Load(path string, o LoadOptions) (Loaded, error) {
 	f, err := safetensors.Open(path)
 	if err != nil {
@@ -93,7 +94,7 @@ func load[T float32 | float64](s *paramSet, f *safetensors.File, o LoadOptions) 
 	if err != nil {
 		return Loaded{}, err
 	}
-	taken, l, err := match(all, f.Entries, o)
+	taken, l, err := s.match(all, f.Entries, o)
 	if err != nil {
 		return Loaded{}, err
 	}
@@ -173,7 +174,7 @@ func (s *paramSet) tensors(pyTorch bool, rename func(name string) string) ([]pac
 }
 
 // match maps the name of each tensor in the file to its parameters. Its error lists everything that doesn't fit.
-func match(all []packed, entries []safetensors.Entry, o LoadOptions) (taken map[string][]*Param, l Loaded, err error) {
+func (s *paramSet) match(all []packed, entries []safetensors.Entry, o LoadOptions) (taken map[string][]*Param, l Loaded, err error) {
 	byName := map[string]safetensors.Entry{}
 	for _, e := range entries {
 		if o.Drop == nil || !o.Drop(e.Name) {
@@ -181,6 +182,7 @@ func match(all []packed, entries []safetensors.Entry, o LoadOptions) (taken map[
 		}
 	}
 	var missing, unexpected, different []string
+	var advice string // what to do about the option PyTorch
 	taken = map[string][]*Param{}
 	for _, p := range all {
 		e, ok := byName[p.name]
@@ -206,7 +208,11 @@ func match(all []packed, entries []safetensors.Entry, o LoadOptions) (taken map[
 			continue
 		}
 		l.Unused = append(l.Unused, e.Name)
-		if _, kept := byName[e.Name]; kept && !o.Ignore {
+		_, kept := byName[e.Name]
+		if kept && advice == "" {
+			advice = s.adviseOnPyTorch(e.Name, o)
+		}
+		if kept && !o.Ignore {
 			unexpected = append(unexpected, fmt.Sprintf("%.100q of shape %v", e.Name, tensor.Shape(e.Shape)))
 		}
 	}
@@ -216,20 +222,23 @@ func match(all []packed, entries []safetensors.Entry, o LoadOptions) (taken map[
 		list []string
 	}{{"missing", missing}, {"unexpected", unexpected}, {"different", different}} {
 		if len(p.list) > 0 {
-			parts = append(parts, p.what+": "+few(p.list))
+			parts = append(parts, p.what+": "+text.List(len(p.list), 3, ", ", func(i int) string { return p.list[i] }))
 		}
 	}
 	if parts != nil {
-		return nil, Loaded{}, errors.New("the weights don't fit the model: " + strings.Join(parts, "; "))
+		return nil, Loaded{}, errors.New("the weights don't fit the model: " + strings.Join(parts, "; ") + advice)
 	}
 	return taken, l, nil
 }
 
-// few formats the first three elements and the number of the others.
-func few(list []string) string {
-	const most = 3
-	if len(list) <= most {
-		return strings.Join(list, ", ")
+// adviseOnPyTorch returns what to do with the option PyTorch if the name of a tensor that matches no parameter shows
+// that the option is wrong, and otherwise an empty string.
+func (s *paramSet) adviseOnPyTorch(name string, o LoadOptions) string {
+	switch last := name[strings.LastIndexByte(name, '.')+1:]; {
+	case !o.PyTorch && slices.Contains(pyTorchOnly, last):
+		return fmt.Sprintf("; %.100q is a name from PyTorch: load the file with LoadOptions.PyTorch", name)
+	case o.PyTorch && s.byName[name] != nil:
+		return fmt.Sprintf("; %.100q is the model's own name, not PyTorch's: load the file without LoadOptions.PyTorch", name)
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), len(list)-most)
+	return ""
 }

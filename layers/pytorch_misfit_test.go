@@ -2,9 +2,11 @@ package layers_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"gorgonia.org/tensor"
@@ -32,7 +34,7 @@ func TestLoadPyTorchIntoAnotherModel(t *testing.T) {
 		want       []string
 	}{
 		{"no norms after the stacks", "torch_transformer_post_norm", seq2seq(func(c *layers.EncoderDecoderConfig) { c.Model.Block.PostNorm = true }), transformerName,
-			[]string{`unexpected: "transformer.decoder.norm.bias" of shape (4), "transformer.decoder.norm.weight" of shape (4), "transformer.encoder.norm.bias" of shape (4) and 1 more`}},
+			[]string{`unexpected: "transformer.decoder.norm.bias" of shape (4), "transformer.decoder.norm.weight" of shape (4), "transformer.encoder.norm.bias" of shape (4), and 1 more`}},
 		{"one more layer", "torch_transformer", seq2seq(func(c *layers.EncoderDecoderConfig) { c.DecoderLayers = 2 }), transformerName,
 			[]string{`missing: "transformer.decoder.layers.1.self_attn.in_proj_weight" of shape (12, 4)`, "and 15 more"}},
 		{"one layer fewer", "torch_transformer", seq2seq(func(c *layers.EncoderDecoderConfig) { c.Model.Layers = 1 }), transformerName,
@@ -60,6 +62,43 @@ func TestLoadPyTorchIntoAnotherModel(t *testing.T) {
 			wantError(t, err, append(tc.want, stateDict(tc.file), "don't fit the model")...)
 			if !sameWeights(weightBits(p), before) {
 				t.Error("the error changed parameters")
+			}
+		})
+	}
+}
+
+// TestLoadNamesTheOptionPyTorch loads files with PyTorch's names without the option PyTorch, and files with our names
+// with it. The error says what to do with the option. If another model wrote the file, the error doesn't name it.
+func TestLoadNamesTheOptionPyTorch(t *testing.T) {
+	set := func(name string) string {
+		return fmt.Sprintf("%q is a name from PyTorch: load the file with LoadOptions.PyTorch", name)
+	}
+	ours := filepath.Join(t.TempDir(), "ours.safetensors")
+	attention := func(c layers.AttentionConfig) *layers.Params {
+		c.Heads = 2
+		p := newParams(t)
+		must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, 6, c))
+		return p
+	}
+	noError(t, attention(layers.AttentionConfig{}).Save(ours, nil))
+	for _, tc := range []struct {
+		name, file string
+		options    layers.LoadOptions
+		want       string // empty: the error doesn't name the option
+	}{
+		{"packed", stateDict("torch_attention_packed"), layers.LoadOptions{}, set("in_proj_bias")},
+		{"widths", stateDict("torch_attention_widths_no_bias"), layers.LoadOptions{}, set("k_proj_weight")},
+		{"in a larger model", stateDict("torch_transformer"), layers.LoadOptions{}, set("transformer.decoder.layers.0.multihead_attn.in_proj_bias")},
+		{"ignored", stateDict("torch_attention_packed"), layers.LoadOptions{Ignore: true}, set("in_proj_bias")},
+		{"dropped", stateDict("torch_attention_packed"), layers.LoadOptions{Drop: func(string) bool { return true }}, ""},
+		{"our names", ours, layers.LoadOptions{PyTorch: true}, `"key.bias" is the model's own name, not PyTorch's: load the file without LoadOptions.PyTorch`},
+		{"neither", stateDict("torch_classifier"), layers.LoadOptions{PyTorch: true}, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := attention(layers.AttentionConfig{}).Load(tc.file, tc.options)
+			wantError(t, err, "don't fit the model", tc.want)
+			if tc.want == "" && strings.Contains(err.Error(), "LoadOptions") {
+				t.Errorf("got the error %q, want no option in it", err)
 			}
 		})
 	}

@@ -6,6 +6,9 @@ import (
 	"strings"
 )
 
+// pyTorchOnly lists the last parts of names that nn.MultiheadAttention gives and no layer here does.
+var pyTorchOnly = []string{"in_proj_weight", "in_proj_bias", "q_proj_weight", "k_proj_weight", "v_proj_weight"}
+
 // pyTorchTensor returns the name and the parts of the PyTorch tensor that begins with parameter q. If q isn't the first
 // part of its tensor, the result has no parts.
 func (s *paramSet) pyTorchTensor(q *Param) (name string, parts []*Param) {

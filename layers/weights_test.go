@@ -231,7 +231,7 @@ func TestLoadNamesAFewOfMany(t *testing.T) {
 	}
 	b := weightFile(t, "x", []float32{1, 2})
 	_, err := p.Decode(bytes.NewReader(b), int64(len(b)), layers.LoadOptions{})
-	want := `the weights don't fit the model: missing: "w0" of shape (2), "w1" of shape (2), "w2" of shape (2) and 7 more; unexpected: "x" of shape (2)`
+	want := `the weights don't fit the model: missing: "w0" of shape (2), "w1" of shape (2), "w2" of shape (2), and 7 more; unexpected: "x" of shape (2)`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %v", err, want)
 	}

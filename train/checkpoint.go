@@ -302,8 +302,14 @@ func (f *fit) suits(s checkpointState) error {
 			return fmt.Errorf("contradicts the data: check %d of its history is after step %d in epoch %d, but with %d steps per epoch this step is in epoch %d", i, check.Step, check.Epoch, f.plan.steps, epoch)
 		}
 	}
-	if n, now := len(s.Since.Metrics), len(f.train.workers[0].first.metrics); n > 0 && n != now {
+	metrics := f.train.workers[0].first.metrics
+	if n, now := len(s.Since.Metrics), len(metrics); n > 0 && n != now {
 		return fmt.Errorf("was made with %d metrics, not %d: resume with the metrics of the checkpoint", n, now)
+	}
+	for i, sums := range s.Since.Metrics {
+		if n, now := len(sums), metrics[i].size(); n != now {
+			return fmt.Errorf("has %d sums of the metric %s, not %d: resume with the metrics of the checkpoint", n, metrics[i].Name, now)
+		}
 	}
 	if s.Stopping.KeepLast != f.Stopping.KeepLast {
 		return fmt.Errorf("was made with KeepLast %t: resume with the same value", s.Stopping.KeepLast)

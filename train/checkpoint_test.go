@@ -16,9 +16,12 @@ import (
 	"testing"
 	"time"
 
+	G "gorgonia.org/gorgonia"
+
 	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/internal/testseed"
+	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/optim"
 )
@@ -269,7 +272,15 @@ func TestCheckpointContradictions(t *testing.T) {
 	checkpoint := filepath.Join(dir, "c")
 	c := everything(checkpoint)
 	c.MaxSteps = 34
-	fitted(t, digits(t, 4), c.Config, c.Call)
+	problem := func() train.Problem {
+		p := digits(t, 4)
+		p.Loss = added(p.Loss, func(_ *layers.Build, in G.Nodes, loss *G.Node) (*G.Node, []train.Metric) {
+			columns := G.Must(G.Sum(in[0], 0)) // (B, 4) -> (4)
+			return loss, []train.Metric{{Name: "columns", Sum: columns, Value: func(sums []float64) float64 { return sums[0] }}}
+		})
+		return p
+	}
+	fitted(t, problem(), c.Config, c.Call)
 	for _, test := range []struct {
 		name         string
 		old, changed string // texts in the state
@@ -283,6 +294,7 @@ func TestCheckpointContradictions(t *testing.T) {
 		{"average", `"average":0.9`, `"average":0.8`, "Average 0.8, not 0.9"},
 		{"plateau", `"threshold":0.2`, `"threshold":0.3`, "Plateau {Checks:1 Factor:0.5 Threshold:0.3"},
 		{"no plateau", `"plateau":{"Factor"`, `"none":{"Factor"`, "both the settings and the state of a Plateau, or neither"},
+		{"sums of a vector", `"metrics":[[`, `"metrics":[[1,`, "has 5 sums of the metric columns, not 4: resume with the metrics of the checkpoint"},
 		{"moments", "", "", "isn't finite at element 3"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -304,7 +316,7 @@ func TestCheckpointContradictions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, c := digits(t, 4), everything(changed)
+			p, c := problem(), everything(changed)
 			before := values(p.Params)
 			c.Resume = true
 			if _, err = train.Fit(t.Context(), p, c.Config, c.Call); err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), changed) {
@@ -317,7 +329,7 @@ func TestCheckpointContradictions(t *testing.T) {
 	}
 	c = everything(checkpoint)
 	c.Resume, c.Optimizer.Plateau = true, optim.Plateauing{}
-	if _, err := train.Fit(t.Context(), digits(t, 4), c.Config, c.Call); err == nil || !strings.Contains(err.Error(), "Plateau") {
+	if _, err := train.Fit(t.Context(), problem(), c.Config, c.Call); err == nil || !strings.Contains(err.Error(), "Plateau") {
 		t.Errorf("resuming without the plateau: got %v, want an error about the Plateau", err)
 	}
 }

@@ -139,6 +139,23 @@ func describe(v *tensor.Dense) string {
 	return fmt.Sprintf("%v of shape %v", v.Dtype(), v.Shape())
 }
 
+// Steps returns the number of training steps per epoch with the given Config.BatchSize, which must be at least 1. The
+// last step of each bucket may have fewer examples.
+func (d Dataset) Steps(batchSize int) int {
+	if d.Bucket == nil {
+		return (d.Len-1)/batchSize + 1
+	}
+	steps, sizes := 0, map[int]int{}
+	for i := range d.Len {
+		bucket := d.Bucket(i)
+		if sizes[bucket]%batchSize == 0 {
+			steps++
+		}
+		sizes[bucket]++
+	}
+	return steps
+}
+
 // check returns an error if a Dataset is invalid. The argument what is the name of the Dataset in the error.
 func (d Dataset) check(what string) error {
 	switch {

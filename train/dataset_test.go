@@ -290,6 +290,20 @@ func metered(t *testing.T, metrics func(loss, mean, count *G.Node) []train.Metri
 	return p
 }
 
+// Steps returns the number of steps that Fit takes in an epoch.
+func TestSteps(t *testing.T) {
+	for name, bucket := range map[string]func(int) int{"one bucket": nil, "three buckets": func(example int) int { return min(example/33, 2) }} {
+		p := digitsWith(t, 1, 0)
+		p.Train.Order, p.Train.Len, p.Train.Bucket = train.Shuffled, 101, bucket
+		for _, batch := range []int{1, 16, 33, 101, 200} {
+			r := fitted(t, p, train.Config{BatchSize: batch, MaxEpochs: 1}, train.Call{})
+			if got, want := p.Train.Steps(batch), r.Best.Step; got != want {
+				t.Errorf("%s, batches of %d: got %d steps, want %d", name, batch, got, want)
+			}
+		}
+	}
+}
+
 func TestTensors(t *testing.T) {
 	x := tensor.New(tensor.WithShape(3, 2), tensor.WithBacking([]float64{1, 2, 3, 4, 5, 6}))
 	d, err := train.Tensors(x, tensor.New(tensor.WithShape(3), tensor.WithBacking([]bool{true, false, true})), tensor.New(tensor.WithShape(3, 1), tensor.WithBacking([]int{7, 8, 9})),

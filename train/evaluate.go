@@ -68,26 +68,36 @@ func newValidation(p Problem, team *team, trainer *worker, making *sync.Mutex) (
 	return v, nil
 }
 
+// mostNumbers is the number of sums after which the processes exchange them, so that long vectors don't fill memory.
+const mostNumbers = 1 << 20
+
 // run returns the sums over all batches, which the processes of a Group divide among themselves. The argument epoch is
 // for errors.
 func (v *validation) run(ctx context.Context, epoch int, allowNonFinite bool) (sums, error) {
-	own, err := v.own(ctx, epoch, allowNonFinite)
-	each := 2 + 2*len(v.worker.graphs[0].metrics)
-	numbers := make([]float64, 0, ((v.plan.steps-1)/v.team.size+1)*each)
-	for _, s := range own {
-		numbers = s.append(numbers)
-	}
-	all, err := v.team.agree(numbers[:cap(numbers)], err)
-	if err != nil {
-		return sums{}, err
-	}
+	batches := newFeed(v.examples, func(examples []int) ([]Batch, error) { return v.plan.batches(examples, v.plan.size) })
+	defer batches.stop()
+	metrics := v.worker.graphs[0].metrics
+	each := length(metrics)
+	most := v.team.size * max(1, mostNumbers/each) // batches between exchanges
 	var total sums
-	for i := range v.plan.steps { // in the order of the batches, whichever process ran them
-		s := sumsOf(all[i%v.team.size*cap(numbers)+i/v.team.size*each:][:each])
-		if s.diverged() && !allowNonFinite {
-			return sums{}, &NonFiniteError{Epoch: epoch, Step: i, Validation: true, Loss: s.loss()}
+	for first := 0; first < v.plan.steps; first += most {
+		n := min(most, v.plan.steps-first)
+		own, err := v.own(ctx, batches, epoch, first, n, allowNonFinite)
+		numbers := make([]float64, 0, ((n-1)/v.team.size+1)*each)
+		for _, s := range own {
+			numbers = s.append(numbers)
 		}
-		total.add(s)
+		all, err := v.team.agree(numbers[:cap(numbers)], err)
+		if err != nil {
+			return sums{}, err
+		}
+		for i := range n { // in the order of the batches, whichever process ran them
+			s := sumsOf(all[i%v.team.size*cap(numbers)+i/v.team.size*each:][:each], metrics)
+			if s.diverged() && !allowNonFinite {
+				return sums{}, &NonFiniteError{Epoch: epoch, Step: first + i, Validation: true, Loss: s.loss()}
+			}
+			total.add(s)
+		}
 	}
 	if total.Weight == 0 {
 		return sums{}, errors.New("train: every validation batch has a Weight of 0: set it to the number of targets that count")
@@ -95,22 +105,22 @@ func (v *validation) run(ctx context.Context, epoch int, allowNonFinite bool) (s
 	return total, nil
 }
 
-// own returns the sums of each batch of this process. Without allowNonFinite, it ends with the first batch whose loss
-// isn't finite.
-func (v *validation) own(ctx context.Context, epoch int, allowNonFinite bool) ([]sums, error) {
-	steps := func(yield func([]int) bool) {
-		i := 0
-		for examples := range v.plan.between(0, v.plan.steps) {
-			if i%v.team.size == v.team.rank && !yield(examples) {
-				return
-			}
-			i++
+// examples yields the examples of each batch of this process.
+func (v *validation) examples(yield func([]int) bool) {
+	i := 0
+	for examples := range v.plan.between(0, v.plan.steps) {
+		if i%v.team.size == v.team.rank && !yield(examples) {
+			return
 		}
+		i++
 	}
-	batches := newFeed(steps, func(examples []int) ([]Batch, error) { return v.plan.batches(examples, v.plan.size) })
-	defer batches.stop()
+}
+
+// own returns the sums of this process's batches among the n batches from number first on. Without allowNonFinite, it
+// ends with the first batch whose loss isn't finite.
+func (v *validation) own(ctx context.Context, batches *feed, epoch, first, n int, allowNonFinite bool) ([]sums, error) {
 	var own []sums
-	for i := v.team.rank; i < v.plan.steps; i += v.team.size {
+	for i := first + v.team.rank; i < first+n; i += v.team.size {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train/optim"
 )
@@ -152,8 +153,10 @@ func (r *graph) sameAs(first *graph) error {
 	if first == nil {
 		return nil
 	}
-	if !slices.EqualFunc(r.metrics, first.metrics, func(a, b Metric) bool { return a.Name == b.Name && (a.Of == nil) == (b.Of == nil) }) {
-		return fmt.Errorf("every graph of the loss must have the same metrics in the same order: return them in that order in every call of Loss")
+	if !slices.EqualFunc(r.metrics, first.metrics, func(a, b Metric) bool {
+		return a.Name == b.Name && (a.Of == nil) == (b.Of == nil) && (a.Value == nil) == (b.Value == nil) && a.size() == b.size()
+	}) {
+		return fmt.Errorf("every graph of the loss must have the same metrics in the same order, with vectors of the same length: return them in that order in every call of Loss")
 	}
 	if r.learnables != nil && !slices.EqualFunc(r.learnables, first.learnables, func(a, b *G.Node) bool { return a.Name() == b.Name() }) {
 		return fmt.Errorf("every graph of the loss must have the same parameters in the same order: bind them in that order in every call of Loss")
@@ -201,6 +204,11 @@ func (r *graph) sums(weight float64) (sums, error) {
 		s.Loss = number(loss * weight)
 	}
 	for _, m := range r.metrics {
+		if m.Value != nil {
+			vector, errVector := r.vector(m.Sum)
+			s.Metrics, err = append(s.Metrics, vector), errors.Join(err, errVector)
+			continue
+		}
 		sum, errSum := r.number(m.Sum)
 		count, errCount := weight, error(nil)
 		if m.Count != nil {
@@ -209,7 +217,7 @@ func (r *graph) sums(weight float64) (sums, error) {
 			sum = 0
 		}
 		err = errors.Join(err, errSum, errCount)
-		s.Metrics = append(s.Metrics, [2]number{number(sum), number(count)})
+		s.Metrics = append(s.Metrics, []number{number(sum), number(count)})
 	}
 	return s, err
 }
@@ -223,6 +231,31 @@ func (r *graph) number(n *G.Node) (float64, error) {
 		return x, nil
 	}
 	return 0, fmt.Errorf("a loss or metric must be a float32 or float64, got %T", (*r.read[n]).Data())
+}
+
+// vector returns a copy of a vector node's elements in the last run.
+func (r *graph) vector(n *G.Node) ([]number, error) {
+	d, ok := (*r.read[n]).(*tensor.Dense)
+	if ok && !ops.InRows(d) {
+		d, ok = d.Materialize().(*tensor.Dense)
+	}
+	vector := make([]number, 0, n.Shape()[0])
+	if ok {
+		switch x := d.Data().(type) {
+		case []float32:
+			for _, x := range x {
+				vector = append(vector, number(x))
+			}
+		case []float64:
+			for _, x := range x {
+				vector = append(vector, number(x))
+			}
+		}
+	}
+	if len(vector) != cap(vector) {
+		return nil, fmt.Errorf("the Sum of a metric must be %d float32s or float64s, got %T of shape %v", cap(vector), *r.read[n], (*r.read[n]).Shape())
+	}
+	return vector, nil
 }
 
 // gradients returns the gradient of each parameter in the last run. If counts is false, nothing in the batch counts,

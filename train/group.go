@@ -69,6 +69,9 @@ func (t *team) agree(mine []float64, err error) ([]float64, error) {
 	text := ""
 	if err != nil {
 		text = err.Error()
+		if cause := context.Cause(t.ctx); cause != nil && errors.Is(err, t.ctx.Err()) {
+			text = cause.Error() // why ctx is done
+		}
 		text = text[:min(len(text), longestText)]
 	}
 	message := binary.LittleEndian.AppendUint64(nil, uint64(t.kind(err)))
@@ -247,7 +250,7 @@ func (f *fit) digests() (digests [2]float64) {
 	s := f.solver
 	var names []string
 	for _, m := range f.train.workers[0].first.metrics {
-		names = append(names, m.Name)
+		names = append(names, fmt.Sprint(m.Name, m.size()))
 	}
 	all := fmt.Sprintf("%v %d %d %d %v %q %t %t %q %s", f.settings(), f.MaxEpochs, f.MaxSteps, f.CheckpointSteps, f.CheckpointTime, f.Run, f.Checkpoint != "", f.Resume, names, stopping)
 	all += fmt.Sprintf(" %T%+v %v %v %v %v %d %d", s.Rule, s.Rule, s.LearningRate, s.WeightDecay, s.ClipNorm, s.ClipValue, len(s.Groups), s.Steps)

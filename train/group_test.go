@@ -16,6 +16,7 @@ import (
 	"time"
 
 	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
@@ -177,9 +178,11 @@ func fitAll(t *testing.T, group []*local, processes func(rank int) process) []ou
 // each bucket is short: it has 1 micro-batch in one bucket and 11 in the other.
 func grouped(t *testing.T) train.Problem {
 	p := unevenDigits(t, 0.1)
-	p.Loss = added(p.Loss, func(_ *layers.Build, _ G.Nodes, loss *G.Node) (*G.Node, []train.Metric) {
+	last := func(sums []float64) float64 { return sums[len(sums)-1] / sums[0] }
+	p.Loss = added(p.Loss, func(_ *layers.Build, in G.Nodes, loss *G.Node) (*G.Node, []train.Metric) {
 		double := G.Must(G.Add(loss, loss))
-		return loss, []train.Metric{{Name: "double", Sum: double}, {Name: "half", Sum: loss, Count: double}}
+		columns := G.Must(G.Sum(in[0], 0)) // a vector of rounded sums
+		return loss, []train.Metric{{Name: "double", Sum: double}, {Name: "columns", Sum: columns, Value: last}, {Name: "half", Sum: loss, Count: double}}
 	})
 	p.Train.Order, p.Train.Len = train.Shuffled, 5*32+2+11*2
 	p.Train.Bucket = func(example int) int { return min(example/(3*32+2), 1) }
@@ -254,6 +257,31 @@ func TestGroupChangesNoBit(t *testing.T) {
 			}
 			check(t, stopped(t, sizes[1], 1, 0, checkpoint, true), checkpoint)
 		})
+	}
+}
+
+// The processes exchange long vectors several times in a validation.
+func TestGroupOfLongVectors(t *testing.T) {
+	testseed.Slow(t)
+	const long = 1 << 18
+	evaluated := func(size int) []outcome {
+		return fitAll(t, newLocal(size, 0), func(int) process {
+			p := grouped(t)
+			p.Loss = added(p.Loss, func(b *layers.Build, in G.Nodes, loss *G.Node) (*G.Node, []train.Metric) {
+				parts := G.NewVector(in[0].Graph(), tensor.Float32, G.WithName("parts"), G.WithShape(long), G.WithInit(G.RangedFrom(1)))
+				b.Fixed = append(b.Fixed, parts)
+				scaled := G.Must(G.Mul(loss, parts))
+				return loss, []train.Metric{{Name: "long", Sum: scaled, Value: func(sums []float64) float64 { return sums[0] + sums[long-1] }}}
+			})
+			p.Train.Len = 40
+			return process{nil, p, setup{train.Config{BatchSize: 32, MicroBatches: 2, MaxEpochs: 1}, train.Call{}}}
+		})
+	}
+	want := evaluated(1)[0]
+	for rank, o := range evaluated(2) {
+		if o.err != nil || want.err != nil || !reflect.DeepEqual(o.result, want.result) {
+			t.Errorf("process %d of 2: got %+v, %v; want %+v, %v", rank, o.result, o.err, want.result, want.err)
+		}
 	}
 }
 
@@ -411,11 +439,11 @@ func TestGroupInterrupted(t *testing.T) {
 			p.config.OnStep = func(_, step int, _ float64) bool { return step == 1 }
 		}},
 		{"context of one process", 2, context.Canceled, func(p *process) {
-			ctx, cancel := context.WithCancel(t.Context())
+			ctx, cancel := context.WithCancelCause(t.Context())
 			p.ctx = ctx
 			p.config.OnStep = func(_, step int, _ float64) bool {
 				if step == 1 {
-					cancel()
+					cancel(errors.New("ended by a test"))
 				}
 				return false
 			}
@@ -445,6 +473,9 @@ func TestGroupInterrupted(t *testing.T) {
 				}
 			})
 			for rank, o := range got {
+				if c.name == "context of one process" && rank != 2 && o.err.Error() != "process 2 of the Group: ended by a test" {
+					t.Errorf("process %d: got the error %v, want the cause in process 2", rank, o.err)
+				}
 				if steps[rank] != c.after || !errors.Is(o.err, c.cause) || c.cause == nil && !o.result.Unfinished {
 					t.Errorf("process %d ends after %d steps with the error %v, want %d and %v, and an unfinished result if there is no error", rank, steps[rank], o.err, c.after, c.cause)
 				}

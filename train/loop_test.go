@@ -268,6 +268,53 @@ func TestFitEndsItsGoroutines(t *testing.T) {
 	}
 }
 
+// A metric may add up a vector: here the root of the sum of squares of column sums.
+func TestVectorMetric(t *testing.T) {
+	var vectors [][]float64
+	p := metered(t, func(loss, _, _ *G.Node) []train.Metric {
+		columns := G.Must(G.Sum(loss.Graph().ByName("input 0")[0], 0)) // (B, 4) -> (4)
+		return []train.Metric{{Name: "norm", Sum: columns, Value: func(sums []float64) float64 {
+			vectors = append(vectors, slices.Clone(sums))
+			return math.Sqrt(sums[0]*sums[0] + sums[1]*sums[1] + sums[2]*sums[2] + sums[3]*sums[3])
+		}}}
+	})
+	p.Train.Len, p.Validation.Len = 40, 70 // the last batches are short
+	want := func(d train.Dataset) []float64 {
+		var examples []int
+		for e := range d.Len {
+			examples = append(examples, e)
+		}
+		b, err := d.Batch(examples)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums := make([]float64, 4)
+		for i, x := range b.Values[0].Float32s() {
+			sums[i%4] += float64(x)
+		}
+		return sums
+	}
+	wants := [][]float64{want(p.Train), want(p.Validation), want(p.Validation)}
+	for _, micro := range []int{1, 4} {
+		vectors = nil
+		r := fitted(t, p, train.Config{BatchSize: 16, MicroBatches: micro, MaxEpochs: 1, Stopping: train.Stopping{Monitor: "val_norm", Mode: "min"}}, train.Call{})
+		values, err := train.Evaluate(t.Context(), p)
+		if err != nil || len(vectors) != 3 {
+			t.Fatalf("%d micro-batches: error %v, vectors %v; want three", micro, err, vectors)
+		}
+		for i, v := range vectors {
+			for j, x := range v {
+				if math.Abs(x-wants[i][j]) > 1e-4 {
+					t.Errorf("%d micro-batches: the vectors are %v, want %v", micro, vectors, wants)
+				}
+			}
+		}
+		if got := r.Best.Metrics["val_norm"]; got != values["val_norm"] || got == 0 || r.Best.Metrics["train_norm"] == 0 {
+			t.Errorf("%d micro-batches: Fit has metrics %v, and Evaluate %v", micro, r.Best.Metrics, values)
+		}
+	}
+}
+
 func TestMetrics(t *testing.T) {
 	p := metered(t, func(loss, mean, count *G.Node) []train.Metric {
 		return []train.Metric{{Name: "mean", Sum: mean}, {Name: "half", Sum: mean, Count: count}, {Name: "perplexity", Sum: loss, Of: math.Exp}}
@@ -323,6 +370,12 @@ func TestMetrics(t *testing.T) {
 		{"of another graph", func(_, _, _ *G.Node) []train.Metric {
 			return []train.Metric{{Name: "x", Sum: G.NewScalar(G.NewGraph(), tensor.Float32)}}
 		}, "in the graph of the inputs"},
+		{"a Value of a scalar", func(_, mean, _ *G.Node) []train.Metric {
+			return []train.Metric{{Name: "x", Sum: mean, Value: func([]float64) float64 { return 0 }}}
+		}, "metric x has a Value, so its Sum must be a vector of at most 262144 elements"},
+		{"a Value and a Count", func(loss, _, count *G.Node) []train.Metric {
+			return []train.Metric{{Name: "x", Sum: G.Must(G.Sum(loss.Graph().ByName("input 0")[0], 0)), Count: count, Value: func([]float64) float64 { return 0 }}}
+		}, "without Count and Of"},
 		{"unknown name to monitor", func(_, mean, _ *G.Node) []train.Metric { return []train.Metric{{Name: "y", Sum: mean}} }, `one of train_loss, val_loss, train_y, val_y, got "val_x"`},
 	} {
 		_, err := train.Fit(t.Context(), metered(t, c.metrics), train.Config{BatchSize: 16, MaxEpochs: 1, Stopping: train.Stopping{Monitor: "val_x", Mode: "max"}}, train.Call{})

@@ -17,16 +17,28 @@ import (
 //
 //	Metric{Name: "rmse", Sum: meanSquaredError, Of: math.Sqrt}
 //	Metric{Name: "perplexity", Sum: crossEntropy, Of: math.Exp}
+//
+// If the value isn't a function of one mean, make Sum a vector, and set Value, which computes the value from the sum of
+// the vectors. For example, the coefficient of determination needs Σ(y−x)², Σy, Σy² and the number of targets y:
+//
+//	Metric{Name: "r2", Sum: sums, Value: func(s []float64) float64 { return 1 - s[0]/(s[2]-s[1]*s[1]/s[3]) }}
+//
+// Sums are added up in the order of the batches and micro-batches, so neither workers nor processes change a value.
 type Metric struct {
 	Name string  // name in the history, after "train_" or "val_"
-	Sum  *G.Node // sum over the batch
+	Sum  *G.Node // sum over the batch: a scalar, or with Value a vector (N)
 
 	// Count is the number of terms in Sum, or their total weight. If Count is nil, Sum is a mean, and the batch counts
-	// with its Weight.
+	// with its Weight. With Value, it must be nil.
 	Count *G.Node
 
-	// Of computes the value from the mean over all batches. If Of is nil, the value is the mean.
+	// Of computes the value from the mean over all batches. If Of is nil, the value is the mean. With Value, it must be
+	// nil.
 	Of func(mean float64) float64
+
+	// Value computes the value from ΣSum, the N elements of the vector added up over all batches. N is the same in all
+	// graphs of the loss and at most 262,144. Value may change its argument.
+	Value func(sums []float64) float64
 }
 
 // Accuracy returns a metric named "accuracy": the fraction of targets whose class has the largest logit. As in
@@ -48,6 +60,58 @@ func ExactMatch(b *layers.Build, logits, targets *G.Node) (Metric, error) {
 func share(name string, b *layers.Build, logits, targets *G.Node, whole bool) (Metric, error) {
 	right, counted, err := ops.CountRight(b.Env(), logits, targets, -1, whole)
 	return Metric{Name: name, Sum: right, Count: counted}, err
+}
+
+// MacroF1 returns a metric named "macro_f1": the mean over classes of their F1 scores, so that rare classes count as
+// much as common ones. The F1 score of a class is 2·right/(answers + targets), from its numbers of right answers, of
+// answers and of targets over all batches. A class without answers and targets doesn't count, and a class without right
+// answers has 0, as in scikit-learn with zero_division=0. If no target counts, the value is NaN.
+//
+// Logits, targets and answers are the same as in Accuracy. If any of the V logits is NaN, the target has no answer. V
+// may be up to 131,072.
+func MacroF1(b *layers.Build, logits, targets *G.Node) (Metric, error) {
+	v := 0
+	if s := logits.Shape(); len(s) > 0 {
+		v = s[len(s)-1]
+	}
+	sums, err := ops.SumAnswers(b.Env(), "macro f1", logits, targets, 2*v, func(sums []float64, answers, targets []int) {
+		right, either := sums[:v], sums[v:] // either is the number of answers and targets
+		for i, t := range targets {
+			if t < 0 {
+				continue
+			}
+			either[t]++
+			if answers[i] >= 0 {
+				either[answers[i]]++
+			}
+			if answers[i] == t {
+				right[t]++
+			}
+		}
+	})
+	return Metric{Name: "macro_f1", Sum: sums, Value: func(sums []float64) float64 {
+		total, classes := 0.0, 0.0
+		for class, either := range sums[v:] {
+			if either > 0 {
+				total += 2 * sums[class] / either
+				classes++
+			}
+		}
+		return total / classes
+	}}, err
+}
+
+// AUC returns a metric named "auc": the area under the ROC curve of binary logits. It is the probability that a logit
+// whose target is above 1/2 is larger than a logit whose target isn't, where equal logits count one half, as in
+// scikit-learn. It is NaN if there are no logits of one kind. A logit that is NaN loses to all others. Shapes, dtypes
+// and weights are the same as in layers.BinaryCrossEntropy.
+//
+// Logits are counted in 5,125 bins, and logits in one bin count as equal. Two logits share a bin only if they differ by
+// less than 1/128 of their size, or if both are smaller than 0.001, or if both are larger than 1,024 and have the same
+// sign. So the error is at most half the share of the pairs that are in one bin, and usually far smaller.
+func AUC(b *layers.Build, logits, targets, weights *G.Node) (Metric, error) {
+	sums, err := ops.RankSums(b.Env(), logits, targets, weights)
+	return Metric{Name: "auc", Sum: sums, Value: ops.AreaUnderCurve}, err
 }
 
 // BinaryAccuracy returns a metric named "accuracy": the weighted fraction of right logits. A logit is right if it is

@@ -1,10 +1,12 @@
 package train_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"log"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
@@ -300,6 +302,7 @@ func TestMetricsLeaveTheGradientAlone(t *testing.T) {
 				if metrics {
 					g.metric(train.Accuracy(b, logits, targets))
 					g.metric(train.ExactMatch(b, logits, targets))
+					g.metric(train.MacroF1(b, logits, targets))
 					g.metric(train.MeanAbsoluteError(b, logits, g.floats(x, 2, 3, 4), nil))
 				}
 			}
@@ -400,6 +403,22 @@ func TestMetricErrors(t *testing.T) {
 		{"target above 1", func(g graph, b *layers.Build) (train.Metric, error) {
 			return train.BinaryAccuracy(b, zeros(g, 2), g.floats([]float64{0, 2}, 2), nil)
 		}, "target 1 is 2"},
+		{"macro F1 of a scalar", func(g graph, b *layers.Build) (train.Metric, error) {
+			return train.MacroF1(b, G.NewScalar(g.ExprGraph, tensor.Float64), g.ints(make([]int, 2), 2))
+		}, "macro f1: the logits must have shape (…, V)"},
+		{"macro F1 of a target that isn't a class", func(g graph, b *layers.Build) (train.Metric, error) {
+			m, err := train.MacroF1(b, zeros(g, 2, 3), g.ints([]int{2, 3}, 2))
+			m.Count = m.Sum
+			return m, err
+		}, "target 3 at position 1 isn't one of 3 classes"},
+		{"AUC of targets of another shape", func(g graph, b *layers.Build) (train.Metric, error) {
+			return train.AUC(b, zeros(g, 2, 3), zeros(g, 3), nil)
+		}, "auc: the targets must have shape (2, 3)"},
+		{"AUC of a target above 1", func(g graph, b *layers.Build) (train.Metric, error) {
+			m, err := train.AUC(b, zeros(g, 2), g.floats([]float64{0, 2}, 2), nil)
+			m.Count = m.Sum
+			return m, err
+		}, "target 1 is 2"},
 		{"a weight below 0", func(g graph, b *layers.Build) (train.Metric, error) {
 			return train.MeanAbsoluteError(b, zeros(g, 2), zeros(g, 2), g.floats([]float64{1, -1}, 2))
 		}, "the weight of position 1 is -1"},
@@ -435,4 +454,154 @@ func ExampleAccuracy() {
 	fmt.Println(accuracy.Name, right, "of", counted)
 	// Output:
 	// accuracy 1 of 2
+}
+
+// reference holds the values of scikit-learn.
+type reference struct {
+	F1 []struct {
+		Classes int
+		Logits  []float64
+		Targets []int
+		Want    float64
+	}
+	AUC []struct {
+		Logits, Targets, Weights []float64
+		Want, Weighted           float64
+	}
+}
+
+// value runs the graph once and returns the metric's value.
+func (g *metricGraph) value(m train.Metric) float64 {
+	g.Helper()
+	values, err := g.run(m.Sum)
+	if err != nil {
+		g.Fatal(err)
+	}
+	return m.Value(values[0])
+}
+
+func TestMetricsLikeScikitLearn(t *testing.T) {
+	text, err := os.ReadFile("testdata/metrics.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want reference
+	if err := json.Unmarshal(text, &want); err != nil {
+		t.Fatal(err)
+	}
+	if len(want.F1) < 5 || len(want.AUC) < 5 {
+		t.Fatalf("metrics.json has %d and %d cases", len(want.F1), len(want.AUC))
+	}
+	for _, dt := range metricDtypes {
+		for i, c := range want.F1 {
+			for j, target := range c.Targets {
+				if target < 0 {
+					c.Logits[j*c.Classes] = math.NaN()
+				}
+			}
+			g := newMetricGraph(t, dt)
+			m := g.metric(train.MacroF1(&layers.Build{}, g.floats(c.Logits, len(c.Targets), c.Classes), g.ints(c.Targets, len(c.Targets))))
+			if got := g.value(m); math.Abs(got-c.Want) > 1e-12 || m.Name != "macro_f1" {
+				t.Errorf("case %d, %v: %s is %v, want macro_f1 %v", i, dt, m.Name, got, c.Want)
+			}
+		}
+		for i, c := range want.AUC {
+			n := len(c.Logits)
+			g := newMetricGraph(t, dt)
+			m := g.metric(train.AUC(&layers.Build{}, g.floats(c.Logits, n), g.floats(c.Targets, n), nil))
+			if got := g.value(m); math.Abs(got-c.Want) > 1e-3 || m.Name != "auc" {
+				t.Errorf("case %d, %v: %s is %v, want auc %v", i, dt, m.Name, got, c.Want)
+			}
+			logits := slices.Clone(c.Logits)
+			for j, w := range c.Weights {
+				if w == 0 {
+					logits[j] = math.NaN()
+				}
+			}
+			g = newMetricGraph(t, dt)
+			m = g.metric(train.AUC(&layers.Build{}, g.floats(logits, n), g.floats(c.Targets, n), g.floats(c.Weights, n)))
+			if got := g.value(m); math.Abs(got-c.Weighted) > 1e-3 {
+				t.Errorf("case %d, %v, weighted: got %v, want %v", i, dt, got, c.Weighted)
+			}
+		}
+	}
+}
+
+func TestMacroF1(t *testing.T) {
+	nan := math.NaN()
+	for _, c := range []struct {
+		name    string
+		logits  []float64 // for 3 classes
+		targets []int
+		want    float64
+	}{
+		{"a class without answers and targets doesn't count", []float64{1, 0, 0, 0, 1, 0}, []int{0, 1}, 1},
+		{"a class without targets counts if it is an answer", []float64{1, 0, 0, 0, 0, 1}, []int{0, 0}, 1. / 3},
+		{"NaN is no answer", []float64{1, 0, 0, nan, 1, 0}, []int{0, 1}, 0.5},
+		{"a tie goes to the first class", []float64{1, 1, 1}, []int{0}, 1},
+		{"an ignored target", []float64{1, 0, 0, nan, nan, nan}, []int{0, -1}, 1},
+		{"nothing counts", []float64{1, 0, 0}, []int{-1}, nan},
+	} {
+		g := newMetricGraph(t, tensor.Float32)
+		n := len(c.targets)
+		got := g.value(g.metric(train.MacroF1(&layers.Build{}, g.floats(c.logits, n, 3), g.ints(c.targets, n))))
+		if got != c.want && !(got != got && c.want != c.want) {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestAUC compares AUC with all pairs of logits, of sizes from 1e-5 to 1e5.
+func TestAUC(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	rng := rand.New(rand.NewPCG(5, 6))
+	for range 20 {
+		n := 200 + rng.IntN(200)
+		x, y := make([]float64, n), make([]float64, n)
+		for i := range n {
+			y[i] = float64(rng.IntN(2))
+			x[i] = (rng.NormFloat64() + y[i]/2) * math.Exp(23*(rng.Float64()-0.5))
+		}
+		won, pairs, close := 0.0, 0.0, 0.0
+		for i := range n {
+			for j := range n {
+				if y[i] == 1 && y[j] == 0 {
+					pairs++
+					if x[i] > x[j] {
+						won++
+					}
+					small, large := math.Abs(x[i]-x[j]), max(math.Abs(x[i]), math.Abs(x[j]))
+					if small < large/128 || large < 0.001 || min(math.Abs(x[i]), math.Abs(x[j])) > 1000 && x[i]*x[j] > 0 {
+						close++
+					}
+				}
+			}
+		}
+		g := newMetricGraph(t, tensor.Float64)
+		got := g.value(g.metric(train.AUC(&layers.Build{}, g.floats(x, n), g.floats(y, n), nil)))
+		if off := math.Abs(got - won/pairs); off > close/pairs/2 || close/pairs > 0.1 {
+			t.Errorf("%d logits: got %v, want %v within %v", n, got, won/pairs, close/pairs/2)
+		}
+	}
+	for _, c := range []struct {
+		name            string
+		logits, targets []float64
+		want            float64
+	}{
+		{"all pairs in order", []float64{-2, 0.01, 1, 1.01}, []float64{0, 0, 1, 1}, 1},
+		{"all pairs wrong", []float64{inf, 3, -3, -inf}, []float64{0, 0, 1, 1}, 0},
+		{"equal logits", []float64{2, 2, -1}, []float64{1, 0, 0}, 0.75},
+		{"NaN loses", []float64{nan, -inf, inf, nan}, []float64{1, 0, 1, 0}, 0.25},
+		{"no target above 1/2", []float64{1, 2}, []float64{0, 0.5}, nan},
+		{"no other target", []float64{1, 2}, []float64{1, 0.6}, nan},
+	} {
+		for _, dt := range metricDtypes {
+			g := newMetricGraph(t, dt)
+			n := len(c.logits)
+			got := g.value(g.metric(train.AUC(&layers.Build{}, g.floats(c.logits, n), g.floats(c.targets, n), nil)))
+			if got != c.want && !(got != got && c.want != c.want) {
+				t.Errorf("%s, %v: got %v, want %v", c.name, dt, got, c.want)
+			}
+		}
+	}
 }

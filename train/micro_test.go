@@ -53,6 +53,10 @@ func TestWorkersChangeNoBit(t *testing.T) {
 			fit := func(workers, procs int) ([]train.Check, [][]float32) {
 				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
 				p := unevenDigits(t, 0.1)
+				p.Loss = added(p.Loss, func(_ *layers.Build, in G.Nodes, loss *G.Node) (*G.Node, []train.Metric) {
+					columns := G.Must(G.Sum(in[0], 0)) // a vector of rounded sums
+					return loss, []train.Metric{{Name: "columns", Sum: columns, Value: func(sums []float64) float64 { return sums[1] / sums[0] }}}
+				})
 				r := fitted(t, p, train.Config{BatchSize: 16, MicroBatches: micro, MaxEpochs: 2}, train.Call{Seed: 5, Solver: solver(), Workers: workers})
 				return r.History, values(p.Params)
 			}

@@ -94,7 +94,8 @@ func (t *trainer) reduce(processes int, err error) (sums, error) {
 		}
 		return t.sums[0].sums, nil
 	}
-	numbers := make([]float64, 0, 2+2*len(t.workers[0].first.metrics))
+	metrics := t.workers[0].first.metrics
+	numbers := make([]float64, 0, length(metrics))
 	if len(t.sums) > 0 && err == nil {
 		t.sums[0].sums.append(numbers)
 	}
@@ -104,7 +105,7 @@ func (t *trainer) reduce(processes int, err error) (sums, error) {
 	}
 	var totals []sums
 	for s := range slices.Chunk(all, cap(numbers)) {
-		totals = append(totals, sumsOf(s))
+		totals = append(totals, sumsOf(s, metrics))
 	}
 	inTree(0, processes, func(a, b int) { totals[a].add(totals[b]) })
 	return totals[0], t.reduceGradients(processes)

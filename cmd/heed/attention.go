@@ -28,10 +28,12 @@ layer. Each row of a map shows how much one position attends to the positions in
 model has cross-attention, from the answer to the source, those layers come first.
 
 Without --out, heed prints the maps. An HTML file is interactive: choose a head and a token with the
-pointer, by touch or with the arrow keys to see what the token attends to. Without scripts, the page
-shows all maps. A PNG can show Latin, Greek and Cyrillic letters. SVG and HTML can show all letters of
-the viewer's fonts.
-Put -- before an input that begins with a dash.`,
+pointer, by touch or with the arrow keys to see what the token attends to. It opens on the sharpest
+head, whose rows have the lowest mean entropy, and also offers the mean over the heads of each layer.
+Without scripts, the page shows the maps of all heads. A PNG can show Latin, Greek and Cyrillic
+letters. SVG and HTML can show all letters of the viewer's fonts.
+If the input is longer than the model's context, the maps show the part that the model reads, and
+standard error has a note. Put -- before an input that begins with a dash.`,
 		Example: `  heed attention runs/reverse gorgonia
   heed attention runs/dates 'Thu, 7 March 2024' --layer cross --out dates.html`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -60,6 +62,9 @@ Put -- before an input that begins with a dash.`,
 			a, err := m.Attention(args[1], layer)
 			if err != nil {
 				return wrongInput(err)
+			}
+			if m.Cuts(args[1]) {
+				sayCut(cmd.ErrOrStderr(), m, "the input is")
 			}
 			figure := figureOf(a, m.Config.Task.Name)
 			if cmd.Context().Err() != nil {

@@ -224,7 +224,7 @@ func TestAttentionOfLongTexts(t *testing.T) {
 		first, rest, _ := strings.Cut(s, "\n")
 		return first, rest
 	}
-	first, maps := title(succeed(t, "attention", dir, long))
+	first, maps := title(heed("attention", dir, long).stdout)
 	_, want := title(succeed(t, "attention", dir, long[len(long)-16:]))
 	if maps != want {
 		t.Errorf("the maps of a long text are\n%s\nwant those of its end\n%s", maps, want)

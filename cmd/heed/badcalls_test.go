@@ -39,7 +39,7 @@ func TestBadPlaces(t *testing.T) {
 	}
 	write(t, "older/config.json", strings.Replace(config, `"format": 4`, `"format": 3`, 1))
 	write(t, "newer/config.json", strings.Replace(config, `"format": 4`, `"format": 5`, 1))
-	write(t, "begun/config.json", config)
+	write(t, "begun/config.json", read(t, "text/config.json"))
 	write(t, "file", "keep me")
 	write(t, "rows.tsv", "abc\tabc\n")
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -89,7 +89,7 @@ func TestBadPlaces(t *testing.T) {
 		{"train --resume=newer --max-epochs=9", 1, "has the newer format 5"},
 		{"train --from=none" + in, 1, "none isn't a run folder"},
 		{"train --from=older" + in, 1, "has the older format 3"},
-		{"train --task=copy --from=begun" + in, 1, "can't start from the run begun: it has no weights"},
+		{"train --task=text --max-len=16 --data=" + foxText(t) + " --from=begun" + in, 1, "can't start from the run begun: it has no weights"},
 		{"train --task=seq2seq --data=none" + in, 1, `data file "none": no such file`},
 		{"train --task=seq2seq --data=folder" + in, 1, `data file "folder": it is a directory`},
 		{"train --task=text --data=folder" + in, 1, "is a directory"},
@@ -122,7 +122,20 @@ func TestBadPlaces(t *testing.T) {
 		{"train --watch --watch-addr=here" + in, 2, "--watch-addr must be a host and a port"},
 
 		{"generate run --prompt=a --tokens=1", 2, "run learned the task copy, but heed generate needs a text model"},
-		{"predict text --data=rows.tsv", 1, "a text model can't answer the rows of a file"},
+		{"generate run", 2, "run learned the task copy, but heed generate needs a text model"},
+		{"generate run --prompt=a --temperature=-1", 2, "run learned the task copy, but heed generate needs a text model"},
+		{"eval run --beam=0", 2, "--beam is for answers written symbol by symbol; run learned the task copy"},
+		{"eval text --header=yes", 2, "--header is for models that answer rows; text learned the task text"},
+		{"eval text --data=none --data=none --columns=a,b", 2, `--columns must be one for a text, the key in the lines of JSONL files, got ["a" "b"]`},
+		{"eval text --data=none --columns=a,b,c", 2, `--columns must be one for a text, the key in the lines of JSONL files, got ["a" "b" "c"]`},
+		{"eval text --data=none --columns=a", 2, `--columns is for rows, and for texts in files that end in .jsonl, got --data ["none"]`},
+		{"eval text --data=none --answers=none/x", 2, "--answers is for models that answer rows; text learned the task text"},
+		{"predict text --data=none --out=none/x", 2, "--data is for models that answer rows; text learned the task text"},
+		{"predict text --data=none abc", 2, "--data is for models that answer rows; text learned the task text"},
+		{"predict text --columns=a", 2, "--columns is for models that answer rows; text learned the task text"},
+		{"predict text --out= --beam=4", 2, "--beam is for answers written symbol by symbol; text learned the task text"},
+		{"train --resume=run --validation-data=none", 2, "--validation-data is for models that learned a file; run learned the task copy"},
+		{"train --resume=text --validation-data=none", 2, "--validation-data is for models that answer rows; text learned the task text"},
 		{"attention run abc --layer=nope", 2, `contains "nope"`},
 	}...)
 	for _, c := range calls {

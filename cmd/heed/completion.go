@@ -111,12 +111,14 @@ func valuesOf(cmd *cobra.Command, flag string) cobra.CompletionFunc {
 		return oneOf(string(tokenizer.Characters), string(tokenizer.Tokens), string(tokenizer.BPE))
 	case "class-weights":
 		return oneOf("balanced")
+	case "header":
+		return oneOf("yes", "no")
 	case "mode":
 		return oneOf("min", "max")
 	case "resume", "from":
 		return runFolders
 	case "data", "validation-data":
-		return files("tsv", "csv", "txt")
+		return files("tsv", "csv", "jsonl", "conll", "conllu", "txt")
 	case "answers":
 		return files("tsv")
 	case "find-rate":
@@ -126,7 +128,7 @@ func valuesOf(cmd *cobra.Command, flag string) cobra.CompletionFunc {
 		case "attention":
 			return files("png", "svg", "html")
 		case "predict":
-			return files("tsv", "csv")
+			return files("tsv", "csv", "jsonl", "conll", "conllu")
 		case "report":
 			return files("html")
 		}

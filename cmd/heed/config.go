@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/kinds"
+	"github.com/heed-go/heed/internal/textfile"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -55,16 +57,20 @@ func (s *settings) flags() []flagGroup {
 
 	f := group("Common flags")
 	f.StringVar(&s.name, "task", s.name, "task to learn: "+strings.Join(task.Names(), ", "))
-	f.StringArrayVar(&s.data, "data", s.data, "file to learn, for text, seq2seq, classification and tagging; given twice: a file with one source per line, and one with one answer per line")
+	f.StringArrayVar(&s.data, "data", s.data, "file of rows to learn; given twice: a file with one source per line, and one with one answer per line; for text: a file or folder, and more of them")
 	f.StringVar(&s.preset, "preset", s.preset, "settings to start from, see above; other flags override them")
 	f.StringVar(&s.from, "from", s.from, "run folder that gives the initial weights and the shape of the model")
 	f.Uint64Var(&s.Seed, "seed", s.Seed, "seed of the initial weights, the data order and dropout")
 	f.IntVar(&t.MaxEpochs, "max-epochs", t.MaxEpochs, "maximum number of epochs (0: no limit)")
-	f.IntVar(&stopping.Patience, "patience", stopping.Patience, "checks without improvement after which training stops (0: no early stopping)")
+	f.IntVar(&stopping.Patience, "patience", stopping.Patience, "checks without improvement after which training stops (0: no early stopping; default for rows: the checks of 5 epochs)")
 
 	f = group("Data file")
 	f.StringArrayVar(&s.validationData, "validation-data", s.validationData, "file of rows to validate on; --validation limits their number (default: rows held out of --data)")
-	f.StringSliceVar(&s.Data.Columns, "columns", s.Data.Columns, "columns of sources and answers, by name or number, such as text,label or 3,1 (default: see above)")
+	f.StringSliceVar(&s.Data.Columns, "columns", s.Data.Columns, "columns of sources and answers, by name or number, such as text,label or 3,1 (default: see above); for text: key of the text in .jsonl files (default: text)")
+	f.StringVar(&s.Data.Header, "header", s.Data.Header, "yes if the first row is a header, or no if it is a row like the others (default: see above)")
+	f.BoolVar(&s.Data.SkipBad, "skip-bad", s.Data.SkipBad, "leave out bad rows whatever their share is (default: an error if more than one row in a hundred is bad)")
+	f.BoolVar(&s.Data.MergeLabels, "merge-labels", s.Data.MergeLabels, "for classification: make labels that differ only in case or surrounding spaces one label, with the most frequent spelling")
+	f.StringVar(&s.Data.Encoding, "encoding", s.Data.Encoding, encodings+" (default: UTF-8)")
 	f.StringVar(&s.units, "units", s.units, "units of sources and answers: characters, tokens between spaces, or bpe, byte pairs with one vocabulary for both (default: guessed from the file; for text: characters)")
 	f.StringVar((*string)(&s.Data.SourceUnits), "source-units", string(s.Data.SourceUnits), "units of sources (default: those of --units)")
 	f.StringVar((*string)(&s.Data.TargetUnits), "target-units", string(s.Data.TargetUnits), "units of answers (default: those of --units)")
@@ -108,8 +114,8 @@ func (s *settings) flags() []flagGroup {
 	f.Float64Var(&o.Plateau.Factor, "plateau-factor", o.Plateau.Factor, "factor by which --plateau multiplies the learning rate (0: 0.1)")
 
 	f = group("Early stopping")
-	f.IntVar(&t.CheckEvery, "check-every", t.CheckEvery, "steps between checks; --patience counts checks (0: one check at the end of each epoch)")
-	f.Float64Var(&stopping.MinDelta, "min-delta", stopping.MinDelta, "change that an improvement must exceed")
+	f.IntVar(&t.CheckEvery, "check-every", t.CheckEvery, "steps between checks; --patience counts checks (0: one check at the end of each epoch; default for rows: 0, or a tenth of an epoch with more than 2,000 steps)")
+	f.Float64Var(&stopping.MinDelta, "min-delta", stopping.MinDelta, "change that an improvement must exceed (default for rows: 0.0001 if a loss is monitored)")
 	f.BoolVar(&stopping.RelativeDelta, "relative-delta", stopping.RelativeDelta, "read --min-delta as a fraction of the best value")
 	choose(f, "monitor", &stopping.Monitor, "value to monitor: %s (default val_loss; without validation: train_loss)")
 	f.StringVar(&stopping.Mode, "mode", stopping.Mode, "direction in which the monitored value improves: min or max (default min for a loss)")
@@ -120,6 +126,17 @@ func (s *settings) flags() []flagGroup {
 	f.Var(optional{&stopping.DivergenceThreshold}, "divergence-threshold", "stop when the monitored value is worse than this")
 	f.BoolVar(&stopping.AllowNonFinite, "allow-non-finite", stopping.AllowNonFinite, "continue if the validation loss is NaN or infinite")
 	return groups
+}
+
+// encodings describes the values of --encoding.
+const encodings = "encoding of files without a byte-order mark: a WHATWG name such as windows-1252, shift_jis, gb18030, koi8-r or utf-16le"
+
+// knownEncoding returns an error if a value of --encoding is unknown.
+func knownEncoding(name string) error {
+	if _, err := textfile.Named(name); err != nil {
+		return usagef("--encoding: %w", err)
+	}
+	return nil
 }
 
 // choose declares a flag that sets *value to a choice of kinds.Choices. Its text is the name of the choice and, after
@@ -179,11 +196,11 @@ func (o optional) Set(text string) error {
 func (s *settings) fromFlags(given *pflag.FlagSet) (task.Config, error) {
 	c, err := defaults(s.name, s.maxLen)
 	if err != nil {
-		return task.Config{}, wrongFlag(err)
+		return task.Config{}, wrongFlag(err, given)
 	}
 	if given.Changed("preset") {
 		if err := c.Apply(s.preset); err != nil {
-			return task.Config{}, wrongFlag(err)
+			return task.Config{}, wrongFlag(err, given)
 		}
 	}
 	if given.Changed("from") {
@@ -215,8 +232,10 @@ func (s *settings) fromFlags(given *pflag.FlagSet) (task.Config, error) {
 			c.Data.TargetUnits = cmp.Or(c.Data.TargetUnits, tokenizer.Units(c.units))
 		}
 	}
-	err = errors.Join(err, named("data", c.data, &c.Data.File, &c.Data.TargetFile),
-		named("validation-data", c.validationData, &c.Data.ValidationFile, &c.Data.ValidationTargetFile))
+	err = errors.Join(err, setFiles(&c.Config, c.data, c.validationData))
+	if c.Kind().Columns == nil && given.Changed("columns") && !slices.ContainsFunc(c.data, hasKeys) {
+		err = errors.Join(err, withoutKeys(c.data))
+	}
 	if given.Changed("dropout") { // otherwise the rates of a preset stay
 		for _, rate := range []*float64{&c.Model.Dropout, &c.Model.Block.Dropout, &c.Model.Block.Attention.Dropout, &c.Model.Block.FeedForward.Dropout} {
 			*rate = c.dropout
@@ -240,13 +259,44 @@ func (s *settings) startFrom(dir string, given *pflag.FlagSet) error {
 	return err
 }
 
-// named stores the file names given by a flag: none, one, or two for parallel files.
-func named(flag string, names []string, file, other *string) error {
-	if len(names) > 2 || slices.Contains(names, "") {
-		return usagef("--%s must be a file's name, or be given twice for a file of sources and a file of answers, got %q", flag, names)
+// hasKeys reports whether a text may have keys: whether it is JSONL or a folder.
+func hasKeys(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir() || textfile.IsJSONL(path)
+}
+
+// withoutKeys returns the error that --columns can't be given for texts without keys.
+func withoutKeys(files []string) error {
+	return usagef("--columns is for rows, and for texts in files that end in .jsonl, got --data %q", files)
+}
+
+// setFiles stores the values of --data and --validation-data. A flag that wasn't given changes nothing.
+func setFiles(c *task.Config, files, validation []string) error {
+	d := &c.Data
+	if len(files) > 0 && c.Kind().Columns == nil {
+		if slices.Contains(files, "") {
+			return usagef("--data must be the name of a file or a folder, got none")
+		}
+		d.File, d.MoreFiles = files[0], slices.Clone(files[1:])
+		files = nil
 	}
-	for i, name := range names {
-		*[]*string{file, other}[i] = name
+	for _, f := range []struct {
+		flag   string
+		names  []string
+		stored [2]*string
+	}{
+		{"data", files, [2]*string{&d.File, &d.TargetFile}},
+		{"validation-data", validation, [2]*string{&d.ValidationFile, &d.ValidationTargetFile}},
+	} {
+		if slices.Contains(f.names, "") {
+			return usagef("--%s must be a file's name, got none", f.flag)
+		}
+		if len(f.names) > len(f.stored) {
+			return usagef("--%s must be one file of rows, or two files, one of sources and one of answers, got %d: %q", f.flag, len(f.names), f.names)
+		}
+		for i, name := range f.names {
+			*f.stored[i] = name
+		}
 	}
 	return nil
 }
@@ -263,13 +313,16 @@ var flagOf = map[string]string{
 }
 
 // wrongFlag turns a *task.ConfigError into a usageError that names flags instead of settings. It returns other errors
-// unchanged.
-func wrongFlag(err error) error {
+// unchanged. The flags given decide which of several flags set a value; they may be nil.
+func wrongFlag(err error, given *pflag.FlagSet) error {
 	var wrong *task.ConfigError
 	if !errors.As(err, &wrong) {
 		return err
 	}
 	return usagef("%s", wrong.Message(func(path string) string {
+		if flag, ok := strings.CutSuffix(path, "_units"); ok && given != nil && given.Changed("units") && !given.Changed(strings.TrimPrefix(flag, "data.")+"-units") {
+			return "--units"
+		}
 		return cmp.Or(flagOf[path], "--"+strings.ReplaceAll(path[strings.LastIndex(path, ".")+1:], "_", "-"))
 	}))
 }

@@ -84,7 +84,10 @@ func TestEvalClassificationAndTagging(t *testing.T) {
 			fail(t, heed("predict", dir, "--beam=2", "the cat"), 2, "--beam is for answers written symbol by symbol")
 
 			write(t, path, test.content+strings.Repeat("the cat,\n", 3))
-			fail(t, heed("eval", dir, "--data="+path), 1, "3 of 5 rows are bad")
+			fail(t, heed("eval", dir, "--data="+path), 2, "3 of 5 rows are bad; without --skip-bad")
+			skipped := heed("eval", dir, "--data="+path, "--skip-bad")
+			fail(t, skipped, 0, "left out 3 bad rows of 5")
+			hasWords(t, skipped.stdout, test.want...)
 		})
 	}
 }

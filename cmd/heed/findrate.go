@@ -25,7 +25,7 @@ func findRate(cmd *cobra.Command, c task.Config, out string, call train.Call) er
 	defer picture.Close()
 	t, err := newTask(cmd.Context(), c)
 	if err != nil {
-		return wrongFlag(err)
+		return wrongFlag(err, cmd.Flags())
 	}
 	defer t.Close()
 	if err := divided(call.Group, t, nil); err != nil {

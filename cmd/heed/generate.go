@@ -21,9 +21,10 @@ func newGenerate() *cobra.Command {
 
 Each character is drawn from the model's probabilities, or each token if the model was trained with
 --units bpe. The flag --temperature changes the probabilities, --top-k limits the draw to the likeliest
-characters, and --top-p limits it further. The same seed always gives the same text. When the text is longer than the
-model's context, the model continues from the last half of the context. On a terminal, characters that
-the terminal would act on are shown as escapes, such as \x1b.`,
+characters, and --top-p limits it further. The same seed always gives the same text. When the text is
+longer than the model's context, the model continues from the last half of the context. If the prompt
+is longer than the context, the model ignores its beginning, and standard error has a note. On a
+terminal, characters that the terminal would act on are shown as escapes, such as \x1b.`,
 		Example: `  heed generate runs/text --prompt 'To be' --tokens 300
   heed generate runs/text --prompt 'To be' --tokens 300 --temperature 0.7 --top-k 20 --seed 2`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -33,6 +34,10 @@ the terminal would act on are shown as escapes, such as \x1b.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			// The kind of task comes before the flags: no flag helps a classifier to write.
+			if c, err := readConfig(args[0]); err == nil && !c.Kind().Generates {
+				return usagef("%s learned the task %s, but heed generate needs a text model: use heed predict %s INPUT...", args[0], c.Task.Name, shell(args[0]))
+			}
 			if err := checkGeneration(prompt, o); err != nil {
 				return err
 			}
@@ -40,8 +45,8 @@ the terminal would act on are shown as escapes, such as \x1b.`,
 			if err != nil {
 				return err
 			}
-			if t := m.Config.Task; !m.Config.Kind().Generates {
-				return usagef("%s learned the task %s, but heed generate needs a text model: use heed predict %s INPUT...", args[0], t.Name, shell(args[0]))
+			if m.Cuts(prompt) {
+				sayCut(cmd.ErrOrStderr(), m, "the prompt is")
 			}
 			stdout := cmd.OutOrStdout()
 			err = m.Generate(cmd.Context(), visible(stdout), prompt, o)

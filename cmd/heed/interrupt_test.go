@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/heed-go/heed/internal/safetensors"
@@ -133,6 +134,38 @@ func TestSignals(t *testing.T) {
 				succeed(t, "train", "--resume="+dir)
 			}
 			sameRun(t, dir, want)
+		})
+	}
+}
+
+// The last words of a job's first process say how to go on: with --resume, unless the run is finished.
+func TestLastWords(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "run")
+	for name, c := range map[string]struct {
+		steps int64
+		want  string
+	}{
+		"interrupted": {5, ": heed train --resume " + shell(dir) + " continues the run\n"},
+		"finished":    {1000, ": the run is complete, but may have no report: heed report " + shell(dir) + " writes it\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer os.RemoveAll(dir)
+			var said, out bytes.Buffer
+			line := &oneWrite{Writer: &said}
+			runIn(cancelled(t, c.steps), nil, small("--task=copy", "--max-epochs=1", "--out="+dir), &out, line)
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancelCause(t.Context())
+				said.Reset()
+				last := lastWords(ctx, &said)
+				last.(*oneWrite).advice.Store(line.advice.Load())
+				cancel(errInterrupted)
+				time.Sleep(time.Second)
+				fmt.Fprintln(last, "more")
+			})
+			if want := "heed: interrupted, or another process of the job has ended" + c.want; said.String() != want {
+				t.Errorf("the last words are %q, want %q", said.String(), want)
+			}
 		})
 	}
 }

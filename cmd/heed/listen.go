@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // checkAddr returns an error unless a flag's address is a host and a port.
@@ -29,6 +30,38 @@ func listenOn(flag, addr string) (net.Listener, error) {
 		return nil, fmt.Errorf("--%s %s: %w: choose another address, or port 0 for a free port", flag, addr, err)
 	}
 	return l, nil
+}
+
+// limit limits the number of open connections to a server. If there are more, it closes the one that has waited longest
+// for a request or for the end of a request's header. So connections that send nothing don't keep others out. A request
+// that is being answered is never cut off: if there are no others, limit closes the new connection.
+func limit(s *http.Server, most int) {
+	var mu sync.Mutex
+	open := map[net.Conn]int{} // when a connection began to wait, as a count of changes; 0: a request is being answered
+	changes := 0
+	s.ConnState = func(c net.Conn, state http.ConnState) {
+		mu.Lock()
+		defer mu.Unlock()
+		changes++
+		switch state {
+		case http.StateNew, http.StateIdle:
+			open[c] = changes
+		case http.StateActive:
+			open[c] = 0
+		default:
+			delete(open, c)
+		}
+		if state != http.StateNew || len(open) <= most {
+			return
+		}
+		for other, since := range open {
+			if since > 0 && since < open[c] {
+				c = other
+			}
+		}
+		delete(open, c)
+		c.Close()
+	}
 }
 
 // isLoopback reports whether addr can be reached only from this machine.

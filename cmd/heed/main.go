@@ -28,6 +28,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unicode"
@@ -102,24 +103,33 @@ func follow(ctx context.Context, args []string) int {
 }
 
 // lastWords returns standard error for the first process of a job. It passes on one write: the line that says why the
-// process ends. If a signal ends ctx and nothing is written within half a second, lastWords writes a line itself. It
-// can't wait longer: when one process has ended, the others may wait for it forever, and mpirun sends them SIGTERM and
-// kills them a second later.
+// process ends. If a signal ends ctx and nothing is written within half a second, lastWords writes a line itself, which
+// ends with the advice that advise has set. It can't wait longer: when one process has ended, the others may wait for
+// it forever, and mpirun sends them SIGTERM and kills them a second later.
 func lastWords(ctx context.Context, stderr io.Writer) io.Writer {
 	line := &oneWrite{Writer: stderr}
+	line.advice.Store("")
 	context.AfterFunc(ctx, func() {
 		if errors.Is(context.Cause(ctx), errInterrupted) {
 			time.Sleep(500 * time.Millisecond)
-			fmt.Fprintln(line, "heed: interrupted, or another process of the job has ended: heed train --resume continues from the last checkpoint")
+			fmt.Fprint(line, "heed: interrupted, or another process of the job has ended", line.advice.Load(), "\n")
 		}
 	})
 	return line
 }
 
+// advise sets what the last words of a job's first process say about its run. Other processes have no last words.
+func advise(stderr io.Writer, advice string) {
+	if line, ok := stderr.(*oneWrite); ok {
+		line.advice.Store(": " + advice)
+	}
+}
+
 // oneWrite passes on only the first Write.
 type oneWrite struct {
 	io.Writer
-	once sync.Once
+	once   sync.Once
+	advice atomic.Value // a string
 }
 
 func (o *oneWrite) Write(b []byte) (n int, err error) {
@@ -183,7 +193,7 @@ func failed(stderr io.Writer, err error) int {
 	switch {
 	case errors.As(err, new(*usageError)):
 		return 2
-	case errors.Is(err, errNoticed):
+	case errors.Is(err, errNoticed), strings.Contains(err.Error(), " of the Group: "+errNoticed.Error()):
 		return 3
 	}
 	return 1
@@ -274,9 +284,10 @@ var (
 	errNoticed     = errors.New("ended by SIGUSR1")
 )
 
-// interrupted replaces context.Canceled with errInterrupted or errNoticed. It returns other errors unchanged.
+// interrupted replaces context.Canceled with errInterrupted or errNoticed. It returns other errors unchanged, also if
+// another process of the job was interrupted: they name the process and the signal.
 func interrupted(ctx context.Context, err error) error {
-	if !errors.Is(err, context.Canceled) {
+	if !errors.Is(err, context.Canceled) || ctx.Err() == nil {
 		return err
 	}
 	if errors.Is(context.Cause(ctx), errNoticed) {

@@ -82,7 +82,9 @@ func TestJobKilled(t *testing.T) {
 	}{
 		// Without a launcher nobody reads the line; without the first process nobody writes it.
 		{"launcher", ""}, {"first", ""},
-		{"last", "heed: interrupted, or another process of the job has ended: heed train --resume continues"},
+		{"last", "heed: interrupted, or another process of the job has ended: heed train --resume "},
+		{"last, by SIGTERM", "heed: process 3 of the Group: interrupted: heed train --resume "},
+		{"last, by SIGUSR1", "heed: process 3 of the Group: ended by SIGUSR1: heed train --resume "},
 		{"interrupted", "heed: interrupted"}, // or the line above, if the process takes longer than mpirun waits
 		{"disk", ".safetensors: file too large"},
 	} {
@@ -111,6 +113,10 @@ func TestJobKilled(t *testing.T) {
 				syscall.Kill(children[0], syscall.SIGKILL)
 			case "last":
 				syscall.Kill(children[3], syscall.SIGKILL)
+			case "last, by SIGTERM":
+				syscall.Kill(children[3], syscall.SIGTERM)
+			case "last, by SIGUSR1":
+				syscall.Kill(children[3], syscall.SIGUSR1)
 			case "interrupted":
 				syscall.Kill(pid, syscall.SIGINT)
 			case "disk": // a limit on the size of files acts like a full disk
@@ -119,6 +125,9 @@ func TestJobKilled(t *testing.T) {
 			killed := time.Now()
 			if err := cmd.Wait(); err == nil {
 				t.Fatal("the job ended before the kill: give it more steps")
+			}
+			if code := cmd.ProcessState.ExitCode(); (code == 3) != (c.victim == "last, by SIGUSR1") {
+				t.Errorf("the job has status %d, want 3 only after SIGUSR1", code)
 			}
 			for _, child := range children {
 				for running(child) {
@@ -165,6 +174,37 @@ func running(pid int) bool {
 	}
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	return fields[0] != "Z" && fields[0] != "X"
+}
+
+// If a signal ends another process than the first while the data is read, the first process says which one.
+func TestJobInterruptedOutsideTraining(t *testing.T) {
+	pairs := filepath.Join(t.TempDir(), "pairs.tsv")
+	var rows strings.Builder
+	for i := range 400_000 {
+		fmt.Fprintf(&rows, "%d\t%d\n", i*7919%10_000_019, i)
+	}
+	write(t, pairs, rows.String())
+	var out bytes.Buffer
+	cmd := job(2, "train", "--task=seq2seq", "--data="+pairs, "--columns=1,2", "--out="+filepath.Join(t.TempDir(), "run"))
+	cmd.Stdout, cmd.Stderr = &out, &out
+	must(t, cmd.Start())
+	var processes []int
+	for ; len(processes) < 2 || !reads(processes[1], pairs); time.Sleep(time.Millisecond) {
+		processes = children(t, cmd.Process.Pid)
+	}
+	syscall.Kill(processes[1], syscall.SIGTERM)
+	if err := cmd.Wait(); err == nil || !strings.Contains(out.String(), "heed: process 1 of the Group: interrupted\n") {
+		t.Errorf("the job ends with %v and prints %q, want a line that process 1 was interrupted", err, out.String())
+	}
+}
+
+// reads reports whether a process has a file open.
+func reads(pid int, path string) bool {
+	files, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	return slices.ContainsFunc(files, func(f os.DirEntry) bool {
+		target, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", pid, f.Name()))
+		return target == path
+	})
 }
 
 // A job prints one line about a wrong call, not one per process.

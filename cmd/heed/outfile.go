@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"cmp"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -150,14 +151,24 @@ func runFiles(dir string) (paths []string) {
 
 // dataFiles returns the paths of the files that a configuration learns from and validates on.
 func dataFiles(d task.Data) []string {
-	files := []string{d.File, d.TargetFile, d.ValidationFile, d.ValidationTargetFile}
+	files := append([]string{d.File, d.TargetFile, d.ValidationFile, d.ValidationTargetFile}, d.MoreFiles...)
 	return slices.DeleteFunc(files, func(path string) bool { return path == "" })
 }
 
-// write replaces the file with what content writes, or leaves it unchanged on an error. If path is a symbolic link, the
-// link stays, and its target is replaced. A pipe or a device is written in place; the end of ctx stops waiting for a
-// slow reader.
+// write replaces the file with what content writes, or leaves it unchanged on an error. If the name ends in .gz, the
+// file is compressed with gzip. If path is a symbolic link, the link stays, and its target is replaced. A pipe or a
+// device is written in place; the end of ctx stops waiting for a slow reader.
 func (o *outFile) write(ctx context.Context, content func(w io.Writer) error) error {
+	if strings.EqualFold(filepath.Ext(o.path), ".gz") {
+		plain := content
+		content = func(w io.Writer) error {
+			z := gzip.NewWriter(w)
+			if err := plain(z); err != nil {
+				return err
+			}
+			return z.Close()
+		}
+	}
 	if o.stream == nil {
 		path := o.target() // followed once: the link may change while content is written
 		return atomicfile.WriteFile(path, func(w io.Writer) error {

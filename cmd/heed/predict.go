@@ -2,7 +2,9 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -24,9 +26,9 @@ const predictBatch = 1 << 13
 
 func newPredict() *cobra.Command {
 	var o task.PredictOptions
-	var scores bool
+	var asJSON bool
 	var file, out string
-	var columns []string
+	var as task.Data // how to read the file
 	cmd := &cobra.Command{
 		Use:   "predict DIR [INPUT...]",
 		Short: "Answer inputs with a trained model",
@@ -35,32 +37,55 @@ likeliest next character. An answer that would be invisible is quoted: " " is a 
 If an input can't be answered, its line is empty and the exit status isn't 0; standard error has the
 reasons for the first few.
 
-Without inputs, heed answers each line of standard input as soon as it arrives. With --data, the inputs
-are a column of a TSV or CSV file. The file is written back with an additional column of answers; in
-TSV, an answer with a tab or a line break is quoted. Inputs with symbols that training never saw are
-answered too, and standard error has their number.
+With --top N, a line has the N likeliest answers, each followed by its probability, with tabs between:
+labels, next characters, sequences of tags or, for seq2seq, the best answers of a beam that is at least N
+wide. There may be fewer. With --json, a line is an object: input, answer, probability, cut and unknown if
+they are true, alternatives with --top, or error if there is no answer.
 
-The context of a text model is max_len in config.json. If an input is longer, the model reads only the last
-max_len characters. Put -- before inputs that begin with a dash.`,
+Without inputs, heed answers each line of standard input as soon as it arrives. With --data, the inputs
+are a column of a TSV, CSV, JSONL or CoNLL file, which may be compressed with gzip. The file is written
+back with an additional column of answers, in the same encoding, and compressed only if the name of
+--out ends in .gz. In TSV, an answer with a tab or a line break is quoted. In JSONL, each object gets the
+key "answer", which is null without an answer. In CoNLL, the line of each token gets its tag, or "_"
+without an answer. With --top, further columns are probability, answer_2, probability_2 and so on. With
+--json, heed writes only the objects, one per row.
+
+Inputs with symbols that training never saw are answered too. The context of a model is max_len in
+config.json. Of a longer input, a model for classification reads only the first max_len symbols, and a
+text model only the last; others don't answer it. Standard error has the number of such inputs.
+Put -- before inputs that begin with a dash.`,
 		Example: `  heed predict runs/reverse gorgonia attention
-  heed predict runs/words --beam 5 --scores < words.txt
-  heed predict runs/mails --data new.csv --out answered.csv`,
+  heed predict runs/words --beam 5 --top 3 < words.txt
+  heed predict runs/mails --data new.csv --top 2 --out answered.csv
+  heed predict runs/mails --json 'The parcel is late' | jq .probability`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 1 {
 				return usagef("heed predict takes a run folder, then inputs or none to read standard input: heed predict DIR [INPUT...]")
 			}
 			flags := cmd.Flags()
+			if err := suits(flags, args[0], "data", "columns", "header"); err != nil {
+				return err
+			}
+			for _, name := range []string{"out", "columns", "header", "encoding"} {
+				if flags.Changed(name) && !flags.Changed("data") {
+					return usagef("--%s needs --data", name)
+				}
+			}
 			switch data := flags.Changed("data"); {
 			case data && len(args) > 1:
 				return usagef("the inputs are arguments or in the file of --data, not both: got %q", args[1])
-			case !data && (flags.Changed("out") || flags.Changed("columns")):
-				return usagef("--out and --columns need --data")
-			case data && file == "", flags.Changed("out") && out == "":
-				return usagef("--data and --out must be a file's name, got none")
+			case data && file == "":
+				return usagef("--data must be a file's name, got none")
+			case as.Columns != nil && len(as.Columns) != 1 && len(as.Columns) != 2: // a second one is ignored
+				return usagef("--columns must be the column of the inputs, got %q", as.Columns)
+			case flags.Changed("out") && out == "":
+				return usagef("--out must be a file's name, got none")
 			case o.Beam < 1:
 				return usagef("--beam must be at least 1, got %d", o.Beam)
+			case flags.Changed("top") && o.Top < 1:
+				return usagef("--top must be at least 1, got %d", o.Top)
 			}
-			return nil
+			return knownEncoding(as.Encoding)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			answered := &outFile{flag: "out", path: out, inputs: append(runFiles(args[0]), file)}
@@ -74,16 +99,13 @@ max_len characters. Put -- before inputs that begin with a dash.`,
 			if err != nil {
 				return err
 			}
-			if o.Beam > 1 && !m.Config.Kind().Beams {
-				return usagef("--beam is for answers written symbol by symbol; %s learned the task %s", args[0], m.Config.Task.Name)
-			}
-			column := append(columns, "")[0] // as in training, a second column may be named, which is ignored
-			p := &prediction{ctx: cmd.Context(), model: m, options: o, scores: scores, stderr: cmd.ErrOrStderr()}
+			readAs(&m.Config.Data, as)
+			p := &prediction{ctx: cmd.Context(), model: m, options: o, asJSON: asJSON, stderr: cmd.ErrOrStderr()}
 			switch {
 			case cmd.Flags().Changed("data") && out != "":
-				err = answered.write(p.ctx, func(w io.Writer) error { return p.file(file, column, w) })
+				err = answered.write(p.ctx, func(w io.Writer) error { return p.file(file, w) })
 			case cmd.Flags().Changed("data"):
-				err = p.file(file, column, visible(cmd.OutOrStdout()))
+				err = p.file(file, visible(cmd.OutOrStdout()))
 			case len(args) > 1:
 				err = p.inputs(args[1:], cmd.OutOrStdout())
 			default:
@@ -93,15 +115,18 @@ max_len characters. Put -- before inputs that begin with a dash.`,
 			if said != nil && len(args) > 1 { // a wrong argument is a wrong call
 				said = &usageError{said}
 			}
-			return errors.Join(wrongFlag(err), said)
+			return errors.Join(wrongFlag(err, nil), said)
 		},
 	}
 	f := cmd.Flags()
 	f.IntVar(&o.Beam, "beam", 1, "beam width for seq2seq: number of unfinished answers to keep at each symbol")
-	f.BoolVar(&scores, "scores", false, "after each answer, print the natural logarithm of its probability")
-	f.StringVar(&file, "data", "", "TSV or CSV file with the inputs")
+	f.IntVar(&o.Top, "top", 0, "number of likeliest answers to print, each with its probability")
+	f.BoolVar(&asJSON, "json", false, "print a JSON object per input")
+	f.StringVar(&file, "data", "", "TSV, CSV, JSONL or CoNLL file with the inputs")
 	f.StringVar(&out, "out", "", "with --data: file to write (default: standard output)")
-	f.StringSliceVar(&columns, "columns", nil, "with --data: column of the inputs, by name or by number from 1 (default: as in training)")
+	f.StringSliceVar(&as.Columns, "columns", nil, "with --data: column of the inputs, by name, by number from 1, or by key for JSONL (default: as in training)")
+	f.StringVar(&as.Encoding, "encoding", "", "with --data: "+encodings+" (default: as in training)")
+	f.StringVar(&as.Header, "header", "", "with --data: yes if the first row is a header, or no if it is a row like the others (default: as in training or, with --columns, a header if names are given)")
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w; put -- before inputs that begin with a dash", flagError(cmd, err))
 	})
@@ -113,10 +138,10 @@ type prediction struct {
 	ctx     context.Context
 	model   *task.Model
 	options task.PredictOptions
-	scores  bool
+	asJSON  bool
 	stderr  io.Writer
 
-	answered, failed, unknown int // numbers of inputs
+	answered, failed, unknown, cut int // numbers of inputs
 }
 
 // inputs answers inputs that are arguments.
@@ -125,7 +150,7 @@ func (p *prediction) inputs(inputs []string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if len(answers) == 1 && answers[0].Err != nil { // this error alone says it all
+	if len(answers) == 1 && answers[0].Err != nil && !p.asJSON { // this error alone says it all
 		return wrongInput(answers[0].Err)
 	}
 	for _, a := range answers {
@@ -138,24 +163,32 @@ func (p *prediction) inputs(inputs []string, w io.Writer) error {
 func (p *prediction) print(answers []task.Answer, w io.Writer) error {
 	out := bufio.NewWriter(w)
 	for _, a := range answers {
-		line := quoted(a.Text)
-		if a.Err != nil {
-			line = ""
+		var line []byte
+		var err error
+		switch {
+		case p.asJSON:
+			line, err = text.JSON(a)
+		case a.Err == nil:
+			line = []byte(strings.Join(fields(a, quoted), "\t"))
 		}
-		if p.scores {
-			line += "\t" + score(a)
+		if err != nil {
+			return err
 		}
-		out.WriteString(line + "\n")
+		out.Write(append(line, '\n'))
 	}
 	return out.Flush()
 }
 
-// score formats an answer's log probability. It is empty if there is no answer.
-func score(a task.Answer) string {
-	if a.Err != nil {
-		return ""
+// fields returns an answer as show shows it. If the answer has a Top, it returns each alternative and its probability.
+func fields(a task.Answer, show func(string) string) []string {
+	if a.Top == nil {
+		return []string{show(a.Text)}
 	}
-	return fmt.Sprintf("%.4f", math.Round(1e4*a.LogProb)/1e4+0) // never -0.0000
+	var all []string
+	for _, t := range a.Top {
+		all = append(all, show(t.Text), strconv.FormatFloat(math.Exp(t.LogProb), 'g', 4, 64))
+	}
+	return all
 }
 
 // note counts the answer to a line of the file name, which it adds to the error.
@@ -169,6 +202,9 @@ func (p *prediction) note(name string, line int, a task.Answer) {
 // count counts an answer. It prints the error if there is one, but only the first few of a call.
 func (p *prediction) count(a task.Answer) {
 	p.answered++
+	if a.Cut {
+		p.cut++
+	}
 	switch {
 	case a.Err != nil:
 		if p.failed++; p.failed <= 5 {
@@ -179,8 +215,18 @@ func (p *prediction) count(a task.Answer) {
 	}
 }
 
-// said prints how many inputs have unknown symbols, and returns an error if some inputs have no answer.
+// said prints how many inputs were cut or have unknown symbols, and returns an error if some inputs have no answer.
 func (p *prediction) said() error {
+	if p.cut > 0 {
+		who := fmt.Sprintf("%d of %d inputs are", p.cut, p.answered)
+		switch {
+		case p.answered == 1:
+			who = "the input is"
+		case p.cut == 1:
+			who = fmt.Sprintf("1 of %d inputs is", p.answered)
+		}
+		sayCut(p.stderr, p.model, who)
+	}
 	if p.unknown > 0 {
 		fmt.Fprintf(p.stderr, "heed: symbols that training never saw are in %d of %s\n", p.unknown, text.Count(p.answered, "input"))
 	}
@@ -262,16 +308,47 @@ func inputLines(cmd *cobra.Command, do func(first int, lines []string) error) er
 	}
 }
 
-// file writes a file back with an additional column of answers.
-func (p *prediction) file(path, column string, w io.Writer) error {
-	added := []string{"answer"}
-	if p.scores {
-		added = append(added, "log_prob")
+// file writes a file back with additional columns. With --json, it writes only the answers.
+func (p *prediction) file(path string, w io.Writer) error {
+	if p.asJSON {
+		var failed error
+		err := p.model.PredictFile(p.ctx, path, io.Discard, p.options, nil, func(line int, a task.Answer) []any {
+			p.note(path, line, a)
+			failed = cmp.Or(failed, p.print([]task.Answer{a}, w))
+			return nil
+		})
+		return cmp.Or(err, failed)
 	}
-	return p.model.PredictFile(p.ctx, path, column, w, p.options, added, func(line int, a task.Answer) []string {
+	most := task.MaxBeam // so that a wrong --top doesn't fill the memory with names
+	if classes := p.model.Config.Task.Classes; classes != nil {
+		most = len(classes)
+	}
+	added := []string{"answer"}
+	if p.options.Top > 0 {
+		added = append(added, "probability")
+	}
+	for i := 2; i <= min(p.options.Top, most); i++ {
+		added = append(added, fmt.Sprintf("answer_%d", i), fmt.Sprintf("probability_%d", i))
+	}
+	return p.model.PredictFile(p.ctx, path, w, p.options, added, func(line int, a task.Answer) []any {
 		p.note(path, line, a)
-		return []string{a.Text, score(a)}[:len(added)]
+		all := make([]any, len(added)) // there may be fewer alternatives
+		for i, field := range fields(a, func(s string) string { return s }) {
+			if all[i] = field; i%2 == 1 {
+				all[i] = json.Number(field)
+			}
+		}
+		return all
 	})
+}
+
+// sayCut prints a note about inputs that are longer than the model's context.
+func sayCut(stderr io.Writer, m *task.Model, who string) {
+	end := "the end"
+	if m.Config.Kind().Generates {
+		end = "the beginning"
+	}
+	fmt.Fprintf(stderr, "heed: %s longer than the model's %d symbols; %s was ignored\n", who, m.Config.Task.MaxLen, end)
 }
 
 // quoted returns a text, in quotes if it is empty or has unprintable characters or spaces at either end.

@@ -72,16 +72,30 @@ func TestPredictLines(t *testing.T) {
 	}
 
 	withText(t, "d\n\nabcd\n"+strings.Repeat("a", 100)+"\n")
-	got := heed("predict", dir, "--scores", "--beam=3")
+	got := heed("predict", dir, "--top=1", "--beam=3")
 	lines := strings.Split(got.stdout, "\n")
-	first := succeed(t, "predict", dir, "--scores", "--beam=3", "d")
-	if got.code != 1 || len(lines) != 5 || lines[0]+"\n" != first || lines[1] != "\t" || !regexp.MustCompile(`^[ABCD ]+\t-[0-9]+\.[0-9]{4}$`).MatchString(lines[2]) || lines[3] != "\t" {
+	first := succeed(t, "predict", dir, "--top=1", "--beam=3", "d")
+	if got.code != 1 || len(lines) != 5 || lines[0]+"\n" != first || lines[1] != "" || !regexp.MustCompile(`^[ABCD ]+\t[0-9.e-]+$`).MatchString(lines[2]) || lines[3] != "" {
 		t.Errorf("status %d and answers %q, want 1 and answers to lines 1 and 3 only", got.code, got.stdout)
 	}
 	hasWords(t, got.stderr, "heed: standard input, line 2: ", "heed: standard input, line 4: ", "heed: there is no answer to 2 of 4 inputs\n")
 	withText(t, "d\n"+strings.Repeat("a", maxLine+1))
 	fail(t, heed("predict", dir), 1, "standard input, line 2: the line has more than 4 MiB")
 	fail(t, heed("predict", dir, "--beam=5000", "a"), 2, "--beam must be from 1 to 1024, or 0 for 1, got 5000")
+
+	// With --json, each line has an object, also for an input without an answer.
+	withText(t, "d\n\u202e\u200b\n"+strings.Repeat("a", 100)+"\n")
+	got = heed("predict", dir, "--json", "--top=2")
+	want = `^{"input":"d","answer":"[ABCD ]+","probability":[0-9.e-]+,"alternatives":\[{"answer":"[ABCD ]+","probability":[0-9.e-]+},{[^}]*}\]}
+{"input":"\\u202e\\u200b","answer":.*"unknown":true,"alternatives":.*}
+{"input":"a+","error":"task seq2seq: a source must have 1 to 64 symbols, got 100"}
+$`
+	if got.code != 1 || !regexp.MustCompile(want).MatchString(got.stdout) {
+		t.Errorf("status %d and answers %s, want 1 and %s", got.code, got.stdout, want)
+	}
+	if got := heed("predict", dir, "--json", strings.Repeat("a", 100)); got.code != 2 || !strings.Contains(got.stdout, `","error":"`) {
+		t.Errorf("status %d and answers %s, want 2 and an error", got.code, got.stdout)
+	}
 
 	// An input with a symbol that training never saw is answered, and counted.
 	withText(t, "a\naxb\n\n")
@@ -135,6 +149,21 @@ func TestPredictAnswersOfLines(t *testing.T) {
 	if got, want := succeed(t, "predict", dir, "--data="+tsv), "a\t\"two\\nlines\"\nb\t\"a\\ttab\"\n"; got != want {
 		t.Errorf("heed predict prints %q, want %q", got, want)
 	}
+	long := strings.Repeat("a", 64) + "b"
+	write(t, tsv, "a\n"+long+"\n")
+	got := heed("predict", dir, "--data="+tsv, "--json")
+	if want := `^{"input":"a","answer":"two\\nlines","probability":[0-9.]+}\n{"input":"a+b","answer":"[^"]+","probability":[0-9.]+,"cut":true}\n$`; got.code != 0 || !regexp.MustCompile(want).MatchString(got.stdout) {
+		t.Errorf("heed predict --json prints %s, want %s", got.stdout, want)
+	}
+	if want := "heed: 1 of 2 inputs is longer than the model's 64 symbols; the end was ignored\n"; got.stderr != want {
+		t.Errorf("standard error is %q, want %q", got.stderr, want)
+	}
+	if got, want := heed("attention", dir, long), "heed: the input is longer than the model's 64 symbols; the end was ignored\n"; got.code != 0 || got.stderr != want {
+		t.Errorf("heed attention: status %d and standard error %q, want 0 and %q", got.code, got.stderr, want)
+	}
+	if got := succeed(t, "predict", dir, "--top=9", "a"); strings.Count(got, "\t") != 3 {
+		t.Errorf("heed predict prints %q, want two labels with their probabilities", got)
+	}
 	write(t, path, "text\na\n")
 	if got, want := succeed(t, "predict", dir, "--data="+path), "text,answer\na,\"two\nlines\"\n"; got != want {
 		t.Errorf("heed predict prints %q, want %q", got, want)
@@ -176,9 +205,9 @@ func TestPredictData(t *testing.T) {
 
 	path := filepath.Join(folder, "many.csv")
 	write(t, path, "word\n"+strings.Repeat("abc\nd\n", predictBatch))
-	out := succeed(t, "predict", dir, "--data="+path, "--scores")
+	out := succeed(t, "predict", dir, "--data="+path, "--top=2")
 	lines := strings.Split(out, "\n")
-	if len(lines) != 2*predictBatch+2 || lines[0] != "word,answer,log_prob" || !strings.HasPrefix(lines[2], "d,"+d+",-") {
+	if len(lines) != 2*predictBatch+2 || lines[0] != "word,answer,probability,answer_2,probability_2" || !regexp.MustCompile("^d,"+d+",[0-9.e-]+,[ABCD ]+,[0-9.e-]+$").MatchString(lines[2]) {
 		t.Fatalf("heed predict prints %d lines that begin with %q, want %d", len(lines), lines[:3], 2*predictBatch+2)
 	}
 	for i := 1; i < len(lines)-1; i++ {
@@ -195,5 +224,5 @@ func TestPredictData(t *testing.T) {
 	if read(t, path) != before || read(t, answered) != "kept" {
 		t.Error("a failed call changed a file")
 	}
-	fail(t, heed("predict", dir, "--data="+path, "--columns=in"), 1, `column "in" isn't in the header, which has ["word"]`)
+	fail(t, heed("predict", dir, "--data="+path, "--columns=in"), 1, `column "in" isn't in the header, which has (1) "word"`)
 }

@@ -33,8 +33,9 @@ the run ends or reaches a limit. Use this command for a run that is in progress 
 With several runs, the page compares them: their scores, their curves in shared charts, and the
 differences between their configurations.
 
-The page is one file and needs no network. It contains texts of the data, unless --no-examples leaves
-them out. The names of labels and tags are always in it.`,
+The page is one file and needs no network. It contains texts of the data and the paths of its files,
+unless --no-examples leaves them out. The names of labels and tags, and of run folders without their
+paths, are always in it.`,
 		Example: `  heed report runs/reverse
   heed report runs/reverse runs/reverse-2 --out compared.html`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -64,7 +65,9 @@ them out. The names of labels and tags are always in it.`,
 					return err
 				}
 				noteUntimed(cmd, dir, run)
-				runs, last = append(runs, report.FromTask(dir, run)), run
+				r := report.FromTask(dir, run)
+				r.Private = private
+				runs, last = append(runs, r), run
 				page.inputs = append(page.inputs, append(runFiles(dir), dataFiles(run.Config.Data)...)...)
 			}
 			if out != "" {
@@ -76,7 +79,7 @@ them out. The names of labels and tags are always in it.`,
 			path := cmp.Or(out, filepath.Join(args[0], task.ReportFile))
 			write := func(w io.Writer) error { return report.Compare(w, runs) }
 			if len(runs) == 1 {
-				if err := addAnswers(cmd, runs[0], args[0], last.Config, private); err != nil {
+				if err := addAnswers(cmd, runs[0], args[0], last.Config); err != nil {
 					return err
 				}
 				write = runs[0].Write
@@ -94,7 +97,7 @@ them out. The names of labels and tags are always in it.`,
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "page to write, a .html file (default report.html in the run folder)")
-	cmd.Flags().BoolVar(&private, "no-examples", false, "leave out texts of the data")
+	cmd.Flags().BoolVar(&private, "no-examples", false, "leave out texts of the data and paths of files")
 	return cmd
 }
 
@@ -117,20 +120,20 @@ func putWhole(put func(path string, write func(io.Writer) error) error, path str
 }
 
 // addAnswers adds the answers of a run's model to its page. If the data can't be read, the page says why.
-func addAnswers(cmd *cobra.Command, r *report.Run, dir string, c task.Config, private bool) error {
+func addAnswers(cmd *cobra.Command, r *report.Run, dir string, c task.Config) error {
 	if c.Kind().Columns == nil {
 		m, err := openModel(dir)
 		if err != nil {
 			return err
 		}
-		return r.AddAnswers(cmd.Context(), &task.Task{Model: m}, private)
+		return r.AddAnswers(cmd.Context(), &task.Task{Model: m})
 	}
 	t, err := newTask(cmd.Context(), c)
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
 	if err != nil {
-		if r.Missing = err.Error(); private { // the error may quote the data
+		if r.Missing = err.Error(); r.Private { // the error may quote the data
 			r.Missing = "the data can't be read"
 		}
 		fmt.Fprintln(cmd.ErrOrStderr(), "heed: the report has no examples:", oneLine(errors.New(r.Missing)))
@@ -140,10 +143,10 @@ func addAnswers(cmd *cobra.Command, r *report.Run, dir string, c task.Config, pr
 	if err := t.Load(dir); err != nil {
 		return withoutWeights(err, dir)
 	}
-	return r.AddAnswers(cmd.Context(), t, private)
+	return r.AddAnswers(cmd.Context(), t)
 }
 
-// writeReport writes the page of a training that has just ended. If it can't, it only prints why: the run is complete
+// writeReport writes the page of a training that has just ended. If it can't, it only prints why: the run is saved
 // without the page.
 func writeReport(cmd *cobra.Command, t *task.Task, dir string) {
 	runtime.GC()         // runs the finalizers that release the memory of training
@@ -154,12 +157,13 @@ func writeReport(cmd *cobra.Command, t *task.Task, dir string) {
 	if err == nil {
 		noteUntimed(cmd, dir, run)
 		r := report.FromTask(dir, run)
-		if err = r.AddAnswers(cmd.Context(), t, private); err == nil {
+		r.Private = private
+		if err = r.AddAnswers(cmd.Context(), t); err == nil {
 			err = putWhole(atomicfile.WriteFile, path, r.Write)
 		}
 	}
 	if err != nil {
-		fmt.Fprintln(cmd.ErrOrStderr(), "heed: the run is complete, but its report can't be written; to try again, run heed report", shell(dir)+":", oneLine(interrupted(cmd.Context(), err)))
+		fmt.Fprintln(cmd.ErrOrStderr(), "heed: the run is saved, but its report can't be written; to try again, run heed report", shell(dir)+":", oneLine(interrupted(cmd.Context(), err)))
 		return
 	}
 	fmt.Fprintln(cmd.OutOrStdout(), "Report:", text.Escape(path))

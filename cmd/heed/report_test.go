@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/heed-go/heed/train/task"
 )
@@ -78,13 +79,14 @@ func TestTrainingWithoutReport(t *testing.T) {
 		}
 		return stdout.Write(b)
 	})
-	fail(t, heedTo(t.Context(), blocker, small("--task=copy", "--out="+blocked)...), 0, "the run is complete, but its report can't be written", "heed report "+blocked)
+	fail(t, heedTo(t.Context(), blocker, small("--task=copy", "--out="+blocked)...), 0, "the run is saved, but its report can't be written", "heed report "+blocked)
 	if !strings.Contains(stdout.String(), "Done in") || strings.Contains(stdout.String(), "Report:") {
 		t.Errorf("heed train prints %q, want \"Done in\" but not \"Report:\"", stdout.String())
 	}
 
 	left := filepath.Join(blocked, "."+task.ReportFile+".tmp-1") // left by a killed process
 	write(t, left, "")
+	must(t, os.Chtimes(left, time.Now(), time.Now().Add(-time.Hour)))
 	fail(t, heed("train", "--resume="+blocked), 1, "is finished")
 	absent(t, left)
 
@@ -113,8 +115,12 @@ func TestReportWithoutData(t *testing.T) {
 		t.Error("the page of heed train has no examples of its file")
 	}
 	succeed(t, "report", dir, "--no-examples")
-	if page := reported(t, path); strings.Contains(page, "okapi") || !strings.Contains(page, "label1") {
-		t.Error("with --no-examples, the page has texts or no names of labels")
+	if page := reported(t, path); strings.Contains(page, "okapi") || strings.Contains(page, file) || !strings.Contains(page, "label1") {
+		t.Error("with --no-examples, the page has texts, the data file's name or no names of labels")
+	}
+	succeed(t, "report", dir, ran(t, "--task=copy"), "--no-examples", "--out=both.html")
+	if page := reported(t, "both.html"); strings.Contains(page, file) || !strings.Contains(page, "data source units") {
+		t.Error("with --no-examples, the comparison has the data file's name, or it lacks other settings of the data")
 	}
 	must(t, os.Remove(file))
 	fail(t, heed("eval", dir), 1, `"moved.tsv": no such file or directory, in the current folder; --data FILE`)

@@ -29,7 +29,7 @@ func newServe() *cobra.Command {
 has accepted, for up to ten seconds, and exits with status 0.
 
   curl http://127.0.0.1:8080/predict -H 'Content-Type: application/json' \
-       -d '{"inputs": ["gorgonia", "attention"], "scores": true}'
+       -d '{"input": ["gorgonia", "attention"], "top": 3}'
   curl -N http://127.0.0.1:8080/generate -H 'Content-Type: application/json' \
        -d '{"prompt": "To be", "tokens": 300, "temperature": 0.8}'    # for a text model
 
@@ -96,6 +96,9 @@ who can reach it can use the service: there are no passwords and no encryption.`
 	return cmd
 }
 
+// maxServed is the maximum number of open connections to a service.
+const maxServed = 1 << 12
+
 // errorLog returns the logger for a server's errors that no client is told.
 func errorLog(stderr io.Writer) *log.Logger {
 	return log.New(writerFunc(func(b []byte) (int, error) {
@@ -120,6 +123,7 @@ func serveUntil(ctx context.Context, l net.Listener, h *serve.Handler, errors *l
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    1 << 16,
 	}
+	limit(s, maxServed)
 	failed := make(chan error, 1)
 	go func() { failed <- s.Serve(l) }()
 	select {

@@ -70,9 +70,9 @@ func TestServe(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run\x1b[31m")
 	succeed(t, small("--task=copy", "--out="+dir)...)
 	s := newService(t, dir, "--addr=127.0.0.1:0")
-	want := fmt.Sprintf(`{"answers":[{"answer":%q}]}`+"\n", strings.TrimSuffix(succeed(t, "predict", dir, "gorgonia"), "\n"))
+	want := fmt.Sprintf(`{"answers":[%s]}`+"\n", strings.TrimSuffix(succeed(t, "predict", dir, "--json", "gorgonia"), "\n"))
 	for _, host := range []string{"", "localhost", "LOCALHOST:8080", "127.0.0.1", "[::1]:80"} {
-		if status, got := get(t, s.url+"/predict", `{"inputs": ["gorgonia"]}`, host); status != 200 || got != want {
+		if status, got := get(t, s.url+"/predict", `{"input": ["gorgonia"]}`, host); status != 200 || got != want {
 			t.Errorf("host %q: got %d, %s, want 200, %s", host, status, got, want)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/internal/textfile"
 )
 
 // terminal returns the terminal that w writes to, or nil.
@@ -62,7 +63,8 @@ type writerFunc func([]byte) (int, error)
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
 // oneLine returns an error's text as one printable line. It cuts out the middle of a very long text, which may quote a
-// user's argument.
+// user's argument. It adds the flag to the advice about encodings.
 func oneLine(err error) string {
-	return text.Shorten(text.Escape(strings.Join(strings.Fields(err.Error()), " ")), 800, 300)
+	said := strings.ReplaceAll(err.Error(), textfile.Advice, strings.Replace(textfile.Advice, "its encoding", "its --encoding", 1))
+	return text.Shorten(text.Escape(strings.Join(strings.Fields(said), " ")), 800, 300)
 }

@@ -34,20 +34,22 @@ func TestUnusableTexts(t *testing.T) {
 		status     int
 		want       string
 	}{
-		{"missing", filepath.Join(base, "none"), 1, "give a UTF-8 text file that can be read"},
-		{"directory", base, 1, "is a directory"},
+		{"missing", filepath.Join(base, "none"), 1, "none\": no such file or directory"},
+		{"a folder with a file that isn't text", base, 1, "/cut\": not UTF-8: the byte at offset 5000 "},
+		{"an empty folder", t.TempDir(), 1, "is a directory without files to read"},
 		{"empty", file("empty", ""), 1, "is empty"},
-		{"no UTF-8", file("latin1", strings.Repeat("gr\xf6\xdfer ", 1000)), 1, "not UTF-8: the byte at offset 2"},
+		{"no UTF-8", file("latin1", strings.Repeat("gr\xf6\xdfer ", 1000)), 1, "not UTF-8: the byte at offset 2 (from 0) is no part of a character: save the file as UTF-8, or give its --encoding, such as windows-1252 "},
 		{"cut in a character", file("cut", strings.Repeat("a", 5000)+"\xe2\x82"), 1, "offset 5000"},
 		{"short", file("short", "To be, or not to be"), 2, "19 characters"},
 		{"a character", file("one", "x"), 2, "1 characters"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			out := filepath.Join(base, "out")
+			out := filepath.Join(t.TempDir(), "out")
 			fail(t, heed(small("--task=text", "--data="+test.path, "--out="+out)...), test.status, test.want)
 			absent(t, out)
 		})
 	}
+	fail(t, heed(small("--task=text", "--data="+base, "--out="+base+"/run")...), 2, "and become a part of the text: choose another folder with --out")
 	fail(t, heed(small("--task=text", "--data="+foxText(t), "--max-len=3000")...), 2, "too few for windows of length 3000", "(--max-len)")
 }
 
@@ -76,8 +78,8 @@ func TestTextThatChanges(t *testing.T) {
 	}
 
 	os.Remove(path)
-	fail(t, heed("eval", dir), 1, "that can be read", "--data FILE")
-	fail(t, heed("eval", dir, "--data="+path), 1, "that can be read")
+	fail(t, heed("eval", dir), 1, "no such file or directory", "--data FILE")
+	fail(t, heed("eval", dir, "--data="+path), 1, "no such file or directory")
 	if got := succeed(t, "predict", dir, "The quick"); got != answer {
 		t.Errorf("without the text, heed predict prints %q, want %q", got, answer)
 	}
@@ -106,8 +108,12 @@ func TestTextInputs(t *testing.T) {
 	fail(t, heed("predict", dir, "f\xffx"), 2, "UTF-8")
 	fail(t, heed("predict", dir, "--", "-"), 2, "symbol '-'")
 	// Of an input longer than the context, the model reads only the end.
-	if got := succeed(t, "predict", dir, "quick brown fox", "rown fox"); len(got) < 4 || got[:len(got)/2] != got[len(got)/2:] {
+	c := heed("predict", dir, "quick brown fox", "rown fox")
+	if got := c.stdout; len(got) < 4 || got[:len(got)/2] != got[len(got)/2:] {
 		t.Errorf("heed predict prints %q, want the same twice", got)
+	}
+	if want := "heed: 1 of 2 inputs is longer than the model's 8 symbols; the beginning was ignored\n"; c.stderr != want {
+		t.Errorf("standard error is %q, want %q", c.stderr, want)
 	}
 }
 

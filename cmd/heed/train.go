@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -30,7 +32,7 @@ func newTrain(group train.Group) *cobra.Command {
 	var find string
 	var live bool
 	var watchAddr string
-	how := watched{Call: train.Call{Group: group}}
+	how := watched{Call: train.Call{Group: group, CheckpointTime: 10 * time.Minute}}
 	s, _ := defaults(task.Names()[0], 0)
 	cmd := &cobra.Command{
 		Use:   "train",
@@ -43,10 +45,13 @@ Tasks, each with the answer that it learns:
 Presets, each with its task:
 
 ` + aboutPresets() + `
-The tasks seq2seq, classification and tagging learn the rows of --data, a TSV or CSV file. They read
-the columns that a header calls source and target, text and label, or tokens and tags; without such a
-header, they read the first two columns. If several rows have the same source, each of their answers
-is right. A tenth of the sources, but at most --validation of them, is held out to validate on.
+The tasks seq2seq, classification and tagging learn the rows of --data, a TSV, CSV or JSONL file. They
+read the columns or keys that are called source and target, text and label, or tokens and tags. If the
+header has other names, or if there is no header and more than two columns, --columns chooses two. The
+first row is a header if its names are known or given with --columns; --header decides otherwise. Tagging
+also learns CoNLL files, such as .conll, .bio and .conllu: the first column has the tokens and the last
+the tags, or FORM and UPOS in .conllu. If several rows have the same source, each of their answers is
+right. A tenth of the sources, but at most --validation of them, is held out to validate on.
 
 The flags below show the defaults of the task reverse. Each task has its own defaults. If a task
 learns rows, some defaults depend on the file.
@@ -76,7 +81,7 @@ same command: it starts the run, continues it, and does nothing once the run is 
 			}
 			flags := cmd.Flags()
 			if err := how.Check(); err != nil {
-				return wrongFlag(err)
+				return wrongFlag(err, nil)
 			}
 			if flags.Changed("resume") {
 				if err := onlyWithResume(flags); err != nil {
@@ -125,8 +130,8 @@ same command: it starts the run, continues it, and does nothing once the run is 
 	common.BoolVar(&auto, "auto-resume", false, "continue the run in --out if there is one; do nothing if it is finished")
 	common.StringVar(&find, "find-rate", "", "instead of a run, suggest a learning rate: train for 200 steps at rising rates and draw the losses in this PNG")
 	common.Lookup("find-rate").NoOptDefVal = "learning-rate.png"
-	common.Var(often{&how.Call}, "checkpoint-every", "steps or time between checkpoints, such as 500 or 10m; each check also writes one")
-	common.Bool("no-examples", false, "leave texts of the data out of report.html; repeat this flag with --resume")
+	common.Var(often{&how.Call}, "checkpoint-every", "steps or time between checkpoints, such as 500 or 1h; each check also writes one")
+	common.Bool("no-examples", false, "leave texts of the data and paths of files out of report.html; repeat this flag with --resume")
 	common.IntVar(&how.Workers, "workers", 0, "micro-batches to compute in parallel; doesn't change the result (0: one per core)")
 	common.IntVar(&how.MaxSteps, "max-steps", 0, "total steps after which training stops until --resume (0: no limit)")
 	common.DurationVar(&how.MaxTime, "max-time", 0, "time after which training stops until --resume, such as 90s or 1h30m (0: no limit)")
@@ -163,7 +168,15 @@ type often struct{ *train.Call }
 
 func (o often) Type() string { return "steps or time" }
 
-func (o often) String() string { return "" }
+func (o often) String() string {
+	switch {
+	case o.Call == nil: // pflag may ask for the text of a zero value
+		return ""
+	case o.CheckpointSteps > 0:
+		return strconv.Itoa(o.CheckpointSteps)
+	}
+	return o.CheckpointTime.String()
+}
 
 func (o often) Set(text string) error {
 	steps, err := strconv.Atoi(text)
@@ -182,9 +195,12 @@ func (o often) Set(text string) error {
 // newRun starts a run in the folder out. If auto is true and the folder has a run, newRun continues it. It finds
 // everything that is wrong with a call before it makes the folder.
 func newRun(cmd *cobra.Command, c task.Config, out string, auto bool, how watched) error {
+	if err := notInText(c.Data, cmp.Or(out, "runs")); err != nil {
+		return err
+	}
 	t, err := newTask(cmd.Context(), c)
 	dir := out
-	if err = divided(how.Group, t, wrongFlag(err)); err == nil && !auto && first(how.Group) {
+	if err = divided(how.Group, t, wrongFlag(err, cmd.Flags())); err == nil && !auto && first(how.Group) {
 		dir, err = newFolder(out, c.Task.Name)
 	}
 	if err == nil && c.From.Dir != "" && first(how.Group) {
@@ -195,6 +211,22 @@ func newRun(cmd *cobra.Command, c task.Config, out string, auto bool, how watche
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "The run in %s is finished\n", dir)
 	}
 	return err
+}
+
+// notInText returns an error if a run folder would be in a folder whose files are the text.
+func notInText(d task.Data, out string) error {
+	for _, folder := range dataFiles(d) {
+		info, err := os.Stat(folder)
+		if err != nil || !info.IsDir() {
+			continue
+		}
+		from, err1 := filepath.Abs(folder)
+		run, err2 := filepath.Abs(out)
+		if in, err := filepath.Rel(from, run); err == nil && err1 == nil && err2 == nil && filepath.IsLocal(in) {
+			return usagef("the run folder %s would be in the folder of --data, %s, and become a part of the text: choose another folder with --out", out, folder)
+		}
+	}
+	return nil
 }
 
 // withResume lists the flags that may be given with --resume.
@@ -237,7 +269,7 @@ func resumeRun(cmd *cobra.Command, dir string, s *settings, how watched) error {
 			shared, err = folderStart(dir)
 		}
 	}
-	shared, err = train.Share(how.Group, shared, err)
+	shared, err = train.Share(how.Group, shared, interrupted(cmd.Context(), err))
 	if err == nil && !first(how.Group) { // the folder may exist only for the first process
 		if dir, err = os.MkdirTemp("", "heed-"); err == nil {
 			defer os.RemoveAll(dir)
@@ -254,7 +286,7 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how watched, err error) e
 	if t != nil {
 		defer t.Close()
 	}
-	if _, err := train.Share(how.Group, nil, err); err != nil {
+	if _, err := train.Share(how.Group, nil, interrupted(cmd.Context(), err)); err != nil {
 		return err
 	}
 	stdout, training := cmd.OutOrStdout(), t.Config.Training
@@ -266,7 +298,7 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how watched, err error) e
 			blocks = fmt.Sprintf("%d and %s", m.Layers, text.Count(n, "block"))
 		}
 		fmt.Fprintf(stdout, "%s  model: width %d, %s, %s; batches of %d, %s per epoch, %s\n", text.Escape(look),
-			m.Dim, blocks, text.Count(m.Block.Attention.Heads, "head"), training.BatchSize, text.Count(training.StepsPerEpoch, "step"), atMost(training.MaxEpochs))
+			m.Dim, blocks, text.Count(m.Block.Attention.Heads, "head"), training.BatchSize, text.Count(training.StepsPerEpoch, "step"), atMost(training))
 	}
 	bar, people := cmd.ErrOrStderr(), terminal(stdout) != nil
 	if how.Group != nil { // mpirun's pseudo-terminal isn't a user's terminal
@@ -284,6 +316,8 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how watched, err error) e
 		return err
 	}
 	call.Log = log
+	resume := "heed train --resume " + shell(dir) + " continues the run"
+	advise(cmd.ErrOrStderr(), resume)
 	s, err := t.Train(cmd.Context(), dir, call)
 	progress.clear()
 	if err != nil {
@@ -292,18 +326,19 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how watched, err error) e
 		end(s.Because)
 	}
 	if errors.Is(err, context.Canceled) {
-		return fmt.Errorf("%w: heed train --resume %s continues the run", interrupted(cmd.Context(), err), shell(dir))
+		return fmt.Errorf("%w: %s", interrupted(cmd.Context(), err), resume)
 	}
 	if err != nil {
-		return wrongFlag(err)
+		return wrongFlag(err, nil)
 	}
 	if s.Unfinished {
 		if first(how.Group) && s.Best.Step > 0 { // there is a check to report
 			writeReport(cmd, t, dir)
 		}
-		fmt.Fprintf(stdout, "Stopped because %s: heed train --resume %s continues the run\n", s.Because, shell(dir))
+		fmt.Fprintf(stdout, "Stopped because %s: %s\n", s.Because, resume)
 		return nil
 	}
+	advise(cmd.ErrOrStderr(), "the run is complete, but may have no report: heed report "+shell(dir)+" writes it")
 	fmt.Fprintf(stdout, "Stopped because %s\n", s.Because)
 	which := "Best"
 	if training.Stopping.KeepLast {
@@ -354,10 +389,14 @@ func scopes(names []string) string {
 	return strings.Join(parts, ", ")
 }
 
-// atMost describes the maximum number of epochs.
-func atMost(epochs int) string {
-	if epochs == 0 {
-		return "no limit of epochs"
+// atMost describes the maximum number of epochs and, if it isn't one per epoch, the number of checks.
+func atMost(t task.Training) string {
+	s := "no limit of epochs"
+	if t.MaxEpochs > 0 {
+		s = text.Count(t.MaxEpochs, "epoch") + " at most"
 	}
-	return text.Count(epochs, "epoch") + " at most"
+	if t.CheckEvery > 0 {
+		s += fmt.Sprintf("; a check after every %s", text.Count(t.CheckEvery, "step"))
+	}
+	return s
 }

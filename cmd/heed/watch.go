@@ -7,7 +7,6 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/heed-go/heed/train"
@@ -46,22 +45,15 @@ func (p *progress) show(l net.Listener, out io.Writer, t *task.Task, dir string)
 	if err != nil {
 		return nil, nil, err
 	}
-	var open atomic.Int32
 	s := &http.Server{
-		Handler: ownNames(l.Addr(), h),
-		ConnState: func(c net.Conn, state http.ConnState) {
-			switch {
-			case state == http.StateNew && open.Add(1) > maxConnections:
-				c.Close()
-			case state == http.StateClosed:
-				open.Add(-1)
-			}
-		},
+		Handler:           ownNames(l.Addr(), h),
 		ErrorLog:          log.New(io.Discard, "", 0), // clients' errors don't concern training
 		ReadHeaderTimeout: 5 * time.Second,
+		WriteTimeout:      10 * time.Second, // the page's events have a deadline each
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    1 << 14,
 	}
+	limit(s, maxConnections)
 	begun := false
 	logTo = writerFunc(func(b []byte) (int, error) {
 		n, err := out.Write(b)

@@ -5,6 +5,8 @@ var printedRun = []losses{{0.457, 0.300}, {0.647, 0.378}, {0.628, 0.346}}
 
 // The notebook's printed inputs: the values, and the products of its queries and keys.
 const (
+	printedVariances = "var(Q) 0.990742029467248 and var(K) 0.9085049295453562" // of queries and keys that it doesn't print
+
 	printedV = `[[-1.45501613  1.12104651  0.1601064  -0.64056377 -1.44402873  0.79275413
    1.72701777 -0.18697646]
  [-0.0090312  -0.85755707  0.25167518 -1.44080247 -0.88817109  0.61161258

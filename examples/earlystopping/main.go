@@ -6,8 +6,9 @@
 // improvement.
 //
 // Before that, it shows the notebook's attention tables, softmax(Q·Kᵀ/√d_k + M)·V. The notebook doesn't print its
-// queries and keys, so their printed variances, 0.990742029467248 and 0.9085049295453562, can't be checked. It does
-// print their products, so the program uses these as queries, with I as keys: Q·Kᵀ = (Q·Kᵀ)·I.
+// queries and keys, so their printed variances can't be checked: the program prints them beside the variances of random
+// queries and keys. It does print their products, so the program uses these as queries, with I as keys:
+// Q·Kᵀ = (Q·Kᵀ)·I.
 //
 // With a flag, it draws random inputs and losses:
 //
@@ -65,7 +66,12 @@ func run(w io.Writer, args []string) error {
 		return err
 	}
 	if !flags.Own() {
-		fmt.Fprintln(w, "The notebook's var(Q) and var(K) can't be computed, because it doesn't print Q and K.")
+		fmt.Fprintf(w, "The notebook's %s can't be computed, because it doesn't print Q and K. Random ones from seed %d:\n", printedVariances, *seed)
+		rng := notebook.Source(*seed)
+		if _, err := multiply(w, notebook.Randn(rng, *words, *dK), notebook.Randn(rng, *words, *dK)); err != nil {
+			return err
+		}
+		fmt.Fprintln(w, "\nFrom the notebook's V and Q·Kᵀ:")
 	}
 	s.Print(w)
 	fmt.Fprintf(w, "d_k: %d\n\n", *dK)

@@ -46,7 +46,7 @@ func TestRun(t *testing.T) {
 	if err := run(&b, nil); err != nil {
 		t.Fatal(err)
 	}
-	golden.Contains(t, b.String(), "var(Q) and var(K) can't be computed, because", "V\n"+printedV, "Q·Kᵀ\n"+printedProduct, "mask\n"+printedMask, "Attention\n"+printedAttention, `
+	golden.Contains(t, b.String(), "The notebook's var(Q) 0.990742029467248 and var(K) 0.9085049295453562 can't be computed, because", "var(Q): ", "var(K): ", "V\n"+printedV, "Q·Kᵀ\n"+printedProduct, "mask\n"+printedMask, "Attention\n"+printedAttention, `
 d_k: 8
 
 Epoch 0: Train=0.457, Val=0.300

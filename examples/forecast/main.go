@@ -9,17 +9,23 @@
 //
 // It trains on 1958 to 1981 and validates on 1982 to 1991. Then the model and three rules of thumb forecast two years
 // from every month between December 1991 and December 1999. The program prints their mean absolute errors in parts per
-// million. It draws some of the forecasts in runs/forecast.png.
+// million. It draws some of the forecasts in runs/forecast.png, and writes a page about the training in
+// runs/forecast.html. With --watch, it serves a live page while it trains.
 //
-//	go run ./examples/forecast --seed 2 --window 48
+//	go run ./examples/forecast --seed 2 --window 48 --watch localhost:8080
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
+	"os"
 	"path/filepath"
+	"strings"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -28,6 +34,7 @@ import (
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/optim"
+	"github.com/heed-go/heed/train/report"
 )
 
 const (
@@ -43,7 +50,8 @@ func run(w io.Writer, args []string) error {
 	window := flags.Size("window", 36, 90, "months that the model sees")
 	heads := flags.Size("heads", 4, 16, "heads per block, each 8 wide")
 	epochs := flags.Size("epochs", 100, 1000, "maximum number of epochs")
-	out := flags.String("out", filepath.Join("runs", "forecast.png"), "draw the picture in this `FILE`")
+	out := flags.String("out", filepath.Join("runs", "forecast.png"), "draw the picture in this `FILE`, and write the report beside it")
+	watch := flags.String("watch", "", "serve a live page at this `ADDRESS`, such as localhost:8080")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -64,16 +72,34 @@ func run(w io.Writer, args []string) error {
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
-	_, err = train.Fit(context.Background(), train.Problem{
-		Params: params, Loss: m.loss, Train: examples, Validation: unseen,
-	}, train.Config{
+	config := train.Config{
 		BatchSize: 16, MaxEpochs: *epochs,
 		Optimizer: optim.Config{LearningRate: 0.005, WeightDecay: 0.01},
 		Stopping:  train.Stopping{Patience: 10},
-	}, train.Call{Seed: *seed, Log: w})
+	}
+	call := train.Call{Seed: *seed, Log: w}
+	live := report.NewLive(examples.Steps(config.BatchSize), config, call)
+	call.OnStep, call.OnCheck = live.Step, live.Check
+	if *watch != "" {
+		listener, err := net.Listen("tcp", *watch)
+		if err != nil {
+			return err
+		}
+		defer listener.Close()
+		page, err := live.Handler("Forecast", "Carbon dioxide in the air, two years ahead.")
+		if err != nil {
+			return err
+		}
+		go http.Serve(listener, page)
+		fmt.Fprintf(w, "Live page: http://%s\n", listener.Addr())
+	}
+	result, err := train.Fit(context.Background(), train.Problem{
+		Params: params, Loss: m.loss, Train: examples, Validation: unseen,
+	}, config, call)
 	if err != nil {
 		return err
 	}
+	live.End(result.StoppedBecause)
 	forecasts, err := m.forecast(series, *window)
 	if err != nil {
 		return err
@@ -85,7 +111,14 @@ func run(w io.Writer, args []string) error {
 		return err
 	}
 	fmt.Fprintf(w, "Forecasts of two years, and the measured numbers: %s\n", *out)
-	return nil
+	var page bytes.Buffer
+	run := report.Run{Title: "Forecast", About: "carbon dioxide in the air, two years ahead", Result: result, Config: config, Params: params.Count()}
+	if err := run.Write(&page); err != nil {
+		return err
+	}
+	name := strings.TrimSuffix(*out, filepath.Ext(*out)) + ".html"
+	fmt.Fprintf(w, "How training went: %s\n", name)
+	return os.WriteFile(name, page.Bytes(), 0o666)
 }
 
 // windows returns all windows of T months, with one month before and 24 after each window. growth, (N, T, 1), is each

@@ -18,7 +18,7 @@ import (
 // -short, it trains for 5 epochs only, and must be better than the seasonal naive rule.
 func TestRun(t *testing.T) {
 	picture := filepath.Join(t.TempDir(), "deep", "er", "picture.png")
-	args, best := []string{"--out", picture}, "seasonal naive, with trend"
+	args, best := []string{"--out", picture, "--watch", "localhost:0"}, "seasonal naive, with trend"
 	if testing.Short() {
 		args, best = append(args, "--epochs", "5"), "seasonal naive"
 	}
@@ -26,7 +26,11 @@ func TestRun(t *testing.T) {
 	if err := run(&b, args); err != nil {
 		t.Fatal(err)
 	}
-	golden.Contains(t, b.String(), "Epoch 0: Train=", "of 97 forecasts\n", picture+"\n")
+	golden.Contains(t, b.String(), "Live page: http://127.0.0.1:", "Epoch 0: Train=", "of 97 forecasts\n", picture+"\n")
+	page, err := os.ReadFile(strings.TrimSuffix(picture, ".png") + ".html")
+	if err != nil || !strings.Contains(string(page), "parameters learned carbon dioxide in the air, two years ahead.") {
+		t.Errorf("the page about the training has %d bytes, error %v", len(page), err)
+	}
 	errors := map[string][]float64{} // for months 1 to 12, 13 to 24, and all
 	for _, name := range []string{"naive", "seasonal naive", "seasonal naive, with trend", "the decoder"} {
 		_, row, ok := strings.Cut(b.String(), fmt.Sprintf("\n%-26s ", name))

@@ -5,9 +5,9 @@
 //
 // The shapes are from the notebook "Self Attention Mechanism": 10 tokens of width 16. The second token is the same as
 // the first. The notebook doesn't print its embeddings, weights and values, so its weighted sums and the queries of its
-// three heads can't be checked. It does print scores and their softmax, and the program computes the softmax of the
-// five complete rows of scores. For everything else, it draws random embeddings and weights from a seed. As in the
-// notebook, weighted_sum[1] equals weighted_sum[0].
+// three heads can't be checked: the program prints them beside its own. The notebook does print scores and their
+// softmax, and the program computes the softmax of the five complete rows of scores. For everything else, it draws
+// random embeddings and weights from a seed. As in the notebook, weighted_sum[1] equals weighted_sum[0].
 //
 // Flags change the seed and the sizes:
 //
@@ -49,6 +49,11 @@ func run(w io.Writer, args []string) error {
 		printed.Print(w, "Attention Weights")
 		fmt.Fprintln(w, "\nIts other numbers don't follow from those that it prints. With random numbers from this program's seed:")
 	}
+	beside := func(printed string) {
+		if !flags.Own() {
+			fmt.Fprintf(w, "The notebook's, which don't follow from the numbers that it prints:\n%s\n", printed)
+		}
+	}
 	n := sizes{*tokens, *dim, *heads}
 	one, err := oneHead(*seed, n)
 	if err != nil {
@@ -60,11 +65,17 @@ func run(w io.Writer, args []string) error {
 	}
 	for _, name := range []string{"Attention Scores", "Attention Weights", "Weighted Sum"} {
 		one.Print(w, name)
+		if name == "Attention Weights" {
+			beside(printedLastWeights + "...")
+		} else if name == "Weighted Sum" {
+			beside(printedSum + "...")
+		}
 		fmt.Fprintf(w, "Shape : %v\n", one.Get(name).Shape())
 	}
 	if n.tokens > 1 {
 		fmt.Fprintln(w, "Weighted sum of the second token, which equals the first, because the tokens are the same")
 		fmt.Fprintln(w, notebook.Format(one.Values("Weighted Sum")[n.dim:2*n.dim], n.dim))
+		beside(printedSecond)
 	}
 
 	several, err := severalHeads(*seed, n)
@@ -79,6 +90,7 @@ func run(w io.Writer, args []string) error {
 		}
 		if name == "Queries" { // the notebook's output is cut off here
 			notebook.Print(w, name, split)
+			beside(printedQueries + "...")
 		}
 		fmt.Fprintf(w, "%s Shape : %v\n", name, split.Shape())
 	}

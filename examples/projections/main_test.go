@@ -53,6 +53,32 @@ func TestBrokenRow(t *testing.T) {
 	}
 }
 
+// TestOtherNumbers checks the notebook's numbers that can't be computed: whole rows of weights sum to 1, and
+// tokens 0 and 1, which are the same, have equal rows.
+func TestOtherNumbers(t *testing.T) {
+	rows := func(table string, width int) [][]float64 {
+		numbers, err := notebook.Numbers(table[:strings.LastIndex(table, " ")]) // the last number is cut off
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.Collect(slices.Chunk(numbers, width))
+	}
+	for i, row := range rows(printedLastWeights, 10) {
+		sum := 0.0
+		for _, weight := range row {
+			sum += weight
+		}
+		if len(row) == 10 && math.Abs(sum-1) > 5e-8 {
+			t.Errorf("the weights of row %d sum to %v, want 1", 5+i, sum)
+		}
+	}
+	sums, queries := rows(printedSum, 16), rows(printedQueries, 16)
+	second, err := notebook.Numbers(printedSecond)
+	if err != nil || !slices.Equal(sums[0], sums[1]) || !slices.Equal(second, sums[1]) || !slices.Equal(queries[0], queries[1]) {
+		t.Errorf("%v: the rows of two equal tokens differ", err)
+	}
+}
+
 // TestSameToken checks that tokens 0 and 1, which are the same, have the same rows in all tables.
 func TestSameToken(t *testing.T) {
 	s, err := oneHead(1, defaults)
@@ -137,8 +163,8 @@ func TestRun(t *testing.T) {
 		"embed_size: 16\n",
 		"w_q Shape : (16, 16)\n", "w_k Shape : (16, 16)\n", "w_v Shape : (16, 16)\n",
 		"Q Shape : (10, 16)\n", "K Shape : (10, 16)\n", "V Shape : (10, 16)\n",
-		"Attention Scores\n", "Shape : (10, 10)\n", "Attention Weights\n", "Shape : (10, 10)\n", "Weighted Sum\n", "Shape : (10, 16)\n",
-		"Heads: 3\nembeddings Shape : (10, 16)\n", "Queries\n[[[",
+		"Attention Scores\n", "Shape : (10, 10)\n", "Attention Weights\n", printedLastWeights, "Shape : (10, 10)\n", "Weighted Sum\n", printedSum, "Shape : (10, 16)\n", printedSecond,
+		"Heads: 3\nembeddings Shape : (10, 16)\n", "Queries\n[[[", printedQueries,
 		"Queries Shape : (3, 10, 16)\n", "Keys Shape : (3, 10, 16)\n", "Values Shape : (3, 10, 16)\n")
 }
 

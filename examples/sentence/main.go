@@ -33,6 +33,10 @@ import (
 
 func main() { example.Main(run) }
 
+// printedEmbeddings are two embeddings as the notebook prints them.
+const printedEmbeddings = `"cat" → [0.2, -0.1, 0.8, 0.3, ..., 0.5]  (d_model = 512 dimensions)
+"sat" → [0.1, 0.4, -0.2, 0.7, ..., -0.3] (d_model = 512 dimensions)`
+
 func run(w io.Writer, args []string) error {
 	flags, seed := example.New("sentence")
 	sentence := flags.String("sentence", "The cat sat on the mat", "`SENTENCE`: words separated by spaces, in quotes")
@@ -59,6 +63,9 @@ func run(w io.Writer, args []string) error {
 		return err
 	}
 	printSteps(w, tokens, s)
+	if !flags.Own() {
+		fmt.Fprintf(w, "The notebook's embeddings are an illustration, not results. The ones above are random:\n%s\n", printedEmbeddings)
+	}
 	n := len(tokens)
 	decompose(w, tokens, row, s.Values("weights")[row*n:][:n], s.Get("V"))
 	figure := heatmap.Figure{Title: *sentence, Layers: []heatmap.Layer{picture.Layer("Untrained", tokens, tokens, s.Values("weights"))}}
@@ -101,6 +108,8 @@ func printSteps(w io.Writer, tokens []string, s *notebook.Stages) {
 	for _, name := range []string{"X", "Q", "K", "V"} {
 		fmt.Fprintf(w, "%s has shape %v\n", name, s.Get(name).Shape())
 	}
+	fmt.Fprintf(w, "W_q, W_k, W_v have shape %v\n", tensor.Shape{dim, s.Get("Q").Shape()[1]})
+	fmt.Fprintf(w, "Attention_Scores has shape %v\n", s.Get("weights").Shape()[2:])
 	fmt.Fprintln(w, "| Token | Original Embedding | Query Vector | Key Vector | Value Vector |")
 	for _, token := range quoted {
 		fmt.Fprintf(w, "| %s | [%d dims] → |", token, dim)

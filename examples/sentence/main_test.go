@@ -76,9 +76,11 @@ X has shape (6, 512)
 Q has shape (6, 64)
 K has shape (6, 64)
 V has shape (6, 64)
+W_q, W_k, W_v have shape (512, 64)
+Attention_Scores has shape (6, 6)
 | Token | Original Embedding | Query Vector | Key Vector | Value Vector |
 | "The" | [512 dims] → | [64 dims] | [64 dims] | [64 dims] |
-`, "Output has shape (6, 64)\n", `
+`, "Output has shape (6, 64)\n", "an illustration, not results", printedEmbeddings, `
      The  cat  sat   on  the  mat
 The  2.1  1.2  0.8  0.9  2.0  0.7
 cat  1.1  3.2  4.1  0.6  1.0  1.8

@@ -67,8 +67,8 @@ func (p *tab) lists(labels []string, weights []float32) {
 	}
 }
 
-// reads checks that the page shows one weight of a head as text, and returns its row and column.
-func (p *tab) reads(head int, rows, columns []string, weights []float32) (row, column int) {
+// reads checks that the page shows one weight of a head, such as head 0, as text, and returns its row and column.
+func (p *tab) reads(head string, rows, columns []string, weights []float32) (row, column int) {
 	p.Helper()
 	text := evaluate[string](p, "document.querySelector('.reading').textContent")
 	numbers := evaluate[[]int](p, "[...document.querySelectorAll('.reading small')].map(e => Number(e.textContent.replace(/[ ()]/g, '')))")
@@ -77,7 +77,7 @@ func (p *tab) reads(head int, rows, columns []string, weights []float32) (row, c
 	}
 	row, column = numbers[0], numbers[1]
 	weight := weights[row*len(columns)+column]
-	want := fmt.Sprintf("%s (%d) → %s (%d), head %d: ", rows[row], row, columns[column], column, head)
+	want := fmt.Sprintf("%s (%d) → %s (%d), %s: ", rows[row], row, columns[column], column, head)
 	var got float64
 	if _, err := fmt.Sscanf(strings.TrimPrefix(text, want), "%f", &got); err != nil || !strings.HasPrefix(text, want) || math.Abs(got-float64(weight)) > 0.0006 {
 		p.Errorf("the page shows %q, want %s%.3f", text, want, weight)
@@ -94,8 +94,40 @@ const (
 
 func text(element string) string { return element + ".textContent" }
 
-// TestAttention checks that the page shows the weights of task.Attention, for cross-attention and self-attention, with
-// a mouse and on a touch screen.
+const meanOfHeads = "mean of the heads"
+
+// meanOf returns the mean over heads of each weight.
+func meanOf(heads [][]float32) []float32 {
+	mean := make([]float32, len(heads[0]))
+	for _, weights := range heads {
+		for i, w := range weights {
+			mean[i] += w / float32(len(heads))
+		}
+	}
+	return mean
+}
+
+// sharpest returns the head whose rows have the lowest mean entropy, and the layer that it is in.
+func sharpest(a *task.Attention) (layer task.AttentionLayer, head int) {
+	lowest := math.Inf(1)
+	for _, l := range a.Layers {
+		for i, weights := range l.Heads {
+			entropy := 0.0
+			for _, w := range weights {
+				if w > 0 {
+					entropy -= float64(w) * math.Log(float64(w)) / float64(len(l.Rows))
+				}
+			}
+			if entropy < lowest-1e-4 { // the page has rounded weights
+				lowest, layer, head = entropy, l, i
+			}
+		}
+	}
+	return layer, head
+}
+
+// TestAttention checks that the page opens on the sharpest head, and that it shows the weights of task.Attention and
+// their means over heads, for cross-attention and self-attention, with a mouse and on a touch screen.
 func TestAttention(t *testing.T) {
 	dir := trained(t, "--task=dates", "--layers=2", "--max-epochs=1")
 	address, want := attended(t, dir, "Thu, 7 March 2024")
@@ -105,12 +137,15 @@ func TestAttention(t *testing.T) {
 			p.fits()
 			heads := 0
 			for _, l := range want.Layers {
-				heads += len(l.Heads)
+				heads += len(l.Heads) + 1 // and the mean
 			}
 			if got := evaluate[int](p, radios+".length"); got != heads {
 				t.Fatalf("there are %d heads to choose from, want %d", got, heads)
 			}
-			first := want.Layers[0]
+			first, head := sharpest(want)
+			if got, want := evaluate[string](p, text("document.querySelector('h3')")), fmt.Sprintf("%s, head %d", first.Name, head); got != want {
+				t.Errorf("the page opens on %s, want the sharpest head, %s", got, want)
+			}
 			labels := "Array.from(%s, e => e.textContent)"
 			if got := evaluate[[]string](p, fmt.Sprintf(labels, rowTokens)); !slices.Equal(got, first.Rows) {
 				t.Errorf("the rows are %q, want %q", got, first.Rows)
@@ -120,14 +155,18 @@ func TestAttention(t *testing.T) {
 			}
 			n := 0
 			for _, l := range want.Layers {
-				for head, weights := range l.Heads {
+				for head, weights := range append(slices.Clip(l.Heads), meanOf(l.Heads)) {
+					name := fmt.Sprint("head ", head)
+					if head == len(l.Heads) {
+						name = meanOfHeads
+					}
 					press := p.click
 					if s == phone {
 						press = p.tap
 					}
 					press(fmt.Sprintf("%s[%d]", radios, n))
 					n++
-					p.until(fmt.Sprintf("%s === '%s, head %d'", text("document.querySelector('h3')"), l.Name, head))
+					p.until(fmt.Sprintf("%s === '%s, %s'", text("document.querySelector('h3')"), l.Name, name))
 					row := n % len(l.Rows)
 					if s == phone {
 						p.tap(fmt.Sprintf("%s[%d]", rowTokens, row))
@@ -137,7 +176,7 @@ func TestAttention(t *testing.T) {
 					p.until(fmt.Sprintf("%s[%d].getAttribute('aria-selected') === 'true'", rowTokens, row))
 					rowWeights := weights[row*len(l.Columns):][:len(l.Columns)]
 					p.lists(l.Columns, rowWeights)
-					if got, column := p.reads(head, l.Rows, l.Columns, weights); got != row || rowWeights[column] < slices.Max(rowWeights)-1e-4 {
+					if got, column := p.reads(name, l.Rows, l.Columns, weights); got != row || rowWeights[column] < slices.Max(rowWeights)-1e-4 {
 						t.Errorf("for row %d, the page shows row %d and column %d", row, got, column)
 					}
 				}
@@ -155,10 +194,11 @@ func TestAttentionPointer(t *testing.T) {
 	l := want.Layers[0]
 	weights := l.Heads[0]
 	p := open(t, address, desktop)
+	p.click(radios + "[0]")
 	p.click(rowTokens + "[3]")
 	p.hover(columnTokens + "[5]")
 	p.until(columnTokens + "[5].getAttribute('aria-selected') === 'true'")
-	if row, column := p.reads(0, l.Rows, l.Columns, weights); row != 3 || column != 5 {
+	if row, column := p.reads("head 0", l.Rows, l.Columns, weights); row != 3 || column != 5 {
 		t.Errorf("the page shows row %d and column %d, want 3 and 5", row, column)
 	}
 	p.click(columnTokens + "[6]")
@@ -171,9 +211,9 @@ func TestAttentionPointer(t *testing.T) {
 
 	x, y := p.middle(chart)
 	p.point(x, y)
-	row, column := p.reads(0, l.Rows, l.Columns, weights)
+	row, column := p.reads("head 0", l.Rows, l.Columns, weights)
 	p.point(x+60, y-60)
-	row2, column2 := p.reads(0, l.Rows, l.Columns, weights)
+	row2, column2 := p.reads("head 0", l.Rows, l.Columns, weights)
 	if row2 >= row || column2 <= column || math.Abs(float64(column-len(l.Columns)/2)) > 2 || math.Abs(float64(row-len(l.Rows)/2)) > 2 {
 		t.Errorf("in the middle of the map the page shows row %d and column %d; for a point to the right and above, row %d and column %d", row, column, row2, column2)
 	}
@@ -194,13 +234,13 @@ func TestAttentionKeys(t *testing.T) {
 			t.Errorf("the focused %s has outline %s", role, outline)
 		}
 	}
-	p.press(kb.Tab)
-	focused("radio")
-	for i, key := range []string{kb.ArrowRight, kb.ArrowDown, kb.ArrowLeft, kb.ArrowUp, kb.ArrowLeft} {
+	p.click(radios + "[0]")
+	for i, key := range []string{kb.ArrowRight, kb.ArrowDown, kb.ArrowLeft, kb.ArrowUp, kb.ArrowLeft, kb.ArrowLeft} {
 		p.press(key)
 		focused("radio")
-		layer, head := []int{0, 1, 1, 0, len(want.Layers) - 1}[i], []int{1, 1, 0, 0, 1}[i]
-		if got, want := evaluate[string](p, "document.activeElement.getAttribute('aria-label')"), fmt.Sprintf("%s, head %d", want.Layers[layer].Name, head); got != want || !strings.HasPrefix(evaluate[string](p, text("document.querySelector('h3')")), got) {
+		last := len(want.Layers) - 1
+		layer, head := []int{0, 1, 1, 0, last, last}[i], []string{"head 1", "head 1", "head 0", "head 0", meanOfHeads, "head 1"}[i]
+		if got, want := evaluate[string](p, "document.activeElement.getAttribute('aria-label')"), want.Layers[layer].Name+", "+head; got != want || !strings.HasPrefix(evaluate[string](p, text("document.querySelector('h3')")), got) {
 			t.Errorf("after key %d the page has chosen %q, want %q", i, got, want)
 		}
 	}
@@ -209,20 +249,20 @@ func TestAttentionKeys(t *testing.T) {
 	focused("option")
 	p.press(kb.Home)
 	p.press(kb.ArrowRight)
-	if row, _ := p.reads(1, l.Rows, l.Columns, l.Heads[1]); row != 1 {
+	if row, _ := p.reads("head 1", l.Rows, l.Columns, l.Heads[1]); row != 1 {
 		t.Errorf("the page shows row %d, want 1", row)
 	}
 	p.press(kb.Tab)
 	focused("option")
 	p.press(kb.End)
-	if _, column := p.reads(1, l.Rows, l.Columns, l.Heads[1]); column != len(l.Columns)-1 {
+	if _, column := p.reads("head 1", l.Rows, l.Columns, l.Heads[1]); column != len(l.Columns)-1 {
 		t.Errorf("the page shows column %d, want the last", column)
 	}
 	p.press(kb.Tab)
 	focused("application")
 	p.press(kb.ArrowDown)
 	p.press(kb.ArrowLeft)
-	if row, column := p.reads(1, l.Rows, l.Columns, l.Heads[1]); row != 1 || column != len(l.Columns)-2 {
+	if row, column := p.reads("head 1", l.Rows, l.Columns, l.Heads[1]); row != 1 || column != len(l.Columns)-2 {
 		t.Errorf("on the map the page shows row %d and column %d, want 1 and %d", row, column, len(l.Columns)-2)
 	}
 	p.press(kb.Escape)
@@ -246,12 +286,12 @@ func TestAttentionLong(t *testing.T) {
 		if n := evaluate[int](p, "document.querySelectorAll('*').length"); n > 1000 {
 			t.Errorf("the page has %d elements, want at most 1000", n)
 		}
-		p.click(radios + "[23]")
+		p.click(radios + "[34]")
 		p.click(rowTokens + "[150]")
 		p.until(rowTokens + "[150].getAttribute('aria-selected') === 'true'")
 		p.lists(l.Columns, l.Heads[1][150*200:][:200])
 		p.hover(chart)
-		p.reads(1, l.Rows, l.Columns, l.Heads[1])
+		p.reads("head 1", l.Rows, l.Columns, l.Heads[1])
 	}
 }
 

@@ -260,9 +260,31 @@ func (p *tab) until(expression string) {
 	}
 }
 
-// fits checks that the page needs no scrolling to the side.
+// fits checks that the page needs no scrolling to the side, that no number and its unit are on different lines, and that
+// no row of charts is half empty.
 func (p *tab) fits() {
 	p.Helper()
+	if broken := evaluate[[]string](p, `(() => {
+		const broken = [];
+		for (const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT); texts.nextNode();) {
+			const text = texts.currentNode;
+			if (text.parentNode.closest('script, style, pre, textarea, h1, h2, .attention bdi, .examples td:not(.number), #answers')) continue; // may have users' texts
+			for (const number of text.data.matchAll(/\d[\d.,:–]*(\s(%|(s|ms|min|h|thousand|million)\b))?/g)) {
+				const range = document.createRange();
+				range.setStart(text, number.index);
+				range.setEnd(text, number.index + number[0].length);
+				const lines = new Set([...range.getClientRects()].filter(r => r.width > 0).map(r => Math.round(r.top)));
+				if (lines.size > 1) broken.push(number[0]);
+			}
+		}
+		return broken;
+	})()`); len(broken) > 0 {
+		p.Errorf("these numbers are on two lines: %q", broken)
+	}
+	if empty := evaluate[float64](p, `(grid => grid?.lastElementChild ? grid.getBoundingClientRect().right - grid.lastElementChild.getBoundingClientRect().right : 0)(
+		document.querySelector('.charts'))`); empty > 1 {
+		p.Errorf("the last row of charts ends %v pixels before the others", empty)
+	}
 	if widths := evaluate[[2]float64](p, "[document.documentElement.scrollWidth, innerWidth]"); widths[0] > widths[1] {
 		p.Errorf("the page is %v pixels wide, but the screen only %v", widths[0], widths[1])
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -38,7 +39,7 @@ func longRun(t *testing.T, dir string) string {
 	}
 	defer f.Close()
 	page := report.FromTask(dir, run)
-	if err := page.AddAnswers(t.Context(), &task.Task{Model: model}, false); err != nil {
+	if err := page.AddAnswers(t.Context(), &task.Task{Model: model}); err != nil {
 		t.Fatal(err)
 	}
 	if err := page.Write(f); err != nil {
@@ -70,6 +71,9 @@ func TestReport(t *testing.T) {
 				const drawn = `[...document.querySelectorAll('#charts .uplot canvas')].filter(c =>
 					c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some(v => v > 0)).length`
 				p.until(drawn + " >= 4")
+				if n := evaluate[int](p, "document.querySelectorAll('.uplot').length"); n != 5 {
+					t.Errorf("there are %d charts, want 5", n)
+				}
 				const over = "document.querySelector('#charts .u-over')"
 				x, y := p.middle(over)
 				p.point(x-evaluate[float64](p, over+".clientWidth")/2+1, y)
@@ -78,6 +82,8 @@ func TestReport(t *testing.T) {
 				if got, err := strconv.ParseFloat(evaluate[[]string](p, legend)[1], 64); err != nil || got < 0.999*test.loss || got > 1.001*test.loss {
 					t.Errorf("the loss of epoch 0 under the pointer is %v, want %v", got, test.loss)
 				}
+				p.point(1, 1) // the legend may get a line more or less
+				p.until(legend + "[0] !== '0'")
 				p.click("document.querySelector('summary')")
 				p.until("document.querySelector('details').open")
 				if rows := evaluate[int](p, "document.querySelectorAll('details tbody tr').length"); rows < 3 || rows > test.epochs {
@@ -109,6 +115,33 @@ func TestReportOfSeveralRuns(t *testing.T) {
 	}
 }
 
+// colours returns the colour of each curve in the legend of the first chart.
+func (p *tab) colours() map[string]string {
+	p.Helper()
+	return evaluate[map[string]string](p, `Object.fromEntries([...document.querySelector('.uplot').querySelectorAll('.u-series')].map(e => [
+		e.querySelector('.u-label').textContent, getComputedStyle(e.querySelector('.u-marker')).borderTopColor]))`)
+}
+
+// TestReportOfManyRuns checks that the legend shows the dashes of the curves, so that runs with the same colour can be
+// told apart.
+func TestReportOfManyRuns(t *testing.T) {
+	one, other := trained(t, "--task=dates", "--layers=1", "--max-epochs=3"), trained(t, "--task=dates", "--layers=2", "--max-epochs=1")
+	path := filepath.Join(folder, "many.html")
+	command(t, "report", one, one, one, one, one, one, other, other, "--out="+path)
+	for _, s := range []screen{desktop, phone} {
+		p := open(t, "file://"+path, s)
+		p.until("document.querySelectorAll('#charts .uplot').length >= 2")
+		p.fits()
+		styles := evaluate[[]string](p, "[...document.querySelector('.uplot').querySelectorAll('.u-marker')].map(e => getComputedStyle(e).borderTopStyle)")
+		if want := append(slices.Repeat([]string{"solid"}, 6), "dashed", "dashed"); !slices.Equal(styles[1:], want) {
+			t.Errorf("the legend has the lines %q, want %q", styles[1:], want)
+		}
+		if shown := evaluate[bool](p, "[...document.querySelectorAll('.u-marker')].slice(1, 9).every(e => e.getBoundingClientRect().height > 0)"); !shown {
+			t.Error("a line of the legend has no height")
+		}
+	}
+}
+
 // TestReportOfHostileTexts checks that texts and labels that look like scripts stay texts in the page of a run.
 func TestReportOfHostileTexts(t *testing.T) {
 	for name, dir := range map[string]string{"texts": hostileRun(t), "classification": hostileLabels(t)} {
@@ -119,6 +152,12 @@ func TestReportOfHostileTexts(t *testing.T) {
 				p.until("document.querySelectorAll('#charts .uplot').length >= 3")
 				if body := evaluate[string](p, "document.body.innerText"); strings.ContainsAny(body, "\u202e\x01\x02") || !strings.Contains(body, "<") {
 					t.Errorf("the page shows %q, want texts without control characters", body)
+				}
+				if name != "classification" || s != phone {
+					return
+				}
+				if w := evaluate[float64](p, "document.querySelector('.examples td').getBoundingClientRect().width"); w < 300 {
+					t.Errorf("the source of an example is %v pixels wide, want a line of its own", w)
 				}
 			})
 		}

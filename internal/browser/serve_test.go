@@ -2,6 +2,7 @@ package browser
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 )
@@ -45,7 +46,7 @@ func TestServe(t *testing.T) {
 			l := want.Layers[0]
 			p.until(rowTokens + "[2].getAttribute('aria-selected') === 'true'")
 			p.lists(l.Columns, l.Heads[1][2*len(l.Columns):][:len(l.Columns)])
-			p.reads(1, l.Rows, l.Columns, l.Heads[1])
+			p.reads("head 1", l.Rows, l.Columns, l.Heads[1])
 			p.fits()
 		})
 	}
@@ -92,6 +93,26 @@ func TestServeHostileLabels(t *testing.T) {
 	if got := evaluate[string](p, "document.querySelector('#answers tbody').rows[0].cells[1].textContent"); !strings.HasPrefix(got, "<") || strings.ContainsAny(got, "\u202e\x02") {
 		t.Errorf("the answer is %q, want the label as text", got)
 	}
+
+	// A text with several lines has one answer. The labels have probabilities, which add up to 1. If the text is longer
+	// than the model's context, the page says so.
+	p.fill("#text", "a good\nday "+strings.Repeat("a", 100))
+	p.click("document.querySelector('#ask')")
+	p.until("document.querySelector('#answers small')")
+	const rows = "[...document.querySelector('#answers tbody').rows]"
+	if got := evaluate[string](p, rows+"[0].cells[0].innerText"); !strings.HasPrefix(got, "a good\nday aaa") || !strings.Contains(got, "It is too long: the model ignored its end.") {
+		t.Errorf("the input is %q, want the text and a note that it is too long", got)
+	}
+	if got := evaluate[float64](p, rows+".map(r => r.cells[r.cells.length - 1].innerText).reduce((sum, s) => sum + (s.startsWith('<') ? 0 : parseFloat(s)), 0)"); !(math.Abs(got-100) < 0.03) {
+		t.Errorf("the probabilities sum to %v %%, want 100 %%", got)
+	}
+	if got := evaluate[string](p, rows+".map(r => r.cells.length).join()"); got != "3,2" {
+		t.Errorf("the rows have %s cells, want two labels for one input", got)
+	}
+	p.fits()
+	p.click("document.querySelector('#lines')")
+	p.click("document.querySelector('#ask')")
+	p.until(rows + ".length === 4")
 	p.click("document.querySelector('#answers button')")
 	p.until("document.querySelector('.reading')")
 	p.fits()

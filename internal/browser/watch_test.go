@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/heed-go/heed/train/task"
 )
 
 var served = regexp.MustCompile(`http://[0-9.:]+/`)
@@ -57,6 +59,7 @@ func TestWatch(t *testing.T) {
 	dir := filepath.Join(folder, `<img src=x onerror=window.hacked=1>"'&amp;`+"\u202e\x01")
 	address, end := serving(t, "train", "--watch", "--task=reverse", "--out="+dir, "--dim=16", "--heads=2", "--batch-size=8", "--steps-per-epoch=10",
 		"--validation=20", "--patience=0", "--max-epochs=1000000")
+	compared := trained(t, "--task=dates", "--layers=1", "--max-epochs=3")
 	var pages []*tab
 	for _, s := range []screen{desktop, phone} {
 		p := open(t, address, s)
@@ -73,7 +76,20 @@ func TestWatch(t *testing.T) {
 		if about := evaluate[string](p, "document.body.innerText"); strings.ContainsAny(about, "\u202e\x01") || !strings.Contains(about, "<img src=x") {
 			t.Errorf("the page shows %q, want the folder's name as text", about)
 		}
+		report := open(t, "file://"+filepath.Join(compared, task.ReportFile), s)
+		report.until("document.querySelector('.uplot')")
+		live, after := p.colours(), report.colours()
+		for _, curve := range []string{"training", "validation"} {
+			if live[curve] == "" || live[curve] != after[curve] {
+				t.Errorf("the curve %s has the colour %s, in the report %s", curve, live[curve], after[curve])
+			}
+		}
 		p.click("document.querySelector('#log')")
+		before = evaluate[float64](p, taken)
+		p.until(fmt.Sprintf("%s > %v", taken, before+20)) // more than an epoch
+		if !evaluate[bool](p, "document.querySelector('#log').checked") {
+			t.Error("after the next check, the axis is no longer as chosen")
+		}
 		p.fits()
 		pages = append(pages, p)
 	}

@@ -33,7 +33,7 @@ var floors = [][]string{
 	{"internal/kernel"},
 	{"data", "internal/atomicfile", "internal/extremes", "internal/folderlock", "internal/heatmap", "internal/kinds", "internal/safetensors", "internal/table", "internal/testseed", "train/score"},
 	{"data/tokenizer", "internal/memory"},
-	{"internal/apart", "internal/jsonkeys", "internal/setting", "internal/text", "internal/webpage"},
+	{"internal/apart", "internal/jsonkeys", "internal/setting", "internal/text", "internal/textfile", "internal/webpage"},
 }
 
 // floorOf returns the floor of a package, or -1 if it has none.

@@ -4,7 +4,7 @@
 //   key      explanation of unusual labels; optional
 //   layers   [{name, meaning, rows, columns, heads}]: a label for each query (rows) and each key (columns), and for each
 //            head the weights, row by row, as an array of numbers or as a string (see numbers)
-// Call it again to show other data.
+// The view opens on the sharpest head, and also offers the mean over the heads of each layer. Call it again to show other data.
 (() => {
 	const scale = 60000; // a weight of 1 in a string from pack in html.go; 65535 is NaN
 	const listed = 10; // number of weights in the chosen token's list
@@ -33,6 +33,12 @@
 		});
 	};
 
+	// entropy returns the mean entropy of a head's rows. It is NaN if a weight is NaN.
+	const entropy = (weights, rows) => weights.reduce((sum, w) => sum - (w === 0 ? 0 : w * Math.log(w)), 0) / rows;
+
+	// mean returns the mean over heads of each weight.
+	const mean = heads => heads[0].map((_, i) => heads.reduce((sum, weights) => sum + weights[i], 0) / heads.length);
+
 	// tone returns the strength of a weight's colour. It is the weight's root, because the small weights of 200 tokens must be visible.
 	const tone = w => Math.sqrt(Math.min(1, Math.max(0, w || 0)));
 	const shown = w => (Number.isNaN(w) ? 'not a number' : w.toFixed(3));
@@ -44,9 +50,18 @@
 	const within = (i, n) => Math.min(n - 1, Math.max(0, i));
 
 	heed.attention = (element, data) => {
-		const layers = data.layers.map(l => ({...l, heads: l.heads.map(numbers)}));
-		let at = {layer: 0, head: 0}; // the chosen map
-		let pinned = {row: layers[0].rows.length >> 1, column: -1}; // the chosen tokens; -1 means none
+		const layers = data.layers.map(l => ({...l, heads: l.heads.map(numbers), names: l.heads.map((_, j) => `head ${j}`)}));
+		let at = {layer: 0, head: 0}; // the chosen map: at first the sharpest head, which has the lowest entropy
+		let lowest = Infinity;
+		layers.forEach((l, i) => l.heads.forEach((weights, j) => {
+			const e = entropy(weights, l.rows.length);
+			if (e < lowest) [lowest, at] = [e, {layer: i, head: j}];
+		}));
+		for (const l of layers.filter(l => l.heads.length > 1)) {
+			l.heads.push(mean(l.heads));
+			l.names.push('mean of the heads');
+		}
+		let pinned = {row: layers[at.layer].rows.length >> 1, column: -1}; // the chosen tokens; -1 means none
 		let hovered = null; // the tokens under the pointer, or null
 		let same = false; // whether one box shows both queries and keys
 		const layer = () => layers[at.layer];
@@ -56,9 +71,9 @@
 		// The overview: a small map for each head, in a radio button.
 		const overview = make('div', {class: 'overview', role: 'radiogroup', 'aria-label': 'heads'});
 		const maps = layers.map((l, i) => {
-			const buttons = l.heads.map((_, j) => {
+			const buttons = l.names.map((name, j) => {
 				const canvas = make('canvas', {width: l.columns.length, height: l.rows.length, class: l.columns.length < 64 ? 'crisp' : ''});
-				const button = make('button', {type: 'button', role: 'radio', 'aria-label': `${l.name}, head ${j}`}, canvas, make('span', {text: j}));
+				const button = make('button', {type: 'button', role: 'radio', 'aria-label': `${l.name}, ${name}`}, canvas, make('span', {text: name.replace(/^head | of.*/g, '')}));
 				button.addEventListener('click', () => choose(i, j, true));
 				return {button, canvas};
 			});
@@ -145,9 +160,10 @@
 			same = l.rows.length > long && l.rows.join('\0') === l.columns.join('\0');
 			pair.classList.toggle('same', same);
 			pair.classList.toggle('dense', Math.max(l.rows.length, l.columns.length) > long);
-			heading.textContent = `${l.name}, head ${j}`;
+			heading.textContent = `${l.name}, ${l.names[j]}`;
+			list.style.minHeight = `${1.5 * Math.min(listed + 1, Math.max(l.rows.length, l.columns.length))}rem`; // the map below stays in its place
 			meaning.textContent = l.meaning;
-			map.setAttribute('aria-label', `map of ${l.name}, head ${j}: arrow keys move over its weights`);
+			map.setAttribute('aria-label', `map of ${l.name}, ${l.names[j]}: arrow keys move over its weights`);
 			update(pinned, null);
 		}
 
@@ -201,7 +217,7 @@
 				return;
 			}
 			const [from, to] = [row >= 0 ? row : weights[0][0], row >= 0 && column < 0 ? weights[0][0] : column];
-			reading.replaceChildren(...named(rows, from), ' → ', ...named(columns, to), `, head ${at.head}: `, make('b', {text: shown(weight(from, to))}));
+			reading.replaceChildren(...named(rows, from), ' → ', ...named(columns, to), `, ${layer().names[at.head]}: `, make('b', {text: shown(weight(from, to))}));
 		}
 
 		// sized sets a canvas's size in the screen's pixels, and returns its context.
@@ -308,10 +324,12 @@
 			return swatch;
 		}));
 		const detail = make('div', {class: 'detail'}, make('div', {}, pair, reading, list), make('div', {}, map));
-		element.replaceChildren(overview, heading, meaning, make('p', {class: 'meaning', text: data.key || ''}), legend, detail);
+		const hint = make('p', {class: 'hint', text: 'The sharpest head, whose rows have the lowest mean entropy, is shown first.'});
+		hint.hidden = maps.flat().length === 1;
+		element.replaceChildren(overview, hint, heading, meaning, make('p', {class: 'meaning', text: data.key || ''}), legend, detail);
 		element.classList.add('attention');
 		paintOverview();
-		choose(0, 0, false);
+		choose(at.layer, at.head, false);
 		detail.addEventListener('keydown', e => { if (e.key === 'Escape') update({row: -1, column: -1}, null); });
 		const repaint = () => { paintLines(); paintMap(); };
 		new ResizeObserver(repaint).observe(detail);

@@ -19,7 +19,7 @@ func Check(content []byte, allowed func(key string) bool) error {
 		return err
 	}
 	if !utf8.Valid(content) {
-		return errors.New("it must be UTF-8 text, got other bytes")
+		return errors.New("JSON must be UTF-8, got other bytes")
 	}
 	c := checker{rest: content, allowed: allowed}
 	return c.value()

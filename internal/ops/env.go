@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/internal/text"
 )
 
 // An Env holds the settings that the ops of a graph share, and an index of the graph's nodes. One Env serves one graph.
@@ -108,7 +110,37 @@ func (o *op) nodeHash() uint32 {
 type CollisionError struct{ A, B *G.Node }
 
 func (e *CollisionError) Error() string {
-	return fmt.Sprintf("Gorgonia can't distinguish nodes %v and %v, because their hashes are equal, and would compute only one of them: give a parameter or an input of one of them another name", e.A, e.B)
+	what := fmt.Sprintf("Gorgonia can't distinguish nodes %v and %v, because their hashes are equal, and would compute only one of them", e.A, e.B)
+	a, b := leaves(e.A), leaves(e.B)
+	inputs := slices.DeleteFunc(slices.Concat(a, b), func(n *G.Node) bool { return slices.Contains(a, n) && slices.Contains(b, n) })
+	if len(inputs) == 0 { // renaming an input of both changes both hashes
+		inputs = a
+	}
+	if len(inputs) == 0 {
+		return what
+	}
+	names := text.List(len(inputs), 3, ", ", func(i int) string { return fmt.Sprintf("%q of shape %v", inputs[i].Name(), inputs[i].Shape()) })
+	return fmt.Sprintf("%s: give one of these another name, by gorgonia.WithName for an input or by Params.Scope for a parameter: %s", what, names)
+}
+
+// leaves returns the inputs and parameters that a node depends on.
+func leaves(n *G.Node) (found G.Nodes) {
+	g, seen := n.Graph(), map[*G.Node]bool{}
+	var walk func(n *G.Node)
+	walk = func(n *G.Node) {
+		if seen[n] {
+			return
+		}
+		seen[n] = true
+		if n.IsVar() {
+			found = append(found, n)
+		}
+		for it := g.From(n.ID()); it != nil && it.Next(); { // nil: a constant that is in no graph
+			walk(it.Node().(*G.Node))
+		}
+	}
+	walk(n)
+	return found
 }
 
 // Distinct returns a *CollisionError if two nodes of a graph share a hash: a machine would compute only one of them. It

@@ -3,6 +3,7 @@ package ops
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	G "gorgonia.org/gorgonia"
@@ -111,6 +112,44 @@ func TestEqualHashesOfLeaves(t *testing.T) {
 	}
 	if in[0].Hashcode() != in[1].Hashcode() {
 		t.Error("the inputs' hashes differ, so the test checks nothing")
+	}
+}
+
+// TestCollisionErrorNamesInputs checks which inputs the error tells users to rename: the ones that only one of the two
+// nodes depends on, or all if there are none.
+func TestCollisionErrorNamesInputs(t *testing.T) {
+	g := G.NewGraph()
+	in := func(name string) *G.Node { return G.NewMatrix(g, tensor.Float64, G.WithShape(2, 2), G.WithName(name)) }
+	tanh := G.Must(G.Tanh(in("query110675")))
+	exp := G.Must(G.Exp(in("key145628")))
+	var found *CollisionError
+	if err := Distinct(g); !errors.As(err, &found) || found.A != tanh || found.B != exp {
+		t.Fatalf("two nodes with equal hashes: got the error %v, want a *CollisionError with both nodes", err)
+	}
+	both := G.Must(G.Mul(found.A, found.B))
+	negated := G.Must(G.Neg(both))
+	many := both
+	for _, name := range []string{"a", "b", "c"} {
+		many = G.Must(G.Add(many, in(name)))
+	}
+	constant := g.AddNode(G.NewConstant(2.0))
+	for _, tc := range []struct {
+		name string
+		a, b *G.Node
+		want string
+	}{
+		{"different inputs", tanh, exp, `: "query110675" of shape (2, 2), "key145628" of shape (2, 2)`},
+		{"one input more", tanh, both, `: "key145628" of shape (2, 2)`},
+		{"the same inputs", both, negated, `: "query110675" of shape (2, 2), "key145628" of shape (2, 2)`},
+		{"many inputs", tanh, many, `: "key145628" of shape (2, 2), "a" of shape (2, 2), "b" of shape (2, 2), and 1 more`},
+		{"no inputs", constant, constant, "would compute only one of them"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := (&CollisionError{tc.a, tc.b}).Error()
+			if !strings.HasSuffix(got, tc.want) || tc.a != tc.b && !strings.Contains(got, "another name") {
+				t.Errorf("got %q, want %q at its end", got, tc.want)
+			}
+		})
 	}
 }
 

@@ -28,12 +28,15 @@ func (e *Error) Message(name func(path string) string) string {
 	return fmt.Errorf(e.format, e.mapped(func(p Path) any { return name(string(p)) })...).Error()
 }
 
-// mapped returns the arguments with change(p) in place of each path p.
+// mapped returns the arguments with change(p) in place of each path p, also in arguments that are Errors.
 func (e *Error) mapped(change func(p Path) any) []any {
 	args := slices.Clone(e.args)
 	for i, arg := range args {
-		if p, ok := arg.(Path); ok {
-			args[i] = change(p)
+		switch arg := arg.(type) {
+		case Path:
+			args[i] = change(arg)
+		case *Error:
+			args[i] = &Error{arg.format, arg.mapped(change)}
 		}
 	}
 	return args
@@ -42,11 +45,10 @@ func (e *Error) mapped(change func(p Path) any) []any {
 // Paths returns the paths that the error names, in the order of the arguments.
 func (e *Error) Paths() []string {
 	var paths []string
-	for _, arg := range e.args {
-		if p, ok := arg.(Path); ok {
-			paths = append(paths, string(p))
-		}
-	}
+	e.mapped(func(p Path) any {
+		paths = append(paths, string(p))
+		return p
+	})
 	return paths
 }
 

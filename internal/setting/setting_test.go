@@ -11,7 +11,8 @@ import (
 )
 
 func TestError(t *testing.T) {
-	inner := setting.Errorf("%s must be above %s, got %d, %w", setting.Path("schedule.decay"), setting.Path("schedule.warm_up"), 3, errors.New("too few"))
+	above := setting.Errorf("above %s, got %d, %w", setting.Path("schedule.warm_up"), 3, errors.New("too few"))
+	inner := setting.Errorf("%s must be %w", setting.Path("schedule.decay"), above) // an Error in an Error
 	err := setting.Within("training", setting.Within("optimizer", fmt.Errorf("optim: %w", inner)))
 	const want = "training.optimizer.schedule.decay must be above training.optimizer.schedule.warm_up, got 3, too few"
 	if err.Error() != want {

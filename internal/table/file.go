@@ -3,30 +3,35 @@ package table
 import (
 	"bufio"
 	"bytes"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
+
+	"github.com/heed-go/heed/internal/setting"
+	"github.com/heed-go/heed/internal/textfile"
 )
 
-type byteOrder interface {
-	binary.ByteOrder
-	binary.AppendByteOrder
-}
+// layout says what a row of a file is.
+type layout int
+
+const (
+	delimited layout = iota // TSV or CSV
+	objects                 // JSONL: a line with an object
+	sentences               // CoNLL: the lines of a sentence's tokens
+)
 
 // form describes the format of a file.
 type form struct {
-	separator rune      // '\t' for TSV, which has no quoting; ',' or ';' for CSV; 0 if a whole line is one field
-	crlf      bool      // lines end in \r\n
-	mark      bool      // the file has a byte-order mark
-	utf16     byteOrder // byte order of UTF-16; nil for UTF-8
+	layout    layout
+	universal bool // CoNLL-U
+	columns   int  // for CoNLL: number of cells in the first token's line
+	separator rune // '\t' for TSV, which has no quoting; ',' or ';' for CSV; 0 if a whole line is one field
+	crlf      bool // lines end in \r\n
+	gaps      bool // TSV or CSV with empty lines between rows
+	mark      bool // the file has a byte-order mark
+	encoding  textfile.Encoding
 }
 
 func (f form) quotes() bool { return f.separator == ',' || f.separator == ';' }
@@ -42,113 +47,51 @@ func (f form) kind() string {
 	return fmt.Sprintf("fields between %q", f.separator)
 }
 
-// append converts UTF-8 text to the file's encoding and appends it to out.
-func (f form) append(out, text []byte) []byte {
-	if f.utf16 == nil {
-		return append(out, text...)
+// named says where the names of columns come from.
+func (f form) named() string {
+	switch f.layout {
+	case objects:
+		return ", keys of each line"
+	case sentences:
+		return " of each token's line"
 	}
-	for _, r := range string(text) {
-		if a, b := utf16.EncodeRune(r); a != utf8.RuneError {
-			out = f.utf16.AppendUint16(out, uint16(a))
-			r = b
-		}
-		out = f.utf16.AppendUint16(out, uint16(r))
-	}
-	return out
+	return ", named in the header"
 }
 
-// utf16Reader converts UTF-16 to UTF-8. For invalid UTF-16, it returns the byte 0xff, which is invalid UTF-8.
-type utf16Reader struct {
-	in    *bufio.Reader
-	order byteOrder
-	out   []byte // decoded
-	err   error
-}
-
-func (u *utf16Reader) Read(p []byte) (int, error) {
-	for len(u.out) < len(p) && u.err == nil {
-		u.decode()
-	}
-	n := copy(p, u.out)
-	u.out = u.out[:copy(u.out, u.out[n:])]
-	if n > 0 {
-		return n, nil
-	}
-	return 0, u.err
-}
-
-// decode decodes one character.
-func (u *utf16Reader) decode() {
-	head, err := u.in.Peek(4)
-	if len(head) == 0 {
-		u.err = err
-		return
-	}
-	size, r := min(2, len(head)), utf8.RuneError
-	bad := size < 2
-	if !bad {
-		r = rune(u.order.Uint16(head))
-		bad = utf16.IsSurrogate(r)
-	}
-	if bad && len(head) == 4 {
-		if r = utf16.DecodeRune(r, rune(u.order.Uint16(head[2:]))); r != utf8.RuneError {
-			size, bad = 4, false
-		}
-	}
-	if bad {
-		u.out = append(u.out, 0xff)
-	} else {
-		u.out = utf8.AppendRune(u.out, r)
-	}
-	u.in.Discard(size)
-}
-
-// mark is the byte-order mark U+FEFF in UTF-8. Some programs write it at the start of a file.
-const mark = "\uFEFF"
+// mark is a byte-order mark.
+const mark = textfile.Mark
 
 // tableFile is an open file. It is read as UTF-8 without a byte-order mark.
 type tableFile struct {
 	form  form
 	in    *bufio.Reader
-	size  int64
-	sum   func() string // SHA-256 of the bytes read so far, in hexadecimal
+	size  int64         // bytes on disk
+	sum   func() string // SHA-256 of the file on disk, in hexadecimal; only after it has been read to its end
 	close func() error
 }
 
 // look is the number of bytes at the start of a file that decide its form.
-const look = 1 << 16
+const look = textfile.Buffer
 
-// openTable opens a file and detects its form.
-func openTable(path string) (*tableFile, error) {
-	// Check first: opening a pipe would wait for its writer.
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, tableError(path, err)
-	case info.IsDir():
-		return nil, tableError(path, errors.New("it is a directory: use a file inside it"))
-	case !info.Mode().IsRegular():
-		return nil, tableError(path, errors.New("it isn't a regular file: copy it to a regular file first"))
-	case info.Size() == 0:
-		return nil, tableError(path, errors.New("it is empty: use a TSV or CSV file with at least one row"))
-	}
-	f, err := os.Open(path)
+// openTable opens a file and detects its form. Of the options, it needs Encoding and Tagged.
+func openTable(path string, o Options) (*tableFile, error) {
+	f, err := textfile.Open(path, o.Encoding)
 	if err != nil {
 		return nil, tableError(path, err)
 	}
-	sum := sha256.New()
-	t, err := newTableFile(filepath.Ext(path), io.TeeReader(f, sum))
+	t, err := newTableFile(textfile.Ending(path), f, o.Tagged)
 	if err != nil {
 		f.Close()
 		return nil, tableError(path, err)
 	}
-	t.size, t.close = info.Size(), f.Close
-	t.sum = func() string { return fmt.Sprintf("%x", sum.Sum(nil)) }
 	return t, nil
 }
 
-// tableError returns err with the path of its file.
+// tableError returns err with the path of its file. A *setting.Error stays one.
 func tableError(path string, err error) error {
+	if wrong := new(setting.Error); errors.As(err, &wrong) {
+		return setting.Errorf("data file %q: %w", path, wrong)
+	}
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		err = p.Err
@@ -156,36 +99,16 @@ func tableError(path string, err error) error {
 	return fmt.Errorf("data file %q: %w", path, err)
 }
 
-// newTableFile detects the form of a file from the extension of its name and its first bytes.
-func newTableFile(ending string, in io.Reader) (*tableFile, error) {
-	t := &tableFile{in: bufio.NewReaderSize(in, look)}
-	head, err := t.in.Peek(4)
-	if err != nil && err != io.EOF {
-		return nil, err
-	}
-	switch {
-	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
-		return nil, errors.New("it is compressed: gunzip it first")
-	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
-		return nil, errors.New("it is a zip file, such as Excel's .xlsx: unpack it, or save the sheet as CSV")
-	case bytes.HasPrefix(head, []byte(mark)):
-		t.form.mark = true
-		t.in.Discard(len(mark))
-	case bytes.HasPrefix(head, []byte("\xff\xfe")):
-		t.form.mark, t.form.utf16 = true, binary.LittleEndian
-	case bytes.HasPrefix(head, []byte("\xfe\xff")):
-		t.form.mark, t.form.utf16 = true, binary.BigEndian
-	}
-	if t.form.utf16 != nil {
-		t.in.Discard(2)
-		t.in = bufio.NewReaderSize(&utf16Reader{in: t.in, order: t.form.utf16}, look)
-	}
-	head, err = t.in.Peek(look - 4)
+// newTableFile detects the form of a file from the ending of its name and its first bytes. Only if tagged is true, its
+// first bytes may make it CoNLL.
+func newTableFile(ending string, f *textfile.File, tagged bool) (*tableFile, error) {
+	t := &tableFile{form: form{mark: f.Mark, encoding: f.Encoding}, in: f.Reader, size: f.Size, sum: f.Sum, close: f.Close}
+	head, err := t.in.Peek(look)
 	if err != nil && err != io.EOF {
 		return nil, err
 	}
 	if bytes.IndexByte(head, 0) >= 0 {
-		return nil, errors.New("it has NUL bytes, so it isn't text, or it is UTF-16 without a byte-order mark: save it as UTF-8")
+		return nil, textfile.ErrNUL
 	}
 	head = bytes.TrimLeft(head, "\r\n")
 	first, _, more := bytes.Cut(head, []byte("\n"))
@@ -194,12 +117,36 @@ func newTableFile(ending string, in io.Reader) (*tableFile, error) {
 	}
 	windows := bytes.Count(head, []byte("\r\n"))
 	t.form.crlf = windows > 0 && 2*windows >= bytes.Count(head, []byte("\n")) // line ends within quotes may differ
-	t.form.separator, err = separator(strings.ToLower(ending), head)
-	return t, err
+	switch t.form.layout = layoutOf(ending, string(first), tagged); {
+	case t.form.layout == objects && bytes.HasPrefix(bytes.TrimLeft(head, jsonSpace), []byte("[")):
+		return nil, errors.New("it is a JSON array, but each line must be one object: convert it with jq -c '.[]' FILE > FILE.jsonl")
+	case t.form.layout == sentences:
+		t.form.universal = ending == ".conllu" || ending == ".conllx"
+		t.form.columns = conllColumns(string(head))
+	case t.form.layout == delimited:
+		t.form.separator = separator(ending, head)
+		body := bytes.TrimRight(head, "\r\n")
+		t.form.gaps = bytes.Contains(body, []byte("\n\n")) || bytes.Contains(body, []byte("\n\r\n"))
+	}
+	return t, nil
 }
 
-// separator returns the separator of the fields, from the lower-case extension of the file's name and the first row.
-func separator(ending string, head []byte) (rune, error) {
+// layoutOf returns a file's layout, from the ending of its name and its first line.
+func layoutOf(ending, first string, tagged bool) layout {
+	switch ending {
+	case ".json", ".jsonl", ".ndjson":
+		return objects
+	case ".conll", ".conllu", ".conllx", ".bio", ".iob", ".iob2", ".iobes", ".bioes":
+		return sentences
+	}
+	if cells := cellsOf(strings.TrimRight(first, "\r")); tagged && len(cells) > 0 && cells[0] == docStart {
+		return sentences
+	}
+	return delimited
+}
+
+// separator returns the separator of the fields, from the ending of the file's name and the first row.
+func separator(ending string, head []byte) rune {
 	commas, semicolons, quoted := 0, 0, false
 	for _, c := range head {
 		if c == '\n' && !quoted {
@@ -217,18 +164,16 @@ func separator(ending string, head []byte) (rune, error) {
 	}
 	first, _, _ := bytes.Cut(head, []byte("\n"))
 	switch ending {
-	case ".json", ".jsonl", ".ndjson":
-		return 0, errors.New("it is JSON, which heed can't read: convert it to TSV or CSV")
 	case ".tsv", ".tab", ".txt":
-		return '\t', nil
+		return '\t'
 	case ".csv":
 	default:
 		if bytes.IndexByte(first, '\t') >= 0 || commas+semicolons == 0 {
-			return '\t', nil
+			return '\t'
 		}
 	}
 	if semicolons > commas {
-		return ';', nil
+		return ';'
 	}
-	return ',', nil
+	return ','
 }

@@ -1,21 +1,28 @@
-// Package table reads columns of TSV and CSV files. Read reads all rows of a file. ReadParallel reads several files
-// line by line and makes a row of line n of each file. Records reads a file row by row, and its Writer writes rows in
-// the same form.
+// Package table reads columns of TSV, CSV, JSONL and CoNLL files. Read reads all rows of a file. ReadParallel reads
+// several files line by line and makes a row of line n of each file. Records reads a file row by row, and its Writer
+// writes rows in the same form.
 package table
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"strings"
+
+	"github.com/heed-go/heed/internal/setting"
 )
 
 // Table holds the wanted columns of a file's good rows. The text is in large blocks of memory. Each field needs 4 more
 // bytes, and each row too.
 type Table struct {
-	Header  []string    // names of all columns of the file; nil without a header
-	Columns []int       // index of each wanted column in the file's rows, from 0
+	Name    string      // name of the file, or names of the parallel files
+	Header  []string    // names of all columns; for JSONL and CoNLL, only the wanted keys and numbers; nil without a header
+	Named   string      // where the names come from, to follow them in a sentence
+	Keyed   bool        // the file is JSONL or CoNLL, which has no header
+	Guessed bool        // row 0 is the file's first row, and only its unknown names say that it isn't a header
+	Columns []int       // index of each wanted column in the file's rows and in the Header, from 0
 	SHA256  []string    // hexadecimal SHA-256 of each file
 	Bad     []*RowError // the first bad rows, without their Fields
 	LeftOut int         // number of bad rows
@@ -23,6 +30,9 @@ type Table struct {
 	blocks []string // text, at most blockSize bytes each; block i starts at offset i·blockSize
 	ends   []uint32 // end offset of each field, row by row; a field starts at the end of the field before, or at the start of its block
 	lines  []uint32 // line on which each row starts, from 1
+
+	replaced int               // wanted column of replace
+	replace  map[string]string // fields that Field returns in place of the column's own
 }
 
 // A block holds several rows of the maximum size. It is allocated once at its full size, so it is never copied while it
@@ -32,50 +42,84 @@ const blockSize = 1 << 24
 // maxBad is the most bad rows that Table.Bad has.
 const maxBad = 5
 
-// Read reads the wanted columns of a TSV or CSV file.
+// Read reads the wanted columns of a TSV, CSV, JSONL or CoNLL file.
 //
 // TSV has no quoting: between tabs, every character stands for itself. CSV follows RFC 4180: a field in quotes may
 // contain separators, line ends and doubled quotes. The separator is the comma or the semicolon, whichever is more
 // frequent in the first row. Files named .tsv, .tab or .txt are TSV; .csv files are CSV. A file with another name is
 // TSV if its first line has a tab. Otherwise it is CSV if its first row has a comma or a semicolon outside quotes, and
 // TSV if it has neither. Lines end in \n or \r\n, and empty lines are skipped. The encoding is UTF-8, with or without a
-// byte-order mark, or UTF-16 with a mark.
+// byte-order mark, UTF-16 with a mark, or Options.Encoding. The file may be compressed with gzip; an ending .gz of its
+// name doesn't count.
 //
-// Bad rows (see RowError) are left out and counted. Read returns an error if more than one row in a hundred is bad, if
-// a column is missing, if a row has more than 4 MiB, if the file has no rows, or if it isn't plain text (such as a
-// directory, a pipe or a compressed file). All errors name the file.
+// Files named .json, .jsonl or .ndjson are JSONL: each line is an object, and its keys are the columns, in any order. A
+// value is a string, or a number or boolean, whose JSON text is taken. An array of these is taken as one text: its
+// elements, which have no white space, joined with spaces. A row is bad if a wanted key is missing, null or repeated.
+// Other keys may have any value.
+//
+// Files named .conll, .conllu, .conllx, .bio, .iob, .iob2, .iobes or .bioes are CoNLL, which Options.Tagged must allow.
+// If it does, a file is also CoNLL if the first cell of its first line is -DOCSTART-. A line has the columns of one
+// token, between tabs or else between spaces, and an empty line ends a sentence. A sentence is a row: its tokens,
+// joined with spaces, and its tags, joined with spaces. White space inside a token or a tag becomes "_". The tokens are
+// in the first column and the tags in the last, or, in .conllu and .conllx, in columns 2 and 4. Options.Columns may
+// have other numbers. Lines that begin with -DOCSTART- are skipped. So are comments: in .conllu and .conllx, all lines
+// that begin with #, and in other files, those with another number of columns than the first token. In .conllu and
+// .conllx, multiword ranges and empty nodes are skipped too.
+//
+// Bad rows (see RowError) are left out and counted. Read returns an error if all rows are bad or, without SkipBad, if
+// more than one in a hundred is bad. It also returns an error if a column is missing, if a row has more than 4 MiB, if
+// the file has no rows, or if it isn't plain text (such as a directory, a pipe or a zip file). All errors name the
+// file.
 func Read(path string, o Options) (*Table, error) {
-	f, err := openTable(path)
+	f, err := openTable(path, o)
 	if err != nil {
 		return nil, err
 	}
 	defer f.close()
-	return readAll(path, f.rows(), f.form, o, f)
+	r, err := f.records(o)
+	t, err := readAll(path, r, err, f)
+	if err != nil && o.Tagged && f.form.gaps {
+		return nil, setting.Errorf("%w; if the file has one token per line, let its name end in .conll", err)
+	}
+	return t, err
 }
 
-// ReadParallel reads files line by line: line n of each file is a column of row n. Encodings and line ends are the same
-// as for Read. A whole line is one field; tabs, commas and quotes are part of it. The argument check works like
-// Options.Check. ReadParallel returns the errors of Read, and an error if the files have different numbers of lines.
-func ReadParallel(paths []string, check func(fields []string) error) (*Table, error) {
+// ReadParallel reads files line by line: line n of each file is a column of row n. Encodings, line ends and gzip are
+// the same as for Read. A whole line is one field; tabs, commas and quotes are part of it. All files are wanted
+// columns, in order: of the Options, ReadParallel uses the roles in Known, but neither names, Columns nor Header. It
+// returns the errors of Read, and an error if the files have different numbers of lines.
+func ReadParallel(paths []string, o Options) (*Table, error) {
 	lines := &lineRows{}
 	var files []*tableFile
-	var columns []string
+	o.Columns, o.Header = []string{}, "no"
 	for i, path := range paths {
-		f, err := openTable(path)
+		f, err := openTable(path, o)
 		if err != nil {
 			return nil, err
 		}
 		defer f.close()
+		if f.form.layout != delimited {
+			return nil, tableError(path, errors.New("it is JSONL or CoNLL, which has sources and answers in one file: give only this file"))
+		}
 		lines.files = append(lines.files, &lineReader{name: path, in: f.in})
-		columns = append(columns, fmt.Sprint(i+1))
+		o.Columns = append(o.Columns, fmt.Sprint(i+1))
 		files = append(files, f)
 	}
-	return readAll(strings.Join(paths, ", "), lines, form{}, Options{Columns: columns, Check: check}, files...)
+	var f form
+	if len(files) > 0 {
+		f.encoding = files[0].form.encoding
+	}
+	var r *Records
+	err := o.complete()
+	if err == nil {
+		r, err = newRecords(lines, f, o)
+	}
+	return readAll(strings.Join(paths, ", "), r, err, files...)
 }
 
-// readAll reads all rows of the files into a Table. The argument name stands for the files in errors.
-func readAll(name string, rows rowSource, f form, o Options, files ...*tableFile) (*Table, error) {
-	r, err := newRecords(rows, f, o)
+// readAll reads all rows of the files into a Table, unless there is an error. The argument name stands for the files in
+// errors.
+func readAll(name string, r *Records, err error, files ...*tableFile) (*Table, error) {
 	if err != nil {
 		return nil, tableError(name, err)
 	}
@@ -87,6 +131,8 @@ func readAll(name string, rows rowSource, f form, o Options, files ...*tableFile
 	if err != nil {
 		return nil, tableError(name, err)
 	}
+	t.Name = name
+	t.Guessed = r.options.Header == "" && t.Header == nil && (t.Bad == nil || t.Bad[0].Line > t.Line(0))
 	for _, file := range files {
 		t.SHA256 = append(t.SHA256, file.sum())
 	}
@@ -95,7 +141,7 @@ func readAll(name string, rows rowSource, f form, o Options, files ...*tableFile
 
 // table reads all rows. The argument size is the files' total size in bytes.
 func (r *Records) table(size int64) (*Table, error) {
-	t := &Table{Header: r.header, Columns: r.columns}
+	t := &Table{Header: r.header, Named: r.form.named(), Keyed: r.form.layout != delimited, Columns: r.columns}
 	var block strings.Builder
 	block.Grow(int(min(size, blockSize)))
 	for {
@@ -103,7 +149,7 @@ func (r *Records) table(size int64) (*Table, error) {
 		var bad *RowError
 		switch {
 		case err == io.EOF:
-			return t.finish(&block)
+			return t.finish(&block, r.options.SkipBad)
 		case errors.As(err, &bad):
 			if bad.Fields = nil; len(t.Bad) < maxBad {
 				t.Bad = append(t.Bad, bad)
@@ -131,27 +177,57 @@ func (r *Records) table(size int64) (*Table, error) {
 }
 
 // finish adds the last block. It returns an error if there are no rows or too many bad ones.
-func (t *Table) finish(block *strings.Builder) (*Table, error) {
+func (t *Table) finish(block *strings.Builder, skipBad bool) (*Table, error) {
 	rows := len(t.lines) + t.LeftOut
 	if rows == 0 {
 		return nil, errors.New("the file has a header but no rows: use a file with rows")
 	}
-	if 100*t.LeftOut > rows {
-		bad := make([]string, len(t.Bad), maxBad+1)
-		for i, b := range t.Bad {
-			bad[i] = b.Error()
+	if none := len(t.lines) == 0; none || 100*t.LeftOut > rows && !skipBad {
+		if none {
+			return nil, fmt.Errorf("it has no good row, only %d bad: %s", t.LeftOut, t.Reasons())
 		}
-		if t.LeftOut > len(bad) {
-			bad = append(bad, "…")
-		}
-		return nil, fmt.Errorf("%d of %d rows are bad, but at most one in a hundred may be: %s", t.LeftOut, rows, strings.Join(bad, "; "))
+		return nil, setting.Errorf("%d of %d rows are bad; without %s, heed leaves out at most one in a hundred: %s", t.LeftOut, rows, skipBadPath, t.Reasons())
 	}
 	t.blocks = append(t.blocks, strings.Clone(block.String())) // a copy without unused memory
 	return t, nil
 }
 
+// Reasons lists the lines of the first bad rows, and why they are bad. A reason of several rows stands once, and so
+// does the end of all reasons. Reasons needs a bad row.
+func (t *Table) Reasons() string {
+	var reasons []string
+	lines := map[string]string{} // by reason
+	for _, b := range t.Bad {
+		reason := ": " + b.Err.Error()
+		if line := lines[reason]; line == "" {
+			reasons = append(reasons, reason)
+			lines[reason] = fmt.Sprint("line ", b.Line)
+		} else {
+			lines[reason] = fmt.Sprint(strings.Replace(line, "line ", "lines ", 1), ", ", b.Line)
+		}
+	}
+	end := reasons[0]
+	for _, reason := range reasons[1:] {
+		for end != "" && (!strings.HasSuffix(reason, end) || strings.Contains(end, `"`)) { // don't cut texts in quotes
+			end = end[1:]
+			end = end[strings.IndexAny(end+":", ":;"):]
+		}
+	}
+	for i, reason := range reasons {
+		reasons[i] = lines[reason] + strings.TrimSuffix(reason, end)
+	}
+	list := strings.Join(reasons, "; ") + end
+	if t.LeftOut > len(t.Bad) {
+		list += "; …"
+	}
+	return list
+}
+
 // Len returns the number of good rows.
 func (t *Table) Len() int { return len(t.lines) }
+
+// Replace makes Field return the values of a map in place of its keys, in one wanted column, counted from 0.
+func (t *Table) Replace(column int, fields map[string]string) { t.replaced, t.replace = column, fields }
 
 // Field returns a wanted column, counted from 0, of a row, counted from 0. The string shares the Table's memory, so
 // keeping it keeps the whole block.
@@ -163,7 +239,11 @@ func (t *Table) Field(row, column int) string {
 	if i > 0 {
 		start = max(start, t.ends[i-1])
 	}
-	return block[start%blockSize : end%blockSize+1]
+	field := block[start%blockSize : end%blockSize+1]
+	if column == t.replaced && t.replace != nil {
+		return cmp.Or(t.replace[field], field)
+	}
+	return field
 }
 
 // Line returns the line of the file, from 1, on which a row, counted from 0, starts.

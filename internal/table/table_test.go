@@ -2,10 +2,12 @@ package table
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -13,10 +15,12 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf16"
+
+	"github.com/heed-go/heed/internal/textfile"
 )
 
-// pairNames are the known names of two columns.
-var pairNames = [][]string{{"source", "text"}, {"target", "label"}}
+// pairNames are two known columns.
+var pairNames = []Column{{"text", []string{"source", "text"}}, {"label", []string{"target", "label"}}}
 
 func writeFile(t testing.TB, name, content string) string {
 	t.Helper()
@@ -48,11 +52,22 @@ func inUTF16(order binary.AppendByteOrder, s string) string {
 	return string(b)
 }
 
+// zipped returns s in gzip.
+func zipped(s string) string {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	io.WriteString(z, s)
+	z.Close()
+	return b.String()
+}
+
 func TestRead(t *testing.T) {
 	many := strings.Repeat("x\ty\n", 200)
 	for _, test := range []struct {
 		name, file, content string
+		encoding            string
 		columns             []string
+		head                string // Options.Header
 		want                string // rows, formatted with %q; "" for any rows
 		lines               string
 		header              string
@@ -64,7 +79,7 @@ func TestRead(t *testing.T) {
 		{name: "quote in TSV", file: "a.tsv", content: "5\" disk\tb\n\"c\td\n", want: `[["5\" disk" "b"] ["\"c" "d"]]`},
 		{name: "Windows line ends", file: "a.tsv", content: "a\tb\r\nc\td\r\n", want: `[["a" "b"] ["c" "d"]]`},
 		{name: "empty lines", file: "a.tsv", content: "\r\n\na\tb\n\nc\td\n\n", want: `[["a" "b"] ["c" "d"]]`, lines: "[3 5]"},
-		{name: "more columns than wanted", file: "a.tsv", content: "a\tb\t\t\xff\n", want: `[["a" "b"]]`},
+		{name: "more columns than wanted", file: "a.tsv", columns: []string{"1", "2"}, content: "a\tb\t\t\xff\n", want: `[["a" "b"]]`},
 		{name: "spaces stay", file: "a.tsv", content: " a \tb\n", want: `[[" a " "b"]]`},
 		{name: ".tab", file: "a.TAB", content: "a,b\tb\n", want: `[["a,b" "b"]]`},
 		{name: ".txt", file: "a.txt", content: "a,b\tb\n", want: `[["a,b" "b"]]`},
@@ -85,6 +100,11 @@ func TestRead(t *testing.T) {
 		{name: "UTF-16 LE", file: "a.tsv", content: inUTF16(binary.LittleEndian, "ä\t𝄞\r\nc\td"), want: `[["ä" "𝄞"] ["c" "d"]]`},
 		{name: "UTF-16 BE", file: "a.csv", content: inUTF16(binary.BigEndian, "\"ä\";𝄞\n"), want: `[["ä" "𝄞"]]`},
 
+		{name: "gzip", file: "a.tsv.gz", content: zipped("a,b\tb\nc\td\n"), want: `[["a,b" "b"] ["c" "d"]]`, lines: "[1 2]"},
+		{name: "gzip of CSV", file: "a.CSV.GZ", content: zipped("a,b\tc\n"), want: `[["a" "b\tc"]]`},
+		{name: "windows-1252", file: "a.csv", content: "gr\xfcn,b\n", encoding: "windows-1252", want: `[["grün" "b"]]`},
+		{name: "a byte that windows-1252 lacks", file: "a.tsv", content: many + "a\x81\tb\n", encoding: "windows-1252", leftOut: 1},
+
 		{name: "known header", file: "a.csv", content: "id, Label ,TEXT\n1,b,a\n", want: `[["a" "b"]]`, lines: "[2]", header: "[id  Label  TEXT]"},
 		{name: "the likelier name", file: "a.csv", content: "text,source,label\n1,a,b\n", want: `[["a" "b"]]`, header: "[text source label]"},
 		{name: "half a known header is a row", file: "a.csv", content: "text,kind\na,b\n", want: `[["text" "kind"] ["a" "b"]]`},
@@ -95,6 +115,15 @@ func TestRead(t *testing.T) {
 		{name: "by name", file: "a.csv", content: "Id,kind,text\n1,b,a\n", columns: []string{"kind", "ID"}, want: `[["b" "1"]]`, header: "[Id kind text]"},
 		{name: "by name and number", file: "a.csv", content: "id,kind\n1,b\n", columns: []string{"kind", "1"}, want: `[["b" "1"]]`, header: "[id kind]"},
 
+		{name: "a header with unknown names", file: "a.csv", head: "yes", content: mark + "MAIL,QUEUE\na,b\n", want: `[["a" "b"]]`, lines: "[2]", header: "[MAIL QUEUE]"},
+		{name: "an answered known header", file: "a.csv", head: "yes", content: "id,label,text\n1,b,a\n", want: `[["a" "b"]]`, header: "[id label text]"},
+		{name: "an answered header by number", file: "a.csv", head: "yes", content: "id,kind,text\n1,b,a\n", columns: []string{"3", "2"}, want: `[["a" "b"]]`, header: "[id kind text]"},
+		{name: "a known header that is a row", file: "a.csv", head: "no", content: "label,text\nb,a\n", want: `[["label" "text"] ["b" "a"]]`},
+		{name: "a known header by number that is a row", file: "a.csv", head: "no", content: "id,label,text\n1,b,a\n", columns: []string{"3", "2"}, want: `[["text" "label"] ["a" "b"]]`},
+		{name: "a short first row", file: "a.csv", content: "title\n" + strings.Repeat("x,y\n", 200), leftOut: 1},
+
+		{name: "a header in the middle", file: "a.tsv", content: "text\tlabel\n" + many + "text\tlabel\n", leftOut: 1, header: "[text label]"},
+		{name: "a comma without quotes", file: "a.csv", content: "text,label\n" + strings.Repeat("a,b\n", 199) + "a, b,c\na,b,\n", leftOut: 1, header: "[text label]"},
 		{name: "bad rows under 1 %", file: "a.tsv", content: many + "only one\n\tempty\n" + many, leftOut: 2},
 		{name: "invalid UTF-8 in a row", file: "a.tsv", content: many + "caf\xe9\tb\n", leftOut: 1},
 		{name: "NUL in a late row", file: "a.tsv", content: strings.Repeat(many, 100) + "a\x00\tb\n", leftOut: 1},
@@ -107,7 +136,7 @@ func TestRead(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			path := writeFile(t, test.file, test.content)
-			table, err := Read(path, Options{Columns: test.columns, Known: pairNames})
+			table, err := Read(path, Options{Columns: test.columns, Known: pairNames, Header: test.head, Encoding: test.encoding})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -140,39 +169,50 @@ func TestReadErrors(t *testing.T) {
 	for _, test := range []struct {
 		name, file, content string
 		columns             []string
-		known               [][]string
+		known               []Column
+		head                string // Options.Header
 		want                string
 	}{
-		{name: "empty", file: "a.tsv", want: "it is empty: use a TSV or CSV file"},
+		{name: "empty", file: "a.tsv", want: "it is empty"},
 		{name: "only a mark", file: "a.tsv", content: mark, want: "only empty lines"},
 		{name: "only empty lines", file: "a.csv", content: "\n\r\n", want: "only empty lines"},
 		{name: "only a header", file: "a.csv", content: "text,label\n", want: "a header but no rows"},
-		{name: "gzip", file: "a.tsv.gz", content: "\x1f\x8b\x08\x00", want: "gunzip it first"},
-		{name: "gzip by another name", file: "a.csv", content: "\x1f\x8b\x08\x00", want: "gunzip it first"},
+		{name: "half of gzip", file: "a.tsv.gz", content: zipped(many)[:25], want: "its gzip data are damaged or incomplete: unexpected EOF"},
+		{name: "half of gzip with CSV", file: "a.csv.gz", content: zipped(strings.Repeat("\""+many+"\",", 1000))[:300], want: "its gzip data are damaged or incomplete"},
+		{name: "long row in gzip", file: "a.tsv.gz", content: zipped("a\tb\n" + strings.Repeat("a", maxRow+1)), want: "line 2: the row that starts here has more than 4 MiB"},
 		{name: "xlsx", file: "a.csv", content: "PK\x03\x04\x00", want: "save the sheet as CSV"},
-		{name: "JSON", file: "a.jsonl", content: `{"text": "a", "label": "b"}`, want: "it is JSON"},
 		{name: "binary", file: "a.csv", content: "\x7fELF\x02\x01\x01\x00", want: "it has NUL bytes"},
 		{name: "UTF-16 without a mark", file: "a.csv", content: "a\x00,\x00b\x00\n\x00", want: "UTF-16 without a byte-order mark"},
 		{name: "UTF-32", file: "a.csv", content: "\xff\xfe\x00\x00a\x00\x00\x00", want: "it has NUL bytes"},
-		{name: "Latin-1", file: "a.csv", content: "text,label\ncaf\xe9,b\n", want: "1 of 1 rows are bad, but at most one in a hundred may be: line 2: column 1 is not UTF-8: the byte at offset 3 (from 0) is no part of a character; save the file as UTF-8"},
+		{name: "Latin-1", file: "a.csv", content: "text,label\ncaf\xe9,b\n", want: "it has no good row, only 1 bad: line 2: the text (column 1) is not UTF-8: the byte at offset 3 (from 0) is no part of a character: " + textfile.Advice},
 		{name: "old Mac", file: "a.csv", content: "a,b\rc,d\r", want: `its lines end in \r only`},
-		{name: "one column", file: "a.csv", content: "abc\n", want: `line 1: column 2 is missing: the row has only 1 (fields between ',')`},
-		{name: "one column of TSV", file: "a.tsv", content: "a,bc\n", want: `line 1: column 2 is missing: the row has only 1 (fields between tabs)`},
-		{name: "one empty label of 100", file: "a.csv", content: many[4:] + "a,\n" + "b, ", want: "2 of 101 rows are bad, but at most one in a hundred may be: line 100: column 2 is empty; line 101: column 2 is empty"},
-		{name: "more bad rows than the error lists", file: "a.csv", content: many + strings.Repeat("a,\n", 90), want: "; line 105: column 2 is empty; …"},
-		{name: "open quote", file: "a.csv", content: "\"" + many, want: `100 of 100 rows are bad, but at most one in a hundred may be: line 1: not CSV: extraneous or missing "`},
+		{name: "one column", file: "a.csv", content: "abc\n", want: `line 1: the label (column 2) is missing: the row has only 1 (fields between ',')`},
+		{name: "one column of TSV", file: "a.tsv", content: "a,bc\n", want: `line 1: the label (column 2) is missing: the row has only 1 (fields between tabs)`},
+		{name: "one empty label of 100", file: "a.csv", content: many[4:] + "a,\n" + "b, ", want: "2 of 101 rows are bad; without data.skip_bad, heed leaves out at most one in a hundred: lines 100, 101: the label (column 2) is empty"},
+		{name: "more bad rows than the error lists", file: "a.csv", content: many + strings.Repeat("a,\n", 90), want: "lines 101, 102, 103, 104, 105: the label (column 2) is empty; …"},
+		{name: "open quote", file: "a.csv", content: "\"" + many, want: `it has no good row, only 100 bad: line 1: not CSV: extraneous or missing "`},
 		{name: "open quote and rows after", file: "a.csv", content: "\"" + many + "\"c\",d\n" + many, want: `101 of 201 rows are bad`},
 		{name: "long line", file: "a.tsv", content: "a\tb\n" + strings.Repeat("a", maxRow+1) + "\tb\n", want: "line 2: the row that starts here has more than 4 MiB"},
 		{name: "long row", file: "a.csv", content: "a,b\n\"c\nd\",\"e\n\"\n\"" + strings.Repeat(many, maxRow/len(many)+20), want: "line 5: the row that starts here has more than 4 MiB"},
-		{name: "no such column", file: "a.csv", content: "id,text\na,b\n", columns: []string{"text", "label"}, want: `column "label" isn't in the header, which has ["id" "text"]`},
-		{name: "column twice", file: "a.csv", content: "text,Text\na,b\n", columns: []string{"1", "text"}, want: `column "text" is in the header twice, so use its number instead: the header has ["text" "Text"]`},
+		{name: "no such column", file: "a.csv", content: "id,text\na,b\n", columns: []string{"text", "label"}, want: `column "label" isn't in the header, which has (1) "id", (2) "text"`},
+		{name: "column twice", file: "a.csv", content: "text,Text\na,b\n", columns: []string{"1", "text"}, want: `column "text" is in the header twice, so use its number instead: the header has (1) "text", (2) "Text"`},
 		{name: "known column twice", file: "a.csv", content: "text,Text,label\na,b,c\n", want: `column "text" is in the header twice`},
-		{name: "wide header", file: "a.csv", content: strings.Repeat("a,", 30) + "b\n", columns: []string{"c", "d"}, want: `"a"] and 11 more`},
+		{name: "many columns", file: "a.csv", content: "Id,date,From,body,queue\n1,b,c,d,e\n", want: `it has 5 columns, but no header with known names. The first row is (1) "Id", (2) "date", (3) "From", (4) "body", (5) "queue": choose the text and the label, as in data.columns body,queue if this row is a header, or as in data.columns 4,5 if it isn't`},
+		{name: "one known name", file: "a.csv", content: "id,label,body\n1,b,a\n", want: `as in data.columns body,label if this row is a header, or as in data.columns 3,2 if it isn't`},
+		{name: "many columns without names", file: "a.csv", content: "1,2024,\"a, b\",x\n", want: `choose the text and the label, as in data.columns 3,4`},
+		{name: "many columns, a name twice", file: "a.csv", content: "x,text,kind,Kind\n1,b,a,c\n", want: `choose the text and the label, as in data.columns 2,4`},
+		{name: "many columns, no name", file: "a.csv", content: "x,kind,\n1,b,a\n", want: `choose the text and the label, as in data.columns 2,3`},
+		{name: "many columns, a header", file: "a.csv", head: "yes", content: "id,date,body,queue\n1,b,a,c\n", want: `choose the text and the label, as in data.columns body,queue`},
+		{name: "many columns, no header", file: "a.csv", head: "no", content: "id,label,text\n1,b,a\n", want: `choose the text and the label, as in data.columns 3,2`},
+		{name: "a name without a header", file: "a.csv", head: "no", content: "id,label,text\n1,b,a\n", columns: []string{"text", "2"}, want: `data.header is no, so data.columns must be numbers, got "text"`},
+		{name: "one column for another", file: "a.csv", content: "text,label\na,b\n", columns: []string{"text", "text"}, want: `data.columns must be different columns, got text, text`},
+		{name: "TSV with semicolons", file: "a.txt", content: "id;body;queue\n1;a;b\n", columns: []string{"body", "queue"}, want: `column "body" isn't in the header, which has (1) "id;body;queue": if its columns are between commas or semicolons, let the file's name end in .csv`},
+		{name: "wide header", file: "a.csv", content: strings.Repeat("a,", 30) + "b\n", columns: []string{"c", "d"}, want: `(20) "a", and 11 more`},
 		{name: "names and a bad first row", file: "a.csv", content: "\"a\"b,c\nd,e\n", columns: []string{"a", "b"}, want: "line 1: not CSV"},
 		{name: "column 0", file: "a.csv", content: many, columns: []string{"0", "1"}, want: "numbers start at 1, got 0"},
-		{name: "wrong number of columns", file: "a.csv", content: many, columns: []string{"1", "2", "3"}, want: "columns: want 2, got 3: 1, 2, 3"},
-		{name: "no column", file: "a.csv", content: many, columns: []string{}, want: "columns: want 2, got 0"},
-		{name: "nothing wanted", file: "a.csv", content: many, known: [][]string{}, want: "set Columns or Known in Options"},
+		{name: "wrong number of columns", file: "a.csv", content: many, columns: []string{"1", "2", "3"}, want: "columns: want 2, the text and the label, got 3: 1, 2, 3"},
+		{name: "no column", file: "a.csv", content: many, columns: []string{}, want: "columns: want 2, the text and the label, got 0"},
+		{name: "nothing wanted", file: "a.csv", content: many, known: []Column{}, want: "set Columns or Known in Options"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			path := writeFile(t, test.file, test.content)
@@ -180,12 +220,19 @@ func TestReadErrors(t *testing.T) {
 			if test.known != nil {
 				known = test.known
 			}
-			_, err := Read(path, Options{Columns: test.columns, Known: known})
+			_, err := Read(path, Options{Columns: test.columns, Known: known, Header: test.head})
 			checkError(t, err, path, test.want)
 		})
 	}
+	path := writeFile(t, "a.csv", "a\x81,b\n")
+	_, err := Read(path, Options{Known: pairNames, Encoding: "cp1252"})
+	checkError(t, err, path, "line 1: the text (column 1) is not windows-1252: it has a byte that is no part of a character: save the file as UTF-8, or give its encoding")
+	_, err = Read(path, Options{Known: pairNames, Encoding: "ansi"})
+	checkError(t, err, path, `encoding "ansi" is unknown: the names are listed at`)
+	_, err = ReadParallel([]string{path, path}, Options{Encoding: "cp1252"})
+	checkError(t, err, path, "file 1 is not windows-1252")
 	dir := t.TempDir()
-	_, err := Read(dir, Options{Known: pairNames})
+	_, err = Read(dir, Options{Known: pairNames})
 	checkError(t, err, dir, "it is a directory")
 	_, err = Read(filepath.Join(dir, "none.csv"), Options{Known: pairNames})
 	checkError(t, err, "none.csv", "no such file")
@@ -222,10 +269,36 @@ func TestReadCheck(t *testing.T) {
 	}
 }
 
+// With SkipBad, any share of bad rows may be left out, but not all rows.
+func TestSkipBad(t *testing.T) {
+	source, target := writeFile(t, "a.txt", "a\n\nb\nc\n"), writeFile(t, "b.txt", "x\ny\n\nz\n")
+	for content, want := range map[string]string{
+		"a,b\nc,\nd\n\"e\"f,g\nh,i\n": "2 rows, 3 left out", // an empty field, a missing one, a quote
+		"a,b\n\"c,d\ne,f\ng,h\n":      "1 rows, 3 left out", // a quote that is never closed
+		"a,\n\xff,b\n":                "it has no good row, only 2 bad: line 1: the label (column 2) is empty; line 2: the text (column 1) is not UTF-8",
+		source:                        "2 rows, 2 left out", // parallel files
+	} {
+		o := Options{Known: pairNames, SkipBad: true}
+		read := func() (*Table, error) { return Read(writeFile(t, "a.csv", content), o) }
+		if content == source {
+			read = func() (*Table, error) { return ReadParallel([]string{source, target}, o) }
+		}
+		table, err := read()
+		if err != nil {
+			checkError(t, err, "", want)
+		} else if got := fmt.Sprintf("%d rows, %d left out", table.Len(), table.LeftOut); got != want {
+			t.Errorf("%q: got %s, want %s", content, got, want)
+		}
+		o.SkipBad = false
+		_, err = read()
+		checkError(t, err, "", " bad")
+	}
+}
+
 func TestReadParallel(t *testing.T) {
 	source := writeFile(t, "a.txt", mark+"a, \"b\tc\r\nd;e\r\n")
 	target := writeFile(t, "b.txt", "one\ntwo")
-	table, err := ReadParallel([]string{source, target}, nil)
+	table, err := ReadParallel([]string{source, target}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,19 +312,53 @@ func TestReadParallel(t *testing.T) {
 	for _, test := range []struct{ name, target, want string }{
 		{"one more line", "one\ntwo\n\nfour\n", fmt.Sprintf("%q has 2, ", source)},
 		{"one line less", "one", "b.txt\" has 1"},
-		{"an empty line", "one\n\n", "line 2: column 2 is empty"},
+		{"an empty line", "one\n\n", "line 2: the label (file 2) is empty"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := ReadParallel([]string{source, writeFile(t, "b.txt", test.target)}, nil)
+			_, err := ReadParallel([]string{source, writeFile(t, "b.txt", test.target)}, Options{Known: pairNames})
 			checkError(t, err, source, test.want)
 		})
 	}
-	_, err = ReadParallel([]string{source, filepath.Dir(source)}, nil)
+	_, err = ReadParallel([]string{source, filepath.Dir(source)}, Options{})
 	checkError(t, err, filepath.Dir(source), "it is a directory")
-	_, err = ReadParallel(nil, nil)
+	_, err = ReadParallel(nil, Options{})
 	if err == nil {
 		t.Error("ReadParallel without files: got no error")
 	}
+}
+
+// TestThreeColumns reads rows with three roles, found by names, by numbers and from parallel files.
+func TestThreeColumns(t *testing.T) {
+	known := []Column{{"question", []string{"question"}}, {"passage", []string{"passage", "text"}}, {"label", []string{"label"}}}
+	want := [][]string{{"q", "p", "l"}, {"r", "s", "m"}}
+	read := func(content string, columns ...string) (*Table, error) {
+		return Read(writeFile(t, "a.tsv", content), Options{Columns: columns, Known: known})
+	}
+	byName, err := read("label\tid\ttext\tQuestion\nl\t1\tp\tq\nm\t2\ts\tr\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	byNumber, err := read("l\t1\tp\tq\nm\t2\ts\tr\n", "4", "3", "1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	for _, lines := range []string{"q\nr\n", "p\ns\n", "l\nm\n"} {
+		files = append(files, writeFile(t, "a.txt", lines))
+	}
+	parallel, err := ReadParallel(files, Options{Known: known})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, table := range []*Table{byName, byNumber, parallel} {
+		if rows, _ := contents(table); !reflect.DeepEqual(rows, want) {
+			t.Errorf("table %d: got %q, want %q", i, rows, want)
+		}
+	}
+	_, err = read("q\tp\tl\nq\t \tl\n")
+	checkError(t, err, "a.tsv", "line 2: the passage (column 2) is empty")
+	_, err = read("q\tp\tl\n", "1", "3")
+	checkError(t, err, "a.tsv", "columns: want 3, the question, the passage and the label, got 2: 1, 3")
 }
 
 // TestTableMemory checks that a table needs at most 50 bytes per row in addition to its text: 100 MB for two million
@@ -304,5 +411,19 @@ func TestTableBlocks(t *testing.T) {
 	}
 	if len(table.blocks) != 3 || len(table.blocks[0]) != blockSize || len(table.blocks[1]) != blockSize-1 {
 		t.Errorf("got %d blocks, the first with %d bytes; want three, the first full, the second not", len(table.blocks), len(table.blocks[0]))
+	}
+}
+
+// A reason that several bad rows have must stand once, and so must the advice that all reasons end with.
+func TestReasons(t *testing.T) {
+	for content, want := range map[string]string{
+		"a,\n\"b\n":                      `: line 1: the label (column 2) is empty; line 2: not CSV: extraneous or missing " in quoted-field`,
+		strings.Repeat("a,\n", 6):        ": lines 1, 2, 3, 4, 5: the label (column 2) is empty; …",
+		"\xff,b\na\xff,b\na,\n\xff,c\n":  ": lines 1, 4: the text (column 1) is not UTF-8: the byte at offset 0 (from 0) is no part of a character: " + textfile.Advice + "; line 2: ",
+		"\xff,b\nca\xff,b\na,\xff\n":     "line 2: the text (column 1) is not UTF-8: the byte at offset 2 (from 0) is no part of a character; line 3: the label (column 2) is not UTF-8: the byte at offset 0 (from 0) is no part of a character: " + textfile.Advice,
+		"\xff,b\n\xffa,b\n\xff,c\nab,\n": "; line 4: the label (column 2) is empty",
+	} {
+		_, err := Read(writeFile(t, "a.csv", content), Options{Known: pairNames})
+		checkError(t, err, "", want)
 	}
 }

@@ -38,3 +38,9 @@ func EscapeExcept(s, keep string) string {
 	}
 	return escaped.String()
 }
+
+// OneLine returns an error's text on one line. It cuts the middle of a long text, because the text may contain a user's
+// input.
+func OneLine(err error) string {
+	return Shorten(strings.Join(strings.Fields(err.Error()), " "), 400, 100)
+}

@@ -3,6 +3,7 @@ package text
 import (
 	"fmt"
 	"math"
+	"strings"
 )
 
 // Count returns n with its unit, which gets an s unless n is 1: 1 step, 2 steps.
@@ -11,6 +12,18 @@ func Count(n int, what string) string {
 		what += "s"
 	}
 	return fmt.Sprintf("%d %s", n, what)
+}
+
+// List joins n elements with a separator. It leaves out those after the first most, and says how many they are.
+func List(n, most int, separator string, element func(i int) string) string {
+	var all []string
+	for i := range min(n, most) {
+		all = append(all, element(i))
+	}
+	if n > most {
+		all = append(all, fmt.Sprintf("and %d more", n-most))
+	}
+	return strings.Join(all, separator)
 }
 
 // Bytes returns a number of bytes in MB or, from 1 GiB on, in GiB with three digits.

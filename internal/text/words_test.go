@@ -8,6 +8,15 @@ func TestCount(t *testing.T) {
 	}
 }
 
+func TestList(t *testing.T) {
+	numbers := []string{"one", "two", "three"}
+	for n, want := range []string{"", "one", "one; two", "one; two; and 1 more"} {
+		if got := List(n, 2, "; ", func(i int) string { return numbers[i] }); got != want {
+			t.Errorf("a list of %d is %q, want %q", n, got, want)
+		}
+	}
+}
+
 func TestSeconds(t *testing.T) {
 	for seconds, want := range map[float64]string{
 		0: "0.0 s", 9.94: "9.9 s", 9.96: "10 s", 119: "119 s", 120: "2 min", 7000: "117 min", 7200: "2.0 h", 1e6: "277.8 h",

@@ -4,12 +4,16 @@
 // method takes another spec. A spec has
 //   title, label   title of the chart, and name of x
 //   x              rising numbers, for all series without their own x
-//   series         [{name, values, x}], with one value per x; null is a gap
+//   series         [{name, values, x, line, faint}], with one value per x; null is a gap. line is the number of the curve's colour, by default
+//                  the series' index; a faint curve is thin and pale. Curves after the sixth are dashed, and after the twelfth dotted.
 //   marks          [{x, label}], vertical lines; optional
 //   log            whether y is logarithmic
 heed.chart = (element, spec) => {
 	const color = name => getComputedStyle(element).getPropertyValue(name).trim();
-	const line = i => '--line-' + (i - 1) % 6;
+	const colours = 6;
+	const line = i => '--line-' + (spec.series[i - 1].line ?? i - 1) % colours; // i counts from 1, as in uPlot
+	const dashes = [{style: 'solid'}, {style: 'dashed', lengths: [6, 4]}, {style: 'dotted', lengths: [2, 3]}];
+	const dash = i => dashes[Math.floor((i - 1) / colours) % dashes.length];
 	const font = '12px system-ui, sans-serif';
 	const shown = (u, v, series, at) => heed.number(at == null ? u.data[series].findLast(v => v != null) : v); // the last value if there is no pointer
 	let plot, names;
@@ -56,11 +60,11 @@ heed.chart = (element, spec) => {
 				size: (u, texts) => 12 + 7 * Math.max(2, ...(texts || []).map(t => (t || '').length))}),
 		],
 		series: [{label: spec.label, value: shown}].concat(spec.series.map((s, i) => ({
-			label: s.name, width: 2, dash: i < 6 ? undefined : [6, 4], value: shown,
+			label: s.name, width: s.faint ? 1 : 2, alpha: s.faint ? 0.5 : 1, class: s.faint ? 'faint' : undefined, dash: dash(i + 1).lengths, value: shown,
 			stroke: () => color(line(i + 1)), points: {fill: () => color('--page'), ...(s.values.length < 2 && {show: true})},
 		}))),
 		cursor: {y: false, sync: {key: spec.label}},
-		legend: {markers: {width: 2, stroke: (u, i) => 'var(' + line(i) + ')', fill: (u, i) => 'var(' + line(i) + ')'}},
+		legend: {markers: {width: 3, dash: (u, i) => dash(i).style, stroke: (u, i) => 'var(' + line(i) + ')', fill: () => 'none'}},
 		hooks: {draw: [drawMarks]},
 	});
 

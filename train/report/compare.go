@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -39,12 +40,15 @@ func Compare(w io.Writer, runs []*Run) error {
 }
 
 // names returns a name for each run: the name of its folder or, if there is no folder, its title. If two names are the
-// same, it returns the folders' paths instead of their names.
+// same, it returns the folders' paths instead of their names or, for private runs, adds numbers.
 func names(runs []*Run) []string {
 	short := make([]string, len(runs))
 	whole := make([]string, len(runs))
 	for i, r := range runs {
 		short[i], whole[i] = r.name(), text.EscapeExcept(cmp.Or(r.dir, r.Title), "")
+		if r.Private {
+			whole[i] = fmt.Sprintf("%d: %s", i+1, short[i])
+		}
 	}
 	sorted := slices.Sorted(slices.Values(short))
 	if len(slices.Compact(sorted)) < len(runs) {
@@ -57,7 +61,7 @@ func names(runs []*Run) []string {
 func compared(runs []*Run, names []string) []chart {
 	steps := slices.ContainsFunc(runs, (*Run).bySteps)
 	unit := runs[0].unit
-	if slices.ContainsFunc(runs, func(r *Run) bool { return r.unit != unit }) {
+	if !same(runs, func(r *Run) string { return r.unit }) {
 		unit = ""
 	}
 	var charts []chart
@@ -86,7 +90,7 @@ func compared(runs []*Run, names []string) []chart {
 	for _, m := range slices.Compact(shared) {
 		for _, split := range [][2]string{{"val_", "Validation "}, {"train_", "Training "}} {
 			name := split[0] + m
-			add(split[1]+strings.ToLower(capital(m)), func(r *Run) bool { _, ok := r.History[0].Metrics[name]; return ok }, func(r *Run, i int) float64 { return metric(r.History, name)(i) })
+			add(split[1]+spoken(m), func(r *Run) bool { _, ok := r.History[0].Metrics[name]; return ok }, func(r *Run, i int) float64 { return metric(r.History, name)(i) })
 		}
 	}
 	add("Learning rate", all, func(r *Run, i int) float64 { return r.History[i].LearningRate })
@@ -94,29 +98,47 @@ func compared(runs []*Run, names []string) []chart {
 	return charts
 }
 
-// scores returns a table with a row for each run.
+// same reports whether all runs have the same value.
+func same(runs []*Run, value func(r *Run) string) bool {
+	return !slices.ContainsFunc(runs, func(r *Run) bool { return value(r) != value(runs[0]) })
+}
+
+// scores returns a table with a row for each run. It highlights the best losses and accuracies, if the runs learned the
+// same task in the same units.
 func scores(runs []*Run, names []string) table {
-	t := table{Columns: []string{"run", "task", "seed", "parameters", "epochs", "weights from", "training loss", "validation loss", "validation accuracy", "last training took", "stopped because"}, Best: -1}
+	t := table{Columns: []string{"run", "validation loss", "validation accuracy", "training loss", "weights from", "epochs", "last training took", "task", "seed", "parameters", "stopped because"}, Best: -1}
+	columns := [3][]float64{} // the values of the columns after the first
 	for n, r := range runs {
 		h := r.History
 		b := h[r.best()]
-		row := []string{names[n], cmp.Or(r.task, "–"), cmp.Or(r.seed, "–"), "–", fmt.Sprint(h[len(h)-1].Epoch + 1), r.when(b), short(b.TrainLoss), "–", "–", "–", "not finished"}
+		values := [3]float64{math.NaN(), math.NaN(), b.TrainLoss}
+		row := []string{names[n], "–", "–", short(b.TrainLoss), r.when(b), fmt.Sprint(h[len(h)-1].Epoch + 1), "–", cmp.Or(r.task, "–"), cmp.Or(r.seed, "–"), "–", "not finished"}
 		if b.Validated {
-			row[7] = short(b.ValLoss)
+			row[1], values[0] = short(b.ValLoss), b.ValLoss
 			if a, ok := b.Metrics["val_accuracy"]; ok {
-				row[8] = percent(a)
+				row[2], values[1] = percent(a), a
 			}
 		}
-		if r.Params > 0 {
-			row[3] = fmt.Sprint(r.Params)
+		for i, v := range values {
+			columns[i] = append(columns[i], v)
 		}
 		if r.Seconds > 0 {
-			row[9] = text.Seconds(r.Seconds)
+			row[6] = text.Seconds(r.Seconds)
+		}
+		if r.Params > 0 {
+			row[9] = fmt.Sprint(r.Params)
 		}
 		if !r.Unfinished {
 			row[10] = r.StoppedBecause
 		}
 		t.Rows = append(t.Rows, row)
+	}
+	if same(runs, func(r *Run) string { return r.task + r.units }) {
+		t.mark(1, columns[0], true)
+		t.mark(2, columns[1], false)
+		if same(runs, func(r *Run) string { return r.note }) { // label smoothing makes training losses higher
+			t.mark(3, columns[2], true)
+		}
 	}
 	return t
 }
@@ -140,7 +162,7 @@ func differences(runs []*Run) ([]difference, error) {
 	}
 	var found []difference
 	for _, name := range order {
-		d := difference{Name: words(name)}
+		d := difference{Name: words(name, name)}
 		differs := false
 		for i := range runs {
 			value, ok := values[i][name]

@@ -166,9 +166,15 @@ func (r *Run) charts() []chart {
 	return charts
 }
 
+// spoken returns a metric's name in words: macro_f1 becomes macro F1.
+func spoken(name string) string {
+	name = text.EscapeExcept(strings.ReplaceAll(name, "_", " "), "")
+	return strings.ReplaceAll(name, " f1", " F1")
+}
+
 // capital returns a name as a title: exact_match becomes Exact match.
 func capital(name string) string {
-	name = text.EscapeExcept(strings.ReplaceAll(name, "_", " "), "")
+	name = spoken(name)
 	_, first := utf8.DecodeRuneInString(name)
 	return strings.ToUpper(name[:first]) + name[first:]
 }
@@ -193,6 +199,29 @@ type table struct {
 	Rows    [][]string
 	Best    int // index of the highlighted row, or -1
 	LeftOut int // number of rows left out
+
+	Bests [][2]int // row and column of each highlighted cell
+}
+
+// Marked reports whether the cell is highlighted.
+func (t table) Marked(row, column int) bool { return slices.Contains(t.Bests, [2]int{row, column}) }
+
+// mark highlights the best cells of a column: those of the rows with the largest or, if lower is true, the smallest
+// value. It ignores NaN, and a column with fewer than two other values.
+func (t *table) mark(column int, values []float64, lower bool) {
+	finite := slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return math.IsNaN(v) })
+	if len(finite) < 2 {
+		return
+	}
+	best := slices.Max(finite)
+	if lower {
+		best = slices.Min(finite)
+	}
+	for i, v := range values {
+		if v == best {
+			t.Bests = append(t.Bests, [2]int{i, column})
+		}
+	}
 }
 
 // checks returns the table of the run's checks.
@@ -203,9 +232,9 @@ func (r *Run) checks() table {
 		t.Columns = append(t.Columns, "validation loss")
 	}
 	for _, name := range metrics(h) {
-		t.Columns = append(t.Columns, "training "+name)
+		t.Columns = append(t.Columns, "training "+spoken(name))
 		if h[0].Validated {
-			t.Columns = append(t.Columns, "validation "+name)
+			t.Columns = append(t.Columns, "validation "+spoken(name))
 		}
 	}
 	t.Columns = append(t.Columns, "learning rate", "gradient norm", "ms per step")

@@ -51,7 +51,7 @@ func ExampleRun() {
 	config := train.Config{BatchSize: 4, MaxEpochs: 30, Optimizer: optim.Config{LearningRate: 0.1, WeightDecay: 0.01}}
 	var call train.Call
 
-	live := report.NewLive(2, config, call) // an epoch has 2 steps: 8 points in batches of 4
+	live := report.NewLive(problem.Train.Steps(config.BatchSize), config, call)
 	call.OnStep, call.OnCheck = live.Step, live.Check
 	handler, err := live.Handler("A line", "8 points")
 	if err != nil {
@@ -66,10 +66,7 @@ func ExampleRun() {
 	}
 	live.End(result.StoppedBecause)
 
-	run := &report.Run{
-		Title: "A line", About: "a line through 8 points", Result: result, Config: config, Params: params.Count(),
-		Settings: config,
-	}
+	run := &report.Run{Title: "A line", About: "a line through 8 points", Result: result, Config: config, Params: params.Count()}
 	var page bytes.Buffer // usually a file
 	if err := run.Write(&page); err != nil {
 		log.Fatal(err)

@@ -57,6 +57,9 @@ func (v *answers) judge(ctx context.Context) error {
 	v.Report, v.Some = r, len(some) < len(examples)
 	if v.Config.Kind().Classes {
 		v.Confusion = confusionOf(&r.Classes)
+		if r.HasEntities() {
+			v.Entities = entitiesOf(&r.Entities)
+		}
 	} else {
 		v.Lengths = lengthsOf(r, v.Config.Data.SourceUnits)
 	}
@@ -251,6 +254,17 @@ func confusionOf(c *score.Confusion) *confusion {
 		t.Rows = append(t.Rows, row)
 	}
 	return t
+}
+
+// entitiesOf returns the scores of the types with the most entities, and of all entities.
+func entitiesOf(e *score.Entities) []score.ClassScore {
+	types, all := e.Types(), e.Total()
+	types = types[:min(len(types), shownClasses)]
+	for i := range types {
+		types[i].Class = className(types[i].Class)
+	}
+	all.Class = "all"
+	return append(types, all)
 }
 
 // className returns the name of a class for a table: "(none)" if it is empty, and cut if it is long.

@@ -3,8 +3,8 @@ package report
 import (
 	"cmp"
 	"math"
+	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/heed-go/heed/train"
@@ -32,12 +32,14 @@ type Live struct {
 
 	version, checked int // version counts all changes, checked the changes of history
 
-	ended    chan struct{} // closed when the run has ended
-	watchers atomic.Int32
+	watchers []*http.ResponseController // clients that read events, the oldest first
+
+	ended chan struct{} // closed when the run has ended
 }
 
-// NewLive returns a Live for a run that starts now. The argument steps is the number of steps per epoch, at least 1.
-// The limits in c and call determine the latest end of the run. c.Stopping decides which check is the best.
+// NewLive returns a Live for a run that starts now. The argument steps is the number of steps per epoch, at least 1:
+// see train.Dataset.Steps. The limits in c and call determine the latest end of the run. c.Stopping decides which check
+// is the best.
 func NewLive(steps int, c train.Config, call train.Call) *Live {
 	return newLive(steps, c, call, time.Now)
 }

@@ -4,6 +4,7 @@
 	const $ = id => document.getElementById(id);
 	const title = document.title;
 	const charts = new Map(); // by title
+	let chosen = false; // whether the reader has chosen a scale for the losses
 	let now, checks = {values: {}, best: -1}; // values by name in the history
 
 	const clock = s => {
@@ -13,6 +14,7 @@
 	};
 	const best = name => checks.values[name][checks.best];
 	const whole = n => n.toLocaleString('en');
+	const words = key => key.replaceAll('_', ' ').replaceAll(' f1', ' F1');
 
 	const draw = (place, spec) => {
 		spec.label = 'step';
@@ -28,15 +30,14 @@
 
 	const drawAll = () => {
 		if (!now || document.hidden) return;
-		const series = (name, key) => ({name, x: checks.values.step || [], values: checks.values[key] || []});
+		const series = (name, key, line) => ({name, x: checks.values.step || [], values: checks.values[key] || [], line});
+		const both = name => [series('training', 'train_' + name, 0), series('validation', 'val_' + name, 1)];
 		draw(0, {title: 'Loss', log: $('log').checked, series: [
-			{name: 'training, by step', x: now.curve.x, values: now.curve.loss}, series('training, mean', 'train_loss'), series('validation', 'val_loss'),
+			{name: 'training, by step', x: now.curve.x, values: now.curve.loss, line: 0, faint: true}, ...both('loss'),
 		]});
-		for (const key in checks.values) {
-			const [, name] = key.match(/^train_(?!loss$)(.+)/) || [];
-			if (!name) continue;
-			const title = name[0].toUpperCase() + name.slice(1).replaceAll('_', ' ');
-			draw(1, {title, series: [series('training', key), series('validation', 'val_' + name)]});
+		const names = Object.keys(checks.values).map(key => key.match(/^(?:train|val)_(?!loss$)(.+)/)?.[1]);
+		for (const name of new Set(names.filter(Boolean))) {
+			draw(1, {title: name[0].toUpperCase() + words(name.slice(1)), series: both(name)});
 		}
 		draw(2, {title: 'Learning rate', series: [series('learning rate', 'learning_rate')]});
 		draw(3, {title: 'Gradient norm', series: [series('gradient norm', 'gradient_norm')]});
@@ -54,19 +55,23 @@
 		$('run').max = now.epochs * now.steps;
 		$('run').value = taken;
 		$('of-epoch').textContent = 'Epoch ' + whole(now.epoch) + ': step ' + whole(now.step) + ' of ' + whole(now.steps) +
-			(now.rate && !now.ended ? ', ' + heed.number(now.rate) + ' steps per second' : '') + left(now.epochLeft);
+			(now.rate && !now.ended ? ', ' + heed.number(now.rate) + ' steps per second' : '') + left(now.epochLeft) +
+			(now.checkLeft && !now.ended ? '; next check in ' + clock(now.checkLeft) : '');
 		$('epoch').max = now.steps;
 		$('epoch').value = now.step;
-		const named = key => key.replace('train_', 'training ').replace('val_', 'validation ').replaceAll('_', ' ');
+		const named = key => words(key.replace('train_', 'training ').replace('val_', 'validation '));
 		$('best').textContent = checks.best < 0 ? '' : (now.ended ? 'Best: ' : 'Best so far: ') + 'epoch ' + whole(best('epoch')) + ', step ' + whole(best('step')) + ': ' +
-			Object.keys(checks.values).filter(key => /^(train|val)_/.test(key)).map(key => named(key) + ' ' + heed.number(best(key))).join(', ');
+			Object.keys(checks.values).filter(key => /^(train|val)_/.test(key)).map(key => named(key) + '\u00a0' + heed.number(best(key))).join(', ');
 		const state = now.ended ? 'Ended: ' + now.ended : 'Running';
 		if ($('state').textContent !== state) $('state').textContent = state; // a screen reader reads every change aloud
 		document.title = (now.ended ? 'Ended' : 'Epoch ' + whole(now.epoch)) + ' – ' + title;
 	};
 
 	const events = new EventSource('events');
-	events.addEventListener('checks', e => { checks = JSON.parse(e.data); });
+	events.addEventListener('checks', e => {
+		checks = JSON.parse(e.data);
+		if (!chosen) $('log').checked = checks.log;
+	});
 	events.addEventListener('now', e => {
 		const next = JSON.parse(e.data);
 		if (now && now.run !== next.run) return location.reload(); // another run now has this address
@@ -76,9 +81,12 @@
 		drawAll();
 	});
 	events.onerror = () => {
-		$('state').textContent = events.readyState === EventSource.CLOSED ? 'The run refuses to send data, perhaps because too many pages are open. Reload this page to try again.' :
+		$('state').textContent = events.readyState === EventSource.CLOSED ? 'This address no longer sends a run. Reload this page to try again.' :
 			'The run can\'t be reached. This page keeps trying.';
 	};
-	$('log').addEventListener('change', drawAll);
+	$('log').addEventListener('change', () => {
+		chosen = true;
+		drawAll();
+	});
 	document.addEventListener('visibilitychange', drawAll);
 }

@@ -77,19 +77,41 @@ func (l *Live) Handler(title, about string) (http.Handler, error) {
 	}), nil
 }
 
-// events sends the states of the run until the run ends or the client leaves.
-func (l *Live) events(w http.ResponseWriter, q *http.Request) {
-	if l.watchers.Add(1) > maxWatchers {
-		l.watchers.Add(-1)
-		http.Error(w, fmt.Sprintf("%d clients are reading the events of this run, which is the maximum: close a page and reload", maxWatchers), http.StatusServiceUnavailable)
-		return
+// watch adds a client that reads events. If there are too many, the oldest client's stream ends, so that clients that
+// don't read can't keep others out. A browser whose stream ends connects again.
+func (l *Live) watch(client *http.ResponseController) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.watchers) == maxWatchers {
+		l.watchers[0].SetWriteDeadline(time.Now()) // ends a write that waits for the client
+		l.watchers = slices.Delete(l.watchers, 0, 1)
 	}
-	defer l.watchers.Add(-1)
+	l.watchers = append(l.watchers, client)
+}
+
+// watches reports whether the client may go on reading.
+func (l *Live) watches(client *http.ResponseController) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Contains(l.watchers, client)
+}
+
+// unwatch removes the client.
+func (l *Live) unwatch(client *http.ResponseController) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.watchers = slices.DeleteFunc(l.watchers, func(c *http.ResponseController) bool { return c == client })
+}
+
+// events sends the states of the run until the run ends, the client leaves or newer clients take its place.
+func (l *Live) events(w http.ResponseWriter, q *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	if q.Method == http.MethodHead {
 		return
 	}
 	client := http.NewResponseController(w)
+	l.watch(client)
+	defer l.unwatch(client)
 	var failed error
 	send := func(text string) {
 		if failed == nil {
@@ -105,7 +127,7 @@ func (l *Live) events(w http.ResponseWriter, q *http.Request) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	var seen state
-	for said := time.Now(); failed == nil; {
+	for said := time.Now(); failed == nil && l.watches(client); {
 		now := l.state()
 		if now.checked != seen.checked {
 			send(event("checks", now.checks()))
@@ -147,6 +169,7 @@ type state struct {
 	Epochs    int     `json:"epochs"`    // maximum number of epochs; 0 if there is none
 	Rate      float64 `json:"rate"`      // recent steps per second; 0 if unknown
 	EpochLeft float64 `json:"epochLeft"` // seconds left in this epoch; below 0 if unknown
+	CheckLeft float64 `json:"checkLeft"` // seconds to the next check; 0 if unknown, or if checks are at the ends of epochs
 	RunLeft   float64 `json:"runLeft"`   // maximum seconds left in the run, including checks; below 0 if unknown
 	Seconds   float64 `json:"seconds"`   // since the start of the run
 	Curve     columns `json:"curve"`
@@ -205,6 +228,9 @@ func (l *Live) state() state {
 	}
 	if s.Rate > 0 {
 		s.EpochLeft = float64(s.Steps-s.Step) / s.Rate
+		if every := l.config.CheckEvery; every > 0 {
+			s.CheckLeft = float64(every-l.taken%every) / s.Rate
+		}
 	}
 	points := slices.Clone(l.curve.whole())
 	l.mu.Unlock()
@@ -220,8 +246,8 @@ func (l *Live) state() state {
 	return s
 }
 
-// checks returns the data of the event "checks": the values of up to maxPoints+2 checks, and the index of the best one,
-// or -1.
+// checks returns the data of the event "checks": the values of up to maxPoints+2 checks, the index of the best one, or
+// -1, and whether the report of these checks has a logarithmic axis for losses.
 func (s state) checks() any {
 	var some []train.Check
 	best := -1
@@ -232,6 +258,7 @@ func (s state) checks() any {
 		some = append(some, s.history[i])
 	}
 	values := map[string]column{} // by their names in the history
+	var losses series
 	for i, check := range some {
 		set := func(name string, x float64) {
 			if values[name] == nil {
@@ -242,8 +269,10 @@ func (s state) checks() any {
 		set("epoch", float64(check.Epoch))
 		set("step", float64(check.Step))
 		set("train_loss", check.TrainLoss)
+		losses.Values = append(losses.Values, number(check.TrainLoss))
 		if check.Validated {
 			set("val_loss", check.ValLoss)
+			losses.Values = append(losses.Values, number(check.ValLoss))
 		}
 		if check.LearningRate != 0 || check.GradientNorm != 0 {
 			set("learning_rate", check.LearningRate)
@@ -253,5 +282,5 @@ func (s state) checks() any {
 			set(name, x)
 		}
 	}
-	return map[string]any{"values": values, "best": best}
+	return map[string]any{"values": values, "best": best, "log": wide([]series{losses})}
 }

@@ -17,7 +17,7 @@ func (c *fakeClock) pass(d time.Duration) { c.shows = c.shows.Add(d) }
 // alike reports whether two states show the same progress.
 func alike(a, b state) bool {
 	near := func(a, b float64) bool { return math.Abs(a-b) < 1e-3 }
-	return a.Epoch == b.Epoch && a.Step == b.Step && near(a.loss, b.loss) && near(a.Rate, b.Rate) && near(a.EpochLeft, b.EpochLeft) && near(a.RunLeft, b.RunLeft)
+	return a.Epoch == b.Epoch && a.Step == b.Step && near(a.loss, b.loss) && near(a.Rate, b.Rate) && near(a.EpochLeft, b.EpochLeft) && near(a.CheckLeft, b.CheckLeft) && near(a.RunLeft, b.RunLeft)
 }
 
 func TestState(t *testing.T) {
@@ -38,7 +38,7 @@ func TestState(t *testing.T) {
 		{"no end", 10, train.Config{}, train.Call{}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: -1}},
 		{"steps to end it", 10, train.Config{MaxEpochs: 4}, train.Call{MaxSteps: 26}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 2 * step}},
 		{"time to end it", 10, train.Config{}, train.Call{MaxTime: 9 * time.Second}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 9 - 24*step - 2*check}},
-		{"checks within an epoch", 10, train.Config{MaxEpochs: 4, CheckEvery: 5}, train.Call{}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 16*step + 4*check}},
+		{"checks within an epoch", 10, train.Config{MaxEpochs: 4, CheckEvery: 5}, train.Call{}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, CheckLeft: 1 * step, RunLeft: 16*step + 4*check}},
 		{"done", 10, train.Config{MaxEpochs: 2}, train.Call{}, 2, 0, state{Epoch: 1, Step: 10, loss: 2, Rate: 10}},
 	} {
 		clock := &fakeClock{time.Unix(1e9, 0)}

@@ -13,14 +13,14 @@
 //	run, err := task.ReadRun(dir)
 //	...
 //	page := report.FromTask(dir, run)
-//	err = page.AddAnswers(ctx, t, false) // t is the task.Task with the run's weights
+//	err = page.AddAnswers(ctx, t) // t is the task.Task with the run's weights
 //	...
 //	err = page.Write(file)
 //
 // A Live follows a run while it trains. It gets steps and checks from Fit, and serves a page that grows with the run.
 // It also makes a progress line for a terminal:
 //
-//	live := report.NewLive(steps, config, call)
+//	live := report.NewLive(problem.Train.Steps(config.BatchSize), config, call)
 //	call.OnStep, call.OnCheck = live.Step, live.Check
 //	handler, err := live.Handler("digits", "seed 1")
 //	...
@@ -35,6 +35,7 @@ import (
 	"html/template"
 	"io"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -57,20 +58,26 @@ type Run struct {
 
 	// Settings is the configuration to show: a struct, a map or another value that JSON can represent. Each object in
 	// it becomes a table. The object named data becomes the table under "What it learned from". If Settings is nil,
-	// there are no tables.
+	// the page shows the Config.
 	Settings any
 
 	Params  int     // number of parameters of the model; 0 if unknown
 	Seconds float64 // duration of training; 0 if unknown
 	Missing string  // the reason why the page has no answers of the model; empty if none is needed
 
-	dir         string        // run folder of a task; empty if there is none
-	task, seed  string        // of a task; empty if there is none
-	unit        string        // unit of losses, after a comma; empty if there is none
-	note        string        // text below the charts
-	stepSeconds []float64     // mean time per step before each check, 0 if unknown; nil if there are no times
-	data        []row         // table of the data; if nil, it is made from the Settings
-	answers     template.HTML // part of the page made by AddAnswers
+	// Private, set before AddAnswers, leaves out all text from the data except the names of classes, and the paths of
+	// a task's data files and of other run folders.
+	Private bool
+
+	dir          string        // run folder of a task; empty if there is none
+	task, seed   string        // of a task; empty if there is none
+	unit         string        // unit of losses, after a comma; empty if there is none
+	units        string        // units of a task's data; empty if there are none
+	note         string        // text below the charts
+	perCharacter float64       // validation loss of a text in tokens; 0 if unknown
+	stepSeconds  []float64     // mean time per step before each check, 0 if unknown; nil if there are no times
+	look         []row         // description of a task's data, to follow the settings of the data
+	answers      template.HTML // part of the page made by AddAnswers
 }
 
 // A view is the data of the template run.
@@ -97,10 +104,12 @@ var style string
 var script string
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"text":    text.Escape,
-	"line":    func(s string) string { return text.EscapeExcept(s, "") },
-	"percent": percent,
+	"line":    func(s string) string { return units.ReplaceAllString(text.EscapeExcept(s, ""), "$1\u00a0$2") },
+	"percent": func(share float64) string { return units.ReplaceAllString(percent(share), "$1\u00a0$2") },
 }).Parse(markup))
+
+// units matches a number, a space and its unit, which must not be on different lines of a page.
+var units = regexp.MustCompile(`(\d) (%|(?:s|min|h|thousand|million)\b)`)
 
 // Write writes a page about the run. It returns an error if the run has no check, or if JSON can't represent the
 // Settings.
@@ -110,12 +119,10 @@ func (r *Run) Write(w io.Writer) error {
 		return err
 	}
 	v := &view{
-		Charts: r.charts(), Note: r.note, Checks: r.checks(), Answers: r.answers, Missing: r.Missing, Data: r.data, Settings: groups(settings),
+		Charts: r.charts(), Note: r.note, Checks: r.checks(), Answers: r.answers, Missing: r.Missing,
+		Data: append(dataRows(settings, r.look), r.look...), Settings: groups(settings),
 	}
 	v.Title, v.Lead, v.Tiles = r.headline()
-	if v.Data == nil {
-		v.Data = dataRows(settings)
-	}
 	return write(w, "run", v.Title, v)
 }
 
@@ -180,6 +187,9 @@ func (r *Run) headline() (title string, lead []string, tiles []tile) {
 	}
 	if best.Validated {
 		tiles = append(tiles, tile{short(best.ValLoss), "validation loss" + r.unit})
+		if r.perCharacter > 0 {
+			tiles = append(tiles, tile{short(r.perCharacter), "validation loss, nats per character"})
+		}
 	}
 	tiles = append(tiles, tile{short(best.TrainLoss), "training loss" + r.unit})
 	when := r.when(best)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
@@ -97,6 +98,7 @@ func rows(answer func(i int) string) string {
 
 func TestPagesOfEveryKind(t *testing.T) {
 	text := strings.Repeat("The zebra jumps over <script>alert(1)</script> and \u202eall that.\n", 60)
+	characters := fmt.Sprintf("characters</th><td><bdi>%d</bdi>", utf8.RuneCountInString(text))
 	labels := rows(func(i int) string { return hostile[i/2%2] })
 	for name, c := range map[string]struct {
 		task, content string
@@ -108,16 +110,22 @@ func TestPagesOfEveryKind(t *testing.T) {
 			[]string{"training loss, nats"}, []string{"validation accuracy", "What it answers"}},
 		"one epoch, by steps": {"brackets", "", func(c *task.Config) { c.Training.MaxEpochs, c.Training.CheckEvery = 1, 5 },
 			[]string{"Mistaken classes", `"label":"step"`, "step 10"}, nil},
-		"seq2seq":        {"seq2seq", rows(func(i int) string { return fmt.Sprint("okapi ", i%3) }), nil, []string{"The symbol error rate is", "okapi", "By length of the source", "targets are smoothed by 0.1"}, []string{"BLEU"}},
-		"classification": {"classification", labels, nil, []string{"Mistaken classes", `<th scope="row">labels</th>`, `<th scope="row">baseline</th>`}, []string{"smoothed by"}},
-		"tagging":        {"tagging", strings.Repeat("zebra runs\tN V\nthe zebra\tD N\na cat sees\tD N V\n", 40), nil, []string{"Mistaken classes", "of the validation tags are right"}, nil},
-		"text":           {"text", text, func(c *task.Config) { c.Task.MaxLen = 16 }, []string{"What it writes", "of the validation characters"}, []string{"What it answers"}},
+		"seq2seq": {"seq2seq", rows(func(i int) string { return fmt.Sprint("okapi ", i%3) }), nil, []string{"The symbol error rate is", "okapi", "By length of the source", "targets are smoothed by 0.1", "for each right symbol, not 100"}, []string{"BLEU"}},
+		"smoothed classes": {"brackets", "", func(c *task.Config) { c.Training.LabelSmoothing = 0.2 },
+			[]string{"training aims at a probability of 90.0\u00a0% for the right class, not 100\u00a0%. So the confidence in an answer stays below"}, nil},
+		"classification": {"classification", labels, nil, []string{"Mistaken classes", `<th scope="row">labels</th>`, `<th scope="row">baseline</th>`, `"title":"Macro F1"`}, []string{"smoothed by"}},
+		"tagging":        {"tagging", strings.Repeat("zebra runs\tN V\nthe zebra\tD N\na cat sees\tD N V\n", 40), nil, []string{"Mistaken classes", "of the validation tags are right"}, []string{"Entities"}},
+		"entities":       {"tagging", strings.Repeat("ann lee sees zebra\tB-PER I-PER O B-<i>\nthe zebra sees ann\tO B-<i> O B-PER\n", 60), nil, []string{"Mistaken classes", "Entities", "PER</bdi></th>", "B-&lt;i&gt;", "all</bdi></th>", `"title":"Entity F1"`, "validation entity F1</th>"}, nil},
+		"text":           {"text", text, func(c *task.Config) { c.Task.MaxLen = 16 }, []string{"What it writes", "of the validation characters", characters}, []string{"What it answers", ">tokens</th>"}},
+		"text in tokens": {"text", text, func(c *task.Config) { c.Task.MaxLen, c.Data.SourceUnits = 16, tokenizer.BPE },
+			[]string{"of the validation tokens", characters, `tokens</th><td><bdi>`, "the task text (the next token of a file)", "validation loss, nats per token", "validation loss, nats per character"}, []string{"next character"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			learned, read := trained(t, c.task, c.content, c.change)
 			answered := func(private bool) string {
 				r := read()
-				if err := r.AddAnswers(t.Context(), learned, private); err != nil {
+				r.Private = private
+				if err := r.AddAnswers(t.Context(), learned); err != nil {
 					t.Fatal(err)
 				}
 				return written(t, r)
@@ -134,7 +142,7 @@ func TestPagesOfEveryKind(t *testing.T) {
 				t.Errorf("the page has %d bytes, want at most 200000", len(page))
 			}
 
-			wantIn(t, answered(true), []string{"<h2>Configuration</h2>"}, []string{"zebra", "okapi", "What it writes", "What it attends to", "Wrong answers", "Right answers"})
+			wantIn(t, answered(true), []string{"<h2>Configuration</h2>"}, []string{"zebra", "okapi", "training aims at", "What it writes", "What it attends to", "Wrong answers", "Right answers"})
 			r := read()
 			r.Missing = "the file </script> has moved"
 			wantIn(t, written(t, r), []string{"There are no examples here: the file &lt;/script&gt; has moved."}, []string{"By length", "Mistaken classes"})
@@ -221,11 +229,11 @@ func TestRunWithoutTask(t *testing.T) {
 	}
 	page := written(t, r)
 	wantIn(t, page, []string{
-		"<h1><bdi>own &lt;/title&gt;&lt;b&gt;</bdi></h1>", "A model of 12 thousand parameters.", "Training stopped because patience ran out. The weights are from the last check, epoch 1.",
+		"<h1><bdi>own &lt;/title&gt;&lt;b&gt;</bdi></h1>", "A model of 12\u00a0thousand parameters.", "Training stopped because patience ran out. The weights are from the last check, epoch 1.",
 		"<h3>Run</h3>", "wav", "<h3>Model</h3>", "hidden size", "<h2>What it learned from</h2>", "clips", `"title":"Loss"`, `"label":"kept"`, `<tr class="kept"><td><bdi>1</bdi></td>`,
 	}, []string{"<b>", "<i>", "\u202e", "nats", "What it answers", "learned the task", "Time per step", "<h3>Data</h3>"})
 	r.Settings, r.Config.CheckEvery = nil, 10
-	wantIn(t, written(t, r), []string{"the last check, step 20", `"label":"step"`}, []string{"Configuration", "What it learned from"})
+	wantIn(t, written(t, r), []string{"the last check, step 20", `"label":"step"`, "Configuration", `<th scope="row">check every</th><td><bdi>10<`}, []string{"What it learned from"})
 
 	other := &Run{Title: "own </title><b>", Result: &train.Result{History: history[:2], Unfinished: true}, Settings: struct{ Seed int }{8}}
 	var s strings.Builder
@@ -241,6 +249,91 @@ func TestRunWithoutTask(t *testing.T) {
 	} {
 		if bad.Write(io.Discard) == nil || Compare(io.Discard, []*Run{r, bad}) == nil {
 			t.Errorf("%s: got no error, want one from Write and from Compare", name)
+		}
+	}
+}
+
+// Each setting has its own name in the tables, and a 0 that isn't an amount is a word.
+func TestSettings(t *testing.T) {
+	run := made(1, nil)
+	c := &run.Config
+	c.Model.Dropout, c.Model.Block.Dropout, c.Model.Block.Attention.Dropout, c.Model.Block.FeedForward.Dropout = 0.1, 0.2, 0.3, 0.4
+	c.Training.Optimizer.LearningRate = 0.5
+	r := FromTask("runs/made", run)
+	settings, err := r.settings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]string{}
+	for _, g := range groups(settings) {
+		for _, s := range g.Rows {
+			if _, ok := values[g.Title+" "+s.Name]; ok {
+				t.Errorf("the table %s has two settings with the name %s", g.Title, s.Name)
+			}
+			values[g.Title+" "+s.Name] = s.Value
+		}
+	}
+	for name, want := range map[string]string{
+		"Model dropout of the embeddings": "0.1", "Model dropout of the sub-layers' outputs": "0.2", "Model dropout of the attention weights": "0.3",
+		"Model dropout of the hidden units": "0.4", "Training max epochs": "no limit", "Training stopping patience": "no early stopping",
+		"Training weight decay": "none", "Training schedule warm up": "none", "Training schedule decay": "none", "Training schedule floor": "0", "Training learning rate": "0.5",
+	} {
+		if got := values[name]; got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	wantIn(t, written(t, r), []string{`<th scope="row">validation</th><td><bdi>none</bdi></td>`}, nil)
+	run = made(1, nil)
+	run.Config.Model.Dropout, run.Config.Training.MaxEpochs = 0.2, 3
+	differ, err := differences([]*Run{r, FromTask("runs/other", run)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []difference{{"dropout of the embeddings", []string{"0.1", "0.2"}}, {"training max epochs", []string{"no limit", "3"}}} {
+		if !slices.ContainsFunc(differ, func(d difference) bool { return d.Name == want.Name && slices.Equal(d.Values, want.Values) }) {
+			t.Errorf("the settings that differ are %v, want among them %v", differ, want)
+		}
+	}
+}
+
+// A private page has no path and no text of a data file, not even of its bad rows. Other pages have them.
+func TestPrivate(t *testing.T) {
+	secret := t.TempDir()
+	other := filepath.Join(secret, "okapis.tsv")
+	if err := os.WriteFile(other, []byte("zebra 1\tyes\nokapi 2\tno\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	learned, read := trained(t, "classification", strings.Repeat("zebra 1\tyes\na 2\tno\n", 100)+"zebra without a label\n", func(c *task.Config) {
+		c.Data.ValidationFile, c.Data.Validation = other, -1
+	})
+	for _, private := range []bool{true, false} {
+		r := read()
+		r.Private = private
+		if err := r.AddAnswers(t.Context(), learned); err != nil {
+			t.Fatal(err)
+		}
+		both := made(3, nil)
+		both.Config.Data.File, both.Config.Data.TargetFile, both.Config.Data.ValidationTargetFile = "/zebra/sources", "/zebra/answers", "/zebra/held"
+		both.Config.Data.MoreFiles, both.Config.From.Dir = []string{"/zebra/more"}, "/zebra/first"
+		a, b := FromTask(filepath.Join(secret, "made"), both), FromTask("zebra/made", made(3, nil))
+		a.Private, b.Private = private, private
+		var compared strings.Builder
+		if err := Compare(&compared, []*Run{a, b}); err != nil {
+			t.Fatal(err)
+		}
+		for name, page := range map[string]string{"run": written(t, r), "other run": written(t, a), "comparison": compared.String()} {
+			for _, text := range []string{"zebra", "okapi", secret, learned.Config.Data.File} {
+				if private && strings.Contains(page, text) {
+					t.Errorf("%s: the private page has %q", name, text)
+				}
+			}
+			if !private && !strings.Contains(page, "zebra") {
+				t.Errorf("%s: the page has no zebra", name)
+			}
+		}
+		if private {
+			wantIn(t, written(t, r), []string{`left out</th><td><bdi>1 bad row of 201</bdi>`, `<th scope="row">validation</th><td><bdi>2 rows</bdi>`}, nil)
+			wantIn(t, compared.String(), []string{"<bdi>1: made</bdi>", "<bdi>2: made</bdi>"}, nil)
 		}
 	}
 }
@@ -312,6 +405,52 @@ func TestSpread(t *testing.T) {
 	}
 	if n := len(spread(examples, false)); n != 99 {
 		t.Errorf("spread chose %d sources of about 2,000 bytes, want 99", n)
+	}
+}
+
+// The comparison highlights the smallest losses and the largest accuracies, unless they can't be compared.
+func TestCompareMarksTheBest(t *testing.T) {
+	scored := func(loss, accuracy float64, change func(r *task.Run)) *Run {
+		r := made(3, func(_ int, c *train.Check) {
+			c.TrainLoss, c.ValLoss, c.Metrics["val_accuracy"] = loss, 2-loss, accuracy
+		})
+		if change != nil {
+			change(r)
+		}
+		return FromTask(fmt.Sprint("runs/", loss), r)
+	}
+	plain, sure, better := scored(0.5, 0.5, nil), scored(0.25, 0.75, nil), scored(0.75, 0.75, nil)
+	unvalidated := scored(0.7, math.NaN(), func(r *task.Run) {
+		for i := range r.History {
+			r.History[i].Validated = false
+		}
+	})
+	smooth := scored(0.6, 0.25, func(r *task.Run) { r.Config.Training.LabelSmoothing = 0.1 })
+	other := scored(0.1, 0.9, func(r *task.Run) { r.Config.Task.Name = "sort" })
+	bytePairs := scored(0.1, 0.9, func(r *task.Run) { r.Config.Data.SourceUnits = tokenizer.BPE })
+	for name, c := range map[string]struct {
+		runs []*Run
+		want [][2]int
+	}{
+		"three":         {[]*Run{plain, sure, better, unvalidated}, [][2]int{{2, 1}, {1, 2}, {2, 2}, {1, 3}}},
+		"smoothed":      {[]*Run{plain, smooth}, [][2]int{{1, 1}, {0, 2}}},
+		"one validated": {[]*Run{plain, unvalidated}, [][2]int{{0, 3}}},
+		"one":           {[]*Run{plain}, nil},
+		"other task":    {[]*Run{plain, other}, nil},
+		"other units":   {[]*Run{plain, bytePairs}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := scores(c.runs, names(c.runs)).Bests; !slices.Equal(got, c.want) {
+				t.Errorf("the rows and columns of the best values are %v, want %v", got, c.want)
+			}
+			var page strings.Builder
+			if err := Compare(&page, c.runs); err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(page.String(), `<b class="kept">`); n != len(c.want) || strings.Contains(page.String(), "is bold") != (n > 0) {
+				t.Errorf("the page highlights %d values, want %d, and to say so", n, len(c.want))
+			}
+		})
 	}
 }
 

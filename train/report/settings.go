@@ -25,13 +25,44 @@ func (r *Run) settings() ([]row, error) {
 		return nil, errors.New("report: a run must have a Result with at least one check, got none")
 	}
 	if rows, ok := r.Settings.([]row); ok { // made by FromTask
+		if r.Private {
+			rows = slices.DeleteFunc(slices.Clone(rows), func(s row) bool { return slices.Contains(paths, s.Name) })
+		}
 		return rows, nil
 	}
-	rows, err := flat(r.Settings)
+	shown := r.Settings
+	if shown == nil {
+		shown = r.Config
+	}
+	rows, err := flat(shown)
 	if err != nil {
 		return nil, fmt.Errorf("report: the Settings: %w", err)
 	}
 	return rows, nil
+}
+
+// unnamed has words for settings whose own name doesn't say what they set.
+var unnamed = map[string]string{
+	"model.dropout":        "dropout of the embeddings",
+	"block.dropout":        "dropout of the sub-layers' outputs",
+	"attention.dropout":    "dropout of the attention weights",
+	"feed_forward.dropout": "dropout of the hidden units",
+}
+
+// zeros has the meaning of 0 for settings where it isn't an amount.
+var zeros = map[string]string{
+	"max_epochs": "no limit", "stopping.patience": "no early stopping", "data.validation": "none",
+	"optimizer.weight_decay": "none", "schedule.warm_up": "none", "schedule.decay": "none",
+}
+
+// known returns the text for the setting with this name. The keys of texts are ends of names.
+func known(texts map[string]string, name string) (string, bool) {
+	for end, text := range texts {
+		if name == end || strings.HasSuffix(name, "."+end) {
+			return text, true
+		}
+	}
+	return "", false
 }
 
 // flat returns the values in v by their names in JSON, such as model.dim.
@@ -42,6 +73,11 @@ func flat(v any) ([]row, error) {
 	}
 	var rows []row
 	flatten(json.NewDecoder(bytes.NewReader(content)), "", &rows)
+	for i, r := range rows {
+		if meaning, ok := known(zeros, r.Name); ok && r.Value == "0" {
+			rows[i].Value = meaning
+		}
+	}
 	return rows, nil
 }
 
@@ -103,20 +139,26 @@ func groups(settings []row) []group {
 		if i < 0 {
 			i, all = len(all), append(all, group{Title: title})
 		}
-		all[i].Rows = append(all[i].Rows, row{words(rest), r.Value})
+		all[i].Rows = append(all[i].Rows, row{words(r.Name, rest), r.Value})
 	}
 	return slices.DeleteFunc(all, func(g group) bool { return g.Rows == nil })
 }
 
-// words returns the name of a setting in words: batch_size becomes batch size.
-func words(name string) string { return strings.NewReplacer(".", " ", "_", " ").Replace(name) }
+// words returns the end of a setting's name in words: batch_size becomes batch size.
+func words(name, end string) string {
+	if said, ok := known(unnamed, name); ok {
+		return said
+	}
+	return strings.NewReplacer(".", " ", "_", " ").Replace(end)
+}
 
-// dataRows returns the settings in the part data.
-func dataRows(settings []row) []row {
+// dataRows returns the settings in the part data that look doesn't have.
+func dataRows(settings, look []row) []row {
 	var rows []row
 	for _, s := range settings {
-		if rest, ok := strings.CutPrefix(s.Name, "data."); ok {
-			rows = append(rows, row{strings.ReplaceAll(rest, "_", " "), s.Value})
+		rest, ok := strings.CutPrefix(s.Name, "data.")
+		if ok && !slices.ContainsFunc(look, func(r row) bool { return r.Name == rest }) {
+			rows = append(rows, row{words(s.Name, rest), s.Value})
 		}
 	}
 	return rows

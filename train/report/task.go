@@ -15,6 +15,7 @@ import (
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers/decode"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/score"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -22,6 +23,9 @@ import (
 var hidden = []string{
 	"format", "task.alphabet", "task.classes", "task.example", "data.sha256", "data.validation_sha256", "data.tokenizers_sha256", "from.sha256",
 }
+
+// paths lists settings of a task that private pages leave out.
+var paths = []string{"data.file", "data.more_files", "data.target_file", "data.validation_file", "data.validation_target_file", "from.dir"}
 
 // FromTask returns the Run of a task's run folder. The argument t is the folder's content, as read by task.ReadRun.
 func FromTask(dir string, t *task.Run) *Run {
@@ -33,10 +37,16 @@ func FromTask(dir string, t *task.Run) *Run {
 		Title:  c.Task.Name, About: learned(t),
 		Config:   c.Training.Config,
 		Settings: settings,
-		dir:      dir, task: c.Task.Name, seed: fmt.Sprint(c.Seed), unit: ", nats", stepSeconds: t.Seconds, data: taskData(settings, &c, "", false),
+		dir:      dir, task: c.Task.Name, seed: fmt.Sprint(c.Seed), unit: ", nats", units: fmt.Sprint(c.Data.SourceUnits, c.Data.TargetUnits), stepSeconds: t.Seconds, look: lookRows(&c, "", false),
 	}
 	if s := t.Summary; s != nil {
 		r.StoppedEarly, r.StoppedBecause, r.Params, r.Seconds = s.StoppedEarly, s.Because, s.Params, s.Seconds
+	}
+	if c.Data.Tokens > 0 { // a text
+		r.unit += " per token"
+		if s := t.Summary; s != nil && s.ValLossPerCharacter != nil {
+			r.perCharacter = *s.ValLossPerCharacter
+		}
 	}
 	if smoothing := c.Training.LabelSmoothing; smoothing != 0 {
 		r.note = fmt.Sprintf("In training only, targets are smoothed by %v. This makes the training loss higher.", smoothing)
@@ -60,13 +70,15 @@ func learned(t *task.Run) string {
 // answers is the data of the template answers.
 type answers struct {
 	*task.Task
-	Private bool
+	Private  bool
+	Smoothed string // what label smoothing does to confidences; empty if there is none
 
 	Report    *task.Report
 	Some      bool // the Report has only some of the examples
 	Wrong     []example
 	Right     []example
 	Confusion *confusion
+	Entities  []score.ClassScore // by type, and of all types; nil if the tags have no entities
 	Lengths   []length
 	Sample    string
 
@@ -76,14 +88,14 @@ type answers struct {
 
 // AddAnswers lets the model answer validation examples, and adds to the page: right and wrong answers, a text written
 // by the model, a picture of its attention, and a description of the data. The task must have the weights of the run. A
-// task that is only task.Task{Model: m} has no examples and no data. If private is true, the page shows no text from
-// the data except the names of classes. AddAnswers returns an error if ctx ends or if the model fails.
-func (r *Run) AddAnswers(ctx context.Context, t *task.Task, private bool) error {
-	v := &answers{Task: t, Private: private}
+// task that is only task.Task{Model: m} has no examples and no data. AddAnswers returns an error if ctx ends or if the
+// model fails.
+func (r *Run) AddAnswers(ctx context.Context, t *task.Task) error {
+	v := &answers{Task: t, Private: r.Private, Smoothed: smoothed(&t.Config)}
 	if err := v.judge(ctx); err != nil {
 		return err
 	}
-	if !private {
+	if !r.Private {
 		if err := v.sample(ctx); err != nil {
 			return err
 		}
@@ -95,12 +107,22 @@ func (r *Run) AddAnswers(ctx context.Context, t *task.Task, private bool) error 
 	if err := templates.ExecuteTemplate(&html, "answers", v); err != nil {
 		return err
 	}
-	settings, err := r.settings()
-	if err != nil {
-		return err
-	}
-	r.answers, r.data, r.Params = template.HTML(html.String()), taskData(settings, &t.Config, t.Look(), private), cmp.Or(r.Params, t.Params.Count())
+	r.answers, r.look, r.Params = template.HTML(html.String()), lookRows(&t.Config, t.Look(), r.Private), cmp.Or(r.Params, t.Params.Count())
 	return nil
+}
+
+// smoothed says what label smoothing does to confidences, if there is any.
+func smoothed(c *task.Config) string {
+	smoothing := c.Training.LabelSmoothing
+	if smoothing == 0 {
+		return ""
+	}
+	right, product := "the right class", ""
+	if c.Kind().AnswerUnits {
+		right, product = "each right symbol", ", the product over its symbols,"
+	}
+	return fmt.Sprintf("With targets smoothed by %v, training aims at a probability of %s for %s, not 100 %%. So the confidence in an answer%s stays below 100 %% even if the model is always right.",
+		smoothing, percent(1-smoothing+smoothing/float64(c.Model.Outputs)), right, product)
 }
 
 // sample adds a text written by a text model.
@@ -152,23 +174,31 @@ func (v *answers) attend() error {
 	return err
 }
 
-// taskData returns the rows that describe a task's data: the data's settings, and the lines in look, which may be
-// empty. If private is true, they show no row of the data.
-func taskData(settings []row, c *task.Config, look string, private bool) []row {
-	rows := dataRows(settings)
+// lookRows returns rows that describe a task's data, from the lines in look, which may be empty. If private is true,
+// they have no text from the data and no path.
+func lookRows(c *task.Config, look string, private bool) (rows []row) {
 	if n := len(c.Task.Classes); n > 0 {
 		rows = append(rows, row{"classes", strconv.Itoa(n)})
 	}
 	if look == "" {
 		return rows
 	}
-	rows = slices.DeleteFunc(rows, func(r row) bool { return r.Name == "validation" })
 	first, rest, _ := strings.Cut(look, "\n")
 	rows = append(rows, row{"rows", strings.TrimPrefix(first, c.Data.File+": ")})
 	for line := range strings.Lines(rest) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		if private && name == "left out" {
+			value, _, _ = strings.Cut(value, ": ") // without the bad rows
+		}
+		value, validation, validated := strings.Cut(value, "; validation: ")
 		if name != "columns" || !private { // columns may show the first row
 			rows = append(rows, row{name, value})
+		}
+		if validated {
+			if file := c.Data.ValidationFile; private && file != "" {
+				validation = strings.TrimSuffix(validation, " of "+file)
+			}
+			rows = append(rows, row{"validation", validation})
 		}
 	}
 	return rows

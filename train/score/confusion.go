@@ -63,12 +63,17 @@ func (c *Confusion) Classes() []ClassScore {
 	}
 	var scores []ClassScore
 	for _, s := range byClass {
-		s.Precision, s.Recall = share(s.Right, s.Answers), share(s.Right, s.Rows)
-		s.F1 = share(2*s.Right, s.Answers+s.Rows)
-		scores = append(scores, *s)
+		scores = append(scores, s.scored())
 	}
 	slices.SortFunc(scores, func(a, b ClassScore) int { return cmp.Compare(a.Class, b.Class) })
 	return scores
+}
+
+// scored returns s with the quotients of its counts.
+func (s ClassScore) scored() ClassScore {
+	s.Precision, s.Recall = share(s.Right, s.Answers), share(s.Right, s.Rows)
+	s.F1 = share(2*s.Right, s.Answers+s.Rows)
+	return s
 }
 
 // Macro returns the means of precision, recall and F1 over Classes, where rare classes count as much as common ones.

@@ -1,5 +1,5 @@
 // Package score compares answers with reference answers: error rates by edit distance, chrF and BLEU for texts,
-// precision and recall for classes. Answers are strings, or slices of any comparable type.
+// precision and recall for classes and for entities in tags. Answers are strings, or slices of any comparable type.
 //
 // Each score is a type whose zero value is ready to use. Add takes one answer and its references; no references mean
 // one empty reference. Value returns the score of all answers so far. Memory grows with the longest text and the number

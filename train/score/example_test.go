@@ -53,3 +53,17 @@ func ExampleConfusion() {
 	//       precision 0.39, recall 0.50, F1 0.43
 	// accuracy 0.60; good for bad: 1
 }
+
+// The first answered entity begins one token too early.
+func ExampleEntities() {
+	var e score.Entities
+	e.Add(strings.Fields("O O B-MISC I-MISC I-MISC I-MISC O"), strings.Fields("O O O B-MISC I-MISC I-MISC O"))
+	e.Add(strings.Fields("B-PER I-PER O"), strings.Fields("B-PER I-PER O"))
+	for _, s := range append(e.Types(), e.Total()) {
+		fmt.Printf("%-4s precision %.2f, recall %.2f, F1 %.2f, %d entities\n", s.Class, s.Precision, s.Recall, s.F1, s.Rows)
+	}
+	// Output:
+	// MISC precision 0.00, recall 0.00, F1 0.00, 1 entities
+	// PER  precision 1.00, recall 1.00, F1 1.00, 1 entities
+	//      precision 0.50, recall 0.50, F1 0.50, 2 entities
+}

@@ -38,9 +38,9 @@ const (
 // whose name contains it; an empty part selects all layers. Layers of cross-attention come first. The error is an
 // *InputError if the task doesn't allow the input, if no layer is selected, or if there are too many weights.
 func (m *Model) Attention(input, part string) (*Attention, error) {
-	b, err := m.encode(input)
-	if err != nil {
-		return nil, err
+	b, encoded := m.encode(input)
+	if encoded.Err != nil {
+		return nil, encoded.Err
 	}
 	targets, err := m.targets(b)
 	if err != nil {

@@ -103,9 +103,9 @@ func TestAttentionIsWhatPredicts(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			task := fitted(t, small(t, test.name))
-			encoded, err := task.encode(test.input)
-			if err != nil {
-				t.Fatal(err)
+			encoded, a := task.encode(test.input)
+			if a.Err != nil {
+				t.Fatal(a.Err)
 			}
 			targets, err := task.targets(encoded)
 			if err != nil {
@@ -288,5 +288,29 @@ func TestMarksOfTexts(t *testing.T) {
 	sources, _ := newMarks(coder, true)
 	if got := strings.Join(sources.labels([]int{1, 0, 2}), ""); got != "a¶b" {
 		t.Errorf("the labels are %q, want a¶b", got)
+	}
+}
+
+// Sources and answers have separate ids, so the id of a source's padding may also be the end or the start of an answer.
+func TestMarksOfTwoVocabularies(t *testing.T) {
+	for _, alphabet := range []string{"ab", "abcd"} { // padding of sources: the answers' end, and their start
+		source, err := tokenizer.NewVocab(alphabet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		target, err := tokenizer.NewVocab("xy")
+		if err != nil {
+			t.Fatal(err)
+		}
+		coder, err := data.NewCoder(data.Rule{Name: "seq2seq", Kind: data.KindSeq2Seq, MaxLen: 3, MaxAnswer: 3, Source: source, Target: target})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := coder.Layout()
+		sources, answers := newMarks(coder, false)
+		got := strings.Join(append(sources.labels([]int{0, l.Pad}), answers.labels([]int{l.Start, 0, l.End})...), "")
+		if want := "a○►x■"; got != want {
+			t.Errorf("sources of %q: the labels are %s, want %s", alphabet, got, want)
+		}
 	}
 }

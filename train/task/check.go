@@ -9,6 +9,8 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/setting"
+	"github.com/heed-go/heed/internal/table"
+	"github.com/heed-go/heed/internal/textfile"
 )
 
 // A ConfigError reports a wrong setting of a Config. It names the setting by its path in config.json, such as
@@ -32,26 +34,37 @@ func (c *Config) checkData() error {
 	d, k := &c.Data, c.Kind()
 	draws := c.Task.Sample != nil || c.Task.Answer != nil || c.Task.Spell != nil || c.Task.Read != nil
 	fileTask := k.Name != "" && k.Columns == nil || kindOf(data.Kind(c.Task.Name)).about().Name != ""
-	switch {
+	_, err := textfile.Named(d.Encoding)
+	switch stray := c.stray(); {
 	case d.File == "" && fileTask:
 		return setting.Errorf("%s %s must come with %s, the file to learn from", setting.Path("task"), c.Task.Name, setting.Path("data.file"))
 	case d.File != "" && draws:
 		return setting.Errorf("%s %s draws its own examples, so it can't come with %s: for a file, the task must be one of %s",
 			setting.Path("task"), c.Task.Name, setting.Path("data.file"), strings.Join(Names()[len(data.Names()):], ", "))
-	case !c.fromRows() && (d.TargetFile != "" || d.ValidationFile != "" || d.ValidationTargetFile != "" || d.Columns != nil || d.TargetUnits != "") ||
-		d.File == "" && (d.SourceUnits != "" || d.Tokenizers != nil):
-		return setting.Errorf("%s %s doesn't learn from the rows of a file, so it can't have %s, %s, %s or %s", setting.Path("task"), c.Task.Name,
-			setting.Path("data.validation_file"), setting.Path("data.columns"), setting.Path("data.source_units"), setting.Path("data.target_units"))
+	case stray != "" && d.File == "":
+		return setting.Errorf("%s is for tasks that learn from %s, and %s %s needs none", stray, setting.Path("data.file"), setting.Path("task"), c.Task.Name)
+	case stray != "":
+		return setting.Errorf("%s is for tasks that learn rows, not for %s %s", stray, setting.Path("task"), c.Task.Name)
+	case err != nil:
+		return setting.Errorf("%s: %w", setting.Path("data.encoding"), err)
 	case d.TargetUnits != "" && !k.AnswerUnits:
 		return setting.Errorf("%s %s can't have %s: a label isn't split into units", setting.Path("task"), c.Task.Name, setting.Path("data.target_units"))
+	case d.MergeLabels && !(c.fromRows() && k.Classes && !k.AnswerUnits):
+		return setting.Errorf("%s is for the labels of a file, not for the task %s", setting.Path("data.merge_labels"), c.Task.Name)
 	case d.TargetFile != "" && d.Columns != nil:
 		return setting.Errorf("%s are columns of one file, so they can't come with %s", setting.Path("data.columns"), setting.Path("data.target_file"))
+	case d.TargetFile != "" && d.Header != "":
+		return setting.Errorf("%s is for one file, so it can't come with %s", setting.Path("data.header"), setting.Path("data.target_file"))
 	case d.ValidationFile == "" && d.ValidationTargetFile != "" || d.ValidationFile != "" && (d.TargetFile == "") != (d.ValidationTargetFile == ""):
 		return setting.Errorf("%s must have the same number of files as %s", setting.Path("data.validation_file"), setting.Path("data.file"))
 	case d.ValidationFile != "" && d.Validation == 0:
 		return setting.Errorf("%s needs a %s above 0", setting.Path("data.validation_file"), setting.Path("data.validation"))
-	case d.Columns != nil && len(d.Columns) != 2:
-		return setting.Errorf("%s must be two, the column of sources and the column of answers, got %q", setting.Path("data.columns"), d.Columns)
+	case d.MoreFiles != nil && c.fromRows():
+		return setting.Errorf("%s are for texts, not for %s %s", setting.Path("data.more_files"), setting.Path("task"), c.Task.Name)
+	case d.Columns != nil && !c.fromRows() && (len(d.Columns) != 1 || d.Columns[0] == ""):
+		return setting.Errorf("%s must be one for %s %s, the key of the text in the lines of JSONL files, got %q", setting.Path("data.columns"), setting.Path("task"), c.Task.Name, d.Columns)
+	case d.Columns != nil && c.fromRows() && len(d.Columns) != len(k.Columns):
+		return setting.Errorf("%s must name %d columns, %s, got %q", setting.Path("data.columns"), len(k.Columns), table.Roles(k.Columns), d.Columns)
 	case c.Training.ClassWeights != "" && c.Training.ClassWeights != "balanced":
 		return setting.Errorf("%s must be balanced or empty, got %q", setting.Path("training.class_weights"), c.Training.ClassWeights)
 	case c.Training.ClassWeights != "" && !(c.fromRows() && k.Classes):
@@ -63,6 +76,32 @@ func (c *Config) checkData() error {
 		}
 	}
 	return nil
+}
+
+// stray returns the path of a setting that the task can't have because it doesn't learn from a file, or doesn't learn
+// rows. It returns "" if there is none.
+func (c *Config) stray() setting.Path {
+	d := &c.Data
+	for _, s := range []struct {
+		path       setting.Path
+		set, texts bool // whether it is set, and whether tasks of kind text may have it
+	}{
+		{"data.target_file", d.TargetFile != "", false},
+		{"data.validation_file", d.ValidationFile != "" || d.ValidationTargetFile != "", false},
+		{"data.columns", d.Columns != nil, true},
+		{"data.header", d.Header != "", false},
+		{"data.skip_bad", d.SkipBad, false},
+		{"data.target_units", d.TargetUnits != "", false},
+		{"data.source_units", d.SourceUnits != "", true},
+		{"data.more_files", d.MoreFiles != nil, true},
+		{"data.encoding", d.Encoding != "", true},
+		{"data.tokenizers_sha256", d.Tokenizers != nil, true},
+	} {
+		if s.set && !c.fromRows() && !(s.texts && d.File != "") {
+			return s.path
+		}
+	}
+	return ""
 }
 
 // check checks the settings of a caller or of a config.json. If decided is false, settings that New chooses from the
@@ -126,19 +165,19 @@ func (c *Config) check(decided bool) error {
 // the rows.
 func (c *Config) checkTraining(undecided bool) error {
 	t := c.Training.Config
-	monitors := monitored.Names()
-	if c.Data.Validation == 0 {
-		monitors = monitors[:2]
-	}
-	if name := t.Stopping.Monitor; name != "" && !slices.Contains(monitors, name) {
-		return setting.Errorf("%s must be one of %s, got %q", setting.Path("training.stopping.monitor"), strings.Join(monitors, ", "), name)
+	monitors := monitored(c)
+	if name := t.Stopping.Monitor; name != "" && !slices.Contains(monitors.Names(), name) {
+		return setting.Errorf("%s must be one of %s, got %q", setting.Path("training.stopping.monitor"), monitors, name)
 	}
 	if undecided { // put valid values in place of those that New will choose
 		t.BatchSize = cmp.Or(t.BatchSize, max(t.MicroBatches, 1))
-		for _, n := range []*int{&t.MaxEpochs, &t.Optimizer.Schedule.WarmUp} {
+		for _, n := range []*int{&t.MaxEpochs, &t.CheckEvery, &t.Stopping.Patience, &t.Optimizer.Schedule.WarmUp} {
 			if *n == -1 {
 				*n = 0
 			}
+		}
+		if t.Stopping.MinDelta == -1 {
+			t.Stopping.MinDelta = 0
 		}
 		if t.Optimizer.Schedule.Decay == -1 {
 			t.Optimizer.Schedule.Decay = 1 << 30
@@ -147,7 +186,7 @@ func (c *Config) checkTraining(undecided bool) error {
 	if err := t.Check(); err != nil {
 		return setting.Within("training", err)
 	}
-	if t.Stopping.Patience == 0 && c.Training.MaxEpochs == 0 {
+	if c.Training.Stopping.Patience == 0 && c.Training.MaxEpochs == 0 {
 		return setting.Errorf("training would never end: set %s or %s above 0", setting.Path("training.stopping.patience"), setting.Path("training.max_epochs"))
 	}
 	return nil

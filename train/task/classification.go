@@ -1,13 +1,17 @@
 package task
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"strings"
+	"unicode"
 
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/setting"
+	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
 )
@@ -17,7 +21,10 @@ type classification struct{ common }
 
 var classificationKind = classification{common{Kind{
 	Name: data.KindClassification, About: "the label of each text in a file",
-	Columns: [][]string{{"text", "source", "input", "sentence", "review", "message"}, {"label", "class", "category", "sentiment", "target"}},
+	Columns: []Column{
+		{Role: "text", Names: []string{"text", "source", "input", "sentence", "review", "message"}},
+		{Role: "label", Names: []string{"label", "class", "category", "sentiment", "target"}},
+	},
 	Classes: true, Unit: "labels", Right: "right",
 	units: "characters, tokens, bpe",
 }}}
@@ -26,6 +33,85 @@ const (
 	maxClasses   = 10_000 // most different labels
 	mostDistinct = 20     // most different labels if most of them occur only once or twice
 )
+
+// read compares all labels without regard to case and surrounding spaces. It adds labels with several spellings to the
+// look and, if the configuration asks for it, merges them. It returns an error if nothing says whether the first row of
+// a table is a header, and its label occurs neither in another row nor in the rule's Classes.
+func (classification) read(c *Config, l *look, tables []*table.Table) error {
+	labels, firsts, rows := map[string]int{}, map[string]int{}, 0 // numbers of rows and of first rows
+	for _, t := range tables {
+		for i := range t.Len() {
+			labels[t.Field(i, 1)]++
+		}
+		firsts[t.Field(0, 1)]++
+		rows += t.Len()
+	}
+	spellings, known, classes := map[string][]count{}, map[string]bool{}, map[string]string{}
+	for label, n := range labels {
+		key := folded(label)
+		spellings[key] = append(spellings[key], count{label, n})
+		known[key] = known[key] || n > firsts[label]
+	}
+	for _, class := range c.Task.Classes {
+		key := folded(class)
+		known[key], classes[key] = true, class
+	}
+	if c.Task.Classes == nil && freeText(len(spellings), rows) { // rows returns an error
+		return nil
+	}
+	for _, t := range tables {
+		if label := t.Field(0, 1); t.Guessed && !known[folded(label)] {
+			return setting.Errorf("data file %q: the label of the first row, %.60q, occurs in no other row: set %s yes if this row is a header, or %s no if it isn't",
+				t.Name, label, setting.Path("data.header"), setting.Path("data.header"))
+		}
+	}
+	merged := map[string]string{}
+	for key, some := range spellings {
+		slices.SortFunc(some, func(a, b count) int { return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Label, b.Label)) })
+		label, ok := classes[key]
+		if !ok {
+			label = mostFrequent(some)
+		}
+		for _, spelling := range some {
+			if spelling.Label != label {
+				merged[spelling.Label] = label
+			}
+		}
+		if len(some) > 1 {
+			l.Alike = append(l.Alike, some)
+		}
+	}
+	slices.SortFunc(l.Alike, func(a, b []count) int { return cmp.Compare(a[0].Label, b[0].Label) })
+	if l.merged = c.Data.MergeLabels; l.merged {
+		for _, t := range tables {
+			t.Replace(1, merged)
+		}
+	}
+	return nil
+}
+
+// mostFrequent returns the most frequent spelling without surrounding spaces.
+func mostFrequent(spellings []count) string {
+	counts := map[string]int{}
+	for _, s := range spellings {
+		counts[strings.TrimSpace(s.Label)] += s.N
+	}
+	return slices.MinFunc(slices.Sorted(maps.Keys(counts)), func(a, b string) int { return cmp.Compare(counts[b], counts[a]) })
+}
+
+// folded returns a label without surrounding spaces. Labels that differ only in case give the same string.
+func folded(label string) string {
+	return strings.Map(func(r rune) rune {
+		least := r
+		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+			least = min(least, f)
+		}
+		return least
+	}, strings.TrimSpace(label))
+}
+
+// freeText reports whether labels are so different that they are probably not labels.
+func freeText(labels, rows int) bool { return labels > mostDistinct && 2*labels > rows }
 
 // rows sets the rule's Classes to the different labels in the file.
 func (classification) rows(c *Config, s *rowSet) error {
@@ -39,7 +125,7 @@ func (classification) rows(c *Config, s *rowSet) error {
 		}
 	}
 	n, rows := len(labels), len(s.trains.number)+len(s.validates.number)
-	if n > mostDistinct && 2*n > rows {
+	if freeText(n, rows) {
 		return setting.Errorf("data file %q has %d different labels in %d rows, in its columns %s: set %s to the columns of texts and labels, or use %s seq2seq if answers are free text", c.Data.File, n, rows, s.look.Columns, setting.Path("data.columns"), setting.Path("task"))
 	}
 	if n < 2 || n > maxClasses {

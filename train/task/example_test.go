@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -93,7 +94,7 @@ func ExampleTask_Look() {
 	// weather.csv: 300 rows with 300 different sources
 	//   columns: text and label, named in the header
 	//   sources: characters; vocabulary of 16; length at most 11, median 11
-	//   labels: hot 241 (88.6 %), cold 31 (11.4 %)
+	//   training labels: hot 241 (88.6 %), cold 31 (11.4 %)
 	//   training: 272 rows; validation: 28 rows (all rows of 28 sources, chosen by seed 1)
 	//   baseline: always answering hot is right for 89.3 % of the validation labels
 	// 1 hot
@@ -137,7 +138,7 @@ func ExampleModel_Judge() {
 		log.Fatal(err)
 	}
 
-	examples, _, err := t.ReadExamples(nil, other)
+	examples, _, err := t.ReadExamples(other)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -146,16 +147,20 @@ func ExampleModel_Judge() {
 		log.Fatal(err)
 	}
 	fmt.Printf("%d of %d right, %d with an unknown label\n", report.Right, len(report.Judged), report.UnknownReferences)
-	answers, err := t.PredictAll(context.Background(), []string{"a big cat", "one apple", ""}, task.PredictOptions{})
+	answers, err := t.PredictAll(context.Background(), []string{"a big cat", "one apple", ""}, task.PredictOptions{Top: 2})
 	if err != nil {
 		log.Fatal(err)
 	}
 	for _, a := range answers {
-		fmt.Printf("%q %v\n", a.Text, a.Err)
+		fmt.Printf("%q %v", a.Text, a.Err)
+		for _, t := range a.Top {
+			fmt.Printf(", %s %.2f", t.Text, math.Exp(t.LogProb))
+		}
+		fmt.Println()
 	}
 	// Output:
 	// 2 of 3 right, 1 with an unknown label
-	// "animal" <nil>
-	// "fruit" <nil>
+	// "animal" <nil>, animal 1.00, fruit 0.00
+	// "fruit" <nil>, fruit 1.00, animal 0.00
 	// "" "": task classification: the source is empty, want 1 to 64 symbols
 }

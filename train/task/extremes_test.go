@@ -53,7 +53,7 @@ func TestExtremes(t *testing.T) {
 	}
 	defer model.Close()
 	type longest struct{ MaxLen int }
-	results := []string{"Answer", "AttentionLayer", "Count", "Judged", "Look", "Report", "Run", "Score", "Side", "Summary", "Task"}
+	results := []string{"Alternative", "Answer", "AttentionLayer", "Count", "Judged", "Look", "Report", "Run", "Score", "Side", "Summary", "Task"}
 	extremes.Run(t, results,
 		extremes.Of(config(rule), fitted),
 		extremes.Of(sgd.Training, func(c Training) ([]float64, error) {
@@ -66,7 +66,7 @@ func TestExtremes(t *testing.T) {
 			all.Training.Optimizer = c
 			return fitted(all)
 		}),
-		extremes.Of(PredictOptions{Beam: 2}, func(c PredictOptions) ([]float64, error) {
+		extremes.Of(PredictOptions{Beam: 2, Top: 2}, func(c PredictOptions) ([]float64, error) {
 			answers, err := model.PredictAll(t.Context(), []string{"abc"}, c)
 			if err != nil {
 				return nil, err

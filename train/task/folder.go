@@ -12,8 +12,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/heed-go/heed/internal/atomicfile"
@@ -101,8 +101,8 @@ func (t *Task) Train(ctx context.Context, dir string, call train.Call) (*Summary
 		call.Log = io.Discard
 	}
 	size, without := "", ""
-	if t.Config.Kind().Columns == nil { // for rows, Look has the size
-		size = fmt.Sprintf(", a vocabulary of %d", t.layout.Tokens)
+	if t.Config.Kind().Columns == nil { // for rows, Look has the sizes
+		size = fmt.Sprintf(", a text of %d characters, a vocabulary of %d", t.Config.Data.Characters, t.layout.Tokens)
 	}
 	if t.set.judged() == 0 {
 		without = ", without validation"
@@ -126,14 +126,13 @@ func (t *Task) Train(ctx context.Context, dir string, call train.Call) (*Summary
 			onMemory(bytes)
 		}
 	}
-	foretell := func(int) {}
+	foretell := func(int, int, time.Duration) {}
 	if t.Look() != "" {
 		foretell = t.foretell(call.Log)
 	}
 	var times stepTimes
 	call.OnStep = func(epoch, step int, loss float64) bool {
-		times.step()
-		foretell(epoch)
+		foretell(epoch, step, times.step())
 		return onStep != nil && onStep(epoch, step, loss)
 	}
 	call.OnCheck = func(history []train.Check, best bool) (bool, error) {
@@ -244,6 +243,9 @@ func (t *Task) begin(dir string) error {
 	if t.unstarted != nil && !has(CheckpointFile) {
 		return t.unstarted
 	}
+	if err := tidy(dir); err != nil {
+		return err
+	}
 	switch i := slices.IndexFunc(Files(), has); {
 	case i < 0 || Files()[i] == TokenizerFile || Files()[i] == SourceTokenizerFile || Files()[i] == TargetTokenizerFile: // no files, or only tokenizers, which are written first
 		if err := writeTokenizers(dir, t.Config.Task); err != nil {
@@ -271,10 +273,10 @@ func (t *Task) begin(dir string) error {
 	}
 	moved := saved
 	if moved.moveTo(t.Config.Data); finished && same(moved, t.Config) {
-		return cmp.Or(tidy(dir), ErrFinished) // the page of a finished run may be half-written
+		return ErrFinished
 	}
 	if same(saved, t.Config) {
-		return tidy(dir)
+		return nil
 	}
 	if err := saved.raisedTo(t.Config); err != nil {
 		return err
@@ -290,15 +292,12 @@ func (t *Task) begin(dir string) error {
 	if err := os.Remove(filepath.Join(dir, SummaryFile)); err != nil && !errors.Is(err, fs.ErrNotExist) { // the run is unfinished again
 		return err
 	}
-	if err := writeConfig(dir, t.Config); err != nil {
-		return err
-	}
-	return tidy(dir)
+	return writeConfig(dir, t.Config)
 }
 
 // moveTo takes the paths of the data files from d. The checksums stay: the content must be the same.
 func (c *Config) moveTo(d Data) {
-	c.Data.File, c.Data.TargetFile = d.File, d.TargetFile
+	c.Data.File, c.Data.MoreFiles, c.Data.TargetFile = d.File, d.MoreFiles, d.TargetFile
 	c.Data.ValidationFile, c.Data.ValidationTargetFile = d.ValidationFile, d.ValidationTargetFile
 }
 
@@ -329,19 +328,26 @@ func same(a, b any) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// tidy removes the temporary files that a killed process left.
+// leftover matches the names of atomicfile's temporary files.
+var leftover = regexp.MustCompile(`^\.(.+)\.tmp-[0-9]+$`)
+
+// tidy removes the temporary files that killed processes left in a locked folder. Only the page is also written without
+// the lock, by heed report, which takes a moment: its temporary file stays for a minute.
 func tidy(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		for _, name := range Files() {
-			if strings.HasPrefix(e.Name(), "."+name+".tmp-") { // as atomicfile names it
-				if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
-					return err
-				}
-			}
+		name := leftover.FindStringSubmatch(e.Name())
+		if name == nil || !slices.Contains(Files(), name[1]) || !e.Type().IsRegular() {
+			continue
+		}
+		if info, err := e.Info(); name[1] == ReportFile && (err != nil || time.Since(info.ModTime()) < time.Minute) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
+			return err
 		}
 	}
 	return nil

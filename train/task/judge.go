@@ -29,9 +29,10 @@ type Report struct {
 	Judged []Judged
 	Right  int // number of right answers in Judged
 
-	// Counts of what the model can't know: sources that it can't answer, sources and references with symbols or labels
-	// that training never saw, and references that are longer than any answer of the model.
-	Unanswered, UnknownSources, UnknownReferences, LongReferences int
+	// Counts of what the model can't know: sources that it can't answer, sources of which it reads only a part (see
+	// Model.Cuts), sources and references with symbols or labels that training never saw, and references that are
+	// longer than any answer of the model.
+	Unanswered, CutSources, UnknownSources, UnknownReferences, LongReferences int
 
 	// Scores for seq2seq. Errors counts symbols, or words if the answers are byte pairs. If the units are tokens, BLEU
 	// counts these tokens.
@@ -39,7 +40,8 @@ type Report struct {
 	ChrF   score.CHRF
 	BLEU   score.BLEU
 
-	Classes score.Confusion // for classification and tagging: labels or tags; a missing answer counts as ""
+	Classes  score.Confusion // for classification and tagging: labels or tags; a missing answer counts as ""
+	Entities score.Entities  // for tagging; see HasEntities
 
 	kind kind
 }
@@ -111,6 +113,9 @@ func (m *Model) judge(r *Report, j *Judged) {
 	if j.Answer.Unknown {
 		r.UnknownSources++
 	}
+	if j.Answer.Cut {
+		r.CutSources++
+	}
 	answer := []string{} // split into symbols
 	if j.Answer.Err != nil {
 		r.Unanswered++
@@ -160,6 +165,7 @@ func (r *Report) String() string {
 		noun, what string
 	}{
 		{r.Unanswered, "source", "without an answer"},
+		{r.CutSources, "source", "cut to the length of the model's context"},
 		{r.UnknownSources, "source", "with symbols that training never saw"},
 		{r.UnknownReferences, "reference", "with symbols or labels that training never saw"},
 		{r.LongReferences, "reference", "longer than any answer of the model"},
@@ -187,12 +193,8 @@ func (r *Report) writeClasses(w io.Writer, what string) {
 	mean := r.Classes.Macro()
 	fmt.Fprintf(w, "Accuracy: %.4f (%d of %d %s right)\n", r.Classes.Accuracy(), mean.Right, mean.Rows, what)
 	mean.Class = fmt.Sprintf("mean of %d", len(all))
+	writeScores(w, append(slices.Clone(shown), mean))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "\tprecision\trecall\tF1\tright\tanswered\ttotal\t")
-	for _, c := range append(slices.Clone(shown), mean) {
-		fmt.Fprintf(t, "%s\t%.4f\t%.4f\t%.4f\t%d\t%d\t%d\t\n", className(c.Class), c.Precision, c.Recall, c.F1, c.Right, c.Answers, c.Rows)
-	}
-	t.Flush()
 	fmt.Fprint(t, "right ↓, answered →\t")
 	for i := range shown {
 		fmt.Fprintf(t, "%d\t", i+1)
@@ -207,6 +209,19 @@ func (r *Report) writeClasses(w io.Writer, what string) {
 	}
 	t.Flush()
 }
+
+// writeScores writes a table of scores.
+func writeScores(w io.Writer, scores []score.ClassScore) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "\tprecision\trecall\tF1\tright\tanswered\ttotal\t")
+	for _, c := range scores {
+		fmt.Fprintf(t, "%s\t%.4f\t%.4f\t%.4f\t%d\t%d\t%d\t\n", className(c.Class), c.Precision, c.Recall, c.F1, c.Right, c.Answers, c.Rows)
+	}
+	t.Flush()
+}
+
+// HasEntities reports whether the right tags are made for entities, such as B-PER, I-PER and O.
+func (r *Report) HasEntities() bool { return r.Entities.Others == 0 && r.Entities.Total().Rows > 0 }
 
 // className returns the text for a class in a table.
 func className(class string) string {

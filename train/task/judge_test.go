@@ -93,6 +93,7 @@ func TestJudgeOne(t *testing.T) {
 		{"label", data.KindClassification, Judged{Source: "a", References: []string{"vowel"}, Answer: Answer{Text: "vowel"}}, true, 0, Report{}},
 		{"wrong label", data.KindClassification, Judged{Source: "b", References: []string{"other"}, Answer: Answer{Text: "vowel"}}, false, 1, Report{}},
 		{"unknown label", data.KindClassification, Judged{Source: "b", References: []string{"new"}, Answer: Answer{Text: "vowel"}}, false, 1, Report{UnknownReferences: 1}},
+		{"cut source", data.KindClassification, Judged{Source: "a", References: []string{"vowel"}, Answer: Answer{Text: "vowel", Cut: true}}, true, 0, Report{CutSources: 1}},
 		{"no label", data.KindClassification, Judged{Source: "b", References: []string{"other"}, Answer: noAnswer}, false, 1, Report{Unanswered: 1}},
 		{"tagging", data.KindTagging, Judged{Source: "a b", References: []string{"A B"}, Answer: Answer{Text: "A B"}}, true, 0, Report{}},
 		{"a wrong tag", data.KindTagging, Judged{Source: "a b", References: []string{"A B"}, Answer: Answer{Text: "B B"}}, false, 1, Report{}},
@@ -105,9 +106,12 @@ func TestJudgeOne(t *testing.T) {
 			if test.judged.Right != test.right || test.judged.Edits != test.edits || (r.Right == 1) != test.right {
 				t.Errorf("right: %v (%d in the report) with %d edits, want %v with %d edits", test.judged.Right, r.Right, test.judged.Edits, test.right, test.edits)
 			}
-			got := [4]int{r.Unanswered, r.UnknownSources, r.UnknownReferences, r.LongReferences}
-			if want := [4]int{test.report.Unanswered, test.report.UnknownSources, test.report.UnknownReferences, test.report.LongReferences}; got != want {
+			got := [5]int{r.Unanswered, r.CutSources, r.UnknownSources, r.UnknownReferences, r.LongReferences}
+			if want := [5]int{test.report.Unanswered, test.report.CutSources, test.report.UnknownSources, test.report.UnknownReferences, test.report.LongReferences}; got != want {
 				t.Errorf("the counts beyond the model are %v, want %v", got, want)
+			}
+			if want := "Beyond the model: 1 source cut to the length of the model's context."; strings.Contains(r.String(), want) != (r.CutSources > 0) {
+				t.Errorf("the report is\n%s\nwant %q in it: %t", &r, want, r.CutSources > 0)
 			}
 			if edits := r.Errors.Edits; test.kind == data.KindSeq2Seq && edits != test.edits {
 				t.Errorf("the error rate has %d edits, want %d", edits, test.edits)
@@ -126,7 +130,7 @@ func TestJudge(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			task := ofRows(t, kind, someRows(kind))
 			run(t, task, filepath.Join(t.TempDir(), "run"), train.Call{})
-			examples, notes, err := task.ReadExamples(nil, task.Config.Data.File)
+			examples, notes, err := task.ReadExamples(task.Config.Data.File)
 			if err != nil || len(examples) != 200 || len(notes) != 1 || !strings.Contains(notes[0], "the run was trained on") {
 				t.Fatalf("got %d examples, notes %q, %v, want 200 and a note", len(examples), notes, err)
 			}
@@ -231,8 +235,10 @@ func TestWriteAnswers(t *testing.T) {
 func TestJudgeErrors(t *testing.T) {
 	model := ofRows(t, data.KindSeq2Seq, someRows(data.KindSeq2Seq))
 	text := made(t, small(t, "text"))
-	predictFile := func(task *Task, column, file string) error {
-		return task.PredictFile(t.Context(), file, column, io.Discard, PredictOptions{}, nil, nil)
+	columns := ofRows(t, data.KindSeq2Seq, someRows(data.KindSeq2Seq))
+	columns.Config.Data.Columns = []string{"x", "y"}
+	predictFile := func(task *Task, file string) error {
+		return task.PredictFile(t.Context(), file, io.Discard, PredictOptions{}, nil, nil)
 	}
 	for name, call := range map[string]func() error{
 		"no examples": func() error { _, err := model.Judge(t.Context(), nil, PredictOptions{}); return err },
@@ -240,20 +246,22 @@ func TestJudgeErrors(t *testing.T) {
 			_, err := text.Judge(t.Context(), []data.Example{{Source: "a", Answer: "b"}}, PredictOptions{})
 			return err
 		},
-		"ReadExamples with a text model": func() error { _, _, err := text.ReadExamples(nil, "x"); return err },
-		"PredictFile with a text model":  func() error { return predictFile(text, "", "x") },
-		"no file":                        func() error { _, _, err := model.ReadExamples(nil); return err },
-		"a missing file":                 func() error { _, _, err := model.ReadExamples(nil, "none.tsv"); return err },
+		"ReadExamples with a text model": func() error { _, _, err := text.ReadExamples("x"); return err },
+		"PredictFile with a text model":  func() error { return predictFile(text, "x") },
+		"no file":                        func() error { _, _, err := model.ReadExamples(); return err },
+		"a missing file":                 func() error { _, _, err := model.ReadExamples("none.tsv"); return err },
 		"a missing column": func() error {
-			_, _, err := model.ReadExamples([]string{"x", "y"}, model.Config.Data.File)
+			_, _, err := columns.ReadExamples(columns.Config.Data.File)
 			return err
 		},
-		"a missing column of inputs": func() error { return predictFile(model, "x", model.Config.Data.File) },
+		"a missing column of inputs": func() error { return predictFile(columns, columns.Config.Data.File) },
 	} {
 		if err := call(); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
+	columns.Config.Data.Columns = []string{}
+	wantError(t, predictFile(columns, columns.Config.Data.File), "columns: want 1, the source, got 0")
 	if examples := text.Examples(); examples != nil {
 		t.Errorf("a text task has the examples %v, want nil", examples)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/table"
 )
 
 // A Kind describes the tasks of one kind: what their models can do, and the words for their results.
@@ -14,9 +15,9 @@ type Kind struct {
 	Name  data.Kind // also the name of the task that learns from a file
 	About string    // description of this task
 
-	// Columns has the usual header names of the column of sources, and those of the column of answers. It is nil for
-	// the kind text, which doesn't learn from rows.
-	Columns [][]string
+	// Columns describes the column of sources and the column of answers. It is nil for the kind text, which doesn't
+	// learn from rows.
+	Columns []Column
 
 	Generates   bool // Model.Generate continues a prompt
 	Beams       bool // PredictOptions may set Beam above 1
@@ -35,12 +36,20 @@ type Kind struct {
 	smoothing float64         // default LabelSmoothing for rows of a file
 }
 
+// A Column is a column of a file of rows. Its Role is a noun for its fields, such as "label". Its Names are the usual
+// names in a header.
+type Column = table.Column
+
 // A kind implements one Kind. It embeds common, and replaces the methods in which it differs. Each kind has its own
 // file.
 type kind interface {
 	about() Kind
-	defaults(c *Config)                // changes the default settings for this kind
-	rows(c *Config, s *rowSet) error   // completes the rule from the rows of a file
+	defaults(c *Config)              // changes the default settings for this kind
+	rows(c *Config, s *rowSet) error // completes the rule from the rows of a file
+
+	// read checks and changes tables of rows right after reading them, and adds to the look what it finds.
+	read(c *Config, l *look, tables []*table.Table) error
+
 	network(m *Model) (forward, error) // makes the layers, with the model's Params
 
 	// score adds an answer to a report. The answer and the references, which are right, are split into symbols.
@@ -78,6 +87,8 @@ type common struct{ Kind }
 func (k common) about() Kind               { return k.Kind }
 func (common) defaults(*Config)            {}
 func (common) rows(*Config, *rowSet) error { return nil }
+
+func (common) read(*Config, *look, []*table.Table) error { return nil }
 
 func (common) network(*Model) (forward, error) { return nil, errors.New("the task has no kind") }
 func (k common) write(r *Report, w io.Writer)  { r.writeClasses(w, k.Unit) }

@@ -46,9 +46,9 @@ func (m *Model) Generate(ctx context.Context, w io.Writer, prompt string, o deco
 	if m.decoder == nil {
 		return &InputError{prompt, fmt.Errorf("the model learned the task %s, and only text models generate text", m.Config.Task.Name)}
 	}
-	b, err := m.encode(prompt)
-	if err != nil {
-		return err
+	b, encoded := m.encode(prompt)
+	if encoded.Err != nil {
+		return encoded.Err
 	}
 	session, err := decode.New(m.decoder, decode.Config{Capacity: m.layout.Len})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/table"
@@ -23,8 +24,7 @@ type look struct {
 	Several    int    // number of sources with more than one answer
 	Duplicates int    // number of rows that are equal to an earlier row
 
-	Bad    []string // errors of the first bad rows, including the validation file
-	Bads   int      // number of bad rows, all left out
+	Bad    []string // bad rows of each file that has some, all left out: their number and the first ones
 	Long   int      // number of rows that are too long; for classification they are cut, otherwise left out
 	MaxLen int      // longest allowed source
 	Max    int      // for seq2seq: longest allowed answer
@@ -33,13 +33,15 @@ type look struct {
 	Held              int    // number of sources held out for validation
 	Validation        string // validation file; if empty, sources are held out
 
-	Source, Answer side    // for classification, Answer has only Unknown
-	Labels         []count // labels or tags of the training rows, the commonest first
-	Always         float64 // share of the validation labels or tags that are equal to the commonest one
+	Source, Answer side      // for classification, Answer has only Unknown
+	Alike          [][]count // labels that differ only in case or surrounding spaces, in all files; the commonest spellings first
+	Labels         []count   // labels or tags of the training rows, the commonest first
+	Always         float64   // share of the validation labels or tags that are equal to the commonest one
 
-	kind Kind
-	seed uint64
-	from bool // whether the run starts from another model, which fixes the known symbols
+	kind   Kind
+	seed   uint64
+	merged bool // whether each element of Alike has become one label
+	from   bool // whether the run starts from another model, which fixes the known symbols
 }
 
 // A side describes the sources, or the answers.
@@ -48,6 +50,8 @@ type side struct {
 	Symbols         int // size of the vocabulary, without the unknown symbol
 	Longest, Median int // length of the longest row and median length, in symbols
 	Unknown         int // number of validation rows with unknown symbols or labels; if from is true, training rows count too
+
+	Unseen float64 // share of held-out rows with unknown words, if the Units are byte pairs for this reason; otherwise 0
 }
 
 // A count is the number of occurrences of a label.
@@ -76,12 +80,8 @@ func (l *look) String() string {
 		fmt.Fprintf(&s, "; %s", text.Count(l.Duplicates, "repeated row"))
 	}
 	fmt.Fprintf(&s, "\n  columns: %s\n", l.Columns)
-	if l.Bads > 0 {
-		more := ""
-		if l.Bads > len(l.Bad) {
-			more = "; …"
-		}
-		fmt.Fprintf(&s, "  left out: %s: %s%s\n", text.Count(l.Bads, "bad row"), strings.Join(l.Bad, "; "), more)
+	for _, bad := range l.Bad {
+		fmt.Fprintf(&s, "  left out: %s\n", bad)
 	}
 	switch {
 	case l.Long > 0 && !l.kind.AnswerUnits:
@@ -92,25 +92,37 @@ func (l *look) String() string {
 		fmt.Fprintf(&s, "  left out: %s longer than %d symbols\n", text.Count(l.Long, "row"), l.MaxLen)
 	}
 	line := func(name string, o side) {
-		fmt.Fprintf(&s, "  %s: %s; vocabulary of %d; length at most %d, median %d\n", name, o.Units, o.Symbols, o.Longest, o.Median)
+		why := ""
+		if o.Unseen > 0 {
+			why = fmt.Sprintf(", because %.0f %% of the held-out %s have unknown words", 100*o.Unseen, name)
+		}
+		fmt.Fprintf(&s, "  %s: %s%s; vocabulary of %d; length at most %d, median %d\n", name, o.Units, why, o.Symbols, o.Longest, o.Median)
 	}
 	line("sources", l.Source)
 	if l.kind.AnswerUnits {
 		line("answers", l.Answer)
+	}
+	if len(l.Alike) > 0 {
+		name, about := "alike", "; --merge-labels merges them"
+		if l.merged {
+			name, about = "merged", ""
+		}
+		groups := text.List(len(l.Alike), mostLabels, "; ", func(i int) string {
+			spellings := l.Alike[i]
+			return text.List(len(spellings), len(spellings), ", ", func(j int) string { return fmt.Sprintf("%s %d", shown(spellings[j].Label), spellings[j].N) })
+		})
+		fmt.Fprintf(&s, "  %s: %s (counts of all rows; the labels differ only in case or surrounding spaces%s)\n", name, groups, about)
 	}
 	if l.Labels != nil {
 		total := 0
 		for _, c := range l.Labels {
 			total += c.N
 		}
-		var parts []string
-		for _, c := range l.Labels[:min(len(l.Labels), mostLabels)] {
-			parts = append(parts, fmt.Sprintf("%s %d (%.1f %%)", shown(c.Label), c.N, 100*float64(c.N)/float64(total)))
-		}
-		if n := len(l.Labels) - len(parts); n > 0 {
-			parts = append(parts, fmt.Sprintf("and %d more", n))
-		}
-		fmt.Fprintf(&s, "  %s: %s\n", l.kind.Unit, strings.Join(parts, ", "))
+		labels := text.List(len(l.Labels), mostLabels, ", ", func(i int) string {
+			c := l.Labels[i]
+			return fmt.Sprintf("%s %d (%.1f %%)", shown(c.Label), c.N, 100*float64(c.N)/float64(total))
+		})
+		fmt.Fprintf(&s, "  training %s: %s\n", l.kind.Unit, labels)
 	}
 	fmt.Fprintf(&s, "  training: %s", text.Count(l.Trains, "row"))
 	switch {
@@ -140,9 +152,11 @@ func (l *look) String() string {
 	return s.String()
 }
 
-// shown returns a label. It adds quotes if the label has control characters, or spaces at its ends.
+// shown returns a label. It adds quotes if the label has commas or control characters, has spaces at its ends, or ends
+// in a digit, because a count may follow it.
 func shown(label string) string {
-	if strings.TrimSpace(label) != label || strings.ContainsFunc(label, unicode.IsControl) {
+	last, _ := utf8.DecodeLastRuneInString(label)
+	if strings.TrimSpace(label) != label || unicode.IsDigit(last) || strings.ContainsFunc(label, func(r rune) bool { return r == ',' || unicode.IsControl(r) }) {
 		return strconv.Quote(label)
 	}
 	return label
@@ -153,17 +167,20 @@ const mostLabels = 12
 
 // bad adds the bad rows of a file to the look.
 func (l *look) bad(t *table.Table) {
-	for _, row := range t.Bad {
-		l.Bad = append(l.Bad, row.Error())
+	noun := "bad row"
+	if t.Name == l.Validation {
+		noun = "bad validation row"
 	}
-	l.Bads += t.LeftOut
+	if t.LeftOut > 0 {
+		l.Bad = append(l.Bad, fmt.Sprintf("%s of %d: %s", text.Count(t.LeftOut, noun), t.LeftOut+t.Len(), t.Reasons()))
+	}
 }
 
 // rows sets Columns and the counts of rows, sources and duplicates.
 func (l *look) rows(t *table.Table) {
 	first, second := t.Columns[0], t.Columns[1]
 	if l.Columns = fmt.Sprintf("%d and %d", first+1, second+1); t.Header != nil {
-		l.Columns = fmt.Sprintf("%s and %s, named in the header", t.Header[first], t.Header[second])
+		l.Columns = fmt.Sprintf("%s and %s%s", t.Header[first], t.Header[second], t.Named)
 	} else {
 		l.Columns += fmt.Sprintf(", without a header; the first row is %.60q, %.60q", t.Field(0, 0), t.Field(0, 1))
 	}

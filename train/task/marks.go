@@ -25,16 +25,15 @@ type marks struct {
 func newMarks(c data.Coder, one bool) (sources, answers *marks) {
 	l := c.Layout()
 	source, target := c.Tokenizers()
-	special := map[int]mark{l.Start: {"►", "the start"}, l.End: {"■", "the end"}, l.Pad: {"○", "padding"}}
-	if l.Pad < source.Len() { // for text there is no padding: all ids are symbols
-		delete(special, l.Pad)
-	}
+	special, padding := map[int]mark{l.Start: {"►", "the start"}, l.End: {"■", "the end"}}, mark{"○", "padding"}
 	if one {
+		if l.Pad >= source.Len() { // for text there is no padding: all ids are symbols
+			special[l.Pad] = padding
+		}
 		sources = &marks{symbols: source, special: special}
 		return sources, sources
 	}
-	delete(special, l.Pad)
-	return &marks{symbols: source, special: map[int]mark{l.Pad: {"○", "padding"}}}, &marks{symbols: target, special: special}
+	return &marks{symbols: source, special: map[int]mark{l.Pad: padding}}, &marks{symbols: target, special: special}
 }
 
 func (m *marks) labels(ids []int) []string {

@@ -1,10 +1,13 @@
 package task
 
 import (
+	"errors"
+
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -93,11 +96,14 @@ func intTensor(ids []int, size, length int) *tensor.Dense {
 	return tensor.New(tensor.WithShape(shape(size, length)...), tensor.WithBacking(ids))
 }
 
-// encode returns a batch that has only this input.
-func (m *Model) encode(input string) (data.Batch, error) {
+// encode returns a batch that has only this input, and an Answer without Text: the fields that don't need the model.
+func (m *Model) encode(input string) (data.Batch, Answer) {
+	source, _ := m.coder.Tokenizers()
+	ids, unknown, _ := encoded(source, input)
 	b, err := m.coder.Batch([]data.Example{{Source: input}})
 	if err != nil {
-		return b, &InputError{input, err}
+		unknown = unknown && source.Unknown() >= 0 || errors.As(err, new(*tokenizer.UnknownSymbolError))
+		return b, Answer{Input: input, Unknown: unknown, Err: &InputError{input, err}}
 	}
-	return b, nil
+	return b, Answer{Input: input, Unknown: unknown && source.Unknown() >= 0, Cut: ids > m.layout.Len}
 }

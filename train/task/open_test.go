@@ -332,9 +332,9 @@ func TestModelsFreeTheirGraphs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			task := made(t, small(t, name))
 			round := func() {
-				b, err := task.encode(task.Config.Task.Example)
-				if err != nil {
-					t.Fatal(err)
+				b, a := task.encode(task.Config.Task.Example)
+				if a.Err != nil {
+					t.Fatal(a.Err)
 				}
 				rows := []query{{ids: b.Inputs[:b.Lengths[0]]}}
 				predict, err := task.newPredictor(task.shapeOf(rows, 1))

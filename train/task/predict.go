@@ -3,7 +3,6 @@ package task
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -14,7 +13,6 @@ import (
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/apart"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/layers"
@@ -25,29 +23,12 @@ type PredictOptions struct {
 	// Beam is the width of the beam search for seq2seq: see decode.BeamOptions. It is at most MaxBeam. 0 or 1 means
 	// greedy search, which takes the likeliest symbol each time. For other kinds, it must be 0 or 1.
 	Beam int
+
+	// Top is the number of likeliest answers in Answer.Top: classes, next symbols of a text, or sequences. For seq2seq
+	// and tagging, it is at most MaxBeam. For seq2seq, the beam is at least Top wide, so Top may change the answer. For
+	// other kinds, it doesn't. The probabilities of all classes add up to 1.
+	Top int
 }
-
-// An Answer is a model's answer to an input.
-type Answer struct {
-	Text string
-
-	// LogProb is the natural logarithm of the answer's probability in the model. For a sequence, this is the
-	// probability of all symbols and the end.
-	LogProb float64
-
-	Unknown bool // whether the input has symbols that training never saw
-
-	Err error // an *InputError if the task doesn't allow the input; then there is no Text
-}
-
-// An InputError reports an input that a model can't answer because the input is wrong.
-type InputError struct {
-	Input string
-	Err   error
-}
-
-func (e *InputError) Error() string { return fmt.Sprintf("%q: %v", e.Input, e.Err) }
-func (e *InputError) Unwrap() error { return e.Err }
 
 // Predict returns the model's answer to an input: the likeliest sequence of symbols, label or tags or, for text, the
 // likeliest next character or token. Bytes of tokens that aren't part of a whole character become U+FFFD. If the task
@@ -74,35 +55,53 @@ func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOption
 	if o.Beam > 1 && !m.Config.Kind().Beams {
 		return nil, fmt.Errorf("a Beam above 1 is only for answers that are generated symbol by symbol: the task %s is of kind %s", m.Config.Task.Name, m.Config.Task.Kind)
 	}
+	if o.Top < 0 || o.Top > MaxBeam && m.Config.Kind().AnswerUnits {
+		return nil, setting.Errorf("%s must be from 1 to %d, or 0 for none, got %d", setting.Path("top"), MaxBeam, o.Top)
+	}
+	if m.Config.Kind().Beams {
+		o.Beam = max(o.Beam, o.Top)
+	}
 	answers := make([]Answer, len(inputs))
 	var rows []query
-	source, _ := m.coder.Tokenizers()
 	for i, input := range inputs {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if source.Unknown() >= 0 { // otherwise encode returns an error for an unknown symbol
-			_, answers[i].Unknown, _ = encoded(source, input)
+		var b data.Batch
+		if b, answers[i] = m.encode(input); answers[i].Err == nil {
+			rows = append(rows, query{ids: slices.Clone(b.Inputs[:b.Lengths[0]]), place: i, top: o.Top})
 		}
-		b, err := m.encode(input)
-		if err != nil {
-			answers[i].Err = err
-			answers[i].Unknown = answers[i].Unknown || errors.As(err, new(*tokenizer.UnknownSymbolError))
-			continue
-		}
-		rows = append(rows, query{ids: slices.Clone(b.Inputs[:b.Lengths[0]]), place: i})
 	}
 	if err := m.choose(ctx, rows, max(1, o.Beam)); err != nil {
 		return nil, err
 	}
 	for _, q := range rows {
-		text, err := m.coder.Answer(q.targets)
-		if err != nil {
-			return nil, err
+		a, seen := &answers[q.place], map[string]bool{}
+		for i, c := range q.choices {
+			text, err := m.coder.Answer(c.targets)
+			if err != nil {
+				return nil, err
+			}
+			if i == 0 {
+				a.Text, a.LogProb = text, c.logProb
+			}
+			if len(a.Top) == o.Top {
+				break
+			}
+			if !seen[text] {
+				seen[text] = true
+				a.Top = append(a.Top, Alternative{text, c.logProb})
+			}
 		}
-		answers[q.place].Text, answers[q.place].LogProb = text, q.logProb
 	}
 	return answers, nil
+}
+
+// Cuts reports whether an input is longer than the model's context, which is MaxLen symbols, and the model answers it
+// all the same: for classification, it then ignores the end of the input, and for text, the beginning.
+func (m *Model) Cuts(input string) bool {
+	_, a := m.encode(input)
+	return a.Cut
 }
 
 // MaxBeam is the greatest Beam of PredictOptions.
@@ -115,10 +114,16 @@ const (
 	freeBatches = 2
 )
 
-// A query has the ids of an input, and the targets that the model chose for it.
+// A query has the ids of an input, and the answers that the model chose for it.
 type query struct {
 	ids     []int
-	place   int // index of the input
+	place   int      // index of the input
+	top     int      // number of choices wanted; 0 means 1
+	choices []choice // likeliest first
+}
+
+// A choice has the targets of an answer, and the logarithm of their probability.
+type choice struct {
 	targets []int
 	logProb float64
 }
@@ -131,17 +136,20 @@ type batchShape struct {
 	cores int // see layers.Build
 }
 
-// A predictor chooses the targets of up to batchShape.size rows. Only one goroutine at a time may call it.
+// A predictor sets the choices of up to batchShape.size rows. Only one goroutine at a time may call it.
 type predictor func(ctx context.Context, rows []query) error
 
 // targets returns the model's targets for a batch of one row.
 func (m *Model) targets(b data.Batch) ([]int, error) {
 	rows := []query{{ids: b.Inputs[:b.Lengths[0]]}}
 	err := m.choose(context.Background(), rows, 1)
-	return rows[0].targets, err
+	if err != nil {
+		return nil, err
+	}
+	return rows[0].choices[0].targets, nil
 }
 
-// choose sets the targets of rows. It reorders the rows.
+// choose sets the choices of rows. It reorders the rows.
 func (m *Model) choose(ctx context.Context, rows []query, beam int) error {
 	// Sort by ids only, so that batches don't depend on the order of the inputs.
 	slices.SortFunc(rows, func(a, b query) int {
@@ -205,7 +213,7 @@ func (m *Model) shapeOf(rows []query, beam int) batchShape {
 	return s
 }
 
-// predict chooses the targets of rows with a free predictor of the given shape, or with a new one.
+// predict sets the choices of rows with a free predictor of the given shape, or with a new one.
 func (m *Model) predict(ctx context.Context, s batchShape, rows []query) (err error) {
 	predict := m.free.take(s)
 	if predict == nil {
@@ -260,8 +268,8 @@ func (l *freeList) leave(p freePredictor) {
 	l.free = slices.Delete(l.free, 0, forget)
 }
 
-// chooser returns a predictor that chooses the likeliest class of each valid position. For text, it chooses only the
-// class that follows the last position.
+// chooser returns a predictor that chooses the likeliest classes of all valid positions together. For text, it chooses
+// only the class that follows the last position.
 func (m *Model) chooser(s batchShape) (predictor, error) {
 	l := m.layout
 	l.Len = s.width
@@ -293,14 +301,36 @@ func (m *Model) chooser(s batchShape) (predictor, error) {
 			if m.Config.Kind().causal {
 				first = end - 1
 			}
+			rows[i].choices = []choice{{}}
 			for p := first; p < end; p++ {
-				class, logProb := likeliest(values[(i*each+p)*classes:][:classes])
-				rows[i].targets = append(rows[i].targets, class)
-				rows[i].logProb += logProb
+				rows[i].choices = extended(rows[i].choices, values[(i*each+p)*classes:][:classes], rows[i].top)
 			}
 		}
 		return nil
 	}, nil
+}
+
+// extended returns the n likeliest choices with one more target, given its logits. The choices must be likeliest first.
+func extended(choices []choice, logits []float32, n int) []choice {
+	best, logProb := likeliest(logits)
+	if n <= 1 {
+		choices[0].targets = append(choices[0].targets, best)
+		choices[0].logProb += logProb
+		return choices
+	}
+	classes := make([]int, len(logits))
+	for i := range classes {
+		classes[i] = i
+	}
+	slices.SortStableFunc(classes, func(a, b int) int { return cmp.Compare(logits[b], logits[a]) })
+	var all []choice
+	for i, c := range choices {
+		for j := 0; j < len(classes) && (i+1)*(j+1) <= n; j++ { // for a greater j, n others are at least as likely
+			all = append(all, choice{append(slices.Clip(c.targets), classes[j]), c.logProb + logProb + float64(logits[classes[j]]-logits[best])})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b choice) int { return cmp.Compare(b.logProb, a.logProb) })
+	return all[:min(n, len(all))]
 }
 
 // likeliest returns the class with the highest logit and the logarithm of its probability. If several logits are equal,

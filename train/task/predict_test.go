@@ -1,12 +1,15 @@
 package task
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -55,7 +58,7 @@ func TestPredictAll(t *testing.T) {
 			task := fitted(t, c)
 			inputs := manyInputs(t, task)
 			inputs[7] = "\xff"
-			o := PredictOptions{}
+			o := PredictOptions{Top: 3}
 			if c.Task.Kind == data.KindSeq2Seq {
 				o.Beam = 3
 			}
@@ -87,11 +90,163 @@ func TestPredictAll(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, j := range order {
-				if j != 7 && again[i] != answers[j] {
+				if j != 7 && !reflect.DeepEqual(again[i], answers[j]) {
 					t.Fatalf("%q: got %+v, but %+v in another order and on 3 processors", inputs[j], answers[j], again[i])
 				}
 			}
 		})
+	}
+}
+
+// Top must not change an answer, except by a wider beam, and begin with it. All classes together must have the
+// probability 1. Alternatives must come in order, and differ.
+func TestPredictTop(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name      string
+		top, beam int
+		least     int // mean number of alternatives; several sequences of targets may have the same text
+		want      int // greatest number of alternatives
+		all       bool
+	}{
+		{"brackets", 1, 0, 1, 1, false},
+		{"brackets", 9, 0, 2, 2, true},
+		{"text", math.MaxInt, 0, 32, 32, true},
+		{"text", 5, 0, 5, 5, false},
+		{"reverse", 20, 0, 2, 20, false},
+		{"dates", 4, 4, 2, 4, false},
+		{"dates", 2, 4, 1, 2, false},
+		{"dates", 4, 0, 2, 4, false}, // the beam is 4 wide
+	} {
+		t.Run(fmt.Sprint(test.name, test.top, test.beam), func(t *testing.T) {
+			t.Parallel()
+			task := fitted(t, small(t, test.name))
+			inputs := manyInputs(t, task)[:20]
+			beam := test.beam
+			if task.Config.Kind().Beams {
+				beam = max(beam, test.top)
+			}
+			plain, err := task.PredictAll(t.Context(), inputs, PredictOptions{Beam: beam})
+			if err != nil {
+				t.Fatal(err)
+			}
+			answers, err := task.PredictAll(t.Context(), inputs, PredictOptions{Beam: test.beam, Top: test.top})
+			if err != nil {
+				t.Fatal(err)
+			}
+			total := 0
+			for i, a := range answers {
+				if a.Text != plain[i].Text || a.LogProb != plain[i].LogProb || plain[i].Top != nil {
+					t.Fatalf("%q: got %+v with Top, %+v without", inputs[i], a, plain[i])
+				}
+				total += len(a.Top)
+				if len(a.Top) > test.want || a.Top[0] != (Alternative{a.Text, a.LogProb}) {
+					t.Fatalf("%q: got %+v, want at most %d alternatives that begin with the answer", inputs[i], a, test.want)
+				}
+				sum, seen := 0.0, map[string]bool{}
+				for j, other := range a.Top {
+					if sum += math.Exp(other.LogProb); seen[other.Text] || j > 0 && other.LogProb > a.Top[j-1].LogProb {
+						t.Errorf("%q: alternative %d of %+v isn't in order, or not the first with its Text", inputs[i], j, a.Top)
+					}
+					seen[other.Text] = true
+				}
+				if test.all && !(math.Abs(sum-1) < 1e-6) || !(sum < 1+1e-6) {
+					t.Errorf("%q: the probabilities of %+v sum to %v", inputs[i], a.Top, sum)
+				}
+			}
+			if total < len(inputs)*test.least {
+				t.Errorf("got %d alternatives for %d inputs, want at least %d per input", total, len(inputs), test.least)
+			}
+		})
+	}
+}
+
+// The n likeliest choices must be those of an exhaustive search.
+func TestExtended(t *testing.T) {
+	const positions, classes = 4, 3
+	rng := rand.New(rand.NewPCG(1, 2))
+	logits := make([][]float32, positions)
+	var all []float64
+	for i := range logits {
+		for range classes {
+			logits[i] = append(logits[i], float32(rng.NormFloat64()))
+		}
+	}
+	for n := range 81 {
+		sum := 0.0
+		for i := range logits {
+			class, logProb := likeliest(logits[i])
+			sum += logProb + float64(logits[i][n%classes]-logits[i][class])
+			n /= classes
+		}
+		all = append(all, sum)
+	}
+	slices.SortFunc(all, func(a, b float64) int { return cmp.Compare(b, a) })
+	for _, n := range []int{0, 1, 2, 5, 30, 81, 1000} {
+		choices := []choice{{}}
+		for i := range logits {
+			choices = extended(choices, logits[i], n)
+		}
+		if len(choices) != min(max(n, 1), 81) {
+			t.Errorf("got %d choices, want %d", len(choices), n)
+		}
+		for i, c := range choices {
+			if len(c.targets) != positions || math.Abs(c.logProb-all[i]) > 1e-12 {
+				t.Errorf("choice %d of %d is %+v, want the log probability %v", i, n, c, all[i])
+			}
+		}
+	}
+}
+
+// A text that is longer than the context must be answered like its beginning or, by a text model, like its end. The
+// Answer must say so. Other kinds must refuse it.
+func TestPredictCut(t *testing.T) {
+	t.Parallel()
+	c := forRows(t, data.KindClassification, someRows(data.KindClassification))
+	c.Task.MaxLen, c.Data.SourceUnits = 2, tokenizer.Tokens
+	tags := forRows(t, data.KindTagging, someRows(data.KindTagging))
+	tags.Task.MaxLen = 2
+	for _, test := range []struct {
+		c           Config
+		whole, long string
+		cut         bool
+	}{
+		{c, "a b", "a b x c", true},
+		{small(t, "text"), " brown fox jumps", "quick brown fox jumps", true},
+		{tags, "a b", "a b c", false},
+		{small(t, "dates"), "3 may 1999", strings.Repeat("3 may 1999", 9), false},
+		{small(t, "brackets"), "()", strings.Repeat("()", 99), false},
+	} {
+		task := made(t, test.c)
+		answers, err := task.PredictAll(t.Context(), []string{test.whole, test.long}, PredictOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole, long := answers[0], answers[1]
+		if whole.Cut || long.Cut != test.cut || task.Cuts(test.whole) || task.Cuts(test.long) != test.cut || (long.Err != nil) == test.cut {
+			t.Errorf("%s: got %+v and %+v, want the second to be cut: %t", test.c.Task.Name, whole, long, test.cut)
+		}
+		if test.cut && (whole.Text != long.Text || whole.LogProb != long.LogProb) {
+			t.Errorf("%s: got %+v, want the answer %+v", test.c.Task.Name, long, whole)
+		}
+	}
+}
+
+// An Answer in JSON has a key only if there is something to say, and never a number that JSON doesn't know.
+func TestAnswerJSON(t *testing.T) {
+	for _, test := range []struct {
+		a    Answer
+		want string
+	}{
+		{Answer{Input: "a\n", Text: "", LogProb: math.Log(0.5)}, `{"input":"a\n","answer":"","probability":0.5}`},
+		{Answer{Input: "a", Text: "b", Cut: true, Unknown: true, Top: []Alternative{{"b", 0}, {"c", math.Inf(-1)}}},
+			`{"input":"a","answer":"b","probability":1,"cut":true,"unknown":true,"alternatives":[{"answer":"b","probability":1},{"answer":"c","probability":0}]}`},
+		{Answer{Input: "a", Text: "b", LogProb: math.NaN(), Top: []Alternative{{"b", math.NaN()}}}, `{"input":"a","answer":"b","alternatives":[{"answer":"b"}]}`},
+		{Answer{Input: "a", Unknown: true, Err: &InputError{"a", errors.New("too\nlong")}}, `{"input":"a","unknown":true,"error":"too long"}`},
+	} {
+		if got, err := json.Marshal(test.a); err != nil || string(got) != test.want {
+			t.Errorf("got %s, %v, want %s", got, err, test.want)
+		}
 	}
 }
 
@@ -206,17 +361,17 @@ func TestPredictLogProb(t *testing.T) {
 			var rows []query
 			var batches []data.Batch
 			for i, input := range manyInputs(t, task)[:20] {
-				b, err := task.encode(input)
-				if err != nil {
-					t.Fatal(err)
+				b, a := task.encode(input)
+				if a.Err != nil {
+					t.Fatal(a.Err)
 				}
 				rows, batches = append(rows, query{ids: b.Inputs[:b.Lengths[0]], place: i}), append(batches, b)
 			}
 			if err := task.choose(t.Context(), rows, 1); err != nil {
 				t.Fatal(err)
 			}
-			for _, q := range rows {
-				b := batches[q.place]
+			for _, row := range rows {
+				b, q := batches[row.place], row.choices[0]
 				for i := range b.Targets {
 					b.Targets[i] = data.Ignore
 				}
@@ -304,6 +459,8 @@ func TestPredictAllErrors(t *testing.T) {
 		"cancelled":               {done, dates.Model, PredictOptions{}, context.Canceled.Error()},
 		"negative beam":           {t.Context(), dates.Model, PredictOptions{Beam: -1}, "beam must be from 1 to 1024, or 0 for 1, got -1"},
 		"wide beam":               {t.Context(), dates.Model, PredictOptions{Beam: 1025}, "beam must be from 1 to 1024"},
+		"negative top":            {t.Context(), brackets.Model, PredictOptions{Top: -1}, "top must be from 1 to 1024, or 0 for none, got -1"},
+		"wide top":                {t.Context(), dates.Model, PredictOptions{Top: 1025}, "top must be from 1 to 1024"},
 		"beam for classification": {t.Context(), brackets.Model, PredictOptions{Beam: 2}, "the task brackets is of kind classification"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,7 +2,10 @@ package task
 
 import (
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/heed-go/heed/train"
 )
@@ -41,5 +44,48 @@ func TestOnCheck(t *testing.T) {
 	s := call(0)
 	if n := len(checks); n != 3 || checks[0] != [2]int{1, 0} || checks[2] != [2]int{3, s.BestEpoch} {
 		t.Errorf("after resuming, the checks are %v, want three, the last with epoch %d as the best", checks, s.BestEpoch)
+	}
+}
+
+// The estimate of the time must come after 3 seconds and 5 steps, not counting the first step, which builds graphs. It
+// must tell the time to the first check if that comes before the end of an epoch.
+func TestForetell(t *testing.T) {
+	for _, test := range []struct {
+		name           string
+		step           time.Duration
+		epochs, every  int
+		startsAt, wait int  // step at which training starts; steps of this call before the estimate
+		slow           bool // whether the third step takes a second more, to build graphs
+		want           string
+	}{
+		{"fast steps", 100 * time.Millisecond, 3, 0, 0, 31, false, "Time: about 10 s per epoch, at most 30 s for the next 3 epochs, without validation\n"},
+		{"another bucket", 100 * time.Millisecond, 1, 0, 0, 21, true, "Time: about 10 s per epoch, without validation\n"},
+		{"slow steps", 6 * time.Second, 1, 0, 0, 6, false, "Time: about 10 min per epoch, without validation\n"},
+		{"checks within an epoch", time.Second, 0, 26, 0, 6, false, "Time: about 100 s per epoch, 20 s to the first check, without validation\n"},
+		{"a check has passed", 100 * time.Millisecond, 0, 10, 0, 31, false, "Time: about 10 s per epoch, without validation\n"},
+		{"resumed", time.Second, 3, 50, 150, 6, false, "Time: about 100 s per epoch, at most 3 min for the next 2 epochs, without validation\n"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := Config{Training: Training{StepsPerEpoch: 100, Config: train.Config{MaxEpochs: test.epochs, CheckEvery: test.every}}}
+			var log strings.Builder
+			var times stepTimes
+			foretell := (&Task{Model: &Model{Config: c}}).foretell(&log)
+			for i := range 2 * test.wait {
+				if time.Sleep(test.step); i == 0 {
+					time.Sleep(time.Minute)
+				}
+				if i == 2 && test.slow {
+					time.Sleep(time.Second)
+				}
+				n := test.startsAt + i
+				foretell(n/100, n%100, times.step())
+				if said := log.Len() > 0; said != (i+1 >= test.wait) {
+					t.Fatalf("%s: after %d steps, the log is %q, want an estimate after %d", test.name, i+1, log.String(), test.wait)
+				}
+			}
+			if log.String() != test.want {
+				t.Errorf("%s: got %q, want %q", test.name, log.String(), test.want)
+			}
+		})
 	}
 }

@@ -6,18 +6,18 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/table"
 )
 
-// ReadExamples reads examples from one file of rows, or from the lines of two parallel files. If columns is nil, it
-// reads the columns with the same names or numbers as in the model's run. The notes are warnings for the user, for
-// example that bad rows were left out, or that the run was trained on this file.
-func (m *Model) ReadExamples(columns []string, files ...string) (examples []data.Example, notes []string, err error) {
-	c, err := m.reads(columns)
+// ReadExamples reads examples from one file of rows, or from the lines of two parallel files. It reads them with the
+// settings of the model's run. To read a file in another way, change Columns, Header, SkipBad or Encoding in
+// m.Config.Data first. The notes are warnings for the user, for example that bad rows were left out, or that the run
+// was trained on this file.
+func (m *Model) ReadExamples(files ...string) (examples []data.Example, notes []string, err error) {
+	c, err := m.reads()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -28,12 +28,19 @@ func (m *Model) ReadExamples(columns []string, files ...string) (examples []data
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := kindOf(c.Task.Kind).read(&c, &look{}, []*table.Table{t}); err != nil {
+		return nil, nil, err
+	}
 	examples = make([]data.Example, t.Len())
 	for i := range examples {
 		examples[i] = data.Example{Source: t.Field(i, 0), Answer: t.Field(i, 1)}
 	}
 	if t.LeftOut > 0 {
 		notes = append(notes, fmt.Sprintf("%s: left out %d bad rows of %d, the first: %v", files[0], t.LeftOut, t.LeftOut+t.Len(), t.Bad[0]))
+	}
+	if first := t.Header; first != nil && !t.Keyed && slices.Contains(c.Task.Classes, first[t.Columns[1]]) {
+		source, label := first[t.Columns[0]], first[t.Columns[1]]
+		notes = append(notes, fmt.Sprintf("%s: the first row, %.60q, %.60q, is read as the header, but %.60q is a label: with header no, it is a row", files[0], source, label, label))
 	}
 	if strings.Join(t.SHA256, " ") == m.Config.Data.SHA256 {
 		notes = append(notes, fmt.Sprintf("the run was trained on %s: the score says nothing about other data", files[0]))
@@ -44,41 +51,40 @@ func (m *Model) ReadExamples(columns []string, files ...string) (examples []data
 // fileBatch is the number of rows that PredictFile reads and answers at a time. It bounds the memory.
 const fileBatch = 1 << 13
 
-// PredictFile answers the rows of a TSV or CSV file (see Data), and writes all rows with added columns to w, in the
-// form of the file. The argument column names the column of inputs. If it is empty, this is the column with the same
-// name or number as the sources in the model's run.
+// PredictFile answers the rows of a file (see Data), and writes all rows with added values to w, in the form of the
+// file, but without gzip. The column of inputs, the header and the encoding are found as in the model's run, unless the
+// caller changed Columns, Header and Encoding in m.Config.Data. Of the Columns, only the first is used.
 //
-// The function row returns the added fields of a row. Its arguments are the number of the row's first line and its
-// Answer. For a bad row, the Answer has only an Err. In TSV, an added field with a tab or an end of line is quoted. If
-// the file has a header, the names in added are appended to it, with the prefix "predicted_" if the header already has
-// such a name.
+// The function row returns the added values of a row, one for each name in added: strings, and for numbers json.Number.
+// Its arguments are the number of the row's first line and its Answer. For a bad row, the Answer has only an Err. If an
+// Answer has an Err, the values are not written.
 //
-// PredictFile returns an error if ctx is done, or if a row isn't valid CSV, so that it couldn't be written back. It
-// reads some thousands of rows at a time.
-func (m *Model) PredictFile(ctx context.Context, file, column string, w io.Writer, o PredictOptions, added []string, row func(line int, a Answer) []string) error {
-	var columns []string
-	if column != "" {
-		columns = []string{column}
-	}
-	c, err := m.reads(columns)
+// In TSV and CSV, the values are added fields, empty without an answer. In TSV, a value with a tab or an end of line is
+// quoted. If the file has a header, the names are appended to it. In JSONL, the values are added at the end of the
+// object, as null without an answer; a line that isn't an object is written unchanged. In CoNLL, the line of each token
+// gets the token's tag, and the whole of any other value; lines without an answer get "_". A name that the header or a
+// line of JSONL already has gets the prefix "predicted_".
+//
+// PredictFile returns an error if ctx is done, if a row isn't valid CSV, so that it couldn't be written back, or if the
+// file's encoding lacks a character of an answer. It reads some thousands of rows at a time.
+func (m *Model) PredictFile(ctx context.Context, file string, w io.Writer, o PredictOptions, added []string, row func(line int, a Answer) []any) error {
+	c, err := m.reads()
 	if err != nil {
 		return err
 	}
-	wanted := table.Options{Known: c.Kind().Columns[:1]}
+	wanted := table.Options{Known: c.Kind().Columns[:1], Header: c.Data.Header, Encoding: c.Data.Encoding, Tagged: c.tagged()}
 	if c.Data.Columns != nil {
-		wanted.Columns = c.Data.Columns[:1]
+		wanted.Columns = c.Data.Columns[:min(1, len(c.Data.Columns))]
 	}
 	records, err := table.Open(file, wanted)
 	if err != nil {
 		return err
 	}
 	defer records.Close()
-	header := records.Header()
-	out, err := records.NewWriter(w, newNames(added, header)...)
+	out, err := records.NewWriter(w, added...)
 	if err != nil {
 		return err
 	}
-	width := len(header)
 	for done := false; !done; {
 		var rows [][]string
 		var lines []int
@@ -102,8 +108,7 @@ func (m *Model) PredictFile(ctx context.Context, file, column string, w io.Write
 			default:
 				inputs, places = append(inputs, fields[records.Columns()[0]]), append(places, len(rows))
 			}
-			width = max(width, len(fields)) // added fields come after the longest row so far
-			rows = append(rows, append(slices.Clone(fields), make([]string, width-len(fields))...))
+			rows = append(rows, slices.Clone(fields))
 			lines, answers = append(lines, line), append(answers, answer)
 		}
 		all, err := m.PredictAll(ctx, inputs, o)
@@ -114,43 +119,23 @@ func (m *Model) PredictFile(ctx context.Context, file, column string, w io.Write
 			answers[places[i]] = a
 		}
 		for i, fields := range rows {
-			more := row(lines[i], answers[i])
-			err := out.Write(append(fields, more...))
-			if err != nil { // try again with quoted fields
-				for j, field := range more {
-					if strings.ContainsAny(field, "\t\r\n") {
-						more[j] = strconv.Quote(field)
-					}
-				}
-				err = out.Write(append(fields, more...))
+			values := row(lines[i], answers[i])
+			if answers[i].Err != nil {
+				values = nil
 			}
-			if err != nil {
-				return err
+			if err := out.Write(fields, values); err != nil {
+				return fmt.Errorf("%s, line %d: the row can't be written with its answer: %w", file, lines[i], err)
 			}
 		}
 	}
 	return out.Close()
 }
 
-// newNames returns names, with the prefix "predicted_" where the header already has the name.
-func newNames(names, header []string) []string {
-	names = slices.Clone(names)
-	for i := range names {
-		for slices.ContainsFunc(header, func(h string) bool { return strings.EqualFold(strings.TrimSpace(h), names[i]) }) {
-			names[i] = "predicted_" + names[i]
-		}
-	}
-	return names
-}
-
-// reads returns a configuration for reading rows. If columns is nil, it has the columns of the run.
-func (m *Model) reads(columns []string) (Config, error) {
+// reads returns the configuration for reading rows.
+func (m *Model) reads() (Config, error) {
 	c := m.Config
 	if c.Kind().Columns == nil {
 		return c, fmt.Errorf("a text model can't answer the rows of a file: the task %s is of kind %s", c.Task.Name, c.Task.Kind)
-	}
-	if columns != nil {
-		c.Data.Columns = columns
 	}
 	return c, nil
 }

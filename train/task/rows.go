@@ -63,22 +63,31 @@ func (r rows) all(yield func(string) bool) {
 // openRows reads the rows of a configuration's files, and completes the configuration.
 func openRows(c *Config) (set, error) {
 	s := &rowSet{look: &look{File: c.Data.File, kind: c.Kind(), seed: c.Seed, from: c.From.Dir != ""}}
-	table, err := readRows(c, c.Data.File, c.Data.TargetFile, &c.Data.SHA256)
+	t, err := readRows(c, c.Data.File, c.Data.TargetFile, &c.Data.SHA256)
 	if err != nil {
 		return nil, err
 	}
-	s.look.bad(table)
-	s.look.rows(table)
-	if c.Data.TargetFile != "" {
-		s.look.Columns = fmt.Sprintf("the lines of this file and of %s", c.Data.TargetFile)
+	if t.Keyed && c.Data.Header != "" {
+		return nil, setting.Errorf("data file %q is JSONL or CoNLL, which has no header: leave out %s", t.Name, setting.Path("data.header"))
 	}
-	s.trains.table, s.validates.table = table, table
+	tables := []*table.Table{t}
+	s.trains.table, s.validates.table = t, t
 	if c.Data.ValidationFile != "" && c.Data.Validation != 0 {
 		if s.validates.table, err = readRows(c, c.Data.ValidationFile, c.Data.ValidationTargetFile, &c.Data.ValidationSHA256); err != nil {
 			return nil, err
 		}
+		tables = append(tables, s.validates.table)
 		s.look.Validation = c.Data.ValidationFile
-		s.look.bad(s.validates.table)
+	}
+	if err := kindOf(c.Task.Kind).read(c, s.look, tables); err != nil {
+		return nil, err
+	}
+	for _, t := range tables {
+		s.look.bad(t)
+	}
+	s.look.rows(t)
+	if c.Data.TargetFile != "" {
+		s.look.Columns = fmt.Sprintf("the lines of this file and of %s", c.Data.TargetFile)
 	}
 	switch n := &c.Data.Validation; {
 	case *n < 0 && c.Data.ValidationFile != "":
@@ -102,22 +111,19 @@ func openRows(c *Config) (set, error) {
 // otherwise the checksum must equal *sum.
 func readRows(c *Config, path, targets string, sum *string) (*table.Table, error) {
 	k := kindOf(c.Task.Kind).about()
-	var check func(fields []string) error
+	o := table.Options{Columns: c.Data.Columns, Known: k.Columns, Header: c.Data.Header, SkipBad: c.Data.SkipBad, Encoding: c.Data.Encoding, Tagged: c.tagged()}
 	if k.aligned {
-		check = c.checkTags
+		o.Check = c.checkTags
 	}
 	var t *table.Table
 	var err error
 	if targets != "" {
-		t, err = table.ReadParallel([]string{path, targets}, check)
+		t, err = table.ReadParallel([]string{path, targets}, o)
 	} else {
-		t, err = table.Read(path, table.Options{Columns: c.Data.Columns, Known: k.Columns, Check: check})
+		t, err = table.Read(path, o)
 	}
 	if err != nil {
 		return nil, err
-	}
-	if t.Len() == 0 {
-		return nil, fmt.Errorf("data file %q has no rows to learn from", path)
 	}
 	found := strings.Join(t.SHA256, " ")
 	if *sum = cmp.Or(*sum, found); *sum != found {

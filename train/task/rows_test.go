@@ -1,6 +1,8 @@
 package task
 
 import (
+	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"math"
@@ -43,7 +45,7 @@ func TestLookSeq2Seq(t *testing.T) {
 	c.Data.Validation = 20
 	task := made(t, c)
 	l := lookOf(task)
-	if l.Rows != 404 || l.Sources != 402 || l.Several != 1 || l.Duplicates != 1 || l.Bads != 1 || l.Long != 2 || l.Trains+l.Validates != 402 {
+	if l.Rows != 404 || l.Sources != 402 || l.Several != 1 || l.Duplicates != 1 || len(l.Bad) != 1 || l.Long != 2 || l.Trains+l.Validates != 402 {
 		t.Errorf("got %+v", l)
 	}
 	if l.Source.Units != tokenizer.Characters || l.Answer.Units != tokenizer.Tokens || l.Answer.Symbols != 2 || l.MaxLen != 64 || l.Max != 64 || l.Answer.Median != 3 {
@@ -54,7 +56,7 @@ func TestLookSeq2Seq(t *testing.T) {
 	}
 	for _, want := range []string{
 		"words.tsv: 404 rows with 402 different sources, 1 of them with several answers; 1 repeated row\n  columns: word and pronunciation, named in the header\n",
-		"left out: 1 bad row: line 404: ", "left out: 2 rows with a source longer than 64 symbols or an answer longer than 64\n",
+		"left out: 1 bad row of 405: line 404: ", "left out: 2 rows with a source longer than 64 symbols or an answer longer than 64\n",
 		"sources: characters; vocabulary of 13; length at most 200", "answers: tokens; vocabulary of 2; length at most 202, median 3\n",
 		fmt.Sprintf("training: %d rows; validation: %d rows (all rows of %d sources, chosen by seed 1)\n", l.Trains, l.Validates, l.Held),
 	} {
@@ -75,20 +77,64 @@ func TestLookClassification(t *testing.T) {
 	if len(l.Labels) != 2 || l.Labels[0].Label != "a" || l.Labels[0].N+l.Labels[1].N != l.Trains || l.Always < 0.3 || l.Always > 1 || l.Long == 0 || l.Rows != l.Trains+l.Validates {
 		t.Errorf("got %+v", l)
 	}
-	for _, want := range []string{"columns: 2 and 3, without a header; the first row is \"a text that is number 0\", \"a\"\n", "rows longer than 20 symbols\n", "labels: a ", "baseline: always answering a is right for ", " % of the validation labels\n"} {
+	for _, want := range []string{"columns: 2 and 3, without a header; the first row is \"a text that is number 0\", \"a\"\n", "rows longer than 20 symbols\n", "  training labels: a ", "baseline: always answering a is right for ", " % of the validation labels\n"} {
 		if !strings.Contains(l.String(), want) {
 			t.Errorf("the look is\n%swant %q in it", l, want)
 		}
 	}
 	var s2 strings.Builder
 	for i := range 300 {
-		fmt.Fprintf(&s2, "%d,\"%s\"\n", i, []string{"two\nlines", "end "}[i%2])
+		fmt.Fprintf(&s2, "%d,\"%s\"\n", i, []string{"two\nlines", "end ", "2", "a, b"}[i%4])
 	}
-	if l := lookOf(made(t, withFile(t, "classification", "texts.csv", s2.String()))); !strings.Contains(l.String(), `"two\nlines" 1`) || !strings.Contains(l.String(), `"end " 1`) {
-		t.Errorf("the look is\n%swant labels with white space in quotes", l)
+	l = lookOf(made(t, withFile(t, "classification", "texts.csv", s2.String())))
+	for _, want := range []string{`"two\nlines" `, `"end " `, `"2" `, `"a, b" `} {
+		if !strings.Contains(l.String(), want) {
+			t.Errorf("the look is\n%swant %q in it", l, want)
+		}
 	}
 	if made(t, small(t, "copy")).Look() != "" {
 		t.Error("a rule without a file has a look, want none")
+	}
+}
+
+// All files of a run have its Encoding and may be compressed. Answers are written back in the file's encoding.
+func TestRowsInAnotherEncoding(t *testing.T) {
+	var s bytes.Buffer
+	for i := range 60 {
+		fmt.Fprintf(&s, "gr\xfcn %d,\x80\nwei\xdf %d,b\n", i, i)
+	}
+	c := withFile(t, "classification", "texts.csv", s.String())
+	if _, err := New(c); err == nil || !strings.Contains(err.Error(), "give its encoding, such as windows-1252") {
+		t.Errorf("without an encoding: got error %v", err)
+	}
+	c.Data.Encoding = "cp1252"
+	c.Data.ValidationFile = filepath.Join(t.TempDir(), "valid.csv.gz")
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	fmt.Fprint(z, "gr\xfc\xdf,\x80\n")
+	z.Close()
+	write(t, c.Data.ValidationFile, packed.String())
+	task := made(t, c)
+	if l := lookOf(task); l.Bad != nil || l.Validates != 1 || l.Source.Unknown != 0 || l.Labels[0].Label != "€" && l.Labels[1].Label != "€" {
+		t.Errorf("got %+v", l)
+	}
+	examples, _, err := task.ReadExamples(c.Data.ValidationFile)
+	if err != nil || len(examples) != 1 || examples[0].Source != "grüß" || examples[0].Answer != "€" {
+		t.Errorf("got examples %q, error %v", examples, err)
+	}
+	var out bytes.Buffer
+	err = task.PredictFile(t.Context(), c.Data.ValidationFile, &out, PredictOptions{}, []string{"answer"}, func(int, Answer) []any { return []any{"€"} })
+	if want := "gr\xfc\xdf,\x80,\x80\n"; err != nil || out.String() != want {
+		t.Errorf("PredictFile wrote %q, error %v, want %q", &out, err, want)
+	}
+	out.Reset()
+	err = task.PredictFile(t.Context(), c.Data.ValidationFile, &out, PredictOptions{}, []string{"answer"}, func(int, Answer) []any { return []any{"世"} })
+	if err == nil || !strings.Contains(err.Error(), "line 1: the row can't be written with its answer: windows-1252 has no character '世'") {
+		t.Errorf("got error %v", err)
+	}
+	task.Config.Data.Encoding = ""
+	if _, _, err := task.ReadExamples(c.Data.File); err == nil || !strings.Contains(err.Error(), "is not UTF-8") {
+		t.Errorf("in UTF-8: got error %v", err)
 	}
 }
 
@@ -96,7 +142,7 @@ func TestLookClassification(t *testing.T) {
 func TestValidationFile(t *testing.T) {
 	for _, test := range []struct{ name, trains, validates, want string }{
 		{"seq2seq", "ab\tX Y\nba\tY X\n", "az\tX\nb\tX Q\nab\tY\n", "unknown: 1 validation source with"},
-		{"classification", "a text\tx\nno text\ty\n", "a\tx\nb\tnew\nc\ty\n", "unknown: 1 validation row with a label that no training row has\n"},
+		{"classification", "a text\tx\nno text\ty\n", "a\tx\na\tnew\nc\ty\n", "unknown: 1 validation row with a label that no training row has\n"},
 		{"tagging", "the dog\tD N\nthe the\tD D\n", "the cat\tD N\na dog runs\tD N V\n", "unknown: 1 validation answer with symbols that the model doesn't know and can't write"},
 	} {
 		c := withFile(t, test.name, "train.tsv", strings.Repeat(test.trains, 40))
@@ -358,7 +404,7 @@ func TestRowsErrors(t *testing.T) {
 		{"all sources held out", "seq2seq", "\uFFFD\tb\n\uFFFD\uFFFD\tb\n", func(c *Config) { c.Seed = 1 }, "has 2 sources, and seed 1 holds out all of them: set data.validation_file to a file, or choose another seed"},
 		{"too many different labels", "classification", "id,title\n" + manyRows(30), nil, "31 different labels in 31 rows, in its columns 1 and 2, without a header; the first row is \"id\", \"title\": set data.columns to the columns of texts and labels"},
 		{"one label", "classification", "a\tx\nb\tx\n", nil, "has 1 label, but needs 2 to 10000 different labels"},
-		{"tags that don't fit", "tagging", strings.Repeat("a b\tX\n", 10), nil, "line 1: the source has 2 symbols and 1 tags: each symbol needs one tag"},
+		{"tags that don't fit", "tagging", strings.Repeat("a b\tX\n", 10), nil, "lines 1, 2, 3, 4, 5: the source has 2 symbols and 1 tags: each symbol needs one tag"},
 		{"wrong steps per epoch", "seq2seq", strings.Repeat("a\tb\nb\tb\n", 30), func(c *Config) { c.Training.StepsPerEpoch = 7 }, "training.steps_per_epoch must be "},
 		{"all rows too long", "seq2seq", "aaaa\tb\nbbbb\tb\n", func(c *Config) { c.Task.MaxLen = 2 }, "no row is left for training or validation with a source of at most 2 symbols"},
 		{"no column", "classification", "text,label\na,b\n", func(c *Config) { c.Data.Columns = []string{"text", "nope"} }, `"nope"`},
@@ -370,6 +416,169 @@ func TestRowsErrors(t *testing.T) {
 		}
 		_, err := New(c)
 		wantError(t, err, test.want)
+	}
+}
+
+// If the first row may be a header, New must ask. It must obey the answer.
+func TestHeader(t *testing.T) {
+	rows := strings.Repeat("printer is broken,technical\nwrong invoice,billing\n", 20)
+	for _, test := range []struct {
+		name, task, content string
+		change              func(c *Config)
+		want                string // error, or the rows and the columns in the look
+	}{
+		{"unknown header", "classification", "mail,queue\n" + rows, nil, `.csv": the label of the first row, "queue", occurs in no other row: set data.header yes if this row is a header, or data.header no if it isn't`},
+		{"by number", "classification", "1," + strings.ReplaceAll("mail,queue\n"+rows, "\n", "\n1,") + "x,billing", func(c *Config) { c.Data.Columns = []string{"2", "3"} }, "set data.header yes"},
+		{"yes", "classification", "mail,queue\n" + rows, func(c *Config) { c.Data.Header = "yes" }, "40 rows: mail and queue, named in the header"},
+		{"no", "classification", "mail,queue\n" + rows, func(c *Config) { c.Data.Header = "no" }, `41 rows: 1 and 2, without a header; the first row is "mail", "queue"`},
+		{"no, although it is known", "classification", "TEXT,Label\n" + rows, func(c *Config) { c.Data.Header = "no" }, "41 rows: 1 and 2, without a header"},
+		{"known, in upper case, after a mark", "classification", "\uFEFFTEXT,LABEL\n" + rows, nil, "40 rows: TEXT and LABEL, named in the header"},
+		{"a label of other rows", "classification", rows, nil, "40 rows: 1 and 2, without a header"},
+		{"a label in another case", "classification", "it is lost,BILLING \n" + rows, nil, "41 rows: 1 and 2, without a header"},
+		{"all labels differ", "classification", "a,x\nb,y\nc,z\n", nil, "set data.header yes"},
+		{"too many labels", "classification", "id,title\n" + manyRows(30), nil, "31 different labels in 31 rows"},
+		{"a bad first row", "classification", "mail,\nit is lost,shop\n" + strings.Repeat(rows, 3), nil, "121 rows: 1 and 2, without a header"},
+		{"validation file", "classification", rows, func(c *Config) {
+			c.Data.ValidationFile = withFile(t, "classification", "valid.csv", "mail,queue\nmy invoice,billing\n").Data.File
+		}, `valid.csv": the label of the first row, "queue"`},
+		{"the same header in both files", "classification", "mail,queue\n" + rows, func(c *Config) {
+			c.Data.ValidationFile = withFile(t, "classification", "valid.csv", "mail,queue\nmy invoice,billing\n").Data.File
+		}, `the label of the first row, "queue", occurs in no other row`},
+		{"seq2seq", "seq2seq", "english,french\n" + rows, nil, "41 rows: 1 and 2, without a header"},
+		{"seq2seq, yes", "seq2seq", "english,french\n" + rows, func(c *Config) { c.Data.Header = "yes" }, "40 rows: english and french, named in the header"},
+		{"many columns", "tagging", "id,words,tags\n1,a b,X Y\n2,b,Y\n", func(c *Config) { c.Data.Header = "no" }, "choose the token list and the tag list, as in data.columns 2,3"},
+		{"wrong answer", "seq2seq", rows, func(c *Config) { c.Data.Header = "maybe" }, "data.header must be yes or no, got maybe"},
+	} {
+		c := withFile(t, test.task, "x.csv", test.content)
+		if test.change != nil {
+			test.change(&c)
+		}
+		task, err := New(c)
+		if err != nil {
+			wantError(t, err, test.want)
+			if wrong := new(ConfigError); !errors.As(err, &wrong) {
+				t.Errorf("%s: got a %T, want a *ConfigError", test.name, err)
+			}
+			continue
+		}
+		if l := lookOf(task); !strings.HasPrefix(fmt.Sprintf("%d rows: %s", l.Rows, l.Columns), test.want) {
+			t.Errorf("%s: got %d rows: %s, want %s", test.name, l.Rows, l.Columns, test.want)
+		}
+		task.Close()
+	}
+}
+
+// With SkipBad, the bad rows of a file must be left out, also of the validation file and by ReadExamples.
+func TestSkipBad(t *testing.T) {
+	content := strings.Repeat("a\tx\nb\ty\n", 20) + strings.Repeat("c\n", 10)
+	c := withFile(t, "classification", "x.tsv", content)
+	c.Data.ValidationFile = withFile(t, "classification", "valid.tsv", content).Data.File
+	_, err := New(c)
+	wantError(t, err, "10 of 50 rows are bad; without data.skip_bad, heed leaves out at most one in a hundred: lines 41, 42, 43, 44, 45: the label (column 2) is missing")
+	c.Data.SkipBad = true
+	task := made(t, c)
+	const bad = ": lines 41, 42, 43, 44, 45: the label (column 2) is missing: the row has only 1 (fields between tabs); …"
+	if l := lookOf(task); l.Rows != 40 || l.Validates != 30 || !slices.Equal(l.Bad, []string{"10 bad rows of 50" + bad, "10 bad validation rows of 50" + bad}) {
+		t.Errorf("got %+v, want 40 rows, 30 for validation, and 10 bad ones of each file", l)
+	}
+	examples, notes, err := task.ReadExamples(c.Data.File)
+	if err != nil || len(examples) != 40 || !strings.Contains(fmt.Sprint(notes), "left out 10 bad rows of 50") {
+		t.Errorf("ReadExamples returns %d examples, the notes %q, %v, want 40", len(examples), notes, err)
+	}
+}
+
+// ReadExamples must say so if a run's Header makes a row with one of the model's labels a header.
+func TestRowTakenAsHeader(t *testing.T) {
+	rows := strings.Repeat("a\tx\nb\ty\n", 20)
+	c := withFile(t, "classification", "x.tsv", "mail\tqueue\n"+rows)
+	c.Data.Header = "yes"
+	task := made(t, c)
+	for content, want := range map[string]string{
+		"a\tx\n" + strings.Repeat("b\ty\n", 20): `["FILE: the first row, \"a\", \"x\", is read as the header, but \"x\" is a label: with header no, it is a row"]`,
+		"text\tlabel\n" + rows:                  "[]",
+	} {
+		file := withFile(t, "classification", "y.tsv", content).Data.File
+		_, notes, err := task.ReadExamples(file)
+		if got := strings.ReplaceAll(fmt.Sprintf("%q", notes), file, "FILE"); got != want || err != nil {
+			t.Errorf("got the notes %s, error %v, want %s", got, err, want)
+		}
+	}
+}
+
+// Labels that differ only in case or surrounding spaces must be reported, and MergeLabels must merge them in all files.
+func TestMergeLabels(t *testing.T) {
+	content := strings.Repeat("a\tbilling\nb\tBilling\nc\tBilling \nd\tspam\n", 10) + "e\tBILLING\nf\tΣΟΦΟΣ\ng\tσοφος\nh\tσοφος\n"
+	c := withFile(t, "classification", "x.tsv", content)
+	c.Data.ValidationFile = withFile(t, "classification", "valid.tsv", "a\tbilling\nb\t SPAM\nc\tΣοφος\n").Data.File
+	look := lookOf(made(t, c)).String()
+	const alike = "billing 11, Billing 10, \"Billing \" 10, BILLING 1; spam 10, \" SPAM\" 1; σοφος 2, ΣΟΦΟΣ 1, Σοφος 1 (counts of all rows; the labels differ only in case or surrounding spaces"
+	if want := "  alike: " + alike + "; --merge-labels merges them)\n"; !strings.Contains(look, want) {
+		t.Errorf("the look is\n%swant %q in it", look, want)
+	}
+	c.Data.MergeLabels = true
+	task := made(t, c)
+	if want := []string{"Billing", "spam", "σοφος"}; !slices.Equal(task.Config.Task.Classes, want) {
+		t.Errorf("the labels are %q, want %q", task.Config.Task.Classes, want)
+	}
+	look = lookOf(task).String()
+	for _, want := range []string{"  merged: " + alike + ")\n", "  training labels: Billing 31 (70.5 %), spam 10 (22.7 %), σοφος 3 (6.8 %)\n"} {
+		if !strings.Contains(look, want) || strings.Contains(look, "unknown") {
+			t.Errorf("the look is\n%swant %q in it, and no unknown label", look, want)
+		}
+	}
+	saved := made(t, task.Config) // as for a run that is resumed
+	for name, task := range map[string]*Task{"new": task, "resumed": saved} {
+		other := withFile(t, "classification", "y.tsv", strings.Repeat("a\t billing\n", 3)+"b\tSpam\nc\tNew \n").Data.File
+		examples, _, err := task.ReadExamples(other)
+		got := ""
+		for _, e := range examples {
+			got += e.Answer + ","
+		}
+		if want := "Billing,Billing,Billing,spam,New,"; err != nil || got != want {
+			t.Errorf("%s: ReadExamples returns the answers %q, %v, want %q", name, got, err, want)
+		}
+	}
+	for _, name := range []string{"tagging", "seq2seq", "text"} {
+		c := small(t, name)
+		c.Data.MergeLabels = true
+		_, err := New(c)
+		wantError(t, err, "data.merge_labels")
+	}
+}
+
+// Other files must be read with the run's header, and ReadExamples must ask if nothing says whether there is one.
+func TestHeaderOfOtherFiles(t *testing.T) {
+	rows := strings.Repeat("broken,technical\ninvoice,billing\n", 20)
+	c := withFile(t, "classification", "x.csv", rows)
+	c.Data.Validation = 0
+	task := made(t, c)
+	for _, test := range []struct {
+		header, content string
+		examples        int
+		want            string // error, or the first line of PredictFile's output
+	}{
+		{"", "mail,queue\nlate,shop\nlost,shop\n", 0, `the label of the first row, "queue", occurs in no other row: set data.header yes`},
+		{"", "late,shop\nlost,shop\n", 2, "late,shop,?"},
+		{"", "late,Billing\nlost,shop\n", 2, "late,Billing,?"},
+		{"", "text,label\nlate,shop\n", 1, "text,label,answer"},
+		{"yes", "mail,queue\nlate,shop\n", 1, "mail,queue,answer"},
+		{"no", "text,label\nlate,shop\n", 2, "text,label,?"},
+	} {
+		task.Config.Data.Header = test.header
+		file := withFile(t, "classification", "y.csv", test.content).Data.File
+		examples, _, err := task.ReadExamples(file)
+		if test.examples == 0 {
+			wantError(t, err, file, test.want)
+			continue
+		}
+		if err != nil || len(examples) != test.examples {
+			t.Errorf("header %q, %q: got %d examples, %v, want %d", test.header, test.content, len(examples), err, test.examples)
+		}
+		var out strings.Builder
+		err = task.PredictFile(t.Context(), file, &out, PredictOptions{}, []string{"answer"}, func(int, Answer) []any { return []any{"?"} })
+		if first, _, _ := strings.Cut(out.String(), "\n"); err != nil || first != test.want {
+			t.Errorf("header %q, %q: the output begins with %q, %v, want %q", test.header, test.content, first, err, test.want)
+		}
 	}
 }
 

@@ -21,8 +21,11 @@ type seq2seq struct{ common }
 
 var seq2seqKind = seq2seq{common{Kind{
 	Name: data.KindSeq2Seq, About: "the answer to each source in a file, of any length",
-	Columns: [][]string{{"source", "src", "input", "word", "question"}, {"target", "tgt", "output", "answer", "pronunciation"}},
-	Beams:   true, Sequences: true, AnswerUnits: true, Unit: "rows", Right: "exactly right",
+	Columns: []Column{
+		{Role: "source", Names: []string{"source", "src", "input", "word", "question"}},
+		{Role: "answer", Names: []string{"target", "tgt", "output", "answer", "pronunciation"}},
+	},
+	Beams: true, Sequences: true, AnswerUnits: true, Unit: "rows", Right: "exactly right",
 	smoothing: 0.1, units: "characters, tokens, bpe",
 }}}
 
@@ -61,8 +64,9 @@ func (m *Model) translator(net *layers.EncoderDecoder, s batchShape) (predictor,
 			return err
 		}
 		for i := range rows {
-			best := found[i][0]
-			rows[i].targets, rows[i].logProb = best.Tokens[:min(len(best.Tokens), l.TargetLen-1)], best.LogProb
+			for _, h := range found[i] {
+				rows[i].choices = append(rows[i].choices, choice{h.Tokens[:min(len(h.Tokens), l.TargetLen-1)], h.LogProb})
+			}
 		}
 		return nil
 	}, nil

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -138,39 +139,43 @@ func openText(c *Config) (set, error) {
 
 // readText opens the text with the run's tokenizer or alphabet, or makes these for a new run.
 func readText(c *Config) (*data.Text, error) {
-	path := c.Data.File
+	files := data.TextFiles{Paths: append([]string{c.Data.File}, c.Data.MoreFiles...), Encoding: c.Data.Encoding, Key: append(c.Data.Columns, "")[0]}
 	switch {
 	case c.Task.Source != nil:
-		return data.OpenText(path, c.Task.Source)
+		return data.OpenText(files, c.Task.Source)
 	case c.Task.Alphabet != "":
 		vocab, err := tokenizer.NewVocab(c.Task.Alphabet)
 		if err != nil {
 			return nil, err
 		}
-		return data.OpenText(path, vocab)
-	case c.Data.SourceUnits != tokenizer.BPE:
-		return data.OpenText(path, nil)
+		return data.OpenText(files, vocab)
 	}
-	if info, err := os.Stat(path); err == nil && c.Data.VocabSize == 0 {
-		c.Data.VocabSize = idsFor(int(info.Size()))
+	text, err := data.OpenText(files, nil)
+	if err != nil || c.Data.SourceUnits != tokenizer.BPE {
+		return text, err
 	}
-	text, err := data.OpenTextBPE(path, max(256, c.Data.VocabSize)) // returns an error if Stat failed
-	if err == nil {
-		c.Task.Source = text.Tokenizer()
+	c.Data.VocabSize = cmp.Or(c.Data.VocabSize, idsFor(int(text.Size())))
+	if err := text.LearnBPE(max(256, c.Data.VocabSize)); err != nil {
+		text.Close()
+		return nil, err
 	}
-	return text, err
+	c.Task.Source = text.Tokenizer()
+	return text, nil
 }
 
 // describe completes the configuration. If the configuration already has the text's checksum, the text must match it.
 func (s *textSet) describe(c *Config) error {
-	sum, err := fileSum(c.Data.File)
-	if err != nil {
-		return err
-	}
-	if c.Data.SHA256 != "" && c.Data.SHA256 != sum {
+	var err error
+	if c.Data.SHA256 = cmp.Or(c.Data.SHA256, s.SHA256()); c.Data.SHA256 != s.SHA256() {
 		return fmt.Errorf("text %q has changed since the run began", c.Data.File)
 	}
-	c.Data.SHA256 = sum
+	c.Data.Characters = s.Characters()
+	if c.Task.Source != nil {
+		c.Data.Tokens = s.Len()
+		if c.Task.About == textKind.About {
+			c.Task.About = "the next token of a file"
+		}
+	}
 	if c.Task.Source == nil {
 		c.Task.Alphabet = s.Tokenizer().(*tokenizer.Vocab).Symbols()
 	} else if c.Data.Tokenizers, err = tokenizerSums(c.Task); err != nil {
@@ -187,7 +192,7 @@ func (s *textSet) describe(c *Config) error {
 			return err
 		}
 	}
-	c.Task.Example, err = opening(s.Text)
+	c.Task.Example, err = opening(s.Text, min(24, s.length))
 	return err
 }
 
@@ -246,9 +251,9 @@ func fileSum(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// opening returns the beginning of a text, up to the first character that is hard to type.
-func opening(text *data.Text) (string, error) {
-	ids := make([]int, min(24, text.Len()))
+// opening returns the beginning of a text, up to n tokens and up to the first character that is hard to type.
+func opening(text *data.Text, n int) (string, error) {
+	ids := make([]int, min(n, text.Len()))
 	if err := text.Window(ids, 0); err != nil {
 		return "", err
 	}

@@ -1,6 +1,9 @@
 package task
 
-import "cmp"
+import (
+	"cmp"
+	"strings"
+)
 
 // fill sets the sizes of the model and the batch that are 0. The arguments are the number of training rows and of their
 // symbols.
@@ -25,7 +28,8 @@ func (c *Config) fill(rows, symbols int) {
 	t.BatchSize = cmp.Or(t.BatchSize, batch)
 }
 
-// plan sets MaxEpochs, Decay and WarmUp if they are negative. The argument steps is the number of steps per epoch.
+// plan sets MaxEpochs, Decay, WarmUp, CheckEvery, Patience and MinDelta if they are negative. The argument steps is the
+// number of steps per epoch.
 func (t *Training) plan(steps int) {
 	if t.MaxEpochs < 0 { // fewer rows need more passes
 		t.MaxEpochs = min(max(15, 3000/steps), 100)
@@ -37,4 +41,30 @@ func (t *Training) plan(steps int) {
 	if schedule.WarmUp < 0 {
 		schedule.WarmUp = min(1000, max(schedule.Decay, 15*steps)/20)
 	}
+	patience := 5
+	if t.CheckEvery < 0 {
+		t.CheckEvery = 0
+		if steps > longEpoch {
+			t.CheckEvery, patience = steps/10, 10*patience
+		}
+	}
+	stopping := &t.Stopping
+	if stopping.Patience < 0 {
+		stopping.Patience = patience
+	}
+	if stopping.MinDelta < 0 {
+		stopping.MinDelta = 0
+		if name := stopping.Monitor; name == "" || strings.HasSuffix(name, "loss") {
+			stopping.MinDelta = lossDelta
+		}
+	}
 }
+
+const (
+	longEpoch = 2000 // most steps per epoch for which a check at its end is enough
+
+	// lossDelta is the MinDelta for a loss. The kept weights have at most this much more loss than the best weights. If
+	// the data are easy, all answers are soon right, but the loss falls by a smaller and smaller amount for many more
+	// epochs.
+	lossDelta = 1e-4
+)

@@ -8,7 +8,6 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 )
@@ -115,9 +114,9 @@ func (t *Task) weight(b data.Batch) float64 {
 	return weight
 }
 
-// loss adds the model, its loss and its accuracy to the graph of the nodes. The function values returns the values of
+// loss adds the model, its loss and its metrics to the graph of the nodes. The function values returns the values of
 // the nodes.
-func (t *Task) loss(b *layers.Build, nodes G.Nodes) (loss *G.Node, metrics []train.Metric, err error) {
+func (t *Task) loss(b *layers.Build, nodes G.Nodes) (*G.Node, []train.Metric, error) {
 	last := len(nodes) - 1
 	logits, err := t.forward(b, nodes[:last])
 	if err != nil {
@@ -127,11 +126,22 @@ func (t *Task) loss(b *layers.Build, nodes G.Nodes) (loss *G.Node, metrics []tra
 	if b.Mode == layers.Training {
 		o.LabelSmoothing = t.Config.Training.LabelSmoothing
 	}
-	if loss, err = layers.CrossEntropy(b, logits, nodes[last], o); err != nil {
+	loss, err := layers.CrossEntropy(b, logits, nodes[last], o)
+	if err != nil {
 		return nil, nil, err
 	}
-	right, counted, err := ops.CountRight(b.Env(), logits, nodes[last], t.unknownClass(), !t.Config.Kind().aligned)
-	return loss, []train.Metric{{Name: "accuracy", Sum: right, Count: counted}}, err
+	var computed []train.Metric
+	for _, m := range metrics {
+		if !m.Value.has(&t.Config) {
+			continue
+		}
+		one, err := m.Value.add(t, b, logits, nodes[last])
+		if err != nil {
+			return nil, nil, err
+		}
+		computed = append(computed, one)
+	}
+	return loss, computed, nil
 }
 
 // unknownClass returns the class that stands for unknown symbols in answers, or -1 if there is none. A prediction of

@@ -385,9 +385,9 @@ func TestCollisionsAreFound(t *testing.T) {
 	}
 	_, evaluating := task.Evaluate(t.Context())
 	_, predicting := task.Predict("gorgonia")
-	b, err := task.encode("gorgonia")
-	if err != nil {
-		t.Fatal(err)
+	b, a := task.encode("gorgonia")
+	if a.Err != nil {
+		t.Fatal(a.Err)
 	}
 	_, _, capturing := task.capture(b, "")
 	for name, err := range map[string]error{"Evaluate": evaluating, "Predict": predicting, "capture": capturing} {

@@ -2,6 +2,7 @@ package task
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -40,8 +41,8 @@ func TestTextOfBytePairs(t *testing.T) {
 	half := filepath.Join(t.TempDir(), "half")
 	var log strings.Builder
 	run(t, made(t, c), half, train.Call{MaxSteps: 7, Workers: 1, Log: &log})
-	if !strings.Contains(log.String(), ", a vocabulary of 280, seed 1, ") {
-		t.Errorf("the log %q doesn't have the size of the vocabulary", log.String())
+	if !strings.Contains(log.String(), fmt.Sprintf(", a text of %d characters, a vocabulary of 280, seed 1, ", task.Config.Data.Characters)) {
+		t.Errorf("the log %q doesn't have the sizes of the text and the vocabulary", log.String())
 	}
 	saved, err := ReadConfig(half)
 	if err != nil {
@@ -126,7 +127,7 @@ func TestTextUnits(t *testing.T) {
 		want   string
 	}{
 		{func(c *Config) { c.Data.SourceUnits = tokenizer.Tokens }, `data.source_units must be one of characters, bpe for the task text, got "tokens"`},
-		{func(c *Config) { c.Data.TargetUnits = tokenizer.BPE }, "task text doesn't learn from the rows of a file"},
+		{func(c *Config) { c.Data.TargetUnits = tokenizer.BPE }, "data.target_units is for tasks that learn rows, not for task text"},
 		{func(c *Config) { c.Data.VocabSize = 300 }, "data.vocab_size is only for data.units bpe"},
 	} {
 		c := small(t, "text")
@@ -134,6 +135,64 @@ func TestTextUnits(t *testing.T) {
 		_, err := New(c)
 		wantError(t, err, test.want)
 	}
+}
+
+// A text may have several files and folders. The run finds them again, and notices a changed, added or missing file.
+func TestTextOfFiles(t *testing.T) {
+	dir := t.TempDir()
+	folder, lines := filepath.Join(dir, "folder"), filepath.Join(dir, "lines.jsonl")
+	if err := os.Mkdir(folder, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	fox := strings.Repeat("The quick brown fox jumps over the lazy dog.\n", 40)
+	write(t, filepath.Join(folder, "a.txt"), fox)
+	write(t, filepath.Join(folder, "b.txt"), fox)
+	write(t, lines, `{"body": "`+strings.ReplaceAll(fox, "\n", " ")+`"}`+"\n")
+	for _, units := range []tokenizer.Units{"", tokenizer.BPE} {
+		c := small(t, "text")
+		c.Data.File, c.Data.MoreFiles, c.Data.Columns, c.Data.SourceUnits = folder, []string{lines}, []string{"body"}, units
+		task := made(t, c)
+		text := fox + fox + strings.ReplaceAll(fox, "\n", " ") + "\n"
+		if got := task.Config.Data.SHA256; got != hexSum([]byte(text)) {
+			t.Errorf("units %q: got checksum %s, want %s, of the whole text", units, got, hexSum([]byte(text)))
+		}
+		run(t, task, filepath.Join(dir, "run"+string(units)), train.Call{MaxSteps: 3})
+		saved, err := ReadConfig(filepath.Join(dir, "run"+string(units)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := made(t, saved)
+		if s := run(t, again, filepath.Join(dir, "run"+string(units)), train.Call{}); s.Unfinished {
+			t.Errorf("units %q: after resuming, the run is unfinished", units)
+		}
+		one := saved // the same text in one file
+		one.Data.File, one.Data.MoreFiles, one.Data.Columns = filepath.Join(dir, "one.txt"), nil, nil
+		write(t, one.Data.File, text)
+		made(t, one)
+
+		added := filepath.Join(folder, "c.txt")
+		write(t, added, "The dog.")
+		_, err = New(saved)
+		wantError(t, err, "has changed since the run began")
+		if err := os.Remove(added); err != nil {
+			t.Fatal(err)
+		}
+		first := filepath.Join(folder, "a.txt")
+		write(t, first, strings.Replace(fox, "quick", "quack", 1))
+		_, err = New(saved)
+		wantError(t, err, "has changed since the run began")
+		if err := os.Remove(first); err != nil {
+			t.Fatal(err)
+		}
+		_, err = New(saved)
+		wantError(t, err, "has changed since the run began")
+		write(t, first, fox)
+		made(t, saved)
+	}
+	c := small(t, "classification")
+	c.Data.MoreFiles = []string{lines}
+	_, err := New(c)
+	wantError(t, err, "data.more_files are for texts, not for task classification")
 }
 
 // If the text, the tokenizer or the units were changed, New or Open must return an error.

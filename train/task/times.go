@@ -21,12 +21,12 @@ type stepTime struct {
 	Seconds float64 `json:"seconds_per_step"`
 }
 
-// stepTimes measures the time of steps.
+// stepTimes measures the time of steps, except for the first step, which is slow because it builds graphs.
 type stepTimes struct {
-	since time.Time // end of the last check or, before it, of the first step
-	until time.Time // end of the last step
-	steps int       // number of steps between since and until
-	begun bool      // whether this training has written the file
+	last  time.Time     // end of the last step or check; zero before the end of the first step
+	steps int           // number of steps since the last check
+	taken time.Duration // time of these steps
+	begun bool          // whether this training has written the file
 }
 
 // timesOf returns the times in the content of times.jsonl, by the steps of the checks in the history, and the number of
@@ -53,14 +53,15 @@ func timesOf(content []byte, history []train.Check) (times map[int]float64, besi
 	return times, besides
 }
 
-// step is called after each step.
-func (s *stepTimes) step() {
-	s.until = time.Now()
-	if s.since.IsZero() {
-		s.since = s.until
-		return
+// step is called after each step. It returns the time of the step, or 0 for the first step.
+func (s *stepTimes) step() (taken time.Duration) {
+	now := time.Now()
+	if !s.last.IsZero() {
+		taken = now.Sub(s.last)
+		s.steps, s.taken = s.steps+1, s.taken+taken
 	}
-	s.steps++
+	s.last = now
+	return taken
 }
 
 // write writes the time before the last check of a history. The first call rewrites the file, keeping the times of
@@ -68,14 +69,18 @@ func (s *stepTimes) step() {
 func (s *stepTimes) write(dir string, history []train.Check) (err error) {
 	var line []byte
 	if s.steps > 0 {
-		each := s.until.Sub(s.since) / time.Duration(s.steps)
+		each := s.taken / time.Duration(s.steps)
 		last := stepTime{history[len(history)-1].Step, each.Round(time.Microsecond).Seconds()}
 		if line, err = json.Marshal(last); err != nil {
 			return err
 		}
 		line = append(line, '\n')
 	}
-	defer func() { s.since, s.steps = time.Now(), 0 }()
+	defer func() {
+		if s.steps, s.taken = 0, 0; !s.last.IsZero() { // a resumed run has a check before the first step
+			s.last = time.Now()
+		}
+	}()
 	path := filepath.Join(dir, TimesFile)
 	if s.begun {
 		return addTo(path, line)

@@ -2,8 +2,10 @@ package task
 
 import (
 	"cmp"
+	"iter"
 	"strings"
 
+	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 )
 
@@ -15,10 +17,10 @@ func (s *rowSet) tokenize(c *Config) error {
 	}
 	d.SourceUnits, d.TargetUnits = cmp.Or(d.SourceUnits, k.usual), cmp.Or(d.TargetUnits, k.usual)
 	if d.SourceUnits == "" {
-		d.SourceUnits = guess(s.trains.column(0))
+		d.SourceUnits = s.unitsOf(&s.look.Source, 0, 2, c.Seed) // tokens that occur once become the unknown token
 	}
 	if k.AnswerUnits && d.TargetUnits == "" {
-		d.TargetUnits = guess(s.trains.column(1))
+		d.TargetUnits = s.unitsOf(&s.look.Answer, 1, 1, c.Seed)
 	}
 	var err error
 	one := d.SourceUnits == tokenizer.BPE && d.TargetUnits == tokenizer.BPE // one vocabulary for both sides
@@ -68,6 +70,48 @@ func idsFor(bytes int) int {
 	return size
 }
 
+// unitsOf returns units for the sources (column 0) or the answers (column 1): the units that guess returns for the
+// training rows. But if these are tokens and more than one held-out row in twenty has an unknown token, as in prose,
+// unitsOf returns byte pairs and sets o.Unseen to the share of these rows. A token is unknown if it occurs fewer than
+// least times in the training rows. Without validation rows, a hash holds out a tenth of the training rows.
+func (s *rowSet) unitsOf(o *side, column, least int, seed uint64) tokenizer.Units {
+	units, trains, held := guess(s.trains.column(column)), s.trains, s.validates
+	if units != tokenizer.Tokens {
+		return units
+	}
+	if len(held.number) == 0 {
+		trains.number, held.table = nil, trains.table
+		for _, n := range s.trains.number {
+			part := &trains
+			if data.HeldOut(seed, trains.table.Field(int(n), 0), 0.1) {
+				part = &held
+			}
+			part.number = append(part.number, n)
+		}
+	}
+	share := unknowns(held.column(column), counted(trains.column(column)), least)
+	if share <= 0.05 {
+		return units
+	}
+	o.Unseen = share
+	return tokenizer.BPE
+}
+
+// unknowns returns the share of texts that have a token with a count below least.
+func unknowns(texts iter.Seq[string], counts map[string]int, least int) float64 {
+	n, unknown := 0, 0
+	for text := range texts {
+		n++
+		for token := range strings.FieldsSeq(text) {
+			if counts[token] < least {
+				unknown++
+				break
+			}
+		}
+	}
+	return float64(unknown) / float64(max(1, n))
+}
+
 // guess returns units for texts. They are tokens if most texts have several tokens and a few different tokens occur
 // often, as phonemes do. Otherwise they are characters.
 func guess(texts func(func(string) bool)) tokenizer.Units {
@@ -98,14 +142,8 @@ const maxTokens = 20_000
 // token. Tokens that occur once become the unknown token, so that a model learns to handle it. If all tokens occur
 // once, the result is 0, which means no limit.
 func frequent(texts func(func(string) bool)) int {
-	counts := map[string]int{}
-	for text := range texts {
-		for token := range strings.FieldsSeq(text) {
-			counts[token]++
-		}
-	}
 	n := 0
-	for _, times := range counts {
+	for _, times := range counted(texts) {
 		if times > 1 {
 			n++
 		}
@@ -114,4 +152,15 @@ func frequent(texts func(func(string) bool)) int {
 		return 0
 	}
 	return n + 1
+}
+
+// counted returns the number of occurrences of each token.
+func counted(texts iter.Seq[string]) map[string]int {
+	counts := map[string]int{}
+	for text := range texts {
+		for token := range strings.FieldsSeq(text) {
+			counts[token]++
+		}
+	}
+	return counts
 }

@@ -53,7 +53,9 @@ func (h *Handler) attention(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer leave()
 	var a *task.Attention
+	var cut bool
 	_, err = h.ask(&job{ctx: r.Context(), inputs: []string{request.Input}, alone: func() (err error) {
+		cut = h.model.Cuts(request.Input)
 		a, err = h.model.Attention(request.Input, request.Layer)
 		return err
 	}})
@@ -70,7 +72,8 @@ func (h *Handler) attention(w http.ResponseWriter, r *http.Request) error {
 	return h.write(w, http.StatusOK, struct {
 		Input  string           `json:"input"`
 		Answer string           `json:"answer"`
+		Cut    bool             `json:"cut"`
 		Key    string           `json:"key"`
 		Layers []attentionLayer `json:"layers"`
-	}{a.Input, a.Answer, a.Key, layers})
+	}{a.Input, a.Answer, cut, a.Key, layers})
 }

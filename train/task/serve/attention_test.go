@@ -79,7 +79,7 @@ func TestPage(t *testing.T) {
 		}
 		for words, want := range map[string]bool{
 			"<script>alert": false, "\u202e": false, "\x1b": false, "&lt;/textarea&gt;&lt;script&gt;": true, "http://": false, "https://": false,
-			`id="beam" type="number" min="1" max="7"`: m == "dates", `max="77" value="77"`: m == "text", "Inputs, one per line": m != "text",
+			`id="beam" type="number" min="1" max="7"`: m == "dates", `max="77" value="77"`: m == "text", "Answer each line by itself": m != "text",
 		} {
 			if got := strings.Contains(body, words); got != want {
 				t.Errorf("%s: %q is in the page: %t, want %t", m, words, got, want)

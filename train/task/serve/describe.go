@@ -46,7 +46,7 @@ func (h *Handler) operation(path string) object {
 			"top_k", object{"type": "integer", "default": 0, "minimum": 0},
 			"top_p", object{"type": "number", "default": 1, "exclusiveMinimum": 0, "maximum": 1},
 			"seed", object{"type": "integer", "default": 1, "minimum": 0},
-		), "prompt"), answered("text events, {\"text\": …}, and a last event: done, {\"reason\": \"tokens\", \"time\" or \"ending\"}, or error, {\"error\": …}", "text/event-stream", textSchema))
+		), "prompt"), answered("text events, {\"text\": …}, and a last event: done, {\"reason\": \"tokens\", \"time\" or \"ending\", \"cut\": true if the prompt is longer than the model's context}, or error, {\"error\": …}", "text/event-stream", textSchema))
 	case "/attention":
 		list := object{"type": "array", "items": textSchema}
 		weights := object{"type": "array", "items": object{"type": []string{"number", "null"}}, "description": "weights of one head, with shape (rows, columns), row by row"}
@@ -54,27 +54,34 @@ func (h *Handler) operation(path string) object {
 		return operation("returns the model's attention weights for an input", h.body(fields(
 			"input", textSchema,
 			"layer", object{"type": "string", "default": "", "description": "only layers whose name contains this text; empty for all layers"},
-		), "input"), answered("attention weights", inJSON, fields("input", textSchema, "answer", textSchema, "key", textSchema, "layers", object{"type": "array", "items": layer})))
+		), "input"), answered("attention weights", inJSON, fields("input", textSchema, "answer", textSchema, "cut", cutSchema, "key", textSchema, "layers", object{"type": "array", "items": layer})))
 	}
 	in := []any{
-		"inputs", object{"type": "array", "items": textSchema, "minItems": 1, "maxItems": o.MaxInputs},
-		"scores", object{"type": "boolean", "default": false, "description": "whether each answer has its log_prob"},
+		"input", object{"type": []string{"string", "array"}, "items": textSchema, "minItems": 1, "maxItems": o.MaxInputs},
+		"top", object{"type": "integer", "default": 0, "minimum": 0, "maximum": h.maxTop(), "description": fmt.Sprintf("number of alternatives per input; at most %d in all", o.MaxTop)},
 	}
 	if h.model.Config.Kind().Beams {
 		in = append(in, "beam", object{"type": "integer", "default": 1, "minimum": 1, "maximum": o.MaxBeam})
 	}
+	probability := object{"type": "number", "minimum": 0, "maximum": 1, "description": "the answer's probability in the model"}
 	answer := fields(
+		"input", textSchema,
 		"answer", textSchema,
-		"log_prob", object{"type": "number", "description": "the natural logarithm of the answer's probability"},
+		"probability", probability,
+		"cut", cutSchema,
 		"unknown", object{"type": "boolean", "description": "whether the input has symbols that training never saw"},
+		"alternatives", object{"type": "array", "items": fields("answer", textSchema, "probability", probability), "description": "with top: the likeliest answers; the first is the answer"},
 		"error", object{"type": "string", "description": "why the model has no answer to the input"},
 	)
-	delete(answer, "required")
-	return operation("answers inputs", h.body(fields(in...), "inputs"),
+	answer["required"] = []string{"input"}
+	return operation("answers inputs", h.body(fields(in...), "input"),
 		answered("one entry per input, in the order of the inputs", inJSON, fields("answers", object{"type": "array", "items": answer})))
 }
 
-var textSchema = object{"type": "string"}
+var (
+	textSchema = object{"type": "string"}
+	cutSchema  = object{"type": "boolean", "description": "whether the model ignored a part of the input, which is longer than its context"}
+)
 
 // fields returns the schema of an object. The arguments are names and their schemas in turn. All names are required.
 func fields(pairs ...any) object {

@@ -38,8 +38,9 @@ func TestExtremes(t *testing.T) {
 	}
 	type (
 		predict struct {
-			Inputs []string `json:"inputs"`
-			Beam   int      `json:"beam"`
+			Input []string `json:"input"`
+			Beam  int      `json:"beam"`
+			Top   int      `json:"top"`
 		}
 		generate struct {
 			Prompt      string  `json:"prompt"`
@@ -50,8 +51,8 @@ func TestExtremes(t *testing.T) {
 			Seed        uint64  `json:"seed"`
 		}
 	)
-	asked := predict{[]string{"abc"}, 1}
-	wide := predict{[]string{"abc"}, 99_999_999}
+	asked := predict{[]string{"abc"}, 1, 1}
+	wide := predict{[]string{"abc"}, 99_999_999, 99_999_999}
 	written := generate{"The", 3, 0.7, 9, 0.9, 1}
 	extremes.Run(t, nil,
 		extremes.Of(Options{}, func(c Options) ([]float64, error) {

@@ -11,7 +11,7 @@ import (
 // Every body is either refused, with one line, or within the limits.
 func FuzzRequest(f *testing.F) {
 	for _, body := range []string{
-		`{"inputs": ["3 may 1999", "é"], "beam": 2, "scores": true}`, `{"prompt": "The", "tokens": 3, "temperature": 0.5, "top_k": 2, "top_p": 0.9, "seed": 18446744073709551615}`, `{"inputs": null}`, `{"inputs": [null]}`, `{"beam": 1e9}`, `[`, "\xff", `{"\u0069nputs": ["\ud800"]}`,
+		`{"input": ["3 may 1999", "é"], "beam": 2, "top": 3}`, `{"input": "3 may 1999"}`, `{"prompt": "The", "tokens": 3, "temperature": 0.5, "top_k": 2, "top_p": 0.9, "seed": 18446744073709551615}`, `{"input": null}`, `{"input": [null]}`, `{"beam": 1e9}`, `[`, "\xff", `{"\u0069nputs": ["\ud800"]}`,
 	} {
 		f.Add(body)
 	}
@@ -31,10 +31,10 @@ func FuzzRequest(f *testing.F) {
 			return r
 		}
 		w := httptest.NewRecorder()
-		inputs, p, err := seq2seq.readPredict(w, request())
+		p, err := seq2seq.readPredict(w, request())
 		refused(t, seq2seq, w, body, err)
-		if err == nil && (len(inputs) < 1 || len(inputs) > 3 || len(body) > 1000 || p.Beam < 1 || p.Beam > 16 || !utf8.ValidString(strings.Join(inputs, ""))) {
-			t.Errorf("%q: got inputs %q and %+v, want them within the limits", body, inputs, p)
+		if err == nil && (len(p.Input) < 1 || len(p.Input) > 3 || len(body) > 1000 || p.Beam < 1 || p.Beam > 16 || p.Top < 0 || p.Top > 16 || !utf8.ValidString(strings.Join(p.Input, ""))) {
+			t.Errorf("%q: got %+v, want it within the limits", body, p)
 		}
 		w = httptest.NewRecorder()
 		g, err := text.readGenerate(w, request())

@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers/decode"
 	"github.com/heed-go/heed/train/task"
 )
@@ -70,7 +71,9 @@ func (h *Handler) generate(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer leave()
 	s := &stream{h: h, w: w, prompt: len(g.Prompt)}
+	reason, cut := "tokens", false
 	err = h.recovered(func() error {
+		cut = h.model.Cuts(g.Prompt)
 		return h.model.Generate(r.Context(), s, g.Prompt, decode.Options{
 			Sampler:   decode.Sampler{Temperature: g.Temperature, TopK: g.TopK, TopP: g.TopP},
 			Seed:      g.Seed,
@@ -81,14 +84,18 @@ func (h *Handler) generate(w http.ResponseWriter, r *http.Request) error {
 	case !s.begun:
 		return inputError(err)
 	case err == nil:
-		s.send("done", "reason", "tokens")
 	case cause == errTime:
-		s.send("done", "reason", "time")
+		reason = "time"
 	case cause == errEnding:
-		s.send("done", "reason", "ending")
+		reason = "ending"
 	default: // if the client has disconnected, nobody reads this
-		s.send("error", "error", oneLine(err))
+		s.send("error", object{"error": text.OneLine(err)})
+		return nil
 	}
+	s.send("done", struct {
+		Reason string `json:"reason"`
+		Cut    bool   `json:"cut,omitempty"`
+	}{reason, cut})
 	return nil
 }
 
@@ -135,12 +142,12 @@ func (s *stream) Write(b []byte) (int, error) {
 	if n == len(b) {
 		return n, nil
 	}
-	return len(b), s.send("text", "text", string(b[n:]))
+	return len(b), s.send("text", object{"text": string(b[n:])})
 }
 
-// send sends an event, whose data is an object with one key, and flushes the connection.
-func (s *stream) send(event, key, value string) error {
-	data, err := encode(map[string]string{key: value})
+// send sends an event with a JSON object as data, and flushes the connection.
+func (s *stream) send(event string, object any) error {
+	data, err := text.JSON(object)
 	if err != nil {
 		return err
 	}

@@ -47,12 +47,12 @@ func TestLoad(t *testing.T) {
 	var answered, refused atomic.Int64
 	right := func(rng *rand.Rand) error {
 		beam, places := 1+rng.IntN(2), rng.Perm(len(sources))[:1+rng.IntN(4)]
-		request := map[string]any{"beam": beam, "scores": true}
+		request := map[string]any{"beam": beam}
 		var chosen []string
 		for _, p := range places {
 			chosen = append(chosen, sources[p])
 		}
-		request["inputs"] = chosen
+		request["input"] = chosen
 		for {
 			got, err := ask(t.Context(), s.URL, 200, request)
 			if err != nil && strings.Contains(got.Error, "too many inputs are already waiting") {
@@ -65,7 +65,7 @@ func TestLoad(t *testing.T) {
 			}
 			for i, a := range got.Answers {
 				w := want[beam][places[i]]
-				if (w.Err != nil) != (a.Error != "") || w.Err == nil && (*a.Answer != w.Text || math.Abs(*a.LogProb-w.LogProb) > -1e-4*w.LogProb) {
+				if (w.Err != nil) != (a.Error != "") || w.Err == nil && (*a.Answer != w.Text || math.Abs(math.Log(*a.Probability)-w.LogProb) > -1e-4*w.LogProb) {
 					return fmt.Errorf("%q: got %+v, want %+v", chosen[i], a, w)
 				}
 			}
@@ -130,17 +130,17 @@ func send(s *httptest.Server, length int, body string) (net.Conn, error) {
 
 // wrong sends one of three requests that get no answer. The argument i selects which.
 func wrong(t *testing.T, s *httptest.Server, i int) error {
-	body, status := `{"inputs": [`, 400
+	body, status := `{"input": [`, 400
 	switch i % 3 {
 	case 0: // disconnect
-		body := `{"inputs": ["3 may 1999"]}`
+		body := `{"input": ["3 may 1999"]}`
 		conn, err := send(s, len(body), body)
 		if err != nil {
 			return err
 		}
 		return conn.Close()
 	case 1:
-		body, status = `{"inputs": ["`+strings.Repeat("a", 1<<16)+`"]}`, 413
+		body, status = `{"input": ["`+strings.Repeat("a", 1<<16)+`"]}`, 413
 	}
 	got, err := post(t.Context(), s.URL+"/predict", body)
 	if err == nil && got.status != status {

@@ -7,15 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/heed-go/heed/internal/jsonkeys"
 	"github.com/heed-go/heed/internal/text"
@@ -49,12 +48,12 @@ func (h *Handler) fail(w http.ResponseWriter, ctx context.Context, err error) {
 	}
 	h.write(w, f.status, struct {
 		Error string `json:"error"`
-	}{oneLine(f.error)})
+	}{text.OneLine(f.error)})
 }
 
 // write answers a request. The client has Options.Time to receive the answer.
 func (h *Handler) write(w http.ResponseWriter, status int, answer any) error {
-	body, err := encode(answer)
+	body, err := text.JSON(answer)
 	if err != nil {
 		return err
 	}
@@ -69,36 +68,6 @@ func (h *Handler) write(w http.ResponseWriter, status int, answer any) error {
 // deadline limits the time for writing to the client from now on, if w is a network connection.
 func (h *Handler) deadline(w http.ResponseWriter) {
 	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.options.Time))
-}
-
-// encode returns JSON in which every character that isn't printable is escaped, because terminals and pages may obey
-// such characters.
-func encode(value any) ([]byte, error) {
-	plain, err := json.Marshal(value)
-	if err != nil {
-		return nil, err
-	}
-	encoded := make([]byte, 0, len(plain))
-	for len(plain) > 0 {
-		r, size := utf8.DecodeRune(plain)
-		switch {
-		case unicode.IsPrint(r):
-			encoded = append(encoded, plain[:size]...)
-		case r < 1<<16:
-			encoded = fmt.Appendf(encoded, `\u%04x`, r)
-		default:
-			high, low := utf16.EncodeRune(r)
-			encoded = fmt.Appendf(encoded, `\u%04x\u%04x`, high, low)
-		}
-		plain = plain[size:]
-	}
-	return encoded, nil
-}
-
-// oneLine returns an error's text on one line. It cuts the middle of a long text, because the text may contain the
-// client's input.
-func oneLine(err error) string {
-	return text.Shorten(strings.Join(strings.Fields(err.Error()), " "), 400, 100)
 }
 
 // read reads a request's body, and decodes it into a pointer to a struct. The argument wants describes the valid values
@@ -133,12 +102,18 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, into any, wants m
 
 // parse decodes JSON into a pointer to a struct. The JSON must be one object that has only keys of wants.
 func parse(body []byte, into any, wants map[string]string) error {
-	err := jsonkeys.Check(body, func(key string) bool { return wants[key] != "" })
+	unknown := false
+	err := jsonkeys.Check(body, func(key string) bool {
+		unknown = wants[key] == ""
+		return !unknown
+	})
 	if err == nil {
 		err = json.NewDecoder(bytes.NewReader(body)).Decode(into)
 	}
 	var wrong *json.UnmarshalTypeError
 	switch {
+	case unknown:
+		return fmt.Errorf("%w: the keys are %s", err, strings.Join(slices.Sorted(maps.Keys(wants)), ", "))
 	case errors.As(err, new(*json.SyntaxError)):
 		return fmt.Errorf("the body must be JSON: %w", err)
 	case errors.As(err, &wrong) && wants[wrong.Field] != "":

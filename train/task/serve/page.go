@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"net/http"
 
+	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/heatmap"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/webpage"
@@ -25,11 +26,16 @@ var (
 // newPage makes the page, which is the same for all requests.
 func (h *Handler) newPage() (http.Handler, error) {
 	rule, kind := h.model.Config.Task, h.model.Config.Kind()
+	whole, top := rule.Kind == data.KindClassification, 1 // texts with a label often have several lines
+	if whole {
+		top = min(5, h.maxTop())
+	}
 	var body bytes.Buffer
 	err := pageBody.Execute(&body, map[string]any{
 		"Name": text.Escape(rule.Name), "About": text.Escape(rule.About), "Example": text.Escape(rule.Example),
 		"Writes": kind.Generates, "Tokens": h.defaultTokens(), "MaxTokens": h.options.MaxTokens,
 		"Beams": kind.Beams, "MaxBeam": h.options.MaxBeam,
+		"Whole": whole, "Top": top, "MaxTop": h.maxTop(),
 	})
 	if err != nil {
 		return nil, err

@@ -37,40 +37,57 @@
 		button.disabled = false;
 	};
 
-	const look = (button, input) => doing(button, async () => {
-		const data = await (await ask('attention', {input})).json();
-		say('');
+	const look = (button, text) => doing(button, async () => {
+		const data = await (await ask('attention', {input: text})).json();
+		say(data.cut ? 'The input is too long for the model. The map shows the part that it read.' : '');
 		$('figure').hidden = false;
-		$('heading').textContent = visible(`${data.input} → ${data.answer}`);
+		const input = Array.from(data.input);
+		$('heading').textContent = visible(`${input.slice(0, 100).join('')}${input.length > 100 ? '…' : ''} → ${data.answer}`);
 		heed.attention($('attention'), data);
 		$('heading').scrollIntoView({behavior: 'smooth'});
 	});
 
-	// predict shows a table with one row per input.
+	// share shows a probability in per cent.
+	const share = p => (p === undefined ? '–' : p < 0.0001 ? '< 0.01 %' : `${(100 * p).toFixed(2)} %`);
+
+	// predict shows a table. Each input has a row for its answer, then one for each further alternative.
 	const predict = async () => {
-		const inputs = $('text').value.split('\n').filter(line => line !== '');
-		const request = {inputs, scores: true};
+		const text = $('text').value;
+		const input = $('lines').checked ? text.split('\n').filter(line => line !== '') : [text];
+		const request = {input, top: $('top').valueAsNumber};
 		if ($('beam')) request.beam = $('beam').valueAsNumber;
 		const {answers} = await (await ask('predict', request)).json();
 		const table = document.createElement('table');
 		const head = table.createTHead().insertRow();
-		for (const title of ['Input', 'Answer', 'Probability', '']) head.append(make('th', title));
+		for (const title of ['Input', 'Answer', 'Probability']) head.append(make('th', title, title === 'Probability' && 'number'));
 		const body = table.createTBody();
-		answers.forEach((a, i) => {
+		const cell = (row, className, ...children) => {
+			const td = row.insertCell();
+			td.className = className;
+			td.append(...children);
+			return td;
+		};
+		for (const a of answers) {
 			const row = body.insertRow();
-			row.insertCell().append(make('bdi', visible(inputs[i])));
+			const asked = cell(row, 'text', make('bdi', visible(a.input), 'input'));
 			if (a.error) {
-				row.insertCell().append(make('span', visible(a.error), 'wrong'));
-				row.cells[1].colSpan = 3;
-				return;
+				cell(row, 'text', make('span', visible(a.error), 'wrong')).colSpan = 2;
+				continue;
 			}
-			row.insertCell().append(make('bdi', visible(a.answer)));
-			if (a.unknown) row.cells[1].append(' ', make('small', '(the input has symbols that training never saw)', 'muted'));
-			row.insertCell().append(a.log_prob === undefined ? '–' : `${heed.number(100 * Math.exp(a.log_prob))} %`);
+			if (a.unknown) asked.append(make('small', 'It has symbols that training never saw.', 'muted'));
+			if (a.cut) asked.append(make('small', 'It is too long: the model ignored its end.', 'muted'));
 			const button = make('button', 'Attention');
-			button.addEventListener('click', () => look(button, inputs[i]));
-			row.insertCell().append(button);
-		});
+			button.addEventListener('click', () => look(button, a.input));
+			asked.append(button);
+			cell(row, 'text', make('bdi', visible(a.answer)));
+			cell(row, 'number', share(a.probability));
+			for (const other of a.alternatives.slice(1)) {
+				const next = body.insertRow();
+				cell(next, 'text muted', make('bdi', visible(other.answer)));
+				cell(next, 'number muted', share(other.probability));
+			}
+			asked.rowSpan = a.alternatives.length;
+		}
 		$('answers').replaceChildren(table);
 		say('');
 	};
@@ -95,7 +112,10 @@
 				const values = JSON.parse(data);
 				if (name === 'text') written.append(visible(values.text));
 				else if (name === 'error') throw new Error(values.error);
-				else return say({time: 'Stopped: the request took too long.', ending: 'Stopped: the service is about to end.'}[values.reason] || '');
+				else {
+					const why = {time: 'Stopped: the request took too long.', ending: 'Stopped: the service is about to end.'}[values.reason] || '';
+					return say(why + (values.cut ? ' The prompt is too long for the model: its beginning was ignored.' : ''));
+				}
 			}
 		}
 	};

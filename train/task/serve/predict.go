@@ -2,9 +2,9 @@ package serve
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"slices"
 	"sync/atomic"
@@ -15,88 +15,90 @@ import (
 
 // A predictRequest asks for answers to inputs.
 type predictRequest struct {
-	Inputs []*string `json:"inputs"`
-	Beam   int       `json:"beam"`
-	Scores bool      `json:"scores"`
+	Input texts `json:"input"`
+	Beam  int   `json:"beam"`
+	Top   int   `json:"top"`
 }
 
-// A predictAnswer is the answer to an input, or the reason why there is none.
-type predictAnswer struct {
-	Answer  *string  `json:"answer,omitempty"`
-	LogProb *float64 `json:"log_prob,omitempty"`
-	Unknown bool     `json:"unknown,omitempty"`
-	Error   string   `json:"error,omitempty"`
+// texts are one or several inputs: in JSON, a text or a list of texts.
+type texts []string
+
+func (t *texts) UnmarshalJSON(b []byte) error {
+	list := []*string{new(string)}
+	into := any(&list)
+	if b[0] == '"' {
+		into = list[0]
+	}
+	if err := json.Unmarshal(b, into); err != nil {
+		return err
+	}
+	*t = nil
+	for _, s := range list {
+		if s == nil {
+			return &json.UnmarshalTypeError{Value: "null among them"}
+		}
+		*t = append(*t, *s)
+	}
+	return nil
 }
 
 // predict answers inputs.
 func (h *Handler) predict(w http.ResponseWriter, r *http.Request) error {
-	inputs, request, err := h.readPredict(w, r)
+	request, err := h.readPredict(w, r)
 	if err != nil {
 		return err
 	}
-	answers, err := h.ask(&job{ctx: r.Context(), inputs: inputs, beam: request.Beam})
+	options := task.PredictOptions{Beam: request.Beam, Top: request.Top}
+	answers, err := h.ask(&job{ctx: r.Context(), inputs: request.Input, options: options})
 	if err != nil {
 		return err
 	}
-	body := struct {
-		Answers []predictAnswer `json:"answers"`
-	}{make([]predictAnswer, len(answers))}
-	for i, a := range answers {
-		body.Answers[i] = answerOf(a, request.Scores)
-	}
-	return h.write(w, http.StatusOK, body)
-}
-
-func answerOf(a task.Answer, scores bool) predictAnswer {
-	var wrong *task.InputError
-	switch {
-	case errors.As(a.Err, &wrong): // wrong.Err doesn't repeat the input
-		return predictAnswer{Error: oneLine(wrong.Err), Unknown: a.Unknown}
-	case a.Err != nil:
-		return predictAnswer{Error: oneLine(a.Err), Unknown: a.Unknown}
-	}
-	answer := predictAnswer{Answer: &a.Text, Unknown: a.Unknown}
-	if scores && !math.IsNaN(a.LogProb) && !math.IsInf(a.LogProb, 0) { // JSON has no such numbers
-		answer.LogProb = &a.LogProb
-	}
-	return answer
+	return h.write(w, http.StatusOK, struct {
+		Answers []task.Answer `json:"answers"`
+	}{answers})
 }
 
 // readPredict reads and checks a request.
-func (h *Handler) readPredict(w http.ResponseWriter, r *http.Request) (inputs []string, request predictRequest, err error) {
+func (h *Handler) readPredict(w http.ResponseWriter, r *http.Request) (request predictRequest, err error) {
 	wants := map[string]string{
-		"inputs": fmt.Sprintf("a list of 1 to %d texts", h.options.MaxInputs),
-		"scores": "true or false",
+		"input": fmt.Sprintf("a text, or a list of 1 to %d texts", h.options.MaxInputs),
+		"top":   fmt.Sprintf("a whole number from 1 to %d, or 0 for none", h.maxTop()),
 	}
 	if h.model.Config.Kind().Beams {
 		wants["beam"] = fmt.Sprintf("a whole number from 1 to %d", h.options.MaxBeam)
 	}
 	request.Beam = 1
 	if err := h.read(w, r, &request, wants); err != nil {
-		return nil, request, err
+		return request, err
 	}
-	if n := len(request.Inputs); n == 0 || n > h.options.MaxInputs {
-		return nil, request, failf(http.StatusBadRequest, "inputs must be %s, got %d", wants["inputs"], n)
+	switch n := len(request.Input); {
+	case n == 0 || n > h.options.MaxInputs:
+		return request, failf(http.StatusBadRequest, "input must be %s, got %d", wants["input"], n)
+	case request.Beam < 1 || request.Beam > h.options.MaxBeam:
+		return request, failf(http.StatusBadRequest, "beam must be %s, got %d", wants["beam"], request.Beam)
+	case request.Top < 0 || request.Top > h.maxTop():
+		return request, failf(http.StatusBadRequest, "top must be %s, got %d", wants["top"], request.Top)
+	case request.Top > h.options.MaxTop/n:
+		return request, failf(http.StatusBadRequest, "top must be at most %d for %d inputs, got %d: ask for less at a time", h.options.MaxTop/n, n, request.Top)
 	}
-	if request.Beam < 1 || request.Beam > h.options.MaxBeam {
-		return nil, request, failf(http.StatusBadRequest, "beam must be %s, got %d", wants["beam"], request.Beam)
+	return request, nil
+}
+
+// maxTop returns the largest top of a request with one input. Classes are short, but other answers may be long.
+func (h *Handler) maxTop() int {
+	if h.model.Config.Kind().AnswerUnits {
+		return min(h.options.MaxTop, h.options.MaxBeam)
 	}
-	for _, input := range request.Inputs {
-		if input == nil {
-			return nil, request, failf(http.StatusBadRequest, "inputs must be %s, got null among them", wants["inputs"])
-		}
-		inputs = append(inputs, *input)
-	}
-	return inputs, request, nil
+	return h.options.MaxTop
 }
 
 // A job is the inputs of a request, which wait for their answers.
 type job struct {
-	ctx    context.Context // of the request
-	inputs []string
-	beam   int
-	alone  func() error  // if not nil, the job is this function instead, and never joins other jobs
-	done   chan struct{} // closed when answers or err is set
+	ctx     context.Context // of the request
+	inputs  []string
+	options task.PredictOptions
+	alone   func() error  // if not nil, the job is this function instead, and never joins other jobs
+	done    chan struct{} // closed when answers or err is set
 
 	answers []task.Answer
 	err     error
@@ -104,7 +106,7 @@ type job struct {
 
 // joins reports whether the model can answer two jobs together.
 func (j *job) joins(other *job) bool {
-	return j.alone == nil && other.alone == nil && j.beam == other.beam
+	return j.alone == nil && other.alone == nil && j.options == other.options
 }
 
 // ask queues a job and waits until it is answered or its context ends.
@@ -148,8 +150,8 @@ func (h *Handler) work() {
 	}
 }
 
-// take removes the next jobs to answer together from the queue: the first waiting job, and others with the same beam,
-// up to Batch inputs.
+// take removes the next jobs to answer together from the queue: the first waiting job, and others with the same
+// options, up to Batch inputs.
 func (h *Handler) take() (taken []*job) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -190,7 +192,7 @@ func (h *Handler) answer(jobs []*job) {
 		if jobs[0].alone != nil {
 			return jobs[0].alone()
 		}
-		answers, err = h.model.PredictAll(ctx, inputs, task.PredictOptions{Beam: jobs[0].beam})
+		answers, err = h.model.PredictAll(ctx, inputs, jobs[0].options)
 		return err
 	})
 	if err != nil && len(jobs) > 1 && ctx.Err() == nil {

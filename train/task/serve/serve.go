@@ -10,25 +10,29 @@
 // an object with the key error, whose text is one line. These are the endpoints:
 //
 //	GET  /             a page for trying the model
-//	POST predict       {"inputs": ["gorgonia"], "beam": 4, "scores": true}; not for kind text
+//	POST predict       {"input": "gorgonia", "top": 3, "beam": 4}; not for kind text
 //	POST generate      {"prompt": "To be", "tokens": 200, "temperature": 0.8, "seed": 1}; only for kind text
 //	POST attention     {"input": "gorgonia", "layer": "blocks.1"}
 //	GET  health        whether the service runs, and how busy it is
 //	GET  openapi.json  a description of the endpoints and their limits, in OpenAPI 3.1
 //
-// The answer of predict has one entry per input, in the order of the inputs: {"answer": "ainogrog", "log_prob": -0.01}.
-// If scores is true, log_prob is the natural logarithm of the answer's probability. If the input has symbols that
-// training never saw, the entry has "unknown": true. If the model has no answer to an input, its entry has "error": "…"
-// instead; the other inputs are still answered. Only kind seq2seq has a beam.
+// The input of predict is a text, or a list of texts. The answer is {"answers": [{"input": "gorgonia", "answer":
+// "ainogrog", "probability": 0.99}]}, with one entry per input, in their order: the JSON of a task.Answer. An entry has
+// "cut": true if the input is longer than the model's context, and "unknown": true if it has symbols that training
+// never saw. With a top, it has alternatives, the likeliest answers with their probabilities. If the model has no
+// answer to an input, its entry has "error": "…" instead; the other inputs are still answered. Only kind seq2seq has a
+// beam, which is at least as wide as top.
 //
 // The endpoint generate also accepts top_k and top_p. It sends server-sent events, each with one object as data. A text
 // event, {"text": "…"}, has the text since the event before. The last event is done or error. The event done has
 // {"reason": "tokens"} if all tokens were written. It has the reason "time" if the request took too long, or "ending"
-// if the service is about to end. The event error has {"error": "…"}. The same request with the same seed always gives
-// the same text. Generation stops when the client disconnects.
+// if the service is about to end. It also has "cut": true if the prompt is longer than the model's context. The event
+// error has {"error": "…"}. The same request with the same seed always gives the same text. Generation stops when the
+// client disconnects.
 //
 // The answer of attention has the model's answer to the input, and its layers. Each layer has a name, a meaning, a
-// label for each query (rows) and each key (columns), and the weights of each head, row by row.
+// label for each query (rows) and each key (columns), and the weights of each head, row by row. It has "cut": true if
+// the input is longer than the model's context.
 //
 // A failed request has one of these statuses:
 //
@@ -64,7 +68,8 @@ import (
 type Options struct {
 	MaxBody   int           // bytes per request; 1 MiB by default
 	MaxInputs int           // inputs per request; 256 by default
-	MaxBeam   int           // the largest beam of a seq2seq request; 16 by default, at most task.MaxBeam
+	MaxBeam   int           // the largest beam and top of a seq2seq request, and top of tagging; 16 by default, at most task.MaxBeam
+	MaxTop    int           // alternatives per request, top times the number of inputs; 4,096 by default
 	MaxTokens int           // tokens per generation; 1,024 by default
 	Sessions  int           // generations and attention requests at the same time; 16 by default
 	Queue     int           // inputs that may wait; 1,024 by default, or MaxInputs if that is more
@@ -116,7 +121,8 @@ type endpoint struct {
 // an error if the model is empty, if a limit is negative, if MaxBeam is more than task.MaxBeam, or if MaxInputs is more
 // than Queue.
 //
-// The model answers one batch at a time, on all processors. Waiting requests with the same beam are answered together.
+// The model answers one batch at a time, on all processors. Waiting requests with the same beam and top are answered
+// together.
 // A request never waits for others to arrive. If a request ends while it waits, the model doesn't compute it.
 //
 // Only 32 requests with more than 64 KiB, or with unknown length, are accepted at the same time. Others get status 503.
@@ -159,6 +165,7 @@ func (o *Options) complete() error {
 		{"MaxBody", &o.MaxBody, 1 << 20, math.MaxInt},
 		{"MaxInputs", &o.MaxInputs, 256, math.MaxInt},
 		{"MaxBeam", &o.MaxBeam, 16, task.MaxBeam},
+		{"MaxTop", &o.MaxTop, 4096, math.MaxInt},
 		{"MaxTokens", &o.MaxTokens, 1024, math.MaxInt},
 		{"Sessions", &o.Sessions, 16, math.MaxInt},
 		{"Queue", &o.Queue, max(1024, o.MaxInputs), math.MaxInt},

@@ -144,13 +144,19 @@ func recorded(h *Handler, method, path string, body io.Reader) *httptest.Respons
 	return w
 }
 
+type alternative struct {
+	Answer      string
+	Probability float64
+}
+
 // predicted is the answer to POST predict.
 type predicted struct {
 	Answers []struct {
-		Answer  *string
-		LogProb *float64 `json:"log_prob"`
-		Unknown bool
-		Error   string
+		Input, Error string
+		Answer       *string
+		Probability  *float64
+		Cut, Unknown bool
+		Alternatives []alternative
 	}
 	Error string
 }
@@ -178,48 +184,91 @@ func TestPredict(t *testing.T) {
 		task   string
 		inputs []string
 		beam   int
+		top    int
 	}{
-		{"reverse", []string{"gorgonia", "x", "", "attention", "<script>", "gorgonia"}, 0},
-		{"brackets", []string{"(())", "([)]", "a", "\x1b[31m", strings.Repeat("(", 1000)}, 0},
-		{"dates", []string{"3 may 1999", "monday", "may 3rd, 2001", "\u202e", "2/3/04"}, 0},
-		{"dates", []string{"3 may 1999", "may 3rd, 2001"}, 3},
+		{"reverse", []string{"gorgonia", "x", "", "attention", "<script>", "gorgonia"}, 0, 3},
+		{"brackets", []string{"(())", "([)]", "a", "\x1b[31m", strings.Repeat("(", 1000)}, 0, 5},
+		{"dates", []string{"3 may 1999", "monday", "may 3rd, 2001", "\u202e", "2/3/04"}, 0, 0},
+		{"dates", []string{"3 may 1999", "may 3rd, 2001"}, 3, 0},
+		{"dates", []string{"3 may 1999", "may 3rd, 2001"}, 2, 4},
 	} {
-		t.Run(fmt.Sprint(test.task, test.beam), func(t *testing.T) {
+		t.Run(fmt.Sprint(test.task, test.beam, test.top), func(t *testing.T) {
 			m := named(t, test.task)
 			_, s := start(t, m, Options{})
-			want, err := m.PredictAll(t.Context(), test.inputs, task.PredictOptions{Beam: test.beam})
+			want, err := m.PredictAll(t.Context(), test.inputs, task.PredictOptions{Beam: test.beam, Top: test.top})
 			if err != nil {
 				t.Fatal(err)
 			}
-			request := map[string]any{"inputs": test.inputs, "scores": true}
+			request := map[string]any{"input": test.inputs}
 			if test.beam > 0 {
 				request["beam"] = test.beam
 			}
+			if test.top > 0 {
+				request["top"] = test.top
+			}
+			near := func(got, want float64) bool { return math.Abs(math.Log(got)-want) < -1e-4*want }
 			got, err := ask(t.Context(), s.URL, 200, request)
 			if err != nil || len(got.Answers) != len(want) {
 				t.Fatalf("got %+v, %v", got, err)
 			}
 			for i, a := range got.Answers {
 				switch w := want[i]; {
+				case a.Input != test.inputs[i] || len(a.Alternatives) != len(w.Top):
+					t.Errorf("%q: got %+v, want %d alternatives", test.inputs[i], a, len(w.Top))
 				case w.Err != nil:
-					if a.Answer != nil || a.LogProb != nil || a.Error == "" || strings.Contains(w.Err.Error(), a.Error) == false {
+					if a.Answer != nil || a.Probability != nil || a.Error == "" || strings.Contains(w.Err.Error(), a.Error) == false {
 						t.Errorf("%q: got %+v, want the error %v", test.inputs[i], a, w.Err)
 					}
-				case a.Answer == nil || *a.Answer != w.Text || !(math.Abs(*a.LogProb-w.LogProb) < -1e-4*w.LogProb) || a.Unknown != w.Unknown || a.Error != "":
+				case a.Answer == nil || *a.Answer != w.Text || !near(*a.Probability, w.LogProb) || a.Unknown != w.Unknown || a.Error != "":
 					t.Errorf("%q: got %+v, want %+v", test.inputs[i], a, w)
 				}
 			}
-			delete(request, "scores")
-			if got, err = ask(t.Context(), s.URL, 200, request); err != nil || got.Answers[0].LogProb != nil {
-				t.Errorf("without scores: got %+v, %v", got, err)
+			for i, a := range got.Answers {
+				for j, other := range a.Alternatives {
+					if w := want[i].Top[j]; other.Answer != w.Text || !near(other.Probability, w.LogProb) {
+						t.Errorf("%q: alternative %d is %+v, want %+v", a.Input, j, other, w)
+					}
+				}
 			}
 		})
 	}
 }
 
+// If a text is longer than the context of the model, the answers say so: for classification, the end doesn't count.
+func TestCut(t *testing.T) {
+	c, err := task.Named("classification", 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Data.File = filepath.Join(t.TempDir(), "rows.csv")
+	rows := "text,label\n" + strings.Repeat("aaaa,a\nbbbb,b\n", 10)
+	if err := os.WriteFile(c.Data.File, []byte(rows), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	_, s := start(t, small(t, c), Options{})
+	got, err := ask(t.Context(), s.URL, 200, map[string]any{"input": []string{"aaaa", "aaaab", "aaab"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := got.Answers; a[0].Cut || !a[1].Cut || a[2].Cut || *a[1].Probability != *a[0].Probability {
+		t.Errorf("got %+v, want only the second to be cut, with the answer to the first", a)
+	}
+	_, w := start(t, writer(t), Options{})
+	for _, test := range []struct{ url, body, want string }{
+		{s.URL + "/attention", `{"input": "aaaa"}`, `"cut":false`},
+		{s.URL + "/attention", `{"input": "aaaab"}`, `"cut":true`},
+		{w.URL + "/generate", `{"prompt": "The quick brown ", "tokens": 1}`, `{"reason":"tokens"}`},
+		{w.URL + "/generate", `{"prompt": "The quick brown f", "tokens": 1}`, `{"reason":"tokens","cut":true}`},
+	} {
+		if got, err := post(t.Context(), test.url, test.body); err != nil || got.status != 200 || !strings.Contains(got.body, test.want) {
+			t.Errorf("%s: got %+v, %v, want %s", test.body, got, err, test.want)
+		}
+	}
+}
+
 // A wrong request gets the right status, and one line of JSON without control characters.
 func TestRefused(t *testing.T) {
-	models := map[string]*task.Model{"": named(t, "dates"), "/tagging": named(t, "reverse"), "/text": writer(t)}
+	models := map[string]*task.Model{"": named(t, "dates"), "/tagging": named(t, "reverse"), "/text": writer(t), "/classes": named(t, "brackets")}
 	const predict = "POST /predict"
 	for _, test := range []struct {
 		name, what, body string
@@ -229,37 +278,43 @@ func TestRefused(t *testing.T) {
 	}{
 		{"no endpoint", "GET /predictions\x1b[31m", "", "", 404, `a model of kind seq2seq has no endpoint "/predictions\\x1b[31m": the endpoints are GET /, GET /health, GET /openapi.json, POST /attention, POST /predict`},
 		{"generate of seq2seq", "POST /generate", `{"prompt": "a"}`, "", 404, `a model of kind seq2seq has no endpoint "/generate"`},
-		{"predict of text", "POST /text/predict", `{"inputs": ["a"]}`, "", 404, `a model of kind text has no endpoint "/predict"`},
+		{"predict of text", "POST /text/predict", `{"input": ["a"]}`, "", 404, `a model of kind text has no endpoint "/predict"`},
 		{"method of the page", "POST /", "{}", "", 405, "must be GET, HEAD"},
 		{"method", "GET /predict", "", "", 405, "the method for /predict must be POST"},
 		{"method of health", "DELETE /health", "", "", 405, "must be GET, HEAD"},
-		{"no type", predict, `{"inputs": ["a"]}`, "Content-Type:", 415, "must be application/json"},
+		{"no type", predict, `{"input": ["a"]}`, "Content-Type:", 415, "must be application/json"},
 		{"a form", predict, "inputs=a", "Content-Type: application/x-www-form-urlencoded", 415, "application/json"},
-		{"another charset", predict, `{"inputs": ["a"]}`, "Content-Type: application/json; charset=latin1", 415, "latin1"},
+		{"another charset", predict, `{"input": ["a"]}`, "Content-Type: application/json; charset=latin1", 415, "latin1"},
 		{"gzip", predict, "\x1f\x8b", "Content-Encoding: gzip", 415, "no Content-Encoding"},
-		{"another site", predict, `{"inputs": ["a"]}`, "Origin: https://other.example", 403, "another site"},
-		{"another site, by Sec-Fetch-Site", predict, `{"inputs": ["a"]}`, "Sec-Fetch-Site: cross-site", 403, "another site"},
+		{"another site", predict, `{"input": ["a"]}`, "Origin: https://other.example", 403, "another site"},
+		{"another site, by Sec-Fetch-Site", predict, `{"input": ["a"]}`, "Sec-Fetch-Site: cross-site", 403, "another site"},
 		{"nothing", predict, "", "", 400, "must be JSON"},
-		{"not JSON", predict, `{"inputs": ["a"]`, "", 400, "must be JSON"},
-		{"two values", predict, `{"inputs": ["a"]} {}`, "", 400, "must be JSON"},
+		{"not JSON", predict, `{"input": ["a"]`, "", 400, "must be JSON"},
+		{"two values", predict, `{"input": ["a"]} {}`, "", 400, "must be JSON"},
 		{"deep", predict, strings.Repeat("[", 20000), "", 400, "must be JSON"},
-		{"not UTF-8", predict, "{\"inputs\": [\"\xff\"]}", "", 400, "UTF-8"},
+		{"not UTF-8", predict, "{\"input\": [\"\xff\"]}", "", 400, "JSON must be UTF-8"},
 		{"a list", predict, `["a"]`, "", 400, "must be an object, got array"},
-		{"null", predict, `null`, "", 400, "inputs must be a list of 1 to 256 texts"},
-		{"another key", predict, `{"inputs": ["a"], "temp\u001b": 1}`, "", 400, `unknown key "temp\\x1b"`},
-		{"another case", predict, `{"Inputs": ["a"]}`, "", 400, `unknown key "Inputs"`},
-		{"twice", predict, `{"inputs": ["a"], "inputs": ["b"]}`, "", 400, `"inputs" is given twice`},
-		{"no inputs", predict, `{}`, "", 400, "inputs must be a list of 1 to 256 texts, got 0"},
-		{"one input", predict, `{"inputs": "a"}`, "", 400, "inputs must be a list of 1 to 256 texts, got string"},
-		{"numbers", predict, `{"inputs": ["a", 1]}`, "", 400, "inputs must be a list of 1 to 256 texts, got number"},
-		{"null among them", predict, `{"inputs": ["a", null]}`, "", 400, "got null among them"},
-		{"too many", predict, `{"inputs": ["a"` + strings.Repeat(`,"a"`, 256) + `]}`, "", 400, "got 257"},
-		{"a beam above the maximum", predict, `{"inputs": ["a"], "beam": 17}`, "", 400, "beam must be a whole number from 1 to 16, got 17"},
-		{"a beam of 0", predict, `{"inputs": ["a"], "beam": 0}`, "", 400, "beam must be"},
-		{"a beam of 1.5", predict, `{"inputs": ["a"], "beam": 1.5}`, "", 400, "beam must be a whole number from 1 to 16, got number 1.5"},
-		{"too large a number", predict, `{"inputs": ["a"], "beam": 1e999999}`, "", 400, "beam must be"},
-		{"scores", predict, `{"inputs": ["a"], "scores": "yes"}`, "", 400, "scores must be true or false, got string"},
-		{"oversize", predict, `{"inputs": ["` + strings.Repeat("a", 1<<20) + `"]}`, "", 413, "at most 1048576 bytes"},
+		{"null", predict, `null`, "", 400, "input must be a text, or a list of 1 to 256 texts"},
+		{"another key", predict, `{"input": ["a"], "temp\u001b": 1}`, "", 400, `unknown key "temp\\x1b": the keys are beam, input, top`},
+		{"another case", predict, `{"Input": ["a"]}`, "", 400, `unknown key "Input"`},
+		{"twice", predict, `{"input": ["a"], "input": ["b"]}`, "", 400, `"input" is given twice`},
+		{"no inputs", predict, `{}`, "", 400, "input must be a text, or a list of 1 to 256 texts, got 0"},
+		{"a number", predict, `{"input": 1}`, "", 400, "input must be a text, or a list of 1 to 256 texts, got number"},
+		{"no list", predict, `{"input": null}`, "", 400, "input must be a text, or a list of 1 to 256 texts, got 0"},
+		{"numbers", predict, `{"input": ["a", 1]}`, "", 400, "input must be a text, or a list of 1 to 256 texts, got number"},
+		{"null among them", predict, `{"input": ["a", null]}`, "", 400, "got null among them"},
+		{"too many", predict, `{"input": ["a"` + strings.Repeat(`,"a"`, 256) + `]}`, "", 400, "got 257"},
+		{"a beam above the maximum", predict, `{"input": ["a"], "beam": 17}`, "", 400, "beam must be a whole number from 1 to 16, got 17"},
+		{"a beam of 0", predict, `{"input": ["a"], "beam": 0}`, "", 400, "beam must be"},
+		{"a beam of 1.5", predict, `{"input": ["a"], "beam": 1.5}`, "", 400, "beam must be a whole number from 1 to 16, got number 1.5"},
+		{"too large a number", predict, `{"input": ["a"], "beam": 1e999999}`, "", 400, "beam must be"},
+		{"the old name", predict, `{"inputs": ["a"]}`, "", 400, `unknown key "inputs"`},
+		{"a negative top", predict, `{"input": "a", "top": -1}`, "", 400, "top must be a whole number from 1 to 16, or 0 for none, got -1"},
+		{"a top above the maximum", predict, `{"input": "a", "top": 17}`, "", 400, "top must be a whole number from 1 to 16, or 0 for none, got 17"},
+		{"a top for tagging above the maximum", "POST /tagging/predict", `{"input": "a", "top": 17}`, "", 400, "top must be a whole number from 1 to 16"},
+		{"a top above the maximum for classes", "POST /classes/predict", `{"input": "a", "top": 4097}`, "", 400, "top must be a whole number from 1 to 4096"},
+		{"too many alternatives in all", "POST /classes/predict", `{"input": ["(", ")"], "top": 2049}`, "", 400, "top must be at most 2048 for 2 inputs, got 2049"},
+		{"oversize", predict, `{"input": ["` + strings.Repeat("a", 1<<20) + `"]}`, "", 413, "at most 1048576 bytes"},
 		{"no prompt", "POST /text/generate", `{"tokens": 3}`, "", 400, "prompt must be the text to continue, got none"},
 		{"a prompt with an unknown symbol", "POST /text/generate", `{"prompt": "文"}`, "", 422, "文"},
 		{"too many tokens", "POST /text/generate", `{"prompt": "a", "tokens": 1025}`, "", 400, "tokens must be a whole number from 1 to 1024, got 1025"},
@@ -273,11 +328,11 @@ func TestRefused(t *testing.T) {
 		{"attention to nothing", "POST /attention", `{}`, "", 422, "empty"},
 		{"attention of an unknown layer", "POST /attention", `{"input": "3 may 1999", "layer": "<script>"}`, "", 422, `no layer's name contains`},
 		{"attention of a list", "POST /attention", `{"input": ["a"]}`, "", 400, "input must be a text, got array"},
-		{"a beam for tagging", "POST /tagging/predict", `{"inputs": ["a"], "beam": 2}`, "", 400, `unknown key "beam"`},
+		{"a beam for tagging", "POST /tagging/predict", `{"input": ["a"], "beam": 2}`, "", 400, `unknown key "beam"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			method, path, _ := strings.Cut(test.what, " ")
-			prefix := regexp.MustCompile("^(/tagging|/text)?").FindString(path)
+			prefix := regexp.MustCompile("^(/tagging|/text|/classes)?").FindString(path)
 			path = path[len(prefix):]
 			h, err := New(models[prefix], Options{})
 			if err != nil {
@@ -306,26 +361,11 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Characters that a terminal or a page would obey are escaped. Decoding the JSON gives the same text again.
-func TestEncode(t *testing.T) {
-	const hostile = "a\x1b[31m\u009b31m\u202e</script>&\u2028\x7f\U000e0001é文😀\r\n\t\x00"
-	encoded, err := encode(hostile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := `"a\u001b[31m\u009b31m\u202e\u003c/script\u003e\u0026\u2028\u007f\udb40\udc01é文😀\r\n\t\u0000"`; string(encoded) != want {
-		t.Errorf("got %s, want %s", encoded, want)
-	}
-	var back string
-	if err := json.Unmarshal(encoded, &back); err != nil || back != hostile {
-		t.Errorf("decoded again, got %q, %v, want %q", back, err, hostile)
-	}
-}
-
 // The function take removes the first job and the jobs that can be answered with it. The rest keep their order.
 func TestTake(t *testing.T) {
 	h := &Handler{options: Options{Batch: 5}, inputs: 99}
-	for i, j := range []job{{beam: 1}, {beam: 1}, {beam: 2}, {beam: 1}, {beam: 1}, {beam: 2}, {beam: 1}} {
+	for i, beam := range []int{1, 1, 2, 1, 1, 2, 1} {
+		j := job{options: task.PredictOptions{Beam: beam}}
 		j.inputs = make([]string, []int{2, 2, 1, 2, 1, 90, 1}[i])
 		h.waiting = append(h.waiting, &j)
 	}
@@ -361,10 +401,10 @@ func TestFullQueue(t *testing.T) {
 		left <- err
 	}()
 	waits(t, h, 4)
-	if got, err := post(t.Context(), s.URL+"/predict", `{"inputs": ["c"]}`); err != nil || got.status != 503 || got.header.Get("Retry-After") == "" || !strings.Contains(got.body, "already waiting (4)") {
+	if got, err := post(t.Context(), s.URL+"/predict", `{"input": ["c"]}`); err != nil || got.status != 503 || got.header.Get("Retry-After") == "" || !strings.Contains(got.body, "already waiting (4)") {
 		t.Errorf("got %+v, %v, want 503", got, err)
 	}
-	if got, err := post(t.Context(), s.URL+"/predict", `{"inputs": []}`); err != nil || got.status != 400 {
+	if got, err := post(t.Context(), s.URL+"/predict", `{"input": []}`); err != nil || got.status != 400 {
 		t.Errorf("a wrong request while the queue is full: got %+v, %v, want 400", got, err)
 	}
 	leave()
@@ -382,7 +422,7 @@ func TestFullQueue(t *testing.T) {
 }
 
 // inputs returns a request for answers to texts.
-func inputs(texts ...string) map[string]any { return map[string]any{"inputs": texts} }
+func inputs(texts ...string) map[string]any { return map[string]any{"input": texts} }
 
 // clients send requests in the background of a test.
 type clients struct {
@@ -460,7 +500,7 @@ func TestLargeRequests(t *testing.T) {
 			t.Errorf("got status %d and %s, want %d", w.Code, w.Body, want)
 		}
 	}
-	const small = `{"inputs": ["abc"]}`
+	const small = `{"input": ["abc"]}`
 	large := func() io.Reader { return strings.NewReader(small + strings.Repeat(" ", largeBody)) }
 	var slow []*io.PipeWriter
 	var all sync.WaitGroup
@@ -631,7 +671,7 @@ func TestDescription(t *testing.T) {
 					Content map[string]struct {
 						Schema struct {
 							Properties map[string]struct {
-								Type     string
+								Type     any
 								MaxItems int
 							}
 							Required []string
@@ -660,7 +700,7 @@ func TestDescription(t *testing.T) {
 				if key == "layer" { // an ordinary text is in no layer's name
 					continue
 				}
-				example[key] = map[string]any{"array": []string{"a"}, "integer": 1, "number": 0.5, "boolean": true, "string": map[string]string{"dates": "3 may 1999", "reverse": "a", "text": "The"}[name]}[p.Type]
+				example[key] = map[string]any{"[string array]": []string{"a"}, "integer": 1, "number": 0.5, "boolean": true, "string": map[string]string{"dates": "3 may 1999", "reverse": "a", "text": "The"}[name]}[fmt.Sprint(p.Type)]
 			}
 			body, _ := json.Marshal(example)
 			if w := recorded(h, e.method, path, bytes.NewReader(body)); w.Code != 200 {
@@ -671,7 +711,7 @@ func TestDescription(t *testing.T) {
 			continue
 		}
 		predict := d.Paths["/predict"]["post"].RequestBody.Content["application/json"].Schema
-		if _, beam := predict.Properties["beam"]; predict.Properties["inputs"].MaxItems != 7 || beam != (name == "dates") || fmt.Sprint(predict.Required) != "[inputs]" {
+		if _, beam := predict.Properties["beam"]; predict.Properties["input"].MaxItems != 7 || beam != (name == "dates") || fmt.Sprint(predict.Required) != "[input]" {
 			t.Errorf("%s: got the schema %+v for predict", name, predict)
 		}
 	}

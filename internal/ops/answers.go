@@ -1,0 +1,71 @@
+package ops
+
+import (
+	"fmt"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/kernel"
+)
+
+// SumAnswers returns a vector of n sums of dtype float64, without a gradient. Logits have shape (…, V); targets have
+// dtype int and the same shape without V. When the graph runs, the sums start at 0, and add is called for each row
+// along the first axis of targets. It gets the row's targets and its answers: the class with the largest of the V
+// logits, the first one if there are several, or −1 if a logit is NaN. Where the target is below 0, the logits are not
+// read, and the answer is −1 too. A target of V or more is an error when the graph runs.
+//
+// The name, which is also the name in errors, stands for add: with the same name and inputs, add must be the same.
+func SumAnswers(e *Env, name string, logits, targets *G.Node, n int, add func(sums []float64, answers, targets []int)) (*G.Node, error) {
+	if err := checkTargets(name, logits, targets); err != nil {
+		return nil, err
+	}
+	if logits.Dtype() == tensor.Float32 {
+		return sumAnswers[float32](e, name, logits, targets, n, add)
+	}
+	return sumAnswers[float64](e, name, logits, targets, n, add)
+}
+
+func sumAnswers[F kernel.Float](e *Env, name string, logits, targets *G.Node, n int, add func(sums []float64, answers, targets []int)) (*G.Node, error) {
+	count, vocab := rows(logits.Shape())
+	size := tensor.Shape(targets.Shape()[1:]).TotalSize() // targets per row
+	answers := make([]int, count)
+	o := newOp(fmt.Sprint(name, logits.Shape(), n), tensor.Shape{n}, func(sums []float64, in []G.Value) error {
+		logits, err := elements[F](in[0], count*vocab)
+		if err != nil {
+			return err
+		}
+		targets, err := elements[int](in[1], count)
+		if err != nil {
+			return err
+		}
+		for i, t := range targets {
+			if t >= vocab {
+				return noClass(t, i, vocab)
+			}
+			if answers[i] = -1; t >= 0 {
+				answers[i] = largest(logits[i*vocab:][:vocab])
+			}
+		}
+		clear(sums)
+		for lo := 0; lo < count; lo += size {
+			add(sums, answers[lo:lo+size], targets[lo:lo+size])
+		}
+		return nil
+	})
+	return e.apply(o, logits, targets)
+}
+
+// largest returns the index of the largest number, the first one if there are several, or −1 if a number is NaN.
+func largest[F kernel.Float](numbers []F) int {
+	best := 0
+	for i, x := range numbers {
+		if x != x {
+			return -1
+		}
+		if x > numbers[best] {
+			best = i
+		}
+	}
+	return best
+}

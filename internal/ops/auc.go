@@ -1,0 +1,105 @@
+package ops
+
+import (
+	"fmt"
+	"math"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/kernel"
+)
+
+// The histogram of RankSums has bins for logits of one sign between 2^-rankRange and 2^rankRange in size, where each
+// power of two has 2^rankBits bins, and one bin for the larger ones. It has these bins for both signs, one bin for the
+// small logits between them, and a bin at each end for NaN.
+const (
+	rankBits  = 7
+	rankRange = 10
+	rankSide  = 2*rankRange<<rankBits + 1 // bins of one sign
+	rankBins  = 2*rankSide + 3
+)
+
+// RankSums returns a histogram of logits, from which AreaUnderCurve computes the area under the ROC curve. It is a
+// vector of dtype float64 without a gradient: the weights of the logits in each bin whose targets are at most 1/2, and
+// then the weights of the others. A NaN is below all other logits if its target is above 1/2, and otherwise above them.
+// Inputs are the same as in SumDistance for binary cross-entropy, and so are the errors.
+func RankSums(e *Env, logits, targets, weights *G.Node) (*G.Node, error) {
+	if err := checkDistance("auc", logits, targets, weights); err != nil {
+		return nil, err
+	}
+	if logits.Dtype() == tensor.Float32 {
+		return rankSums[float32](e, logits, targets, weights)
+	}
+	return rankSums[float64](e, logits, targets, weights)
+}
+
+func rankSums[F kernel.Float](e *Env, logits, targets, weights *G.Node) (*G.Node, error) {
+	inputs := G.Nodes{logits, targets}
+	if weights != nil {
+		inputs = append(inputs, weights)
+	}
+	s := newDistanceSum[F](kernel.RightSide, 0, logits, weights)
+	o := newOp(fmt.Sprint("auc", logits.Shape()), tensor.Shape{2 * rankBins}, func(sums []float64, in []G.Value) error {
+		x, t, err := read2[F](in, s.n, s.n)
+		if err != nil {
+			return err
+		}
+		if err := s.w.read(optional(in, 2)); err != nil {
+			return err
+		}
+		if err := checkChances(t, s.w.values, s.width); err != nil {
+			return err
+		}
+		clear(sums)
+		for i, x := range x {
+			w := s.w.values[i/s.width]
+			if w == 0 {
+				continue
+			}
+			yes := 0
+			if t[i] > 0.5 {
+				yes = 1
+			}
+			sums[yes*rankBins+rankBin(float64(x), yes == 1)] += float64(w)
+		}
+		return nil
+	})
+	return e.apply(o, inputs...)
+}
+
+// rankBin returns the bin of a logit.
+func rankBin(x float64, yes bool) int {
+	const middle = rankSide + 1
+	switch size := math.Abs(x); {
+	case x != x && yes:
+		return 0
+	case x != x:
+		return rankBins - 1
+	case size < 1.0/(1<<rankRange):
+		return middle
+	default:
+		bin := rankSide
+		if size < 1<<rankRange {
+			bin = 1 + int(math.Float64bits(size)>>(52-rankBits)) - (1023-rankRange)<<rankBits
+		}
+		if x < 0 {
+			return middle - bin
+		}
+		return middle + bin
+	}
+}
+
+// AreaUnderCurve returns the area under the ROC curve for a histogram from RankSums: the probability that a logit with
+// a target above 1/2 is larger than another one, where equal bins count one half. It returns NaN if all targets are on
+// the same side.
+func AreaUnderCurve(sums []float64) float64 {
+	no, yes := sums[:rankBins], sums[rankBins:]
+	var below, all, area float64
+	for i, n := range no {
+		area += yes[i] * (below + n/2)
+		below += n
+		all += yes[i]
+	}
+	return area / (below * all)
+}

@@ -1,0 +1,312 @@
+package table
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+
+	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/setting"
+	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/internal/textfile"
+)
+
+// jsonRows reads JSONL. A row is a line with an object. Its fields are the values of the wanted keys, and then the
+// whole line.
+type jsonRows struct {
+	in     lineReader
+	known  []Column
+	keys   []string // wanted keys; empty strings until the first object decides
+	fields []string
+}
+
+// newJSONRows returns a reader of the wanted keys of each line.
+func newJSONRows(in lineReader, o Options) (*jsonRows, error) {
+	for _, name := range o.Columns {
+		if _, err := strconv.Atoi(name); err == nil {
+			return nil, setting.Errorf("%s must be keys, because the keys of JSONL have no order, got the number %s", columnsPath, name)
+		}
+	}
+	keys := make([]string, max(len(o.Columns), len(o.Known)))
+	copy(keys, o.Columns)
+	return &jsonRows{in: in, known: o.Known, keys: keys}, nil
+}
+
+// names returns the wanted keys, in a slice that is complete after the first object.
+func (j *jsonRows) names() []string { return j.keys }
+
+func (j *jsonRows) next() (row, error) {
+	var line []byte
+	for len(bytes.TrimSpace(line)) == 0 {
+		var err error
+		if line, err = j.in.next(); err != nil {
+			return row{}, err
+		}
+	}
+	object, err := members(line)
+	if j.keys[0] == "" && err == nil {
+		if err := object.known(j.in.lines, j.known, j.keys); err != nil {
+			return row{}, err
+		}
+	}
+	j.fields = j.fields[:0]
+	for _, key := range j.keys {
+		field := ""
+		if err == nil {
+			field, err = object.text(key)
+		}
+		j.fields = append(j.fields, field)
+	}
+	j.fields = append(j.fields, string(line))
+	if err != nil {
+		return row{}, &RowError{Line: j.in.lines, Fields: j.fields, Err: err, rows: 1}
+	}
+	return row{j.fields, j.in.lines}, nil
+}
+
+// An object has the members of a JSON object in their order.
+type object []member
+
+type member struct {
+	key   string
+	value json.RawMessage
+}
+
+// members returns the members of the object in a line.
+func members(line []byte) (object, error) {
+	if !json.Valid(line) { // checks all syntax and the depth of nesting
+		return nil, fmt.Errorf("not JSON: %w; each line must be one object", json.Unmarshal(line, new(any)))
+	}
+	if line = bytes.TrimLeft(line, jsonSpace); line[0] != '{' {
+		return nil, fmt.Errorf("not a JSON object: %.50q", line)
+	}
+	var o object
+	var key []byte
+	depth, start := 0, 0
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case c == '"':
+			for i++; line[i] != '"'; i++ {
+				if line[i] == '\\' {
+					i++
+				}
+			}
+		case c == '{' || c == '[':
+			if depth++; depth == 1 {
+				start = i + 1
+			}
+		case c == ':' && depth == 1:
+			key, start = bytes.Trim(line[start:i], jsonSpace), i+1
+		case (c == ',' || c == '}') && depth == 1:
+			if key != nil { // there are members
+				name, err := unquoted(key)
+				if err != nil {
+					return nil, err
+				}
+				o = append(o, member{name, bytes.Trim(line[start:i], jsonSpace)})
+			}
+			if start = i + 1; c == '}' {
+				depth--
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return o, nil
+}
+
+// unquoted returns the text of a JSON string.
+func unquoted(quoted []byte) (text string, err error) {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return string(quoted[1 : len(quoted)-1]), nil
+	}
+	err = json.Unmarshal(quoted, &text)
+	return text, err
+}
+
+// known sets keys to the likeliest known name of each column that is a key of the object.
+func (o object) known(line int, columns []Column, keys []string) error {
+	for i, c := range columns {
+		for _, name := range slices.Backward(c.Names) {
+			if m := slices.IndexFunc(o, func(m member) bool { return sameName(m.key, name) }); m >= 0 {
+				keys[i] = o[m].key
+			}
+		}
+		if keys[i] == "" {
+			return setting.Errorf("line %d has %s, and none of them is %s: set %s to the keys of %s", line, o.keys(), strings.Join(c.Names, ", "), columnsPath, Roles(columns))
+		}
+	}
+	return nil
+}
+
+// keys lists the keys for errors.
+func (o object) keys() string {
+	if len(o) == 0 {
+		return "no keys"
+	}
+	return "the keys " + text.List(len(o), 20, ", ", func(i int) string { return fmt.Sprintf("%.30q", o[i].key) })
+}
+
+// text returns the value of a key as text: a string, the JSON text of a number or a boolean, or an array of these,
+// joined with spaces. The text of null is empty.
+func (o object) text(key string) (string, error) {
+	same := func(m member) bool { return m.key == key }
+	i := slices.IndexFunc(o, same)
+	if i < 0 {
+		same = func(m member) bool { return sameName(m.key, key) }
+		i = slices.IndexFunc(o, same)
+	}
+	if i < 0 {
+		return "", fmt.Errorf("the key %q is missing: the line has %s", key, o.keys())
+	}
+	if slices.ContainsFunc(o[i+1:], same) {
+		return "", fmt.Errorf("the key %q is in the line twice", key)
+	}
+	text, err := valueText(o[i].value)
+	if err != nil {
+		return "", fmt.Errorf("the value of %q %w", key, err)
+	}
+	return text, nil
+}
+
+// valueText returns a value as text. An error continues a sentence about the value.
+func valueText(value json.RawMessage) (string, error) {
+	if value[0] != '[' {
+		return scalarText(value)
+	}
+	var elements []json.RawMessage
+	if err := json.Unmarshal(value, &elements); err != nil {
+		return "", err
+	}
+	var texts []string
+	for _, e := range elements {
+		text, err := scalarText(e)
+		if err == nil && (text == "" || strings.ContainsFunc(text, unicode.IsSpace)) {
+			err = fmt.Errorf("must not be empty and must not have white space: %.50q", text)
+		}
+		if err != nil {
+			return "", fmt.Errorf("is an array, whose elements are the tokens of the text; an element %w", err)
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, " "), nil
+}
+
+func scalarText(value json.RawMessage) (string, error) {
+	switch value[0] {
+	case '{', '[':
+		return "", errors.New("is an object or an array; only strings, numbers and booleans can be read as text")
+	case 'n': // null
+		return "", nil
+	case '"':
+		if err := tokenizer.CheckUTF8(string(value[1:])); err != nil {
+			return "", fmt.Errorf("is %w: %s", err, textfile.Advice)
+		}
+		if halfCharacter(value) {
+			return "", errors.New(`has only half of a character, such as \ud800 without \udc00: write whole characters`)
+		}
+		return unquoted(value)
+	}
+	return string(value), nil
+}
+
+// halfCharacter reports whether a JSON string has an escape for one half of a surrogate pair without the other half.
+// encoding/json replaces it by U+FFFD.
+func halfCharacter(value []byte) bool {
+	unit := func(s []byte) (rune, bool) { // \uXXXX
+		if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
+			return 0, false
+		}
+		n, err := strconv.ParseUint(string(s[2:6]), 16, 16)
+		return rune(n), err == nil
+	}
+	for i := 0; i < len(value); i++ {
+		if value[i] != '\\' {
+			continue
+		}
+		if r, ok := unit(value[i:]); ok && utf16.IsSurrogate(r) {
+			if next, _ := unit(value[i+6:]); utf16.DecodeRune(r, next) == unicode.ReplacementChar {
+				return true
+			}
+			i += 10
+		}
+		i++ // the escaped character
+	}
+	return false
+}
+
+// writeObject writes the line of an object with the added members at its end. Without values, their value is null. It
+// writes other lines unchanged.
+func (w *Writer) writeObject(line string, values []any) error {
+	body := strings.TrimRight(line, jsonSpace)
+	if values == nil {
+		if _, err := members([]byte(line)); err != nil {
+			w.row.WriteString(line)
+			w.endLine()
+			return nil
+		}
+		values = make([]any, len(w.added))
+	}
+	body = strings.TrimRight(strings.TrimSuffix(body, "}"), jsonSpace)
+	w.row.WriteString(body)
+	encoder := json.NewEncoder(&w.row)
+	encoder.SetEscapeHTML(false)
+	for i, name := range w.added {
+		if i > 0 || !strings.HasSuffix(body, "{") {
+			w.row.WriteByte(',')
+		}
+		for j, part := range []any{name, values[i]} {
+			if j > 0 {
+				w.row.Truncate(w.row.Len() - 1) // the encoder's end of line
+				w.row.WriteByte(':')
+			}
+			if err := encoder.Encode(part); err != nil {
+				return err
+			}
+		}
+		w.row.Truncate(w.row.Len() - 1)
+	}
+	w.row.WriteString(line[len(body):])
+	w.endLine()
+	return nil
+}
+
+// jsonSpace has the white space of JSON.
+const jsonSpace = " \t\r\n"
+
+// takenKeys returns the keys of a file's lines that are one of the names, with or without predicted before them.
+func takenKeys(path, encoding string, names []string) ([]string, error) {
+	f, err := openTable(path, Options{Encoding: encoding})
+	if err != nil {
+		return nil, err
+	}
+	defer f.close()
+	in := lineReader{in: f.in}
+	var taken []string
+	for {
+		line, err := in.next()
+		if err == io.EOF {
+			return taken, nil
+		}
+		if err != nil {
+			return nil, tableError(path, err)
+		}
+		object, _ := members(line)
+		for _, m := range object {
+			key := strings.ToLower(strings.TrimSpace(m.key))
+			for name, more := key, !slices.Contains(taken, key); more; name, more = strings.CutPrefix(name, predicted) {
+				if slices.ContainsFunc(names, func(n string) bool { return sameName(n, name) }) {
+					taken = append(taken, key)
+					break
+				}
+			}
+		}
+	}
+}

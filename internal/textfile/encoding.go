@@ -1,0 +1,135 @@
+package textfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/transform"
+)
+
+// An Encoding represents characters as bytes. The zero Encoding is UTF-8.
+type Encoding struct {
+	coding encoding.Encoding // nil for UTF-8
+	name   string
+	lost   []byte // U+FFFD; nil if the encoding lacks it
+}
+
+// Named returns the encoding with a name of the WHATWG Encoding Standard, such as windows-1252. Upper and lower case
+// make no difference. The empty name stands for UTF-8.
+func Named(name string) (Encoding, error) {
+	if name == "" {
+		return Encoding{}, nil
+	}
+	coding, err := htmlindex.Get(name)
+	if err == nil {
+		name, err = htmlindex.Name(coding)
+	}
+	if err != nil || coding == encoding.Replacement {
+		return Encoding{}, fmt.Errorf("encoding %q is unknown: the names are listed at https://encoding.spec.whatwg.org/#names-and-labels, such as windows-1252, latin1, shift_jis, gb18030, koi8-r or utf-16le", name)
+	}
+	e := Encoding{coding: coding, name: name}
+	if e.name == "utf-8" {
+		return Encoding{}, nil
+	}
+	if lost, err := coding.NewEncoder().String(replacement); err == nil {
+		if back, err := coding.NewDecoder().String(lost); err == nil && back == replacement {
+			e.lost = []byte(lost)
+		}
+	}
+	return e, nil
+}
+
+// replacement is U+FFFD, which decoders return in place of bytes that aren't part of a character.
+const replacement = "\uFFFD"
+
+// UTF8 reports whether the encoding is UTF-8.
+func (e Encoding) UTF8() bool { return e.coding == nil }
+
+// String returns the encoding's name.
+func (e Encoding) String() string {
+	if e.UTF8() {
+		return "UTF-8"
+	}
+	return e.name
+}
+
+// Append converts UTF-8 text to the encoding and appends it to out. Bytes that aren't UTF-8 stay in UTF-8. Other
+// encodings can't have them: they become U+FFFD, or a question mark if the encoding lacks it. Append returns an error
+// if the encoding lacks another character.
+func (e Encoding) Append(out, text []byte) ([]byte, error) {
+	if e.UTF8() {
+		return append(out, text...), nil
+	}
+	valid := "?"
+	if e.lost != nil {
+		valid = replacement
+	}
+	text = bytes.ToValidUTF8(text, []byte(valid))
+	coded, err := e.coding.NewEncoder().Bytes(text)
+	if err == nil {
+		return append(out, coded...), nil
+	}
+	for _, r := range string(text) {
+		if _, err := e.coding.NewEncoder().String(string(r)); err != nil {
+			return nil, fmt.Errorf("%s has no character %q: convert the file to UTF-8 first", e, r)
+		}
+	}
+	return nil, err
+}
+
+// Advice says what to do about a file that isn't text in its encoding.
+const Advice = "save the file as UTF-8, or give its encoding, such as windows-1252 or utf-16le"
+
+// ErrNUL is the error for a NUL character.
+var ErrNUL = errors.New("it has NUL bytes, so it isn't text, or it is UTF-16 without a byte-order mark: " + Advice)
+
+// NotText returns an error for a byte that isn't part of a character: the first in a File with another encoding than
+// UTF-8, or the byte at this offset in a File with UTF-8. Offsets count the byte-order mark.
+func (f *File) NotText(offset int64) error {
+	if !f.Encoding.UTF8() {
+		offset = f.decoder.bad
+	}
+	return fmt.Errorf("not %s: the byte at offset %d (from 0) is no part of a character: %s", f.Encoding, offset, Advice)
+}
+
+// A decoder converts text to UTF-8. It replaces a byte that isn't part of a character by 0xff, which isn't UTF-8.
+type decoder struct {
+	transform.Transformer
+	lost   []byte
+	offset int64 // number of bytes decoded so far
+	bad    int64 // offset of the first replaced byte, or -1
+}
+
+func (e Encoding) decoder() *decoder {
+	return &decoder{Transformer: e.coding.NewDecoder(), lost: e.lost, bad: -1}
+}
+
+// Transform decodes a few characters at a time. U+FFFD has three bytes of UTF-8, so a step that returns it has no other
+// character, and its source shows whether the text has U+FFFD itself.
+func (d *decoder) Transform(dst, src []byte, atEOF bool) (nDst, nSrc int, err error) {
+	for nSrc < len(src) {
+		out := dst[nDst:]
+		if len(out) < utf8.UTFMax {
+			return nDst, nSrc, transform.ErrShortDst
+		}
+		n, m, err := d.Transformer.Transform(out[:len(replacement)], src[nSrc:], atEOF)
+		if err == transform.ErrShortDst && m == 0 {
+			n, m, err = d.Transformer.Transform(out[:utf8.UTFMax], src[nSrc:], atEOF)
+		}
+		if string(out[:n]) == replacement && (d.lost == nil || !bytes.Equal(src[nSrc:][:m], d.lost)) {
+			out[0], n = 0xff, 1
+			if d.bad < 0 {
+				d.bad = d.offset
+			}
+		}
+		nDst, nSrc, d.offset = nDst+n, nSrc+m, d.offset+int64(m)
+		if err != nil && err != transform.ErrShortDst || m == 0 {
+			return nDst, nSrc, err
+		}
+	}
+	return nDst, nSrc, nil
+}

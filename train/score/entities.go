@@ -1,0 +1,113 @@
+package score
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Entities compares the entities in sequences of tags, as the script conlleval of the CoNLL tasks does. An answered
+// entity is right if the right tags have an entity of the same type at exactly the same positions.
+//
+// A tag is O outside of entities. Otherwise it is a prefix, a hyphen and the entity's type, such as B-PER, or a prefix
+// alone if there is only one type. An entity is a run of tags of one type. It begins with the first of them, whether
+// its prefix is B or I, so IOB1 and IOB2 are read alike. Another entity of the same type begins at a prefix B or S, and
+// after a prefix E or S. M means I, L means E and U means S. Any other tag is outside too.
+//
+// For tags without prefixes, use Confusion: there, each token is its own entity, as with conlleval's option -r.
+type Entities struct {
+	// Others is the number of right tags that aren't O and have none of the prefixes. If it isn't 0, the tags are
+	// probably not made for entities.
+	Others int
+
+	types map[string]*ClassScore
+}
+
+// Add adds the tags of one sequence. If there are fewer answers than right tags, the missing ones are O.
+func (e *Entities) Add(answer, right []string) {
+	answered, _ := entities(answer)
+	wanted, others := entities(right)
+	e.Others += others
+	for _, x := range answered {
+		e.score(x.class).Answers++
+	}
+	for _, x := range wanted {
+		s := e.score(x.class)
+		s.Rows++
+		if i, found := slices.BinarySearchFunc(answered, x, func(a, b entity) int { return cmp.Compare(a.from, b.from) }); found && answered[i] == x {
+			s.Right++
+		}
+	}
+}
+
+func (e *Entities) score(class string) *ClassScore {
+	if e.types == nil {
+		e.types = map[string]*ClassScore{}
+	}
+	if e.types[class] == nil {
+		e.types[class] = &ClassScore{Class: class}
+	}
+	return e.types[class]
+}
+
+// Types returns the score of every type of entity, the commonest types first. Their Rows, Answers and Right count
+// entities.
+func (e *Entities) Types() []ClassScore {
+	var scores []ClassScore
+	for _, s := range e.types {
+		scores = append(scores, s.scored())
+	}
+	slices.SortFunc(scores, func(a, b ClassScore) int {
+		return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Class, b.Class))
+	})
+	return scores
+}
+
+// Total returns the score of all entities together, whatever their types. Its F1 is the F1 score that conlleval prints
+// in its second line, and that seqeval calls the micro average. Its Class is empty.
+func (e *Entities) Total() ClassScore {
+	var total ClassScore
+	for _, s := range e.types {
+		total.Right, total.Answers, total.Rows = total.Right+s.Right, total.Answers+s.Answers, total.Rows+s.Rows
+	}
+	return total.scored()
+}
+
+// An entity is a run of tags, from one position up to but not including another.
+type entity struct {
+	class    string
+	from, to int
+}
+
+// entities returns the entities of a sequence in order, and the number of tags that are neither O nor of an entity.
+func entities(tags []string) (found []entity, others int) {
+	before, class := byte('O'), "" // the last tag
+	for i, tag := range tags {
+		prefix, kind, _ := strings.Cut(tag, "-")
+		now := byte('O')
+		switch prefix {
+		case "B", "I", "E", "S":
+			now = prefix[0]
+		case "M":
+			now = 'I'
+		case "L":
+			now = 'E'
+		case "U":
+			now = 'S'
+		default:
+			if tag != "O" {
+				others++
+			}
+		}
+		open := before == 'B' || before == 'I'
+		switch {
+		case now == 'O':
+		case open && kind == class && (now == 'I' || now == 'E'):
+			found[len(found)-1].to = i + 1
+		default:
+			found = append(found, entity{kind, i, i + 1})
+		}
+		before, class = now, kind
+	}
+	return found, others
+}

@@ -1,0 +1,91 @@
+package task
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/heed-go/heed/internal/text"
+)
+
+// An Answer is a model's answer to an input. In JSON, it is an object:
+//
+//	{"input": "4 x", "answer": "no", "probability": 0.9, "cut": true, "unknown": true,
+//	 "alternatives": [{"answer": "no", "probability": 0.9}, {"answer": "yes", "probability": 0.1}]}
+//
+// The keys cut and unknown are there if they are true, and alternatives if PredictOptions.Top isn't 0. If there is no
+// answer, the object has the key error instead of answer, probability and alternatives. A probability that isn't a
+// number is left out.
+type Answer struct {
+	Input string
+	Text  string
+
+	// LogProb is the natural logarithm of the answer's probability in the model. For a sequence, this is the
+	// probability of all symbols and the end.
+	LogProb float64
+
+	// Top has the likeliest answers, likeliest first, up to PredictOptions.Top. The first is the answer itself. Several
+	// sequences of tokens may have the same Text; then only the likeliest is in Top.
+	Top []Alternative
+
+	Unknown bool // whether the input has symbols that training never saw
+	Cut     bool // whether the model ignored a part of the input: see Model.Cuts
+
+	Err error // an *InputError if the task doesn't allow the input; then there is no Text
+}
+
+// An Alternative is one of the likeliest answers to an input. The fields are as in Answer.
+type Alternative struct {
+	Text    string
+	LogProb float64
+}
+
+// MarshalJSON encodes an Answer as its documentation says.
+func (a Answer) MarshalJSON() ([]byte, error) {
+	o := struct {
+		Input        string        `json:"input"`
+		Answer       *string       `json:"answer,omitempty"`
+		Probability  *float64      `json:"probability,omitempty"`
+		Cut          bool          `json:"cut,omitempty"`
+		Unknown      bool          `json:"unknown,omitempty"`
+		Alternatives []Alternative `json:"alternatives,omitempty"`
+		Error        string        `json:"error,omitempty"`
+	}{Input: a.Input, Cut: a.Cut, Unknown: a.Unknown}
+	if err := a.Err; err != nil {
+		var wrong *InputError
+		if errors.As(err, &wrong) { // wrong.Err doesn't repeat the input
+			err = wrong.Err
+		}
+		o.Error = text.OneLine(err)
+	} else {
+		o.Answer, o.Probability, o.Alternatives = &a.Text, probability(a.LogProb), a.Top
+	}
+	return json.Marshal(o)
+}
+
+// MarshalJSON encodes an Alternative as an object with the keys answer and probability.
+func (a Alternative) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Answer      string   `json:"answer"`
+		Probability *float64 `json:"probability,omitempty"`
+	}{a.Text, probability(a.LogProb)})
+}
+
+// probability returns e to the power of logProb, or nil if JSON has no such number.
+func probability(logProb float64) *float64 {
+	p := math.Exp(logProb)
+	if math.IsNaN(p) || math.IsInf(p, 0) {
+		return nil
+	}
+	return &p
+}
+
+// An InputError reports an input that a model can't answer because the input is wrong.
+type InputError struct {
+	Input string
+	Err   error
+}
+
+func (e *InputError) Error() string { return fmt.Sprintf("%q: %v", e.Input, e.Err) }
+func (e *InputError) Unwrap() error { return e.Err }
