@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -104,9 +105,21 @@ func TestSentencePiece(t *testing.T) {
 				if text, err := tok.Decode(c.Random); err != nil || text != c.RandomDecoded {
 					wrong("Decode(%v) = %q, %v; want %q", c.Random, text, err, c.RandomDecoded)
 				}
+				d := Decoder{Tokenizer: tok}
+				var streamed string
+				for _, id := range c.Random {
+					text, err := d.Next(id)
+					if err != nil || !utf8.ValidString(text) {
+						t.Fatalf("Next(%d) = %q, %v", id, text, err)
+					}
+					streamed += text
+				}
+				if streamed += d.Flush(); streamed != c.RandomDecoded {
+					wrong("%v id by id: %q, want %q", c.Random, streamed, c.RandomDecoded)
+				}
 			}
 			if bad > 0 {
-				t.Errorf("%d of %d wrong", bad, 3*len(set.Texts))
+				t.Errorf("%d of %d wrong", bad, 4*len(set.Texts))
 			}
 		})
 	}
