@@ -1,0 +1,145 @@
+package table
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Writer writes rows in the form of the file that they were read from: with its separators, line ends, encoding and
+// byte-order mark. Close it after the last row.
+type Writer struct {
+	form  form
+	added []string // names of the added values
+	width int      // for TSV and CSV: number of fields before the added values
+	out   *bufio.Writer
+	row   bytes.Buffer // current row, in UTF-8
+	csv   *csv.Writer  // writes to row
+	bytes []byte       // current row, in the file's encoding
+	rows  int
+}
+
+// predicted is the prefix of an added name that the file already has.
+const predicted = "predicted_"
+
+// NewWriter returns a Writer that writes rows to w in the form of r's file, each with added values. If r has a header,
+// NewWriter writes the header first, with the added names at its end. In JSONL, the added names are keys. A name that
+// the header or a line of JSONL already has gets the prefix "predicted_".
+func (r *Records) NewWriter(w io.Writer, added ...string) (*Writer, error) {
+	taken := r.header
+	if r.form.layout == objects {
+		var err error
+		if taken, err = takenKeys(r.path, r.options.Encoding, added); err != nil {
+			return nil, err
+		}
+	}
+	added = slices.Clone(added)
+	for i := range added {
+		for slices.ContainsFunc(taken, func(name string) bool { return sameName(name, added[i]) }) {
+			added[i] = predicted + added[i]
+		}
+	}
+	return r.newWriter(w, added)
+}
+
+// newWriter is like NewWriter, but leaves the names unchanged.
+func (r *Records) newWriter(w io.Writer, added []string) (*Writer, error) {
+	rw := &Writer{form: r.form, added: added, width: len(r.header), out: bufio.NewWriter(w)}
+	rw.csv = csv.NewWriter(&rw.row)
+	rw.csv.Comma, rw.csv.UseCRLF = r.form.separator, r.form.crlf
+	if r.form.mark {
+		coded, _ := r.form.encoding.Append(nil, []byte(mark)) // UTF-8 or UTF-16, which have this character
+		rw.out.Write(coded)                                   // the next write returns this error again
+	}
+	if r.header == nil || r.form.layout != delimited {
+		return rw, nil
+	}
+	names := make([]any, len(added))
+	for i, name := range added {
+		names[i] = name
+	}
+	return rw, rw.Write(r.header, names)
+}
+
+// Write writes a row with one value for each added name, or with nil for a row without values. A value may be nil too.
+// In TSV and CSV, the values come after the longest row so far, and are empty without values. In JSONL, they are the
+// last members of the object, and null without values; a line that isn't an object stays unchanged. In CoNLL, each
+// token's line gets its token of a value, or "_" without values.
+//
+// TSV has no quoting: if a field has a tab or an end of line, Write returns an error and writes nothing, but a value
+// with such a character is quoted. Write also returns an error and writes nothing if the file's encoding lacks a
+// character of the row.
+func (w *Writer) Write(fields []string, values []any) error {
+	w.rows++
+	w.row.Reset()
+	var err error
+	switch w.form.layout {
+	case objects:
+		err = w.writeObject(fields[len(fields)-1], values)
+	case sentences:
+		w.writeSentence(fields[len(fields)-1], values)
+	default:
+		err = w.writeFields(fields, values)
+	}
+	if err != nil {
+		return err
+	}
+	coded, err := w.form.encoding.Append(w.bytes[:0], w.row.Bytes())
+	if err != nil {
+		return err
+	}
+	w.bytes = coded
+	_, err = w.out.Write(coded)
+	return err
+}
+
+// valueField returns a value as a field; nil is empty.
+func valueField(value any) string {
+	if value == nil {
+		return ""
+	}
+	return fmt.Sprint(value)
+}
+
+// writeFields writes a row of TSV or CSV.
+func (w *Writer) writeFields(fields []string, values []any) error {
+	const ends = "\t\r\n"
+	if w.width = max(w.width, len(fields)); len(w.added) > 0 {
+		fields = append(slices.Clone(fields), make([]string, w.width-len(fields)+len(w.added))...)
+	}
+	for i, value := range values {
+		field := valueField(value)
+		if !w.form.quotes() && strings.ContainsAny(field, ends) {
+			field = strconv.Quote(field)
+		}
+		fields[w.width+i] = field
+	}
+	if w.form.quotes() {
+		w.csv.Write(fields)
+		w.csv.Flush()
+		return nil
+	}
+	for i, field := range fields {
+		if strings.ContainsAny(field, ends) {
+			return fmt.Errorf("field %d of row %d has a tab or an end of line, which TSV doesn't allow: %.50q; use CSV, or replace the character", i+1, w.rows, field)
+		}
+	}
+	w.row.WriteString(strings.Join(fields, "\t"))
+	w.endLine()
+	return nil
+}
+
+func (w *Writer) endLine() {
+	if w.form.crlf {
+		w.row.WriteByte('\r')
+	}
+	w.row.WriteByte('\n')
+}
+
+// Close writes buffered rows. It doesn't close the underlying writer.
+func (w *Writer) Close() error { return w.out.Flush() }
