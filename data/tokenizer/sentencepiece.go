@@ -133,15 +133,6 @@ func (m *sentencePiece) encode(tokens []Token, text string) ([]Token, error) {
 	return tokens, nil
 }
 
-func (m *sentencePiece) decode(tokens []string) (out []string) {
-	next, end := m.stream(func(part string, _, _ bool) { out = append(out, part) })
-	for _, token := range tokens {
-		next(token, true, true)
-	}
-	end()
-	return out
-}
-
 // stream decodes one token at a time. It calls next with text as soon as later tokens can't change it, and returns a
 // function for the tokens and one for their end.
 func (m *sentencePiece) stream(next sink) (sink, func()) {
