@@ -112,7 +112,7 @@ for p in find("lenml-llama2*/package"):
     m.trainer_spec.model_type, m.trainer_spec.byte_fallback = 2, True
     m.normalizer_spec.remove_extra_whitespaces = False
     for piece in sorted(ids, key=ids.get):
-        q = m.pieces.add(piece=piece, score=259 - ids[piece] if ids[piece] > 258 else 0)
+        q = m.pieces.add(piece=piece.replace(" ", "▁"), score=259 - ids[piece] if ids[piece] > 258 else 0)
         q.type = {"<unk>": 2, "<s>": 3, "</s>": 3}.get(piece, 6 if ids[piece] < 259 else 1)
     open(folder("llama2") + "/tokenizer.model", "wb").write(m.SerializeToString())
     s = sp.SentencePieceProcessor(model_proto=m.SerializeToString())
