@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-var models = flag.String("sentencepiece", "testdata/sentencepiece", "folder of SentencePiece models with the reference library's results, from testdata/sentencepiece.py")
+var models = flag.String("sentencepiece", "testdata/sentencepiece", "folder of SentencePiece models with the reference library's results, from testdata/spm.py")
 
 // A pieceSet is a SentencePiece model and texts with the reference library's results.
 type pieceSet struct {

@@ -9,7 +9,6 @@ go test ./data/tokenizer -run TestReal -real OUT
 """
 import base64, glob, gzip, json, os, random, shutil, subprocess, sys
 here = os.path.dirname(os.path.abspath(__file__))
-sys.path = [p for p in sys.path if os.path.abspath(p or ".") != here]  # sentencepiece.py has a package's name
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, processors
 import sentencepiece as sp
 from sentencepiece import sentencepiece_model_pb2 as pb

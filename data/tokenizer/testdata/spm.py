@@ -1,13 +1,12 @@
 """Trains small SentencePiece models, and writes them with the reference library's results.
 
-python sentencepiece.py [--small] OUT TEXTS [MODEL...]   (Python packages sentencepiece 0.2.3 and protobuf)
+python spm.py [--small] OUT TEXTS [MODEL...]   (Python packages sentencepiece 0.2.3 and protobuf)
 
 A MODEL is a name of the table below, or the path of a .model file. TEXTS is the number of random texts per model. With
 --small, the models keep only the normalisation rules that the texts need: all rules have 170 kB per model.
 """
 import base64, gzip, io, json, os, random, struct, sys, tempfile
 here = os.path.dirname(os.path.abspath(__file__))
-sys.path = [p for p in sys.path if os.path.abspath(p or ".") != here]  # this file has the package's name
 import sentencepiece as sp
 from sentencepiece import sentencepiece_model_pb2 as pb
 
