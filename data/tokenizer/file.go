@@ -146,9 +146,9 @@ func (v *vocabJSON) UnmarshalJSON(object []byte) error {
 	return nil
 }
 
-// Read reads a tokenizer.json that Write has written, or a byte-level BPE of another library, such as GPT-2's without
-// its added token. The Tokenizer gives the same ids as other libraries give with this file. For any other file, Read
-// returns an error that says what isn't supported.
+// Read reads a tokenizer.json that Write has written, or that of a published model, which becomes a *Pipeline. The
+// Tokenizer gives the same ids as Hugging Face's tokenizers give with this file. If the file has a part that isn't
+// supported, or more than 64 MiB, Read returns an error that says so.
 func Read(r io.Reader) (Tokenizer, error) {
 	content, err := io.ReadAll(io.LimitReader(r, maxFile+1))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// A Tokenizer turns text into ids and ids into text. New and Read return Heed's own Tokenizers.
+// A Tokenizer turns text into ids and ids into text. New makes one from texts, and Read and Open read one.
 type Tokenizer interface {
 	// Len returns the number of ids, including unknown and special ones. Ids are from 0 to Len − 1.
 	Len() int
