@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -31,9 +29,9 @@ type ChatTemplate struct {
 // ParseChatTemplate doesn't know it.
 func OpenChatTemplate(dir string) (*ChatTemplate, error) {
 	name := "tokenizer_config.json"
-	content, err := readChatFile(filepath.Join(dir, name))
+	content, err := readFile(filepath.Join(dir, name))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the chat template of %s: %s: %w", dir, name, err)
 	}
 	var config struct {
 		Template json.RawMessage `json:"chat_template"`
@@ -43,13 +41,13 @@ func OpenChatTemplate(dir string) (*ChatTemplate, error) {
 	if err := json.Unmarshal(content, &config); err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
 	}
-	text, err := readChatFile(filepath.Join(dir, "chat_template.jinja"))
+	text, err := readFile(filepath.Join(dir, "chat_template.jinja"))
 	template := string(text)
 	switch {
 	case err == nil:
 		name = "chat_template.jinja"
 	case !errors.Is(err, fs.ErrNotExist):
-		return nil, err
+		return nil, fmt.Errorf("the chat template of %s: chat_template.jinja: %w", dir, err)
 	case len(config.Template) == 0:
 		return nil, fmt.Errorf("%s has no chat template", dir)
 	default:
@@ -135,26 +133,6 @@ func (c *ChatTemplate) render(messages []Message, prompt bool) (*chatWriter, err
 		w.text.Reset()
 	}
 	return w, err
-}
-
-// maxChatFile is the maximum size of a file with a chat template, in bytes.
-const maxChatFile = 16 << 20
-
-// readChatFile reads a regular file.
-func readChatFile(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxChatFile {
-		return nil, fmt.Errorf("%s must be a regular file of at most %d bytes", path, maxChatFile)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxChatFile))
 }
 
 // defaultTemplate returns the template in a tokenizer_config.json: a string, or the one named default in a list.
