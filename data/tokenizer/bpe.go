@@ -93,7 +93,7 @@ func (m *bpe) vocabulary() []string { return m.spelled }
 func (m *bpe) encode(tokens []Token, piece string) ([]Token, error) {
 	e, _ := m.encoders.Get().(*bpeEncoder)
 	if e == nil {
-		e = &bpeEncoder{bpe: m, known: map[string][]bpeToken{}}
+		e = &bpeEncoder{bpe: m, known: pieceCache{}}
 	}
 	defer m.encoders.Put(e)
 	if m.ignoreMerges {
@@ -122,7 +122,7 @@ type bpeToken struct{ id, size int32 }
 // A bpeEncoder encodes one piece at a time, and caches the tokens of short ones.
 type bpeEncoder struct {
 	*bpe
-	known   map[string][]bpeToken
+	known   pieceCache
 	tokens  []bpeToken
 	symbols []bpeSymbol
 	queue   heap[uint64] // rank<<32 | index of the left symbol: lowest rank first, then leftmost
@@ -134,9 +134,22 @@ type bpeSymbol struct {
 	prev, next int32 // indexes, or -1
 }
 
-// mostKnown is the largest number of pieces that an encoder caches. It doesn't cache pieces with more than longestKnown
-// bytes.
+// A pieceCache has the tokens of pieces that an encoder has met.
+type pieceCache map[string][]bpeToken
+
+// mostKnown is the largest number of pieces in a pieceCache. It has no pieces with more than longestKnown bytes.
 const mostKnown, longestKnown = 1 << 15, 32
+
+// put adds copies of a short piece and its tokens.
+func (c pieceCache) put(piece string, tokens []bpeToken) {
+	if len(piece) > longestKnown {
+		return
+	}
+	if len(c) >= mostKnown {
+		clear(c)
+	}
+	c[strings.Clone(piece)] = slices.Clone(tokens)
+}
 
 // piece returns the tokens of a piece, or of a part of one. The next call may overwrite them.
 func (e *bpeEncoder) piece(piece string) []bpeToken {
@@ -145,12 +158,7 @@ func (e *bpeEncoder) piece(piece string) []bpeToken {
 		return tokens
 	}
 	e.merge(piece)
-	if len(piece) <= longestKnown {
-		if len(e.known) >= mostKnown {
-			clear(e.known)
-		}
-		e.known[strings.Clone(piece)] = slices.Clone(e.tokens)
-	}
+	e.known.put(piece, e.tokens)
 	return e.tokens
 }
 

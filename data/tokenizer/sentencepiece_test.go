@@ -1,13 +1,9 @@
 package tokenizer
 
 import (
-	"compress/gzip"
-	"encoding/json"
 	"flag"
-	"io"
 	"math"
 	"math/bits"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,26 +24,6 @@ type pieceSet struct {
 		Decoded           string
 		Random            []int // any ids
 		RandomDecoded     string
-	}
-}
-
-func readGzip(t testing.TB, path string, into any) {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	in, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	content, err := io.ReadAll(in)
-	if err == nil {
-		err = json.Unmarshal(content, into)
-	}
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -117,7 +117,7 @@ type merger struct {
 // A mergeEncoder encodes one text at a time, and caches short words.
 type mergeEncoder struct {
 	*merger
-	known   map[string][]bpeToken
+	known   pieceCache
 	tokens  []bpeToken
 	text    string
 	symbols []mergeSymbol
@@ -156,7 +156,7 @@ func newMerger(m *sentencePiece) *merger {
 func (m *merger) encode(tokens []Token, text string) []Token {
 	e, _ := m.encoders.Get().(*mergeEncoder)
 	if e == nil {
-		e = &mergeEncoder{merger: m, known: map[string][]bpeToken{}}
+		e = &mergeEncoder{merger: m, known: pieceCache{}}
 	}
 	defer m.encoders.Put(e)
 	start := 0
@@ -192,12 +192,7 @@ func (e *mergeEncoder) word(word string) []bpeToken {
 		return tokens
 	}
 	e.merge(word)
-	if len(word) <= longestKnown {
-		if len(e.known) >= mostKnown {
-			clear(e.known)
-		}
-		e.known[strings.Clone(word)] = slices.Clone(e.tokens)
-	}
+	e.known.put(word, e.tokens)
 	return e.tokens
 }
 
