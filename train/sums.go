@@ -55,7 +55,7 @@ func (s *sums) loss() float64 { return float64(s.Loss / s.Weight) }
 // diverged reports whether the mean loss isn't finite.
 func (s *sums) diverged() bool { return s.Weight > 0 && !finite(s.loss()) }
 
-// append appends the numbers of s: loss, weight, and those of each metric.
+// append appends the numbers of s: loss, weight, and the sums of each metric.
 func (s *sums) append(numbers []float64) []float64 {
 	numbers = append(numbers, float64(s.Loss), float64(s.Weight))
 	for _, m := range s.Metrics {

@@ -96,7 +96,7 @@ func (c *ChatTemplate) Render(messages []Message, prompt bool) (string, error) {
 }
 
 // Encode returns the ids of a conversation. Special tokens come from the template alone: their names in the contents
-// are ordinary text. If the contents have no such names, the ids are those of the rendered text.
+// are ordinary text. If the contents have no such names, Encode returns the same ids as Tokenize for the rendered text.
 //
 // Markers that aren't special tokens, such as [INST] in Llama 2, are ordinary text in the template too, so a user can
 // imitate them. The template has the token for the beginning of the text; don't add a second one.

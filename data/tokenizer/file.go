@@ -146,7 +146,7 @@ func (v *vocabJSON) UnmarshalJSON(object []byte) error {
 	return nil
 }
 
-// Read reads a tokenizer.json that Write has written, or that of a published model, which becomes a *Pipeline. The
+// Read reads a tokenizer.json that Write has written, or the one of a published model, which becomes a *Pipeline. The
 // Tokenizer gives the same ids as Hugging Face's tokenizers give with this file. If the file has a part that isn't
 // supported, or more than 64 MiB, Read returns an error that says so.
 func Read(r io.Reader) (Tokenizer, error) {

@@ -72,7 +72,7 @@ func growth(part any, level int) (float64, error) {
 // mostParts is the maximum number of parts of a sequence.
 const mostParts = 20
 
-// sequenceOf makes the parts of a sequence, but for those that are null.
+// sequenceOf makes the parts of a sequence. It leaves out null.
 func sequenceOf[T comparable](parts []json.RawMessage, parse func(json.RawMessage) (T, error)) ([]T, error) {
 	if len(parts) > mostParts {
 		return nil, fmt.Errorf("a Sequence must have at most %d parts, got %d", mostParts, len(parts))

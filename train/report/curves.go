@@ -206,8 +206,8 @@ type table struct {
 // Marked reports whether the cell is highlighted.
 func (t table) Marked(row, column int) bool { return slices.Contains(t.Bests, [2]int{row, column}) }
 
-// mark highlights the best cells of a column: those of the rows with the largest or, if lower is true, the smallest
-// value. It ignores NaN, and a column with fewer than two other values.
+// mark highlights the best cells of a column. The best value is the largest or, if lower is true, the smallest. It
+// ignores NaN, and a column with fewer than two other values.
 func (t *table) mark(column int, values []float64, lower bool) {
 	finite := slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return math.IsNaN(v) })
 	if len(finite) < 2 {

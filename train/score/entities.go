@@ -34,7 +34,7 @@ func (e *Entities) Add(answer, right []string) {
 	for _, x := range wanted {
 		s := e.score(x.class)
 		s.Rows++
-		if i, found := slices.BinarySearchFunc(answered, x, func(a, b entity) int { return cmp.Compare(a.from, b.from) }); found && answered[i] == x {
+		if i, found := slices.BinarySearchFunc(answered, x, func(a, b entity) int { return cmp.Compare(a.start, b.start) }); found && answered[i] == x {
 			s.Right++
 		}
 	}
@@ -75,8 +75,8 @@ func (e *Entities) Total() ClassScore {
 
 // An entity is a run of tags, from one position up to but not including another.
 type entity struct {
-	class    string
-	from, to int
+	class      string
+	start, end int
 }
 
 // entities returns the entities of a sequence in order, and the number of tags that are neither O nor of an entity.
@@ -103,7 +103,7 @@ func entities(tags []string) (found []entity, others int) {
 		switch {
 		case now == 'O':
 		case open && kind == class && (now == 'I' || now == 'E'):
-			found[len(found)-1].to = i + 1
+			found[len(found)-1].end = i + 1
 		default:
 			found = append(found, entity{kind, i, i + 1})
 		}
