@@ -43,7 +43,10 @@ func (a *addedTokens) split(text aligned, o Options, yield func(part aligned, to
 			i++
 			continue
 		}
-		n, which := a.keys.longest(s[i:])
+		n, which := a.keys.longest(s[i:], text.budget)
+		if text.budget.spent() {
+			return text.budget.err
+		}
 		if which < 0 {
 			i++
 			continue

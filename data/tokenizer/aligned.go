@@ -8,6 +8,8 @@ type aligned struct {
 	text  string
 	first int    // without spans, byte i of text is byte first+i of the original text
 	spans []span // for each byte of text, the whole characters of the original text that it comes from
+
+	budget *budget // of the whole text
 }
 
 // A span is the part of the original text from byte start to byte end.
@@ -20,6 +22,12 @@ func (a aligned) sub(start, end int) aligned {
 		a.spans = a.spans[start:end]
 	}
 	return a
+}
+
+// replaced returns the text that replaces a.
+func (a aligned) replaced(text []byte, spans []span) aligned {
+	a.budget.bytes -= max(0, len(text)-len(a.text))
+	return aligned{text: string(text), first: a.first, spans: spans, budget: a.budget}
 }
 
 // original returns the part of the original text that the bytes from start to end come from. It widens parts of
@@ -47,7 +55,7 @@ func (a aligned) original(start, end int) (int, int) {
 }
 
 // A rewriter builds the text that replaces an aligned text, from its start to its end. The text that it replaces is
-// made of whole characters.
+// made of whole characters. If the new text is too long for the budget, its rest is missing.
 type rewriter struct {
 	in    aligned
 	out   []byte
@@ -85,8 +93,8 @@ func (w *rewriter) grow() {
 // replace replaces the next n bytes by s, whose bytes all come from the first of these n bytes.
 func (w *rewriter) replace(n int, s string) {
 	start, end := w.in.original(w.done, w.done+min(1, n))
-	w.put(s, span{int32(start), int32(end)})
 	w.done += n
+	w.put(s, span{int32(start), int32(end)})
 }
 
 // prepend adds s before the text. Its bytes share the origin of the first character.
@@ -106,6 +114,9 @@ func (w *rewriter) beside(s string) {
 }
 
 func (w *rewriter) put(s string, from span) {
+	if !w.in.budget.fits(len(w.out) + len(s) - w.done) {
+		return
+	}
 	w.grow()
 	w.out = append(w.out, s...)
 	for range len(s) {
@@ -116,5 +127,5 @@ func (w *rewriter) put(s string, from span) {
 // result returns the new text, after the rest of the old one has been kept.
 func (w *rewriter) result() aligned {
 	w.keep(len(w.in.text) - w.done)
-	return aligned{text: string(w.out), first: w.in.first, spans: w.spans}
+	return w.in.replaced(w.out, w.spans)
 }

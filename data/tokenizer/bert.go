@@ -35,7 +35,7 @@ func newBertNormalizer(clean, chinese, accents, lowercase bool) normalizer {
 		b.steps = append(b.steps, characters(lower))
 	}
 	for c := range rune(utf8.RuneSelf) {
-		if s := b.steps.normalize(aligned{text: string(c)}).text; s != "" {
+		if s := b.steps.normalize(aligned{text: string(c), budget: newBudget(1)}).text; s != "" {
 			b.ascii[c] = s[0]
 		}
 	}

@@ -90,7 +90,7 @@ func (m *bpe) unknown() int { return m.unknownID }
 
 func (m *bpe) vocabulary() []string { return m.spelled }
 
-func (m *bpe) encode(tokens []Token, piece string) ([]Token, error) {
+func (m *bpe) encode(tokens []Token, piece string, b *budget) ([]Token, error) {
 	e, _ := m.encoders.Get().(*bpeEncoder)
 	if e == nil {
 		e = &bpeEncoder{bpe: m, known: pieceCache{}}
@@ -107,7 +107,11 @@ func (m *bpe) encode(tokens []Token, piece string) ([]Token, error) {
 			part = part[:m.cut(part)]
 		}
 		end := start
-		for _, t := range e.piece(part) {
+		found := e.piece(part, b)
+		if b.spent() {
+			return tokens, b.err
+		}
+		for _, t := range found {
 			tokens = append(tokens, Token{int(t.id), end, end + int(t.size)})
 			end += int(t.size)
 		}
@@ -152,19 +156,19 @@ func (c pieceCache) put(piece string, tokens []bpeToken) {
 }
 
 // piece returns the tokens of a piece, or of a part of one. The next call may overwrite them.
-func (e *bpeEncoder) piece(piece string) []bpeToken {
+func (e *bpeEncoder) piece(piece string, b *budget) []bpeToken {
 	tokens, ok := e.known[piece]
 	if ok {
 		return tokens
 	}
-	e.merge(piece)
-	e.known.put(piece, e.tokens)
+	if e.merge(piece, b); !b.spent() {
+		e.known.put(piece, e.tokens)
+	}
 	return e.tokens
 }
 
 // start sets e.symbols to the tokens of the piece's bytes or characters.
-func (e *bpeEncoder) start(piece string) {
-	e.symbols = e.symbols[:0]
+func (e *bpeEncoder) start(piece string, b *budget) {
 	put := func(id, size int32) {
 		n := int32(len(e.symbols))
 		e.symbols = append(e.symbols, bpeSymbol{bpeToken{id, size}, n - 1, n + 1})
@@ -184,9 +188,9 @@ func (e *bpeEncoder) start(piece string) {
 	}
 	for i := 0; i < len(piece); {
 		_, n := utf8.DecodeRuneInString(piece[i:])
-		symbol := piece[i : i+n]
-		if i > 0 {
-			symbol = e.prefix + symbol
+		symbol, start := piece[i:i+n], 0 // where the character starts in the symbol
+		if i > 0 && e.prefix != "" {
+			symbol, start = e.prefix+symbol, len(e.prefix)
 		}
 		if i += n; i == len(piece) {
 			symbol += e.suffix
@@ -197,8 +201,13 @@ func (e *bpeEncoder) start(piece string) {
 			flush()
 			put(id, int32(n))
 		case e.byteFallback && e.hasBytes(symbol):
-			for j := range len(symbol) {
-				put(e.bytes[symbol[j]], 1)
+			b.take(stepsOfMerge * (len(symbol) - n))
+			for j := 0; j < len(symbol) && b.fits(len(e.symbols)-len(piece)); j++ {
+				size := int32(0) // the prefix and the suffix are no part of the piece
+				if start <= j && j < start+n {
+					size = 1
+				}
+				put(e.bytes[symbol[j]], size)
 			}
 		default:
 			if !e.fuseUnknown {
@@ -221,9 +230,12 @@ func (e *bpeEncoder) hasBytes(s string) bool {
 }
 
 // merge sets e.tokens to the tokens of a piece, in time O(n log n) for n bytes.
-func (e *bpeEncoder) merge(piece string) {
-	e.tokens, e.queue = e.tokens[:0], e.queue[:0]
-	e.start(piece)
+func (e *bpeEncoder) merge(piece string, b *budget) {
+	e.tokens, e.queue, e.symbols = e.tokens[:0], e.queue[:0], e.symbols[:0]
+	if b.take(stepsOfMerge * len(piece)); b.spent() {
+		return
+	}
+	e.start(piece, b)
 	if len(e.symbols) == 0 {
 		return
 	}

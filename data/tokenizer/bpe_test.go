@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -281,4 +282,26 @@ func FuzzBPE(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestFallbackOfAffixes encodes characters that become bytes together with what marks the first or last part of a word.
+// The marks are no part of the text, so their bytes have empty parts.
+func TestFallbackOfAffixes(t *testing.T) {
+	var bytes strings.Builder
+	for b := range 256 {
+		fmt.Fprintf(&bytes, `"<0x%02X>": %d, `, b, b)
+	}
+	for option, want := range map[string][]Token{
+		`"end_of_word_suffix": "</"`:       {{'a', 0, 1}, {0xC3, 1, 3}, {0xA9, 1, 3}, {'<', 3, 3}, {'/', 3, 3}},
+		`"continuing_subword_prefix": "#"`: {{'a', 0, 1}, {'#', 1, 1}, {0xC3, 1, 3}, {0xA9, 1, 3}},
+	} {
+		tok, err := Read(strings.NewReader(`{"version": "1.0", "model": {"type": "BPE", "byte_fallback": true, ` + option + `, "vocab": {` + bytes.String() + `"x": 256}, "merges": []}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := tok.Tokenize("aé", Options{})
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, %v, want %v", option, got, err, want)
+		}
+	}
 }

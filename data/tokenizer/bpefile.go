@@ -90,6 +90,9 @@ func parseBPE(part json.RawMessage, byteLevel bool) (*bpe, error) {
 	if file.Suffix != nil {
 		m.suffix = *file.Suffix
 	}
+	if len(m.prefix) > longestAffix || len(m.suffix) > longestAffix {
+		return nil, fmt.Errorf("its continuing_subword_prefix and end_of_word_suffix must have at most %d bytes, got %d and %d", longestAffix, len(m.prefix), len(m.suffix))
+	}
 	if file.Unknown != nil && *file.Unknown != "" {
 		id, ok := file.Vocab[*file.Unknown]
 		if !ok {

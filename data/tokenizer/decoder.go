@@ -16,15 +16,16 @@ type Decoder struct {
 	Tokenizer   Tokenizer
 	SkipSpecial bool // leave special tokens out of the text
 
-	held string // text that Next hasn't returned, such as the first bytes of a character
+	held []byte // text that Next hasn't returned, such as the first bytes of a character
 	last []int  // the last id, or nothing at the start of a text
 
-	next sink // for the tokens of a Pipeline
-	end  func()
+	next func(id int) error // for the ids of a Pipeline
+	end  func() error
 }
 
 // Next returns the text that an id adds, which may be empty. If the tokenizer doesn't have the id, Next returns an
-// error and leaves the Decoder unchanged.
+// error and leaves the Decoder unchanged. If the text grows to more than 16 times the bytes of its tokens plus 1 MiB,
+// Next returns an error until the next Flush.
 func (d *Decoder) Next(id int) (string, error) {
 	if n := d.Tokenizer.Len(); id < 0 || id >= n {
 		return "", fmt.Errorf("id %d isn't one of the tokenizer's %d ids", id, n)
@@ -40,8 +41,8 @@ func (d *Decoder) Next(id int) (string, error) {
 		return "", err
 	}
 	end := wholeEnd(d.held)
-	text := valid(d.held[:end])
-	d.held = d.held[end:]
+	text := valid(string(d.held[:end]))
+	d.held = d.held[:copy(d.held, d.held[end:])]
 	return text, nil
 }
 
@@ -52,10 +53,9 @@ func (d *Decoder) add(id int) error {
 			return fmt.Errorf("id %d isn't one of the tokenizer's ids", id)
 		}
 		if d.next == nil {
-			d.next, d.end = p.decoder.stream(func(part string, _, _ bool) { d.held += part })
+			d.next, d.end = p.stream(newBudget(0), func(part string, _, _ bool) { d.held = append(d.held, part...) })
 		}
-		d.next(p.tokens[id], true, true)
-		return nil
+		return d.next(id)
 	}
 	before, err := d.Tokenizer.Decode(d.last)
 	if err != nil {
@@ -65,7 +65,7 @@ func (d *Decoder) add(id int) error {
 	if err != nil {
 		return err
 	}
-	d.last, d.held = []int{id}, d.held+strings.TrimPrefix(both, before)
+	d.last, d.held = []int{id}, append(d.held, strings.TrimPrefix(both, before)...)
 	return nil
 }
 
@@ -73,18 +73,18 @@ func (d *Decoder) add(id int) error {
 // ready for another text.
 func (d *Decoder) Flush() string {
 	if d.end != nil {
-		d.end()
+		d.end() // an error cuts the text, and Next has no more ids to return it for
 	}
-	text := valid(d.held)
-	d.last, d.held, d.next, d.end = nil, "", nil, nil
+	text := valid(string(d.held))
+	d.last, d.held, d.next, d.end = nil, nil, nil, nil
 	return text
 }
 
 // wholeEnd returns the index of an unfinished character at the end of text, or len(text) if there is none.
-func wholeEnd(text string) int {
+func wholeEnd(text []byte) int {
 	for i := len(text) - 1; i >= max(0, len(text)-utf8.UTFMax); i-- {
 		if utf8.RuneStart(text[i]) {
-			if !utf8.FullRuneInString(text[i:]) {
+			if !utf8.FullRune(text[i:]) {
 				return i
 			}
 			break

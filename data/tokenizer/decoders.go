@@ -65,9 +65,7 @@ func parseDecoder(part json.RawMessage) (decoder, error) {
 		return stripped{file.Content, file.Start, file.Stop}, nil
 	case "Replace":
 		find, _, err := parsePattern(file.Pattern)
-		return eachToken(func(_ int, token string) string {
-			return replace{find, file.Content}.normalize(aligned{text: token}).text
-		}), err
+		return replace{find, file.Content}, err
 	case "Metaspace":
 		m, err := file.metaspaceJSON.parse()
 		return eachToken(func(i int, token string) string {
@@ -87,14 +85,24 @@ func parseDecoder(part json.RawMessage) (decoder, error) {
 // decoders are decoders in a sequence.
 type decoders []decoder
 
-func (all decoders) stream(next sink) (sink, func()) {
+func (all decoders) stream(b *budget, next sink) (sink, func()) {
 	ends := make([]func(), len(all))
 	for i, d := range slices.Backward(all) {
-		next, ends[i] = d.stream(next)
+		next, ends[i] = d.stream(b, bounded(b, next))
 	}
 	return next, func() {
 		for _, end := range ends {
 			end()
+		}
+	}
+}
+
+// bounded returns a sink that passes parts on to next, as long as all of them together fit the budget.
+func bounded(b *budget, next sink) sink {
+	size := 0
+	return func(part string, first, last bool) {
+		if size += len(part); b.fits(size) {
+			next(part, first, last)
 		}
 	}
 }
@@ -117,11 +125,18 @@ func whole(f func(token string)) sink {
 // eachToken decodes each token by itself. Its argument i is the index of the token.
 type eachToken func(i int, token string) string
 
-func (f eachToken) stream(next sink) (sink, func()) {
+func (f eachToken) stream(_ *budget, next sink) (sink, func()) {
 	i := 0
 	return whole(func(token string) {
 		next(f(i, token), true, true)
 		i++
+	}), func() {}
+}
+
+// stream decodes each token by itself.
+func (p replace) stream(b *budget, next sink) (sink, func()) {
+	return whole(func(token string) {
+		next(p.normalize(aligned{text: token, budget: b}).text, true, true)
 	}), func() {}
 }
 
@@ -131,7 +146,7 @@ type stripped struct {
 	start, stop int
 }
 
-func (s stripped) stream(next sink) (sink, func()) {
+func (s stripped) stream(b *budget, next sink) (sink, func()) {
 	if s.stop > 0 || s.content[0] >= utf8.RuneSelf { // a part may end inside a character
 		return eachToken(func(_ int, token string) string {
 			token, _ = s.cut(token, s.start)
@@ -139,7 +154,7 @@ func (s stripped) stream(next sink) (sink, func()) {
 				token = token[:len(token)-len(s.content)]
 			}
 			return token
-		}).stream(next)
+		}).stream(b, next)
 	}
 	left := 0
 	return func(part string, first, last bool) {
@@ -176,7 +191,7 @@ func cleanUp(text string) string {
 // endOfWord replaces the suffix of a word's last token by a space, or by nothing in the last token of all.
 type endOfWord string
 
-func (suffix endOfWord) stream(next sink) (sink, func()) {
+func (suffix endOfWord) stream(_ *budget, next sink) (sink, func()) {
 	held, some := "", false
 	put := func(space string) {
 		if some {
@@ -192,7 +207,7 @@ func (suffix endOfWord) stream(next sink) (sink, func()) {
 // byteFallback turns runs of tokens such as <0xE2> into text, with U+FFFD for each byte if they aren't UTF-8.
 type byteFallback struct{}
 
-func (byteFallback) stream(next sink) (sink, func()) {
+func (byteFallback) stream(_ *budget, next sink) (sink, func()) {
 	var held []byte
 	flush := func() {
 		switch {
@@ -216,10 +231,10 @@ func (byteFallback) stream(next sink) (sink, func()) {
 	}), flush
 }
 
-// fuse makes one token of all.
+// fuse joins all tokens into one.
 type fuse struct{}
 
-func (fuse) stream(next sink) (sink, func()) {
+func (fuse) stream(_ *budget, next sink) (sink, func()) {
 	some := false
 	return func(part string, _, _ bool) {
 		next(part, !some, false)

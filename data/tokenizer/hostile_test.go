@@ -17,7 +17,6 @@ func TestStrippedSpaces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		start := time.Now()
 		ids, err := tok.Encode(strings.Repeat(" ", 1<<18))
 		if err != nil {
 			t.Fatal(err)
@@ -25,14 +24,11 @@ func TestStrippedSpaces(t *testing.T) {
 		if side != "rstrip" && len(ids) != 1<<18 {
 			t.Errorf("%s: %d ids, want one for each space", side, len(ids))
 		}
-		if took := time.Since(start); took > 5*time.Second {
-			t.Errorf("%s: took %v", side, took)
-		}
 	}
 }
 
 // TestHostileFiles reads files that were made to take much time or memory. Each must be refused, or encode and decode a
-// text, in bounded time and memory.
+// text, or say that the text gets too long, in bounded memory.
 func TestHostileFiles(t *testing.T) {
 	const plain = `"model": {"type": "BPE", "unk_token": "a", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": []}`
 	many := func(n int, element string) string {
@@ -42,8 +38,7 @@ func TestHostileFiles(t *testing.T) {
 		return strings.Repeat(`{"type": "`+typ+`", "`+key+`": [`, n) + strings.Repeat("]}", n)
 	}
 	charsmap := func(units, texts string) string {
-		table := string(binary.LittleEndian.AppendUint32(nil, uint32(len(units)))) + units + texts
-		return `"normalizer": {"type": "Precompiled", "precompiled_charsmap": "` + base64.StdEncoding.EncodeToString([]byte(table)) + `"}, ` + plain
+		return `"normalizer": ` + precompiledJSON(units, texts) + `, ` + plain
 	}
 	numbered := func(n int, format string) string {
 		var s strings.Builder
@@ -52,7 +47,27 @@ func TestHostileFiles(t *testing.T) {
 		}
 		return strings.TrimSuffix(s.String(), ",")
 	}
-	doubling := `{"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}`
+	times := func(n int) string {
+		return `{"type": "Replace", "pattern": {"String": "a"}, "content": "` + strings.Repeat("a", n) + `"}`
+	}
+	sequence := func(key string, parts string) string { return `{"type": "Sequence", "` + key + `": ` + parts + `}` }
+	long := strings.Repeat("a", longestToken-1)
+	longMap := precompiledJSON(longMapUnits, strings.Repeat("a", 256)+"\x00")
+	nested := func(n int, format string) string {
+		var s strings.Builder
+		for i := 1; i <= n; i++ {
+			fmt.Fprintf(&s, format, strings.Repeat("a", i), i)
+		}
+		return s.String()
+	}
+	fallback := func(option string) string {
+		var s strings.Builder
+		for b := range 256 {
+			fmt.Fprintf(&s, `"<0x%02X>": %d,`, b, b)
+		}
+		return `"model": {"type": "BPE", "byte_fallback": true, ` + option + `, "vocab": {` + s.String() + `"x": 256}, "merges": []}`
+	}
+	const grows, slow, plenty = "grow to more than 16 times", "more than 400 steps", "more than 4 tokens per byte"
 	template := func(single string, ids string) string {
 		return `"post_processor": {"type": "TemplateProcessing", "single": ` + single + `, "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 0}}],
 			"special_tokens": {"x": {"id": "x", "ids": ` + ids + `, "tokens": []}}}, ` + plain
@@ -75,10 +90,23 @@ func TestHostileFiles(t *testing.T) {
 		"a post-processor nested deep":          {`"post_processor": ` + deep("Sequence", "processors", 4000) + `, ` + plain, "levels deep"},
 		"a decoder nested deep":                 {`"decoder": ` + deep("Sequence", "decoders", 4000) + `, ` + plain, "levels deep"},
 		"nested deeper than JSON":               {`"decoder": ` + deep("Sequence", "decoders", 100000) + `, ` + plain, "max depth"},
-		"many normalizers":                      {`"normalizer": {"type": "Sequence", "normalizers": ` + many(50000, `{"type": "NFC"}`) + `}, ` + plain, "at most 20 parts"},
-		"a normalizer that doubles":             {`"normalizer": {"type": "Sequence", "normalizers": ` + many(20, doubling) + `}, ` + plain, "more than 4096 times longer"},
-		"a decoder that doubles":                {`"decoder": {"type": "Sequence", "decoders": ` + many(20, doubling) + `}, ` + plain, "more than 4096 times longer"},
-		"a long prefix":                         {`"normalizer": {"type": "Prepend", "prepend": "` + strings.Repeat("a", 5000) + `"}, ` + plain, "more than 4096 times longer"},
+		"many normalizers":                      {`"normalizer": ` + sequence("normalizers", many(50000, `{"type": "NFC"}`)) + `, ` + plain, "at most 20 parts"},
+		"many normalizers in sequences":         {`"normalizer": ` + sequence("normalizers", many(3, sequence("normalizers", many(7, `{"type": "NFC"}`)))) + `, ` + plain, "at most 20 parts, got 21"},
+		"normalizers that double":               {`"normalizer": ` + sequence("normalizers", many(20, times(2))) + `, ` + plain, grows},
+		"a normalizer that makes much longer":   {`"normalizer": ` + times(4096) + `, ` + plain, grows},
+		"four maps":                             {`"normalizer": ` + sequence("normalizers", many(4, longMap)) + `, ` + plain, grows},
+		"slow normalizers":                      {`"normalizer": ` + sequence("normalizers", many(10, `{"type": "NFD"}, {"type": "NFC"}`)) + `, ` + plain, slow},
+		"long added tokens":                     {`"added_tokens": [` + numbered(500, `{"id": %d, "content": "aa%[1]d", "normalized": true}`) + `], "normalizer": ` + times(4096) + `, ` + plain, "becomes longer than 2048 bytes"},
+		"a long continuing_subword_prefix":      {fallback(`"continuing_subword_prefix": "` + strings.Repeat("#", 65) + `"`), "at most 64 bytes"},
+		"a continuing_subword_prefix":           {fallback(`"continuing_subword_prefix": "` + strings.Repeat("#", 20) + `"`), slow},
+		"nested tokens":                         {`"model": {"type": "Unigram", "unk_id": 0, "vocab": [["x", 0]` + nested(longestToken, `, ["%s", -%d]`) + `]}`, slow},
+		"nested words":                          {`"model": {"type": "WordPiece", "unk_token": "x", "max_input_chars_per_word": 1000000, "vocab": {"x": 0` + nested(longestToken-1, `, "%sb": %d`) + `}}`, ""},
+		"a long word's token":                   {`"model": {"type": "WordPiece", "unk_token": "x", "max_input_chars_per_word": 1000000, "vocab": {"x": 0, "` + long + `": 1, "##a": 2}}`, ""},
+		"a token per byte":                      {`"normalizer": ` + times(64) + `, "model": {"type": "WordPiece", "unk_token": "x", "max_input_chars_per_word": 10000000, "vocab": {"x": 0, "a": 1, "##a": 2, "##b": 3, "###": 4, "##é": 5}}`, plenty},
+		"a long name":                           {`"added_tokens": [{"id": 3, "content": "` + long + `b"}], ` + plain, ""},
+		"decoders that double":                  {`"decoder": ` + sequence("decoders", many(20, times(2))) + `, ` + plain, grows},
+		"decoders that put spaces":              {`"decoder": ` + sequence("decoders", many(20, `{"type": "BPEDecoder", "suffix": ""}`)) + `, ` + plain, grows},
+		"a long prefix":                         {`"normalizer": {"type": "Prepend", "prepend": "` + strings.Repeat("a", 2<<20-50) + `"}, ` + plain, grows},
 		"a part that is too large":              {`"normalizer": {"type": "Prepend", "prepend": "` + strings.Repeat("a", 3<<20) + `"}, ` + plain, "at most 2097152 bytes"},
 		"a decoder that strips nothing":         {`"decoder": {"type": "Strip", "content": "", "start": 1000000000000, "stop": 0}, ` + plain, "must be one character"},
 		"a trie that points outside":            {charsmap("\xff\xff\xff\xff"+"\x61\xff\xff\xff", "x\x00"), ""},
@@ -96,28 +124,45 @@ func TestHostileFiles(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		start := time.Now()
-		tok, err := Read(strings.NewReader(file))
-		if tc.wantErr != "" {
-			if err == nil || !strings.Contains(err.Error(), tc.wantErr) || len(err.Error()) > 1000 {
-				t.Errorf("%s: got error %.2000v, want %q", name, err, tc.wantErr)
-			}
-		} else if err != nil {
-			t.Errorf("%s: %v", name, err)
-		} else {
-			ids, err := tok.Encode(strings.Repeat("ab##", 1000))
-			if err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-			if _, err := tok.Decode(ids); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-		}
+		err := roundTrip(file, strings.Repeat("ab##", 1000)+strings.Repeat("a", 20000)+strings.Repeat("é", 20000))
 		took := time.Since(start)
+		if tc.wantErr == "" && err != nil || tc.wantErr != "" && (err == nil || !strings.Contains(err.Error(), tc.wantErr) || len(err.Error()) > 1000) {
+			t.Errorf("%s: got error %.2000v, want %q", name, err, tc.wantErr)
+		}
 		runtime.ReadMemStats(&after)
-		if allocated := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 5*time.Second || allocated > 100 {
-			t.Errorf("%s: %d bytes took %v and %d MiB", name, len(file), took, allocated)
-		} else {
-			t.Logf("%s: %d bytes took %v and %d MiB", name, len(file), took, allocated)
+		allocated := (after.TotalAlloc - before.TotalAlloc) >> 20
+		if t.Logf("%s: %d bytes took %v and %d MiB", name, len(file), took, allocated); allocated > 300 {
+			t.Errorf("%s: %d bytes took %d MiB", name, len(file), allocated)
 		}
 	}
 }
+
+// roundTrip reads a file, and encodes and decodes a text with it.
+func roundTrip(file, text string) error {
+	tok, err := Read(strings.NewReader(file))
+	if err != nil {
+		return err
+	}
+	ids, err := tok.Encode(text)
+	if err != nil {
+		return err
+	}
+	_, err = tok.Decode(ids)
+	return err
+}
+
+// precompiledJSON returns a normalizer with a precompiled_charsmap.
+func precompiledJSON(units, texts string) string {
+	table := string(binary.LittleEndian.AppendUint32(nil, uint32(len(units)))) + units + texts
+	return `{"type": "Precompiled", "precompiled_charsmap": "` + base64.StdEncoding.EncodeToString([]byte(table)) + `"}`
+}
+
+// longMapUnits is the trie of a precompiled_charsmap whose only key is a. The key's text is the first one.
+var longMapUnits = func() string {
+	units := make([]byte, 4*1024)
+	set := func(index, unit uint32) { binary.LittleEndian.PutUint32(units[4*index:], unit) }
+	const first, second = 256, 512 // distances from a unit to its children
+	set(0, first<<10)
+	set(first^'a', 'a'|1<<8|second<<10)
+	return string(units)
+}()

@@ -14,13 +14,18 @@ func mostIDs(tokens int) int { return min(8*tokens+1<<16, 1<<24) }
 // longestToken is the maximum length of a token's spelling in bytes: the time to encode a text grows with it.
 const longestToken = 1 << 11
 
+// longestAffix is the maximum length of what marks the first or last part of a word, in bytes.
+const longestAffix = 1 << 6
+
 // mostAdded is the maximum number of special tokens that a template adds.
 const mostAdded = 1 << 10
 
-// checkPart returns an error if a part of a tokenizer.json is too large or nested too deep, or if its replacements
-// could make a text too long.
+// mostParts is the maximum number of parts that a normalizer, pre_tokenizer, post_processor or decoder is made of.
+const mostParts = 20
+
+// checkPart returns an error if a part of a tokenizer.json is too large, is nested too deep, or has too many parts.
 func checkPart(part json.RawMessage) error {
-	const size, factor = 2 << 20, 4096
+	const size = 2 << 20
 	if len(part) > size {
 		return fmt.Errorf("it must have at most %d bytes, got %d", size, len(part))
 	}
@@ -30,53 +35,48 @@ func checkPart(part json.RawMessage) error {
 			return err
 		}
 	}
-	n, err := growth(value, 0)
-	if err == nil && n > factor {
-		err = fmt.Errorf("its replacements could make a text more than %d times longer", factor)
+	n, err := parts(value, 0)
+	if err == nil && n > mostParts {
+		err = fmt.Errorf("it must have at most %d parts, got %d", mostParts, n)
 	}
 	return err
 }
 
-// growth returns the factor by which the replacements in a part can make a text longer. The argument level is the
-// number of objects and arrays around it.
-func growth(part any, level int) (float64, error) {
+// parts returns the number of parts in a value, without the sequences around them. The argument level is the number of
+// objects and arrays around the value.
+func parts(value any, level int) (int, error) {
 	const levels = 8 // a Sequence in a Sequence
 	if level > levels {
 		return 0, fmt.Errorf("it is nested more than %d levels deep", levels)
 	}
-	factor := 1.0
-	inside := func(part any) error {
-		n, err := growth(part, level+1)
-		factor *= n
+	total := 0
+	add := func(inner any) error {
+		n, err := parts(inner, level+1)
+		total += n
 		return err
 	}
-	switch part := part.(type) {
+	switch value := value.(type) {
 	case []any:
-		for _, one := range part {
-			if err := inside(one); err != nil {
+		for _, element := range value {
+			if err := add(element); err != nil {
 				return 0, err
 			}
 		}
 	case map[string]any:
-		for key, one := range part {
-			if s, ok := one.(string); ok && (key == "content" || key == "prepend") {
-				factor *= float64(max(1, len(s)))
-			} else if err := inside(one); err != nil {
+		if typ, ok := value["type"]; ok && typ != "Sequence" {
+			total++
+		}
+		for _, member := range value {
+			if err := add(member); err != nil {
 				return 0, err
 			}
 		}
 	}
-	return factor, nil
+	return total, nil
 }
-
-// mostParts is the maximum number of parts of a sequence.
-const mostParts = 20
 
 // sequenceOf makes the parts of a sequence. It leaves out null.
 func sequenceOf[T comparable](parts []json.RawMessage, parse func(json.RawMessage) (T, error)) ([]T, error) {
-	if len(parts) > mostParts {
-		return nil, fmt.Errorf("a Sequence must have at most %d parts, got %d", mostParts, len(parts))
-	}
 	var none T
 	var all []T
 	for i, part := range parts {

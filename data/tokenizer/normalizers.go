@@ -68,6 +68,9 @@ type normalizers []normalizer
 
 func (all normalizers) normalize(a aligned) aligned {
 	for _, n := range all {
+		if a.budget.take(stepsOfPart * len(a.text)); a.budget.spent() {
+			break
+		}
 		a = n.normalize(a)
 	}
 	return a
@@ -152,9 +155,9 @@ func (p replace) normalize(a aligned) aligned {
 			break
 		}
 		w.keep(start)
-		from, upto := a.original(w.done+end-start-1, w.done+end-start) // the last character of the match
-		w.put(p.content, span{int32(from), int32(upto)})
 		w.done += end - start
+		from, upto := a.original(w.done-1, w.done) // the last character of the match
+		w.put(p.content, span{int32(from), int32(upto)})
 	}
 	if w.done == 0 {
 		return a

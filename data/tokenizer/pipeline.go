@@ -41,8 +41,8 @@ type splitter interface {
 // A model turns a piece into tokens.
 type model interface {
 	// encode appends the tokens of a piece. Their Start and End count bytes of the piece. It returns an error if the
-	// model can't encode a part of the piece and has no unknown token.
-	encode(tokens []Token, piece string) ([]Token, error)
+	// model can't encode a part of the piece and has no unknown token, or if the budget is spent.
+	encode(tokens []Token, piece string, b *budget) ([]Token, error)
 
 	vocabulary() []string // spelling of each id; empty if no token has the id
 	unknown() int         // id for unknown text, or -1
@@ -50,8 +50,9 @@ type model interface {
 
 // A decoder turns the spellings of tokens into other tokens. The text is the concatenation of the last decoder's.
 type decoder interface {
-	// stream returns functions that take a text's tokens, and its end. They pass the decoded tokens on to next.
-	stream(next sink) (sink, func())
+	// stream returns functions that take a text's tokens, and its end. They pass the decoded tokens on to next, until
+	// the budget is spent.
+	stream(b *budget, next sink) (sink, func())
 }
 
 // A sink takes the next part of a token. First and last say whether the part begins and ends the token.
@@ -81,6 +82,10 @@ func (p *Pipeline) Encode(text string) ([]int, error) {
 
 // Tokenize implements Tokenizer. It adds no special tokens; with o.Special, it finds the names of special tokens in the
 // text. If a token has characters that the text doesn't have, such as a prefix, the part is where they were added.
+//
+// Whatever the tokenizer's file says, a text takes bounded memory and time: Tokenize returns an error if the text would
+// grow to more than 16 times its bytes plus 1 MiB, or would have more than 4 tokens per byte plus 2^20, or would take
+// too many steps. No published tokenizer comes near these limits.
 func (p *Pipeline) Tokenize(text string, o Options) ([]Token, error) {
 	if len(text) > math.MaxInt32 {
 		return nil, fmt.Errorf("a text must have less than 2 GiB, got %d bytes", len(text))
@@ -88,23 +93,27 @@ func (p *Pipeline) Tokenize(text string, o Options) ([]Token, error) {
 	if err := CheckUTF8(text); err != nil {
 		return nil, err
 	}
+	b := newBudget(len(text))
 	tokens := make([]Token, 0, len(text)/3)
-	add := func(part aligned, token *addedToken) {
+	add := func(part aligned, token *addedToken) error {
 		start, end := part.original(0, len(part.text))
 		tokens = append(tokens, Token{token.ID, start, end})
+		return b.add(1)
 	}
-	err := p.raw.split(aligned{text: text}, o, func(part aligned, token *addedToken) error {
+	err := p.raw.split(aligned{text: text, budget: b}, o, func(part aligned, token *addedToken) error {
 		if token != nil {
-			add(part, token)
-			return nil
+			return add(part, token)
 		}
 		if p.normalizer != nil {
 			part = p.normalizer.normalize(part)
 		}
+		if b.spent() {
+			return b.err
+		}
 		return p.normal.split(part, o, func(part aligned, token *addedToken) (err error) {
 			switch {
 			case token != nil:
-				add(part, token)
+				err = add(part, token)
 			case p.splitter == nil:
 				tokens, err = p.piece(tokens, part)
 			default:
@@ -117,10 +126,13 @@ func (p *Pipeline) Tokenize(text string, o Options) ([]Token, error) {
 			return err
 		})
 	})
+	if err != nil {
+		return nil, err
+	}
 	if p.template.trim {
 		p.trimmed(tokens, text)
 	}
-	return tokens, err
+	return tokens, nil
 }
 
 // piece appends the tokens of a piece.
@@ -128,8 +140,14 @@ func (p *Pipeline) piece(tokens []Token, piece aligned) ([]Token, error) {
 	if piece.text == "" {
 		return tokens, nil
 	}
+	if piece.budget.take(stepsOfPart * len(piece.text)); piece.budget.spent() {
+		return tokens, piece.budget.err
+	}
 	n := len(tokens)
-	tokens, err := p.model.encode(tokens, piece.text)
+	tokens, err := p.model.encode(tokens, piece.text, piece.budget)
+	if err == nil {
+		err = piece.budget.add(len(tokens) - n)
+	}
 	for i := range tokens[n:] {
 		t := &tokens[n+i]
 		t.Start, t.End = piece.original(t.Start, t.End)
@@ -140,13 +158,31 @@ func (p *Pipeline) piece(tokens []Token, piece aligned) ([]Token, error) {
 // Decode implements Tokenizer.
 func (p *Pipeline) Decode(ids []int) (string, error) {
 	var text strings.Builder
-	next, end := p.decoder.stream(func(part string, _, _ bool) { text.WriteString(part) })
+	next, end := p.stream(newBudget(0), func(part string, _, _ bool) { text.WriteString(part) })
 	for i, id := range ids {
 		if id < 0 || id >= len(p.tokens) || p.tokens[id] == "" {
 			return "", fmt.Errorf("id %d at position %d isn't one of the tokenizer's ids, which are below %d", id, i, len(p.tokens))
 		}
-		next(p.tokens[id], true, true)
+		if err := next(id); err != nil {
+			return "", err
+		}
 	}
-	end()
+	if err := end(); err != nil {
+		return "", err
+	}
 	return text.String(), nil
+}
+
+// stream returns functions that decode the next id, and the end of a text. They pass the text on to put. They return an
+// error if the text no longer fits the budget.
+func (p *Pipeline) stream(b *budget, put sink) (next func(id int) error, end func() error) {
+	token, last := p.decoder.stream(b, bounded(b, put))
+	return func(id int) error {
+			b.bytes += mostGrowth * len(p.tokens[id])
+			token(p.tokens[id], true, true)
+			return b.err
+		}, func() error {
+			last()
+			return b.err
+		}
 }

@@ -88,30 +88,34 @@ func (p precompiled) replacement(s string) (string, bool) {
 func offsetOf(unit uint32) uint32 { return unit >> 10 << (unit & (1 << 9) >> 6) }
 
 func (p precompiled) normalize(a aligned) aligned {
-	var all []formed
-	done := 0 // bytes of a.text that are in all or, if all is nil, unchanged
+	a.budget.take(stepsOfForm * len(a.text))
+	var t *transformer // nil while nothing has changed
+	done := 0          // bytes of a.text before the part that is next
+	keep := func(part string) {
+		if done += len(part); t != nil {
+			for _, r := range part {
+				t.add(formed{r: r})
+			}
+		}
+	}
 	replace := func(part, text string) {
-		if all == nil {
-			all = make([]formed, 0, len(a.text))
-			for _, r := range a.text[:done] {
-				all = append(all, formed{r: r})
+		if t == nil {
+			t = &transformer{rewriter: rewriter{in: a}}
+			r, n := utf8.DecodeLastRuneInString(a.text[:done])
+			if t.keep(done - n); n > 0 {
+				t.add(formed{r: r})
 			}
 		}
 		done += len(part)
-		more := utf8.RuneCountInString(text) - utf8.RuneCountInString(part)
-		first := len(all)
+		left := utf8.RuneCountInString(part) // characters of the part that the text's don't stand for yet
 		for _, r := range text {
-			all = append(all, formed{r: r})
+			t.add(formed{r: r, added: 1 - min(1, left)}) // the last ones stand beside
+			left = max(0, left-1)
 		}
-		for i := max(first, len(all)-max(0, more)); i < len(all); i++ { // the last ones stand beside
-			all[i].added = 1
-		}
-		if more < 0 && len(all) > 0 {
-			all[len(all)-1].added += more
-		}
+		t.drop(left)
 	}
 	rest, state := a.text, -1
-	for rest != "" {
+	for rest != "" && !a.budget.spent() {
 		cluster := rest[:1]
 		if rest[0] < utf8.RuneSelf && (len(rest) == 1 || rest[1] < utf8.RuneSelf && rest[:2] != "\r\n") {
 			rest, state = rest[1:], -1
@@ -124,18 +128,17 @@ func (p precompiled) normalize(a aligned) aligned {
 				continue
 			}
 		}
-		for _, r := range cluster {
-			if text, ok := p.replacement(string(r)); ok {
-				replace(string(r), text)
+		for i, r := range cluster {
+			part := cluster[i : i+utf8.RuneLen(r)]
+			if text, ok := p.replacement(part); ok {
+				replace(part, text)
 				continue
 			}
-			if done += utf8.RuneLen(r); all != nil {
-				all = append(all, formed{r: r})
-			}
+			keep(part)
 		}
 	}
-	if all == nil {
+	if t == nil {
 		return a
 	}
-	return transform(a, all)
+	return t.result()
 }

@@ -100,6 +100,7 @@ func (p *Pipeline) addTokens(added []addedToken) error {
 		}
 	}
 	var raw, normal []addedToken
+	b := newBudget(len(p.file))
 	most := mostIDs(len(p.ids) + len(added))
 	for i, t := range added {
 		if t.Content == "" || len(t.Content) > longestToken || t.ID < 0 || t.ID >= most {
@@ -117,7 +118,10 @@ func (p *Pipeline) addTokens(added []addedToken) error {
 		}
 		if t.Normalized {
 			if p.normalizer != nil {
-				t.Content = p.normalizer.normalize(aligned{text: t.Content}).text
+				b.bytes = longestToken
+				if t.Content = p.normalizer.normalize(aligned{text: t.Content, budget: b}).text; b.spent() || len(t.Content) > longestToken {
+					return fmt.Errorf("added token %d, %.100q, becomes longer than %d bytes when it is normalized", i, p.tokens[t.ID], longestToken)
+				}
 			}
 			if t.Content != "" {
 				p.tokens[t.ID] = t.Content // other libraries decode the id to this, too

@@ -104,12 +104,15 @@ func (m *sentencePiece) ordinary(id int32) bool {
 	return kind == normalPiece || kind == definedPiece || kind == unusedPiece
 }
 
-func (m *sentencePiece) encode(tokens []Token, text string) ([]Token, error) {
+func (m *sentencePiece) encode(tokens []Token, text string, b *budget) ([]Token, error) {
 	first := len(tokens)
 	if m.unigram {
-		tokens = m.lattice.encode(tokens, text)
+		tokens = m.lattice.encode(tokens, text, b)
 	} else {
-		tokens = m.merger.encode(tokens, text)
+		tokens = m.merger.encode(tokens, text, b)
+	}
+	if b.spent() {
+		return tokens[:first], b.err
 	}
 	if !slices.ContainsFunc(tokens[first:], func(t Token) bool { return t.ID == m.unknownID }) {
 		return tokens, nil
@@ -135,7 +138,7 @@ func (m *sentencePiece) encode(tokens []Token, text string) ([]Token, error) {
 
 // stream decodes one token at a time. It calls next with text as soon as later tokens can't change it, and returns a
 // function for the tokens and one for their end.
-func (m *sentencePiece) stream(next sink) (sink, func()) {
+func (m *sentencePiece) stream(_ *budget, next sink) (sink, func()) {
 	var held []byte
 	started, spaced := false, false // whether there is text; whether the last token lost its space
 	put := func(text string) {

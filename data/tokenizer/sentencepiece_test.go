@@ -212,7 +212,7 @@ func TestSentencePieceRounding(t *testing.T) {
 	}
 	m.prepare()
 	for n, want := range map[int][]int{1000: {4, 5}, 65536: {2, 3}, 99999: {2, 3}, 100000: {4, 5}, 131072: {4, 5}, 196608: {2, 3}} {
-		tokens, err := m.encode(nil, strings.Repeat("a", n)+"xyz")
+		tokens, err := m.encode(nil, strings.Repeat("a", n)+"xyz", newBudget(n))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -42,7 +42,7 @@ func newLattice(m *sentencePiece, keys *trie) *lattice {
 	return l
 }
 
-func (l *lattice) encode(tokens []Token, text string) []Token {
+func (l *lattice) encode(tokens []Token, text string, b *budget) []Token {
 	pool, _ := l.paths.Get().(*[]latticeStep)
 	if pool == nil {
 		pool = new([]latticeStep)
@@ -55,7 +55,7 @@ func (l *lattice) encode(tokens []Token, text string) []Token {
 	}
 	path[0] = latticeStep{}
 	furthest := 0 // the last place that a path ends at
-	for start := 0; start < len(text); {
+	for start := 0; start < len(text) && !b.spent(); {
 		n := 1
 		if text[start] >= utf8.RuneSelf {
 			_, n = utf8.DecodeRuneInString(text[start:])
@@ -68,13 +68,9 @@ func (l *lattice) encode(tokens []Token, text string) []Token {
 			before = 0
 		}
 		single := false // whether the character at start is a piece
-		node := int32(0)
-		for end := start; end < len(text); {
-			if node = l.keys.step(node, text[end]); node == 0 {
-				break
-			}
-			end++
-			id := l.keys.value[node]
+		for node := l.keys.child(0, text[start:]); node > 0; node = l.keys.child(node, text[start:]) {
+			b.take(stepsOfNode)
+			id, end := l.keys.nodes[node].value, start+int(l.keys.nodes[node].size)
 			if id < 0 || l.kinds[id] == unusedPiece {
 				continue
 			}
@@ -95,6 +91,9 @@ func (l *lattice) encode(tokens []Token, text string) []Token {
 			furthest = max(furthest, start+n)
 		}
 		start += n
+	}
+	if b.spent() {
+		return tokens
 	}
 	first := len(tokens)
 	for end := len(text); end > 0; end = int(path[end].start) {
@@ -153,19 +152,19 @@ func newMerger(m *sentencePiece) *merger {
 	return r
 }
 
-func (m *merger) encode(tokens []Token, text string) []Token {
+func (m *merger) encode(tokens []Token, text string, b *budget) []Token {
 	e, _ := m.encoders.Get().(*mergeEncoder)
 	if e == nil {
 		e = &mergeEncoder{merger: m, known: pieceCache{}}
 	}
 	defer m.encoders.Put(e)
 	start := 0
-	for start < len(text) {
+	for start < len(text) && !b.spent() {
 		end := len(text)
 		if m.byWords {
 			end = wordEnd(text, start)
 		}
-		for _, t := range e.word(text[start:end]) {
+		for _, t := range e.word(text[start:end], b) {
 			tokens = append(tokens, Token{int(t.id), start, start + int(t.size)})
 			start += int(t.size)
 		}
@@ -186,24 +185,28 @@ func wordEnd(text string, start int) int {
 }
 
 // word returns the tokens of a word. The next call may overwrite them.
-func (e *mergeEncoder) word(word string) []bpeToken {
+func (e *mergeEncoder) word(word string, b *budget) []bpeToken {
 	tokens, ok := e.known[word]
 	if ok {
 		return tokens
 	}
-	e.merge(word)
-	e.known.put(word, e.tokens)
+	if e.merge(word, b); !b.spent() {
+		e.known.put(word, e.tokens)
+	}
 	return e.tokens
 }
 
 // merge sets e.tokens to the tokens of a text, in time O(n log n) for n bytes.
-func (e *mergeEncoder) merge(text string) {
+func (e *mergeEncoder) merge(text string, b *budget) {
 	e.text, e.tokens, e.symbols, e.queue = text, e.tokens[:0], e.symbols[:0], e.queue[:0]
 	clear(e.parts)
+	if b.take(stepsOfMerge * len(text)); b.spent() {
+		return
+	}
 	for i := 0; i < len(text); {
 		n, frozen := 0, false
 		if e.defined != nil {
-			n, _ = e.defined.longest(text[i:])
+			n, _ = e.defined.longest(text[i:], b)
 			frozen = n > 0
 		}
 		if !frozen {

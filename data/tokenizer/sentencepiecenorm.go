@@ -22,7 +22,7 @@ func (m *sentencePiece) normalize(a aligned) aligned {
 	}
 	done := 0
 	for m.trimSpaces && done < len(a.text) {
-		text, n := m.normal(a.text[done:])
+		text, n := m.normal(a.text[done:], a.budget)
 		if text != " " {
 			break
 		}
@@ -36,12 +36,12 @@ func (m *sentencePiece) normalize(a aligned) aligned {
 		put(" ", done)
 	}
 	space := m.trimSpaces // whether the last text ends with a space
-	for done < len(a.text) {
-		text, n := m.normal(a.text[done:])
+	for done < len(a.text) && !a.budget.spent() {
+		text, n := m.normal(a.text[done:], a.budget)
 		if space {
 			text = strings.TrimLeft(text, " ")
 		}
-		if text != "" {
+		if text != "" && a.budget.fits(len(out)+len(text)-done) {
 			put(text, done)
 			space = m.trimSpaces && text[len(text)-1] == ' '
 		}
@@ -68,19 +68,19 @@ func (m *sentencePiece) normalize(a aligned) aligned {
 		end, _ := a.original(places[i+1], places[i+1])
 		spans[i] = span{int32(start), int32(end)}
 	}
-	return aligned{text: string(out), first: a.first, spans: spans}
+	return a.replaced(out, spans)
 }
 
 // normal returns what the first characters of text become, and their number of bytes: a user-defined symbol stays, then
 // the longest rule counts, then one character stays.
-func (m *sentencePiece) normal(text string) (string, int) {
+func (m *sentencePiece) normal(text string, b *budget) (string, int) {
 	if m.defined != nil {
-		if n, _ := m.defined.longest(text); n > 0 {
+		if n, _ := m.defined.longest(text, b); n > 0 {
 			return text[:n], n
 		}
 	}
 	if m.rules != nil {
-		if s, n := m.rules.longest(text); n > 0 {
+		if s, n := m.rules.longest(text, b); n > 0 {
 			return s, n
 		}
 	}
@@ -92,14 +92,15 @@ func (m *sentencePiece) normal(text string) (string, int) {
 }
 
 // longest returns the value of the longest key that a string begins with, and the key's length, or 0.
-func (p *precompiled) longest(s string) (value string, n int) {
+func (p *precompiled) longest(s string, b *budget) (value string, n int) {
 	start := -1
 	place := offsetOf(p.units[0])
 	for i := range len(s) {
 		place ^= uint32(s[i])
-		if s[i] == 0 || int(place) >= len(p.units) {
+		if s[i] == 0 || int(place) >= len(p.units) || b.spent() {
 			break
 		}
+		b.take(stepsOfNode)
 		unit := p.units[place]
 		if unit&(1<<31|0xff) != uint32(s[i]) {
 			break

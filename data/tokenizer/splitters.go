@@ -79,7 +79,11 @@ func (s sequence) split(a aligned, yield func(aligned)) {
 		s[0].split(a, yield)
 		return
 	}
-	s[0].split(a, func(piece aligned) { s[1:].split(piece, yield) })
+	s[0].split(a, func(piece aligned) {
+		if a.budget.take(stepsOfPart * (1 + len(piece.text))); !a.budget.spent() {
+			s[1:].split(piece, yield)
+		}
+	})
 }
 
 // isByteLevel reports whether a splitter has a byteLevel.

@@ -57,9 +57,6 @@ func parseTemplate(part json.RawMessage) (t template, err error) {
 	a, b := templateItem{text: 0}, templateItem{text: 1}
 	switch typ {
 	case "Sequence":
-		if len(file.Processors) > mostParts {
-			return t, fmt.Errorf("a Sequence must have at most %d parts, got %d", mostParts, len(file.Processors))
-		}
 		for i, part := range file.Processors {
 			next, err := parseTemplate(part)
 			if err != nil {

@@ -1,78 +1,97 @@
 package tokenizer
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
-// A trie finds the keys that a text begins with. Its nodes are in arrays. The edges of a node are consecutive and
-// sorted by their byte.
+// A trie finds the keys that a text begins with. A node stands for a place where keys end or differ, so there are at
+// most two nodes per key, however long the keys are.
 type trie struct {
-	root  [256]int32 // node after the first byte, or 0
-	first []int32    // index of each node's first edge; the next node's first edge ends them
-	bytes []byte     // byte of each edge
-	nodes []int32    // node that each edge leads to
-	value []int32    // value of each node's key, or -1
+	keys  []string
+	nodes []trieNode // node 0 is the root; the children of a node are consecutive and sorted by their byte
+	bytes []byte     // for each node: the first byte after its parent's text
+	root  [256]int32 // child of the root by its byte, or 0
+}
+
+// A trieNode stands for the first size bytes of some keys.
+type trieNode struct {
+	size  int32
+	key   int32 // index of one of these keys
+	value int32 // index of the key that ends here, or -1
+	first int32 // first child; the next node's first child ends the children
 }
 
 // newTrie returns a trie of keys. The value of a key is its index. Empty keys are left out, and of equal keys, the last
-// one counts.
+// one counts. The trie keeps the keys.
 func newTrie(keys []string) *trie {
-	order := make([]int32, len(keys))
-	for i := range order {
-		order[i] = int32(i)
-	}
-	slices.SortStableFunc(order, func(a, b int32) int {
-		switch {
-		case keys[a] < keys[b]:
-			return -1
-		case keys[a] > keys[b]:
-			return 1
+	order := make([]int32, 0, len(keys))
+	for i, key := range keys {
+		if key != "" {
+			order = append(order, int32(i))
 		}
-		return 0
-	})
-	for len(order) > 0 && keys[order[0]] == "" {
-		order = order[1:]
 	}
-	// Nodes are numbered in the order of a breadth-first walk, so that the edges of a node are consecutive.
-	type group struct{ keys []int32 } // keys that share a prefix
-	t := &trie{}
-	queue := []group{{order}}
-	depth, level := 0, 1 // bytes of the prefix; number of groups left with this depth
-	for len(queue) > 0 {
-		g := queue[0].keys
-		queue = queue[1:]
-		t.first = append(t.first, int32(len(t.bytes)))
-		value := int32(-1)
-		for len(g) > 0 && len(keys[g[0]]) == depth {
-			value = g[0]
-			g = g[1:]
+	slices.SortFunc(order, func(a, b int32) int { return cmp.Or(cmp.Compare(keys[a], keys[b]), cmp.Compare(a, b)) })
+	// Nodes are numbered in the order of a breadth-first walk, so that the children of a node are consecutive.
+	t := &trie{keys: keys}
+	groups := [][2]int32{{0, int32(len(order))}} // for each node: where the keys that begin with its text are in order
+	t.nodes, t.bytes = append(t.nodes, trieNode{value: -1}), append(t.bytes, 0)
+	for i := 0; i < len(t.nodes); i++ {
+		node, start, end := &t.nodes[i], groups[i][0], groups[i][1]
+		group := order[start:end]
+		node.first = int32(len(t.nodes))
+		if len(group) > 0 {
+			node.key = group[0]
 		}
-		t.value = append(t.value, value)
-		for len(g) > 0 {
-			b, n := keys[g[0]][depth], 1
-			for n < len(g) && keys[g[n]][depth] == b {
+		size := node.size
+		for len(group) > 0 && int32(len(keys[group[0]])) == size {
+			node.value = group[0]
+			group = group[1:]
+		}
+		for len(group) > 0 {
+			b, n := keys[group[0]][size], 1
+			for n < len(group) && keys[group[n]][size] == b {
 				n++
 			}
-			t.bytes = append(t.bytes, b)
-			t.nodes = append(t.nodes, int32(len(t.first)+len(queue)))
-			queue = append(queue, group{g[:n]})
-			g = g[n:]
-		}
-		if level--; level == 0 {
-			depth, level = depth+1, len(queue)
+			first, last, common := keys[group[0]], keys[group[n-1]], size+1
+			for int(common) < len(first) && first[common] == last[common] {
+				common++
+			}
+			if size == 0 {
+				t.root[b] = int32(len(t.nodes))
+			}
+			t.nodes, t.bytes = append(t.nodes, trieNode{size: common, value: -1}), append(t.bytes, b)
+			groups = append(groups, [2]int32{end - int32(len(group)), end - int32(len(group)-n)})
+			group = group[n:]
 		}
 	}
-	t.first = append(t.first, int32(len(t.bytes)))
-	for e := t.first[0]; e < t.first[1]; e++ {
-		t.root[t.bytes[e]] = t.nodes[e]
-	}
+	t.nodes = append(t.nodes, trieNode{first: int32(len(t.nodes))})
 	return t
 }
 
-// step returns the node that byte b leads to, or 0.
-func (t *trie) step(node int32, b byte) int32 {
-	if node == 0 {
-		return t.root[b]
+// child returns the child of a node whose text is the start of text, or 0. The node's own text must be.
+func (t *trie) child(node int32, text string) int32 {
+	size := t.nodes[node].size
+	if int(size) >= len(text) {
+		return 0
 	}
-	low, high := t.first[node], t.first[node+1]
+	b := text[size]
+	child := t.root[b]
+	if node > 0 {
+		child = t.find(t.nodes[node].first, t.nodes[node+1].first, b)
+	}
+	if child == 0 {
+		return 0
+	}
+	c := &t.nodes[child]
+	if c.size > size+1 && (int(c.size) > len(text) || t.keys[c.key][size+1:c.size] != text[size+1:c.size]) {
+		return 0
+	}
+	return child
+}
+
+// find returns the node with byte b among the nodes from low to before high, or 0.
+func (t *trie) find(low, high int32, b byte) int32 {
 	for high-low > 8 {
 		middle := (low + high) / 2
 		if t.bytes[middle] <= b {
@@ -83,22 +102,19 @@ func (t *trie) step(node int32, b byte) int32 {
 	}
 	for ; low < high; low++ {
 		if t.bytes[low] == b {
-			return t.nodes[low]
+			return low
 		}
 	}
 	return 0
 }
 
 // longest returns the length and the value of the longest key that text begins with, or 0 and -1.
-func (t *trie) longest(text string) (n int, value int32) {
+func (t *trie) longest(text string, b *budget) (n int, value int32) {
 	value = -1
-	node := int32(0)
-	for i := range len(text) {
-		if node = t.step(node, text[i]); node == 0 {
-			break
-		}
-		if v := t.value[node]; v >= 0 {
-			n, value = i+1, v
+	for node := t.child(0, text); node > 0; node = t.child(node, text) {
+		b.take(stepsOfNode)
+		if c := &t.nodes[node]; c.value >= 0 {
+			n, value = int(c.size), c.value
 		}
 	}
 	return n, value

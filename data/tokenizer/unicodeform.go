@@ -29,47 +29,99 @@ func (f unicodeForm) normalize(a aligned) aligned {
 	if form.IsNormalString(a.text) {
 		return a
 	}
-	var all []formed
-	start := 0 // of the characters that aren't in canonical order yet
-	sort := func() {
-		slices.SortStableFunc(all[start:], func(a, b formed) int { return int(a.class) - int(b.class) })
-		start = len(all)
-	}
+	a.budget.take(stepsOfForm * len(a.text))
+	t := transformer{rewriter: rewriter{in: a}}
+	var part []formed // the last character of class 0 and what follows it
 	for _, r := range a.text {
+		if a.budget.spent() {
+			break
+		}
 		for i, d := range f.decompose(r) {
-			class := f.decomposition.PropertiesString(string(d)).CCC()
-			if class == 0 {
-				sort()
+			c := formed{d, min(i, 1), f.decomposition.PropertiesString(string(d)).CCC()}
+			if c.class == 0 {
+				if part = f.settled(part); f.compose && len(part) == 1 && part[0].composes(c) {
+					continue
+				}
+				t.add(part...)
+				part = part[:0]
 			}
-			all = append(all, formed{d, min(i, 1), class})
-			if class == 0 {
-				start = len(all)
-			}
+			part = append(part, c)
 		}
 	}
-	sort()
-	if f.compose {
-		all = compose(all)
-	}
-	return transform(a, all)
+	t.add(f.settled(part)...)
+	return t.result()
 }
 
-// transform returns the text of all characters. Each has the origin of the characters that it stands for.
-func transform(a aligned, all []formed) aligned {
-	w := rewriter{in: a}
-	for _, c := range all {
-		if c.added > 0 {
-			w.beside(string(c.r))
-			continue
+// settled returns characters in canonical order, and composed if the form is. At most the first has class 0.
+func (f unicodeForm) settled(part []formed) []formed {
+	if len(part) < 2 {
+		return part
+	}
+	slices.SortStableFunc(part, func(a, b formed) int { return int(a.class) - int(b.class) })
+	if !f.compose {
+		return part
+	}
+	out := part[:1]
+	for _, c := range part[1:] {
+		blocked := len(out) > 1 && out[len(out)-1].class >= c.class
+		if blocked || !out[0].composes(c) {
+			out = append(out, c)
 		}
+	}
+	return out
+}
+
+// composes reports whether f and the next character form one character together, which f becomes then.
+func (f *formed) composes(next formed) bool {
+	if f.class != 0 || norm.NFC.PropertiesString(string(next.r)).BoundaryBefore() {
+		return false
+	}
+	both, ok := composed(f.r, next.r)
+	if ok {
+		f.r = both
+		f.added += next.added - 1
+	}
+	return ok
+}
+
+// A transformer builds the text of characters. Each has the origin of the characters that it stands for.
+type transformer struct {
+	rewriter
+	held formed // the last character, which may yet stand for more
+	some bool   // whether there is one
+}
+
+// add adds characters.
+func (t *transformer) add(part ...formed) {
+	for _, c := range part {
+		t.flush()
+		t.held, t.some = c, true
+	}
+}
+
+// drop removes the next n characters. At the start of a text, the characters after them take their origins.
+func (t *transformer) drop(n int) { t.held.added -= n }
+
+func (t *transformer) flush() {
+	switch {
+	case !t.some:
+	case t.held.added > 0:
+		t.beside(string(t.held.r))
+	default:
 		n := 0
-		for range 1 - c.added {
-			_, size := utf8.DecodeRuneInString(a.text[w.done+n:])
+		for range 1 - t.held.added {
+			_, size := utf8.DecodeRuneInString(t.in.text[t.done+n:])
 			n += size
 		}
-		w.replace(n, string(c.r))
+		t.replace(n, string(t.held.r))
 	}
-	return aligned{text: string(w.out), first: a.first, spans: w.spans}
+	t.some = false
+}
+
+// result returns the new text.
+func (t *transformer) result() aligned {
+	t.flush()
+	return t.in.replaced(t.out, t.spans)
 }
 
 // decompose returns the full decomposition of a character.
@@ -86,31 +138,6 @@ func (f unicodeForm) decompose(r rune) []rune {
 		return []rune(string(d))
 	}
 	return []rune{r}
-}
-
-// compose composes characters in canonical order.
-func compose(all []formed) []formed {
-	out := all[:0]
-	starter := -1 // index in out of the last character with class 0
-	for _, c := range all {
-		last := uint8(0) // class of the character before c, if it isn't the starter
-		if len(out)-1 > starter && starter >= 0 {
-			last = out[len(out)-1].class
-		}
-		blocked := starter < 0 || len(out)-1 > starter && (last == 0 || last >= c.class)
-		if !blocked {
-			if both, ok := composed(out[starter].r, c.r); ok {
-				out[starter].r = both
-				out[starter].added += c.added - 1
-				continue
-			}
-		}
-		if c.class == 0 {
-			starter = len(out)
-		}
-		out = append(out, c)
-	}
-	return out
 }
 
 // composed returns the character that a and b form together.

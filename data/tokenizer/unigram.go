@@ -89,7 +89,7 @@ func (s *scoredJSON) UnmarshalJSON(value []byte) error {
 func (m *unigram) vocabulary() []string { return m.tokens }
 func (m *unigram) unknown() int         { return m.unknownID }
 
-func (m *unigram) encode(tokens []Token, piece string) ([]Token, error) {
+func (m *unigram) encode(tokens []Token, piece string, b *budget) ([]Token, error) {
 	pool, _ := m.paths.Get().(*[]unigramStep)
 	if pool == nil {
 		pool = new([]unigramStep)
@@ -97,7 +97,9 @@ func (m *unigram) encode(tokens []Token, piece string) ([]Token, error) {
 	defer m.paths.Put(pool)
 	*pool = slices.Grow((*pool)[:0], len(piece)+1)[:len(piece)+1]
 	path := *pool // path[i] ends at byte i
-	m.viterbi(path, piece)
+	if m.viterbi(path, piece, b); b.spent() {
+		return tokens, b.err
+	}
 
 	unknown := func(end int) bool { return path[end].id < 0 || int(path[end].id) == m.unknownID }
 	first := len(tokens)
@@ -107,7 +109,7 @@ func (m *unigram) encode(tokens []Token, piece string) ([]Token, error) {
 			for start > 0 && unknown(start) { // neighbouring unknown characters are one token
 				start = int(path[start].start)
 			}
-			n, whole := m.keys.longest(piece[start:end])
+			n, whole := m.keys.longest(piece[start:end], b)
 			switch {
 			case n == end-start: // together, the unknown characters are a token, such as <unk>
 				tokens = append(tokens, Token{int(whole), start, end})
@@ -130,7 +132,7 @@ func (m *unigram) encode(tokens []Token, piece string) ([]Token, error) {
 }
 
 // viterbi sets the steps of the best paths. A step for an unknown character has the id -1.
-func (m *unigram) viterbi(path []unigramStep, piece string) {
+func (m *unigram) viterbi(path []unigramStep, piece string, b *budget) {
 	for i := range path {
 		path[i].start = -1
 	}
@@ -140,18 +142,14 @@ func (m *unigram) viterbi(path []unigramStep, piece string) {
 			path[end] = unigramStep{score, int32(start), id}
 		}
 	}
-	for start := 0; start < len(piece); {
+	for start := 0; start < len(piece) && !b.spent(); {
 		_, n := utf8.DecodeRuneInString(piece[start:])
 		single := false // whether the character at start is a token
-		node := int32(0)
-		for end := start; end < len(piece); {
-			if node = m.keys.step(node, piece[end]); node == 0 {
-				break
-			}
-			end++
-			if id := m.keys.value[node]; id >= 0 {
-				step(start, end, id, m.scores[id])
-				single = single || end == start+n
+		for node := m.keys.child(0, piece[start:]); node > 0; node = m.keys.child(node, piece[start:]) {
+			b.take(stepsOfNode)
+			if key := m.keys.nodes[node]; key.value >= 0 {
+				step(start, start+int(key.size), key.value, m.scores[key.value])
+				single = single || int(key.size) == n
 			}
 		}
 		if !single {

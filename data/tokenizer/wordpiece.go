@@ -59,13 +59,16 @@ func parseWordPiece(part json.RawMessage) (model, error) {
 func (m *wordPiece) vocabulary() []string { return m.tokens }
 func (m *wordPiece) unknown() int         { return m.unknownID }
 
-func (m *wordPiece) encode(tokens []Token, piece string) ([]Token, error) {
+func (m *wordPiece) encode(tokens []Token, piece string, b *budget) ([]Token, error) {
 	n, keys := len(tokens), m.first
 	if len(piece) > m.longest && utf8.RuneCountInString(piece) > m.longest {
 		return append(tokens, Token{m.unknownID, 0, len(piece)}), nil
 	}
 	for start := 0; start < len(piece); {
-		size, id := keys.longest(piece[start:])
+		size, id := keys.longest(piece[start:], b)
+		if b.spent() {
+			return tokens[:n], b.err
+		}
 		if id < 0 {
 			return append(tokens[:n], Token{m.unknownID, 0, len(piece)}), nil
 		}
