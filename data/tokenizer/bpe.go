@@ -34,14 +34,14 @@ type bpe struct {
 }
 
 // A pair is the ids of two neighbouring tokens.
-type pair struct{ left, right int }
+type pair struct{ left, right int32 }
 
 func (p pair) key() uint64 { return uint64(p.left)<<32 | uint64(p.right) }
 
 // A merge replaces a pair with one token, whose id is id.
 type merge struct {
 	pair
-	id int
+	id int32
 }
 
 // newBPE returns a byte-level model with every byte and no merges. Bytes get their ids in the order of the code points
@@ -247,11 +247,11 @@ func (e *bpeEncoder) merge(piece string, b *budget) {
 		first := e.queue.pop(lessUint64)
 		i, m := int32(first&(1<<32-1)), &e.merges[first>>32]
 		left := &e.symbols[i]
-		if int(left.id) != m.left || left.next < 0 || int(e.symbols[left.next].id) != m.right {
+		if left.id != m.left || left.next < 0 || e.symbols[left.next].id != m.right {
 			continue // one of the two has been merged already
 		}
 		right := &e.symbols[left.next]
-		left.id, left.size, left.next = int32(m.id), left.size+right.size, right.next
+		left.id, left.size, left.next = m.id, left.size+right.size, right.next
 		right.id = -1
 		if left.next >= 0 {
 			e.symbols[left.next].prev = i
@@ -271,7 +271,7 @@ func (e *bpeEncoder) merge(piece string, b *budget) {
 // ask queues the merge of symbol i with the next symbol, if there is such a merge.
 func (e *bpeEncoder) ask(i int32) {
 	left := e.symbols[i]
-	if rank, ok := e.ranks[pair{int(left.id), int(e.symbols[left.next].id)}.key()]; ok {
+	if rank, ok := e.ranks[pair{left.id, e.symbols[left.next].id}.key()]; ok {
 		e.queue.push(uint64(rank)<<32|uint64(i), lessUint64)
 	}
 }
@@ -377,6 +377,9 @@ func spell(token string) string {
 
 // unspell returns the token with this spelling, and whether the spelling is valid and not empty.
 func unspell(s string) (string, bool) {
+	if strings.IndexFunc(s, func(r rune) bool { return r < '!' || '~' < r }) < 0 {
+		return s, s != ""
+	}
 	var token []byte
 	for _, r := range s {
 		b, ok := runeBytes[r]

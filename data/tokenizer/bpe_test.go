@@ -95,7 +95,7 @@ func slowBPE(text string, size int) *bpe {
 		}
 		best, most := pair{}, 1
 		for p, n := range counts {
-			q := pair{slices.Index(t.tokens, bytesOf(p[0])), slices.Index(t.tokens, bytesOf(p[1]))}
+			q := pair{int32(slices.Index(t.tokens, bytesOf(p[0]))), int32(slices.Index(t.tokens, bytesOf(p[1])))}
 			if n > most || n == most && n > 1 && (q.left < best.left || q.left == best.left && q.right < best.right) {
 				best, most = q, n
 			}
@@ -109,7 +109,7 @@ func slowBPE(text string, size int) *bpe {
 			id = len(t.tokens)
 			t.tokens = append(t.tokens, token)
 		}
-		t.add(merge{best, id})
+		t.add(merge{best, int32(id)})
 		for i, word := range words {
 			var merged []string
 			for j := 0; j < len(word); j++ {
@@ -153,14 +153,14 @@ func slowEncode(t *bpe, text string) (ids []int) {
 		for {
 			best, place := len(t.merges), -1
 			for i := range len(word) - 1 {
-				if rank, ok := t.ranks[pair{word[i], word[i+1]}.key()]; ok && int(rank) < best {
+				if rank, ok := t.ranks[pair{int32(word[i]), int32(word[i+1])}.key()]; ok && int(rank) < best {
 					best, place = int(rank), i
 				}
 			}
 			if place < 0 {
 				break
 			}
-			word = slices.Replace(word, place, place+2, t.merges[best].id)
+			word = slices.Replace(word, place, place+2, int(t.merges[best].id))
 		}
 		ids = append(ids, word...)
 	}

@@ -1,11 +1,15 @@
 package tokenizer
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/heed-go/heed/internal/jsonkeys"
 )
 
 // bpeJSON is the model of a tokenizer.json with byte-pair encoding.
@@ -57,31 +61,33 @@ func bpeFile(m *bpe) ([]byte, error) {
 
 // parseBPE makes a model from the model of a tokenizer.json. The argument byteLevel says that its vocabulary has bytes,
 // spelled as characters.
-func parseBPE(part json.RawMessage, byteLevel bool) (*bpe, error) {
+func parseBPE(members members, byteLevel bool) (*bpe, error) {
 	var file struct {
-		Type         string         `json:"type"`
-		Dropout      *float64       `json:"dropout"`
-		Vocab        map[string]int `json:"vocab"`
-		Merges       []mergeJSON    `json:"merges"`
-		Unknown      *string        `json:"unk_token"`
-		Prefix       *string        `json:"continuing_subword_prefix"`
-		Suffix       *string        `json:"end_of_word_suffix"`
-		FuseUnknown  bool           `json:"fuse_unk"`
-		ByteFallback bool           `json:"byte_fallback"`
-		IgnoreMerges bool           `json:"ignore_merges"`
+		Type         string   `json:"type"`
+		Dropout      *float64 `json:"dropout"`
+		Unknown      *string  `json:"unk_token"`
+		Prefix       *string  `json:"continuing_subword_prefix"`
+		Suffix       *string  `json:"end_of_word_suffix"`
+		FuseUnknown  bool     `json:"fuse_unk"`
+		ByteFallback bool     `json:"byte_fallback"`
+		IgnoreMerges bool     `json:"ignore_merges"`
 	}
-	if err := decode(part, &file); err != nil {
+	merges, err1 := members.take("merges", '[')
+	spelled, err := members.takeVocab()
+	if err == nil {
+		err = checkLengths(spelled)
+	}
+	if err = cmp.Or(err, err1); err == nil {
+		err = members.decode(&file)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if file.Dropout != nil && *file.Dropout != 0 {
 		return nil, fmt.Errorf("its dropout must be null, got %g: with dropout, ids would be random", *file.Dropout)
 	}
-	spelled, err := vocabOf(file.Vocab)
-	if err != nil {
-		return nil, err
-	}
 	m := &bpe{
-		ids: make(map[string]int32, len(spelled)), ranks: make(map[uint64]int32, len(file.Merges)), unknownID: -1,
+		spelled: spelled, ids: make(map[string]int32, len(spelled)), unknownID: -1,
 		characters: !byteLevel, byteFallback: file.ByteFallback, fuseUnknown: file.FuseUnknown, ignoreMerges: file.IgnoreMerges,
 	}
 	if file.Prefix != nil {
@@ -94,11 +100,9 @@ func parseBPE(part json.RawMessage, byteLevel bool) (*bpe, error) {
 		return nil, fmt.Errorf("its continuing_subword_prefix and end_of_word_suffix must have at most %d bytes, got %d and %d", longestAffix, len(m.prefix), len(m.suffix))
 	}
 	if file.Unknown != nil && *file.Unknown != "" {
-		id, ok := file.Vocab[*file.Unknown]
-		if !ok {
+		if m.unknownID = slices.Index(spelled, *file.Unknown); m.unknownID < 0 {
 			return nil, fmt.Errorf("its unk_token %.100q isn't in the vocab", *file.Unknown)
 		}
-		m.unknownID = id
 	}
 	if byteLevel && (m.prefix != "" || m.suffix != "" || m.byteFallback) {
 		return nil, errors.New("a byte-level vocab can't have a continuing_subword_prefix, an end_of_word_suffix or byte_fallback")
@@ -107,13 +111,15 @@ func parseBPE(part json.RawMessage, byteLevel bool) (*bpe, error) {
 	if byteLevel {
 		m.tokens = make([]string, len(spelled))
 	}
+	odd := map[string]int32{} // tokens that don't spell bytes, such as special ones: no text becomes them
 	for id, token := range spelled {
 		if byteLevel {
-			bytes, ok := unspell(token)
+			spelt, ok := unspell(token)
 			if !ok {
-				continue // such as a special token: no text becomes it
+				odd[token] = int32(id)
+				continue
 			}
-			token, m.tokens[id] = bytes, bytes
+			token, m.tokens[id] = spelt, spelt
 		}
 		if token != "" {
 			m.ids[token] = int32(id)
@@ -133,24 +139,44 @@ func parseBPE(part json.RawMessage, byteLevel bool) (*bpe, error) {
 	// Neighbouring unknown characters become one token or disappear; the prefix and suffix depend on a piece's ends.
 	neighbours := (m.fuseUnknown || m.unknownID < 0) && !(m.byteFallback && slices.Min(m.bytes[:]) >= 0)
 	m.joined = m.prefix != "" || m.suffix != "" || !byteLevel && neighbours
-	for rank, both := range file.Merges {
-		left, ok1 := file.Vocab[both[0]]
-		right, ok2 := file.Vocab[both[1]]
-		id, ok3 := file.Vocab[both[0]+strings.TrimPrefix(both[1], m.prefix)]
-		if !ok1 || !ok2 || !ok3 {
-			return nil, fmt.Errorf("merge %d (from 0) must join two tokens of the vocab into a third, got %.100q", rank, both)
+	idOf := func(token string) (int32, bool) {
+		id, ok := odd[token]
+		if spelt, spells := unspell(token); byteLevel && spells {
+			token = spelt
 		}
-		p := pair{left, right}
-		if first, ok := m.ranks[p.key()]; ok {
-			return nil, fmt.Errorf("merge %d (from 0) repeats merge %d, %.100q", rank, first, both)
+		if !ok {
+			id, ok = m.ids[token]
 		}
-		m.add(merge{p, id})
-		for _, part := range []int{left, right} {
-			if _, isByte := byteToken(spelled[part]); !byteLevel && (isByte || part == m.unknownID) {
+		return id, ok
+	}
+	n := min(bytes.Count(merges, []byte(","))+1, mostEntries)
+	m.ranks, m.merges = make(map[uint64]int32, n), make([]merge, 0, n)
+	err = jsonkeys.Elements(merges, func(value []byte) error {
+		rank := len(m.merges)
+		var both mergeJSON
+		if err := both.UnmarshalJSON(value); err != nil {
+			return err
+		}
+		left, ok1 := idOf(both[0])
+		right, ok2 := idOf(both[1])
+		id, ok3 := idOf(both[0] + strings.TrimPrefix(both[1], m.prefix))
+		switch p := (pair{left, right}); {
+		case !ok1 || !ok2 || !ok3:
+			return fmt.Errorf("merge %d (from 0) must join two tokens of the vocab into a third, got %.100q", rank, both)
+		case rank == mostEntries:
+			return fmt.Errorf("it must have at most %d merges", mostEntries)
+		default:
+			if first, ok := m.ranks[p.key()]; ok {
+				return fmt.Errorf("merge %d (from 0) repeats merge %d, %.100q", rank, first, both)
+			}
+			m.add(merge{p, id})
+		}
+		for _, part := range []int32{left, right} {
+			if _, isByte := byteToken(spelled[part]); !byteLevel && (isByte || int(part) == m.unknownID) {
 				m.joined = true // the token stands for other bytes than its own
 			}
 		}
-	}
-	m.spelled = spelled
-	return m, nil
+		return nil
+	})
+	return m, err
 }

@@ -13,7 +13,7 @@ const longestPiece = 256
 
 // A bpeWord is a piece of the texts, and how often it occurs.
 type bpeWord struct {
-	ids   []int
+	ids   []int32
 	count int
 }
 
@@ -57,7 +57,7 @@ func collectBPE(texts iter.Seq[string], size int) (Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parsePipeline(content)
+	return readJSON(content)
 }
 
 // read collects the words of the texts and counts their pairs. For the argument most, see wordCounts.
@@ -75,7 +75,7 @@ func (t *bpeTraining) read(texts iter.Seq[string], most int) {
 	for _, piece := range slices.Sorted(maps.Keys(words.counts)) {
 		w := bpeWord{count: *words.counts[piece]}
 		for i := range len(piece) {
-			w.ids = append(w.ids, int(t.bytes[piece[i]]))
+			w.ids = append(w.ids, t.bytes[piece[i]])
 			if i > 0 {
 				p := pair{w.ids[i-1], w.ids[i]}
 				t.count(p, w.count, len(t.words))
@@ -99,7 +99,7 @@ func (t *bpeTraining) merge(p pair) {
 	if _, ok := t.ids[token]; !ok { // other pairs may have made the same token
 		t.token(token)
 	}
-	id := int(t.ids[token])
+	id := t.ids[token]
 	t.add(merge{p, id})
 	made := map[pair]bool{}
 	for _, i := range t.where[p] {

@@ -127,11 +127,11 @@ func chatPipeline(t *testing.T) *Pipeline {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := parsePipeline(content)
+	p, err := readJSON(content)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p
+	return p.(*Pipeline)
 }
 
 // Encode gives the ids of the rendered text, but no content becomes a special token.

@@ -2,11 +2,11 @@ package tokenizer
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -64,15 +64,15 @@ func Write(w io.Writer, t Tokenizer) error {
 // tokenizerJSON returns a tokenizer.json for a model.
 func tokenizerJSON(units Units, model any) ([]byte, error) {
 	form := forms[units]
-	return marshal(fileJSON{Version: "1.0", AddedTokens: []any{}, PreTokenizer: form.Pre, Decoder: form.Decoder, Model: model})
+	return marshal(fileJSON{Version: "1.0", AddedTokens: []any{}, PreTokenizer: form.Pre, Decoder: form.Decoder, Model: model}, "  ")
 }
 
 // marshal returns the bytes of a tokenizer.json.
-func marshal(content fileJSON) ([]byte, error) {
+func marshal(content fileJSON, indent string) ([]byte, error) {
 	var file bytes.Buffer
 	enc := json.NewEncoder(&file)
 	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
+	enc.SetIndent("", indent)
 	err := enc.Encode(content)
 	if err == nil && file.Len() > maxFile {
 		err = fmt.Errorf("the file of the tokenizer would have %d bytes, more than the limit of %d: give it a smaller size", file.Len(), maxFile)
@@ -108,7 +108,8 @@ func wordLevel(tokens []string, unknown int) wordLevelJSON {
 	return wordLevelJSON{"WordLevel", append(slices.Clone(tokens), unknownToken), unknownToken}
 }
 
-// vocabJSON lists the tokens in the order of their ids. In JSON, it is an object with the id of each token.
+// vocabJSON lists the tokens in the order of their ids. In JSON, it is an object with the id of each token that isn't
+// empty.
 type vocabJSON []string
 
 func (v vocabJSON) MarshalJSON() ([]byte, error) {
@@ -116,7 +117,10 @@ func (v vocabJSON) MarshalJSON() ([]byte, error) {
 	enc := json.NewEncoder(object)
 	enc.SetEscapeHTML(false)
 	for id, token := range v {
-		if id > 0 {
+		if token == "" {
+			continue
+		}
+		if object.Len() > 1 {
 			object.WriteByte(',')
 		}
 		if err := enc.Encode(token); err != nil {
@@ -126,24 +130,6 @@ func (v vocabJSON) MarshalJSON() ([]byte, error) {
 	}
 	object.WriteByte('}')
 	return object.Bytes(), nil
-}
-
-func (v *vocabJSON) UnmarshalJSON(object []byte) error {
-	var ids map[string]*int
-	if err := json.Unmarshal(object, &ids); err != nil {
-		return errors.New("the vocab must be an object with an integer id for each token")
-	}
-	tokens := make([]string, len(ids))
-	taken := make([]bool, len(ids))
-	for _, token := range slices.Sorted(maps.Keys(ids)) { // sorted, so that the error is the same each time
-		id := ids[token]
-		if id == nil || *id < 0 || *id >= len(ids) || taken[*id] {
-			return fmt.Errorf("the vocab must give its %d tokens the ids from 0 to %d, each once: the id of token %.100q is missing, out of range or taken", len(ids), len(ids)-1, token)
-		}
-		tokens[*id], taken[*id] = token, true
-	}
-	*v = tokens
-	return nil
 }
 
 // Read reads a tokenizer.json that Write has written, or the one of a published model, which becomes a *Pipeline. The
@@ -157,6 +143,11 @@ func Read(r io.Reader) (Tokenizer, error) {
 	if len(content) > maxFile {
 		return nil, fmt.Errorf("a tokenizer's file must have at most %d bytes", maxFile)
 	}
+	return readJSON(content)
+}
+
+// readJSON reads a tokenizer.json. A Pipeline keeps content.
+func readJSON(content []byte) (Tokenizer, error) {
 	if err := jsonkeys.Check(content, nil); err != nil {
 		return nil, fmt.Errorf("a tokenizer's file must be a tokenizer.json: %w", err)
 	}
@@ -175,9 +166,9 @@ func parse(content []byte) (Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	var model struct{ Type string }
-	if json.Unmarshal(file["model"], &model) != nil || model.Type != "WordLevel" {
-		return parsePipeline(content)
+	model, err := object(file["model"])
+	if err != nil || string(model["type"]) != `"WordLevel"` {
+		return parsePipeline(content, file)
 	}
 	err = errors.Join(file.isOneOf("truncation", nil), file.isOneOf("padding", nil),
 		file.isOneOf("added_tokens", nil, []any{}), file.isOneOf("normalizer", nil))
@@ -188,13 +179,17 @@ func parse(content []byte) (Tokenizer, error) {
 }
 
 func parseWordLevel(file members) (Tokenizer, error) {
-	var level wordLevelJSON
+	var tokens []string
 	model, err := object(file["model"], "type", "vocab", "unk_token")
 	if err == nil {
-		err = model.isOneOf("type", "WordLevel", "BPE")
+		tokens, err = model.takeVocab()
+	}
+	var level struct {
+		Type         string `json:"type"`
+		UnknownToken string `json:"unk_token"`
 	}
 	if err == nil {
-		err = decode(file["model"], &level)
+		err = model.decode(&level)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("its model: %w", err)
@@ -208,7 +203,7 @@ func parseWordLevel(file members) (Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	tokens, last := level.Vocab, len(level.Vocab)-1
+	last := len(tokens) - 1
 	unknown := last >= 0 && tokens[last] == unknownToken && level.UnknownToken == unknownToken
 	if unknown {
 		tokens = tokens[:last]
@@ -250,18 +245,48 @@ func decode(value []byte, into any) error {
 // members has the values of a JSON object by key.
 type members map[string]json.RawMessage
 
-// object returns the members of a JSON object. It returns an error if the object has a key that isn't in keys.
+// object returns the members of a JSON object, which jsonkeys.Check has accepted. It copies no value. If keys are given,
+// any other key is an error.
 func object(content []byte, keys ...string) (members, error) {
-	var m members
-	if err := json.Unmarshal(content, &m); err != nil || m == nil {
-		return nil, fmt.Errorf("expected an object with the keys %s", strings.Join(keys, ", "))
+	if len(content) == 0 || content[0] != '{' {
+		return nil, fmt.Errorf("expected an object, got %.200s", cmp.Or(string(content), "nothing"))
 	}
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		if !slices.Contains(keys, key) {
-			return nil, fmt.Errorf("%.100q isn't supported", key)
+	m := members{}
+	err := jsonkeys.Members(content, func(key string, value []byte) error {
+		if len(keys) > 0 && !slices.Contains(keys, key) {
+			return fmt.Errorf("%.100q isn't supported", key)
+		}
+		m[key] = value
+		return nil
+	})
+	return m, err
+}
+
+// decode decodes the members into the fields of a struct. A key without a field is an error.
+func (m members) decode(into any) error {
+	const size = 2 << 20
+	total := 0
+	for _, value := range m {
+		if total += len(value); total > size {
+			return fmt.Errorf("without its lists, it must have at most %d bytes", size)
 		}
 	}
-	return m, nil
+	content, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return decode(content, into)
+}
+
+// take removes the value of a key and returns it. The value must be an object if first is '{', or an array if it is '['.
+func (m members) take(key string, first byte) (json.RawMessage, error) {
+	value := m[key]
+	delete(m, key)
+	if len(value) > 0 && value[0] == first {
+		return value, nil
+	}
+	kind, got := map[byte]string{'{': "object", '[': "array"}[first], string(value)
+	return nil, fmt.Errorf("its %s must be an %s, got %.100s", key, kind, cmp.Or(got, "nothing"))
 }
 
 // isOneOf returns an error unless the value of key is in values. A missing value is null.
@@ -270,8 +295,9 @@ func (m members) isOneOf(key string, values ...any) error {
 	if value == nil {
 		value = json.RawMessage("null")
 	}
+	const size = 1 << 12 // more than any of the values has
 	var got any
-	if err := json.Unmarshal(value, &got); err != nil {
+	if err := json.Unmarshal(value[:min(size, len(value))], &got); err != nil && len(value) <= size {
 		return err
 	}
 	if slices.ContainsFunc(values, func(want any) bool { return reflect.DeepEqual(got, want) }) {

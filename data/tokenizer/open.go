@@ -81,7 +81,7 @@ func openFile(folder, name string, content []byte) (*Pipeline, error) {
 		err = errors.New("expected a tokenizer.json, vocab.txt, vocab.json, or a name that ends with .model")
 	}
 	if err == nil && file.Version != "" {
-		content, err = marshal(file)
+		content, err = marshal(file, "")
 	}
 	if err == nil {
 		content, err = sentenceLength(folder, content)
@@ -89,7 +89,7 @@ func openFile(folder, name string, content []byte) (*Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := Read(bytes.NewReader(content))
+	t, err := readJSON(content)
 	if err != nil {
 		return nil, err
 	}
@@ -122,9 +122,9 @@ func sentenceLength(folder string, content []byte) ([]byte, error) {
 	if err := jsonkeys.Check(content, nil); err != nil {
 		return nil, fmt.Errorf("a tokenizer's file must be a tokenizer.json: %w", err)
 	}
-	var file members
-	if err := json.Unmarshal(content, &file); err != nil || file == nil {
-		return nil, errors.New("a tokenizer.json must be an object")
+	file, err := object(content)
+	if err != nil {
+		return nil, fmt.Errorf("a tokenizer.json: %w", err)
 	}
 	file["truncation"] = fmt.Appendf(nil, `{"direction": "Right", "max_length": %d, "strategy": "LongestFirst", "stride": 0}`, *config.Length)
 	file["padding"] = json.RawMessage("null")
@@ -145,11 +145,11 @@ func readFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(content) > maxFile {
+	content := bytes.NewBuffer(make([]byte, 0, min(info.Size(), maxFile)+bytes.MinRead))
+	if _, err = content.ReadFrom(io.LimitReader(f, maxFile+1)); err == nil && content.Len() > maxFile {
 		err = fmt.Errorf("it must have at most %d bytes", maxFile)
 	}
-	return content, err
+	return content.Bytes(), err
 }
 
 // readSettings decodes a JSON file of a folder. A missing file changes nothing. Keys without a field are ignored.

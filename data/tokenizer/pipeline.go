@@ -20,8 +20,7 @@ type Pipeline struct {
 	truncation truncation
 	decoder    decoder
 	special    map[string]int
-	tokens     []string // spelling of each id; empty if no token has the id
-	ids        map[string]int
+	tokens     []string     // spelling of each id; empty if no token has the id
 	spaced     map[int]bool // ids of added tokens that include white space beside them
 	spaces     [][2]int32   // white-space characters at the start and the end of each of the tokens, if the template trims
 	unknown    int          // id for unknown text, or -1

@@ -1,47 +1,36 @@
 package tokenizer
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
+	"strconv"
+
+	"github.com/heed-go/heed/internal/jsonkeys"
 )
 
 // parsePipeline makes a Pipeline from a tokenizer.json. Other formats are converted to this one first, so that there is
 // one reader.
-func parsePipeline(content []byte) (*Pipeline, error) {
-	var file struct {
-		Version       json.RawMessage `json:"version"`
-		Truncation    json.RawMessage `json:"truncation"`
-		Padding       json.RawMessage `json:"padding"`
-		AddedTokens   []addedToken    `json:"added_tokens"`
-		Normalizer    json.RawMessage `json:"normalizer"`
-		PreTokenizer  json.RawMessage `json:"pre_tokenizer"`
-		PostProcessor json.RawMessage `json:"post_processor"`
-		Decoder       json.RawMessage `json:"decoder"`
-		Model         json.RawMessage `json:"model"`
-	}
-	if err := decode(content, &file); err != nil {
-		return nil, err
-	}
-	for name, part := range map[string]json.RawMessage{"normalizer": file.Normalizer, "pre_tokenizer": file.PreTokenizer, "post_processor": file.PostProcessor, "decoder": file.Decoder} {
-		if err := checkPart(part); err != nil {
+func parsePipeline(content []byte, file members) (*Pipeline, error) {
+	for _, name := range []string{"normalizer", "pre_tokenizer", "post_processor", "decoder", "truncation"} {
+		if err := checkPart(file[name]); err != nil {
 			return nil, fmt.Errorf("its %s: %w", name, err)
 		}
 	}
 	p := &Pipeline{file: content, special: map[string]int{}, spaced: map[int]bool{}}
 	var err error
-	if p.normalizer, err = parseNormalizer(file.Normalizer); err != nil {
+	if p.normalizer, err = parseNormalizer(file["normalizer"]); err != nil {
 		return nil, fmt.Errorf("its normalizer: %w", err)
 	}
-	if p.splitter, err = parseSplitter(file.PreTokenizer); err != nil {
+	if p.splitter, err = parseSplitter(file["pre_tokenizer"]); err != nil {
 		return nil, fmt.Errorf("its pre_tokenizer: %w", err)
 	}
-	if p.model, err = parseModel(file.Model, p); err != nil {
+	if p.model, err = parseModel(file["model"], p); err != nil {
 		return nil, fmt.Errorf("its model: %w", err)
 	}
-	if p.decoder, err = parseDecoder(file.Decoder); err != nil {
+	if p.decoder, err = parseDecoder(file["decoder"]); err != nil {
 		return nil, fmt.Errorf("its decoder: %w", err)
 	}
 	if m, ok := p.model.(*sentencePiece); ok {
@@ -58,14 +47,18 @@ func parsePipeline(content []byte) (*Pipeline, error) {
 			return token
 		})
 	}
-	if err := p.addTokens(file.AddedTokens); err != nil {
+	added, err := parseAdded(file)
+	if err == nil {
+		err = p.addTokens(added)
+	}
+	if err != nil {
 		return nil, err
 	}
-	if p.template, err = parseTemplate(file.PostProcessor); err != nil {
+	if p.template, err = parseTemplate(file["post_processor"]); err != nil {
 		return nil, fmt.Errorf("its post_processor: %w", err)
 	}
 	for _, items := range [][]templateItem{p.template.single, p.template.pair} {
-		if n := added(items); n > mostAdded {
+		if n := specials(items); n > mostAdded {
 			return nil, fmt.Errorf("its post_processor adds %d special tokens, more than %d", n, mostAdded)
 		}
 		for _, item := range items {
@@ -84,24 +77,50 @@ func parsePipeline(content []byte) (*Pipeline, error) {
 			p.spaces = append(p.spaces, spacesOf(token))
 		}
 	}
-	if p.truncation, err = parseTruncation(file.Truncation); err != nil {
+	if p.truncation, err = parseTruncation(file["truncation"]); err != nil {
 		return nil, fmt.Errorf("its truncation: %w", err)
 	}
 	return p, nil
 }
 
+// parseAdded makes the added_tokens of a tokenizer.json.
+func parseAdded(file members) (added []addedToken, err error) {
+	if value := file["added_tokens"]; len(value) == 0 || string(value) == "null" {
+		return nil, nil
+	}
+	part, err := file.take("added_tokens", '[')
+	if err != nil {
+		return nil, err
+	}
+	err = jsonkeys.Elements(part, func(value []byte) error {
+		if len(added) == mostNames {
+			return fmt.Errorf("it must have at most %d added_tokens", mostNames)
+		}
+		var token addedToken
+		if err := decode(value, &token); err != nil {
+			return fmt.Errorf("its added token %d (from 0): %w", len(added), err)
+		}
+		added = append(added, token)
+		return nil
+	})
+	return added, err
+}
+
 // addTokens adds the added tokens to the vocabulary.
 func (p *Pipeline) addTokens(added []addedToken) error {
-	p.tokens, p.unknown = slices.Clone(p.model.vocabulary()), p.model.unknown()
-	p.ids = make(map[string]int, len(p.tokens)+len(added))
-	for id, token := range p.tokens {
+	p.tokens, p.unknown = p.model.vocabulary(), p.model.unknown()
+	if len(added) > 0 {
+		p.tokens = slices.Clone(p.tokens)
+	}
+	n := len(added) // tokens
+	for _, token := range p.tokens {
 		if token != "" {
-			p.ids[token] = id
+			n++
 		}
 	}
 	var raw, normal []addedToken
 	b := newBudget(len(p.file))
-	most := mostIDs(len(p.ids) + len(added))
+	most := mostIDs(n)
 	for i, t := range added {
 		if t.Content == "" || len(t.Content) > longestToken || t.ID < 0 || t.ID >= most {
 			return fmt.Errorf("added token %d must have a content of 1 to %d bytes, and an id from 0 to %d, got %.100q and %d", i, longestToken, most-1, t.Content, t.ID)
@@ -109,7 +128,7 @@ func (p *Pipeline) addTokens(added []addedToken) error {
 		for len(p.tokens) <= t.ID {
 			p.tokens = append(p.tokens, "")
 		}
-		p.tokens[t.ID], p.ids[t.Content] = t.Content, t.ID
+		p.tokens[t.ID] = t.Content
 		if t.LeftStrip || t.RightStrip {
 			p.spaced[t.ID] = true
 		}
@@ -154,48 +173,64 @@ func unsupported(typ string) error { return fmt.Errorf("the type %.100q isn't su
 
 // parseModel makes the model of a tokenizer.json. It may look at the splitter of p.
 func parseModel(part json.RawMessage, p *Pipeline) (model, error) {
-	var m struct {
-		Type   *string         `json:"type"`
-		Merges json.RawMessage `json:"merges"`
-	}
-	if err := json.Unmarshal(part, &m); err != nil || m.Type == nil && m.Merges == nil {
+	file, err := object(part)
+	if err != nil || file["type"] == nil && file["merges"] == nil {
 		return nil, fmt.Errorf("expected an object with a type, got %.200s", part)
 	}
 	typ := "BPE" // files of old versions have no type
-	if m.Type != nil {
-		typ = *m.Type
+	if file["type"] != nil {
+		if err := json.Unmarshal(file["type"], &typ); err != nil {
+			return nil, fmt.Errorf("its type must be a string, got %.100s", file["type"])
+		}
 	}
 	switch typ {
 	case "BPE":
-		return parseBPE(part, isByteLevel(p.splitter))
+		return parseBPE(file, isByteLevel(p.splitter))
 	case "Unigram":
-		return parseUnigram(part)
+		return parseUnigram(file)
 	case "WordPiece":
-		return parseWordPiece(part)
+		return parseWordPiece(file)
 	case "SentencePiece":
-		return parseSentencePieceJSON(part)
+		return parseSentencePieceJSON(file)
 	}
 	return nil, unsupported(typ)
 }
 
-// vocabOf returns the tokens of a vocabulary, which is an object with the id of each token, by their ids.
-func vocabOf(ids map[string]int) ([]string, error) {
-	most := -1
-	for token, id := range ids {
-		if most = max(most, id); len(token) > longestToken {
-			return nil, fmt.Errorf("tokens of the vocab must have at most %d bytes, got %d", longestToken, len(token))
-		}
+// takeVocab removes the vocabulary, which is an object with the id of each token, and returns its tokens by their ids.
+// A token is empty if no token has the id.
+func (m members) takeVocab() ([]string, error) {
+	object, err := m.take("vocab", '{')
+	if err != nil {
+		return nil, err
 	}
-	if limit := mostIDs(len(ids)); most >= limit {
-		return nil, fmt.Errorf("ids of a vocab with %d tokens must be below %d, got %d", len(ids), limit, most)
-	}
-	tokens := make([]string, most+1)
-	for _, token := range slices.Sorted(maps.Keys(ids)) { // sorted, so that the error is the same each time
-		id := ids[token]
-		if id < 0 || tokens[id] != "" {
-			return nil, fmt.Errorf("the vocab gives the id %d to %.100q: ids must be at least 0 and differ", id, token)
+	n, most := 0, min(bytes.Count(object, []byte(":")), mostEntries) // tokens so far, and at most
+	tokens := make([]string, 0, most)
+	err = jsonkeys.Members(object, func(token string, value []byte) error {
+		id, err := strconv.ParseInt(string(value), 10, 32)
+		switch n++; {
+		case err != nil || id < 0:
+			return fmt.Errorf("its vocab must give each token an id from 0 on, got %.100s for %.100q", value, token)
+		case n > most:
+			return fmt.Errorf("its vocab must have at most %d tokens", mostEntries)
+		case int(id) >= mostIDs(most):
+			return fmt.Errorf("ids of a vocab with up to %d tokens must be below %d, got %d for %.100q", most, mostIDs(most), id, token)
+		case int(id) < len(tokens) && tokens[id] != "":
+			return fmt.Errorf("its vocab gives the id %d to %.100q and to %.100q", id, tokens[id], token)
+		case int(id) >= len(tokens):
+			tokens = append(tokens, make([]string, int(id)+1-len(tokens))...)
 		}
 		tokens[id] = token
+		return nil
+	})
+	return tokens, err
+}
+
+// checkLengths returns an error if a token is too long to be searched for.
+func checkLengths(tokens []string) error {
+	for id, token := range tokens {
+		if len(token) > longestToken {
+			return fmt.Errorf("tokens of the vocab must have at most %d bytes, got %d for token %d", longestToken, len(token), id)
+		}
 	}
-	return tokens, nil
+	return nil
 }

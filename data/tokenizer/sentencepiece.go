@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -61,9 +62,17 @@ type sentencePieceJSON struct {
 }
 
 // parseSentencePieceJSON makes the model SentencePiece of a tokenizer.json.
-func parseSentencePieceJSON(part json.RawMessage) (model, error) {
+func parseSentencePieceJSON(members members) (model, error) {
+	encoded := members["proto"]
+	delete(members, "proto")
+	if len(encoded) > base64.StdEncoding.EncodedLen(maxModel)+len(`""`) {
+		return nil, fmt.Errorf("its proto must have at most %d bytes", maxModel)
+	}
 	var file sentencePieceJSON
-	if err := decode(part, &file); err != nil {
+	if err := members.decode(&file); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(encoded, &file.Proto); err != nil {
 		return nil, fmt.Errorf("its proto must be in base64: %w", err)
 	}
 	m, err := parseSentencePiece(file.Proto)

@@ -153,8 +153,8 @@ func templateItems(file []templateJSON, special map[string]specialJSON, texts in
 	return items, nil
 }
 
-// added returns the number of special tokens of a template.
-func added(items []templateItem) int {
+// specials returns the number of special tokens of a template.
+func specials(items []templateItem) int {
 	n := 0
 	for _, item := range items {
 		n += len(item.ids)
@@ -182,7 +182,7 @@ func (p *Pipeline) Input(text string, pair ...string) (Input, error) {
 			return Input{}, err
 		}
 	}
-	if err := p.truncation.cut(tokens, added(items)); err != nil {
+	if err := p.truncation.cut(tokens, specials(items)); err != nil {
 		return Input{}, err
 	}
 	var in Input

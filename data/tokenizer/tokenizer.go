@@ -81,11 +81,11 @@ const unknownToken = string(utf8.RuneError)
 
 // New learns a tokenizer from texts. The argument size limits the number of ids.
 //
-// For Characters and Tokens, a size of 0 means no limit. New keeps the most common characters or tokens; of equally
+// For Characters and Tokens, a size of 0 means no limit but 2^20 ids. New keeps the most common characters or tokens; of equally
 // common ones, the first by code points. Characters get ids in the order of code points, tokens by falling frequency.
 // The last id is the unknown one, and also stands for U+FFFD.
 //
-// For BPE, size must be at least 256. New stops early if no pair occurs twice any more. Of equally common pairs, the
+// For BPE, size must be from 256 to 2^20. New stops early if no pair occurs twice any more. Of equally common pairs, the
 // one with the lowest ids is merged first. A word longer than 256 bytes counts as several words.
 //
 // New reads the texts one after the other, and keeps none of them. Its memory is bounded: if there are more than about
@@ -106,6 +106,9 @@ func New(units Units, texts iter.Seq[string], size int) (Tokenizer, error) {
 	}
 	if size < least && (size != 0 || units == BPE) {
 		return nil, fmt.Errorf("a tokenizer for %s needs a size of at least %d, got %d", units, least, size)
+	}
+	if size > mostEntries {
+		return nil, fmt.Errorf("a tokenizer may have a size of at most %d, got %d", mostEntries, size)
 	}
 	n := 0
 	var invalid error
@@ -161,10 +164,10 @@ func collectTokens(texts iter.Seq[string], size int) (Tokenizer, error) {
 	}
 	delete(counts.counts, unknownToken)
 	words := counts.commonest()
-	if size > 0 {
-		words = slices.Clone(words[:min(size-1, len(words))])
+	if size == 0 {
+		size = mostEntries
 	}
-	return newTokens(words)
+	return newTokens(slices.Clone(words[:min(size-1, len(words))]))
 }
 
 // CheckUTF8 returns an *InvalidUTF8Error if a text isn't UTF-8.

@@ -33,9 +33,10 @@ func newTrie(keys []string) *trie {
 	}
 	slices.SortFunc(order, func(a, b int32) int { return cmp.Or(cmp.Compare(keys[a], keys[b]), cmp.Compare(a, b)) })
 	// Nodes are numbered in the order of a breadth-first walk, so that the children of a node are consecutive.
-	t := &trie{keys: keys}
-	groups := [][2]int32{{0, int32(len(order))}} // for each node: where the keys that begin with its text are in order
-	t.nodes, t.bytes = append(t.nodes, trieNode{value: -1}), append(t.bytes, 0)
+	size := len(order) + 2
+	t := &trie{keys: keys, nodes: make([]trieNode, 0, size), bytes: make([]byte, 0, size)}
+	groups := make([][2]int32, 0, size) // for each node: where the keys that begin with its text are in order
+	t.nodes, t.bytes, groups = append(t.nodes, trieNode{value: -1}), append(t.bytes, 0), append(groups, [2]int32{0, int32(len(order))})
 	for i := 0; i < len(t.nodes); i++ {
 		node, start, end := &t.nodes[i], groups[i][0], groups[i][1]
 		group := order[start:end]

@@ -1,13 +1,15 @@
 package tokenizer
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/heed-go/heed/internal/jsonkeys"
 )
 
 // unigram is the model of Kudo, "Subword Regularization" (2018), without sampling. Of all ways to cover a piece with
@@ -32,58 +34,74 @@ type unigramStep struct {
 }
 
 // parseUnigram makes the model Unigram of a tokenizer.json.
-func parseUnigram(part json.RawMessage) (model, error) {
+func parseUnigram(members members) (model, error) {
 	var file struct {
-		Type         string       `json:"type"`
-		UnknownID    *int         `json:"unk_id"`
-		Vocab        []scoredJSON `json:"vocab"`
-		ByteFallback bool         `json:"byte_fallback"`
+		Type         string `json:"type"`
+		UnknownID    *int   `json:"unk_id"`
+		ByteFallback bool   `json:"byte_fallback"`
 	}
-	if err := decode(part, &file); err != nil {
+	m := &unigram{unknownID: -1}
+	list, err := members.take("vocab", '[')
+	if err == nil {
+		err = m.parseVocab(list)
+	}
+	if err == nil {
+		err = checkLengths(m.tokens)
+	}
+	if err == nil {
+		err = members.decode(&file)
+	}
+	if err != nil {
 		return nil, err
 	}
-	if len(file.Vocab) == 0 || len(file.Vocab) > 1<<24 {
-		return nil, fmt.Errorf("its vocab must have 1 to %d tokens, got %d", 1<<24, len(file.Vocab))
-	}
-	m := &unigram{unknownID: -1, byteFallback: file.ByteFallback}
+	m.byteFallback = file.ByteFallback
 	if file.UnknownID != nil {
-		if m.unknownID = *file.UnknownID; m.unknownID < 0 || m.unknownID >= len(file.Vocab) {
-			return nil, fmt.Errorf("its unk_id must be an id of the vocab, below %d, got %d", len(file.Vocab), m.unknownID)
+		if m.unknownID = *file.UnknownID; m.unknownID < 0 || m.unknownID >= len(m.tokens) {
+			return nil, fmt.Errorf("its unk_id must be an id of the vocab, below %d, got %d", len(m.tokens), m.unknownID)
 		}
 	}
-	least := math.Inf(1)
 	for i := range m.bytes {
 		m.bytes[i] = -1
 	}
-	for id, t := range file.Vocab {
-		m.tokens, m.scores = append(m.tokens, t.token), append(m.scores, t.score)
-		if least = min(least, t.score); len(t.token) > longestToken {
-			return nil, fmt.Errorf("tokens of the vocab must have at most %d bytes, got %d", longestToken, len(t.token))
-		}
-		if b, ok := byteToken(t.token); ok {
+	for id, token := range m.tokens {
+		if b, ok := byteToken(token); ok {
 			m.bytes[b] = int32(id)
 		}
 	}
 	const penalty = 10
-	m.unknownScore = least - penalty
+	m.unknownScore = slices.Min(m.scores) - penalty
 	m.byteFallback = m.byteFallback && slices.Min(m.bytes[:]) >= 0
 	m.keys = newTrie(m.tokens)
 	return m, nil
 }
 
-// scoredJSON is a token and its score, in the form ["the", -3.2].
-type scoredJSON struct {
-	token string
-	score float64
-}
-
-func (s *scoredJSON) UnmarshalJSON(value []byte) error {
-	var pair []json.RawMessage
-	if err := json.Unmarshal(value, &pair); err != nil || len(pair) != 2 ||
-		json.Unmarshal(pair[0], &s.token) != nil || json.Unmarshal(pair[1], &s.score) != nil {
-		return fmt.Errorf("expected a token and its score, got %.100s", value)
+// parseVocab reads tokens and their scores, each in the form ["the", -3.2].
+func (m *unigram) parseVocab(list json.RawMessage) error {
+	n := min(bytes.Count(list, []byte("[")), mostEntries)
+	m.tokens, m.scores = make([]string, 0, n), make([]float64, 0, n)
+	err := jsonkeys.Elements(list, func(value []byte) error {
+		var pair [2]json.RawMessage
+		var token string
+		var score float64
+		n := 0
+		if value[0] == '[' {
+			jsonkeys.Elements(value, func(part []byte) error {
+				pair[min(n, 1)], n = part, n+1
+				return nil
+			})
+		}
+		if n != 2 || json.Unmarshal(pair[0], &token) != nil || json.Unmarshal(pair[1], &score) != nil {
+			return fmt.Errorf("expected a token and its score, got %.100s", value)
+		}
+		if m.tokens, m.scores = append(m.tokens, token), append(m.scores, score); len(m.tokens) > mostEntries {
+			return fmt.Errorf("its vocab must have at most %d tokens", mostEntries)
+		}
+		return nil
+	})
+	if err == nil && len(m.tokens) == 0 {
+		err = errors.New("its vocab must have a token at least")
 	}
-	return nil
+	return err
 }
 
 func (m *unigram) vocabulary() []string { return m.tokens }

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/heed-go/heed/internal/jsonkeys"
 )
 
 // settings are the keys of tokenizer_config.json and special_tokens_map.json that change ids.
@@ -86,11 +88,26 @@ func readKind(folder string, allowed ...string) (s settings, err error) {
 	return s, nil
 }
 
-// addedTokens returns the added tokens of the settings. The argument ids has the ids of the vocabulary.
-func (s *settings) addedTokens(ids map[string]int, special ...tokenName) ([]any, error) {
+// vocabIDs finds the ids of the few tokens that settings name.
+type vocabIDs struct {
+	tokens []string          // of the vocabulary
+	added  map[tokenName]int // of other tokens, or instead
+}
+
+// id returns the id of a token, and whether it has one.
+func (v *vocabIDs) id(name tokenName) (int, bool) {
+	id, ok := v.added[name]
+	if !ok {
+		id = slices.Index(v.tokens, string(name))
+	}
+	return id, id >= 0
+}
+
+// addedTokens returns the added tokens of the settings, and adds them to ids.
+func (s *settings) addedTokens(ids *vocabIDs, special ...tokenName) ([]any, error) {
 	tokens := map[int]addedToken{}
 	for _, name := range special {
-		if id, ok := ids[string(name)]; ok && name != "" {
+		if id, ok := ids.id(name); ok && name != "" {
 			tokens[id] = addedToken{ID: id, Content: string(name), Special: true}
 		}
 	}
@@ -108,14 +125,14 @@ func (s *settings) addedTokens(ids map[string]int, special ...tokenName) ([]any,
 	list := []any{}
 	for _, id := range slices.Sorted(maps.Keys(tokens)) {
 		list = append(list, tokens[id])
-		ids[tokens[id].Content] = id
+		ids.added[tokenName(tokens[id].Content)] = id
 	}
 	return list, nil
 }
 
 // named is a token and its id, for a template.
-func named(ids map[string]int, name tokenName) ([2]any, error) {
-	id, ok := ids[string(name)]
+func named(ids *vocabIDs, name tokenName) ([2]any, error) {
+	id, ok := ids.id(name)
 	if !ok {
 		return [2]any{}, fmt.Errorf("the vocabulary has no special token %.100q, which begins or ends a text", name)
 	}
@@ -134,15 +151,20 @@ func wordPieceFile(folder string, content []byte) (file fileJSON, err error) {
 	if n := strings.Count(string(content), "\n"); n >= mostPieces {
 		return file, fmt.Errorf("a vocab.txt must have fewer than %d lines, got %d", mostPieces, n)
 	}
-	ids := map[string]int{}
-	id := 0
+	var tokens []string
+	lines := map[string]int32{} // the last line of each token
 	for line := range strings.Lines(string(content)) {
-		if token := strings.TrimRight(line, "\r\n"); token != "" {
-			ids[token] = id // of equal lines, the last one counts
-		}
-		id++
+		token := strings.TrimRight(line, "\r\n")
+		lines[token] = int32(len(tokens))
+		tokens = append(tokens, token)
 	}
-	vocab := maps.Clone(ids)
+	vocab := make(vocabJSON, len(tokens))
+	for id, token := range tokens {
+		if lines[token] == int32(id) { // of equal lines, the last one counts
+			vocab[id] = token
+		}
+	}
+	ids := &vocabIDs{vocab, map[tokenName]int{}}
 	unknown := cmp.Or(s.Unknown, "[UNK]")
 	first, last := cmp.Or(s.Classify, "[CLS]"), cmp.Or(s.Separator, "[SEP]")
 	added, err := s.addedTokens(ids, unknown, first, last, cmp.Or(s.Pad, "[PAD]"), cmp.Or(s.Mask, "[MASK]"))
@@ -177,11 +199,14 @@ func byteLevelFile(folder string, content []byte) (file fileJSON, err error) {
 	if !utf8.Valid(text) {
 		return file, errors.New("merges.txt must be UTF-8 text with two tokens per line")
 	}
-	var vocab map[string]int
-	if json.Unmarshal(content, &vocab) != nil || vocab == nil {
-		return file, errors.New("a vocab.json must be an object with an integer id for each token")
+	if err := jsonkeys.Check(content, nil); err != nil {
+		return file, err
 	}
-	merges := []mergeJSON{}
+	vocab, err := members{"vocab": content}.takeVocab()
+	if err != nil {
+		return file, fmt.Errorf("a vocab.json must be an object with an integer id for each token: %w", err)
+	}
+	var merges []string
 	n := 0
 	for line := range strings.Lines(string(text)) {
 		n++
@@ -193,11 +218,11 @@ func byteLevelFile(folder string, content []byte) (file fileJSON, err error) {
 		if !ok || left == "" || right == "" || strings.Contains(right, " ") {
 			return file, fmt.Errorf("merges.txt: line %d must be two tokens with a space between them, got %.100q", n, line)
 		}
-		if merges = append(merges, mergeJSON{left, right}); len(merges) > mostPieces {
+		if merges = append(merges, line); len(merges) > mostPieces {
 			return file, fmt.Errorf("merges.txt must have at most %d merges", mostPieces)
 		}
 	}
-	ids := maps.Clone(vocab)
+	ids := &vocabIDs{vocab, map[tokenName]int{}}
 	level := map[string]any{"type": "ByteLevel", "add_prefix_space": s.PrefixSpace, "trim_offsets": s.kind == "roberta", "use_regex": true}
 	file = fileJSON{
 		Version: "1.0", PreTokenizer: level, PostProcessor: level, Decoder: level,
@@ -233,12 +258,11 @@ func modelFile(folder string, proto []byte) (file fileJSON, err error) {
 		return file, err
 	}
 	file = fileJSON{Version: "1.0", Model: sentencePieceJSON{"SentencePiece", proto}}
-	ids := map[string]int{}
+	ids := &vocabIDs{m.pieces, map[tokenName]int{}}
 	special := []tokenName{s.Begin, s.End, s.Unknown, s.Pad}
 	for id, piece := range m.pieces {
-		ids[piece] = id
 		if m.kinds[id] == controlPiece {
-			special = append(special, tokenName(piece))
+			special, ids.added[tokenName(piece)] = append(special, tokenName(piece)), id
 		}
 	}
 	if s.kind == "t5" && s.Added == nil {
@@ -250,9 +274,9 @@ func modelFile(folder string, proto []byte) (file fileJSON, err error) {
 			return file, fmt.Errorf("tokenizer_config.json: extra_ids must be from 0 to %d, got %d", mostPieces, n)
 		}
 		for i := range n { // the last one has the first id
-			name := fmt.Sprintf("<extra_id_%d>", n-1-i)
-			ids[name] = len(m.pieces) + i
-			special = append(special, tokenName(name))
+			name := tokenName(fmt.Sprintf("<extra_id_%d>", n-1-i))
+			ids.added[name] = len(m.pieces) + i
+			special = append(special, name)
 		}
 	}
 	if file.AddedTokens, err = s.addedTokens(ids, special...); err != nil {
@@ -265,7 +289,7 @@ func modelFile(folder string, proto []byte) (file fileJSON, err error) {
 }
 
 // textTemplate returns a template that puts tokens before and after each text; nil if it adds none.
-func textTemplate(ids map[string]int, begin, end bool, first, last tokenName) (any, error) {
+func textTemplate(ids *vocabIDs, begin, end bool, first, last tokenName) (any, error) {
 	if !begin && !end {
 		return nil, nil
 	}

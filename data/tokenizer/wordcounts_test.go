@@ -59,7 +59,7 @@ func TestBPETrainingIsBounded(t *testing.T) {
 	for _, w := range training.words {
 		bytes += len(w.ids)
 	}
-	if n := training.counts[pair{int(training.bytes['t']), int(training.bytes['h'])}]; bytes > 2000 || n != 500 {
+	if n := training.counts[pair{training.bytes['t'], training.bytes['h']}]; bytes > 2000 || n != 500 {
 		t.Errorf("words of %d bytes, th %d times, want at most 2000 bytes, and 500 times", bytes, n)
 	}
 }

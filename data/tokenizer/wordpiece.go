@@ -1,9 +1,9 @@
 package tokenizer
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -18,23 +18,25 @@ type wordPiece struct {
 }
 
 // parseWordPiece makes the model WordPiece of a tokenizer.json.
-func parseWordPiece(part json.RawMessage) (model, error) {
+func parseWordPiece(members members) (model, error) {
 	var file struct {
-		Type    string         `json:"type"`
-		Vocab   map[string]int `json:"vocab"`
-		Unknown string         `json:"unk_token"`
-		Prefix  *string        `json:"continuing_subword_prefix"`
-		Longest *int           `json:"max_input_chars_per_word"`
+		Type    string  `json:"type"`
+		Unknown string  `json:"unk_token"`
+		Prefix  *string `json:"continuing_subword_prefix"`
+		Longest *int    `json:"max_input_chars_per_word"`
 	}
-	if err := decode(part, &file); err != nil {
-		return nil, err
+	tokens, err := members.takeVocab()
+	if err == nil {
+		err = checkLengths(tokens)
 	}
-	tokens, err := vocabOf(file.Vocab)
+	if err == nil {
+		err = members.decode(&file)
+	}
 	if err != nil {
 		return nil, err
 	}
-	id, ok := file.Vocab[file.Unknown]
-	if !ok {
+	id := slices.Index(tokens, file.Unknown)
+	if id < 0 {
 		return nil, fmt.Errorf("its unk_token %.100q isn't in the vocab", file.Unknown)
 	}
 	prefix, longest := "##", 100

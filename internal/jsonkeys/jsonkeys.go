@@ -11,18 +11,51 @@ import (
 	"unicode/utf8"
 )
 
-// Check returns an error if content isn't one JSON value in UTF-8, if an object repeats a key, or if allowed returns
-// false for a key. If allowed is nil, all keys are allowed. The error names the key and its object. If content isn't
-// JSON, the error is a *json.SyntaxError.
+// mostKeys is the maximum number of keys of an object.
+const mostKeys = 1 << 20
+
+// Check returns an error if content isn't one JSON value in UTF-8, if an object repeats a key or has more than 2^20
+// keys, or if allowed returns false for a key. If allowed is nil, all keys are allowed. The error names the key and its
+// object. If content isn't JSON, the error is a *json.SyntaxError.
 func Check(content []byte, allowed func(key string) bool) error {
-	if err := json.Unmarshal(content, new(json.RawMessage)); err != nil { // checks all syntax and the depth of nesting
-		return err
+	if !json.Valid(content) { // also checks the depth of nesting; unlike Unmarshal, it copies nothing
+		return json.Unmarshal(content, new(json.RawMessage))
 	}
 	if !utf8.Valid(content) {
 		return errors.New("JSON must be UTF-8, got other bytes")
 	}
 	c := checker{rest: content, allowed: allowed}
 	return c.value()
+}
+
+// Members calls f for each member of an object, with the bytes of its value. It copies no value. It returns the first
+// error of f. The argument content must be an object that Check has accepted.
+func Members(content []byte, f func(key string, value []byte) error) error {
+	c := checker{rest: content}
+	c.next()
+	for c.rest = c.rest[1:]; c.next() != '}'; {
+		key, err := c.key()
+		if err != nil {
+			return err
+		}
+		if err := f(key, c.skip()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Elements calls f for each element of an array, with its bytes. It copies no element. It returns the first error of f.
+// The argument content must be an array that Check has accepted.
+func Elements(content []byte, f func(value []byte) error) error {
+	c := checker{rest: content}
+	c.next()
+	for c.rest = c.rest[1:]; c.next() != ']'; {
+		if err := f(c.skip()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Lower reports whether a key has only lower-case letters, digits and underscores, like the keys of config.json.
@@ -56,13 +89,49 @@ func (c *checker) value() error {
 	case '"':
 		c.text()
 	default:
-		end := bytes.IndexAny(c.rest, ",]} \t\r\n")
-		if end < 0 {
-			end = len(c.rest)
-		}
-		c.rest = c.rest[end:]
+		c.word()
 	}
 	return nil
+}
+
+// skip returns the bytes of the next value.
+func (c *checker) skip() []byte {
+	c.next()
+	start := c.rest
+	for depth := 0; ; {
+		switch c.next() {
+		case '{', '[':
+			c.rest, depth = c.rest[1:], depth+1
+		case '}', ']':
+			c.rest, depth = c.rest[1:], depth-1
+		case '"':
+			c.text()
+		default:
+			c.word()
+		}
+		if depth == 0 {
+			return start[:len(start)-len(c.rest)]
+		}
+	}
+}
+
+// word skips a number, true, false or null.
+func (c *checker) word() {
+	end := bytes.IndexAny(c.rest, ",]} \t\r\n")
+	if end < 0 {
+		end = len(c.rest)
+	}
+	c.rest = c.rest[end:]
+}
+
+// key returns the next value, a string.
+func (c *checker) key() (key string, err error) {
+	text := c.text()
+	if bytes.IndexByte(text, '\\') < 0 {
+		return string(text[1 : len(text)-1]), nil
+	}
+	err = json.Unmarshal(text, &key)
+	return key, err
 }
 
 // text returns the next value, a string, as it is written.
@@ -80,22 +149,22 @@ func (c *checker) text() []byte {
 
 // members checks the keys and values of an object.
 func (c *checker) members() error {
-	seen := map[string]bool{}
+	seen := map[string]struct{}{}
 	for c.rest = c.rest[1:]; c.next() != '}'; {
-		text := c.text()
-		key := string(text[1 : len(text)-1])
-		if bytes.IndexByte(text, '\\') >= 0 {
-			if err := json.Unmarshal(text, &key); err != nil {
-				return err
-			}
+		key, err := c.key()
+		if err != nil {
+			return err
 		}
+		_, twice := seen[key]
 		switch {
-		case seen[key]:
+		case len(seen) == mostKeys:
+			return fmt.Errorf("an object may have %d keys at most", mostKeys)
+		case twice:
 			return fmt.Errorf("%s is given twice: leave one", c.name(key))
 		case c.allowed != nil && !c.allowed(key):
 			return fmt.Errorf("unknown key %s", c.name(key))
 		}
-		seen[key] = true
+		seen[key] = struct{}{}
 		c.path = append(c.path, key)
 		if err := c.value(); err != nil {
 			return err

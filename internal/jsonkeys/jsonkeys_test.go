@@ -3,7 +3,9 @@ package jsonkeys
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -115,4 +117,43 @@ func FuzzCheck(f *testing.F) {
 			t.Fatalf("encoding/json lost %d keys, Check says %v", lost, err)
 		}
 	})
+}
+
+func TestMembersAndElements(t *testing.T) {
+	content := []byte(` { "a\u0062" : [1, "]\"", {"x": [ ]}] , "c":null,"d" : -1.5e3 ,"e":{}}`)
+	if err := Check(content, nil); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	err := Members(content, func(key string, value []byte) error {
+		if got = append(got, key+"="+string(value)); value[0] != '[' {
+			return nil
+		}
+		return Elements(value, func(element []byte) error {
+			got = append(got, string(element))
+			return nil
+		})
+	})
+	want := []string{`ab=[1, "]\"", {"x": [ ]}]`, `1`, `"]\""`, `{"x": [ ]}`, `c=null`, `d=-1.5e3`, `e={}`}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+	stop := errors.New("stop")
+	if err := Members(content, func(string, []byte) error { return stop }); err != stop {
+		t.Errorf("got error %v of Members, want its function's", err)
+	}
+	if err := Elements([]byte("[1]"), func([]byte) error { return stop }); err != stop {
+		t.Errorf("got error %v of Elements, want its function's", err)
+	}
+}
+
+func TestTooManyKeys(t *testing.T) {
+	content := []byte{'{'}
+	for i := range mostKeys + 1 {
+		content = fmt.Appendf(content, `"%x":0,`, i)
+	}
+	content[len(content)-1] = '}'
+	if err := Check(content, nil); err == nil || !strings.Contains(err.Error(), "1048576 keys at most") {
+		t.Errorf("got error %v for %d keys", err, mostKeys+1)
+	}
 }
