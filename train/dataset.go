@@ -139,9 +139,10 @@ func describe(v *tensor.Dense) string {
 	return fmt.Sprintf("%v of shape %v", v.Dtype(), v.Shape())
 }
 
-// Steps returns the number of training steps per epoch with the given Config.BatchSize, which must be at least 1. The
-// last step of each bucket may have fewer examples.
+// Steps returns the number of training steps per epoch with the given Config.BatchSize. If batchSize is below 1, it
+// counts as 1. The last step of each bucket may have fewer examples.
 func (d Dataset) Steps(batchSize int) int {
+	batchSize = max(batchSize, 1)
 	if d.Bucket == nil {
 		return (d.Len-1)/batchSize + 1
 	}

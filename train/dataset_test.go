@@ -301,6 +301,11 @@ func TestSteps(t *testing.T) {
 				t.Errorf("%s, batches of %d: got %d steps, want %d", name, batch, got, want)
 			}
 		}
+		for _, batch := range []int{0, -1} { // Fit returns an error for these
+			if got, want := p.Train.Steps(batch), p.Train.Steps(1); got != want {
+				t.Errorf("%s, batches of %d: got %d steps, want %d, as with batches of 1", name, batch, got, want)
+			}
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -26,9 +27,12 @@ type difference struct {
 }
 
 // Compare writes a page that compares runs. It has their scores, their curves in shared charts, and the settings that
-// differ. It needs at least one run. It returns an error if a run has no check, or if JSON can't represent the Settings
-// of a run.
+// differ. It returns an error, and writes nothing, if there is no run, if a run has no check, or if JSON can't
+// represent the Settings of a run.
 func Compare(w io.Writer, runs []*Run) error {
+	if len(runs) == 0 {
+		return errors.New("report: Compare needs at least one run, got none")
+	}
 	found, err := differences(runs)
 	if err != nil {
 		return err

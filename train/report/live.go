@@ -37,16 +37,16 @@ type Live struct {
 	ended chan struct{} // closed when the run has ended
 }
 
-// NewLive returns a Live for a run that starts now. The argument steps is the number of steps per epoch, at least 1:
-// see train.Dataset.Steps. The limits in c and call determine the latest end of the run. c.Stopping decides which check
-// is the best.
+// NewLive returns a Live for a run that starts now. The argument steps is the number of steps per epoch: see
+// train.Dataset.Steps. If it is below 1, it counts as 1. The limits in c and call determine the latest end of the run.
+// c.Stopping decides which check is the best.
 func NewLive(steps int, c train.Config, call train.Call) *Live {
 	return newLive(steps, c, call, time.Now)
 }
 
 func newLive(steps int, c train.Config, call train.Call, now func() time.Time) *Live {
 	return &Live{
-		perEpoch: steps, config: c, call: call, now: now, began: now(), best: -1, version: 1,
+		perEpoch: max(steps, 1), config: c, call: call, now: now, began: now(), best: -1, version: 1,
 		ended: make(chan struct{}),
 	}
 }
@@ -69,9 +69,8 @@ func (l *Live) Step(epoch, step int, loss float64) (stop bool) {
 	return false
 }
 
-// Check records the history of checks, which must not be empty, and returns false and nil. Use it as
-// train.Call.OnCheck. Check keeps the slice, and finds the best check with c.Stopping. If Fit resumes, it calls Check
-// before the first step.
+// Check records the history of checks and returns false and nil. Use it as train.Call.OnCheck. Check keeps the slice,
+// and finds the best check with c.Stopping. If Fit resumes, it calls Check before the first step.
 func (l *Live) Check(history []train.Check, _ bool) (stop bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -79,7 +78,9 @@ func (l *Live) Check(history []train.Check, _ bool) (stop bool, err error) {
 	l.checked++
 	l.history, l.best = history, l.config.Stopping.BestOf(history)
 	if l.last.IsZero() {
-		l.taken = history[len(history)-1].Step
+		if n := len(history); n > 0 {
+			l.taken = history[n-1].Step
+		}
 		return false, nil
 	}
 	now := l.now()
@@ -88,12 +89,15 @@ func (l *Live) Check(history []train.Check, _ bool) (stop bool, err error) {
 	return false, nil
 }
 
-// End records that the run has ended, and the reason. Call it once, after all steps and checks.
+// End records that the run has ended, and the reason. Call it after all steps and checks. Only the first call counts.
 func (l *Live) End(because string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.because != "" {
+		return
+	}
 	l.version++
-	l.because = because
+	l.because = cmp.Or(because, "no reason was given")
 	close(l.ended)
 }
 

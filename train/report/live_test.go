@@ -2,6 +2,8 @@ package report
 
 import (
 	"math"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -120,5 +122,40 @@ func TestCurveOfAMillionSteps(t *testing.T) {
 	}
 	if n := len(NewLive(1, train.Config{}, train.Call{}).losses(5)); n != 0 {
 		t.Errorf("without steps there are %d losses, want 0", n)
+	}
+}
+
+// No number of steps, no limit and no order of calls makes a Live panic.
+func TestLiveEdges(t *testing.T) {
+	edges := []int{0, 1, -1, math.MaxInt, math.MinInt}
+	for i := range len(edges) * len(edges) * len(edges) * len(edges) {
+		draw := func() int {
+			x := edges[i%len(edges)]
+			i /= len(edges)
+			return x
+		}
+		steps, config, call := draw(), train.Config{CheckEvery: draw(), MaxEpochs: draw()}, train.Call{MaxSteps: draw()}
+		l := NewLive(steps, config, call)
+		l.Check(nil, false)
+		for _, x := range edges {
+			l.Step(x, x, math.Inf(x))
+			l.Check([]train.Check{{Epoch: x, Step: x}}, false)
+			if got := l.Line(80, true); !strings.HasPrefix(got, "Epoch ") {
+				t.Fatalf("with %d steps per epoch, %+v and %+v, the line is %q, want one that begins with the epoch", steps, config, call, got)
+			}
+		}
+	}
+}
+
+// End may be called again, and without a reason: the first reason stays, and the run has ended.
+func TestLiveEnd(t *testing.T) {
+	for first, want := range map[string]string{"a limit": "a limit", "": "no reason was given"} {
+		l := NewLive(1, train.Config{}, train.Call{})
+		l.End(first)
+		l.End("another")
+		if got := l.state().Ended; got != want {
+			t.Errorf("after End(%q) and End again, the reason is %q, want %q", first, got, want)
+		}
+		l.events(httptest.NewRecorder(), httptest.NewRequest("GET", "/events", nil)) // returns, because the run has ended
 	}
 }

@@ -1,12 +1,11 @@
 // Package report makes web pages about training runs: live pages during training, and reports afterwards.
 //
-// A Run is a training run. Run.Write writes an HTML file with the run's curves, a table of its checks, and its
-// settings. Compare writes a page that compares several runs. After your own call of train.Fit, make a Run from the
-// Result:
+// A Run is a training run. Run.Save writes an HTML file with the run's curves, a table of its checks, and its settings.
+// Compare writes a page that compares several runs. After your own call of train.Fit, make a Run from the Result:
 //
 //	result, err := train.Fit(ctx, problem, config, call)
 //	...
-//	err = (&report.Run{Title: "digits", Result: result, Config: config}).Write(file)
+//	err = (&report.Run{Title: "digits", Result: result, Config: config}).Save("report.html")
 //
 // For a run folder of package task, FromTask makes the Run. AddAnswers adds the model's answers to validation examples:
 //
@@ -15,7 +14,7 @@
 //	page := report.FromTask(dir, run)
 //	err = page.AddAnswers(ctx, t) // t is the task.Task with the run's weights
 //	...
-//	err = page.Write(file)
+//	err = page.Save("report.html")
 //
 // A Live follows a run while it trains. It gets steps and checks from Fit, and serves a page that grows with the run.
 // It also makes a progress line for a terminal:
@@ -26,6 +25,7 @@
 //	...
 //	go http.ListenAndServe("localhost:8080", handler)
 //	result, err := train.Fit(ctx, problem, config, call)
+//	...
 //	live.End(result.StoppedBecause)
 package report
 
@@ -39,6 +39,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/internal/heatmap"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/webpage"
@@ -58,7 +59,7 @@ type Run struct {
 
 	// Settings is the configuration to show: a struct, a map or another value that JSON can represent. Each object in
 	// it becomes a table. The object named data becomes the table under "What it learned from". If Settings is nil,
-	// the page shows the Config.
+	// the page shows the Config, with the type's name of a solver that can't go to JSON.
 	Settings any
 
 	Params  int     // number of parameters of the model; 0 if unknown
@@ -111,8 +112,11 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 // units matches a number, a space and its unit, which must not be on different lines of a page.
 var units = regexp.MustCompile(`(\d) (%|(?:s|min|h|thousand|million)\b)`)
 
-// Write writes a page about the run. It returns an error if the run has no check, or if JSON can't represent the
-// Settings.
+// Save writes the page of Write to a file. If it returns an error, it leaves the path as it was.
+func (r *Run) Save(path string) error { return atomicfile.WriteFile(path, r.Write) }
+
+// Write writes a page about the run. It returns an error, and writes nothing, if the run has no check, or if JSON can't
+// represent the Settings.
 func (r *Run) Write(w io.Writer) error {
 	settings, err := r.settings()
 	if err != nil {

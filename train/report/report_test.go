@@ -15,6 +15,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/optim"
 	"github.com/heed-go/heed/train/score"
 	"github.com/heed-go/heed/train/task"
 )
@@ -247,10 +248,35 @@ func TestRunWithoutTask(t *testing.T) {
 	for name, bad := range map[string]*Run{
 		"no Result": {}, "no check": {Result: new(train.Result)}, "settings": {Result: r.Result, Settings: math.NaN()},
 	} {
-		if bad.Write(io.Discard) == nil || Compare(io.Discard, []*Run{r, bad}) == nil {
-			t.Errorf("%s: got no error, want one from Write and from Compare", name)
+		path := filepath.Join(t.TempDir(), "report.html")
+		if bad.Save(path) == nil || Compare(io.Discard, []*Run{r, bad}) == nil {
+			t.Errorf("%s: got no error, want one from Save and from Compare", name)
+		}
+		if _, err := os.Stat(path); err == nil {
+			t.Errorf("%s: a file is left after the error", name)
 		}
 	}
+	if err := Compare(io.Discard, nil); err == nil || !strings.Contains(err.Error(), "at least one run") {
+		t.Errorf("Compare of no run: got %v, want an error that asks for one", err)
+	}
+}
+
+// lookahead is a rule of a program's own.
+type lookahead struct{ optim.SGD }
+
+// The page of a run with a rule that can't go to JSON shows the rule's type.
+func TestRunWithOwnRule(t *testing.T) {
+	history := made(1, nil).History
+	r := &Run{Result: &train.Result{History: history, Best: history[0]}, Config: train.Config{MaxEpochs: 7, Optimizer: optim.Config{Solver: lookahead{}, LearningRate: 0.25}}}
+	path := filepath.Join(t.TempDir(), "report.html")
+	if err := r.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantIn(t, string(page), []string{"solver kind</th><td><bdi>report.lookahead<", "learning rate</th><td><bdi>0.25<", "max epochs</th><td><bdi>7<"}, []string{"adamw"})
 }
 
 // Each setting has its own name in the tables, and a 0 that isn't an amount is a word.

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/optim"
 )
 
 // A row is a name and its value.
@@ -30,15 +33,31 @@ func (r *Run) settings() ([]row, error) {
 		}
 		return rows, nil
 	}
-	shown := r.Settings
-	if shown == nil {
-		shown = r.Config
+	rows, err := flat(r.Settings)
+	if r.Settings == nil {
+		rows, err = configRows(r.Config)
 	}
-	rows, err := flat(shown)
 	if err != nil {
 		return nil, fmt.Errorf("report: the Settings: %w", err)
 	}
 	return rows, nil
+}
+
+// configRows returns the settings of a Config. If its solver can't go to JSON, its type's name is the solver's kind.
+func configRows(c train.Config) ([]row, error) {
+	rows, err := flat(c)
+	rule := c.Optimizer.Solver
+	if err == nil || rule == nil {
+		return rows, err
+	}
+	c.Optimizer.Solver = optim.AdamW{} // its only setting is its kind
+	rows, err = flat(c)
+	for i := range rows {
+		if rows[i].Name == "optimizer.solver.kind" {
+			rows[i].Value = fmt.Sprintf("%T", rule)
+		}
+	}
+	return rows, err
 }
 
 // unnamed has words for settings whose own name doesn't say what they set.
