@@ -2,7 +2,6 @@ package docs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -120,12 +119,10 @@ func Example_pages() {
 	check(err)
 	live.End(result.StoppedBecause)
 
-	file, err := os.Create(filepath.Join(dir, "report.html"))
-	check(err)
 	run := report.Run{Title: "larger", Result: result, Config: config}
-	check(errors.Join(run.Write(file), file.Close()))
+	check(run.Save(filepath.Join(dir, "report.html")))
 
-	saved, err := os.ReadFile(file.Name())
+	saved, err := os.ReadFile(filepath.Join(dir, "report.html"))
 	check(err)
 	fmt.Println(strings.Contains(string(saved), "Training stopped because the limit of 3 epochs is reached."))
 	served, err := http.Get("http://" + listener.Addr().String())

@@ -16,14 +16,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -111,14 +109,13 @@ func run(w io.Writer, args []string) error {
 		return err
 	}
 	fmt.Fprintf(w, "Forecasts of two years, and the measured numbers: %s\n", *out)
-	var page bytes.Buffer
 	run := report.Run{Title: "Forecast", About: "carbon dioxide in the air, two years ahead", Result: result, Config: config, Params: params.Count()}
-	if err := run.Write(&page); err != nil {
+	name := strings.TrimSuffix(*out, filepath.Ext(*out)) + ".html"
+	if err := run.Save(name); err != nil {
 		return err
 	}
-	name := strings.TrimSuffix(*out, filepath.Ext(*out)) + ".html"
 	fmt.Fprintf(w, "How training went: %s\n", name)
-	return os.WriteFile(name, page.Bytes(), 0o666)
+	return nil
 }
 
 // windows returns all windows of T months, with one month before and 24 after each window. growth, (N, T, 1), is each

@@ -2,10 +2,13 @@
 package picture
 
 import (
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 
+	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/internal/heatmap"
 )
 
@@ -31,7 +34,8 @@ func Count(name string, n int) []string {
 	return labels
 }
 
-// Write draws a figure as a PNG. It makes the folder if it doesn't exist. It does nothing if path is empty.
+// Write draws a figure as a PNG. It makes the folder if it doesn't exist. It does nothing if path is empty. If it can't
+// draw or write the whole picture, it leaves a file at path unchanged. It writes to a pipe or a device in place.
 func Write(path string, f heatmap.Figure) error {
 	if path == "" {
 		return nil
@@ -39,13 +43,13 @@ func Write(path string, f heatmap.Figure) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return err
 	}
-	file, err := os.Create(path)
+	draw := func(w io.Writer) error { return f.WritePNG(w, 96) }
+	if info, err := os.Stat(path); err != nil || info.Mode().IsRegular() {
+		return atomicfile.WriteFile(path, draw)
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
-	if err := f.WritePNG(file, 96); err != nil {
-		file.Close()
-		return err
-	}
-	return file.Close()
+	return errors.Join(draw(file), file.Close())
 }

@@ -1,0 +1,52 @@
+package picture
+
+import (
+	"errors"
+	"fmt"
+	"image/png"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/heed-go/heed/internal/heatmap"
+)
+
+// A figure that can't be drawn leaves no file, and keeps the file that was there.
+func TestWriteWhole(t *testing.T) {
+	dir := t.TempDir()
+	old, fresh := filepath.Join(dir, "old.png"), filepath.Join(dir, "fresh.png")
+	if err := os.WriteFile(old, []byte("old"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{old, fresh} {
+		if Write(path, heatmap.Figure{}) == nil {
+			t.Errorf("%s: got no error for a figure without layers", path)
+		}
+	}
+	if content, err := os.ReadFile(old); err != nil || string(content) != "old" {
+		t.Errorf("the old file holds %q, %v, want it unchanged", content, err)
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
+		t.Errorf("the folder holds %v, %v, want only the old file", files, err)
+	}
+}
+
+func TestWriteToAPipe(t *testing.T) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := fmt.Sprintf("/dev/fd/%d", write.Fd())
+	if _, err := os.Stat(path); err != nil {
+		t.Skip(err)
+	}
+	decoded := make(chan error, 1)
+	go func() {
+		_, err := png.Decode(read)
+		decoded <- err
+	}()
+	err = Write(path, heatmap.Figure{Layers: []heatmap.Layer{Layer("one", Count("row ", 1), Count("column ", 1), []float64{1})}})
+	if err := errors.Join(err, write.Close(), <-decoded); err != nil {
+		t.Error(err)
+	}
+}
