@@ -100,8 +100,9 @@ func TestConfigCheck(t *testing.T) {
 		{func(c *optim.Config) { c.Schedule.Kind = "step" }, `schedule.kind must be one of cosine, constant, linear, restarts, staircase, inverse-square-root, one-cycle, got "step"`},
 		{func(c *optim.Config) { c.Schedule.WarmUp = -1 }, "schedule.warm_up must be from 0 to 1073741824, got -1"},
 		{func(c *optim.Config) { c.Schedule.Decay = math.MaxInt }, "schedule.decay must be from 0 to 1073741824, got 9223372036854775807"},
-		{func(c *optim.Config) { c.Schedule.Decay = 0 }, "schedule.decay must be above 0 for schedule.kind linear, got 0"},
-		{func(c *optim.Config) { c.Schedule = optim.Scheduling{Kind: "restarts", WarmUp: 3, Decay: 3} }, "schedule.decay must be above schedule.warm_up for schedule.kind restarts, got 3 and 3"},
+		{func(c *optim.Config) { c.Schedule.Decay = 0 }, "schedule.decay must be at least 1 for schedule.kind linear with schedule.warm_up 3, got 0"},
+		{func(c *optim.Config) { c.Schedule = optim.Scheduling{Kind: "restarts", WarmUp: 3, Decay: 3} }, "schedule.decay must be at least 4 for schedule.kind restarts with schedule.warm_up 3, got 3"},
+		{func(c *optim.Config) { c.Schedule = optim.Scheduling{Kind: "one-cycle", WarmUp: 3, Decay: 4} }, "schedule.decay must be at least 5 for schedule.kind one-cycle with schedule.warm_up 3, got 4"},
 		{func(c *optim.Config) { c.Schedule.Floor = 2 }, "schedule.floor must be from 0 to 1, got 2"},
 		{func(c *optim.Config) { c.Plateau.Checks = -1 }, "plateau.checks must be from 0 to 1073741824, got -1"},
 		{func(c *optim.Config) { c.Plateau.Checks = 0 }, "plateau.checks must be above 0 if the plateau has other settings, got 0"},
@@ -130,6 +131,36 @@ func TestConfigCheck(t *testing.T) {
 		}
 		if _, _, _, err := config.New(); err == nil || err.Error() != "optim: "+c.want {
 			t.Errorf("New: got %v, want optim: %s", err, c.want)
+		}
+	}
+}
+
+// In every valid Config, the factors of the schedule are from 0 to 1, and one of them is 1, unless a stair ends before
+// the warm-up does.
+func TestSchedulesReachTheirPeak(t *testing.T) {
+	for kind := range kinds.Choices["schedule"].All {
+		valid := 0
+		for i := range 8 * 8 * 3 {
+			c := optim.Config{LearningRate: 1, Schedule: optim.Scheduling{Kind: kind, WarmUp: i % 8, Decay: i / 8 % 8, Floor: float64(i/64) / 2}}
+			s, _, _, err := c.New()
+			if err != nil {
+				continue
+			}
+			valid++
+			peak := 0.0
+			for _, step := range []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 99, 1 << 40, math.MaxInt} {
+				x := s.Schedule(step)
+				if !(x >= 0 && x <= 1) {
+					t.Errorf("%+v: the factor of step %d is %v, want one from 0 to 1", c.Schedule, step, x)
+				}
+				peak = max(peak, x)
+			}
+			if peak != 1 && !(kind == "staircase" && c.Schedule.Decay < c.Schedule.WarmUp) {
+				t.Errorf("%+v: the largest factor is %v, want 1", c.Schedule, peak)
+			}
+		}
+		if valid < 8 {
+			t.Errorf("%s: only %d of the configurations are valid", kind, valid)
 		}
 	}
 }

@@ -86,6 +86,8 @@ func TestErrors(t *testing.T) {
 		"later below 0":      {optim.Solver{Schedule: optim.WarmUp(9).Then(9, constant(-1))}, nil, "got -1 for step 0"},
 		"stairs upwards":     {optim.Solver{Schedule: optim.Staircase(9, 2)}, nil, "got NaN for step 0"},
 		"schedule below 0":   {optim.Solver{Schedule: constant(-1)}, nil, "got -1 for step 0"},
+		"cycle without peak": {optim.Solver{Schedule: optim.OneCycle(10, 9, 0, 0)}, nil, "got NaN for step 0"},
+		"cycle of no steps":  {optim.Solver{Schedule: optim.OneCycle(math.MinInt, math.MaxInt, 0, 0)}, nil, "got NaN for step 0"},
 		"no such group":      {optim.Solver{Groups: []optim.Group{{Match: named("matrix")}, {Match: named("matrx")}}}, nil, "Groups[1] matches no parameter"},
 		"shadowed group":     {optim.Solver{Groups: []optim.Group{{Match: named("matrix")}, {Match: named("matrix")}}}, nil, "Groups[1] matches no parameter"},
 		"group's rate":       {optim.Solver{Groups: []optim.Group{{Match: named("matrix"), LearningRate: -2}}}, nil, "Groups[0].LearningRate must be"},

@@ -102,10 +102,14 @@ func InverseSquareRoot(steps int) Schedule {
 
 // OneCycle(n, peak, start, end) rises from start at step 0 to 1 at step peak, along half a cosine. Then it falls along
 // another half to end at step n − 1, and stays there (Smith and Topin, 2017). The arguments start and end must be from
-// 0 to 1. PyTorch's defaults are a start of 1/25, an end of 4e-6 and a peak at 0.3 of the steps. Unlike PyTorch,
-// OneCycle doesn't change the momentum.
+// 0 to 1, and n must be at least peak + 2, so that the peak comes before the end. A negative peak counts as 0.
+// PyTorch's defaults are a start of 1/25, an end of 4e-6 and a peak at 0.3 of the steps. Unlike PyTorch, OneCycle
+// doesn't change the momentum.
 func OneCycle(steps, peak int, start, end float64) Schedule {
-	steps, peak = max(steps, 0), max(peak, 0)
+	peak = max(peak, 0)
+	if steps < 2 || steps-2 < peak {
+		return constant(math.NaN())
+	}
 	up, down := Cosine(peak, 0), Cosine(steps-1-peak, end)
 	return checked(func(step int) float64 {
 		if step < peak {
@@ -162,19 +166,19 @@ var schedules = kinds.Table[scheduling]{
 	{Name: "constant", About: "stays at the peak", Value: scheduling{schedule: func(s Scheduling) Schedule {
 		return WarmUp(s.WarmUp)
 	}}},
-	{Name: "linear", About: "falls in a straight line to the floor", Value: scheduling{decays: true, schedule: func(s Scheduling) Schedule {
+	{Name: "linear", About: "falls in a straight line to the floor", Value: scheduling{least: func(int) int { return 1 }, schedule: func(s Scheduling) Schedule {
 		return WarmUp(s.WarmUp).Then(s.WarmUp, Linear(s.Decay-s.WarmUp, 1, s.Floor))
 	}}},
-	{Name: "restarts", About: "falls like cosine, then starts again from the peak, each time twice as long", Value: scheduling{decays: true, falls: true, schedule: func(s Scheduling) Schedule {
+	{Name: "restarts", About: "falls like cosine, then starts again from the peak, each time twice as long", Value: scheduling{least: func(warmUp int) int { return warmUp + 1 }, schedule: func(s Scheduling) Schedule {
 		return WarmUp(s.WarmUp).Then(s.WarmUp, CosineRestarts(s.Decay-s.WarmUp, 2, s.Floor))
 	}}},
-	{Name: "staircase", About: "is multiplied by the floor at each multiple of decay", Value: scheduling{decays: true, schedule: func(s Scheduling) Schedule {
+	{Name: "staircase", About: "is multiplied by the floor at each multiple of decay", Value: scheduling{least: func(int) int { return 1 }, schedule: func(s Scheduling) Schedule {
 		return WarmUp(s.WarmUp).Times(Staircase(s.Decay, s.Floor))
 	}}},
 	{Name: "inverse-square-root", About: "falls like 1/√step", Value: scheduling{schedule: func(s Scheduling) Schedule {
 		return InverseSquareRoot(s.WarmUp)
 	}}},
-	{Name: "one-cycle", About: "rises from 1/25 and falls to the floor, both along half a cosine", Value: scheduling{decays: true, falls: true, schedule: func(s Scheduling) Schedule {
+	{Name: "one-cycle", About: "rises from 1/25 and falls to the floor, both along half a cosine", Value: scheduling{least: func(warmUp int) int { return warmUp + 2 }, schedule: func(s Scheduling) Schedule {
 		return OneCycle(s.Decay, s.WarmUp, 1.0/25, s.Floor)
 	}}},
 }
@@ -182,8 +186,7 @@ var schedules = kinds.Table[scheduling]{
 // A scheduling makes a Schedule of one kind.
 type scheduling struct {
 	schedule func(s Scheduling) Schedule
-	decays   bool // the Decay must be above 0
-	falls    bool // the Decay must be above the WarmUp
+	least    func(warmUp int) int // smallest valid Decay; nil means 0
 }
 
 func init() {
@@ -203,10 +206,9 @@ func (s Scheduling) check() error {
 	switch {
 	case !ok:
 		return setting.Errorf("%s must be one of %s, got %.100q", setting.Path("kind"), schedules, s.Kind)
-	case made.decays && s.Decay == 0:
-		return setting.Errorf("%s must be above 0 for %s %s, got 0", setting.Path("decay"), setting.Path("kind"), s.Kind)
-	case made.falls && s.Decay <= s.WarmUp:
-		return setting.Errorf("%s must be above %s for %s %s, got %d and %d", setting.Path("decay"), setting.Path("warm_up"), setting.Path("kind"), s.Kind, s.Decay, s.WarmUp)
+	case made.least != nil && s.Decay < made.least(s.WarmUp):
+		return setting.Errorf("%s must be at least %d for %s %s with %s %d, got %d",
+			setting.Path("decay"), made.least(s.WarmUp), setting.Path("kind"), s.Kind, setting.Path("warm_up"), s.WarmUp, s.Decay)
 	}
 	return nil
 }
