@@ -86,6 +86,10 @@ func TestErrors(t *testing.T) {
 		"later below 0":      {optim.Solver{Schedule: optim.WarmUp(9).Then(9, constant(-1))}, nil, "got -1 for step 0"},
 		"stairs upwards":     {optim.Solver{Schedule: optim.Staircase(9, 2)}, nil, "got NaN for step 0"},
 		"schedule below 0":   {optim.Solver{Schedule: constant(-1)}, nil, "got -1 for step 0"},
+		"schedule infinite":  {optim.Solver{Schedule: constant(inf)}, nil, "numbers from 0 to 1e+30, got +Inf for step 0"},
+		"rate and factor":    {optim.Solver{LearningRate: 1e10, Schedule: constant(1e30)}, nil, "parameter 0 (matrix): the learning rate times the Schedule's factor must be from 0 to 1e+30, got 1e+10 · 1e+30 for step 0"},
+		"group and factor":   {optim.Solver{LearningRate: 1, Groups: []optim.Group{{Match: named("vector"), LearningRate: 2}}, Schedule: constant(1e30)}, nil, "parameter 1 (vector): the learning rate times the Schedule's factor must be from 0 to 1e+30, got 2 · 1e+30 for step 0"},
+		"rate and decay":     {optim.Solver{LearningRate: 1e20, WeightDecay: 1e10, Schedule: constant(2)}, nil, "parameter 0 (matrix): the learning rate, with the Schedule's factor, times the weight decay must be from 0 to 1e+30, got 2e+20 · 1e+10 for step 0"},
 		"cycle without peak": {optim.Solver{Schedule: optim.OneCycle(10, 9, 0, 0)}, nil, "got NaN for step 0"},
 		"cycle of no steps":  {optim.Solver{Schedule: optim.OneCycle(math.MinInt, math.MaxInt, 0, 0)}, nil, "got NaN for step 0"},
 		"no such group":      {optim.Solver{Groups: []optim.Group{{Match: named("matrix")}, {Match: named("matrx")}}}, nil, "Groups[1] matches no parameter"},
@@ -99,6 +103,7 @@ func TestErrors(t *testing.T) {
 		"Nesterov alone":     {optim.Solver{Rule: optim.SGD{Nesterov: true}}, nil, "option Nesterov needs a momentum"},
 		"Adam's beta":        {optim.Solver{Rule: optim.Adam{Beta2: 2}}, nil, "the decays of Adam and AdamW"},
 		"AdamW's epsilon":    {optim.Solver{Rule: optim.AdamW{Eps: -1}}, nil, "Eps"},
+		"Adam's epsilon":     {optim.Solver{Rule: optim.Adam{Eps: 1e-50}}, nil, "must be from 1e-30 to 1e30, or 0 for 1e-8, got 1e-50"}, // 0 in float32
 		"Lion's beta":        {optim.Solver{Rule: optim.Lion{Beta1: nan}}, nil, "the decays of Lion"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -211,5 +216,17 @@ func TestNothingThere(t *testing.T) {
 	wantError(t, "no value", err, "got nil")
 	if err := optim.NewAdamW(1).Step(nil); err != nil {
 		t.Errorf("no parameters: got %v, want no error", err)
+	}
+}
+
+// StepPart checks the rates of the whole model, so that all Solvers of the parts end at the same step.
+func TestRatesOfOtherParts(t *testing.T) {
+	params := newModel(tensor.Float64)
+	differentiate(params, 0)
+	s := &optim.Solver{Groups: []optim.Group{{Match: named("vector"), LearningRate: 1e10}}, Schedule: constant(1e30)}
+	wantError(t, "a part without the group", s.StepPart(valueGrads(params), []int{0}, []float64{1, 1}), "got 1e+10 · 1e+30 for step 0")
+	s.Groups[0].Frozen = true
+	if err := s.StepPart(valueGrads(params), []int{0}, []float64{1, 0}); err != nil {
+		t.Errorf("a frozen group: got %v, want no error", err)
 	}
 }

@@ -117,7 +117,7 @@ func (r SGD) Update(s Step) {
 type Adam struct {
 	Beta1 float64 `json:"beta1,omitzero"` // decay of the gradient's running mean; 0 means 0.9
 	Beta2 float64 `json:"beta2,omitzero"` // decay of the squared gradient's running mean; 0 means 0.999
-	Eps   float64 `json:"eps,omitzero"`   // added to the root; 0 means 1e-8
+	Eps   float64 `json:"eps,omitzero"`   // added to the root; from 1e-30 to 1e30; 0 means 1e-8
 }
 
 // Memory returns the names of the running means.
@@ -125,8 +125,8 @@ func (r Adam) Memory() []string { return adamMemory }
 
 // Check checks the constants.
 func (r Adam) Check(int) error {
-	if !(r.Eps >= 0) || math.IsInf(r.Eps, 1) {
-		return fmt.Errorf("the Eps of Adam and AdamW must be finite and at least 0, got %v", r.Eps)
+	if r.Eps != 0 && !(r.Eps >= 1e-30 && r.Eps <= largest) { // a smaller one could round to 0 in float32, and 0/0 is NaN
+		return fmt.Errorf("the Eps of Adam and AdamW must be from 1e-30 to 1e30, or 0 for 1e-8, got %v", r.Eps)
 	}
 	return checkDecays("Adam and AdamW", r.Beta1, r.Beta2)
 }

@@ -14,8 +14,9 @@ import (
 // A Solver steps parameters by their gradients. It is a gorgonia.Solver for any Gorgonia program. Like Gorgonia's own
 // solvers, it sets the gradients to zero after each step.
 //
-// Every step reads the fields, so rates, decays and limits may change between steps; they must be from 0 to 1e30. A
-// Solver identifies a parameter by its index in the slice that Step takes, so keep the order.
+// Every step reads the fields, so rates, decays and limits may change between steps. They must be from 0 to 1e30. So
+// must a rate times the factor of the Schedule, and this product times the weight decay. A Solver identifies a
+// parameter by its index in the slice that Step takes, so keep the order.
 type Solver struct {
 	Rule         Rule // how a parameter steps; nil means AdamW{}
 	LearningRate float64
@@ -112,6 +113,25 @@ func (s *Solver) Norm() float64 { return s.norm }
 // Rate returns the learning rate of the last step, for parameters in no Group.
 func (s *Solver) Rate() float64 { return s.rate }
 
+// checkRates returns an error if the factor of the Schedule is out of range, or if a rate with this factor is. It
+// checks the whole model, so that Solvers that step parts of it return the same error.
+func (s *Solver) checkRates(model []G.ValueGrad, factor float64) error {
+	if !inRange(factor) {
+		return fmt.Errorf("optim: a Schedule must return numbers from 0 to %v, got %v for step %d: check the schedule's arguments", largest, factor, s.Steps)
+	}
+	for i, m := range s.manners {
+		rate := m.rate * factor
+		switch {
+		case m.frozen:
+		case !inRange(rate):
+			return fmt.Errorf("optim: parameter %s: the learning rate times the Schedule's factor must be from 0 to %v, got %v · %v for step %d", label(model, i), largest, m.rate, factor, s.Steps)
+		case !inRange(rate * m.decay):
+			return fmt.Errorf("optim: parameter %s: the learning rate, with the Schedule's factor, times the weight decay must be from 0 to %v, got %v · %v for step %d", label(model, i), largest, rate, m.decay, s.Steps)
+		}
+	}
+	return nil
+}
+
 // sumSquares returns each gradient's sum of squares.
 func sumSquares(params []param) []float64 {
 	sums := make([]float64, len(params))
@@ -148,8 +168,8 @@ func (s *Solver) step(model []G.ValueGrad, params []param, squares []float64) er
 	if s.Schedule != nil {
 		multiple = s.Schedule(s.Steps)
 	}
-	if !inRange(multiple) {
-		return fmt.Errorf("optim: a Schedule must return numbers from 0 to %v, got %v for step %d: check the schedule's arguments", largest, multiple, s.Steps)
+	if err := s.checkRates(model, multiple); err != nil {
+		return err
 	}
 	norm, scale := math.Sqrt(sum), 1.0
 	if s.ClipNorm > 0 && norm > s.ClipNorm {
