@@ -101,10 +101,10 @@ type checkpoint struct {
 }
 
 // save collects the solver's memory in the first process, which writes the checkpoint. If there is no Checkpoint, save
-// does nothing.
+// writes nothing. It returns the error of checkFinite, and then the old checkpoint stays.
 func (f *fit) save() error {
-	if f.Checkpoint == "" {
-		return nil
+	if err := f.checkFinite(); err != nil || f.Checkpoint == "" {
+		return err
 	}
 	memories, err := f.memories()
 	if err == nil {

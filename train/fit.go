@@ -26,7 +26,9 @@ import (
 // an error before the first check, the Result is nil.
 //
 // If a loss isn't finite, training ends with a *NonFiniteError. With AllowNonFinite, training continues after such a
-// validation loss, and Fit returns the error only if the kept parameters have such a loss.
+// validation loss, and Fit returns the error only if the kept parameters have such a loss. If a step makes a parameter
+// or the solver's memory NaN or infinite, training ends with this error before the next check or checkpoint, whatever
+// the loss is.
 //
 // If a function of the Problem panics, in any goroutine, Fit panics with an error that has the value and the stack. If
 // the value is an error, Fit's error wraps it. If Loss panics, Fit returns an error instead, because Gorgonia panics
@@ -104,6 +106,7 @@ type fit struct {
 	validation *validation // nil if there is none
 
 	step     int    // number of steps taken
+	sound    int    // number of steps after which checkFinite has last returned no error
 	since    window // steps since the last check
 	stopping EarlyStopping
 	history  []Check
@@ -322,6 +325,9 @@ func (f *fit) saveBetween() error {
 
 // check adds a check to the history, saves a checkpoint and calls OnCheck.
 func (f *fit) check(ctx context.Context) error {
+	if err := f.checkFinite(); err != nil {
+		return err
+	}
 	scheduled := f.step%f.every() == 0
 	// This check is due only because training ends. The checkpoint is saved before it, so that resuming with more
 	// epochs gives the same result as if the check had never been made.

@@ -40,14 +40,21 @@ type Result struct {
 	Unfinished     bool   // whether a limit or a callback ended training, so that Resume can continue it
 }
 
-// A NonFiniteError reports a loss that is NaN or infinite.
+// A NonFiniteError reports a loss, a parameter or a solver's memory that is NaN or infinite.
 type NonFiniteError struct {
 	Epoch, Step int // counted from 0; if Validation is set, Step is the number of the validation batch
 	Validation  bool
 	Loss        float64
+
+	// Value says what isn't finite if it isn't the loss, such as "parameter head.bias". Epoch and Step are then the
+	// last step taken; an earlier step may have made it so.
+	Value string
 }
 
 func (e *NonFiniteError) Error() string {
+	if e.Value != "" {
+		return fmt.Sprintf("%s is NaN or infinite after epoch %d, step %d: try a lower learning rate, or clip the gradients", e.Value, e.Epoch, e.Step)
+	}
 	what := "training"
 	if e.Validation {
 		what = "validation"
