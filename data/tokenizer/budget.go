@@ -22,7 +22,7 @@ const (
 
 // Steps of parts of the work, as measured with texts and files that make them slow.
 const (
-	stepsOfNode  = 1  // of a trie
+	stepsOfNode  = 2  // of a trie
 	stepsOfPart  = 8  // per byte that a normalizer, splitter or model reads
 	stepsOfForm  = 40 // per byte that is decomposed or composed, or split into grapheme clusters
 	stepsOfMerge = 60 // per byte that byte-pair encoding starts with

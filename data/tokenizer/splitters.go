@@ -80,7 +80,7 @@ func (s sequence) split(a aligned, yield func(aligned)) {
 		return
 	}
 	s[0].split(a, func(piece aligned) {
-		if a.budget.take(stepsOfPart * (1 + len(piece.text))); !a.budget.spent() {
+		if a.budget.take(stepsOfPart * (2 + len(piece.text))); !a.budget.spent() {
 			s[1:].split(piece, yield)
 		}
 	})
