@@ -42,7 +42,8 @@ type File struct {
 // Open opens a file. The argument encoding is a name that Named knows. A byte-order mark overrides it.
 //
 // Open returns an error if the file isn't a regular file, is empty, is a zip file or, with another encoding, is clearly
-// UTF-8. Reading returns an error if gzip data are damaged, incomplete or larger than a text can be.
+// UTF-8. Reading returns an error if gzip data are damaged, incomplete or larger than a text can be. If the file
+// grows, the File still ends at the size that Open found, so a program that appends to the file can't make it endless.
 func Open(path, encoding string) (*File, error) {
 	e, err := Named(encoding)
 	if err != nil {
@@ -65,7 +66,7 @@ func Open(path, encoding string) (*File, error) {
 		return nil, err
 	}
 	f := &File{Encoding: e, Size: info.Size(), file: file}
-	if err := f.start(file); err != nil {
+	if err := f.start(io.LimitReader(file, f.Size)); err != nil {
 		file.Close()
 		return nil, err
 	}

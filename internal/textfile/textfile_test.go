@@ -104,6 +104,28 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+// A file that grows ends where it ended when it was opened.
+func TestOpenGrowing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte("a\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.ReadByte(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("a\nb\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if rest, err := io.ReadAll(f); string(rest) != "\n" || err != nil {
+		t.Errorf("after the first byte: read %q, error %v, want only the byte that the file had", rest, err)
+	}
+}
+
 func TestOpenErrors(t *testing.T) {
 	text := strings.Repeat("The quick brown fox.\n", 1000)
 	z := zipped(text)
