@@ -37,9 +37,9 @@ func (o *outFile) open() error {
 	if err == nil && info.IsDir() {
 		return fmt.Errorf("--%s %s is a folder", o.flag, o.path)
 	}
-	path := o.target()
-	if err := o.check(path); err != nil {
-		return err
+	path, failed := o.target()
+	if failed = cmp.Or(failed, o.check(path)); failed != nil {
+		return failed
 	}
 	if err == nil && isStream(info) {
 		return o.openStream(info)
@@ -87,12 +87,25 @@ func (o *outFile) openStream(info fs.FileInfo) (err error) {
 	return nil
 }
 
-// target returns the path of the file to replace, after following symbolic links.
-func (o *outFile) target() string {
-	if path, err := filepath.EvalSymlinks(o.path); err == nil {
-		return path
+// mostLinks is the most symbolic links that lead from one to the next. Linux follows the same number.
+const mostLinks = 40
+
+// target returns the path of the file to replace or to make. If the path is a symbolic link, this is where the link
+// leads, also if there is no file yet.
+func (o *outFile) target() (string, error) {
+	path := o.path
+	for range mostLinks {
+		next, err := os.Readlink(path)
+		if err != nil { // not a link
+			return path, nil
+		}
+		if !filepath.IsAbs(next) {
+			folder, _ := filepath.Split(path)
+			next = folder + next // filepath.Join would remove "..", which may follow a link
+		}
+		path = next
 	}
-	return o.path
+	return "", fmt.Errorf("--%s %s is a symbolic link that leads back to itself: give another name", o.flag, o.path)
 }
 
 // check returns an error if writing to path would overwrite a file that the call reads, or a file of a run.
@@ -170,7 +183,10 @@ func (o *outFile) write(ctx context.Context, content func(w io.Writer) error) er
 		}
 	}
 	if o.stream == nil {
-		path := o.target() // followed once: the link may change while content is written
+		path, err := o.target() // followed once: the link may change while content is written
+		if err != nil {
+			return err
+		}
 		return atomicfile.WriteFile(path, func(w io.Writer) error {
 			err := content(w)
 			if info, failed := os.Stat(path); err == nil && failed == nil && isStream(info) {

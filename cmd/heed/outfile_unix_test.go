@@ -37,6 +37,7 @@ func TestOutputsKeepInputs(t *testing.T) {
 		must(t, os.Link(file, path("hard-"+link)))
 	}
 	must(t, os.Symlink(run, path("folder")))
+	must(t, os.Symlink(path("run", "source.json"), path("dangling"))) // a name that a run's file can have
 	must(t, os.Mkdir(path("foreign"), 0o777))
 	write(t, path("foreign", "config.json"), `{"name": "of another program"}`)
 	files := func() [3]map[string]string {
@@ -63,6 +64,7 @@ func TestOutputsKeepInputs(t *testing.T) {
 		{path("other", "tokenizer.json"), ofRun, []string{"eval", run, "--answers"}}, // a name that a run's file can have, even if there is no such file now
 		{path("folder", "Summary.json"), ofRun, []string{"eval", run, "--answers"}},  // the same as summary.json on some file systems
 		{path("folder", ".heed.lock"), ofRun, []string{"eval", run, "--answers"}},
+		{path("dangling"), ofRun, []string{"eval", run, "--answers"}},
 		{path("run", "model.safetensors"), reads, []string{"predict", run, "--data", own, "--out"}},
 		{path("folder", "model.safetensors"), reads, []string{"predict", run, "--data", own, "--out"}},
 		{path("soft-rows"), reads, []string{"predict", run, "--data", own, "--out"}},
@@ -167,7 +169,22 @@ func TestOutFile(t *testing.T) {
 	if info, err := os.Lstat(link); err != nil || info.Mode().Type() != os.ModeSymlink {
 		t.Errorf("the link is now %v, %v, want a link", info.Mode(), err)
 	}
+
+	// A link to a file that isn't there yet stays, and the file is made where it leads.
+	must(t, os.Mkdir(filepath.Join(dir, "folder"), 0o777))
+	for name, leads := range map[string]string{
+		"absolute": filepath.Join(dir, "made 1"), "relative": "folder/made 2", "again": "relative", "up": "folder/../made 3", "loop": "loop 2", "loop 2": "loop", "far": "missing/x",
+	} {
+		must(t, os.Symlink(leads, filepath.Join(dir, name)))
+	}
+	for name, made := range map[string]string{"absolute": "made 1", "relative": "folder/made 2", "up": "made 3", "again": "folder/made 2"} {
+		err := put(filepath.Join(dir, name), hello)
+		if info, failed := os.Lstat(filepath.Join(dir, name)); err != nil || failed != nil || info.Mode().Type() != os.ModeSymlink || read(t, filepath.Join(dir, made)) != "hello" {
+			t.Errorf("the dangling link %s: errors %v and %v, want the link and %s", name, err, failed, made)
+		}
+	}
 	for path, want := range map[string]string{
+		filepath.Join(dir, "loop"): "is a symbolic link that leads back to itself", filepath.Join(dir, "far"): "folder " + filepath.Join(dir, "missing") + " doesn't exist",
 		filepath.Join(link, "x"): "--out's folder " + link + " is a file", dir: "is a folder", filepath.Join(dir, "a", "b"): "doesn't exist: make it first",
 	} {
 		if err := put(path, hello); err == nil || !strings.Contains(err.Error(), want) {
