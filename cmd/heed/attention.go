@@ -50,11 +50,11 @@ standard error has a note. Put -- before an input that begins with a dash.`,
 				if write, err = figureWriter(out); err != nil {
 					return err
 				}
-				if err := file.open(); err != nil {
-					return err
-				}
-				defer file.Close()
 			}
+			if err := file.open(cmd.OutOrStdout()); err != nil {
+				return err
+			}
+			defer file.Close()
 			m, err := openModel(args[0])
 			if err != nil {
 				return err

@@ -86,15 +86,13 @@ does: precision, recall and F1 for each type and for all.`,
 			}
 			isText := c.Kind().Columns == nil
 			out := &outFile{flag: "answers", path: answers, inputs: append(runFiles(args[0]), files...)}
-			if answers != "" {
-				if files == nil {
-					out.inputs = append(out.inputs, dataFiles(c.Data)...)
-				}
-				if err := out.open(); err != nil {
-					return err
-				}
-				defer out.Close()
+			if files == nil {
+				out.inputs = append(out.inputs, dataFiles(c.Data)...)
 			}
+			if err := out.open(cmd.OutOrStdout()); err != nil {
+				return err
+			}
+			defer out.Close()
 			var m *task.Model
 			var examples []data.Example
 			if files != nil && !isText {

@@ -41,6 +41,9 @@ terminal, characters that the terminal would act on are shown as escapes, such a
 			if err := checkGeneration(prompt, o); err != nil {
 				return err
 			}
+			if err := checkStdout(cmd.OutOrStdout(), runFiles(args[0])); err != nil {
+				return err
+			}
 			m, err := openModel(args[0])
 			if err != nil {
 				return err

@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -25,14 +24,17 @@ import (
 // An outFile is a file that a flag names and that is written when the work is done.
 type outFile struct {
 	flag, path string
-	inputs     []string // files that the call reads, and must not overwrite
+	inputs     []string // files and folders that the call reads, and must not overwrite
 	page       bool     // whether path may be the report.html of a run
 	stream     *os.File // the open file if path is a pipe, a device or standard output; otherwise nil
 }
 
-// open checks, before any work is done, that the file can be written without overwriting an input or a run's file.
-// Close the outFile after use.
-func (o *outFile) open() error {
+// open checks, before any work is done, that neither the file nor standard output overwrites an input or a run's file,
+// and that the file can be written. Without a path, it checks only standard output. Close the outFile after use.
+func (o *outFile) open(stdout io.Writer) error {
+	if err := checkStdout(stdout, o.inputs); err != nil || o.path == "" {
+		return err
+	}
 	info, err := os.Stat(o.path)
 	if err == nil && info.IsDir() {
 		return fmt.Errorf("--%s %s is a folder", o.flag, o.path)
@@ -114,13 +116,12 @@ func (o *outFile) check(path string) error {
 	if err != nil {
 		info = nil // there is nothing to overwrite
 	}
-	same := func(other string) bool {
-		file, err := os.Stat(other)
-		return err == nil && info != nil && os.SameFile(file, info)
+	if input := among(o.inputs, info); input != "" {
+		return fmt.Errorf("--%s %s would overwrite %s, which this call reads: give another name", o.flag, o.path, input)
 	}
 	for _, input := range o.inputs {
-		if same(input) {
-			return fmt.Errorf("--%s %s would overwrite %s, which this call reads: give another name", o.flag, o.path, input)
+		if within(input, path) {
+			return fmt.Errorf("--%s %s would become a part of the text in %s: give another name", o.flag, o.path, input)
 		}
 	}
 	folder, base := filepath.Split(path)
@@ -128,7 +129,8 @@ func (o *outFile) check(path string) error {
 		return nil
 	}
 	for _, name := range append(task.Files(), folderlock.Name) {
-		if (strings.EqualFold(base, name) || same(filepath.Join(folder, name))) && !(o.page && name == task.ReportFile) {
+		same := among([]string{filepath.Join(folder, name)}, info) != ""
+		if (strings.EqualFold(base, name) || same) && !(o.page && name == task.ReportFile) {
 			return fmt.Errorf("--%s %s would overwrite the %s of a run: give another name", o.flag, o.path, name)
 		}
 	}
@@ -150,22 +152,6 @@ func isRun(folder string) bool {
 		Format json.RawMessage `json:"format"`
 	}
 	return cmp.Or(err, json.Unmarshal(content, &config)) != nil || config.Format != nil
-}
-
-// runFiles returns the paths of the files of a run folder that commands read.
-func runFiles(dir string) (paths []string) {
-	for _, name := range task.Files() {
-		if name != task.ReportFile {
-			paths = append(paths, filepath.Join(dir, name))
-		}
-	}
-	return paths
-}
-
-// dataFiles returns the paths of the files that a configuration learns from and validates on.
-func dataFiles(d task.Data) []string {
-	files := append([]string{d.File, d.TargetFile, d.ValidationFile, d.ValidationTargetFile}, d.MoreFiles...)
-	return slices.DeleteFunc(files, func(path string) bool { return path == "" })
 }
 
 // write replaces the file with what content writes, or leaves it unchanged on an error. If the name ends in .gz, the

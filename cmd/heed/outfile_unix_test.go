@@ -38,6 +38,8 @@ func TestOutputsKeepInputs(t *testing.T) {
 	}
 	must(t, os.Symlink(run, path("folder")))
 	must(t, os.Symlink(path("run", "source.json"), path("dangling"))) // a name that a run's file can have
+	must(t, os.Mkdir(path("texts"), 0o777))
+	write(t, path("texts", "a.txt"), strings.Repeat("a text to learn\n", 100))
 	must(t, os.Mkdir(path("foreign"), 0o777))
 	write(t, path("foreign", "config.json"), `{"name": "of another program"}`)
 	files := func() [3]map[string]string {
@@ -81,6 +83,7 @@ func TestOutputsKeepInputs(t *testing.T) {
 	}
 	fail(t, heed("train", "--task=classification", "--data="+own, "--find-rate="+path("soft-rows.png")), 1, reads)
 	fail(t, heed("train", "--task=copy", "--from="+run, "--find-rate="+path("soft-weights.png")), 1, reads)
+	fail(t, heed("train", "--task=text", "--data="+path("texts"), "--find-rate="+path("texts", "rate.png")), 1, "would become a part of the text in "+path("texts"))
 	for i, now := range files() {
 		if !maps.Equal(now, before[i]) {
 			t.Errorf("%s have changed, want them unchanged", []string{"the inputs", "the files of run", "the files of other"}[i])
@@ -103,7 +106,7 @@ func TestOutputChangesMeanwhile(t *testing.T) {
 	input, out := filepath.Join(dir, "input"), filepath.Join(dir, "out")
 	write(t, input, "rows")
 	o := &outFile{flag: "out", path: out, inputs: []string{input}}
-	must(t, o.open())
+	must(t, o.open(io.Discard))
 	for name, change := range map[string]func() error{
 		"a symbolic link": func() error { return os.Symlink(input, out) },
 		"a hard link":     func() error { return os.Link(input, out) },
@@ -131,7 +134,7 @@ func TestOutputLinkThatMoves(t *testing.T) {
 	}
 	o := &outFile{flag: "out", path: link, inputs: []string{input}}
 	lead("elsewhere")
-	must(t, o.open())
+	must(t, o.open(io.Discard))
 	lead("input")
 	err := o.write(t.Context(), func(w io.Writer) error {
 		lead("elsewhere")
@@ -155,7 +158,7 @@ func TestOutFile(t *testing.T) {
 	must(t, os.Symlink(file, link))
 	put := func(path string, content func(io.Writer) error) error {
 		o := &outFile{flag: "out", path: path}
-		if err := o.open(); err != nil {
+		if err := o.open(io.Discard); err != nil {
 			return err
 		}
 		defer o.Close()
@@ -219,13 +222,13 @@ func TestPipes(t *testing.T) {
 		t.Skipf("can't make a pipe: %v", err)
 	}
 	o := &outFile{flag: "out", path: pipe}
-	if err := o.open(); err == nil || !strings.Contains(err.Error(), pipe+" is a pipe that nobody reads: start its reader first") {
+	if err := o.open(io.Discard); err == nil || !strings.Contains(err.Error(), pipe+" is a pipe that nobody reads: start its reader first") {
 		t.Errorf("without a reader: error %v, want one that says so", err)
 	}
 	reader, err := os.OpenFile(pipe, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	must(t, err)
 	defer reader.Close()
-	must(t, o.open())
+	must(t, o.open(io.Discard))
 	if err := o.write(t.Context(), hello); err != nil {
 		t.Errorf("with a reader: error %v, want none", err)
 	}
@@ -236,7 +239,7 @@ func TestPipes(t *testing.T) {
 		t.Errorf("the pipe is now %v, %v, want a pipe", info.Mode(), err)
 	}
 
-	must(t, o.open())
+	must(t, o.open(io.Discard))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	endless := func(w io.Writer) error {

@@ -89,12 +89,10 @@ Put -- before inputs that begin with a dash.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			answered := &outFile{flag: "out", path: out, inputs: append(runFiles(args[0]), file)}
-			if out != "" {
-				if err := answered.open(); err != nil {
-					return err
-				}
-				defer answered.Close()
+			if err := answered.open(cmd.OutOrStdout()); err != nil {
+				return err
 			}
+			defer answered.Close()
 			m, err := openModel(args[0])
 			if err != nil {
 				return err
@@ -254,7 +252,10 @@ func (p *prediction) lines(first int, inputs []string, w io.Writer) error {
 // inputLines calls do with all lines of standard input that have arrived together, and doesn't wait for more. The
 // argument first is the number of the first of them, from 1.
 func inputLines(cmd *cobra.Command, do func(first int, lines []string) error) error {
-	r := cmd.InOrStdin()
+	r, err := stdin(cmd)
+	if err != nil {
+		return err
+	}
 	if f, ok := r.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "Type one input per line; Ctrl-D ends the input.")
 	}

@@ -70,12 +70,10 @@ paths, are always in it.`,
 				runs, last = append(runs, r), run
 				page.inputs = append(page.inputs, append(runFiles(dir), dataFiles(run.Config.Data)...)...)
 			}
-			if out != "" {
-				if err := page.open(); err != nil {
-					return err
-				}
-				defer page.Close()
+			if err := page.open(cmd.OutOrStdout()); err != nil {
+				return err
 			}
+			defer page.Close()
 			path := cmp.Or(out, filepath.Join(args[0], task.ReportFile))
 			write := func(w io.Writer) error { return report.Compare(w, runs) }
 			if len(runs) == 1 {

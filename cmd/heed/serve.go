@@ -60,6 +60,9 @@ who can reach it can use the service: there are no passwords and no encryption.`
 			return checkAddr("addr", addr)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkStdout(cmd.OutOrStdout(), runFiles(args[0])); err != nil {
+				return err
+			}
 			m, err := openModel(args[0])
 			if err != nil {
 				return err

@@ -14,13 +14,19 @@ import (
 
 // terminal returns the terminal that w writes to, or nil.
 func terminal(w io.Writer) *os.File {
-	if o, ok := w.(*output); ok {
-		w = o.Writer
-	}
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if f := fileOf(w); f != nil && term.IsTerminal(int(f.Fd())) {
 		return f
 	}
 	return nil
+}
+
+// fileOf returns the file that w writes to, or nil.
+func fileOf(w io.Writer) *os.File {
+	if o, ok := w.(*output); ok {
+		w = o.Writer
+	}
+	f, _ := w.(*os.File)
+	return f
 }
 
 // widthOf returns the number of columns of w's terminal, or 80 if there is none.

@@ -48,6 +48,13 @@ file, or of standard input. Put -- before texts that begin with a dash.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			inputs := tokenizerFiles(args[0])
+			if count {
+				inputs = append(inputs, args[1:]...)
+			}
+			if err := checkStdout(cmd.OutOrStdout(), inputs); err != nil {
+				return err
+			}
 			t, err := openTokenizer(args[0])
 			if err != nil {
 				return err
@@ -88,6 +95,20 @@ file, or of standard input. Put -- before texts that begin with a dash.`,
 		return usagef("%w; put -- before texts that begin with a dash", flagError(cmd, err))
 	})
 	return cmd
+}
+
+// tokenizerFiles returns the paths of the files that openTokenizer may read.
+func tokenizerFiles(path string) []string {
+	folder, files := path, tokenizer.Files()
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		folder, files = filepath.Dir(path), append(files, filepath.Base(path))
+	} else if isRun(path) {
+		return runFiles(path)
+	}
+	for i, name := range files {
+		files[i] = filepath.Join(folder, name)
+	}
+	return files
 }
 
 // openTokenizer opens the tokenizer of a run folder, of a published folder, or of a file.
@@ -164,7 +185,11 @@ func countTokens(cmd *cobra.Command, out io.Writer, t tokenizer.Tokenizer, files
 		return len(tokens), nil
 	}
 	if len(files) == 0 {
-		content, err := readAll(cmd.InOrStdin(), most)
+		in, err := stdin(cmd)
+		if err != nil {
+			return err
+		}
+		content, err := readAll(in, most)
 		n, err := number("standard input", content, err)
 		if err != nil {
 			return err

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -198,7 +197,11 @@ func newRun(cmd *cobra.Command, c task.Config, out string, auto bool, how watche
 	if err := notInText(c.Data, cmp.Or(out, "runs")); err != nil {
 		return err
 	}
-	t, err := newTask(cmd.Context(), c)
+	var t *task.Task
+	err := checkStdout(cmd.OutOrStdout(), slices.Concat(dataFiles(c.Data), runFiles(c.From.Dir), runFiles(out)))
+	if err == nil {
+		t, err = newTask(cmd.Context(), c)
+	}
 	dir := out
 	if err = divided(how.Group, t, wrongFlag(err, cmd.Flags())); err == nil && !auto && first(how.Group) {
 		dir, err = newFolder(out, c.Task.Name)
@@ -216,13 +219,7 @@ func newRun(cmd *cobra.Command, c task.Config, out string, auto bool, how watche
 // notInText returns an error if a run folder would be in a folder whose files are the text.
 func notInText(d task.Data, out string) error {
 	for _, folder := range dataFiles(d) {
-		info, err := os.Stat(folder)
-		if err != nil || !info.IsDir() {
-			continue
-		}
-		from, err1 := filepath.Abs(folder)
-		run, err2 := filepath.Abs(out)
-		if in, err := filepath.Rel(from, run); err == nil && err1 == nil && err2 == nil && filepath.IsLocal(in) {
+		if within(folder, out) {
 			return usagef("the run folder %s would be in the folder of --data, %s, and become a part of the text: choose another folder with --out", out, folder)
 		}
 	}
@@ -265,7 +262,10 @@ func resumeRun(cmd *cobra.Command, dir string, s *settings, how watched) error {
 	var shared []byte
 	var err error
 	if first(how.Group) {
-		if t, err = open(dir); err == nil && how.Group != nil {
+		if t, err = open(dir); err == nil {
+			err = checkStdout(cmd.OutOrStdout(), append(runFiles(dir), dataFiles(t.Config.Data)...))
+		}
+		if err == nil && how.Group != nil {
 			shared, err = folderStart(dir)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/heed-go/heed/internal/jsonkeys"
@@ -63,6 +64,12 @@ func Open(path string) (*Pipeline, error) {
 	}
 	return nil, fmt.Errorf("tokenizer %q: the folder must have a tokenizer.json, a SentencePiece model (%s), a vocab.txt, or a vocab.json with a merges.txt: %w",
 		path, strings.Join(modelNames, ", "), fs.ErrNotExist)
+}
+
+// Files returns the names of all files that Open may read in a folder.
+func Files() []string {
+	return append(slices.Clone(modelNames), "tokenizer.json", "vocab.txt", "vocab.json", "merges.txt",
+		"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "config.json", "sentence_bert_config.json")
 }
 
 // openFile makes a Pipeline from a file of a folder.

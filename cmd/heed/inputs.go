@@ -1,0 +1,113 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/heed-go/heed/train/task"
+)
+
+// runFiles returns the paths of the files of a run folder that commands read. It returns nil if dir is empty.
+func runFiles(dir string) (paths []string) {
+	if dir == "" {
+		return nil
+	}
+	for _, name := range task.Files() {
+		if name != task.ReportFile {
+			paths = append(paths, filepath.Join(dir, name))
+		}
+	}
+	return paths
+}
+
+// dataFiles returns the paths of the files that a configuration learns from and validates on.
+func dataFiles(d task.Data) []string {
+	files := append([]string{d.File, d.TargetFile, d.ValidationFile, d.ValidationTargetFile}, d.MoreFiles...)
+	return slices.DeleteFunc(files, func(path string) bool { return path == "" })
+}
+
+// checkStdout returns an error if standard output is a regular file that is one of the inputs, whether it is opened for
+// appending or not: the command would read what it prints, or overwrite what it reads.
+func checkStdout(stdout io.Writer, inputs []string) error {
+	if input := among(inputs, regular(stdout)); input != "" {
+		return fmt.Errorf("standard output is %s, which this call reads: write to another file", input)
+	}
+	return nil
+}
+
+// stdin returns standard input. It returns an error if standard output is the same regular file.
+func stdin(cmd *cobra.Command) (io.Reader, error) {
+	in := cmd.InOrStdin()
+	if f, ok := in.(*os.File); ok {
+		from, err := f.Stat()
+		if to := regular(cmd.OutOrStdout()); err == nil && to != nil && os.SameFile(from, to) {
+			return nil, errors.New("standard input and standard output are the same file: write to another file")
+		}
+	}
+	return in, nil
+}
+
+// regular describes the regular file that w writes to. It returns nil if there is none.
+func regular(w io.Writer) fs.FileInfo {
+	f := fileOf(w)
+	if f == nil {
+		return nil
+	}
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	return info
+}
+
+// among returns the path of the input that is the file of info, or "" if there is none. A folder stands for all files
+// of a text: see data.TextFiles.
+func among(inputs []string, info fs.FileInfo) string {
+	if info == nil {
+		return ""
+	}
+	found := ""
+	same := func(path string) bool {
+		file, err := os.Stat(path)
+		if err == nil && os.SameFile(file, info) {
+			found = path
+		}
+		return err == nil && file.IsDir()
+	}
+	for _, input := range inputs {
+		if !same(input) { // not a folder
+			continue
+		}
+		fs.WalkDir(os.DirFS(input), ".", func(name string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil || name == ".":
+			case strings.HasPrefix(d.Name(), ".") && d.IsDir():
+				return fs.SkipDir
+			case !strings.HasPrefix(d.Name(), "."):
+				same(filepath.Join(input, filepath.FromSlash(name)))
+			}
+			return nil // an error occurs again when the folder is read
+		})
+	}
+	return found
+}
+
+// within reports whether a path is in a folder or below it. If there is no such folder, it returns false.
+func within(folder, path string) bool {
+	info, err := os.Stat(folder)
+	if err != nil || !info.IsDir() {
+		return false
+	}
+	above, err1 := filepath.Abs(folder)
+	below, err2 := filepath.Abs(path)
+	name, err := filepath.Rel(above, below)
+	return err == nil && err1 == nil && err2 == nil && filepath.IsLocal(name)
+}
