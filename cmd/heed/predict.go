@@ -21,8 +21,12 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// predictBatch is the maximum number of inputs that are answered together. It limits memory.
-const predictBatch = 1 << 13
+// Up to predictBatch inputs are answered together, or fewer if they have more than predictBytes bytes. This limits
+// memory.
+const (
+	predictBatch = 1 << 13
+	predictBytes = 1 << 24
+)
 
 func newPredict() *cobra.Command {
 	var o task.PredictOptions
@@ -259,7 +263,7 @@ func inputLines(cmd *cobra.Command, do func(first int, lines []string) error) er
 	if f, ok := r.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "Type one input per line; Ctrl-D ends the input.")
 	}
-	read, ended := make(chan string, predictBatch), make(chan error, 1)
+	read, arrived, ended := make(chan string), make(chan []string), make(chan error, 1)
 	go func() { // after an interruption, it waits for a line until the process ends
 		s := bufio.NewScanner(r)
 		s.Buffer(nil, maxLine)
@@ -269,18 +273,11 @@ func inputLines(cmd *cobra.Command, do func(first int, lines []string) error) er
 		ended <- s.Err()
 		close(read)
 	}()
+	go gather(read, arrived)
 	number := 0
 	for {
-		var lines []string
-		first := number + 1
-		add := func(line string) {
-			if number++; number == 1 {
-				line = strings.TrimPrefix(line, "\uFEFF")
-			}
-			lines = append(lines, line)
-		}
 		select {
-		case line, ok := <-read:
+		case lines, ok := <-arrived:
 			if !ok {
 				if err := <-ended; errors.Is(err, bufio.ErrTooLong) {
 					return fmt.Errorf("standard input, line %d: the line has more than %d MiB", number+1, maxLine>>20)
@@ -289,22 +286,39 @@ func inputLines(cmd *cobra.Command, do func(first int, lines []string) error) er
 				}
 				return nil
 			}
-			add(line)
+			if number == 0 {
+				lines[0] = strings.TrimPrefix(lines[0], "\uFEFF")
+			}
+			if err := do(number+1, lines); err != nil {
+				return err
+			}
+			number += len(lines)
 		case <-cmd.Context().Done():
 			return cmd.Context().Err()
 		}
-		for more := true; more && len(lines) < predictBatch; {
-			select {
-			case line, ok := <-read:
-				if more = ok; ok {
-					add(line)
-				}
-			default:
-				more = false
-			}
+	}
+}
+
+// gather reads lines until they are wanted, at most predictBatch of them and about predictBytes bytes, and sends them
+// together. It closes arrived when read is closed.
+func gather(read <-chan string, arrived chan<- []string) {
+	defer close(arrived)
+	var lines []string
+	for bytes, more := 0, true; more || lines != nil; {
+		next, give := read, arrived
+		if !more || len(lines) == predictBatch || bytes >= predictBytes {
+			next = nil // wait until the lines are wanted
 		}
-		if err := do(first, lines); err != nil {
-			return err
+		if lines == nil {
+			give = nil
+		}
+		select {
+		case line, ok := <-next:
+			if more = ok; ok {
+				lines, bytes = append(lines, line), bytes+len(line)
+			}
+		case give <- lines:
+			lines, bytes = nil, 0
 		}
 	}
 }

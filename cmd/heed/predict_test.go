@@ -226,3 +226,33 @@ func TestPredictData(t *testing.T) {
 	}
 	fail(t, heed("predict", dir, "--data="+path, "--columns=in"), 1, `column "in" isn't in the header, which has (1) "word"`)
 }
+
+// gather holds back lines that aren't wanted yet, but only up to a limit of lines and of bytes.
+func TestGather(t *testing.T) {
+	for _, test := range []struct {
+		line string
+		most int // lines that it takes before they are wanted
+	}{{"a", predictBatch}, {strings.Repeat("a", predictBytes/4), 4}} {
+		read, arrived := make(chan string), make(chan []string)
+		go gather(read, arrived)
+		for range test.most {
+			read <- test.line
+		}
+		select {
+		case read <- test.line:
+			t.Errorf("lines of %d bytes: it takes more than %d", len(test.line), test.most)
+		case lines := <-arrived:
+			if len(lines) != test.most {
+				t.Errorf("lines of %d bytes: it gives %d, want %d", len(test.line), len(lines), test.most)
+			}
+		}
+		read <- "last"
+		close(read)
+		if lines, ok := <-arrived; !ok || len(lines) != 1 || lines[0] != "last" {
+			t.Errorf("after the others: %q, want the last line", lines)
+		}
+		if _, ok := <-arrived; ok {
+			t.Error("after the last line: more lines, want none")
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -129,4 +130,16 @@ func TestJSONLIsWrittenBack(t *testing.T) {
 // exclaimed returns two values for a source: its tokens with exclamation marks, and a number.
 func exclaimed(source string) []any {
 	return []any{strings.ReplaceAll(source, " ", "! ") + "!", json.Number("-0.5")}
+}
+
+// A key with thousands of prefixes costs neither memory nor time.
+func TestTakenKeys(t *testing.T) {
+	var lines strings.Builder
+	for _, n := range []int{0, 1, 3000, 3001} {
+		fmt.Fprintf(&lines, "{%q: 1}\n", strings.Repeat(predicted, n)+"answer")
+	}
+	taken, err := takenKeys(writeFile(t, "a.jsonl", lines.String()), "", []string{"answer"})
+	if want := []string{"answer", "predicted_answer"}; err != nil || !slices.Equal(taken, want) {
+		t.Errorf("got %.100q, error %v, want %q", taken, err, want)
+	}
 }

@@ -48,8 +48,12 @@ func (m *Model) ReadExamples(files ...string) (examples []data.Example, notes []
 	return examples, notes, nil
 }
 
-// fileBatch is the number of rows that PredictFile reads and answers at a time. It bounds the memory.
-const fileBatch = 1 << 13
+// PredictFile reads and answers up to fileBatch rows at a time, or fewer if they have more than fileBytes bytes. This
+// bounds the memory.
+const (
+	fileBatch = 1 << 13
+	fileBytes = 1 << 24
+)
 
 // PredictFile answers the rows of a file (see Data), and writes all rows with added values to w, in the form of the
 // file, but without gzip. The column of inputs, the header and the encoding are found as in the model's run, unless the
@@ -91,7 +95,7 @@ func (m *Model) PredictFile(ctx context.Context, file string, w io.Writer, o Pre
 		var inputs []string
 		var places []int // index in rows of each input
 		var answers []Answer
-		for len(rows) < fileBatch && !done {
+		for bytes := 0; len(rows) < fileBatch && bytes < fileBytes && !done; {
 			fields, line, err := records.Read()
 			var bad *table.RowError
 			var answer Answer
@@ -107,6 +111,9 @@ func (m *Model) PredictFile(ctx context.Context, file string, w io.Writer, o Pre
 				return err
 			default:
 				inputs, places = append(inputs, fields[records.Columns()[0]]), append(places, len(rows))
+			}
+			for _, field := range fields {
+				bytes += len(field) + 16 // a string takes 16 bytes
 			}
 			rows = append(rows, slices.Clone(fields))
 			lines, answers = append(lines, line), append(answers, answer)
