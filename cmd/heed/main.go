@@ -24,6 +24,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,12 +38,16 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/heed-go/heed/internal/kinds"
+	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/mpi"
 )
 
 func main() {
+	if os.Getenv("GOMEMLIMIT") == "" { // collect garbage more often before the process reaches its limit
+		debug.SetMemoryLimit(int64(memory.Limit() / 16 * 15))
+	}
 	ctx := listen(context.Background())
 	if rank, _ := mpi.Rank(); rank > 0 {
 		os.Exit(follow(ctx, os.Args[1:]))

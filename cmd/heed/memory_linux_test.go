@@ -79,6 +79,34 @@ func TestMemoryEstimate(t *testing.T) {
 	}
 }
 
+// Rows that need more memory than ulimit allows are an error while they are read, in every command that keeps them.
+func TestRowsMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads a million rows")
+	}
+	t.Parallel()
+	dir := t.TempDir()
+	rows, few := filepath.Join(dir, "rows.tsv"), filepath.Join(dir, "few.tsv")
+	write(t, rows, strings.Repeat("a\tx\nb\ty\n", 600_000))
+	write(t, few, strings.Repeat("a\tx\nb\ty\n", 20))
+	run := filepath.Join(dir, "run")
+	learn := []string{"--task=classification", "--steps-per-epoch=0", "--validation=1", "--max-epochs=1"}
+	succeed(t, small(append(learn, "--data="+few, "--out="+run)...)...)
+	for _, args := range [][]string{
+		small(append(learn, "--data="+rows, "--out="+filepath.Join(dir, "new"))...),
+		{"eval", run, "--data", rows},
+	} {
+		cmd := process()
+		cmd.Path = "/bin/sh"
+		cmd.Args = append([]string{"sh", "-c", `ulimit -d 240000 && exec "$0" "$@"`, os.Args[0]}, args...)
+		cmd.Env = append(cmd.Env, "GOMAXPROCS=2") // limits the number of threads
+		out, err := cmd.CombinedOutput()
+		if want := "under the limit of data (ulimit -d): use a smaller file"; err == nil || !strings.Contains(string(out), want) || strings.Contains(string(out), "goroutine") {
+			t.Errorf("heed %q ends with %v and prints %.1000s\nwant %q", args, err, out, want)
+		}
+	}
+}
+
 // A model that needs more memory than ulimit allows is an error, and a small model trains within the limit. The limits
 // leave enough for the heap's tables and the threads' stacks; without that, Go would crash with a stack trace.
 func TestMemoryLimits(t *testing.T) {

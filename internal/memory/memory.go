@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"runtime/metrics"
 
 	"github.com/heed-go/heed/internal/text"
 )
@@ -33,6 +34,15 @@ func Product(sizes ...int) int {
 func Limit() int {
 	most, _ := limit()
 	return most
+}
+
+// Free returns how many more bytes of memory data may take: Limit without what is in use now, and without an eighth of
+// Limit, which is left for garbage and for memory outside the heap.
+func Free() int {
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}} // at the end of the last collection
+	metrics.Read(live)
+	free := Limit() - Limit()/8
+	return free - min(free, int(live[0].Value.Uint64()))
 }
 
 // LimitText returns Limit in words, and names the limit if it isn't the machine's memory.

@@ -63,11 +63,12 @@ const mark = textfile.Mark
 
 // tableFile is an open file. It is read as UTF-8 without a byte-order mark.
 type tableFile struct {
-	form  form
-	in    *bufio.Reader
-	size  int64         // bytes on disk
-	sum   func() string // SHA-256 of the file on disk, in hexadecimal; only after it has been read to its end
-	close func() error
+	form   form
+	in     *bufio.Reader
+	size   int64         // bytes on disk
+	unread func() int64  // bytes on disk that haven't been read yet
+	sum    func() string // SHA-256 of the file on disk, in hexadecimal; only after it has been read to its end
+	close  func() error
 }
 
 // look is the number of bytes at the start of a file that decide its form.
@@ -102,7 +103,7 @@ func tableError(path string, err error) error {
 // newTableFile detects the form of a file from the ending of its name and its first bytes. Only if tagged is true, its
 // first bytes may make it CoNLL.
 func newTableFile(ending string, f *textfile.File, tagged bool) (*tableFile, error) {
-	t := &tableFile{form: form{mark: f.Mark, encoding: f.Encoding}, in: f.Reader, size: f.Size, sum: f.Sum, close: f.Close}
+	t := &tableFile{form: form{mark: f.Mark, encoding: f.Encoding}, in: f.Reader, size: f.Size, unread: f.Unread, sum: f.Sum, close: f.Close}
 	head, err := t.in.Peek(look)
 	if err != nil && err != io.EOF {
 		return nil, err

@@ -47,6 +47,10 @@ type Options struct {
 	// Tagged says that the columns are tokens and, if there are two, their tags. Only then may the file be CoNLL.
 	Tagged bool
 
+	// RowBytes is how many bytes of memory the caller will need for each row, beside the Table. Read and ReadParallel
+	// return an error as soon as the rows need more than there is.
+	RowBytes int
+
 	// Check returns an error if the wanted fields of a row are wrong in some other way. It must not keep the slice.
 	// Check may be nil.
 	Check func(fields []string) error

@@ -246,8 +246,8 @@ func FuzzRecords(f *testing.F) {
 }
 
 // newLike returns Records that read written, a file of the same form as r's file.
-func newLike(t *testing.T, r *Records, written io.Reader) *Records {
-	in, err := textfile.New(written, 0, "")
+func newLike(t *testing.T, r *Records, written *bytes.Buffer) *Records {
+	in, err := textfile.New(written, int64(written.Len()), "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,9 @@ import (
 	"math"
 	"strings"
 
+	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/internal/setting"
+	"github.com/heed-go/heed/internal/text"
 )
 
 // Table holds the wanted columns of a file's good rows. The text is in large blocks of memory. Each field needs 4 more
@@ -27,9 +29,10 @@ type Table struct {
 	Bad     []*RowError // the first bad rows, without their Fields
 	LeftOut int         // number of bad rows
 
+	rows   int
 	blocks []string // text, at most blockSize bytes each; block i starts at offset i·blockSize
-	ends   []uint32 // end offset of each field, row by row; a field starts at the end of the field before, or at the start of its block
-	lines  []uint32 // line on which each row starts, from 1
+	ends   numbers  // end offset of each field, row by row; a field starts at the end of the field before, or at the start of its block
+	lines  numbers  // line on which each row starts, from 1
 
 	replaced int               // wanted column of replace
 	replace  map[string]string // fields that Field returns in place of the column's own
@@ -38,6 +41,24 @@ type Table struct {
 // A block holds several rows of the maximum size. It is allocated once at its full size, so it is never copied while it
 // fills, and no old copies wait for the garbage collector.
 const blockSize = 1 << 24
+
+// numbers is a list of numbers in blocks of numberBlock, which are allocated like the blocks of the text.
+type numbers [][]uint32
+
+const numberBlock = 1 << 16
+
+func (n *numbers) add(x uint32) {
+	last := len(*n) - 1
+	switch {
+	case last < 0:
+		*n, last = numbers{nil}, 0 // grows from nothing, because most tables are small
+	case len((*n)[last]) == numberBlock:
+		*n, last = append(*n, make([]uint32, 0, numberBlock)), last+1
+	}
+	(*n)[last] = append((*n)[last], x)
+}
+
+func (n numbers) at(i int) uint32 { return n[i/numberBlock][i%numberBlock] }
 
 // maxBad is the most bad rows that Table.Bad has.
 const maxBad = 5
@@ -68,8 +89,8 @@ const maxBad = 5
 //
 // Bad rows (see RowError) are left out and counted. Read returns an error if all rows are bad or, without SkipBad, if
 // more than one in a hundred is bad. It also returns an error if a column is missing, if a row has more than 4 MiB, if
-// the file has no rows, or if it isn't plain text (such as a directory, a pipe or a zip file). All errors name the
-// file.
+// the rows need more memory than there is, if the file has no rows, or if it isn't plain text (such as a directory, a
+// pipe or a zip file). All errors name the file.
 func Read(path string, o Options) (*Table, error) {
 	f, err := openTable(path, o)
 	if err != nil {
@@ -123,11 +144,7 @@ func readAll(name string, r *Records, err error, files ...*tableFile) (*Table, e
 	if err != nil {
 		return nil, tableError(name, err)
 	}
-	var size int64
-	for _, file := range files {
-		size += file.size
-	}
-	t, err := r.table(size)
+	t, err := r.table(files, memory.Free())
 	if err != nil {
 		return nil, tableError(name, err)
 	}
@@ -139,8 +156,12 @@ func readAll(name string, r *Records, err error, files ...*tableFile) (*Table, e
 	return t, nil
 }
 
-// table reads all rows. The argument size is the files' total size in bytes.
-func (r *Records) table(size int64) (*Table, error) {
+// table reads all rows of the files. The rows may need up to free bytes of memory.
+func (r *Records) table(files []*tableFile, free int) (*Table, error) {
+	var size int64
+	for _, f := range files {
+		size += f.size
+	}
 	t := &Table{Header: r.header, Named: r.form.named(), Keyed: r.form.layout != delimited, Columns: r.columns}
 	var block strings.Builder
 	block.Grow(int(min(size, blockSize)))
@@ -170,19 +191,34 @@ func (r *Records) table(size int64) (*Table, error) {
 			if end > math.MaxUint32 || uint64(next.line) > math.MaxUint32 {
 				return nil, fmt.Errorf("line %d: the fields up to this line have more than 4 GiB: use a smaller file", next.line)
 			}
-			t.ends = append(t.ends, uint32(end))
+			t.ends.add(uint32(end))
 		}
-		t.lines = append(t.lines, uint32(next.line))
+		t.lines.add(uint32(next.line))
+		t.rows++
+		if need := t.bytes() + block.Cap() + t.rows*r.options.RowBytes; need > free {
+			return nil, tooLarge(need, free, files)
+		}
 	}
+}
+
+// tooLarge returns the error for rows that need more than the free memory. It estimates what all rows would need from
+// the need of those that have been read.
+func tooLarge(need, free int, files []*tableFile) error {
+	var size, unread int64
+	for _, f := range files {
+		size, unread = size+f.size, unread+f.unread()
+	}
+	all := memory.Limit() - free + int(float64(need)*float64(size)/float64(size-unread))
+	return fmt.Errorf("its rows take about %s of memory, but there is only %s: use a smaller file", text.Bytes(all), memory.LimitText())
 }
 
 // finish adds the last block. It returns an error if there are no rows or too many bad ones.
 func (t *Table) finish(block *strings.Builder, skipBad bool) (*Table, error) {
-	rows := len(t.lines) + t.LeftOut
+	rows := t.rows + t.LeftOut
 	if rows == 0 {
 		return nil, errors.New("the file has a header but no rows: use a file with rows")
 	}
-	if none := len(t.lines) == 0; none || 100*t.LeftOut > rows && !skipBad {
+	if none := t.rows == 0; none || 100*t.LeftOut > rows && !skipBad {
 		if none {
 			return nil, fmt.Errorf("it has no good row, only %d bad: %s", t.LeftOut, t.Reasons())
 		}
@@ -190,6 +226,11 @@ func (t *Table) finish(block *strings.Builder, skipBad bool) (*Table, error) {
 	}
 	t.blocks = append(t.blocks, strings.Clone(block.String())) // a copy without unused memory
 	return t, nil
+}
+
+// bytes returns the memory of the Table without the block that isn't full yet.
+func (t *Table) bytes() int {
+	return blockSize*len(t.blocks) + 4*numberBlock*(len(t.ends)+len(t.lines)-2)
 }
 
 // Reasons lists the lines of the first bad rows, and why they are bad. A reason of several rows stands once, and so
@@ -224,7 +265,7 @@ func (t *Table) Reasons() string {
 }
 
 // Len returns the number of good rows.
-func (t *Table) Len() int { return len(t.lines) }
+func (t *Table) Len() int { return t.rows }
 
 // Replace makes Field return the values of a map in place of its keys, in one wanted column, counted from 0.
 func (t *Table) Replace(column int, fields map[string]string) { t.replaced, t.replace = column, fields }
@@ -233,11 +274,11 @@ func (t *Table) Replace(column int, fields map[string]string) { t.replaced, t.re
 // keeping it keeps the whole block.
 func (t *Table) Field(row, column int) string {
 	i := row*len(t.Columns) + column
-	end := t.ends[i] - 1 // no field is empty
+	end := t.ends.at(i) - 1 // no field is empty
 	block := t.blocks[end/blockSize]
 	start := end / blockSize * blockSize
 	if i > 0 {
-		start = max(start, t.ends[i-1])
+		start = max(start, t.ends.at(i-1))
 	}
 	field := block[start%blockSize : end%blockSize+1]
 	if column == t.replaced && t.replace != nil {
@@ -247,4 +288,4 @@ func (t *Table) Field(row, column int) string {
 }
 
 // Line returns the line of the file, from 1, on which a row, counted from 0, starts.
-func (t *Table) Line(row int) int { return int(t.lines[row]) }
+func (t *Table) Line(row int) int { return int(t.lines.at(row)) }

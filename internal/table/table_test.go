@@ -16,6 +16,7 @@ import (
 	"testing"
 	"unicode/utf16"
 
+	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/internal/textfile"
 )
 
@@ -425,5 +426,40 @@ func TestReasons(t *testing.T) {
 	} {
 		_, err := Read(writeFile(t, "a.csv", content), Options{Known: pairNames})
 		checkError(t, err, "", want)
+	}
+}
+
+// Rows are counted against the free memory while they are read, with what the caller needs for each.
+func TestReadMemory(t *testing.T) {
+	const mb = 1 << 20
+	long := strings.Repeat(strings.Repeat("x", mb)+"\ty\n", 20)
+	for _, test := range []struct {
+		name, content  string
+		rowBytes, free int
+		good           bool
+	}{
+		{"many rows", strings.Repeat("a\tb\n", 200_000), 0, 4 * mb, true}, // the Table takes 12 bytes per row
+		{"many rows that need more", strings.Repeat("a\tb\n", 200_000), 50, 4 * mb, false},
+		{"many rows in less memory", strings.Repeat("a\tb\n", 200_000), 0, 2 * mb, false},
+		{"long rows", long, 0, 40 * mb, true},
+		{"long rows in less memory", long, 0, 20 * mb, false},
+	} {
+		f, err := openTable(writeFile(t, "rows.tsv", test.content), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := f.records(Options{Columns: []string{"1", "2"}, RowBytes: test.rowBytes})
+		if err != nil {
+			t.Fatal(err)
+		}
+		table, err := r.table([]*tableFile{f}, test.free)
+		unread := f.unread()
+		f.close()
+		if test.good && (err != nil || table.Len() != strings.Count(test.content, "\n")) {
+			t.Errorf("%s: error %v, want all rows", test.name, err)
+		}
+		if want := "of memory, but there is only " + memory.LimitText() + ": use a smaller file"; !test.good && (err == nil || !strings.Contains(err.Error(), want) || unread == 0) {
+			t.Errorf("%s: error %v with %d bytes unread, want one before the end that says %q", test.name, err, unread, want)
+		}
 	}
 }

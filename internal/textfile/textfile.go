@@ -35,6 +35,7 @@ type File struct {
 	Size     int64    // number of bytes on disk
 
 	file    *os.File
+	unread  *io.LimitedReader // bytes on disk
 	sum     hash.Hash
 	decoder *decoder // nil for UTF-8
 }
@@ -66,7 +67,7 @@ func Open(path, encoding string) (*File, error) {
 		return nil, err
 	}
 	f := &File{Encoding: e, Size: info.Size(), file: file}
-	if err := f.start(io.LimitReader(file, f.Size)); err != nil {
+	if err := f.start(file); err != nil {
 		file.Close()
 		return nil, err
 	}
@@ -96,8 +97,8 @@ func IsJSONL(path string) bool {
 
 // start detects gzip and the byte-order mark.
 func (f *File) start(in io.Reader) error {
-	f.sum = sha256.New()
-	f.Reader = bufio.NewReaderSize(io.TeeReader(in, f.sum), Buffer)
+	f.sum, f.unread = sha256.New(), &io.LimitedReader{R: in, N: f.Size}
+	f.Reader = bufio.NewReaderSize(io.TeeReader(f.unread, f.sum), Buffer)
 	const magic = "\x1f\x8b"
 	packed := f.begins(magic)
 	if packed {
@@ -167,6 +168,9 @@ func (f *File) begins(s string) bool {
 
 // Sum returns the SHA-256 of the file on disk, in hexadecimal. The File must have been read to its end.
 func (f *File) Sum() string { return fmt.Sprintf("%x", f.sum.Sum(nil)) }
+
+// Unread returns how many bytes on disk haven't been read yet.
+func (f *File) Unread() int64 { return f.unread.N }
 
 // Close closes the file.
 func (f *File) Close() error { return f.file.Close() }

@@ -94,11 +94,14 @@ func (m *Model) Judge(ctx context.Context, examples []data.Example, o PredictOpt
 
 // gather sets Judged from the examples, without answers.
 func (r *Report) gather(examples []data.Example) {
-	indices := map[string]int{} // for seq2seq: index of each source in Judged
+	r.Judged = make([]Judged, 0, len(examples)) // growing would take more memory
+	indices := map[string]int{}                 // for seq2seq: index of each source in Judged
 	for _, e := range examples {
 		i, ok := indices[e.Source]
-		if !r.kind.about().Sequences || !ok {
-			indices[e.Source] = len(r.Judged)
+		if !ok {
+			if r.kind.about().Sequences {
+				indices[e.Source] = len(r.Judged)
+			}
 			r.Judged = append(r.Judged, Judged{Source: e.Source, References: []string{e.Answer}})
 		} else if j := &r.Judged[i]; !slices.Contains(j.References, e.Answer) {
 			j.References = append(j.References, e.Answer)

@@ -12,6 +12,9 @@ import (
 	"github.com/heed-go/heed/internal/table"
 )
 
+// judgeBytes is the approximate memory per row of its data.Example and of its Judged.
+const judgeBytes = 400
+
 // ReadExamples reads examples from one file of rows, or from the lines of two parallel files. It reads them with the
 // settings of the model's run. To read a file in another way, change Columns, Header, SkipBad or Encoding in
 // m.Config.Data first. The notes are warnings for the user, for example that bad rows were left out, or that the run
@@ -24,7 +27,7 @@ func (m *Model) ReadExamples(files ...string) (examples []data.Example, notes []
 	if len(files) < 1 || len(files) > 2 {
 		return nil, nil, fmt.Errorf("examples must come from one file or from two parallel files, got %d files", len(files))
 	}
-	t, err := readRows(&c, files[0], append(files, "")[1], new(string))
+	t, err := readRows(&c, judgeBytes, files[0], append(files, "")[1], new(string))
 	if err != nil {
 		return nil, nil, err
 	}

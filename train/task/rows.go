@@ -63,7 +63,7 @@ func (r rows) all(yield func(string) bool) {
 // openRows reads the rows of a configuration's files, and completes the configuration.
 func openRows(c *Config) (set, error) {
 	s := &rowSet{look: &look{File: c.Data.File, kind: c.Kind(), seed: c.Seed, from: c.From.Dir != ""}}
-	t, err := readRows(c, c.Data.File, c.Data.TargetFile, &c.Data.SHA256)
+	t, err := readRows(c, trainBytes, c.Data.File, c.Data.TargetFile, &c.Data.SHA256)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func openRows(c *Config) (set, error) {
 	tables := []*table.Table{t}
 	s.trains.table, s.validates.table = t, t
 	if c.Data.ValidationFile != "" && c.Data.Validation != 0 {
-		if s.validates.table, err = readRows(c, c.Data.ValidationFile, c.Data.ValidationTargetFile, &c.Data.ValidationSHA256); err != nil {
+		if s.validates.table, err = readRows(c, trainBytes, c.Data.ValidationFile, c.Data.ValidationTargetFile, &c.Data.ValidationSHA256); err != nil {
 			return nil, err
 		}
 		tables = append(tables, s.validates.table)
@@ -107,11 +107,14 @@ func openRows(c *Config) (set, error) {
 	return s, s.complete(c)
 }
 
-// readRows reads a file of rows, or the lines of two parallel files. If *sum is empty, it sets *sum to the checksum;
-// otherwise the checksum must equal *sum.
-func readRows(c *Config, path, targets string, sum *string) (*table.Table, error) {
+// trainBytes is the approximate memory per row of a rowSet and of training, beside the table.
+const trainBytes = 56
+
+// readRows reads a file of rows, or the lines of two parallel files. The caller will need rowBytes of memory per row,
+// beside the table. If *sum is empty, readRows sets *sum to the checksum; otherwise the checksum must equal *sum.
+func readRows(c *Config, rowBytes int, path, targets string, sum *string) (*table.Table, error) {
 	k := kindOf(c.Task.Kind).about()
-	o := table.Options{Columns: c.Data.Columns, Known: k.Columns, Header: c.Data.Header, SkipBad: c.Data.SkipBad, Encoding: c.Data.Encoding, Tagged: c.tagged()}
+	o := table.Options{Columns: c.Data.Columns, Known: k.Columns, Header: c.Data.Header, SkipBad: c.Data.SkipBad, Encoding: c.Data.Encoding, Tagged: c.tagged(), RowBytes: rowBytes}
 	if k.aligned {
 		o.Check = c.checkTags
 	}
