@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/memory"
+	"github.com/heed-go/heed/internal/text"
 )
 
 // LearnBPE replaces the characters by BPE tokens, which it learns from the training part, the first nine tenths of the
@@ -28,9 +30,10 @@ func (t *Text) tokenize(tok tokenizer.Tokenizer, size int) error {
 	if err != nil {
 		return err
 	}
+	free := memory.Free()
 	var failed error
 	parts := func(from, limit int64) iter.Seq[string] {
-		return func(yield func(string) bool) { failed = t.parts(from, limit, yield) }
+		return func(yield func(string) bool) { failed = t.parts(from, limit, free, yield) }
 	}
 	if tok == nil {
 		tok, err = tokenizer.New(tokenizer.BPE, parts(0, cut), size)
@@ -51,6 +54,9 @@ func (t *Text) tokenize(tok tokenizer.Tokenizer, size int) error {
 			from += int64(len(part))
 			for _, id := range ids {
 				all = append(all, uint32(id))
+			}
+			if need := 4 * cap(all); need > free {
+				return fmt.Errorf("its tokens up to byte %d take %s of memory, but there is only %s: use a smaller file", from, text.Bytes(need+memory.Limit()-free), memory.LimitText())
 			}
 		}
 		return failed
@@ -83,13 +89,15 @@ func (t *Text) offset(character int) (int64, error) {
 	return place, nil
 }
 
-// partBytes is the approximate size of a part in bytes.
-const partBytes = 1 << 20
+const (
+	partBytes = 1 << 20 // approximate size of a part in bytes
+	perByte   = 100     // memory to encode a byte of a part, if it is a token
+)
 
 // parts yields the bytes between two offsets in parts that can be encoded separately. A part ends before white space
 // that follows a character other than white space; BPE tokens and word tokens also end there. Text without such a place
-// is one part.
-func (t *Text) parts(from, limit int64, yield func(string) bool) error {
+// is one part, which is an error if encoding it needs more than free bytes of memory.
+func (t *Text) parts(from, limit int64, free int, yield func(string) bool) error {
 	in := io.NewSectionReader(t.source, from, limit-from)
 	block := make([]byte, partBytes)
 	var part []byte
@@ -100,6 +108,10 @@ func (t *Text) parts(from, limit int64, yield func(string) bool) error {
 			return err
 		}
 		part, left = append(part, block[:n]...), left-int64(n)
+		if need := perByte * len(part); need > free {
+			return fmt.Errorf("%s without white space before byte %d take %s of memory, but there is only %s: use another text",
+				text.Bytes(len(part)), limit-left, text.Bytes(need+memory.Limit()-free), memory.LimitText())
+		}
 		if last && left != 0 {
 			return errChanged
 		}

@@ -182,3 +182,17 @@ func TestTextOfTokens(t *testing.T) {
 		ids = ids[:1]
 	}
 }
+
+// A long text without white space is one part, and an error if there isn't enough memory to encode it.
+func TestPartsMemory(t *testing.T) {
+	for content, good := range map[string]bool{strings.Repeat("a", 3*partBytes): false, strings.Repeat("a ", 2*partBytes): true} {
+		text, err := newText("a text", strings.NewReader(content), int64(len(content)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = text.parts(0, text.size, 2*partBytes*perByte, func(string) bool { return true })
+		if good != (err == nil) || !good && !strings.HasPrefix(err.Error(), "3 MB without white space before byte 3145728 take ") {
+			t.Errorf("%.3q…: error %v, want none only if there is white space", content, err)
+		}
+	}
+}
