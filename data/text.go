@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"math/bits"
 	"sync"
 	"unicode/utf8"
 
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/textfile"
 )
 
@@ -79,13 +79,9 @@ func OpenText(files TextFiles, t tokenizer.Tokenizer) (*Text, error) {
 	return text, nil
 }
 
-// fileError returns an error for a file that can't be opened.
+// fileError returns err with the path of a text's file.
 func fileError(path string, err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		err = p.Err
-	}
-	return fmt.Errorf("text %q: %w", path, err)
+	return fmt.Errorf("text %q: %w", path, text.Reason(err))
 }
 
 // newText returns a Text of the first size bytes of source.

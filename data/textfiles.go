@@ -85,7 +85,7 @@ func (f TextFiles) list() (files []string, err error) {
 			file := filepath.Join(path, filepath.FromSlash(name))
 			switch {
 			case err != nil:
-				return err
+				return fileError(file, err)
 			case name != "." && strings.HasPrefix(d.Name(), "."):
 				if d.IsDir() {
 					return fs.SkipDir
@@ -94,7 +94,7 @@ func (f TextFiles) list() (files []string, err error) {
 			}
 			info, err := os.Stat(file) // of the target, if it is a link
 			if err != nil {
-				return err
+				return fileError(file, err)
 			}
 			if info.Mode().IsRegular() && info.Size() > 0 {
 				files = append(files, file)
@@ -102,7 +102,7 @@ func (f TextFiles) list() (files []string, err error) {
 			return nil
 		})
 		if err != nil {
-			return nil, fmt.Errorf("text %q: %w", path, err)
+			return nil, err
 		}
 		if len(files) == before {
 			return nil, fmt.Errorf("text %q is a directory without files to read: give a text file, or a directory of text files", path)
@@ -129,7 +129,7 @@ func (f TextFiles) copy(paths []string) (source *os.File, size int64, close func
 	for _, path := range paths {
 		if err := c.add(path, f); err != nil {
 			close()
-			return nil, 0, nil, fmt.Errorf("text %q: %w", path, err)
+			return nil, 0, nil, fileError(path, err)
 		}
 	}
 	if err := c.out.Flush(); err != nil {

@@ -188,7 +188,7 @@ func (f *fit) resume() error {
 func readCheckpoint(path string, team *team) (*checkpoint, error) {
 	tensors, metadata, err := team.readFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("train: reading the checkpoint %s: %w", path, err)
+		return nil, fmt.Errorf("train: reading the checkpoint: %w", err)
 	}
 	c := &checkpoint{tensors: map[string]safetensors.Tensor{}}
 	for _, t := range tensors {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -9,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/heed-go/heed/internal/text"
 )
 
 // checkAddr returns an error unless a flag's address is a host and a port.
@@ -26,6 +29,9 @@ func checkAddr(flag, addr string) error {
 // listenOn listens on a flag's address.
 func listenOn(flag, addr string) (net.Listener, error) {
 	l, err := net.Listen("tcp", addr)
+	if wrong := (*net.OpError)(nil); errors.As(err, &wrong) { // its text names the address again
+		err = text.Reason(wrong.Err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("--%s %s: %w: choose another address, or port 0 for a free port", flag, addr, err)
 	}

@@ -134,7 +134,8 @@ func succeed(t *testing.T, args ...string) string {
 	return c.stdout
 }
 
-// fail checks the status of a call, and that its standard error is one line that contains all words.
+// fail checks the status of a call, and that its standard error is one line that contains all words and says nothing
+// twice.
 func fail(t *testing.T, c called, code int, words ...string) {
 	t.Helper()
 	if c.code != code {
@@ -143,7 +144,26 @@ func fail(t *testing.T, c called, code int, words ...string) {
 	if !strings.HasPrefix(c.stderr, "heed: ") || strings.Count(c.stderr, "\n") != 1 || !strings.HasSuffix(c.stderr, "\n") {
 		t.Errorf("standard error is %q, want one line that begins with heed:", c.stderr)
 	}
+	if twice := saidTwice(c.stderr); twice != "" {
+		t.Errorf("standard error is %q, which says %q twice", c.stderr, twice)
+	}
 	hasWords(t, c.stderr, words...)
+}
+
+// saidTwice returns a part of an error that repeats an earlier part, or "": parts are between colons. The part "open x"
+// repeats any part that names x.
+func saidTwice(message string) string {
+	parts := strings.Split(message, ": ")
+	for i, part := range parts {
+		before := parts[:i]
+		op, name, _ := strings.Cut(part, " ")
+		repeats := slices.Contains([]string{"open", "read", "write", "stat", "lstat", "mkdir", "rename", "remove", "listen"}, op) &&
+			strings.Contains(strings.Join(before, ": "), filepath.Base(name[strings.LastIndex(name, " ")+1:]))
+		if repeats || slices.Contains(before, part) {
+			return part
+		}
+	}
+	return ""
 }
 
 // rejected is like fail, and checks that the call printed nothing on standard output.

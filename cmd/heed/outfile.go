@@ -18,6 +18,7 @@ import (
 
 	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/internal/folderlock"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -55,7 +56,7 @@ func (o *outFile) open(stdout io.Writer) error {
 	}
 	f, err := os.CreateTemp(folder, ".heed-")
 	if err != nil {
-		return fmt.Errorf("--%s %s can't be written: %w", o.flag, o.path, errors.Unwrap(err))
+		return fmt.Errorf("--%s %s can't be written: %w", o.flag, o.path, text.Reason(err))
 	}
 	return cmp.Or(f.Close(), os.Remove(f.Name()))
 }
@@ -84,7 +85,7 @@ func (o *outFile) openStream(info fs.FileInfo) (err error) {
 		return fmt.Errorf("--%s %s is a pipe that nobody reads: start its reader first", o.flag, o.path)
 	}
 	if err != nil {
-		return fmt.Errorf("--%s %s can't be written: %w", o.flag, o.path, errors.Unwrap(err))
+		return fmt.Errorf("--%s %s can't be written: %w", o.flag, o.path, text.Reason(err))
 	}
 	return nil
 }
@@ -189,7 +190,7 @@ func (o *outFile) write(ctx context.Context, content func(w io.Writer) error) er
 		return ctx.Err()
 	}
 	if err != nil {
-		return fmt.Errorf("write %s: %w", o.path, err)
+		return fmt.Errorf("write %s: %w", o.path, text.Reason(err))
 	}
 	return nil
 }

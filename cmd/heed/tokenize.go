@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -213,11 +212,7 @@ func countTokens(cmd *cobra.Command, out io.Writer, t tokenizer.Tokenizer, files
 
 // readWhole reads a regular file of at most most bytes. Its errors don't name the file.
 func readWhole(path string, most int64) (content []byte, err error) {
-	defer func() {
-		if wrong := (*os.PathError)(nil); errors.As(err, &wrong) {
-			err = wrong.Err
-		}
-	}()
+	defer func() { err = text.Reason(err) }()
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err

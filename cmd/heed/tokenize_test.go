@@ -46,6 +46,6 @@ func TestTokenize(t *testing.T) {
 	fail(t, heed("tokenize"), 2, "heed tokenize takes a folder or file")
 	fail(t, heed("tokenize", bpe, "t\xff"), 2, "text 1: not UTF-8")
 	fail(t, heed("tokenize", bpe, "--ids", "--count"), 2, "can't be used together")
-	fail(t, heed("tokenize", "none", "t"), 1, "none: no such file")
+	fail(t, heed("tokenize", "none", "t"), 1, `tokenizer "none": no such file`)
 	fail(t, heed("tokenize", bpe, "--count", "."), 1, "must be a regular file")
 }

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-var text = flag.String("text", "../../../shared/data/tinyshakespeare.txt", "file of English text to encode in benchmarks")
+var textFile = flag.String("text", "../../../shared/data/tinyshakespeare.txt", "file of English text to encode in benchmarks")
 
 // BenchmarkTokenize measures how fast the families' tokenizers encode a text, line by line and as a whole. The script
 // testdata/speed.py times the reference library beside it.
 func BenchmarkTokenize(b *testing.B) {
-	content, err := os.ReadFile(*text)
+	content, err := os.ReadFile(*textFile)
 	if err != nil {
 		b.Skip(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/heed-go/heed/internal/jsonkeys"
+	"github.com/heed-go/heed/internal/text"
 )
 
 // modelNames are the names of SentencePiece models in published folders.
@@ -41,7 +42,7 @@ var modelNames = []string{"tokenizer.model", "spiece.model", "sentencepiece.bpe.
 func Open(path string) (*Pipeline, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("tokenizer: %w", err)
+		return nil, fmt.Errorf("tokenizer %q: %w", path, text.Reason(err))
 	}
 	folder, names := path, append(append([]string{"tokenizer.json"}, modelNames...), "vocab.txt", "vocab.json")
 	if !info.IsDir() {
@@ -58,7 +59,7 @@ func Open(path string) (*Pipeline, error) {
 			p, err = openFile(folder, name, content)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("tokenizer %q: %w", file, err)
+			return nil, fmt.Errorf("tokenizer %q: %w", file, text.Reason(err))
 		}
 		return p, nil
 	}
@@ -176,7 +177,7 @@ func readSettings(folder, name string, into any) error {
 		err = fmt.Errorf("its %s has the wrong type, %s", wrong.Field, wrong.Value)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: %w", name, text.Reason(err))
 	}
 	return nil
 }

@@ -12,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/heed-go/heed/internal/text"
 )
 
 // WriteFile replaces the content of the file at path with the output of write. It writes to a temporary file in the
@@ -41,7 +43,7 @@ type file interface {
 func writeFile(path string, write func(w io.Writer) error, create func(path string) (file, error)) error {
 	f, err := create(path)
 	if err != nil {
-		return fmt.Errorf("write %s: %w", path, reason(err))
+		return fmt.Errorf("write %s: %w", path, text.Reason(err))
 	}
 	renamed := false
 	defer func() { // even if write panics
@@ -55,11 +57,11 @@ func writeFile(path string, write func(w io.Writer) error, create func(path stri
 	if err := write(w); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	if err := errors.Join(w.Flush(), reason(f.Sync()), reason(f.Close())); err != nil {
+	if err := errors.Join(w.Flush(), text.Reason(f.Sync()), text.Reason(f.Close())); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	if err := os.Rename(f.Name(), path); err != nil {
-		return fmt.Errorf("write %s: %w", path, reason(err))
+		return fmt.Errorf("write %s: %w", path, text.Reason(err))
 	}
 	renamed = true
 	if err := syncFolder(filepath.Dir(path)); err != nil {
@@ -73,18 +75,7 @@ type nameless struct{ f file }
 
 func (n nameless) Write(b []byte) (int, error) {
 	written, err := n.f.Write(b)
-	return written, reason(err)
-}
-
-// reason returns the cause of an error, without the name of the file.
-func reason(err error) error {
-	switch e := err.(type) {
-	case *fs.PathError:
-		return e.Err
-	case *os.LinkError:
-		return e.Err
-	}
-	return err
+	return written, text.Reason(err)
 }
 
 var errFolder = errors.New("the path names a folder, not a file")

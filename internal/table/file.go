@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"strings"
 
 	"github.com/heed-go/heed/internal/setting"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/textfile"
 )
 
@@ -93,11 +93,7 @@ func tableError(path string, err error) error {
 	if wrong := new(setting.Error); errors.As(err, &wrong) {
 		return setting.Errorf("data file %q: %w", path, wrong)
 	}
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		err = p.Err
-	}
-	return fmt.Errorf("data file %q: %w", path, err)
+	return fmt.Errorf("data file %q: %w", path, text.Reason(err))
 }
 
 // newTableFile detects the form of a file from the ending of its name and its first bytes. Only if tagged is true, its

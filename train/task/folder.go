@@ -216,7 +216,7 @@ func (t *Task) lock(dir string) (*folderlock.Lock, error) {
 		return nil, fmt.Errorf("the configuration can't be saved: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return nil, fmt.Errorf("%s can't become a run folder: %w", dir, err)
+		return nil, fmt.Errorf("%s can't become a run folder: %w", dir, text.Reason(err))
 	}
 	lock, err := folderlock.Take(dir)
 	if errors.Is(err, folderlock.ErrHeld) {

@@ -18,6 +18,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/jsonkeys"
 	"github.com/heed-go/heed/internal/safetensors"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -123,16 +124,17 @@ func compareWeights(fsys fs.FS, dir string, c Config) (*safetensors.File, error)
 }
 
 // openRegular opens a regular file. Other files, such as pipes, are an error, because reading them might never end.
+// Errors don't name the file.
 func openRegular(fsys fs.FS, name string) (fs.File, int64, error) {
 	info, err := fs.Stat(fsys, name)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, text.Reason(err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, 0, fmt.Errorf("it must be a regular file, got %v", info.Mode())
 	}
 	f, err := fsys.Open(name)
-	return f, info.Size(), err
+	return f, info.Size(), text.Reason(err)
 }
 
 // readRegular reads a regular file. It returns an error if the file has more bytes than most.

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -134,7 +135,7 @@ func (m *Model) PredictFile(ctx context.Context, file string, w io.Writer, o Pre
 				values = nil
 			}
 			if err := out.Write(fields, values); err != nil {
-				return fmt.Errorf("%s, line %d: the row can't be written with its answer: %w", file, lines[i], err)
+				return cmp.Or(out.Close(), fmt.Errorf("%s, line %d: the row can't be written with its answer: %w", file, lines[i], err))
 			}
 		}
 	}

@@ -66,8 +66,11 @@ func readRun(dir string, rules []data.Rule) (*Run, error) {
 		return nil, fmt.Errorf("%s can't be read, or was changed: %w: remove it; the run then has no times", filepath.Join(dir, TimesFile), err)
 	}
 	content, err := readRegular(fsys, HistoryFile, maxHistory)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s %w", dir, ErrNoHistory)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, HistoryFile), err)
 	}
 	for d := json.NewDecoder(bytes.NewReader(content)); err == nil; {
 		var check train.Check
