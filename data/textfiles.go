@@ -206,6 +206,9 @@ func (c *textCopy) documents(in *textfile.File, key string) error {
 	if key == "" {
 		key = "text"
 	}
+	if err := in.CheckJSONL(); err != nil {
+		return err
+	}
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxLine)
 	number := 0

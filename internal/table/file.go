@@ -115,8 +115,8 @@ func newTableFile(ending string, f *textfile.File, tagged bool) (*tableFile, err
 	windows := bytes.Count(head, []byte("\r\n"))
 	t.form.crlf = windows > 0 && 2*windows >= bytes.Count(head, []byte("\n")) // line ends within quotes may differ
 	switch t.form.layout = layoutOf(ending, string(first), tagged); {
-	case t.form.layout == objects && bytes.HasPrefix(bytes.TrimLeft(head, jsonSpace), []byte("[")):
-		return nil, errors.New("it is a JSON array, but each line must be one object: convert it with jq -c '.[]' FILE > FILE.jsonl")
+	case t.form.layout == objects:
+		return t, f.CheckJSONL()
 	case t.form.layout == sentences:
 		t.form.universal = ending == ".conllu" || ending == ".conllx"
 		t.form.columns = conllColumns(string(head))

@@ -89,7 +89,7 @@ func TestJSONLErrors(t *testing.T) {
 		want                string
 	}{
 		{name: "an array", file: "a.json", content: "\n [\n{\"tokens\":\"a\",\"tags\":\"b\"}]", want: "it is a JSON array, but each line must be one object: convert it with jq -c '.[]' FILE > FILE.jsonl"},
-		{name: "an object on several lines", file: "a.json", content: "{\n\"tokens\":\"a\"}", want: "it has no good row, only 2 bad: line 1: not JSON: unexpected end of JSON input; line 2: not JSON: invalid character ':' after top-level value; each line must be one object"},
+		{name: "an object on several lines", file: "a.json", content: "{\n\"tokens\":\"a\"}", want: "its first JSON object has several lines, but each line must be one object: convert it with jq -c . FILE > FILE.jsonl"},
 		{name: "unknown keys", file: "a.ndjson", content: `{"id":1,"tokens":"a"}`, want: `line 1 has the keys "id", "tokens", and none of them is tags, ner_tags: set data.columns to the keys of the token list and the tag list`},
 		{name: "numbers of keys", file: "a.jsonl", content: `{"tokens":"a","tags":"b"}`, columns: []string{"tokens", "2"}, want: "data.columns must be keys, because the keys of JSONL have no order, got the number 2"},
 		{name: "a long line", file: "a.jsonl", content: "{\"tokens\":\"a\",\"tags\":\"b\"}\n{\"tokens\":\"" + strings.Repeat("a", maxRow) + "\"}", want: "line 2: the row that starts here has more than 4 MiB"},
