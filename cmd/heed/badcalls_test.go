@@ -105,6 +105,8 @@ func TestBadPlaces(t *testing.T) {
 		{"eval run --answers=none/x", 1, "--answers's folder none doesn't exist"},
 		{"eval run --answers=file/x", 1, "--answers's folder file is a file"},
 		{"eval run --answers=folder", 1, "--answers folder is a folder"},
+		{"eval run --answers=x.json", 2, "--answers x.json promises JSONL, but answers are written as TSV or CSV: let its name end in .tsv or .csv"},
+		{"eval run --answers=x.conllu.gz", 2, "--answers x.conllu.gz promises CoNLL"},
 		{"predict run --data=rows.tsv --out=none/x", 1, "--out's folder none doesn't exist"},
 		{"predict run --data=rows.tsv --out=folder", 1, "--out folder is a folder"},
 		{"attention run abc --out=none/x.png", 1, "--out's folder none doesn't exist"},

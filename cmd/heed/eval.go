@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/internal/textfile"
+	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -93,6 +93,9 @@ does: precision, recall and F1 for each type and for all.`,
 				return err
 			}
 			defer out.Close()
+			if form := table.FormNamed(answers); form == "JSONL" || form == "CoNLL" {
+				return usagef("--answers %s promises %s, but answers are written as TSV or CSV: let its name end in .tsv or .csv", answers, form)
+			}
 			var m *task.Model
 			var examples []data.Example
 			if files != nil && !isText {
@@ -114,7 +117,7 @@ does: precision, recall and F1 for each type and for all.`,
 				return err
 			}
 			separator := '\t'
-			if textfile.Ending(answers) == ".csv" {
+			if table.FormNamed(answers) == "CSV" {
 				separator = ','
 			}
 			return out.write(cmd.Context(), func(w io.Writer) error { return r.WriteAnswers(w, separator) })

@@ -304,6 +304,7 @@ func TestWrongCalls(t *testing.T) {
 		{"eval x --data=y --data=z --columns=1,2", "--columns needs exactly one --data"},
 		{"predict;x;--data=", "--data must be a file's name, got none"},
 		{"predict;x;--data=y;--out=", "--out must be a file's name, got none"},
+		{"predict x --data=y --json --out=z.csv", "--out z.csv promises CSV, but --json writes JSONL: let its name end in .jsonl"},
 		{"predict x --data=y --encoding=ansi", `--encoding: encoding "ansi" is unknown`},
 		{"predict x --columns=1", "--columns needs --data"},
 		{"predict;x;--data=y;--columns=", "--columns must be the column of the inputs, got []"},

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/task"
 )
@@ -97,6 +98,11 @@ Put -- before inputs that begin with a dash.`,
 				return err
 			}
 			defer answered.Close()
+			if out != "" {
+				if err := fitsRows(out, file, as.Encoding, asJSON); err != nil {
+					return err
+				}
+			}
 			m, err := openModel(args[0])
 			if err != nil {
 				return err
@@ -125,7 +131,7 @@ Put -- before inputs that begin with a dash.`,
 	f.IntVar(&o.Top, "top", 0, "number of likeliest answers to print, each with its probability")
 	f.BoolVar(&asJSON, "json", false, "print a JSON object per input")
 	f.StringVar(&file, "data", "", "TSV, CSV, JSONL or CoNLL file with the inputs")
-	f.StringVar(&out, "out", "", "with --data: file to write (default: standard output)")
+	f.StringVar(&out, "out", "", "with --data: file to write, in the form of --data or, with --json, as JSONL (default: standard output)")
 	f.StringSliceVar(&as.Columns, "columns", nil, "with --data: column of the inputs, by name, by number from 1, or by key for JSONL (default: as in training)")
 	f.StringVar(&as.Encoding, "encoding", "", "with --data: "+encodings+" (default: as in training)")
 	f.StringVar(&as.Header, "header", "", "with --data: yes if the first row is a header, or no if it is a row like the others (default: as in training or, with --columns, a header if names are given)")
@@ -355,6 +361,23 @@ func (p *prediction) file(path string, w io.Writer) error {
 		}
 		return all
 	})
+}
+
+// fitsRows returns an error if the name of --out promises another form than its rows have. They have the form of the
+// file or, with --json, are JSONL.
+func fitsRows(out, file, encoding string, asJSON bool) error {
+	promised, have, why := table.FormNamed(out), "JSONL", "--json writes JSONL"
+	if promised != "" && !asJSON {
+		var err error
+		if have, err = table.Form(file, table.Options{Encoding: encoding, Tagged: true}); err != nil {
+			return nil // it occurs again when the file is read
+		}
+		why = fmt.Sprintf("the rows of %s are written back as %s", file, have)
+	}
+	if promised != "" && promised != have {
+		return usagef("--out %s promises %s, but %s: let its name end in .%s", out, promised, why, strings.ToLower(have))
+	}
+	return nil
 }
 
 // sayCut prints a note about inputs that are longer than the model's context.

@@ -256,3 +256,27 @@ func TestGather(t *testing.T) {
 		}
 	}
 }
+
+// The name of --out can't promise another form than its rows have.
+func TestPredictWritesTheFormOfTheFile(t *testing.T) {
+	t.Parallel()
+	dir, rows := ran(t, "--task=copy"), t.TempDir()
+	for name, content := range map[string]string{"a.csv": "text,id\nab,1\n", "a": "text,id\nab,1\n", "a.txt": "ab\n", "a.jsonl": `{"text": "ab"}`, "a.conll": "ab O\n"} {
+		write(t, filepath.Join(rows, name), content)
+	}
+	for _, test := range []struct{ file, out, have string }{ // have: the form of the rows, or "" if the name fits
+		{"a.csv", "x.jsonl", "CSV"}, {"a.csv", "x.TSV", "CSV"}, {"a.csv", "x.json.gz", "CSV"}, {"a.csv", "x.conll", "CSV"}, {"a.csv", "x.csv.gz", ""}, {"a.csv", "x.txt", ""}, {"a.csv", "x", ""},
+		{"a", "x.tab", "CSV"}, {"a", "x.csv", ""}, {"a.txt", "x.csv", "TSV"}, {"a.txt", "x.tsv", ""},
+		{"a.jsonl", "x.csv", "JSONL"}, {"a.jsonl", "x.json", ""}, {"a.conll", "x.tsv", "CoNLL"},
+	} {
+		out := filepath.Join(rows, test.out)
+		c := heed("predict", dir, "--data="+filepath.Join(rows, test.file), "--out="+out)
+		if test.have == "" && c.code != 0 {
+			t.Errorf("%s to %s: status %d, standard error %q, want 0", test.file, test.out, c.code, c.stderr)
+		} else if test.have != "" {
+			rejected(t, c, 2, "are written back as "+test.have+": let its name end in ."+strings.ToLower(test.have))
+			absent(t, out)
+		}
+		os.Remove(out)
+	}
+}

@@ -36,6 +36,44 @@ type form struct {
 
 func (f form) quotes() bool { return f.separator == ',' || f.separator == ';' }
 
+// String returns TSV, CSV, JSONL or CoNLL.
+func (f form) String() string {
+	switch {
+	case f.layout == objects:
+		return "JSONL"
+	case f.layout == sentences:
+		return "CoNLL"
+	case f.quotes():
+		return "CSV"
+	}
+	return "TSV"
+}
+
+// Form returns the form of a file: TSV, CSV, JSONL or CoNLL. It returns the errors of Read for files that can't be
+// opened. Of the options, it needs Encoding and Tagged.
+func Form(path string, o Options) (string, error) {
+	f, err := openTable(path, o)
+	if err != nil {
+		return "", err
+	}
+	return f.form.String(), f.close()
+}
+
+// FormNamed returns the form that the ending of a file's name promises, or "" if it promises none.
+func FormNamed(path string) string {
+	switch ending := textfile.Ending(path); ending {
+	case ".csv":
+		return "CSV"
+	case ".tsv", ".tab":
+		return "TSV"
+	default:
+		if f := (form{layout: layoutOf(ending, "", false)}); f.layout != delimited {
+			return f.String()
+		}
+	}
+	return ""
+}
+
 // kind describes the fields of a row, for errors.
 func (f form) kind() string {
 	switch f.separator {
