@@ -18,6 +18,10 @@ import (
 type LoadOptions struct {
 	// PyTorch is for a file with PyTorch's names and layouts, such as the state dict of the corresponding module, saved
 	// by safetensors.torch.save_file. See SavePyTorch.
+	//
+	// A state dict has the values of a module, but not all of its settings. Load can't know the activation, the number
+	// of heads, the place of the norms (PostNorm), Eps, and positions without parameters. If the model has others than
+	// the module, Load returns no error, and the answers are wrong: compare an output with the module's.
 	PyTorch bool
 
 	// Rename, if not nil, maps the name of a tensor to its name in the file. Its argument is the parameter's name or,
