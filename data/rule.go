@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/text"
 )
 
 // A Kind says what a model predicts for a source.
@@ -79,7 +80,7 @@ func Names() []string {
 func Named(name string, maxLen int) (Rule, error) {
 	i := slices.IndexFunc(rules[:], func(r Rule) bool { return r.Name == name })
 	if i < 0 {
-		return Rule{}, fmt.Errorf("unknown task %q: the tasks are %s", name, strings.Join(Names(), ", "))
+		return Rule{}, fmt.Errorf("unknown task %q: the tasks are %s%s", name, strings.Join(Names(), ", "), text.DidYouMean(name, Names()))
 	}
 	r := rules[i]
 	switch {

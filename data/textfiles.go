@@ -15,6 +15,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/textfile"
 )
 
@@ -249,7 +250,8 @@ func document(line []byte, key string) (string, error) {
 	}
 	value, ok := object[key]
 	if !ok {
-		return "", fmt.Errorf("it has no key %q, but the keys %.50q: choose the key of the text", key, slices.Sorted(maps.Keys(object)))
+		keys := slices.Sorted(maps.Keys(object))
+		return "", fmt.Errorf("it has no key %q, but the keys %.50q: choose the key of the text%s", key, keys, text.DidYouMean(key, keys))
 	}
 	var text string
 	if err := json.Unmarshal(value, &text); err != nil || value[0] != '"' {

@@ -120,7 +120,7 @@ func TestTextFilesErrors(t *testing.T) {
 		"a.txt": "a\n", "empty.txt": "", "half.gz": zipped(strings.Repeat("The fox.\n", 1000))[:60], "wrong.gz": zipped("né\xff"), "wrong.txt": "né\xff", "mark.gz": zipped("\ufeffa\xff"),
 		"nul.gz": zipped("a\x00"), "lone.txt": "\xff\xfea\x00\x00\xd8", "cp1252.txt": "ab\x81", "all/a.txt": "a", "all/image.png": "\x89PNG", "none/.hidden": "a",
 		"1.jsonl": "{\"text\": \"a\"}\n[1]\n", "2.jsonl": "{\"text\": \"a\"}\n\n{\"body\": \"a\", \"id\": 1}\n", "3.jsonl": `{"text": null}`, "4.jsonl": `{"text": "a`,
-		"5.jsonl": "{\"text\": \"\xff\"}", "6.jsonl": `{"text": "a\u0000"}`, "7.jsonl": "{}\n{\"text\": \"" + strings.Repeat("a", maxLine) + "\"}", "8.jsonl": "\n\n", "lines.jsonl": "{\n  \"text\": \"a\"\n}\n", "array.jsonl": "[{\"text\": \"a\"}]", "9.jsonl": "null\n", "zip.txt": "PK\x03\x04",
+		"5.jsonl": "{\"text\": \"\xff\"}", "6.jsonl": `{"text": "a\u0000"}`, "7.jsonl": "{}\n{\"text\": \"" + strings.Repeat("a", maxLine) + "\"}", "8.jsonl": "\n\n", "9b.jsonl": `{"Text ": "a"}`, "lines.jsonl": "{\n  \"text\": \"a\"\n}\n", "array.jsonl": "[{\"text\": \"a\"}]", "9.jsonl": "null\n", "zip.txt": "PK\x03\x04",
 	})
 	for _, test := range []struct {
 		paths, encoding, want string
@@ -143,6 +143,7 @@ func TestTextFilesErrors(t *testing.T) {
 		{"a.txt none", "", "none\" is a directory without files to read"},
 		{"1.jsonl", "", "1.jsonl\": line 2: it isn't a JSON object: \"[1]\""},
 		{"2.jsonl", "", `line 3: it has no key "text", but the keys ["body" "id"]: choose the key of the text`},
+		{"9b.jsonl", "", `line 1: it has no key "text", but the keys ["Text "]: choose the key of the text; did you mean Text ?`},
 		{"3.jsonl", "", `line 1: the value of key "text" is not a string`},
 		{"4.jsonl", "", "line 1: it isn't a JSON object: unexpected end of JSON input"},
 		{"5.jsonl", "", "line 1: it has a byte that is no part of a character"},

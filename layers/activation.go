@@ -8,6 +8,7 @@ import (
 
 	"github.com/heed-go/heed/internal/kinds"
 	"github.com/heed-go/heed/internal/ops"
+	"github.com/heed-go/heed/internal/text"
 )
 
 // An Activation is a function applied to every element.
@@ -52,10 +53,10 @@ func (a Activation) check() error {
 func (a Activation) MarshalText() ([]byte, error) { return []byte(a.String()), a.check() }
 
 // UnmarshalText sets the activation by name. It returns an error if no activation has that name.
-func (a *Activation) UnmarshalText(text []byte) error {
-	i := slices.Index(ops.Activations.Names(), string(text))
+func (a *Activation) UnmarshalText(name []byte) error {
+	i := slices.Index(ops.Activations.Names(), string(name))
 	if i < 0 {
-		return fmt.Errorf("there is no activation %.100q: use one of %s", text, ops.Activations)
+		return fmt.Errorf("there is no activation %.100q: use one of %s%s", name, ops.Activations, text.DidYouMean(string(name), ops.Activations.Names()))
 	}
 	*a = Activation(i)
 	return nil

@@ -61,7 +61,7 @@ func TestParseChoices(t *testing.T) {
 		}
 	}
 	_, err := kinds.Choices["positions"].Parse("rotary,bases=3")
-	if want := `positions of kind rotary: it has no field "bases": use base, dim, interleaved, offset, scaling`; err == nil || err.Error() != want {
+	if want := `positions of kind rotary: it has no field "bases": use base, dim, interleaved, offset, scaling; did you mean base?`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -102,13 +102,13 @@ func TestConfigJSONErrors(t *testing.T) {
 		json string
 		want []string
 	}{
-		"unknown field":         {`{"dim": 4, "depth": 3}`, []string{"a model's configuration", `unknown field "depth"`}},
-		"unknown field within":  {`{"block": {"attention": {"head": 3}}}`, []string{`unknown field "head"`}},
+		"unknown field":         {`{"dim": 4, "depth": 3}`, []string{"a model's configuration", `unknown key "depth"`}},
+		"unknown field within":  {`{"block": {"attention": {"head": 3}}}`, []string{`unknown key "head"`}},
 		"unknown positions":     {`{"positions": {"kind": "spiral"}}`, []string{`"spiral"`, "use none, learned"}},
 		"positions, no kind":    {`{"positions": {"base": 3}}`, []string{"positions must have a kind", "rotary"}},
 		"positions' kind":       {`{"positions": {"kind": 3}}`, []string{"positions must have a kind"}},
 		"positions as a name":   {`{"positions": "rotary"}`, []string{"positions: ", "string"}},
-		"field of another kind": {`{"positions": {"kind": "rotary", "max_len": 3}}`, []string{"positions of kind rotary", `unknown field "max_len"`}},
+		"field of another kind": {`{"positions": {"kind": "rotary", "max_len": 3}}`, []string{"positions of kind rotary", `unknown key "max_len"`}},
 		"unknown activation":    {`{"block": {"feed_forward": {"activation": "maxout"}}}`, []string{"no activation \"maxout\"", "use one of relu, gelu"}},
 		"a function":            {`{"init": {"func": {}}}`, []string{"func"}},
 		"more after the end":    {`{"dim": 4} {}`, []string{"after top-level value"}},

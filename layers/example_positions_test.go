@@ -85,7 +85,7 @@ func ExampleModelConfig_json() {
 	fmt.Println(json.Unmarshal([]byte(`{"positions": {"kind": "rotary", "bass": 3}}`), &config))
 	// Output:
 	// 50000 25888
-	// a model's configuration: positions of kind rotary: json: unknown field "bass"
+	// a model's configuration: positions of kind rotary: unknown key "bass"; did you mean base?
 }
 
 // Image patches or time series need no vocabulary: a linear layer turns them into embeddings.

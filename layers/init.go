@@ -9,6 +9,7 @@ import (
 
 	"github.com/heed-go/heed/internal/kinds"
 	"github.com/heed-go/heed/internal/ops"
+	"github.com/heed-go/heed/internal/text"
 )
 
 // An Init is the distribution of the initial values of a parameter. For a weight of shape (O, I) the fan-in is I and
@@ -100,7 +101,7 @@ func (i Init) fill(rng *rand.Rand, values []float64, shape []int) error {
 	kind, ok := inits.Get(i.Kind)
 	switch {
 	case !ok:
-		return fmt.Errorf("there is no initialiser %.100q: use one of %s", i.Kind, inits)
+		return fmt.Errorf("there is no initialiser %.100q: use one of %s%s", i.Kind, inits, text.DidYouMean(i.Kind, inits.Names()))
 	case kind.scale == nil && !(i.Scale >= 0 && i.Scale <= ops.Largest):
 		return fmt.Errorf("the Scale of %s must be from 0 to %v, got %v", i.Kind, ops.Largest, i.Scale)
 	case kind.scale != nil && i.Scale != 0:

@@ -11,6 +11,7 @@ import (
 	"github.com/heed-go/heed/internal/kinds"
 	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/internal/ops"
+	"github.com/heed-go/heed/internal/text"
 )
 
 // A Norm normalises the last axis. LayerNorm and RMSNorm are Norms.
@@ -63,7 +64,7 @@ func parseNorm(text string) (NormConfig, error) {
 }
 
 func (c NormConfig) unknown() error {
-	return fmt.Errorf("there is no norm of kind %.100q: use one of %s", c.Kind, norms)
+	return fmt.Errorf("there is no norm of kind %.100q: use one of %s%s", c.Kind, norms, text.DidYouMean(c.Kind, norms.Names()))
 }
 
 // newNorm makes a norm of the configuration's Kind.

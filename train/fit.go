@@ -217,7 +217,7 @@ func (f *fit) checkMonitor() error {
 		}
 	}
 	if monitor := f.Stopping.monitor(); !slices.Contains(names, monitor) {
-		return fmt.Errorf("train: %w", setting.Errorf("%s must be one of %s, got %q", setting.Path("stopping.monitor"), strings.Join(names, ", "), monitor))
+		return fmt.Errorf("train: %w", setting.Errorf("%s must be one of %s, got %q%s", setting.Path("stopping.monitor"), strings.Join(names, ", "), monitor, text.DidYouMean(monitor, names)))
 	}
 	return nil
 }

@@ -32,8 +32,8 @@ var floors = [][]string{
 	{"internal/ops", "train/optim"},
 	{"internal/kernel"},
 	{"data", "internal/atomicfile", "internal/extremes", "internal/folderlock", "internal/heatmap", "internal/kinds", "internal/safetensors", "internal/table", "internal/testseed", "train/score"},
-	{"data/tokenizer", "internal/memory"},
-	{"internal/apart", "internal/jsonkeys", "internal/setting", "internal/text", "internal/textfile", "internal/webpage"},
+	{"data/tokenizer", "internal/memory", "internal/textfile"},
+	{"internal/apart", "internal/jsonkeys", "internal/setting", "internal/text", "internal/webpage"},
 }
 
 // floorOf returns the floor of a package, or -1 if it has none.

@@ -4,15 +4,18 @@ package kinds
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/heed-go/heed/internal/jsonkeys"
+	"github.com/heed-go/heed/internal/text"
 )
 
 // A Table lists choices. The default, if there is one, comes first.
@@ -138,7 +141,7 @@ func (ts Types[T]) Parse(text string) (v T, err error) {
 func (ts Types[T]) made(name string, set func(c any) error) (v T, err error) {
 	known, ok := ts.Get(name)
 	if !ok {
-		return v, fmt.Errorf("there are no %s of kind %.100q: use %s", ts.What, name, ts)
+		return v, fmt.Errorf("there are no %s of kind %.100q: use %s%s", ts.What, name, ts, text.DidYouMean(name, ts.Names()))
 	}
 	if v, err = known.made(set); err != nil {
 		return v, fmt.Errorf("%s of kind %s: %w", ts.What, name, err)
@@ -186,23 +189,23 @@ func Text(object []byte) string {
 // Set sets fields of the struct that v points to. The text has the form ",field=value,field=value", with the fields'
 // JSON names except "kind". A value is JSON, such as 0.5, true, [1,2] or {"factor":2}; anything else is a string. Set
 // returns an error if a field is unknown, is given twice or can't have the value.
-func Set(v any, text string) error {
+func Set(v any, fields string) error {
 	known := fieldNames(reflect.TypeOf(v).Elem())
 	given := map[string]json.RawMessage{}
-	for text != "" {
-		text = text[1:] // a comma
-		name, rest, ok := strings.Cut(text, "=")
+	for fields != "" {
+		fields = fields[1:] // a comma
+		name, rest, ok := strings.Cut(fields, "=")
 		switch {
 		case !ok || strings.Contains(name, ","):
-			return fmt.Errorf("expected field=value after each comma, got %.100q", text)
+			return fmt.Errorf("expected field=value after each comma, got %.100q", fields)
 		case len(known) == 0:
 			return fmt.Errorf("it has no fields, got %.100q", name)
 		case !slices.Contains(known, name):
-			return fmt.Errorf("it has no field %.100q: use %s", name, strings.Join(known, ", "))
+			return fmt.Errorf("it has no field %.100q: use %s%s", name, strings.Join(known, ", "), text.DidYouMean(name, known))
 		case given[name] != nil:
 			return fmt.Errorf("%s is given twice: leave one", name)
 		}
-		given[name], text = value(rest)
+		given[name], fields = value(rest)
 	}
 	data, err := json.Marshal(given)
 	if err == nil {
@@ -241,13 +244,56 @@ func fieldNames(t reflect.Type) (names []string) {
 	return names
 }
 
+// didYouMean returns the end of an error about an unknown key in the JSON of a struct: the shortest path of the nearest
+// key.
+func didYouMean(unknown string, t reflect.Type) string {
+	paths := keyPaths(t, "")
+	slices.SortFunc(paths, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	var keys []string
+	for _, path := range paths {
+		keys = append(keys, path[strings.LastIndex(path, ".")+1:])
+	}
+	if i := slices.Index(keys, text.Nearest(unknown, keys)); i >= 0 {
+		return "; did you mean " + paths[i] + "?"
+	}
+	return ""
+}
+
+// keyPaths returns the paths of the keys in the JSON of a struct, each with prefix before it.
+func keyPaths(t reflect.Type, prefix string) (paths []string) {
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "-" || !f.IsExported() && !f.Anonymous {
+			continue
+		}
+		inside := prefix // of an embedded struct
+		if name != "" {
+			paths, inside = append(paths, prefix+name), prefix+name+"."
+		}
+		if f.Type.Kind() == reflect.Struct {
+			paths = append(paths, keyPaths(f.Type, inside)...)
+		}
+	}
+	return paths
+}
+
 // Decode sets v from JSON. It returns an error if v has no field for a key, if a key is repeated or differs in case, or
 // if anything follows the JSON value.
 func Decode(data []byte, v any) error {
-	if err := jsonkeys.Check(data, jsonkeys.Lower); err != nil {
-		return err
+	err := jsonkeys.Check(data, jsonkeys.Lower)
+	if err == nil {
+		d := json.NewDecoder(bytes.NewReader(data))
+		d.DisallowUnknownFields()
+		err = d.Decode(v)
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	return d.Decode(v)
+	if err == nil {
+		return nil
+	}
+	const unknown = "unknown key "
+	if message := strings.Replace(err.Error(), "json: unknown field ", unknown, 1); strings.HasPrefix(message, unknown) {
+		quoted, _ := strconv.QuotedPrefix(message[len(unknown):])
+		key, _ := strconv.Unquote(quoted)
+		return errors.New(message + didYouMean(key, reflect.TypeOf(v).Elem()))
+	}
+	return err
 }

@@ -87,11 +87,11 @@ func TestJSON(t *testing.T) {
 		`{"sides":3}`:                              "shapes must have a kind, one of circle, polygon",
 		`{"kind":3}`:                               "shapes must have a kind",
 		`"circle"`:                                 "shapes: ",
-		`{"kind":"circle","sides":3}`:              `shapes of kind circle: json: unknown field "sides"`,
+		`{"kind":"circle","sides":3}`:              `shapes of kind circle: unknown key "sides"`,
 		`{"kind":"polygon","Sides":3}`:             `unknown key "Sides"`,
 		`{"kind":"polygon","hole":{"a":1,"a":1}}`:  `"a" in "hole" is given twice`,
 		`{"kind":"polygon","sides":3.5}`:           "3.5",
-		`{"kind":"polygon","sides":3,"hidden": 1}`: `unknown field "hidden"`,
+		`{"kind":"polygon","sides":3,"hidden": 1}`: `unknown key "hidden"`,
 	} {
 		if got, err := shapes.Unmarshal([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %+v, %v, want %q in the error", text, got, err, want)
@@ -149,7 +149,7 @@ func TestParse(t *testing.T) {
 		"polygon,color=3":            "color can't be 3",
 		"polygon,round=NaN":          `round can't be "NaN"`,
 		`polygon,hole={"width":"a"}`: `hole.width can't be {"width":"a"}`,
-		`polygon,hole={"depth":3}`:   `unknown field "depth"`,
+		`polygon,hole={"depth":3}`:   `unknown key "depth"`,
 	} {
 		if got, err := shapes.Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %+v, %v, want %q in the error", text, got, err, want)

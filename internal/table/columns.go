@@ -130,16 +130,15 @@ func Roles(columns []Column) string {
 func columnNamed(header []string, name string) (int, error) {
 	same := func(f string) bool { return sameName(f, name) }
 	column := slices.IndexFunc(header, same)
-	problem := ""
+	problem, advice := "", ""
 	switch {
 	case column < 0:
-		problem = "isn't in the header, which"
+		problem, advice = "isn't in the header, which", text.DidYouMean(name, header)
 	case slices.ContainsFunc(header[column+1:], same):
 		problem = "is in the header twice, so use its number instead: the header"
 	default:
 		return column, nil
 	}
-	advice := ""
 	if len(header) == 1 && strings.ContainsAny(header[0], ",;") {
 		advice = ": if its columns are between commas or semicolons, let the file's name end in .csv"
 	}

@@ -146,6 +146,14 @@ func (o object) known(line int, columns []Column, keys []string) error {
 	return nil
 }
 
+// names returns the keys.
+func (o object) names() (names []string) {
+	for _, m := range o {
+		names = append(names, m.key)
+	}
+	return names
+}
+
 // keys lists the keys for errors.
 func (o object) keys() string {
 	if len(o) == 0 {
@@ -164,7 +172,7 @@ func (o object) text(key string) (string, error) {
 		i = slices.IndexFunc(o, same)
 	}
 	if i < 0 {
-		return "", fmt.Errorf("the key %q is missing: the line has %s", key, o.keys())
+		return "", fmt.Errorf("the key %q is missing: the line has %s%s", key, o.keys(), text.DidYouMean(key, o.names()))
 	}
 	if slices.ContainsFunc(o[i+1:], same) {
 		return "", fmt.Errorf("the key %q is in the line twice", key)

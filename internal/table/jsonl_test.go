@@ -30,6 +30,7 @@ func TestReadJSONL(t *testing.T) {
 		{name: "UTF-16", content: inUTF16(binary.LittleEndian, `{"text":"ä","label":"b"}`), want: `[["ä" "b"]]`},
 
 		{name: "a missing key", content: `{"text":"a","id":1}`, bad: `the key "label" is missing: the line has the keys "text", "id"`},
+		{name: "nearly a key", content: `{"text":"a","labels":1}`, bad: `the key "label" is missing: the line has the keys "text", "labels"; did you mean labels?`},
 		{name: "no keys", content: `{}`, bad: `the key "text" is missing: the line has no keys`},
 		{name: "null", content: `{"text":null,"label":"b"}`, bad: `the text (key "text") is empty`},
 		{name: "a key twice", content: `{"text":"a","label":"b","text":"c"}`, bad: `the key "text" is in the line twice`},

@@ -207,6 +207,7 @@ func TestReadErrors(t *testing.T) {
 		{name: "many columns, no header", file: "a.csv", head: "no", content: "id,label,text\n1,b,a\n", want: `choose the text and the label, as in data.columns 3,2`},
 		{name: "a name without a header", file: "a.csv", head: "no", content: "id,label,text\n1,b,a\n", columns: []string{"text", "2"}, want: `data.header is no, so data.columns must be numbers, got "text"`},
 		{name: "one column for another", file: "a.csv", content: "text,label\na,b\n", columns: []string{"text", "text"}, want: `data.columns must be different columns, got text, text`},
+		{name: "nearly a column", file: "a.csv", content: "id,Label\na,b\n", columns: []string{"id", "lable"}, want: `column "lable" isn't in the header, which has (1) "id", (2) "Label"; did you mean Label?`},
 		{name: "TSV with semicolons", file: "a.txt", content: "id;body;queue\n1;a;b\n", columns: []string{"body", "queue"}, want: `column "body" isn't in the header, which has (1) "id;body;queue": if its columns are between commas or semicolons, let the file's name end in .csv`},
 		{name: "wide header", file: "a.csv", content: strings.Repeat("a,", 30) + "b\n", columns: []string{"c", "d"}, want: `(20) "a", and 11 more`},
 		{name: "names and a bad first row", file: "a.csv", content: "\"a\"b,c\nd,e\n", columns: []string{"a", "b"}, want: "line 1: not CSV"},

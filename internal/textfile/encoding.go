@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/htmlindex"
 	"golang.org/x/text/transform"
+
+	"github.com/heed-go/heed/internal/text"
 )
 
 // An Encoding represents characters as bytes. The zero Encoding is UTF-8.
@@ -29,7 +32,8 @@ func Named(name string) (Encoding, error) {
 		name, err = htmlindex.Name(coding)
 	}
 	if err != nil || coding == encoding.Replacement {
-		return Encoding{}, fmt.Errorf("encoding %q is unknown: the names are listed at https://encoding.spec.whatwg.org/#names-and-labels, such as windows-1252, latin1, shift_jis, gb18030, koi8-r or utf-16le", name)
+		examples := []string{"windows-1252", "latin1", "shift_jis", "gb18030", "koi8-r", "utf-16le", "utf-8"}
+		return Encoding{}, fmt.Errorf("encoding %q is unknown: the names are listed at https://encoding.spec.whatwg.org/#names-and-labels, such as %s%s", name, strings.Join(examples, ", "), text.DidYouMean(name, examples))
 	}
 	e := Encoding{coding: coding, name: name}
 	if e.name == "utf-8" {

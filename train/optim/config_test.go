@@ -55,15 +55,15 @@ func TestConfigJSON(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		`{"rate":1}`:                                          `unknown field "rate"`,
+		`{"rate":1}`:                                          `unknown key "rate"`,
 		`{"learning_rate":1,"learning_rate":2}`:               `"learning_rate" is given twice`,
 		`{"Learning_Rate":1}`:                                 `unknown key "Learning_Rate"`,
 		`{"learning_rate":"1"}`:                               "learning_rate",
-		`{"schedule":{"warmup":1}}`:                           `unknown field "warmup"`,
-		`{"plateau":{"patience":1}}`:                          `unknown field "patience"`,
+		`{"schedule":{"warmup":1}}`:                           `unknown key "warmup"`,
+		`{"plateau":{"patience":1}}`:                          `unknown key "patience"`,
 		`{"solver":{"kind":"newton"}}`:                        `there are no solvers of kind "newton": use adamw, adam, sgd, lion, muon`,
 		`{"solver":{"momentum":1}}`:                           "solvers must have a kind, one of adamw",
-		`{"solver":{"kind":"adamw","momentum":0.9}}`:          `solvers of kind adamw: json: unknown field "momentum"`,
+		`{"solver":{"kind":"adamw","momentum":0.9}}`:          `solvers of kind adamw: unknown key "momentum"`,
 		`{"solver":{"kind":"sgd","momentum":0,"momentum":1}}`: `"momentum" in "solver" is given twice`,
 		`{"solver":"adamw"}`:                                  "solvers: ",
 	} {
@@ -97,7 +97,7 @@ func TestConfigCheck(t *testing.T) {
 		{func(c *optim.Config) { c.ClipNorm = inf }, "clip_norm must be from 0 to 1e30, got +Inf"},
 		{func(c *optim.Config) { c.ClipValue = -1 }, "clip_value must be from 0 to 1e30, got -1"},
 		{func(c *optim.Config) { c.Average = 1 }, "average must be at least 0 and below 1, got 1"},
-		{func(c *optim.Config) { c.Schedule.Kind = "step" }, `schedule.kind must be one of cosine, constant, linear, restarts, staircase, inverse-square-root, one-cycle, got "step"`},
+		{func(c *optim.Config) { c.Schedule.Kind = "step" }, `schedule.kind must be one of cosine, constant, linear, restarts, staircase, inverse-square-root, one-cycle, got "step"; did you mean staircase?`},
 		{func(c *optim.Config) { c.Schedule.WarmUp = -1 }, "schedule.warm_up must be from 0 to 1073741824, got -1"},
 		{func(c *optim.Config) { c.Schedule.Decay = math.MaxInt }, "schedule.decay must be from 0 to 1073741824, got 9223372036854775807"},
 		{func(c *optim.Config) { c.Schedule.Decay = 0 }, "schedule.decay must be at least 1 for schedule.kind linear with schedule.warm_up 3, got 0"},

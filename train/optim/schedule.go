@@ -6,6 +6,7 @@ import (
 
 	"github.com/heed-go/heed/internal/kinds"
 	"github.com/heed-go/heed/internal/setting"
+	"github.com/heed-go/heed/internal/text"
 )
 
 // A Schedule returns the factor of the learning rate for a step, counted from 0. This package's schedules treat
@@ -205,7 +206,7 @@ func (s Scheduling) check() error {
 	made, ok := schedules.Get(s.kind())
 	switch {
 	case !ok:
-		return setting.Errorf("%s must be one of %s, got %.100q", setting.Path("kind"), schedules, s.Kind)
+		return setting.Errorf("%s must be one of %s, got %.100q%s", setting.Path("kind"), schedules, s.Kind, text.DidYouMean(s.Kind, schedules.Names()))
 	case made.least != nil && s.Decay < made.least(s.WarmUp):
 		return setting.Errorf("%s must be at least %d for %s %s with %s %d, got %d",
 			setting.Path("decay"), made.least(s.WarmUp), setting.Path("kind"), s.Kind, setting.Path("warm_up"), s.WarmUp, s.Decay)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/heed-go/heed/internal/text"
 )
 
 // A corpus has answers and their references.
@@ -280,8 +282,8 @@ func TestBLEUIsNLTKs(t *testing.T) {
 
 func TestEditDistanceIsNLTKs(t *testing.T) {
 	for _, f := range readFixtures(t).Edits {
-		got, row := editDistance(f.A, f.B, nil)
-		if back, _ := editDistance(f.B, f.A, row); got != f.Distance || back != f.Distance {
+		got, row := text.EditDistance(f.A, f.B, nil)
+		if back, _ := text.EditDistance(f.B, f.A, row); got != f.Distance || back != f.Distance {
 			t.Errorf("%v and %v: distance %d, in the other order %d, want %d", f.A, f.B, got, back, f.Distance)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -169,7 +170,8 @@ func choose(all []layers.Captured, part string) ([]layers.Captured, error) {
 	}
 	switch {
 	case shown == 0:
-		return nil, fmt.Errorf("no layer's name contains %q; the layers are %s", part, strings.Join(names, ", "))
+		parts := strings.Split(strings.Join(names, "."), ".")
+		return nil, fmt.Errorf("no layer's name contains %q; the layers are %s%s", part, strings.Join(names, ", "), text.DidYouMean(part, append(names, parts...)))
 	case computed > maxComputed:
 		return nil, fmt.Errorf("the model has %d attention weights for this input, but at most %d are allowed: give a shorter input", computed, maxComputed)
 	case shown > maxShown:

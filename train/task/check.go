@@ -10,6 +10,7 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/table"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/textfile"
 )
 
@@ -71,8 +72,8 @@ func (c *Config) checkData() error {
 		return setting.Errorf("%s are for the labels and tags of a file, not for the task %s", setting.Path("training.class_weights"), c.Task.Name)
 	}
 	for i, units := range []tokenizer.Units{d.SourceUnits, d.TargetUnits} {
-		if units != "" && !slices.Contains(strings.Split(k.units, ", "), string(units)) {
-			return setting.Errorf("%s must be one of %s for the task %s, got %q", []setting.Path{"data.source_units", "data.target_units"}[i], k.units, c.Task.Name, units)
+		if known := strings.Split(k.units, ", "); units != "" && !slices.Contains(known, string(units)) {
+			return setting.Errorf("%s must be one of %s for the task %s, got %q%s", []setting.Path{"data.source_units", "data.target_units"}[i], k.units, c.Task.Name, units, text.DidYouMean(string(units), known))
 		}
 	}
 	return nil
@@ -167,7 +168,7 @@ func (c *Config) checkTraining(undecided bool) error {
 	t := c.Training.Config
 	monitors := monitored(c)
 	if name := t.Stopping.Monitor; name != "" && !slices.Contains(monitors.Names(), name) {
-		return setting.Errorf("%s must be one of %s, got %q", setting.Path("training.stopping.monitor"), monitors, name)
+		return setting.Errorf("%s must be one of %s, got %q%s", setting.Path("training.stopping.monitor"), monitors, name, text.DidYouMean(name, monitors.Names()))
 	}
 	if undecided { // put valid values in place of those that New will choose
 		t.BatchSize = cmp.Or(t.BatchSize, max(t.MicroBatches, 1))

@@ -9,6 +9,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/setting"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/optim"
@@ -165,7 +166,7 @@ func Named(name string, maxLen int) (Config, error) {
 		return Defaults(data.Rule{Name: name, About: k.About, Kind: k.Name, MaxLen: cmp.Or(maxLen, k.maxLen)}), nil
 	}
 	if !slices.Contains(data.Names(), name) {
-		return Config{}, setting.Errorf("%s must be one of %s, got %q", setting.Path("task"), strings.Join(Names(), ", "), name)
+		return Config{}, setting.Errorf("%s must be one of %s, got %q%s", setting.Path("task"), strings.Join(Names(), ", "), name, text.DidYouMean(name, Names()))
 	}
 	rule, err := data.Named(name, maxLen)
 	if err != nil {

@@ -1,7 +1,6 @@
 package task
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -16,7 +15,7 @@ import (
 	"syscall"
 
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/internal/jsonkeys"
+	"github.com/heed-go/heed/internal/kinds"
 	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
@@ -201,14 +200,10 @@ func parseFile(fsys fs.FS, dir string) (Config, error) {
 
 // parseConfig decodes a config.json. Unknown keys, keys with other capitals and repeated keys are errors.
 func parseConfig(content []byte) (c Config, err error) {
-	err = jsonkeys.Check(content, jsonkeys.Lower)
 	var version struct {
 		Format int `json:"format"`
 	}
-	if err == nil {
-		err = json.Unmarshal(content, &version)
-	}
-	if err != nil {
+	if err := json.Unmarshal(content, &version); err != nil {
 		if errors.As(err, new(*json.SyntaxError)) {
 			err = fmt.Errorf("it isn't complete JSON (%w): restore it, or train again", err)
 		}
@@ -220,10 +215,8 @@ func parseConfig(content []byte) (c Config, err error) {
 	case version.Format > format:
 		return c, fmt.Errorf("this run folder has the newer format %d, and heed reads format %d: update heed", version.Format, format)
 	}
-	d := json.NewDecoder(bytes.NewReader(content))
-	d.DisallowUnknownFields()
 	var file configFile
-	if err := d.Decode(&file); err != nil {
+	if err := kinds.Decode(content, &file); err != nil {
 		return c, readable(err)
 	}
 	return file.Config, file.check(content)
@@ -233,9 +226,6 @@ func parseConfig(content []byte) (c Config, err error) {
 func readable(err error) error {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {
-		if err != nil && strings.Contains(err.Error(), "json: unknown field ") {
-			err = errors.New(strings.Replace(err.Error(), "json: unknown field ", "unknown key ", 1))
-		}
 		return err
 	}
 	want := "an object"

@@ -368,6 +368,9 @@ func TestModelsFreeTheirGraphs(t *testing.T) {
 func TestConfigOfOtherTypes(t *testing.T) {
 	for content, want := range map[string]string{
 		`{"format": 4, "training": {"batches": 1}}`:   `unknown key "batches"`,
+		`{"format": 4, "training": {"lr": 1}}`:        `unknown key "lr"; did you mean training.optimizer.learning_rate?`,
+		`{"format": 4, "model": {"nLayer": 1}}`:       `unknown key "nLayer" in "model"; did you mean model.layers?`,
+		`{"format": 4, "model": {"n_layer": 1}}`:      `a model's configuration: unknown key "n_layer"; did you mean layers?`,
 		`{"format": 4, "model": {"block": {"x": 1}}}`: `a model's configuration: unknown key "x"`,
 		`[]`:                                                    "it must be an object, got array",
 		`{"format": "2"}`:                                       "format must be a whole number of at most 64 bits, got string",

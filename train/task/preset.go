@@ -7,6 +7,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/setting"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/optim"
@@ -49,7 +50,7 @@ func (c *Config) Apply(preset string) error {
 	if names == nil {
 		return setting.Errorf("%s: the task %s has no presets, got %q", setting.Path("preset"), c.Task.Name, preset)
 	}
-	return setting.Errorf("%s must be one of %s for the task %s, got %q", setting.Path("preset"), strings.Join(names, ", "), c.Task.Name, preset)
+	return setting.Errorf("%s must be one of %s for the task %s, got %q%s", setting.Path("preset"), strings.Join(names, ", "), c.Task.Name, preset, text.DidYouMean(preset, names))
 }
 
 // nanoGPT has the settings of the CPU run in the README of https://github.com/karpathy/nanoGPT, including defaults from

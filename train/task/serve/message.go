@@ -102,9 +102,9 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, into any, wants m
 
 // parse decodes JSON into a pointer to a struct. The JSON must be one object that has only keys of wants.
 func parse(body []byte, into any, wants map[string]string) error {
-	unknown := false
+	unknown, last := false, ""
 	err := jsonkeys.Check(body, func(key string) bool {
-		unknown = wants[key] == ""
+		unknown, last = wants[key] == "", key
 		return !unknown
 	})
 	if err == nil {
@@ -113,7 +113,8 @@ func parse(body []byte, into any, wants map[string]string) error {
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case unknown:
-		return fmt.Errorf("%w: the keys are %s", err, strings.Join(slices.Sorted(maps.Keys(wants)), ", "))
+		keys := slices.Sorted(maps.Keys(wants))
+		return fmt.Errorf("%w: the keys are %s%s", err, strings.Join(keys, ", "), text.DidYouMean(last, keys))
 	case errors.As(err, new(*json.SyntaxError)):
 		return fmt.Errorf("the body must be JSON: %w", err)
 	case errors.As(err, &wrong) && wants[wrong.Field] != "":

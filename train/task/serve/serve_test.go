@@ -308,7 +308,7 @@ func TestRefused(t *testing.T) {
 		{"a beam of 0", predict, `{"input": ["a"], "beam": 0}`, "", 400, "beam must be"},
 		{"a beam of 1.5", predict, `{"input": ["a"], "beam": 1.5}`, "", 400, "beam must be a whole number from 1 to 16, got number 1.5"},
 		{"too large a number", predict, `{"input": ["a"], "beam": 1e999999}`, "", 400, "beam must be"},
-		{"the old name", predict, `{"inputs": ["a"]}`, "", 400, `unknown key "inputs"`},
+		{"the old name", predict, `{"inputs": ["a"]}`, "", 400, `unknown key "inputs": the keys are beam, input, top; did you mean input?`},
 		{"a negative top", predict, `{"input": "a", "top": -1}`, "", 400, "top must be a whole number from 1 to 16, or 0 for none, got -1"},
 		{"a top above the maximum", predict, `{"input": "a", "top": 17}`, "", 400, "top must be a whole number from 1 to 16, or 0 for none, got 17"},
 		{"a top for tagging above the maximum", "POST /tagging/predict", `{"input": "a", "top": 17}`, "", 400, "top must be a whole number from 1 to 16"},
