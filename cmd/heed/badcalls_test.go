@@ -139,6 +139,7 @@ func TestBadPlaces(t *testing.T) {
 		{"train --resume=run --validation-data=none", 2, "--validation-data is for models that learned a file; run learned the task copy"},
 		{"train --resume=text --validation-data=none", 2, "--validation-data is for models that answer rows; text learned the task text"},
 		{"attention run abc --layer=nope", 2, `contains "nope"`},
+		{"attention run abc --layer=atention", 2, `contains "atention"; the layers are blocks.0.attention; did you mean attention?`},
 	}...)
 	for _, c := range calls {
 		t.Run(c.args, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heed-go/heed/internal/bench"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train"
 )
 
@@ -94,13 +96,15 @@ func chooseBenchmarks(args []string) ([]bench.Benchmark, error) {
 	var chosen []bench.Benchmark
 	for _, arg := range args {
 		found := false
+		names := []string{"dist"} // a command of its own
 		for _, b := range all {
+			names = append(names, b.Name)
 			if arg == b.Name || arg == b.ID() || strings.HasPrefix(b.Name, arg+"-") {
 				chosen, found = append(chosen, b), true
 			}
 		}
 		if !found {
-			return nil, usagef("there is no benchmark %q: heed bench --help lists the benchmarks", arg)
+			return nil, usagef("there is no benchmark %q%s heed bench --help lists the benchmarks", arg, cmp.Or(text.DidYouMean(arg, names), ":"))
 		}
 	}
 	return chosen, nil

@@ -33,7 +33,7 @@ tasks, presets, and files of the right kind. bash also needs the package bash-co
 		ValidArgs: shells,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || !slices.Contains(shells, args[0]) {
-				return usagef("heed completion takes one of %s, got %q", strings.Join(shells, ", "), args)
+				return usagef("heed completion takes one of %s, got %q%s", strings.Join(shells, ", "), args, text.DidYouMean(strings.Join(args, ""), shells))
 			}
 			return nil
 		},

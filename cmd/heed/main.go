@@ -224,9 +224,9 @@ func newRoot(group train.Group) *cobra.Command {
 		Short:         "Train transformers on sequence tasks and text, in pure Go",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: func(root *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("there is no command %q: heed --help lists the commands", args[0])
+				return noCommand(root, args[0], args[0])
 			}
 			return nil
 		},
@@ -237,6 +237,16 @@ func newRoot(group train.Group) *cobra.Command {
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(newTrain(group), newEval(), newPredict(), newGenerate(), newAttention(), newReport(), newServe(), newTokenize(), newBench(group), newCompletion(), newVersion())
 	return root
+}
+
+// noCommand returns the error for a call of a command. The argument unknown is the part of the call that isn't a
+// command of parent.
+func noCommand(parent *cobra.Command, call, unknown string) error {
+	var names []string
+	for _, cmd := range parent.Commands() {
+		names = append(names, cmd.Name())
+	}
+	return usagef("there is no command %q%s heed --help lists the commands", call, cmp.Or(text.DidYouMean(unknown, names), ":"))
 }
 
 func newHelp() *cobra.Command {
@@ -255,7 +265,7 @@ func newHelp() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sub, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return usagef("there is no command %q: heed --help lists the commands", strings.Join(args, " "))
+				return noCommand(sub, strings.Join(args, " "), append(rest, args...)[0])
 			}
 			sub.InitDefaultHelpFlag()
 			return sub.Help()
@@ -263,8 +273,40 @@ func newHelp() *cobra.Command {
 	}
 }
 
+// nearestFlag returns the flag that an unknown one probably means, to continue an error: a flag of cmd or else of
+// another command. If there is none, it returns a colon.
+func nearestFlag(cmd *cobra.Command, unknown *pflag.NotExistError) string {
+	// pflag reads -lr=1 as the flags -l and -r.
+	name, _, _ := strings.Cut(cmp.Or(unknown.GetSpecifiedShortnames(), unknown.GetSpecifiedName()), "=")
+	nearest := func(commands ...*cobra.Command) string {
+		var names []string
+		for _, cmd := range commands {
+			cmd.Flags().VisitAll(func(f *pflag.Flag) {
+				if !f.Hidden {
+					names = append(names, f.Name)
+				}
+			})
+		}
+		return text.Nearest(name, names)
+	}
+	if flag := nearest(cmd); flag != "" {
+		return fmt.Sprintf("; did you mean --%s?", flag)
+	}
+	all := cmd.Root().Commands()
+	flag := nearest(all...)
+	for _, other := range all {
+		if flag != "" && other.Flags().Lookup(flag) != nil {
+			return fmt.Sprintf("; %s has --%s:", other.CommandPath(), flag)
+		}
+	}
+	return ":"
+}
+
 // flagError returns a usageError that names the wrong flag and the values that it accepts.
 func flagError(cmd *cobra.Command, err error) error {
+	if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) {
+		return usagef("%w%s %s --help lists the flags", err, nearestFlag(cmd, unknown), cmd.CommandPath())
+	}
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {
 		return usagef("%v: %s --help lists the flags", err, cmd.CommandPath())
