@@ -92,8 +92,3 @@ func startsWithWord(s string) bool {
 	r, n := utf8.DecodeRuneInString(s)
 	return n > 0 && isWord(r)
 }
-
-// isWord reports whether r matches \w in Unicode's sense: UTS #18, annex C.
-func isWord(r rune) bool {
-	return unicode.IsLetter(r) || unicode.In(r, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc, unicode.Other_Alphabetic, unicode.Join_Control)
-}

@@ -29,7 +29,7 @@ func newBertNormalizer(clean, chinese, accents, lowercase bool) normalizer {
 		}))
 	}
 	if accents {
-		b.steps = append(b.steps, unicodeForm{norm.NFD, false}, characters(func(r rune) string { return without(r, unicode.Mn, otherNonspacing) }))
+		b.steps = append(b.steps, unicodeForm{norm.NFD, false}, without(nonspacing8))
 	}
 	if lowercase {
 		b.steps = append(b.steps, characters(lower))
@@ -65,13 +65,10 @@ func (b bertNormalizer) normalize(a aligned) aligned {
 // cleaned removes control characters and U+FFFD, and returns a space for all white space.
 func cleaned(r rune) string {
 	switch {
-	case unicode.IsSpace(r):
-		if unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r' {
-			return ""
-		}
-		return " "
-	case r == utf8.RuneError || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co) != unicode.Is(otherControls, r):
+	case unicode.Is(removed8, r):
 		return ""
+	case unicode.IsSpace(r):
+		return " "
 	}
 	return string(r)
 }
@@ -112,13 +109,4 @@ func (bertSplitter) split(a aligned, yield func(aligned)) {
 	if start < len(a.text) {
 		yield(a.sub(start, len(a.text)))
 	}
-}
-
-// isPunctuation reports whether r is punctuation for BERT: in Unicode's category P, or any printable ASCII character
-// but letters, digits and the space.
-func isPunctuation(r rune) bool {
-	if r < utf8.RuneSelf {
-		return '!' <= r && r <= '/' || ':' <= r && r <= '@' || '[' <= r && r <= '`' || '{' <= r && r <= '~'
-	}
-	return unicode.IsPunct(r) != unicode.Is(otherPunctuation, r)
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -324,27 +323,6 @@ func pieceLen(text string) int {
 func firstRune(text string) rune {
 	r, _ := utf8.DecodeRuneInString(text)
 	return r
-}
-
-type pieceClass int
-
-const (
-	otherClass pieceClass = iota
-	letterClass
-	numberClass
-	spaceClass
-)
-
-func classOf(r rune) pieceClass {
-	switch {
-	case 'a' <= r && r <= 'z' || unicode.IsLetter(r):
-		return letterClass
-	case unicode.IsSpace(r):
-		return spaceClass
-	case unicode.IsNumber(r):
-		return numberClass
-	}
-	return otherClass
 }
 
 // byteRunes are the characters that stand for bytes in a file. A byte that is printable in Latin-1 is its own

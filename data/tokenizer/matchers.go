@@ -44,7 +44,7 @@ func parseMatcher(typ string, part json.RawMessage) (splitter, error) {
 		}
 		m.find = find
 	case "Digits":
-		m.find, m.behavior = first(unicode.IsNumber), "Contiguous"
+		m.find, m.behavior = first(isNumber), "Contiguous"
 		if file.Individual {
 			m.behavior = "Isolated"
 		}

@@ -47,7 +47,7 @@ func parseNormalizer(part json.RawMessage) (normalizer, error) {
 	case "Lowercase":
 		return characters(lower), nil
 	case "StripAccents":
-		return characters(func(r rune) string { return without(r, unicode.M, otherMarks) }), nil
+		return without(marks9), nil
 	case "BertNormalizer":
 		return newBertNormalizer(file.CleanText, file.Chinese, file.Accents == nil && file.Lowercase || file.Accents != nil && *file.Accents, file.Lowercase), nil
 	case "Precompiled":
@@ -97,22 +97,6 @@ func (f characters) normalize(a aligned) aligned {
 		return a
 	}
 	return w.result()
-}
-
-// lower returns a character in lower case. Only İ becomes two characters.
-func lower(r rune) string {
-	if r == 'İ' {
-		return "i̇"
-	}
-	return string(unicode.ToLower(r))
-}
-
-// without returns the character, or nothing if it is in one of the two tables but not in both.
-func without(r rune, table, other *unicode.RangeTable) string {
-	if r >= utf8.RuneSelf && unicode.Is(table, r) != unicode.Is(other, r) {
-		return ""
-	}
-	return string(r)
 }
 
 // strip removes white space from the ends of a text.

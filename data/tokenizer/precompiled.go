@@ -114,7 +114,7 @@ func (p precompiled) normalize(a aligned) aligned {
 		}
 		t.drop(left)
 	}
-	rest, state := a.text, -1
+	rest, state := clustered(a.text), -1
 	for rest != "" && !a.budget.spent() {
 		cluster := rest[:1]
 		if rest[0] < utf8.RuneSelf && (len(rest) == 1 || rest[1] < utf8.RuneSelf && rest[:2] != "\r\n") {
@@ -122,6 +122,7 @@ func (p precompiled) normalize(a aligned) aligned {
 		} else {
 			cluster, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
 		}
+		cluster = a.text[len(a.text)-len(rest)-len(cluster) : len(a.text)-len(rest)]
 		if len(cluster) < 6 {
 			if text, ok := p.replacement(cluster); ok {
 				replace(cluster, text)

@@ -2,7 +2,6 @@ package tokenizer
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -140,19 +139,6 @@ func lowerRun(text string, start int) int {
 		start += n
 	}
 	return start
-}
-
-// caseOf reports whether r is in [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}], and whether it is in [\p{Ll}\p{Lm}\p{Lo}\p{M}].
-func caseOf(r rune) (upper, lower bool) {
-	switch {
-	case r < utf8.RuneSelf:
-		return 'A' <= r && r <= 'Z', 'a' <= r && r <= 'z'
-	case unicode.Is(unicode.Ll, r):
-		return false, true
-	case unicode.In(r, unicode.Lm, unicode.Lo, unicode.M):
-		return true, true
-	}
-	return unicode.In(r, unicode.Lu, unicode.Lt), false
 }
 
 // contraction returns the length of a match of (?i:'s|'t|'re|'ve|'m|'ll|'d) at the start of text, or 0. The long s,

@@ -2,12 +2,14 @@ package tokenizer
 
 import (
 	"slices"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
 
-// unicodeForm is a normal form of Unicode: a decomposition, and whether its characters are composed again.
+// unicodeForm is a normal form of Unicode 9: a decomposition, and whether its characters are composed again. Later
+// versions decompose and reorder more characters, but none in another way.
 type unicodeForm struct {
 	decomposition norm.Form // norm.NFD or norm.NFKD
 	compose       bool
@@ -37,7 +39,7 @@ func (f unicodeForm) normalize(a aligned) aligned {
 			break
 		}
 		for i, d := range f.decompose(r) {
-			c := formed{d, min(i, 1), f.decomposition.PropertiesString(string(d)).CCC()}
+			c := formed{d, min(i, 1), f.class(d)}
 			if c.class == 0 {
 				if part = f.settled(part); f.compose && len(part) == 1 && part[0].composes(c) {
 					continue
@@ -124,6 +126,14 @@ func (t *transformer) result() aligned {
 	return t.in.replaced(t.out, t.spans)
 }
 
+// class returns the canonical combining class of a character.
+func (f unicodeForm) class(r rune) uint8 {
+	if !unicode.Is(marks9, r) {
+		return 0
+	}
+	return f.decomposition.PropertiesString(string(r)).CCC()
+}
+
 // decompose returns the full decomposition of a character.
 func (f unicodeForm) decompose(r rune) []rune {
 	const first, vowels, finals, count = 0xAC00, 21, 28, 11172
@@ -134,15 +144,17 @@ func (f unicodeForm) decompose(r rune) []rune {
 		}
 		return parts
 	}
-	if d := f.decomposition.PropertiesString(string(r)).Decomposition(); d != nil {
+	if d := f.decomposition.PropertiesString(string(r)).Decomposition(); d != nil && unicode.Is(decomposed9, r) {
 		return []rune(string(d))
 	}
 	return []rune{r}
 }
 
-// composed returns the character that a and b form together.
+// composed returns the character that a and b form together. Package norm also composes characters whose last 16 bits
+// are those of a and b, so composed checks what the result decomposes to.
 func composed(a, b rune) (rune, bool) {
-	both := norm.NFC.String(string([]rune{a, b}))
-	r, n := utf8.DecodeRuneInString(both)
-	return r, n == len(both) && n > 0
+	both := string([]rune{a, b})
+	text := norm.NFC.String(both)
+	r, n := utf8.DecodeRuneInString(text)
+	return r, n == len(text) && unicode.Is(decomposed9, r) && norm.NFD.String(text) == norm.NFD.String(both)
 }

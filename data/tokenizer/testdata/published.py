@@ -7,8 +7,7 @@
 
 TEXT is a file of English text to learn from; the committed fixtures come from the first 12,000 lines of tinyshakespeare.txt
 (https://github.com/karpathy/char-rnn). Each FAMILY.json.gz has the tokenizer.json, random texts and the library's results.
-A case with a "trap" has a text that is easily got wrong. characters.json.gz says to which classes the library assigns each
-character; after a change to it, `go test -run TestCharacters -unicode8` writes unicode8.go.
+A case with a "trap" has a text that is easily got wrong.
 """
 import argparse, gzip, io, json, os, random
 import sentencepiece
@@ -311,37 +310,6 @@ def write(path, content):
         f.write(json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode())
 
 
-def classes():
-    """Returns ranges of the characters that the library's parts treat as punctuation, marks and so on."""
-    clean = N.BertNormalizer(clean_text=True, handle_chinese_chars=False, strip_accents=False, lowercase=False)
-    accents = N.BertNormalizer(clean_text=False, handle_chinese_chars=False, strip_accents=True, lowercase=False)
-    marks, lower = N.StripAccents(), N.Lowercase()
-    first = lambda parts: parts[0][0] if parts else ""
-    tests = {
-        "punctuation": lambda c: first(P.Punctuation("removed").pre_tokenize_str("a" + c)) == "a",
-        "marks": lambda c: marks.normalize_str(c) == "",
-        "nonspacing": lambda c: accents.normalize_str(c) == "",
-        "removed": lambda c: clean.normalize_str(c) == "",
-        "spaces": lambda c: clean.normalize_str(c) == " ",
-        "words": lambda c: first(P.Whitespace().pre_tokenize_str("a" + c)) == "a" + c,
-        "numbers": lambda c: len(P.Digits(False).pre_tokenize_str("a" + c)) == 2,
-    }
-    out = {name: [] for name in tests} | {"lower": {}}
-    for i in range(0x110000):
-        if 0xd800 <= i < 0xe000:
-            continue
-        c = chr(i)
-        for name, test in tests.items():
-            if test(c):
-                if out[name] and out[name][-1][1] == i - 1:
-                    out[name][-1][1] = i
-                else:
-                    out[name].append([i, i])
-        if lower.normalize_str(c) != c:
-            out["lower"][c] = lower.normalize_str(c)
-    return out
-
-
 def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     args.add_argument("text")
@@ -354,10 +322,7 @@ def main():
     corpus.extend(["def f(x):\n    return x[1:] + {'a': 2}\n\tif x != 3: pass  # comment\r\n"] * 30)
     corpus.extend(["\u017fo " * 9] * 100)
     os.makedirs(args.out, exist_ok=True)
-    for name in args.families or list(families) + ["characters"]:
-        if name == "characters":
-            write(f"{args.out}/characters.json.gz", classes())
-            continue
+    for name in args.families or families:
         file = families[name]()
         if isinstance(file, Tokenizer):
             file = json.loads(file.to_str())
