@@ -87,6 +87,13 @@ func (p *Pipeline) Encode(text string) ([]int, error) {
 // more than 400 steps per byte. With published tokenizers, only a long text of characters such as ﷺ, which compatibility
 // forms make 11 times as long, comes near these limits.
 func (p *Pipeline) Tokenize(text string, o Options) ([]Token, error) {
+	tokens, err := p.untrimmed(text, o)
+	p.trim(tokens, text)
+	return tokens, err
+}
+
+// untrimmed returns the tokens of a text before the template trims their parts.
+func (p *Pipeline) untrimmed(text string, o Options) ([]Token, error) {
 	if len(text) > math.MaxInt32 {
 		return nil, fmt.Errorf("a text must have less than 2 GiB, got %d bytes", len(text))
 	}
@@ -131,9 +138,6 @@ func (p *Pipeline) Tokenize(text string, o Options) ([]Token, error) {
 	}
 	if err != nil {
 		return nil, err
-	}
-	if p.template.trim {
-		p.trimmed(tokens, text)
 	}
 	return tokens, nil
 }

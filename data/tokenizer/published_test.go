@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -56,21 +57,26 @@ func families(t testing.TB) []*family {
 	}
 	var all []*family
 	for _, file := range files {
-		f := &family{name: strings.TrimSuffix(filepath.Base(file), ".json.gz")}
-		readGzip(t, file, f)
-		tok, err := Read(bytes.NewReader(f.Tokenizer))
-		if err != nil {
-			t.Fatalf("%s: %v", f.name, err)
-		}
-		f.Pipeline = tok.(*Pipeline)
-		for i := range f.Texts {
-			if c := &f.Texts[i]; c.Special.IDs == nil {
-				c.Special = c.Plain
-			}
-		}
-		all = append(all, f)
+		all = append(all, readFamily(t, strings.TrimSuffix(filepath.Base(file), ".json.gz")))
 	}
 	return all
+}
+
+func readFamily(t testing.TB, name string) *family {
+	t.Helper()
+	f := &family{name: name}
+	readGzip(t, filepath.Join(*published, name+".json.gz"), f)
+	tok, err := Read(bytes.NewReader(f.Tokenizer))
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	f.Pipeline = tok.(*Pipeline)
+	for i := range f.Texts {
+		if c := &f.Texts[i]; c.Special.IDs == nil {
+			c.Special = c.Plain
+		}
+	}
+	return f
 }
 
 // readGzip decodes a fixture: JSON, compressed with gzip.
@@ -172,4 +178,46 @@ func (f *family) compare(c familyText, before string) error {
 		return fmt.Errorf("Decode(%v) = %q, %v; want %q", c.Special.IDs, valid(text), err, c.Decoded)
 	}
 	return nil
+}
+
+// TestCuts compares Inputs with a maximum length with the reference library's, which can't cut some of them.
+func TestCuts(t *testing.T) {
+	var cases []struct {
+		Family        string
+		Texts         []string
+		Truncation    json.RawMessage
+		PostProcessor json.RawMessage `json:"post_processor"`
+		Input         *familyTokens
+	}
+	readGzip(t, "testdata/cuts.json.gz", &cases)
+	all := map[string]*family{}
+	for _, c := range cases {
+		if all[c.Family] == nil {
+			all[c.Family] = readFamily(t, c.Family)
+		}
+		p := *all[c.Family].Pipeline
+		var err1, err2 error
+		p.truncation, err1 = parseTruncation(c.Truncation)
+		p.template, err2 = parseTemplate(c.PostProcessor)
+		if err := errors.Join(err1, err2); err != nil {
+			t.Fatal(err)
+		}
+		in, err := p.Input(c.Texts[0], c.Texts[1:]...)
+		if (err != nil) != (c.Input == nil) {
+			t.Errorf("%s, %s: Input(%q) has the error %v, want one: %t", c.Family, c.Truncation, c.Texts, err, c.Input == nil)
+		}
+		if err != nil || c.Input == nil {
+			continue
+		}
+		got := familyTokens{Types: in.Types}
+		for _, token := range in.Tokens {
+			got.add(token)
+		}
+		if !got.equal(*c.Input) {
+			t.Errorf("%s, %s: Input(%q):\n got %v\nwant %v", c.Family, c.Truncation, c.Texts, got, *c.Input)
+		}
+	}
+	if len(cases) < 100 {
+		t.Errorf("%d cases, want 100 or more", len(cases))
+	}
 }

@@ -164,7 +164,8 @@ func specials(items []templateItem) int {
 
 // Input returns a text, or two texts, with the special tokens of the file's template. If the file has a maximum length,
 // Input cuts the texts: the longer text first, or as the file says. Names of special tokens in the texts are ordinary
-// text. Input returns the errors of Tokenize, and an error if pair has more than one text.
+// text. Input returns the errors of Tokenize, and an error if pair has more than one text, or if the only text that the
+// file says to cut is missing or too short.
 func (p *Pipeline) Input(text string, pair ...string) (Input, error) {
 	items := p.template.single
 	texts := append([]string{text}, pair...)
@@ -178,12 +179,15 @@ func (p *Pipeline) Input(text string, pair ...string) (Input, error) {
 	tokens := make([][]Token, len(texts))
 	for i, text := range texts {
 		var err error
-		if tokens[i], err = p.Tokenize(text, Options{}); err != nil {
+		if tokens[i], err = p.untrimmed(text, Options{}); err != nil {
 			return Input{}, err
 		}
 	}
 	if err := p.truncation.cut(tokens, specials(items)); err != nil {
 		return Input{}, err
+	}
+	for i, text := range texts {
+		p.trim(tokens[i], text)
 	}
 	var in Input
 	for _, item := range items {
@@ -203,8 +207,11 @@ func (in *Input) add(t Token, text, typ int) {
 	in.Tokens, in.Texts, in.Types = append(in.Tokens, t), append(in.Texts, text), append(in.Types, typ)
 }
 
-// trimmed changes the parts of tokens: they leave out white space at their ends.
-func (p *Pipeline) trimmed(tokens []Token, text string) {
+// trim removes the white space at the ends of the tokens' parts, if the template trims.
+func (p *Pipeline) trim(tokens []Token, text string) {
+	if !p.template.trim {
+		return
+	}
 	for i := range tokens {
 		t := &tokens[i]
 		ends := p.spaces[t.ID]
@@ -289,6 +296,12 @@ func (t truncation) cut(tokens [][]Token, others int) error {
 		}
 	}
 	switch {
+	case room == 0:
+		for i := range tokens {
+			keep(i, 0)
+		}
+	case len(tokens) == 1 && t.strategy == "OnlySecond":
+		return fmt.Errorf("the text has %d tokens, but there is room for %d, and the truncation's strategy OnlySecond cuts only a second text", total, room)
 	case len(tokens) == 1:
 		keep(0, room)
 	case t.strategy == "LongestFirst":

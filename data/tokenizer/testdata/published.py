@@ -7,7 +7,7 @@
 
 TEXT is a file of English text to learn from; the committed fixtures come from the first 12,000 lines of tinyshakespeare.txt
 (https://github.com/karpathy/char-rnn). Each FAMILY.json.gz has the tokenizer.json, random texts and the library's results.
-A case with a "trap" has a text that is easily got wrong.
+A case with a "trap" has a text that is easily got wrong. ../cuts.json.gz has Inputs with a maximum length.
 """
 import argparse, gzip, io, json, os, random
 import sentencepiece
@@ -305,6 +305,30 @@ def result(t, text, before, trap):
     return case
 
 
+def cuts(out):
+    """Returns Inputs of random texts that are cut. The maximum length is at least the number of special tokens."""
+    r, cases = random.Random(1), []
+    for name in ["roberta", "llama3", "bert", "t5", "mistral"] * 60:
+        with gzip.open(f"{out}/{name}.json.gz") as f:
+            file = json.load(f)["tokenizer"]
+        texts = ["".join(r.choice([" ", "the", " a", "  ", "é", "東", ".", " on"]) for _ in range(r.randrange(8))) for _ in range(r.randrange(1, 3))]
+        if name == "roberta":
+            file["post_processor"]["add_prefix_space"] = r.random() < 0.5
+        t = Tokenizer.from_str(json.dumps(file))
+        file["truncation"] = {"direction": r.choice(["Left", "Right"]), "strategy": r.choice(["LongestFirst", "OnlyFirst", "OnlySecond"]), "stride": 0,
+                              "max_length": max(1, t.num_special_tokens_to_add(len(texts) > 1) + r.randrange(8))}
+        case = {"family": name, "texts": texts, "truncation": file["truncation"], "post_processor": file["post_processor"]}
+        try:
+            e = Tokenizer.from_str(json.dumps(file)).encode(*texts)
+            length = lambda i, n: 0 if i is None else len(texts[i][:n].encode())
+            case["input"] = {"ids": e.ids, "types": e.type_ids, "starts": [length(i, a) for i, (a, _) in zip(e.sequence_ids, e.offsets)],
+                             "ends": [length(i, b) for i, (_, b) in zip(e.sequence_ids, e.offsets)]}
+        except Exception:
+            pass  # the library can't cut it
+        cases.append(case)
+    return cases
+
+
 def write(path, content):
     with gzip.GzipFile(path, "wb", mtime=0) as f:
         f.write(json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode())
@@ -322,7 +346,10 @@ def main():
     corpus.extend(["def f(x):\n    return x[1:] + {'a': 2}\n\tif x != 3: pass  # comment\r\n"] * 30)
     corpus.extend(["\u017fo " * 9] * 100)
     os.makedirs(args.out, exist_ok=True)
-    for name in args.families or families:
+    for name in args.families or list(families) + ["cuts"]:
+        if name == "cuts":
+            write(f"{args.out}/../cuts.json.gz", cuts(args.out))
+            continue
         file = families[name]()
         if isinstance(file, Tokenizer):
             file = json.loads(file.to_str())
