@@ -284,12 +284,17 @@ func modelFile(folder string, proto []byte) (file fileJSON, err error) {
 	}
 	begin := s.kind == "llama" && (s.AddBegin == nil || *s.AddBegin)
 	end := s.kind == "t5" || s.kind == "llama" && s.AddEnd != nil && *s.AddEnd
-	file.PostProcessor, err = textTemplate(ids, begin, end, cmp.Or(s.Begin, "<s>"), cmp.Or(s.End, "</s>"))
+	second := 1
+	if s.kind == "t5" {
+		second = 0
+	}
+	file.PostProcessor, err = textTemplate(ids, begin, end, cmp.Or(s.Begin, "<s>"), cmp.Or(s.End, "</s>"), second)
 	return file, err
 }
 
-// textTemplate returns a template that puts tokens before and after each text; nil if it adds none.
-func textTemplate(ids *vocabIDs, begin, end bool, first, last tokenName) (any, error) {
+// textTemplate returns a template that puts tokens before and after each text; nil if it adds none. The tokens of the
+// second text have this type.
+func textTemplate(ids *vocabIDs, begin, end bool, first, last tokenName, secondType int) (any, error) {
 	if !begin && !end {
 		return nil, nil
 	}
@@ -314,6 +319,6 @@ func textTemplate(ids *vocabIDs, begin, end bool, first, last tokenName) (any, e
 	if err != nil {
 		return nil, err
 	}
-	second, err := text("B", 1)
+	second, err := text("B", secondType)
 	return map[string]any{"type": "TemplateProcessing", "single": single, "pair": append(slices.Clone(single), second...), "special_tokens": special}, err
 }
