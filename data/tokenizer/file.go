@@ -170,12 +170,11 @@ func parse(content []byte) (Tokenizer, error) {
 	if err != nil || string(model["type"]) != `"WordLevel"` {
 		return parsePipeline(content, file)
 	}
-	err = errors.Join(file.isOneOf("truncation", nil), file.isOneOf("padding", nil),
-		file.isOneOf("added_tokens", nil, []any{}), file.isOneOf("normalizer", nil))
+	t, err := parseWordLevel(file)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("its model is of type \"WordLevel\", which is supported only in files that Heed wrote: %w", err)
 	}
-	return parseWordLevel(file)
+	return t, nil
 }
 
 func parseWordLevel(file members) (Tokenizer, error) {
@@ -199,7 +198,8 @@ func parseWordLevel(file members) (Tokenizer, error) {
 		units = Characters
 	}
 	form := forms[units]
-	err = errors.Join(file.isOneOf("pre_tokenizer", form.Pre), file.isOneOf("decoder", form.Decoder), file.isOneOf("post_processor", nil))
+	err = cmp.Or(file.isOneOf("truncation", nil), file.isOneOf("padding", nil), file.isOneOf("added_tokens", nil, []any{}), file.isOneOf("normalizer", nil),
+		file.isOneOf("pre_tokenizer", form.Pre), file.isOneOf("decoder", form.Decoder), file.isOneOf("post_processor", nil))
 	if err != nil {
 		return nil, err
 	}
