@@ -17,7 +17,8 @@ type addedToken struct {
 	Special    bool   `json:"special"`     // marks something about a text
 }
 
-// addedTokens finds added tokens in a text: the leftmost first, and of these the longest.
+// addedTokens finds added tokens in a text: the leftmost first, and of these the longest. After a token that isn't white
+// space itself, the next one may begin in the white space that it takes; then their parts overlap.
 type addedTokens struct {
 	tokens []addedToken
 	keys   *trie
@@ -61,10 +62,16 @@ func (a *addedTokens) split(text aligned, o Options, yield func(part aligned, to
 			continue
 		}
 		if token.LeftStrip {
+			if start = max(start, done); start >= end {
+				continue // in the white space that the token before takes
+			}
 			start = done + len(strings.TrimRightFunc(s[done:start], unicode.IsSpace))
 		}
 		if token.RightStrip {
 			end = len(s) - len(strings.TrimLeftFunc(s[end:], unicode.IsSpace))
+			if strings.TrimFunc(token.Content, unicode.IsSpace) == "" {
+				i = end // every search in this white space would take all of it again
+			}
 		}
 		if done < start {
 			if err := yield(text.sub(done, start), nil); err != nil {
@@ -75,7 +82,6 @@ func (a *addedTokens) split(text aligned, o Options, yield func(part aligned, to
 			return err
 		}
 		done = end
-		i = max(i, end)
 	}
 	if done < len(s) {
 		return yield(text.sub(done, len(s)), nil)

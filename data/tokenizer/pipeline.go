@@ -80,7 +80,8 @@ func (p *Pipeline) Encode(text string) ([]int, error) {
 }
 
 // Tokenize implements Tokenizer. It adds no special tokens; with o.Special, it finds the names of special tokens in the
-// text. If a token has characters that the text doesn't have, such as a prefix, the part is where they were added.
+// text. If a token has characters that the text doesn't have, such as a prefix, the part is where they were added. An
+// added token that begins with white space may overlap the one before, if that takes the white space after it.
 //
 // Whatever the tokenizer's file says, a text takes bounded memory and time: Tokenize returns an error if the text would
 // grow to more than 16 times its bytes plus 1 MiB, or would have more than 4 tokens per byte plus 2^20, or would take

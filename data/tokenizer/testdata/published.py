@@ -244,6 +244,15 @@ def added():
     return t
 
 
+@family(token_in_the_space_that_the_one_before_takes=["aright  xb", "right  x", "right xb", "right   xb", "right    b", "right  right  x x  x", " x x right", "right  yb", "right \ty"])
+def spaces():
+    t = Tokenizer(models.BPE({"<unk>": 0, "a": 1, "b": 2, " ": 3}, [], unk_token="<unk>"))
+    t.decoder = D.Fuse()
+    t.add_tokens([AddedToken("right", rstrip=True, normalized=False), AddedToken("  x", normalized=False), AddedToken("  ", normalized=False),
+                  AddedToken(" y", lstrip=True, normalized=False), AddedToken("\ty", rstrip=True, normalized=False)])
+    return t
+
+
 # Random texts.
 
 words = ["'s", "'S", "'t", "'re", "'VE", "'ll", "'d", "'m", "'\u017f", "''", "' s", "it's", "don't'", "\u2019s", "été", "e\u0301te\u0301", "東京都", "हिन्दी", "العربية", "한국어", "\u1112\u1161\u11ab",
@@ -355,7 +364,7 @@ def main():
             file = json.loads(file.to_str())
         t = Tokenizer.from_str(json.dumps(file))
         r = random.Random(1)
-        small = name in ("uniknown", "uniunknown", "unities", "fused", "unfused", "added")  # only for their traps
+        small = name in ("uniknown", "uniunknown", "unities", "fused", "unfused", "added", "spaces")  # only for their traps
         texts = [(text, trap) for trap, texts in traps[name].items() for text in texts] + [(random_text(r), "") for _ in range(args.texts // 10 if small else args.texts)]
         cases, before = [], texts[0][0]
         for text, trap in texts:
