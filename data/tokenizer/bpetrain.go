@@ -93,14 +93,20 @@ func (t *bpeTraining) count(p pair, n, word int) {
 	}
 }
 
+// learn appends a merge of a pair, and its token unless another pair has made the same. It returns the token's id.
+func (m *bpe) learn(p pair) int32 {
+	token := m.tokens[p.left] + m.tokens[p.right]
+	if _, ok := m.ids[token]; !ok {
+		m.token(token)
+	}
+	id := m.ids[token]
+	m.add(merge{p, id})
+	return id
+}
+
 // merge replaces a pair by one token in all words.
 func (t *bpeTraining) merge(p pair) {
-	token := t.tokens[p.left] + t.tokens[p.right]
-	if _, ok := t.ids[token]; !ok { // other pairs may have made the same token
-		t.token(token)
-	}
-	id := t.ids[token]
-	t.add(merge{p, id})
+	id := t.learn(p)
 	made := map[pair]bool{}
 	for _, i := range t.where[p] {
 		w := &t.words[i]

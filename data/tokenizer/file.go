@@ -136,14 +136,20 @@ func (v vocabJSON) MarshalJSON() ([]byte, error) {
 // Tokenizer gives the same ids as Hugging Face's tokenizers give with this file. If the file has a part that isn't
 // supported, or more than 64 MiB, Read returns an error that says so.
 func Read(r io.Reader) (Tokenizer, error) {
-	content, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	content, err := readContent(r)
 	if err != nil {
 		return nil, err
 	}
-	if len(content) > maxFile {
-		return nil, fmt.Errorf("a tokenizer's file must have at most %d bytes", maxFile)
-	}
 	return readJSON(content)
+}
+
+// readContent reads at most maxFile bytes. It returns an error if there are more.
+func readContent(r io.Reader) ([]byte, error) {
+	content, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	if err == nil && len(content) > maxFile {
+		err = fmt.Errorf("a tokenizer's file must have at most %d bytes", maxFile)
+	}
+	return content, err
 }
 
 // readJSON reads a tokenizer.json. A Pipeline keeps content.

@@ -26,7 +26,8 @@ import (
 // error. Open compares the learned rule with the given one of its name, or with Heed's own. It returns an error if they
 // differ in their data or in having a Spell or a Read. It can't compare functions.
 //
-// The folder may come from someone else: Open checks config.json before it allocates memory for the model.
+// The folder may come from someone else: Open checks config.json before it allocates memory for the model. Tokenizers
+// must be as tokenizer.ReadOwn expects them.
 func Open(dir string, rules ...data.Rule) (*Model, error) { return open(os.DirFS(dir), dir, rules) }
 
 // OpenFS is like Open for a run folder that is the root of a file system, such as an embed.FS.

@@ -269,3 +269,15 @@ func TestGenerateTokens(t *testing.T) {
 		t.Errorf("Generate writes %q, want the prompt and 3 tokens", got)
 	}
 }
+
+// TestForeignTokenizer checks that New refuses a tokenizer that Open would refuse in the run folder.
+func TestForeignTokenizer(t *testing.T) {
+	c := smallBPE(t, 0)
+	var err error
+	file := `{"version": "1.0", "model": {"type": "BPE", "unk_token": "a", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]}}`
+	if c.Task.Source, err = tokenizer.Read(strings.NewReader(file)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = New(c)
+	wantError(t, err, "a run folder can't have this tokenizer, a *tokenizer.Pipeline: it isn't a tokenizer.json for characters, tokens or bpe that heed has written: line 1 ")
+}

@@ -40,7 +40,8 @@ func tokenizers(r data.Rule) (all []tokenizer.Tokenizer) {
 	return all
 }
 
-// tokenizerSums returns the SHA-256 of each tokenizer file of a rule.
+// tokenizerSums returns the SHA-256 of each tokenizer file of a rule. It returns an error if readTokenizers would refuse
+// a file.
 func tokenizerSums(r data.Rule) (sums []string, err error) {
 	for _, t := range tokenizers(r) {
 		var content bytes.Buffer
@@ -48,6 +49,9 @@ func tokenizerSums(r data.Rule) (sums []string, err error) {
 			return nil, err
 		}
 		sums = append(sums, hexSum(content.Bytes()))
+		if _, err := tokenizer.ReadOwn(&content); err != nil {
+			return nil, fmt.Errorf("a run folder can't have this tokenizer, a %T: %w", t, err)
+		}
 	}
 	return sums, nil
 }
@@ -64,7 +68,8 @@ func writeTokenizers(dir string, r data.Rule) error {
 	return nil
 }
 
-// readTokenizers reads the tokenizers of a run folder into the configuration, and compares their checksums.
+// readTokenizers reads the tokenizers of a run folder into the configuration, and compares their checksums. The folder
+// may come from someone else, and other tokenizers than Heed's own could take much time or memory, so they are errors.
 func (c *Config) readTokenizers(fsys fs.FS) error {
 	names := tokenizerFiles(len(c.Data.Tokenizers))
 	if names == nil && c.fromRows() {
@@ -79,7 +84,10 @@ func (c *Config) readTokenizers(fsys fs.FS) error {
 			err = fmt.Errorf("its content doesn't match data.tokenizers_sha256: restore it")
 		}
 		if err == nil {
-			*[]*tokenizer.Tokenizer{&c.Task.Source, &c.Task.Target}[i], err = tokenizer.Read(bytes.NewReader(content))
+			*[]*tokenizer.Tokenizer{&c.Task.Source, &c.Task.Target}[i], err = tokenizer.ReadOwn(bytes.NewReader(content))
+			if err != nil {
+				err = fmt.Errorf("%w: restore it", err)
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("its %s: %w", name, err)
@@ -88,6 +96,5 @@ func (c *Config) readTokenizers(fsys fs.FS) error {
 	return nil
 }
 
-// maxTokenizer is the greatest size of a tokenizer file in bytes. The limit of tokenizer.Read is lower, and its error
-// says so.
-const maxTokenizer = 1 << 27
+// maxTokenizer is the greatest size of a tokenizer file in bytes, as in tokenizer.ReadOwn.
+const maxTokenizer = 64 << 20
