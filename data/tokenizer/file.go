@@ -238,7 +238,7 @@ func decode(value []byte, into any) error {
 	err := d.Decode(into)
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
-		return fmt.Errorf("its %s has the wrong type, %s", wrong.Field, wrong.Value)
+		return wrongType(wrong)
 	}
 	if err != nil {
 		if key, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
@@ -246,6 +246,16 @@ func decode(value []byte, into any) error {
 		}
 	}
 	return err
+}
+
+// wrongType returns an error for a value of JSON. A number may have as many digits as a file, and a field of an embedded
+// struct has the struct's name, which isn't in the file.
+func wrongType(wrong *json.UnmarshalTypeError) error {
+	field := strings.TrimPrefix(wrong.Field, "metaspaceJSON.")
+	if field == "" {
+		return fmt.Errorf("it has the wrong type, %.100s", wrong.Value)
+	}
+	return fmt.Errorf("its %.100s has the wrong type, %.100s", field, wrong.Value)
 }
 
 // members has the values of a JSON object by key.

@@ -122,6 +122,9 @@ func TestReadErrors(t *testing.T) {
 		{"no character", vocab(`"": 0,`), `must be one character, got ""`},
 		{"half a surrogate", vocab(`"\ud800": 0,`), "is given twice"}, // encoding/json turns it into U+FFFD
 		{"an unknown token that isn't text", strings.Replace(charactersFile, `"unk_token": "�"`, `"unk_token": [1]`, 1), "its unk_token has the wrong type, array"},
+		{"a list for truncation", `{"version": "1.0", "truncation": [], "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}}`, "its truncation: it has the wrong type, array"},
+		{"a text for split", `{"version": "1.0", "pre_tokenizer": {"type": "Metaspace", "split": "a"}, "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}}`, "its pre_tokenizer: its split has the wrong type, string"},
+		{"a long number", `{"version": "1.0", "model": {"type": "BPE", "vocab": {"a": ` + strings.Repeat("1", 5000) + `}, "merges": []}}`, "an id from 0 on, got 111"},
 		{"no vocab", `{"version": "1.0", "model": {"type": "WordLevel"}}`, "its vocab must be an object, got nothing"},
 		{"a key beside the vocab", vocab(`"<": 0}, "other": {"a": 0,`), `"other" isn't supported`},
 		{"an unknown token elsewhere", strings.Replace(charactersFile, `"unk_token": "�"`, `"unk_token": "<"`, 1), `its unk_token must be "�", the last token of the vocab, got "<"`},
@@ -142,8 +145,8 @@ func TestReadErrors(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := Read(strings.NewReader(tc.file))
 			wantError(t, err, tc.wantErr)
-			if strings.Contains(err.Error(), "Go ") {
-				t.Errorf("the error mentions Go types: %v", err)
+			if strings.Contains(err.Error(), "Go ") || len(err.Error()) > 1000 {
+				t.Errorf("the error mentions Go types or is too long: %.2000v", err)
 			}
 		})
 	}

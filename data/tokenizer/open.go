@@ -174,7 +174,7 @@ func readSettings(folder, name string, into any) error {
 	}
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
-		err = fmt.Errorf("its %s has the wrong type, %s", wrong.Field, wrong.Value)
+		err = wrongType(wrong)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, text.Reason(err))
