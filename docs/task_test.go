@@ -115,7 +115,7 @@ func Example_problem() {
 	}, train.Config{
 		BatchSize: 50, MaxEpochs: 20,
 		Optimizer: optim.Config{LearningRate: 0.005, WeightDecay: 0.01},
-		Stopping:  train.Stopping{Monitor: "val_accuracy", Mode: "max", Patience: 3},
+		Stopping:  train.Stopping{Monitor: "val_accuracy", Mode: "max", Patience: 8},
 	}, train.Call{})
 	check(err)
 	fmt.Println("99 in 100 right:", result.Best.Metrics["val_accuracy"] > 0.99)
