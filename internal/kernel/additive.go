@@ -72,7 +72,7 @@ func AdditiveScoresGrad[F Float](cores int, dq, dk, dv, q, k, v, g []F, s Additi
 		}
 	})
 	if v != nil {
-		bodyOf[F]().sumRows(dv[:s.Width], work[:AdditiveWork(s)], s.Batch, s.Width)
+		SumRows(cores, dv[:s.Width], work[:AdditiveWork(s)])
 	}
 }
 

@@ -26,7 +26,7 @@ type body[F Float] struct {
 	vectorTable[F]
 	tiles gemmTiles[F]
 
-	loops, products, blocks, attention, additive, muon sync.Pool
+	loops, products, blocks, attention, additive, muon, spares sync.Pool
 }
 
 // instructionSets lists the instruction sets with assembly for this GOARCH, best first, and then Go.
@@ -67,3 +67,12 @@ func grown[F Float](x []F, size int) []F {
 	}
 	return x[:size]
 }
+
+// takeSpare returns scratch memory with any content. Return it with putSpare.
+func takeSpare[F Float](size int) *[]F {
+	s := take[[]F](&bodyOf[F]().spares)
+	*s = grown(*s, size)
+	return s
+}
+
+func putSpare[F Float](s *[]F) { bodyOf[F]().spares.Put(s) }

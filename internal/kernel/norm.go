@@ -2,9 +2,13 @@ package kernel
 
 import "math"
 
-// normRows returns the number of rows of the given width per task of LayerNorm. This number decides the order in which
-// the gradients of gamma and beta are added up.
-func normRows(width int) int { return max(16, rowsPerTask(width, 2)) }
+// normBlock is the number of rows whose contributions to the gradients of gamma and beta are added up in order.
+const normBlock = 32
+
+func normBlocks(rows int) int { return (rows + normBlock - 1) / normBlock }
+
+// normRows returns the number of rows of the given width per task of LayerNorm, a multiple of normBlock.
+func normRows(width int) int { return normBlocks(rowsPerTask(width, 2)) * normBlock }
 
 // LayerNorm normalises each row of x, of len(gamma) elements, to mean 0 and variance 1, multiplies it by gamma and adds
 // beta, unless beta is nil.
@@ -52,40 +56,31 @@ func moments[F Float](x []F, eps F) (mean, inv F) {
 	return mean, F(1 / math.Sqrt(float64(sq/F(len(x))+eps)))
 }
 
-// LayerNormWork returns the length that the slice work of LayerNormGrad must have for n rows.
-func LayerNormWork(n, width int) int {
-	rows := normRows(width)
-	return 2 * width * ((n + rows - 1) / rows)
-}
-
 // LayerNormGrad sets dx, dgamma and, if it isn't nil, dbeta to the gradients of LayerNorm, where g is the gradient of
 // y. If g is zero for a whole row, the row adds nothing, even if its x is NaN.
-func LayerNormGrad[F Float](cores int, dx, dgamma, dbeta, x, gamma, g []F, eps F, work []F) {
+func LayerNormGrad[F Float](cores int, dx, dgamma, dbeta, x, gamma, g []F, eps F) {
 	width := len(gamma)
 	n := len(x) / width
-	work = work[:LayerNormWork(n, width)]
-	runLoop[F](cores, layerNormGradLoop[F]{}, 4*len(x), &loopWork[F]{n: n, step: normRows(width), out: dx, x: x, y: gamma, z: g, sums: work, width: width, a: eps})
-	body := bodyOf[F]()
-	tasks := len(work) / (2 * width)
-	if tasks == 0 {
-		clear(dgamma)
-		clear(dbeta)
-		return
-	}
-	body.sumRows(dgamma[:width], work, tasks, 2*width)
-	if dbeta != nil {
-		body.sumRows(dbeta[:width], work[width:], tasks, 2*width)
-	}
+	spare := takeSpare[F](2 * width * (normBlocks(n) + 1))
+	sum, sums := (*spare)[:2*width], (*spare)[2*width:]
+	runLoop[F](cores, layerNormGradLoop[F]{}, 4*len(x), &loopWork[F]{n: n, step: normRows(width), out: dx, x: x, y: gamma, z: g, sums: sums, width: width, a: eps})
+	SumRows(cores, sum, sums)
+	copy(dgamma, sum[:width])
+	copy(dbeta, sum[width:])
+	putSpare(spare)
 }
 
 type layerNormGradLoop[F Float] struct{}
 
 func (layerNormGradLoop[F]) run(w *loopWork[F], lo, hi int) {
-	n, rows := w.width, hi-lo
-	sums := w.sums[lo/w.step*2*n:][:2*n] // sums of dgamma and dbeta over this task's rows
-	clear(sums)
-	lo, hi = lo*n, hi*n
-	w.body.layerNormGrad(w.out[lo:hi], sums[:n], sums[n:], w.x[lo:hi], w.y, w.z[lo:hi], F(n), w.a, rows)
+	n := w.width
+	for ; lo < hi; lo += normBlock {
+		rows := min(normBlock, hi-lo)
+		sums := w.sums[lo/normBlock*2*n:][:2*n] // sums of dgamma and dbeta over these rows
+		clear(sums)
+		first, end := lo*n, (lo+rows)*n
+		w.body.layerNormGrad(w.out[first:end], sums[:n], sums[n:], w.x[first:end], w.y, w.z[first:end], F(n), w.a, rows)
+	}
 }
 
 func layerNormGradPortable[F Float](dx, dgamma, dbeta, x, gamma, g []F, width, eps F, rows int) {

@@ -2,15 +2,11 @@ package kernel
 
 import "math"
 
-// rmsRows returns the number of rows of the given width per task of RMSNorm. This number decides the order in which the
-// gradient of gamma is added up.
-func rmsRows(width int) int { return max(16, 8192/width) }
-
 // RMSNorm divides each row of x, of len(gamma) elements, by its root mean square, √(mean(x²) + eps), and multiplies it
 // by gamma.
 func RMSNorm[F Float](cores int, y, x, gamma []F, eps float64) {
 	width := len(gamma)
-	runLoop[F](cores, rmsNormLoop[F]{}, 2*len(x), &loopWork[F]{n: len(x) / width, step: rmsRows(width), out: y, x: x, y: gamma, width: width, eps: eps})
+	runLoop[F](cores, rmsNormLoop[F]{}, 2*len(x), &loopWork[F]{n: len(x) / width, step: normRows(width), out: y, x: x, y: gamma, width: width, eps: eps})
 }
 
 type rmsNormLoop[F Float] struct{}
@@ -37,30 +33,28 @@ func invRMS[F Float](x []F, width F, eps float64) F {
 	return F(1 / math.Sqrt(float64(dotPortable(x, x)/width)+eps))
 }
 
-// RMSNormWork returns the length that the slice work of RMSNormGrad must have for n rows.
-func RMSNormWork(n, width int) int {
-	rows := rmsRows(width)
-	return width * ((n + rows - 1) / rows)
-}
-
 // RMSNormGrad sets dx and dgamma to the gradients of RMSNorm, where g is the gradient of y. If g is zero for a whole
 // row, the row adds nothing, even if its x is NaN.
-func RMSNormGrad[F Float](cores int, dx, dgamma, x, gamma, g []F, eps float64, work []F) {
+func RMSNormGrad[F Float](cores int, dx, dgamma, x, gamma, g []F, eps float64) {
 	width := len(gamma)
 	n := len(x) / width
-	work = work[:RMSNormWork(n, width)]
-	runLoop[F](cores, rmsNormGradLoop[F]{}, 4*len(x), &loopWork[F]{n: n, step: rmsRows(width), out: dx, x: x, y: gamma, z: g, sums: work, width: width, eps: eps})
-	bodyOf[F]().sumRows(dgamma[:width], work, len(work)/width, width)
+	sums := takeSpare[F](width * normBlocks(n))
+	runLoop[F](cores, rmsNormGradLoop[F]{}, 4*len(x), &loopWork[F]{n: n, step: normRows(width), out: dx, x: x, y: gamma, z: g, sums: *sums, width: width, eps: eps})
+	SumRows(cores, dgamma, *sums)
+	putSpare(sums)
 }
 
 type rmsNormGradLoop[F Float] struct{}
 
 func (rmsNormGradLoop[F]) run(w *loopWork[F], lo, hi int) {
-	n, rows := w.width, hi-lo
-	sum := w.sums[lo/w.step*n:][:n] // sum of dgamma over this task's rows
-	clear(sum)
-	lo, hi = lo*n, hi*n
-	w.body.rmsNormGrad(w.out[lo:hi], sum, w.x[lo:hi], w.y, w.z[lo:hi], F(n), w.eps, rows)
+	n := w.width
+	for ; lo < hi; lo += normBlock {
+		rows := min(normBlock, hi-lo)
+		sum := w.sums[lo/normBlock*n:][:n] // sum of dgamma over these rows
+		clear(sum)
+		first, end := lo*n, (lo+rows)*n
+		w.body.rmsNormGrad(w.out[first:end], sum, w.x[first:end], w.y, w.z[first:end], F(n), w.eps, rows)
+	}
 }
 
 func rmsNormGradPortable[F Float](dx, dgamma, x, gamma, g []F, width F, eps float64, rows int) {

@@ -12,13 +12,45 @@ func (addRowLoop[F]) run(w *loopWork[F], lo, hi int) {
 	w.body.addRow(w.out[lo*w.width:hi*w.width], w.x, hi-lo)
 }
 
+// sumBlock is the number of rows that are added up in order. The sums of such blocks are added up in a binary tree. If
+// all rows were added up in order, rounding errors would grow with their number.
+const sumBlock = 16
+
+func sumBlocks(rows int) int { return (rows + sumBlock - 1) / sumBlock }
+
 // SumRows sets sum to the sum of the rows of m, each of len(sum) elements.
 func SumRows[F Float](cores int, sum, m []F) {
+	width := len(sum)
+	n := sumBlocks(len(m) / width)
+	if n <= 1 {
+		sumInOrder(cores, sum, m)
+		return
+	}
+	spare := takeSpare[F](n * width)
+	blocks := *spare
+	// Block i consists of rows i, i + n, i + 2n and so on, so the sums of all blocks are the sum of rows that are n
+	// times as long.
+	sumInOrder(cores, blocks, m)
+	for body := bodyOf[F](); n > 1; blocks = blocks[:n*width] {
+		half := n / 2 * width
+		x, y := blocks[:half], blocks[len(blocks)-half:]
+		if half > grain {
+			Add(cores, x, x, y)
+		} else { // the same, without the cost of a loop
+			body.add(x, x, y)
+		}
+		n -= n / 2
+	}
+	copy(sum, blocks)
+	putSpare(spare)
+}
+
+// sumInOrder is SumRows in order. The last row may be shorter than the others.
+func sumInOrder[F Float](cores int, sum, m []F) {
 	// Each task sums some columns: whole cache lines, and enough of them for a task.
 	width := len(sum)
-	rows := len(m) / width
-	step := (rowsPerTask(rows, 1) + 127) / 128 * 128
-	runLoop[F](cores, sumRowsLoop[F]{}, len(m), &loopWork[F]{n: width, step: step, out: sum, x: m[:rows*width], width: width})
+	step := (rowsPerTask(len(m)/width, 1) + 127) / 128 * 128
+	runLoop[F](cores, sumRowsLoop[F]{}, len(m), &loopWork[F]{n: width, step: step, out: sum, x: m, width: width})
 }
 
 type sumRowsLoop[F Float] struct{}
@@ -28,7 +60,12 @@ func (sumRowsLoop[F]) run(w *loopWork[F], lo, hi int) {
 		clear(w.out[lo:hi])
 		return
 	}
-	w.body.sumRows(w.out[lo:hi], w.x[lo:], len(w.x)/w.width, w.width)
+	rows := len(w.x) / w.width
+	w.body.sumRows(w.out[lo:hi], w.x[lo:], rows, w.width)
+	if last := w.x[rows*w.width:]; lo < len(last) {
+		hi = min(hi, len(last))
+		w.body.add(w.out[lo:hi], w.out[lo:hi], last[lo:hi])
+	}
 }
 
 // MeanRows sets row i of out to the mean of the first counts[i] rows of matrix i of x. Each matrix has shape (rows,

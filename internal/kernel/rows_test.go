@@ -6,6 +6,29 @@ import (
 	"testing"
 )
 
+// TestSumRows checks sums of any number of rows. In order, the sum of 100,000 rows in float32 would be wrong by 1e-3.
+func TestSumRows(t *testing.T) {
+	for _, rows := range []int{0, 1, 2, 15, 16, 17, 31, 32, 33, 47, 50, 100, 1000, 4097, 100000} {
+		for _, w := range []int{1, 3, 130} {
+			if rows*w > 400000 {
+				continue
+			}
+			m := normals[float32](1, rows*w)
+			sum, want := normals[float32](2, w), make([]float64, w)
+			for i := range m {
+				m[i] += 3
+				want[i%w] += float64(m[i])
+			}
+			SumRows(0, sum, m)
+			for i, v := range sum {
+				if math.Abs(float64(v)-want[i]) > 3e-7*want[i] {
+					t.Errorf("the sum of %d rows is %v in column %d of %d, want %v", rows, v, i, w, want[i])
+				}
+			}
+		}
+	}
+}
+
 func TestMeanRows(t *testing.T) {
 	nan := float32(math.NaN())
 	x := []float32{

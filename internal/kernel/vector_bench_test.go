@@ -37,7 +37,6 @@ func BenchmarkVector(b *testing.B) {
 		}
 		losses, logSums := make([]float32, rows), make([]float64, rows)
 		scales := slices.Repeat([]float32{0.5}, rows)
-		work := make([]float32, LayerNormWork(rows, m.width))
 		// These means don't decay: after thousands of steps with gradient 0 they would become subnormal, and arithmetic
 		// with subnormal numbers is slow.
 		adam := AdamStep{Rate: 1e-4, Beta1: 1, Beta2: 1, Eps: 1e-8, Decay: 0.01, GradScale: 1, Correct1: 1, Correct2: 1}
@@ -52,7 +51,7 @@ func BenchmarkVector(b *testing.B) {
 			{"softmax_grad", square, func() { SoftmaxGrad(0, out[:square], w, y[:square], m.time) }},
 			{"layernorm", n, func() { LayerNorm(0, out[:n], x[:n], g[:m.width], beta[:m.width], 1e-5) }},
 			{"layernorm_grad", n, func() {
-				LayerNormGrad(0, out[:n], dg[:m.width], db[:m.width], x[:n], g[:m.width], y[:n], 1e-5, work)
+				LayerNormGrad(0, out[:n], dg[:m.width], db[:m.width], x[:n], g[:m.width], y[:n], 1e-5)
 			}},
 			{"addrow", n, func() { AddRow(0, out[:n], g[:m.width]) }},
 			{"addrow_wide", wide, func() { AddRow(0, out[:wide], g) }},
@@ -71,7 +70,7 @@ func BenchmarkVector(b *testing.B) {
 			{"softcap", wide, func() { Softcap(0, out, x, 5) }},
 			{"softcap_grad", wide, func() { SoftcapGrad(0, out, x, y, 5) }},
 			{"rmsnorm", n, func() { RMSNorm(0, out[:n], x[:n], g[:m.width], 1e-5) }},
-			{"rmsnorm_grad", n, func() { RMSNormGrad(0, out[:n], dg[:m.width], x[:n], g[:m.width], y[:n], 1e-5, work) }},
+			{"rmsnorm_grad", n, func() { RMSNormGrad(0, out[:n], dg[:m.width], x[:n], g[:m.width], y[:n], 1e-5) }},
 			{"rotate", n, func() { Rotate(0, out[:n], x[:n], angles, angles, turn) }},
 			{"rotate_pairs", n, func() { Rotate(0, out[:n], x[:n], angles, angles, pairs) }},
 			{"slopes", square, func() { sloped.applyAll(out[:square]) }},

@@ -69,7 +69,6 @@ func layerNorm[F kernel.Float](e *Env, x, gamma, beta *G.Node, eps float64) (*G.
 		if beta != nil {
 			shapes = append(shapes, tensor.Shape{width})
 		}
-		work := make([]F, kernel.LayerNormWork(n, width))
 		return joint(e, "layer norm.grad"+attrs, shapes, []*G.Node{in[0], in[1], g}, nil, nil, func(out [][]F, in []G.Value) error {
 			x, gamma, g, err := read3[F](in, n*width, width, n*width)
 			if err != nil {
@@ -79,7 +78,7 @@ func layerNorm[F kernel.Float](e *Env, x, gamma, beta *G.Node, eps float64) (*G.
 			if len(out) == 3 {
 				dbeta = out[2]
 			}
-			kernel.LayerNormGrad(e.Cores, out[0], out[1], dbeta, x, gamma, g, F(eps), work)
+			kernel.LayerNormGrad(e.Cores, out[0], out[1], dbeta, x, gamma, g, F(eps))
 			return nil
 		})
 	}

@@ -44,13 +44,12 @@ func rmsNorm[F kernel.Float](e *Env, x, gamma *G.Node, eps float64) (*G.Node, er
 	})
 	o.diff = []bool{true, true}
 	o.grad = func(in G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		work := make([]F, kernel.RMSNormWork(size/width, width))
 		return joint(e, "rms norm.grad"+attrs, []tensor.Shape{shape, {width}}, []*G.Node{in[0], in[1], g}, nil, nil, func(out [][]F, in []G.Value) error {
 			x, gamma, g, err := read3[F](in, size, width, size)
 			if err != nil {
 				return err
 			}
-			kernel.RMSNormGrad(e.Cores, out[0], out[1], x, gamma, g, eps, work)
+			kernel.RMSNormGrad(e.Cores, out[0], out[1], x, gamma, g, eps)
 			return nil
 		})
 	}
