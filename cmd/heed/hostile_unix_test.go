@@ -25,7 +25,7 @@ func TestEndlessFiles(t *testing.T) {
 		select {
 		case c := <-done:
 			fail(t, c, 1, file, "a regular file")
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("heed waits for a %s in place of %s, want an error", kind, file)
 		}
 	}

@@ -206,7 +206,7 @@ func TestConnections(t *testing.T) {
 	limit(s, maxConnections)
 	go s.Serve(l)
 	t.Cleanup(func() { s.Close() })
-	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
 	stream, err := client.Get("http://" + l.Addr().String() + "/events")
 	must(t, err)
 	defer stream.Body.Close()
