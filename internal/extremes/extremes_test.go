@@ -6,25 +6,33 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 )
 
 func TestTry(t *testing.T) {
 	var memory []byte
+	ended := make(chan struct{})
+	defer close(ended)
 	for name, use := range map[string]func() ([]float64, error){
+		"time":   func() ([]float64, error) { <-ended; return nil, nil },
 		"NaN":    func() ([]float64, error) { return []float64{1, math.NaN()}, nil },
 		"−Inf":   func() ([]float64, error) { return []float64{math.Inf(-1)}, nil },
 		"panic":  func() ([]float64, error) { panic("at once") },
 		"memory": func() ([]float64, error) { memory = make([]byte, 200e6); return nil, errors.New("too late") },
 	} {
-		if err := try(use); !errors.As(err, new(*failure)) {
+		limit := time.Minute
+		if name == "time" {
+			limit = time.Millisecond
+		}
+		if err := try(limit, use); !errors.As(err, new(*failure)) {
 			t.Errorf("%s: got %v, want a *failure", name, err)
 		}
 	}
 	_ = memory
-	if err := try(func() ([]float64, error) { return []float64{math.NaN()}, errors.New("no") }); errors.As(err, new(*failure)) || err == nil {
+	if err := try(time.Minute, func() ([]float64, error) { return []float64{math.NaN()}, errors.New("no") }); errors.As(err, new(*failure)) || err == nil {
 		t.Errorf("NaN with an error: got %v, want an error that isn't a *failure", err)
 	}
-	if err := try(func() ([]float64, error) { return []float64{1}, nil }); err != nil {
+	if err := try(time.Minute, func() ([]float64, error) { return []float64{1}, nil }); err != nil {
 		t.Errorf("finite results: got %v, want no error", err)
 	}
 }
