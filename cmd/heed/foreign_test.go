@@ -11,8 +11,8 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// TestForeignTokenizers puts other tokenizers into a run folder, with their checksums in config.json. Every command that
-// opens the folder must refuse them, because a tokenizer.json that isn't Heed's own could take all memory.
+// TestForeignTokenizers puts other tokenizers into a run folder, with their checksums in config.json. Every command
+// that opens the folder must refuse them, because a tokenizer.json that isn't Heed's own could take all memory.
 func TestForeignTokenizers(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")

@@ -17,8 +17,8 @@ type addedToken struct {
 	Special    bool   `json:"special"`     // marks something about a text
 }
 
-// addedTokens finds added tokens in a text: the leftmost first, and of these the longest. After a token that isn't white
-// space itself, the next one may begin in the white space that it takes; then their parts overlap.
+// addedTokens finds added tokens in a text: the leftmost first, and of these the longest. After a token that isn't
+// white space itself, the next one may begin in the white space that it takes; then their parts overlap.
 type addedTokens struct {
 	tokens []addedToken
 	keys   *trie

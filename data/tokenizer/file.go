@@ -248,8 +248,8 @@ func decode(value []byte, into any) error {
 	return err
 }
 
-// wrongType returns an error for a value of JSON. A number may have as many digits as a file, and a field of an embedded
-// struct has the struct's name, which isn't in the file.
+// wrongType returns an error for a value of JSON. A number may have as many digits as a file, and a field of an
+// embedded struct has the struct's name, which isn't in the file.
 func wrongType(wrong *json.UnmarshalTypeError) error {
 	field := strings.TrimPrefix(wrong.Field, "metaspaceJSON.")
 	if field == "" {
@@ -261,8 +261,8 @@ func wrongType(wrong *json.UnmarshalTypeError) error {
 // members has the values of a JSON object by key.
 type members map[string]json.RawMessage
 
-// object returns the members of a JSON object, which jsonkeys.Check has accepted. It copies no value. If keys are given,
-// any other key is an error.
+// object returns the members of a JSON object, which jsonkeys.Check has accepted. It copies no value. If keys are
+// given, any other key is an error.
 func object(content []byte, keys ...string) (members, error) {
 	if len(content) == 0 || content[0] != '{' {
 		return nil, fmt.Errorf("expected an object, got %.200s", cmp.Or(string(content), "nothing"))
@@ -294,7 +294,8 @@ func (m members) decode(into any) error {
 	return decode(content, into)
 }
 
-// take removes the value of a key and returns it. The value must be an object if first is '{', or an array if it is '['.
+// take removes the value of a key and returns it. The value must be an object if first is '{', or an array if it is
+// '['.
 func (m members) take(key string, first byte) (json.RawMessage, error) {
 	value := m[key]
 	delete(m, key)

@@ -29,7 +29,8 @@ func ReadOwn(r io.Reader) (Tokenizer, error) {
 	return t, nil
 }
 
-// rewritten returns the file of a tokenizer that New or NewVocab could have made: with BPE, from nothing but its merges.
+// rewritten returns the file of a tokenizer that New or NewVocab could have made: with BPE, from nothing but its
+// merges.
 func rewritten(t Tokenizer) ([]byte, error) {
 	p, ok := t.(*Pipeline)
 	if !ok {

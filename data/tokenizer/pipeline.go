@@ -83,10 +83,10 @@ func (p *Pipeline) Encode(text string) ([]int, error) {
 // text. If a token has characters that the text doesn't have, such as a prefix, the part is where they were added. An
 // added token that begins with white space may overlap the one before, if that takes the white space after it.
 //
-// Whatever the tokenizer's file says, a text takes bounded memory and time: Tokenize returns an error if the text would
-// grow to more than 16 times its bytes plus 1 MiB, or would have more than 4 tokens per byte plus 2^20, or would take
-// more than 400 steps per byte. With published tokenizers, only a long text of characters such as ﷺ, which compatibility
-// forms make 11 times as long, comes near these limits.
+// Whatever the tokenizer's file says, a text takes bounded memory and time: Tokenize returns an error if the text
+// would grow to more than 16 times its bytes plus 1 MiB, or would have more than 4 tokens per byte plus 2^20, or
+// would take more than 400 steps per byte. With published tokenizers, only a long text of characters such as ﷺ, which
+// compatibility forms make 11 times as long, comes near these limits.
 func (p *Pipeline) Tokenize(text string, o Options) ([]Token, error) {
 	tokens, err := p.untrimmed(text, o)
 	p.trim(tokens, text)

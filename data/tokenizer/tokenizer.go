@@ -81,12 +81,12 @@ const unknownToken = string(utf8.RuneError)
 
 // New learns a tokenizer from texts. The argument size limits the number of ids.
 //
-// For Characters and Tokens, a size of 0 means no limit but 2^20 ids. New keeps the most common characters or tokens; of equally
-// common ones, the first by code points. Characters get ids in the order of code points, tokens by falling frequency.
-// The last id is the unknown one, and also stands for U+FFFD.
+// For Characters and Tokens, a size of 0 means no limit but 2^20 ids. New keeps the most common characters or tokens;
+// of equally common ones, the first by code points. Characters get ids in the order of code points, tokens by falling
+// frequency. The last id is the unknown one, and also stands for U+FFFD.
 //
-// For BPE, size must be from 256 to 2^20. New stops early if no pair occurs twice any more. Of equally common pairs, the
-// one with the lowest ids is merged first. A word longer than 256 bytes counts as several words.
+// For BPE, size must be from 256 to 2^20. New stops early if no pair occurs twice any more. Of equally common pairs,
+// the one with the lowest ids is merged first. A word longer than 256 bytes counts as several words.
 //
 // New reads the texts one after the other, and keeps none of them. Its memory is bounded: if there are more than about
 // a million different words for BPE, or four million for Tokens, it forgets the rarest half of them, and goes on.

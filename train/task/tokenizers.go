@@ -40,8 +40,8 @@ func tokenizers(r data.Rule) (all []tokenizer.Tokenizer) {
 	return all
 }
 
-// tokenizerSums returns the SHA-256 of each tokenizer file of a rule. It returns an error if readTokenizers would refuse
-// a file.
+// tokenizerSums returns the SHA-256 of each tokenizer file of a rule. It returns an error if readTokenizers would
+// refuse a file.
 func tokenizerSums(r data.Rule) (sums []string, err error) {
 	for _, t := range tokenizers(r) {
 		var content bytes.Buffer
