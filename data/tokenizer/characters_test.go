@@ -129,7 +129,9 @@ func (file *characterFile) testClasses(t *testing.T) {
 		"accents":     func(r rune) bool { return unicode.Is(marks9, r) },
 		"removed":     func(r rune) bool { return cleaned(r) == "" },
 		"blanks":      func(r rune) bool { return cleaned(r) == " " },
-		"decomposed":  func(r rune) bool { return compatible.normalize(aligned{text: string(r), budget: newBudget(8)}).text != string(r) },
+		"decomposed": func(r rune) bool {
+			return compatible.normalize(aligned{text: string(r), budget: newBudget(8)}).text != string(r)
+		},
 	} {
 		want := rangetable.New(file.Classes[name].all()...)
 		if len(want.R16) == 0 {

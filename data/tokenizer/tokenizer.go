@@ -110,6 +110,9 @@ func New(units Units, texts iter.Seq[string], size int) (Tokenizer, error) {
 	if size > mostEntries {
 		return nil, fmt.Errorf("a tokenizer may have a size of at most %d, got %d", mostEntries, size)
 	}
+	if size == 0 {
+		size = mostEntries
+	}
 	n := 0
 	var invalid error
 	t, err := collect(func(yield func(string) bool) {
@@ -143,9 +146,7 @@ func collectCharacters(texts iter.Seq[string], size int) (Tokenizer, error) {
 	symbols := slices.SortedFunc(maps.Keys(counts), func(a, b rune) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})
-	if size > 0 {
-		symbols = symbols[:min(size-1, len(symbols))]
-	}
+	symbols = symbols[:min(size-1, len(symbols))]
 	slices.Sort(symbols)
 	v, err := NewVocab(string(symbols))
 	if err != nil {
@@ -164,9 +165,6 @@ func collectTokens(texts iter.Seq[string], size int) (Tokenizer, error) {
 	}
 	delete(counts.counts, unknownToken)
 	words := counts.commonest()
-	if size == 0 {
-		size = mostEntries
-	}
 	return newTokens(slices.Clone(words[:min(size-1, len(words))]))
 }
 
