@@ -47,7 +47,7 @@ func (b *budget) take(n int) { b.steps -= n }
 // spent reports whether the text may take no more steps, or has an error already.
 func (b *budget) spent() bool {
 	if b.err == nil && b.steps < 0 {
-		b.err = fmt.Errorf("with this tokenizer, the text would take more than %d steps per byte", mostSteps)
+		b.err = fmt.Errorf("with this tokenizer, the text would take more than %d steps per byte plus %d", mostSteps, freeSteps)
 	}
 	return b.err != nil
 }

@@ -85,8 +85,8 @@ func (p *Pipeline) Encode(text string) ([]int, error) {
 //
 // Whatever the tokenizer's file says, a text takes bounded memory and time: Tokenize returns an error if the text
 // would grow to more than 16 times its bytes plus 1 MiB, or would have more than 4 tokens per byte plus 2^20, or
-// would take more than 400 steps per byte. With published tokenizers, only a long text of characters such as ﷺ, which
-// compatibility forms make 11 times as long, comes near these limits.
+// would take more than 400 steps per byte plus 2^22. With published tokenizers, only a long text of characters such as
+// ﷺ, which compatibility forms make 11 times as long, comes near these limits.
 func (p *Pipeline) Tokenize(text string, o Options) ([]Token, error) {
 	tokens, err := p.untrimmed(text, o)
 	p.trim(tokens, text)
@@ -163,7 +163,8 @@ func (p *Pipeline) piece(tokens []Token, piece aligned) ([]Token, error) {
 	return tokens, err
 }
 
-// Decode implements Tokenizer.
+// Decode implements Tokenizer. It returns an error if the text would grow to more than 16 times the bytes of its tokens
+// plus 1 MiB while it is decoded.
 func (p *Pipeline) Decode(ids []int) (string, error) {
 	var text strings.Builder
 	next, end := p.stream(newBudget(0), func(part string, _, _ bool) { text.WriteString(part) })
