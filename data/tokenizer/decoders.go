@@ -101,7 +101,8 @@ func (all decoders) stream(b *budget, next sink) (sink, func()) {
 func bounded(b *budget, next sink) sink {
 	size := 0
 	return func(part string, first, last bool) {
-		if size += len(part); b.fits(size) {
+		size += len(part)
+		if b.take(stepsOfPart * (2 + len(part))); b.fits(size) && !b.spent() {
 			next(part, first, last)
 		}
 	}

@@ -164,7 +164,7 @@ func (p *Pipeline) piece(tokens []Token, piece aligned) ([]Token, error) {
 }
 
 // Decode implements Tokenizer. It returns an error if the text would grow to more than 16 times the bytes of its tokens
-// plus 1 MiB while it is decoded.
+// plus 1 MiB while it is decoded, or would take more than 400 steps for each of these bytes plus 2^22.
 func (p *Pipeline) Decode(ids []int) (string, error) {
 	var text strings.Builder
 	next, end := p.stream(newBudget(0), func(part string, _, _ bool) { text.WriteString(part) })
@@ -187,7 +187,7 @@ func (p *Pipeline) Decode(ids []int) (string, error) {
 func (p *Pipeline) stream(b *budget, put sink) (next func(id int) error, end func() error) {
 	token, last := p.decoder.stream(b, bounded(b, put))
 	return func(id int) error {
-			b.bytes += mostGrowth * len(p.tokens[id])
+			b.bytes, b.steps = b.bytes+mostGrowth*len(p.tokens[id]), b.steps+mostSteps*len(p.tokens[id])
 			token(p.tokens[id], true, true)
 			return b.err
 		}, func() error {
