@@ -26,7 +26,7 @@ func (a aligned) sub(start, end int) aligned {
 
 // replaced returns the text that replaces a.
 func (a aligned) replaced(text []byte, spans []span) aligned {
-	a.budget.bytes -= max(0, len(text)-len(a.text))
+	a.budget.bytes -= int64(max(0, len(text)-len(a.text)))
 	return aligned{text: string(text), first: a.first, spans: spans, budget: a.budget}
 }
 
@@ -55,7 +55,8 @@ func (a aligned) original(start, end int) (int, int) {
 }
 
 // A rewriter builds the text that replaces an aligned text, from its start to its end. The text that it replaces is
-// made of whole characters. If the new text is too long for the budget, its rest is missing.
+// made of whole characters. If the new text would be too long for the budget, parts of it are missing, and the budget
+// has an error.
 type rewriter struct {
 	in    aligned
 	out   []byte

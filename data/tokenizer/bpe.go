@@ -140,12 +140,13 @@ type bpeSymbol struct {
 // A pieceCache has the tokens of pieces that an encoder has met.
 type pieceCache map[string][]bpeToken
 
-// mostKnown is the largest number of pieces in a pieceCache. It has no pieces with more than longestKnown bytes.
+// mostKnown is the largest number of pieces in a pieceCache. It has no pieces with more than longestKnown bytes or
+// tokens.
 const mostKnown, longestKnown = 1 << 15, 32
 
 // put adds copies of a short piece and its tokens.
 func (c pieceCache) put(piece string, tokens []bpeToken) {
-	if len(piece) > longestKnown {
+	if len(piece) > longestKnown || len(tokens) > longestKnown {
 		return
 	}
 	if len(c) >= mostKnown {

@@ -4,11 +4,11 @@ import "fmt"
 
 // A budget bounds the memory and the time that a text takes with a tokenizer from a file, whatever the file says. It
 // counts bytes, tokens and steps, never the clock, so the same text always has the same result. A part of a tokenizer
-// that finds the budget spent returns anything at once, because the error replaces its result.
+// that finds the budget spent returns at once, with any result, because the error replaces it.
 type budget struct {
-	bytes  int // that the text may still grow by while it is normalised, split or decoded
-	tokens int // that it may still become
-	steps  int // of about 4 ns that it may still take
+	bytes  int64 // by which the text may still grow while it is normalised, split or decoded
+	tokens int64 // that the text may still become
+	steps  int64 // that the text may still take, each about 4 ns
 	err    error
 }
 
@@ -30,19 +30,20 @@ const (
 
 // newBudget returns the budget for a text with this number of bytes.
 func newBudget(size int) *budget {
-	return &budget{bytes: (mostGrowth-1)*size + freeGrowth, tokens: mostTokens*size + freeTokens, steps: mostSteps*size + freeSteps}
+	n := int64(size)
+	return &budget{bytes: (mostGrowth-1)*n + freeGrowth, tokens: mostTokens*n + freeTokens, steps: mostSteps*n + freeSteps}
 }
 
 // fits reports whether the text may grow by n bytes.
 func (b *budget) fits(n int) bool {
-	if b.err == nil && n > b.bytes {
+	if b.err == nil && int64(n) > b.bytes {
 		b.err = fmt.Errorf("with this tokenizer, the text would grow to more than %d times its bytes plus %d", mostGrowth, freeGrowth)
 	}
 	return b.err == nil
 }
 
 // take counts n steps.
-func (b *budget) take(n int) { b.steps -= n }
+func (b *budget) take(n int) { b.steps -= int64(n) }
 
 // spent reports whether the text may take no more steps, or has an error already.
 func (b *budget) spent() bool {
@@ -54,7 +55,7 @@ func (b *budget) spent() bool {
 
 // add counts n tokens.
 func (b *budget) add(n int) error {
-	if b.tokens -= n; b.err == nil && b.tokens < 0 {
+	if b.tokens -= int64(n); b.err == nil && b.tokens < 0 {
 		b.err = fmt.Errorf("with this tokenizer, the text would have more than %d tokens per byte plus %d", mostTokens, freeTokens)
 	}
 	return b.err

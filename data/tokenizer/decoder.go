@@ -24,8 +24,8 @@ type Decoder struct {
 }
 
 // Next returns the text that an id adds, which may be empty. If the tokenizer doesn't have the id, Next returns an
-// error and leaves the Decoder unchanged. If the text is past the limits of Pipeline.Decode, Next returns an error until
-// the next Flush.
+// error and leaves the Decoder unchanged. If the text is past the limits of Pipeline.Decode, Next returns an error
+// until the next Flush.
 func (d *Decoder) Next(id int) (string, error) {
 	if n := d.Tokenizer.Len(); id < 0 || id >= n {
 		return "", fmt.Errorf("id %d isn't one of the tokenizer's %d ids", id, n)

@@ -264,6 +264,7 @@ type members map[string]json.RawMessage
 // object returns the members of a JSON object, which jsonkeys.Check has accepted. It copies no value. If keys are
 // given, any other key is an error.
 func object(content []byte, keys ...string) (members, error) {
+	content = bytes.TrimLeft(content, " \t\r\n")
 	if len(content) == 0 || content[0] != '{' {
 		return nil, fmt.Errorf("expected an object, got %.200s", cmp.Or(string(content), "nothing"))
 	}
@@ -312,12 +313,14 @@ func (m members) isOneOf(key string, values ...any) error {
 	if value == nil {
 		value = json.RawMessage("null")
 	}
-	const size = 1 << 12 // more than any of the values has
+	const size = 1 << 12 // the values are shorter
 	var got any
-	if err := json.Unmarshal(value[:min(size, len(value))], &got); err != nil && len(value) <= size {
-		return err
+	if len(value) <= size {
+		if err := json.Unmarshal(value, &got); err != nil {
+			return err
+		}
 	}
-	if slices.ContainsFunc(values, func(want any) bool { return reflect.DeepEqual(got, want) }) {
+	if len(value) <= size && slices.ContainsFunc(values, func(want any) bool { return reflect.DeepEqual(got, want) }) {
 		return nil
 	}
 	var wants []string

@@ -101,7 +101,7 @@ func TestReadErrors(t *testing.T) {
       "String": ""
     },
     "type": "Split"`, `"type": "WhitespaceSplit"`).Replace(charactersFile)
-	if _, err := Read(strings.NewReader(tokens)); err != nil {
+	if _, err := Read(strings.NewReader("\r\n\t " + tokens)); err != nil {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct{ name, file, wantErr string }{
@@ -131,6 +131,8 @@ func TestReadErrors(t *testing.T) {
 		{"another version", strings.Replace(charactersFile, `"1.0"`, `"2.0"`, 1), `its version must be "1.0", got "2.0"`},
 		{"another key", strings.Replace(charactersFile, `"padding"`, `"Padding"`, 1), `"Padding" isn't supported`},
 		{"a normaliser", strings.Replace(charactersFile, `"normalizer": null`, `"normalizer": {"type": "Lowercase"}`, 1), `its normalizer must be null, got {"type": "Lowercase"}`},
+		{"a long normaliser", strings.Replace(charactersFile, `"normalizer": null`, `"normalizer": {"type": "Lowercase"`+strings.Repeat(" ", 5000)+`}`, 1), `its normalizer must be null, got {"type": "Lowercase"`},
+		{"an empty unknown token", `{"version": "1.0", "model": {"type": "WordPiece", "unk_token": "", "vocab": {"a": 0, "b": 2}}}`, `its unk_token "" isn't in the vocab`},
 		{"added tokens", strings.Replace(charactersFile, `"added_tokens": []`, `"added_tokens": [{"id": 0}]`, 1), "its model is of type \"WordLevel\", which is supported only in files that Heed wrote: its added_tokens must be null or []"},
 		{"a published WordLevel", `{"version": "1.0", "added_tokens": [{"id": 0}], "normalizer": {"type": "NFC"}, "pre_tokenizer": {"type": "Whitespace"},
 			"model": {"type": "WordLevel", "vocab": {"[UNK]": 0}, "unk_token": "[UNK]"}}`, `its model is of type "WordLevel"`},

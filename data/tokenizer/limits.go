@@ -38,23 +38,23 @@ func checkPart(part json.RawMessage) error {
 			return err
 		}
 	}
-	n, err := parts(value, 0)
+	n, err := countParts(value, 0)
 	if err == nil && n > mostParts {
 		err = fmt.Errorf("it must have at most %d parts, got %d", mostParts, n)
 	}
 	return err
 }
 
-// parts returns the number of parts in a value, without the sequences around them. The argument level is the number of
-// objects and arrays around the value.
-func parts(value any, level int) (int, error) {
+// countParts returns the number of parts in a value, without the sequences around them. The argument level is the
+// number of objects and arrays around the value.
+func countParts(value any, level int) (int, error) {
 	const levels = 8 // a Sequence in a Sequence
 	if level > levels {
 		return 0, fmt.Errorf("it is nested more than %d levels deep", levels)
 	}
 	total := 0
 	add := func(inner any) error {
-		n, err := parts(inner, level+1)
+		n, err := countParts(inner, level+1)
 		total += n
 		return err
 	}

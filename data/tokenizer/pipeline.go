@@ -187,7 +187,8 @@ func (p *Pipeline) Decode(ids []int) (string, error) {
 func (p *Pipeline) stream(b *budget, put sink) (next func(id int) error, end func() error) {
 	token, last := p.decoder.stream(b, bounded(b, put))
 	return func(id int) error {
-			b.bytes, b.steps = b.bytes+mostGrowth*len(p.tokens[id]), b.steps+mostSteps*len(p.tokens[id])
+			size := int64(len(p.tokens[id]))
+			b.bytes, b.steps = b.bytes+mostGrowth*size, b.steps+mostSteps*size
 			token(p.tokens[id], true, true)
 			return b.err
 		}, func() error {

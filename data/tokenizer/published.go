@@ -138,7 +138,11 @@ func (p *Pipeline) addTokens(added []addedToken) error {
 		if t.Normalized {
 			if p.normalizer != nil {
 				b.bytes = longestToken
-				if t.Content = p.normalizer.normalize(aligned{text: t.Content, budget: b}).text; b.spent() || len(t.Content) > longestToken {
+				t.Content = p.normalizer.normalize(aligned{text: t.Content, budget: b}).text
+				if b.steps < 0 {
+					return fmt.Errorf("normalizing the first %d added tokens takes too many steps", i+1)
+				}
+				if b.err != nil || len(t.Content) > longestToken {
 					return fmt.Errorf("added token %d, %.100q, becomes longer than %d bytes when it is normalized", i, p.tokens[t.ID], longestToken)
 				}
 			}

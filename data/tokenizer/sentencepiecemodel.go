@@ -62,6 +62,7 @@ func (l *lattice) encode(tokens []Token, text string, b *budget) []Token {
 		}
 		before := path[start].score
 		if before < -rebase || before > rebase {
+			b.take((furthest - start) / 4)
 			for i := start; i <= furthest; i++ {
 				path[i].score -= before
 			}

@@ -70,7 +70,7 @@ func newTrie(keys []string) *trie {
 	return t
 }
 
-// child returns the child of a node whose text is the start of text, or 0. The node's own text must be.
+// child returns the child of a node that text begins with, or 0. The text must begin with the node's own text.
 func (t *trie) child(node int32, text string) int32 {
 	size := t.nodes[node].size
 	if int(size) >= len(text) {

@@ -101,7 +101,8 @@ func (t *transformer) add(part ...formed) {
 	}
 }
 
-// drop removes the next n characters. At the start of a text, the characters after them take their origins.
+// drop removes the next n characters of the old text. Before the first add, it has no effect, so that the characters
+// after them take their origins.
 func (t *transformer) drop(n int) { t.held.added -= n }
 
 func (t *transformer) flush() {

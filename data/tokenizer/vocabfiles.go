@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -100,19 +101,25 @@ func (v *vocabIDs) id(name tokenName) (int, bool) {
 	if !ok {
 		id = slices.Index(v.tokens, string(name))
 	}
-	return id, id >= 0
+	return id, id >= 0 && name != ""
 }
 
 // addedTokens returns the added tokens of the settings, and adds them to ids.
 func (s *settings) addedTokens(ids *vocabIDs, special ...tokenName) ([]any, error) {
+	if n := len(special) + len(s.added) + len(s.Added); n > mostNames {
+		return nil, fmt.Errorf("it must have at most %d special and added tokens, got %d", mostNames, n)
+	}
 	tokens := map[int]addedToken{}
+	isSpecial := map[tokenName]bool{}
 	for _, name := range special {
-		if id, ok := ids.id(name); ok && name != "" {
+		isSpecial[name] = true
+		if id, ok := ids.id(name); ok {
 			tokens[id] = addedToken{ID: id, Content: string(name), Special: true}
 		}
 	}
 	for name, id := range s.added {
-		tokens[id] = addedToken{ID: id, Content: name, Normalized: !slices.Contains(special, tokenName(name)), Special: slices.Contains(special, tokenName(name))}
+		found := isSpecial[tokenName(name)]
+		tokens[id] = addedToken{ID: id, Content: name, Normalized: !found, Special: found}
 	}
 	for key, t := range s.Added {
 		id, err := strconv.Atoi(key)
@@ -202,7 +209,7 @@ func byteLevelFile(folder string, content []byte) (file fileJSON, err error) {
 	if err := jsonkeys.Check(content, nil); err != nil {
 		return file, err
 	}
-	vocab, err := members{"vocab": content}.takeVocab()
+	vocab, err := members{"vocab": bytes.TrimSpace(content)}.takeVocab()
 	if err != nil {
 		return file, fmt.Errorf("a vocab.json must be an object with an integer id for each token: %w", err)
 	}

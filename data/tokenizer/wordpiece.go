@@ -36,7 +36,7 @@ func parseWordPiece(members members) (model, error) {
 		return nil, err
 	}
 	id := slices.Index(tokens, file.Unknown)
-	if id < 0 {
+	if id < 0 || file.Unknown == "" {
 		return nil, fmt.Errorf("its unk_token %.100q isn't in the vocab", file.Unknown)
 	}
 	prefix, longest := "##", 100
