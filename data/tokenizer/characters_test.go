@@ -18,6 +18,8 @@ import (
 	"github.com/rivo/uniseg"
 	"golang.org/x/text/unicode/norm"
 	"golang.org/x/text/unicode/rangetable"
+
+	"github.com/heed-go/heed/internal/testseed"
 )
 
 var (
@@ -54,6 +56,7 @@ type characterFile struct {
 // TestCharacters compares the classes of all characters, and the ids, parts of the text and decoded text of texts with
 // them, with the reference library's.
 func TestCharacters(t *testing.T) {
+	testseed.Slow(t)
 	var file characterFile
 	readGzip(t, *everyCharacter, &file)
 	if *writeTables {

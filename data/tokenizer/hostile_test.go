@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/heed-go/heed/internal/testseed"
 )
 
 // TestStrippedSpaces encodes many spaces with an added token that is a space and takes the spaces beside it.
@@ -30,6 +32,7 @@ func TestStrippedSpaces(t *testing.T) {
 // TestHostileFiles reads files that were made to take much time or memory. Each must be refused, or encode and decode a
 // text, or say that the text gets too long, in bounded memory.
 func TestHostileFiles(t *testing.T) {
+	testseed.Slow(t)
 	const plain = `"model": {"type": "BPE", "unk_token": "a", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": []}`
 	many := func(n int, element string) string {
 		return "[" + strings.TrimSuffix(strings.Repeat(element+",", n), ",") + "]"

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/heed-go/heed/internal/testseed"
 )
 
 func lower(key string) bool { return strings.ToLower(key) == key }
@@ -148,6 +150,7 @@ func TestMembersAndElements(t *testing.T) {
 }
 
 func TestTooManyKeys(t *testing.T) {
+	testseed.Slow(t)
 	content := []byte{'{'}
 	for i := range mostKeys + 1 {
 		content = fmt.Appendf(content, `"%x":0,`, i)
