@@ -47,8 +47,8 @@ func checkStdout(stdout io.Writer, inputs []string) error {
 func stdin(cmd *cobra.Command) (io.Reader, error) {
 	in := cmd.InOrStdin()
 	if f, ok := in.(*os.File); ok {
-		from, err := f.Stat()
-		if to := regular(cmd.OutOrStdout()); err == nil && to != nil && os.SameFile(from, to) {
+		input, err := f.Stat()
+		if output := regular(cmd.OutOrStdout()); err == nil && output != nil && os.SameFile(input, output) {
 			return nil, errors.New("standard input and standard output are the same file: write to another file")
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // mostIDs returns the greatest number of ids of a Pipeline with this number of tokens. Some files leave out ids.
 func mostIDs(tokens int) int { return 2*tokens + 1<<16 }
 
-// mostEntries is the maximum number of tokens or merges of a model, and mostNames that of added tokens.
+// mostEntries is the maximum number of tokens and of merges of a model. A tokenizer has at most mostNames added tokens.
 const mostEntries, mostNames = 1 << 20, 1 << 17
 
 // longestToken is the maximum length of a token's spelling in bytes: the time to encode a text grows with it.

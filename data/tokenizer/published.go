@@ -207,17 +207,17 @@ func (m members) takeVocab() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, most := 0, min(bytes.Count(object, []byte(":")), mostEntries) // tokens so far, and at most
-	tokens := make([]string, 0, most)
+	n, limit := 0, min(bytes.Count(object, []byte(":")), mostEntries) // tokens so far, and at most
+	tokens := make([]string, 0, limit)
 	err = jsonkeys.Members(object, func(token string, value []byte) error {
 		id, err := strconv.ParseInt(string(value), 10, 32)
 		switch n++; {
 		case err != nil || id < 0:
 			return fmt.Errorf("its vocab must give each token an id from 0 on, got %.100s for %.100q", value, token)
-		case n > most:
+		case n > limit:
 			return fmt.Errorf("its vocab must have at most %d tokens", mostEntries)
-		case int(id) >= mostIDs(most):
-			return fmt.Errorf("ids of a vocab with up to %d tokens must be below %d, got %d for %.100q", most, mostIDs(most), id, token)
+		case int(id) >= mostIDs(limit):
+			return fmt.Errorf("ids of a vocab with up to %d tokens must be below %d, got %d for %.100q", limit, mostIDs(limit), id, token)
 		case int(id) < len(tokens) && tokens[id] != "":
 			return fmt.Errorf("its vocab gives the id %d to %.100q and to %.100q", id, tokens[id], token)
 		case int(id) >= len(tokens):

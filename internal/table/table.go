@@ -202,7 +202,7 @@ func (r *Records) table(files []*tableFile, free int) (*Table, error) {
 }
 
 // tooLarge returns the error for rows that need more than the free memory. It estimates what all rows would need from
-// the need of those that have been read.
+// the need of the rows that have been read.
 func tooLarge(need, free int, files []*tableFile) error {
 	var size, unread int64
 	for _, f := range files {
