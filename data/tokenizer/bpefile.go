@@ -140,13 +140,13 @@ func parseBPE(members members, byteLevel bool) (*bpe, error) {
 	neighbours := (m.fuseUnknown || m.unknownID < 0) && !(m.byteFallback && slices.Min(m.bytes[:]) >= 0)
 	m.joined = m.prefix != "" || m.suffix != "" || !byteLevel && neighbours
 	idOf := func(token string) (int32, bool) {
-		id, ok := odd[token]
-		if spelt, spells := unspell(token); byteLevel && spells {
-			token = spelt
+		if id, ok := odd[token]; ok {
+			return id, true
 		}
-		if !ok {
-			id, ok = m.ids[token]
+		if byteLevel {
+			token, _ = unspell(token)
 		}
+		id, ok := m.ids[token]
 		return id, ok
 	}
 	n := min(bytes.Count(merges, []byte(","))+1, mostEntries)
@@ -160,17 +160,17 @@ func parseBPE(members members, byteLevel bool) (*bpe, error) {
 		left, ok1 := idOf(both[0])
 		right, ok2 := idOf(both[1])
 		id, ok3 := idOf(both[0] + strings.TrimPrefix(both[1], m.prefix))
-		switch p := (pair{left, right}); {
+		p := pair{left, right}
+		first, repeats := m.ranks[p.key()]
+		switch {
 		case !ok1 || !ok2 || !ok3:
 			return fmt.Errorf("merge %d (from 0) must join two tokens of the vocab into a third, got %.100q", rank, both)
+		case repeats:
+			return fmt.Errorf("merge %d (from 0) repeats merge %d, %.100q", rank, first, both)
 		case rank == mostEntries:
 			return fmt.Errorf("it must have at most %d merges", mostEntries)
-		default:
-			if first, ok := m.ranks[p.key()]; ok {
-				return fmt.Errorf("merge %d (from 0) repeats merge %d, %.100q", rank, first, both)
-			}
-			m.add(merge{p, id})
 		}
+		m.add(merge{p, id})
 		for _, part := range []int32{left, right} {
 			if _, isByte := byteToken(spelled[part]); !byteLevel && (isByte || int(part) == m.unknownID) {
 				m.joined = true // the token stands for other bytes than its own

@@ -151,8 +151,8 @@ func (f unicodeForm) decompose(r rune) []rune {
 	return []rune{r}
 }
 
-// composed returns the character that a and b form together. Package norm also composes characters whose last 16 bits
-// are those of a and b, so composed checks what the result decomposes to.
+// composed returns the character that a and b form together. Package norm compares only the last 16 bits of a and b,
+// so composed checks what the result decomposes to.
 func composed(a, b rune) (rune, bool) {
 	both := string([]rune{a, b})
 	text := norm.NFC.String(both)
