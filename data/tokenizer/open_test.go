@@ -74,6 +74,7 @@ func TestOpen(t *testing.T) {
 			"the the the the", "[CLS] the the [SEP]"},
 		{"sentence_bert_config without a length", "", map[string]string{"vocab.txt": bertVocab, "sentence_bert_config.json": `{"max_seq_length": null}`},
 			"the the the the", "[CLS] the the the the [SEP]"},
+		{"no merges", "", map[string]string{"vocab.json": `{"t": 0, "h": 1, "e": 2}`, "merges.txt": "#version: 0.2\n"}, "the", "t h e"},
 		{"BERT's defaults", "", map[string]string{"vocab.txt": bertVocab}, "Unable café東!", "[CLS] un ##able ca ##fe 東 ! [SEP]"},
 		{"CRLF", "vocab.txt", map[string]string{"vocab.txt": strings.ReplaceAll(bertVocab, "\n", "\r\n")}, "the!", "[CLS] the ! [SEP]"},
 		{"cased BERT", "", map[string]string{"vocab.txt": bertVocab, "tokenizer_config.json": `{"do_lower_case": false, "tokenizer_class": "BertTokenizer"}`},

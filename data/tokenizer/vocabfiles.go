@@ -213,7 +213,7 @@ func byteLevelFile(folder string, content []byte) (file fileJSON, err error) {
 	if err != nil {
 		return file, fmt.Errorf("a vocab.json must be an object with an integer id for each token: %w", err)
 	}
-	var merges []string
+	merges := []string{}
 	n := 0
 	for line := range strings.Lines(string(text)) {
 		n++
