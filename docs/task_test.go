@@ -88,7 +88,7 @@ func Example_problem() {
 	check(err)
 	embed, err1 := layers.NewLinear(params.Scope("embed"), 1, width, layers.LinearConfig{})
 	encoder, err2 := layers.NewEncoder(params.Scope("encoder"), layers.ModelConfig{
-		Dim: width, Layers: 1, Outputs: 1, Positions: layers.None{},
+		Dim: width, Layers: 1, Outputs: 1, Positions: layers.NoPositions{},
 		Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}},
 	})
 	check(errors.Join(err1, err2))

@@ -58,7 +58,7 @@ func (ALiBi) Slopes(heads int) ([]float64, error) {
 const mostHeads = 1 << 20
 
 type alibi struct {
-	None
+	NoPositions
 	slopes []float64
 }
 

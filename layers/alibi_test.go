@@ -59,7 +59,7 @@ func TestALiBiAsBiasAndAsSlopes(t *testing.T) {
 		p := newParams(t)
 		config := layers.ModelConfig{Vocab: 5, Dim: 6, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 3}}, Layers: 2, Positions: layers.ALiBi{}}
 		model := must[*layers.Encoder](t)(layers.NewEncoder(p, config))
-		config.Positions = layers.None{}
+		config.Positions = layers.NoPositions{}
 		plain := must[*layers.Encoder](t)(layers.NewEncoder(newParams(t), config)) // with the same seed
 		run := func(m *layers.Encoder, bias bool) []float64 {
 			g := G.NewGraph()

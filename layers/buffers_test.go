@@ -146,7 +146,7 @@ func TestBuffersHoldWhatTheLongestNeeds(t *testing.T) {
 	testseed.Slow(t)
 	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
 	block := layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Activation: layers.GELU}, Dropout: 0.1}
-	m := must[*layers.Decoder](t)(layers.NewDecoder(p, layers.ModelConfig{Vocab: 13, Dim: 64, Layers: 2, Positions: layers.None{}, Block: block}))
+	m := must[*layers.Decoder](t)(layers.NewDecoder(p, layers.ModelConfig{Vocab: 13, Dim: 64, Layers: 2, Positions: layers.NoPositions{}, Block: block}))
 	logits := func(b *layers.Build, ids, _ *G.Node) (*G.Node, error) { return m.Forward(b, ids, layers.Mask{}) }
 	// held returns the bytes in use after each graph has run once.
 	held := func(b layers.Build, lengths ...int) float64 {
@@ -183,7 +183,7 @@ func TestBuffersHoldWhatTheLongestNeeds(t *testing.T) {
 // TestBuffersLetGraphsGo builds graphs with the same Buffers and drops each graph: memory use doesn't grow.
 func TestBuffersLetGraphsGo(t *testing.T) {
 	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
-	m := must[*layers.Decoder](t)(layers.NewDecoder(p, layers.ModelConfig{Vocab: 13, Dim: 32, Layers: 2, Positions: layers.None{}}))
+	m := must[*layers.Decoder](t)(layers.NewDecoder(p, layers.ModelConfig{Vocab: 13, Dim: 32, Layers: 2, Positions: layers.NoPositions{}}))
 	buffers := &layers.Buffers{}
 	run := func(length int) {
 		g := G.NewGraph()
@@ -210,7 +210,7 @@ func TestBuffersLetGraphsGo(t *testing.T) {
 // same. One allocation per op would add about 400.
 func TestBuffersAllocateNothing(t *testing.T) {
 	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
-	m := must[*layers.Decoder](t)(layers.NewDecoder(p, layers.ModelConfig{Vocab: 13, Dim: 8, Layers: 2, Positions: layers.None{}, Dropout: 0.1}))
+	m := must[*layers.Decoder](t)(layers.NewDecoder(p, layers.ModelConfig{Vocab: 13, Dim: 8, Layers: 2, Positions: layers.NoPositions{}, Dropout: 0.1}))
 	logits := func(b *layers.Build, ids, _ *G.Node) (*G.Node, error) { return m.Forward(b, ids, layers.Mask{}) }
 	allocations := func(b layers.Build) float64 {
 		var graphs []*lossGraph

@@ -73,7 +73,7 @@ func cacheConfigs() map[string]layers.ModelConfig {
 			c.Positions = layers.RelativeBias{Buckets: 8, MaxDistance: 7, Init: layers.Normal(1)}
 		}),
 		"alibi":            with(func(c *layers.ModelConfig) { c.Positions = layers.ALiBi{} }),
-		"no positions":     with(func(c *layers.ModelConfig) { c.Positions = layers.None{} }),
+		"no positions":     with(func(c *layers.ModelConfig) { c.Positions = layers.NoPositions{} }),
 		"grouped heads":    with(func(c *layers.ModelConfig) { c.Positions = layers.Rotary{}; c.Block.Attention.KeyValueHeads = 2 }),
 		"one head of keys": with(func(c *layers.ModelConfig) { c.Positions = layers.ALiBi{}; c.Block.Attention.KeyValueHeads = 1 }),
 		"everything": with(func(c *layers.ModelConfig) {

@@ -28,7 +28,7 @@ func drawConfig(r *rand.Rand, v reflect.Value) {
 		return
 	case *layers.PositionsConfig:
 		all := []layers.PositionsConfig{
-			nil, layers.None{}, layers.ALiBi{}, layers.RelativeBias{Buckets: r.IntN(9), MaxDistance: r.IntN(99), Init: layers.Normal(r.Float64())}, layers.Learned{MaxLen: r.IntN(9), Init: layers.Normal(r.Float64())}, layers.Sinusoidal{Base: r.Float64()},
+			nil, layers.NoPositions{}, layers.ALiBi{}, layers.RelativeBias{Buckets: r.IntN(9), MaxDistance: r.IntN(99), Init: layers.Normal(r.Float64())}, layers.Learned{MaxLen: r.IntN(9), Init: layers.Normal(r.Float64())}, layers.Sinusoidal{Base: r.Float64()},
 			layers.Rotary{}, layers.Rotary{Base: r.Float64(), Dim: r.IntN(9), Interleaved: true, Offset: -r.IntN(9), Scaling: rotaryScalings[r.IntN(len(rotaryScalings))]},
 		}
 		*x = all[r.IntN(len(all))]
@@ -176,12 +176,12 @@ func FuzzModelConfig(f *testing.F) {
 }
 
 // backwards is a position scheme that isn't part of package layers, so it can't be written to JSON.
-type backwards struct{ layers.None }
+type backwards struct{ layers.NoPositions }
 
 func (backwards) New(*layers.Params, int, layers.AttentionConfig) (layers.Positions, error) {
 	return backwards{}, nil
 }
 
-func (backwards) Turn(b *layers.Build, x *G.Node, heads int, positions *G.Node) (*G.Node, error) {
-	return layers.Rotary{Base: 3}.Turn(b, x, heads, positions)
+func (backwards) Rotate(b *layers.Build, x *G.Node, heads int, positions *G.Node) (*G.Node, error) {
+	return layers.Rotary{Base: 3}.Rotate(b, x, heads, positions)
 }

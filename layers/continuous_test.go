@@ -19,7 +19,7 @@ func continuous(positions layers.PositionsConfig) layers.ModelConfig {
 }
 
 func everyPositions() []layers.PositionsConfig {
-	return []layers.PositionsConfig{layers.Learned{MaxLen: 7}, layers.Sinusoidal{}, layers.Rotary{}, layers.ALiBi{}, layers.None{}}
+	return []layers.PositionsConfig{layers.Learned{MaxLen: 7}, layers.Sinusoidal{}, layers.Rotary{}, layers.ALiBi{}, layers.NoPositions{}}
 }
 
 // TestGradientsOfEmbeddings checks gradients with respect to embeddings, which replace ids as the models' input.
@@ -89,8 +89,8 @@ func TestCachedEmbeddingsAreTheFullPass(t *testing.T) {
 
 func TestInputErrors(t *testing.T) {
 	c := newBench(t)
-	without := must[*layers.Encoder](t)(layers.NewEncoder(c.p.Scope("without"), continuous(layers.None{})))
-	config := continuous(layers.None{})
+	without := must[*layers.Encoder](t)(layers.NewEncoder(c.p.Scope("without"), continuous(layers.NoPositions{})))
+	config := continuous(layers.NoPositions{})
 	config.Vocab = 6
 	with := must[*layers.Decoder](t)(layers.NewDecoder(c.p.Scope("with"), config))
 	ids := c.ints("ids", []int{1, 2}, 1, 2)
@@ -119,7 +119,7 @@ func TestInputErrors(t *testing.T) {
 		"Tied":           func(c *layers.ModelConfig) { c.Outputs, c.Tied = 0, true },
 		"EmbeddingScale": func(c *layers.ModelConfig) { c.EmbeddingScale = 2 },
 	} {
-		config := continuous(layers.None{})
+		config := continuous(layers.NoPositions{})
 		change(&config)
 		_, err := layers.NewEncoder(newParams(t), config)
 		wantError(t, err, "encoder", name, "need a Vocab")

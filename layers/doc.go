@@ -46,7 +46,7 @@
 // The files, from parts to whole models:
 //
 //	linear.go, embedding.go       Linear; Embedding
-//	positions.go                  Positions, the interface of position schemes; None
+//	positions.go                  Positions, the interface of position schemes; NoPositions
 //	learned.go, sinusoidal.go     schemes that add vectors to embeddings
 //	rotary.go, rotary_scaling.go  a scheme that rotates queries and keys
 //	alibi.go, relative.go         schemes that add biases to scores

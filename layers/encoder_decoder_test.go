@@ -44,7 +44,7 @@ func TestGradientsOfEncoderDecoder(t *testing.T) {
 		"shared": func(c *layers.EncoderDecoderConfig) { shared(c); c.Model.Block.FeedForward.Activation = layers.GELU },
 		"shared, gated, RMSNorm, no positions": func(c *layers.EncoderDecoderConfig) {
 			shared(c)
-			c.Model.Block.FeedForward.Activation, c.Model.Block.FeedForward.Gated, c.Model.Block.Norm.Kind, c.Model.Positions = layers.GELU, true, "rms", layers.None{}
+			c.Model.Block.FeedForward.Activation, c.Model.Block.FeedForward.Gated, c.Model.Block.Norm.Kind, c.Model.Positions = layers.GELU, true, "rms", layers.NoPositions{}
 		},
 	} {
 		cases = append(cases, gradientCase{name, func(c *bench) *G.Node {

@@ -44,7 +44,7 @@ func TestConfigurationErrors(t *testing.T) {
 		{"rms norm Eps", making(layers.NewRMSNorm, 2, layers.NormConfig{Eps: -1}), []string{"rms norm s", "Eps", "from 1e-30", "-1"}},
 		{"rms norm Eps NaN", making(layers.NewRMSNorm, 2, layers.NormConfig{Eps: nan}), []string{"rms norm s", "Eps", "NaN"}},
 		{"gated activation", making(layers.NewFeedForward, 2, layers.FeedForwardConfig{Activation: 99, Gated: true}), []string{"feed-forward s", "activation 99", "silu"}},
-		{"no positions", func(p *layers.Params) error { return made(layers.NewDecoder(p, model{Vocab: 2, Dim: 2, Layers: 1})) }, []string{"decoder s", "Positions", "Learned", "None"}},
+		{"no positions", func(p *layers.Params) error { return made(layers.NewDecoder(p, model{Vocab: 2, Dim: 2, Layers: 1})) }, []string{"decoder s", "Positions", "Learned", "NoPositions"}},
 		{"rotary of odd heads", making(layers.Rotary{}.New, 6, layers.AttentionConfig{Heads: 2}), []string{"rotary positions", "even width", "3"}},
 		{"decoder's rotary", func(p *layers.Params) error {
 			return made(layers.NewDecoder(p, model{Vocab: 2, Dim: 8, Layers: 1, Positions: layers.Rotary{Dim: 6}, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}}))

@@ -12,7 +12,7 @@ import (
 
 // nearby is an example of your own position scheme: each position sees itself and a few positions before it.
 type nearby struct {
-	layers.None // doesn't change embeddings, queries and keys
+	layers.NoPositions // doesn't change embeddings, queries and keys
 
 	reach int // number of visible positions before each position
 }
@@ -115,7 +115,7 @@ func ExampleRotary() {
 		g := G.NewGraph()
 		vector := func(name string, v []float64, position int) *G.Node {
 			n := G.NodeFromAny(g, tensor.New(tensor.WithShape(1, 4), tensor.WithBacking(v)), G.WithName(name)) // (T, K)
-			return G.Must(layers.Rotary{Offset: position}.Turn(&layers.Build{}, n, 1, nil))
+			return G.Must(layers.Rotary{Offset: position}.Rotate(&layers.Build{}, n, 1, nil))
 		}
 		query := vector("query", []float64{1, 2, 3, 4}, queryAt)
 		key := vector("key", []float64{4, 3, 2, 1}, keyAt)

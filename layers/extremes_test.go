@@ -269,7 +269,7 @@ func TestExtremes(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			if x, err = (layers.Rotary{}).Turn(r.b, x, c.Heads, nil); err != nil {
+			if x, err = (layers.Rotary{}).Rotate(r.b, x, c.Heads, nil); err != nil {
 				return nil, err
 			}
 			n, err := layers.NewRMSNorm(r.p.Scope("norm"), 2, layers.NormConfig{})

@@ -171,7 +171,7 @@ func TestGradientsOfLayers(t *testing.T) {
 			rank := (i + j) % 3
 			add(fmt.Sprintf("rotary of %v, %d heads, %+v, positions of rank %d", tensor.Shape(tc.shape), tc.heads, r, rank), func(c *bench) *G.Node {
 				x := c.in("x", tc.shape...)
-				return c.node(r.Turn(c.b, x, tc.heads, c.positions(x, rank)))
+				return c.node(r.Rotate(c.b, x, tc.heads, c.positions(x, rank)))
 			})
 		}
 	}
@@ -212,7 +212,7 @@ func TestSizesOfOne(t *testing.T) {
 		for rank := range 3 {
 			cases = append(cases, gradientCase{fmt.Sprintf("rotary of %s and 2, positions of rank %d", name, rank), func(c *bench) *G.Node {
 				x := c.in("x", append(shape[:len(shape)-1:len(shape)-1], 2)...)
-				return c.node(layers.Rotary{Offset: 1}.Turn(c.b, x, 1, c.positions(x, rank)))
+				return c.node(layers.Rotary{Offset: 1}.Rotate(c.b, x, 1, c.positions(x, rank)))
 			}})
 		}
 		if len(shape) == 4 {

@@ -28,7 +28,7 @@ func (c Learned) New(p *Params, dim int, _ AttentionConfig) (Positions, error) {
 }
 
 type learned struct {
-	None
+	NoPositions
 	weight *Param // (MaxLen, D)
 	name   string
 }

@@ -24,7 +24,7 @@ type ModelConfig struct {
 	Dim    int `json:"dim"`    // width of the model, D
 	Layers int `json:"layers"` // number of blocks
 
-	// Positions is the position scheme: Learned, Rotary, None and so on, or one of your own.
+	// Positions is the position scheme: Learned, Rotary, NoPositions and so on, or one of your own.
 	Positions PositionsConfig `json:"positions,omitzero"`
 
 	Block BlockConfig `json:"block"` // configuration of every block; its Norm also describes the norm after the blocks
@@ -117,7 +117,7 @@ func newTrunk(p *Params, name string, c ModelConfig, table *Param) (*Trunk, erro
 		return nil, fmt.Errorf("%s: %w", t.name, err)
 	}
 	if t.Positions == nil {
-		return nil, fmt.Errorf("%s: the New of its Positions, a %T, returned nil: return None{} for none", t.name, c.Positions)
+		return nil, fmt.Errorf("%s: the New of its Positions, a %T, returned nil: return NoPositions{} for none", t.name, c.Positions)
 	}
 	if !c.Block.PostNorm || c.FinalNorm {
 		if t.Norm, err = newNorm(p.Scope("norm"), c.Dim, c.Block.Norm); err != nil {
@@ -145,7 +145,7 @@ func (c ModelConfig) check(name string) error {
 	case c.Vocab < 0:
 		return fmt.Errorf("%s: Vocab must be at least 1, or 0 for a model without an embedding table, got %d", name, c.Vocab)
 	case c.Positions == nil:
-		return fmt.Errorf("%s: Positions must not be nil: choose a position scheme, such as Learned, Rotary or None", name)
+		return fmt.Errorf("%s: Positions must not be nil: choose a position scheme, such as Learned, Rotary or NoPositions", name)
 	case c.Outputs < 0:
 		return fmt.Errorf("%s: Outputs can't be negative, got %d", name, c.Outputs)
 	case c.Vocab == 0 && (c.Tied || x != 0):

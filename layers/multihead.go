@@ -230,7 +230,7 @@ func (a *MultiHeadAttention) place(b *Build, x *G.Node, norm *RMSNorm, heads int
 		}
 	}
 	if a.Positions != nil {
-		return a.Positions.Turn(b, x, heads, positions)
+		return a.Positions.Rotate(b, x, heads, positions)
 	}
 	return x, nil
 }

@@ -10,9 +10,9 @@ import (
 )
 
 // Positions is a position scheme: it adds the positions of tokens to the data of a model. Its hook Embed can change the
-// embeddings, Turn the queries and keys, and Score the scores of self-attention. A scheme embeds None to inherit the
-// hooks that it doesn't need. A model calls Embed, and the self-attention in its blocks calls Turn and Score. In a
-// model of your own, call Embed yourself, and set the Positions of each MultiHeadAttention.
+// embeddings, Rotate the queries and keys, and Score the scores of self-attention. A scheme embeds NoPositions to
+// inherit the hooks that it doesn't need. A model calls Embed, and the self-attention in its blocks calls Rotate and
+// Score. In a model of your own, call Embed yourself, and set the Positions of each MultiHeadAttention.
 //
 // In each hook, the argument positions gives the positions of the tokens. If it is nil, element t of a sequence is at
 // position t. Otherwise it is a node of dtype tensor.Int. With shape (B), it gives the position of the first element of
@@ -23,22 +23,22 @@ type Positions interface {
 	// same shape.
 	Embed(b *Build, x, positions *G.Node) (*G.Node, error)
 
-	// Turn adds position information to queries or keys and returns the same shape. x has shape (T, heads·K) or (B, T,
-	// heads·K), with the heads side by side.
-	Turn(b *Build, x *G.Node, heads int, positions *G.Node) (*G.Node, error)
+	// Rotate adds position information to queries or keys and returns the same shape. x has shape (T, heads·K) or (B,
+	// T, heads·K), with the heads side by side.
+	Rotate(b *Build, x *G.Node, heads int, positions *G.Node) (*G.Node, error)
 
 	// Score returns the mask m of self-attention with the scheme's additions: a Bias, Slopes, or fewer allowed keys.
 	// The queries q, of shape (T, H·K) or (B, T, H·K), and the keys k, of shape (S, G·K) or (B, S, G·K), are results of
-	// Turn. The argument positions gives the positions of the queries. Without a Cache in the Build, the keys have the
-	// same positions. With a Cache, S is the Capacity, key j is at position j, and the mask's Offsets are the positions
-	// of the first queries.
+	// Rotate. The argument positions gives the positions of the queries. Without a Cache in the Build, the keys have
+	// the same positions. With a Cache, S is the Capacity, key j is at position j, and the mask's Offsets are the
+	// positions of the first queries.
 	Score(b *Build, q, k, positions *G.Node, m Mask) (Mask, error)
 
 	// MaxLen returns the length of the longest sequence, or 0 if there is no limit.
 	MaxLen() int
 }
 
-// PositionsConfig describes Positions, such as Learned, Rotary or None. You can define your own, but it can't be
+// PositionsConfig describes Positions, such as Learned, Rotary or NoPositions. You can define your own, but it can't be
 // written to JSON.
 type PositionsConfig interface {
 	// New makes the Positions. The argument dim is the width of the blocks, and the argument a describes their
@@ -48,7 +48,7 @@ type PositionsConfig interface {
 
 // positionKinds lists the position schemes that have a name.
 var positionKinds = kinds.Types[PositionsConfig]{What: "positions", Table: kinds.Table[kinds.Type[PositionsConfig]]{
-	kinds.TypeOf[None, PositionsConfig]("none", "no positions: only the mask orders tokens"),
+	kinds.TypeOf[NoPositions, PositionsConfig]("none", "no positions: only the mask orders tokens"),
 	kinds.TypeOf[Learned, PositionsConfig]("learned", "a learned vector for each position, added to the embeddings"),
 	kinds.TypeOf[Sinusoidal, PositionsConfig]("sinusoidal", "sines and cosines, added to the embeddings"),
 	kinds.TypeOf[Rotary, PositionsConfig]("rotary", "queries and keys turned by angles that grow with the position"),
@@ -70,24 +70,24 @@ func (p *positionsJSON) UnmarshalJSON(data []byte) (err error) {
 	return err
 }
 
-// None adds no position information; only the mask orders tokens. A scheme embeds None to inherit the hooks that it
-// doesn't need.
-type None struct{}
+// NoPositions adds no position information; only the mask orders tokens. A scheme embeds NoPositions to inherit the
+// hooks that it doesn't need.
+type NoPositions struct{}
 
-// New returns None.
-func (None) New(*Params, int, AttentionConfig) (Positions, error) { return None{}, nil }
+// New returns NoPositions.
+func (NoPositions) New(*Params, int, AttentionConfig) (Positions, error) { return NoPositions{}, nil }
 
 // Embed returns x.
-func (None) Embed(_ *Build, x, _ *G.Node) (*G.Node, error) { return x, nil }
+func (NoPositions) Embed(_ *Build, x, _ *G.Node) (*G.Node, error) { return x, nil }
 
-// Turn returns x.
-func (None) Turn(_ *Build, x *G.Node, _ int, _ *G.Node) (*G.Node, error) { return x, nil }
+// Rotate returns x.
+func (NoPositions) Rotate(_ *Build, x *G.Node, _ int, _ *G.Node) (*G.Node, error) { return x, nil }
 
 // Score returns m.
-func (None) Score(_ *Build, _, _, _ *G.Node, m Mask) (Mask, error) { return m, nil }
+func (NoPositions) Score(_ *Build, _, _, _ *G.Node, m Mask) (Mask, error) { return m, nil }
 
 // MaxLen returns 0: there is no limit.
-func (None) MaxLen() int { return 0 }
+func (NoPositions) MaxLen() int { return 0 }
 
 // positionIDs returns the position of each vector of x, (B, T, D) or (T, D), as a node of shape (B, T) or (T). If the
 // argument most isn't 0, running the graph returns an error for a position outside [0, most).

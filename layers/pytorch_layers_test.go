@@ -137,7 +137,7 @@ func rotarySubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, i
 	if c.Base != 10000 { // leave the default unset, to test the default too
 		r.Base = c.Base
 	}
-	return one(node(t)(r.Turn(b, in["x"], c.Heads, in["positions"])))
+	return one(node(t)(r.Rotate(b, in["x"], c.Heads, in["positions"])))
 }
 
 func alibiSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {

@@ -43,7 +43,7 @@ func (c RelativeBias) New(p *Params, dim int, a AttentionConfig) (Positions, err
 }
 
 type relativeBias struct {
-	None
+	NoPositions
 	weight      *Param // (Buckets, H)
 	maxDistance int
 	name        string

@@ -19,7 +19,7 @@ import (
 // and no limit on the length, and computes the same as the ONNX operator RotaryEmbedding. The zero Rotary rotates whole
 // vectors, and its positions count from 0. Rotary is its own configuration: New validates and returns it.
 type Rotary struct {
-	None
+	NoPositions
 
 	// Base is the base of the angles. A larger Base makes the later pairs rotate more slowly. 0 means 10,000.
 	Base float64 `json:"base,omitzero"`
@@ -32,7 +32,7 @@ type Rotary struct {
 	// Dim/2 + 1), …, as in GPT-NeoX and Llama. Weights trained with one order don't work with the other.
 	Interleaved bool `json:"interleaved,omitzero"`
 
-	// Offset is the position of the first query or key if Turn gets no positions.
+	// Offset is the position of the first query or key if Rotate gets no positions.
 	Offset int `json:"offset,omitzero"`
 
 	// Scaling slows the rotation, for longer sequences than in training.
@@ -50,12 +50,12 @@ func (r Rotary) New(_ *Params, dim int, a AttentionConfig) (Positions, error) {
 
 const rotaryName = "rotary positions"
 
-// Turn rotates queries or keys, float32 or float64, and returns the same shape. x has shape (B, T, heads·K) or (T,
+// Rotate rotates queries or keys, float32 or float64, and returns the same shape. x has shape (B, T, heads·K) or (T,
 // heads·K), with the heads side by side. If the argument heads is 1, x may also have shape (B, H, T, K).
 //
 // If positions is nil, element t of a sequence is at position Offset + t. Otherwise positions is a node as described at
 // Positions, and Offset isn't used. A position may be negative.
-func (r Rotary) Turn(b *Build, x *G.Node, heads int, positions *G.Node) (*G.Node, error) {
+func (r Rotary) Rotate(b *Build, x *G.Node, heads int, positions *G.Node) (*G.Node, error) {
 	width, err := ops.HeadWidth(rotaryName, x, heads)
 	if err != nil {
 		return nil, err

@@ -15,10 +15,10 @@ func TestRotaryErrors(t *testing.T) {
 	c := newBench(t)
 	err := func(_ *G.Node, err error) error { return err }
 	rotated := func(r layers.Rotary, heads int, shape ...int) error {
-		return err(r.Turn(c.b, c.in("x", shape...), heads, nil))
+		return err(r.Rotate(c.b, c.in("x", shape...), heads, nil))
 	}
 	turn := func(positions *G.Node) error {
-		return err(layers.Rotary{}.Turn(c.b, c.in("x", 2, 3, 4), 1, positions))
+		return err(layers.Rotary{}.Rotate(c.b, c.in("x", 2, 3, 4), 1, positions))
 	}
 	elsewhere := input(G.NewGraph(), "at", dense([]int{1, 2}, 2))
 	const rotary = "rotary positions"
@@ -27,7 +27,7 @@ func TestRotaryErrors(t *testing.T) {
 		err  error
 		want []string
 	}{
-		{"rotary of ints", err(layers.Rotary{}.Turn(c.b, c.ints("i", make([]int, 4), 2, 2), 1, nil)), []string{rotary, "float32 or float64", "int"}},
+		{"rotary of ints", err(layers.Rotary{}.Rotate(c.b, c.ints("i", make([]int, 4), 2, 2), 1, nil)), []string{rotary, "float32 or float64", "int"}},
 		{"rotary rank", rotated(layers.Rotary{}, 1, 4), []string{rotary, "(T, H·K)", "(4)"}},
 		{"rotary rank of 5", rotated(layers.Rotary{}, 1, 1, 1, 1, 1, 4), []string{rotary, "(B, H, T, K)", "(1, 1, 1, 1, 4)"}},
 		{"rotary heads twice", rotated(layers.Rotary{}, 2, 2, 2, 3, 4), []string{rotary, "if the number of heads side by side is 1", "(2, 2, 3, 4)", "2 heads"}},
@@ -46,7 +46,7 @@ func TestRotaryErrors(t *testing.T) {
 		{"rotary positions' rank", turn(c.ints("c", make([]int, 6), 2, 3, 1)), []string{rotary, "(2) or (2, 3)", "(2, 3, 1)"}},
 		{"rotary positions of a scalar", turn(G.NewScalar(c.g, tensor.Int, G.WithName("scalar"))), []string{rotary, "(2) or (2, 3)", "()"}},
 		{"rotary positions of another graph", turn(elsewhere), []string{rotary, "graph"}},
-		{"rotary of nothing", err(layers.Rotary{}.Turn(c.b, G.NewTensor(c.g, tensor.Float64, 2, G.WithShape(0, 4), G.WithName("e")), 1, nil)), []string{"rotary", "at least 1", "(0, 4)"}},
+		{"rotary of nothing", err(layers.Rotary{}.Rotate(c.b, G.NewTensor(c.g, tensor.Float64, 2, G.WithShape(0, 4), G.WithName("e")), 1, nil)), []string{"rotary", "at least 1", "(0, 4)"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) { wantError(t, tc.err, tc.want...) })
 	}

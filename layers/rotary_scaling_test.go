@@ -24,7 +24,7 @@ func turnedUnits(t *testing.T, r layers.Rotary, width, position int) (cos, sin [
 		x[i] = 1
 	}
 	r.Offset = position
-	got := read(t, c.node(r.Turn(c.b, input(c.g, "x", dense(x, 1, width)), 1, nil)))[0]
+	got := read(t, c.node(r.Rotate(c.b, input(c.g, "x", dense(x, 1, width)), 1, nil)))[0]
 	return got[:width/2], got[width/2:]
 }
 
@@ -119,7 +119,7 @@ func TestRotaryScalingErrors(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := newBench(t)
-			_, err := tc.rotary.Turn(c.b, c.in("x", 3, 8), 1, nil)
+			_, err := tc.rotary.Rotate(c.b, c.in("x", 3, 8), 1, nil)
 			wantError(t, err, append(tc.want, "rotary positions: Scaling")...)
 			_, err = tc.rotary.New(newParams(t), 8, layers.AttentionConfig{})
 			wantError(t, err, append(tc.want, "rotary positions: Scaling")...)

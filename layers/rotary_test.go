@@ -25,7 +25,7 @@ func TestRotaryDependsOnDistanceAlone(t *testing.T) {
 				c := newBench(t)
 				turn := func(n *G.Node, first int) *G.Node {
 					r.Offset = first
-					return c.node(r.Turn(c.b, n, 1, nil))
+					return c.node(r.Rotate(c.b, n, 1, nil))
 				}
 				q, k := turn(c.in("q", length, width), queryAt), turn(c.in("k", length, width), keyAt)
 				got := read(t, q, k)
@@ -67,10 +67,10 @@ func TestRotaryPositions(t *testing.T) {
 		moved := r
 		moved.Offset = 7
 		nodes := G.Nodes{
-			c.node(moved.Turn(c.b, x, heads, nil)),
-			c.node(r.Turn(c.b, x, heads, c.ints("a", []int{7, 7}, 2))),
-			c.node(r.Turn(c.b, x, heads, c.ints("b", []int{7, 8, 9, 7, 8, 9}, 2, 3))),
-			c.node(moved.Turn(c.b, x, heads, c.ints("c", []int{7, 7}, 2))), // given positions replace the Offset
+			c.node(moved.Rotate(c.b, x, heads, nil)),
+			c.node(r.Rotate(c.b, x, heads, c.ints("a", []int{7, 7}, 2))),
+			c.node(r.Rotate(c.b, x, heads, c.ints("b", []int{7, 8, 9, 7, 8, 9}, 2, 3))),
+			c.node(moved.Rotate(c.b, x, heads, c.ints("c", []int{7, 7}, 2))), // given positions replace the Offset
 		}
 		got := read(t, nodes...)
 		for i := range got[1:] {
@@ -81,14 +81,14 @@ func TestRotaryPositions(t *testing.T) {
 	// A single token with its position gives the same result as that token in the whole sequence.
 	c := newBench(t)
 	x := random(1, batch, length, width)
-	whole := read(t, c.node(layers.Rotary{}.Turn(c.b, input(c.g, "x", x), 1, nil)))[0]
+	whole := read(t, c.node(layers.Rotary{}.Rotate(c.b, input(c.g, "x", x), 1, nil)))[0]
 	for i := range length {
 		c := newBench(t)
 		var step []float64
 		for b := range batch {
 			step = append(step, x.Float64s()[(b*length+i)*width:][:width]...)
 		}
-		got := read(t, c.node(layers.Rotary{}.Turn(c.b, input(c.g, "x", dense(step, batch, 1, width)), 1, c.ints("at", []int{i, i}, batch))))[0]
+		got := read(t, c.node(layers.Rotary{}.Rotate(c.b, input(c.g, "x", dense(step, batch, 1, width)), 1, c.ints("at", []int{i, i}, batch))))[0]
 		for b := range batch {
 			sameBits(t, fmt.Sprintf("token %d of %d", i, b), got[b*width:][:width], whole[(b*length+i)*width:][:width])
 		}
@@ -99,7 +99,7 @@ func TestRotaryPositions(t *testing.T) {
 func TestRotaryFollowsItsPositions(t *testing.T) {
 	c := newBench(t)
 	x, first := c.in("x", 2, 3, 4), c.ints("first", []int{0, 0}, 2)
-	y := c.node(layers.Rotary{}.Turn(c.b, x, 1, first))
+	y := c.node(layers.Rotary{}.Rotate(c.b, x, 1, first))
 	w := input(c.g, "w", random(5, 2, 3, 4))
 	again := runner(t, y, gradients(t, weigh(t, y, w), x)[0])
 	for _, offsets := range [][]int{{0, 0}, {5, 2}, {5, 2}, {0, 0}, {-3, 900}} {
@@ -107,7 +107,7 @@ func TestRotaryFollowsItsPositions(t *testing.T) {
 		got := must[[][]float64](t)(again())
 		fresh := newBench(t)
 		fx := fresh.in("x", 2, 3, 4)
-		fy := fresh.node(layers.Rotary{}.Turn(fresh.b, fx, 1, fresh.ints("at", offsets, 2)))
+		fy := fresh.node(layers.Rotary{}.Rotate(fresh.b, fx, 1, fresh.ints("at", offsets, 2)))
 		want := read(t, fy, gradients(t, weigh(t, fy, input(fresh.g, "w", random(5, 2, 3, 4))), fx)[0])
 		sameBits(t, fmt.Sprint("output at ", offsets), got[0], want[0])
 		sameBits(t, fmt.Sprint("gradient at ", offsets), got[1], want[1])
@@ -122,12 +122,12 @@ func TestRotarySharesAGraph(t *testing.T) {
 	var all G.Nodes
 	for _, r := range rotaries {
 		for heads := 1; heads <= 2; heads++ {
-			all = append(all, c.node(r.Turn(c.b, x, heads, nil)))
+			all = append(all, c.node(r.Rotate(c.b, x, heads, nil)))
 		}
 	}
 	for i, got := range read(t, all...) {
 		alone := newBench(t)
-		want := read(t, alone.node(rotaries[i/2].Turn(alone.b, alone.in("x", 3, 8), 1+i%2, nil)))[0]
+		want := read(t, alone.node(rotaries[i/2].Rotate(alone.b, alone.in("x", 3, 8), 1+i%2, nil)))[0]
 		sameBits(t, fmt.Sprintf("%+v, %d heads", rotaries[i/2], 1+i%2), got, want)
 	}
 }
@@ -138,8 +138,8 @@ func TestRotaryAndNormsHide(t *testing.T) {
 	hide(t, []hidingCase{
 		{name: "rotary attention", shape: []int{2, 4, 6}, hidden: past(3, 2), build: func(c *bench, x *G.Node) *G.Node {
 			n := must[*layers.RMSNorm](c)(layers.NewRMSNorm(c.p, 6, layers.NormConfig{}))
-			q := c.node(layers.Rotary{}.Turn(c.b, c.node(n.Forward(c.b, x)), 1, c.ints("at", []int{3, 0}, 2)))
-			k := c.node(layers.Rotary{Interleaved: true, Dim: 4}.Turn(c.b, c.node(n.ForwardHeads(c.b, x, 1)), 1, nil))
+			q := c.node(layers.Rotary{}.Rotate(c.b, c.node(n.Forward(c.b, x)), 1, c.ints("at", []int{3, 0}, 2)))
+			k := c.node(layers.Rotary{Interleaved: true, Dim: 4}.Rotate(c.b, c.node(n.ForwardHeads(c.b, x, 1)), 1, nil))
 			y, err := layers.ScaledDotProduct(c.b, q, k, x, layers.AttentionOptions{Mask: layers.Mask{KeyLengths: c.lengths(3, 2)}})
 			return c.node(y, err)
 		}},
@@ -165,7 +165,7 @@ func TestRotaryOfFloat32StaysAccurateFarOut(t *testing.T) {
 	x := random(1, 2, 4)
 	turned := func(dt tensor.Dtype) []float64 {
 		g := G.NewGraph()
-		return read(t, node(t)(layers.Rotary{Offset: far}.Turn(&layers.Build{}, input(g, "x", as(dt, x)), 1, nil)))[0]
+		return read(t, node(t)(layers.Rotary{Offset: far}.Rotate(&layers.Build{}, input(g, "x", as(dt, x)), 1, nil)))[0]
 	}
 	near(t, "float32", turned(tensor.Float32), turned(tensor.Float64), 1e-6)
 }

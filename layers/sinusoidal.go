@@ -13,7 +13,7 @@ import (
 // gets sin(t/Base^(i/D)), and element i+1 gets the cosine of the same angle. It has no parameters and no limit on the
 // length. Sinusoidal is its own configuration: New validates and returns it.
 type Sinusoidal struct {
-	None
+	NoPositions
 
 	Base float64 `json:"base,omitzero"` // 10,000 if 0
 }

@@ -141,7 +141,7 @@ func blockSizes[B any](block func(p *layers.Params, dim int, c layers.BlockConfi
 func modelSizes[M any](model func(p *layers.Params, c layers.ModelConfig) (M, error)) map[string]func(p *layers.Params, n int) error {
 	with := func(change func(c *layers.ModelConfig, n int)) func(p *layers.Params, n int) error {
 		return func(p *layers.Params, n int) error {
-			c := layers.ModelConfig{Vocab: 2, Dim: 2, Layers: 1, Positions: layers.None{}}
+			c := layers.ModelConfig{Vocab: 2, Dim: 2, Layers: 1, Positions: layers.NoPositions{}}
 			change(&c, n)
 			return made(model(p, c))
 		}

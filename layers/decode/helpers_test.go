@@ -57,7 +57,7 @@ func sessionConfigs() map[string]layers.ModelConfig {
 		"rotary":        with(func(c *layers.ModelConfig) { c.Positions = layers.Rotary{} }),
 		"relative bias": with(func(c *layers.ModelConfig) { c.Positions = layers.RelativeBias{Buckets: 8, MaxDistance: 9} }),
 		"ALiBi":         with(func(c *layers.ModelConfig) { c.Positions = layers.ALiBi{} }),
-		"no positions":  with(func(c *layers.ModelConfig) { c.Positions = layers.None{} }),
+		"no positions":  with(func(c *layers.ModelConfig) { c.Positions = layers.NoPositions{} }),
 		"grouped heads": with(func(c *layers.ModelConfig) { c.Positions = layers.Rotary{}; c.Block.Attention.KeyValueHeads = 2 }),
 		"tied": with(func(c *layers.ModelConfig) {
 			c.Positions, c.Tied, c.Block.Attention.KeyValueHeads = layers.ALiBi{}, true, 1

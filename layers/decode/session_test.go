@@ -298,7 +298,7 @@ func TestSessionsInParallel(t *testing.T) {
 
 // coresSeen are Positions that record the Cores of every graph.
 type coresSeen struct {
-	layers.None
+	layers.NoPositions
 	seen *[]int
 }
 

@@ -306,7 +306,7 @@ func TestSplitErrors(t *testing.T) {
 }
 
 // ownPositions is a position scheme without a name in JSON.
-type ownPositions struct{ layers.None }
+type ownPositions struct{ layers.NoPositions }
 
 // A run must resume in its folder. Other runs must not use the folder.
 func TestTrainFolders(t *testing.T) {
