@@ -142,7 +142,7 @@ func Example_gorgonia() {
 		if err != nil {
 			return nil, nil, err
 		}
-		return G.Nodes{ids}, G.Nodes{logits, b.Captured()[0].Weights}, nil // (1, 4, V), (1, H, 4, 4)
+		return G.Nodes{ids}, G.Nodes{logits, b.AttentionWeights()[0].Weights}, nil // (1, 4, V), (1, H, 4, 4)
 	})
 	check(err)
 	out, err := predict.Call(tensor.New(tensor.WithShape(1, 4), tensor.WithBacking([]int{3, 1, 4, 1})))

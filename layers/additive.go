@@ -128,7 +128,7 @@ func (a *AdditiveAttention) Forward(b *Build, query, key, value *G.Node, m Mask)
 		return nil, err
 	}
 	if b.CaptureWeights {
-		b.captured = append(b.captured, Captured{Layer: a.scope, Weights: weights})
+		b.captured = append(b.captured, AttentionWeights{Layer: a.scope, Weights: weights})
 	}
 	return ops.MergeHeads(b.Env(), out, query.Dims() == 3) // (B, 1, T, V) -> (B, T, V)
 }

@@ -255,7 +255,7 @@ func TestAdditiveCapture(t *testing.T) {
 		a := must[*layers.AdditiveAttention](t)(layers.NewAdditiveAttention(c.p.Scope("decoder").Scope("attention"), 4, layers.AdditiveConfig{Dropout: 0.5}))
 		out, weights, err := forwardWeights(a, c.b, x, y, y, layers.Mask{})
 		noError(t, err)
-		captured := c.b.Captured()
+		captured := c.b.AttentionWeights()
 		batch := tensor.Shape(shape).TotalSize() / 12
 		if len(captured) != 1 || captured[0].Layer != "decoder.attention" || captured[0].Weights != weights || !weights.Shape().Eq(tensor.Shape{batch, 1, 3, 3}) {
 			t.Fatalf("captured %v, want only the weights %v of decoder.attention", captured, weights)
@@ -278,7 +278,7 @@ func TestAdditiveCapture(t *testing.T) {
 	c := newBench(t)
 	x := c.in("x", 3, 4)
 	c.node(c.additive(4, layers.AdditiveConfig{}).Forward(c.b, x, x, x, layers.Mask{}))
-	if n := len(c.b.Captured()); n != 0 {
+	if n := len(c.b.AttentionWeights()); n != 0 {
 		t.Errorf("captured %d weights, want 0", n)
 	}
 }
@@ -455,7 +455,7 @@ func ExampleAdditiveAttention() {
 	b := &layers.Build{Mode: layers.Training, CaptureWeights: true}
 	context, err := attention.Forward(b, state, source, source, layers.Mask{KeyLengths: lengths})
 	check(err)
-	weights := b.Captured()[0].Weights
+	weights := b.AttentionWeights()[0].Weights
 	_, err = G.Grad(G.Must(G.Sum(context)), b.Learnables()...) // W_q, W_k and v
 	check(err)
 	var contextValue, weightsValue G.Value

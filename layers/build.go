@@ -34,7 +34,7 @@ type Build struct {
 	// Cores is the largest number of processors that one op uses; 0 means GOMAXPROCS. It never changes a result.
 	Cores int
 
-	// CaptureWeights keeps the attention weights of every layer for the method Captured.
+	// CaptureWeights keeps the attention weights of every layer for the method AttentionWeights.
 	CaptureWeights bool
 
 	// Composed builds attention and feed-forward layers from separate ops instead of fused ones, so that every stage is
@@ -61,7 +61,7 @@ type Build struct {
 	ops      ops.Env
 	params   G.Nodes
 	bound    map[*Param]*G.Node
-	captured []Captured
+	captured []AttentionWeights
 	placed   map[string]bool // the names of the Cache's places that the graph uses
 }
 
@@ -77,16 +77,16 @@ type Build struct {
 // graph that uses it.
 type Buffers struct{ memory ops.Buffers }
 
-// Captured holds the attention weights of one layer. In a training graph, these are the weights after dropout.
-type Captured struct {
+// AttentionWeights holds the attention weights of one layer. In a training graph, these are the weights after dropout.
+type AttentionWeights struct {
 	Layer   string  // the layer's scope, such as "blocks.0.attention"
 	Weights *G.Node // (B, H, T, S); B is 1 without a batch axis, and S is the Cache's capacity if there is a Cache
 }
 
-// Captured returns the weights of every attention layer that Forward added with CaptureWeights set, in order. To get
-// their values, call gorgonia.Read for each node before you make the VM. A run may overwrite the Value of the node
-// itself.
-func (b *Build) Captured() []Captured { return b.captured }
+// AttentionWeights returns the weights of every attention layer that Forward added with CaptureWeights set, in order.
+// To get their values, call gorgonia.Read for each node before you make the VM. A run may overwrite the Value of the
+// node itself.
+func (b *Build) AttentionWeights() []AttentionWeights { return b.captured }
 
 // Learnables returns the nodes of all parameters bound so far, in order, without the frozen ones. Pass them to
 // gorgonia.Grad, gorgonia.BindDualValues and, through gorgonia.NodesToValueGrads, to a solver.

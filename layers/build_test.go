@@ -172,7 +172,7 @@ func TestCapturedWeights(t *testing.T) {
 	b := &layers.Build{CaptureWeights: true}
 	node(t)(d.Forward(b, ids, layers.Mask{}))
 	var nodes G.Nodes
-	for i, c := range b.Captured() {
+	for i, c := range b.AttentionWeights() {
 		if want := []string{"blocks.0.attention", "blocks.1.attention"}[i]; c.Layer != want {
 			t.Errorf("captured %q, want %q", c.Layer, want)
 		}
@@ -192,7 +192,7 @@ func TestCapturedWeights(t *testing.T) {
 			}
 		}
 	}
-	if none := (&layers.Build{}).Captured(); none != nil {
+	if none := (&layers.Build{}).AttentionWeights(); none != nil {
 		t.Errorf("without CaptureWeights: captured %v, want nil", none)
 	}
 }

@@ -117,9 +117,8 @@ func ExampleParams_Load_pyTorch() {
 	_, err = params.Load("testdata/torch_classifier.safetensors", layers.LoadOptions{PyTorch: true})
 	problem, _, _ := strings.Cut(err.Error(), ";")
 	fmt.Println(problem)
-	// Output:
-	// [-0.273 -0.541 0.666]
-	// testdata/torch_classifier.safetensors: the weights don't fit the model: missing: "encoder.embedding.weight" of shape (7, 4), "encoder.positions.weight" of shape (5, 4)
+	// Output: [-0.273 -0.541 0.666] testdata/torch_classifier.safetensors: the weights don't fit the model: missing:
+	// "encoder.embedding.weight" of shape (7, 4), "encoder.positions.weight" of shape (5, 4)
 }
 
 // An encoder labels each token of two sequences, one of them padded.
@@ -141,7 +140,7 @@ func ExampleEncoder() {
 	check(err)
 	fmt.Println(params.Count(), "parameters")
 	fmt.Println("logits", logits.Shape())
-	for _, c := range b.Captured() {
+	for _, c := range b.AttentionWeights() {
 		fmt.Println(c.Layer, c.Weights.Shape())
 	}
 	// Output:

@@ -141,7 +141,7 @@ func forwardWeights(a attention, b *layers.Build, q, k, v *G.Node, m layers.Mask
 	if out, err = a.Forward(b, q, k, v, m); err != nil {
 		return nil, nil, err
 	}
-	captured := b.Captured()
+	captured := b.AttentionWeights()
 	return out, captured[len(captured)-1].Weights, nil
 }
 

@@ -41,8 +41,8 @@ type LoadOptions struct {
 	Ignore bool
 }
 
-// Loaded holds the metadata of a file and lists the parameters and tensors that Load left out.
-type Loaded struct {
+// LoadReport holds the metadata of a file and lists the parameters and tensors that Load left out.
+type LoadReport struct {
 	Metadata map[string]string // nil if the file has none
 	Kept     []string          // parameters that kept their values, in the order of All
 	Unused   []string          // tensors that Load skipped because of Drop or Ignore, in the file's order
@@ -58,29 +58,29 @@ type Loaded struct {
 // doesn't match. Files written by Save have a checksum. After an error, no parameter has changed. Load compares names
 // and shapes before it allocates memory. If tensors are missing, unexpected or of another shape, the error gives
 // examples, with their names in the file. It also says if their names show that the option PyTorch is set wrongly.
-func (p *Params) Load(path string, o LoadOptions) (Loaded, error) {
+func (p *Params) Load(path string, o LoadOptions) (LoadReport, error) {
 	f, err := safetensors.Open(path)
 	if err != nil {
-		return Loaded{}, err
+		return LoadReport{}, err
 	}
 	defer f.Close()
 	l, err := p.load(f, o)
 	if err != nil {
-		return Loaded{}, fmt.Errorf("%s: %w", path, err)
+		return LoadReport{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return l, nil
 }
 
-// Decode is like Load, but reads size bytes from r, for example weights embedded in a program.
-func (p *Params) Decode(r io.Reader, size int64, o LoadOptions) (Loaded, error) {
+// LoadFrom is like Load, but reads size bytes from r, for example weights embedded in a program.
+func (p *Params) LoadFrom(r io.Reader, size int64, o LoadOptions) (LoadReport, error) {
 	f, err := safetensors.NewFile(r, size)
 	if err != nil {
-		return Loaded{}, err
+		return LoadReport{}, err
 	}
 	return p.load(f, o)
 }
 
-func (p *Params) load(f *safetensors.File, o LoadOptions) (Loaded, error) {
+func (p *Params) load(f *safetensors.File, o LoadOptions) (LoadReport, error) {
 	if p.dtype == tensor.Float32 {
 		return load[float32](p.set, f, o)
 	}
@@ -88,23 +88,23 @@ func (p *Params) load(f *safetensors.File, o LoadOptions) (Loaded, error) {
 }
 
 // load sets the parameters from the file's tensors. After an error, no parameter has changed.
-func load[T float32 | float64](s *paramSet, f *safetensors.File, o LoadOptions) (Loaded, error) {
+func load[T float32 | float64](s *paramSet, f *safetensors.File, o LoadOptions) (LoadReport, error) {
 	for _, q := range s.list {
 		if _, err := valuesOf[T](q); err != nil {
-			return Loaded{}, err
+			return LoadReport{}, err
 		}
 	}
 	all, err := s.tensors(o.PyTorch, o.Rename)
 	if err != nil {
-		return Loaded{}, err
+		return LoadReport{}, err
 	}
 	taken, l, err := s.match(all, f.Entries, o)
 	if err != nil {
-		return Loaded{}, err
+		return LoadReport{}, err
 	}
 	tensors, err := f.Tensors(func(name string) bool { return taken[name] != nil })
 	if err != nil {
-		return Loaded{}, err
+		return LoadReport{}, err
 	}
 	from := map[*Param][]T{}
 	for _, t := range tensors {
@@ -115,7 +115,7 @@ func load[T float32 | float64](s *paramSet, f *safetensors.File, o LoadOptions) 
 			err = split(from, taken[t.Name], values)
 		}
 		if err != nil {
-			return Loaded{}, err
+			return LoadReport{}, err
 		}
 	}
 	for q, values := range from {
@@ -178,7 +178,7 @@ func (s *paramSet) tensors(pyTorch bool, rename func(name string) string) ([]pac
 }
 
 // match maps the name of each tensor in the file to its parameters. Its error lists everything that doesn't fit.
-func (s *paramSet) match(all []packed, entries []safetensors.Entry, o LoadOptions) (taken map[string][]*Param, l Loaded, err error) {
+func (s *paramSet) match(all []packed, entries []safetensors.Entry, o LoadOptions) (taken map[string][]*Param, l LoadReport, err error) {
 	byName := map[string]safetensors.Entry{}
 	for _, e := range entries {
 		if o.Drop == nil || !o.Drop(e.Name) {
@@ -230,7 +230,7 @@ func (s *paramSet) match(all []packed, entries []safetensors.Entry, o LoadOption
 		}
 	}
 	if parts != nil {
-		return nil, Loaded{}, errors.New("the weights don't fit the model: " + strings.Join(parts, "; ") + advice)
+		return nil, LoadReport{}, errors.New("the weights don't fit the model: " + strings.Join(parts, "; ") + advice)
 	}
 	return taken, l, nil
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// TestLoadOptions checks that parameters missing from the file keep their values. Loaded lists these parameters, and
-// the unused tensors.
+// TestLoadOptions checks that parameters missing from the file keep their values. The LoadReport lists these
+// parameters, and the unused tensors.
 func TestLoadOptions(t *testing.T) {
 	named := func(name string, values ...float32) safetensors.Tensor {
 		return safetensors.Tensor{Name: name, Shape: []int{len(values)}, Data: values}
@@ -53,7 +53,7 @@ func TestLoadOptions(t *testing.T) {
 			}
 			before := weightBits(p)
 			file := weightFileOf(t, test.file...)
-			l, err := p.Decode(bytes.NewReader(file), int64(len(file)), test.options)
+			l, err := p.LoadFrom(bytes.NewReader(file), int64(len(file)), test.options)
 			if test.err != "" {
 				wantError(t, err, test.err)
 			} else if err != nil {
@@ -81,7 +81,7 @@ func TestLoadPartOfPyTorch(t *testing.T) {
 	p := newParams(t)
 	must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, 6, layers.AttentionConfig{Heads: 2}))
 	before := weightBits(p)
-	l := must[layers.Loaded](t)(p.Load(stateDict("torch_attention_packed"), layers.LoadOptions{
+	l := must[layers.LoadReport](t)(p.Load(stateDict("torch_attention_packed"), layers.LoadOptions{
 		PyTorch: true, Partial: true, Drop: func(name string) bool { return name == "in_proj_weight" },
 	}))
 	if want := []string{"query.weight", "key.weight", "value.weight"}; !slices.Equal(l.Kept, want) || !slices.Equal(l.Unused, []string{"in_proj_weight"}) {
@@ -126,6 +126,6 @@ func TestLoadJudgesTheHeader(t *testing.T) {
 	header := `{"w":{"dtype":"F32","shape":[1125899906842624],"data_offsets":[0,4503599627370496]}}`
 	file := append([]byte{byte(len(header)), 0, 0, 0, 0, 0, 0, 0}, header...)
 	p := newWeights(t, tensor.Float32, 1)
-	_, err := p.Decode(bytes.NewReader(file), int64(len(file))+4503599627370496, layers.LoadOptions{})
+	_, err := p.LoadFrom(bytes.NewReader(file), int64(len(file))+4503599627370496, layers.LoadOptions{})
 	wantError(t, err, "don't fit the model", `unexpected: "w" of shape (1125899906842624)`)
 }

@@ -180,7 +180,7 @@ func (a *MultiHeadAttention) attend(b *Build, q, k, v *G.Node, m Mask) (heads *G
 		if err != nil {
 			return nil, err
 		}
-		b.captured = append(b.captured, Captured{Layer: a.scope, Weights: st.Dropped})
+		b.captured = append(b.captured, AttentionWeights{Layer: a.scope, Weights: st.Dropped})
 		heads = st.Output
 	} else if heads, err = ScaledDotProduct(b, q, k, v, o); err != nil { // (B, T, H·K), (B, S, G·K), (B, S, G·V) -> (B, T, H·V)
 		return nil, err

@@ -113,7 +113,7 @@ func TestLoadPyTorchOfACutFile(t *testing.T) {
 	before := weightBits(p)
 	path := filepath.Join(t.TempDir(), "cut.safetensors")
 	for n := range len(file) {
-		if _, err := p.Decode(bytes.NewReader(file[:n]), int64(n), layers.LoadOptions{PyTorch: true}); err == nil {
+		if _, err := p.LoadFrom(bytes.NewReader(file[:n]), int64(n), layers.LoadOptions{PyTorch: true}); err == nil {
 			t.Fatalf("%d of %d bytes: got no error", n, len(file))
 		}
 		if n%99 != 0 {
@@ -143,7 +143,7 @@ func TestPyTorchFloat32(t *testing.T) {
 			noError(t, os.WriteFile(path, weightFileOf(t, tensors...), 0o644))
 			for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 				p, _ := d.apply(t, dt)
-				must[layers.Loaded](t)(p.Load(path, layers.LoadOptions{PyTorch: true, Rename: d.rename}))
+				must[layers.LoadReport](t)(p.Load(path, layers.LoadOptions{PyTorch: true, Rename: d.rename}))
 				again := filepath.Join(t.TempDir(), "again.safetensors")
 				noError(t, p.SavePyTorch(again, d.rename, nil))
 				if dt == tensor.Float32 {
@@ -151,7 +151,7 @@ func TestPyTorchFloat32(t *testing.T) {
 					continue
 				}
 				q, _ := d.apply(t, tensor.Float32) // reads the float64 file into float32
-				must[layers.Loaded](t)(q.Load(again, layers.LoadOptions{PyTorch: true, Rename: d.rename}))
+				must[layers.LoadReport](t)(q.Load(again, layers.LoadOptions{PyTorch: true, Rename: d.rename}))
 				for _, r := range q.All() {
 					if !slices.Equal(floats(t, r.Value), floats(t, p.Get(r.Name).Value)) {
 						t.Errorf("%s has changed by conversion to float64 and back", r.Name)

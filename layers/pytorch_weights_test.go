@@ -133,7 +133,7 @@ func TestLoadPyTorch(t *testing.T) {
 		for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
 			t.Run(fmt.Sprintf("%s/%v", d.file, dt), func(t *testing.T) {
 				p, outs := d.apply(t, dt)
-				if metadata := must[layers.Loaded](t)(p.Load(stateDict(d.file), layers.LoadOptions{PyTorch: true, Rename: d.rename})).Metadata; metadata != nil {
+				if metadata := must[layers.LoadReport](t)(p.Load(stateDict(d.file), layers.LoadOptions{PyTorch: true, Rename: d.rename})).Metadata; metadata != nil {
 					t.Errorf("got metadata %v, want none", metadata)
 				}
 				tolerance := map[tensor.Dtype]float64{tensor.Float64: 1e-12, tensor.Float32: 1e-5}[dt]
@@ -150,7 +150,7 @@ func TestLoadPyTorch(t *testing.T) {
 				want := map[string]string{"epoch": "7"}
 				noError(t, p.SavePyTorch(path, d.rename, want))
 				sameTensors(t, path, stateDict(d.file))
-				if metadata := must[layers.Loaded](t)(p.Load(path, layers.LoadOptions{PyTorch: true, Rename: d.rename})).Metadata; !reflect.DeepEqual(metadata, want) {
+				if metadata := must[layers.LoadReport](t)(p.Load(path, layers.LoadOptions{PyTorch: true, Rename: d.rename})).Metadata; !reflect.DeepEqual(metadata, want) {
 					t.Errorf("got metadata %v, want %v", metadata, want)
 				}
 			})
@@ -233,7 +233,7 @@ func TestPyTorchNames(t *testing.T) {
 			}
 			before := weightBits(p)
 			randomise(p)
-			must[layers.Loaded](t)(p.Load(path, layers.LoadOptions{PyTorch: true}))
+			must[layers.LoadReport](t)(p.Load(path, layers.LoadOptions{PyTorch: true}))
 			if !sameWeights(weightBits(p), before) {
 				t.Error("the saved values differ from the loaded ones")
 			}

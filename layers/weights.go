@@ -19,11 +19,11 @@ import (
 // Save replaces the file at path only when the new file is complete. If a value is NaN or infinite, Save returns an
 // error with the name of the parameter, because Load would refuse the file.
 func (p *Params) Save(path string, metadata map[string]string) error {
-	return atomicfile.WriteFile(path, func(w io.Writer) error { return p.Encode(w, metadata) })
+	return atomicfile.WriteFile(path, func(w io.Writer) error { return p.SaveTo(w, metadata) })
 }
 
-// Encode is like Save, but writes to w. After an error, discard the output.
-func (p *Params) Encode(w io.Writer, metadata map[string]string) error {
+// SaveTo is like Save, but writes to w. After an error, discard the output.
+func (p *Params) SaveTo(w io.Writer, metadata map[string]string) error {
 	tensors, err := p.export(false, nil)
 	if err != nil {
 		return err

@@ -64,7 +64,7 @@ func TestWeightsRoundTrip(t *testing.T) {
 			}
 			for _, want := range []map[string]string{{"epoch": "7"}, nil} {
 				noError(t, p.Save(path, want))
-				got := must[layers.Loaded](t)(q.Scope("part").Load(path, layers.LoadOptions{})).Metadata
+				got := must[layers.LoadReport](t)(q.Scope("part").Load(path, layers.LoadOptions{})).Metadata
 				if !maps.Equal(got, want) {
 					t.Errorf("got metadata %v, want %v", got, want)
 				}
@@ -78,10 +78,10 @@ func TestWeightsRoundTrip(t *testing.T) {
 
 func TestWeightsAreTheSameBytesEachTime(t *testing.T) {
 	var want bytes.Buffer
-	noError(t, newWeights(t, tensor.Float32, 1).Encode(&want, nil))
+	noError(t, newWeights(t, tensor.Float32, 1).SaveTo(&want, nil))
 	for range 5 { // newWeights makes the parameters in random order
 		var got bytes.Buffer
-		noError(t, newWeights(t, tensor.Float32, 1).Encode(&got, nil))
+		noError(t, newWeights(t, tensor.Float32, 1).SaveTo(&got, nil))
 		if !bytes.Equal(got.Bytes(), want.Bytes()) {
 			t.Fatal("the same weights gave two different files")
 		}
@@ -123,7 +123,7 @@ func TestLoadChangesBoundGraphs(t *testing.T) {
 	noError(t, p.Save(path, nil))
 	value := q.Get("weight").Value
 	first := unsafe.SliceData(value.Float64s())
-	must[layers.Loaded](t)(q.Load(path, layers.LoadOptions{}))
+	must[layers.LoadReport](t)(q.Load(path, layers.LoadOptions{}))
 	if q.Get("weight").Value != value || unsafe.SliceData(value.Float64s()) != first {
 		t.Error("the parameter has another tensor or other memory")
 	}
@@ -151,7 +151,7 @@ func TestLoadConverts(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			p := must[*layers.Params](t)(layers.NewParams(test.dtype, 1))
 			w := must[*layers.Param](t)(p.New("w", layers.Ones(), 2))
-			must[layers.Loaded](t)(p.Decode(bytes.NewReader(test.file), int64(len(test.file)), layers.LoadOptions{}))
+			must[layers.LoadReport](t)(p.LoadFrom(bytes.NewReader(test.file), int64(len(test.file)), layers.LoadOptions{}))
 			sameBits(t, "w", floats(t, w.Value), test.want)
 		})
 	}
@@ -210,7 +210,7 @@ func TestFailedLoadChangesNothing(t *testing.T) {
 			noError(t, os.WriteFile(path, test.file, 0o644))
 			_, err := p.Load(path, layers.LoadOptions{})
 			wantError(t, err, test.want, path)
-			_, err = p.Decode(bytes.NewReader(test.file), int64(len(test.file)), layers.LoadOptions{})
+			_, err = p.LoadFrom(bytes.NewReader(test.file), int64(len(test.file)), layers.LoadOptions{})
 			wantError(t, err, test.want)
 			if !sameWeights(weightBits(p), before) {
 				t.Error("the error changed parameters")
@@ -230,7 +230,7 @@ func TestLoadNamesAFewOfMany(t *testing.T) {
 		must[*layers.Param](t)(p.New(fmt.Sprint("w", i), layers.Ones(), 2))
 	}
 	b := weightFile(t, "x", []float32{1, 2})
-	_, err := p.Decode(bytes.NewReader(b), int64(len(b)), layers.LoadOptions{})
+	_, err := p.LoadFrom(bytes.NewReader(b), int64(len(b)), layers.LoadOptions{})
 	want := `the weights don't fit the model: missing: "w0" of shape (2), "w1" of shape (2), "w2" of shape (2), and 7 more; unexpected: "x" of shape (2)`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %v", err, want)
@@ -263,7 +263,7 @@ func TestFailedSaveLeavesTheOldFile(t *testing.T) {
 				wantError(t, err, test.want)
 			}
 			q := newWeights(t, tensor.Float32, 2)
-			must[layers.Loaded](t)(q.Load(path, layers.LoadOptions{}))
+			must[layers.LoadReport](t)(q.Load(path, layers.LoadOptions{}))
 			if !sameWeights(weightBits(q), weightBits(newWeights(t, tensor.Float32, 1))) {
 				t.Error("the old file has changed")
 			}
@@ -277,7 +277,7 @@ func TestFailedSaveLeavesTheOldFile(t *testing.T) {
 func TestEncodeReturnsTheWritersError(t *testing.T) {
 	r, w := io.Pipe()
 	r.CloseWithError(io.ErrClosedPipe)
-	if err := newWeights(t, tensor.Float32, 1).Encode(w, nil); !errors.Is(err, io.ErrClosedPipe) {
+	if err := newWeights(t, tensor.Float32, 1).SaveTo(w, nil); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("got error %v, want %v", err, io.ErrClosedPipe)
 	}
 }

@@ -364,7 +364,7 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how watched, err error) e
 }
 
 // loadedText describes which tensors were loaded from another run.
-func loadedText(from string, l layers.Loaded, all int) string {
+func loadedText(from string, l layers.LoadReport, all int) string {
 	s := fmt.Sprintf("Starting from %s: %d of %d tensors", text.Escape(from), all-len(l.Kept), all)
 	if len(l.Kept) > 0 {
 		s += "; new ones: " + scopes(l.Kept)

@@ -77,7 +77,7 @@ func attend(seed uint64, T, S, D int) (*notebook.Stages, *layers.MultiHeadAttent
 	var s notebook.Stages
 	s.Add("sequence 1", first)
 	s.Add("sequence 2", second)
-	s.Add("Attention Weights", b.Captured()[0].Weights) // (1, 1, T, S)
+	s.Add("Attention Weights", b.AttentionWeights()[0].Weights) // (1, 1, T, S)
 	s.Add("Weighted Sum", out)
 	return &s, a, s.Run()
 }

@@ -145,7 +145,7 @@ func (m *model) lookUp(stored []int) (predicted []int, weights []float64, err er
 		if err != nil {
 			return nil, nil, err
 		}
-		return G.Nodes{in.stored, in.asked}, G.Nodes{logits, b.Captured()[0].Weights}, nil // (S, 1, V), (S, 1, 1, S)
+		return G.Nodes{in.stored, in.asked}, G.Nodes{logits, b.AttentionWeights()[0].Weights}, nil // (S, 1, V), (S, 1, 1, S)
 	})
 	if err != nil {
 		return nil, nil, err

@@ -40,7 +40,7 @@ func severalHeads(seed uint64, n sizes) (*notebook.Stages, error) {
 
 	var s notebook.Stages
 	s.Add("embeddings", x)
-	s.Add("Attention Weights", b.Captured()[0].Weights) // (1, H, T, T)
+	s.Add("Attention Weights", b.AttentionWeights()[0].Weights) // (1, H, T, T)
 	s.Add("Weighted Sum", sum)
 	names := [3]string{"Queries", "Keys", "Values"}
 	for i, l := range []*layers.Linear{a.Query, a.Key, a.Value} {

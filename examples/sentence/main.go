@@ -184,7 +184,7 @@ func attend(seed uint64, tokens []string, dim, dK int) (*notebook.Stages, error)
 
 	var s notebook.Stages
 	s.Add("X", x)
-	s.Add("weights", b.Captured()[0].Weights) // (1, 1, n, n)
+	s.Add("weights", b.AttentionWeights()[0].Weights) // (1, 1, n, n)
 	s.Add("output", output)
 	names := [3]string{"Q", "K", "V"}
 	for i, l := range []*layers.Linear{attention.Query, attention.Key, attention.Value} {

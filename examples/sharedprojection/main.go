@@ -120,7 +120,7 @@ func attend(in inputs) (*notebook.Stages, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	weights := b.Captured()[0].Weights // (1, 1, n, n)
+	weights := b.AttentionWeights()[0].Weights // (1, 1, n, n)
 
 	// Add the inner stages. A graph binds each weight once, so these projections use the same nodes as attention.
 	var s notebook.Stages

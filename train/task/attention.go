@@ -116,7 +116,7 @@ type captured struct {
 // capture runs the model on a batch of one row. It returns the attention weights of the layers whose name contains
 // part, cross-attention first, and the likeliest class of every position.
 func (m *Model) capture(batch data.Batch, part string) (weights []captured, classes []int, err error) {
-	var chosen []layers.Captured
+	var chosen []layers.AttentionWeights
 	model, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
 		b.CaptureWeights = true
 		in, logits, err := m.build(b, g, 1, data.Layout{Len: batch.Len, TargetLen: batch.TargetLen})
@@ -124,7 +124,7 @@ func (m *Model) capture(batch data.Batch, part string) (weights []captured, clas
 			return nil, nil, err
 		}
 		out = G.Nodes{logits}
-		chosen, err = choose(b.Captured(), part)
+		chosen, err = choose(b.AttentionWeights(), part)
 		for _, c := range chosen {
 			out = append(out, c.Weights)
 		}
@@ -150,9 +150,9 @@ func (m *Model) capture(batch data.Batch, part string) (weights []captured, clas
 
 // choose returns the layers whose name contains part, cross-attention first. It returns an error if there is none, or
 // if there are too many weights.
-func choose(all []layers.Captured, part string) ([]layers.Captured, error) {
+func choose(all []layers.AttentionWeights, part string) ([]layers.AttentionWeights, error) {
 	var names []string
-	var cross, others []layers.Captured
+	var cross, others []layers.AttentionWeights
 	computed, shown := 0, 0
 	for _, c := range all {
 		names = append(names, c.Layer)

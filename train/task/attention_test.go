@@ -231,12 +231,12 @@ func TestAttentionOfAnswers(t *testing.T) {
 func pad(ids []int, n int) []int { return append(slices.Clone(ids), make([]int, n-len(ids))...) }
 
 func TestChoose(t *testing.T) {
-	all := func(shapes ...[]int) []layers.Captured {
+	all := func(shapes ...[]int) []layers.AttentionWeights {
 		g := G.NewGraph()
-		var all []layers.Captured
+		var all []layers.AttentionWeights
 		for i, shape := range shapes {
 			name := []string{"decoder.blocks.0.attention", "decoder.blocks.0.cross"}[i]
-			all = append(all, layers.Captured{Layer: name, Weights: G.NewTensor(g, tensor.Float32, 4, G.WithShape(shape...), G.WithName(name))})
+			all = append(all, layers.AttentionWeights{Layer: name, Weights: G.NewTensor(g, tensor.Float32, 4, G.WithShape(shape...), G.WithName(name))})
 		}
 		return all
 	}

@@ -47,7 +47,7 @@ func (c *Config) StartFrom(dir string) error {
 
 // start loads the weights of the configuration's From, as far as they fit. It sets the checksum, or compares it if it
 // is set.
-func (m *Model) start() (layers.Loaded, error) {
+func (m *Model) start() (layers.LoadReport, error) {
 	dir := m.Config.From.Dir
 	loaded, err := m.startFrom(filepath.Join(dir, WeightsFile))
 	if errors.Is(err, os.ErrNotExist) {
@@ -59,23 +59,23 @@ func (m *Model) start() (layers.Loaded, error) {
 	return loaded, err
 }
 
-func (m *Model) startFrom(path string) (layers.Loaded, error) {
+func (m *Model) startFrom(path string) (layers.LoadReport, error) {
 	c := &m.Config
 	from, err := ReadConfig(c.From.Dir)
 	if err != nil {
-		return layers.Loaded{}, err
+		return layers.LoadReport{}, err
 	}
 	sum, err := fileSum(path)
 	if err != nil {
-		return layers.Loaded{}, err
+		return layers.LoadReport{}, err
 	}
 	if c.From.SHA256 != "" && c.From.SHA256 != sum {
-		return layers.Loaded{}, errors.New("its weights have changed since this run began: restore them")
+		return layers.LoadReport{}, errors.New("its weights have changed since this run began: restore them")
 	}
 	c.From.SHA256 = sum
 	header, err := weightsOf(os.DirFS(c.From.Dir), c.From.Dir, from)
 	if err != nil {
-		return layers.Loaded{}, err
+		return layers.LoadReport{}, err
 	}
 	shapes := map[string][]int{}
 	for _, e := range header.Entries {

@@ -71,7 +71,7 @@ func (m *Model) load(fsys fs.FS, dir string, c Config) error {
 	f, size, err := openRegular(fsys, WeightsFile)
 	if err == nil {
 		defer f.Close()
-		_, err = m.Params.Decode(f, size, layers.LoadOptions{})
+		_, err = m.Params.LoadFrom(f, size, layers.LoadOptions{})
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", filepath.Join(dir, WeightsFile), err)

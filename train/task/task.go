@@ -18,7 +18,7 @@ type Task struct {
 
 	// Loaded lists which parameters New didn't load from the run in Config.From, and which weights of that run it
 	// didn't use.
-	Loaded layers.Loaded
+	Loaded layers.LoadReport
 
 	unstarted    error // why Config.From can't be loaded; no error for a run that already has a checkpoint
 	set          set
