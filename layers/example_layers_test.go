@@ -151,8 +151,7 @@ func ExampleScaledDotProductStages() {
 	check(err)
 	all := evaluate(G.Must(G.Concat(1, stages.Scores, stages.Capped, stages.Masked, stages.Weights, stages.Output)))
 	fmt.Printf("scores %.2f, capped %.2f, masked %.2f, weights %.2f, output %.2f\n", all[:3], all[3:6], all[6:9], all[9:12], all[12:])
-	// Output: scores [1.00 3.00 2.00], capped [0.92 1.81 1.52], masked [1.42 1.81 -Inf], weights [0.40 0.60 0.00],
-	// output [15.95]
+	// Output: scores [1.00 3.00 2.00], capped [0.92 1.81 1.52], masked [1.42 1.81 -Inf], weights [0.40 0.60 0.00], output [15.95]
 }
 
 // With a Cache, a decoder continues a sequence one token at a time. Package decode does this for you.

@@ -117,8 +117,9 @@ func ExampleParams_Load_pyTorch() {
 	_, err = params.Load("testdata/torch_classifier.safetensors", layers.LoadOptions{PyTorch: true})
 	problem, _, _ := strings.Cut(err.Error(), ";")
 	fmt.Println(problem)
-	// Output: [-0.273 -0.541 0.666] testdata/torch_classifier.safetensors: the weights don't fit the model: missing:
-	// "encoder.embedding.weight" of shape (7, 4), "encoder.positions.weight" of shape (5, 4)
+	// Output:
+	// [-0.273 -0.541 0.666]
+	// testdata/torch_classifier.safetensors: the weights don't fit the model: missing: "encoder.embedding.weight" of shape (7, 4), "encoder.positions.weight" of shape (5, 4)
 }
 
 // An encoder labels each token of two sequences, one of them padded.
