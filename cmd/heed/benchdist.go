@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/heed-go/heed/internal/bench"
+	"github.com/heed-go/heed/cmd/heed/internal/bench"
 	"github.com/heed-go/heed/train"
 )
 

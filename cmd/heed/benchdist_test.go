@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/heed-go/heed/internal/bench"
+	"github.com/heed-go/heed/cmd/heed/internal/bench"
 )
 
 func TestBenchDist(t *testing.T) {

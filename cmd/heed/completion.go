@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/heed-go/heed/cmd/heed/internal/bench"
 	"github.com/heed-go/heed/data/tokenizer"
-	"github.com/heed-go/heed/internal/bench"
 	"github.com/heed-go/heed/internal/kinds"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/task"

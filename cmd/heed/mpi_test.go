@@ -18,7 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/heed-go/heed/internal/bench"
+	"github.com/heed-go/heed/cmd/heed/internal/bench"
 	"github.com/heed-go/heed/internal/kernel"
 )
 

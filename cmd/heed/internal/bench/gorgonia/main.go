@@ -1,8 +1,8 @@
-// Gorgonia_bench measures one training step of a small GPT made only of Gorgonia's own ops, with Gorgonia's Adam. The
+// Gorgonia measures one training step of a small GPT made only of Gorgonia's own ops, with Gorgonia's Adam. The
 // results are in docs/performance.md, in the column "Gorgonia's own ops and Adam". The program measures like heed
 // bench, and prints one JSON object per configuration.
 //
-//	go run ./docs/gorgonia_bench [nanogpt|tiny ...]
+//	go run ./cmd/heed/internal/bench/gorgonia [nanogpt|tiny ...]
 //
 // Some of Gorgonia's ops give wrong numbers unless they are used with care. Here:
 //   - Reshape's output shares its input's memory; see reshape;
@@ -25,7 +25,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"github.com/heed-go/heed/internal/bench"
+	"github.com/heed-go/heed/cmd/heed/internal/bench"
 )
 
 var configs = []config{
@@ -36,12 +36,12 @@ var configs = []config{
 func main() {
 	chosen, err := choose(os.Args[1:])
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "gorgonia_bench:", err)
+		fmt.Fprintln(os.Stderr, "gorgonia:", err)
 		os.Exit(2)
 	}
 	for _, c := range chosen {
 		if err := measure(c); err != nil {
-			fmt.Fprintln(os.Stderr, "gorgonia_bench:", err)
+			fmt.Fprintln(os.Stderr, "gorgonia:", err)
 			os.Exit(1)
 		}
 	}

@@ -4,7 +4,7 @@ import "testing"
 
 // BenchmarkStep runs steps of every configuration of heed bench, for profiles:
 //
-//	go test -run '^$' -bench Step/nanogpt/fused -cpuprofile cpu.prof ./internal/bench
+//	go test -run '^$' -bench Step/nanogpt/fused -cpuprofile cpu.prof ./cmd/heed/internal/bench
 func BenchmarkStep(b *testing.B) {
 	for _, c := range All() {
 		b.Run(c.ID(), func(b *testing.B) {
