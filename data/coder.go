@@ -67,7 +67,7 @@ func NewCoder(rule Rule) (Coder, error) {
 func newCoder(rule Rule) (Coder, error) {
 	plain := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_' }
 	if rule.Name == "" || len(rule.Name) > maxName || strings.TrimFunc(rule.Name, plain) != "" {
-		return nil, fmt.Errorf("a rule's Name must have 1 to %d bytes, and only letters, digits, - and _, got %.100q; for one of Heed's own rules, call Named", maxName, rule.Name)
+		return nil, fmt.Errorf("a rule's Name must have 1 to %d bytes, and only letters, digits, - and _, got %.100q; for one of Heed's own rules, call toy.Named", maxName, rule.Name)
 	}
 	if rule.MaxLen < 1 || rule.MaxAnswer < 0 {
 		return nil, fmt.Errorf("MaxLen must be at least 1 and MaxAnswer at least 0, got %d and %d", rule.MaxLen, rule.MaxAnswer)

@@ -196,15 +196,6 @@ func TestAnswersAreUTF8(t *testing.T) {
 	}
 }
 
-func onlyOf(s, symbols string) bool {
-	for _, r := range s {
-		if !strings.ContainsRune(symbols, r) {
-			return false
-		}
-	}
-	return true
-}
-
 // distinct returns the characters of s, sorted and without repeats.
 func distinct(s []rune) []rune {
 	s = slices.Clone(s)

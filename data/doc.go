@@ -1,10 +1,10 @@
-// Package data provides examples for training: toy tasks over strings, text of any length, and batches of token ids. It
+// Package data provides examples for training: tasks over strings, text of any length, and batches of token ids. It
 // doesn't use graphs or tensors; all ids are slices of int.
 //
-// A Rule gives every source string its answer. Named returns Heed's own rules, such as reverse, add and dates. To make
-// your own rule, fill in a Rule. A Split draws examples of a rule for training and for validation, and uses no source
-// for both. HeldOut splits your own examples in the same way. A Coder turns examples into a Batch, and a model's output
-// back into answers. There are four kinds of task: classification, tagging, seq2seq and text.
+// A Rule gives every source string its answer. Package data/toy has Heed's own rules, such as reverse, add and dates.
+// To make your own rule, fill in a Rule. A Split draws examples of a rule for training and for validation, and uses no
+// source for both. HeldOut splits your own examples in the same way. A Coder turns examples into a Batch, and a model's
+// output back into answers. There are four kinds of task: classification, tagging, seq2seq and text.
 //
 // A Text reads the characters of files, which stay on disk. The first nine tenths are for training, the rest for
 // validation. A Text returns windows, in which the target of each character is the next character.

@@ -10,11 +10,14 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/data/toy"
 )
+
+func init() { data.Named = toy.Named }
 
 // Draw batches of a rule for training and validation.
 func Example() {
-	rule, err := data.Named("add", 0)
+	rule, err := toy.Named("add", 0)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -56,7 +59,7 @@ func Example() {
 }
 
 func ExampleNewCoder_tagging() {
-	rule, err := data.Named("reverse", 4)
+	rule, err := toy.Named("reverse", 4)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -86,7 +89,7 @@ func ExampleNewCoder_tagging() {
 }
 
 func ExampleNewCoder_seq2seq() {
-	rule, err := data.Named("dates", 0)
+	rule, err := toy.Named("dates", 0)
 	if err != nil {
 		log.Fatal(err)
 	}

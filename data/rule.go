@@ -3,19 +3,16 @@ package data
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
-	"strings"
 
 	"github.com/heed-go/heed/data/tokenizer"
-	"github.com/heed-go/heed/internal/text"
 )
 
 // A Kind says what a model predicts for a source.
 type Kind string
 
-// A Rule is a task that a model can learn. It gives every source string one answer. Named returns Heed's own rules. To
-// make your own rule, fill in the fields. Only fields with a JSON name are saved with a trained model; its tokenizers
-// are saved separately.
+// A Rule is a task that a model can learn. It gives every source string one answer. Package data/toy has Heed's own
+// rules. To make your own rule, fill in the fields. Only fields with a JSON name are saved with a trained model; its
+// tokenizers are saved separately.
 type Rule struct {
 	Name  string `json:"name"`            // only letters, digits, - and _
 	About string `json:"about,omitempty"` // a few words on the answer
@@ -51,49 +48,6 @@ type Rule struct {
 	// With ByAnswer, a Split separates training and validation by answer, not by source. Use it if many sources have
 	// the same answer.
 	ByAnswer bool `json:"-"`
-
-	// Longest is the largest maxLen that Named accepts; 0 if MaxLen can't be changed.
-	Longest int `json:"-"`
-}
-
-// rules lists Heed's own rules, with the default rule first.
-var rules = [...]Rule{
-	reverseRule,
-	copyRule,
-	sortRule,
-	addRule,
-	datesRule,
-	bracketsRule,
-}
-
-// Names returns the names of all rules that Named knows. The first is the default rule's.
-func Names() []string {
-	var names []string
-	for _, r := range rules {
-		names = append(names, r.Name)
-	}
-	return names
-}
-
-// Named returns Heed's own rule with this name, for sources of at most maxLen symbols. If maxLen is 0, the rule keeps
-// its default MaxLen. Named returns an error if the name is unknown or the rule can't have this maxLen.
-func Named(name string, maxLen int) (Rule, error) {
-	i := slices.IndexFunc(rules[:], func(r Rule) bool { return r.Name == name })
-	if i < 0 {
-		return Rule{}, fmt.Errorf("unknown task %q: the tasks are %s%s", name, strings.Join(Names(), ", "), text.DidYouMean(name, Names()))
-	}
-	r := rules[i]
-	switch {
-	case maxLen == 0 || maxLen == r.MaxLen:
-	case r.Longest == 0:
-		return Rule{}, fmt.Errorf("task %s: the maximum source length is %d symbols and can't be changed to %d", name, r.MaxLen, maxLen)
-	case maxLen < 1 || maxLen > r.Longest:
-		return Rule{}, fmt.Errorf("task %s: the maximum source length must be from 1 to %d symbols (0: the default, %d), got %d", name, r.Longest, r.MaxLen, maxLen)
-	default:
-		r.MaxLen = maxLen
-		r.Example = r.Example[:min(len(r.Example), maxLen)]
-	}
-	return r, nil
 }
 
 // An Example is a source with its answer. The answer may be empty, see Coder.Batch.

@@ -10,37 +10,6 @@ import (
 	"testing"
 )
 
-// For all rules and several seeds, no source is used for both training and validation.
-func TestSplitIsDisjoint(t *testing.T) {
-	t.Parallel()
-	steps := 200
-	if testing.Short() {
-		steps = 20
-	}
-	for _, name := range Names() {
-		for _, seed := range []uint64{0, 1, math.MaxUint64} {
-			s := newSplit(t, name, 0, seed, 1000)
-			validation := make(map[string]bool)
-			for _, source := range sources(s.Validation()) {
-				if !s.HeldOut(source) {
-					t.Fatalf("%s: the validation source %q isn't held out", name, source)
-				}
-				validation[source] = true
-			}
-			if len(validation) != 1000 {
-				t.Fatalf("%s: got %d different validation sources, want 1000", name, len(validation))
-			}
-			for step := range steps {
-				for _, source := range trainSources(t, s, step/50, step%50, 64) {
-					if validation[source] || s.HeldOut(source) {
-						t.Fatalf("%s, seed %d: %q is used for training and for validation", name, seed, source)
-					}
-				}
-			}
-		}
-	}
-}
-
 // A step draws the same examples in any order of steps, on any goroutine, and in another Split with the same seed.
 func TestTrainIsRandomAccess(t *testing.T) {
 	s := newSplit(t, "reverse", 0, 7, 100)
@@ -133,6 +102,7 @@ func TestNewSplitTooMany(t *testing.T) {
 
 	held = 0
 	s = newSplit(t, "copy", 2, 1, 1)
+	letters := named(t, "copy", 2).Alphabet
 	for _, a := range letters {
 		for _, b := range " " + letters {
 			word := string(a)

@@ -236,6 +236,7 @@ func TestTextStaysOnDisk(t *testing.T) {
 type letterAt struct{}
 
 func (letterAt) ReadAt(p []byte, offset int64) (int, error) {
+	const letters = "abcdefghijklmnopqrstuvwxyz"
 	for n := copy(p, letters[offset%26:]); n < len(p); {
 		n += copy(p[n:], letters)
 	}

@@ -26,11 +26,11 @@ const (
 var floors = [][]string{
 	{"cmd/", "examples/", "docs/"},
 	{"train/report", "train/task/serve"},
-	{"train/task", "train/mpi", "internal/bench"},
+	{"train/task", "train/mpi"},
 	{"train", "layers/decode"},
 	{"layers", "layers/gradcheck"},
 	{"internal/ops", "train/optim"},
-	{"internal/kernel"},
+	{"internal/kernel", "data/toy"},
 	{"data", "internal/atomicfile", "internal/extremes", "internal/folderlock", "internal/heatmap", "internal/kinds", "internal/safetensors", "internal/table", "internal/testseed", "train/score"},
 	{"data/tokenizer", "internal/memory", "internal/textfile"},
 	{"internal/apart", "internal/jsonkeys", "internal/setting", "internal/text", "internal/webpage"},

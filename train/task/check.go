@@ -8,6 +8,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/data/toy"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/internal/text"
@@ -41,7 +42,7 @@ func (c *Config) checkData() error {
 		return setting.Errorf("%s %s must come with %s, the file to learn from", setting.Path("task"), c.Task.Name, setting.Path("data.file"))
 	case d.File != "" && draws:
 		return setting.Errorf("%s %s draws its own examples, so it can't come with %s: for a file, the task must be one of %s",
-			setting.Path("task"), c.Task.Name, setting.Path("data.file"), strings.Join(Names()[len(data.Names()):], ", "))
+			setting.Path("task"), c.Task.Name, setting.Path("data.file"), strings.Join(Names()[len(toy.Names()):], ", "))
 	case stray != "" && d.File == "":
 		return setting.Errorf("%s is for tasks that learn from %s, and %s %s needs none", stray, setting.Path("data.file"), setting.Path("task"), c.Task.Name)
 	case stray != "":

@@ -8,6 +8,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/data/toy"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
@@ -147,14 +148,14 @@ const (
 
 // Names returns the names of all tasks that Named knows. The first is the default.
 func Names() []string {
-	names := data.Names()
+	names := toy.Names()
 	for _, k := range everyKind {
 		names = append(names, string(k.about().Name))
 	}
 	return names
 }
 
-// Named returns the Defaults of one of Heed's own tasks: a rule that data.Named knows, or text, seq2seq, classification
+// Named returns the Defaults of one of Heed's own tasks: a rule that toy.Named knows, or text, seq2seq, classification
 // or tagging, which need a file. The argument maxLen is the greatest length of a source. For text, it is the number of
 // characters or tokens that the model sees at once. If maxLen is 0, the task's own length is used; for rows of a file,
 // New chooses it.
@@ -165,10 +166,10 @@ func Named(name string, maxLen int) (Config, error) {
 	if k := kindOf(data.Kind(name)).about(); k.Name != "" {
 		return Defaults(data.Rule{Name: name, About: k.About, Kind: k.Name, MaxLen: cmp.Or(maxLen, k.maxLen)}), nil
 	}
-	if !slices.Contains(data.Names(), name) {
+	if !slices.Contains(toy.Names(), name) {
 		return Config{}, setting.Errorf("%s must be one of %s, got %q%s", setting.Path("task"), strings.Join(Names(), ", "), name, text.DidYouMean(name, Names()))
 	}
-	rule, err := data.Named(name, maxLen)
+	rule, err := toy.Named(name, maxLen)
 	if err != nil {
 		return Config{}, setting.Errorf("%w (%s)", err, setting.Path("task.max_len"))
 	}

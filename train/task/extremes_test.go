@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/toy"
 	"github.com/heed-go/heed/internal/extremes"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
@@ -14,7 +15,7 @@ func TestExtremes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds")
 	}
-	rule, err := data.Named("reverse", 3)
+	rule, err := toy.Named("reverse", 3)
 	if err != nil {
 		t.Fatal(err)
 	}

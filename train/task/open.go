@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/toy"
 	"github.com/heed-go/heed/internal/kinds"
 	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/internal/text"
@@ -267,9 +268,9 @@ func (c *Config) complete(rules []data.Rule) error {
 	rule := c.Task
 	if i := slices.IndexFunc(rules, func(r data.Rule) bool { return r.Name == rule.Name }); i >= 0 {
 		rule = rules[i]
-	} else if slices.Contains(data.Names(), rule.Name) {
+	} else if slices.Contains(toy.Names(), rule.Name) {
 		var err error
-		if rule, err = data.Named(rule.Name, rule.MaxLen); err != nil {
+		if rule, err = toy.Named(rule.Name, rule.MaxLen); err != nil {
 			return err
 		}
 	} else if c.Spelled {

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/toy"
 	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/internal/testseed"
@@ -279,7 +280,7 @@ func TestOpenNeedsTheRule(t *testing.T) {
 // Open must return an error if only one of the learned rule and the known rule of its name has a Spell or a Read.
 func TestOpenKnowsWhatSpells(t *testing.T) {
 	t.Parallel()
-	plain, err := data.Named("copy", 0)
+	plain, err := toy.Named("copy", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/toy"
 	"github.com/heed-go/heed/internal/extremes"
 	"github.com/heed-go/heed/train/task"
 )
 
 func TestExtremes(t *testing.T) {
-	rule, err := data.Named("reverse", 4)
+	rule, err := toy.Named("reverse", 4)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,16 +1,18 @@
-package data
+package toy
 
 import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"strings"
+
+	"github.com/heed-go/heed/data"
 )
 
 const longestSum = len("99+99")
 
-var addRule = Rule{
-	Name: "add", About: "the sum of two numbers from 0 to 99", Kind: KindTagging,
+var addRule = data.Rule{
+	Name: "add", About: "the sum of two numbers from 0 to 99", Kind: data.KindTagging,
 	Alphabet: "0123456789+", MaxLen: longestSum, Example: "27+35",
 	Sample: func(rng *rand.Rand, _ int) string {
 		return strconv.Itoa(rng.IntN(100)) + "+" + strconv.Itoa(rng.IntN(100))

@@ -1,10 +1,12 @@
-package data
+package toy
 
 import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
 	"time"
+
+	"github.com/heed-go/heed/data"
 )
 
 // Dates are from the first day of firstYear to the last day of lastYear. These are one hundred years, so two digits
@@ -47,8 +49,8 @@ const dateExamples = "March 7, 2024; Thu, 7 Mar 2024; the 7th of March, 2024; 7-
 
 // datesRule turns dates from firstYear to lastYear, as people write them, into ISO 8601. After a hyphen, dot or slash,
 // a year may have two digits.
-var datesRule = Rule{
-	Name: "dates", About: "a date from 1950 to 2049, in ISO 8601", Kind: KindSeq2Seq,
+var datesRule = data.Rule{
+	Name: "dates", About: "a date from 1950 to 2049, in ISO 8601", Kind: data.KindSeq2Seq,
 	Alphabet: letters + "0123456789 ,./-", MaxLen: longestDate, MaxAnswer: len(time.DateOnly), Example: "7 March 2024",
 	Sample:   func(rng *rand.Rand, _ int) string { return writeDate(rng, randomDate(rng)) },
 	Answer:   isoDate,

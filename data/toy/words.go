@@ -1,9 +1,11 @@
-package data
+package toy
 
 import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"github.com/heed-go/heed/data"
 )
 
 const letters = "abcdefghijklmnopqrstuvwxyz"
@@ -15,9 +17,9 @@ var (
 )
 
 // wordRule returns a rule over words of lower-case letters.
-func wordRule(name, about string, answer func(word string) string) Rule {
-	return Rule{
-		Name: name, About: about, Kind: KindTagging, Alphabet: letters, MaxLen: 10, Longest: 64, Example: "gorgonia",
+func wordRule(name, about string, answer func(word string) string) data.Rule {
+	return data.Rule{
+		Name: name, About: about, Kind: data.KindTagging, Alphabet: letters, MaxLen: 10, Example: "gorgonia",
 		Sample: word,
 		Answer: func(source string) (string, error) { return answer(source), nil },
 	}

@@ -1,4 +1,4 @@
-package data
+package toy
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/heed-go/heed/data"
 )
 
 func TestDates(t *testing.T) {
@@ -125,7 +127,7 @@ func TestSampleDates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := time.Parse(time.DateOnly, answer); err != nil || !onlyOf(lower(source)+answer, task.Alphabet) {
+		if _, err := time.Parse(time.DateOnly, answer); err != nil || strings.Trim(lower(source)+answer, task.Alphabet) != "" {
 			t.Fatalf("%q: got %q, %v, want a date within the limits", source, answer, err)
 		}
 		days[answer] = true
@@ -178,7 +180,7 @@ func TestDatesRoundTrip(t *testing.T) {
 func TestSplitOfDates(t *testing.T) {
 	t.Parallel()
 	task := named(t, "dates", 0)
-	s := newSplit(t, "dates", 0, 1, 1000)
+	s := newSplit(t, "dates", 1, 1000)
 	day := func(source string) string {
 		answer, err := solve(task, source)
 		if err != nil {
@@ -216,7 +218,7 @@ func TestSplitOfDates(t *testing.T) {
 	if held < 300 || held > 450 {
 		t.Errorf("%d of 3,000 days are held out, want about 375", held)
 	}
-	if s.HeldOut("no date") != (hash(1, "no date")>>61 == 0) {
+	if s.HeldOut("no date") != data.HeldOut(1, "no date", 1.0/8) {
 		t.Error("for a source that isn't a date, HeldOut must use the hash of the source")
 	}
 }
@@ -226,14 +228,14 @@ func TestTooManyDates(t *testing.T) {
 	if testing.Short() {
 		t.Skip("draws more than a million dates")
 	}
-	_, err := NewSplit(named(t, "dates", 0), 1, 6000)
+	_, err := data.NewSplit(named(t, "dates", 0), 1, 6000)
 	wantError(t, err, "validation asks for 6000 sources, but only 4")
 }
 
 func TestDatesAsTagging(t *testing.T) {
 	rule := named(t, "dates", 0)
-	rule.Kind, rule.MaxAnswer = KindTagging, 0
-	_, err := newCoderOf(t, rule).Batch(examplesOf(t, rule, "7.3.2024"))
+	rule.Kind, rule.MaxAnswer = data.KindTagging, 0
+	_, err := solve(rule, "7.3.2024")
 	wantError(t, err, "task dates: for kind tagging, an answer can't be longer than its source", "for longer answers, use kind seq2seq")
 }
 

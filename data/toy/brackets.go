@@ -1,14 +1,16 @@
-package data
+package toy
 
 import (
 	"math/rand/v2"
+
+	"github.com/heed-go/heed/data"
 )
 
 // bracketsRule answers whether every bracket is closed. Sample starts from brackets that are all closed. For half of
 // the samples, it turns one bracket around or swaps two, so a model must look at all brackets.
-var bracketsRule = Rule{
-	Name: "brackets", About: "whether every bracket is closed", Kind: KindClassification,
-	Alphabet: "()", Classes: []string{"yes", "no"}, MaxLen: 20, Longest: 64, Example: "(()())",
+var bracketsRule = data.Rule{
+	Name: "brackets", About: "whether every bracket is closed", Kind: data.KindClassification,
+	Alphabet: "()", Classes: []string{"yes", "no"}, MaxLen: 20, Example: "(()())",
 	Sample: func(rng *rand.Rand, maxLen int) string {
 		s := nested(rng, 1+rng.IntN(max(1, maxLen/2)))
 		switch i, j := rng.IntN(len(s)), rng.IntN(len(s)); rng.IntN(4) {
