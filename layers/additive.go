@@ -92,7 +92,7 @@ func (a *AdditiveAttention) Forward(b *Build, query, key, value *G.Node, m Mask)
 			return nil, fmt.Errorf("%s: %w", a.name, err)
 		}
 	}
-	in, err := ops.AttentionConfig{Name: a.name, Heads: 1, Mask: ops.Mask(m), Dropout: a.dropout}.Inputs(b.Env(), q, k, value)
+	in, err := ops.AttentionConfig{Name: a.name, Heads: 1, Mask: m.ops(), Dropout: a.dropout}.Inputs(b.Env(), q, k, value)
 	if err != nil {
 		return nil, err
 	}

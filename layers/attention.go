@@ -143,7 +143,7 @@ func compose(b *Build, in ops.AttentionInputs) (st Stages, err error) {
 // ops returns the options in the form of package ops.
 func (o AttentionOptions) ops() ops.AttentionConfig {
 	return ops.AttentionConfig{
-		Name: cmp.Or(o.layer, "scaled dot-product attention"), Mask: ops.Mask(o.Mask), Scale: o.Scale, Softcap: o.Softcap, Dropout: o.Dropout,
+		Name: cmp.Or(o.layer, "scaled dot-product attention"), Mask: o.Mask.ops(), Scale: o.Scale, Softcap: o.Softcap, Dropout: o.Dropout,
 		Heads: o.Heads, KeyValueHeads: o.KeyValueHeads, PastKey: o.PastKey, PastValue: o.PastValue,
 	}
 }

@@ -50,4 +50,12 @@ type Mask struct {
 
 // A Window limits a query at position p to the keys from p − Left to p + Right (Beltagy et al., Longformer, 2020). −1
 // means no limit on that side.
-type Window = ops.Window
+type Window struct{ Left, Right int }
+
+// ops returns the mask in the form of package ops.
+func (m Mask) ops() ops.Mask {
+	return ops.Mask{
+		Causal: m.Causal, Window: (*ops.Window)(m.Window), Offset: m.Offset, Offsets: m.Offsets,
+		KeyLengths: m.KeyLengths, Allow: m.Allow, Bias: m.Bias, Slopes: m.Slopes,
+	}
+}
