@@ -14,10 +14,10 @@ const Ignore = -1
 // The first Lengths[r] inputs of row r are valid and the rest is padding; attention uses Lengths as its key lengths.
 // Targets of padding are Ignore.
 type Batch struct {
-	Inputs  []int // (Size, Len)
-	Lengths []int // (Size)
-	Before  []int // (Size, TargetLen): the id before each target; nil if the Layout has no Start
-	Targets []int // (Size, TargetLen), or (Size) if TargetLen is 0: the correct ids, or Ignore; nil from Pad
+	Inputs        []int // (Size, Len)
+	Lengths       []int // (Size)
+	DecoderInputs []int // (Size, TargetLen): the id before each target; nil if the Layout has no Start
+	Targets       []int // (Size, TargetLen), or (Size) if TargetLen is 0: the correct ids, or Ignore; nil from Pad
 
 	Size, Len, TargetLen int
 }
@@ -72,8 +72,8 @@ func (b *Batch) Rows(start, end int) Batch {
 		Inputs: b.Inputs[start*b.Len : end*b.Len], Lengths: b.Lengths[start:end],
 		Size: end - start, Len: b.Len, TargetLen: b.TargetLen,
 	}
-	if b.Before != nil {
-		part.Before = b.Before[start*b.TargetLen : end*b.TargetLen]
+	if b.DecoderInputs != nil {
+		part.DecoderInputs = b.DecoderInputs[start*b.TargetLen : end*b.TargetLen]
 	}
 	if b.Targets != nil { // nil from Pad
 		width := max(b.TargetLen, 1)
@@ -91,8 +91,8 @@ func (b *Batch) Resize(l Layout, size, length, targetLen int) (Batch, error) {
 	if err != nil {
 		return out, err
 	}
-	if (l.Start >= 0) != (b.Before != nil) {
-		return Batch{}, fmt.Errorf("a Layout with a Start of %d doesn't fit this batch: a batch has Before if and only if Start is at least 0", l.Start)
+	if (l.Start >= 0) != (b.DecoderInputs != nil) {
+		return Batch{}, fmt.Errorf("a Layout with a Start of %d doesn't fit this batch: a batch has DecoderInputs if and only if Start is at least 0", l.Start)
 	}
 	if size < b.Size || (targetLen == 0) != (b.TargetLen == 0) {
 		return Batch{}, fmt.Errorf("can't resize a batch with %d rows and targets of width %d to %d rows and width %d", b.Size, b.TargetLen, size, targetLen)
@@ -110,8 +110,8 @@ func (b *Batch) Resize(l Layout, size, length, targetLen int) (Batch, error) {
 		if n := copy(out.Targets[row*width:][:width], targets); slices.ContainsFunc(targets[n:], func(id int) bool { return id != Ignore }) {
 			return Batch{}, fmt.Errorf("row %d has more than %d targets", row, width)
 		}
-		if b.Before != nil {
-			copy(out.Before[row*width:][:width], b.Before[row*b.TargetLen:][:b.TargetLen])
+		if b.DecoderInputs != nil {
+			copy(out.DecoderInputs[row*width:][:width], b.DecoderInputs[row*b.TargetLen:][:b.TargetLen])
 		}
 	}
 	return out, nil
@@ -129,7 +129,7 @@ func newBatch(size int, l Layout) (Batch, error) {
 		Size:    size, Len: l.Len, TargetLen: l.TargetLen,
 	}
 	if l.Start >= 0 {
-		b.Before = slices.Repeat([]int{l.TargetPad}, size*l.TargetLen)
+		b.DecoderInputs = slices.Repeat([]int{l.TargetPad}, size*l.TargetLen)
 	}
 	return b, nil
 }

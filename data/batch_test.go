@@ -37,7 +37,7 @@ func TestPad(t *testing.T) {
 			if !slices.Equal(b.Inputs, tc.want) || !slices.Equal(b.Lengths, tc.lengths) || b.Size != len(tc.rows) || b.Size*b.Len != len(tc.want) {
 				t.Errorf("got %+v, want ids %v and lengths %v", b, tc.want, tc.lengths)
 			}
-			if b.Targets != nil || b.Before != nil || b.TargetLen != 0 {
+			if b.Targets != nil || b.DecoderInputs != nil || b.TargetLen != 0 {
 				t.Errorf("got %+v, want no targets", b)
 			}
 		})
@@ -65,8 +65,8 @@ func TestRows(t *testing.T) {
 	if part := whole.Rows(1, 2); !slices.Equal(part.Targets, []int{1}) {
 		t.Errorf("one target per row: got %+v, want the target 1", part)
 	}
-	whole.Targets, whole.Before, whole.TargetLen = []int{0, 1, 2, 3, 4, 5}, []int{9, 0, 9, 2, 9, 4}, 2
-	if part := whole.Rows(0, 2); !slices.Equal(part.Targets, []int{0, 1, 2, 3}) || !slices.Equal(part.Before, []int{9, 0, 9, 2}) {
-		t.Errorf("targets and Before: got %+v, want those of the first two rows", part)
+	whole.Targets, whole.DecoderInputs, whole.TargetLen = []int{0, 1, 2, 3, 4, 5}, []int{9, 0, 9, 2, 9, 4}, 2
+	if part := whole.Rows(0, 2); !slices.Equal(part.Targets, []int{0, 1, 2, 3}) || !slices.Equal(part.DecoderInputs, []int{9, 0, 9, 2}) {
+		t.Errorf("targets and DecoderInputs: got %+v, want those of the first two rows", part)
 	}
 }

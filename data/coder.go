@@ -38,14 +38,14 @@ type Coder interface {
 // kind has no such token.
 type Layout struct {
 	Tokens       int // number of ids for Inputs; each id is less
-	TargetTokens int // number of ids for Before; 0 if the kind has no Start
+	TargetTokens int // number of ids for DecoderInputs; 0 if the kind has no Start
 	Classes      int // number of ids for Targets
 	Len          int // positions in a row of Inputs
 	TargetLen    int // positions in a row of Targets; 0 if a row has a single target
-	Start        int // id at the start of each row of Before
+	Start        int // id at the start of each row of DecoderInputs
 	End          int // id after the last symbol of a sequence
 	Pad          int // id that fills Inputs; for text, a symbol
-	TargetPad    int // id that fills Before
+	TargetPad    int // id that fills DecoderInputs
 }
 
 // maxName is the maximum length of a Name in bytes. Messages and folders show the name.

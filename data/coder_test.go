@@ -114,7 +114,7 @@ func TestClassification(t *testing.T) {
 	wantIDs(t, "inputs", b.Inputs, []int{0, 1, 2, 2, 0, 1, 1, 2, 0, 2, 2, 2})
 	wantIDs(t, "lengths", b.Lengths, []int{2, 3, 1})
 	wantIDs(t, "targets", b.Targets, []int{0, 1, Ignore}) // an unknown answer gives Ignore
-	if b.TargetLen != 0 || b.Counted() != 2 || b.Before != nil {
+	if b.TargetLen != 0 || b.Counted() != 2 || b.DecoderInputs != nil {
 		t.Errorf("got %+v", b)
 	}
 	_, err = c.Batch([]Example{{"()", "maybe"}})

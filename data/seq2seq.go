@@ -8,7 +8,7 @@ const KindSeq2Seq Kind = "seq2seq"
 var seq2seq = kind{maxAnswer: true, target: true, coder: newSeq2SeqCoder}
 
 // seq2seqCoder is the Coder of KindSeq2Seq, for a model with an encoder and a decoder. The decoder gets the source and
-// the answer so far, which is the batch's Before. Its target is the next symbol:
+// the answer so far, which is the batch's DecoderInputs. Its target is the next symbol:
 //
 //	source  7 . 3 . 2 4 · ·
 //	before  ⏵ 2 0 2 4 - 0 3 - 0 7
@@ -16,8 +16,8 @@ var seq2seq = kind{maxAnswer: true, target: true, coder: newSeq2SeqCoder}
 //
 // If the rule has a Target, sources and answers have separate ids, and also separate ids for padding.
 //
-// Before needs no lengths: its padding comes last, so causal attention from valid positions doesn't see it, and the
-// targets of padding are Ignore.
+// DecoderInputs needs no lengths: its padding comes last, so causal attention from valid positions doesn't see it, and
+// the targets of padding are Ignore.
 type seq2seqCoder struct{ coder }
 
 func newSeq2SeqCoder(c coder) (Coder, error) {
@@ -42,7 +42,7 @@ func (p *seq2seqCoder) Batch(examples []Example) (Batch, error) {
 			return p.errorf("an answer must have at most %d symbols, got %.100q, the answer to %.100q", p.rule.MaxAnswer, e.Answer, e.Source)
 		}
 		b.Lengths[row] = copy(b.Inputs[row*b.Len:], source)
-		before := b.Before[row*b.TargetLen:]
+		before := b.DecoderInputs[row*b.TargetLen:]
 		before[0] = p.layout.Start
 		copy(before[1:], answer)
 		copy(b.Targets[row*b.TargetLen:], append(answer, p.layout.End))

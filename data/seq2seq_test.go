@@ -30,7 +30,7 @@ func TestSeq2Seq(t *testing.T) {
 	}
 	wantIDs(t, "inputs", b.Inputs, []int{0, 1, 2, 3, 1, 0, pad, pad, 2, pad, pad, pad})
 	wantIDs(t, "lengths", b.Lengths, []int{4, 2, 1})
-	wantIDs(t, "before", b.Before, []int{start, 3, 2, 1, 0, start, 0, 1, pad, pad, start, 2, pad, pad, pad})
+	wantIDs(t, "before", b.DecoderInputs, []int{start, 3, 2, 1, 0, start, 0, 1, pad, pad, start, 2, pad, pad, pad})
 	wantIDs(t, "targets", b.Targets, []int{3, 2, 1, 0, end, 0, 1, end, no, no, 2, end, no, no, no})
 }
 
@@ -53,8 +53,8 @@ func TestSeq2SeqErrors(t *testing.T) {
 	})
 }
 
-// TestSeq2SeqSpellAnswers checks for several rules that targets spell the answer, and that Before has the start token
-// and then the targets.
+// TestSeq2SeqSpellAnswers checks for several rules that targets spell the answer, and that DecoderInputs has the start
+// token and then the targets.
 func TestSeq2SeqSpellAnswers(t *testing.T) {
 	for _, rule := range []Rule{named(t, "dates", 0), asSeq2Seq(named(t, "sort", 0)), asSeq2Seq(named(t, "reverse", 3))} {
 		c := newCoderOf(t, rule)
@@ -69,13 +69,13 @@ func TestSeq2SeqSpellAnswers(t *testing.T) {
 			}
 			counted := 0
 			for r, e := range examples {
-				target, before := b.Targets[r*b.TargetLen:][:b.TargetLen], b.Before[r*b.TargetLen:][:b.TargetLen]
+				target, before := b.Targets[r*b.TargetLen:][:b.TargetLen], b.DecoderInputs[r*b.TargetLen:][:b.TargetLen]
 				n := slices.Index(target, c.Layout().End)
 				if got, err := c.Answer(target); err != nil || got != e.Answer || len(got) != n {
 					t.Errorf("%s: the targets of %q spell %q, %v; want %q", rule.Name, e.Source, got, err, e.Answer)
 				}
 				if before[0] != c.Layout().Start || !slices.Equal(before[1:n+1], target[:n]) {
-					t.Errorf("%s: got Before %v, want the start token and then the targets %v", rule.Name, before, target)
+					t.Errorf("%s: got DecoderInputs %v, want the start token and then the targets %v", rule.Name, before, target)
 				}
 				if b.Lengths[r] != len(e.Source) {
 					t.Errorf("%s: got length %d for %q, want %d", rule.Name, b.Lengths[r], e.Source, len(e.Source))

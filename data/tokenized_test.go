@@ -37,7 +37,7 @@ func TestTokenizedSeq2Seq(t *testing.T) {
 	}
 	const no = Ignore
 	wantIDs(t, "inputs", b.Inputs, []int{0, 1, 3, 4, 2, 4, 4, 4})
-	wantIDs(t, "before", b.Before, []int{5, 1, 0, 4, 5, 2, 4, 4})
+	wantIDs(t, "before", b.DecoderInputs, []int{5, 1, 0, 4, 5, 2, 4, 4})
 	wantIDs(t, "targets", b.Targets, []int{1, 0, 3, no, 2, 3, no, no})
 	for _, targets := range [][]int{{1, 0, 3, 0}, {1, 0}, {1, 0, 4, 0}, {1, 0, 5}} {
 		if got, err := c.Answer(targets); err != nil || got != "Y X" {
@@ -132,7 +132,7 @@ func TestResize(t *testing.T) {
 	const no = Ignore
 	wantIDs(t, "inputs", b.Inputs, []int{0, 1, 1, 3, 3, 3})
 	wantIDs(t, "lengths", b.Lengths, []int{2, 1, 1})
-	wantIDs(t, "before", b.Before, []int{5, 0, 5, 1, 4, 4})
+	wantIDs(t, "before", b.DecoderInputs, []int{5, 0, 5, 1, 4, 4})
 	wantIDs(t, "targets", b.Targets, []int{0, 3, 1, 3, no, no})
 	if wide, err := b.Resize(c.Layout(), 3, 5, 5); err != nil || wide.Counted() != few.Counted() || !slices.Equal(wide.Inputs[:10], few.Inputs) {
 		t.Errorf("resized to the old width: got %+v, %v", wide, err)

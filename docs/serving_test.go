@@ -60,7 +60,7 @@ func Example_open() {
 	config.Training.MaxEpochs, config.Training.Optimizer.LearningRate = 3, 0.01
 	t, err := task.New(config)
 	check(err)
-	_, err = t.Train(context.Background(), dir, train.Call{})
+	_, err = t.Train(context.Background(), dir, train.RunOptions{})
 	check(err)
 
 	model, err := task.OpenFS(os.DirFS(dir)) // or task.Open(dir)

@@ -49,7 +49,7 @@ func Example_rule() {
 	config.Training.MaxEpochs, config.Training.Optimizer.LearningRate = 3, 0.01
 	t, err := task.New(config)
 	check(err)
-	summary, err := t.Train(ctx, dir, train.Call{}) // dir is the run folder
+	summary, err := t.Train(ctx, dir, train.RunOptions{}) // dir is the run folder
 	check(err)
 	fmt.Println("nine in ten right:", *summary.ValAccuracy > 0.9)
 
@@ -115,8 +115,8 @@ func Example_problem() {
 	}, train.Config{
 		BatchSize: 50, MaxEpochs: 20,
 		Optimizer: optim.Config{LearningRate: 0.005, WeightDecay: 0.01},
-		Stopping:  train.Stopping{Monitor: "val_accuracy", Mode: "max", Patience: 8},
-	}, train.Call{})
+		Stopping:  train.StoppingConfig{Monitor: "val_accuracy", Mode: "max", Patience: 8},
+	}, train.RunOptions{})
 	check(err)
 	fmt.Println("99 in 100 right:", result.Best.Metrics["val_accuracy"] > 0.99)
 	// Output:
@@ -144,8 +144,8 @@ func Example_rows() {
 	t, err := task.New(config)
 	check(err)
 	defer t.Close()
-	fmt.Print(strings.ReplaceAll(t.Look(), dir+"/", ""))
-	_, err = t.Train(ctx, filepath.Join(dir, "run"), train.Call{})
+	fmt.Print(strings.ReplaceAll(t.DescribeData(), dir+"/", ""))
+	_, err = t.Train(ctx, filepath.Join(dir, "run"), train.RunOptions{})
 	check(err)
 	fmt.Println(t.Predict("500 degrees"))
 	// Output:

@@ -65,13 +65,13 @@ func Example_resume() {
 		MaxEpochs: 30,
 		Optimizer: optim.Config{
 			LearningRate: 0.05, WeightDecay: 0.01, ClipNorm: 1,
-			Schedule: optim.Scheduling{WarmUp: 20, Decay: 400, Floor: 0.1},
+			Schedule: optim.ScheduleConfig{WarmUp: 20, Decay: 400, Floor: 0.1},
 			Average:  0.98, // validate and keep a moving average of the weights
 		},
-		Stopping: train.Stopping{Patience: 3, MinDelta: 0.001}, // stop if the validation loss hasn't fallen by 0.001 for 3 epochs
+		Stopping: train.StoppingConfig{Patience: 3, MinDelta: 0.001}, // stop if the validation loss hasn't fallen by 0.001 for 3 epochs
 	}
-	call := func(checkpoint string, maxSteps int) train.Call {
-		return train.Call{
+	options := func(checkpoint string, maxSteps int) train.RunOptions {
+		return train.RunOptions{
 			Seed:       1,
 			MaxSteps:   maxSteps, // 0 is no limit
 			Checkpoint: checkpoint,
@@ -79,14 +79,14 @@ func Example_resume() {
 		}
 	}
 	whole, parts := larger(), larger()
-	_, err = train.Fit(ctx, whole, config, call(filepath.Join(dir, "other"), 0))
+	_, err = train.Fit(ctx, whole, config, options(filepath.Join(dir, "other"), 0))
 	check(err)
 
-	first, err := train.Fit(ctx, parts, config, call(file, 77)) // 20 steps make an epoch
+	first, err := train.Fit(ctx, parts, config, options(file, 77)) // 20 steps make an epoch
 	check(err)
 	fmt.Println(first.Unfinished, first.StoppedBecause)
 	parts = larger() // as in a new process
-	last, err := train.Fit(ctx, parts, config, call(file, 0))
+	last, err := train.Fit(ctx, parts, config, options(file, 0))
 	check(err)
 	fmt.Println(last.Unfinished, len(last.History) > 4)
 
@@ -104,18 +104,18 @@ func Example_pages() {
 	check(err)
 	defer os.RemoveAll(dir)
 	ctx, problem, config := context.Background(), larger(), train.Config{BatchSize: 32, MaxEpochs: 3, Optimizer: optim.Config{LearningRate: 0.05}}
-	var call train.Call
+	var options train.RunOptions
 	listener, err := net.Listen("tcp", "localhost:0")
 	check(err)
 	defer listener.Close()
 
-	live := report.NewLive(problem.Train.Steps(config.BatchSize), config, call)
-	call.OnStep, call.OnCheck = live.Step, live.Check
+	live := report.NewLive(problem.Train.Steps(config.BatchSize), config, options)
+	options.OnStep, options.OnCheck = live.Step, live.Check
 	page, err := live.Handler("larger", "Which of two numbers is larger?")
 	check(err)
 	go http.Serve(listener, page)
 
-	result, err := train.Fit(ctx, problem, config, call)
+	result, err := train.Fit(ctx, problem, config, options)
 	check(err)
 	live.End(result.StoppedBecause)
 

@@ -69,7 +69,7 @@ func TestCollidingNames(t *testing.T) {
 				Train: train.Dataset{Len: 1, Batch: func([]int) (train.Batch, error) {
 					return train.Batch{Values: []*tensor.Dense{tensor.New(tensor.FromScalar(float32(1)))}, Weight: 1}, nil
 				}},
-			}, train.Config{BatchSize: 1, MaxEpochs: 1}, train.Call{})
+			}, train.Config{BatchSize: 1, MaxEpochs: 1}, train.RunOptions{})
 			return err
 		},
 	} {

@@ -34,7 +34,7 @@ const (
 
 // checkpointState is the part of a checkpoint that is stored as JSON.
 type checkpointState struct {
-	Run         string        `json:"of,omitempty"` // the Call's Run
+	Run         string        `json:"of,omitempty"` // the Run of the RunOptions
 	Settings    settings      `json:"run"`
 	Step        int           `json:"step"`  // number of steps taken
 	SolverSteps int           `json:"steps"` // Steps of the solver
@@ -59,8 +59,8 @@ type settings struct {
 	Order Order  `json:"order"`
 	Steps int    `json:"epoch"` // steps per epoch, which also depend on the buckets
 
-	Average float64          `json:"average,omitempty"`
-	Plateau optim.Plateauing `json:"plateau,omitzero"`
+	Average float64             `json:"average,omitempty"`
+	Plateau optim.PlateauConfig `json:"plateau,omitzero"`
 }
 
 // unlike returns the differences between r and other, in words, or the empty string.
@@ -218,7 +218,7 @@ func readState(path string, metadata map[string]string) (s checkpointState, err 
 
 // Progress describes how far training had come when a checkpoint was written.
 type Progress struct {
-	Run     string  // the Call's Run
+	Run     string  // the Run of the RunOptions
 	Step    int     // number of steps taken
 	History []Check // checks made
 }
@@ -276,9 +276,9 @@ func (f *fit) restore(c *checkpoint) error {
 	}
 	f.solver.Steps = c.state.SolverSteps
 	f.step, f.since, f.history = c.state.Step, c.state.Since, c.state.History
-	f.unsaved = !reflect.DeepEqual(c.state.Stopping.Stopping, f.Stopping)
+	f.unsaved = !reflect.DeepEqual(c.state.Stopping.StoppingConfig, f.Stopping)
 	f.stopping = c.state.Stopping
-	f.stopping.Stopping, f.stopping.steps = f.Stopping, f.CheckEvery > 0
+	f.stopping.StoppingConfig, f.stopping.steps = f.Stopping, f.CheckEvery > 0
 	if f.plateau != nil {
 		*f.plateau = *c.state.Plateau
 	}

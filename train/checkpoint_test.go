@@ -30,7 +30,7 @@ import (
 func TestCheckpointOfAnotherRun(t *testing.T) {
 	checkpoint := filepath.Join(t.TempDir(), "c")
 	fit := func(run string, resume bool) error {
-		_, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{MaxSteps: 5, Checkpoint: checkpoint, Resume: resume, Run: run})
+		_, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{MaxSteps: 5, Checkpoint: checkpoint, Resume: resume, Run: run})
 		return err
 	}
 	if err := fit("a", false); err != nil {
@@ -65,7 +65,7 @@ func TestReadProgress(t *testing.T) {
 	if _, err := train.ReadProgress(checkpoint); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without a file: got %v, want fs.ErrNotExist", err)
 	}
-	r := fitted(t, digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 2}, train.Call{MaxSteps: 25, Checkpoint: checkpoint, Run: "a"})
+	r := fitted(t, digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 2}, train.RunOptions{MaxSteps: 25, Checkpoint: checkpoint, Run: "a"})
 	content, err := os.ReadFile(checkpoint)
 	if err != nil {
 		t.Fatal(err)
@@ -92,12 +92,12 @@ func TestReadProgress(t *testing.T) {
 
 // Resuming is an error if a setting changes that decides which examples are in a step.
 func TestResumeWithOtherExamples(t *testing.T) {
-	c := setup{train.Config{BatchSize: 16, MaxEpochs: 2}, train.Call{MaxSteps: 3, Seed: 1, Checkpoint: filepath.Join(t.TempDir(), "c")}}
+	c := setup{train.Config{BatchSize: 16, MaxEpochs: 2}, train.RunOptions{MaxSteps: 3, Seed: 1, Checkpoint: filepath.Join(t.TempDir(), "c")}}
 	run := func(change func(p *train.Problem, c *setup)) error {
 		p, c := digits(t, 1), c
 		p.Train.Order = train.Shuffled
 		change(&p, &c)
-		_, err := train.Fit(t.Context(), p, c.Config, c.Call)
+		_, err := train.Fit(t.Context(), p, c.Config, c.RunOptions)
 		return err
 	}
 	if err := run(func(*train.Problem, *setup) {}); err != nil {
@@ -127,7 +127,7 @@ func TestResumeWithOtherExamples(t *testing.T) {
 func FuzzCheckpoint(f *testing.F) {
 	checkpoint := filepath.Join(f.TempDir(), "good")
 	fit := func(tb testing.TB, checkpoint string, resume bool, steps int) error {
-		_, err := train.Fit(tb.Context(), digits(tb, 1), train.Config{BatchSize: 16, MaxEpochs: 2, CheckEvery: 2}, train.Call{MaxSteps: steps, Checkpoint: checkpoint, Resume: resume})
+		_, err := train.Fit(tb.Context(), digits(tb, 1), train.Config{BatchSize: 16, MaxEpochs: 2, CheckEvery: 2}, train.RunOptions{MaxSteps: steps, Checkpoint: checkpoint, Resume: resume})
 		return err
 	}
 	if err := fit(f, checkpoint, false, 5); err != nil {
@@ -161,10 +161,10 @@ func everything(checkpoint string) setup {
 	return setup{train.Config{
 		BatchSize: 16, MaxEpochs: 4, CheckEvery: 15,
 		Optimizer: optim.Config{
-			LearningRate: 0.02, WeightDecay: 0.01, ClipNorm: 0.5, Schedule: optim.Scheduling{Kind: "constant", WarmUp: 30},
-			Plateau: optim.Plateauing{Checks: 1, Threshold: 0.2, Factor: 0.5}, Average: 0.9,
+			LearningRate: 0.02, WeightDecay: 0.01, ClipNorm: 0.5, Schedule: optim.ScheduleConfig{Kind: "constant", WarmUp: 30},
+			Plateau: optim.PlateauConfig{Checks: 1, Threshold: 0.2, Factor: 0.5}, Average: 0.9,
 		},
-	}, train.Call{Seed: 7, Checkpoint: checkpoint, CheckpointSteps: 4}}
+	}, train.RunOptions{Seed: 7, Checkpoint: checkpoint, CheckpointSteps: 4}}
 }
 
 func content(t *testing.T, path string) string {
@@ -183,7 +183,7 @@ func TestResumeAnywhere(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	p := digits(t, 4)
-	want := fitted(t, p, everything(filepath.Join(dir, "whole")).Config, everything(filepath.Join(dir, "whole")).Call)
+	want := fitted(t, p, everything(filepath.Join(dir, "whole")).Config, everything(filepath.Join(dir, "whole")).RunOptions)
 	if last := want.History[len(want.History)-1]; last.Step != 80 || last.LearningRate >= 0.02 {
 		t.Fatalf("got the last check %+v, want one at step 80, with a learning rate lowered by the plateau", last)
 	}
@@ -210,12 +210,12 @@ func TestResumeAnywhere(t *testing.T) {
 				os.Remove(checkpoint)
 				first, c := digits(t, 4), everything(checkpoint)
 				end(&first, &c, step)
-				if r, err := train.Fit(t.Context(), first, c.Config, c.Call); err != nil && !errors.Is(err, crash) || how != "fewer epochs" && r != nil && err == nil && !r.Unfinished {
+				if r, err := train.Fit(t.Context(), first, c.Config, c.RunOptions); err != nil && !errors.Is(err, crash) || how != "fewer epochs" && r != nil && err == nil && !r.Unfinished {
 					t.Fatalf("the first part ended with %v, %+v, want a crash or an unfinished result", err, r)
 				}
 				second, c := digits(t, 4), everything(checkpoint)
 				c.Resume = true
-				got := fitted(t, second, c.Config, c.Call)
+				got := fitted(t, second, c.Config, c.RunOptions)
 				if !reflect.DeepEqual(got, want) {
 					t.Errorf("the resumed run has the result\n%+v, want\n%+v", got, want)
 				}
@@ -233,7 +233,7 @@ func TestResumeAnywhere(t *testing.T) {
 func TestCheckpointTime(t *testing.T) {
 	checkpoint := filepath.Join(t.TempDir(), "c")
 	written := 0
-	_, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{Checkpoint: checkpoint, CheckpointTime: time.Nanosecond, OnStep: func(epoch, step int, _ float64) bool {
+	_, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{Checkpoint: checkpoint, CheckpointTime: time.Nanosecond, OnStep: func(epoch, step int, _ float64) bool {
 		if _, err := os.Stat(checkpoint); err == nil {
 			written++
 			os.Remove(checkpoint)
@@ -251,7 +251,7 @@ func TestBeforeSave(t *testing.T) {
 	wanted := errors.New("wanted")
 	var content []byte
 	calls := 0
-	_, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 2}, train.Call{Checkpoint: checkpoint, CheckpointSteps: 5, BeforeSave: func() (err error) {
+	_, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 2}, train.RunOptions{Checkpoint: checkpoint, CheckpointSteps: 5, BeforeSave: func() (err error) {
 		if calls++; calls == 3 {
 			content, _ = os.ReadFile(checkpoint)
 			return wanted
@@ -280,7 +280,7 @@ func TestCheckpointContradictions(t *testing.T) {
 		})
 		return p
 	}
-	fitted(t, problem(), c.Config, c.Call)
+	fitted(t, problem(), c.Config, c.RunOptions)
 	for _, test := range []struct {
 		name         string
 		old, changed string // texts in the state
@@ -319,7 +319,7 @@ func TestCheckpointContradictions(t *testing.T) {
 			p, c := problem(), everything(changed)
 			before := values(p.Params)
 			c.Resume = true
-			if _, err = train.Fit(t.Context(), p, c.Config, c.Call); err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), changed) {
+			if _, err = train.Fit(t.Context(), p, c.Config, c.RunOptions); err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), changed) {
 				t.Errorf("got  %v\nwant an error that contains %s", err, test.want)
 			}
 			if !same(before, values(p.Params)) {
@@ -328,16 +328,16 @@ func TestCheckpointContradictions(t *testing.T) {
 		})
 	}
 	c = everything(checkpoint)
-	c.Resume, c.Optimizer.Plateau = true, optim.Plateauing{}
-	if _, err := train.Fit(t.Context(), problem(), c.Config, c.Call); err == nil || !strings.Contains(err.Error(), "Plateau") {
+	c.Resume, c.Optimizer.Plateau = true, optim.PlateauConfig{}
+	if _, err := train.Fit(t.Context(), problem(), c.Config, c.RunOptions); err == nil || !strings.Contains(err.Error(), "Plateau") {
 		t.Errorf("resuming without the plateau: got %v, want an error about the Plateau", err)
 	}
 }
 
 func TestFitDamagedCheckpoint(t *testing.T) {
 	checkpoint := filepath.Join(t.TempDir(), "c")
-	c := setup{train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{Checkpoint: checkpoint}}
-	fitted(t, digits(t, 4), c.Config, c.Call)
+	c := setup{train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{Checkpoint: checkpoint}}
+	fitted(t, digits(t, 4), c.Config, c.RunOptions)
 	whole, err := os.ReadFile(checkpoint)
 	if err != nil {
 		t.Fatal(err)
@@ -356,7 +356,7 @@ func TestFitDamagedCheckpoint(t *testing.T) {
 			}
 			p := digits(t, 4)
 			before := values(p.Params)
-			_, err := train.Fit(context.Background(), p, c.Config, c.Call)
+			_, err := train.Fit(context.Background(), p, c.Config, c.RunOptions)
 			if err == nil || !strings.Contains(err.Error(), checkpoint) {
 				t.Errorf("got the error %v, want one that names the file", err)
 			}
@@ -366,7 +366,7 @@ func TestFitDamagedCheckpoint(t *testing.T) {
 		})
 	}
 	os.Remove(checkpoint)
-	if r, err := train.Fit(context.Background(), digits(t, 4), c.Config, c.Call); err != nil || len(r.History) != 1 {
+	if r, err := train.Fit(context.Background(), digits(t, 4), c.Config, c.RunOptions); err != nil || len(r.History) != 1 {
 		t.Errorf("resuming without a checkpoint: got %v, want training from the start", err)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// A Config holds the settings of Fit. Together with the Problem and the Call, it decides the result. A Config is plain
-// data that can be stored as JSON.
+// A Config holds the settings of Fit. Together with the Problem and the RunOptions, it decides the result. A Config is
+// plain data that can be stored as JSON.
 type Config struct {
 	BatchSize int `json:"batch_size"` // examples per step; the last batch of an epoch or bucket may have fewer
 
@@ -23,8 +23,8 @@ type Config struct {
 	// Changing MicroBatches changes results by rounding and, with dropout, by which elements are dropped.
 	MicroBatches int `json:"micro_batches"`
 
-	// MaxEpochs is the maximum number of epochs. 0 means no maximum: then Patience, Call.MaxSteps or Call.MaxTime must
-	// be set.
+	// MaxEpochs is the maximum number of epochs. 0 means no maximum: then Patience, RunOptions.MaxSteps or
+	// RunOptions.MaxTime must be set.
 	MaxEpochs int `json:"max_epochs"`
 
 	// CheckEvery is the number of steps between checks, counted over all epochs. 0 means one check at the end of each
@@ -39,11 +39,11 @@ type Config struct {
 
 	// Stopping says when training stops early, and which parameters Fit keeps. If Stopping.Patience is 0, training
 	// usually lasts for MaxEpochs.
-	Stopping Stopping `json:"stopping"`
+	Stopping StoppingConfig `json:"stopping"`
 }
 
-// A Call holds the arguments of Fit that belong to one call: the seed, limits, files, processes and callbacks.
-type Call struct {
+// RunOptions holds the arguments of Fit that belong to one call: the seed, limits, files, processes and callbacks.
+type RunOptions struct {
 	Seed uint64 // seed of dropout and of the order of the examples
 
 	// Workers is the number of graphs that compute the micro-batches of a step in parallel. Each worker has its own
@@ -146,7 +146,7 @@ func (c Config) Check() error {
 
 // Check returns an error if a number is negative. The error names the field in lower case with underscores, such as
 // max_steps.
-func (c Call) Check() error {
+func (c RunOptions) Check() error {
 	const want = "at least 0"
 	return cmp.Or(
 		setting.In("workers", c.Workers, c.Workers >= 0, want),

@@ -49,7 +49,7 @@ func TestEveryExampleOnce(t *testing.T) {
 			p.Train, p.Validation = noted(drawn(c.n, 1), &trained), noted(drawn(c.validation, 2), &validated)
 			p.Train.Order = order
 			p.ValidationSize = c.size
-			fitted(t, p, train.Config{BatchSize: c.batch, MicroBatches: c.micro, MaxEpochs: 2}, train.Call{})
+			fitted(t, p, train.Config{BatchSize: c.batch, MicroBatches: c.micro, MaxEpochs: 2}, train.RunOptions{})
 			trained, validated = trained[1:], validated[1:] // without the first batch, which is used to build a graph
 			each := (c.n-1)/(c.batch/c.micro) + 1
 			if c.n > c.batch && c.n%c.batch == 0 {
@@ -80,7 +80,7 @@ func TestOrder(t *testing.T) {
 		p := digits(t, 1)
 		p.Train, p.Validation.Len = noted(drawn(64, 1), &batches), 0
 		p.Train.Order = train.Shuffled
-		fitted(t, p, train.Config{BatchSize: 16, MaxEpochs: 2}, train.Call{Seed: seed})
+		fitted(t, p, train.Config{BatchSize: 16, MaxEpochs: 2}, train.RunOptions{Seed: seed})
 		return batches[1:]
 	}
 	one := run(1)
@@ -101,7 +101,7 @@ func TestBuckets(t *testing.T) {
 	p.Train.Bucket = func(e int) int { return e % 3 }
 	p.Validation.Order, p.Validation.Bucket = train.Shuffled, func(e int) int { return e * e % 5 }
 	p.ValidationSize = 7
-	fitted(t, p, train.Config{BatchSize: 8, MicroBatches: 2, MaxEpochs: 1}, train.Call{})
+	fitted(t, p, train.Config{BatchSize: 8, MicroBatches: 2, MaxEpochs: 1}, train.RunOptions{})
 	once(t, trained[1:], 0, 50)
 	once(t, validated[1:], 0, 20)
 	for _, b := range validated {
@@ -123,7 +123,7 @@ func TestBuckets(t *testing.T) {
 	}
 	trained = nil
 	p.Train.Order = train.InOrder
-	fitted(t, p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{})
+	fitted(t, p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{})
 	if all := slices.Concat(trained[1:]...); !slices.IsSortedFunc(all, func(a, b int) int { return cmp.Or(a%3-b%3, a-b) }) {
 		t.Errorf("with the order InOrder, the examples are %v, want bucket after bucket", all)
 	}
@@ -142,7 +142,7 @@ func TestMeansDontDependOnBatches(t *testing.T) {
 		p := digitsWith(t, 1, 0)
 		p.Train, p.Validation = drawn(30, 1), drawn(11, 2)
 		p.ValidationSize = validation
-		r := fitted(t, p, train.Config{BatchSize: batch, MicroBatches: micro, MaxEpochs: 1}, train.Call{Solver: G.NewVanillaSolver(G.WithLearnRate(0)), Workers: 2})
+		r := fitted(t, p, train.Config{BatchSize: batch, MicroBatches: micro, MaxEpochs: 1}, train.RunOptions{Solver: G.NewVanillaSolver(G.WithLearnRate(0)), Workers: 2})
 		return r.Best
 	}
 	want := fit(30, 1, 11)
@@ -168,7 +168,7 @@ func TestBatchFails(t *testing.T) {
 		}
 		return batch(examples)
 	}
-	_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{})
+	_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{})
 	if !errors.Is(err, broken) || !strings.Contains(err.Error(), "batch of epoch 0, step 3: broken") || after.Load() > 0 {
 		t.Errorf("got %v and %d more calls of Batch, want an error with epoch 0, step 3, and no call", err, after.Load())
 	}
@@ -203,7 +203,7 @@ func TestBatchValues(t *testing.T) {
 		p := digits(t, 1)
 		p.Train.Len, p.Validation.Len = 16, 0
 		p.Train = changed(p.Train, func(_ []int, b *train.Batch) { b.Values[0] = c.value })
-		_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{})
+		_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{})
 		if (c.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want an error that contains %q (none if empty)", name, err, c.want)
 		}
@@ -219,7 +219,7 @@ func TestLossMaySetTheMode(t *testing.T) {
 			b.Mode = mode
 			return loss(b, in)
 		}
-		fitted(t, p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{})
+		fitted(t, p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{})
 		return values(p.Params)
 	}
 	if got := fit(0.1, layers.Evaluation); !same(got, fit(0, layers.Training)) || same(got, values(digits(t, 1).Params)) {
@@ -235,7 +235,7 @@ func TestLossMayReplaceInputs(t *testing.T) {
 		in[0] = G.Must(G.Neg(in[0]))
 		return loss(b, in)
 	}
-	if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16}, train.Call{MaxSteps: 1}); err != nil {
+	if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16}, train.RunOptions{MaxSteps: 1}); err != nil {
 		t.Error(err)
 	}
 }
@@ -261,7 +261,7 @@ func TestBatchesInTheBackground(t *testing.T) {
 		if end > 0 { // with validation, the next batches might all be made before the end
 			p.Validation.Len = 0
 		}
-		_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, CheckEvery: 1, MaxEpochs: 1}, train.Call{OnCheck: func(history []train.Check, _ bool) (bool, error) {
+		_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, CheckEvery: 1, MaxEpochs: 1}, train.RunOptions{OnCheck: func(history []train.Check, _ bool) (bool, error) {
 			if len(history) == end {
 				return false, broken
 			}
@@ -296,7 +296,7 @@ func TestSteps(t *testing.T) {
 		p := digitsWith(t, 1, 0)
 		p.Train.Order, p.Train.Len, p.Train.Bucket = train.Shuffled, 101, bucket
 		for _, batch := range []int{1, 16, 33, 101, 200} {
-			r := fitted(t, p, train.Config{BatchSize: batch, MaxEpochs: 1}, train.Call{})
+			r := fitted(t, p, train.Config{BatchSize: batch, MaxEpochs: 1}, train.RunOptions{})
 			if got, want := p.Train.Steps(batch), r.Best.Step; got != want {
 				t.Errorf("%s, batches of %d: got %d steps, want %d", name, batch, got, want)
 			}
@@ -358,7 +358,7 @@ func TestLenIsCheckedBeforeMemory(t *testing.T) {
 		} {
 			p := digits(t, 1)
 			change(&p)
-			_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{})
+			_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{})
 			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("a Len of %d", n)) || !strings.Contains(err.Error(), "of memory, but there is only") {
 				t.Errorf("%s with a Len of %d: got %v, want an error about the Len and memory", what, n, err)
 			}
@@ -370,7 +370,7 @@ func TestLenIsCheckedBeforeMemory(t *testing.T) {
 			}
 		}
 	}
-	if _, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 1 << 30, MaxEpochs: 1}, train.Call{}); err != nil { // one step with all examples
+	if _, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 1 << 30, MaxEpochs: 1}, train.RunOptions{}); err != nil { // one step with all examples
 		t.Errorf("a BatchSize above Len: got %v, want no error", err)
 	}
 }
@@ -389,11 +389,11 @@ func TestTensorsOfNoRow(t *testing.T) {
 	p := digits(t, 1)
 	p.Train = d
 	p.Train.Len = 100
-	if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{}); err == nil || !strings.Contains(err.Error(), "3 rows") {
+	if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{}); err == nil || !strings.Contains(err.Error(), "3 rows") {
 		t.Errorf("with a raised Len: got %v, want an error about 3 rows", err)
 	}
 	p.Train.Len, p.Train.Order = 3, train.Fresh
-	if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 2}, train.Call{}); err == nil || !strings.Contains(err.Error(), "3 rows") {
+	if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 2}, train.RunOptions{}); err == nil || !strings.Contains(err.Error(), "3 rows") {
 		t.Errorf("with fresh examples in the second epoch: got %v, want an error about 3 rows", err)
 	}
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/heed-go/heed/internal/text"
 )
 
-// Stopping says when training ends by itself, and which parameters are kept. It is plain data that can be stored as
-// JSON. The zero Stopping stops only when the monitored value is NaN or infinite.
+// A StoppingConfig says when training ends by itself, and which parameters are kept. It is plain data that can be
+// stored as JSON. The zero StoppingConfig stops only when the monitored value is NaN or infinite.
 //
 // Each call of EarlyStopping.Observe is a check. Fit makes a check at the end of each epoch, or after every CheckEvery
 // steps.
-type Stopping struct {
+type StoppingConfig struct {
 	// Monitor is the name of the monitored value: train_loss, val_loss or a name in Check.Metrics, such as
 	// val_accuracy. Fit returns an error if there is no such value. If Monitor is empty, Fit uses val_loss or, without
 	// validation data, train_loss.
@@ -38,9 +38,9 @@ type Stopping struct {
 	// restart the count of checks for Patience. The best parameters are kept whether or not they beat the Baseline.
 	Baseline *float64 `json:"baseline,omitempty"`
 
-	// FirstEpoch is the number of the first check that counts, from 0. Earlier checks are never improvements, and
+	// FirstCheck is the number of the first check that counts, from 0. Earlier checks are never improvements, and
 	// training doesn't stop at them.
-	FirstEpoch int `json:"first_epoch,omitempty"`
+	FirstCheck int `json:"first_epoch,omitempty"`
 
 	// KeepLast keeps the parameters of the last check. Otherwise the parameters of the best check are kept, whether or
 	// not patience ran out.
@@ -55,14 +55,14 @@ type Stopping struct {
 }
 
 // check returns an error if a setting is invalid. The error names the setting by its path in JSON.
-func (s Stopping) check() error {
+func (s StoppingConfig) check() error {
 	limit := func(path setting.Path, got *float64) error {
 		x := *cmp.Or(got, new(0.0))
 		return setting.In(path, x, math.Abs(x) <= largest, "from -1e30 to 1e30")
 	}
 	if err := cmp.Or(
 		setting.Between("patience", s.Patience, 0, mostCount),
-		setting.Between("first_epoch", s.FirstEpoch, 0, mostCount),
+		setting.Between("first_epoch", s.FirstCheck, 0, mostCount),
 		setting.In("min_delta", s.MinDelta, s.MinDelta >= 0 && s.MinDelta <= largest, "from 0 to 1e30"),
 		limit("baseline", s.Baseline),
 		limit("stopping_threshold", s.StoppingThreshold),
@@ -79,16 +79,16 @@ func (s Stopping) check() error {
 	return nil
 }
 
-// largest limits the size of numbers in a Stopping.
+// largest limits the size of numbers in a StoppingConfig.
 const largest = 1e30
 
 // monitor returns the name of the monitored value.
-func (s Stopping) monitor() string {
+func (s StoppingConfig) monitor() string {
 	return cmp.Or(s.Monitor, "val_loss")
 }
 
 // Monitored returns the monitored value of a check, or 0 if the check has no such value.
-func (s Stopping) Monitored(c Check) float64 {
+func (s StoppingConfig) Monitored(c Check) float64 {
 	if s.Monitor == "" && !c.Validated {
 		return c.TrainLoss
 	}
@@ -96,8 +96,8 @@ func (s Stopping) Monitored(c Check) float64 {
 }
 
 // BestOf returns the index of the best check in history, or -1 if no check is an improvement.
-func (s Stopping) BestOf(history []Check) int {
-	e := EarlyStopping{Stopping: s}
+func (s StoppingConfig) BestOf(history []Check) int {
+	e := EarlyStopping{StoppingConfig: s}
 	for _, c := range history {
 		e.Observe(s.Monitored(c))
 	}
@@ -108,7 +108,7 @@ func (s Stopping) BestOf(history []Check) int {
 }
 
 // sign returns the factor for values that makes lower values better.
-func (s Stopping) sign() float64 {
+func (s StoppingConfig) sign() float64 {
 	if s.Mode == "max" {
 		return -1
 	}
@@ -116,7 +116,7 @@ func (s Stopping) sign() float64 {
 }
 
 // beats reports whether value is an improvement on other, which must be finite.
-func (s Stopping) beats(value, other float64) bool {
+func (s StoppingConfig) beats(value, other float64) bool {
 	delta := s.MinDelta
 	if s.RelativeDelta {
 		delta *= math.Abs(other)
@@ -127,9 +127,10 @@ func (s Stopping) beats(value, other float64) bool {
 // EarlyStopping decides when to stop, one value at a time. A value that equals the best one, or that isn't finite, is
 // no improvement.
 //
-// Its fields can be saved and restored, also as JSON. Make an EarlyStopping with NewEarlyStopping, or set its Stopping.
+// Its fields can be saved and restored, also as JSON. Make an EarlyStopping with NewEarlyStopping, or set its
+// StoppingConfig.
 type EarlyStopping struct {
-	Stopping
+	StoppingConfig
 
 	Checks    int     // number of values observed
 	BestCheck int     // number of the check with the best value, from 0; only valid if Improved
@@ -143,7 +144,7 @@ type EarlyStopping struct {
 
 // check returns an error if a setting is invalid or the counts contradict each other.
 func (e *EarlyStopping) check() error {
-	if err := e.Stopping.check(); err != nil {
+	if err := e.StoppingConfig.check(); err != nil {
 		return fmt.Errorf("train: %w", err)
 	}
 	if e.Checks < 0 || e.Checks == math.MaxInt || e.Waited < 0 || e.Waited > e.Checks || e.BestCheck < 0 || e.BestCheck > max(e.Checks-1, 0) || e.Improved && !finite(e.Best) {
@@ -155,7 +156,7 @@ func (e *EarlyStopping) check() error {
 // NewEarlyStopping returns an EarlyStopping that monitors a loss. If patience is 0, it never stops. It doesn't stop at
 // a loss that isn't finite.
 func NewEarlyStopping(patience int) *EarlyStopping {
-	return &EarlyStopping{Stopping: Stopping{Patience: patience, AllowNonFinite: true}}
+	return &EarlyStopping{StoppingConfig: StoppingConfig{Patience: patience, AllowNonFinite: true}}
 }
 
 // Observe records the monitored value of the next check. improved reports whether the value is the best so far, so that
@@ -165,7 +166,7 @@ func (e *EarlyStopping) Observe(value float64) (improved, stop bool) {
 	check := e.Checks
 	e.Checks++
 	e.Last = value
-	if check < e.FirstEpoch || e.check() != nil {
+	if check < e.FirstCheck || e.check() != nil {
 		return false, e.Stopped()
 	}
 	improved = finite(value) && (!e.Improved || e.beats(value, e.Best))
@@ -187,7 +188,7 @@ func (e *EarlyStopping) Because() string {
 	if err := e.check(); err != nil {
 		return err.Error()
 	}
-	if e.Checks == 0 || e.Checks <= e.FirstEpoch {
+	if e.Checks == 0 || e.Checks <= e.FirstCheck {
 		return ""
 	}
 	name, sign := e.monitor(), e.sign()

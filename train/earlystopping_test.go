@@ -77,26 +77,26 @@ func TestEarlyStoppingWrongOptions(t *testing.T) {
 
 	for _, c := range []struct {
 		name string
-		s    train.Stopping
+		s    train.StoppingConfig
 		want string
 	}{
-		{"a metric without a mode", train.Stopping{Monitor: "val_accuracy"}, "mode must be max if a higher val_accuracy is better, or min if a lower one is"},
-		{"no such mode", train.Stopping{Mode: "auto"}, `mode must be min or max, got "auto"`},
-		{"negative patience", train.Stopping{Patience: -1}, "patience must be from 0 to 1073741824, got -1"},
-		{"negative epoch", train.Stopping{FirstEpoch: -1}, "first_epoch must be from 0 to 1073741824, got -1"},
-		{"negative delta", train.Stopping{MinDelta: -1}, "min_delta must be from 0 to 1e30, got -1"},
-		{"delta that is no number", train.Stopping{MinDelta: nan}, "min_delta must be from 0 to 1e30, got NaN"},
-		{"baseline", train.Stopping{Baseline: &nan}, "baseline must be from -1e30 to 1e30, got NaN"},
-		{"stopping threshold", train.Stopping{StoppingThreshold: &nan}, "stopping_threshold must be from"},
-		{"divergence threshold", train.Stopping{DivergenceThreshold: &nan}, "divergence_threshold must be from"},
+		{"a metric without a mode", train.StoppingConfig{Monitor: "val_accuracy"}, "mode must be max if a higher val_accuracy is better, or min if a lower one is"},
+		{"no such mode", train.StoppingConfig{Mode: "auto"}, `mode must be min or max, got "auto"`},
+		{"negative patience", train.StoppingConfig{Patience: -1}, "patience must be from 0 to 1073741824, got -1"},
+		{"negative epoch", train.StoppingConfig{FirstCheck: -1}, "first_epoch must be from 0 to 1073741824, got -1"},
+		{"negative delta", train.StoppingConfig{MinDelta: -1}, "min_delta must be from 0 to 1e30, got -1"},
+		{"delta that is no number", train.StoppingConfig{MinDelta: nan}, "min_delta must be from 0 to 1e30, got NaN"},
+		{"baseline", train.StoppingConfig{Baseline: &nan}, "baseline must be from -1e30 to 1e30, got NaN"},
+		{"stopping threshold", train.StoppingConfig{StoppingThreshold: &nan}, "stopping_threshold must be from"},
+		{"divergence threshold", train.StoppingConfig{DivergenceThreshold: &nan}, "divergence_threshold must be from"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			e := train.EarlyStopping{Stopping: c.s}
+			e := train.EarlyStopping{StoppingConfig: c.s}
 			if improved, stop := e.Observe(1); improved || !stop || !strings.Contains(e.Because(), c.want) {
 				t.Errorf("Observe returns improved %t and stop %t, because %q, want false and true, because %q", improved, stop, e.Because(), c.want)
 			}
 			config := train.Config{BatchSize: 16, MaxEpochs: 1, Stopping: c.s}
-			_, err := train.Fit(t.Context(), digits(t, 1), config, train.Call{})
+			_, err := train.Fit(t.Context(), digits(t, 1), config, train.RunOptions{})
 			wantError(t, "Fit", err, "train: stopping."+c.want)
 		})
 	}
@@ -112,17 +112,17 @@ func TestBestOf(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		history []train.Check
-		train.Stopping
+		train.StoppingConfig
 		want []int // BestOf after each check
 	}{
-		{"the validation loss", history, train.Stopping{}, []int{0, 1, 1}},
-		{"the validation loss by its name", history, train.Stopping{Monitor: "val_loss"}, []int{0, 1, 1}},
-		{"the training loss", history, train.Stopping{Monitor: "train_loss"}, []int{0, 1, 2}},
-		{"without validation", unvalidated, train.Stopping{}, []int{0, 1, 2}},
-		{"a metric", history, train.Stopping{Monitor: "val_accuracy", Mode: "max"}, []int{0, 1, 1}},
-		{"the smallest metric", history, train.Stopping{Monitor: "val_accuracy", Mode: "min"}, []int{0, 0, 0}},
-		{"KeepLast has no effect", history, train.Stopping{KeepLast: true}, []int{0, 1, 1}},
-		{"none before FirstEpoch", history, train.Stopping{FirstEpoch: 2}, []int{-1, -1, 2}},
+		{"the validation loss", history, train.StoppingConfig{}, []int{0, 1, 1}},
+		{"the validation loss by its name", history, train.StoppingConfig{Monitor: "val_loss"}, []int{0, 1, 1}},
+		{"the training loss", history, train.StoppingConfig{Monitor: "train_loss"}, []int{0, 1, 2}},
+		{"without validation", unvalidated, train.StoppingConfig{}, []int{0, 1, 2}},
+		{"a metric", history, train.StoppingConfig{Monitor: "val_accuracy", Mode: "max"}, []int{0, 1, 1}},
+		{"the smallest metric", history, train.StoppingConfig{Monitor: "val_accuracy", Mode: "min"}, []int{0, 0, 0}},
+		{"KeepLast has no effect", history, train.StoppingConfig{KeepLast: true}, []int{0, 1, 1}},
+		{"none before FirstCheck", history, train.StoppingConfig{FirstCheck: 2}, []int{-1, -1, 2}},
 	} {
 		var got []int
 		for i := range c.history {

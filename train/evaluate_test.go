@@ -13,7 +13,7 @@ import (
 func TestEvaluate(t *testing.T) {
 	p := digits(t, 1)
 	p.Validation.Len, p.ValidationSize = 77, 20
-	r := fitted(t, p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{})
+	r := fitted(t, p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{})
 	got, err := train.Evaluate(t.Context(), p)
 	if err != nil || len(got) != 1 || got["val_loss"] != r.Best.ValLoss {
 		t.Errorf("Evaluate returns %v, %v, want only the val_loss of Fit, %v", got, err, r.Best.ValLoss)

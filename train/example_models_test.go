@@ -52,8 +52,8 @@ func ExampleFit_perceptron() {
 	}, train.Config{
 		BatchSize: 4, MaxEpochs: 2000,
 		Optimizer: optim.Config{LearningRate: 0.02, WeightDecay: 0.01},
-		Stopping:  train.Stopping{StoppingThreshold: new(0.001)},
-	}, train.Call{})
+		Stopping:  train.StoppingConfig{StoppingThreshold: new(0.001)},
+	}, train.RunOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -112,8 +112,8 @@ func ExampleFit_forecaster() {
 	}, train.Config{
 		BatchSize: 50, MaxEpochs: 100,
 		Optimizer: optim.Config{LearningRate: 0.005, WeightDecay: 0.01},
-		Stopping:  train.Stopping{Monitor: "val_mean_absolute_error", Mode: "min", Patience: 5},
-	}, train.Call{})
+		Stopping:  train.StoppingConfig{Monitor: "val_mean_absolute_error", Mode: "min", Patience: 5},
+	}, train.RunOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -53,8 +53,8 @@ func ExampleFit() {
 	}, train.Config{
 		BatchSize: 32, MaxEpochs: 20,
 		Optimizer: optim.Config{LearningRate: 0.1, WeightDecay: 0.01},
-		Stopping:  train.Stopping{Patience: 2},
-	}, train.Call{})
+		Stopping:  train.StoppingConfig{Patience: 2},
+	}, train.RunOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}

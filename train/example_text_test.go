@@ -86,8 +86,8 @@ func ExampleFit_text() {
 	}, train.Config{
 		BatchSize: 4, MaxEpochs: 50,
 		Optimizer: optim.Config{LearningRate: 0.01, WeightDecay: 0.01},
-		Stopping:  train.Stopping{Patience: 5},
-	}, train.Call{})
+		Stopping:  train.StoppingConfig{Patience: 5},
+	}, train.RunOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}

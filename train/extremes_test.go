@@ -21,9 +21,9 @@ func TestExtremes(t *testing.T) {
 	fit := func(set func(p *train.Problem, c *setup)) ([]float64, error) {
 		p := digits(t, 1)
 		p.Train.Len, p.Validation.Len, p.ValidationSize = 32, 20, 10
-		c := setup{train.Config{BatchSize: 16, MaxEpochs: 2, Stopping: train.Stopping{Patience: 2}}, train.Call{}}
+		c := setup{train.Config{BatchSize: 16, MaxEpochs: 2, Stopping: train.StoppingConfig{Patience: 2}}, train.RunOptions{}}
 		set(&p, &c)
-		r, err := train.Fit(t.Context(), p, c.Config, c.Call)
+		r, err := train.Fit(t.Context(), p, c.Config, c.RunOptions)
 		if err != nil {
 			return nil, err
 		}
@@ -35,17 +35,17 @@ func TestExtremes(t *testing.T) {
 		}
 		return results, nil
 	}
-	stopping := train.Stopping{Patience: 2, MinDelta: 0.1, RelativeDelta: true, Baseline: new(0.5), StoppingThreshold: new(1e-3), DivergenceThreshold: new(1e3)}
+	stopping := train.StoppingConfig{Patience: 2, MinDelta: 0.1, RelativeDelta: true, Baseline: new(0.5), StoppingThreshold: new(1e-3), DivergenceThreshold: new(1e3)}
 	type rates struct {
 		Low, High float64
 		Steps     int
 	}
 	results := []string{"Check", "NonFiniteError", "Progress", "RateLoss", "Result"}
 	extremes.Run(t, results,
-		extremes.Of(stopping, func(c train.Stopping) ([]float64, error) {
+		extremes.Of(stopping, func(c train.StoppingConfig) ([]float64, error) {
 			return fit(func(_ *train.Problem, f *setup) { f.Stopping = c })
 		}),
-		extremes.Of(train.EarlyStopping{Stopping: stopping, Checks: 3, Best: 2, BestCheck: 2, Improved: true}, func(c train.EarlyStopping) ([]float64, error) {
+		extremes.Of(train.EarlyStopping{StoppingConfig: stopping, Checks: 3, Best: 2, BestCheck: 2, Improved: true}, func(c train.EarlyStopping) ([]float64, error) {
 			if _, stop := c.Observe(1); stop {
 				return nil, errors.New(c.Because())
 			}
@@ -54,13 +54,13 @@ func TestExtremes(t *testing.T) {
 		}),
 		extremes.Of(train.Config{
 			BatchSize: 16, MicroBatches: 2, MaxEpochs: 2, CheckEvery: 3, Stopping: stopping,
-			Optimizer: optim.Config{LearningRate: 0.01, Average: 0.9, Plateau: optim.Plateauing{Checks: 1}},
+			Optimizer: optim.Config{LearningRate: 0.01, Average: 0.9, Plateau: optim.PlateauConfig{Checks: 1}},
 		}, func(c train.Config) ([]float64, error) {
 			return fit(func(_ *train.Problem, f *setup) { f.Config, f.MaxSteps = c, 4 })
 		}),
-		extremes.Of(train.Call{MaxSteps: 4}, func(c train.Call) ([]float64, error) {
+		extremes.Of(train.RunOptions{MaxSteps: 4}, func(c train.RunOptions) ([]float64, error) {
 			return fit(func(_ *train.Problem, f *setup) {
-				f.Call, f.Checkpoint = c, filepath.Join(t.TempDir(), "c")
+				f.RunOptions, f.Checkpoint = c, filepath.Join(t.TempDir(), "c")
 			})
 		}),
 		extremes.Of(digits(t, 1), func(c train.Problem) ([]float64, error) {
@@ -81,7 +81,7 @@ func TestExtremes(t *testing.T) {
 		}),
 		extremes.Of(rates{1e-4, 1, 10}, func(c rates) ([]float64, error) {
 			p := digits(t, 1)
-			curve, rate, err := train.FindRate(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{}, c.Low, c.High, c.Steps)
+			curve, rate, err := train.FindRate(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{}, c.Low, c.High, c.Steps)
 			results := []float64{rate}
 			for _, x := range curve {
 				results = append(results, x.Rate, x.Loss)
@@ -99,19 +99,19 @@ func TestNumbersAreCheckedBeforeTheFirstStep(t *testing.T) {
 		"micro_batches must be from 0":         {Config: train.Config{MicroBatches: -1}},
 		"max_epochs must be from 0":            {Config: train.Config{MaxEpochs: -1}},
 		"check_every must be from 0":           {Config: train.Config{CheckEvery: -1}},
-		"stopping.patience must be from 0":     {Config: train.Config{Stopping: train.Stopping{Patience: -1}}},
+		"stopping.patience must be from 0":     {Config: train.Config{Stopping: train.StoppingConfig{Patience: -1}}},
 		"optimizer.learning_rate must be":      {Config: train.Config{Optimizer: optim.Config{ClipNorm: 1}}},
-		"optimizer.plateau.factor must be":     {Config: train.Config{Optimizer: optim.Config{LearningRate: 1, Plateau: optim.Plateauing{Checks: 1, Factor: 2}}}},
+		"optimizer.plateau.factor must be":     {Config: train.Config{Optimizer: optim.Config{LearningRate: 1, Plateau: optim.PlateauConfig{Checks: 1, Factor: 2}}}},
 		"optimizer.average must be":            {Config: train.Config{Optimizer: optim.Config{LearningRate: 1, Average: 1}}},
-		"average must be at least 0 and below": {Config: train.Config{Optimizer: optim.Config{Average: 1}}, Call: train.Call{Solver: G.NewVanillaSolver()}},
-		"step 0":                               {Call: train.Call{Solver: &optim.Solver{Schedule: optim.WarmUpCosine(5, 9, 2)}}},
+		"average must be at least 0 and below": {Config: train.Config{Optimizer: optim.Config{Average: 1}}, RunOptions: train.RunOptions{Solver: G.NewVanillaSolver()}},
+		"step 0":                               {RunOptions: train.RunOptions{Solver: &optim.Solver{Schedule: optim.WarmUpCosine(5, 9, 2)}}},
 	} {
 		c.BatchSize, c.MaxEpochs = cmp.Or(c.BatchSize, 16), cmp.Or(c.MaxEpochs, 1)
 		c.OnStep = func(int, int, float64) bool {
 			t.Errorf("%s: got a step before the error", want)
 			return true
 		}
-		_, err := train.Fit(t.Context(), digits(t, 1), c.Config, c.Call)
+		_, err := train.Fit(t.Context(), digits(t, 1), c.Config, c.RunOptions)
 		wantError(t, "Fit", err, want)
 	}
 }

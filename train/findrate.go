@@ -21,36 +21,36 @@ type RateLoss struct{ Rate, Loss float64 }
 // If call.Solver is set, it must be new. FindRate changes it, so make another one for training. The rates of its groups
 // rise by the same factor. FindRate ignores schedules, and makes no checks, checkpoints or averages. It restores the
 // parameters before it returns. It returns an error if the loss falls at no rate.
-func FindRate(ctx context.Context, p Problem, c Config, call Call, low, high float64, steps int) (curve []RateLoss, rate float64, err error) {
+func FindRate(ctx context.Context, p Problem, c Config, options RunOptions, low, high float64, steps int) (curve []RateLoss, rate float64, err error) {
 	if !(low >= 1e-30 && low < high && high <= 1e30) || steps < 10 || steps >= mostCount {
 		return nil, 0, fmt.Errorf("train: rates must rise from low to high, with 1e-30 ≤ low and high ≤ 1e30, in at least 10 steps, got low %v, high %v and %d steps", low, high, steps)
 	}
-	if call.Solver == nil {
-		if call.Solver, _, _, err = c.Optimizer.New(); err != nil {
+	if options.Solver == nil {
+		if options.Solver, _, _, err = c.Optimizer.New(); err != nil {
 			return nil, 0, fmt.Errorf("train: %w", setting.Within("optimizer", err))
 		}
 	}
-	solver, ok := call.Solver.(*optim.Solver)
+	solver, ok := options.Solver.(*optim.Solver)
 	if !ok || solver.Steps > 0 || !(solver.LearningRate > 0) {
-		return nil, 0, fmt.Errorf("train: FindRate needs an *optim.Solver that has taken no step, with a LearningRate above 0, got a %T", call.Solver)
+		return nil, 0, fmt.Errorf("train: FindRate needs an *optim.Solver that has taken no step, with a LearningRate above 0, got a %T", options.Solver)
 	}
 	before := p.Params.Snapshot()
 	defer func() { err = errors.Join(err, p.Params.Restore(before)) }()
 	rateOf := func(step int) float64 { return low * math.Pow(high/low, float64(step)/float64(steps-1)) }
 	solver.Schedule = func(step int) float64 { return rateOf(step) / solver.LearningRate }
 	p.Validation = Dataset{}
-	c.MaxEpochs, c.CheckEvery, c.Stopping, c.Optimizer = 0, steps+1, Stopping{}, optim.Config{}
-	call.MaxSteps, call.Checkpoint, call.CheckpointSteps, call.CheckpointTime, call.Resume = steps, "", 0, 0, false
-	onStep := call.OnStep
+	c.MaxEpochs, c.CheckEvery, c.Stopping, c.Optimizer = 0, steps+1, StoppingConfig{}, optim.Config{}
+	options.MaxSteps, options.Checkpoint, options.CheckpointSteps, options.CheckpointTime, options.Resume = steps, "", 0, 0, false
+	onStep := options.OnStep
 	least, sum, weight := math.Inf(1), 0.0, 0.0
-	call.OnStep = func(epoch, step int, loss float64) bool {
+	options.OnStep = func(epoch, step int, loss float64) bool {
 		sum, weight = 0.9*sum+0.1*loss, 0.9*weight+0.1
 		curve = append(curve, RateLoss{rateOf(len(curve)), sum / weight})
 		least = min(least, sum/weight)
 		asked := onStep != nil && onStep(epoch, step, loss)
 		return asked || sum/weight > 4*least
 	}
-	_, err = Fit(ctx, p, c, call)
+	_, err = Fit(ctx, p, c, options)
 	if err != nil && !errors.As(err, new(*NonFiniteError)) {
 		return nil, 0, err
 	}

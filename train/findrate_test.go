@@ -16,7 +16,7 @@ import (
 func TestFindRate(t *testing.T) {
 	p := digits(t, 1)
 	before := values(p.Params)
-	curve, rate, err := train.FindRate(t.Context(), p, train.Config{BatchSize: 16}, train.Call{}, 1e-6, 100, 200)
+	curve, rate, err := train.FindRate(t.Context(), p, train.Config{BatchSize: 16}, train.RunOptions{}, 1e-6, 100, 200)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestFindRate(t *testing.T) {
 		t.Errorf("the curve has %d points from %v to %v, want 100 to 200 points from 1e-6 to above the rate", len(curve), curve[0], curve[len(curve)-1])
 	}
 	loss := func(rate float64) float64 {
-		r := fitted(t, digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 3, Stopping: train.Stopping{AllowNonFinite: true}}, train.Call{Solver: optim.NewAdamW(rate)})
+		r := fitted(t, digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 3, Stopping: train.StoppingConfig{AllowNonFinite: true}}, train.RunOptions{Solver: optim.NewAdamW(rate)})
 		return r.Best.ValLoss
 	}
 	if found, below, above := loss(rate), loss(rate/100), loss(100*rate); found > 0.7*below || found > 0.7*above {
@@ -65,7 +65,7 @@ func TestFindRateErrors(t *testing.T) {
 				return batch(first)
 			}
 		}
-		_, _, err := train.FindRate(test.ctx, p, train.Config{BatchSize: 16}, train.Call{Solver: test.solver}, test.low, test.high, test.steps)
+		_, _, err := train.FindRate(test.ctx, p, train.Config{BatchSize: 16}, train.RunOptions{Solver: test.solver}, test.low, test.high, test.steps)
 		if err == nil || !strings.Contains(err.Error(), test.want) || name == "cancelled" != errors.Is(err, context.Canceled) {
 			t.Errorf("%s: got %v, want an error that contains %q", name, err, test.want)
 		}

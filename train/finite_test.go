@@ -46,9 +46,9 @@ func (r writes) Update(s optim.Step) {
 	}
 }
 
-// writing returns a Call whose solver steps the bias of the hidden units by writes.
-func writing(weights, velocities map[int]float64) train.Call {
-	return train.Call{Solver: &optim.Solver{LearningRate: 0.01, Groups: []optim.Group{{
+// writing returns a RunOptions whose solver steps the bias of the hidden units by writes.
+func writing(weights, velocities map[int]float64) train.RunOptions {
+	return train.RunOptions{Solver: &optim.Solver{LearningRate: 0.01, Groups: []optim.Group{{
 		Match: func(name string, rank int) bool { return name == "up.bias" },
 		Rule:  writes{optim.SGD{Momentum: 0.5}, weights, velocities},
 	}}}}
@@ -59,19 +59,19 @@ func writing(weights, velocities map[int]float64) train.Call {
 func TestStepsNotFinite(t *testing.T) {
 	at25 := map[int]float64{25: math.Inf(-1)} // an epoch has 20 steps
 	for name, c := range map[string]struct {
-		change              func(c *train.Config, call *train.Call)
+		change              func(c *train.Config, options *train.RunOptions)
 		weights, velocities map[int]float64
 		want                train.NonFiniteError
 		saved               int // step of the checkpoint; 0 if there is none
 	}{
 		"a weight":                           {nil, at25, nil, train.NonFiniteError{Epoch: 1, Step: 19, Value: "parameter up.bias"}, 20},
 		"a weight in the first epoch":        {nil, map[int]float64{5: math.Inf(-1)}, nil, train.NonFiniteError{Epoch: 0, Step: 19, Value: "parameter up.bias"}, 0},
-		"checks within an epoch":             {func(c *train.Config, _ *train.Call) { c.CheckEvery = 8 }, at25, nil, train.NonFiniteError{Epoch: 1, Step: 11, Value: "parameter up.bias"}, 24},
-		"a checkpoint before the next check": {func(_ *train.Config, call *train.Call) { call.CheckpointSteps = 9 }, at25, nil, train.NonFiniteError{Epoch: 1, Step: 6, Value: "parameter up.bias"}, 20},
-		"a limit before the next check":      {func(_ *train.Config, call *train.Call) { call.MaxSteps = 30 }, at25, nil, train.NonFiniteError{Epoch: 1, Step: 9, Value: "parameter up.bias"}, 20},
-		"AllowNonFinite":                     {func(c *train.Config, _ *train.Call) { c.Stopping.AllowNonFinite = true }, at25, nil, train.NonFiniteError{Epoch: 1, Step: 19, Value: "parameter up.bias"}, 20},
+		"checks within an epoch":             {func(c *train.Config, _ *train.RunOptions) { c.CheckEvery = 8 }, at25, nil, train.NonFiniteError{Epoch: 1, Step: 11, Value: "parameter up.bias"}, 24},
+		"a checkpoint before the next check": {func(_ *train.Config, options *train.RunOptions) { options.CheckpointSteps = 9 }, at25, nil, train.NonFiniteError{Epoch: 1, Step: 6, Value: "parameter up.bias"}, 20},
+		"a limit before the next check":      {func(_ *train.Config, options *train.RunOptions) { options.MaxSteps = 30 }, at25, nil, train.NonFiniteError{Epoch: 1, Step: 9, Value: "parameter up.bias"}, 20},
+		"AllowNonFinite":                     {func(c *train.Config, _ *train.RunOptions) { c.Stopping.AllowNonFinite = true }, at25, nil, train.NonFiniteError{Epoch: 1, Step: 19, Value: "parameter up.bias"}, 20},
 		"the memory":                         {nil, map[int]float64{40: 1}, map[int]float64{40: math.NaN()}, train.NonFiniteError{Epoch: 1, Step: 19, Value: "the solver's memory of parameter up.bias"}, 20},
-		"an average":                         {func(c *train.Config, _ *train.Call) { c.Optimizer.Average = 0.5 }, map[int]float64{25: math.Inf(-1), 26: 1}, nil, train.NonFiniteError{Epoch: 1, Step: 19, Value: "the average of parameter up.bias"}, 20},
+		"an average":                         {func(c *train.Config, _ *train.RunOptions) { c.Optimizer.Average = 0.5 }, map[int]float64{25: math.Inf(-1), 26: 1}, nil, train.NonFiniteError{Epoch: 1, Step: 19, Value: "the average of parameter up.bias"}, 20},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, best := rectified(t), [][]float32(nil)
@@ -110,14 +110,14 @@ func TestStepsNotFinite(t *testing.T) {
 
 // All processes of a Group end with the same error, also if only one of them has the memory that isn't finite.
 func TestStepsNotFiniteInAGroup(t *testing.T) {
-	for value, call := range map[string]train.Call{
+	for value, options := range map[string]train.RunOptions{
 		"parameter up.bias":                        writing(map[int]float64{25: math.Inf(-1)}, nil),
 		"the solver's memory of parameter up.bias": writing(map[int]float64{40: 1}, map[int]float64{40: math.NaN()}),
 	} {
 		want := train.NonFiniteError{Epoch: 1, Step: 19, Value: value}
 		for rank, o := range fitAll(t, newLocal(4, 0), func(int) process {
-			own := call
-			own.Solver = new(*call.Solver.(*optim.Solver))
+			own := options
+			own.Solver = new(*options.Solver.(*optim.Solver))
 			return process{nil, rectified(t), setup{train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 3}, own}}
 		}) {
 			var e *train.NonFiniteError
@@ -134,14 +134,14 @@ func TestLargeSteps(t *testing.T) {
 	p.Loss = added(p.Loss, func(_ *layers.Build, _ G.Nodes, loss *G.Node) (*G.Node, []train.Metric) {
 		return G.Must(G.Mul(loss, G.NewConstant(float32(1e25)))), nil
 	})
-	_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{})
+	_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{})
 	var e *train.NonFiniteError
 	if !errors.As(err, &e) || !strings.HasPrefix(e.Value, "the solver's memory of parameter ") {
 		t.Errorf("got %v, want a NonFiniteError about the solver's memory", err)
 	}
 	large, w := scripted(t, []float64{1, 1}, []float64{1, 1})
 	w.Value.Float64s()[0] = 1e200
-	if _, err := train.Fit(t.Context(), large, train.Config{BatchSize: 1, MaxEpochs: 1}, train.Call{Solver: G.NewVanillaSolver()}); err != nil {
+	if _, err := train.Fit(t.Context(), large, train.Config{BatchSize: 1, MaxEpochs: 1}, train.RunOptions{Solver: G.NewVanillaSolver()}); err != nil {
 		t.Errorf("with a weight of 1e200: got %v, want no error", err)
 	}
 }

@@ -34,14 +34,14 @@ import (
 // the value is an error, Fit's error wraps it. If Loss panics, Fit returns an error instead, because Gorgonia panics
 // when it can't build a graph. If a function of the Problem calls runtime.Goexit in a goroutine started by Fit, Fit
 // returns an error.
-func Fit(ctx context.Context, p Problem, c Config, call Call) (*Result, error) {
+func Fit(ctx context.Context, p Problem, c Config, options RunOptions) (*Result, error) {
 	start := time.Now()
-	team, err := newTeam(ctx, call.Group)
+	team, err := newTeam(ctx, options.Group)
 	if err != nil {
 		return nil, err
 	}
-	f, err := newFit(p, c, call, team)
-	if err = team.begin(f, err); err == nil && call.Resume {
+	f, err := newFit(p, c, options, team)
+	if err = team.begin(f, err); err == nil && options.Resume {
 		err = f.resume()
 	}
 	if err != nil {
@@ -51,10 +51,10 @@ func Fit(ctx context.Context, p Problem, c Config, call Call) (*Result, error) {
 		switch taken := time.Since(start); {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case call.MaxSteps > 0 && f.step >= call.MaxSteps:
-			return pause(fmt.Sprintf("the limit of %s is reached", text.Count(call.MaxSteps, "step")))
-		case call.MaxTime > 0 && taken >= call.MaxTime:
-			return pause(fmt.Sprintf("the limit of %v is reached, after %s", call.MaxTime, text.Count(f.step, "step")))
+		case options.MaxSteps > 0 && f.step >= options.MaxSteps:
+			return pause(fmt.Sprintf("the limit of %s is reached", text.Count(options.MaxSteps, "step")))
+		case options.MaxTime > 0 && taken >= options.MaxTime:
+			return pause(fmt.Sprintf("the limit of %v is reached, after %s", options.MaxTime, text.Count(f.step, "step")))
 		}
 		return nil
 	}
@@ -95,8 +95,8 @@ func (p pause) Is(target error) bool { return target == errLimit }
 type fit struct {
 	Problem
 	Config
-	Call
-	solver  *optim.Solver  // the Call's Solver, or nil if its state can't be saved
+	RunOptions
+	solver  *optim.Solver  // the Solver of the RunOptions, or nil if its state can't be saved
 	plateau *optim.Plateau // nil if there is none
 	average *optim.Average // nil if there is none
 
@@ -117,7 +117,7 @@ type fit struct {
 	savedAt time.Time // time of the last checkpoint, or of the start
 }
 
-func newFit(p Problem, c Config, call Call, team *team) (*fit, error) {
+func newFit(p Problem, c Config, options RunOptions, team *team) (*fit, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
@@ -127,16 +127,16 @@ func newFit(p Problem, c Config, call Call, team *team) (*fit, error) {
 	if c.Stopping.Monitor == "" && p.Validation.Len == 0 {
 		c.Stopping.Monitor = "train_loss"
 	}
-	if call.Solver != nil {
+	if options.Solver != nil {
 		c.Optimizer = optim.Config{LearningRate: 1, Average: c.Optimizer.Average} // the rate is never used
 	}
-	if err := cmp.Or(c.Check(), call.Check()); err != nil {
+	if err := cmp.Or(c.Check(), options.Check()); err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
 	switch {
-	case c.Stopping.Patience == 0 && c.MaxEpochs == 0 && call.MaxSteps == 0 && call.MaxTime == 0:
+	case c.Stopping.Patience == 0 && c.MaxEpochs == 0 && options.MaxSteps == 0 && options.MaxTime == 0:
 		return nil, errors.New("train: training has no end: set Patience, MaxEpochs, MaxSteps or MaxTime above 0")
-	case call.Checkpoint == "" && (call.Resume || call.CheckpointSteps > 0 || call.CheckpointTime > 0):
+	case options.Checkpoint == "" && (options.Resume || options.CheckpointSteps > 0 || options.CheckpointTime > 0):
 		return nil, errors.New("train: Resume, CheckpointSteps and CheckpointTime need a Checkpoint: set its name")
 	}
 	solver, plateau, average, err := c.Optimizer.New()
@@ -146,24 +146,24 @@ func newFit(p Problem, c Config, call Call, team *team) (*fit, error) {
 	if plateau != nil {
 		plateau.Higher = c.Stopping.Mode == "max"
 	}
-	if call.Solver == nil {
-		call.Solver = solver
+	if options.Solver == nil {
+		options.Solver = solver
 	}
 	p.ValidationSize = cmp.Or(p.ValidationSize, c.BatchSize)
 	making := new(sync.Mutex)
-	plan, err := newPlan(p.Train, c.BatchSize, call.Seed, making)
+	plan, err := newPlan(p.Train, c.BatchSize, options.Seed, making)
 	if err != nil {
 		return nil, fmt.Errorf("train: Train: %w", err)
 	}
 	f := &fit{
-		Problem: p, Config: c, Call: call, plateau: plateau, average: average, team: team, savedAt: time.Now(),
-		stopping: EarlyStopping{Stopping: c.Stopping, steps: c.CheckEvery > 0},
+		Problem: p, Config: c, RunOptions: options, plateau: plateau, average: average, team: team, savedAt: time.Now(),
+		stopping: EarlyStopping{StoppingConfig: c.Stopping, steps: c.CheckEvery > 0},
 		plan:     plan,
 	}
 	f.MaxEpochs = min(f.MaxEpochs, math.MaxInt/f.plan.steps) // so that the number of steps doesn't overflow
-	f.solver, _ = call.Solver.(*optim.Solver)
-	if call.Checkpoint != "" && f.solver == nil {
-		return nil, fmt.Errorf("train: a Checkpoint needs an *optim.Solver, whose state can be saved, got a solver of type %T", call.Solver)
+	f.solver, _ = options.Solver.(*optim.Solver)
+	if options.Checkpoint != "" && f.solver == nil {
+		return nil, fmt.Errorf("train: a Checkpoint needs an *optim.Solver, whose state can be saved, got a solver of type %T", options.Solver)
 	}
 	if err := team.check(c.MicroBatches, f.solver); err != nil {
 		return nil, err
@@ -398,8 +398,8 @@ func (f *fit) judge(ctx context.Context) error {
 	return nil
 }
 
-// onCheck calls the Call's OnCheck with a copy of the history. If OnCheck returns an error in one process, onCheck
-// returns it in all.
+// onCheck calls the OnCheck of the RunOptions with a copy of the history. If OnCheck returns an error in one process,
+// onCheck returns it in all.
 func (f *fit) onCheck(best bool) (err error) {
 	if f.OnCheck != nil {
 		history := slices.Clone(f.history)

@@ -20,7 +20,7 @@ import (
 // setup holds the settings and the arguments for Fit.
 type setup struct {
 	train.Config
-	train.Call
+	train.RunOptions
 }
 
 // digits is a small problem: find the largest of 4 numbers. It uses dropout, so a run repeats only if the random state
@@ -105,9 +105,9 @@ func changed(d train.Dataset, change func(examples []int, b *train.Batch)) train
 }
 
 // fitted returns the result of Fit, which must not fail.
-func fitted(t *testing.T, p train.Problem, c train.Config, call train.Call) *train.Result {
+func fitted(t *testing.T, p train.Problem, c train.Config, options train.RunOptions) *train.Result {
 	t.Helper()
-	r, err := train.Fit(t.Context(), p, c, call)
+	r, err := train.Fit(t.Context(), p, c, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestFitLearnsAndKeepsTheBest(t *testing.T) {
 	p := digits(t, 1)
 	var log bytes.Buffer
 	var kept [][]float32
-	r := fitted(t, p, train.Config{BatchSize: 16, Stopping: train.Stopping{Patience: 3}, MaxEpochs: 200}, train.Call{Solver: optim.NewAdamW(0.02), Seed: 1, Log: &log, OnCheck: func(history []train.Check, best bool) (bool, error) {
+	r := fitted(t, p, train.Config{BatchSize: 16, Stopping: train.StoppingConfig{Patience: 3}, MaxEpochs: 200}, train.RunOptions{Solver: optim.NewAdamW(0.02), Seed: 1, Log: &log, OnCheck: func(history []train.Check, best bool) (bool, error) {
 		if best {
 			kept = values(p.Params)
 		}
@@ -189,7 +189,7 @@ func TestFitNotFinite(t *testing.T) {
 					b.Values[0].Float32s()[5] = float32(math.NaN())
 				}
 			})
-			r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 3}, train.Call{})
+			r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 3}, train.RunOptions{})
 			var e *train.NonFiniteError
 			if !errors.As(err, &e) || e.Epoch != c.epoch || e.Step != c.step || e.Validation != c.validation {
 				t.Fatalf("got %v, want a NonFiniteError at epoch %d, step %d", err, c.epoch, c.step)
@@ -209,9 +209,9 @@ func TestFitNotFinite(t *testing.T) {
 // TestFitWithoutWeightInABatch validates on two batches. The second one has a weight of 0.
 func TestFitWithoutWeightInABatch(t *testing.T) {
 	loss := func(change func(*train.Problem, *setup)) float64 {
-		p, c := digits(t, 1), setup{train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{}}
+		p, c := digits(t, 1), setup{train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{}}
 		change(&p, &c)
-		r := fitted(t, p, c.Config, c.Call)
+		r := fitted(t, p, c.Config, c.RunOptions)
 		return r.Best.ValLoss
 	}
 	one := loss(func(p *train.Problem, _ *setup) { p.Validation.Len = 50 })

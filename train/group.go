@@ -18,8 +18,8 @@ import (
 )
 
 // A Group connects processes that fit one Problem together. Each process calls Fit with its own Problem, Params, Config
-// and Call. The data and the settings must be the same in all processes. The methods of Group exchange data between the
-// processes.
+// and RunOptions. The data and the settings must be the same in all processes. The methods of Group exchange data
+// between the processes.
 //
 // In each process, one goroutine at a time calls methods, and all processes make the same calls in the same order.
 // After a method has returned, it neither reads nor writes the slices. After an error, a process makes no more calls.
@@ -281,7 +281,7 @@ func (t *team) readFile(path string) (tensors []safetensors.Tensor, metadata map
 			err = safetensors.Write(&file, tensors, metadata)
 		}
 	}
-	data, err := t.share(file.Bytes(), err)
+	data, err := t.broadcast(file.Bytes(), err)
 	if err != nil || t.size == 1 {
 		return tensors, metadata, err
 	}
@@ -292,19 +292,19 @@ func (t *team) readFile(path string) (tensors []safetensors.Tensor, metadata map
 	return tensors, metadata, err
 }
 
-// Share returns the data of the first process in all processes of a Group; it ignores the data of the others. If one
-// process has an error, Share returns the error in all. Without a Group, it returns its arguments data and err.
+// Broadcast returns the data of the first process in all processes of a Group; it ignores the data of the others. If
+// one process has an error, Broadcast returns the error in all. Without a Group, it returns its arguments data and err.
 //
-// Use Share before Fit, for example to read a file that only the first process can access.
-func Share(g Group, data []byte, err error) ([]byte, error) {
+// Use Broadcast before Fit, for example to read a file that only the first process can access.
+func Broadcast(g Group, data []byte, err error) ([]byte, error) {
 	t, wrong := newTeam(context.Background(), g)
 	if wrong != nil {
 		return nil, wrong
 	}
-	return t.share(data, err)
+	return t.broadcast(data, err)
 }
 
-func (t *team) share(data []byte, err error) ([]byte, error) {
+func (t *team) broadcast(data []byte, err error) ([]byte, error) {
 	lengths, err := t.agree([]float64{float64(len(data))}, err)
 	if err != nil || t.size == 1 {
 		return data, err

@@ -160,7 +160,7 @@ func fitAll(t *testing.T, group []*local, processes func(rank int) process) []ou
 		}
 		wg.Go(func() {
 			defer close(l.ended[rank])
-			r, err := train.Fit(p.ctx, p.problem, c.Config, c.Call)
+			r, err := train.Fit(p.ctx, p.problem, c.Config, c.RunOptions)
 			outcomes[rank] = outcome{r, err, values(p.problem.Params), log.String()}
 		})
 	}
@@ -195,7 +195,7 @@ func grouped(t *testing.T) train.Problem {
 func stopped(t *testing.T, size, workers, epochs int, checkpoint string, resume bool) []outcome {
 	t.Helper()
 	return fitAll(t, newLocal(size, 0), func(rank int) process {
-		c := setup{train.Config{BatchSize: 32, MicroBatches: 16, Stopping: train.Stopping{Monitor: "val_double", Mode: "min", Patience: 2, MinDelta: 0.05}, MaxEpochs: epochs}, train.Call{Seed: 5, Workers: workers, Checkpoint: checkpoint, Resume: resume}}
+		c := setup{train.Config{BatchSize: 32, MicroBatches: 16, Stopping: train.StoppingConfig{Monitor: "val_double", Mode: "min", Patience: 2, MinDelta: 0.05}, MaxEpochs: epochs}, train.RunOptions{Seed: 5, Workers: workers, Checkpoint: checkpoint, Resume: resume}}
 		if rank > 0 {
 			c.Checkpoint = filepath.Join(checkpoint, "not here")
 		}
@@ -274,7 +274,7 @@ func TestGroupOfLongVectors(t *testing.T) {
 				return loss, []train.Metric{{Name: "long", Sum: scaled, Value: func(sums []float64) float64 { return sums[0] + sums[long-1] }}}
 			})
 			p.Train.Len = 40
-			return process{nil, p, setup{train.Config{BatchSize: 32, MicroBatches: 2, MaxEpochs: 1}, train.Call{}}}
+			return process{nil, p, setup{train.Config{BatchSize: 32, MicroBatches: 2, MaxEpochs: 1}, train.RunOptions{}}}
 		})
 	}
 	want := evaluated(1)[0]
@@ -303,7 +303,7 @@ func TestGroupOfThree(t *testing.T) {
 			for _, size := range []int{1, 3} {
 				checkpoint := filepath.Join(t.TempDir(), "c")
 				got := fitAll(t, newLocal(size, 0), func(int) process {
-					return process{nil, digits(t, 1), setup{train.Config{BatchSize: 12, MicroBatches: 6, MaxEpochs: 2}, train.Call{Solver: solver(), Checkpoint: checkpoint}}}
+					return process{nil, digits(t, 1), setup{train.Config{BatchSize: 12, MicroBatches: 6, MaxEpochs: 2}, train.RunOptions{Solver: solver(), Checkpoint: checkpoint}}}
 				})
 				file, err := os.ReadFile(checkpoint)
 				if want == nil {
@@ -372,7 +372,7 @@ func TestGroupEndsTogether(t *testing.T) {
 			outcomes := fitAll(t, newLocal(4, 0), func(rank int) process {
 				p := digits(t, 1)
 				p.ValidationSize = 25
-				process := process{nil, p, setup{train.Config{BatchSize: 16, MicroBatches: 16, MaxEpochs: 3}, train.Call{Seed: 3, Solver: optim.NewAdamW(0.02), Checkpoint: filepath.Join(t.TempDir(), "c")}}}
+				process := process{nil, p, setup{train.Config{BatchSize: 16, MicroBatches: 16, MaxEpochs: 3}, train.RunOptions{Seed: 3, Solver: optim.NewAdamW(0.02), Checkpoint: filepath.Join(t.TempDir(), "c")}}}
 				if rank == 2 {
 					c.change(&process)
 				}
@@ -410,7 +410,7 @@ func TestGroupInterrupted(t *testing.T) {
 	t.Parallel()
 	run := func(size int, checkpoint string, resume bool, change func(p *process, rank int)) []outcome {
 		return fitAll(t, newLocal(size, 0), func(rank int) process {
-			p := process{nil, grouped(t), setup{train.Config{BatchSize: 32, MicroBatches: 16, MaxEpochs: 2, Optimizer: optim.Config{Average: 0.9}}, train.Call{Checkpoint: checkpoint, Resume: resume}}}
+			p := process{nil, grouped(t), setup{train.Config{BatchSize: 32, MicroBatches: 16, MaxEpochs: 2, Optimizer: optim.Config{Average: 0.9}}, train.RunOptions{Checkpoint: checkpoint, Resume: resume}}}
 			if checkpoint != "" {
 				p.config.CheckpointTime = time.Nanosecond
 			}
@@ -501,7 +501,7 @@ func TestGroupBreaks(t *testing.T) {
 		return group[0], fitAll(t, group, func(int) process {
 			p := digits(t, 1)
 			p.Train.Len = 24
-			return process{nil, p, setup{train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 2}, train.Call{Checkpoint: checkpoint}}}
+			return process{nil, p, setup{train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 2}, train.RunOptions{Checkpoint: checkpoint}}}
 		})
 	}
 	whole, outcomes := run(0)
@@ -534,7 +534,7 @@ func TestGroupBreaks(t *testing.T) {
 	}
 }
 
-func TestShare(t *testing.T) {
+func TestBroadcast(t *testing.T) {
 	errOurs := errors.New("no such file")
 	for _, c := range []struct {
 		name       string
@@ -558,7 +558,7 @@ func TestShare(t *testing.T) {
 				}
 				wg.Go(func() {
 					defer close(l.ended[rank])
-					got, gotErr := train.Share(l, data, err)
+					got, gotErr := train.Broadcast(l, data, err)
 					if (gotErr != nil) != (c.err != nil || c.wrong != nil) || gotErr == nil && string(got) != c.data {
 						t.Errorf("process %d gets %q, %v, want %q, or an error if a process has one", rank, got, gotErr, c.data)
 					}
@@ -570,7 +570,7 @@ func TestShare(t *testing.T) {
 			wg.Wait()
 		})
 	}
-	if got, err := train.Share(nil, []byte("alone"), errOurs); string(got) != "alone" || err != errOurs {
+	if got, err := train.Broadcast(nil, []byte("alone"), errOurs); string(got) != "alone" || err != errOurs {
 		t.Errorf("without a Group: got %q, %v, want the arguments", got, err)
 	}
 }
@@ -589,7 +589,7 @@ func TestGroupErrors(t *testing.T) {
 		{"more processes than micro-batches", 1, 4, 2, "got 4 processes and 2 micro-batches"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 3 * c.micro, MicroBatches: c.micro, MaxEpochs: 1}, train.Call{Group: deaf{c.rank, c.size}})
+			_, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 3 * c.micro, MicroBatches: c.micro, MaxEpochs: 1}, train.RunOptions{Group: deaf{c.rank, c.size}})
 			wantError(t, "Fit", err, c.want)
 		})
 	}
@@ -638,7 +638,7 @@ func TestGroupOfGarbage(t *testing.T) {
 		for first := range 12 { // number of correct calls of Gather before the lie
 			t.Run(fmt.Sprintf("%s/%d", name, first), func(t *testing.T) {
 				calls := 0
-				r, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 1}, train.Call{Workers: 1, Group: liar{deaf{0, 2}, func(mine, all []byte) {
+				r, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 1}, train.RunOptions{Workers: 1, Group: liar{deaf{0, 2}, func(mine, all []byte) {
 					if calls++; calls > first && len(mine) > 0 {
 						lie(mine, all)
 					}
@@ -647,13 +647,13 @@ func TestGroupOfGarbage(t *testing.T) {
 					t.Errorf("Fit returns %+v, want an error", r)
 				}
 				calls = 0
-				data, err := train.Share(liar{deaf{1, 2}, func(mine, all []byte) {
+				data, err := train.Broadcast(liar{deaf{1, 2}, func(mine, all []byte) {
 					if calls++; calls > first {
 						lie(mine, all)
 					}
 				}}, []byte("data"), nil)
 				if err == nil && len(data) > 4 {
-					t.Errorf("Share returns %d bytes, want at most 4 or an error", len(data))
+					t.Errorf("Broadcast returns %d bytes, want at most 4 or an error", len(data))
 				}
 			})
 		}
@@ -661,10 +661,10 @@ func TestGroupOfGarbage(t *testing.T) {
 	for _, size := range []int{-1, math.MinInt, math.MaxInt, 1 << 40} {
 		for _, rank := range []int{0, 1, -1, size - 1, size} {
 			p := digits(t, 1)
-			_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{Group: deaf{rank, size}})
-			_, shared := train.Share(deaf{rank, size}, nil, nil)
+			_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{Group: deaf{rank, size}})
+			_, shared := train.Broadcast(deaf{rank, size}, nil, nil)
 			if err == nil || shared == nil || err.Error() != shared.Error() {
-				t.Errorf("rank %d of size %d: Fit returns %v and Share %v, want the same error", rank, size, err, shared)
+				t.Errorf("rank %d of size %d: Fit returns %v and Broadcast %v, want the same error", rank, size, err, shared)
 			}
 		}
 	}

@@ -31,7 +31,7 @@ func TestFitFreesItsGraphs(t *testing.T) {
 		Train:  data, Validation: data,
 	}
 	fit := func() {
-		fitted(t, problem, train.Config{BatchSize: 2, Stopping: train.Stopping{Patience: 1}, MaxEpochs: 1}, train.Call{Solver: optim.NewAdamW(1e-3)})
+		fitted(t, problem, train.Config{BatchSize: 2, Stopping: train.StoppingConfig{Patience: 1}, MaxEpochs: 1}, train.RunOptions{Solver: optim.NewAdamW(1e-3)})
 	}
 	fit()
 	before := memory.HeapInUse()

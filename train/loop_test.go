@@ -26,10 +26,10 @@ import (
 func TestFitAverages(t *testing.T) {
 	const decay = 0.99
 	var means [][]float32 // expected averages of the parameters
-	fit := func(average float64, call train.Call) (*train.Result, [][]float32) {
+	fit := func(average float64, options train.RunOptions) (*train.Result, [][]float32) {
 		p := digits(t, 4)
 		means = nil
-		call.Seed, call.OnStep = 7, func(int, int, float64) bool {
+		options.Seed, options.OnStep = 7, func(int, int, float64) bool {
 			weights := values(p.Params)
 			if means == nil {
 				means = weights
@@ -41,13 +41,13 @@ func TestFitAverages(t *testing.T) {
 			}
 			return false
 		}
-		c := train.Config{BatchSize: 16, MaxEpochs: 2, Stopping: train.Stopping{KeepLast: true}}
+		c := train.Config{BatchSize: 16, MaxEpochs: 2, Stopping: train.StoppingConfig{KeepLast: true}}
 		c.Optimizer = optim.Config{LearningRate: 1e-3, WeightDecay: 0.01, Average: average}
-		r := fitted(t, p, c, call)
+		r := fitted(t, p, c, options)
 		return r, values(p.Params)
 	}
-	plain, weights := fit(0, train.Call{})
-	averaged, kept := fit(decay, train.Call{})
+	plain, weights := fit(0, train.RunOptions{})
+	averaged, kept := fit(decay, train.RunOptions{})
 	for i, c := range averaged.History {
 		if c.TrainLoss != plain.History[i].TrainLoss {
 			t.Errorf("with the average, the training loss of epoch %d is %v, want %v as without", i, c.TrainLoss, plain.History[i].TrainLoss)
@@ -66,8 +66,8 @@ func TestFitAverages(t *testing.T) {
 			}
 		}
 	}
-	if _, own := fit(decay, train.Call{Solver: optim.NewAdamW(1e-3)}); !same(own, kept) {
-		t.Error("Fit with a Call.Solver doesn't keep the average")
+	if _, own := fit(decay, train.RunOptions{Solver: optim.NewAdamW(1e-3)}); !same(own, kept) {
+		t.Error("Fit with a RunOptions.Solver doesn't keep the average")
 	}
 }
 
@@ -75,7 +75,7 @@ func TestFitAverages(t *testing.T) {
 func TestCallbacksAndHistory(t *testing.T) {
 	p := digits(t, 1)
 	var given []train.Check
-	r := fitted(t, p, train.Config{BatchSize: 16, MaxEpochs: 5}, train.Call{OnCheck: func(history []train.Check, _ bool) (bool, error) {
+	r := fitted(t, p, train.Config{BatchSize: 16, MaxEpochs: 5}, train.RunOptions{OnCheck: func(history []train.Check, _ bool) (bool, error) {
 		history[0] = train.Check{Epoch: 100}
 		given = append(history[:0], history...)
 		return len(history) == 2, nil
@@ -86,7 +86,7 @@ func TestCallbacksAndHistory(t *testing.T) {
 	if r.History[0].Epoch != 0 || r.History[0].TrainLoss == 0 {
 		t.Errorf("OnCheck changed the first check of the result to %+v", r.History[0])
 	}
-	r = fitted(t, p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{OnCheck: func([]train.Check, bool) (bool, error) { return true, nil }})
+	r = fitted(t, p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{OnCheck: func([]train.Check, bool) (bool, error) { return true, nil }})
 	if r.Unfinished {
 		t.Errorf("OnCheck stops at the last check: got %+v, want a finished result", r)
 	}
@@ -95,7 +95,7 @@ func TestCallbacksAndHistory(t *testing.T) {
 // If a callback replaces the tensor of a parameter, Fit returns an error because it can't restore the parameter.
 func TestCallbackReplacesAParameter(t *testing.T) {
 	p := digits(t, 1)
-	_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{OnCheck: func([]train.Check, bool) (bool, error) {
+	_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{OnCheck: func([]train.Check, bool) (bool, error) {
 		p.Params.All()[0].Value = tensor.New(tensor.WithShape(1), tensor.Of(p.Params.Dtype()))
 		return false, nil
 	}})
@@ -108,7 +108,7 @@ func TestHistoryOfTheSolver(t *testing.T) {
 	solver := optim.NewAdamW(0.02)
 	solver.Schedule = optim.WarmUp(40)
 	var norms []float64
-	r := fitted(t, p, train.Config{BatchSize: 16, MaxEpochs: 2}, train.Call{Solver: solver, OnStep: func(int, int, float64) bool {
+	r := fitted(t, p, train.Config{BatchSize: 16, MaxEpochs: 2}, train.RunOptions{Solver: solver, OnStep: func(int, int, float64) bool {
 		norms = append(norms, solver.Norm())
 		return false
 	}})
@@ -127,20 +127,20 @@ func TestWithoutValidation(t *testing.T) {
 	p := digits(t, 1)
 	p.Validation = train.Dataset{}
 	var log strings.Builder
-	r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, Stopping: train.Stopping{Patience: 1}, MaxEpochs: 3}, train.Call{Log: &log, Solver: optim.NewAdamW(0.02)})
+	r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, Stopping: train.StoppingConfig{Patience: 1}, MaxEpochs: 3}, train.RunOptions{Log: &log, Solver: optim.NewAdamW(0.02)})
 	if err != nil || len(r.History) != 3 || r.Best.Validated || r.Best.TrainLoss > r.History[0].TrainLoss {
 		t.Fatalf("got %+v, %v, want 3 epochs, judged by a training loss that falls", r, err)
 	}
 	if want := fmt.Sprintf("Epoch 2: Train=%.3f\n", r.History[2].TrainLoss); !strings.HasSuffix(log.String(), want) {
 		t.Errorf("the log is %q, want it to end with %q", log.String(), want)
 	}
-	_, err = train.Fit(t.Context(), p, train.Config{BatchSize: 16, Stopping: train.Stopping{Patience: 1, Monitor: "val_loss"}}, train.Call{})
+	_, err = train.Fit(t.Context(), p, train.Config{BatchSize: 16, Stopping: train.StoppingConfig{Patience: 1, Monitor: "val_loss"}}, train.RunOptions{})
 	wantError(t, "monitoring val_loss without validation data", err, `stopping.monitor must be one of train_loss, got "val_loss"`)
 }
 
 func TestCheckEvery(t *testing.T) {
 	var log strings.Builder
-	r := fitted(t, digits(t, 1), train.Config{BatchSize: 16, CheckEvery: 7, MaxEpochs: 2}, train.Call{Log: &log, Solver: optim.NewAdamW(0.02)})
+	r := fitted(t, digits(t, 1), train.Config{BatchSize: 16, CheckEvery: 7, MaxEpochs: 2}, train.RunOptions{Log: &log, Solver: optim.NewAdamW(0.02)})
 	var steps, epochs []int
 	for _, c := range r.History {
 		steps, epochs = append(steps, c.Step), append(epochs, c.Epoch)
@@ -152,7 +152,7 @@ func TestCheckEvery(t *testing.T) {
 		t.Errorf("the log is %q, want it to begin with the lines of steps 7 and 14", log.String())
 	}
 	log.Reset()
-	r, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, CheckEvery: 3, Stopping: train.Stopping{Patience: 2}}, train.Call{Log: &log, Solver: G.NewVanillaSolver(G.WithLearnRate(0))})
+	r, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, CheckEvery: 3, Stopping: train.StoppingConfig{Patience: 2}}, train.RunOptions{Log: &log, Solver: G.NewVanillaSolver(G.WithLearnRate(0))})
 	if err != nil || len(r.History) != 3 || !strings.HasSuffix(r.StoppedBecause, "has not improved for 2 checks: the best is "+fmt.Sprintf("%.4g", r.Best.ValLoss)+", of check 0") {
 		t.Errorf("got %+v, %v, want an early stop at the third check, after 2 without improvement", r, err)
 	}
@@ -170,7 +170,7 @@ func TestLimits(t *testing.T) {
 			p := digits(t, 1)
 			p.Train.Len = 90 // 6 steps, of which the last is short
 			p.Train.Order = train.Shuffled
-			r := fitted(t, p, train.Config{BatchSize: 16, MicroBatches: 2, Stopping: train.Stopping{Patience: 9}, MaxEpochs: 3, CheckEvery: every}, train.Call{MaxSteps: most, Seed: 3, Checkpoint: checkpoint, Resume: resume, Solver: optim.NewAdamW(0.01)})
+			r := fitted(t, p, train.Config{BatchSize: 16, MicroBatches: 2, Stopping: train.StoppingConfig{Patience: 9}, MaxEpochs: 3, CheckEvery: every}, train.RunOptions{MaxSteps: most, Seed: 3, Checkpoint: checkpoint, Resume: resume, Solver: optim.NewAdamW(0.01)})
 			return r, values(p.Params)
 		}
 		want, weights := fit(filepath.Join(t.TempDir(), "c"), false, 0)
@@ -196,7 +196,7 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	checkpoint := filepath.Join(t.TempDir(), "c")
-	r, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16}, train.Call{MaxTime: time.Nanosecond, Checkpoint: checkpoint})
+	r, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16}, train.RunOptions{MaxTime: time.Nanosecond, Checkpoint: checkpoint})
 	if err != nil || !r.Unfinished || len(r.History) != 0 || !strings.HasPrefix(r.StoppedBecause, "the limit of 1ns is reached, after 0 steps") {
 		t.Errorf("with a MaxTime of 1 ns: got %+v, %v, want an unfinished result without steps", r, err)
 	}
@@ -206,7 +206,7 @@ func TestLimits(t *testing.T) {
 	var batches [][]int
 	p := digits(t, 1)
 	p.Train = noted(p.Train, &batches)
-	if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16}, train.Call{MaxSteps: 2}); err != nil || len(batches) != 3 {
+	if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16}, train.RunOptions{MaxSteps: 2}); err != nil || len(batches) != 3 {
 		t.Errorf("with 2 steps: got %v and %d batches, want one for each step and one for building the graph", err, len(batches))
 	}
 }
@@ -214,7 +214,7 @@ func TestLimits(t *testing.T) {
 // MaxEpochs may have its maximum without an overflow of the number of steps.
 func TestAnyNumberOfEpochs(t *testing.T) {
 	for _, every := range []int{0, 2} {
-		r, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 1 << 30, CheckEvery: every}, train.Call{MaxSteps: 50})
+		r, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 1 << 30, CheckEvery: every}, train.RunOptions{MaxSteps: 50})
 		if err != nil || !r.Unfinished || len(r.History) != 50/cmp.Or(every, 20) {
 			t.Errorf("CheckEvery %d: got %+v, %v, want an unfinished result after 50 steps", every, r, err)
 		}
@@ -253,10 +253,10 @@ func TestFitEndsItsGoroutines(t *testing.T) {
 		},
 	}
 	fit := func(end func(p *train.Problem, c *setup)) {
-		p, c := digits(t, 1), setup{train.Config{BatchSize: 16, MicroBatches: 2, MaxEpochs: 1, CheckEvery: 5}, train.Call{Workers: 2}}
+		p, c := digits(t, 1), setup{train.Config{BatchSize: 16, MicroBatches: 2, MaxEpochs: 1, CheckEvery: 5}, train.RunOptions{Workers: 2}}
 		p.ValidationSize = 10
 		end(&p, &c)
-		train.Fit(t.Context(), p, c.Config, c.Call)
+		train.Fit(t.Context(), p, c.Config, c.RunOptions)
 	}
 	fit(ends["a limit"]) // starts the kernels' goroutines, which stay
 	before := runtime.NumGoroutine()
@@ -297,7 +297,7 @@ func TestVectorMetric(t *testing.T) {
 	wants := [][]float64{want(p.Train), want(p.Validation), want(p.Validation)}
 	for _, micro := range []int{1, 4} {
 		vectors = nil
-		r := fitted(t, p, train.Config{BatchSize: 16, MicroBatches: micro, MaxEpochs: 1, Stopping: train.Stopping{Monitor: "val_norm", Mode: "min"}}, train.Call{})
+		r := fitted(t, p, train.Config{BatchSize: 16, MicroBatches: micro, MaxEpochs: 1, Stopping: train.StoppingConfig{Monitor: "val_norm", Mode: "min"}}, train.RunOptions{})
 		values, err := train.Evaluate(t.Context(), p)
 		if err != nil || len(vectors) != 3 {
 			t.Fatalf("%d micro-batches: error %v, vectors %v; want three", micro, err, vectors)
@@ -336,7 +336,7 @@ func TestMetrics(t *testing.T) {
 	}
 	for _, micro := range []int{1, 4} {
 		var log strings.Builder
-		r := fitted(t, p, train.Config{BatchSize: 16, MicroBatches: micro, MaxEpochs: 1, Stopping: train.Stopping{Monitor: "val_perplexity", Mode: "min"}}, train.Call{Log: &log})
+		r := fitted(t, p, train.Config{BatchSize: 16, MicroBatches: micro, MaxEpochs: 1, Stopping: train.StoppingConfig{Monitor: "val_perplexity", Mode: "min"}}, train.RunOptions{Log: &log})
 		m := r.Best.Metrics
 		if len(m) != 6 || math.Abs(m["train_mean"]-want[0]) > 1e-6 || math.Abs(m["val_mean"]-want[1]) > 1e-6 {
 			t.Errorf("%d micro-batches: got metrics %v, want means of %v", micro, m, want)
@@ -378,7 +378,7 @@ func TestMetrics(t *testing.T) {
 		}, "without Count and Of"},
 		{"unknown name to monitor", func(_, mean, _ *G.Node) []train.Metric { return []train.Metric{{Name: "y", Sum: mean}} }, `one of train_loss, val_loss, train_y, val_y, got "val_x"`},
 	} {
-		_, err := train.Fit(t.Context(), metered(t, c.metrics), train.Config{BatchSize: 16, MaxEpochs: 1, Stopping: train.Stopping{Monitor: "val_x", Mode: "max"}}, train.Call{})
+		_, err := train.Fit(t.Context(), metered(t, c.metrics), train.Config{BatchSize: 16, MaxEpochs: 1, Stopping: train.StoppingConfig{Monitor: "val_x", Mode: "max"}}, train.RunOptions{})
 		wantError(t, c.name, err, c.want)
 	}
 }

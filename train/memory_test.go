@@ -52,7 +52,7 @@ func TestFitRefusesWhatMemoryCantHold(t *testing.T) {
 				Params: p,
 				Loss:   entropy(head.Forward),
 				Train:  dataset(test.train), Validation: dataset(test.validation),
-			}, train.Config{BatchSize: 1, MaxEpochs: 1}, train.Call{OnCheck: func([]train.Check, bool) (bool, error) { return false, errors.New("stopped here") }})
+			}, train.Config{BatchSize: 1, MaxEpochs: 1}, train.RunOptions{OnCheck: func([]train.Check, bool) (bool, error) { return false, errors.New("stopped here") }})
 			want := "stopped here"
 			if test.large {
 				want = "choose smaller batches, more MicroBatches, fewer Workers or a smaller model"

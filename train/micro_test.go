@@ -57,7 +57,7 @@ func TestWorkersChangeNoBit(t *testing.T) {
 					columns := G.Must(G.Sum(in[0], 0)) // a vector of rounded sums
 					return loss, []train.Metric{{Name: "columns", Sum: columns, Value: func(sums []float64) float64 { return sums[1] / sums[0] }}}
 				})
-				r := fitted(t, p, train.Config{BatchSize: 16, MicroBatches: micro, MaxEpochs: 2}, train.Call{Seed: 5, Solver: solver(), Workers: workers})
+				r := fitted(t, p, train.Config{BatchSize: 16, MicroBatches: micro, MaxEpochs: 2}, train.RunOptions{Seed: 5, Solver: solver(), Workers: workers})
 				return r.History, values(p.Params)
 			}
 			wantHistory, want := fit(1, 1)
@@ -121,7 +121,7 @@ func TestGradientsAreATree(t *testing.T) {
 				return G.Must(G.Sum(G.Must(G.HadamardProd(n, in[0])))), nil, nil // the gradient is the input
 			}}
 			solver := &optim.Solver{Rule: optim.SGD{}, LearningRate: 1}
-			fitted(t, p, train.Config{BatchSize: micro, MicroBatches: micro, MaxEpochs: 1}, train.Call{Workers: workers, Solver: solver})
+			fitted(t, p, train.Config{BatchSize: micro, MicroBatches: micro, MaxEpochs: 1}, train.RunOptions{Workers: workers, Solver: solver})
 			for i, got := range w.Value.Float32s() {
 				if got != -want[i] {
 					t.Fatalf("%d micro-batches, %d workers: the gradient is %v at element %d, want %v", micro, workers, -got, i, want[i])
@@ -158,7 +158,7 @@ func TestMicroBatchOfNothing(t *testing.T) {
 				q.Value.Memset(float32(0.1))
 			}
 			p.Train = changed(data, fed(scale))
-			r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MicroBatches: 4, CheckEvery: 3}, train.Call{MaxSteps: 3, Workers: workers, Solver: G.NewVanillaSolver(G.WithLearnRate(0.1))})
+			r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MicroBatches: 4, CheckEvery: 3}, train.RunOptions{MaxSteps: 3, Workers: workers, Solver: G.NewVanillaSolver(G.WithLearnRate(0.1))})
 			if err != nil {
 				t.Fatalf("loss times %v, %d workers: %v", scale, workers, err)
 			}
@@ -184,7 +184,7 @@ func TestMicroBatchesOfAnyNumber(t *testing.T) {
 		for workers := 1; workers <= micro; workers++ {
 			p := digits(t, 1)
 			p.Train.Len = 11 * micro // the last step is short, and so is its last micro-batch
-			fitted(t, p, train.Config{BatchSize: 2 * micro, MicroBatches: micro, MaxEpochs: 1}, train.Call{Workers: workers})
+			fitted(t, p, train.Config{BatchSize: 2 * micro, MicroBatches: micro, MaxEpochs: 1}, train.RunOptions{Workers: workers})
 			if got := values(p.Params); want == nil {
 				want = got
 			} else if !same(got, want) {
@@ -198,7 +198,7 @@ func TestMicroBatchesOfAnyNumber(t *testing.T) {
 func TestMicroBatchesAreTheirMean(t *testing.T) {
 	fit := func(micro int) ([][]float32, train.Check) {
 		p := unevenDigits(t, 0)
-		r := fitted(t, p, train.Config{BatchSize: 16, MicroBatches: micro, MaxEpochs: 1}, train.Call{Solver: optim.NewAdamW(0.01)})
+		r := fitted(t, p, train.Config{BatchSize: 16, MicroBatches: micro, MaxEpochs: 1}, train.RunOptions{Solver: optim.NewAdamW(0.01)})
 		return values(p.Params), r.History[0]
 	}
 	want, epoch := fit(1)
@@ -220,7 +220,7 @@ func TestMicroBatchesAreTheirMean(t *testing.T) {
 func TestMicroBatchesDropDifferently(t *testing.T) {
 	fit := func(micro int) [][]float32 {
 		p := unevenDigits(t, 0.5)
-		fitted(t, p, train.Config{BatchSize: 16, MicroBatches: micro, MaxEpochs: 1}, train.Call{})
+		fitted(t, p, train.Config{BatchSize: 16, MicroBatches: micro, MaxEpochs: 1}, train.RunOptions{})
 		return values(p.Params)
 	}
 	if same(fit(2), fit(4)) {
@@ -232,8 +232,8 @@ func TestMicroBatchesDropDifferently(t *testing.T) {
 // uninterrupted run.
 func TestMicroBatchesResume(t *testing.T) {
 	whole := unevenDigits(t, 0.1)
-	want := fitted(t, whole, train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 4}, train.Call{Seed: 7, Workers: 2})
-	c := setup{train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 4}, train.Call{Seed: 7, Checkpoint: filepath.Join(t.TempDir(), "c"), Workers: 1}}
+	want := fitted(t, whole, train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 4}, train.RunOptions{Seed: 7, Workers: 2})
+	c := setup{train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 4}, train.RunOptions{Seed: 7, Checkpoint: filepath.Join(t.TempDir(), "c"), Workers: 1}}
 	ctx, cancel := context.WithCancel(context.Background())
 	c.OnStep = func(epoch, step int, _ float64) bool {
 		if epoch == 2 && step == 11 {
@@ -241,7 +241,7 @@ func TestMicroBatchesResume(t *testing.T) {
 		}
 		return false
 	}
-	if r, err := train.Fit(ctx, unevenDigits(t, 0.1), c.Config, c.Call); !errors.Is(err, context.Canceled) || len(r.History) != 2 {
+	if r, err := train.Fit(ctx, unevenDigits(t, 0.1), c.Config, c.RunOptions); !errors.Is(err, context.Canceled) || len(r.History) != 2 {
 		t.Fatalf("after cancelling: got %v, %+v, want context.Canceled and 2 checks", err, r)
 	}
 	c.Resume, c.Workers, c.OnStep = true, 4, nil
@@ -249,7 +249,7 @@ func TestMicroBatchesResume(t *testing.T) {
 	for _, q := range p.Params.All() {
 		q.Value.Memset(float32(9)) // the checkpoint replaces these other initial values
 	}
-	got := fitted(t, p, c.Config, c.Call)
+	got := fitted(t, p, c.Config, c.RunOptions)
 	if !reflect.DeepEqual(got, want) || !same(values(p.Params), values(whole.Params)) {
 		t.Error("the resumed run has another result or other parameters")
 	}
@@ -257,12 +257,12 @@ func TestMicroBatchesResume(t *testing.T) {
 
 // A run can only resume with the same number of micro-batches, because another number changes rounding and dropout.
 func TestMicroBatchesResumeChanged(t *testing.T) {
-	c := setup{train.Config{BatchSize: 16, MicroBatches: 2, MaxEpochs: 1}, train.Call{Checkpoint: filepath.Join(t.TempDir(), "c")}}
-	fitted(t, digits(t, 1), c.Config, c.Call)
+	c := setup{train.Config{BatchSize: 16, MicroBatches: 2, MaxEpochs: 1}, train.RunOptions{Checkpoint: filepath.Join(t.TempDir(), "c")}}
+	fitted(t, digits(t, 1), c.Config, c.RunOptions)
 	c.Resume, c.MaxEpochs = true, 2
 	for _, m := range []int{0, 1, 4} {
 		c.MicroBatches = m
-		_, err := train.Fit(t.Context(), digits(t, 1), c.Config, c.Call)
+		_, err := train.Fit(t.Context(), digits(t, 1), c.Config, c.RunOptions)
 		wantError(t, m, err, fmt.Sprintf("MicroBatches 2, not %d", max(m, 1)))
 	}
 }
@@ -333,12 +333,12 @@ func TestMicroBatchErrors(t *testing.T) {
 			p := unevenDigits(t, 0.1)
 			c.change(&p)
 			before := runtime.NumGoroutine()
-			_, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 1}, train.Call{Workers: 2})
+			_, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 1}, train.RunOptions{Workers: 2})
 			wantError(t, "Fit", err, c.want)
 			wantGoroutines(t, "Fit", before+runtime.GOMAXPROCS(0)) // the kernels' goroutines stay
 		})
 	}
-	_, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 1}, train.Call{Workers: -1})
+	_, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 1}, train.RunOptions{Workers: -1})
 	wantError(t, "Fit", err, "train: workers must be at least 0, got -1")
 }
 
@@ -349,7 +349,7 @@ func TestMicroBatchesSideBySide(t *testing.T) {
 	for i := range got {
 		p := unevenDigits(t, 0.1)
 		wg.Go(func() {
-			if _, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 1}, train.Call{Workers: 2}); err != nil {
+			if _, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 1}, train.RunOptions{Workers: 2}); err != nil {
 				t.Error(err)
 			}
 			got[i] = values(p.Params)
@@ -429,7 +429,7 @@ func held(t *testing.T, p train.Problem, batch, micro int) float64 {
 	t.Helper()
 	before := memory.HeapInUse()
 	var after int
-	fitted(t, p, train.Config{BatchSize: batch, MicroBatches: micro, MaxEpochs: 2}, train.Call{Workers: 1, OnCheck: func([]train.Check, bool) (bool, error) {
+	fitted(t, p, train.Config{BatchSize: batch, MicroBatches: micro, MaxEpochs: 2}, train.RunOptions{Workers: 1, OnCheck: func([]train.Check, bool) (bool, error) {
 		after = memory.HeapInUse()
 		return false, nil
 	}})
@@ -441,7 +441,7 @@ func BenchmarkStep(b *testing.B) {
 		b.Run(fmt.Sprintf("batch=%d/micro=%d/workers=%d", c.batch, c.micro, c.workers), func(b *testing.B) {
 			p := gpt(b, c.batch, 128, 4)
 			p.Train.Len = (b.N + 1) * c.batch
-			_, err := train.Fit(context.Background(), p, train.Config{BatchSize: c.batch, MicroBatches: c.micro, MaxEpochs: 1}, train.Call{Workers: c.workers, OnStep: func(_, step int, _ float64) bool {
+			_, err := train.Fit(context.Background(), p, train.Config{BatchSize: c.batch, MicroBatches: c.micro, MaxEpochs: 1}, train.RunOptions{Workers: c.workers, OnStep: func(_, step int, _ float64) bool {
 				if step == 0 {
 					b.ResetTimer()
 				}

@@ -32,7 +32,7 @@ func (threeMeans) Update(s optim.Step) {
 func TestOwnRule(t *testing.T) {
 	run := func(size, epochs int, checkpoint string, resume bool) []outcome {
 		return fitAll(t, newLocal(size, 0), func(rank int) process {
-			c := setup{train.Config{BatchSize: 32, MicroBatches: 16, MaxEpochs: epochs}, train.Call{Seed: 5, Checkpoint: checkpoint, Resume: resume, Solver: &optim.Solver{
+			c := setup{train.Config{BatchSize: 32, MicroBatches: 16, MaxEpochs: epochs}, train.RunOptions{Seed: 5, Checkpoint: checkpoint, Resume: resume, Solver: &optim.Solver{
 				LearningRate: 0.003, ClipNorm: 0.5,
 				Groups: []optim.Group{{Match: func(_ string, rank int) bool { return rank == 2 }, Rule: threeMeans{}, WeightDecay: 0.1}},
 			}}}

@@ -27,7 +27,7 @@ func recovered(do func() error) (panicked any, err error) {
 // Evaluate, Goexit becomes an error, and no goroutine is left.
 func TestUsersFunctionsMayPanic(t *testing.T) {
 	fit := func(p train.Problem) error {
-		_, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 2}, train.Call{Workers: 4})
+		_, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 2}, train.RunOptions{Workers: 4})
 		return err
 	}
 	evaluate := func(p train.Problem) error {
@@ -113,7 +113,7 @@ func TestPanicInAGroup(t *testing.T) {
 		}
 		wg.Go(func() { // the others don't notice the end of the goroutine
 			panics[rank], errs[rank] = recovered(func() error {
-				_, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MicroBatches: 2, MaxEpochs: 1}, train.Call{Group: l})
+				_, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MicroBatches: 2, MaxEpochs: 1}, train.RunOptions{Group: l})
 				return err
 			})
 		})

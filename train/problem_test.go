@@ -66,7 +66,7 @@ func TestFitNumbersOfItsOwn(t *testing.T) {
 				loss, err = G.Add(loss, G.Must(G.Mean(G.Must(G.Square(n)))))
 				return loss, nil, err
 			}
-			_, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MaxEpochs: 2}, train.Call{})
+			_, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MaxEpochs: 2}, train.RunOptions{})
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Fatalf("got %v, want an error that contains %q (none if empty)", err, c.want)
 			}
@@ -153,9 +153,9 @@ func TestFitErrors(t *testing.T) {
 		}, "the loss must depend on every parameter that it binds"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, config := digits(t, 1), setup{train.Config{BatchSize: 16, MaxEpochs: 1}, train.Call{}}
+			p, config := digits(t, 1), setup{train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{}}
 			c.change(&p, &config)
-			_, err := train.Fit(context.Background(), p, config.Config, config.Call)
+			_, err := train.Fit(context.Background(), p, config.Config, config.RunOptions)
 			wantError(t, "Fit", err, c.want)
 		})
 	}

@@ -26,7 +26,7 @@ func TestSolversResume(t *testing.T) {
 	fit := func(solver *optim.Solver, checkpoint string, resume bool, steps int) (*train.Result, [][]float32, error) {
 		p := digits(t, 1)
 		solver.LearningRate, solver.ClipNorm, solver.Schedule = 0.01, 0.1, optim.WarmUp(9)
-		r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1, CheckEvery: 6}, train.Call{MaxSteps: steps, Solver: solver, Checkpoint: checkpoint, Resume: resume})
+		r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1, CheckEvery: 6}, train.RunOptions{MaxSteps: steps, Solver: solver, Checkpoint: checkpoint, Resume: resume})
 		return r, values(p.Params), err
 	}
 	for name, solver := range solvers {

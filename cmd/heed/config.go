@@ -120,7 +120,7 @@ func (s *settings) flags() []flagGroup {
 	choose(f, "monitor", &stopping.Monitor, "value to monitor: %s (default val_loss; without validation: train_loss)")
 	f.StringVar(&stopping.Mode, "mode", stopping.Mode, "direction in which the monitored value improves: min or max (default min for a loss)")
 	f.BoolVar(&stopping.KeepLast, "keep-last", stopping.KeepLast, "keep the weights of the last check, not of the best")
-	f.IntVar(&stopping.FirstEpoch, "first-epoch", stopping.FirstEpoch, "number of the first check that counts, from 0")
+	f.IntVar(&stopping.FirstCheck, "first-epoch", stopping.FirstCheck, "number of the first check that counts, from 0")
 	f.Var(optional{&stopping.Baseline}, "baseline", "value that the monitored value must improve on before --patience runs out")
 	f.Var(optional{&stopping.StoppingThreshold}, "stopping-threshold", "stop when the monitored value is as good as this or better")
 	f.Var(optional{&stopping.DivergenceThreshold}, "divergence-threshold", "stop when the monitored value is worse than this")

@@ -14,7 +14,7 @@ import (
 )
 
 // findRate finds a learning rate and draws the losses that it is chosen by.
-func findRate(cmd *cobra.Command, c task.Config, out string, call train.Call) error {
+func findRate(cmd *cobra.Command, c task.Config, out string, options train.RunOptions) error {
 	if !strings.EqualFold(filepath.Ext(out), ".png") {
 		return usagef("--find-rate must be a file's name that ends in .png, got %q", out)
 	}
@@ -28,24 +28,24 @@ func findRate(cmd *cobra.Command, c task.Config, out string, call train.Call) er
 		return wrongFlag(err, cmd.Flags())
 	}
 	defer t.Close()
-	if err := divided(call.Group, t, nil); err != nil {
+	if err := divided(options.Group, t, nil); err != nil {
 		return err
 	}
-	call.Seed = c.Seed
+	options.Seed = c.Seed
 	const steps = 200
 	bar := io.Discard
-	if first(call.Group) {
+	if first(options.Group) {
 		bar = cmd.ErrOrStderr()
 	}
-	progress := newProgress(bar, steps, train.Config{MaxEpochs: 1}, train.Call{})
+	progress := newProgress(bar, steps, train.Config{MaxEpochs: 1}, train.RunOptions{})
 	taken := 0
-	call.OnStep = func(_, _ int, loss float64) bool {
+	options.OnStep = func(_, _ int, loss float64) bool {
 		taken++
 		return progress.step(0, taken-1, loss)
 	}
-	losses, rate, err := train.FindRate(cmd.Context(), t.Problem(), t.Config.Training.Config, call, 1e-6, 10, steps)
+	losses, rate, err := train.FindRate(cmd.Context(), t.Problem(), t.Config.Training.Config, options, 1e-6, 10, steps)
 	progress.clear()
-	if err != nil || !first(call.Group) { // only the first process draws
+	if err != nil || !first(options.Group) { // only the first process draws
 		return err
 	}
 	f := curve{

@@ -81,11 +81,11 @@ func launched(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 // alike checks that all processes of a group have the same arguments.
 func alike(group train.Group, args []string) error {
 	mine := fmt.Sprintf("%q", args)
-	firsts, err := train.Share(group, []byte(mine), nil)
+	firsts, err := train.Broadcast(group, []byte(mine), nil)
 	if err == nil && string(firsts) != mine {
 		err = usagef("its arguments, %s, differ from those of process 0: give all processes the same arguments", mine)
 	}
-	_, err = train.Share(group, nil, err)
+	_, err = train.Broadcast(group, nil, err)
 	return err
 }
 

@@ -27,8 +27,8 @@ type progress struct {
 	mark  string    // start of the log's line about the latest check if that is the best, otherwise empty
 }
 
-func newProgress(w io.Writer, steps int, c train.Config, call train.Call) *progress {
-	p := &progress{live: report.NewLive(steps, c, call), bySteps: c.CheckEvery > 0, unicode: showsUnicode(os.Getenv)}
+func newProgress(w io.Writer, steps int, c train.Config, options train.RunOptions) *progress {
+	p := &progress{live: report.NewLive(steps, c, options), bySteps: c.CheckEvery > 0, unicode: showsUnicode(os.Getenv)}
 	if terminal(w) != nil && os.Getenv("TERM") != "dumb" {
 		p.w = w
 	}
@@ -45,7 +45,7 @@ func showsUnicode(env func(string) string) bool {
 	return runtime.GOOS == "windows" // Windows has no such variables
 }
 
-// step draws the line, up to ten times per second. It is the OnStep of a train.Call.
+// step draws the line, up to ten times per second. It is the OnStep of a train.RunOptions.
 func (p *progress) step(epoch, step int, loss float64) (stop bool) {
 	p.live.Step(epoch, step, loss)
 	if p.w != nil && time.Since(p.drawn) >= 100*time.Millisecond {

@@ -46,7 +46,7 @@ func screen(written string) []string {
 // The screen shows the lines of all epochs, with the progress line below. After clear, the progress line is gone.
 func TestProgress(t *testing.T) {
 	var terminal bytes.Buffer
-	p := newProgress(&terminal, 4, train.Config{MaxEpochs: 7}, train.Call{})
+	p := newProgress(&terminal, 4, train.Config{MaxEpochs: 7}, train.RunOptions{})
 	p.w = &terminal
 	out := p.over(&terminal, false)
 	var want []string
@@ -95,7 +95,7 @@ func TestProgressOnlyToATerminal(t *testing.T) {
 	must(t, err)
 	defer f.Close()
 	for _, w := range []io.Writer{f, new(bytes.Buffer)} {
-		p := newProgress(w, 4, train.Config{}, train.Call{})
+		p := newProgress(w, 4, train.Config{}, train.RunOptions{})
 		p.step(0, 0, 1)
 		if p.w != nil {
 			t.Error("there is progress without a terminal")
@@ -124,7 +124,7 @@ func TestBestSoFar(t *testing.T) {
 		{"other lines", train.Config{}, true, 1, "Early stopping at epoch 1", "Early stopping at epoch 1\n"},
 	} {
 		var got strings.Builder
-		p := newProgress(&got, 4, c.config, train.Call{})
+		p := newProgress(&got, 4, c.config, train.RunOptions{})
 		out := p.over(&got, c.people)
 		p.checked([]train.Check{{Epoch: 0, Step: 4}, {Epoch: 1, Step: 8}}, c.best)
 		fmt.Fprintln(out, c.line)

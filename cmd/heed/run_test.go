@@ -211,7 +211,7 @@ func TestOwnRule(t *testing.T) {
 	own, err := task.New(c)
 	must(t, err)
 	dir := filepath.Join(t.TempDir(), "run")
-	if _, err := own.Train(t.Context(), dir, train.Call{}); err != nil {
+	if _, err := own.Train(t.Context(), dir, train.RunOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := succeed(t, "predict", dir, "010011000111"); got != "101100111000\n" {

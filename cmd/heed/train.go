@@ -31,7 +31,7 @@ func newTrain(group train.Group) *cobra.Command {
 	var find string
 	var live bool
 	var watchAddr string
-	how := watched{Call: train.Call{Group: group, CheckpointTime: 10 * time.Minute}}
+	how := watched{RunOptions: train.RunOptions{Group: group, CheckpointTime: 10 * time.Minute}}
 	s, _ := defaults(task.Names()[0], 0)
 	cmd := &cobra.Command{
 		Use:   "train",
@@ -107,7 +107,7 @@ same command: it starts the run, continues it, and does nothing once the run is 
 				if err != nil {
 					return err
 				}
-				return findRate(cmd, c, find, how.Call)
+				return findRate(cmd, c, find, how.RunOptions)
 			}
 			switch {
 			case out == "" && flags.Changed("out"):
@@ -129,7 +129,7 @@ same command: it starts the run, continues it, and does nothing once the run is 
 	common.BoolVar(&auto, "auto-resume", false, "continue the run in --out if there is one; do nothing if it is finished")
 	common.StringVar(&find, "find-rate", "", "instead of a run, suggest a learning rate: train for 200 steps at rising rates and draw the losses in this PNG")
 	common.Lookup("find-rate").NoOptDefVal = "learning-rate.png"
-	common.Var(often{&how.Call}, "checkpoint-every", "steps or time between checkpoints, such as 500 or 1h; each check also writes one")
+	common.Var(often{&how.RunOptions}, "checkpoint-every", "steps or time between checkpoints, such as 500 or 1h; each check also writes one")
 	common.Bool("no-examples", false, "leave texts of the data and paths of files out of report.html; repeat this flag with --resume")
 	common.IntVar(&how.Workers, "workers", 0, "micro-batches to compute in parallel; doesn't change the result (0: one per core)")
 	common.IntVar(&how.MaxSteps, "max-steps", 0, "total steps after which training stops until --resume (0: no limit)")
@@ -163,13 +163,13 @@ func noArgs(cmd *cobra.Command, args []string) error {
 }
 
 // often is the value of --checkpoint-every: a number of steps or a time.
-type often struct{ *train.Call }
+type often struct{ *train.RunOptions }
 
 func (o often) Type() string { return "steps or time" }
 
 func (o often) String() string {
 	switch {
-	case o.Call == nil: // pflag may ask for the text of a zero value
+	case o.RunOptions == nil: // pflag may ask for the text of a zero value
 		return ""
 	case o.CheckpointSteps > 0:
 		return strconv.Itoa(o.CheckpointSteps)
@@ -269,7 +269,7 @@ func resumeRun(cmd *cobra.Command, dir string, s *settings, how watched) error {
 			shared, err = folderStart(dir)
 		}
 	}
-	shared, err = train.Share(how.Group, shared, interrupted(cmd.Context(), err))
+	shared, err = train.Broadcast(how.Group, shared, interrupted(cmd.Context(), err))
 	if err == nil && !first(how.Group) { // the folder may exist only for the first process
 		if dir, err = os.MkdirTemp("", "heed-"); err == nil {
 			defer os.RemoveAll(dir)
@@ -286,28 +286,28 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how watched, err error) e
 	if t != nil {
 		defer t.Close()
 	}
-	if _, err := train.Share(how.Group, nil, interrupted(cmd.Context(), err)); err != nil {
+	if _, err := train.Broadcast(how.Group, nil, interrupted(cmd.Context(), err)); err != nil {
 		return err
 	}
 	stdout, training := cmd.OutOrStdout(), t.Config.Training
 	signal.Ignore(syscall.SIGPIPE) // the run continues even if nobody reads its output any more
-	if look := t.Look(); look != "" && first(how.Group) {
+	if description := t.DescribeData(); description != "" && first(how.Group) {
 		m := t.Config.Model
 		blocks := text.Count(m.Layers, "block")
 		if n := t.Config.DecoderLayers; n > 0 {
 			blocks = fmt.Sprintf("%d and %s", m.Layers, text.Count(n, "block"))
 		}
-		fmt.Fprintf(stdout, "%s  model: width %d, %s, %s; batches of %d, %s per epoch, %s\n", text.Escape(look),
+		fmt.Fprintf(stdout, "%s  model: width %d, %s, %s; batches of %d, %s per epoch, %s\n", text.Escape(description),
 			m.Dim, blocks, text.Count(m.Block.Attention.Heads, "head"), training.BatchSize, text.Count(training.StepsPerEpoch, "step"), atMost(training))
 	}
 	bar, people := cmd.ErrOrStderr(), terminal(stdout) != nil
 	if how.Group != nil { // mpirun's pseudo-terminal isn't a user's terminal
 		bar, people = io.Discard, false
 	}
-	progress := newProgress(bar, training.StepsPerEpoch, training.Config, how.Call)
-	call := how.Call
-	call.OnStep = progress.step
-	call.OnCheck = func(history []train.Check, _ bool) (bool, error) {
+	progress := newProgress(bar, training.StepsPerEpoch, training.Config, how.RunOptions)
+	options := how.RunOptions
+	options.OnStep = progress.step
+	options.OnCheck = func(history []train.Check, _ bool) (bool, error) {
 		progress.checked(history, training.Stopping.BestOf(history))
 		return false, nil
 	}
@@ -315,10 +315,10 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how watched, err error) e
 	if err != nil {
 		return err
 	}
-	call.Log = log
+	options.Log = log
 	resume := "heed train --resume " + shell(dir) + " continues the run"
 	advise(cmd.ErrOrStderr(), resume)
-	s, err := t.Train(cmd.Context(), dir, call)
+	s, err := t.Train(cmd.Context(), dir, options)
 	progress.clear()
 	if err != nil {
 		end(oneLine(interrupted(cmd.Context(), err)))

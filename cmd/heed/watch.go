@@ -15,7 +15,7 @@ import (
 
 // A watched is a call of training that may have a page with its curves.
 type watched struct {
-	train.Call
+	train.RunOptions
 	page net.Listener // nil: no page
 }
 
@@ -31,7 +31,7 @@ func listenFirst(g train.Group, flag, addr string) (l net.Listener, err error) {
 	if first(g) {
 		l, err = listenOn(flag, addr)
 	}
-	_, err = train.Share(g, nil, err)
+	_, err = train.Broadcast(g, nil, err)
 	return l, err
 }
 

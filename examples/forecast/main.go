@@ -73,11 +73,11 @@ func run(w io.Writer, args []string) error {
 	config := train.Config{
 		BatchSize: 16, MaxEpochs: *epochs,
 		Optimizer: optim.Config{LearningRate: 0.005, WeightDecay: 0.01},
-		Stopping:  train.Stopping{Patience: 10},
+		Stopping:  train.StoppingConfig{Patience: 10},
 	}
-	call := train.Call{Seed: *seed, Log: w}
-	live := report.NewLive(examples.Steps(config.BatchSize), config, call)
-	call.OnStep, call.OnCheck = live.Step, live.Check
+	options := train.RunOptions{Seed: *seed, Log: w}
+	live := report.NewLive(examples.Steps(config.BatchSize), config, options)
+	options.OnStep, options.OnCheck = live.Step, live.Check
 	if *watch != "" {
 		listener, err := net.Listen("tcp", *watch)
 		if err != nil {
@@ -93,7 +93,7 @@ func run(w io.Writer, args []string) error {
 	}
 	result, err := train.Fit(context.Background(), train.Problem{
 		Params: params, Loss: m.loss, Train: examples, Validation: unseen,
-	}, config, call)
+	}, config, options)
 	if err != nil {
 		return err
 	}

@@ -43,8 +43,8 @@ func run(w io.Writer, args []string) error {
 	if _, err := t.Predict(*word); err != nil { // report a wrong word before training
 		return flags.Wrong(err)
 	}
-	call := train.Call{Seed: *seed, Log: w}
-	if _, err := train.Fit(context.Background(), t.Problem(), t.Config.Training.Config, call); err != nil {
+	options := train.RunOptions{Seed: *seed, Log: w}
+	if _, err := train.Fit(context.Background(), t.Problem(), t.Config.Training.Config, options); err != nil {
 		return err
 	}
 	attention, err := t.Attention(*word, "")

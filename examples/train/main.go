@@ -60,8 +60,8 @@ func run(w io.Writer, args []string) error {
 	}, train.Config{
 		BatchSize: 64, MaxEpochs: 200,
 		Optimizer: optim.Config{LearningRate: 0.003, WeightDecay: 0.01},
-		Stopping:  train.Stopping{Patience: *patience},
-	}, train.Call{Log: w})
+		Stopping:  train.StoppingConfig{Patience: *patience},
+	}, train.RunOptions{Log: w})
 	if err != nil {
 		return err
 	}

@@ -59,8 +59,8 @@ func run(w io.Writer, args []string) error {
 	}
 	steps := *epochs * ((problem.Train.Len + batch - 1) / batch)
 	_, err = train.Fit(context.Background(), problem, train.Config{
-		BatchSize: batch, MaxEpochs: *epochs, Optimizer: optimizer(steps), Stopping: train.Stopping{Monitor: "val_accuracy", Mode: "max"},
-	}, train.Call{Seed: *seed, Log: w})
+		BatchSize: batch, MaxEpochs: *epochs, Optimizer: optimizer(steps), Stopping: train.StoppingConfig{Monitor: "val_accuracy", Mode: "max"},
+	}, train.RunOptions{Seed: *seed, Log: w})
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func run(w io.Writer, args []string) error {
 func optimizer(steps int) optim.Config {
 	return optim.Config{
 		Solver: optim.Muon{LearningRate: 0.005, Beta2: 0.98}, LearningRate: 0.002, WeightDecay: 0.05, ClipNorm: 1,
-		Schedule: optim.Scheduling{WarmUp: min(200, steps/10), Decay: steps, Floor: 0.01},
+		Schedule: optim.ScheduleConfig{WarmUp: min(200, steps/10), Decay: steps, Floor: 0.01},
 		Average:  min(0.998, float64(steps)/float64(steps+10)),
 	}
 }

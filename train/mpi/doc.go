@@ -1,4 +1,4 @@
-// Package mpi lets the processes of an MPI job train together, as the Group of a train.Call. It needs Open MPI:
+// Package mpi lets the processes of an MPI job train together, as the Group of a train.RunOptions. It needs Open MPI:
 //
 //	apt-get install -y openmpi-bin libopenmpi-dev
 //	go build -tags mpi ./cmd/heed

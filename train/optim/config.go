@@ -17,18 +17,18 @@ type Config struct {
 	// other parameters by AdamW. A rule of your own works, but can't go to JSON.
 	Solver Rule `json:"solver,omitzero"`
 
-	LearningRate float64    `json:"learning_rate"`       // peak rate, which the Schedule multiplies; above 0 and at most 10
-	WeightDecay  float64    `json:"weight_decay"`        // for tensors of rank 2 and more, from 0 to 10; the Rule says how it applies
-	ClipNorm     float64    `json:"clip_norm,omitzero"`  // largest joint norm of all gradients; 0: no limit
-	ClipValue    float64    `json:"clip_value,omitzero"` // largest absolute value of a gradient element, after ClipNorm; 0: no limit
-	Schedule     Scheduling `json:"schedule"`
-	Plateau      Plateauing `json:"plateau,omitzero"`
-	Average      float64    `json:"average,omitzero"` // Decay of the Average, below 1; 0: no Average
+	LearningRate float64        `json:"learning_rate"`       // peak rate, which the Schedule multiplies; above 0 and at most 10
+	WeightDecay  float64        `json:"weight_decay"`        // for tensors of rank 2 and more, from 0 to 10; the Rule says how it applies
+	ClipNorm     float64        `json:"clip_norm,omitzero"`  // largest joint norm of all gradients; 0: no limit
+	ClipValue    float64        `json:"clip_value,omitzero"` // largest absolute value of a gradient element, after ClipNorm; 0: no limit
+	Schedule     ScheduleConfig `json:"schedule"`
+	Plateau      PlateauConfig  `json:"plateau,omitzero"`
+	Average      float64        `json:"average,omitzero"` // Decay of the Average, below 1; 0: no Average
 }
 
-// Plateauing describes a Plateau; the zero value means no Plateau. Threshold, Cooldown and Floor are the Plateau's
+// A PlateauConfig describes a Plateau; the zero value means no Plateau. Threshold, Cooldown and Floor are the Plateau's
 // fields.
-type Plateauing struct {
+type PlateauConfig struct {
 	Checks    int     `json:"checks,omitzero"` // number of consecutive observations without improvement that lower the rate; 0: never lower it
 	Factor    float64 `json:"factor,omitzero"` // each reduction multiplies the rate by Factor; below 1; 0 means 0.1
 	Threshold float64 `json:"threshold,omitzero"`
@@ -57,7 +57,7 @@ func (c Config) Check() error {
 	if err := p.plateau().check(); err != nil {
 		return setting.Within("plateau", err)
 	}
-	if p.Checks == 0 && p != (Plateauing{}) {
+	if p.Checks == 0 && p != (PlateauConfig{}) {
 		return setting.Errorf("%s must be above 0 if the plateau has other settings, got 0", setting.Path("plateau.checks"))
 	}
 	if err := s.check(); err != nil {
@@ -81,7 +81,7 @@ func (c Config) orDefault() Config {
 }
 
 // plateau returns the Plateau that p describes.
-func (p Plateauing) plateau() *Plateau {
+func (p PlateauConfig) plateau() *Plateau {
 	return &Plateau{Factor: p.Factor, Patience: max(p.Checks-1, 0), Threshold: p.Threshold, Cooldown: p.Cooldown, Floor: p.Floor}
 }
 

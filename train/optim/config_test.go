@@ -20,8 +20,8 @@ import (
 func valid() optim.Config {
 	return optim.Config{
 		Solver: optim.Lion{Beta1: 0.8}, LearningRate: 0.01, WeightDecay: 0.1, ClipNorm: 1, ClipValue: 0.5,
-		Schedule: optim.Scheduling{Kind: "linear", WarmUp: 3, Decay: 9, Floor: 0.1},
-		Plateau:  optim.Plateauing{Checks: 2, Factor: 0.5, Threshold: 0.01, Cooldown: 1, Floor: 0.2}, Average: 0.9,
+		Schedule: optim.ScheduleConfig{Kind: "linear", WarmUp: 3, Decay: 9, Floor: 0.1},
+		Plateau:  optim.PlateauConfig{Checks: 2, Factor: 0.5, Threshold: 0.01, Cooldown: 1, Floor: 0.2}, Average: 0.9,
 	}
 }
 
@@ -101,8 +101,8 @@ func TestConfigCheck(t *testing.T) {
 		{func(c *optim.Config) { c.Schedule.WarmUp = -1 }, "schedule.warm_up must be from 0 to 1073741824, got -1"},
 		{func(c *optim.Config) { c.Schedule.Decay = math.MaxInt }, "schedule.decay must be from 0 to 1073741824, got 9223372036854775807"},
 		{func(c *optim.Config) { c.Schedule.Decay = 0 }, "schedule.decay must be at least 1 for schedule.kind linear with schedule.warm_up 3, got 0"},
-		{func(c *optim.Config) { c.Schedule = optim.Scheduling{Kind: "restarts", WarmUp: 3, Decay: 3} }, "schedule.decay must be at least 4 for schedule.kind restarts with schedule.warm_up 3, got 3"},
-		{func(c *optim.Config) { c.Schedule = optim.Scheduling{Kind: "one-cycle", WarmUp: 3, Decay: 4} }, "schedule.decay must be at least 5 for schedule.kind one-cycle with schedule.warm_up 3, got 4"},
+		{func(c *optim.Config) { c.Schedule = optim.ScheduleConfig{Kind: "restarts", WarmUp: 3, Decay: 3} }, "schedule.decay must be at least 4 for schedule.kind restarts with schedule.warm_up 3, got 3"},
+		{func(c *optim.Config) { c.Schedule = optim.ScheduleConfig{Kind: "one-cycle", WarmUp: 3, Decay: 4} }, "schedule.decay must be at least 5 for schedule.kind one-cycle with schedule.warm_up 3, got 4"},
 		{func(c *optim.Config) { c.Schedule.Floor = 2 }, "schedule.floor must be from 0 to 1, got 2"},
 		{func(c *optim.Config) { c.Plateau.Checks = -1 }, "plateau.checks must be from 0 to 1073741824, got -1"},
 		{func(c *optim.Config) { c.Plateau.Checks = 0 }, "plateau.checks must be above 0 if the plateau has other settings, got 0"},
@@ -141,7 +141,7 @@ func TestSchedulesReachTheirPeak(t *testing.T) {
 	for kind := range kinds.Choices["schedule"].All {
 		valid := 0
 		for i := range 8 * 8 * 3 {
-			c := optim.Config{LearningRate: 1, Schedule: optim.Scheduling{Kind: kind, WarmUp: i % 8, Decay: i / 8 % 8, Floor: float64(i/64) / 2}}
+			c := optim.Config{LearningRate: 1, Schedule: optim.ScheduleConfig{Kind: kind, WarmUp: i % 8, Decay: i / 8 % 8, Floor: float64(i/64) / 2}}
 			s, _, _, err := c.New()
 			if err != nil {
 				continue
@@ -179,19 +179,19 @@ func TestConfigNew(t *testing.T) {
 		return s
 	}
 	up, cosine := optim.WarmUp(3), optim.WarmUpCosine(3, 9, 0.1)
-	decay := optim.Scheduling{WarmUp: 3, Decay: 9, Floor: 0.1}
-	kind := func(kind string) optim.Scheduling {
+	decay := optim.ScheduleConfig{WarmUp: 3, Decay: 9, Floor: 0.1}
+	kind := func(kind string) optim.ScheduleConfig {
 		s := decay
 		s.Kind = kind
 		return s
 	}
 	for name, c := range map[string]struct {
 		rule     optim.Rule
-		schedule optim.Scheduling
+		schedule optim.ScheduleConfig
 		want     *optim.Solver
 	}{
-		"nothing":             {nil, optim.Scheduling{}, plain(optim.AdamW{}, nil)},
-		"warm-up alone":       {nil, optim.Scheduling{WarmUp: 3}, plain(nil, up)},
+		"nothing":             {nil, optim.ScheduleConfig{}, plain(optim.AdamW{}, nil)},
+		"warm-up alone":       {nil, optim.ScheduleConfig{WarmUp: 3}, plain(nil, up)},
 		"adamw":               {optim.AdamW{Beta2: 0.98}, decay, plain(optim.AdamW{Beta2: 0.98}, cosine)},
 		"adam":                {optim.Adam{}, kind("cosine"), plain(optim.Adam{}, cosine)},
 		"sgd":                 {optim.SGD{Momentum: 0.9, Nesterov: true}, decay, plain(optim.SGD{Momentum: 0.9, Nesterov: true}, cosine)},

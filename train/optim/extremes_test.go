@@ -59,7 +59,7 @@ func TestExtremes(t *testing.T) {
 		extremes.Of(optim.Solver{LearningRate: 0.1, Groups: []optim.Group{{}}}, func(c optim.Solver) ([]float64, error) {
 			return stepped(c, named("matrix"))
 		}),
-		extremes.Of(optim.Config{LearningRate: 0.1, Schedule: optim.Scheduling{WarmUp: 2, Decay: 5}, Plateau: optim.Plateauing{Checks: 1}}, func(c optim.Config) ([]float64, error) {
+		extremes.Of(optim.Config{LearningRate: 0.1, Schedule: optim.ScheduleConfig{WarmUp: 2, Decay: 5}, Plateau: optim.PlateauConfig{Checks: 1}}, func(c optim.Config) ([]float64, error) {
 			solver, plateau, average, err := c.New()
 			if err != nil {
 				return nil, err

@@ -147,9 +147,9 @@ func (s Schedule) Every(steps int) Schedule {
 	return checked(func(step int) float64 { return s(step / max(steps, 1)) }, 1)
 }
 
-// Scheduling describes a Schedule: the rate rises over the first WarmUp steps and then changes according to Kind. The
-// zero value leaves the rate constant.
-type Scheduling struct {
+// A ScheduleConfig describes a Schedule: the rate rises over the first WarmUp steps and then changes according to Kind.
+// The zero value leaves the rate constant.
+type ScheduleConfig struct {
 	Kind   string  `json:"kind,omitzero"` // cosine, constant, linear, restarts, staircase, inverse-square-root or one-cycle; empty means cosine
 	WarmUp int     `json:"warm_up"`       // steps until the rate reaches its peak
 	Decay  int     `json:"decay"`         // step at which the rate reaches the Floor, or the length of a stair; with 0, a cosine stays at its peak
@@ -158,35 +158,35 @@ type Scheduling struct {
 
 // schedules lists the kinds of schedules, the default first.
 var schedules = kinds.Table[scheduling]{
-	{Name: "cosine", About: "falls along half a cosine to the floor", Value: scheduling{schedule: func(s Scheduling) Schedule {
+	{Name: "cosine", About: "falls along half a cosine to the floor", Value: scheduling{schedule: func(s ScheduleConfig) Schedule {
 		if s.Decay == 0 {
 			return WarmUp(s.WarmUp)
 		}
 		return WarmUpCosine(s.WarmUp, s.Decay, s.Floor)
 	}}},
-	{Name: "constant", About: "stays at the peak", Value: scheduling{schedule: func(s Scheduling) Schedule {
+	{Name: "constant", About: "stays at the peak", Value: scheduling{schedule: func(s ScheduleConfig) Schedule {
 		return WarmUp(s.WarmUp)
 	}}},
-	{Name: "linear", About: "falls in a straight line to the floor", Value: scheduling{least: func(int) int { return 1 }, schedule: func(s Scheduling) Schedule {
+	{Name: "linear", About: "falls in a straight line to the floor", Value: scheduling{least: func(int) int { return 1 }, schedule: func(s ScheduleConfig) Schedule {
 		return WarmUp(s.WarmUp).Then(s.WarmUp, Linear(s.Decay-s.WarmUp, 1, s.Floor))
 	}}},
-	{Name: "restarts", About: "falls like cosine, then starts again from the peak, each time twice as long", Value: scheduling{least: func(warmUp int) int { return warmUp + 1 }, schedule: func(s Scheduling) Schedule {
+	{Name: "restarts", About: "falls like cosine, then starts again from the peak, each time twice as long", Value: scheduling{least: func(warmUp int) int { return warmUp + 1 }, schedule: func(s ScheduleConfig) Schedule {
 		return WarmUp(s.WarmUp).Then(s.WarmUp, CosineRestarts(s.Decay-s.WarmUp, 2, s.Floor))
 	}}},
-	{Name: "staircase", About: "is multiplied by the floor at each multiple of decay", Value: scheduling{least: func(int) int { return 1 }, schedule: func(s Scheduling) Schedule {
+	{Name: "staircase", About: "is multiplied by the floor at each multiple of decay", Value: scheduling{least: func(int) int { return 1 }, schedule: func(s ScheduleConfig) Schedule {
 		return WarmUp(s.WarmUp).Times(Staircase(s.Decay, s.Floor))
 	}}},
-	{Name: "inverse-square-root", About: "falls like 1/√step", Value: scheduling{schedule: func(s Scheduling) Schedule {
+	{Name: "inverse-square-root", About: "falls like 1/√step", Value: scheduling{schedule: func(s ScheduleConfig) Schedule {
 		return InverseSquareRoot(s.WarmUp)
 	}}},
-	{Name: "one-cycle", About: "rises from 1/25 and falls to the floor, both along half a cosine", Value: scheduling{least: func(warmUp int) int { return warmUp + 2 }, schedule: func(s Scheduling) Schedule {
+	{Name: "one-cycle", About: "rises from 1/25 and falls to the floor, both along half a cosine", Value: scheduling{least: func(warmUp int) int { return warmUp + 2 }, schedule: func(s ScheduleConfig) Schedule {
 		return OneCycle(s.Decay, s.WarmUp, 1.0/25, s.Floor)
 	}}},
 }
 
 // A scheduling makes a Schedule of one kind.
 type scheduling struct {
-	schedule func(s Scheduling) Schedule
+	schedule func(s ScheduleConfig) Schedule
 	least    func(warmUp int) int // smallest valid Decay; nil means 0
 }
 
@@ -194,15 +194,15 @@ func init() {
 	kinds.Choices["schedule"] = kinds.Choice{
 		All:   schedules.All(),
 		Parse: func(text string) (any, error) { return text, nil }, // check returns an error for an unknown name
-		Text:  func(v any) string { return Scheduling{Kind: v.(string)}.kind() },
+		Text:  func(v any) string { return ScheduleConfig{Kind: v.(string)}.kind() },
 	}
 }
 
 // kind returns the Kind, or the default if it is empty.
-func (s Scheduling) kind() string { return cmp.Or(s.Kind, schedules[0].Name) }
+func (s ScheduleConfig) kind() string { return cmp.Or(s.Kind, schedules[0].Name) }
 
 // check returns an error if Kind is unknown, or if Decay or WarmUp is invalid for this Kind.
-func (s Scheduling) check() error {
+func (s ScheduleConfig) check() error {
 	made, ok := schedules.Get(s.kind())
 	switch {
 	case !ok:
@@ -215,7 +215,7 @@ func (s Scheduling) check() error {
 }
 
 // schedule returns the Schedule.
-func (s Scheduling) schedule() Schedule {
+func (s ScheduleConfig) schedule() Schedule {
 	made, _ := schedules.Get(s.kind()) // check has found the kind
 	return made.schedule(s)
 }

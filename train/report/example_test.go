@@ -49,10 +49,10 @@ func ExampleRun() {
 		Train: points, Validation: points,
 	}
 	config := train.Config{BatchSize: 4, MaxEpochs: 30, Optimizer: optim.Config{LearningRate: 0.1, WeightDecay: 0.01}}
-	var call train.Call
+	var options train.RunOptions
 
-	live := report.NewLive(problem.Train.Steps(config.BatchSize), config, call)
-	call.OnStep, call.OnCheck = live.Step, live.Check
+	live := report.NewLive(problem.Train.Steps(config.BatchSize), config, options)
+	options.OnStep, options.OnCheck = live.Step, live.Check
 	handler, err := live.Handler("A line", "8 points")
 	if err != nil {
 		log.Fatal(err)
@@ -60,7 +60,7 @@ func ExampleRun() {
 	server := httptest.NewServer(handler) // usually http.ListenAndServe("localhost:8080", handler)
 	defer server.Close()
 
-	result, err := train.Fit(context.Background(), problem, config, call)
+	result, err := train.Fit(context.Background(), problem, config, options)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 type Live struct {
 	perEpoch int // steps per epoch
 	config   train.Config
-	call     train.Call
+	options  train.RunOptions
 	now      func() time.Time
 	began    time.Time
 
@@ -40,19 +40,19 @@ type Live struct {
 // NewLive returns a Live for a run that starts now. The argument steps is the number of steps per epoch: see
 // train.Dataset.Steps. If it is below 1, it counts as 1. The limits in c and call determine the latest end of the run.
 // c.Stopping decides which check is the best.
-func NewLive(steps int, c train.Config, call train.Call) *Live {
-	return newLive(steps, c, call, time.Now)
+func NewLive(steps int, c train.Config, options train.RunOptions) *Live {
+	return newLive(steps, c, options, time.Now)
 }
 
-func newLive(steps int, c train.Config, call train.Call, now func() time.Time) *Live {
+func newLive(steps int, c train.Config, options train.RunOptions, now func() time.Time) *Live {
 	return &Live{
-		perEpoch: max(steps, 1), config: c, call: call, now: now, began: now(), best: -1, version: 1,
+		perEpoch: max(steps, 1), config: c, options: options, now: now, began: now(), best: -1, version: 1,
 		ended: make(chan struct{}),
 	}
 }
 
 // Step records a training step and returns false. The argument step is counted from 0 in each epoch. Use it as
-// train.Call.OnStep.
+// train.RunOptions.OnStep.
 func (l *Live) Step(epoch, step int, loss float64) (stop bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,8 +69,8 @@ func (l *Live) Step(epoch, step int, loss float64) (stop bool) {
 	return false
 }
 
-// Check records the history of checks and returns false and nil. Use it as train.Call.OnCheck. Check keeps the slice,
-// and finds the best check with c.Stopping. If Fit resumes, it calls Check before the first step.
+// Check records the history of checks and returns false and nil. Use it as train.RunOptions.OnCheck. Check keeps the
+// slice, and finds the best check with c.Stopping. If Fit resumes, it calls Check before the first step.
 func (l *Live) Check(history []train.Check, _ bool) (stop bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,7 +104,7 @@ func (l *Live) End(because string) {
 // left returns the maximum number of seconds until the run ends, including checks. It returns -1 if the time is unknown
 // or the run has no limit.
 func (l *Live) left() float64 {
-	c, call, left := l.config, l.call, -1.0
+	c, call, left := l.config, l.options, -1.0
 	end := c.MaxEpochs * l.perEpoch
 	if call.MaxSteps > 0 && (end == 0 || call.MaxSteps < end) {
 		end = call.MaxSteps

@@ -112,7 +112,7 @@ func (r reader) next() (name string, event seen) {
 // ends.
 func TestEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := NewLive(2, train.Config{MaxEpochs: 2}, train.Call{})
+		r := NewLive(2, train.Config{MaxEpochs: 2}, train.RunOptions{})
 		p := served(t, r)
 		early, _ := p.events(t)
 		if name, event := early.next(); name != "now" || len(event.Curve.X) != 0 || event.Ended != "" {
@@ -161,7 +161,7 @@ func TestEvents(t *testing.T) {
 // While the state doesn't change, clients get comments, so that they know the connection is alive.
 func TestEventsWhileNothingHappens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := served(t, NewLive(2, train.Config{}, train.Call{}))
+		p := served(t, NewLive(2, train.Config{}, train.RunOptions{}))
 		reader, _ := p.events(t)
 		reader.next()
 		start := time.Now()
@@ -175,7 +175,7 @@ func TestEventsWhileNothingHappens(t *testing.T) {
 // after a while.
 func TestSlowClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := NewLive(10, train.Config{}, train.Call{})
+		r := NewLive(10, train.Config{}, train.RunOptions{})
 		p := served(t, r)
 		for range maxWatchers - 2 {
 			p.get(t, "/events") // never reads
@@ -201,7 +201,7 @@ func TestSlowClients(t *testing.T) {
 // So clients that never read don't keep a viewer out, whose browser connects again.
 func TestManyClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := NewLive(10, train.Config{}, train.Call{})
+		r := NewLive(10, train.Config{}, train.RunOptions{})
 		p := served(t, r)
 		early, _ := p.events(t)
 		early.next()
@@ -233,7 +233,7 @@ func TestManyClients(t *testing.T) {
 // A page escapes its title and its text, and its server only answers GET and HEAD.
 func TestPage(t *testing.T) {
 	const title, about = "Training <script>alert(1)</script>", "folder \"'><img src=x onerror=alert(2)>\u202e\x1b[31m</title>"
-	h, err := NewLive(1, train.Config{}, train.Call{}).Handler(title, about)
+	h, err := NewLive(1, train.Config{}, train.RunOptions{}).Handler(title, about)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +278,7 @@ func TestLogarithmicLosses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			history := made(100, change).History
-			r := NewLive(1, train.Config{}, train.Call{})
+			r := NewLive(1, train.Config{}, train.RunOptions{})
 			r.Check(history, false)
 			got := r.state().checks().(map[string]any)["log"]
 			want := (&Run{Title: "own", Result: &train.Result{History: history}}).charts()[0].Log
@@ -291,7 +291,7 @@ func TestLogarithmicLosses(t *testing.T) {
 
 // Clients get a limited number of checks, including the best and the last one.
 func TestManyChecks(t *testing.T) {
-	r := NewLive(1, train.Config{Stopping: train.Stopping{Monitor: "val_accuracy", Mode: "max"}}, train.Call{})
+	r := NewLive(1, train.Config{Stopping: train.StoppingConfig{Monitor: "val_accuracy", Mode: "max"}}, train.RunOptions{})
 	history := make([]train.Check, 10_001)
 	for i := range history {
 		history[i].Step = i + 1

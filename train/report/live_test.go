@@ -25,26 +25,26 @@ func alike(a, b state) bool {
 func TestState(t *testing.T) {
 	const step, check = 0.1, 3.0 // seconds
 	for _, c := range []struct {
-		name   string
-		steps  int // steps per epoch
-		config train.Config
-		call   train.Call
-		epochs int // complete epochs, each with a check
-		more   int // steps taken in the next epoch
-		want   state
+		name    string
+		steps   int // steps per epoch
+		config  train.Config
+		options train.RunOptions
+		epochs  int // complete epochs, each with a check
+		more    int // steps taken in the next epoch
+		want    state
 	}{
-		{"nothing yet", 10, train.Config{MaxEpochs: 4}, train.Call{}, 0, 0, state{EpochLeft: -1, RunLeft: -1}},
-		{"the first step", 10, train.Config{MaxEpochs: 4}, train.Call{}, 0, 1, state{Step: 1, loss: 2, EpochLeft: -1, RunLeft: -1}},
-		{"before a check", 10, train.Config{MaxEpochs: 4}, train.Call{}, 0, 4, state{Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 36 * step}},
-		{"with checks to come", 10, train.Config{MaxEpochs: 4}, train.Call{}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 16*step + 2*check}},
-		{"no end", 10, train.Config{}, train.Call{}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: -1}},
-		{"steps to end it", 10, train.Config{MaxEpochs: 4}, train.Call{MaxSteps: 26}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 2 * step}},
-		{"time to end it", 10, train.Config{}, train.Call{MaxTime: 9 * time.Second}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 9 - 24*step - 2*check}},
-		{"checks within an epoch", 10, train.Config{MaxEpochs: 4, CheckEvery: 5}, train.Call{}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, CheckLeft: 1 * step, RunLeft: 16*step + 4*check}},
-		{"done", 10, train.Config{MaxEpochs: 2}, train.Call{}, 2, 0, state{Epoch: 1, Step: 10, loss: 2, Rate: 10}},
+		{"nothing yet", 10, train.Config{MaxEpochs: 4}, train.RunOptions{}, 0, 0, state{EpochLeft: -1, RunLeft: -1}},
+		{"the first step", 10, train.Config{MaxEpochs: 4}, train.RunOptions{}, 0, 1, state{Step: 1, loss: 2, EpochLeft: -1, RunLeft: -1}},
+		{"before a check", 10, train.Config{MaxEpochs: 4}, train.RunOptions{}, 0, 4, state{Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 36 * step}},
+		{"with checks to come", 10, train.Config{MaxEpochs: 4}, train.RunOptions{}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 16*step + 2*check}},
+		{"no end", 10, train.Config{}, train.RunOptions{}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: -1}},
+		{"steps to end it", 10, train.Config{MaxEpochs: 4}, train.RunOptions{MaxSteps: 26}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 2 * step}},
+		{"time to end it", 10, train.Config{}, train.RunOptions{MaxTime: 9 * time.Second}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, RunLeft: 9 - 24*step - 2*check}},
+		{"checks within an epoch", 10, train.Config{MaxEpochs: 4, CheckEvery: 5}, train.RunOptions{}, 2, 4, state{Epoch: 2, Step: 4, loss: 2, Rate: 10, EpochLeft: 6 * step, CheckLeft: 1 * step, RunLeft: 16*step + 4*check}},
+		{"done", 10, train.Config{MaxEpochs: 2}, train.RunOptions{}, 2, 0, state{Epoch: 1, Step: 10, loss: 2, Rate: 10}},
 	} {
 		clock := &fakeClock{time.Unix(1e9, 0)}
-		r := newLive(c.steps, c.config, c.call, clock.now)
+		r := newLive(c.steps, c.config, c.options, clock.now)
 		for i := range c.epochs*c.steps + c.more {
 			clock.pass(step * 1e9)
 			r.Step(i/c.steps, i%c.steps, 2)
@@ -62,7 +62,7 @@ func TestState(t *testing.T) {
 // A resumed run knows its step. It has no times before it has measured them.
 func TestStateOfAResumedRun(t *testing.T) {
 	clock := &fakeClock{time.Unix(1e9, 0)}
-	r := newLive(10, train.Config{MaxEpochs: 4}, train.Call{}, clock.now)
+	r := newLive(10, train.Config{MaxEpochs: 4}, train.RunOptions{}, clock.now)
 	clock.pass(time.Hour)
 	r.Check([]train.Check{{Step: 10}, {Step: 20}}, true)
 	if got, want := r.state(), (state{Epoch: 1, Step: 10, EpochLeft: -1, RunLeft: -1}); !alike(got, want) {
@@ -80,7 +80,7 @@ func TestStateOfAResumedRun(t *testing.T) {
 // The rate is the rate of the last steps, not the mean over all steps.
 func TestRateOfLastSteps(t *testing.T) {
 	clock := &fakeClock{time.Unix(1e9, 0)}
-	r := newLive(10000, train.Config{}, train.Call{}, clock.now)
+	r := newLive(10000, train.Config{}, train.RunOptions{}, clock.now)
 	for i := range 1100 {
 		clock.pass(10 * time.Millisecond)
 		if i >= 1000 {
@@ -95,7 +95,7 @@ func TestRateOfLastSteps(t *testing.T) {
 
 // A curve has a limited number of points. Each point has the mean loss of its steps.
 func TestCurveOfAMillionSteps(t *testing.T) {
-	r := NewLive(1000, train.Config{}, train.Call{})
+	r := NewLive(1000, train.Config{}, train.RunOptions{})
 	const steps = 1_000_000
 	for i := range steps {
 		r.Step(i/1000, i%1000, float64(i))
@@ -120,7 +120,7 @@ func TestCurveOfAMillionSteps(t *testing.T) {
 			t.Errorf("part %d of 5 has a mean loss of %.0f, want about %.0f", i, loss, want)
 		}
 	}
-	if n := len(NewLive(1, train.Config{}, train.Call{}).losses(5)); n != 0 {
+	if n := len(NewLive(1, train.Config{}, train.RunOptions{}).losses(5)); n != 0 {
 		t.Errorf("without steps there are %d losses, want 0", n)
 	}
 }
@@ -134,7 +134,7 @@ func TestLiveEdges(t *testing.T) {
 			i /= len(edges)
 			return x
 		}
-		steps, config, call := draw(), train.Config{CheckEvery: draw(), MaxEpochs: draw()}, train.Call{MaxSteps: draw()}
+		steps, config, call := draw(), train.Config{CheckEvery: draw(), MaxEpochs: draw()}, train.RunOptions{MaxSteps: draw()}
 		l := NewLive(steps, config, call)
 		l.Check(nil, false)
 		for _, x := range edges {
@@ -150,7 +150,7 @@ func TestLiveEdges(t *testing.T) {
 // End may be called again, and without a reason: the first reason stays, and the run has ended.
 func TestLiveEnd(t *testing.T) {
 	for first, want := range map[string]string{"a limit": "a limit", "": "no reason was given"} {
-		l := NewLive(1, train.Config{}, train.Call{})
+		l := NewLive(1, train.Config{}, train.RunOptions{})
 		l.End(first)
 		l.End("another")
 		if got := l.state().Ended; got != want {

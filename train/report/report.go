@@ -77,7 +77,7 @@ type Run struct {
 	note         string        // text below the charts
 	perCharacter float64       // validation loss of a text in tokens; 0 if unknown
 	stepSeconds  []float64     // mean time per step before each check, 0 if unknown; nil if there are no times
-	look         []row         // description of a task's data, to follow the settings of the data
+	described    []row         // description of a task's data, to follow the settings of the data
 	answers      template.HTML // part of the page made by AddAnswers
 }
 
@@ -124,7 +124,7 @@ func (r *Run) Write(w io.Writer) error {
 	}
 	v := &view{
 		Charts: r.charts(), Note: r.note, Checks: r.checks(), Answers: r.answers, Missing: r.Missing,
-		Data: append(dataRows(settings, r.look), r.look...), Settings: groups(settings),
+		Data: append(dataRows(settings, r.described), r.described...), Settings: groups(settings),
 	}
 	v.Title, v.Lead, v.Tiles = r.headline()
 	return write(w, "run", v.Title, v)

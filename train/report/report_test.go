@@ -48,7 +48,7 @@ func trained(t *testing.T, name, content string, change func(c *task.Config)) (*
 	}
 	t.Cleanup(func() { learned.Close() })
 	dir := filepath.Join(t.TempDir(), "run")
-	if _, err := learned.Train(t.Context(), dir, train.Call{}); err != nil {
+	if _, err := learned.Train(t.Context(), dir, train.RunOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return learned, func() *Run {
@@ -223,7 +223,7 @@ func TestRunWithoutTask(t *testing.T) {
 	history := made(3, nil).History
 	r := &Run{
 		Title: "own </title><b>", Result: &train.Result{History: history, Best: history[1], StoppedBecause: "patience ran out"},
-		Config: train.Config{Stopping: train.Stopping{KeepLast: true}}, Params: 12_000, Seconds: 75,
+		Config: train.Config{Stopping: train.StoppingConfig{KeepLast: true}}, Params: 12_000, Seconds: 75,
 		Settings: map[string]any{
 			"seed": 7, "format": "wav", "model": map[string]any{"hidden_size": 32}, "data": map[string]any{"clips": 900}, "note": "<i>\u202e",
 		},

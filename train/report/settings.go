@@ -171,12 +171,12 @@ func words(name, end string) string {
 	return strings.NewReplacer(".", " ", "_", " ").Replace(end)
 }
 
-// dataRows returns the settings in the part data that look doesn't have.
-func dataRows(settings, look []row) []row {
+// dataRows returns the settings in the part data that described doesn't have.
+func dataRows(settings, described []row) []row {
 	var rows []row
 	for _, s := range settings {
 		rest, ok := strings.CutPrefix(s.Name, "data.")
-		if ok && !slices.ContainsFunc(look, func(r row) bool { return r.Name == rest }) {
+		if ok && !slices.ContainsFunc(described, func(r row) bool { return r.Name == rest }) {
 			rows = append(rows, row{words(s.Name, rest), s.Value})
 		}
 	}

@@ -37,7 +37,7 @@ func FromTask(dir string, t *task.Run) *Run {
 		Title:  c.Task.Name, About: learned(t),
 		Config:   c.Training.Config,
 		Settings: settings,
-		dir:      dir, task: c.Task.Name, seed: fmt.Sprint(c.Seed), unit: ", nats", units: fmt.Sprint(c.Data.SourceUnits, c.Data.TargetUnits), stepSeconds: t.Seconds, look: lookRows(&c, "", false),
+		dir:      dir, task: c.Task.Name, seed: fmt.Sprint(c.Seed), unit: ", nats", units: fmt.Sprint(c.Data.SourceUnits, c.Data.TargetUnits), stepSeconds: t.Seconds, described: describedRows(&c, "", false),
 	}
 	if s := t.Summary; s != nil {
 		r.StoppedEarly, r.StoppedBecause, r.Params, r.Seconds = s.StoppedEarly, s.Because, s.Params, s.Seconds
@@ -107,7 +107,7 @@ func (r *Run) AddAnswers(ctx context.Context, t *task.Task) error {
 	if err := templates.ExecuteTemplate(&html, "answers", v); err != nil {
 		return err
 	}
-	r.answers, r.look, r.Params = template.HTML(html.String()), lookRows(&t.Config, t.Look(), r.Private), cmp.Or(r.Params, t.Params.Count())
+	r.answers, r.described, r.Params = template.HTML(html.String()), describedRows(&t.Config, t.DescribeData(), r.Private), cmp.Or(r.Params, t.Params.Count())
 	return nil
 }
 
@@ -174,16 +174,16 @@ func (v *answers) attend() error {
 	return err
 }
 
-// lookRows returns rows that describe a task's data, from the lines in look, which may be empty. If private is true,
-// they have no text from the data and no path.
-func lookRows(c *task.Config, look string, private bool) (rows []row) {
+// describedRows returns rows that describe a task's data, from the lines in description, which may be empty. If private
+// is true, they have no text from the data and no path.
+func describedRows(c *task.Config, description string, private bool) (rows []row) {
 	if n := len(c.Task.Classes); n > 0 {
 		rows = append(rows, row{"classes", strconv.Itoa(n)})
 	}
-	if look == "" {
+	if description == "" {
 		return rows
 	}
-	first, rest, _ := strings.Cut(look, "\n")
+	first, rest, _ := strings.Cut(description, "\n")
 	rows = append(rows, row{"rows", strings.TrimPrefix(first, c.Data.File+": ")})
 	for line := range strings.Lines(rest) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")

@@ -99,9 +99,9 @@ func (m *Model) reading(b data.Batch, targets []int) *reading {
 	}
 	if m.layout.Start >= 0 {
 		r.self = "each position of the source (rows) attends to the whole source (columns)"
-		b.Before = append([]int{m.layout.Start}, targets...)
-		b.TargetLen = len(b.Before)
-		r.read, r.written = r.answers.labels(b.Before), r.answers.labels(targets)
+		b.DecoderInputs = append([]int{m.layout.Start}, targets...)
+		b.TargetLen = len(b.DecoderInputs)
+		r.read, r.written = r.answers.labels(b.DecoderInputs), r.answers.labels(targets)
 	}
 	r.batch = b
 	return r

@@ -119,8 +119,8 @@ func TestAttentionIsWhatPredicts(t *testing.T) {
 			padded := r.batch
 			padded.Inputs, padded.Len = pad(padded.Inputs, task.layout.Len), task.layout.Len
 			padded.TargetLen = task.layout.TargetLen
-			if padded.Before != nil {
-				padded.Before = pad(padded.Before, task.layout.TargetLen)
+			if padded.DecoderInputs != nil {
+				padded.DecoderInputs = pad(padded.DecoderInputs, task.layout.TargetLen)
 			}
 			whole, all, err := task.capture(padded, "")
 			if err != nil {
@@ -196,7 +196,7 @@ func TestAttentionOfAnswers(t *testing.T) {
 			task := made(t, smaller(t, Defaults(rule)))
 			if test.steps > 0 {
 				task.Config.Training.StepsPerEpoch = test.steps
-				if _, err := train.Fit(t.Context(), task.Problem(), task.Config.Training.Config, train.Call{Seed: task.Config.Seed}); err != nil {
+				if _, err := train.Fit(t.Context(), task.Problem(), task.Config.Training.Config, train.RunOptions{Seed: task.Config.Seed}); err != nil {
 					t.Fatal(err)
 				}
 			}

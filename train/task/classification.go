@@ -35,9 +35,9 @@ const (
 )
 
 // read compares all labels without regard to case and surrounding spaces. It adds labels with several spellings to the
-// look and, if the configuration asks for it, merges them. It returns an error if nothing says whether the first row of
-// a table is a header, and its label occurs neither in another row nor in the rule's Classes.
-func (classification) read(c *Config, l *look, tables []*table.Table) error {
+// description and, if the configuration asks for it, merges them. It returns an error if nothing says whether the first
+// row of a table is a header, and its label occurs neither in another row nor in the rule's Classes.
+func (classification) read(c *Config, d *dataDescription, tables []*table.Table) error {
 	labels, firsts, rows := map[string]int{}, map[string]int{}, 0 // numbers of rows and of first rows
 	for _, t := range tables {
 		for i := range t.Len() {
@@ -78,11 +78,11 @@ func (classification) read(c *Config, l *look, tables []*table.Table) error {
 			}
 		}
 		if len(some) > 1 {
-			l.Alike = append(l.Alike, some)
+			d.Alike = append(d.Alike, some)
 		}
 	}
-	slices.SortFunc(l.Alike, func(a, b []count) int { return cmp.Compare(a[0].Label, b[0].Label) })
-	if l.merged = c.Data.MergeLabels; l.merged {
+	slices.SortFunc(d.Alike, func(a, b []count) int { return cmp.Compare(a[0].Label, b[0].Label) })
+	if d.merged = c.Data.MergeLabels; d.merged {
 		for _, t := range tables {
 			t.Replace(1, merged)
 		}
@@ -126,7 +126,7 @@ func (classification) rows(c *Config, s *rowSet) error {
 	}
 	n, rows := len(labels), len(s.trains.number)+len(s.validates.number)
 	if freeText(n, rows) {
-		return setting.Errorf("data file %q has %d different labels in %d rows, in its columns %s: set %s to the columns of texts and labels, or use %s seq2seq if answers are free text", c.Data.File, n, rows, s.look.Columns, setting.Path("data.columns"), setting.Path("task"))
+		return setting.Errorf("data file %q has %d different labels in %d rows, in its columns %s: set %s to the columns of texts and labels, or use %s seq2seq if answers are free text", c.Data.File, n, rows, s.description.Columns, setting.Path("data.columns"), setting.Path("task"))
 	}
 	if n < 2 || n > maxClasses {
 		return setting.Errorf("data file %q has %s, but needs 2 to %d different labels: set %s to the columns of texts and labels, or use %s seq2seq if answers are free text", c.Data.File, text.Count(n, "label"), maxClasses, setting.Path("data.columns"), setting.Path("task"))

@@ -184,10 +184,10 @@ func Defaults(rule data.Rule) Config {
 		Data:  Data{Validation: 1000},
 		Model: layers.ModelConfig{Dim: 32, Layers: 2, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 4}}},
 		Training: Training{StepsPerEpoch: 100, Config: train.Config{
-			BatchSize: 64, Stopping: train.Stopping{Patience: 3},
+			BatchSize: 64, Stopping: train.StoppingConfig{Patience: 3},
 			Optimizer: optim.Config{
 				Solver: optim.AdamW{Beta2: 0.98}, LearningRate: 3e-3, WeightDecay: 0.01, ClipNorm: 1,
-				Schedule: optim.Scheduling{WarmUp: 100, Decay: 800, Floor: 0.1},
+				Schedule: optim.ScheduleConfig{WarmUp: 100, Decay: 800, Floor: 0.1},
 			},
 		}},
 	}
@@ -209,10 +209,10 @@ func rowDefaults(c *Config) {
 	}}
 	c.Data.Validation = -1
 	c.Training = Training{Config: train.Config{
-		MaxEpochs: -1, CheckEvery: -1, Stopping: train.Stopping{Patience: -1, MinDelta: -1},
+		MaxEpochs: -1, CheckEvery: -1, Stopping: train.StoppingConfig{Patience: -1, MinDelta: -1},
 		Optimizer: optim.Config{
 			Solver: optim.AdamW{Beta2: 0.98}, LearningRate: 1e-3, WeightDecay: 0.01, ClipNorm: 1,
-			Schedule: optim.Scheduling{WarmUp: -1, Decay: -1, Floor: 0.02},
+			Schedule: optim.ScheduleConfig{WarmUp: -1, Decay: -1, Floor: 0.02},
 		},
 	}}
 	c.Training.LabelSmoothing = c.Kind().smoothing

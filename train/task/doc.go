@@ -6,7 +6,7 @@
 //	answer, err := model.Predict("gorgonia")
 //
 // To train on a file of rows, call Named for seq2seq, classification or tagging, and set the file in the Config's Data.
-// Task.Look describes the data and the settings chosen for it.
+// Task.DescribeData describes the data and the settings chosen for it.
 //
 // To train your own rule, fill in a data.Rule, call Defaults for its Config, and make a Task with New. A Config is
 // plain data; a run folder saves it as config.json.

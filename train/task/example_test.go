@@ -37,7 +37,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	summary, err := t.Train(context.Background(), dir, train.Call{})
+	summary, err := t.Train(context.Background(), dir, train.RunOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func Example() {
 }
 
 // Train a model on a file of texts and labels, and predict the label of another text.
-func ExampleTask_Look() {
+func ExampleTask_DescribeData() {
 	dir, err := os.MkdirTemp("", "classification")
 	if err != nil {
 		log.Fatal(err)
@@ -80,8 +80,8 @@ func ExampleTask_Look() {
 		log.Fatal(err)
 	}
 	defer t.Close()
-	fmt.Print(strings.ReplaceAll(t.Look(), file, "weather.csv"))
-	summary, err := t.Train(context.Background(), filepath.Join(dir, "run"), train.Call{})
+	fmt.Print(strings.ReplaceAll(t.DescribeData(), file, "weather.csv"))
+	summary, err := t.Train(context.Background(), filepath.Join(dir, "run"), train.RunOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func ExampleModel_Judge() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := t.Train(context.Background(), filepath.Join(dir, "run"), train.Call{}); err != nil {
+	if _, err := t.Train(context.Background(), filepath.Join(dir, "run"), train.RunOptions{}); err != nil {
 		log.Fatal(err)
 	}
 

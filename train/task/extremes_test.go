@@ -37,14 +37,14 @@ func TestExtremes(t *testing.T) {
 			return nil, err
 		}
 		defer made.Close()
-		r, err := train.Fit(t.Context(), made.Problem(), made.Config.Training.Config, train.Call{Seed: c.Seed, MaxSteps: 2})
+		r, err := train.Fit(t.Context(), made.Problem(), made.Config.Training.Config, train.RunOptions{Seed: c.Seed, MaxSteps: 2})
 		if err != nil {
 			return nil, err
 		}
 		return []float64{r.Best.TrainLoss, r.Best.ValLoss, r.Best.GradientNorm, r.Best.LearningRate}, nil
 	}
 	sgd := config(rule)
-	sgd.Training.Optimizer.Solver, sgd.Training.Optimizer.Plateau = optim.SGD{Momentum: 0.9}, optim.Plateauing{Checks: 2, Factor: 0.5}
+	sgd.Training.Optimizer.Solver, sgd.Training.Optimizer.Plateau = optim.SGD{Momentum: 0.9}, optim.PlateauConfig{Checks: 2, Factor: 0.5}
 	muon := config(rule)
 	muon.Training.Optimizer.Solver, muon.Training.Optimizer.Average, muon.Training.Optimizer.Schedule.Kind = optim.Muon{LearningRate: 0.02}, 0.9, "one-cycle"
 	muon.Training.Optimizer.Schedule.WarmUp = 1
@@ -54,7 +54,7 @@ func TestExtremes(t *testing.T) {
 	}
 	defer model.Close()
 	type longest struct{ MaxLen int }
-	results := []string{"Alternative", "Answer", "AttentionLayer", "Count", "Judged", "Look", "Report", "Run", "Score", "Side", "Summary", "Task"}
+	results := []string{"Alternative", "Answer", "AttentionLayer", "Count", "Judged", "Report", "Run", "Score", "Side", "Summary", "Task"}
 	extremes.Run(t, results,
 		extremes.Of(config(rule), fitted),
 		extremes.Of(sgd.Training, func(c Training) ([]float64, error) {
@@ -78,7 +78,7 @@ func TestExtremes(t *testing.T) {
 			_, err := Named("reverse", c.MaxLen)
 			return nil, err
 		}),
-		extremes.Of(train.Call{MaxSteps: 2}, func(c train.Call) ([]float64, error) {
+		extremes.Of(train.RunOptions{MaxSteps: 2}, func(c train.RunOptions) ([]float64, error) {
 			made, err := New(config(rule))
 			if err != nil {
 				return nil, err

@@ -88,54 +88,54 @@ var ErrFinished = errors.New("is finished: there is nothing to resume, unless yo
 //
 // Train sets the call's Seed, Checkpoint, Run and Resume itself. Besides train.Fit's lines, it writes to the Log: a
 // line when training begins, the estimated memory and, for rows of a file, the estimated time.
-func (t *Task) Train(ctx context.Context, dir string, call train.Call) (*Summary, error) {
-	first := call.Group == nil || call.Group.Rank() == 0
-	lock, err := t.take(dir, call.Group)
+func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) (*Summary, error) {
+	first := options.Group == nil || options.Group.Rank() == 0
+	lock, err := t.take(dir, options.Group)
 	if lock != nil {
 		defer lock.Release()
 	}
 	if err != nil {
 		return nil, err
 	}
-	if !first || call.Log == nil {
-		call.Log = io.Discard
+	if !first || options.Log == nil {
+		options.Log = io.Discard
 	}
 	size, without := "", ""
-	if t.Config.Kind().Columns == nil { // for rows, Look has the sizes
+	if t.Config.Kind().Columns == nil { // for rows, DescribeData has the sizes
 		size = fmt.Sprintf(", a text of %d characters, a vocabulary of %d", t.Config.Data.Characters, t.layout.Tokens)
 	}
 	if t.set.judged() == 0 {
 		without = ", without validation"
 	}
-	fmt.Fprintf(call.Log, "Training %s: %d parameters%s, seed %d, folder %s%s\n", t.Config.Task.Name, t.Params.Count(), size, t.Config.Seed, dir, without)
+	fmt.Fprintf(options.Log, "Training %s: %d parameters%s, seed %d, folder %s%s\n", t.Config.Task.Name, t.Params.Count(), size, t.Config.Seed, dir, without)
 	start := time.Now()
 	metadata := map[string]string{runKey: t.Config.id()}
-	call.Seed, call.Run = t.Config.Seed, metadata[runKey]
-	call.Checkpoint, call.Resume = filepath.Join(dir, CheckpointFile), true
-	beforeSave, onMemory, onStep, onCheck := call.BeforeSave, call.OnMemory, call.OnStep, call.OnCheck
-	call.BeforeSave = func() error {
+	options.Seed, options.Run = t.Config.Seed, metadata[runKey]
+	options.Checkpoint, options.Resume = filepath.Join(dir, CheckpointFile), true
+	beforeSave, onMemory, onStep, onCheck := options.BeforeSave, options.OnMemory, options.OnStep, options.OnCheck
+	options.BeforeSave = func() error {
 		err := heldFolder(dir, lock)
 		if err == nil && beforeSave != nil {
 			err = beforeSave()
 		}
 		return err
 	}
-	call.OnMemory = func(bytes int) {
-		fmt.Fprintf(call.Log, "Memory: about %s\n", text.Bytes(bytes))
+	options.OnMemory = func(bytes int) {
+		fmt.Fprintf(options.Log, "Memory: about %s\n", text.Bytes(bytes))
 		if onMemory != nil {
 			onMemory(bytes)
 		}
 	}
 	foretell := func(int, int, time.Duration) {}
-	if t.Look() != "" {
-		foretell = t.foretell(call.Log)
+	if t.DescribeData() != "" {
+		foretell = t.foretell(options.Log)
 	}
 	var times stepTimes
-	call.OnStep = func(epoch, step int, loss float64) bool {
+	options.OnStep = func(epoch, step int, loss float64) bool {
 		foretell(epoch, step, times.step())
 		return onStep != nil && onStep(epoch, step, loss)
 	}
-	call.OnCheck = func(history []train.Check, best bool) (bool, error) {
+	options.OnCheck = func(history []train.Check, best bool) (bool, error) {
 		if first && best {
 			if err := t.Params.Save(filepath.Join(dir, WeightsFile), metadata); err != nil {
 				return false, err
@@ -151,7 +151,7 @@ func (t *Task) Train(ctx context.Context, dir string, call train.Call) (*Summary
 		}
 		return false, nil
 	}
-	result, err := train.Fit(ctx, t.Problem(), t.Config.Training.Config, call)
+	result, err := train.Fit(ctx, t.Problem(), t.Config.Training.Config, options)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func (t *Task) take(dir string, group train.Group) (lock *folderlock.Lock, err e
 			finished, err = []byte{1}, nil
 		}
 	}
-	finished, err = train.Share(group, finished, err)
+	finished, err = train.Broadcast(group, finished, err)
 	if err == nil && len(finished) > 0 {
 		err = fmt.Errorf("the run in %s %w", dir, ErrFinished)
 	}

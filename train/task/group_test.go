@@ -54,7 +54,7 @@ func TestTrainInAGroup(t *testing.T) {
 func trainInAGroup(t *testing.T, c Config) {
 	c.Training.MicroBatches, c.Training.MaxEpochs = 2, 2
 	alone, dir := filepath.Join(t.TempDir(), "alone"), filepath.Join(t.TempDir(), "run")
-	run(t, made(t, c), alone, train.Call{})
+	run(t, made(t, c), alone, train.RunOptions{})
 	run := func(t *testing.T, c Config, steps int) (summaries [2]*Summary, errs [2]error) {
 		var wg sync.WaitGroup
 		for i, h := range halves() {
@@ -64,7 +64,7 @@ func trainInAGroup(t *testing.T, c Config) {
 				folder = filepath.Join(dir, ConfigFile, "not here")
 			}
 			wg.Go(func() {
-				summaries[i], errs[i] = task.Train(t.Context(), folder, train.Call{Group: h, MaxSteps: steps, Log: log})
+				summaries[i], errs[i] = task.Train(t.Context(), folder, train.RunOptions{Group: h, MaxSteps: steps, Log: log})
 				if h.rank == 1 && log.Len() > 0 {
 					t.Errorf("the second process writes %q to its Log, want nothing", log)
 				}
@@ -106,7 +106,7 @@ func TestOtherDataInAGroup(t *testing.T) {
 		c := small(t, "tagging")
 		c.Training.MicroBatches, c.Data.File = 2, rowsFile(t, c.Task.Kind, 100+i)
 		task := made(t, c)
-		wg.Go(func() { _, errs[i] = task.Train(t.Context(), dir, train.Call{Group: h}) })
+		wg.Go(func() { _, errs[i] = task.Train(t.Context(), dir, train.RunOptions{Group: h}) })
 	}
 	wg.Wait()
 	for i, err := range errs {

@@ -129,7 +129,7 @@ func TestJudge(t *testing.T) {
 	for _, kind := range []data.Kind{data.KindSeq2Seq, data.KindClassification, data.KindTagging} {
 		t.Run(string(kind), func(t *testing.T) {
 			task := ofRows(t, kind, someRows(kind))
-			run(t, task, filepath.Join(t.TempDir(), "run"), train.Call{})
+			run(t, task, filepath.Join(t.TempDir(), "run"), train.RunOptions{})
 			examples, notes, err := task.ReadExamples(task.Config.Data.File)
 			if err != nil || len(examples) != 200 || len(notes) != 1 || !strings.Contains(notes[0], "the run was trained on") {
 				t.Fatalf("got %d examples, notes %q, %v, want 200 and a note", len(examples), notes, err)

@@ -47,8 +47,8 @@ type kind interface {
 	defaults(c *Config)              // changes the default settings for this kind
 	rows(c *Config, s *rowSet) error // completes the rule from the rows of a file
 
-	// read checks and changes tables of rows right after reading them, and adds to the look what it finds.
-	read(c *Config, l *look, tables []*table.Table) error
+	// read checks and changes tables of rows right after reading them, and adds to the description what it finds.
+	read(c *Config, d *dataDescription, tables []*table.Table) error
 
 	network(m *Model) (forward, error) // makes the layers, with the model's Params
 
@@ -88,7 +88,7 @@ func (k common) about() Kind               { return k.Kind }
 func (common) defaults(*Config)            {}
 func (common) rows(*Config, *rowSet) error { return nil }
 
-func (common) read(*Config, *look, []*table.Table) error { return nil }
+func (common) read(*Config, *dataDescription, []*table.Table) error { return nil }
 
 func (common) network(*Model) (forward, error) { return nil, errors.New("the task has no kind") }
 func (k common) write(r *Report, w io.Writer)  { r.writeClasses(w, k.Unit) }

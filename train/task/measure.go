@@ -34,7 +34,7 @@ func (s *rowSet) measure(c *Config) error {
 	if err != nil {
 		return err
 	}
-	if n := trains.unknown[1]; s.look.from && 2*n > len(trains.rows) {
+	if n := trains.unknown[1]; s.description.from && 2*n > len(trains.rows) {
 		return setting.Errorf("data file %q: %d of %d training answers have symbols that the model of %q doesn't know and can't write: start without its weights",
 			c.Data.File, n, len(trains.rows), c.From.Dir)
 	}
@@ -42,9 +42,9 @@ func (s *rowSet) measure(c *Config) error {
 	if k.Sequences {
 		c.Task.MaxAnswer = cmp.Or(c.Task.MaxAnswer, enough(1, trains.rows, validates.rows))
 	}
-	s.look.Source.measure(c.Task.Source, c.Data.SourceUnits, trains, validates, 0, s.look.from)
+	s.description.Source.measure(c.Task.Source, c.Data.SourceUnits, trains, validates, 0, s.description.from)
 	if k.AnswerUnits {
-		s.look.Answer.measure(c.target(), c.Data.TargetUnits, trains, validates, 1, s.look.from)
+		s.description.Answer.measure(c.target(), c.Data.TargetUnits, trains, validates, 1, s.description.from)
 	}
 	s.leaveOut(c, &s.trains, &trains)
 	s.held = rows{table: s.validates.table, number: slices.Clone(s.validates.number)}
@@ -161,12 +161,12 @@ const (
 
 // leaveOut leaves out rows that are too long. For classification, it cuts the source instead.
 func (s *rowSet) leaveOut(c *Config, r *rows, m *measures) {
-	s.look.MaxLen, s.look.Max = c.Task.MaxLen, c.Task.MaxAnswer
+	s.description.MaxLen, s.description.Max = c.Task.MaxLen, c.Task.MaxAnswer
 	k, n := c.Kind(), 0
 	for i, l := range m.rows {
 		long := int(l[0]) > c.Task.MaxLen || k.Sequences && int(l[1]) > c.Task.MaxAnswer
 		if long {
-			s.look.Long++
+			s.description.Long++
 		}
 		if long && !k.AnswerUnits {
 			l[0], long = int32(c.Task.MaxLen), false
@@ -204,7 +204,7 @@ func (s *rowSet) count(c *Config) {
 			s.total += i * len(ids)
 		}
 	}
-	s.look.labels(names, counts[0], counts[1])
+	s.description.labels(names, counts[0], counts[1])
 	if c.Training.ClassWeights != "" {
 		s.classWeights = balanced(counts[0])
 	}

@@ -19,7 +19,7 @@ type metric struct {
 	add func(t *Task, b *layers.Build, logits, targets *G.Node) (train.Metric, error) // adds it to a graph
 }
 
-// metrics lists all metrics. A Stopping may monitor them and the loss.
+// metrics lists all metrics. A StoppingConfig may monitor them and the loss.
 var metrics = kinds.Table[metric]{
 	{Name: "accuracy", About: "share of right answers", Value: metric{func(*Config) bool { return true }, accuracy}},
 	{Name: "macro_f1", About: "mean F1 score of the labels of a file", Value: metric{
@@ -83,8 +83,8 @@ func entityF1(t *Task, b *layers.Build, logits, targets *G.Node) (train.Metric, 
 	}}, err
 }
 
-// monitored lists the values that a Stopping may monitor: the loss and the metrics, training before validation. If c is
-// nil, it lists the values of all tasks.
+// monitored lists the values that a StoppingConfig may monitor: the loss and the metrics, training before validation.
+// If c is nil, it lists the values of all tasks.
 func monitored(c *Config) (values kinds.Table[struct{}]) {
 	for _, part := range [][2]string{{"train_", " in training, since the last check"}, {"val_", " in validation"}} {
 		if c != nil && c.Data.Validation == 0 && part[0] == "val_" {

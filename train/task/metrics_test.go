@@ -50,7 +50,7 @@ func TestMetrics(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			task := ofRows(t, c.kind, c.rows)
 			task.Config.Training.Optimizer.LearningRate = 0.002 // so that some answers are wrong
-			r, err := train.Fit(t.Context(), task.Problem(), task.Config.Training.Config, train.Call{Seed: 1})
+			r, err := train.Fit(t.Context(), task.Problem(), task.Config.Training.Config, train.RunOptions{Seed: 1})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -76,8 +76,8 @@ func (m *Model) values(b data.Batch) []*tensor.Dense {
 	if !m.Config.Kind().causal {
 		values = append(values, intTensor(b.Lengths, b.Size, 0))
 	}
-	if b.Before != nil {
-		values = append(values, intTensor(b.Before, b.Size, b.TargetLen))
+	if b.DecoderInputs != nil {
+		values = append(values, intTensor(b.DecoderInputs, b.Size, b.TargetLen))
 	}
 	return values
 }

@@ -33,7 +33,7 @@ func TestOpen(t *testing.T) {
 			task := made(t, c)
 			dir := filepath.Join(t.TempDir(), "run")
 			var log strings.Builder
-			s, err := task.Train(t.Context(), dir, train.Call{Log: &log})
+			s, err := task.Train(t.Context(), dir, train.RunOptions{Log: &log})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -159,11 +159,11 @@ func TestOpenComparesWeights(t *testing.T) {
 	c := small(t, "copy")
 	c.Training.Stopping.KeepLast = true
 	task, dir := made(t, c), filepath.Join(t.TempDir(), "run")
-	run(t, task, dir, train.Call{MaxSteps: c.Training.StepsPerEpoch})
+	run(t, task, dir, train.RunOptions{MaxSteps: c.Training.StepsPerEpoch})
 	read := func(dir, name string) string { return read(t, filepath.Join(dir, name)) }
 	write := func(name, content string) { write(t, filepath.Join(dir, name), content) }
 	earlier := read(dir, WeightsFile)
-	run(t, made(t, c), dir, train.Call{})
+	run(t, made(t, c), dir, train.RunOptions{})
 	good, summary := read(dir, WeightsFile), read(dir, SummaryFile)
 	var plain bytes.Buffer // the same tensors without a checksum
 	tensors, metadata, err := safetensors.ReadFile(filepath.Join(dir, WeightsFile))
@@ -398,7 +398,7 @@ func TestTrainRefusesLargeConfigs(t *testing.T) {
 	c := smaller(t, Defaults(ownRule()))
 	c.Task.About = strings.Repeat("a", maxConfig-400) // the other settings need more than 400 bytes
 	dir := filepath.Join(t.TempDir(), "run")
-	_, err := made(t, c).Train(t.Context(), dir, train.Call{})
+	_, err := made(t, c).Train(t.Context(), dir, train.RunOptions{})
 	wantError(t, err, "the configuration can't be saved: its file would have 1", "bytes, but at most 1000000 are read")
 	if _, err := os.Stat(dir); err == nil {
 		t.Error("Train made the folder")

@@ -331,7 +331,7 @@ func TestPanicsArePassedOn(t *testing.T) {
 		}
 		task := made(t, c)
 		training, samples = true, 0
-		_, err := task.Train(t.Context(), filepath.Join(t.TempDir(), "run"), train.Call{})
+		_, err := task.Train(t.Context(), filepath.Join(t.TempDir(), "run"), train.RunOptions{})
 		return err
 	}
 	for name, call := range map[string]func(fail func()) error{"a model": predict, "a tokenizer": measure, "a rule": rule} {
@@ -380,7 +380,7 @@ func TestPredictLogProb(t *testing.T) {
 					if len(q.targets) == b.TargetLen-1 { // cut, without an end
 						continue
 					}
-					copy(b.Before, append([]int{task.layout.Start}, q.targets...))
+					copy(b.DecoderInputs, append([]int{task.layout.Start}, q.targets...))
 					copy(b.Targets, append(slices.Clone(q.targets), task.layout.End))
 				case data.KindText:
 					b.Targets[b.Lengths[0]-1] = q.targets[0]

@@ -72,7 +72,7 @@ func nanoGPT(c *Config) {
 		BatchSize: 12, MaxEpochs: 8,
 		Optimizer: optim.Config{
 			Solver: optim.AdamW{Beta1: 0.9, Beta2: 0.99}, LearningRate: 1e-3, WeightDecay: 0.1, ClipNorm: 1,
-			Schedule: optim.Scheduling{WarmUp: 100, Decay: 2000, Floor: 0.1},
+			Schedule: optim.ScheduleConfig{WarmUp: 100, Decay: 2000, Floor: 0.1},
 		},
 	}}
 }
@@ -94,7 +94,7 @@ func speedrun(c *Config) {
 		BatchSize: 16, MicroBatches: 2, MaxEpochs: 1,
 		Optimizer: optim.Config{
 			Solver: optim.Muon{LearningRate: 0.05, Beta2: 0.95}, LearningRate: 0.02,
-			Schedule: optim.Scheduling{Kind: "linear", WarmUp: 10, Decay: 450},
+			Schedule: optim.ScheduleConfig{Kind: "linear", WarmUp: 10, Decay: 450},
 		},
 	}}
 }
@@ -113,10 +113,10 @@ func encoderDecoder(c *Config, dim, encoder int, rate, dropout float64, epochs i
 	}
 	c.DecoderLayers = 1
 	c.Training = Training{LabelSmoothing: 0.1, Config: train.Config{
-		BatchSize: 64, MicroBatches: 2, MaxEpochs: epochs, Stopping: train.Stopping{Monitor: "val_accuracy", Mode: "max"},
+		BatchSize: 64, MicroBatches: 2, MaxEpochs: epochs, Stopping: train.StoppingConfig{Monitor: "val_accuracy", Mode: "max"},
 		Optimizer: optim.Config{
 			Solver: optim.AdamW{Beta2: 0.98}, LearningRate: rate, WeightDecay: 0.01, ClipNorm: 1,
-			Schedule: optim.Scheduling{Kind: "linear", WarmUp: -1, Decay: -1},
+			Schedule: optim.ScheduleConfig{Kind: "linear", WarmUp: -1, Decay: -1},
 		},
 	}}
 }

@@ -41,7 +41,7 @@ func TestPresets(t *testing.T) {
 				c.Data.File = rowsFile(t, p.Kind, 100)
 			}
 			task := made(t, c)
-			if r, err := train.Fit(t.Context(), task.Problem(), task.Config.Training.Config, train.Call{Seed: task.Config.Seed}); err != nil || !(r.History[1].TrainLoss < r.History[0].TrainLoss) {
+			if r, err := train.Fit(t.Context(), task.Problem(), task.Config.Training.Config, train.RunOptions{Seed: task.Config.Seed}); err != nil || !(r.History[1].TrainLoss < r.History[0].TrainLoss) {
 				t.Errorf("got the history %+v, %v, want a falling loss", r.History, err)
 			}
 		})

@@ -11,7 +11,7 @@ import (
 )
 
 // OnCheck must be called for every check and, when a run is resumed, again for the earlier checks. The other functions
-// of a Call must be called too.
+// of a RunOptions must be called too.
 func TestOnCheck(t *testing.T) {
 	t.Parallel()
 	c, dir := small(t, "copy"), t.TempDir()
@@ -29,7 +29,7 @@ func TestOnCheck(t *testing.T) {
 			return false, nil
 		}
 		told, saves := 0, 0
-		s := run(t, made(t, c), dir, train.Call{
+		s := run(t, made(t, c), dir, train.RunOptions{
 			MaxSteps: steps, OnCheck: onCheck, OnMemory: func(int) { told++ }, BeforeSave: func() error { saves++; return nil },
 		})
 		if told != 1 || saves == 0 {

@@ -32,7 +32,7 @@ func (m *Model) ReadExamples(files ...string) (examples []data.Example, notes []
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := kindOf(c.Task.Kind).read(&c, &look{}, []*table.Table{t}); err != nil {
+	if err := kindOf(c.Task.Kind).read(&c, &dataDescription{}, []*table.Table{t}); err != nil {
 		return nil, nil, err
 	}
 	examples = make([]data.Example, t.Len())

@@ -25,9 +25,9 @@ func TestFormatsOfRows(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			task := made(t, withFile(t, "tagging", test.file, strings.Repeat(test.content, 20)))
-			l := lookOf(task)
+			l := descriptionOf(task)
 			if l.Rows != 40 || l.Sources != 2 || l.Source.Units != tokenizer.Tokens || l.Answer.Units != tokenizer.Tokens || !strings.Contains(l.String(), test.columns) {
-				t.Errorf("the look is\n%swant 40 rows in tokens, and %q", l, test.columns)
+				t.Errorf("the description is\n%swant 40 rows in tokens, and %q", l, test.columns)
 			}
 			var out strings.Builder
 			err := tsv.PredictFile(t.Context(), task.Config.Data.File, &out, PredictOptions{}, []string{"answer", "log_prob"}, func(_ int, a Answer) []any {

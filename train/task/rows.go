@@ -20,7 +20,7 @@ type rowSet struct {
 	held         rows     // validation rows, including rows that are too long
 	widths       [][2]int // Len and TargetLen of each bucket's batches
 	classWeights []float64
-	look         *look
+	description  *dataDescription
 	symbols      int // number of symbols in all training rows
 	total        int // number of validation rows or, for tagging, of their tags
 	batch        int // number of rows in a validation batch
@@ -62,7 +62,7 @@ func (r rows) all(yield func(string) bool) {
 
 // openRows reads the rows of a configuration's files, and completes the configuration.
 func openRows(c *Config) (set, error) {
-	s := &rowSet{look: &look{File: c.Data.File, kind: c.Kind(), seed: c.Seed, from: c.From.Dir != ""}}
+	s := &rowSet{description: &dataDescription{File: c.Data.File, kind: c.Kind(), seed: c.Seed, from: c.From.Dir != ""}}
 	t, err := readRows(c, trainBytes, c.Data.File, c.Data.TargetFile, &c.Data.SHA256)
 	if err != nil {
 		return nil, err
@@ -77,17 +77,17 @@ func openRows(c *Config) (set, error) {
 			return nil, err
 		}
 		tables = append(tables, s.validates.table)
-		s.look.Validation = c.Data.ValidationFile
+		s.description.Validation = c.Data.ValidationFile
 	}
-	if err := kindOf(c.Task.Kind).read(c, s.look, tables); err != nil {
+	if err := kindOf(c.Task.Kind).read(c, s.description, tables); err != nil {
 		return nil, err
 	}
 	for _, t := range tables {
-		s.look.bad(t)
+		s.description.bad(t)
 	}
-	s.look.rows(t)
+	s.description.rows(t)
 	if c.Data.TargetFile != "" {
-		s.look.Columns = fmt.Sprintf("the lines of this file and of %s", c.Data.TargetFile)
+		s.description.Columns = fmt.Sprintf("the lines of this file and of %s", c.Data.TargetFile)
 	}
 	switch n := &c.Data.Validation; {
 	case *n < 0 && c.Data.ValidationFile != "":
@@ -139,7 +139,7 @@ func readRows(c *Config, rowBytes int, path, targets string, sum *string) (*tabl
 // sources.
 func (s *rowSet) divide(c *Config) error {
 	table := s.trains.table
-	sources := s.look.Sources
+	sources := s.description.Sources
 	held := make([]bool, table.Len())
 	if c.Data.ValidationFile == "" && c.Data.Validation > 0 {
 		if sources < 2 {
@@ -154,7 +154,7 @@ func (s *rowSet) divide(c *Config) error {
 					together[table.Field(i, 0)] = true
 				}
 			}
-			s.look.Held = len(together)
+			s.description.Held = len(together)
 			if n == len(held) {
 				return setting.Errorf("data file %q has %d sources, and seed %d holds out all of them: set %s to a file, or choose another %s", c.Data.File, sources, c.Seed, setting.Path("data.validation_file"), setting.Path("seed"))
 			}
@@ -202,7 +202,7 @@ func (s *rowSet) complete(c *Config) error {
 	}
 	t.plan(steps)
 	s.batch = t.BatchSize
-	s.look.Trains, s.look.Validates = len(s.trains.number), len(s.validates.number)
+	s.description.Trains, s.description.Validates = len(s.trains.number), len(s.validates.number)
 	return nil
 }
 

@@ -28,7 +28,7 @@ func withFile(t testing.TB, name, file, content string) Config {
 	return c
 }
 
-func lookOf(t *Task) *look { return t.set.(*rowSet).look }
+func descriptionOf(t *Task) *dataDescription { return t.set.(*rowSet).description }
 
 func TestLookSeq2Seq(t *testing.T) {
 	var s strings.Builder
@@ -44,7 +44,7 @@ func TestLookSeq2Seq(t *testing.T) {
 	c := withFile(t, "seq2seq", "words.tsv", s.String())
 	c.Data.Validation = 20
 	task := made(t, c)
-	l := lookOf(task)
+	l := descriptionOf(task)
 	if l.Rows != 404 || l.Sources != 402 || l.Several != 1 || l.Duplicates != 1 || len(l.Bad) != 1 || l.Long != 2 || l.Trains+l.Validates != 402 {
 		t.Errorf("got %+v", l)
 	}
@@ -61,7 +61,7 @@ func TestLookSeq2Seq(t *testing.T) {
 		fmt.Sprintf("training: %d rows; validation: %d rows (all rows of %d sources, chosen by seed 1)\n", l.Trains, l.Validates, l.Held),
 	} {
 		if !strings.Contains(l.String(), want) {
-			t.Errorf("the look is\n%swant %q in it", l, want)
+			t.Errorf("the description is\n%swant %q in it", l, want)
 		}
 	}
 }
@@ -73,27 +73,27 @@ func TestLookClassification(t *testing.T) {
 	}
 	c := withFile(t, "classification", "texts.csv", s.String())
 	c.Data.Columns, c.Task.MaxLen = []string{"2", "3"}, 20
-	l := lookOf(made(t, c))
+	l := descriptionOf(made(t, c))
 	if len(l.Labels) != 2 || l.Labels[0].Label != "a" || l.Labels[0].N+l.Labels[1].N != l.Trains || l.Always < 0.3 || l.Always > 1 || l.Long == 0 || l.Rows != l.Trains+l.Validates {
 		t.Errorf("got %+v", l)
 	}
 	for _, want := range []string{"columns: 2 and 3, without a header; the first row is \"a text that is number 0\", \"a\"\n", "rows longer than 20 symbols\n", "  training labels: a ", "baseline: always answering a is right for ", " % of the validation labels\n"} {
 		if !strings.Contains(l.String(), want) {
-			t.Errorf("the look is\n%swant %q in it", l, want)
+			t.Errorf("the description is\n%swant %q in it", l, want)
 		}
 	}
 	var s2 strings.Builder
 	for i := range 300 {
 		fmt.Fprintf(&s2, "%d,\"%s\"\n", i, []string{"two\nlines", "end ", "2", "a, b"}[i%4])
 	}
-	l = lookOf(made(t, withFile(t, "classification", "texts.csv", s2.String())))
+	l = descriptionOf(made(t, withFile(t, "classification", "texts.csv", s2.String())))
 	for _, want := range []string{`"two\nlines" `, `"end " `, `"2" `, `"a, b" `} {
 		if !strings.Contains(l.String(), want) {
-			t.Errorf("the look is\n%swant %q in it", l, want)
+			t.Errorf("the description is\n%swant %q in it", l, want)
 		}
 	}
-	if made(t, small(t, "copy")).Look() != "" {
-		t.Error("a rule without a file has a look, want none")
+	if made(t, small(t, "copy")).DescribeData() != "" {
+		t.Error("a rule without a file has a description, want none")
 	}
 }
 
@@ -115,7 +115,7 @@ func TestRowsInAnotherEncoding(t *testing.T) {
 	z.Close()
 	write(t, c.Data.ValidationFile, packed.String())
 	task := made(t, c)
-	if l := lookOf(task); l.Bad != nil || l.Validates != 1 || l.Source.Unknown != 0 || l.Labels[0].Label != "€" && l.Labels[1].Label != "€" {
+	if l := descriptionOf(task); l.Bad != nil || l.Validates != 1 || l.Source.Unknown != 0 || l.Labels[0].Label != "€" && l.Labels[1].Label != "€" {
 		t.Errorf("got %+v", l)
 	}
 	examples, _, err := task.ReadExamples(c.Data.ValidationFile)
@@ -148,8 +148,8 @@ func TestValidationFile(t *testing.T) {
 		c := withFile(t, test.name, "train.tsv", strings.Repeat(test.trains, 40))
 		c.Data.ValidationFile = withFile(t, test.name, "valid.tsv", test.validates).Data.File
 		task := made(t, c)
-		if l := lookOf(task); !strings.Contains(l.String(), test.want) || l.Trains != 80 || l.Held != 0 {
-			t.Errorf("%s: the look is\n%swant %q in it", test.name, l, test.want)
+		if l := descriptionOf(task); !strings.Contains(l.String(), test.want) || l.Trains != 80 || l.Held != 0 {
+			t.Errorf("%s: the description is\n%swant %q in it", test.name, l, test.want)
 		}
 		score, err := task.Evaluate(t.Context())
 		want := map[string]int{"seq2seq": 3, "classification": 3, "tagging": 5}[test.name]
@@ -166,7 +166,7 @@ func TestValidationFileSize(t *testing.T) {
 		c.Data.ValidationFile = withFile(t, "seq2seq", "valid.csv", manyRows(1201)).Data.File
 		c.Data.Validation = validation
 		task := made(t, c)
-		if got := lookOf(task).Validates; got != want || task.Config.Data.Validation != want {
+		if got := descriptionOf(task).Validates; got != want || task.Config.Data.Validation != want {
 			t.Errorf("with a Validation of %d: got %d validation rows and a new Validation of %d, want %d", validation, got, task.Config.Data.Validation, want)
 		}
 	}
@@ -290,7 +290,7 @@ func TestRowsFileChanges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := small(t, name)
 			dir := filepath.Join(t.TempDir(), "run")
-			if s := run(t, made(t, c), dir, train.Call{MaxSteps: 5}); !s.Unfinished {
+			if s := run(t, made(t, c), dir, train.RunOptions{MaxSteps: 5}); !s.Unfinished {
 				t.Fatalf("after 5 steps, the summary is %+v, want an unfinished run", s)
 			}
 			saved, err := ReadConfig(dir)
@@ -306,13 +306,13 @@ func TestRowsFileChanges(t *testing.T) {
 			wantError(t, err, "has changed since the run began")
 			saved.Data.File = moved
 			rest := made(t, saved)
-			if s := run(t, rest, dir, train.Call{}); s.Unfinished {
+			if s := run(t, rest, dir, train.RunOptions{}); s.Unfinished {
 				t.Fatalf("after resuming, the summary is %+v, want a finished run", s)
 			}
 			if again, err := ReadConfig(dir); err != nil || again.Data.File != moved {
 				t.Errorf("the run's config.json has the file %q, %v, want %q", again.Data.File, err, moved)
 			}
-			if _, err := rest.Train(t.Context(), dir, train.Call{}); !errors.Is(err, ErrFinished) {
+			if _, err := rest.Train(t.Context(), dir, train.RunOptions{}); !errors.Is(err, ErrFinished) {
 				t.Errorf("a finished run: got error %v, want ErrFinished", err)
 			}
 			m, err := Open(dir) // needs no data file
@@ -337,9 +337,9 @@ func TestRowsRepeat(t *testing.T) {
 		}
 		one, two := made(t, c), made(t, c)
 		dirOne, dirTwo := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "two")
-		run(t, one, dirOne, train.Call{Workers: 1})
-		run(t, two, dirTwo, train.Call{Workers: 2, MaxSteps: 7})
-		run(t, two, dirTwo, train.Call{Workers: 2})
+		run(t, one, dirOne, train.RunOptions{Workers: 1})
+		run(t, two, dirTwo, train.RunOptions{Workers: 2, MaxSteps: 7})
+		run(t, two, dirTwo, train.RunOptions{Workers: 2})
 		wantFiles(t, dirTwo, dirOne, ConfigFile, WeightsFile, HistoryFile, CheckpointFile)
 	}
 }
@@ -373,8 +373,8 @@ func TestClassWeights(t *testing.T) {
 		t.Errorf("with label smoothing, the score is %+v, %v, want %+v", got, err, plain)
 	}
 	lossOf := func(task *Task) (loss float64) {
-		call := train.Call{Seed: task.Config.Seed, MaxSteps: 1, OnStep: func(_, _ int, l float64) bool { loss = l; return true }}
-		if _, err := train.Fit(t.Context(), task.Problem(), task.Config.Training.Config, call); err != nil {
+		options := train.RunOptions{Seed: task.Config.Seed, MaxSteps: 1, OnStep: func(_, _ int, l float64) bool { loss = l; return true }}
+		if _, err := train.Fit(t.Context(), task.Problem(), task.Config.Training.Config, options); err != nil {
 			t.Fatal(err)
 		}
 		return loss
@@ -425,7 +425,7 @@ func TestHeader(t *testing.T) {
 	for _, test := range []struct {
 		name, task, content string
 		change              func(c *Config)
-		want                string // error, or the rows and the columns in the look
+		want                string // error, or the rows and the columns in the description
 	}{
 		{"unknown header", "classification", "mail,queue\n" + rows, nil, `.csv": the label of the first row, "queue", occurs in no other row: set data.header yes if this row is a header, or data.header no if it isn't`},
 		{"by number", "classification", "1," + strings.ReplaceAll("mail,queue\n"+rows, "\n", "\n1,") + "x,billing", func(c *Config) { c.Data.Columns = []string{"2", "3"} }, "set data.header yes"},
@@ -461,7 +461,7 @@ func TestHeader(t *testing.T) {
 			}
 			continue
 		}
-		if l := lookOf(task); !strings.HasPrefix(fmt.Sprintf("%d rows: %s", l.Rows, l.Columns), test.want) {
+		if l := descriptionOf(task); !strings.HasPrefix(fmt.Sprintf("%d rows: %s", l.Rows, l.Columns), test.want) {
 			t.Errorf("%s: got %d rows: %s, want %s", test.name, l.Rows, l.Columns, test.want)
 		}
 		task.Close()
@@ -478,7 +478,7 @@ func TestSkipBad(t *testing.T) {
 	c.Data.SkipBad = true
 	task := made(t, c)
 	const bad = ": lines 41, 42, 43, 44, 45: the label (column 2) is missing: the row has only 1 (fields between tabs); …"
-	if l := lookOf(task); l.Rows != 40 || l.Validates != 30 || !slices.Equal(l.Bad, []string{"10 bad rows of 50" + bad, "10 bad validation rows of 50" + bad}) {
+	if l := descriptionOf(task); l.Rows != 40 || l.Validates != 30 || !slices.Equal(l.Bad, []string{"10 bad rows of 50" + bad, "10 bad validation rows of 50" + bad}) {
 		t.Errorf("got %+v, want 40 rows, 30 for validation, and 10 bad ones of each file", l)
 	}
 	examples, notes, err := task.ReadExamples(c.Data.File)
@@ -510,20 +510,20 @@ func TestMergeLabels(t *testing.T) {
 	content := strings.Repeat("a\tbilling\nb\tBilling\nc\tBilling \nd\tspam\n", 10) + "e\tBILLING\nf\tΣΟΦΟΣ\ng\tσοφος\nh\tσοφος\n"
 	c := withFile(t, "classification", "x.tsv", content)
 	c.Data.ValidationFile = withFile(t, "classification", "valid.tsv", "a\tbilling\nb\t SPAM\nc\tΣοφος\n").Data.File
-	look := lookOf(made(t, c)).String()
+	description := descriptionOf(made(t, c)).String()
 	const alike = "billing 11, Billing 10, \"Billing \" 10, BILLING 1; spam 10, \" SPAM\" 1; σοφος 2, ΣΟΦΟΣ 1, Σοφος 1 (counts of all rows; the labels differ only in case or surrounding spaces"
-	if want := "  alike: " + alike + "; --merge-labels merges them)\n"; !strings.Contains(look, want) {
-		t.Errorf("the look is\n%swant %q in it", look, want)
+	if want := "  alike: " + alike + "; --merge-labels merges them)\n"; !strings.Contains(description, want) {
+		t.Errorf("the description is\n%swant %q in it", description, want)
 	}
 	c.Data.MergeLabels = true
 	task := made(t, c)
 	if want := []string{"Billing", "spam", "σοφος"}; !slices.Equal(task.Config.Task.Classes, want) {
 		t.Errorf("the labels are %q, want %q", task.Config.Task.Classes, want)
 	}
-	look = lookOf(task).String()
+	description = descriptionOf(task).String()
 	for _, want := range []string{"  merged: " + alike + ")\n", "  training labels: Billing 31 (70.5 %), spam 10 (22.7 %), σοφος 3 (6.8 %)\n"} {
-		if !strings.Contains(look, want) || strings.Contains(look, "unknown") {
-			t.Errorf("the look is\n%swant %q in it, and no unknown label", look, want)
+		if !strings.Contains(description, want) || strings.Contains(description, "unknown") {
+			t.Errorf("the description is\n%swant %q in it, and no unknown label", description, want)
 		}
 	}
 	saved := made(t, task.Config) // as for a run that is resumed
@@ -614,7 +614,7 @@ func TestRowsAreHeldCompactly(t *testing.T) {
 	} else {
 		t.Logf("%d bytes per row, besides %d of text", held/n, text/n)
 	}
-	if l := lookOf(task); l.Rows != n {
+	if l := descriptionOf(task); l.Rows != n {
 		t.Errorf("got %v", l)
 	}
 }
@@ -625,7 +625,7 @@ func TestParallelFiles(t *testing.T) {
 	c.Data.TargetFile = withFile(t, "seq2seq", "target.txt", strings.Repeat("X\tY\nY\n", 50)).Data.File
 	c.Data.Validation = 0
 	task := made(t, c)
-	if l := lookOf(task); l.Rows != 100 || l.Sources != 2 || l.Validates != 0 || !strings.Contains(l.String(), "; no validation") || !strings.Contains(l.String(), "columns: the lines of this file and of "+c.Data.TargetFile) {
+	if l := descriptionOf(task); l.Rows != 100 || l.Sources != 2 || l.Validates != 0 || !strings.Contains(l.String(), "; no validation") || !strings.Contains(l.String(), "columns: the lines of this file and of "+c.Data.TargetFile) {
 		t.Errorf("got %v", l)
 	}
 	if sums := strings.Fields(task.Config.Data.SHA256); len(sums) != 2 {
@@ -666,9 +666,9 @@ func TestStartFrom(t *testing.T) {
 		t.Errorf("for the same task, got %+v, want all weights to fit", task.Loaded)
 	}
 	dir := filepath.Join(t.TempDir(), "next")
-	run(t, task, dir, train.Call{MaxSteps: 6})
+	run(t, task, dir, train.RunOptions{MaxSteps: 6})
 	whole := filepath.Join(t.TempDir(), "whole")
-	run(t, made(t, c), whole, train.Call{})
+	run(t, made(t, c), whole, train.RunOptions{})
 
 	digits := withFile(t, "seq2seq", "digits.tsv", strings.Repeat("cat\t1\ndog\t2\n", 9)+"cow\tC O W\n")
 	if err := digits.StartFrom(from); err != nil {
@@ -684,8 +684,8 @@ func TestStartFrom(t *testing.T) {
 	if want := []string{"head.weight", "head.bias"}; !slices.Equal(classifier.Loaded.Kept, want) || !same(classifier, old, "encoder.blocks.0.attention.query.weight") || !same(classifier, old, "encoder.embedding.weight") {
 		t.Errorf("for classification, the new parameters are %v, want only the head", classifier.Loaded.Kept)
 	}
-	if l := lookOf(classifier); l.Source.Unknown < 150 || !strings.Contains(l.String(), " sources with symbols that the model doesn't know") {
-		t.Errorf("the look is\n%vwant unknown symbols, because texts have spaces", l)
+	if l := descriptionOf(classifier); l.Source.Unknown < 150 || !strings.Contains(l.String(), " sources with symbols that the model doesn't know") {
+		t.Errorf("the description is\n%vwant unknown symbols, because texts have spaces", l)
 	}
 	_, err := New(start("tagging", from, nil))
 	wantError(t, err, "can't start from the run "+from+": none of its weights fit this model")
@@ -722,12 +722,12 @@ func TestStartFrom(t *testing.T) {
 		t.Fatal(err)
 	}
 	rest := made(t, saved)
-	_, err = rest.Train(t.Context(), filepath.Join(t.TempDir(), "new"), train.Call{})
+	_, err = rest.Train(t.Context(), filepath.Join(t.TempDir(), "new"), train.RunOptions{})
 	wantError(t, err, "its weights have changed since this run began")
 	if err := os.RemoveAll(from); err != nil {
 		t.Fatal(err)
 	}
-	run(t, made(t, saved), dir, train.Call{})
+	run(t, made(t, saved), dir, train.RunOptions{})
 	wantFiles(t, dir, whole, ConfigFile, WeightsFile, HistoryFile)
 }
 
@@ -741,7 +741,7 @@ func TestBytePairs(t *testing.T) {
 	if task.Params.Get("embedding.weight") == nil || task.Params.Get("decoder.head.weight") != nil || task.layout.Tokens != task.layout.Classes {
 		t.Error("sources, answers and the head don't share one table")
 	}
-	l := lookOf(task)
+	l := descriptionOf(task)
 	if l.Source.Units != tokenizer.BPE || l.Source.Symbols > 300 || l.Source.Symbols < 257 || l.Source != l.Answer && l.Source.Symbols != l.Answer.Symbols {
 		t.Errorf("got %+v", l)
 	}
@@ -776,7 +776,7 @@ func TestBytePairs(t *testing.T) {
 	}
 	c = small(t, "classification")
 	c.Data.SourceUnits = tokenizer.BPE
-	if task := made(t, c); len(task.Config.Data.Tokenizers) != 1 || lookOf(task).Source.Units != tokenizer.BPE {
+	if task := made(t, c); len(task.Config.Data.Tokenizers) != 1 || descriptionOf(task).Source.Units != tokenizer.BPE {
 		t.Errorf("byte pairs in classification: got %+v", task.Config.Data)
 	}
 }

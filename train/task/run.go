@@ -133,7 +133,7 @@ func (r *Run) compare(dir string, content []byte) error {
 }
 
 // kept returns the index of the check whose weights are saved.
-func kept(s train.Stopping, history []train.Check) int {
+func kept(s train.StoppingConfig, history []train.Check) int {
 	best := s.BestOf(history)
 	if s.KeepLast || best < 0 {
 		return len(history) - 1

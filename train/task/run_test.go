@@ -17,17 +17,17 @@ func TestReadRun(t *testing.T) {
 	c := small(t, "copy")
 	c.Training.MaxEpochs = 4
 	dir := filepath.Join(t.TempDir(), "run")
-	run(t, made(t, c), dir, train.Call{MaxSteps: 1})
+	run(t, made(t, c), dir, train.RunOptions{MaxSteps: 1})
 	if _, err := ReadRun(dir); !errors.Is(err, ErrNoHistory) {
 		t.Errorf("before the first check: got error %v, want ErrNoHistory", err)
 	}
-	run(t, made(t, c), dir, train.Call{MaxSteps: c.Training.StepsPerEpoch * 3 / 2})
+	run(t, made(t, c), dir, train.RunOptions{MaxSteps: c.Training.StepsPerEpoch * 3 / 2})
 	r, err := ReadRun(dir)
 	if err != nil || r.Summary != nil || len(r.History) != 1 || r.Best != 0 || len(r.Seconds) != 1 || r.Seconds[0] <= 0 {
 		t.Errorf("after one epoch: got %+v, %v, want a history of one check with its time", r, err)
 	}
 	first := r.Seconds
-	s := run(t, made(t, c), dir, train.Call{})
+	s := run(t, made(t, c), dir, train.RunOptions{})
 	r, err = ReadRun(dir)
 	if err != nil || r.Summary == nil || r.Summary.Because != s.Because || len(r.History) != 4 || r.History[r.Best].Epoch != s.BestEpoch || r.Config.Training.MaxEpochs != 4 {
 		t.Fatalf("after training: got %+v, %v, want a summary and 4 checks", r, err)
@@ -63,7 +63,7 @@ func TestReadRun(t *testing.T) {
 			t.Errorf("%s is %q: got %+v, %v, want the times %v and %d ignored lines", TimesFile, content, got, err, want.seconds, want.untimed)
 		}
 	}
-	if _, err := made(t, c).Train(t.Context(), dir, train.Call{}); !errors.Is(err, ErrFinished) {
+	if _, err := made(t, c).Train(t.Context(), dir, train.RunOptions{}); !errors.Is(err, ErrFinished) {
 		t.Errorf("after changing the times and the report: got error %v, want ErrFinished", err)
 	}
 	if err := os.Remove(filepath.Join(dir, TimesFile)); err != nil {
@@ -88,7 +88,7 @@ func TestReadRunComparesHistory(t *testing.T) {
 		c := c
 		c.Seed = seed
 		dir := filepath.Join(base, name)
-		run(t, made(t, c), dir, train.Call{MaxSteps: steps})
+		run(t, made(t, c), dir, train.RunOptions{MaxSteps: steps})
 		return dir
 	}
 	read := func(dir, name string) string { return read(t, filepath.Join(dir, name)) }
@@ -147,7 +147,7 @@ func TestReadRunComparesHistory(t *testing.T) {
 	if r, err := ReadRun(finished); err != nil || len(r.History) != 4 {
 		t.Errorf("without a summary: got %+v, %v, want the 4 checks of the checkpoint", r, err)
 	}
-	run(t, made(t, c), finished, train.Call{})
+	run(t, made(t, c), finished, train.RunOptions{})
 	if r, err := ReadRun(finished); err != nil || len(r.History) != 5 || read(finished, HistoryFile) != first(5) {
 		t.Errorf("resumed: got %+v, %v, want 5 checks", r, err)
 	}
@@ -169,17 +169,17 @@ func TestKeptCheck(t *testing.T) {
 	}
 	without := []train.Check{{TrainLoss: 3}, {TrainLoss: 1}, {TrainLoss: 2}}
 	for name, c := range map[string]struct {
-		stopping train.Stopping
+		stopping train.StoppingConfig
 		history  []train.Check
 		want     int
 	}{
-		"validation loss": {train.Stopping{}, history, 1},
-		"training loss":   {train.Stopping{Monitor: "train_loss"}, history, 2},
-		"accuracy":        {train.Stopping{Monitor: "val_accuracy", Mode: "max"}, history, 3},
-		"last":            {train.Stopping{KeepLast: true}, history, 3},
-		"delta":           {train.Stopping{MinDelta: 5}, history, 0},
-		"none counts":     {train.Stopping{FirstEpoch: 9}, history, 3},
-		"no validation":   {train.Stopping{}, without, 1},
+		"validation loss": {train.StoppingConfig{}, history, 1},
+		"training loss":   {train.StoppingConfig{Monitor: "train_loss"}, history, 2},
+		"accuracy":        {train.StoppingConfig{Monitor: "val_accuracy", Mode: "max"}, history, 3},
+		"last":            {train.StoppingConfig{KeepLast: true}, history, 3},
+		"delta":           {train.StoppingConfig{MinDelta: 5}, history, 0},
+		"none counts":     {train.StoppingConfig{FirstCheck: 9}, history, 3},
+		"no validation":   {train.StoppingConfig{}, without, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := kept(c.stopping, c.history); got != c.want {

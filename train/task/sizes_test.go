@@ -10,7 +10,7 @@ import (
 // within long epochs. Settings of the caller, of presets and of rules must stay.
 func TestChosenStopping(t *testing.T) {
 	t.Parallel()
-	accuracy := train.Stopping{Monitor: "val_accuracy", Mode: "max", Patience: -1, MinDelta: -1}
+	accuracy := train.StoppingConfig{Monitor: "val_accuracy", Mode: "max", Patience: -1, MinDelta: -1}
 	type chosen struct {
 		every, patience int
 		delta           float64

@@ -102,7 +102,7 @@ func made(t testing.TB, c Config) *Task {
 func fitted(t testing.TB, c Config) *Task {
 	t.Helper()
 	task := made(t, c)
-	if _, err := train.Fit(t.Context(), task.Problem(), task.Config.Training.Config, train.Call{Seed: task.Config.Seed}); err != nil {
+	if _, err := train.Fit(t.Context(), task.Problem(), task.Config.Training.Config, train.RunOptions{Seed: task.Config.Seed}); err != nil {
 		t.Fatal(err)
 	}
 	return task
@@ -112,14 +112,14 @@ func fitted(t testing.TB, c Config) *Task {
 func trained(t testing.TB, c Config) (*Task, string) {
 	t.Helper()
 	task, dir := made(t, c), filepath.Join(t.TempDir(), "run")
-	run(t, task, dir, train.Call{})
+	run(t, task, dir, train.RunOptions{})
 	return task, dir
 }
 
 // run trains a task without an error.
-func run(t testing.TB, task *Task, dir string, call train.Call) *Summary {
+func run(t testing.TB, task *Task, dir string, options train.RunOptions) *Summary {
 	t.Helper()
-	s, err := task.Train(t.Context(), dir, call)
+	s, err := task.Train(t.Context(), dir, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,22 +312,22 @@ type ownPositions struct{ layers.NoPositions }
 func TestTrainFolders(t *testing.T) {
 	t.Parallel()
 	task, dir := trained(t, small(t, "copy"))
-	_, err := task.Train(t.Context(), dir, train.Call{})
+	_, err := task.Train(t.Context(), dir, train.RunOptions{})
 	wantError(t, err, "is finished: there is nothing to resume")
 	other := small(t, "copy")
 	other.Seed = 2
-	_, err = made(t, other).Train(t.Context(), dir, train.Call{})
+	_, err = made(t, other).Train(t.Context(), dir, train.RunOptions{})
 	wantError(t, err, dir+" holds a run with another configuration")
 	if err := os.Remove(filepath.Join(dir, ConfigFile)); err != nil {
 		t.Fatal(err)
 	}
-	_, err = task.Train(t.Context(), dir, train.Call{})
+	_, err = task.Train(t.Context(), dir, train.RunOptions{})
 	wantError(t, err, "has the file model.safetensors of a run, but no config.json")
 
 	own := small(t, "copy")
 	own.Model.Positions = ownPositions{}
 	unsaved := filepath.Join(t.TempDir(), "own")
-	_, err = made(t, own).Train(t.Context(), unsaved, train.Call{})
+	_, err = made(t, own).Train(t.Context(), unsaved, train.RunOptions{})
 	wantError(t, err, "the configuration can't be saved")
 	if _, err := os.Stat(unsaved); err == nil {
 		t.Error("Train made a run folder, want none")
@@ -336,7 +336,7 @@ func TestTrainFolders(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c := small(t, "copy")
 	half := filepath.Join(t.TempDir(), "half")
-	_, err = made(t, c).Train(ctx, half, train.Call{OnStep: func(epoch, step int, _ float64) bool {
+	_, err = made(t, c).Train(ctx, half, train.RunOptions{OnStep: func(epoch, step int, _ float64) bool {
 		if epoch == 1 {
 			cancel()
 		}
@@ -345,7 +345,7 @@ func TestTrainFolders(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("got error %v, want context.Canceled", err)
 	}
-	run(t, made(t, c), half, train.Call{})
+	run(t, made(t, c), half, train.RunOptions{})
 	wantFiles(t, half, dir, WeightsFile)
 }
 
@@ -357,7 +357,7 @@ func TestTrainMovedFolder(t *testing.T) {
 	_, want := trained(t, c)
 	dir := filepath.Join(t.TempDir(), "run")
 	moved := dir + "-2"
-	_, err := made(t, c).Train(t.Context(), dir, train.Call{OnStep: func(epoch, step int, _ float64) bool {
+	_, err := made(t, c).Train(t.Context(), dir, train.RunOptions{OnStep: func(epoch, step int, _ float64) bool {
 		if epoch == 1 && step == 3 {
 			if err := os.Rename(dir, moved); err != nil {
 				t.Skipf("this system can't move the folder of a training: %v", err)
@@ -372,7 +372,7 @@ func TestTrainMovedFolder(t *testing.T) {
 	if files, err := os.ReadDir(dir); err != nil || len(files) > 0 {
 		t.Errorf("the new folder holds %v, %v, want nothing", files, err)
 	}
-	run(t, made(t, c), moved, train.Call{})
+	run(t, made(t, c), moved, train.RunOptions{})
 	wantFiles(t, moved, want, ConfigFile, WeightsFile, HistoryFile, CheckpointFile)
 }
 
@@ -440,11 +440,11 @@ func TestMicroBatches(t *testing.T) {
 			losses := func(micro int) (losses []float64) {
 				c := small(t, name)
 				c.Training.MicroBatches, c.Training.MaxEpochs = micro, 1
-				call := train.Call{Workers: 2, OnStep: func(_, _ int, loss float64) bool {
+				options := train.RunOptions{Workers: 2, OnStep: func(_, _ int, loss float64) bool {
 					losses = append(losses, loss)
 					return false
 				}}
-				run(t, made(t, c), t.TempDir(), call)
+				run(t, made(t, c), t.TempDir(), options)
 				return losses
 			}
 			want := losses(1)
@@ -467,7 +467,7 @@ func TestTrainFrozen(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := task.Params.Snapshot()
-	run(t, task, filepath.Join(t.TempDir(), "run"), train.Call{})
+	run(t, task, filepath.Join(t.TempDir(), "run"), train.RunOptions{})
 	frozen := 0
 	for i, q := range task.Params.All() {
 		if q.Frozen {
@@ -511,8 +511,8 @@ func TestMemoryBound(t *testing.T) {
 			task := made(t, c)
 			ctx, cancel := context.WithCancel(t.Context())
 			var takes float64
-			call := train.Call{Seed: c.Seed, Workers: 1, OnMemory: func(n int) { takes = float64(n); cancel() }}
-			if _, err := train.Fit(ctx, task.Problem(), task.Config.Training.Config, call); !errors.Is(err, context.Canceled) {
+			options := train.RunOptions{Seed: c.Seed, Workers: 1, OnMemory: func(n int) { takes = float64(n); cancel() }}
+			if _, err := train.Fit(ctx, task.Problem(), task.Config.Training.Config, options); !errors.Is(err, context.Canceled) {
 				t.Fatal(err)
 			}
 			bound, _ := task.Config.leastMemory(task.layout)

@@ -40,7 +40,7 @@ func TestTextOfBytePairs(t *testing.T) {
 
 	half := filepath.Join(t.TempDir(), "half")
 	var log strings.Builder
-	run(t, made(t, c), half, train.Call{MaxSteps: 7, Workers: 1, Log: &log})
+	run(t, made(t, c), half, train.RunOptions{MaxSteps: 7, Workers: 1, Log: &log})
 	if !strings.Contains(log.String(), fmt.Sprintf(", a text of %d characters, a vocabulary of 280, seed 1, ", task.Config.Data.Characters)) {
 		t.Errorf("the log %q doesn't have the sizes of the text and the vocabulary", log.String())
 	}
@@ -54,7 +54,7 @@ func TestTextOfBytePairs(t *testing.T) {
 	}
 	saved.Data.File = elsewhere
 	rest := made(t, saved)
-	run(t, rest, half, train.Call{Workers: 3})
+	run(t, rest, half, train.RunOptions{Workers: 3})
 	wantFiles(t, half, dir, WeightsFile, HistoryFile, TokenizerFile)
 
 	m, err := Open(dir) // the text was moved
@@ -156,13 +156,13 @@ func TestTextOfFiles(t *testing.T) {
 		if got := task.Config.Data.SHA256; got != hexSum([]byte(text)) {
 			t.Errorf("units %q: got checksum %s, want %s, of the whole text", units, got, hexSum([]byte(text)))
 		}
-		run(t, task, filepath.Join(dir, "run"+string(units)), train.Call{MaxSteps: 3})
+		run(t, task, filepath.Join(dir, "run"+string(units)), train.RunOptions{MaxSteps: 3})
 		saved, err := ReadConfig(filepath.Join(dir, "run"+string(units)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		again := made(t, saved)
-		if s := run(t, again, filepath.Join(dir, "run"+string(units)), train.Call{}); s.Unfinished {
+		if s := run(t, again, filepath.Join(dir, "run"+string(units)), train.RunOptions{}); s.Unfinished {
 			t.Errorf("units %q: after resuming, the run is unfinished", units)
 		}
 		one := saved // the same text in one file

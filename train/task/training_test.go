@@ -30,7 +30,7 @@ func TestTraining(t *testing.T) {
 			t.Fatalf("decoded from JSON: got %+v, %v, want %+v", back.Training, err, c.Training)
 		}
 		task := made(t, c)
-		r, err := train.Fit(t.Context(), task.Problem(), task.Config.Training.Config, train.Call{Seed: task.Config.Seed})
+		r, err := train.Fit(t.Context(), task.Problem(), task.Config.Training.Config, train.RunOptions{Seed: task.Config.Seed})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,8 +63,8 @@ func TestTraining(t *testing.T) {
 		t.Error("the history with the schedule cosine differs from the history with the default, which is cosine")
 	}
 	_, history := run(t, func(c *Training) { // in this mode, no check is better
-		c.Optimizer.Plateau, c.Optimizer.Schedule.Kind = optim.Plateauing{Checks: 1, Factor: 0.5}, "constant"
-		c.Stopping = train.Stopping{Monitor: "train_loss", Mode: "max", Patience: c.Stopping.Patience}
+		c.Optimizer.Plateau, c.Optimizer.Schedule.Kind = optim.PlateauConfig{Checks: 1, Factor: 0.5}, "constant"
+		c.Stopping = train.StoppingConfig{Monitor: "train_loss", Mode: "max", Patience: c.Stopping.Patience}
 	})
 	if rates := []float64{history[0].LearningRate, history[1].LearningRate, history[3].LearningRate}; rates[0] != 3e-3 || rates[1] != 3e-3 || rates[2] != 3e-3/4 {
 		t.Errorf("with a plateau of 1 check, the rates are %v, want two of 0.003, then 0.00075", rates)
@@ -86,7 +86,7 @@ func TestLeftovers(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, ".config.json.tmp-3"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	run(t, made(t, small(t, "copy")), dir, train.Call{MaxSteps: 1})
+	run(t, made(t, small(t, "copy")), dir, train.RunOptions{MaxSteps: 1})
 	for _, name := range append(keep, ".config.json.tmp-3") {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err != nil {
 			t.Errorf("got the error %v, want %s kept", err, name)

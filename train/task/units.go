@@ -17,10 +17,10 @@ func (s *rowSet) tokenize(c *Config) error {
 	}
 	d.SourceUnits, d.TargetUnits = cmp.Or(d.SourceUnits, k.usual), cmp.Or(d.TargetUnits, k.usual)
 	if d.SourceUnits == "" {
-		d.SourceUnits = s.unitsOf(&s.look.Source, 0, 2, c.Seed) // tokens that occur once become the unknown token
+		d.SourceUnits = s.unitsOf(&s.description.Source, 0, 2, c.Seed) // tokens that occur once become the unknown token
 	}
 	if k.AnswerUnits && d.TargetUnits == "" {
-		d.TargetUnits = s.unitsOf(&s.look.Answer, 1, 1, c.Seed)
+		d.TargetUnits = s.unitsOf(&s.description.Answer, 1, 1, c.Seed)
 	}
 	var err error
 	one := d.SourceUnits == tokenizer.BPE && d.TargetUnits == tokenizer.BPE // one vocabulary for both sides

@@ -9,7 +9,7 @@ import (
 )
 
 // In prose, held-out rows have words that the training rows lack: "drill." is not "drill". Then the units must be byte
-// pairs, and the look must say why. Tokens of a closed vocabulary must stay tokens.
+// pairs, and the description must say why. Tokens of a closed vocabulary must stay tokens.
 func TestUnitsOfProse(t *testing.T) {
 	t.Parallel()
 	prose := func(i int) string {
@@ -28,7 +28,7 @@ func TestUnitsOfProse(t *testing.T) {
 		source, answer func(i int) string
 		change         func(c *Config)
 		units          [2]tokenizer.Units
-		look           string
+		description    string
 	}{
 		{"prose", "classification", prose, label, nil, [2]tokenizer.Units{bpe}, "sources: bpe, because 100 % of the held-out sources have unknown words; vocabulary of "},
 		{"without validation", "classification", prose, label, func(c *Config) { c.Data.Validation = 0 }, [2]tokenizer.Units{bpe}, "because 100 % of the held-out sources"},
@@ -58,8 +58,8 @@ func TestUnitsOfProse(t *testing.T) {
 			if d := task.Config.Data; [2]tokenizer.Units{d.SourceUnits, d.TargetUnits} != test.units {
 				t.Errorf("the units are %q and %q, want %q", d.SourceUnits, d.TargetUnits, test.units)
 			}
-			if !strings.Contains(task.Look(), test.look) {
-				t.Errorf("the look is\n%swant %q in it", task.Look(), test.look)
+			if !strings.Contains(task.DescribeData(), test.description) {
+				t.Errorf("the description is\n%swant %q in it", task.DescribeData(), test.description)
 			}
 			if shared := task.Config.Task.Target == nil; task.Config.Kind().Sequences && shared != (test.units == [2]tokenizer.Units{bpe, bpe}) {
 				t.Errorf("sources and answers share a vocabulary: %t", shared)

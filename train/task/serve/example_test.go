@@ -39,7 +39,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	if _, err := t.Train(context.Background(), dir, train.Call{}); err != nil {
+	if _, err := t.Train(context.Background(), dir, train.RunOptions{}); err != nil {
 		log.Fatal(err)
 	}
 

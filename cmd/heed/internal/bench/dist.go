@@ -50,7 +50,7 @@ func (t *timed) Swap(peer int, send, receive [][]byte) error {
 // each(result) for every result. All processes of a group must call Scale together. They use the same numbers of
 // workers. If group is nil, only this process trains.
 func Scale(ctx context.Context, group train.Group, steps int, each func(Scaling) error) error {
-	cores, err := train.Share(group, []byte{byte(min(runtime.GOMAXPROCS(0), 4))}, nil)
+	cores, err := train.Broadcast(group, []byte{byte(min(runtime.GOMAXPROCS(0), 4))}, nil)
 	if err != nil {
 		return err
 	}
@@ -82,10 +82,10 @@ func measureScaling(ctx context.Context, group train.Group, workers, steps int) 
 	if err != nil {
 		return s, err
 	}
-	call := train.Call{Seed: 1, Workers: workers}
+	options := train.RunOptions{Seed: 1, Workers: workers}
 	t := &timed{Group: group}
 	if group != nil {
-		s.Processes, call.Group = group.Size(), t
+		s.Processes, options.Group = group.Size(), t
 	}
 	examples := s.Processes * nanogpt.batch
 	tokens := nanogpt.tokens(rand.New(rand.NewPCG(1, 1)), examples)
@@ -103,10 +103,10 @@ func measureScaling(ctx context.Context, group train.Group, workers, steps int) 
 		return loss, nil, err
 	}
 	warm := max(1, steps/5)
-	call.MaxSteps = warm + steps
+	options.MaxSteps = warm + steps
 	var times, agree, swap, share []float64
 	last := time.Now()
-	call.OnStep = func(int, int, float64) bool {
+	options.OnStep = func(int, int, float64) bool {
 		now := time.Now()
 		if warm--; warm < 0 {
 			step := now.Sub(last)
@@ -116,7 +116,7 @@ func measureScaling(ctx context.Context, group train.Group, workers, steps int) 
 		last, t.agree, t.swap = now, 0, 0
 		return false
 	}
-	if _, err := train.Fit(ctx, problem, config, call); err != nil {
+	if _, err := train.Fit(ctx, problem, config, options); err != nil {
 		return s, err
 	}
 	s.MedianMS, s.MinMS = median(times), slices.Min(times)

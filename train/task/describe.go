@@ -15,8 +15,8 @@ import (
 	"github.com/heed-go/heed/internal/text"
 )
 
-// A look describes a file's rows before training. String returns it in words.
-type look struct {
+// A dataDescription describes a file's rows before training. String returns it in words.
+type dataDescription struct {
 	File       string
 	Columns    string // columns of sources and answers, in words
 	Rows       int    // number of rows without bad rows
@@ -60,36 +60,36 @@ type count struct {
 	N     int
 }
 
-// Look describes the rows of the file that the task learns from. It returns lines of text. The lines after the first
-// have the form " name: value". Without rows, as for text or a rule, it returns "".
-func (t *Task) Look() string {
+// DescribeData describes the rows of the file that the task learns from. It returns lines of text. The lines after the
+// first have the form " name: value". Without rows, as for text or a rule, it returns "".
+func (t *Task) DescribeData() string {
 	if s, ok := t.set.(*rowSet); ok {
-		return s.look.String()
+		return s.description.String()
 	}
 	return ""
 }
 
-// String returns the look as lines of text.
-func (l *look) String() string {
+// String returns the description as lines of text.
+func (d *dataDescription) String() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "%s: %s with %s", l.File, text.Count(l.Rows, "row"), text.Count(l.Sources, "different source"))
-	if l.Several > 0 {
-		fmt.Fprintf(&s, ", %d of them with several answers", l.Several)
+	fmt.Fprintf(&s, "%s: %s with %s", d.File, text.Count(d.Rows, "row"), text.Count(d.Sources, "different source"))
+	if d.Several > 0 {
+		fmt.Fprintf(&s, ", %d of them with several answers", d.Several)
 	}
-	if l.Duplicates > 0 {
-		fmt.Fprintf(&s, "; %s", text.Count(l.Duplicates, "repeated row"))
+	if d.Duplicates > 0 {
+		fmt.Fprintf(&s, "; %s", text.Count(d.Duplicates, "repeated row"))
 	}
-	fmt.Fprintf(&s, "\n  columns: %s\n", l.Columns)
-	for _, bad := range l.Bad {
+	fmt.Fprintf(&s, "\n  columns: %s\n", d.Columns)
+	for _, bad := range d.Bad {
 		fmt.Fprintf(&s, "  left out: %s\n", bad)
 	}
 	switch {
-	case l.Long > 0 && !l.kind.AnswerUnits:
-		fmt.Fprintf(&s, "  cut: %s longer than %d symbols\n", text.Count(l.Long, "row"), l.MaxLen)
-	case l.Long > 0 && l.kind.Sequences:
-		fmt.Fprintf(&s, "  left out: %s with a source longer than %d symbols or an answer longer than %d\n", text.Count(l.Long, "row"), l.MaxLen, l.Max)
-	case l.Long > 0:
-		fmt.Fprintf(&s, "  left out: %s longer than %d symbols\n", text.Count(l.Long, "row"), l.MaxLen)
+	case d.Long > 0 && !d.kind.AnswerUnits:
+		fmt.Fprintf(&s, "  cut: %s longer than %d symbols\n", text.Count(d.Long, "row"), d.MaxLen)
+	case d.Long > 0 && d.kind.Sequences:
+		fmt.Fprintf(&s, "  left out: %s with a source longer than %d symbols or an answer longer than %d\n", text.Count(d.Long, "row"), d.MaxLen, d.Max)
+	case d.Long > 0:
+		fmt.Fprintf(&s, "  left out: %s longer than %d symbols\n", text.Count(d.Long, "row"), d.MaxLen)
 	}
 	line := func(name string, o side) {
 		why := ""
@@ -98,56 +98,56 @@ func (l *look) String() string {
 		}
 		fmt.Fprintf(&s, "  %s: %s%s; vocabulary of %d; length at most %d, median %d\n", name, o.Units, why, o.Symbols, o.Longest, o.Median)
 	}
-	line("sources", l.Source)
-	if l.kind.AnswerUnits {
-		line("answers", l.Answer)
+	line("sources", d.Source)
+	if d.kind.AnswerUnits {
+		line("answers", d.Answer)
 	}
-	if len(l.Alike) > 0 {
+	if len(d.Alike) > 0 {
 		name, about := "alike", "; --merge-labels merges them"
-		if l.merged {
+		if d.merged {
 			name, about = "merged", ""
 		}
-		groups := text.List(len(l.Alike), mostLabels, "; ", func(i int) string {
-			spellings := l.Alike[i]
+		groups := text.List(len(d.Alike), mostLabels, "; ", func(i int) string {
+			spellings := d.Alike[i]
 			return text.List(len(spellings), len(spellings), ", ", func(j int) string { return fmt.Sprintf("%s %d", shown(spellings[j].Label), spellings[j].N) })
 		})
 		fmt.Fprintf(&s, "  %s: %s (counts of all rows; the labels differ only in case or surrounding spaces%s)\n", name, groups, about)
 	}
-	if l.Labels != nil {
+	if d.Labels != nil {
 		total := 0
-		for _, c := range l.Labels {
+		for _, c := range d.Labels {
 			total += c.N
 		}
-		labels := text.List(len(l.Labels), mostLabels, ", ", func(i int) string {
-			c := l.Labels[i]
+		labels := text.List(len(d.Labels), mostLabels, ", ", func(i int) string {
+			c := d.Labels[i]
 			return fmt.Sprintf("%s %d (%.1f %%)", shown(c.Label), c.N, 100*float64(c.N)/float64(total))
 		})
-		fmt.Fprintf(&s, "  training %s: %s\n", l.kind.Unit, labels)
+		fmt.Fprintf(&s, "  training %s: %s\n", d.kind.Unit, labels)
 	}
-	fmt.Fprintf(&s, "  training: %s", text.Count(l.Trains, "row"))
+	fmt.Fprintf(&s, "  training: %s", text.Count(d.Trains, "row"))
 	switch {
-	case l.Validates == 0:
+	case d.Validates == 0:
 		s.WriteString("; no validation")
-	case l.Validation != "":
-		fmt.Fprintf(&s, "; validation: %s of %s", text.Count(l.Validates, "row"), l.Validation)
+	case d.Validation != "":
+		fmt.Fprintf(&s, "; validation: %s of %s", text.Count(d.Validates, "row"), d.Validation)
 	default:
-		fmt.Fprintf(&s, "; validation: %s (all rows of %s, chosen by seed %d)", text.Count(l.Validates, "row"), text.Count(l.Held, "source"), l.seed)
+		fmt.Fprintf(&s, "; validation: %s (all rows of %s, chosen by seed %d)", text.Count(d.Validates, "row"), text.Count(d.Held, "source"), d.seed)
 	}
 	s.WriteByte('\n')
 	noun := "validation "
-	if l.from {
+	if d.from {
 		noun = ""
 	}
-	if n := l.Source.Unknown; n > 0 {
+	if n := d.Source.Unknown; n > 0 {
 		fmt.Fprintf(&s, "  unknown: %s with symbols that the model doesn't know\n", text.Count(n, noun+"source"))
 	}
-	if n := l.Answer.Unknown; n > 0 && !l.kind.AnswerUnits {
+	if n := d.Answer.Unknown; n > 0 && !d.kind.AnswerUnits {
 		fmt.Fprintf(&s, "  unknown: %s with a label that no training row has\n", text.Count(n, "validation row"))
 	} else if n > 0 {
 		fmt.Fprintf(&s, "  unknown: %s with symbols that the model doesn't know and can't write\n", text.Count(n, noun+"answer"))
 	}
-	if l.Labels != nil && l.Validates > 0 {
-		fmt.Fprintf(&s, "  baseline: always answering %s is right for %.1f %% of the validation %s\n", shown(l.Labels[0].Label), 100*l.Always, l.kind.Unit)
+	if d.Labels != nil && d.Validates > 0 {
+		fmt.Fprintf(&s, "  baseline: always answering %s is right for %.1f %% of the validation %s\n", shown(d.Labels[0].Label), 100*d.Always, d.kind.Unit)
 	}
 	return s.String()
 }
@@ -165,24 +165,24 @@ func shown(label string) string {
 // mostLabels is the greatest number of labels that String shows.
 const mostLabels = 12
 
-// bad adds the bad rows of a file to the look.
-func (l *look) bad(t *table.Table) {
+// bad adds the bad rows of a file to the description.
+func (d *dataDescription) bad(t *table.Table) {
 	noun := "bad row"
-	if t.Name == l.Validation {
+	if t.Name == d.Validation {
 		noun = "bad validation row"
 	}
 	if t.LeftOut > 0 {
-		l.Bad = append(l.Bad, fmt.Sprintf("%s of %d: %s", text.Count(t.LeftOut, noun), t.LeftOut+t.Len(), t.Reasons()))
+		d.Bad = append(d.Bad, fmt.Sprintf("%s of %d: %s", text.Count(t.LeftOut, noun), t.LeftOut+t.Len(), t.Reasons()))
 	}
 }
 
 // rows sets Columns and the counts of rows, sources and duplicates.
-func (l *look) rows(t *table.Table) {
+func (d *dataDescription) rows(t *table.Table) {
 	first, second := t.Columns[0], t.Columns[1]
-	if l.Columns = fmt.Sprintf("%d and %d", first+1, second+1); t.Header != nil {
-		l.Columns = fmt.Sprintf("%s and %s%s", t.Header[first], t.Header[second], t.Named)
+	if d.Columns = fmt.Sprintf("%d and %d", first+1, second+1); t.Header != nil {
+		d.Columns = fmt.Sprintf("%s and %s%s", t.Header[first], t.Header[second], t.Named)
 	} else {
-		l.Columns += fmt.Sprintf(", without a header; the first row is %.60q, %.60q", t.Field(0, 0), t.Field(0, 1))
+		d.Columns += fmt.Sprintf(", without a header; the first row is %.60q, %.60q", t.Field(0, 0), t.Field(0, 1))
 	}
 	seed := maphash.MakeSeed()
 	hashes := make([][2]uint64, t.Len())
@@ -190,17 +190,17 @@ func (l *look) rows(t *table.Table) {
 		hashes[i] = [2]uint64{maphash.String(seed, t.Field(i, 0)), maphash.String(seed, t.Field(i, 1))}
 	}
 	slices.SortFunc(hashes, func(a, b [2]uint64) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
-	l.Rows = len(hashes)
+	d.Rows = len(hashes)
 	answers := 0 // number of different answers of the current source
 	for i, h := range hashes {
 		switch {
 		case i == 0 || h[0] != hashes[i-1][0]:
-			l.Sources, answers = l.Sources+1, 1
+			d.Sources, answers = d.Sources+1, 1
 		case h[1] == hashes[i-1][1]:
-			l.Duplicates++
+			d.Duplicates++
 		default:
 			if answers++; answers == 2 {
-				l.Several++
+				d.Several++
 			}
 		}
 	}
@@ -226,7 +226,7 @@ func (o *side) measure(t tokenizer.Tokenizer, units tokenizer.Units, trains, val
 
 // labels counts the labels of the training rows, and sets the accuracy of always answering the commonest one. Element i
 // of trains and of validates is the number of occurrences of names[i].
-func (l *look) labels(names []string, trains, validates []int) {
+func (d *dataDescription) labels(names []string, trains, validates []int) {
 	total := 0
 	best := 0
 	for i, n := range trains {
@@ -234,13 +234,13 @@ func (l *look) labels(names []string, trains, validates []int) {
 			best = i
 		}
 		if n > 0 {
-			l.Labels = append(l.Labels, count{names[i], n})
+			d.Labels = append(d.Labels, count{names[i], n})
 		}
 		total += validates[i]
-		if n == 0 && !l.kind.AnswerUnits {
-			l.Answer.Unknown += validates[i]
+		if n == 0 && !d.kind.AnswerUnits {
+			d.Answer.Unknown += validates[i]
 		}
 	}
-	slices.SortStableFunc(l.Labels, func(a, b count) int { return cmp.Compare(b.N, a.N) })
-	l.Always = float64(validates[best]) / float64(max(1, total))
+	slices.SortStableFunc(d.Labels, func(a, b count) int { return cmp.Compare(b.N, a.N) })
+	d.Always = float64(validates[best]) / float64(max(1, total))
 }
