@@ -6,17 +6,6 @@ import (
 	"unicode/utf8"
 )
 
-// An addedToken is a token that a text is searched for before its model sees the text.
-type addedToken struct {
-	ID         int    `json:"id"`
-	Content    string `json:"content"`
-	SingleWord bool   `json:"single_word"` // not next to a letter, digit or underscore
-	LeftStrip  bool   `json:"lstrip"`      // includes the white space before it
-	RightStrip bool   `json:"rstrip"`      // includes the white space after it
-	Normalized bool   `json:"normalized"`  // searched for in the normalised text, in its own normalised form
-	Special    bool   `json:"special"`     // marks something about a text
-}
-
 // addedTokens finds added tokens in a text: the leftmost first, and of these the longest. After a token that isn't
 // white space itself, the next one may begin in the white space that it takes; then their parts overlap.
 type addedTokens struct {
@@ -37,7 +26,7 @@ func newAddedTokens(tokens []addedToken) *addedTokens {
 
 // split calls yield for each added token in the text, and for each part between added tokens. For these parts, token is
 // nil. The Options say which special tokens are ordinary text.
-func (a *addedTokens) split(text aligned, o Options, yield func(part aligned, token *addedToken) error) error {
+func (a *addedTokens) split(text aligned, o pubOptions, yield func(part aligned, token *addedToken) error) error {
 	s, done := text.text, 0
 	for i := 0; a != nil && i < len(s); {
 		if a.keys.root[s[i]] == 0 {
@@ -54,7 +43,7 @@ func (a *addedTokens) split(text aligned, o Options, yield func(part aligned, to
 		}
 		token, start, end := &a.tokens[which], i, i+n
 		i = end
-		if token.Special && !o.Special || token.SingleWord && (endsInWord(s[:start]) || startsWithWord(s[end:])) {
+		if token.Special && !o.special || token.SingleWord && (endsInWord(s[:start]) || startsWithWord(s[end:])) {
 			continue
 		}
 		if token.Special && o.overlaps(text.original(start, end)) {

@@ -130,3 +130,6 @@ func (w *rewriter) result() aligned {
 	w.keep(len(w.in.text) - w.done)
 	return w.in.replaced(w.out, w.spans)
 }
+
+// A ptoken is an id and the part of a text that it comes from.
+type ptoken struct{ ID, Start, End int }

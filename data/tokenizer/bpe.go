@@ -1,7 +1,6 @@
 package tokenizer
 
 import (
-	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -43,25 +42,6 @@ type merge struct {
 	id int32
 }
 
-// newBPE returns a byte-level model with every byte and no merges. Bytes get their ids in the order of the code points
-// in byteRunes.
-func newBPE() *bpe {
-	m := &bpe{ids: map[string]int32{}, ranks: map[uint64]int32{}, unknownID: -1}
-	for r := rune('!'); len(m.tokens) < 256; r++ {
-		if b, ok := runeBytes[r]; ok {
-			m.bytes[b] = int32(len(m.tokens))
-			m.token(string([]byte{b}))
-		}
-	}
-	return m
-}
-
-// token appends a token to the vocabulary.
-func (m *bpe) token(token string) {
-	m.ids[token] = int32(len(m.tokens))
-	m.tokens = append(m.tokens, token)
-}
-
 // add appends a merge.
 func (m *bpe) add(next merge) {
 	m.ranks[next.key()] = int32(len(m.merges))
@@ -89,7 +69,7 @@ func (m *bpe) unknown() int { return m.unknownID }
 
 func (m *bpe) vocabulary() []string { return m.spelled }
 
-func (m *bpe) encode(tokens []Token, piece string, b *budget) ([]Token, error) {
+func (m *bpe) encode(tokens []ptoken, piece string, b *budget) ([]ptoken, error) {
 	e, _ := m.encoders.Get().(*bpeEncoder)
 	if e == nil {
 		e = &bpeEncoder{bpe: m, known: pieceCache{}}
@@ -97,7 +77,7 @@ func (m *bpe) encode(tokens []Token, piece string, b *budget) ([]Token, error) {
 	defer m.encoders.Put(e)
 	if m.ignoreMerges {
 		if id, ok := m.ids[piece]; ok {
-			return append(tokens, Token{int(id), 0, len(piece)}), nil
+			return append(tokens, ptoken{int(id), 0, len(piece)}), nil
 		}
 	}
 	for start := 0; start < len(piece); {
@@ -111,7 +91,7 @@ func (m *bpe) encode(tokens []Token, piece string, b *budget) ([]Token, error) {
 			return tokens, b.err
 		}
 		for _, t := range found {
-			tokens = append(tokens, Token{int(t.id), end, end + int(t.size)})
+			tokens = append(tokens, ptoken{int(t.id), end, end + int(t.size)})
 			end += int(t.size)
 		}
 		start += len(part)
@@ -274,133 +254,4 @@ func (e *bpeEncoder) ask(i int32) {
 	if rank, ok := e.ranks[pair{left.id, e.symbols[left.next].id}.key()]; ok {
 		e.queue.push(uint64(rank)<<32|uint64(i), lessUint64)
 	}
-}
-
-func lessUint64(a, b uint64) bool { return a < b }
-
-// pieces splits a text by GPT-2's pattern. Each piece is encoded separately.
-func pieces(text string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for text != "" {
-			n := pieceLen(text)
-			if !yield(text[:n]) {
-				return
-			}
-			text = text[n:]
-		}
-	}
-}
-
-// pieceLen returns the length in bytes of the first match of GPT-2's pattern in a text that isn't empty:
-// 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+. Here \s is Unicode's White_Space, as in
-// Rust; JavaScript's \s lacks U+0085 and includes U+FEFF.
-func pieceLen(text string) int {
-	if text[0] == '\'' {
-		for _, end := range [...]string{"s", "t", "re", "ve", "m", "ll", "d"} {
-			if strings.HasPrefix(text[1:], end) {
-				return 1 + len(end)
-			}
-		}
-	}
-	start := 0
-	if text[0] == ' ' && len(text) > 1 && classOf(firstRune(text[1:])) != spaceClass {
-		start = 1
-	}
-	class := classOf(firstRune(text[start:]))
-	last, end := start, start // where the last character of the class starts and ends
-	for end < len(text) {
-		r, n := utf8.DecodeRuneInString(text[end:])
-		if classOf(r) != class {
-			break
-		}
-		last, end = end, end+n
-	}
-	if class == spaceClass && end < len(text) && last > 0 {
-		return last // the last white space belongs to the next piece
-	}
-	return end
-}
-
-func firstRune(text string) rune {
-	r, _ := utf8.DecodeRuneInString(text)
-	return r
-}
-
-// byteRunes are the characters that stand for bytes in a file. A byte that is printable in Latin-1 is its own
-// character. The other bytes, in order, are the characters from U+0100 on. So printable bytes come first in the order
-// of code points.
-var byteRunes, runeBytes = func() (runes [256]rune, bytes map[rune]byte) {
-	next := rune(256)
-	bytes = map[rune]byte{}
-	for b := range runes {
-		switch {
-		case '!' <= b && b <= '~' || '¡' <= b && b <= '¬' || '®' <= b:
-			runes[b] = rune(b)
-		default:
-			runes[b] = next
-			next++
-		}
-		bytes[runes[b]] = byte(b)
-	}
-	return runes, bytes
-}()
-
-// spell returns a token's spelling in a file.
-func spell(token string) string {
-	var s strings.Builder
-	for i := range len(token) {
-		s.WriteRune(byteRunes[token[i]])
-	}
-	return s.String()
-}
-
-// unspell returns the token with this spelling, and whether the spelling is valid and not empty.
-func unspell(s string) (string, bool) {
-	if strings.IndexFunc(s, func(r rune) bool { return r < '!' || '~' < r }) < 0 {
-		return s, s != ""
-	}
-	var token []byte
-	for _, r := range s {
-		b, ok := runeBytes[r]
-		if !ok {
-			return "", false
-		}
-		token = append(token, b)
-	}
-	return string(token), len(token) > 0
-}
-
-// heap is a binary heap. Its first element is the smallest.
-type heap[T any] []T
-
-func (h *heap[T]) push(v T, less func(a, b T) bool) {
-	s := append(*h, v)
-	i := len(s) - 1
-	for i > 0 && less(s[i], s[(i-1)/2]) {
-		s[i], s[(i-1)/2] = s[(i-1)/2], s[i]
-		i = (i - 1) / 2
-	}
-	*h = s
-}
-
-func (h *heap[T]) pop(less func(a, b T) bool) T {
-	s := *h
-	first, n := s[0], len(s)-1
-	s[0] = s[n]
-	s = s[:n]
-	for i := 0; ; {
-		least := i
-		for child := 2*i + 1; child <= 2*i+2 && child < n; child++ {
-			if less(s[child], s[least]) {
-				least = child
-			}
-		}
-		if least == i {
-			break
-		}
-		s[i], s[least] = s[least], s[i]
-		i = least
-	}
-	*h = s
-	return first
 }

@@ -12,25 +12,8 @@ import (
 	"github.com/heed-go/heed/internal/jsonkeys"
 )
 
-// bpeJSON is the model of a tokenizer.json with byte-pair encoding.
-type bpeJSON struct {
-	Type                    string      `json:"type"`
-	Dropout                 any         `json:"dropout"`
-	UnknownToken            any         `json:"unk_token"`
-	ContinuingSubwordPrefix any         `json:"continuing_subword_prefix"`
-	EndOfWordSuffix         any         `json:"end_of_word_suffix"`
-	FuseUnknown             bool        `json:"fuse_unk"`
-	ByteFallback            bool        `json:"byte_fallback"`
-	IgnoreMerges            bool        `json:"ignore_merges"`
-	Vocab                   vocabJSON   `json:"vocab"`
-	Merges                  []mergeJSON `json:"merges"`
-}
-
-// mergeJSON is the two tokens of a merge. Heed writes one string with a space between the tokens, because all libraries
-// can read it. Newer libraries write an array.
+// mergeJSON is the two tokens of a merge: one string with a space between the tokens, or an array.
 type mergeJSON []string
-
-func (m mergeJSON) MarshalJSON() ([]byte, error) { return json.Marshal(strings.Join(m, " ")) }
 
 func (m *mergeJSON) UnmarshalJSON(value []byte) error {
 	var both string
@@ -45,18 +28,6 @@ func (m *mergeJSON) UnmarshalJSON(value []byte) error {
 		return fmt.Errorf("a merge must be two tokens, got %.100s", value)
 	}
 	return nil
-}
-
-// bpeFile returns a tokenizer.json for a model that this package has trained.
-func bpeFile(m *bpe) ([]byte, error) {
-	model := bpeJSON{Type: "BPE", Vocab: make(vocabJSON, len(m.tokens)), Merges: make([]mergeJSON, len(m.merges))}
-	for id, token := range m.tokens {
-		model.Vocab[id] = spell(token)
-	}
-	for rank, next := range m.merges {
-		model.Merges[rank] = mergeJSON{model.Vocab[next.left], model.Vocab[next.right]}
-	}
-	return tokenizerJSON(BPE, model)
 }
 
 // parseBPE makes a model from the model of a tokenizer.json. The argument byteLevel says that its vocabulary has bytes,

@@ -114,13 +114,3 @@ func clustered(text string) string {
 		return 0xE0100 // a mark of four bytes
 	}, text)
 }
-
-// without returns a normalizer that removes the characters of a table.
-func without(table *unicode.RangeTable) normalizer {
-	return characters(func(r rune) string {
-		if unicode.Is(table, r) {
-			return ""
-		}
-		return string(r)
-	})
-}

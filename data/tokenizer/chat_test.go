@@ -115,7 +115,7 @@ func chatPipeline(t *testing.T) *Pipeline {
 		t.Fatal(err)
 	}
 	var file map[string]any
-	if err := json.Unmarshal(tok.(*Pipeline).file, &file); err != nil {
+	if err := json.Unmarshal(tokenizerFile(t, tok), &file); err != nil {
 		t.Fatal(err)
 	}
 	var added []any
@@ -213,8 +213,8 @@ func TestChatEncode(t *testing.T) {
 // A special token that begins in a content doesn't hide the template's token behind it.
 func TestChatEncodeAcross(t *testing.T) {
 	p := chatPipeline(t)
-	tokens, err := p.Tokenize("hi<s>", Options{Special: true, plain: []span{{0, 2}}})
-	if err != nil || len(tokens) == 0 || tokens[len(tokens)-1] != (Token{p.Special()["<s>"], 2, 5}) {
+	tokens, err := p.pipeline.encode("hi<s>", pubOptions{special: true, plain: []span{{0, 2}}})
+	if err != nil || len(tokens) == 0 || tokens[len(tokens)-1] != (ptoken{p.Special()["<s>"], 2, 5}) {
 		t.Errorf("tokens %v, error %v, want <s> at the end", tokens, err)
 	}
 }

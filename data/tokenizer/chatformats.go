@@ -10,7 +10,7 @@ import (
 )
 
 // A chatFormat writes a conversation. It has at least one message, and all roles are known.
-type chatFormat func(w *chatWriter, messages []Message, prompt bool) error
+type chatFormat func(w *chatWriter, messages []chatMessage, prompt bool) error
 
 // chatFormats has the formats by the SHA-256 of the template's text, without a newline at its end. In templates of one
 // line, each \n is replaced by a newline. testdata/chat.py has the texts.
@@ -67,7 +67,7 @@ func (w *chatWriter) today() string {
 // chatML returns the format ChatML. If the first message isn't a system message, one with the text system is added,
 // unless it is empty.
 func chatML(system string) chatFormat {
-	return func(w *chatWriter, messages []Message, prompt bool) error {
+	return func(w *chatWriter, messages []chatMessage, prompt bool) error {
 		if system != "" && messages[0].Role != "system" {
 			w.marks("<|im_start|>system\n", system, "<|im_end|>\n")
 		}
@@ -84,7 +84,7 @@ func chatML(system string) chatFormat {
 }
 
 // qwen3 is ChatML, with the assistant's thoughts only in answers to the last question.
-func qwen3(w *chatWriter, messages []Message, prompt bool) error {
+func qwen3(w *chatWriter, messages []chatMessage, prompt bool) error {
 	last := len(messages) - 1 // index of the last question
 	for i, m := range messages {
 		if m.Role == "user" && !(strings.HasPrefix(m.Content, "<tool_response>") && strings.HasSuffix(m.Content, "</tool_response>")) {
@@ -118,7 +118,7 @@ func qwen3(w *chatWriter, messages []Message, prompt bool) error {
 }
 
 // llama2 puts the system message into the first question.
-func llama2(w *chatWriter, messages []Message, _ bool) error {
+func llama2(w *chatWriter, messages []chatMessage, _ bool) error {
 	system := messages[0].Role == "system"
 	turns := messages
 	if system {
@@ -154,7 +154,7 @@ func llama2(w *chatWriter, messages []Message, _ bool) error {
 
 // llama3 returns the format of Llama 3. If always is true, it adds the beginning of the next message in any case.
 func llama3(always bool) chatFormat {
-	return func(w *chatWriter, messages []Message, prompt bool) error {
+	return func(w *chatWriter, messages []chatMessage, prompt bool) error {
 		w.marks(w.bos)
 		w.headed(messages, prompt || always)
 		return nil
@@ -163,7 +163,7 @@ func llama3(always bool) chatFormat {
 
 // llama3Dated returns the format of Llama 3 with dates in the system message. If date is empty, it is today's date.
 func llama3Dated(date string) chatFormat {
-	return func(w *chatWriter, messages []Message, prompt bool) error {
+	return func(w *chatWriter, messages []chatMessage, prompt bool) error {
 		w.marks(w.bos, "<|start_header_id|>system<|end_header_id|>\n\nCutting Knowledge Date: December 2023\nToday Date: ", cmp.Or(date, w.today()), "\n\n")
 		if messages[0].Role == "system" {
 			w.content(strings.TrimFunc(messages[0].Content, isPythonSpace))
@@ -176,7 +176,7 @@ func llama3Dated(date string) chatFormat {
 }
 
 // headed writes messages with the headers of Llama 3.
-func (w *chatWriter) headed(messages []Message, prompt bool) {
+func (w *chatWriter) headed(messages []chatMessage, prompt bool) {
 	for _, m := range messages {
 		w.marks("<|start_header_id|>", m.Role, "<|end_header_id|>\n\n")
 		w.content(strings.TrimFunc(m.Content, isPythonSpace))
@@ -189,7 +189,7 @@ func (w *chatWriter) headed(messages []Message, prompt bool) {
 
 // mistral returns the format of Mistral 7B. The argument after follows the end of each answer.
 func mistral(after string) chatFormat {
-	return func(w *chatWriter, messages []Message, _ bool) error {
+	return func(w *chatWriter, messages []chatMessage, _ bool) error {
 		if err := alternate(messages, 0); err != nil {
 			return err
 		}
@@ -210,7 +210,7 @@ func mistral(after string) chatFormat {
 
 // gemma returns the format of Gemma, with or without the token for the beginning of a text.
 func gemma(bos bool) chatFormat {
-	return func(w *chatWriter, messages []Message, prompt bool) error {
+	return func(w *chatWriter, messages []chatMessage, prompt bool) error {
 		if err := alternate(messages, 0); err != nil {
 			return err
 		}
@@ -235,7 +235,7 @@ func gemma(bos bool) chatFormat {
 
 // alternate returns an error unless the roles are user, assistant, user and so on. The argument first is the number of
 // the first message.
-func alternate(messages []Message, first int) error {
+func alternate(messages []chatMessage, first int) error {
 	if len(messages) == 0 {
 		return errors.New("this chat template needs a message from the user, got only a system message")
 	}

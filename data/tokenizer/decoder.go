@@ -49,11 +49,11 @@ func (d *Decoder) Next(id int) (string, error) {
 // add appends the text that an id adds to d.held.
 func (d *Decoder) add(id int) error {
 	if p, ok := d.Tokenizer.(*Pipeline); ok {
-		if p.tokens[id] == "" {
+		if !p.pipeline.has(id) {
 			return fmt.Errorf("id %d isn't one of the tokenizer's ids", id)
 		}
 		if d.next == nil {
-			d.next, d.end = p.stream(newBudget(0), func(part string, _, _ bool) { d.held = append(d.held, part...) })
+			d.next, d.end = p.pipeline.stream(func(text string) { d.held = append(d.held, text...) })
 		}
 		return d.next(id)
 	}

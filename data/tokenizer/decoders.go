@@ -217,7 +217,7 @@ func (byteFallback) stream(_ *budget, next sink) (sink, func()) {
 			next(string(held), true, true)
 		default:
 			for range held {
-				next(unknownToken, true, true)
+				next(string(utf8.RuneError), true, true)
 			}
 		}
 		held = held[:0]

@@ -31,7 +31,7 @@ func TestTokenizerFile(t *testing.T) {
 		}
 		toks = append(toks, tok)
 	}
-	toks = append(toks, newTestBPE(t, 270, texts...).Pipeline, newTestBPE(t, 280, "the  then  there").Pipeline)
+	toks = append(toks, newTestBPE(t, 270, texts...), newTestBPE(t, 280, "the  then  there"))
 	for _, symbols := range []string{"ba", "b\ufffd", "\ufffd"} { // without an unknown id
 		v, err := NewVocab(symbols)
 		if err != nil {
@@ -162,7 +162,7 @@ func TestReadErrors(t *testing.T) {
 
 // TestReadOthersBPE reads files of other libraries, with ids in any order.
 func TestReadOthersBPE(t *testing.T) {
-	file := string(tokenizerFile(t, newTestBPE(t, 258, "aa aa aa").Pipeline))
+	file := string(tokenizerFile(t, newTestBPE(t, 258, "aa aa aa")))
 	replace := func(pairs ...string) string {
 		for i := 0; i < len(pairs); i += 2 {
 			if !strings.Contains(file, pairs[i]) {
@@ -264,7 +264,7 @@ func FuzzRead(f *testing.F) {
 		}
 		f.Add(tokenizerFile(f, tok), "a c")
 	}
-	f.Add(tokenizerFile(f, newTestBPE(f, 260, "a bb aa bb aa").Pipeline), "aa bb c")
+	f.Add(tokenizerFile(f, newTestBPE(f, 260, "a bb aa bb aa")), "aa bb c")
 	f.Add([]byte(`{"version": "1.0", "model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": ""}}`), "")
 	for _, parts := range []string{
 		`"normalizer": {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "▁"}, {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}]},

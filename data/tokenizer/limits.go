@@ -78,18 +78,12 @@ func countParts(value any, level int) (int, error) {
 	return total, nil
 }
 
-// sequenceOf makes the parts of a sequence. It leaves out null.
-func sequenceOf[T comparable](parts []json.RawMessage, parse func(json.RawMessage) (T, error)) ([]T, error) {
-	var none T
-	var all []T
-	for i, part := range parts {
-		one, err := parse(part)
-		if err != nil {
-			return nil, fmt.Errorf("its part %d (from 0): %w", i, err)
-		}
-		if one != none {
-			all = append(all, one)
+// checkLengths returns an error if a token is too long to be searched for.
+func checkLengths(tokens []string) error {
+	for id, token := range tokens {
+		if len(token) > longestToken {
+			return fmt.Errorf("tokens of the vocab must have at most %d bytes, got %d for token %d", longestToken, len(token), id)
 		}
 	}
-	return all, nil
+	return nil
 }

@@ -148,3 +148,13 @@ func (p replace) normalize(a aligned) aligned {
 	}
 	return w.result()
 }
+
+// without returns a normalizer that removes the characters of a table.
+func without(table *unicode.RangeTable) normalizer {
+	return characters(func(r rune) string {
+		if unicode.Is(table, r) {
+			return ""
+		}
+		return string(r)
+	})
+}

@@ -114,7 +114,7 @@ func TestOpen(t *testing.T) {
 			in, err := p.Input(c.text)
 			var got []string
 			for _, token := range in.Tokens {
-				got = append(got, p.tokens[token.ID])
+				got = append(got, p.pipeline.tokens[token.ID])
 			}
 			if err != nil || strings.Join(got, " ") != c.want {
 				t.Errorf("%s, written %d times: Input(%q) = %q, %v; want %q", c.name, i, c.text, got, err, c.want)

@@ -54,7 +54,7 @@ func TestReadOwnErrors(t *testing.T) {
 	for _, tok := range ownTokenizers(t) {
 		files = append(files, string(tokenizerFile(t, tok)))
 	}
-	bpe := string(tokenizerFile(t, newTestBPE(t, 258, "aa aa aa").Pipeline))
+	bpe := string(tokenizerFile(t, newTestBPE(t, 258, "aa aa aa")))
 	vocabulary := string(tokenizerFile(t, ownTokenizers(t)[4]))
 	for _, tc := range []struct{ name, file, old, new, wantErr string }{
 		{"nothing", "", "", "", "for characters, tokens or bpe that heed has written: a tokenizer's file must be a tokenizer.json"},

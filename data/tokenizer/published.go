@@ -1,25 +1,23 @@
 package tokenizer
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/heed-go/heed/internal/jsonkeys"
 )
 
-// parsePipeline makes a Pipeline from a tokenizer.json. Other formats are converted to this one first, so that there is
+// parsePipeline makes a pubPipeline from a tokenizer.json. Other formats are converted to this one first, so that there is
 // one reader.
-func parsePipeline(content []byte, file members) (*Pipeline, error) {
+func parsePipeline(content []byte, file members) (*pubPipeline, error) {
 	for _, name := range []string{"normalizer", "pre_tokenizer", "post_processor", "decoder", "truncation"} {
 		if err := checkPart(file[name]); err != nil {
 			return nil, fmt.Errorf("its %s: %w", name, err)
 		}
 	}
-	p := &Pipeline{file: content, special: map[string]int{}, spaced: map[int]bool{}}
+	p := &pubPipeline{file: content, special: map[string]int{}, spaced: map[int]bool{}}
 	var err error
 	if p.normalizer, err = parseNormalizer(file["normalizer"]); err != nil {
 		return nil, fmt.Errorf("its normalizer: %w", err)
@@ -107,7 +105,7 @@ func parseAdded(file members) (added []addedToken, err error) {
 }
 
 // addTokens adds the added tokens to the vocabulary.
-func (p *Pipeline) addTokens(added []addedToken) error {
+func (p *pubPipeline) addTokens(added []addedToken) error {
 	p.tokens, p.unknown = p.model.vocabulary(), p.model.unknown()
 	if len(added) > 0 {
 		p.tokens = slices.Clone(p.tokens)
@@ -158,25 +156,8 @@ func (p *Pipeline) addTokens(added []addedToken) error {
 	return nil
 }
 
-// typeOf returns the "type" of a part of a tokenizer.json, or "" if the part is missing or null.
-func typeOf(part json.RawMessage) (string, error) {
-	if len(part) == 0 || string(part) == "null" {
-		return "", nil
-	}
-	var typed struct {
-		Type *string `json:"type"`
-	}
-	if err := json.Unmarshal(part, &typed); err != nil || typed.Type == nil || *typed.Type == "" {
-		return "", fmt.Errorf("expected an object with a type, got %.200s", part)
-	}
-	return *typed.Type, nil
-}
-
-// unsupported is the error for a type of a part that this package doesn't have.
-func unsupported(typ string) error { return fmt.Errorf("the type %.100q isn't supported", typ) }
-
 // parseModel makes the model of a tokenizer.json. It may look at the splitter of p.
-func parseModel(part json.RawMessage, p *Pipeline) (model, error) {
+func parseModel(part json.RawMessage, p *pubPipeline) (model, error) {
 	file, err := object(part)
 	if err != nil || file["type"] == nil && file["merges"] == nil {
 		return nil, fmt.Errorf("expected an object with a type, got %.200s", part)
@@ -198,43 +179,4 @@ func parseModel(part json.RawMessage, p *Pipeline) (model, error) {
 		return parseSentencePieceJSON(file)
 	}
 	return nil, unsupported(typ)
-}
-
-// takeVocab removes the vocabulary, which is an object with the id of each token, and returns its tokens by their ids.
-// A token is empty if no token has the id.
-func (m members) takeVocab() ([]string, error) {
-	object, err := m.take("vocab", '{')
-	if err != nil {
-		return nil, err
-	}
-	n, limit := 0, min(bytes.Count(object, []byte(":")), mostEntries) // tokens so far, and at most
-	tokens := make([]string, 0, limit)
-	err = jsonkeys.Members(object, func(token string, value []byte) error {
-		id, err := strconv.ParseInt(string(value), 10, 32)
-		switch n++; {
-		case err != nil || id < 0:
-			return fmt.Errorf("its vocab must give each token an id from 0 on, got %.100s for %.100q", value, token)
-		case n > limit:
-			return fmt.Errorf("its vocab must have at most %d tokens", mostEntries)
-		case int(id) >= mostIDs(limit):
-			return fmt.Errorf("ids of a vocab with up to %d tokens must be below %d, got %d for %.100q", limit, mostIDs(limit), id, token)
-		case int(id) < len(tokens) && tokens[id] != "":
-			return fmt.Errorf("its vocab gives the id %d to %.100q and to %.100q", id, tokens[id], token)
-		case int(id) >= len(tokens):
-			tokens = append(tokens, make([]string, int(id)+1-len(tokens))...)
-		}
-		tokens[id] = token
-		return nil
-	})
-	return tokens, err
-}
-
-// checkLengths returns an error if a token is too long to be searched for.
-func checkLengths(tokens []string) error {
-	for id, token := range tokens {
-		if len(token) > longestToken {
-			return fmt.Errorf("tokens of the vocab must have at most %d bytes, got %d for token %d", longestToken, len(token), id)
-		}
-	}
-	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -190,18 +189,22 @@ func TestCuts(t *testing.T) {
 		Input         *familyTokens
 	}
 	readGzip(t, "testdata/cuts.json.gz", &cases)
-	all := map[string]*family{}
+	all := map[string]map[string]json.RawMessage{}
 	for _, c := range cases {
 		if all[c.Family] == nil {
-			all[c.Family] = readFamily(t, c.Family)
+			var file map[string]json.RawMessage
+			if err := json.Unmarshal(readFamily(t, c.Family).Tokenizer, &file); err != nil {
+				t.Fatal(err)
+			}
+			all[c.Family] = file
 		}
-		p := *all[c.Family].Pipeline
-		var err1, err2 error
-		p.truncation, err1 = parseTruncation(c.Truncation)
-		p.template, err2 = parseTemplate(c.PostProcessor)
-		if err := errors.Join(err1, err2); err != nil {
+		file := all[c.Family]
+		file["truncation"], file["post_processor"] = c.Truncation, c.PostProcessor
+		tok, err := Read(bytes.NewReader(encoded(file)))
+		if err != nil {
 			t.Fatal(err)
 		}
+		p := tok.(*Pipeline)
 		in, err := p.Input(c.Texts[0], c.Texts[1:]...)
 		if (err != nil) != (c.Input == nil) {
 			t.Errorf("%s, %s: Input(%q) has the error %v, want one: %t", c.Family, c.Truncation, c.Texts, err, c.Input == nil)

@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"iter"
 	"strings"
 	"unicode/utf8"
 )
@@ -216,4 +217,52 @@ func whiteSpaceEnd(text string) int {
 		return end - n // the last white space belongs to the next piece
 	}
 	return end
+}
+
+// pieces splits a text by GPT-2's pattern. Each piece is encoded separately.
+func pieces(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for text != "" {
+			n := pieceLen(text)
+			if !yield(text[:n]) {
+				return
+			}
+			text = text[n:]
+		}
+	}
+}
+
+// pieceLen returns the length in bytes of the first match of GPT-2's pattern in a text that isn't empty:
+// 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+. Here \s is Unicode's White_Space, as in
+// Rust; JavaScript's \s lacks U+0085 and includes U+FEFF.
+func pieceLen(text string) int {
+	if text[0] == '\'' {
+		for _, end := range [...]string{"s", "t", "re", "ve", "m", "ll", "d"} {
+			if strings.HasPrefix(text[1:], end) {
+				return 1 + len(end)
+			}
+		}
+	}
+	start := 0
+	if text[0] == ' ' && len(text) > 1 && classOf(firstRune(text[1:])) != spaceClass {
+		start = 1
+	}
+	class := classOf(firstRune(text[start:]))
+	last, end := start, start // where the last character of the class starts and ends
+	for end < len(text) {
+		r, n := utf8.DecodeRuneInString(text[end:])
+		if classOf(r) != class {
+			break
+		}
+		last, end = end, end+n
+	}
+	if class == spaceClass && end < len(text) && last > 0 {
+		return last // the last white space belongs to the next piece
+	}
+	return end
+}
+
+func firstRune(text string) rune {
+	r, _ := utf8.DecodeRuneInString(text)
+	return r
 }

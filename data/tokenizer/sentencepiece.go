@@ -24,10 +24,10 @@ type sentencePiece struct {
 	byteFallback   bool // unknown characters become their bytes
 	unknownSurface string
 
-	rules         *precompiled // nil changes nothing
-	dummyPrefix   bool         // a space is added before the text or, with spaceAsSuffix, after it
-	trimSpaces    bool         // spaces at both ends, and all but one between words, are removed
-	escapeSpaces  bool         // spaces become ▁
+	rules         *charsmap // nil changes nothing
+	dummyPrefix   bool      // a space is added before the text or, with spaceAsSuffix, after it
+	trimSpaces    bool      // spaces at both ends, and all but one between words, are removed
+	escapeSpaces  bool      // spaces become ▁
 	spaceAsSuffix bool
 
 	lattice *lattice
@@ -113,7 +113,7 @@ func (m *sentencePiece) ordinary(id int32) bool {
 	return kind == normalPiece || kind == definedPiece || kind == unusedPiece
 }
 
-func (m *sentencePiece) encode(tokens []Token, text string, b *budget) ([]Token, error) {
+func (m *sentencePiece) encode(tokens []ptoken, text string, b *budget) ([]ptoken, error) {
 	first := len(tokens)
 	if m.unigram {
 		tokens = m.lattice.encode(tokens, text, b)
@@ -123,7 +123,7 @@ func (m *sentencePiece) encode(tokens []Token, text string, b *budget) ([]Token,
 	if b.spent() {
 		return tokens[:first], b.err
 	}
-	if !slices.ContainsFunc(tokens[first:], func(t Token) bool { return t.ID == m.unknownID }) {
+	if !slices.ContainsFunc(tokens[first:], func(t ptoken) bool { return t.ID == m.unknownID }) {
 		return tokens, nil
 	}
 	all := slices.Clone(tokens[first:])
@@ -134,7 +134,7 @@ func (m *sentencePiece) encode(tokens []Token, text string, b *budget) ([]Token,
 			tokens = append(tokens, t)
 		case m.byteFallback:
 			for j := t.Start; j < t.End; j++ {
-				tokens = append(tokens, Token{int(m.bytes[text[j]]), t.Start, t.End})
+				tokens = append(tokens, ptoken{int(m.bytes[text[j]]), t.Start, t.End})
 			}
 		case i > 0 && all[i-1].ID == m.unknownID: // neighbouring unknown characters are one token
 			tokens[len(tokens)-1].End = t.End
@@ -156,7 +156,7 @@ func (m *sentencePiece) stream(_ *budget, next sink) (sink, func()) {
 	}
 	flush := func() {
 		if len(held) > 0 {
-			put(valid(string(held)))
+			put(string([]rune(string(held)))) // U+FFFD for each byte
 			held = held[:0]
 		}
 	}

@@ -42,7 +42,7 @@ func newLattice(m *sentencePiece, keys *trie) *lattice {
 	return l
 }
 
-func (l *lattice) encode(tokens []Token, text string, b *budget) []Token {
+func (l *lattice) encode(tokens []ptoken, text string, b *budget) []ptoken {
 	pool, _ := l.paths.Get().(*[]latticeStep)
 	if pool == nil {
 		pool = new([]latticeStep)
@@ -98,7 +98,7 @@ func (l *lattice) encode(tokens []Token, text string, b *budget) []Token {
 	}
 	first := len(tokens)
 	for end := len(text); end > 0; end = int(path[end].start) {
-		tokens = append(tokens, Token{int(path[end].id), int(path[end].start), end})
+		tokens = append(tokens, ptoken{int(path[end].id), int(path[end].start), end})
 	}
 	slices.Reverse(tokens[first:])
 	return tokens
@@ -153,7 +153,7 @@ func newMerger(m *sentencePiece) *merger {
 	return r
 }
 
-func (m *merger) encode(tokens []Token, text string, b *budget) []Token {
+func (m *merger) encode(tokens []ptoken, text string, b *budget) []ptoken {
 	e, _ := m.encoders.Get().(*mergeEncoder)
 	if e == nil {
 		e = &mergeEncoder{merger: m, known: pieceCache{}}
@@ -166,7 +166,7 @@ func (m *merger) encode(tokens []Token, text string, b *budget) []Token {
 			end = wordEnd(text, start)
 		}
 		for _, t := range e.word(text[start:end], b) {
-			tokens = append(tokens, Token{int(t.id), start, start + int(t.size)})
+			tokens = append(tokens, ptoken{int(t.id), start, start + int(t.size)})
 			start += int(t.size)
 		}
 	}

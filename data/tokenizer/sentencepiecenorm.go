@@ -90,36 +90,3 @@ func (m *sentencePiece) normal(text string, b *budget) (string, int) {
 	}
 	return text[:n], n
 }
-
-// longest returns the value of the longest key that a string begins with, and the key's length, or 0.
-func (p *precompiled) longest(s string, b *budget) (value string, n int) {
-	start := -1
-	place := offsetOf(p.units[0])
-	for i := range len(s) {
-		place ^= uint32(s[i])
-		if s[i] == 0 || int(place) >= len(p.units) || b.spent() {
-			break
-		}
-		b.take(stepsOfNode)
-		unit := p.units[place]
-		if unit&(1<<31|0xff) != uint32(s[i]) {
-			break
-		}
-		place ^= offsetOf(unit)
-		if int(place) >= len(p.units) {
-			break
-		}
-		if unit>>8&1 == 1 {
-			if v := int(p.units[place] &^ (1 << 31)); v <= len(p.texts) {
-				start, n = v, i+1
-			}
-		}
-	}
-	if n == 0 {
-		return "", 0
-	}
-	if value, _, _ = strings.Cut(p.texts[start:], "\x00"); !utf8.ValidString(value) {
-		return "", 0
-	}
-	return value, n
-}

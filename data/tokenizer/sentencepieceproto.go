@@ -76,7 +76,7 @@ func parseSentencePiece(proto []byte) (*sentencePiece, error) {
 		return nil, err
 	}
 	if charsmap != "" {
-		if m.rules, err = newPrecompiled([]byte(charsmap)); err != nil {
+		if m.rules, err = newCharsmap([]byte(charsmap)); err != nil {
 			return nil, err
 		}
 	}

@@ -24,11 +24,11 @@ type templateItem struct {
 	typ  int
 }
 
-// An Input is one text, or two, as a model reads them. All slices have one element per token.
-type Input struct {
-	Tokens []Token // the parts of the template's tokens are empty
-	Texts  []int   // 0 or 1: the text that the token comes from; -1 for a token of the template
-	Types  []int   // token types, for models that read them
+// A pubInput is one text, or two, as a model reads them. All slices have one element per token.
+type pubInput struct {
+	Tokens []ptoken
+	Texts  []int // 0 or 1: the text that the token comes from; -1 for a token of the template
+	Types  []int
 }
 
 // parseTemplate makes the template from the post_processor of a tokenizer.json.
@@ -162,34 +162,28 @@ func specials(items []templateItem) int {
 	return n
 }
 
-// Input returns a text, or two texts, with the special tokens of the file's template. If the file has a maximum length,
-// Input cuts the texts: the longer text first, or as the file says. Names of special tokens in the texts are ordinary
-// text. Input returns the errors of Tokenize, and an error if pair has more than one text, or if the only text that the
-// file says to cut is missing or too short.
-func (p *Pipeline) Input(text string, pair ...string) (Input, error) {
+// input returns one text, or two, with the special tokens of the template, and cut to the maximum length.
+func (p *pubPipeline) input(texts []string) (in pubInput, err error) {
 	items := p.template.single
-	texts := append([]string{text}, pair...)
 	switch len(texts) {
 	case 1:
 	case 2:
 		items = p.template.pair
 	default:
-		return Input{}, fmt.Errorf("a model reads one text or two, got %d", len(texts))
+		return in, fmt.Errorf("a model reads one text or two, got %d", len(texts))
 	}
-	tokens := make([][]Token, len(texts))
+	tokens := make([][]ptoken, len(texts))
 	for i, text := range texts {
-		var err error
-		if tokens[i], err = p.untrimmed(text, Options{}); err != nil {
-			return Input{}, err
+		if tokens[i], err = p.encode(text, pubOptions{}); err != nil {
+			return in, err
 		}
 	}
 	if err := p.truncation.cut(tokens, specials(items)); err != nil {
-		return Input{}, err
+		return in, err
 	}
 	for i, text := range texts {
 		p.trim(tokens[i], text)
 	}
-	var in Input
 	for _, item := range items {
 		if item.text >= 0 {
 			for _, t := range tokens[item.text] {
@@ -197,18 +191,18 @@ func (p *Pipeline) Input(text string, pair ...string) (Input, error) {
 			}
 		}
 		for _, id := range item.ids {
-			in.add(Token{ID: id}, -1, item.typ)
+			in.add(ptoken{ID: id}, -1, item.typ)
 		}
 	}
 	return in, nil
 }
 
-func (in *Input) add(t Token, text, typ int) {
+func (in *pubInput) add(t ptoken, text, typ int) {
 	in.Tokens, in.Texts, in.Types = append(in.Tokens, t), append(in.Texts, text), append(in.Types, typ)
 }
 
 // trim removes the white space at the ends of the tokens' parts, if the template trims.
-func (p *Pipeline) trim(tokens []Token, text string) {
+func (p *pubPipeline) trim(tokens []ptoken, text string) {
 	if !p.template.trim {
 		return
 	}
@@ -236,7 +230,7 @@ func (p *Pipeline) trim(tokens []Token, text string) {
 // spacesOf returns the number of white-space characters at the start and at the end of a token's spelling.
 func spacesOf(token string) (ends [2]int32) {
 	for i, trim := range [...]func(string, func(rune) bool) string{strings.TrimLeftFunc, strings.TrimRightFunc} {
-		rest := trim(token, func(r rune) bool { return r == byteRunes[' '] || unicode.IsSpace(r) })
+		rest := trim(token, func(r rune) bool { return r == 'Ġ' || unicode.IsSpace(r) })
 		ends[i] = int32(utf8.RuneCountInString(token) - utf8.RuneCountInString(rest))
 	}
 	return ends
@@ -277,7 +271,7 @@ func parseTruncation(part json.RawMessage) (truncation, error) {
 }
 
 // cut cuts the tokens of one text or two, so that they have at most t.length together with this number of others.
-func (t truncation) cut(tokens [][]Token, others int) error {
+func (t truncation) cut(tokens [][]ptoken, others int) error {
 	if t.length == 0 {
 		return nil
 	}

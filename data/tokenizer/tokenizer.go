@@ -1,12 +1,9 @@
 package tokenizer
 
 import (
-	"cmp"
+	"errors"
 	"fmt"
 	"iter"
-	"maps"
-	"slices"
-	"sort"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -51,14 +48,6 @@ type Options struct {
 	// Special turns the names of special tokens in the text into their ids. Set it only for text from the program
 	// itself, such as a chat template, and never for text from a user.
 	Special bool
-
-	plain []span // parts of the text where names of special tokens are text even so, in order
-}
-
-// overlaps reports whether the part of the text from start to end overlaps a plain part.
-func (o Options) overlaps(start, end int) bool {
-	i := sort.Search(len(o.plain), func(i int) bool { return int(o.plain[i].end) > start })
-	return i < len(o.plain) && int(o.plain[i].start) < end
 }
 
 // Units says what the ids of a Tokenizer stand for.
@@ -94,13 +83,11 @@ const unknownToken = string(utf8.RuneError)
 // New returns an error if the units or the size are invalid, or if the texts have nothing to learn from. If a text
 // isn't UTF-8, the error wraps an *InvalidUTF8Error.
 func New(units Units, texts iter.Seq[string], size int) (Tokenizer, error) {
-	least, collect := 2, collectCharacters
+	least := 2
 	switch units {
-	case Characters:
-	case Tokens:
-		collect = collectTokens
+	case Characters, Tokens:
 	case BPE:
-		least, collect = 256, collectBPE
+		least = 256
 	default:
 		return nil, fmt.Errorf("units must be %s, %s or %s, got %q", Characters, Tokens, BPE, units)
 	}
@@ -115,7 +102,7 @@ func New(units Units, texts iter.Seq[string], size int) (Tokenizer, error) {
 	}
 	n := 0
 	var invalid error
-	t, err := collect(func(yield func(string) bool) {
+	t, err := learned(units, func(yield func(string) bool) {
 		for text := range texts {
 			if err := CheckUTF8(text); err != nil {
 				invalid = fmt.Errorf("text %d (from 0): %w", n, err)
@@ -135,37 +122,27 @@ func New(units Units, texts iter.Seq[string], size int) (Tokenizer, error) {
 	return t, nil
 }
 
-func collectCharacters(texts iter.Seq[string], size int) (Tokenizer, error) {
-	counts := map[rune]int{}
-	for text := range texts {
-		for _, r := range text {
-			counts[r]++
+func learned(units Units, texts iter.Seq[string], size int) (Tokenizer, error) {
+	switch units {
+	case Characters:
+		v, err := NewVocab(string(learnCharacters(texts, size-1)))
+		if err != nil {
+			return nil, err
 		}
+		v.unknown = true
+		return v, nil
+	case Tokens:
+		return newTokens(learnTokens(texts, size-1))
 	}
-	delete(counts, utf8.RuneError)
-	symbols := slices.SortedFunc(maps.Keys(counts), func(a, b rune) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
-	})
-	symbols = symbols[:min(size-1, len(symbols))]
-	slices.Sort(symbols)
-	v, err := NewVocab(string(symbols))
+	v := learnBPE(texts, size)
+	if v == nil {
+		return nil, errors.New("all of them are empty")
+	}
+	content, err := bpeFile(v)
 	if err != nil {
 		return nil, err
 	}
-	v.unknown = true
-	return v, nil
-}
-
-func collectTokens(texts iter.Seq[string], size int) (Tokenizer, error) {
-	counts := newWordCounts(maxFile) // a file couldn't hold more
-	for text := range texts {
-		for token := range strings.FieldsSeq(text) {
-			counts.add(token)
-		}
-	}
-	delete(counts.counts, unknownToken)
-	words := counts.commonest()
-	return newTokens(slices.Clone(words[:min(size-1, len(words))]))
+	return readJSON(content)
 }
 
 // CheckUTF8 returns an *InvalidUTF8Error if a text isn't UTF-8.

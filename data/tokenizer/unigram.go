@@ -107,7 +107,7 @@ func (m *unigram) parseVocab(list json.RawMessage) error {
 func (m *unigram) vocabulary() []string { return m.tokens }
 func (m *unigram) unknown() int         { return m.unknownID }
 
-func (m *unigram) encode(tokens []Token, piece string, b *budget) ([]Token, error) {
+func (m *unigram) encode(tokens []ptoken, piece string, b *budget) ([]ptoken, error) {
 	pool, _ := m.paths.Get().(*[]unigramStep)
 	if pool == nil {
 		pool = new([]unigramStep)
@@ -130,18 +130,18 @@ func (m *unigram) encode(tokens []Token, piece string, b *budget) ([]Token, erro
 			n, whole := m.keys.longest(piece[start:end], b)
 			switch {
 			case n == end-start: // together, the unknown characters are a token, such as <unk>
-				tokens = append(tokens, Token{int(whole), start, end})
+				tokens = append(tokens, ptoken{int(whole), start, end})
 			case m.byteFallback:
 				for i := end - 1; i >= start; i-- {
-					tokens = append(tokens, Token{int(m.bytes[piece[i]]), start, end})
+					tokens = append(tokens, ptoken{int(m.bytes[piece[i]]), start, end})
 				}
 			case m.unknownID < 0:
 				return tokens[:first], errors.New("the model has no unknown token for " + fmt.Sprintf("%.100q", piece[start:end]))
 			default:
-				tokens = append(tokens, Token{m.unknownID, start, end})
+				tokens = append(tokens, ptoken{m.unknownID, start, end})
 			}
 		} else {
-			tokens = append(tokens, Token{id, start, end})
+			tokens = append(tokens, ptoken{id, start, end})
 		}
 		end = start
 	}
@@ -175,23 +175,4 @@ func (m *unigram) viterbi(path []unigramStep, piece string, b *budget) {
 		}
 		start += n
 	}
-}
-
-// byteToken returns the byte that a token such as <0x0A> stands for.
-func byteToken(token string) (byte, bool) {
-	if len(token) != 6 || token[:3] != "<0x" || token[5] != '>' {
-		return 0, false
-	}
-	var b byte
-	for _, c := range token[3:5] {
-		switch {
-		case '0' <= c && c <= '9':
-			b = b<<4 | byte(c-'0')
-		case 'A' <= c && c <= 'F':
-			b = b<<4 | byte(c-'A'+10)
-		default:
-			return 0, false
-		}
-	}
-	return b, true
 }

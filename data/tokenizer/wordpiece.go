@@ -61,10 +61,10 @@ func parseWordPiece(members members) (model, error) {
 func (m *wordPiece) vocabulary() []string { return m.tokens }
 func (m *wordPiece) unknown() int         { return m.unknownID }
 
-func (m *wordPiece) encode(tokens []Token, piece string, b *budget) ([]Token, error) {
+func (m *wordPiece) encode(tokens []ptoken, piece string, b *budget) ([]ptoken, error) {
 	n, keys := len(tokens), m.first
 	if len(piece) > m.longest && utf8.RuneCountInString(piece) > m.longest {
-		return append(tokens, Token{m.unknownID, 0, len(piece)}), nil
+		return append(tokens, ptoken{m.unknownID, 0, len(piece)}), nil
 	}
 	for start := 0; start < len(piece); {
 		size, id := keys.longest(piece[start:], b)
@@ -72,9 +72,9 @@ func (m *wordPiece) encode(tokens []Token, piece string, b *budget) ([]Token, er
 			return tokens[:n], b.err
 		}
 		if id < 0 {
-			return append(tokens[:n], Token{m.unknownID, 0, len(piece)}), nil
+			return append(tokens[:n], ptoken{m.unknownID, 0, len(piece)}), nil
 		}
-		tokens = append(tokens, Token{int(id), start, start + size})
+		tokens = append(tokens, ptoken{int(id), start, start + size})
 		start += size
 		keys = m.next
 	}

@@ -47,7 +47,7 @@ func TestWordCounts(t *testing.T) {
 
 // BPE learns from any number of different words in bounded memory.
 func TestBPETrainingIsBounded(t *testing.T) {
-	training := bpeTraining{bpe: newBPE(), counts: map[pair]int{}, where: map[pair][]int{}}
+	training := bpeTraining{learnedBPE: newLearnedBPE(), counts: map[pair]int{}, wordsWith: map[pair][]int{}}
 	training.read(func(yield func(string) bool) {
 		for i := range 500 {
 			if !yield(fmt.Sprintf("the %s%d", strings.Repeat("x", 100), i)) {
@@ -59,7 +59,7 @@ func TestBPETrainingIsBounded(t *testing.T) {
 	for _, w := range training.words {
 		bytes += len(w.ids)
 	}
-	if n := training.counts[pair{training.bytes['t'], training.bytes['h']}]; bytes > 2000 || n != 500 {
+	if n := training.counts[pair{training.ids["t"], training.ids["h"]}]; bytes > 2000 || n != 500 {
 		t.Errorf("words of %d bytes, th %d times, want at most 2000 bytes, and 500 times", bytes, n)
 	}
 }
