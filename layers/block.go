@@ -9,7 +9,7 @@ import (
 	"github.com/heed-go/heed/internal/ops"
 )
 
-// BlockConfig describes an EncoderBlock or a DecoderBlock.
+// BlockConfig describes a Block.
 type BlockConfig struct {
 	// Attention describes the self-attention and the attention to an encoder's output. Their inputs and outputs must
 	// have the block's width.
@@ -25,39 +25,64 @@ type BlockConfig struct {
 	Dropout float64 `json:"dropout,omitzero"` // dropout rate of the sub-layers' outputs, in training
 }
 
-// EncoderBlock is self-attention followed by a feed-forward layer. Both sub-layers have a residual connection and a
-// norm, by default a LayerNorm. Make one with NewEncoderBlock.
-type EncoderBlock struct {
+// A Block is self-attention, attention to an encoder's output (only if made by NewCrossDecoderBlock) and a feed-forward
+// layer. Each sub-layer has a residual connection and a norm, by default a LayerNorm. Make one with NewEncoderBlock,
+// NewDecoderBlock or NewCrossDecoderBlock.
+type Block struct {
 	Attention   *MultiHeadAttention // you may set its Positions
+	Cross       *MultiHeadAttention // nil without cross-attention
 	FeedForward *FeedForward
-	Norm1       Norm // for the attention
+	Norm1       Norm // for the self-attention
 	Norm2       Norm // for the feed-forward layer
+	NormCross   Norm // for the cross-attention; nil without it
 
 	residual residual
+	causal   bool // for a decoder
+	name     string
 }
 
-// NewEncoderBlock makes an EncoderBlock of width dim with the scopes attention, feedforward, norm1 and norm2.
-func NewEncoderBlock(p *Params, dim int, c BlockConfig) (*EncoderBlock, error) {
-	return newBlock(p, p.scopeName("encoder block"), dim, c)
+// NewEncoderBlock makes a Block of width dim with the scopes attention, feedforward, norm1 and norm2. Every position
+// attends to the positions that the mask allows.
+func NewEncoderBlock(p *Params, dim int, c BlockConfig) (*Block, error) {
+	return newBlock(p, dim, c, Block{name: p.scopeName("encoder block")})
 }
 
-// newBlock makes the parts that an EncoderBlock and a DecoderBlock share.
-func newBlock(p *Params, name string, dim int, c BlockConfig) (*EncoderBlock, error) {
-	e := &EncoderBlock{residual: residual{c.PostNorm, Dropout{c.Dropout}}}
+// NewDecoderBlock is like NewEncoderBlock, but the block's self-attention is always causal.
+func NewDecoderBlock(p *Params, dim int, c BlockConfig) (*Block, error) {
+	return newBlock(p, dim, c, Block{name: p.scopeName("decoder block"), causal: true})
+}
+
+// NewCrossDecoderBlock is like NewDecoderBlock, but the block also attends to an encoder's output. The output must have
+// the block's width. The block has the additional scopes cross and normcross.
+func NewCrossDecoderBlock(p *Params, dim int, c BlockConfig) (*Block, error) {
+	block, err := NewDecoderBlock(p, dim, c)
+	if err != nil {
+		return nil, err
+	}
+	if block.Cross, err = newBlockAttention(p.Scope("cross"), dim, c.Attention); err != nil {
+		return nil, err
+	}
+	block.NormCross, err = newNorm(p.Scope("normcross"), dim, c.Norm)
+	return block, err
+}
+
+// newBlock makes the parts that all blocks have.
+func newBlock(p *Params, dim int, c BlockConfig, block Block) (*Block, error) {
+	block.residual = residual{c.PostNorm, Dropout{c.Dropout}}
 	var err error
-	if e.Attention, err = newBlockAttention(p.Scope("attention"), dim, c.Attention); err != nil {
+	if block.Attention, err = newBlockAttention(p.Scope("attention"), dim, c.Attention); err != nil {
 		return nil, err
 	}
-	if e.FeedForward, err = NewFeedForward(p.Scope("feedforward"), dim, c.FeedForward); err != nil {
+	if block.FeedForward, err = NewFeedForward(p.Scope("feedforward"), dim, c.FeedForward); err != nil {
 		return nil, err
 	}
-	if e.Norm1, err = newNorm(p.Scope("norm1"), dim, c.Norm); err != nil {
+	if block.Norm1, err = newNorm(p.Scope("norm1"), dim, c.Norm); err != nil {
 		return nil, err
 	}
-	if e.Norm2, err = newNorm(p.Scope("norm2"), dim, c.Norm); err != nil {
+	if block.Norm2, err = newNorm(p.Scope("norm2"), dim, c.Norm); err != nil {
 		return nil, err
 	}
-	return e, ops.CheckRate(name, c.Dropout)
+	return &block, ops.CheckRate(block.name, c.Dropout)
 }
 
 // newBlockAttention makes a MultiHeadAttention. It returns an error if an input or the output doesn't have width dim.
@@ -77,97 +102,51 @@ func newBlockAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAttenti
 	return a, nil
 }
 
-// Forward maps x of shape (B, T, Dim) or (T, Dim) to the same shape. Every position attends to the positions that the
-// mask allows.
-func (e *EncoderBlock) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
-	x, err := e.residual.add(b, x, e.Norm1, func(x *G.Node) (*G.Node, error) {
-		return e.Attention.Forward(b, x, x, x, m)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return e.residual.add(b, x, e.Norm2, func(x *G.Node) (*G.Node, error) { return e.FeedForward.Forward(b, x) })
+// Forward maps x of shape (B, T, Dim) or (T, Dim) to the same shape, without cross-attention. See ForwardCross for the
+// mask and a Cache in a decoder's block.
+func (block *Block) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
+	return block.ForwardCross(b, x, nil, m, Mask{})
 }
 
-// DecoderBlock is causal self-attention, attention to an encoder's output (only if made by NewCrossDecoderBlock) and a
-// feed-forward layer. Each sub-layer has a residual connection and a norm, as in an EncoderBlock. Make one with
-// NewDecoderBlock or NewCrossDecoderBlock.
-type DecoderBlock struct {
-	Attention   *MultiHeadAttention // you may set its Positions
-	Cross       *MultiHeadAttention // nil without cross-attention
-	FeedForward *FeedForward
-	Norm1       Norm // for the self-attention
-	Norm2       Norm // for the feed-forward layer
-	NormCross   Norm // for the cross-attention; nil without it
-
-	residual residual
-	name     string
-}
-
-// NewDecoderBlock makes a DecoderBlock of width dim without cross-attention, with the scopes attention, feedforward,
-// norm1 and norm2.
-func NewDecoderBlock(p *Params, dim int, c BlockConfig) (*DecoderBlock, error) {
-	name := p.scopeName("decoder block")
-	e, err := newBlock(p, name, dim, c)
-	if err != nil {
-		return nil, err
-	}
-	return &DecoderBlock{Attention: e.Attention, FeedForward: e.FeedForward, Norm1: e.Norm1, Norm2: e.Norm2, residual: e.residual, name: name}, nil
-}
-
-// NewCrossDecoderBlock makes a DecoderBlock that also attends to an encoder's output. The output must have the block's
-// width. The block has the additional scopes cross and normcross.
-func NewCrossDecoderBlock(p *Params, dim int, c BlockConfig) (*DecoderBlock, error) {
-	d, err := NewDecoderBlock(p, dim, c)
-	if err != nil {
-		return nil, err
-	}
-	if d.Cross, err = newBlockAttention(p.Scope("cross"), dim, c.Attention); err != nil {
-		return nil, err
-	}
-	d.NormCross, err = newNorm(p.Scope("normcross"), dim, c.Norm)
-	return d, err
-}
-
-// Forward maps x of shape (B, T, Dim) or (T, Dim) to the same shape. Self-attention is always causal. Its mask, self,
-// adds further limits and must have no offset. The argument memory is an encoder's output, of shape (B, S, Dim), or nil
-// if the block has no cross-attention. The argument cross is the mask of the cross-attention.
+// ForwardCross is like Forward, but the block also attends to memory, an encoder's output of shape (B, S, Dim). The
+// arguments self and cross are the masks of the two attentions. In a decoder's block, self must have no offset.
 //
-// With a Cache in the Build, the block continues the sequences in the Cache: see MultiHeadAttention.ForwardCached. If
-// memory is then nil, the block uses the keys and values kept in the Cache: see MultiHeadAttention.ForwardMemory.
-func (d *DecoderBlock) Forward(b *Build, x, memory *G.Node, self, cross Mask) (*G.Node, error) {
-	cached := b.Cache != nil
-	if memory != nil && d.Cross == nil {
-		return nil, fmt.Errorf("%s has no cross-attention and can't attend to an encoder's output: make the block with NewCrossDecoderBlock", d.name)
+// With a Cache in the Build, a decoder's block continues the sequences in the Cache: see
+// MultiHeadAttention.ForwardCached. If memory is then nil, the block uses the keys and values kept in the Cache: see
+// MultiHeadAttention.ForwardMemory.
+func (block *Block) ForwardCross(b *Build, x, memory *G.Node, self, cross Mask) (*G.Node, error) {
+	cached := block.causal && b.Cache != nil
+	if memory != nil && block.Cross == nil {
+		return nil, fmt.Errorf("%s has no cross-attention and can't attend to an encoder's output: make the block with NewCrossDecoderBlock", block.name)
 	}
-	if memory == nil && d.Cross != nil && !cached {
-		return nil, fmt.Errorf("%s has cross-attention and needs an encoder's output (for an EncoderDecoder, call Decode)", d.name)
+	if memory == nil && block.Cross != nil && !cached {
+		return nil, fmt.Errorf("%s has cross-attention and needs an encoder's output (for an EncoderDecoder, call Decode)", block.name)
 	}
-	if self.Offset != 0 || self.Offsets != nil {
-		return nil, fmt.Errorf("%s: the mask of self-attention can't have an offset, because queries and keys are the same tokens", d.name)
+	if block.causal && (self.Offset != 0 || self.Offsets != nil) {
+		return nil, fmt.Errorf("%s: the mask of self-attention can't have an offset, because queries and keys are the same tokens", block.name)
 	}
-	self.Causal = true
-	x, err := d.residual.add(b, x, d.Norm1, func(x *G.Node) (*G.Node, error) {
+	self.Causal = self.Causal || block.causal
+	x, err := block.residual.add(b, x, block.Norm1, func(x *G.Node) (*G.Node, error) {
 		if cached {
-			return d.Attention.ForwardCached(b, x, self)
+			return block.Attention.ForwardCached(b, x, self)
 		}
-		return d.Attention.Forward(b, x, x, x, self)
+		return block.Attention.Forward(b, x, x, x, self)
 	})
 	if err != nil {
 		return nil, err
 	}
-	if d.Cross != nil {
-		x, err = d.residual.add(b, x, d.NormCross, func(x *G.Node) (*G.Node, error) {
+	if block.Cross != nil {
+		x, err = block.residual.add(b, x, block.NormCross, func(x *G.Node) (*G.Node, error) {
 			if cached {
-				return d.Cross.ForwardMemory(b, x, memory, cross)
+				return block.Cross.ForwardMemory(b, x, memory, cross)
 			}
-			return d.Cross.Forward(b, x, memory, memory, cross)
+			return block.Cross.Forward(b, x, memory, memory, cross)
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
-	return d.residual.add(b, x, d.Norm2, func(x *G.Node) (*G.Node, error) { return d.FeedForward.Forward(b, x) })
+	return block.residual.add(b, x, block.Norm2, func(x *G.Node) (*G.Node, error) { return block.FeedForward.Forward(b, x) })
 }
 
 // residual is a residual connection: it adds the output of a sub-layer to the sub-layer's input.

@@ -17,8 +17,8 @@ import (
 // layer. A graph then computes the keys and values of only the new tokens. Several graphs can use the same Cache: one
 // graph may process a prompt, and another graph may continue it token by token.
 //
-// Graphs of a Decoder, an EncoderDecoder's Decode, a DecoderBlock or ForwardCached use the Cache of their Build. Make
-// each run with these four calls:
+// Graphs of a Decoder, an EncoderDecoder's Decode, a Block for a decoder or ForwardCached use the Cache of their Build.
+// Make each run with these four calls:
 //
 //	err := cache.Extend(counts...) // number of new tokens in each sequence; ids after the new tokens are padding
 //	err = vm.RunAll()              // stores the keys and values of the new tokens

@@ -293,16 +293,16 @@ func TestCacheErrors(t *testing.T) {
 	c := newBench(t)
 	cache := must[*layers.Cache](t)(layers.NewCache(2, 3))
 	a := c.multiHead(4, layers.AttentionConfig{Heads: 2})
-	cross := must[*layers.DecoderBlock](t)(layers.NewCrossDecoderBlock(c.p.Scope("block"), 4, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}))
+	cross := must[*layers.Block](t)(layers.NewCrossDecoderBlock(c.p.Scope("block"), 4, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}))
 	with := func(x *G.Node, b *layers.Build, m layers.Mask) error {
 		_, err := a.ForwardCached(b, x, m)
 		return err
 	}
 	build := func() *layers.Build { return &layers.Build{Cache: cache} }
 	other := newBench(t)
-	_, noMemory := cross.Forward(build(), other.in("x", 2, 1, 4), nil, layers.Mask{}, layers.Mask{})
+	_, noMemory := cross.ForwardCross(build(), other.in("x", 2, 1, 4), nil, layers.Mask{}, layers.Mask{})
 	third := newBench(t)
-	_, wrongMemory := cross.Forward(build(), third.in("x", 2, 1, 4), third.in("memory", 3, 2, 4), layers.Mask{}, layers.Mask{})
+	_, wrongMemory := cross.ForwardCross(build(), third.in("x", 2, 1, 4), third.in("memory", 3, 2, 4), layers.Mask{}, layers.Mask{})
 	fourth := newBench(t)
 	_, memoryOffsets := a.ForwardMemory(build(), fourth.in("x", 2, 1, 4), fourth.in("memory", 2, 2, 4), layers.Mask{Offsets: input(fourth.g, "offsets", dense([]int{1, 1}, 2))})
 	for _, tc := range []struct {

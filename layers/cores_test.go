@@ -15,7 +15,7 @@ import (
 func TestCoresChangeNoBit(t *testing.T) {
 	run := func(cores int) [][]float64 {
 		p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
-		block := must[*layers.EncoderBlock](t)(layers.NewEncoderBlock(p, 48, layers.BlockConfig{
+		block := must[*layers.Block](t)(layers.NewEncoderBlock(p, 48, layers.BlockConfig{
 			Attention:   layers.AttentionConfig{Heads: 3, Dropout: 0.1},
 			FeedForward: layers.FeedForwardConfig{Hidden: 200, Activation: layers.SiLU, Gated: true},
 			Dropout:     0.1,

@@ -10,33 +10,20 @@ import (
 
 // Decoder is a decoder-only transformer, a language model: every position attends to itself and to earlier positions,
 // and predicts the next token (Radford et al., 2019). Make one with NewDecoder.
-type Decoder struct {
-	*Trunk
-	Blocks []*DecoderBlock
-}
+type Decoder struct{ *Trunk }
 
 // NewDecoder makes a Decoder with the scopes embedding, positions, blocks.0, blocks.1, …, norm and head.
 func NewDecoder(p *Params, c ModelConfig) (*Decoder, error) {
 	return newDecoder(p, c, nil, NewDecoderBlock)
 }
 
-// newDecoder makes a Decoder; newBlock makes each of its blocks. If table isn't nil, the Decoder uses it as the
-// embedding table.
-func newDecoder(p *Params, c ModelConfig, table *Param, newBlock func(*Params, int, BlockConfig) (*DecoderBlock, error)) (*Decoder, error) {
-	p = p.withInit(c.Init)
+// newDecoder makes a Decoder. The arguments table and newBlock are the same as for newTrunk.
+func newDecoder(p *Params, c ModelConfig, table *Param, newBlock blockMaker) (*Decoder, error) {
 	if c.Outputs == 0 && !c.Tied {
 		c.Outputs = c.Vocab
 	}
-	t, err := newTrunk(p, "decoder", c, table)
-	if err != nil {
-		return nil, err
-	}
-	d := &Decoder{Trunk: t}
-	d.Blocks, err = newBlocks(p, t.name, c, newBlock)
-	for _, block := range d.Blocks {
-		block.Attention.Positions = t.Positions
-	}
-	return d, err
+	t, err := newTrunk(p, "decoder", c, table, newBlock)
+	return &Decoder{t}, err
 }
 
 // Forward maps ids of shape (B, T) and dtype tensor.Int to logits of shape (B, T, Vocab). Without a batch axis, ids (T)
@@ -69,12 +56,12 @@ func (d *Decoder) Next(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 // encoder's output. It must be nil if the blocks have no cross-attention, and may be nil if they use the keys and
 // values kept in the Cache.
 func (d *Decoder) decode(b *Build, x, memory *G.Node, self, cross Mask) (*G.Node, error) {
-	tokens, _, err := d.tokens(x)
-	if err != nil {
-		return nil, err
-	}
 	positions := b.Positions
 	if b.Cache != nil {
+		tokens, _, err := d.tokens(x)
+		if err != nil {
+			return nil, err
+		}
 		if positions != nil {
 			return nil, fmt.Errorf("%s: %w", d.name, errTwoPositions)
 		}
@@ -82,15 +69,7 @@ func (d *Decoder) decode(b *Build, x, memory *G.Node, self, cross Mask) (*G.Node
 			return nil, fmt.Errorf("%s: %w", d.name, err)
 		}
 	}
-	if x, err = d.embed(b, x, positions); err != nil {
-		return nil, err
-	}
-	for _, block := range d.Blocks {
-		if x, err = block.Forward(b, x, memory, self, cross); err != nil {
-			return nil, err
-		}
-	}
-	return x, nil
+	return d.states(b, x, memory, positions, self, cross)
 }
 
 // next maps the states after the blocks to the logits for each sequence's next token: (B, T, D) -> (B, V).

@@ -56,8 +56,8 @@
 //	attention.go, mask.go         ScaledDotProduct, its options and its Mask
 //	multihead.go                  MultiHeadAttention: attention with learned projections
 //	additive.go                   AdditiveAttention: keys scored by a small network
-//	block.go                      EncoderBlock, DecoderBlock
-//	model.go                      ModelConfig; Trunk, the parts that an encoder and a decoder share
+//	block.go                      Block, for encoders and decoders
+//	model.go                      ModelConfig; Trunk, the parts of an encoder or a decoder
 //	encoder.go, decoder.go        Encoder; Decoder
 //	encoder_decoder.go            EncoderDecoder
 //	classifier.go                 SequenceClassifier

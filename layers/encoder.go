@@ -4,27 +4,15 @@ import G "gorgonia.org/gorgonia"
 
 // Encoder is a transformer in which every position attends to the whole sequence (Vaswani et al., 2017). Its head gives
 // logits for each position (Devlin et al., 2018). Make one with NewEncoder.
-type Encoder struct {
-	*Trunk
-	Blocks []*EncoderBlock
-}
+type Encoder struct{ *Trunk }
 
 // NewEncoder makes an Encoder with the scopes embedding, positions, blocks.0, blocks.1, …, norm and head.
 func NewEncoder(p *Params, c ModelConfig) (*Encoder, error) { return newEncoder(p, c, nil) }
 
 // newEncoder makes an Encoder. If table isn't nil, the Encoder uses it as the embedding table.
 func newEncoder(p *Params, c ModelConfig, table *Param) (*Encoder, error) {
-	p = p.withInit(c.Init)
-	t, err := newTrunk(p, "encoder", c, table)
-	if err != nil {
-		return nil, err
-	}
-	e := &Encoder{Trunk: t}
-	e.Blocks, err = newBlocks(p, t.name, c, NewEncoderBlock)
-	for _, block := range e.Blocks {
-		block.Attention.Positions = t.Positions
-	}
-	return e, err
+	t, err := newTrunk(p, "encoder", c, table, NewEncoderBlock)
+	return &Encoder{t}, err
 }
 
 // Forward maps ids of shape (B, T) and dtype tensor.Int to logits of shape (B, T, Outputs). Without a head, it returns
@@ -32,14 +20,9 @@ func newEncoder(p *Params, c ModelConfig, table *Param) (*Encoder, error) {
 // an image. They have shape (B, T, Dim), the parameters' dtype and a gradient. The batch axis may be omitted. For
 // padded sequences, set the mask's KeyLengths to the lengths of the sequences.
 func (e *Encoder) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
-	x, err := e.embed(b, x, b.Positions)
+	x, err := e.states(b, x, nil, b.Positions, m, Mask{})
 	if err != nil {
 		return nil, err
-	}
-	for _, block := range e.Blocks {
-		if x, err = block.Forward(b, x, m); err != nil {
-			return nil, err
-		}
 	}
 	return e.finish(b, x)
 }

@@ -104,11 +104,11 @@ func testForwardErrors(t *testing.T, composed bool) {
 	feed := must[*layers.FeedForward](t)(layers.NewFeedForward(p.Scope("ff"), 4, layers.FeedForwardConfig{}))
 	rms := must[*layers.RMSNorm](t)(layers.NewRMSNorm(p.Scope("rms"), 4, layers.NormConfig{}))
 	gated := must[*layers.FeedForward](t)(layers.NewFeedForward(p.Scope("ff2"), 4, layers.FeedForwardConfig{Gated: true}))
-	modern := must[*layers.EncoderBlock](t)(layers.NewEncoderBlock(p.Scope("modern"), 4, layers.BlockConfig{FeedForward: layers.FeedForwardConfig{Gated: true}, Norm: layers.NormConfig{Kind: "rms"}}))
+	modern := must[*layers.Block](t)(layers.NewEncoderBlock(p.Scope("modern"), 4, layers.BlockConfig{FeedForward: layers.FeedForwardConfig{Gated: true}, Norm: layers.NormConfig{Kind: "rms"}}))
 	attn := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p.Scope("mha"), 4, layers.AttentionConfig{Heads: 2}))
-	enc := must[*layers.EncoderBlock](t)(layers.NewEncoderBlock(p.Scope("enc"), 4, layers.BlockConfig{}))
-	dec := must[*layers.DecoderBlock](t)(layers.NewDecoderBlock(p.Scope("dec"), 4, layers.BlockConfig{}))
-	cross := must[*layers.DecoderBlock](t)(layers.NewCrossDecoderBlock(p.Scope("cross"), 4, layers.BlockConfig{PostNorm: true}))
+	enc := must[*layers.Block](t)(layers.NewEncoderBlock(p.Scope("enc"), 4, layers.BlockConfig{}))
+	dec := must[*layers.Block](t)(layers.NewDecoderBlock(p.Scope("dec"), 4, layers.BlockConfig{}))
+	cross := must[*layers.Block](t)(layers.NewCrossDecoderBlock(p.Scope("cross"), 4, layers.BlockConfig{PostNorm: true}))
 	model := must[*layers.Encoder](t)(layers.NewEncoder(p.Scope("model"), layers.ModelConfig{Vocab: 3, Dim: 4, Positions: layers.Learned{MaxLen: 3}, Layers: 1}))
 
 	core := func(q, k, v *G.Node, o layers.AttentionOptions) error {
@@ -196,9 +196,9 @@ func testForwardErrors(t *testing.T, composed bool) {
 
 		{"block width", err(enc.Forward(c.b, in(2, 3, 5), layers.Mask{})), []string{"enc.", "(…, 4)", "(2, 3, 5)"}},
 		{"block rank", err(enc.Forward(c.b, in(4), layers.Mask{})), []string{"enc.attention", "(T, 4) or (B, T, 4)", "(4)"}},
-		{"decoder with a memory", err(dec.Forward(c.b, in(2, 3, 4), in(2, 3, 4), layers.Mask{}, layers.Mask{})), []string{"decoder block dec", "has no cross-attention"}},
-		{"decoder without a memory", err(cross.Forward(c.b, in(2, 3, 4), nil, layers.Mask{}, layers.Mask{})), []string{"decoder block cross", "has cross-attention"}},
-		{"decoder's memory", err(cross.Forward(c.b, in(2, 3, 4), in(3, 3, 4), layers.Mask{}, layers.Mask{})), []string{"attention cross.cross", "(3, 3, 4)"}},
+		{"decoder with a memory", err(dec.ForwardCross(c.b, in(2, 3, 4), in(2, 3, 4), layers.Mask{}, layers.Mask{})), []string{"decoder block dec", "has no cross-attention"}},
+		{"decoder without a memory", err(cross.ForwardCross(c.b, in(2, 3, 4), nil, layers.Mask{}, layers.Mask{})), []string{"decoder block cross", "has cross-attention"}},
+		{"decoder's memory", err(cross.ForwardCross(c.b, in(2, 3, 4), in(3, 3, 4), layers.Mask{}, layers.Mask{})), []string{"attention cross.cross", "(3, 3, 4)"}},
 		{"model of floats", err(model.Forward(c.b, in(2, 3), layers.Mask{})), []string{"encoder model", "int", "float64"}},
 		{"model rank", err(model.Forward(c.b, ints(1, 2, 3), layers.Mask{})), []string{"encoder model", "(B, T) or (T)", "(1, 2, 3)"}},
 		{"model too long", err(model.Forward(c.b, ints(2, 4), layers.Mask{})), []string{"model.positions", "at most 3", "4"}},

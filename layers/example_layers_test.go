@@ -79,7 +79,7 @@ func ExampleDropout() {
 
 // In an encoder block, every position sees the whole sequence. In a decoder block, a position sees only itself and
 // earlier positions.
-func ExampleEncoderBlock() {
+func ExampleBlock() {
 	params, err := layers.NewParams(tensor.Float64, 1)
 	check(err)
 	config := layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}
@@ -95,7 +95,7 @@ func ExampleEncoderBlock() {
 		x := matrixOf(g, "x", 2, 1, 0, 0, 1, 0, 1, 1, last) // (T, D)
 		b := &layers.Build{}
 		y := G.Must(encoder.Forward(b, x, layers.Mask{}))
-		z := G.Must(decoder.Forward(b, x, nil, layers.Mask{}, layers.Mask{}))
+		z := G.Must(decoder.Forward(b, x, layers.Mask{}))
 		both := evaluate(G.Must(G.Concat(0, y, z)))
 		return both[0], both[8]
 	}
@@ -106,7 +106,7 @@ func ExampleEncoderBlock() {
 }
 
 // Every position of a target attends to itself, to earlier positions and to an encoder's output.
-func ExampleDecoderBlock() {
+func ExampleNewCrossDecoderBlock() {
 	params, err := layers.NewParams(tensor.Float64, 1)
 	check(err)
 	block, err := layers.NewCrossDecoderBlock(params.Scope("block"), 4, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, KeyValueHeads: 1}})
@@ -115,7 +115,7 @@ func ExampleDecoderBlock() {
 	g := G.NewGraph()
 	x := matrixOf(g, "x", 3, make([]float64, 12)...)           // (T, D)
 	memory := matrixOf(g, "memory", 5, make([]float64, 20)...) // (S, D)
-	y, err := block.Forward(&layers.Build{}, x, memory, layers.Mask{}, layers.Mask{KeyLengths: vectorOf(g, "lengths", 4)})
+	y, err := block.ForwardCross(&layers.Build{}, x, memory, layers.Mask{}, layers.Mask{KeyLengths: vectorOf(g, "lengths", 4)})
 	check(err)
 	fmt.Println(y.Shape())
 	// Output: (3, 4)

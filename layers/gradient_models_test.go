@@ -101,22 +101,22 @@ func TestGradientsOfBlocks(t *testing.T) {
 		},
 	} {
 		cases = append(cases, gradientCase{"encoder, " + name, func(c *bench) *G.Node {
-			e := must[*layers.EncoderBlock](c)(layers.NewEncoderBlock(c.p, 4, config))
+			e := must[*layers.Block](c)(layers.NewEncoderBlock(c.p, 4, config))
 			return c.node(e.Forward(c.b, c.in("x", 2, 3, 4), layers.Mask{KeyLengths: c.ints("lengths", []int{2, 3}, 2)}))
 		}}, gradientCase{"decoder, " + name, func(c *bench) *G.Node {
-			d := must[*layers.DecoderBlock](c)(layers.NewDecoderBlock(c.p, 4, config))
-			return c.node(d.Forward(c.b, c.in("x", 2, 3, 4), nil, layers.Mask{Bias: c.bias(3, 3)}, layers.Mask{}))
+			d := must[*layers.Block](c)(layers.NewDecoderBlock(c.p, 4, config))
+			return c.node(d.Forward(c.b, c.in("x", 2, 3, 4), layers.Mask{Bias: c.bias(3, 3)}))
 		}})
 		cases = append(cases, gradientCase{"decoder with cross-attention, " + name, func(c *bench) *G.Node {
-			d := must[*layers.DecoderBlock](c)(layers.NewCrossDecoderBlock(c.p, 4, config))
+			d := must[*layers.Block](c)(layers.NewCrossDecoderBlock(c.p, 4, config))
 			cross := layers.Mask{KeyLengths: c.ints("lengths", []int{0, 3}, 2)}
-			return c.node(d.Forward(c.b, c.in("x", 2, 3, 4), c.in("memory", 2, 4, 4), layers.Mask{}, cross))
+			return c.node(d.ForwardCross(c.b, c.in("x", 2, 3, 4), c.in("memory", 2, 4, 4), layers.Mask{}, cross))
 		}})
 	}
 	cases = append(cases, gradientCase{"decoder with cross-attention, rotary", func(c *bench) *G.Node {
-		d := must[*layers.DecoderBlock](c)(layers.NewCrossDecoderBlock(c.p, 4, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, QKNorm: true}}))
+		d := must[*layers.Block](c)(layers.NewCrossDecoderBlock(c.p, 4, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, QKNorm: true}}))
 		d.Attention.Positions = layers.Rotary{}
-		return c.node(d.Forward(c.b, c.in("x", 2, 3, 4), c.in("memory", 2, 4, 4), layers.Mask{}, layers.Mask{}))
+		return c.node(d.ForwardCross(c.b, c.in("x", 2, 3, 4), c.in("memory", 2, 4, 4), layers.Mask{}, layers.Mask{}))
 	}})
 	checkGradients(t, cases)
 }

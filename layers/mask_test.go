@@ -213,22 +213,22 @@ func TestTheFutureCannotLeak(t *testing.T) {
 		cases = append(cases, hidingCase{
 			name: fmt.Sprintf("decoder block, post-norm %t", post), shape: []int{2, 7, 8}, hidden: from(5),
 			build: func(c *bench, x *G.Node) *G.Node {
-				d := must[*layers.DecoderBlock](c)(layers.NewDecoderBlock(c.p, 8, config))
-				return c.node(d.Forward(c.b, x, nil, layers.Mask{}, layers.Mask{}))
+				d := must[*layers.Block](c)(layers.NewDecoderBlock(c.p, 8, config))
+				return c.node(d.Forward(c.b, x, layers.Mask{}))
 			},
 		}, hidingCase{
 			name: fmt.Sprintf("decoder block with cross-attention, post-norm %t", post), shape: []int{2, 7, 8}, hidden: from(1),
 			build: func(c *bench, x *G.Node) *G.Node {
-				d := must[*layers.DecoderBlock](c)(layers.NewCrossDecoderBlock(c.p, 8, config))
+				d := must[*layers.Block](c)(layers.NewCrossDecoderBlock(c.p, 8, config))
 				memory := input(c.g, "memory", as(c.dt, random(3, 2, 3, 8)))
-				return c.node(d.Forward(c.b, x, memory, layers.Mask{}, layers.Mask{}))
+				return c.node(d.ForwardCross(c.b, x, memory, layers.Mask{}, layers.Mask{}))
 			},
 		})
 	}
 	cases = append(cases, hidingCase{
 		name: "large", shape: []int{2, 50, 32}, hidden: from(33), build: func(c *bench, x *G.Node) *G.Node {
-			d := must[*layers.DecoderBlock](c)(layers.NewDecoderBlock(c.p, 32, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}))
-			return c.node(d.Forward(c.b, x, nil, layers.Mask{}, layers.Mask{}))
+			d := must[*layers.Block](c)(layers.NewDecoderBlock(c.p, 32, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}))
+			return c.node(d.Forward(c.b, x, layers.Mask{}))
 		},
 	})
 	hide(t, cases)
@@ -256,7 +256,7 @@ func TestPaddingCannotMatter(t *testing.T) {
 				mask := m(c)
 				for i, post := range []bool{false, true} {
 					config := layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 12, Activation: layers.Activation(1 + i)}, PostNorm: post}
-					e := must[*layers.EncoderBlock](c)(layers.NewEncoderBlock(c.p.Scope(fmt.Sprint(i)), 8, config))
+					e := must[*layers.Block](c)(layers.NewEncoderBlock(c.p.Scope(fmt.Sprint(i)), 8, config))
 					x = c.node(e.Forward(c.b, x, mask))
 				}
 				return x
@@ -286,12 +286,12 @@ func TestPaddingCannotMatter(t *testing.T) {
 		},
 	}, hidingCase{
 		name: "large", shape: []int{2, 70, 32}, hidden: past(70, 33), build: func(c *bench, x *G.Node) *G.Node {
-			e := must[*layers.EncoderBlock](c)(layers.NewEncoderBlock(c.p, 32, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}))
+			e := must[*layers.Block](c)(layers.NewEncoderBlock(c.p, 32, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}))
 			return c.node(e.Forward(c.b, x, layers.Mask{KeyLengths: c.lengths(70, 33)}))
 		},
 	}, hidingCase{
 		name: "dropout", shape: []int{2, 6, 8}, hidden: past(5, 3), build: func(c *bench, x *G.Node) *G.Node {
-			e := must[*layers.EncoderBlock](c)(layers.NewEncoderBlock(c.p, 8, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, Dropout: 0.3}, Dropout: 0.3, FeedForward: layers.FeedForwardConfig{Dropout: 0.3}}))
+			e := must[*layers.Block](c)(layers.NewEncoderBlock(c.p, 8, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, Dropout: 0.3}, Dropout: 0.3, FeedForward: layers.FeedForwardConfig{Dropout: 0.3}}))
 			return c.node(e.Forward(c.b, x, layers.Mask{KeyLengths: c.lengths(5, 3)}))
 		},
 	})

@@ -79,10 +79,11 @@ func (c *ModelConfig) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// A Trunk holds the parts of an Encoder or a Decoder other than its blocks.
+// A Trunk holds the parts of an Encoder or a Decoder.
 type Trunk struct {
 	Embedding *Embedding // nil without a vocabulary
 	Positions Positions
+	Blocks    []*Block
 	Norm      Norm    // after the last block; nil with PostNorm unless FinalNorm is set
 	Head      *Linear // nil without a head
 
@@ -93,8 +94,12 @@ type Trunk struct {
 	name    string
 }
 
-// newTrunk makes a Trunk. If table isn't nil, the Trunk uses it as the embedding table.
-func newTrunk(p *Params, name string, c ModelConfig, table *Param) (*Trunk, error) {
+type blockMaker func(p *Params, dim int, c BlockConfig) (*Block, error)
+
+// newTrunk makes a Trunk; newBlock makes each of its blocks. If table isn't nil, the Trunk uses it as the embedding
+// table.
+func newTrunk(p *Params, name string, c ModelConfig, table *Param, newBlock blockMaker) (*Trunk, error) {
+	p = p.withInit(c.Init)
 	t := &Trunk{name: p.scopeName(name), dtype: p.Dtype(), dim: c.Dim, dropout: Dropout{c.Dropout}, scale: c.EmbeddingScale}
 	if err := c.check(t.name); err != nil {
 		return nil, err
@@ -128,9 +133,11 @@ func newTrunk(p *Params, name string, c ModelConfig, table *Param) (*Trunk, erro
 	case c.Tied:
 		t.Head = &Linear{Weight: t.Embedding.Weight, name: p.Scope("head").scopeName("linear")}
 	case c.Outputs > 0:
-		t.Head, err = NewLinear(p.Scope("head"), c.Dim, c.Outputs, LinearConfig{NoBias: c.NoBias})
+		if t.Head, err = NewLinear(p.Scope("head"), c.Dim, c.Outputs, LinearConfig{NoBias: c.NoBias}); err != nil {
+			return nil, err
+		}
 	}
-	return t, err
+	return t, t.addBlocks(p, c, newBlock)
 }
 
 // check checks the fields that newTrunk uses itself.
@@ -182,8 +189,9 @@ func (t *Trunk) tokens(x *G.Node) (tokens tensor.Shape, ids bool, err error) {
 	return nil, false, fmt.Errorf("%s: the input must be %s, got %v of shape %v", t.name, want, x.Dtype(), s)
 }
 
-// embed maps ids (B, T) or embeddings (B, T, D) to (B, T, D). See Positions for the argument positions.
-func (t *Trunk) embed(b *Build, x, positions *G.Node) (*G.Node, error) {
+// states maps ids (B, T) or embeddings (B, T, D) to the states after the blocks, (B, T, D). See Positions for the
+// argument positions, and Block.ForwardCross for the arguments memory, self and cross.
+func (t *Trunk) states(b *Build, x, memory, positions *G.Node, self, cross Mask) (*G.Node, error) {
 	_, ids, err := t.tokens(x)
 	if err != nil {
 		return nil, err
@@ -201,7 +209,15 @@ func (t *Trunk) embed(b *Build, x, positions *G.Node) (*G.Node, error) {
 	if x, err = t.Positions.Embed(b, x, positions); err != nil {
 		return nil, err
 	}
-	return t.dropout.Forward(b, x)
+	if x, err = t.dropout.Forward(b, x); err != nil {
+		return nil, err
+	}
+	for _, block := range t.Blocks {
+		if x, err = block.ForwardCross(b, x, memory, self, cross); err != nil {
+			return nil, err
+		}
+	}
+	return x, nil
 }
 
 // finish applies the norm and the head that follow the blocks.
@@ -218,22 +234,22 @@ func (t *Trunk) finish(b *Build, x *G.Node) (*G.Node, error) {
 	return x, nil
 }
 
-// newBlocks makes the blocks of a model in the scopes blocks.0, blocks.1, …. All blocks need the same memory. After the
-// first block, newBlocks therefore knows how much the others need, and returns an error if the machine has less.
-func newBlocks[B any](p *Params, model string, c ModelConfig, newBlock func(p *Params, dim int, c BlockConfig) (B, error)) ([]B, error) {
-	var blocks []B
+// addBlocks makes the blocks in the scopes blocks.0, blocks.1, …. All blocks need the same memory. After the first
+// block, addBlocks therefore knows how much the others need, and returns an error if the machine has less.
+func (t *Trunk) addBlocks(p *Params, c ModelConfig, newBlock blockMaker) error {
 	before := p.set.bytes
 	for i := range c.Layers {
 		block, err := newBlock(p.Scope("blocks").Scope(strconv.Itoa(i)), c.Dim, c.Block)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if i == 0 {
 			if err := memory.Check(p.set.bytes, memory.Product(c.Layers-1, p.set.bytes-before)); err != nil {
-				return nil, fmt.Errorf("%s: %d blocks: %w", model, c.Layers, err)
+				return fmt.Errorf("%s: %d blocks: %w", t.name, c.Layers, err)
 			}
 		}
-		blocks = append(blocks, block)
+		block.Attention.Positions = t.Positions
+		t.Blocks = append(t.Blocks, block)
 	}
-	return blocks, nil
+	return nil
 }

@@ -99,15 +99,15 @@ func (f fixture) block() layers.BlockConfig {
 }
 
 func encoderSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
-	e := must[*layers.EncoderBlock](t)(layers.NewEncoderBlock(p, 6, f.block()))
+	e := must[*layers.Block](t)(layers.NewEncoderBlock(p, 6, f.block()))
 	f.fill(t, p)
 	return one(node(t)(e.Forward(b, in["x"], f.mask(in))))
 }
 
 func decoderSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
-	d := must[*layers.DecoderBlock](t)(layers.NewCrossDecoderBlock(p, 6, f.block()))
+	d := must[*layers.Block](t)(layers.NewCrossDecoderBlock(p, 6, f.block()))
 	f.fill(t, p)
-	return one(node(t)(d.Forward(b, in["x"], in["memory"], layers.Mask{}, f.mask(in))))
+	return one(node(t)(d.ForwardCross(b, in["x"], in["memory"], layers.Mask{}, f.mask(in))))
 }
 
 func rmsNormSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
@@ -151,9 +151,9 @@ func alibiSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, in
 }
 
 func gatedBlockSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
-	d := must[*layers.DecoderBlock](t)(layers.NewDecoderBlock(p, 6, f.block()))
+	d := must[*layers.Block](t)(layers.NewDecoderBlock(p, 6, f.block()))
 	f.fill(t, p)
-	return one(node(t)(d.Forward(b, in["x"], nil, layers.Mask{}, layers.Mask{})))
+	return one(node(t)(d.Forward(b, in["x"], layers.Mask{})))
 }
 
 func relativeSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {

@@ -101,10 +101,10 @@ func oneOfEachSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build
 	linear := must[*layers.Linear](t)(layers.NewLinear(p.Scope("linear"), 3, dim, layers.LinearConfig{}))
 	norm := must[*layers.LayerNorm](t)(layers.NewLayerNorm(p.Scope("norm"), dim, layers.NormConfig{}))
 	block.PostNorm = true
-	encoder := must[*layers.EncoderBlock](t)(layers.NewEncoderBlock(p.Scope("encoder_layer"), dim, block))
+	encoder := must[*layers.Block](t)(layers.NewEncoderBlock(p.Scope("encoder_layer"), dim, block))
 	scale := must[*layers.LayerNorm](t)(layers.NewLayerNorm(p.Scope("scale"), dim, layers.NormConfig{NoBias: true}))
 	block.PostNorm = false
-	decoder := must[*layers.DecoderBlock](t)(layers.NewCrossDecoderBlock(p.Scope("decoder_layer"), dim, block))
+	decoder := must[*layers.Block](t)(layers.NewCrossDecoderBlock(p.Scope("decoder_layer"), dim, block))
 	head := must[*layers.Linear](t)(layers.NewLinear(p.Scope("head"), dim, 2, layers.LinearConfig{NoBias: true}))
 	f.fill(t, p)
 
@@ -113,7 +113,7 @@ func oneOfEachSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build
 	x = node(t)(norm.Forward(b, x))
 	memory := node(t)(encoder.Forward(b, x, f.mask(in)))
 	memory = node(t)(scale.Forward(b, memory))
-	x = node(t)(decoder.Forward(b, x, memory, layers.Mask{}, f.mask(in)))
+	x = node(t)(decoder.ForwardCross(b, x, memory, layers.Mask{}, f.mask(in)))
 	return one(node(t)(head.Forward(b, x)))
 }
 

@@ -153,7 +153,7 @@ func TestRotaryAndNormsHide(t *testing.T) {
 			return c.node(c.feedForward(4, layers.FeedForwardConfig{Activation: layers.SiLU}).Forward(c.b, x))
 		}},
 		{name: "modern encoder block", shape: []int{2, 4, 4}, hidden: past(3, 1), build: func(c *bench, x *G.Node) *G.Node {
-			e := must[*layers.EncoderBlock](c)(layers.NewEncoderBlock(c.p, 4, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Activation: layers.GELU, Gated: true}, Norm: layers.NormConfig{Kind: "rms"}}))
+			e := must[*layers.Block](c)(layers.NewEncoderBlock(c.p, 4, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Activation: layers.GELU, Gated: true}, Norm: layers.NormConfig{Kind: "rms"}}))
 			bias := input(c.g, "alibi", as(x.Dtype(), alibiBias(c, 2, 0, 4, 4)))
 			return c.node(e.Forward(c.b, x, layers.Mask{KeyLengths: c.lengths(3, 1), Bias: bias}))
 		}},

@@ -65,7 +65,7 @@ func TestRunErrors(t *testing.T) {
 		{"length over S", lengths(3, 4), []string{"attention", "length 4", "element 1", "0 and the 3 keys"}},
 		{"length below 0", lengths(-1, 2), []string{"attention", "length -1", "element 0", "0 and the 3 keys"}},
 		{"length of a block in a model", func(c *bench) *G.Node {
-			block := must[*layers.EncoderBlock](c)(layers.NewEncoderBlock(c.p.Scope("blocks").Scope("3"), 4, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}))
+			block := must[*layers.Block](c)(layers.NewEncoderBlock(c.p.Scope("blocks").Scope("3"), 4, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}))
 			return c.node(block.Forward(c.b, c.in("x", 2, 3, 4), layers.Mask{KeyLengths: c.lengths(3, 4)}))
 		}, []string{"attention blocks.3.attention: key length 4 of batch element 1"}},
 		{"length over past and new keys", core(keys, 6, 7), []string{"length 7", "element 1", "6 keys"}},
