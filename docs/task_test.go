@@ -51,7 +51,7 @@ func Example_rule() {
 	check(err)
 	summary, err := t.Train(ctx, dir, train.RunOptions{}) // dir is the run folder
 	check(err)
-	fmt.Println("nine in ten right:", *summary.ValAccuracy > 0.9)
+	fmt.Println("nine in ten right:", *summary.ValScore > 0.9)
 
 	model, err := task.Open(dir) // a program that opens the folder doesn't need the rule
 	check(err)

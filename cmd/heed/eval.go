@@ -156,7 +156,7 @@ func evaluate(cmd *cobra.Command, dir string, files []string, as task.Data) (*ta
 	if err != nil {
 		return nil, nil, err
 	}
-	_, err = fmt.Fprintln(cmd.OutOrStdout(), scoreText(s, t.Config))
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), s)
 	return t.Model, t.Examples(), err
 }
 
@@ -220,15 +220,6 @@ func readConfig(dir string) (task.Config, error) {
 		return task.Config{}, errNoFolder
 	}
 	return task.ReadConfig(dir)
-}
-
-// scoreText formats a score for printing.
-func scoreText(s task.Score, c task.Config) string {
-	k, loss := c.Kind(), fmt.Sprintf("Val=%.6f", s.Loss)
-	if s.Characters > 0 {
-		loss += fmt.Sprintf(" per token, %.6f per character", s.PerCharacter())
-	}
-	return fmt.Sprintf("%s, accuracy %.4f (%d of %d %s %s)", loss, s.Accuracy(), s.Right, s.Total, k.Unit, k.Right)
 }
 
 // openTask opens the task of a run folder, with its data but new weights. If files or validation aren't empty, they

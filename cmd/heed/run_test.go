@@ -129,7 +129,7 @@ func TestTrainEvalPredict(t *testing.T) {
 				t.Errorf("the run folder has %d files, want %d", files, want)
 			}
 
-			want := fmt.Sprintf("Val=%.6f, accuracy %.4f (", *s.ValLoss, *s.ValAccuracy)
+			want := fmt.Sprintf("Val=%.6f, accuracy %.4f (", *s.ValLoss, *s.ValScore)
 			got, answers, _ := strings.Cut(succeed(t, "eval", dir), "\n")
 			if rows := c.Data.File != "" && kind.Columns != nil; (answers != "") != rows {
 				t.Errorf("after its first line, heed eval prints %q, want scores of answers only for rows of a file", answers)
@@ -190,8 +190,8 @@ func TestLearnsToCopy(t *testing.T) {
 	if got := succeed(t, "predict", dir, "gorgonia", "a", "zyxwvutsrq"); got != "gorgonia\na\nzyxwvutsrq\n" {
 		t.Errorf("heed predict prints %q, want copies", got)
 	}
-	if s, _ := readRun(t, dir); *s.ValAccuracy < 0.9 {
-		t.Errorf("accuracy %v, want at least 0.9", *s.ValAccuracy)
+	if s, _ := readRun(t, dir); *s.ValScore < 0.9 {
+		t.Errorf("accuracy %v, want at least 0.9", *s.ValScore)
 	}
 }
 
@@ -307,7 +307,7 @@ func TestWithoutValidation(t *testing.T) {
 		out := succeed(t, args(whole)...)
 		s, history := readRun(t, whole)
 		want := fmt.Sprintf("Best epoch %d: Train=%.6f\n", s.BestEpoch, history[s.BestEpoch].TrainLoss)
-		if s.ValLoss != nil || s.ValAccuracy != nil || history[0].Validated || len(history) != 3 || !strings.Contains(out, ", without validation\n") || !strings.Contains(out, want) {
+		if s.ValLoss != nil || s.ValScore != nil || history[0].Validated || len(history) != 3 || !strings.Contains(out, ", without validation\n") || !strings.Contains(out, want) {
 			t.Errorf("the summary is %+v, the output %q, want %q in it", s, out, want)
 		}
 		if best := slices.MinFunc(history, func(a, b train.Check) int { return cmp.Compare(a.TrainLoss, b.TrainLoss) }); best.Epoch != s.BestEpoch {

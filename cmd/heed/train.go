@@ -349,7 +349,7 @@ func fit(cmd *cobra.Command, t *task.Task, dir string, how watched, err error) e
 		when = fmt.Sprintf("step %d", s.Best.Step)
 	}
 	if s.Best.Validated {
-		score = scoreText(s.Score, t.Config)
+		score = s.Score.String()
 	}
 	fmt.Fprintf(stdout, "%s %s: %s\n", which, when, score)
 	try := fmt.Sprintf("predict %s %s", shell(dir), shell(t.Config.Task.Example))

@@ -110,7 +110,11 @@ func same(runs []*Run, value func(r *Run) string) bool {
 // scores returns a table with a row for each run. It highlights the best losses and accuracies, if the runs learned the
 // same task in the same units.
 func scores(runs []*Run, names []string) table {
-	t := table{Columns: []string{"run", "validation loss", "validation accuracy", "training loss", "weights from", "epochs", "last training took", "task", "seed", "parameters", "stopped because"}, Best: -1}
+	score := "score"
+	if same(runs, (*Run).scoreName) {
+		score = spoken(runs[0].scoreName())
+	}
+	t := table{Columns: []string{"run", "validation loss", "validation " + score, "training loss", "weights from", "epochs", "last training took", "task", "seed", "parameters", "stopped because"}, Best: -1}
 	columns := [3][]float64{} // the values of the columns after the first
 	for n, r := range runs {
 		h := r.History
@@ -119,8 +123,8 @@ func scores(runs []*Run, names []string) table {
 		row := []string{names[n], "–", "–", short(b.TrainLoss), r.when(b), fmt.Sprint(h[len(h)-1].Epoch + 1), "–", cmp.Or(r.task, "–"), cmp.Or(r.seed, "–"), "–", "not finished"}
 		if b.Validated {
 			row[1], values[0] = short(b.ValLoss), b.ValLoss
-			if a, ok := b.Metrics["val_accuracy"]; ok {
-				row[2], values[1] = percent(a), a
+			if text, ok := r.scored(b); ok {
+				row[2], values[1] = text, b.Metrics["val_"+r.scoreName()]
 			}
 		}
 		for i, v := range values {

@@ -169,6 +169,9 @@ func (r *Run) charts() []chart {
 // spoken returns a metric's name in words: macro_f1 becomes macro F1.
 func spoken(name string) string {
 	name = text.EscapeExcept(strings.ReplaceAll(name, "_", " "), "")
+	if name == "r2" {
+		return "R²"
+	}
 	return strings.ReplaceAll(name, " f1", " F1")
 }
 

@@ -30,6 +30,7 @@
 package report
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
@@ -44,6 +45,7 @@ import (
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/webpage"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/task"
 )
 
 // A Run describes a training run for a page. Its Result needs at least one check in the History.
@@ -72,6 +74,7 @@ type Run struct {
 
 	dir          string        // run folder of a task; empty if there is none
 	task, seed   string        // of a task; empty if there is none
+	kind         task.Kind     // of a task; zero if there is none
 	unit         string        // unit of losses, after a comma; empty if there is none
 	units        string        // units of a task's data; empty if there are none
 	note         string        // text below the charts
@@ -170,6 +173,18 @@ func (r *Run) name() string {
 	return text.EscapeExcept(filepath.Base(dir), "")
 }
 
+// scoreName returns the name of the metric that says how good the model is.
+func (r *Run) scoreName() string { return cmp.Or(r.kind.Score, "accuracy") }
+
+// scored returns a check's validation score as text, and whether there is one. A share of right answers is in percent.
+func (r *Run) scored(c train.Check) (value string, known bool) {
+	score, known := c.Metrics["val_"+r.scoreName()]
+	if r.kind.Score != "" && r.kind.Right == "" {
+		return short(score), known && c.Validated
+	}
+	return percent(score), known && c.Validated
+}
+
 // A tile is a number in a box at the top of the page.
 type tile struct{ Value, What string }
 
@@ -186,8 +201,8 @@ func (r *Run) headline() (title string, lead []string, tiles []tile) {
 	if learned != "" {
 		lead = append(lead, "A model"+learned+".")
 	}
-	if accuracy, known := best.Metrics["val_accuracy"]; known && best.Validated {
-		tiles = append(tiles, tile{percent(accuracy), "validation accuracy"})
+	if value, known := r.scored(best); known {
+		tiles = append(tiles, tile{value, "validation " + spoken(r.scoreName())})
 	}
 	if best.Validated {
 		tiles = append(tiles, tile{short(best.ValLoss), "validation loss" + r.unit})

@@ -153,7 +153,7 @@ func TestPagesOfEveryKind(t *testing.T) {
 
 // made returns a run with the given number of checks, with the best check in the middle.
 func made(checks int, change func(i int, c *train.Check)) *task.Run {
-	r := &task.Run{Config: task.Config{Task: data.Rule{Name: "copy"}}, Seconds: make([]float64, checks), Best: checks / 2}
+	r := &task.Run{Config: task.Config{Task: data.Rule{Name: "copy", Kind: data.KindTagging}}, Seconds: make([]float64, checks), Best: checks / 2}
 	for i := range checks {
 		c := train.Check{Epoch: i, Step: 10 * (i + 1), TrainLoss: 1 / float64(i+1), ValLoss: 2 / float64(i+1), Validated: true,
 			Metrics: map[string]float64{"train_accuracy": 0.5, "val_accuracy": 0.25}}

@@ -37,7 +37,10 @@ func FromTask(dir string, t *task.Run) *Run {
 		Title:  c.Task.Name, About: learned(t),
 		Config:   c.Training.Config,
 		Settings: settings,
-		dir:      dir, task: c.Task.Name, seed: fmt.Sprint(c.Seed), unit: ", nats", units: fmt.Sprint(c.Data.SourceUnits, c.Data.TargetUnits), stepSeconds: t.Seconds, described: describedRows(&c, "", false),
+		dir:      dir, task: c.Task.Name, seed: fmt.Sprint(c.Seed), kind: c.Kind(), units: fmt.Sprint(c.Data.SourceUnits, c.Data.TargetUnits), stepSeconds: t.Seconds, described: describedRows(&c, "", false),
+	}
+	if unit := r.kind.LossUnit; unit != "" {
+		r.unit = ", " + unit
 	}
 	if s := t.Summary; s != nil {
 		r.StoppedEarly, r.StoppedBecause, r.Params, r.Seconds = s.StoppedEarly, s.Because, s.Params, s.Seconds
@@ -54,15 +57,20 @@ func FromTask(dir string, t *task.Run) *Run {
 	return r
 }
 
-// learned returns the name of the task and the accuracy of the model, in words.
+// learned returns the name of the task and the score of the model, in words.
 func learned(t *task.Run) string {
 	c, k, best := &t.Config, t.Config.Kind(), t.History[t.Best]
 	learned := "the task " + c.Task.Name
 	if c.Task.About != "" {
 		learned += " (" + c.Task.About + ")"
 	}
-	if accuracy, known := best.Metrics["val_accuracy"]; known && best.Validated {
-		learned += fmt.Sprintf(". %s of the validation %s are %s", percent(accuracy), k.Unit, k.Right)
+	score, known := best.Metrics["val_"+k.Score]
+	switch {
+	case !known || !best.Validated:
+	case k.Right == "":
+		learned += fmt.Sprintf(". The validation %s is %s", spoken(k.Score), short(score))
+	default:
+		learned += fmt.Sprintf(". %s of the validation %s are %s", percent(score), k.Unit, k.Right)
 	}
 	return learned
 }

@@ -16,13 +16,15 @@ import (
 //
 // The keys cut and unknown are there if they are true, and alternatives if PredictOptions.Top isn't 0. If there is no
 // answer, the object has the key error instead of answer, probability and alternatives. A probability that isn't a
-// number is left out.
+// number is left out. The answer of a model that learned numbers is a number, without a probability.
 type Answer struct {
 	Input string
 	Text  string
 
+	Number *float64 // the answer of a model that learned numbers; nil for other models
+
 	// LogProb is the natural logarithm of the answer's probability in the model. For a sequence, this is the
-	// probability of all symbols and the end.
+	// probability of all symbols and the end. It is NaN if the answer is a Number.
 	LogProb float64
 
 	// Top has the likeliest answers, likeliest first, up to PredictOptions.Top. The first is the answer itself. Several
@@ -45,7 +47,7 @@ type Alternative struct {
 func (a Answer) MarshalJSON() ([]byte, error) {
 	o := struct {
 		Input        string        `json:"input"`
-		Answer       *string       `json:"answer,omitempty"`
+		Answer       any           `json:"answer,omitempty"`
 		Probability  *float64      `json:"probability,omitempty"`
 		Cut          bool          `json:"cut,omitempty"`
 		Unknown      bool          `json:"unknown,omitempty"`
@@ -59,9 +61,17 @@ func (a Answer) MarshalJSON() ([]byte, error) {
 		}
 		o.Error = text.OneLine(err)
 	} else {
-		o.Answer, o.Probability, o.Alternatives = &a.Text, probability(a.LogProb), a.Top
+		o.Answer, o.Probability, o.Alternatives = a.Value(), probability(a.LogProb), a.Top
 	}
 	return json.Marshal(o)
+}
+
+// Value returns the answer as JSON has it: Text, or a json.Number if the answer is a Number.
+func (a Answer) Value() any {
+	if a.Number != nil {
+		return json.Number(a.Text)
+	}
+	return a.Text
 }
 
 // MarshalJSON encodes an Alternative as an object with the keys answer and probability.

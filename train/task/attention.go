@@ -43,21 +43,22 @@ func (m *Model) Attention(input, part string) (*Attention, error) {
 	if encoded.Err != nil {
 		return nil, encoded.Err
 	}
-	targets, err := m.targets(b)
+	chosen, err := m.chosen(b)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := m.coder.Answer(targets)
+	answer, _, err := m.network.answer(chosen)
 	if err != nil {
 		return nil, err
 	}
-	r := m.reading(b, targets)
-	weights, classes, err := m.capture(r.batch, part)
+	r := m.reading(b, chosen.targets)
+	weights, output, err := m.capture(r.batch, part)
 	if err != nil {
 		return nil, &InputError{input, err}
 	}
 	if r.read != nil {
-		r.written = append(r.written, r.answers.label(classes[len(classes)-1]))
+		last, _ := likeliest(output[len(output)-m.layout.Classes:])
+		r.written = append(r.written, r.answers.label(last))
 	}
 	a := &Attention{Input: input, Answer: answer}
 	for _, w := range weights {
@@ -114,16 +115,17 @@ type captured struct {
 }
 
 // capture runs the model on a batch of one row. It returns the attention weights of the layers whose name contains
-// part, cross-attention first, and the likeliest class of every position.
-func (m *Model) capture(batch data.Batch, part string) (weights []captured, classes []int, err error) {
+// part, cross-attention first, and the output.
+func (m *Model) capture(batch data.Batch, part string) (weights []captured, output []float32, err error) {
 	var chosen []layers.AttentionWeights
 	model, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
 		b.CaptureWeights = true
-		in, logits, err := m.build(b, g, 1, data.Layout{Len: batch.Len, TargetLen: batch.TargetLen})
+		in = m.network.inputs(g, 1, data.Layout{Len: batch.Len, TargetLen: batch.TargetLen})
+		output, err := m.network.forward(b, in)
 		if err != nil {
 			return nil, nil, err
 		}
-		out = G.Nodes{logits}
+		out = G.Nodes{output}
 		chosen, err = choose(b.AttentionWeights(), part)
 		for _, c := range chosen {
 			out = append(out, c.Weights)
@@ -133,7 +135,7 @@ func (m *Model) capture(batch data.Batch, part string) (weights []captured, clas
 	if err != nil {
 		return nil, nil, err
 	}
-	out, err := model.Call(m.values(batch)...)
+	out, err := model.Call(m.network.values(batch)...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -141,11 +143,7 @@ func (m *Model) capture(batch data.Batch, part string) (weights []captured, clas
 	for i, c := range chosen {
 		weights[i] = captured{c.Layer, out[1+i].Float32s()}
 	}
-	for logits := range slices.Chunk(out[0].Float32s(), m.layout.Classes) {
-		class, _ := likeliest(logits)
-		classes = append(classes, class)
-	}
-	return weights, classes, nil
+	return weights, out[0].Float32s(), nil
 }
 
 // choose returns the layers whose name contains part, cross-attention first. It returns an error if there is none, or

@@ -107,25 +107,28 @@ func TestAttentionIsWhatPredicts(t *testing.T) {
 			if a.Err != nil {
 				t.Fatal(a.Err)
 			}
-			targets, err := task.targets(encoded)
+			chosen, err := task.chosen(encoded)
 			if err != nil {
 				t.Fatal(err)
 			}
+			targets := chosen.targets
 			r := task.reading(encoded, targets)
-			got, classes, err := task.capture(r.batch, "")
+			got, output, err := task.capture(r.batch, "")
 			if err != nil {
 				t.Fatal(err)
 			}
+			classes := classesOf(task, output)
 			padded := r.batch
 			padded.Inputs, padded.Len = pad(padded.Inputs, task.layout.Len), task.layout.Len
 			padded.TargetLen = task.layout.TargetLen
 			if padded.DecoderInputs != nil {
 				padded.DecoderInputs = pad(padded.DecoderInputs, task.layout.TargetLen)
 			}
-			whole, all, err := task.capture(padded, "")
+			whole, output, err := task.capture(padded, "")
 			if err != nil {
 				t.Fatal(err)
 			}
+			all := classesOf(task, output)
 			if !slices.Equal(classes, all[:len(classes)]) {
 				t.Errorf("the classes are %v without padding, %v with padding", classes, all)
 			}
@@ -313,4 +316,13 @@ func TestMarksOfTwoVocabularies(t *testing.T) {
 			t.Errorf("sources of %q: the labels are %s, want %s", alphabet, got, want)
 		}
 	}
+}
+
+// classesOf returns the likeliest class of every position.
+func classesOf(task *Task, output []float32) (classes []int) {
+	for logits := range slices.Chunk(output, task.layout.Classes) {
+		class, _ := likeliest(logits)
+		classes = append(classes, class)
+	}
+	return classes
 }

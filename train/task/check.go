@@ -29,7 +29,9 @@ func asConfigError(err error) *ConfigError {
 }
 
 // fromRows reports whether the task learns from the rows of a file.
-func (c *Config) fromRows() bool { return c.Data.File != "" && c.Kind().Columns != nil }
+func (c *Config) fromRows() bool {
+	return c.Data.File != "" && kindOf(c.Task.Kind).about().Columns != nil
+}
 
 // checkData checks the Data and the ClassWeights, except for numbers.
 func (c *Config) checkData() error {

@@ -14,6 +14,7 @@ import (
 	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train"
 )
 
 // classification gives each source one label.
@@ -25,7 +26,7 @@ var classificationKind = classification{common{Kind{
 		{Role: "text", Names: []string{"text", "source", "input", "sentence", "review", "message"}},
 		{Role: "label", Names: []string{"label", "class", "category", "sentiment", "target"}},
 	},
-	Classes: true, Unit: "labels", Right: "right",
+	Classes: true, Unit: "labels", Right: "right", LossUnit: "nats",
 	units: "characters, tokens, bpe",
 }}}
 
@@ -135,9 +136,20 @@ func (classification) rows(c *Config, s *rowSet) error {
 	return nil
 }
 
-func (classification) network(m *Model) (forward, error) {
+func (classification) network(m *Model) (network, error) {
 	net, err := layers.NewSequenceClassifier(m.Params, layers.SequenceClassifierConfig{Model: m.Config.Model})
-	return func(b *layers.Build, in G.Nodes) (*G.Node, error) {
+	c := newClassifier(m, func(b *layers.Build, in G.Nodes) (*G.Node, error) {
 		return net.Forward(b, in[0], layers.Mask{KeyLengths: in[1]}) // (B, Classes)
-	}, err
+	})
+	if m.Config.fromRows() {
+		c.more = append(c.more, train.MacroF1)
+	}
+	return c, err
+}
+
+func (classification) metrics(c *Config) metricTable {
+	if !c.fromRows() {
+		return metricTable{accuracy}
+	}
+	return metricTable{accuracy, {Name: "macro_f1", About: "mean F1 score of the labels of a file"}}
 }

@@ -41,7 +41,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("%d epochs, %.0f %% right\n", summary.Epochs, 100**summary.ValAccuracy)
+	fmt.Printf("%d epochs, %.0f %% right\n", summary.Epochs, 100**summary.ValScore)
 
 	model, err := task.Open(dir) // for example, in another program
 	if err != nil {
@@ -89,7 +89,7 @@ func ExampleTask_DescribeData() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(summary.Score.Accuracy(), answer)
+	fmt.Println(summary.Score.Value, answer)
 	// Output:
 	// weather.csv: 300 rows with 300 different sources
 	//   columns: text and label, named in the header

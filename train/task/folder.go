@@ -14,10 +14,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/internal/folderlock"
+	"github.com/heed-go/heed/internal/jsonkeys"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train"
@@ -51,9 +53,11 @@ type Summary struct {
 	Seconds      float64 `json:"seconds"`
 	Params       int     `json:"params"`
 
-	// ValLoss and ValAccuracy are nil, and missing from the file, if there was no validation.
-	ValLoss     *float64 `json:"val_loss,omitempty"`
-	ValAccuracy *float64 `json:"val_accuracy,omitempty"`
+	// ValLoss and ValScore are nil, and missing from the file, if there was no validation. ValScore is the Value of the
+	// Score. In JSON its key is "val_" and then ScoreName, such as val_accuracy.
+	ValLoss   *float64 `json:"val_loss,omitempty"`
+	ValScore  *float64 `json:"val_score,omitempty"`
+	ScoreName string   `json:"-"`
 
 	ValLossPerCharacter *float64 `json:"val_loss_per_character,omitempty"` // for text in tokens: see Score.PerCharacter
 
@@ -61,8 +65,47 @@ type Summary struct {
 	WeightsSHA256 string            `json:"weights_sha256,omitempty"` // checksum in the header of model.safetensors, which Open and Load compare
 
 	Best       train.Check `json:"-"` // check of the saved weights
-	Score      Score       `json:"-"` // validation score, including ValLoss and ValAccuracy
+	Score      Score       `json:"-"` // validation score, including ValLoss and ValScore
 	Unfinished bool        `json:"-"` // a limit or OnStep interrupted training; call Train again to continue
+}
+
+// scoreKey is the key of ValScore that MarshalJSON and UnmarshalJSON replace.
+const scoreKey = "val_score"
+
+// MarshalJSON encodes a Summary as its documentation says.
+func (s Summary) MarshalJSON() ([]byte, error) {
+	type plain Summary
+	content, err := json.Marshal(plain(s))
+	return bytes.Replace(content, []byte(`"`+scoreKey+`":`), []byte(`"val_`+s.ScoreName+`":`), 1), err
+}
+
+// UnmarshalJSON replaces the Summary with the one in data. It returns an error if a key is unknown or repeated.
+func (s *Summary) UnmarshalJSON(data []byte) error {
+	if err := jsonkeys.Check(data, nil); err != nil {
+		return err
+	}
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal(data, &values); err != nil {
+		return err
+	}
+	type plain Summary
+	var fields plain
+	for key, value := range values {
+		if name, ok := strings.CutPrefix(key, "val_"); ok && key != "val_loss" && key != "val_loss_per_character" {
+			fields.ScoreName = name
+			delete(values, key)
+			values[scoreKey] = value
+			break // a second key with such a name is unknown
+		}
+	}
+	data, err := json.Marshal(values)
+	if err == nil {
+		d := json.NewDecoder(bytes.NewReader(data))
+		d.DisallowUnknownFields()
+		err = d.Decode(&fields)
+	}
+	*s = Summary(fields)
+	return err
 }
 
 // ErrNoWeights means that a run ended before the end of its first epoch, so it saved no weights.
@@ -183,8 +226,8 @@ func (t *Task) summary(r *train.Result) *Summary {
 		s.Epochs = r.History[n-1].Epoch + 1
 	}
 	if r.Best.Validated {
-		s.Score = t.score(r.Best.ValLoss, r.Best.Metrics["val_accuracy"])
-		s.ValLoss, s.ValAccuracy = &r.Best.ValLoss, new(s.Score.Accuracy())
+		s.Score = t.score(r.Best.ValLoss, r.Best.Metrics)
+		s.ValLoss, s.ValScore, s.ScoreName = &r.Best.ValLoss, &s.Score.Value, s.Score.Name
 		if s.Score.Characters > 0 {
 			s.ValLossPerCharacter = new(s.Score.PerCharacter())
 		}

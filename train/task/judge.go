@@ -7,9 +7,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"unicode"
@@ -109,23 +107,29 @@ func (r *Report) gather(examples []data.Example) {
 	}
 }
 
-// judge compares one answer with its references and adds it to the report.
+// judge adds one answer to the report.
 func (m *Model) judge(r *Report, j *Judged) {
-	_, target := m.coder.Tokenizers()
-	kind := r.kind.about()
 	if j.Answer.Unknown {
 		r.UnknownSources++
 	}
 	if j.Answer.Cut {
 		r.CutSources++
 	}
-	answer := []string{} // split into symbols
 	if j.Answer.Err != nil {
 		r.Unanswered++
-	} else {
+	}
+	r.kind.judge(m, r, j)
+}
+
+// compare says whether an answer equals one of its references and adds this to the report. It returns the answer and the
+// references, split into symbols.
+func (m *Model) compare(r *Report, j *Judged) (answer []string, references [][]string) {
+	_, target := m.coder.Tokenizers()
+	kind := r.kind.about()
+	answer = []string{}
+	if j.Answer.Err == nil {
 		answer = r.symbols(j.Answer.Text)
 	}
-	var references [][]string
 	for _, text := range j.References {
 		known := slices.Contains(m.Config.Task.Classes, text)
 		if kind.AnswerUnits {
@@ -144,7 +148,20 @@ func (m *Model) judge(r *Report, j *Judged) {
 	if j.Right {
 		r.Right++
 	}
-	r.kind.score(r, j, answer, references)
+	return answer, references
+}
+
+// countClasses counts the symbols of an answer per class, and sets the answer's edits.
+func (r *Report) countClasses(j *Judged, answer, reference []string) {
+	for i, symbol := range reference {
+		got := ""
+		if i < len(answer) {
+			got = answer[i]
+		}
+		if r.Classes.Add(got, symbol); got != symbol {
+			j.Edits++
+		}
+	}
 }
 
 // symbols splits an answer into the units that are counted. A label is one unit.
@@ -260,14 +277,11 @@ func (r *Report) WriteAnswers(w io.Writer, separator rune) error {
 			return err
 		}
 	}
-	err := put([]string{"source", "answer", "right", "edits", "log_prob", "reference"})
+	names, _ := r.kind.details(Judged{})
+	err := put(slices.Concat([]string{"source", "answer"}, names, []string{"reference"}))
 	for _, j := range r.Judged {
-		score := ""
-		if j.Answer.Err == nil {
-			score = fmt.Sprintf("%.4f", math.Round(1e4*j.Answer.LogProb)/1e4+0) // never -0.0000
-		}
-		fields := []string{j.Source, j.Answer.Text, strconv.FormatBool(j.Right), strconv.Itoa(j.Edits), score}
-		err = cmp.Or(err, put(append(fields, j.References...)))
+		_, values := r.kind.details(j)
+		err = cmp.Or(err, put(slices.Concat([]string{j.Source, j.Answer.Text}, values, j.References)))
 	}
 	quoted.Flush()
 	return cmp.Or(err, quoted.Error(), out.Flush())

@@ -214,7 +214,7 @@ func TestUnknownIsNeverRight(t *testing.T) {
 }
 
 func TestWriteAnswers(t *testing.T) {
-	r := Report{Judged: []Judged{
+	r := Report{kind: seq2seqKind, Judged: []Judged{
 		{Source: "a\tb\\", References: []string{"x\ny", "\r"}, Answer: Answer{Text: "x", LogProb: -0.5}, Edits: 2},
 		{Source: "c", References: []string{"C"}, Answer: Answer{Text: "C", LogProb: -1e-5}, Right: true},
 		{Source: "d", References: []string{"D"}, Answer: noAnswer, Edits: 1},

@@ -2,8 +2,11 @@ package task
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"math"
 	"slices"
+	"strconv"
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
@@ -26,7 +29,10 @@ type Kind struct {
 	AnswerUnits bool // an answer is split into the units Data.TargetUnits
 
 	Unit  string // plural noun for what a Score counts, such as "tags"
-	Right string // word for a right answer, such as "exactly right"
+	Right string // word for a right answer, such as "exactly right"; empty if answers are near or far, not right or wrong
+
+	Score    string // name of the metric that says how good a model is, such as "accuracy"
+	LossUnit string // such as "nats"; empty if the loss has none
 
 	aligned   bool            // each symbol of a source has one symbol in the answer, and each of these is scored
 	causal    bool            // no position sees a later one: batches have no lengths, and the last position gives the answer
@@ -50,11 +56,15 @@ type kind interface {
 	// read checks and changes tables of rows right after reading them, and adds to the description what it finds.
 	read(c *Config, d *dataDescription, tables []*table.Table) error
 
-	network(m *Model) (forward, error) // makes the layers, with the model's Params
+	network(m *Model) (network, error) // makes the layers, with the model's Params
 
-	// score adds an answer to a report. The answer and the references, which are right, are split into symbols.
-	score(r *Report, j *Judged, answer []string, references [][]string)
-	write(r *Report, w io.Writer) // writes the scores in words
+	// metrics lists the metrics of the network's loss, with the one that is the kind's score first. Before New has read
+	// the rows of a file, it lists the metrics that the task may have.
+	metrics(c *Config) metricTable
+
+	judge(m *Model, r *Report, j *Judged)      // compares an answer with its references and adds it to a report
+	write(r *Report, w io.Writer)              // writes the scores of a report in words
+	details(j Judged) (names, values []string) // what Report.WriteAnswers writes between an answer and its references
 }
 
 var everyKind = []kind{textKind, seq2seqKind, classificationKind, taggingKind}
@@ -71,10 +81,17 @@ func kindOf(name data.Kind) kind {
 // Kind returns the kind of the configuration's task. Its words and Classes depend on the data: for a rule without a
 // file, whole answers are counted, and for text in byte pairs, tokens are counted.
 func (c *Config) Kind() Kind {
-	k := kindOf(c.Task.Kind).about()
+	implementation := kindOf(c.Task.Kind)
+	k := implementation.about()
+	if k.Name != "" {
+		k.Score = implementation.metrics(c)[0].Name
+	}
 	switch {
 	case c.Data.File == "":
-		k.Unit, k.Right, k.Classes, k.aligned = "sequences", "exactly right", c.Task.Classes != nil, false
+		k.Unit, k.Classes, k.aligned = "sequences", c.Task.Classes != nil, false
+		if k.Right != "" {
+			k.Right = "exactly right"
+		}
 	case k.Columns == nil && c.Task.Source != nil:
 		k.Unit = "tokens"
 	}
@@ -90,18 +107,21 @@ func (common) rows(*Config, *rowSet) error { return nil }
 
 func (common) read(*Config, *dataDescription, []*table.Table) error { return nil }
 
-func (common) network(*Model) (forward, error) { return nil, errors.New("the task has no kind") }
+func (common) network(*Model) (network, error) { return nil, errors.New("the task has no kind") }
+func (common) metrics(*Config) metricTable     { return metricTable{accuracy} }
 func (k common) write(r *Report, w io.Writer)  { r.writeClasses(w, k.Unit) }
 
-// score counts right and wrong answers per class.
-func (common) score(r *Report, j *Judged, answer []string, references [][]string) {
-	for i, symbol := range references[0] {
-		got := ""
-		if i < len(answer) {
-			got = answer[i]
-		}
-		if r.Classes.Add(got, symbol); got != symbol {
-			j.Edits++
-		}
+// judge counts right and wrong answers per class.
+func (common) judge(m *Model, r *Report, j *Judged) {
+	answer, references := m.compare(r, j)
+	r.countClasses(j, answer, references[0])
+}
+
+// details returns whether the answer is right, its edits and its log probability.
+func (common) details(j Judged) (names, values []string) {
+	logProb := ""
+	if j.Answer.Err == nil {
+		logProb = fmt.Sprintf("%.4f", math.Round(1e4*j.Answer.LogProb)/1e4+0) // never -0.0000
 	}
+	return []string{"right", "edits", "log_prob"}, []string{strconv.FormatBool(j.Right), strconv.Itoa(j.Edits), logProb}
 }

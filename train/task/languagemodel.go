@@ -19,7 +19,7 @@ type languageModel struct{ common }
 
 var textKind = languageModel{common{Kind{
 	Name: data.KindText, About: "the next character of a file",
-	Generates: true, Unit: "characters", Right: "predicted",
+	Generates: true, Unit: "characters", Right: "predicted", LossUnit: "nats",
 	aligned: true, causal: true, units: "characters, bpe", maxLen: 64,
 }}}
 
@@ -27,12 +27,17 @@ func (languageModel) defaults(c *Config) {
 	c.Model.Dim, c.Training.BatchSize, c.Training.StepsPerEpoch, c.Training.Optimizer.Schedule.Decay = 64, 16, 200, 3000
 }
 
-func (languageModel) network(m *Model) (forward, error) {
+func (languageModel) network(m *Model) (network, error) {
 	net, err := layers.NewDecoder(m.Params, m.Config.Model)
-	m.decoder = net
-	return func(b *layers.Build, in G.Nodes) (*G.Node, error) {
+	return writer{newClassifier(m, func(b *layers.Build, in G.Nodes) (*G.Node, error) {
 		return net.Forward(b, in[0], layers.Mask{}) // (B, Len, Classes)
-	}, err
+	}), net}, err
+}
+
+// A writer is the network of a language model.
+type writer struct {
+	classifier
+	net *layers.Decoder
 }
 
 // Generate writes a prompt and the model's continuation to w, each character as soon as it is complete. Bytes that
@@ -43,14 +48,15 @@ func (languageModel) network(m *Model) (forward, error) {
 // The error is an *InputError if the model's kind isn't text or if it doesn't know a symbol of the prompt. In this
 // case, nothing was written. After another error, or when ctx is cancelled, w has the text up to then.
 func (m *Model) Generate(ctx context.Context, w io.Writer, prompt string, o decode.Options) error {
-	if m.decoder == nil {
+	model, ok := m.network.(writer)
+	if !ok {
 		return &InputError{prompt, fmt.Errorf("the model learned the task %s, and only text models generate text", m.Config.Task.Name)}
 	}
 	b, encoded := m.encode(prompt)
 	if encoded.Err != nil {
 		return encoded.Err
 	}
-	session, err := decode.New(m.decoder, decode.Config{Capacity: m.layout.Len})
+	session, err := decode.New(model.net, decode.Config{Capacity: m.layout.Len})
 	if err != nil {
 		return err
 	}

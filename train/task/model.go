@@ -3,7 +3,6 @@ package task
 import (
 	"errors"
 
-	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/data"
@@ -20,17 +19,12 @@ type Model struct {
 	Config Config
 	Params *layers.Params
 
-	coder   data.Coder
-	layout  data.Layout
-	forward forward
-
-	newPredictor func(s batchShape) (predictor, error)
+	coder        data.Coder
+	layout       data.Layout
+	network      network
+	classWeights []float64 // weights of the classes in the loss; nil means 1 for each
 	free         freeList
-	decoder      *layers.Decoder // for Generate
 }
-
-// A forward adds the model to a graph. Its inputs are the nodes that build makes.
-type forward func(b *layers.Build, in G.Nodes) (logits *G.Node, err error)
 
 // newModel makes the model that a configuration describes, with new weights. All its errors are *ConfigErrors.
 func newModel(c Config) (*Model, error) {
@@ -47,53 +41,12 @@ func newModel(c Config) (*Model, error) {
 		m.Params, err = layers.NewParams(tensor.Float32, c.Seed)
 	}
 	if err == nil {
-		m.newPredictor = m.chooser
-		m.forward, err = kindOf(c.Task.Kind).network(m)
+		m.network, err = kindOf(c.Task.Kind).network(m)
 	}
 	if err != nil {
 		return nil, asConfigError(err)
 	}
 	return m, nil
-}
-
-// build adds the model to a graph, for batches with size rows. It returns the input nodes: ids (B, Len); lengths (B),
-// unless the kind is causal; and, if the Layout has a Start, the id before each target (B, TargetLen).
-func (m *Model) build(b *layers.Build, g *G.ExprGraph, size int, l data.Layout) (nodes G.Nodes, logits *G.Node, err error) {
-	nodes = G.Nodes{intNode(g, "ids", size, l.Len)}
-	if !m.Config.Kind().causal {
-		nodes = append(nodes, intNode(g, "lengths", size, 0))
-	}
-	if m.layout.Start >= 0 {
-		nodes = append(nodes, intNode(g, "before", size, l.TargetLen))
-	}
-	logits, err = m.forward(b, nodes)
-	return nodes, logits, err
-}
-
-// values returns the values of the nodes of build for a batch.
-func (m *Model) values(b data.Batch) []*tensor.Dense {
-	values := []*tensor.Dense{intTensor(b.Inputs, b.Size, b.Len)}
-	if !m.Config.Kind().causal {
-		values = append(values, intTensor(b.Lengths, b.Size, 0))
-	}
-	if b.DecoderInputs != nil {
-		values = append(values, intTensor(b.DecoderInputs, b.Size, b.TargetLen))
-	}
-	return values
-}
-
-// shape returns (size, length), or (size) if the length is 0.
-func shape(size, length int) tensor.Shape {
-	return tensor.Shape{size, length}[:1+min(length, 1)]
-}
-
-func intNode(g *G.ExprGraph, name string, size, length int) *G.Node {
-	s := shape(size, length)
-	return G.NewTensor(g, tensor.Int, len(s), G.WithShape(s...), G.WithName(name))
-}
-
-func intTensor(ids []int, size, length int) *tensor.Dense {
-	return tensor.New(tensor.WithShape(shape(size, length)...), tensor.WithBacking(ids))
 }
 
 // encode returns a batch that has only this input, and an Answer without Text: the fields that don't need the model.

@@ -37,7 +37,7 @@ func TestOpen(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s.Epochs != 2 || s.Params != task.Params.Count() || s.Score.Total == 0 || *s.ValAccuracy != s.Score.Accuracy() || !strings.Contains(log.String(), "Epoch 1: ") {
+			if s.Epochs != 2 || s.Params != task.Params.Count() || s.Score.Total == 0 || *s.ValScore != s.Score.Value || !strings.Contains(log.String(), "Epoch 1: ") {
 				t.Errorf("got the summary %+v and the log %q, want 2 epochs with a score", s, log.String())
 			}
 			again := made(t, task.Config)
@@ -338,7 +338,7 @@ func TestModelsFreeTheirGraphs(t *testing.T) {
 					t.Fatal(a.Err)
 				}
 				rows := []query{{ids: b.Inputs[:b.Lengths[0]]}}
-				predict, err := task.newPredictor(task.shapeOf(rows, 1))
+				predict, err := task.network.predictor(task.shapeOf(rows, 1))
 				if err != nil {
 					t.Fatal(err)
 				}

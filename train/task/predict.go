@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -78,12 +77,12 @@ func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOption
 	for _, q := range rows {
 		a, seen := &answers[q.place], map[string]bool{}
 		for i, c := range q.choices {
-			text, err := m.coder.Answer(c.targets)
+			text, number, err := m.network.answer(c)
 			if err != nil {
 				return nil, err
 			}
 			if i == 0 {
-				a.Text, a.LogProb = text, c.logProb
+				a.Text, a.Number, a.LogProb = text, number, c.logProb
 			}
 			if len(a.Top) == o.Top {
 				break
@@ -122,10 +121,11 @@ type query struct {
 	choices []choice // likeliest first
 }
 
-// A choice has the targets of an answer, and the logarithm of their probability.
+// A choice is an answer as a network computes it: targets with the logarithm of their probability, or a number.
 type choice struct {
 	targets []int
 	logProb float64
+	number  float64
 }
 
 // A batchShape is the shape of the batches of a predictor.
@@ -139,14 +139,14 @@ type batchShape struct {
 // A predictor sets the choices of up to batchShape.size rows. Only one goroutine at a time may call it.
 type predictor func(ctx context.Context, rows []query) error
 
-// targets returns the model's targets for a batch of one row.
-func (m *Model) targets(b data.Batch) ([]int, error) {
+// chosen returns the model's choice for a batch of one row.
+func (m *Model) chosen(b data.Batch) (choice, error) {
 	rows := []query{{ids: b.Inputs[:b.Lengths[0]]}}
 	err := m.choose(context.Background(), rows, 1)
 	if err != nil {
-		return nil, err
+		return choice{}, err
 	}
-	return rows[0].choices[0].targets, nil
+	return rows[0].choices[0], nil
 }
 
 // choose sets the choices of rows. It reorders the rows.
@@ -217,7 +217,7 @@ func (m *Model) shapeOf(rows []query, beam int) batchShape {
 func (m *Model) predict(ctx context.Context, s batchShape, rows []query) (err error) {
 	predict := m.free.take(s)
 	if predict == nil {
-		if predict, err = m.newPredictor(s); err != nil {
+		if predict, err = m.network.predictor(s); err != nil {
 			return err
 		}
 	}
@@ -268,82 +268,32 @@ func (l *freeList) leave(p freePredictor) {
 	l.free = slices.Delete(l.free, 0, forget)
 }
 
-// chooser returns a predictor that chooses the likeliest classes of all valid positions together. For text, it chooses
-// only the class that follows the last position.
-func (m *Model) chooser(s batchShape) (predictor, error) {
+// runner returns a function that runs the model on up to s.size rows. The function returns the values of the output.
+func (m *Model) runner(n network, s batchShape) (func(rows []query) ([]float32, error), error) {
 	l := m.layout
 	l.Len = s.width
-	logits, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
+	model, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
 		b.Cores = s.cores
-		nodes, logits, err := m.build(b, g, s.size, l)
-		return nodes, G.Nodes{logits}, err
+		in = n.inputs(g, s.size, l)
+		output, err := n.forward(b, in)
+		return in, G.Nodes{output}, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return func(_ context.Context, rows []query) error {
+	return func(rows []query) ([]float32, error) {
 		sources := make([][]int, s.size)
 		for i := range sources { // unused rows repeat the last one
 			sources[i] = rows[min(i, len(rows)-1)].ids
 		}
 		b, err := data.Pad(sources, s.width, max(0, m.layout.Pad))
 		if err != nil {
-			return err
+			return nil, err
 		}
-		out, err := logits.Call(m.values(b)...)
+		out, err := model.Call(n.values(b)...)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		values, classes := out[0].Float32s(), m.layout.Classes
-		each := len(values) / classes / s.size // positions per row
-		for i := range rows {
-			first, end := 0, min(each, len(rows[i].ids))
-			if m.Config.Kind().causal {
-				first = end - 1
-			}
-			rows[i].choices = []choice{{}}
-			for p := first; p < end; p++ {
-				rows[i].choices = extended(rows[i].choices, values[(i*each+p)*classes:][:classes], rows[i].top)
-			}
-		}
-		return nil
+		return out[0].Float32s(), nil
 	}, nil
-}
-
-// extended returns the n likeliest choices with one more target, given its logits. The choices must be likeliest first.
-func extended(choices []choice, logits []float32, n int) []choice {
-	best, logProb := likeliest(logits)
-	if n <= 1 {
-		choices[0].targets = append(choices[0].targets, best)
-		choices[0].logProb += logProb
-		return choices
-	}
-	classes := make([]int, len(logits))
-	for i := range classes {
-		classes[i] = i
-	}
-	slices.SortStableFunc(classes, func(a, b int) int { return cmp.Compare(logits[b], logits[a]) })
-	var all []choice
-	for i, c := range choices {
-		for j := 0; j < len(classes) && (i+1)*(j+1) <= n; j++ { // for a greater j, n others are at least as likely
-			all = append(all, choice{append(slices.Clip(c.targets), classes[j]), c.logProb + logProb + float64(logits[classes[j]]-logits[best])})
-		}
-	}
-	slices.SortStableFunc(all, func(a, b choice) int { return cmp.Compare(b.logProb, a.logProb) })
-	return all[:min(n, len(all))]
-}
-
-// likeliest returns the class with the highest logit and the logarithm of its probability. If several logits are equal,
-// it returns the first.
-func likeliest(logits []float32) (class int, logProb float64) {
-	for i, x := range logits {
-		if x > logits[class] {
-			class = i
-		}
-	}
-	sum := 0.0
-	for _, x := range logits {
-		sum += math.Exp(float64(x - logits[class]))
-	}
-	return class, -math.Log(sum)
 }

@@ -299,13 +299,24 @@ func (o own) Encode(text string) ([]int, error) {
 	return o.Tokenizer.Encode(text)
 }
 
+// failing is a network whose predictor fails.
+type failing struct {
+	network
+	fail func()
+}
+
+func (f failing) predictor(batchShape) (predictor, error) {
+	f.fail()
+	return nil, nil
+}
+
 // If a user's function panics on a goroutine of the model or the task, the call must panic on the caller's goroutine.
 // If the function ends the goroutine, the call must return an error.
 func TestPanicsArePassedOn(t *testing.T) {
 	t.Parallel()
 	predict := func(fail func()) error {
 		task := made(t, small(t, "reverse"))
-		task.newPredictor = func(batchShape) (predictor, error) { fail(); return nil, nil }
+		task.network = failing{task.network, fail}
 		_, err := task.PredictAll(t.Context(), []string{"gorgonia"}, PredictOptions{})
 		return err
 	}
@@ -388,7 +399,8 @@ func TestPredictLogProb(t *testing.T) {
 					copy(b.Targets, q.targets)
 				}
 				loss, err := layers.NewFunction(func(build *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
-					in, logits, err := task.build(build, g, 1, task.layout)
+					in = task.network.inputs(g, 1, task.layout)
+					logits, err := task.network.forward(build, in)
 					if err != nil {
 						return nil, nil, err
 					}
@@ -400,7 +412,7 @@ func TestPredictLogProb(t *testing.T) {
 					t.Fatal(err)
 				}
 				said := func() float64 {
-					mean, err := loss.Call(append(task.Model.values(b), intTensor(b.Targets, 1, b.TargetLen))...)
+					mean, err := loss.Call(append(task.network.values(b), intTensor(b.Targets, 1, b.TargetLen))...)
 					if err != nil {
 						t.Fatal(err)
 					}

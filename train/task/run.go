@@ -12,7 +12,6 @@ import (
 	"slices"
 
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/internal/jsonkeys"
 	"github.com/heed-go/heed/train"
 )
 
@@ -146,12 +145,7 @@ func readSummary(fsys fs.FS, dir string) (*Summary, error) {
 	content, err := readRegular(fsys, SummaryFile, maxConfig)
 	var s Summary
 	if err == nil {
-		if err = jsonkeys.Check(content, nil); err == nil {
-			d := json.NewDecoder(bytes.NewReader(content))
-			d.DisallowUnknownFields()
-			err = d.Decode(&s)
-		}
-		if err == nil && s.SHA256[SummaryFile] != s.sum() {
+		if err = json.Unmarshal(content, &s); err == nil && s.SHA256[SummaryFile] != s.sum() {
 			err = fmt.Errorf("its content doesn't match its sha256 of %s", SummaryFile)
 		}
 	}

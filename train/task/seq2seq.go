@@ -25,28 +25,33 @@ var seq2seqKind = seq2seq{common{Kind{
 		{Role: "source", Names: []string{"source", "src", "input", "word", "question"}},
 		{Role: "answer", Names: []string{"target", "tgt", "output", "answer", "pronunciation"}},
 	},
-	Beams: true, Sequences: true, AnswerUnits: true, Unit: "rows", Right: "exactly right",
+	Beams: true, Sequences: true, AnswerUnits: true, Unit: "rows", Right: "exactly right", LossUnit: "nats",
 	smoothing: 0.1, units: "characters, tokens, bpe",
 }}}
 
 func (seq2seq) defaults(c *Config) { c.Model.Dim = 64 }
 
-func (seq2seq) network(m *Model) (forward, error) {
+func (seq2seq) network(m *Model) (network, error) {
 	net, err := layers.NewEncoderDecoder(m.Params, layers.EncoderDecoderConfig{
 		Model: m.Config.Model, TargetVocab: m.layout.TargetTokens, DecoderLayers: m.Config.DecoderLayers,
 		Shared: m.Config.Task.Source != nil && m.Config.Task.Target == nil, // one vocabulary
 	})
-	m.newPredictor = func(s batchShape) (predictor, error) { return m.translator(net, s) }
-	return func(b *layers.Build, in G.Nodes) (*G.Node, error) {
+	return translator{newClassifier(m, func(b *layers.Build, in G.Nodes) (*G.Node, error) {
 		return net.Forward(b, in[0], in[2], layers.Mask{KeyLengths: in[1]}) // (B, TargetLen, Classes)
-	}, err
+	}), net}, err
 }
 
-// translator returns a predictor that generates answers. An answer ends before the first special token, or at the
+// A translator is the network of seq2seq.
+type translator struct {
+	classifier
+	net *layers.EncoderDecoder
+}
+
+// predictor returns a predictor that generates answers. An answer ends before the first special token, or at the
 // greatest length of an answer.
-func (m *Model) translator(net *layers.EncoderDecoder, s batchShape) (predictor, error) {
-	l := m.layout
-	session, err := decode.NewSeq2Seq(net, decode.Seq2SeqConfig{Sources: s.size, Width: s.beam, SourceLen: s.width, Capacity: l.TargetLen, Cores: s.cores})
+func (t translator) predictor(s batchShape) (predictor, error) {
+	l := t.layout
+	session, err := decode.NewSeq2Seq(t.net, decode.Seq2SeqConfig{Sources: s.size, Width: s.beam, SourceLen: s.width, Capacity: l.TargetLen, Cores: s.cores})
 	if err != nil {
 		return nil, err
 	}
@@ -65,15 +70,16 @@ func (m *Model) translator(net *layers.EncoderDecoder, s batchShape) (predictor,
 		}
 		for i := range rows {
 			for _, h := range found[i] {
-				rows[i].choices = append(rows[i].choices, choice{h.Tokens[:min(len(h.Tokens), l.TargetLen-1)], h.LogProb})
+				rows[i].choices = append(rows[i].choices, choice{targets: h.Tokens[:min(len(h.Tokens), l.TargetLen-1)], logProb: h.LogProb})
 			}
 		}
 		return nil
 	}, nil
 }
 
-// score adds the edits, chrF and BLEU of an answer.
-func (seq2seq) score(r *Report, j *Judged, answer []string, references [][]string) {
+// judge adds the edits, chrF and BLEU of an answer.
+func (seq2seq) judge(m *Model, r *Report, j *Judged) {
+	answer, references := m.compare(r, j)
 	before := r.Errors.Edits
 	r.Errors.Add(answer, references...)
 	j.Edits = r.Errors.Edits - before

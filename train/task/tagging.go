@@ -10,7 +10,10 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/score"
 )
 
 // tagging gives each symbol of a source one tag.
@@ -22,7 +25,7 @@ var taggingKind = tagging{common{Kind{
 		{Role: "token list", Names: []string{"tokens", "words", "text", "sentence", "source"}},
 		{Role: "tag list", Names: []string{"tags", "labels", "ner_tags", "pos_tags", "target"}},
 	},
-	Classes: true, AnswerUnits: true, Unit: "tags", Right: "right",
+	Classes: true, AnswerUnits: true, Unit: "tags", Right: "right", LossUnit: "nats",
 	aligned: true, units: "characters, tokens", usual: tokenizer.Tokens, // no byte pairs: only a part of a word would have the tag
 }}}
 
@@ -45,16 +48,75 @@ func (c *Config) checkTags(fields []string) error {
 	return nil
 }
 
-func (tagging) network(m *Model) (forward, error) {
+func (tagging) network(m *Model) (network, error) {
 	net, err := layers.NewEncoder(m.Params, m.Config.Model)
-	return func(b *layers.Build, in G.Nodes) (*G.Node, error) {
+	c := newClassifier(m, func(b *layers.Build, in G.Nodes) (*G.Node, error) {
 		return net.Forward(b, in[0], layers.Mask{KeyLengths: in[1]}) // (B, Len, Classes)
-	}, err
+	})
+	if tags := entityTags(&m.Config); tags != nil {
+		c.more = append(c.more, func(b *layers.Build, logits, targets *G.Node) (train.Metric, error) {
+			return entityF1(tags, b, logits, targets)
+		})
+	}
+	return c, err
 }
 
-// score also counts entities.
-func (k tagging) score(r *Report, j *Judged, answer []string, references [][]string) {
-	k.common.score(r, j, answer, references)
+func (tagging) metrics(c *Config) metricTable {
+	if !c.fromRows() || c.Task.Target != nil && entityTags(c) == nil {
+		return metricTable{accuracy}
+	}
+	return metricTable{accuracy, {Name: "entity_f1", About: "F1 score of entities in the tags of a file, such as B-PER and I-PER"}}
+}
+
+// entityTags returns the text of each tag of a file. It returns nil if the tags aren't made for entities: see
+// score.Entities.
+func entityTags(c *Config) []string {
+	if !c.fromRows() || c.Task.Target == nil {
+		return nil
+	}
+	tags := make([]string, c.Task.Target.Len())
+	var found score.Entities
+	for id := range tags {
+		tags[id], _ = c.Task.Target.Decode([]int{id})
+		if id != c.Task.Target.Unknown() {
+			found.Add(nil, tags[id:id+1])
+		}
+	}
+	if found.Others > 0 || found.Total().Rows == 0 {
+		return nil
+	}
+	return tags
+}
+
+// entityF1 returns the F1 score of score.Entities as a metric. The argument tags has the text of each id.
+func entityF1(tags []string, b *layers.Build, logits, targets *G.Node) (train.Metric, error) {
+	sums, err := ops.SumAnswers(b.Env(), "entity f1", logits, targets, 2, func(sums []float64, answers, targets []int) {
+		var answered, right []string
+		for i, id := range targets {
+			if id < 0 { // padding
+				continue
+			}
+			tag := "O"
+			if answers[i] >= 0 {
+				tag = tags[answers[i]]
+			}
+			answered, right = append(answered, tag), append(right, tags[id])
+		}
+		var e score.Entities
+		e.Add(answered, right)
+		total := e.Total()
+		sums[0] += float64(2 * total.Right)
+		sums[1] += float64(total.Answers + total.Rows)
+	})
+	return train.Metric{Name: "entity_f1", Sum: sums, Value: func(sums []float64) float64 {
+		return sums[0] / max(sums[1], 1)
+	}}, err
+}
+
+// judge also counts entities.
+func (tagging) judge(m *Model, r *Report, j *Judged) {
+	answer, references := m.compare(r, j)
+	r.countClasses(j, answer, references[0])
 	r.Entities.Add(answer, references[0])
 }
 

@@ -2,12 +2,10 @@ package task
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"strings"
 
-	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
-
-	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 )
@@ -20,9 +18,8 @@ type Task struct {
 	// didn't use.
 	Loaded layers.LoadReport
 
-	unstarted    error // why Config.From can't be loaded; no error for a run that already has a checkpoint
-	set          set
-	classWeights []float64 // nil means 1 for each class
+	unstarted error // why Config.From can't be loaded; no error for a run that already has a checkpoint
+	set       set
 }
 
 // validationSize is the number of examples in a validation batch, except for rows of a file.
@@ -71,7 +68,7 @@ func New(c Config) (*Task, error) {
 		t.unstarted = err
 	}
 	if rows, ok := s.(*rowSet); ok {
-		t.classWeights = rows.classWeights
+		m.classWeights = rows.classWeights
 	}
 	return t, nil
 }
@@ -88,82 +85,29 @@ func (t *Task) Problem() train.Problem {
 			if err != nil {
 				return train.Batch{}, err
 			}
-			return train.Batch{Values: t.values(b), Weight: t.weight(b)}, nil
+			targets, weight := t.network.targets(b)
+			return train.Batch{Values: append(t.network.values(b), targets...), Weight: weight}, nil
 		}}
 	}
 	return train.Problem{
 		Params:         t.Params,
-		Loss:           t.loss,
+		Loss:           t.network.loss,
 		Train:          dataset(t.set.train(t.Config.Training)),
 		Validation:     dataset(t.set.validation()),
 		ValidationSize: t.Config.validationSize(),
 	}
 }
 
-// weight returns the weight of a batch's mean loss: the sum of the weights of its targets.
-func (t *Task) weight(b data.Batch) float64 {
-	if t.classWeights == nil {
-		return float64(b.Counted())
-	}
-	weight := 0.0
-	for _, target := range b.Targets {
-		if target != data.Ignore {
-			weight += t.classWeights[target]
-		}
-	}
-	return weight
-}
-
-// loss adds the model, its loss and its metrics to the graph of the nodes. The function values returns the values of
-// the nodes.
-func (t *Task) loss(b *layers.Build, nodes G.Nodes) (*G.Node, []train.Metric, error) {
-	last := len(nodes) - 1
-	logits, err := t.forward(b, nodes[:last])
-	if err != nil {
-		return nil, nil, err
-	}
-	o := layers.CrossEntropyOptions{ClassWeights: t.classWeights}
-	if b.Mode == layers.Training {
-		o.LabelSmoothing = t.Config.Training.LabelSmoothing
-	}
-	loss, err := layers.CrossEntropy(b, logits, nodes[last], o)
-	if err != nil {
-		return nil, nil, err
-	}
-	var computed []train.Metric
-	for _, m := range metrics {
-		if !m.Value.has(&t.Config) {
-			continue
-		}
-		one, err := m.Value.add(t, b, logits, nodes[last])
-		if err != nil {
-			return nil, nil, err
-		}
-		computed = append(computed, one)
-	}
-	return loss, computed, nil
-}
-
-// unknownClass returns the class that stands for unknown symbols in answers, or -1 if there is none. A prediction of
-// this class is never right, neither here nor in Judge, because it doesn't tell which symbol was meant.
-func (t *Task) unknownClass() int {
-	if t.Config.Task.Classes != nil {
-		return -1
-	}
-	_, target := t.coder.Tokenizers()
-	return target.Unknown()
-}
-
-// values returns the values of the nodes of loss: the batch's inputs and its targets.
-func (t *Task) values(b data.Batch) []*tensor.Dense {
-	return append(t.Model.values(b), intTensor(b.Targets, b.Size, b.TargetLen))
-}
-
 // A Score tells how good a model is on the validation examples.
 type Score struct {
-	Loss         float64 // mean cross-entropy, in nats
-	Right, Total int     // right answers and all answers; for text: characters or tokens; for tagging from a file: tags
+	Loss         float64 // mean loss; for kinds that choose among ids: cross-entropy, in nats
+	Name         string  // name of the kind's metric for Value, such as "accuracy"
+	Value        float64 // if answers are right or wrong: Right as a share of Total
+	Right, Total int     // right answers, if there are any, and all answers; for text: characters or tokens; for tagging from a file: tags
 	Characters   int     // for text in tokens: number of characters in the Total tokens; otherwise 0
+
+	others      string // the other metrics, in words
+	unit, right string // words of the Kind
 }
 
 // PerCharacter returns the loss per character, which is comparable between models with different tokenizers. Without
@@ -175,8 +119,17 @@ func (s Score) PerCharacter() float64 {
 	return s.Loss * float64(s.Total) / float64(s.Characters)
 }
 
-// Accuracy returns Right as a share of Total.
-func (s Score) Accuracy() float64 { return float64(s.Right) / float64(max(s.Total, 1)) }
+// String returns the score in words.
+func (s Score) String() string {
+	loss := fmt.Sprintf("Val=%.6f", s.Loss)
+	if s.Characters > 0 {
+		loss += fmt.Sprintf(" per token, %.6f per character", s.PerCharacter())
+	}
+	if s.right == "" {
+		return fmt.Sprintf("%s, %s %.4f%s (%d %s)", loss, s.Name, s.Value, s.others, s.Total, s.unit)
+	}
+	return fmt.Sprintf("%s, %s %.4f (%d of %d %s %s)", loss, s.Name, s.Value, s.Right, s.Total, s.unit, s.right)
+}
 
 // Evaluate scores the model with its present parameters on the validation examples.
 func (t *Task) Evaluate(ctx context.Context) (Score, error) {
@@ -184,14 +137,23 @@ func (t *Task) Evaluate(ctx context.Context) (Score, error) {
 	if err != nil {
 		return Score{}, err
 	}
-	return t.score(values["val_loss"], values["val_accuracy"]), nil
+	return t.score(values["val_loss"], values), nil
 }
 
-func (t *Task) score(loss, accuracy float64) Score {
-	total := t.set.judged()
-	score := Score{Loss: loss, Right: int(math.Round(accuracy * float64(total))), Total: total}
-	if s, ok := t.set.(*textSet); ok {
-		score.Characters = s.characters
+// score returns the Score for a validation loss and validation metrics, such as those of a check.
+func (t *Task) score(loss float64, values map[string]float64) Score {
+	metrics, k := kindOf(t.Config.Task.Kind).metrics(&t.Config), t.Config.Kind()
+	s := Score{Loss: loss, Name: metrics[0].Name, Total: t.set.judged(), unit: k.Unit, right: k.Right}
+	s.Value = values["val_"+s.Name]
+	if s.right != "" {
+		s.Right = int(math.Round(s.Value * float64(s.Total)))
+		s.Value = float64(s.Right) / float64(max(s.Total, 1))
 	}
-	return score
+	for _, m := range metrics[1:] {
+		s.others += fmt.Sprintf(", %s %.4g", strings.ReplaceAll(m.Name, "_", " "), values["val_"+m.Name])
+	}
+	if text, ok := t.set.(*textSet); ok {
+		s.Characters = text.characters
+	}
+	return s
 }

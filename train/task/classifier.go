@@ -1,0 +1,153 @@
+package task
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/ops"
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train"
+)
+
+// A classifier is a network that chooses among the ids of the Layout's Classes, once or at every position. Its output
+// has their logits, and its loss is the cross-entropy.
+type classifier struct {
+	reader
+	more []func(b *layers.Build, logits, targets *G.Node) (train.Metric, error) // metrics besides accuracy
+}
+
+// newClassifier returns the classifier of a model whose function net computes logits.
+func newClassifier(m *Model, net func(b *layers.Build, in G.Nodes) (*G.Node, error)) classifier {
+	return classifier{reader: reader{m, net}}
+}
+
+// targets returns the correct ids. The weight is the sum of their class weights.
+func (c classifier) targets(b data.Batch) (values []*tensor.Dense, weight float64) {
+	for _, target := range b.Targets {
+		switch {
+		case target == data.Ignore:
+		case c.classWeights == nil:
+			weight++
+		default:
+			weight += c.classWeights[target]
+		}
+	}
+	return []*tensor.Dense{intTensor(b.Targets, b.Size, b.TargetLen)}, weight
+}
+
+func (c classifier) loss(b *layers.Build, nodes G.Nodes) (*G.Node, []train.Metric, error) {
+	last := len(nodes) - 1
+	targets := nodes[last]
+	logits, err := c.forward(b, nodes[:last])
+	if err != nil {
+		return nil, nil, err
+	}
+	o := layers.CrossEntropyOptions{ClassWeights: c.classWeights}
+	if b.Mode == layers.Training {
+		o.LabelSmoothing = c.Config.Training.LabelSmoothing
+	}
+	loss, err := layers.CrossEntropy(b, logits, targets, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	right, counted, err := ops.CountRight(b.Env(), logits, targets, c.unknownClass(), !c.Config.Kind().aligned)
+	if err != nil {
+		return nil, nil, err
+	}
+	metrics := []train.Metric{{Name: "accuracy", Sum: right, Count: counted}}
+	for _, add := range c.more {
+		metric, err := add(b, logits, targets)
+		if err != nil {
+			return nil, nil, err
+		}
+		metrics = append(metrics, metric)
+	}
+	return loss, metrics, nil
+}
+
+// unknownClass returns the class that stands for unknown symbols in answers, or -1 if there is none. A prediction of
+// this class is never right, neither here nor in Judge, because it doesn't tell which symbol was meant.
+func (c classifier) unknownClass() int {
+	if c.Config.Task.Classes != nil {
+		return -1
+	}
+	_, target := c.coder.Tokenizers()
+	return target.Unknown()
+}
+
+func (c classifier) answer(chosen choice) (text string, number *float64, err error) {
+	text, err = c.coder.Answer(chosen.targets)
+	return text, nil, err
+}
+
+// predictor returns a predictor that chooses the likeliest classes of all valid positions together. For text, it
+// chooses only the class that follows the last position.
+func (c classifier) predictor(s batchShape) (predictor, error) {
+	run, err := c.runner(c, s)
+	if err != nil {
+		return nil, err
+	}
+	return func(_ context.Context, rows []query) error {
+		values, err := run(rows)
+		if err != nil {
+			return err
+		}
+		classes := c.layout.Classes
+		each := len(values) / classes / s.size // positions per row
+		for i := range rows {
+			first, end := 0, min(each, len(rows[i].ids))
+			if c.Config.Kind().causal {
+				first = end - 1
+			}
+			rows[i].choices = []choice{{}}
+			for p := first; p < end; p++ {
+				rows[i].choices = extended(rows[i].choices, values[(i*each+p)*classes:][:classes], rows[i].top)
+			}
+		}
+		return nil
+	}, nil
+}
+
+// extended returns the n likeliest choices with one more target, given its logits. The choices must be likeliest first.
+func extended(choices []choice, logits []float32, n int) []choice {
+	best, logProb := likeliest(logits)
+	if n <= 1 {
+		choices[0].targets = append(choices[0].targets, best)
+		choices[0].logProb += logProb
+		return choices
+	}
+	classes := make([]int, len(logits))
+	for i := range classes {
+		classes[i] = i
+	}
+	slices.SortStableFunc(classes, func(a, b int) int { return cmp.Compare(logits[b], logits[a]) })
+	var longer []choice
+	for i, c := range choices {
+		for j := 0; j < len(classes) && (i+1)*(j+1) <= n; j++ { // for a greater j, n others are at least as likely
+			longer = append(longer, choice{targets: append(slices.Clip(c.targets), classes[j]), logProb: c.logProb + logProb + float64(logits[classes[j]]-logits[best])})
+		}
+	}
+	slices.SortStableFunc(longer, func(a, b choice) int { return cmp.Compare(b.logProb, a.logProb) })
+	return longer[:min(n, len(longer))]
+}
+
+// likeliest returns the class with the highest logit and the logarithm of its probability. If several logits are equal,
+// it returns the first.
+func likeliest(logits []float32) (class int, logProb float64) {
+	for i, x := range logits {
+		if x > logits[class] {
+			class = i
+		}
+	}
+	sum := 0.0
+	for _, x := range logits {
+		sum += math.Exp(float64(x - logits[class]))
+	}
+	return class, -math.Log(sum)
+}

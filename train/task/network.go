@@ -1,0 +1,81 @@
+package task
+
+import (
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train"
+)
+
+// A network is the model of a task with the parts that depend on the kind: what its graphs read, what it learns, and how
+// it answers. Nothing outside a network assumes that a model computes logits or learns ids.
+type network interface {
+	// inputs adds the nodes that the model reads to a graph, for batches with size rows. The function values returns
+	// their values for a batch.
+	inputs(g *G.ExprGraph, size int, l data.Layout) G.Nodes
+	values(b data.Batch) []*tensor.Dense
+
+	// forward adds the model to the graph of its inputs, and returns its output.
+	forward(b *layers.Build, in G.Nodes) (out *G.Node, err error)
+
+	// targets returns the values of the nodes that the loss compares the output with, and the weight of the batch's mean
+	// loss.
+	targets(b data.Batch) (values []*tensor.Dense, weight float64)
+
+	// loss adds the model, its mean loss and the metrics of the kind to a graph. The nodes have the values that the
+	// functions values and targets return.
+	loss(b *layers.Build, nodes G.Nodes) (loss *G.Node, metrics []train.Metric, err error)
+
+	// predictor returns a predictor for batches of this shape. The function answer converts one of its choices to an
+	// answer's Text and Number.
+	predictor(s batchShape) (predictor, error)
+	answer(c choice) (text string, number *float64, err error)
+}
+
+// A reader is the part of a network that reads batches of ids.
+type reader struct {
+	*Model
+	net func(b *layers.Build, in G.Nodes) (*G.Node, error)
+}
+
+// inputs returns nodes for ids (B, Len); for lengths (B), unless the kind is causal; and, if the Layout has a Start, for
+// the id before each target (B, TargetLen).
+func (r reader) inputs(g *G.ExprGraph, size int, l data.Layout) G.Nodes {
+	nodes := G.Nodes{intNode(g, "ids", size, l.Len)}
+	if !r.Config.Kind().causal {
+		nodes = append(nodes, intNode(g, "lengths", size, 0))
+	}
+	if r.layout.Start >= 0 {
+		nodes = append(nodes, intNode(g, "before", size, l.TargetLen))
+	}
+	return nodes
+}
+
+func (r reader) values(b data.Batch) []*tensor.Dense {
+	values := []*tensor.Dense{intTensor(b.Inputs, b.Size, b.Len)}
+	if !r.Config.Kind().causal {
+		values = append(values, intTensor(b.Lengths, b.Size, 0))
+	}
+	if b.DecoderInputs != nil {
+		values = append(values, intTensor(b.DecoderInputs, b.Size, b.TargetLen))
+	}
+	return values
+}
+
+func (r reader) forward(b *layers.Build, in G.Nodes) (*G.Node, error) { return r.net(b, in) }
+
+// shape returns (size, length), or (size) if the length is 0.
+func shape(size, length int) tensor.Shape {
+	return tensor.Shape{size, length}[:1+min(length, 1)]
+}
+
+func intNode(g *G.ExprGraph, name string, size, length int) *G.Node {
+	s := shape(size, length)
+	return G.NewTensor(g, tensor.Int, len(s), G.WithShape(s...), G.WithName(name))
+}
+
+func intTensor(ids []int, size, length int) *tensor.Dense {
+	return tensor.New(tensor.WithShape(shape(size, length)...), tensor.WithBacking(ids))
+}
