@@ -21,16 +21,14 @@ const (
 	SiLU     Activation = Activation(ops.SiLU)     // x·σ(x) = x/(1 + exp(−x)), also called Swish (Elfwing et al., 2017)
 )
 
-func init() {
-	kinds.Choices["activation"] = kinds.Choice{
-		All: ops.Activations.All(),
-		Parse: func(text string) (any, error) {
-			var a Activation
-			err := a.UnmarshalText([]byte(text))
-			return a, err
-		},
-		Text: func(v any) string { return v.(Activation).String() },
-	}
+var activationChoice = kinds.Choice{
+	All: ops.Activations.All(),
+	Parse: func(text string) (any, error) {
+		var a Activation
+		err := a.UnmarshalText([]byte(text))
+		return a, err
+	},
+	Text: func(v any) string { return v.(Activation).String() },
 }
 
 // String returns the activation's name, such as relu.

@@ -5,14 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/heed-go/heed/internal/kinds"
 	"github.com/heed-go/heed/layers"
 )
 
 // TestChoicesHaveNames parses every name in a table of choices.
 func TestChoicesHaveNames(t *testing.T) {
 	for flag, first := range map[string]string{"positions": "none", "norm": "layer", "activation": "relu"} {
-		table := kinds.Choices[flag]
+		table := layers.Choices()[flag]
 		var names []string
 		for name, about := range table.All {
 			names = append(names, name)
@@ -43,7 +42,7 @@ func TestParseChoices(t *testing.T) {
 		if _, ok := want.(layers.NormConfig); ok {
 			flag = "norm"
 		}
-		table := kinds.Choices[flag]
+		table := layers.Choices()[flag]
 		got, err := table.Parse(text)
 		if err != nil || !reflect.DeepEqual(got, want) || table.Text(got) != text {
 			t.Errorf("%s: got %+v with error %v, want %+v; the value's text is %s", text, got, err, want, table.Text(got))
@@ -56,11 +55,11 @@ func TestParseChoices(t *testing.T) {
 		"rms,eps=tiny":    `eps can't be "tiny"`,
 		"layer,eps=1,eps": "expected field=value",
 	} {
-		if got, err := kinds.Choices["norm"].Parse(text); err == nil || !strings.Contains(err.Error(), want) {
+		if got, err := layers.Choices()["norm"].Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %+v, %v, want %q in the error", text, got, err, want)
 		}
 	}
-	_, err := kinds.Choices["positions"].Parse("rotary,bases=3")
+	_, err := layers.Choices()["positions"].Parse("rotary,bases=3")
 	if want := `positions of kind rotary: it has no field "bases": use base, dim, interleaved, offset, scaling; did you mean base?`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

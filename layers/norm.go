@@ -36,17 +36,15 @@ var norms = kinds.Table[func(p *Params, dim int, c NormConfig) (Norm, error)]{
 	{Name: "rms", About: "division by the root mean square, then a learned scale (RMSNorm)", Value: func(p *Params, dim int, c NormConfig) (Norm, error) { return NewRMSNorm(p, dim, c) }},
 }
 
-func init() {
-	kinds.Choices["norm"] = kinds.Choice{
-		All:   norms.All(),
-		Parse: func(text string) (any, error) { return parseNorm(text) },
-		Text: func(v any) string {
-			c := v.(NormConfig)
-			c.Kind = cmp.Or(c.Kind, norms[0].Name)
-			data, _ := json.Marshal(c)
-			return kinds.Text(data)
-		},
-	}
+var normChoice = kinds.Choice{
+	All:   norms.All(),
+	Parse: func(text string) (any, error) { return parseNorm(text) },
+	Text: func(v any) string {
+		c := v.(NormConfig)
+		c.Kind = cmp.Or(c.Kind, norms[0].Name)
+		data, _ := json.Marshal(c)
+		return kinds.Text(data)
+	},
 }
 
 // parseNorm parses a norm's kind, followed by fields of NormConfig with their JSON names, such as "rms,eps=1e-5". It

@@ -56,7 +56,10 @@ var positionKinds = kinds.Types[PositionsConfig]{What: "positions", Table: kinds
 	kinds.TypeOf[RelativeBias, PositionsConfig]("relative_bias", "a learned number for each distance, added to the scores, as in T5"),
 }}
 
-func init() { kinds.Choices["positions"] = positionKinds.Choice() }
+// Choices returns the tables of this package that the flags of the command heed choose from, by the names of the flags.
+func Choices() map[string]kinds.Choice {
+	return map[string]kinds.Choice{"positions": positionKinds.Choice(), "norm": normChoice, "activation": activationChoice}
+}
 
 // positionsJSON is a PositionsConfig that can be written to JSON and read back.
 type positionsJSON struct{ PositionsConfig }

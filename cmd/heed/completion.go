@@ -12,7 +12,6 @@ import (
 
 	"github.com/heed-go/heed/cmd/heed/internal/bench"
 	"github.com/heed-go/heed/data/tokenizer"
-	"github.com/heed-go/heed/internal/kinds"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/task"
 )
@@ -95,7 +94,7 @@ func valuesOf(cmd *cobra.Command, flag string) cobra.CompletionFunc {
 	files := func(endings ...string) cobra.CompletionFunc {
 		return cobra.FixedCompletions(endings, cobra.ShellCompDirectiveFilterFileExt)
 	}
-	if table, ok := kinds.Choices[flag]; ok {
+	if table, ok := task.Choices()[flag]; ok {
 		var all []string
 		for name, about := range table.All {
 			all = append(all, cobra.CompletionWithDesc(name, about))

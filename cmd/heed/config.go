@@ -139,10 +139,10 @@ func knownEncoding(name string) error {
 	return nil
 }
 
-// choose declares a flag that sets *value to a choice of kinds.Choices. Its text is the name of the choice and, after
+// choose declares a flag that sets *value to a choice of task.Choices. Its text is the name of the choice and, after
 // commas, fields, as in muon,momentum=0.95. The verb %s in usage stands for the list of names.
 func choose[T any](f *pflag.FlagSet, flag string, value *T, usage string) {
-	table := kinds.Choices[flag]
+	table := task.Choices()[flag]
 	var names []string
 	for name := range table.All {
 		names = append(names, name)

@@ -37,7 +37,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/heed-go/heed/internal/kinds"
 	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train"
@@ -311,7 +310,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if !errors.As(err, &invalid) {
 		return usagef("%v: %s --help lists the flags", err, cmd.CommandPath())
 	}
-	if kinds.Choices[invalid.GetFlag().Name].Parse != nil {
+	if invalid.GetFlag().Value.Type() == (choice[any]{}).Type() {
 		return usagef("--%s: %w", invalid.GetFlag().Name, errors.Unwrap(err))
 	}
 	want := cmp.Or(map[string]string{

@@ -34,9 +34,6 @@ type Choice struct {
 	Text  func(v any) string                   // text that Parse turns into v; "" if nothing is chosen
 }
 
-// Choices has the tables that flags choose from, by the names of the flags. Each table's package adds it.
-var Choices = map[string]Choice{}
-
 // All yields the name and the help of each choice, in the table's order.
 func (t Table[V]) All() iter.Seq2[string, string] {
 	return func(yield func(name, about string) bool) {

@@ -11,7 +11,6 @@ import (
 
 	"gorgonia.org/tensor"
 
-	"github.com/heed-go/heed/internal/kinds"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/train/optim"
 )
@@ -138,7 +137,7 @@ func TestConfigCheck(t *testing.T) {
 // In every valid Config, the factors of the schedule are from 0 to 1, and one of them is 1, unless a stair ends before
 // the warm-up does.
 func TestSchedulesReachTheirPeak(t *testing.T) {
-	for kind := range kinds.Choices["schedule"].All {
+	for kind := range optim.Choices()["schedule"].All {
 		valid := 0
 		for i := range 8 * 8 * 3 {
 			c := optim.Config{LearningRate: 1, Schedule: optim.ScheduleConfig{Kind: kind, WarmUp: i % 8, Decay: i / 8 % 8, Floor: float64(i/64) / 2}}
@@ -228,7 +227,7 @@ func TestConfigNew(t *testing.T) {
 			}
 		}
 	}
-	for name := range kinds.Choices["schedule"].All {
+	for name := range optim.Choices()["schedule"].All {
 		if c := (optim.Config{LearningRate: 1, Schedule: kind(name)}); c.Check() != nil {
 			t.Errorf("the schedule %s: got error %v, want none", name, c.Check())
 		}
@@ -254,9 +253,9 @@ func TestConfigNew(t *testing.T) {
 func TestChoices(t *testing.T) {
 	for choice, want := range map[string]string{"solver": "adamw adam sgd lion muon", "schedule": "cosine constant linear restarts staircase inverse-square-root one-cycle"} {
 		var names []string
-		for name, about := range kinds.Choices[choice].All {
+		for name, about := range optim.Choices()[choice].All {
 			names = append(names, name)
-			if _, err := kinds.Choices[choice].Parse(name); err != nil || about == "" {
+			if _, err := optim.Choices()[choice].Parse(name); err != nil || about == "" {
 				t.Errorf("%s %s, about %q: %v", choice, name, about, err)
 			}
 		}

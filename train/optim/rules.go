@@ -72,7 +72,10 @@ var (
 	muonMemory  = []string{"muon.mean"}
 )
 
-func init() { kinds.Choices["solver"] = rules.Choice() }
+// Choices returns the tables of this package that the flags of the command heed choose from, by the names of the flags.
+func Choices() map[string]kinds.Choice {
+	return map[string]kinds.Choice{"solver": rules.Choice(), "schedule": scheduleChoice}
+}
 
 // SGD is gradient descent, optionally with momentum (Sutskever et al., 2013) in PyTorch's form: the velocity is the
 // decaying sum of the gradients. It adds weight decay times the weight to the gradient.

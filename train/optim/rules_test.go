@@ -6,7 +6,6 @@ import (
 
 	"gorgonia.org/tensor"
 
-	"github.com/heed-go/heed/internal/kinds"
 	"github.com/heed-go/heed/train/optim"
 )
 
@@ -117,7 +116,7 @@ func TestRulesAllocate(t *testing.T) {
 }
 
 func TestParseRule(t *testing.T) {
-	table := kinds.Choices["solver"]
+	table := optim.Choices()["solver"]
 	for text, want := range map[string]optim.Rule{
 		"adamw": optim.AdamW{}, "adamw,beta2=0.98": optim.AdamW{Beta2: 0.98}, "adam,eps=0.000001": optim.Adam{Eps: 1e-6},
 		"sgd,momentum=0.9,nesterov=true": optim.SGD{Momentum: 0.9, Nesterov: true}, "lion,beta1=0.5": optim.Lion{Beta1: 0.5},

@@ -190,12 +190,10 @@ type scheduling struct {
 	least    func(warmUp int) int // smallest valid Decay; nil means 0
 }
 
-func init() {
-	kinds.Choices["schedule"] = kinds.Choice{
-		All:   schedules.All(),
-		Parse: func(text string) (any, error) { return text, nil }, // check returns an error for an unknown name
-		Text:  func(v any) string { return ScheduleConfig{Kind: v.(string)}.kind() },
-	}
+var scheduleChoice = kinds.Choice{
+	All:   schedules.All(),
+	Parse: func(text string) (any, error) { return text, nil }, // check returns an error for an unknown name
+	Text:  func(v any) string { return ScheduleConfig{Kind: v.(string)}.kind() },
 }
 
 // kind returns the Kind, or the default if it is empty.

@@ -1,8 +1,12 @@
 package task
 
 import (
+	"maps"
+
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/kinds"
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train/optim"
 )
 
 // A metricTable lists metrics by the names that they have in a loss, each with a line of help.
@@ -37,10 +41,14 @@ func monitored(c *Config) (values metricTable) {
 	return values
 }
 
-func init() {
-	kinds.Choices["monitor"] = kinds.Choice{
+// Choices returns the tables that flags of the command heed choose from, by the names of the flags.
+func Choices() map[string]kinds.Choice {
+	choices := map[string]kinds.Choice{"monitor": {
 		All:   monitored(nil).All(),
 		Parse: func(text string) (any, error) { return text, nil }, // Config.check checks the name
 		Text:  func(v any) string { return v.(string) },
-	}
+	}}
+	maps.Copy(choices, layers.Choices())
+	maps.Copy(choices, optim.Choices())
+	return choices
 }
