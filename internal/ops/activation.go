@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/kernel"
 	"github.com/heed-go/heed/internal/kinds"
@@ -77,10 +76,7 @@ func Activate(e *Env, x *G.Node, a Activation) (*G.Node, error) {
 	if err := CheckFloat(a.String(), "the input", x); err != nil {
 		return nil, err
 	}
-	if x.Dtype() == tensor.Float32 {
-		return activate[float32](e, x, a)
-	}
-	return activate[float64](e, x, a)
+	return byDtype(x, activate[float32], activate[float64])(e, x, a)
 }
 
 func activate[F kernel.Float](e *Env, x *G.Node, a Activation) (*G.Node, error) {

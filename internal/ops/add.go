@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/kernel"
 )
@@ -20,10 +19,7 @@ func Add(e *Env, x, y *G.Node) (*G.Node, error) {
 	if err := hasShape("add", "the second term", y, x.Shape()...); err != nil {
 		return nil, err
 	}
-	if x.Dtype() == tensor.Float32 {
-		return add[float32](e, x, y)
-	}
-	return add[float64](e, x, y)
+	return byDtype(x, add[float32], add[float64])(e, x, y)
 }
 
 func add[F kernel.Float](e *Env, x, y *G.Node) (*G.Node, error) {
@@ -58,10 +54,7 @@ func AddRows(e *Env, x, table *G.Node) (*G.Node, error) {
 	if t := xs[len(xs)-2]; t > ts[0] {
 		return nil, fmt.Errorf("%s: a sequence of %d positions is longer than the table of %d", name, t, ts[0])
 	}
-	if x.Dtype() == tensor.Float32 {
-		return addRows[float32](e, x, table)
-	}
-	return addRows[float64](e, x, table)
+	return byDtype(x, addRows[float32], addRows[float64])(e, x, table)
 }
 
 func addRows[F kernel.Float](e *Env, x, table *G.Node) (*G.Node, error) {
@@ -104,10 +97,7 @@ func AddConstantRows(e *Env, x *G.Node, table []float64, label string) (*G.Node,
 	if len(s) != 2 && len(s) != 3 || len(table) != s[len(s)-2]*s[len(s)-1] {
 		return nil, fmt.Errorf("%s: the input must have shape (T, D) or (B, T, D) and the table T·D elements, got %v and %d elements", name, s, len(table))
 	}
-	if x.Dtype() == tensor.Float32 {
-		return addConstantRows[float32](e, x, table, label)
-	}
-	return addConstantRows[float64](e, x, table, label)
+	return byDtype(x, addConstantRows[float32], addConstantRows[float64])(e, x, table, label)
 }
 
 func addConstantRows[F kernel.Float](e *Env, x *G.Node, table []float64, label string) (*G.Node, error) {

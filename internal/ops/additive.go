@@ -37,10 +37,7 @@ func AdditiveScores(e *Env, q, k, v *G.Node) (*G.Node, error) {
 			return nil, err
 		}
 	}
-	if q.Dtype() == tensor.Float32 {
-		return additiveScores[float32](e, name, q, k, v)
-	}
-	return additiveScores[float64](e, name, q, k, v)
+	return byDtype(q, additiveScores[float32], additiveScores[float64])(e, name, q, k, v)
 }
 
 func additiveScores[F kernel.Float](e *Env, name string, q, k, v *G.Node) (*G.Node, error) {

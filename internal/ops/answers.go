@@ -20,10 +20,7 @@ func SumAnswers(e *Env, name string, logits, targets *G.Node, n int, add func(su
 	if err := checkTargets(name, logits, targets); err != nil {
 		return nil, err
 	}
-	if logits.Dtype() == tensor.Float32 {
-		return sumAnswers[float32](e, name, logits, targets, n, add)
-	}
-	return sumAnswers[float64](e, name, logits, targets, n, add)
+	return byDtype(logits, sumAnswers[float32], sumAnswers[float64])(e, name, logits, targets, n, add)
 }
 
 func sumAnswers[F kernel.Float](e *Env, name string, logits, targets *G.Node, n int, add func(sums []float64, answers, targets []int)) (*G.Node, error) {

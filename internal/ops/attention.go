@@ -18,10 +18,7 @@ func Attention(e *Env, q, k, v *G.Node, c AttentionConfig) (*G.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if q.Dtype() == tensor.Float32 {
-		return attention[float32](e, in)
-	}
-	return attention[float64](e, in)
+	return byDtype(q, attention[float32], attention[float64])(e, in)
 }
 
 // attentionState is the state that the forward op passes to the backward op.

@@ -28,10 +28,7 @@ func RankSums(e *Env, logits, targets, weights *G.Node) (*G.Node, error) {
 	if err := checkDistance("auc", logits, targets, weights); err != nil {
 		return nil, err
 	}
-	if logits.Dtype() == tensor.Float32 {
-		return rankSums[float32](e, logits, targets, weights)
-	}
-	return rankSums[float64](e, logits, targets, weights)
+	return byDtype(logits, rankSums[float32], rankSums[float64])(e, logits, targets, weights)
 }
 
 func rankSums[F kernel.Float](e *Env, logits, targets, weights *G.Node) (*G.Node, error) {

@@ -52,10 +52,7 @@ func CrossEntropy(e *Env, logits, targets *G.Node, c CrossEntropyOptions) (*G.No
 			return nil, err
 		}
 	}
-	if logits.Dtype() == tensor.Float32 {
-		return crossEntropy[float32](e, logits, targets, c)
-	}
-	return crossEntropy[float64](e, logits, targets, c)
+	return byDtype(logits, crossEntropy[float32], crossEntropy[float64])(e, logits, targets, c)
 }
 
 // checkTargets checks that logits have shape (…, V), and that targets have dtype int and the same shape without V.

@@ -26,10 +26,7 @@ func MeanDistance(e *Env, d kernel.Distance, delta float64, outputs, targets, we
 	if err := checkDistance(distanceNames[d], outputs, targets, weights); err != nil {
 		return nil, err
 	}
-	if outputs.Dtype() == tensor.Float32 {
-		return meanDistance[float32](e, d, delta, outputs, targets, weights)
-	}
-	return meanDistance[float64](e, d, delta, outputs, targets, weights)
+	return byDtype(outputs, meanDistance[float32], meanDistance[float64])(e, d, delta, outputs, targets, weights)
 }
 
 // SumDistance returns two sums over all numbers: the weighted distances, and the weights. MeanDistance returns their
@@ -38,10 +35,7 @@ func SumDistance(e *Env, d kernel.Distance, outputs, targets, weights *G.Node) (
 	if err := checkDistance(distanceNames[d], outputs, targets, weights); err != nil {
 		return nil, nil, err
 	}
-	if outputs.Dtype() == tensor.Float32 {
-		return sumDistance[float32](e, d, outputs, targets, weights)
-	}
-	return sumDistance[float64](e, d, outputs, targets, weights)
+	return byDtype(outputs, sumDistance[float32], sumDistance[float64])(e, d, outputs, targets, weights)
 }
 
 func checkDistance(name string, outputs, targets, weights *G.Node) error {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/kernel"
 )
@@ -60,10 +59,7 @@ func Dropout(e *Env, x *G.Node, p float64) (*G.Node, error) {
 	if d.p == 0 {
 		return x, nil
 	}
-	if x.Dtype() == tensor.Float32 {
-		return dropout[float32](e, x, d)
-	}
-	return dropout[float64](e, x, d)
+	return byDtype(x, dropout[float32], dropout[float64])(e, x, d)
 }
 
 func dropout[F kernel.Float](e *Env, x *G.Node, d drop) (*G.Node, error) {

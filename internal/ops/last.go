@@ -20,10 +20,7 @@ func Last(e *Env, x, counts *G.Node) (*G.Node, error) {
 	if err := hasShape(name, "the counts", counts, s[0]); err != nil {
 		return nil, err
 	}
-	if x.Dtype() == tensor.Float32 {
-		return last[float32](e, x, counts, s)
-	}
-	return last[float64](e, x, counts, s)
+	return byDtype(x, last[float32], last[float64])(e, x, counts, s)
 }
 
 func last[F kernel.Float](e *Env, x, counts *G.Node, s tensor.Shape) (*G.Node, error) {

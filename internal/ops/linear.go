@@ -33,10 +33,7 @@ func Linear(e *Env, x, w, b *G.Node, act Activation) (*G.Node, error) {
 	if act != Identity && !act.Known() {
 		return nil, fmt.Errorf("%s: there is no activation %d", name, int(act))
 	}
-	if x.Dtype() == tensor.Float32 {
-		return linear[float32](e, x, w, b, act)
-	}
-	return linear[float64](e, x, w, b, act)
+	return byDtype(x, linear[float32], linear[float64])(e, x, w, b, act)
 }
 
 func linear[F kernel.Float](e *Env, x, w, b *G.Node, act Activation) (*G.Node, error) {

@@ -204,17 +204,11 @@ func size(s [4]int) int { return s[0] * s[1] * s[2] * s[3] }
 // scores to −Inf. Softmax of the result gives the attention weights. If the result for a score is −Inf, the gradient of
 // the score is zero. Errors during a run begin with layer.
 func MaskScores(e *Env, layer string, scores *G.Node, m Mask) (*G.Node, error) {
-	const name = "mask scores"
-	if err := scoresNode(name, scores); err != nil {
-		return nil, err
-	}
-	if err := m.Check(name, scores.Shape(), scores); err != nil {
-		return nil, err
-	}
-	if scores.Dtype() == tensor.Float32 {
-		return maskedOp(e, name, layer, scores, m, kernel.MaskScores[float32], maskScoresGrad[float32])
-	}
-	return maskedOp(e, name, layer, scores, m, kernel.MaskScores[float64], maskScoresGrad[float64])
+	return byDtype(scores, maskScores[float32], maskScores[float64])(e, layer, scores, m)
+}
+
+func maskScores[F kernel.Float](e *Env, layer string, scores *G.Node, m Mask) (*G.Node, error) {
+	return maskedOp(e, "mask scores", layer, scores, m, kernel.MaskScores[F], maskScoresGrad[F])
 }
 
 func maskScoresGrad[F kernel.Float](_ int, ds, out, g []F, _ int) {
@@ -225,11 +219,17 @@ func maskScoresGrad[F kernel.Float](_ int, ds, out, g []F, _ int) {
 	}
 }
 
-// maskedOp adds an op on scores and a mask. Both must have been checked. The output has the scores' shape. The function
+// maskedOp adds an op on scores and a mask. The output has the scores' shape. The function
 // backward computes the gradient ds of the scores from the output out and its gradient g, for rows of the given width.
 // The gradient of the mask's bias is the gradient of the scores, summed over the broadcast axes.
 func maskedOp[F kernel.Float](e *Env, name, layer string, scores *G.Node, m Mask, forward func(cores int, out, scores []F, m kernel.Mask[F]), backward func(cores int, ds, out, g []F, width int)) (*G.Node, error) {
 	shape := scores.Shape()
+	if err := scoresNode(name, scores); err != nil {
+		return nil, err
+	}
+	if err := m.Check(name, shape, scores); err != nil {
+		return nil, err
+	}
 	mask := inputsOf[F](m, shape)
 	o := newOp(fmt.Sprintf("%s%v%v", name, shape, m), shape, func(out []F, in []G.Value) error {
 		scores, err := elements[F](in[0], len(out))

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/kernel"
 )
@@ -41,10 +40,7 @@ func MatMul(e *Env, a, b *G.Node, transA, transB bool, scale float64, skip bool)
 	if p.n = n; k != p.k {
 		return nil, bad()
 	}
-	if a.Dtype() == tensor.Float32 {
-		return matMul[float32](e, a, b, p)
-	}
-	return matMul[float64](e, a, b, p)
+	return byDtype(a, matMul[float32], matMul[float64])(e, a, b, p)
 }
 
 func flip(swap bool, x, y int) (int, int) {

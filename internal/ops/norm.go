@@ -34,10 +34,7 @@ func LayerNorm(e *Env, x, gamma, beta *G.Node, eps float64) (*G.Node, error) {
 			return nil, err
 		}
 	}
-	if x.Dtype() == tensor.Float32 {
-		return layerNorm[float32](e, x, gamma, beta, eps)
-	}
-	return layerNorm[float64](e, x, gamma, beta, eps)
+	return byDtype(x, layerNorm[float32], layerNorm[float64])(e, x, gamma, beta, eps)
 }
 
 func layerNorm[F kernel.Float](e *Env, x, gamma, beta *G.Node, eps float64) (*G.Node, error) {

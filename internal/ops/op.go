@@ -133,6 +133,14 @@ func dtypeOf[F kernel.Float]() tensor.Dtype {
 	return tensor.Float64
 }
 
+// byDtype returns f32 if v holds float32, else f64.
+func byDtype[T any](v interface{ Dtype() tensor.Dtype }, f32, f64 T) T {
+	if v.Dtype() == tensor.Float32 {
+		return f32
+	}
+	return f64
+}
+
 // newOp returns an op whose output is one tensor of dtype F and the given shape. fill(out, in) must set all elements of
 // out, which may hold any values before.
 func newOp[F kernel.Float](name string, shape tensor.Shape, fill func(out []F, in []G.Value) error) *op {

@@ -30,10 +30,7 @@ func Pool(e *Env, x, lengths *G.Node, most int) (*G.Node, error) {
 			return nil, err
 		}
 	}
-	if x.Dtype() == tensor.Float32 {
-		return pool[float32](e, x, lengths, s, most)
-	}
-	return pool[float64](e, x, lengths, s, most)
+	return byDtype(x, pool[float32], pool[float64])(e, x, lengths, s, most)
 }
 
 func pool[F kernel.Float](e *Env, x, lengths *G.Node, s tensor.Shape, most int) (*G.Node, error) {

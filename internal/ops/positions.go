@@ -77,10 +77,7 @@ func checkPositions(name string, positions *G.Node, batch, length int) error {
 // has shape (…) and holds the positions. At position p, AddWaves adds sin(p/base^(i/D)) to element i if i is even, and
 // cos(p/base^(i/D)) to element i+1.
 func AddWaves(e *Env, x, ids *G.Node, base float64) (*G.Node, error) {
-	if x.Dtype() == tensor.Float32 {
-		return addWaves[float32](e, x, ids, base)
-	}
-	return addWaves[float64](e, x, ids, base)
+	return byDtype(x, addWaves[float32], addWaves[float64])(e, x, ids, base)
 }
 
 func addWaves[F kernel.Float](e *Env, x, ids *G.Node, base float64) (*G.Node, error) {

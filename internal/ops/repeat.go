@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/kernel"
 )
@@ -22,10 +21,7 @@ func RepeatHeads(e *Env, x *G.Node, times int) (*G.Node, error) {
 	if times == 1 {
 		return x, nil
 	}
-	if x.Dtype() == tensor.Float32 {
-		return repeatHeads[float32](e, x, times)
-	}
-	return repeatHeads[float64](e, x, times)
+	return byDtype(x, repeatHeads[float32], repeatHeads[float64])(e, x, times)
 }
 
 func repeatHeads[F kernel.Float](e *Env, x *G.Node, times int) (*G.Node, error) {

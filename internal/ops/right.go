@@ -29,10 +29,7 @@ func CountRight(e *Env, logits, targets *G.Node, never int, whole bool) (right, 
 	if whole {
 		size = tensor.Shape(targets.Shape()[1:]).TotalSize()
 	}
-	if logits.Dtype() == tensor.Float32 {
-		return countRight[float32](e, name, logits, targets, never, size)
-	}
-	return countRight[float64](e, name, logits, targets, never, size)
+	return byDtype(logits, countRight[float32], countRight[float64])(e, name, logits, targets, never, size)
 }
 
 func countRight[F kernel.Float](e *Env, name string, logits, targets *G.Node, never, size int) (right, counted *G.Node, err error) {

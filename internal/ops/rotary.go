@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/kernel"
 )
@@ -51,10 +50,7 @@ func Rotate(e *Env, x, positions *G.Node, r Rotary) (*G.Node, error) {
 		}
 		r.Offset = 0
 	}
-	if x.Dtype() == tensor.Float32 {
-		return rotateOf(e, x, positions, r, layout, &rotaryTable[float32]{})
-	}
-	return rotateOf(e, x, positions, r, layout, &rotaryTable[float64]{})
+	return byDtype(x, new(rotaryTable[float32]).rotate, new(rotaryTable[float64]).rotate)(e, x, positions, r, layout)
 }
 
 // HeadWidth returns the width K of a head: the size of x's last axis divided by heads. x must be float32 or float64,
@@ -74,7 +70,13 @@ func HeadWidth(name string, x *G.Node, heads int) (int, error) {
 	return s[d-1] / heads, nil
 }
 
-func rotateOf[F kernel.Float](e *Env, x, positions *G.Node, r Rotary, layout kernel.Rotary, table *rotaryTable[F]) (*G.Node, error) {
+// rotaryTable caches the cosines and sines for the last positions. An op and its gradient share a table.
+type rotaryTable[F kernel.Float] struct {
+	positions, want []int
+	cos, sin        []F
+}
+
+func (t *rotaryTable[F]) rotate(e *Env, x, positions *G.Node, r Rotary, layout kernel.Rotary) (*G.Node, error) {
 	shape := x.Shape()
 	layout.Inverse = r.Inverse
 	in, diff, given := G.Nodes{x}, []bool{true}, 0
@@ -92,24 +94,18 @@ func rotateOf[F kernel.Float](e *Env, x, positions *G.Node, r Rotary, layout ker
 				return err
 			}
 		}
-		table.fill(e.Cores, values, r, layout)
-		kernel.Rotate(e.Cores, y, x, table.cos, table.sin, layout)
+		t.fill(e.Cores, values, r, layout)
+		kernel.Rotate(e.Cores, y, x, t.cos, t.sin, layout)
 		return nil
 	})
 	o.diff, o.layer = diff, r.Name
 	o.grad = func(in G.Nodes, _, g *G.Node) (G.Nodes, error) {
 		back := r
 		back.Inverse = !r.Inverse
-		dx, err := rotateOf(e, g, positions, back, layout, table)
+		dx, err := t.rotate(e, g, positions, back, layout)
 		return append(G.Nodes{dx}, make(G.Nodes, len(in)-1)...), err
 	}
 	return e.apply(o, in...)
-}
-
-// rotaryTable caches the cosines and sines for the last positions. An op and its gradient share a table.
-type rotaryTable[F kernel.Float] struct {
-	positions, want []int
-	cos, sin        []F
 }
 
 // fill computes the table for the given positions, unless the table already holds them. The argument given holds the

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/kernel"
 )
@@ -14,10 +13,7 @@ func Scale(e *Env, x *G.Node, by float64) (*G.Node, error) {
 	if err := CheckFloat("scale", "the input", x); err != nil {
 		return nil, err
 	}
-	if x.Dtype() == tensor.Float32 {
-		return scale[float32](e, x, by)
-	}
-	return scale[float64](e, x, by)
+	return byDtype(x, scale[float32], scale[float64])(e, x, by)
 }
 
 func scale[F kernel.Float](e *Env, x *G.Node, by float64) (*G.Node, error) {

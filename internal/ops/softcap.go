@@ -5,7 +5,6 @@ import (
 	"math"
 
 	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/kernel"
 )
@@ -19,10 +18,7 @@ func Softcap(e *Env, x *G.Node, c float64) (*G.Node, error) {
 	if !(c > 0) || math.IsInf(c, 1) {
 		return nil, fmt.Errorf("%s: the cap must be above 0 and finite, got %v", name, c)
 	}
-	if x.Dtype() == tensor.Float32 {
-		return softcap[float32](e, x, c)
-	}
-	return softcap[float64](e, x, c)
+	return byDtype(x, softcap[float32], softcap[float64])(e, x, c)
 }
 
 func softcap[F kernel.Float](e *Env, x *G.Node, c float64) (*G.Node, error) {

@@ -2,7 +2,6 @@ package ops
 
 import (
 	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/kernel"
 )
@@ -11,15 +10,9 @@ import (
 // that the mask allows. A masked key has weight zero, even if its score is NaN. If all keys are masked for a query, all
 // its weights are zero. Errors during a run begin with layer.
 func Softmax(e *Env, layer string, scores *G.Node, m Mask) (*G.Node, error) {
-	const name = "softmax"
-	if err := scoresNode(name, scores); err != nil {
-		return nil, err
-	}
-	if err := m.Check(name, scores.Shape(), scores); err != nil {
-		return nil, err
-	}
-	if scores.Dtype() == tensor.Float32 {
-		return maskedOp(e, name, layer, scores, m, kernel.MaskedSoftmax[float32], kernel.SoftmaxGrad[float32])
-	}
-	return maskedOp(e, name, layer, scores, m, kernel.MaskedSoftmax[float64], kernel.SoftmaxGrad[float64])
+	return byDtype(scores, softmax[float32], softmax[float64])(e, layer, scores, m)
+}
+
+func softmax[F kernel.Float](e *Env, layer string, scores *G.Node, m Mask) (*G.Node, error) {
+	return maskedOp(e, "softmax", layer, scores, m, kernel.MaskedSoftmax[F], kernel.SoftmaxGrad[F])
 }

@@ -40,10 +40,7 @@ func (s *Store) Append(e *Env, x, lengths, counts *G.Node) (*G.Node, error) {
 		return nil, fmt.Errorf("%s: the input must be %v of shape (%d, T, %d) with T at most %d, got %v of shape %v",
 			name, s.dense.Dtype(), s.shape[0], s.shape[2], s.shape[1], x.Dtype(), xs)
 	}
-	if x.Dtype() == tensor.Float32 {
-		return storeAppend[float32](e, s, x, lengths, counts)
-	}
-	return storeAppend[float64](e, s, x, lengths, counts)
+	return byDtype(x, storeAppend[float32], storeAppend[float64])(e, s, x, lengths, counts)
 }
 
 func storeAppend[F kernel.Float](e *Env, s *Store, x, lengths, counts *G.Node) (*G.Node, error) {
@@ -88,30 +85,25 @@ func (s *Store) value(dims int) *tensor.Dense {
 	if dims == 2 {
 		shape = shape[1:]
 	}
-	if s.dense.Dtype() == tensor.Float32 {
-		return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(s.dense.Float32s()))
-	}
-	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(s.dense.Float64s()))
+	backing := byDtype[any](s.dense, elementsOf[float32](s.dense), elementsOf[float64](s.dense))
+	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(backing))
 }
 
 // Reorder copies the first lengths[parents[b]] vectors of sequence parents[b] to every sequence b.
 func (s *Store) Reorder(parents, lengths []int) {
-	if s.dense.Dtype() == tensor.Float32 {
-		reorder(s.dense.Float32s(), s.shape, parents, lengths)
-	} else {
-		reorder(s.dense.Float64s(), s.shape, parents, lengths)
-	}
+	byDtype(s.dense, reorder[float32], reorder[float64])(s, parents, lengths)
 }
 
-func reorder[F kernel.Float](all []F, shape tensor.Shape, parents, lengths []int) {
-	stride := shape[1] * shape[2]
+func reorder[F kernel.Float](s *Store, parents, lengths []int) {
+	stored, width := elementsOf[F](s.dense), s.shape[2]
+	stride := s.shape[1] * width
 	copies := make([][]F, len(parents)) // copied before any of them is overwritten
 	for b, from := range parents {
 		if from != b {
-			copies[b] = append([]F(nil), all[from*stride:][:lengths[from]*shape[2]]...)
+			copies[b] = append([]F(nil), stored[from*stride:][:lengths[from]*width]...)
 		}
 	}
 	for b, c := range copies {
-		copy(all[b*stride:], c)
+		copy(stored[b*stride:], c)
 	}
 }

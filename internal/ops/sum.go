@@ -14,10 +14,7 @@ func Sum(e *Env, x *G.Node) (*G.Node, error) {
 	if err := CheckFloat("sum", "the input", x); err != nil {
 		return nil, err
 	}
-	if x.Dtype() == tensor.Float32 {
-		return sum[float32](e, x)
-	}
-	return sum[float64](e, x)
+	return byDtype(x, sum[float32], sum[float64])(e, x)
 }
 
 func sum[F kernel.Float](e *Env, x *G.Node) (*G.Node, error) {
