@@ -19,9 +19,9 @@ import (
 //	Metric{Name: "perplexity", Sum: crossEntropy, Of: math.Exp}
 //
 // If the value isn't a function of one mean, make Sum a vector, and set Value, which computes the value from the sum of
-// the vectors. For example, the coefficient of determination needs Σ(y−x)², Σy, Σy² and the number of targets y:
+// the vectors. For example, the absolute error as a share of the targets y needs Σ|x−y| and Σ|y|:
 //
-//	Metric{Name: "r2", Sum: sums, Value: func(s []float64) float64 { return 1 - s[0]/(s[2]-s[1]*s[1]/s[3]) }}
+//	Metric{Name: "relative_error", Sum: sums, Value: func(s []float64) float64 { return s[0] / s[1] }}
 //
 // Sums are added up in the order of the batches and micro-batches, so neither workers nor processes change a value.
 type Metric struct {
@@ -127,4 +127,17 @@ func BinaryAccuracy(b *layers.Build, logits, targets, weights *G.Node) (Metric, 
 func MeanAbsoluteError(b *layers.Build, outputs, targets, weights *G.Node) (Metric, error) {
 	sum, count, err := ops.SumDistance(b.Env(), kernel.AbsoluteError, outputs, targets, weights)
 	return Metric{Name: "mean_absolute_error", Sum: sum, Count: count}, err
+}
+
+// RSquared returns a metric named "r2": the coefficient of determination, 1 − Σw(x−t)²/Σw(t−m)², over outputs x and
+// targets t, where m is the weighted mean of all targets. A model that always answers m has 0, and a perfect model has
+// 1. If all targets are equal, the value is 1 if all outputs are right, and otherwise 0, as in scikit-learn. If fewer
+// than two targets have a weight, the value is NaN. Shapes, dtypes and weights are the same as in
+// layers.MeanAbsoluteError.
+//
+// The sums of the targets have no rounding error, so a large mean doesn't matter, and neither do the sizes of the
+// batches. If a target isn't finite, or larger than 1e90, the value is NaN.
+func RSquared(b *layers.Build, outputs, targets, weights *G.Node) (Metric, error) {
+	sums, err := ops.SquareSums(b.Env(), outputs, targets, weights)
+	return Metric{Name: "r2", Sum: sums, Value: ops.Determination}, err
 }

@@ -468,6 +468,10 @@ type reference struct {
 		Logits, Targets, Weights []float64
 		Want, Weighted           float64
 	}
+	R2 []struct {
+		Outputs, Targets, Weights []float64
+		Want, Weighted            float64
+	}
 }
 
 // value runs the graph once and returns the metric's value.
@@ -489,8 +493,8 @@ func TestMetricsLikeScikitLearn(t *testing.T) {
 	if err := json.Unmarshal(text, &want); err != nil {
 		t.Fatal(err)
 	}
-	if len(want.F1) < 5 || len(want.AUC) < 5 {
-		t.Fatalf("metrics.json has %d and %d cases", len(want.F1), len(want.AUC))
+	if len(want.F1) < 5 || len(want.AUC) < 5 || len(want.R2) < 5 {
+		t.Fatalf("metrics.json has %d, %d and %d cases", len(want.F1), len(want.AUC), len(want.R2))
 	}
 	for _, dt := range metricDtypes {
 		for i, c := range want.F1 {
@@ -522,6 +526,12 @@ func TestMetricsLikeScikitLearn(t *testing.T) {
 			m = g.metric(train.AUC(&layers.Build{}, g.floats(logits, n), g.floats(c.Targets, n), g.floats(c.Weights, n)))
 			if got := g.value(m); math.Abs(got-c.Weighted) > 1e-3 {
 				t.Errorf("case %d, %v, weighted: got %v, want %v", i, dt, got, c.Weighted)
+			}
+		}
+		for i, c := range want.R2 {
+			got, weighted := rSquared(t, dt, c.Outputs, c.Targets, nil), rSquared(t, dt, c.Outputs, c.Targets, c.Weights)
+			if !(math.Abs(got-c.Want) < 1e-11 && math.Abs(weighted-c.Weighted) < 1e-11) {
+				t.Errorf("case %d, %v: r2 is %v and weighted %v, want %v and %v", i, dt, got, weighted, c.Want, c.Weighted)
 			}
 		}
 	}
@@ -603,5 +613,82 @@ func TestAUC(t *testing.T) {
 				t.Errorf("%s, %v: got %v, want %v", c.name, dt, got, c.want)
 			}
 		}
+	}
+}
+
+// rSquared returns the value of RSquared. Outputs whose weight is 0 become NaN.
+func rSquared(t *testing.T, dt tensor.Dtype, outputs, targets, weights []float64) float64 {
+	outputs = slices.Clone(outputs)
+	for i, w := range weights {
+		if w == 0 {
+			outputs[i] = math.NaN()
+		}
+	}
+	g, n := newMetricGraph(t, dt), len(targets)
+	return g.value(g.metric(train.RSquared(&layers.Build{}, g.floats(outputs, n), g.floats(targets, n), g.floats(weights, n))))
+}
+
+func TestRSquared(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, c := range []struct {
+		name             string
+		outputs, targets []float64
+		weights          []float64
+		want             float64
+	}{
+		{"all right", []float64{1, 2, 4}, []float64{1, 2, 4}, nil, 1},
+		{"the mean", []float64{2, 2, 2}, []float64{1, 2, 3}, nil, 0},
+		{"worse than the mean", []float64{3, 2, 1}, []float64{1, 2, 3}, nil, -3},
+		{"a large mean", []float64{1 << 50, 1<<50 + 1}, []float64{1 << 50, 1<<50 + 2}, nil, 0.5},
+		{"targets of very different sizes", []float64{0, 1e90, 0}, []float64{1e-60, 1e90, -1e90}, nil, 0.5},
+		{"small targets", []float64{1e-60, 1e-60}, []float64{1e-60, 3e-60}, nil, -1},
+		{"equal targets, wrong", []float64{1, 2}, []float64{0.1, 0.1}, nil, 0},
+		{"equal targets, right", []float64{0.1, 0.1}, []float64{0.1, 0.1}, nil, 1},
+		{"equal targets, weighted", []float64{1, 2, 5}, []float64{0.1, 0.1, 7}, []float64{0.3, 0.7, 0}, 0},
+		{"one target", []float64{1}, []float64{1}, nil, nan},
+		{"one target with a weight", []float64{1, 2}, []float64{1, 2}, []float64{1, 0}, nan},
+		{"no target", []float64{1, 2}, []float64{1, 2}, []float64{0, 0}, nan},
+		{"an output is NaN", []float64{1, nan}, []float64{1, 2}, nil, nan},
+		{"a target is NaN", []float64{1, 2}, []float64{1, nan}, nil, nan},
+		{"a target is infinite", []float64{1, 2}, []float64{1, inf}, nil, nan},
+		{"an output is NaN, equal targets", []float64{1, nan}, []float64{1, 1}, nil, nan},
+	} {
+		got := rSquared(t, tensor.Float64, c.outputs, c.targets, c.weights)
+		if math.Abs(got-c.want) > 1e-15 || (got != got) != (c.want != c.want) {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestRSquaredParts checks that the value doesn't depend on how targets are divided into batches.
+func TestRSquaredParts(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	n := 300
+	outputs, targets := make([]float64, n), make([]float64, n)
+	for i := range n {
+		targets[i] = 1e9 + rng.NormFloat64()
+		outputs[i] = targets[i] + 0.5
+	}
+	want := rSquared(t, tensor.Float64, outputs, targets, nil)
+	if !(want > 0.6 && want < 0.9) { // 1 − 1/4, if the variance were 1
+		t.Fatalf("r2 is %v, want about 0.75", want)
+	}
+	var m train.Metric
+	sums := make([]float64, 0)
+	for _, batch := range []int{1, 99, 200} {
+		g := newMetricGraph(t, tensor.Float64)
+		m = g.metric(train.RSquared(&layers.Build{}, g.floats(outputs[:batch], batch), g.floats(targets[:batch], batch), nil))
+		outputs, targets = outputs[batch:], targets[batch:]
+		values, err := g.run(m.Sum)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums = append(sums, make([]float64, len(values[0])-len(sums))...)
+		for i, x := range values[0] {
+			sums[i] += x
+		}
+	}
+	if got := m.Value(sums); math.Abs(got-want) > 1e-12 {
+		t.Errorf("three batches give %v, want %v", got, want)
 	}
 }

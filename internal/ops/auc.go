@@ -1,11 +1,9 @@
 package ops
 
 import (
-	"fmt"
 	"math"
 
 	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/kernel"
 )
@@ -25,44 +23,13 @@ const (
 // then the weights of the others. A NaN is below all other logits if its target is above 1/2, and otherwise above them.
 // Inputs are the same as in SumDistance for binary cross-entropy, and so are the errors.
 func RankSums(e *Env, logits, targets, weights *G.Node) (*G.Node, error) {
-	if err := checkDistance("auc", logits, targets, weights); err != nil {
-		return nil, err
-	}
-	return byDtype(logits, rankSums[float32], rankSums[float64])(e, logits, targets, weights)
-}
-
-func rankSums[F kernel.Float](e *Env, logits, targets, weights *G.Node) (*G.Node, error) {
-	inputs := G.Nodes{logits, targets}
-	if weights != nil {
-		inputs = append(inputs, weights)
-	}
-	s := newDistanceSum[F](kernel.RightSide, 0, logits, weights)
-	o := newOp(fmt.Sprint("auc", logits.Shape()), tensor.Shape{2 * rankBins}, func(sums []float64, in []G.Value) error {
-		x, t, err := read2[F](in, s.n, s.n)
-		if err != nil {
-			return err
+	return sumVector(e, "auc", kernel.RightSide, logits, targets, weights, 2*rankBins, func(sums []float64, x, t, w float64) {
+		yes := 0
+		if t > 0.5 {
+			yes = 1
 		}
-		if err := s.w.read(optional(in, 2)); err != nil {
-			return err
-		}
-		if err := checkChances(t, s.w.values, s.width); err != nil {
-			return err
-		}
-		clear(sums)
-		for i, x := range x {
-			w := s.w.values[i/s.width]
-			if w == 0 {
-				continue
-			}
-			yes := 0
-			if t[i] > 0.5 {
-				yes = 1
-			}
-			sums[yes*rankBins+rankBin(float64(x), yes == 1)] += float64(w)
-		}
-		return nil
+		sums[yes*rankBins+rankBin(x, yes == 1)] += w
 	})
-	return e.apply(o, inputs...)
 }
 
 // rankBin returns the bin of a logit.

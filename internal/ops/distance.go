@@ -86,19 +86,54 @@ func newDistanceSum[F kernel.Float](d kernel.Distance, delta float64, outputs, w
 
 // read reads the inputs (outputs, targets and, if given, weights) and returns the weighted sum of the distances.
 func (s *distanceSum[F]) read(cores int, in []G.Value) (float64, error) {
-	x, t, err := read2[F](in, s.n, s.n)
+	x, t, err := s.inputs(in)
 	if err != nil {
 		return 0, err
 	}
+	return kernel.SumDistances(cores, s.parts, s.d, s.delta, x, t, s.w.values, s.width), nil
+}
+
+// inputs returns the outputs and the targets, and reads the weights.
+func (s *distanceSum[F]) inputs(in []G.Value) (x, t []F, err error) {
+	if x, t, err = read2[F](in, s.n, s.n); err != nil {
+		return nil, nil, err
+	}
 	if err := s.w.read(optional(in, 2)); err != nil {
-		return 0, err
+		return nil, nil, err
 	}
 	if s.d == kernel.BinaryCrossEntropy || s.d == kernel.RightSide {
-		if err := checkChances(t, s.w.values, s.width); err != nil {
-			return 0, err
-		}
+		err = checkChances(t, s.w.values, s.width)
 	}
-	return kernel.SumDistances(cores, s.parts, s.d, s.delta, x, t, s.w.values, s.width), nil
+	return x, t, err
+}
+
+// sumVector returns a vector of n sums of dtype float64, without a gradient. When the graph runs, the sums start at 0,
+// and add is called for each output x whose weight w isn't 0, with its target t. The name stands for add: with the same
+// name, add must be the same. Inputs and errors are the same as in SumDistance.
+func sumVector(e *Env, name string, d kernel.Distance, outputs, targets, weights *G.Node, n int, add func(sums []float64, x, t, w float64)) (*G.Node, error) {
+	if err := checkDistance(name, outputs, targets, weights); err != nil {
+		return nil, err
+	}
+	inputs := G.Nodes{outputs, targets}
+	if weights != nil {
+		inputs = append(inputs, weights)
+	}
+	fill := byDtype(outputs, sumsOf[float32], sumsOf[float64])(d, outputs, weights, add)
+	return e.apply(newOp(fmt.Sprint(name, outputs.Shape()), tensor.Shape{n}, fill), inputs...)
+}
+
+func sumsOf[F kernel.Float](d kernel.Distance, outputs, weights *G.Node, add func(sums []float64, x, t, w float64)) func(sums []float64, in []G.Value) error {
+	s := newDistanceSum[F](d, 0, outputs, weights)
+	return func(sums []float64, in []G.Value) error {
+		x, t, err := s.inputs(in)
+		clear(sums)
+		for i := range x {
+			if w := s.w.values[i/s.width]; w != 0 {
+				add(sums, float64(x[i]), float64(t[i]), float64(w))
+			}
+		}
+		return err
+	}
 }
 
 func sumDistance[F kernel.Float](e *Env, d kernel.Distance, outputs, targets, weights *G.Node) (sum, weight *G.Node, err error) {

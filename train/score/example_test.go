@@ -67,3 +67,13 @@ func ExampleEntities() {
 	// PER  precision 1.00, recall 1.00, F1 1.00, 1 entities
 	//      precision 0.50, recall 0.50, F1 0.50, 2 entities
 }
+
+func ExampleRegression() {
+	var r score.Regression
+	for _, row := range [][2]float64{{2.5, 3}, {0, -0.5}, {2, 2}, {8, 7}} {
+		r.Add(row[0], row[1])
+	}
+	fmt.Printf("mean absolute error %.2f, R² %.3f, Pearson %.3f, Spearman %.1f\n", r.MeanAbsoluteError(), r.RSquared(), r.Pearson(), r.Spearman())
+	// Output:
+	// mean absolute error 0.50, R² 0.949, Pearson 0.985, Spearman 1.0
+}

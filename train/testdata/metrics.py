@@ -1,4 +1,4 @@
-"""Writes metrics.json for metric_test.go: macro F1 and the area under the ROC curve by scikit-learn 1.9.
+"""Writes metrics.json for metric_test.go: macro F1, the area under the ROC curve and R² by scikit-learn 1.9.
 
     pip install scikit-learn
     python3 metrics.py > metrics.json
@@ -7,7 +7,7 @@ import json
 import warnings
 
 import numpy as np
-from sklearn.metrics import f1_score, roc_auc_score
+from sklearn.metrics import f1_score, r2_score, roc_auc_score
 
 warnings.simplefilter("ignore")
 rng = np.random.default_rng(1)
@@ -32,4 +32,14 @@ for n, apart, digits in [(2, 1, 2), (5, 0, 2), (20, 1, 0), (40, 1, 3), (60, 3, 1
         "logits": logits.tolist(), "targets": targets.tolist(), "weights": weights.tolist(),
         "want": roc_auc_score(targets, logits), "weighted": roc_auc_score(targets, logits, sample_weight=weights),
     })
-print(json.dumps({"f1": f1, "auc": auc}))
+r2 = []
+for n, mean, error in [(2, 0, 1), (5, 3, 0.5), (20, -40, 0.1), (60, 2000, 3), (100, 100000, 0.25)]:
+    targets = mean + (rng.normal(size=n) * 8).round() / 8  # exact as float32, too
+    outputs = targets + (rng.normal(size=n) * error * 8).round() / 8
+    weights = rng.integers(0, 4, n)
+    weights[:2] = 1, 2
+    r2.append({
+        "outputs": outputs.tolist(), "targets": targets.tolist(), "weights": weights.tolist(),
+        "want": r2_score(targets, outputs), "weighted": r2_score(targets, outputs, sample_weight=weights),
+    })
+print(json.dumps({"f1": f1, "auc": auc, "r2": r2}))
