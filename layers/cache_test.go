@@ -52,40 +52,53 @@ func (c *cachedGraph) step(t *testing.T, cache *layers.Cache, tokens [][]int) []
 
 const cacheVocab, cacheCapacity = 7, 12
 
+// schemes returns every position scheme in the table, by name, and variants. If a scheme has one of the fields listed
+// here, it is set: its default may be invalid, or too large for short sequences. A new scheme may need another field.
+func schemes() map[string]layers.PositionsConfig {
+	all := map[string]layers.PositionsConfig{"one's own": nearby{reach: 3}, "rotary, interleaved": layers.Rotary{Interleaved: true, Base: 50, Dim: 2}}
+	for _, s := range rotaryScalings {
+		all["rotary, "+s.Kind] = layers.Rotary{Base: 9, Scaling: s}
+	}
+	table := layers.Choices()["positions"]
+	for name := range table.All {
+		text := name
+		for _, field := range []string{fmt.Sprint("max_len=", cacheCapacity), "buckets=8", "max_distance=7", `init={"kind":"normal","scale":1}`} {
+			if _, err := table.Parse(text + "," + field); err == nil {
+				text += "," + field
+			}
+		}
+		scheme, _ := table.Parse(text)
+		all[name], _ = scheme.(layers.PositionsConfig)
+	}
+	return all
+}
+
 // cacheConfigs describes decoders with every position scheme, and with other options.
 func cacheConfigs() map[string]layers.ModelConfig {
-	base := layers.ModelConfig{Vocab: cacheVocab, Dim: 8, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 4}, FeedForward: layers.FeedForwardConfig{Hidden: 12}}, Layers: 2}
-	with := func(change func(*layers.ModelConfig)) layers.ModelConfig {
+	base := layers.ModelConfig{Vocab: cacheVocab, Dim: 8, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 12}}, Layers: 2}
+	configs := map[string]layers.ModelConfig{}
+	with := func(name string, positions layers.PositionsConfig, change func(c *layers.ModelConfig, b *layers.BlockConfig)) {
 		c := base
-		change(&c)
-		return c
+		c.Positions = positions
+		change(&c, &c.Block)
+		configs[name] = c
 	}
-	configs := map[string]layers.ModelConfig{
-		"learned":    with(func(c *layers.ModelConfig) { c.Positions = layers.Learned{MaxLen: cacheCapacity} }),
-		"sinusoidal": with(func(c *layers.ModelConfig) { c.Positions = layers.Sinusoidal{} }),
-		"rotary":     with(func(c *layers.ModelConfig) { c.Positions = layers.Rotary{} }),
-		"one's own":  with(func(c *layers.ModelConfig) { c.Positions = nearby{reach: 3} }),
-		"rotary interleaved": with(func(c *layers.ModelConfig) {
-			c.Positions = layers.Rotary{Interleaved: true, Base: 50, Dim: 2}
-			c.Dim = 16
-		}),
-		"relative bias": with(func(c *layers.ModelConfig) {
-			c.Positions = layers.RelativeBias{Buckets: 8, MaxDistance: 7, Init: layers.Normal(1)}
-		}),
-		"alibi":            with(func(c *layers.ModelConfig) { c.Positions = layers.ALiBi{} }),
-		"no positions":     with(func(c *layers.ModelConfig) { c.Positions = layers.NoPositions{} }),
-		"grouped heads":    with(func(c *layers.ModelConfig) { c.Positions = layers.Rotary{}; c.Block.Attention.KeyValueHeads = 2 }),
-		"one head of keys": with(func(c *layers.ModelConfig) { c.Positions = layers.ALiBi{}; c.Block.Attention.KeyValueHeads = 1 }),
-		"everything": with(func(c *layers.ModelConfig) {
-			c.Positions, c.Block.Attention.KeyValueHeads, c.Block.Attention.Softcap, c.Block.Attention.QKNorm, c.Block.Norm.Kind, c.Block.FeedForward.Gated, c.Tied, c.Block.FeedForward.Activation = layers.Rotary{}, 2, 1.5, true, "rms", true, true, layers.SiLU
-		}),
-		"post-norm, tied": with(func(c *layers.ModelConfig) {
-			c.Positions, c.Block.PostNorm, c.Tied, c.EmbeddingScale = layers.Learned{MaxLen: cacheCapacity}, true, true, 1
-		}),
+	for name, scheme := range schemes() {
+		with(name, scheme, func(*layers.ModelConfig, *layers.BlockConfig) {})
 	}
-	for _, s := range rotaryScalings {
-		configs["rotary, "+s.Kind] = with(func(c *layers.ModelConfig) { c.Dim, c.Positions = 16, layers.Rotary{Base: 9, Scaling: s} })
-	}
+	with("grouped heads", layers.Rotary{}, func(_ *layers.ModelConfig, b *layers.BlockConfig) {
+		b.Attention.Heads, b.Attention.KeyValueHeads = 4, 2
+	})
+	with("one head of keys", layers.ALiBi{}, func(_ *layers.ModelConfig, b *layers.BlockConfig) {
+		b.Attention.Heads, b.Attention.KeyValueHeads = 4, 1
+	})
+	with("everything", layers.Rotary{}, func(c *layers.ModelConfig, b *layers.BlockConfig) {
+		b.Attention = layers.AttentionConfig{Heads: 4, KeyValueHeads: 2, Softcap: 1.5, QKNorm: true}
+		c.Tied, b.Norm.Kind, b.FeedForward.Gated, b.FeedForward.Activation = true, "rms", true, layers.SiLU
+	})
+	with("post-norm, tied", layers.Learned{MaxLen: cacheCapacity}, func(c *layers.ModelConfig, b *layers.BlockConfig) {
+		b.PostNorm, c.Tied, c.EmbeddingScale = true, true, 1
+	})
 	return configs
 }
 

@@ -27,11 +27,16 @@ func drawConfig(r *rand.Rand, v reflect.Value) {
 		*x = []string{"", "layer", "rms"}[r.IntN(3)]
 		return
 	case *layers.PositionsConfig:
-		all := []layers.PositionsConfig{
-			nil, layers.NoPositions{}, layers.ALiBi{}, layers.RelativeBias{Buckets: r.IntN(9), MaxDistance: r.IntN(99), Init: layers.Normal(r.Float64())}, layers.Learned{MaxLen: r.IntN(9), Init: layers.Normal(r.Float64())}, layers.Sinusoidal{Base: r.Float64()},
-			layers.Rotary{}, layers.Rotary{Base: r.Float64(), Dim: r.IntN(9), Interleaved: true, Offset: -r.IntN(9), Scaling: rotaryScalings[r.IntN(len(rotaryScalings))]},
+		table := layers.Choices()["positions"]
+		names := []string{""} // none: the Positions stay nil
+		for name := range table.All {
+			names = append(names, name)
 		}
-		*x = all[r.IntN(len(all))]
+		if scheme, err := table.Parse(names[r.IntN(len(names))]); err == nil {
+			drawn := reflect.New(reflect.TypeOf(scheme)).Elem()
+			drawConfig(r, drawn)
+			*x = drawn.Interface().(layers.PositionsConfig)
+		}
 		return
 	}
 	switch v.Kind() {

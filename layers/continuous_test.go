@@ -13,32 +13,27 @@ import (
 // continuous configures a model without a vocabulary: its inputs are embeddings.
 func continuous(positions layers.PositionsConfig) layers.ModelConfig {
 	return layers.ModelConfig{
-		Dim: 4, Layers: 1, Outputs: 3, Positions: positions,
+		Dim: 8, Layers: 1, Outputs: 3, Positions: positions,
 		Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.GELU}},
 	}
-}
-
-func everyPositions() []layers.PositionsConfig {
-	return []layers.PositionsConfig{layers.Learned{MaxLen: 7}, layers.Sinusoidal{}, layers.Rotary{}, layers.ALiBi{}, layers.NoPositions{}}
 }
 
 // TestGradientsOfEmbeddings checks gradients with respect to embeddings, which replace ids as the models' input.
 func TestGradientsOfEmbeddings(t *testing.T) {
 	var cases []gradientCase
-	for _, positions := range everyPositions() {
-		add := func(model string, build func(c *bench, x *G.Node) (*G.Node, error)) {
-			shape := [][]int{{3, 4}, {2, 3, 4}}[len(cases)%2]
-			cases = append(cases, gradientCase{fmt.Sprintf("%s of %v, %+v", model, tensor.Shape(shape), positions), func(c *bench) *G.Node {
+	for name, positions := range schemes() {
+		add := func(model string, shape []int, build func(c *bench, x *G.Node) (*G.Node, error)) {
+			cases = append(cases, gradientCase{fmt.Sprintf("%s of %v, %s", model, tensor.Shape(shape), name), func(c *bench) *G.Node {
 				return c.node(build(c, c.in("x", shape...)))
 			}})
 		}
-		add("encoder", func(c *bench, x *G.Node) (*G.Node, error) {
+		add("encoder", []int{3, 8}, func(c *bench, x *G.Node) (*G.Node, error) {
 			return must[*layers.Encoder](c)(layers.NewEncoder(c.p, continuous(positions))).Forward(c.b, x, layers.Mask{})
 		})
-		add("decoder", func(c *bench, x *G.Node) (*G.Node, error) {
+		add("decoder", []int{2, 3, 8}, func(c *bench, x *G.Node) (*G.Node, error) {
 			return must[*layers.Decoder](c)(layers.NewDecoder(c.p, continuous(positions))).Forward(c.b, x, layers.Mask{})
 		})
-		add("classifier", func(c *bench, x *G.Node) (*G.Node, error) {
+		add("classifier", []int{2, 3, 8}, func(c *bench, x *G.Node) (*G.Node, error) {
 			config := layers.SequenceClassifierConfig{Model: continuous(positions)}
 			return must[*layers.SequenceClassifier](c)(layers.NewSequenceClassifier(c.p, config)).Forward(c.b, x, layers.Mask{})
 		})
@@ -47,14 +42,14 @@ func TestGradientsOfEmbeddings(t *testing.T) {
 		config := layers.EncoderDecoderConfig{Model: continuous(layers.Rotary{}), TargetVocab: 5}
 		config.Model.Outputs, config.Model.Tied, config.Model.EmbeddingScale = 0, true, 2
 		m := must[*layers.EncoderDecoder](c)(layers.NewEncoderDecoder(c.p, config))
-		return c.node(m.Forward(c.b, c.in("x", 2, 3, 4), c.ints("ids", []int{4, 0, 1, 1}, 2, 2), layers.Mask{KeyLengths: c.ints("lengths", []int{2, 3}, 2)}))
+		return c.node(m.Forward(c.b, c.in("x", 2, 3, 8), c.ints("ids", []int{4, 0, 1, 1}, 2, 2), layers.Mask{KeyLengths: c.ints("lengths", []int{2, 3}, 2)}))
 	}})
 	checkGradients(t, cases)
 }
 
 // TestEmbeddingsInPlaceOfIDs gives a model rows of its embedding table: the result is the same as with ids.
 func TestEmbeddingsInPlaceOfIDs(t *testing.T) {
-	for _, positions := range everyPositions() {
+	for name, positions := range schemes() {
 		config := continuous(positions)
 		config.Vocab = 6
 		model := must[*layers.Decoder](t)(layers.NewDecoder(newParams(t), config))
@@ -65,23 +60,23 @@ func TestEmbeddingsInPlaceOfIDs(t *testing.T) {
 		}
 		want := run(func(_ *layers.Build, ids *G.Node) *G.Node { return ids })
 		got := run(func(b *layers.Build, ids *G.Node) *G.Node { return node(t)(model.Embedding.Forward(b, ids)) })
-		sameBits(t, fmt.Sprintf("%+v", positions), got, want)
+		sameBits(t, name, got, want)
 	}
 }
 
 // TestCachedEmbeddingsAreTheFullPass continues a series step by step. The outputs equal the outputs of the full pass.
 func TestCachedEmbeddingsAreTheFullPass(t *testing.T) {
 	const length = 5
-	for _, positions := range everyPositions() {
+	for name, positions := range schemes() {
 		model := must[*layers.Decoder](t)(layers.NewDecoder(newParams(t), continuous(positions)))
-		x := random(3, 1, length, 4)
+		x := random(3, 1, length, 8)
 		want := read(t, node(t)(model.Forward(&layers.Build{}, input(G.NewGraph(), "x", x), layers.Mask{})))[0]
 		cache := must[*layers.Cache](t)(layers.NewCache(1, 7))
 		for i := range length {
-			step := dense(x.Float64s()[i*4:][:4], 1, 1, 4)
+			step := dense(x.Float64s()[i*8:][:8], 1, 1, 8)
 			out := node(t)(model.Forward(&layers.Build{Cache: cache}, input(G.NewGraph(), "x", step), layers.Mask{}))
 			noError(t, cache.Extend(1))
-			near(t, fmt.Sprintf("%+v, step %d", positions, i), read(t, out)[0], want[i*3:][:3], 1e-12)
+			near(t, fmt.Sprintf("%s, step %d", name, i), read(t, out)[0], want[i*3:][:3], 1e-12)
 			cache.Commit()
 		}
 	}
@@ -94,17 +89,17 @@ func TestInputErrors(t *testing.T) {
 	config.Vocab = 6
 	with := must[*layers.Decoder](t)(layers.NewDecoder(c.p.Scope("with"), config))
 	ids := c.ints("ids", []int{1, 2}, 1, 2)
-	either := "ids, int of shape (B, T) or (T), or embeddings, float64 of shape (B, T, 4) or (T, 4)"
+	either := "ids, int of shape (B, T) or (T), or embeddings, float64 of shape (B, T, 8) or (T, 8)"
 	for name, tc := range map[string]struct {
 		build func() (*G.Node, error)
 		want  []string
 	}{
 		"ids without a vocabulary": {func() (*G.Node, error) { return without.Forward(c.b, ids, layers.Mask{}) }, []string{"encoder without", "must be embeddings, float64", "got int of shape (1, 2)"}},
 		"width":                    {func() (*G.Node, error) { return with.Forward(c.b, c.in("w", 2, 5), layers.Mask{}) }, []string{"decoder with", either, "(2, 5)"}},
-		"rank":                     {func() (*G.Node, error) { return with.Forward(c.b, c.in("r", 1, 1, 2, 4), layers.Mask{}) }, []string{"decoder with", either, "(1, 1, 2, 4)"}},
+		"rank":                     {func() (*G.Node, error) { return with.Forward(c.b, c.in("r", 1, 1, 2, 8), layers.Mask{}) }, []string{"decoder with", either, "(1, 1, 2, 8)"}},
 		"vector":                   {func() (*G.Node, error) { return with.Forward(c.b, c.in("v", 4), layers.Mask{}) }, []string{either, "(4)"}},
 		"dtype": {func() (*G.Node, error) {
-			return with.Forward(c.b, input(c.g, "f32", as(tensor.Float32, random(1, 3, 4))), layers.Mask{})
+			return with.Forward(c.b, input(c.g, "f32", as(tensor.Float32, random(1, 3, 8))), layers.Mask{})
 		}, []string{either, "float32"}},
 		"rank of ids": {func() (*G.Node, error) {
 			return with.Forward(c.b, c.ints("three", make([]int, 8), 1, 2, 4), layers.Mask{})

@@ -112,7 +112,6 @@ func TestExtremes(t *testing.T) {
 	model := layers.ModelConfig{Vocab: 4, Dim: 4, Layers: 1, Positions: layers.Learned{MaxLen: 3}, Block: block, Dropout: 0.1, Init: init, EmbeddingInit: init}
 	classifier := layers.SequenceClassifierConfig{Model: model}
 	classifier.Model.Outputs = 3
-	yarn := layers.RotaryScaling{Kind: "yarn", Factor: 2, OriginalLen: 8, Low: 1, High: 32, Magnitude: 1.1}
 
 	forward := func(l interface {
 		Forward(*layers.Build, *G.Node) (*G.Node, error)
@@ -125,7 +124,7 @@ func TestExtremes(t *testing.T) {
 	positions := func(c layers.PositionsConfig) ([]float64, error) {
 		return tried(func(r *trial) (*G.Node, error) {
 			m := model
-			m.Positions = c
+			m.Positions, m.Dim = c, 8
 			e, err := layers.NewEncoder(r.p, m)
 			if err != nil {
 				return nil, err
@@ -154,7 +153,7 @@ func TestExtremes(t *testing.T) {
 		huber     struct{ Delta float64 }
 		alibi     struct{ Heads int }
 	)
-	extremes.Run(t, nil,
+	cases := []extremes.Case{
 		trying(init, func(r *trial, c layers.Init) (*G.Node, error) {
 			l, err := layers.NewLinear(r.p, 4, 3, layers.LinearConfig{Init: c})
 			return forward(l, err, r, r.in(2, 4))
@@ -239,17 +238,6 @@ func TestExtremes(t *testing.T) {
 			}
 			return m.Forward(r.b, r.ids(), layers.Mask{})
 		}),
-		extremes.Of(layers.Learned{MaxLen: 3, Init: init}, func(c layers.Learned) ([]float64, error) { return positions(c) }),
-		extremes.Of(layers.Sinusoidal{}, func(c layers.Sinusoidal) ([]float64, error) { return positions(c) }),
-		extremes.Of(layers.Rotary{}, func(c layers.Rotary) ([]float64, error) { return positions(c) }),
-		extremes.Of(layers.RelativeBias{Init: init}, func(c layers.RelativeBias) ([]float64, error) { return positions(c) }),
-		extremes.Of(yarn, func(c layers.RotaryScaling) ([]float64, error) { return positions(layers.Rotary{Scaling: c}) }),
-		extremes.Of(layers.RotaryScaling{Kind: "llama3", Factor: 2, OriginalLen: 8, Low: 1, High: 4}, func(c layers.RotaryScaling) ([]float64, error) {
-			return positions(layers.Rotary{Scaling: c})
-		}),
-		extremes.Of(layers.RotaryScaling{Kind: "linear", Factor: 2}, func(c layers.RotaryScaling) ([]float64, error) {
-			return positions(layers.Rotary{Scaling: c})
-		}),
 		trying(layers.Build{Mode: layers.Training}, func(r *trial, c layers.Build) (*G.Node, error) {
 			r.b.Mode, r.b.Seed, r.b.Runs, r.b.Cores = c.Mode, c.Seed, c.Runs, c.Cores
 			return layers.ScaledDotProduct(r.b, r.in(2, 3, 4), r.in(2, 3, 4), r.in(2, 3, 4), layers.AttentionOptions{Dropout: 0.1})
@@ -292,7 +280,11 @@ func TestExtremes(t *testing.T) {
 			}
 			return nil, k.Reorder(1, c.Parent)
 		}),
-	)
+	}
+	for _, scheme := range schemes() {
+		cases = append(cases, extremes.Of(scheme, positions))
+	}
+	extremes.Run(t, nil, cases...)
 }
 
 // TestNumbersAreErrors uses invalid numbers that are errors even where the results would be finite.

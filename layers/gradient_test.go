@@ -133,9 +133,11 @@ func TestGradientsOfLayers(t *testing.T) {
 				return c.node(l.ForwardHeads(c.b, c.in("x", shape...), heads))
 			})
 		}
-		add(fmt.Sprintf("silu of %v", tensor.Shape(shape)), func(c *bench) *G.Node {
-			return c.node(layers.SiLU.Forward(c.b, c.in("x", shape...)))
-		})
+		for _, a := range everyActivation {
+			add(fmt.Sprintf("%v of %v", a, tensor.Shape(shape)), func(c *bench) *G.Node {
+				return c.node(a.Forward(c.b, c.in("x", shape...)))
+			})
+		}
 	}
 	for _, shape := range [][]int{{4}, {2, 3}} {
 		add(fmt.Sprintf("embedding of %v", tensor.Shape(shape)), func(c *bench) *G.Node {
@@ -202,10 +204,12 @@ func TestSizesOfOne(t *testing.T) {
 		add("rms norm", func(c *bench, x *G.Node) (*G.Node, error) {
 			return must[*layers.RMSNorm](c)(layers.NewRMSNorm(c.p, 1, layers.NormConfig{Eps: 0.1})).Forward(c.b, x)
 		})
-		add("gated feed-forward", func(c *bench, x *G.Node) (*G.Node, error) {
-			return c.feedForward(1, layers.FeedForwardConfig{Hidden: 1, Activation: layers.SiLU, Gated: true}).Forward(c.b, x)
-		})
-		add("silu", func(c *bench, x *G.Node) (*G.Node, error) { return layers.SiLU.Forward(c.b, x) })
+		for _, a := range everyActivation {
+			add("gated feed-forward with "+a.String(), func(c *bench, x *G.Node) (*G.Node, error) {
+				return c.feedForward(1, layers.FeedForwardConfig{Hidden: 1, Activation: a, Gated: true}).Forward(c.b, x)
+			})
+			add(a.String(), func(c *bench, x *G.Node) (*G.Node, error) { return a.Forward(c.b, x) })
+		}
 		if len(shape) == 1 {
 			continue
 		}

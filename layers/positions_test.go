@@ -72,10 +72,8 @@ func TestPackedSequences(t *testing.T) {
 // TestPositionsHide checks every position scheme: the future and padding change neither outputs nor gradients.
 func TestPositionsHide(t *testing.T) {
 	var cases []hidingCase
-	configs := cacheConfigs()
-	for _, name := range []string{"learned", "sinusoidal", "rotary", "rotary, yarn", "alibi", "relative bias", "no positions"} {
-		config := configs[name]
-		shape := []int{2, 7, config.Dim}
+	for name, scheme := range schemes() {
+		config, shape := continuous(scheme), []int{2, 7, 8}
 		cases = append(cases, hidingCase{name: "the future of a decoder, " + name, shape: shape, hidden: from(4), build: func(c *bench, x *G.Node) *G.Node {
 			return c.node(must[*layers.Decoder](c)(layers.NewDecoder(c.p, config)).Forward(c.b, x, layers.Mask{}))
 		}}, hidingCase{name: "the padding of an encoder, " + name, shape: shape, hidden: past(7, 3), build: func(c *bench, x *G.Node) *G.Node {

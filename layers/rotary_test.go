@@ -132,10 +132,10 @@ func TestRotarySharesAGraph(t *testing.T) {
 	}
 }
 
-// TestRotaryAndNormsHide changes padding: with rotary positions, normalised queries and keys, or gated layers, no
+// TestRotaryAndNormsHide changes padding: with rotary positions, normalised queries and keys, or any activation, no
 // result may change.
 func TestRotaryAndNormsHide(t *testing.T) {
-	hide(t, []hidingCase{
+	cases := []hidingCase{
 		{name: "rotary attention", shape: []int{2, 4, 6}, hidden: past(3, 2), build: func(c *bench, x *G.Node) *G.Node {
 			n := must[*layers.RMSNorm](c)(layers.NewRMSNorm(c.p, 6, layers.NormConfig{}))
 			q := c.node(layers.Rotary{}.Rotate(c.b, c.node(n.Forward(c.b, x)), 1, c.ints("at", []int{3, 0}, 2)))
@@ -143,21 +143,23 @@ func TestRotaryAndNormsHide(t *testing.T) {
 			y, err := layers.ScaledDotProduct(c.b, q, k, x, layers.AttentionOptions{Mask: layers.Mask{KeyLengths: c.lengths(3, 2)}})
 			return c.node(y, err)
 		}},
-		{name: "gated feed-forward", shape: []int{2, 3, 4}, hidden: from(1), build: func(c *bench, x *G.Node) *G.Node {
-			return c.node(c.feedForward(4, layers.FeedForwardConfig{Activation: layers.SiLU, Gated: true}).Forward(c.b, x))
-		}},
-		{name: "silu", shape: []int{2, 3, 4}, hidden: from(2), build: func(c *bench, x *G.Node) *G.Node {
-			return c.node(layers.SiLU.Forward(c.b, x))
-		}},
-		{name: "feed-forward with silu", shape: []int{2, 3, 4}, hidden: from(2), build: func(c *bench, x *G.Node) *G.Node {
-			return c.node(c.feedForward(4, layers.FeedForwardConfig{Activation: layers.SiLU}).Forward(c.b, x))
-		}},
 		{name: "modern encoder block", shape: []int{2, 4, 4}, hidden: past(3, 1), build: func(c *bench, x *G.Node) *G.Node {
 			e := must[*layers.Block](c)(layers.NewEncoderBlock(c.p, 4, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Activation: layers.GELU, Gated: true}, Norm: layers.NormConfig{Kind: "rms"}}))
 			bias := input(c.g, "alibi", as(x.Dtype(), alibiBias(c, 2, 0, 4, 4)))
 			return c.node(e.Forward(c.b, x, layers.Mask{KeyLengths: c.lengths(3, 1), Bias: bias}))
 		}},
-	})
+	}
+	for _, a := range everyActivation {
+		cases = append(cases, hidingCase{name: a.String(), shape: []int{2, 3, 4}, hidden: from(2), build: func(c *bench, x *G.Node) *G.Node {
+			return c.node(a.Forward(c.b, x))
+		}})
+		for _, gated := range []bool{false, true} {
+			cases = append(cases, hidingCase{name: fmt.Sprintf("feed-forward with %v, gated %t", a, gated), shape: []int{2, 3, 4}, hidden: from(2), build: func(c *bench, x *G.Node) *G.Node {
+				return c.node(c.feedForward(4, layers.FeedForwardConfig{Activation: a, Gated: gated}).Forward(c.b, x))
+			}})
+		}
+	}
+	hide(t, cases)
 }
 
 func TestRotaryOfFloat32StaysAccurateFarOut(t *testing.T) {

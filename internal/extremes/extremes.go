@@ -27,24 +27,26 @@ type Case struct {
 // user's whole program would do, and returns the resulting numbers. use(valid) must return no error.
 func Of[T any](valid T, use func(c T) ([]float64, error)) Case {
 	run := func(t *testing.T) {
-		c := valid
+		c := reflect.New(reflect.TypeOf(valid)).Elem() // if T is an interface, it has the type of the value inside
+		c.Set(reflect.ValueOf(valid))
+		use := func() ([]float64, error) { return use(c.Interface().(T)) }
 		begin := time.Now()
-		if err := try(time.Minute, func() ([]float64, error) { return use(c) }); err != nil {
+		if err := try(time.Minute, use); err != nil {
 			t.Fatalf("the valid configuration gives an error: %v", err)
 		}
 		limit := max(time.Second, 100*time.Since(begin))
-		numbers(reflect.ValueOf(&c).Elem(), "", func(name string, n reflect.Value) {
+		numbers(c, "", func(name string, n reflect.Value) {
 			before := reflect.ValueOf(n.Interface())
 			defer n.Set(before)
 			for _, x := range extremes(n.Type()) {
 				n.Set(x)
-				if err := try(limit, func() ([]float64, error) { return use(c) }); errors.As(err, new(*failure)) {
+				if err := try(limit, use); errors.As(err, new(*failure)) {
 					t.Errorf("%s of %v: %v", strings.TrimPrefix(name, "."), x, err)
 				}
 			}
 		})
 	}
-	return Case{reflect.TypeFor[T](), run}
+	return Case{reflect.TypeOf(valid), run}
 }
 
 // Run sets every exported number of each Case's configuration, one at a time, to NaN, ±∞, −1, 0 and the extremes of its

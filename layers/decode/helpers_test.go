@@ -43,26 +43,24 @@ func beam(t testing.TB, m decode.Model, prompts [][]int, o decode.BeamOptions) [
 
 const sessionVocab, sessionCapacity = 7, 14
 
-// sessionConfigs returns decoders with every position scheme, and with other options.
+// sessionConfigs returns decoders with every position scheme in the table, and with other options.
 func sessionConfigs() map[string]layers.ModelConfig {
 	base := layers.ModelConfig{Vocab: sessionVocab, Dim: 8, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 4}, FeedForward: layers.FeedForwardConfig{Hidden: 12}}, Layers: 2}
-	with := func(change func(*layers.ModelConfig)) layers.ModelConfig {
-		c := base
-		change(&c)
-		return c
+	configs := map[string]layers.ModelConfig{}
+	table := layers.Choices()["positions"]
+	for name := range table.All {
+		scheme, err := table.Parse(fmt.Sprintf("%s,max_len=%d", name, sessionCapacity))
+		if err != nil { // the scheme has no limit
+			scheme, _ = table.Parse(name)
+		}
+		base.Positions, _ = scheme.(layers.PositionsConfig)
+		configs[name] = base
 	}
-	return map[string]layers.ModelConfig{
-		"learned":       with(func(c *layers.ModelConfig) { c.Positions = layers.Learned{MaxLen: sessionCapacity} }),
-		"sinusoidal":    with(func(c *layers.ModelConfig) { c.Positions = layers.Sinusoidal{} }),
-		"rotary":        with(func(c *layers.ModelConfig) { c.Positions = layers.Rotary{} }),
-		"relative bias": with(func(c *layers.ModelConfig) { c.Positions = layers.RelativeBias{Buckets: 8, MaxDistance: 9} }),
-		"ALiBi":         with(func(c *layers.ModelConfig) { c.Positions = layers.ALiBi{} }),
-		"no positions":  with(func(c *layers.ModelConfig) { c.Positions = layers.NoPositions{} }),
-		"grouped heads": with(func(c *layers.ModelConfig) { c.Positions = layers.Rotary{}; c.Block.Attention.KeyValueHeads = 2 }),
-		"tied": with(func(c *layers.ModelConfig) {
-			c.Positions, c.Tied, c.Block.Attention.KeyValueHeads = layers.ALiBi{}, true, 1
-		}),
-	}
+	tied, grouped := configs["alibi"], configs["rotary"]
+	tied.Tied, tied.Block.Attention.KeyValueHeads = true, 1
+	grouped.Block.Attention.KeyValueHeads = 2
+	configs["tied"], configs["grouped heads"] = tied, grouped
+	return configs
 }
 
 func newDecoder(t testing.TB, dt tensor.Dtype, c layers.ModelConfig) *layers.Decoder {

@@ -127,7 +127,7 @@ func TestSeq2SeqIsTheFullPass(t *testing.T) {
 
 // TestSeq2SeqReorderTakesSources checks that Reorder copies a sequence together with its source.
 func TestSeq2SeqReorderTakesSources(t *testing.T) {
-	m := newEncoderDecoder(t, tensor.Float64, sessionConfigs()["ALiBi"])
+	m := newEncoderDecoder(t, tensor.Float64, sessionConfigs()["alibi"])
 	s := newSeq2Seq(t, m, decode.Seq2SeqConfig{Sources: 3, SourceLen: sourceLen, Capacity: sessionCapacity})
 	noError(t, s.Read(seq2seqSources))
 	begun := [][]int{{1, 2}, {3}, {4, 5, 6}}

@@ -206,7 +206,7 @@ func TestSessionErrors(t *testing.T) {
 
 // TestSessionStepFails checks that a failed step doesn't change the session. Later steps can use the same graph.
 func TestSessionStepFails(t *testing.T) {
-	d := newDecoder(t, tensor.Float64, sessionConfigs()["ALiBi"])
+	d := newDecoder(t, tensor.Float64, sessionConfigs()["alibi"])
 	s := newSession(t, d, decode.Config{Batch: 2, Capacity: sessionCapacity})
 	full := cacheless(2, wholeDecoder(t, d, layers.Mask{}))
 	begun := [][]int{{1, 2}, {3, 0, 1}}
