@@ -9,7 +9,7 @@ import (
 // KindClassification chooses one of a few classes for a whole source.
 const KindClassification Kind = "classification"
 
-var classification = kind{classes: true, cuts: true, coder: newClassificationCoder}
+var classification = kind{classes: true, pairs: true, cuts: true, coder: newClassificationCoder}
 
 // classificationCoder is the Coder of KindClassification. A row's inputs are the symbols of the source, then padding.
 // Its target is the index of the answer in Classes, or Ignore if the answer is unknown.

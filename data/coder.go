@@ -81,6 +81,8 @@ func newCoder(rule Rule) (Coder, error) {
 		return nil, fmt.Errorf("the kind must be one of %q, got %q", slices.Sorted(maps.Keys(kinds)), rule.Kind)
 	case rule.Classes != nil && !k.classes:
 		return nil, fmt.Errorf("a rule of kind %q can't have Classes", rule.Kind)
+	case rule.Pairs && !k.pairs:
+		return nil, fmt.Errorf("a rule of kind %q can't have Pairs", rule.Kind)
 	case rule.MaxAnswer != 0 && !k.maxAnswer:
 		return nil, fmt.Errorf("a rule of kind %q can't have a MaxAnswer", rule.Kind)
 	case rule.Target != nil && !k.target:
@@ -96,9 +98,9 @@ func newCoder(rule Rule) (Coder, error) {
 
 // A kind describes a Kind: which fields of a Rule it uses, and how to make its Coder.
 type kind struct {
-	classes, maxAnswer, target bool
-	cuts                       bool // the Coder cuts a source with more than MaxLen ids
-	coder                      func(c coder) (Coder, error)
+	classes, pairs, maxAnswer, target bool
+	cuts                              bool // the Coder cuts a source with more than MaxLen ids
+	coder                             func(c coder) (Coder, error)
 }
 
 var kinds = map[Kind]kind{KindTagging: tagging, KindClassification: classification, KindSeq2Seq: seq2seq, KindText: languageModel}

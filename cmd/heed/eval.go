@@ -71,8 +71,6 @@ does: precision, recall and F1 for each type and for all.`,
 				case isText && !slices.ContainsFunc(files, hasKeys):
 					return withoutKeys(files)
 				case isText:
-				case len(as.Columns) != 2:
-					return usagef("--columns must be two, the column of sources and the column of answers, got %q", as.Columns)
 				case len(files) != 1:
 					return usagef("--columns needs exactly one --data, the file that has these columns")
 				}
@@ -126,7 +124,7 @@ does: precision, recall and F1 for each type and for all.`,
 	f := cmd.Flags()
 	f.StringArrayVar(&files, "data", nil, "TSV, CSV, JSONL or CoNLL file to score; given twice: a file with one source per line, and one with one answer per line; for text: files or folders of another text, with no new characters unless the run has --units bpe")
 	f.StringVar(&as.Encoding, "encoding", "", "with --data: "+encodings+" (default: as in training)")
-	f.StringSliceVar(&as.Columns, "columns", nil, "with --data: columns of sources and answers, by name or number; for text: key of the text in .jsonl files (default: as in training)")
+	f.StringSliceVar(&as.Columns, "columns", nil, "with --data: columns of sources and answers, by name or number, or of two texts and answers; for text: key of the text in .jsonl files (default: as in training)")
 	f.StringVar(&as.Header, "header", "", "with --data: yes if the first row is a header, or no if it is a row like the others (default: as in training or, with --columns, a header if names are given)")
 	f.BoolVar(&as.SkipBad, "skip-bad", false, "with --data: leave out bad rows whatever their share is (default: as in training)")
 	f.IntVar(&o.Beam, "beam", 1, "beam width for seq2seq: number of unfinished answers to keep at each symbol")

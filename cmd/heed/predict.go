@@ -81,8 +81,6 @@ Put -- before inputs that begin with a dash.`,
 				return usagef("the inputs are arguments or in the file of --data, not both: got %q", args[1])
 			case data && file == "":
 				return usagef("--data must be a file's name, got none")
-			case as.Columns != nil && len(as.Columns) != 1 && len(as.Columns) != 2: // a second one is ignored
-				return usagef("--columns must be the column of the inputs, got %q", as.Columns)
 			case flags.Changed("out") && out == "":
 				return usagef("--out must be a file's name, got none")
 			case o.Beam < 1:
@@ -132,7 +130,7 @@ Put -- before inputs that begin with a dash.`,
 	f.BoolVar(&asJSON, "json", false, "print a JSON object per input")
 	f.StringVar(&file, "data", "", "TSV, CSV, JSONL or CoNLL file with the inputs")
 	f.StringVar(&out, "out", "", "with --data: file to write, in the form of --data or, with --json, as JSONL (default: standard output)")
-	f.StringSliceVar(&as.Columns, "columns", nil, "with --data: column of the inputs, by name, by number from 1, or by key for JSONL (default: as in training)")
+	f.StringSliceVar(&as.Columns, "columns", nil, "with --data: column of the inputs, by name, by number from 1, or by key for JSONL; two for a model of two texts per row (default: as in training)")
 	f.StringVar(&as.Encoding, "encoding", "", "with --data: "+encodings+" (default: as in training)")
 	f.StringVar(&as.Header, "header", "", "with --data: yes if the first row is a header, or no if it is a row like the others (default: as in training or, with --columns, a header if names are given)")
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {

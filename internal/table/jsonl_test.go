@@ -94,7 +94,7 @@ func TestJSONLErrors(t *testing.T) {
 		{name: "unknown keys", file: "a.ndjson", content: `{"id":1,"tokens":"a"}`, want: `line 1 has the keys "id", "tokens", and none of them is tags, ner_tags: set data.columns to the keys of the token list and the tag list`},
 		{name: "numbers of keys", file: "a.jsonl", content: `{"tokens":"a","tags":"b"}`, columns: []string{"tokens", "2"}, want: "data.columns must be keys, because the keys of JSONL have no order, got the number 2"},
 		{name: "a long line", file: "a.jsonl", content: "{\"tokens\":\"a\",\"tags\":\"b\"}\n{\"tokens\":\"" + strings.Repeat("a", maxRow) + "\"}", want: "line 2: the row that starts here has more than 4 MiB"},
-		{name: "too many keys", file: "a.jsonl", content: `{"a":"a"}`, columns: []string{"a", "b", "c"}, want: "columns: want 2, the token list and the tag list, got 3"},
+		{name: "too many keys", file: "a.jsonl", content: `{"a":"a"}`, columns: []string{"a", "b", "c"}, want: "data.columns must name 2 columns, the token list and the tag list, got"},
 		{name: "no line", file: "a.jsonl", content: "\n\n", want: "only empty lines"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

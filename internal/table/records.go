@@ -10,6 +10,7 @@ import (
 
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/setting"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/textfile"
 )
 
@@ -32,6 +33,10 @@ type Options struct {
 	// Known describes the wanted columns in order. Known may be nil if Columns is set; then columns have neither roles
 	// nor known names.
 	Known []Column
+
+	// Join makes one field of the first two wanted columns: their texts with a tab between them. Tabs inside the two
+	// texts become spaces.
+	Join bool
 
 	// Header is "yes" if the first row is a header, and "no" if it is a row like any other. If Header is empty, the
 	// first row is a header if it has a Known name for every wanted column, or if Columns has a name.
@@ -124,8 +129,9 @@ func (o *Options) complete() error {
 		return setting.Errorf("%s must be yes or no, got %s", headerPath, o.Header)
 	case len(o.Known) == 0:
 		return errors.New("columns: there are none: set Columns or Known in Options")
-	case o.Columns != nil && len(o.Known) != len(o.Columns):
-		return fmt.Errorf("columns: want %d, %s, got %d: %s", len(o.Known), Roles(o.Known), len(o.Columns), strings.Join(o.Columns, ", "))
+	}
+	if err := CheckColumns(o.Columns, o.Known); err != nil {
+		return err
 	}
 	for i, name := range o.Columns {
 		if slices.Contains(o.Columns[:i], name) {
@@ -133,6 +139,14 @@ func (o *Options) complete() error {
 		}
 	}
 	return nil
+}
+
+// CheckColumns returns an error if columns isn't nil and its number differs from the number of known columns.
+func CheckColumns(columns []string, known []Column) error {
+	if columns == nil || len(columns) == len(known) {
+		return nil
+	}
+	return setting.Errorf("%s must name %s, %s, got %q", columnsPath, text.Count(len(known), "column"), Roles(known), columns)
 }
 
 // newRecords reads the first row and finds the wanted columns. The Options must be complete.
@@ -162,8 +176,9 @@ func newRecords(rows rowSource, f form, o Options) (*Records, error) {
 	return r, nil
 }
 
-// Columns returns the index of each wanted column in a row's fields, from 0, in the order of Options.
-func (r *Records) Columns() []int { return slices.Clone(r.columns) }
+// Wanted returns the wanted fields of the row that Read returned, in the order of Options. The next Read overwrites the
+// slice.
+func (r *Records) Wanted() []string { return r.wanted }
 
 // Close closes the file.
 func (r *Records) Close() error { return r.close() }
@@ -221,6 +236,10 @@ func (r *Records) judge(fields []string) error {
 			return fmt.Errorf("%s has a NUL character, which isn't text", r.name(i))
 		}
 		r.wanted = append(r.wanted, field)
+	}
+	if r.options.Join {
+		untabbed := func(i int) string { return strings.ReplaceAll(r.wanted[i], "\t", " ") }
+		r.wanted = slices.Replace(r.wanted, 0, 2, untabbed(0)+"\t"+untabbed(1))
 	}
 	if r.options.Check != nil {
 		return r.options.Check(r.wanted)

@@ -43,7 +43,7 @@ func copyRows(t testing.TB, path string, o Options, values func(source string) [
 		case err != nil:
 			t.Fatal(err)
 		default:
-			answer = values(fields[r.Columns()[0]])
+			answer = values(r.Wanted()[0])
 		}
 		if err := w.Write(fields, answer); err != nil {
 			t.Fatal(err)

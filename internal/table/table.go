@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/heed-go/heed/internal/memory"
@@ -30,12 +31,13 @@ type Table struct {
 	LeftOut int         // number of bad rows
 
 	rows   int
+	fields int      // number of fields per row
 	blocks []string // text, at most blockSize bytes each; block i starts at offset i·blockSize
 	ends   numbers  // end offset of each field, row by row; a field starts at the end of the field before, or at the start of its block
 	lines  numbers  // line on which each row starts, from 1
 
-	replaced int               // wanted column of replace
-	replace  map[string]string // fields that Field returns in place of the column's own
+	replaced int               // wanted field of replace
+	replace  map[string]string // texts that Field returns in place of the field's own
 }
 
 // A block holds several rows of the maximum size. It is allocated once at its full size, so it is never copied while it
@@ -110,6 +112,9 @@ func Read(path string, o Options) (*Table, error) {
 // columns, in order: of the Options, ReadParallel uses the roles in Known, but neither names, Columns nor Header. It
 // returns the errors of Read, and an error if the files have different numbers of lines.
 func ReadParallel(paths []string, o Options) (*Table, error) {
+	if o.Join {
+		return nil, tableError(strings.Join(paths, ", "), errors.New("two texts per row must be columns of one file: give only this file"))
+	}
 	lines := &lineRows{}
 	var files []*tableFile
 	o.Columns, o.Header = []string{}, "no"
@@ -162,7 +167,10 @@ func (r *Records) table(files []*tableFile, free int) (*Table, error) {
 	for _, f := range files {
 		size += f.size
 	}
-	t := &Table{Header: r.header, Named: r.form.named(), Keyed: r.form.layout != delimited, Columns: r.columns}
+	t := &Table{Header: r.header, Named: r.form.named(), Keyed: r.form.layout != delimited, Columns: r.columns, fields: len(r.columns)}
+	if r.options.Join {
+		t.fields--
+	}
 	var block strings.Builder
 	block.Grow(int(min(size, blockSize)))
 	for {
@@ -264,27 +272,39 @@ func (t *Table) Reasons() string {
 	return list
 }
 
+// ColumnNames returns the names of the wanted columns. Without a header, they are their numbers, from 1.
+func (t *Table) ColumnNames() []string {
+	names := make([]string, len(t.Columns))
+	for i, column := range t.Columns {
+		names[i] = strconv.Itoa(column + 1)
+		if t.Header != nil {
+			names[i] = t.Header[column]
+		}
+	}
+	return names
+}
+
 // Len returns the number of good rows.
 func (t *Table) Len() int { return t.rows }
 
-// Replace makes Field return the values of a map in place of its keys, in one wanted column, counted from 0.
-func (t *Table) Replace(column int, fields map[string]string) { t.replaced, t.replace = column, fields }
+// Replace makes Field return the values of a map in place of its keys, in one of a row's wanted fields, counted from 0.
+func (t *Table) Replace(field int, texts map[string]string) { t.replaced, t.replace = field, texts }
 
-// Field returns a wanted column, counted from 0, of a row, counted from 0. The string shares the Table's memory, so
+// Field returns one wanted field, counted from 0, of a row, counted from 0. The string shares the Table's memory, so
 // keeping it keeps the whole block.
-func (t *Table) Field(row, column int) string {
-	i := row*len(t.Columns) + column
+func (t *Table) Field(row, field int) string {
+	i := row*t.fields + field
 	end := t.ends.at(i) - 1 // no field is empty
 	block := t.blocks[end/blockSize]
 	start := end / blockSize * blockSize
 	if i > 0 {
 		start = max(start, t.ends.at(i-1))
 	}
-	field := block[start%blockSize : end%blockSize+1]
-	if column == t.replaced && t.replace != nil {
-		return cmp.Or(t.replace[field], field)
+	content := block[start%blockSize : end%blockSize+1]
+	if field == t.replaced && t.replace != nil {
+		return cmp.Or(t.replace[content], content)
 	}
-	return field
+	return content
 }
 
 // Line returns the line of the file, from 1, on which a row, counted from 0, starts.

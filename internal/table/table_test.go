@@ -36,7 +36,7 @@ func writeFile(t testing.TB, name, content string) string {
 func contents(t *Table) (rows [][]string, lines []int) {
 	for r := range t.Len() {
 		var fields []string
-		for c := range t.Columns {
+		for c := range t.fields {
 			fields = append(fields, t.Field(r, c))
 		}
 		rows, lines = append(rows, fields), append(lines, t.Line(r))
@@ -212,8 +212,8 @@ func TestReadErrors(t *testing.T) {
 		{name: "wide header", file: "a.csv", content: strings.Repeat("a,", 30) + "b\n", columns: []string{"c", "d"}, want: `(20) "a", and 11 more`},
 		{name: "names and a bad first row", file: "a.csv", content: "\"a\"b,c\nd,e\n", columns: []string{"a", "b"}, want: "line 1: not CSV"},
 		{name: "column 0", file: "a.csv", content: many, columns: []string{"0", "1"}, want: "numbers start at 1, got 0"},
-		{name: "wrong number of columns", file: "a.csv", content: many, columns: []string{"1", "2", "3"}, want: "columns: want 2, the text and the label, got 3: 1, 2, 3"},
-		{name: "no column", file: "a.csv", content: many, columns: []string{}, want: "columns: want 2, the text and the label, got 0"},
+		{name: "wrong number of columns", file: "a.csv", content: many, columns: []string{"1", "2", "3"}, want: `data.columns must name 2 columns, the text and the label, got ["1" "2" "3"]`},
+		{name: "no column", file: "a.csv", content: many, columns: []string{}, want: `data.columns must name 2 columns, the text and the label, got []`},
 		{name: "nothing wanted", file: "a.csv", content: many, known: []Column{}, want: "set Columns or Known in Options"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -360,7 +360,42 @@ func TestThreeColumns(t *testing.T) {
 	_, err = read("q\tp\tl\nq\t \tl\n")
 	checkError(t, err, "a.tsv", "line 2: the passage (column 2) is empty")
 	_, err = read("q\tp\tl\n", "1", "3")
-	checkError(t, err, "a.tsv", "columns: want 3, the question, the passage and the label, got 2: 1, 3")
+	checkError(t, err, "a.tsv", `data.columns must name 3 columns, the question, the passage and the label, got ["1" "3"]`)
+}
+
+// With Join, a row has the texts of its first two columns in one field, with one tab.
+func TestJoin(t *testing.T) {
+	known := []Column{{"first text", []string{"a"}}, {"second text", []string{"b"}}, {"label", []string{"c"}}}
+	want := [][]string{{"x y\tz", "l"}, {"p\tq", "m"}}
+	check := func(fields []string) error {
+		if len(fields) != 2 || strings.Count(fields[0], "\t") != 1 {
+			return fmt.Errorf("the row is %q", fields)
+		}
+		return nil
+	}
+	for _, test := range []struct{ file, content, bad string }{
+		{"a.tsv", "c\ta\tb\nl\tx y\tz\nm\tp\tq\nl\tp\t\n", "line 4: the second text (column 3) is empty"},
+		{"a.csv", "b,c,a\nz,l,x\ty\nq,m,p\nq,m,\" \"\n", "line 4: the first text (column 3) is empty"},
+		{"a.jsonl", `{"a": "x\ty", "c": "l", "b": "z"}` + "\n" + `{"b": "q", "a": "p", "c": "m"}` + "\n" + `{"a": "q", "c": "m"}` + "\n", `line 3: the key "b" is missing`},
+	} {
+		path, o := writeFile(t, test.file, test.content), Options{Known: known, Join: true, SkipBad: true, Check: check}
+		table, err := Read(path, o)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if rows, _ := contents(table); !reflect.DeepEqual(rows, want) || table.LeftOut != 1 || !strings.HasPrefix(table.Bad[0].Error(), test.bad) {
+			t.Errorf("%s: got %q and the bad rows %v; want %q, and %s", test.file, rows, table.Bad, want, test.bad)
+		}
+		o.Known, o.Check = known[:2], nil
+		var inputs []string
+		got, bad := copyRows(t, path, o, func(input string) []any { inputs = append(inputs, input); return nil })
+		if fmt.Sprint(inputs) != fmt.Sprint([]string{want[0][0], want[1][0]}) || got != test.content || len(bad) != 1 {
+			t.Errorf("%s: the inputs are %q, the bad rows %v, and the file is written back as %q", test.file, inputs, bad, got)
+		}
+	}
+	_, err := ReadParallel([]string{"a.txt", "b.txt"}, Options{Known: known, Join: true})
+	checkError(t, err, "a.txt, b.txt", "two texts per row must be columns of one file")
 }
 
 // TestTableMemory checks that a table needs at most 50 bytes per row in addition to its text: 100 MB for two million

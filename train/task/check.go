@@ -67,12 +67,16 @@ func (c *Config) checkData() error {
 		return setting.Errorf("%s are for texts, not for %s %s", setting.Path("data.more_files"), setting.Path("task"), c.Task.Name)
 	case d.Columns != nil && !c.fromRows() && (len(d.Columns) != 1 || d.Columns[0] == ""):
 		return setting.Errorf("%s must be one for %s %s, the key of the text in the lines of JSONL files, got %q", setting.Path("data.columns"), setting.Path("task"), c.Task.Name, d.Columns)
-	case d.Columns != nil && c.fromRows() && len(d.Columns) != len(k.Columns):
-		return setting.Errorf("%s must name %d columns, %s, got %q", setting.Path("data.columns"), len(k.Columns), table.Roles(k.Columns), d.Columns)
 	case c.Training.ClassWeights != "" && c.Training.ClassWeights != "balanced":
 		return setting.Errorf("%s must be balanced or empty, got %q", setting.Path("training.class_weights"), c.Training.ClassWeights)
 	case c.Training.ClassWeights != "" && !(c.fromRows() && k.Classes):
 		return setting.Errorf("%s are for the labels and tags of a file, not for the task %s", setting.Path("training.class_weights"), c.Task.Name)
+	}
+	if err := table.CheckColumns(d.Columns, c.columns()); err != nil && c.fromRows() {
+		if k.Pairs && !c.Task.Pairs {
+			err = setting.Errorf("%w; for two texts per row, name three", err)
+		}
+		return err
 	}
 	for i, units := range []tokenizer.Units{d.SourceUnits, d.TargetUnits} {
 		if known := strings.Split(k.units, ", "); units != "" && !slices.Contains(known, string(units)) {

@@ -26,7 +26,7 @@ var classificationKind = classification{common{Kind{
 		{Role: "text", Names: []string{"text", "source", "input", "sentence", "review", "message"}},
 		{Role: "label", Names: []string{"label", "class", "category", "sentiment", "target"}},
 	},
-	Classes: true, Unit: "labels", Right: "right", LossUnit: "nats",
+	Pairs: true, Classes: true, Unit: "labels", Right: "right", LossUnit: "nats",
 	units: "characters, tokens, bpe",
 }}}
 

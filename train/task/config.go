@@ -88,7 +88,8 @@ type Data struct {
 	// Columns are the column of sources and the column of answers, each as a name in the header or a number from 1. For
 	// JSONL, they must be keys, and for CoNLL, numbers. If empty, New looks for usual names in the header or among the
 	// keys, such as source and target. Without such a header, the file must have two columns. For text, this is the Key
-	// of data.TextFiles.
+	// of data.TextFiles. For classification, there may be three Columns, two with texts and one with labels: New then
+	// sets the rule's Pairs.
 	Columns []string `json:"columns,omitempty"`
 
 	// Header is "yes" if the first row is a header, and "no" if it is a row like any other. If Header is empty, the

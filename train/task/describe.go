@@ -34,6 +34,7 @@ type dataDescription struct {
 	Validation        string // validation file; if empty, sources are held out
 
 	Source, Answer side      // for classification, Answer has only Unknown
+	Notes          []string  // what a kind adds, each as "name: text"
 	Alike          [][]count // labels that differ only in case or surrounding spaces, in all files; the commonest spellings first
 	Labels         []count   // labels or tags of the training rows, the commonest first
 	Always         float64   // share of the validation labels or tags that are equal to the commonest one
@@ -101,6 +102,9 @@ func (d *dataDescription) String() string {
 	line("sources", d.Source)
 	if d.kind.AnswerUnits {
 		line("answers", d.Answer)
+	}
+	for _, note := range d.Notes {
+		fmt.Fprintf(&s, "  %s\n", note)
 	}
 	if len(d.Alike) > 0 {
 		name, about := "alike", "; --merge-labels merges them"
@@ -178,9 +182,10 @@ func (d *dataDescription) bad(t *table.Table) {
 
 // rows sets Columns and the counts of rows, sources and duplicates.
 func (d *dataDescription) rows(t *table.Table) {
-	first, second := t.Columns[0], t.Columns[1]
-	if d.Columns = fmt.Sprintf("%d and %d", first+1, second+1); t.Header != nil {
-		d.Columns = fmt.Sprintf("%s and %s%s", t.Header[first], t.Header[second], t.Named)
+	last := len(t.Columns) - 1
+	d.Columns = strings.Join(t.ColumnNames()[:last], ", ") + " and " + t.ColumnNames()[last]
+	if t.Header != nil {
+		d.Columns += t.Named
 	} else {
 		d.Columns += fmt.Sprintf(", without a header; the first row is %.60q, %.60q", t.Field(0, 0), t.Field(0, 1))
 	}

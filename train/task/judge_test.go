@@ -261,7 +261,7 @@ func TestJudgeErrors(t *testing.T) {
 		}
 	}
 	columns.Config.Data.Columns = []string{}
-	wantError(t, predictFile(columns, columns.Config.Data.File), "columns: want 1, the source, got 0")
+	wantError(t, predictFile(columns, columns.Config.Data.File), "data.columns must name 1 column, the source, got []")
 	if examples := text.Examples(); examples != nil {
 		t.Errorf("a text task has the examples %v, want nil", examples)
 	}

@@ -22,6 +22,8 @@ type Kind struct {
 	// learn from rows.
 	Columns []Column
 
+	Pairs bool // with a third column, the task learns two texts per row: see data.Rule.Pairs
+
 	Generates   bool // Model.Generate continues a prompt
 	Beams       bool // PredictOptions may set Beam above 1
 	Classes     bool // an answer is one class, or one class per symbol, and results are counted per class
@@ -52,6 +54,9 @@ type kind interface {
 	about() Kind
 	defaults(c *Config)              // changes the default settings for this kind
 	rows(c *Config, s *rowSet) error // completes the rule from the rows of a file
+
+	// row returns a function that returns an error if the fields of a row are bad. It may return nil.
+	row(c *Config) func(fields []string) error
 
 	// read checks and changes tables of rows right after reading them, and adds to the description what it finds.
 	read(c *Config, d *dataDescription, tables []*table.Table) error
@@ -98,12 +103,27 @@ func (c *Config) Kind() Kind {
 	return k
 }
 
+// columns describes the columns of the task's files.
+func (c *Config) columns() []Column {
+	k := kindOf(c.Task.Kind).about()
+	if !k.Pairs || !c.Task.Pairs {
+		return k.Columns
+	}
+	return []Column{
+		{Role: "first text", Names: []string{"text1", "first", "sentence1", "question1", "premise", "question"}},
+		{Role: "second text", Names: []string{"text2", "second", "sentence2", "question2", "hypothesis", "answer"}},
+		k.Columns[1],
+	}
+}
+
 // common has the methods that most kinds use.
 type common struct{ Kind }
 
 func (k common) about() Kind               { return k.Kind }
 func (common) defaults(*Config)            {}
 func (common) rows(*Config, *rowSet) error { return nil }
+
+func (common) row(*Config) func(fields []string) error { return nil }
 
 func (common) read(*Config, *dataDescription, []*table.Table) error { return nil }
 

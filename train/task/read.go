@@ -42,8 +42,9 @@ func (m *Model) ReadExamples(files ...string) (examples []data.Example, notes []
 	if t.LeftOut > 0 {
 		notes = append(notes, fmt.Sprintf("%s: left out %d bad rows of %d, the first: %v", files[0], t.LeftOut, t.LeftOut+t.Len(), t.Bad[0]))
 	}
-	if first := t.Header; first != nil && !t.Keyed && slices.Contains(c.Task.Classes, first[t.Columns[1]]) {
-		source, label := first[t.Columns[0]], first[t.Columns[1]]
+	answers := t.Columns[len(t.Columns)-1]
+	if first := t.Header; first != nil && !t.Keyed && slices.Contains(c.Task.Classes, first[answers]) {
+		source, label := first[t.Columns[0]], first[answers]
 		notes = append(notes, fmt.Sprintf("%s: the first row, %.60q, %.60q, is read as the header, but %.60q is a label: with header no, it is a row", files[0], source, label, label))
 	}
 	if strings.Join(t.SHA256, " ") == m.Config.Data.SHA256 {
@@ -61,7 +62,7 @@ const (
 
 // PredictFile answers the rows of a file (see Data), and writes all rows with added values to w, in the form of the
 // file, but without gzip. The column of inputs, the header and the encoding are found as in the model's run, unless the
-// caller changed Columns, Header and Encoding in m.Config.Data. Of the Columns, only the first is used.
+// caller changed Columns, Header and Encoding in m.Config.Data. The Columns may leave out the column of answers.
 //
 // The function row returns the added values of a row, one for each name in added: strings, and for numbers json.Number.
 // Its arguments are the number of the row's first line and its Answer. For a bad row, the Answer has only an Err. If an
@@ -80,9 +81,11 @@ func (m *Model) PredictFile(ctx context.Context, file string, w io.Writer, o Pre
 	if err != nil {
 		return err
 	}
-	wanted := table.Options{Known: c.Kind().Columns[:1], Header: c.Data.Header, Encoding: c.Data.Encoding, Tagged: c.tagged()}
-	if c.Data.Columns != nil {
-		wanted.Columns = c.Data.Columns[:min(1, len(c.Data.Columns))]
+	columns := c.columns()
+	inputs := len(columns) - 1
+	wanted := table.Options{Columns: c.Data.Columns, Known: columns[:inputs], Join: inputs == 2, Header: c.Data.Header, Encoding: c.Data.Encoding, Tagged: c.tagged()}
+	if len(wanted.Columns) == len(columns) {
+		wanted.Columns = wanted.Columns[:inputs]
 	}
 	records, err := table.Open(file, wanted)
 	if err != nil {
@@ -114,7 +117,7 @@ func (m *Model) PredictFile(ctx context.Context, file string, w io.Writer, o Pre
 			case err != nil:
 				return err
 			default:
-				inputs, places = append(inputs, fields[records.Columns()[0]]), append(places, len(rows))
+				inputs, places = append(inputs, records.Wanted()[0]), append(places, len(rows))
 			}
 			for _, field := range fields {
 				bytes += len(field) + 16 // a string takes 16 bytes

@@ -2,7 +2,9 @@ package task
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,4 +62,66 @@ func TestFormatsOfRows(t *testing.T) {
 		_, err := New(c)
 		wantError(t, err, "only the task tagging with units tokens reads such files")
 	}
+}
+
+// A task with three columns learns two texts per row, with a tab between them.
+func TestPairs(t *testing.T) {
+	var s strings.Builder
+	s.WriteString("label,left,right,id\n")
+	for i := range 100 {
+		fmt.Fprintf(&s, "%s,a\tb %d,\"c, %d\",%d\n", []string{"yes", "no"}[i%2], i, i%2, i)
+	}
+	s.WriteString("yes,a,,100\n")
+	columns := []string{"left", "right", "label"}
+	c := withFile(t, "classification", "pairs.csv", s.String())
+	c.Data.Columns = columns
+	task := made(t, c)
+	if !task.Config.Task.Pairs || !slices.Equal(task.Config.Task.Classes, []string{"no", "yes"}) || !strings.HasPrefix(task.Examples()[0].Source, "a b ") || strings.Count(task.Examples()[0].Source, "\tc, ") != 1 {
+		t.Errorf("got the rule %+v and the examples %q", task.Config.Task, task.Examples())
+	}
+	for _, want := range []string{"columns: left, right and label, named in the header\n", "line 102: the second text (column 3) is empty\n"} {
+		if l := task.DescribeData(); !strings.Contains(l, want) {
+			t.Errorf("the description is\n%swant %q in it", l, want)
+		}
+	}
+
+	file := filepath.Join(t.TempDir(), "new.tsv")
+	write(t, file, "right\tleft\nc\ta\n\tb\n")
+	answered := func(columns ...string) (out string, inputs []string, err error) {
+		task.Config.Data.Columns = columns
+		var s strings.Builder
+		err = task.PredictFile(t.Context(), file, &s, PredictOptions{}, []string{"answer"}, func(_ int, a Answer) []any {
+			inputs = append(inputs, a.Input)
+			return []any{"x"}
+		})
+		return s.String(), inputs, err
+	}
+	for _, names := range [][]string{columns, columns[:2]} {
+		if out, inputs, err := answered(names...); err != nil || inputs[0] != "a\tc" || out != "right\tleft\tanswer\nc\ta\tx\n\tb\t\n" {
+			t.Errorf("columns %q: the inputs are %q, the file is %q, and the error is %v", names, inputs, out, err)
+		}
+	}
+	_, _, err := answered("left")
+	wantError(t, err, `data.columns must name 2 columns, the first text and the second text, got ["left"]`)
+	_, _, err = task.ReadExamples(file)
+	wantError(t, err, `data.columns must name 3 columns, the first text, the second text and the label, got ["left"]`)
+	_, _, err = task.ReadExamples(file, file)
+	wantError(t, err, "two texts per row must be columns of one file")
+
+	// Without Columns, a rule with Pairs reads the usual names.
+	c = withFile(t, "classification", "pairs.tsv", strings.Repeat("label\tpremise\thypothesis\nyes\ta\tb\nno\tb\tc\n", 30))
+	c.Task.Pairs, c.Data.SkipBad = true, true
+	if l := made(t, c).DescribeData(); !strings.Contains(l, "columns: premise, hypothesis and label, named") {
+		t.Errorf("the description is\n%s", l)
+	}
+	c.Task.Pairs, c.Data.Columns = false, []string{"1", "2", "3", "4"}
+	_, err = New(c)
+	wantError(t, err, `data.columns must name 2 columns, the text and the label, got ["1" "2" "3" "4"]; for two texts per row, name three`)
+	c = withFile(t, "tagging", "pairs.tsv", strings.Repeat("a\tX\nb\tY\n", 30))
+	c.Data.Columns = []string{"1", "2", "3"}
+	_, err = New(c)
+	wantError(t, err, "must name 2 columns, the token list and the tag list, got")
+	c.Data.Columns, c.Task.Pairs = nil, true
+	_, err = New(c)
+	wantError(t, err, `a rule of kind "tagging" can't have Pairs`)
 }

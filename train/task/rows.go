@@ -113,10 +113,10 @@ const trainBytes = 56
 // readRows reads a file of rows, or the lines of two parallel files. The caller will need rowBytes of memory per row,
 // beside the table. If *sum is empty, readRows sets *sum to the checksum; otherwise the checksum must equal *sum.
 func readRows(c *Config, rowBytes int, path, targets string, sum *string) (*table.Table, error) {
-	k := kindOf(c.Task.Kind).about()
-	o := table.Options{Columns: c.Data.Columns, Known: k.Columns, Header: c.Data.Header, SkipBad: c.Data.SkipBad, Encoding: c.Data.Encoding, Tagged: c.tagged(), RowBytes: rowBytes}
-	if k.aligned {
-		o.Check = c.checkTags
+	known := c.columns()
+	o := table.Options{
+		Columns: c.Data.Columns, Known: known, Join: len(known) == 3, Header: c.Data.Header, SkipBad: c.Data.SkipBad,
+		Encoding: c.Data.Encoding, Tagged: c.tagged(), RowBytes: rowBytes, Check: kindOf(c.Task.Kind).row(c),
 	}
 	var t *table.Table
 	var err error

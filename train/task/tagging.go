@@ -34,18 +34,20 @@ func (c *Config) tagged() bool {
 	return c.fromRows() && kindOf(c.Task.Kind).about().aligned && c.Data.SourceUnits != tokenizer.Characters && c.Data.TargetUnits != tokenizer.Characters
 }
 
-// checkTags returns an error if a row doesn't have one tag per symbol.
-func (c *Config) checkTags(fields []string) error {
+// row returns an error if a row doesn't have one tag per symbol.
+func (tagging) row(c *Config) func(fields []string) error {
 	count := func(units tokenizer.Units, field string) int {
 		if units == tokenizer.Characters {
 			return utf8.RuneCountInString(field)
 		}
 		return len(strings.Fields(field))
 	}
-	if symbols, tags := count(c.Data.SourceUnits, fields[0]), count(c.Data.TargetUnits, fields[1]); symbols != tags {
-		return fmt.Errorf("the source has %d symbols and %d tags: each symbol needs one tag", symbols, tags)
+	return func(fields []string) error {
+		if symbols, tags := count(c.Data.SourceUnits, fields[0]), count(c.Data.TargetUnits, fields[1]); symbols != tags {
+			return fmt.Errorf("the source has %d symbols and %d tags: each symbol needs one tag", symbols, tags)
+		}
+		return nil
 	}
-	return nil
 }
 
 func (tagging) network(m *Model) (network, error) {

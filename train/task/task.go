@@ -46,6 +46,7 @@ func New(c Config) (*Task, error) {
 	case c.fromRows():
 		open = openRows
 	}
+	c.Task.Pairs = c.Task.Pairs || c.fromRows() && c.Kind().Pairs && len(c.Data.Columns) == 3
 	if err := c.check(false); err != nil {
 		return nil, err
 	}
