@@ -1,0 +1,76 @@
+package task
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/heed-go/heed/internal/kernel"
+	"github.com/heed-go/heed/train"
+)
+
+// Run folders that an earlier heed wrote must open, answer and resume as they did then. The files below testdata/landing
+// come from the heed of commit 201f5d7, on a processor with the instruction set avx512: two runs of 2 epochs, and the
+// summaries of these runs after they were resumed with 4 epochs. On processors with other instructions, the resumed
+// weights differ in their last bits.
+func TestEarlierFolders(t *testing.T) {
+	for name, answers := range map[string]map[string]string{
+		"copy": {"gorgon": "tw", "abc": "", "fed": "f"},
+		"rows": {"frog sees tree": "thing", "dog runs cat": "thing", "bird finds zebra": "animal"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			original, dir := filepath.Join("testdata", "landing", name), filepath.Join(t.TempDir(), "run")
+			if err := os.CopyFS(dir, os.DirFS(original)); err != nil {
+				t.Fatal(err)
+			}
+			wantAnswers(t, dir, answers)
+			r, err := ReadRun(dir)
+			if err != nil || len(r.History) != 2 || r.Summary == nil || r.Summary.Epochs != 2 || r.Untimed != 0 {
+				t.Fatalf("got the run %+v, %v, want 2 checks with times and a summary", r, err)
+			}
+			files, err := os.ReadDir(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, file := range files { // reading changes nothing
+				wantFiles(t, dir, original, file.Name())
+			}
+
+			var want Summary
+			if err := json.Unmarshal([]byte(read(t, original+"-resumed.json")), &want); err != nil {
+				t.Fatal(err)
+			}
+			c, err := ReadConfig(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Training.MaxEpochs = 4
+			got := run(t, made(t, c), dir, train.RunOptions{})
+			if config := got.SHA256[ConfigFile]; config != want.SHA256[ConfigFile] || got.Epochs != want.Epochs {
+				t.Errorf("resumed, %s has the checksum %s after %d epochs, want %s after %d", ConfigFile, config, got.Epochs, want.SHA256[ConfigFile], want.Epochs)
+			}
+			if kernel.Instructions() == "avx512" && !maps.Equal(got.SHA256, want.SHA256) {
+				t.Errorf("resumed, the files have the checksums %v, want %v", got.SHA256, want.SHA256)
+			}
+			if _, err := ReadRun(dir); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// wantAnswers opens the model of a folder and compares its answers.
+func wantAnswers(t *testing.T, dir string, answers map[string]string) {
+	t.Helper()
+	m, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for input, want := range answers {
+		if got, err := m.Predict(input); err != nil || got != want {
+			t.Errorf("%q: the model answers %q, %v, want %q", input, got, err, want)
+		}
+	}
+}
