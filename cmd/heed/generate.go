@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/spf13/cobra"
 
@@ -68,26 +67,18 @@ terminal, characters that the terminal would act on are shown as escapes, such a
 	f.IntVar(&o.MaxTokens, "tokens", 0, "number of characters to write, or of tokens if the model was trained with --units bpe")
 	f.Float64Var(&o.Sampler.Temperature, "temperature", 1, "randomness: more above 1, less below 1 (0: always the likeliest character)")
 	f.IntVar(&o.Sampler.TopK, "top-k", 0, "number of likeliest characters to draw from (0: all)")
-	f.Float64Var(&o.Sampler.TopP, "top-p", 1, "draw from the likeliest characters that together have this probability (1: all)")
+	f.Float64Var(&o.Sampler.TopP, "top-p", 1, "draw from the likeliest characters that together have this probability (0 or 1: all)")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of all draws")
 	return cmd
 }
 
 // checkGeneration checks the flags of heed generate. The model checks the characters of the prompt.
 func checkGeneration(prompt string, o decode.Options) error {
-	switch s := o.Sampler; {
+	switch {
 	case prompt == "":
 		return usagef("--prompt must be the text to continue, got none")
 	case o.MaxTokens < 1:
 		return usagef("--tokens must be at least 1, got %d", o.MaxTokens)
-	case !(s.Temperature >= 0 && s.Temperature <= math.MaxFloat64):
-		return usagef("--temperature must be finite and at least 0, got %v", s.Temperature)
-	case s.TopK < 0:
-		return usagef("--top-k must be at least 1, or 0 for all characters, got %d", s.TopK)
-	case !(s.TopP > 0 && s.TopP <= 1):
-		return usagef("--top-p must be above 0 and at most 1, got %v", s.TopP)
-	case s.Temperature == 0 && (s.TopK > 0 || s.TopP < 1):
-		return usagef("--temperature 0 always takes the likeliest character: leave out --top-k and --top-p, or give another temperature")
 	}
-	return nil
+	return wrongFlag(o.Sampler.Check(), nil)
 }

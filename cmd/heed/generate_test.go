@@ -36,7 +36,7 @@ func TestGenerate(t *testing.T) {
 	write := func(more ...string) string {
 		return succeed(t, append([]string{"generate", dir, "--prompt=The", "--tokens=50"}, more...)...)
 	}
-	if write() != write("--seed=1", "--temperature=1", "--top-k=0", "--top-p=1") {
+	if write() != write("--seed=1", "--temperature=1", "--top-k=0", "--top-p=0") {
 		t.Error("the flags' default values give another text than no flags")
 	}
 	if write("--seed=2") == write() {
@@ -96,13 +96,12 @@ func TestGenerateWrongCalls(t *testing.T) {
 		{[]string{dir, "--prompt=T", "--tokens=3", "--temperature=Inf"}, "got +Inf"},
 		{[]string{dir, "--prompt=T", "--tokens=3", "--temperature=NaN"}, "got NaN"},
 		{[]string{dir, "--prompt=T", "--tokens=3", "--temperature=warm"}, `--temperature must be a number, got "warm"`},
-		{[]string{dir, "--prompt=T", "--tokens=3", "--top-k=-1"}, "--top-k must be at least 1, or 0 for all characters, got -1"},
-		{[]string{dir, "--prompt=T", "--tokens=3", "--top-p=-0.1"}, "--top-p must be above 0 and at most 1, got -0.1"},
-		{[]string{dir, "--prompt=T", "--tokens=3", "--top-p=1.1"}, "--top-p must be above 0 and at most 1, got 1.1"},
-		{[]string{dir, "--prompt=T", "--tokens=3", "--top-p=0"}, "--top-p must be above 0 and at most 1, got 0"},
+		{[]string{dir, "--prompt=T", "--tokens=3", "--top-k=-1"}, "--top-k must be at least 1, or 0 for all, got -1"},
+		{[]string{dir, "--prompt=T", "--tokens=3", "--top-p=-0.1"}, "--top-p must be from 0 to 1, got -0.1"},
+		{[]string{dir, "--prompt=T", "--tokens=3", "--top-p=1.1"}, "--top-p must be from 0 to 1, got 1.1"},
 		{[]string{dir, "--prompt=T", "--tokens=3", "--top-p=NaN"}, "got NaN"},
-		{[]string{dir, "--prompt=T", "--tokens=3", "--temperature=0", "--top-p=0.9"}, "--temperature 0 always takes the likeliest character"},
-		{[]string{dir, "--prompt=T", "--tokens=3", "--temperature=0", "--top-k=3"}, "leave out --top-k and --top-p"},
+		{[]string{dir, "--prompt=T", "--tokens=3", "--temperature=0", "--top-p=0.9"}, "--top-k and --top-p need a --temperature above 0, got 0 and 0.9"},
+		{[]string{dir, "--prompt=T", "--tokens=3", "--temperature=0", "--top-k=3"}, "got 3 and 1: leave out both"},
 		{[]string{dir, "--prompt=T", "--tokens=3", "--seed=-1"}, "--seed must be a whole number, not negative"},
 		{[]string{dir, "--prompt=T", "--tokens=3", "--nope"}, "heed generate --help lists the flags"},
 		{[]string{dir, "--prompt=Th§", "--tokens=3"}, "--prompt: symbol '§' at position 2"},

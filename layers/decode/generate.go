@@ -85,7 +85,7 @@ func Generate(ctx context.Context, m Model, prompts [][]int, o Options) ([]Resul
 	if err := checkModel(m, prompts, 1, o.MaxTokens, o.End); err != nil {
 		return nil, err
 	}
-	if err := o.Sampler.check(); err != nil {
+	if err := o.Sampler.Check(); err != nil {
 		return nil, fmt.Errorf("decode: %w", err)
 	}
 	if _, ok := m.(forgetter); o.Keep < 0 || o.Keep > 0 && !ok {

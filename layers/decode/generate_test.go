@@ -311,7 +311,7 @@ func TestGenerateFails(t *testing.T) {
 
 func TestGenerateChecksSampler(t *testing.T) {
 	_, err := decode.Generate(t.Context(), newFake(1, 6), [][]int{{1}}, decode.Options{MaxTokens: 1, Sampler: decode.Sampler{TopP: 2}})
-	wantError(t, err, "decode: TopP must be from 0 to 1, got 2")
+	wantError(t, err, "decode: top_p must be from 0 to 1, got 2")
 }
 
 func TestStopString(t *testing.T) {

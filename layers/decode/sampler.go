@@ -1,9 +1,12 @@
 package decode
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
+
+	"github.com/heed-go/heed/internal/setting"
 )
 
 // A Sampler chooses a token from logits. It never chooses a token whose logit is −Inf. The zero Sampler is greedy: it
@@ -17,16 +20,16 @@ import (
 //
 // Among equal logits, the lowest id comes first.
 type Sampler struct {
-	Temperature float64 // 0 for the likeliest token, 1 for the model's own probabilities
-	TopK        int     // number of tokens to draw from, 0 for all; needs a Temperature
-	TopP        float64 // total probability to draw from, 0 or 1 for all; a value below 1 needs a Temperature
+	Temperature float64 `json:"temperature"` // 0 for the likeliest token, 1 for the model's own probabilities
+	TopK        int     `json:"top_k"`       // number of tokens to draw from, 0 for all; needs a Temperature
+	TopP        float64 `json:"top_p"`       // total probability to draw from, 0 or 1 for all; a value between them needs a Temperature
 }
 
 // Sample chooses a token. It draws one number from rng. If Temperature is 0, it draws no number, and rng may be nil.
 //
 // Sample returns an error if the Sampler is invalid, if a logit is NaN or +Inf, or if all logits are −Inf.
 func (s Sampler) Sample(logits []float64, rng *rand.Rand) (token int, err error) {
-	if err := s.check(); err != nil {
+	if err := s.Check(); err != nil {
 		return 0, fmt.Errorf("decode: %w", err)
 	}
 	if token, _, err = s.sample(logits, rng); err != nil {
@@ -38,7 +41,7 @@ func (s Sampler) Sample(logits []float64, rng *rand.Rand) (token int, err error)
 // Probs returns the probability with which Sample chooses each token. Their sum is 1, except for rounding. Probs
 // returns the same errors as Sample.
 func (s Sampler) Probs(logits []float64) ([]float64, error) {
-	if err := s.check(); err != nil {
+	if err := s.Check(); err != nil {
 		return nil, fmt.Errorf("decode: %w", err)
 	}
 	best, err := likeliest(logits)
@@ -57,18 +60,17 @@ func (s Sampler) Probs(logits []float64) ([]float64, error) {
 	return probs, nil
 }
 
-func (s Sampler) check() error {
-	switch {
-	case !(s.Temperature >= 0 && s.Temperature <= math.MaxFloat64):
-		return fmt.Errorf("the Temperature must be finite and at least 0, got %v", s.Temperature)
-	case s.TopK < 0:
-		return fmt.Errorf("TopK must be at least 1, or 0 for all tokens, got %d", s.TopK)
-	case !(s.TopP >= 0 && s.TopP <= 1):
-		return fmt.Errorf("TopP must be from 0 to 1, got %v", s.TopP)
-	case s.Temperature == 0 && (s.TopK > 0 || s.TopP > 0 && s.TopP < 1):
-		return fmt.Errorf("TopK and TopP need a Temperature above 0, got TopK %d and TopP %v: set a Temperature, such as 1, or leave both at 0", s.TopK, s.TopP)
+// Check returns an error if the Sampler is invalid. Errors use the fields' JSON names.
+func (s Sampler) Check() error {
+	const temperature, topK, topP = setting.Path("temperature"), setting.Path("top_k"), setting.Path("top_p")
+	if s.Temperature == 0 && (s.TopK > 0 || s.TopP > 0 && s.TopP < 1) {
+		return setting.Errorf("%s and %s need a %s above 0, got %d and %v: leave out both, or set another %s", topK, topP, temperature, s.TopK, s.TopP, temperature)
 	}
-	return nil
+	return cmp.Or(
+		setting.In(temperature, s.Temperature, s.Temperature >= 0 && s.Temperature <= math.MaxFloat64, "finite and at least 0"),
+		setting.In(topK, s.TopK, s.TopK >= 0, "at least 1, or 0 for all"),
+		setting.In(topP, s.TopP, s.TopP >= 0 && s.TopP <= 1, "from 0 to 1"),
+	)
 }
 
 // sample chooses a token, and returns its log probability without Temperature, TopK and TopP.

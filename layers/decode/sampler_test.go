@@ -55,6 +55,7 @@ func TestProbs(t *testing.T) {
 		{"the smallest nucleus", decode.Sampler{Temperature: 1, TopP: 5e-324}, logs(.2, .5, .3), []float64{0, 1, 0}},
 		{"a nucleus of exactly two", decode.Sampler{Temperature: 1, TopP: .5}, []float64{7, 7, 7, 7}, []float64{.5, .5, 0, 0}},
 		{"a nucleus just above two", decode.Sampler{Temperature: 1, TopP: .51}, []float64{7, 7, 7, 7}, []float64{1. / 3, 1. / 3, 1. / 3, 0}},
+		{"a nucleus of 0, for all", decode.Sampler{Temperature: 1}, logs(.5, .3, .2), []float64{.5, .3, .2}},
 		{"a nucleus of 1", decode.Sampler{Temperature: 1, TopP: 1}, logs(.5, .3, .2), []float64{.5, .3, .2}},
 		{"a nucleus just below 1", decode.Sampler{Temperature: 1, TopP: math.Nextafter(1, 0)}, []float64{0, 0, -inf}, []float64{.5, .5, 0}},
 
@@ -88,15 +89,16 @@ func TestSamplerErrors(t *testing.T) {
 		logits  []float64
 		want    string
 	}{
-		{"negative temperature", decode.Sampler{Temperature: -1}, []float64{1}, "decode: the Temperature must be finite and at least 0, got -1"},
+		{"negative temperature", decode.Sampler{Temperature: -1}, []float64{1}, "decode: temperature must be finite and at least 0, got -1"},
 		{"infinite temperature", decode.Sampler{Temperature: inf}, []float64{1}, "got +Inf"},
 		{"NaN temperature", decode.Sampler{Temperature: nan}, []float64{1}, "got NaN"},
-		{"negative TopK", decode.Sampler{TopK: -1}, []float64{1}, "TopK must be at least 1, or 0 for all tokens, got -1"},
-		{"negative TopP", decode.Sampler{TopP: -.1}, []float64{1}, "TopP must be from 0 to 1, got -0.1"},
+		{"negative TopK", decode.Sampler{TopK: -1}, []float64{1}, "top_k must be at least 1, or 0 for all, got -1"},
+		{"negative TopP", decode.Sampler{TopP: -.1}, []float64{1}, "top_p must be from 0 to 1, got -0.1"},
+		{"TopP above 1, with a Temperature", decode.Sampler{Temperature: 1, TopP: 1.5}, []float64{1}, "got 1.5"},
 		{"TopP above 1", decode.Sampler{TopP: 1.5}, []float64{1}, "got 1.5"},
 		{"NaN TopP", decode.Sampler{TopP: nan}, []float64{1}, "got NaN"},
-		{"TopP without a Temperature", decode.Sampler{TopP: .9}, []float64{1}, "got TopK 0 and TopP 0.9"},
-		{"TopK without a Temperature", decode.Sampler{TopK: 40}, []float64{1}, "got TopK 40 and TopP 0"},
+		{"TopP without a Temperature", decode.Sampler{TopP: .9}, []float64{1}, "top_k and top_p need a temperature above 0, got 0 and 0.9"},
+		{"TopK without a Temperature", decode.Sampler{TopK: 40}, []float64{1}, "got 40 and 0"},
 		{"NaN", decode.Sampler{}, []float64{1, nan, inf}, "got NaN for token 1"},
 		{"+Inf", decode.Sampler{Temperature: 1}, []float64{1, -inf, inf}, "got +Inf for token 2"},
 		{"no possible token", decode.Sampler{Temperature: 1}, []float64{-inf, -inf}, "every logit is -Inf"},

@@ -44,7 +44,7 @@ func (h *Handler) operation(path string) object {
 			"tokens", object{"type": "integer", "default": h.defaultTokens(), "minimum": 1, "maximum": o.MaxTokens},
 			"temperature", object{"type": "number", "default": 1, "minimum": 0},
 			"top_k", object{"type": "integer", "default": 0, "minimum": 0},
-			"top_p", object{"type": "number", "default": 1, "exclusiveMinimum": 0, "maximum": 1},
+			"top_p", object{"type": "number", "default": 1, "minimum": 0, "maximum": 1},
 			"seed", object{"type": "integer", "default": 1, "minimum": 0},
 		), "prompt"), answered("text events, {\"text\": …}, and a last event: done, {\"reason\": \"tokens\", \"time\" or \"ending\", \"cut\": true if the prompt is longer than the model's context}, or error, {\"error\": …}", "text/event-stream", textSchema))
 	case "/attention":

@@ -10,6 +10,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/toy"
 	"github.com/heed-go/heed/internal/extremes"
+	"github.com/heed-go/heed/layers/decode"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -44,17 +45,15 @@ func TestExtremes(t *testing.T) {
 			Top   int      `json:"top"`
 		}
 		generate struct {
-			Prompt      string  `json:"prompt"`
-			Tokens      int     `json:"tokens"`
-			Temperature float64 `json:"temperature"`
-			TopK        int     `json:"top_k"`
-			TopP        float64 `json:"top_p"`
-			Seed        uint64  `json:"seed"`
+			Prompt string `json:"prompt"`
+			Tokens int    `json:"tokens"`
+			decode.Sampler
+			Seed uint64 `json:"seed"`
 		}
 	)
 	asked := predict{[]string{"abc"}, 1, 1}
 	wide := predict{[]string{"abc"}, 99_999_999, 99_999_999}
-	written := generate{"The", 3, 0.7, 9, 0.9, 1}
+	written := generate{"The", 3, decode.Sampler{Temperature: 0.7, TopK: 9, TopP: 0.9}, 1}
 	extremes.Run(t, nil,
 		extremes.Of(Options{}, func(c Options) ([]float64, error) {
 			if err := post(seq2seq, c, "/predict", asked, 200); err != nil {

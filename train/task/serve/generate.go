@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 
 	"github.com/heed-go/heed/internal/text"
@@ -14,12 +13,10 @@ import (
 
 // A generateRequest asks for the text that follows a prompt.
 type generateRequest struct {
-	Prompt      string  `json:"prompt"`
-	Tokens      int     `json:"tokens"`
-	Temperature float64 `json:"temperature"`
-	TopK        int     `json:"top_k"`
-	TopP        float64 `json:"top_p"`
-	Seed        uint64  `json:"seed"`
+	Prompt string `json:"prompt"`
+	Tokens int    `json:"tokens"`
+	decode.Sampler
+	Seed uint64 `json:"seed"`
 }
 
 // readGenerate reads and checks a request.
@@ -29,10 +26,10 @@ func (h *Handler) readGenerate(w http.ResponseWriter, r *http.Request) (generate
 		"tokens":      fmt.Sprintf("a whole number from 1 to %d", h.options.MaxTokens),
 		"temperature": "a number of at least 0",
 		"top_k":       "a whole number of at least 1, or 0 for all",
-		"top_p":       "a number above 0 and at most 1",
+		"top_p":       "a number from 0 to 1",
 		"seed":        "a whole number of at most 64 bits, not negative",
 	}
-	g := generateRequest{Tokens: h.defaultTokens(), Temperature: 1, TopP: 1, Seed: 1}
+	g := generateRequest{Tokens: h.defaultTokens(), Sampler: decode.Sampler{Temperature: 1, TopP: 1}, Seed: 1}
 	if err := h.read(w, r, &g, wants); err != nil {
 		return g, err
 	}
@@ -44,14 +41,9 @@ func (h *Handler) readGenerate(w http.ResponseWriter, r *http.Request) (generate
 		return g, wrong("prompt", "none")
 	case g.Tokens < 1 || g.Tokens > h.options.MaxTokens:
 		return g, wrong("tokens", g.Tokens)
-	case !(g.Temperature >= 0 && g.Temperature <= math.MaxFloat64):
-		return g, wrong("temperature", g.Temperature)
-	case g.TopK < 0:
-		return g, wrong("top_k", g.TopK)
-	case !(g.TopP > 0 && g.TopP <= 1):
-		return g, wrong("top_p", g.TopP)
-	case g.Temperature == 0 && (g.TopK > 0 || g.TopP < 1):
-		return g, failf(http.StatusBadRequest, "a temperature of 0 always takes the likeliest token: leave out top_k and top_p, or use another temperature")
+	}
+	if err := g.Sampler.Check(); err != nil {
+		return g, failf(http.StatusBadRequest, "%v", err)
 	}
 	return g, nil
 }
@@ -75,7 +67,7 @@ func (h *Handler) generate(w http.ResponseWriter, r *http.Request) error {
 	err = h.recovered(func() error {
 		cut = h.model.Cuts(g.Prompt)
 		return h.model.Generate(r.Context(), s, g.Prompt, decode.Options{
-			Sampler:   decode.Sampler{Temperature: g.Temperature, TopK: g.TopK, TopP: g.TopP},
+			Sampler:   g.Sampler,
 			Seed:      g.Seed,
 			MaxTokens: g.Tokens,
 		})

@@ -111,15 +111,18 @@ func parse(body []byte, into any, wants map[string]string) error {
 		err = json.NewDecoder(bytes.NewReader(body)).Decode(into)
 	}
 	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		wrong.Field = wrong.Field[strings.LastIndex(wrong.Field, ".")+1:] // without the name of an embedded struct
+	}
 	switch {
 	case unknown:
 		keys := slices.Sorted(maps.Keys(wants))
 		return fmt.Errorf("%w: the keys are %s%s", err, strings.Join(keys, ", "), text.DidYouMean(last, keys))
 	case errors.As(err, new(*json.SyntaxError)):
 		return fmt.Errorf("the body must be JSON: %w", err)
-	case errors.As(err, &wrong) && wants[wrong.Field] != "":
+	case wrong != nil && wants[wrong.Field] != "":
 		return fmt.Errorf("%s must be %s, got %.100s", wrong.Field, wants[wrong.Field], wrong.Value)
-	case errors.As(err, &wrong):
+	case wrong != nil:
 		return fmt.Errorf("the body must be an object, got %.100s", wrong.Value)
 	}
 	return err
