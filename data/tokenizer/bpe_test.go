@@ -9,6 +9,9 @@ import (
 	"sync"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/heed-go/heed/data/tokenizer/internal/models"
+	"github.com/heed-go/heed/data/tokenizer/internal/patterns"
 )
 
 func newTestBPE(t testing.TB, size int, texts ...string) *Pipeline {
@@ -50,7 +53,7 @@ func TestPieces(t *testing.T) {
 		{"the next line is white space, a byte-order mark isn't", "\u0085\u0085a \ufeffb", []string{"\u0085", "\u0085", "a", " \ufeff", "b"}},
 		{"control characters", "\x00 \x1b[1m", []string{"\x00", " \x1b[", "1", "m"}},
 	} {
-		if got := slices.Collect(pieces(tc.text)); !slices.Equal(got, tc.want) {
+		if got := slices.Collect(patterns.Pieces(tc.text)); !slices.Equal(got, tc.want) {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
 		}
 	}
@@ -145,8 +148,8 @@ func (t *slowBPE) bytes(piece string) (ids []int) {
 	return ids
 }
 
-// encode repeatedly merges the leftmost occurrence of the pair that was learned first.
-func (t *slowBPE) encode(text string) (ids []int) {
+// Encode repeatedly merges the leftmost occurrence of the pair that was learned first.
+func (t *slowBPE) Encode(text string) (ids []int) {
 	for _, piece := range slowPieces(text) {
 		word := t.bytes(piece)
 		for {
@@ -241,7 +244,7 @@ func TestBPELongWords(t *testing.T) {
 	for range 4 {
 		all.Go(func() {
 			var text strings.Builder
-			for i := range 2 * mostKnown {
+			for i := range 2 * models.MostKnown {
 				text.WriteString(" x" + strings.Repeat("ab", i%9) + string(rune('a'+i%26)) + string(rune('a'+i/26%26)) + string(rune('a'+i/676%26)))
 			}
 			ids, err := tok.Encode(text.String())
@@ -271,12 +274,12 @@ func FuzzBPE(f *testing.F) {
 		if !slices.Equal(tokens, slow.tokens) {
 			t.Fatalf("%q: learned %q, want %q", text, tokens[256:], slow.tokens[256:])
 		}
-		if got, want := slices.Collect(pieces(other)), slowPieces(other); !slices.Equal(got, want) {
+		if got, want := slices.Collect(patterns.Pieces(other)), slowPieces(other); !slices.Equal(got, want) {
 			t.Fatalf("%q: pieces %q, want %q", other, got, want)
 		}
 		for range 2 { // without and with the cache
 			ids, err := tok.Encode(other)
-			if want := slow.encode(other); err != nil || !slices.Equal(ids, want) {
+			if want := slow.Encode(other); err != nil || !slices.Equal(ids, want) {
 				t.Fatalf("Encode(%q) = %v, %v; want %v", other, ids, err, want)
 			}
 			if back, err := tok.Decode(ids); err != nil || back != other {

@@ -2,6 +2,10 @@ package tokenizer
 
 import (
 	"time"
+
+	"github.com/heed-go/heed/data/tokenizer/internal/chat"
+	"github.com/heed-go/heed/data/tokenizer/internal/pipe"
+	"github.com/heed-go/heed/data/tokenizer/internal/published"
 )
 
 // A Message is a part of a conversation. Its Role is "system", "user" or "assistant".
@@ -12,14 +16,14 @@ type Message struct{ Role, Content string }
 type ChatTemplate struct {
 	Now func() time.Time // for templates that tell the model today's date; nil means time.Now
 
-	template *chatTemplate
+	template *chat.Template
 }
 
 // OpenChatTemplate reads the chat template from the folder of a published model: from chat_template.jinja if there is
 // one, otherwise from tokenizer_config.json. It returns an error if the folder has no chat template, or if
 // ParseChatTemplate doesn't know it.
 func OpenChatTemplate(dir string) (*ChatTemplate, error) {
-	t, err := openChat(dir)
+	t, err := chat.Open(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +37,7 @@ func OpenChatTemplate(dir string) (*ChatTemplate, error) {
 // to 3.2, Mistral 7B 0.1 and 0.2, and Gemma. For any other text, it returns an error. It doesn't run the template, so a
 // template from someone you don't know can do no harm.
 func ParseChatTemplate(template, bos, eos string) (*ChatTemplate, error) {
-	t, err := parseChat(template, bos, eos)
+	t, err := chat.Parse(template, bos, eos)
 	if err != nil {
 		return nil, err
 	}
@@ -66,13 +70,13 @@ func (c *ChatTemplate) Encode(p *Pipeline, messages []Message, prompt bool) ([]i
 	if err != nil {
 		return nil, err
 	}
-	return p.ids(text, pubOptions{special: true, plain: contents})
+	return p.ids(text, published.Options{Special: true, Plain: contents})
 }
 
-func (c *ChatTemplate) render(messages []Message, prompt bool) (text string, contents []span, err error) {
-	list := make([]chatMessage, len(messages))
+func (c *ChatTemplate) render(messages []Message, prompt bool) (text string, contents []pipe.Span, err error) {
+	list := make([]chat.Message, len(messages))
 	for i, m := range messages {
-		list[i] = chatMessage(m)
+		list[i] = chat.Message(m)
 	}
-	return c.template.render(list, prompt, c.Now)
+	return c.template.Render(list, prompt, c.Now)
 }

@@ -10,6 +10,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/heed-go/heed/data/tokenizer/internal/chat"
+	"github.com/heed-go/heed/data/tokenizer/internal/pipe"
+	"github.com/heed-go/heed/data/tokenizer/internal/published"
 )
 
 // chatCases is testdata/chat.json.gz.
@@ -45,8 +49,8 @@ func march() time.Time { return time.Date(2024, 3, 7, 0, 0, 0, 0, time.UTC) }
 // Gemma would write a turn that the model doesn't know, Render returns an error.
 func TestChatTemplates(t *testing.T) {
 	cases := readChatCases(t)
-	if len(cases.Templates) != len(chatFormats) {
-		t.Errorf("%d templates are tested, want all %d", len(cases.Templates), len(chatFormats))
+	if len(cases.Templates) != len(chat.Formats) {
+		t.Errorf("%d templates are tested, want all %d", len(cases.Templates), len(chat.Formats))
 	}
 	for i, template := range cases.Templates {
 		texts := []string{template.Text, strings.TrimSuffix(template.Text, "\n") + "\n", strings.ReplaceAll(template.Text, "\n", "\r\n")}
@@ -213,8 +217,8 @@ func TestChatEncode(t *testing.T) {
 // A special token that begins in a content doesn't hide the template's token behind it.
 func TestChatEncodeAcross(t *testing.T) {
 	p := chatPipeline(t)
-	tokens, err := p.pipeline.encode("hi<s>", pubOptions{special: true, plain: []span{{0, 2}}})
-	if err != nil || len(tokens) == 0 || tokens[len(tokens)-1] != (ptoken{p.Special()["<s>"], 2, 5}) {
+	tokens, err := p.pipeline.Encode("hi<s>", published.Options{Special: true, Plain: []pipe.Span{{Start: 0, End: 2}}})
+	if err != nil || len(tokens) == 0 || tokens[len(tokens)-1] != (pipe.Token{ID: p.Special()["<s>"], Start: 2, End: 5}) {
 		t.Errorf("tokens %v, error %v, want <s> at the end", tokens, err)
 	}
 }

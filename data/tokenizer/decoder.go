@@ -49,11 +49,11 @@ func (d *Decoder) Next(id int) (string, error) {
 // add appends the text that an id adds to d.held.
 func (d *Decoder) add(id int) error {
 	if p, ok := d.Tokenizer.(*Pipeline); ok {
-		if !p.pipeline.has(id) {
+		if !p.pipeline.Has(id) {
 			return fmt.Errorf("id %d isn't one of the tokenizer's ids", id)
 		}
 		if d.next == nil {
-			d.next, d.end = p.pipeline.stream(func(text string) { d.held = append(d.held, text...) })
+			d.next, d.end = p.pipeline.Stream(func(text string) { d.held = append(d.held, text...) })
 		}
 		return d.next(id)
 	}

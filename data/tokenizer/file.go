@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/heed-go/heed/data/tokenizer/internal/format"
+	"github.com/heed-go/heed/data/tokenizer/internal/published"
 	"github.com/heed-go/heed/internal/jsonkeys"
 )
 
@@ -22,7 +24,7 @@ func Write(w io.Writer, t Tokenizer) error {
 	case *spaced:
 		units, model = Tokens, wordLevel(t.tokens, t.Unknown())
 	case *Pipeline:
-		_, err := w.Write(t.pipeline.file)
+		_, err := w.Write(t.pipeline.File)
 		return err
 	default:
 		return fmt.Errorf("can't write a tokenizer of type %T: only tokenizers of package tokenizer can be written", t)
@@ -39,7 +41,7 @@ func Write(w io.Writer, t Tokenizer) error {
 // Tokenizer gives the same ids as Hugging Face's tokenizers give with this file. If the file has a part that isn't
 // supported, or more than 64 MiB, Read returns an error that says so.
 func Read(r io.Reader) (Tokenizer, error) {
-	content, err := readContent(r)
+	content, err := format.Read(r)
 	if err != nil {
 		return nil, err
 	}
@@ -59,16 +61,16 @@ func readJSON(content []byte) (Tokenizer, error) {
 }
 
 func parse(content []byte) (Tokenizer, error) {
-	file, err := object(content, "version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder", "model")
+	file, err := format.Object(content, "version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder", "model")
 	if err == nil {
-		err = file.isOneOf("version", "1.0")
+		err = file.IsOneOf("version", "1.0")
 	}
 	if err != nil {
 		return nil, err
 	}
-	model, err := object(file["model"])
+	model, err := format.Object(file["model"])
 	if err != nil || string(model["type"]) != `"WordLevel"` {
-		p, err := parsePipeline(content, file)
+		p, err := published.Parse(content, file)
 		return &Pipeline{p}, err
 	}
 	t, err := parseWordLevel(file)

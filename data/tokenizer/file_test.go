@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/heed-go/heed/data/tokenizer/internal/format"
 )
 
 func tokenizerFile(t testing.TB, tok Tokenizer) []byte {
@@ -155,7 +157,7 @@ func TestReadErrors(t *testing.T) {
 	if _, err := Read(iotest.ErrReader(io.ErrNoProgress)); !errors.Is(err, io.ErrNoProgress) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := Read(io.LimitReader(spaces{}, maxFile+100)); err == nil || !strings.Contains(err.Error(), "at most 67108864 bytes") {
+	if _, err := Read(io.LimitReader(spaces{}, format.MaxFile+100)); err == nil || !strings.Contains(err.Error(), "at most 67108864 bytes") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -246,7 +248,7 @@ func TestWriteTokenizerTooLarge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes 64 MiB")
 	}
-	long, err := newTokens([]string{strings.Repeat("a", maxFile)})
+	long, err := newTokens([]string{strings.Repeat("a", format.MaxFile)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heed-go/heed/data/tokenizer/internal/format"
 	"github.com/heed-go/heed/internal/testseed"
 )
 
@@ -54,7 +55,7 @@ func TestHostileFiles(t *testing.T) {
 		return `{"type": "Replace", "pattern": {"String": "a"}, "content": "` + strings.Repeat("a", n) + `"}`
 	}
 	sequence := func(key string, parts string) string { return `{"type": "Sequence", "` + key + `": ` + parts + `}` }
-	long := strings.Repeat("a", longestToken-1)
+	long := strings.Repeat("a", format.MaxTokenBytes-1)
 	longMap := precompiledJSON(longMapUnits, strings.Repeat("a", 256)+"\x00")
 	nested := func(n int, format string) string {
 		var s strings.Builder
@@ -102,8 +103,8 @@ func TestHostileFiles(t *testing.T) {
 		"long added tokens":                     {`"added_tokens": [` + numbered(500, `{"id": %d, "content": "aa%[1]d", "normalized": true}`) + `], "normalizer": ` + times(4096) + `, ` + plain, "becomes longer than 2048 bytes"},
 		"a long continuing_subword_prefix":      {fallback(`"continuing_subword_prefix": "` + strings.Repeat("#", 65) + `"`), "at most 64 bytes"},
 		"a continuing_subword_prefix":           {fallback(`"continuing_subword_prefix": "` + strings.Repeat("#", 20) + `"`), slow},
-		"nested tokens":                         {`"model": {"type": "Unigram", "unk_id": 0, "vocab": [["x", 0]` + nested(longestToken, `, ["%s", -%d]`) + `]}`, slow},
-		"nested words":                          {`"model": {"type": "WordPiece", "unk_token": "x", "max_input_chars_per_word": 1000000, "vocab": {"x": 0` + nested(longestToken-1, `, "%sb": %d`) + `}}`, ""},
+		"nested tokens":                         {`"model": {"type": "Unigram", "unk_id": 0, "vocab": [["x", 0]` + nested(format.MaxTokenBytes, `, ["%s", -%d]`) + `]}`, slow},
+		"nested words":                          {`"model": {"type": "WordPiece", "unk_token": "x", "max_input_chars_per_word": 1000000, "vocab": {"x": 0` + nested(format.MaxTokenBytes-1, `, "%sb": %d`) + `}}`, ""},
 		"a long word's token":                   {`"model": {"type": "WordPiece", "unk_token": "x", "max_input_chars_per_word": 1000000, "vocab": {"x": 0, "` + long + `": 1, "##a": 2}}`, ""},
 		"a token per byte":                      {`"normalizer": ` + times(64) + `, "model": {"type": "WordPiece", "unk_token": "x", "max_input_chars_per_word": 10000000, "vocab": {"x": 0, "a": 1, "##a": 2, "##b": 3, "###": 4, "##é": 5}}`, plenty},
 		"a long name":                           {`"added_tokens": [{"id": 3, "content": "` + long + `b"}], ` + plain, ""},

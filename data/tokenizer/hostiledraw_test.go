@@ -98,9 +98,9 @@ func hostileBases(t testing.TB) (all []hostile) {
 		}
 		all = append(all, hostile{f.name, "tokenizer.json", map[string][]byte{"": f.Tokenizer}, text})
 	}
-	paths, err := filepath.Glob(filepath.Join(*models, "*.json.gz"))
+	paths, err := filepath.Glob(filepath.Join(*modelFolder, "*.json.gz"))
 	if err != nil || len(paths) == 0 {
-		t.Fatalf("no models in %s: %v", *models, err)
+		t.Fatalf("no models in %s: %v", *modelFolder, err)
 	}
 	for _, path := range paths {
 		var set pieceSet

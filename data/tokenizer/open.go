@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/heed-go/heed/data/tokenizer/internal/folder"
 	"github.com/heed-go/heed/internal/text"
 )
 
@@ -28,7 +29,7 @@ import (
 // Errors name the file. If there is no such file or folder, or the folder has no tokenizer, the error wraps
 // fs.ErrNotExist. A file must have at most 64 MiB, and a SentencePiece model at most 8 MiB.
 func Open(path string) (*Pipeline, error) {
-	file, content, err := readFolder(path)
+	file, content, err := folder.Read(path)
 	if err != nil {
 		return nil, err
 	}
@@ -44,4 +45,4 @@ func Open(path string) (*Pipeline, error) {
 }
 
 // Files returns the names of all files that Open may read in a folder.
-func Files() []string { return folderFiles() }
+func Files() []string { return folder.Files() }

@@ -11,10 +11,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/heed-go/heed/data/tokenizer/internal/format"
 )
 
-// folder writes files, given as names and contents, to a new folder.
-func folder(t testing.TB, files map[string]string) string {
+// writeFolder writes files, given as names and contents, to a new folder.
+func writeFolder(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, content := range files {
@@ -96,7 +98,7 @@ func TestOpen(t *testing.T) {
 			"tokenizer_config.json": `{"tokenizer_class": "LlamaTokenizer", "add_bos_token": false, "add_eos_token": true}`}, "the", "▁the </s>"},
 		{"T5", "", map[string]string{"spiece.model": modelOf(t, "unigram"), "config.json": `{"model_type": "t5"}`}, "the", "▁the </s>"},
 	} {
-		p, err := Open(filepath.Join(folder(t, c.files), c.file))
+		p, err := Open(filepath.Join(writeFolder(t, c.files), c.file))
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -114,7 +116,7 @@ func TestOpen(t *testing.T) {
 			in, err := p.Input(c.text)
 			var got []string
 			for _, token := range in.Tokens {
-				got = append(got, p.pipeline.tokens[token.ID])
+				got = append(got, p.pipeline.Tokens[token.ID])
 			}
 			if err != nil || strings.Join(got, " ") != c.want {
 				t.Errorf("%s, written %d times: Input(%q) = %q, %v; want %q", c.name, i, c.text, got, err, c.want)
@@ -126,7 +128,7 @@ func TestOpen(t *testing.T) {
 // TestOpenSpecial checks special tokens that a folder's files name.
 func TestOpenSpecial(t *testing.T) {
 	vocab, merges, _ := levelFiles(t, "<s>", "</s>", "<mask>")
-	roberta, err := Open(folder(t, map[string]string{"vocab.json": vocab, "merges.txt": merges, "config.json": `{"model_type": "roberta"}`}))
+	roberta, err := Open(writeFolder(t, map[string]string{"vocab.json": vocab, "merges.txt": merges, "config.json": `{"model_type": "roberta"}`}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +136,7 @@ func TestOpenSpecial(t *testing.T) {
 	if want := (Token{roberta.Special()["<mask>"], 4, 10}); err != nil || len(tokens) != 3 || tokens[2] != want {
 		t.Errorf("RoBERTa's mask: %v, %v; want %v last, without a token for the space before it", tokens, err, want)
 	}
-	t5, err := Open(folder(t, map[string]string{"spiece.model": modelOf(t, "unigram"), "tokenizer_config.json": `{"tokenizer_class": "T5Tokenizer", "extra_ids": 100}`}))
+	t5, err := Open(writeFolder(t, map[string]string{"spiece.model": modelOf(t, "unigram"), "tokenizer_config.json": `{"tokenizer_class": "T5Tokenizer", "extra_ids": 100}`}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +146,7 @@ func TestOpenSpecial(t *testing.T) {
 	if in, err := t5.Input("the", "the"); err != nil || !slices.Equal(in.Types, make([]int, 4)) {
 		t.Errorf("T5's types of two texts: %v, %v; want four of 0", in.Types, err)
 	}
-	added, err := Open(folder(t, map[string]string{"tokenizer.model": modelOf(t, "bpe"), "added_tokens.json": `{"<tool>": 900}`,
+	added, err := Open(writeFolder(t, map[string]string{"tokenizer.model": modelOf(t, "bpe"), "added_tokens.json": `{"<tool>": 900}`,
 		"tokenizer_config.json": `{"added_tokens_decoder": {"901": {"content": "<turn>", "special": true, "normalized": false, "lstrip": false, "rstrip": true, "single_word": false}}}`}))
 	if err != nil {
 		t.Fatal(err)
@@ -186,7 +188,7 @@ func TestOpenErrors(t *testing.T) {
 		{"added id", "", map[string]string{"vocab.txt": bertVocab, "tokenizer_config.json": `{"added_tokens_decoder": {"x": {"content": "a"}}}`}, "must be an id", false},
 		{"negative added id", "", map[string]string{"vocab.txt": bertVocab, "added_tokens.json": `{"a": -1}`}, "id from 0", false},
 	} {
-		path := filepath.Join(folder(t, c.files), c.file)
+		path := filepath.Join(writeFolder(t, c.files), c.file)
 		_, err := Open(path)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: error %v, want %q and the path", c.name, err, c.want)
@@ -233,7 +235,7 @@ func FuzzVocabFiles(f *testing.F) {
 		if name != "vocab.txt" && name != "vocab.json" {
 			return
 		}
-		p, err := Open(folder(t, map[string]string{name: vocab, "merges.txt": merges, "tokenizer_config.json": config}))
+		p, err := Open(writeFolder(t, map[string]string{name: vocab, "merges.txt": merges, "tokenizer_config.json": config}))
 		if err != nil {
 			return
 		}
@@ -251,18 +253,18 @@ func TestOpenHostile(t *testing.T) {
 		merges.WriteString("t h\n")
 	}
 	vocab, _, _ := levelFiles(t)
-	large := folder(t, nil)
-	if err := os.Truncate(mustCreate(t, filepath.Join(large, "tokenizer.model")), maxFile+1); err != nil {
+	large := writeFolder(t, nil)
+	if err := os.Truncate(mustCreate(t, filepath.Join(large, "tokenizer.model")), format.MaxFile+1); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ dir, want string }{
 		"a file over the limit":  {large, "at most"},
-		"a million lines":        {folder(t, map[string]string{"vocab.txt": many.String()}), "lines"},
-		"a million merges":       {folder(t, map[string]string{"vocab.json": vocab, "merges.txt": merges.String()}), "merges"},
-		"a great id":             {folder(t, map[string]string{"vocab.json": `{"a": 2000000000}`, "merges.txt": ""}), "must be below"},
-		"a great added id":       {folder(t, map[string]string{"vocab.txt": bertVocab, "added_tokens.json": `{"a": 2000000000}`}), "id from 0"},
-		"deep settings":          {folder(t, map[string]string{"vocab.txt": bertVocab, "config.json": strings.Repeat("[", 1<<20)}), "config.json"},
-		"a million extra tokens": {folder(t, map[string]string{"spiece.model": modelOf(t, "unigram"), "tokenizer_config.json": `{"tokenizer_class": "T5Tokenizer", "extra_ids": 1000000000}`}), "extra_ids"},
+		"a million lines":        {writeFolder(t, map[string]string{"vocab.txt": many.String()}), "lines"},
+		"a million merges":       {writeFolder(t, map[string]string{"vocab.json": vocab, "merges.txt": merges.String()}), "merges"},
+		"a great id":             {writeFolder(t, map[string]string{"vocab.json": `{"a": 2000000000}`, "merges.txt": ""}), "must be below"},
+		"a great added id":       {writeFolder(t, map[string]string{"vocab.txt": bertVocab, "added_tokens.json": `{"a": 2000000000}`}), "id from 0"},
+		"deep settings":          {writeFolder(t, map[string]string{"vocab.txt": bertVocab, "config.json": strings.Repeat("[", 1<<20)}), "config.json"},
+		"a million extra tokens": {writeFolder(t, map[string]string{"spiece.model": modelOf(t, "unigram"), "tokenizer_config.json": `{"tokenizer_class": "T5Tokenizer", "extra_ids": 1000000000}`}), "extra_ids"},
 	} {
 		if _, err := Open(c.dir); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", name, err, c.want)

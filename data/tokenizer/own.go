@@ -9,6 +9,10 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/heed-go/heed/data/tokenizer/internal/format"
+	"github.com/heed-go/heed/data/tokenizer/internal/learn"
+	"github.com/heed-go/heed/data/tokenizer/internal/models"
 )
 
 // forms has the parts of a tokenizer's file that depend only on the units.
@@ -31,13 +35,13 @@ type form struct{ Pre, Decoder any }
 // tokenizerJSON returns a tokenizer.json for a model.
 func tokenizerJSON(units Units, model any) ([]byte, error) {
 	form := forms[units]
-	return marshal(fileJSON{Version: "1.0", AddedTokens: []any{}, PreTokenizer: form.Pre, Decoder: form.Decoder, Model: model}, "  ")
+	return format.Marshal(format.File{Version: "1.0", AddedTokens: []any{}, PreTokenizer: form.Pre, Decoder: form.Decoder, Model: model}, "  ")
 }
 
 type wordLevelJSON struct {
-	Type         string    `json:"type"`
-	Vocab        vocabJSON `json:"vocab"`
-	UnknownToken string    `json:"unk_token"`
+	Type         string       `json:"type"`
+	Vocab        format.Vocab `json:"vocab"`
+	UnknownToken string       `json:"unk_token"`
 }
 
 // wordLevel returns the model for tokens. If unknown is at least 0, it is the id after the last token. Otherwise the
@@ -49,19 +53,19 @@ func wordLevel(tokens []string, unknown int) wordLevelJSON {
 	return wordLevelJSON{"WordLevel", append(slices.Clone(tokens), unknownToken), unknownToken}
 }
 
-// bpeJSON is the model of a tokenizer.json with byte-pair encoding. A merge is its two tokens with a space between them,
-// because all libraries can read that. Newer libraries write an array.
+// bpeJSON is the model of a tokenizer.json with byte-pair encoding. A merge is its two tokens with a space between
+// them, because all libraries can read that. Newer libraries write an array.
 type bpeJSON struct {
-	Type                    string     `json:"type"`
-	Dropout                 any        `json:"dropout"`
-	UnknownToken            any        `json:"unk_token"`
-	ContinuingSubwordPrefix any        `json:"continuing_subword_prefix"`
-	EndOfWordSuffix         any        `json:"end_of_word_suffix"`
-	FuseUnknown             bool       `json:"fuse_unk"`
-	ByteFallback            bool       `json:"byte_fallback"`
-	IgnoreMerges            bool       `json:"ignore_merges"`
-	Vocab                   vocabJSON  `json:"vocab"`
-	Merges                  []joinJSON `json:"merges"`
+	Type                    string       `json:"type"`
+	Dropout                 any          `json:"dropout"`
+	UnknownToken            any          `json:"unk_token"`
+	ContinuingSubwordPrefix any          `json:"continuing_subword_prefix"`
+	EndOfWordSuffix         any          `json:"end_of_word_suffix"`
+	FuseUnknown             bool         `json:"fuse_unk"`
+	ByteFallback            bool         `json:"byte_fallback"`
+	IgnoreMerges            bool         `json:"ignore_merges"`
+	Vocab                   format.Vocab `json:"vocab"`
+	Merges                  []joinJSON   `json:"merges"`
 }
 
 // joinJSON is the two tokens of a merge. It escapes <, > and &, unlike the rest of the file.
@@ -70,40 +74,40 @@ type joinJSON string
 func (m joinJSON) MarshalJSON() ([]byte, error) { return json.Marshal(string(m)) }
 
 // bpeFile returns a tokenizer.json for a learned vocabulary.
-func bpeFile(v *learnedBPE) ([]byte, error) {
-	model := bpeJSON{Type: "BPE", Vocab: make(vocabJSON, len(v.tokens)), Merges: make([]joinJSON, len(v.pairs))}
-	for id, token := range v.tokens {
-		model.Vocab[id] = spell(token)
+func bpeFile(v *learn.BPE) ([]byte, error) {
+	model := bpeJSON{Type: "BPE", Vocab: make(format.Vocab, len(v.Tokens)), Merges: make([]joinJSON, len(v.Pairs))}
+	for id, token := range v.Tokens {
+		model.Vocab[id] = models.Spell(token)
 	}
-	for rank, p := range v.pairs {
-		model.Merges[rank] = joinJSON(model.Vocab[p.left] + " " + model.Vocab[p.right])
+	for rank, p := range v.Pairs {
+		model.Merges[rank] = joinJSON(model.Vocab[p.Left] + " " + model.Vocab[p.Right])
 	}
 	return tokenizerJSON(BPE, model)
 }
 
-func parseWordLevel(file members) (Tokenizer, error) {
+func parseWordLevel(file format.Members) (Tokenizer, error) {
 	var tokens []string
-	model, err := object(file["model"], "type", "vocab", "unk_token")
+	model, err := format.Object(file["model"], "type", "vocab", "unk_token")
 	if err == nil {
-		tokens, err = model.takeVocab()
+		tokens, err = model.TakeVocab()
 	}
 	var level struct {
 		Type         string `json:"type"`
 		UnknownToken string `json:"unk_token"`
 	}
 	if err == nil {
-		err = model.decode(&level)
+		err = model.Decode(&level)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("its model: %w", err)
 	}
 	units := Tokens
-	if file.isOneOf("pre_tokenizer", forms[Characters].Pre) == nil {
+	if file.IsOneOf("pre_tokenizer", forms[Characters].Pre) == nil {
 		units = Characters
 	}
 	form := forms[units]
-	err = cmp.Or(file.isOneOf("truncation", nil), file.isOneOf("padding", nil), file.isOneOf("added_tokens", nil, []any{}), file.isOneOf("normalizer", nil),
-		file.isOneOf("pre_tokenizer", form.Pre), file.isOneOf("decoder", form.Decoder), file.isOneOf("post_processor", nil))
+	err = cmp.Or(file.IsOneOf("truncation", nil), file.IsOneOf("padding", nil), file.IsOneOf("added_tokens", nil, []any{}), file.IsOneOf("normalizer", nil),
+		file.IsOneOf("pre_tokenizer", form.Pre), file.IsOneOf("decoder", form.Decoder), file.IsOneOf("post_processor", nil))
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +137,7 @@ func parseWordLevel(file members) (Tokenizer, error) {
 // even if Read can read it: the file must have exactly the bytes that Write writes for its tokenizer. Use ReadOwn for a
 // file that must be Heed's own, whoever changed it.
 func ReadOwn(r io.Reader) (Tokenizer, error) {
-	content, err := readContent(r)
+	content, err := format.Read(r)
 	if err != nil {
 		return nil, err
 	}
@@ -160,16 +164,16 @@ func rewritten(t Tokenizer) ([]byte, error) {
 		err := Write(&file, t)
 		return file.Bytes(), err
 	}
-	read, ok := p.pipeline.model.(*bpe)
+	read, ok := p.pipeline.Model.(*models.BPE)
 	if !ok {
 		return nil, errors.New("it has another model")
 	}
-	v := newLearnedBPE()
-	for rank, next := range read.merges {
-		if size := int32(len(v.tokens)); next.left >= size || next.right >= size {
+	v := learn.NewBPE()
+	for rank, next := range read.Merges {
+		if size := int32(len(v.Tokens)); next.Left >= size || next.Right >= size {
 			return nil, fmt.Errorf("merge %d (from 0) joins tokens that later merges make", rank)
 		}
-		v.learn(next.pair)
+		v.Merge(next.Pair)
 	}
 	return bpeFile(v)
 }

@@ -3,30 +3,33 @@ package tokenizer
 import (
 	"fmt"
 	"math"
+
+	"github.com/heed-go/heed/data/tokenizer/internal/pipe"
+	"github.com/heed-go/heed/data/tokenizer/internal/published"
 )
 
 // A Pipeline is the tokenizer of a published model. It normalises a text, splits it into pieces, encodes each piece
 // with its model, and adds the special tokens of a template: the steps of Hugging Face's tokenizers, with the same
 // results. Open and Read return Pipelines.
-type Pipeline struct{ pipeline *pubPipeline }
+type Pipeline struct{ pipeline *published.Pipeline }
 
 // Len returns the number of ids, including unknown and special ones.
-func (p *Pipeline) Len() int { return p.pipeline.size() }
+func (p *Pipeline) Len() int { return p.pipeline.Len() }
 
 // Unknown returns the id for text that the tokenizer doesn't know, or -1 if it has no such id.
-func (p *Pipeline) Unknown() int { return p.pipeline.unknown }
+func (p *Pipeline) Unknown() int { return p.pipeline.Unknown }
 
 // Special returns the ids of special tokens by name. Callers must not change the map.
-func (p *Pipeline) Special() map[string]int { return p.pipeline.special }
+func (p *Pipeline) Special() map[string]int { return p.pipeline.Special }
 
 // Encode implements Tokenizer. It adds no special tokens.
-func (p *Pipeline) Encode(text string) ([]int, error) { return p.ids(text, pubOptions{}) }
+func (p *Pipeline) Encode(text string) ([]int, error) { return p.ids(text, published.Options{}) }
 
-func (p *Pipeline) ids(text string, o pubOptions) ([]int, error) {
+func (p *Pipeline) ids(text string, o published.Options) ([]int, error) {
 	if err := checkText(text); err != nil {
 		return nil, err
 	}
-	tokens, err := p.pipeline.encode(text, o)
+	tokens, err := p.pipeline.Encode(text, o)
 	if err != nil {
 		return nil, err
 	}
@@ -49,11 +52,11 @@ func (p *Pipeline) Tokenize(text string, o Options) ([]Token, error) {
 	if err := checkText(text); err != nil {
 		return nil, err
 	}
-	tokens, err := p.pipeline.encode(text, pubOptions{special: o.Special})
+	tokens, err := p.pipeline.Encode(text, published.Options{Special: o.Special})
 	if err != nil {
 		return nil, err
 	}
-	p.pipeline.trim(tokens, text)
+	p.pipeline.Trim(tokens, text)
 	return publicTokens(tokens), nil
 }
 
@@ -65,7 +68,7 @@ func checkText(text string) error {
 	return CheckUTF8(text)
 }
 
-func publicTokens(tokens []ptoken) []Token {
+func publicTokens(tokens []pipe.Token) []Token {
 	public := make([]Token, len(tokens))
 	for i, t := range tokens {
 		public[i] = Token(t)
@@ -75,7 +78,7 @@ func publicTokens(tokens []ptoken) []Token {
 
 // Decode implements Tokenizer. It returns an error if the text would grow to more than 16 times the bytes of its tokens
 // plus 1 MiB while it is decoded, or would take more than 400 steps for each of these bytes plus 2^22.
-func (p *Pipeline) Decode(ids []int) (string, error) { return p.pipeline.decode(ids) }
+func (p *Pipeline) Decode(ids []int) (string, error) { return p.pipeline.Decode(ids) }
 
 // An Input is one text, or two, as a model reads them. All slices have one element per token.
 type Input struct {
@@ -95,7 +98,7 @@ func (p *Pipeline) Input(text string, pair ...string) (Input, error) {
 			return Input{}, err
 		}
 	}
-	in, err := p.pipeline.input(texts)
+	in, err := p.pipeline.Input(texts)
 	if err != nil {
 		return Input{}, err
 	}

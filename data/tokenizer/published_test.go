@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-var published = flag.String("published", "testdata/published", "folder of published families' tokenizers with the reference library's results, from testdata/published.py")
+var familyFolder = flag.String("published", "testdata/published", "folder of published families' tokenizers with the reference library's results, from testdata/published.py")
 
 // A family is a tokenizer like a published one, with the reference library's results for texts.
 type family struct {
@@ -50,9 +50,9 @@ func (t familyTokens) equal(other familyTokens) bool {
 // families reads all families of the folder.
 func families(t testing.TB) []*family {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(*published, "*.json.gz"))
+	files, err := filepath.Glob(filepath.Join(*familyFolder, "*.json.gz"))
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no tokenizers in %s: %v", *published, err)
+		t.Fatalf("no tokenizers in %s: %v", *familyFolder, err)
 	}
 	var all []*family
 	for _, file := range files {
@@ -64,7 +64,7 @@ func families(t testing.TB) []*family {
 func readFamily(t testing.TB, name string) *family {
 	t.Helper()
 	f := &family{name: name}
-	readGzip(t, filepath.Join(*published, name+".json.gz"), f)
+	readGzip(t, filepath.Join(*familyFolder, name+".json.gz"), f)
 	tok, err := Read(bytes.NewReader(f.Tokenizer))
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
@@ -133,7 +133,7 @@ func TestPublished(t *testing.T) {
 			}
 		})
 	}
-	if least := 48; len(traps) < least && *published == "testdata/published" {
+	if least := 48; len(traps) < least && *familyFolder == "testdata/published" {
 		t.Errorf("%d traps, want %d or more", len(traps), least)
 	}
 }

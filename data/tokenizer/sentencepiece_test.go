@@ -10,10 +10,14 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/heed-go/heed/data/tokenizer/internal/folder"
+	"github.com/heed-go/heed/data/tokenizer/internal/models"
+	"github.com/heed-go/heed/data/tokenizer/internal/pipe"
+	"github.com/heed-go/heed/data/tokenizer/internal/sentencepiece"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-var models = flag.String("sentencepiece", "testdata/sentencepiece", "folder of SentencePiece models with the reference library's results, from testdata/spm.py")
+var modelFolder = flag.String("sentencepiece", "testdata/sentencepiece", "folder of SentencePiece models with the reference library's results, from testdata/spm.py")
 
 // A pieceSet is a SentencePiece model and texts with the reference library's results.
 type pieceSet struct {
@@ -30,12 +34,12 @@ type pieceSet struct {
 // wholeCharacters changes the ends of byte pieces. The reference library gives the last byte piece of a character the
 // character's part, and the others an empty part before it; here, each has the whole character, as Tokenizer promises.
 func wholeCharacters(p *Pipeline, ids, ends []int) {
-	m, ok := p.pipeline.model.(*sentencePiece)
+	m, ok := p.pipeline.Model.(*sentencepiece.Model)
 	for i, id := range ids {
-		if !ok || m.kinds[id] != bytePiece {
+		if !ok || m.Types[id] != sentencepiece.Byte {
 			continue
 		}
-		if b, _ := byteToken(m.pieces[id]); b >= 0xC0 { // the first byte of a character
+		if b, _ := models.ByteOf(m.Pieces[id]); b >= 0xC0 { // the first byte of a character
 			n := bits.LeadingZeros8(^b)
 			for j := range n {
 				ends[i+j] = ends[i+n-1]
@@ -46,7 +50,7 @@ func wholeCharacters(p *Pipeline, ids, ends []int) {
 
 // openModel opens a SentencePiece model without the settings of a folder.
 func openModel(proto []byte) (*Pipeline, error) {
-	content, err := convert("no folder", "a.model", proto)
+	content, err := folder.Convert("no folder", "a.model", proto)
 	if err != nil {
 		return nil, err
 	}
@@ -59,9 +63,9 @@ func openModel(proto []byte) (*Pipeline, error) {
 
 // TestSentencePiece compares ids, parts of the text and decoded text with the reference library's.
 func TestSentencePiece(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join(*models, "*.json.gz"))
+	files, err := filepath.Glob(filepath.Join(*modelFolder, "*.json.gz"))
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no models in %s: %v", *models, err)
+		t.Fatalf("no models in %s: %v", *modelFolder, err)
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".json.gz"), func(t *testing.T) {
@@ -161,7 +165,7 @@ func TestSentencePieceErrors(t *testing.T) {
 		{"cut", "field 1", [][]byte{unknown, a[:len(a)-1]}},
 		{"no message", "protobuf", [][]byte{[]byte("\xff\xff")}},
 	} {
-		_, err := parseSentencePiece(slices.Concat(c.parts...))
+		_, err := sentencepiece.Parse(slices.Concat(c.parts...))
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: error %v, want %q", c.name, err, c.want)
 		}
@@ -221,13 +225,13 @@ func TestSentencePieceRounding(t *testing.T) {
 		score := protowire.AppendFixed32(protowire.AppendTag(nil, 2, protowire.Fixed32Type), math.Float32bits(p.score))
 		model = append(model, message(1, slices.Concat(message(1, []byte(p.text)), score, varint(3, p.kind)))...)
 	}
-	m, err := parseSentencePiece(model)
+	m, err := sentencepiece.Parse(model)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.prepare()
+	m.Prepare()
 	for n, want := range map[int][]int{1000: {4, 5}, 65536: {2, 3}, 99999: {2, 3}, 100000: {4, 5}, 131072: {4, 5}, 196608: {2, 3}} {
-		tokens, err := m.encode(nil, strings.Repeat("a", n)+"xyz", newBudget(n))
+		tokens, err := m.Encode(nil, strings.Repeat("a", n)+"xyz", pipe.NewBudget(n))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/heed-go/heed/data/tokenizer/internal/format"
+	"github.com/heed-go/heed/data/tokenizer/internal/learn"
 )
 
 // A Tokenizer turns text into ids and ids into text. New makes one from texts, and Read and Open read one.
@@ -94,11 +97,11 @@ func New(units Units, texts iter.Seq[string], size int) (Tokenizer, error) {
 	if size < least && (size != 0 || units == BPE) {
 		return nil, fmt.Errorf("a tokenizer for %s needs a size of at least %d, got %d", units, least, size)
 	}
-	if size > mostEntries {
-		return nil, fmt.Errorf("a tokenizer may have a size of at most %d, got %d", mostEntries, size)
+	if size > format.MaxEntries {
+		return nil, fmt.Errorf("a tokenizer may have a size of at most %d, got %d", format.MaxEntries, size)
 	}
 	if size == 0 {
-		size = mostEntries
+		size = format.MaxEntries
 	}
 	n := 0
 	var invalid error
@@ -125,16 +128,16 @@ func New(units Units, texts iter.Seq[string], size int) (Tokenizer, error) {
 func learned(units Units, texts iter.Seq[string], size int) (Tokenizer, error) {
 	switch units {
 	case Characters:
-		v, err := NewVocab(string(learnCharacters(texts, size-1)))
+		v, err := NewVocab(string(learn.Characters(texts, size-1)))
 		if err != nil {
 			return nil, err
 		}
 		v.unknown = true
 		return v, nil
 	case Tokens:
-		return newTokens(learnTokens(texts, size-1))
+		return newTokens(learn.Tokens(texts, size-1))
 	}
-	v := learnBPE(texts, size)
+	v := learn.TrainBPE(texts, size)
 	if v == nil {
 		return nil, errors.New("all of them are empty")
 	}

@@ -33,6 +33,12 @@ var floors = [][]string{
 	{"internal/kernel", "data/toy"},
 	{"data", "internal/atomicfile", "internal/extremes", "internal/folderlock", "internal/heatmap", "internal/kinds", "internal/safetensors", "internal/table", "internal/testseed", "train/score"},
 	{"data/tokenizer", "internal/memory", "internal/textfile"},
+	{"data/tokenizer/internal/chat", "data/tokenizer/internal/learn", "data/tokenizer/internal/published"},
+	{"data/tokenizer/internal/folder"},
+	{"data/tokenizer/internal/sentencepiece"},
+	{"data/tokenizer/internal/models"},
+	{"data/tokenizer/internal/format", "data/tokenizer/internal/patterns", "data/tokenizer/internal/trie"},
+	{"data/tokenizer/internal/characters", "data/tokenizer/internal/pipe"},
 	{"internal/apart", "internal/jsonkeys", "internal/setting", "internal/text", "internal/webpage"},
 }
 

@@ -1,7 +1,7 @@
 """Asks the reference library about every character, and writes its answers to characters.json.gz.
 
     pip install tokenizers==0.23.3 sentencepiece==0.2.3 protobuf
-    python characters.py                # writes the fixture; then go test -run TestCharacters -tables writes unicodetables.go
+    python characters.py                # writes the fixture; then "go test ../internal/characters -tables" writes its tables.go
     python characters.py --every FILE   # texts with every assigned character: go test -run TestCharacters -characters FILE
 
 The library's parts have tables of different versions of Unicode. "classes" has the ranges of characters that each part treats

@@ -1,0 +1,112 @@
+// Package chat writes conversations in the forms of published chat templates. It knows the templates by their text, and
+// never runs one.
+package chat
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/heed-go/heed/data/tokenizer/internal/folder"
+	"github.com/heed-go/heed/data/tokenizer/internal/pipe"
+)
+
+// A Message is a part of a conversation. Its Role is "system", "user" or "assistant".
+type Message struct{ Role, Content string }
+
+// A Template writes a conversation in the form that a model was trained on.
+type Template struct {
+	bos, eos string
+	write    format
+}
+
+// Open reads the chat template of a published model's folder.
+func Open(dir string) (*Template, error) {
+	name := "tokenizer_config.json"
+	content, err := folder.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		return nil, fmt.Errorf("the chat template of %s: %s: %w", dir, name, err)
+	}
+	var config struct {
+		Template json.RawMessage  `json:"chat_template"`
+		BOS      folder.TokenName `json:"bos_token"`
+		EOS      folder.TokenName `json:"eos_token"`
+	}
+	if err := json.Unmarshal(content, &config); err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
+	}
+	text, err := folder.ReadFile(filepath.Join(dir, "chat_template.jinja"))
+	template := string(text)
+	switch {
+	case err == nil:
+		name = "chat_template.jinja"
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("the chat template of %s: chat_template.jinja: %w", dir, err)
+	case len(config.Template) == 0:
+		return nil, fmt.Errorf("%s has no chat template", dir)
+	default:
+		if template, err = defaultTemplate(config.Template); err != nil {
+			return nil, fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
+		}
+	}
+	c, err := Parse(template, string(config.BOS), string(config.EOS))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
+	}
+	return c, nil
+}
+
+// Parse returns the template with this text, if it is known.
+func Parse(template, bos, eos string) (*Template, error) {
+	template = strings.TrimSuffix(strings.ReplaceAll(template, "\r\n", "\n"), "\n") // as Jinja does
+	if !strings.Contains(template, "\n") {                                          // then all newlines are in strings, where \n means the same
+		template = strings.ReplaceAll(template, `\n`, "\n")
+	}
+	sum := sha256.Sum256([]byte(template))
+	write, ok := Formats[hex.EncodeToString(sum[:])]
+	if !ok {
+		return nil, fmt.Errorf("this chat template isn't supported: it begins with %.60q; write the conversation in your own program", template)
+	}
+	return &Template{bos, eos, write}, nil
+}
+
+// Render returns the text of a conversation, and which parts of the text are contents of messages. The argument now
+// tells today's date; nil means time.Now.
+func (c *Template) Render(messages []Message, prompt bool, now func() time.Time) (string, []pipe.Span, error) {
+	if len(messages) == 0 {
+		return "", nil, errors.New("a conversation needs at least one message, got none")
+	}
+	for i, m := range messages {
+		if m.Role != "system" && m.Role != "user" && m.Role != "assistant" {
+			return "", nil, fmt.Errorf("the role of message %d (from 0) must be system, user or assistant, got %.100q", i, m.Role)
+		}
+	}
+	w := &writer{bos: c.bos, eos: c.eos, now: now}
+	if err := c.write(w, messages, prompt); err != nil {
+		return "", nil, err
+	}
+	return w.text.String(), w.contents, nil
+}
+
+// defaultTemplate returns the template in a tokenizer_config.json: a string, or the one named default in a list.
+func defaultTemplate(value json.RawMessage) (string, error) {
+	var one string
+	if json.Unmarshal(value, &one) == nil && one != "" {
+		return one, nil
+	}
+	var list []struct{ Name, Template string }
+	if err := json.Unmarshal(value, &list); err == nil {
+		for _, t := range list {
+			if t.Name == "default" {
+				return t.Template, nil
+			}
+		}
+	}
+	return "", errors.New("its chat_template must be a string, or a list with a template named default")
+}

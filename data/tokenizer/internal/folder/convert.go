@@ -1,0 +1,333 @@
+package folder
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/heed-go/heed/data/tokenizer/internal/format"
+	"github.com/heed-go/heed/data/tokenizer/internal/sentencepiece"
+	"github.com/heed-go/heed/internal/jsonkeys"
+)
+
+// settings are the keys of tokenizer_config.json and special_tokens_map.json that change ids.
+type settings struct {
+	Class       string    `json:"tokenizer_class"`
+	LowerCase   *bool     `json:"do_lower_case"`
+	Accents     *bool     `json:"strip_accents"`
+	Chinese     *bool     `json:"tokenize_chinese_chars"`
+	PrefixSpace bool      `json:"add_prefix_space"`
+	AddBegin    *bool     `json:"add_bos_token"`
+	AddEnd      *bool     `json:"add_eos_token"`
+	ExtraIDs    *int      `json:"extra_ids"`
+	Begin       TokenName `json:"bos_token"`
+	End         TokenName `json:"eos_token"`
+	Unknown     TokenName `json:"unk_token"`
+	Separator   TokenName `json:"sep_token"`
+	Pad         TokenName `json:"pad_token"`
+	Classify    TokenName `json:"cls_token"`
+	Mask        TokenName `json:"mask_token"`
+	Added       map[string]struct {
+		format.AddedToken
+		ID json.RawMessage `json:"id"` // the key is the id
+	} `json:"added_tokens_decoder"`
+
+	kind  string         // "" if no file names it
+	added map[string]int // added_tokens.json
+}
+
+// TokenName is the name of a token, in the form "<s>" or {"content": "<s>"}; "" if the value is null.
+type TokenName string
+
+func (n *TokenName) UnmarshalJSON(value []byte) error {
+	var token struct{ Content string }
+	if json.Unmarshal(value, (*string)(n)) == nil {
+		return nil
+	}
+	if err := json.Unmarshal(value, &token); err != nil {
+		return fmt.Errorf("a special token must be a string or have a content, got %.100s", value)
+	}
+	*n = TokenName(token.Content)
+	return nil
+}
+
+// kinds has the kind of tokenizer for each tokenizer_class, in lower case without "tokenizer" and "fast", and for each
+// model_type.
+var kinds = map[string]string{
+	"bert": "bert", "distilbert": "bert", "electra": "bert", "mobilebert": "bert",
+	"gpt2": "gpt2", "roberta": "roberta",
+	"llama": "llama", "mistral": "llama", "gemma": "llama", "gemma2": "llama", "t5": "t5", "mt5": "t5",
+}
+
+// readKind reads the settings of a folder. It returns an error if they name a kind of tokenizer that isn't in allowed.
+func readKind(folder string, allowed ...string) (s settings, err error) {
+	var config struct {
+		Type string `json:"model_type"`
+	}
+	err = errors.Join(
+		readSettings(folder, "special_tokens_map.json", &s), readSettings(folder, "tokenizer_config.json", &s),
+		readSettings(folder, "added_tokens.json", &s.added), readSettings(folder, "config.json", &config))
+	if err != nil {
+		return s, err
+	}
+	name := strings.TrimSuffix(strings.TrimSuffix(s.Class, "Fast"), "Tokenizer")
+	if name == "" || name == "PreTrained" {
+		name = config.Type
+	}
+	if name == "" {
+		return s, nil
+	}
+	if s.kind = kinds[strings.ToLower(name)]; !slices.Contains(allowed, s.kind) {
+		return s, fmt.Errorf("the folder's tokenizer_config.json or config.json says that the tokenizer is %.100q's, which isn't supported without a tokenizer.json", name)
+	}
+	return s, nil
+}
+
+// vocabIDs finds the ids of the few tokens that settings name.
+type vocabIDs struct {
+	tokens []string          // of the vocabulary
+	added  map[TokenName]int // of other tokens, or instead
+}
+
+// id returns the id of a token, and whether it has one.
+func (v *vocabIDs) id(name TokenName) (int, bool) {
+	id, ok := v.added[name]
+	if !ok {
+		id = slices.Index(v.tokens, string(name))
+	}
+	return id, id >= 0 && name != ""
+}
+
+// addedTokens returns the added tokens of the settings, and adds them to ids.
+func (s *settings) addedTokens(ids *vocabIDs, special ...TokenName) ([]any, error) {
+	if n := len(special) + len(s.added) + len(s.Added); n > format.MaxAddedTokens {
+		return nil, fmt.Errorf("it must have at most %d special and added tokens, got %d", format.MaxAddedTokens, n)
+	}
+	tokens := map[int]format.AddedToken{}
+	isSpecial := map[TokenName]bool{}
+	for _, name := range special {
+		isSpecial[name] = true
+		if id, ok := ids.id(name); ok {
+			tokens[id] = format.AddedToken{ID: id, Content: string(name), Special: true}
+		}
+	}
+	for name, id := range s.added {
+		found := isSpecial[TokenName(name)]
+		tokens[id] = format.AddedToken{ID: id, Content: name, Normalized: !found, Special: found}
+	}
+	for key, t := range s.Added {
+		id, err := strconv.Atoi(key)
+		if err != nil {
+			return nil, fmt.Errorf("tokenizer_config.json: a key of added_tokens_decoder must be an id, got %.100q", key)
+		}
+		t.AddedToken.ID = id
+		tokens[id] = t.AddedToken
+	}
+	list := []any{}
+	for _, id := range slices.Sorted(maps.Keys(tokens)) {
+		list = append(list, tokens[id])
+		ids.added[TokenName(tokens[id].Content)] = id
+	}
+	return list, nil
+}
+
+// named is a token and its id, for a template.
+func named(ids *vocabIDs, name TokenName) ([2]any, error) {
+	id, ok := ids.id(name)
+	if !ok {
+		return [2]any{}, fmt.Errorf("the vocabulary has no special token %.100q, which begins or ends a text", name)
+	}
+	return [2]any{name, id}, nil
+}
+
+// wordPieceFile returns the tokenizer.json for a vocab.txt.
+func wordPieceFile(folder string, content []byte) (file format.File, err error) {
+	s, err := readKind(folder, "bert")
+	if err != nil {
+		return file, err
+	}
+	if !utf8.Valid(content) {
+		return file, errors.New("a vocab.txt must be UTF-8 text with a token per line")
+	}
+	if n := strings.Count(string(content), "\n"); n >= sentencepiece.MaxPieces {
+		return file, fmt.Errorf("a vocab.txt must have fewer than %d lines, got %d", sentencepiece.MaxPieces, n)
+	}
+	var tokens []string
+	lines := map[string]int32{} // the last line of each token
+	for line := range strings.Lines(string(content)) {
+		token := strings.TrimRight(line, "\r\n")
+		lines[token] = int32(len(tokens))
+		tokens = append(tokens, token)
+	}
+	vocab := make(format.Vocab, len(tokens))
+	for id, token := range tokens {
+		if lines[token] == int32(id) { // of equal lines, the last one counts
+			vocab[id] = token
+		}
+	}
+	ids := &vocabIDs{vocab, map[TokenName]int{}}
+	unknown := cmp.Or(s.Unknown, "[UNK]")
+	first, last := cmp.Or(s.Classify, "[CLS]"), cmp.Or(s.Separator, "[SEP]")
+	added, err := s.addedTokens(ids, unknown, first, last, cmp.Or(s.Pad, "[PAD]"), cmp.Or(s.Mask, "[MASK]"))
+	cls, err1 := named(ids, first)
+	sep, err2 := named(ids, last)
+	if err = cmp.Or(err, err1, err2); err != nil {
+		return file, err
+	}
+	set := func(b *bool) bool { return b == nil || *b }
+	return format.File{
+		Version: "1.0", AddedTokens: added,
+		Normalizer: map[string]any{"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": set(s.Chinese),
+			"strip_accents": s.Accents, "lowercase": set(s.LowerCase)},
+		PreTokenizer:  map[string]any{"type": "BertPreTokenizer"},
+		PostProcessor: map[string]any{"type": "BertProcessing", "sep": sep, "cls": cls},
+		Decoder:       map[string]any{"type": "WordPiece", "prefix": "##", "cleanup": true},
+		Model: map[string]any{"type": "WordPiece", "unk_token": unknown, "continuing_subword_prefix": "##",
+			"max_input_chars_per_word": 100, "vocab": vocab},
+	}, nil
+}
+
+// byteLevelFile returns the tokenizer.json for a vocab.json and the merges.txt in the same folder.
+func byteLevelFile(folder string, content []byte) (file format.File, err error) {
+	s, err := readKind(folder, "gpt2", "roberta")
+	if err != nil {
+		return file, err
+	}
+	text, err := ReadFile(filepath.Join(folder, "merges.txt"))
+	if err != nil {
+		return file, fmt.Errorf("a vocab.json needs a merges.txt beside it: %w", err)
+	}
+	if !utf8.Valid(text) {
+		return file, errors.New("merges.txt must be UTF-8 text with two tokens per line")
+	}
+	if err := jsonkeys.Check(content, nil); err != nil {
+		return file, err
+	}
+	vocab, err := format.Members{"vocab": bytes.TrimSpace(content)}.TakeVocab()
+	if err != nil {
+		return file, fmt.Errorf("a vocab.json must be an object with an integer id for each token: %w", err)
+	}
+	merges := []string{}
+	n := 0
+	for line := range strings.Lines(string(text)) {
+		n++
+		line = strings.TrimRight(line, "\r\n")
+		if line == "" || strings.HasPrefix(line, "#version") {
+			continue
+		}
+		left, right, ok := strings.Cut(line, " ")
+		if !ok || left == "" || right == "" || strings.Contains(right, " ") {
+			return file, fmt.Errorf("merges.txt: line %d must be two tokens with a space between them, got %.100q", n, line)
+		}
+		if merges = append(merges, line); len(merges) > sentencepiece.MaxPieces {
+			return file, fmt.Errorf("merges.txt must have at most %d merges", sentencepiece.MaxPieces)
+		}
+	}
+	ids := &vocabIDs{vocab, map[TokenName]int{}}
+	level := map[string]any{"type": "ByteLevel", "add_prefix_space": s.PrefixSpace, "trim_offsets": s.kind == "roberta", "use_regex": true}
+	file = format.File{
+		Version: "1.0", PreTokenizer: level, PostProcessor: level, Decoder: level,
+		Model: map[string]any{"type": "BPE", "vocab": json.RawMessage(content), "merges": merges},
+	}
+	if s.kind != "roberta" {
+		const end = "<|endoftext|>"
+		file.AddedTokens, err = s.addedTokens(ids, cmp.Or(s.Begin, end), cmp.Or(s.End, end), cmp.Or(s.Unknown, end), s.Pad)
+		return file, err
+	}
+	first, last, mask := cmp.Or(s.Classify, "<s>"), cmp.Or(s.Separator, "</s>"), cmp.Or(s.Mask, "<mask>")
+	file.AddedTokens, err = s.addedTokens(ids, cmp.Or(s.Begin, "<s>"), cmp.Or(s.End, "</s>"), cmp.Or(s.Unknown, "<unk>"), first, last, cmp.Or(s.Pad, "<pad>"), mask)
+	for i, t := range file.AddedTokens {
+		if t := t.(format.AddedToken); t.Content == string(mask) && s.Added == nil {
+			t.LeftStrip = true // the mask takes the space before it
+			file.AddedTokens[i] = t
+		}
+	}
+	cls, err1 := named(ids, first)
+	sep, err2 := named(ids, last)
+	file.PostProcessor = map[string]any{"type": "RobertaProcessing", "sep": sep, "cls": cls, "trim_offsets": true, "add_prefix_space": s.PrefixSpace}
+	return file, cmp.Or(err, err1, err2)
+}
+
+// modelFile returns the tokenizer.json for a SentencePiece model.
+func modelFile(folder string, proto []byte) (file format.File, err error) {
+	s, err := readKind(folder, "llama", "t5")
+	if err != nil {
+		return file, err
+	}
+	m, err := sentencepiece.Parse(proto)
+	if err != nil {
+		return file, err
+	}
+	file = format.File{Version: "1.0", Model: sentencepiece.JSON{Type: "SentencePiece", Proto: proto}}
+	ids := &vocabIDs{m.Pieces, map[TokenName]int{}}
+	special := []TokenName{s.Begin, s.End, s.Unknown, s.Pad}
+	for id, piece := range m.Pieces {
+		if m.Types[id] == sentencepiece.Control {
+			special, ids.added[TokenName(piece)] = append(special, TokenName(piece)), id
+		}
+	}
+	if s.kind == "t5" && s.Added == nil {
+		n := 100
+		if s.ExtraIDs != nil {
+			n = *s.ExtraIDs
+		}
+		if n < 0 || n > sentencepiece.MaxPieces {
+			return file, fmt.Errorf("tokenizer_config.json: extra_ids must be from 0 to %d, got %d", sentencepiece.MaxPieces, n)
+		}
+		for i := range n { // the last one has the first id
+			name := TokenName(fmt.Sprintf("<extra_id_%d>", n-1-i))
+			ids.added[name] = len(m.Pieces) + i
+			special = append(special, name)
+		}
+	}
+	if file.AddedTokens, err = s.addedTokens(ids, special...); err != nil {
+		return file, err
+	}
+	begin := s.kind == "llama" && (s.AddBegin == nil || *s.AddBegin)
+	end := s.kind == "t5" || s.kind == "llama" && s.AddEnd != nil && *s.AddEnd
+	second := 1
+	if s.kind == "t5" {
+		second = 0
+	}
+	file.PostProcessor, err = textTemplate(ids, begin, end, cmp.Or(s.Begin, "<s>"), cmp.Or(s.End, "</s>"), second)
+	return file, err
+}
+
+// textTemplate returns a template that puts tokens before and after each text; nil if it adds none. The tokens of the
+// second text have this type.
+func textTemplate(ids *vocabIDs, begin, end bool, first, last TokenName, secondType int) (any, error) {
+	if !begin && !end {
+		return nil, nil
+	}
+	special := map[string]any{}
+	text := func(name string, typ int) (items []any, err error) {
+		token := func(name TokenName) {
+			id, e := named(ids, name)
+			err = cmp.Or(err, e)
+			special[string(name)] = map[string]any{"id": name, "ids": id[1:], "tokens": []any{name}}
+			items = append(items, map[string]any{"SpecialToken": map[string]any{"id": name, "type_id": typ}})
+		}
+		if begin {
+			token(first)
+		}
+		items = append(items, map[string]any{"Sequence": map[string]any{"id": name, "type_id": typ}})
+		if end {
+			token(last)
+		}
+		return items, err
+	}
+	single, err := text("A", 0)
+	if err != nil {
+		return nil, err
+	}
+	second, err := text("B", secondType)
+	return map[string]any{"type": "TemplateProcessing", "single": single, "pair": append(slices.Clone(single), second...), "special_tokens": special}, err
+}

@@ -1,0 +1,163 @@
+// Package folder finds the tokenizer in the folder of a published model. Files of older formats become a
+// tokenizer.json, so that there is one reader for all of them.
+package folder
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/heed-go/heed/data/tokenizer/internal/format"
+	"github.com/heed-go/heed/internal/jsonkeys"
+	"github.com/heed-go/heed/internal/text"
+)
+
+// modelNames are the names of SentencePiece models in published folders.
+var modelNames = []string{"tokenizer.model", "spiece.model", "sentencepiece.bpe.model"}
+
+// settingsFiles are the names of the other files of a folder that change ids.
+var settingsFiles = []string{"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "config.json", "sentence_bert_config.json"}
+
+// tokenizerFiles returns the names of the files that hold a tokenizer. The first one in a folder counts.
+func tokenizerFiles() []string {
+	return slices.Concat([]string{"tokenizer.json"}, modelNames, []string{"vocab.txt", "vocab.json"})
+}
+
+// Files returns the names of all files that count in a folder.
+func Files() []string {
+	return slices.Concat(tokenizerFiles(), []string{"merges.txt"}, settingsFiles)
+}
+
+// Read returns the path of the file with the tokenizer, and its content as a tokenizer.json. The argument path is the
+// file, or its folder.
+func Read(path string) (file string, content []byte, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", nil, fmt.Errorf("tokenizer %q: %w", path, text.Reason(err))
+	}
+	folder, names := path, tokenizerFiles()
+	if !info.IsDir() {
+		folder, names = filepath.Dir(path), []string{filepath.Base(path)}
+	}
+	for _, name := range names {
+		file := filepath.Join(folder, name)
+		content, err := ReadFile(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			content, err = Convert(folder, name, content)
+		}
+		if err != nil {
+			return "", nil, fmt.Errorf("tokenizer %q: %w", file, text.Reason(err))
+		}
+		return file, content, nil
+	}
+	return "", nil, fmt.Errorf("tokenizer %q: the folder must have a tokenizer.json, a SentencePiece model (%s), a vocab.txt, or a vocab.json with a merges.txt: %w",
+		path, strings.Join(modelNames, ", "), fs.ErrNotExist)
+}
+
+// Convert returns the tokenizer.json for a file of a folder.
+func Convert(folder, name string, content []byte) ([]byte, error) {
+	var file format.File
+	var err error
+	switch {
+	case strings.HasSuffix(name, ".model"):
+		file, err = modelFile(folder, content)
+	case name == "vocab.txt":
+		file, err = wordPieceFile(folder, content)
+	case name == "vocab.json":
+		file, err = byteLevelFile(folder, content)
+	case strings.HasSuffix(name, ".json"):
+	default:
+		err = errors.New("expected a tokenizer.json, vocab.txt, vocab.json, or a name that ends with .model")
+	}
+	if err == nil && file.Version != "" {
+		content, err = format.Marshal(file, "")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return sentenceLength(folder, content)
+}
+
+// sentenceLength sets the truncation of a tokenizer.json to the length in the folder's sentence_bert_config.json, if
+// there is one.
+func sentenceLength(folder string, content []byte) ([]byte, error) {
+	var config struct {
+		Length    *int `json:"max_seq_length"`
+		LowerCase bool `json:"do_lower_case"`
+	}
+	const name = "sentence_bert_config.json"
+	if err := readSettings(folder, name, &config); err != nil {
+		return nil, err
+	}
+	switch {
+	case config.LowerCase:
+		return nil, fmt.Errorf("%s: do_lower_case isn't supported", name)
+	case config.Length == nil:
+		return content, nil
+	case *config.Length < 1:
+		return nil, fmt.Errorf("%s: its max_seq_length must be at least 1, got %d", name, *config.Length)
+	}
+	if err := jsonkeys.Check(content, nil); err != nil {
+		return nil, fmt.Errorf("a tokenizer's file must be a tokenizer.json: %w", err)
+	}
+	file, err := format.Object(content)
+	if err != nil {
+		return nil, fmt.Errorf("a tokenizer.json: %w", err)
+	}
+	file["truncation"] = fmt.Appendf(nil, `{"direction": "Right", "max_length": %d, "strategy": "LongestFirst", "stride": 0}`, *config.Length)
+	file["padding"] = json.RawMessage("null")
+	return json.Marshal(file)
+}
+
+// ReadFile reads a regular file of at most maxFile bytes.
+func ReadFile(path string) ([]byte, error) {
+	info, err := os.Stat(path) // before opening, because opening a pipe would wait for its writer
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("it isn't a regular file")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content := bytes.NewBuffer(make([]byte, 0, min(info.Size(), format.MaxFile)+bytes.MinRead))
+	if _, err = content.ReadFrom(io.LimitReader(f, format.MaxFile+1)); err == nil && content.Len() > format.MaxFile {
+		err = fmt.Errorf("it must have at most %d bytes", format.MaxFile)
+	}
+	return content.Bytes(), err
+}
+
+// readSettings decodes a JSON file of a folder. A missing file changes nothing. Keys without a field are ignored.
+func readSettings(folder, name string, into any) error {
+	content, err := ReadFile(filepath.Join(folder, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = jsonkeys.Check(content, nil)
+	}
+	if err == nil {
+		err = json.Unmarshal(content, into)
+	}
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		err = format.WrongType(wrong)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, text.Reason(err))
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+// Package format reads and writes the parts of a tokenizer.json, the file of Hugging Face's tokenizers, and has the
+// limits of such a file.
+//
+// A File is what Marshal writes. To read a file, Object returns its Members, and Decode reads each part strictly: a key
+// that the reader doesn't know is an error.
+package format
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// MaxFile is the maximum size of a tokenizer's file in bytes.
+const MaxFile = 64 << 20
+
+// Marshal returns the bytes of a tokenizer.json.
+func Marshal(content File, indent string) ([]byte, error) {
+	var file bytes.Buffer
+	enc := json.NewEncoder(&file)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", indent)
+	err := enc.Encode(content)
+	if err == nil && file.Len() > MaxFile {
+		err = fmt.Errorf("the file of the tokenizer would have %d bytes, more than the limit of %d: give it a smaller size", file.Len(), MaxFile)
+	}
+	return file.Bytes(), err
+}
+
+// File is a tokenizer.json. The file has all keys, in this order.
+type File struct {
+	Version       string `json:"version"`
+	Truncation    any    `json:"truncation"`
+	Padding       any    `json:"padding"`
+	AddedTokens   []any  `json:"added_tokens"`
+	Normalizer    any    `json:"normalizer"`
+	PreTokenizer  any    `json:"pre_tokenizer"`
+	PostProcessor any    `json:"post_processor"`
+	Decoder       any    `json:"decoder"`
+	Model         any    `json:"model"`
+}
+
+// Vocab lists the tokens in the order of their ids. In JSON, it is an object with the id of each token that isn't
+// empty.
+type Vocab []string
+
+func (v Vocab) MarshalJSON() ([]byte, error) {
+	object := bytes.NewBufferString("{")
+	enc := json.NewEncoder(object)
+	enc.SetEscapeHTML(false)
+	for id, token := range v {
+		if token == "" {
+			continue
+		}
+		if object.Len() > 1 {
+			object.WriteByte(',')
+		}
+		if err := enc.Encode(token); err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(object, ":%d", id)
+	}
+	object.WriteByte('}')
+	return object.Bytes(), nil
+}
+
+// Read reads at most maxFile bytes. It returns an error if there are more.
+func Read(r io.Reader) ([]byte, error) {
+	content, err := io.ReadAll(io.LimitReader(r, MaxFile+1))
+	if err == nil && len(content) > MaxFile {
+		err = fmt.Errorf("a tokenizer's file must have at most %d bytes", MaxFile)
+	}
+	return content, err
+}
+
+// Decode is like json.Unmarshal, but its error doesn't mention Go types, and a key without a field is an error.
+func Decode(value []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(value))
+	d.DisallowUnknownFields()
+	err := d.Decode(into)
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		return WrongType(wrong)
+	}
+	if err != nil {
+		if key, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+			return fmt.Errorf("%.100s isn't supported", key)
+		}
+	}
+	return err
+}
+
+// WrongType returns an error for a value of JSON. A number may have as many digits as a file, and a field of an
+// embedded struct has the struct's name, which isn't in the file.
+func WrongType(wrong *json.UnmarshalTypeError) error {
+	field := strings.TrimPrefix(wrong.Field, "metaspaceJSON.")
+	if field == "" {
+		return fmt.Errorf("it has the wrong type, %.100s", wrong.Value)
+	}
+	return fmt.Errorf("its %.100s has the wrong type, %.100s", field, wrong.Value)
+}
+
+// An AddedToken is a token that a text is searched for before its model sees the text.
+type AddedToken struct {
+	ID         int    `json:"id"`
+	Content    string `json:"content"`
+	SingleWord bool   `json:"single_word"` // not next to a letter, digit or underscore
+	LeftStrip  bool   `json:"lstrip"`      // includes the white space before it
+	RightStrip bool   `json:"rstrip"`      // includes the white space after it
+	Normalized bool   `json:"normalized"`  // searched for in the normalised text, in its own normalised form
+	Special    bool   `json:"special"`     // marks something about a text
+}

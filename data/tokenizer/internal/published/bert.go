@@ -1,0 +1,92 @@
+package published
+
+import (
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/heed-go/heed/data/tokenizer/internal/characters"
+	"github.com/heed-go/heed/data/tokenizer/internal/pipe"
+	"golang.org/x/text/unicode/norm"
+)
+
+// bertNormalizer is the normalizer of BERT.
+type bertNormalizer struct {
+	steps normalizers
+	ascii *[utf8.RuneSelf]byte // what each ASCII character becomes; 0 if it is removed
+}
+
+// newBertNormalizer returns a normalizer that removes control characters and makes all white space spaces (clean), puts
+// spaces around CJK ideographs (chinese), removes accents, and changes letters to lower case.
+func newBertNormalizer(clean, chinese, accents, lowercase bool) normalizer {
+	b := bertNormalizer{ascii: new([utf8.RuneSelf]byte)}
+	if clean {
+		b.steps = append(b.steps, eachCharacter(characters.Cleaned))
+	}
+	if chinese {
+		b.steps = append(b.steps, eachCharacter(func(r rune) string {
+			if characters.IsChinese(r) {
+				return " " + string(r) + " "
+			}
+			return string(r)
+		}))
+	}
+	if accents {
+		b.steps = append(b.steps, unicodeForm{norm.NFD, false}, without(characters.IsBERTAccent))
+	}
+	if lowercase {
+		b.steps = append(b.steps, eachCharacter(characters.Lower))
+	}
+	for c := range rune(utf8.RuneSelf) {
+		if s := b.steps.Normalize(pipe.Text{Content: string(c), Budget: pipe.NewBudget(1)}).Content; s != "" {
+			b.ascii[c] = s[0]
+		}
+	}
+	return b
+}
+
+func (b bertNormalizer) Normalize(a pipe.Text) pipe.Text {
+	changed := false
+	for i := range len(a.Content) {
+		c := a.Content[i]
+		if c >= utf8.RuneSelf || b.ascii[c] == 0 {
+			return b.steps.Normalize(a)
+		}
+		changed = changed || b.ascii[c] != c
+	}
+	if !changed {
+		return a
+	}
+	out := make([]byte, len(a.Content))
+	for i := range out {
+		out[i] = b.ascii[a.Content[i]]
+	}
+	a.Content = string(out) // of the same length, so each byte has the same origin as before
+	return a
+}
+
+// bertSplitter splits a text into words and punctuation characters, and drops white space.
+type bertSplitter struct{}
+
+func (bertSplitter) split(a pipe.Text, yield func(pipe.Text)) {
+	start := 0 // of the current word
+	for i := 0; i < len(a.Content); {
+		r, n := rune(a.Content[i]), 1
+		if r >= utf8.RuneSelf {
+			r, n = utf8.DecodeRuneInString(a.Content[i:])
+		}
+		space := unicode.IsSpace(r)
+		if space || characters.IsPunctuation(r) {
+			if start < i {
+				yield(a.Sub(start, i))
+			}
+			if !space {
+				yield(a.Sub(i, i+n))
+			}
+			start = i + n
+		}
+		i += n
+	}
+	if start < len(a.Content) {
+		yield(a.Sub(start, len(a.Content)))
+	}
+}

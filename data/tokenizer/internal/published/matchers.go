@@ -1,0 +1,191 @@
+package published
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/heed-go/heed/data/tokenizer/internal/characters"
+	"github.com/heed-go/heed/data/tokenizer/internal/format"
+	"github.com/heed-go/heed/data/tokenizer/internal/patterns"
+	"github.com/heed-go/heed/data/tokenizer/internal/pipe"
+)
+
+// A matcher splits a text into matches of a pattern and the parts between them.
+type matcher struct {
+	find     func(text string) (start, end int) // the first match; len(text) and len(text) if there is none
+	invert   bool                               // the parts between matches are the matches
+	behavior string                             // what becomes of matches
+}
+
+// behaviors has the names of all behaviors.
+var behaviors = []string{"Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"}
+
+// parseMatcher makes the pre-tokenizers of a tokenizer.json that look for matches.
+func parseMatcher(typ string, part json.RawMessage) (splitter, error) {
+	var file struct {
+		Type       string          `json:"type"`
+		Pattern    json.RawMessage `json:"pattern"`
+		Behavior   string          `json:"behavior"`
+		Invert     bool            `json:"invert"`
+		Individual bool            `json:"individual_digits"`
+		Delimiter  string          `json:"delimiter"`
+	}
+	if err := format.Decode(part, &file); err != nil {
+		return nil, err
+	}
+	m := matcher{invert: file.Invert, behavior: file.Behavior}
+	switch typ {
+	case "Split":
+		find, scan, err := parsePattern(file.Pattern)
+		if err != nil {
+			return nil, err
+		}
+		if scan != nil && (m.behavior == "Isolated" || m.behavior == "Removed" && m.invert) {
+			return scanned(scan), nil
+		}
+		m.find = find
+	case "Digits":
+		m.find, m.behavior = first(characters.IsNumber), "Contiguous"
+		if file.Individual {
+			m.behavior = "Isolated"
+		}
+	case "Punctuation":
+		m.find = first(characters.IsPunctuation)
+		if m.behavior == "" {
+			m.behavior = "Isolated"
+		}
+	case "Whitespace":
+		m.find, m.invert, m.behavior = wordOrNot, true, "Removed"
+	case "WhitespaceSplit":
+		m.find, m.behavior = first(unicode.IsSpace), "Removed"
+	case "BertPreTokenizer":
+		return bertSplitter{}, nil
+	case "CharDelimiterSplit":
+		if utf8.RuneCountInString(file.Delimiter) != 1 {
+			return nil, fmt.Errorf("its delimiter must be one character, got %.100q", file.Delimiter)
+		}
+		m.find, m.behavior = literal(file.Delimiter), "Removed"
+	default:
+		return nil, format.Unsupported(typ)
+	}
+	if !slices.Contains(behaviors, m.behavior) {
+		return nil, fmt.Errorf("its behavior must be one of %s, got %.100q", strings.Join(behaviors, ", "), m.behavior)
+	}
+	return m, nil
+}
+
+// parsePattern returns the function that finds a pattern, and the pattern's scanner if it has one.
+func parsePattern(part json.RawMessage) (func(text string) (start, end int), patterns.Scanner, error) {
+	var pattern struct{ String, Regex *string }
+	if err := format.Decode(part, &pattern); err != nil {
+		return nil, nil, fmt.Errorf("its pattern: %w", err)
+	}
+	switch {
+	case pattern.String != nil && pattern.Regex == nil:
+		return literal(*pattern.String), nil, nil
+	case pattern.Regex == nil:
+		return nil, nil, fmt.Errorf("its pattern must have a String or a Regex, got %.200s", part)
+	}
+	if *pattern.Regex == " {2,}" { // of SentencePiece
+		return manySpaces, nil, nil
+	}
+	scan, ok := patterns.Scanners[*pattern.Regex]
+	if !ok {
+		return nil, nil, fmt.Errorf("the pattern %.400q isn't known: only the patterns of GPT-2, cl100k, o200k, Llama 3 and Qwen are", *pattern.Regex)
+	}
+	return func(text string) (start, end int) { return 0, scan(text) }, scan, nil
+}
+
+// literal finds a string. The empty string has no match.
+func literal(s string) func(text string) (start, end int) {
+	return func(text string) (start, end int) {
+		i := strings.Index(text, s)
+		if i < 0 || s == "" {
+			return len(text), len(text)
+		}
+		return i, i + len(s)
+	}
+}
+
+// manySpaces finds two or more spaces.
+func manySpaces(text string) (start, end int) {
+	start = strings.Index(text, "  ")
+	if start < 0 {
+		return len(text), len(text)
+	}
+	return start, len(text) - len(strings.TrimLeft(text[start:], " "))
+}
+
+// first finds the first character for which in returns true.
+func first(in func(r rune) bool) func(text string) (start, end int) {
+	return func(text string) (start, end int) {
+		for i, r := range text {
+			if in(r) {
+				return i, i + utf8.RuneLen(r)
+			}
+		}
+		return len(text), len(text)
+	}
+}
+
+// wordOrNot finds \w+|[^\w\s]+.
+func wordOrNot(text string) (start, end int) {
+	start = strings.IndexFunc(text, func(r rune) bool { return !unicode.IsSpace(r) })
+	if start < 0 {
+		return len(text), len(text)
+	}
+	word := startsWithWord(text[start:])
+	n := strings.IndexFunc(text[start:], func(r rune) bool { return characters.IsWord(r) != word || !word && unicode.IsSpace(r) })
+	if n < 0 {
+		return start, len(text)
+	}
+	return start, start + n
+}
+
+func (m matcher) split(a pipe.Text, yield func(pipe.Text)) {
+	start := 0 // of the piece that isn't finished yet, from start to end
+	end, before := 0, false
+	m.parts(a.Content, func(from, to int, match bool) {
+		joined := false // whether this part belongs to the piece before
+		switch m.behavior {
+		case "MergedWithPrevious":
+			joined = match && !before
+		case "MergedWithNext":
+			joined = before && !match
+		case "Contiguous":
+			joined = match == before && end > 0
+		case "Removed":
+			if match {
+				from = to
+			}
+		}
+		if !joined {
+			if start < end {
+				yield(a.Sub(start, end))
+			}
+			start = from
+		}
+		end, before = to, match
+	})
+	if start < end {
+		yield(a.Sub(start, end))
+	}
+}
+
+// parts calls f for each match, and for each part between matches, in the order of the text.
+func (m matcher) parts(text string, f func(from, to int, match bool)) {
+	for done := 0; done < len(text); {
+		start, end := m.find(text[done:])
+		if start > 0 {
+			f(done, done+start, m.invert)
+		}
+		if start < end {
+			f(done+start, done+end, !m.invert)
+		}
+		done += end
+	}
+}

@@ -1,0 +1,179 @@
+// Package published runs the pipeline of a tokenizer.json, with the same results as Hugging Face's tokenizers.
+//
+// Parse makes a Pipeline from a file. A text passes a normalizer, which changes it, a splitter, which cuts it into
+// pieces, and a model, which turns each piece into tokens. Added tokens are found before that. The template adds the
+// model's special tokens. A decoder turns the tokens into text again.
+package published
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/heed-go/heed/data/tokenizer/internal/format"
+	"github.com/heed-go/heed/data/tokenizer/internal/pipe"
+)
+
+// A Pipeline is the tokenizer of a published model. It normalises a text, splits it into pieces, encodes each piece
+// with its model, and adds the special tokens of a template: the steps of Hugging Face's tokenizers, with the same
+// results.
+// Open and Read return Pipelines.
+type Pipeline struct {
+	normalizer normalizer // nil changes nothing
+	splitter   splitter   // nil splits nothing
+	Model      model
+	raw        *addedTokens // searched for in the text
+	normal     *addedTokens // searched for in the normalised text
+	template   template
+	truncation truncation
+	decoder    decoder
+	Special    map[string]int
+	Tokens     []string     // spelling of each id; empty if no token has the id
+	spaced     map[int]bool // ids of added tokens that include white space beside them
+	spaces     [][2]int32   // white-space characters at the start and the end of each of the tokens, if the template trims
+	Unknown    int          // id for unknown text, or -1
+	File       []byte       // tokenizer.json
+}
+
+// Options say where names of special tokens in a text become their ids.
+type Options struct {
+	Special bool        // everywhere in the text,
+	Plain   []pipe.Span // except in these parts, which are in order
+}
+
+// overlaps reports whether the part of the text from start to end overlaps a plain part.
+func (o Options) overlaps(start, end int) bool {
+	i := sort.Search(len(o.Plain), func(i int) bool { return int(o.Plain[i].End) > start })
+	return i < len(o.Plain) && int(o.Plain[i].Start) < end
+}
+
+// A normalizer changes a text before it is split.
+type normalizer interface {
+	Normalize(a pipe.Text) pipe.Text
+}
+
+// A splitter splits a text into pieces, which are encoded separately.
+type splitter interface {
+	split(a pipe.Text, yield func(pipe.Text))
+}
+
+// A model turns a piece into tokens.
+type model interface {
+	// encode appends the tokens of a piece. Their Start and End count bytes of the piece. It returns an error if the
+	// model can't encode a part of the piece and has no unknown token, or if the budget is spent.
+	Encode(tokens []pipe.Token, piece string, b *pipe.Budget) ([]pipe.Token, error)
+
+	Vocabulary() []string // spelling of each id; empty if no token has the id
+	Unknown() int         // id for unknown text, or -1
+}
+
+// A decoder turns the spellings of tokens into other tokens. The text is the concatenation of the last decoder's.
+type decoder interface {
+	// stream returns functions that take a text's tokens, and its end. They pass the decoded tokens on to next, until
+	// the budget is spent.
+	Stream(b *pipe.Budget, next pipe.Sink) (pipe.Sink, func())
+}
+
+// Encode returns the tokens of a text, which must be UTF-8, before the template trims their parts.
+func (p *Pipeline) Encode(text string, o Options) ([]pipe.Token, error) {
+	b := pipe.NewBudget(len(text))
+	tokens := make([]pipe.Token, 0, len(text)/3)
+	add := func(part pipe.Text, token *format.AddedToken) error {
+		start, end := part.Original(0, len(part.Content))
+		tokens = append(tokens, pipe.Token{ID: token.ID, Start: start, End: end})
+		return b.Add(1)
+	}
+	err := p.raw.split(pipe.Text{Content: text, Budget: b}, o, func(part pipe.Text, token *format.AddedToken) error {
+		if token != nil {
+			return add(part, token)
+		}
+		if p.normalizer != nil {
+			part = p.normalizer.Normalize(part)
+		}
+		if b.Spent() {
+			return b.Err
+		}
+		return p.normal.split(part, o, func(part pipe.Text, token *format.AddedToken) (err error) {
+			switch {
+			case token != nil:
+				err = add(part, token)
+			case p.splitter == nil:
+				tokens, err = p.piece(tokens, part)
+			default:
+				p.splitter.split(part, func(piece pipe.Text) {
+					if err == nil {
+						tokens, err = p.piece(tokens, piece)
+					}
+				})
+			}
+			return err
+		})
+	})
+	if b.Spent() { // perhaps by a splitter, which has left out the rest of the text
+		err = b.Err
+	}
+	if err != nil {
+		return nil, err
+	}
+	return tokens, nil
+}
+
+// piece appends the tokens of a piece.
+func (p *Pipeline) piece(tokens []pipe.Token, piece pipe.Text) ([]pipe.Token, error) {
+	if piece.Content == "" {
+		return tokens, nil
+	}
+	if piece.Budget.Take(pipe.StepsOfPart * len(piece.Content)); piece.Budget.Spent() {
+		return tokens, piece.Budget.Err
+	}
+	n := len(tokens)
+	tokens, err := p.Model.Encode(tokens, piece.Content, piece.Budget)
+	if err == nil {
+		err = piece.Budget.Add(len(tokens) - n)
+	}
+	for i := range tokens[n:] {
+		t := &tokens[n+i]
+		t.Start, t.End = piece.Original(t.Start, t.End)
+	}
+	return tokens, err
+}
+
+// Len returns the number of ids.
+func (p *Pipeline) Len() int { return len(p.Tokens) }
+
+// Has reports whether a token Has the id.
+func (p *Pipeline) Has(id int) bool { return id >= 0 && id < len(p.Tokens) && p.Tokens[id] != "" }
+
+// Decode returns the text of ids.
+func (p *Pipeline) Decode(ids []int) (string, error) {
+	var text strings.Builder
+	next, end := p.Stream(func(part string) { text.WriteString(part) })
+	for i, id := range ids {
+		if !p.Has(id) {
+			return "", fmt.Errorf("id %d at position %d isn't one of the tokenizer's ids, which are below %d", id, i, len(p.Tokens))
+		}
+		if err := next(id); err != nil {
+			return "", err
+		}
+	}
+	if err := end(); err != nil {
+		return "", err
+	}
+	return text.String(), nil
+}
+
+// Stream returns functions that decode the next id, and the end of a text. They pass the text on to put. They return an
+// error if the text no longer fits the budget.
+func (p *Pipeline) Stream(put func(text string)) (next func(id int) error, end func() error) {
+	b := pipe.NewBudget(0)
+	token, last := p.decoder.Stream(b, bounded(b, func(part string, _, _ bool) { put(part) }))
+	return func(id int) error {
+			size := int64(len(p.Tokens[id]))
+			b.Bytes, b.Steps = b.Bytes+pipe.MostGrowth*size, b.Steps+pipe.MostSteps*size
+			token(p.Tokens[id], true, true)
+			return b.Err
+		}, func() error {
+			last()
+			return b.Err
+		}
+}

@@ -1,0 +1,113 @@
+package published
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/heed-go/heed/data/tokenizer/internal/format"
+	"github.com/heed-go/heed/data/tokenizer/internal/patterns"
+	"github.com/heed-go/heed/data/tokenizer/internal/pipe"
+)
+
+// parseSplitter makes the pre-tokenizer of a tokenizer.json; nil if there is none.
+func parseSplitter(part json.RawMessage) (splitter, error) {
+	typ, err := format.TypeOf(part)
+	if typ == "" || err != nil {
+		return nil, err
+	}
+	switch typ {
+	case "ByteLevel":
+		var file byteLevelJSON
+		if err := format.Decode(part, &file); err != nil {
+			return nil, err
+		}
+		return byteLevel{file.PrefixSpace, file.Regex == nil || *file.Regex}, nil
+	case "Metaspace":
+		var file struct {
+			Type string `json:"type"`
+			metaspaceJSON
+		}
+		if err := format.Decode(part, &file); err != nil {
+			return nil, err
+		}
+		return file.parse()
+	case "Sequence":
+		var list struct {
+			Type string            `json:"type"`
+			All  []json.RawMessage `json:"pretokenizers"`
+		}
+		if err := format.Decode(part, &list); err != nil {
+			return nil, err
+		}
+		all, err := format.Sequence(list.All, parseSplitter)
+		return sequence(all), err
+	}
+	return parseMatcher(typ, part)
+}
+
+// byteLevel says that the model's vocabulary is byte-level: its tokens are bytes, spelled as characters. It may add a
+// space before the text, and split the text by GPT-2's pattern.
+type byteLevel struct{ space, pattern bool }
+
+// byteLevelJSON is a ByteLevel of a tokenizer.json.
+type byteLevelJSON struct {
+	Type        string `json:"type"`
+	PrefixSpace bool   `json:"add_prefix_space"`
+	Trim        bool   `json:"trim_offsets"`
+	Regex       *bool  `json:"use_regex"` // missing in files of old versions: true
+}
+
+func (b byteLevel) split(a pipe.Text, yield func(pipe.Text)) {
+	if b.space && !strings.HasPrefix(a.Content, " ") {
+		w := pipe.Rewriter{In: a}
+		w.Prepend(" ")
+		a = w.Result()
+	}
+	if !b.pattern {
+		yield(a)
+		return
+	}
+	scanned(patterns.GPT2).split(a, yield)
+}
+
+// A sequence splits the pieces of each splitter with the next one.
+type sequence []splitter
+
+func (s sequence) split(a pipe.Text, yield func(pipe.Text)) {
+	switch len(s) {
+	case 0:
+		yield(a)
+		return
+	case 1:
+		s[0].split(a, yield)
+		return
+	}
+	s[0].split(a, func(piece pipe.Text) {
+		if a.Budget.Take(pipe.StepsOfPart * (2 + len(piece.Content))); !a.Budget.Spent() {
+			s[1:].split(piece, yield)
+		}
+	})
+}
+
+// isByteLevel reports whether a splitter has a byteLevel.
+func isByteLevel(s splitter) bool {
+	switch s := s.(type) {
+	case byteLevel:
+		return true
+	case sequence:
+		return slices.ContainsFunc(s, isByteLevel)
+	}
+	return false
+}
+
+// scanned splits a text with the scanner of a pattern.
+type scanned patterns.Scanner
+
+func (scan scanned) split(a pipe.Text, yield func(pipe.Text)) {
+	for start := 0; start < len(a.Content); {
+		end := start + scan(a.Content[start:])
+		yield(a.Sub(start, end))
+		start = end
+	}
+}

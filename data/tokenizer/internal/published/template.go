@@ -1,0 +1,321 @@
+package published
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/heed-go/heed/data/tokenizer/internal/format"
+	"github.com/heed-go/heed/data/tokenizer/internal/pipe"
+)
+
+// A template adds special tokens to one text, or to two, and gives each token a type. Its zero value adds nothing.
+type template struct {
+	single, pair []templateItem
+
+	trim  bool // the parts of tokens leave out white space
+	keeps bool // with trim: the first token's first space was added, so its part stays
+}
+
+// A templateItem stands for the tokens of a text, or for special tokens.
+type templateItem struct {
+	text int   // 0 or 1: the first or the second text; -1 for special tokens
+	ids  []int // special tokens
+	typ  int
+}
+
+// A Input is one text, or two, as a model reads them. All slices have one element per token.
+type Input struct {
+	Tokens []pipe.Token
+	Texts  []int // 0 or 1: the text that the token comes from; -1 for a token of the template
+	Types  []int
+}
+
+// parseTemplate makes the template from the post_processor of a tokenizer.json.
+func parseTemplate(part json.RawMessage) (t template, err error) {
+	t = template{single: []templateItem{{text: 0}}, pair: []templateItem{{text: 0}, {text: 1, typ: 1}}}
+	typ, err := format.TypeOf(part)
+	if typ == "" || err != nil {
+		return t, err
+	}
+	var file struct {
+		Type        string                 `json:"type"`
+		Processors  []json.RawMessage      `json:"processors"`
+		Single      []templateJSON         `json:"single"`
+		Pair        []templateJSON         `json:"pair"`
+		Special     map[string]specialJSON `json:"special_tokens"`
+		Sep         namedID                `json:"sep"`
+		Cls         namedID                `json:"cls"`
+		Trim        *bool                  `json:"trim_offsets"` // missing: true
+		PrefixSpace *bool                  `json:"add_prefix_space"`
+		Regex       json.RawMessage        `json:"use_regex"`
+	}
+	if err := format.Decode(part, &file); err != nil {
+		return t, err
+	}
+	special := func(typ int, ids ...int) templateItem { return templateItem{-1, ids, typ} }
+	a, b := templateItem{text: 0}, templateItem{text: 1}
+	switch typ {
+	case "Sequence":
+		for i, part := range file.Processors {
+			next, err := parseTemplate(part)
+			if err != nil {
+				return t, fmt.Errorf("its processor %d (from 0): %w", i, err)
+			}
+			if len(next.single) > 1 {
+				if len(t.single) > 1 {
+					return t, errors.New("two of its processors add special tokens, which isn't supported")
+				}
+				t.single, t.pair = next.single, next.pair
+			}
+			if next.trim {
+				t.trim, t.keeps = true, next.keeps
+			}
+		}
+	case "ByteLevel":
+		t.trim, t.keeps = file.Trim == nil || *file.Trim, file.PrefixSpace == nil || *file.PrefixSpace
+	case "BertProcessing":
+		t.single = []templateItem{special(0, int(file.Cls)), a, special(0, int(file.Sep))}
+		b.typ = 1
+		t.pair = append(t.single[:3:3], b, special(1, int(file.Sep)))
+	case "RobertaProcessing":
+		t.trim, t.keeps = file.Trim == nil || *file.Trim, file.PrefixSpace == nil || *file.PrefixSpace
+		t.single = []templateItem{special(0, int(file.Cls)), a, special(0, int(file.Sep))}
+		t.pair = append(t.single[:3:3], special(0, int(file.Sep)), b, special(0, int(file.Sep)))
+	case "TemplateProcessing":
+		if t.single, err = templateItems(file.Single, file.Special, 1); err == nil {
+			t.pair, err = templateItems(file.Pair, file.Special, 2)
+		}
+	default:
+		err = format.Unsupported(typ)
+	}
+	return t, err
+}
+
+// templateJSON is an element of a TemplateProcessing.
+type templateJSON struct {
+	Sequence *struct {
+		ID  string `json:"id"`
+		Typ int    `json:"type_id"`
+	}
+	SpecialToken *struct {
+		ID  string `json:"id"`
+		Typ int    `json:"type_id"`
+	}
+}
+
+// specialJSON has the ids of a special token of a TemplateProcessing.
+type specialJSON struct {
+	ID     string   `json:"id"`
+	IDs    []int    `json:"ids"`
+	Tokens []string `json:"tokens"`
+}
+
+// namedID is an id in the form ["[SEP]", 102].
+type namedID int
+
+func (id *namedID) UnmarshalJSON(value []byte) error {
+	var pair []json.RawMessage
+	if err := json.Unmarshal(value, &pair); err != nil || len(pair) != 2 || json.Unmarshal(pair[1], (*int)(id)) != nil {
+		return fmt.Errorf("expected a token and its id, got %.100s", value)
+	}
+	return nil
+}
+
+// templateItems returns the items of a template for this number of texts.
+func templateItems(file []templateJSON, special map[string]specialJSON, texts int) ([]templateItem, error) {
+	var items []templateItem
+	seen := [2]bool{}
+	for _, f := range file {
+		switch {
+		case f.Sequence != nil && f.SpecialToken == nil:
+			text := strings.Index("AB", f.Sequence.ID)
+			if text < 0 || len(f.Sequence.ID) != 1 || text >= texts || seen[text] {
+				return nil, fmt.Errorf("a template for %d texts must have each text once, got %.100q", texts, f.Sequence.ID)
+			}
+			seen[text] = true
+			items = append(items, templateItem{text: text, typ: f.Sequence.Typ})
+		case f.SpecialToken != nil && f.Sequence == nil:
+			tokens, ok := special[f.SpecialToken.ID]
+			if !ok {
+				return nil, fmt.Errorf("its special_tokens lack %.100q", f.SpecialToken.ID)
+			}
+			items = append(items, templateItem{-1, tokens.IDs, f.SpecialToken.Typ})
+		default:
+			return nil, errors.New("each element of a template must be a Sequence or a SpecialToken")
+		}
+	}
+	for text := range texts {
+		if !seen[text] {
+			return nil, fmt.Errorf("a template for %d texts must have each text once, got none for %q", texts, "AB"[text])
+		}
+	}
+	return items, nil
+}
+
+// specials returns the number of special tokens of a template.
+func specials(items []templateItem) int {
+	n := 0
+	for _, item := range items {
+		n += len(item.ids)
+	}
+	return n
+}
+
+// Input returns one text, or two, with the special tokens of the template, and cut to the maximum length.
+func (p *Pipeline) Input(texts []string) (in Input, err error) {
+	items := p.template.single
+	switch len(texts) {
+	case 1:
+	case 2:
+		items = p.template.pair
+	default:
+		return in, fmt.Errorf("a model reads one text or two, got %d", len(texts))
+	}
+	tokens := make([][]pipe.Token, len(texts))
+	for i, text := range texts {
+		if tokens[i], err = p.Encode(text, Options{}); err != nil {
+			return in, err
+		}
+	}
+	if err := p.truncation.cut(tokens, specials(items)); err != nil {
+		return in, err
+	}
+	for i, text := range texts {
+		p.Trim(tokens[i], text)
+	}
+	for _, item := range items {
+		if item.text >= 0 {
+			for _, t := range tokens[item.text] {
+				in.add(t, item.text, item.typ)
+			}
+		}
+		for _, id := range item.ids {
+			in.add(pipe.Token{ID: id}, -1, item.typ)
+		}
+	}
+	return in, nil
+}
+
+func (in *Input) add(t pipe.Token, text, typ int) {
+	in.Tokens, in.Texts, in.Types = append(in.Tokens, t), append(in.Texts, text), append(in.Types, typ)
+}
+
+// Trim removes the white space at the ends of the tokens' parts, if the template trims.
+func (p *Pipeline) Trim(tokens []pipe.Token, text string) {
+	if !p.template.trim {
+		return
+	}
+	for i := range tokens {
+		t := &tokens[i]
+		ends := p.spaces[t.ID]
+		if p.spaced[t.ID] {
+			ends = spacesOf(text[t.Start:t.End])
+		}
+		left, right := ends[0], ends[1]
+		if p.template.keeps && left == 1 && (i == 0 || t.Start == 0) {
+			left = 0
+		}
+		for ; left > 0 && t.Start < t.End; left-- {
+			_, n := utf8.DecodeRuneInString(text[t.Start:])
+			t.Start += n
+		}
+		for ; right > 0 && t.Start < t.End; right-- {
+			_, n := utf8.DecodeLastRuneInString(text[:t.End])
+			t.End -= n
+		}
+	}
+}
+
+// spacesOf returns the number of white-space characters at the start and at the end of a token's spelling.
+func spacesOf(token string) (ends [2]int32) {
+	for i, trim := range [...]func(string, func(rune) bool) string{strings.TrimLeftFunc, strings.TrimRightFunc} {
+		rest := trim(token, func(r rune) bool { return r == 'Ġ' || unicode.IsSpace(r) })
+		ends[i] = int32(utf8.RuneCountInString(token) - utf8.RuneCountInString(rest))
+	}
+	return ends
+}
+
+// truncation is the maximum length of an Input. Its zero value is no limit.
+type truncation struct {
+	length   int
+	strategy string // "LongestFirst", "OnlyFirst" or "OnlySecond"
+	left     bool   // cut the start of a text instead of its end
+}
+
+func parseTruncation(part json.RawMessage) (truncation, error) {
+	if len(part) == 0 || string(part) == "null" {
+		return truncation{}, nil
+	}
+	var file struct {
+		Direction string `json:"direction"`
+		Length    int    `json:"max_length"`
+		Strategy  string `json:"strategy"`
+		Stride    int    `json:"stride"`
+	}
+	if err := format.Decode(part, &file); err != nil {
+		return truncation{}, err
+	}
+	if file.Direction != "" && file.Direction != "Left" && file.Direction != "Right" {
+		return truncation{}, fmt.Errorf("its direction must be Left or Right, got %.100q", file.Direction)
+	}
+	switch file.Strategy {
+	case "LongestFirst", "OnlyFirst", "OnlySecond":
+	default:
+		return truncation{}, fmt.Errorf("its strategy must be LongestFirst, OnlyFirst or OnlySecond, got %.100q", file.Strategy)
+	}
+	if file.Length < 1 {
+		return truncation{}, fmt.Errorf("its max_length must be at least 1, got %d", file.Length)
+	}
+	return truncation{file.Length, file.Strategy, file.Direction == "Left"}, nil
+}
+
+// cut cuts the tokens of one text or two, so that they have at most t.length together with this number of others.
+func (t truncation) cut(tokens [][]pipe.Token, others int) error {
+	if t.length == 0 {
+		return nil
+	}
+	total, room := 0, max(0, t.length-others)
+	for _, text := range tokens {
+		total += len(text)
+	}
+	if total <= room {
+		return nil
+	}
+	keep := func(i, n int) {
+		if t.left {
+			tokens[i] = tokens[i][len(tokens[i])-n:]
+		} else {
+			tokens[i] = tokens[i][:n]
+		}
+	}
+	switch {
+	case room == 0:
+		for i := range tokens {
+			keep(i, 0)
+		}
+	case len(tokens) == 1 && t.strategy == "OnlySecond":
+		return fmt.Errorf("the text has %d tokens, but there is room for %d, and the truncation's strategy OnlySecond cuts only a second text", total, room)
+	case len(tokens) == 1:
+		keep(0, room)
+	case t.strategy == "LongestFirst":
+		short, long := 0, 1
+		if len(tokens[0]) > len(tokens[1]) {
+			short, long = 1, 0
+		}
+		n := min(len(tokens[short]), room/2)
+		keep(long, room-n)
+		keep(short, n)
+	default:
+		i := strings.Index("FirstSecond", strings.TrimPrefix(t.strategy, "Only")) / len("First")
+		n := len(tokens[i]) - (total - room)
+		if n <= 0 {
+			return fmt.Errorf("the %s text is too short to be cut: both texts have %d tokens, but there is room for %d", [...]string{"first", "second"}[i], total, room)
+		}
+		keep(i, n)
+	}
+	return nil
+}
