@@ -149,7 +149,7 @@ func fitAll(t *testing.T, group []*local, processes func(rank int) process) []ou
 		p, log := processes(rank), new(bytes.Buffer)
 		c := p.config
 		c.Log = log
-		if c.Solver == nil {
+		if c.Solver == nil && c.Optimizer.Solver == nil {
 			c.Solver = &optim.Solver{LearningRate: 0.02, WeightDecay: 0.1, ClipNorm: 0.5, Schedule: optim.WarmUp(9)}
 		}
 		if len(group) > 1 {
@@ -282,40 +282,6 @@ func TestGroupOfLongVectors(t *testing.T) {
 		if o.err != nil || want.err != nil || !reflect.DeepEqual(o.result, want.result) {
 			t.Errorf("process %d of 2: got %+v, %v; want %+v, %v", rank, o.result, o.err, want.result, want.err)
 		}
-	}
-}
-
-// Three processes give the same result as one, for several rules of the solver.
-func TestGroupOfThree(t *testing.T) {
-	for name, solver := range map[string]func() *optim.Solver{
-		"SGD":   func() *optim.Solver { return &optim.Solver{Rule: optim.SGD{Momentum: 0.9}, LearningRate: 0.1} },
-		"AdamW": func() *optim.Solver { return optim.NewAdamW(0.02) },
-		"Muon": func() *optim.Solver {
-			return &optim.Solver{LearningRate: 0.02, ClipNorm: 0.1, Groups: []optim.Group{
-				{Match: func(_ string, rank int) bool { return rank == 2 }, Rule: optim.Muon{}},
-				{Match: func(name string, _ int) bool { return strings.HasSuffix(name, "bias") }, Frozen: true},
-			}}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var want []outcome
-			var wantFile []byte
-			for _, size := range []int{1, 3} {
-				checkpoint := filepath.Join(t.TempDir(), "c")
-				got := fitAll(t, newLocal(size, 0), func(int) process {
-					return process{nil, digits(t, 1), setup{train.Config{BatchSize: 12, MicroBatches: 6, MaxEpochs: 2}, train.RunOptions{Solver: solver(), Checkpoint: checkpoint}}}
-				})
-				file, err := os.ReadFile(checkpoint)
-				if want == nil {
-					want, wantFile = got, file
-				}
-				for rank, o := range got {
-					if o.err != nil || err != nil || !same(o.values, want[0].values) || !reflect.DeepEqual(o.result, want[0].result) || !bytes.Equal(file, wantFile) {
-						t.Errorf("process %d of %d: got errors %v and %v, want the same result as with one process", rank, size, o.err, err)
-					}
-				}
-			}
-		})
 	}
 }
 

@@ -1,54 +1,121 @@
 package train_test
 
 import (
+	"bytes"
+	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/optim"
 )
 
-// A checkpoint has all memory of the solver, for every rule.
-func TestSolversResume(t *testing.T) {
-	solvers := map[string]func() *optim.Solver{
-		"SGD":      func() *optim.Solver { return &optim.Solver{Rule: optim.SGD{}} },
-		"momentum": func() *optim.Solver { return &optim.Solver{Rule: optim.SGD{Momentum: 0.9}} },
-		"Lion":     func() *optim.Solver { return &optim.Solver{Rule: optim.Lion{}} },
-		"Muon": func() *optim.Solver {
-			return &optim.Solver{Groups: []optim.Group{
+// inBlocks is digits with parameters whose names contain "blocks.", which Muon steps.
+func inBlocks(t *testing.T) train.Problem {
+	t.Helper()
+	p, err := layers.NewParams(tensor.Float32, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ff, err := layers.NewFeedForward(p.Scope("blocks.0"), 4, layers.FeedForwardConfig{Hidden: 16, Dropout: 0.1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	problem := digits(t, 1)
+	problem.Params, problem.Loss = p, entropy(ff.Forward)
+	return problem
+}
+
+// TestEverySolverAndSchedule tries each solver and each schedule of the tables. Two workers, three processes, and a run
+// that is stopped and resumed by three processes must give the same result, parameters and checkpoint as one worker.
+func TestEverySolverAndSchedule(t *testing.T) {
+	cases := map[string]func() setup{
+		"groups": func() setup { // with a solver made by hand, where a group is frozen
+			return setup{RunOptions: train.RunOptions{Solver: &optim.Solver{LearningRate: 0.02, ClipNorm: 0.1, Groups: []optim.Group{
 				{Match: func(_ string, rank int) bool { return rank == 2 }, Rule: optim.Muon{}},
-				{Match: func(name string, _ int) bool { return strings.HasPrefix(name, "up") }, Frozen: true},
-			}}
+				{Match: func(name string, _ int) bool { return strings.HasSuffix(name, "bias") }, Frozen: true},
+			}}}}
 		},
 	}
-	fit := func(solver *optim.Solver, checkpoint string, resume bool, steps int) (*train.Result, [][]float32, error) {
-		p := digits(t, 1)
-		solver.LearningRate, solver.ClipNorm, solver.Schedule = 0.01, 0.1, optim.WarmUp(9)
-		r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1, CheckEvery: 6}, train.RunOptions{MaxSteps: steps, Solver: solver, Checkpoint: checkpoint, Resume: resume})
-		return r, values(p.Params), err
+	for flag, choice := range optim.Choices() {
+		for name := range choice.All {
+			c := optim.Config{Solver: optim.AdamW{}, LearningRate: 0.01, WeightDecay: 0.1, ClipNorm: 0.1, Schedule: optim.ScheduleConfig{WarmUp: 3, Decay: 20, Floor: 0.1}}
+			if v, err := choice.Parse(name); err != nil {
+				t.Fatal(err)
+			} else if flag == "solver" {
+				c.Solver = v.(optim.Rule)
+			} else {
+				c.Schedule.Kind = v.(string)
+			}
+			cases[flag+" "+name] = func() setup { return setup{Config: train.Config{Optimizer: c}} }
+		}
 	}
-	for name, solver := range solvers {
-		whole, weights, err := fit(solver(), filepath.Join(t.TempDir(), "c"), false, 12)
+	for name, settings := range cases {
+		t.Run(name, func(t *testing.T) {
+			run := func(checkpoint string, processes, workers, steps int) ([]outcome, string) {
+				t.Helper()
+				outcomes := fitAll(t, newLocal(processes, 0), func(int) process {
+					c := settings()
+					c.BatchSize, c.MicroBatches, c.MaxEpochs, c.CheckEvery = 12, 6, 1, 6
+					c.Checkpoint, c.Workers, c.MaxSteps, c.Resume = checkpoint, workers, steps, true
+					return process{nil, inBlocks(t), c}
+				})
+				for rank, o := range outcomes {
+					if o.err != nil {
+						t.Fatalf("process %d of %d: %v", rank, processes, o.err)
+					}
+				}
+				return outcomes, content(t, checkpoint)
+			}
+			path := func() string { return filepath.Join(t.TempDir(), "c") }
+			want, wantFile := run(path(), 1, 1, 0)
+			compare := func(what string, got []outcome, file string) {
+				t.Helper()
+				for rank, o := range got {
+					if !same(o.values, want[0].values) || !reflect.DeepEqual(o.result, want[0].result) || file != wantFile {
+						t.Errorf("%s: process %d has another result, other parameters or another checkpoint than one worker", what, rank)
+					}
+				}
+			}
+			got, file := run(path(), 1, 2, 0)
+			compare("two workers", got, file)
+			got, file = run(path(), 3, 1, 0)
+			compare("three processes", got, file)
+			stopped := path()
+			run(stopped, 1, 1, 8)
+			got, file = run(stopped, 3, 1, 0)
+			compare("resumed", got, file)
+		})
+	}
+}
+
+// A checkpoint of one rule can't be resumed with another.
+func TestOtherSolverCantResume(t *testing.T) {
+	for name, want := range map[string]string{
+		"sgd":  ", not optim.AdamW: resume",
+		"muon": `to another model or solver: it has no "adamw.first.`, // Muon steps only a group, so the solver's Rule is AdamW
+	} {
+		rule, err := optim.Choices()["solver"].Parse(name)
 		if err != nil {
-			t.Fatalf("%s: %v", name, err)
+			t.Fatal(err)
 		}
-		checkpoint := filepath.Join(t.TempDir(), "c")
-		if _, _, err := fit(solver(), checkpoint, false, 5); err != nil {
-			t.Fatalf("%s: %v", name, err)
+		c := setup{train.Config{BatchSize: 16, MaxEpochs: 1, Optimizer: optim.Config{Solver: rule.(optim.Rule), LearningRate: 0.01}}, train.RunOptions{MaxSteps: 5, Checkpoint: filepath.Join(t.TempDir(), "c")}}
+		fitted(t, inBlocks(t), c.Config, c.RunOptions)
+		file, err := os.ReadFile(c.Checkpoint)
+		if err != nil {
+			t.Fatal(err)
 		}
-		got, end, err := fit(solver(), checkpoint, true, 12)
-		if err != nil || !reflect.DeepEqual(got, whole) || !same(end, weights) {
-			t.Errorf("%s: resumed, got %+v, %v, want %+v and the same parameters", name, got, err, whole)
-		}
-		_, untouched, err := fit(optim.NewAdamW(0.01), checkpoint, true, 12)
-		want := ", not optim.AdamW: resume"
-		if name == "Muon" { // only one group of the solver uses Muon, so its Rule is AdamW
-			want = `to another model or solver: it has no "adamw.first.`
-		}
-		if err == nil || !strings.Contains(err.Error(), want) || !same(untouched, values(digits(t, 1).Params)) {
-			t.Errorf("%s: resumed with AdamW, got %v, want an error and unchanged parameters", name, err)
+		c.Optimizer.Solver, c.Resume, c.MaxSteps = nil, true, 12
+		p := inBlocks(t)
+		_, err = train.Fit(t.Context(), p, c.Config, c.RunOptions)
+		wantError(t, name, err, want)
+		if after, err := os.ReadFile(c.Checkpoint); err != nil || !bytes.Equal(after, file) || !same(values(p.Params), values(inBlocks(t).Params)) {
+			t.Errorf("%s: the parameters or the checkpoint have changed, error %v", name, err)
 		}
 	}
 }

@@ -14,8 +14,11 @@ func stepped(s optim.Solver, match func(string, int) bool) (results []float64, e
 	for dtype := range tolerances {
 		s := s
 		params := newModel(dtype)
+		params[0].name = "blocks.matrix"
 		for i := range s.Groups {
-			s.Groups[i].Match = match
+			if match != nil {
+				s.Groups[i].Match = match
+			}
 		}
 		for number := range 3 {
 			differentiate(params, number)
@@ -44,35 +47,32 @@ func scheduled(s optim.Schedule) (results []float64, err error) {
 }
 
 func TestExtremes(t *testing.T) {
-	rule := func(r optim.Rule) ([]float64, error) {
-		return stepped(optim.Solver{LearningRate: 0.1, WeightDecay: 0.1, Groups: []optim.Group{{Rule: r}}}, named("matrix"))
+	configured := func(c optim.Config) ([]float64, error) {
+		solver, plateau, average, err := c.New()
+		if err != nil {
+			return nil, err
+		}
+		results, err := scheduled(solver.Schedule)
+		if err != nil {
+			return nil, err
+		}
+		weights, err := stepped(*solver, nil)
+		results = append(results, weights...)
+		if plateau != nil {
+			plateau.Observe(1)
+			results = append(results, plateau.Schedule(0))
+		}
+		if average != nil {
+			results = append(results, average.Decay)
+		}
+		return results, err
 	}
 	cases := []extremes.Case{
-		extremes.Of(optim.SGD{}, func(c optim.SGD) ([]float64, error) { return rule(c) }),
-		extremes.Of(optim.Adam{}, func(c optim.Adam) ([]float64, error) { return rule(c) }),
-		extremes.Of(optim.AdamW{}, func(c optim.AdamW) ([]float64, error) { return rule(c) }),
-		extremes.Of(optim.Lion{}, func(c optim.Lion) ([]float64, error) { return rule(c) }),
-		extremes.Of(optim.Muon{}, func(c optim.Muon) ([]float64, error) { return rule(c) }),
 		extremes.Of(optim.Group{LearningRate: 0.1}, func(c optim.Group) ([]float64, error) {
-			return stepped(optim.Solver{LearningRate: 0.1, Groups: []optim.Group{c}}, named("matrix"))
+			return stepped(optim.Solver{LearningRate: 0.1, Groups: []optim.Group{c}}, named("blocks.matrix"))
 		}),
 		extremes.Of(optim.Solver{LearningRate: 0.1, Groups: []optim.Group{{}}}, func(c optim.Solver) ([]float64, error) {
-			return stepped(c, named("matrix"))
-		}),
-		extremes.Of(optim.Config{LearningRate: 0.1, Schedule: optim.ScheduleConfig{WarmUp: 2, Decay: 5}, Plateau: optim.PlateauConfig{Checks: 1}}, func(c optim.Config) ([]float64, error) {
-			solver, plateau, average, err := c.New()
-			if err != nil {
-				return nil, err
-			}
-			results, err := stepped(*solver, nil)
-			if plateau != nil {
-				plateau.Observe(1)
-				results = append(results, plateau.Schedule(0))
-			}
-			if average != nil {
-				results = append(results, average.Decay)
-			}
-			return results, err
+			return stepped(c, named("blocks.matrix"))
 		}),
 		extremes.Of(optim.Average{Decay: 0.9}, func(c optim.Average) ([]float64, error) {
 			params := newModel(tensor.Float32)
@@ -102,6 +102,14 @@ func TestExtremes(t *testing.T) {
 		extremes.Of(struct{ Steps int }{10}, func(c struct{ Steps int }) ([]float64, error) {
 			return scheduled(optim.WarmUp(c.Steps).Then(c.Steps, optim.InverseSquareRoot(c.Steps)).Every(c.Steps).Times(constant(0.5)))
 		}),
+	}
+	for _, c := range configs(t) {
+		c.Plateau, c.Average = optim.PlateauConfig{Checks: 1}, 0.5
+		cases = append(cases, extremes.Of(c.Solver, func(r optim.Rule) ([]float64, error) {
+			c := c
+			c.Solver = r
+			return configured(c)
+		}), extremes.Of(c, configured))
 	}
 	type args struct {
 		Steps, Count int

@@ -3,6 +3,8 @@ package optim_test
 import (
 	"fmt"
 	"maps"
+	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -12,37 +14,86 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// everyRule returns a new solver for each rule.
-var everyRule = map[string]func() *optim.Solver{
-	"SGD":          func() *optim.Solver { return &optim.Solver{Rule: optim.SGD{}} },
-	"SGD momentum": func() *optim.Solver { return &optim.Solver{Rule: optim.SGD{Momentum: 0.9, Nesterov: true}} },
-	"Adam":         func() *optim.Solver { return &optim.Solver{Rule: optim.Adam{}} },
-	"AdamW":        func() *optim.Solver { return &optim.Solver{} },
-	"own":          func() *optim.Solver { return &optim.Solver{Rule: AdaGrad{1e-8}} },
-	"Lion":         func() *optim.Solver { return &optim.Solver{Rule: optim.Lion{}} },
-	"own in a group": func() *optim.Solver {
-		return &optim.Solver{Groups: []optim.Group{{Match: func(_ string, rank int) bool { return rank == 2 }, Rule: AdaGrad{1e-8}, WeightDecay: 0.2}}}
-	},
-	"Muon": func() *optim.Solver {
-		return &optim.Solver{Rule: optim.Lion{}, Groups: []optim.Group{
-			{Match: func(name string, rank int) bool { return rank == 2 && name != "0" }, Rule: optim.Muon{}, LearningRate: 0.03},
-			{Match: func(name string, _ int) bool { return name == "3" }, Frozen: true},
-		}}
-	},
+// configs returns a Config for each solver in the table, once with constants of 0 and once with every field set, and one
+// for each schedule. The keys say what the Config tries.
+func configs(t *testing.T) map[string]optim.Config {
+	t.Helper()
+	all := map[string]optim.Config{}
+	add := func(name string, rule any, schedule string) {
+		c := optim.Config{
+			Solver: rule.(optim.Rule), LearningRate: 0.01, WeightDecay: 0.1, ClipNorm: 0.5, ClipValue: 0.05,
+			Schedule: optim.ScheduleConfig{Kind: schedule, WarmUp: 3, Decay: 9, Floor: 0.1},
+		}
+		if err := c.Check(); err != nil {
+			t.Errorf("%s: %v", name, err)
+			return
+		}
+		all[name] = c
+	}
+	solvers := optim.Choices()["solver"]
+	for name := range solvers.All {
+		rule, err := solvers.Parse(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(name, rule, "constant")
+		set := reflect.New(reflect.TypeOf(rule)).Elem()
+		for f, value := range set.Fields() {
+			switch {
+			case f.Tag.Get("json") == "-":
+			case value.Kind() == reflect.Float64:
+				value.SetFloat(0.5)
+			case value.Kind() == reflect.Int:
+				value.SetInt(3)
+			case value.Kind() == reflect.Bool:
+				value.SetBool(true)
+			default:
+				t.Errorf("solver %s has a field of type %v: set it here, too", name, value.Type())
+			}
+		}
+		add(solvers.Text(set.Interface()), set.Interface(), "constant")
+	}
+	for name := range optim.Choices()["schedule"].All {
+		add("schedule "+name, optim.AdamW{}, name)
+	}
+	return all
 }
 
-func newSolver(rule string) *optim.Solver {
-	s := everyRule[rule]()
-	s.LearningRate, s.WeightDecay, s.ClipNorm, s.Schedule = 0.01, 0.1, 0.5, optim.WarmUp(3)
-	return s
+// everySolver returns functions that make a solver: for each of configs, and for rules of one's own.
+func everySolver(t *testing.T) map[string]func() *optim.Solver {
+	solvers := map[string]func() *optim.Solver{
+		"own": func() *optim.Solver { return newSolverOf(AdaGrad{1e-8}) },
+		"own in a group": func() *optim.Solver {
+			s := newSolverOf(optim.Lion{})
+			s.Groups = []optim.Group{
+				{Match: func(_ string, rank int) bool { return rank == 2 }, Rule: AdaGrad{1e-8}, WeightDecay: 0.2},
+				{Match: named("rest.3"), Frozen: true},
+			}
+			return s
+		},
+	}
+	for name, c := range configs(t) {
+		solvers[name] = func() *optim.Solver {
+			s, _, _, err := c.New()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+	}
+	return solvers
 }
 
-// layersOf returns parameters of several sizes, named "0", "1" and so on.
+// layersOf returns parameters of several sizes, with names such as blocks.1 and rest.3.
 func layersOf(dtype tensor.Dtype) []*parameter {
 	var params []*parameter
 	for i, shape := range [][]int{{40, 30}, {30}, {30, 70}, {70}, {7, 6}, {70, 30}} {
 		value := tensor.New(tensor.WithShape(shape...), tensor.Of(dtype))
-		params = append(params, &parameter{fmt.Sprint(i), dense(dtype, line(-0.5, 0.7, value.DataSize()), shape...), nil})
+		name := fmt.Sprint("blocks.", i)
+		if i%3 == 0 {
+			name = fmt.Sprint("rest.", i)
+		}
+		params = append(params, &parameter{name, dense(dtype, line(-0.5, 0.7, value.DataSize()), shape...), nil})
 	}
 	return params
 }
@@ -69,11 +120,11 @@ func same(t *testing.T, what string, got, want []*parameter) {
 // like one solver.
 func TestPartsStepAsTheWhole(t *testing.T) {
 	parts := [][]int{{3, 0}, {5, 1, 2, 4}, {}}
-	for rule := range everyRule {
+	for name, newSolver := range everySolver(t) {
 		for _, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
-			t.Run(fmt.Sprint(rule, " ", dtype), func(t *testing.T) {
+			t.Run(fmt.Sprint(name, " ", dtype), func(t *testing.T) {
 				whole, shared := layersOf(dtype), layersOf(dtype)
-				one, several := newSolver(rule), []*optim.Solver{newSolver(rule), newSolver(rule), newSolver(rule)}
+				one, several := newSolver(), []*optim.Solver{newSolver(), newSolver(), newSolver()}
 				for number := range 5 {
 					step(t, one, whole, number)
 					differentiate(shared, number)
@@ -113,8 +164,8 @@ func TestPartsStepAsTheWhole(t *testing.T) {
 				if _, err := several[1].State(model, 1); err != nil {
 					t.Error(err)
 				}
-				if state, err := one.State(model, 1); err != nil || len(state) == 0 && rule != "SGD" {
-					t.Errorf("the state of parameter 1 is %v, error %v; want a state without error", state, err)
+				if state, err := one.State(model, 1); err != nil || len(state) != len(one.Rule.Memory()) {
+					t.Errorf("the state of parameter 1 is %v, error %v; want the memory of %T", state, err, one.Rule)
 				} else if _, err := several[0].State(model, 1); len(state) > 0 && (err == nil || !strings.Contains(err.Error(), "has no memory for its rule")) {
 					t.Errorf("State of a parameter in another part: got %v, want an error", err)
 				}
@@ -126,17 +177,21 @@ func TestPartsStepAsTheWhole(t *testing.T) {
 // TestStateGoesOn copies the state after three steps to a new solver. The new solver takes three more steps, and must
 // give the same weights as a solver that takes all six.
 func TestStateGoesOn(t *testing.T) {
-	for rule := range everyRule {
-		t.Run(rule, func(t *testing.T) {
+	for name, newSolver := range everySolver(t) {
+		t.Run(name, func(t *testing.T) {
 			whole, cut := layersOf(tensor.Float32), layersOf(tensor.Float32)
-			one, first, second := newSolver(rule), newSolver(rule), newSolver(rule)
+			one, first, second := newSolver(), newSolver(), newSolver()
 			for number := range 3 {
 				step(t, one, whole, number)
 				step(t, first, cut, number)
 			}
+			before := valueGrads(cut)
+			for i, p := range cut { // the new solver steps other tensors, as after a restart
+				cut[i] = &parameter{p.name, p.value.Clone().(*tensor.Dense), nil}
+			}
 			names := map[string]bool{}
 			for i := range cut {
-				from, err := first.State(valueGrads(cut), i)
+				from, err := first.State(before, i)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -173,5 +228,96 @@ func TestStateGoesOn(t *testing.T) {
 				t.Errorf("memory names %v, want %v", names, want)
 			}
 		})
+	}
+}
+
+// TestEverySolverClips compares a solver that clips with one whose gradients were clipped before. Both must set the
+// gradients to zero.
+func TestEverySolverClips(t *testing.T) {
+	for name, newSolver := range everySolver(t) {
+		t.Run(name, func(t *testing.T) {
+			one, other := newSolver(), newSolver()
+			other.ClipNorm, other.ClipValue = 0, 0
+			params, clipped := layersOf(tensor.Float64), layersOf(tensor.Float64)
+			for number := range 5 {
+				step(t, one, params, number)
+				differentiate(clipped, number)
+				for _, p := range clipped {
+					g := p.grad.Float64s()
+					for i := range g {
+						g[i] *= one.ClipNorm / one.Norm()
+						if one.ClipValue > 0 {
+							g[i] = max(-one.ClipValue, min(one.ClipValue, g[i]))
+						}
+					}
+				}
+				if err := other.Step(valueGrads(clipped)); err != nil {
+					t.Fatal(err)
+				}
+				for i, p := range params {
+					near(t, fmt.Sprintf("parameter %d after step %d", i, number), p.value, numbers(clipped[i].value), 1e-12)
+					near(t, "its gradient", p.grad, make([]float64, p.grad.DataSize()), 0)
+				}
+			}
+		})
+	}
+}
+
+// TestEverySolverDescends takes 200 steps towards the minimum of Σ(w−1)², with the constants of 0.
+func TestEverySolverDescends(t *testing.T) {
+	for name := range optim.Choices()["solver"].All {
+		c := configs(t)[name]
+		c.WeightDecay, c.ClipNorm, c.ClipValue = 0, 0, 0
+		s, _, _, err := c.New()
+		if err != nil {
+			t.Fatal(err)
+		}
+		params := layersOf(tensor.Float32)
+		loss := func() (sum float64) {
+			for _, p := range params {
+				for _, w := range numbers(p.value) {
+					sum += (w - 1) * (w - 1)
+				}
+			}
+			return sum
+		}
+		before := loss()
+		for range 200 {
+			for _, p := range params {
+				g := numbers(p.value)
+				for i := range g {
+					g[i] = 2 * (g[i] - 1)
+				}
+				p.grad = dense(tensor.Float32, g, p.value.Shape()...)
+			}
+			if err := s.Step(valueGrads(params)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if after := loss(); !(after < 0.9*before) {
+			t.Errorf("%s: 200 steps change the loss from %v to %v, want less than nine tenths", name, before, after)
+		}
+	}
+}
+
+// TestEveryScheduleHasNoState checks that the factor of a step doesn't depend on the steps before, because a resumed run
+// begins in the middle.
+func TestEveryScheduleHasNoState(t *testing.T) {
+	for name, newSolver := range everySolver(t) {
+		forward, backward := newSolver().Schedule, newSolver().Schedule
+		var want []float64
+		for number := range 30 {
+			want = append(want, forward(number))
+		}
+		for number := 29; number >= 0; number-- {
+			if got := backward(number); got != want[number] {
+				t.Errorf("%s: step %d has the factor %v after step %d, and %v after step %d", name, number, got, number+1, want[number], number-1)
+			}
+		}
+		for _, number := range []int{-1, -5, math.MinInt} {
+			if got := forward(number); got != want[0] {
+				t.Errorf("%s: step %d has the factor %v, want %v as at step 0", name, number, got, want[0])
+			}
+		}
 	}
 }

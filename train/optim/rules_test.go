@@ -45,8 +45,8 @@ func TestOwnRule(t *testing.T) {
 	for name, c := range map[string]struct{ own, want *optim.Solver }{
 		"solver's": {newSolverOf(plainSGD{0.9}), newSolverOf(sgd)},
 		"group's": {
-			&optim.Solver{LearningRate: 0.01, Groups: []optim.Group{{Match: named("3"), Rule: plainSGD{0.9}, LearningRate: 0.1, WeightDecay: 0.2}}},
-			&optim.Solver{LearningRate: 0.01, Groups: []optim.Group{{Match: named("3"), Rule: sgd, LearningRate: 0.1, WeightDecay: 0.2}}},
+			&optim.Solver{LearningRate: 0.01, Groups: []optim.Group{{Match: named("rest.3"), Rule: plainSGD{0.9}, LearningRate: 0.1, WeightDecay: 0.2}}},
+			&optim.Solver{LearningRate: 0.01, Groups: []optim.Group{{Match: named("rest.3"), Rule: sgd, LearningRate: 0.1, WeightDecay: 0.2}}},
 		},
 		"embeds one":   {&optim.Solver{Rule: frugal{}, LearningRate: 0.01}, half(optim.AdamW{})},
 		"uncomparable": {half(uncomparable{Rule: optim.AdamW{}}), half(optim.AdamW{})},
@@ -127,7 +127,7 @@ func TestParseRule(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"newton":             `there are no solvers of kind "newton": use adamw, adam, sgd, lion, muon`,
+		"newton":             `there are no solvers of kind "newton": use adamw, adam, sgd`,
 		"adamw,momentum=0.9": `solvers of kind adamw: it has no field "momentum": use beta1, beta2, eps`,
 		"muon,out_in=true":   `it has no field "out_in"`,
 		"sgd,momentum=high":  `momentum can't be "high"`,
