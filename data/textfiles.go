@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/heed-go/heed/internal/jsonkeys"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/textfile"
 )
@@ -238,24 +238,38 @@ func (c *textCopy) documents(in *textfile.File, key string) error {
 
 // document returns the text with this key in a line of JSONL.
 func document(line []byte, key string) (string, error) {
-	if !utf8.Valid(line) {
-		return "", errors.New("it has a byte that is no part of a character: " + textfile.Advice)
-	}
-	var object map[string]json.RawMessage
-	switch err := json.Unmarshal(line, &object); {
-	case errors.As(err, new(*json.UnmarshalTypeError)) || err == nil && object == nil:
-		return "", fmt.Errorf("it isn't a JSON object: %.50q", line)
-	case err != nil:
+	if err := json.Unmarshal(line, new(json.RawMessage)); err != nil { // checks the syntax and the depth of nesting
 		return "", fmt.Errorf("it isn't a JSON object: %w", err)
 	}
-	value, ok := object[key]
-	if !ok {
-		keys := slices.Sorted(maps.Keys(object))
-		return "", fmt.Errorf("it has no key %q, but the keys %.50q: choose the key of the text%s", key, keys, text.DidYouMean(key, keys))
+	if line = bytes.TrimLeft(line, " \t\r"); line[0] != '{' {
+		return "", fmt.Errorf("it isn't a JSON object: %.50q", line)
 	}
-	var text string
-	if err := json.Unmarshal(value, &text); err != nil || value[0] != '"' {
+	var keys []string
+	var found []byte
+	err := jsonkeys.Members(line, func(name string, value []byte) error {
+		if keys = append(keys, name); name != key {
+			return nil
+		}
+		if found != nil {
+			return fmt.Errorf("the key %q is in the line twice", key)
+		}
+		found = value
+		return nil
+	})
+	slices.Sort(keys)
+	switch {
+	case err != nil:
+		return "", err
+	case found == nil:
+		return "", fmt.Errorf("it has no key %q, but the keys %.50q: choose the key of the text%s", key, keys, text.DidYouMean(key, keys))
+	case found[0] != '"':
 		return "", fmt.Errorf("the value of key %q is not a string", key)
+	case !utf8.Valid(found):
+		return "", fmt.Errorf("the value of key %q has a byte that is no part of a character: %s", key, textfile.Advice)
+	}
+	text, err := jsonkeys.Text(found)
+	if err != nil {
+		return "", fmt.Errorf("the value of key %q %w", key, err)
 	}
 	if strings.ContainsRune(text, 0) {
 		return "", fmt.Errorf("the value of key %q has a NUL character, which isn't text", key)

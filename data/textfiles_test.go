@@ -120,7 +120,7 @@ func TestTextFilesErrors(t *testing.T) {
 		"a.txt": "a\n", "empty.txt": "", "half.gz": zipped(strings.Repeat("The fox.\n", 1000))[:60], "wrong.gz": zipped("né\xff"), "wrong.txt": "né\xff", "mark.gz": zipped("\ufeffa\xff"),
 		"nul.gz": zipped("a\x00"), "lone.txt": "\xff\xfea\x00\x00\xd8", "cp1252.txt": "ab\x81", "all/a.txt": "a", "all/image.png": "\x89PNG", "none/.hidden": "a",
 		"1.jsonl": "{\"text\": \"a\"}\n[1]\n", "2.jsonl": "{\"text\": \"a\"}\n\n{\"body\": \"a\", \"id\": 1}\n", "3.jsonl": `{"text": null}`, "4.jsonl": `{"text": "a`,
-		"5.jsonl": "{\"text\": \"\xff\"}", "6.jsonl": `{"text": "a\u0000"}`, "7.jsonl": "{}\n{\"text\": \"" + strings.Repeat("a", maxLine) + "\"}", "8.jsonl": "\n\n", "9b.jsonl": `{"Text ": "a"}`, "lines.jsonl": "{\n  \"text\": \"a\"\n}\n", "array.jsonl": "[{\"text\": \"a\"}]", "9.jsonl": "null\n", "zip.txt": "PK\x03\x04",
+		"5.jsonl": "{\"text\": \"\xff\"}", "6.jsonl": `{"text": "a\u0000"}`, "7.jsonl": "{}\n{\"text\": \"" + strings.Repeat("a", maxLine) + "\"}", "8.jsonl": "\n\n", "9b.jsonl": `{"Text ": "a"}`, "lines.jsonl": "{\n  \"text\": \"a\"\n}\n", "array.jsonl": "[{\"text\": \"a\"}]", "9.jsonl": "null\n", "twice.jsonl": `{"text": "a", "x": 1, "x": 2, "text": "b"}`, "half.jsonl": `{"text": "a\ud800"}`, "zip.txt": "PK\x03\x04",
 	})
 	for _, test := range []struct {
 		paths, encoding, want string
@@ -146,12 +146,14 @@ func TestTextFilesErrors(t *testing.T) {
 		{"9b.jsonl", "", `line 1: it has no key "text", but the keys ["Text "]: choose the key of the text; did you mean Text ?`},
 		{"3.jsonl", "", `line 1: the value of key "text" is not a string`},
 		{"4.jsonl", "", "line 1: it isn't a JSON object: unexpected end of JSON input"},
-		{"5.jsonl", "", "line 1: it has a byte that is no part of a character"},
+		{"5.jsonl", "", `line 1: the value of key "text" has a byte that is no part of a character: save the file as UTF-8`},
 		{"6.jsonl", "", "line 1: the value of key \"text\" has a NUL character"},
 		{"7.jsonl", "", "line 1: it has no key \"text\", but the keys []"},
 		{"8.jsonl", "", "is empty"},
 		{"lines.jsonl", "", "its first JSON object has several lines, but each line must be one object: convert it with jq -c . FILE"},
 		{"array.jsonl", "", "it is a JSON array, but each line must be one object: convert it with jq -c '.[]' FILE"},
+		{"twice.jsonl", "", `line 1: the key "text" is in the line twice`},
+		{"half.jsonl", "", `line 1: the value of key "text" has only half of a character, such as \ud800 without \udc00`},
 		{"9.jsonl", "", "line 1: it isn't a JSON object: \"null\""},
 	} {
 		t.Run(test.paths, func(t *testing.T) {

@@ -122,7 +122,7 @@ func TestReadErrors(t *testing.T) {
 		{"an id as text", vocab(`"<": "0",`), "an id from 0 on"},
 		{"a character too many", vocab(`"<<": 0,`), `token 0 of a vocabulary of characters must be one character, got "<<"`},
 		{"no character", vocab(`"": 0,`), `must be one character, got ""`},
-		{"half a surrogate", vocab(`"\ud800": 0,`), "is given twice"}, // encoding/json turns it into U+FFFD
+		{"half a surrogate", vocab(`"\ud800": 0,`), "half of a character"}, // encoding/json turns it into U+FFFD
 		{"an unknown token that isn't text", strings.Replace(charactersFile, `"unk_token": "�"`, `"unk_token": [1]`, 1), "its unk_token has the wrong type, array"},
 		{"a list for truncation", `{"version": "1.0", "truncation": [], "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}}`, "its truncation: it has the wrong type, array"},
 		{"a text for split", `{"version": "1.0", "pre_tokenizer": {"type": "Metaspace", "split": "a"}, "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}}`, "its pre_tokenizer: its split has the wrong type, string"},

@@ -1,5 +1,6 @@
-// Package jsonkeys finds mistakes in JSON that encoding/json accepts: an object that repeats a key (encoding/json uses
-// the last value), a key that differs from the field's name in case, and bytes that aren't UTF-8.
+// Package jsonkeys reads JSON strictly. It finds mistakes that encoding/json accepts: an object that repeats a key
+// (encoding/json uses the last value), a key that differs from the field's name in case, and bytes that aren't UTF-8 and
+// halves of characters (encoding/json replaces both by U+FFFD).
 package jsonkeys
 
 import (
@@ -7,16 +8,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
 // mostKeys is the maximum number of keys of an object.
 const mostKeys = 1 << 20
 
-// Check returns an error if content isn't one JSON value in UTF-8, if an object repeats a key or has more than 2^20
-// keys, or if allowed returns false for a key. If allowed is nil, all keys are allowed. The error names the key and its
-// object. If content isn't JSON, the error is a *json.SyntaxError.
+// Check returns an error if content isn't one JSON value in UTF-8, if a string has half of a character, if an object
+// repeats a key or has more than 2^20 keys, or if allowed returns false for a key. If allowed is nil, all keys are
+// allowed. The error names the key and its object. If content isn't JSON, the error is a *json.SyntaxError.
 func Check(content []byte, allowed func(key string) bool) error {
 	if !json.Valid(content) { // also checks the depth of nesting; unlike Unmarshal, it copies nothing
 		return json.Unmarshal(content, new(json.RawMessage))
@@ -29,12 +33,12 @@ func Check(content []byte, allowed func(key string) bool) error {
 }
 
 // Members calls f for each member of an object, with the bytes of its value. It copies no value. It returns the first
-// error of f. The argument content must be an object that Check has accepted.
+// error of f. The argument content must be an object whose syntax is valid.
 func Members(content []byte, f func(key string, value []byte) error) error {
 	c := checker{rest: content}
 	c.next()
 	for c.rest = c.rest[1:]; c.next() != '}'; {
-		key, err := c.key()
+		key, err := unquote(c.text())
 		if err != nil {
 			return err
 		}
@@ -46,7 +50,7 @@ func Members(content []byte, f func(key string, value []byte) error) error {
 }
 
 // Elements calls f for each element of an array, with its bytes. It copies no element. It returns the first error of f.
-// The argument content must be an array that Check has accepted.
+// The argument content must be an array whose syntax is valid.
 func Elements(content []byte, f func(value []byte) error) error {
 	c := checker{rest: content}
 	c.next()
@@ -87,7 +91,9 @@ func (c *checker) value() error {
 		}
 		c.rest = c.rest[1:]
 	case '"':
-		c.text()
+		if err := halfCharacter(c.text()); err != nil {
+			return fmt.Errorf("a text in %.100q %w", strings.Join(c.path, "."), err)
+		}
 	default:
 		c.word()
 	}
@@ -124,14 +130,47 @@ func (c *checker) word() {
 	c.rest = c.rest[end:]
 }
 
-// key returns the next value, a string.
-func (c *checker) key() (key string, err error) {
-	text := c.text()
-	if bytes.IndexByte(text, '\\') < 0 {
-		return string(text[1 : len(text)-1]), nil
+// Text returns the text of a JSON string. If the string has half of a character, the error continues a sentence about
+// it.
+func Text(quoted []byte) (string, error) {
+	if err := halfCharacter(quoted); err != nil {
+		return "", err
 	}
-	err = json.Unmarshal(text, &key)
-	return key, err
+	return unquote(quoted)
+}
+
+// unquote returns the text of a JSON string as encoding/json reads it.
+func unquote(quoted []byte) (s string, err error) {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return string(quoted[1 : len(quoted)-1]), nil
+	}
+	err = json.Unmarshal(quoted, &s)
+	return s, err
+}
+
+// halfCharacter returns an error if a JSON string has an escape for one half of a surrogate pair without the other
+// half.
+func halfCharacter(quoted []byte) error {
+	unit := func(s []byte) rune { // the code of \uXXXX at the start of s
+		if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
+			return 0
+		}
+		code, _ := strconv.ParseUint(string(s[2:6]), 16, 16)
+		return rune(code)
+	}
+	for i := bytes.IndexByte(quoted, '\\'); i >= 0 && i < len(quoted); i++ {
+		if quoted[i] != '\\' {
+			continue
+		}
+		if first := unit(quoted[i:]); utf16.IsSurrogate(first) {
+			if utf16.DecodeRune(first, unit(quoted[i+6:])) == unicode.ReplacementChar {
+				return errors.New(`has only half of a character, such as \ud800 without \udc00: write whole characters`)
+			}
+			i += 10
+		}
+		i++ // the escaped character
+	}
+	return nil
 }
 
 // text returns the next value, a string, as it is written.
@@ -151,9 +190,9 @@ func (c *checker) text() []byte {
 func (c *checker) members() error {
 	seen := map[string]struct{}{}
 	for c.rest = c.rest[1:]; c.next() != '}'; {
-		key, err := c.key()
+		key, err := Text(c.text())
 		if err != nil {
-			return err
+			return fmt.Errorf("a key %w", err)
 		}
 		_, twice := seen[key]
 		switch {

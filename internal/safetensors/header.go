@@ -1,16 +1,13 @@
 package safetensors
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
-	"unicode/utf8"
+
+	"github.com/heed-go/heed/internal/jsonkeys"
 )
 
 // An Entry is the header's description of one tensor.
@@ -28,15 +25,20 @@ func parseHeader(header []byte, dataSize int64) ([]Entry, map[string]string, err
 	if len(header) == 0 || header[0] != '{' {
 		return nil, nil, fmt.Errorf("expected a JSON object, which begins with {, got %s", quote(string(header[:min(len(header), 20)])))
 	}
-	if !utf8.Valid(header) {
-		return nil, nil, errors.New("expected JSON in UTF-8, got other bytes")
+	if err := jsonkeys.Check(header, nil); err != nil {
+		return nil, nil, fmt.Errorf("malformed JSON: %w", err)
 	}
-	if err := json.Unmarshal(header, &struct{}{}); err != nil { // checks the syntax and the nesting depth
-		return nil, nil, fmt.Errorf("expected a JSON object, got malformed JSON: %w", err)
-	}
-	p := parser{json.NewDecoder(bytes.NewReader(header))}
-	p.dec.UseNumber()
-	entries, metadata, err := p.header()
+	var entries []Entry
+	var metadata map[string]string
+	err := jsonkeys.Members(header, func(name string, value []byte) (err error) {
+		if name == metadataKey {
+			metadata, err = parseMetadata(value)
+			return err
+		}
+		e, err := parseEntry(name, value)
+		entries = append(entries, e)
+		return err
+	})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -69,51 +71,32 @@ func checkLayout(entries []Entry, dataSize int64) error {
 	return nil
 }
 
-// A parser walks through JSON whose syntax is already checked, so it only checks the content.
-type parser struct {
-	dec *json.Decoder
-}
-
-func (p parser) header() (entries []Entry, metadata map[string]string, err error) {
-	err = p.object("the header", func(key string) error {
-		if key == metadataKey {
-			metadata, err = p.metadata()
-			return err
-		}
-		e, err := p.entry(key)
-		entries = append(entries, e)
-		return err
-	})
-	return entries, metadata, err
-}
-
-func (p parser) metadata() (map[string]string, error) {
+func parseMetadata(object []byte) (map[string]string, error) {
 	metadata := map[string]string{}
-	err := p.object(metadataKey, func(key string) (err error) {
-		metadata[key], err = p.string("the value of " + quote(key) + " in " + metadataKey)
+	return metadata, members(metadataKey, object, func(key string, value []byte) (err error) {
+		metadata[key], err = parseString("the value of "+quote(key)+" in "+metadataKey, value)
 		return err
 	})
-	return metadata, err
 }
 
-func (p parser) entry(name string) (Entry, error) {
+func parseEntry(name string, object []byte) (Entry, error) {
 	e := Entry{Name: name}
 	var offsets []int64
 	given := 0
-	err := p.object("the entry", func(key string) (err error) {
+	err := members("the entry", object, func(key string, value []byte) (err error) {
 		given++
 		switch key {
 		case "dtype":
-			e.Dtype, err = p.string("dtype")
+			e.Dtype, err = parseString("dtype", value)
 		case "shape":
 			var sizes []int64
-			sizes, err = p.integers("shape", math.MaxInt, maxRank)
+			sizes, err = parseIntegers("shape", value, math.MaxInt, maxRank)
 			e.Shape = make([]int, len(sizes))
 			for i, d := range sizes {
 				e.Shape[i] = int(d)
 			}
 		case "data_offsets":
-			offsets, err = p.integers("data_offsets", math.MaxInt64, 2)
+			offsets, err = parseIntegers("data_offsets", value, math.MaxInt64, 2)
 		default:
 			err = fmt.Errorf("expected dtype, shape and data_offsets, got %s", quote(key))
 		}
@@ -155,97 +138,56 @@ func (e Entry) check() error {
 	return nil
 }
 
-// object reads an object. It calls field with each key, and field reads the value. A repeated key is an error.
-func (p parser) object(what string, field func(key string) error) error {
-	if err := p.open(what, "an object", '{'); err != nil {
-		return err
+// members calls field for each member of an object.
+func members(what string, object []byte, field func(key string, value []byte) error) error {
+	if object[0] != '{' {
+		return fmt.Errorf("%s: expected an object, got %s", what, describe(object))
 	}
-	seen := map[string]bool{}
-	for p.dec.More() {
-		key, err := p.string("a key")
-		if err != nil {
-			return err
-		}
-		if seen[key] {
-			return fmt.Errorf("%s: expected different names, got %s twice", what, quote(key))
-		}
-		seen[key] = true
-		if err := field(key); err != nil {
-			return err
-		}
-	}
-	_, err := p.next() // }
-	return err
+	return jsonkeys.Members(object, field)
 }
 
-// integers reads an array of up to n integers. Each must be in [0, most].
-func (p parser) integers(what string, most int64, n int) ([]int64, error) {
-	if err := p.open(what, "an array", '['); err != nil {
-		return nil, err
+// parseIntegers reads an array of up to n integers. Each must be in [0, largest].
+func parseIntegers(what string, array []byte, largest int64, n int) ([]int64, error) {
+	if array[0] != '[' {
+		return nil, fmt.Errorf("%s: expected an array, got %s", what, describe(array))
 	}
 	var values []int64
-	for p.dec.More() {
-		t, err := p.next()
-		if err != nil {
-			return nil, err
+	err := jsonkeys.Elements(array, func(element []byte) error {
+		if element[0] != '-' && (element[0] < '0' || element[0] > '9') {
+			return fmt.Errorf("%s: expected integers, got %s", what, describe(element))
 		}
-		number, ok := t.(json.Number)
-		if !ok {
-			return nil, fmt.Errorf("%s: expected integers, got %s", what, describe(t))
-		}
-		v, err := strconv.ParseUint(string(number), 10, 63)
-		if err != nil || int64(v) > most {
-			return nil, fmt.Errorf("%s: expected integers from 0 to %d, got %s", what, most, quote(string(number)))
+		v, err := strconv.ParseUint(string(element), 10, 63)
+		if err != nil || int64(v) > largest {
+			return fmt.Errorf("%s: expected integers from 0 to %d, got %s", what, largest, quote(string(element)))
 		}
 		if len(values) == n {
-			return nil, fmt.Errorf("%s: expected at most %d numbers, got more", what, n)
+			return fmt.Errorf("%s: expected at most %d numbers, got more", what, n)
 		}
 		values = append(values, int64(v))
-	}
-	_, err := p.next() // ]
+		return nil
+	})
 	return values, err
 }
 
-func (p parser) open(what, kind string, delim json.Delim) error {
-	t, err := p.next()
-	if err == nil && t != delim {
-		err = fmt.Errorf("%s: expected %s, got %s", what, kind, describe(t))
+func parseString(what string, value []byte) (string, error) {
+	if value[0] != '"' {
+		return "", fmt.Errorf("%s: expected a string, got %s", what, describe(value))
 	}
-	return err
+	return jsonkeys.Text(value)
 }
 
-func (p parser) string(what string) (string, error) {
-	t, err := p.next()
-	if err != nil {
-		return "", err
-	}
-	s, ok := t.(string)
-	if !ok {
-		return "", fmt.Errorf("%s: expected a string, got %s", what, describe(t))
-	}
-	return s, nil
-}
-
-func (p parser) next() (json.Token, error) {
-	t, err := p.dec.Token()
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
-	return t, err
-}
-
-// describe describes a token for an error.
-func describe(t json.Token) string {
-	switch t := t.(type) {
-	case json.Delim:
-		if t == '{' {
-			return "an object"
-		}
+// describe describes a JSON value for an error.
+func describe(value []byte) string {
+	switch value[0] {
+	case '{':
+		return "an object"
+	case '[':
 		return "an array"
-	case string:
-		return "the string " + quote(t)
-	case json.Number:
-		return "the number " + quote(string(t))
+	case '"':
+		text, _ := jsonkeys.Text(value)
+		return "the string " + quote(text)
+	case 't', 'f', 'n':
+		return string(value)
 	}
-	return fmt.Sprint(t) // true, false, <nil>
+	return "the number " + quote(string(value))
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/textfile"
@@ -120,8 +119,8 @@ func cellAt(token []string, column int) (string, error) {
 	if column >= len(token) || token[column] == "" {
 		return "", fmt.Errorf("column %d is empty or missing: the line has %s", column+1, text.Count(len(token), "column"))
 	}
-	if err := tokenizer.CheckUTF8(token[column]); err != nil {
-		return "", fmt.Errorf("column %d is %w: %s", column+1, err, textfile.Advice)
+	if err := textfile.CheckUTF8(token[column]); err != nil {
+		return "", fmt.Errorf("column %d is %w", column+1, err)
 	}
 	return joined(token[column]), nil
 }

@@ -10,9 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf16"
 
-	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/jsonkeys"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/textfile"
@@ -76,7 +75,7 @@ type object []member
 
 type member struct {
 	key   string
-	value json.RawMessage
+	value []byte
 }
 
 // members returns the members of the object in a line.
@@ -88,47 +87,11 @@ func members(line []byte) (object, error) {
 		return nil, fmt.Errorf("not a JSON object: %.50q", line)
 	}
 	var o object
-	var key []byte
-	depth, start := 0, 0
-	for i := 0; i < len(line); i++ {
-		switch c := line[i]; {
-		case c == '"':
-			for i++; line[i] != '"'; i++ {
-				if line[i] == '\\' {
-					i++
-				}
-			}
-		case c == '{' || c == '[':
-			if depth++; depth == 1 {
-				start = i + 1
-			}
-		case c == ':' && depth == 1:
-			key, start = bytes.Trim(line[start:i], jsonSpace), i+1
-		case (c == ',' || c == '}') && depth == 1:
-			if key != nil { // there are members
-				name, err := unquoted(key)
-				if err != nil {
-					return nil, err
-				}
-				o = append(o, member{name, bytes.Trim(line[start:i], jsonSpace)})
-			}
-			if start = i + 1; c == '}' {
-				depth--
-			}
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return o, nil
-}
-
-// unquoted returns the text of a JSON string.
-func unquoted(quoted []byte) (text string, err error) {
-	if bytes.IndexByte(quoted, '\\') < 0 {
-		return string(quoted[1 : len(quoted)-1]), nil
-	}
-	err = json.Unmarshal(quoted, &text)
-	return text, err
+	err := jsonkeys.Members(line, func(key string, value []byte) error {
+		o = append(o, member{key, value})
+		return nil
+	})
+	return o, err
 }
 
 // known sets keys to the likeliest known name of each column that is a key of the object.
@@ -185,69 +148,38 @@ func (o object) text(key string) (string, error) {
 }
 
 // valueText returns a value as text. An error continues a sentence about the value.
-func valueText(value json.RawMessage) (string, error) {
+func valueText(value []byte) (string, error) {
 	if value[0] != '[' {
 		return scalarText(value)
 	}
-	var elements []json.RawMessage
-	if err := json.Unmarshal(value, &elements); err != nil {
-		return "", err
-	}
 	var texts []string
-	for _, e := range elements {
-		text, err := scalarText(e)
+	err := jsonkeys.Elements(value, func(element []byte) error {
+		text, err := scalarText(element)
 		if err == nil && (text == "" || strings.ContainsFunc(text, unicode.IsSpace)) {
 			err = fmt.Errorf("must not be empty and must not have white space: %.50q", text)
 		}
-		if err != nil {
-			return "", fmt.Errorf("is an array, whose elements are the tokens of the text; an element %w", err)
-		}
 		texts = append(texts, text)
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("is an array, whose elements are the tokens of the text; an element %w", err)
 	}
 	return strings.Join(texts, " "), nil
 }
 
-func scalarText(value json.RawMessage) (string, error) {
+func scalarText(value []byte) (string, error) {
 	switch value[0] {
 	case '{', '[':
 		return "", errors.New("is an object or an array; only strings, numbers and booleans can be read as text")
 	case 'n': // null
 		return "", nil
 	case '"':
-		if err := tokenizer.CheckUTF8(string(value[1:])); err != nil {
-			return "", fmt.Errorf("is %w: %s", err, textfile.Advice)
+		if err := textfile.CheckUTF8(string(value[1:])); err != nil {
+			return "", fmt.Errorf("is %w", err)
 		}
-		if halfCharacter(value) {
-			return "", errors.New(`has only half of a character, such as \ud800 without \udc00: write whole characters`)
-		}
-		return unquoted(value)
+		return jsonkeys.Text(value)
 	}
 	return string(value), nil
-}
-
-// halfCharacter reports whether a JSON string has an escape for one half of a surrogate pair without the other half.
-// encoding/json replaces it by U+FFFD.
-func halfCharacter(value []byte) bool {
-	unit := func(s []byte) (rune, bool) { // \uXXXX
-		if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
-			return 0, false
-		}
-		n, err := strconv.ParseUint(string(s[2:6]), 16, 16)
-		return rune(n), err == nil
-	}
-	for i := 0; i < len(value); i++ {
-		if value[i] != '\\' {
-			continue
-		}
-		if r, ok := unit(value[i:]); ok && utf16.IsSurrogate(r) {
-			if next, _ := unit(value[i+6:]); utf16.DecodeRune(r, next) == unicode.ReplacementChar {
-				return true
-			}
-			i += 10
-		}
-		i++ // the escaped character
-	}
-	return false
 }
 
 // writeObject writes the line of an object with the added members at its end. Without values, their value is null. It

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/textfile"
@@ -225,13 +224,13 @@ func (r *Records) judge(fields []string) error {
 			return fmt.Errorf("%s is missing: the row has only %d (%s)", r.name(i), len(fields), r.form.kind())
 		}
 		field := fields[column]
-		switch invalid := tokenizer.CheckUTF8(field); {
+		switch invalid := textfile.CheckUTF8(field); {
 		case strings.TrimSpace(field) == "":
 			return fmt.Errorf("%s is empty", r.name(i))
 		case invalid != nil && !r.form.encoding.UTF8():
 			return fmt.Errorf("%s is not %s: it has a byte that is no part of a character: %s", r.name(i), r.form.encoding, textfile.Advice)
 		case invalid != nil:
-			return fmt.Errorf("%s is %w: %s", r.name(i), invalid, textfile.Advice)
+			return fmt.Errorf("%s is %w", r.name(i), invalid)
 		case strings.IndexByte(field, 0) >= 0:
 			return fmt.Errorf("%s has a NUL character, which isn't text", r.name(i))
 		}

@@ -91,13 +91,27 @@ const Advice = "save the file as UTF-8, or give its encoding, such as windows-12
 // ErrNUL is the error for a NUL character.
 var ErrNUL = errors.New("it has NUL bytes, so it isn't text, or it is UTF-16 without a byte-order mark: " + Advice)
 
+// CheckUTF8 returns an error if the text of a file isn't UTF-8.
+func CheckUTF8(s string) error {
+	for offset, r := range s {
+		if r == utf8.RuneError && !strings.HasPrefix(s[offset:], replacement) {
+			return notText(Encoding{}, int64(offset))
+		}
+	}
+	return nil
+}
+
+func notText(e Encoding, offset int64) error {
+	return fmt.Errorf("not %s: the byte at offset %d (from 0) is no part of a character: %s", e, offset, Advice)
+}
+
 // NotText returns an error for a byte that isn't part of a character: the first in a File with another encoding than
 // UTF-8, or the byte at this offset in a File with UTF-8. Offsets count the byte-order mark.
 func (f *File) NotText(offset int64) error {
 	if !f.Encoding.UTF8() {
 		offset = f.decoder.bad
 	}
-	return fmt.Errorf("not %s: the byte at offset %d (from 0) is no part of a character: %s", f.Encoding, offset, Advice)
+	return notText(f.Encoding, offset)
 }
 
 // A decoder converts text to UTF-8. It replaces a byte that isn't part of a character by 0xff, which isn't UTF-8.
