@@ -70,22 +70,27 @@ type AttentionConfig struct {
 	OutputInit Init `json:"output_init,omitzero"`
 }
 
+// HeadWidth returns the width of a head's queries and keys, for queries of width dim. It is HeadDim or, if that is 0,
+// dim/Heads. If this isn't a whole number, HeadWidth returns false.
+func (c AttentionConfig) HeadWidth(dim int) (width int, whole bool) {
+	if c.HeadDim != 0 {
+		return c.HeadDim, true
+	}
+	heads := cmp.Or(c.Heads, 1)
+	return dim / heads, dim%heads == 0
+}
+
 // withDefaults replaces sizes of 0 by their defaults, for queries of width dim. It returns an error if the sizes don't
 // fit together.
 func (c AttentionConfig) withDefaults(layer string, dim int) (AttentionConfig, error) {
 	c.Heads = cmp.Or(c.Heads, 1)
 	c.KeyValueHeads = cmp.Or(c.KeyValueHeads, c.Heads)
-	if err := positive(layer, size{"Dim", dim}, size{"Heads", c.Heads}, size{"KeyValueHeads", c.KeyValueHeads}); err != nil {
+	if err := positive(layer, size{"Dim", dim}, size{"Heads", c.Heads}); err != nil {
 		return c, err
 	}
-	if c.Heads%c.KeyValueHeads != 0 {
-		return c, fmt.Errorf("%s: Heads must be a multiple of KeyValueHeads, got %d and %d", layer, c.Heads, c.KeyValueHeads)
-	}
-	if c.HeadDim == 0 {
-		if dim%c.Heads != 0 {
-			return c, fmt.Errorf("%s: Dim must be a multiple of Heads unless HeadDim is set, got a Dim of %d for %d heads", layer, dim, c.Heads)
-		}
-		c.HeadDim = dim / c.Heads
+	var whole bool
+	if c.HeadDim, whole = c.HeadWidth(dim); !whole {
+		return c, fmt.Errorf("%s: Dim must be a multiple of Heads unless HeadDim is set, got a Dim of %d for %d heads", layer, dim, c.Heads)
 	}
 	c.ValueDim = cmp.Or(c.ValueDim, c.HeadDim)
 	c.KeyInput = cmp.Or(c.KeyInput, dim)

@@ -163,7 +163,7 @@ func (c *Config) check(decided bool) error {
 	); err != nil {
 		return err
 	}
-	if a.HeadDim == 0 && a.Heads > 0 && m.Dim%a.Heads != 0 {
+	if _, whole := a.HeadWidth(m.Dim); !whole {
 		return setting.Errorf("%s must be a multiple of %s, got %d and %d", setting.Path("model.dim"), setting.Path("model.block.attention.heads"), m.Dim, a.Heads)
 	}
 	return c.checkTraining(zero < 0)

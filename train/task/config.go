@@ -288,7 +288,8 @@ func (c *Config) leastMemory(l data.Layout) (bytes float64, what string) {
 		blocks += cmp.Or(float64(c.DecoderLayers), blocks)
 	}
 	hidden := float64(cmp.Or(f.Hidden, 4*c.Model.Dim))
-	heads := float64(a.Heads) * float64(max(cmp.Or(a.HeadDim, c.Model.Dim/a.Heads), a.ValueDim)) // total width
+	width, _ := a.HeadWidth(c.Model.Dim)
+	heads := float64(a.Heads) * float64(max(width, a.ValueDim)) // total width
 	params := blocks*(4*dim*heads+2*dim*hidden) + (2*classes+length)*dim
 	// For one micro-batch, training keeps about half of the values that all blocks compute, because Buffers reuse
 	// memory. Validation uses the same memory, and keeps only the values of one block at a time.
