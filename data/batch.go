@@ -19,6 +19,10 @@ type Batch struct {
 	DecoderInputs []int // (Size, TargetLen): the id before each target; nil if the Layout has no Start
 	Targets       []int // (Size, TargetLen), or (Size) if TargetLen is 0: the correct ids, or Ignore; nil from Pad
 
+	// Numbers has the correct number of each row, for kinds that learn numbers; nil for other kinds. NaN doesn't count.
+	// Targets are then all Ignore.
+	Numbers []float32 // (Size)
+
 	Size, Len, TargetLen int
 }
 
@@ -54,10 +58,15 @@ func Pad(rows [][]int, width, pad int) (Batch, error) {
 	return b, nil
 }
 
-// Counted returns the number of targets that aren't Ignore. In a mean over several batches, use it as the weight of the
-// batch.
+// Counted returns the number of targets that aren't Ignore, and of Numbers that aren't NaN. In a mean over several
+// batches, use it as the weight of the batch.
 func (b *Batch) Counted() int {
 	n := 0
+	for _, number := range b.Numbers {
+		if number == number {
+			n++
+		}
+	}
 	for _, target := range b.Targets {
 		if target != Ignore {
 			n++
@@ -74,6 +83,9 @@ func (b *Batch) Rows(start, end int) Batch {
 	}
 	if b.DecoderInputs != nil {
 		part.DecoderInputs = b.DecoderInputs[start*b.TargetLen : end*b.TargetLen]
+	}
+	if b.Numbers != nil {
+		part.Numbers = b.Numbers[start:end]
 	}
 	if b.Targets != nil { // nil from Pad
 		width := max(b.TargetLen, 1)
@@ -94,6 +106,9 @@ func (b *Batch) Resize(l Layout, size, length, targetLen int) (Batch, error) {
 	if (l.Start >= 0) != (b.DecoderInputs != nil) {
 		return Batch{}, fmt.Errorf("a Layout with a Start of %d doesn't fit this batch: a batch has DecoderInputs if and only if Start is at least 0", l.Start)
 	}
+	if l.Number != (b.Numbers != nil) {
+		return Batch{}, fmt.Errorf("a Layout with Number %t doesn't fit this batch: a batch has Numbers if and only if Number is true", l.Number)
+	}
 	if size < b.Size || (targetLen == 0) != (b.TargetLen == 0) {
 		return Batch{}, fmt.Errorf("can't resize a batch with %d rows and targets of width %d to %d rows and width %d", b.Size, b.TargetLen, size, targetLen)
 	}
@@ -101,6 +116,9 @@ func (b *Batch) Resize(l Layout, size, length, targetLen int) (Batch, error) {
 		if row >= b.Size {
 			out.Lengths[row] = 1
 			continue
+		}
+		if b.Numbers != nil {
+			out.Numbers[row] = b.Numbers[row]
 		}
 		if out.Lengths[row] = b.Lengths[row]; b.Lengths[row] > length {
 			return Batch{}, fmt.Errorf("row %d has %d symbols, more than the width of %d", row, b.Lengths[row], length)
@@ -127,6 +145,9 @@ func newBatch(size int, l Layout) (Batch, error) {
 		Lengths: make([]int, size),
 		Targets: slices.Repeat([]int{Ignore}, size*max(l.TargetLen, 1)),
 		Size:    size, Len: l.Len, TargetLen: l.TargetLen,
+	}
+	if l.Number {
+		b.Numbers = slices.Repeat([]float32{float32(math.NaN())}, size)
 	}
 	if l.Start >= 0 {
 		b.DecoderInputs = slices.Repeat([]int{l.TargetPad}, size*l.TargetLen)

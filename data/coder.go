@@ -23,7 +23,7 @@ type Coder interface {
 
 	// Answer converts the targets that a model chose for one row to an answer. The answer is UTF-8: because tokens may
 	// be parts of characters, each run of bytes that isn't a whole character becomes one U+FFFD (�). Answer returns an
-	// error if an id can't be a target.
+	// error if an id can't be a target, and for a Layout with Number.
 	Answer(targets []int) (string, error)
 
 	// Layout returns the meaning of the ids and the size of a row.
@@ -39,13 +39,15 @@ type Coder interface {
 type Layout struct {
 	Tokens       int // number of ids for Inputs; each id is less
 	TargetTokens int // number of ids for DecoderInputs; 0 if the kind has no Start
-	Classes      int // number of ids for Targets
+	Classes      int // number of ids for Targets; 1 if a target is a number
 	Len          int // positions in a row of Inputs
 	TargetLen    int // positions in a row of Targets; 0 if a row has a single target
 	Start        int // id at the start of each row of DecoderInputs
 	End          int // id after the last symbol of a sequence
 	Pad          int // id that fills Inputs; for text, a symbol
 	TargetPad    int // id that fills DecoderInputs
+
+	Number bool // the target of a row is a number, in Batch.Numbers
 }
 
 // maxName is the maximum length of a Name in bytes. Messages and folders show the name.
@@ -85,6 +87,8 @@ func newCoder(rule Rule) (Coder, error) {
 		return nil, fmt.Errorf("a rule of kind %q can't have Pairs", rule.Kind)
 	case rule.MaxAnswer != 0 && !k.maxAnswer:
 		return nil, fmt.Errorf("a rule of kind %q can't have a MaxAnswer", rule.Kind)
+	case (rule.Mean != 0 || rule.Scale != 0) && !k.number:
+		return nil, fmt.Errorf("a rule of kind %q can't have a Mean or a Scale", rule.Kind)
 	case rule.Target != nil && !k.target:
 		return nil, fmt.Errorf("a rule of kind %q can't have a Target", rule.Kind)
 	}
@@ -99,11 +103,12 @@ func newCoder(rule Rule) (Coder, error) {
 // A kind describes a Kind: which fields of a Rule it uses, and how to make its Coder.
 type kind struct {
 	classes, pairs, maxAnswer, target bool
+	number                            bool // an answer is a number
 	cuts                              bool // the Coder cuts a source with more than MaxLen ids
 	coder                             func(c coder) (Coder, error)
 }
 
-var kinds = map[Kind]kind{KindTagging: tagging, KindClassification: classification, KindSeq2Seq: seq2seq, KindText: languageModel}
+var kinds = map[Kind]kind{KindTagging: tagging, KindClassification: classification, KindSeq2Seq: seq2seq, KindText: languageModel, KindRegression: regression}
 
 // coder is the common part of all Coders.
 type coder struct {

@@ -25,6 +25,10 @@ type Rule struct {
 	MaxAnswer int      `json:"max_answer,omitempty"` // number of symbols in the longest answer; only for seq2seq
 	Example   string   `json:"example,omitempty"`    // a source to try
 
+	// Mean and Scale are only for regression: an answer x is learned as (x − Mean)/Scale. A Scale of 0 means 1.
+	Mean  float64 `json:"mean,omitempty"`
+	Scale float64 `json:"scale,omitempty"`
+
 	// Instead of an Alphabet, a rule may have tokenizers: Source encodes sources, Target encodes answers, and MaxLen
 	// and MaxAnswer count their ids. With a Source, tagging also needs a Target, and each symbol of a source has one
 	// tag. Seq2seq without a Target uses Source for both. Other kinds can't have a Target. Classification
