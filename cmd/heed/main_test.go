@@ -345,7 +345,7 @@ func TestWrongCalls(t *testing.T) {
 		{"train;--task=seq2seq;--data=x;--from=", "the run folder's name is empty"},
 		{"train --task=seq2seq --data=x --class-weights=balanced", "--class-weights are for the labels and tags of a file, not for the task seq2seq"},
 		{"train --task=classification --data=x --class-weights=some", `--class-weights must be balanced or empty, got "some"`},
-		{"train --task=classification --data=x --target-units=tokens", "--task classification can't have --target-units: a label isn't split into units"},
+		{"train --task=classification --data=x --target-units=tokens", "--task classification can't have --target-units: its answers aren't split into units"},
 		{"train --task=text --data=x --columns=1,2", `--columns is for rows, and for texts in files that end in .jsonl, got --data ["x"]`},
 		{"train --task=text --data=x.jsonl --columns=1,2", `--columns must be one for --task text, the key of the text in the lines of JSONL files, got ["1" "2"]`},
 		{"train --task=text --data=x --validation-data=y", "--validation-data is for tasks that learn rows, not for --task text"},

@@ -351,6 +351,9 @@ func (p *prediction) file(path string, w io.Writer) error {
 	}
 	return p.model.PredictFile(p.ctx, path, w, p.options, added, func(line int, a task.Answer) []any {
 		p.note(path, line, a)
+		if a.Number != nil {
+			return []any{a.Value()}
+		}
 		all := make([]any, len(added)) // there may be fewer alternatives
 		for i, field := range fields(a, func(s string) string { return s }) {
 			if all[i] = field; i%2 == 1 {

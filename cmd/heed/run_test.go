@@ -83,6 +83,8 @@ func rowsFile(t *testing.T, name string) string {
 		switch {
 		case kind.Sequences:
 			answer = strings.ToUpper(answer)
+		case kind.Numbers:
+			answer = fmt.Sprint(len(some))
 		case !kind.AnswerUnits:
 			answer = fmt.Sprint(slices.Contains(some, "cat"))
 		}
@@ -98,15 +100,19 @@ func TestTrainEvalPredict(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "run")
 			out := succeed(t, small(slices.Concat([]string{"--task=" + name, "--out=" + dir, "--seed=18446744073709551615"}, dataFlags(t, name))...)...)
 
+			c, err := task.ReadConfig(dir)
+			must(t, err)
+			kind := c.Kind()
 			s, history := readRun(t, dir)
 			if s.Task != name || s.Seed != math.MaxUint64 || s.Epochs != 3 || len(history) != 3 || s.StoppedEarly || s.Params < 1000 {
 				t.Errorf("the summary is %+v, with a history of %d epochs, want 3 epochs of the task %s", s, len(history), name)
 			}
 			best := history[0]
 			for i, e := range history {
-				line := fmt.Sprintf("Epoch %d: Train=%.3f, Val=%.3f; accuracy: Train=%.3f, Val=%.3f", i, e.TrainLoss, e.ValLoss, e.Metrics["train_accuracy"], e.Metrics["val_accuracy"])
-				if !strings.Contains(out, line) {
-					t.Errorf("heed train prints %q, want %q in it", out, line)
+				loss := fmt.Sprintf("Epoch %d: Train=%.3f, Val=%.3f; ", i, e.TrainLoss, e.ValLoss)
+				score := fmt.Sprintf("; %s: Train=%.3f, Val=%.3f", kind.Score, e.Metrics["train_"+kind.Score], e.Metrics["val_"+kind.Score])
+				if !strings.Contains(out, loss) || !strings.Contains(out, score) {
+					t.Errorf("heed train prints %q, want %q and %q in it", out, loss, score)
 				}
 				if e.ValLoss < best.ValLoss {
 					best = e
@@ -117,19 +123,16 @@ func TestTrainEvalPredict(t *testing.T) {
 			}
 			var raw map[string]any
 			must(t, json.Unmarshal([]byte(read(t, filepath.Join(dir, task.SummaryFile))), &raw))
-			for _, name := range []string{"task", "seed", "epochs", "best_epoch", "stopped_early", "stopped_because", "train_loss", "val_loss", "val_accuracy", "seconds", "params"} {
+			for _, name := range []string{"task", "seed", "epochs", "best_epoch", "stopped_early", "stopped_because", "train_loss", "val_loss", "val_" + kind.Score, "seconds", "params"} {
 				if _, ok := raw[name]; !ok {
 					t.Errorf("summary.json is %v, want the key %s in it", raw, name)
 				}
 			}
-			c, err := task.ReadConfig(dir)
-			must(t, err)
-			kind := c.Kind()
 			if files, want := len(folder(t, dir)), 7+len(c.Data.Tokenizers); files != want || len(c.Data.Tokenizers) > 0 != (c.Data.File != "" && kind.Columns != nil) {
 				t.Errorf("the run folder has %d files, want %d", files, want)
 			}
 
-			want := fmt.Sprintf("Val=%.6f, accuracy %.4f (", *s.ValLoss, *s.ValScore)
+			want := fmt.Sprintf("Val=%.6f, %s %.4f", *s.ValLoss, kind.Score, *s.ValScore)
 			got, answers, _ := strings.Cut(succeed(t, "eval", dir), "\n")
 			if rows := c.Data.File != "" && kind.Columns != nil; (answers != "") != rows {
 				t.Errorf("after its first line, heed eval prints %q, want scores of answers only for rows of a file", answers)

@@ -55,12 +55,18 @@ func (v *answers) judge(ctx context.Context) error {
 		return err
 	}
 	v.Report, v.Some = r, len(some) < len(examples)
-	if v.Config.Kind().Classes {
+	switch k := v.Config.Kind(); {
+	case k.Numbers:
+		if v.Scatter, v.Far = scatterOf(r); v.Private {
+			v.Far = nil
+		}
+		return nil
+	case k.Classes:
 		v.Confusion = confusionOf(&r.Classes)
 		if r.HasEntities() {
 			v.Entities = entitiesOf(&r.Entities)
 		}
-	} else {
+	default:
 		v.Lengths = lengthsOf(r, v.Config.Data.SourceUnits)
 	}
 	if v.Private {

@@ -88,6 +88,8 @@ type answers struct {
 	Confusion *confusion
 	Entities  []score.ClassScore // by type, and of all types; nil if the tags have no entities
 	Lengths   []length
+	Scatter   *scatter  // for numbers
+	Far       []distant // for numbers
 	Sample    string
 
 	Attended  string        // the input and its answer

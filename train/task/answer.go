@@ -24,7 +24,7 @@ type Answer struct {
 	Number *float64 // the answer of a model that learned numbers; nil for other models
 
 	// LogProb is the natural logarithm of the answer's probability in the model. For a sequence, this is the
-	// probability of all symbols and the end. It is NaN if the answer is a Number.
+	// probability of all symbols and the end. It is 0 if the answer is a Number.
 	LogProb float64
 
 	// Top has the likeliest answers, likeliest first, up to PredictOptions.Top. The first is the answer itself. Several
@@ -61,7 +61,10 @@ func (a Answer) MarshalJSON() ([]byte, error) {
 		}
 		o.Error = text.OneLine(err)
 	} else {
-		o.Answer, o.Probability, o.Alternatives = a.Value(), probability(a.LogProb), a.Top
+		o.Answer, o.Alternatives = a.Value(), a.Top
+		if a.Number == nil {
+			o.Probability = probability(a.LogProb)
+		}
 	}
 	return json.Marshal(o)
 }

@@ -52,7 +52,7 @@ func (c *Config) checkData() error {
 	case err != nil:
 		return setting.Errorf("%s: %w", setting.Path("data.encoding"), err)
 	case d.TargetUnits != "" && !k.AnswerUnits:
-		return setting.Errorf("%s %s can't have %s: a label isn't split into units", setting.Path("task"), c.Task.Name, setting.Path("data.target_units"))
+		return setting.Errorf("%s %s can't have %s: its answers aren't split into units", setting.Path("task"), c.Task.Name, setting.Path("data.target_units"))
 	case d.MergeLabels && !(c.fromRows() && k.Classes && !k.AnswerUnits):
 		return setting.Errorf("%s is for the labels of a file, not for the task %s", setting.Path("data.merge_labels"), c.Task.Name)
 	case d.TargetFile != "" && d.Columns != nil:
@@ -69,6 +69,10 @@ func (c *Config) checkData() error {
 		return setting.Errorf("%s must be one for %s %s, the key of the text in the lines of JSONL files, got %q", setting.Path("data.columns"), setting.Path("task"), c.Task.Name, d.Columns)
 	case c.Training.ClassWeights != "" && c.Training.ClassWeights != "balanced":
 		return setting.Errorf("%s must be balanced or empty, got %q", setting.Path("training.class_weights"), c.Training.ClassWeights)
+	case c.Training.Loss != "" && k.losses == nil:
+		return setting.Errorf("%s %s has only one loss: leave out %s", setting.Path("task"), c.Task.Name, setting.Path("training.loss"))
+	case c.Training.Loss != "" && !slices.Contains(k.losses.Names(), c.Training.Loss):
+		return setting.Errorf("%s must be one of %s, got %q%s", setting.Path("training.loss"), k.losses, c.Training.Loss, text.DidYouMean(c.Training.Loss, k.losses.Names()))
 	case c.Training.ClassWeights != "" && !(c.fromRows() && k.Classes):
 		return setting.Errorf("%s are for the labels and tags of a file, not for the task %s", setting.Path("training.class_weights"), c.Task.Name)
 	}
@@ -166,7 +170,7 @@ func (c *Config) check(decided bool) error {
 	if _, whole := a.HeadWidth(m.Dim); !whole {
 		return setting.Errorf("%s must be a multiple of %s, got %d and %d", setting.Path("model.dim"), setting.Path("model.block.attention.heads"), m.Dim, a.Heads)
 	}
-	return c.checkTraining(zero < 0)
+	return cmp.Or(kindOf(c.Task.Kind).check(c), c.checkTraining(zero < 0))
 }
 
 // checkTraining checks the settings of training. If undecided is true, New hasn't yet chosen the values that depend on

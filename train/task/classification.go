@@ -147,9 +147,9 @@ func (classification) network(m *Model) (network, error) {
 	return c, err
 }
 
-func (classification) metrics(c *Config) metricTable {
+func (classification) metrics(c *Config) named {
 	if !c.fromRows() {
-		return metricTable{accuracy}
+		return named{accuracy}
 	}
-	return metricTable{accuracy, {Name: "macro_f1", About: "mean F1 score of the labels of a file"}}
+	return named{accuracy, {Name: "macro_f1", About: "mean F1 score of the labels of a file"}}
 }

@@ -139,6 +139,7 @@ type Training struct {
 
 	StepsPerEpoch  int     `json:"steps_per_epoch"`           // batches per epoch
 	LabelSmoothing float64 `json:"label_smoothing,omitempty"` // see layers.CrossEntropyOptions; not used in validation
+	Loss           string  `json:"loss,omitempty"`            // for regression: "squared" or "huber", which is linear beyond one standard deviation; empty means "squared"
 	ClassWeights   string  `json:"class_weights,omitempty"`   // for labels and tags of a file: "balanced" weighs rare classes up; empty means equal weights
 }
 

@@ -30,6 +30,7 @@ func (c *Config) StartFrom(dir string) error {
 	c.Model.Vocab, c.Model.Outputs = 0, 0
 	if c.Task.Kind == from.Task.Kind {
 		c.DecoderLayers = from.DecoderLayers
+		c.Task.Mean, c.Task.Scale = from.Task.Mean, from.Task.Scale
 	}
 	if _, ok := c.Model.Positions.(layers.Learned); ok { // New chooses the number of positions
 		c.Model.Positions = nil

@@ -41,6 +41,8 @@ type Report struct {
 	Classes  score.Confusion // for classification and tagging: labels or tags; a missing answer counts as ""
 	Entities score.Entities  // for tagging; see HasEntities
 
+	Numbers score.Regression // for regression: answers that are numbers, with their references
+
 	kind kind
 }
 
@@ -195,7 +197,11 @@ func (r *Report) String() string {
 		}
 	}
 	if beyond != nil {
-		fmt.Fprintf(&s, "Beyond the model: %s. An answer that can't be right counts as wrong.\n", strings.Join(beyond, "; "))
+		counts := "An answer that can't be right counts as wrong"
+		if r.kind.about().Right == "" {
+			counts = "A row without an answer doesn't count"
+		}
+		fmt.Fprintf(&s, "Beyond the model: %s. %s.\n", strings.Join(beyond, "; "), counts)
 	}
 	return s.String()
 }

@@ -29,6 +29,7 @@ type Kind struct {
 	Classes     bool // an answer is one class, or one class per symbol, and results are counted per class
 	Sequences   bool // an answer may have any length up to MaxAnswer; a source may have several right answers; errors are counted as edits
 	AnswerUnits bool // an answer is split into the units Data.TargetUnits
+	Numbers     bool // an answer is a number: see Answer.Number
 
 	Unit  string // plural noun for what a Score counts, such as "tags"
 	Right string // word for a right answer, such as "exactly right"; empty if answers are near or far, not right or wrong
@@ -41,6 +42,7 @@ type Kind struct {
 	units     string          // allowed units of the sources and answers of a file
 	usual     tokenizer.Units // default units; if empty, New guesses
 	maxLen    int             // default MaxLen of the task that learns from a file; 0 if the file decides
+	losses    named           // what Training.Loss may be, the default first; nil if there is no choice
 	smoothing float64         // default LabelSmoothing for rows of a file
 }
 
@@ -53,6 +55,7 @@ type Column = table.Column
 type kind interface {
 	about() Kind
 	defaults(c *Config)              // changes the default settings for this kind
+	check(c *Config) error           // returns an error if a setting makes no sense for this kind
 	rows(c *Config, s *rowSet) error // completes the rule from the rows of a file
 
 	// row returns a function that returns an error if the fields of a row are bad. It may return nil.
@@ -65,14 +68,14 @@ type kind interface {
 
 	// metrics lists the metrics of the network's loss, with the one that is the kind's score first. Before New has read
 	// the rows of a file, it lists the metrics that the task may have.
-	metrics(c *Config) metricTable
+	metrics(c *Config) named
 
 	judge(m *Model, r *Report, j *Judged)      // compares an answer with its references and adds it to a report
 	write(r *Report, w io.Writer)              // writes the scores of a report in words
 	details(j Judged) (names, values []string) // what Report.WriteAnswers writes between an answer and its references
 }
 
-var everyKind = []kind{textKind, seq2seqKind, classificationKind, taggingKind}
+var everyKind = []kind{textKind, seq2seqKind, classificationKind, taggingKind, regressionKind}
 
 // kindOf returns the kind with this name. If there is none, it returns a kind without a name, which does nothing.
 func kindOf(name data.Kind) kind {
@@ -121,6 +124,7 @@ type common struct{ Kind }
 
 func (k common) about() Kind               { return k.Kind }
 func (common) defaults(*Config)            {}
+func (common) check(*Config) error         { return nil }
 func (common) rows(*Config, *rowSet) error { return nil }
 
 func (common) row(*Config) func(fields []string) error { return nil }
@@ -128,7 +132,7 @@ func (common) row(*Config) func(fields []string) error { return nil }
 func (common) read(*Config, *dataDescription, []*table.Table) error { return nil }
 
 func (common) network(*Model) (network, error) { return nil, errors.New("the task has no kind") }
-func (common) metrics(*Config) metricTable     { return metricTable{accuracy} }
+func (common) metrics(*Config) named           { return named{accuracy} }
 func (k common) write(r *Report, w io.Writer)  { r.writeClasses(w, k.Unit) }
 
 // judge counts right and wrong answers per class.

@@ -17,7 +17,11 @@ func TestKinds(t *testing.T) {
 	for _, k := range everyKind {
 		about := k.about()
 		t.Run(string(about.Name), func(t *testing.T) {
-			c := withFile(t, string(about.Name), "rows.tsv", strings.Repeat("a b\tx y\nb b\ty y\na a\tx x\nc a\ty x\n", 50))
+			rows, reference := strings.Repeat("a b\tx y\nb b\ty y\na a\tx x\nc a\ty x\n", 50), "x y"
+			if about.Numbers {
+				rows, reference = strings.Repeat("a b\t1.5\nb b\t-2\na a\t3e1\nc a\t4\n", 50), "1.5"
+			}
+			c := withFile(t, string(about.Name), "rows.tsv", rows)
 			if c.Kind().Name != about.Name || c.Task.About == "" || !slices.Contains(Names(), c.Task.Name) {
 				t.Fatalf("Named returns the task %+v, want one of this kind with an About", c.Task)
 			}
@@ -32,13 +36,17 @@ func TestKinds(t *testing.T) {
 			if a, err := task.Attention("a b", ""); err != nil || len(a.Layers) == 0 {
 				t.Errorf("Attention: got %+v, %v, want layers", a, err)
 			}
+			answers, err := task.PredictAll(t.Context(), []string{"a b"}, PredictOptions{Top: 1})
+			if (err == nil) == about.Numbers || err == nil && len(answers[0].Top) != 1 {
+				t.Errorf("PredictAll with Top: got %+v, %v, want one alternative, and an error only for numbers", answers, err)
+			}
 			if _, err := task.PredictAll(t.Context(), []string{"a b"}, PredictOptions{Beam: 2}); (err == nil) != about.Beams {
 				t.Errorf("PredictAll with a Beam of 2: got error %v, want success: %v", err, about.Beams)
 			}
 			if err := task.Generate(t.Context(), io.Discard, "a b", decode.Options{MaxTokens: 3}); (err == nil) != about.Generates {
 				t.Errorf("Generate: got error %v, want success: %v", err, about.Generates)
 			}
-			r, err := task.Judge(t.Context(), []data.Example{{Source: "a b", Answer: "x y"}}, PredictOptions{})
+			r, err := task.Judge(t.Context(), []data.Example{{Source: "a b", Answer: reference}}, PredictOptions{})
 			if (err == nil) != (about.Columns != nil) {
 				t.Errorf("Judge: got error %v, want success: %v", err, about.Columns != nil)
 			} else if err == nil && (len(r.Judged) != 1 || r.String() == "" || about.Classes != (r.Classes.Classes() != nil)) {

@@ -9,16 +9,16 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// A metricTable lists metrics by the names that they have in a loss, each with a line of help.
-type metricTable = kinds.Table[struct{}]
+// named lists choices of a kind by name, such as metrics, each with a line of help.
+type named = kinds.Table[struct{}]
 
 // accuracy is the metric that classifiers have.
 var accuracy = kinds.Entry[struct{}]{Name: "accuracy", About: "share of right answers"}
 
 // monitored lists the values that early stopping may monitor: the loss and the metrics, training before validation. If
 // c is nil, it lists the values of all tasks.
-func monitored(c *Config) (values metricTable) {
-	var metrics metricTable
+func monitored(c *Config) (values named) {
+	var metrics named
 	for _, k := range everyKind {
 		if c == nil {
 			metrics = append(metrics, k.metrics(&Config{Data: Data{File: "any"}, Task: data.Rule{Kind: k.about().Name}})...)
@@ -43,12 +43,21 @@ func monitored(c *Config) (values metricTable) {
 
 // Choices returns the tables that flags of the command heed choose from, by the names of the flags.
 func Choices() map[string]kinds.Choice {
-	choices := map[string]kinds.Choice{"monitor": {
-		All:   monitored(nil).All(),
-		Parse: func(text string) (any, error) { return text, nil }, // Config.check checks the name
-		Text:  func(v any) string { return v.(string) },
-	}}
+	var losses named
+	for _, k := range everyKind {
+		losses = append(losses, k.about().losses...)
+	}
+	choices := map[string]kinds.Choice{"monitor": choiceOf(monitored(nil)), "loss": choiceOf(losses)}
 	maps.Copy(choices, layers.Choices())
 	maps.Copy(choices, optim.Choices())
 	return choices
+}
+
+// choiceOf returns a choice of names. Config.check checks the name.
+func choiceOf(names named) kinds.Choice {
+	return kinds.Choice{
+		All:   names.All(),
+		Parse: func(text string) (any, error) { return text, nil },
+		Text:  func(v any) string { return v.(string) },
+	}
 }

@@ -57,6 +57,9 @@ func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOption
 	if o.Top < 0 || o.Top > MaxBeam && m.Config.Kind().AnswerUnits {
 		return nil, setting.Errorf("%s must be from 1 to %d, or 0 for none, got %d", setting.Path("top"), MaxBeam, o.Top)
 	}
+	if o.Top > 0 && m.Config.Kind().Numbers {
+		return nil, setting.Errorf("%s is for answers that the model chooses: the task %s answers with one number", setting.Path("top"), m.Config.Task.Name)
+	}
 	if m.Config.Kind().Beams {
 		o.Beam = max(o.Beam, o.Top)
 	}

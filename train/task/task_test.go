@@ -73,6 +73,8 @@ func rowsFile(t testing.TB, kind data.Kind, rows int) string {
 			if rng.IntN(9) == 0 {
 				fmt.Fprintf(&s, "%s\t%s\n", strings.Join(letters, ""), "X "+strings.ToUpper(strings.Join(letters, " ")))
 			}
+		case about.Numbers:
+			fmt.Fprintf(&s, "%s\t%d\n", strings.Join(some, " "), len(some))
 		case !about.AnswerUnits:
 			fmt.Fprintf(&s, "%s\t%t\n", strings.Join(some, " "), slices.Contains(some, "cat"))
 		default:

@@ -58,15 +58,21 @@ func (h *Handler) operation(path string) object {
 	}
 	in := []any{
 		"input", object{"type": []string{"string", "array"}, "items": textSchema, "minItems": 1, "maxItems": o.MaxInputs},
-		"top", object{"type": "integer", "default": 0, "minimum": 0, "maximum": h.maxTop(), "description": fmt.Sprintf("number of alternatives per input; at most %d in all", o.MaxTop)},
+	}
+	if h.maxTop() > 0 {
+		in = append(in, "top", object{"type": "integer", "default": 0, "minimum": 0, "maximum": h.maxTop(), "description": fmt.Sprintf("number of alternatives per input; at most %d in all", o.MaxTop)})
 	}
 	if h.model.Config.Kind().Beams {
 		in = append(in, "beam", object{"type": "integer", "default": 1, "minimum": 1, "maximum": o.MaxBeam})
 	}
 	probability := object{"type": "number", "minimum": 0, "maximum": 1, "description": "the answer's probability in the model"}
+	chosen := textSchema
+	if h.model.Config.Kind().Numbers {
+		chosen = object{"type": "number"}
+	}
 	answer := fields(
 		"input", textSchema,
-		"answer", textSchema,
+		"answer", chosen,
 		"probability", probability,
 		"cut", cutSchema,
 		"unknown", object{"type": "boolean", "description": "whether the input has symbols that training never saw"},

@@ -6,7 +6,6 @@ import (
 	"html/template"
 	"net/http"
 
-	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/heatmap"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/webpage"
@@ -26,7 +25,7 @@ var (
 // newPage makes the page, which is the same for all requests.
 func (h *Handler) newPage() (http.Handler, error) {
 	rule, kind := h.model.Config.Task, h.model.Config.Kind()
-	whole, top := rule.Kind == data.KindClassification, 1 // texts with a label often have several lines
+	whole, top := !kind.AnswerUnits, min(1, h.maxTop()) // texts with a label or a number often have several lines
 	if whole {
 		top = min(5, h.maxTop())
 	}

@@ -54,12 +54,14 @@
 	const predict = async () => {
 		const text = $('text').value;
 		const input = $('lines').checked ? text.split('\n').filter(line => line !== '') : [text];
-		const request = {input, top: $('top').valueAsNumber};
+		const request = {input};
+		if ($('top')) request.top = $('top').valueAsNumber;
 		if ($('beam')) request.beam = $('beam').valueAsNumber;
 		const {answers} = await (await ask('predict', request)).json();
 		const table = document.createElement('table');
 		const head = table.createTHead().insertRow();
-		for (const title of ['Input', 'Answer', 'Probability']) head.append(make('th', title, title === 'Probability' && 'number'));
+		const titles = $('top') ? ['Input', 'Answer', 'Probability'] : ['Input', 'Answer'];
+		for (const title of titles) head.append(make('th', title, title === 'Probability' && 'number'));
 		const body = table.createTBody();
 		const cell = (row, className, ...children) => {
 			const td = row.insertCell();
@@ -71,7 +73,7 @@
 			const row = body.insertRow();
 			const asked = cell(row, 'text', make('bdi', visible(a.input), 'input'));
 			if (a.error) {
-				cell(row, 'text', make('span', visible(a.error), 'wrong')).colSpan = 2;
+				cell(row, 'text', make('span', visible(a.error), 'wrong')).colSpan = titles.length - 1;
 				continue;
 			}
 			if (a.unknown) asked.append(make('small', 'It has symbols that training never saw.', 'muted'));
@@ -79,7 +81,8 @@
 			const button = make('button', 'Attention');
 			button.addEventListener('click', () => look(button, a.input));
 			asked.append(button);
-			cell(row, 'text', make('bdi', visible(a.answer)));
+			cell(row, 'text', make('bdi', visible(String(a.answer))));
+			if (!$('top')) continue;
 			cell(row, 'number', share(a.probability));
 			for (const other of a.alternatives.slice(1)) {
 				const next = body.insertRow();

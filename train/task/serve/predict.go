@@ -62,7 +62,9 @@ func (h *Handler) predict(w http.ResponseWriter, r *http.Request) error {
 func (h *Handler) readPredict(w http.ResponseWriter, r *http.Request) (request predictRequest, err error) {
 	wants := map[string]string{
 		"input": fmt.Sprintf("a text, or a list of 1 to %d texts", h.options.MaxInputs),
-		"top":   fmt.Sprintf("a whole number from 1 to %d, or 0 for none", h.maxTop()),
+	}
+	if h.maxTop() > 0 {
+		wants["top"] = fmt.Sprintf("a whole number from 1 to %d, or 0 for none", h.maxTop())
 	}
 	if h.model.Config.Kind().Beams {
 		wants["beam"] = fmt.Sprintf("a whole number from 1 to %d", h.options.MaxBeam)
@@ -84,9 +86,13 @@ func (h *Handler) readPredict(w http.ResponseWriter, r *http.Request) (request p
 	return request, nil
 }
 
-// maxTop returns the largest top of a request with one input. Classes are short, but other answers may be long.
+// maxTop returns the largest top of a request with one input, or 0 if the answers are numbers, which have no
+// alternatives. Classes are short, but other answers may be long.
 func (h *Handler) maxTop() int {
-	if h.model.Config.Kind().AnswerUnits {
+	switch k := h.model.Config.Kind(); {
+	case k.Numbers:
+		return 0
+	case k.AnswerUnits:
 		return min(h.options.MaxTop, h.options.MaxBeam)
 	}
 	return h.options.MaxTop

@@ -1,0 +1,211 @@
+package task
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"strconv"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/setting"
+	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train"
+)
+
+// regression gives each source a number.
+type regression struct{ common }
+
+var regressionKind = regression{common{Kind{
+	Name: data.KindRegression, About: "the number for each text in a file",
+	Columns: []Column{
+		{Role: "text", Names: []string{"text", "source", "input", "sentence", "review", "message"}},
+		{Role: "number", Names: []string{"number", "value", "score", "rating", "target", "label"}},
+	},
+	Pairs: true, Numbers: true, Unit: "rows",
+	units: "characters, tokens, bpe",
+	losses: named{
+		{Name: "squared", About: "mean squared error"},
+		{Name: "huber", About: "Huber's loss: beyond one standard deviation it grows linearly, so outliers count less"},
+	},
+}}}
+
+// check returns an error if a setting makes no sense for numbers.
+func (regression) check(c *Config) error {
+	if c.Training.LabelSmoothing != 0 {
+		return setting.Errorf("%s is for classes: the task %s learns numbers", setting.Path("training.label_smoothing"), c.Task.Name)
+	}
+	return nil
+}
+
+// row returns a function that returns an error if the answer of a row isn't a number.
+func (regression) row(*Config) func(fields []string) error {
+	return func(fields []string) error {
+		_, err := text.Number(fields[len(fields)-1])
+		return err
+	}
+}
+
+// rows sets the rule's Mean and Scale to the mean and the standard deviation of the training rows.
+func (regression) rows(c *Config, s *rowSet) error {
+	mean, spread, mistake := meanAndSpread(s.trains.column(1))
+	if spread == 0 {
+		return setting.Errorf("data file %q: all training rows have the number %g, so there is nothing to learn: set %s to the columns of texts and numbers", c.Data.File, mean, setting.Path("data.columns"))
+	}
+	if c.Task.Scale == 0 { // otherwise it comes from a run
+		c.Task.Mean, c.Task.Scale = mean, spread
+	}
+	s.description.Notes = append(s.description.Notes,
+		fmt.Sprintf("numbers: mean %.6g, standard deviation %.6g", mean, spread),
+		fmt.Sprintf("baseline: always answering %.6g has a mean absolute error of %.6g in training", mean, mistake))
+	return nil
+}
+
+// meanAndSpread returns the mean, the standard deviation and the mean absolute deviation of the numbers in texts.
+func meanAndSpread(texts iter.Seq[string]) (mean, spread, deviation float64) {
+	var n, first, squares float64
+	for s := range texts {
+		x, _ := text.Number(s) // the function row has checked it
+		if n++; n == 1 {
+			first = x
+		}
+		mean += (x - first - mean) / n // exactly 0 for equal numbers
+	}
+	for s := range texts {
+		x, _ := text.Number(s)
+		d := x - first - mean
+		squares, deviation = squares+d*d, deviation+math.Abs(d)
+	}
+	return first + mean, math.Sqrt(squares / n), deviation / n
+}
+
+func (regression) metrics(*Config) named {
+	return named{
+		{Name: "r2", About: "share of the numbers' variance that the model explains, R²"},
+		{Name: "mean_absolute_error", About: "mean absolute error of the numbers"},
+	}
+}
+
+func (regression) network(m *Model) (network, error) {
+	net, err := layers.NewSequenceClassifier(m.Params, layers.SequenceClassifierConfig{Model: m.Config.Model})
+	return regressor{reader{m, func(b *layers.Build, in G.Nodes) (*G.Node, error) {
+		return net.Forward(b, in[0], layers.Mask{KeyLengths: in[1]}) // (B, 1)
+	}}}, err
+}
+
+// A regressor is a network whose output is one number per row, standardised by the rule's Mean and Scale.
+type regressor struct{ reader }
+
+// targets returns the correct numbers (B, 1) and their weights (B, 1): 0 for rows without a number, and otherwise 1.
+func (regressor) targets(b data.Batch) ([]*tensor.Dense, float64) {
+	weights := make([]float32, len(b.Numbers))
+	for i, x := range b.Numbers {
+		if x == x {
+			weights[i] = 1
+		}
+	}
+	column := func(values []float32) *tensor.Dense {
+		return tensor.New(tensor.WithShape(b.Size, 1), tensor.WithBacking(values))
+	}
+	return []*tensor.Dense{column(b.Numbers), column(weights)}, float64(b.Counted())
+}
+
+// huberDelta is the distance of the loss huber, in standard deviations of the training rows.
+const huberDelta = 1
+
+func (r regressor) loss(b *layers.Build, nodes G.Nodes) (*G.Node, []train.Metric, error) {
+	last := len(nodes) - 1
+	targets, weights := nodes[last-1], nodes[last]
+	out, err := r.forward(b, nodes[:last-1])
+	if err != nil {
+		return nil, nil, err
+	}
+	var loss *G.Node
+	if r.Config.Training.Loss == "huber" {
+		loss, err = layers.HuberError(b, out, targets, weights, huberDelta)
+	} else {
+		loss, err = layers.MeanSquaredError(b, out, targets, weights)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	explained, err := train.RSquared(b, out, targets, weights)
+	if err != nil {
+		return nil, nil, err
+	}
+	mistake, err := train.MeanAbsoluteError(b, out, targets, weights)
+	mistake.Of = func(mean float64) float64 { return mean * r.scale() }
+	return loss, []train.Metric{explained, mistake}, err
+}
+
+// scale returns the number that stands for 1 in the output.
+func (r regressor) scale() float64 { return cmp.Or(r.Config.Task.Scale, 1) }
+
+func (r regressor) predictor(s batchShape) (predictor, error) {
+	run, err := r.runner(r, s)
+	if err != nil {
+		return nil, err
+	}
+	return func(_ context.Context, rows []query) error {
+		values, err := run(rows)
+		for i := range rows {
+			rows[i].choices = []choice{{number: float64(values[i])}}
+		}
+		return err
+	}, nil
+}
+
+// answer rounds the number to about a millionth of the Scale, because more digits mean nothing.
+func (r regressor) answer(c choice) (string, *float64, error) {
+	x := r.Config.Task.Mean + r.scale()*c.number
+	if x-x != 0 {
+		return "", nil, fmt.Errorf("the model's answer is %v, which isn't a number: it was trained too fast, or its weights are damaged", x)
+	}
+	step := math.Pow(10, math.Floor(math.Log10(r.scale()))-5)
+	if rounded := math.Round(x/step) * step; rounded-rounded == 0 {
+		x = rounded
+	}
+	x, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 15, 64), 64) // 15 digits hide that the step isn't exact
+	if err != nil {
+		return "", nil, err
+	}
+	x += 0 // never -0
+	decimal, err := json.Marshal(x)
+	return string(decimal), &x, err
+}
+
+// judge adds the distance of an answer to its reference.
+func (regression) judge(_ *Model, r *Report, j *Judged) {
+	reference, err := text.Number(j.References[0])
+	switch {
+	case err != nil:
+		r.UnknownReferences++
+	case j.Answer.Number != nil:
+		r.Numbers.Add(*j.Answer.Number, reference)
+	}
+}
+
+func (regression) write(r *Report, w io.Writer) {
+	n := &r.Numbers
+	fmt.Fprintf(w, "R²: %.4f (%s)\n", n.RSquared(), text.Count(len(r.Judged), "row"))
+	fmt.Fprintf(w, "Mean absolute error: %.6g\n", n.MeanAbsoluteError())
+	fmt.Fprintf(w, "Correlation: Pearson %.4f, Spearman %.4f\n", n.Pearson(), n.Spearman())
+}
+
+// details returns the answer's error: the answer minus the reference.
+func (regression) details(j Judged) (names, values []string) {
+	mistake := ""
+	if j.Answer.Number != nil {
+		if reference, err := text.Number(j.References[0]); err == nil {
+			mistake = strconv.FormatFloat(*j.Answer.Number-reference, 'g', 6, 64)
+		}
+	}
+	return []string{"error"}, []string{mistake}
+}

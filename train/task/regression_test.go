@@ -1,0 +1,169 @@
+package task
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/testseed"
+	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/train"
+)
+
+// numberRows returns rows whose number is 1000 plus 10 times the number of tokens.
+func numberRows(n int) string {
+	var s strings.Builder
+	for i := range n {
+		words := strings.Repeat("a b c ", 3)[:2*(1+i%8)]
+		fmt.Fprintf(&s, "%s%d\t%d\n", words, i, 1010+10*(1+i%8))
+	}
+	return s.String()
+}
+
+// A model learns numbers far from 0, the scores of training agree with those of Judge, and the answers are numbers in
+// JSON.
+func TestRegression(t *testing.T) {
+	testseed.Slow(t)
+	t.Parallel()
+	for _, loss := range []string{"", "huber"} {
+		t.Run("loss "+loss, func(t *testing.T) {
+			c := withFile(t, "regression", "rows.tsv", numberRows(400))
+			c.Training.MaxEpochs, c.Training.Optimizer.LearningRate, c.Training.Loss = 16, 3e-3, loss
+			task, dir := trained(t, c)
+			if c := task.Config.Task; math.Abs(c.Mean-1055) > 1 || math.Abs(c.Scale-math.Sqrt(525)) > 1 {
+				t.Errorf("the mean is %v and the scale %v, want about 1055 and 22.9", c.Mean, c.Scale)
+			}
+			run, err := ReadRun(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := run.Summary
+			if s.ScoreName != "r2" || *s.ValScore < 0.8 || run.Config.Kind().Score != "r2" {
+				t.Errorf("the score is %s %v, want r2 of at least 0.8", s.ScoreName, *s.ValScore)
+			}
+			m, err := Open(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := judged(t, task, task.Examples(), PredictOptions{})
+			best := run.History[run.Best].Metrics
+			if got, want := r.Numbers.RSquared(), best["val_r2"]; math.Abs(got-want) > 1e-5 {
+				t.Errorf("Judge has R² %v, and the history %v", got, want)
+			}
+			if got, want := r.Numbers.MeanAbsoluteError(), best["val_mean_absolute_error"]; math.Abs(got-want) > 1e-3 {
+				t.Errorf("Judge has the mean absolute error %v, and the history %v", got, want)
+			}
+			if got := r.String(); !strings.Contains(got, "R²: 0.") || !strings.Contains(got, "Spearman 0.") || strings.Contains(got, "right") {
+				t.Errorf("the report is\n%s", got)
+			}
+			answers, err := m.PredictAll(t.Context(), []string{"a b c 90", "\xff"}, PredictOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			content, err := json.Marshal(answers)
+			if want := fmt.Sprintf(`[{"input":"a b c 90","answer":%s},{"input":`, answers[0].Text); err != nil || !strings.HasPrefix(string(content), want) || strings.Contains(string(content), "probability") {
+				t.Errorf("in JSON, the answers are %s, %v, want them to begin with %s", content, err, want)
+			}
+			if x := answers[0].Number; x == nil || math.Abs(*x-1040) > 20 {
+				t.Errorf("the answer is %+v, want about 1040", answers[0])
+			}
+		})
+	}
+}
+
+// An answer has about six digits of the scale, whatever the mean is.
+func TestRegressionAnswers(t *testing.T) {
+	for _, test := range []struct {
+		mean, scale, number float64
+		want                string
+	}{
+		{0, 0, 0.123456789, "0.12346"},
+		{1000, 20, 0.123456789, "1002.4691"},
+		{1e9, 1, -0.987654321, "999999999.01235"},
+		{0, 1e-9, 1.0 / 3, "3.3333e-10"},
+		{0, 3e7, 1.0 / 3, "10000000"},
+		{-5, 1, 5, "0"},
+	} {
+		r := regressor{reader{Model: &Model{Config: Config{Task: data.Rule{Mean: test.mean, Scale: test.scale}}}}}
+		got, x, err := r.answer(choice{number: test.number})
+		if parsed, _ := text.Number(got); err != nil || got != test.want || *x != parsed {
+			t.Errorf("%+v: got %s, %v", test, got, err)
+		}
+	}
+	if _, _, err := (regressor{reader{Model: &Model{}}}).answer(choice{number: math.NaN()}); err == nil {
+		t.Error("NaN: got no error")
+	}
+}
+
+// Rows without a number are bad. Padding and rows of other batches don't change the loss.
+func TestRegressionRows(t *testing.T) {
+	c := withFile(t, "regression", "rows.tsv", numberRows(200)+"a b\tmany\n")
+	task := made(t, c)
+	if got := task.DescribeData(); !strings.Contains(got, `"many" isn't a number such as -12.5`) || !strings.Contains(got, "  numbers: mean 10") || !strings.Contains(got, "  baseline: always answering 10") {
+		t.Errorf("the data are described as\n%s", got)
+	}
+	one, err := train.Evaluate(t.Context(), task.Problem())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := task.Problem()
+	p.ValidationSize = 1
+	each, err := train.Evaluate(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range one {
+		if got := each[name]; !(math.Abs(got-want) <= 1e-4*math.Abs(want)) {
+			t.Errorf("%s is %v in batches of 1, and %v in larger ones", name, got, want)
+		}
+	}
+}
+
+func TestRegressionErrors(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		change func(c *Config)
+		want   string
+	}{
+		{"label smoothing", func(c *Config) { c.Training.LabelSmoothing = 0.1 }, "training.label_smoothing is for classes"},
+		{"class weights", func(c *Config) { c.Training.ClassWeights = "balanced" }, "training.class_weights are for the labels"},
+		{"merged labels", func(c *Config) { c.Data.MergeLabels = true }, "data.merge_labels is for the labels"},
+		{"target units", func(c *Config) { c.Data.TargetUnits = "tokens" }, "data.target_units: its answers aren't split"},
+		{"loss", func(c *Config) { c.Training.Loss = "hubert" }, `training.loss must be one of squared, huber, got "hubert"; did you mean huber?`},
+		{"monitor", func(c *Config) { c.Training.Stopping.Monitor = "val_accuracy" }, "must be one of train_loss, train_r2, train_mean_absolute_error, val_loss, val_r2"},
+		{"equal numbers", func(c *Config) { write(t, c.Data.File, strings.Repeat("a\t7\nb\t7.0\n", 9)) }, "all training rows have the number 7"},
+	} {
+		c := withFile(t, "regression", "rows.tsv", numberRows(50))
+		test.change(&c)
+		_, err := New(c)
+		wantError(t, err, test.want)
+	}
+	c := withFile(t, "classification", "rows.tsv", numberRows(50))
+	c.Training.Loss = "huber"
+	_, err := New(c)
+	wantError(t, err, "task classification has only one loss: leave out training.loss")
+}
+
+// A run that starts from another keeps its Mean and Scale, so that its head stays useful.
+func TestRegressionFrom(t *testing.T) {
+	testseed.Slow(t)
+	first := withFile(t, "regression", "rows.tsv", numberRows(200))
+	task, dir := trained(t, first)
+	c, err := Named("regression", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Data.File = filepath.Join(t.TempDir(), "more.tsv")
+	write(t, c.Data.File, strings.ReplaceAll(numberRows(100), "\t10", "\t20"))
+	if err := c.StartFrom(dir); err != nil {
+		t.Fatal(err)
+	}
+	next := made(t, c)
+	if got, want := next.Config.Task, task.Config.Task; got.Mean != want.Mean || got.Scale != want.Scale || len(next.Loaded.Kept) != 0 {
+		t.Errorf("the mean is %v and the scale %v, want %v and %v; new parameters: %v", got.Mean, got.Scale, want.Mean, want.Scale, next.Loaded.Kept)
+	}
+}
