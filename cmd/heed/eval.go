@@ -21,7 +21,7 @@ import (
 func newEval() *cobra.Command {
 	var files []string
 	var answers string
-	var as task.Data // how to read the files
+	var as data.Settings // how to read the files
 	var o task.PredictOptions
 	cmd := &cobra.Command{
 		Use:   "eval DIR",
@@ -134,7 +134,7 @@ does: precision, recall and F1 for each type and for all.`,
 
 // evaluate prints the score of a run on its validation set, or on a text that is read as described. It returns the
 // run's model and its validation examples.
-func evaluate(cmd *cobra.Command, dir string, files []string, as task.Data) (*task.Model, []data.Example, error) {
+func evaluate(cmd *cobra.Command, dir string, files []string, as data.Settings) (*task.Model, []data.Example, error) {
 	t, err := openTask(cmd.Context(), dir, files, nil, true, func(c *task.Config) { readAs(&c.Data, as) })
 	if err != nil {
 		return nil, nil, err
@@ -159,7 +159,7 @@ func evaluate(cmd *cobra.Command, dir string, files []string, as task.Data) (*ta
 }
 
 // openExamples opens a run's model and reads the examples of a file. It prints notes about the file, such as bad rows.
-func openExamples(dir string, as task.Data, files []string, stderr io.Writer) (*task.Model, []data.Example, error) {
+func openExamples(dir string, as data.Settings, files []string, stderr io.Writer) (*task.Model, []data.Example, error) {
 	m, err := openModel(dir)
 	if err != nil {
 		return nil, nil, err
@@ -181,7 +181,7 @@ func openExamples(dir string, as task.Data, files []string, stderr io.Writer) (*
 
 // readAs changes how a run reads a file to the settings that as has: Columns, Header, SkipBad and Encoding. With other
 // Columns, the run's Header means nothing.
-func readAs(run *task.Data, as task.Data) {
+func readAs(run *data.Settings, as data.Settings) {
 	if as.Columns != nil {
 		run.Columns, run.Header = as.Columns, ""
 	}

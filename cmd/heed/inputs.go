@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -29,7 +30,7 @@ func runFiles(dir string) (paths []string) {
 }
 
 // dataFiles returns the paths of the files that a configuration learns from and validates on.
-func dataFiles(d task.Data) []string {
+func dataFiles(d data.Settings) []string {
 	files := append([]string{d.File, d.TargetFile, d.ValidationFile, d.ValidationTargetFile}, d.MoreFiles...)
 	return slices.DeleteFunc(files, func(path string) bool { return path == "" })
 }

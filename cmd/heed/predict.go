@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/task"
@@ -33,7 +34,7 @@ func newPredict() *cobra.Command {
 	var o task.PredictOptions
 	var asJSON bool
 	var file, out string
-	var as task.Data // how to read the file
+	var as data.Settings // how to read the file
 	cmd := &cobra.Command{
 		Use:   "predict DIR [INPUT...]",
 		Short: "Answer inputs with a trained model",

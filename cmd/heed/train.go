@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
@@ -217,7 +218,7 @@ func newRun(cmd *cobra.Command, c task.Config, out string, auto bool, how watche
 }
 
 // notInText returns an error if a run folder would be in a folder whose files are the text.
-func notInText(d task.Data, out string) error {
+func notInText(d data.Settings, out string) error {
 	for _, folder := range dataFiles(d) {
 		if within(folder, out) {
 			return usagef("the run folder %s would be in the folder of --data, %s, and become a part of the text: choose another folder with --out", out, folder)

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/internal/folderlock"
 	"github.com/heed-go/heed/internal/jsonkeys"
@@ -339,7 +340,7 @@ func (t *Task) begin(dir string) error {
 }
 
 // moveTo takes the paths of the data files from d. The checksums stay: the content must be the same.
-func (c *Config) moveTo(d Data) {
+func (c *Config) moveTo(d data.Settings) {
 	c.Data.File, c.Data.MoreFiles, c.Data.TargetFile = d.File, d.MoreFiles, d.TargetFile
 	c.Data.ValidationFile, c.Data.ValidationTargetFile = d.ValidationFile, d.ValidationTargetFile
 }

@@ -21,7 +21,7 @@ func monitored(c *Config) (values named) {
 	var metrics named
 	for _, k := range everyKind {
 		if c == nil {
-			metrics = append(metrics, k.metrics(&Config{Data: Data{File: "any"}, Task: data.Rule{Kind: k.about().Name}})...)
+			metrics = append(metrics, k.metrics(&Config{Data: data.Settings{File: "any"}, Task: data.Rule{Kind: k.about().Name}})...)
 		}
 	}
 	if c != nil {

@@ -253,7 +253,7 @@ func readable(err error) error {
 // id returns a name for the settings that determine a run's result. The files of a run have the same id. The paths of
 // the data, MaxEpochs and Patience aren't part of the id, because they may change.
 func (c Config) id() string {
-	c.moveTo(Data{})
+	c.moveTo(data.Settings{})
 	c.From.Dir = ""
 	c.Training.MaxEpochs, c.Training.Stopping.Patience = 0, 0
 	c.Task.About, c.Task.Example = "", ""

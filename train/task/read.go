@@ -60,7 +60,7 @@ const (
 	fileBytes = 1 << 24
 )
 
-// PredictFile answers the rows of a file (see Data), and writes all rows with added values to w, in the form of the
+// PredictFile answers the rows of a file (see data.Settings), and writes all rows with added values to w, in the form of the
 // file, but without gzip. The column of inputs, the header and the encoding are found as in the model's run, unless the
 // caller changed Columns, Header and Encoding in m.Config.Data. The Columns may leave out the column of answers.
 //

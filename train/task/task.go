@@ -37,7 +37,7 @@ func (c *Config) validationSize() int {
 // on the seed. If c.Data.File is empty, the rule must have a Sample and an Answer. If a setting is wrong, the error is
 // a *ConfigError.
 //
-// The Config of the new task is c with the values that New chose from the data: see Config, Data and Training.
+// The Config of the new task is c with the values that New chose from the data: see Config, data.Settings and Training.
 func New(c Config) (*Task, error) {
 	open := openText
 	switch {

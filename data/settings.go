@@ -1,0 +1,89 @@
+package data
+
+import "github.com/heed-go/heed/data/tokenizer"
+
+// Settings says which files a task learns from, and how they are read. Package train/task checks them. Its function New
+// sets the fields for which this is written below.
+//
+// For text, File is the text. For other kinds of task, it has rows, each with a source and an answer. If several rows
+// have the same source, each of their answers is right.
+//
+// A file of rows is TSV without quoting, or CSV (RFC 4180) with commas or semicolons. Files named .tsv, .tab or .txt
+// are TSV; .csv files are CSV. For other names, the first line decides. The file may be compressed with gzip; an ending
+// .gz of its name doesn't count. The encoding is UTF-8, UTF-16 with a byte-order mark, or Encoding. A row has at most
+// 4 MiB. Empty lines are skipped.
+//
+// Files named .jsonl, .ndjson or .json are JSONL: each line is an object, and its keys are the columns. The value of a
+// column is a string, a number, a boolean, or an array of these without white space, which is joined with spaces. Other
+// keys may have any value.
+//
+// For tagging, files named .conll, .conllu, .conllx, .bio, .iob, .iob2, .iobes or .bioes, and files that begin with
+// -DOCSTART-, are CoNLL: each line has one token with its columns between tabs or spaces, and an empty line ends a
+// sentence. A row is a sentence in tokens. The tokens are in column 1 and the tags in the last column. In .conllu and
+// .conllx, they are in columns 2 and 4; multiword ranges and empty nodes are skipped. Lines with -DOCSTART- and
+// comments are skipped. White space inside a token becomes "_".
+//
+// A row is bad if one of its two columns is missing, empty or not valid text, if it repeats the header, if it has more
+// fields than a CSV file's header or if, for tagging, it doesn't have one tag per symbol. Bad rows are left out and
+// counted; without SkipBad, it is an error if more than one row in a hundred is bad.
+type Settings struct {
+	File   string `json:"file,omitempty"`   // path of the rows, or of the text: a file or a folder, see TextFiles
+	SHA256 string `json:"sha256,omitempty"` // checksum of the data, to detect changes; New sets it
+
+	MoreFiles []string `json:"more_files,omitempty"` // paths of more files or folders, which follow File in the text
+
+	// TargetFile, if set, has the answers, and File has only sources: line n of both files is row n. Whole lines are
+	// taken, without quoting. Both files must have the same number of lines.
+	TargetFile string `json:"target_file,omitempty"`
+
+	// ValidationFile has the validation rows. If there is a TargetFile, ValidationTargetFile has their answers. Without
+	// a ValidationFile, New holds out at most about a tenth of the sources of File, with all their rows. A hash of the
+	// source and the Seed chooses the sources.
+	ValidationFile       string `json:"validation_file,omitempty"`
+	ValidationTargetFile string `json:"validation_target_file,omitempty"`
+	ValidationSHA256     string `json:"validation_sha256,omitempty"`
+
+	// Encoding is the encoding of all files that have no byte-order mark, by a name of the WHATWG Encoding Standard,
+	// such as windows-1252. If it is empty, the encoding is UTF-8.
+	Encoding string `json:"encoding,omitempty"`
+
+	// Columns are the column of sources and the column of answers, each as a name in the header or a number from 1. For
+	// JSONL, they must be keys, and for CoNLL, numbers. If empty, New looks for usual names in the header or among the
+	// keys, such as source and target. Without such a header, the file must have two columns. For classification,
+	// three Columns are two texts and a label: New then sets the rule's Pairs. For text, this is the Key of TextFiles.
+	Columns []string `json:"columns,omitempty"`
+
+	// Header is "yes" if the first row is a header, and "no" if it is a row like any other. If Header is empty, the
+	// first row is a header if it has usual names for both columns, or if Columns has a name. For classification, New
+	// then returns an error if a first row that isn't a header has a label that no other row has. JSONL and CoNLL have
+	// no header.
+	Header string `json:"header,omitempty"`
+
+	// MergeLabels is for classification. It makes labels that differ only in case or surrounding spaces one label, with
+	// the most frequent spelling, without the spaces. The labels of other files are merged in the same way.
+	MergeLabels bool `json:"merge_labels,omitempty"`
+
+	SkipBad bool `json:"skip_bad,omitempty"` // leave out bad rows whatever their share is, unless all are bad
+
+	// SourceUnits and TargetUnits are the units that sources and answers are split into; New guesses empty ones.
+	// Classification and text have only SourceUnits. For text, these are tokenizer.BPE, or empty for characters. If
+	// both are tokenizer.BPE, sources and answers share one vocabulary, and one table is the embedding of both and the
+	// weight of the head.
+	SourceUnits tokenizer.Units `json:"source_units,omitempty"`
+	TargetUnits tokenizer.Units `json:"target_units,omitempty"`
+
+	// Tokenizers has the checksum of the run folder's tokenizer, or of its source and its target tokenizer. New sets
+	// it.
+	Tokenizers []string `json:"tokenizers_sha256,omitempty"`
+
+	// Characters and Tokens are the size of a text. Tokens is 0 if its units are characters. New sets both.
+	Characters int `json:"characters,omitempty"`
+	Tokens     int `json:"tokens,omitempty"`
+
+	VocabSize int `json:"vocab_size,omitempty"` // most ids for the units tokenizer.BPE; if 0, New chooses a number from the amount of text
+
+	// Validation is the number of validation examples; 0 means no validation. For text and for a ValidationFile it is a
+	// maximum. For held-out rows it is roughly the number of sources. If it is negative, New sets it to the number of
+	// rows of the ValidationFile, or to 1,000 if there is no such file.
+	Validation int `json:"validation"`
+}
