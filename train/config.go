@@ -3,6 +3,7 @@ package train
 import (
 	"cmp"
 	"io"
+	"math/bits"
 	"time"
 
 	G "gorgonia.org/gorgonia"
@@ -83,10 +84,9 @@ type RunOptions struct {
 
 	// Group connects the processes that fit the Problem together; nil means this process alone. Each process computes
 	// its share of the micro-batches of every step and of the validation batches, and updates its part of the
-	// parameters. MicroBatches must be a multiple of the number of processes, and the share of each process must be a
-	// power of two. Solver must be an *optim.Solver, because other solvers can't update only a part of the parameters.
-	// The number of processes changes neither results nor the Checkpoint, and another number of processes may resume
-	// from it.
+	// parameters. MicroBatches must be 1, 2, 4, 8, … times the number of processes, and Solver an *optim.Solver, because
+	// other solvers can't update only a part of the parameters. The number of processes changes neither results nor the
+	// Checkpoint, and another number of processes may resume from it.
 	//
 	// Only the first process writes the Checkpoint and the Log, and calls BeforeSave. All processes call the other
 	// callbacks. If an error, ctx or a limit ends training in one process, training ends in all of them at the same
@@ -142,6 +142,18 @@ func (c Config) Check() error {
 		return setting.Within("stopping", err)
 	}
 	return setting.Within("optimizer", c.Optimizer.Check())
+}
+
+// CheckGroup returns an error if the processes of g can't share the micro-batches of a step, as Fit does.
+func (c Config) CheckGroup(g Group) error {
+	if g == nil {
+		return nil
+	}
+	processes, micro := g.Size(), max(c.MicroBatches, 1)
+	if micro%processes != 0 || bits.OnesCount(uint(micro/processes)) != 1 {
+		return setting.Errorf("%s must be 1, 2, 4, 8, … times the number of processes, got %d for %d processes: change one of the two", setting.Path("micro_batches"), micro, processes)
+	}
+	return nil
 }
 
 // Check returns an error if a number is negative. The error names the field in lower case with underscores, such as

@@ -130,7 +130,7 @@ func newFit(p Problem, c Config, options RunOptions, team *team) (*fit, error) {
 	if options.Solver != nil {
 		c.Optimizer = optim.Config{LearningRate: 1, Average: c.Optimizer.Average} // the rate is never used
 	}
-	if err := cmp.Or(c.Check(), options.Check()); err != nil {
+	if err := cmp.Or(c.Check(), options.Check(), c.CheckGroup(options.Group)); err != nil {
 		return nil, fmt.Errorf("train: %w", err)
 	}
 	switch {
@@ -165,8 +165,8 @@ func newFit(p Problem, c Config, options RunOptions, team *team) (*fit, error) {
 	if options.Checkpoint != "" && f.solver == nil {
 		return nil, fmt.Errorf("train: a Checkpoint needs an *optim.Solver, whose state can be saved, got a solver of type %T", options.Solver)
 	}
-	if err := team.check(c.MicroBatches, f.solver); err != nil {
-		return nil, err
+	if team.size > 1 && f.solver == nil {
+		return nil, fmt.Errorf("train: a Group needs an *optim.Solver, because other solvers can't update only a part of the parameters, got a solver of type %T", options.Solver)
 	}
 	if team.rank > 0 {
 		f.Log = nil

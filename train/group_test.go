@@ -550,9 +550,9 @@ func TestGroupErrors(t *testing.T) {
 	}{
 		{"rank too large", 2, 2, 16, "the Rank of a Group must be from 0 to Size − 1, got Rank 2 and Size 2"},
 		{"no processes", 0, 0, 16, "got Rank 0 and Size 0"},
-		{"no divisor", 0, 3, 16, "got 3 processes and 16 micro-batches"},
-		{"shares of three", 0, 2, 6, "must be a power of two, got 2 processes and 6 micro-batches"},
-		{"more processes than micro-batches", 1, 4, 2, "got 4 processes and 2 micro-batches"},
+		{"no divisor", 0, 3, 16, "micro_batches must be 1, 2, 4, 8, … times the number of processes, got 16 for 3 processes"},
+		{"shares of three", 0, 2, 6, "got 6 for 2 processes"},
+		{"more processes than micro-batches", 1, 4, 2, "got 2 for 4 processes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 3 * c.micro, MicroBatches: c.micro, MaxEpochs: 1}, train.RunOptions{Group: deaf{c.rank, c.size}})

@@ -17,21 +17,6 @@ import (
 // gradients are added up. Each process updates its own part of the parameters: it gets the gradients of this part from
 // the other processes, adds them up, updates the part and sends the new values to the other processes.
 
-// check returns an error if a Group can't divide steps of the given number of micro-batches, or can't use the solver.
-func (t *team) check(micro int, s *optim.Solver) error {
-	micro = max(micro, 1)
-	switch {
-	case t.size == 1:
-		return nil
-	case micro%t.size != 0 || bits.OnesCount(uint(micro/t.size)) != 1:
-		return fmt.Errorf("train: MicroBatches divided by the number of processes in the Group must be a power of two, got %d processes and %d micro-batches: "+
-			"set MicroBatches to 1, 2, 4, 8, ... times the number of processes", t.size, micro)
-	case s == nil:
-		return fmt.Errorf("train: a Group needs an *optim.Solver, because other solvers can't update only a part of the parameters")
-	}
-	return nil
-}
-
 // parts divides the learnables into n parts of similar size. Each part is a list of increasing indices.
 func parts(learnables G.Nodes, n int) [][]int {
 	places := make([]int, len(learnables))

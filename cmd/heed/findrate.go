@@ -28,8 +28,8 @@ func findRate(cmd *cobra.Command, c task.Config, out string, options train.RunOp
 		return wrongFlag(err, cmd.Flags())
 	}
 	defer t.Close()
-	if err := divided(options.Group, t, nil); err != nil {
-		return err
+	if err := t.Config.Training.CheckGroup(options.Group); err != nil {
+		return wrongFlag(err, cmd.Flags())
 	}
 	options.Seed = c.Seed
 	const steps = 200

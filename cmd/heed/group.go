@@ -4,26 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"math/bits"
 	"os"
 	"path/filepath"
 
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/task"
 )
-
-// divided returns err if it isn't nil, and otherwise an error if the processes of a group can't share the micro-batches
-// of a task.
-func divided(g train.Group, t *task.Task, err error) error {
-	if g == nil || err != nil {
-		return err
-	}
-	processes, micro := g.Size(), t.Config.Training.MicroBatches
-	if micro%processes != 0 || bits.OnesCount(uint(micro/processes)) != 1 {
-		return usagef("--micro-batches must be 1, 2, 4, 8, … times the number of processes, got %d for %d processes: with --resume, choose another number of processes", micro, processes)
-	}
-	return nil
-}
 
 // started has the names of the files that a run folder can have when the run starts.
 var started = []string{task.ConfigFile, task.TokenizerFile, task.SourceTokenizerFile, task.TargetTokenizerFile}

@@ -203,8 +203,11 @@ func newRun(cmd *cobra.Command, c task.Config, out string, auto bool, how watche
 	if err == nil {
 		t, err = newTask(cmd.Context(), c)
 	}
+	if err == nil {
+		err = t.Config.Training.CheckGroup(how.Group)
+	}
 	dir := out
-	if err = divided(how.Group, t, wrongFlag(err, cmd.Flags())); err == nil && !auto && first(how.Group) {
+	if err = wrongFlag(err, cmd.Flags()); err == nil && !auto && first(how.Group) {
 		dir, err = newFolder(out, c.Task.Name)
 	}
 	if err == nil && c.From.Dir != "" && first(how.Group) {
@@ -279,7 +282,10 @@ func resumeRun(cmd *cobra.Command, dir string, s *settings, how watched) error {
 			}
 		}
 	}
-	return fit(cmd, t, dir, how, divided(how.Group, t, err))
+	if err == nil {
+		err = wrongFlag(t.Config.Training.CheckGroup(how.Group), flags)
+	}
+	return fit(cmd, t, dir, how, err)
 }
 
 // fit trains t and then prints what to try. If err isn't nil in one of the processes, fit returns it in all of them.
