@@ -96,8 +96,8 @@ func TestNewSplitTooMany(t *testing.T) {
 	}
 	_, err := NewSplit(named(t, "add", 0), 1, 2000)
 	wantError(t, err, fmt.Sprintf("validation asks for 2000 sources, but only %d were found", held))
-	if all := newSplit(t, "add", 0, 1, held); len(all.Validation()) != held {
-		t.Errorf("got %d sources, want all %d", len(all.Validation()), held)
+	if whole := newSplit(t, "add", 0, 1, held); len(whole.Validation()) != held {
+		t.Errorf("got %d sources, want all %d", len(whole.Validation()), held)
 	}
 
 	held = 0
@@ -140,7 +140,7 @@ func TestNewSplitSizes(t *testing.T) {
 		_, err := NewSplit(rule, 0, 1)
 		wantError(t, err, fmt.Sprintf("MaxLen must be from 1 to 16777216, got %d", maxLen))
 	}
-	if none := newSplit(t, "copy", 0, 0, 0); len(none.Validation()) != 0 || len(trainSources(t, none, 0, 0, 3)) != 3 {
+	if empty := newSplit(t, "copy", 0, 0, 0); len(empty.Validation()) != 0 || len(trainSources(t, empty, 0, 0, 3)) != 3 {
 		t.Error("a Split without validation sources must still draw training examples")
 	}
 	s.Validation()[0].Source = "changed"

@@ -100,10 +100,10 @@ func newText(name string, source io.ReaderAt, size int64, vocab *tokenizer.Vocab
 // scan reads the whole text and sets chars, places and sum. It also sets vocab if there is none yet.
 func (t *Text) scan() error {
 	sum := sha256.New()
-	in := bufio.NewReaderSize(io.TeeReader(io.NewSectionReader(t.source, 0, t.size), sum), 1<<16)
+	reader := bufio.NewReaderSize(io.TeeReader(io.NewSectionReader(t.source, 0, t.size), sum), 1<<16)
 	var seen runeSet
 	for offset := int64(0); offset < t.size; t.chars++ {
-		r, n, err := in.ReadRune()
+		r, n, err := reader.ReadRune()
 		if err == io.EOF {
 			return errChanged
 		}
@@ -219,11 +219,11 @@ func (t *Text) read(ids []int, start int) error {
 	if first+1 < len(t.places) && t.places[first+1]-from == stride { // only one-byte characters: skip them by offset
 		from, skip = from+int64(skip), 0
 	}
-	in := t.readers.Get().(*bufio.Reader)
-	defer t.readers.Put(in)
-	in.Reset(io.NewSectionReader(t.source, from, end-from))
+	reader := t.readers.Get().(*bufio.Reader)
+	defer t.readers.Put(reader)
+	reader.Reset(io.NewSectionReader(t.source, from, end-from))
 	for i := -skip; i < len(ids); i++ {
-		r, n, err := in.ReadRune()
+		r, n, err := reader.ReadRune()
 		if err == io.EOF {
 			return errChanged
 		}

@@ -127,8 +127,8 @@ func TestOpenTextOfVocab(t *testing.T) {
 	if !errors.As(err, &unknown) || unknown.Symbol != '!' || unknown.Position != 3000 {
 		t.Errorf("got %v", err)
 	}
-	for _, none := range []*tokenizer.Vocab{nil, {}} {
-		_, err = OpenText(oneFile(path), none)
+	for _, missing := range []*tokenizer.Vocab{nil, {}} {
+		_, err = OpenText(oneFile(path), missing)
 		wantError(t, err, path, "no symbols")
 	}
 }

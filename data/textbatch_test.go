@@ -107,13 +107,13 @@ func TestSpread(t *testing.T) {
 		for room := width; room < 60; room++ {
 			for n := 1; n <= room/width; n++ {
 				start := spread(n, width, room)
-				least, most := room, 0
+				least, largest := room, 0
 				for i := 1; i < n; i++ {
 					gap := start(i) - start(i-1)
-					least, most = min(least, gap), max(most, gap)
+					least, largest = min(least, gap), max(largest, gap)
 				}
-				if start(0) != 0 || n > 1 && (start(n-1) != room-width || least < width || most > least+1) {
-					t.Fatalf("%d windows of width %d in %d: starts from %d to %d, distances from %d to %d", n, width, room, start(0), start(n-1), least, most)
+				if start(0) != 0 || n > 1 && (start(n-1) != room-width || least < width || largest > least+1) {
+					t.Fatalf("%d windows of width %d in %d: starts from %d to %d, distances from %d to %d", n, width, room, start(0), start(n-1), least, largest)
 				}
 			}
 		}
@@ -234,8 +234,8 @@ func TestTinyShakespeare(t *testing.T) {
 func checkRow(t *testing.T, b *Batch, row, start int) {
 	t.Helper()
 	for i := range b.Len {
-		if in, target := b.Inputs[row*b.Len+i], b.Targets[row*b.Len+i]; in != start+i || target != start+i+1 {
-			t.Fatalf("position %d of a window at %d: got input %d and target %d, want %d and %d", i, start, in, target, start+i, start+i+1)
+		if input, target := b.Inputs[row*b.Len+i], b.Targets[row*b.Len+i]; input != start+i || target != start+i+1 {
+			t.Fatalf("position %d of a window at %d: got input %d and target %d, want %d and %d", i, start, input, target, start+i, start+i+1)
 		}
 	}
 	if b.Lengths[row] != b.Len {

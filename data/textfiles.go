@@ -55,14 +55,14 @@ func (f TextFiles) open() (source *os.File, size int64, close func() error, err 
 		return nil, 0, nil, err
 	}
 	if len(paths) == 1 && !textfile.IsJSONL(paths[0]) {
-		in, err := textfile.Open(paths[0], f.Encoding)
+		file, err := textfile.Open(paths[0], f.Encoding)
 		if err != nil {
 			return nil, 0, nil, fileError(paths[0], err)
 		}
-		if in.Plain != nil {
-			return in.Plain, in.Size, in.Close, nil
+		if file.Plain != nil {
+			return file.Plain, file.Size, file.Close, nil
 		}
-		in.Close()
+		file.Close()
 	}
 	return f.copy(paths)
 }
@@ -163,32 +163,32 @@ func (c *textCopy) put(r rune) error {
 
 // add adds a file.
 func (c *textCopy) add(path string, f TextFiles) error {
-	in, err := textfile.Open(path, f.Encoding)
+	file, err := textfile.Open(path, f.Encoding)
 	if err != nil {
 		return err
 	}
-	defer in.Close()
+	defer file.Close()
 	if c.size > 0 && c.last != '\n' {
 		if err := c.put('\n'); err != nil {
 			return err
 		}
 	}
 	if textfile.IsJSONL(path) {
-		return c.documents(in, f.Key)
+		return c.documents(file, f.Key)
 	}
 	offset := int64(0)
-	if in.Mark {
+	if file.Mark {
 		offset = int64(len(textfile.Mark))
 	}
 	for {
-		r, n, err := in.ReadRune()
+		r, n, err := file.ReadRune()
 		switch {
 		case err == io.EOF:
 			return nil
 		case err != nil:
 			return err
 		case r == utf8.RuneError && n == 1:
-			return in.NotText(offset)
+			return file.NotText(offset)
 		case r == 0:
 			return textfile.ErrNUL
 		}
@@ -203,14 +203,14 @@ func (c *textCopy) add(path string, f TextFiles) error {
 const maxLine = 4 << 20
 
 // documents adds the documents of a JSONL file.
-func (c *textCopy) documents(in *textfile.File, key string) error {
+func (c *textCopy) documents(file *textfile.File, key string) error {
 	if key == "" {
 		key = "text"
 	}
-	if err := in.CheckJSONL(); err != nil {
+	if err := file.CheckJSONL(); err != nil {
 		return err
 	}
-	lines := bufio.NewScanner(in)
+	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, maxLine)
 	number := 0
 	for lines.Scan() {

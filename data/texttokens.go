@@ -44,7 +44,7 @@ func (t *Text) tokenize(tok tokenizer.Tokenizer, size int) error {
 			return err
 		}
 	}
-	var all []uint32
+	var tokens []uint32
 	encode := func(from, limit int64) error {
 		for part := range parts(from, limit) {
 			ids, err := tok.Encode(part)
@@ -53,9 +53,9 @@ func (t *Text) tokenize(tok tokenizer.Tokenizer, size int) error {
 			}
 			from += int64(len(part))
 			for _, id := range ids {
-				all = append(all, uint32(id))
+				tokens = append(tokens, uint32(id))
 			}
-			if need := 4 * cap(all); need > free {
+			if need := 4 * cap(tokens); need > free {
 				return fmt.Errorf("its tokens up to byte %d take %s of memory, but there is only %s: use a smaller file", from, text.Bytes(need+memory.Limit()-free), memory.LimitText())
 			}
 		}
@@ -64,20 +64,20 @@ func (t *Text) tokenize(tok tokenizer.Tokenizer, size int) error {
 	if err := encode(0, cut); err != nil {
 		return err
 	}
-	train := len(all)
+	train := len(tokens)
 	if err := encode(cut, t.size); err != nil {
 		return err
 	}
-	t.vocab, t.tokenizer, t.tokens, t.trainTokens = nil, tok, all, train
+	t.vocab, t.tokenizer, t.tokens, t.trainTokens = nil, tok, tokens, train
 	return nil
 }
 
 // offset returns the byte offset of a character in the file.
 func (t *Text) offset(character int) (int64, error) {
 	place := t.places[character/stride]
-	in := bufio.NewReader(io.NewSectionReader(t.source, place, t.size-place))
+	reader := bufio.NewReader(io.NewSectionReader(t.source, place, t.size-place))
 	for range character % stride {
-		_, n, err := in.ReadRune()
+		_, n, err := reader.ReadRune()
 		if err == io.EOF {
 			err = errChanged
 		}
@@ -98,11 +98,11 @@ const (
 // that follows a character other than white space; BPE tokens and word tokens also end there. Text without such a place
 // is one part, which is an error if encoding it needs more than free bytes of memory.
 func (t *Text) parts(from, limit int64, free int, yield func(string) bool) error {
-	in := io.NewSectionReader(t.source, from, limit-from)
+	reader := io.NewSectionReader(t.source, from, limit-from)
 	block := make([]byte, partBytes)
 	var part []byte
 	for left := limit - from; ; {
-		n, err := io.ReadFull(in, block)
+		n, err := io.ReadFull(reader, block)
 		last := err == io.EOF || err == io.ErrUnexpectedEOF
 		if err != nil && !last {
 			return err

@@ -84,10 +84,10 @@ func TestTextPartEnds(t *testing.T) {
 			continue
 		}
 		ends++
-		all, err := tok.Encode(text)
+		tokens, err := tok.Encode(text)
 		left, leftErr := tok.Encode(text[:end])
 		right, rightErr := tok.Encode(text[end:])
-		if err := errors.Join(err, leftErr, rightErr); err != nil || !slices.Equal(all, append(left, right...)) {
+		if err := errors.Join(err, leftErr, rightErr); err != nil || !slices.Equal(tokens, append(left, right...)) {
 			t.Fatalf("%q, cut at %d: the parts have other ids than the whole, or error %v", text, end, err)
 		}
 	}
@@ -100,21 +100,21 @@ func TestTextPartEnds(t *testing.T) {
 func TestTextBPEBatches(t *testing.T) {
 	content := strings.Repeat("train these words ", 90) + strings.Repeat("validate ", 20)
 	text := openBPE(t, content, 280)
-	all := make([]int, text.Len())
-	if err := text.Window(all, 0); err != nil {
+	tokens := make([]int, text.Len())
+	if err := text.Window(tokens, 0); err != nil {
 		t.Fatal(err)
 	}
 	check := func(b Batch, from []int) {
 		t.Helper()
 		for row := range b.Size {
-			in, out := b.Inputs[row*b.Len:][:b.Len], b.Targets[row*b.Len:][:b.Len]
-			window := append(slices.Clone(in), out[b.Len-1])
+			input, out := b.Inputs[row*b.Len:][:b.Len], b.Targets[row*b.Len:][:b.Len]
+			window := append(slices.Clone(input), out[b.Len-1])
 			found := false
 			for i := range len(from) - b.Len {
 				found = found || slices.Equal(from[i:][:b.Len+1], window)
 			}
-			if !slices.Equal(in[1:], out[:b.Len-1]) || !found || b.Lengths[row] != b.Len {
-				t.Errorf("row %d: got inputs %v and targets %v, want a window of the part", row, in, out)
+			if !slices.Equal(input[1:], out[:b.Len-1]) || !found || b.Lengths[row] != b.Len {
+				t.Errorf("row %d: got inputs %v and targets %v, want a window of the part", row, input, out)
 			}
 		}
 	}
@@ -122,7 +122,7 @@ func TestTextBPEBatches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	check(b, all[:text.trainLen()])
+	check(b, tokens[:text.trainLen()])
 	n, err := text.ValidationWindows(5, 3)
 	if err != nil || n != 3 {
 		t.Fatalf("got %d windows, %v, want 3", n, err)
@@ -130,7 +130,7 @@ func TestTextBPEBatches(t *testing.T) {
 	if b, err = text.ValidationBatch([]int{0, 1, 2}, 5, 3); err != nil {
 		t.Fatal(err)
 	}
-	check(b, all[text.trainLen():])
+	check(b, tokens[text.trainLen():])
 	wantError(t, text.Window(make([]int, 2), text.Len()-1), "tokens: there is no window of length 2 at index")
 	_, err = text.ValidationWindows(5000, 0)
 	wantError(t, err, "tokens, too few for windows of length 5000")

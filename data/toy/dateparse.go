@@ -50,8 +50,8 @@ func readDate(format, source string) (w writtenDate, ok bool) {
 // read reads one field at the start of a source. It returns the field's length in bytes, or 0 if there is no such
 // field.
 func (w *writtenDate) read(field byte, source string) int {
-	digits := func(value *int, least, most int) int {
-		n := prefix(source, most, isDigit)
+	digits := func(value *int, least, limit int) int {
+		n := prefix(source, limit, isDigit)
 		if n < least {
 			return 0
 		}
@@ -94,7 +94,7 @@ func (w *writtenDate) read(field byte, source string) int {
 }
 
 // date returns the date, or an error if it doesn't exist.
-func (w writtenDate) date() (none time.Time, err error) {
+func (w writtenDate) date() (zero time.Time, err error) {
 	year, month := w.year, w.month
 	if w.shortYear {
 		if year += 1900; year < firstYear {
@@ -102,32 +102,32 @@ func (w writtenDate) date() (none time.Time, err error) {
 		}
 	}
 	if year < firstYear || year > lastYear {
-		return none, fmt.Errorf("the year must be from %d to %d, got %d", firstYear, lastYear, year)
+		return zero, fmt.Errorf("the year must be from %d to %d, got %d", firstYear, lastYear, year)
 	}
 	if w.monthName != "" {
 		if month = nameIndex(w.monthName, 12, func(i int) string { return time.Month(i).String() }); month == 0 {
-			return none, fmt.Errorf("there is no month %q: write its English name or its first three letters", w.monthName)
+			return zero, fmt.Errorf("there is no month %q: write its English name or its first three letters", w.monthName)
 		}
 	}
 	if month < 1 || month > 12 {
-		return none, fmt.Errorf("there is no month %d: with dots the day is first (7.3.2024), with slashes the month (3/7/2024)", month)
+		return zero, fmt.Errorf("there is no month %d: with dots the day is first (7.3.2024), with slashes the month (3/7/2024)", month)
 	}
 	date := time.Date(year, time.Month(month), w.day, 0, 0, 0, 0, time.UTC)
 	if date.Day() != w.day {
-		return none, fmt.Errorf("there is no day %d in %v %d", w.day, time.Month(month), year)
+		return zero, fmt.Errorf("there is no day %d in %v %d", w.day, time.Month(month), year)
 	}
 	if w.suffix != "" && w.suffix != ordinal(w.day) {
-		return none, fmt.Errorf("the day must be %d%s, got %d%s", w.day, ordinal(w.day), w.day, w.suffix)
+		return zero, fmt.Errorf("the day must be %d%s, got %d%s", w.day, ordinal(w.day), w.day, w.suffix)
 	}
 	if w.weekday == "" {
 		return date, nil
 	}
 	weekday := nameIndex(w.weekday, 7, func(i int) string { return time.Weekday(i % 7).String() })
 	if weekday == 0 {
-		return none, fmt.Errorf("there is no day of the week %q: write its English name or its first three letters", w.weekday)
+		return zero, fmt.Errorf("there is no day of the week %q: write its English name or its first three letters", w.weekday)
 	}
 	if got, want := time.Weekday(weekday%7), date.Weekday(); got != want {
-		return none, fmt.Errorf("%s is a %v, not a %v", date.Format(time.DateOnly), want, got)
+		return zero, fmt.Errorf("%s is a %v, not a %v", date.Format(time.DateOnly), want, got)
 	}
 	return date, nil
 }
@@ -143,10 +143,10 @@ func nameIndex(word string, n int, name func(i int) string) int {
 	return 0
 }
 
-// prefix counts the bytes at the start of s that kind accepts, but at most the number most.
-func prefix(s string, most int, kind func(c byte) bool) int {
+// prefix returns the number of bytes at the start of s that accept returns true for, up to limit.
+func prefix(s string, limit int, accept func(c byte) bool) int {
 	n := 0
-	for n < len(s) && n < most && kind(s[n]) {
+	for n < len(s) && n < limit && accept(s[n]) {
 		n++
 	}
 	return n

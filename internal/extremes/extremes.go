@@ -160,11 +160,11 @@ func extremes(t reflect.Type) (values []reflect.Value) {
 	add := func(x any) { values = append(values, reflect.ValueOf(x).Convert(t)) }
 	switch bits := 0; t.Kind() {
 	case reflect.Float32, reflect.Float64:
-		most, least := math.MaxFloat64, math.SmallestNonzeroFloat64
+		largest, least := math.MaxFloat64, math.SmallestNonzeroFloat64
 		if t.Kind() == reflect.Float32 {
-			most, least = math.MaxFloat32, math.SmallestNonzeroFloat32
+			largest, least = math.MaxFloat32, math.SmallestNonzeroFloat32
 		}
-		for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1, 0, most, -most, least} {
+		for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1, 0, largest, -largest, least} {
 			add(x)
 		}
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:

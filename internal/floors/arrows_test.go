@@ -108,9 +108,9 @@ func arrowsUp(path, dir string, names []string, lookup importer.Lookup) ([]arrow
 		ast.Inspect(file, func(n ast.Node) bool {
 			name, _ := n.(*ast.Ident)
 			if object := uses[name]; object != nil && object.Parent() == pkg.Scope() {
-				if to := fileOf(object.Pos()); to != from {
-					arrows = append(arrows, arrow{from, to, object.Name()})
-					used[from][to] = true
+				if target := fileOf(object.Pos()); target != from {
+					arrows = append(arrows, arrow{from, target, object.Name()})
+					used[from][target] = true
 				}
 			}
 			return true
@@ -125,32 +125,32 @@ func arrowsUp(path, dir string, names []string, lookup importer.Lookup) ([]arrow
 // file whose number of used files exceeds its number of users most goes to the top.
 func heights(used []map[int]bool) []int {
 	height := make([]int, len(used)) // 0 until a file has its place
-	count := func(file int) (out, in int) {
+	count := func(file int) (out, users int) {
 		for other := range used {
 			if height[other] == 0 && used[file][other] {
 				out++
 			}
 			if height[other] == 0 && used[other][file] {
-				in++
+				users++
 			}
 		}
-		return out, in
+		return out, users
 	}
 	for bottom, top := 1, len(used); bottom <= top; {
-		sink, source, widest, most := -1, -1, -1, 0
+		sink, source, widest, excess := -1, -1, -1, 0
 		for file := range used {
 			if height[file] > 0 {
 				continue
 			}
-			out, in := count(file)
+			out, users := count(file)
 			if out == 0 && sink < 0 {
 				sink = file
 			}
-			if in == 0 && source < 0 {
+			if users == 0 && source < 0 {
 				source = file
 			}
-			if widest < 0 || out-in > most {
-				widest, most = file, out-in
+			if widest < 0 || out-users > excess {
+				widest, excess = file, out-users
 			}
 		}
 		switch {

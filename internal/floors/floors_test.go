@@ -85,11 +85,11 @@ func TestImportsRunDownwards(t *testing.T) {
 		if strings.HasSuffix(file, "_test.go") {
 			return nil
 		}
-		in, err := filepath.Rel(root, filepath.Dir(file))
+		folder, err := filepath.Rel(root, filepath.Dir(file))
 		if err != nil {
 			return err
 		}
-		pkg := filepath.ToSlash(in)
+		pkg := filepath.ToSlash(folder)
 		from := floorOf(pkg)
 		if from < 0 {
 			t.Errorf("package %s has no floor: give it one in this test and in ARCHITECTURE.md", pkg)

@@ -98,9 +98,9 @@ func TestKilledHolder(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	said := make([]byte, 5)
-	if _, err := out.Read(said); err != nil || string(said) != "held\n" {
-		t.Fatalf("the holder printed %q, error %v, want held", said, err)
+	answer := make([]byte, 5)
+	if _, err := out.Read(answer); err != nil || string(answer) != "held\n" {
+		t.Fatalf("the holder printed %q, error %v, want held", answer, err)
 	}
 	if _, err := Take(dir); err != ErrHeld {
 		t.Errorf("taking another process's lock gives the error %v, want %v", err, ErrHeld)

@@ -474,8 +474,8 @@ func TestHTMLOfManyWeights(t *testing.T) {
 	weights := f.Layers[0].Heads[0]
 	weights[0], weights[1], weights[201], weights[202] = 0, 1, 0.25, float32(math.NaN())
 	content := htmlOf(t, f)
-	if most := 5 * 8 * 200 * 200; len(content) > most {
-		t.Errorf("the page has %d bytes, want at most %d", len(content), most)
+	if limit := 5 * 8 * 200 * 200; len(content) > limit {
+		t.Errorf("the page has %d bytes, want at most %d", len(content), limit)
 	}
 	pictures := regexp.MustCompile(`<td rowspan="200" colspan="200"><img alt="" src="data:image/png;base64,([^"]*)" width="3000" height="3000"></td>`).FindAllStringSubmatch(content, -1)
 	if len(pictures) != 8 || strings.Count(content, "<td") != 2*8 {

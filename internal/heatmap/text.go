@@ -121,11 +121,11 @@ func (l Layer) band(heads []head, start, end, label, cell, width int) []string {
 
 // widest returns the largest width of some strings in terminal columns.
 func widest(s []string) int {
-	most := 0
+	longest := 0
 	for _, s := range s {
-		most = max(most, uniseg.StringWidth(s))
+		longest = max(longest, uniseg.StringWidth(s))
 	}
-	return most
+	return longest
 }
 
 // pad returns s padded with spaces to width.

@@ -1,5 +1,5 @@
 // Package jsonkeys reads JSON strictly. It finds mistakes that encoding/json accepts: an object that repeats a key
-// (encoding/json uses the last value), a key that differs from the field's name in case, and bytes that aren't UTF-8 and
+// (encoding/json uses the last value), a key that differs from the field's name in case, bytes that aren't UTF-8, and
 // halves of characters (encoding/json replaces both by U+FFFD).
 package jsonkeys
 

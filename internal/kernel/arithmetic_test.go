@@ -22,11 +22,11 @@ func normals[F Float](seed uint64, n int) []F {
 // closeTo fails if got differs from want by more than tol, relative to the largest magnitude in want.
 func closeTo[F Float](t *testing.T, what string, got []F, want []float64, tol float64) {
 	t.Helper()
-	most := 1e-300
+	largest := 1e-300
 	for _, v := range want {
-		most = max(most, math.Abs(v))
+		largest = max(largest, math.Abs(v))
 	}
-	within(t, what, got, want, tol*most)
+	within(t, what, got, want, tol*largest)
 }
 
 // within fails if got differs from want by more than distance.

@@ -208,7 +208,7 @@ type attentionScratch[F Float] struct {
 	keep         []F // a tile of dropout factors
 	capped       []F // a tile of scores after the cap and before the mask
 	keys, values []F // packed keys and values
-	most, sum    []F // largest score and sum of weights so far, per query
+	largest, sum []F // largest score and sum of weights so far, per query
 
 	reach   maskReach // limits of the visible keys for this batch element
 	changes bool      // whether a cap or the mask changes visible scores

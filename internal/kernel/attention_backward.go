@@ -138,9 +138,9 @@ func (a *Attention[F]) backwardKeys(s *attentionScratch[F], dq Rows[F], b, group
 	_, end := a.Mask.span(b, 0, queries)
 	s.prepare(a, b)
 	var keyPanel, valuePanel int
-	if most := min(j1, end) - j0; most > 0 && t0 < t1 {
-		s.keys, keyPanel = s.packed(s.keys, a.k.from(b, group, j0), a.k.Row, most, a.Width)
-		s.values, valuePanel = s.packed(s.values, a.v.from(b, group, j0), a.v.Row, most, a.Value)
+	if columns := min(j1, end) - j0; columns > 0 && t0 < t1 {
+		s.keys, keyPanel = s.packed(s.keys, a.k.from(b, group, j0), a.k.Row, columns, a.Width)
+		s.values, valuePanel = s.packed(s.values, a.v.from(b, group, j0), a.v.Row, columns, a.Value)
 	}
 	fresh := true // dK and dV of these keys aren't set yet
 	for h := group * perGroup; h < (group+1)*perGroup; h++ {
@@ -189,12 +189,12 @@ func (a *Attention[F]) clearKeys(b, group, j0, j1 int) {
 // scoreGrads replaces s.scores, a tile of scores, with the weights of the values. It replaces s.grads, the gradients of
 // these weights, with the gradients of the scores.
 func (s *attentionScratch[F]) scoreGrads(a *Attention[F], b, h, i0, j0, m, n, pitch int) {
-	all := m * pitch // including the gap between rows
+	size := m * pitch // including the gap between rows
 	if a.drops() {
 		for i := range m {
 			a.fillDropout(s.body, s.keep[i*pitch:][:n], b, h, i0+i, j0)
 		}
-		s.body.skipMul(s.grads[:all], s.grads[:all], s.keep[:all])
+		s.body.skipMul(s.grads[:size], s.grads[:size], s.keep[:size])
 	}
 	if a.short() {
 		for i := range m {
@@ -209,14 +209,14 @@ func (s *attentionScratch[F]) scoreGrads(a *Attention[F], b, h, i0, j0, m, n, pi
 				s.softmax(scores, from, stop) // also sets the gap to 0
 			}
 		}
-		s.body.softmaxGrad(s.grads[:all], s.scores[:all], s.grads[:all], pitch)
+		s.body.softmaxGrad(s.grads[:size], s.scores[:size], s.grads[:size], pitch)
 	} else {
 		for i := range m {
 			s.scoreRow(a, s.scores[i*pitch:][:n], s.grads[i*pitch:][:n], s.capped[i*pitch:], b, h, i0+i, j0)
 		}
 	}
 	if a.drops() {
-		s.body.skipMul(s.scores[:all], s.scores[:all], s.keep[:all])
+		s.body.skipMul(s.scores[:size], s.scores[:size], s.keep[:size])
 	}
 	if a.dbias == nil && a.Softcap <= 0 {
 		return

@@ -85,7 +85,7 @@ func (c *attentionCase[F]) naiveQuery(b, h, t int, keep []F) {
 	q, dout := c.q.from(b, h, t)[:a.Width], c.dout.from(b, h, t)[:a.Value]
 	slope, scores, w, g := make([]F, len(keep)), make([]F, len(keep)), make([]F, len(keep)), make([]F, len(keep))
 	inf := F(math.Inf(1))
-	most, sum := -inf, F(0)
+	largest, sum := -inf, F(0)
 	for j := range scores {
 		s := a.Scale * dotPortable(q, c.k.from(b, group, j)[:a.Width])
 		slope[j] = 1
@@ -95,13 +95,13 @@ func (c *attentionCase[F]) naiveQuery(b, h, t int, keep []F) {
 			s *= a.Softcap
 		}
 		scores[j] = m.naive(s, b, h, t, j)
-		if scores[j] > most || scores[j] != scores[j] { // NaN replaces the maximum and stays
-			most = scores[j]
+		if scores[j] > largest || scores[j] != scores[j] { // NaN replaces the maximum and stays
+			largest = scores[j]
 		}
 	}
 	for j, s := range scores {
 		if s != -inf {
-			w[j] = F(math.Exp(float64(s - most)))
+			w[j] = F(math.Exp(float64(s - largest)))
 			sum += w[j]
 		}
 	}
@@ -137,10 +137,10 @@ func (c *attentionCase[F]) check(t *testing.T, tol float64) {
 	t.Helper()
 	want := c.naive()
 	for i, got := range c.results() {
-		most := 1.0
+		largest := 1.0
 		for _, x := range want[i] {
 			if finite(x) {
-				most = max(most, math.Abs(float64(x)))
+				largest = max(largest, math.Abs(float64(x)))
 			}
 		}
 		for j, x := range got {
@@ -148,7 +148,7 @@ func (c *attentionCase[F]) check(t *testing.T, tol float64) {
 			if x == w || x != x && w != w {
 				continue
 			}
-			if d := math.Abs(float64(x - w)); !(d <= tol*most) {
+			if d := math.Abs(float64(x - w)); !(d <= tol*largest) {
 				t.Errorf("%s: element %d is %v, want %v", attentionResults[i], j, x, w)
 				return
 			}

@@ -59,9 +59,9 @@ func attentionPitch(keys int) int { return min(keys, attentionKeys) + attentionG
 // forwardRun computes the output of the queries t0 to t1 of one head.
 func (a *Attention[F]) forwardRun(s *attentionScratch[F], b, h, t0, t1 int) {
 	inf := F(math.Inf(-1))
-	s.most, s.sum = grown(s.most, t1-t0), grown(s.sum, t1-t0)
-	for i := range s.most {
-		s.most[i], s.sum[i] = inf, 0
+	s.largest, s.sum = grown(s.largest, t1-t0), grown(s.sum, t1-t0)
+	for i := range s.largest {
+		s.largest[i], s.sum[i] = inf, 0
 	}
 	pitch, cols, tile := attentionPitch(a.Mask.Shape[3]), s.body.tiles.cols, a.tileQueries()
 	group, single := h/a.perGroup(), t1-t0 == 1
@@ -132,45 +132,45 @@ func (a *Attention[F]) short() bool { return a.Mask.Shape[3] <= attentionKeys }
 // softmax replaces the visible scores of a row with weights, and the others with zeros. It returns the largest visible
 // score, or −Inf if none is visible. It writes the zeros last, because a vector load that overlaps a recent store has
 // to wait for the store.
-func (s *attentionScratch[F]) softmax(scores []F, from, stop int) (most F) {
+func (s *attentionScratch[F]) softmax(scores []F, from, stop int) (largest F) {
 	live := scores[from:stop]
-	most = s.body.softmax(live, live)
+	largest = s.body.softmax(live, live)
 	clear(scores[:from])
 	clear(scores[stop:])
-	if finite(most) {
-		return most
+	if finite(largest) {
+		return largest
 	}
-	if most == F(math.Inf(-1)) {
+	if largest == F(math.Inf(-1)) {
 		clear(live)
-		return most
+		return largest
 	}
 	for j, x := range live {
-		if live[j] = 0; x != F(math.Inf(-1)) && (most != most || x == most) {
+		if live[j] = 0; x != F(math.Inf(-1)) && (largest != largest || x == largest) {
 			live[j] = F(math.NaN()) // the NaN affects only this row
 		}
 	}
-	return most
+	return largest
 }
 
 // onlineSoftmax replaces the scores of query i of a run if its keys span several tiles. The weights are relative to the
 // query's largest score so far. If that grows, the output of earlier tiles is rescaled.
 func (s *attentionScratch[F]) onlineSoftmax(scores []F, from, stop int, out []F, i int) {
 	live := scores[from:stop]
-	old := s.most[i]
-	most := max(old, s.body.maxOf(live))
-	if most == F(math.Inf(-1)) {
+	old := s.largest[i]
+	largest := max(old, s.body.maxOf(live))
+	if largest == F(math.Inf(-1)) {
 		clear(scores)
 		return
 	}
-	if most != old {
-		s.most[i] = most
+	if largest != old {
+		s.largest[i] = largest
 		if s.sum[i] != 0 {
-			shrink := F(math.Exp(float64(old - most)))
+			shrink := F(math.Exp(float64(old - largest)))
 			s.sum[i] *= shrink
 			s.body.scale(out, shrink)
 		}
 	}
-	s.sum[i] += s.body.expShift(live, live, most)
+	s.sum[i] += s.body.expShift(live, live, largest)
 	clearOutside(scores, from, stop)
 }
 
@@ -192,7 +192,7 @@ func (s *attentionScratch[F]) finish(a *Attention[F], b, h, t0, i0, i1 int) {
 			continue
 		}
 		scale(out, 1/sum)
-		a.lse[row] = s.most[t-t0] + F(math.Log(float64(sum)))
+		a.lse[row] = s.largest[t-t0] + F(math.Log(float64(sum)))
 	}
 }
 

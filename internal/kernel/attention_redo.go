@@ -149,14 +149,14 @@ func (a *Attention[F]) weights(w, capped []F, b, h, t int) F {
 	}
 	from, stop := a.maskRow(w, capped, b, h, t, 0)
 	live := w[from:stop]
-	most, sum := maxOfPortable(live), F(0)
-	if most == inf {
+	largest, sum := maxOfPortable(live), F(0)
+	if largest == inf {
 		clear(live)
 		return inf
 	}
 	for j, s := range live {
 		if live[j] = 0; s != inf {
-			live[j] = F(math.Exp(float64(s - most)))
+			live[j] = F(math.Exp(float64(s - largest)))
 			sum += live[j]
 		}
 	}
@@ -165,7 +165,7 @@ func (a *Attention[F]) weights(w, capped []F, b, h, t int) F {
 			live[j] /= sum
 		}
 	}
-	return most + F(math.Log(float64(sum)))
+	return largest + F(math.Log(float64(sum)))
 }
 
 // skipProduct returns x·y, where zero times any number is zero, even zero times NaN.

@@ -23,9 +23,9 @@ func TestBitsDoNotDependOnCores(t *testing.T) {
 	sameOnAnyCores(t, func(cores int) []float32 {
 		const n, w = 300, 257
 		x, g, row := normals[float32](1, n*w), normals[float32](2, n*w), normals[float32](3, w)
-		var all []float32
+		var results []float32
 		out := func() []float32 { return make([]float32, n*w) }
-		keep := func(o []float32) { all = append(all, o...) }
+		keep := func(o []float32) { results = append(results, o...) }
 		for _, f := range []func(cores int, y, x []float32){ReLU[float32], GELU[float32], GELUTanh[float32]} {
 			y := out()
 			f(cores, y, x)
@@ -65,6 +65,6 @@ func TestBitsDoNotDependOnCores(t *testing.T) {
 		keep(dx)
 		AdamW(cores, x, g, y, out(), AdamStep{Rate: 0.1, Beta1: 0.9, Beta2: 0.9, Eps: 1e-8, GradScale: 1, Correct1: 1, Correct2: 1})
 		keep(x)
-		return all
+		return results
 	})
 }

@@ -27,31 +27,31 @@ func (crossEntropyLoop[F]) run(w *loopWork[F], lo, hi int) {
 			continue
 		}
 		row := w.x[i*w.width:][:w.width]
-		most := w.body.maxOf(row)
-		loss := math.Log(float64(w.body.expSum(row, most)))
-		w.logSums[i] = float64(most) + loss           // in float64, because loss may be much smaller than most
+		largest := w.body.maxOf(row)
+		loss := math.Log(float64(w.body.expSum(row, largest)))
+		w.logSums[i] = float64(largest) + loss        // in float64, because loss may be much smaller than largest
 		if smoothing := float64(w.a); smoothing < 1 { // without this check, 0 times infinity would give NaN
-			loss += (1 - smoothing) * (float64(most) - float64(row[target]))
+			loss += (1 - smoothing) * (float64(largest) - float64(row[target]))
 		}
 		if w.a > 0 {
-			loss += float64(w.a) * meanBelow(row, most)
+			loss += float64(w.a) * meanBelow(row, largest)
 		}
 		w.out[i] = F(loss)
 	}
 }
 
-// meanBelow returns the mean of the terms most − x[i]. No term is negative, so no digits cancel. Groups of four terms
+// meanBelow returns the mean of the terms largest − x[i]. No term is negative, so no digits cancel. Groups of four terms
 // are added in F, and the sums of the groups in float64.
-func meanBelow[F Float](x []F, most F) float64 {
+func meanBelow[F Float](x []F, largest F) float64 {
 	n := float64(len(x))
 	var s0, s1 float64
 	for len(x) >= 8 {
-		s0 += float64(((most - x[0]) + (most - x[1])) + ((most - x[2]) + (most - x[3])))
-		s1 += float64(((most - x[4]) + (most - x[5])) + ((most - x[6]) + (most - x[7])))
+		s0 += float64(((largest - x[0]) + (largest - x[1])) + ((largest - x[2]) + (largest - x[3])))
+		s1 += float64(((largest - x[4]) + (largest - x[5])) + ((largest - x[6]) + (largest - x[7])))
 		x = x[8:]
 	}
 	for _, v := range x {
-		s0 += float64(most - v)
+		s0 += float64(largest - v)
 	}
 	return (s0 + s1) / n
 }

@@ -11,20 +11,20 @@ import (
 
 // smoothedLoss returns the loss of a row and its gradient, from the definition, in float64.
 func smoothedLoss[F Float](logits []F, target int, smoothing float64) (loss float64, grad []float64) {
-	most := math.Inf(-1)
+	largest := math.Inf(-1)
 	for _, x := range logits {
-		most = max(most, float64(x))
+		largest = max(largest, float64(x))
 	}
 	sum := 0.0
 	for _, x := range logits {
-		sum += math.Exp(float64(x) - most)
+		sum += math.Exp(float64(x) - largest)
 	}
 	for i, x := range logits {
 		q := smoothing / float64(len(logits))
 		if i == target {
 			q += 1 - smoothing
 		}
-		below := most - float64(x)
+		below := largest - float64(x)
 		loss += q * (math.Log(sum) + below)
 		grad = append(grad, math.Exp(-below)/sum-q)
 	}

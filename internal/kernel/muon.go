@@ -13,11 +13,11 @@ type MuonStep struct {
 // muonWork is memory for a step of Muon.
 type muonWork[F Float] struct{ x, next, gram, poly []F }
 
-// Muon updates the matrix w, which has in rows and out columns, and its running mean from the gradient g, then sets g
+// Muon updates the matrix w, which has inputs rows and outputs columns, and its running mean from the gradient g, then sets g
 // to zero. If s.OutIn is set, the rows are the layer's outputs, otherwise its inputs. Muon averages the running mean
 // with g once more (Nesterov momentum) and makes the result nearly orthogonal. It shrinks w by weight decay, then
 // subtracts the result times the rate and max(1, outputs/inputs)^½ (Jordan et al., 2024).
-func Muon[F Float](cores int, w, g, mean []F, in, out int, s MuonStep) {
+func Muon[F Float](cores int, w, g, mean []F, inputs, outputs int, s MuonStep) {
 	const cost = 4
 	b := bodyOf[F]()
 	work := take[muonWork[F]](&b.muon)
@@ -30,11 +30,11 @@ func Muon[F Float](cores int, w, g, mean []F, in, out int, s MuonStep) {
 		copy(x, mean)
 		approach(b, x, g, 1-s.Momentum)
 	})
-	x = work.orthogonalize(cores, in, out, s.Iterations)
+	x = work.orthogonalize(cores, inputs, outputs, s.Iterations)
 	if s.OutIn {
-		in, out = out, in
+		inputs, outputs = outputs, inputs
 	}
-	rate := s.Rate * math.Sqrt(max(1, float64(out)/float64(in)))
+	rate := s.Rate * math.Sqrt(max(1, float64(outputs)/float64(inputs)))
 	runRanges(cores, len(w), grain/cost, cost*len(w), func(lo, hi int) {
 		b.scale(w[lo:hi], F(1-s.Rate*s.Decay))
 		b.axpy(w[lo:hi], x[lo:hi], F(-rate))

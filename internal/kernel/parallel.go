@@ -168,17 +168,17 @@ func (j *parallelJob) recruit(wanted int, wake bool) {
 func parallelAdd(wanted int) *[]*parallelHelper {
 	parallelMutex.Lock()
 	defer parallelMutex.Unlock()
-	var all []*parallelHelper
-	if helpers := parallelHelpers.Load(); helpers != nil {
-		all = append(all, *helpers...)
+	var helpers []*parallelHelper
+	if current := parallelHelpers.Load(); current != nil {
+		helpers = append(helpers, *current...)
 	}
-	for len(all) < wanted {
+	for len(helpers) < wanted {
 		h := &parallelHelper{wake: make(chan struct{}, 1)}
-		all = append(all, h)
+		helpers = append(helpers, h)
 		go h.help()
 	}
-	parallelHelpers.Store(&all)
-	return &all
+	parallelHelpers.Store(&helpers)
+	return &helpers
 }
 
 // help does jobs forever.

@@ -31,13 +31,13 @@ func (m *Mask[F]) softmax(w, scores []F, b, h, t int) {
 		m.apply(w, b, h, t, start)
 		scores = w
 	}
-	most := bodyOf[F]().softmax(w, scores)
-	if finite(most) {
+	largest := bodyOf[F]().softmax(w, scores)
+	if finite(largest) {
 		return
 	}
 	inf := F(math.Inf(1))
 	for j, s := range scores {
-		if s == -inf || most == inf && s != inf {
+		if s == -inf || largest == inf && s != inf {
 			w[j] = 0
 		} else {
 			w[j] = F(math.NaN()) // the NaN affects only this row
@@ -48,11 +48,11 @@ func (m *Mask[F]) softmax(w, scores []F, b, h, t int) {
 // softmaxPortable sets w to exp(scores − m)/Σ exp(scores − m) and returns m, the largest score. If m isn't finite,
 // softmaxPortable leaves w unchanged.
 func softmaxPortable[F Float](w, scores []F) F {
-	most := maxOfPortable(scores)
-	if finite(most) {
-		scalePortable(w, 1/expShiftPortable(w, scores, most))
+	largest := maxOfPortable(scores)
+	if finite(largest) {
+		scalePortable(w, 1/expShiftPortable(w, scores, largest))
 	}
-	return most
+	return largest
 }
 
 // SoftmaxGrad sets ds, the gradient of the scores, to w·(g − Σ w·g) for each row of width elements. w holds the weights

@@ -103,9 +103,9 @@ func approach[F Float](b *body[F], y, x []F, a float64) {
 	b.axpy(y, x, F(a))
 }
 
-// ScaleClamp multiplies the elements of x by scale, then limits them to [−most, most].
-func ScaleClamp[F Float](cores int, x []F, scale, most float64) {
-	a, m := F(scale), F(most)
+// ScaleClamp multiplies the elements of x by scale, then limits them to [−limit, limit].
+func ScaleClamp[F Float](cores int, x []F, scale, limit float64) {
+	a, m := F(scale), F(limit)
 	runRanges(cores, len(x), grain, len(x), func(lo, hi int) {
 		for i, v := range x[lo:hi] {
 			x[lo+i] = min(max(a*v, -m), m)

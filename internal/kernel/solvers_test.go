@@ -83,23 +83,23 @@ func TestMuon(t *testing.T) {
 
 func testMuon[F Float](t *testing.T, tol float64) {
 	for _, shape := range [][2]int{{1, 1}, {1, 7}, {7, 1}, {5, 5}, {4, 9}, {9, 4}, {40, 70}} {
-		in, out := shape[0], shape[1]
-		what := fmt.Sprintf("(%d, %d)", in, out)
-		w, g, mean := normals[F](1, in*out), normals[F](2, in*out), normals[F](3, in*out)
-		w64, x := wide(w), make([]float64, in*out)
+		inputs, out := shape[0], shape[1]
+		what := fmt.Sprintf("(%d, %d)", inputs, out)
+		w, g, mean := normals[F](1, inputs*out), normals[F](2, inputs*out), normals[F](3, inputs*out)
+		w64, x := wide(w), make([]float64, inputs*out)
 		for i := range x {
 			d := 0.5 * float64(g[i])
 			x[i] = 0.1*d + 0.9*(0.9*float64(mean[i])+0.1*d)
 		}
-		x = orthogonalPlain(x, in, out)
+		x = orthogonalPlain(x, inputs, out)
 		for i := range w64 {
-			w64[i] = (1-0.2*0.1)*w64[i] - 0.2*math.Sqrt(max(1, float64(out)/float64(in)))*x[i]
+			w64[i] = (1-0.2*0.1)*w64[i] - 0.2*math.Sqrt(max(1, float64(out)/float64(inputs)))*x[i]
 		}
-		Muon(0, w, g, mean, in, out, MuonStep{Rate: 0.2, Momentum: 0.9, Decay: 0.1, GradScale: 0.5, Iterations: 5})
+		Muon(0, w, g, mean, inputs, out, MuonStep{Rate: 0.2, Momentum: 0.9, Decay: 0.1, GradScale: 0.5, Iterations: 5})
 		closeTo(t, what, w, w64, tol)
 		closeTo(t, "gradients", g, make([]float64, len(g)), 0)
 		// ‖X‖² is the sum of the squared singular values, each near 1.
-		k := float64(min(in, out))
+		k := float64(min(inputs, out))
 		if sum := SumSquares(x); sum < 0.4*k || sum > 1.5*k {
 			t.Errorf("%s: the squared singular values add up to %v, want about %v", what, sum, k)
 		}

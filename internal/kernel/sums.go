@@ -26,16 +26,16 @@ func axpyPortable[F Float](y, x []F, a F) {
 
 // maxOfPortable returns the largest element of x, −Inf if x is empty, or NaN if any element is NaN.
 func maxOfPortable[F Float](x []F) F {
-	most := F(math.Inf(-1))
+	largest := F(math.Inf(-1))
 	for _, v := range x {
-		if v > most {
-			most = v
+		if v > largest {
+			largest = v
 		}
 		if v != v {
 			return v
 		}
 	}
-	return most
+	return largest
 }
 
 // dotPortable returns Σ x[i]·y[i]. It keeps four sums, so that additions needn't wait for one another.

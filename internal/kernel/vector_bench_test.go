@@ -10,8 +10,8 @@ import (
 // 512 and V 65; "tiny" has B 32, T 16, D 32, H 2, FF 128 and V 12.
 func BenchmarkVector(b *testing.B) {
 	for _, m := range []struct {
-		name                                           string
-		batch, time, width, heads, hidden, vocab, most int
+		name                                              string
+		batch, time, width, heads, hidden, vocab, longest int
 	}{
 		{"nanogpt", 12, 64, 128, 4, 512, 65, 65536}, {"tiny", 32, 16, 32, 2, 128, 12, 4096},
 	} {
@@ -40,7 +40,7 @@ func BenchmarkVector(b *testing.B) {
 		// These means don't decay: after thousands of steps with gradient 0 they would become subnormal, and arithmetic
 		// with subnormal numbers is slow.
 		adam := AdamStep{Rate: 1e-4, Beta1: 1, Beta2: 1, Eps: 1e-8, Decay: 0.01, GradScale: 1, Correct1: 1, Correct2: 1}
-		first, second := make([]float32, m.most), make([]float32, m.most)
+		first, second := make([]float32, m.longest), make([]float32, m.longest)
 		for _, k := range []struct {
 			name     string
 			elements int
@@ -80,8 +80,8 @@ func BenchmarkVector(b *testing.B) {
 			{"skipmul", n, func() { SkipMul(0, out[:n], x[:n], y[:n]) }},
 			{"crossentropy", rows * m.vocab, func() { CrossEntropy(0, losses, logSums, x, targets, m.vocab) }},
 			{"crossentropy_grad", rows * m.vocab, func() { SmoothCrossEntropyGrad(0, out, logSums, x, targets, m.vocab, 0, scales) }},
-			{"adamw", m.most, func() { AdamW(0, out[:m.most], y[:m.most], first, second, adam) }},
-			{"sumsquares", m.most, func() { SumSquares(x[:m.most]) }},
+			{"adamw", m.longest, func() { AdamW(0, out[:m.longest], y[:m.longest], first, second, adam) }},
+			{"sumsquares", m.longest, func() { SumSquares(x[:m.longest]) }},
 			{"gather", n, func() { Gather(out[:n], x, ids, m.width) }},
 			{"scatter", n, func() { ScatterAdd(out[:n], x, ids, m.width) }},
 			{"swapaxes", n, func() { SwapAxes(0, out[:n], x[:n], m.batch, m.time, m.heads, m.width/m.heads) }},

@@ -145,18 +145,18 @@ func testSums[F Float](t *testing.T, tol float64) {
 		x, y, e := o.random(t, n), o.random(t, n), o.random(t, n)
 		what := fmt.Sprintf("%d elements", n)
 		var dot, squares, exps float64
-		most := math.Inf(-1)
+		largest := math.Inf(-1)
 		for i, v := range wide(x) {
 			dot += v * float64(y[i])
 			squares += v * v
 			exps += math.Exp(v - 0.25)
-			most = max(most, v)
+			largest = max(largest, v)
 		}
 		sum := body.expShift(e, x, 0.25)
 		got := []float64{float64(body.dot(x, y)), body.sumSquares(x), float64(sum), float64(body.expSum(x, 0.25))}
 		closeTo(t, what, got, []float64{dot, squares, exps, exps}, tol)
-		if m := float64(body.maxOf(x)); m != most {
-			t.Fatalf("%s: the largest is %v, want %v", what, m, most)
+		if m := float64(body.maxOf(x)); m != largest {
+			t.Fatalf("%s: the largest is %v, want %v", what, m, largest)
 		}
 		for i := range x {
 			x[i] = -1 - x[i]*x[i] // negative, so a 0 from past the end would be the largest

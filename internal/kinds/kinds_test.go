@@ -38,12 +38,12 @@ var shapes = kinds.Types[shape]{What: "shapes", Table: kinds.Table[kinds.Type[sh
 
 func TestTable(t *testing.T) {
 	numbers := kinds.Table[int]{{"one", "the first", 1}, {"two", "the second", 2}}
-	var all []string
+	var names []string
 	for name, about := range numbers.All() {
-		all = append(all, name+": "+about)
+		names = append(names, name+": "+about)
 	}
-	if want := []string{"one: the first", "two: the second"}; !reflect.DeepEqual(all, want) {
-		t.Errorf("All yields %q, want %q", all, want)
+	if want := []string{"one: the first", "two: the second"}; !reflect.DeepEqual(names, want) {
+		t.Errorf("All yields %q, want %q", names, want)
 	}
 	for name := range numbers.All() {
 		if name != "one" {

@@ -19,27 +19,27 @@ import (
 // control groups, and the resource limits. It also returns the name of this limit for messages, or "" for the machine's
 // memory.
 var limit = sync.OnceValues(func() (int, string) {
-	most, by := uint64(unknown), ""
+	size, by := uint64(unknown), ""
 	var info syscall.Sysinfo_t
 	if err := syscall.Sysinfo(&info); err == nil {
-		most = uint64(info.Totalram) * uint64(info.Unit)
+		size = uint64(info.Totalram) * uint64(info.Unit)
 	}
 	root := os.DirFS("/")
 	statm, _ := fs.ReadFile(root, "proc/self/statm")
 	address, data := taken(string(statm), os.Getpagesize(), runtime.GOMAXPROCS(0))
 	for _, l := range []struct {
-		bytes uint64
-		by    string
+		size uint64
+		by   string
 	}{
 		{groupLimit(root), " under the limit of its control group"},
 		{left(syscall.RLIMIT_AS, address), " under the limit of address space (ulimit -v)"},
 		{left(syscall.RLIMIT_DATA, data), " under the limit of data (ulimit -d)"},
 	} {
-		if l.bytes < most {
-			most, by = l.bytes, l.by
+		if l.size < size {
+			size, by = l.size, l.by
 		}
 	}
-	return int(min(most, math.MaxInt-1)), by
+	return int(min(size, math.MaxInt-1)), by
 })
 
 // left returns how many bytes of a resource limit remain after taken bytes.
@@ -69,7 +69,7 @@ func taken(statm string, page, processors int) (address, data uint64) {
 func groupLimit(root fs.FS) uint64 {
 	groups, _ := fs.ReadFile(root, "proc/self/cgroup")
 	mounts, _ := fs.ReadFile(root, "proc/self/mountinfo")
-	most := uint64(math.MaxUint64)
+	smallest := uint64(math.MaxUint64)
 	for line := range strings.Lines(string(mounts)) {
 		// 31 23 0:28 /mounted/group /where/to rw,relatime shared:9 - cgroup cgroup rw,memory
 		mount, kind, _ := strings.Cut(line, " - ")
@@ -88,14 +88,14 @@ func groupLimit(root fs.FS) uint64 {
 		for ; ; group = path.Dir(group) {
 			data, _ := fs.ReadFile(root, path.Join(group, file))
 			if n, err := strconv.ParseUint(string(bytes.TrimSpace(data)), 10, 64); err == nil { // otherwise data is "max"
-				most = min(most, n)
+				smallest = min(smallest, n)
 			}
 			if len(group) <= len(top) {
 				break
 			}
 		}
 	}
-	return most
+	return smallest
 }
 
 // groupOf returns the path of a process's control group for a controller, or its path in version 2 if controller is "".

@@ -32,8 +32,8 @@ func Product(sizes ...int) int {
 // Limit returns how many bytes of memory this process may use: the machine's memory, or a smaller limit of the
 // container or the process.
 func Limit() int {
-	most, _ := limit()
-	return most
+	bytes, _ := limit()
+	return bytes
 }
 
 // Free returns how many more bytes of memory data may take: Limit without what is in use now, and without an eighth of
@@ -47,8 +47,8 @@ func Free() int {
 
 // LimitText returns Limit in words, and names the limit if it isn't the machine's memory.
 func LimitText() string {
-	most, by := limit()
-	return text.Bytes(most) + by
+	bytes, by := limit()
+	return text.Bytes(bytes) + by
 }
 
 // Check returns an error if the sum of its arguments is larger than Limit.

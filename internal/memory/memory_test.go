@@ -31,16 +31,16 @@ func TestProduct(t *testing.T) {
 const word = 32 << (^uint(0) >> 63)
 
 func TestCheck(t *testing.T) {
-	most := Limit()
-	if most < 1<<26 {
-		t.Errorf("Limit() = %d bytes, want 64 MiB or more", most)
+	limit := Limit()
+	if limit < 1<<26 {
+		t.Errorf("Limit() = %d bytes, want 64 MiB or more", limit)
 	}
-	for _, bytes := range [][]int{nil, {0}, {most}, {most / 2, most / 2}} {
+	for _, bytes := range [][]int{nil, {0}, {limit}, {limit / 2, limit / 2}} {
 		if err := Check(bytes...); err != nil {
 			t.Errorf("%d: %v", bytes, err)
 		}
 	}
-	for _, bytes := range [][]int{{most + 1}, {most, 1}, {math.MaxInt}, {math.MaxInt, math.MaxInt}, {1, math.MaxInt, 1}} {
+	for _, bytes := range [][]int{{limit + 1}, {limit, 1}, {math.MaxInt}, {math.MaxInt, math.MaxInt}, {1, math.MaxInt, 1}} {
 		if err := Check(bytes...); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("but there is only %s:", LimitText())) {
 			t.Errorf("%d: %v", bytes, err)
 		}

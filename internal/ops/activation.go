@@ -82,8 +82,8 @@ func Activate(e *Env, x *G.Node, a Activation) (*G.Node, error) {
 func activate[F kernel.Float](e *Env, x *G.Node, a Activation) (*G.Node, error) {
 	u := unaryOf[F](a)
 	shape := x.Shape()
-	o := newOp(fmt.Sprintf("%v%v", a, shape), shape, func(y []F, in []G.Value) error {
-		x, err := elements[F](in[0], len(y))
+	o := newOp(fmt.Sprintf("%v%v", a, shape), shape, func(y []F, values []G.Value) error {
+		x, err := elements[F](values[0], len(y))
 		if err != nil {
 			return err
 		}
@@ -91,16 +91,16 @@ func activate[F kernel.Float](e *Env, x *G.Node, a Activation) (*G.Node, error) 
 		return nil
 	})
 	o.diff = []bool{true}
-	o.grad = func(in G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		dx := newOp(fmt.Sprintf("%v.dx%v", a, shape), shape, func(dx []F, in []G.Value) error {
-			x, g, err := read2[F](in, len(dx), len(dx))
+	o.grad = func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
+		dx := newOp(fmt.Sprintf("%v.dx%v", a, shape), shape, func(dx []F, values []G.Value) error {
+			x, g, err := read2[F](values, len(dx), len(dx))
 			if err != nil {
 				return err
 			}
 			u.backward(e.Cores, dx, x, g)
 			return nil
 		})
-		n, err := e.apply(dx, in[0], g)
+		n, err := e.apply(dx, inputs[0], g)
 		return G.Nodes{n}, err
 	}
 	return e.apply(o, x)

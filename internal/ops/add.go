@@ -24,8 +24,8 @@ func Add(e *Env, x, y *G.Node) (*G.Node, error) {
 
 func add[F kernel.Float](e *Env, x, y *G.Node) (*G.Node, error) {
 	shape := x.Shape()
-	o := newOp(fmt.Sprintf("add%v", shape), shape, func(out []F, in []G.Value) error {
-		x, y, err := read2[F](in, len(out), len(out))
+	o := newOp(fmt.Sprintf("add%v", shape), shape, func(out []F, values []G.Value) error {
+		x, y, err := read2[F](values, len(out), len(out))
 		if err != nil {
 			return err
 		}
@@ -60,8 +60,8 @@ func AddRows(e *Env, x, table *G.Node) (*G.Node, error) {
 func addRows[F kernel.Float](e *Env, x, table *G.Node) (*G.Node, error) {
 	shape, tableShape := x.Shape(), table.Shape()
 	used := shape[len(shape)-2] * shape[len(shape)-1] // number of elements in the first T rows of the table
-	o := newOp(fmt.Sprintf("add rows%v", shape), shape, func(out []F, in []G.Value) error {
-		x, table, err := read2[F](in, len(out), tableShape.TotalSize())
+	o := newOp(fmt.Sprintf("add rows%v", shape), shape, func(out []F, values []G.Value) error {
+		x, table, err := read2[F](values, len(out), tableShape.TotalSize())
 		if err != nil {
 			return err
 		}
@@ -71,8 +71,8 @@ func addRows[F kernel.Float](e *Env, x, table *G.Node) (*G.Node, error) {
 	})
 	o.diff = []bool{true, true}
 	o.grad = func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		dt := newOp(fmt.Sprintf("add rows.dtable%v%v", shape, tableShape), tableShape, func(dt []F, in []G.Value) error {
-			g, err := elements[F](in[0], shape.TotalSize())
+		dt := newOp(fmt.Sprintf("add rows.dtable%v%v", shape, tableShape), tableShape, func(dt []F, values []G.Value) error {
+			g, err := elements[F](values[0], shape.TotalSize())
 			if err != nil {
 				return err
 			}
@@ -105,8 +105,8 @@ func addConstantRows[F kernel.Float](e *Env, x *G.Node, table []float64, label s
 	for i, v := range table {
 		rows[i] = F(v)
 	}
-	o := newOp(fmt.Sprintf("add constant rows%v(%s)", x.Shape(), label), x.Shape(), func(out []F, in []G.Value) error {
-		x, err := elements[F](in[0], len(out))
+	o := newOp(fmt.Sprintf("add constant rows%v(%s)", x.Shape(), label), x.Shape(), func(out []F, values []G.Value) error {
+		x, err := elements[F](values[0], len(out))
 		if err != nil {
 			return err
 		}

@@ -23,8 +23,8 @@ func AddInt(e *Env, x *G.Node, n int) (*G.Node, error) {
 	out := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(sum))
 	o := &op{
 		name: fmt.Sprintf("add int%v(%d)", shape, n), shape: shape, out: typeOf(tensor.Int, shape),
-		run: func(in []G.Value) (G.Value, error) {
-			x, err := elements[int](in[0], len(sum))
+		run: func(values []G.Value) (G.Value, error) {
+			x, err := elements[int](values[0], len(sum))
 			if err != nil {
 				return nil, err
 			}

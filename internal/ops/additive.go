@@ -49,40 +49,40 @@ func additiveScores[F kernel.Float](e *Env, name string, q, k, v *G.Node) (*G.No
 	}
 	shape := append(qs[:r-1].Clone(), s.Keys)
 
-	in := G.Nodes{q, k}
+	inputs := G.Nodes{q, k}
 	shapes := []tensor.Shape{qs, ks}
 	if v != nil {
-		in, shapes = append(in, v), append(shapes, v.Shape())
+		inputs, shapes = append(inputs, v), append(shapes, v.Shape())
 	}
 	// operands returns the elements of q, k and v. The last slice is nil if v is nil.
-	operands := func(in []G.Value) (q, k, scale []F, err error) {
-		if q, k, err = read2[F](in, s.Batch*s.Queries*s.Width, s.Batch*s.Keys*s.Width); err == nil && v != nil {
-			scale, err = elements[F](in[2], s.Width)
+	operands := func(values []G.Value) (q, k, scale []F, err error) {
+		if q, k, err = read2[F](values, s.Batch*s.Queries*s.Width, s.Batch*s.Keys*s.Width); err == nil && v != nil {
+			scale, err = elements[F](values[2], s.Width)
 		}
 		return q, k, scale, err
 	}
 	attrs := fmt.Sprintf("%v%v(%t)", qs, ks, v != nil)
-	o := newOp(name+attrs, shape, func(scores []F, in []G.Value) error {
-		q, k, v, err := operands(in)
+	o := newOp(name+attrs, shape, func(scores []F, values []G.Value) error {
+		q, k, v, err := operands(values)
 		if err != nil {
 			return err
 		}
 		kernel.AdditiveScores(e.Cores, scores, q, k, v, s)
 		return nil
 	})
-	o.diff = slices.Repeat([]bool{true}, len(in))
-	o.grad = func(in G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		given := len(in)
+	o.diff = slices.Repeat([]bool{true}, len(inputs))
+	o.grad = func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
+		given := len(inputs)
 		var work *buffer[F]
 		if v != nil {
 			work = newBuffer[F](tensor.Shape{kernel.AdditiveWork(s)})
 		}
-		return joint(e, name+".grad"+attrs, shapes, append(in[:given:given], g), work, nil, func(d [][]F, in []G.Value) error {
-			q, k, v, err := operands(in)
+		return joint(e, name+".grad"+attrs, shapes, append(inputs[:given:given], g), work, nil, func(d [][]F, values []G.Value) error {
+			q, k, v, err := operands(values)
 			if err != nil {
 				return err
 			}
-			g, err := elements[F](in[given], shape.TotalSize())
+			g, err := elements[F](values[given], shape.TotalSize())
 			if err != nil {
 				return err
 			}
@@ -94,5 +94,5 @@ func additiveScores[F kernel.Float](e *Env, name string, q, k, v *G.Node) (*G.No
 			return nil
 		})
 	}
-	return e.apply(o, in...)
+	return e.apply(o, inputs...)
 }

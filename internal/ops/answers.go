@@ -27,12 +27,12 @@ func sumAnswers[F kernel.Float](e *Env, name string, logits, targets *G.Node, n 
 	count, vocab := rows(logits.Shape())
 	size := tensor.Shape(targets.Shape()[1:]).TotalSize() // targets per row
 	answers := make([]int, count)
-	o := newOp(fmt.Sprint(name, logits.Shape(), n), tensor.Shape{n}, func(sums []float64, in []G.Value) error {
-		logits, err := elements[F](in[0], count*vocab)
+	o := newOp(fmt.Sprint(name, logits.Shape(), n), tensor.Shape{n}, func(sums []float64, values []G.Value) error {
+		logits, err := elements[F](values[0], count*vocab)
 		if err != nil {
 			return err
 		}
-		targets, err := elements[int](in[1], count)
+		targets, err := elements[int](values[1], count)
 		if err != nil {
 			return err
 		}

@@ -37,8 +37,8 @@ func appendOf[F kernel.Float](e *Env, past, x *G.Node) (*G.Node, error) {
 		n = 1
 	}
 	attrs := fmt.Sprintf("%v%v", ps, xs)
-	o := newOp("append"+attrs, shape, func(out []F, in []G.Value) error {
-		past, x, err := read2[F](in, n*before, n*after)
+	o := newOp("append"+attrs, shape, func(out []F, values []G.Value) error {
+		past, x, err := read2[F](values, n*before, n*after)
 		if err != nil {
 			return err
 		}
@@ -50,8 +50,8 @@ func appendOf[F kernel.Float](e *Env, past, x *G.Node) (*G.Node, error) {
 	})
 	o.diff = []bool{true, true}
 	o.grad = func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		return joint(e, "append.grad"+attrs, []tensor.Shape{ps, xs}, []*G.Node{g}, nil, nil, func(grads [][]F, in []G.Value) error {
-			g, err := elements[F](in[0], n*(before+after))
+		return joint(e, "append.grad"+attrs, []tensor.Shape{ps, xs}, []*G.Node{g}, nil, nil, func(grads [][]F, values []G.Value) error {
+			g, err := elements[F](values[0], n*(before+after))
 			if err != nil {
 				return err
 			}

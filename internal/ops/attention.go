@@ -14,11 +14,11 @@ import (
 // al., FlashAttention, 2022). Up to rounding, Attention gives the same result as the separate ops MatMul, Softcap,
 // Softmax, Dropout and MatMul. It also skips the same zeros.
 func Attention(e *Env, q, k, v *G.Node, c AttentionConfig) (*G.Node, error) {
-	in, err := c.Inputs(e, q, k, v)
+	inputs, err := c.Inputs(e, q, k, v)
 	if err != nil {
 		return nil, err
 	}
-	return byDtype(q, attention[float32], attention[float64])(e, in)
+	return byDtype(q, attention[float32], attention[float64])(e, inputs)
 }
 
 // attentionState is the state that the forward op passes to the backward op.
@@ -40,10 +40,10 @@ func attention[F kernel.Float](e *Env, c AttentionInputs) (*G.Node, error) {
 		return kernel.HeadRows(data, heads, length, width)
 	}
 	// operands returns the queries, keys and values, and sets a.Mask from the mask's inputs.
-	operands := func(a *kernel.Attention[F], in []G.Value) (q, k, v kernel.Rows[F], err error) {
-		qs, ks, vs, err := read3[F](in, shape[0]*l.heads*queries*l.width, shape[0]*l.groups*keys*l.width, shape[0]*l.groups*keys*l.value)
+	operands := func(a *kernel.Attention[F], values []G.Value) (q, k, v kernel.Rows[F], err error) {
+		qs, ks, vs, err := read3[F](values, shape[0]*l.heads*queries*l.width, shape[0]*l.groups*keys*l.width, shape[0]*l.groups*keys*l.value)
 		if err == nil {
-			a.Mask, err = mask.read(in[3:])
+			a.Mask, err = mask.read(values[3:])
 		}
 		return rows(qs, l.heads, queries, l.width), rows(ks, l.groups, keys, l.width), rows(vs, l.groups, keys, l.value), err
 	}
@@ -57,8 +57,8 @@ func attention[F kernel.Float](e *Env, c AttentionInputs) (*G.Node, error) {
 	if dropped.p > 0 {
 		attrs += fmt.Sprintf(" dropout%v", dropped)
 	}
-	o := newOp("attention"+attrs, l.out, func(out []F, in []G.Value) error {
-		q, k, v, err := operands(&state.kernel, in)
+	o := newOp("attention"+attrs, l.out, func(out []F, values []G.Value) error {
+		q, k, v, err := operands(&state.kernel, values)
 		if err != nil {
 			return err
 		}
@@ -70,26 +70,26 @@ func attention[F kernel.Float](e *Env, c AttentionInputs) (*G.Node, error) {
 		return nil
 	})
 	o.shared, o.layer = state, c.Name
-	in := append(G.Nodes{q, k, v}, mask.nodes...)
-	o.diff = make([]bool, len(in))
+	inputs := append(G.Nodes{q, k, v}, mask.nodes...)
+	o.diff = make([]bool, len(inputs))
 	o.diff[0], o.diff[1], o.diff[2] = true, true, true
 	shapes := []tensor.Shape{q.Shape(), k.Shape(), v.Shape()}
 	if m.Bias != nil {
-		o.diff[len(in)-1] = true
+		o.diff[len(inputs)-1] = true
 		shapes = append(shapes, m.Bias.Shape())
 	}
-	o.grad = func(in G.Nodes, out, g *G.Node) (G.Nodes, error) {
+	o.grad = func(inputs G.Nodes, out, g *G.Node) (G.Nodes, error) {
 		state := state
 		if owner, ok := out.Op().(*op); ok { // apply may have returned an earlier, equal node: its op has the state
 			state = owner.shared.(*attentionState[F])
 		}
-		given := len(in)
-		parts, err := joint(e, "attention.grad"+attrs, shapes, append(in[:given:given], out, g), nil, nil, func(grads [][]F, in []G.Value) error {
-			q, k, v, err := operands(&state.kernel, in)
+		given := len(inputs)
+		parts, err := joint(e, "attention.grad"+attrs, shapes, append(inputs[:given:given], out, g), nil, nil, func(grads [][]F, values []G.Value) error {
+			q, k, v, err := operands(&state.kernel, values)
 			if err != nil {
 				return err
 			}
-			out, g, err := read2[F](in[given:], l.out.TotalSize(), l.out.TotalSize())
+			out, g, err := read2[F](values[given:], l.out.TotalSize(), l.out.TotalSize())
 			if err != nil {
 				return err
 			}
@@ -104,12 +104,12 @@ func attention[F kernel.Float](e *Env, c AttentionInputs) (*G.Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		grads := make(G.Nodes, len(in))
+		grads := make(G.Nodes, len(inputs))
 		copy(grads, parts[:3])
 		if m.Bias != nil {
-			grads[len(in)-1] = parts[3]
+			grads[len(inputs)-1] = parts[3]
 		}
 		return grads, nil
 	}
-	return e.apply(o, in...)
+	return e.apply(o, inputs...)
 }

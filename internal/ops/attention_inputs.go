@@ -86,18 +86,18 @@ func (c AttentionConfig) checkNodes(q, k, v *G.Node) error {
 	if (c.PastKey == nil) != (c.PastValue == nil) {
 		return fmt.Errorf("%s: PastKey and PastValue must be given together", c.Name)
 	}
-	for _, in := range []struct {
+	for _, input := range []struct {
 		what string
 		n    *G.Node
 	}{{"the key", k}, {"the value", v}, {"PastKey", c.PastKey}, {"PastValue", c.PastValue}} {
-		if in.n == nil { // no past
+		if input.n == nil { // no past
 			continue
 		}
-		if err := sameDtype(c.Name, in.what, in.n, "the query", q); err != nil {
+		if err := sameDtype(c.Name, input.what, input.n, "the query", q); err != nil {
 			return err
 		}
-		if in.n.Graph() != q.Graph() {
-			return fmt.Errorf("%s: %s belongs to another graph, not the query's", c.Name, in.what)
+		if input.n.Graph() != q.Graph() {
+			return fmt.Errorf("%s: %s belongs to another graph, not the query's", c.Name, input.what)
 		}
 	}
 	return nil

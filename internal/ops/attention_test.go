@@ -19,26 +19,26 @@ func TestAttentionLayouts(t *testing.T) {
 		run := func(side bool) [][]float64 {
 			g := newGraph(t)
 			bias := g.in(2, 5, 3)
-			in := G.Nodes{g.in(1, 5, 6), g.in(1, 4, 6), g.in(1, 4, 2)}
+			inputs := G.Nodes{g.in(1, 5, 6), g.in(1, 4, 6), g.in(1, 4, 2)}
 			if batch {
-				in = G.Nodes{g.in(3, 5, 6), g.in(3, 4, 6), g.in(3, 4, 2)}
+				inputs = G.Nodes{g.in(3, 5, 6), g.in(3, 4, 6), g.in(3, 4, 2)}
 			} else if side {
-				for i, n := range in {
-					in[i] = g.input(tensor.New(tensor.WithShape(n.Shape()[1:]...), tensor.WithBacking(n.Value().Data())))
+				for i, n := range inputs {
+					inputs[i] = g.input(tensor.New(tensor.WithShape(n.Shape()[1:]...), tensor.WithBacking(n.Value().Data())))
 				}
 			}
 			m := ops.Mask{Causal: true, Bias: bias}
 			var out *G.Node
 			if side {
-				out = g.node(ops.Attention(&ops.Env{}, in[0], in[1], in[2], ops.AttentionConfig{Heads: 2, Scale: 0.7, Mask: m}))
+				out = g.node(ops.Attention(&ops.Env{}, inputs[0], inputs[1], inputs[2], ops.AttentionConfig{Heads: 2, Scale: 0.7, Mask: m}))
 			} else {
 				var split G.Nodes
-				for _, n := range in {
+				for _, n := range inputs {
 					split = append(split, g.node(ops.SplitHeads(&ops.Env{}, n, 2)))
 				}
 				out = g.node(ops.MergeHeads(&ops.Env{}, g.node(ops.Attention(&ops.Env{}, split[0], split[1], split[2], ops.AttentionConfig{Heads: 0, Scale: 0.7, Mask: m})), true))
 			}
-			grads, err := G.Grad(g.node(gradcheck.Project(out, 1)), append(in, bias)...)
+			grads, err := G.Grad(g.node(gradcheck.Project(out, 1)), append(inputs, bias)...)
 			if err != nil {
 				t.Fatal(err)
 			}

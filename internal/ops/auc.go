@@ -59,11 +59,11 @@ func rankBin(x float64, yes bool) int {
 // the same side.
 func AreaUnderCurve(sums []float64) float64 {
 	no, yes := sums[:rankBins], sums[rankBins:]
-	var below, all, area float64
+	var below, total, area float64
 	for i, n := range no {
 		area += yes[i] * (below + n/2)
 		below += n
-		all += yes[i]
+		total += yes[i]
 	}
-	return area / (below * all)
+	return area / (below * total)
 }

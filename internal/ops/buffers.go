@@ -236,9 +236,9 @@ func Plan(g *G.ExprGraph) (shared, own int, err error) {
 		default:
 			inPlace := false
 			for it := g.From(n.ID()); it.Next(); {
-				in := it.Node().(*G.Node)
-				_, ours := in.Op().(*op)
-				inPlace = inPlace || ours && o.OverwritesInput() >= 0 && bytesOf(in) >= bytesOf(n)
+				input := it.Node().(*G.Node)
+				_, ours := input.Op().(*op)
+				inPlace = inPlace || ours && o.OverwritesInput() >= 0 && bytesOf(input) >= bytesOf(n)
 			}
 			if !inPlace {
 				own += bytesOf(n)
@@ -286,8 +286,8 @@ func (e *Env) count(order G.Nodes) error {
 	for _, n := range order {
 		o := e.op(n)
 		if o == nil || !o.part() {
-			for _, in := range e.children(n) {
-				read[in] = true
+			for _, input := range e.children(n) {
+				read[input] = true
 			}
 		}
 		if o != nil {
@@ -348,12 +348,12 @@ func (e *Env) op(n *G.Node) *op {
 }
 
 // children returns a node's inputs.
-func (e *Env) children(n *G.Node) (in G.Nodes) {
+func (e *Env) children(n *G.Node) (input G.Nodes) {
 	if o, ok := n.Op().(*op); ok {
 		return o.inputs
 	}
 	for it := e.graph.From(n.ID()); it.Next(); {
-		in = append(in, it.Node().(*G.Node))
+		input = append(input, it.Node().(*G.Node))
 	}
-	return in
+	return input
 }

@@ -305,15 +305,15 @@ func TestBuffersInAnyOrder(t *testing.T) {
 		for range 4 {
 			values := map[*G.Node]G.Value{nodes[0]: nodes[0].Value()}
 			run := func(n *G.Node) {
-				var in []G.Value
+				var operands []G.Value
 				for _, child := range n.Op().(*op).inputs {
 					if values[child] == nil {
 						return
 					}
-					in = append(in, values[child])
+					operands = append(operands, values[child])
 				}
 				var err error
-				if values[n], err = n.Op().Do(in...); err != nil {
+				if values[n], err = n.Op().Do(operands...); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -93,16 +93,16 @@ func crossEntropy[F kernel.Float](e *Env, logits, targets *G.Node, c CrossEntrop
 	}
 	o := &op{
 		name: name + attrs, layer: name, shape: tensor.ScalarShape(), out: dtypeOf[F](), diff: diff,
-		run: func(in []G.Value) (G.Value, error) {
-			logits, err := elements[F](in[0], n*vocab)
+		run: func(values []G.Value) (G.Value, error) {
+			logits, err := elements[F](values[0], n*vocab)
 			if err != nil {
 				return nil, err
 			}
-			targets, err := elements[int](in[1], n)
+			targets, err := elements[int](values[1], n)
 			if err != nil {
 				return nil, err
 			}
-			if err := w.read(optional(in, 2)); err != nil {
+			if err := w.read(optional(values, 2)); err != nil {
 				return nil, err
 			}
 			if err := weighClasses(w, classes, targets, classWeights, vocab); err != nil {
@@ -116,9 +116,9 @@ func crossEntropy[F kernel.Float](e *Env, logits, targets *G.Node, c CrossEntrop
 			return scalar(F(w.mean(sum, 1))), nil
 		},
 	}
-	o.grad = func(in G.Nodes, out, g *G.Node) (G.Nodes, error) {
-		d := newOp(name+".dlogits"+attrs, shape, func(d []F, in []G.Value) error {
-			logits, g, err := read2[F](in, n*vocab, 1)
+	o.grad = func(nodes G.Nodes, out, g *G.Node) (G.Nodes, error) {
+		d := newOp(name+".dlogits"+attrs, shape, func(d []F, values []G.Value) error {
+			logits, g, err := read2[F](values, n*vocab, 1)
 			if err != nil {
 				return err
 			}
@@ -126,9 +126,9 @@ func crossEntropy[F kernel.Float](e *Env, logits, targets *G.Node, c CrossEntrop
 			return nil
 		})
 		// The loss is among the inputs, so that it runs first: it fills logSums, classes and w.
-		grads := make(G.Nodes, len(in))
+		grads := make(G.Nodes, len(nodes))
 		var err error
-		grads[0], err = e.apply(d, in[0], g, out)
+		grads[0], err = e.apply(d, nodes[0], g, out)
 		return grads, err
 	}
 	return e.apply(o, inputs...)
@@ -158,9 +158,9 @@ func noClass(target, position, vocab int) error {
 }
 
 // optional returns input i, or nil if there is none.
-func optional(in []G.Value, i int) G.Value {
-	if i < len(in) {
-		return in[i]
+func optional(values []G.Value, i int) G.Value {
+	if i < len(values) {
+		return values[i]
 	}
 	return nil
 }

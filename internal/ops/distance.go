@@ -85,8 +85,8 @@ func newDistanceSum[F kernel.Float](d kernel.Distance, delta float64, outputs, w
 }
 
 // read reads the inputs (outputs, targets and, if given, weights) and returns the weighted sum of the distances.
-func (s *distanceSum[F]) read(cores int, in []G.Value) (float64, error) {
-	x, t, err := s.inputs(in)
+func (s *distanceSum[F]) read(cores int, values []G.Value) (float64, error) {
+	x, t, err := s.inputs(values)
 	if err != nil {
 		return 0, err
 	}
@@ -94,11 +94,11 @@ func (s *distanceSum[F]) read(cores int, in []G.Value) (float64, error) {
 }
 
 // inputs returns the outputs and the targets, and reads the weights.
-func (s *distanceSum[F]) inputs(in []G.Value) (x, t []F, err error) {
-	if x, t, err = read2[F](in, s.n, s.n); err != nil {
+func (s *distanceSum[F]) inputs(values []G.Value) (x, t []F, err error) {
+	if x, t, err = read2[F](values, s.n, s.n); err != nil {
 		return nil, nil, err
 	}
-	if err := s.w.read(optional(in, 2)); err != nil {
+	if err := s.w.read(optional(values, 2)); err != nil {
 		return nil, nil, err
 	}
 	if s.d == kernel.BinaryCrossEntropy || s.d == kernel.RightSide {
@@ -122,10 +122,10 @@ func sumVector(e *Env, name string, d kernel.Distance, outputs, targets, weights
 	return e.apply(newOp(fmt.Sprint(name, outputs.Shape()), tensor.Shape{n}, fill), inputs...)
 }
 
-func sumsOf[F kernel.Float](d kernel.Distance, outputs, weights *G.Node, add func(sums []float64, x, t, w float64)) func(sums []float64, in []G.Value) error {
+func sumsOf[F kernel.Float](d kernel.Distance, outputs, weights *G.Node, add func(sums []float64, x, t, w float64)) func(sums []float64, values []G.Value) error {
 	s := newDistanceSum[F](d, 0, outputs, weights)
-	return func(sums []float64, in []G.Value) error {
-		x, t, err := s.inputs(in)
+	return func(sums []float64, values []G.Value) error {
+		x, t, err := s.inputs(values)
 		clear(sums)
 		for i := range x {
 			if w := s.w.values[i/s.width]; w != 0 {
@@ -142,8 +142,8 @@ func sumDistance[F kernel.Float](e *Env, d kernel.Distance, outputs, targets, we
 		inputs = append(inputs, weights)
 	}
 	s := newDistanceSum[F](d, 0, outputs, weights)
-	return pair(e, fmt.Sprintf("%s sums%v", distanceNames[d], outputs.Shape()), inputs, func(in []G.Value) (sum, weight float64, err error) {
-		sum, err = s.read(e.Cores, in)
+	return pair(e, fmt.Sprintf("%s sums%v", distanceNames[d], outputs.Shape()), inputs, func(values []G.Value) (sum, weight float64, err error) {
+		sum, err = s.read(e.Cores, values)
 		return sum, s.w.total(s.width), err
 	})
 }
@@ -163,20 +163,20 @@ func meanDistance[F kernel.Float](e *Env, d kernel.Distance, delta float64, outp
 	}
 	o := &op{
 		name: distanceNames[d] + attrs, shape: tensor.ScalarShape(), out: dtypeOf[F](), diff: diff,
-		run: func(in []G.Value) (G.Value, error) {
-			sum, err := s.read(e.Cores, in)
+		run: func(values []G.Value) (G.Value, error) {
+			sum, err := s.read(e.Cores, values)
 			if err != nil {
 				return nil, err
 			}
 			return scalar(F(s.w.mean(sum, s.width))), nil
 		},
 	}
-	o.grad = func(in G.Nodes, out, g *G.Node) (G.Nodes, error) {
+	o.grad = func(nodes G.Nodes, out, g *G.Node) (G.Nodes, error) {
 		// by returns the derivative with respect to x. It also serves the targets: where they have a gradient, the
 		// distance is symmetric in x and t.
 		by := func(what string, x, t *G.Node) (*G.Node, error) {
-			o := newOp(distanceNames[d]+what+attrs, shape, func(dx []F, in []G.Value) error {
-				x, t, g, err := read3[F](in, s.n, s.n, 1)
+			o := newOp(distanceNames[d]+what+attrs, shape, func(dx []F, values []G.Value) error {
+				x, t, g, err := read3[F](values, s.n, s.n, 1)
 				if err != nil {
 					return err
 				}
@@ -185,13 +185,13 @@ func meanDistance[F kernel.Float](e *Env, d kernel.Distance, delta float64, outp
 			})
 			return e.apply(o, x, t, g, out) // out, the loss, must run first: it fills s
 		}
-		grads := make(G.Nodes, len(in))
+		grads := make(G.Nodes, len(nodes))
 		var err error
-		if grads[0], err = by(".doutputs", in[0], in[1]); err != nil {
+		if grads[0], err = by(".doutputs", nodes[0], nodes[1]); err != nil {
 			return nil, err
 		}
 		if diff[1] {
-			grads[1], err = by(".dtargets", in[1], in[0])
+			grads[1], err = by(".dtargets", nodes[1], nodes[0])
 		}
 		return grads, err
 	}

@@ -67,8 +67,8 @@ func dropout[F kernel.Float](e *Env, x *G.Node, d drop) (*G.Node, error) {
 	keep := newBuffer[F](shape) // the factor of each element in the current run: 0 or 1/(1−p)
 	var run runs
 	attrs := fmt.Sprintf("%v%v", shape, d)
-	o := newOp("dropout"+attrs, shape, func(y []F, in []G.Value) error {
-		x, err := elements[F](in[0], len(y))
+	o := newOp("dropout"+attrs, shape, func(y []F, values []G.Value) error {
+		x, err := elements[F](values[0], len(y))
 		if err != nil {
 			return err
 		}
@@ -80,8 +80,8 @@ func dropout[F kernel.Float](e *Env, x *G.Node, d drop) (*G.Node, error) {
 	o.fills = append(o.fills, &keep.lease)
 	o.diff = []bool{true}
 	o.grad = func(_ G.Nodes, out, g *G.Node) (G.Nodes, error) {
-		dx := newOp("dropout.dx"+attrs, shape, func(dx []F, in []G.Value) error {
-			g, err := elements[F](in[0], len(dx))
+		dx := newOp("dropout.dx"+attrs, shape, func(dx []F, values []G.Value) error {
+			g, err := elements[F](values[0], len(dx))
 			if err != nil {
 				return err
 			}

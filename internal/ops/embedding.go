@@ -27,12 +27,12 @@ func embedding[F kernel.Float](e *Env, table, ids *G.Node) (*G.Node, error) {
 	n := ids.Shape().TotalSize()
 	shape := append(ids.Shape(), width)
 
-	o := newOp(fmt.Sprintf("embedding%v%v", table.Shape(), shape), shape, func(out []F, in []G.Value) error {
-		table, err := elements[F](in[0], vocab*width)
+	o := newOp(fmt.Sprintf("embedding%v%v", table.Shape(), shape), shape, func(out []F, values []G.Value) error {
+		table, err := elements[F](values[0], vocab*width)
 		if err != nil {
 			return err
 		}
-		ids, err := elements[int](in[1], n)
+		ids, err := elements[int](values[1], n)
 		if err != nil {
 			return err
 		}
@@ -45,13 +45,13 @@ func embedding[F kernel.Float](e *Env, table, ids *G.Node) (*G.Node, error) {
 		return nil
 	})
 	o.diff = []bool{true, false}
-	o.grad = func(in G.Nodes, out, g *G.Node) (G.Nodes, error) {
-		dt := newOp(fmt.Sprintf("embedding.dtable%v%v", table.Shape(), shape), table.Shape(), func(dt []F, in []G.Value) error {
-			g, err := elements[F](in[0], n*width)
+	o.grad = func(inputs G.Nodes, out, g *G.Node) (G.Nodes, error) {
+		dt := newOp(fmt.Sprintf("embedding.dtable%v%v", table.Shape(), shape), table.Shape(), func(dt []F, values []G.Value) error {
+			g, err := elements[F](values[0], n*width)
 			if err != nil {
 				return err
 			}
-			ids, err := elements[int](in[1], n)
+			ids, err := elements[int](values[1], n)
 			if err != nil {
 				return err
 			}
@@ -60,7 +60,7 @@ func embedding[F kernel.Float](e *Env, table, ids *G.Node) (*G.Node, error) {
 			return nil
 		})
 		// The output is among the inputs, so that it runs first: it checks the ids.
-		nt, err := e.apply(dt, g, in[1], out)
+		nt, err := e.apply(dt, g, inputs[1], out)
 		return G.Nodes{nt, nil}, err
 	}
 	return e.apply(o, table, ids)

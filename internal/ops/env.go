@@ -51,10 +51,10 @@ func (e *Env) Enter(g *G.ExprGraph) error {
 // inputs differ, and a machine computes only one of two nodes with equal hashes. So apply computes the hash before it
 // adds the node. If the graph has a node with this hash, apply returns that node if it is the same op on the same
 // inputs. Otherwise apply changes the op's salt, which changes the hash.
-func (e *Env) apply(o *op, in ...*G.Node) (*G.Node, error) {
+func (e *Env) apply(o *op, inputs ...*G.Node) (*G.Node, error) {
 	name := cmp.Or(o.layer, o.name)
-	for _, n := range in {
-		if n.Graph() != in[0].Graph() {
+	for _, n := range inputs {
+		if n.Graph() != inputs[0].Graph() {
 			return nil, fmt.Errorf("%s: an input of shape %v belongs to another graph, not the first input's", name, n.Shape())
 		}
 		if s := n.Shape(); slices.Contains(s, 0) {
@@ -62,10 +62,10 @@ func (e *Env) apply(o *op, in ...*G.Node) (*G.Node, error) {
 		}
 		o.shapes = append(o.shapes, n.Shape())
 	}
-	if err := e.Enter(in[0].Graph()); err != nil {
+	if err := e.Enter(inputs[0].Graph()); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	o.inputs, o.env = in, e
+	o.inputs, o.env = inputs, e
 	e.learn()
 	for other := e.nodes[o.nodeHash()]; other != nil; other = e.nodes[o.nodeHash()] {
 		if twin, ok := other.Op().(*op); ok && twin.name == o.name && slices.Equal(twin.inputs, o.inputs) {
@@ -73,7 +73,7 @@ func (e *Env) apply(o *op, in ...*G.Node) (*G.Node, error) {
 		}
 		o.salt++
 	}
-	n, err := G.ApplyOp(o, in...)
+	n, err := G.ApplyOp(o, inputs...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.name, err)
 	}
@@ -85,9 +85,9 @@ func (e *Env) apply(o *op, in ...*G.Node) (*G.Node, error) {
 
 // learn records the nodes that were added to the graph since the last call of learn.
 func (e *Env) learn() {
-	all := e.graph.AllNodes()
-	for ; e.known < len(all); e.known++ {
-		n := all[e.known]
+	nodes := e.graph.AllNodes()
+	for ; e.known < len(nodes); e.known++ {
+		n := nodes[e.known]
 		if h := n.Hashcode(); e.nodes[h] == nil {
 			e.nodes[h] = n
 		}

@@ -102,15 +102,15 @@ func TestEqualHashes(t *testing.T) {
 // TestEqualHashesOfLeaves builds two inputs with equal hashes. Inputs have no salt, so Distinct must report them.
 func TestEqualHashesOfLeaves(t *testing.T) {
 	g := G.NewGraph()
-	var in G.Nodes
+	var inputs G.Nodes
 	for _, name := range []string{"t77989", "t1101292"} {
-		in = append(in, G.NewMatrix(g, tensor.Float64, G.WithShape(2, 2), G.WithName(name), G.WithInit(G.Ones())))
+		inputs = append(inputs, G.NewMatrix(g, tensor.Float64, G.WithShape(2, 2), G.WithName(name), G.WithInit(G.Ones())))
 	}
 	var collision *CollisionError
-	if err := Distinct(g); !errors.As(err, &collision) || collision.A != in[0] || collision.B != in[1] {
+	if err := Distinct(g); !errors.As(err, &collision) || collision.A != inputs[0] || collision.B != inputs[1] {
 		t.Errorf("two inputs with equal hashes: got the error %v, want a *CollisionError with both inputs", err)
 	}
-	if in[0].Hashcode() != in[1].Hashcode() {
+	if inputs[0].Hashcode() != inputs[1].Hashcode() {
 		t.Error("the inputs' hashes differ, so the test checks nothing")
 	}
 }
@@ -119,9 +119,9 @@ func TestEqualHashesOfLeaves(t *testing.T) {
 // nodes depends on, or all if there are none.
 func TestCollisionErrorNamesInputs(t *testing.T) {
 	g := G.NewGraph()
-	in := func(name string) *G.Node { return G.NewMatrix(g, tensor.Float64, G.WithShape(2, 2), G.WithName(name)) }
-	tanh := G.Must(G.Tanh(in("query110675")))
-	exp := G.Must(G.Exp(in("key145628")))
+	inputs := func(name string) *G.Node { return G.NewMatrix(g, tensor.Float64, G.WithShape(2, 2), G.WithName(name)) }
+	tanh := G.Must(G.Tanh(inputs("query110675")))
+	exp := G.Must(G.Exp(inputs("key145628")))
 	var found *CollisionError
 	if err := Distinct(g); !errors.As(err, &found) || found.A != tanh || found.B != exp {
 		t.Fatalf("two nodes with equal hashes: got the error %v, want a *CollisionError with both nodes", err)
@@ -130,7 +130,7 @@ func TestCollisionErrorNamesInputs(t *testing.T) {
 	negated := G.Must(G.Neg(both))
 	many := both
 	for _, name := range []string{"a", "b", "c"} {
-		many = G.Must(G.Add(many, in(name)))
+		many = G.Must(G.Add(many, inputs(name)))
 	}
 	constant := g.AddNode(G.NewConstant(2.0))
 	for _, tc := range []struct {

@@ -32,8 +32,8 @@ func gate[F kernel.Float](e *Env, a, b *G.Node, act Activation) (*G.Node, error)
 	shape := a.Shape()
 	n := shape.TotalSize()
 	attrs := fmt.Sprintf("%v(%v)", shape, act)
-	o := newOp("gate"+attrs, shape, func(y []F, in []G.Value) error {
-		a, b, err := read2[F](in, n, n)
+	o := newOp("gate"+attrs, shape, func(y []F, values []G.Value) error {
+		a, b, err := read2[F](values, n, n)
 		if err != nil {
 			return err
 		}
@@ -41,9 +41,9 @@ func gate[F kernel.Float](e *Env, a, b *G.Node, act Activation) (*G.Node, error)
 		return nil
 	})
 	o.diff = []bool{true, true}
-	o.grad = func(in G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		return joint(e, "gate.grad"+attrs, []tensor.Shape{shape, shape}, []*G.Node{in[0], in[1], g}, nil, nil, func(out [][]F, in []G.Value) error {
-			a, b, g, err := read3[F](in, n, n, n)
+	o.grad = func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
+		return joint(e, "gate.grad"+attrs, []tensor.Shape{shape, shape}, []*G.Node{inputs[0], inputs[1], g}, nil, nil, func(out [][]F, values []G.Value) error {
+			a, b, g, err := read3[F](values, n, n, n)
 			if err != nil {
 				return err
 			}

@@ -46,8 +46,8 @@ func swapAxes(e *Env, x *G.Node, shape tensor.Shape, n, a, b, width int) (*G.Nod
 }
 
 func swapAxesOf[F kernel.Float](e *Env, x *G.Node, shape tensor.Shape, n, a, b, width int) (*G.Node, error) {
-	o := newOp(fmt.Sprintf("swap axes%v(%d,%d,%d,%d)", shape, n, a, b, width), shape, func(y []F, in []G.Value) error {
-		x, err := elements[F](in[0], len(y))
+	o := newOp(fmt.Sprintf("swap axes%v(%d,%d,%d,%d)", shape, n, a, b, width), shape, func(y []F, values []G.Value) error {
+		x, err := elements[F](values[0], len(y))
 		if err != nil {
 			return err
 		}
@@ -55,8 +55,8 @@ func swapAxesOf[F kernel.Float](e *Env, x *G.Node, shape tensor.Shape, n, a, b, 
 		return nil
 	})
 	o.diff = []bool{true}
-	o.grad = func(in G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		dx, err := swapAxes(e, g, in[0].Shape(), n, b, a, width)
+	o.grad = func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
+		dx, err := swapAxes(e, g, inputs[0].Shape(), n, b, a, width)
 		return G.Nodes{dx}, err
 	}
 	return e.apply(o, x)

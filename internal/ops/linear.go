@@ -42,15 +42,15 @@ func linear[F kernel.Float](e *Env, x, w, b *G.Node, act Activation) (*G.Node, e
 	shape := x.Shape()
 	shape[len(shape)-1] = out
 
-	in := G.Nodes{x, w}
+	inputs := G.Nodes{x, w}
 	diff := []bool{true, true}
 	if b != nil {
-		in, diff = append(in, b), append(diff, true)
+		inputs, diff = append(inputs, b), append(diff, true)
 	}
 	attrs := fmt.Sprintf("%v%v(%v,%t)", shape, w.Shape(), act, b != nil)
 	var before *buffer[F] // x·wᵀ + b; nil unless a derivative needs it
-	o := newOp("linear"+attrs, shape, func(y []F, in []G.Value) error {
-		x, w, err := read2[F](in, n*width, out*width)
+	o := newOp("linear"+attrs, shape, func(y []F, values []G.Value) error {
+		x, w, err := read2[F](values, n*width, out*width)
 		if err != nil {
 			return err
 		}
@@ -59,8 +59,8 @@ func linear[F kernel.Float](e *Env, x, w, b *G.Node, act Activation) (*G.Node, e
 			z = before.slice()
 		}
 		kernel.Gemm(e.Cores, false, true, n, out, width, 1, x, width, w, width, 0, z, out) // (n, I) x (O, I)ᵀ -> (n, O)
-		if len(in) == 3 {
-			bias, err := elements[F](in[2], out)
+		if len(values) == 3 {
+			bias, err := elements[F](values[2], out)
 			if err != nil {
 				return err
 			}
@@ -72,8 +72,8 @@ func linear[F kernel.Float](e *Env, x, w, b *G.Node, act Activation) (*G.Node, e
 		return nil
 	})
 	o.diff = diff
-	o.grad = func(in G.Nodes, y, g *G.Node) (G.Nodes, error) {
-		shapes := []tensor.Shape{x.Shape(), w.Shape(), {out}}[:len(in)]
+	o.grad = func(inputs G.Nodes, y, g *G.Node) (G.Nodes, error) {
+		shapes := []tensor.Shape{x.Shape(), w.Shape(), {out}}[:len(inputs)]
 		var inner *buffer[F] // the gradient of x·wᵀ + b
 		if act != Identity {
 			inner = newBuffer[F](shape)
@@ -82,12 +82,12 @@ func linear[F kernel.Float](e *Env, x, w, b *G.Node, act Activation) (*G.Node, e
 			before = newBuffer[F](shape)
 			o.fills = append(o.fills, &before.lease)
 		}
-		return joint(e, "linear.grad"+attrs, shapes, []*G.Node{in[0], in[1], y, g}, inner, before, func(d [][]F, in []G.Value) error {
-			x, w, err := read2[F](in, n*width, out*width)
+		return joint(e, "linear.grad"+attrs, shapes, []*G.Node{inputs[0], inputs[1], y, g}, inner, before, func(d [][]F, values []G.Value) error {
+			x, w, err := read2[F](values, n*width, out*width)
 			if err != nil {
 				return err
 			}
-			y, g, err := read2[F](in[2:], n*out, n*out)
+			y, g, err := read2[F](values[2:], n*out, n*out)
 			if err != nil {
 				return err
 			}
@@ -107,5 +107,5 @@ func linear[F kernel.Float](e *Env, x, w, b *G.Node, act Activation) (*G.Node, e
 			return nil
 		})
 	}
-	return e.apply(o, in...)
+	return e.apply(o, inputs...)
 }

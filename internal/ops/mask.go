@@ -138,34 +138,34 @@ type maskInputs[F kernel.Float] struct {
 
 // inputsOf converts a mask that Check has accepted for scores of the given shape.
 func inputsOf[F kernel.Float](m Mask, scores tensor.Shape) maskInputs[F] {
-	in := maskInputs[F]{Mask: m, known: kernel.Mask[F]{Shape: full(scores), Causal: m.Causal, Offset: m.Offset}}
+	inputs := maskInputs[F]{Mask: m, known: kernel.Mask[F]{Shape: full(scores), Causal: m.Causal, Offset: m.Offset}}
 	if w := m.Window; w != nil {
-		in.known.Window = &Window{Left: clampOffset(w.Left), Right: clampOffset(w.Right)}
+		inputs.known.Window = &Window{Left: clampOffset(w.Left), Right: clampOffset(w.Right)}
 	}
 	for _, x := range m.Slopes {
-		in.known.Slopes = append(in.known.Slopes, F(x))
+		inputs.known.Slopes = append(inputs.known.Slopes, F(x))
 	}
 	if m.Allow != nil {
-		in.known.AllowShape, _ = fullMask(m.Allow.Shape(), scores)
+		inputs.known.AllowShape, _ = fullMask(m.Allow.Shape(), scores)
 	}
 	if m.Bias != nil {
-		in.known.BiasShape, _ = fullMask(m.Bias.Shape(), scores)
+		inputs.known.BiasShape, _ = fullMask(m.Bias.Shape(), scores)
 	}
 	for _, n := range []*G.Node{m.KeyLengths, m.Offsets, m.Allow, m.Bias} { // the bias comes last: diff and grads rely on it
 		if n != nil {
-			in.nodes = append(in.nodes, n)
+			inputs.nodes = append(inputs.nodes, n)
 		}
 	}
-	return in
+	return inputs
 }
 
 func clampOffset(x int) int { return min(max(x, -kernel.MaxOffset), kernel.MaxOffset) }
 
 // read returns the mask with the values in, which belong to m.nodes.
-func (m *maskInputs[F]) read(in []G.Value) (k kernel.Mask[F], err error) {
+func (m *maskInputs[F]) read(values []G.Value) (k kernel.Mask[F], err error) {
 	k = m.known
 	if m.KeyLengths != nil {
-		if k.KeyLengths, err = elements[int](in[0], k.Shape[0]); err != nil {
+		if k.KeyLengths, err = elements[int](values[0], k.Shape[0]); err != nil {
 			return k, err
 		}
 		for b, n := range k.KeyLengths {
@@ -173,10 +173,10 @@ func (m *maskInputs[F]) read(in []G.Value) (k kernel.Mask[F], err error) {
 				return k, fmt.Errorf("key length %d of batch element %d isn't between 0 and the %d keys", n, b, k.Shape[3])
 			}
 		}
-		in = in[1:]
+		values = values[1:]
 	}
 	if m.Offsets != nil {
-		if k.Offsets, err = elements[int](in[0], k.Shape[0]); err != nil {
+		if k.Offsets, err = elements[int](values[0], k.Shape[0]); err != nil {
 			return k, err
 		}
 		for b, n := range k.Offsets {
@@ -184,16 +184,16 @@ func (m *maskInputs[F]) read(in []G.Value) (k kernel.Mask[F], err error) {
 				return k, fmt.Errorf("offset %d of batch element %d isn't between −%d and %[3]d", n, b, kernel.MaxOffset)
 			}
 		}
-		in = in[1:]
+		values = values[1:]
 	}
 	if m.Allow != nil {
-		if k.Allow, err = elements[bool](in[0], size(k.AllowShape)); err != nil {
+		if k.Allow, err = elements[bool](values[0], size(k.AllowShape)); err != nil {
 			return k, err
 		}
-		in = in[1:]
+		values = values[1:]
 	}
 	if m.Bias != nil {
-		k.Bias, err = elements[F](in[0], size(k.BiasShape))
+		k.Bias, err = elements[F](values[0], size(k.BiasShape))
 	}
 	return k, err
 }
@@ -231,23 +231,23 @@ func maskedOp[F kernel.Float](e *Env, name, layer string, scores *G.Node, m Mask
 		return nil, err
 	}
 	mask := inputsOf[F](m, shape)
-	o := newOp(fmt.Sprintf("%s%v%v", name, shape, m), shape, func(out []F, in []G.Value) error {
-		scores, err := elements[F](in[0], len(out))
+	o := newOp(fmt.Sprintf("%s%v%v", name, shape, m), shape, func(out []F, values []G.Value) error {
+		scores, err := elements[F](values[0], len(out))
 		if err != nil {
 			return err
 		}
-		k, err := mask.read(in[1:])
+		k, err := mask.read(values[1:])
 		if err != nil {
 			return err
 		}
 		forward(e.Cores, out, scores, k)
 		return nil
 	})
-	in := append(G.Nodes{scores}, mask.nodes...)
+	inputs := append(G.Nodes{scores}, mask.nodes...)
 	o.diff, o.layer = mask.diff(), layer
 	o.grad = func(_ G.Nodes, out, g *G.Node) (G.Nodes, error) {
-		ds := newOp(fmt.Sprintf("%s.dscores%v", name, shape), shape, func(ds []F, in []G.Value) error {
-			out, g, err := read2[F](in, len(ds), len(ds))
+		ds := newOp(fmt.Sprintf("%s.dscores%v", name, shape), shape, func(ds []F, values []G.Value) error {
+			out, g, err := read2[F](values, len(ds), len(ds))
 			if err != nil {
 				return err
 			}
@@ -260,7 +260,7 @@ func maskedOp[F kernel.Float](e *Env, name, layer string, scores *G.Node, m Mask
 		}
 		return mask.grads(e, n)
 	}
-	return e.apply(o, in...)
+	return e.apply(o, inputs...)
 }
 
 // scoresNode checks the dtype and rank of scores.
@@ -292,8 +292,8 @@ func (m *maskInputs[F]) grads(e *Env, ds *G.Node) (G.Nodes, error) {
 		return grads, nil
 	}
 	shape := m.Bias.Shape()
-	db := newOp(fmt.Sprintf("mask.dbias%v%v", ds.Shape(), shape), shape, func(db []F, in []G.Value) error {
-		ds, err := elements[F](in[0], size(m.known.Shape))
+	db := newOp(fmt.Sprintf("mask.dbias%v%v", ds.Shape(), shape), shape, func(db []F, values []G.Value) error {
+		ds, err := elements[F](values[0], size(m.known.Shape))
 		if err != nil {
 			return err
 		}

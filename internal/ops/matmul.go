@@ -63,8 +63,8 @@ func matMul[F kernel.Float](e *Env, a, b *G.Node, p product) (*G.Node, error) {
 	shape := append(lead.Clone(), p.m, p.n)
 	_, lda := flip(p.transA, p.m, p.k)
 	_, ldb := flip(p.transB, p.k, p.n)
-	o := newOp(fmt.Sprintf("matmul%v(%t,%t,%v,%t)", shape, p.transA, p.transB, p.scale, p.skip), shape, func(c []F, in []G.Value) error {
-		a, b, err := read2[F](in, p.count*p.m*p.k, p.count*p.k*p.n)
+	o := newOp(fmt.Sprintf("matmul%v(%t,%t,%v,%t)", shape, p.transA, p.transB, p.scale, p.skip), shape, func(c []F, values []G.Value) error {
+		a, b, err := read2[F](values, p.count*p.m*p.k, p.count*p.k*p.n)
 		if err != nil {
 			return err
 		}
@@ -76,23 +76,23 @@ func matMul[F kernel.Float](e *Env, a, b *G.Node, p product) (*G.Node, error) {
 		return nil
 	})
 	o.diff = []bool{true, true}
-	o.grad = func(in G.Nodes, _, g *G.Node) (G.Nodes, error) {
+	o.grad = func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
 		// C = A·B: dA = G·Bᵀ, dB = Aᵀ·G, each transposed like its operand. The gradients always skip zeros, because the
 		// gradients of masked positions are exact zeros.
 		var da, db *G.Node
 		var err error
 		if p.transA {
-			da, err = MatMul(e, in[1], g, p.transB, true, p.scale, true) // (k, n) x (n, m) -> (k, m)
+			da, err = MatMul(e, inputs[1], g, p.transB, true, p.scale, true) // (k, n) x (n, m) -> (k, m)
 		} else {
-			da, err = MatMul(e, g, in[1], false, !p.transB, p.scale, true) // (m, n) x (n, k) -> (m, k)
+			da, err = MatMul(e, g, inputs[1], false, !p.transB, p.scale, true) // (m, n) x (n, k) -> (m, k)
 		}
 		if err != nil {
 			return nil, err
 		}
 		if p.transB {
-			db, err = MatMul(e, g, in[0], true, p.transA, p.scale, true) // (n, m) x (m, k) -> (n, k)
+			db, err = MatMul(e, g, inputs[0], true, p.transA, p.scale, true) // (n, m) x (m, k) -> (n, k)
 		} else {
-			db, err = MatMul(e, in[0], g, !p.transA, false, p.scale, true) // (k, m) x (m, n) -> (k, n)
+			db, err = MatMul(e, inputs[0], g, !p.transA, false, p.scale, true) // (k, m) x (m, n) -> (k, n)
 		}
 		return G.Nodes{da, db}, err
 	}

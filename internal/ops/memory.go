@@ -40,8 +40,8 @@ func keep[F kernel.Float](e *Env, m *Memory, x *G.Node, s tensor.Shape) (*G.Node
 	out := store.value(dims)
 	o := &op{
 		name: fmt.Sprintf("memory of %s%v", m.name, x.Shape()), shape: x.Shape().Clone(), out: typeOf(dtypeOf[F](), x.Shape()),
-		run: func(in []G.Value) (G.Value, error) {
-			x, err := elements[F](in[0], s.TotalSize())
+		run: func(values []G.Value) (G.Value, error) {
+			x, err := elements[F](values[0], s.TotalSize())
 			if err != nil {
 				return nil, err
 			}

@@ -40,20 +40,20 @@ func LayerNorm(e *Env, x, gamma, beta *G.Node, eps float64) (*G.Node, error) {
 func layerNorm[F kernel.Float](e *Env, x, gamma, beta *G.Node, eps float64) (*G.Node, error) {
 	shape := x.Shape()
 	n, width := rows(shape)
-	in := G.Nodes{x, gamma}
+	inputs := G.Nodes{x, gamma}
 	diff := []bool{true, true}
 	if beta != nil {
-		in, diff = append(in, beta), append(diff, true)
+		inputs, diff = append(inputs, beta), append(diff, true)
 	}
 	attrs := fmt.Sprintf("%v(%v,%t)", shape, eps, beta != nil)
-	o := newOp("layer norm"+attrs, shape, func(y []F, in []G.Value) error {
-		x, gamma, err := read2[F](in, len(y), width)
+	o := newOp("layer norm"+attrs, shape, func(y []F, values []G.Value) error {
+		x, gamma, err := read2[F](values, len(y), width)
 		if err != nil {
 			return err
 		}
 		var beta []F
-		if len(in) == 3 {
-			if beta, err = elements[F](in[2], width); err != nil {
+		if len(values) == 3 {
+			if beta, err = elements[F](values[2], width); err != nil {
 				return err
 			}
 		}
@@ -61,13 +61,13 @@ func layerNorm[F kernel.Float](e *Env, x, gamma, beta *G.Node, eps float64) (*G.
 		return nil
 	})
 	o.diff = diff
-	o.grad = func(in G.Nodes, _, g *G.Node) (G.Nodes, error) {
+	o.grad = func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
 		shapes := []tensor.Shape{shape, {width}}
 		if beta != nil {
 			shapes = append(shapes, tensor.Shape{width})
 		}
-		return joint(e, "layer norm.grad"+attrs, shapes, []*G.Node{in[0], in[1], g}, nil, nil, func(out [][]F, in []G.Value) error {
-			x, gamma, g, err := read3[F](in, n*width, width, n*width)
+		return joint(e, "layer norm.grad"+attrs, shapes, []*G.Node{inputs[0], inputs[1], g}, nil, nil, func(out [][]F, values []G.Value) error {
+			x, gamma, g, err := read3[F](values, n*width, width, n*width)
 			if err != nil {
 				return err
 			}
@@ -79,5 +79,5 @@ func layerNorm[F kernel.Float](e *Env, x, gamma, beta *G.Node, eps float64) (*G.
 			return nil
 		})
 	}
-	return e.apply(o, in...)
+	return e.apply(o, inputs...)
 }

@@ -35,8 +35,8 @@ type op struct {
 	shape  tensor.Shape // shape of the output
 	diff   []bool       // whether each input has a gradient; nil means none has one
 
-	run  func(in []G.Value) (G.Value, error)
-	grad func(in G.Nodes, out, grad *G.Node) (G.Nodes, error)
+	run  func(values []G.Value) (G.Value, error)
+	grad func(inputs G.Nodes, out, grad *G.Node) (G.Nodes, error)
 
 	env    *Env     // the Env of its graph
 	output *lease   // the output's memory; nil if it never comes from Buffers
@@ -63,20 +63,20 @@ func (o *op) Type() hm.Type {
 
 func (o *op) InferShape(...G.DimSizer) (tensor.Shape, error) { return o.shape.Clone(), nil }
 
-func (o *op) Do(in ...G.Value) (v G.Value, err error) {
+func (o *op) Do(values ...G.Value) (v G.Value, err error) {
 	defer func() {
 		if r := recover(); r != nil { // a mistake in this package; the VM's caller couldn't recover from it
 			v, err = nil, fmt.Errorf("%s: %v", o.name, r)
 		}
 	}()
-	for i, v := range in {
+	for i, v := range values {
 		if v != nil && !sameLayout(v.Shape(), o.shapes[i]) {
 			return nil, fmt.Errorf("%s: the graph was built for an input of shape %v, got %v", o.name, o.shapes[i], v.Shape())
 		}
 	}
 	b := o.env.Buffers
 	if err = b.begin(o.env, o); err == nil {
-		v, err = o.run(in)
+		v, err = o.run(values)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cmp.Or(o.layer, o.name), err)
@@ -110,11 +110,11 @@ func (o *op) DiffWRT(inputs int) []bool {
 	return o.diff
 }
 
-func (o *op) SymDiff(in G.Nodes, out, grad *G.Node) (G.Nodes, error) {
+func (o *op) SymDiff(inputs G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 	if o.grad == nil {
 		return nil, fmt.Errorf("%s has no derivative (Heed's gradients are of first order)", o.name)
 	}
-	return o.grad(in, out, grad)
+	return o.grad(inputs, out, grad)
 }
 
 // typeOf returns the Gorgonia type of a tensor.
@@ -141,15 +141,15 @@ func byDtype[T any](v interface{ Dtype() tensor.Dtype }, f32, f64 T) T {
 	return f64
 }
 
-// newOp returns an op whose output is one tensor of dtype F and the given shape. fill(out, in) must set all elements of
-// out, which may hold any values before.
-func newOp[F kernel.Float](name string, shape tensor.Shape, fill func(out []F, in []G.Value) error) *op {
+// newOp returns an op whose output is one tensor of dtype F and the given shape. The function fill must set all
+// elements of out, which may hold any values before.
+func newOp[F kernel.Float](name string, shape tensor.Shape, fill func(out []F, values []G.Value) error) *op {
 	buf := newBuffer[F](shape)
 	return &op{
 		name: name, shape: shape, out: typeOf(dtypeOf[F](), shape), output: &buf.lease, fills: []*lease{&buf.lease},
-		run: func(in []G.Value) (G.Value, error) {
+		run: func(values []G.Value) (G.Value, error) {
 			out := buf.slice()
-			if err := fill(out, in); err != nil {
+			if err := fill(out, values); err != nil {
 				return nil, err
 			}
 			return buf.dense, nil
@@ -194,7 +194,7 @@ func (b *buffer[F]) slice() []F {
 // the first node calls fill, which computes all tensors. The other ops depend on the first and return one tensor each.
 // The buffer work is scratch memory for fill. The buffer saved is one that fill reads and the op of an input fills.
 // Both may be nil.
-func joint[F kernel.Float](e *Env, name string, shapes []tensor.Shape, in []*G.Node, work, saved *buffer[F], fill func(out [][]F, in []G.Value) error) (G.Nodes, error) {
+func joint[F kernel.Float](e *Env, name string, shapes []tensor.Shape, inputs []*G.Node, work, saved *buffer[F], fill func(out [][]F, values []G.Value) error) (G.Nodes, error) {
 	bufs := make([]*buffer[F], len(shapes))
 	for i, s := range shapes {
 		bufs[i] = newBuffer[F](s)
@@ -202,12 +202,12 @@ func joint[F kernel.Float](e *Env, name string, shapes []tensor.Shape, in []*G.N
 	out := make([][]F, len(bufs))
 	o := &op{
 		name: name, shape: shapes[0], out: typeOf(dtypeOf[F](), shapes[0]), output: &bufs[0].lease, shared: bufs,
-		run: func(in []G.Value) (G.Value, error) {
+		run: func(values []G.Value) (G.Value, error) {
 			for i, b := range bufs {
 				out[i] = b.slice()
 			}
 			defer clear(out) // a reference would keep memory that Buffers have released
-			if err := fill(out, in); err != nil {
+			if err := fill(out, values); err != nil {
 				return nil, err
 			}
 			return bufs[0].dense, nil
@@ -222,7 +222,7 @@ func joint[F kernel.Float](e *Env, name string, shapes []tensor.Shape, in []*G.N
 	if saved != nil {
 		o.saved = append(o.saved, &saved.lease)
 	}
-	first, err := e.apply(o, in...)
+	first, err := e.apply(o, inputs...)
 	if err != nil {
 		return nil, err
 	}

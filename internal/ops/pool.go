@@ -10,17 +10,17 @@ import (
 )
 
 // Pool returns the mean over the first positions of every sequence. For x of shape (B, T, D) or (T, D), the result has
-// shape (B, D) or (1, D). Sequence b has lengths[b] valid positions, or T if lengths is nil. The argument most limits
-// how many of them the mean includes. The other positions may hold any values, and their gradient is zero. The mean of
+// shape (B, D) or (1, D). Sequence b has lengths[b] valid positions, or T if lengths is nil. The mean
+// includes at most the first limit of them. The other positions may hold any values, and their gradient is zero. The mean of
 // a sequence of length 0 is zero.
-func Pool(e *Env, x, lengths *G.Node, most int) (*G.Node, error) {
+func Pool(e *Env, x, lengths *G.Node, limit int) (*G.Node, error) {
 	const name = "pool"
 	s, err := sequencesOf(name, x)
 	if err != nil {
 		return nil, err
 	}
-	if most < 1 {
-		return nil, fmt.Errorf("%s: the number of positions must be at least 1, got %d", name, most)
+	if limit < 1 {
+		return nil, fmt.Errorf("%s: the number of positions must be at least 1, got %d", name, limit)
 	}
 	if lengths != nil {
 		if lengths.Dtype() != tensor.Int {
@@ -30,21 +30,21 @@ func Pool(e *Env, x, lengths *G.Node, most int) (*G.Node, error) {
 			return nil, err
 		}
 	}
-	return byDtype(x, pool[float32], pool[float64])(e, x, lengths, s, most)
+	return byDtype(x, pool[float32], pool[float64])(e, x, lengths, s, limit)
 }
 
-func pool[F kernel.Float](e *Env, x, lengths *G.Node, s tensor.Shape, most int) (*G.Node, error) {
+func pool[F kernel.Float](e *Env, x, lengths *G.Node, s tensor.Shape, limit int) (*G.Node, error) {
 	batch, rows, width := s[0], s[1], s[2]
 	counts := make([]int, batch)
 	// count sets counts. The second input, if there is one, holds the lengths.
-	count := func(in []G.Value) error {
+	count := func(values []G.Value) error {
 		for b := range counts {
-			counts[b] = min(rows, most)
+			counts[b] = min(rows, limit)
 		}
 		if lengths == nil {
 			return nil
 		}
-		valid, err := elements[int](in[1], batch)
+		valid, err := elements[int](values[1], batch)
 		if err != nil {
 			return err
 		}
@@ -52,45 +52,45 @@ func pool[F kernel.Float](e *Env, x, lengths *G.Node, s tensor.Shape, most int) 
 			if n < 0 || n > rows {
 				return fmt.Errorf("length %d of batch element %d isn't between 0 and the %d positions", n, b, rows)
 			}
-			counts[b] = min(n, most)
+			counts[b] = min(n, limit)
 		}
 		return nil
 	}
-	in := G.Nodes{x}
+	inputs := G.Nodes{x}
 	if lengths != nil {
-		in = append(in, lengths)
+		inputs = append(inputs, lengths)
 	}
-	attrs := fmt.Sprintf("%v(%d,%t)", x.Shape(), most, lengths != nil)
-	o := newOp("pool"+attrs, tensor.Shape{batch, width}, func(out []F, in []G.Value) error {
-		x, err := elements[F](in[0], batch*rows*width)
+	attrs := fmt.Sprintf("%v(%d,%t)", x.Shape(), limit, lengths != nil)
+	o := newOp("pool"+attrs, tensor.Shape{batch, width}, func(out []F, values []G.Value) error {
+		x, err := elements[F](values[0], batch*rows*width)
 		if err != nil {
 			return err
 		}
-		if err := count(in); err != nil {
+		if err := count(values); err != nil {
 			return err
 		}
 		kernel.MeanRows(e.Cores, out, x, counts, rows, width)
 		return nil
 	})
-	o.diff = make([]bool, len(in))
+	o.diff = make([]bool, len(inputs))
 	o.diff[0] = true
 	shape := x.Shape()
-	o.grad = func(in G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		grads := make(G.Nodes, len(in))
-		dx := newOp("pool.dx"+attrs, shape, func(dx []F, in []G.Value) error {
-			g, err := elements[F](in[0], batch*width)
+	o.grad = func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
+		grads := make(G.Nodes, len(inputs))
+		dx := newOp("pool.dx"+attrs, shape, func(dx []F, values []G.Value) error {
+			g, err := elements[F](values[0], batch*width)
 			if err != nil {
 				return err
 			}
-			if err := count(in); err != nil {
+			if err := count(values); err != nil {
 				return err
 			}
 			kernel.MeanRowsGrad(dx, g, counts, rows, width)
 			return nil
 		})
 		var err error
-		grads[0], err = e.apply(dx, append(G.Nodes{g}, in[1:]...)...)
+		grads[0], err = e.apply(dx, append(G.Nodes{g}, inputs[1:]...)...)
 		return grads, err
 	}
-	return e.apply(o, in...)
+	return e.apply(o, inputs...)
 }

@@ -14,9 +14,9 @@ import (
 // PositionIDs returns the position of every element of every sequence. The argument like is the shape of the result:
 // (B, T), or (T) for a batch of one. The node positions is int. With shape (B), it holds the positions of the first
 // elements; with shape (B, T), it holds all positions. The node counts is nil or has shape (B). If it is given, only
-// the first counts[b] elements of sequence b are valid, and the others repeat the last valid position. If most isn't 0,
-// a position outside [0, most) is an error when the graph runs. Errors begin with layer.
-func PositionIDs(e *Env, positions, counts *G.Node, like tensor.Shape, layer string, most int) (*G.Node, error) {
+// the first counts[b] elements of sequence b are valid, and the others repeat the last valid position. If limit isn't
+// 0, a position outside [0, limit) is an error when the graph runs. Errors begin with layer.
+func PositionIDs(e *Env, positions, counts *G.Node, like tensor.Shape, layer string, limit int) (*G.Node, error) {
 	batch, length := 1, like[len(like)-1]
 	if len(like) == 2 {
 		batch = like[0]
@@ -28,20 +28,20 @@ func PositionIDs(e *Env, positions, counts *G.Node, like tensor.Shape, layer str
 	shape := like.Clone()
 	ids := make([]int, batch*length)
 	out := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(ids))
-	in := G.Nodes{positions}
+	inputs := G.Nodes{positions}
 	if counts != nil {
-		in = append(in, counts)
+		inputs = append(inputs, counts)
 	}
 	o := &op{
-		name: fmt.Sprintf("position ids%v%v(%d,%d)", ps, shape, len(in), most), shape: shape, out: typeOf(tensor.Int, shape),
-		run: func(in []G.Value) (G.Value, error) {
-			positions, err := elements[int](in[0], ps.TotalSize())
+		name: fmt.Sprintf("position ids%v%v(%d,%d)", ps, shape, len(inputs), limit), shape: shape, out: typeOf(tensor.Int, shape),
+		run: func(values []G.Value) (G.Value, error) {
+			positions, err := elements[int](values[0], ps.TotalSize())
 			if err != nil {
 				return nil, err
 			}
 			var counts []int
-			if len(in) > 1 {
-				if counts, err = elements[int](in[1], batch); err != nil {
+			if len(values) > 1 {
+				if counts, err = elements[int](values[1], batch); err != nil {
 					return nil, err
 				}
 			}
@@ -55,14 +55,14 @@ func PositionIDs(e *Env, positions, counts *G.Node, like tensor.Shape, layer str
 				default:
 					ids[i] = max(positions[b]+min(t, counts[b]-1), 0)
 				}
-				if most > 0 && (ids[i] < 0 || ids[i] >= most) {
-					return nil, fmt.Errorf("%s: position %d of sequence %d isn't between 0 and %d", layer, ids[i], b, most-1)
+				if limit > 0 && (ids[i] < 0 || ids[i] >= limit) {
+					return nil, fmt.Errorf("%s: position %d of sequence %d isn't between 0 and %d", layer, ids[i], b, limit-1)
 				}
 			}
 			return out, nil
 		},
 	}
-	return e.apply(o, in...)
+	return e.apply(o, inputs...)
 }
 
 // checkPositions checks that positions are int, and have shape (B) for first elements or (B, T) for all elements.
@@ -83,12 +83,12 @@ func AddWaves(e *Env, x, ids *G.Node, base float64) (*G.Node, error) {
 func addWaves[F kernel.Float](e *Env, x, ids *G.Node, base float64) (*G.Node, error) {
 	shape := x.Shape()
 	n, dim := rows(shape)
-	o := newOp(fmt.Sprintf("add waves%v(%v)", shape, base), shape, func(out []F, in []G.Value) error {
-		x, err := elements[F](in[0], len(out))
+	o := newOp(fmt.Sprintf("add waves%v(%v)", shape, base), shape, func(out []F, values []G.Value) error {
+		x, err := elements[F](values[0], len(out))
 		if err != nil {
 			return err
 		}
-		ids, err := elements[int](in[1], n)
+		ids, err := elements[int](values[1], n)
 		if err != nil {
 			return err
 		}

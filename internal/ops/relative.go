@@ -88,7 +88,7 @@ func RelativeBias(e *Env, table, positions *G.Node, queries, keys int, r Relativ
 func relativeBias[F kernel.Float](e *Env, table, positions *G.Node, batch, queries, keys int, r Relative) (*G.Node, error) {
 	buckets, heads := table.Shape()[0], table.Shape()[1]
 	shape := tensor.Shape{batch, heads, queries, keys}
-	in, diff := G.Nodes{table}, []bool{true}
+	inputs, diff := G.Nodes{table}, []bool{true}
 	k := kernel.Relative{Heads: heads, Keys: keys, Buckets: make([]int, 2*keys-1)}
 	for i := range k.Buckets {
 		k.Buckets[i] = r.bucket(i-(keys-1), buckets)
@@ -96,15 +96,15 @@ func relativeBias[F kernel.Float](e *Env, table, positions *G.Node, batch, queri
 	if positions == nil {
 		k.Positions = count(nil, 0, queries)
 	} else {
-		in, diff = append(in, positions), append(diff, false)
+		inputs, diff = append(inputs, positions), append(diff, false)
 	}
-	// read returns k. If positions are given, read sets k.Positions from in[1].
-	read := func(in []G.Value) (_ kernel.Relative, err error) {
+	// read returns k. If positions are given, read sets k.Positions from values[1].
+	read := func(values []G.Value) (_ kernel.Relative, err error) {
 		k := k
 		if positions == nil {
 			return k, nil
 		}
-		if k.Positions, err = elements[int](in[1], batch*queries); err != nil {
+		if k.Positions, err = elements[int](values[1], batch*queries); err != nil {
 			return k, err
 		}
 		if i := slices.IndexFunc(k.Positions, func(p int) bool { return p < 0 || p >= keys }); i >= 0 {
@@ -119,12 +119,12 @@ func relativeBias[F kernel.Float](e *Env, table, positions *G.Node, batch, queri
 		}
 		return byDistance
 	}
-	o := newOp(fmt.Sprintf("relative bias%v%v%+v", table.Shape(), shape, r), shape, func(out []F, in []G.Value) error {
-		table, err := elements[F](in[0], buckets*heads)
+	o := newOp(fmt.Sprintf("relative bias%v%v%+v", table.Shape(), shape, r), shape, func(out []F, values []G.Value) error {
+		table, err := elements[F](values[0], buckets*heads)
 		if err != nil {
 			return err
 		}
-		k, err := read(in)
+		k, err := read(values)
 		if err != nil {
 			return err
 		}
@@ -132,21 +132,21 @@ func relativeBias[F kernel.Float](e *Env, table, positions *G.Node, batch, queri
 		return nil
 	})
 	o.diff = diff
-	o.grad = func(in G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		dt := newOp(fmt.Sprintf("relative bias.dtable%v%v%+v", table.Shape(), shape, r), table.Shape(), func(dt []F, in []G.Value) error {
-			g, err := elements[F](in[0], shape.TotalSize())
+	o.grad = func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
+		dt := newOp(fmt.Sprintf("relative bias.dtable%v%v%+v", table.Shape(), shape, r), table.Shape(), func(dt []F, values []G.Value) error {
+			g, err := elements[F](values[0], shape.TotalSize())
 			if err != nil {
 				return err
 			}
-			k, err := read(in)
+			k, err := read(values)
 			if err != nil {
 				return err
 			}
 			kernel.RelativeBiasGrad(e.Cores, dt, g, workspace(), batch, k)
 			return nil
 		})
-		n, err := e.apply(dt, append(G.Nodes{g}, in[1:]...)...)
-		return append(G.Nodes{n}, make(G.Nodes, len(in)-1)...), err
+		n, err := e.apply(dt, append(G.Nodes{g}, inputs[1:]...)...)
+		return append(G.Nodes{n}, make(G.Nodes, len(inputs)-1)...), err
 	}
-	return e.apply(o, in...)
+	return e.apply(o, inputs...)
 }

@@ -90,7 +90,7 @@ func TestRelativeBiasOfPositions(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			g := newGraph(t)
 			table := g.in(8, 3)
-			all := g.node(ops.RelativeBias(&ops.Env{}, table, nil, 6, 6, tc.relative)) // (1, 3, 6, 6)
+			whole := g.node(ops.RelativeBias(&ops.Env{}, table, nil, 6, 6, tc.relative)) // (1, 3, 6, 6)
 			y := tc.build(g, table)
 			positions := tc.positions
 			if positions == nil {
@@ -99,7 +99,7 @@ func TestRelativeBiasOfPositions(t *testing.T) {
 			if want := (tensor.Shape{len(positions) / 4, 3, 4, 6}); !y.Shape().Eq(want) {
 				t.Fatalf("the bias has shape %v, want %v", y.Shape(), want)
 			}
-			read := g.read(all, y)
+			read := g.read(whole, y)
 			for i, got := range read[1] {
 				key, query, head, batch := i%6, i/6%4, i/24%3, i/72
 				if want := read[0][(head*6+positions[batch*4+query])*6+key]; got != want {

@@ -30,8 +30,8 @@ func repeatHeads[F kernel.Float](e *Env, x *G.Node, times int) (*G.Node, error) 
 	repeated[1] *= times
 	block := from[2] * from[3]
 	attrs := fmt.Sprintf("%v%v", from, repeated)
-	o := newOp("repeat heads"+attrs, repeated, func(y []F, in []G.Value) error {
-		x, err := elements[F](in[0], from.TotalSize())
+	o := newOp("repeat heads"+attrs, repeated, func(y []F, values []G.Value) error {
+		x, err := elements[F](values[0], from.TotalSize())
 		if err != nil {
 			return err
 		}
@@ -40,8 +40,8 @@ func repeatHeads[F kernel.Float](e *Env, x *G.Node, times int) (*G.Node, error) 
 	})
 	o.diff = []bool{true}
 	o.grad = func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		dx := newOp("repeat heads.dx"+attrs, from, func(dx []F, in []G.Value) error {
-			g, err := elements[F](in[0], repeated.TotalSize())
+		dx := newOp("repeat heads.dx"+attrs, from, func(dx []F, values []G.Value) error {
+			g, err := elements[F](values[0], repeated.TotalSize())
 			if err != nil {
 				return err
 			}

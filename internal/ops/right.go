@@ -35,12 +35,12 @@ func CountRight(e *Env, logits, targets *G.Node, never int, whole bool) (right, 
 func countRight[F kernel.Float](e *Env, name string, logits, targets *G.Node, never, size int) (right, counted *G.Node, err error) {
 	n, vocab := rows(logits.Shape())
 	marks := make([]F, n)
-	return pair(e, name+fmt.Sprint(logits.Shape()), G.Nodes{logits, targets}, func(in []G.Value) (right, counted float64, err error) {
-		logits, err := elements[F](in[0], n*vocab)
+	return pair(e, name+fmt.Sprint(logits.Shape()), G.Nodes{logits, targets}, func(values []G.Value) (right, counted float64, err error) {
+		logits, err := elements[F](values[0], n*vocab)
 		if err != nil {
 			return 0, 0, err
 		}
-		targets, err := elements[int](in[1], n)
+		targets, err := elements[int](values[1], n)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -51,16 +51,16 @@ func countRight[F kernel.Float](e *Env, name string, logits, targets *G.Node, ne
 		}
 		kernel.Right(e.Cores, marks, logits, targets, vocab)
 		for lo := 0; lo < n; lo += size {
-			all, any := 1.0, 0.0
+			every, any := 1.0, 0.0
 			for i, t := range targets[lo : lo+size] {
 				if t >= 0 {
 					any = 1
 				}
 				if t >= 0 && (t == never || marks[lo+i] == 0) {
-					all = 0
+					every = 0
 				}
 			}
-			right += all * any
+			right += every * any
 			counted += any
 		}
 		return right, counted, nil
@@ -68,9 +68,9 @@ func countRight[F kernel.Float](e *Env, name string, logits, targets *G.Node, ne
 }
 
 // pair adds an op that computes two scalars of dtype float64, without a gradient.
-func pair(e *Env, name string, in G.Nodes, compute func(in []G.Value) (first, second float64, err error)) (first, second *G.Node, err error) {
-	nodes, err := joint(e, name, []tensor.Shape{tensor.ScalarShape(), tensor.ScalarShape()}, in, nil, nil, func(out [][]float64, in []G.Value) (err error) {
-		out[0][0], out[1][0], err = compute(in)
+func pair(e *Env, name string, inputs G.Nodes, compute func(values []G.Value) (first, second float64, err error)) (first, second *G.Node, err error) {
+	nodes, err := joint(e, name, []tensor.Shape{tensor.ScalarShape(), tensor.ScalarShape()}, inputs, nil, nil, func(out [][]float64, values []G.Value) (err error) {
+		out[0][0], out[1][0], err = compute(values)
 		return err
 	})
 	if err != nil {

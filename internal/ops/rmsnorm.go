@@ -31,8 +31,8 @@ func rmsNorm[F kernel.Float](e *Env, x, gamma *G.Node, eps float64) (*G.Node, er
 	shape, width := x.Shape(), gamma.Shape()[0]
 	size := shape.TotalSize()
 	attrs := fmt.Sprintf("%v(%d,%v)", shape, width, eps)
-	o := newOp("rms norm"+attrs, shape, func(y []F, in []G.Value) error {
-		x, gamma, err := read2[F](in, size, width)
+	o := newOp("rms norm"+attrs, shape, func(y []F, values []G.Value) error {
+		x, gamma, err := read2[F](values, size, width)
 		if err != nil {
 			return err
 		}
@@ -40,9 +40,9 @@ func rmsNorm[F kernel.Float](e *Env, x, gamma *G.Node, eps float64) (*G.Node, er
 		return nil
 	})
 	o.diff = []bool{true, true}
-	o.grad = func(in G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		return joint(e, "rms norm.grad"+attrs, []tensor.Shape{shape, {width}}, []*G.Node{in[0], in[1], g}, nil, nil, func(out [][]F, in []G.Value) error {
-			x, gamma, g, err := read3[F](in, size, width, size)
+	o.grad = func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
+		return joint(e, "rms norm.grad"+attrs, []tensor.Shape{shape, {width}}, []*G.Node{inputs[0], inputs[1], g}, nil, nil, func(out [][]F, values []G.Value) error {
+			x, gamma, g, err := read3[F](values, size, width, size)
 			if err != nil {
 				return err
 			}

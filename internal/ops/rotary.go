@@ -79,18 +79,18 @@ type rotaryTable[F kernel.Float] struct {
 func (t *rotaryTable[F]) rotate(e *Env, x, positions *G.Node, r Rotary, layout kernel.Rotary) (*G.Node, error) {
 	shape := x.Shape()
 	layout.Inverse = r.Inverse
-	in, diff, given := G.Nodes{x}, []bool{true}, 0
+	inputs, diff, given := G.Nodes{x}, []bool{true}, 0
 	if positions != nil {
-		in, diff, given = append(in, positions), append(diff, false), positions.Shape().TotalSize()
+		inputs, diff, given = append(inputs, positions), append(diff, false), positions.Shape().TotalSize()
 	}
-	o := newOp(fmt.Sprintf("rotary%v%+v(%d)", shape, r, given), shape, func(y []F, in []G.Value) error {
-		x, err := elements[F](in[0], len(y))
+	o := newOp(fmt.Sprintf("rotary%v%+v(%d)", shape, r, given), shape, func(y []F, operands []G.Value) error {
+		x, err := elements[F](operands[0], len(y))
 		if err != nil {
 			return err
 		}
 		var values []int
 		if given > 0 {
-			if values, err = elements[int](in[1], given); err != nil {
+			if values, err = elements[int](operands[1], given); err != nil {
 				return err
 			}
 		}
@@ -99,13 +99,13 @@ func (t *rotaryTable[F]) rotate(e *Env, x, positions *G.Node, r Rotary, layout k
 		return nil
 	})
 	o.diff, o.layer = diff, r.Name
-	o.grad = func(in G.Nodes, _, g *G.Node) (G.Nodes, error) {
+	o.grad = func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
 		back := r
 		back.Inverse = !r.Inverse
 		dx, err := t.rotate(e, g, positions, back, layout)
-		return append(G.Nodes{dx}, make(G.Nodes, len(in)-1)...), err
+		return append(G.Nodes{dx}, make(G.Nodes, len(inputs)-1)...), err
 	}
-	return e.apply(o, in...)
+	return e.apply(o, inputs...)
 }
 
 // fill computes the table for the given positions, unless the table already holds them. The argument given holds the

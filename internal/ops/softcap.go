@@ -24,8 +24,8 @@ func Softcap(e *Env, x *G.Node, c float64) (*G.Node, error) {
 func softcap[F kernel.Float](e *Env, x *G.Node, c float64) (*G.Node, error) {
 	shape := x.Shape()
 	attrs := fmt.Sprintf("%v(%v)", shape, c)
-	o := newOp("softcap"+attrs, shape, func(y []F, in []G.Value) error {
-		x, err := elements[F](in[0], len(y))
+	o := newOp("softcap"+attrs, shape, func(y []F, values []G.Value) error {
+		x, err := elements[F](values[0], len(y))
 		if err != nil {
 			return err
 		}
@@ -34,8 +34,8 @@ func softcap[F kernel.Float](e *Env, x *G.Node, c float64) (*G.Node, error) {
 	})
 	o.diff = []bool{true}
 	o.grad = func(_ G.Nodes, y, g *G.Node) (G.Nodes, error) {
-		dx := newOp("softcap.dx"+attrs, shape, func(dx []F, in []G.Value) error {
-			y, g, err := read2[F](in, len(dx), len(dx))
+		dx := newOp("softcap.dx"+attrs, shape, func(dx []F, values []G.Value) error {
+			y, g, err := read2[F](values, len(dx), len(dx))
 			if err != nil {
 				return err
 			}

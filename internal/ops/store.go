@@ -46,32 +46,32 @@ func (s *Store) Append(e *Env, x, lengths, counts *G.Node) (*G.Node, error) {
 func storeAppend[F kernel.Float](e *Env, s *Store, x, lengths, counts *G.Node) (*G.Node, error) {
 	xs := x.Shape()
 	out := s.value(len(xs))
-	batch, most, width := s.shape[0], s.shape[1], s.shape[2]
+	batch, limit, width := s.shape[0], s.shape[1], s.shape[2]
 	length := xs[len(xs)-2]
 	o := &op{
 		name: fmt.Sprintf("store of %s%v%v", s.name, xs, s.shape), shape: out.Shape().Clone(), out: typeOf(dtypeOf[F](), out.Shape()),
-		run: func(in []G.Value) (G.Value, error) {
-			x, err := elements[F](in[0], batch*length*width)
+		run: func(values []G.Value) (G.Value, error) {
+			x, err := elements[F](values[0], batch*length*width)
 			if err != nil {
 				return nil, err
 			}
-			lengths, err := elements[int](in[1], batch)
+			lengths, err := elements[int](values[1], batch)
 			if err != nil {
 				return nil, err
 			}
-			counts, err := elements[int](in[2], batch)
+			counts, err := elements[int](values[2], batch)
 			if err != nil {
 				return nil, err
 			}
 			if slices.Max(counts) == 0 {
 				return nil, errors.New("no sequence gets a new vector: set the counts before the run")
 			}
-			all := elementsOf[F](s.dense)
+			stored := elementsOf[F](s.dense)
 			for b, n := range counts {
-				if held := lengths[b]; n < 0 || n > length || held < 0 || held+n > most {
-					return nil, fmt.Errorf("sequence %d has %d vectors and should get %d of %d new vectors, but the store holds at most %d vectors per sequence", b, held, n, length, most)
+				if held := lengths[b]; n < 0 || n > length || held < 0 || held+n > limit {
+					return nil, fmt.Errorf("sequence %d has %d vectors and should get %d of %d new vectors, but the store holds at most %d vectors per sequence", b, held, n, length, limit)
 				}
-				copy(all[(b*most+lengths[b])*width:], x[b*length*width:][:n*width])
+				copy(stored[(b*limit+lengths[b])*width:], x[b*length*width:][:n*width])
 			}
 			return out, nil
 		},

@@ -21,8 +21,8 @@ func sum[F kernel.Float](e *Env, x *G.Node) (*G.Node, error) {
 	shape := x.Shape()
 	o := &op{
 		name: fmt.Sprintf("sum%v", shape), shape: tensor.ScalarShape(), out: dtypeOf[F](),
-		run: func(in []G.Value) (G.Value, error) {
-			x, err := elements[F](in[0], shape.TotalSize())
+		run: func(values []G.Value) (G.Value, error) {
+			x, err := elements[F](values[0], shape.TotalSize())
 			if err != nil {
 				return nil, err
 			}
@@ -35,8 +35,8 @@ func sum[F kernel.Float](e *Env, x *G.Node) (*G.Node, error) {
 		diff: []bool{true},
 	}
 	o.grad = func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		dx := newOp(fmt.Sprintf("sum.dx%v", shape), shape, func(dx []F, in []G.Value) error {
-			g, err := elements[F](in[0], 1)
+		dx := newOp(fmt.Sprintf("sum.dx%v", shape), shape, func(dx []F, values []G.Value) error {
+			g, err := elements[F](values[0], 1)
 			if err != nil {
 				return err
 			}

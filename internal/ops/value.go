@@ -72,20 +72,20 @@ func wrongElements[T any](v G.Value, want int) error {
 }
 
 // read2 calls elements for two inputs.
-func read2[F kernel.Float](in []G.Value, n0, n1 int) (a, b []F, err error) {
-	if a, err = elements[F](in[0], n0); err != nil {
+func read2[F kernel.Float](values []G.Value, n0, n1 int) (a, b []F, err error) {
+	if a, err = elements[F](values[0], n0); err != nil {
 		return nil, nil, err
 	}
-	b, err = elements[F](in[1], n1)
+	b, err = elements[F](values[1], n1)
 	return a, b, err
 }
 
 // read3 calls elements for three inputs.
-func read3[F kernel.Float](in []G.Value, n0, n1, n2 int) (a, b, c []F, err error) {
-	if a, b, err = read2[F](in, n0, n1); err != nil {
+func read3[F kernel.Float](values []G.Value, n0, n1, n2 int) (a, b, c []F, err error) {
+	if a, b, err = read2[F](values, n0, n1); err != nil {
 		return nil, nil, nil, err
 	}
-	c, err = elements[F](in[2], n2)
+	c, err = elements[F](values[2], n2)
 	return a, b, c, err
 }
 

@@ -21,14 +21,14 @@ func newWeighting[F kernel.Float](positions int) *weighting[F] {
 }
 
 // read reads the weights from an input; a nil input means 1 each. A negative, infinite or NaN weight is an error.
-func (w *weighting[F]) read(in G.Value) error {
-	if in == nil {
+func (w *weighting[F]) read(value G.Value) error {
+	if value == nil {
 		for i := range w.values {
 			w.values[i] = 1
 		}
 		return nil
 	}
-	from, err := elements[F](in, len(w.values))
+	from, err := elements[F](value, len(w.values))
 	if err != nil {
 		return err
 	}

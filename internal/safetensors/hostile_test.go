@@ -105,8 +105,8 @@ func TestReadRefusesHostileFiles(t *testing.T) {
 			if len(err.Error()) > 400 {
 				t.Errorf("the error has %d bytes, want at most 400", len(err.Error()))
 			}
-			if got, most := after.TotalAlloc-before.TotalAlloc, uint64(1<<20+20*len(test.file)); got > most {
-				t.Errorf("%d bytes were allocated for a file of %d bytes, want at most %d", got, len(test.file), most)
+			if got, limit := after.TotalAlloc-before.TotalAlloc, uint64(1<<20+20*len(test.file)); got > limit {
+				t.Errorf("%d bytes were allocated for a file of %d bytes, want at most %d", got, len(test.file), limit)
 			}
 		})
 	}

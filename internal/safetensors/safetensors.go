@@ -102,9 +102,9 @@ func byteSize(shape []int, width int64) (int64, error) {
 
 // quote quotes a name for an error. It shortens long names, because a name may come from a stranger's file.
 func quote(name string) string {
-	const most = 100
-	if len(name) > most {
-		return strconv.Quote(name[:most]) + "…"
+	const limit = 100
+	if len(name) > limit {
+		return strconv.Quote(name[:limit]) + "…"
 	}
 	return strconv.Quote(name)
 }

@@ -113,8 +113,8 @@ func TestFlippedBits(t *testing.T) {
 			}
 		}
 	}
-	if most := 8 * len(digestKey); unseen > most {
-		t.Errorf("%d flips gave no error, want at most the %d bits of the checksum's key", unseen, most)
+	if limit := 8 * len(digestKey); unseen > limit {
+		t.Errorf("%d flips gave no error, want at most the %d bits of the checksum's key", unseen, limit)
 	}
 }
 
@@ -155,11 +155,11 @@ func TestChecksum(t *testing.T) {
 func TestSomeTensors(t *testing.T) {
 	want := map[string]bool{"scalar": true, "z": true, "empty": true}
 	good := write(t, samples(), nil)
-	all, _, err := read(good)
+	tensors, _, err := read(good)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wanted := slices.DeleteFunc(slices.Clone(all), func(x Tensor) bool { return !want[x.Name] })
+	wanted := slices.DeleteFunc(slices.Clone(tensors), func(x Tensor) bool { return !want[x.Name] })
 	for name, b := range map[string][]byte{"ours": good, "without checksum": bytes.Replace(good, []byte(digestKey), []byte("hood.sha256"), 1)} {
 		f, err := NewFile(bytes.NewReader(b), int64(len(b)))
 		if err != nil {
@@ -169,8 +169,8 @@ func TestSomeTensors(t *testing.T) {
 		for _, e := range f.Entries {
 			names = append(names, e.Name)
 		}
-		if len(names) != len(all) {
-			t.Errorf("%s: the entries are %q, want %d names", name, names, len(all))
+		if len(names) != len(tensors) {
+			t.Errorf("%s: the entries are %q, want %d names", name, names, len(tensors))
 		}
 		if got, err := f.Tensors(func(name string) bool { return want[name] }); err != nil || !same(got, wanted) {
 			t.Errorf("%s: got %v, %v, want %v", name, got, err, wanted)

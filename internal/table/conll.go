@@ -26,11 +26,11 @@ type conllRows struct {
 }
 
 // newCoNLLRows returns a reader of the wanted columns of each sentence.
-func newCoNLLRows(in lineReader, f form, o Options) (*conllRows, error) {
+func newCoNLLRows(lines lineReader, f form, o Options) (*conllRows, error) {
 	if !o.Tagged {
 		return nil, errors.New("it is CoNLL, with one token per line: only the task tagging with units tokens reads such files")
 	}
-	c := &conllRows{in: in, form: f}
+	c := &conllRows{in: lines, form: f}
 	for _, name := range o.Columns {
 		column, err := strconv.Atoi(name)
 		if err != nil || column < 1 {

@@ -27,7 +27,7 @@ type jsonRows struct {
 }
 
 // newJSONRows returns a reader of the wanted keys of each line.
-func newJSONRows(in lineReader, o Options) (*jsonRows, error) {
+func newJSONRows(lines lineReader, o Options) (*jsonRows, error) {
 	for _, name := range o.Columns {
 		if _, err := strconv.Atoi(name); err == nil {
 			return nil, setting.Errorf("%s must be keys, because the keys of JSONL have no order, got the number %s", columnsPath, name)
@@ -35,7 +35,7 @@ func newJSONRows(in lineReader, o Options) (*jsonRows, error) {
 	}
 	keys := make([]string, max(len(o.Columns), len(o.Known)))
 	copy(keys, o.Columns)
-	return &jsonRows{in: in, known: o.Known, keys: keys}, nil
+	return &jsonRows{in: lines, known: o.Known, keys: keys}, nil
 }
 
 // names returns the wanted keys, in a slice that is complete after the first object.
@@ -232,10 +232,10 @@ func takenKeys(path, encoding string, names []string) ([]string, error) {
 		return nil, err
 	}
 	defer f.close()
-	in := lineReader{in: f.in}
+	lines := lineReader{in: f.in}
 	var taken []string
 	for {
-		line, err := in.next()
+		line, err := lines.next()
 		if err == io.EOF {
 			return taken, nil
 		}

@@ -161,11 +161,11 @@ func FuzzRecords(f *testing.F) {
 		}
 	}
 	read := func(t *testing.T, ending string, content []byte) (*Records, [][]string) {
-		in, err := textfile.New(bytes.NewReader(content), int64(len(content)), "")
+		opened, err := textfile.New(bytes.NewReader(content), int64(len(content)), "")
 		if err != nil {
 			return nil, nil
 		}
-		file, err := newTableFile(ending, in, true)
+		file, err := newTableFile(ending, opened, true)
 		if err != nil {
 			return nil, nil
 		}
@@ -247,11 +247,11 @@ func FuzzRecords(f *testing.F) {
 
 // newLike returns Records that read written, a file of the same form as r's file.
 func newLike(t *testing.T, r *Records, written *bytes.Buffer) *Records {
-	in, err := textfile.New(written, int64(written.Len()), "")
+	opened, err := textfile.New(written, int64(written.Len()), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := &tableFile{form: r.form, in: in.Reader}
+	file := &tableFile{form: r.form, in: opened.Reader}
 	file.form.columns++ // an added value
 	o := r.options
 	if o.Columns, o.Tagged = r.header, true; r.form.layout == delimited {

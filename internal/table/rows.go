@@ -22,13 +22,13 @@ type rowSource interface{ next() (row, error) }
 // rows returns a reader of the file's rows. Only JSONL and CoNLL read the options. Their rows have the wanted fields,
 // and then one more field, which a Writer needs.
 func (t *tableFile) rows(o Options) (rowSource, error) {
-	switch in := (lineReader{in: t.in}); {
+	switch lines := (lineReader{in: t.in}); {
 	case t.form.layout == objects:
-		return newJSONRows(in, o)
+		return newJSONRows(lines, o)
 	case t.form.layout == sentences:
-		return newCoNLLRows(in, t.form, o)
+		return newCoNLLRows(lines, t.form, o)
 	case !t.form.quotes():
-		return &lineRows{files: []*lineReader{&in}, tabs: true}, nil
+		return &lineRows{files: []*lineReader{&lines}, tabs: true}, nil
 	}
 	c := &csvRows{in: capped{in: t.in}}
 	c.csv = csv.NewReader(&c.in)

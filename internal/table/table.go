@@ -216,8 +216,8 @@ func tooLarge(need, free int, files []*tableFile) error {
 	for _, f := range files {
 		size, unread = size+f.size, unread+f.unread()
 	}
-	all := memory.Limit() - free + int(float64(need)*float64(size)/float64(size-unread))
-	return fmt.Errorf("its rows take about %s of memory, but there is only %s: use a smaller file", text.Bytes(all), memory.LimitText())
+	total := memory.Limit() - free + int(float64(need)*float64(size)/float64(size-unread))
+	return fmt.Errorf("its rows take about %s of memory, but there is only %s: use a smaller file", text.Bytes(total), memory.LimitText())
 }
 
 // finish adds the last block. It returns an error if there are no rows or too many bad ones.
@@ -226,8 +226,8 @@ func (t *Table) finish(block *strings.Builder, skipBad bool) (*Table, error) {
 	if rows == 0 {
 		return nil, errors.New("the file has a header but no rows: use a file with rows")
 	}
-	if none := t.rows == 0; none || 100*t.LeftOut > rows && !skipBad {
-		if none {
+	if empty := t.rows == 0; empty || 100*t.LeftOut > rows && !skipBad {
+		if empty {
 			return nil, fmt.Errorf("it has no good row, only %d bad: %s", t.LeftOut, t.Reasons())
 		}
 		return nil, setting.Errorf("%d of %d rows are bad; without %s, heed leaves out at most one in a hundred: %s", t.LeftOut, rows, skipBadPath, t.Reasons())

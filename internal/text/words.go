@@ -14,16 +14,16 @@ func Count(n int, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// List joins n elements with a separator. It leaves out those after the first most, and says how many they are.
-func List(n, most int, separator string, element func(i int) string) string {
-	var all []string
-	for i := range min(n, most) {
-		all = append(all, element(i))
+// List joins n elements with a separator. Instead of the elements after the first limit, it gives their number.
+func List(n, limit int, separator string, element func(i int) string) string {
+	var elements []string
+	for i := range min(n, limit) {
+		elements = append(elements, element(i))
 	}
-	if n > most {
-		all = append(all, fmt.Sprintf("and %d more", n-most))
+	if n > limit {
+		elements = append(elements, fmt.Sprintf("and %d more", n-limit))
 	}
-	return strings.Join(all, separator)
+	return strings.Join(elements, separator)
 }
 
 // Bytes returns a number of bytes in MB or, from 1 GiB on, in GiB with three digits.

@@ -74,14 +74,14 @@ func Open(path, encoding string) (*File, error) {
 	return f, nil
 }
 
-// New returns a File that reads from in, which has size bytes. It returns the errors of Open.
-func New(in io.Reader, size int64, encoding string) (*File, error) {
+// New returns a File that reads content, which has size bytes. It returns the errors of Open.
+func New(content io.Reader, size int64, encoding string) (*File, error) {
 	e, err := Named(encoding)
 	if err != nil {
 		return nil, err
 	}
 	f := &File{Encoding: e, Size: size}
-	return f, f.start(in)
+	return f, f.start(content)
 }
 
 // Ending returns the ending of a file's name in lower case, such as .csv. The ending .gz doesn't count.
@@ -96,8 +96,8 @@ func IsJSONL(path string) bool {
 }
 
 // start detects gzip and the byte-order mark.
-func (f *File) start(in io.Reader) error {
-	f.sum, f.unread = sha256.New(), &io.LimitedReader{R: in, N: f.Size}
+func (f *File) start(content io.Reader) error {
+	f.sum, f.unread = sha256.New(), &io.LimitedReader{R: content, N: f.Size}
 	f.Reader = bufio.NewReaderSize(io.TeeReader(f.unread, f.sum), Buffer)
 	const magic = "\x1f\x8b"
 	packed := f.begins(magic)

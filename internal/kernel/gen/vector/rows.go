@@ -193,9 +193,9 @@ func (v *isa) softmaxShort(scores, w reg.GPVirtual) {
 	offset := GP64()
 	XORQ(offset, offset)
 	s := span{v, 1, true, offset}
-	most, odd := several(1, func() reg.VecVirtual { return v.load(v.lowest()) }), several(1, v.zero)
-	v.maxStep(s, scores, most, odd)
-	m := v.maxOf(most, odd)
+	largest, odd := several(1, func() reg.VecVirtual { return v.load(v.lowest()) }), several(1, v.zero)
+	v.maxStep(s, scores, largest, odd)
+	m := v.maxOf(largest, odd)
 	v.returnUnlessFinite(m)
 	x := s.get(scores, 0)
 	v.sub(m, x, x)

@@ -73,27 +73,27 @@ func (v *isa) noteNaN(x, acc reg.VecVirtual) {
 
 // maxLoop returns the largest element, or NaN.
 func (v *isa) maxLoop(n, x reg.GPVirtual) reg.VecVirtual {
-	most := several(2, func() reg.VecVirtual { return v.load(v.lowest()) })
+	largest := several(2, func() reg.VecVirtual { return v.load(v.lowest()) })
 	odd := several(2, v.zero) // NaN in the lanes in which x has had NaN, 0 elsewhere
-	v.each(n, 2, func(s span) { v.maxStep(s, x, most, odd) })
-	return v.maxOf(most, odd)
+	v.each(n, 2, func(s span) { v.maxStep(s, x, largest, odd) })
+	return v.maxOf(largest, odd)
 }
 
-func (v *isa) maxOf(most, odd []reg.VecVirtual) reg.VecVirtual {
-	m, o := v.reduce(v.max, most...), v.reduce(v.add, odd...)
+func (v *isa) maxOf(largest, odd []reg.VecVirtual) reg.VecVirtual {
+	m, o := v.reduce(v.max, largest...), v.reduce(v.add, odd...)
 	v.add(o, m, m)
 	return m
 }
 
 // maxStep updates the largest elements with a span of x, and notes NaN.
-func (v *isa) maxStep(s span, x reg.GPVirtual, most, odd []reg.VecVirtual) {
+func (v *isa) maxStep(s span, x reg.GPVirtual, largest, odd []reg.VecVirtual) {
 	for u := range s.vecs {
 		d := s.get(x, u)
 		v.noteNaN(d, odd[u])
 		if s.part {
-			s.fillPast(most[u], d)
+			s.fillPast(largest[u], d)
 		}
-		v.max(d, most[u], most[u])
+		v.max(d, largest[u], largest[u])
 	}
 }
 
