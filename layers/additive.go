@@ -92,7 +92,7 @@ func (a *AdditiveAttention) Forward(b *Build, query, key, value *G.Node, m Mask)
 			return nil, fmt.Errorf("%s: %w", a.name, err)
 		}
 	}
-	in, err := ops.AttentionConfig{Name: a.name, Heads: 1, Mask: m.ops(), Dropout: a.dropout}.Inputs(b.Env(), q, k, value)
+	inputs, err := ops.AttentionConfig{Name: a.name, Heads: 1, Mask: m.ops(), Dropout: a.dropout}.Inputs(b.Env(), q, k, value)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (a *AdditiveAttention) Forward(b *Build, query, key, value *G.Node, m Mask)
 			err = fmt.Errorf("%s: %w", a.name, err)
 		}
 	}()
-	q, k, v := in.Query, in.Key, in.Value
+	q, k, v := inputs.Query, inputs.Key, inputs.Value
 	for _, x := range []**G.Node{&q, &k, &v} {
 		if *x, err = ops.SplitHeads(b.Env(), *x, 1); err != nil { // (B, T, K) -> (B, 1, T, K)
 			return nil, err
@@ -117,11 +117,11 @@ func (a *AdditiveAttention) Forward(b *Build, query, key, value *G.Node, m Mask)
 	if err != nil {
 		return nil, err
 	}
-	weights, err := ops.Softmax(b.Env(), in.Name, scores, in.Mask) // (B, 1, T, S)
+	weights, err := ops.Softmax(b.Env(), inputs.Name, scores, inputs.Mask) // (B, 1, T, S)
 	if err != nil {
 		return nil, err
 	}
-	if weights, err = ops.Dropout(b.Env(), weights, in.Dropout); err != nil {
+	if weights, err = ops.Dropout(b.Env(), weights, inputs.Dropout); err != nil {
 		return nil, err
 	}
 	if out, err = ops.MatMul(b.Env(), weights, v, false, false, 1, true); err != nil { // (B, 1, T, S) x (B, 1, S, V) -> (B, 1, T, V)

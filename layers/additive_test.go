@@ -22,7 +22,7 @@ func (c *bench) additive(dim int, config layers.AdditiveConfig) *layers.Additive
 	return must[*layers.AdditiveAttention](c)(layers.NewAdditiveAttention(c.p, dim, config))
 }
 
-func additiveSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+func additiveSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
 	width := func(x array) int { return x.Shape[len(x.Shape)-1] }
 	scale, scaled := f.Params["scale.weight"]
 	query, projected := f.Params["query.weight"]
@@ -35,7 +35,7 @@ func additiveSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build,
 	}
 	a := must[*layers.AdditiveAttention](t)(layers.NewAdditiveAttention(p, width(f.Inputs["query"]), c))
 	f.fill(t, p)
-	out, weights, err := forwardWeights(a, b, in["query"], in["key"], in["value"], f.mask(in))
+	out, weights, err := forwardWeights(a, b, inputs["query"], inputs["key"], inputs["value"], f.mask(inputs))
 	noError(t, err)
 	for name, n := range map[string]*G.Node{"out": out, "weights": weights} {
 		if want := tensor.Shape(f.Outputs[name].Shape); !n.Shape().Eq(want) {
@@ -46,7 +46,7 @@ func additiveSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build,
 }
 
 func TestGradientsOfAdditiveAttention(t *testing.T) {
-	none := func(*bench) layers.Mask { return layers.Mask{} }
+	unmasked := func(*bench) layers.Mask { return layers.Mask{} }
 	var cases []gradientCase
 	add := func(name string, config layers.AdditiveConfig, q, k, v []int, mask func(c *bench) layers.Mask) {
 		cases = append(cases, gradientCase{name, func(c *bench) *G.Node {
@@ -63,10 +63,10 @@ func TestGradientsOfAdditiveAttention(t *testing.T) {
 		"Keras's":           {NoProjections: true},
 		"Keras's, no scale": {NoProjections: true, NoScale: true},
 	} {
-		add(name, config, []int{2, 3, 4}, []int{2, 5, 4}, []int{2, 5, 2}, none)
-		add(name+", no batch", config, []int{3, 4}, []int{5, 4}, []int{5, 2}, none)
+		add(name, config, []int{2, 3, 4}, []int{2, 5, 4}, []int{2, 5, 2}, unmasked)
+		add(name+", no batch", config, []int{3, 4}, []int{5, 4}, []int{5, 2}, unmasked)
 	}
-	add("widths", layers.AdditiveConfig{KeyInput: 3, Hidden: 2}, []int{2, 3, 4}, []int{2, 5, 3}, []int{2, 5, 6}, none)
+	add("widths", layers.AdditiveConfig{KeyInput: 3, Hidden: 2}, []int{2, 3, 4}, []int{2, 5, 3}, []int{2, 5, 6}, unmasked)
 	for name, mask := range map[string]func(c *bench) layers.Mask{
 		"causal":  func(*bench) layers.Mask { return layers.Mask{Causal: true} },
 		"lengths": func(c *bench) layers.Mask { return layers.Mask{KeyLengths: c.lengths(0, 3)} },
@@ -193,8 +193,8 @@ func TestAdditiveFullyMaskedRows(t *testing.T) {
 				for _, r := range tc.empty {
 					q.Value().Data().([]float64)[r*2] = poison
 				}
-				all := len(tc.empty) == 6
-				if all { // every key is masked for every query
+				allEmpty := len(tc.empty) == 6
+				if allEmpty { // every key is masked for every query
 					k.Value().Data().([]float64)[1], v.Value().Data().([]float64)[1] = poison, poison
 				}
 				out, weights, err := forwardWeights(a, c.b, q, k, v, tc.mask(c))
@@ -214,12 +214,12 @@ func TestAdditiveFullyMaskedRows(t *testing.T) {
 					}
 				}
 				want := "finite numbers"
-				if all {
+				if allEmpty {
 					want = "only zeros"
 				}
 				for i, x := range got[2:] {
 					for _, e := range x {
-						if math.IsNaN(e) || math.IsInf(e, 0) || all && e != 0 {
+						if math.IsNaN(e) || math.IsInf(e, 0) || allEmpty && e != 0 {
 							t.Errorf("the gradient of %s is %v, want %s", wrt[i].Name(), x, want)
 							break
 						}
@@ -237,11 +237,11 @@ func (c *bench) onlyLast() *G.Node {
 
 // biasRows returns a bias of shape (3, 4). Each row repeats one value.
 func (c *bench) biasRows(values ...float64) *G.Node {
-	var all []float64
+	var rows []float64
 	for _, v := range values {
-		all = append(all, v, v, v, v)
+		rows = append(rows, v, v, v, v)
 	}
-	n := input(c.g, "bias", dense(all, len(values), 4))
+	n := input(c.g, "bias", dense(rows, len(values), 4))
 	c.wrt = append(c.wrt, n)
 	return n
 }
@@ -357,8 +357,8 @@ func TestAdditiveErrors(t *testing.T) {
 			return a.Forward(c.b, y, y, y, mask{})
 		}, []string{"one Build for each graph"}},
 		"no keys": {config{}, func(c *bench, a *layers.AdditiveAttention) (*G.Node, error) {
-			none := G.NewTensor(c.g, tensor.Float64, 3, G.WithShape(2, 0, 4), G.WithName("none"))
-			return a.Forward(c.b, c.in("q", 2, 3, 4), none, none, mask{})
+			empty := G.NewTensor(c.g, tensor.Float64, 3, G.WithShape(2, 0, 4), G.WithName("none"))
+			return a.Forward(c.b, c.in("q", 2, 3, 4), empty, empty, mask{})
 		}, []string{"at least 1", "(2, 0, 4)"}},
 
 		"slopes of two heads": {config{}, selfMasked(func(*bench) mask { return mask{Slopes: []float64{1, 2}} }), []string{"Mask.Slopes", "1 heads", "got 2"}},

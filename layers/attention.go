@@ -69,11 +69,11 @@ type Stages struct {
 
 // ScaledDotProductStages computes the same function as ScaledDotProduct with separate ops, and returns every stage.
 func ScaledDotProductStages(b *Build, q, k, v *G.Node, o AttentionOptions) (st Stages, err error) {
-	st, in, err := composed(b, q, k, v, o)
+	st, inputs, err := composed(b, q, k, v, o)
 	if err != nil {
 		return Stages{}, err
 	}
-	st.Masked, err = ops.MaskScores(b.Env(), in.Name, st.Capped, in.Mask)
+	st.Masked, err = ops.MaskScores(b.Env(), inputs.Name, st.Capped, inputs.Mask)
 	return st, err
 }
 
@@ -82,27 +82,27 @@ func ScaledDotProductStages(b *Build, q, k, v *G.Node, o AttentionOptions) (st S
 // composed leaves Masked nil: ops.Softmax applies the mask itself, and a machine would compute the node although no
 // other node reads it.
 func composed(b *Build, q, k, v *G.Node, o AttentionOptions) (Stages, ops.AttentionInputs, error) {
-	in, err := o.ops().Inputs(b.Env(), q, k, v)
+	inputs, err := o.ops().Inputs(b.Env(), q, k, v)
 	if err != nil {
-		return Stages{}, in, err
+		return Stages{}, inputs, err
 	}
-	st, err := compose(b, in)
+	st, err := compose(b, inputs)
 	if err != nil {
-		return Stages{}, in, fmt.Errorf("%s: %w", in.Name, err)
+		return Stages{}, inputs, fmt.Errorf("%s: %w", inputs.Name, err)
 	}
-	return st, in, nil
+	return st, inputs, nil
 }
 
 // compose builds attention from separate ops. It doesn't check the operands.
-func compose(b *Build, in ops.AttentionInputs) (st Stages, err error) {
-	q, k, v := in.Query, in.Key, in.Value
+func compose(b *Build, inputs ops.AttentionInputs) (st Stages, err error) {
+	q, k, v := inputs.Query, inputs.Key, inputs.Value
 	st.Key, st.Value = k, v
 	batch := q.Dims() == 3
-	if in.Heads > 0 {
+	if inputs.Heads > 0 {
 		for _, p := range []struct {
 			x     **G.Node
 			heads int
-		}{{&q, in.Heads}, {&k, in.KeyValueHeads}, {&v, in.KeyValueHeads}} {
+		}{{&q, inputs.Heads}, {&k, inputs.KeyValueHeads}, {&v, inputs.KeyValueHeads}} {
 			if *p.x, err = ops.SplitHeads(b.Env(), *p.x, p.heads); err != nil { // (B, T, H·K) -> (B, H, T, K)
 				return st, err
 			}
@@ -116,25 +116,25 @@ func compose(b *Build, in ops.AttentionInputs) (st Stages, err error) {
 			}
 		}
 	}
-	if st.Scores, err = ops.MatMul(b.Env(), q, k, false, true, in.Scale, false); err != nil { // (…, T, K) x (…, S, K)ᵀ -> (…, T, S)
+	if st.Scores, err = ops.MatMul(b.Env(), q, k, false, true, inputs.Scale, false); err != nil { // (…, T, K) x (…, S, K)ᵀ -> (…, T, S)
 		return st, err
 	}
 	st.Capped = st.Scores
-	if in.Softcap > 0 {
-		if st.Capped, err = ops.Softcap(b.Env(), st.Scores, in.Softcap); err != nil {
+	if inputs.Softcap > 0 {
+		if st.Capped, err = ops.Softcap(b.Env(), st.Scores, inputs.Softcap); err != nil {
 			return st, err
 		}
 	}
-	if st.Weights, err = ops.Softmax(b.Env(), in.Name, st.Capped, in.Mask); err != nil {
+	if st.Weights, err = ops.Softmax(b.Env(), inputs.Name, st.Capped, inputs.Mask); err != nil {
 		return st, err
 	}
-	if st.Dropped, err = ops.Dropout(b.Env(), st.Weights, in.Dropout); err != nil {
+	if st.Dropped, err = ops.Dropout(b.Env(), st.Weights, inputs.Dropout); err != nil {
 		return st, err
 	}
 	if st.Output, err = ops.MatMul(b.Env(), st.Dropped, v, false, false, 1, true); err != nil { // (…, T, S) x (…, S, V) -> (…, T, V)
 		return st, err
 	}
-	if in.Heads > 0 {
+	if inputs.Heads > 0 {
 		st.Output, err = ops.MergeHeads(b.Env(), st.Output, batch) // (B, H, T, V) -> (B, T, H·V)
 	}
 	return st, err

@@ -157,14 +157,14 @@ type residual struct {
 
 // add returns x + dropout(sub(norm(x))) or, with postNorm, norm(x + dropout(sub(x))).
 func (r residual) add(b *Build, x *G.Node, norm Norm, sub func(*G.Node) (*G.Node, error)) (*G.Node, error) {
-	in := x
+	input := x
 	var err error
 	if !r.postNorm {
-		if in, err = norm.Forward(b, x); err != nil {
+		if input, err = norm.Forward(b, x); err != nil {
 			return nil, err
 		}
 	}
-	y, err := sub(in)
+	y, err := sub(input)
 	if err != nil {
 		return nil, err
 	}

@@ -192,8 +192,8 @@ func TestCapturedWeights(t *testing.T) {
 			}
 		}
 	}
-	if none := (&layers.Build{}).AttentionWeights(); none != nil {
-		t.Errorf("without CaptureWeights: captured %v, want nil", none)
+	if weights := (&layers.Build{}).AttentionWeights(); weights != nil {
+		t.Errorf("without CaptureWeights: captured %v, want nil", weights)
 	}
 }
 

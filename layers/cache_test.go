@@ -38,13 +38,13 @@ func (c *cachedGraph) step(t *testing.T, cache *layers.Cache, tokens [][]int) []
 		counts[b] = len(row)
 	}
 	noError(t, cache.Extend(counts...))
-	all := must[[][]float64](t)(c.run())[0]
+	logits := must[[][]float64](t)(c.run())[0]
 	cache.Commit()
-	width := len(all) / len(c.ids)
+	width := len(logits) / len(c.ids)
 	last := make([][]float64, len(tokens))
 	for b, n := range counts {
 		if n > 0 {
-			last[b] = slices.Clone(all[(b*c.tokens+n-1)*width:][:width])
+			last[b] = slices.Clone(logits[(b*c.tokens+n-1)*width:][:width])
 		}
 	}
 	return last
@@ -55,9 +55,9 @@ const cacheVocab, cacheCapacity = 7, 12
 // schemes returns every position scheme in the table, by name, and variants. If a scheme has one of the fields listed
 // here, it is set: its default may be invalid, or too large for short sequences. A new scheme may need another field.
 func schemes() map[string]layers.PositionsConfig {
-	all := map[string]layers.PositionsConfig{"one's own": nearby{reach: 3}, "rotary, interleaved": layers.Rotary{Interleaved: true, Base: 50, Dim: 2}}
+	found := map[string]layers.PositionsConfig{"one's own": nearby{reach: 3}, "rotary, interleaved": layers.Rotary{Interleaved: true, Base: 50, Dim: 2}}
 	for _, s := range rotaryScalings {
-		all["rotary, "+s.Kind] = layers.Rotary{Base: 9, Scaling: s}
+		found["rotary, "+s.Kind] = layers.Rotary{Base: 9, Scaling: s}
 	}
 	table := layers.Choices()["positions"]
 	for name := range table.All {
@@ -68,9 +68,9 @@ func schemes() map[string]layers.PositionsConfig {
 			}
 		}
 		scheme, _ := table.Parse(text)
-		all[name], _ = scheme.(layers.PositionsConfig)
+		found[name], _ = scheme.(layers.PositionsConfig)
 	}
-	return all
+	return found
 }
 
 // cacheConfigs describes decoders with every position scheme, and with other options.
@@ -302,7 +302,7 @@ func TestCacheHidesWhatIsNotItsOwn(t *testing.T) {
 }
 
 func TestCacheErrors(t *testing.T) {
-	_, none := layers.NewCache(0, 3)
+	_, noSequences := layers.NewCache(0, 3)
 	c := newBench(t)
 	cache := must[*layers.Cache](t)(layers.NewCache(2, 3))
 	a := c.multiHead(4, layers.AttentionConfig{Heads: 2})
@@ -323,7 +323,7 @@ func TestCacheErrors(t *testing.T) {
 		err  error
 		want []string
 	}{
-		{"no sequences", none, []string{"at least 1, got 0"}},
+		{"no sequences", noSequences, []string{"at least 1, got 0"}},
 		{"no cache", with(c.in("x", 2, 1, 4), &layers.Build{}, layers.Mask{}), []string{"attention", "no Cache"}},
 		{"training", with(c.in("x", 2, 1, 4), &layers.Build{Cache: cache, Mode: layers.Training}, layers.Mask{}), []string{"attention", "evaluation"}},
 		{"offset", with(c.in("x", 2, 1, 4), build(), layers.Mask{Offset: 1}), []string{"attention", "can't have an offset"}},

@@ -40,10 +40,10 @@ func TestGradientsOfSequenceClassifier(t *testing.T) {
 	checkGradients(t, cases)
 }
 
-func classifierSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+func classifierSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
 	s := newClassifier(t, p, f.Config.First)
 	f.fill(t, p)
-	return one(node(t)(s.Forward(b, in["ids"], f.mask(in))))
+	return one(node(t)(s.Forward(b, inputs["ids"], f.mask(inputs))))
 }
 
 // TestSequenceClassifierPadding changes padding to other tokens, including a token whose embedding is NaN or infinite.

@@ -17,8 +17,8 @@ import (
 func drawConfig(r *rand.Rand, v reflect.Value) {
 	switch x := v.Addr().Interface().(type) {
 	case *layers.Init:
-		all := []layers.Init{{}, layers.Zeros(), layers.Normal(r.Float64()), layers.Uniform(r.Float64()), layers.Init{Kind: "xavier_uniform"}, layers.Init{Kind: "he_normal"}}
-		*x = all[r.IntN(len(all))]
+		inits := []layers.Init{{}, layers.Zeros(), layers.Normal(r.Float64()), layers.Uniform(r.Float64()), layers.Init{Kind: "xavier_uniform"}, layers.Init{Kind: "he_normal"}}
+		*x = inits[r.IntN(len(inits))]
 		return
 	case *layers.Activation:
 		*x = everyActivation[r.IntN(len(everyActivation))]
@@ -164,8 +164,8 @@ func FuzzModelConfig(f *testing.F) {
 	f.Add([]byte(`{"model": {"outputs": 4}, "first": true}`))
 	f.Add([]byte(`{"positions": null, "init": null}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, kind := range []any{layers.ModelConfig{}, layers.EncoderDecoderConfig{}, layers.SequenceClassifierConfig{}} {
-			config, back := reflect.New(reflect.TypeOf(kind)), reflect.New(reflect.TypeOf(kind))
+		for _, config := range []any{layers.ModelConfig{}, layers.EncoderDecoderConfig{}, layers.SequenceClassifierConfig{}} {
+			config, back := reflect.New(reflect.TypeOf(config)), reflect.New(reflect.TypeOf(config))
 			if json.Unmarshal(data, config.Interface()) != nil {
 				continue
 			}

@@ -50,12 +50,12 @@ func TestDropoutAndItsGradient(t *testing.T) {
 			t.Run(fmt.Sprintf("%v of %v", p, dt), func(t *testing.T) {
 				g := G.NewGraph()
 				x := random(1, 40, 500)
-				in, w := input(g, "x", as(dt, x)), input(g, "w", as(dt, random(2, 40, 500)))
-				y := node(t)(layers.Dropout{P: p}.Forward(&layers.Build{Mode: layers.Training, Seed: 3}, in))
+				xNode, w := input(g, "x", as(dt, x)), input(g, "w", as(dt, random(2, 40, 500)))
+				y := node(t)(layers.Dropout{P: p}.Forward(&layers.Build{Mode: layers.Training, Seed: 3}, xNode))
 				cost := weigh(t, y, w)
-				got := read(t, y, gradients(t, cost, in)[0])
+				got := read(t, y, gradients(t, cost, xNode)[0])
 				kept := 0
-				xs, ws := floats(t, in.Value()), floats(t, w.Value())
+				xs, ws := floats(t, xNode.Value()), floats(t, w.Value())
 				for i, v := range got[0] {
 					scale := 0.0
 					if v != 0 {

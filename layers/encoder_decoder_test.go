@@ -65,14 +65,14 @@ func TestGradientsOfEncoderDecoder(t *testing.T) {
 	checkGradients(t, cases)
 }
 
-func seq2seqSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+func seq2seqSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
 	m := newSeq2Seq(t, p, func(c *layers.EncoderDecoderConfig) {
 		if c.Model.Block.PostNorm = f.Config.PostNorm; f.Config.Shared {
 			shared(c)
 		}
 	})
 	f.fill(t, p)
-	return one(node(t)(m.Forward(b, in["source"], in["target"], f.mask(in))))
+	return one(node(t)(m.Forward(b, inputs["source"], inputs["target"], f.mask(inputs))))
 }
 
 // TestEncoderDecoderHides changes the source's padding and the target's future tokens. The new tokens include one whose

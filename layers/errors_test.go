@@ -74,7 +74,7 @@ func testForwardErrors(t *testing.T, composed bool) {
 	c.b.Composed = composed
 	err := func(_ *G.Node, err error) error { return err }
 	i := 0
-	in := func(shape ...int) *G.Node { i++; return input(c.g, fmt.Sprint("in", i), random(1, shape...)) }
+	floats := func(shape ...int) *G.Node { i++; return input(c.g, fmt.Sprint("in", i), random(1, shape...)) }
 	in32 := func(shape ...int) *G.Node {
 		i++
 		return input(c.g, fmt.Sprint("in", i), as(tensor.Float32, random(1, shape...)))
@@ -116,10 +116,10 @@ func testForwardErrors(t *testing.T, composed bool) {
 		return err
 	}
 	masked := func(m layers.Mask) error { // scores of shape (2, 2, 3, 5)
-		return err(attn.Forward(c.b, in(2, 3, 4), in(2, 5, 4), in(2, 5, 4), m))
+		return err(attn.Forward(c.b, floats(2, 3, 4), floats(2, 5, 4), floats(2, 5, 4), m))
 	}
 	maskedCore := func(m layers.Mask) error { // scores of shape (2, 3, 5)
-		return core(in(2, 3, 4), in(2, 5, 4), in(2, 5, 4), layers.AttentionOptions{Mask: m})
+		return core(floats(2, 3, 4), floats(2, 5, 4), floats(2, 5, 4), layers.AttentionOptions{Mask: m})
 	}
 	const sdp = "scaled dot-product attention"
 	for _, tc := range []struct {
@@ -127,66 +127,66 @@ func testForwardErrors(t *testing.T, composed bool) {
 		err  error
 		want []string
 	}{
-		{"linear width", err(linear.Forward(c.b, in(3, 5))), []string{"linear lin", "(…, 4)", "(3, 5)"}},
+		{"linear width", err(linear.Forward(c.b, floats(3, 5))), []string{"linear lin", "(…, 4)", "(3, 5)"}},
 		{"linear dtype", err(linear.Forward(c.b, in32(3, 4))), []string{"linear lin", "float64", "float32"}},
 		{"linear scalar", err(linear.Forward(c.b, scalar)), []string{"linear lin", "(…, 4)", "()"}},
 		{"linear without a shape", err(linear.Forward(c.b, shapeless)), []string{"linear lin", "(…, 4)"}},
 		{"linear of nothing", err(linear.Forward(c.b, empty(tensor.Float64, 0, 4))), []string{"linear", "at least 1", "(0, 4)"}},
-		{"attention of no positions", err(attn.Forward(c.b, empty(tensor.Float64, 2, 0, 4), in(2, 3, 4), in(2, 3, 4), layers.Mask{})), []string{"at least 1", "(2, 0, 4)"}},
-		{"attention to nothing", core(in(3, 4), empty(tensor.Float64, 0, 4), empty(tensor.Float64, 0, 4), layers.AttentionOptions{}), []string{sdp, "at least 1", "(0, 4)"}},
+		{"attention of no positions", err(attn.Forward(c.b, empty(tensor.Float64, 2, 0, 4), floats(2, 3, 4), floats(2, 3, 4), layers.Mask{})), []string{"at least 1", "(2, 0, 4)"}},
+		{"attention to nothing", core(floats(3, 4), empty(tensor.Float64, 0, 4), empty(tensor.Float64, 0, 4), layers.AttentionOptions{}), []string{sdp, "at least 1", "(0, 4)"}},
 		{"embedding of nothing", err(embedding.Forward(c.b, empty(tensor.Int, 2, 0))), []string{"embedding", "at least 1", "(2, 0)"}},
 		{"loss of nothing", err(layers.CrossEntropy(&layers.Build{}, empty(tensor.Float64, 0, 4), empty(tensor.Int, 0), layers.CrossEntropyOptions{})), []string{"cross-entropy", "at least 1", "(0, 4)"}},
 		{"norm of nothing", err(norm.Forward(c.b, empty(tensor.Float64, 0, 4))), []string{"norm", "at least 1", "(0, 4)"}},
 		{"empty mask", masked(layers.Mask{Bias: empty(tensor.Float64, 3, 0)}), []string{"attention mha", "(3, 0)"}},
 
-		{"norm width", err(norm.Forward(c.b, in(3, 5))), []string{"layer norm ln", "(…, 4)", "(3, 5)"}},
-		{"embedding of floats", err(embedding.Forward(c.b, in(3))), []string{"embedding emb", "int", "float64"}},
-		{"positions too long", err(positions.Embed(c.b, in(2, 5, 4), nil)), []string{"positions pos", "at most 3", "5"}},
-		{"positions rank", err(positions.Embed(c.b, in(4), nil)), []string{"positions pos", "(T, 4) or (B, T, 4)", "(4)"}},
-		{"waves rank", err(layers.Sinusoidal{}.Embed(c.b, in(4), nil)), []string{"sinusoidal", "(T, D) or (B, T, D)", "(4)"}},
-		{"waves base", err(layers.Sinusoidal{Base: -1}.Embed(c.b, in(3, 4), nil)), []string{"sinusoidal", "Base", "from 1e-15", "-1"}},
+		{"norm width", err(norm.Forward(c.b, floats(3, 5))), []string{"layer norm ln", "(…, 4)", "(3, 5)"}},
+		{"embedding of floats", err(embedding.Forward(c.b, floats(3))), []string{"embedding emb", "int", "float64"}},
+		{"positions too long", err(positions.Embed(c.b, floats(2, 5, 4), nil)), []string{"positions pos", "at most 3", "5"}},
+		{"positions rank", err(positions.Embed(c.b, floats(4), nil)), []string{"positions pos", "(T, 4) or (B, T, 4)", "(4)"}},
+		{"waves rank", err(layers.Sinusoidal{}.Embed(c.b, floats(4), nil)), []string{"sinusoidal", "(T, D) or (B, T, D)", "(4)"}},
+		{"waves base", err(layers.Sinusoidal{Base: -1}.Embed(c.b, floats(3, 4), nil)), []string{"sinusoidal", "Base", "from 1e-15", "-1"}},
 		{"waves of ints", err(layers.Sinusoidal{}.Embed(c.b, ints(3, 4), nil)), []string{"sinusoidal", "float32 or float64", "int"}},
 		{"activation of ints", err(layers.ReLU.Forward(c.b, ints(2))), []string{"relu", "int"}},
-		{"no such activation", err(layers.Activation(-1).Forward(c.b, in(2))), []string{"activation -1"}},
-		{"feed-forward width", err(feed.Forward(c.b, in(3, 5))), []string{"ff.up", "(…, 4)", "(3, 5)"}},
-		{"rms norm width", err(rms.Forward(c.b, in(3, 8))), []string{"rms norm rms", "(…, 4)", "(3, 8)"}},
+		{"no such activation", err(layers.Activation(-1).Forward(c.b, floats(2))), []string{"activation -1"}},
+		{"feed-forward width", err(feed.Forward(c.b, floats(3, 5))), []string{"ff.up", "(…, 4)", "(3, 5)"}},
+		{"rms norm width", err(rms.Forward(c.b, floats(3, 8))), []string{"rms norm rms", "(…, 4)", "(3, 8)"}},
 		{"rms norm dtype", err(rms.Forward(c.b, in32(3, 4))), []string{"rms norm rms", "float64", "float32"}},
-		{"rms norm of heads", err(rms.ForwardHeads(c.b, in(3, 8), 3)), []string{"rms norm rms", "(…, 12)", "(3, 8)"}},
-		{"rms norm of countless heads", err(rms.ForwardHeads(c.b, in(3, 4), 1<<62+1)), []string{"rms norm rms", "9223372036854775807", "(3, 4)"}},
-		{"rms norm of no heads", err(rms.ForwardHeads(c.b, in(3, 8), 0)), []string{"rms norm rms", "heads", "at least 1"}},
-		{"block with rms norms", err(modern.Forward(c.b, in(3, 5), layers.Mask{})), []string{"rms norm modern.norm1", "(…, 4)", "(3, 5)"}},
-		{"gated width", err(gated.Forward(c.b, in(3, 5))), []string{"ff2.gate", "(…, 4)", "(3, 5)"}},
-		{"dropout of 1", err(layers.Dropout{P: 1}.Forward(c.b, in(2))), []string{"dropout", "below 1", "got 1"}},
-		{"dropout below 0", err(layers.Dropout{P: -0.5}.Forward(&layers.Build{}, in(2))), []string{"dropout", "at least 0", "-0.5"}},
+		{"rms norm of heads", err(rms.ForwardHeads(c.b, floats(3, 8), 3)), []string{"rms norm rms", "(…, 12)", "(3, 8)"}},
+		{"rms norm of countless heads", err(rms.ForwardHeads(c.b, floats(3, 4), 1<<62+1)), []string{"rms norm rms", "9223372036854775807", "(3, 4)"}},
+		{"rms norm of no heads", err(rms.ForwardHeads(c.b, floats(3, 8), 0)), []string{"rms norm rms", "heads", "at least 1"}},
+		{"block with rms norms", err(modern.Forward(c.b, floats(3, 5), layers.Mask{})), []string{"rms norm modern.norm1", "(…, 4)", "(3, 5)"}},
+		{"gated width", err(gated.Forward(c.b, floats(3, 5))), []string{"ff2.gate", "(…, 4)", "(3, 5)"}},
+		{"dropout of 1", err(layers.Dropout{P: 1}.Forward(c.b, floats(2))), []string{"dropout", "below 1", "got 1"}},
+		{"dropout below 0", err(layers.Dropout{P: -0.5}.Forward(&layers.Build{}, floats(2))), []string{"dropout", "at least 0", "-0.5"}},
 
-		{"core rank", core(in(4), in(4), in(4), layers.AttentionOptions{}), []string{sdp, "(T, K), (B, T, K) or (B, H, T, K)", "(4)"}},
-		{"core ranks", core(in(2, 3, 4), in(3, 4), in(3, 4), layers.AttentionOptions{}), []string{sdp, "(2, 3, 4)", "(3, 4)"}},
-		{"core batches", core(in(2, 3, 4), in(3, 3, 4), in(3, 3, 4), layers.AttentionOptions{}), []string{sdp, "batch", "(2, 3, 4)", "(3, 3, 4)"}},
-		{"core widths", core(in(3, 4), in(3, 5), in(3, 4), layers.AttentionOptions{}), []string{sdp, "agree in K and S", "(3, 5)"}},
-		{"core lengths", core(in(3, 4), in(5, 4), in(6, 4), layers.AttentionOptions{}), []string{sdp, "agree in K and S", "(6, 4)"}},
-		{"core dtypes", core(in(3, 4), in32(3, 4), in(3, 4), layers.AttentionOptions{}), []string{sdp, "dtype", "float64", "float32"}},
+		{"core rank", core(floats(4), floats(4), floats(4), layers.AttentionOptions{}), []string{sdp, "(T, K), (B, T, K) or (B, H, T, K)", "(4)"}},
+		{"core ranks", core(floats(2, 3, 4), floats(3, 4), floats(3, 4), layers.AttentionOptions{}), []string{sdp, "(2, 3, 4)", "(3, 4)"}},
+		{"core batches", core(floats(2, 3, 4), floats(3, 3, 4), floats(3, 3, 4), layers.AttentionOptions{}), []string{sdp, "batch", "(2, 3, 4)", "(3, 3, 4)"}},
+		{"core widths", core(floats(3, 4), floats(3, 5), floats(3, 4), layers.AttentionOptions{}), []string{sdp, "agree in K and S", "(3, 5)"}},
+		{"core lengths", core(floats(3, 4), floats(5, 4), floats(6, 4), layers.AttentionOptions{}), []string{sdp, "agree in K and S", "(6, 4)"}},
+		{"core dtypes", core(floats(3, 4), in32(3, 4), floats(3, 4), layers.AttentionOptions{}), []string{sdp, "dtype", "float64", "float32"}},
 		{"core of ints", core(ints(3, 4), ints(3, 4), ints(3, 4), layers.AttentionOptions{}), []string{sdp, "float32 or float64", "int"}},
-		{"core dropout", core(in(3, 4), in(3, 4), in(3, 4), layers.AttentionOptions{Dropout: 2}), []string{sdp, "below 1", "2"}},
-		{"core of two graphs", core(in(2, 3, 4), elsewhere, elsewhere, layers.AttentionOptions{}), []string{sdp, "graph"}},
+		{"core dropout", core(floats(3, 4), floats(3, 4), floats(3, 4), layers.AttentionOptions{Dropout: 2}), []string{sdp, "below 1", "2"}},
+		{"core of two graphs", core(floats(2, 3, 4), elsewhere, elsewhere, layers.AttentionOptions{}), []string{sdp, "graph"}},
 		{"core mask", maskedCore(layers.Mask{Allow: bools(4, 5)}), []string{sdp, "broadcast", "(2, 3, 5)", "(4, 5)"}},
-		{"core mask of rank 4", maskedCore(layers.Mask{Bias: in(2, 1, 3, 5)}), []string{sdp, "broadcast", "(2, 3, 5)", "(2, 1, 3, 5)"}},
+		{"core mask of rank 4", maskedCore(layers.Mask{Bias: floats(2, 1, 3, 5)}), []string{sdp, "broadcast", "(2, 3, 5)", "(2, 1, 3, 5)"}},
 		{"core lengths' shape", maskedCore(layers.Mask{KeyLengths: ints(3)}), []string{sdp, "Mask.KeyLengths", "(2)", "(3)"}},
 
-		{"attention width", err(attn.Forward(c.b, in(2, 3, 5), in(2, 3, 4), in(2, 3, 4), layers.Mask{})), []string{"attention mha", "query", "(…, 4)", "(2, 3, 5)"}},
-		{"attention rank", err(attn.Forward(c.b, in(1, 2, 3, 4), in(2, 3, 4), in(2, 3, 4), layers.Mask{})), []string{"attention mha", "(T, 4) or (B, T, 4)", "(1, 2, 3, 4)"}},
-		{"attention ranks", err(attn.Forward(c.b, in(1, 3, 4), in(3, 4), in(3, 4), layers.Mask{})), []string{"attention mha", "(1, 3, 4)", "(3, 4)"}},
-		{"attention batches", err(attn.Forward(c.b, in(2, 3, 4), in(1, 3, 4), in(1, 3, 4), layers.Mask{})), []string{"attention mha", "batch axis", "(1, 3, 4)"}},
-		{"attention lengths", err(attn.Forward(c.b, in(2, 3, 4), in(2, 3, 4), in(2, 5, 4), layers.Mask{})), []string{"attention mha", "agree in K and S", "(2, 5, 4)"}},
+		{"attention width", err(attn.Forward(c.b, floats(2, 3, 5), floats(2, 3, 4), floats(2, 3, 4), layers.Mask{})), []string{"attention mha", "query", "(…, 4)", "(2, 3, 5)"}},
+		{"attention rank", err(attn.Forward(c.b, floats(1, 2, 3, 4), floats(2, 3, 4), floats(2, 3, 4), layers.Mask{})), []string{"attention mha", "(T, 4) or (B, T, 4)", "(1, 2, 3, 4)"}},
+		{"attention ranks", err(attn.Forward(c.b, floats(1, 3, 4), floats(3, 4), floats(3, 4), layers.Mask{})), []string{"attention mha", "(1, 3, 4)", "(3, 4)"}},
+		{"attention batches", err(attn.Forward(c.b, floats(2, 3, 4), floats(1, 3, 4), floats(1, 3, 4), layers.Mask{})), []string{"attention mha", "batch axis", "(1, 3, 4)"}},
+		{"attention lengths", err(attn.Forward(c.b, floats(2, 3, 4), floats(2, 3, 4), floats(2, 5, 4), layers.Mask{})), []string{"attention mha", "agree in K and S", "(2, 5, 4)"}},
 		{"attention dtype", err(attn.Forward(c.b, in32(2, 3, 4), in32(2, 3, 4), in32(2, 3, 4), layers.Mask{})), []string{"attention mha", "float64", "float32"}},
 		{"mask queries", masked(layers.Mask{Allow: bools(4, 5)}), []string{"attention mha", "broadcast", "(2, 2, 3, 5)", "(4, 5)"}},
 		{"mask longer than the keys", masked(layers.Mask{Allow: bools(3, 6)}), []string{"attention mha", "(2, 2, 3, 5)", "(3, 6)"}},
-		{"mask heads", masked(layers.Mask{Bias: in(3, 3, 5)}), []string{"attention mha", "Mask.Bias", "(2, 2, 3, 5)", "(3, 3, 5)"}},
-		{"mask rank", masked(layers.Mask{Bias: in(1, 2, 2, 3, 5)}), []string{"attention mha", "Mask.Bias", "(1, 2, 2, 3, 5)"}},
+		{"mask heads", masked(layers.Mask{Bias: floats(3, 3, 5)}), []string{"attention mha", "Mask.Bias", "(2, 2, 3, 5)", "(3, 3, 5)"}},
+		{"mask rank", masked(layers.Mask{Bias: floats(1, 2, 2, 3, 5)}), []string{"attention mha", "Mask.Bias", "(1, 2, 2, 3, 5)"}},
 		{"mask scalar", masked(layers.Mask{Bias: scalar}), []string{"attention mha", "Mask.Bias", "()"}},
-		{"allow of floats", masked(layers.Mask{Allow: in(3, 5)}), []string{"attention mha", "Allow", "true means attend", "bool", "float64"}},
+		{"allow of floats", masked(layers.Mask{Allow: floats(3, 5)}), []string{"attention mha", "Allow", "true means attend", "bool", "float64"}},
 		{"bias of bools", masked(layers.Mask{Bias: bools(3, 5)}), []string{"attention mha", "Bias", "float64", "bool"}},
 		{"bias of float32", masked(layers.Mask{Bias: in32(3, 5)}), []string{"attention mha", "Bias", "float64", "float32"}},
-		{"lengths of floats", masked(layers.Mask{KeyLengths: in(2)}), []string{"attention mha", "KeyLengths", "int", "float64"}},
+		{"lengths of floats", masked(layers.Mask{KeyLengths: floats(2)}), []string{"attention mha", "KeyLengths", "int", "float64"}},
 		{"lengths' shape", masked(layers.Mask{KeyLengths: ints(3)}), []string{"attention mha", "Mask.KeyLengths", "(2)", "(3)"}},
 		{"lengths' rank", masked(layers.Mask{KeyLengths: ints(2, 1)}), []string{"attention mha", "Mask.KeyLengths", "(2)", "(2, 1)"}},
 		{"window below −1", masked(layers.Mask{Window: &window{Left: -2}}), []string{"attention mha", "Window", "−1", "Left:-2"}},
@@ -194,18 +194,18 @@ func testForwardErrors(t *testing.T, composed bool) {
 		{"offset out of range", masked(layers.Mask{Offset: math.MaxInt}), []string{"attention mha", "Offset", "range"}},
 		{"mask of another graph", masked(layers.Mask{Bias: elsewhere}), []string{"attention mha", "Bias", "another graph"}},
 
-		{"block width", err(enc.Forward(c.b, in(2, 3, 5), layers.Mask{})), []string{"enc.", "(…, 4)", "(2, 3, 5)"}},
-		{"block rank", err(enc.Forward(c.b, in(4), layers.Mask{})), []string{"enc.attention", "(T, 4) or (B, T, 4)", "(4)"}},
-		{"decoder with a memory", err(dec.ForwardCross(c.b, in(2, 3, 4), in(2, 3, 4), layers.Mask{}, layers.Mask{})), []string{"decoder block dec", "has no cross-attention"}},
-		{"decoder without a memory", err(cross.ForwardCross(c.b, in(2, 3, 4), nil, layers.Mask{}, layers.Mask{})), []string{"decoder block cross", "has cross-attention"}},
-		{"decoder's memory", err(cross.ForwardCross(c.b, in(2, 3, 4), in(3, 3, 4), layers.Mask{}, layers.Mask{})), []string{"attention cross.cross", "(3, 3, 4)"}},
-		{"model of floats", err(model.Forward(c.b, in(2, 3), layers.Mask{})), []string{"encoder model", "int", "float64"}},
+		{"block width", err(enc.Forward(c.b, floats(2, 3, 5), layers.Mask{})), []string{"enc.", "(…, 4)", "(2, 3, 5)"}},
+		{"block rank", err(enc.Forward(c.b, floats(4), layers.Mask{})), []string{"enc.attention", "(T, 4) or (B, T, 4)", "(4)"}},
+		{"decoder with a memory", err(dec.ForwardCross(c.b, floats(2, 3, 4), floats(2, 3, 4), layers.Mask{}, layers.Mask{})), []string{"decoder block dec", "has no cross-attention"}},
+		{"decoder without a memory", err(cross.ForwardCross(c.b, floats(2, 3, 4), nil, layers.Mask{}, layers.Mask{})), []string{"decoder block cross", "has cross-attention"}},
+		{"decoder's memory", err(cross.ForwardCross(c.b, floats(2, 3, 4), floats(3, 3, 4), layers.Mask{}, layers.Mask{})), []string{"attention cross.cross", "(3, 3, 4)"}},
+		{"model of floats", err(model.Forward(c.b, floats(2, 3), layers.Mask{})), []string{"encoder model", "int", "float64"}},
 		{"model rank", err(model.Forward(c.b, ints(1, 2, 3), layers.Mask{})), []string{"encoder model", "(B, T) or (T)", "(1, 2, 3)"}},
 		{"model too long", err(model.Forward(c.b, ints(2, 4), layers.Mask{})), []string{"model.positions", "at most 3", "4"}},
 
-		{"loss targets' shape", err(layers.CrossEntropy(&layers.Build{}, in(2, 3, 4), ints(6), layers.CrossEntropyOptions{})), []string{"cross-entropy", "(2, 3)", "(6)"}},
-		{"loss targets' dtype", err(layers.CrossEntropy(&layers.Build{}, in(3, 4), in(3), layers.CrossEntropyOptions{})), []string{"cross-entropy", "int", "float64"}},
-		{"loss logits' rank", err(layers.CrossEntropy(&layers.Build{}, in(4), ints(1), layers.CrossEntropyOptions{})), []string{"cross-entropy", "(…, V)", "(4)"}},
+		{"loss targets' shape", err(layers.CrossEntropy(&layers.Build{}, floats(2, 3, 4), ints(6), layers.CrossEntropyOptions{})), []string{"cross-entropy", "(2, 3)", "(6)"}},
+		{"loss targets' dtype", err(layers.CrossEntropy(&layers.Build{}, floats(3, 4), floats(3), layers.CrossEntropyOptions{})), []string{"cross-entropy", "int", "float64"}},
+		{"loss logits' rank", err(layers.CrossEntropy(&layers.Build{}, floats(4), ints(1), layers.CrossEntropyOptions{})), []string{"cross-entropy", "(…, V)", "(4)"}},
 		{"loss of two graphs", err(layers.CrossEntropy(&layers.Build{}, elsewhere, ints(2, 3), layers.CrossEntropyOptions{})), []string{"cross-entropy", "graph"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) { wantError(t, tc.err, tc.want...) })

@@ -96,8 +96,8 @@ func ExampleBlock() {
 		b := &layers.Build{}
 		y := G.Must(encoder.Forward(b, x, layers.Mask{}))
 		z := G.Must(decoder.Forward(b, x, layers.Mask{}))
-		both := evaluate(G.Must(G.Concat(0, y, z)))
-		return both[0], both[8]
+		outputs := evaluate(G.Must(G.Concat(0, y, z)))
+		return outputs[0], outputs[8]
 	}
 	encoded, decoded := first(1)
 	encodedNow, decodedNow := first(2)
@@ -129,9 +129,9 @@ func ExampleWindow() {
 		Mask: layers.Mask{Causal: true, Window: &layers.Window{Left: 2, Right: 0}},
 	})
 	check(err)
-	all := evaluate(stages.Weights)
+	weights := evaluate(stages.Weights)
 	for i := range 4 {
-		fmt.Printf("%.2f\n", all[4*i:][:4])
+		fmt.Printf("%.2f\n", weights[4*i:][:4])
 	}
 	// Output:
 	// [1.00 0.00 0.00 0.00]
@@ -149,8 +149,8 @@ func ExampleScaledDotProductStages() {
 		Softcap: 2, Mask: layers.Mask{Bias: bias, KeyLengths: vectorOf(g, "lengths", 2)},
 	})
 	check(err)
-	all := evaluate(G.Must(G.Concat(1, stages.Scores, stages.Capped, stages.Masked, stages.Weights, stages.Output)))
-	fmt.Printf("scores %.2f, capped %.2f, masked %.2f, weights %.2f, output %.2f\n", all[:3], all[3:6], all[6:9], all[9:12], all[12:])
+	values := evaluate(G.Must(G.Concat(1, stages.Scores, stages.Capped, stages.Masked, stages.Weights, stages.Output)))
+	fmt.Printf("scores %.2f, capped %.2f, masked %.2f, weights %.2f, output %.2f\n", values[:3], values[3:6], values[6:9], values[9:12], values[12:])
 	// Output: scores [1.00 3.00 2.00], capped [0.92 1.81 1.52], masked [1.42 1.81 -Inf], weights [0.40 0.60 0.00], output [15.95]
 }
 
@@ -163,7 +163,7 @@ func ExampleCache() {
 	tokens := []int{3, 1, 4, 1, 5}
 
 	whole := G.NewGraph()
-	all := evaluate(G.Must(decoder.Forward(&layers.Build{}, vectorOf(whole, "ids", tokens...), layers.Mask{})))
+	full := evaluate(G.Must(decoder.Forward(&layers.Build{}, vectorOf(whole, "ids", tokens...), layers.Mask{})))
 
 	cache, err := layers.NewCache(1, 100)
 	check(err)
@@ -181,7 +181,7 @@ func ExampleCache() {
 		vm.Reset()
 		cache.Commit()
 	}
-	fmt.Printf("%.3f\n%.3f\n", all[40:45], value.Data().([]float64)[:5])
+	fmt.Printf("%.3f\n%.3f\n", full[40:45], value.Data().([]float64)[:5])
 	// Output:
 	// [-0.766 -0.194 1.314 -0.922 -0.450]
 	// [-0.766 -0.194 1.314 -0.922 -0.450]

@@ -57,22 +57,22 @@ func ExampleEncoderDecoder() {
 	memory, err := model.Encode(&layers.Build{}, vectorOf(G.NewGraph(), "source", source...), layers.Mask{}) // (S, Dim)
 	check(err)
 	encoded := tensor.New(tensor.WithShape(memory.Shape()...), tensor.WithBacking(run(memory)))
-	said := []int{start}
-	for said[len(said)-1] != end && len(said) < 8 {
+	written := []int{start}
+	for written[len(written)-1] != end && len(written) < 8 {
 		g := G.NewGraph()
 		memory := G.NodeFromAny(g, encoded, G.WithName("memory"))
-		logits, err := model.Decode(&layers.Build{}, vectorOf(g, "target", said...), memory, layers.Mask{}, layers.Mask{}) // (T, V)
+		logits, err := model.Decode(&layers.Build{}, vectorOf(g, "target", written...), memory, layers.Mask{}, layers.Mask{}) // (T, V)
 		check(err)
-		all := run(logits)
-		last, best := all[len(all)-8:], 0
+		values := run(logits)
+		last, best := values[len(values)-8:], 0
 		for i, v := range last {
 			if v > last[best] {
 				best = i
 			}
 		}
-		said = append(said, best)
+		written = append(written, best)
 	}
-	fmt.Println(said)
+	fmt.Println(written)
 	// Output: [6 2 5 4 1 3 7]
 }
 
@@ -180,10 +180,10 @@ func ExampleDecoder() {
 		vm.Reset()
 	}
 
-	said := []int{3}
-	for len(said) < len(sentence) {
-		said = append(said, likeliest(decoder, said))
+	written := []int{3}
+	for len(written) < len(sentence) {
+		written = append(written, likeliest(decoder, written))
 	}
-	fmt.Println(said)
+	fmt.Println(written)
 	// Output: [3 1 4 1 5 2 6]
 }

@@ -78,7 +78,7 @@ func check(err error) {
 
 // likeliest returns the most probable next token of a decoder.
 func likeliest(decoder *layers.Decoder, tokens []int) int {
-	logits, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
+	logits, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, outputs G.Nodes, err error) {
 		ids := G.NewVector(g, tensor.Int, G.WithName("ids"), G.WithShape(len(tokens)))
 		logits, err := decoder.Forward(b, ids, layers.Mask{})
 		return G.Nodes{ids}, G.Nodes{logits}, err
@@ -86,8 +86,8 @@ func likeliest(decoder *layers.Decoder, tokens []int) int {
 	check(err)
 	out, err := logits.Call(tensor.New(tensor.WithBacking(tokens)))
 	check(err)
-	all := out[0].Float64s()
-	last := all[len(all)-8:]
+	values := out[0].Float64s()
+	last := values[len(values)-8:]
 	best := 0
 	for i, v := range last {
 		if v > last[best] {

@@ -134,7 +134,7 @@ func TestExtremes(t *testing.T) {
 	}
 	attend := func(o layers.AttentionOptions) ([]float64, error) {
 		o.Mask.Causal = true
-		var all []float64
+		var numbers []float64 // of both forms
 		for _, composed := range []bool{false, true} {
 			results, err := tried(func(r *trial) (*G.Node, error) {
 				r.b.Composed = composed
@@ -143,9 +143,9 @@ func TestExtremes(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, results...)
+			numbers = append(numbers, results...)
 		}
-		return all, nil
+		return numbers, nil
 	}
 	type (
 		arguments struct{ In, Out, Heads int }

@@ -44,11 +44,11 @@ func TestFormsOfMultiHeadAttentionAgree(t *testing.T) {
 			g := G.NewGraph()
 			b := &layers.Build{Mode: layers.Training, Composed: composed}
 			a := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(must[*layers.Params](t)(layers.NewParams(dt, 5)), dim, config))
-			in := func(name string, seed uint64, length, width int) *G.Node {
+			operand := func(name string, seed uint64, length, width int) *G.Node {
 				return input(g, name, as(dt, l.lay(random(seed, n.B*length*width).Float64s(), n.B, 1, length, width)))
 			}
 			m, wrt := call.mask(g, l, dt)
-			wrt = append(wrt, in("x", 1, n.T, dim), in("y", 2, n.S, config.KeyInput), in("z", 3, n.S, config.ValueInput))
+			wrt = append(wrt, operand("x", 1, n.T, dim), operand("y", 2, n.S, config.KeyInput), operand("z", 3, n.S, config.ValueInput))
 			x := wrt[len(wrt)-3:]
 			out := node(t)(a.Forward(b, x[0], x[1], x[2], m))
 			wrt = append(wrt, b.Learnables()...)
@@ -86,10 +86,10 @@ func TestUnmaskedNaN(t *testing.T) {
 	for _, composed := range []bool{false, true} {
 		for _, what := range []string{"q", "k", "v"} {
 			g := G.NewGraph()
-			in := map[string]*tensor.Dense{"q": random(1, 4, 2), "k": random(2, 4, 2), "v": random(3, 4, 2)}
-			in[what].Float64s()[2*2] = math.NaN() // row 2
+			operands := map[string]*tensor.Dense{"q": random(1, 4, 2), "k": random(2, 4, 2), "v": random(3, 4, 2)}
+			operands[what].Float64s()[2*2] = math.NaN() // row 2
 			b := &layers.Build{Composed: composed}
-			out := node(t)(layers.ScaledDotProduct(b, input(g, "q", in["q"]), input(g, "k", in["k"]), input(g, "v", in["v"]),
+			out := node(t)(layers.ScaledDotProduct(b, input(g, "q", operands["q"]), input(g, "k", operands["k"]), input(g, "v", operands["v"]),
 				layers.AttentionOptions{Mask: layers.Mask{Causal: true}}))
 			got := read(t, out)[0]
 			for r := range 4 {
@@ -109,13 +109,13 @@ func BenchmarkAttentionForms(b *testing.B) {
 			for _, backward := range []bool{false, true} {
 				b.Run(fmt.Sprintf("%v/composed=%t/backward=%t", tensor.Shape(shape[:]), composed, backward), func(b *testing.B) {
 					g := G.NewGraph()
-					var in G.Nodes
+					var operands G.Nodes
 					for i, name := range []string{"q", "k", "v"} {
-						in = append(in, input(g, name, as(tensor.Float32, random(uint64(i), shape[:]...))))
+						operands = append(operands, input(g, name, as(tensor.Float32, random(uint64(i), shape[:]...))))
 					}
-					out := node(b)(layers.ScaledDotProduct(&layers.Build{Composed: composed}, in[0], in[1], in[2], layers.AttentionOptions{Mask: layers.Mask{Causal: true}}))
+					out := node(b)(layers.ScaledDotProduct(&layers.Build{Composed: composed}, operands[0], operands[1], operands[2], layers.AttentionOptions{Mask: layers.Mask{Causal: true}}))
 					if backward {
-						gradients(b, node(b)(ops.Sum(&ops.Env{}, out)), in...)
+						gradients(b, node(b)(ops.Sum(&ops.Env{}, out)), operands...)
 					}
 					vm := G.NewTapeMachine(g)
 					defer vm.Close()

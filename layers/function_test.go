@@ -23,7 +23,7 @@ func ExampleFunction() {
 		Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 4}},
 	})
 	check(err)
-	predict, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
+	predict, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, outputs G.Nodes, err error) {
 		ids := G.NewMatrix(g, tensor.Int, G.WithName("ids"), G.WithShape(2, 4))
 		logits, err := encoder.Forward(b, ids, layers.Mask{})
 		return G.Nodes{ids}, G.Nodes{logits}, err
@@ -45,8 +45,8 @@ func vector64(x ...float64) *tensor.Dense {
 }
 
 // timesNumber builds y = a·x for a matrix x and a scalar a. The outputs are y, its row sums, its sum, x, and y again.
-func timesNumber(rows, columns int) func(*layers.Build, *G.ExprGraph) (in, out G.Nodes, err error) {
-	return func(_ *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
+func timesNumber(rows, columns int) func(*layers.Build, *G.ExprGraph) (inputs, outputs G.Nodes, err error) {
+	return func(_ *layers.Build, g *G.ExprGraph) (inputs, outputs G.Nodes, err error) {
 		x := G.NewMatrix(g, tensor.Float64, G.WithName("x"), G.WithShape(rows, columns))
 		a := G.NewScalar(g, tensor.Float64, G.WithName("a"))
 		y, err := G.Mul(x, a)
@@ -113,7 +113,7 @@ func TestFunctionValues(t *testing.T) {
 func TestFunctionAfterAnError(t *testing.T) {
 	p := must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1))
 	e := must[*layers.Embedding](t)(layers.NewEmbedding(p, 3, 2, layers.Init{}))
-	f := must[*layers.Function](t)(layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
+	f := must[*layers.Function](t)(layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, outputs G.Nodes, err error) {
 		ids := G.NewVector(g, tensor.Int, G.WithName("ids"), G.WithShape(2))
 		y, err := e.Forward(b, ids)
 		return G.Nodes{ids}, G.Nodes{y}, err
@@ -133,26 +133,26 @@ func TestFunctionErrors(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name  string
-		build func(b *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error)
+		build func(b *layers.Build, g *G.ExprGraph) (inputs, outputs G.Nodes, err error)
 		want  string
 	}{
-		{"an error", func(*layers.Build, *G.ExprGraph) (in, out G.Nodes, err error) { return nil, nil, errors.New("mine") }, "mine"},
-		{"a panic", func(*layers.Build, *G.ExprGraph) (in, out G.Nodes, err error) { panic("mine") }, "function: building the graph: mine"},
-		{"no outputs", func(_ *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) { return nodes{x(g)}, nil, nil }, "no outputs"},
-		{"an output in another graph", func(_ *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
+		{"an error", func(*layers.Build, *G.ExprGraph) (_, _ nodes, _ error) { return nil, nil, errors.New("mine") }, "mine"},
+		{"a panic", func(*layers.Build, *G.ExprGraph) (_, _ nodes, _ error) { panic("mine") }, "function: building the graph: mine"},
+		{"no outputs", func(_ *layers.Build, g *G.ExprGraph) (_, _ nodes, _ error) { return nodes{x(g)}, nil, nil }, "no outputs"},
+		{"an output in another graph", func(_ *layers.Build, g *G.ExprGraph) (_, _ nodes, _ error) {
 			return nodes{x(g)}, nodes{x(g), x(G.NewGraph())}, nil
 		}, "output 1 must be"},
-		{"an input that is computed", func(_ *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
+		{"an input that is computed", func(_ *layers.Build, g *G.ExprGraph) (_, _ nodes, _ error) {
 			return nodes{x(g), G.Must(G.Neg(x(g)))}, nodes{x(g)}, nil
 		}, "function: input 1 must be"},
-		{"one input twice", func(_ *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
+		{"one input twice", func(_ *layers.Build, g *G.ExprGraph) (_, _ nodes, _ error) {
 			return nodes{x(g), x(g)}, nodes{x(g)}, nil
 		}, `input "x" is returned twice`},
-		{"an input too large for any machine", func(_ *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
+		{"an input too large for any machine", func(_ *layers.Build, g *G.ExprGraph) (_, _ nodes, _ error) {
 			x := G.NewVector(g, tensor.Float64, G.WithName("x"), G.WithShape(1<<60))
 			return nodes{x}, nodes{x}, nil
 		}, `input "x" of shape (1152921504606846976): `},
-		{"an input left out", func(_ *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
+		{"an input left out", func(_ *layers.Build, g *G.ExprGraph) (_, _ nodes, _ error) {
 			return nil, nodes{G.Must(G.Neg(x(g)))}, nil
 		}, `input "x" has no value: return it`},
 	} {
@@ -186,7 +186,7 @@ func small(t testing.TB, p *layers.Params) *layers.Function {
 	d := must[*layers.Decoder](t)(layers.NewDecoder(p, layers.ModelConfig{
 		Vocab: 20, Dim: 32, Layers: 2, Positions: layers.Rotary{}, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}},
 	}))
-	return must[*layers.Function](t)(layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
+	return must[*layers.Function](t)(layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, outputs G.Nodes, err error) {
 		ids := G.NewVector(g, tensor.Int, G.WithName("ids"), G.WithShape(5))
 		logits, err := d.Forward(b, ids, layers.Mask{})
 		return G.Nodes{ids}, G.Nodes{logits}, err

@@ -28,16 +28,16 @@ func TestGradientsOfMultiHeadAttention(t *testing.T) {
 		m := mask{KeyLengths: c.lengths(2, 4)}
 		return c.node(a.Forward(c.b, c.in("query", 2, 3, 4), c.in("key", 2, 4, 5), c.in("value", 2, 4, 3), m))
 	}
-	none := self(func(*bench) mask { return mask{} })
+	unmasked := self(func(*bench) mask { return mask{} })
 	two, four := config{Heads: 2}, config{Heads: 4}
 
-	add("self", two, none)
-	add("one head by default", config{}, none)
-	add("no bias", config{Heads: 4, NoBias: true}, none)
-	add("grouped heads", config{Heads: 4, KeyValueHeads: 2}, none)
-	add("one head of keys and values", config{Heads: 4, KeyValueHeads: 1, ValueDim: 3}, none)
-	add("softcap", config{Heads: 4, Softcap: 0.4}, none)
-	add("scale", config{Heads: 4, Scale: 1.7}, none)
+	add("self", two, unmasked)
+	add("one head by default", config{}, unmasked)
+	add("no bias", config{Heads: 4, NoBias: true}, unmasked)
+	add("grouped heads", config{Heads: 4, KeyValueHeads: 2}, unmasked)
+	add("one head of keys and values", config{Heads: 4, KeyValueHeads: 1, ValueDim: 3}, unmasked)
+	add("softcap", config{Heads: 4, Softcap: 0.4}, unmasked)
+	add("scale", config{Heads: 4, Scale: 1.7}, unmasked)
 	add("causal", two, self(func(*bench) mask { return mask{Causal: true} }))
 	add("lengths", two, self(func(c *bench) mask { return mask{KeyLengths: c.lengths(0, 2)} }))
 	add("allow with an empty row", two, self(func(c *bench) mask { return mask{Allow: c.allow([]int{2}, 2, 1, 3, 3)} }))

@@ -261,12 +261,12 @@ func TestSizesOfOne(t *testing.T) {
 }
 
 // everyActivation lists all activations.
-var everyActivation = func() (all []layers.Activation) {
+var everyActivation = func() (list []layers.Activation) {
 	for a := layers.ReLU; ; a++ {
 		if _, err := a.MarshalText(); err != nil {
-			return all
+			return list
 		}
-		all = append(all, a)
+		list = append(list, a)
 	}
 }()
 

@@ -60,8 +60,8 @@ func TestCollidingNames(t *testing.T) {
 		"train": func() error {
 			_, err := train.Fit(context.Background(), train.Problem{
 				Params: params,
-				Loss: func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
-					g := in[0].Graph()
+				Loss: func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+					g := inputs[0].Graph()
 					loss, err := attend(b, g)
 					b.Fixed = append(g.ByName(keyTwin), g.ByName(valueTwin)...)
 					return loss, nil, err

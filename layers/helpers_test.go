@@ -190,13 +190,13 @@ func near(t testing.TB, what string, got, want []float64, tol float64) {
 		t.Errorf("%s: got %d elements, want %d", what, len(got), len(want))
 		return
 	}
-	most := 1.0
+	largest := 1.0
 	for _, v := range want {
-		most = max(most, math.Abs(v))
+		largest = max(largest, math.Abs(v))
 	}
 	for i := range got {
-		if d := math.Abs(got[i] - want[i]); !(d <= tol*most) {
-			t.Errorf("%s: element %d is %v, want %v: the difference is %.3g, the limit is %.3g", what, i, got[i], want[i], d, tol*most)
+		if d := math.Abs(got[i] - want[i]); !(d <= tol*largest) {
+			t.Errorf("%s: element %d is %v, want %v: the difference is %.3g, the limit is %.3g", what, i, got[i], want[i], d, tol*largest)
 			return
 		}
 	}

@@ -58,7 +58,7 @@ func Uniform(limit float64) Init { return Init{Kind: "uniform", Scale: limit} }
 // An initialiser is a distribution with its scale, a function of fan-in and fan-out.
 type initialiser struct {
 	draw  func(rng *rand.Rand, scale float64) float64
-	scale func(in, out float64) float64 // nil if the Init's Scale is used
+	scale func(fanIn, fanOut float64) float64 // nil if the Init's Scale is used
 }
 
 var inits = kinds.Table[initialiser]{
@@ -66,10 +66,10 @@ var inits = kinds.Table[initialiser]{
 	{Name: "ones", Value: initialiser{fixed, func(_, _ float64) float64 { return 1 }}},
 	{Name: "normal", Value: initialiser{normal, nil}},
 	{Name: "uniform", Value: initialiser{uniform, nil}},
-	{Name: "xavier_uniform", Value: initialiser{uniform, func(in, out float64) float64 { return math.Sqrt(6 / (in + out)) }}},
-	{Name: "xavier_normal", Value: initialiser{normal, func(in, out float64) float64 { return math.Sqrt(2 / (in + out)) }}},
-	{Name: "he_uniform", Value: initialiser{uniform, func(in, _ float64) float64 { return math.Sqrt(6 / in) }}},
-	{Name: "he_normal", Value: initialiser{normal, func(in, _ float64) float64 { return math.Sqrt(2 / in) }}},
+	{Name: "xavier_uniform", Value: initialiser{uniform, func(fanIn, fanOut float64) float64 { return math.Sqrt(6 / (fanIn + fanOut)) }}},
+	{Name: "xavier_normal", Value: initialiser{normal, func(fanIn, fanOut float64) float64 { return math.Sqrt(2 / (fanIn + fanOut)) }}},
+	{Name: "he_uniform", Value: initialiser{uniform, func(fanIn, _ float64) float64 { return math.Sqrt(6 / fanIn) }}},
+	{Name: "he_normal", Value: initialiser{normal, func(fanIn, _ float64) float64 { return math.Sqrt(2 / fanIn) }}},
 }
 
 func fixed(_ *rand.Rand, scale float64) float64     { return scale }
@@ -116,13 +116,13 @@ func (i Init) fill(rng *rand.Rand, values []float64, shape []int) error {
 }
 
 // fans returns the fan-in and fan-out of a weight: its last axis, and the product of its other axes.
-func fans(shape []int) (in, out float64) {
-	in, out = 1, 1
+func fans(shape []int) (fanIn, fanOut float64) {
+	fanIn, fanOut = 1, 1
 	if len(shape) > 0 {
-		in = float64(shape[len(shape)-1])
+		fanIn = float64(shape[len(shape)-1])
 		for _, d := range shape[:len(shape)-1] {
-			out *= float64(d)
+			fanOut *= float64(d)
 		}
 	}
-	return in, out
+	return fanIn, fanOut
 }

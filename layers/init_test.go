@@ -13,7 +13,7 @@ import (
 
 // TestInitialisers checks the mean, standard deviation and limits of many draws, in both dtypes.
 func TestInitialisers(t *testing.T) {
-	const out, in = 200, 400
+	const out, fanIn = 200, 400
 	for _, tc := range []struct {
 		name      string
 		init      layers.Init
@@ -24,20 +24,20 @@ func TestInitialisers(t *testing.T) {
 		{"ones", layers.Ones(), 1, 0, 0},
 		{"normal", layers.Normal(0.3), 0, 0.3, 0},
 		{"uniform", layers.Uniform(0.3), 0, 0.3 / math.Sqrt(3), 0.3},
-		{"xavier uniform", layers.Init{Kind: "xavier_uniform"}, 0, math.Sqrt(2.0 / (in + out)), math.Sqrt(6.0 / (in + out))},
-		{"xavier normal", layers.Init{Kind: "xavier_normal"}, 0, math.Sqrt(2.0 / (in + out)), 0},
-		{"he uniform", layers.Init{Kind: "he_uniform"}, 0, math.Sqrt(2.0 / in), math.Sqrt(6.0 / in)},
-		{"he normal", layers.Init{Kind: "he_normal"}, 0, math.Sqrt(2.0 / in), 0},
+		{"xavier uniform", layers.Init{Kind: "xavier_uniform"}, 0, math.Sqrt(2.0 / (fanIn + out)), math.Sqrt(6.0 / (fanIn + out))},
+		{"xavier normal", layers.Init{Kind: "xavier_normal"}, 0, math.Sqrt(2.0 / (fanIn + out)), 0},
+		{"he uniform", layers.Init{Kind: "he_uniform"}, 0, math.Sqrt(2.0 / fanIn), math.Sqrt(6.0 / fanIn)},
+		{"he normal", layers.Init{Kind: "he_normal"}, 0, math.Sqrt(2.0 / fanIn), 0},
 	} {
 		for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 			p := must[*layers.Params](t)(layers.NewParams(dt, 3))
-			w := must[*layers.Param](t)(p.New("w", tc.init, out, in))
-			var sum, squares, most float64
+			w := must[*layers.Param](t)(p.New("w", tc.init, out, fanIn))
+			var sum, squares, largest float64
 			x := floats(t, w.Value)
 			for _, v := range x {
 				sum += v
 				squares += (v - tc.mean) * (v - tc.mean)
-				most = max(most, math.Abs(v))
+				largest = max(largest, math.Abs(v))
 			}
 			n := float64(len(x))
 			if d := math.Abs(sum/n - tc.mean); d > 5*tc.std/math.Sqrt(n) {
@@ -46,8 +46,8 @@ func TestInitialisers(t *testing.T) {
 			if std := math.Sqrt(squares / n); math.Abs(std-tc.std) > 0.02*tc.std {
 				t.Errorf("%s, %v: the standard deviation is %v, want %v", tc.name, dt, std, tc.std)
 			}
-			if tc.limit > 0 && (most > tc.limit*(1+1e-6) || most < 0.99*tc.limit) {
-				t.Errorf("%s, %v: the largest magnitude is %v, want slightly less than %v", tc.name, dt, most, tc.limit)
+			if tc.limit > 0 && (largest > tc.limit*(1+1e-6) || largest < 0.99*tc.limit) {
+				t.Errorf("%s, %v: the largest magnitude is %v, want slightly less than %v", tc.name, dt, largest, tc.limit)
 			}
 		}
 	}
@@ -70,14 +70,14 @@ func TestInitHoldsForWhatIsBelow(t *testing.T) {
 	}}))
 	for _, q := range p.All() {
 		want := 3.0
-		for _, kind := range []struct {
+		for _, tc := range []struct {
 			part string
 			want float64
 		}{ // the first entry whose part occurs in the parameter's name decides
 			{"bias", 0}, {"norm", 1}, {"positions", 2}, {"embedding", 4}, {"output", 6}, {"down", 7}, {"attention", 5}, {"cross", 5},
 		} {
-			if strings.Contains(q.Name, kind.part) {
-				want = kind.want
+			if strings.Contains(q.Name, tc.part) {
+				want = tc.want
 				break
 			}
 		}

@@ -94,11 +94,11 @@ func load[T float32 | float64](s *paramSet, f *safetensors.File, o LoadOptions) 
 			return LoadReport{}, err
 		}
 	}
-	all, err := s.tensors(o.PyTorch, o.Rename)
+	expected, err := s.tensors(o.PyTorch, o.Rename)
 	if err != nil {
 		return LoadReport{}, err
 	}
-	taken, l, err := s.match(all, f.Entries, o)
+	taken, l, err := s.match(expected, f.Entries, o)
 	if err != nil {
 		return LoadReport{}, err
 	}
@@ -155,7 +155,7 @@ func (p packed) shape() tensor.Shape {
 // tensors returns the tensors of a file with all parameters of the set, in PyTorch's layout or in our own. It returns
 // an error if two tensors have the same name.
 func (s *paramSet) tensors(pyTorch bool, rename func(name string) string) ([]packed, error) {
-	var all []packed
+	var list []packed
 	first := map[string]string{}
 	for _, q := range s.list {
 		name, parts := q.Name, []*Param{q}
@@ -172,13 +172,13 @@ func (s *paramSet) tensors(pyTorch bool, rename func(name string) string) ([]pac
 			return nil, fmt.Errorf("tensors %q and %q would both be named %q: rename must give them different names", other, name, theirs)
 		}
 		first[theirs] = name
-		all = append(all, packed{theirs, parts})
+		list = append(list, packed{theirs, parts})
 	}
-	return all, nil
+	return list, nil
 }
 
 // match maps the name of each tensor in the file to its parameters. Its error lists everything that doesn't fit.
-func (s *paramSet) match(all []packed, entries []safetensors.Entry, o LoadOptions) (taken map[string][]*Param, l LoadReport, err error) {
+func (s *paramSet) match(expected []packed, entries []safetensors.Entry, o LoadOptions) (taken map[string][]*Param, l LoadReport, err error) {
 	byName := map[string]safetensors.Entry{}
 	for _, e := range entries {
 		if o.Drop == nil || !o.Drop(e.Name) {
@@ -188,7 +188,7 @@ func (s *paramSet) match(all []packed, entries []safetensors.Entry, o LoadOption
 	var missing, unexpected, different []string
 	var advice string // what to do about the option PyTorch
 	taken = map[string][]*Param{}
-	for _, p := range all {
+	for _, p := range expected {
 		e, ok := byName[p.name]
 		if !ok {
 			for _, q := range p.parts {

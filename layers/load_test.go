@@ -22,7 +22,7 @@ func TestLoadOptions(t *testing.T) {
 	}
 	others := func(name string) string { return strings.Replace(name, "b.", "body.", 1) }
 	isHead := func(name string) bool { return strings.HasPrefix(name, "head") }
-	all := []safetensors.Tensor{named("a", 1, 2), named("b.c", 3, 4), named("head", 5, 6)}
+	tensors := []safetensors.Tensor{named("a", 1, 2), named("b.c", 3, 4), named("head", 5, 6)}
 	for _, test := range []struct {
 		name    string
 		file    []safetensors.Tensor
@@ -32,19 +32,19 @@ func TestLoadOptions(t *testing.T) {
 		unused  []string
 		err     string
 	}{
-		{"none", all, layers.LoadOptions{}, map[string]float64{"a": 1, "b.c": 3, "head": 5}, nil, nil, ""},
-		{"missing", all[:2], layers.LoadOptions{Ignore: true}, nil, nil, nil, `missing: "head" of shape (2)`},
-		{"partial", all[:2], layers.LoadOptions{Partial: true}, map[string]float64{"a": 1, "b.c": 3}, []string{"head"}, nil, ""},
-		{"unexpected", append(all, named("x", 1), named("y", 1)), layers.LoadOptions{Partial: true}, nil, nil, nil, `unexpected: "x" of shape (1), "y" of shape (1)`},
-		{"ignored", append(all, named("x", 1), named("b", 1)), layers.LoadOptions{Ignore: true}, map[string]float64{"a": 1, "b.c": 3, "head": 5}, nil, []string{"b", "x"}, ""},
-		{"integers ignored", append(all, safetensors.Tensor{Name: "x", Shape: []int{1}, Data: []int64{1}}), layers.LoadOptions{Ignore: true}, map[string]float64{"a": 1, "b.c": 3, "head": 5}, nil, []string{"x"}, ""},
+		{"none", tensors, layers.LoadOptions{}, map[string]float64{"a": 1, "b.c": 3, "head": 5}, nil, nil, ""},
+		{"missing", tensors[:2], layers.LoadOptions{Ignore: true}, nil, nil, nil, `missing: "head" of shape (2)`},
+		{"partial", tensors[:2], layers.LoadOptions{Partial: true}, map[string]float64{"a": 1, "b.c": 3}, []string{"head"}, nil, ""},
+		{"unexpected", append(tensors, named("x", 1), named("y", 1)), layers.LoadOptions{Partial: true}, nil, nil, nil, `unexpected: "x" of shape (1), "y" of shape (1)`},
+		{"ignored", append(tensors, named("x", 1), named("b", 1)), layers.LoadOptions{Ignore: true}, map[string]float64{"a": 1, "b.c": 3, "head": 5}, nil, []string{"b", "x"}, ""},
+		{"integers ignored", append(tensors, safetensors.Tensor{Name: "x", Shape: []int{1}, Data: []int64{1}}), layers.LoadOptions{Ignore: true}, map[string]float64{"a": 1, "b.c": 3, "head": 5}, nil, []string{"x"}, ""},
 		{"renamed", []safetensors.Tensor{named("a", 1, 2), named("body.c", 3, 4), named("head", 5, 6)}, layers.LoadOptions{Rename: others}, map[string]float64{"a": 1, "b.c": 3, "head": 5}, nil, nil, ""},
-		{"renamed, but missing", all, layers.LoadOptions{Rename: others}, nil, nil, nil, `missing: "body.c" of shape (2); unexpected: "b.c" of shape (2)`},
-		{"two with one name", all, layers.LoadOptions{Rename: func(string) string { return "a" }}, nil, nil, nil, `tensors "a" and "b.c" would both be named "a"`},
-		{"another shape, partial", []safetensors.Tensor{all[0], all[1], named("head", 1, 2, 3)}, layers.LoadOptions{Partial: true, Ignore: true}, nil, nil, nil, `different: "head" must have shape (2), got (3)`},
-		{"another shape, dropped", []safetensors.Tensor{all[0], all[1], named("head", 1, 2, 3)}, layers.LoadOptions{Partial: true, Drop: isHead}, map[string]float64{"a": 1, "b.c": 3}, []string{"head"}, []string{"head"}, ""},
-		{"dropped, but needed", all, layers.LoadOptions{Ignore: true, Drop: isHead}, nil, nil, nil, `missing: "head" of shape (2)`},
-		{"dropped, one not in the model", append(all, named("head.bias", 7)), layers.LoadOptions{Partial: true, Drop: isHead}, map[string]float64{"a": 1, "b.c": 3}, []string{"head"}, []string{"head", "head.bias"}, ""},
+		{"renamed, but missing", tensors, layers.LoadOptions{Rename: others}, nil, nil, nil, `missing: "body.c" of shape (2); unexpected: "b.c" of shape (2)`},
+		{"two with one name", tensors, layers.LoadOptions{Rename: func(string) string { return "a" }}, nil, nil, nil, `tensors "a" and "b.c" would both be named "a"`},
+		{"another shape, partial", []safetensors.Tensor{tensors[0], tensors[1], named("head", 1, 2, 3)}, layers.LoadOptions{Partial: true, Ignore: true}, nil, nil, nil, `different: "head" must have shape (2), got (3)`},
+		{"another shape, dropped", []safetensors.Tensor{tensors[0], tensors[1], named("head", 1, 2, 3)}, layers.LoadOptions{Partial: true, Drop: isHead}, map[string]float64{"a": 1, "b.c": 3}, []string{"head"}, []string{"head"}, ""},
+		{"dropped, but needed", tensors, layers.LoadOptions{Ignore: true, Drop: isHead}, nil, nil, nil, `missing: "head" of shape (2)`},
+		{"dropped, one not in the model", append(tensors, named("head.bias", 7)), layers.LoadOptions{Partial: true, Drop: isHead}, map[string]float64{"a": 1, "b.c": 3}, []string{"head"}, []string{"head", "head.bias"}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1))

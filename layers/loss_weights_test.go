@@ -65,32 +65,32 @@ func TestGradientsOfElementwiseLosses(t *testing.T) {
 type weightedLoss func(b *layers.Build, g *G.ExprGraph, x, weights *G.Node) (*G.Node, error)
 
 func weightedLosses() map[string]weightedLoss {
-	all := map[string]weightedLoss{}
+	losses := map[string]weightedLoss{}
 	for _, o := range []layers.CrossEntropyOptions{{}, {LabelSmoothing: 0.1}, {ClassWeights: []float64{2, 1, 0.5}}} {
-		all[fmt.Sprintf("cross-entropy %v", o)] = func(b *layers.Build, g *G.ExprGraph, x, weights *G.Node) (*G.Node, error) {
+		losses[fmt.Sprintf("cross-entropy %v", o)] = func(b *layers.Build, g *G.ExprGraph, x, weights *G.Node) (*G.Node, error) {
 			o.Weights = weights
 			return layers.CrossEntropy(b, x, input(g, "targets", dense([]int{2, 0, 1, 1}, 4)), o)
 		}
 	}
 	for name, loss := range elementwiseLosses(0.5) {
-		all[name] = func(b *layers.Build, g *G.ExprGraph, x, weights *G.Node) (*G.Node, error) {
+		losses[name] = func(b *layers.Build, g *G.ExprGraph, x, weights *G.Node) (*G.Node, error) {
 			return loss(b, x, input(g, "targets", as(x.Dtype(), chances(9, 4, 3))), weights)
 		}
 	}
-	return all
+	return losses
 }
 
 // run returns the loss and its gradient with respect to x.
 func (loss weightedLoss) run(t *testing.T, dt tensor.Dtype, x []float64, weights []float64) [][]float64 {
 	t.Helper()
 	g := G.NewGraph()
-	in := input(g, "x", as(dt, dense(append([]float64(nil), x...), 4, 3)))
+	xNode := input(g, "x", as(dt, dense(append([]float64(nil), x...), 4, 3)))
 	var w *G.Node
 	if weights != nil {
 		w = input(g, "weights", as(dt, dense(weights, 4)))
 	}
-	l := node(t)(loss(&layers.Build{}, g, in, w))
-	return read(t, append(G.Nodes{l}, gradients(t, l, in)...)...)
+	l := node(t)(loss(&layers.Build{}, g, xNode, w))
+	return read(t, append(G.Nodes{l}, gradients(t, l, xNode)...)...)
 }
 
 var bothDtypes = []tensor.Dtype{tensor.Float64, tensor.Float32}
@@ -159,9 +159,9 @@ func TestWeightsOfEachRun(t *testing.T) {
 	x := random(1, 4, 3).Float64s()
 	for name, loss := range weightedLosses() {
 		g := G.NewGraph()
-		in, w := input(g, "x", dense(x, 4, 3)), input(g, "weights", dense(make([]float64, 4), 4))
-		l := node(t)(loss(&layers.Build{}, g, in, w))
-		again := runner(t, l, gradients(t, l, in)[0])
+		xNode, w := input(g, "x", dense(x, 4, 3)), input(g, "weights", dense(make([]float64, 4), 4))
+		l := node(t)(loss(&layers.Build{}, g, xNode, w))
+		again := runner(t, l, gradients(t, l, xNode)[0])
 		for _, weights := range [][]float64{{1, 0, 2, 0}, {0, 3, 0, 1}, {0, 0, 0, 0}, {1, 1, 1, 1}} {
 			noError(t, G.Let(w, dense(weights, 4)))
 			want := loss.run(t, tensor.Float64, x, weights)
@@ -265,13 +265,13 @@ func TestElementwiseLosses(t *testing.T) {
 func TestElementwiseLossErrors(t *testing.T) {
 	g := G.NewGraph()
 	n := 0
-	in := func(dt tensor.Dtype, shape ...int) *G.Node {
+	operand := func(dt tensor.Dtype, shape ...int) *G.Node {
 		n++
 		return input(g, fmt.Sprint("in ", n), as(dt, chances(1, shape...)))
 	}
 	const f32, f64 = 32, 64
 	sample := func(bits int, shape ...int) *G.Node {
-		return in(map[int]tensor.Dtype{f32: tensor.Float32, f64: tensor.Float64}[bits], shape...)
+		return operand(map[int]tensor.Dtype{f32: tensor.Float32, f64: tensor.Float64}[bits], shape...)
 	}
 	scalar := G.NewScalar(g, tensor.Float64, G.WithName("scalar"), G.WithValue(1.0))
 	for name, loss := range elementwiseLosses(1) {

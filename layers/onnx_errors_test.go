@@ -105,13 +105,13 @@ func TestOptionErrors(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, composed %t", tc.name, composed), func(t *testing.T) {
 				c := newBench(t)
 				c.b.Composed = composed
-				in := func(name string, shape, def []int) *G.Node {
+				operand := func(name string, shape, def []int) *G.Node {
 					if shape == nil {
 						shape = def
 					}
 					return c.in(name, shape...)
 				}
-				q, k, v := in("q", tc.q, []int{2, 4, 3, 6}), in("k", tc.k, []int{2, 2, 5, 6}), in("v", tc.v, []int{2, 2, 5, 4})
+				q, k, v := operand("q", tc.q, []int{2, 4, 3, 6}), operand("k", tc.k, []int{2, 2, 5, 6}), operand("v", tc.v, []int{2, 2, 5, 4})
 				_, err := layers.ScaledDotProduct(c.b, q, k, v, tc.options(c))
 				wantError(t, err, append([]string{"scaled dot-product attention"}, tc.want...)...)
 			})

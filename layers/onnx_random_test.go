@@ -15,11 +15,11 @@ import (
 
 // drawCall draws a call with random options, and a layout for the call. The numbers of queries and keys are usually at
 // most 6, and sometimes up to the limit, most.
-func drawCall(r *rand.Rand, most int) (*onnxCall, onnxLayout) {
+func drawCall(r *rand.Rand, maxSize int) (*onnxCall, onnxLayout) {
 	some := func(n int) bool { return r.IntN(n) == 0 }
 	length := func() int {
 		if some(6) {
-			return 1 + r.IntN(most)
+			return 1 + r.IntN(maxSize)
 		}
 		return 1 + r.IntN(6)
 	}

@@ -89,15 +89,15 @@ func (c *onnxCall) fill(seed uint64) {
 
 // build adds the operands of a call to a graph. The nodes in wrt are the operands with a gradient.
 func (c *onnxCall) build(g *G.ExprGraph, l onnxLayout, dt tensor.Dtype) (q, k, v *G.Node, o layers.AttentionOptions, wrt G.Nodes) {
-	in := func(name string) *G.Node {
+	operand := func(name string) *G.Node {
 		n := input(g, name, c.value(name, l, dt))
 		wrt = append(wrt, n)
 		return n
 	}
-	q, k, v = in("q"), in("k"), in("v")
+	q, k, v = operand("q"), operand("k"), operand("v")
 	o = c.options
 	if c.P > 0 {
-		o.PastKey, o.PastValue = in("past key"), in("past value")
+		o.PastKey, o.PastValue = operand("past key"), operand("past value")
 	}
 	if l == onnxSide || l == onnxSideOne {
 		o.Heads, o.KeyValueHeads = c.H, c.G

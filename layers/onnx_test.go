@@ -159,7 +159,7 @@ func (c *onnxCall) expect(g []float64) onnxResults {
 		k := func(j int) []float64 { return key[(group*n+j)*c.K:][:c.K] }
 		v := func(j int) []float64 { return value[(group*n+j)*c.V:][:c.V] }
 		raw, capped, masked, weights := raw[row*n:][:n], capped[row*n:][:n], masked[row*n:][:n], weights[row*n:][:n]
-		most, sum := -inf, 0.0
+		largest, sum := -inf, 0.0
 		var seen []int
 		for j := range n {
 			raw[j] = scale * onnxDot(q, k(j))
@@ -168,11 +168,11 @@ func (c *onnxCall) expect(g []float64) onnxResults {
 			}
 			if masked[j] = -inf; c.sees(b, h, t, j) {
 				masked[j] = capped[j] + c.added(b, h, t, j)
-				seen, most = append(seen, j), max(most, masked[j])
+				seen, largest = append(seen, j), max(largest, masked[j])
 			}
 		}
 		for _, j := range seen {
-			sum += math.Exp(masked[j] - most)
+			sum += math.Exp(masked[j] - largest)
 		}
 		kept := func(j int) float64 {
 			if c.keep == nil {
@@ -183,7 +183,7 @@ func (c *onnxCall) expect(g []float64) onnxResults {
 		g := g[row*c.V:][:c.V]
 		mean := 0.0 // the weighted mean of the weights' gradients
 		for _, j := range seen {
-			weights[j] = math.Exp(masked[j]-most) / sum
+			weights[j] = math.Exp(masked[j]-largest) / sum
 			onnxAdd(out[row*c.V:][:c.V], weights[j]*kept(j), v(j))
 			mean += weights[j] * kept(j) * onnxDot(g, v(j))
 		}

@@ -216,10 +216,10 @@ func (p *Params) New(name string, init Init, shape ...int) (*Param, error) {
 // scope returns the name of p's scope, without the final dot; it is empty for the whole model.
 func (p *Params) scope() string { return strings.TrimSuffix(p.prefix, ".") }
 
-// scopeName returns a layer's name for errors: its kind and its scope, or only the kind if the two are equal.
-func (p *Params) scopeName(kind string) string {
-	if p.prefix == "" || p.scope() == kind {
-		return kind
+// scopeName returns a layer's name for errors, such as "linear head", or only one word if the scope has the same name.
+func (p *Params) scopeName(layer string) string {
+	if p.prefix == "" || p.scope() == layer {
+		return layer
 	}
-	return kind + " " + p.scope()
+	return layer + " " + p.scope()
 }

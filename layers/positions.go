@@ -46,8 +46,8 @@ type PositionsConfig interface {
 	New(p *Params, dim int, a AttentionConfig) (Positions, error)
 }
 
-// positionKinds lists the position schemes that have a name.
-var positionKinds = kinds.Types[PositionsConfig]{What: "positions", Table: kinds.Table[kinds.Type[PositionsConfig]]{
+// positionSchemes lists the position schemes that have a name.
+var positionSchemes = kinds.Types[PositionsConfig]{What: "positions", Table: kinds.Table[kinds.Type[PositionsConfig]]{
 	kinds.TypeOf[NoPositions, PositionsConfig]("none", "no positions: only the mask orders tokens"),
 	kinds.TypeOf[Learned, PositionsConfig]("learned", "a learned vector for each position, added to the embeddings"),
 	kinds.TypeOf[Sinusoidal, PositionsConfig]("sinusoidal", "sines and cosines, added to the embeddings"),
@@ -58,18 +58,18 @@ var positionKinds = kinds.Types[PositionsConfig]{What: "positions", Table: kinds
 
 // Choices returns the tables of this package that the flags of the command heed choose from, by the names of the flags.
 func Choices() map[string]kinds.Choice {
-	return map[string]kinds.Choice{"positions": positionKinds.Choice(), "norm": normChoice, "activation": activationChoice}
+	return map[string]kinds.Choice{"positions": positionSchemes.Choice(), "norm": normChoice, "activation": activationChoice}
 }
 
 // positionsJSON is a PositionsConfig that can be written to JSON and read back.
 type positionsJSON struct{ PositionsConfig }
 
 func (p positionsJSON) MarshalJSON() ([]byte, error) {
-	return positionKinds.Marshal(p.PositionsConfig)
+	return positionSchemes.Marshal(p.PositionsConfig)
 }
 
 func (p *positionsJSON) UnmarshalJSON(data []byte) (err error) {
-	p.PositionsConfig, err = positionKinds.Unmarshal(data)
+	p.PositionsConfig, err = positionSchemes.Unmarshal(data)
 	return err
 }
 
@@ -93,10 +93,10 @@ func (NoPositions) Score(_ *Build, _, _, _ *G.Node, m Mask) (Mask, error) { retu
 func (NoPositions) MaxLen() int { return 0 }
 
 // positionIDs returns the position of each vector of x, (B, T, D) or (T, D), as a node of shape (B, T) or (T). If the
-// argument most isn't 0, running the graph returns an error for a position outside [0, most).
-func positionIDs(b *Build, layer string, x, positions *G.Node, most int) (*G.Node, error) {
+// argument limit isn't 0, running the graph returns an error for a position outside [0, limit).
+func positionIDs(b *Build, layer string, x, positions *G.Node, limit int) (*G.Node, error) {
 	if positions.Graph() != x.Graph() {
 		return nil, fmt.Errorf("%s: the positions and the input must belong to the same graph", layer)
 	}
-	return ops.PositionIDs(b.Env(), positions, nil, x.Shape()[:x.Dims()-1], layer, most)
+	return ops.PositionIDs(b.Env(), positions, nil, x.Shape()[:x.Dims()-1], layer, limit)
 }

@@ -86,7 +86,7 @@ func TestPositionsHide(t *testing.T) {
 func TestPositionsErrors(t *testing.T) {
 	p := newParams(t)
 	model := must[*layers.Decoder](t)(layers.NewDecoder(p.Scope("d"), layers.ModelConfig{Vocab: 5, Positions: layers.Learned{MaxLen: 3}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 1}))
-	both := must[*layers.EncoderDecoder](t)(layers.NewEncoderDecoder(p.Scope("ed"), layers.EncoderDecoderConfig{
+	pair := must[*layers.EncoderDecoder](t)(layers.NewEncoderDecoder(p.Scope("ed"), layers.EncoderDecoderConfig{
 		Model: layers.ModelConfig{Vocab: 5, Positions: layers.Learned{MaxLen: 3}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 1},
 	}))
 	g := G.NewGraph()
@@ -102,7 +102,7 @@ func TestPositionsErrors(t *testing.T) {
 	_, err = model.Forward(positions(1), ids, layers.Mask{})
 	wantError(t, err, "decoder d", "Positions", "Cache")
 	b.Cache = nil
-	_, err = both.Forward(positions(1), ids, ids, layers.Mask{})
+	_, err = pair.Forward(positions(1), ids, ids, layers.Mask{})
 	wantError(t, err, "encoder-decoder ed", "two sequences")
 
 	b.Positions = input(g, "far", dense([]int{2}, 1))

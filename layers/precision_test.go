@@ -63,14 +63,14 @@ func TestPrecision(t *testing.T) {
 
 // largest returns the largest magnitude of an element of x − y. If y is nil, all its elements are 0.
 func largest(x, y []float64) float64 {
-	most := 0.0
+	largest := 0.0
 	for i, v := range x {
 		if y != nil {
 			v -= y[i]
 		}
-		most = max(most, math.Abs(v))
+		largest = max(largest, math.Abs(v))
 	}
-	return most
+	return largest
 }
 
 // gradients returns the gradient of every parameter, and the loss.

@@ -11,51 +11,51 @@ import (
 var activations = map[string]layers.Activation{"relu": layers.ReLU, "gelu": layers.GELU, "gelu tanh": layers.GELUTanh, "silu": layers.SiLU}
 
 // mask returns the mask described by a fixture's inputs and configuration.
-func (f fixture) mask(in map[string]*G.Node) layers.Mask {
-	return layers.Mask{Causal: f.Config.Causal, KeyLengths: in["lengths"], Allow: in["allow"], Bias: in["bias"]}
+func (f fixture) mask(inputs map[string]*G.Node) layers.Mask {
+	return layers.Mask{Causal: f.Config.Causal, KeyLengths: inputs["lengths"], Allow: inputs["allow"], Bias: inputs["bias"]}
 }
 
 func one(y *G.Node) map[string]*G.Node { return map[string]*G.Node{"out": y} }
 
-func linearSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+func linearSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
 	l := must[*layers.Linear](t)(layers.NewLinear(p, 5, 3, layers.LinearConfig{NoBias: !f.Config.Bias}))
 	f.fill(t, p)
-	return one(node(t)(l.Forward(b, in["x"])))
+	return one(node(t)(l.Forward(b, inputs["x"])))
 }
 
-func embeddingSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+func embeddingSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
 	e := must[*layers.Embedding](t)(layers.NewEmbedding(p, 7, 4, layers.Init{}))
 	f.fill(t, p)
-	return one(node(t)(e.Forward(b, in["ids"])))
+	return one(node(t)(e.Forward(b, inputs["ids"])))
 }
 
-func normSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+func normSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
 	c := layers.NormConfig{NoBias: f.Config.NoBias}
 	if f.Config.Eps != 1e-5 { // leave PyTorch's default unset, to test that Heed's default is the same
 		c.Eps = f.Config.Eps
 	}
 	l := must[*layers.LayerNorm](t)(layers.NewLayerNorm(p, 6, c))
 	f.fill(t, p)
-	return one(node(t)(l.Forward(b, in["x"])))
+	return one(node(t)(l.Forward(b, inputs["x"])))
 }
 
-func activationSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
-	return one(node(t)(activations[f.Config.Activation].Forward(b, in["x"])))
+func activationSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
+	return one(node(t)(activations[f.Config.Activation].Forward(b, inputs["x"])))
 }
 
-func lossSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
-	return map[string]*G.Node{"loss": node(t)(layers.CrossEntropy(b, in["logits"], in["targets"], layers.CrossEntropyOptions{
-		Weights: in["weights"], ClassWeights: f.Config.Classes, LabelSmoothing: f.Config.Smoothing,
+func lossSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
+	return map[string]*G.Node{"loss": node(t)(layers.CrossEntropy(b, inputs["logits"], inputs["targets"], layers.CrossEntropyOptions{
+		Weights: inputs["weights"], ClassWeights: f.Config.Classes, LabelSmoothing: f.Config.Smoothing,
 	}))}
 }
 
-func elementwiseLossSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+func elementwiseLossSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
 	loss := elementwiseLosses(f.Config.Delta)[f.Config.Loss]
-	return map[string]*G.Node{"loss": node(t)(loss(b, in["outputs"], in["targets"], in["weights"]))}
+	return map[string]*G.Node{"loss": node(t)(loss(b, inputs["outputs"], inputs["targets"], inputs["weights"]))}
 }
 
-func coreSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
-	out, weights, err := scaledDotProduct(b, in["q"], in["k"], in["v"], layers.AttentionOptions{Mask: f.mask(in), Scale: f.Config.Scale})
+func coreSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
+	out, weights, err := scaledDotProduct(b, inputs["q"], inputs["k"], inputs["v"], layers.AttentionOptions{Mask: f.mask(inputs), Scale: f.Config.Scale})
 	noError(t, err)
 	return map[string]*G.Node{"out": out, "weights": weights}
 }
@@ -69,21 +69,21 @@ func (f fixture) multiHead(t *testing.T, p *layers.Params) *layers.MultiHeadAtte
 	return a
 }
 
-func multiHeadSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+func multiHeadSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
 	a := f.multiHead(t, p)
-	query, key, value := in["query"], in["key"], in["value"]
+	query, key, value := inputs["query"], inputs["key"], inputs["value"]
 	if key == nil {
 		key, value = query, query
 	}
-	out, weights, err := forwardWeights(a, b, query, key, value, f.mask(in))
+	out, weights, err := forwardWeights(a, b, query, key, value, f.mask(inputs))
 	noError(t, err)
 	return map[string]*G.Node{"out": out, "weights": weights}
 }
 
 // maskedSubject is like multiHeadSubject, but compares only the output. It doesn't capture weights, so Build.Composed
 // chooses the form.
-func maskedSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
-	return one(node(t)(f.multiHead(t, p).Forward(b, in["query"], in["key"], in["value"], f.mask(in))))
+func maskedSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
+	return one(node(t)(f.multiHead(t, p).Forward(b, inputs["query"], inputs["key"], inputs["value"], f.mask(inputs))))
 }
 
 func (f fixture) block() layers.BlockConfig {
@@ -98,19 +98,19 @@ func (f fixture) block() layers.BlockConfig {
 	return c
 }
 
-func encoderSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+func encoderSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
 	e := must[*layers.Block](t)(layers.NewEncoderBlock(p, 6, f.block()))
 	f.fill(t, p)
-	return one(node(t)(e.Forward(b, in["x"], f.mask(in))))
+	return one(node(t)(e.Forward(b, inputs["x"], f.mask(inputs))))
 }
 
-func decoderSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+func decoderSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
 	d := must[*layers.Block](t)(layers.NewCrossDecoderBlock(p, 6, f.block()))
 	f.fill(t, p)
-	return one(node(t)(d.ForwardCross(b, in["x"], in["memory"], layers.Mask{}, f.mask(in))))
+	return one(node(t)(d.ForwardCross(b, inputs["x"], inputs["memory"], layers.Mask{}, f.mask(inputs))))
 }
 
-func rmsNormSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+func rmsNormSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
 	c := layers.NormConfig{}
 	if f.Config.Eps != 1e-6 { // leave the default unset, to test the default too
 		c.Eps = f.Config.Eps
@@ -118,46 +118,46 @@ func rmsNormSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, 
 	l := must[*layers.RMSNorm](t)(layers.NewRMSNorm(p, f.Config.Dim, c))
 	f.fill(t, p)
 	if f.Config.Heads == 1 {
-		return one(node(t)(l.Forward(b, in["x"])))
+		return one(node(t)(l.Forward(b, inputs["x"])))
 	}
-	return one(node(t)(l.ForwardHeads(b, in["x"], f.Config.Heads)))
+	return one(node(t)(l.ForwardHeads(b, inputs["x"], f.Config.Heads)))
 }
 
-func gatedSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+func gatedSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
 	l := must[*layers.FeedForward](t)(layers.NewFeedForward(p, 4, layers.FeedForwardConfig{
 		Hidden: 5, Activation: activations[f.Config.Activation], Gated: true, NoBias: !f.Config.Bias,
 	}))
 	f.fill(t, p)
-	return one(node(t)(l.Forward(b, in["x"])))
+	return one(node(t)(l.Forward(b, inputs["x"])))
 }
 
-func rotarySubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+func rotarySubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
 	c := f.Config
 	r := layers.Rotary{Dim: c.Rotary, Interleaved: c.Interleaved, Offset: c.Offset, Scaling: c.Scaling}
 	if c.Base != 10000 { // leave the default unset, to test the default too
 		r.Base = c.Base
 	}
-	return one(node(t)(r.Rotate(b, in["x"], c.Heads, in["positions"])))
+	return one(node(t)(r.Rotate(b, inputs["x"], c.Heads, inputs["positions"])))
 }
 
-func alibiSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
-	q := in["q"]
+func alibiSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
+	q := inputs["q"]
 	slopes := must[[]float64](t)(layers.ALiBi{}.Slopes(f.Config.Heads))
-	out, weights, err := scaledDotProduct(b, q, in["k"], in["v"], layers.AttentionOptions{
+	out, weights, err := scaledDotProduct(b, q, inputs["k"], inputs["v"], layers.AttentionOptions{
 		Mask: layers.Mask{Causal: f.Config.Causal, Offset: f.Config.Offset, Slopes: slopes},
 	})
 	noError(t, err)
 	return map[string]*G.Node{"out": out, "weights": weights}
 }
 
-func gatedBlockSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+func gatedBlockSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
 	d := must[*layers.Block](t)(layers.NewDecoderBlock(p, 6, f.block()))
 	f.fill(t, p)
-	return one(node(t)(d.Forward(b, in["x"], layers.Mask{})))
+	return one(node(t)(d.Forward(b, inputs["x"], layers.Mask{})))
 }
 
-func relativeSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
-	x := in["x"]
+func relativeSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
+	x := inputs["x"]
 	dim := x.Shape()[x.Dims()-1]
 	config := layers.AttentionConfig{Heads: f.Config.Heads, NoBias: true, Scale: 1}
 	a := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, dim, config))

@@ -16,23 +16,23 @@ func (s *paramSet) pyTorchTensor(q *Param) (name string, parts []*Param) {
 	if len(path) < 2 || !s.isAttention(path[:len(path)-2]) {
 		return s.pyTorchName(path), []*Param{q}
 	}
-	scope, part, kind := path[:len(path)-2], path[len(path)-2], path[len(path)-1]
-	in := func(name string) string { return join(s.pyTorchName(scope), name) }
+	scope, part, last := path[:len(path)-2], path[len(path)-2], path[len(path)-1]
+	scoped := func(name string) string { return join(s.pyTorchName(scope), name) }
 	var inputs []*Param
 	for _, part := range []string{"query", "key", "value"} {
-		if input := s.byName[join(join(scope...), part, kind)]; input != nil {
+		if input := s.byName[join(join(scope...), part, last)]; input != nil {
 			inputs = append(inputs, input)
 		}
 	}
 	switch {
 	case part == "output":
-		return in("out_proj." + kind), []*Param{q}
+		return scoped("out_proj." + last), []*Param{q}
 	case !slices.Contains(inputs, q):
 		return s.pyTorchName(path), []*Param{q}
-	case kind == "weight" && !sameShapes(inputs):
-		return in(part[:1] + "_proj_weight"), []*Param{q}
+	case last == "weight" && !sameShapes(inputs):
+		return scoped(part[:1] + "_proj_weight"), []*Param{q}
 	case q == inputs[0]:
-		return in("in_proj_" + kind), inputs
+		return scoped("in_proj_" + last), inputs
 	}
 	return "", nil
 }

@@ -73,7 +73,7 @@ func (a array) floats() []float64 {
 }
 
 // A subject computes a fixture's outputs with Heed: it makes a layer and applies the layer to the inputs.
-type subject func(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node
+type subject func(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node
 
 // TestPyTorch compares the layers' values and gradients with fixtures from PyTorch. The tolerance is 1e-10 in float64
 // and 1e-5 in float32, relative to the largest magnitude in the tensor (see relative).
@@ -130,9 +130,9 @@ type family struct {
 
 func (family family) compare(t *testing.T, composed bool) {
 	for _, f := range load(t, family.name) {
-		s := func(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+		s := func(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
 			b.Composed = composed
-			return family.subject(t, f, p, b, in)
+			return family.subject(t, f, p, b, inputs)
 		}
 		t.Run(family.name+"/"+f.Name+"/float64", func(t *testing.T) { compare(t, f, s, tensor.Float64, 1e-10) })
 		t.Run(family.name+"/"+f.Name+"/float32", func(t *testing.T) { compare(t, f, s, tensor.Float32, 1e-5) })
@@ -155,13 +155,13 @@ func load(t *testing.T, family string) []fixture {
 // compare runs a fixture like a user's program: Forward, G.Grad and a TapeMachine.
 func compare(t *testing.T, f fixture, s subject, dt tensor.Dtype, tol float64) {
 	g := G.NewGraph()
-	in := map[string]*G.Node{}
+	inputs := map[string]*G.Node{}
 	for name, a := range f.Inputs {
-		in[name] = input(g, "input "+name, a.as(dt))
+		inputs[name] = input(g, "input "+name, a.as(dt))
 	}
 	p := must[*layers.Params](t)(layers.NewParams(dt, 1))
 	b := &layers.Build{Mode: layers.Training}
-	outs := s(t, f, p, b, in)
+	outs := s(t, f, p, b, inputs)
 
 	var cost *G.Node
 	names := slices.Sorted(maps.Keys(f.Outputs))
@@ -183,7 +183,7 @@ func compare(t *testing.T, f fixture, s subject, dt tensor.Dtype, tol float64) {
 	for _, q := range p.All() {
 		wrt[q.Name] = must[*G.Node](t)(b.Bind(g, q))
 	}
-	for name, n := range in {
+	for name, n := range inputs {
 		if _, ok := f.Grads[name]; ok { // the weights of a loss have no gradient
 			wrt[name] = n
 		}
@@ -212,19 +212,19 @@ func compare(t *testing.T, f fixture, s subject, dt tensor.Dtype, tol float64) {
 // tol.
 func relative(t *testing.T, what string, got, want []float64, tol float64) {
 	t.Helper()
-	most := 0.0
+	largest := 0.0
 	for _, v := range want {
-		most = max(most, math.Abs(v))
+		largest = max(largest, math.Abs(v))
 	}
-	if most < 1e-13 {
-		most = 1
+	if largest < 1e-13 {
+		largest = 1
 	}
 	if len(got) != len(want) {
 		t.Fatalf("%s: got %d elements, want %d", what, len(got), len(want))
 	}
 	for i := range got {
-		if d := math.Abs(got[i] - want[i]); !(d <= tol*most) {
-			t.Errorf("%s: element %d is %v, want %v: the difference is %.3g, the limit is %.3g", what, i, got[i], want[i], d, tol*most)
+		if d := math.Abs(got[i] - want[i]); !(d <= tol*largest) {
+			t.Errorf("%s: element %d is %v, want %v: the difference is %.3g, the limit is %.3g", what, i, got[i], want[i], d, tol*largest)
 			return
 		}
 	}

@@ -51,12 +51,12 @@ func (d torchFile) apply(t *testing.T, dt tensor.Dtype) (p *layers.Params, outs 
 	t.Helper()
 	f := d.fixture(t)
 	p = must[*layers.Params](t)(layers.NewParams(dt, 1))
-	in := map[string]*G.Node{}
+	inputs := map[string]*G.Node{}
 	g := G.NewGraph()
 	for name, a := range f.Inputs {
-		in[name] = input(g, "input "+name, a.as(dt))
+		inputs[name] = input(g, "input "+name, a.as(dt))
 	}
-	outs = d.subject(t, f, p, &layers.Build{}, in)
+	outs = d.subject(t, f, p, &layers.Build{}, inputs)
 	for _, q := range p.All() {
 		q.Value.Zero() // the subject has filled them
 	}
@@ -94,7 +94,7 @@ func classifierName(name string) string {
 }
 
 // oneOfEachSubject builds the model of the class Layers in testdata/fixtures_torch.py.
-func oneOfEachSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+func oneOfEachSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
 	const dim = 4
 	block := layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}}
 	embedding := must[*layers.Embedding](t)(layers.NewEmbedding(p.Scope("embedding"), 7, 3, layers.Init{}))
@@ -108,20 +108,20 @@ func oneOfEachSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build
 	head := must[*layers.Linear](t)(layers.NewLinear(p.Scope("head"), dim, 2, layers.LinearConfig{NoBias: true}))
 	f.fill(t, p)
 
-	x := node(t)(embedding.Forward(b, in["ids"]))
+	x := node(t)(embedding.Forward(b, inputs["ids"]))
 	x = node(t)(linear.Forward(b, x))
 	x = node(t)(norm.Forward(b, x))
-	memory := node(t)(encoder.Forward(b, x, f.mask(in)))
+	memory := node(t)(encoder.Forward(b, x, f.mask(inputs)))
 	memory = node(t)(scale.Forward(b, memory))
-	x = node(t)(decoder.ForwardCross(b, x, memory, layers.Mask{}, f.mask(in)))
+	x = node(t)(decoder.ForwardCross(b, x, memory, layers.Mask{}, f.mask(inputs)))
 	return one(node(t)(head.Forward(b, x)))
 }
 
 // finalNormSubject is like an nn.Transformer with PyTorch's defaults: post-norm, and a norm after each stack.
-func finalNormSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, in map[string]*G.Node) map[string]*G.Node {
+func finalNormSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
 	m := newSeq2Seq(t, p, func(c *layers.EncoderDecoderConfig) { c.Model.Block.PostNorm, c.Model.FinalNorm = true, true })
 	f.fill(t, p)
-	return one(node(t)(m.Forward(b, in["source"], in["target"], f.mask(in))))
+	return one(node(t)(m.Forward(b, inputs["source"], inputs["target"], f.mask(inputs))))
 }
 
 func stateDict(name string) string { return filepath.Join("testdata", name+".safetensors") }
@@ -253,11 +253,11 @@ func TestFailedLoadPyTorchChangesNothing(t *testing.T) {
 			byName[x.Name] = &x
 		}
 		change(byName)
-		var all []safetensors.Tensor
+		var changed []safetensors.Tensor
 		for _, x := range byName {
-			all = append(all, *x)
+			changed = append(changed, *x)
 		}
-		return weightFileOf(t, all...)
+		return weightFileOf(t, changed...)
 	}
 	type tensorMap = map[string]*safetensors.Tensor
 	for _, tc := range []struct {

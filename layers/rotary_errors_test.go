@@ -17,7 +17,7 @@ func TestRotaryErrors(t *testing.T) {
 	rotated := func(r layers.Rotary, heads int, shape ...int) error {
 		return err(r.Rotate(c.b, c.in("x", shape...), heads, nil))
 	}
-	turn := func(positions *G.Node) error {
+	rotate := func(positions *G.Node) error {
 		return err(layers.Rotary{}.Rotate(c.b, c.in("x", 2, 3, 4), 1, positions))
 	}
 	elsewhere := input(G.NewGraph(), "at", dense([]int{1, 2}, 2))
@@ -40,12 +40,12 @@ func TestRotaryErrors(t *testing.T) {
 		{"rotary Base below 0", rotated(layers.Rotary{Base: -1}, 1, 3, 8), []string{rotary, "Base", "from 1e-15", "-1"}},
 		{"rotary Base NaN", rotated(layers.Rotary{Base: math.NaN()}, 1, 3, 8), []string{rotary, "Base", "NaN"}},
 		{"rotary Base infinite", rotated(layers.Rotary{Base: inf}, 1, 3, 8), []string{rotary, "Base", "to 1e+15", "Inf"}},
-		{"rotary positions of floats", turn(c.in("f", 2)), []string{rotary, "int", "float64"}},
-		{"rotary positions' batch", turn(c.ints("a", make([]int, 3), 3)), []string{rotary, "(2) or (2, 3)", "(3)"}},
-		{"rotary positions' length", turn(c.ints("b", make([]int, 4), 2, 2)), []string{rotary, "(2) or (2, 3)", "(2, 2)"}},
-		{"rotary positions' rank", turn(c.ints("c", make([]int, 6), 2, 3, 1)), []string{rotary, "(2) or (2, 3)", "(2, 3, 1)"}},
-		{"rotary positions of a scalar", turn(G.NewScalar(c.g, tensor.Int, G.WithName("scalar"))), []string{rotary, "(2) or (2, 3)", "()"}},
-		{"rotary positions of another graph", turn(elsewhere), []string{rotary, "graph"}},
+		{"rotary positions of floats", rotate(c.in("f", 2)), []string{rotary, "int", "float64"}},
+		{"rotary positions' batch", rotate(c.ints("a", make([]int, 3), 3)), []string{rotary, "(2) or (2, 3)", "(3)"}},
+		{"rotary positions' length", rotate(c.ints("b", make([]int, 4), 2, 2)), []string{rotary, "(2) or (2, 3)", "(2, 2)"}},
+		{"rotary positions' rank", rotate(c.ints("c", make([]int, 6), 2, 3, 1)), []string{rotary, "(2) or (2, 3)", "(2, 3, 1)"}},
+		{"rotary positions of a scalar", rotate(G.NewScalar(c.g, tensor.Int, G.WithName("scalar"))), []string{rotary, "(2) or (2, 3)", "()"}},
+		{"rotary positions of another graph", rotate(elsewhere), []string{rotary, "graph"}},
 		{"rotary of nothing", err(layers.Rotary{}.Rotate(c.b, G.NewTensor(c.g, tensor.Float64, 2, G.WithShape(0, 4), G.WithName("e")), 1, nil)), []string{"rotary", "at least 1", "(0, 4)"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) { wantError(t, tc.err, tc.want...) })

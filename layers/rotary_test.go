@@ -23,11 +23,11 @@ func TestRotaryDependsOnDistanceAlone(t *testing.T) {
 		t.Run(fmt.Sprintf("%+v", r), func(t *testing.T) {
 			products := func(queryAt, keyAt int) []float64 {
 				c := newBench(t)
-				turn := func(n *G.Node, first int) *G.Node {
+				rotate := func(n *G.Node, first int) *G.Node {
 					r.Offset = first
 					return c.node(r.Rotate(c.b, n, 1, nil))
 				}
-				q, k := turn(c.in("q", length, width), queryAt), turn(c.in("k", length, width), keyAt)
+				q, k := rotate(c.in("q", length, width), queryAt), rotate(c.in("k", length, width), keyAt)
 				got := read(t, q, k)
 				out := make([]float64, 0, length*length)
 				for i := range length {
@@ -119,13 +119,13 @@ func TestRotarySharesAGraph(t *testing.T) {
 	rotaries := []layers.Rotary{{}, {Interleaved: true}, {Base: 9999}, {Dim: 2}, {Offset: 1}, {Dim: 2, Interleaved: true, Offset: 1, Base: 3}}
 	c := newBench(t)
 	x := c.in("x", 3, 8)
-	var all G.Nodes
+	var rotated G.Nodes
 	for _, r := range rotaries {
 		for heads := 1; heads <= 2; heads++ {
-			all = append(all, c.node(r.Rotate(c.b, x, heads, nil)))
+			rotated = append(rotated, c.node(r.Rotate(c.b, x, heads, nil)))
 		}
 	}
-	for i, got := range read(t, all...) {
+	for i, got := range read(t, rotated...) {
 		alone := newBench(t)
 		want := read(t, alone.node(rotaries[i/2].Rotate(alone.b, alone.in("x", 3, 8), 1+i%2, nil)))[0]
 		sameBits(t, fmt.Sprintf("%+v, %d heads", rotaries[i/2], 1+i%2), got, want)

@@ -75,9 +75,9 @@ func TestInputsMayBeViews(t *testing.T) {
 					},
 				}
 				want := viewed(t, bind["copy"])
-				for _, how := range []string{"WithValue", "Let"} {
-					for i, got := range viewed(t, bind[how]) {
-						sameBits(t, fmt.Sprintf("%s: value %d", how, i), got, want[i])
+				for _, method := range []string{"WithValue", "Let"} {
+					for i, got := range viewed(t, bind[method]) {
+						sameBits(t, fmt.Sprintf("%s: value %d", method, i), got, want[i])
 					}
 				}
 			})
@@ -120,9 +120,9 @@ func TestMasksIdsAndTargetsMayBeViews(t *testing.T) {
 	run := func(ids, allow, lengths *tensor.Dense) [][]float64 {
 		c := newBench(t)
 		e := must[*layers.Encoder](t)(layers.NewEncoder(c.p, layers.ModelConfig{Vocab: 4, Positions: layers.Learned{MaxLen: 2}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 1, Outputs: 4}))
-		in := input(c.g, "ids", ids)
-		y := c.node(e.Forward(c.b, in, layers.Mask{Allow: input(c.g, "allow", allow), KeyLengths: input(c.g, "lengths", lengths)}))
-		loss := c.node(layers.CrossEntropy(&layers.Build{}, y, in, layers.CrossEntropyOptions{}))
+		idsNode := input(c.g, "ids", ids)
+		y := c.node(e.Forward(c.b, idsNode, layers.Mask{Allow: input(c.g, "allow", allow), KeyLengths: input(c.g, "lengths", lengths)}))
+		loss := c.node(layers.CrossEntropy(&layers.Build{}, y, idsNode, layers.CrossEntropyOptions{}))
 		return read(t, append(G.Nodes{y, loss}, gradients(t, loss, c.b.Learnables()...)...)...)
 	}
 	want := run(dense([]int{1, 2, 0, 3, 2, 2}, 3, 2), dense([]bool{true, true, false, true}, 2, 2), dense([]int{2, 1, 2}, 3))

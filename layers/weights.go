@@ -33,19 +33,19 @@ func (p *Params) SaveTo(w io.Writer, metadata map[string]string) error {
 
 // export returns the parameters as tensors with Heed's or PyTorch's names. A tensor of one parameter shares its memory.
 func (p *Params) export(pyTorch bool, rename func(name string) string) ([]safetensors.Tensor, error) {
-	all, err := p.set.tensors(pyTorch, rename)
+	list, err := p.set.tensors(pyTorch, rename)
 	if err != nil {
 		return nil, err
 	}
 	if p.dtype == tensor.Float32 {
-		return export[float32](all)
+		return export[float32](list)
 	}
-	return export[float64](all)
+	return export[float64](list)
 }
 
-func export[T float32 | float64](all []packed) ([]safetensors.Tensor, error) {
-	tensors := make([]safetensors.Tensor, len(all))
-	for i, p := range all {
+func export[T float32 | float64](list []packed) ([]safetensors.Tensor, error) {
+	tensors := make([]safetensors.Tensor, len(list))
+	for i, p := range list {
 		var data []T
 		for _, q := range p.parts {
 			values, err := valuesOf[T](q)
@@ -68,15 +68,15 @@ func export[T float32 | float64](all []packed) ([]safetensors.Tensor, error) {
 
 // valuesOf returns a parameter's values in row-major order. The slice shares the parameter's memory.
 func valuesOf[T float32 | float64](q *Param) ([]T, error) {
-	var all any
+	var data any
 	switch v := q.Value; {
 	case !ops.InRows(v):
 	case v.Dtype() == tensor.Float32:
-		all = v.Float32s()
+		data = v.Float32s()
 	case v.Dtype() == tensor.Float64:
-		all = v.Float64s()
+		data = v.Float64s()
 	}
-	values, ok := all.([]T)
+	values, ok := data.([]T)
 	if !ok || len(values) != q.Value.Shape().TotalSize() {
 		return nil, fmt.Errorf("parameter %q must be a contiguous row-major tensor of %T: its Value has been replaced or transposed", q.Name, *new(T))
 	}

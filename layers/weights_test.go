@@ -34,20 +34,20 @@ func newWeights(t testing.TB, dtype tensor.Dtype, seed uint64) *layers.Params {
 
 // weightBits returns the bits of all values in a set, by parameter name.
 func weightBits(p *layers.Params) map[string][]uint64 {
-	all := map[string][]uint64{}
+	bits := map[string][]uint64{}
 	for _, q := range p.All() {
-		all[q.Name] = nil
+		bits[q.Name] = nil
 		if p.Dtype() == tensor.Float32 {
 			for _, v := range q.Value.Float32s() {
-				all[q.Name] = append(all[q.Name], uint64(math.Float32bits(v)))
+				bits[q.Name] = append(bits[q.Name], uint64(math.Float32bits(v)))
 			}
 			continue
 		}
 		for _, v := range q.Value.Float64s() {
-			all[q.Name] = append(all[q.Name], math.Float64bits(v))
+			bits[q.Name] = append(bits[q.Name], math.Float64bits(v))
 		}
 	}
-	return all
+	return bits
 }
 
 func sameWeights(a, b map[string][]uint64) bool { return maps.EqualFunc(a, b, slices.Equal) }

@@ -14,7 +14,7 @@ import (
 )
 
 // exhaustive returns every continuation of a prompt, best first.
-func exhaustive(m *fake, prompt []int, o decode.BeamOptions) (all []decode.Hypothesis) {
+func exhaustive(m *fake, prompt []int, o decode.BeamOptions) (found []decode.Hypothesis) {
 	var visit func(tokens []int, logProb float64)
 	visit = func(tokens []int, logProb float64) {
 		for id, p := range logSoftmax(m.logits(slices.Concat(prompt, tokens))) {
@@ -27,15 +27,15 @@ func exhaustive(m *fake, prompt []int, o decode.BeamOptions) (all []decode.Hypot
 				h.Tokens = append(slices.Clip(tokens), id)
 			}
 			if h.Finished || len(h.Tokens) == o.MaxTokens {
-				all = append(all, h)
+				found = append(found, h)
 			} else {
 				visit(h.Tokens, h.LogProb)
 			}
 		}
 	}
 	visit(nil, 0)
-	slices.SortStableFunc(all, func(a, b decode.Hypothesis) int { return cmp.Compare(b.Score, a.Score) })
-	return all
+	slices.SortStableFunc(found, func(a, b decode.Hypothesis) int { return cmp.Compare(b.Score, a.Score) })
+	return found
 }
 
 func wantHypotheses(t *testing.T, got, want []decode.Hypothesis) {
@@ -70,8 +70,8 @@ func TestBeamIsExact(t *testing.T) {
 				}
 				got := beam(t, m, prompts, o)
 				for p := range prompts {
-					all := exhaustive(m, prompts[p], o)
-					wantHypotheses(t, got[p], all[:min(width, len(all))])
+					found := exhaustive(m, prompts[p], o)
+					wantHypotheses(t, got[p], found[:min(width, len(found))])
 				}
 			})
 		}

@@ -14,7 +14,7 @@ func TestExtremes(t *testing.T) {
 	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
 	model := layers.ModelConfig{Vocab: 5, Dim: 4, Layers: 1, Positions: layers.Learned{MaxLen: 8}}
 	decoder := must[*layers.Decoder](t)(layers.NewDecoder(p, model))
-	both := newEncoderDecoder(t, tensor.Float32, model)
+	pair := newEncoderDecoder(t, tensor.Float32, model)
 	mask := layers.Mask{Window: &layers.Window{Left: 2, Right: 0}, Slopes: []float64{0.5}}
 
 	// session makes a Session, calls use with it, and closes it.
@@ -54,7 +54,7 @@ func TestExtremes(t *testing.T) {
 			return session(c, func(s *decode.Session) ([]float64, error) { return step(s) })
 		}),
 		extremes.Of(decode.Seq2SeqConfig{SourceMask: mask, Mask: mask}, func(c decode.Seq2SeqConfig) ([]float64, error) {
-			s, err := decode.NewSeq2Seq(both, c)
+			s, err := decode.NewSeq2Seq(pair, c)
 			if err != nil {
 				return nil, err
 			}

@@ -160,8 +160,8 @@ func (g *generation) makeRoom(tokens [][]int) error {
 			tokens[i] = r.Tokens[len(r.Tokens)-keep:]
 			continue
 		}
-		all := slices.Concat(g.prompts[i], r.Tokens)
-		tokens[i] = all[max(0, len(all)-keep):]
+		sequence := slices.Concat(g.prompts[i], r.Tokens)
+		tokens[i] = sequence[max(0, len(sequence)-keep):]
 	}
 	return nil
 }

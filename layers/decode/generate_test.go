@@ -66,7 +66,7 @@ func TestGenerateGreedy(t *testing.T) {
 // TestGenerateIgnoresTheBatch checks that the other sequences, and when they end, don't change a sequence.
 func TestGenerateIgnoresTheBatch(t *testing.T) {
 	options := decode.Options{Sampler: decode.Sampler{Temperature: 1.3, TopK: 5, TopP: 0.95}, Seed: 3, MaxTokens: 30, End: []int{5}}
-	all := generate(t, newFake(4, 6), prompts, options)
+	together := generate(t, newFake(4, 6), prompts, options)
 	others := slices.Clone(prompts)
 	for i := range others {
 		if i != 1 {
@@ -74,8 +74,8 @@ func TestGenerateIgnoresTheBatch(t *testing.T) {
 		}
 	}
 	again := generate(t, newFake(9, 6), others, options)
-	if !slices.Equal(all[1].Tokens, again[1].Tokens) || all[1].LogProb != again[1].LogProb || len(all[1].Tokens) == 0 {
-		t.Errorf("got %v in one batch and %v in another, want the same tokens", all[1], again[1])
+	if !slices.Equal(together[1].Tokens, again[1].Tokens) || together[1].LogProb != again[1].LogProb || len(together[1].Tokens) == 0 {
+		t.Errorf("got %v in one batch and %v in another, want the same tokens", together[1], again[1])
 	}
 }
 
@@ -178,15 +178,15 @@ func TestGenerateKeep(t *testing.T) {
 		m.capacity = capacity
 		results := generate(t, m, prompts, decode.Options{MaxTokens: longest, Keep: keep})
 		for i, r := range results {
-			all, held := slices.Clone(prompts[i]), len(prompts[i])
+			sequence, held := slices.Clone(prompts[i]), len(prompts[i])
 			for range longest {
-				logits := m.logits(all[len(all)-held:])
-				all = append(all, slices.Index(logits, slices.Max(logits)))
+				logits := m.logits(sequence[len(sequence)-held:])
+				sequence = append(sequence, slices.Index(logits, slices.Max(logits)))
 				if held++; held > capacity {
 					held = min(keep, capacity)
 				}
 			}
-			if want := all[len(prompts[i]):]; !slices.Equal(r.Tokens, want) || r.Stop != decode.StopMaxTokens {
+			if want := sequence[len(prompts[i]):]; !slices.Equal(r.Tokens, want) || r.Stop != decode.StopMaxTokens {
 				t.Errorf("keeping %d, sequence %d: got %v, %v, want %v", keep, i, r.Tokens, r.Stop, want)
 			}
 		}

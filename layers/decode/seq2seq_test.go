@@ -54,15 +54,15 @@ func (b beside) Forget(i int) error {
 	m, j := b.at(i)
 	return m.Forget(j)
 }
-func (b beside) Step(tokens [][]int) (all [][]float64, err error) {
+func (b beside) Step(tokens [][]int) (rows [][]float64, err error) {
 	for _, m := range b {
 		logits, err := m.Step(tokens[:m.Batch()])
 		if err != nil {
 			return nil, err
 		}
-		all, tokens = append(all, logits...), tokens[m.Batch():]
+		rows, tokens = append(rows, logits...), tokens[m.Batch():]
 	}
-	return all, nil
+	return rows, nil
 }
 func (b beside) Reorder(parents []int) error {
 	for p, m := range b {
@@ -191,8 +191,8 @@ func TestSeq2SeqFewerSources(t *testing.T) {
 	// An empty source is one token with no valid key.
 	want := whole(t, func(tokens *G.Node) (*G.Node, error) {
 		g := tokens.Graph()
-		none := tensor.New(tensor.WithShape(1), tensor.WithBacking([]int{0}))
-		lengths := G.NewTensor(g, tensor.Int, 1, G.WithShape(1), G.WithName("lengths"), G.WithValue(none))
+		noSources := tensor.New(tensor.WithShape(1), tensor.WithBacking([]int{0}))
+		lengths := G.NewTensor(g, tensor.Int, 1, G.WithShape(1), G.WithName("lengths"), G.WithValue(noSources))
 		return m.Forward(&layers.Build{}, ids(g, "source", []int{4}), tokens, layers.Mask{KeyLengths: lengths})
 	})(rows[1])
 	wantLogits(t, "empty sources", got[1:], [][]float64{want, want}, 1e-10)
@@ -219,9 +219,9 @@ func TestSeq2SeqLimits(t *testing.T) {
 
 func TestSeq2SeqErrors(t *testing.T) {
 	m := newEncoderDecoder(t, tensor.Float64, sessionConfigs()["rotary"])
-	both := decode.Seq2SeqConfig{SourceLen: 3, Capacity: 4}
+	lengths := decode.Seq2SeqConfig{SourceLen: 3, Capacity: 4}
 	with := func(change func(*decode.Seq2SeqConfig)) decode.Seq2SeqConfig {
-		c := both
+		c := lengths
 		change(&c)
 		return c
 	}
@@ -243,7 +243,7 @@ func TestSeq2SeqErrors(t *testing.T) {
 		{"too long sources", m, with(func(c *decode.Seq2SeqConfig) { c.SourceLen = 1 << 62 }), "this takes an impossible number"},
 		{"too large a width", m, with(func(c *decode.Seq2SeqConfig) { c.Sources, c.Width = 1<<32, 1<<32 }), "this takes an impossible number"},
 		{"too large a capacity", m, with(func(c *decode.Seq2SeqConfig) { c.Capacity = 1 << 62 }), "decode: cache: 1 sequences of 4611686018427387904 tokens"},
-		{"a source of embeddings", spoken, both, "decode: the encoder or the decoder has no vocabulary"},
+		{"a source of embeddings", spoken, lengths, "decode: the encoder or the decoder has no vocabulary"},
 		{"a mask with nodes", m, with(func(c *decode.Seq2SeqConfig) { c.Mask.Allow = node }), "decode: Mask can't contain nodes"},
 		{"a source mask with nodes", m, with(func(c *decode.Seq2SeqConfig) { c.SourceMask.Allow = node }), "decode: SourceMask can't contain nodes"},
 		{"a causal source", m, with(func(c *decode.Seq2SeqConfig) { c.SourceMask.Causal = true }), "can't be Causal"},

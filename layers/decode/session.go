@@ -106,17 +106,17 @@ func newSession(d *layers.Decoder, batch, capacity, cores int, forward forward) 
 // longest returns the largest number of tokens in a sequence: the configured number, but at most the limit of the
 // positions. The argument asked is the configured number; 0 means the limit.
 func longest(option string, asked int, positions layers.Positions) (int, error) {
-	most := positions.MaxLen() // 0 for no limit
-	if asked < 1 && most == 0 {
+	maxLen := positions.MaxLen() // 0 for no limit
+	if asked < 1 && maxLen == 0 {
 		return 0, fmt.Errorf("decode: %s must be at least 1, because the model's positions have no limit, got %d", option, asked)
 	}
 	if asked < 0 {
 		return 0, fmt.Errorf("decode: %s must be at least 0, got %d", option, asked)
 	}
-	if asked == 0 || most == 0 {
-		return max(asked, most), nil
+	if asked == 0 || maxLen == 0 {
+		return max(asked, maxLen), nil
 	}
-	return min(asked, most), nil
+	return min(asked, maxLen), nil
 }
 
 // checkMask returns an error if a mask can't be used in several graphs.

@@ -73,13 +73,13 @@ func (c Config) check(cost *G.Node, wrt G.Nodes) (err error) {
 // entries compares every entry of every input.
 func (c Config) entries(x *expression, grads [][]float64) error {
 	var t tally
-	for k, in := range x.inputs {
-		for i := range in.len() {
-			entry := in.at(i)
+	for k, input := range x.inputs {
+		for i := range input.len() {
+			entry := input.at(i)
 			x0 := *entry
 			lo, hi := x0-c.Eps, x0+c.Eps
 			if !(lo < hi) {
-				return fmt.Errorf("%s at %v is %g: adding or subtracting Eps = %g doesn't change this number", in.name, in.index(i), x0, c.Eps)
+				return fmt.Errorf("%s at %v is %g: adding or subtracting Eps = %g doesn't change this number", input.name, input.index(i), x0, c.Eps)
 			}
 			*entry = hi
 			above, err := x.cost()
@@ -93,7 +93,7 @@ func (c Config) entries(x *expression, grads [][]float64) error {
 			}
 			*entry = x0
 			t.add(c, MismatchError{
-				Input: in.name, Index: in.index(i), Analytic: grads[k][i],
+				Input: input.name, Index: input.index(i), Analytic: grads[k][i],
 				Numerical: (above - below) / (hi - lo), // hi − lo is the actual step, after rounding
 			})
 		}
@@ -105,13 +105,13 @@ func (c Config) entries(x *expression, grads [][]float64) error {
 func (c Config) directions(x *expression, grads [][]float64) error {
 	var t tally
 	r := rand.New(rand.NewPCG(c.Seed, 0x9e3779b97f4a7c15))
-	for k, in := range x.inputs {
-		x0, d := make([]float64, in.len()), unit(r, in.len())
+	for k, input := range x.inputs {
+		x0, d := make([]float64, input.len()), unit(r, input.len())
 		analytic := 0.0
 		for i := range x0 {
-			x0[i] = *in.at(i)
+			x0[i] = *input.at(i)
 			if !(x0[i]-c.Eps < x0[i]+c.Eps) {
-				return fmt.Errorf("%s at %v is %g: adding or subtracting Eps = %g doesn't change this number", in.name, in.index(i), x0[i], c.Eps)
+				return fmt.Errorf("%s at %v is %g: adding or subtracting Eps = %g doesn't change this number", input.name, input.index(i), x0[i], c.Eps)
 			}
 			// The actual step, after rounding.
 			step := (x0[i] + c.Eps*d[i]) - (x0[i] - c.Eps*d[i])
@@ -119,7 +119,7 @@ func (c Config) directions(x *expression, grads [][]float64) error {
 		}
 		move := func(by float64) (float64, error) {
 			for i := range x0 {
-				*in.at(i) = x0[i] + by*d[i]
+				*input.at(i) = x0[i] + by*d[i]
 			}
 			return x.cost()
 		}
@@ -132,9 +132,9 @@ func (c Config) directions(x *expression, grads [][]float64) error {
 			return err
 		}
 		for i := range x0 {
-			*in.at(i) = x0[i]
+			*input.at(i) = x0[i]
 		}
-		t.add(c, MismatchError{Input: in.name, Analytic: analytic, Numerical: (above - below) / (2 * c.Eps)})
+		t.add(c, MismatchError{Input: input.name, Analytic: analytic, Numerical: (above - below) / (2 * c.Eps)})
 	}
 	return t.err()
 }

@@ -15,8 +15,8 @@ import (
 func ExampleCheck() {
 	x := tensor.New(tensor.WithShape(2, 3), tensor.WithBacking([]float64{0.5, -1, 0.2, 0.8, 0.1, -0.4}))
 	w := tensor.New(tensor.WithShape(3, 2), tensor.WithBacking([]float64{1, 0.3, -0.6, 0.9, 0.2, -0.7}))
-	err := gradcheck.Check(func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
-		h, err := G.Mul(in[0], in[1]) // (2, 3) × (3, 2) -> (2, 2)
+	err := gradcheck.Check(func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
+		h, err := G.Mul(nodes[0], nodes[1]) // (2, 3) × (3, 2) -> (2, 2)
 		if err != nil {
 			return nil, err
 		}
@@ -38,8 +38,8 @@ func ExampleMismatchError() {
 		df:   func(_ int, x float64) float64 { return math.Exp(x) }, // + x·exp(x)
 	}
 	x := tensor.New(tensor.WithShape(3), tensor.WithBacking([]float64{0, 1, 0.5}))
-	err := gradcheck.Check(func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
-		return G.Sum(op.apply(in[0]))
+	err := gradcheck.Check(func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
+		return G.Sum(op.apply(nodes[0]))
 	}, gradcheck.Input{Name: "x", Value: x})
 
 	var m *gradcheck.MismatchError

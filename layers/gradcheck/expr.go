@@ -38,11 +38,11 @@ func newExpression(cost *G.Node, wrt G.Nodes) (*expression, error) {
 		}
 	}()
 	for _, n := range wrt {
-		in, err := newCells(n.Name(), n.Value())
+		input, err := newCells(n.Name(), n.Value())
 		if err != nil {
 			return nil, err
 		}
-		x.inputs = append(x.inputs, in)
+		x.inputs = append(x.inputs, input)
 	}
 	below := descendants(cost)
 	if err := x.snapshot(wrt, below); err != nil {
@@ -192,9 +192,9 @@ func (x *expression) gradients() ([][]float64, error) {
 	if !sameBits([]float64{cost}, []float64{cost2}) {
 		return nil, fmt.Errorf("%s: its cost is %v in one run and %v in the next", nondeterministic, cost, cost2)
 	}
-	for k, in := range x.inputs {
+	for k, input := range x.inputs {
 		if !sameBits(grads[k], grads2[k]) {
-			return nil, fmt.Errorf("%s: the gradient of %s differs between two runs", nondeterministic, in.name)
+			return nil, fmt.Errorf("%s: the gradient of %s differs between two runs", nondeterministic, input.name)
 		}
 	}
 	for range 2 { // the first of these runs follows a run with gradients, the second doesn't
@@ -226,17 +226,17 @@ func (x *expression) both() (cost float64, grads [][]float64, err error) {
 	if cost, err = scalar(x.together); err != nil {
 		return 0, nil, err
 	}
-	for k, in := range x.inputs {
+	for k, input := range x.inputs {
 		if x.grads[k] == nil { // no differentiable path connects this input to the cost
-			grads = append(grads, make([]float64, in.len()))
+			grads = append(grads, make([]float64, input.len()))
 			continue
 		}
-		g, err := newCells("the gradient of "+in.name, x.grads[k])
+		g, err := newCells("the gradient of "+input.name, x.grads[k])
 		if err != nil {
 			return 0, nil, err
 		}
-		if !slices.Equal(g.shape, in.shape) && !(g.len() == 1 && in.len() == 1) {
-			return 0, nil, fmt.Errorf("%s has shape %v, but %s has shape %v", g.name, g.shape, in.name, in.shape)
+		if !slices.Equal(g.shape, input.shape) && !(g.len() == 1 && input.len() == 1) {
+			return 0, nil, fmt.Errorf("%s has shape %v, but %s has shape %v", g.name, g.shape, input.name, input.shape)
 		}
 		grads = append(grads, g.copy())
 	}

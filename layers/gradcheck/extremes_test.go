@@ -13,8 +13,8 @@ import (
 func TestExtremes(t *testing.T) {
 	type project struct{ Seed uint64 }
 	check := func(c gradcheck.Config, seed uint64) ([]float64, error) {
-		return nil, c.Check(func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
-			y, err := G.Square(in[0])
+		return nil, c.Check(func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
+			y, err := G.Square(nodes[0])
 			if err != nil {
 				return nil, err
 			}

@@ -11,16 +11,16 @@ import (
 
 // descendants returns n and all nodes that it is computed from.
 func descendants(n *G.Node) []*G.Node {
-	all, seen := []*G.Node{n}, map[*G.Node]bool{n: true}
-	for i := 0; i < len(all); i++ {
-		for _, child := range children(all[i]) {
+	nodes, seen := []*G.Node{n}, map[*G.Node]bool{n: true}
+	for i := 0; i < len(nodes); i++ {
+		for _, child := range children(nodes[i]) {
 			if !seen[child] {
 				seen[child] = true
-				all = append(all, child)
+				nodes = append(nodes, child)
 			}
 		}
 	}
-	return all
+	return nodes
 }
 
 func children(n *G.Node) []*G.Node { return related(n.Graph().From(n.ID())) }

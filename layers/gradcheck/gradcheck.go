@@ -63,7 +63,7 @@ type Input struct {
 
 // Check compares the gradients of a scalar expression with central differences, with the default Config. See
 // [Config.Check].
-func Check(build func(g *G.ExprGraph, in G.Nodes) (*G.Node, error), inputs ...Input) error {
+func Check(build func(g *G.ExprGraph, nodes G.Nodes) (*G.Node, error), inputs ...Input) error {
 	return Config{}.Check(build, inputs...)
 }
 
@@ -83,7 +83,7 @@ func Check(build func(g *G.ExprGraph, in G.Nodes) (*G.Node, error), inputs ...In
 //
 // Check returns a panic in build or in Gorgonia's compiler as an error. It can't recover a panic in an op's Do, because
 // the TapeMachine runs ops in another goroutine.
-func (c Config) Check(build func(g *G.ExprGraph, in G.Nodes) (*G.Node, error), inputs ...Input) (err error) {
+func (c Config) Check(build func(g *G.ExprGraph, nodes G.Nodes) (*G.Node, error), inputs ...Input) (err error) {
 	defer finish(&err)
 	if c, err = c.withDefaults(); err != nil {
 		return err
@@ -170,10 +170,10 @@ func (c Config) withDefaults() (Config, error) {
 
 // inputNodes makes a node for each input, with a copy of its value. The result wrt has the nodes whose gradients are
 // checked.
-func inputNodes(g *G.ExprGraph, inputs []Input) (all, wrt G.Nodes, err error) {
+func inputNodes(g *G.ExprGraph, inputs []Input) (nodes, wrt G.Nodes, err error) {
 	taken := make(map[string]bool, len(inputs))
-	for i, in := range inputs {
-		name := in.Name
+	for i, input := range inputs {
+		name := input.Name
 		if name == "" {
 			name = fmt.Sprintf("in%d", i)
 		}
@@ -181,16 +181,16 @@ func inputNodes(g *G.ExprGraph, inputs []Input) (all, wrt G.Nodes, err error) {
 			return nil, nil, fmt.Errorf("two inputs are named %q: Gorgonia would merge them", name)
 		}
 		taken[name] = true
-		if dt := in.Value.Dtype(); !in.Fixed && dt != tensor.Float64 {
+		if dt := input.Value.Dtype(); !input.Fixed && dt != tensor.Float64 {
 			return nil, nil, fmt.Errorf("input %s is %v: use float64, or set Fixed if it isn't differentiated", name, dt)
 		}
-		n := inputNode(g, name, in.Value)
-		all = append(all, n)
-		if !in.Fixed {
+		n := inputNode(g, name, input.Value)
+		nodes = append(nodes, n)
+		if !input.Fixed {
 			wrt = append(wrt, n)
 		}
 	}
-	return all, wrt, nil
+	return nodes, wrt, nil
 }
 
 // inputNode binds a contiguous copy of v to a new node.

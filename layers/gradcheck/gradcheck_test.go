@@ -13,7 +13,7 @@ import (
 	"github.com/heed-go/heed/layers/gradcheck"
 )
 
-type build = func(g *G.ExprGraph, in G.Nodes) (*G.Node, error)
+type build = func(g *G.ExprGraph, nodes G.Nodes) (*G.Node, error)
 
 // must panics on an error. Check returns a panic in build as an error.
 func must(n *G.Node, err error) *G.Node { return G.Must(n, err) }
@@ -39,59 +39,59 @@ func TestRightGradients(t *testing.T) {
 		inputs []gradcheck.Input
 		build  build
 	}{
-		{"scalar", []gradcheck.Input{{Value: scalar}}, func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
-			return G.Square(in[0])
+		{"scalar", []gradcheck.Input{{Value: scalar}}, func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
+			return G.Square(nodes[0])
 		}},
-		{"the input itself", []gradcheck.Input{{Value: scalar}}, func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
-			return in[0], nil
+		{"the input itself", []gradcheck.Input{{Value: scalar}}, func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
+			return nodes[0], nil
 		}},
 		{"vector", []gradcheck.Input{{Name: "x", Value: wave(5)}}, sumOf(cube())},
 		{"layer", []gradcheck.Input{{Name: "x", Value: wave(4, 3)}, {Name: "w", Value: wave(3, 2)}},
-			func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
-				return G.Sum(must(G.Tanh(must(G.Mul(in[0], in[1])))))
+			func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
+				return G.Sum(must(G.Tanh(must(G.Mul(nodes[0], nodes[1])))))
 			}},
-		{"two uses", []gradcheck.Input{{Name: "x", Value: wave(5)}}, func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
-			return G.Sum(must(G.HadamardProd(in[0], must(G.Exp(in[0])))))
+		{"two uses", []gradcheck.Input{{Name: "x", Value: wave(5)}}, func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
+			return G.Sum(must(G.HadamardProd(nodes[0], must(G.Exp(nodes[0])))))
 		}},
 		{"three axes", []gradcheck.Input{{Name: "a", Value: wave(2, 3, 4)}, {Name: "b", Value: wave(2, 4, 3)}},
-			func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
-				return gradcheck.Project(must(G.BatchedMatMul(in[0], in[1])), 1)
+			func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
+				return gradcheck.Project(must(G.BatchedMatMul(nodes[0], nodes[1])), 1)
 			}},
-		{"four axes", []gradcheck.Input{{Name: "a", Value: wave(2, 3, 2, 2)}}, func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
-			return gradcheck.Project(must(G.Transpose(must(G.Square(in[0])), 0, 2, 1, 3)), 1)
+		{"four axes", []gradcheck.Input{{Name: "a", Value: wave(2, 3, 2, 2)}}, func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
+			return gradcheck.Project(must(G.Transpose(must(G.Square(nodes[0])), 0, 2, 1, 3)), 1)
 		}},
 		{"fixed ids", []gradcheck.Input{{Name: "table", Value: wave(5, 2)}, {Name: "ids", Value: ids, Fixed: true}},
-			func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
-				return gradcheck.Project(must(G.ByIndices(in[0], in[1], 0)), 1)
+			func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
+				return gradcheck.Project(must(G.ByIndices(nodes[0], nodes[1], 0)), 1)
 			}},
 		{"unused input", []gradcheck.Input{{Name: "x", Value: wave(3)}, {Name: "unused", Value: wave(2, 2)}},
-			func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) { return G.Sum(must(G.Square(in[0]))) }},
+			func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) { return G.Sum(must(G.Square(nodes[0]))) }},
 		{"no input used", []gradcheck.Input{{Name: "x", Value: wave(3)}, {Name: "other", Value: tensor.New(tensor.FromScalar(2.0)), Fixed: true}},
-			func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) { return G.Square(in[1]) }},
-		{"transposed", []gradcheck.Input{{Name: "x", Value: transposed}}, func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
-			return gradcheck.Project(must(G.Square(in[0])), 1)
+			func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) { return G.Square(nodes[1]) }},
+		{"transposed", []gradcheck.Input{{Name: "x", Value: transposed}}, func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
+			return gradcheck.Project(must(G.Square(nodes[0])), 1)
 		}},
-		{"view", []gradcheck.Input{{Name: "x", Value: column.(*tensor.Dense)}}, func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
-			return gradcheck.Project(must(G.Square(in[0])), 1)
+		{"view", []gradcheck.Input{{Name: "x", Value: column.(*tensor.Dense)}}, func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
+			return gradcheck.Project(must(G.Square(nodes[0])), 1)
 		}},
 		{"column, row and one", []gradcheck.Input{{Value: wave(3, 1)}, {Value: wave(1, 3)}, {Value: wave(1, 1)}},
-			func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
-				outer := must(G.Mul(in[0], in[1]))
-				return G.Add(must(gradcheck.Project(outer, 1)), must(gradcheck.Project(must(G.Square(in[2])), 2)))
+			func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
+				outer := must(G.Mul(nodes[0], nodes[1]))
+				return G.Add(must(gradcheck.Project(outer, 1)), must(gradcheck.Project(must(G.Square(nodes[2])), 2)))
 			}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var before []string
-			for _, in := range tc.inputs {
-				before = append(before, bytesOf(in.Value))
+			for _, input := range tc.inputs {
+				before = append(before, bytesOf(input.Value))
 			}
 			for _, c := range []gradcheck.Config{{}, {Directional: true}, {Directional: true, Seed: 7}} {
 				if err := c.Check(tc.build, tc.inputs...); err != nil {
 					t.Errorf("%+v: %v", c, err)
 				}
 			}
-			for i, in := range tc.inputs {
-				if bytesOf(in.Value) != before[i] {
+			for i, input := range tc.inputs {
+				if bytesOf(input.Value) != before[i] {
 					t.Errorf("the check changed input %d", i)
 				}
 			}
@@ -130,8 +130,8 @@ func TestWrongGradients(t *testing.T) {
 		{"declared constant", undeclared, nil, 6, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			build := func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
-				return G.Add(must(G.Sum(must(G.Square(in[1])))), must(G.Sum(must(G.ApplyOp(tc.op, in[0])))))
+			build := func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
+				return G.Add(must(G.Sum(must(G.Square(nodes[1])))), must(G.Sum(must(G.ApplyOp(tc.op, nodes[0])))))
 			}
 			inputs := []gradcheck.Input{{Name: "x", Value: wave(6)}, {Name: "good", Value: wave(2, 2)}}
 			err := gradcheck.Check(build, inputs...)
@@ -164,9 +164,9 @@ func TestMismatchNamesWorst(t *testing.T) {
 		f:    func(_ int, x float64) float64 { return x },
 		df:   func(i int, _ float64) float64 { return []float64{1, 1.1, 3, 1.5}[i] },
 	}
-	err := gradcheck.Check(func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
+	err := gradcheck.Check(func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
 		slip := &elementwise{name: "slip", f: wrong.f, df: func(int, float64) float64 { return 1.01 }}
-		return G.Add(must(G.Sum(slip.apply(in[0]))), must(G.Sum(wrong.apply(in[1]))))
+		return G.Add(must(G.Sum(slip.apply(nodes[0]))), must(G.Sum(wrong.apply(nodes[1]))))
 	}, gradcheck.Input{Name: "a", Value: wave(2)}, gradcheck.Input{Name: "b", Value: wave(4)})
 	var m *gradcheck.MismatchError
 	if !errors.As(err, &m) {
@@ -216,9 +216,9 @@ func TestNotFinite(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	square := func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) { return G.Sum(must(G.Square(in[0]))) }
+	square := func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) { return G.Sum(must(G.Square(nodes[0]))) }
 	apply := func(op G.Op) build {
-		return func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) { return G.Sum(must(G.ApplyOp(op, in[0]))) }
+		return func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) { return G.Sum(must(G.ApplyOp(op, nodes[0]))) }
 	}
 	x := gradcheck.Input{Name: "x", Value: wave(3)}
 	f32 := tensor.New(tensor.WithShape(2), tensor.Of(tensor.Float32))
@@ -241,31 +241,31 @@ func TestErrors(t *testing.T) {
 		{"default name taken", gradcheck.Config{}, square, []gradcheck.Input{{Name: "in1", Value: wave(3)}, {Value: wave(3)}}, `named "in1"`},
 		{"build fails", gradcheck.Config{}, func(*G.ExprGraph, G.Nodes) (*G.Node, error) { return nil, failed },
 			[]gradcheck.Input{x}, "building the expression: no such layer"},
-		{"build panics", gradcheck.Config{}, func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) { return in[9], nil },
+		{"build panics", gradcheck.Config{}, func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) { return nodes[9], nil },
 			[]gradcheck.Input{x}, "panic: runtime error: index out of range"},
 		{"build panics with a string", gradcheck.Config{}, func(*G.ExprGraph, G.Nodes) (*G.Node, error) { panic("no") },
 			[]gradcheck.Input{x}, "panic: no"},
-		{"not a scalar", gradcheck.Config{}, func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) { return G.Square(in[0]) },
+		{"not a scalar", gradcheck.Config{}, func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) { return G.Square(nodes[0]) },
 			[]gradcheck.Input{x}, "the cost must be a scalar, got shape (3): reduce it with Project"},
-		{"float32 cost", gradcheck.Config{}, func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) { return G.Sum(in[1]) },
+		{"float32 cost", gradcheck.Config{}, func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) { return G.Sum(nodes[1]) },
 			[]gradcheck.Input{x, {Value: f32, Fixed: true}}, "the cost must be float64, got float32"},
 		{"another graph", gradcheck.Config{}, func(*G.ExprGraph, G.Nodes) (*G.Node, error) {
 			return G.NewScalar(G.NewGraph(), G.Float64, G.WithName("c")), nil
 		}, []gradcheck.Input{x}, "not in the graph given to build"},
-		{"unbound", gradcheck.Config{}, func(g *G.ExprGraph, in G.Nodes) (*G.Node, error) {
+		{"unbound", gradcheck.Config{}, func(g *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
 			y := G.NewVector(g, G.Float64, G.WithName("y"), G.WithShape(3))
-			return G.Sum(must(G.Add(in[0], y)))
+			return G.Sum(must(G.Add(nodes[0], y)))
 		}, []gradcheck.Input{x}, "y has no value"},
-		{"a weight that is bound", gradcheck.Config{}, func(g *G.ExprGraph, in G.Nodes) (*G.Node, error) {
+		{"a weight that is bound", gradcheck.Config{}, func(g *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
 			w := G.NewVector(g, G.Float64, G.WithName("w"), G.WithShape(3), G.WithValue(wave(3)))
-			return G.Sum(must(G.HadamardProd(in[0], w)))
+			return G.Sum(must(G.HadamardProd(nodes[0], w)))
 		}, []gradcheck.Input{x}, "reads w, which isn't among the inputs and would go unchecked: make it an Input, with Fixed if it isn't differentiated, or build the graph yourself and call Expr"},
 		{"no derivative", gradcheck.Config{}, apply(noDiff{cube()}), []gradcheck.Input{x}, "cube has no derivative"},
 		{"op fails", gradcheck.Config{}, apply(failing{cube()}), []gradcheck.Input{x}, "out of order"},
 		{"shape of the gradient", gradcheck.Config{}, apply(flat{cube()}), []gradcheck.Input{x},
 			"the gradient of x has shape (2), but x has shape (3)"},
 		{"op overwrites", gradcheck.Config{}, apply(scribbler{cube()}), []gradcheck.Input{x}, "changed its input x"},
-		{"NaN cost", gradcheck.Config{}, func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) { return G.Sum(must(G.Log(in[0]))) },
+		{"NaN cost", gradcheck.Config{}, func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) { return G.Sum(must(G.Log(nodes[0]))) },
 			[]gradcheck.Input{{Value: vec(1, -1)}}, "the cost is NaN at the given values"},
 		{"step too small", gradcheck.Config{}, square, []gradcheck.Input{{Value: vec(1, 1e12)}}, "in0 at [1] is 1e+12: adding or subtracting Eps = 1e-06"},
 		{"step too small for a direction", gradcheck.Config{Directional: true}, square, []gradcheck.Input{{Value: vec(1, 1e12)}},
@@ -308,15 +308,15 @@ func TestNondeterministic(t *testing.T) {
 		"stateful": sumOf(stateful),
 		"cost":     sumOf(random),
 		"gradient": sumOf(randomGrad),
-		"gorgonia.Dropout": func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
-			return gradcheck.Project(must(G.Dropout(in[0], 0.5)), 1)
+		"gorgonia.Dropout": func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
+			return gradcheck.Project(must(G.Dropout(nodes[0], 0.5)), 1)
 		},
 	} {
-		in := x
+		node := x
 		if name == "gorgonia.Dropout" {
-			in.Value = wave(64)
+			node.Value = wave(64)
 		}
-		if err := gradcheck.Check(build, in); err == nil || !strings.Contains(err.Error(), "the expression is not deterministic") {
+		if err := gradcheck.Check(build, node); err == nil || !strings.Contains(err.Error(), "the expression is not deterministic") {
 			t.Errorf("%s: got %v, want an error with %q", name, err, "the expression is not deterministic")
 		}
 	}
@@ -330,16 +330,16 @@ func TestGorgoniaFaults(t *testing.T) {
 		build build
 		want  string
 	}{
-		{"Sum of four axes over axis 2", []int{2, 2, 3, 2}, func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
-			return gradcheck.Project(must(G.Sum(must(G.Square(in[0])), 2)), 1)
+		{"Sum of four axes over axis 2", []int{2, 2, 3, 2}, func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
+			return gradcheck.Project(must(G.Sum(must(G.Square(nodes[0])), 2)), 1)
 		}, "gradient of x at"},
-		{"Reshape of a value used twice", []int{2, 3}, func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
-			h := must(G.Tanh(in[0]))
+		{"Reshape of a value used twice", []int{2, 3}, func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
+			h := must(G.Tanh(nodes[0]))
 			sq := must(G.Square(must(G.Reshape(h, tensor.Shape{6}))))
 			return G.Add(must(gradcheck.Project(h, 2)), must(gradcheck.Project(sq, 1)))
 		}, "gradient of x at"},
-		{"Reshape of an input", []int{2, 3}, func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) {
-			return G.Sum(must(G.HadamardProd(must(G.Reshape(in[0], tensor.Shape{3, 2})), G.NewConstant(2.0))))
+		{"Reshape of an input", []int{2, 3}, func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) {
+			return G.Sum(must(G.HadamardProd(must(G.Reshape(nodes[0], tensor.Shape{3, 2})), G.NewConstant(2.0))))
 		}, "changed its input x"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

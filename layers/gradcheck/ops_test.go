@@ -20,8 +20,8 @@ type elementwise struct {
 
 func (op *elementwise) apply(x *G.Node) *G.Node { return G.Must(G.ApplyOp(op, x)) }
 
-func (op *elementwise) Do(in ...G.Value) (G.Value, error) {
-	x := in[0].Data().([]float64)
+func (op *elementwise) Do(inputs ...G.Value) (G.Value, error) {
+	x := inputs[0].Data().([]float64)
 	y := make([]float64, len(x))
 	for i := range x {
 		y[i] = op.f(i, x[i])
@@ -29,9 +29,9 @@ func (op *elementwise) Do(in ...G.Value) (G.Value, error) {
 	return tensor.New(tensor.WithShape(len(y)), tensor.WithBacking(y)), nil
 }
 
-func (op *elementwise) SymDiff(in G.Nodes, _, grad *G.Node) (G.Nodes, error) {
+func (op *elementwise) SymDiff(nodes G.Nodes, _, grad *G.Node) (G.Nodes, error) {
 	d := &elementwise{name: op.name + "'", f: op.df}
-	n, err := G.HadamardProd(grad, d.apply(in[0]))
+	n, err := G.HadamardProd(grad, d.apply(nodes[0]))
 	return G.Nodes{n}, err
 }
 
@@ -40,8 +40,8 @@ var vector = G.TensorType{Dims: 1, Of: tensor.Float64}
 func (op *elementwise) Arity() int         { return 1 }
 func (op *elementwise) Type() hm.Type      { return hm.NewFnType(vector, vector) }
 func (op *elementwise) DiffWRT(int) []bool { return []bool{true} }
-func (op *elementwise) InferShape(in ...G.DimSizer) (tensor.Shape, error) {
-	return in[0].(tensor.Shape).Clone(), nil
+func (op *elementwise) InferShape(inputs ...G.DimSizer) (tensor.Shape, error) {
+	return inputs[0].(tensor.Shape).Clone(), nil
 }
 func (op *elementwise) ReturnsPtr() bool      { return false }
 func (op *elementwise) CallsExtern() bool     { return false }
@@ -65,9 +65,9 @@ func (halfDiff) DiffWRT(int) []bool { return []bool{false} }
 // scribbler is an op that overwrites its input.
 type scribbler struct{ *elementwise }
 
-func (scribbler) Do(in ...G.Value) (G.Value, error) {
-	in[0].Data().([]float64)[0] = 42
-	return in[0], nil
+func (scribbler) Do(inputs ...G.Value) (G.Value, error) {
+	inputs[0].Data().([]float64)[0] = 42
+	return inputs[0], nil
 }
 
 // failing is an op whose Do fails.
@@ -108,7 +108,7 @@ func cube() *elementwise {
 }
 
 func sumOf(op *elementwise) func(*G.ExprGraph, G.Nodes) (*G.Node, error) {
-	return func(_ *G.ExprGraph, in G.Nodes) (*G.Node, error) { return G.Sum(op.apply(in[0])) }
+	return func(_ *G.ExprGraph, nodes G.Nodes) (*G.Node, error) { return G.Sum(op.apply(nodes[0])) }
 }
 
 func bytesOf(t *tensor.Dense) string { return fmt.Sprintf("%v %x", t.Shape(), t.Data()) }
@@ -119,9 +119,9 @@ type lateFailure struct {
 	runs *int
 }
 
-func (op lateFailure) Do(in ...G.Value) (G.Value, error) {
+func (op lateFailure) Do(inputs ...G.Value) (G.Value, error) {
 	if *op.runs++; *op.runs > 5 { // before the first step, Check makes four runs: two with the gradient, two without it
 		return nil, errors.New("worn out")
 	}
-	return op.elementwise.Do(in...)
+	return op.elementwise.Do(inputs...)
 }

@@ -55,22 +55,22 @@ func (op *projection) Do(inputs ...G.Value) (G.Value, error) {
 	if len(inputs) != 1 {
 		return nil, fmt.Errorf("%v takes 1 input, got %d", op, len(inputs))
 	}
-	in, err := newCells("the input of "+op.String(), inputs[0])
+	input, err := newCells("the input of "+op.String(), inputs[0])
 	if err != nil {
 		return nil, err
 	}
 	if op.transpose {
-		if in.len() != 1 {
-			return nil, fmt.Errorf("%s must be a scalar, got shape %v", in.name, in.shape)
+		if input.len() != 1 {
+			return nil, fmt.Errorf("%s must be a scalar, got shape %v", input.name, input.shape)
 		}
-		return op.scale(*in.at(0)), nil
+		return op.scale(*input.at(0)), nil
 	}
-	if !slices.Equal(in.shape, op.shape) {
-		return nil, fmt.Errorf("%s must have shape %v, got %v", in.name, op.shape, in.shape)
+	if !slices.Equal(input.shape, op.shape) {
+		return nil, fmt.Errorf("%s must have shape %v, got %v", input.name, op.shape, input.shape)
 	}
 	sum := 0.0
 	for i, w := range op.weights {
-		sum += w * *in.at(i)
+		sum += w * *input.at(i)
 	}
 	return G.NewF64(sum), nil
 }
