@@ -225,11 +225,11 @@ func TestSentencePieceRounding(t *testing.T) {
 		score := protowire.AppendFixed32(protowire.AppendTag(nil, 2, protowire.Fixed32Type), math.Float32bits(p.score))
 		model = append(model, message(1, slices.Concat(message(1, []byte(p.text)), score, varint(3, p.kind)))...)
 	}
-	m, err := sentencepiece.Parse(model)
+	file, err := sentencepiece.Parse(model)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Prepare()
+	m := sentencepiece.New(file)
 	for n, want := range map[int][]int{1000: {4, 5}, 65536: {2, 3}, 99999: {2, 3}, 100000: {4, 5}, 131072: {4, 5}, 196608: {2, 3}} {
 		tokens, err := m.Encode(nil, strings.Repeat("a", n)+"xyz", pipe.NewBudget(n))
 		if err != nil {

@@ -16,53 +16,8 @@ import (
 	"github.com/heed-go/heed/data/tokenizer/internal/trie"
 )
 
-// Model is the normalizer, the model and the decoder of a SentencePiece file, the ModelProto of
-// https://github.com/google/sentencepiece/blob/master/src/sentencepiece_model.proto.
-type Model struct {
-	Pieces    []string
-	scores    []float32
-	Types     []Type
-	ids       map[string]int32 // every piece
-	unknownID int
-	bytes     [256]int32 // id of each byte's piece, if byteFallback is set
-	defined   *trie.Trie // user-defined symbols
-
-	unigram        bool // otherwise, byte-pair encoding
-	byteFallback   bool // unknown characters become their bytes
-	unknownSurface string
-
-	rules         *trie.Charsmap // nil changes nothing
-	dummyPrefix   bool           // a space is added before the text or, with spaceAsSuffix, after it
-	trimSpaces    bool           // spaces at both ends, and all but one between words, are removed
-	escapeSpaces  bool           // spaces become ▁
-	spaceAsSuffix bool
-
-	lattice *lattice
-	merger  *merger
-}
-
-// A Type is the type of a piece.
-type Type uint8
-
-const (
-	Normal  Type = iota + 1
-	Unknown      // stands for unknown text
-	Control      // marks something about a text, and never comes from it
-	Defined      // user-defined: found in the text before all others
-	Unused       // split into its parts
-	Byte
-)
-
-const (
-	MaxPieces       = 1 << 19 // of a SentencePiece model; also lines of a vocab.txt or merges.txt
-	longestSpelling = 8000    // bytes; SentencePiece's own limit
-	maxModel        = 8 << 20 // bytes
-	spaceSymbol     = "▁"
-	unknownSymbol   = " ⁇ " // the default text of the unknown piece
-)
-
-// JSON is the model of a tokenizer.json that holds a SentencePiece file. It is Heed's own type: the parts
-// that the reference library has give other ids, parts of the text and decoded text in rare cases.
+// JSON is the model of a tokenizer.json that holds a SentencePiece file. The type is Heed's own. With the types of the
+// reference library, ids, parts of the text and decoded text would differ in rare cases.
 type JSON struct {
 	Type  string `json:"type"`
 	Proto []byte `json:"proto"` // the file, in base64
@@ -72,8 +27,8 @@ type JSON struct {
 func ParseJSON(members format.Members) (*Model, error) {
 	encoded := members["proto"]
 	delete(members, "proto")
-	if len(encoded) > base64.StdEncoding.EncodedLen(maxModel)+len(`""`) {
-		return nil, fmt.Errorf("its proto must have at most %d bytes", maxModel)
+	if len(encoded) > base64.StdEncoding.EncodedLen(maxFile)+len(`""`) {
+		return nil, fmt.Errorf("its proto must have at most %d bytes", maxFile)
 	}
 	var file JSON
 	if err := members.Decode(&file); err != nil {
@@ -82,50 +37,57 @@ func ParseJSON(members format.Members) (*Model, error) {
 	if err := json.Unmarshal(encoded, &file.Proto); err != nil {
 		return nil, fmt.Errorf("its proto must be in base64: %w", err)
 	}
-	m, err := Parse(file.Proto)
+	parsed, err := Parse(file.Proto)
 	if err != nil {
 		return nil, err
 	}
-	m.Prepare()
-	return m, nil
+	return New(parsed), nil
 }
 
-// Prepare makes the tables for encoding.
-func (m *Model) Prepare() {
-	keys := func(kinds ...Type) *trie.Trie {
-		keys := make([]string, len(m.Pieces))
-		for id, piece := range m.Pieces {
-			if slices.Contains(kinds, m.Types[id]) {
+// A Model is the normalizer, the model and the decoder of a file.
+type Model struct {
+	*File
+	defined *trie.Trie // user-defined symbols, or nil
+	lattice *lattice   // for Unigram
+	merger  *merger    // for BPE
+}
+
+// New makes the tables for encoding.
+func New(f *File) *Model {
+	m := &Model{File: f}
+	keys := func(types ...Type) *trie.Trie {
+		keys := make([]string, len(f.Pieces))
+		for id, piece := range f.Pieces {
+			if slices.Contains(types, f.Types[id]) {
 				keys[id] = piece
 			}
 		}
 		return trie.New(keys)
 	}
-	if slices.Contains(m.Types, Defined) {
+	if slices.Contains(f.Types, Defined) {
 		m.defined = keys(Defined)
 	}
-	if m.unigram {
-		m.lattice = newLattice(m, keys(Normal, Defined, Unused))
+	if f.unigram {
+		m.lattice = newLattice(f, keys(Normal, Defined, Unused))
 	} else {
-		m.merger = newMerger(m)
+		m.merger = newMerger(f, m.defined)
 	}
+	return m
 }
 
+// Vocabulary returns the pieces by their ids.
 func (m *Model) Vocabulary() []string { return m.Pieces }
-func (m *Model) Unknown() int         { return m.unknownID }
 
-// ordinary reports whether a part of a text can become a piece.
-func (m *Model) ordinary(id int32) bool {
-	kind := m.Types[id]
-	return kind == Normal || kind == Defined || kind == Unused
-}
+// Unknown returns the id of the unknown piece.
+func (m *Model) Unknown() int { return m.unknownID }
 
+// Encode appends the tokens of a text.
 func (m *Model) Encode(tokens []pipe.Token, text string, b *pipe.Budget) ([]pipe.Token, error) {
 	first := len(tokens)
 	if m.unigram {
-		tokens = m.lattice.Encode(tokens, text, b)
+		tokens = m.lattice.encode(tokens, text, b)
 	} else {
-		tokens = m.merger.Encode(tokens, text, b)
+		tokens = m.merger.encode(tokens, text, b)
 	}
 	if b.Spent() {
 		return tokens[:first], b.Err
@@ -133,9 +95,9 @@ func (m *Model) Encode(tokens []pipe.Token, text string, b *pipe.Budget) ([]pipe
 	if !slices.ContainsFunc(tokens[first:], func(t pipe.Token) bool { return t.ID == m.unknownID }) {
 		return tokens, nil
 	}
-	all := slices.Clone(tokens[first:])
+	encoded := slices.Clone(tokens[first:])
 	tokens = tokens[:first]
-	for i, t := range all {
+	for i, t := range encoded {
 		switch {
 		case t.ID != m.unknownID:
 			tokens = append(tokens, t)
@@ -143,7 +105,7 @@ func (m *Model) Encode(tokens []pipe.Token, text string, b *pipe.Budget) ([]pipe
 			for j := t.Start; j < t.End; j++ {
 				tokens = append(tokens, pipe.Token{ID: int(m.bytes[text[j]]), Start: t.Start, End: t.End})
 			}
-		case i > 0 && all[i-1].ID == m.unknownID: // neighbouring unknown characters are one token
+		case i > 0 && encoded[i-1].ID == m.unknownID: // neighbouring unknown characters are one token
 			tokens[len(tokens)-1].End = t.End
 		default:
 			tokens = append(tokens, t)
@@ -152,11 +114,12 @@ func (m *Model) Encode(tokens []pipe.Token, text string, b *pipe.Budget) ([]pipe
 	return tokens, nil
 }
 
-// Stream decodes one token at a time. It calls next with text as soon as later tokens can't change it, and returns a
-// function for the tokens and one for their end.
+// Stream returns functions that decode the next token, and the end of a text. They pass text on to next as soon as
+// later tokens can't change it.
 func (m *Model) Stream(_ *pipe.Budget, next pipe.Sink) (pipe.Sink, func()) {
 	var held []byte
-	started, spaced := false, false // whether there is text; whether the last token lost its space
+	started := false   // whether there is text
+	lostSpace := false // whether the last token lost its space
 	put := func(text string) {
 		started = started || text != ""
 		next(text, true, true)
@@ -179,16 +142,16 @@ func (m *Model) Stream(_ *pipe.Budget, next pipe.Sink) (pipe.Sink, func()) {
 			return
 		}
 		flush()
-		start := !started && !spaced
-		started, spaced = started || spaced, false
+		first := !started && !lostSpace
+		started, lostSpace = started || lostSpace, false
 		switch {
 		case ok && m.Types[id] == Control:
 		case ok && int(id) == m.unknownID:
 			put(m.unknownSurface)
 		default:
-			if start && (m.dummyPrefix || m.trimSpaces) {
-				token, spaced = strings.CutPrefix(token, spaceSymbol)
-				spaced = spaced && !m.trimSpaces
+			if first && (m.dummyPrefix || m.trimSpaces) {
+				token, lostSpace = strings.CutPrefix(token, spaceSymbol)
+				lostSpace = lostSpace && !m.trimSpaces
 			}
 			put(strings.ReplaceAll(token, spaceSymbol, " "))
 		}

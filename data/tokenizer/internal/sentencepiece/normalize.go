@@ -7,10 +7,10 @@ import (
 	"github.com/heed-go/heed/data/tokenizer/internal/pipe"
 )
 
-// Normalize does what a model file says about a text: rules, spaces, and the space before the text.
+// Normalize changes a text as the model file says. It applies the rules, and removes, adds and escapes spaces.
 func (m *Model) Normalize(a pipe.Text) pipe.Text {
 	var out []byte
-	var places []int // for each byte of out, where its characters start in a.text; at the end, where the rest starts
+	var places []int // for each byte of out: the first byte in the text that it comes from; one more for the end
 	put := func(text string, place int) {
 		for i := range len(text) {
 			if text[i] == ' ' && m.escapeSpaces {
@@ -22,7 +22,7 @@ func (m *Model) Normalize(a pipe.Text) pipe.Text {
 			}
 		}
 	}
-	done := 0
+	done := 0 // bytes of the text before the part that is next
 	for m.trimSpaces && done < len(a.Content) {
 		text, n := m.normal(a.Content[done:], a.Budget)
 		if text != " " {
@@ -37,15 +37,15 @@ func (m *Model) Normalize(a pipe.Text) pipe.Text {
 	if m.dummyPrefix && !m.spaceAsSuffix {
 		put(" ", done)
 	}
-	space := m.trimSpaces // whether the last text ends with a space
+	afterSpace := m.trimSpaces // whether the next spaces are removed
 	for done < len(a.Content) && !a.Budget.Spent() {
 		text, n := m.normal(a.Content[done:], a.Budget)
-		if space {
+		if afterSpace {
 			text = strings.TrimLeft(text, " ")
 		}
 		if text != "" && a.Budget.Fits(len(out)+len(text)-done) {
 			put(text, done)
-			space = m.trimSpaces && text[len(text)-1] == ' '
+			afterSpace = m.trimSpaces && text[len(text)-1] == ' '
 		}
 		done += n
 	}
@@ -73,8 +73,8 @@ func (m *Model) Normalize(a pipe.Text) pipe.Text {
 	return a.Replaced(out, spans)
 }
 
-// normal returns what the first characters of text become, and their number of bytes: a user-defined symbol stays, then
-// the longest rule counts, then one character stays.
+// normal returns what the beginning of text becomes, and how many bytes of text that replaces. A user-defined symbol
+// stays as it is. Otherwise, the longest rule counts. If there is none, the first character stays.
 func (m *Model) normal(text string, b *pipe.Budget) (string, int) {
 	if m.defined != nil {
 		if n, _ := m.defined.Longest(text, b); n > 0 {
