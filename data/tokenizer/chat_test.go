@@ -217,7 +217,8 @@ func TestChatEncode(t *testing.T) {
 // A special token that begins in a content doesn't hide the template's token behind it.
 func TestChatEncodeAcross(t *testing.T) {
 	p := chatPipeline(t)
-	tokens, err := p.pipeline.Encode("hi<s>", published.Options{Special: true, Plain: []pipe.Span{{Start: 0, End: 2}}})
+	var tokens []pipe.Token
+	err := p.pipeline.Encode("hi<s>", published.Options{Special: true, Plain: []pipe.Span{{Start: 0, End: 2}}}, func(t pipe.Token) { tokens = append(tokens, t) })
 	if err != nil || len(tokens) == 0 || tokens[len(tokens)-1] != (pipe.Token{ID: p.Special()["<s>"], Start: 2, End: 5}) {
 		t.Errorf("tokens %v, error %v, want <s> at the end", tokens, err)
 	}

@@ -29,13 +29,10 @@ func (p *Pipeline) ids(text string, o published.Options) ([]int, error) {
 	if err := checkText(text); err != nil {
 		return nil, err
 	}
-	tokens, err := p.pipeline.Encode(text, o)
+	ids := make([]int, 0, len(text)/3)
+	err := p.pipeline.Encode(text, o, func(t pipe.Token) { ids = append(ids, t.ID) })
 	if err != nil {
 		return nil, err
-	}
-	ids := make([]int, len(tokens))
-	for i, t := range tokens {
-		ids[i] = t.ID
 	}
 	return ids, nil
 }
@@ -52,12 +49,14 @@ func (p *Pipeline) Tokenize(text string, o Options) ([]Token, error) {
 	if err := checkText(text); err != nil {
 		return nil, err
 	}
-	tokens, err := p.pipeline.Encode(text, published.Options{Special: o.Special})
+	tokens := make([]Token, 0, len(text)/3)
+	err := p.pipeline.Encode(text, published.Options{Special: o.Special}, func(t pipe.Token) {
+		tokens = append(tokens, Token(p.pipeline.Trim(t, len(tokens) == 0, text)))
+	})
 	if err != nil {
 		return nil, err
 	}
-	p.pipeline.Trim(tokens, text)
-	return publicTokens(tokens), nil
+	return tokens, nil
 }
 
 // checkText returns an error if a text is too long or isn't UTF-8.
@@ -66,14 +65,6 @@ func checkText(text string) error {
 		return fmt.Errorf("a text must have less than 2 GiB, got %d bytes", len(text))
 	}
 	return CheckUTF8(text)
-}
-
-func publicTokens(tokens []pipe.Token) []Token {
-	public := make([]Token, len(tokens))
-	for i, t := range tokens {
-		public[i] = Token(t)
-	}
-	return public
 }
 
 // Decode implements Tokenizer. It returns an error if the text would grow to more than 16 times the bytes of its tokens
@@ -98,9 +89,12 @@ func (p *Pipeline) Input(text string, pair ...string) (Input, error) {
 			return Input{}, err
 		}
 	}
-	in, err := p.pipeline.Input(texts)
+	var in Input
+	err := p.pipeline.Input(texts, func(t pipe.Token, source, typ int) {
+		in.Tokens, in.Texts, in.Types = append(in.Tokens, Token(t)), append(in.Texts, source), append(in.Types, typ)
+	})
 	if err != nil {
 		return Input{}, err
 	}
-	return Input{publicTokens(in.Tokens), in.Texts, in.Types}, nil
+	return in, nil
 }

@@ -74,13 +74,29 @@ type decoder interface {
 	Stream(b *pipe.Budget, next pipe.Sink) (pipe.Sink, func())
 }
 
-// Encode returns the tokens of a text, which must be UTF-8, before the template trims their parts.
-func (p *Pipeline) Encode(text string, o Options) ([]pipe.Token, error) {
+// Encode calls emit with the tokens of a text, which must be UTF-8. After an error, the tokens so far are worthless.
+func (p *Pipeline) Encode(text string, o Options, emit func(pipe.Token)) error {
 	b := pipe.NewBudget(len(text))
-	tokens := make([]pipe.Token, 0, len(text)/3)
+	var tokens []pipe.Token // of one piece
+	encode := func(piece pipe.Text) (err error) {
+		if piece.Content == "" {
+			return nil
+		}
+		if b.Take(pipe.StepsOfPart * len(piece.Content)); b.Spent() {
+			return b.Err
+		}
+		if tokens, err = p.Model.Encode(tokens[:0], piece.Content, b); err != nil {
+			return err
+		}
+		for _, t := range tokens {
+			t.Start, t.End = piece.Original(t.Start, t.End)
+			emit(t)
+		}
+		return b.Add(len(tokens))
+	}
 	add := func(part pipe.Text, token *format.AddedToken) error {
 		start, end := part.Original(0, len(part.Content))
-		tokens = append(tokens, pipe.Token{ID: token.ID, Start: start, End: end})
+		emit(pipe.Token{ID: token.ID, Start: start, End: end})
 		return b.Add(1)
 	}
 	err := p.raw.split(pipe.Text{Content: text, Budget: b}, o, func(part pipe.Text, token *format.AddedToken) error {
@@ -98,11 +114,11 @@ func (p *Pipeline) Encode(text string, o Options) ([]pipe.Token, error) {
 			case token != nil:
 				err = add(part, token)
 			case p.splitter == nil:
-				tokens, err = p.piece(tokens, part)
+				err = encode(part)
 			default:
 				p.splitter.split(part, func(piece pipe.Text) {
 					if err == nil {
-						tokens, err = p.piece(tokens, piece)
+						err = encode(piece)
 					}
 				})
 			}
@@ -112,30 +128,7 @@ func (p *Pipeline) Encode(text string, o Options) ([]pipe.Token, error) {
 	if b.Spent() { // perhaps by a splitter, which has left out the rest of the text
 		err = b.Err
 	}
-	if err != nil {
-		return nil, err
-	}
-	return tokens, nil
-}
-
-// piece appends the tokens of a piece.
-func (p *Pipeline) piece(tokens []pipe.Token, piece pipe.Text) ([]pipe.Token, error) {
-	if piece.Content == "" {
-		return tokens, nil
-	}
-	if piece.Budget.Take(pipe.StepsOfPart * len(piece.Content)); piece.Budget.Spent() {
-		return tokens, piece.Budget.Err
-	}
-	n := len(tokens)
-	tokens, err := p.Model.Encode(tokens, piece.Content, piece.Budget)
-	if err == nil {
-		err = piece.Budget.Add(len(tokens) - n)
-	}
-	for i := range tokens[n:] {
-		t := &tokens[n+i]
-		t.Start, t.End = piece.Original(t.Start, t.End)
-	}
-	return tokens, err
+	return err
 }
 
 // Len returns the number of ids.

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/heed-go/heed/data/tokenizer/internal/format"
 	"github.com/heed-go/heed/data/tokenizer/internal/pipe"
@@ -25,13 +23,6 @@ type templateItem struct {
 	text int   // 0 or 1: the first or the second text; -1 for special tokens
 	ids  []int // special tokens
 	typ  int
-}
-
-// A Input is one text, or two, as a model reads them. All slices have one element per token.
-type Input struct {
-	Tokens []pipe.Token
-	Texts  []int // 0 or 1: the text that the token comes from; -1 for a token of the template
-	Types  []int
 }
 
 // parseTemplate makes the template from the post_processor of a tokenizer.json.
@@ -163,80 +154,6 @@ func specials(items []templateItem) int {
 		n += len(item.ids)
 	}
 	return n
-}
-
-// Input returns one text, or two, with the special tokens of the template, and cut to the maximum length.
-func (p *Pipeline) Input(texts []string) (in Input, err error) {
-	items := p.template.single
-	switch len(texts) {
-	case 1:
-	case 2:
-		items = p.template.pair
-	default:
-		return in, fmt.Errorf("a model reads one text or two, got %d", len(texts))
-	}
-	tokens := make([][]pipe.Token, len(texts))
-	for i, text := range texts {
-		if tokens[i], err = p.Encode(text, Options{}); err != nil {
-			return in, err
-		}
-	}
-	if err := p.truncation.cut(tokens, specials(items)); err != nil {
-		return in, err
-	}
-	for i, text := range texts {
-		p.Trim(tokens[i], text)
-	}
-	for _, item := range items {
-		if item.text >= 0 {
-			for _, t := range tokens[item.text] {
-				in.add(t, item.text, item.typ)
-			}
-		}
-		for _, id := range item.ids {
-			in.add(pipe.Token{ID: id}, -1, item.typ)
-		}
-	}
-	return in, nil
-}
-
-func (in *Input) add(t pipe.Token, text, typ int) {
-	in.Tokens, in.Texts, in.Types = append(in.Tokens, t), append(in.Texts, text), append(in.Types, typ)
-}
-
-// Trim removes the white space at the ends of the tokens' parts, if the template trims.
-func (p *Pipeline) Trim(tokens []pipe.Token, text string) {
-	if !p.template.trim {
-		return
-	}
-	for i := range tokens {
-		t := &tokens[i]
-		ends := p.spaces[t.ID]
-		if p.spaced[t.ID] {
-			ends = spacesOf(text[t.Start:t.End])
-		}
-		left, right := ends[0], ends[1]
-		if p.template.keeps && left == 1 && (i == 0 || t.Start == 0) {
-			left = 0
-		}
-		for ; left > 0 && t.Start < t.End; left-- {
-			_, n := utf8.DecodeRuneInString(text[t.Start:])
-			t.Start += n
-		}
-		for ; right > 0 && t.Start < t.End; right-- {
-			_, n := utf8.DecodeLastRuneInString(text[:t.End])
-			t.End -= n
-		}
-	}
-}
-
-// spacesOf returns the number of white-space characters at the start and at the end of a token's spelling.
-func spacesOf(token string) (ends [2]int32) {
-	for i, trim := range [...]func(string, func(rune) bool) string{strings.TrimLeftFunc, strings.TrimRightFunc} {
-		rest := trim(token, func(r rune) bool { return r == 'Ġ' || unicode.IsSpace(r) })
-		ends[i] = int32(utf8.RuneCountInString(token) - utf8.RuneCountInString(rest))
-	}
-	return ends
 }
 
 // truncation is the maximum length of an Input. Its zero value is no limit.

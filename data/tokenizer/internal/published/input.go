@@ -1,0 +1,78 @@
+package published
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/heed-go/heed/data/tokenizer/internal/pipe"
+)
+
+// Input calls emit with the tokens of one text, or two, with the special tokens of the template, and cut to the maximum
+// length. The argument source is 0 or 1 for a token of the first or the second text, and -1 for one of the template; typ
+// is the token's type.
+func (p *Pipeline) Input(texts []string, emit func(t pipe.Token, source, typ int)) error {
+	items := p.template.single
+	switch len(texts) {
+	case 1:
+	case 2:
+		items = p.template.pair
+	default:
+		return fmt.Errorf("a model reads one text or two, got %d", len(texts))
+	}
+	tokens := make([][]pipe.Token, len(texts))
+	for i, text := range texts {
+		if err := p.Encode(text, Options{}, func(t pipe.Token) { tokens[i] = append(tokens[i], t) }); err != nil {
+			return err
+		}
+	}
+	if err := p.truncation.cut(tokens, specials(items)); err != nil {
+		return err
+	}
+	for _, item := range items {
+		if item.text >= 0 {
+			for i, t := range tokens[item.text] {
+				emit(p.Trim(t, i == 0, texts[item.text]), item.text, item.typ)
+			}
+		}
+		for _, id := range item.ids {
+			emit(pipe.Token{ID: id}, -1, item.typ)
+		}
+	}
+	return nil
+}
+
+// Trim removes the white space at the ends of a token's part of a text, if the template trims. The argument first says
+// whether it is the first token.
+func (p *Pipeline) Trim(t pipe.Token, first bool, text string) pipe.Token {
+	if !p.template.trim {
+		return t
+	}
+	ends := p.spaces[t.ID]
+	if p.spaced[t.ID] {
+		ends = spacesOf(text[t.Start:t.End])
+	}
+	left, right := ends[0], ends[1]
+	if p.template.keeps && left == 1 && (first || t.Start == 0) {
+		left = 0
+	}
+	for ; left > 0 && t.Start < t.End; left-- {
+		_, n := utf8.DecodeRuneInString(text[t.Start:])
+		t.Start += n
+	}
+	for ; right > 0 && t.Start < t.End; right-- {
+		_, n := utf8.DecodeLastRuneInString(text[:t.End])
+		t.End -= n
+	}
+	return t
+}
+
+// spacesOf returns the number of white-space characters at the start and at the end of a token's spelling.
+func spacesOf(token string) (ends [2]int32) {
+	for i, trim := range [...]func(string, func(rune) bool) string{strings.TrimLeftFunc, strings.TrimRightFunc} {
+		rest := trim(token, func(r rune) bool { return r == 'Ġ' || unicode.IsSpace(r) })
+		ends[i] = int32(utf8.RuneCountInString(token) - utf8.RuneCountInString(rest))
+	}
+	return ends
+}
