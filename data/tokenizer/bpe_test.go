@@ -244,7 +244,7 @@ func TestBPELongWords(t *testing.T) {
 	for range 4 {
 		all.Go(func() {
 			var text strings.Builder
-			for i := range 2 * models.MostKnown {
+			for i := range 2 * models.MaxCached {
 				text.WriteString(" x" + strings.Repeat("ab", i%9) + string(rune('a'+i%26)) + string(rune('a'+i/26%26)) + string(rune('a'+i/676%26)))
 			}
 			ids, err := tok.Encode(text.String())

@@ -9,8 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// The functions in this file use the tables of tables.go, not Go's: each part of the reference library has its
-// own version of Unicode, and Go's version changes with Go.
+// The functions in this file use the tables of tables.go instead of Go's. Go's version of Unicode changes with Go.
+
+// A Class is a class of characters in the regular expressions of package patterns.
 
 type Class uint8
 
@@ -21,7 +22,7 @@ const (
 	Space
 )
 
-// asciiClasses has the class of each ASCII character.
+// asciiClasses has the Class of each ASCII character.
 var asciiClasses = func() (classes [utf8.RuneSelf]Class) {
 	for r := range classes {
 		classes[r] = classIn(rune(r))
@@ -29,7 +30,7 @@ var asciiClasses = func() (classes [utf8.RuneSelf]Class) {
 	return classes
 }()
 
-// ClassOf returns the class of a character in the patterns of scanners.
+// ClassOf returns the Class of a character.
 func ClassOf(r rune) Class {
 	if 0 <= r && r < utf8.RuneSelf {
 		return asciiClasses[r]
@@ -49,7 +50,8 @@ func classIn(r rune) Class {
 	return Other
 }
 
-// CaseOf reports whether r is in [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}], and whether it is in [\p{Ll}\p{Lm}\p{Lo}\p{M}].
+// CaseOf reports whether r counts as an upper-case and as a lower-case letter: whether it is in
+// [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}], and whether it is in [\p{Ll}\p{Lm}\p{Lo}\p{M}].
 func CaseOf(r rune) (upper, lower bool) {
 	switch {
 	case r < utf8.RuneSelf:
@@ -71,8 +73,8 @@ func IsWord(r rune) bool {
 // IsNumber reports whether r is a number for the pre-tokenizer Digits.
 func IsNumber(r rune) bool { return unicode.Is(numbers16, r) || unicode.Is(otherNumbers17, r) }
 
-// IsPunctuation reports whether r is punctuation for BERT: in Unicode's category P, or any printable ASCII character
-// but letters, digits and the space.
+// IsPunctuation reports whether r is punctuation for BERT. In ASCII, these are all printable characters except letters,
+// digits and the space. Elsewhere, it is Unicode's category P.
 func IsPunctuation(r rune) bool {
 	if r < utf8.RuneSelf {
 		return '!' <= r && r <= '/' || ':' <= r && r <= '@' || '[' <= r && r <= '`' || '{' <= r && r <= '~'
@@ -80,10 +82,10 @@ func IsPunctuation(r rune) bool {
 	return unicode.Is(punctuation8, r)
 }
 
-// A lowering says that every step-th character from first to last is a capital letter. Its lower case is by greater.
+// A lowering has capital letters: every step-th character from first to last. Adding by gives their lower case.
 type lowering struct{ first, last, step, by rune }
 
-// Lower returns a character in Lower case. Only İ becomes two characters.
+// Lower returns a character in lower case. Only İ becomes two characters.
 func Lower(r rune) string {
 	switch {
 	case 'A' <= r && r <= 'Z':
@@ -100,8 +102,8 @@ func Lower(r rune) string {
 	return string(r)
 }
 
-// Clustered returns a text with the grapheme clusters of Unicode 17 for package uniseg, which has Unicode 15: marks of
-// the same length stand for the marks that Unicode 15 lacks.
+// Clustered prepares a text for package uniseg, so that it finds the grapheme clusters of Unicode 17. Package uniseg
+// has Unicode 15. Clustered replaces each mark that Unicode 15 lacks by another mark with the same number of bytes.
 func Clustered(text string) string {
 	if !strings.ContainsFunc(text, func(r rune) bool { return r > 0x800 && unicode.Is(extends17, r) }) {
 		return text

@@ -31,8 +31,8 @@ func Decompose(form norm.Form, r rune) []rune {
 	return []rune{r}
 }
 
-// Compose returns the character that a and b form together in Unicode 9. Package norm compares only the last 16 bits of
-// a and b, so Compose checks what the result decomposes to.
+// Compose returns the character that a and b form together in Unicode 9, and whether they form one. Package norm
+// compares only the last 16 bits of a and b, so Compose also checks that its result decomposes into a and b.
 func Compose(a, b rune) (rune, bool) {
 	both := string([]rune{a, b})
 	text := norm.NFC.String(both)

@@ -5,44 +5,42 @@
 package models
 
 import (
-	"slices"
-	"strings"
 	"sync"
 	"unicode/utf8"
 
 	"github.com/heed-go/heed/data/tokenizer/internal/pipe"
 )
 
-// BPE is the model for byte-pair encoding. It starts with a token for each byte or each character of a piece, and
-// merges neighbouring tokens, in the order in which the merges were learned.
+// BPE is the model for byte-pair encoding. It starts with a token for each byte or each character of a piece. Then it
+// merges neighbouring tokens. The merge that was learned first comes first.
 type BPE struct {
 	spelled []string         // spelling of each id
-	tokens  []string         // the same or, for a byte-level vocabulary, the token's bytes
+	tokens  []string         // each token's text: for a byte-level vocabulary, its bytes; otherwise, its spelling
 	ids     map[string]int32 // id of each of the tokens
 	Merges  []merge          // in the order of learning
-	ranks   map[uint64]int32 // index in merges, by the key of the pair
-	bytes   [256]int32       // id of each byte, or of the byte's token for byte fallback; -1 if there is none
+	ranks   map[uint64]int32 // index in Merges, by the key of the pair
+	bytes   [256]int32       // id of the token for each byte, or -1. With characters, it is a token such as <0x0A>
 
-	characters   bool   // pieces start as characters; otherwise, as bytes
+	characters   bool   // encoding starts with the characters of a piece, not with its bytes
 	byteFallback bool   // characters without a token become their bytes
-	unknownID    int    // id of other characters without a token; if it is -1, they are left out
+	unknownID    int    // id of characters without a token; if it is -1, these disappear
 	fuseUnknown  bool   // neighbouring unknown characters become one token
-	ignoreMerges bool   // a piece that is a token stays whole, whatever the merges
+	ignoreMerges bool   // a piece that is a token becomes that token without any merge
 	prefix       string // begins the tokens of all characters of a piece but the first
 	suffix       string // ends the token of the last character of a piece
 
-	joins  [256][256]bool // the last byte of the left token and the first byte of the right one, for each merge
-	joined bool           // joins doesn't say where a piece may be cut
+	joins [256][256]bool // whether a merge joins a token that ends with the first byte to one that begins with the second
+	uncut bool           // pieces must not be cut, whatever joins says
 
 	encoders sync.Pool
 }
 
-// A Pair is the ids of two neighbouring tokens.
+// A Pair has the ids of two neighbouring tokens.
 type Pair struct{ Left, Right int32 }
 
 func (p Pair) key() uint64 { return uint64(p.Left)<<32 | uint64(p.Right) }
 
-// A merge replaces a pair with one token, whose id is id.
+// A merge replaces a Pair by the token id.
 type merge struct {
 	Pair
 	id int32
@@ -57,11 +55,11 @@ func (m *BPE) add(next merge) {
 	}
 }
 
-// cut returns the length of the first part of a piece that is encoded separately, because no merge crosses its end.
-// Parts are about as long as words, so that they can be cached.
+// cut returns the length of the first part of a piece. No merge crosses the end of the part, so that it can be encoded
+// separately. Parts are about as long as words, so that they can be cached.
 func (m *BPE) cut(piece string) int {
 	const word = 16
-	for i := 1; i < len(piece) && !m.joined; i++ {
+	for i := 1; i < len(piece) && !m.uncut; i++ {
 		c := piece[i]
 		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
 		if !m.joins[piece[i-1]][c] && (!letter || i >= word) && (!m.characters || utf8.RuneStart(c)) {
@@ -71,10 +69,13 @@ func (m *BPE) cut(piece string) int {
 	return len(piece)
 }
 
+// Unknown returns the id of characters without a token, or -1.
 func (m *BPE) Unknown() int { return m.unknownID }
 
+// Vocabulary returns the spellings of the tokens by their ids.
 func (m *BPE) Vocabulary() []string { return m.spelled }
 
+// Encode appends the tokens of a piece.
 func (m *BPE) Encode(tokens []pipe.Token, piece string, b *pipe.Budget) ([]pipe.Token, error) {
 	e, _ := m.encoders.Get().(*bpeEncoder)
 	if e == nil {
@@ -88,7 +89,7 @@ func (m *BPE) Encode(tokens []pipe.Token, piece string, b *pipe.Budget) ([]pipe.
 	}
 	for start := 0; start < len(piece); {
 		part := piece[start:]
-		if len(part) > longestKnown || m.characters {
+		if len(part) > maxCachedLen || m.characters {
 			part = part[:m.cut(part)]
 		}
 		end := start
@@ -97,7 +98,7 @@ func (m *BPE) Encode(tokens []pipe.Token, piece string, b *pipe.Budget) ([]pipe.
 			return tokens, b.Err
 		}
 		for _, t := range found {
-			tokens = append(tokens, pipe.Token{ID: int(t.Id), Start: end, End: end + int(t.Size)})
+			tokens = append(tokens, pipe.Token{ID: int(t.ID), Start: end, End: end + int(t.Size)})
 			end += int(t.Size)
 		}
 		start += len(part)
@@ -105,40 +106,19 @@ func (m *BPE) Encode(tokens []pipe.Token, piece string, b *pipe.Budget) ([]pipe.
 	return tokens, nil
 }
 
-// A Part is a token's id, and the number of bytes of the piece that it stands for.
-type Part struct{ Id, Size int32 }
-
-// A bpeEncoder encodes one piece at a time, and caches the tokens of short ones.
+// A bpeEncoder encodes one piece at a time.
 type bpeEncoder struct {
 	*BPE
 	known   Cache
 	tokens  []Part
 	symbols []bpeSymbol
-	queue   Heap[uint64] // rank<<32 | index of the left symbol: lowest rank first, then leftmost
+	queue   Heap[uint64] // rank<<32 | index of the left symbol, so that the lowest rank comes first, and then the leftmost symbol
 }
 
-// A bpeSymbol is a token of a piece, in a linked list.
+// A bpeSymbol is an element of a linked list: a token of the piece.
 type bpeSymbol struct {
 	Part             // the id is -1 after the symbol is merged into its left neighbour
 	prev, next int32 // indexes, or -1
-}
-
-// A Cache has the tokens of pieces that an encoder has met.
-type Cache map[string][]Part
-
-// MostKnown is the largest number of pieces in a pieceCache. It has no pieces with more than longestKnown bytes or
-// tokens.
-const MostKnown, longestKnown = 1 << 15, 32
-
-// Put adds copies of a short piece and its tokens.
-func (c Cache) Put(piece string, tokens []Part) {
-	if len(piece) > longestKnown || len(tokens) > longestKnown {
-		return
-	}
-	if len(c) >= MostKnown {
-		clear(c)
-	}
-	c[strings.Clone(piece)] = slices.Clone(tokens)
 }
 
 // piece returns the tokens of a piece, or of a part of one. The next call may overwrite them.
@@ -153,7 +133,7 @@ func (e *bpeEncoder) piece(piece string, b *pipe.Budget) []Part {
 	return e.tokens
 }
 
-// start sets e.symbols to the tokens of the piece's bytes or characters.
+// start sets e.symbols to the tokens that encoding starts with.
 func (e *bpeEncoder) start(piece string, b *pipe.Budget) {
 	put := func(id, size int32) {
 		n := int32(len(e.symbols))
@@ -165,7 +145,7 @@ func (e *bpeEncoder) start(piece string, b *pipe.Budget) {
 		}
 		return
 	}
-	unknown := int32(0) // bytes of unknown characters to be put as one token
+	unknown := int32(0) // bytes of the unknown characters that will become the next token
 	flush := func() {
 		if unknown > 0 && e.unknownID >= 0 {
 			put(int32(e.unknownID), unknown)
@@ -174,7 +154,7 @@ func (e *bpeEncoder) start(piece string, b *pipe.Budget) {
 	}
 	for i := 0; i < len(piece); {
 		_, n := utf8.DecodeRuneInString(piece[i:])
-		symbol, start := piece[i:i+n], 0 // where the character starts in the symbol
+		symbol, start := piece[i:i+n], 0 // the character starts at byte start of the symbol
 		if i > 0 && e.prefix != "" {
 			symbol, start = e.prefix+symbol, len(e.prefix)
 		}
@@ -189,7 +169,7 @@ func (e *bpeEncoder) start(piece string, b *pipe.Budget) {
 		case e.byteFallback && e.hasBytes(symbol):
 			b.Take(pipe.StepsOfMerge * (len(symbol) - n))
 			for j := 0; j < len(symbol) && b.Fits(len(e.symbols)-len(piece)); j++ {
-				size := int32(0) // the prefix and the suffix are no part of the piece
+				size := int32(0) // for a byte of the prefix or the suffix, which aren't in the piece
 				if start <= j && j < start+n {
 					size = 1
 				}
@@ -227,37 +207,37 @@ func (e *bpeEncoder) merge(piece string, b *pipe.Budget) {
 	}
 	e.symbols[len(e.symbols)-1].next = -1
 	for i := range len(e.symbols) - 1 {
-		e.ask(int32(i))
+		e.enqueue(int32(i))
 	}
 	for len(e.queue) > 0 {
-		first := e.queue.Pop(Less)
-		i, m := int32(first&(1<<32-1)), &e.Merges[first>>32]
+		entry := e.queue.Pop(Less)
+		i, m := int32(entry&(1<<32-1)), &e.Merges[entry>>32]
 		left := &e.symbols[i]
-		if left.Id != m.Left || left.next < 0 || e.symbols[left.next].Id != m.Right {
-			continue // one of the two has been merged already
+		if left.ID != m.Left || left.next < 0 || e.symbols[left.next].ID != m.Right {
+			continue // one of the two symbols has been merged since the entry was queued
 		}
 		right := &e.symbols[left.next]
-		left.Id, left.Size, left.next = m.id, left.Size+right.Size, right.next
-		right.Id = -1
+		left.ID, left.Size, left.next = m.id, left.Size+right.Size, right.next
+		right.ID = -1
 		if left.next >= 0 {
 			e.symbols[left.next].prev = i
-			e.ask(i)
+			e.enqueue(i)
 		}
 		if left.prev >= 0 {
-			e.ask(left.prev)
+			e.enqueue(left.prev)
 		}
 	}
 	for i := int32(0); i >= 0; i = e.symbols[i].next {
-		if e.symbols[i].Id >= 0 {
+		if e.symbols[i].ID >= 0 {
 			e.tokens = append(e.tokens, e.symbols[i].Part)
 		}
 	}
 }
 
-// ask queues the merge of symbol i with the next symbol, if there is such a merge.
-func (e *bpeEncoder) ask(i int32) {
+// enqueue queues the merge of symbol i with the next symbol, if there is such a merge.
+func (e *bpeEncoder) enqueue(i int32) {
 	left := e.symbols[i]
-	if rank, ok := e.ranks[Pair{left.Id, e.symbols[left.next].Id}.key()]; ok {
+	if rank, ok := e.ranks[Pair{left.ID, e.symbols[left.next].ID}.key()]; ok {
 		e.queue.Push(uint64(rank)<<32|uint64(i), Less)
 	}
 }

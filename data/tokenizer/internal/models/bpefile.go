@@ -13,7 +13,7 @@ import (
 	"github.com/heed-go/heed/internal/jsonkeys"
 )
 
-// mergeJSON is the two tokens of a merge: one string with a space between the tokens, or an array.
+// mergeJSON has the two tokens of a merge. In JSON, it is a string with a space between the tokens, or an array.
 type mergeJSON []string
 
 func (m *mergeJSON) UnmarshalJSON(value []byte) error {
@@ -31,7 +31,7 @@ func (m *mergeJSON) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
-// ParseBPE makes a model from the model of a tokenizer.json. The argument byteLevel says that its vocabulary has bytes,
+// ParseBPE makes the model BPE of a tokenizer.json. With byteLevel, the tokens of its vocabulary are bytes, which are
 // spelled as characters.
 func ParseBPE(members format.Members, byteLevel bool) (*BPE, error) {
 	var file struct {
@@ -83,12 +83,12 @@ func ParseBPE(members format.Members, byteLevel bool) (*BPE, error) {
 	if byteLevel {
 		m.tokens = make([]string, len(spelled))
 	}
-	odd := map[string]int32{} // tokens that don't spell bytes, such as special ones: no text becomes them
+	others := map[string]int32{} // tokens that don't spell bytes, such as special tokens; text never becomes one of these
 	for id, token := range spelled {
 		if byteLevel {
 			spelt, ok := Unspell(token)
 			if !ok {
-				odd[token] = int32(id)
+				others[token] = int32(id)
 				continue
 			}
 			token, m.tokens[id] = spelt, spelt
@@ -108,11 +108,12 @@ func ParseBPE(members format.Members, byteLevel bool) (*BPE, error) {
 		}
 		m.bytes[b] = id
 	}
-	// Neighbouring unknown characters become one token or disappear; the prefix and suffix depend on a piece's ends.
+	// A prefix and a suffix depend on where a piece ends. So do unknown characters, if neighbouring ones become one
+	// token or disappear.
 	neighbours := (m.fuseUnknown || m.unknownID < 0) && !(m.byteFallback && slices.Min(m.bytes[:]) >= 0)
-	m.joined = m.prefix != "" || m.suffix != "" || !byteLevel && neighbours
+	m.uncut = m.prefix != "" || m.suffix != "" || !byteLevel && neighbours
 	idOf := func(token string) (int32, bool) {
-		if id, ok := odd[token]; ok {
+		if id, ok := others[token]; ok {
 			return id, true
 		}
 		if byteLevel {
@@ -145,7 +146,7 @@ func ParseBPE(members format.Members, byteLevel bool) (*BPE, error) {
 		m.add(merge{p, id})
 		for _, part := range []int32{left, right} {
 			if _, isByte := ByteOf(spelled[part]); !byteLevel && (isByte || int(part) == m.unknownID) {
-				m.joined = true // the token stands for other bytes than its own
+				m.uncut = true // the text of the token isn't its spelling
 			}
 		}
 		return nil

@@ -1,8 +1,9 @@
 package models
 
-// Heap is a binary Heap. Its first element is the smallest.
+// Heap is a binary heap. Its first element is the smallest.
 type Heap[T any] []T
 
+// Push adds v.
 func (h *Heap[T]) Push(v T, less func(a, b T) bool) {
 	s := append(*h, v)
 	i := len(s) - 1
@@ -13,6 +14,7 @@ func (h *Heap[T]) Push(v T, less func(a, b T) bool) {
 	*h = s
 }
 
+// Pop removes the smallest element and returns it.
 func (h *Heap[T]) Pop(less func(a, b T) bool) T {
 	s := *h
 	first, n := s[0], len(s)-1
@@ -35,4 +37,5 @@ func (h *Heap[T]) Pop(less func(a, b T) bool) T {
 	return first
 }
 
+// Less orders numbers by size.
 func Less(a, b uint64) bool { return a < b }

@@ -2,7 +2,7 @@ package models
 
 import "strings"
 
-// Spell returns a token's spelling in a file.
+// Spell returns the spelling of a byte-level token in a file.
 func Spell(token string) string {
 	var s strings.Builder
 	for i := range len(token) {
@@ -11,7 +11,8 @@ func Spell(token string) string {
 	return s.String()
 }
 
-// Unspell returns the token with this spelling, and whether the spelling is valid and not empty.
+// Unspell returns the byte-level token with this spelling. It returns false if the spelling is empty or has a character
+// that stands for no byte.
 func Unspell(s string) (string, bool) {
 	if strings.IndexFunc(s, func(r rune) bool { return r < '!' || '~' < r }) < 0 {
 		return s, s != ""
@@ -27,7 +28,7 @@ func Unspell(s string) (string, bool) {
 	return string(token), len(token) > 0
 }
 
-// ByteOf returns the byte that a token such as <0x0A> stands for.
+// ByteOf returns the byte that a token such as <0x0A> stands for, and whether it is such a token.
 func ByteOf(token string) (byte, bool) {
 	if len(token) != 6 || token[:3] != "<0x" || token[5] != '>' {
 		return 0, false
@@ -46,9 +47,9 @@ func ByteOf(token string) (byte, bool) {
 	return b, true
 }
 
-// byteRunes are the characters that stand for bytes in a file. A byte that is printable in Latin-1 is its own
-// character. The other bytes, in order, are the characters from U+0100 on. So printable bytes come first in the order
-// of code points.
+// byteRunes has the character that stands for each byte in a file. A byte that is printable in Latin-1 stands for
+// itself. For the other bytes, the characters from U+0100 on stand, in the same order. So printable bytes come first in
+// the order of code points.
 var byteRunes, runeBytes = func() (runes [256]rune, bytes map[rune]byte) {
 	next := rune(256)
 	bytes = map[rune]byte{}

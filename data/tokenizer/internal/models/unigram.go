@@ -15,8 +15,8 @@ import (
 	"github.com/heed-go/heed/internal/jsonkeys"
 )
 
-// Unigram is the model of Kudo, "Subword Regularization" (2018), without sampling. Of all ways to cover a piece with
-// tokens, it takes the one with the greatest sum of scores, by Viterbi's algorithm.
+// Unigram is the model of Kudo, "Subword Regularization" (2018), without sampling. There are many ways to cover a piece
+// with tokens; Viterbi's algorithm finds the one with the greatest sum of scores.
 type Unigram struct {
 	tokens       []string
 	scores       []float64
@@ -102,14 +102,18 @@ func (m *Unigram) parseVocab(list json.RawMessage) error {
 		return nil
 	})
 	if err == nil && len(m.tokens) == 0 {
-		err = errors.New("its vocab must have a token at least")
+		err = errors.New("its vocab must have at least one token")
 	}
 	return err
 }
 
+// Vocabulary returns the tokens by their ids.
 func (m *Unigram) Vocabulary() []string { return m.tokens }
-func (m *Unigram) Unknown() int         { return m.unknownID }
 
+// Unknown returns the id of the unknown token, or -1.
+func (m *Unigram) Unknown() int { return m.unknownID }
+
+// Encode appends the tokens of a piece.
 func (m *Unigram) Encode(tokens []pipe.Token, piece string, b *pipe.Budget) ([]pipe.Token, error) {
 	pool, _ := m.paths.Get().(*[]unigramStep)
 	if pool == nil {
@@ -130,10 +134,10 @@ func (m *Unigram) Encode(tokens []pipe.Token, piece string, b *pipe.Budget) ([]p
 			for start > 0 && unknown(start) { // neighbouring unknown characters are one token
 				start = int(path[start].start)
 			}
-			n, whole := m.keys.Longest(piece[start:end], b)
+			n, together := m.keys.Longest(piece[start:end], b)
 			switch {
-			case n == end-start: // together, the unknown characters are a token, such as <unk>
-				tokens = append(tokens, pipe.Token{ID: int(whole), Start: start, End: end})
+			case n == end-start: // the unknown characters together are a token, such as <unk>
+				tokens = append(tokens, pipe.Token{ID: int(together), Start: start, End: end})
 			case m.byteFallback:
 				for i := end - 1; i >= start; i-- {
 					tokens = append(tokens, pipe.Token{ID: int(m.bytes[piece[i]]), Start: start, End: end})
@@ -152,7 +156,7 @@ func (m *Unigram) Encode(tokens []pipe.Token, piece string, b *pipe.Budget) ([]p
 	return tokens, nil
 }
 
-// viterbi sets the steps of the best paths. A step for an unknown character has the id -1.
+// viterbi sets path to the last steps of the best paths to each byte. A step for an unknown character has the id -1.
 func (m *Unigram) viterbi(path []unigramStep, piece string, b *pipe.Budget) {
 	for i := range path {
 		path[i].start = -1
@@ -165,15 +169,15 @@ func (m *Unigram) viterbi(path []unigramStep, piece string, b *pipe.Budget) {
 	}
 	for start := 0; start < len(piece) && !b.Spent(); {
 		_, n := utf8.DecodeRuneInString(piece[start:])
-		single := false // whether the character at start is a token
+		isToken := false // whether the character at start is a token
 		for node := m.keys.Child(0, piece[start:]); node > 0; node = m.keys.Child(node, piece[start:]) {
 			b.Take(pipe.StepsOfNode)
 			if key := m.keys.Nodes[node]; key.Value >= 0 {
 				step(start, start+int(key.Size), key.Value, m.scores[key.Value])
-				single = single || int(key.Size) == n
+				isToken = isToken || int(key.Size) == n
 			}
 		}
-		if !single {
+		if !isToken {
 			step(start, start+n, -1, m.unknownScore)
 		}
 		start += n

@@ -16,9 +16,9 @@ import (
 // continues the word, and so on. A word that can't be covered is one unknown token.
 type WordPiece struct {
 	tokens      []string
-	first, next *trie.Trie // tokens that begin a word, and tokens that continue it, without their prefix
+	first, next *trie.Trie // tokens that begin a word, and tokens that continue one, without their prefix
 	unknownID   int
-	longest     int // most characters of a word; longer words are unknown
+	longest     int // maximum number of characters in a word; longer words are unknown
 }
 
 // ParseWordPiece makes the model WordPiece of a tokenizer.json.
@@ -62,9 +62,13 @@ func ParseWordPiece(members format.Members) (*WordPiece, error) {
 	return &WordPiece{tokens: tokens, first: trie.New(tokens), next: trie.New(next), unknownID: id, longest: longest}, nil
 }
 
+// Vocabulary returns the tokens by their ids.
 func (m *WordPiece) Vocabulary() []string { return m.tokens }
-func (m *WordPiece) Unknown() int         { return m.unknownID }
 
+// Unknown returns the id of the unknown token.
+func (m *WordPiece) Unknown() int { return m.unknownID }
+
+// Encode appends the tokens of a piece, which is a word.
 func (m *WordPiece) Encode(tokens []pipe.Token, piece string, b *pipe.Budget) ([]pipe.Token, error) {
 	n, keys := len(tokens), m.first
 	if len(piece) > m.longest && utf8.RuneCountInString(piece) > m.longest {

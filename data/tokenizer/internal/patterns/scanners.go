@@ -10,25 +10,24 @@ import (
 	"github.com/heed-go/heed/data/tokenizer/internal/characters"
 )
 
-// A Scanner returns the length in bytes of a pattern's first match in a text that isn't empty. The patterns here match
-// at the start of every text, so scanning again after each match splits the text into pieces.
+// A Scanner returns the length in bytes of a pattern's match at the start of a text. The text must not be empty. Each
+// pattern here matches at the start of every text, so one match after the other splits the text into pieces.
 //
-// Go's regular expressions lack the lookahead of these patterns, so each pattern has a Scanner written for it. In all
-// of them, \s is Unicode's White_Space.
+// In all patterns, \s is Unicode's White_Space.
 type Scanner func(text string) int
 
-// Scanners has a scanner for each known pattern.
+// Scanners has the Scanner of each known pattern.
 var Scanners = map[string]Scanner{
 	`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`: GPT2,
 
-	// cl100k of GPT-4, in the spelling of published files, which Llama 3 uses too, and in tiktoken's newer one.
+	// cl100k of GPT-4, which Llama 3 uses, too: as published files spell it, and as newer versions of tiktoken do.
 	`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`: scanCL100K,
 	`'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`:        scanCL100K,
 
-	// Qwen: each digit is a piece.
+	// The pattern of Qwen, where each digit is a piece.
 	`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`: scanQwen,
 
-	// o200k of GPT-4o.
+	// The pattern o200k of GPT-4o.
 	`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|` +
 		`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|` +
 		`\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`: scanO200K,
@@ -40,7 +39,7 @@ func scanCL100K(text string) int { return scanWords(text, 3) }
 // scanQwen scans the pattern of Qwen.
 func scanQwen(text string) int { return scanWords(text, 1) }
 
-// scanWords scans the patterns of cl100k and Qwen, which differ in the most digits of a piece.
+// scanWords scans the patterns of cl100k and Qwen. They differ in the maximum number of digits in a piece.
 func scanWords(text string, digits int) int {
 	if n := contraction(text); n > 0 {
 		return n
@@ -68,7 +67,7 @@ func scanWords(text string, digits int) int {
 func scanO200K(text string) int {
 	r, n := utf8.DecodeRuneInString(text)
 	class := characters.ClassOf(r)
-	before := 0 // bytes of a character before the word that isn't part of it
+	before := 0 // bytes of the character that may stand before a word
 	if class != characters.Letter && class != characters.Number && r != '\r' && r != '\n' {
 		before = n
 	}
@@ -90,10 +89,10 @@ func scanO200K(text string) int {
 	return whiteSpaceEnd(text)
 }
 
-// lowerWord returns the end of a match of upper*lower+ at start, or -1. Modifiers, marks and letters without case count
-// as upper and as lower.
+// lowerWord returns the end of a match of upper*lower+ that begins at start, or -1. Modifiers, marks and letters
+// without case count both as upper and as lower.
 func lowerWord(text string, start int) int {
-	end, last := start, -1 // end of the upper letters; end of the last of them that counts as lower too
+	end, last := start, -1 // where the upper letters end, and where the last of them that is also a lower letter ends
 	for end < len(text) {
 		r, n := utf8.DecodeRuneInString(text[end:])
 		upper, lower := characters.CaseOf(r)
@@ -110,7 +109,7 @@ func lowerWord(text string, start int) int {
 	return last
 }
 
-// upperWord returns the end of a match of upper+lower* at start, or -1.
+// upperWord returns the end of a match of upper+lower* that begins at start, or -1.
 func upperWord(text string, start int) int {
 	end := start
 	for end < len(text) {
@@ -126,7 +125,7 @@ func upperWord(text string, start int) int {
 	return lowerRun(text, end)
 }
 
-// lowerRun returns the end of the lower letters from start on.
+// lowerRun returns where the lower letters that begin at start end.
 func lowerRun(text string, start int) int {
 	for start < len(text) {
 		r, n := utf8.DecodeRuneInString(text[start:])
@@ -138,8 +137,8 @@ func lowerRun(text string, start int) int {
 	return start
 }
 
-// contraction returns the length of a match of (?i:'s|'t|'re|'ve|'m|'ll|'d) at the start of text, or 0. The long s,
-// U+017F, is an s without regard to case.
+// contraction returns the length of a match of (?i:'s|'t|'re|'ve|'m|'ll|'d) at the start of text, or 0. Without
+// regard to case, the long s, U+017F, is an s.
 func contraction(text string) int {
 	if len(text) < 2 || text[0] != '\'' {
 		return 0
@@ -162,7 +161,7 @@ func contraction(text string) int {
 	return 0
 }
 
-// run returns the end of the characters of a class from start on.
+// run returns where the characters of a class that begin at start end.
 func run(text string, start int, class characters.Class) int {
 	for start < len(text) {
 		r, n := utf8.DecodeRuneInString(text[start:])
@@ -174,7 +173,7 @@ func run(text string, start int, class characters.Class) int {
 	return start
 }
 
-// number returns the length of the numbers at the start of text, but at most of this number of digits.
+// number returns the length of the digits at the start of text. It counts at most this number of digits.
 func number(text string, digits int) int {
 	end := 0
 	for ; digits > 0 && end < len(text); digits-- {
@@ -215,7 +214,7 @@ func whiteSpaceEnd(text string) int {
 	return end
 }
 
-// Pieces splits a text by GPT-2's pattern. Each piece is encoded separately.
+// Pieces splits a text by GPT-2's pattern.
 func Pieces(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for text != "" {
@@ -228,9 +227,9 @@ func Pieces(text string) iter.Seq[string] {
 	}
 }
 
-// GPT2 returns the length in bytes of the first match of GPT-2's pattern in a text that isn't empty:
-// 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+. Here \s is Unicode's White_Space, as in
-// Rust; JavaScript's \s lacks U+0085 and includes U+FEFF.
+// GPT2 is the Scanner of GPT-2's pattern:
+// 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+. In Rust,
+// too, \s is Unicode's White_Space; in JavaScript, it lacks U+0085 and includes U+FEFF.
 func GPT2(text string) int {
 	if text[0] == '\'' {
 		for _, end := range [...]string{"s", "t", "re", "ve", "m", "ll", "d"} {

@@ -5,5 +5,6 @@ package pipe
 // A Token is an id and the part of a text that it comes from.
 type Token struct{ ID, Start, End int }
 
-// A Sink takes the next part of a token. First and last say whether the part begins and ends the token.
+// A Sink takes the next part of a decoded token. The argument first says whether the part begins the token, and last
+// whether it ends the token.
 type Sink func(part string, first, last bool)

@@ -2,20 +2,20 @@ package pipe
 
 import "unicode/utf8"
 
-// An Text is a part of a text that normalisers may have changed. It knows which part of the original text each byte
-// comes from.
+// A Text is a part of the original text, which normalizers may have changed. It knows which part of the original text
+// each of its bytes comes from.
 type Text struct {
 	Content string
-	first   int    // without spans, byte i of text is byte first+i of the original text
-	spans   []Span // for each byte of text, the whole characters of the original text that it comes from
+	Budget  *Budget // for the whole original text
 
-	Budget *Budget // of the whole text
+	first int    // if there are no spans, byte i of Content is byte first+i of the original text
+	spans []Span // for each byte of Content: the whole characters of the original text that it comes from
 }
 
-// A Span is the part of the original text from byte start to byte end.
+// A Span is the part of the original text from byte Start to before byte End.
 type Span struct{ Start, End int32 }
 
-// Sub returns the part from byte start to byte end of a.text.
+// Sub returns the part of the Text from byte start to before byte end.
 func (a Text) Sub(start, end int) Text {
 	a.Content, a.first = a.Content[start:end], a.first+start
 	if a.spans != nil {
@@ -24,14 +24,14 @@ func (a Text) Sub(start, end int) Text {
 	return a
 }
 
-// Replaced returns the text that replaces a.
+// Replaced returns a Text that replaces the whole of a. There is one span per byte.
 func (a Text) Replaced(text []byte, spans []Span) Text {
 	a.Budget.Bytes -= int64(max(0, len(text)-len(a.Content)))
 	return Text{Content: string(text), first: a.first, spans: spans, Budget: a.Budget}
 }
 
-// Original returns the part of the Original text that the bytes from start to end come from. It widens parts of
-// characters to whole characters.
+// Original returns the part of the original text that the bytes from start to before end come from. If they begin or
+// end inside a character, the part includes the whole character.
 func (a Text) Original(start, end int) (int, int) {
 	if a.spans == nil {
 		for start > 0 && start < len(a.Content) && !utf8.RuneStart(a.Content[start]) {
@@ -54,14 +54,13 @@ func (a Text) Original(start, end int) (int, int) {
 	return int(a.spans[start].Start), int(a.spans[end-1].End)
 }
 
-// A Rewriter builds the text that replaces an aligned text, from its start to its end. The text that it replaces is
-// made of whole characters. If the new text would be too long for the budget, parts of it are missing, and the budget
-// has an error.
+// A Rewriter builds the Text that replaces another, from its start to its end. All methods take whole characters. If
+// the new text would be too long for the budget, parts of it are missing, and the budget has an error.
 type Rewriter struct {
 	In    Text
 	Out   []byte
 	Spans []Span
-	Done  int // bytes of in.text that have been kept, replaced or removed
+	Done  int // bytes of In that have been kept, replaced or removed
 }
 
 // Keep copies the next n bytes.
@@ -91,41 +90,42 @@ func (w *Rewriter) grow() {
 	}
 }
 
-// Replace replaces the next n bytes by s, whose bytes all come from the first of these n bytes.
+// Replace replaces the next n bytes by s. All bytes of s come from the first of these characters.
 func (w *Rewriter) Replace(n int, s string) {
 	start, end := w.In.Original(w.Done, w.Done+min(1, n))
 	w.Done += n
 	w.Put(s, Span{int32(start), int32(end)})
 }
 
-// Prepend adds s before the text. Its bytes share the origin of the first character.
+// Prepend adds s before the text. All bytes of s come from the first character of the text.
 func (w *Rewriter) Prepend(s string) {
 	start, end := w.In.Original(0, min(1, len(w.In.Content)))
 	w.Put(s, Span{int32(start), int32(end)})
 }
 
-// Beside adds s, which comes from the last character that has been replaced or kept.
+// Beside adds s, which comes from the last character that was replaced or kept.
 func (w *Rewriter) Beside(s string) {
-	var from Span
+	var origin Span
 	if w.Done > 0 {
 		start, end := w.In.Original(w.Done-1, w.Done)
-		from = Span{int32(start), int32(end)}
+		origin = Span{int32(start), int32(end)}
 	}
-	w.Put(s, from)
+	w.Put(s, origin)
 }
 
-func (w *Rewriter) Put(s string, from Span) {
+// Put adds s, which comes from a part of the original text.
+func (w *Rewriter) Put(s string, origin Span) {
 	if !w.In.Budget.Fits(len(w.Out) + len(s) - w.Done) {
 		return
 	}
 	w.grow()
 	w.Out = append(w.Out, s...)
 	for range len(s) {
-		w.Spans = append(w.Spans, from)
+		w.Spans = append(w.Spans, origin)
 	}
 }
 
-// Result returns the new text, after the rest of the old one has been kept.
+// Result keeps the rest of the old text, and returns the new Text.
 func (w *Rewriter) Result() Text {
 	w.Keep(len(w.In.Content) - w.Done)
 	return w.In.Replaced(w.Out, w.Spans)

@@ -10,8 +10,8 @@ import (
 )
 
 // Input calls emit with the tokens of one text, or two, with the special tokens of the template, and cut to the maximum
-// length. The argument source is 0 or 1 for a token of the first or the second text, and -1 for one of the template; typ
-// is the token's type.
+// length. The argument source is 0 or 1 for a token of the first or the second text, and -1 for one of the template;
+// typ is the token's type.
 func (p *Pipeline) Input(texts []string, emit func(t pipe.Token, source, typ int)) error {
 	items := p.template.single
 	switch len(texts) {

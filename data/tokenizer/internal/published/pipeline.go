@@ -162,7 +162,7 @@ func (p *Pipeline) Stream(put func(text string)) (next func(id int) error, end f
 	token, last := p.decoder.Stream(b, bounded(b, func(part string, _, _ bool) { put(part) }))
 	return func(id int) error {
 			size := int64(len(p.Tokens[id]))
-			b.Bytes, b.Steps = b.Bytes+pipe.MostGrowth*size, b.Steps+pipe.MostSteps*size
+			b.Bytes, b.Steps = b.Bytes+pipe.MaxGrowth*size, b.Steps+pipe.MaxSteps*size
 			token(p.Tokens[id], true, true)
 			return b.Err
 		}, func() error {

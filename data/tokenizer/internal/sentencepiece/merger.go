@@ -77,7 +77,7 @@ func (m *merger) encode(tokens []pipe.Token, text string, b *pipe.Budget) []pipe
 			end = wordEnd(text, start)
 		}
 		for _, t := range e.word(text[start:end], b) {
-			tokens = append(tokens, pipe.Token{ID: int(t.Id), Start: start, End: start + int(t.Size)})
+			tokens = append(tokens, pipe.Token{ID: int(t.ID), Start: start, End: start + int(t.Size)})
 			start += int(t.Size)
 		}
 	}
@@ -187,5 +187,5 @@ func (e *mergeEncoder) put(piece string) {
 		e.put(parts[1])
 		return
 	}
-	e.tokens = append(e.tokens, models.Part{Id: id, Size: int32(len(piece))})
+	e.tokens = append(e.tokens, models.Part{ID: id, Size: int32(len(piece))})
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/heed-go/heed/data/tokenizer/internal/pipe"
 )
 
-// A Trie finds the keys that a text begins with. A node stands for a place where keys end or differ, so there are at
-// most two nodes per key, however long the keys are.
+// A Trie finds the keys that a text begins with. It has a node wherever a key ends and wherever keys differ, so there
+// are at most two nodes per key, however long the keys are.
 type Trie struct {
 	keys  []string
 	Nodes []Node     // node 0 is the root; the children of a node are consecutive and sorted by their byte
@@ -18,16 +18,16 @@ type Trie struct {
 	Root  [256]int32 // child of the root by its byte, or 0
 }
 
-// A Node stands for the first size bytes of some keys.
+// A Node stands for the first Size bytes of some keys.
 type Node struct {
 	Size  int32
-	key   int32 // index of one of these keys
+	key   int32 // index of one of those keys
 	Value int32 // index of the key that ends here, or -1
-	first int32 // first child; the next node's first child ends the children
+	first int32 // first child; the children end before the first child of the next node
 }
 
-// New returns a trie of keys. The value of a key is its index. Empty keys are left out, and of equal keys, the last
-// one counts. The trie keeps the keys.
+// New returns a Trie of keys. The value of a key is its index. New leaves out empty keys. Of equal keys, the last one
+// counts. The Trie uses the slice of keys, so don't change it.
 func New(keys []string) *Trie {
 	order := make([]int32, 0, len(keys))
 	for i, key := range keys {
@@ -39,7 +39,7 @@ func New(keys []string) *Trie {
 	// Nodes are numbered in the order of a breadth-first walk, so that the children of a node are consecutive.
 	size := len(order) + 2
 	t := &Trie{keys: keys, Nodes: make([]Node, 0, size), bytes: make([]byte, 0, size)}
-	groups := make([][2]int32, 0, size) // for each node: where the keys that begin with its text are in order
+	groups := make([][2]int32, 0, size) // for each node: the range of order with the keys that begin with its text
 	t.Nodes, t.bytes, groups = append(t.Nodes, Node{Value: -1}), append(t.bytes, 0), append(groups, [2]int32{0, int32(len(order))})
 	for i := 0; i < len(t.Nodes); i++ {
 		node, start, end := &t.Nodes[i], groups[i][0], groups[i][1]
@@ -74,7 +74,8 @@ func New(keys []string) *Trie {
 	return t
 }
 
-// Child returns the Child of a node that text begins with, or 0. The text must begin with the node's own text.
+// Child returns the child of a node if text begins with the child's bytes. Otherwise, it returns 0. The text must begin
+// with the node's own bytes.
 func (t *Trie) Child(node int32, text string) int32 {
 	size := t.Nodes[node].Size
 	if int(size) >= len(text) {
@@ -95,7 +96,7 @@ func (t *Trie) Child(node int32, text string) int32 {
 	return child
 }
 
-// find returns the node with byte b among the nodes from low to before high, or 0.
+// find returns the node with byte b among the nodes from low to before high, or 0 if there is none.
 func (t *Trie) find(low, high int32, b byte) int32 {
 	for high-low > 8 {
 		middle := (low + high) / 2
@@ -113,7 +114,8 @@ func (t *Trie) find(low, high int32, b byte) int32 {
 	return 0
 }
 
-// Longest returns the length and the value of the Longest key that text begins with, or 0 and -1.
+// Longest returns the length and the value of the longest key that text begins with. If there is none, it returns 0 and
+// -1.
 func (t *Trie) Longest(text string, b *pipe.Budget) (n int, value int32) {
 	value = -1
 	for node := t.Child(0, text); node > 0; node = t.Child(node, text) {
