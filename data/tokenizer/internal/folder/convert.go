@@ -40,8 +40,8 @@ type settings struct {
 		ID json.RawMessage `json:"id"` // the key is the id
 	} `json:"added_tokens_decoder"`
 
-	kind  string         // "" if no file names it
-	added map[string]int // added_tokens.json
+	family string         // one of families, or "" if no file names it
+	added  map[string]int // the content of added_tokens.json
 }
 
 // TokenName is the name of a token, in the form "<s>" or {"content": "<s>"}; "" if the value is null.
@@ -59,16 +59,17 @@ func (n *TokenName) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
-// kinds has the kind of tokenizer for each tokenizer_class, in lower case without "tokenizer" and "fast", and for each
-// model_type.
-var kinds = map[string]string{
+// families has the family of tokenizers for each tokenizer_class and each model_type. A tokenizer_class is in lower
+// case, without "tokenizer" and "fast".
+var families = map[string]string{
 	"bert": "bert", "distilbert": "bert", "electra": "bert", "mobilebert": "bert",
 	"gpt2": "gpt2", "roberta": "roberta",
 	"llama": "llama", "mistral": "llama", "gemma": "llama", "gemma2": "llama", "t5": "t5", "mt5": "t5",
 }
 
-// readKind reads the settings of a folder. It returns an error if they name a kind of tokenizer that isn't in allowed.
-func readKind(folder string, allowed ...string) (s settings, err error) {
+// readAll reads the settings of a folder. It returns an error if they name a family of tokenizers that isn't in
+// allowed.
+func readAll(folder string, allowed ...string) (s settings, err error) {
 	var config struct {
 		Type string `json:"model_type"`
 	}
@@ -85,16 +86,16 @@ func readKind(folder string, allowed ...string) (s settings, err error) {
 	if name == "" {
 		return s, nil
 	}
-	if s.kind = kinds[strings.ToLower(name)]; !slices.Contains(allowed, s.kind) {
+	if s.family = families[strings.ToLower(name)]; !slices.Contains(allowed, s.family) {
 		return s, fmt.Errorf("the folder's tokenizer_config.json or config.json says that the tokenizer is %.100q's, which isn't supported without a tokenizer.json", name)
 	}
 	return s, nil
 }
 
-// vocabIDs finds the ids of the few tokens that settings name.
+// vocabIDs finds the ids of the tokens that settings name.
 type vocabIDs struct {
-	tokens []string          // of the vocabulary
-	added  map[TokenName]int // of other tokens, or instead
+	tokens []string          // the vocabulary
+	added  map[TokenName]int // ids of added tokens; they come before the vocabulary
 }
 
 // id returns the id of a token, and whether it has one.
@@ -139,7 +140,7 @@ func (s *settings) addedTokens(ids *vocabIDs, special ...TokenName) ([]any, erro
 	return list, nil
 }
 
-// named is a token and its id, for a template.
+// named returns a token and its id, in the form of a template.
 func named(ids *vocabIDs, name TokenName) ([2]any, error) {
 	id, ok := ids.id(name)
 	if !ok {
@@ -150,7 +151,7 @@ func named(ids *vocabIDs, name TokenName) ([2]any, error) {
 
 // wordPieceFile returns the tokenizer.json for a vocab.txt.
 func wordPieceFile(folder string, content []byte) (file format.File, err error) {
-	s, err := readKind(folder, "bert")
+	s, err := readAll(folder, "bert")
 	if err != nil {
 		return file, err
 	}
@@ -169,7 +170,7 @@ func wordPieceFile(folder string, content []byte) (file format.File, err error) 
 	}
 	vocab := make(format.Vocab, len(tokens))
 	for id, token := range tokens {
-		if lines[token] == int32(id) { // of equal lines, the last one counts
+		if lines[token] == int32(id) { // if a token is in several lines, the last one counts
 			vocab[id] = token
 		}
 	}
@@ -182,11 +183,11 @@ func wordPieceFile(folder string, content []byte) (file format.File, err error) 
 	if err = cmp.Or(err, err1, err2); err != nil {
 		return file, err
 	}
-	set := func(b *bool) bool { return b == nil || *b }
+	unlessFalse := func(b *bool) bool { return b == nil || *b }
 	return format.File{
 		Version: "1.0", AddedTokens: added,
-		Normalizer: map[string]any{"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": set(s.Chinese),
-			"strip_accents": s.Accents, "lowercase": set(s.LowerCase)},
+		Normalizer: map[string]any{"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": unlessFalse(s.Chinese),
+			"strip_accents": s.Accents, "lowercase": unlessFalse(s.LowerCase)},
 		PreTokenizer:  map[string]any{"type": "BertPreTokenizer"},
 		PostProcessor: map[string]any{"type": "BertProcessing", "sep": sep, "cls": cls},
 		Decoder:       map[string]any{"type": "WordPiece", "prefix": "##", "cleanup": true},
@@ -197,7 +198,7 @@ func wordPieceFile(folder string, content []byte) (file format.File, err error) 
 
 // byteLevelFile returns the tokenizer.json for a vocab.json and the merges.txt in the same folder.
 func byteLevelFile(folder string, content []byte) (file format.File, err error) {
-	s, err := readKind(folder, "gpt2", "roberta")
+	s, err := readAll(folder, "gpt2", "roberta")
 	if err != nil {
 		return file, err
 	}
@@ -232,12 +233,12 @@ func byteLevelFile(folder string, content []byte) (file format.File, err error) 
 		}
 	}
 	ids := &vocabIDs{vocab, map[TokenName]int{}}
-	level := map[string]any{"type": "ByteLevel", "add_prefix_space": s.PrefixSpace, "trim_offsets": s.kind == "roberta", "use_regex": true}
+	level := map[string]any{"type": "ByteLevel", "add_prefix_space": s.PrefixSpace, "trim_offsets": s.family == "roberta", "use_regex": true}
 	file = format.File{
 		Version: "1.0", PreTokenizer: level, PostProcessor: level, Decoder: level,
 		Model: map[string]any{"type": "BPE", "vocab": json.RawMessage(content), "merges": merges},
 	}
-	if s.kind != "roberta" {
+	if s.family != "roberta" {
 		const end = "<|endoftext|>"
 		file.AddedTokens, err = s.addedTokens(ids, cmp.Or(s.Begin, end), cmp.Or(s.End, end), cmp.Or(s.Unknown, end), s.Pad)
 		return file, err
@@ -258,7 +259,7 @@ func byteLevelFile(folder string, content []byte) (file format.File, err error) 
 
 // modelFile returns the tokenizer.json for a SentencePiece model.
 func modelFile(folder string, proto []byte) (file format.File, err error) {
-	s, err := readKind(folder, "llama", "t5")
+	s, err := readAll(folder, "llama", "t5")
 	if err != nil {
 		return file, err
 	}
@@ -274,7 +275,7 @@ func modelFile(folder string, proto []byte) (file format.File, err error) {
 			special, ids.added[TokenName(piece)] = append(special, TokenName(piece)), id
 		}
 	}
-	if s.kind == "t5" && s.Added == nil {
+	if s.family == "t5" && s.Added == nil {
 		n := 100
 		if s.ExtraIDs != nil {
 			n = *s.ExtraIDs
@@ -282,7 +283,7 @@ func modelFile(folder string, proto []byte) (file format.File, err error) {
 		if n < 0 || n > sentencepiece.MaxPieces {
 			return file, fmt.Errorf("tokenizer_config.json: extra_ids must be from 0 to %d, got %d", sentencepiece.MaxPieces, n)
 		}
-		for i := range n { // the last one has the first id
+		for i := range n { // the names count down
 			name := TokenName(fmt.Sprintf("<extra_id_%d>", n-1-i))
 			ids.added[name] = len(m.Pieces) + i
 			special = append(special, name)
@@ -291,18 +292,18 @@ func modelFile(folder string, proto []byte) (file format.File, err error) {
 	if file.AddedTokens, err = s.addedTokens(ids, special...); err != nil {
 		return file, err
 	}
-	begin := s.kind == "llama" && (s.AddBegin == nil || *s.AddBegin)
-	end := s.kind == "t5" || s.kind == "llama" && s.AddEnd != nil && *s.AddEnd
+	begin := s.family == "llama" && (s.AddBegin == nil || *s.AddBegin)
+	end := s.family == "t5" || s.family == "llama" && s.AddEnd != nil && *s.AddEnd
 	second := 1
-	if s.kind == "t5" {
+	if s.family == "t5" {
 		second = 0
 	}
 	file.PostProcessor, err = textTemplate(ids, begin, end, cmp.Or(s.Begin, "<s>"), cmp.Or(s.End, "</s>"), second)
 	return file, err
 }
 
-// textTemplate returns a template that puts tokens before and after each text; nil if it adds none. The tokens of the
-// second text have this type.
+// textTemplate returns a template that puts the token first before each text if begin is true, and the token last after
+// each text if end is true. It returns nil if both are false. The tokens of the second text have the type secondType.
 func textTemplate(ids *vocabIDs, begin, end bool, first, last TokenName, secondType int) (any, error) {
 	if !begin && !end {
 		return nil, nil

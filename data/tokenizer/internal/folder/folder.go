@@ -22,21 +22,21 @@ import (
 // modelNames are the names of SentencePiece models in published folders.
 var modelNames = []string{"tokenizer.model", "spiece.model", "sentencepiece.bpe.model"}
 
-// settingsFiles are the names of the other files of a folder that change ids.
+// settingsFiles are the names of the files with settings that change ids.
 var settingsFiles = []string{"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "config.json", "sentence_bert_config.json"}
 
-// tokenizerFiles returns the names of the files that hold a tokenizer. The first one in a folder counts.
+// tokenizerFiles returns the names of files with a tokenizer. Of several files in a folder, the first one counts.
 func tokenizerFiles() []string {
 	return slices.Concat([]string{"tokenizer.json"}, modelNames, []string{"vocab.txt", "vocab.json"})
 }
 
-// Files returns the names of all files that count in a folder.
+// Files returns the names of all files that Read may read in a folder.
 func Files() []string {
 	return slices.Concat(tokenizerFiles(), []string{"merges.txt"}, settingsFiles)
 }
 
-// Read returns the path of the file with the tokenizer, and its content as a tokenizer.json. The argument path is the
-// file, or its folder.
+// Read finds a tokenizer, and returns the path of its file and its content as a tokenizer.json. The argument path is
+// the file or its folder.
 func Read(path string) (file string, content []byte, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -64,7 +64,7 @@ func Read(path string) (file string, content []byte, err error) {
 		path, strings.Join(modelNames, ", "), fs.ErrNotExist)
 }
 
-// Convert returns the tokenizer.json for a file of a folder.
+// Convert returns the tokenizer.json for a file in a folder.
 func Convert(folder, name string, content []byte) ([]byte, error) {
 	var file format.File
 	var err error
@@ -119,7 +119,7 @@ func sentenceLength(folder string, content []byte) ([]byte, error) {
 	return json.Marshal(file)
 }
 
-// ReadFile reads a regular file of at most maxFile bytes.
+// ReadFile reads a regular file of at most format.MaxFile bytes.
 func ReadFile(path string) ([]byte, error) {
 	info, err := os.Stat(path) // before opening, because opening a pipe would wait for its writer
 	if err != nil {

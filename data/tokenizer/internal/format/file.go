@@ -8,16 +8,14 @@ package format
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"strings"
 )
 
 // MaxFile is the maximum size of a tokenizer's file in bytes.
 const MaxFile = 64 << 20
 
-// Marshal returns the bytes of a tokenizer.json.
+// Marshal returns the bytes of a tokenizer.json. It returns an error if there are more than MaxFile.
 func Marshal(content File, indent string) ([]byte, error) {
 	var file bytes.Buffer
 	enc := json.NewEncoder(&file)
@@ -43,8 +41,8 @@ type File struct {
 	Model         any    `json:"model"`
 }
 
-// Vocab lists the tokens in the order of their ids. In JSON, it is an object with the id of each token that isn't
-// empty.
+// Vocab has the token of each id. In JSON, it is an object with the id of each token. A token that is empty is left
+// out.
 type Vocab []string
 
 func (v Vocab) MarshalJSON() ([]byte, error) {
@@ -67,7 +65,7 @@ func (v Vocab) MarshalJSON() ([]byte, error) {
 	return object.Bytes(), nil
 }
 
-// Read reads at most maxFile bytes. It returns an error if there are more.
+// Read reads everything. It returns an error if there are more than MaxFile bytes.
 func Read(r io.Reader) ([]byte, error) {
 	content, err := io.ReadAll(io.LimitReader(r, MaxFile+1))
 	if err == nil && len(content) > MaxFile {
@@ -76,40 +74,13 @@ func Read(r io.Reader) ([]byte, error) {
 	return content, err
 }
 
-// Decode is like json.Unmarshal, but its error doesn't mention Go types, and a key without a field is an error.
-func Decode(value []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(value))
-	d.DisallowUnknownFields()
-	err := d.Decode(into)
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
-		return WrongType(wrong)
-	}
-	if err != nil {
-		if key, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-			return fmt.Errorf("%.100s isn't supported", key)
-		}
-	}
-	return err
-}
-
-// WrongType returns an error for a value of JSON. A number may have as many digits as a file, and a field of an
-// embedded struct has the struct's name, which isn't in the file.
-func WrongType(wrong *json.UnmarshalTypeError) error {
-	field := strings.TrimPrefix(wrong.Field, "metaspaceJSON.")
-	if field == "" {
-		return fmt.Errorf("it has the wrong type, %.100s", wrong.Value)
-	}
-	return fmt.Errorf("its %.100s has the wrong type, %.100s", field, wrong.Value)
-}
-
-// An AddedToken is a token that a text is searched for before its model sees the text.
+// An AddedToken is a token that is found in a text before the model encodes the rest.
 type AddedToken struct {
 	ID         int    `json:"id"`
 	Content    string `json:"content"`
-	SingleWord bool   `json:"single_word"` // not next to a letter, digit or underscore
+	SingleWord bool   `json:"single_word"` // not found beside a letter, digit or underscore
 	LeftStrip  bool   `json:"lstrip"`      // includes the white space before it
 	RightStrip bool   `json:"rstrip"`      // includes the white space after it
-	Normalized bool   `json:"normalized"`  // searched for in the normalised text, in its own normalised form
+	Normalized bool   `json:"normalized"`  // the normalised token is found in the normalised text
 	Special    bool   `json:"special"`     // marks something about a text
 }

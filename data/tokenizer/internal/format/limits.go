@@ -8,23 +8,19 @@ import (
 // The limits in this file bound the time and memory that a tokenizer.json and its texts take. Published files are far
 // below all of them.
 
-// MaxIDs returns the greatest number of ids of a Pipeline with this number of tokens. Some files leave out ids.
+// MaxIDs returns the maximum number of ids of a tokenizer with this number of tokens. Some files leave out ids.
 func MaxIDs(tokens int) int { return 2*tokens + 1<<16 }
 
-// MaxEntries is the maximum number of tokens and of merges of a model. A tokenizer has at most MaxAddedTokens added
-// tokens.
-const MaxEntries, MaxAddedTokens = 1 << 20, 1 << 17
+// MaxEntries is the maximum number of tokens of a model, and of its merges.
+const MaxEntries = 1 << 20
 
-// MaxTokenBytes is the maximum length of a token's spelling in bytes: the time to encode a text grows with it.
+// MaxAddedTokens is the maximum number of added tokens of a tokenizer.
+const MaxAddedTokens = 1 << 17
+
+// MaxTokenBytes is the maximum length of a token's spelling in bytes. The time to encode a text grows with this length.
 const MaxTokenBytes = 1 << 11
 
-// MaxAffixBytes is the maximum length of what marks the first or last part of a word, in bytes.
-const MaxAffixBytes = 1 << 6
-
-// MaxSpecialTokens is the maximum number of special tokens that a template adds.
-const MaxSpecialTokens = 1 << 10
-
-// maxParts is the maximum number of parts that a normalizer, pre_tokenizer, post_processor or decoder is made of.
+// maxParts is the maximum number of parts in a normalizer, pre_tokenizer, post_processor or decoder.
 const maxParts = 20
 
 // CheckPart returns an error if a part of a tokenizer.json is too large, is nested too deep, or has too many parts.
@@ -46,10 +42,10 @@ func CheckPart(part json.RawMessage) error {
 	return err
 }
 
-// countParts returns the number of parts in a value, without the sequences around them. The argument level is the
-// number of objects and arrays around the value.
+// countParts returns the number of parts in a value. A Sequence itself doesn't count as a part. The argument level is
+// the number of objects and arrays around the value.
 func countParts(value any, level int) (int, error) {
-	const levels = 8 // a Sequence in a Sequence
+	const levels = 8 // enough for a Sequence in a Sequence
 	if level > levels {
 		return 0, fmt.Errorf("it is nested more than %d levels deep", levels)
 	}
@@ -79,7 +75,7 @@ func countParts(value any, level int) (int, error) {
 	return total, nil
 }
 
-// CheckLengths returns an error if a token is too long to be searched for.
+// CheckLengths returns an error if a token is longer than MaxTokenBytes.
 func CheckLengths(tokens []string) error {
 	for id, token := range tokens {
 		if len(token) > MaxTokenBytes {

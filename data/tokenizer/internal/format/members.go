@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -16,8 +17,8 @@ import (
 // Members has the values of a JSON object by key.
 type Members map[string]json.RawMessage
 
-// Object returns the members of a JSON Object, which jsonkeys.Check has accepted. It copies no value. If keys are
-// given, any other key is an error.
+// Object returns the members of a JSON object. jsonkeys.Check must have accepted the content. Object copies no value.
+// If keys are given, any other key is an error.
 func Object(content []byte, keys ...string) (Members, error) {
 	content = bytes.TrimLeft(content, " \t\r\n")
 	if len(content) == 0 || content[0] != '{' {
@@ -58,8 +59,8 @@ func (m Members) Take(key string, first byte) (json.RawMessage, error) {
 	if len(value) > 0 && value[0] == first {
 		return value, nil
 	}
-	kind, got := map[byte]string{'{': "object", '[': "array"}[first], string(value)
-	return nil, fmt.Errorf("its %s must be an %s, got %.100s", key, kind, cmp.Or(got, "nothing"))
+	name, got := map[byte]string{'{': "object", '[': "array"}[first], string(value)
+	return nil, fmt.Errorf("its %s must be an %s, got %.100s", key, name, cmp.Or(got, "nothing"))
 }
 
 // IsOneOf returns an error unless the value of key is in values. A missing value is null.
@@ -89,14 +90,14 @@ func (m Members) IsOneOf(key string, values ...any) error {
 	return fmt.Errorf("its %s must be %s, got %.200s", key, strings.Join(wants, " or "), value)
 }
 
-// TakeVocab removes the vocabulary, which is an object with the id of each token, and returns its tokens by their ids.
-// A token is empty if no token has the id.
+// TakeVocab removes the key "vocab", an object with the id of each token. It returns the tokens by their ids; a string
+// is empty if no token has its id.
 func (m Members) TakeVocab() ([]string, error) {
 	object, err := m.Take("vocab", '{')
 	if err != nil {
 		return nil, err
 	}
-	n, limit := 0, min(bytes.Count(object, []byte(":")), MaxEntries) // tokens so far, and at most
+	n, limit := 0, min(bytes.Count(object, []byte(":")), MaxEntries) // number of tokens so far, and its limit
 	tokens := make([]string, 0, limit)
 	err = jsonkeys.Members(object, func(token string, value []byte) error {
 		id, err := strconv.ParseInt(string(value), 10, 32)
@@ -116,4 +117,31 @@ func (m Members) TakeVocab() ([]string, error) {
 		return nil
 	})
 	return tokens, err
+}
+
+// Decode is like json.Unmarshal, but its error doesn't mention Go types, and a key without a field is an error.
+func Decode(value []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(value))
+	d.DisallowUnknownFields()
+	err := d.Decode(into)
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		return WrongType(wrong)
+	}
+	if err != nil {
+		if key, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+			return fmt.Errorf("%.100s isn't supported", key)
+		}
+	}
+	return err
+}
+
+// WrongType returns a shorter error for a value of the wrong type. A number may have as many digits as a file. The name
+// of an embedded struct, which isn't in the file, is left out.
+func WrongType(wrong *json.UnmarshalTypeError) error {
+	field := strings.TrimPrefix(wrong.Field, "metaspaceJSON.")
+	if field == "" {
+		return fmt.Errorf("it has the wrong type, %.100s", wrong.Value)
+	}
+	return fmt.Errorf("its %.100s has the wrong type, %.100s", field, wrong.Value)
 }

@@ -19,21 +19,21 @@ func TypeOf(part json.RawMessage) (string, error) {
 	return *typed.Type, nil
 }
 
-// Unsupported is the error for a type of a part that this package doesn't have.
+// Unsupported is the error for an unknown type of a part.
 func Unsupported(typ string) error { return fmt.Errorf("the type %.100q isn't supported", typ) }
 
-// Sequence makes the parts of a sequence. It leaves out null.
+// Sequence makes the parts of a Sequence. It leaves out parts that are null.
 func Sequence[T comparable](parts []json.RawMessage, parse func(json.RawMessage) (T, error)) ([]T, error) {
-	var none T
-	var all []T
+	var null T
+	var made []T
 	for i, part := range parts {
 		one, err := parse(part)
 		if err != nil {
 			return nil, fmt.Errorf("its part %d (from 0): %w", i, err)
 		}
-		if one != none {
-			all = append(all, one)
+		if one != null {
+			made = append(made, one)
 		}
 	}
-	return all, nil
+	return made, nil
 }

@@ -18,7 +18,7 @@ const longestPiece = 256
 type BPE struct {
 	Tokens []string
 	ids    map[string]int32 // id of each of the tokens
-	Pairs  []models.Pair    // what the merges join, in the order of learning
+	Pairs  []models.Pair    // the pairs that the merges join, in the order of learning
 }
 
 // NewBPE returns a vocabulary with every byte and no merges. Bytes get their ids in the order of their spellings.
@@ -58,8 +58,8 @@ type word struct {
 type training struct {
 	*BPE
 	words     []word
-	counts    map[models.Pair]int   // number of occurrences of each pair in all words
-	wordsWith map[models.Pair][]int // indexes of the words that have, or had, each pair
+	counts    map[models.Pair]int   // how often each pair occurs in all texts
+	wordsWith map[models.Pair][]int // for each pair: indexes of the words that have it, or had it before a merge
 	queue     models.Heap[pairCount]
 }
 
@@ -94,8 +94,8 @@ func TrainBPE(texts iter.Seq[string], size int) *BPE {
 	return t.BPE
 }
 
-// read collects the words of the texts and counts their pairs. The argument limit is the size of the full table of
-// words: see wordCounts.
+// read collects the words of the texts and counts their pairs. The argument limit bounds the table of words: see
+// wordCounts.
 func (t *training) read(texts iter.Seq[string], limit int) {
 	words := newWordCounts(limit)
 	for text := range texts {

@@ -34,7 +34,7 @@ func Characters(texts iter.Seq[string], limit int) []rune {
 // Tokens returns the most common tokens between white space in texts, at most limit of them, by falling frequency. It
 // leaves out U+FFFD.
 func Tokens(texts iter.Seq[string], limit int) []string {
-	counts := newWordCounts(format.MaxFile) // a file couldn't hold more
+	counts := newWordCounts(format.MaxFile) // more tokens wouldn't fit into a file
 	for text := range texts {
 		for token := range strings.FieldsSeq(text) {
 			counts.add(token)

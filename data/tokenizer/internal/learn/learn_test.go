@@ -11,8 +11,8 @@ import (
 
 // Counts are exact while the table has room. After that, it stays bounded and keeps the common words.
 func TestWordCounts(t *testing.T) {
-	fill := func(most, words int) *wordCounts {
-		c := newWordCounts(most)
+	fill := func(limit, words int) *wordCounts {
+		c := newWordCounts(limit)
 		for i := range words {
 			c.add(fmt.Sprint("word", i))
 			c.add("the")
@@ -23,8 +23,8 @@ func TestWordCounts(t *testing.T) {
 			for word := range c.counts {
 				size += wordSize(word)
 			}
-			if size != c.size || size > most {
-				t.Fatalf("after %d words, the size is %d, want %d and at most %d", i+1, c.size, size, most)
+			if size != c.size || size > limit {
+				t.Fatalf("after %d words, the size is %d, want %d and at most %d", i+1, c.size, size, limit)
 			}
 		}
 		return c

@@ -31,6 +31,9 @@ func (m *mergeJSON) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
+// maxAffix is the maximum length in bytes of the prefix and the suffix that mark parts of a word.
+const maxAffix = 1 << 6
+
 // ParseBPE makes the model BPE of a tokenizer.json. With byteLevel, the tokens of its vocabulary are bytes, which are
 // spelled as characters.
 func ParseBPE(members format.Members, byteLevel bool) (*BPE, error) {
@@ -68,8 +71,8 @@ func ParseBPE(members format.Members, byteLevel bool) (*BPE, error) {
 	if file.Suffix != nil {
 		m.suffix = *file.Suffix
 	}
-	if len(m.prefix) > format.MaxAffixBytes || len(m.suffix) > format.MaxAffixBytes {
-		return nil, fmt.Errorf("its continuing_subword_prefix and end_of_word_suffix must have at most %d bytes, got %d and %d", format.MaxAffixBytes, len(m.prefix), len(m.suffix))
+	if len(m.prefix) > maxAffix || len(m.suffix) > maxAffix {
+		return nil, fmt.Errorf("its continuing_subword_prefix and end_of_word_suffix must have at most %d bytes, got %d and %d", maxAffix, len(m.prefix), len(m.suffix))
 	}
 	if file.Unknown != nil && *file.Unknown != "" {
 		if m.unknownID = slices.Index(spelled, *file.Unknown); m.unknownID < 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/heed-go/heed/data/tokenizer/internal/trie"
 )
 
-// addedTokens finds added tokens in a text: the leftmost first, and of these the longest. After a token that isn't
-// white space itself, the next one may begin in the white space that it takes; then their parts overlap.
+// addedTokens finds added tokens in a text. The leftmost token counts, and of several that begin there, the longest. If
+// a token includes the white space after it, the next token may begin in that white space. Then their parts overlap.
 type addedTokens struct {
 	tokens []format.AddedToken
 	keys   *trie.Trie
@@ -29,8 +29,8 @@ func newAddedTokens(tokens []format.AddedToken) *addedTokens {
 	return &addedTokens{tokens, trie.New(keys)}
 }
 
-// split calls yield for each added token in the text, and for each part between added tokens. For these parts, token is
-// nil. The Options say which special tokens are ordinary text.
+// split calls yield for each added token in the text, and for each part between added tokens. For a part between
+// tokens, the argument token is nil. The Options say which special tokens are ordinary text.
 func (a *addedTokens) split(text pipe.Text, o Options, yield func(part pipe.Text, token *format.AddedToken) error) error {
 	s, done := text.Content, 0
 	for i := 0; a != nil && i < len(s); {
@@ -38,33 +38,33 @@ func (a *addedTokens) split(text pipe.Text, o Options, yield func(part pipe.Text
 			i++
 			continue
 		}
-		n, which := a.keys.Longest(s[i:], text.Budget)
+		n, found := a.keys.Longest(s[i:], text.Budget)
 		if text.Budget.Spent() {
 			return text.Budget.Err
 		}
-		if which < 0 {
+		if found < 0 {
 			i++
 			continue
 		}
-		token, start, end := &a.tokens[which], i, i+n
+		token, start, end := &a.tokens[found], i, i+n
 		i = end
 		if token.Special && !o.Special || token.SingleWord && (endsInWord(s[:start]) || startsWithWord(s[end:])) {
 			continue
 		}
 		if token.Special && o.overlaps(text.Original(start, end)) {
-			i = start + 1 // a token of the program may begin inside
+			i = start + 1 // a token that the program wrote may begin inside
 			continue
 		}
 		if token.LeftStrip {
 			if start = max(start, done); start >= end {
-				continue // in the white space that the token before takes
+				continue // the whole token is in the white space that the token before includes
 			}
 			start = done + len(strings.TrimRightFunc(s[done:start], unicode.IsSpace))
 		}
 		if token.RightStrip {
 			end = len(s) - len(strings.TrimLeftFunc(s[end:], unicode.IsSpace))
 			if strings.TrimFunc(token.Content, unicode.IsSpace) == "" {
-				i = end // every search in this white space would take all of it again
+				i = end // otherwise, each space of a long run would take the rest of the run again
 			}
 		}
 		if done < start {

@@ -9,14 +9,15 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// bertNormalizer is the normalizer of BERT.
+// bertNormalizer is the normalizer of BERT. For texts in ASCII, it looks up each character in a table.
 type bertNormalizer struct {
 	steps normalizers
-	ascii *[utf8.RuneSelf]byte // what each ASCII character becomes; 0 if it is removed
+	ascii *[utf8.RuneSelf]byte // what each ASCII character becomes; 0 if that isn't one character
 }
 
-// newBertNormalizer returns a normalizer that removes control characters and makes all white space spaces (clean), puts
-// spaces around CJK ideographs (chinese), removes accents, and changes letters to lower case.
+// newBertNormalizer returns a normalizer of up to four steps: clean removes control characters and turns white space
+// into spaces, chinese puts spaces around CJK ideographs, accents removes accents, and lowercase turns letters into
+// lower case.
 func newBertNormalizer(clean, chinese, accents, lowercase bool) normalizer {
 	b := bertNormalizer{ascii: new([utf8.RuneSelf]byte)}
 	if clean {
@@ -60,7 +61,7 @@ func (b bertNormalizer) Normalize(a pipe.Text) pipe.Text {
 	for i := range out {
 		out[i] = b.ascii[a.Content[i]]
 	}
-	a.Content = string(out) // of the same length, so each byte has the same origin as before
+	a.Content = string(out) // it has the same length, so each byte keeps its origin
 	return a
 }
 
@@ -68,7 +69,7 @@ func (b bertNormalizer) Normalize(a pipe.Text) pipe.Text {
 type bertSplitter struct{}
 
 func (bertSplitter) split(a pipe.Text, yield func(pipe.Text)) {
-	start := 0 // of the current word
+	start := 0 // first byte of the current word
 	for i := 0; i < len(a.Content); {
 		r, n := rune(a.Content[i]), 1
 		if r >= utf8.RuneSelf {

@@ -12,7 +12,7 @@ import (
 	"github.com/heed-go/heed/data/tokenizer/internal/pipe"
 )
 
-// parseDecoder makes the decoder of a tokenizer.json; nil if there is none.
+// parseDecoder makes the decoder of a tokenizer.json. It returns nil if there is none.
 func parseDecoder(part json.RawMessage) (decoder, error) {
 	typ, err := format.TypeOf(part)
 	if typ == "" || err != nil {
@@ -28,7 +28,7 @@ func parseDecoder(part json.RawMessage) (decoder, error) {
 		Content  string            `json:"content"`
 		Start    int               `json:"start"`
 		Stop     int               `json:"stop"`
-		Trim     json.RawMessage   `json:"trim_offsets"` // of ByteLevel, as the next: they change no text
+		Trim     json.RawMessage   `json:"trim_offsets"` // ByteLevel has this and the next; they don't change the text
 		Regex    json.RawMessage   `json:"use_regex"`
 		metaspaceJSON
 	}
@@ -80,18 +80,18 @@ func parseDecoder(part json.RawMessage) (decoder, error) {
 			return strings.ReplaceAll(token, m.replacement, space)
 		}), err
 	case "Sequence":
-		all, err := format.Sequence(file.Decoders, parseDecoder)
-		return decoders(all), err
+		list, err := format.Sequence(file.Decoders, parseDecoder)
+		return decoders(list), err
 	}
 	return nil, format.Unsupported(typ)
 }
 
-// decoders are decoders in a sequence.
+// decoders is a sequence of decoders. Each decodes the tokens of the one before.
 type decoders []decoder
 
-func (all decoders) Stream(b *pipe.Budget, next pipe.Sink) (pipe.Sink, func()) {
-	ends := make([]func(), len(all))
-	for i, d := range slices.Backward(all) {
+func (list decoders) Stream(b *pipe.Budget, next pipe.Sink) (pipe.Sink, func()) {
+	ends := make([]func(), len(list))
+	for i, d := range slices.Backward(list) {
 		next, ends[i] = d.Stream(b, bounded(b, next))
 	}
 	return next, func() {
@@ -101,7 +101,7 @@ func (all decoders) Stream(b *pipe.Budget, next pipe.Sink) (pipe.Sink, func()) {
 	}
 }
 
-// bounded returns a sink that passes parts on to next, as long as all of them together fit the budget.
+// bounded returns a sink that passes parts on to next until their sum is too large for the budget.
 func bounded(b *pipe.Budget, next pipe.Sink) pipe.Sink {
 	size := 0
 	return func(part string, first, last bool) {
@@ -112,7 +112,7 @@ func bounded(b *pipe.Budget, next pipe.Sink) pipe.Sink {
 	}
 }
 
-// whole returns a sink that calls f with whole tokens.
+// whole returns a sink that joins the parts of each token, and calls f with the token.
 func whole(f func(token string)) pipe.Sink {
 	var held strings.Builder
 	return func(part string, first, last bool) {
@@ -127,7 +127,8 @@ func whole(f func(token string)) pipe.Sink {
 	}
 }
 
-// eachToken decodes each token by itself. Its argument i is the index of the token.
+// eachToken is a decoder that replaces each token by the result of a function. The argument i is the index of the
+// token.
 type eachToken func(i int, token string) string
 
 func (f eachToken) Stream(_ *pipe.Budget, next pipe.Sink) (pipe.Sink, func()) {
@@ -138,21 +139,21 @@ func (f eachToken) Stream(_ *pipe.Budget, next pipe.Sink) (pipe.Sink, func()) {
 	}), func() {}
 }
 
-// Stream decodes each token by itself.
+// Stream replaces the matches of the pattern in each token.
 func (p replace) Stream(b *pipe.Budget, next pipe.Sink) (pipe.Sink, func()) {
 	return whole(func(token string) {
 		next(p.Normalize(pipe.Text{Content: token, Budget: b}).Content, true, true)
 	}), func() {}
 }
 
-// stripped removes a character from the ends of tokens, up to a number of times.
+// stripped removes a character from the start and the end of each token, up to start and stop times.
 type stripped struct {
 	content     string
 	start, stop int
 }
 
 func (s stripped) Stream(b *pipe.Budget, next pipe.Sink) (pipe.Sink, func()) {
-	if s.stop > 0 || s.content[0] >= utf8.RuneSelf { // a part may end inside a character
+	if s.stop > 0 || s.content[0] >= utf8.RuneSelf { // whole tokens are needed, because a part may end inside a character
 		return eachToken(func(_ int, token string) string {
 			token, _ = s.cut(token, s.start)
 			for n := 0; n < s.stop && strings.HasSuffix(token, s.content); n++ {
@@ -171,7 +172,8 @@ func (s stripped) Stream(b *pipe.Budget, next pipe.Sink) (pipe.Sink, func()) {
 	}, func() {}
 }
 
-// cut removes up to n characters at the start of a part, and returns how many more the token's next part may lose.
+// cut removes up to n characters at the start of a part. It returns the rest of the part, and how many characters the
+// next part of the token may lose.
 func (s stripped) cut(part string, n int) (string, int) {
 	for n > 0 && strings.HasPrefix(part, s.content) {
 		part, n = part[len(s.content):], n-1
@@ -193,23 +195,23 @@ func cleanUp(text string) string {
 	return text
 }
 
-// endOfWord replaces the suffix of a word's last token by a space, or by nothing in the last token of all.
+// endOfWord replaces the suffix that ends a word by a space. In the last token of the text, it removes the suffix.
 type endOfWord string
 
 func (suffix endOfWord) Stream(_ *pipe.Budget, next pipe.Sink) (pipe.Sink, func()) {
-	held, some := "", false
+	held, started := "", false // held is the last token, if the text has started
 	put := func(space string) {
-		if some {
+		if started {
 			next(strings.ReplaceAll(held, string(suffix), space), true, true)
 		}
 	}
 	return whole(func(token string) {
 		put(" ")
-		held, some = token, true
+		held, started = token, true
 	}), func() { put("") }
 }
 
-// byteFallback turns runs of tokens such as <0xE2> into text, with U+FFFD for each byte if they aren't UTF-8.
+// byteFallback turns neighbouring tokens such as <0xE2> into text. If their bytes aren't UTF-8, each becomes U+FFFD.
 type byteFallback struct{}
 
 func (byteFallback) Stream(_ *pipe.Budget, next pipe.Sink) (pipe.Sink, func()) {
@@ -240,9 +242,9 @@ func (byteFallback) Stream(_ *pipe.Budget, next pipe.Sink) (pipe.Sink, func()) {
 type fuse struct{}
 
 func (fuse) Stream(_ *pipe.Budget, next pipe.Sink) (pipe.Sink, func()) {
-	some := false
+	started := false
 	return func(part string, _, _ bool) {
-		next(part, !some, false)
-		some = true
-	}, func() { next("", !some, true) }
+		next(part, !started, false)
+		started = true
+	}, func() { next("", !started, true) }
 }

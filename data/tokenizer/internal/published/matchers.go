@@ -14,14 +14,14 @@ import (
 	"github.com/heed-go/heed/data/tokenizer/internal/pipe"
 )
 
-// A matcher splits a text into matches of a pattern and the parts between them.
+// A matcher splits a text before and after the matches of a pattern.
 type matcher struct {
-	find     func(text string) (start, end int) // the first match; len(text) and len(text) if there is none
-	invert   bool                               // the parts between matches are the matches
-	behavior string                             // what becomes of matches
+	find     func(text string) (start, end int) // returns the first match, or len(text) twice if there is none
+	invert   bool                               // matches count as the text between matches, and the text between as matches
+	behavior string                             // what happens to matches; one of behaviors
 }
 
-// behaviors has the names of all behaviors.
+// behaviors are what can happen to matches: they are dropped, they become pieces, or they are joined to other pieces.
 var behaviors = []string{"Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"}
 
 // parseMatcher makes the pre-tokenizers of a tokenizer.json that look for matches.
@@ -78,7 +78,7 @@ func parseMatcher(typ string, part json.RawMessage) (splitter, error) {
 	return m, nil
 }
 
-// parsePattern returns the function that finds a pattern, and the pattern's scanner if it has one.
+// parsePattern returns a function that finds the first match of a pattern, and the pattern's scanner if it has one.
 func parsePattern(part json.RawMessage) (func(text string) (start, end int), patterns.Scanner, error) {
 	var pattern struct{ String, Regex *string }
 	if err := format.Decode(part, &pattern); err != nil {
@@ -90,7 +90,7 @@ func parsePattern(part json.RawMessage) (func(text string) (start, end int), pat
 	case pattern.Regex == nil:
 		return nil, nil, fmt.Errorf("its pattern must have a String or a Regex, got %.200s", part)
 	}
-	if *pattern.Regex == " {2,}" { // of SentencePiece
+	if *pattern.Regex == " {2,}" { // tokenizers that were made from SentencePiece models have this pattern
 		return manySpaces, nil, nil
 	}
 	scan, ok := patterns.Scanners[*pattern.Regex]
@@ -100,7 +100,7 @@ func parsePattern(part json.RawMessage) (func(text string) (start, end int), pat
 	return func(text string) (start, end int) { return 0, scan(text) }, scan, nil
 }
 
-// literal finds a string. The empty string has no match.
+// literal returns a function that finds a string. The empty string has no match.
 func literal(s string) func(text string) (start, end int) {
 	return func(text string) (start, end int) {
 		i := strings.Index(text, s)
@@ -120,11 +120,11 @@ func manySpaces(text string) (start, end int) {
 	return start, len(text) - len(strings.TrimLeft(text[start:], " "))
 }
 
-// first finds the first character for which in returns true.
-func first(in func(r rune) bool) func(text string) (start, end int) {
+// first returns a function that finds the first character of a class.
+func first(isIn func(r rune) bool) func(text string) (start, end int) {
 	return func(text string) (start, end int) {
 		for i, r := range text {
-			if in(r) {
+			if isIn(r) {
 				return i, i + utf8.RuneLen(r)
 			}
 		}
@@ -147,44 +147,44 @@ func wordOrNot(text string) (start, end int) {
 }
 
 func (m matcher) split(a pipe.Text, yield func(pipe.Text)) {
-	start := 0 // of the piece that isn't finished yet, from start to end
-	end, before := 0, false
-	m.parts(a.Content, func(from, to int, match bool) {
-		joined := false // whether this part belongs to the piece before
+	pieceStart, pieceEnd := 0, 0 // the unfinished piece
+	afterMatch := false          // whether the last part was a match
+	m.parts(a.Content, func(start, end int, match bool) {
+		joined := false // whether this part continues the unfinished piece
 		switch m.behavior {
 		case "MergedWithPrevious":
-			joined = match && !before
+			joined = match && !afterMatch
 		case "MergedWithNext":
-			joined = before && !match
+			joined = afterMatch && !match
 		case "Contiguous":
-			joined = match == before && end > 0
+			joined = match == afterMatch && pieceEnd > 0
 		case "Removed":
 			if match {
-				from = to
+				start = end
 			}
 		}
 		if !joined {
-			if start < end {
-				yield(a.Sub(start, end))
+			if pieceStart < pieceEnd {
+				yield(a.Sub(pieceStart, pieceEnd))
 			}
-			start = from
+			pieceStart = start
 		}
-		end, before = to, match
+		pieceEnd, afterMatch = end, match
 	})
-	if start < end {
-		yield(a.Sub(start, end))
+	if pieceStart < pieceEnd {
+		yield(a.Sub(pieceStart, pieceEnd))
 	}
 }
 
-// parts calls f for each match, and for each part between matches, in the order of the text.
-func (m matcher) parts(text string, f func(from, to int, match bool)) {
+// parts calls do for each match, and for each part between matches, in the order of the text.
+func (m matcher) parts(text string, do func(start, end int, match bool)) {
 	for done := 0; done < len(text); {
 		start, end := m.find(text[done:])
 		if start > 0 {
-			f(done, done+start, m.invert)
+			do(done, done+start, m.invert)
 		}
 		if start < end {
-			f(done+start, done+end, !m.invert)
+			do(done+start, done+end, !m.invert)
 		}
 		done += end
 	}

@@ -8,24 +8,25 @@ import (
 	"github.com/heed-go/heed/data/tokenizer/internal/pipe"
 )
 
-// metaspace replaces spaces by a visible character, may put one before the text, and splits before each.
+// metaspace is a splitter that replaces spaces by a visible character, such as ▁. It may put that character before the
+// text, and split the text before each.
 type metaspace struct {
 	replacement string
 	prepend     string // "always", "first" (only at the start of the whole text) or "never"
-	apart       bool   // whether it splits
+	splits      bool
 }
 
 // metaspaceJSON is a Metaspace of a tokenizer.json.
 type metaspaceJSON struct {
 	Replacement string  `json:"replacement"`
 	Scheme      *string `json:"prepend_scheme"`
-	PrefixSpace *bool   `json:"add_prefix_space"` // of old files, without a prepend_scheme: false means never
+	PrefixSpace *bool   `json:"add_prefix_space"` // in old files, instead of prepend_scheme; false means never
 	Split       *bool   `json:"split"`
-	Spelled     *string `json:"str_rep"` // of old files, the same as replacement
+	Spelled     *string `json:"str_rep"` // in old files; the same as replacement
 }
 
 func (file metaspaceJSON) parse() (m metaspace, err error) {
-	m = metaspace{replacement: file.Replacement, prepend: "always", apart: file.Split == nil || *file.Split}
+	m = metaspace{replacement: file.Replacement, prepend: "always", splits: file.Split == nil || *file.Split}
 	switch {
 	case file.Scheme != nil:
 		m.prepend = *file.Scheme
@@ -47,7 +48,7 @@ func (m metaspace) split(a pipe.Text, yield func(pipe.Text)) {
 	if !strings.HasPrefix(a.Content, m.replacement) && (m.prepend == "always" || m.prepend == "first" && start == 0) {
 		a = prepend(m.replacement).Normalize(a)
 	}
-	if !m.apart {
+	if !m.splits {
 		yield(a)
 		return
 	}

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// parseNormalizer makes the normalizer of a tokenizer.json; nil if there is none.
+// parseNormalizer makes the normalizer of a tokenizer.json. It returns nil if there is none.
 func parseNormalizer(part json.RawMessage) (normalizer, error) {
 	typ, err := format.TypeOf(part)
 	if typ == "" || err != nil {
@@ -37,8 +37,8 @@ func parseNormalizer(part json.RawMessage) (normalizer, error) {
 	}
 	switch typ {
 	case "Sequence":
-		all, err := format.Sequence(file.Normalizers, parseNormalizer)
-		return normalizers(all), err
+		list, err := format.Sequence(file.Normalizers, parseNormalizer)
+		return normalizers(list), err
 	case "NFC":
 		return unicodeForm{norm.NFD, true}, nil
 	case "NFD":
@@ -66,11 +66,11 @@ func parseNormalizer(part json.RawMessage) (normalizer, error) {
 	return nil, format.Unsupported(typ)
 }
 
-// normalizers are normalizers in a sequence.
+// normalizers is a sequence of normalizers.
 type normalizers []normalizer
 
-func (all normalizers) Normalize(a pipe.Text) pipe.Text {
-	for _, n := range all {
+func (list normalizers) Normalize(a pipe.Text) pipe.Text {
+	for _, n := range list {
 		if a.Budget.Take(pipe.StepsOfPart * len(a.Content)); a.Budget.Spent() {
 			break
 		}
@@ -143,8 +143,8 @@ func (p replace) Normalize(a pipe.Text) pipe.Text {
 		}
 		w.Keep(start)
 		w.Done += end - start
-		from, upto := a.Original(w.Done-1, w.Done) // the last character of the match
-		w.Put(p.content, pipe.Span{Start: int32(from), End: int32(upto)})
+		start, end = a.Original(w.Done-1, w.Done) // the last character of the match
+		w.Put(p.content, pipe.Span{Start: int32(start), End: int32(end)})
 	}
 	if w.Done == 0 {
 		return a

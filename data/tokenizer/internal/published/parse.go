@@ -13,8 +13,7 @@ import (
 	"github.com/heed-go/heed/internal/jsonkeys"
 )
 
-// Parse makes a pubPipeline from a tokenizer.json. Other formats are converted to this one first, so that there is
-// one reader.
+// Parse makes a Pipeline from a tokenizer.json, whose members are file. The Pipeline keeps content.
 func Parse(content []byte, file format.Members) (*Pipeline, error) {
 	for _, name := range []string{"normalizer", "pre_tokenizer", "post_processor", "decoder", "truncation"} {
 		if err := format.CheckPart(file[name]); err != nil {
@@ -60,8 +59,8 @@ func Parse(content []byte, file format.Members) (*Pipeline, error) {
 		return nil, fmt.Errorf("its post_processor: %w", err)
 	}
 	for _, items := range [][]templateItem{p.template.single, p.template.pair} {
-		if n := specials(items); n > format.MaxSpecialTokens {
-			return nil, fmt.Errorf("its post_processor adds %d special tokens, more than %d", n, format.MaxSpecialTokens)
+		if n := specials(items); n > maxSpecial {
+			return nil, fmt.Errorf("its post_processor adds %d special tokens, more than %d", n, maxSpecial)
 		}
 		for _, item := range items {
 			for _, id := range item.ids {
@@ -114,7 +113,7 @@ func (p *Pipeline) addTokens(added []format.AddedToken) error {
 	if len(added) > 0 {
 		p.Tokens = slices.Clone(p.Tokens)
 	}
-	n := len(added) // tokens
+	n := len(added) // number of tokens
 	for _, token := range p.Tokens {
 		if token != "" {
 			n++
@@ -122,10 +121,10 @@ func (p *Pipeline) addTokens(added []format.AddedToken) error {
 	}
 	var raw, normal []format.AddedToken
 	b := pipe.NewBudget(len(p.File))
-	most := format.MaxIDs(n)
+	maxIDs := format.MaxIDs(n)
 	for i, t := range added {
-		if t.Content == "" || len(t.Content) > format.MaxTokenBytes || t.ID < 0 || t.ID >= most {
-			return fmt.Errorf("added token %d must have a content of 1 to %d bytes, and an id from 0 to %d, got %.100q and %d", i, format.MaxTokenBytes, most-1, t.Content, t.ID)
+		if t.Content == "" || len(t.Content) > format.MaxTokenBytes || t.ID < 0 || t.ID >= maxIDs {
+			return fmt.Errorf("added token %d must have a content of 1 to %d bytes, and an id from 0 to %d, got %.100q and %d", i, format.MaxTokenBytes, maxIDs-1, t.Content, t.ID)
 		}
 		for len(p.Tokens) <= t.ID {
 			p.Tokens = append(p.Tokens, "")
@@ -149,7 +148,7 @@ func (p *Pipeline) addTokens(added []format.AddedToken) error {
 				}
 			}
 			if t.Content != "" {
-				p.Tokens[t.ID] = t.Content // other libraries decode the id to this, too
+				p.Tokens[t.ID] = t.Content // other libraries decode the id to the normalised token, too
 			}
 			normal = append(normal, t)
 		} else {
@@ -160,7 +159,7 @@ func (p *Pipeline) addTokens(added []format.AddedToken) error {
 	return nil
 }
 
-// parseModel makes the model of a tokenizer.json. It may look at the splitter of p.
+// parseModel makes the model of a tokenizer.json. The splitter of p says whether the vocabulary is byte-level.
 func parseModel(part json.RawMessage, p *Pipeline) (model, error) {
 	file, err := format.Object(part)
 	if err != nil || file["type"] == nil && file["merges"] == nil {

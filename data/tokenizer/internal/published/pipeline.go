@@ -14,34 +14,31 @@ import (
 	"github.com/heed-go/heed/data/tokenizer/internal/pipe"
 )
 
-// A Pipeline is the tokenizer of a published model. It normalises a text, splits it into pieces, encodes each piece
-// with its model, and adds the special tokens of a template: the steps of Hugging Face's tokenizers, with the same
-// results.
-// Open and Read return Pipelines.
+// A Pipeline is the tokenizer of a published model.
 type Pipeline struct {
 	normalizer normalizer // nil changes nothing
 	splitter   splitter   // nil splits nothing
 	Model      model
-	raw        *addedTokens // searched for in the text
-	normal     *addedTokens // searched for in the normalised text
+	raw        *addedTokens // found in the text before it is normalised
+	normal     *addedTokens // found in the normalised text
 	template   template
 	truncation truncation
 	decoder    decoder
 	Special    map[string]int
 	Tokens     []string     // spelling of each id; empty if no token has the id
 	spaced     map[int]bool // ids of added tokens that include white space beside them
-	spaces     [][2]int32   // white-space characters at the start and the end of each of the tokens, if the template trims
+	spaces     [][2]int32   // if the template trims: the number of white-space characters at both ends of each of the Tokens
 	Unknown    int          // id for unknown text, or -1
-	File       []byte       // tokenizer.json
+	File       []byte       // the tokenizer.json
 }
 
-// Options say where names of special tokens in a text become their ids.
+// Options say where the names of special tokens in a text become special tokens.
 type Options struct {
-	Special bool        // everywhere in the text,
-	Plain   []pipe.Span // except in these parts, which are in order
+	Special bool        // everywhere except in Plain; otherwise, nowhere
+	Plain   []pipe.Span // in order
 }
 
-// overlaps reports whether the part of the text from start to end overlaps a plain part.
+// overlaps reports whether the part of the text from start to end overlaps a part in Plain.
 func (o Options) overlaps(start, end int) bool {
 	i := sort.Search(len(o.Plain), func(i int) bool { return int(o.Plain[i].End) > start })
 	return i < len(o.Plain) && int(o.Plain[i].Start) < end
@@ -59,7 +56,7 @@ type splitter interface {
 
 // A model turns a piece into tokens.
 type model interface {
-	// encode appends the tokens of a piece. Their Start and End count bytes of the piece. It returns an error if the
+	// Encode appends the tokens of a piece. Their Start and End count bytes of the piece. It returns an error if the
 	// model can't encode a part of the piece and has no unknown token, or if the budget is spent.
 	Encode(tokens []pipe.Token, piece string, b *pipe.Budget) ([]pipe.Token, error)
 
@@ -67,17 +64,18 @@ type model interface {
 	Unknown() int         // id for unknown text, or -1
 }
 
-// A decoder turns the spellings of tokens into other tokens. The text is the concatenation of the last decoder's.
+// A decoder replaces tokens by other tokens. The decoded text is the tokens of the last decoder, one after the other.
 type decoder interface {
-	// stream returns functions that take a text's tokens, and its end. They pass the decoded tokens on to next, until
-	// the budget is spent.
+	// Stream returns functions that take the next token, and the end of a text. They pass the decoded tokens on to
+	// next, until the budget is spent.
 	Stream(b *pipe.Budget, next pipe.Sink) (pipe.Sink, func())
 }
 
-// Encode calls emit with the tokens of a text, which must be UTF-8. After an error, the tokens so far are worthless.
+// Encode calls emit with the tokens of a text, which must be UTF-8. If Encode returns an error,
+// discard the tokens.
 func (p *Pipeline) Encode(text string, o Options, emit func(pipe.Token)) error {
 	b := pipe.NewBudget(len(text))
-	var tokens []pipe.Token // of one piece
+	var tokens []pipe.Token // the tokens of one piece
 	encode := func(piece pipe.Text) (err error) {
 		if piece.Content == "" {
 			return nil
@@ -134,7 +132,7 @@ func (p *Pipeline) Encode(text string, o Options, emit func(pipe.Token)) error {
 // Len returns the number of ids.
 func (p *Pipeline) Len() int { return len(p.Tokens) }
 
-// Has reports whether a token Has the id.
+// Has reports whether a token has the id.
 func (p *Pipeline) Has(id int) bool { return id >= 0 && id < len(p.Tokens) && p.Tokens[id] != "" }
 
 // Decode returns the text of ids.

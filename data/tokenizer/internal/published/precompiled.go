@@ -11,7 +11,7 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// parsePrecompiled reads a precompiled_charsmap in base64.
+// parsePrecompiled makes the normalizer for a precompiled_charsmap in base64.
 func parsePrecompiled(encoded string) (normalizer, error) {
 	content, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
@@ -24,13 +24,13 @@ func parsePrecompiled(encoded string) (normalizer, error) {
 	return precompiled{table}, nil
 }
 
-// precompiled is the normalizer Precompiled: the rules of a SentencePiece model.
+// precompiled is a normalizer that applies the rules of a SentencePiece model to grapheme clusters and characters.
 type precompiled struct{ rules *trie.Charsmap }
 
 func (p precompiled) Normalize(a pipe.Text) pipe.Text {
 	a.Budget.Take(pipe.StepsOfForm * len(a.Content))
 	var t *transformer // nil while nothing has changed
-	done := 0          // bytes of a.text before the part that is next
+	done := 0          // bytes of the text before the next part
 	keep := func(part string) {
 		if done += len(part); t != nil {
 			for _, r := range part {
@@ -47,9 +47,9 @@ func (p precompiled) Normalize(a pipe.Text) pipe.Text {
 			}
 		}
 		done += len(part)
-		left := utf8.RuneCountInString(part) // characters of the part that the text's don't stand for yet
+		left := utf8.RuneCountInString(part) // characters of the part that no character of the text stands for yet
 		for _, r := range text {
-			t.add(formed{r: r, added: 1 - min(1, left)}) // the last ones stand beside
+			t.add(formed{r: r, added: 1 - min(1, left)}) // characters beyond the length of the part are added
 			left = max(0, left-1)
 		}
 		t.drop(left)

@@ -10,7 +10,7 @@ import (
 	"github.com/heed-go/heed/data/tokenizer/internal/pipe"
 )
 
-// parseSplitter makes the pre-tokenizer of a tokenizer.json; nil if there is none.
+// parseSplitter makes the pre_tokenizer of a tokenizer.json. It returns nil if there is none.
 func parseSplitter(part json.RawMessage) (splitter, error) {
 	typ, err := format.TypeOf(part)
 	if typ == "" || err != nil {
@@ -34,20 +34,20 @@ func parseSplitter(part json.RawMessage) (splitter, error) {
 		return file.parse()
 	case "Sequence":
 		var list struct {
-			Type string            `json:"type"`
-			All  []json.RawMessage `json:"pretokenizers"`
+			Type  string            `json:"type"`
+			Parts []json.RawMessage `json:"pretokenizers"`
 		}
 		if err := format.Decode(part, &list); err != nil {
 			return nil, err
 		}
-		all, err := format.Sequence(list.All, parseSplitter)
-		return sequence(all), err
+		parts, err := format.Sequence(list.Parts, parseSplitter)
+		return sequence(parts), err
 	}
 	return parseMatcher(typ, part)
 }
 
-// byteLevel says that the model's vocabulary is byte-level: its tokens are bytes, spelled as characters. It may add a
-// space before the text, and split the text by GPT-2's pattern.
+// byteLevel is a splitter that may add a space before the text, and split the text by GPT-2's pattern. It also says
+// that the model's vocabulary is byte-level: that its tokens are bytes, which are spelled as characters.
 type byteLevel struct{ space, pattern bool }
 
 // byteLevelJSON is a ByteLevel of a tokenizer.json.
@@ -55,7 +55,7 @@ type byteLevelJSON struct {
 	Type        string `json:"type"`
 	PrefixSpace bool   `json:"add_prefix_space"`
 	Trim        bool   `json:"trim_offsets"`
-	Regex       *bool  `json:"use_regex"` // missing in files of old versions: true
+	Regex       *bool  `json:"use_regex"` // if it is missing, true
 }
 
 func (b byteLevel) split(a pipe.Text, yield func(pipe.Text)) {
@@ -90,7 +90,7 @@ func (s sequence) split(a pipe.Text, yield func(pipe.Text)) {
 	})
 }
 
-// isByteLevel reports whether a splitter has a byteLevel.
+// isByteLevel reports whether a splitter is or has a byteLevel.
 func isByteLevel(s splitter) bool {
 	switch s := s.(type) {
 	case byteLevel:
@@ -101,7 +101,7 @@ func isByteLevel(s splitter) bool {
 	return false
 }
 
-// scanned splits a text with the scanner of a pattern.
+// scanned splits a text with the Scanner of a pattern.
 type scanned patterns.Scanner
 
 func (scan scanned) split(a pipe.Text, yield func(pipe.Text)) {

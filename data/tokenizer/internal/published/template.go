@@ -14,14 +14,14 @@ import (
 type template struct {
 	single, pair []templateItem
 
-	trim  bool // the parts of tokens leave out white space
-	keeps bool // with trim: the first token's first space was added, so its part stays
+	trim  bool // the parts of tokens leave out white space at their ends
+	keeps bool // with trim: the first space of the first token doesn't count, because ByteLevel added it
 }
 
 // A templateItem stands for the tokens of a text, or for special tokens.
 type templateItem struct {
 	text int   // 0 or 1: the first or the second text; -1 for special tokens
-	ids  []int // special tokens
+	ids  []int // ids of the special tokens
 	typ  int
 }
 
@@ -40,7 +40,7 @@ func parseTemplate(part json.RawMessage) (t template, err error) {
 		Special     map[string]specialJSON `json:"special_tokens"`
 		Sep         namedID                `json:"sep"`
 		Cls         namedID                `json:"cls"`
-		Trim        *bool                  `json:"trim_offsets"` // missing: true
+		Trim        *bool                  `json:"trim_offsets"` // if it is missing, true
 		PrefixSpace *bool                  `json:"add_prefix_space"`
 		Regex       json.RawMessage        `json:"use_regex"`
 	}
@@ -116,7 +116,7 @@ func (id *namedID) UnmarshalJSON(value []byte) error {
 	return nil
 }
 
-// templateItems returns the items of a template for this number of texts.
+// templateItems returns the items of a template for one text or two. The argument texts is their number.
 func templateItems(file []templateJSON, special map[string]specialJSON, texts int) ([]templateItem, error) {
 	var items []templateItem
 	seen := [2]bool{}
@@ -147,6 +147,9 @@ func templateItems(file []templateJSON, special map[string]specialJSON, texts in
 	return items, nil
 }
 
+// maxSpecial is the maximum number of special tokens that a template adds.
+const maxSpecial = 1 << 10
+
 // specials returns the number of special tokens of a template.
 func specials(items []templateItem) int {
 	n := 0
@@ -156,7 +159,7 @@ func specials(items []templateItem) int {
 	return n
 }
 
-// truncation is the maximum length of an Input. Its zero value is no limit.
+// truncation says how a long Input is cut. Its zero value is no limit.
 type truncation struct {
 	length   int
 	strategy string // "LongestFirst", "OnlyFirst" or "OnlySecond"
@@ -190,7 +193,8 @@ func parseTruncation(part json.RawMessage) (truncation, error) {
 	return truncation{file.Length, file.Strategy, file.Direction == "Left"}, nil
 }
 
-// cut cuts the tokens of one text or two, so that they have at most t.length together with this number of others.
+// cut shortens the tokens of one text or two. Together with this number of other tokens, t.length of them remain at
+// most.
 func (t truncation) cut(tokens [][]pipe.Token, others int) error {
 	if t.length == 0 {
 		return nil

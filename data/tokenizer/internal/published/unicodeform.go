@@ -9,15 +9,15 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// unicodeForm is a normal form of Unicode 9: a decomposition, and whether its characters are composed again. Later
-// versions decompose and reorder more characters, but none in another way.
+// unicodeForm is a normalizer: a normal form of Unicode 9. Later versions decompose and reorder more characters. They
+// treat the characters of Unicode 9 in the same way.
 type unicodeForm struct {
 	decomposition norm.Form // norm.NFD or norm.NFKD
-	compose       bool
+	compose       bool      // whether characters are composed again
 }
 
-// A formed is a character of a normal form. Added says how it relates to the characters of the text: 0 if it stands for
-// the next one, 1 if it stands beside the last one, and -n if it stands for the next one and the n after it.
+// A formed is a character of the new text. The field added says which characters of the old text it stands for: 0 means
+// the next one, -n means the next one and the n after it. With 1, it is an additional character for the last one.
 type formed struct {
 	r     rune
 	added int
@@ -34,7 +34,7 @@ func (f unicodeForm) Normalize(a pipe.Text) pipe.Text {
 	}
 	a.Budget.Take(pipe.StepsOfForm * len(a.Content))
 	t := transformer{Rewriter: pipe.Rewriter{In: a}}
-	var part []formed // the last character of class 0 and what follows it
+	var part []formed // the last character of class 0, and the characters after it
 	for _, r := range a.Content {
 		if a.Budget.Spent() {
 			break
@@ -55,7 +55,7 @@ func (f unicodeForm) Normalize(a pipe.Text) pipe.Text {
 	return t.result()
 }
 
-// settled returns characters in canonical order, and composed if the form is. At most the first has class 0.
+// settled sorts characters into canonical order, and composes them if the form does. Only the first may have class 0.
 func (f unicodeForm) settled(part []formed) []formed {
 	if len(part) < 2 {
 		return part
@@ -74,7 +74,7 @@ func (f unicodeForm) settled(part []formed) []formed {
 	return out
 }
 
-// composes reports whether f and the next character form one character together, which f becomes then.
+// composes reports whether f and the next character form one character together. If so, f becomes that character.
 func (f *formed) composes(next formed) bool {
 	if f.class != 0 || norm.NFC.PropertiesString(string(next.r)).BoundaryBefore() {
 		return false
@@ -87,28 +87,28 @@ func (f *formed) composes(next formed) bool {
 	return ok
 }
 
-// A transformer builds the text of characters. Each has the origin of the characters that it stands for.
+// A transformer builds a text from formed characters. Each gets the origin of the characters that it stands for.
 type transformer struct {
 	pipe.Rewriter
-	held formed // the last character, which may yet stand for more
-	some bool   // whether there is one
+	held   formed // the last character, which drop may still change
+	isHeld bool   // whether there is such a character
 }
 
 // add adds characters.
 func (t *transformer) add(part ...formed) {
 	for _, c := range part {
 		t.flush()
-		t.held, t.some = c, true
+		t.held, t.isHeld = c, true
 	}
 }
 
-// drop removes the next n characters of the old text. Before the first add, it has no effect, so that the characters
-// after them take their origins.
+// drop removes the next n characters of the old text: the last character stands for them, too. Before the first add,
+// drop has no effect.
 func (t *transformer) drop(n int) { t.held.added -= n }
 
 func (t *transformer) flush() {
 	switch {
-	case !t.some:
+	case !t.isHeld:
 	case t.held.added > 0:
 		t.Beside(string(t.held.r))
 	default:
@@ -119,7 +119,7 @@ func (t *transformer) flush() {
 		}
 		t.Replace(n, string(t.held.r))
 	}
-	t.some = false
+	t.isHeld = false
 }
 
 // result returns the new text.
