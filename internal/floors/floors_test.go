@@ -30,7 +30,7 @@ var floors = [][]string{
 	{"train", "layers/decode"},
 	{"layers", "layers/gradcheck"},
 	{"internal/ops", "train/optim"},
-	{"internal/kernel", "data/toy"},
+	{"internal/kernel", "internal/rows", "data/toy"},
 	{"data", "internal/atomicfile", "internal/extremes", "internal/folderlock", "internal/heatmap", "internal/kinds", "internal/safetensors", "internal/table", "internal/testseed", "train/score"},
 	{"data/tokenizer", "internal/memory", "internal/textfile"},
 	{"data/tokenizer/internal/chat", "data/tokenizer/internal/learn", "data/tokenizer/internal/published"},

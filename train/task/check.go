@@ -9,6 +9,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/data/toy"
+	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/internal/text"
@@ -134,7 +135,7 @@ func (c *Config) check(decided bool) error {
 	if err := cmp.Or(
 		setting.Between("task.max_len", c.Task.MaxLen, one, longest),
 		setting.Between("task.max_answer", c.Task.MaxAnswer, 0, longest),
-		setting.Between("data.validation", c.Data.Validation, zero, mostValidation),
+		setting.Between("data.validation", c.Data.Validation, zero, rows.MaxValidation),
 		setting.Between("data.vocab_size", c.Data.VocabSize, 0, 1<<18),
 		setting.Between("model.dim", m.Dim, one, 1<<14),
 		setting.Between("model.layers", m.Layers, one, 128),

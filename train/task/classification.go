@@ -2,6 +2,7 @@ package task
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/internal/text"
@@ -35,10 +37,10 @@ const (
 	mostDistinct = 20     // most different labels if most of them occur only once or twice
 )
 
-// read compares all labels without regard to case and surrounding spaces. It adds labels with several spellings to the
-// description and, if the configuration asks for it, merges them. It returns an error if nothing says whether the first
+// read compares all labels without regard to case and surrounding spaces. Its note lists labels with several spellings.
+// If the configuration asks for it, read merges them. It returns an error if nothing says whether the first
 // row of a table is a header, and its label occurs neither in another row nor in the rule's Classes.
-func (classification) read(c *Config, d *dataDescription, tables []*table.Table) error {
+func (classification) read(c *Config, tables []*table.Table) (notes []string, err error) {
 	labels, firsts, rows := map[string]int{}, map[string]int{}, 0 // numbers of rows and of first rows
 	for _, t := range tables {
 		for i := range t.Len() {
@@ -58,14 +60,15 @@ func (classification) read(c *Config, d *dataDescription, tables []*table.Table)
 		known[key], classes[key] = true, class
 	}
 	if c.Task.Classes == nil && freeText(len(spellings), rows) { // rows returns an error
-		return nil
+		return nil, nil
 	}
 	for _, t := range tables {
 		if label := t.Field(0, 1); t.Guessed && !known[folded(label)] {
-			return setting.Errorf("data file %q: the label of the first row, %.60q, occurs in no other row: set %s yes if this row is a header, or %s no if it isn't",
+			return nil, setting.Errorf("data file %q: the label of the first row, %.60q, occurs in no other row: set %s yes if this row is a header, or %s no if it isn't",
 				t.Name, label, setting.Path("data.header"), setting.Path("data.header"))
 		}
 	}
+	var alike [][]count
 	merged := map[string]string{}
 	for key, some := range spellings {
 		slices.SortFunc(some, func(a, b count) int { return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Label, b.Label)) })
@@ -79,16 +82,24 @@ func (classification) read(c *Config, d *dataDescription, tables []*table.Table)
 			}
 		}
 		if len(some) > 1 {
-			d.Alike = append(d.Alike, some)
+			alike = append(alike, some)
 		}
 	}
-	slices.SortFunc(d.Alike, func(a, b []count) int { return cmp.Compare(a[0].Label, b[0].Label) })
-	if d.merged = c.Data.MergeLabels; d.merged {
+	name, advice := "alike", "; --merge-labels merges them"
+	if c.Data.MergeLabels {
+		name, advice = "merged", ""
 		for _, t := range tables {
 			t.Replace(1, merged)
 		}
 	}
-	return nil
+	if alike != nil {
+		slices.SortFunc(alike, func(a, b []count) int { return cmp.Compare(a[0].Label, b[0].Label) })
+		groups := text.List(len(alike), mostLabels, "; ", func(i int) string {
+			return text.List(len(alike[i]), len(alike[i]), ", ", func(j int) string { return fmt.Sprintf("%s %d", shown(alike[i][j].Label), alike[i][j].N) })
+		})
+		notes = append(notes, fmt.Sprintf("%s: %s (counts of all rows; the labels differ only in case or surrounding spaces%s)", name, groups, advice))
+	}
+	return notes, nil
 }
 
 // mostFrequent returns the most frequent spelling without surrounding spaces.
@@ -115,19 +126,19 @@ func folded(label string) string {
 func freeText(labels, rows int) bool { return labels > mostDistinct && 2*labels > rows }
 
 // rows sets the rule's Classes to the different labels in the file.
-func (classification) rows(c *Config, s *rowSet) error {
+func (classification) rows(c *Config, s *rows.Set) error {
 	if c.Task.Classes != nil {
 		return nil
 	}
 	labels := map[string]bool{}
-	for _, r := range []rows{s.trains, s.validates} {
-		for label := range r.column(1) {
+	for _, part := range []rows.Part{s.Train, s.Validation} {
+		for label := range part.Answers() {
 			labels[label] = true
 		}
 	}
-	n, rows := len(labels), len(s.trains.number)+len(s.validates.number)
+	n, rows := len(labels), s.Train.Len()+s.Validation.Len()
 	if freeText(n, rows) {
-		return setting.Errorf("data file %q has %d different labels in %d rows, in its columns %s: set %s to the columns of texts and labels, or use %s seq2seq if answers are free text", c.Data.File, n, rows, s.description.Columns, setting.Path("data.columns"), setting.Path("task"))
+		return setting.Errorf("data file %q has %d different labels in %d rows, in its columns %s: set %s to the columns of texts and labels, or use %s seq2seq if answers are free text", c.Data.File, n, rows, s.Description.Columns, setting.Path("data.columns"), setting.Path("task"))
 	}
 	if n < 2 || n > maxClasses {
 		return setting.Errorf("data file %q has %s, but needs 2 to %d different labels: set %s to the columns of texts and labels, or use %s seq2seq if answers are free text", c.Data.File, text.Count(n, "label"), maxClasses, setting.Path("data.columns"), setting.Path("task"))

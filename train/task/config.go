@@ -58,10 +58,8 @@ type Training struct {
 	ClassWeights   string  `json:"class_weights,omitempty"`   // for labels and tags of a file: "balanced" weighs rare classes up; empty means equal weights
 }
 
-const (
-	longest        = 1 << 16 // most symbols of a source or an answer
-	mostValidation = 1 << 24 // most validation examples
-)
+// longest is the greatest number of symbols of a source or an answer.
+const longest = 1 << 16
 
 // Names returns the names of all tasks that Named knows. The first is the default.
 func Names() []string {

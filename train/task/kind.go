@@ -10,6 +10,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/table"
 )
 
@@ -54,15 +55,16 @@ type Column = table.Column
 // file.
 type kind interface {
 	about() Kind
-	defaults(c *Config)              // changes the default settings for this kind
-	check(c *Config) error           // returns an error if a setting makes no sense for this kind
-	rows(c *Config, s *rowSet) error // completes the rule from the rows of a file
+	defaults(c *Config)                // changes the default settings for this kind
+	check(c *Config) error             // returns an error if a setting makes no sense for this kind
+	rows(c *Config, s *rows.Set) error // completes the rule from the rows of a file, which are divided but not encoded yet
 
 	// row returns a function that returns an error if the fields of a row are bad. It may return nil.
 	row(c *Config) func(fields []string) error
 
-	// read checks and changes tables of rows right after reading them, and adds to the description what it finds.
-	read(c *Config, d *dataDescription, tables []*table.Table) error
+	// read checks and changes tables of rows right after reading them. It returns notes for the description of the
+	// data, each as "name: text".
+	read(c *Config, tables []*table.Table) (notes []string, err error)
 
 	network(m *Model) (network, error) // makes the layers, with the model's Params
 
@@ -122,14 +124,14 @@ func (c *Config) columns() []Column {
 // common has the methods that most kinds use.
 type common struct{ Kind }
 
-func (k common) about() Kind               { return k.Kind }
-func (common) defaults(*Config)            {}
-func (common) check(*Config) error         { return nil }
-func (common) rows(*Config, *rowSet) error { return nil }
+func (k common) about() Kind                 { return k.Kind }
+func (common) defaults(*Config)              {}
+func (common) check(*Config) error           { return nil }
+func (common) rows(*Config, *rows.Set) error { return nil }
 
 func (common) row(*Config) func(fields []string) error { return nil }
 
-func (common) read(*Config, *dataDescription, []*table.Table) error { return nil }
+func (common) read(*Config, []*table.Table) ([]string, error) { return nil, nil }
 
 func (common) network(*Model) (network, error) { return nil, errors.New("the task has no kind") }
 func (common) metrics(*Config) named           { return named{accuracy} }

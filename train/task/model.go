@@ -7,6 +7,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -52,7 +53,7 @@ func newModel(c Config) (*Model, error) {
 // encode returns a batch that has only this input, and an Answer without Text: the fields that don't need the model.
 func (m *Model) encode(input string) (data.Batch, Answer) {
 	source, _ := m.coder.Tokenizers()
-	ids, unknown, _ := encoded(source, input)
+	ids, unknown, _ := rows.Encoded(source, input)
 	b, err := m.coder.Batch([]data.Example{{Source: input}})
 	if err != nil {
 		unknown = unknown && source.Unknown() >= 0 || errors.As(err, new(*tokenizer.UnknownSymbolError))

@@ -28,7 +28,7 @@ import (
 // manyInputs returns inputs of all lengths, enough for several batches.
 func manyInputs(t testing.TB, task *Task) []string {
 	if rows, ok := task.set.(*rowSet); ok {
-		return slices.Collect(rows.trains.column(0))
+		return slices.Collect(rows.Train.Sources())
 	}
 	if task.Config.Task.Kind != data.KindText {
 		var inputs []string

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
@@ -67,7 +68,7 @@ func nanoGPT(c *Config) {
 			Norm:        layers.NormConfig{NoBias: true},
 		},
 	}
-	c.Data.Validation = mostValidation
+	c.Data.Validation = rows.MaxValidation
 	c.Training = Training{StepsPerEpoch: 250, Config: train.Config{
 		BatchSize: 12, MaxEpochs: 8,
 		Optimizer: optim.Config{
@@ -89,7 +90,7 @@ func speedrun(c *Config) {
 			Norm:        layers.NormConfig{Kind: "rms"},
 		},
 	}
-	c.Data.Validation = mostValidation
+	c.Data.Validation = rows.MaxValidation
 	c.Training = Training{StepsPerEpoch: 450, Config: train.Config{
 		BatchSize: 16, MicroBatches: 2, MaxEpochs: 1,
 		Optimizer: optim.Config{

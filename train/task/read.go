@@ -28,11 +28,11 @@ func (m *Model) ReadExamples(files ...string) (examples []data.Example, notes []
 	if len(files) < 1 || len(files) > 2 {
 		return nil, nil, fmt.Errorf("examples must come from one file or from two parallel files, got %d files", len(files))
 	}
-	t, err := readRows(&c, judgeBytes, files[0], append(files, "")[1], new(string))
+	t, err := c.format().Read(&c.Data, judgeBytes, files[0], append(files, "")[1])
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := kindOf(c.Task.Kind).read(&c, &dataDescription{}, []*table.Table{t}); err != nil {
+	if _, err := kindOf(c.Task.Kind).read(&c, []*table.Table{t}); err != nil {
 		return nil, nil, err
 	}
 	examples = make([]data.Example, t.Len())
@@ -60,8 +60,8 @@ const (
 	fileBytes = 1 << 24
 )
 
-// PredictFile answers the rows of a file (see data.Settings), and writes all rows with added values to w, in the form of the
-// file, but without gzip. The column of inputs, the header and the encoding are found as in the model's run, unless the
+// PredictFile answers the rows of a file (see data.Settings), and writes all rows with added values to w, in the form of
+// the file, but without gzip. The column of inputs, the header and the encoding are found as in the model's run, unless the
 // caller changed Columns, Header and Encoding in m.Config.Data. The Columns may leave out the column of answers.
 //
 // The function row returns the added values of a row, one for each name in added: strings, and for numbers json.Number.
@@ -81,13 +81,7 @@ func (m *Model) PredictFile(ctx context.Context, file string, w io.Writer, o Pre
 	if err != nil {
 		return err
 	}
-	columns := c.columns()
-	inputs := len(columns) - 1
-	wanted := table.Options{Columns: c.Data.Columns, Known: columns[:inputs], Join: inputs == 2, Header: c.Data.Header, Encoding: c.Data.Encoding, Tagged: c.tagged()}
-	if len(wanted.Columns) == len(columns) {
-		wanted.Columns = wanted.Columns[:inputs]
-	}
-	records, err := table.Open(file, wanted)
+	records, err := table.Open(file, c.format().Inputs(&c.Data))
 	if err != nil {
 		return err
 	}
@@ -161,11 +155,7 @@ func (t *Task) Examples() []data.Example {
 	case *ruleSet:
 		return s.examples
 	case *rowSet:
-		examples := make([]data.Example, len(s.held.number))
-		for i := range examples {
-			examples[i] = s.held.example(i)
-		}
-		return examples
+		return s.Held.Examples()
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
@@ -54,15 +55,15 @@ func (regression) row(*Config) func(fields []string) error {
 }
 
 // rows sets the rule's Mean and Scale to the mean and the standard deviation of the training rows.
-func (regression) rows(c *Config, s *rowSet) error {
-	mean, spread, mistake := meanAndSpread(s.trains.column(1))
+func (regression) rows(c *Config, s *rows.Set) error {
+	mean, spread, mistake := meanAndSpread(s.Train.Answers())
 	if spread == 0 {
 		return setting.Errorf("data file %q: all training rows have the number %g, so there is nothing to learn: set %s to the columns of texts and numbers", c.Data.File, mean, setting.Path("data.columns"))
 	}
 	if c.Task.Scale == 0 { // otherwise it comes from a run
 		c.Task.Mean, c.Task.Scale = mean, spread
 	}
-	s.description.Notes = append(s.description.Notes,
+	s.Description.Notes = append(s.Description.Notes,
 		fmt.Sprintf("numbers: mean %.6g, standard deviation %.6g", mean, spread),
 		fmt.Sprintf("baseline: always answering %.6g has a mean absolute error of %.6g in training", mean, mistake))
 	return nil

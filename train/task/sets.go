@@ -15,6 +15,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/train"
 )
@@ -154,7 +155,7 @@ func readText(c *Config) (*data.Text, error) {
 	if err != nil || c.Data.SourceUnits != tokenizer.BPE {
 		return text, err
 	}
-	c.Data.VocabSize = cmp.Or(c.Data.VocabSize, idsFor(int(text.Size())))
+	c.Data.VocabSize = cmp.Or(c.Data.VocabSize, rows.VocabSize(int(text.Size())))
 	if err := text.LearnBPE(max(256, c.Data.VocabSize)); err != nil {
 		text.Close()
 		return nil, err

@@ -1,6 +1,10 @@
-package task
+package rows
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/heed-go/heed/data"
+)
 
 // buckets group the rows of a file by size. All rows of a bucket are padded to the same width, so there is one graph
 // per bucket. The size of a row is the length of its source or, if greater, the length of its answer times the ratio of
@@ -9,21 +13,21 @@ type buckets struct {
 	bounds            []int // largest size of each bucket
 	sources, answers  int   // 1 plus the number of symbols in the sources and in the answers of all training rows
 	maxLen, maxAnswer int
-	kind              Kind
+	format            Format
 }
 
 // mostBuckets is the greatest number of buckets.
 const mostBuckets = 12
 
 // newBuckets chooses the bounds with the least padding of the training rows.
-func newBuckets(c *Config, trains, validates []lengths) *buckets {
-	b := &buckets{maxLen: c.Task.MaxLen, maxAnswer: c.Task.MaxAnswer, kind: c.Kind(), sources: 1, answers: 1}
+func newBuckets(f Format, rule *data.Rule, trains, validates []lengths) *buckets {
+	b := &buckets{maxLen: rule.MaxLen, maxAnswer: rule.MaxAnswer, format: f, sources: 1, answers: 1}
 	for _, l := range trains {
 		b.sources, b.answers = b.sources+int(l[0]), b.answers+int(l[1])
 	}
 	largest := 1
-	for _, all := range [][]lengths{trains, validates} {
-		for _, l := range all {
+	for _, rows := range [][]lengths{trains, validates} {
+		for _, l := range rows {
 			largest = max(largest, b.size(l))
 		}
 	}
@@ -41,9 +45,9 @@ func (b *buckets) size(l lengths) int {
 }
 
 // assign returns the bucket of each row.
-func (b *buckets) assign(all []lengths) []uint8 {
-	assigned := make([]uint8, len(all))
-	for i, l := range all {
+func (b *buckets) assign(rows []lengths) []uint8 {
+	assigned := make([]uint8, len(rows))
+	for i, l := range rows {
 		bucket, _ := slices.BinarySearch(b.bounds, b.size(l))
 		assigned[i] = uint8(bucket)
 	}
@@ -56,9 +60,9 @@ func (b *buckets) widths() [][2]int {
 	for i, bound := range b.bounds {
 		widths[i][0] = min(bound, b.maxLen)
 		switch {
-		case b.kind.aligned:
+		case b.format.Aligned:
 			widths[i][1] = widths[i][0]
-		case b.kind.Sequences:
+		case b.format.Sequences:
 			widths[i][1] = min(bound*b.answers/b.sources, b.maxAnswer) + 1
 		}
 	}

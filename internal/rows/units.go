@@ -1,4 +1,4 @@
-package task
+package rows
 
 import (
 	"cmp"
@@ -9,60 +9,53 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 )
 
-// tokenize chooses the units and makes the tokenizers of sources and answers, unless the configuration has them.
-func (s *rowSet) tokenize(c *Config) error {
-	k, d := c.Kind(), &c.Data
-	if err := kindOf(k.Name).rows(c, s); err != nil {
-		return err
-	}
-	d.SourceUnits, d.TargetUnits = cmp.Or(d.SourceUnits, k.usual), cmp.Or(d.TargetUnits, k.usual)
+// tokenize chooses the units and makes the tokenizers of sources and answers, unless the settings and the rule have
+// them.
+func (s *Set) tokenize(rule *data.Rule) error {
+	d, f := s.settings, s.format
+	d.SourceUnits, d.TargetUnits = cmp.Or(d.SourceUnits, f.Usual), cmp.Or(d.TargetUnits, f.Usual)
 	if d.SourceUnits == "" {
-		d.SourceUnits = s.unitsOf(&s.description.Source, 0, 2, c.Seed) // tokens that occur once become the unknown token
+		d.SourceUnits = s.unitsOf(&s.Description.Source, 0, 2) // tokens that occur once become the unknown token
 	}
-	if k.AnswerUnits && d.TargetUnits == "" {
-		d.TargetUnits = s.unitsOf(&s.description.Answer, 1, 1, c.Seed)
+	if f.AnswerUnits && d.TargetUnits == "" {
+		d.TargetUnits = s.unitsOf(&s.Description.Answer, 1, 1)
 	}
 	var err error
-	one := d.SourceUnits == tokenizer.BPE && d.TargetUnits == tokenizer.BPE // one vocabulary for both sides
+	shared := d.SourceUnits == tokenizer.BPE && d.TargetUnits == tokenizer.BPE // one vocabulary for both sides
 	if (d.SourceUnits == tokenizer.BPE || d.TargetUnits == tokenizer.BPE) && d.VocabSize == 0 {
-		d.VocabSize = merged(s.trains.all)
+		bytes := 0
+		for text := range s.Train.texts {
+			bytes += len(text)
+		}
+		d.VocabSize = VocabSize(bytes)
 	}
-	if c.Task.Source == nil {
-		texts, size := s.trains.column(0), 0
+	if rule.Source == nil {
+		texts, size := s.Train.Sources(), 0
 		switch {
-		case one:
-			texts, size = s.trains.all, d.VocabSize
+		case shared:
+			texts, size = s.Train.texts, d.VocabSize
 		case d.SourceUnits == tokenizer.BPE:
 			size = d.VocabSize
 		case d.SourceUnits == tokenizer.Tokens:
 			size = frequent(texts)
 		}
-		if c.Task.Source, err = tokenizer.New(d.SourceUnits, texts, size); err != nil {
+		if rule.Source, err = tokenizer.New(d.SourceUnits, texts, size); err != nil {
 			return err
 		}
 	}
-	if c.Task.Target == nil && k.AnswerUnits && !one {
+	if rule.Target == nil && f.AnswerUnits && !shared {
 		size := 0
 		if d.TargetUnits == tokenizer.BPE {
 			size = d.VocabSize
 		}
-		c.Task.Target, err = tokenizer.New(d.TargetUnits, s.trains.column(1), size)
+		rule.Target, err = tokenizer.New(d.TargetUnits, s.Train.Answers(), size)
 	}
 	return err
 }
 
-// merged returns a good number of ids for a vocabulary of byte pairs. In little text, few byte pairs are frequent
-// enough.
-func merged(texts func(func(string) bool)) int {
-	bytes := 0
-	for text := range texts {
-		bytes += len(text)
-	}
-	return idsFor(bytes)
-}
-
-// idsFor is like merged for a text with this number of bytes.
-func idsFor(bytes int) int {
+// VocabSize returns a good number of ids for byte pairs that are learned from this number of bytes. In little text, few
+// byte pairs are frequent enough.
+func VocabSize(bytes int) int {
 	size := 512
 	for size < 8192 && bytes > 400*size {
 		size *= 2
@@ -70,26 +63,26 @@ func idsFor(bytes int) int {
 	return size
 }
 
-// unitsOf returns units for the sources (column 0) or the answers (column 1): the units that guess returns for the
+// unitsOf returns units for the sources (field 0) or the answers (field 1): the units that guess returns for the
 // training rows. But if these are tokens and more than one held-out row in twenty has an unknown token, as in prose,
 // unitsOf returns byte pairs and sets o.Unseen to the share of these rows. A token is unknown if it occurs fewer than
 // least times in the training rows. Without validation rows, a hash holds out a tenth of the training rows.
-func (s *rowSet) unitsOf(o *side, column, least int, seed uint64) tokenizer.Units {
-	units, trains, held := guess(s.trains.column(column)), s.trains, s.validates
+func (s *Set) unitsOf(o *Side, field, least int) tokenizer.Units {
+	units, trains, held := guess(s.Train.fields(field)), s.Train, s.Validation
 	if units != tokenizer.Tokens {
 		return units
 	}
-	if len(held.number) == 0 {
-		trains.number, held.table = nil, trains.table
-		for _, n := range s.trains.number {
+	if held.Len() == 0 {
+		trains.numbers, held.table = nil, trains.table
+		for _, n := range s.Train.numbers {
 			part := &trains
-			if data.HeldOut(seed, trains.table.Field(int(n), 0), 0.1) {
+			if data.HeldOut(s.seed, trains.table.Field(int(n), 0), 0.1) {
 				part = &held
 			}
-			part.number = append(part.number, n)
+			part.numbers = append(part.numbers, n)
 		}
 	}
-	share := unknowns(held.column(column), counted(trains.column(column)), least)
+	share := unknowns(held.fields(field), counted(trains.fields(field)), least)
 	if share <= 0.05 {
 		return units
 	}
@@ -114,7 +107,7 @@ func unknowns(texts iter.Seq[string], counts map[string]int, least int) float64 
 
 // guess returns units for texts. They are tokens if most texts have several tokens and a few different tokens occur
 // often, as phonemes do. Otherwise they are characters.
-func guess(texts func(func(string) bool)) tokenizer.Units {
+func guess(texts iter.Seq[string]) tokenizer.Units {
 	counts, fields, spaced, tokens := map[string]bool{}, 0, 0, 0
 	for text := range texts {
 		n := 0
@@ -141,7 +134,7 @@ const maxTokens = 20_000
 // frequent returns the number of ids for a tokenizer of sources: all tokens that occur more than once, and the unknown
 // token. Tokens that occur once become the unknown token, so that a model learns to handle it. If all tokens occur
 // once, the result is 0, which means no limit.
-func frequent(texts func(func(string) bool)) int {
+func frequent(texts iter.Seq[string]) int {
 	n := 0
 	for _, times := range counted(texts) {
 		if times > 1 {

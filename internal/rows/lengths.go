@@ -1,0 +1,172 @@
+package rows
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/apart"
+	"github.com/heed-go/heed/internal/setting"
+)
+
+// lengths are the numbers of ids of a row's source and of its answer; 0 for a label.
+type lengths [2]int32
+
+// measures are the lengths of some rows, and the number of sources and of answers with unknown symbols.
+type measures struct {
+	rows    []lengths
+	unknown [2]int
+}
+
+// measure encodes every row once. It removes rows that are too long, and assigns the others to buckets.
+func (s *Set) measure(rule *data.Rule) error {
+	tokenizers := []tokenizer.Tokenizer{rule.Source, rule.Target}
+	switch {
+	case !s.format.AnswerUnits:
+		tokenizers = tokenizers[:1]
+	case rule.Target == nil:
+		tokenizers[1] = rule.Source
+	}
+	trains, err := measured(s.Train, tokenizers)
+	if err != nil {
+		return err
+	}
+	validates, err := measured(s.Validation, tokenizers)
+	if err != nil {
+		return err
+	}
+	if n := trains.unknown[1]; s.from != "" && 2*n > len(trains.rows) {
+		return setting.Errorf("data file %q: %d of %d training answers have symbols that the model of %q doesn't know and can't write: start without its weights",
+			s.settings.File, n, len(trains.rows), s.from)
+	}
+	rule.MaxLen = cmp.Or(rule.MaxLen, max(leastLen, enough(0, trains.rows, validates.rows)))
+	if s.format.Sequences {
+		rule.MaxAnswer = cmp.Or(rule.MaxAnswer, enough(1, trains.rows, validates.rows))
+	}
+	d := s.Description
+	for side, t := range tokenizers {
+		[]*Side{&d.Source, &d.Answer}[side].measure(t, trains, validates, side, d.from)
+	}
+	d.Source.Units, d.Answer.Units = s.settings.SourceUnits, s.settings.TargetUnits
+	d.MaxLen, d.MaxAnswer = rule.MaxLen, rule.MaxAnswer
+	s.Held = s.Validation
+	s.Held.numbers = slices.Clone(s.Validation.numbers)
+	s.leaveOut(&s.Train, &trains)
+	s.leaveOut(&s.Validation, &validates)
+	if len(trains.rows) == 0 || len(validates.rows) == 0 && s.settings.Validation > 0 {
+		return setting.Errorf("data file %q: no row is left for training or validation with a source of at most %d symbols and an answer of at most %d: set a greater %s or %s",
+			s.settings.File, rule.MaxLen, rule.MaxAnswer, setting.Path("task.max_len"), setting.Path("task.max_answer"))
+	}
+	b := newBuckets(s.format, rule, trains.rows, validates.rows)
+	s.widths = b.widths()
+	s.Train.buckets, s.Validation.buckets = b.assign(trains.rows), b.assign(validates.rows)
+	for _, l := range trains.rows {
+		s.Symbols += int(l[0])
+		if s.format.Sequences {
+			s.Symbols += int(l[1])
+		}
+	}
+	return nil
+}
+
+// measured returns the measures of rows. The argument tokenizers has the tokenizer of sources and, if answers are split
+// into units, the tokenizer of answers.
+func measured(p Part, tokenizers []tokenizer.Tokenizer) (measures, error) {
+	m := measures{rows: make([]lengths, p.Len())}
+	var wait sync.WaitGroup
+	workers := runtime.GOMAXPROCS(0)
+	errs, unknown := make([]error, workers), make([][2]int, workers)
+	for w := range workers {
+		wait.Go(func() {
+			errs[w] = apart.Call(func() error { // tokenizers may be a user's own
+				for i := w * len(m.rows) / workers; i < (w+1)*len(m.rows)/workers; i++ {
+					var err error
+					if m.rows[i], err = lengthsOf(p.Example(i), tokenizers, &unknown[w]); err != nil {
+						return fmt.Errorf("line %d: %w", p.table.Line(int(p.numbers[i])), err)
+					}
+				}
+				return nil
+			})
+		})
+	}
+	wait.Wait()
+	err := errors.Join(errs...)
+	apart.Repanic(err)
+	for _, u := range unknown {
+		m.unknown[0] += u[0]
+		m.unknown[1] += u[1]
+	}
+	return m, err
+}
+
+// lengthsOf returns the lengths of a row, and adds 1 to unknown for each side with unknown symbols.
+func lengthsOf(e data.Example, tokenizers []tokenizer.Tokenizer, unknown *[2]int) (l lengths, err error) {
+	for side, t := range tokenizers {
+		n, isUnknown, err := Encoded(t, []string{e.Source, e.Answer}[side])
+		if err != nil {
+			return l, err
+		}
+		if l[side] = int32(n); isUnknown {
+			unknown[side]++
+		}
+	}
+	return l, nil
+}
+
+// Encoded returns the number of ids of a text, and whether the text has symbols that the tokenizer doesn't know. For
+// some tokenizers, an unknown symbol is an error.
+func Encoded(t tokenizer.Tokenizer, text string) (n int, unknown bool, err error) {
+	ids, err := t.Encode(text)
+	return len(ids), err != nil || t.Unknown() >= 0 && slices.Contains(ids, t.Unknown()), err
+}
+
+// enough returns the greatest allowed length for one side of a row. It is 1.5 times the longest, because later inputs
+// may be longer. A few very long rows must not decide it, so it is at most twice the length that 99 % of the rows fit,
+// and at most maxUsual. If this limit is below leastLen, leastLen is the limit.
+func enough(side int, parts ...[]lengths) int {
+	var counts []int // number of rows of each length
+	n := 0
+	for _, rows := range parts {
+		for _, l := range rows {
+			for int(l[side]) >= len(counts) {
+				counts = append(counts, 0)
+			}
+			counts[l[side]]++
+			n++
+		}
+	}
+	usual := 0 // length that 99 % of the rows fit
+	for fit := counts[0]; 100*fit < 99*n; fit += counts[usual] {
+		usual++
+	}
+	return max(1, min((len(counts)-1)*3/2, max(leastLen, min(2*usual, maxUsual))))
+}
+
+const (
+	leastLen = 64  // length that is always allowed for a source, for example for a word that byte pairs split into many pieces
+	maxUsual = 512 // greatest length of a side, unless the configuration sets it
+)
+
+// leaveOut removes rows that are too long. If answers have no units, it cuts the source instead.
+func (s *Set) leaveOut(p *Part, m *measures) {
+	d, n := s.Description, 0
+	for i, l := range m.rows {
+		long := int(l[0]) > d.MaxLen || s.format.Sequences && int(l[1]) > d.MaxAnswer
+		if long {
+			d.Long++
+		}
+		if long && !s.format.AnswerUnits {
+			l[0], long = int32(d.MaxLen), false
+		}
+		if !long {
+			p.numbers[n], m.rows[n] = p.numbers[i], l
+			n++
+		}
+	}
+	p.numbers, m.rows = p.numbers[:n], m.rows[:n]
+}

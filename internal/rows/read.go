@@ -1,0 +1,69 @@
+package rows
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/table"
+)
+
+// A Format describes the rows of one kind of task.
+type Format struct {
+	Columns []table.Column              // wanted columns: the sources and the answers; or two texts, which are joined, and the answers
+	Tagged  bool                        // a row is tokens with their tags, so the file may be CoNLL
+	Check   func(fields []string) error // returns an error if a row is bad; it may be nil
+
+	AnswerUnits bool            // answers are split into units; otherwise an answer is a label or a number
+	Sequences   bool            // answers have any length, up to the rule's MaxAnswer
+	Aligned     bool            // an answer has one symbol for each symbol of its source
+	Usual       tokenizer.Units // default units; if empty, Encode guesses
+}
+
+// Inputs returns how to read only the inputs of the rows, with the settings of s.
+func (f Format) Inputs(s *data.Settings) table.Options {
+	n := len(f.Columns) - 1
+	o := f.options(s)
+	o.Known, o.Check = o.Known[:n], nil
+	if len(o.Columns) == len(f.Columns) {
+		o.Columns = o.Columns[:n]
+	}
+	return o
+}
+
+func (f Format) options(s *data.Settings) table.Options {
+	return table.Options{
+		Columns: s.Columns, Known: f.Columns, Join: len(f.Columns) == 3, Header: s.Header, SkipBad: s.SkipBad,
+		Encoding: s.Encoding, Tagged: f.Tagged, Check: f.Check,
+	}
+}
+
+// Read reads a file of rows or, if there are targets, the lines of two parallel files. The caller will need rowBytes of
+// memory per row, beside the table.
+func (f Format) Read(s *data.Settings, rowBytes int, path, targets string) (*table.Table, error) {
+	o := f.options(s)
+	o.RowBytes = rowBytes
+	if targets != "" {
+		return table.ReadParallel([]string{path, targets}, o)
+	}
+	return table.Read(path, o)
+}
+
+// readOnce is like Read. If *sum is empty, it sets *sum to the checksum of the files. Otherwise, the checksum must be
+// equal to *sum.
+func (f Format) readOnce(s *data.Settings, path, targets string, sum *string) (*table.Table, error) {
+	t, err := f.Read(s, rowBytes, path, targets)
+	if err != nil {
+		return nil, err
+	}
+	found := strings.Join(t.SHA256, " ")
+	if *sum = cmp.Or(*sum, found); *sum != found {
+		return nil, fmt.Errorf("data file %q has changed since the run began: restore it", path)
+	}
+	return t, nil
+}
+
+// rowBytes is the approximate memory per row of a Set and of training, beside the table.
+const rowBytes = 56

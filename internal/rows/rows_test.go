@@ -1,0 +1,128 @@
+package rows
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/table"
+)
+
+// pairs is the format of sources and answers, both split into units.
+var pairs = Format{
+	Columns:     []table.Column{{Role: "source", Names: []string{"source"}}, {Role: "answer", Names: []string{"answer"}}},
+	AnswerUnits: true, Sequences: true,
+}
+
+// encoded returns the set of these rows, and its rule.
+func encoded(t *testing.T, f Format, content string) (*Set, data.Rule) {
+	t.Helper()
+	settings := data.Settings{File: filepath.Join(t.TempDir(), "rows.tsv"), Validation: -1}
+	if err := os.WriteFile(settings.File, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(&settings, f, 1, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule := data.Rule{Name: "rows", Kind: data.KindSeq2Seq}
+	if err := s.Divide(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Encode(&rule); err != nil {
+		t.Fatal(err)
+	}
+	return s, rule
+}
+
+// No source may have rows for both training and validation. A batch has the rows that it was asked for, and padding.
+func TestSet(t *testing.T) {
+	var content strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&content, "%d\tX %d\n", i%300, i)
+	}
+	s, rule := encoded(t, pairs, content.String())
+	trains, validates := slices.Collect(s.Train.Sources()), slices.Collect(s.Validation.Sources())
+	for _, source := range validates {
+		if slices.Contains(trains, source) {
+			t.Fatalf("%q is both in the training and in the validation rows", source)
+		}
+	}
+	if len(validates) < 50 || len(validates) > 200 || len(trains)+len(validates) != 1000 {
+		t.Errorf("got %d training and %d validation rows, want 1000 together, about a tenth for validation", len(trains), len(validates))
+	}
+	coder, err := data.NewCoder(rule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := s.Batch(coder, s.Train, []int{2}, 4)
+	if err != nil || b.Size != 4 || b.Lengths[0] != len(s.Train.Example(2).Source) || b.Len > rule.MaxLen {
+		t.Errorf("got the batch %+v, %v, want 4 rows of at most %d symbols, the first like %v", b, err, rule.MaxLen, s.Train.Example(2))
+	}
+	if batches := s.Batches(16); batches < len(trains)/16 || batches > len(trains)/16+mostBuckets {
+		t.Errorf("got %d batches for %d rows", batches, len(trains))
+	}
+}
+
+// TestBounds compares the padding of bounds with the least padding of all possible bounds.
+func TestBounds(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	padded := func(counts []int, bounds []int) (sum int) {
+		for size, n := range counts {
+			bucket, _ := slices.BinarySearch(bounds, size)
+			sum += n * bounds[bucket]
+		}
+		return sum
+	}
+	for range 50 {
+		counts := make([]int, 2+rng.IntN(12))
+		for i := range counts {
+			counts[i] = rng.IntN(20) * rng.IntN(2)
+		}
+		counts[0] = 0
+		last := len(counts) - 1
+		least := math.MaxInt
+		for a := 1; a <= last; a++ {
+			for b := a; b <= last; b++ {
+				least = min(least, padded(counts, []int{a, b, last}))
+			}
+		}
+		got := bounds(counts, 3)
+		if len(got) > 3 || got[len(got)-1] != last || !slices.IsSorted(got) || padded(counts, got) != least {
+			t.Fatalf("for the counts %v, the bounds are %v with a total width of %d, want %d", counts, got, padded(counts, got), least)
+		}
+	}
+	many := make([]int, 5000)
+	for i := range many {
+		many[i] = 3
+	}
+	if got := bounds(many, 4); len(got) != 4 || got[3] != 4999 || got[0] < 1000 || got[0] > 1500 {
+		t.Errorf("for 5000 sizes, the bounds are %v, want 4 spread to 4999", got)
+	}
+}
+
+func TestGuess(t *testing.T) {
+	for name, test := range map[string]struct {
+		texts []string
+		want  tokenizer.Units
+	}{
+		"phonemes":              {slices.Repeat([]string{"B AW T", "K AH Z", "T"}, 20), tokenizer.Tokens},
+		"words":                 {slices.Repeat([]string{"house", "tree"}, 50), tokenizer.Characters},
+		"sentences":             {[]string{"A fine film.", "Not my cup of tea", "never again!"}, tokenizer.Characters},
+		"few texts with spaces": {append(slices.Repeat([]string{"house"}, 50), slices.Repeat([]string{"new york"}, 20)...), tokenizer.Characters},
+	} {
+		if got := guess(slices.Values(test.texts)); got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+	}
+	if got := frequent(slices.Values([]string{"a b a", "b c"})); got != 3 {
+		t.Errorf("frequent returns %d, want 3: a, b and the unknown token", got)
+	}
+}

@@ -1,0 +1,177 @@
+// Package rows makes examples for training from the rows of a user's file. Each row has a source and an answer.
+//
+// Open reads the file. Divide divides its rows into training and validation. Encode chooses units and makes the
+// tokenizers, measures all rows, and puts rows of similar length into buckets. Batch then gives batches. Between these
+// steps, a kind of task can look at the rows and change its rule. The Description collects what the user should know.
+//
+// Package table, one floor below, knows the formats of files.
+package rows
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/setting"
+	"github.com/heed-go/heed/internal/table"
+)
+
+// A Set has the rows of a file for training and validation. It keeps their text, and encodes rows only for the batches
+// that need them.
+type Set struct {
+	Description *Description
+
+	// Train and Validation are set by Divide. Encode removes the rows that are too long. Held has all validation rows.
+	Train, Validation, Held Part
+
+	Symbols int // number of symbols in all training rows; Encode sets it
+
+	format   Format
+	settings *data.Settings
+	seed     uint64
+	from     string   // run whose tokenizers the rule has; see Open
+	widths   [][2]int // Len and TargetLen of each bucket's batches
+}
+
+// MaxValidation is the greatest number of validation examples.
+const MaxValidation = 1 << 24
+
+// Open reads the files of the settings. It sets the checksums, or compares them if they are set. The rows are divided
+// with the seed. If the model starts from another run, from is its folder.
+func Open(s *data.Settings, f Format, seed uint64, from string) (*Set, error) {
+	set := &Set{Description: &Description{File: s.File, format: f, seed: seed, from: from != ""}, format: f, settings: s, seed: seed, from: from}
+	t, err := f.readOnce(s, s.File, s.TargetFile, &s.SHA256)
+	if err != nil {
+		return nil, err
+	}
+	if t.Keyed && s.Header != "" {
+		return nil, setting.Errorf("data file %q is JSONL or CoNLL, which has no header: leave out %s", t.Name, setting.Path("data.header"))
+	}
+	set.Train.table, set.Validation.table = t, t
+	if s.ValidationFile != "" && s.Validation != 0 {
+		set.Validation.table, err = f.readOnce(s, s.ValidationFile, s.ValidationTargetFile, &s.ValidationSHA256)
+		set.Description.ValidationFile = s.ValidationFile
+	}
+	return set, err
+}
+
+// Tables returns the table of the training rows and, if there is a validation file, the table of its rows.
+func (s *Set) Tables() []*table.Table {
+	return slices.Compact([]*table.Table{s.Train.table, s.Validation.table})
+}
+
+// Divide divides the rows into training and validation rows. Without a validation file, it holds out the rows of some
+// sources. If the settings have a negative Validation, it sets it.
+func (s *Set) Divide() error {
+	for _, t := range s.Tables() {
+		s.Description.bad(t)
+	}
+	table, d := s.Train.table, s.settings
+	s.Description.count(table, d.TargetFile)
+	fromFile := d.ValidationFile != ""
+	switch {
+	case d.Validation < 0 && fromFile:
+		d.Validation = min(s.Validation.table.Len(), MaxValidation)
+	case d.Validation < 0:
+		d.Validation = 1000
+	}
+	held := make([]bool, table.Len())
+	if !fromFile && d.Validation > 0 {
+		if err := s.holdOut(held); err != nil {
+			return err
+		}
+	}
+	for i := range held {
+		part := &s.Train
+		if held[i] {
+			part = &s.Validation
+		}
+		part.numbers = append(part.numbers, int32(i))
+	}
+	if fromFile {
+		for i := range min(s.Validation.table.Len(), d.Validation) {
+			s.Validation.numbers = append(s.Validation.numbers, int32(i))
+		}
+	}
+	return nil
+}
+
+// holdOut sets the elements of held for the validation rows.
+func (s *Set) holdOut(held []bool) error {
+	sources := s.Description.Sources
+	if sources < 2 {
+		return setting.Errorf("data file %q has only %d source, and none is left for validation: set %s to a file, or %s to 0", s.settings.File, sources, setting.Path("data.validation_file"), setting.Path("data.validation"))
+	}
+	// Double the share until at least one row is held out.
+	for share, n := min(0.1, float64(s.settings.Validation)/float64(sources)), 0; n == 0; share *= 2 {
+		together := map[string]bool{}
+		for i := range held {
+			source := s.Train.table.Field(i, 0)
+			if held[i] = data.HeldOut(s.seed, source, share); held[i] {
+				n++
+				together[source] = true
+			}
+		}
+		s.Description.Held = len(together)
+		if n == len(held) {
+			return setting.Errorf("data file %q has %d sources, and seed %d holds out all of them: set %s to a file, or choose another %s", s.settings.File, sources, s.seed, setting.Path("data.validation_file"), setting.Path("seed"))
+		}
+	}
+	return nil
+}
+
+// Encode chooses the units, and sets the fields of the rule that depend on the rows: its tokenizers, MaxLen, MaxAnswer
+// and Example. It leaves settings and fields that are set unchanged. Then it removes the rows that are too long, or, if
+// answers have no units, cuts them. It divides the rows into buckets.
+func (s *Set) Encode(rule *data.Rule) error {
+	if err := s.tokenize(rule); err != nil {
+		return err
+	}
+	if err := s.measure(rule); err != nil {
+		return err
+	}
+	s.Description.Trains, s.Description.Validates = s.Train.Len(), s.Validation.Len()
+	rule.Example = s.example()
+	return nil
+}
+
+// example returns a short source that is easy to type, preferably from the validation rows.
+func (s *Set) example() string {
+	for _, p := range []Part{s.Validation, s.Train} {
+		for source := range p.Sources() {
+			if len(source) <= 60 && !strings.HasPrefix(source, "-") && !strings.ContainsFunc(source, func(r rune) bool { return !unicode.IsPrint(r) }) {
+				return strings.Clone(source)
+			}
+		}
+	}
+	return "TEXT"
+}
+
+// Batches returns the number of training batches in one pass over the rows.
+func (s *Set) Batches(size int) int {
+	counts := make([]int, len(s.widths))
+	for _, b := range s.Train.buckets {
+		counts[b]++
+	}
+	batches := 0
+	for _, n := range counts {
+		batches += (n + size - 1) / size
+	}
+	return batches
+}
+
+// Batch returns some rows of one bucket as a batch. It has size rows, if necessary with padding, so that each bucket
+// needs only one graph.
+func (s *Set) Batch(coder data.Coder, p Part, rows []int, size int) (data.Batch, error) {
+	examples := make([]data.Example, len(rows))
+	for i, row := range rows {
+		examples[i] = p.Example(row)
+	}
+	b, err := coder.Batch(examples)
+	if err != nil {
+		return b, err
+	}
+	width := s.widths[p.Bucket(rows[0])]
+	return b.Resize(coder.Layout(), size, width[0], width[1])
+}

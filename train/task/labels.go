@@ -1,0 +1,107 @@
+package task
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/heed-go/heed/internal/rows"
+	"github.com/heed-go/heed/internal/text"
+)
+
+// A count is the number of occurrences of a label.
+type count struct {
+	Label string
+	N     int
+}
+
+// mostLabels is the greatest number of labels that a description lists.
+const mostLabels = 12
+
+// shown returns a label. It adds quotes if the label has commas or control characters, has spaces at its ends, or ends
+// in a digit, because a count may follow it.
+func shown(label string) string {
+	last, _ := utf8.DecodeLastRuneInString(label)
+	if strings.TrimSpace(label) != label || unicode.IsDigit(last) || strings.ContainsFunc(label, func(r rune) bool { return r == ',' || unicode.IsControl(r) }) {
+		return strconv.Quote(label)
+	}
+	return label
+}
+
+// countClasses counts the labels or tags of the training and the validation rows. It adds the counts to the
+// description, with the accuracy of always answering the commonest one. If the configuration asks for class weights, it
+// sets them.
+func (s *rowSet) countClasses(c *Config) {
+	names, numbers := slices.Clone(c.Task.Classes), map[string]int{}
+	for i, name := range names {
+		numbers[name] = i
+	}
+	classes := func(answer string) []int { return []int{numbers[answer]} }
+	if target := c.Task.Target; target != nil { // Encode would have returned errors
+		for id := range target.Len() {
+			name, _ := target.Decode([]int{id})
+			names = append(names, name)
+		}
+		classes = func(answer string) []int { ids, _ := target.Encode(answer); return ids }
+	}
+	counted := func(part rows.Part) (counts []int, total int) {
+		counts = make([]int, len(names))
+		for answer := range part.Answers() {
+			for _, id := range classes(answer) {
+				counts[id]++
+				total++
+			}
+		}
+		return counts, total
+	}
+	trains, total := counted(s.Train)
+	var validates []int
+	validates, s.total = counted(s.Validation)
+	best, unseen := 0, 0 // the commonest class, and validation labels that no training row has
+	var counts []count
+	for i, n := range trains {
+		if n > trains[best] {
+			best = i
+		}
+		if n > 0 {
+			counts = append(counts, count{names[i], n})
+		} else {
+			unseen += validates[i]
+		}
+	}
+	slices.SortStableFunc(counts, func(a, b count) int { return cmp.Compare(b.N, a.N) })
+	unit, d := c.Kind().Unit, s.Description
+	d.Notes = append(d.Notes, fmt.Sprintf("training %s: %s", unit, text.List(len(counts), mostLabels, ", ", func(i int) string {
+		return fmt.Sprintf("%s %d (%.1f %%)", shown(counts[i].Label), counts[i].N, 100*float64(counts[i].N)/float64(total))
+	})))
+	if unseen > 0 && c.Task.Target == nil {
+		d.Warnings = append(d.Warnings, fmt.Sprintf("unknown: %s with a label that no training row has", text.Count(unseen, "validation row")))
+	}
+	if s.total > 0 {
+		d.Warnings = append(d.Warnings, fmt.Sprintf("baseline: always answering %s is right for %.1f %% of the validation %s",
+			shown(counts[0].Label), 100*float64(validates[best])/float64(s.total), unit))
+	}
+	if c.Training.ClassWeights != "" {
+		s.classWeights = balanced(trains)
+	}
+}
+
+// balanced returns a weight for each class, so that all classes with rows have the same total weight.
+func balanced(counts []int) []float64 {
+	seen, total := 0, 0
+	for _, n := range counts {
+		seen, total = seen+min(n, 1), total+n
+	}
+	weights := make([]float64, len(counts))
+	for class, n := range counts {
+		weights[class] = 1
+		if n > 0 {
+			weights[class] = float64(total) / float64(seen) / float64(n)
+		}
+	}
+	return weights
+}
