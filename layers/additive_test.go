@@ -126,9 +126,9 @@ func TestAdditiveMasksMeanTheSame(t *testing.T) {
 	})
 }
 
-// TestAdditiveHidesWhatIsMasked changes masked inputs: future tokens, padding, keys and values. The new values include
+// TestAdditiveHidesMaskedInputs changes masked inputs: future tokens, padding, keys and values. The new values include
 // NaN and infinity. Outputs and gradients must not change.
-func TestAdditiveHidesWhatIsMasked(t *testing.T) {
+func TestAdditiveHidesMaskedInputs(t *testing.T) {
 	var cases []hidingCase
 	for name, config := range map[string]layers.AdditiveConfig{
 		"the paper's": {Hidden: 5}, "Keras's": {NoProjections: true}, "no scale": {NoProjections: true, NoScale: true}, "dropout": {Dropout: 0.3},
@@ -139,7 +139,7 @@ func TestAdditiveHidesWhatIsMasked(t *testing.T) {
 		cases = append(cases, hidingCase{
 			name: "future, " + name, shape: []int{2, 7, 8}, hidden: from(4), build: self(func(*bench) layers.Mask { return layers.Mask{Causal: true} }),
 		}, hidingCase{
-			name: "future and more, " + name, shape: []int{2, 7, 8}, hidden: from(4), looked: func(_, i int) bool { return i < 3 },
+			name: "future and more, " + name, shape: []int{2, 7, 8}, hidden: from(4), selected: func(_, i int) bool { return i < 3 },
 			build: self(func(c *bench) layers.Mask {
 				return layers.Mask{
 					Causal: true, Window: &layers.Window{Left: 3, Right: 2}, Slopes: []float64{0.5}, Offsets: c.ints("offsets", []int{1, 0}, 2),
@@ -157,7 +157,7 @@ func TestAdditiveHidesWhatIsMasked(t *testing.T) {
 			cases = append(cases, hidingCase{name: "padding by " + mask + ", " + name, shape: []int{2, 6, 8}, hidden: past(5, 3), build: self(m)})
 			for _, part := range []string{"keys", "values"} {
 				cases = append(cases, hidingCase{
-					name: part + " by " + mask + ", " + name, shape: []int{2, 6, 8}, hidden: past(5, 3), looked: everything,
+					name: part + " by " + mask + ", " + name, shape: []int{2, 6, 8}, hidden: past(5, 3), selected: everything,
 					build: func(c *bench, x *G.Node) *G.Node {
 						k, v := x, c.in("other", 2, 6, 8)
 						if part == "values" {

@@ -140,9 +140,9 @@ func TestBuffersChangeNoBit(t *testing.T) {
 	}
 }
 
-// TestBuffersHoldWhatTheLongestNeeds runs graphs for five lengths, in any order, with the same Buffers. Together they
+// TestBuffersHoldTheLongest runs graphs for five lengths, in any order, with the same Buffers. Together they
 // use about as much memory as the graph for the longest sequences alone.
-func TestBuffersHoldWhatTheLongestNeeds(t *testing.T) {
+func TestBuffersHoldTheLongest(t *testing.T) {
 	testseed.Slow(t)
 	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
 	block := layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Activation: layers.GELU}, Dropout: 0.1}

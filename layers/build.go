@@ -138,7 +138,7 @@ func named(g *G.ExprGraph, name string, value *tensor.Dense) (n *G.Node, old boo
 	return G.NewTensor(g, own.Dtype(), own.Dims(), G.WithShape(own.Shape()...), G.WithName(name), G.WithValue(own)), false, nil
 }
 
-// Env returns the Build's settings in the form of Heed's internal ops.
+// Env returns the Build's settings for Heed's internal ops. Only Heed's own packages need it.
 func (b *Build) Env() *ops.Env {
 	b.ops.Training, b.ops.Cores, b.ops.Seed, b.ops.Runs, b.ops.Err = b.Mode == Training, b.Cores, b.Seed, &b.Runs, b.check()
 	if b.Buffers != nil {

@@ -270,8 +270,8 @@ func TestCacheReorder(t *testing.T) {
 	near(t, "after a truncation", again[0], got[0], 1e-12)
 }
 
-// TestCacheHidesWhatIsNotItsOwn fills the unused end of the cache with NaN or infinity: no result may change.
-func TestCacheHidesWhatIsNotItsOwn(t *testing.T) {
+// TestCacheHidesUnusedMemory fills the unused end of the cache with NaN or infinity: no result may change.
+func TestCacheHidesUnusedMemory(t *testing.T) {
 	for _, composed := range []bool{false, true} {
 		p := newParams(t)
 		a := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, 4, layers.AttentionConfig{Heads: 2}))

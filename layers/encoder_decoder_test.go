@@ -137,7 +137,7 @@ func TestDecodersMemoryPaddingCannotMatter(t *testing.T) {
 		"bias":    func(c *bench) layers.Mask { return layers.Mask{Bias: c.biasBefore(6, 4, 0)} },
 	} {
 		cases = append(cases, hidingCase{
-			name: name, shape: []int{2, 6, 4}, hidden: past(4, 0), looked: everything, build: func(c *bench, memory *G.Node) *G.Node {
+			name: name, shape: []int{2, 6, 4}, hidden: past(4, 0), selected: everything, build: func(c *bench, memory *G.Node) *G.Node {
 				model := newSeq2Seq(c, c.p, nil)
 				return c.node(model.Decode(c.b, c.ints("target", []int{5, 0, 3, 1, 2, 4}, 2, 3), memory, layers.Mask{}, m(c)))
 			},

@@ -53,9 +53,9 @@ func TestInitialisers(t *testing.T) {
 	}
 }
 
-// TestInitHoldsForWhatIsBelow checks that a model's Init fills every weight matrix for which the configuration sets no
+// TestInitOfNestedConfigs checks that a model's Init fills every weight matrix for which the configuration sets no
 // other Init.
-func TestInitHoldsForWhatIsBelow(t *testing.T) {
+func TestInitOfNestedConfigs(t *testing.T) {
 	number := func(x float64) layers.Init {
 		return layers.Init{Func: func(_ *rand.Rand, values []float64, _ []int) {
 			for i := range values {

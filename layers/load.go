@@ -20,8 +20,8 @@ type LoadOptions struct {
 	// by safetensors.torch.save_file. See SavePyTorch.
 	//
 	// A state dict has the values of a module, but not all of its settings. Load can't know the activation, the number
-	// of heads, the place of the norms (PostNorm), Eps, and positions without parameters. If the model has others than
-	// the module, Load returns no error, and the answers are wrong: compare an output with the module's.
+	// of heads, the place of the norms (PostNorm), Eps, and positions without parameters. If one of them differs from
+	// the module's, Load returns no error, and the answers are wrong: compare an output with the module's.
 	PyTorch bool
 
 	// Rename, if not nil, maps the name of a tensor to its name in the file. Its argument is the parameter's name or,

@@ -109,9 +109,9 @@ func TestLossesWithoutWeights(t *testing.T) {
 	}
 }
 
-// TestWhatWeighsNothingCannotMatter changes positions with weight 0, also to NaN and infinity: no bit of the loss or of
+// TestWeightZeroHides changes positions with weight 0, also to NaN and infinity: no bit of the loss or of
 // a gradient may change. The loss is the mean over the other positions.
-func TestWhatWeighsNothingCannotMatter(t *testing.T) {
+func TestWeightZeroHides(t *testing.T) {
 	weights := []float64{0.5, 0, 2, 0}
 	for name, loss := range weightedLosses() {
 		for _, dt := range bothDtypes {
@@ -137,8 +137,8 @@ func TestWhatWeighsNothingCannotMatter(t *testing.T) {
 	}
 }
 
-// TestLossesOfNothing checks that losses and gradients are 0 if all weights are 0, even if all inputs are NaN.
-func TestLossesOfNothing(t *testing.T) {
+// TestLossesOfWeightZero checks that losses and gradients are 0 if all weights are 0, even if all inputs are NaN.
+func TestLossesOfWeightZero(t *testing.T) {
 	x := make([]float64, 12)
 	for i := range x {
 		x[i] = math.NaN()
@@ -185,8 +185,8 @@ func TestUnusedLossesHaveNoGradient(t *testing.T) {
 	}
 }
 
-// TestWeightsThatCannotBe checks that invalid weights are errors when the graph runs.
-func TestWeightsThatCannotBe(t *testing.T) {
+// TestInvalidWeights checks that invalid weights are errors when the graph runs.
+func TestInvalidWeights(t *testing.T) {
 	for name, loss := range weightedLosses() {
 		for _, bad := range []float64{-1, math.NaN(), inf, -inf} {
 			g := G.NewGraph()

@@ -15,11 +15,11 @@ import (
 // A hidingCase is an expression of an input x, of shape (B, T, D), with hidden rows. Hidden rows must change neither
 // the selected outputs, of shape (B, T, classes), nor any gradient of a loss on these outputs.
 type hidingCase struct {
-	name   string
-	shape  []int               // the shape of x
-	hidden func(b, t int) bool // reports whether a row of x is hidden
-	looked func(b, t int) bool // reports whether an output is selected; nil selects the outputs of rows that aren't hidden
-	build  func(c *bench, x *G.Node) *G.Node
+	name     string
+	shape    []int               // the shape of x
+	hidden   func(b, t int) bool // reports whether a row of x is hidden
+	selected func(b, t int) bool // reports whether an output is selected; nil selects the outputs of rows that aren't hidden
+	build    func(c *bench, x *G.Node) *G.Node
 }
 
 var inf = math.Inf(1)
@@ -28,8 +28,8 @@ var inf = math.Inf(1)
 func hide(t *testing.T, cases []hidingCase) {
 	t.Parallel()
 	for _, tc := range cases {
-		if tc.looked == nil {
-			tc.looked = func(b, t int) bool { return !tc.hidden(b, t) }
+		if tc.selected == nil {
+			tc.selected = func(b, t int) bool { return !tc.hidden(b, t) }
 		}
 		for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
 			for form, build := range map[string]layers.Build{"fused": {}, "composed": {Composed: true}, "captured": {CaptureWeights: true}} {
@@ -65,7 +65,7 @@ func (tc hidingCase) graph(t *testing.T, dt tensor.Dtype, build layers.Build) (n
 	ys := y.Shape()
 	targets := make([]int, ys[0]*ys[1])
 	eachRow(ys, func(r, b, i int) {
-		if targets[r] = r % ys[2]; !tc.looked(b, i) {
+		if targets[r] = r % ys[2]; !tc.selected(b, i) {
 			targets[r] = layers.Ignore
 		}
 	})
@@ -93,7 +93,7 @@ func (tc hidingCase) graph(t *testing.T, dt tensor.Dtype, build layers.Build) (n
 		}
 		var seen []float64
 		eachRow(ys, func(r, b, i int) {
-			if tc.looked(b, i) {
+			if tc.selected(b, i) {
 				seen = append(seen, got[0][r*ys[2]:][:ys[2]]...)
 			}
 		})
@@ -190,7 +190,7 @@ func TestTheFutureCannotLeak(t *testing.T) {
 		config := tc.config
 		config.Heads = 4
 		cases = append(cases, hidingCase{
-			name: "causal, " + name, shape: []int{2, 7, 8}, hidden: from(4), looked: func(_, i int) bool { return i < 4 && i+tc.ahead < 4 },
+			name: "causal, " + name, shape: []int{2, 7, 8}, hidden: from(4), selected: func(_, i int) bool { return i < 4 && i+tc.ahead < 4 },
 			build: func(c *bench, x *G.Node) *G.Node {
 				m := tc.mask(c)
 				m.Causal = true
@@ -247,7 +247,7 @@ func TestPaddingCannotMatter(t *testing.T) {
 				return c.node(c.multiHead(8, layers.AttentionConfig{Heads: 2}).Forward(c.b, x, x, x, m(c)))
 			},
 		}, hidingCase{
-			name: "cross-attention, " + name, shape: []int{2, 6, 5}, hidden: past(5, 3), looked: everything, build: func(c *bench, x *G.Node) *G.Node {
+			name: "cross-attention, " + name, shape: []int{2, 6, 5}, hidden: past(5, 3), selected: everything, build: func(c *bench, x *G.Node) *G.Node {
 				query := input(c.g, "query", as(c.dt, random(3, 2, 4, 8)))
 				return c.node(c.multiHead(8, layers.AttentionConfig{Heads: 2, KeyInput: 5}).Forward(c.b, query, x, x, m(c)))
 			},
@@ -278,7 +278,7 @@ func TestPaddingCannotMatter(t *testing.T) {
 		})
 	}
 	cases = append(cases, hidingCase{
-		name: "past keys", shape: []int{2, 6, 8}, hidden: past(5, 3), looked: everything, build: func(c *bench, x *G.Node) *G.Node {
+		name: "past keys", shape: []int{2, 6, 8}, hidden: past(5, 3), selected: everything, build: func(c *bench, x *G.Node) *G.Node {
 			// The new keys are padded. Every query sees the 2 past keys.
 			return c.node(layers.ScaledDotProduct(c.b, c.in("query", 2, 4, 8), x, x, layers.AttentionOptions{
 				Mask: layers.Mask{KeyLengths: c.lengths(7, 5)}, PastKey: c.in("past key", 2, 2, 8), PastValue: c.in("past value", 2, 2, 8), Dropout: 0.2,

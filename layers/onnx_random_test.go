@@ -14,7 +14,7 @@ import (
 )
 
 // drawCall draws a call with random options, and a layout for the call. The numbers of queries and keys are usually at
-// most 6, and sometimes up to the limit, most.
+// most 6, and sometimes up to maxSize.
 func drawCall(r *rand.Rand, maxSize int) (*onnxCall, onnxLayout) {
 	some := func(n int) bool { return r.IntN(n) == 0 }
 	length := func() int {

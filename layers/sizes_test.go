@@ -17,8 +17,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// TestParamsRefuseWhatDoesNotFit asks for parameters too large for any machine.
-func TestParamsRefuseWhatDoesNotFit(t *testing.T) {
+// TestParamsTooLarge asks for parameters too large for any machine.
+func TestParamsTooLarge(t *testing.T) {
 	for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 		p := must[*layers.Params](t)(layers.NewParams(dt, 1))
 		for _, shape := range [][]int{{1 << 62}, {math.MaxInt}, {1 << 40, 1 << 40}, {1 << 32, 1 << 32}, {1 << 31, 1 << 31, 4}, {1 << 40}, {3, math.MaxInt, 5}} {
@@ -31,8 +31,8 @@ func TestParamsRefuseWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// TestCacheRefusesWhatDoesNotFit asks for caches too large for any machine.
-func TestCacheRefusesWhatDoesNotFit(t *testing.T) {
+// TestCachesTooLarge asks for caches too large for any machine.
+func TestCachesTooLarge(t *testing.T) {
 	for _, size := range [][2]int{{1, 1 << 62}, {1 << 62, 1}, {1 << 40, 1 << 40}, {1 << 32, 1 << 32}, {1, 1 << 40}, {math.MaxInt, math.MaxInt}} {
 		_, err := layers.NewCache(size[0], size[1])
 		wantError(t, err, "cache", "sequences", "memory")
