@@ -23,8 +23,9 @@ type Case struct {
 	run    func(t *testing.T)
 }
 
-// Of returns a Case that calls use with variants of a configuration. A call of use does with its configuration what a
-// user's whole program would do, and returns the resulting numbers. use(valid) must return no error.
+// Of returns a Case that calls use with variants of the configuration valid. The function use must do what a user's
+// whole program does with a configuration, and return the resulting numbers. For valid itself, use must return no
+// error.
 func Of[T any](valid T, use func(c T) ([]float64, error)) Case {
 	run := func(t *testing.T) {
 		c := reflect.New(reflect.TypeOf(valid)).Elem() // if T is an interface, it has the type of the value inside
@@ -187,7 +188,7 @@ func structs(t *testing.T) (names []string) {
 		t.Fatal(err)
 	}
 	types := map[string]ast.Expr{}
-	kinds := map[string]bool{"float32": true, "float64": true, "int": true, "int32": true, "int64": true, "uint32": true, "uint64": true, "Duration": true}
+	numbers := map[string]bool{"float32": true, "float64": true, "int": true, "int32": true, "int64": true, "uint32": true, "uint64": true, "Duration": true}
 	for _, file := range files {
 		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 		if err != nil {
@@ -196,8 +197,8 @@ func structs(t *testing.T) (names []string) {
 		ast.Inspect(f, func(n ast.Node) bool {
 			if spec, ok := n.(*ast.TypeSpec); ok && !strings.HasSuffix(file, "_test.go") {
 				types[spec.Name.Name] = spec.Type
-				if base, ok := spec.Type.(*ast.Ident); ok && kinds[base.Name] {
-					kinds[spec.Name.Name] = true
+				if base, ok := spec.Type.(*ast.Ident); ok && numbers[base.Name] {
+					numbers[spec.Name.Name] = true
 				}
 			}
 			return true
@@ -213,7 +214,7 @@ func structs(t *testing.T) (names []string) {
 			case *ast.SelectorExpr:
 				e = x.Sel
 			case *ast.Ident:
-				return kinds[x.Name]
+				return numbers[x.Name]
 			default:
 				return false
 			}

@@ -40,8 +40,8 @@ func (crossEntropyLoop[F]) run(w *loopWork[F], lo, hi int) {
 	}
 }
 
-// meanBelow returns the mean of the terms largest − x[i]. No term is negative, so no digits cancel. Groups of four terms
-// are added in F, and the sums of the groups in float64.
+// meanBelow returns the mean of the terms largest − x[i]. No term is negative, so no digits cancel. Groups of four
+// terms are added in F, and the sums of the groups in float64.
 func meanBelow[F Float](x []F, largest F) float64 {
 	n := float64(len(x))
 	var s0, s1 float64

@@ -72,8 +72,8 @@ func groupLimit(root fs.FS) uint64 {
 	smallest := uint64(math.MaxUint64)
 	for line := range strings.Lines(string(mounts)) {
 		// 31 23 0:28 /mounted/group /where/to rw,relatime shared:9 - cgroup cgroup rw,memory
-		mount, kind, _ := strings.Cut(line, " - ")
-		where, what := strings.Fields(mount), strings.Fields(kind)
+		mount, source, _ := strings.Cut(line, " - ")
+		where, what := strings.Fields(mount), strings.Fields(source)
 		if len(where) < 5 || len(what) < 3 {
 			continue
 		}

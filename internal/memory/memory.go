@@ -36,8 +36,8 @@ func Limit() int {
 	return bytes
 }
 
-// Free returns how many more bytes of memory data may take: Limit without what is in use now, and without an eighth of
-// Limit, which is left for garbage and for memory outside the heap.
+// Free returns how many more bytes of memory data may take: Limit minus the heap in use, and minus an eighth of Limit
+// for garbage and for memory outside the heap.
 func Free() int {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}} // at the end of the last collection
 	metrics.Read(live)

@@ -9,7 +9,7 @@ import (
 	"github.com/heed-go/heed/internal/kinds"
 )
 
-// An Activation is a function applied to every element: its place in Activations.
+// An Activation is the index in Activations of a function that is applied to every element.
 type Activation int
 
 const (
@@ -29,7 +29,7 @@ var Activations = kinds.Table[activation]{
 	{Name: "silu", About: "x·σ(x), also called Swish", Value: computed(kernel.SiLU, kernel.SiLUGrad, kernel.SiLU, kernel.SiLUGrad, false)},
 }
 
-// An activation is what the ops of one compute.
+// An activation has the functions that ops compute for one Activation.
 type activation struct {
 	f32      unary[float32]
 	f64      unary[float64]

@@ -8,9 +8,9 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// The histogram of RankSums has bins for logits of one sign between 2^-rankRange and 2^rankRange in size, where each
-// power of two has 2^rankBits bins, and one bin for the larger ones. It has these bins for both signs, one bin for the
-// small logits between them, and a bin at each end for NaN.
+// The bins of RankSums's histogram. For each sign, each power of two from 2^-rankRange to 2^rankRange has 2^rankBits
+// bins, and all larger logits share one bin. All smaller logits share one bin, whatever their sign. At each end, there
+// is a bin for NaN.
 const (
 	rankBits  = 7
 	rankRange = 10

@@ -32,8 +32,8 @@ func twins(t *testing.T, f, h func(leaf *G.Node) (*G.Node, error), found [2]stri
 		return found[0], found[1]
 	}
 	first := map[uint32]string{}
-	const most = 300_000 // 65,000 names each for f and h give about 2³² pairs
-	for i := range most {
+	const limit = 300_000 // 65,000 names each for f and h give about 2³² pairs
+	for i := range limit {
 		name := fmt.Sprint("x", i)
 		first[hash(f, name)] = name
 		if a := first[hash(h, "y"+name)]; a != "" {
@@ -41,7 +41,7 @@ func twins(t *testing.T, f, h func(leaf *G.Node) (*G.Node, error), found [2]stri
 			return a, "y" + name
 		}
 	}
-	t.Fatalf("no collision among %d names", most)
+	t.Fatalf("no collision among %d names", limit)
 	return "", ""
 }
 

@@ -161,7 +161,7 @@ func inputsOf[F kernel.Float](m Mask, scores tensor.Shape) maskInputs[F] {
 
 func clampOffset(x int) int { return min(max(x, -kernel.MaxOffset), kernel.MaxOffset) }
 
-// read returns the mask with the values in, which belong to m.nodes.
+// read returns the mask with the values of m.nodes.
 func (m *maskInputs[F]) read(values []G.Value) (k kernel.Mask[F], err error) {
 	k = m.known
 	if m.KeyLengths != nil {
@@ -219,9 +219,9 @@ func maskScoresGrad[F kernel.Float](_ int, ds, out, g []F, _ int) {
 	}
 }
 
-// maskedOp adds an op on scores and a mask. The output has the scores' shape. The function
-// backward computes the gradient ds of the scores from the output out and its gradient g, for rows of the given width.
-// The gradient of the mask's bias is the gradient of the scores, summed over the broadcast axes.
+// maskedOp checks scores and a mask, and adds an op on them. The output has the scores' shape. The function backward
+// computes the gradient ds of the scores from the output out and its gradient g, for rows of the given width. The
+// gradient of the mask's bias is the gradient of the scores, summed over the broadcast axes.
 func maskedOp[F kernel.Float](e *Env, name, layer string, scores *G.Node, m Mask, forward func(cores int, out, scores []F, m kernel.Mask[F]), backward func(cores int, ds, out, g []F, width int)) (*G.Node, error) {
 	shape := scores.Shape()
 	if err := scoresNode(name, scores); err != nil {

@@ -10,9 +10,9 @@ import (
 )
 
 // Pool returns the mean over the first positions of every sequence. For x of shape (B, T, D) or (T, D), the result has
-// shape (B, D) or (1, D). Sequence b has lengths[b] valid positions, or T if lengths is nil. The mean
-// includes at most the first limit of them. The other positions may hold any values, and their gradient is zero. The mean of
-// a sequence of length 0 is zero.
+// shape (B, D) or (1, D). Sequence b has lengths[b] valid positions, or T if lengths is nil. The mean includes at most
+// the first limit of them. The other positions may hold any values, and their gradient is zero. The mean of a sequence
+// of length 0 is zero.
 func Pool(e *Env, x, lengths *G.Node, limit int) (*G.Node, error) {
 	const name = "pool"
 	s, err := sequencesOf(name, x)

@@ -183,9 +183,8 @@ func conllColumns(head string) int {
 	return 0
 }
 
-// writeSentence writes the lines of a sentence, with the values as added cells. A value with one token per token of
-// the sentence is divided among them; each token's line has the whole of any other value. Where there is no value, the
-// cell is "_".
+// writeSentence writes the lines of a sentence, with the values as added cells. If a value has as many tokens as the
+// sentence, each line gets one of them. Otherwise each line gets the whole value. Without a value, the cell is "_".
 func (w *Writer) writeSentence(lines string, values []any) {
 	tokens := 0
 	for line := range strings.Lines(lines) {

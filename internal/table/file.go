@@ -74,8 +74,8 @@ func FormNamed(path string) string {
 	return ""
 }
 
-// kind describes the fields of a row, for errors.
-func (f form) kind() string {
+// separated says how a row is divided into fields, for errors.
+func (f form) separated() string {
 	switch f.separator {
 	case '\t':
 		return "fields between tabs"

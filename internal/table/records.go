@@ -25,8 +25,8 @@ type Options struct {
 	// Columns lists the wanted columns in order, each by its name in the header or by its number, from 1. The elements
 	// must differ. A number is never used as a name. JSONL has only names, the keys, and CoNLL has only numbers. If
 	// Columns is nil, the wanted columns are found by their Known names in the header or, in JSONL, among the keys of
-	// the first object. Without such a header, they are the first columns, one for each element of Known, and it is an
-	// error if the first row has more than these, and more than two.
+	// the first object. Without such a header, they are the first columns, one for each element of Known. A first row
+	// with three or more columns must then have no others.
 	Columns []string
 
 	// Known describes the wanted columns in order. Known may be nil if Columns is set; then columns have neither roles
@@ -221,7 +221,7 @@ func (r *Records) judge(fields []string) error {
 	}
 	for i, column := range r.columns {
 		if column >= len(fields) {
-			return fmt.Errorf("%s is missing: the row has only %d (%s)", r.name(i), len(fields), r.form.kind())
+			return fmt.Errorf("%s is missing: the row has only %d (%s)", r.name(i), len(fields), r.form.separated())
 		}
 		field := fields[column]
 		switch invalid := textfile.CheckUTF8(field); {

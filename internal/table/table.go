@@ -62,7 +62,7 @@ func (n *numbers) add(x uint32) {
 
 func (n numbers) at(i int) uint32 { return n[i/numberBlock][i%numberBlock] }
 
-// maxBad is the most bad rows that Table.Bad has.
+// maxBad is the maximum length of Table.Bad.
 const maxBad = 5
 
 // Read reads the wanted columns of a TSV, CSV, JSONL or CoNLL file.
@@ -209,8 +209,8 @@ func (r *Records) table(files []*tableFile, free int) (*Table, error) {
 	}
 }
 
-// tooLarge returns the error for rows that need more than the free memory. It estimates what all rows would need from
-// the need of the rows that have been read.
+// tooLarge returns the error for rows that need more than the free memory. It estimates the memory of all rows from the
+// memory of the rows that have been read.
 func tooLarge(need, free int, files []*tableFile) error {
 	var size, unread int64
 	for _, f := range files {
@@ -241,8 +241,8 @@ func (t *Table) bytes() int {
 	return blockSize*len(t.blocks) + 4*numberBlock*(len(t.ends)+len(t.lines)-2)
 }
 
-// Reasons lists the lines of the first bad rows, and why they are bad. A reason of several rows stands once, and so
-// does the end of all reasons. Reasons needs a bad row.
+// Reasons lists the lines of the first bad rows, and why they are bad. If several rows have the same reason, Reasons
+// writes it once. If all reasons have the same end, Reasons writes it once, too. There must be a bad row.
 func (t *Table) Reasons() string {
 	var reasons []string
 	lines := map[string]string{} // by reason

@@ -451,7 +451,7 @@ func TestTableBlocks(t *testing.T) {
 	}
 }
 
-// A reason that several bad rows have must stand once, and so must the advice that all reasons end with.
+// A reason that several bad rows share is written once, and so is advice that all reasons end with.
 func TestReasons(t *testing.T) {
 	for content, want := range map[string]string{
 		"a,\n\"b\n":                      `: line 1: the label (column 2) is empty; line 2: not CSV: extraneous or missing " in quoted-field`,

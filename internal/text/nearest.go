@@ -17,7 +17,7 @@ func DidYouMean(unknown string, names []string) string {
 // Nearest returns the name that a user who wrote an unknown name probably meant, or "" if none is near. It compares
 // names without case, spaces and the characters - _ and . in this order:
 //
-//   - a name that is the same, or that other libraries call so (see elsewhere);
+//   - the same name, or our name for what other libraries call so (see elsewhere);
 //   - the only name that begins with the unknown name, which has at least three characters;
 //   - the name with the fewest edits: up to 1 for 2 characters, and up to 2 for 5 or more;
 //   - the longest name of at least three characters with which the unknown name begins.

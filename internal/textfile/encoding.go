@@ -105,8 +105,8 @@ func notText(e Encoding, offset int64) error {
 	return fmt.Errorf("not %s: the byte at offset %d (from 0) is no part of a character: %s", e, offset, Advice)
 }
 
-// NotText returns an error for a byte that isn't part of a character: the first in a File with another encoding than
-// UTF-8, or the byte at this offset in a File with UTF-8. Offsets count the byte-order mark.
+// NotText returns an error for a byte that isn't part of a character. If the File is UTF-8, this is the byte at the
+// given offset, which counts the byte-order mark. Otherwise it is the first such byte, and offset is ignored.
 func (f *File) NotText(offset int64) error {
 	if !f.Encoding.UTF8() {
 		offset = f.decoder.bad
@@ -126,8 +126,8 @@ func (e Encoding) decoder() *decoder {
 	return &decoder{Transformer: e.coding.NewDecoder(), lost: e.lost, bad: -1}
 }
 
-// Transform decodes a few characters at a time. U+FFFD has three bytes of UTF-8, so a step that returns it has no other
-// character, and its source shows whether the text has U+FFFD itself.
+// Transform decodes a few characters per step. A step that returns U+FFFD returns no other character, because it has
+// room for three bytes of UTF-8. So the bytes that the step has read show whether the text itself has U+FFFD.
 func (d *decoder) Transform(dst, src []byte, atEOF bool) (nDst, nSrc int, err error) {
 	for nSrc < len(src) {
 		out := dst[nDst:]

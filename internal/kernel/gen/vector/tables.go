@@ -66,9 +66,9 @@ func vectorPortable[F Float]() vectorTable[F] {
 func writeAssemblyTables(path string) {
 	var tables, stubs bytes.Buffer
 	for i, f := range functions {
-		kind := fmt.Sprintf("%d%s", f.bits, f.isa)
+		name := fmt.Sprintf("%d%s", f.bits, f.isa)
 		if i == 0 || functions[i-1].isa != f.isa || functions[i-1].bits != f.bits {
-			fmt.Fprintf(&tables, "\nfunc vectorTable%s() vectorTable[float%d] {\nt := vectorPortable[float%d]()\n", kind, f.bits, f.bits)
+			fmt.Fprintf(&tables, "\nfunc vectorTable%s() vectorTable[float%d] {\nt := vectorPortable[float%d]()\n", name, f.bits, f.bits)
 		}
 		fmt.Fprintf(&tables, "t.%s = %s\n", f.name, f.symbol())
 		if i == len(functions)-1 || functions[i+1].isa != f.isa || functions[i+1].bits != f.bits {
