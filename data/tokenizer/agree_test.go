@@ -98,8 +98,8 @@ func writeTokenizerSets(t *testing.T) {
 	}
 }
 
-// strangeText returns a random text that includes parts of other. It has no U+0085, which is white space in Unicode and
-// here but not in JavaScript, and no U+FEFF, which is white space only in JavaScript.
+// strangeText returns a random text that includes parts of other. It leaves out U+0085, which isn't white space in
+// JavaScript, and U+FEFF, which is white space only in JavaScript.
 func strangeText(rng *rand.Rand, other string) string {
 	pieces := []func() string{
 		func() string { return other[:rng.IntN(len(other)+1)] }, // ASCII

@@ -37,8 +37,8 @@ func BenchmarkTokenize(b *testing.B) {
 
 var long = flag.Int("long", 1<<15, "size in bytes of the texts of TestLongWords")
 
-// TestLongWords encodes long texts without a space. It fails if a text takes more steps per byte than a tokenizer may
-// take. Time that isn't counted shows with a text of 1 MB: go test -v -run LongWords -long 1000000.
+// TestLongWords encodes long texts without a space. It fails if a text takes too many steps per byte. To find work that
+// isn't counted as steps, look at the times for texts of 1 MB: go test -v -run LongWords -long 1000000.
 func TestLongWords(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	random := func(alphabet string) string {

@@ -23,7 +23,7 @@ func newTestBPE(t testing.TB, size int, texts ...string) *Pipeline {
 	return tok.(*Pipeline)
 }
 
-// tokensOf returns the tokens of a byte-level BPE from an id on.
+// tokensOf returns the tokens of a byte-level BPE, beginning with the id first.
 func tokensOf(t testing.TB, tok Tokenizer, first int) (tokens []string) {
 	t.Helper()
 	for id := first; id < tok.Len(); id++ {
@@ -66,7 +66,7 @@ func slowPieces(text string) (pieces []string) {
 		for _, alternative := range alternatives {
 			piece = alternative.FindString(text)
 			if piece != "" && alternative == spacesNotBefore && len(piece) < len(text) {
-				_, n := utf8.DecodeLastRuneInString(piece) // the rest of the piece is before white space
+				_, n := utf8.DecodeLastRuneInString(piece) // white space follows the rest of the piece
 				piece = piece[:len(piece)-n]
 			}
 			if piece != "" {
@@ -108,13 +108,13 @@ func learnSlowly(text string, size int, bytes []string) *slowBPE {
 				counts[[2]int{word[i], word[i+1]}]++
 			}
 		}
-		best, most := [2]int{}, 1
+		best, count := [2]int{}, 1
 		for p, n := range counts {
-			if n > most || n == most && n > 1 && slices.Compare(p[:], best[:]) < 0 {
-				best, most = p, n
+			if n > count || n == count && n > 1 && slices.Compare(p[:], best[:]) < 0 {
+				best, count = p, n
 			}
 		}
-		if most < 2 {
+		if count < 2 {
 			break
 		}
 		token := t.tokens[best[0]] + t.tokens[best[1]]
@@ -230,8 +230,7 @@ func TestBPEBytes(t *testing.T) {
 	}
 }
 
-// TestBPELongWords checks that a long word doesn't take quadratic time, and that the cache has a limit, and that
-// goroutines don't share a cache.
+// TestBPELongWords checks that a long word doesn't take quadratic time. It also fills the caches of several goroutines.
 func TestBPELongWords(t *testing.T) {
 	t.Parallel()
 	tok := newTestBPE(t, 270, strings.Repeat("the others ", 9))
@@ -240,9 +239,9 @@ func TestBPELongWords(t *testing.T) {
 	if err != nil || len(ids) > len(long)/2 {
 		t.Fatalf("%d ids, %v", len(ids), err)
 	}
-	var all sync.WaitGroup
+	var group sync.WaitGroup
 	for range 4 {
-		all.Go(func() {
+		group.Go(func() {
 			var text strings.Builder
 			for i := range 2 * models.MaxCached {
 				text.WriteString(" x" + strings.Repeat("ab", i%9) + string(rune('a'+i%26)) + string(rune('a'+i/26%26)) + string(rune('a'+i/676%26)))
@@ -256,7 +255,7 @@ func TestBPELongWords(t *testing.T) {
 			}
 		})
 	}
-	all.Wait()
+	group.Wait()
 }
 
 func FuzzBPE(f *testing.F) {
@@ -289,8 +288,8 @@ func FuzzBPE(f *testing.F) {
 	})
 }
 
-// TestFallbackOfAffixes encodes characters that become bytes together with what marks the first or last part of a word.
-// The marks are no part of the text, so their bytes have empty parts.
+// TestFallbackOfAffixes encodes characters that become bytes, with a prefix or a suffix. The prefix and the suffix
+// become bytes, too. They aren't in the text, so their bytes have empty parts.
 func TestFallbackOfAffixes(t *testing.T) {
 	var bytes strings.Builder
 	for b := range 256 {

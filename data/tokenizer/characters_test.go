@@ -59,13 +59,13 @@ func TestCharacters(t *testing.T) {
 				t.Fatal(err)
 			}
 			i := 0
-			for some := range slices.Chunk(file.Characters[part.Characters].all(), 256) {
+			for chunk := range slices.Chunk(file.Characters[part.Characters].all(), 256) {
 				var text strings.Builder
-				for _, r := range some {
+				for _, r := range chunk {
 					text.WriteString(strings.ReplaceAll(part.Context, "@", string(r)))
 				}
 				if got, want := fmt.Sprintf("%08x", resultChecksum(t, tok, text.String())), part.Checksums[i:i+8]; got != want {
-					t.Errorf("%q with characters from %U to %U: checksum %s, want %s", part.Context, some[0], some[len(some)-1], got, want)
+					t.Errorf("%q with characters from %U to %U: checksum %s, want %s", part.Context, chunk[0], chunk[len(chunk)-1], got, want)
 				}
 				i += 8
 			}

@@ -22,7 +22,7 @@ type chatCases struct {
 	Conversations []struct {
 		Messages []Message
 		Prompt   bool
-		Want     []*string // by template; nil is an error
+		Want     []*string // for each template; nil means an error
 	}
 }
 
@@ -45,8 +45,9 @@ func readChatCases(t *testing.T) (cases chatCases) {
 
 func march() time.Time { return time.Date(2024, 3, 7, 0, 0, 0, 0, time.UTC) }
 
-// Published templates give Jinja2's text, in each spelling of newlines. Where Llama 2 would drop a system message, and
-// Gemma would write a turn that the model doesn't know, Render returns an error.
+// TestChatTemplates compares the texts of published templates with Jinja2's, in each spelling of newlines. Render
+// returns an error where Llama 2 would drop a system message, and where Gemma would write a turn that the model doesn't
+// know.
 func TestChatTemplates(t *testing.T) {
 	cases := readChatCases(t)
 	if len(cases.Templates) != len(chat.Formats) {
@@ -138,7 +139,7 @@ func chatPipeline(t *testing.T) *Pipeline {
 	return p.(*Pipeline)
 }
 
-// Encode gives the ids of the rendered text, but no content becomes a special token.
+// TestChatEncode checks that Encode returns the ids of the rendered text, and that no content becomes a special token.
 func TestChatEncode(t *testing.T) {
 	p, cases := chatPipeline(t), readChatCases(t)
 	special := map[int]bool{}
@@ -214,7 +215,8 @@ func TestChatEncode(t *testing.T) {
 	}
 }
 
-// A special token that begins in a content doesn't hide the template's token behind it.
+// TestChatEncodeAcross checks that a special token that begins in a content doesn't hide the template's token behind
+// it.
 func TestChatEncodeAcross(t *testing.T) {
 	p := chatPipeline(t)
 	var tokens []pipe.Token

@@ -15,8 +15,8 @@ func TestDecoder(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		units Units
-		in    []string // texts of the ids, one id each
-		want  []string // result of Next for each id, then of Flush
+		texts []string // one for each id
+		want  []string // results of Next for each id, and of Flush
 	}{
 		{"nothing", BPE, nil, []string{""}},
 		{"characters", Characters, []string{"t", "é", "?", "世"}, []string{"t", "é", "�", "世", ""}},
@@ -31,9 +31,9 @@ func TestDecoder(t *testing.T) {
 	} {
 		tok := toks[tc.units]
 		d := Decoder{Tokenizer: tok}
-		for again := range 2 { // Flush must reset the Decoder
+		for round := range 2 { // the second round checks that Flush resets the Decoder
 			var got []string
-			for _, text := range tc.in {
+			for _, text := range tc.texts {
 				piece, err := d.Next(idOf(t, tok, text))
 				if err != nil {
 					t.Fatal(err)
@@ -41,7 +41,7 @@ func TestDecoder(t *testing.T) {
 				got = append(got, piece)
 			}
 			if got = append(got, d.Flush()); !slices.Equal(got, tc.want) {
-				t.Errorf("%s, %s, text %d: %q, want %q", tc.units, tc.name, again, got, tc.want)
+				t.Errorf("%s, %s, text %d: %q, want %q", tc.units, tc.name, round, got, tc.want)
 			}
 		}
 		for _, id := range []int{-1, tok.Len()} {
@@ -63,7 +63,7 @@ func rest(t *testing.T, tok Tokenizer, ids []int) string {
 	return d.Flush()
 }
 
-// idOf returns the id that Decode turns into text, or the unknown id.
+// idOf returns the id whose text is text, or the unknown id.
 func idOf(t *testing.T, tok Tokenizer, text string) int {
 	t.Helper()
 	for id := range tok.Len() {
@@ -77,7 +77,7 @@ func idOf(t *testing.T, tok Tokenizer, text string) int {
 	return tok.Unknown()
 }
 
-// marked adds a special token, with the last id.
+// marked is a Tokenizer with one more id, for a special token.
 type marked struct{ Tokenizer }
 
 func (m marked) Len() int                { return m.Tokenizer.Len() + 1 }
@@ -154,7 +154,7 @@ func FuzzDecoder(f *testing.F) {
 }
 
 // TestDecoderPublished decodes the families' ids one at a time: Llama 2 strips a space of the whole text, WordPiece
-// puts no space before the first token, and runs of bytes are a character or none.
+// puts no space before the first token, and neighbouring bytes may or may not be a character.
 func TestDecoderPublished(t *testing.T) {
 	for _, f := range families(t) {
 		stream := func(ids []int, skip bool) (text string, late int) {
@@ -206,9 +206,9 @@ func TestDecoderPublished(t *testing.T) {
 	}
 }
 
-// TestDecoderParts decodes with every order of three decoders, one id at a time and at once.
+// TestDecoderParts decodes with every sequence of three decoders, one id at a time and at once.
 func TestDecoderParts(t *testing.T) {
-	kinds := []string{
+	parts := []string{
 		`{"type": "ByteFallback"}`, `{"type": "Fuse"}`, `{"type": "Strip", "content": " ", "start": 2, "stop": 0}`, `{"type": "Strip", "content": "é", "start": 1, "stop": 2}`, `{"type": "ByteLevel"}`,
 		`{"type": "Replace", "pattern": {"String": "▁"}, "content": " "}`, `{"type": "WordPiece", "prefix": "##", "cleanup": true}`, `{"type": "BPEDecoder", "suffix": "a"}`, `{"type": "Metaspace", "replacement": "▁"}`,
 	}
@@ -222,8 +222,8 @@ func TestDecoderParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	for i := range len(kinds) * len(kinds) * len(kinds) {
-		names := []string{kinds[i%len(kinds)], kinds[i/len(kinds)%len(kinds)], kinds[i/len(kinds)/len(kinds)]}
+	for i := range len(parts) * len(parts) * len(parts) {
+		names := []string{parts[i%len(parts)], parts[i/len(parts)%len(parts)], parts[i/len(parts)/len(parts)]}
 		tok, err := Read(strings.NewReader(`{"version": "1.0", "decoder": {"type": "Sequence", "decoders": [` + strings.Join(names, ",") + `]}, "model": ` + string(model) + `}`))
 		if err != nil {
 			t.Fatal(err)

@@ -21,8 +21,7 @@ func tokenizerFile(t testing.TB, tok Tokenizer) []byte {
 	return file.Bytes()
 }
 
-// TestTokenizerFile writes tokenizers, reads them back, and writes them again: the tokenizer and the bytes must be the
-// same.
+// TestTokenizerFile writes tokenizers, reads them back, and writes them again. The bytes must be the same.
 func TestTokenizerFile(t *testing.T) {
 	texts := []string{"\"So\" said <she> & he \u2028 \\ \x00 cafe\u0301 世 😀", "<unk> {} 1 0"}
 	var toks []Tokenizer
@@ -34,7 +33,7 @@ func TestTokenizerFile(t *testing.T) {
 		toks = append(toks, tok)
 	}
 	toks = append(toks, newTestBPE(t, 270, texts...), newTestBPE(t, 280, "the  then  there"))
-	for _, symbols := range []string{"ba", "b\ufffd", "\ufffd"} { // without an unknown id
+	for _, symbols := range []string{"ba", "b\ufffd", "\ufffd"} { // a Vocab has no unknown id
 		v, err := NewVocab(symbols)
 		if err != nil {
 			t.Fatal(err)

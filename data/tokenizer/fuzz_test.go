@@ -10,8 +10,8 @@ import (
 
 // FuzzPublished encodes and decodes texts with the families' tokenizers. Where nothing is lost, the text comes back.
 func FuzzPublished(f *testing.F) {
-	all := families(f)
-	for i, family := range all {
+	list := families(f)
+	for i, family := range list {
 		for _, c := range family.Texts {
 			if c.Trap != "" && len(c.Text) < 50 {
 				f.Add(byte(i), c.Text, true)
@@ -21,7 +21,7 @@ func FuzzPublished(f *testing.F) {
 	same := func(text string) string { return text }
 	restored := map[string]func(text string) string{
 		"gpt2": same, "cl100k": same, "llama3": same, "o200k": same,
-		"roberta": func(text string) string { // begins with a space
+		"roberta": func(text string) string { // adds a space before the text
 			if text == "" || strings.HasPrefix(text, " ") {
 				return text
 			}
@@ -31,7 +31,7 @@ func FuzzPublished(f *testing.F) {
 		"llama2": func(text string) string { return strings.ReplaceAll(text, "▁", " ") },
 	}
 	f.Fuzz(func(t *testing.T, family byte, text string, special bool) {
-		tok := all[int(family)%len(all)]
+		tok := list[int(family)%len(list)]
 		tokens, err := tok.Tokenize(text, Options{Special: special})
 		if !utf8.ValidString(text) {
 			wantError(t, err, "not UTF-8")
@@ -70,8 +70,8 @@ func FuzzPublished(f *testing.F) {
 	})
 }
 
-// FuzzFiles encodes and decodes a text with every file that opens. Tokens must be parts of the text that are whole
-// characters, and ids must give the same text at once and one by one.
+// FuzzFiles encodes and decodes a text with every file that opens. The parts of tokens must be whole characters. The
+// ids must give the same text at once and one by one.
 func FuzzFiles(f *testing.F) {
 	vocab := `{"<unk>": 0, "a": 1, "##b": 2, "b</w>": 3, "##b</w>": 4`
 	for b := range 256 {

@@ -13,7 +13,8 @@ import (
 	"github.com/heed-go/heed/internal/testseed"
 )
 
-// TestStrippedSpaces encodes many spaces with an added token that is a space and takes the spaces beside it.
+// TestStrippedSpaces encodes many spaces with an added token that is a space. The token includes the white space beside
+// it.
 func TestStrippedSpaces(t *testing.T) {
 	for _, side := range []string{"lstrip", "rstrip", "single_word"} {
 		tok, err := Read(strings.NewReader(`{"version": "1.0", "added_tokens": [{"id": 1, "content": " ", "` + side + `": true}], "model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}}`))
@@ -30,8 +31,8 @@ func TestStrippedSpaces(t *testing.T) {
 	}
 }
 
-// TestHostileFiles reads files that were made to take much time or memory. Each must be refused, or encode and decode a
-// text, or say that the text gets too long, in bounded memory.
+// TestHostileFiles reads files that were made to take much time or memory. Read must refuse the file, or the tokenizer
+// must encode and decode a text or return an error, all in bounded memory.
 func TestHostileFiles(t *testing.T) {
 	testseed.Slow(t)
 	const plain = `"model": {"type": "BPE", "unk_token": "a", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": []}`
@@ -141,7 +142,7 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// TestSlowSplitters checks that a splitter that runs out of steps doesn't leave out the rest of the text in silence.
+// TestSlowSplitters checks that there is an error if a splitter runs out of steps, so that no text is lost unnoticed.
 func TestSlowSplitters(t *testing.T) {
 	split := `{"type": "Split", "pattern": {"String": "a"}, "behavior": "Isolated", "invert": false}`
 	file := `{"version": "1.0", "pre_tokenizer": {"type": "Sequence", "pretokenizers": [` + strings.Repeat(split+",", 19) + split + `]},
@@ -171,7 +172,7 @@ func precompiledJSON(units, texts string) string {
 	return `{"type": "Precompiled", "precompiled_charsmap": "` + base64.StdEncoding.EncodeToString([]byte(table)) + `"}`
 }
 
-// longMapUnits is the trie of a precompiled_charsmap whose only key is a. The key's text is the first one.
+// longMapUnits is the trie of a precompiled_charsmap. Its only key is "a", which the first text replaces.
 var longMapUnits = func() string {
 	units := make([]byte, 4*1024)
 	set := func(index, unit uint32) { binary.LittleEndian.PutUint32(units[4*index:], unit) }

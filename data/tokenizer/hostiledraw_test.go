@@ -16,11 +16,12 @@ import (
 	"unicode/utf8"
 )
 
-// A hostile has the files of a tokenizer. The first one's content has no name until drawHostile has changed it.
+// A hostile has the files of a tokenizer by their names. A base has one file, under the name "".
 type hostile struct {
-	kind, name string // name is the file to open, or "." for the folder
-	files      map[string][]byte
-	text       string // of its family
+	recipe string // the base and its changes
+	name   string // the file to open, or "." for the folder
+	files  map[string][]byte
+	text   string // a text of the base
 }
 
 type dict = map[string]any
@@ -32,7 +33,7 @@ func pick[T any](d drawer, values ...T) T { return values[d.IntN(len(values))] }
 
 func (d drawer) flip() bool { return d.IntN(2) == 0 }
 
-// text returns a text that is easily handled wrongly, or a long one.
+// text returns a long text, or one that is easily handled wrongly.
 func (d drawer) text() string {
 	if d.IntN(3) > 0 {
 		return pick(d, "", "a", "aa", " ", "▁", "##", "</w>", "\x00", "é", "\u0301", "\u202e", "\U0010ffff", "\ufffd", "İ", "ß", "ﷺ", "<0x41>", "a a", "[UNK]", "A", "\n", ".")
@@ -47,22 +48,22 @@ func (d drawer) number() any {
 	return pick[any](d, 0, -1, 1<<31, 1<<31-1, 1<<32, 1<<53, 1000000000000000000, json.Number("1e308"), json.Number("-1e308"), 0.5, 1e-300, 16777216, 65536)
 }
 
-// texts returns many texts: some that begin with one another, or all different.
-func (d drawer) texts(prefix string) (all []string) {
+// texts returns many texts. They are all different, or each begins with the one before.
+func (d drawer) texts(prefix string) (list []string) {
 	nested := d.flip()
 	for i := range pick(d, 3, 100, 500, 2000, 30000, 300000) {
 		if nested && i < 2000 {
-			all = append(all, prefix+strings.Repeat("a", i+1))
+			list = append(list, prefix+strings.Repeat("a", i+1))
 		} else if !nested {
-			all = append(all, fmt.Sprint(prefix, "x", i))
+			list = append(list, fmt.Sprint(prefix, "x", i))
 		}
 	}
-	return all
+	return list
 }
 
 // charsmap returns a precompiled_charsmap that replaces a character.
 func (d drawer) charsmap() []byte {
-	const children, value = 256, 512 // distances in a trie of one key
+	const children, value = 256, 512 // distances in a trie with one key
 	units, key := make([]uint32, 1024), pick[uint32](d, 'a', 'a', ' ', 'b')
 	units[0], units[children^key] = children<<10, value<<10|1<<8|key
 	if d.IntN(8) == 0 {
@@ -90,13 +91,13 @@ func encoded(value any) []byte {
 }
 
 // hostileBases returns the tokenizers that drawHostile changes: all families and SentencePiece models.
-func hostileBases(t testing.TB) (all []hostile) {
+func hostileBases(t testing.TB) (bases []hostile) {
 	for _, f := range families(t) {
 		text := ""
 		for _, c := range f.Texts[:min(60, len(f.Texts))] {
 			text += c.Text + "\n"
 		}
-		all = append(all, hostile{f.name, "tokenizer.json", map[string][]byte{"": f.Tokenizer}, text})
+		bases = append(bases, hostile{f.name, "tokenizer.json", map[string][]byte{"": f.Tokenizer}, text})
 	}
 	paths, err := filepath.Glob(filepath.Join(*modelFolder, "*.json.gz"))
 	if err != nil || len(paths) == 0 {
@@ -105,9 +106,9 @@ func hostileBases(t testing.TB) (all []hostile) {
 	for _, path := range paths {
 		var set pieceSet
 		readGzip(t, path, &set)
-		all = append(all, hostile{filepath.Base(path), "spiece.model", map[string][]byte{"": set.Model}, set.Texts[0].Text})
+		bases = append(bases, hostile{filepath.Base(path), "spiece.model", map[string][]byte{"": set.Model}, set.Texts[0].Text})
 	}
-	return all
+	return bases
 }
 
 // drawHostile draws a tokenizer: a large file, a mutation of a base, or a base with one or two limits of the format.
@@ -115,17 +116,17 @@ func drawHostile(d drawer, bases []hostile) hostile {
 	h := pick(d, bases...)
 	content := h.files[""]
 	h.files = map[string][]byte{}
-	change := func(all map[string]func()) {
-		name := pick(d, slices.Sorted(maps.Keys(all))...)
-		h.kind += ", " + name
-		all[name]()
+	change := func(changes map[string]func()) {
+		name := pick(d, slices.Sorted(maps.Keys(changes))...)
+		h.recipe += ", " + name
+		changes[name]()
 	}
 	var file dict
-	json.Unmarshal(content, &file) // not of a model
+	json.Unmarshal(content, &file) // leaves nil for a model
 	switch n := d.IntN(100); {
 	case n < 8:
 		part := pick(d, largeParts...)
-		h.kind, h.name, content = "large "+part, "tokenizer.json", d.large(part)
+		h.recipe, h.name, content = "large "+part, "tokenizer.json", d.large(part)
 	case file == nil:
 		for range pick(d, 1, 2, 2) {
 			change(d.modelChanges(&content))
@@ -151,13 +152,13 @@ func drawHostile(d drawer, bases []hostile) hostile {
 	return h
 }
 
-// mutations change a random value of a tokenizer.json.
+// mutations returns changes of a random value in a tokenizer.json.
 func (d drawer) mutations(file dict) map[string]func() {
 	get, put := d.place(file)
 	other, putOther := d.place(file)
 	var value, copied any
-	for from, to := range map[*any]any{&value: get(), &copied: other()} {
-		if err := json.Unmarshal(encoded(to), from); err != nil {
+	for target, source := range map[*any]any{&value: get(), &copied: other()} {
+		if err := json.Unmarshal(encoded(source), target); err != nil {
 			panic(err)
 		}
 	}
@@ -201,8 +202,8 @@ func (d drawer) place(file dict) (get func() any, put func(any)) {
 	return get, put
 }
 
-// checkParts returns an error if a token of a text has an unknown id or isn't a part of the text that is whole
-// characters, or if decoding the ids at once differs from decoding them one by one.
+// checkParts returns an error if a token of a text has an unknown id, or if its part of the text isn't whole
+// characters. It also returns an error if the ids give another text at once than one by one.
 func checkParts(tok Tokenizer, text string, tokens []Token) error {
 	boundary := func(i int) bool { return i == len(text) || i >= 0 && i < len(text) && utf8.RuneStart(text[i]) }
 	d := Decoder{Tokenizer: tok}

@@ -33,18 +33,18 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// An outcome says what a process did with a file. Times are seconds of all processors; memory is in bytes.
+// An outcome says what a process did with a file. Times are in seconds of processor time, and memory is in bytes.
 type outcome struct {
 	Refused        string // the error of opening the file, or ""
-	Wrong          string // what must not happen, or ""
+	Wrong          string // what went wrong, or ""
 	Time, OpenTime float64
-	TextTime       float64 // to encode the slowest text of a megabyte
+	TextTime       float64 // the time to encode the slowest text of a megabyte
 	Memory, Open   float64
-	kind           string
+	recipe         string
 	size           float64
 }
 
-// A repeated is a text, in parts.
+// A repeated is a text that is made of the same unit many times.
 type repeated struct {
 	Unit  string
 	Times int
@@ -52,8 +52,8 @@ type repeated struct {
 
 // openHostile opens a tokenizer, and encodes and decodes texts.
 func openHostile(dir, name string) (o outcome) {
-	for resource, most := range map[int]uint64{syscall.RLIMIT_AS: 3 << 30, syscall.RLIMIT_CPU: 20, syscall.RLIMIT_CORE: 0} {
-		if err := syscall.Setrlimit(resource, &syscall.Rlimit{Cur: most, Max: most}); err != nil {
+	for resource, limit := range map[int]uint64{syscall.RLIMIT_AS: 3 << 30, syscall.RLIMIT_CPU: 20, syscall.RLIMIT_CORE: 0} {
+		if err := syscall.Setrlimit(resource, &syscall.Rlimit{Cur: limit, Max: limit}); err != nil {
 			panic(err)
 		}
 	}
@@ -107,10 +107,10 @@ func openHostile(dir, name string) (o outcome) {
 	return o
 }
 
-// used returns the seconds that this process has used on all processors, and the most memory that it had.
+// used returns the processor time of this process in seconds, and the greatest memory that it had.
 func used() (seconds, memory float64) {
 	var usage syscall.Rusage
-	status, err := os.ReadFile("/proc/self/status") // Rusage may have the memory of the parent
+	status, err := os.ReadFile("/proc/self/status") // not Rusage, which may have the memory of the parent
 	if err == nil {
 		err = syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
 	}
@@ -129,24 +129,24 @@ func TestDrawnFiles(t *testing.T) {
 		t.Skip("draws files only with -hostile")
 	}
 	bases, seed := hostileBases(t), testseed.Of(t)
-	all := make([]outcome, *hostileFiles)
+	outcomes := make([]outcome, *hostileFiles)
 	t.Run("file", func(t *testing.T) {
-		for i := range all {
+		for i := range outcomes {
 			t.Run(fmt.Sprint(i), func(t *testing.T) {
 				t.Parallel()
 				key := [32]byte(fmt.Appendf(nil, "%16x%16x", seed, i))
-				all[i] = openInChild(t, drawer{rand.New(rand.NewChaCha8(key))}, bases)
-				if o := &all[i]; o.Wrong == "" && (o.Time > 10 || o.Memory > 1<<30) {
+				outcomes[i] = openInChild(t, drawer{rand.New(rand.NewChaCha8(key))}, bases)
+				if o := &outcomes[i]; o.Wrong == "" && (o.Time > 10 || o.Memory > 1<<30) {
 					o.Wrong = fmt.Sprintf("it took %.1f s and %.0f MB", o.Time, o.Memory/1e6)
 				}
-				if o := all[i]; o.Wrong != "" {
-					t.Errorf("%s, %.0f bytes: %s", o.kind, o.size, o.Wrong)
+				if o := outcomes[i]; o.Wrong != "" {
+					t.Errorf("%s, %.0f bytes: %s", o.recipe, o.size, o.Wrong)
 				}
 			})
 		}
 	})
 	counts := map[string]int{}
-	for _, o := range all {
+	for _, o := range outcomes {
 		switch {
 		case o.Wrong != "":
 			counts["wrong"]++
@@ -156,7 +156,7 @@ func TestDrawnFiles(t *testing.T) {
 			counts["opened"]++
 		}
 	}
-	t.Logf("%d files: %v", len(all), counts)
+	t.Logf("%d files: %v", len(outcomes), counts)
 	for name, share := range map[string]func(o outcome) float64{
 		"seconds":                              func(o outcome) float64 { return o.Time },
 		"megabytes of memory":                  func(o outcome) float64 { return o.Memory / 1e6 },
@@ -164,10 +164,10 @@ func TestDrawnFiles(t *testing.T) {
 		"share of the goal for memory to open": func(o outcome) float64 { return o.Open / (64e6 + 8*o.size) },
 		"share of the goal for time to encode": func(o outcome) float64 { return o.TextTime / 2 },
 	} {
-		slices.SortFunc(all, func(a, b outcome) int { return int(1e6 * (share(b) - share(a))) })
+		slices.SortFunc(outcomes, func(a, b outcome) int { return int(1e6 * (share(b) - share(a))) })
 		var list strings.Builder
-		for _, o := range all[:min(10, len(all))] {
-			fmt.Fprintf(&list, "\n%10.2f  %9.0f bytes, %s %.60s", share(o), o.size, o.kind, o.Refused)
+		for _, o := range outcomes[:min(10, len(outcomes))] {
+			fmt.Fprintf(&list, "\n%10.2f  %9.0f bytes, %s %.60s", share(o), o.size, o.recipe, o.Refused)
 		}
 		t.Logf("%s, the worst ten:%s", name, list.String())
 	}
@@ -210,6 +210,6 @@ func openInChild(t *testing.T, d drawer, bases []hostile) (o outcome) {
 		o.Time = (child.ProcessState.UserTime() + child.ProcessState.SystemTime()).Seconds()
 		o.Memory = float64(child.ProcessState.SysUsage().(*syscall.Rusage).Maxrss) * 1024
 	}
-	o.kind, o.size = fmt.Sprintf("%s (%s)", h.kind, t.Name()), float64(size)
+	o.recipe, o.size = fmt.Sprintf("%s (%s)", h.recipe, t.Name()), float64(size)
 	return o
 }

@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// hostileParts has the parts that limits adds to a tokenizer.json: for a key, and the key of its Sequence's parts. For
-// names with $, see filled.
+// hostileParts has the parts that limits adds to a tokenizer.json. Its keys are the key of a part, and the key for the
+// list of parts in a Sequence. For names with $, see filled.
 var hostileParts = map[string][]string{
 	"normalizer normalizers": {`{"type":"NFC"}`, `{"type":"NFKD"}`, `{"type":"Lowercase"}`, `{"type":"StripAccents"}`, `{"type":"Strip","strip_left":$B,"strip_right":$B}`,
 		`{"type":"Prepend","prepend":$T}`, `{"type":"Replace","pattern":{"String":"a"},"content":$T}`, `{"type":"Replace","pattern":{"String":$T},"content":$T}`, `{"type":"Replace","pattern":{"Regex":" {2,}"},"content":$T}`,
@@ -25,7 +25,7 @@ var hostileParts = map[string][]string{
 		`{"type":"TemplateProcessing","single":[{"Sequence":{"id":"A","type_id":$N}}],"pair":[{"Sequence":{"id":"A","type_id":0}},{"Sequence":{"id":"B","type_id":1}}],"special_tokens":{"x":{"id":"x","ids":[$N],"tokens":[$T]}}}`},
 }
 
-// limits change a tokenizer.json up to a limit of the format, or beyond it.
+// limits returns changes that take a tokenizer.json to a limit of the format, or beyond it.
 func (d drawer) limits(file dict) map[string]func() {
 	model, _ := file["model"].(dict)
 	vocab, _ := model["vocab"].(dict)
@@ -42,18 +42,18 @@ func (d drawer) limits(file dict) map[string]func() {
 	}
 	parts := func() {
 		names := pick(d, slices.Sorted(maps.Keys(hostileParts))...)
-		key, list, _ := strings.Cut(names, " ")
-		all := slices.Repeat([]any{d.filled(pick(d, hostileParts[names]...))}, pick(d, 1, 1, 2, 3, 4, 12, 19, 20, 5000))
+		key, listKey, _ := strings.Cut(names, " ")
+		list := slices.Repeat([]any{d.filled(pick(d, hostileParts[names]...))}, pick(d, 1, 1, 2, 3, 4, 12, 19, 20, 5000))
 		for range pick(d, 0, 0, 0, 1, 2, 3, 900) {
-			part := json.RawMessage(encoded(dict{"type": "Sequence", list: all}))
-			if all = slices.Repeat([]any{part}, pick(d, 1, 1, 2, min(20, 1+20/len(all)))); len(part) > 1<<20 {
+			part := json.RawMessage(encoded(dict{"type": "Sequence", listKey: list}))
+			if list = slices.Repeat([]any{part}, pick(d, 1, 1, 2, min(20, 1+20/len(list)))); len(part) > 1<<20 {
 				break
 			}
 		}
 		if file[key] != nil && d.flip() {
-			all = append(all, file[key])
+			list = append(list, file[key])
 		}
-		file[key] = dict{"type": "Sequence", list: all}
+		file[key] = dict{"type": "Sequence", listKey: list}
 	}
 	return map[string]func(){
 		"parts": parts, "more parts": parts, "other parts": parts,
@@ -107,7 +107,7 @@ func (d drawer) limits(file dict) map[string]func() {
 	}
 }
 
-// modelChanges change a SentencePiece model, or add fields to it.
+// modelChanges returns changes of a SentencePiece model. Most add fields to it.
 func (d drawer) modelChanges(model *[]byte) map[string]func() {
 	add := func(fields ...[]byte) { *model = slices.Concat(*model, slices.Concat(fields...)) }
 	pieces := func(texts ...string) {
@@ -124,11 +124,11 @@ func (d drawer) modelChanges(model *[]byte) map[string]func() {
 			pieces(strings.Repeat(pick(d, "a", "é", "▁"), pick(d, 1000, 2666, 7999, 8000)/2), d.text()+"q", strings.Repeat("a", pick(d, 3998, 7998)))
 		},
 		"many pieces": func() {
-			var all []byte
+			var fields []byte
 			for _, text := range d.texts(pick(d, "▁", "aaa")) {
-				all = append(all, piece(text, pick[uint64](d, 1, 4))...)
+				fields = append(fields, piece(text, pick[uint64](d, 1, 4))...)
 			}
-			add(all)
+			add(fields)
 		},
 		"unk_surface": func() { add(message(2, message(44, bytes.Repeat([]byte("a"), pick(d, 0, 1, 1000, 3<<20))))) },
 		"charsmap":    func() { add(message(3, message(2, d.charsmap()))) },
@@ -169,10 +169,11 @@ func (d drawer) intoFolder(h *hostile, file dict) {
 		put(d.text())
 	}
 	h.files[name], h.files["tokenizer_config.json"] = []byte(strings.Join(lines, "\n")), encoded(settings)
-	h.kind, h.name = h.kind+", in a folder", "."
+	h.recipe, h.name = h.recipe+", in a folder", "."
 }
 
-// largeParts are parts of a large tokenizer.json. The text between @ and @ is repeated. A # in it becomes its number.
+// largeParts are parts of a large tokenizer.json. The text between two @ is repeated. In each repetition, # becomes its
+// number.
 var largeParts = []string{
 	`"model":{"type":"BPE","merges":[],"vocab":{@"#":#,@"a#":0}}`,
 	`"model":{"type":"BPE","merges":[],"vocab":{@"#":#,@"last":-1}}`,
@@ -201,7 +202,7 @@ var largeParts = []string{
 	`"decoder":@[@`,
 }
 
-// large returns a tokenizer.json of up to 64 MB with one of largeParts.
+// large returns a tokenizer.json of up to 64 MB with a part of largeParts.
 func (d drawer) large(part string) []byte {
 	size := pick(d, 1<<20, 8<<20, 8<<20, 32<<20, 1<<26)
 	texts := strings.Split(part, "@")

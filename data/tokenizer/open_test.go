@@ -29,7 +29,8 @@ func writeFolder(t testing.TB, files map[string]string) string {
 
 const bertVocab = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\nun\n##able\nca\n##fe\n!\n東\nCafé\n\nzaf\n##é\n"
 
-// levelFiles returns the files of a small byte-level BPE with more tokens, and its tokenizer.json.
+// levelFiles returns the vocab.json and the merges.txt of a small byte-level BPE, with more tokens, and its
+// tokenizer.json.
 func levelFiles(t testing.TB, more ...string) (vocab, merges, whole string) {
 	t.Helper()
 	tok, err := New(BPE, slices.Values([]string{"the cat and the hat and the bat that sat"}), 270)
@@ -179,7 +180,7 @@ func TestOpenErrors(t *testing.T) {
 		{"no [SEP]", "", map[string]string{"vocab.txt": "[UNK]\n[CLS]\n"}, `"[SEP]"`, false},
 		{"no [UNK]", "", map[string]string{"vocab.txt": "[SEP]\n[CLS]\n"}, `"[UNK]"`, false},
 		{"vocab.txt of bytes", "", map[string]string{"vocab.txt": "\xff\n"}, "UTF-8", false},
-		{"vocab.json of another kind", "", map[string]string{"vocab.json": `[]`, "merges.txt": merges}, "integer id", false},
+		{"vocab.json with a list", "", map[string]string{"vocab.json": `[]`, "merges.txt": merges}, "integer id", false},
 		{"merge of three", "", map[string]string{"vocab.json": vocab, "merges.txt": "a b c\n"}, "line 1", false},
 		{"merge of unknown tokens", "", map[string]string{"vocab.json": vocab, "merges.txt": "Z ZZ\n"}, "merge 0", false},
 		{"not a model", "", map[string]string{"tokenizer.model": "\xff\xff"}, "protobuf", false},
@@ -227,7 +228,7 @@ func TestModelOfStories(t *testing.T) {
 	}
 }
 
-// FuzzVocabFiles opens folders with any vocabulary.
+// FuzzVocabFiles opens folders with a random vocabulary, and encodes a text.
 func FuzzVocabFiles(f *testing.F) {
 	f.Add("vocab.txt", bertVocab, "", `{"do_lower_case": false}`, "Unable café")
 	f.Add("vocab.json", `{"a": 0, "b": 1, "ab": 2, "<s>": 3, "</s>": 4}`, "a b\n", `{"tokenizer_class": "RobertaTokenizer"}`, "abba")
@@ -243,7 +244,7 @@ func FuzzVocabFiles(f *testing.F) {
 	})
 }
 
-// TestOpenHostile opens files that are large or claim to be, and checks that each ends soon.
+// TestOpenHostile checks that Open refuses files that are large, or that claim to be.
 func TestOpenHostile(t *testing.T) {
 	var many, merges strings.Builder
 	for i := range 1 << 20 {

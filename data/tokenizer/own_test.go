@@ -10,7 +10,7 @@ import (
 )
 
 // ownTokenizers returns tokenizers that New and NewVocab made.
-func ownTokenizers(t testing.TB) (all []Tokenizer) {
+func ownTokenizers(t testing.TB) (toks []Tokenizer) {
 	text := "\"So\" said <she> & he \u2028 \\ \x00 cafe\u0301 世 😀 <unk> {} 1 0 the then the then there"
 	for _, units := range []Units{Characters, Tokens, BPE} {
 		for _, size := range []int{0, 5, 256, 275} {
@@ -21,7 +21,7 @@ func ownTokenizers(t testing.TB) (all []Tokenizer) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			all = append(all, tok)
+			toks = append(toks, tok)
 		}
 	}
 	for _, symbols := range []string{"ba", "b\ufffd", "\ufffd", "\"\\\n<"} {
@@ -29,9 +29,9 @@ func ownTokenizers(t testing.TB) (all []Tokenizer) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, v)
+		toks = append(toks, v)
 	}
-	return all
+	return toks
 }
 
 // TestReadOwn reads what Write writes.

@@ -22,7 +22,7 @@ type family struct {
 	name      string
 	Tokenizer json.RawMessage
 	Texts     []familyText
-	Decoded   []struct { // random ids
+	Decoded   []struct { // texts of random ids
 		IDs  []int
 		Text string
 	}
@@ -31,10 +31,10 @@ type family struct {
 
 type familyText struct {
 	Text             string
-	Trap             string // how the text is easily got wrong, or ""
+	Trap             string // what a tokenizer easily gets wrong with this text, or ""
 	Plain, Special   familyTokens
-	Input, Pair      familyTokens // Pair is this text and the one before; it has no parts
-	Decoded, Skipped string       // with and without the names of special tokens
+	Input, Pair      familyTokens // Pair is for this text and the one before, and has no Starts and Ends
+	Decoded, Skipped string       // Skipped has no names of special tokens
 }
 
 type familyTokens struct{ IDs, Types, Starts, Ends []int }
@@ -47,18 +47,18 @@ func (t familyTokens) equal(other familyTokens) bool {
 	return slices.Equal(t.IDs, other.IDs) && slices.Equal(t.Types, other.Types) && slices.Equal(t.Starts, other.Starts) && slices.Equal(t.Ends, other.Ends)
 }
 
-// families reads all families of the folder.
+// families reads all families in the folder.
 func families(t testing.TB) []*family {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(*familyFolder, "*.json.gz"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no tokenizers in %s: %v", *familyFolder, err)
 	}
-	var all []*family
+	var list []*family
 	for _, file := range files {
-		all = append(all, readFamily(t, strings.TrimSuffix(filepath.Base(file), ".json.gz")))
+		list = append(list, readFamily(t, strings.TrimSuffix(filepath.Base(file), ".json.gz")))
 	}
-	return all
+	return list
 }
 
 func readFamily(t testing.TB, name string) *family {
@@ -122,7 +122,7 @@ func TestPublished(t *testing.T) {
 					}
 				}
 			}
-			invalid := regexp.MustCompile("\ufffd+") // the library writes one for all bytes of half a character
+			invalid := regexp.MustCompile("\ufffd+") // for an incomplete character, the library writes one U+FFFD
 			for _, c := range f.Decoded {
 				if text, err := f.Decode(c.IDs); err != nil || invalid.ReplaceAllString(valid(text), "?") != invalid.ReplaceAllString(c.Text, "?") {
 					t.Errorf("Decode(%v) = %q, %v; want %q", c.IDs, valid(text), err, c.Text)
@@ -179,7 +179,8 @@ func (f *family) compare(c familyText, before string) error {
 	return nil
 }
 
-// TestCuts compares Inputs with a maximum length with the reference library's, which can't cut some of them.
+// TestCuts gives tokenizers a maximum length, and compares their Inputs with the reference library's. Some Inputs can't
+// be cut.
 func TestCuts(t *testing.T) {
 	var cases []struct {
 		Family        string
@@ -189,16 +190,16 @@ func TestCuts(t *testing.T) {
 		Input         *familyTokens
 	}
 	readGzip(t, "testdata/cuts.json.gz", &cases)
-	all := map[string]map[string]json.RawMessage{}
+	files := map[string]map[string]json.RawMessage{}
 	for _, c := range cases {
-		if all[c.Family] == nil {
+		if files[c.Family] == nil {
 			var file map[string]json.RawMessage
 			if err := json.Unmarshal(readFamily(t, c.Family).Tokenizer, &file); err != nil {
 				t.Fatal(err)
 			}
-			all[c.Family] = file
+			files[c.Family] = file
 		}
-		file := all[c.Family]
+		file := files[c.Family]
 		file["truncation"], file["post_processor"] = c.Truncation, c.PostProcessor
 		tok, err := Read(bytes.NewReader(encoded(file)))
 		if err != nil {

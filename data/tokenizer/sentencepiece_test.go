@@ -26,13 +26,13 @@ type pieceSet struct {
 		Text              string
 		IDs, Starts, Ends []int
 		Decoded           string
-		Random            []int // any ids
+		Random            []int // random ids
 		RandomDecoded     string
 	}
 }
 
-// wholeCharacters changes the ends of byte pieces. The reference library gives the last byte piece of a character the
-// character's part, and the others an empty part before it; here, each has the whole character, as Tokenizer promises.
+// wholeCharacters changes the ends of byte pieces. In the reference library, the last byte piece of a character has the
+// character as its part, and the others have an empty part before it. Here, the whole character is the part of each.
 func wholeCharacters(p *Pipeline, ids, ends []int) {
 	m, ok := p.pipeline.Model.(*sentencepiece.Model)
 	for i, id := range ids {
@@ -120,9 +120,9 @@ func TestSentencePiece(t *testing.T) {
 	}
 }
 
-// piece returns a field of a model, with a piece.
-func piece(text string, kind uint64) []byte {
-	return message(1, append(message(1, []byte(text)), varint(3, kind)...))
+// piece returns a field of a model: a piece of this type.
+func piece(text string, typ uint64) []byte {
+	return message(1, append(message(1, []byte(text)), varint(3, typ)...))
 }
 
 // message returns a field of a protobuf message that is a message or text.
@@ -174,8 +174,8 @@ func TestSentencePieceErrors(t *testing.T) {
 
 // FuzzSentencePiece reads any model, and encodes and decodes a text with it.
 func FuzzSentencePiece(f *testing.F) {
-	for kind := range uint64(2) {
-		model := message(2, varint(3, kind+1))
+	for modelType := range uint64(2) {
+		model := message(2, varint(3, modelType+1))
 		for i, text := range []string{"<unk>", "<s>", "▁", "a", "b", "ab", "▁ab", "ba", "bab", "é", "a b"} {
 			model = append(model, piece(text, []uint64{2, 3, 1, 1, 1, 5, 1, 4, 1, 1, 4}[i])...)
 		}
@@ -212,9 +212,9 @@ func checkTokens(t *testing.T, tok Tokenizer, text string) {
 	}
 }
 
-// TestSentencePieceRounding checks that scores are summed in 32 bits, and from 0 again after they reach 100,000, as the
-// reference library sums them. Of the pieces xy and z, which score 2^-8 more than x and yz, the difference is lost in
-// the score of a text that is almost that long.
+// TestSentencePieceRounding checks that scores are summed in 32 bits, and start from 0 again after 100,000, like in the
+// reference library. The pieces xy and z score 2^-8 more than x and yz. In the sum for a text of almost 100,000 pieces,
+// this difference is lost.
 func TestSentencePieceRounding(t *testing.T) {
 	var model []byte
 	for _, p := range []struct {

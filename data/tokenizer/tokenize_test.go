@@ -11,15 +11,15 @@ import (
 // ofEach returns tokenizers for all units, learned from text.
 func ofEach(t testing.TB, text string) map[Units]Tokenizer {
 	t.Helper()
-	all := map[Units]Tokenizer{}
+	toks := map[Units]Tokenizer{}
 	for units, size := range map[Units]int{Characters: 0, Tokens: 0, BPE: 270} {
 		tok, err := New(units, slices.Values([]string{text}), size)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all[units] = tok
+		toks[units] = tok
 	}
-	return all
+	return toks
 }
 
 func TestTokenize(t *testing.T) {

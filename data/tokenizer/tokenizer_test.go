@@ -80,7 +80,7 @@ func TestEncodeDecode(t *testing.T) {
 		{tokens, " \n", []int{}, ""},
 		{tokens, "  AH0 B\tB\u2028b", []int{1, 0, 0, 2}, "AH0 B B �"},
 		{tokens, "\ufffd AH0\ufeff", []int{2, 2}, "� �"}, // a byte-order mark isn't white space
-		{tokens, "B\u0085B", []int{0, 0}, "B B"},         // but the next-line character is
+		{tokens, "B\u0085B", []int{0, 0}, "B B"},         // the next-line character is white space
 	} {
 		ids, err := tc.tok.Encode(tc.text)
 		if err != nil || !slices.Equal(ids, tc.ids) || ids == nil {

@@ -177,13 +177,13 @@ func distinct(s []rune) []rune {
 	return slices.Compact(s)
 }
 
-// wantError fails the test unless the text of err contains every string in says.
-func wantError(t *testing.T, err error, says ...string) {
+// wantError fails the test unless the text of err contains each of these parts.
+func wantError(t *testing.T, err error, parts ...string) {
 	t.Helper()
 	if err == nil {
-		t.Fatalf("got no error, want an error with %q", says)
+		t.Fatalf("got no error, want an error with %q", parts)
 	}
-	for _, s := range says {
+	for _, s := range parts {
 		if !strings.Contains(err.Error(), s) {
 			t.Errorf("got error %q, want an error with %q", err, s)
 		}

@@ -70,7 +70,7 @@ func TestClasses(t *testing.T) {
 	for r := rune(0x40000); r <= unicode.MaxRune; r += 251 {
 		characters = append(characters, r)
 	}
-	for name, in := range map[string]func(r rune) bool{
+	for name, isIn := range map[string]func(r rune) bool{
 		"letters":     func(r rune) bool { return ClassOf(r) == Letter },
 		"digits":      func(r rune) bool { return ClassOf(r) == Number },
 		"spaces":      func(r rune) bool { return ClassOf(r) == Space },
@@ -91,8 +91,8 @@ func TestClasses(t *testing.T) {
 			t.Fatalf("no %s", name)
 		}
 		for _, r := range characters {
-			if in(r) != unicode.Is(want, r) {
-				t.Errorf("%s: %U is %t, want %t", name, r, in(r), !in(r))
+			if isIn(r) != unicode.Is(want, r) {
+				t.Errorf("%s: %U is %t, want %t", name, r, isIn(r), !isIn(r))
 			}
 		}
 	}
@@ -188,22 +188,22 @@ func writeLines(out *strings.Builder, elements []string) {
 
 // lowerings returns the elements of lower17.
 func (file *classFile) lowerings() (elements []string) {
-	var all []lowering
+	var list []lowering
 	for r := range rune(unicode.MaxRune + 1) {
 		text, ok := file.Lower[string(r)]
 		if !ok || r == 'İ' {
 			continue
 		}
 		by := []rune(text)[0] - r
-		if n := len(all) - 1; n >= 0 && all[n].by == by {
-			if step := r - all[n].last; step <= 2 && (all[n].first == all[n].last || all[n].step == step) {
-				all[n].last, all[n].step = r, step
+		if n := len(list) - 1; n >= 0 && list[n].by == by {
+			if step := r - list[n].last; step <= 2 && (list[n].first == list[n].last || list[n].step == step) {
+				list[n].last, list[n].step = r, step
 				continue
 			}
 		}
-		all = append(all, lowering{r, r, 1, by})
+		list = append(list, lowering{r, r, 1, by})
 	}
-	for _, l := range all {
+	for _, l := range list {
 		elements = append(elements, fmt.Sprintf("{%#x, %#x, %d, %d}", l.first, l.last, l.step, l.by))
 	}
 	return elements
