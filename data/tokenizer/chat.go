@@ -45,14 +45,14 @@ func ParseChatTemplate(template, bos, eos string) (*ChatTemplate, error) {
 }
 
 // Render returns the text of a conversation. If prompt is true, the text ends with the beginning of the assistant's
-// next message; Llama 2 and Mistral need no such beginning, and Llama 3's first template always adds it.
+// next message. Llama 2 and Mistral need no such beginning, and Llama 3's first template always adds it.
 //
-// Render doesn't change special tokens in the contents. If users write the contents, use Encode: Tokenize with
-// Options.Special would turn their text into special tokens, and let a user speak for the system.
+// Render doesn't change special tokens in the contents. If users write the contents, use Encode. Tokenize with
+// Options.Special would turn names in their text into special tokens, and a user could speak for the system.
 //
 // Render returns an error if there are no messages, if a role is unknown, or if the template doesn't accept the order
-// of the roles. Llama 2's template would drop a system message in a wrong place, and Gemma's would write a role that
-// the model doesn't know; Render returns an error instead.
+// of the roles. It also returns an error where Llama 2's template would drop a system message, and where Gemma's
+// template would write a role that the model doesn't know.
 func (c *ChatTemplate) Render(messages []Message, prompt bool) (string, error) {
 	text, _, err := c.render(messages, prompt)
 	return text, err
@@ -61,8 +61,8 @@ func (c *ChatTemplate) Render(messages []Message, prompt bool) (string, error) {
 // Encode returns the ids of a conversation. Special tokens come from the template alone: their names in the contents
 // are ordinary text. If the contents have no such names, Encode returns the same ids as Tokenize for the rendered text.
 //
-// Markers that aren't special tokens, such as [INST] in Llama 2, are ordinary text in the template too, so a user can
-// imitate them. The template has the token for the beginning of the text; don't add a second one.
+// Some markers, such as [INST] in Llama 2, aren't special tokens. They are ordinary text in the template, too, so a
+// user can imitate them. The template has the token for the beginning of the text; don't add a second one.
 //
 // Encode returns the errors of Render and of Tokenize.
 func (c *ChatTemplate) Encode(p *Pipeline, messages []Message, prompt bool) ([]int, error) {

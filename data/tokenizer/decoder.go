@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// A Decoder turns ids into text one at a time, for programs that show text while a model writes it. It returns whole
-// characters only. It holds back the bytes of an unfinished one, and text that later ids may change. Together, the
-// results of Next and Flush are the text that Decode returns for all ids, with U+FFFD (�) for each byte that isn't part
-// of a character.
+// A Decoder turns ids into text one at a time, for programs that show text while a model writes it. It returns only
+// whole characters. It holds back the bytes of an unfinished character, and text that later ids may change. Together,
+// the results of Next and Flush are the text that Decode returns for the ids, with U+FFFD (�) for each byte that isn't
+// part of a character.
 //
 // Tokenizer must be set. A Decoder is for one text at a time and one goroutine. Don't copy it after the first Next.
 type Decoder struct {
@@ -19,12 +19,12 @@ type Decoder struct {
 	held []byte // text that Next hasn't returned, such as the first bytes of a character
 	last []int  // the last id, or nothing at the start of a text
 
-	next func(id int) error // for the ids of a Pipeline
-	end  func() error
+	next func(id int) error // with a Pipeline: decodes an id
+	end  func() error       // with a Pipeline: ends the text
 }
 
 // Next returns the text that an id adds, which may be empty. If the tokenizer doesn't have the id, Next returns an
-// error and leaves the Decoder unchanged. If the text is past the limits of Pipeline.Decode, Next returns an error
+// error and leaves the Decoder unchanged. If the text exceeds the limits of Pipeline.Decode, Next returns errors
 // until the next Flush.
 func (d *Decoder) Next(id int) (string, error) {
 	if n := d.Tokenizer.Len(); id < 0 || id >= n {
@@ -73,7 +73,7 @@ func (d *Decoder) add(id int) error {
 // ready for another text.
 func (d *Decoder) Flush() string {
 	if d.end != nil {
-		d.end() // an error cuts the text, and Next has no more ids to return it for
+		d.end() // ignores an error: the text is cut, and there is no id to return the error for
 	}
 	text := valid(string(d.held))
 	d.last, d.held, d.next, d.end = nil, nil, nil, nil

@@ -12,8 +12,8 @@ import (
 
 // Write writes a tokenizer of this package as a tokenizer.json, which Hugging Face's libraries can read. With
 // Characters and Tokens, the file's model is WordLevel. With BPE, it is the byte-level BPE. The same tokenizer always
-// gives the same bytes. A SentencePiece model stays one: the file's model is "SentencePiece", which only Read knows,
-// because the types of other libraries give other ids in rare cases. Write returns an error if t comes from another
+// gives the same bytes. For a SentencePiece model, the file's model is "SentencePiece", which only Read knows, because
+// the types of other libraries give other ids in rare cases. Write returns an error if t comes from another
 // package, or if the file would be larger than 64 MiB.
 func Write(w io.Writer, t Tokenizer) error {
 	var units Units
@@ -60,6 +60,7 @@ func readJSON(content []byte) (Tokenizer, error) {
 	return t, nil
 }
 
+// parse makes the Tokenizer of a tokenizer.json.
 func parse(content []byte) (Tokenizer, error) {
 	file, err := format.Object(content, "version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder", "model")
 	if err == nil {

@@ -8,17 +8,17 @@ import (
 	"github.com/heed-go/heed/internal/text"
 )
 
-// Open opens the tokenizer of a published model: the model's folder, or a file in it. Of a folder, Open reads the first
-// of these files:
+// Open opens the tokenizer of a published model. The argument path is the model's folder, or a file in it. In a folder,
+// Open reads the first of these files that exists:
 //
 //   - tokenizer.json;
 //   - a SentencePiece model: tokenizer.model, spiece.model or sentencepiece.bpe.model;
 //   - vocab.txt, the WordPiece vocabulary of BERT;
 //   - vocab.json with merges.txt, the byte-level BPE of GPT-2 and RoBERTa.
 //
-// A file has one of these names, but a SentencePiece model may have any name that ends with .model. For all files but
+// A file must have one of these names, but a SentencePiece model may have any name that ends with .model. Except for
 // tokenizer.json, the settings come from tokenizer_config.json, special_tokens_map.json, added_tokens.json and
-// config.json in the same folder. Where these name the kind of tokenizer, it must be BERT's, GPT-2's, RoBERTa's,
+// config.json in the same folder. If these name a class of tokenizers, it must be BERT's, GPT-2's, RoBERTa's,
 // Llama's, Mistral's, Gemma's or T5's. Without them, vocab.txt is BERT's, vocab.json is GPT-2's, and a SentencePiece
 // model adds no tokens to an Input.
 //

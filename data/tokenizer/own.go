@@ -15,27 +15,27 @@ import (
 	"github.com/heed-go/heed/data/tokenizer/internal/models"
 )
 
-// forms has the parts of a tokenizer's file that depend only on the units.
+// forms has the parts of our own files that depend only on the units.
 var forms = map[Units]form{
 	Characters: {
-		Pre:     map[string]any{"type": "Split", "pattern": map[string]any{"String": ""}, "behavior": "Isolated", "invert": false},
-		Decoder: map[string]any{"type": "Fuse"},
+		PreTokenizer: map[string]any{"type": "Split", "pattern": map[string]any{"String": ""}, "behavior": "Isolated", "invert": false},
+		Decoder:      map[string]any{"type": "Fuse"},
 	},
 	Tokens: {
-		Pre: map[string]any{"type": "WhitespaceSplit"},
+		PreTokenizer: map[string]any{"type": "WhitespaceSplit"},
 	},
 	BPE: {
-		Pre:     map[string]any{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true},
-		Decoder: map[string]any{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true},
+		PreTokenizer: map[string]any{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true},
+		Decoder:      map[string]any{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true},
 	},
 }
 
-type form struct{ Pre, Decoder any }
+type form struct{ PreTokenizer, Decoder any }
 
-// tokenizerJSON returns a tokenizer.json for a model.
+// tokenizerJSON returns the tokenizer.json with this model.
 func tokenizerJSON(units Units, model any) ([]byte, error) {
 	form := forms[units]
-	return format.Marshal(format.File{Version: "1.0", AddedTokens: []any{}, PreTokenizer: form.Pre, Decoder: form.Decoder, Model: model}, "  ")
+	return format.Marshal(format.File{Version: "1.0", AddedTokens: []any{}, PreTokenizer: form.PreTokenizer, Decoder: form.Decoder, Model: model}, "  ")
 }
 
 type wordLevelJSON struct {
@@ -44,8 +44,8 @@ type wordLevelJSON struct {
 	UnknownToken string       `json:"unk_token"`
 }
 
-// wordLevel returns the model for tokens. If unknown is at least 0, it is the id after the last token. Otherwise the
-// model's unknown token is missing from the vocabulary, so that unknown text is an error in other libraries, too.
+// wordLevel returns the model for tokens. If there is an unknown id, it is the id after the last token. Otherwise, the
+// model names an unknown token that its vocabulary lacks, so that unknown text is an error in other libraries, too.
 func wordLevel(tokens []string, unknown int) wordLevelJSON {
 	if unknown < 0 {
 		return wordLevelJSON{"WordLevel", tokens, ""}
@@ -53,8 +53,7 @@ func wordLevel(tokens []string, unknown int) wordLevelJSON {
 	return wordLevelJSON{"WordLevel", append(slices.Clone(tokens), unknownToken), unknownToken}
 }
 
-// bpeJSON is the model of a tokenizer.json with byte-pair encoding. A merge is its two tokens with a space between
-// them, because all libraries can read that. Newer libraries write an array.
+// bpeJSON is the model of a tokenizer.json with byte-pair encoding.
 type bpeJSON struct {
 	Type                    string       `json:"type"`
 	Dropout                 any          `json:"dropout"`
@@ -68,7 +67,8 @@ type bpeJSON struct {
 	Merges                  []joinJSON   `json:"merges"`
 }
 
-// joinJSON is the two tokens of a merge. It escapes <, > and &, unlike the rest of the file.
+// joinJSON is the two tokens of a merge with a space between them. All libraries can read this form; newer ones write
+// an array. Unlike the rest of the file, it escapes <, > and &.
 type joinJSON string
 
 func (m joinJSON) MarshalJSON() ([]byte, error) { return json.Marshal(string(m)) }
@@ -85,6 +85,7 @@ func bpeFile(v *learn.BPE) ([]byte, error) {
 	return tokenizerJSON(BPE, model)
 }
 
+// parseWordLevel makes the tokenizer of a file that wordLevel has written.
 func parseWordLevel(file format.Members) (Tokenizer, error) {
 	var tokens []string
 	model, err := format.Object(file["model"], "type", "vocab", "unk_token")
@@ -102,12 +103,12 @@ func parseWordLevel(file format.Members) (Tokenizer, error) {
 		return nil, fmt.Errorf("its model: %w", err)
 	}
 	units := Tokens
-	if file.IsOneOf("pre_tokenizer", forms[Characters].Pre) == nil {
+	if file.IsOneOf("pre_tokenizer", forms[Characters].PreTokenizer) == nil {
 		units = Characters
 	}
 	form := forms[units]
 	err = cmp.Or(file.IsOneOf("truncation", nil), file.IsOneOf("padding", nil), file.IsOneOf("added_tokens", nil, []any{}), file.IsOneOf("normalizer", nil),
-		file.IsOneOf("pre_tokenizer", form.Pre), file.IsOneOf("decoder", form.Decoder), file.IsOneOf("post_processor", nil))
+		file.IsOneOf("pre_tokenizer", form.PreTokenizer), file.IsOneOf("decoder", form.Decoder), file.IsOneOf("post_processor", nil))
 	if err != nil {
 		return nil, err
 	}
@@ -133,9 +134,9 @@ func parseWordLevel(file format.Members) (Tokenizer, error) {
 	return v, err
 }
 
-// ReadOwn reads a tokenizer.json that Write has written for a tokenizer of New or NewVocab. Any other file is an error,
-// even if Read can read it: the file must have exactly the bytes that Write writes for its tokenizer. Use ReadOwn for a
-// file that must be Heed's own, whoever changed it.
+// ReadOwn reads a tokenizer.json that Write has written for a tokenizer of New or NewVocab. The file must have exactly
+// the bytes that Write writes for its tokenizer. ReadOwn returns an error for any other file, even if Read can read it.
+// Use ReadOwn for a file that must be Heed's own.
 func ReadOwn(r io.Reader) (Tokenizer, error) {
 	content, err := format.Read(r)
 	if err != nil {
@@ -155,8 +156,8 @@ func ReadOwn(r io.Reader) (Tokenizer, error) {
 	return t, nil
 }
 
-// rewritten returns the file of a tokenizer that New or NewVocab could have made: with BPE, from nothing but its
-// merges.
+// rewritten returns the file that Write would have written for a tokenizer of New or NewVocab. With BPE, everything in
+// it follows from the merges.
 func rewritten(t Tokenizer) ([]byte, error) {
 	p, ok := t.(*Pipeline)
 	if !ok {
@@ -178,7 +179,7 @@ func rewritten(t Tokenizer) ([]byte, error) {
 	return bpeFile(v)
 }
 
-// differ returns an error that names the first line of content that isn't as in want.
+// differ returns an error with the first line of content that differs from the line in want.
 func differ(content, want []byte) error {
 	n := 0
 	for n < min(len(content), len(want)) && content[n] == want[n] {

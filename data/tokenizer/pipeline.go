@@ -25,6 +25,7 @@ func (p *Pipeline) Special() map[string]int { return p.pipeline.Special }
 // Encode implements Tokenizer. It adds no special tokens.
 func (p *Pipeline) Encode(text string) ([]int, error) { return p.ids(text, published.Options{}) }
 
+// ids returns the ids of a text.
 func (p *Pipeline) ids(text string, o published.Options) ([]int, error) {
 	if err := checkText(text); err != nil {
 		return nil, err
@@ -38,12 +39,12 @@ func (p *Pipeline) ids(text string, o published.Options) ([]int, error) {
 }
 
 // Tokenize implements Tokenizer. It adds no special tokens; with o.Special, it finds the names of special tokens in the
-// text. If a token has characters that the text doesn't have, such as a prefix, the part is where they were added. An
-// added token that begins with white space may overlap the one before, if that takes the white space after it.
+// text. If a token has only characters that the tokenizer has added, such as a prefix, its part is where they were
+// added. If an added token includes the white space after it, its part may overlap the part of the next token.
 //
-// Whatever the tokenizer's file says, a text takes bounded memory and time: Tokenize returns an error if the text
-// would grow to more than 16 times its bytes plus 1 MiB, or would have more than 4 tokens per byte plus 2^20, or
-// would take more than 400 steps per byte plus 2^22. With published tokenizers, only a long text of characters such as
+// A text takes bounded memory and time, whatever the tokenizer's file says. Tokenize returns an error if the text would
+// grow to more than 16 times its bytes plus 1 MiB, or would have more than 4 tokens per byte plus 2^20, or would take
+// more than 400 steps per byte plus 2^22. With published tokenizers, only a long text of characters such as
 // ﷺ, which compatibility forms make 11 times as long, comes near these limits.
 func (p *Pipeline) Tokenize(text string, o Options) ([]Token, error) {
 	if err := checkText(text); err != nil {

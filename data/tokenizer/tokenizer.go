@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/heed-go/heed/data/tokenizer/internal/format"
@@ -31,15 +29,15 @@ type Tokenizer interface {
 	Encode(text string) ([]int, error)
 
 	// Tokenize is like Encode, but also returns the part of the text that each id comes from. Parts are whole
-	// characters, in the order of the text, and don't overlap, with one exception: if BPE splits a character, the part
-	// of each of its tokens includes the whole character. With Characters and BPE, the parts cover the text. With
-	// Tokens, they leave out the white space.
+	// characters, in the order of the text. They don't overlap, unless BPE splits a character: then the part of each
+	// of its tokens includes the whole character. With Characters and BPE, the parts cover the text. With Tokens, they
+	// leave out the white space.
 	Tokenize(text string, o Options) ([]Token, error)
 
 	// Decode returns the text of ids, with U+FFFD (�) for the unknown id and names for special tokens. It returns an
 	// error if an id isn't from 0 to Len − 1. The text that an id adds depends only on the id before it, except with a
-	// Pipeline. If ids begin or end inside a character, the text has only some of its bytes; a Decoder returns whole
-	// characters.
+	// Pipeline. If ids begin or end inside a character, the text has only some bytes of that character; a Decoder
+	// returns whole characters.
 	Decode(ids []int) (string, error)
 }
 
@@ -61,10 +59,10 @@ const (
 	Characters Units = "characters"
 	// Tokens splits text at white space and drops it. Decode puts one space between tokens.
 	Tokens Units = "tokens"
-	// BPE is byte-pair encoding as in GPT-2. It starts with an id for each of the 256 bytes, and repeatedly gives the
-	// most frequent pair of neighbours in the texts an id of its own. Pairs never cross the word boundaries of GPT-2's
-	// pattern. Nothing is unknown, and Decode(Encode(text)) is always text. If you decode only a part of the ids, the
-	// text may begin or end inside a character.
+	// BPE is byte-pair encoding as in GPT-2. It starts with an id for each of the 256 bytes. Again and again, it gives
+	// an id to the pair of neighbouring ids that is most frequent in the texts. Pairs never cross the word boundaries
+	// of GPT-2's pattern. No text is unknown, and decoding the ids of a text always gives the text. If you decode only
+	// a part of the ids, the text may begin or end inside a character.
 	BPE Units = "bpe"
 )
 
@@ -73,29 +71,29 @@ const unknownToken = string(utf8.RuneError)
 
 // New learns a tokenizer from texts. The argument size limits the number of ids.
 //
-// For Characters and Tokens, a size of 0 means no limit but 2^20 ids. New keeps the most common characters or tokens;
-// of equally common ones, the first by code points. Characters get ids in the order of code points, tokens by falling
-// frequency. The last id is the unknown one, and also stands for U+FFFD.
+// For Characters and Tokens, a size of 0 means the largest possible one, 2^20 ids. New keeps the most common characters
+// or tokens. Of equally common ones, it keeps the first by code points. Characters get ids in the order of code points,
+// tokens by falling frequency. The last id is the unknown one, and also stands for U+FFFD.
 //
-// For BPE, size must be from 256 to 2^20. New stops early if no pair occurs twice any more. Of equally common pairs,
-// the one with the lowest ids is merged first. A word longer than 256 bytes counts as several words.
+// For BPE, size must be from 256 to 2^20. New stops early when no pair occurs twice. Of equally common pairs, New
+// merges the one with the lowest ids first. A word longer than 256 bytes counts as several words.
 //
 // New reads the texts one after the other, and keeps none of them. Its memory is bounded: if there are more than about
-// a million different words for BPE, or four million for Tokens, it forgets the rarest half of them, and goes on.
+// a million different words for BPE, or four million for Tokens, it forgets the rarest half of them.
 //
 // New returns an error if the units or the size are invalid, or if the texts have nothing to learn from. If a text
 // isn't UTF-8, the error wraps an *InvalidUTF8Error.
 func New(units Units, texts iter.Seq[string], size int) (Tokenizer, error) {
-	least := 2
+	minSize := 2
 	switch units {
 	case Characters, Tokens:
 	case BPE:
-		least = 256
+		minSize = 256
 	default:
 		return nil, fmt.Errorf("units must be %s, %s or %s, got %q", Characters, Tokens, BPE, units)
 	}
-	if size < least && (size != 0 || units == BPE) {
-		return nil, fmt.Errorf("a tokenizer for %s needs a size of at least %d, got %d", units, least, size)
+	if size < minSize && (size != 0 || units == BPE) {
+		return nil, fmt.Errorf("a tokenizer for %s needs a size of at least %d, got %d", units, minSize, size)
 	}
 	if size > format.MaxEntries {
 		return nil, fmt.Errorf("a tokenizer may have a size of at most %d, got %d", format.MaxEntries, size)
@@ -125,6 +123,7 @@ func New(units Units, texts iter.Seq[string], size int) (Tokenizer, error) {
 	return t, nil
 }
 
+// learned learns a tokenizer from texts that are UTF-8.
 func learned(units Units, texts iter.Seq[string], size int) (Tokenizer, error) {
 	switch units {
 	case Characters:
@@ -159,76 +158,4 @@ func CheckUTF8(text string) error {
 		}
 	}
 	return nil
-}
-
-// spaced is the Tokenizer for Tokens. The last id is the unknown one.
-type spaced struct {
-	tokens []string
-	ids    map[string]int
-}
-
-func newTokens(tokens []string) (*spaced, error) {
-	if len(tokens) == 0 {
-		return nil, fmt.Errorf("a vocabulary needs at least one token, got none")
-	}
-	s := &spaced{tokens: tokens, ids: make(map[string]int, len(tokens))}
-	for id, token := range tokens {
-		if token == "" || token == unknownToken || strings.ContainsFunc(token, unicode.IsSpace) {
-			return nil, fmt.Errorf("token %d of a vocabulary is %.100q: it must not be empty, have white space, or be %s", id, token, unknownToken)
-		}
-		s.ids[token] = id
-	}
-	return s, nil
-}
-
-func (s *spaced) Len() int                { return len(s.tokens) + 1 }
-func (s *spaced) Unknown() int            { return len(s.tokens) }
-func (s *spaced) Special() map[string]int { return nil }
-
-func (s *spaced) Encode(text string) ([]int, error) {
-	if err := CheckUTF8(text); err != nil {
-		return nil, err
-	}
-	ids := []int{}
-	for token := range strings.FieldsSeq(text) {
-		id, ok := s.ids[token]
-		if !ok {
-			id = s.Unknown()
-		}
-		ids = append(ids, id)
-	}
-	return ids, nil
-}
-
-func (s *spaced) Tokenize(text string, _ Options) ([]Token, error) {
-	ids, err := s.Encode(text)
-	if err != nil {
-		return nil, err
-	}
-	tokens := make([]Token, 0, len(ids))
-	end := 0
-	for token := range strings.FieldsSeq(text) {
-		start := end + strings.Index(text[end:], token)
-		end = start + len(token)
-		tokens = append(tokens, Token{ids[len(tokens)], start, end})
-	}
-	return tokens, nil
-}
-
-func (s *spaced) Decode(ids []int) (string, error) {
-	var text strings.Builder
-	for i, id := range ids {
-		if id < 0 || id > len(s.tokens) {
-			return "", fmt.Errorf("id %d at position %d isn't one of %d tokens or the unknown id, %d", id, i, len(s.tokens), s.Unknown())
-		}
-		if i > 0 {
-			text.WriteByte(' ')
-		}
-		if id == s.Unknown() {
-			text.WriteString(unknownToken)
-		} else {
-			text.WriteString(s.tokens[id])
-		}
-	}
-	return text.String(), nil
 }

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// A Vocab is a Tokenizer for a fixed set of characters, its symbols. A symbol's id is its index, from 0. If New has
-// made the Vocab, it has one more id, the last, for all other characters.
+// A Vocab is a Tokenizer for a fixed set of characters, its symbols. A symbol's id is its index, from 0. A Vocab that
+// New has made also has a last id for all other characters.
 type Vocab struct {
 	symbols []rune
 	unknown bool
@@ -148,8 +148,8 @@ func (e *InvalidUTF8Error) Error() string {
 	return fmt.Sprintf("not UTF-8: the byte at offset %d (from 0) is no part of a character", e.Offset)
 }
 
-// invalidAt reports whether r, which range returned for s[i:], stands for an invalid byte. A U+FFFD in the text is
-// three bytes long and valid.
+// invalidAt reports whether r, the character that range returned at byte i of s, stands for an invalid byte. A U+FFFD
+// that is in the text has three bytes, and is valid.
 func invalidAt(s string, i int, r rune) bool {
 	if r != utf8.RuneError {
 		return false

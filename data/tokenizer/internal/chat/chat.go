@@ -76,8 +76,8 @@ func Parse(template, bos, eos string) (*Template, error) {
 	return &Template{bos, eos, write}, nil
 }
 
-// Render returns the text of a conversation, and which parts of the text are contents of messages. The argument now
-// tells today's date; nil means time.Now.
+// Render returns the text of a conversation, and which parts of it are contents of messages. Templates with a date call
+// now; nil means time.Now.
 func (c *Template) Render(messages []Message, prompt bool, now func() time.Time) (string, []pipe.Span, error) {
 	if len(messages) == 0 {
 		return "", nil, errors.New("a conversation needs at least one message, got none")

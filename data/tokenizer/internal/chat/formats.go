@@ -11,11 +11,11 @@ import (
 	"github.com/heed-go/heed/data/tokenizer/internal/pipe"
 )
 
-// A format writes a conversation. It has at least one message, and all roles are known.
+// A format writes a conversation. The conversation has at least one message, and all its roles are known.
 type format func(w *writer, messages []Message, prompt bool) error
 
-// Formats has the formats by the SHA-256 of the template's text, without a newline at its end. In templates of one
-// line, each \n is replaced by a newline. testdata/chat.py has the texts.
+// Formats has the format of each template. The key is the SHA-256 of the template's text, without a newline at its end.
+// In a template of one line, \n counts as a newline. The script chat.py in the tests' data has the texts.
 var Formats = map[string]format{
 	"153280e3ff55d19da1398bdb3914ee2a51b80429bfaedde11d7d216c39db80f3": chatML(""), // OpenHermes 2.5 and others
 	"58c1a1f04baa7adaeaba1f90267c3d57d9396f0c1f0129bdde9e76d3c6784af7": chatML(""), // Yi 1.5 and others
@@ -36,7 +36,7 @@ var Formats = map[string]format{
 	"3919b9309d8949ee8f4b710215987700f87dc5bb0e87bf24dd39189ec65e3eec": gemma(false),
 }
 
-// A writer collects the text of a conversation. It knows which parts are contents of messages.
+// A writer collects the text of a conversation, and remembers which parts are contents of messages.
 type writer struct {
 	bos, eos string
 	now      func() time.Time // or nil
@@ -44,14 +44,14 @@ type writer struct {
 	contents []pipe.Span
 }
 
-// marks writes text of the template.
+// marks writes text that the template adds.
 func (w *writer) marks(parts ...string) {
 	for _, part := range parts {
 		w.text.WriteString(part)
 	}
 }
 
-// content writes text of a message.
+// content writes text from a message.
 func (w *writer) content(text string) {
 	start := w.text.Len()
 	w.text.WriteString(text)
@@ -66,8 +66,8 @@ func (w *writer) today() string {
 	return w.now().Format("02 Jan 2006")
 }
 
-// chatML returns the format ChatML. If the first message isn't a system message, one with the text system is added,
-// unless it is empty.
+// chatML returns the format ChatML. If the first message isn't a system message, the format adds one with the text
+// system, unless that is empty.
 func chatML(system string) format {
 	return func(w *writer, messages []Message, prompt bool) error {
 		if system != "" && messages[0].Role != "system" {
@@ -85,7 +85,7 @@ func chatML(system string) format {
 	}
 }
 
-// qwen3 is ChatML, with the assistant's thoughts only in answers to the last question.
+// qwen3 is ChatML. It leaves out the assistant's thoughts, except in answers to the last question.
 func qwen3(w *writer, messages []Message, prompt bool) error {
 	last := len(messages) - 1 // index of the last question
 	for i, m := range messages {
@@ -141,7 +141,7 @@ func llama2(w *writer, messages []Message, _ bool) error {
 			w.marks(w.bos, "[INST] <<SYS>>\n")
 			w.content(messages[0].Content)
 			w.marks("\n<</SYS>>")
-			if content != "" { // the whole question is trimmed
+			if content != "" { // white space at the start stays, because the system message comes before it
 				w.marks("\n\n")
 				content = strings.TrimRightFunc(m.Content, isPythonSpace)
 			}
@@ -154,7 +154,8 @@ func llama2(w *writer, messages []Message, _ bool) error {
 	return nil
 }
 
-// llama3 returns the format of Llama 3. If always is true, it adds the beginning of the next message in any case.
+// llama3 returns the format of Llama 3. If always is true, it adds the beginning of the next message without a prompt,
+// too.
 func llama3(always bool) format {
 	return func(w *writer, messages []Message, prompt bool) error {
 		w.marks(w.bos)
@@ -163,7 +164,7 @@ func llama3(always bool) format {
 	}
 }
 
-// llama3Dated returns the format of Llama 3 with dates in the system message. If date is empty, it is today's date.
+// llama3Dated returns the format of Llama 3 with a date in the system message. If date is empty, it is today's date.
 func llama3Dated(date string) format {
 	return func(w *writer, messages []Message, prompt bool) error {
 		w.marks(w.bos, "<|start_header_id|>system<|end_header_id|>\n\nCutting Knowledge Date: December 2023\nToday Date: ", cmp.Or(date, w.today()), "\n\n")
@@ -189,7 +190,7 @@ func (w *writer) headed(messages []Message, prompt bool) {
 	}
 }
 
-// mistral returns the format of Mistral 7B. The argument after follows the end of each answer.
+// mistral returns the format of Mistral 7B. The text after follows the end of each answer.
 func mistral(after string) format {
 	return func(w *writer, messages []Message, _ bool) error {
 		if err := alternate(messages, 0); err != nil {
@@ -235,8 +236,8 @@ func gemma(bos bool) format {
 	}
 }
 
-// alternate returns an error unless the roles are user, assistant, user and so on. The argument first is the number of
-// the first message.
+// alternate returns an error unless the roles are user, assistant, user and so on. The number of
+// the first message is first.
 func alternate(messages []Message, first int) error {
 	if len(messages) == 0 {
 		return errors.New("this chat template needs a message from the user, got only a system message")
