@@ -13,8 +13,8 @@ const KindRegression Kind = "regression"
 
 var regression = kind{number: true, pairs: true, cuts: true, coder: newRegressionCoder}
 
-// regressionCoder is the Coder of KindRegression. A row's inputs are the symbols of the source, then padding. Its target
-// is in Numbers: (x − Mean)/Scale for the answer x, or NaN if there is no answer.
+// regressionCoder is the Coder of KindRegression. A row's inputs are the symbols of the source, then padding. Its
+// target is in Numbers: (x − Mean)/Scale for the answer x, or NaN if there is no answer.
 type regressionCoder struct{ coder }
 
 func newRegressionCoder(c coder) (Coder, error) {

@@ -2,11 +2,9 @@
 package docs
 
 import (
-	"go/ast"
 	"go/doc"
 	"go/parser"
 	"go/token"
-	"go/types"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -130,59 +128,4 @@ func slug(heading string) string {
 		}
 		return r
 	}, strings.ToLower(heading))
-}
-
-// TestMembers checks that the pages name only fields and methods that exist, for types of the public packages.
-func TestMembers(t *testing.T) {
-	members := map[string]map[string]bool{} // of the types with a name, in all packages together
-	add := func(typ, member string) {
-		if members[typ] == nil {
-			members[typ] = map[string]bool{}
-		}
-		members[typ][member] = true
-	}
-	var files []string
-	for _, pattern := range []string{"layers", "layers/*", "train", "train/*", "train/task/serve", "data", "data/*"} {
-		some, _ := filepath.Glob(filepath.Join("..", pattern, "*.go"))
-		files = append(files, some...)
-	}
-	for _, file := range files {
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ast.Inspect(parsed, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.TypeSpec:
-				ast.Inspect(n.Type, func(within ast.Node) bool {
-					if field, ok := within.(*ast.Field); ok {
-						for _, name := range field.Names {
-							add(n.Name.Name, name.Name)
-						}
-					}
-					return true
-				})
-			case *ast.FuncDecl:
-				if n.Recv != nil {
-					add(strings.TrimPrefix(types.ExprString(n.Recv.List[0].Type), "*"), n.Name.Name)
-				}
-			}
-			return true
-		})
-	}
-	named := regexp.MustCompile("`([A-Z][A-Za-z]*)\\.([A-Z][A-Za-z]*)")
-	found := 0
-	for _, page := range pages(t) {
-		for _, m := range named.FindAllStringSubmatch(read(t, page), -1) {
-			if known := members[m[1]]; known != nil {
-				found++
-				if !known[m[2]] {
-					t.Errorf("%s names %s.%s, which doesn't exist", page, m[1], m[2])
-				}
-			}
-		}
-	}
-	if found < 20 {
-		t.Errorf("found %d names, want 20 or more", found)
-	}
 }

@@ -84,9 +84,9 @@ type RunOptions struct {
 
 	// Group connects the processes that fit the Problem together; nil means this process alone. Each process computes
 	// its share of the micro-batches of every step and of the validation batches, and updates its part of the
-	// parameters. MicroBatches must be 1, 2, 4, 8, … times the number of processes, and Solver an *optim.Solver, because
-	// other solvers can't update only a part of the parameters. The number of processes changes neither results nor the
-	// Checkpoint, and another number of processes may resume from it.
+	// parameters. MicroBatches must be 1, 2, 4, 8, … times the number of processes, and Solver an *optim.Solver,
+	// because other solvers can't update only a part of the parameters. The number of processes changes neither results
+	// nor the Checkpoint, and another number of processes may resume from it.
 	//
 	// Only the first process writes the Checkpoint and the Log, and calls BeforeSave. All processes call the other
 	// callbacks. If an error, ctx or a limit ends training in one process, training ends in all of them at the same

@@ -14,8 +14,8 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// configs returns a Config for each solver in the table, once with constants of 0 and once with every field set, and one
-// for each schedule. The keys say what the Config tries.
+// configs returns a Config for each solver in the table, once with constants of 0 and once with every field set, and
+// one for each schedule. The keys say what the Config tries.
 func configs(t *testing.T) map[string]optim.Config {
 	t.Helper()
 	all := map[string]optim.Config{}
@@ -300,8 +300,8 @@ func TestEverySolverDescends(t *testing.T) {
 	}
 }
 
-// TestEveryScheduleHasNoState checks that the factor of a step doesn't depend on the steps before, because a resumed run
-// begins in the middle.
+// TestEveryScheduleHasNoState checks that the factor of a step doesn't depend on the steps before, because a resumed
+// run begins in the middle.
 func TestEveryScheduleHasNoState(t *testing.T) {
 	for name, newSolver := range everySolver(t) {
 		forward, backward := newSolver().Schedule, newSolver().Schedule
