@@ -50,6 +50,10 @@ type Build struct {
 	// they always count along the row.
 	Positions *G.Node
 
+	// Segments is a node with the segment of each input token, from 0, for models with segments: see ModelConfig. It
+	// has dtype tensor.Int and the shape of the tokens.
+	Segments *G.Node
+
 	// Fixed lists input nodes that keep their values in training, such as a constant table. Bind adds the nodes of
 	// Frozen parameters. Package train returns an error for any other input node that gets no data and isn't learned.
 	Fixed G.Nodes

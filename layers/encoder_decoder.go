@@ -66,6 +66,9 @@ func (c *EncoderDecoderConfig) UnmarshalJSON(data []byte) error {
 // With Shared, the shared table is the parameter embedding.weight.
 func NewEncoderDecoder(p *Params, c EncoderDecoderConfig) (*EncoderDecoder, error) {
 	m := &EncoderDecoder{name: p.scopeName("encoder-decoder")}
+	if c.Model.Segments != 0 {
+		return nil, fmt.Errorf("%s: Segments must be 0, because the Build's Segments describe one sequence, got %d", m.name, c.Model.Segments)
+	}
 	source, target := c.Model, c.Model
 	source.Outputs, source.Tied = 0, false
 	if source.Vocab == 0 { // the scale is only for the target's tokens

@@ -126,6 +126,12 @@ func TestGradientsOfModels(t *testing.T) {
 	loss := func(c *bench, logits *G.Node) *G.Node {
 		return c.node(layers.CrossEntropy(&layers.Build{}, logits, c.ints("targets", []int{1, 2, layers.Ignore, 0, 3, layers.Ignore}, 2, 3), layers.CrossEntropyOptions{}))
 	}
+	segments := func(c *bench, config layers.ModelConfig) *layers.Build {
+		if config.Segments > 0 {
+			c.b.Segments = c.ints("segments", []int{0, 0, 1, 0, 1, 1}, 2, 3)
+		}
+		return c.b
+	}
 	var cases []gradientCase
 	for name, config := range map[string]layers.ModelConfig{
 		"pre-norm, learned positions": {Vocab: 5, Positions: layers.Learned{MaxLen: 4}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.GELU}}, Layers: 2, Outputs: 4},
@@ -146,19 +152,20 @@ func TestGradientsOfModels(t *testing.T) {
 		"relative bias":              {Vocab: 5, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, Scale: 1}}, Layers: 2, Positions: layers.RelativeBias{Buckets: 4, MaxDistance: 3}},
 		"tied, alibi, grouped heads": {Vocab: 5, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, KeyValueHeads: 1, Softcap: 1, NoBias: true}, FeedForward: layers.FeedForwardConfig{Hidden: 5, NoBias: true}, Norm: layers.NormConfig{NoBias: true}}, Layers: 2, Tied: true, Positions: layers.ALiBi{}, NoBias: true},
 		"tied, scaled, final norm":   {Vocab: 5, Positions: layers.Learned{MaxLen: 3}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}, PostNorm: true}, Layers: 1, Tied: true, EmbeddingScale: 0.5, FinalNorm: true},
+		"segments, rotary":           {Vocab: 5, Dim: 4, Segments: 2, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}}, Layers: 1, Positions: layers.Rotary{}, Outputs: 4},
 		"post-norm, sinusoidal":      {Vocab: 5, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}, PostNorm: true}, Layers: 2, Positions: layers.Sinusoidal{}, Outputs: 4},
 	} {
 		cases = append(cases, gradientCase{"encoder, " + name, func(c *bench) *G.Node {
 			e := must[*layers.Encoder](c)(layers.NewEncoder(c.p, config))
-			return loss(c, c.node(e.Forward(c.b, ids(c), layers.Mask{KeyLengths: c.ints("lengths", []int{2, 3}, 2)})))
+			return loss(c, c.node(e.Forward(segments(c, config), ids(c), layers.Mask{KeyLengths: c.ints("lengths", []int{2, 3}, 2)})))
 		}}, gradientCase{"decoder, " + name, func(c *bench) *G.Node {
 			d := must[*layers.Decoder](c)(layers.NewDecoder(c.p, config))
-			return loss(c, c.node(d.Forward(c.b, ids(c), layers.Mask{})))
+			return loss(c, c.node(d.Forward(segments(c, config), ids(c), layers.Mask{})))
 		}}, gradientCase{"headless encoder, " + name, func(c *bench) *G.Node {
 			config := config
 			config.Outputs, config.Layers = 0, 1
 			e := must[*layers.Encoder](c)(layers.NewEncoder(c.p, config))
-			return c.node(e.Forward(c.b, ids(c), layers.Mask{}))
+			return c.node(e.Forward(segments(c, config), ids(c), layers.Mask{}))
 		}})
 	}
 	checkGradients(t, cases)

@@ -27,6 +27,11 @@ type ModelConfig struct {
 	// Positions is the position scheme: Learned, Rotary, NoPositions and so on, or one of your own.
 	Positions PositionsConfig `json:"positions,omitzero"`
 
+	// Segments is the number of segments that a sequence may have, such as 2 for a question and its answer. Each has a
+	// learned vector, which is added to the embeddings of its tokens (Devlin et al., 2018, "token types"). The Build
+	// then needs Segments. 0 means none.
+	Segments int `json:"segments,omitzero"`
+
 	Block BlockConfig `json:"block"` // configuration of every block; its Norm also describes the norm after the blocks
 
 	// FinalNorm adds a norm after the last block even with PostNorm, like nn.Transformer. Without PostNorm there is
@@ -82,6 +87,7 @@ func (c *ModelConfig) UnmarshalJSON(data []byte) error {
 // A Trunk holds the parts of an Encoder or a Decoder.
 type Trunk struct {
 	Embedding *Embedding // nil without a vocabulary
+	Segments  *Embedding // nil without segments
 	Positions Positions
 	Blocks    []*Block
 	Norm      Norm    // after the last block; nil with PostNorm unless FinalNorm is set
@@ -115,6 +121,11 @@ func newTrunk(p *Params, name string, c ModelConfig, table *Param, newBlock bloc
 		t.Embedding = &Embedding{Weight: table, name: p.Scope("embedding").scopeName("embedding")}
 	} else if c.Vocab > 0 {
 		if t.Embedding, err = NewEmbedding(p.Scope("embedding"), c.Vocab, c.Dim, c.tableInit()); err != nil {
+			return nil, err
+		}
+	}
+	if c.Segments > 0 {
+		if t.Segments, err = NewEmbedding(p.Scope("segments"), c.Segments, c.Dim, c.tableInit()); err != nil {
 			return nil, err
 		}
 	}
@@ -153,6 +164,8 @@ func (c ModelConfig) check(name string) error {
 		return fmt.Errorf("%s: Vocab must be at least 1, or 0 for a model without an embedding table, got %d", name, c.Vocab)
 	case c.Positions == nil:
 		return fmt.Errorf("%s: Positions must not be nil: choose a position scheme, such as Learned, Rotary or NoPositions", name)
+	case c.Segments < 0:
+		return fmt.Errorf("%s: Segments can't be negative, got %d", name, c.Segments)
 	case c.Outputs < 0:
 		return fmt.Errorf("%s: Outputs can't be negative, got %d", name, c.Outputs)
 	case c.Vocab == 0 && (c.Tied || x != 0):
@@ -192,7 +205,7 @@ func (t *Trunk) tokens(x *G.Node) (tokens tensor.Shape, ids bool, err error) {
 // states maps ids (B, T) or embeddings (B, T, D) to the states after the blocks, (B, T, D). See Positions for the
 // argument positions, and Block.ForwardCross for the arguments memory, self and cross.
 func (t *Trunk) states(b *Build, x, memory, positions *G.Node, self, cross Mask) (*G.Node, error) {
-	_, ids, err := t.tokens(x)
+	tokens, ids, err := t.tokens(x)
 	if err != nil {
 		return nil, err
 	}
@@ -206,6 +219,9 @@ func (t *Trunk) states(b *Build, x, memory, positions *G.Node, self, cross Mask)
 			}
 		}
 	}
+	if x, err = t.addSegments(b, x, tokens); err != nil {
+		return nil, err
+	}
 	if x, err = t.Positions.Embed(b, x, positions); err != nil {
 		return nil, err
 	}
@@ -218,6 +234,25 @@ func (t *Trunk) states(b *Build, x, memory, positions *G.Node, self, cross Mask)
 		}
 	}
 	return x, nil
+}
+
+// addSegments adds the vector of each token's segment to its embedding, if the model has segments.
+func (t *Trunk) addSegments(b *Build, x *G.Node, tokens tensor.Shape) (*G.Node, error) {
+	switch {
+	case t.Segments == nil && b.Segments == nil:
+		return x, nil
+	case t.Segments == nil:
+		return nil, fmt.Errorf("%s: the Build has Segments, but the model has none: set Segments in its ModelConfig", t.name)
+	case b.Segments == nil:
+		return nil, fmt.Errorf("%s: the model has segments: set Segments in the Build, a node of shape %v", t.name, tokens)
+	case !b.Segments.Shape().Eq(tokens):
+		return nil, fmt.Errorf("%s: the Build's Segments must have the shape of the tokens, %v, got %v", t.name, tokens, b.Segments.Shape())
+	}
+	vectors, err := t.Segments.Forward(b, b.Segments) // (B, T) -> (B, T, D)
+	if err != nil {
+		return nil, err
+	}
+	return ops.Add(b.Env(), x, vectors)
 }
 
 // finish applies the norm and the head that follow the blocks.

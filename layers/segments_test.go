@@ -1,0 +1,83 @@
+package layers_test
+
+import (
+	"slices"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+)
+
+// A model with segments gives the same result as a model without them whose token vectors already include the vectors
+// of the segments.
+func TestSegments(t *testing.T) {
+	config := layers.ModelConfig{Vocab: 3, Segments: 2, Dim: 4, Layers: 1, Positions: layers.Rotary{}, Outputs: 2}
+	p := must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1))
+	model := must[*layers.Encoder](t)(layers.NewEncoder(p, config))
+	config.Vocab, config.Segments = 6, 0 // id 3s + i is token i in segment s
+	q := must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1))
+	other := must[*layers.Encoder](t)(layers.NewEncoder(q, config))
+	for _, param := range q.All() {
+		if param.Name != "embedding.weight" {
+			copy(param.Value.Float64s(), p.Get(param.Name).Value.Float64s())
+		}
+	}
+	for i, x := range p.Get("embedding.weight").Value.Float64s() {
+		for s := range 2 {
+			q.Get("embedding.weight").Value.Float64s()[12*s+i] = x + p.Get("segments.weight").Value.Float64s()[4*s+i%4]
+		}
+	}
+	output := func(e *layers.Encoder, ids, segments []int) []float64 {
+		f := must[*layers.Function](t)(layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
+			in = G.Nodes{G.NewMatrix(g, tensor.Int, G.WithShape(1, 4), G.WithName("ids"))}
+			if segments != nil {
+				b.Segments = G.NewMatrix(g, tensor.Int, G.WithShape(1, 4), G.WithName("segments"))
+				in = append(in, b.Segments)
+			}
+			x, err := e.Forward(b, in[0], layers.Mask{})
+			return in, G.Nodes{x}, err
+		}))
+		values := []*tensor.Dense{dense(ids, 1, 4)}
+		if segments != nil {
+			values = append(values, dense(segments, 1, 4))
+		}
+		return must[[]*tensor.Dense](t)(f.Call(values...))[0].Float64s()
+	}
+	got, want := output(model, []int{0, 2, 1, 2}, []int{0, 0, 1, 1}), output(other, []int{0, 2, 4, 5}, nil)
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if swapped := output(model, []int{0, 2, 1, 2}, []int{0, 1, 1, 1}); slices.Equal(got, swapped) {
+		t.Errorf("other segments give the same output, %v", got)
+	}
+}
+
+func TestSegmentsErrors(t *testing.T) {
+	config := layers.ModelConfig{Vocab: 3, Segments: 2, Dim: 4, Layers: 1, Positions: layers.Rotary{}}
+	for name, build := range map[string]func(g *G.ExprGraph, b *layers.Build, c *layers.ModelConfig){
+		"model has segments": func(*G.ExprGraph, *layers.Build, *layers.ModelConfig) {},
+		"but the model has none": func(g *G.ExprGraph, b *layers.Build, c *layers.ModelConfig) {
+			b.Segments, c.Segments = G.NewMatrix(g, tensor.Int, G.WithShape(1, 4)), 0
+		},
+		"must have the shape of the tokens, (1, 4), got (1, 3)": func(g *G.ExprGraph, b *layers.Build, _ *layers.ModelConfig) {
+			b.Segments = G.NewMatrix(g, tensor.Int, G.WithShape(1, 3))
+		},
+		"the ids must be int": func(g *G.ExprGraph, b *layers.Build, _ *layers.ModelConfig) {
+			b.Segments = G.NewMatrix(g, tensor.Float64, G.WithShape(1, 4))
+		},
+	} {
+		g, b, c := G.NewGraph(), &layers.Build{}, config
+		build(g, b, &c)
+		e := must[*layers.Encoder](t)(layers.NewEncoder(must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1)), c))
+		_, err := e.Forward(b, G.NewMatrix(g, tensor.Int, G.WithShape(1, 4)), layers.Mask{})
+		wantError(t, err, name)
+	}
+	config.Segments = -1
+	_, err := layers.NewEncoder(must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1)), config)
+	wantError(t, err, "Segments can't be negative, got -1")
+	config.Segments = 2
+	_, err = layers.NewEncoderDecoder(must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1)), layers.EncoderDecoderConfig{Model: config})
+	wantError(t, err, "Segments must be 0")
+}
