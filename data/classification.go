@@ -29,8 +29,7 @@ func newClassificationCoder(c coder) (Coder, error) {
 	if len(c.rule.Classes) < 2 {
 		return nil, fmt.Errorf("a rule of kind classification needs at least 2 Classes to choose from, got %d", len(c.rule.Classes))
 	}
-	n := c.source.Len()
-	c.layout = Layout{Tokens: n + 1, Classes: len(c.rule.Classes), Len: c.rule.MaxLen, Start: -1, End: -1, Pad: n}
+	c.layout = c.sequenceLayout(len(c.rule.Classes))
 	return &classificationCoder{c}, nil
 }
 

@@ -47,6 +47,9 @@ type Layout struct {
 	Pad          int // id that fills Inputs; for text, a symbol
 	TargetPad    int // id that fills DecoderInputs
 
+	Segments  int // 2 if a source is two texts, and otherwise 0
+	Separator int // id between the two texts
+
 	Number bool // the target of a row is a number, in Batch.Numbers
 }
 
@@ -135,10 +138,27 @@ func tokenized(rule Rule) (coder, error) {
 	case rule.Target == nil:
 		c.target = rule.Source
 	}
+	if rule.Pairs {
+		if rule.MaxLen < 3 {
+			return c, fmt.Errorf("a rule with Pairs needs a MaxLen of at least 3, for two symbols and the separator, got %d", rule.MaxLen)
+		}
+		c.source = pairTokenizer{c.source}
+	}
 	if n := max(c.source.Len(), c.target.Len()); n < 1 || n > longest {
 		return c, fmt.Errorf("a tokenizer must have 1 to %d ids, got %d and %d", longest, c.source.Len(), c.target.Len())
 	}
 	return c, nil
+}
+
+// sequenceLayout returns the layout of a kind with one target per row: ids of symbols, with the separator of pairs, then
+// padding.
+func (c *coder) sequenceLayout(classes int) Layout {
+	n := c.source.Len()
+	l := Layout{Tokens: n + 1, Classes: classes, Len: c.rule.MaxLen, Start: -1, End: -1, Pad: n}
+	if c.rule.Pairs {
+		l.Segments, l.Separator = 2, n-1
+	}
+	return l
 }
 
 func (c *coder) Layout() Layout { return c.layout }
@@ -205,6 +225,9 @@ func (c *coder) spell(e *Example) (ids []int, answer string, err error) {
 		}
 	}
 	if c.rule.Source != nil && c.cuts {
+		if p, ok := c.source.(pairTokenizer); ok {
+			ids = p.cutPair(ids, c.rule.MaxLen)
+		}
 		ids = ids[:min(len(ids), c.rule.MaxLen)]
 	}
 	if source == e.Source && (len(ids) < 1 || len(ids) > c.rule.MaxLen) {

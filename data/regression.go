@@ -21,8 +21,8 @@ func newRegressionCoder(c coder) (Coder, error) {
 	if scale := c.rule.Scale; !(scale >= 0 && scale <= text.MaxNumber) || !(c.rule.Mean >= -text.MaxNumber && c.rule.Mean <= text.MaxNumber) {
 		return nil, fmt.Errorf("the Mean must be a number from -%g to %[1]g and the Scale from 0 to %[1]g, got %g and %g", text.MaxNumber, c.rule.Mean, scale)
 	}
-	n := c.source.Len()
-	c.layout = Layout{Tokens: n + 1, Classes: 1, Len: c.rule.MaxLen, Start: -1, End: -1, Pad: n, Number: true}
+	c.layout = c.sequenceLayout(1)
+	c.layout.Number = true
 	return &regressionCoder{c}, nil
 }
 

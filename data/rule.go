@@ -20,7 +20,7 @@ type Rule struct {
 
 	Alphabet  string   `json:"alphabet,omitempty"`   // all symbols of sources and answers, without repeats
 	Classes   []string `json:"classes,omitempty"`    // all answers; only for classification
-	Pairs     bool     `json:"pairs,omitempty"`      // a source is two texts with a tab between them; only for classification
+	Pairs     bool     `json:"pairs,omitempty"`      // a source is two texts with a tab between them; only for classification and regression
 	MaxLen    int      `json:"max_len"`              // number of symbols in the longest source; for text, in a context
 	MaxAnswer int      `json:"max_answer,omitempty"` // number of symbols in the longest answer; only for seq2seq
 	Example   string   `json:"example,omitempty"`    // a source to try

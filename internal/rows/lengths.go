@@ -25,7 +25,7 @@ type measures struct {
 
 // measure encodes every row once. It removes rows that are too long, and assigns the others to buckets.
 func (s *Set) measure(rule *data.Rule) error {
-	tokenizers := []tokenizer.Tokenizer{rule.Source, rule.Target}
+	tokenizers := []tokenizer.Tokenizer{rule.SourceTokenizer(), rule.Target}
 	switch {
 	case !s.format.AnswerUnits:
 		tokenizers = tokenizers[:1]

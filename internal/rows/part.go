@@ -2,6 +2,7 @@ package rows
 
 import (
 	"iter"
+	"strings"
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/table"
@@ -12,6 +13,7 @@ type Part struct {
 	table   *table.Table
 	numbers []int32 // index in the table of each row
 	buckets []uint8 // bucket of each row; see Set.Encode
+	pairs   bool    // a source is two texts with a tab between them
 }
 
 // Len returns the number of rows.
@@ -35,17 +37,24 @@ func (p Part) Examples() []data.Example {
 // Bucket returns the number of the bucket of row i. All rows of a batch must be of one bucket.
 func (p Part) Bucket(i int) int { return int(p.buckets[i]) }
 
-// Sources yields the source of each row.
+// Sources yields the source of each row, or both texts of a pair.
 func (p Part) Sources() iter.Seq[string] { return p.fields(0) }
 
 // Answers yields the answer of each row.
 func (p Part) Answers() iter.Seq[string] { return p.fields(1) }
 
-// fields yields one field of each row.
+// fields yields the texts in one field of each row.
 func (p Part) fields(field int) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, n := range p.numbers {
-			if !yield(p.table.Field(int(n), field)) {
+			text := p.table.Field(int(n), field)
+			if first, second, ok := strings.Cut(text, "\t"); ok && p.pairs && field == 0 {
+				if !yield(first) {
+					return
+				}
+				text = second
+			}
+			if !yield(text) {
 				return
 			}
 		}

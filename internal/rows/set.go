@@ -48,7 +48,8 @@ func Open(s *data.Settings, f Format, seed uint64, from string) (*Set, error) {
 	if t.Keyed && s.Header != "" {
 		return nil, setting.Errorf("data file %q is JSONL or CoNLL, which has no header: leave out %s", t.Name, setting.Path("data.header"))
 	}
-	set.Train.table, set.Validation.table = t, t
+	set.Train = Part{table: t, pairs: len(f.Columns) == 3}
+	set.Validation = set.Train
 	if s.ValidationFile != "" && s.Validation != 0 {
 		set.Validation.table, err = f.readOnce(s, s.ValidationFile, s.ValidationTargetFile, &s.ValidationSHA256)
 		set.Description.ValidationFile = s.ValidationFile
@@ -139,8 +140,10 @@ func (s *Set) Encode(rule *data.Rule) error {
 // example returns a short source that is easy to type, preferably from the validation rows.
 func (s *Set) example() string {
 	for _, p := range []Part{s.Validation, s.Train} {
-		for source := range p.Sources() {
-			if len(source) <= 60 && !strings.HasPrefix(source, "-") && !strings.ContainsFunc(source, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		for i := range p.Len() {
+			source := p.Example(i).Source
+			odd := func(r rune) bool { return !unicode.IsPrint(r) && !(r == '\t' && p.pairs) }
+			if len(source) <= 60 && !strings.HasPrefix(source, "-") && !strings.ContainsFunc(source, odd) {
 				return strings.Clone(source)
 			}
 		}

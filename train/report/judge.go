@@ -57,7 +57,7 @@ func (v *answers) judge(ctx context.Context) error {
 	v.Report, v.Some = r, len(some) < len(examples)
 	switch k := v.Config.Kind(); {
 	case k.Numbers:
-		if v.Scatter, v.Far = scatterOf(r); v.Private {
+		if v.Scatter, v.Far = scatterOf(r, v.apart); v.Private {
 			v.Far = nil
 		}
 		return nil
@@ -75,6 +75,7 @@ func (v *answers) judge(ctx context.Context) error {
 	order := slices.Clone(r.Judged) // highest probability first
 	slices.SortStableFunc(order, func(a, b task.Judged) int { return cmp.Compare(b.Answer.LogProb, a.Answer.LogProb) })
 	add := func(list *[]example, j task.Judged) {
+		j.Source = v.apart(j.Source)
 		if e := exampleOf(j, r.Units); len(*list) < shownExamples && !slices.Contains(*list, e) {
 			*list = append(*list, e)
 		}
@@ -88,6 +89,11 @@ func (v *answers) judge(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// apart returns a source with a visible mark between its two texts, if it is a pair.
+func (v *answers) apart(source string) string {
+	return strings.Join(v.Config.Task.Parts(source), " │ ")
 }
 
 // spread returns some examples at equal distances. If pairs is true, it chooses sources at equal distances and returns

@@ -39,8 +39,8 @@ type distant struct {
 }
 
 // scatterOf returns the plot of a report, or nil if no row has an answer. It also returns the examples whose answers are
-// farthest from the right numbers.
-func scatterOf(r *task.Report) (*scatter, []distant) {
+// farthest from the right numbers. The function show makes a source readable.
+func scatterOf(r *task.Report, show func(source string) string) (*scatter, []distant) {
 	var far []distant
 	var pairs [][2]float64 // right number and answer
 	low, high := math.Inf(1), math.Inf(-1)
@@ -52,7 +52,7 @@ func scatterOf(r *task.Report) (*scatter, []distant) {
 		got := *j.Answer.Number
 		pairs = append(pairs, [2]float64{want, got})
 		low, high = min(low, want, got), max(high, want, got)
-		far = append(far, distant{shown(j.Source), short(got), short(want), fmt.Sprintf("%+.4g", got-want), math.Abs(got - want)})
+		far = append(far, distant{shown(show(j.Source)), short(got), short(want), fmt.Sprintf("%+.4g", got-want), math.Abs(got - want)})
 	}
 	if pairs == nil {
 		return nil, nil

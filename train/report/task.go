@@ -179,7 +179,7 @@ func (v *answers) attend() error {
 	for _, l := range a.Layers {
 		f.Layers = append(f.Layers, heatmap.Layer(l))
 	}
-	v.Attended = shown(a.Input) + " → " + shown(a.Answer)
+	v.Attended = shown(v.apart(a.Input)) + " → " + shown(a.Answer)
 	v.Attention, err = f.HTML()
 	return err
 }

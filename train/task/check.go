@@ -70,6 +70,8 @@ func (c *Config) checkData() error {
 		return setting.Errorf("%s must be one for %s %s, the key of the text in the lines of JSONL files, got %q", setting.Path("data.columns"), setting.Path("task"), c.Task.Name, d.Columns)
 	case c.Training.ClassWeights != "" && c.Training.ClassWeights != "balanced":
 		return setting.Errorf("%s must be balanced or empty, got %q", setting.Path("training.class_weights"), c.Training.ClassWeights)
+	case c.Task.Pairs && !k.Pairs:
+		return setting.Errorf("%s can't be set: a task of kind %s learns one text per row", setting.Path("task.pairs"), c.Task.Kind)
 	case c.Training.Loss != "" && k.losses == nil:
 		return setting.Errorf("%s %s has only one loss: leave out %s", setting.Path("task"), c.Task.Name, setting.Path("training.loss"))
 	case c.Training.Loss != "" && !slices.Contains(k.losses.Names(), c.Training.Loss):

@@ -149,7 +149,7 @@ func (c *Config) decide(l data.Layout) error {
 		name  setting.Path
 		field *int
 		want  int
-	}{{"model.vocab", &m.Vocab, l.Tokens}, {"model.outputs", &m.Outputs, l.Classes}} {
+	}{{"model.vocab", &m.Vocab, l.Tokens}, {"model.outputs", &m.Outputs, l.Classes}, {"model.segments", &m.Segments, l.Segments}} {
 		if *n.field = cmp.Or(*n.field, n.want); *n.field != n.want {
 			return setting.Errorf("%s must be %d for this task, or 0 to choose it, got %d", n.name, n.want, *n.field)
 		}

@@ -27,7 +27,7 @@ func (c *Config) StartFrom(dir string) error {
 	}
 	c.From = From{Dir: dir}
 	c.Model = from.Model
-	c.Model.Vocab, c.Model.Outputs = 0, 0
+	c.Model.Vocab, c.Model.Outputs, c.Model.Segments = 0, 0, 0
 	if c.Task.Kind == from.Task.Kind {
 		c.DecoderLayers = from.DecoderLayers
 		c.Task.Mean, c.Task.Scale = from.Task.Mean, from.Task.Scale

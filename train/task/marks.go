@@ -26,6 +26,9 @@ func newMarks(c data.Coder, one bool) (sources, answers *marks) {
 	l := c.Layout()
 	source, target := c.Tokenizers()
 	special, padding := map[int]mark{l.Start: {"►", "the start"}, l.End: {"■", "the end"}}, mark{"○", "padding"}
+	if l.Segments > 0 {
+		special[l.Separator] = mark{"│", "the separator of the two texts"}
+	}
 	if one {
 		if l.Pad >= source.Len() { // for text there is no padding: all ids are symbols
 			special[l.Pad] = padding

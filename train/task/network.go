@@ -40,8 +40,8 @@ type reader struct {
 	net func(b *layers.Build, in G.Nodes) (*G.Node, error)
 }
 
-// inputs returns nodes for ids (B, Len); for lengths (B), unless the kind is causal; and, if the Layout has a Start, for
-// the id before each target (B, TargetLen).
+// inputs returns nodes for ids (B, Len); for lengths (B), unless the kind is causal; if the Layout has a Start, for the id
+// before each target (B, TargetLen); and, if it has Segments, for the segment of each id (B, Len), the last.
 func (r reader) inputs(g *G.ExprGraph, size int, l data.Layout) G.Nodes {
 	nodes := G.Nodes{intNode(g, "ids", size, l.Len)}
 	if !r.Config.Kind().causal {
@@ -49,6 +49,9 @@ func (r reader) inputs(g *G.ExprGraph, size int, l data.Layout) G.Nodes {
 	}
 	if r.layout.Start >= 0 {
 		nodes = append(nodes, intNode(g, "before", size, l.TargetLen))
+	}
+	if r.layout.Segments > 0 {
+		nodes = append(nodes, intNode(g, "segments", size, l.Len))
 	}
 	return nodes
 }
@@ -61,10 +64,18 @@ func (r reader) values(b data.Batch) []*tensor.Dense {
 	if b.DecoderInputs != nil {
 		values = append(values, intTensor(b.DecoderInputs, b.Size, b.TargetLen))
 	}
+	if r.layout.Segments > 0 {
+		values = append(values, intTensor(b.Segments(r.layout.Separator), b.Size, b.Len))
+	}
 	return values
 }
 
-func (r reader) forward(b *layers.Build, in G.Nodes) (*G.Node, error) { return r.net(b, in) }
+func (r reader) forward(b *layers.Build, in G.Nodes) (*G.Node, error) {
+	if r.layout.Segments > 0 {
+		b.Segments = in[len(in)-1]
+	}
+	return r.net(b, in)
+}
 
 // shape returns (size, length), or (size) if the length is 0.
 func shape(size, length int) tensor.Shape {

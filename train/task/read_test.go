@@ -123,5 +123,5 @@ func TestPairs(t *testing.T) {
 	wantError(t, err, "must name 2 columns, the token list and the tag list, got")
 	c.Data.Columns, c.Task.Pairs = nil, true
 	_, err = New(c)
-	wantError(t, err, `a rule of kind "tagging" can't have Pairs`)
+	wantError(t, err, "task.pairs can't be set: a task of kind tagging learns one text per row")
 }

@@ -56,9 +56,11 @@ func (h *Handler) operation(path string) object {
 			"layer", object{"type": "string", "default": "", "description": "only layers whose name contains this text; empty for all layers"},
 		), "input"), answered("attention weights", inJSON, fields("input", textSchema, "answer", textSchema, "cut", cutSchema, "key", textSchema, "layers", object{"type": "array", "items": layer})))
 	}
-	in := []any{
-		"input", object{"type": []string{"string", "array"}, "items": textSchema, "minItems": 1, "maxItems": o.MaxInputs},
+	input := object{"type": []string{"string", "array"}, "items": textSchema, "minItems": 1, "maxItems": o.MaxInputs}
+	if h.model.Config.Task.Pairs {
+		input["description"] = "an input is two texts with a tab between them"
 	}
+	in := []any{"input", input}
 	if h.maxTop() > 0 {
 		in = append(in, "top", object{"type": "integer", "default": 0, "minimum": 0, "maximum": h.maxTop(), "description": fmt.Sprintf("number of alternatives per input; at most %d in all", o.MaxTop)})
 	}

@@ -29,9 +29,11 @@ func (h *Handler) newPage() (http.Handler, error) {
 	if whole {
 		top = min(5, h.maxTop())
 	}
+	parts := append(rule.Parts(rule.Example), "")
 	var body bytes.Buffer
 	err := pageBody.Execute(&body, map[string]any{
-		"Name": text.Escape(rule.Name), "About": text.Escape(rule.About), "Example": text.Escape(rule.Example),
+		"Name": text.Escape(rule.Name), "About": text.Escape(rule.About), "Example": text.Escape(parts[0]),
+		"Pairs": rule.Pairs, "Second": text.Escape(parts[1]),
 		"Writes": kind.Generates, "Tokens": h.defaultTokens(), "MaxTokens": h.options.MaxTokens,
 		"Beams": kind.Beams, "MaxBeam": h.options.MaxBeam,
 		"Whole": whole, "Top": top, "MaxTop": h.maxTop(),

@@ -53,7 +53,9 @@
 	// predict shows a table. Each input has a row for its answer, then one for each further alternative.
 	const predict = async () => {
 		const text = $('text').value;
-		const input = $('lines').checked ? text.split('\n').filter(line => line !== '') : [text];
+		let input = [text];
+		if ($('second')) input = [[text, $('second').value].map(part => part.replaceAll('\t', ' ')).join('\t')];
+		else if ($('lines').checked) input = text.split('\n').filter(line => line !== '');
 		const request = {input};
 		if ($('top')) request.top = $('top').valueAsNumber;
 		if ($('beam')) request.beam = $('beam').valueAsNumber;

@@ -1,0 +1,63 @@
+package data
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/heed-go/heed/data/tokenizer"
+)
+
+func TestPairs(t *testing.T) {
+	words, err := tokenizer.New(tokenizer.Tokens, slices.Values([]string{"a b c"}), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := words.Len()
+	rule := Rule{Name: "r", Kind: KindClassification, Pairs: true, Source: words, Classes: []string{"x", "y"}, MaxLen: 6}
+	c, err := NewCoder(rule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := c.Layout()
+	if l.Separator != n || l.Segments != 2 || l.Pad != n+1 || l.Tokens != n+2 {
+		t.Errorf("the layout is %+v, want the separator %d and the padding after it", l, n)
+	}
+	source, _ := c.Tokenizers()
+	for text, whole := range map[string]string{ // cut to 6 ids
+		"a\tb": "a\tb", "a b c\tc b": "a b c\tc b", "a b c a b c\tb": "a b c a\tb",
+		"a\tb b b b b b": "a\tb b b b", "a a a a a\tb b b b b": "a a a\tb b",
+	} {
+		b, err := c.Batch([]Example{{text, "x"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids := b.Inputs[:b.Lengths[0]]
+		if got, err := source.Decode(ids); err != nil || got != whole {
+			t.Errorf("%q is read as %q, %v, want %q", text, got, err, whole)
+		}
+		segments := b.Segments(l.Separator)[:len(ids)]
+		want := make([]int, len(ids))
+		for i := slices.Index(ids, n) + 1; i < len(ids); i++ {
+			want[i] = 1
+		}
+		if !slices.Equal(segments, want) {
+			t.Errorf("%q has the segments %v, want %v", text, segments, want)
+		}
+	}
+	for _, text := range []string{"a b", "\tb", "a\t ", "a\tb\tc"} {
+		if _, err := c.Batch([]Example{{text, "x"}}); err == nil || !strings.Contains(err.Error(), "two texts with one tab between them") {
+			t.Errorf("%q: got error %v, want one about two texts", text, err)
+		}
+	}
+	if got := rule.Parts("a b\tc"); !slices.Equal(got, []string{"a b", "c"}) {
+		t.Errorf("the parts are %q, want two", got)
+	}
+	if got := (&Rule{}).Parts("a\tb"); !slices.Equal(got, []string{"a\tb"}) {
+		t.Errorf("without Pairs, the parts are %q, want one", got)
+	}
+	rule.MaxLen = 2
+	if _, err := NewCoder(rule); err == nil {
+		t.Error("a MaxLen of 2: got no error")
+	}
+}
