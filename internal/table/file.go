@@ -13,42 +13,6 @@ import (
 	"github.com/heed-go/heed/internal/textfile"
 )
 
-// layout says what a row of a file is.
-type layout int
-
-const (
-	delimited layout = iota // TSV or CSV
-	objects                 // JSONL: a line with an object
-	sentences               // CoNLL: the lines of a sentence's tokens
-)
-
-// form describes the format of a file.
-type form struct {
-	layout    layout
-	universal bool // CoNLL-U
-	columns   int  // for CoNLL: number of cells in the first token's line
-	separator rune // '\t' for TSV, which has no quoting; ',' or ';' for CSV; 0 if a whole line is one field
-	crlf      bool // lines end in \r\n
-	gaps      bool // TSV or CSV with empty lines between rows
-	mark      bool // the file has a byte-order mark
-	encoding  textfile.Encoding
-}
-
-func (f form) quotes() bool { return f.separator == ',' || f.separator == ';' }
-
-// String returns TSV, CSV, JSONL or CoNLL.
-func (f form) String() string {
-	switch {
-	case f.layout == objects:
-		return "JSONL"
-	case f.layout == sentences:
-		return "CoNLL"
-	case f.quotes():
-		return "CSV"
-	}
-	return "TSV"
-}
-
 // Form returns the form of a file: TSV, CSV, JSONL or CoNLL. It returns the errors of Read for files that can't be
 // opened. Of the options, it needs Encoding and Tagged.
 func Form(path string, o Options) (string, error) {
@@ -72,28 +36,6 @@ func FormNamed(path string) string {
 		}
 	}
 	return ""
-}
-
-// separated says how a row is divided into fields, for errors.
-func (f form) separated() string {
-	switch f.separator {
-	case '\t':
-		return "fields between tabs"
-	case 0:
-		return "whole lines"
-	}
-	return fmt.Sprintf("fields between %q", f.separator)
-}
-
-// named says where the names of columns come from.
-func (f form) named() string {
-	switch f.layout {
-	case objects:
-		return ", keys of each line"
-	case sentences:
-		return " of each token's line"
-	}
-	return ", named in the header"
 }
 
 // mark is a byte-order mark.

@@ -2,77 +2,15 @@ package table
 
 import (
 	"cmp"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
-	"github.com/heed-go/heed/internal/setting"
-	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/textfile"
 )
-
-// A Column is a column that rows must have.
-type Column struct {
-	Role  string   // noun for its fields, such as "label"
-	Names []string // names that a header may use for it, the likeliest first; case and spaces around a name make no difference
-}
-
-// Options says which columns of a table are wanted, and which rows are good. Columns, Header and SkipBad are the
-// settings data.columns, data.header and data.skip_bad of a configuration. Errors that name them are *setting.Errors.
-type Options struct {
-	// Columns lists the wanted columns in order, each by its name in the header or by its number, from 1. The elements
-	// must differ. A number is never used as a name. JSONL has only names, the keys, and CoNLL has only numbers. If
-	// Columns is nil, the wanted columns are found by their Known names in the header or, in JSONL, among the keys of
-	// the first object. Without such a header, they are the first columns, one for each element of Known. A first row
-	// with three or more columns must then have no others.
-	Columns []string
-
-	// Known describes the wanted columns in order. Known may be nil if Columns is set; then columns have neither roles
-	// nor known names.
-	Known []Column
-
-	// Join makes one field of the first two wanted columns: their texts with a tab between them. Tabs inside the two
-	// texts become spaces.
-	Join bool
-
-	// Header is "yes" if the first row is a header, and "no" if it is a row like any other. If Header is empty, the
-	// first row is a header if it has a Known name for every wanted column, or if Columns has a name.
-	Header string
-
-	// SkipBad allows Read and ReadParallel to leave out more than one bad row in a hundred.
-	SkipBad bool
-
-	// Encoding is the file's encoding, by a name of the WHATWG Encoding Standard, such as windows-1252. If it is empty,
-	// the encoding is UTF-8. A byte-order mark overrides it.
-	Encoding string
-
-	// Tagged says that the columns are tokens and, if there are two, their tags. Only then may the file be CoNLL.
-	Tagged bool
-
-	// RowBytes is how many bytes of memory the caller will need for each row, beside the Table. Read and ReadParallel
-	// return an error as soon as the rows need more than there is.
-	RowBytes int
-
-	// Check returns an error if the wanted fields of a row are wrong in some other way. It must not keep the slice.
-	// Check may be nil.
-	Check func(fields []string) error
-}
-
-// A RowError describes a bad row: a wanted field is missing, empty or not text, the row can't be split into fields, it
-// repeats the header or, in CSV, has more fields than the header, or Options.Check returned an error.
-type RowError struct {
-	Line   int      // line of the file on which the row starts, from 1
-	Fields []string // all fields of the row, valid until the next Read; nil if the row can't be split into fields
-	Err    error
-	rows   int // number of rows that may be lost with it, at least 1
-}
-
-func (e *RowError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
-
-// Unwrap returns the reason why the row is bad.
-func (e *RowError) Unwrap() error { return e.Err }
 
 // Records reads the rows of a file, one row at a time: all fields for TSV and CSV, and the wanted fields and the text
 // of the row for JSONL and CoNLL. NewWriter returns a Writer for rows of the same form. The function Read lists the
@@ -118,34 +56,21 @@ func (t *tableFile) records(o Options) (*Records, error) {
 	return newRecords(rows, t.form, o)
 }
 
-// complete sets Known if it is nil. It returns an error if the Options contradict each other.
-func (o *Options) complete() error {
-	if o.Known == nil {
-		o.Known = make([]Column, len(o.Columns))
+// rows returns a reader of the file's rows. Only JSONL and CoNLL read the options. Their rows have the wanted fields,
+// and then one more field, which a Writer needs.
+func (t *tableFile) rows(o Options) (rowSource, error) {
+	switch lines := (lineReader{in: t.in}); {
+	case t.form.layout == objects:
+		return newJSONRows(lines, o)
+	case t.form.layout == sentences:
+		return newCoNLLRows(lines, t.form, o)
+	case !t.form.quotes():
+		return &lineRows{files: []*lineReader{&lines}, tabs: true}, nil
 	}
-	switch {
-	case o.Header != "" && o.Header != "yes" && o.Header != "no":
-		return setting.Errorf("%s must be yes or no, got %s", headerPath, o.Header)
-	case len(o.Known) == 0:
-		return errors.New("columns: there are none: set Columns or Known in Options")
-	}
-	if err := CheckColumns(o.Columns, o.Known); err != nil {
-		return err
-	}
-	for i, name := range o.Columns {
-		if slices.Contains(o.Columns[:i], name) {
-			return setting.Errorf("%s must be different columns, got %s", columnsPath, strings.Join(o.Columns, ", "))
-		}
-	}
-	return nil
-}
-
-// CheckColumns returns an error if columns isn't nil and its number differs from the number of known columns.
-func CheckColumns(columns []string, known []Column) error {
-	if columns == nil || len(columns) == len(known) {
-		return nil
-	}
-	return setting.Errorf("%s must name %s, %s, got %q", columnsPath, text.Count(len(known), "column"), Roles(known), columns)
+	c := &csvRows{in: capped{in: t.in}}
+	c.csv = csv.NewReader(&c.in)
+	c.csv.Comma, c.csv.FieldsPerRecord, c.csv.ReuseRecord = t.form.separator, -1, true
+	return c, nil
 }
 
 // newRecords reads the first row and finds the wanted columns. The Options must be complete.

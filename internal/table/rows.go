@@ -19,23 +19,6 @@ type row struct {
 // rowSource reads rows until io.EOF. It skips empty lines. After a *RowError, the next row can still be read.
 type rowSource interface{ next() (row, error) }
 
-// rows returns a reader of the file's rows. Only JSONL and CoNLL read the options. Their rows have the wanted fields,
-// and then one more field, which a Writer needs.
-func (t *tableFile) rows(o Options) (rowSource, error) {
-	switch lines := (lineReader{in: t.in}); {
-	case t.form.layout == objects:
-		return newJSONRows(lines, o)
-	case t.form.layout == sentences:
-		return newCoNLLRows(lines, t.form, o)
-	case !t.form.quotes():
-		return &lineRows{files: []*lineReader{&lines}, tabs: true}, nil
-	}
-	c := &csvRows{in: capped{in: t.in}}
-	c.csv = csv.NewReader(&c.in)
-	c.csv.Comma, c.csv.FieldsPerRecord, c.csv.ReuseRecord = t.form.separator, -1, true
-	return c, nil
-}
-
 // maxRow is the maximum size of a row in bytes. It bounds memory if a quote is never closed or the file isn't a table.
 const maxRow = 4 << 20
 

@@ -143,3 +143,40 @@ func (w *Writer) endLine() {
 
 // Close writes buffered rows. It doesn't close the underlying writer.
 func (w *Writer) Close() error { return w.out.Flush() }
+
+// mostKey is the longest key in bytes that takenKeys compares. This bounds its time and memory: a longer key has dozens
+// of prefixes.
+const mostKey = 1 << 10
+
+// takenKeys returns the keys of a file's lines that are one of the names, with or without predicted before them.
+func takenKeys(path, encoding string, names []string) ([]string, error) {
+	f, err := openTable(path, Options{Encoding: encoding})
+	if err != nil {
+		return nil, err
+	}
+	defer f.close()
+	lines := lineReader{in: f.in}
+	var taken []string
+	for {
+		line, err := lines.next()
+		if err == io.EOF {
+			return taken, nil
+		}
+		if err != nil {
+			return nil, tableError(path, err)
+		}
+		object, _ := members(line)
+		for _, m := range object {
+			if len(m.key) > mostKey {
+				continue
+			}
+			key := strings.ToLower(strings.TrimSpace(m.key))
+			for name, more := key, !slices.Contains(taken, key); more; name, more = strings.CutPrefix(name, predicted) {
+				if slices.ContainsFunc(names, func(n string) bool { return sameName(n, name) }) {
+					taken = append(taken, key)
+					break
+				}
+			}
+		}
+	}
+}
