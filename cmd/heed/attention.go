@@ -36,62 +36,57 @@ If the input is longer than the model's context, the maps show the part that the
 standard error has a note. Put -- before an input that begins with a dash.`,
 		Example: `  heed attention runs/reverse gorgonia
   heed attention runs/dates 'Thu, 7 March 2024' --layer cross --out dates.html`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return usagef("heed attention takes two arguments, a run folder and one input, got %d: put an input of several words in quotes", len(args))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var write func(io.Writer, heatmap.Figure) error // nil: print the figure
-			file := &outFile{flag: "out", path: out, inputs: runFiles(args[0])}
-			if cmd.Flags().Changed("out") {
-				var err error
-				if write, err = figureWriter(out); err != nil {
-					return err
-				}
-			}
-			if err := file.open(cmd.OutOrStdout()); err != nil {
-				return err
-			}
-			defer file.Close()
-			m, err := openModel(args[0])
-			if err != nil {
-				return err
-			}
-			a, err := m.Attention(args[1], layer)
-			if err != nil {
-				return wrongInput(err)
-			}
-			if m.Cuts(args[1]) {
-				sayCut(cmd.ErrOrStderr(), m, "the input is")
-			}
-			figure := figureOf(a, m.Config.Task.Name)
-			if cmd.Context().Err() != nil {
-				return errInterrupted
-			}
-			stdout := cmd.OutOrStdout()
-			if write == nil {
-				var text bytes.Buffer
-				if err := figure.WriteText(&text, widthOf(stdout)); err != nil {
-					return err
-				}
-				_, err := text.WriteTo(stdout)
-				return err
-			}
-			if err := file.write(cmd.Context(), func(w io.Writer) error { return write(w, figure) }); err != nil {
-				return err
-			}
-			_, err = fmt.Fprintln(stdout, drawn(out, figure))
-			return err
-		},
+		Args: takes("a run folder and one input, in quotes if it has several words", cobra.ExactArgs(2)),
+		RunE: func(cmd *cobra.Command, args []string) error { return drawAttention(cmd, args[0], args[1], layer, out) },
 	}
 	cmd.Flags().StringVar(&out, "out", "", "file to write, .png, .svg or .html (default: print the maps)")
 	cmd.Flags().StringVar(&layer, "layer", "", "show only layers whose name contains this text, such as cross or blocks.1")
-	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w; put -- before an input that begins with a dash", flagError(cmd, err))
-	})
 	return cmd
+}
+
+// drawAttention draws what the model in dir attends to in layers with this name, into the file out. Without --out, it
+// prints the figure.
+func drawAttention(cmd *cobra.Command, dir, input, layer, out string) error {
+	var write func(io.Writer, heatmap.Figure) error // nil: print the figure
+	if cmd.Flags().Changed("out") {
+		var err error
+		if write, err = figureWriter(out); err != nil {
+			return err
+		}
+	}
+	stdout, file := cmd.OutOrStdout(), &outFile{flag: "out", path: out, inputs: runFiles(dir)}
+	if err := file.open(stdout); err != nil {
+		return err
+	}
+	defer file.Close()
+	m, err := openModel(stdout, dir)
+	if err != nil {
+		return err
+	}
+	a, err := m.Attention(input, layer)
+	if err != nil {
+		return wrongInput(err)
+	}
+	if m.Cuts(input) {
+		noteCut(cmd.ErrOrStderr(), m, "the input is")
+	}
+	figure := figureOf(a, m.Config.Task.Name)
+	if cmd.Context().Err() != nil {
+		return errInterrupted
+	}
+	if write == nil {
+		var text bytes.Buffer
+		if err := figure.WriteText(&text, widthOf(stdout)); err != nil {
+			return err
+		}
+		_, err := text.WriteTo(stdout)
+		return err
+	}
+	if err := file.write(cmd.Context(), func(w io.Writer) error { return write(w, figure) }); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(stdout, drawn(out, figure))
+	return err
 }
 
 // figureOf returns a figure of a model's attention. The argument name is the name of the task.
@@ -103,11 +98,11 @@ func figureOf(a *task.Attention, name string) heatmap.Figure {
 	return f
 }
 
-// shortened returns s for a title, quoted if needed. Of a long text, it keeps only the end.
+// shortened returns s for a title, quoted if needed. It cuts off the beginning of a long text.
 func shortened(s string) string {
-	const most = 60
-	if n := utf8.RuneCountInString(s); n > most {
-		s = "…" + string([]rune(s)[n-most:])
+	const limit = 60
+	if n := utf8.RuneCountInString(s); n > limit {
+		s = "…" + string([]rune(s)[n-limit:])
 	}
 	return quoted(s)
 }

@@ -115,16 +115,16 @@ func TestAttentionWrongCalls(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"no arguments", nil, "takes two arguments, a run folder and one input, got 0:"},
-		{"no input", []string{word}, "got 1:"},
-		{"two inputs", []string{word, "a", "b"}, "several words in quotes"},
+		{"no arguments", nil, "heed attention takes a run folder and one input, in quotes if it has several words, got none"},
+		{"no input", []string{word}, "one input, in quotes if it has several words, got "},
+		{"two inputs", []string{word, "a", "b"}, `"a" "b"`},
 		{"no folder", []string{"", "abc"}, "name is empty"},
 		{"another format", []string{word, "abc", "--out=x.gif"}, `.png, .svg or .html, got "x.gif"`},
 		{"no extension", []string{word, "abc", "--out=x"}, `got "x"`},
 		{"an empty name of a file", []string{word, "abc", "--out="}, `got ""`},
 		{"another format and no run", []string{"none", "abc", "--out=x.gif"}, `got "x.gif"`},
 		{"an unknown flag", []string{word, "abc", "--nope"}, "unknown flag: --nope"},
-		{"an input with a dash", []string{word, "-abc"}, "put -- before an input"},
+		{"an input with a dash", []string{word, "-abc"}, "put -- before an argument"},
 		{"an unknown character", []string{word, "größe", "--out=x.png"}, `"größe": task reverse: source "größe": symbol 'ö' at position 2`},
 		{"a capital letter", []string{word, "Abc"}, "symbol 'A'"},
 		{"too long", []string{word, "abcdefghijk", "--out=x.html"}, "at most 10 symbols, got 11"},

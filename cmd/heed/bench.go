@@ -39,8 +39,8 @@ heed bench dist measures training with several workers and processes.`,
 		Example: `  heed bench nanogpt tiny
   heed bench gemm --procs 1 --json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if most := runtime.NumCPU(); procs < 0 || procs > most {
-				return usagef("--procs must be from 1 to %d, the number of processors, or 0 for all, got %d", most, procs)
+			if processors := runtime.NumCPU(); procs < 0 || procs > processors {
+				return usagef("--procs must be from 1 to %d, the number of processors, or 0 for all, got %d", processors, procs)
 			}
 			if procs > 0 {
 				runtime.GOMAXPROCS(procs)
@@ -49,33 +49,14 @@ heed bench dist measures training with several workers and processes.`,
 			if err != nil {
 				return err
 			}
-			out := cmd.OutOrStdout()
 			if here {
 				m, err := chosen[0].Measure()
 				if err != nil {
 					return err
 				}
-				return json.NewEncoder(out).Encode(m)
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(m)
 			}
-			if !asJSON {
-				fmt.Fprintf(out, "%-12s %-9s %10s %10s %12s %8s %9s %12s\n", "config", "form", "median ms", "min ms", "tokens/s", "GFLOP/s", "peak MB", "alloc B/step")
-			}
-			for _, b := range chosen {
-				m, err := measureApart(b, cmd, procs)
-				if err != nil {
-					return err
-				}
-				if asJSON {
-					err = json.NewEncoder(out).Encode(m)
-				} else {
-					_, err = fmt.Fprintf(out, "%-12s %-9s %10.3f %10.3f %12.0f %8.1f %9.0f %12.0f\n",
-						m.Config, m.Form, m.MedianMS, m.MinMS, m.TokensPerS, m.GFLOPS, m.PeakRSSMB, m.AllocPerStep)
-				}
-				if err != nil {
-					return err
-				}
-			}
-			return nil
+			return measureAll(cmd, chosen, procs, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON per measurement")
@@ -84,6 +65,30 @@ heed bench dist measures training with several workers and processes.`,
 	cmd.Flags().MarkHidden("here")
 	cmd.AddCommand(newBenchDist(group))
 	return cmd
+}
+
+// measureAll measures benchmarks, and prints a line for each: a row of a table, or JSON.
+func measureAll(cmd *cobra.Command, chosen []bench.Benchmark, procs int, asJSON bool) error {
+	out := cmd.OutOrStdout()
+	if !asJSON {
+		fmt.Fprintf(out, "%-12s %-9s %10s %10s %12s %8s %9s %12s\n", "config", "form", "median ms", "min ms", "tokens/s", "GFLOP/s", "peak MB", "alloc B/step")
+	}
+	for _, b := range chosen {
+		m, err := measureApart(b, cmd, procs)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			err = json.NewEncoder(out).Encode(m)
+		} else {
+			_, err = fmt.Fprintf(out, "%-12s %-9s %10.3f %10.3f %12.0f %8.1f %9.0f %12.0f\n",
+				m.Config, m.Form, m.MedianMS, m.MinMS, m.TokensPerS, m.GFLOPS, m.PeakRSSMB, m.AllocPerStep)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // chooseBenchmarks returns the benchmarks that the arguments choose by name, by ID or by the part of the name before a

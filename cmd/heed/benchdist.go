@@ -32,44 +32,7 @@ also calculates the time per step for more processes on a network, each on a mac
 			if steps < 1 || !(gbits > 0) || !(latency >= 0) {
 				return usagef("--steps must be at least 1, --gbits above 0 and --latency not negative, got %d, %v and %v", steps, gbits, latency)
 			}
-			table := first(group) && !asJSON
-			out := cmd.OutOrStdout()
-			if table {
-				fmt.Fprintf(out, "%9s %7s %9s %8s %10s %8s %8s %6s %8s\n", "processes", "workers", "median ms", "min ms", "tokens/s", "agree ms", "swap ms", "share", "model ms")
-			}
-			fastest := 0.0
-			var between bench.Network
-			err := bench.Scale(cmd.Context(), group, steps, func(s bench.Scaling) error {
-				fastest, between = max(fastest, s.Flops()), s.Network
-				if asJSON {
-					return json.NewEncoder(out).Encode(s)
-				}
-				_, err := fmt.Fprintf(out, "%9d %7d %9.3f %8.3f %10.0f %8.3f %8.3f %5.1f%% %8.3f\n",
-					s.Processes, s.Workers, s.MedianMS, s.MinMS, s.TokensPerS, s.AgreeMS, s.SwapMS, 100*s.Share, s.ModelMS)
-				return err
-			})
-			if err != nil {
-				return err
-			}
-			net := bench.Network{Latency: latency / 1e6, Bandwidth: gbits * 1e9 / 8}
-			if table && between != (bench.Network{}) {
-				fmt.Fprintf(out, "\nMeasured between processes: %v\n", between)
-			}
-			if table {
-				fmt.Fprintf(out, "\nCalculated for %v, from %.1f GFLOP/s per process:\n", net, fastest/1e9)
-				fmt.Fprintf(out, "%-8s %10s %9s %10s %6s %8s %9s\n", "model", "parameters", "processes", "step ms", "share", "speed-up", "state MB")
-			}
-			for _, f := range bench.Forecasts(fastest, net) {
-				if asJSON {
-					err = json.NewEncoder(out).Encode(f)
-				} else {
-					_, err = fmt.Fprintf(out, "%-8s %10d %9d %10.1f %5.1f%% %8.1f %9.2f\n", f.Model, f.Parameters, f.Processes, f.StepMS, 100*f.Share, f.Speedup, f.StateMB)
-				}
-				if err != nil {
-					return err
-				}
-			}
-			return nil
+			return benchDist(cmd, group, steps, bench.Network{Latency: latency / 1e6, Bandwidth: gbits * 1e9 / 8}, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON per measurement")
@@ -77,4 +40,44 @@ also calculates the time per step for more processes on a network, each on a mac
 	cmd.Flags().Float64Var(&gbits, "gbits", 10, "bandwidth of the calculated network, in gigabits per second per machine")
 	cmd.Flags().Float64Var(&latency, "latency", 50, "latency of the calculated network, in microseconds per message")
 	return cmd
+}
+
+// benchDist measures training with the processes of group, and calculates it for more processes on the network net.
+func benchDist(cmd *cobra.Command, group train.Group, steps int, net bench.Network, asJSON bool) error {
+	out, table := cmd.OutOrStdout(), first(group) && !asJSON
+	if table {
+		fmt.Fprintf(out, "%9s %7s %9s %8s %10s %8s %8s %6s %8s\n", "processes", "workers", "median ms", "min ms", "tokens/s", "agree ms", "swap ms", "share", "model ms")
+	}
+	fastest := 0.0
+	var measured bench.Network
+	err := bench.Scale(cmd.Context(), group, steps, func(s bench.Scaling) error {
+		fastest, measured = max(fastest, s.Flops()), s.Network
+		if asJSON {
+			return json.NewEncoder(out).Encode(s)
+		}
+		_, err := fmt.Fprintf(out, "%9d %7d %9.3f %8.3f %10.0f %8.3f %8.3f %5.1f%% %8.3f\n",
+			s.Processes, s.Workers, s.MedianMS, s.MinMS, s.TokensPerS, s.AgreeMS, s.SwapMS, 100*s.Share, s.ModelMS)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if table && measured != (bench.Network{}) {
+		fmt.Fprintf(out, "\nMeasured between processes: %v\n", measured)
+	}
+	if table {
+		fmt.Fprintf(out, "\nCalculated for %v, from %.1f GFLOP/s per process:\n", net, fastest/1e9)
+		fmt.Fprintf(out, "%-8s %10s %9s %10s %6s %8s %9s\n", "model", "parameters", "processes", "step ms", "share", "speed-up", "state MB")
+	}
+	for _, f := range bench.Forecasts(fastest, net) {
+		if asJSON {
+			err = json.NewEncoder(out).Encode(f)
+		} else {
+			_, err = fmt.Fprintf(out, "%-8s %10d %9d %10.1f %5.1f%% %8.1f %9.2f\n", f.Model, f.Parameters, f.Processes, f.StepMS, 100*f.Share, f.Speedup, f.StateMB)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -52,8 +52,14 @@ func (s *settings) flags() []flagGroup {
 		groups = append(groups, flagGroup{title, f})
 		return f
 	}
+	s.modelFlags(group)
+	s.trainingFlags(group)
+	return groups
+}
+
+// modelFlags declares the common flags, and the flags for the data and the model.
+func (s *settings) modelFlags(group func(title string) *pflag.FlagSet) {
 	m, b, t := &s.Model, &s.Model.Block, &s.Training
-	o, stopping := &t.Optimizer, &t.Stopping
 
 	f := group("Common flags")
 	f.StringVar(&s.name, "task", s.name, "task to learn: "+strings.Join(task.Names(), ", "))
@@ -62,7 +68,7 @@ func (s *settings) flags() []flagGroup {
 	f.StringVar(&s.from, "from", s.from, "run folder that gives the initial weights and the shape of the model")
 	f.Uint64Var(&s.Seed, "seed", s.Seed, "seed of the initial weights, the data order and dropout")
 	f.IntVar(&t.MaxEpochs, "max-epochs", t.MaxEpochs, "maximum number of epochs (0: no limit)")
-	f.IntVar(&stopping.Patience, "patience", stopping.Patience, "checks without improvement after which training stops (0: no early stopping; default for rows: the checks of 5 epochs)")
+	f.IntVar(&t.Stopping.Patience, "patience", t.Stopping.Patience, "checks without improvement after which training stops (0: no early stopping; default for rows: the checks of 5 epochs)")
 
 	f = group("Data file")
 	f.StringArrayVar(&s.validationData, "validation-data", s.validationData, "file of rows to validate on; --validation limits their number (default: rows held out of --data)")
@@ -90,8 +96,13 @@ func (s *settings) flags() []flagGroup {
 	choose(f, "norm", &b.Norm, "normalisation: %s, with fields such as rms,eps=1e-5")
 	choose(f, "activation", &b.FeedForward.Activation, "activation function of the feed-forward layers: %s")
 	f.Float64Var(&s.dropout, "dropout", s.dropout, "dropout probability, in training")
+}
 
-	f = group("Training")
+// trainingFlags declares the flags for training.
+func (s *settings) trainingFlags(group func(title string) *pflag.FlagSet) {
+	t, o, stopping := &s.Training, &s.Training.Optimizer, &s.Training.Stopping
+
+	f := group("Training")
 	f.IntVar(&t.BatchSize, "batch-size", t.BatchSize, "sequences per batch")
 	f.IntVar(&t.MicroBatches, "micro-batches", t.MicroBatches, "micro-batches per batch; more use less memory (0: 4, or the largest of 2 and 1 that divides the batch)")
 	f.IntVar(&t.StepsPerEpoch, "steps-per-epoch", t.StepsPerEpoch, "batches per epoch (0: one pass over the rows of the file)")
@@ -126,7 +137,6 @@ func (s *settings) flags() []flagGroup {
 	f.Var(optional{&stopping.StoppingThreshold}, "stopping-threshold", "stop when the monitored value is as good as this or better")
 	f.Var(optional{&stopping.DivergenceThreshold}, "divergence-threshold", "stop when the monitored value is worse than this")
 	f.BoolVar(&stopping.AllowNonFinite, "allow-non-finite", stopping.AllowNonFinite, "continue if the validation loss is NaN or infinite")
-	return groups
 }
 
 // encodings describes the values of --encoding.

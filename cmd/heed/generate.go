@@ -26,41 +26,8 @@ is longer than the context, the model ignores its beginning, and standard error 
 terminal, characters that the terminal would act on are shown as escapes, such as \x1b.`,
 		Example: `  heed generate runs/text --prompt 'To be' --tokens 300
   heed generate runs/text --prompt 'To be' --tokens 300 --temperature 0.7 --top-k 20 --seed 2`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("heed generate takes one run folder, got %d arguments: put a prompt of several words in quotes", len(args))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			// The kind of task comes before the flags: no flag helps a classifier to write.
-			if c, err := readConfig(args[0]); err == nil && !c.Kind().Generates {
-				return usagef("%s learned the task %s, but heed generate needs a text model: use heed predict %s INPUT...", args[0], c.Task.Name, shell(args[0]))
-			}
-			if err := checkGeneration(prompt, o); err != nil {
-				return err
-			}
-			if err := checkStdout(cmd.OutOrStdout(), runFiles(args[0])); err != nil {
-				return err
-			}
-			m, err := openModel(args[0])
-			if err != nil {
-				return err
-			}
-			if m.Cuts(prompt) {
-				sayCut(cmd.ErrOrStderr(), m, "the prompt is")
-			}
-			stdout := cmd.OutOrStdout()
-			err = m.Generate(cmd.Context(), visible(stdout), prompt, o)
-			var wrong *task.InputError
-			if errors.As(err, &wrong) {
-				return usagef("--prompt: %w", wrong.Err)
-			}
-			if _, failed := fmt.Fprintln(stdout); err == nil { // also after an interruption
-				err = failed
-			}
-			return err
-		},
+		Args: takes("one run folder, and a prompt of several words in quotes", cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error { return generate(cmd, args[0], prompt, o) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&prompt, "prompt", "", "text to continue; if the model was trained without --units bpe, only with characters that it knows")
@@ -70,6 +37,34 @@ terminal, characters that the terminal would act on are shown as escapes, such a
 	f.Float64Var(&o.Sampler.TopP, "top-p", 1, "draw from the likeliest characters that together have this probability (0 or 1: all)")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of all draws")
 	return cmd
+}
+
+// generate prints the prompt and the text after it.
+func generate(cmd *cobra.Command, dir, prompt string, o decode.Options) error {
+	// The kind of task comes before the flags: no flag helps a classifier to write.
+	if c, err := readConfig(dir); err == nil && !c.Kind().Generates {
+		return usagef("%s learned the task %s, but heed generate needs a text model: use heed predict %s INPUT...", dir, c.Task.Name, shell(dir))
+	}
+	if err := checkGeneration(prompt, o); err != nil {
+		return err
+	}
+	stdout := cmd.OutOrStdout()
+	m, err := openModel(stdout, dir)
+	if err != nil {
+		return err
+	}
+	if m.Cuts(prompt) {
+		noteCut(cmd.ErrOrStderr(), m, "the prompt is")
+	}
+	err = m.Generate(cmd.Context(), visible(stdout), prompt, o)
+	var wrong *task.InputError
+	if errors.As(err, &wrong) {
+		return usagef("--prompt: %w", wrong.Err)
+	}
+	if _, failed := fmt.Fprintln(stdout); err == nil { // also after an interruption
+		err = failed
+	}
+	return err
 }
 
 // checkGeneration checks the flags of heed generate. The model checks the characters of the prompt.

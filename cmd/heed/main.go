@@ -229,13 +229,49 @@ func newRoot(group train.Group) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: exclusive,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(newTrain(group), newEval(), newPredict(), newGenerate(), newAttention(), newReport(), newServe(), newTokenize(), newBench(group), newCompletion(), newVersion())
 	return root
+}
+
+// takes returns a validator that runs check. Its error says what the command takes, which is want.
+func takes(want string, check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if check(cmd, args) == nil {
+			return nil
+		}
+		got := strings.Trim(fmt.Sprintf("%q", args), "[]")
+		return usagef("%s takes %s, got %s", cmd.CommandPath(), want, cmp.Or(got, "none"))
+	}
+}
+
+var noArgs = takes("no argument", cobra.NoArgs)
+
+// exclusive turns the error for flags that cobra's MarkFlagsMutuallyExclusive keeps apart into a usageError. Cobra's
+// error ends with the names of the flags, as in "; [count ids] were all set".
+func exclusive(cmd *cobra.Command, _ []string) error {
+	err := cmd.ValidateFlagGroups()
+	if err == nil {
+		return nil
+	}
+	_, names, _ := strings.Cut(err.Error(), "; [")
+	names, _, _ = strings.Cut(names, "]")
+	return usagef("--%s can't be used together", strings.ReplaceAll(names, " ", " and --"))
+}
+
+// atLeastOne returns an error if the value of one of the flags is below 1.
+func atLeastOne(flags *pflag.FlagSet, names ...string) error {
+	for _, name := range names {
+		if n, err := flags.GetInt(name); err == nil && n < 1 {
+			return usagef("--%s must be at least 1, got %d", name, n)
+		}
+	}
+	return nil
 }
 
 // noCommand returns the error for a call of a command. The argument unknown is the part of the call that isn't a
@@ -303,12 +339,16 @@ func nearestFlag(cmd *cobra.Command, unknown *pflag.NotExistError) string {
 
 // flagError returns a usageError that names the wrong flag and the values that it accepts.
 func flagError(cmd *cobra.Command, err error) error {
+	advice := cmd.CommandPath() + " --help lists the flags"
+	if strings.Contains(cmd.Use, "INPUT") || strings.Contains(cmd.Use, "[TEXT") {
+		advice += "; put -- before an argument that begins with a dash"
+	}
 	if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) {
-		return usagef("%w%s %s --help lists the flags", err, nearestFlag(cmd, unknown), cmd.CommandPath())
+		return usagef("%w%s %s", err, nearestFlag(cmd, unknown), advice)
 	}
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {
-		return usagef("%v: %s --help lists the flags", err, cmd.CommandPath())
+		return usagef("%v: %s", err, advice)
 	}
 	if invalid.GetFlag().Value.Type() == (choice[any]{}).Type() {
 		return usagef("--%s: %w", invalid.GetFlag().Name, errors.Unwrap(err))

@@ -9,13 +9,12 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"strconv"
 	"strings"
 	"unicode"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
+	"github.com/spf13/pflag"
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/table"
@@ -23,18 +22,22 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// Up to predictBatch inputs are answered together, or fewer if they have more than predictBytes bytes. This limits
-// memory.
-const (
-	predictBatch = 1 << 13
-	predictBytes = 1 << 24
-)
+// A prediction is one call of heed predict.
+type prediction struct {
+	path, out string        // values of --data and --out
+	as        data.Settings // how to read the file
+	options   task.PredictOptions
+	asJSON    bool
+
+	ctx    context.Context
+	model  *task.Model
+	stderr io.Writer
+
+	answered, failed, unknown, cut int // numbers of inputs
+}
 
 func newPredict() *cobra.Command {
-	var o task.PredictOptions
-	var asJSON bool
-	var file, out string
-	var as data.Settings // how to read the file
+	var p prediction
 	cmd := &cobra.Command{
 		Use:   "predict DIR [INPUT...]",
 		Short: "Answer inputs with a trained model",
@@ -64,91 +67,73 @@ Put -- before inputs that begin with a dash.`,
   heed predict runs/words --beam 5 --top 3 < words.txt
   heed predict runs/mails --data new.csv --top 2 --out answered.csv
   heed predict runs/mails --json 'The parcel is late' | jq .probability`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) < 1 {
-				return usagef("heed predict takes a run folder, then inputs or none to read standard input: heed predict DIR [INPUT...]")
-			}
-			flags := cmd.Flags()
-			if err := suits(flags, args[0], "data", "columns", "header"); err != nil {
-				return err
-			}
-			for _, name := range []string{"out", "columns", "header", "encoding"} {
-				if flags.Changed(name) && !flags.Changed("data") {
-					return usagef("--%s needs --data", name)
-				}
-			}
-			switch data := flags.Changed("data"); {
-			case data && len(args) > 1:
-				return usagef("the inputs are arguments or in the file of --data, not both: got %q", args[1])
-			case data && file == "":
-				return usagef("--data must be a file's name, got none")
-			case flags.Changed("out") && out == "":
-				return usagef("--out must be a file's name, got none")
-			case o.Beam < 1:
-				return usagef("--beam must be at least 1, got %d", o.Beam)
-			case flags.Changed("top") && o.Top < 1:
-				return usagef("--top must be at least 1, got %d", o.Top)
-			}
-			return knownEncoding(as.Encoding)
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			answered := &outFile{flag: "out", path: out, inputs: append(runFiles(args[0]), file)}
-			if err := answered.open(cmd.OutOrStdout()); err != nil {
-				return err
-			}
-			defer answered.Close()
-			if out != "" {
-				if err := fitsRows(out, file, as.Encoding, asJSON); err != nil {
-					return err
-				}
-			}
-			m, err := openModel(args[0])
-			if err != nil {
-				return err
-			}
-			readAs(&m.Config.Data, as)
-			p := &prediction{ctx: cmd.Context(), model: m, options: o, asJSON: asJSON, stderr: cmd.ErrOrStderr()}
-			switch {
-			case cmd.Flags().Changed("data") && out != "":
-				err = answered.write(p.ctx, func(w io.Writer) error { return p.file(file, w) })
-			case cmd.Flags().Changed("data"):
-				err = p.file(file, visible(cmd.OutOrStdout()))
-			case len(args) > 1:
-				err = p.inputs(args[1:], cmd.OutOrStdout())
-			default:
-				err = inputLines(cmd, func(first int, inputs []string) error { return p.lines(first, inputs, cmd.OutOrStdout()) })
-			}
-			said := p.said()
-			if said != nil && len(args) > 1 { // a wrong argument is a wrong call
-				said = &usageError{said}
-			}
-			return errors.Join(wrongFlag(err, nil), said)
-		},
+		Args:    takes("a run folder, then inputs or none to read standard input", cobra.MinimumNArgs(1)),
+		PreRunE: func(cmd *cobra.Command, args []string) error { return p.check(cmd.Flags(), args[0], args[1:]) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return p.run(cmd, args[0], args[1:]) },
 	}
 	f := cmd.Flags()
-	f.IntVar(&o.Beam, "beam", 1, "beam width for seq2seq: number of unfinished answers to keep at each symbol")
-	f.IntVar(&o.Top, "top", 0, "number of likeliest answers to print, each with its probability")
-	f.BoolVar(&asJSON, "json", false, "print a JSON object per input")
-	f.StringVar(&file, "data", "", "TSV, CSV, JSONL or CoNLL file with the inputs")
-	f.StringVar(&out, "out", "", "with --data: file to write, in the form of --data or, with --json, as JSONL (default: standard output)")
-	f.StringSliceVar(&as.Columns, "columns", nil, "with --data: column of the inputs, by name, by number from 1, or by key for JSONL; two for a model of two texts per row (default: as in training)")
-	f.StringVar(&as.Encoding, "encoding", "", "with --data: "+encodings+" (default: as in training)")
-	f.StringVar(&as.Header, "header", "", "with --data: yes if the first row is a header, or no if it is a row like the others (default: as in training or, with --columns, a header if names are given)")
-	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w; put -- before inputs that begin with a dash", flagError(cmd, err))
-	})
+	f.IntVar(&p.options.Beam, "beam", 1, "beam width for seq2seq: number of unfinished answers to keep at each symbol")
+	f.IntVar(&p.options.Top, "top", 0, "number of likeliest answers to print, each with its probability")
+	f.BoolVar(&p.asJSON, "json", false, "print a JSON object per input")
+	f.StringVar(&p.path, "data", "", "TSV, CSV, JSONL or CoNLL file with the inputs")
+	f.StringVar(&p.out, "out", "", "with --data: file to write, in the form of --data or, with --json, as JSONL (default: standard output)")
+	readFlags(f, &p.as, "column of the inputs, by name, by number from 1, or by key for JSONL; two for a model of two texts per row")
 	return cmd
 }
 
-// A prediction is one call of heed predict.
-type prediction struct {
-	ctx     context.Context
-	model   *task.Model
-	options task.PredictOptions
-	asJSON  bool
-	stderr  io.Writer
+func (p *prediction) check(flags *pflag.FlagSet, dir string, inputs []string) error {
+	if err := rowsOnly(flags, dir, "data", "columns", "header"); err != nil {
+		return err
+	}
+	if err := needData(flags, "out", "columns", "header", "encoding"); err != nil {
+		return err
+	}
+	switch hasData := flags.Changed("data"); {
+	case hasData && len(inputs) > 0:
+		return usagef("the inputs are arguments or in the file of --data, not both: got %q", inputs[0])
+	case hasData && p.path == "":
+		return usagef("--data must be a file's name, got none")
+	case flags.Changed("out") && p.out == "":
+		return usagef("--out must be a file's name, got none")
+	}
+	return knownEncoding(p.as.Encoding)
+}
 
-	answered, failed, unknown, cut int // numbers of inputs
+// run answers the inputs, the file or standard input.
+func (p *prediction) run(cmd *cobra.Command, dir string, inputs []string) error {
+	stdout := cmd.OutOrStdout()
+	out := &outFile{flag: "out", path: p.out, inputs: append(runFiles(dir), p.path)}
+	err := out.open(stdout)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	if err := p.fitsRows(); err != nil {
+		return err
+	}
+	if p.model, err = openModel(stdout, dir); err != nil {
+		return err
+	}
+	if err := checkOptions(p.model, p.options); err != nil {
+		return err
+	}
+	readAs(&p.model.Config.Data, p.as)
+	p.ctx, p.stderr = cmd.Context(), cmd.ErrOrStderr()
+	switch {
+	case p.out != "":
+		err = out.write(p.ctx, p.file)
+	case p.path != "":
+		err = p.file(visible(stdout))
+	case len(inputs) > 0:
+		err = p.inputs(inputs, stdout)
+	default:
+		err = inputLines(cmd, func(first int, lines []string) error { return p.lines(first, lines, stdout) })
+	}
+	unanswered := p.summary()
+	if unanswered != nil && len(inputs) > 0 { // a wrong argument is a wrong call
+		unanswered = &usageError{unanswered}
+	}
+	return errors.Join(wrongFlag(err, nil), unanswered)
 }
 
 // inputs answers inputs that are arguments.
@@ -157,7 +142,7 @@ func (p *prediction) inputs(inputs []string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if len(answers) == 1 && answers[0].Err != nil && !p.asJSON { // this error alone says it all
+	if len(answers) == 1 && answers[0].Err != nil && !p.asJSON { // a count of failures would add nothing
 		return wrongInput(answers[0].Err)
 	}
 	for _, a := range answers {
@@ -186,19 +171,20 @@ func (p *prediction) print(answers []task.Answer, w io.Writer) error {
 	return out.Flush()
 }
 
-// fields returns an answer as show shows it. If the answer has a Top, it returns each alternative and its probability.
+// fields returns the columns that predict prints for an answer: its text or, if it has a Top, each alternative and its
+// probability. It changes texts with show.
 func fields(a task.Answer, show func(string) string) []string {
 	if a.Top == nil {
 		return []string{show(a.Text)}
 	}
-	var all []string
+	var columns []string
 	for _, t := range a.Top {
-		all = append(all, show(t.Text), strconv.FormatFloat(math.Exp(t.LogProb), 'g', 4, 64))
+		columns = append(columns, show(t.Text), strconv.FormatFloat(math.Exp(t.LogProb), 'g', 4, 64))
 	}
-	return all
+	return columns
 }
 
-// note counts the answer to a line of the file name, which it adds to the error.
+// note counts one answer. An error gets the file's name and line.
 func (p *prediction) note(name string, line int, a task.Answer) {
 	if a.Err != nil {
 		a.Err = fmt.Errorf("%s, line %d: %w", name, line, a.Err)
@@ -222,17 +208,17 @@ func (p *prediction) count(a task.Answer) {
 	}
 }
 
-// said prints how many inputs were cut or have unknown symbols, and returns an error if some inputs have no answer.
-func (p *prediction) said() error {
+// summary prints how many inputs were cut or have unknown symbols, and returns an error if some inputs have no answer.
+func (p *prediction) summary() error {
 	if p.cut > 0 {
-		who := fmt.Sprintf("%d of %d inputs are", p.cut, p.answered)
+		inputs := fmt.Sprintf("%d of %d inputs are", p.cut, p.answered)
 		switch {
 		case p.answered == 1:
-			who = "the input is"
+			inputs = "the input is"
 		case p.cut == 1:
-			who = fmt.Sprintf("1 of %d inputs is", p.answered)
+			inputs = fmt.Sprintf("1 of %d inputs is", p.answered)
 		}
-		sayCut(p.stderr, p.model, who)
+		noteCut(p.stderr, p.model, inputs)
 	}
 	if p.unknown > 0 {
 		fmt.Fprintf(p.stderr, "heed: symbols that training never saw are in %d of %s\n", p.unknown, text.Count(p.answered, "input"))
@@ -243,10 +229,7 @@ func (p *prediction) said() error {
 	return nil
 }
 
-// maxLine is the maximum length of a line of standard input, in bytes.
-const maxLine = 1 << 22
-
-// lines answers lines of standard input. The argument first is the number of the first one.
+// lines answers lines of standard input. The argument first is the number of the first line.
 func (p *prediction) lines(first int, inputs []string, w io.Writer) error {
 	answers, err := p.model.PredictAll(p.ctx, inputs, p.options)
 	for i, a := range answers {
@@ -258,137 +241,68 @@ func (p *prediction) lines(first int, inputs []string, w io.Writer) error {
 	return p.print(answers, w)
 }
 
-// inputLines calls do with all lines of standard input that have arrived together, and doesn't wait for more. The
-// argument first is the number of the first of them, from 1.
-func inputLines(cmd *cobra.Command, do func(first int, lines []string) error) error {
-	r, err := stdin(cmd)
-	if err != nil {
-		return err
-	}
-	if f, ok := r.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		fmt.Fprintln(cmd.ErrOrStderr(), "Type one input per line; Ctrl-D ends the input.")
-	}
-	read, arrived, ended := make(chan string), make(chan []string), make(chan error, 1)
-	go func() { // after an interruption, it waits for a line until the process ends
-		s := bufio.NewScanner(r)
-		s.Buffer(nil, maxLine)
-		for s.Scan() {
-			read <- s.Text()
-		}
-		ended <- s.Err()
-		close(read)
-	}()
-	go gather(read, arrived)
-	number := 0
-	for {
-		select {
-		case lines, ok := <-arrived:
-			if !ok {
-				if err := <-ended; errors.Is(err, bufio.ErrTooLong) {
-					return fmt.Errorf("standard input, line %d: the line has more than %d MiB", number+1, maxLine>>20)
-				} else if err != nil {
-					return fmt.Errorf("standard input, line %d: %w", number+1, err)
-				}
-				return nil
-			}
-			if number == 0 {
-				lines[0] = strings.TrimPrefix(lines[0], "\uFEFF")
-			}
-			if err := do(number+1, lines); err != nil {
-				return err
-			}
-			number += len(lines)
-		case <-cmd.Context().Done():
-			return cmd.Context().Err()
-		}
-	}
-}
-
-// gather reads lines until they are wanted, at most predictBatch of them and about predictBytes bytes, and sends them
-// together. It closes arrived when read is closed.
-func gather(read <-chan string, arrived chan<- []string) {
-	defer close(arrived)
-	var lines []string
-	for bytes, more := 0, true; more || lines != nil; {
-		next, give := read, arrived
-		if !more || len(lines) == predictBatch || bytes >= predictBytes {
-			next = nil // wait until the lines are wanted
-		}
-		if lines == nil {
-			give = nil
-		}
-		select {
-		case line, ok := <-next:
-			if more = ok; ok {
-				lines, bytes = append(lines, line), bytes+len(line)
-			}
-		case give <- lines:
-			lines, bytes = nil, 0
-		}
-	}
-}
-
-// file writes a file back with additional columns. With --json, it writes only the answers.
-func (p *prediction) file(path string, w io.Writer) error {
+// file writes the rows of the file with additional columns. With --json, it writes only the answers.
+func (p *prediction) file(w io.Writer) error {
 	if p.asJSON {
 		var failed error
-		err := p.model.PredictFile(p.ctx, path, io.Discard, p.options, nil, func(line int, a task.Answer) []any {
-			p.note(path, line, a)
+		err := p.model.PredictFile(p.ctx, p.path, io.Discard, p.options, nil, func(line int, a task.Answer) []any {
+			p.note(p.path, line, a)
 			failed = cmp.Or(failed, p.print([]task.Answer{a}, w))
 			return nil
 		})
 		return cmp.Or(err, failed)
 	}
-	most := task.MaxBeam // so that a wrong --top doesn't fill the memory with names
+	limit := task.MaxBeam // so that a wrong --top doesn't fill the memory with names
 	if classes := p.model.Config.Task.Classes; classes != nil {
-		most = len(classes)
+		limit = len(classes)
 	}
 	added := []string{"answer"}
 	if p.options.Top > 0 {
 		added = append(added, "probability")
 	}
-	for i := 2; i <= min(p.options.Top, most); i++ {
+	for i := 2; i <= min(p.options.Top, limit); i++ {
 		added = append(added, fmt.Sprintf("answer_%d", i), fmt.Sprintf("probability_%d", i))
 	}
-	return p.model.PredictFile(p.ctx, path, w, p.options, added, func(line int, a task.Answer) []any {
-		p.note(path, line, a)
+	return p.model.PredictFile(p.ctx, p.path, w, p.options, added, func(line int, a task.Answer) []any {
+		p.note(p.path, line, a)
 		if a.Number != nil {
 			return []any{a.Value()}
 		}
-		all := make([]any, len(added)) // there may be fewer alternatives
+		values := make([]any, len(added)) // there may be fewer alternatives
 		for i, field := range fields(a, func(s string) string { return s }) {
-			if all[i] = field; i%2 == 1 {
-				all[i] = json.Number(field)
+			if values[i] = field; i%2 == 1 {
+				values[i] = json.Number(field)
 			}
 		}
-		return all
+		return values
 	})
 }
 
-// fitsRows returns an error if the name of --out promises another form than its rows have. They have the form of the
-// file or, with --json, are JSONL.
-func fitsRows(out, file, encoding string, asJSON bool) error {
-	promised, have, why := table.FormNamed(out), "JSONL", "--json writes JSONL"
-	if promised != "" && !asJSON {
+// fitsRows returns an error if the name of --out promises another form than heed writes: the form of --data, or JSONL
+// with --json.
+func (p *prediction) fitsRows() error {
+	promised, form, reason := table.FormNamed(p.out), "JSONL", "--json writes JSONL"
+	if promised != "" && !p.asJSON {
 		var err error
-		if have, err = table.Form(file, table.Options{Encoding: encoding, Tagged: true}); err != nil {
-			return nil // it occurs again when the file is read
+		if form, err = table.Form(p.path, table.Options{Encoding: p.as.Encoding, Tagged: true}); err != nil {
+			return nil // reading the file gives the same error
 		}
-		why = fmt.Sprintf("the rows of %s are written back as %s", file, have)
+		reason = fmt.Sprintf("the rows of %s are written back as %s", p.path, form)
 	}
-	if promised != "" && promised != have {
-		return usagef("--out %s promises %s, but %s: let its name end in .%s", out, promised, why, strings.ToLower(have))
+	if promised != "" && promised != form {
+		return usagef("--out %s promises %s, but %s: let its name end in .%s", p.out, promised, reason, strings.ToLower(form))
 	}
 	return nil
 }
 
-// sayCut prints a note about inputs that are longer than the model's context.
-func sayCut(stderr io.Writer, m *task.Model, who string) {
-	end := "the end"
+// noteCut prints a note about inputs that are longer than the model's context. The argument inputs is the sentence's
+// subject and verb, such as "the input is".
+func noteCut(stderr io.Writer, m *task.Model, inputs string) {
+	ignored := "the end"
 	if m.Config.Kind().Generates {
-		end = "the beginning"
+		ignored = "the beginning"
 	}
-	fmt.Fprintf(stderr, "heed: %s longer than the model's %d symbols; %s was ignored\n", who, m.Config.Task.MaxLen, end)
+	fmt.Fprintf(stderr, "heed: %s longer than the model's %d symbols; %s was ignored\n", inputs, m.Config.Task.MaxLen, ignored)
 }
 
 // quoted returns a text, in quotes if it is empty or has unprintable characters or spaces at either end.

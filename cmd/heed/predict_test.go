@@ -204,11 +204,11 @@ func TestPredictData(t *testing.T) {
 	}
 
 	path := filepath.Join(folder, "many.csv")
-	write(t, path, "word\n"+strings.Repeat("abc\nd\n", predictBatch))
+	write(t, path, "word\n"+strings.Repeat("abc\nd\n", maxLines))
 	out := succeed(t, "predict", dir, "--data="+path, "--top=2")
 	lines := strings.Split(out, "\n")
-	if len(lines) != 2*predictBatch+2 || lines[0] != "word,answer,probability,answer_2,probability_2" || !regexp.MustCompile("^d,"+d+",[0-9.e-]+,[ABCD ]+,[0-9.e-]+$").MatchString(lines[2]) {
-		t.Fatalf("heed predict prints %d lines that begin with %q, want %d", len(lines), lines[:3], 2*predictBatch+2)
+	if len(lines) != 2*maxLines+2 || lines[0] != "word,answer,probability,answer_2,probability_2" || !regexp.MustCompile("^d,"+d+",[0-9.e-]+,[ABCD ]+,[0-9.e-]+$").MatchString(lines[2]) {
+		t.Fatalf("heed predict prints %d lines that begin with %q, want %d", len(lines), lines[:3], 2*maxLines+2)
 	}
 	for i := 1; i < len(lines)-1; i++ {
 		if lines[i] != lines[2-i%2] {
@@ -232,7 +232,7 @@ func TestGather(t *testing.T) {
 	for _, test := range []struct {
 		line string
 		most int // lines that it takes before they are wanted
-	}{{"a", predictBatch}, {strings.Repeat("a", predictBytes/4), 4}} {
+	}{{"a", maxLines}, {strings.Repeat("a", maxBytes/4), 4}} {
 		read, arrived := make(chan string), make(chan []string)
 		go gather(read, arrived)
 		for range test.most {

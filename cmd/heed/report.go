@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,60 +39,15 @@ unless --no-examples leaves them out. The names of labels and tags, and of run f
 paths, are always in it.`,
 		Example: `  heed report runs/reverse
   heed report runs/reverse runs/reverse-2 --out compared.html`,
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: takes("one or more run folders", cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
-			case len(args) == 0:
-				return usagef("heed report takes one or more run folders, got none")
 			case len(args) > 1 && out == "":
 				return usagef("a page that compares runs needs --out, the file to write, such as --out runs.html")
 			case out != "" && !strings.EqualFold(filepath.Ext(out), ".html"):
 				return usagef("--out must be a file's name that ends in .html, got %q", out)
 			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			page := &outFile{flag: "out", path: out, page: true}
-			var runs []*report.Run
-			var last *task.Run // the run to show if there is only one
-			for _, dir := range args {
-				if dir == "" {
-					return errNoFolder
-				}
-				run, err := task.ReadRun(dir)
-				if errors.Is(err, task.ErrNoHistory) {
-					err = fmt.Errorf("%w; heed train --resume %s continues the run", err, shell(dir))
-				}
-				if err != nil {
-					return err
-				}
-				noteUntimed(cmd, dir, run)
-				r := report.FromTask(dir, run)
-				r.Private = private
-				runs, last = append(runs, r), run
-				page.inputs = append(page.inputs, append(runFiles(dir), dataFiles(run.Config.Data)...)...)
-			}
-			if err := page.open(cmd.OutOrStdout()); err != nil {
-				return err
-			}
-			defer page.Close()
-			path := cmp.Or(out, filepath.Join(args[0], task.ReportFile))
-			write := func(w io.Writer) error { return report.Compare(w, runs) }
-			if len(runs) == 1 {
-				if err := addAnswers(cmd, runs[0], args[0], last.Config); err != nil {
-					return err
-				}
-				write = runs[0].Write
-			}
-			// WriteFile replaces a link or a pipe. The folder may come from elsewhere, so links must not be followed.
-			put := atomicfile.WriteFile
-			if out != "" {
-				put = func(_ string, write func(io.Writer) error) error { return page.write(cmd.Context(), write) }
-			}
-			if err := putWhole(put, path, write); err != nil {
-				return err
-			}
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), "Report:", text.Escape(path))
-			return err
+			return reportRuns(cmd, args, out, private)
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "page to write, a .html file (default report.html in the run folder)")
@@ -99,16 +55,66 @@ paths, are always in it.`,
 	return cmd
 }
 
-// noteUntimed prints how many lines of a run's times the report leaves out.
-func noteUntimed(cmd *cobra.Command, dir string, r *task.Run) {
-	if r.Untimed > 0 {
-		fmt.Fprintf(cmd.ErrOrStderr(), "heed: the report leaves out %s of %s: they aren't positive times of the run's checks in order\n",
-			text.Count(r.Untimed, "line"), text.Escape(filepath.Join(dir, task.TimesFile)))
+// reportRuns writes a page about the runs in the folders dirs.
+func reportRuns(cmd *cobra.Command, dirs []string, out string, private bool) error {
+	page := &outFile{flag: "out", path: out, page: true}
+	var runs []*report.Run
+	var c task.Config // of the last run
+	for _, dir := range dirs {
+		if dir == "" {
+			return errNoFolder
+		}
+		run, config, err := readRunPage(cmd, dir, private)
+		if errors.Is(err, task.ErrNoHistory) {
+			err = fmt.Errorf("%w; heed train --resume %s continues the run", err, shell(dir))
+		}
+		if err != nil {
+			return err
+		}
+		runs, c = append(runs, run), config
+		page.inputs = slices.Concat(page.inputs, runFiles(dir), dataFiles(c.Data))
 	}
+	if err := page.open(cmd.OutOrStdout()); err != nil {
+		return err
+	}
+	defer page.Close()
+	write := func(w io.Writer) error { return report.Compare(w, runs) }
+	if len(runs) == 1 {
+		if err := addAnswers(cmd, runs[0], dirs[0], c); err != nil {
+			return err
+		}
+		write = runs[0].Write
+	}
+	path := cmp.Or(out, filepath.Join(dirs[0], task.ReportFile))
+	// WriteFile replaces a link or a pipe. The folder may come from elsewhere, so links must not be followed.
+	put := atomicfile.WriteFile
+	if out != "" {
+		put = func(_ string, write func(io.Writer) error) error { return page.write(cmd.Context(), write) }
+	}
+	if err := putWhole(put, path, write); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), "Report:", text.Escape(path))
+	return err
 }
 
-// putWhole calls write, and then put with all that write wrote. A process that is killed during write leaves no partial
-// file.
+// readRunPage reads a run's folder for a page, and prints how many lines of the run's times the page leaves out.
+func readRunPage(cmd *cobra.Command, dir string, private bool) (*report.Run, task.Config, error) {
+	run, err := task.ReadRun(dir)
+	if err != nil {
+		return nil, task.Config{}, err
+	}
+	if run.Untimed > 0 {
+		fmt.Fprintf(cmd.ErrOrStderr(), "heed: the report leaves out %s of %s: they aren't positive times of the run's checks in order\n",
+			text.Count(run.Untimed, "line"), text.Escape(filepath.Join(dir, task.TimesFile)))
+	}
+	page := report.FromTask(dir, run)
+	page.Private = private
+	return page, run.Config, nil
+}
+
+// putWhole calls write, and then put with the bytes that write wrote. A process that is killed during write leaves no
+// partial file.
 func putWhole(put func(path string, write func(io.Writer) error) error, path string, write func(io.Writer) error) error {
 	var page bytes.Buffer
 	if err := write(&page); err != nil {
@@ -120,7 +126,7 @@ func putWhole(put func(path string, write func(io.Writer) error) error, path str
 // addAnswers adds the answers of a run's model to its page. If the data can't be read, the page says why.
 func addAnswers(cmd *cobra.Command, r *report.Run, dir string, c task.Config) error {
 	if c.Kind().Columns == nil {
-		m, err := openModel(dir)
+		m, err := openModel(cmd.OutOrStdout(), dir)
 		if err != nil {
 			return err
 		}
@@ -145,20 +151,21 @@ func addAnswers(cmd *cobra.Command, r *report.Run, dir string, c task.Config) er
 }
 
 // writeReport writes the page of a training that has just ended. If it can't, it only prints why: the run is saved
-// without the page.
-func writeReport(cmd *cobra.Command, t *task.Task, dir string) {
+// without the page. In a group, only the first process writes the page.
+func (r *training) writeReport(cmd *cobra.Command, t *task.Task, dir string) {
+	if !first(r.options.Group) {
+		return
+	}
 	runtime.GC()         // runs the finalizers that release the memory of training
 	debug.FreeOSMemory() // before the report needs memory
 	private, _ := cmd.Flags().GetBool("no-examples")
 	path := filepath.Join(dir, task.ReportFile)
-	run, err := task.ReadRun(dir)
+	page, _, err := readRunPage(cmd, dir, private)
 	if err == nil {
-		noteUntimed(cmd, dir, run)
-		r := report.FromTask(dir, run)
-		r.Private = private
-		if err = r.AddAnswers(cmd.Context(), t); err == nil {
-			err = putWhole(atomicfile.WriteFile, path, r.Write)
-		}
+		err = page.AddAnswers(cmd.Context(), t)
+	}
+	if err == nil {
+		err = putWhole(atomicfile.WriteFile, path, page.Write)
 	}
 	if err != nil {
 		fmt.Fprintln(cmd.ErrOrStderr(), "heed: the run is saved, but its report can't be written; to try again, run heed report", shell(dir)+":", oneLine(interrupted(cmd.Context(), err)))

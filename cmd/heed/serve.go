@@ -42,51 +42,18 @@ By default, only this machine can reach the service. If you choose another addre
 who can reach it can use the service: there are no passwords and no encryption.`,
 		Example: `  heed serve runs/reverse
   heed serve runs/words --addr 127.0.0.1:0 --batch 64 --timeout 10s`,
-		Args: func(_ *cobra.Command, args []string) error {
-			switch {
-			case len(args) != 1:
-				return usagef("heed serve takes one run folder, got %d arguments", len(args))
-			case o.Queue < 1:
-				return usagef("--queue must be at least 1, got %d", o.Queue)
-			case o.Batch < 1:
-				return usagef("--batch must be at least 1, got %d", o.Batch)
-			case o.MaxTokens < 1:
-				return usagef("--max-tokens must be at least 1, got %d", o.MaxTokens)
-			case o.Sessions < 1:
-				return usagef("--sessions must be at least 1, got %d", o.Sessions)
-			case o.Time <= 0:
+		Args: takes("one run folder", cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := atLeastOne(cmd.Flags(), "queue", "batch", "max-tokens", "sessions"); err != nil {
+				return err
+			}
+			if o.Time <= 0 {
 				return usagef("--timeout must be above 0, got %v", o.Time)
 			}
-			return checkAddr("addr", addr)
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkStdout(cmd.OutOrStdout(), runFiles(args[0])); err != nil {
+			if err := checkAddr("addr", addr); err != nil {
 				return err
 			}
-			m, err := openModel(args[0])
-			if err != nil {
-				return err
-			}
-			o.ErrorLog = errorLog(cmd.ErrOrStderr())
-			o.MaxInputs = min(256, o.Queue)
-			h, err := serve.New(m, o)
-			if err != nil {
-				return err
-			}
-			l, err := listenOn("addr", addr)
-			if err != nil {
-				return err
-			}
-			task := m.Config.Task
-			if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s, which learned %s, answers on http://%s/\n", text.Escape(args[0]), text.Escape(task.Name), l.Addr()); err != nil {
-				return err
-			}
-			served, err := serveUntil(cmd.Context(), l, h, o.ErrorLog)
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "ended; requests: %d\n", served)
-			return err
+			return serveRun(cmd, args[0], addr, o)
 		},
 	}
 	f := cmd.Flags()
@@ -97,6 +64,34 @@ who can reach it can use the service: there are no passwords and no encryption.`
 	f.IntVar(&o.Sessions, "sessions", 16, "maximum number of texts written at the same time")
 	f.DurationVar(&o.Time, "timeout", time.Minute, "time limit of a request, such as 30s")
 	return cmd
+}
+
+// serveRun serves the model in dir until cmd's context ends.
+func serveRun(cmd *cobra.Command, dir, addr string, o serve.Options) error {
+	stdout := cmd.OutOrStdout()
+	m, err := openModel(stdout, dir)
+	if err != nil {
+		return err
+	}
+	o.ErrorLog = errorLog(cmd.ErrOrStderr())
+	o.MaxInputs = min(256, o.Queue)
+	h, err := serve.New(m, o)
+	if err != nil {
+		return err
+	}
+	l, err := listenOn("addr", addr)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(stdout, "%s, which learned %s, answers on http://%s/\n", text.Escape(dir), text.Escape(m.Config.Task.Name), l.Addr()); err != nil {
+		return err
+	}
+	served, err := serveUntil(cmd.Context(), l, h, o.ErrorLog)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "ended; requests: %d\n", served)
+	return err
 }
 
 // maxServed is the maximum number of open connections to a service.

@@ -37,63 +37,59 @@ file, or of standard input. Put -- before texts that begin with a dash.`,
 		Example: `  heed tokenize runs/reverse gorgonia
   heed tokenize --ids models/gpt2 < lines.txt
   heed tokenize --count models/gpt2/tokenizer.json book.txt`,
-		Args: func(_ *cobra.Command, args []string) error {
-			switch {
-			case len(args) == 0 || args[0] == "":
-				return usagef("heed tokenize takes a folder or file with a tokenizer, then texts or none to read standard input: heed tokenize FOLDER|FILE [TEXT...]")
-			case ids && count:
-				return usagef("--ids and --count can't be used together")
-			}
-			return nil
-		},
+		Args: takes("a folder or file with a tokenizer, then texts or none to read standard input", cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			inputs := tokenizerFiles(args[0])
-			if count {
-				inputs = append(inputs, args[1:]...)
-			}
-			if err := checkStdout(cmd.OutOrStdout(), inputs); err != nil {
-				return err
-			}
-			t, err := openTokenizer(args[0])
-			if err != nil {
-				return err
-			}
-			out := bufio.NewWriter(cmd.OutOrStdout())
-			defer out.Flush()
-			if count {
-				return countTokens(cmd, out, t, args[1:])
-			}
 			show := showTokens
 			if ids {
 				show = showIDs
 			}
-			if len(args) == 1 {
-				return inputLines(cmd, func(first int, lines []string) error {
-					for i, line := range lines {
-						if err := show(out, t, line, first+i); err != nil {
-							return fmt.Errorf("standard input, line %d: %w", first+i, err)
-						}
-					}
-					return out.Flush()
-				})
-			}
-			for i, text := range args[1:] {
-				if err := cmd.Context().Err(); err != nil {
-					return err
-				}
-				if err := show(out, t, text, i+1); err != nil {
-					return usagef("text %d: %w", i+1, err)
-				}
-			}
-			return out.Flush()
+			return tokenize(cmd, args[0], args[1:], count, show)
 		},
 	}
 	cmd.Flags().BoolVar(&ids, "ids", false, "print only the ids: one line per text, with spaces between them")
 	cmd.Flags().BoolVar(&count, "count", false, "print only the number of tokens in each file, or in standard input")
-	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w; put -- before texts that begin with a dash", flagError(cmd, err))
-	})
+	cmd.MarkFlagsMutuallyExclusive("ids", "count")
 	return cmd
+}
+
+// tokenize shows the tokens of texts, or of the lines of standard input. If count is true, texts are names of files,
+// and tokenize counts their tokens.
+func tokenize(cmd *cobra.Command, path string, texts []string, count bool, show func(io.Writer, tokenizer.Tokenizer, string, int) error) error {
+	inputs := tokenizerFiles(path)
+	if count {
+		inputs = append(inputs, texts...)
+	}
+	if err := checkStdout(cmd.OutOrStdout(), inputs); err != nil {
+		return err
+	}
+	t, err := openTokenizer(path)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(cmd.OutOrStdout())
+	defer out.Flush()
+	if count {
+		return countTokens(cmd, out, t, texts)
+	}
+	if len(texts) == 0 {
+		return inputLines(cmd, func(first int, lines []string) error {
+			for i, line := range lines {
+				if err := show(out, t, line, first+i); err != nil {
+					return fmt.Errorf("standard input, line %d: %w", first+i, err)
+				}
+			}
+			return out.Flush()
+		})
+	}
+	for i, text := range texts {
+		if err := cmd.Context().Err(); err != nil {
+			return err
+		}
+		if err := show(out, t, text, i+1); err != nil {
+			return usagef("text %d: %w", i+1, err)
+		}
+	}
+	return out.Flush()
 }
 
 // tokenizerFiles returns the paths of the files that openTokenizer may read.
@@ -172,7 +168,7 @@ func showIDs(out io.Writer, t tokenizer.Tokenizer, text string, _ int) error {
 // as one text.
 func countTokens(cmd *cobra.Command, out io.Writer, t tokenizer.Tokenizer, files []string) error {
 	const perByte = 100 // memory for a byte of text, if it is a token
-	most := int64(memory.Limit() / perByte)
+	limit := int64(memory.Limit() / perByte)
 	number := func(name string, content []byte, err error) (int, error) {
 		var tokens []tokenizer.Token
 		if err == nil {
@@ -188,7 +184,7 @@ func countTokens(cmd *cobra.Command, out io.Writer, t tokenizer.Tokenizer, files
 		if err != nil {
 			return err
 		}
-		content, err := readAll(in, most)
+		content, err := readAll(in, limit)
 		n, err := number("standard input", content, err)
 		if err != nil {
 			return err
@@ -200,7 +196,7 @@ func countTokens(cmd *cobra.Command, out io.Writer, t tokenizer.Tokenizer, files
 		if err := cmd.Context().Err(); err != nil {
 			return err
 		}
-		content, err := readWhole(name, most)
+		content, err := readWhole(name, limit)
 		n, err := number(text.Escape(name), content, err)
 		if err != nil {
 			return err
@@ -210,8 +206,8 @@ func countTokens(cmd *cobra.Command, out io.Writer, t tokenizer.Tokenizer, files
 	return nil
 }
 
-// readWhole reads a regular file of at most most bytes. Its errors don't name the file.
-func readWhole(path string, most int64) (content []byte, err error) {
+// readWhole reads a regular file of up to limit bytes. Its errors don't name the file.
+func readWhole(path string, limit int64) (content []byte, err error) {
 	defer func() { err = text.Reason(err) }()
 	info, err := os.Stat(path)
 	if err != nil {
@@ -225,14 +221,14 @@ func readWhole(path string, most int64) (content []byte, err error) {
 		return nil, err
 	}
 	defer f.Close()
-	return readAll(f, most)
+	return readAll(f, limit)
 }
 
-// readAll reads at most most bytes. More are an error.
-func readAll(r io.Reader, most int64) ([]byte, error) {
-	content, err := io.ReadAll(io.LimitReader(r, most+1))
-	if err == nil && int64(len(content)) > most {
-		err = fmt.Errorf("it has more than %s, the most that fits in memory with its tokens: split it", text.Bytes(int(most)))
+// readAll reads up to limit bytes. It is an error if there are more.
+func readAll(r io.Reader, limit int64) ([]byte, error) {
+	content, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err == nil && int64(len(content)) > limit {
+		err = fmt.Errorf("it has more than %s, the most that fits in memory with its tokens: split it", text.Bytes(int(limit)))
 	}
 	return content, err
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -26,25 +27,27 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-func newTrain(group train.Group) *cobra.Command {
-	var out, resume string
-	var auto bool
-	var find string
-	var live bool
-	var watchAddr string
-	how := watched{RunOptions: train.RunOptions{Group: group, CheckpointTime: 10 * time.Minute}}
-	s, _ := defaults(task.Names()[0], 0)
-	cmd := &cobra.Command{
-		Use:   "train",
-		Short: "Train a model until it stops improving",
-		Long: `Train a model until its validation loss stops improving, and keep the weights of the best epoch.
+// A training is one call of heed train.
+type training struct {
+	settings
+	out, resume string // run folders
+	auto        bool
+	find        string // picture that --find-rate draws
+	live        bool
+	watchAddr   string
+	options     train.RunOptions
+	page        net.Listener // for the page of --watch; nil: no page
+}
+
+// trainHelp has two verbs: for the list of tasks and the list of presets.
+const trainHelp = `Train a model until its validation loss stops improving, and keep the weights of the best epoch.
 
 Tasks, each with the answer that it learns:
 
-` + aboutTasks() + `
+%s
 Presets, each with its task:
 
-` + aboutPresets() + `
+%s
 The tasks seq2seq, classification and tagging learn the rows of --data, a TSV, CSV or JSONL file. They
 read the columns or keys that are called source and target, text and label, or tokens and tags. If the
 header has other names, or if there is no header and more than two columns, --columns chooses two. The
@@ -67,81 +70,51 @@ process uses the run folder. All processes read --data.
 
 On SIGINT and SIGTERM, heed writes a checkpoint and exits with status 1. On SIGUSR1, which schedulers
 send before they end a job, it does the same with status 3. With --auto-resume, you can repeat the
-same command: it starts the run, continues it, and does nothing once the run is finished.`,
+same command: it starts the run, continues it, and does nothing once the run is finished.`
+
+func newTrain(group train.Group) *cobra.Command {
+	r := training{options: train.RunOptions{Group: group, CheckpointTime: 10 * time.Minute}}
+	r.settings, _ = defaults(task.Names()[0], 0)
+	cmd := &cobra.Command{
+		Use:   "train",
+		Short: "Train a model until it stops improving",
+		Long:  fmt.Sprintf(trainHelp, aboutTasks(), aboutPresets()),
 		Example: `  heed train                                  # learns to reverse words, and stops by itself
   heed train --task seq2seq --data words.tsv --out runs/words
   heed train --task classification --data mails.csv --columns body,queue --class-weights balanced
   heed train --task text --data book.txt --preset speedrun --seed 2
   heed train --resume runs/words --max-epochs 40 --watch
   heed train --task tagging --data names.tsv --find-rate=rate.png`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if os.Getenv("GOGC") == "" {
-				debug.SetGCPercent(50) // training makes little garbage: this saves a quarter of the memory and costs no time
-			}
-			flags := cmd.Flags()
-			if err := how.Check(); err != nil {
-				return wrongFlag(err, nil)
-			}
-			if flags.Changed("resume") {
-				if err := onlyWithResume(flags); err != nil {
-					return err
-				}
-			}
-			if live || flags.Changed("watch-addr") && !flags.Changed("watch") {
-				if flags.Changed("find-rate") {
-					return usagef("--find-rate makes no run to --watch: leave out one of the two")
-				}
-				var err error
-				if how.page, err = listenFirst(group, "watch-addr", watchAddr); err != nil {
-					return err
-				}
-				if how.page != nil {
-					defer how.page.Close()
-				}
-			}
-			if flags.Changed("resume") {
-				return resumeRun(cmd, resume, &s, how)
-			}
-			if flags.Changed("find-rate") {
-				c, err := s.fromFlags(flags)
-				if err != nil {
-					return err
-				}
-				return findRate(cmd, c, find, how.RunOptions)
-			}
-			switch {
-			case out == "" && flags.Changed("out"):
-				return usagef("--out must be a folder's name, got none")
-			case out == "" && auto:
-				return usagef("--auto-resume needs --out, the folder of the run")
-			}
-			c, err := s.fromFlags(flags)
-			if err != nil {
-				return err
-			}
-			return newRun(cmd, c, out, auto, how)
-		},
+		Args: noFile,
+		RunE: func(cmd *cobra.Command, _ []string) error { return r.run(cmd) },
 	}
-	groups := s.flags()
-	common := groups[0].FlagSet
-	common.StringVar(&out, "out", "", "run folder (default runs/TASK, or the first free one of runs/TASK-2, runs/TASK-3, …)")
-	common.StringVar(&resume, "resume", "", "run folder to continue, if the run was interrupted or --max-epochs or --patience is raised")
-	common.BoolVar(&auto, "auto-resume", false, "continue the run in --out if there is one; do nothing if it is finished")
-	common.StringVar(&find, "find-rate", "", "instead of a run, suggest a learning rate: train for 200 steps at rising rates and draw the losses in this PNG")
-	common.Lookup("find-rate").NoOptDefVal = "learning-rate.png"
-	common.Var(often{&how.RunOptions}, "checkpoint-every", "steps or time between checkpoints, such as 500 or 1h; each check also writes one")
-	common.Bool("no-examples", false, "leave texts of the data and paths of files out of report.html; repeat this flag with --resume")
-	common.IntVar(&how.Workers, "workers", 0, "micro-batches to compute in parallel; doesn't change the result (0: one per core)")
-	common.IntVar(&how.MaxSteps, "max-steps", 0, "total steps after which training stops until --resume (0: no limit)")
-	common.DurationVar(&how.MaxTime, "max-time", 0, "time after which training stops until --resume, such as 90s or 1h30m (0: no limit)")
-	common.BoolVar(&live, "watch", false, "show curves on a web page during training and print its address; see --watch-addr")
-	common.StringVar(&watchAddr, "watch-addr", "127.0.0.1:0", "host and port of that page (port 0: a free one); with a host other than localhost, everyone who can reach it can see the page")
+	groups := r.flags()
+	f := groups[0].FlagSet
+	f.StringVar(&r.out, "out", "", "run folder (default runs/TASK, or the first free one of runs/TASK-2, runs/TASK-3, …)")
+	f.StringVar(&r.resume, "resume", "", "run folder to continue, if the run was interrupted or --max-epochs or --patience is raised")
+	f.BoolVar(&r.auto, "auto-resume", false, "continue the run in --out if there is one; do nothing if it is finished")
+	f.StringVar(&r.find, "find-rate", "", "instead of a run, suggest a learning rate: train for 200 steps at rising rates and draw the losses in this PNG")
+	f.Lookup("find-rate").NoOptDefVal = "learning-rate.png"
+	f.Var(often{&r.options}, "checkpoint-every", "steps or time between checkpoints, such as 500 or 1h; each check also writes one")
+	f.Bool("no-examples", false, "leave texts of the data and paths of files out of report.html; repeat this flag with --resume")
+	f.IntVar(&r.options.Workers, "workers", 0, "micro-batches to compute in parallel; doesn't change the result (0: one per core)")
+	f.IntVar(&r.options.MaxSteps, "max-steps", 0, "total steps after which training stops until --resume (0: no limit)")
+	f.DurationVar(&r.options.MaxTime, "max-time", 0, "time after which training stops until --resume, such as 90s or 1h30m (0: no limit)")
+	f.BoolVar(&r.live, "watch", false, "show curves on a web page during training and print its address; see --watch-addr")
+	f.StringVar(&r.watchAddr, "watch-addr", "127.0.0.1:0", "host and port of that page (port 0: a free one); with a host other than localhost, everyone who can reach it can see the page")
+	showGroups(cmd, groups)
+	cmd.MarkFlagsMutuallyExclusive("find-rate", "watch")
+	cmd.MarkFlagsMutuallyExclusive("find-rate", "watch-addr")
+	return cmd
+}
+
+// showGroups adds the groups of flags to cmd. The help shows each group under its title.
+func showGroups(cmd *cobra.Command, groups []flagGroup) {
 	for _, g := range groups {
 		cmd.Flags().AddFlagSet(g.FlagSet)
 	}
 	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
-		if help := cmd.Flags().Lookup("help"); help != nil && common.Lookup(help.Name) == nil {
+		if help, common := cmd.Flags().Lookup("help"), groups[0]; help != nil && common.Lookup(help.Name) == nil {
 			common.AddFlag(help)
 		}
 		fmt.Fprintf(cmd.OutOrStderr(), "Usage:\n  %s\n\nExamples:\n%s\n", cmd.UseLine(), cmd.Example)
@@ -150,17 +123,55 @@ same command: it starts the run, continues it, and does nothing once the run is 
 		}
 		return nil
 	})
-	return cmd
 }
 
-func noArgs(cmd *cobra.Command, args []string) error {
+// run checks the flags. Then it starts a run, continues one, or finds a learning rate.
+func (r *training) run(cmd *cobra.Command) error {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(50) // training makes little garbage: this saves a quarter of the memory and costs no time
+	}
+	flags := cmd.Flags()
+	if err := r.options.Check(); err != nil {
+		return wrongFlag(err, nil)
+	}
+	resuming := flags.Changed("resume")
+	if err := onlyWithResume(flags); resuming && err != nil {
+		return err
+	}
+	if r.live || flags.Changed("watch-addr") && !flags.Changed("watch") {
+		var err error
+		if r.page, err = listenFirst(r.options.Group, "watch-addr", r.watchAddr); err != nil {
+			return err
+		}
+		if r.page != nil {
+			defer r.page.Close()
+		}
+	}
+	if resuming {
+		return r.continueRun(cmd, r.resume)
+	}
+	switch {
+	case r.out == "" && flags.Changed("out"):
+		return usagef("--out must be a folder's name, got none")
+	case r.out == "" && r.auto:
+		return usagef("--auto-resume needs --out, the folder of the run")
+	}
+	c, err := r.fromFlags(flags)
+	if err != nil {
+		return err
+	}
+	if flags.Changed("find-rate") {
+		return findRate(cmd, c, r.find, r.options)
+	}
+	return r.newRun(cmd, c)
+}
+
+// noFile is like noArgs, and recognises the file of --find-rate without its equals sign.
+func noFile(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 && cmd.Flags().Changed("find-rate") {
 		return usagef("write the file of --find-rate after an equals sign, as in --find-rate=FILE.png, got %q as an argument", args[0])
 	}
-	if len(args) > 0 {
-		return usagef("%s takes no argument, got %q", cmd.CommandPath(), args[0])
-	}
-	return nil
+	return noArgs(cmd, args)
 }
 
 // often is the value of --checkpoint-every: a number of steps or a time.
@@ -180,42 +191,42 @@ func (o often) String() string {
 
 func (o often) Set(text string) error {
 	steps, err := strconv.Atoi(text)
-	if err == nil && steps > 0 {
-		o.CheckpointSteps, o.CheckpointTime = steps, 0
-		return nil
+	interval := time.Duration(0)
+	if err != nil {
+		interval, err = time.ParseDuration(text)
 	}
-	time, err := time.ParseDuration(text)
-	if err != nil || time <= 0 {
+	if err != nil || steps <= 0 && interval <= 0 {
 		return errors.New("it must be above 0")
 	}
-	o.CheckpointSteps, o.CheckpointTime = 0, time
+	o.CheckpointSteps, o.CheckpointTime = steps, interval
 	return nil
 }
 
-// newRun starts a run in the folder out. If auto is true and the folder has a run, newRun continues it. It finds
-// everything that is wrong with a call before it makes the folder.
-func newRun(cmd *cobra.Command, c task.Config, out string, auto bool, how watched) error {
-	if err := notInText(c.Data, cmp.Or(out, "runs")); err != nil {
+// newRun starts a run. With --auto-resume, it continues the run in --out if there is one. It finds everything that is
+// wrong with a call before it makes the folder.
+func (r *training) newRun(cmd *cobra.Command, c task.Config) error {
+	if err := notInText(c.Data, cmp.Or(r.out, "runs")); err != nil {
 		return err
 	}
+	group, stdout := r.options.Group, cmd.OutOrStdout()
 	var t *task.Task
-	err := checkStdout(cmd.OutOrStdout(), slices.Concat(dataFiles(c.Data), runFiles(c.From.Dir), runFiles(out)))
+	err := checkStdout(stdout, slices.Concat(dataFiles(c.Data), runFiles(c.From.Dir), runFiles(r.out)))
 	if err == nil {
 		t, err = newTask(cmd.Context(), c)
 	}
 	if err == nil {
-		err = t.Config.Training.CheckGroup(how.Group)
+		err = t.Config.Training.CheckGroup(group)
 	}
-	dir := out
-	if err = wrongFlag(err, cmd.Flags()); err == nil && !auto && first(how.Group) {
-		dir, err = newFolder(out, c.Task.Name)
+	dir := r.out
+	if err = wrongFlag(err, cmd.Flags()); err == nil && !r.auto && first(group) {
+		dir, err = newFolder(dir, c.Task.Name)
 	}
-	if err == nil && c.From.Dir != "" && first(how.Group) {
-		fmt.Fprintln(cmd.OutOrStdout(), loadedText(c.From.Dir, t.Loaded, len(t.Params.All())))
+	if err == nil && c.From.Dir != "" && first(group) {
+		fmt.Fprintln(stdout, loadedText(c.From.Dir, t.Loaded, len(t.Params.All())))
 	}
-	err = fit(cmd, t, dir, how, err)
-	if auto && errors.Is(err, task.ErrFinished) {
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "The run in %s is finished\n", dir)
+	err = r.fit(cmd, t, dir, err)
+	if r.auto && errors.Is(err, task.ErrFinished) {
+		_, err = fmt.Fprintf(stdout, "The run in %s is finished\n", dir)
 	}
 	return err
 }
@@ -244,37 +255,37 @@ func onlyWithResume(flags *pflag.FlagSet) (err error) {
 	return err
 }
 
-// resumeRun continues a run from its checkpoint, or from the start if it has none yet. It applies --max-epochs and
+// continueRun continues a run from its checkpoint, or from the start if it has none yet. It applies --max-epochs and
 // --patience to the run's configuration.
-func resumeRun(cmd *cobra.Command, dir string, s *settings, how watched) error {
-	flags := cmd.Flags()
+func (r *training) continueRun(cmd *cobra.Command, dir string) error {
+	flags, group := cmd.Flags(), r.options.Group
 	var raise func(c *task.Config)
 	if flags.Changed("max-epochs") || flags.Changed("patience") {
 		raise = func(c *task.Config) {
 			if flags.Changed("max-epochs") {
-				c.Training.MaxEpochs = s.Training.MaxEpochs
+				c.Training.MaxEpochs = r.Training.MaxEpochs
 			}
 			if flags.Changed("patience") {
-				c.Training.Stopping.Patience = s.Training.Stopping.Patience
+				c.Training.Stopping.Patience = r.Training.Stopping.Patience
 			}
 		}
 	}
 	open := func(dir string) (*task.Task, error) {
-		return openTask(cmd.Context(), dir, s.data, s.validationData, false, raise)
+		return openTask(cmd.Context(), dir, r.data, r.validationData, false, raise)
 	}
 	var t *task.Task
 	var shared []byte
 	var err error
-	if first(how.Group) {
+	if first(group) {
 		if t, err = open(dir); err == nil {
 			err = checkStdout(cmd.OutOrStdout(), append(runFiles(dir), dataFiles(t.Config.Data)...))
 		}
-		if err == nil && how.Group != nil {
+		if err == nil && group != nil {
 			shared, err = folderStart(dir)
 		}
 	}
-	shared, err = train.Broadcast(how.Group, shared, interrupted(cmd.Context(), err))
-	if err == nil && !first(how.Group) { // the folder may exist only for the first process
+	shared, err = train.Broadcast(group, shared, interrupted(cmd.Context(), err))
+	if err == nil && !first(group) { // the folder may exist only for the first process
 		if dir, err = os.MkdirTemp("", "heed-"); err == nil {
 			defer os.RemoveAll(dir)
 			if err = writeStart(dir, shared); err == nil {
@@ -283,96 +294,97 @@ func resumeRun(cmd *cobra.Command, dir string, s *settings, how watched) error {
 		}
 	}
 	if err == nil {
-		err = wrongFlag(t.Config.Training.CheckGroup(how.Group), flags)
+		err = wrongFlag(t.Config.Training.CheckGroup(group), flags)
 	}
-	return fit(cmd, t, dir, how, err)
+	return r.fit(cmd, t, dir, err)
 }
 
-// fit trains t and then prints what to try. If err isn't nil in one of the processes, fit returns it in all of them.
-func fit(cmd *cobra.Command, t *task.Task, dir string, how watched, err error) error {
+// fit trains t, prints the result and what to try next, and writes the report. If err isn't nil in one of the
+// processes, fit returns it in all of them.
+func (r *training) fit(cmd *cobra.Command, t *task.Task, dir string, err error) error {
 	if t != nil {
 		defer t.Close()
 	}
-	if _, err := train.Broadcast(how.Group, nil, interrupted(cmd.Context(), err)); err != nil {
+	if _, err := train.Broadcast(r.options.Group, nil, interrupted(cmd.Context(), err)); err != nil {
 		return err
 	}
-	stdout, training := cmd.OutOrStdout(), t.Config.Training
+	stdout := cmd.OutOrStdout()
 	signal.Ignore(syscall.SIGPIPE) // the run continues even if nobody reads its output any more
-	if description := t.DescribeData(); description != "" && first(how.Group) {
-		m := t.Config.Model
-		blocks := text.Count(m.Layers, "block")
-		if n := t.Config.DecoderLayers; n > 0 {
-			blocks = fmt.Sprintf("%d and %s", m.Layers, text.Count(n, "block"))
-		}
-		fmt.Fprintf(stdout, "%s  model: width %d, %s, %s; batches of %d, %s per epoch, %s\n", text.Escape(description),
-			m.Dim, blocks, text.Count(m.Block.Attention.Heads, "head"), training.BatchSize, text.Count(training.StepsPerEpoch, "step"), atMost(training))
-	}
-	bar, people := cmd.ErrOrStderr(), terminal(stdout) != nil
-	if how.Group != nil { // mpirun's pseudo-terminal isn't a user's terminal
-		bar, people = io.Discard, false
-	}
-	progress := newProgress(bar, training.StepsPerEpoch, training.Config, how.RunOptions)
-	options := how.RunOptions
-	options.OnStep = progress.step
-	options.OnCheck = func(history []train.Check, _ bool) (bool, error) {
-		progress.checked(history, training.Stopping.BestOf(history))
-		return false, nil
-	}
-	log, end, err := progress.show(how.page, progress.over(stdout, people), t, dir)
-	if err != nil {
-		return err
-	}
-	options.Log = log
 	resume := "heed train --resume " + shell(dir) + " continues the run"
 	advise(cmd.ErrOrStderr(), resume)
-	s, err := t.Train(cmd.Context(), dir, options)
-	progress.clear()
-	if err != nil {
-		end(oneLine(interrupted(cmd.Context(), err)))
-	} else {
-		end(s.Because)
-	}
-	if errors.Is(err, context.Canceled) {
+	s, err := r.train(cmd, t, dir)
+	switch {
+	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("%w: %s", interrupted(cmd.Context(), err), resume)
-	}
-	if err != nil {
+	case err != nil:
 		return wrongFlag(err, nil)
-	}
-	if s.Unfinished {
-		if first(how.Group) && s.Best.Step > 0 { // there is a check to report
-			writeReport(cmd, t, dir)
+	case s.Unfinished:
+		if s.Best.Step > 0 { // there is a check to report
+			r.writeReport(cmd, t, dir)
 		}
 		fmt.Fprintf(stdout, "Stopped because %s: %s\n", s.Because, resume)
 		return nil
 	}
 	advise(cmd.ErrOrStderr(), "the run is complete, but may have no report: heed report "+shell(dir)+" writes it")
-	fmt.Fprintf(stdout, "Stopped because %s\n", s.Because)
-	which := "Best"
-	if training.Stopping.KeepLast {
+	fmt.Fprintf(stdout, "Stopped because %s\n%s\n", s.Because, result(t.Config.Training, s))
+	r.writeReport(cmd, t, dir)
+	next := fmt.Sprintf("predict %s %s", shell(dir), shell(t.Config.Task.Example))
+	if t.Config.Kind().Generates {
+		next = fmt.Sprintf("generate %s --prompt %s --tokens 300", shell(dir), shell(t.Config.Task.Example))
+	}
+	fmt.Fprintf(stdout, "Done in %.1f s. Try: heed %s\n", s.Seconds, next)
+	return nil
+}
+
+// train trains t and shows its progress.
+func (r *training) train(cmd *cobra.Command, t *task.Task, dir string) (*task.Summary, error) {
+	stdout, c, options := cmd.OutOrStdout(), t.Config.Training, r.options
+	if description := t.DescribeData(); description != "" && first(options.Group) {
+		fmt.Fprintf(stdout, "%s  model: %s\n", text.Escape(description), modelText(t.Config))
+	}
+	bar, people := cmd.ErrOrStderr(), terminal(stdout) != nil
+	if options.Group != nil { // mpirun's pseudo-terminal isn't a user's terminal
+		bar, people = io.Discard, false
+	}
+	progress := newProgress(bar, c.StepsPerEpoch, c.Config, options)
+	options.OnStep = progress.step
+	options.OnCheck = func(history []train.Check, _ bool) (bool, error) {
+		progress.checked(history, c.Stopping.BestOf(history))
+		return false, nil
+	}
+	log, end, err := progress.show(r.page, progress.over(stdout, people), t, dir)
+	if err != nil {
+		return nil, err
+	}
+	options.Log = log
+	s, err := t.Train(cmd.Context(), dir, options)
+	progress.clear()
+	if err != nil {
+		end(oneLine(interrupted(cmd.Context(), err)))
+		return nil, err
+	}
+	end(s.Because)
+	return s, nil
+}
+
+// result describes the check whose weights a run keeps, as in "Best epoch 3: Train=0.100000, Val=0.200000".
+func result(c task.Training, s *task.Summary) string {
+	which, check, score := "Best", fmt.Sprintf("epoch %d", s.BestEpoch), fmt.Sprintf("Train=%.6f", s.TrainLoss)
+	if c.Stopping.KeepLast {
 		which = "Last"
 	}
-	when, score := fmt.Sprintf("epoch %d", s.BestEpoch), fmt.Sprintf("Train=%.6f", s.TrainLoss)
-	if training.CheckEvery > 0 {
-		when = fmt.Sprintf("step %d", s.Best.Step)
+	if c.CheckEvery > 0 {
+		check = fmt.Sprintf("step %d", s.Best.Step)
 	}
 	if s.Best.Validated {
 		score = s.Score.String()
 	}
-	fmt.Fprintf(stdout, "%s %s: %s\n", which, when, score)
-	try := fmt.Sprintf("predict %s %s", shell(dir), shell(t.Config.Task.Example))
-	if t.Config.Kind().Generates {
-		try = fmt.Sprintf("generate %s --prompt %s --tokens 300", shell(dir), shell(t.Config.Task.Example))
-	}
-	if first(how.Group) {
-		writeReport(cmd, t, dir)
-	}
-	fmt.Fprintf(stdout, "Done in %.1f s. Try: heed %s\n", s.Seconds, try)
-	return nil
+	return fmt.Sprintf("%s %s: %s", which, check, score)
 }
 
-// loadedText describes which tensors were loaded from another run.
-func loadedText(from string, l layers.LoadReport, all int) string {
-	s := fmt.Sprintf("Starting from %s: %d of %d tensors", text.Escape(from), all-len(l.Kept), all)
+// loadedText describes which of a model's tensors were loaded from another run.
+func loadedText(from string, l layers.LoadReport, tensors int) string {
+	s := fmt.Sprintf("Starting from %s: %d of %d tensors", text.Escape(from), tensors-len(l.Kept), tensors)
 	if len(l.Kept) > 0 {
 		s += "; new ones: " + scopes(l.Kept)
 	}
@@ -396,11 +408,19 @@ func scopes(names []string) string {
 	return strings.Join(parts, ", ")
 }
 
-// atMost describes the maximum number of epochs and, if it isn't one per epoch, the number of checks.
-func atMost(t task.Training) string {
-	s := "no limit of epochs"
+// modelText describes a model and its training, as in "width 64, 2 blocks, 4 heads; batches of 32, …".
+func modelText(c task.Config) string {
+	m, t := c.Model, c.Training
+	blocks := text.Count(m.Layers, "block")
+	if n := c.DecoderLayers; n > 0 {
+		blocks = fmt.Sprintf("%d and %s", m.Layers, text.Count(n, "block"))
+	}
+	s := fmt.Sprintf("width %d, %s, %s; batches of %d, %s per epoch, ", m.Dim, blocks,
+		text.Count(m.Block.Attention.Heads, "head"), t.BatchSize, text.Count(t.StepsPerEpoch, "step"))
 	if t.MaxEpochs > 0 {
-		s = text.Count(t.MaxEpochs, "epoch") + " at most"
+		s += text.Count(t.MaxEpochs, "epoch") + " at most"
+	} else {
+		s += "no limit of epochs"
 	}
 	if t.CheckEvery > 0 {
 		s += fmt.Sprintf("; a check after every %s", text.Count(t.CheckEvery, "step"))

@@ -13,12 +13,6 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// A watched is a call of training that may have a page with its curves.
-type watched struct {
-	train.RunOptions
-	page net.Listener // nil: no page
-}
-
 // maxConnections is the maximum number of open connections to the page: training must still be able to open files.
 const maxConnections = 64
 

@@ -170,7 +170,7 @@ func TestWatchErrors(t *testing.T) {
 		"no port":        {2, []string{"--watch-addr=127.0.0.1"}, []string{"--watch-addr must be a host and a port"}},
 		"too large":      {2, []string{"--watch-addr=127.0.0.1:70000"}, []string{"--watch-addr must be a host and a port"}},
 		"empty":          {2, []string{"--watch", "--watch-addr="}, []string{"--watch-addr must be a host and a port"}},
-		"no run to show": {2, []string{"--watch", "--find-rate=" + dir + ".png"}, []string{"--find-rate makes no run to --watch"}},
+		"no run to show": {2, []string{"--watch", "--find-rate=" + dir + ".png"}, []string{"--find-rate and --watch can't be used together"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fail(t, heed(small(append(c.flags, "--task=copy", "--out="+dir)...)...), c.code, c.words...)

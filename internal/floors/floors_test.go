@@ -1,8 +1,9 @@
 // Package floors checks rules for the whole module: packages import only what ARCHITECTURE.md allows, comments fit into
-// 120 columns, and pages name only what exists.
+// 120 columns, functions of the command have at most 60 lines, and pages name only what exists.
 package floors
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -138,4 +139,32 @@ func TestCommentsFit(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestCommandsFitOnAScreen checks that no function of cmd/heed, without its tests, has more than 60 lines.
+func TestCommandsFitOnAScreen(t *testing.T) {
+	const limit = 60
+	files := token.NewFileSet()
+	seen := 0
+	sources(t, func(file string) error {
+		if !strings.HasPrefix(file, filepath.Join(root, "cmd")) || strings.HasSuffix(file, "_test.go") {
+			return nil
+		}
+		parsed, err := parser.ParseFile(files, file, nil, 0)
+		if err != nil {
+			return err
+		}
+		for _, declared := range parsed.Decls {
+			if f, ok := declared.(*ast.FuncDecl); ok {
+				seen++
+				if first, last := files.Position(f.Pos()), files.Position(f.End()); last.Line-first.Line >= limit {
+					t.Errorf("%v: %s has %d lines, want at most %d", first, f.Name.Name, last.Line-first.Line+1, limit)
+				}
+			}
+		}
+		return nil
+	})
+	if seen < 50 {
+		t.Errorf("found %d functions, want at least 50: the test searches the wrong folder", seen)
+	}
 }

@@ -3,7 +3,6 @@ package task
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"runtime"
 	"slices"
 	"sync"
@@ -45,6 +44,8 @@ func (m *Model) Predict(input string) (string, error) {
 // change its LogProb by rounding. PredictAll keeps the tokens of all inputs in memory, so for very many inputs, call it
 // several times.
 //
+// PredictAll checks the options even if there are no inputs. Its error is a *ConfigError if the model can't use them.
+//
 // When ctx is done, PredictAll returns ctx.Err() and no answers. If a function of the rule or of a tokenizer panics,
 // PredictAll panics on the caller's goroutine, like train.Fit.
 func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOptions) ([]Answer, error) {
@@ -52,7 +53,7 @@ func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOption
 		return nil, setting.Errorf("%s must be from 1 to %d, or 0 for 1, got %d", setting.Path("beam"), MaxBeam, o.Beam)
 	}
 	if o.Beam > 1 && !m.Config.Kind().Beams {
-		return nil, fmt.Errorf("a Beam above 1 is only for answers that are generated symbol by symbol: the task %s is of kind %s", m.Config.Task.Name, m.Config.Task.Kind)
+		return nil, setting.Errorf("%s is for answers written symbol by symbol, not for the task %s", setting.Path("beam"), m.Config.Task.Name)
 	}
 	if o.Top < 0 || o.Top > MaxBeam && m.Config.Kind().AnswerUnits {
 		return nil, setting.Errorf("%s must be from 1 to %d, or 0 for none, got %d", setting.Path("top"), MaxBeam, o.Top)

@@ -480,7 +480,7 @@ func TestPredictAllErrors(t *testing.T) {
 		"wide beam":               {t.Context(), dates.Model, PredictOptions{Beam: 1025}, "beam must be from 1 to 1024"},
 		"negative top":            {t.Context(), brackets.Model, PredictOptions{Top: -1}, "top must be from 1 to 1024, or 0 for none, got -1"},
 		"wide top":                {t.Context(), dates.Model, PredictOptions{Top: 1025}, "top must be from 1 to 1024"},
-		"beam for classification": {t.Context(), brackets.Model, PredictOptions{Beam: 2}, "the task brackets is of kind classification"},
+		"beam for classification": {t.Context(), brackets.Model, PredictOptions{Beam: 2}, "beam is for answers written symbol by symbol, not for the task brackets"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answers, err := test.m.PredictAll(test.ctx, []string{"()"}, test.o)

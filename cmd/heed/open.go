@@ -1,0 +1,164 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/train/task"
+)
+
+// readAs replaces a run's Columns, Header, SkipBad and Encoding by those that as sets. With other Columns, the run's
+// Header means nothing.
+func readAs(run *data.Settings, as data.Settings) {
+	if as.Columns != nil {
+		run.Columns, run.Header = as.Columns, ""
+	}
+	run.Header = cmp.Or(as.Header, run.Header)
+	run.SkipBad = run.SkipBad || as.SkipBad
+	run.Encoding = cmp.Or(as.Encoding, run.Encoding)
+}
+
+// readFlags declares the flags that say how eval and predict read the file of --data. The argument columns is the help
+// of --columns.
+func readFlags(f *pflag.FlagSet, as *data.Settings, columns string) {
+	f.StringVar(&as.Encoding, "encoding", "", "with --data: "+encodings+" (default: as in training)")
+	f.StringSliceVar(&as.Columns, "columns", nil, "with --data: "+columns+" (default: as in training)")
+	f.StringVar(&as.Header, "header", "", "with --data: yes if the first row is a header, or no if it is a row like the others (default: as in training or, with --columns, a header if names are given)")
+}
+
+// needData returns an error if one of the flags is given without --data.
+func needData(flags *pflag.FlagSet, names ...string) error {
+	if i := slices.IndexFunc(names, flags.Changed); i >= 0 && !flags.Changed("data") {
+		return usagef("--%s needs --data, the file that it belongs to", names[i])
+	}
+	return nil
+}
+
+// rowsOnly returns an error if one of the flags is given, but the model in dir doesn't answer rows. If the folder has
+// no valid configuration, rowsOnly returns nil: the command reports that when it opens the run.
+func rowsOnly(flags *pflag.FlagSet, dir string, names ...string) error {
+	c, err := readConfig(dir)
+	if i := slices.IndexFunc(names, flags.Changed); i >= 0 && err == nil && c.Kind().Columns == nil {
+		return forRows(names[i], dir, c)
+	}
+	return nil
+}
+
+// checkOptions returns an error if a model can't use the options that --beam and --top set.
+func checkOptions(m *task.Model, o task.PredictOptions) error {
+	_, err := m.PredictAll(context.Background(), nil, o)
+	return wrongFlag(err, nil)
+}
+
+// forRows returns the error that a text model can't use a flag.
+func forRows(flag, dir string, c task.Config) error {
+	return usagef("--%s is for models that answer rows; %s learned the task %s", flag, dir, c.Task.Name)
+}
+
+// readConfig reads a run folder's config.json.
+func readConfig(dir string) (task.Config, error) {
+	if dir == "" {
+		return task.Config{}, errNoFolder
+	}
+	return task.ReadConfig(dir)
+}
+
+// openTask opens the task of a run folder, with its data but new weights. If files or validation aren't empty, they
+// replace the paths of the data. If others is true, a text may differ from the one that was learned. If change isn't
+// nil, openTask calls it to change the configuration.
+func openTask(ctx context.Context, dir string, files, validation []string, others bool, change func(c *task.Config)) (*task.Task, error) {
+	c, err := readConfig(dir)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case c.Data.File == "" && len(files) > 0:
+		return nil, usagef("--data is for models that learned a file; %s learned the task %s", dir, c.Task.Name)
+	case c.Data.File == "" && len(validation) > 0:
+		return nil, usagef("--validation-data is for models that learned a file; %s learned the task %s", dir, c.Task.Name)
+	case c.Kind().Columns == nil && len(validation) > 0:
+		return nil, forRows("validation-data", dir, c)
+	}
+	if err := setFiles(&c, files, validation); err != nil {
+		return nil, err
+	}
+	if others && len(files) > 0 && c.Kind().Columns == nil {
+		c.Data.SHA256 = ""
+	}
+	if change != nil {
+		change(&c)
+	}
+	t, err := newTask(ctx, c)
+	var wrong *task.ConfigError
+	if errors.Is(err, fs.ErrNotExist) && !filepath.IsAbs(c.Data.File) {
+		err = fmt.Errorf("%w, in the current folder", err)
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+	case errors.As(err, &wrong) && change != nil && raises(wrong):
+		err = wrongFlag(err, nil)
+	case errors.As(err, &wrong): // config.json is wrong, not the call
+		err = fmt.Errorf("%s: %w", filepath.Join(dir, task.ConfigFile), err)
+	case err != nil && c.Data.File != "" && others && c.Kind().Columns != nil:
+		err = fmt.Errorf("%w; --data FILE scores another file", err)
+	case err != nil && c.Data.ValidationFile != "" && len(files)+len(validation) == 0:
+		err = fmt.Errorf("%w; if the files have moved, give their names with --data FILE and --validation-data FILE", err)
+	case err != nil && c.Data.File != "" && len(files) == 0:
+		err = fmt.Errorf("%w; if the file has moved, give its name with --data FILE", err)
+	}
+	return t, err
+}
+
+// raises reports whether the error is about a setting that --resume may raise.
+func raises(wrong *task.ConfigError) bool {
+	return slices.Contains(wrong.Paths(), "training.max_epochs") || slices.Contains(wrong.Paths(), "training.stopping.patience")
+}
+
+// newTask is like task.New, but returns at once when ctx ends. task.New, which may take long, then continues in the
+// background.
+func newTask(ctx context.Context, c task.Config) (*task.Task, error) {
+	var t *task.Task
+	made := make(chan error, 1)
+	go func() {
+		var err error
+		t, err = task.New(c)
+		made <- err
+	}()
+	select {
+	case err := <-made:
+		return t, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// openModel opens a run folder's model. Standard output must not be one of the folder's files.
+func openModel(stdout io.Writer, dir string) (*task.Model, error) {
+	if dir == "" {
+		return nil, errNoFolder
+	}
+	if err := checkStdout(stdout, runFiles(dir)); err != nil {
+		return nil, err
+	}
+	m, err := task.Open(dir)
+	return m, withoutWeights(err, dir)
+}
+
+var errNoFolder = usagef("the run folder's name is empty")
+
+// withoutWeights adds what to do to an error that a run has no weights.
+func withoutWeights(err error, dir string) error {
+	if errors.Is(err, task.ErrNoWeights) {
+		return fmt.Errorf("%w; heed train --resume %s continues the run", err, shell(dir))
+	}
+	return err
+}
