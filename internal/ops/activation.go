@@ -83,20 +83,14 @@ func activate[F kernel.Float](e *Env, x *G.Node, a Activation) (*G.Node, error) 
 	u := unaryOf[F](a)
 	shape := x.Shape()
 	o := newOp(fmt.Sprintf("%v%v", a, shape), shape, func(y []F, values []G.Value) error {
-		x, err := elements[F](values[0], len(y))
-		if err != nil {
-			return err
-		}
+		x := elements[F](values[0], len(y))
 		u.forward(e.Cores, y, x)
 		return nil
 	})
 	o.diff = []bool{true}
 	o.grad = func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
 		dx := newOp(fmt.Sprintf("%v.dx%v", a, shape), shape, func(dx []F, values []G.Value) error {
-			x, g, err := read2[F](values, len(dx), len(dx))
-			if err != nil {
-				return err
-			}
+			x, g := read2[F](values, len(dx), len(dx))
 			u.backward(e.Cores, dx, x, g)
 			return nil
 		})

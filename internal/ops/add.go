@@ -25,10 +25,7 @@ func Add(e *Env, x, y *G.Node) (*G.Node, error) {
 func add[F kernel.Float](e *Env, x, y *G.Node) (*G.Node, error) {
 	shape := x.Shape()
 	o := newOp(fmt.Sprintf("add%v", shape), shape, func(out []F, values []G.Value) error {
-		x, y, err := read2[F](values, len(out), len(out))
-		if err != nil {
-			return err
-		}
+		x, y := read2[F](values, len(out), len(out))
 		kernel.Add(e.Cores, out, x, y)
 		return nil
 	})
@@ -61,10 +58,7 @@ func addRows[F kernel.Float](e *Env, x, table *G.Node) (*G.Node, error) {
 	shape, tableShape := x.Shape(), table.Shape()
 	used := shape[len(shape)-2] * shape[len(shape)-1] // number of elements in the first T rows of the table
 	o := newOp(fmt.Sprintf("add rows%v", shape), shape, func(out []F, values []G.Value) error {
-		x, table, err := read2[F](values, len(out), tableShape.TotalSize())
-		if err != nil {
-			return err
-		}
+		x, table := read2[F](values, len(out), tableShape.TotalSize())
 		copy(out, x)
 		kernel.AddRow(e.Cores, out, table[:used])
 		return nil
@@ -72,10 +66,7 @@ func addRows[F kernel.Float](e *Env, x, table *G.Node) (*G.Node, error) {
 	o.diff = []bool{true, true}
 	o.grad = func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) {
 		dt := newOp(fmt.Sprintf("add rows.dtable%v%v", shape, tableShape), tableShape, func(dt []F, values []G.Value) error {
-			g, err := elements[F](values[0], shape.TotalSize())
-			if err != nil {
-				return err
-			}
+			g := elements[F](values[0], shape.TotalSize())
 			kernel.SumRows(e.Cores, dt[:used], g)
 			clear(dt[used:])
 			return nil
@@ -106,10 +97,7 @@ func addConstantRows[F kernel.Float](e *Env, x *G.Node, table []float64, label s
 		rows[i] = F(v)
 	}
 	o := newOp(fmt.Sprintf("add constant rows%v(%s)", x.Shape(), label), x.Shape(), func(out []F, values []G.Value) error {
-		x, err := elements[F](values[0], len(out))
-		if err != nil {
-			return err
-		}
+		x := elements[F](values[0], len(out))
 		copy(out, x)
 		kernel.AddRow(e.Cores, out, rows)
 		return nil

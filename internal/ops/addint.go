@@ -24,10 +24,7 @@ func AddInt(e *Env, x *G.Node, n int) (*G.Node, error) {
 	o := &op{
 		name: fmt.Sprintf("add int%v(%d)", shape, n), shape: shape, out: typeOf(tensor.Int, shape),
 		run: func(values []G.Value) (G.Value, error) {
-			x, err := elements[int](values[0], len(sum))
-			if err != nil {
-				return nil, err
-			}
+			x := elements[int](values[0], len(sum))
 			for i, v := range x {
 				if v != clampOffset(v) {
 					return nil, fmt.Errorf("offset %d of batch element %d isn't between −%d and %[3]d", v, i, kernel.MaxOffset)

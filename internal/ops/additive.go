@@ -55,18 +55,16 @@ func additiveScores[F kernel.Float](e *Env, name string, q, k, v *G.Node) (*G.No
 		inputs, shapes = append(inputs, v), append(shapes, v.Shape())
 	}
 	// operands returns the elements of q, k and v. The last slice is nil if v is nil.
-	operands := func(values []G.Value) (q, k, scale []F, err error) {
-		if q, k, err = read2[F](values, s.Batch*s.Queries*s.Width, s.Batch*s.Keys*s.Width); err == nil && v != nil {
-			scale, err = elements[F](values[2], s.Width)
+	operands := func(values []G.Value) (q, k, scale []F) {
+		if v != nil {
+			scale = elements[F](values[2], s.Width)
 		}
-		return q, k, scale, err
+		q, k = read2[F](values, s.Batch*s.Queries*s.Width, s.Batch*s.Keys*s.Width)
+		return q, k, scale
 	}
 	attrs := fmt.Sprintf("%v%v(%t)", qs, ks, v != nil)
 	o := newOp(name+attrs, shape, func(scores []F, values []G.Value) error {
-		q, k, v, err := operands(values)
-		if err != nil {
-			return err
-		}
+		q, k, v := operands(values)
 		kernel.AdditiveScores(e.Cores, scores, q, k, v, s)
 		return nil
 	})
@@ -78,14 +76,8 @@ func additiveScores[F kernel.Float](e *Env, name string, q, k, v *G.Node) (*G.No
 			work = newBuffer[F](tensor.Shape{kernel.AdditiveWork(s)})
 		}
 		return joint(e, name+".grad"+attrs, shapes, append(inputs[:given:given], g), work, nil, func(d [][]F, values []G.Value) error {
-			q, k, v, err := operands(values)
-			if err != nil {
-				return err
-			}
-			g, err := elements[F](values[given], shape.TotalSize())
-			if err != nil {
-				return err
-			}
+			q, k, v := operands(values)
+			g := elements[F](values[given], shape.TotalSize())
 			if v == nil {
 				kernel.AdditiveScoresGrad(e.Cores, d[0], d[1], nil, q, k, nil, g, s, nil)
 			} else {

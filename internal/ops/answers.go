@@ -28,14 +28,8 @@ func sumAnswers[F kernel.Float](e *Env, name string, logits, targets *G.Node, n 
 	size := tensor.Shape(targets.Shape()[1:]).TotalSize() // targets per row
 	answers := make([]int, count)
 	o := newOp(fmt.Sprint(name, logits.Shape(), n), tensor.Shape{n}, func(sums []float64, values []G.Value) error {
-		logits, err := elements[F](values[0], count*vocab)
-		if err != nil {
-			return err
-		}
-		targets, err := elements[int](values[1], count)
-		if err != nil {
-			return err
-		}
+		logits := elements[F](values[0], count*vocab)
+		targets := elements[int](values[1], count)
 		for i, t := range targets {
 			if t >= vocab {
 				return noClass(t, i, vocab)

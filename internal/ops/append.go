@@ -38,10 +38,7 @@ func appendOf[F kernel.Float](e *Env, past, x *G.Node) (*G.Node, error) {
 	}
 	attrs := fmt.Sprintf("%v%v", ps, xs)
 	o := newOp("append"+attrs, shape, func(out []F, values []G.Value) error {
-		past, x, err := read2[F](values, n*before, n*after)
-		if err != nil {
-			return err
-		}
+		past, x := read2[F](values, n*before, n*after)
 		for i := range n {
 			copy(out[i*(before+after):], past[i*before:][:before])
 			copy(out[i*(before+after)+before:], x[i*after:][:after])
@@ -51,10 +48,7 @@ func appendOf[F kernel.Float](e *Env, past, x *G.Node) (*G.Node, error) {
 	o.diff = []bool{true, true}
 	o.grad = func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) {
 		return joint(e, "append.grad"+attrs, []tensor.Shape{ps, xs}, []*G.Node{g}, nil, nil, func(grads [][]F, values []G.Value) error {
-			g, err := elements[F](values[0], n*(before+after))
-			if err != nil {
-				return err
-			}
+			g := elements[F](values[0], n*(before+after))
 			for i := range n {
 				copy(grads[0][i*before:][:before], g[i*(before+after):])
 				copy(grads[1][i*after:][:after], g[i*(before+after)+before:])

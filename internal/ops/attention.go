@@ -41,10 +41,8 @@ func attention[F kernel.Float](e *Env, c AttentionInputs) (*G.Node, error) {
 	}
 	// operands returns the queries, keys and values, and sets a.Mask from the mask's inputs.
 	operands := func(a *kernel.Attention[F], values []G.Value) (q, k, v kernel.Rows[F], err error) {
-		qs, ks, vs, err := read3[F](values, shape[0]*l.heads*queries*l.width, shape[0]*l.groups*keys*l.width, shape[0]*l.groups*keys*l.value)
-		if err == nil {
-			a.Mask, err = mask.read(values[3:])
-		}
+		qs, ks, vs := read3[F](values, shape[0]*l.heads*queries*l.width, shape[0]*l.groups*keys*l.width, shape[0]*l.groups*keys*l.value)
+		a.Mask, err = mask.read(values[3:])
 		return rows(qs, l.heads, queries, l.width), rows(ks, l.groups, keys, l.width), rows(vs, l.groups, keys, l.value), err
 	}
 
@@ -89,10 +87,7 @@ func attention[F kernel.Float](e *Env, c AttentionInputs) (*G.Node, error) {
 			if err != nil {
 				return err
 			}
-			out, g, err := read2[F](values[given:], l.out.TotalSize(), l.out.TotalSize())
-			if err != nil {
-				return err
-			}
+			out, g := read2[F](values[given:], l.out.TotalSize(), l.out.TotalSize())
 			var dbias []F
 			if m.Bias != nil {
 				dbias = grads[3]

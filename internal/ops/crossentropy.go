@@ -94,14 +94,8 @@ func crossEntropy[F kernel.Float](e *Env, logits, targets *G.Node, c CrossEntrop
 	o := &op{
 		name: name + attrs, layer: name, shape: tensor.ScalarShape(), out: dtypeOf[F](), diff: diff,
 		run: func(values []G.Value) (G.Value, error) {
-			logits, err := elements[F](values[0], n*vocab)
-			if err != nil {
-				return nil, err
-			}
-			targets, err := elements[int](values[1], n)
-			if err != nil {
-				return nil, err
-			}
+			logits := elements[F](values[0], n*vocab)
+			targets := elements[int](values[1], n)
 			if err := w.read(optional(values, 2)); err != nil {
 				return nil, err
 			}
@@ -118,10 +112,7 @@ func crossEntropy[F kernel.Float](e *Env, logits, targets *G.Node, c CrossEntrop
 	}
 	o.grad = func(nodes G.Nodes, out, g *G.Node) (G.Nodes, error) {
 		d := newOp(name+".dlogits"+attrs, shape, func(d []F, values []G.Value) error {
-			logits, g, err := read2[F](values, n*vocab, 1)
-			if err != nil {
-				return err
-			}
+			logits, g := read2[F](values, n*vocab, 1)
 			kernel.SmoothCrossEntropyGrad(e.Cores, d, logSums, logits, classes, vocab, F(c.LabelSmoothing), w.gradient(g[0]))
 			return nil
 		})

@@ -95,9 +95,7 @@ func (s *distanceSum[F]) read(cores int, values []G.Value) (float64, error) {
 
 // inputs returns the outputs and the targets, and reads the weights.
 func (s *distanceSum[F]) inputs(values []G.Value) (x, t []F, err error) {
-	if x, t, err = read2[F](values, s.n, s.n); err != nil {
-		return nil, nil, err
-	}
+	x, t = read2[F](values, s.n, s.n)
 	if err := s.w.read(optional(values, 2)); err != nil {
 		return nil, nil, err
 	}
@@ -176,10 +174,7 @@ func meanDistance[F kernel.Float](e *Env, d kernel.Distance, delta float64, outp
 		// distance is symmetric in x and t.
 		by := func(what string, x, t *G.Node) (*G.Node, error) {
 			o := newOp(distanceNames[d]+what+attrs, shape, func(dx []F, values []G.Value) error {
-				x, t, g, err := read3[F](values, s.n, s.n, 1)
-				if err != nil {
-					return err
-				}
+				x, t, g := read3[F](values, s.n, s.n, 1)
 				kernel.DistanceGrad(e.Cores, dx, d, delta, x, t, s.w.gradient(g[0]), s.width)
 				return nil
 			})

@@ -68,10 +68,7 @@ func dropout[F kernel.Float](e *Env, x *G.Node, d drop) (*G.Node, error) {
 	var run runs
 	attrs := fmt.Sprintf("%v%v", shape, d)
 	o := newOp("dropout"+attrs, shape, func(y []F, values []G.Value) error {
-		x, err := elements[F](values[0], len(y))
-		if err != nil {
-			return err
-		}
+		x := elements[F](values[0], len(y))
 		keep := keep.slice()
 		kernel.DropoutMask(e.Cores, keep, d.p, d.seed, d.stream, run.next(e))
 		kernel.SkipMul(e.Cores, y, x, keep)
@@ -81,10 +78,7 @@ func dropout[F kernel.Float](e *Env, x *G.Node, d drop) (*G.Node, error) {
 	o.diff = []bool{true}
 	o.grad = func(_ G.Nodes, out, g *G.Node) (G.Nodes, error) {
 		dx := newOp("dropout.dx"+attrs, shape, func(dx []F, values []G.Value) error {
-			g, err := elements[F](values[0], len(dx))
-			if err != nil {
-				return err
-			}
+			g := elements[F](values[0], len(dx))
 			kernel.SkipMul(e.Cores, dx, g, keep.data)
 			return nil
 		})

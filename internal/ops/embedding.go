@@ -28,14 +28,8 @@ func embedding[F kernel.Float](e *Env, table, ids *G.Node) (*G.Node, error) {
 	shape := append(ids.Shape(), width)
 
 	o := newOp(fmt.Sprintf("embedding%v%v", table.Shape(), shape), shape, func(out []F, values []G.Value) error {
-		table, err := elements[F](values[0], vocab*width)
-		if err != nil {
-			return err
-		}
-		ids, err := elements[int](values[1], n)
-		if err != nil {
-			return err
-		}
+		table := elements[F](values[0], vocab*width)
+		ids := elements[int](values[1], n)
 		for i, id := range ids {
 			if id < 0 || id >= vocab {
 				return fmt.Errorf("id %d at position %d isn't in the vocabulary of %d (0 to %d)", id, i, vocab, vocab-1)
@@ -47,14 +41,8 @@ func embedding[F kernel.Float](e *Env, table, ids *G.Node) (*G.Node, error) {
 	o.diff = []bool{true, false}
 	o.grad = func(inputs G.Nodes, out, g *G.Node) (G.Nodes, error) {
 		dt := newOp(fmt.Sprintf("embedding.dtable%v%v", table.Shape(), shape), table.Shape(), func(dt []F, values []G.Value) error {
-			g, err := elements[F](values[0], n*width)
-			if err != nil {
-				return err
-			}
-			ids, err := elements[int](values[1], n)
-			if err != nil {
-				return err
-			}
+			g := elements[F](values[0], n*width)
+			ids := elements[int](values[1], n)
 			clear(dt)
 			kernel.ScatterAdd(dt, g, ids, width)
 			return nil

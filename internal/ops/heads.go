@@ -47,10 +47,7 @@ func swapAxes(e *Env, x *G.Node, shape tensor.Shape, n, a, b, width int) (*G.Nod
 
 func swapAxesOf[F kernel.Float](e *Env, x *G.Node, shape tensor.Shape, n, a, b, width int) (*G.Node, error) {
 	o := newOp(fmt.Sprintf("swap axes%v(%d,%d,%d,%d)", shape, n, a, b, width), shape, func(y []F, values []G.Value) error {
-		x, err := elements[F](values[0], len(y))
-		if err != nil {
-			return err
-		}
+		x := elements[F](values[0], len(y))
 		kernel.SwapAxes(e.Cores, y, x, n, a, b, width)
 		return nil
 	})

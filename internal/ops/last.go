@@ -26,14 +26,8 @@ func Last(e *Env, x, counts *G.Node) (*G.Node, error) {
 func last[F kernel.Float](e *Env, x, counts *G.Node, s tensor.Shape) (*G.Node, error) {
 	batch, length, width := s[0], s[1], s[2]
 	o := newOp(fmt.Sprintf("last%v", s), tensor.Shape{batch, width}, func(out []F, values []G.Value) error {
-		x, err := elements[F](values[0], batch*length*width)
-		if err != nil {
-			return err
-		}
-		counts, err := elements[int](values[1], batch)
-		if err != nil {
-			return err
-		}
+		x := elements[F](values[0], batch*length*width)
+		counts := elements[int](values[1], batch)
 		clear(out)
 		for b, n := range counts {
 			if n < 0 || n > length {

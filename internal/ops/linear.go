@@ -50,20 +50,14 @@ func linear[F kernel.Float](e *Env, x, w, b *G.Node, act Activation) (*G.Node, e
 	attrs := fmt.Sprintf("%v%v(%v,%t)", shape, w.Shape(), act, b != nil)
 	var before *buffer[F] // x·wᵀ + b; nil unless a derivative needs it
 	o := newOp("linear"+attrs, shape, func(y []F, values []G.Value) error {
-		x, w, err := read2[F](values, n*width, out*width)
-		if err != nil {
-			return err
-		}
+		x, w := read2[F](values, n*width, out*width)
 		z := y
 		if before != nil {
 			z = before.slice()
 		}
 		kernel.Gemm(e.Cores, false, true, n, out, width, 1, x, width, w, width, 0, z, out) // (n, I) x (O, I)ᵀ -> (n, O)
 		if len(values) == 3 {
-			bias, err := elements[F](values[2], out)
-			if err != nil {
-				return err
-			}
+			bias := elements[F](values[2], out)
 			kernel.AddRow(e.Cores, z, bias)
 		}
 		if act != Identity {
@@ -83,14 +77,8 @@ func linear[F kernel.Float](e *Env, x, w, b *G.Node, act Activation) (*G.Node, e
 			o.fills = append(o.fills, &before.lease)
 		}
 		return joint(e, "linear.grad"+attrs, shapes, []*G.Node{inputs[0], inputs[1], y, g}, inner, before, func(d [][]F, values []G.Value) error {
-			x, w, err := read2[F](values, n*width, out*width)
-			if err != nil {
-				return err
-			}
-			y, g, err := read2[F](values[2:], n*out, n*out)
-			if err != nil {
-				return err
-			}
+			x, w := read2[F](values, n*width, out*width)
+			y, g := read2[F](values[2:], n*out, n*out)
 			if act != Identity {
 				z := y // which suffices, unless the derivative needs the input
 				if before != nil {

@@ -165,9 +165,7 @@ func clampOffset(x int) int { return min(max(x, -kernel.MaxOffset), kernel.MaxOf
 func (m *maskInputs[F]) read(values []G.Value) (k kernel.Mask[F], err error) {
 	k = m.known
 	if m.KeyLengths != nil {
-		if k.KeyLengths, err = elements[int](values[0], k.Shape[0]); err != nil {
-			return k, err
-		}
+		k.KeyLengths = elements[int](values[0], k.Shape[0])
 		for b, n := range k.KeyLengths {
 			if n < 0 || n > k.Shape[3] {
 				return k, fmt.Errorf("key length %d of batch element %d isn't between 0 and the %d keys", n, b, k.Shape[3])
@@ -176,9 +174,7 @@ func (m *maskInputs[F]) read(values []G.Value) (k kernel.Mask[F], err error) {
 		values = values[1:]
 	}
 	if m.Offsets != nil {
-		if k.Offsets, err = elements[int](values[0], k.Shape[0]); err != nil {
-			return k, err
-		}
+		k.Offsets = elements[int](values[0], k.Shape[0])
 		for b, n := range k.Offsets {
 			if n != clampOffset(n) {
 				return k, fmt.Errorf("offset %d of batch element %d isn't between −%d and %[3]d", n, b, kernel.MaxOffset)
@@ -187,15 +183,13 @@ func (m *maskInputs[F]) read(values []G.Value) (k kernel.Mask[F], err error) {
 		values = values[1:]
 	}
 	if m.Allow != nil {
-		if k.Allow, err = elements[bool](values[0], size(k.AllowShape)); err != nil {
-			return k, err
-		}
+		k.Allow = elements[bool](values[0], size(k.AllowShape))
 		values = values[1:]
 	}
 	if m.Bias != nil {
-		k.Bias, err = elements[F](values[0], size(k.BiasShape))
+		k.Bias = elements[F](values[0], size(k.BiasShape))
 	}
-	return k, err
+	return k, nil
 }
 
 func size(s [4]int) int { return s[0] * s[1] * s[2] * s[3] }
@@ -232,10 +226,7 @@ func maskedOp[F kernel.Float](e *Env, name, layer string, scores *G.Node, m Mask
 	}
 	mask := inputsOf[F](m, shape)
 	o := newOp(fmt.Sprintf("%s%v%v", name, shape, m), shape, func(out []F, values []G.Value) error {
-		scores, err := elements[F](values[0], len(out))
-		if err != nil {
-			return err
-		}
+		scores := elements[F](values[0], len(out))
 		k, err := mask.read(values[1:])
 		if err != nil {
 			return err
@@ -247,10 +238,7 @@ func maskedOp[F kernel.Float](e *Env, name, layer string, scores *G.Node, m Mask
 	o.diff, o.layer = mask.diff(), layer
 	o.grad = func(_ G.Nodes, out, g *G.Node) (G.Nodes, error) {
 		ds := newOp(fmt.Sprintf("%s.dscores%v", name, shape), shape, func(ds []F, values []G.Value) error {
-			out, g, err := read2[F](values, len(ds), len(ds))
-			if err != nil {
-				return err
-			}
+			out, g := read2[F](values, len(ds), len(ds))
 			backward(e.Cores, ds, out, g, shape[len(shape)-1])
 			return nil
 		})
@@ -293,10 +281,7 @@ func (m *maskInputs[F]) grads(e *Env, ds *G.Node) (G.Nodes, error) {
 	}
 	shape := m.Bias.Shape()
 	db := newOp(fmt.Sprintf("mask.dbias%v%v", ds.Shape(), shape), shape, func(db []F, values []G.Value) error {
-		ds, err := elements[F](values[0], size(m.known.Shape))
-		if err != nil {
-			return err
-		}
+		ds := elements[F](values[0], size(m.known.Shape))
 		kernel.SumBroadcast(db, ds, m.known.BiasShape, m.known.Shape)
 		return nil
 	})

@@ -64,10 +64,7 @@ func matMul[F kernel.Float](e *Env, a, b *G.Node, p product) (*G.Node, error) {
 	_, lda := flip(p.transA, p.m, p.k)
 	_, ldb := flip(p.transB, p.k, p.n)
 	o := newOp(fmt.Sprintf("matmul%v(%t,%t,%v,%t)", shape, p.transA, p.transB, p.scale, p.skip), shape, func(c []F, values []G.Value) error {
-		a, b, err := read2[F](values, p.count*p.m*p.k, p.count*p.k*p.n)
-		if err != nil {
-			return err
-		}
+		a, b := read2[F](values, p.count*p.m*p.k, p.count*p.k*p.n)
 		if p.skip {
 			kernel.SkipGemmBatch(e.Cores, p.count, p.transA, p.transB, p.m, p.n, p.k, F(p.scale), a, lda, p.m*p.k, b, ldb, p.k*p.n, c, p.n, p.m*p.n)
 		} else {

@@ -41,10 +41,7 @@ func keep[F kernel.Float](e *Env, m *Memory, x *G.Node, s tensor.Shape) (*G.Node
 	o := &op{
 		name: fmt.Sprintf("memory of %s%v", m.name, x.Shape()), shape: x.Shape().Clone(), out: typeOf(dtypeOf[F](), x.Shape()),
 		run: func(values []G.Value) (G.Value, error) {
-			x, err := elements[F](values[0], s.TotalSize())
-			if err != nil {
-				return nil, err
-			}
+			x := elements[F](values[0], s.TotalSize())
 			copy(elementsOf[F](store.dense), x)
 			m.kept = store
 			return out, nil

@@ -47,15 +47,10 @@ func layerNorm[F kernel.Float](e *Env, x, gamma, beta *G.Node, eps float64) (*G.
 	}
 	attrs := fmt.Sprintf("%v(%v,%t)", shape, eps, beta != nil)
 	o := newOp("layer norm"+attrs, shape, func(y []F, values []G.Value) error {
-		x, gamma, err := read2[F](values, len(y), width)
-		if err != nil {
-			return err
-		}
+		x, gamma := read2[F](values, len(y), width)
 		var beta []F
 		if len(values) == 3 {
-			if beta, err = elements[F](values[2], width); err != nil {
-				return err
-			}
+			beta = elements[F](values[2], width)
 		}
 		kernel.LayerNorm(e.Cores, y, x, gamma, beta, F(eps))
 		return nil
@@ -67,10 +62,7 @@ func layerNorm[F kernel.Float](e *Env, x, gamma, beta *G.Node, eps float64) (*G.
 			shapes = append(shapes, tensor.Shape{width})
 		}
 		return joint(e, "layer norm.grad"+attrs, shapes, []*G.Node{inputs[0], inputs[1], g}, nil, nil, func(out [][]F, values []G.Value) error {
-			x, gamma, g, err := read3[F](values, n*width, width, n*width)
-			if err != nil {
-				return err
-			}
+			x, gamma, g := read3[F](values, n*width, width, n*width)
 			var dbeta []F
 			if len(out) == 3 {
 				dbeta = out[2]

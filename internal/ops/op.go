@@ -65,7 +65,11 @@ func (o *op) InferShape(...G.DimSizer) (tensor.Shape, error) { return o.shape.Cl
 
 func (o *op) Do(values ...G.Value) (v G.Value, err error) {
 	defer func() {
-		if r := recover(); r != nil { // a mistake in this package; the VM's caller couldn't recover from it
+		switch r := recover().(type) {
+		case nil:
+		case inputError:
+			v, err = nil, fmt.Errorf("%s: %w", cmp.Or(o.layer, o.name), r.error)
+		default: // a mistake in this package; the VM's caller couldn't recover from it
 			v, err = nil, fmt.Errorf("%s: %v", o.name, r)
 		}
 	}()

@@ -44,10 +44,7 @@ func pool[F kernel.Float](e *Env, x, lengths *G.Node, s tensor.Shape, limit int)
 		if lengths == nil {
 			return nil
 		}
-		valid, err := elements[int](values[1], batch)
-		if err != nil {
-			return err
-		}
+		valid := elements[int](values[1], batch)
 		for b, n := range valid {
 			if n < 0 || n > rows {
 				return fmt.Errorf("length %d of batch element %d isn't between 0 and the %d positions", n, b, rows)
@@ -62,10 +59,7 @@ func pool[F kernel.Float](e *Env, x, lengths *G.Node, s tensor.Shape, limit int)
 	}
 	attrs := fmt.Sprintf("%v(%d,%t)", x.Shape(), limit, lengths != nil)
 	o := newOp("pool"+attrs, tensor.Shape{batch, width}, func(out []F, values []G.Value) error {
-		x, err := elements[F](values[0], batch*rows*width)
-		if err != nil {
-			return err
-		}
+		x := elements[F](values[0], batch*rows*width)
 		if err := count(values); err != nil {
 			return err
 		}
@@ -78,10 +72,7 @@ func pool[F kernel.Float](e *Env, x, lengths *G.Node, s tensor.Shape, limit int)
 	o.grad = func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
 		grads := make(G.Nodes, len(inputs))
 		dx := newOp("pool.dx"+attrs, shape, func(dx []F, values []G.Value) error {
-			g, err := elements[F](values[0], batch*width)
-			if err != nil {
-				return err
-			}
+			g := elements[F](values[0], batch*width)
 			if err := count(values); err != nil {
 				return err
 			}

@@ -35,15 +35,10 @@ func PositionIDs(e *Env, positions, counts *G.Node, like tensor.Shape, layer str
 	o := &op{
 		name: fmt.Sprintf("position ids%v%v(%d,%d)", ps, shape, len(inputs), limit), shape: shape, out: typeOf(tensor.Int, shape),
 		run: func(values []G.Value) (G.Value, error) {
-			positions, err := elements[int](values[0], ps.TotalSize())
-			if err != nil {
-				return nil, err
-			}
+			positions := elements[int](values[0], ps.TotalSize())
 			var counts []int
 			if len(values) > 1 {
-				if counts, err = elements[int](values[1], batch); err != nil {
-					return nil, err
-				}
+				counts = elements[int](values[1], batch)
 			}
 			for i := range ids {
 				b, t := i/length, i%length
@@ -84,14 +79,8 @@ func addWaves[F kernel.Float](e *Env, x, ids *G.Node, base float64) (*G.Node, er
 	shape := x.Shape()
 	n, dim := rows(shape)
 	o := newOp(fmt.Sprintf("add waves%v(%v)", shape, base), shape, func(out []F, values []G.Value) error {
-		x, err := elements[F](values[0], len(out))
-		if err != nil {
-			return err
-		}
-		ids, err := elements[int](values[1], n)
-		if err != nil {
-			return err
-		}
+		x := elements[F](values[0], len(out))
+		ids := elements[int](values[1], n)
 		for r, p := range ids {
 			x, out := x[r*dim:][:dim], out[r*dim:][:dim]
 			for i := range out {

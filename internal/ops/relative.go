@@ -104,9 +104,7 @@ func relativeBias[F kernel.Float](e *Env, table, positions *G.Node, batch, queri
 		if positions == nil {
 			return k, nil
 		}
-		if k.Positions, err = elements[int](values[1], batch*queries); err != nil {
-			return k, err
-		}
+		k.Positions = elements[int](values[1], batch*queries)
 		if i := slices.IndexFunc(k.Positions, func(p int) bool { return p < 0 || p >= keys }); i >= 0 {
 			return k, fmt.Errorf("query position %d isn't between 0 and %d", k.Positions[i], keys-1)
 		}
@@ -120,10 +118,7 @@ func relativeBias[F kernel.Float](e *Env, table, positions *G.Node, batch, queri
 		return byDistance
 	}
 	o := newOp(fmt.Sprintf("relative bias%v%v%+v", table.Shape(), shape, r), shape, func(out []F, values []G.Value) error {
-		table, err := elements[F](values[0], buckets*heads)
-		if err != nil {
-			return err
-		}
+		table := elements[F](values[0], buckets*heads)
 		k, err := read(values)
 		if err != nil {
 			return err
@@ -134,10 +129,7 @@ func relativeBias[F kernel.Float](e *Env, table, positions *G.Node, batch, queri
 	o.diff = diff
 	o.grad = func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
 		dt := newOp(fmt.Sprintf("relative bias.dtable%v%v%+v", table.Shape(), shape, r), table.Shape(), func(dt []F, values []G.Value) error {
-			g, err := elements[F](values[0], shape.TotalSize())
-			if err != nil {
-				return err
-			}
+			g := elements[F](values[0], shape.TotalSize())
 			k, err := read(values)
 			if err != nil {
 				return err

@@ -31,20 +31,14 @@ func repeatHeads[F kernel.Float](e *Env, x *G.Node, times int) (*G.Node, error) 
 	block := from[2] * from[3]
 	attrs := fmt.Sprintf("%v%v", from, repeated)
 	o := newOp("repeat heads"+attrs, repeated, func(y []F, values []G.Value) error {
-		x, err := elements[F](values[0], from.TotalSize())
-		if err != nil {
-			return err
-		}
+		x := elements[F](values[0], from.TotalSize())
 		kernel.Repeat(e.Cores, y, x, block, times)
 		return nil
 	})
 	o.diff = []bool{true}
 	o.grad = func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) {
 		dx := newOp("repeat heads.dx"+attrs, from, func(dx []F, values []G.Value) error {
-			g, err := elements[F](values[0], repeated.TotalSize())
-			if err != nil {
-				return err
-			}
+			g := elements[F](values[0], repeated.TotalSize())
 			kernel.SumRepeats(e.Cores, dx, g, block, times)
 			return nil
 		})

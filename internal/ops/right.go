@@ -36,14 +36,8 @@ func countRight[F kernel.Float](e *Env, name string, logits, targets *G.Node, ne
 	n, vocab := rows(logits.Shape())
 	marks := make([]F, n)
 	return pair(e, name+fmt.Sprint(logits.Shape()), G.Nodes{logits, targets}, func(values []G.Value) (right, counted float64, err error) {
-		logits, err := elements[F](values[0], n*vocab)
-		if err != nil {
-			return 0, 0, err
-		}
-		targets, err := elements[int](values[1], n)
-		if err != nil {
-			return 0, 0, err
-		}
+		logits := elements[F](values[0], n*vocab)
+		targets := elements[int](values[1], n)
 		for i, t := range targets {
 			if t >= vocab {
 				return 0, 0, noClass(t, i, vocab)

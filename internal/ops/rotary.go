@@ -84,15 +84,10 @@ func (t *rotaryTable[F]) rotate(e *Env, x, positions *G.Node, r Rotary, layout k
 		inputs, diff, given = append(inputs, positions), append(diff, false), positions.Shape().TotalSize()
 	}
 	o := newOp(fmt.Sprintf("rotary%v%+v(%d)", shape, r, given), shape, func(y []F, operands []G.Value) error {
-		x, err := elements[F](operands[0], len(y))
-		if err != nil {
-			return err
-		}
+		x := elements[F](operands[0], len(y))
 		var values []int
 		if given > 0 {
-			if values, err = elements[int](operands[1], given); err != nil {
-				return err
-			}
+			values = elements[int](operands[1], given)
 		}
 		t.fill(e.Cores, values, r, layout)
 		kernel.Rotate(e.Cores, y, x, t.cos, t.sin, layout)

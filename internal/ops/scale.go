@@ -19,10 +19,7 @@ func Scale(e *Env, x *G.Node, by float64) (*G.Node, error) {
 func scale[F kernel.Float](e *Env, x *G.Node, by float64) (*G.Node, error) {
 	shape := x.Shape()
 	o := newOp(fmt.Sprintf("scale%v(%v)", shape, by), shape, func(y []F, values []G.Value) error {
-		x, err := elements[F](values[0], len(y))
-		if err != nil {
-			return err
-		}
+		x := elements[F](values[0], len(y))
 		for i, v := range x {
 			y[i] = v * F(by)
 		}

@@ -25,20 +25,14 @@ func softcap[F kernel.Float](e *Env, x *G.Node, c float64) (*G.Node, error) {
 	shape := x.Shape()
 	attrs := fmt.Sprintf("%v(%v)", shape, c)
 	o := newOp("softcap"+attrs, shape, func(y []F, values []G.Value) error {
-		x, err := elements[F](values[0], len(y))
-		if err != nil {
-			return err
-		}
+		x := elements[F](values[0], len(y))
 		kernel.Softcap(e.Cores, y, x, F(c))
 		return nil
 	})
 	o.diff = []bool{true}
 	o.grad = func(_ G.Nodes, y, g *G.Node) (G.Nodes, error) {
 		dx := newOp("softcap.dx"+attrs, shape, func(dx []F, values []G.Value) error {
-			y, g, err := read2[F](values, len(dx), len(dx))
-			if err != nil {
-				return err
-			}
+			y, g := read2[F](values, len(dx), len(dx))
 			kernel.SoftcapGrad(e.Cores, dx, y, g, F(c))
 			return nil
 		})

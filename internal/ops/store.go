@@ -51,18 +51,9 @@ func storeAppend[F kernel.Float](e *Env, s *Store, x, lengths, counts *G.Node) (
 	o := &op{
 		name: fmt.Sprintf("store of %s%v%v", s.name, xs, s.shape), shape: out.Shape().Clone(), out: typeOf(dtypeOf[F](), out.Shape()),
 		run: func(values []G.Value) (G.Value, error) {
-			x, err := elements[F](values[0], batch*length*width)
-			if err != nil {
-				return nil, err
-			}
-			lengths, err := elements[int](values[1], batch)
-			if err != nil {
-				return nil, err
-			}
-			counts, err := elements[int](values[2], batch)
-			if err != nil {
-				return nil, err
-			}
+			x := elements[F](values[0], batch*length*width)
+			lengths := elements[int](values[1], batch)
+			counts := elements[int](values[2], batch)
 			if slices.Max(counts) == 0 {
 				return nil, errors.New("no sequence gets a new vector: set the counts before the run")
 			}

@@ -22,10 +22,7 @@ func sum[F kernel.Float](e *Env, x *G.Node) (*G.Node, error) {
 	o := &op{
 		name: fmt.Sprintf("sum%v", shape), shape: tensor.ScalarShape(), out: dtypeOf[F](),
 		run: func(values []G.Value) (G.Value, error) {
-			x, err := elements[F](values[0], shape.TotalSize())
-			if err != nil {
-				return nil, err
-			}
+			x := elements[F](values[0], shape.TotalSize())
 			var total float64
 			for _, v := range x {
 				total += float64(v)
@@ -36,10 +33,7 @@ func sum[F kernel.Float](e *Env, x *G.Node) (*G.Node, error) {
 	}
 	o.grad = func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) {
 		dx := newOp(fmt.Sprintf("sum.dx%v", shape), shape, func(dx []F, values []G.Value) error {
-			g, err := elements[F](values[0], 1)
-			if err != nil {
-				return err
-			}
+			g := elements[F](values[0], 1)
 			for i := range dx {
 				dx[i] = g[0]
 			}

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -10,32 +11,35 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// elements returns the elements of a value in row-major order. It returns an error if the dtype isn't T or the number
-// of elements isn't want, because a caller may bind any tensor to an input node.
-func elements[T any](v G.Value, want int) ([]T, error) {
+// An inputError is an error of an op's input. The functions that read inputs panic with it, and op.Do returns it.
+type inputError struct{ error }
+
+// elements returns the elements of an op's input in row-major order. It panics with an inputError if the dtype isn't T or
+// the number of elements isn't want, because a caller may bind any tensor to an input node.
+func elements[T any](v G.Value, want int) []T {
 	d, ok := v.(*tensor.Dense)
 	switch {
 	case v == nil:
-		return nil, fmt.Errorf("an input has no value: bind one with gorgonia.Let before running")
+		panic(inputError{errors.New("an input has no value: bind one with gorgonia.Let before running")})
 	case !ok: // a Gorgonia scalar
 		x, ok := v.Data().(T)
 		if !ok || want != 1 {
-			return nil, wrongElements[T](v, want)
+			panic(wrongElements[T](v, want))
 		}
-		return []T{x}, nil
+		return []T{x}
 	}
 	if !InRows(d) {
 		c, ok := d.Materialize().(*tensor.Dense)
 		if !ok || c.DataOrder().IsColMajor() {
-			return nil, fmt.Errorf("an input of shape %v isn't laid out in rows: pass a copy that is", d.Shape())
+			panic(inputError{fmt.Errorf("an input of shape %v isn't laid out in rows: pass a copy that is", d.Shape())})
 		}
 		d = c
 	}
 	out := elementsOf[T](d)
 	if len(out) != want {
-		return nil, wrongElements[T](v, want)
+		panic(wrongElements[T](v, want))
 	}
-	return out, nil
+	return out
 }
 
 // InRows reports whether a tensor's elements lie in memory row by row without gaps. The elements of a transposed tensor
@@ -66,27 +70,19 @@ func elementsOf[T any](d *tensor.Dense) []T {
 	return out
 }
 
-func wrongElements[T any](v G.Value, want int) error {
+func wrongElements[T any](v G.Value, want int) inputError {
 	var zero T
-	return fmt.Errorf("the graph was built for an input of %d %Ts, got %v of shape %v", want, zero, v.Dtype(), v.Shape())
+	return inputError{fmt.Errorf("the graph was built for an input of %d %Ts, got %v of shape %v", want, zero, v.Dtype(), v.Shape())}
 }
 
 // read2 calls elements for two inputs.
-func read2[F kernel.Float](values []G.Value, n0, n1 int) (a, b []F, err error) {
-	if a, err = elements[F](values[0], n0); err != nil {
-		return nil, nil, err
-	}
-	b, err = elements[F](values[1], n1)
-	return a, b, err
+func read2[F kernel.Float](values []G.Value, n0, n1 int) (a, b []F) {
+	return elements[F](values[0], n0), elements[F](values[1], n1)
 }
 
 // read3 calls elements for three inputs.
-func read3[F kernel.Float](values []G.Value, n0, n1, n2 int) (a, b, c []F, err error) {
-	if a, b, err = read2[F](values, n0, n1); err != nil {
-		return nil, nil, nil, err
-	}
-	c, err = elements[F](values[2], n2)
-	return a, b, c, err
+func read3[F kernel.Float](values []G.Value, n0, n1, n2 int) (a, b, c []F) {
+	return elements[F](values[0], n0), elements[F](values[1], n1), elements[F](values[2], n2)
 }
 
 // CheckFloat checks that a node holds float32 or float64.

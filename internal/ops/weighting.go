@@ -28,10 +28,7 @@ func (w *weighting[F]) read(value G.Value) error {
 		}
 		return nil
 	}
-	from, err := elements[F](value, len(w.values))
-	if err != nil {
-		return err
-	}
+	from := elements[F](value, len(w.values))
 	for i, v := range from {
 		if !(v >= 0 && !math.IsInf(float64(v), 1)) {
 			return fmt.Errorf("the weight of position %d is %v: a weight must be finite and at least 0", i, v)
