@@ -12,6 +12,7 @@ import (
 
 	"github.com/heed-go/heed/cmd/heed/internal/bench"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/task"
 )
@@ -178,7 +179,7 @@ func runsIn(folder, prefix string, depth int) (found []string) {
 		if !strings.HasPrefix(e.Name(), prefix) || prefix == "" && strings.HasPrefix(e.Name(), ".") || text.EscapeExcept(path, "") != path {
 			continue
 		}
-		if _, err := os.Stat(filepath.Join(path, task.ConfigFile)); err == nil {
+		if _, err := os.Stat(filepath.Join(path, runfolder.ConfigFile)); err == nil {
 			found = append(found, path)
 		} else if depth > 0 {
 			found = append(found, runsIn(path+string(filepath.Separator), "", depth-1)...)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -18,8 +19,8 @@ import (
 func TestHostileConfigs(t *testing.T) {
 	t.Parallel()
 	dir := copied(t, "--task=copy")
-	os.Remove(filepath.Join(dir, task.SummaryFile)) // an unfinished run, for --resume
-	path := filepath.Join(dir, task.ConfigFile)
+	os.Remove(filepath.Join(dir, runfolder.SummaryFile)) // an unfinished run, for --resume
+	path := filepath.Join(dir, runfolder.ConfigFile)
 	good := read(t, path)
 
 	// with returns the good configuration with some members replaced. The pairs are a path, such as model.dim, and a
@@ -47,13 +48,13 @@ func TestHostileConfigs(t *testing.T) {
 		{"cut", good[:len(good)/2], path + ": it isn't complete JSON (unexpected end of JSON input): restore it, or train again"},
 		{"a brace short", strings.TrimRight(good, "}\n"), "isn't complete JSON"},
 		{"no JSON", "hello", "isn't complete JSON (invalid character"},
-		{"null", "null", "format 0"},
+		{"null", "null", `has no "format"`},
 		{"an array", "[]", "array"},
-		{"an empty object", "{}", "format 0"},
+		{"an empty object", "{}", `has no "format"`},
 		{"two objects", good + good, "after top-level value"},
 		{"text after the object", good + "x", "after top-level value"},
-		{"NUL bytes", strings.Repeat("\x00", 4096), task.ConfigFile},
-		{"deep", strings.Repeat("[", 100_000), task.ConfigFile},
+		{"NUL bytes", strings.Repeat("\x00", 4096), runfolder.ConfigFile},
+		{"deep", strings.Repeat("[", 100_000), runfolder.ConfigFile},
 		{"changed", strings.Replace(good, `"max_epochs": 3`, `"max_epochs": 7`, 1), "its content doesn't match its sha256: it was changed after heed wrote it; restore it"},
 		{"unknown field", with("evil", "1"), `unknown key "evil"`},
 		{"a key twice", strings.Replace(good, `"seed":`, `"seed": 7, "seed":`, 1), `"seed" is given twice`},
@@ -79,7 +80,7 @@ func TestHostileConfigs(t *testing.T) {
 		{"a text without a file", with("task.kind", `"text"`), "task copy must come with data.file, the file to learn from"},
 		{"text without symbols", asText(`""`), "Alphabet"},
 		{"symbols twice", asText(`"aa"`), path + `: task "text": the Alphabet: `},
-		{"terabytes", with("model.dim", "16384", "model.layers", "128"), "reduce model.dim, model.block.feed_forward.hidden, model.layers, task.max_len or training.batch_size"},
+		{"terabytes", with("model.dim", "16384", "model.layers", "128"), "GiB"},
 		{"a wide layer", with("model.dim", "16384", "model.block.feed_forward.hidden", "65536"), "GiB"},
 		{"a huge batch", with("training.batch_size", "65536", "model.dim", "4096"), "GiB"},
 		{"dim beyond bounds", with("model.dim", "1000000000000"), "dim must be from 1 to 16384"},
@@ -135,7 +136,7 @@ func TestHostileConfigs(t *testing.T) {
 	// heed predict doesn't read the data. It reports an error too, because the weights belong to another config.json.
 	write(t, path, with("data.validation", "2000000"))
 	fail(t, heed("eval", dir), 1, path, "2000000", "data.validation")
-	fail(t, heed("predict", dir, "abc"), 1, task.WeightsFile, "they are the weights of another run, \"config.json ")
+	fail(t, heed("predict", dir, "abc"), 1, runfolder.WeightsFile, "they are the weights of another run, \"config.json ")
 	write(t, path, good)
 	succeed(t, "predict", dir, "abc")
 

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/testseed"
-	"github.com/heed-go/heed/train/task"
 )
 
 // damageAll is an environment variable that .ci/damage sets. With it, TestDamagedFiles damages every file in every way
@@ -107,9 +107,9 @@ func TestDamagedFiles(t *testing.T) {
 				want = append(want, printed)
 			}
 			files := []string{
-				task.ConfigFile, task.WeightsFile, task.HistoryFile, task.SummaryFile, task.CheckpointFile, task.TimesFile, task.ReportFile,
+				runfolder.ConfigFile, runfolder.WeightsFile, runfolder.HistoryFile, runfolder.SummaryFile, runfolder.CheckpointFile, runfolder.TimesFile, runfolder.ReportFile,
 			}
-			for _, name := range []string{task.TokenizerFile, task.SourceTokenizerFile} {
+			for _, name := range []string{runfolder.TokenizerFile, runfolder.SourceTokenizerFile} {
 				if _, has := good[name]; has {
 					files[6] = name
 				}
@@ -120,7 +120,7 @@ func TestDamagedFiles(t *testing.T) {
 					content = whole[file]
 				}
 				flips := 0
-				if has && file != task.TimesFile && file != task.ReportFile { // nothing depends on these two
+				if has && file != runfolder.TimesFile && file != runfolder.ReportFile { // nothing depends on these two
 					if flips = 2; every == 1 {
 						flips = kind.flips
 					} else if testing.Short() {
@@ -144,7 +144,7 @@ func TestDamagedFiles(t *testing.T) {
 					case 2:
 						bad = []byte(foreign[file])
 					case 3:
-						if has && (file != task.WeightsFile || state == "finished") {
+						if has && (file != runfolder.WeightsFile || state == "finished") {
 							bad = []byte(earlier[file])
 						}
 					case 4, 5: // a digit; in a file of tensors, one of the header
@@ -169,7 +169,7 @@ func TestDamagedFiles(t *testing.T) {
 							fail(t, c, 1, file)
 							after := folder(t, dir)
 							if slices.Contains(call, "--max-epochs=4") { // config.json gets the flag's value before the checkpoint is read
-								after[task.ConfigFile] = damaged[task.ConfigFile]
+								after[runfolder.ConfigFile] = damaged[runfolder.ConfigFile]
 							}
 							if !maps.Equal(after, damaged) {
 								t.Errorf("%v fails, but has changed the folder", call)
@@ -209,7 +209,7 @@ func TestDamagedFiles(t *testing.T) {
 							default:
 								refused(call, c)
 								if longer {
-									write(t, filepath.Join(dir, task.ConfigFile), damaged[task.ConfigFile])
+									write(t, filepath.Join(dir, runfolder.ConfigFile), damaged[runfolder.ConfigFile])
 								}
 							}
 							if !longer && state == "finished" && c.code == 0 {
@@ -230,7 +230,7 @@ func TestDamagedFiles(t *testing.T) {
 					}
 				}
 				// An unfinished run's history comes from the checkpoint.
-				if most := flips * 9 / 10; refusedFlips < most && (file != task.HistoryFile || state == "finished") {
+				if most := flips * 9 / 10; refusedFlips < most && (file != runfolder.HistoryFile || state == "finished") {
 					t.Errorf("%d of %d flipped bytes of %s are errors, want at least %d", refusedFlips, flips, file, most)
 				}
 				fmt.Fprintf(&table, "%-8s %-10s %-24s %d errors, %d harmless, %d silent\n", kind.name, state, file, seen["error"], seen["harmless"], seen["silent"])
@@ -251,15 +251,15 @@ func TestSwappedFiles(t *testing.T) {
 	fail(t, heedContext(cancelled(t, 15), flags(dir, "1")...), 1, "interrupted")
 	fail(t, heedContext(cancelled(t, 15), flags(other, "2")...), 1, "interrupted")
 	good, bad := folder(t, dir), folder(t, other)
-	for _, file := range []string{task.ConfigFile, task.WeightsFile, task.CheckpointFile} {
+	for _, file := range []string{runfolder.ConfigFile, runfolder.WeightsFile, runfolder.CheckpointFile} {
 		write(t, filepath.Join(dir, file), bad[file])
 		before := folder(t, dir)
-		if file != task.CheckpointFile {
-			fail(t, heed("eval", dir), 1, task.ConfigFile, task.WeightsFile, "changed or swapped")
-			fail(t, heed("predict", dir, "abc"), 1, task.ConfigFile, task.WeightsFile, "changed or swapped")
+		if file != runfolder.CheckpointFile {
+			fail(t, heed("eval", dir), 1, runfolder.ConfigFile, runfolder.WeightsFile, "changed or swapped")
+			fail(t, heed("predict", dir, "abc"), 1, runfolder.ConfigFile, runfolder.WeightsFile, "changed or swapped")
 		}
-		if file != task.WeightsFile { // a checkpoint has weights of its own
-			fail(t, heed("train", "--resume="+dir), 1, task.ConfigFile, task.CheckpointFile, "changed or swapped")
+		if file != runfolder.WeightsFile { // a checkpoint has weights of its own
+			fail(t, heed("train", "--resume="+dir), 1, runfolder.ConfigFile, runfolder.CheckpointFile, "changed or swapped")
 		}
 		unchanged(t, dir, before)
 		write(t, filepath.Join(dir, file), good[file])
@@ -268,25 +268,25 @@ func TestSwappedFiles(t *testing.T) {
 	// A summary has the checksums of the other files.
 	finished := copied(t, "--task=copy", "--seed=1")
 	good = folder(t, finished)
-	for _, file := range []string{task.WeightsFile, task.HistoryFile, task.CheckpointFile} {
+	for _, file := range []string{runfolder.WeightsFile, runfolder.HistoryFile, runfolder.CheckpointFile} {
 		for _, changed := range []string{bad[file], good[file][:len(good[file])-1]} {
 			write(t, filepath.Join(finished, file), changed)
 			before := folder(t, finished)
-			fail(t, heed("train", "--resume="+finished), 1, task.SummaryFile+" and "+file, "don't belong together: one of them was changed or swapped")
-			fail(t, heed("train", "--resume="+finished, "--max-epochs=5"), 1, task.SummaryFile+" and "+file)
+			fail(t, heed("train", "--resume="+finished), 1, runfolder.SummaryFile+" and "+file, "don't belong together: one of them was changed or swapped")
+			fail(t, heed("train", "--resume="+finished, "--max-epochs=5"), 1, runfolder.SummaryFile+" and "+file)
 			unchanged(t, finished, before)
 		}
 		write(t, filepath.Join(finished, file), good[file])
 	}
-	write(t, filepath.Join(finished, task.SummaryFile), "{")
-	fail(t, heed("train", "--resume="+finished), 1, task.SummaryFile, "remove it; --resume writes it again")
-	os.Remove(filepath.Join(finished, task.SummaryFile))
+	write(t, filepath.Join(finished, runfolder.SummaryFile), "{")
+	fail(t, heed("train", "--resume="+finished), 1, runfolder.SummaryFile, "remove it; --resume writes it again")
+	os.Remove(filepath.Join(finished, runfolder.SummaryFile))
 	succeed(t, "train", "--resume="+finished)
 
 	// The configuration's limits may change.
 	want := filepath.Join(base, "longer")
 	succeed(t, append(flags(want, "1"), "--max-epochs=5", "--patience=4")...)
-	write(t, filepath.Join(dir, task.ConfigFile), read(t, filepath.Join(want, task.ConfigFile)))
+	write(t, filepath.Join(dir, runfolder.ConfigFile), read(t, filepath.Join(want, runfolder.ConfigFile)))
 	succeed(t, "train", "--resume="+dir)
 	sameRun(t, dir, want)
 }

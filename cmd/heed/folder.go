@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/internal/runfolder"
 )
 
 // newFolder returns the folder for a new run. It returns dir if that is given and holds no run yet. Otherwise it makes
@@ -16,7 +16,7 @@ func newFolder(dir, name string) (string, error) {
 	if dir == "" {
 		return freeFolder(name)
 	}
-	for _, name := range task.Files() {
+	for _, name := range runfolder.Files() {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
 			return "", fmt.Errorf("%s holds a run already (it has %s): choose another --out, or continue that run with heed train --resume %s", dir, name, shell(dir))
 		}

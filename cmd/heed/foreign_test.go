@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/internal/runfolder"
 )
 
 // TestForeignTokenizers puts other tokenizers into a run folder, with their checksums in config.json. Every command
@@ -18,7 +18,7 @@ func TestForeignTokenizers(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	data := sharedFile(t, "fox.txt", fox)
 	succeed(t, small("--task=text", "--units=bpe", "--vocab-size=260", "--max-len=16", "--max-epochs=1", "--steps-per-epoch=2", "--data="+data, "--out="+dir)...)
-	path, config := filepath.Join(dir, task.TokenizerFile), filepath.Join(dir, task.ConfigFile)
+	path, config := filepath.Join(dir, runfolder.TokenizerFile), filepath.Join(dir, runfolder.ConfigFile)
 	good, goodConfig := read(t, path), read(t, config)
 	sum := func(content string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(content))) }
 	for old, now := range map[string]string{

@@ -7,12 +7,12 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/train"
-	"github.com/heed-go/heed/train/task"
 )
 
 // started has the names of the files that a run folder can have when the run starts.
-var started = []string{task.ConfigFile, task.TokenizerFile, task.SourceTokenizerFile, task.TargetTokenizerFile}
+var started = []string{runfolder.ConfigFile, runfolder.TokenizerFile, runfolder.SourceTokenizerFile, runfolder.TargetTokenizerFile}
 
 // folderStart returns the files of a run folder whose names are in the list started. They are encoded for writeStart.
 func folderStart(dir string) ([]byte, error) {

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/testseed"
-	"github.com/heed-go/heed/train/task"
 )
 
 // A file of a run folder that isn't a regular file is an error at once: reading a pipe or a device might never end.
@@ -31,11 +31,11 @@ func TestEndlessFiles(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "run")
 	fail(t, heedContext(cancelled(t, 15), small("--task=copy", "--out="+dir)...), 1, "interrupted")
-	for _, file := range []string{task.ConfigFile, task.WeightsFile, task.CheckpointFile} {
+	for _, file := range []string{runfolder.ConfigFile, runfolder.WeightsFile, runfolder.CheckpointFile} {
 		path := filepath.Join(dir, file)
 		good := read(t, path)
 		call := []string{"predict", dir, "abc"}
-		if file == task.CheckpointFile {
+		if file == runfolder.CheckpointFile {
 			call = []string{"train", "--resume=" + dir}
 		}
 		for name, put := range map[string]func() error{
@@ -51,7 +51,7 @@ func TestEndlessFiles(t *testing.T) {
 		write(t, path, good)
 	}
 	succeed(t, "train", "--resume="+dir)
-	for _, file := range []string{task.HistoryFile, task.WeightsFile, task.CheckpointFile} { // in a finished run
+	for _, file := range []string{runfolder.HistoryFile, runfolder.WeightsFile, runfolder.CheckpointFile} { // in a finished run
 		path := filepath.Join(dir, file)
 		good := read(t, path)
 		must(t, errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o666)))
@@ -61,7 +61,7 @@ func TestEndlessFiles(t *testing.T) {
 	}
 
 	// A link or a pipe in place of the page is replaced, not written to.
-	victim, page := filepath.Join(t.TempDir(), "victim"), filepath.Join(dir, task.ReportFile)
+	victim, page := filepath.Join(t.TempDir(), "victim"), filepath.Join(dir, runfolder.ReportFile)
 	write(t, victim, "precious")
 	for _, put := range []func() error{
 		func() error { return os.Symlink(victim, page) },

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/internal/runfolder"
 )
 
 // runFiles returns the paths of the files of a run folder that commands read. It returns nil if dir is empty.
@@ -21,8 +21,8 @@ func runFiles(dir string) (paths []string) {
 	if dir == "" {
 		return nil
 	}
-	for _, name := range task.Files() {
-		if name != task.ReportFile {
+	for _, name := range runfolder.Files() {
+		if name != runfolder.ReportFile {
 			paths = append(paths, filepath.Join(dir, name))
 		}
 	}

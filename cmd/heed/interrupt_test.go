@@ -20,6 +20,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train/task"
@@ -82,7 +83,7 @@ func TestInterruptAndResume(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "run")
 			c := heedContext(cancelled(t, steps), flags(dir)...)
 			fail(t, c, 1, "interrupted: heed train --resume "+shell(dir))
-			absent(t, filepath.Join(dir, task.SummaryFile))
+			absent(t, filepath.Join(dir, runfolder.SummaryFile))
 			for steps := int64(1); steps < 200; steps += 5 { // interrupt again and again, later each time
 				if c = heedContext(cancelled(t, steps), "train", "--resume="+dir); c.code == 0 {
 					break
@@ -172,13 +173,13 @@ func TestLastWords(t *testing.T) {
 
 // whole returns an error if a file of a run folder is incomplete. Missing files are allowed.
 func whole(dir string) error {
-	for _, name := range []string{task.ConfigFile, task.SummaryFile} {
+	for _, name := range []string{runfolder.ConfigFile, runfolder.SummaryFile} {
 		b, err := os.ReadFile(filepath.Join(dir, name))
 		if err == nil && !json.Valid(b) {
 			return errors.New(name + " is incomplete")
 		}
 	}
-	b, err := os.ReadFile(filepath.Join(dir, task.HistoryFile))
+	b, err := os.ReadFile(filepath.Join(dir, runfolder.HistoryFile))
 	if err == nil {
 		d := json.NewDecoder(bytes.NewReader(b))
 		for err == nil {
@@ -186,10 +187,10 @@ func whole(dir string) error {
 			err = d.Decode(&v)
 		}
 		if err != io.EOF || !bytes.HasSuffix(b, []byte("}\n")) {
-			return errors.New(task.HistoryFile + " is incomplete")
+			return errors.New(runfolder.HistoryFile + " is incomplete")
 		}
 	}
-	for _, name := range []string{task.WeightsFile, task.CheckpointFile} {
+	for _, name := range []string{runfolder.WeightsFile, runfolder.CheckpointFile} {
 		if _, _, err := safetensors.ReadFile(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -216,7 +217,7 @@ func TestKillAndResume(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for kill := 0; kill < kills; kill++ {
 		args := []string{"train", "--resume=" + dir}
-		if _, err := os.Stat(filepath.Join(dir, task.ConfigFile)); err != nil {
+		if _, err := os.Stat(filepath.Join(dir, runfolder.ConfigFile)); err != nil {
 			args = flags(dir)
 		}
 		cmd := process(args...)
@@ -249,7 +250,7 @@ func TestKillAndResume(t *testing.T) {
 				break
 			}
 		}
-		if _, err := os.Stat(filepath.Join(dir, task.SummaryFile)); err == nil { // finished, or nearly: start again
+		if _, err := os.Stat(filepath.Join(dir, runfolder.SummaryFile)); err == nil { // finished, or nearly: start again
 			if c := heed("train", "--resume="+dir); c.code != 0 {
 				fail(t, c, 1, "finished")
 			}
@@ -257,7 +258,7 @@ func TestKillAndResume(t *testing.T) {
 			os.RemoveAll(dir)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(dir, task.ConfigFile)); err == nil {
+	if _, err := os.Stat(filepath.Join(dir, runfolder.ConfigFile)); err == nil {
 		succeed(t, "train", "--resume="+dir)
 		sameRun(t, dir, want)
 	}
@@ -282,7 +283,7 @@ func TestFilesThatCantBeWritten(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
 	want := ran(t, "--task=copy")
-	for _, file := range []string{task.CheckpointFile, task.WeightsFile, task.HistoryFile, task.TimesFile, task.SummaryFile} {
+	for _, file := range []string{runfolder.CheckpointFile, runfolder.WeightsFile, runfolder.HistoryFile, runfolder.TimesFile, runfolder.SummaryFile} {
 		for _, line := range []string{"Training", "Epoch 1"} {
 			t.Run(file+" from "+line, func(t *testing.T) {
 				dir := filepath.Join(t.TempDir(), "run")
@@ -314,18 +315,18 @@ func TestDamagedCheckpoints(t *testing.T) {
 	dir, other := filepath.Join(base, "run"), filepath.Join(base, "other")
 	fail(t, heedContext(cancelled(t, 15), small("--task=copy", "--out="+dir)...), 1, "interrupted")
 	fail(t, heedContext(cancelled(t, 15), small("--task=copy", "--dim=8", "--out="+other)...), 1, "interrupted")
-	path := filepath.Join(dir, task.CheckpointFile)
+	path := filepath.Join(dir, runfolder.CheckpointFile)
 	good := read(t, path)
 	for name, content := range map[string]string{
 		"empty":           "",
 		"half":            good[:len(good)/2],
 		"a byte short":    good[:len(good)-1],
-		"weights":         read(t, filepath.Join(dir, task.WeightsFile)),
-		"another model's": read(t, filepath.Join(other, task.CheckpointFile)),
+		"weights":         read(t, filepath.Join(dir, runfolder.WeightsFile)),
+		"another model's": read(t, filepath.Join(other, runfolder.CheckpointFile)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			write(t, path, content)
-			fail(t, heed("train", "--resume="+dir), 1, task.CheckpointFile)
+			fail(t, heed("train", "--resume="+dir), 1, runfolder.CheckpointFile)
 			if read(t, path) != content {
 				t.Error("the checkpoint was overwritten")
 			}
@@ -355,7 +356,7 @@ func TestResumeWithoutWeights(t *testing.T) {
 		t.Fatalf("the summary is %+v, want StoppedEarly", s)
 	}
 	fail(t, heedContext(cancelled(t, int64(12*(s.Epochs-1)+3)), flags(dir)...), 1, "interrupted") // in the last epoch
-	must(t, os.Remove(filepath.Join(dir, task.WeightsFile)))
+	must(t, os.Remove(filepath.Join(dir, runfolder.WeightsFile)))
 	succeed(t, "train", "--resume="+dir)
 	sameRun(t, dir, want)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/heed-go/heed/cmd/heed/internal/bench"
+	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/task"
 )
@@ -246,14 +247,14 @@ func sameRun(t *testing.T, got, want string) {
 	g, w := folder(t, got), folder(t, want)
 	for _, files := range []map[string]string{g, w} {
 		var s map[string]any
-		if err := json.Unmarshal([]byte(files[task.SummaryFile]), &s); err != nil {
-			t.Fatalf("%s: %v", task.SummaryFile, err)
+		if err := json.Unmarshal([]byte(files[runfolder.SummaryFile]), &s); err != nil {
+			t.Fatalf("%s: %v", runfolder.SummaryFile, err)
 		}
 		delete(s, "seconds")
-		delete(files, task.TimesFile)
-		delete(files, task.ReportFile)
+		delete(files, runfolder.TimesFile)
+		delete(files, runfolder.ReportFile)
 		b, _ := json.Marshal(s)
-		files[task.SummaryFile] = string(b)
+		files[runfolder.SummaryFile] = string(b)
 	}
 	if maps.Equal(g, w) {
 		return

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/internal/runfolder"
 )
 
 // Errors of the system have the operation and the name of the file. Our own have the name too: fail checks that no
@@ -22,7 +22,7 @@ func TestErrorsOfTheSystem(t *testing.T) {
 		os.Remove(path)
 		must(t, os.Symlink(filepath.Base(path), path))
 	}
-	for _, name := range []string{task.ConfigFile, task.WeightsFile, task.HistoryFile, task.SummaryFile, task.CheckpointFile, ".heed.lock"} {
+	for _, name := range []string{runfolder.ConfigFile, runfolder.WeightsFile, runfolder.HistoryFile, runfolder.SummaryFile, runfolder.CheckpointFile, ".heed.lock"} {
 		must(t, os.CopyFS(name, os.DirFS(run)))
 		loop(filepath.Join(name, name))
 	}

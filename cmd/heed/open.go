@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -107,7 +108,7 @@ func openTask(ctx context.Context, dir string, files, validation []string, other
 	case errors.As(err, &wrong) && change != nil && raises(wrong):
 		err = wrongFlag(err, nil)
 	case errors.As(err, &wrong): // config.json is wrong, not the call
-		err = fmt.Errorf("%s: %w", filepath.Join(dir, task.ConfigFile), err)
+		err = fmt.Errorf("%s: %w", filepath.Join(dir, runfolder.ConfigFile), err)
 	case err != nil && c.Data.File != "" && others && c.Kind().Columns != nil:
 		err = fmt.Errorf("%w; --data FILE scores another file", err)
 	case err != nil && c.Data.ValidationFile != "" && len(files)+len(validation) == 0:

@@ -18,8 +18,8 @@ import (
 
 	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/internal/folderlock"
+	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/text"
-	"github.com/heed-go/heed/train/task"
 )
 
 // An outFile is a file that a flag names and that is written when the work is done.
@@ -129,9 +129,9 @@ func (o *outFile) check(path string) error {
 	if !isRun(folder) {
 		return nil
 	}
-	for _, name := range append(task.Files(), folderlock.Name) {
+	for _, name := range append(runfolder.Files(), folderlock.Name) {
 		same := among([]string{filepath.Join(folder, name)}, info) != ""
-		if (strings.EqualFold(base, name) || same) && !(o.page && name == task.ReportFile) {
+		if (strings.EqualFold(base, name) || same) && !(o.page && name == runfolder.ReportFile) {
 			return fmt.Errorf("--%s %s would overwrite the %s of a run: give another name", o.flag, o.path, name)
 		}
 	}
@@ -140,7 +140,7 @@ func (o *outFile) check(path string) error {
 
 // isRun reports whether a folder holds a run: its config.json has a key "format", like Heed's, or can't be read.
 func isRun(folder string) bool {
-	path := filepath.Join(folder, task.ConfigFile)
+	path := filepath.Join(folder, runfolder.ConfigFile)
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heed-go/heed/internal/atomicfile"
+	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/report"
 	"github.com/heed-go/heed/train/task"
@@ -85,7 +86,7 @@ func reportRuns(cmd *cobra.Command, dirs []string, out string, private bool) err
 		}
 		write = runs[0].Write
 	}
-	path := cmp.Or(out, filepath.Join(dirs[0], task.ReportFile))
+	path := cmp.Or(out, filepath.Join(dirs[0], runfolder.ReportFile))
 	// WriteFile replaces a link or a pipe. The folder may come from elsewhere, so links must not be followed.
 	put := atomicfile.WriteFile
 	if out != "" {
@@ -106,7 +107,7 @@ func readRunPage(cmd *cobra.Command, dir string, private bool) (*report.Run, tas
 	}
 	if run.Untimed > 0 {
 		fmt.Fprintf(cmd.ErrOrStderr(), "heed: the report leaves out %s of %s: they aren't positive times of the run's checks in order\n",
-			text.Count(run.Untimed, "line"), text.Escape(filepath.Join(dir, task.TimesFile)))
+			text.Count(run.Untimed, "line"), text.Escape(filepath.Join(dir, runfolder.TimesFile)))
 	}
 	page := report.FromTask(dir, run)
 	page.Private = private
@@ -159,7 +160,7 @@ func (r *training) writeReport(cmd *cobra.Command, t *task.Task, dir string) {
 	runtime.GC()         // runs the finalizers that release the memory of training
 	debug.FreeOSMemory() // before the report needs memory
 	private, _ := cmd.Flags().GetBool("no-examples")
-	path := filepath.Join(dir, task.ReportFile)
+	path := filepath.Join(dir, runfolder.ReportFile)
 	page, _, err := readRunPage(cmd, dir, private)
 	if err == nil {
 		err = page.AddAnswers(cmd.Context(), t)

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/internal/runfolder"
 )
 
 // reported returns a page, and checks that it is complete HTML.
@@ -26,7 +26,7 @@ func TestReport(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
 	dir := filepath.Join(base, "run")
-	path := filepath.Join(dir, task.ReportFile)
+	path := filepath.Join(dir, runfolder.ReportFile)
 	out := succeed(t, small("--task=copy", "--out="+dir)...)
 	if !strings.Contains(out, "\nReport: "+path+"\nDone in ") {
 		t.Errorf("heed train prints %q, want the report's path", out)
@@ -40,7 +40,7 @@ func TestReport(t *testing.T) {
 		t.Errorf("heed report prints %q, or its page differs from heed train's", got)
 	}
 
-	if err := os.Remove(filepath.Join(dir, task.TimesFile)); err != nil { // as in older runs
+	if err := os.Remove(filepath.Join(dir, runfolder.TimesFile)); err != nil { // as in older runs
 		t.Fatal(err)
 	}
 	own := filepath.Join(base, "own.html")
@@ -51,12 +51,12 @@ func TestReport(t *testing.T) {
 
 	other := filepath.Join(base, "other")
 	out = succeed(t, small("--task=brackets", "--out="+other, "--max-steps=15", "--no-examples")...)
-	page := reported(t, filepath.Join(other, task.ReportFile))
+	page := reported(t, filepath.Join(other, runfolder.ReportFile))
 	if !strings.Contains(out, "\nReport: ") || !strings.Contains(page, "The run isn&#39;t finished") || strings.Contains(page, examples) {
 		t.Errorf("after a limit, heed train prints %q, or its page has examples or doesn't say that the run isn't finished", out)
 	}
 	succeed(t, "train", "--resume="+other)
-	if page := reported(t, filepath.Join(other, task.ReportFile)); !strings.Contains(page, "Training stopped because") || !strings.Contains(page, examples) {
+	if page := reported(t, filepath.Join(other, runfolder.ReportFile)); !strings.Contains(page, "Training stopped because") || !strings.Contains(page, examples) {
 		t.Error("the page isn't that of the resumed run")
 	}
 
@@ -75,7 +75,7 @@ func TestTrainingWithoutReport(t *testing.T) {
 	var stdout bytes.Buffer
 	blocker := writerFunc(func(b []byte) (int, error) {
 		if bytes.HasPrefix(b, []byte("Stopped")) {
-			os.MkdirAll(filepath.Join(blocked, task.ReportFile, "in the way"), 0o777)
+			os.MkdirAll(filepath.Join(blocked, runfolder.ReportFile, "in the way"), 0o777)
 		}
 		return stdout.Write(b)
 	})
@@ -84,7 +84,7 @@ func TestTrainingWithoutReport(t *testing.T) {
 		t.Errorf("heed train prints %q, want \"Done in\" but not \"Report:\"", stdout.String())
 	}
 
-	left := filepath.Join(blocked, "."+task.ReportFile+".tmp-1") // left by a killed process
+	left := filepath.Join(blocked, "."+runfolder.ReportFile+".tmp-1") // left by a killed process
 	write(t, left, "")
 	must(t, os.Chtimes(left, time.Now(), time.Now().Add(-time.Hour)))
 	fail(t, heed("train", "--resume="+blocked), 1, "is finished")
@@ -95,7 +95,7 @@ func TestTrainingWithoutReport(t *testing.T) {
 	interrupted := filepath.Join(base, "interrupted")
 	fail(t, heedContext(cancelled(t, 15), small("--task=copy", "--out="+interrupted)...), 1, "interrupted")
 	for _, dir := range []string{short, interrupted} {
-		absent(t, filepath.Join(dir, task.ReportFile))
+		absent(t, filepath.Join(dir, runfolder.ReportFile))
 	}
 	fail(t, heed("report", short), 1, "has no history", "heed train --resume "+short)
 	succeed(t, "report", interrupted)
@@ -110,7 +110,7 @@ func TestReportWithoutData(t *testing.T) {
 	}
 	write(t, file, rows.String())
 	succeed(t, "train", "--task=classification", "--data="+file, "--out="+dir, "--dim=8", "--heads=1", "--layers=1", "--max-epochs=1")
-	path := filepath.Join(dir, task.ReportFile)
+	path := filepath.Join(dir, runfolder.ReportFile)
 	if page := reported(t, path); !strings.Contains(page, "okapi") || !strings.Contains(page, "label1") {
 		t.Error("the page of heed train has no examples of its file")
 	}
@@ -139,7 +139,7 @@ func TestReportErrors(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
 	dir, damaged := ran(t, "--task=copy"), copied(t, "--task=copy")
-	write(t, filepath.Join(damaged, task.HistoryFile), "{")
+	write(t, filepath.Join(damaged, runfolder.HistoryFile), "{")
 	for name, c := range map[string]struct {
 		args []string
 		code int
@@ -151,7 +151,7 @@ func TestReportErrors(t *testing.T) {
 		"not a page":       {[]string{dir, "--out=a.png"}, 2, "ends in .html, got"},
 		"no run":           {[]string{base}, 1, "isn't a run folder"},
 		"one is not a run": {[]string{dir, base, "--out=a.html"}, 1, "isn't a run folder"},
-		"damaged":          {[]string{damaged}, 1, task.HistoryFile},
+		"damaged":          {[]string{damaged}, 1, runfolder.HistoryFile},
 		"no such folder":   {[]string{dir, "--out=" + filepath.Join(base, "none", "a.html")}, 1, "none"},
 		"a folder's name":  {[]string{dir, "--out=" + base + "/run.html/"}, 2, "ends in .html"},
 		"an unknown flag":  {[]string{dir, "--example"}, 2, "lists the flags"},

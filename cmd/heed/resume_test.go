@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train/task"
 )
@@ -84,20 +85,20 @@ func TestRaise(t *testing.T) {
 	fail(t, heed("train", "--resume="+dir, "--patience=2"), 2, "--patience may be raised when a run is resumed, but not lowered: it was 0, which means no limit, got 2")
 	interrupted := filepath.Join(base, "interrupted")
 	fail(t, heedContext(cancelled(t, 15), small("--task=copy", "--out="+interrupted)...), 1, "interrupted")
-	checkpoint := filepath.Join(interrupted, task.CheckpointFile)
+	checkpoint := filepath.Join(interrupted, runfolder.CheckpointFile)
 	content := []byte(read(t, checkpoint))
 	content[len(content)-9] ^= 4
 	write(t, checkpoint, string(content))
 	damaged := folder(t, interrupted)
 	fail(t, heed("train", "--resume="+interrupted, "--max-epochs=9"), 1, checkpoint, "it has changed since it was written")
 	unchanged(t, interrupted, damaged)
-	config := filepath.Join(base, "classification", task.ConfigFile) // a wrong value that no flag sets
+	config := filepath.Join(base, "classification", runfolder.ConfigFile) // a wrong value that no flag sets
 	wrong := regexp.MustCompile(`"sha256": "[0-9a-f]*"\n}`).ReplaceAllString(read(t, config), `"sha256": ""}`)
 	write(t, config, regexp.MustCompile(`"steps_per_epoch": [0-9]+`).ReplaceAllString(wrong, `"steps_per_epoch": 999`))
 	fail(t, heed("train", "--resume="+filepath.Dir(config), "--max-epochs=9", "--data="+rowsFile(t, "classification")), 1, config+": training.steps_per_epoch must be ", "got 999")
-	os.Remove(filepath.Join(dir, task.CheckpointFile))
+	os.Remove(filepath.Join(dir, runfolder.CheckpointFile))
 	fail(t, heed("train", "--resume="+dir, "--max-epochs=9"), 1, "has no checkpoint.safetensors any more")
-	delete(before, task.CheckpointFile)
+	delete(before, runfolder.CheckpointFile)
 	unchanged(t, dir, before)
 }
 

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/task"
@@ -25,10 +26,10 @@ import (
 func readRun(t *testing.T, dir string) (task.Summary, []train.Check) {
 	t.Helper()
 	var s task.Summary
-	d := json.NewDecoder(strings.NewReader(read(t, filepath.Join(dir, task.SummaryFile))))
+	d := json.NewDecoder(strings.NewReader(read(t, filepath.Join(dir, runfolder.SummaryFile))))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&s); err != nil {
-		t.Fatalf("%s: %v", task.SummaryFile, err)
+		t.Fatalf("%s: %v", runfolder.SummaryFile, err)
 	}
 	return s, readHistory(t, dir)
 }
@@ -36,10 +37,10 @@ func readRun(t *testing.T, dir string) (task.Summary, []train.Check) {
 func readHistory(t *testing.T, dir string) []train.Check {
 	t.Helper()
 	var history []train.Check
-	for line := range strings.Lines(read(t, filepath.Join(dir, task.HistoryFile))) {
+	for line := range strings.Lines(read(t, filepath.Join(dir, runfolder.HistoryFile))) {
 		var e train.Check
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			t.Fatalf("%s: %q: %v", task.HistoryFile, line, err)
+			t.Fatalf("%s: %q: %v", runfolder.HistoryFile, line, err)
 		}
 		history = append(history, e)
 	}
@@ -122,7 +123,7 @@ func TestTrainEvalPredict(t *testing.T) {
 				t.Errorf("the summary is %+v, want the values of the best epoch, %+v", s, best)
 			}
 			var raw map[string]any
-			must(t, json.Unmarshal([]byte(read(t, filepath.Join(dir, task.SummaryFile))), &raw))
+			must(t, json.Unmarshal([]byte(read(t, filepath.Join(dir, runfolder.SummaryFile))), &raw))
 			for _, name := range []string{"task", "seed", "epochs", "best_epoch", "stopped_early", "stopped_because", "train_loss", "val_loss", "val_" + kind.Score, "seconds", "params"} {
 				if _, ok := raw[name]; !ok {
 					t.Errorf("summary.json is %v, want the key %s in it", raw, name)
@@ -224,7 +225,7 @@ func TestOwnRule(t *testing.T) {
 		t.Errorf("heed attention prints %q, want the task and the input first", got)
 	}
 	fail(t, heed("predict", dir, "012"), 2, "symbol '2'")
-	fail(t, heed("eval", dir), 1, filepath.Join(dir, task.ConfigFile), `the task "flip" has no Sample or no Answer`)
+	fail(t, heed("eval", dir), 1, filepath.Join(dir, runfolder.ConfigFile), `the task "flip" has no Sample or no Answer`)
 }
 
 func TestStopsEarly(t *testing.T) {
@@ -368,7 +369,7 @@ func TestSeedsDecide(t *testing.T) {
 		runtime.GOMAXPROCS(procs)
 	}
 	sameRun(t, filepath.Join(base, "b"), filepath.Join(base, "a"))
-	if read(t, filepath.Join(base, "a", task.WeightsFile)) == read(t, filepath.Join(base, "c", task.WeightsFile)) {
+	if read(t, filepath.Join(base, "a", runfolder.WeightsFile)) == read(t, filepath.Join(base, "c", runfolder.WeightsFile)) {
 		t.Error("seeds 5 and 6 give the same weights")
 	}
 }
@@ -413,7 +414,7 @@ func TestUnusableFolders(t *testing.T) {
 	before := folder(t, done)
 	half := filepath.Join(base, "half") // a run without config.json
 	must(t, os.CopyFS(half, os.DirFS(done)))
-	os.Remove(filepath.Join(half, task.ConfigFile))
+	os.Remove(filepath.Join(half, runfolder.ConfigFile))
 	empty := filepath.Join(base, "empty")
 	os.Mkdir(empty, 0o777)
 
@@ -425,9 +426,9 @@ func TestUnusableFolders(t *testing.T) {
 		{"a file in the way", small("--out=" + base + "/file"), []string{"file can't become a run folder"}},
 		{"a file on the way", small("--out=" + base + "/file/sub"), []string{"sub can't become a run folder"}},
 		{"a run", small("--out=" + done), []string{"holds a run already", "--out", "--resume " + shell(done)}},
-		{"a run without config.json", small("--out=" + half), []string{"holds a run already", task.WeightsFile}},
+		{"a run without config.json", small("--out=" + half), []string{"holds a run already", runfolder.WeightsFile}},
 		{"resume a finished run", []string{"train", "--resume=" + done}, []string{"finished", "nothing to resume"}},
-		{"resume an empty folder", []string{"train", "--resume=" + empty}, []string{"isn't a run folder", task.ConfigFile}},
+		{"resume an empty folder", []string{"train", "--resume=" + empty}, []string{"isn't a run folder", runfolder.ConfigFile}},
 		{"resume no folder", []string{"train", "--resume=" + base + "/none"}, []string{"isn't a run folder"}},
 		{"resume a file", []string{"train", "--resume=" + base + "/file"}, []string{"isn't a run folder"}},
 		{"eval an empty folder", []string{"eval", empty}, []string{"isn't a run folder", "heed train makes one"}},
@@ -506,7 +507,7 @@ func TestInputs(t *testing.T) {
 func TestDamagedWeights(t *testing.T) {
 	t.Parallel()
 	dir, other := copied(t, "--task=copy"), ran(t, "--task=copy", "--dim=8")
-	path := filepath.Join(dir, task.WeightsFile)
+	path := filepath.Join(dir, runfolder.WeightsFile)
 	good := read(t, path)
 
 	one := bytes.Clone([]byte(good))
@@ -518,15 +519,15 @@ func TestDamagedWeights(t *testing.T) {
 		"half":             good[:len(good)/2],
 		"a byte short":     good[:len(good)-1],
 		"a byte more":      good + "x",
-		"another model's":  read(t, filepath.Join(other, task.WeightsFile)),
+		"another model's":  read(t, filepath.Join(other, runfolder.WeightsFile)),
 		"an endless start": "\xff\xff\xff\xff\xff\xff\xff\x7f" + good[8:],
 		"not safetensors":  strings.Repeat("x", len(good)),
 		"NaN":              string(one),
 	} {
 		t.Run(name, func(t *testing.T) {
 			write(t, path, content)
-			fail(t, heed("eval", dir), 1, task.WeightsFile)
-			fail(t, heed("predict", dir, "abc"), 1, task.WeightsFile)
+			fail(t, heed("eval", dir), 1, runfolder.WeightsFile)
+			fail(t, heed("predict", dir, "abc"), 1, runfolder.WeightsFile)
 		})
 	}
 	os.Remove(path)

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/internal/runfolder"
 )
 
 // A service is a running call of heed serve.
@@ -88,7 +88,7 @@ func TestServe(t *testing.T) {
 	}
 
 	fail(t, heed("serve", filepath.Join(dir, "no")), 1, "isn't a run folder")
-	must(t, os.Remove(filepath.Join(dir, task.WeightsFile)))
+	must(t, os.Remove(filepath.Join(dir, runfolder.WeightsFile)))
 	fail(t, heed("serve", dir), 1, "has no weights", "--resume")
 	fail(t, heed("serve", dir, "--addr=192.0.2.1:0"), 1, "has no weights")
 }

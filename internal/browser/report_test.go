@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/train/report"
 	"github.com/heed-go/heed/train/task"
 )
@@ -61,7 +62,7 @@ func TestReport(t *testing.T) {
 		epochs     int
 		loss       float64 // training loss in the first epoch
 	}{
-		{"3 epochs", filepath.Join(dir, task.ReportFile), 3, run.History[0].TrainLoss},
+		{"3 epochs", filepath.Join(dir, runfolder.ReportFile), 3, run.History[0].TrainLoss},
 		{"300 epochs", longRun(t, dir), 300, 4},
 	} {
 		for _, s := range screens {
@@ -147,7 +148,7 @@ func TestReportOfHostileTexts(t *testing.T) {
 	for name, dir := range map[string]string{"texts": hostileRun(t), "classification": hostileLabels(t)} {
 		for _, s := range []screen{desktop, phone} {
 			t.Run(fmt.Sprint(name, ", ", s.name), func(t *testing.T) {
-				p := open(t, "file://"+filepath.Join(dir, task.ReportFile), s)
+				p := open(t, "file://"+filepath.Join(dir, runfolder.ReportFile), s)
 				p.fits()
 				p.until("document.querySelectorAll('#charts .uplot').length >= 3")
 				if body := evaluate[string](p, "document.body.innerText"); strings.ContainsAny(body, "\u202e\x01\x02") || !strings.Contains(body, "<") {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/internal/runfolder"
 )
 
 var served = regexp.MustCompile(`http://[0-9.:]+/`)
@@ -76,7 +76,7 @@ func TestWatch(t *testing.T) {
 		if about := evaluate[string](p, "document.body.innerText"); strings.ContainsAny(about, "\u202e\x01") || !strings.Contains(about, "<img src=x") {
 			t.Errorf("the page shows %q, want the folder's name as text", about)
 		}
-		report := open(t, "file://"+filepath.Join(compared, task.ReportFile), s)
+		report := open(t, "file://"+filepath.Join(compared, runfolder.ReportFile), s)
 		report.until("document.querySelector('.uplot')")
 		live, after := p.colours(), report.colours()
 		for _, curve := range []string{"training", "validation"} {

@@ -27,6 +27,7 @@ var floors = [][]string{
 	{"cmd/", "examples/", "docs/"},
 	{"train/report", "train/task/serve"},
 	{"train/task", "train/mpi"},
+	{"internal/runfolder"},
 	{"train", "layers/decode"},
 	{"layers", "layers/gradcheck"},
 	{"internal/ops", "train/optim"},

@@ -141,8 +141,7 @@ var tuned = map[string]func(c *Config){
 	"dates": func(c *Config) { c.Training.MaxEpochs = 10 },
 }
 
-// decide sets the model's settings that follow from the data. It returns an error if they already have other values, or
-// if training would clearly need too much memory: an error is better than being killed.
+// decide sets the model's settings that follow from the data. It returns an error if they already have other values.
 func (c *Config) decide(l data.Layout) error {
 	m, length := &c.Model, max(l.Len, l.TargetLen)
 	for _, n := range []struct {
@@ -173,15 +172,15 @@ func (c *Config) decide(l data.Layout) error {
 		for t.MicroBatches = 4; t.BatchSize%t.MicroBatches != 0; t.MicroBatches /= 2 {
 		}
 	}
-	return c.checkMemory(l)
+	return nil
 }
 
 // maxMemory limits the bytes that leastMemory may return. A larger value is probably a mistake in the settings.
 const maxMemory = 8 << 30
 
-// checkMemory returns an error if training needs more than maxMemory by the lowest estimate. It runs before the
-// parameters are made. Later, train.Fit estimates the memory from its graphs, and compares it with the memory that is
-// free.
+// checkMemory returns an error if training needs more than maxMemory by the lowest estimate: an error is better than
+// being killed. It runs before the parameters are made. Later, train.Fit estimates the memory from its graphs, and
+// compares it with the memory that is free.
 func (c *Config) checkMemory(l data.Layout) error {
 	need, what := c.leastMemory(l)
 	if need <= maxMemory {

@@ -3,11 +3,11 @@ package task
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"io/fs"
 	"slices"
 	"strings"
 
+	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -28,14 +28,14 @@ func (c *Config) StartFrom(dir string) error {
 	c.From = From{Dir: dir}
 	c.Model = from.Model
 	c.Model.Vocab, c.Model.Outputs, c.Model.Segments = 0, 0, 0
-	if c.Task.Kind == from.Task.Kind {
+	same := c.Task.Kind == from.Task.Kind
+	if same {
 		c.DecoderLayers = from.DecoderLayers
 		c.Task.Mean, c.Task.Scale = from.Task.Mean, from.Task.Scale
 	}
 	if _, ok := c.Model.Positions.(layers.Learned); ok { // New chooses the number of positions
 		c.Model.Positions = nil
 	}
-	same := c.Task.Kind == from.Task.Kind
 	if from.Task.Source == nil || c.Task.Sample != nil || kindOf(c.Task.Kind).about().aligned && !same {
 		return nil
 	}
@@ -46,52 +46,47 @@ func (c *Config) StartFrom(dir string) error {
 	return nil
 }
 
-// start loads the weights of the configuration's From, as far as they fit. It sets the checksum, or compares it if it
-// is set.
-func (m *Model) start() (layers.LoadReport, error) {
-	dir := m.Config.From.Dir
-	loaded, err := m.startFrom(filepath.Join(dir, WeightsFile))
-	if errors.Is(err, os.ErrNotExist) {
+// loadFrom loads the weights of the configuration's From, as far as they fit. It sets the From's checksum, or compares
+// it if it is already set.
+func (m *Model) loadFrom() (layers.LoadReport, error) {
+	loaded, err := m.loadFit()
+	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("it %w", ErrNoWeights)
 	}
 	if err != nil {
-		err = fmt.Errorf("can't start from the run %s: %w", dir, err)
+		err = fmt.Errorf("can't start from the run %s: %w", m.Config.From.Dir, err)
 	}
 	return loaded, err
 }
 
-func (m *Model) startFrom(path string) (layers.LoadReport, error) {
+func (m *Model) loadFit() (loaded layers.LoadReport, err error) {
 	c := &m.Config
-	from, err := ReadConfig(c.From.Dir)
+	s, err := startOf(runfolder.At(c.From.Dir))
 	if err != nil {
-		return layers.LoadReport{}, err
+		return loaded, err
 	}
-	sum, err := fileSum(path)
+	from, err := s.config(nil)
 	if err != nil {
-		return layers.LoadReport{}, err
+		return loaded, err
+	}
+	sum, err := s.sum()
+	if err != nil {
+		return loaded, err
 	}
 	if c.From.SHA256 != "" && c.From.SHA256 != sum {
-		return layers.LoadReport{}, errors.New("its weights have changed since this run began: restore them")
+		return loaded, errors.New("its weights have changed since this run began: restore them")
 	}
 	c.From.SHA256 = sum
-	header, err := weightsOf(os.DirFS(c.From.Dir), c.From.Dir, from)
-	if err != nil {
-		return layers.LoadReport{}, err
-	}
-	shapes := map[string][]int{}
-	for _, e := range header.Entries {
-		shapes[e.Name] = e.Shape
-	}
 	// With other symbols, an embedding or a head doesn't fit, even if its shape is the same.
 	mine, theirs := c.Data.Tokenizers, from.Data.Tokenizers
 	sources := c.Task.Alphabet == from.Task.Alphabet && slices.Equal(mine[:min(1, len(mine))], theirs[:min(1, len(theirs))])
 	targets := sources && slices.Equal(mine, theirs) && c.Task.Kind == from.Task.Kind && slices.Equal(c.Task.Classes, from.Task.Classes)
-	loaded, err := m.Params.Load(path, layers.LoadOptions{Partial: true, Ignore: true, Drop: func(name string) bool {
-		q := m.Params.Get(name)
+	loaded, err = s.load(m.Params, func(name string, shape []int) bool {
+		p := m.Params.Get(name)
 		ofTarget := strings.Contains("."+name, ".head.") || strings.HasPrefix(name, "decoder.embedding.")
 		ofSource := strings.Contains("."+name, ".embedding.") && !ofTarget
-		return q == nil || !slices.Equal(q.Value.Shape(), shapes[name]) || ofTarget && !targets || ofSource && !sources
-	}})
+		return p == nil || !slices.Equal(p.Value.Shape(), shape) || ofTarget && !targets || ofSource && !sources
+	})
 	if err == nil && len(loaded.Kept) == len(m.Params.All()) {
 		err = errors.New("none of its weights fit this model")
 	}

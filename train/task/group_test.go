@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/train"
 )
 
@@ -61,7 +62,7 @@ func trainInAGroup(t *testing.T, c Config) {
 			task := made(t, c)
 			folder, log := dir, new(bytes.Buffer)
 			if h.rank == 1 {
-				folder = filepath.Join(dir, ConfigFile, "not here")
+				folder = filepath.Join(dir, runfolder.ConfigFile, "not here")
 			}
 			wg.Go(func() {
 				summaries[i], errs[i] = task.Train(t.Context(), folder, train.RunOptions{Group: h, MaxSteps: steps, Log: log})
@@ -81,7 +82,7 @@ func trainInAGroup(t *testing.T, c Config) {
 			}
 		}
 	}
-	wantFiles(t, dir, alone, ConfigFile, WeightsFile, HistoryFile, CheckpointFile)
+	wantFiles(t, dir, alone, runfolder.ConfigFile, runfolder.WeightsFile, runfolder.HistoryFile, runfolder.CheckpointFile)
 	_, errs := run(t, c, 0)
 	for i, err := range errs {
 		if !errors.Is(err, ErrFinished) {

@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/internal/kernel"
+	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/train"
 )
 
-// Run folders that an earlier heed wrote must open, answer and resume as they did then. The files below testdata/landing
-// come from the heed of commit 201f5d7, on a processor with the instruction set avx512: two runs of 2 epochs, and the
-// summaries of these runs after they were resumed with 4 epochs. On processors with other instructions, the resumed
+// Run folders that an earlier heed wrote must open, answer and resume as before. The heed of commit 201f5d7 wrote the
+// files below testdata/landing on a processor with the instruction set avx512: two runs of 2 epochs, and the
+// summaries of these runs after it resumed them with 4 epochs. On processors with other instructions, the resumed
 // weights differ in their last bits.
 func TestEarlierFolders(t *testing.T) {
 	for name, answers := range map[string]map[string]string{
@@ -48,8 +49,8 @@ func TestEarlierFolders(t *testing.T) {
 			}
 			c.Training.MaxEpochs = 4
 			got := run(t, made(t, c), dir, train.RunOptions{})
-			if config := got.SHA256[ConfigFile]; config != want.SHA256[ConfigFile] || got.Epochs != want.Epochs {
-				t.Errorf("resumed, %s has the checksum %s after %d epochs, want %s after %d", ConfigFile, config, got.Epochs, want.SHA256[ConfigFile], want.Epochs)
+			if config := got.SHA256[runfolder.ConfigFile]; config != want.SHA256[runfolder.ConfigFile] || got.Epochs != want.Epochs {
+				t.Errorf("resumed, %s has the checksum %s after %d epochs, want %s after %d", runfolder.ConfigFile, config, got.Epochs, want.SHA256[runfolder.ConfigFile], want.Epochs)
 			}
 			if kernel.Instructions() == "avx512" && !maps.Equal(got.SHA256, want.SHA256) {
 				t.Errorf("resumed, the files have the checksums %v, want %v", got.SHA256, want.SHA256)

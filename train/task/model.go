@@ -1,13 +1,18 @@
 package task
 
 import (
+	"cmp"
 	"errors"
+	"math"
 
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/internal/rows"
+	"github.com/heed-go/heed/internal/setting"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -27,7 +32,8 @@ type Model struct {
 	free         freeList
 }
 
-// newModel makes the model that a configuration describes, with new weights. All its errors are *ConfigErrors.
+// newModel returns the model that a configuration describes, without parameters. It checks the configuration. All its
+// errors are *ConfigErrors.
 func newModel(c Config) (*Model, error) {
 	m := &Model{Config: c}
 	err := m.Config.check(true)
@@ -38,16 +44,40 @@ func newModel(c Config) (*Model, error) {
 		m.layout = m.coder.Layout()
 		err = m.Config.decide(m.layout)
 	}
-	if err == nil {
-		m.Params, err = layers.NewParams(tensor.Float32, c.Seed)
-	}
-	if err == nil {
-		m.network, err = kindOf(c.Task.Kind).network(m)
-	}
 	if err != nil {
 		return nil, asConfigError(err)
 	}
 	return m, nil
+}
+
+// build makes the parameters, with new values, and the network. It returns a *ConfigError if the parameters need more
+// memory than there is.
+func (m *Model) build() (err error) {
+	if least := 4 * m.Config.leastParams(m.layout); least > float64(memory.Free()) {
+		return setting.Errorf("the model needs at least %s of memory, but only %s is free: reduce %s or %s",
+			text.Bytes(int(min(least, math.MaxInt/2))), text.Bytes(memory.Free()), setting.Path("model.dim"), setting.Path("model.layers"))
+	}
+	if m.Params, err = layers.NewParams(tensor.Float32, m.Config.Seed); err == nil {
+		m.network, err = kindOf(m.Config.Task.Kind).network(m)
+	}
+	if err != nil {
+		return asConfigError(err)
+	}
+	return nil
+}
+
+// leastParams returns a lower bound of the number of parameters: the embedding, two projections of each attention and
+// two of each feed-forward layer.
+func (c *Config) leastParams(l data.Layout) float64 {
+	// All numbers are floating-point: products of integers could overflow.
+	a, dim, blocks := c.Model.Block.Attention, float64(c.Model.Dim), float64(c.Model.Layers)
+	if l.TargetTokens > 0 { // a decoder too
+		blocks += cmp.Or(float64(c.DecoderLayers), blocks)
+	}
+	width := cmp.Or(a.HeadDim, c.Model.Dim/a.Heads)
+	heads := float64(a.Heads) * float64(width+cmp.Or(a.ValueDim, width))
+	hidden := float64(cmp.Or(c.Model.Block.FeedForward.Hidden, 4*c.Model.Dim))
+	return dim * (blocks*(heads+2*hidden) + float64(l.Tokens))
 }
 
 // encode returns a batch that has only this input, and an Answer without Text: the fields that don't need the model.

@@ -14,10 +14,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/toy"
 	"github.com/heed-go/heed/internal/memory"
+	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
@@ -162,11 +164,11 @@ func TestOpenComparesWeights(t *testing.T) {
 	run(t, task, dir, train.RunOptions{MaxSteps: c.Training.StepsPerEpoch})
 	read := func(dir, name string) string { return read(t, filepath.Join(dir, name)) }
 	write := func(name, content string) { write(t, filepath.Join(dir, name), content) }
-	earlier := read(dir, WeightsFile)
+	earlier := read(dir, runfolder.WeightsFile)
 	run(t, made(t, c), dir, train.RunOptions{})
-	good, summary := read(dir, WeightsFile), read(dir, SummaryFile)
+	good, summary := read(dir, runfolder.WeightsFile), read(dir, runfolder.SummaryFile)
 	var plain bytes.Buffer // the same tensors without a checksum
-	tensors, metadata, err := safetensors.ReadFile(filepath.Join(dir, WeightsFile))
+	tensors, metadata, err := safetensors.ReadFile(filepath.Join(dir, runfolder.WeightsFile))
 	if err == nil {
 		err = safetensors.Write(&plain, tensors, metadata)
 	}
@@ -186,13 +188,13 @@ func TestOpenComparesWeights(t *testing.T) {
 	for name, file := range map[string]struct {
 		name, content string
 	}{
-		"an earlier check's":     {WeightsFile, earlier},
-		"without a checksum":     {WeightsFile, strings.Replace(plain.String(), "heed.sha256", "hood.sha256", 1)},
-		"another seed's summary": {SummaryFile, read(other, SummaryFile)},
+		"an earlier check's":     {runfolder.WeightsFile, earlier},
+		"without a checksum":     {runfolder.WeightsFile, strings.Replace(plain.String(), "heed.sha256", "hood.sha256", 1)},
+		"another seed's summary": {runfolder.SummaryFile, read(other, runfolder.SummaryFile)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			write(file.name, file.content)
-			words := []string{SummaryFile + " and " + WeightsFile, dir, "don't belong together"}
+			words := []string{runfolder.SummaryFile + " and " + runfolder.WeightsFile, dir, "don't belong together"}
 			_, err := Open(dir)
 			wantError(t, err, words...)
 			_, err = OpenFS(os.DirFS(dir))
@@ -203,8 +205,8 @@ func TestOpenComparesWeights(t *testing.T) {
 			}
 			_, err = New(from)
 			wantError(t, err, words...)
-			write(WeightsFile, good)
-			write(SummaryFile, summary)
+			write(runfolder.WeightsFile, good)
+			write(runfolder.SummaryFile, summary)
 			if err := cmp.Or(opened.Load(dir), made(t, from).Close()); err != nil {
 				t.Error(err)
 			}
@@ -212,42 +214,20 @@ func TestOpenComparesWeights(t *testing.T) {
 	}
 	c.Training.MaxEpochs++ // runs with the same id may have different MaxEpochs
 	_, longer := trained(t, c)
-	write(WeightsFile, read(longer, WeightsFile))
-	write(SummaryFile, read(longer, SummaryFile))
+	write(runfolder.WeightsFile, read(longer, runfolder.WeightsFile))
+	write(runfolder.SummaryFile, read(longer, runfolder.SummaryFile))
 	_, err = Open(dir)
-	wantError(t, err, SummaryFile+" and "+ConfigFile, dir, "don't belong together")
+	wantError(t, err, runfolder.SummaryFile+" and "+runfolder.ConfigFile, dir, "don't belong together")
 
-	write(SummaryFile, "{")
+	write(runfolder.SummaryFile, "{")
 	_, err = Open(dir)
-	wantError(t, err, SummaryFile+" can't be read, or was changed")
-	if err := os.Remove(filepath.Join(dir, SummaryFile)); err != nil {
+	wantError(t, err, runfolder.SummaryFile+" can't be read, or was changed")
+	if err := os.Remove(filepath.Join(dir, runfolder.SummaryFile)); err != nil {
 		t.Fatal(err)
 	}
-	write(WeightsFile, earlier)
+	write(runfolder.WeightsFile, earlier)
 	if _, err := Open(dir); err != nil {
 		t.Errorf("Open without a summary: %v", err)
-	}
-}
-
-// settled must read again after a misfitError, at most three times in all, and not after other errors.
-func TestSettled(t *testing.T) {
-	broken := errors.New("broken")
-	for _, test := range []struct {
-		errs []error // error of each call of read
-		want string
-	}{
-		{[]error{nil}, ""},
-		{[]error{broken, nil}, "broken"},
-		{[]error{misfit("d", "a", "b"), fmt.Errorf("%w; really", misfit("d", "a", "b")), nil}, ""},
-		{[]error{misfit("d", "a", "b"), misfit("d", "a", "b"), misfit("d", "a", "c"), nil}, "a and c in d don't belong together"},
-	} {
-		n := 0
-		got, err := settled(func() (int, error) { n++; return n, test.errs[n-1] })
-		if test.want != "" {
-			wantError(t, err, test.want)
-		} else if err != nil || got != len(test.errs) {
-			t.Errorf("%v: got the result of reading %d, %v, want reading %d", test.errs, got, err, len(test.errs))
-		}
 	}
 }
 
@@ -259,7 +239,7 @@ func TestOpenNeedsTheRule(t *testing.T) {
 	rule.Answer = func(source string) (string, error) { return ownRule().Answer(strings.ToLower(source)) }
 	_, dir := trained(t, smaller(t, Defaults(rule)))
 	_, err := Open(dir)
-	wantError(t, err, filepath.Join(dir, ConfigFile), "the task own-rule isn't one of Heed's own", "pass the rule to Open")
+	wantError(t, err, filepath.Join(dir, runfolder.ConfigFile), "the task own-rule isn't one of Heed's own", "pass the rule to Open")
 	other := rule
 	other.Alphabet = "abc"
 	_, err = Open(dir, other)
@@ -310,20 +290,86 @@ func TestOpenKnowsWhatSpells(t *testing.T) {
 	wantError(t, err, "the run's task copy differs from the known task of that name")
 }
 
-// Open must return an error if the model of a config.json would need far too much memory.
-func TestOpenRefusesRelativeBiases(t *testing.T) {
+// Open must refuse a model whose parameters need terabytes before it allocates memory for them. It must open a model
+// that only training would need too much memory for.
+func TestOpenJudgesMemory(t *testing.T) {
 	t.Parallel()
-	c := smaller(t, Defaults(ownRule()))
-	c.Model.Positions = layers.RelativeBias{}
-	_, dir := trained(t, c)
-	path := filepath.Join(dir, ConfigFile)
-	content := read(t, path)
-	content = content[:strings.LastIndex(content, `,
-  "sha256"`)]
-	long := strings.Replace(content+"}", `"max_len": 5`, `"max_len": 65535`, 1)
-	write(t, path, long)
+	saved := func(change func(c *Config)) (dir string, c Config) {
+		c = made(t, small(t, "copy")).Config
+		change(&c)
+		content, err := configBytes(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir = t.TempDir()
+		write(t, filepath.Join(dir, runfolder.ConfigFile), string(content))
+		return dir, c
+	}
+	weights := func(p *layers.Params, dir string, c Config) {
+		if err := p.Save(filepath.Join(dir, runfolder.WeightsFile), runfolder.Metadata(c.id())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir, c := saved(func(c *Config) { c.Model.Dim, c.Model.Layers, c.Model.Block.Attention.Heads = 1<<14, 128, 1 })
+	weights(made(t, small(t, "copy")).Params, dir, c)
+	start := time.Now()
 	_, err := Open(dir)
-	wantError(t, err, path, "with a bias for each of", "scores; at most 8 GiB are allowed")
+	wantError(t, err, runfolder.ConfigFile, "the model has at least 3.44e+11 parameters, which take 1.28e+03 GiB, but model.safetensors has only")
+	m, err := newModel(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, m.build(), "the model needs at least 1.28e+03 GiB of memory, but only")
+	if taken := time.Since(start); taken > time.Second {
+		t.Errorf("refusing a model of terabytes took %v, want less than a second", taken)
+	}
+
+	dir, c = saved(func(c *Config) {
+		c.Training.BatchSize, c.Training.MicroBatches, c.Model.Block.FeedForward.Hidden = 1<<16, 1, 4096
+	})
+	if m, err = newModel(c); err == nil {
+		err = m.build()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	weights(m.Params, dir, c)
+	want, err := m.Predict("abc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantAnswers(t, dir, map[string]string{"abc": want})
+	c.Task = small(t, "copy").Task
+	_, err = New(c)
+	wantError(t, err, "training would need at least", "at most 8 GiB are allowed")
+}
+
+// What a folder holds must be found out, and named in the error if it isn't a run.
+func TestFoldersThatAreNoRuns(t *testing.T) {
+	for _, test := range []struct{ config, adapter, want string }{
+		{"", "", "isn't a run folder: it has no config.json; heed train makes one"},
+		{`{}`, "", `config.json has no "format"; heed train makes one`},
+		{`{"model_type": "llama", "hidden_size": 64}`, "", `is a published model of type "llama", which heed can't open yet`},
+		{`{"model_type": "bert"}`, `{}`, `is a published model of type "bert", which heed can't open yet`},
+		{"", `{"peft_type": "LORA"}`, "has an adapter, not a model: heed can't open adapters yet"},
+		{`{"format": 3, "model_type": "llama"}`, "", "has the older format 3"},
+		{`{"format": 5}`, `{}`, "has the newer format 5"},
+		{`{"model_type": `, "", "it isn't complete JSON"},
+		{`[]`, "", "it must be an object, got array"},
+	} {
+		dir := t.TempDir()
+		for name, content := range map[string]string{runfolder.ConfigFile: test.config, adapterFile: test.adapter} {
+			if content != "" {
+				write(t, filepath.Join(dir, name), content)
+			}
+		}
+		_, reading := ReadConfig(dir)
+		_, opening := Open(dir)
+		c := small(t, "copy")
+		for _, err := range []error{reading, opening, c.StartFrom(dir), made(t, c).Load(dir)} {
+			wantError(t, err, dir, test.want)
+		}
+	}
 }
 
 // Predictors and graphs that nobody keeps must be freed.
@@ -396,7 +442,7 @@ func TestConfigOfOtherTypes(t *testing.T) {
 // Train must return an error, before it makes the folder, if the configuration is too large to be read again.
 func TestTrainRefusesLargeConfigs(t *testing.T) {
 	c := smaller(t, Defaults(ownRule()))
-	c.Task.About = strings.Repeat("a", maxConfig-400) // the other settings need more than 400 bytes
+	c.Task.About = strings.Repeat("a", runfolder.MaxConfig-400) // the other settings need more than 400 bytes
 	dir := filepath.Join(t.TempDir(), "run")
 	_, err := made(t, c).Train(t.Context(), dir, train.RunOptions{})
 	wantError(t, err, "the configuration can't be saved: its file would have 1", "bytes, but at most 1000000 are read")
@@ -408,16 +454,16 @@ func TestTrainRefusesLargeConfigs(t *testing.T) {
 // FuzzReadConfig checks that ReadConfig returns an error, or a configuration that passes all checks.
 func FuzzReadConfig(f *testing.F) {
 	for _, name := range Names() {
-		dir := f.TempDir()
-		if err := writeJSON(dir, ConfigFile, small(f, name)); err != nil {
+		content, err := configBytes(small(f, name))
+		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add([]byte(read(f, filepath.Join(dir, ConfigFile))))
+		f.Add(content)
 	}
 	f.Add([]byte(`{"format": 4, "task": {"name": "text", "kind": "text", "alphabet": "ab"}, "data": {"file": "x"}, "model": {"dim": 1e3}}`))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		dir := t.TempDir()
-		write(t, filepath.Join(dir, ConfigFile), string(content))
+		write(t, filepath.Join(dir, runfolder.ConfigFile), string(content))
 		c, err := ReadConfig(dir)
 		if err != nil {
 			return

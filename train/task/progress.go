@@ -14,18 +14,18 @@ import (
 // first check if that comes before the end of an epoch, and of the time left. Steps that take more than three times the
 // median don't count: they build graphs for other buckets.
 func (t *Task) foretell(log io.Writer) func(epoch, step int, taken time.Duration) {
-	c, said := t.Config.Training, false
+	c, written := t.Config.Training, false
 	var times []time.Duration
-	var all time.Duration
+	var total time.Duration
 	return func(epoch, step int, taken time.Duration) {
-		if said || taken == 0 {
+		if written || taken == 0 {
 			return
 		}
-		times, all = append(times, taken), all+taken
-		if len(times) < 5 || all < 3*time.Second {
+		times, total = append(times, taken), total+taken
+		if len(times) < 5 || total < 3*time.Second {
 			return
 		}
-		said = true
+		written = true
 		slices.Sort(times)
 		usual, sum := 0, 0.0
 		for ; usual < len(times) && times[usual] <= 3*times[len(times)/2]; usual++ {

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/train"
 )
 
@@ -68,7 +69,7 @@ func TestForetell(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := Config{Training: Training{StepsPerEpoch: 100, Config: train.Config{MaxEpochs: test.epochs, CheckEvery: test.every}}}
 			var log strings.Builder
-			var times stepTimes
+			var clock runfolder.Clock
 			foretell := (&Task{Model: &Model{Config: c}}).foretell(&log)
 			for i := range 2 * test.wait {
 				if time.Sleep(test.step); i == 0 {
@@ -78,8 +79,8 @@ func TestForetell(t *testing.T) {
 					time.Sleep(time.Second)
 				}
 				n := test.startsAt + i
-				foretell(n/100, n%100, times.step())
-				if said := log.Len() > 0; said != (i+1 >= test.wait) {
+				foretell(n/100, n%100, clock.Step())
+				if written := log.Len() > 0; written != (i+1 >= test.wait) {
 					t.Fatalf("%s: after %d steps, the log is %q, want an estimate after %d", test.name, i+1, log.String(), test.wait)
 				}
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/internal/rows"
+	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train"
 )
@@ -262,7 +263,7 @@ func TestRowsRepeat(t *testing.T) {
 		run(t, one, dirOne, train.RunOptions{Workers: 1})
 		run(t, two, dirTwo, train.RunOptions{Workers: 2, MaxSteps: 7})
 		run(t, two, dirTwo, train.RunOptions{Workers: 2})
-		wantFiles(t, dirTwo, dirOne, ConfigFile, WeightsFile, HistoryFile, CheckpointFile)
+		wantFiles(t, dirTwo, dirOne, runfolder.ConfigFile, runfolder.WeightsFile, runfolder.HistoryFile, runfolder.CheckpointFile)
 	}
 }
 
@@ -509,10 +510,10 @@ func TestHeaderOfOtherFiles(t *testing.T) {
 func TestTokenizersOfAFolder(t *testing.T) {
 	t.Parallel()
 	_, dir := trained(t, small(t, "seq2seq"))
-	path := filepath.Join(dir, TargetTokenizerFile)
+	path := filepath.Join(dir, runfolder.TargetTokenizerFile)
 	write(t, path, read(t, path)+"\n")
 	_, err := Open(dir)
-	wantError(t, err, ConfigFile, "its target.json: its content doesn't match data.tokenizers_sha256: restore it")
+	wantError(t, err, runfolder.ConfigFile, "its target.json: its content doesn't match data.tokenizers_sha256: restore it")
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
@@ -638,7 +639,7 @@ func TestStartFrom(t *testing.T) {
 
 	// A run with a checkpoint must resume without the other folder. A run without one must not start if the other
 	// weights have changed.
-	weights := filepath.Join(from, WeightsFile)
+	weights := filepath.Join(from, runfolder.WeightsFile)
 	write(t, weights, "other")
 	saved, err := ReadConfig(dir)
 	if err != nil {
@@ -651,7 +652,7 @@ func TestStartFrom(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(t, made(t, saved), dir, train.RunOptions{})
-	wantFiles(t, dir, whole, ConfigFile, WeightsFile, HistoryFile)
+	wantFiles(t, dir, whole, runfolder.ConfigFile, runfolder.WeightsFile, runfolder.HistoryFile)
 }
 
 // If both sides are byte pairs, they must share one vocabulary, and one table for sources, answers and the head. One
@@ -668,7 +669,7 @@ func TestBytePairs(t *testing.T) {
 	if l.Source.Units != tokenizer.BPE || l.Source.Symbols > 300 || l.Source.Symbols < 257 || l.Source != l.Answer && l.Source.Symbols != l.Answer.Symbols {
 		t.Errorf("got %+v", l)
 	}
-	if _, err := os.Stat(filepath.Join(dir, TokenizerFile)); err != nil || len(task.Config.Data.Tokenizers) != 1 {
+	if _, err := os.Stat(filepath.Join(dir, runfolder.TokenizerFile)); err != nil || len(task.Config.Data.Tokenizers) != 1 {
 		t.Error(err)
 	}
 	m, err := Open(dir)

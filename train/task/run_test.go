@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/train"
 )
 
@@ -35,8 +36,8 @@ func TestReadRun(t *testing.T) {
 	if len(r.Seconds) != 4 || r.Seconds[0] != first[0] || slices.Min(r.Seconds) <= 0 || slices.Max(r.Seconds) > s.Seconds+1 {
 		t.Errorf("the times per step are %v s, want 4 with %v still the first", r.Seconds, first)
 	}
-	if times := read(t, filepath.Join(dir, TimesFile)); strings.Count(times, "\n") != 4 {
-		t.Errorf("%s is %q, want one line per check", TimesFile, times)
+	if times := read(t, filepath.Join(dir, runfolder.TimesFile)); strings.Count(times, "\n") != 4 {
+		t.Errorf("%s is %q, want one line per check", runfolder.TimesFile, times)
 	}
 	line := func(step int, seconds any) string {
 		return fmt.Sprintf("{\"step\":%d,\"seconds_per_step\":%v}\n", step, seconds)
@@ -56,25 +57,25 @@ func TestReadRun(t *testing.T) {
 		strings.Replace(line(h[0].Step, 2), "step", "Step", 1):                  {[]float64{0, 0, 0, 0}, 1},
 		strings.Replace(line(h[0].Step, 2), "{", "{\"seconds_per_step\":5,", 1): {[]float64{0, 0, 0, 0}, 1},
 	} {
-		for _, file := range []string{TimesFile, ReportFile} {
+		for _, file := range []string{runfolder.TimesFile, runfolder.ReportFile} {
 			write(t, filepath.Join(dir, file), content)
 		}
 		if got, err := ReadRun(dir); err != nil || !slices.Equal(got.Seconds, want.seconds) || got.Untimed != want.untimed {
-			t.Errorf("%s is %q: got %+v, %v, want the times %v and %d ignored lines", TimesFile, content, got, err, want.seconds, want.untimed)
+			t.Errorf("%s is %q: got %+v, %v, want the times %v and %d ignored lines", runfolder.TimesFile, content, got, err, want.seconds, want.untimed)
 		}
 	}
 	if _, err := made(t, c).Train(t.Context(), dir, train.RunOptions{}); !errors.Is(err, ErrFinished) {
 		t.Errorf("after changing the times and the report: got error %v, want ErrFinished", err)
 	}
-	if err := os.Remove(filepath.Join(dir, TimesFile)); err != nil {
+	if err := os.Remove(filepath.Join(dir, runfolder.TimesFile)); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := ReadRun(dir); err != nil || slices.Max(r.Seconds) != 0 || len(r.Seconds) != 4 {
 		t.Errorf("without times: got %+v, %v, want 4 times of 0", r, err)
 	}
-	write(t, filepath.Join(dir, HistoryFile), "{\"epoch\":0}\n{\"epo")
+	write(t, filepath.Join(dir, runfolder.HistoryFile), "{\"epoch\":0}\n{\"epo")
 	_, err = ReadRun(dir) // the history ends inside a line
-	wantError(t, err, HistoryFile+" can't be read, or was changed: check 2: ")
+	wantError(t, err, runfolder.HistoryFile+" can't be read, or was changed: check 2: ")
 }
 
 // ReadRun must return an error if the history doesn't match the summary or, in an unfinished run, the checkpoint. A
@@ -94,7 +95,7 @@ func TestReadRunComparesHistory(t *testing.T) {
 	read := func(dir, name string) string { return read(t, filepath.Join(dir, name)) }
 	one, two, foreign := folder("one", 1, 7), folder("two", 1, 14), folder("foreign", 2, 14)
 	between, finished := folder("between", 1, 24), folder("finished", 1, 0)
-	lines := slices.Collect(strings.Lines(read(finished, HistoryFile)))
+	lines := slices.Collect(strings.Lines(read(finished, runfolder.HistoryFile)))
 	if len(lines) != 5 {
 		t.Fatalf("the history is %q, want 5 checks", lines)
 	}
@@ -106,25 +107,25 @@ func TestReadRunComparesHistory(t *testing.T) {
 		checks                   int // wanted number of checks, or 0 for an error
 		want                     string
 	}{
-		{"an edited number", finished, HistoryFile, strings.Replace(first(5), `"train_loss":`, `"train_loss":1`, 1), 0, SummaryFile + " and " + HistoryFile},
-		{"one line less", finished, HistoryFile, first(4), 0, SummaryFile + " and " + HistoryFile},
-		{"another seed's", finished, HistoryFile, read(foreign, HistoryFile), 0, SummaryFile + " and " + HistoryFile},
-		{"an added empty line", finished, HistoryFile, first(5) + "\n", 0, SummaryFile + " and " + HistoryFile},
-		{"another seed's configuration", finished, ConfigFile, read(foreign, ConfigFile), 0, SummaryFile + " and " + ConfigFile},
-		{"another seed's configuration", two, ConfigFile, read(foreign, ConfigFile), 0, ConfigFile + " and " + CheckpointFile},
-		{"an edited summary", finished, SummaryFile, strings.Replace(read(finished, SummaryFile), `"epochs": 3`, `"epochs": 4`, 1), 0, SummaryFile},
-		{"another seed's checkpoint, which isn't read", finished, CheckpointFile, read(foreign, CheckpointFile), 5, ""},
+		{"an edited number", finished, runfolder.HistoryFile, strings.Replace(first(5), `"train_loss":`, `"train_loss":1`, 1), 0, runfolder.SummaryFile + " and " + runfolder.HistoryFile},
+		{"one line less", finished, runfolder.HistoryFile, first(4), 0, runfolder.SummaryFile + " and " + runfolder.HistoryFile},
+		{"another seed's", finished, runfolder.HistoryFile, read(foreign, runfolder.HistoryFile), 0, runfolder.SummaryFile + " and " + runfolder.HistoryFile},
+		{"an added empty line", finished, runfolder.HistoryFile, first(5) + "\n", 0, runfolder.SummaryFile + " and " + runfolder.HistoryFile},
+		{"another seed's configuration", finished, runfolder.ConfigFile, read(foreign, runfolder.ConfigFile), 0, runfolder.SummaryFile + " and " + runfolder.ConfigFile},
+		{"another seed's configuration", two, runfolder.ConfigFile, read(foreign, runfolder.ConfigFile), 0, runfolder.ConfigFile + " and " + runfolder.CheckpointFile},
+		{"an edited summary", finished, runfolder.SummaryFile, strings.Replace(read(finished, runfolder.SummaryFile), `"epochs": 3`, `"epochs": 4`, 1), 0, runfolder.SummaryFile},
+		{"another seed's checkpoint, which isn't read", finished, runfolder.CheckpointFile, read(foreign, runfolder.CheckpointFile), 5, ""},
 
-		{"an edited number", two, HistoryFile, edited, 0, HistoryFile + " and " + CheckpointFile},
-		{"an edited step", two, HistoryFile, late, 0, HistoryFile + " and " + CheckpointFile},
-		{"another seed's", two, HistoryFile, read(foreign, HistoryFile), 0, HistoryFile + " and " + CheckpointFile},
-		{"one line more", two, HistoryFile, first(3), 0, HistoryFile + " and " + CheckpointFile},
-		{"an earlier checkpoint", two, CheckpointFile, read(one, CheckpointFile), 0, HistoryFile + " and " + CheckpointFile},
-		{"another seed's checkpoint", two, CheckpointFile, read(foreign, CheckpointFile), 0, ConfigFile + " and " + CheckpointFile},
-		{"half a checkpoint", two, CheckpointFile, read(two, CheckpointFile)[:5000], 0, CheckpointFile},
-		{"one check less than the checkpoint", two, HistoryFile, first(1), 2, ""},
-		{"an empty history", two, HistoryFile, "", 2, ""},
-		{"one check more than the checkpoint", between, HistoryFile, first(3) + strings.Replace(lines[4], `"step":30`, `"step":24`, 1), 3, ""},
+		{"an edited number", two, runfolder.HistoryFile, edited, 0, runfolder.HistoryFile + " and " + runfolder.CheckpointFile},
+		{"an edited step", two, runfolder.HistoryFile, late, 0, runfolder.HistoryFile + " and " + runfolder.CheckpointFile},
+		{"another seed's", two, runfolder.HistoryFile, read(foreign, runfolder.HistoryFile), 0, runfolder.HistoryFile + " and " + runfolder.CheckpointFile},
+		{"one line more", two, runfolder.HistoryFile, first(3), 0, runfolder.HistoryFile + " and " + runfolder.CheckpointFile},
+		{"an earlier checkpoint", two, runfolder.CheckpointFile, read(one, runfolder.CheckpointFile), 0, runfolder.HistoryFile + " and " + runfolder.CheckpointFile},
+		{"another seed's checkpoint", two, runfolder.CheckpointFile, read(foreign, runfolder.CheckpointFile), 0, runfolder.ConfigFile + " and " + runfolder.CheckpointFile},
+		{"half a checkpoint", two, runfolder.CheckpointFile, read(two, runfolder.CheckpointFile)[:5000], 0, runfolder.CheckpointFile},
+		{"one check less than the checkpoint", two, runfolder.HistoryFile, first(1), 2, ""},
+		{"an empty history", two, runfolder.HistoryFile, "", 2, ""},
+		{"one check more than the checkpoint", between, runfolder.HistoryFile, first(3) + strings.Replace(lines[4], `"step":30`, `"step":24`, 1), 3, ""},
 	} {
 		t.Run(filepath.Base(test.dir)+" "+test.name, func(t *testing.T) {
 			path := filepath.Join(test.dir, test.file)
@@ -141,17 +142,17 @@ func TestReadRunComparesHistory(t *testing.T) {
 	}
 	// As if the process had been killed after the last check and before the summary. The checkpoint doesn't have that
 	// check.
-	if err := os.Remove(filepath.Join(finished, SummaryFile)); err != nil {
+	if err := os.Remove(filepath.Join(finished, runfolder.SummaryFile)); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := ReadRun(finished); err != nil || len(r.History) != 4 {
 		t.Errorf("without a summary: got %+v, %v, want the 4 checks of the checkpoint", r, err)
 	}
 	run(t, made(t, c), finished, train.RunOptions{})
-	if r, err := ReadRun(finished); err != nil || len(r.History) != 5 || read(finished, HistoryFile) != first(5) {
+	if r, err := ReadRun(finished); err != nil || len(r.History) != 5 || read(finished, runfolder.HistoryFile) != first(5) {
 		t.Errorf("resumed: got %+v, %v, want 5 checks", r, err)
 	}
-	if err := os.Remove(filepath.Join(two, CheckpointFile)); err != nil {
+	if err := os.Remove(filepath.Join(two, runfolder.CheckpointFile)); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := ReadRun(two); err != nil || len(r.History) != 2 {

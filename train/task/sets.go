@@ -2,13 +2,8 @@ package task
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -237,20 +232,6 @@ func (s *textSet) validation() examples {
 
 func (s *textSet) judged() int  { return s.windows * s.length }
 func (s *textSet) close() error { return s.Close() }
-
-// fileSum returns the SHA-256 of a file, in hexadecimal.
-func fileSum(path string) (string, error) {
-	f, _, err := openRegular(os.DirFS(filepath.Dir(path)), filepath.Base(path))
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", path, err)
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
-}
 
 // opening returns the beginning of a text, up to n tokens and up to the first character that is hard to type.
 func opening(text *data.Text, n int) (string, error) {

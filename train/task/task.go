@@ -56,13 +56,19 @@ func New(c Config) (*Task, error) {
 		return nil, err
 	}
 	m, err := newModel(c)
+	if err == nil {
+		err = m.Config.checkMemory(m.layout)
+	}
+	if err == nil {
+		err = m.build()
+	}
 	if err != nil {
 		s.close()
 		return nil, err
 	}
 	t := &Task{Model: m, set: s}
 	if c.From.Dir != "" {
-		if t.Loaded, err = m.start(); err != nil && c.From.SHA256 == "" {
+		if t.Loaded, err = m.loadFrom(); err != nil && c.From.SHA256 == "" {
 			s.close()
 			return nil, err
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/memory"
+	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
@@ -320,7 +321,7 @@ func TestTrainFolders(t *testing.T) {
 	other.Seed = 2
 	_, err = made(t, other).Train(t.Context(), dir, train.RunOptions{})
 	wantError(t, err, dir+" holds a run with another configuration")
-	if err := os.Remove(filepath.Join(dir, ConfigFile)); err != nil {
+	if err := os.Remove(filepath.Join(dir, runfolder.ConfigFile)); err != nil {
 		t.Fatal(err)
 	}
 	_, err = task.Train(t.Context(), dir, train.RunOptions{})
@@ -348,7 +349,7 @@ func TestTrainFolders(t *testing.T) {
 		t.Fatalf("got error %v, want context.Canceled", err)
 	}
 	run(t, made(t, c), half, train.RunOptions{})
-	wantFiles(t, half, dir, WeightsFile)
+	wantFiles(t, half, dir, runfolder.WeightsFile)
 }
 
 // If the folder of a training is moved, Train must write nothing to a new folder of the old name. The run must resume
@@ -375,7 +376,7 @@ func TestTrainMovedFolder(t *testing.T) {
 		t.Errorf("the new folder holds %v, %v, want nothing", files, err)
 	}
 	run(t, made(t, c), moved, train.RunOptions{})
-	wantFiles(t, moved, want, ConfigFile, WeightsFile, HistoryFile, CheckpointFile)
+	wantFiles(t, moved, want, runfolder.ConfigFile, runfolder.WeightsFile, runfolder.HistoryFile, runfolder.CheckpointFile)
 }
 
 // If a graph would confuse two weights, because Gorgonia's names for them collide, all functions that run it must

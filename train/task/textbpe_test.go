@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/layers/decode"
 	"github.com/heed-go/heed/train"
 )
@@ -55,7 +56,7 @@ func TestTextOfBytePairs(t *testing.T) {
 	saved.Data.File = elsewhere
 	rest := made(t, saved)
 	run(t, rest, half, train.RunOptions{Workers: 3})
-	wantFiles(t, half, dir, WeightsFile, HistoryFile, TokenizerFile)
+	wantFiles(t, half, dir, runfolder.WeightsFile, runfolder.HistoryFile, runfolder.TokenizerFile)
 
 	m, err := Open(dir) // the text was moved
 	if err != nil {
@@ -92,7 +93,7 @@ func TestTextOfBytePairs(t *testing.T) {
 	if want := s.Loss * float64(s.Total) / float64(counted); s.Characters != counted || s.Characters < s.Total/2 || math.Abs(s.PerCharacter()-want) > 1e-12 {
 		t.Errorf("got %d characters, want %d, in %d tokens; the loss per character is %v, want %v", s.Characters, counted, s.Total, s.PerCharacter(), want)
 	}
-	if summary := read(t, filepath.Join(half, SummaryFile)); !strings.Contains(summary, `"val_loss_per_character":`) {
+	if summary := read(t, filepath.Join(half, runfolder.SummaryFile)); !strings.Contains(summary, `"val_loss_per_character":`) {
 		t.Errorf("the summary is %s, want a loss per character in it", summary)
 	}
 
@@ -153,8 +154,8 @@ func TestTextOfFiles(t *testing.T) {
 		c.Data.File, c.Data.MoreFiles, c.Data.Columns, c.Data.SourceUnits = folder, []string{lines}, []string{"body"}, units
 		task := made(t, c)
 		text := fox + fox + strings.ReplaceAll(fox, "\n", " ") + "\n"
-		if got := task.Config.Data.SHA256; got != hexSum([]byte(text)) {
-			t.Errorf("units %q: got checksum %s, want %s, of the whole text", units, got, hexSum([]byte(text)))
+		if got := task.Config.Data.SHA256; got != runfolder.Sum([]byte(text)) {
+			t.Errorf("units %q: got checksum %s, want %s, of the whole text", units, got, runfolder.Sum([]byte(text)))
 		}
 		run(t, task, filepath.Join(dir, "run"+string(units)), train.RunOptions{MaxSteps: 3})
 		saved, err := ReadConfig(filepath.Join(dir, "run"+string(units)))
@@ -209,13 +210,13 @@ func TestTextOfBytePairsThatChanges(t *testing.T) {
 	_, err = New(saved)
 	wantError(t, err, "has changed since the run began")
 
-	path := filepath.Join(dir, ConfigFile)
+	path := filepath.Join(dir, runfolder.ConfigFile)
 	config := read(t, path)
 	write(t, path, strings.Replace(config, `"source_units": "bpe",`, "", 1))
 	_, err = Open(dir)
 	wantError(t, err, "config.json")
 	write(t, path, config)
-	write(t, filepath.Join(dir, TokenizerFile), "{}")
+	write(t, filepath.Join(dir, runfolder.TokenizerFile), "{}")
 	_, err = Open(dir)
 	wantError(t, err, "its tokenizer.json", "restore it")
 }

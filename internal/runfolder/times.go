@@ -1,4 +1,4 @@
-package task
+package runfolder
 
 import (
 	"bytes"
@@ -6,10 +6,8 @@ import (
 	"encoding/json"
 	"io"
 	"os"
-	"path/filepath"
 	"time"
 
-	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/internal/jsonkeys"
 	"github.com/heed-go/heed/train"
 )
@@ -21,17 +19,9 @@ type stepTime struct {
 	Seconds float64 `json:"seconds_per_step"`
 }
 
-// stepTimes measures the time of steps, except for the first step, which is slow because it builds graphs.
-type stepTimes struct {
-	last  time.Time     // end of the last step or check; zero before the end of the first step
-	steps int           // number of steps since the last check
-	taken time.Duration // time of these steps
-	begun bool          // whether this training has written the file
-}
-
 // timesOf returns the times in the content of times.jsonl, by the steps of the checks in the history, and the number of
 // other lines.
-func timesOf(content []byte, history []train.Check) (times map[int]float64, besides int) {
+func timesOf(content []byte, history []train.Check) (times map[int]float64, ignored int) {
 	checks := map[int]bool{}
 	for _, c := range history {
 		checks[c.Step] = true
@@ -45,31 +35,39 @@ func timesOf(content []byte, history []train.Check) (times map[int]float64, besi
 			err = json.Unmarshal(line, &t)
 		}
 		if err != nil || !checks[t.Step] || t.Step <= last || t.Seconds <= 0 {
-			besides++
+			ignored++
 			continue
 		}
 		times[t.Step], last = t.Seconds, t.Step
 	}
-	return times, besides
+	return times, ignored
 }
 
-// step is called after each step. It returns the time of the step, or 0 for the first step.
-func (s *stepTimes) step() (taken time.Duration) {
+// A Clock measures the time of steps, except for the first step, which is slow because it builds graphs.
+type Clock struct {
+	last    time.Time     // end of the last step or check; zero before the end of the first step
+	steps   int           // number of steps since the last check
+	taken   time.Duration // time of these steps
+	started bool          // whether this training has written times.jsonl
+}
+
+// Step must be called after each step. It returns the time of the step, or 0 for the first step.
+func (c *Clock) Step() (taken time.Duration) {
 	now := time.Now()
-	if !s.last.IsZero() {
-		taken = now.Sub(s.last)
-		s.steps, s.taken = s.steps+1, s.taken+taken
+	if !c.last.IsZero() {
+		taken = now.Sub(c.last)
+		c.steps, c.taken = c.steps+1, c.taken+taken
 	}
-	s.last = now
+	c.last = now
 	return taken
 }
 
-// write writes the time before the last check of a history. The first call rewrites the file, keeping the times of
-// earlier checks if the training was resumed. Later calls append a line, without waiting for the disk.
-func (s *stepTimes) write(dir string, history []train.Check) (err error) {
+// WriteTimes writes the time before the last check of a history. The first call rewrites times.jsonl, keeping the times
+// of earlier checks if the training was resumed. Later calls append a line, without waiting for the disk.
+func (w *Writer) WriteTimes(c *Clock, history []train.Check) (err error) {
 	var line []byte
-	if s.steps > 0 {
-		each := s.taken / time.Duration(s.steps)
+	if c.steps > 0 {
+		each := c.taken / time.Duration(c.steps)
 		last := stepTime{history[len(history)-1].Step, each.Round(time.Microsecond).Seconds()}
 		if line, err = json.Marshal(last); err != nil {
 			return err
@@ -77,22 +75,21 @@ func (s *stepTimes) write(dir string, history []train.Check) (err error) {
 		line = append(line, '\n')
 	}
 	defer func() {
-		if s.steps, s.taken = 0, 0; !s.last.IsZero() { // a resumed run has a check before the first step
-			s.last = time.Now()
+		if c.steps, c.taken = 0, 0; !c.last.IsZero() { // a resumed run has a check before the first step
+			c.last = time.Now()
 		}
 	}()
-	path := filepath.Join(dir, TimesFile)
-	if s.begun {
-		return addTo(path, line)
+	if c.started {
+		return addTo(w.Path(TimesFile), line)
 	}
-	s.begun = true
-	content, _ := readRegular(os.DirFS(dir), TimesFile, maxHistory) // nothing depends on unreadable times
+	c.started = true
+	content, _ := w.Read(TimesFile, maxHistory) // nothing depends on unreadable times
 	known, _ := timesOf(content, history)
 	if line != nil {
 		delete(known, history[len(history)-1].Step) // the old time, if this check was repeated
 	}
-	return atomicfile.WriteFile(path, func(w io.Writer) error {
-		e := json.NewEncoder(w)
+	return w.write(TimesFile, func(file io.Writer) error {
+		e := json.NewEncoder(file)
 		for _, c := range history {
 			if seconds, ok := known[c.Step]; ok {
 				if err := e.Encode(stepTime{c.Step, seconds}); err != nil {
@@ -100,7 +97,7 @@ func (s *stepTimes) write(dir string, history []train.Check) (err error) {
 				}
 			}
 		}
-		_, err := w.Write(line)
+		_, err := file.Write(line)
 		return err
 	})
 }

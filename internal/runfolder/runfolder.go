@@ -1,0 +1,129 @@
+// Package runfolder reads and writes run folders: the files in which a training keeps its configuration, weights,
+// history and checkpoint.
+//
+// A Folder reads files. The folder may come from someone else, so a Folder reads only regular files up to a size limit,
+// and compares checksums. The checksums bind the files to each other: if a file was changed, or comes from another run,
+// the error names the two files that don't belong together.
+//
+// A Writer locks a folder for one training, and writes its files whole or not at all.
+//
+// This package doesn't know what a configuration says. Its callers pass the id of the run where they need one: a string
+// that depends on all settings that determine the run's result.
+package runfolder
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/heed-go/heed/internal/text"
+)
+
+// The files of a run folder. A folder with tokenizers has either one file for all, or one for sources and one for
+// answers.
+const (
+	ConfigFile     = "config.json"
+	WeightsFile    = "model.safetensors"      // the best weights so far, or the last ones with KeepLast
+	HistoryFile    = "history.jsonl"          // one train.Check per line
+	SummaryFile    = "summary.json"           // checksums and results, when training is finished
+	CheckpointFile = "checkpoint.safetensors" // state to continue training from, also after it has finished
+	TimesFile      = "times.jsonl"            // time per step before each check, different in each run
+	ReportFile     = "report.html"            // a page about the run, by heed train and heed report
+
+	TokenizerFile       = "tokenizer.json"
+	SourceTokenizerFile = "source.json"
+	TargetTokenizerFile = "target.json"
+)
+
+// Files returns the names of all files that a run folder may have.
+func Files() []string {
+	return []string{ConfigFile, WeightsFile, HistoryFile, SummaryFile, CheckpointFile, TokenizerFile, SourceTokenizerFile, TargetTokenizerFile, TimesFile, ReportFile}
+}
+
+// Limits for the sizes of files in bytes. An alphabet of all assigned characters fits into a configuration.
+const (
+	MaxConfig    = 1_000_000
+	maxTokenizer = 64 << 20 // as in tokenizer.ReadOwn
+	maxHistory   = 1 << 28
+)
+
+// A Folder is a run folder to read.
+type Folder struct {
+	FS  fs.FS
+	Dir string // name of the folder in messages
+}
+
+// At returns the folder with this path.
+func At(dir string) Folder { return Folder{os.DirFS(dir), dir} }
+
+// Path returns the path of a file for messages.
+func (f Folder) Path(name string) string { return filepath.Join(f.Dir, name) }
+
+// Has reports whether the folder has a file.
+func (f Folder) Has(name string) bool {
+	_, err := fs.Lstat(f.FS, name)
+	return err == nil
+}
+
+// Open opens a regular file and returns its size. Other files, such as pipes, are an error, because reading them might
+// never end. Errors don't name the file.
+func (f Folder) Open(name string) (fs.File, int64, error) {
+	info, err := fs.Stat(f.FS, name)
+	if err != nil {
+		return nil, 0, text.Reason(err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, 0, fmt.Errorf("it must be a regular file, got %v", info.Mode())
+	}
+	file, err := f.FS.Open(name)
+	return file, info.Size(), text.Reason(err)
+}
+
+// Read reads a regular file. It returns an error if the file has more bytes than limit. Errors don't name the file.
+func (f Folder) Read(name string, limit int64) ([]byte, error) {
+	file, size, err := f.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if size > limit {
+		return nil, fmt.Errorf("it has %d bytes, but at most %d are read", size, limit)
+	}
+	return io.ReadAll(io.LimitReader(file, limit))
+}
+
+// Sum returns the SHA-256 of a file, in hexadecimal.
+func (f Folder) Sum(name string) (string, error) {
+	file, _, err := f.Open(name)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", f.Path(name), err)
+	}
+	defer file.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, file); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)), nil
+}
+
+// sums returns the checksum of each existing file, except the summary and the files that nothing depends on, because
+// they differ between runs of one configuration.
+func (f Folder) sums() (map[string]string, error) {
+	sums := map[string]string{}
+	for _, name := range Files() {
+		if name == SummaryFile || name == TimesFile || name == ReportFile {
+			continue
+		}
+		sum, err := f.Sum(name)
+		if err == nil {
+			sums[name] = sum
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return sums, nil
+}

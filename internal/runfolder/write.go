@@ -1,0 +1,195 @@
+package runfolder
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/heed-go/heed/internal/atomicfile"
+	"github.com/heed-go/heed/internal/folderlock"
+	"github.com/heed-go/heed/internal/safetensors"
+	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/train"
+)
+
+// A Writer writes to a run folder that it has locked.
+type Writer struct {
+	Folder
+	lock *folderlock.Lock
+}
+
+// Lock makes the folder if necessary, and locks it against other trainings until Release.
+func Lock(dir string) (*Writer, error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, fmt.Errorf("%s can't become a run folder: %w", dir, text.Reason(err))
+	}
+	lock, err := folderlock.Take(dir)
+	if errors.Is(err, folderlock.ErrHeld) {
+		return nil, fmt.Errorf("another training is writing to %s: wait for its end, or choose another folder", dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Writer{At(dir), lock}, nil
+}
+
+// Release unlocks the folder.
+func (w *Writer) Release() { w.lock.Release() }
+
+// CheckLock returns an error if the folder was moved or replaced, so that another training may use it now.
+func (w *Writer) CheckLock() error {
+	if err := w.lock.Check(); err != nil {
+		return fmt.Errorf("%s isn't this training's folder any more: %w: resume it where its files are now", w.Dir, err)
+	}
+	return nil
+}
+
+// temporary matches the names of atomicfile's temporary files.
+var temporary = regexp.MustCompile(`^\.(.+)\.tmp-[0-9]+$`)
+
+// Tidy removes the temporary files that killed processes left. Only the page is also written without the lock, by heed
+// report, which takes a moment: its temporary file stays for a minute.
+func (w *Writer) Tidy() error {
+	entries, err := os.ReadDir(w.Dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := temporary.FindStringSubmatch(e.Name())
+		if name == nil || !slices.Contains(Files(), name[1]) || !e.Type().IsRegular() {
+			continue
+		}
+		if info, err := e.Info(); name[1] == ReportFile && (err != nil || time.Since(info.ModTime()) < time.Minute) {
+			continue
+		}
+		if err := os.Remove(w.Path(e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// HasRun reports whether the folder has a run, with a configuration. Tokenizers are written before the configuration,
+// so a folder that has only tokenizers has no run. Other files without a configuration are an error.
+func (w *Writer) HasRun() (bool, error) {
+	switch i := slices.IndexFunc(Files(), w.Has); {
+	case i < 0:
+		return false, nil
+	case Files()[i] == ConfigFile:
+		return true, nil
+	case Files()[i] == TokenizerFile || Files()[i] == SourceTokenizerFile || Files()[i] == TargetTokenizerFile:
+		return false, nil
+	default:
+		return false, fmt.Errorf("%s has the file %s of a run, but no %s: choose another folder", w.Dir, Files()[i], ConfigFile)
+	}
+}
+
+// Finished reports whether the run is finished. It returns an error if a file of a finished run doesn't match the
+// checksum in its summary. The checkpoint may be missing, because only training for longer needs it.
+func (w *Writer) Finished() (bool, error) {
+	if !w.Has(SummaryFile) || !w.Has(WeightsFile) {
+		return false, nil
+	}
+	s, err := w.readSummary(new(any))
+	if err != nil {
+		return false, err
+	}
+	found, err := w.sums()
+	if err != nil {
+		return false, err
+	}
+	found[SummaryFile] = s.Files[SummaryFile]
+	for name, sum := range s.Files {
+		if found[name] != sum && (found[name] != "" || name != CheckpointFile) {
+			return false, w.misfit(SummaryFile, name)
+		}
+	}
+	return true, nil
+}
+
+// Reopen removes the summary, so that a run can train for longer. If the checkpoint is damaged or, in a finished run,
+// missing, Reopen returns an error and changes nothing.
+func (w *Writer) Reopen(finished bool) error {
+	switch {
+	case w.Has(CheckpointFile):
+		if err := intact(w.Path(CheckpointFile)); err != nil {
+			return err
+		}
+	case finished:
+		return fmt.Errorf("the run in %s has no %s any more, so it can't train for longer", w.Dir, CheckpointFile)
+	}
+	if err := os.Remove(w.Path(SummaryFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// intact returns an error if the content of a safetensors file doesn't match its checksum.
+func intact(path string) error {
+	f, err := safetensors.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := f.Tensors(func(string) bool { return false }); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// write writes a file whole or not at all.
+func (w *Writer) write(name string, content func(file io.Writer) error) error {
+	return atomicfile.WriteFile(w.Path(name), content)
+}
+
+// WriteConfig writes the configuration.
+func (w *Writer) WriteConfig(content []byte) error {
+	return w.write(ConfigFile, func(file io.Writer) error {
+		_, err := file.Write(content)
+		return err
+	})
+}
+
+// WriteHistory writes the history.
+func (w *Writer) WriteHistory(history []train.Check) error {
+	return w.write(HistoryFile, func(file io.Writer) error {
+		e := json.NewEncoder(file)
+		for _, check := range history {
+			if err := e.Encode(check); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Sums returns the checksums for a summary: those of all files that must not change any more, and the checksum in the
+// header of the weights.
+func (w *Writer) Sums() (files map[string]string, weights string, err error) {
+	if err := w.CheckLock(); err != nil {
+		return nil, "", err
+	}
+	if files, err = w.sums(); err != nil {
+		return nil, "", err
+	}
+	f, err := safetensors.Open(w.Path(WeightsFile))
+	if err != nil {
+		return nil, "", err
+	}
+	return files, f.Checksum, f.Close()
+}
+
+// WriteSummary writes the summary as indented JSON.
+func (w *Writer) WriteSummary(summary any) error {
+	return w.write(SummaryFile, func(file io.Writer) error {
+		e := json.NewEncoder(file)
+		e.SetIndent("", "  ")
+		return e.Encode(summary)
+	})
+}

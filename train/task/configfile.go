@@ -1,0 +1,187 @@
+package task
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/data/toy"
+	"github.com/heed-go/heed/internal/kinds"
+	"github.com/heed-go/heed/internal/runfolder"
+	"github.com/heed-go/heed/internal/setting"
+	"github.com/heed-go/heed/layers"
+)
+
+// configFile is the content of config.json.
+type configFile struct {
+	Config
+	SHA256 string `json:"sha256,omitempty"` // see runfolder.Seal
+}
+
+// configBytes returns the content of config.json for a configuration. It returns an error if the content would be too
+// large to be read.
+func configBytes(c Config) ([]byte, error) {
+	content, err := json.MarshalIndent(configFile{c, runfolder.Unsealed}, "", "  ")
+	if err == nil && len(content)+1 >= runfolder.MaxConfig {
+		err = fmt.Errorf("its file would have %d bytes, but at most %d are read: its task has too many symbols, classes or words", len(content)+1, runfolder.MaxConfig)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the configuration can't be saved: %w", err)
+	}
+	content = append(content, '\n')
+	runfolder.Seal(content)
+	return content, nil
+}
+
+// moveTo takes the paths of the data files from d. The checksums stay: the content must be the same.
+func (c *Config) moveTo(d data.Settings) {
+	c.Data.File, c.Data.MoreFiles, c.Data.TargetFile = d.File, d.MoreFiles, d.TargetFile
+	c.Data.ValidationFile, c.Data.ValidationTargetFile = d.ValidationFile, d.ValidationTargetFile
+}
+
+// raisedTo returns an error if MaxEpochs or Patience is lower in the other Config; 0 means no limit.
+func (c Config) raisedTo(other Config) error {
+	for _, n := range []struct {
+		name     setting.Path
+		old, new int
+	}{
+		{"training.max_epochs", c.Training.MaxEpochs, other.Training.MaxEpochs},
+		{"training.stopping.patience", c.Training.Stopping.Patience, other.Training.Stopping.Patience},
+	} {
+		if n.new != 0 && (n.old == 0 || n.new < n.old) {
+			was := fmt.Sprint(n.old)
+			if n.old == 0 {
+				was = "0, which means no limit"
+			}
+			return setting.Errorf("%s may be raised when a run is resumed, but not lowered: it was %s, got %d", n.name, was, n.new)
+		}
+	}
+	return nil
+}
+
+// parseConfig decodes a config.json. Unknown keys, keys with other capitals and repeated keys are errors.
+func parseConfig(content []byte) (c Config, err error) {
+	var version struct {
+		Format int `json:"format"`
+	}
+	if err := json.Unmarshal(content, &version); err != nil {
+		if errors.As(err, new(*json.SyntaxError)) {
+			err = fmt.Errorf("it isn't complete JSON (%w): restore it, or train again", err)
+		}
+		return c, readable(err)
+	}
+	switch {
+	case version.Format < format:
+		return c, fmt.Errorf("this run folder has the older format %d, and heed reads format %d: train it again", version.Format, format)
+	case version.Format > format:
+		return c, fmt.Errorf("this run folder has the newer format %d, and heed reads format %d: update heed", version.Format, format)
+	}
+	var file configFile
+	if err := kinds.Decode(content, &file); err != nil {
+		return c, readable(err)
+	}
+	return file.Config, runfolder.CheckSeal(content, file.SHA256)
+}
+
+// readable rewrites an error of decoding JSON so that it doesn't name Go's types.
+func readable(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	want := "an object"
+	switch kind := wrong.Type.Kind(); {
+	case kind == reflect.String || wrong.Type == reflect.TypeFor[layers.Activation]():
+		want = "a string"
+	case kind == reflect.Int:
+		want = "a whole number of at most 64 bits"
+	case kind == reflect.Uint64:
+		want = "a whole number of at most 64 bits, not negative"
+	case kind == reflect.Float64:
+		want = "a number that fits in 64 bits"
+	case kind == reflect.Bool:
+		want = "true or false"
+	case kind == reflect.Slice:
+		want = "an array"
+	}
+	path := cmp.Or(strings.NewReplacer("Config.", "", "plain.", "").Replace(wrong.Field), "it") // embedded structs aren't part of the path in JSON
+	text := fmt.Sprintf("%s must be %s, got %s", path, want, wrong.Value)
+	return errors.New(strings.Replace(err.Error(), wrong.Error(), text, 1))
+}
+
+// id returns a name for the settings that determine a run's result. The files of a run have the same id. The paths of
+// the data, MaxEpochs and Patience aren't part of the id, because they may change.
+func (c Config) id() string {
+	c.moveTo(data.Settings{})
+	c.From.Dir = ""
+	c.Training.MaxEpochs, c.Training.Stopping.Patience = 0, 0
+	c.Task.About, c.Task.Example = "", ""
+	return runfolder.ConfigFile + " " + runfolder.JSONSum(c)
+}
+
+// spells reports whether a rule has a Spell or a Read, which a model needs to answer.
+func spells(r data.Rule) bool { return r.Spell != nil || r.Read != nil }
+
+// tokenizers returns the tokenizers of a rule.
+func tokenizers(r data.Rule) (list []tokenizer.Tokenizer) {
+	for _, t := range []tokenizer.Tokenizer{r.Source, r.Target} {
+		if t != nil {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// tokenizerSums returns the checksum of each tokenizer file of a rule.
+func tokenizerSums(r data.Rule) ([]string, error) { return runfolder.TokenizerSums(tokenizers(r)) }
+
+// readTokenizers reads the tokenizers of a run folder into the configuration, and compares their checksums.
+func (c *Config) readTokenizers(f runfolder.Folder) error {
+	names := runfolder.TokenizerFiles(len(c.Data.Tokenizers))
+	if names == nil && c.fromRows() {
+		return fmt.Errorf("data.tokenizers_sha256 must have the checksum of %s, or of %s and %s", runfolder.TokenizerFile, runfolder.SourceTokenizerFile, runfolder.TargetTokenizerFile)
+	}
+	if c.Kind().Columns == nil && (c.Data.SourceUnits == tokenizer.BPE) != (len(names) == 1) {
+		return fmt.Errorf("data.tokenizers_sha256 must have the checksum of %s if data.source_units are %s, and otherwise be empty", runfolder.TokenizerFile, tokenizer.BPE)
+	}
+	list, err := f.Tokenizers(c.Data.Tokenizers)
+	for i, t := range list {
+		*[]*tokenizer.Tokenizer{&c.Task.Source, &c.Task.Target}[i] = t
+	}
+	return err
+}
+
+// complete adds the rule's functions to the configuration.
+func (c *Config) complete(rules []data.Rule) error {
+	rule := c.Task
+	if i := slices.IndexFunc(rules, func(r data.Rule) bool { return r.Name == rule.Name }); i >= 0 {
+		rule = rules[i]
+	} else if slices.Contains(toy.Names(), rule.Name) {
+		var err error
+		if rule, err = toy.Named(rule.Name, rule.MaxLen); err != nil {
+			return err
+		}
+	} else if c.Spelled {
+		return fmt.Errorf("the task %s isn't one of Heed's own, and its model needs the rule's Spell and Read: pass the rule to Open", rule.Name)
+	}
+	c.Task.About, c.Task.Example = rule.About, rule.Example
+	if !same(rule, c.Task) || c.Spelled != spells(rule) {
+		return fmt.Errorf("the run's task %s differs from the known task of that name: pass the run's rule to Open, or train it again", rule.Name)
+	}
+	c.Task = rule
+	return nil
+}
+
+// same reports whether two values have the same JSON.
+func same(a, b any) bool {
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}

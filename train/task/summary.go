@@ -1,0 +1,77 @@
+package task
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/heed-go/heed/internal/jsonkeys"
+	"github.com/heed-go/heed/train"
+)
+
+// A Summary is the content of summary.json. Train returns it.
+type Summary struct {
+	Task         string  `json:"task"`
+	Seed         uint64  `json:"seed"`
+	Epochs       int     `json:"epochs"`
+	BestEpoch    int     `json:"best_epoch"` // epoch of the saved weights
+	StoppedEarly bool    `json:"stopped_early"`
+	Because      string  `json:"stopped_because"` // reason why training ended, in words
+	TrainLoss    float64 `json:"train_loss"`
+	Seconds      float64 `json:"seconds"`
+	Params       int     `json:"params"`
+
+	// ValLoss and ValScore are nil, and missing from the file, if there was no validation. ValScore is the Value of the
+	// Score. In JSON its key is "val_" and then ScoreName, such as val_accuracy.
+	ValLoss   *float64 `json:"val_loss,omitempty"`
+	ValScore  *float64 `json:"val_score,omitempty"`
+	ScoreName string   `json:"-"`
+
+	ValLossPerCharacter *float64 `json:"val_loss_per_character,omitempty"` // for text in tokens: see Score.PerCharacter
+
+	SHA256        map[string]string `json:"sha256"`                   // checksum of each file by its name; for summary.json: of the Summary without this checksum and Seconds
+	WeightsSHA256 string            `json:"weights_sha256,omitempty"` // checksum in the header of model.safetensors, which Open and Load compare
+
+	Best       train.Check `json:"-"` // check of the saved weights
+	Score      Score       `json:"-"` // validation score, including ValLoss and ValScore
+	Unfinished bool        `json:"-"` // a limit or OnStep interrupted training; call Train again to continue
+}
+
+// scoreKey is the key of ValScore that MarshalJSON and UnmarshalJSON replace.
+const scoreKey = "val_score"
+
+// MarshalJSON encodes a Summary as its documentation says.
+func (s Summary) MarshalJSON() ([]byte, error) {
+	type plain Summary
+	content, err := json.Marshal(plain(s))
+	return bytes.Replace(content, []byte(`"`+scoreKey+`":`), []byte(`"val_`+s.ScoreName+`":`), 1), err
+}
+
+// UnmarshalJSON replaces the Summary with the one in data. It returns an error if a key is unknown or repeated.
+func (s *Summary) UnmarshalJSON(data []byte) error {
+	if err := jsonkeys.Check(data, nil); err != nil {
+		return err
+	}
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal(data, &values); err != nil {
+		return err
+	}
+	type plain Summary
+	var fields plain
+	for key, value := range values {
+		if name, ok := strings.CutPrefix(key, "val_"); ok && key != "val_loss" && key != "val_loss_per_character" {
+			fields.ScoreName = name
+			delete(values, key)
+			values[scoreKey] = value
+			break // a second key with such a name is unknown
+		}
+	}
+	data, err := json.Marshal(values)
+	if err == nil {
+		d := json.NewDecoder(bytes.NewReader(data))
+		d.DisallowUnknownFields()
+		err = d.Decode(&fields)
+	}
+	*s = Summary(fields)
+	return err
+}

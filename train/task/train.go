@@ -1,0 +1,210 @@
+package task
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"time"
+
+	"github.com/heed-go/heed/internal/runfolder"
+	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/train"
+)
+
+// ErrFinished means that the run in a folder is finished.
+var ErrFinished = errors.New("is finished: there is nothing to resume, unless you raise its epochs or its patience")
+
+// Train trains the model and writes a run folder. It makes the folder if necessary. The saved weights are the weights
+// of the best check, or of the last check if the Config has KeepLast.
+//
+// If the folder has an unfinished run with the same Config, Train resumes it. The result has the same bytes as a run
+// without an interruption. If MaxEpochs or Patience is higher than in the folder, Train continues the run, even if it
+// is finished. The result has the same bytes as a run that had the higher values from the start, with the same Decay
+// and WarmUp. For this, take the Config from ReadConfig: New could choose another Decay and WarmUp for a higher
+// MaxEpochs.
+//
+// The error wraps ErrFinished if the run is finished and neither value is higher. It is also an error if the folder has
+// a run with another Config, or if another training is writing to it. In these cases Train changes no file of the run.
+//
+// In a Group, every process makes the same Task and calls Train. Only the first process locks, reads and writes the
+// folder, and writes to its Log. The other processes need no access to the folder.
+//
+// Train sets the call's Seed, Checkpoint, Run and Resume itself. Besides train.Fit's lines, it writes to the Log: a
+// line when training begins, the estimated memory and, for rows of a file, the estimated time.
+func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) (*Summary, error) {
+	first := options.Group == nil || options.Group.Rank() == 0
+	w, err := t.take(dir, options.Group)
+	if w != nil {
+		defer w.Release()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !first || options.Log == nil {
+		options.Log = io.Discard
+	}
+	size, without := "", ""
+	if t.Config.Kind().Columns == nil { // for rows, DescribeData has the sizes
+		size = fmt.Sprintf(", a text of %d characters, a vocabulary of %d", t.Config.Data.Characters, t.layout.Tokens)
+	}
+	if t.set.judged() == 0 {
+		without = ", without validation"
+	}
+	fmt.Fprintf(options.Log, "Training %s: %d parameters%s, seed %d, folder %s%s\n", t.Config.Task.Name, t.Params.Count(), size, t.Config.Seed, dir, without)
+	start := time.Now()
+	options.Seed, options.Run = t.Config.Seed, t.Config.id()
+	options.Checkpoint, options.Resume = filepath.Join(dir, runfolder.CheckpointFile), true
+	beforeSave, onMemory, onStep, onCheck := options.BeforeSave, options.OnMemory, options.OnStep, options.OnCheck
+	options.BeforeSave = func() error {
+		err := w.CheckLock()
+		if err == nil && beforeSave != nil {
+			err = beforeSave()
+		}
+		return err
+	}
+	options.OnMemory = func(bytes int) {
+		fmt.Fprintf(options.Log, "Memory: about %s\n", text.Bytes(bytes))
+		if onMemory != nil {
+			onMemory(bytes)
+		}
+	}
+	foretell := func(int, int, time.Duration) {}
+	if t.DescribeData() != "" {
+		foretell = t.foretell(options.Log)
+	}
+	var clock runfolder.Clock
+	options.OnStep = func(epoch, step int, loss float64) bool {
+		foretell(epoch, step, clock.Step())
+		return onStep != nil && onStep(epoch, step, loss)
+	}
+	options.OnCheck = func(history []train.Check, best bool) (bool, error) {
+		if first && best {
+			if err := t.Params.Save(filepath.Join(dir, runfolder.WeightsFile), runfolder.Metadata(options.Run)); err != nil {
+				return false, err
+			}
+		}
+		if first {
+			if err := cmp.Or(w.WriteHistory(history), w.WriteTimes(&clock, history)); err != nil {
+				return false, err
+			}
+		}
+		if onCheck != nil {
+			return onCheck(history, best)
+		}
+		return false, nil
+	}
+	result, err := train.Fit(ctx, t.Problem(), t.Config.Training.Config, options)
+	if err != nil {
+		return nil, err
+	}
+	s := t.summary(result)
+	s.Seconds = math.Round(time.Since(start).Seconds()*10) / 10
+	if s.Unfinished || !first {
+		return s, nil
+	}
+	if s.SHA256, s.WeightsSHA256, err = w.Sums(); err != nil {
+		return nil, err
+	}
+	content, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	s.SHA256[runfolder.SummaryFile] = runfolder.SummarySum(content)
+	return s, w.WriteSummary(s)
+}
+
+// summary returns the Summary of a training without its Seconds and checksums.
+func (t *Task) summary(r *train.Result) *Summary {
+	s := &Summary{
+		Task: t.Config.Task.Name, Seed: t.Config.Seed, BestEpoch: r.Best.Epoch, StoppedEarly: r.StoppedEarly, Because: r.StoppedBecause,
+		TrainLoss: r.Best.TrainLoss, Params: t.Params.Count(), Best: r.Best, Unfinished: r.Unfinished,
+	}
+	if n := len(r.History); n > 0 {
+		s.Epochs = r.History[n-1].Epoch + 1
+	}
+	if r.Best.Validated {
+		s.Score = t.score(r.Best.ValLoss, r.Best.Metrics)
+		s.ValLoss, s.ValScore, s.ScoreName = &r.Best.ValLoss, &s.Score.Value, s.Score.Name
+		if s.Score.Characters > 0 {
+			s.ValLossPerCharacter = new(s.Score.PerCharacter())
+		}
+	}
+	return s
+}
+
+// take lets the first process lock the folder, and begin or resume a run there. All processes return the same error.
+func (t *Task) take(dir string, group train.Group) (w *runfolder.Writer, err error) {
+	var finished []byte // one byte if the run is finished, otherwise empty
+	if group == nil || group.Rank() == 0 {
+		if _, err = configBytes(t.Config); err == nil { // before making the folder
+			w, err = runfolder.Lock(dir)
+		}
+		if err == nil {
+			err = t.begin(w)
+		}
+		if errors.Is(err, ErrFinished) { // all processes return this error
+			finished, err = []byte{1}, nil
+		}
+	}
+	finished, err = train.Broadcast(group, finished, err)
+	if err == nil && len(finished) > 0 {
+		err = fmt.Errorf("the run in %s %w", dir, ErrFinished)
+	}
+	return w, err
+}
+
+// begin begins a run in an empty folder. If the folder has a run with the same configuration, begin prepares it for
+// resuming: it writes the higher MaxEpochs and Patience to config.json.
+func (t *Task) begin(w *runfolder.Writer) error {
+	if t.unstarted != nil && !w.Has(runfolder.CheckpointFile) {
+		return t.unstarted
+	}
+	content, err := configBytes(t.Config)
+	if err != nil {
+		return err
+	}
+	if err := w.Tidy(); err != nil {
+		return err
+	}
+	if begun, err := w.HasRun(); err != nil {
+		return err
+	} else if !begun {
+		if err := w.WriteTokenizers(tokenizers(t.Config.Task)); err != nil {
+			return err
+		}
+		return w.WriteConfig(content)
+	}
+	saved, err := ReadConfig(w.Dir, t.Config.Task)
+	if err != nil {
+		return err
+	}
+	raised := saved
+	raised.Training.MaxEpochs, raised.Training.Stopping.Patience = t.Config.Training.MaxEpochs, t.Config.Training.Stopping.Patience
+	raised.moveTo(t.Config.Data)
+	if err := saved.decide(t.layout); err != nil || !same(raised, t.Config) {
+		return fmt.Errorf("%s holds a run with another configuration: choose another folder", w.Dir)
+	}
+	finished, err := w.Finished()
+	if err != nil {
+		return err
+	}
+	moved := saved
+	if moved.moveTo(t.Config.Data); finished && same(moved, t.Config) {
+		return ErrFinished
+	}
+	if same(saved, t.Config) {
+		return nil
+	}
+	if err := saved.raisedTo(t.Config); err != nil {
+		return err
+	}
+	if err := w.Reopen(finished); err != nil {
+		return err
+	}
+	return w.WriteConfig(content)
+}
