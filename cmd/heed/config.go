@@ -244,7 +244,7 @@ func (s *settings) fromFlags(given *pflag.FlagSet) (task.Config, error) {
 		}
 	}
 	err = errors.Join(err, setFiles(&c.Config, c.data, c.validationData))
-	if c.Kind().Columns == nil && given.Changed("columns") && !slices.ContainsFunc(c.data, hasKeys) {
+	if !c.Kind().Rows && given.Changed("columns") && !slices.ContainsFunc(c.data, hasKeys) {
 		err = errors.Join(err, withoutKeys(c.data))
 	}
 	if given.Changed("dropout") { // otherwise the rates of a preset stay
@@ -284,7 +284,7 @@ func withoutKeys(files []string) error {
 // setFiles stores the values of --data and --validation-data. A flag that wasn't given changes nothing.
 func setFiles(c *task.Config, files, validation []string) error {
 	d := &c.Data
-	if len(files) > 0 && c.Kind().Columns == nil {
+	if len(files) > 0 && !c.Kind().Rows {
 		if slices.Contains(files, "") {
 			return usagef("--data must be the name of a file or a folder, got none")
 		}

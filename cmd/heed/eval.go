@@ -66,7 +66,7 @@ func (e *evaluation) check(flags *pflag.FlagSet, dir string) error {
 	}
 	c, err := readConfig(dir)
 	columns := e.as.Columns
-	switch isText := err == nil && c.Kind().Columns == nil; {
+	switch isText := err == nil && !c.Kind().Rows; {
 	case flags.Changed("answers") && e.answers == "":
 		return usagef("--answers must be a file's name, got none")
 	case isText && columns != nil && len(columns) != 1:
@@ -101,7 +101,7 @@ func (e *evaluation) run(cmd *cobra.Command, dir string) error {
 	}
 	var m *task.Model
 	var examples []data.Example
-	isText := c.Kind().Columns == nil
+	isText := !c.Kind().Rows
 	if e.files != nil && !isText {
 		m, examples, err = e.open(cmd, dir)
 	} else {
@@ -137,7 +137,7 @@ func (e *evaluation) score(cmd *cobra.Command, dir string) (*task.Model, []data.
 	defer t.Close()
 	if t.Config.Data.Validation == 0 {
 		advice := ""
-		if t.Config.Data.File != "" && t.Config.Kind().Columns != nil {
+		if t.Config.Data.File != "" && t.Config.Kind().Rows {
 			advice = ": use --data FILE to score a file"
 		}
 		return nil, nil, fmt.Errorf("the run in %s has no validation set%s", dir, advice)

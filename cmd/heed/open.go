@@ -48,7 +48,7 @@ func needData(flags *pflag.FlagSet, names ...string) error {
 // no valid configuration, rowsOnly returns nil: the command reports that when it opens the run.
 func rowsOnly(flags *pflag.FlagSet, dir string, names ...string) error {
 	c, err := readConfig(dir)
-	if i := slices.IndexFunc(names, flags.Changed); i >= 0 && err == nil && c.Kind().Columns == nil {
+	if i := slices.IndexFunc(names, flags.Changed); i >= 0 && err == nil && !c.Kind().Rows {
 		return forRows(names[i], dir, c)
 	}
 	return nil
@@ -86,13 +86,13 @@ func openTask(ctx context.Context, dir string, files, validation []string, other
 		return nil, usagef("--data is for models that learned a file; %s learned the task %s", dir, c.Task.Name)
 	case c.Data.File == "" && len(validation) > 0:
 		return nil, usagef("--validation-data is for models that learned a file; %s learned the task %s", dir, c.Task.Name)
-	case c.Kind().Columns == nil && len(validation) > 0:
+	case !c.Kind().Rows && len(validation) > 0:
 		return nil, forRows("validation-data", dir, c)
 	}
 	if err := setFiles(&c, files, validation); err != nil {
 		return nil, err
 	}
-	if others && len(files) > 0 && c.Kind().Columns == nil {
+	if others && len(files) > 0 && !c.Kind().Rows {
 		c.Data.SHA256 = ""
 	}
 	if change != nil {
@@ -109,7 +109,7 @@ func openTask(ctx context.Context, dir string, files, validation []string, other
 		err = wrongFlag(err, nil)
 	case errors.As(err, &wrong): // config.json is wrong, not the call
 		err = fmt.Errorf("%s: %w", filepath.Join(dir, runfolder.ConfigFile), err)
-	case err != nil && c.Data.File != "" && others && c.Kind().Columns != nil:
+	case err != nil && c.Data.File != "" && others && c.Kind().Rows:
 		err = fmt.Errorf("%w; --data FILE scores another file", err)
 	case err != nil && c.Data.ValidationFile != "" && len(files)+len(validation) == 0:
 		err = fmt.Errorf("%w; if the files have moved, give their names with --data FILE and --validation-data FILE", err)

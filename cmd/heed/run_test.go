@@ -54,7 +54,7 @@ func dataFlags(t *testing.T, name string) []string {
 	switch {
 	case err != nil:
 		t.Fatal(err)
-	case c.Task.Sample == nil && c.Kind().Columns == nil:
+	case c.Task.Sample == nil && !c.Kind().Rows:
 		return []string{"--max-len=16", "--data=" + sharedFile(t, "fox.txt", fox)}
 	case c.Task.Sample == nil:
 		return []string{"--steps-per-epoch=0", "--validation=20", "--data=" + rowsFile(t, name)}
@@ -71,7 +71,7 @@ func rowsFile(t *testing.T, name string) string {
 	c, err := task.Named(name, 0)
 	must(t, err)
 	kind := c.Kind()
-	fmt.Fprintf(&s, "id,%s,%s\n", kind.Columns[0].Names[0], kind.Columns[1].Names[0])
+	s.WriteString("id,source,target\n")
 	for i := range 200 {
 		some := make([]string, 1+rng.IntN(5))
 		tags := make([]string, len(some))
@@ -129,13 +129,13 @@ func TestTrainEvalPredict(t *testing.T) {
 					t.Errorf("summary.json is %v, want the key %s in it", raw, name)
 				}
 			}
-			if files, want := len(folder(t, dir)), 7+len(c.Data.Tokenizers); files != want || len(c.Data.Tokenizers) > 0 != (c.Data.File != "" && kind.Columns != nil) {
+			if files, want := len(folder(t, dir)), 7+len(c.Data.Tokenizers); files != want || len(c.Data.Tokenizers) > 0 != (c.Data.File != "" && kind.Rows) {
 				t.Errorf("the run folder has %d files, want %d", files, want)
 			}
 
 			want := fmt.Sprintf("Val=%.6f, %s %.4f", *s.ValLoss, kind.Score, *s.ValScore)
 			got, answers, _ := strings.Cut(succeed(t, "eval", dir), "\n")
-			if rows := c.Data.File != "" && kind.Columns != nil; (answers != "") != rows {
+			if rows := c.Data.File != "" && kind.Rows; (answers != "") != rows {
 				t.Errorf("after its first line, heed eval prints %q, want scores of answers only for rows of a file", answers)
 			}
 			if !strings.HasPrefix(got, want) || !strings.Contains(out, "Best epoch "+fmt.Sprint(s.BestEpoch)+": "+got+"\n") {

@@ -31,14 +31,14 @@ func asConfigError(err error) *ConfigError {
 
 // fromRows reports whether the task learns from the rows of a file.
 func (c *Config) fromRows() bool {
-	return c.Data.File != "" && kindOf(c.Task.Kind).about().Columns != nil
+	return c.Data.File != "" && kindOf(c.Task.Kind).about().Rows
 }
 
 // checkData checks the Data and the ClassWeights, except for numbers.
 func (c *Config) checkData() error {
 	d, k := &c.Data, c.Kind()
 	draws := c.Task.Sample != nil || c.Task.Answer != nil || c.Task.Spell != nil || c.Task.Read != nil
-	fileTask := k.Name != "" && k.Columns == nil || kindOf(data.Kind(c.Task.Name)).about().Name != ""
+	fileTask := k.Name != "" && !k.Rows || kindOf(data.Kind(c.Task.Name)).about().Name != ""
 	_, err := textfile.Named(d.Encoding)
 	switch stray := c.stray(); {
 	case d.File == "" && fileTask:

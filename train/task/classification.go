@@ -24,7 +24,7 @@ type classification struct{ common }
 
 var classificationKind = classification{common{Kind{
 	Name: data.KindClassification, About: "the label of each text in a file",
-	Columns: []Column{
+	Rows: true, columns: []table.Column{
 		{Role: "text", Names: []string{"text", "source", "input", "sentence", "review", "message"}},
 		{Role: "label", Names: []string{"label", "class", "category", "sentiment", "target"}},
 	},

@@ -111,7 +111,7 @@ func Defaults(rule data.Rule) Config {
 	if tune := tuned[rule.Name]; tune != nil {
 		tune(&c)
 	}
-	if rule.Sample == nil && k.about().Columns != nil {
+	if rule.Sample == nil && k.about().Rows {
 		rowDefaults(&c)
 	}
 	return c

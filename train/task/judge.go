@@ -65,7 +65,7 @@ const judgeBatch = 1 << 13
 // the model doesn't know. Judge returns an error if there are no examples or if the model's kind is text.
 func (m *Model) Judge(ctx context.Context, examples []data.Example, o PredictOptions) (*Report, error) {
 	kind := kindOf(m.Config.Task.Kind)
-	if kind.about().Columns == nil || len(examples) == 0 {
+	if !kind.about().Rows || len(examples) == 0 {
 		return nil, fmt.Errorf("Judge needs at least one example and a model that answers rows, got %d examples and a model of kind %s", len(examples), m.Config.Task.Kind)
 	}
 	r := &Report{kind: kind, Units: m.Config.Data.TargetUnits}

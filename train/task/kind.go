@@ -19,10 +19,7 @@ type Kind struct {
 	Name  data.Kind // also the name of the task that learns from a file
 	About string    // description of this task
 
-	// Columns describes the column of sources and the column of answers. It is nil for the kind text, which doesn't
-	// learn from rows.
-	Columns []Column
-
+	Rows  bool // the task learns from the rows of a file; otherwise it learns from a text
 	Pairs bool // with a third column, the task learns two texts per row: see data.Rule.Pairs
 
 	Generates   bool // Model.Generate continues a prompt
@@ -38,6 +35,7 @@ type Kind struct {
 	Score    string // name of the metric that says how good a model is, such as "accuracy"
 	LossUnit string // such as "nats"; empty if the loss has none
 
+	columns   []table.Column  // the column of sources and the column of answers; nil without Rows
 	aligned   bool            // each symbol of a source has one symbol in the answer, and each of these is scored
 	causal    bool            // no position sees a later one: batches have no lengths, and the last position gives the answer
 	units     string          // allowed units of the sources and answers of a file
@@ -46,10 +44,6 @@ type Kind struct {
 	losses    named           // what Training.Loss may be, the default first; nil if there is no choice
 	smoothing float64         // default LabelSmoothing for rows of a file
 }
-
-// A Column is a column of a file of rows. Its Role is a noun for its fields, such as "label". Its Names are the usual
-// names in a header.
-type Column = table.Column
 
 // A kind implements one Kind. It embeds common, and replaces the methods in which it differs. Each kind has its own
 // file.
@@ -102,22 +96,22 @@ func (c *Config) Kind() Kind {
 		if k.Right != "" {
 			k.Right = "exactly right"
 		}
-	case k.Columns == nil && c.Task.Source != nil:
+	case !k.Rows && c.Task.Source != nil:
 		k.Unit = "tokens"
 	}
 	return k
 }
 
 // columns describes the columns of the task's files.
-func (c *Config) columns() []Column {
+func (c *Config) columns() []table.Column {
 	k := kindOf(c.Task.Kind).about()
 	if !k.Pairs || !c.Task.Pairs {
-		return k.Columns
+		return k.columns
 	}
-	return []Column{
+	return []table.Column{
 		{Role: "first text", Names: []string{"text1", "first", "sentence1", "question1", "premise", "question"}},
 		{Role: "second text", Names: []string{"text2", "second", "sentence2", "question2", "hypothesis", "answer"}},
-		k.Columns[1],
+		k.columns[1],
 	}
 }
 

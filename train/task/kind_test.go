@@ -26,7 +26,7 @@ func TestKinds(t *testing.T) {
 				t.Fatalf("Named returns the task %+v, want one of this kind with an About", c.Task)
 			}
 			c.Training.MaxEpochs, c.Data.Validation = 1, 20
-			if about.Columns == nil {
+			if !about.Rows {
 				c.Training.StepsPerEpoch = 2
 			}
 			task := fitted(t, c)
@@ -47,8 +47,8 @@ func TestKinds(t *testing.T) {
 				t.Errorf("Generate: got error %v, want success: %v", err, about.Generates)
 			}
 			r, err := task.Judge(t.Context(), []data.Example{{Source: "a b", Answer: reference}}, PredictOptions{})
-			if (err == nil) != (about.Columns != nil) {
-				t.Errorf("Judge: got error %v, want success: %v", err, about.Columns != nil)
+			if (err == nil) != about.Rows {
+				t.Errorf("Judge: got error %v, want success: %v", err, about.Rows)
 			} else if err == nil && (len(r.Judged) != 1 || r.String() == "" || about.Classes != (r.Classes.Classes() != nil)) {
 				t.Errorf("Judge returns the report\n%s\nwant one judged source, and classes: %v", r, about.Classes)
 			}

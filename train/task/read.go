@@ -142,7 +142,7 @@ func (m *Model) PredictFile(ctx context.Context, file string, w io.Writer, o Pre
 // reads returns the configuration for reading rows.
 func (m *Model) reads() (Config, error) {
 	c := m.Config
-	if c.Kind().Columns == nil {
+	if !c.Kind().Rows {
 		return c, fmt.Errorf("a text model can't answer the rows of a file: the task %s is of kind %s", c.Task.Name, c.Task.Kind)
 	}
 	return c, nil

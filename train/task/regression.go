@@ -16,6 +16,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/setting"
+	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
@@ -26,7 +27,7 @@ type regression struct{ common }
 
 var regressionKind = regression{common{Kind{
 	Name: data.KindRegression, About: "the number for each text in a file",
-	Columns: []Column{
+	Rows: true, columns: []table.Column{
 		{Role: "text", Names: []string{"text", "source", "input", "sentence", "review", "message"}},
 		{Role: "number", Names: []string{"number", "value", "score", "rating", "target", "label"}},
 	},

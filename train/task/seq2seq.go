@@ -11,6 +11,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
@@ -21,7 +22,7 @@ type seq2seq struct{ common }
 
 var seq2seqKind = seq2seq{common{Kind{
 	Name: data.KindSeq2Seq, About: "the answer to each source in a file, of any length",
-	Columns: []Column{
+	Rows: true, columns: []table.Column{
 		{Role: "source", Names: []string{"source", "src", "input", "word", "question"}},
 		{Role: "answer", Names: []string{"target", "tgt", "output", "answer", "pronunciation"}},
 	},

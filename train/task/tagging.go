@@ -11,6 +11,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/ops"
+	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/score"
@@ -21,7 +22,7 @@ type tagging struct{ common }
 
 var taggingKind = tagging{common{Kind{
 	Name: data.KindTagging, About: "the tag of each token in a file",
-	Columns: []Column{
+	Rows: true, columns: []table.Column{
 		{Role: "token list", Names: []string{"tokens", "words", "text", "sentence", "source"}},
 		{Role: "tag list", Names: []string{"tags", "labels", "ner_tags", "pos_tags", "target"}},
 	},

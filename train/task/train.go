@@ -49,7 +49,7 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 		options.Log = io.Discard
 	}
 	size, without := "", ""
-	if t.Config.Kind().Columns == nil { // for rows, DescribeData has the sizes
+	if !t.Config.Kind().Rows { // for rows, DescribeData has the sizes
 		size = fmt.Sprintf(", a text of %d characters, a vocabulary of %d", t.Config.Data.Characters, t.layout.Tokens)
 	}
 	if t.set.judged() == 0 {
