@@ -28,9 +28,9 @@ layer. Each row of a map shows how much one position attends to the positions in
 model has cross-attention, from the answer to the source, those layers come first.
 
 Without --out, heed prints the maps. An HTML file is interactive: choose a head and a token with the
-pointer, by touch or with the arrow keys to see what the token attends to. It opens on the sharpest
-head, whose rows have the lowest mean entropy, and also offers the mean over the heads of each layer.
-Without scripts, the page shows the maps of all heads. A PNG can show Latin, Greek and Cyrillic
+pointer, by touch or with the arrow keys to see what the token attends to. At first it shows the sharpest
+head: the one whose rows have the lowest mean entropy. It also offers the mean over the heads of each
+layer. Without scripts, the page shows the maps of all heads. A PNG can show Latin, Greek and Cyrillic
 letters. SVG and HTML can show all letters of the viewer's fonts.
 If the input is longer than the model's context, the maps show the part that the model reads, and
 standard error has a note. Put -- before an input that begins with a dash.`,

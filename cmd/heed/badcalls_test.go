@@ -42,9 +42,9 @@ func TestBadPlaces(t *testing.T) {
 	write(t, "begun/config.json", read(t, "text/config.json"))
 	write(t, "file", "keep me")
 	write(t, "rows.tsv", "abc\tabc\n")
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	defer taken.Close()
+	defer listener.Close()
 	before := tree(t)
 
 	type call struct {
@@ -53,27 +53,27 @@ func TestBadPlaces(t *testing.T) {
 		want   string
 	}
 	var calls []call
-	rest := map[string]string{"predict": " abc", "generate": " --prompt=a --tokens=1", "attention": " abc", "serve": " --addr=127.0.0.1:0"}
-	begun := map[string]string{"report": "history: the run ended before its first check"}
+	arguments := map[string]string{"predict": " abc", "generate": " --prompt=a --tokens=1", "attention": " abc", "serve": " --addr=127.0.0.1:0"}
+	missing := map[string]string{"report": "history: the run ended before its first check"}
 	for _, cmd := range newRoot(nil).Commands() {
 		words := append(strings.Fields(cmd.Use), "")
 		if !strings.HasPrefix(words[1], "DIR") {
 			continue
 		}
-		with := func(dir string) string { return words[0] + " " + dir + rest[words[0]] }
+		with := func(dir string) string { return words[0] + " " + dir + arguments[words[0]] }
 		calls = append(calls, call{with("none"), 1, "none isn't a run folder: it has no config.json"},
 			call{with("folder"), 1, "folder isn't a run folder: it has no config.json"},
 			call{with("file"), 1, "file isn't a run folder, but a file: give the folder"},
 			call{with("older"), 1, "older/config.json: this run folder has the older format 3, and heed reads format 4: train it again"},
 			call{with("newer"), 1, "newer/config.json: this run folder has the newer format 5, and heed reads format 4: update heed"},
-			call{with("begun"), 1, "begun has no " + cmp.Or(begun[words[0]], "weights: the run ended before the end of its first epoch") + "; heed train --resume begun continues the run"},
+			call{with("begun"), 1, "begun has no " + cmp.Or(missing[words[0]], "weights: the run ended before the end of its first epoch") + "; heed train --resume begun continues the run"},
 			call{with("run --nope"), 2, "unknown flag: --nope"},
 			call{words[0], 2, "heed " + words[0] + " takes "})
 	}
 	if len(calls) < 5*8 {
 		t.Errorf("found %d calls of commands with a DIR, want at least 40", len(calls))
 	}
-	in := " --max-epochs=1 --out=new"
+	flags := " --max-epochs=1 --out=new"
 	calls = append(calls, []call{
 		{"eval run more", 2, `takes one run folder, got "run" "more"`},
 		{"generate text more --prompt=a --tokens=1", 2, `takes one run folder, and a prompt of several words in quotes, got "text" "more"`},
@@ -87,12 +87,12 @@ func TestBadPlaces(t *testing.T) {
 
 		{"train --resume=file", 1, "file isn't a run folder, but a file"},
 		{"train --resume=newer --max-epochs=9", 1, "has the newer format 5"},
-		{"train --from=none" + in, 1, "none isn't a run folder"},
-		{"train --from=older" + in, 1, "has the older format 3"},
-		{"train --task=text --max-len=16 --data=" + foxText(t) + " --from=begun" + in, 1, "can't start from the run begun: it has no weights"},
-		{"train --task=seq2seq --data=none" + in, 1, `data file "none": no such file`},
-		{"train --task=seq2seq --data=folder" + in, 1, `data file "folder": it is a directory`},
-		{"train --task=text --data=folder" + in, 1, "is a directory"},
+		{"train --from=none" + flags, 1, "none isn't a run folder"},
+		{"train --from=older" + flags, 1, "has the older format 3"},
+		{"train --task=text --max-len=16 --data=" + foxText(t) + " --from=begun" + flags, 1, "can't start from the run begun: it has no weights"},
+		{"train --task=seq2seq --data=none" + flags, 1, `data file "none": no such file`},
+		{"train --task=seq2seq --data=folder" + flags, 1, `data file "folder": it is a directory`},
+		{"train --task=text --data=folder" + flags, 1, "is a directory"},
 		{"eval run --data=folder", 1, `data file "folder": it is a directory`},
 		{"eval text --data=folder", 1, "is a directory"},
 		{"predict run --data=folder", 1, `data file "folder": it is a directory`},
@@ -117,11 +117,11 @@ func TestBadPlaces(t *testing.T) {
 		{"report run --out=x.png", 2, "must be a file's name that ends in .html"},
 		{"report run run", 2, "a page that compares runs needs --out"},
 
-		{"serve run --addr=" + taken.Addr().String(), 1, "address already in use"},
+		{"serve run --addr=" + listener.Addr().String(), 1, "address already in use"},
 		{"serve run --addr=here", 2, "--addr must be a host and a port"},
 		{"serve run --addr=127.0.0.1:65536", 2, "--addr must be a host and a port"},
-		{"train --watch --watch-addr=" + taken.Addr().String() + in, 1, "address already in use"},
-		{"train --watch --watch-addr=here" + in, 2, "--watch-addr must be a host and a port"},
+		{"train --watch --watch-addr=" + listener.Addr().String() + flags, 1, "address already in use"},
+		{"train --watch --watch-addr=here" + flags, 2, "--watch-addr must be a host and a port"},
 
 		{"generate run --prompt=a --tokens=1", 2, "run learned the task copy, but heed generate needs a text model"},
 		{"generate run", 2, "run learned the task copy, but heed generate needs a text model"},

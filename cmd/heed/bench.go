@@ -94,15 +94,15 @@ func measureAll(cmd *cobra.Command, chosen []bench.Benchmark, procs int, asJSON 
 // chooseBenchmarks returns the benchmarks that the arguments choose by name, by ID or by the part of the name before a
 // dash. Without arguments, it returns all.
 func chooseBenchmarks(args []string) ([]bench.Benchmark, error) {
-	all := bench.All()
+	benchmarks := bench.All()
 	if len(args) == 0 {
-		return all, nil
+		return benchmarks, nil
 	}
 	var chosen []bench.Benchmark
 	for _, arg := range args {
 		found := false
 		names := []string{"dist"} // a command of its own
-		for _, b := range all {
+		for _, b := range benchmarks {
 			names = append(names, b.Name)
 			if arg == b.Name || arg == b.ID() || strings.HasPrefix(b.Name, arg+"-") {
 				chosen, found = append(chosen, b), true

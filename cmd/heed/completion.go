@@ -96,11 +96,11 @@ func valuesOf(cmd *cobra.Command, flag string) cobra.CompletionFunc {
 		return cobra.FixedCompletions(endings, cobra.ShellCompDirectiveFilterFileExt)
 	}
 	if table, ok := task.Choices()[flag]; ok {
-		var all []string
-		for name, about := range table.All {
-			all = append(all, cobra.CompletionWithDesc(name, about))
+		var completions []string
+		for name, help := range table.All {
+			completions = append(completions, cobra.CompletionWithDesc(name, help))
 		}
-		return oneOf(all...)
+		return oneOf(completions...)
 	}
 	switch flag {
 	case "task":
@@ -138,24 +138,24 @@ func valuesOf(cmd *cobra.Command, flag string) cobra.CompletionFunc {
 }
 
 // described returns completions of tasks, with their descriptions.
-func described(tasks []string) (all []string) {
+func described(tasks []string) (completions []string) {
 	for _, name := range tasks {
 		if c, err := task.Named(name, 0); err == nil {
-			all = append(all, cobra.CompletionWithDesc(name, c.Task.About))
+			completions = append(completions, cobra.CompletionWithDesc(name, c.Task.About))
 		}
 	}
-	return all
+	return completions
 }
 
 // presets completes the names of presets: of the task that --task names, or of all tasks if it isn't given.
-func presets(cmd *cobra.Command, _ []string, _ string) (all []string, _ cobra.ShellCompDirective) {
+func presets(cmd *cobra.Command, _ []string, _ string) (completions []string, _ cobra.ShellCompDirective) {
 	name := cmd.Flags().Lookup("task")
 	for _, p := range task.Presets() {
 		if !name.Changed || name.Value.String() == string(p.Kind) { // a task with presets is named like its kind
-			all = append(all, cobra.CompletionWithDesc(p.Name, string(p.Kind)+": "+p.About))
+			completions = append(completions, cobra.CompletionWithDesc(p.Name, string(p.Kind)+": "+p.About))
 		}
 	}
-	return all, cobra.ShellCompDirectiveNoFileComp
+	return completions, cobra.ShellCompDirectiveNoFileComp
 }
 
 // runFolders completes run folders or, if it finds none, any folders.

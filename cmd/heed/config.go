@@ -78,8 +78,8 @@ func (s *settings) modelFlags(group func(title string) *pflag.FlagSet) {
 	f.BoolVar(&s.Data.MergeLabels, "merge-labels", s.Data.MergeLabels, "for classification: make labels that differ only in case or surrounding spaces one label, with the most frequent spelling")
 	f.StringVar(&s.Data.Encoding, "encoding", s.Data.Encoding, encodings+" (default: UTF-8)")
 	f.StringVar(&s.units, "units", s.units, "units of sources and answers: characters, tokens between spaces, or bpe, byte pairs with one vocabulary for both (default: guessed from the file; for text: characters)")
-	f.StringVar((*string)(&s.Data.SourceUnits), "source-units", string(s.Data.SourceUnits), "units of sources (default: those of --units)")
-	f.StringVar((*string)(&s.Data.TargetUnits), "target-units", string(s.Data.TargetUnits), "units of answers (default: those of --units)")
+	f.StringVar((*string)(&s.Data.SourceUnits), "source-units", string(s.Data.SourceUnits), "units of sources (default: --units)")
+	f.StringVar((*string)(&s.Data.TargetUnits), "target-units", string(s.Data.TargetUnits), "units of answers (default: --units)")
 	f.IntVar(&s.Data.VocabSize, "vocab-size", s.Data.VocabSize, "maximum number of ids with --units bpe (0: chosen from the amount of text)")
 	f.IntVar(&s.Task.MaxAnswer, "max-answer", s.Task.MaxAnswer, "maximum length of an answer, for seq2seq (0: chosen from the file)")
 	f.StringVar(&t.ClassWeights, "class-weights", t.ClassWeights, "balanced: rare labels or tags weigh more in the loss, so that all count the same (default: no weights)")
@@ -120,7 +120,7 @@ func (s *settings) trainingFlags(group func(title string) *pflag.FlagSet) {
 	f = group("Learning rate over time")
 	choose(f, "schedule", &o.Schedule.Kind, "learning rate after the warm-up: %s")
 	f.IntVar(&o.Schedule.WarmUp, "warm-up", o.Schedule.WarmUp, "steps until the learning rate reaches its peak")
-	f.IntVar(&o.Schedule.Decay, "decay", o.Schedule.Decay, "step at which the learning rate reaches --floor; for staircase: steps per stair (0, only for cosine: no decay)")
+	f.IntVar(&o.Schedule.Decay, "decay", o.Schedule.Decay, "step at which the learning rate reaches --floor; for staircase: steps per stair (0: no decay, only for cosine)")
 	f.Float64Var(&o.Schedule.Floor, "floor", o.Schedule.Floor, "learning rate after --decay, as a fraction of the peak")
 	f.IntVar(&o.Plateau.Checks, "plateau", o.Plateau.Checks, "checks without improvement after which the learning rate is lowered, repeatedly (0: never)")
 	f.Float64Var(&o.Plateau.Factor, "plateau-factor", o.Plateau.Factor, "factor by which --plateau multiplies the learning rate (0: 0.1)")
@@ -231,8 +231,8 @@ func (s *settings) fromFlags(given *pflag.FlagSet) (task.Config, error) {
 		if setting == nil {
 			return
 		}
-		if many, ok := flag.Value.(pflag.SliceValue); ok {
-			err = errors.Join(err, setting.Value.(pflag.SliceValue).Replace(many.GetSlice()))
+		if values, ok := flag.Value.(pflag.SliceValue); ok {
+			err = errors.Join(err, setting.Value.(pflag.SliceValue).Replace(values.GetSlice()))
 		} else {
 			err = errors.Join(err, f.Set(flag.Name, flag.Value.String()))
 		}
@@ -324,7 +324,7 @@ var flagOf = map[string]string{
 }
 
 // wrongFlag turns a *task.ConfigError into a usageError that names flags instead of settings. It returns other errors
-// unchanged. The flags given decide which of several flags set a value; they may be nil.
+// unchanged. If given isn't nil, it decides between flags that set the same value.
 func wrongFlag(err error, given *pflag.FlagSet) error {
 	var wrong *task.ConfigError
 	if !errors.As(err, &wrong) {

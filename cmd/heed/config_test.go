@@ -30,11 +30,11 @@ func TestHostileConfigs(t *testing.T) {
 		must(t, json.Unmarshal([]byte(good), &config))
 		delete(config, "sha256")
 		for i := 0; i < len(pairs); i += 2 {
-			in, path := config, strings.Split(pairs[i], ".")
+			object, path := config, strings.Split(pairs[i], ".")
 			for _, part := range path[:len(path)-1] {
-				in = in[part].(map[string]any)
+				object = object[part].(map[string]any)
 			}
-			in[path[len(path)-1]] = json.RawMessage(pairs[i+1])
+			object[path[len(path)-1]] = json.RawMessage(pairs[i+1])
 		}
 		b, err := json.Marshal(config)
 		must(t, err)
@@ -149,12 +149,12 @@ func TestHostileConfigs(t *testing.T) {
 // value.
 func TestFlagsBeatPresets(t *testing.T) {
 	flagsOf := func(c task.Config) *pflag.FlagSet {
-		all := pflag.NewFlagSet("", pflag.ContinueOnError)
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 		s := settings{Config: c, dropout: c.Model.Dropout}
 		for _, g := range s.flags() {
-			all.AddFlagSet(g.FlagSet)
+			flags.AddFlagSet(g.FlagSet)
 		}
-		return all
+		return flags
 	}
 	change := func(preset task.Preset, flag, value string) (task.Config, *pflag.FlagSet) {
 		s, err := defaults(string(preset.Kind), 0)

@@ -230,8 +230,8 @@ func TestDamagedFiles(t *testing.T) {
 					}
 				}
 				// An unfinished run's history comes from the checkpoint.
-				if most := flips * 9 / 10; refusedFlips < most && (file != runfolder.HistoryFile || state == "finished") {
-					t.Errorf("%d of %d flipped bytes of %s are errors, want at least %d", refusedFlips, flips, file, most)
+				if limit := flips * 9 / 10; refusedFlips < limit && (file != runfolder.HistoryFile || state == "finished") {
+					t.Errorf("%d of %d flipped bytes of %s are errors, want at least %d", refusedFlips, flips, file, limit)
 				}
 				fmt.Fprintf(&table, "%-8s %-10s %-24s %d errors, %d harmless, %d silent\n", kind.name, state, file, seen["error"], seen["harmless"], seen["silent"])
 			}

@@ -30,8 +30,8 @@ func newEval() *cobra.Command {
 		Long: `Score a run's saved weights on its validation set: the sequences that were held out of training, the
 rows of --validation-data, or the last tenth of the text. The loss is the mean cross-entropy in nats. For
 a text with --units bpe, heed also prints the loss per character, to compare it with models of characters.
-A model that learned rows of a file then answers the sources, and its answers are scored too. With --data,
-the model is scored on all rows of another file, or on the last tenth of another text.
+If the model learned rows of a file, heed also scores its answers to the sources. With --data, heed scores
+the model on all rows of another file, or on the last tenth of another text.
 
 For seq2seq, every answer that the rows have for a source is right. Each answer of the model is compared
 with the nearest right answer, the one that needs the fewest edits: symbols replaced, inserted or left
@@ -40,7 +40,7 @@ answers. If the model has byte pairs, words count instead of symbols. A source t
 counts as an empty answer.
 
 For tagging with tags such as B-PER, I-PER and O, heed also scores whole entities, as the script conlleval
-does: precision, recall and F1 for each type and for all.`,
+does: precision, recall and F1 for each type and for all types together.`,
 		Example: `  heed eval runs/reverse
   heed eval runs/words --data test.tsv --beam 5 --answers answers.tsv`,
 		Args:    takes("one run folder", cobra.ExactArgs(1)),

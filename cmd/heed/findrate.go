@@ -38,10 +38,10 @@ func findRate(cmd *cobra.Command, c task.Config, out string, options train.RunOp
 		bar = cmd.ErrOrStderr()
 	}
 	progress := newProgress(bar, steps, train.Config{MaxEpochs: 1}, train.RunOptions{})
-	taken := 0
+	step := 0
 	options.OnStep = func(_, _ int, loss float64) bool {
-		taken++
-		return progress.step(0, taken-1, loss)
+		step++
+		return progress.step(0, step-1, loss)
 	}
 	losses, rate, err := train.FindRate(cmd.Context(), t.Problem(), t.Config.Training.Config, options, 1e-6, 10, steps)
 	progress.clear()

@@ -35,8 +35,8 @@ func dataFiles(d data.Settings) []string {
 	return slices.DeleteFunc(files, func(path string) bool { return path == "" })
 }
 
-// checkStdout returns an error if standard output is a regular file that is one of the inputs, whether it is opened for
-// appending or not: the command would read what it prints, or overwrite what it reads.
+// checkStdout returns an error if standard output is a regular file that is one of the inputs. The command would read
+// its own output or, if the file isn't opened for appending, overwrite its input.
 func checkStdout(stdout io.Writer, inputs []string) error {
 	if input := among(inputs, regular(stdout)); input != "" {
 		return fmt.Errorf("standard output is %s, which this call reads: write to another file", input)
@@ -46,14 +46,14 @@ func checkStdout(stdout io.Writer, inputs []string) error {
 
 // stdin returns standard input. It returns an error if standard output is the same regular file.
 func stdin(cmd *cobra.Command) (io.Reader, error) {
-	in := cmd.InOrStdin()
-	if f, ok := in.(*os.File); ok {
+	r := cmd.InOrStdin()
+	if f, ok := r.(*os.File); ok {
 		input, err := f.Stat()
 		if output := regular(cmd.OutOrStdout()); err == nil && output != nil && os.SameFile(input, output) {
 			return nil, errors.New("standard input and standard output are the same file: write to another file")
 		}
 	}
-	return in, nil
+	return r, nil
 }
 
 // regular describes the regular file that w writes to. It returns nil if there is none.
@@ -69,14 +69,14 @@ func regular(w io.Writer) fs.FileInfo {
 	return info
 }
 
-// among returns the path of the input that is the file of info, or "" if there is none. A folder stands for all files
-// of a text: see data.TextFiles.
+// among returns the path of the input that is the same file as info, or "" if there is none. A folder stands for the
+// files of a text in it: see data.TextFiles.
 func among(inputs []string, info fs.FileInfo) string {
 	if info == nil {
 		return ""
 	}
 	found := ""
-	same := func(path string) bool {
+	compare := func(path string) (isFolder bool) {
 		file, err := os.Stat(path)
 		if err == nil && os.SameFile(file, info) {
 			found = path
@@ -84,7 +84,7 @@ func among(inputs []string, info fs.FileInfo) string {
 		return err == nil && file.IsDir()
 	}
 	for _, input := range inputs {
-		if !same(input) { // not a folder
+		if !compare(input) {
 			continue
 		}
 		fs.WalkDir(os.DirFS(input), ".", func(name string, d fs.DirEntry, err error) error {
@@ -93,9 +93,9 @@ func among(inputs []string, info fs.FileInfo) string {
 			case strings.HasPrefix(d.Name(), ".") && d.IsDir():
 				return fs.SkipDir
 			case !strings.HasPrefix(d.Name(), "."):
-				same(filepath.Join(input, filepath.FromSlash(name)))
+				compare(filepath.Join(input, filepath.FromSlash(name)))
 			}
-			return nil // an error occurs again when the folder is read
+			return nil // reading the folder gives the same error
 		})
 	}
 	return found

@@ -82,11 +82,11 @@ func TestStdoutKeepsInputs(t *testing.T) {
 	for _, args := range [][]string{{"predict", run}, {"tokenize", run}, {"tokenize", run, "--ids"}, {"tokenize", run, "--count"}} {
 		both, err := os.OpenFile(rows, os.O_RDWR|os.O_APPEND, 0)
 		must(t, err)
-		in, err := os.Open(rows)
+		input, err := os.Open(rows)
 		must(t, err)
 		before := read(t, rows)
 		cmd := process(args...)
-		cmd.Stdin, cmd.Stdout = in, both
+		cmd.Stdin, cmd.Stdout = input, both
 		var stderr strings.Builder
 		cmd.Stderr = &stderr
 		cmd.Run() // fails with a status
@@ -95,7 +95,7 @@ func TestStdoutKeepsInputs(t *testing.T) {
 			t.Errorf("%q: the input has changed, want it unchanged", args)
 		}
 		must(t, both.Close())
-		must(t, in.Close())
+		must(t, input.Close())
 	}
 	log, err := os.Create(path("log"))
 	must(t, err)

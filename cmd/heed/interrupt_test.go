@@ -152,20 +152,20 @@ func TestLastWords(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer os.RemoveAll(dir)
-			var said, out bytes.Buffer
-			line := &oneWrite{Writer: &said}
+			var stderr, out bytes.Buffer
+			line := &oneWrite{Writer: &stderr}
 			runIn(cancelled(t, c.steps), nil, small("--task=copy", "--max-epochs=1", "--out="+dir), &out, line)
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancelCause(t.Context())
-				said.Reset()
-				last := lastWords(ctx, &said)
+				stderr.Reset()
+				last := lastWords(ctx, &stderr)
 				last.(*oneWrite).advice.Store(line.advice.Load())
 				cancel(errInterrupted)
 				time.Sleep(time.Second)
 				fmt.Fprintln(last, "more")
 			})
-			if want := "heed: interrupted, or another process of the job has ended" + c.want; said.String() != want {
-				t.Errorf("the last words are %q, want %q", said.String(), want)
+			if want := "heed: interrupted, or another process of the job has ended" + c.want; stderr.String() != want {
+				t.Errorf("the last words are %q, want %q", stderr.String(), want)
 			}
 		})
 	}

@@ -38,10 +38,10 @@ func listenOn(flag, addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// limit limits the number of open connections to a server. If there are more, it closes the one that has waited longest
-// for a request or for the end of a request's header. So connections that send nothing don't keep others out. A request
-// that is being answered is never cut off: if there are no others, limit closes the new connection.
-func limit(s *http.Server, most int) {
+// limitConnections limits the number of open connections to a server. If there are more, it closes the one that has
+// waited longest for a request or for the end of a request's header. So connections that send nothing don't keep others
+// out. Requests in progress are never cut off: if all connections have one, limitConnections closes the new connection.
+func limitConnections(s *http.Server, maxOpen int) {
 	var mu sync.Mutex
 	open := map[net.Conn]int{} // when a connection began to wait, as a count of changes; 0: a request is being answered
 	changes := 0
@@ -57,7 +57,7 @@ func limit(s *http.Server, most int) {
 		default:
 			delete(open, c)
 		}
-		if state != http.StateNew || len(open) <= most {
+		if state != http.StateNew || len(open) <= maxOpen {
 			return
 		}
 		for other, since := range open {

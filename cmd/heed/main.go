@@ -88,11 +88,11 @@ func alike(group train.Group, args []string) error {
 	return err
 }
 
-// follow is like launched, for a process other than the first. Such a process prints nothing, as the first one prints
-// for all. It prints its own error only if the job isn't ended within 3 seconds.
+// follow is like launched, for a process other than the first. Only the first process prints. If the launcher doesn't
+// end this process within 3 seconds of an error, follow prints the error.
 func follow(ctx context.Context, args []string) int {
-	var said bytes.Buffer
-	code := launched(ctx, args, io.Discard, &said)
+	var stderr bytes.Buffer
+	code := launched(ctx, args, io.Discard, &stderr)
 	if code == 0 {
 		return 0
 	}
@@ -101,15 +101,15 @@ func follow(ctx context.Context, args []string) int {
 	select {
 	case <-ended:
 	case <-time.After(3 * time.Second):
-		os.Stderr.Write(said.Bytes())
+		os.Stderr.Write(stderr.Bytes())
 	}
 	return code
 }
 
-// lastWords returns standard error for the first process of a job. It passes on one write: the line that says why the
-// process ends. If a signal ends ctx and nothing is written within half a second, lastWords writes a line itself, which
-// ends with the advice that advise has set. It can't wait longer: when one process has ended, the others may wait for
-// it forever, and mpirun sends them SIGTERM and kills them a second later.
+// lastWords returns a writer to standard error for the first process of a job. It passes on only the first write: the
+// line that says why the process ends. If a signal ends ctx and no such line comes within half a second, lastWords
+// writes one itself, with the advice that advise has set. Waiting longer isn't possible: after one process has ended,
+// the others may wait for it forever, and mpirun sends them SIGTERM and kills them a second later.
 func lastWords(ctx context.Context, stderr io.Writer) io.Writer {
 	line := &oneWrite{Writer: stderr}
 	line.advice.Store("")
@@ -122,7 +122,7 @@ func lastWords(ctx context.Context, stderr io.Writer) io.Writer {
 	return line
 }
 
-// advise sets what the last words of a job's first process say about its run. Other processes have no last words.
+// advise sets the advice that lastWords adds to its own line. For other writers, it does nothing.
 func advise(stderr io.Writer, advice string) {
 	if line, ok := stderr.(*oneWrite); ok {
 		line.advice.Store(": " + advice)
@@ -239,7 +239,7 @@ func newRoot(group train.Group) *cobra.Command {
 	return root
 }
 
-// takes returns a validator that runs check. Its error says what the command takes, which is want.
+// takes returns a validator that runs check. Its error says that the command takes want, such as "one run folder".
 func takes(want string, check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if check(cmd, args) == nil {
@@ -274,7 +274,7 @@ func atLeastOne(flags *pflag.FlagSet, names ...string) error {
 	return nil
 }
 
-// noCommand returns the error for a call of a command. The argument unknown is the part of the call that isn't a
+// noCommand returns the error that there is no command with the name call. The word unknown in this name isn't a
 // command of parent.
 func noCommand(parent *cobra.Command, call, unknown string) error {
 	var names []string
@@ -308,8 +308,8 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// nearestFlag returns the flag that an unknown one probably means, to continue an error: a flag of cmd or else of
-// another command. If there is none, it returns a colon.
+// nearestFlag returns words that continue an error about an unknown flag. They suggest a flag with a similar name, of
+// cmd or else of another command. If there is none, nearestFlag returns a colon.
 func nearestFlag(cmd *cobra.Command, unknown *pflag.NotExistError) string {
 	// pflag reads -lr=1 as the flags -l and -r.
 	name, _, _ := strings.Cut(cmp.Or(unknown.GetSpecifiedShortnames(), unknown.GetSpecifiedName()), "=")
@@ -327,9 +327,9 @@ func nearestFlag(cmd *cobra.Command, unknown *pflag.NotExistError) string {
 	if flag := nearest(cmd); flag != "" {
 		return fmt.Sprintf("; did you mean --%s?", flag)
 	}
-	all := cmd.Root().Commands()
-	flag := nearest(all...)
-	for _, other := range all {
+	commands := cmd.Root().Commands()
+	flag := nearest(commands...)
+	for _, other := range commands {
 		if flag != "" && other.Flags().Lookup(flag) != nil {
 			return fmt.Sprintf("; %s has --%s:", other.CommandPath(), flag)
 		}
@@ -370,8 +370,8 @@ var (
 	errNoticed     = errors.New("ended by SIGUSR1")
 )
 
-// interrupted replaces context.Canceled with errInterrupted or errNoticed. It returns other errors unchanged, also if
-// another process of the job was interrupted: they name the process and the signal.
+// interrupted replaces context.Canceled with errInterrupted or errNoticed. It returns other errors unchanged. An error
+// from another process of the job already names the process and the signal.
 func interrupted(ctx context.Context, err error) error {
 	if !errors.Is(err, context.Canceled) || ctx.Err() == nil {
 		return err

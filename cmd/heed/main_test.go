@@ -135,7 +135,7 @@ func succeed(t *testing.T, args ...string) string {
 	return c.stdout
 }
 
-// fail checks the status of a call, and that its standard error is one line that contains all words and says nothing
+// fail checks the status of a call, and that its standard error is one line that contains all words and repeats
 // twice.
 func fail(t *testing.T, c called, code int, words ...string) {
 	t.Helper()
@@ -145,15 +145,15 @@ func fail(t *testing.T, c called, code int, words ...string) {
 	if !strings.HasPrefix(c.stderr, "heed: ") || strings.Count(c.stderr, "\n") != 1 || !strings.HasSuffix(c.stderr, "\n") {
 		t.Errorf("standard error is %q, want one line that begins with heed:", c.stderr)
 	}
-	if twice := saidTwice(c.stderr); twice != "" {
-		t.Errorf("standard error is %q, which says %q twice", c.stderr, twice)
+	if repeated := repetition(c.stderr); repeated != "" {
+		t.Errorf("standard error is %q, which says %q twice", c.stderr, repeated)
 	}
 	hasWords(t, c.stderr, words...)
 }
 
-// saidTwice returns a part of an error that repeats an earlier part, or "": parts are between colons. The part "open x"
-// repeats any part that names x.
-func saidTwice(message string) string {
+// repetition returns a part of an error that repeats an earlier part, or "". Parts are separated by colons. The part
+// "open x" repeats any part that names x.
+func repetition(message string) string {
 	parts := strings.Split(message, ": ")
 	for i, part := range parts {
 		before := parts[:i]

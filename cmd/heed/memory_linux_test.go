@@ -135,7 +135,7 @@ func TestMemoryLimits(t *testing.T) {
 var saidMemory = regexp.MustCompile(`(?m)^Memory: about ([\d.]+) (MB|GiB)$`)
 
 // measure makes a call in a process of its own. It returns the printed estimate and the peak resident memory, in MB.
-func measure(t *testing.T, args ...string) (said, peak float64) {
+func measure(t *testing.T, args ...string) (estimate, peak float64) {
 	t.Helper()
 	cmd := process(args...)
 	var stdout strings.Builder
@@ -151,11 +151,11 @@ func measure(t *testing.T, args ...string) (said, peak float64) {
 			if err != nil || found == nil {
 				t.Fatalf("heed train ends with %v and prints %q, want a line about memory", err, stdout.String())
 			}
-			said, _ = strconv.ParseFloat(found[1], 64)
+			estimate, _ = strconv.ParseFloat(found[1], 64)
 			if found[2] == "GiB" {
-				said *= 1 << 10
+				estimate *= 1 << 10
 			}
-			return said, peak
+			return estimate, peak
 		case <-tick:
 			peak = max(peak, highWater(cmd.Process.Pid))
 		}

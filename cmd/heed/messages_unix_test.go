@@ -30,10 +30,10 @@ func TestErrorsOfTheSystem(t *testing.T) {
 	for _, path := range []string{"loop", "loop.json", "texts/loop.txt"} {
 		loop(path)
 	}
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	defer taken.Close()
-	addr := taken.Addr().String()
+	defer listener.Close()
+	addr := listener.Addr().String()
 	type call struct{ args, want string }
 	calls := []call{
 		{"predict config.json abc", "config.json can't be read as a run folder: config.json/config.json: too many levels of symbolic links"},

@@ -137,8 +137,8 @@ func TestJobKilled(t *testing.T) {
 					time.Sleep(10 * time.Millisecond)
 				}
 			}
-			said := strings.Count(out.String(), "heed: ")
-			if c.line == "" && said > 0 || c.line != "" && (said != 1 || !strings.Contains(out.String(), c.line)) {
+			lines := strings.Count(out.String(), "heed: ")
+			if c.line == "" && lines > 0 || c.line != "" && (lines != 1 || !strings.Contains(out.String(), c.line)) {
 				t.Errorf("the job prints %q, want one line with %q, or none if that is empty", out.String(), c.line)
 			}
 			if i%2 == 0 {
@@ -294,7 +294,7 @@ func TestJobFolderOfFirst(t *testing.T) {
 func TestJobMemory(t *testing.T) {
 	text := filepath.Join(t.TempDir(), "text.txt")
 	write(t, text, strings.Repeat("and so on and so forth\n", 500))
-	peaks := func(solver string, processes int) (all []float64) {
+	peaks := func(solver string, processes int) (values []float64) {
 		cmd := job(processes, "train", "--task=text", "--data="+text, "--dim=512", "--heads=8", "--layers=6", "--max-len=16", "--micro-batches=4", "--batch-size=4",
 			"--workers=1", "--steps-per-epoch=3", "--max-epochs=1", "--validation=4", "--patience=0", "--solver="+solver, "--out="+filepath.Join(t.TempDir(), "run"))
 		var stdout strings.Builder
@@ -312,14 +312,14 @@ func TestJobMemory(t *testing.T) {
 					t.Fatalf("the job of the processes %v ends with %v and prints %q", pids, err, stdout.String())
 				}
 				for _, pid := range pids {
-					all = append(all, highest[pid])
+					values = append(values, highest[pid])
 				}
-				said, _ := strconv.ParseFloat(found[1], 64)
-				t.Logf("%s in %d processes: estimate %.0f MB, peaks %.0f MB", solver, processes, said, all)
-				if ratio := said / all[0]; ratio > 1.3 || ratio < 0.97 {
-					t.Errorf("%s in %d processes: the estimate is %.0f MB, the peak %.0f MB, want a ratio from 0.97 to 1.3", solver, processes, said, all[0])
+				estimate, _ := strconv.ParseFloat(found[1], 64)
+				t.Logf("%s in %d processes: estimate %.0f MB, peaks %.0f MB", solver, processes, estimate, values)
+				if ratio := estimate / values[0]; ratio > 1.3 || ratio < 0.97 {
+					t.Errorf("%s in %d processes: the estimate is %.0f MB, the peak %.0f MB, want a ratio from 0.97 to 1.3", solver, processes, estimate, values[0])
 				}
-				return all
+				return values
 			case <-tick:
 				if len(pids) < processes {
 					pids = children(t, cmd.Process.Pid)

@@ -74,8 +74,8 @@ func readConfig(dir string) (task.Config, error) {
 }
 
 // openTask opens the task of a run folder, with its data but new weights. If files or validation aren't empty, they
-// replace the paths of the data. If others is true, a text may differ from the one that was learned. If change isn't
-// nil, openTask calls it to change the configuration.
+// replace the paths of the data. If others is true, the files may be another text than the learned one. If change
+// isn't nil, openTask calls it to change the configuration.
 func openTask(ctx context.Context, dir string, files, validation []string, others bool, change func(c *task.Config)) (*task.Task, error) {
 	c, err := readConfig(dir)
 	if err != nil {

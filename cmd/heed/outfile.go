@@ -48,10 +48,10 @@ func (o *outFile) open(stdout io.Writer) error {
 		return o.openStream(info)
 	}
 	folder := filepath.Dir(path)
-	switch in, err := os.Stat(folder); {
+	switch parent, err := os.Stat(folder); {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("--%s's folder %s doesn't exist: make it first", o.flag, folder)
-	case err == nil && !in.IsDir():
+	case err == nil && !parent.IsDir():
 		return fmt.Errorf("--%s's folder %s is a file", o.flag, folder)
 	}
 	f, err := os.CreateTemp(folder, ".heed-")
@@ -90,14 +90,14 @@ func (o *outFile) openStream(info fs.FileInfo) (err error) {
 	return nil
 }
 
-// mostLinks is the most symbolic links that lead from one to the next. Linux follows the same number.
-const mostLinks = 40
+// maxLinks is the maximum number of symbolic links that lead from one to the next, as on Linux.
+const maxLinks = 40
 
 // target returns the path of the file to replace or to make. If the path is a symbolic link, this is where the link
 // leads, also if there is no file yet.
 func (o *outFile) target() (string, error) {
 	path := o.path
-	for range mostLinks {
+	for range maxLinks {
 		next, err := os.Readlink(path)
 		if err != nil { // not a link
 			return path, nil
@@ -130,8 +130,8 @@ func (o *outFile) check(path string) error {
 		return nil
 	}
 	for _, name := range append(runfolder.Files(), folderlock.Name) {
-		same := among([]string{filepath.Join(folder, name)}, info) != ""
-		if (strings.EqualFold(base, name) || same) && !(o.page && name == runfolder.ReportFile) {
+		linked := among([]string{filepath.Join(folder, name)}, info) != ""
+		if (strings.EqualFold(base, name) || linked) && !(o.page && name == runfolder.ReportFile) {
 			return fmt.Errorf("--%s %s would overwrite the %s of a run: give another name", o.flag, o.path, name)
 		}
 	}
@@ -155,8 +155,8 @@ func isRun(folder string) bool {
 	return cmp.Or(err, json.Unmarshal(content, &config)) != nil || config.Format != nil
 }
 
-// write replaces the file with what content writes, or leaves it unchanged on an error. If the name ends in .gz, the
-// file is compressed with gzip. If path is a symbolic link, the link stays, and its target is replaced. A pipe or a
+// write replaces the file with the output of content. On an error, the file stays unchanged. If the name ends in .gz,
+// the file is compressed with gzip. If path is a symbolic link, the link stays, and its target is replaced. A pipe or a
 // device is written in place; the end of ctx stops waiting for a slow reader.
 func (o *outFile) write(ctx context.Context, content func(w io.Writer) error) error {
 	if strings.EqualFold(filepath.Ext(o.path), ".gz") {

@@ -48,8 +48,9 @@ reasons for the first few.
 
 With --top N, a line has the N likeliest answers, each followed by its probability, with tabs between:
 labels, next characters, sequences of tags or, for seq2seq, the best answers of a beam that is at least N
-wide. There may be fewer. With --json, a line is an object: input, answer, probability, cut and unknown if
-they are true, alternatives with --top, or error if there is no answer.
+wide. There may be fewer. With --json, a line is an object with input, answer and probability, with cut
+and unknown if they are true, and with alternatives if --top is given. Without an answer, it has input and
+error.
 
 Without inputs, heed answers each line of standard input as soon as it arrives. With --data, the inputs
 are a column of a TSV, CSV, JSONL or CoNLL file, which may be compressed with gzip. The file is written
@@ -60,7 +61,7 @@ without an answer. With --top, further columns are probability, answer_2, probab
 --json, heed writes only the objects, one per row.
 
 Inputs with symbols that training never saw are answered too. The context of a model is max_len in
-config.json. Of a longer input, a model for classification reads only the first max_len symbols, and a
+config.json. If an input is longer, a model for classification reads only the first max_len symbols, and a
 text model only the last; others don't answer it. Standard error has the number of such inputs.
 Put -- before inputs that begin with a dash.`,
 		Example: `  heed predict runs/reverse gorgonia attention

@@ -230,20 +230,20 @@ func TestPredictData(t *testing.T) {
 // gather holds back lines that aren't wanted yet, but only up to a limit of lines and of bytes.
 func TestGather(t *testing.T) {
 	for _, test := range []struct {
-		line string
-		most int // lines that it takes before they are wanted
+		line  string
+		limit int // lines that it holds back
 	}{{"a", maxLines}, {strings.Repeat("a", maxBytes/4), 4}} {
 		read, arrived := make(chan string), make(chan []string)
 		go gather(read, arrived)
-		for range test.most {
+		for range test.limit {
 			read <- test.line
 		}
 		select {
 		case read <- test.line:
-			t.Errorf("lines of %d bytes: it takes more than %d", len(test.line), test.most)
+			t.Errorf("lines of %d bytes: it takes more than %d", len(test.line), test.limit)
 		case lines := <-arrived:
-			if len(lines) != test.most {
-				t.Errorf("lines of %d bytes: it gives %d, want %d", len(test.line), len(lines), test.most)
+			if len(lines) != test.limit {
+				t.Errorf("lines of %d bytes: it gives %d, want %d", len(test.line), len(lines), test.limit)
 			}
 		}
 		read <- "last"

@@ -36,8 +36,8 @@ With several runs, the page compares them: their scores, their curves in shared 
 differences between their configurations.
 
 The page is one file and needs no network. It contains texts of the data and the paths of its files,
-unless --no-examples leaves them out. The names of labels and tags, and of run folders without their
-paths, are always in it.`,
+unless --no-examples leaves them out. It always contains the names of labels and tags, and the names of
+run folders without their paths.`,
 		Example: `  heed report runs/reverse
   heed report runs/reverse runs/reverse-2 --out compared.html`,
 		Args: takes("one or more run folders", cobra.MinimumNArgs(1)),

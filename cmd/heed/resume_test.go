@@ -27,7 +27,7 @@ func TestRaise(t *testing.T) {
 	const text = "--task=text --max-epochs=%d --patience=%d"
 	for _, test := range []struct {
 		name, flags string // flags have a %d for epochs and one for patience
-		from, to    [2]int
+		first, last [2]int
 		raise       string
 		steps       int64 // steps before the first part is interrupted; 0: never
 	}{
@@ -57,11 +57,11 @@ func TestRaise(t *testing.T) {
 				return small(append(append(more, "--dropout=0.1", "--out="+dir), file...)...)
 			}
 			dir, want := filepath.Join(base, test.name), filepath.Join(base, test.name+" whole")
-			succeed(t, flags(want, test.to)...)
+			succeed(t, flags(want, test.last)...)
 			if test.steps > 0 {
-				fail(t, heedContext(cancelled(t, test.steps), flags(dir, test.from)...), 1, "interrupted")
+				fail(t, heedContext(cancelled(t, test.steps), flags(dir, test.first)...), 1, "interrupted")
 			} else {
-				succeed(t, flags(dir, test.from)...)
+				succeed(t, flags(dir, test.first)...)
 				fail(t, heed("train", "--resume="+dir), 1, "is finished: there is nothing to resume, unless you raise its epochs or its patience")
 			}
 			raise := append([]string{"train", "--resume=" + dir}, strings.Fields(test.raise)...)
@@ -128,13 +128,13 @@ func TestAutoResume(t *testing.T) {
 
 // A signal also ends the work before training: here a split of data that never ends.
 func TestInterruptedSplit(t *testing.T) {
-	begun, end := make(chan bool, 1), make(chan bool)
+	sampling, end := make(chan bool, 1), make(chan bool)
 	defer close(end)
 	rule := data.Rule{
 		Name: "slow", Kind: data.KindTagging, Alphabet: "01", MaxLen: 12, Example: "0110",
 		Sample: func(rng *rand.Rand, maxLen int) string {
 			select {
-			case begun <- true:
+			case sampling <- true:
 			default:
 			}
 			<-end
@@ -144,7 +144,7 @@ func TestInterruptedSplit(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		<-begun
+		<-sampling
 		cancel()
 	}()
 	if _, err := newTask(ctx, task.Defaults(rule)); !errors.Is(err, context.Canceled) {

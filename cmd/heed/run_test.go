@@ -73,21 +73,21 @@ func rowsFile(t *testing.T, name string) string {
 	kind := c.Kind()
 	s.WriteString("id,source,target\n")
 	for i := range 200 {
-		some := make([]string, 1+rng.IntN(5))
-		tags := make([]string, len(some))
-		for i := range some {
-			some[i] = words[rng.IntN(len(words))]
-			tags[i] = some[i][:1]
+		drawn := make([]string, 1+rng.IntN(5))
+		tags := make([]string, len(drawn))
+		for i := range drawn {
+			drawn[i] = words[rng.IntN(len(words))]
+			tags[i] = drawn[i][:1]
 		}
-		text := strings.Join(some, " ")
+		text := strings.Join(drawn, " ")
 		answer := strings.Join(tags, " ")
 		switch {
 		case kind.Sequences:
 			answer = strings.ToUpper(answer)
 		case kind.Numbers:
-			answer = fmt.Sprint(len(some))
+			answer = fmt.Sprint(len(drawn))
 		case !kind.AnswerUnits:
-			answer = fmt.Sprint(slices.Contains(some, "cat"))
+			answer = fmt.Sprint(slices.Contains(drawn, "cat"))
 		}
 		fmt.Fprintf(&s, "%d,%s,%s\n", i, text, answer)
 	}
@@ -159,8 +159,8 @@ func TestTrainEvalPredict(t *testing.T) {
 			if strings.Count(first, "\n") != 1 {
 				t.Errorf("heed predict prints %q, want one line", first)
 			}
-			if twice := succeed(t, "predict", dir, "--", input, input); twice != first+first {
-				t.Errorf("heed predict prints %q for two inputs, want %q twice", twice, first)
+			if repeated := succeed(t, "predict", dir, "--", input, input); repeated != first+first {
+				t.Errorf("heed predict prints %q for two inputs, want %q twice", repeated, first)
 			}
 		})
 	}

@@ -97,7 +97,7 @@ func serveRun(cmd *cobra.Command, dir, addr string, o serve.Options) error {
 // maxServed is the maximum number of open connections to a service.
 const maxServed = 1 << 12
 
-// errorLog returns the logger for a server's errors that no client is told.
+// errorLog returns a logger that writes to stderr. It is for errors that the server doesn't send to clients.
 func errorLog(stderr io.Writer) *log.Logger {
 	return log.New(writerFunc(func(b []byte) (int, error) {
 		if _, err := fmt.Fprint(stderr, "heed: ", text.Escape(string(b))); err != nil {
@@ -121,7 +121,7 @@ func serveUntil(ctx context.Context, l net.Listener, h *serve.Handler, errors *l
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    1 << 16,
 	}
-	limit(s, maxServed)
+	limitConnections(s, maxServed)
 	failed := make(chan error, 1)
 	go func() { failed <- s.Serve(l) }()
 	select {

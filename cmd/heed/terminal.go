@@ -71,6 +71,6 @@ func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 // oneLine returns an error's text as one printable line. It cuts out the middle of a very long text, which may quote a
 // user's argument. It adds the flag to the advice about encodings.
 func oneLine(err error) string {
-	said := strings.ReplaceAll(err.Error(), textfile.Advice, strings.Replace(textfile.Advice, "its encoding", "its --encoding", 1))
-	return text.Shorten(text.Escape(strings.Join(strings.Fields(said), " ")), 800, 300)
+	line := strings.ReplaceAll(err.Error(), textfile.Advice, strings.Replace(textfile.Advice, "its encoding", "its --encoding", 1))
+	return text.Shorten(text.Escape(strings.Join(strings.Fields(line), " ")), 800, 300)
 }

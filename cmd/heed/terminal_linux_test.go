@@ -122,8 +122,8 @@ func TestInterruptedOnATerminal(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	got := interruptedOnTerminal(t, "Epoch 0: ", "TERM=xterm", "train", "--task=copy", "--patience=0", "--max-epochs=1000", "--out="+dir)
 	// Lines of epochs may come between the two lines.
-	said := slices.DeleteFunc(screen(got), func(line string) bool { return !strings.HasPrefix(line, "heed: ") })
-	if want := []string{"heed: interrupted: stopping", "heed: interrupted: heed train --resume " + shell(dir) + " continues the run"}; !slices.Equal(said, want) {
+	lines := slices.DeleteFunc(screen(got), func(line string) bool { return !strings.HasPrefix(line, "heed: ") })
+	if want := []string{"heed: interrupted: stopping", "heed: interrupted: heed train --resume " + shell(dir) + " continues the run"}; !slices.Equal(lines, want) {
 		t.Errorf("the terminal gets %q, want the lines %q in it", got, want)
 	}
 }

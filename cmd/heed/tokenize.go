@@ -180,11 +180,11 @@ func countTokens(cmd *cobra.Command, out io.Writer, t tokenizer.Tokenizer, files
 		return len(tokens), nil
 	}
 	if len(files) == 0 {
-		in, err := stdin(cmd)
+		input, err := stdin(cmd)
 		if err != nil {
 			return err
 		}
-		content, err := readAll(in, limit)
+		content, err := readAll(input, limit)
 		n, err := number("standard input", content, err)
 		if err != nil {
 			return err

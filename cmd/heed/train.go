@@ -51,10 +51,10 @@ Presets, each with its task:
 The tasks seq2seq, classification and tagging learn the rows of --data, a TSV, CSV or JSONL file. They
 read the columns or keys that are called source and target, text and label, or tokens and tags. If the
 header has other names, or if there is no header and more than two columns, --columns chooses two. The
-first row is a header if its names are known or given with --columns; --header decides otherwise. Tagging
+first row is a header if it has these names or names from --columns; --header overrides this. Tagging
 also learns CoNLL files, such as .conll, .bio and .conllu: the first column has the tokens and the last
 the tags, or FORM and UPOS in .conllu. If several rows have the same source, each of their answers is
-right. A tenth of the sources, but at most --validation of them, is held out to validate on.
+right. For validation, heed holds out a tenth of the sources, but at most --validation of them.
 
 The flags below show the defaults of the task reverse. Each task has its own defaults. If a task
 learns rows, some defaults depend on the file.
@@ -101,7 +101,7 @@ func newTrain(group train.Group) *cobra.Command {
 	f.IntVar(&r.options.MaxSteps, "max-steps", 0, "total steps after which training stops until --resume (0: no limit)")
 	f.DurationVar(&r.options.MaxTime, "max-time", 0, "time after which training stops until --resume, such as 90s or 1h30m (0: no limit)")
 	f.BoolVar(&r.live, "watch", false, "show curves on a web page during training and print its address; see --watch-addr")
-	f.StringVar(&r.watchAddr, "watch-addr", "127.0.0.1:0", "host and port of that page (port 0: a free one); with a host other than localhost, everyone who can reach it can see the page")
+	f.StringVar(&r.watchAddr, "watch-addr", "127.0.0.1:0", "host and port of the page of --watch (port 0: a free one); with a host other than localhost, everyone who can reach it can see the page")
 	showGroups(cmd, groups)
 	cmd.MarkFlagsMutuallyExclusive("find-rate", "watch")
 	cmd.MarkFlagsMutuallyExclusive("find-rate", "watch-addr")
@@ -202,8 +202,8 @@ func (o often) Set(text string) error {
 	return nil
 }
 
-// newRun starts a run. With --auto-resume, it continues the run in --out if there is one. It finds everything that is
-// wrong with a call before it makes the folder.
+// newRun starts a run. With --auto-resume, it continues the run in --out if there is one. It makes the folder only
+// after it has checked the whole call.
 func (r *training) newRun(cmd *cobra.Command, c task.Config) error {
 	if err := notInText(c.Data, cmp.Or(r.out, "runs")); err != nil {
 		return err
@@ -369,9 +369,9 @@ func (r *training) train(cmd *cobra.Command, t *task.Task, dir string) (*task.Su
 
 // result describes the check whose weights a run keeps, as in "Best epoch 3: Train=0.100000, Val=0.200000".
 func result(c task.Training, s *task.Summary) string {
-	which, check, score := "Best", fmt.Sprintf("epoch %d", s.BestEpoch), fmt.Sprintf("Train=%.6f", s.TrainLoss)
+	prefix, check, score := "Best", fmt.Sprintf("epoch %d", s.BestEpoch), fmt.Sprintf("Train=%.6f", s.TrainLoss)
 	if c.Stopping.KeepLast {
-		which = "Last"
+		prefix = "Last"
 	}
 	if c.CheckEvery > 0 {
 		check = fmt.Sprintf("step %d", s.Best.Step)
@@ -379,7 +379,7 @@ func result(c task.Training, s *task.Summary) string {
 	if s.Best.Validated {
 		score = s.Score.String()
 	}
-	return fmt.Sprintf("%s %s: %s", which, check, score)
+	return fmt.Sprintf("%s %s: %s", prefix, check, score)
 }
 
 // loadedText describes which of a model's tensors were loaded from another run.

@@ -47,17 +47,17 @@ func (p *progress) show(l net.Listener, out io.Writer, t *task.Task, dir string)
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    1 << 14,
 	}
-	limit(s, maxConnections)
-	begun := false
+	limitConnections(s, maxConnections)
+	serving := false
 	logTo = writerFunc(func(b []byte) (int, error) {
 		n, err := out.Write(b)
-		if !begun {
-			begun = true
-			who := ""
+		if !serving {
+			serving = true
+			warning := ""
 			if !isLoopback(l.Addr()) {
-				who = ", which everyone who can reach this machine may open"
+				warning = ", which everyone who can reach this machine may open"
 			}
-			fmt.Fprintf(out, "Watch it at http://%s/%s\n", l.Addr(), who)
+			fmt.Fprintf(out, "Watch it at http://%s/%s\n", l.Addr(), warning)
 			go s.Serve(l)
 		}
 		return n, err

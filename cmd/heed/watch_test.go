@@ -24,21 +24,21 @@ import (
 func watching(t *testing.T, args ...string) (address string, end func() called) {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
-	out, in := io.Pipe()
+	printed, stdout := io.Pipe()
 	ended := make(chan called, 1)
 	var stderr strings.Builder
 	go func() {
-		code := run(ctx, args, in, &stderr)
-		in.Close()
+		code := run(ctx, args, stdout, &stderr)
+		stdout.Close()
 		ended <- called{code: code, stderr: stderr.String()}
 	}()
-	lines := bufio.NewScanner(out)
+	lines := bufio.NewScanner(printed)
 	for address == "" && lines.Scan() {
 		if found := regexp.MustCompile(`^Watch it at (http://127\.0\.0\.1:\d+/)$`).FindStringSubmatch(lines.Text()); found != nil {
 			address = found[1]
 		}
 	}
-	go io.Copy(io.Discard, out)
+	go io.Copy(io.Discard, printed)
 	end = func() called {
 		cancel(errInterrupted)
 		return <-ended
@@ -156,16 +156,16 @@ func TestWatchChangesNothing(t *testing.T) {
 
 // A wrong address is an error before the run folder is made.
 func TestWatchErrors(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	defer taken.Close()
+	defer listener.Close()
 	dir := filepath.Join(t.TempDir(), "run")
 	for name, c := range map[string]struct {
 		code  int
 		flags []string
 		words []string
 	}{
-		"in use":         {1, []string{"--watch-addr=" + taken.Addr().String()}, []string{"--watch-addr", "in use", "port 0"}},
+		"in use":         {1, []string{"--watch-addr=" + listener.Addr().String()}, []string{"--watch-addr", "in use", "port 0"}},
 		"no such host":   {1, []string{"--watch-addr=203.0.113.1:0"}, []string{"--watch-addr 203.0.113.1:0"}},
 		"no port":        {2, []string{"--watch-addr=127.0.0.1"}, []string{"--watch-addr must be a host and a port"}},
 		"too large":      {2, []string{"--watch-addr=127.0.0.1:70000"}, []string{"--watch-addr must be a host and a port"}},
@@ -203,7 +203,7 @@ func TestConnections(t *testing.T) {
 			io.WriteString(w, <-next)
 		}
 	})}
-	limit(s, maxConnections)
+	limitConnections(s, maxConnections)
 	go s.Serve(l)
 	t.Cleanup(func() { s.Close() })
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
