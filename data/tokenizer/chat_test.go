@@ -219,9 +219,8 @@ func TestChatEncode(t *testing.T) {
 // it.
 func TestChatEncodeAcross(t *testing.T) {
 	p := chatPipeline(t)
-	var tokens []pipe.Token
-	err := p.pipeline.Encode("hi<s>", published.Options{Special: true, Plain: []pipe.Span{{Start: 0, End: 2}}}, func(t pipe.Token) { tokens = append(tokens, t) })
-	if err != nil || len(tokens) == 0 || tokens[len(tokens)-1] != (pipe.Token{ID: p.Special()["<s>"], Start: 2, End: 5}) {
+	tokens, err := published.Encode[Token](p.pipeline, "hi<s>", published.Options{Special: true, Plain: []pipe.Span{{Start: 0, End: 2}}})
+	if err != nil || len(tokens) == 0 || tokens[len(tokens)-1] != (Token{p.Special()["<s>"], 2, 5}) {
 		t.Errorf("tokens %v, error %v, want <s> at the end", tokens, err)
 	}
 }

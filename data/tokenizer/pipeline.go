@@ -30,10 +30,13 @@ func (p *Pipeline) ids(text string, o published.Options) ([]int, error) {
 	if err := checkText(text); err != nil {
 		return nil, err
 	}
-	ids := make([]int, 0, len(text)/3)
-	err := p.pipeline.Encode(text, o, func(t pipe.Token) { ids = append(ids, t.ID) })
+	tokens, err := published.Encode[pipe.Token](p.pipeline, text, o)
 	if err != nil {
 		return nil, err
+	}
+	ids := make([]int, len(tokens))
+	for i, t := range tokens {
+		ids[i] = t.ID
 	}
 	return ids, nil
 }
@@ -50,12 +53,12 @@ func (p *Pipeline) Tokenize(text string, o Options) ([]Token, error) {
 	if err := checkText(text); err != nil {
 		return nil, err
 	}
-	tokens := make([]Token, 0, len(text)/3)
-	err := p.pipeline.Encode(text, published.Options{Special: o.Special}, func(t pipe.Token) {
-		tokens = append(tokens, Token(p.pipeline.Trim(t, len(tokens) == 0, text)))
-	})
+	tokens, err := published.Encode[Token](p.pipeline, text, published.Options{Special: o.Special})
 	if err != nil {
 		return nil, err
+	}
+	for i, t := range tokens {
+		tokens[i] = Token(p.pipeline.Trim(pipe.Token(t), i == 0, text))
 	}
 	return tokens, nil
 }

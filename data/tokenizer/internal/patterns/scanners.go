@@ -228,8 +228,8 @@ func Pieces(text string) iter.Seq[string] {
 }
 
 // GPT2 is the Scanner of GPT-2's pattern:
-// 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+. In Rust,
-// too, \s is Unicode's White_Space; in JavaScript, it lacks U+0085 and includes U+FEFF.
+// 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
+// In JavaScript, unlike here, \s lacks U+0085 and includes U+FEFF.
 func GPT2(text string) int {
 	if text[0] == '\'' {
 		for _, end := range [...]string{"s", "t", "re", "ve", "m", "ll", "d"} {

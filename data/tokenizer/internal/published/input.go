@@ -23,7 +23,8 @@ func (p *Pipeline) Input(texts []string, emit func(t pipe.Token, source, typ int
 	}
 	tokens := make([][]pipe.Token, len(texts))
 	for i, text := range texts {
-		if err := p.Encode(text, Options{}, func(t pipe.Token) { tokens[i] = append(tokens[i], t) }); err != nil {
+		var err error
+		if tokens[i], err = Encode[pipe.Token](p, text, Options{}); err != nil {
 			return err
 		}
 	}

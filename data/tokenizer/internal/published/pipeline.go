@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+	"sync"
 
 	"github.com/heed-go/heed/data/tokenizer/internal/format"
 	"github.com/heed-go/heed/data/tokenizer/internal/pipe"
@@ -30,6 +31,7 @@ type Pipeline struct {
 	spaces     [][2]int32   // if the template trims: the number of white-space characters at both ends of each of the Tokens
 	Unknown    int          // id for unknown text, or -1
 	File       []byte       // the tokenizer.json
+	pieces     sync.Pool    // of *[]pipe.Token, for the tokens of one piece
 }
 
 // Options say where the names of special tokens in a text become special tokens.
@@ -71,30 +73,38 @@ type decoder interface {
 	Stream(b *pipe.Budget, next pipe.Sink) (pipe.Sink, func())
 }
 
-// Encode calls emit with the tokens of a text, which must be UTF-8. If Encode returns an error,
-// discard the tokens.
-func (p *Pipeline) Encode(text string, o Options, emit func(pipe.Token)) error {
+// Encode returns the tokens of a text, which must be UTF-8. The template hasn't trimmed their parts yet. T is the
+// caller's type of tokens.
+func Encode[T ~struct{ ID, Start, End int }](p *Pipeline, text string, o Options) ([]T, error) {
 	b := pipe.NewBudget(len(text))
-	var tokens []pipe.Token // the tokens of one piece
-	encode := func(piece pipe.Text) (err error) {
-		if piece.Content == "" {
+	tokens := make([]T, 0, len(text)/3)
+	piece, _ := p.pieces.Get().(*[]pipe.Token)
+	if piece == nil {
+		piece = new([]pipe.Token)
+	}
+	defer p.pieces.Put(piece)
+	encode := func(part pipe.Text) (err error) {
+		if part.Content == "" {
 			return nil
 		}
-		if b.Take(pipe.StepsOfPart * len(piece.Content)); b.Spent() {
+		if b.Take(pipe.StepsOfPart * len(part.Content)); b.Spent() {
 			return b.Err
 		}
-		if tokens, err = p.Model.Encode(tokens[:0], piece.Content, b); err != nil {
+		if *piece, err = p.Model.Encode((*piece)[:0], part.Content, b); err == nil {
+			err = b.Add(len(*piece))
+		}
+		if err != nil {
 			return err
 		}
-		for _, t := range tokens {
-			t.Start, t.End = piece.Original(t.Start, t.End)
-			emit(t)
+		for _, t := range *piece {
+			t.Start, t.End = part.Original(t.Start, t.End)
+			tokens = append(tokens, T(t))
 		}
-		return b.Add(len(tokens))
+		return nil
 	}
 	add := func(part pipe.Text, token *format.AddedToken) error {
 		start, end := part.Original(0, len(part.Content))
-		emit(pipe.Token{ID: token.ID, Start: start, End: end})
+		tokens = append(tokens, T{token.ID, start, end})
 		return b.Add(1)
 	}
 	err := p.raw.split(pipe.Text{Content: text, Budget: b}, o, func(part pipe.Text, token *format.AddedToken) error {
@@ -126,7 +136,10 @@ func (p *Pipeline) Encode(text string, o Options, emit func(pipe.Token)) error {
 	if b.Spent() { // perhaps by a splitter, which has left out the rest of the text
 		err = b.Err
 	}
-	return err
+	if err != nil {
+		return nil, err
+	}
+	return tokens, nil
 }
 
 // Len returns the number of ids.

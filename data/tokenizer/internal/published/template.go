@@ -48,7 +48,8 @@ func parseTemplate(part json.RawMessage) (t template, err error) {
 		return t, err
 	}
 	special := func(typ int, ids ...int) templateItem { return templateItem{-1, ids, typ} }
-	a, b := templateItem{text: 0}, templateItem{text: 1}
+	first, second := templateItem{text: 0}, templateItem{text: 1}
+	trims, keeps := file.Trim == nil || *file.Trim, file.PrefixSpace == nil || *file.PrefixSpace
 	switch typ {
 	case "Sequence":
 		for i, part := range file.Processors {
@@ -67,15 +68,15 @@ func parseTemplate(part json.RawMessage) (t template, err error) {
 			}
 		}
 	case "ByteLevel":
-		t.trim, t.keeps = file.Trim == nil || *file.Trim, file.PrefixSpace == nil || *file.PrefixSpace
+		t.trim, t.keeps = trims, keeps
 	case "BertProcessing":
-		t.single = []templateItem{special(0, int(file.Cls)), a, special(0, int(file.Sep))}
-		b.typ = 1
-		t.pair = append(t.single[:3:3], b, special(1, int(file.Sep)))
+		t.single = []templateItem{special(0, int(file.Cls)), first, special(0, int(file.Sep))}
+		second.typ = 1
+		t.pair = append(t.single[:3:3], second, special(1, int(file.Sep)))
 	case "RobertaProcessing":
-		t.trim, t.keeps = file.Trim == nil || *file.Trim, file.PrefixSpace == nil || *file.PrefixSpace
-		t.single = []templateItem{special(0, int(file.Cls)), a, special(0, int(file.Sep))}
-		t.pair = append(t.single[:3:3], special(0, int(file.Sep)), b, special(0, int(file.Sep)))
+		t.trim, t.keeps = trims, keeps
+		t.single = []templateItem{special(0, int(file.Cls)), first, special(0, int(file.Sep))}
+		t.pair = append(t.single[:3:3], special(0, int(file.Sep)), second, special(0, int(file.Sep)))
 	case "TemplateProcessing":
 		if t.single, err = templateItems(file.Single, file.Special, 1); err == nil {
 			t.pair, err = templateItems(file.Pair, file.Special, 2)
