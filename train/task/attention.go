@@ -177,3 +177,18 @@ func choose(all []layers.AttentionWeights, part string) ([]layers.AttentionWeigh
 	}
 	return append(cross, others...), nil
 }
+
+// key explains the marks that occur in the labels of the layers.
+func key(used []mark, layers []AttentionLayer) string {
+	var parts []string
+	for _, u := range used {
+		has := func(label string) bool { return strings.Contains(label, u.mark) }
+		part := u.mark + " " + u.meaning
+		if !slices.Contains(parts, part) && slices.ContainsFunc(layers, func(l AttentionLayer) bool {
+			return slices.ContainsFunc(l.Rows, has) || slices.ContainsFunc(l.Columns, has)
+		}) {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, ", ")
+}

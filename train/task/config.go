@@ -58,6 +58,17 @@ type Training struct {
 	ClassWeights   string  `json:"class_weights,omitempty"`   // for labels and tags of a file: "balanced" weighs rare classes up; empty means equal weights
 }
 
+// validationSize is the number of examples in a validation batch, except for rows of a file.
+const validationSize = 250
+
+// validationSize returns the number of examples in a validation batch.
+func (c *Config) validationSize() int {
+	if c.fromRows() {
+		return c.Training.BatchSize
+	}
+	return validationSize
+}
+
 // longest is the greatest number of symbols of a source or an answer.
 const longest = 1 << 16
 

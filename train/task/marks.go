@@ -97,18 +97,3 @@ func (m *marks) unlikeSymbols(characters, meaning string) mark {
 	}
 	return mark{string(c), meaning}
 }
-
-// key explains the marks that occur in the labels of the layers.
-func key(used []mark, in []AttentionLayer) string {
-	var parts []string
-	for _, u := range used {
-		has := func(label string) bool { return strings.Contains(label, u.mark) }
-		part := u.mark + " " + u.meaning
-		if !slices.Contains(parts, part) && slices.ContainsFunc(in, func(l AttentionLayer) bool {
-			return slices.ContainsFunc(l.Rows, has) || slices.ContainsFunc(l.Columns, has)
-		}) {
-			parts = append(parts, part)
-		}
-	}
-	return strings.Join(parts, ", ")
-}

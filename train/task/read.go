@@ -147,15 +147,3 @@ func (m *Model) reads() (Config, error) {
 	}
 	return c, nil
 }
-
-// Examples returns the validation examples, or nil for text. For rows of a file, they include rows that are too long
-// for validation.
-func (t *Task) Examples() []data.Example {
-	switch s := t.set.(type) {
-	case *ruleSet:
-		return s.examples
-	case *rowSet:
-		return s.Held.Examples()
-	}
-	return nil
-}

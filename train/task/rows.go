@@ -89,12 +89,3 @@ func (s *rowSet) examples(part rows.Part, order train.Order, size int) examples 
 
 func (s *rowSet) judged() int  { return s.total }
 func (s *rowSet) close() error { return nil }
-
-// DescribeData describes the rows of the file that the task learns from. It returns lines of text. The lines after the
-// first have the form " name: value". Without rows, as for text or a rule, it returns "".
-func (t *Task) DescribeData() string {
-	if s, ok := t.set.(*rowSet); ok {
-		return s.Description.String()
-	}
-	return ""
-}

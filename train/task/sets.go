@@ -168,7 +168,7 @@ func (s *textSet) describe(c *Config) error {
 	c.Data.Characters = s.Characters()
 	if c.Task.Source != nil {
 		c.Data.Tokens = s.Len()
-		if c.Task.About == textKind.About {
+		if c.Task.About == kindOf(c.Task.Kind).about().About {
 			c.Task.About = "the next token of a file"
 		}
 	}

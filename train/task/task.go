@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 )
@@ -20,17 +21,6 @@ type Task struct {
 
 	unstarted error // why Config.From can't be loaded; no error for a run that already has a checkpoint
 	set       set
-}
-
-// validationSize is the number of examples in a validation batch, except for rows of a file.
-const validationSize = 250
-
-// validationSize returns the number of examples in a validation batch.
-func (c *Config) validationSize() int {
-	if c.fromRows() {
-		return c.Training.BatchSize
-	}
-	return validationSize
 }
 
 // New makes the task that a configuration describes: it opens the data and makes a model with new weights, which depend
@@ -82,6 +72,27 @@ func New(c Config) (*Task, error) {
 
 // Close closes the data file, if there is one. The model can still be used.
 func (t *Task) Close() error { return t.set.close() }
+
+// DescribeData describes the rows of the file that the task learns from. It returns lines of text. The lines after the
+// first have the form " name: value". Without rows, as for text or a rule, it returns "".
+func (t *Task) DescribeData() string {
+	if s, ok := t.set.(*rowSet); ok {
+		return s.Description.String()
+	}
+	return ""
+}
+
+// Examples returns the validation examples, or nil for text. For rows of a file, they include rows that are too long
+// for validation.
+func (t *Task) Examples() []data.Example {
+	switch s := t.set.(type) {
+	case *ruleSet:
+		return s.examples
+	case *rowSet:
+		return s.Held.Examples()
+	}
+	return nil
+}
 
 // Problem returns the task in the form that train.Fit needs. Pass Fit the settings in Config.Training.Config, and a
 // Call with the Config's Seed.
