@@ -150,8 +150,8 @@ func tokenized(rule Rule) (coder, error) {
 	return c, nil
 }
 
-// sequenceLayout returns the layout of a kind with one target per row: ids of symbols, with the separator of pairs, then
-// padding.
+// sequenceLayout returns the layout of a kind with one target per row: ids of symbols, with the separator of pairs,
+// then padding.
 func (c *coder) sequenceLayout(classes int) Layout {
 	n := c.source.Len()
 	l := Layout{Tokens: n + 1, Classes: classes, Len: c.rule.MaxLen, Start: -1, End: -1, Pad: n}

@@ -8,8 +8,8 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 )
 
-// SourceTokenizer returns the tokenizer of a rule's sources: Source or, with Pairs, a tokenizer for two texts with a tab
-// between them. Its last id is the separator, which stands for the tab. The rule must have a Source.
+// SourceTokenizer returns the tokenizer of a rule's sources: Source or, with Pairs, a tokenizer for two texts with a
+// tab between them. Its last id is the separator, which stands for the tab. The rule must have a Source.
 func (r *Rule) SourceTokenizer() tokenizer.Tokenizer {
 	if r.Pairs {
 		return pairTokenizer{r.Source}

@@ -38,8 +38,8 @@ type distant struct {
 	size                        float64 // distance of the answer
 }
 
-// scatterOf returns the plot of a report, or nil if no row has an answer. It also returns the examples whose answers are
-// farthest from the right numbers. The function show makes a source readable.
+// scatterOf returns the plot of a report, or nil if no row has an answer. It also returns the examples whose answers
+// are farthest from the right numbers. The function show makes a source readable.
 func scatterOf(r *task.Report, show func(source string) string) (*scatter, []distant) {
 	var far []distant
 	var pairs [][2]float64 // right number and answer

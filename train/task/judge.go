@@ -124,8 +124,8 @@ func (m *Model) judge(r *Report, j *Judged) {
 	r.kind.judge(m, r, j)
 }
 
-// compare says whether an answer equals one of its references and adds this to the report. It returns the answer and the
-// references, split into symbols.
+// compare says whether an answer equals one of its references and adds this to the report. It returns the answer and
+// the references, split into symbols.
 func (m *Model) compare(r *Report, j *Judged) (answer []string, references [][]string) {
 	_, target := m.coder.Tokenizers()
 	kind := r.kind.about()

@@ -9,8 +9,8 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// A network is the model of a task with the parts that depend on the kind: what its graphs read, what it learns, and how
-// it answers. Nothing outside a network assumes that a model computes logits or learns ids.
+// A network is the model of a task with the parts that depend on the kind: what its graphs read, what it learns, and
+// how it answers. Nothing outside a network assumes that a model computes logits or learns ids.
 type network interface {
 	// inputs adds the nodes that the model reads to a graph, for batches with size rows. The function values returns
 	// their values for a batch.
@@ -20,8 +20,8 @@ type network interface {
 	// forward adds the model to the graph of its inputs, and returns its output.
 	forward(b *layers.Build, in G.Nodes) (out *G.Node, err error)
 
-	// targets returns the values of the nodes that the loss compares the output with, and the weight of the batch's mean
-	// loss.
+	// targets returns the values of the nodes that the loss compares the output with, and the weight of the batch's
+	// mean loss.
 	targets(b data.Batch) (values []*tensor.Dense, weight float64)
 
 	// loss adds the model, its mean loss and the metrics of the kind to a graph. The nodes have the values that the
@@ -40,8 +40,8 @@ type reader struct {
 	net func(b *layers.Build, in G.Nodes) (*G.Node, error)
 }
 
-// inputs returns nodes for ids (B, Len); for lengths (B), unless the kind is causal; if the Layout has a Start, for the id
-// before each target (B, TargetLen); and, if it has Segments, for the segment of each id (B, Len), the last.
+// inputs returns nodes for ids (B, Len); for lengths (B), unless the kind is causal; if the Layout has a Start, for the
+// id before each target (B, TargetLen); and, if it has Segments, for the segment of each id (B, Len), the last.
 func (r reader) inputs(g *G.ExprGraph, size int, l data.Layout) G.Nodes {
 	nodes := G.Nodes{intNode(g, "ids", size, l.Len)}
 	if !r.Config.Kind().causal {

@@ -60,9 +60,10 @@ const (
 	fileBytes = 1 << 24
 )
 
-// PredictFile answers the rows of a file (see data.Settings), and writes all rows with added values to w, in the form of
-// the file, but without gzip. The column of inputs, the header and the encoding are found as in the model's run, unless the
-// caller changed Columns, Header and Encoding in m.Config.Data. The Columns may leave out the column of answers.
+// PredictFile answers the rows of a file (see data.Settings), and writes all rows with added values to w, in the form
+// of the file, but without gzip. The column of inputs, the header and the encoding are found as in the model's run,
+// unless the caller changed Columns, Header and Encoding in m.Config.Data. The Columns may leave out the column of
+// answers.
 //
 // The function row returns the added values of a row, one for each name in added: strings, and for numbers json.Number.
 // Its arguments are the number of the row's first line and its Answer. For a bad row, the Answer has only an Err. If an
