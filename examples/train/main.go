@@ -133,7 +133,7 @@ func (m model) show(w io.Writer, sequences *tensor.Dense, out string) error {
 		return err
 	}
 	var s notebook.Stages
-	s.Add("logits", logits)                   // (B, T, 10)
+	s.Add("logits", logits)                           // (B, T, 10)
 	s.Add("weights", b.AttentionWeights()[0].Weights) // (B, 1, T, T)
 	if err := s.Run(); err != nil {
 		return err

@@ -14,8 +14,8 @@ import (
 // An inputError is an error of an op's input. The functions that read inputs panic with it, and op.Do returns it.
 type inputError struct{ error }
 
-// elements returns the elements of an op's input in row-major order. It panics with an inputError if the dtype isn't T or
-// the number of elements isn't want, because a caller may bind any tensor to an input node.
+// elements returns the elements of an op's input in row-major order. It panics with an inputError if the dtype isn't T
+// or the number of elements isn't want, because a caller may bind any tensor to an input node.
 func elements[T any](v G.Value, want int) []T {
 	d, ok := v.(*tensor.Dense)
 	switch {
