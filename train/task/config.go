@@ -42,6 +42,12 @@ type Config struct {
 	Training Training `json:"training"`
 }
 
+// From names a run whose weights are the initial weights of another run.
+type From struct {
+	Dir    string `json:"dir"`              // run folder; empty for new weights
+	SHA256 string `json:"sha256,omitempty"` // checksum of the weights, to detect changes; New sets it
+}
+
 // Training has the settings of training. For rows of a file, an epoch is one pass over them. If BatchSize or
 // StepsPerEpoch is 0, or MaxEpochs or the schedule's WarmUp or Decay is negative, New chooses a value from the number
 // of rows. If MicroBatches is 0, New sets it to the largest of 4, 2 and 1 that divides BatchSize.
@@ -184,6 +190,17 @@ func (c *Config) decide(l data.Layout) error {
 		}
 	}
 	return nil
+}
+
+// validationSize is the number of examples in a validation batch, except for rows of a file.
+const validationSize = 250
+
+// validationSize returns the number of examples in a validation batch.
+func (c *Config) validationSize() int {
+	if c.fromRows() {
+		return c.Training.BatchSize
+	}
+	return validationSize
 }
 
 // maxMemory limits the bytes that leastMemory may return. A larger value is probably a mistake in the settings.

@@ -11,12 +11,6 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// From names a run whose weights are the initial weights of another run.
-type From struct {
-	Dir    string `json:"dir"`              // run folder; empty for new weights
-	SHA256 string `json:"sha256,omitempty"` // checksum of the weights, to detect changes; New sets it
-}
-
 // StartFrom makes New load initial weights from the run in the folder dir. It copies the run's Model, and its
 // tokenizers if both tasks learn from files, so that symbols keep their ids. New leaves parameters that don't fit, such
 // as the head for other labels, at new values. Task.Loaded lists them.

@@ -19,43 +19,6 @@ import (
 	"github.com/heed-go/heed/train/score"
 )
 
-// A Report compares a model's answers with the answers of examples. String returns it in words.
-type Report struct {
-	Units tokenizer.Units // units of answers
-
-	// Judged has, for seq2seq, each source once with all its references; for classification and tagging, each example.
-	// They are in the order of the examples.
-	Judged []Judged
-	Right  int // number of right answers in Judged
-
-	// Counts of what the model can't know: sources that it can't answer, sources of which it reads only a part (see
-	// Model.Cuts), sources and references with symbols or labels that training never saw, and references that are
-	// longer than any answer of the model.
-	Unanswered, CutSources, UnknownSources, UnknownReferences, LongReferences int
-
-	// Scores for seq2seq. Errors counts symbols, or words if the answers are byte pairs. If the units are tokens, BLEU
-	// counts these tokens.
-	Errors score.ErrorRate[string]
-	ChrF   score.CHRF
-	BLEU   score.BLEU
-
-	Classes  score.Confusion // for classification and tagging: labels or tags; a missing answer counts as ""
-	Entities score.Entities  // for tagging; see HasEntities
-
-	Numbers score.Regression // for regression: answers that are numbers, with their references
-
-	kind kind
-}
-
-// A Judged is a source with its references and the model's answer.
-type Judged struct {
-	Source     string
-	References []string // right answers
-	Answer     Answer   // model's answer; no Text if there is an Err
-	Right      bool     // whether the answer is one of the references
-	Edits      int      // edits from the answer to the nearest reference; for tagging: wrong tags; for classification: 1 if wrong
-}
-
 // judgeBatch is the number of sources per call of PredictAll in Judge.
 const judgeBatch = 1 << 13
 

@@ -110,39 +110,6 @@ func (m *Model) Cuts(input string) bool {
 // MaxBeam is the greatest Beam of PredictOptions.
 const MaxBeam = 1 << 10
 
-// batchTokens is roughly the number of tokens of a batch with more than one row. A freeList keeps predictors for at
-// most freeBatches such batches per processor.
-const (
-	batchTokens = 1 << 11
-	freeBatches = 2
-)
-
-// A query has the ids of an input, and the answers that the model chose for it.
-type query struct {
-	ids     []int
-	place   int      // index of the input
-	top     int      // number of choices wanted; 0 means 1
-	choices []choice // likeliest first
-}
-
-// A choice is an answer as a network computes it: targets with the logarithm of their probability, or a number.
-type choice struct {
-	targets []int
-	logProb float64
-	number  float64
-}
-
-// A batchShape is the shape of the batches of a predictor.
-type batchShape struct {
-	size  int // number of rows
-	width int // length of a row of inputs
-	beam  int
-	cores int // see layers.Build
-}
-
-// A predictor sets the choices of up to batchShape.size rows. Only one goroutine at a time may call it.
-type predictor func(ctx context.Context, rows []query) error
-
 // chosen returns the model's choice for a batch of one row.
 func (m *Model) chosen(b data.Batch) (choice, error) {
 	rows := []query{{ids: b.Inputs[:b.Lengths[0]]}}
@@ -230,46 +197,6 @@ func (m *Model) predict(ctx context.Context, s batchShape, rows []query) (err er
 	}
 	m.free.leave(freePredictor{s, predict, s.size * s.beam * max(s.width, m.layout.TargetLen)})
 	return nil
-}
-
-// A freeList keeps the predictors that aren't in use, in the order of their last use. To bound the memory, it drops the
-// oldest ones when all have more than freeBatches·GOMAXPROCS·batchTokens tokens together.
-type freeList struct {
-	mu     sync.Mutex
-	free   []freePredictor
-	tokens int
-}
-
-type freePredictor struct {
-	shape batchShape
-	predictor
-	tokens int // tokens of a batch; memory is roughly proportional to them
-}
-
-// take removes a predictor of the given shape and returns it. If there is none, it returns nil.
-func (l *freeList) take(s batchShape) predictor {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i, p := range slices.Backward(l.free) {
-		if p.shape == s {
-			l.free = slices.Delete(l.free, i, i+1)
-			l.tokens -= p.tokens
-			return p.predictor
-		}
-	}
-	return nil
-}
-
-func (l *freeList) leave(p freePredictor) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.free = append(l.free, p)
-	l.tokens += p.tokens
-	forget := 0
-	for ; l.tokens > freeBatches*runtime.GOMAXPROCS(0)*batchTokens && forget < len(l.free)-1; forget++ {
-		l.tokens -= l.free[forget].tokens
-	}
-	l.free = slices.Delete(l.free, 0, forget)
 }
 
 // runner returns a function that runs the model on up to s.size rows. The function returns the values of the output.
