@@ -106,7 +106,7 @@ func (e *evaluation) run(cmd *cobra.Command, dir string) error {
 		m, examples, err = e.open(cmd, dir)
 	} else {
 		m, examples, err = e.score(cmd, dir)
-		if c.Data.File == "" && e.answers == "" && e.options.Beam <= 1 {
+		if c.Drawn() && e.answers == "" && e.options.Beam <= 1 {
 			return err // for a rule of Heed's own, the score above already counts the right answers
 		}
 	}
@@ -137,7 +137,7 @@ func (e *evaluation) score(cmd *cobra.Command, dir string) (*task.Model, []data.
 	defer t.Close()
 	if t.Config.Data.Validation == 0 {
 		advice := ""
-		if t.Config.Data.File != "" && t.Config.Kind().Rows {
+		if !t.Config.Drawn() && t.Config.Kind().Rows {
 			advice = ": use --data FILE to score a file"
 		}
 		return nil, nil, fmt.Errorf("the run in %s has no validation set%s", dir, advice)

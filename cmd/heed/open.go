@@ -82,9 +82,9 @@ func openTask(ctx context.Context, dir string, files, validation []string, other
 		return nil, err
 	}
 	switch {
-	case c.Data.File == "" && len(files) > 0:
+	case c.Drawn() && len(files) > 0:
 		return nil, usagef("--data is for models that learned a file; %s learned the task %s", dir, c.Task.Name)
-	case c.Data.File == "" && len(validation) > 0:
+	case c.Drawn() && len(validation) > 0:
 		return nil, usagef("--validation-data is for models that learned a file; %s learned the task %s", dir, c.Task.Name)
 	case !c.Kind().Rows && len(validation) > 0:
 		return nil, forRows("validation-data", dir, c)
@@ -109,11 +109,11 @@ func openTask(ctx context.Context, dir string, files, validation []string, other
 		err = wrongFlag(err, nil)
 	case errors.As(err, &wrong): // config.json is wrong, not the call
 		err = fmt.Errorf("%s: %w", filepath.Join(dir, runfolder.ConfigFile), err)
-	case err != nil && c.Data.File != "" && others && c.Kind().Rows:
+	case err != nil && !c.Drawn() && others && c.Kind().Rows:
 		err = fmt.Errorf("%w; --data FILE scores another file", err)
 	case err != nil && c.Data.ValidationFile != "" && len(files)+len(validation) == 0:
 		err = fmt.Errorf("%w; if the files have moved, give their names with --data FILE and --validation-data FILE", err)
-	case err != nil && c.Data.File != "" && len(files) == 0:
+	case err != nil && !c.Drawn() && len(files) == 0:
 		err = fmt.Errorf("%w; if the file has moved, give its name with --data FILE", err)
 	}
 	return t, err

@@ -156,7 +156,7 @@ func (v *answers) sample(ctx context.Context) error {
 func (v *answers) attend() error {
 	const symbols = 16
 	input := v.Config.Task.Example
-	if v.Report != nil && v.Config.Data.File != "" {
+	if v.Report != nil && !v.Config.Drawn() {
 		input = slices.MinFunc(v.Report.Judged, func(a, b task.Judged) int {
 			far := func(j task.Judged) int {
 				n := max(utf8.RuneCountInString(j.Source)-symbols, symbols-utf8.RuneCountInString(j.Source))

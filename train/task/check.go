@@ -29,6 +29,15 @@ func asConfigError(err error) *ConfigError {
 	return setting.Errorf("%w", err)
 }
 
+// needsFile reports whether the task can learn only from a file: it is of kind text or is named after a kind.
+func (c *Config) needsFile() bool {
+	k := kindOf(c.Task.Kind).about()
+	return k.Name != "" && !k.Rows || kindOf(data.Kind(c.Task.Name)).about().Name != ""
+}
+
+// Drawn reports whether the task's rule draws its examples, as Heed's toy rules and your own rules do.
+func (c *Config) Drawn() bool { return c.Task.Sample != nil || c.Data.File == "" && !c.needsFile() }
+
 // fromRows reports whether the task learns from the rows of a file.
 func (c *Config) fromRows() bool {
 	return c.Data.File != "" && kindOf(c.Task.Kind).about().Rows
@@ -38,15 +47,14 @@ func (c *Config) fromRows() bool {
 func (c *Config) checkData() error {
 	d, k := &c.Data, c.Kind()
 	draws := c.Task.Sample != nil || c.Task.Answer != nil || c.Task.Spell != nil || c.Task.Read != nil
-	fileTask := k.Name != "" && !k.Rows || kindOf(data.Kind(c.Task.Name)).about().Name != ""
 	_, err := textfile.Named(d.Encoding)
 	switch stray := c.stray(); {
-	case d.File == "" && fileTask:
+	case d.File == "" && c.needsFile():
 		return setting.Errorf("%s %s must come with %s, the file to learn from", setting.Path("task"), c.Task.Name, setting.Path("data.file"))
 	case d.File != "" && draws:
 		return setting.Errorf("%s %s draws its own examples, so it can't come with %s: for a file, the task must be one of %s",
 			setting.Path("task"), c.Task.Name, setting.Path("data.file"), strings.Join(Names()[len(toy.Names()):], ", "))
-	case stray != "" && d.File == "":
+	case stray != "" && c.Drawn():
 		return setting.Errorf("%s is for tasks that learn from %s, and %s %s needs none", stray, setting.Path("data.file"), setting.Path("task"), c.Task.Name)
 	case stray != "":
 		return setting.Errorf("%s is for tasks that learn rows, not for %s %s", stray, setting.Path("task"), c.Task.Name)

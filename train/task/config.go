@@ -192,17 +192,6 @@ func (c *Config) decide(l data.Layout) error {
 	return nil
 }
 
-// validationSize is the number of examples in a validation batch, except for rows of a file.
-const validationSize = 250
-
-// validationSize returns the number of examples in a validation batch.
-func (c *Config) validationSize() int {
-	if c.fromRows() {
-		return c.Training.BatchSize
-	}
-	return validationSize
-}
-
 // maxMemory limits the bytes that leastMemory may return. A larger value is probably a mistake in the settings.
 const maxMemory = 8 << 30
 

@@ -91,7 +91,7 @@ func (c *Config) Kind() Kind {
 		k.Score = implementation.metrics(c)[0].Name
 	}
 	switch {
-	case c.Data.File == "":
+	case c.Drawn():
 		k.Unit, k.Classes, k.aligned = "sequences", c.Task.Classes != nil, false
 		if k.Right != "" {
 			k.Right = "exactly right"

@@ -24,14 +24,14 @@ type Task struct {
 }
 
 // New makes the task that a configuration describes: it opens the data and makes a model with new weights, which depend
-// on the seed. If c.Data.File is empty, the rule must have a Sample and an Answer. If a setting is wrong, the error is
+// on the seed. If the task needs no file, the rule must have a Sample and an Answer. If a setting is wrong, the error is
 // a *ConfigError.
 //
 // The Config of the new task is c with the values that New chose from the data: see Config, data.Settings and Training.
 func New(c Config) (*Task, error) {
 	open := openText
 	switch {
-	case c.Data.File == "":
+	case c.Drawn():
 		open = openRule
 	case c.fromRows():
 		open = openRows
