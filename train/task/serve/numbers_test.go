@@ -1,0 +1,54 @@
+package serve
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/train/task"
+)
+
+// A model that learned numbers answers with numbers, and has no alternatives. If it learned pairs, an input has a tab,
+// and the page has two fields.
+func TestNumbers(t *testing.T) {
+	for _, pairs := range []bool{false, true} {
+		input := "ab"
+		if pairs {
+			input = "a\tb"
+		}
+		rule := data.Rule{
+			Name: "length", Kind: data.KindRegression, Alphabet: "ab", MaxLen: 5, Pairs: pairs, Example: input,
+			Sample: func(rng *rand.Rand, _ int) string { return input[:len(input)-1] + "ab"[rng.IntN(2):][:1] },
+			Answer: func(source string) (string, error) { return strconv.Itoa(len(source)), nil },
+		}
+		_, s := start(t, small(t, task.Defaults(rule)), Options{})
+		got, err := post(t.Context(), s.URL+"/predict", `{"input": ["`+strings.ReplaceAll(input, "\t", `\t`)+`"]}`)
+		if err != nil || got.status != 200 || !strings.Contains(got.body, `"answer":`) || strings.Contains(got.body, `"answer":"`) || strings.Contains(got.body, "probability") {
+			t.Errorf("got %+v, %v, want a number without a probability", got, err)
+		}
+		if got, err := post(t.Context(), s.URL+"/predict", `{"input": "a", "top": 2}`); err != nil || got.status != 400 || !strings.Contains(got.body, "top") {
+			t.Errorf("with top: got %+v, %v, want status 400", got, err)
+		}
+		for path, words := range map[string]map[string]bool{
+			"/openapi.json": {`"answer":{"type":"number"}`: true, `"top"`: false, "with a tab between": pairs},
+			"/":             {`id="top"`: false, `id="second"`: pairs, `id="lines"`: !pairs},
+		} {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for word, want := range words {
+				if strings.Contains(got.body, word) != want {
+					t.Errorf("%s, pairs %t: %s in it: %t, want %t", path, pairs, word, !want, want)
+				}
+			}
+		}
+	}
+}
