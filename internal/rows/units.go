@@ -63,9 +63,9 @@ func VocabSize(bytes int) int {
 	return size
 }
 
-// unitsOf returns units for the sources (field 0) or the answers (field 1): the units that guess returns for the
-// training rows. But if these are tokens and more than one held-out row in twenty has an unknown token, as in prose,
-// unitsOf returns byte pairs and sets o.Unseen to the share of these rows. A token is unknown if it occurs fewer than
+// unitsOf returns units for the sources (field 0) or the answers (field 1). They are the units that guess returns for
+// the training rows, with one exception: tokens become byte pairs if more than one held-out row in twenty has an
+// unknown token, as in prose. Then o.Unseen is the share of these rows. A token is unknown if it occurs fewer than
 // least times in the training rows. Without validation rows, a hash holds out a tenth of the training rows.
 func (s *Set) unitsOf(o *Side, field, least int) tokenizer.Units {
 	units, trains, held := guess(s.Train.fields(field)), s.Train, s.Validation

@@ -12,24 +12,24 @@ import (
 // A mark is a visible character for a token or character that has no visible form.
 type mark struct{ mark, meaning string }
 
-// marks returns labels of tokens. The label of a symbol is its text, with marks for invisible characters. Other tokens
-// have a mark. The field used lists the marks in use.
+// marks makes labels of tokens. The label of a symbol is its text, with marks for invisible characters. The label of
+// any other token is a mark. The field used lists the marks in use.
 type marks struct {
 	symbols tokenizer.Tokenizer
 	special map[int]mark // marks of ids that aren't symbols
 	used    []mark
 }
 
-// newMarks returns the marks of sources and the marks of answers. If one is true, sources and answers share a
+// newMarks returns the marks of sources and the marks of answers. If shared is true, sources and answers have one
 // vocabulary, and both results are the same.
-func newMarks(c data.Coder, one bool) (sources, answers *marks) {
+func newMarks(c data.Coder, shared bool) (sources, answers *marks) {
 	l := c.Layout()
 	source, target := c.Tokenizers()
 	special, padding := map[int]mark{l.Start: {"►", "the start"}, l.End: {"■", "the end"}}, mark{"○", "padding"}
 	if l.Segments > 0 {
 		special[l.Separator] = mark{"│", "the separator of the two texts"}
 	}
-	if one {
+	if shared {
 		if l.Pad >= source.Len() { // for text there is no padding: all ids are symbols
 			special[l.Pad] = padding
 		}

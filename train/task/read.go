@@ -120,11 +120,11 @@ func (m *Model) PredictFile(ctx context.Context, file string, w io.Writer, o Pre
 			rows = append(rows, slices.Clone(fields))
 			lines, answers = append(lines, line), append(answers, answer)
 		}
-		all, err := m.PredictAll(ctx, inputs, o)
+		predicted, err := m.PredictAll(ctx, inputs, o)
 		if err != nil {
 			return err
 		}
-		for i, a := range all {
+		for i, a := range predicted {
 			answers[places[i]] = a
 		}
 		for i, fields := range rows {

@@ -106,10 +106,10 @@ func (s *ruleSet) close() error { return nil }
 // A textSet has windows of a text as examples.
 type textSet struct {
 	*data.Text
-	windows      int // number of validation windows
-	seed         uint64
-	length, most int // length of a window, and most validation windows
-	characters   int // for text in tokens: number of characters in the targets of the validation windows
+	windows       int // number of validation windows
+	seed          uint64
+	length, limit int // length of a window, and greatest number of validation windows
+	characters    int // for text in tokens: number of characters in the targets of the validation windows
 }
 
 // openText opens the text. If the run has already begun, the text must be unchanged.
@@ -125,7 +125,7 @@ func openText(c *Config) (set, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &textSet{Text: text, seed: c.Seed, length: c.Task.MaxLen, most: c.Data.Validation}
+	s := &textSet{Text: text, seed: c.Seed, length: c.Task.MaxLen, limit: c.Data.Validation}
 	if err := s.describe(c); err != nil {
 		text.Close()
 		return nil, err
@@ -177,10 +177,10 @@ func (s *textSet) describe(c *Config) error {
 	} else if c.Data.Tokenizers, err = tokenizerSums(c.Task); err != nil {
 		return err
 	}
-	if s.windows, err = s.ValidationWindows(s.length, s.most); err != nil {
+	if s.windows, err = s.ValidationWindows(s.length, s.limit); err != nil {
 		return setting.Errorf("%w (%s)", err, setting.Path("task.max_len"))
 	}
-	if s.most == 0 {
+	if s.limit == 0 {
 		s.windows = 0
 	}
 	if c.Task.Source != nil {
@@ -207,7 +207,7 @@ func (s *textSet) count() error {
 		}
 	}
 	for n := range s.windows {
-		b, err := s.ValidationBatch([]int{n}, s.length, s.most)
+		b, err := s.ValidationBatch([]int{n}, s.length, s.limit)
 		if err != nil {
 			return err
 		}
@@ -226,7 +226,7 @@ func (s *textSet) train(c Training) examples {
 
 func (s *textSet) validation() examples {
 	return examples{n: s.windows, batch: func(numbers []int) (data.Batch, error) {
-		return s.ValidationBatch(numbers, s.length, s.most)
+		return s.ValidationBatch(numbers, s.length, s.limit)
 	}}
 }
 

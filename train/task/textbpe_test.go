@@ -76,7 +76,7 @@ func TestTextOfBytePairs(t *testing.T) {
 	set := rest.set.(*textSet)
 	counted := 0
 	for n := range set.windows {
-		b, err := set.ValidationBatch([]int{n}, set.length, set.most)
+		b, err := set.ValidationBatch([]int{n}, set.length, set.limit)
 		if err != nil {
 			t.Fatal(err)
 		}
