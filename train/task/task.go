@@ -24,8 +24,8 @@ type Task struct {
 }
 
 // New makes the task that a configuration describes: it opens the data and makes a model with new weights, which depend
-// on the seed. If the task needs no file, the rule must have a Sample and an Answer. If a setting is wrong, the error is
-// a *ConfigError.
+// on the seed. If the task needs no file, the rule must have a Sample and an Answer. The error is a *ConfigError if a
+// setting is wrong.
 //
 // The Config of the new task is c with the values that New chose from the data: see Config, data.Settings and Training.
 func New(c Config) (*Task, error) {

@@ -200,17 +200,17 @@ func ownRule() data.Rule {
 }
 
 func configs(t testing.TB) map[string]Config {
-	all := map[string]Config{"own rule": smaller(t, Defaults(ownRule()))}
+	named := map[string]Config{"own rule": smaller(t, Defaults(ownRule()))}
 	for _, name := range Names() {
-		all[name] = small(t, name)
+		named[name] = small(t, name)
 	}
 	for _, name := range []string{"brackets", "text"} { // with other layers
 		c := small(t, name)
 		c.Model.Positions, c.Model.Block.Norm.Kind, c.Model.Block.FeedForward.Gated = layers.Rotary{}, "rms", true
 		c.Model.Block.Attention.KeyValueHeads = 1
-		all["modern "+name] = c
+		named["modern "+name] = c
 	}
-	return all
+	return named
 }
 
 func TestDefaultsAreRight(t *testing.T) {

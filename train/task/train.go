@@ -19,8 +19,9 @@ import (
 // ErrFinished means that the run in a folder is finished.
 var ErrFinished = errors.New("is finished: there is nothing to resume, unless you raise its epochs or its patience")
 
-// Train trains the model and writes a run folder. It makes the folder if necessary. The saved weights are the weights
-// of the best check, or of the last check if the Config has KeepLast.
+// Train trains the model and writes a run folder. It makes the folder if necessary. The folder gets config.json, the
+// weights in model.safetensors, one line per check in history.jsonl, a checkpoint and, at the end, summary.json. The
+// saved weights are the weights of the best check, or of the last check if the Config has KeepLast.
 //
 // If the folder has an unfinished run with the same Config, Train resumes it. The result has the same bytes as a run
 // without an interruption. If MaxEpochs or Patience is higher than in the folder, Train continues the run, even if it
@@ -48,14 +49,14 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 	if !first || options.Log == nil {
 		options.Log = io.Discard
 	}
-	size, without := "", ""
+	sizes, validation := "", ""
 	if !t.Config.Kind().Rows { // for rows, DescribeData has the sizes
-		size = fmt.Sprintf(", a text of %d characters, a vocabulary of %d", t.Config.Data.Characters, t.layout.Tokens)
+		sizes = fmt.Sprintf(", a text of %d characters, a vocabulary of %d", t.Config.Data.Characters, t.layout.Tokens)
 	}
 	if t.set.judged() == 0 {
-		without = ", without validation"
+		validation = ", without validation"
 	}
-	fmt.Fprintf(options.Log, "Training %s: %d parameters%s, seed %d, folder %s%s\n", t.Config.Task.Name, t.Params.Count(), size, t.Config.Seed, dir, without)
+	fmt.Fprintf(options.Log, "Training %s: %d parameters%s, seed %d, folder %s%s\n", t.Config.Task.Name, t.Params.Count(), sizes, t.Config.Seed, dir, validation)
 	start := time.Now()
 	options.Seed, options.Run = t.Config.Seed, t.Config.id()
 	options.Checkpoint, options.Resume = filepath.Join(dir, runfolder.CheckpointFile), true
