@@ -6,7 +6,7 @@ import (
 
 	G "gorgonia.org/gorgonia"
 
-	"github.com/heed-go/heed/internal/kinds"
+	"github.com/heed-go/heed/internal/choices"
 	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/internal/text"
 )
@@ -21,7 +21,7 @@ const (
 	SiLU     Activation = Activation(ops.SiLU)     // x·σ(x) = x/(1 + exp(−x)), also called Swish (Elfwing et al., 2017)
 )
 
-var activationChoice = kinds.Choice{
+var activationChoice = choices.Choice{
 	All: ops.Activations.All(),
 	Parse: func(text string) (any, error) {
 		var a Activation

@@ -6,7 +6,7 @@ import (
 
 	G "gorgonia.org/gorgonia"
 
-	"github.com/heed-go/heed/internal/kinds"
+	"github.com/heed-go/heed/internal/choices"
 	"github.com/heed-go/heed/internal/ops"
 )
 
@@ -35,7 +35,7 @@ type SequenceClassifierConfig struct {
 func (c *SequenceClassifierConfig) UnmarshalJSON(data []byte) error {
 	type plain SequenceClassifierConfig
 	var fields plain
-	if err := kinds.Decode(data, &fields); err != nil {
+	if err := choices.Decode(data, &fields); err != nil {
 		return fmt.Errorf("a sequence classifier's configuration: %w", err)
 	}
 	*c = SequenceClassifierConfig(fields)

@@ -8,7 +8,7 @@ import (
 
 	G "gorgonia.org/gorgonia"
 
-	"github.com/heed-go/heed/internal/kinds"
+	"github.com/heed-go/heed/internal/choices"
 )
 
 // EncoderDecoder reads a source sequence and writes a target sequence (Vaswani et al., 2017). In the encoder, every
@@ -54,7 +54,7 @@ func (c *EncoderDecoderConfig) UnmarshalJSON(data []byte) error {
 		plain
 		TargetPositions positionsJSON `json:"target_positions"`
 	}
-	if err := kinds.Decode(data, &fields); err != nil {
+	if err := choices.Decode(data, &fields); err != nil {
 		return fmt.Errorf("an encoder-decoder's configuration: %w", err)
 	}
 	*c = EncoderDecoderConfig(fields.plain)

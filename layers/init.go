@@ -7,7 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/heed-go/heed/internal/kinds"
+	"github.com/heed-go/heed/internal/choices"
 	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/internal/text"
 )
@@ -61,7 +61,7 @@ type initialiser struct {
 	scale func(fanIn, fanOut float64) float64 // nil if the Init's Scale is used
 }
 
-var inits = kinds.Table[initialiser]{
+var inits = choices.Table[initialiser]{
 	{Name: "zeros", Value: initialiser{fixed, func(_, _ float64) float64 { return 0 }}},
 	{Name: "ones", Value: initialiser{fixed, func(_, _ float64) float64 { return 1 }}},
 	{Name: "normal", Value: initialiser{normal, nil}},

@@ -9,7 +9,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
-	"github.com/heed-go/heed/internal/kinds"
+	"github.com/heed-go/heed/internal/choices"
 	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/internal/ops"
 )
@@ -76,7 +76,7 @@ func (c *ModelConfig) UnmarshalJSON(data []byte) error {
 		plain
 		Positions positionsJSON `json:"positions"`
 	}
-	if err := kinds.Decode(data, &fields); err != nil {
+	if err := choices.Decode(data, &fields); err != nil {
 		return fmt.Errorf("a model's configuration: %w", err)
 	}
 	*c = ModelConfig(fields.plain)

@@ -8,7 +8,7 @@ import (
 
 	G "gorgonia.org/gorgonia"
 
-	"github.com/heed-go/heed/internal/kinds"
+	"github.com/heed-go/heed/internal/choices"
 	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/internal/text"
@@ -31,19 +31,19 @@ type NormConfig struct {
 }
 
 // norms lists the kinds of norm, the default first.
-var norms = kinds.Table[func(p *Params, dim int, c NormConfig) (Norm, error)]{
+var norms = choices.Table[func(p *Params, dim int, c NormConfig) (Norm, error)]{
 	{Name: "layer", About: "mean 0 and variance 1, then a learned scale and shift (LayerNorm)", Value: func(p *Params, dim int, c NormConfig) (Norm, error) { return NewLayerNorm(p, dim, c) }},
 	{Name: "rms", About: "division by the root mean square, then a learned scale (RMSNorm)", Value: func(p *Params, dim int, c NormConfig) (Norm, error) { return NewRMSNorm(p, dim, c) }},
 }
 
-var normChoice = kinds.Choice{
+var normChoice = choices.Choice{
 	All:   norms.All(),
 	Parse: func(text string) (any, error) { return parseNorm(text) },
 	Text: func(v any) string {
 		c := v.(NormConfig)
 		c.Kind = cmp.Or(c.Kind, norms[0].Name)
 		data, _ := json.Marshal(c)
-		return kinds.Text(data)
+		return choices.Text(data)
 	},
 }
 
@@ -55,7 +55,7 @@ func parseNorm(text string) (NormConfig, error) {
 	if _, ok := norms.Get(kind); !ok {
 		return NormConfig{}, c.unknown()
 	}
-	if err := kinds.Set(&c, text[len(kind):]); err != nil {
+	if err := choices.Set(&c, text[len(kind):]); err != nil {
 		return NormConfig{}, fmt.Errorf("norm of kind %s: %w", kind, err)
 	}
 	return c, nil

@@ -5,7 +5,7 @@ import (
 
 	G "gorgonia.org/gorgonia"
 
-	"github.com/heed-go/heed/internal/kinds"
+	"github.com/heed-go/heed/internal/choices"
 	"github.com/heed-go/heed/internal/ops"
 )
 
@@ -47,18 +47,18 @@ type PositionsConfig interface {
 }
 
 // positionSchemes lists the position schemes that have a name.
-var positionSchemes = kinds.Types[PositionsConfig]{What: "positions", Table: kinds.Table[kinds.Type[PositionsConfig]]{
-	kinds.TypeOf[NoPositions, PositionsConfig]("none", "no positions: only the mask orders tokens"),
-	kinds.TypeOf[Learned, PositionsConfig]("learned", "a learned vector for each position, added to the embeddings"),
-	kinds.TypeOf[Sinusoidal, PositionsConfig]("sinusoidal", "sines and cosines, added to the embeddings"),
-	kinds.TypeOf[Rotary, PositionsConfig]("rotary", "queries and keys turned by angles that grow with the position"),
-	kinds.TypeOf[ALiBi, PositionsConfig]("alibi", "scores lowered in proportion to the distance"),
-	kinds.TypeOf[RelativeBias, PositionsConfig]("relative_bias", "a learned number for each distance, added to the scores, as in T5"),
+var positionSchemes = choices.Types[PositionsConfig]{What: "positions", Table: choices.Table[choices.Type[PositionsConfig]]{
+	choices.TypeOf[NoPositions, PositionsConfig]("none", "no positions: only the mask orders tokens"),
+	choices.TypeOf[Learned, PositionsConfig]("learned", "a learned vector for each position, added to the embeddings"),
+	choices.TypeOf[Sinusoidal, PositionsConfig]("sinusoidal", "sines and cosines, added to the embeddings"),
+	choices.TypeOf[Rotary, PositionsConfig]("rotary", "queries and keys turned by angles that grow with the position"),
+	choices.TypeOf[ALiBi, PositionsConfig]("alibi", "scores lowered in proportion to the distance"),
+	choices.TypeOf[RelativeBias, PositionsConfig]("relative_bias", "a learned number for each distance, added to the scores, as in T5"),
 }}
 
 // Choices returns the tables of this package that the flags of the command heed choose from, by the names of the flags.
-func Choices() map[string]kinds.Choice {
-	return map[string]kinds.Choice{"positions": positionSchemes.Choice(), "norm": normChoice, "activation": activationChoice}
+func Choices() map[string]choices.Choice {
+	return map[string]choices.Choice{"positions": positionSchemes.Choice(), "norm": normChoice, "activation": activationChoice}
 }
 
 // positionsJSON is a PositionsConfig that can be written to JSON and read back.

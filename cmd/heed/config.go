@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/heed-go/heed/data/tokenizer"
-	"github.com/heed-go/heed/internal/kinds"
+	"github.com/heed-go/heed/internal/choices"
 	"github.com/heed-go/heed/internal/textfile"
 	"github.com/heed-go/heed/train/task"
 )
@@ -164,7 +164,7 @@ func choose[T any](f *pflag.FlagSet, flag string, value *T, usage string) {
 
 type choice[T any] struct {
 	value *T
-	table kinds.Choice
+	table choices.Choice
 }
 
 func (c choice[T]) Type() string { return "name" }

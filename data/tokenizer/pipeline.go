@@ -68,7 +68,7 @@ func checkText(text string) error {
 	if len(text) > math.MaxInt32 {
 		return fmt.Errorf("a text must have less than 2 GiB, got %d bytes", len(text))
 	}
-	return CheckUTF8(text)
+	return checkUTF8(text)
 }
 
 // Decode implements Tokenizer. It returns an error if the text would grow to more than 16 times the bytes of its tokens

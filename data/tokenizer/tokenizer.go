@@ -105,7 +105,7 @@ func New(units Units, texts iter.Seq[string], size int) (Tokenizer, error) {
 	var invalid error
 	t, err := learned(units, func(yield func(string) bool) {
 		for text := range texts {
-			if err := CheckUTF8(text); err != nil {
+			if err := checkUTF8(text); err != nil {
 				invalid = fmt.Errorf("text %d (from 0): %w", n, err)
 				return
 			}
@@ -147,8 +147,8 @@ func learned(units Units, texts iter.Seq[string], size int) (Tokenizer, error) {
 	return readJSON(content)
 }
 
-// CheckUTF8 returns an *InvalidUTF8Error if a text isn't UTF-8.
-func CheckUTF8(text string) error {
+// checkUTF8 returns an *InvalidUTF8Error if a text isn't UTF-8.
+func checkUTF8(text string) error {
 	if utf8.ValidString(text) {
 		return nil
 	}

@@ -31,7 +31,7 @@ func (s *spaced) Unknown() int            { return len(s.tokens) }
 func (s *spaced) Special() map[string]int { return nil }
 
 func (s *spaced) Encode(text string) ([]int, error) {
-	if err := CheckUTF8(text); err != nil {
+	if err := checkUTF8(text); err != nil {
 		return nil, err
 	}
 	ids := []int{}

@@ -5,8 +5,8 @@ import (
 
 	G "gorgonia.org/gorgonia"
 
+	"github.com/heed-go/heed/internal/choices"
 	"github.com/heed-go/heed/internal/kernel"
-	"github.com/heed-go/heed/internal/kinds"
 )
 
 // An Activation is the index in Activations of a function that is applied to every element.
@@ -22,7 +22,7 @@ const (
 )
 
 // Activations are the activations, in the order of their numbers.
-var Activations = kinds.Table[activation]{
+var Activations = choices.Table[activation]{
 	{Name: "relu", About: "max(0, x)", Value: computed(kernel.ReLU, kernel.ReLUGrad, kernel.ReLU, kernel.ReLUGrad, true)},
 	{Name: "gelu", About: "x·Φ(x), with the exact error function", Value: computed(kernel.GELU, kernel.GELUGrad, kernel.GELU, kernel.GELUGrad, false)},
 	{Name: "gelu tanh", About: "GELU by its tanh approximation", Value: computed(kernel.GELUTanh, kernel.GELUTanhGrad, kernel.GELUTanh, kernel.GELUTanhGrad, false)},

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/heed-go/heed/internal/kinds"
+	"github.com/heed-go/heed/internal/choices"
 	"github.com/heed-go/heed/internal/setting"
 )
 
@@ -160,7 +160,7 @@ func (c *Config) UnmarshalJSON(data []byte) error {
 		Solver ruleJSON `json:"solver"`
 		plain
 	}
-	if err := kinds.Decode(data, &fields); err != nil {
+	if err := choices.Decode(data, &fields); err != nil {
 		return fmt.Errorf("an optimizer's configuration: %w", err)
 	}
 	*c = Config(fields.plain)

@@ -7,8 +7,8 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/choices"
 	"github.com/heed-go/heed/internal/kernel"
-	"github.com/heed-go/heed/internal/kinds"
 )
 
 // A Rule computes a parameter's step from its gradient: SGD, Adam, AdamW, Lion, Muon, or a type of your own. In this
@@ -55,12 +55,12 @@ func fused(r Rule) bool {
 }
 
 // rules lists this package's rules, the default first.
-var rules = kinds.Types[Rule]{What: "solvers", Table: kinds.Table[kinds.Type[Rule]]{
-	kinds.TypeOf[AdamW, Rule]("adamw", "Adam with decoupled weight decay"),
-	kinds.TypeOf[Adam, Rule]("adam", "mean gradient divided by the root of the mean square"),
-	kinds.TypeOf[SGD, Rule]("sgd", "gradient descent, with momentum if it is set"),
-	kinds.TypeOf[Lion, Rule]("lion", "the sign of a running mean; needs a lower learning rate"),
-	kinds.TypeOf[Muon, Rule]("muon", "orthogonal steps for the matrices in blocks, AdamW for the rest"),
+var rules = choices.Types[Rule]{What: "solvers", Table: choices.Table[choices.Type[Rule]]{
+	choices.TypeOf[AdamW, Rule]("adamw", "Adam with decoupled weight decay"),
+	choices.TypeOf[Adam, Rule]("adam", "mean gradient divided by the root of the mean square"),
+	choices.TypeOf[SGD, Rule]("sgd", "gradient descent, with momentum if it is set"),
+	choices.TypeOf[Lion, Rule]("lion", "the sign of a running mean; needs a lower learning rate"),
+	choices.TypeOf[Muon, Rule]("muon", "orthogonal steps for the matrices in blocks, AdamW for the rest"),
 }}
 
 // The names that Memory returns, made once so that steps don't allocate.
@@ -73,8 +73,8 @@ var (
 )
 
 // Choices returns the tables of this package that the flags of the command heed choose from, by the names of the flags.
-func Choices() map[string]kinds.Choice {
-	return map[string]kinds.Choice{"solver": rules.Choice(), "schedule": scheduleChoice}
+func Choices() map[string]choices.Choice {
+	return map[string]choices.Choice{"solver": rules.Choice(), "schedule": scheduleChoice}
 }
 
 // SGD is gradient descent, optionally with momentum (Sutskever et al., 2013) in PyTorch's form: the velocity is the

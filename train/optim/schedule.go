@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"math"
 
-	"github.com/heed-go/heed/internal/kinds"
+	"github.com/heed-go/heed/internal/choices"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/text"
 )
@@ -157,7 +157,7 @@ type ScheduleConfig struct {
 }
 
 // schedules lists the kinds of schedules, the default first.
-var schedules = kinds.Table[scheduling]{
+var schedules = choices.Table[scheduling]{
 	{Name: "cosine", About: "falls along half a cosine to the floor", Value: scheduling{schedule: func(s ScheduleConfig) Schedule {
 		if s.Decay == 0 {
 			return WarmUp(s.WarmUp)
@@ -190,7 +190,7 @@ type scheduling struct {
 	least    func(warmUp int) int // smallest valid Decay; nil means 0
 }
 
-var scheduleChoice = kinds.Choice{
+var scheduleChoice = choices.Choice{
 	All:   schedules.All(),
 	Parse: func(text string) (any, error) { return text, nil }, // check returns an error for an unknown name
 	Text:  func(v any) string { return ScheduleConfig{Kind: v.(string)}.kind() },

@@ -13,7 +13,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/data/toy"
-	"github.com/heed-go/heed/internal/kinds"
+	"github.com/heed-go/heed/internal/choices"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/layers"
@@ -84,7 +84,7 @@ func parseConfig(content []byte) (c Config, err error) {
 		return c, fmt.Errorf("this run folder has the newer format %d, and heed reads format %d: update heed", version.Format, format)
 	}
 	var file configFile
-	if err := kinds.Decode(content, &file); err != nil {
+	if err := choices.Decode(content, &file); err != nil {
 		return c, readable(err)
 	}
 	return file.Config, runfolder.CheckSeal(content, file.SHA256)

@@ -4,16 +4,16 @@ import (
 	"maps"
 
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/internal/kinds"
+	"github.com/heed-go/heed/internal/choices"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train/optim"
 )
 
 // named lists choices of a kind by name, such as metrics, each with a line of help.
-type named = kinds.Table[struct{}]
+type named = choices.Table[struct{}]
 
 // accuracy is the metric that classifiers have.
-var accuracy = kinds.Entry[struct{}]{Name: "accuracy", About: "share of right answers"}
+var accuracy = choices.Entry[struct{}]{Name: "accuracy", About: "share of right answers"}
 
 // monitored lists the values that early stopping may monitor: the loss and the metrics, training before validation. If
 // c is nil, it lists the values of all tasks.
@@ -31,10 +31,10 @@ func monitored(c *Config) (values named) {
 		if c != nil && c.Data.Validation == 0 && part[0] == "val_" {
 			break
 		}
-		values = append(values, kinds.Entry[struct{}]{Name: part[0] + "loss", About: "mean loss" + part[1]})
+		values = append(values, choices.Entry[struct{}]{Name: part[0] + "loss", About: "mean loss" + part[1]})
 		for _, m := range metrics {
 			if _, listed := values.Get(part[0] + m.Name); !listed {
-				values = append(values, kinds.Entry[struct{}]{Name: part[0] + m.Name, About: m.About + part[1]})
+				values = append(values, choices.Entry[struct{}]{Name: part[0] + m.Name, About: m.About + part[1]})
 			}
 		}
 	}
@@ -42,20 +42,20 @@ func monitored(c *Config) (values named) {
 }
 
 // Choices returns the tables that flags of the command heed choose from, by the names of the flags.
-func Choices() map[string]kinds.Choice {
+func Choices() map[string]choices.Choice {
 	var losses named
 	for _, k := range everyKind {
 		losses = append(losses, k.about().losses...)
 	}
-	choices := map[string]kinds.Choice{"monitor": choiceOf(monitored(nil)), "loss": choiceOf(losses)}
-	maps.Copy(choices, layers.Choices())
-	maps.Copy(choices, optim.Choices())
-	return choices
+	table := map[string]choices.Choice{"monitor": choiceOf(monitored(nil)), "loss": choiceOf(losses)}
+	maps.Copy(table, layers.Choices())
+	maps.Copy(table, optim.Choices())
+	return table
 }
 
 // choiceOf returns a choice of names. Config.check checks the name.
-func choiceOf(names named) kinds.Choice {
-	return kinds.Choice{
+func choiceOf(names named) choices.Choice {
+	return choices.Choice{
 		All:   names.All(),
 		Parse: func(text string) (any, error) { return text, nil },
 		Text:  func(v any) string { return v.(string) },

@@ -1,6 +1,6 @@
-// Package kinds has tables of named choices for configurations, flags and errors. A choice is a value, or a struct type
-// that implements an interface and can be saved as JSON.
-package kinds
+// Package choices has tables of named choices for configurations, flags and errors. A choice is a value, or a struct
+// type that implements an interface and can be saved as JSON.
+package choices
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package kinds_test
+package choices_test
 
 import (
 	"encoding/json"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/heed-go/heed/internal/kinds"
+	"github.com/heed-go/heed/internal/choices"
 )
 
 type shape interface{ sides() int }
@@ -31,13 +31,13 @@ type own struct{ circle }
 func (circle) sides() int    { return 0 }
 func (p polygon) sides() int { return p.Sides + p.hidden }
 
-var shapes = kinds.Types[shape]{What: "shapes", Table: kinds.Table[kinds.Type[shape]]{
-	kinds.TypeOf[circle, shape]("circle", "round"),
-	kinds.TypeOf[polygon, shape]("polygon", "with corners"),
+var shapes = choices.Types[shape]{What: "shapes", Table: choices.Table[choices.Type[shape]]{
+	choices.TypeOf[circle, shape]("circle", "round"),
+	choices.TypeOf[polygon, shape]("polygon", "with corners"),
 }}
 
 func TestTable(t *testing.T) {
-	numbers := kinds.Table[int]{{"one", "the first", 1}, {"two", "the second", 2}}
+	numbers := choices.Table[int]{{"one", "the first", 1}, {"two", "the second", 2}}
 	var names []string
 	for name, about := range numbers.All() {
 		names = append(names, name+": "+about)
