@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -58,10 +59,8 @@ does: precision, recall and F1 for each type and for all types together.`,
 
 // check checks the flags. If the folder dir has no valid configuration, run reports that.
 func (e *evaluation) check(flags *pflag.FlagSet, dir string) error {
-	if err := rowsOnly(flags, dir, "header", "skip-bad", "answers"); err != nil {
-		return err
-	}
-	if err := needData(flags, "encoding", "columns", "header", "skip-bad"); err != nil {
+	err := rowsOnly(flags, dir, "header", "skip-bad", "answers")
+	if err = cmp.Or(err, needData(flags, "encoding", "columns", "header", "skip-bad"), knownEncoding(e.as.Encoding)); err != nil {
 		return err
 	}
 	c, err := readConfig(dir)
@@ -79,7 +78,7 @@ func (e *evaluation) check(flags *pflag.FlagSet, dir string) error {
 	case e.as.Header != "" && len(e.files) != 1:
 		return usagef("--header needs exactly one --data, the file that it describes")
 	}
-	return knownEncoding(e.as.Encoding)
+	return nil
 }
 
 func (e *evaluation) run(cmd *cobra.Command, dir string) error {

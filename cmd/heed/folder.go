@@ -27,18 +27,15 @@ func newFolder(dir, name string) (string, error) {
 // freeFolder makes the first of the folders runs/NAME, runs/NAME-2, … that doesn't exist yet. Several processes may
 // call it at the same time.
 func freeFolder(name string) (string, error) {
-	if err := os.MkdirAll("runs", 0o777); err != nil {
-		return "", fmt.Errorf("can't make a folder for the run: %w: choose one with --out", err)
-	}
 	dir := filepath.Join("runs", name)
-	for i := 2; ; i++ {
-		err := os.Mkdir(dir, 0o777)
-		if err == nil {
+	err := os.MkdirAll("runs", 0o777)
+	for i := 2; err == nil; i++ {
+		if err = os.Mkdir(dir, 0o777); err == nil {
 			return dir, nil
 		}
-		if !errors.Is(err, fs.ErrExist) {
-			return "", fmt.Errorf("can't make a folder for the run: %w: choose one with --out", err)
+		if errors.Is(err, fs.ErrExist) {
+			dir, err = filepath.Join("runs", fmt.Sprintf("%s-%d", name, i)), nil
 		}
-		dir = filepath.Join("runs", fmt.Sprintf("%s-%d", name, i))
 	}
+	return "", fmt.Errorf("can't make a folder for the run: %w: choose one with --out", err)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -45,7 +46,10 @@ func generate(cmd *cobra.Command, dir, prompt string, o decode.Options) error {
 	if c, err := readConfig(dir); err == nil && !c.Kind().Generates {
 		return usagef("%s learned the task %s, but heed generate needs a text model: use heed predict %s INPUT...", dir, c.Task.Name, shell(dir))
 	}
-	if err := checkGeneration(prompt, o); err != nil {
+	if prompt == "" {
+		return usagef("--prompt must be the text to continue, got none")
+	}
+	if err := cmp.Or(atLeastOne(cmd.Flags(), "tokens"), wrongFlag(o.Sampler.Check(), nil)); err != nil {
 		return err
 	}
 	stdout := cmd.OutOrStdout()
@@ -65,15 +69,4 @@ func generate(cmd *cobra.Command, dir, prompt string, o decode.Options) error {
 		err = failed
 	}
 	return err
-}
-
-// checkGeneration checks the flags of heed generate. The model checks the characters of the prompt.
-func checkGeneration(prompt string, o decode.Options) error {
-	switch {
-	case prompt == "":
-		return usagef("--prompt must be the text to continue, got none")
-	case o.MaxTokens < 1:
-		return usagef("--tokens must be at least 1, got %d", o.MaxTokens)
-	}
-	return wrongFlag(o.Sampler.Check(), nil)
 }

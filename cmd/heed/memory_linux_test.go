@@ -113,6 +113,7 @@ func TestMemoryLimits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
+	t.Parallel()
 	for _, test := range []struct{ name, limit, flags, want string }{
 		{"address space, a large model", "-v 4096000", "--dim=1024 --layers=12 --steps-per-epoch=2", "under the limit of address space (ulimit -v): choose"},
 		{"address space, a small model", "-v 4096000", "--steps-per-epoch=2", ""},

@@ -83,10 +83,8 @@ Put -- before inputs that begin with a dash.`,
 }
 
 func (p *prediction) check(flags *pflag.FlagSet, dir string, inputs []string) error {
-	if err := rowsOnly(flags, dir, "data", "columns", "header"); err != nil {
-		return err
-	}
-	if err := needData(flags, "out", "columns", "header", "encoding"); err != nil {
+	err := rowsOnly(flags, dir, "data", "columns", "header")
+	if err = cmp.Or(err, needData(flags, "out", "columns", "header", "encoding"), knownEncoding(p.as.Encoding)); err != nil {
 		return err
 	}
 	switch hasData := flags.Changed("data"); {
@@ -97,7 +95,7 @@ func (p *prediction) check(flags *pflag.FlagSet, dir string, inputs []string) er
 	case flags.Changed("out") && p.out == "":
 		return usagef("--out must be a file's name, got none")
 	}
-	return knownEncoding(p.as.Encoding)
+	return nil
 }
 
 // run answers the inputs, the file or standard input.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -44,13 +45,10 @@ who can reach it can use the service: there are no passwords and no encryption.`
   heed serve runs/words --addr 127.0.0.1:0 --batch 64 --timeout 10s`,
 		Args: takes("one run folder", cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := atLeastOne(cmd.Flags(), "queue", "batch", "max-tokens", "sessions"); err != nil {
-				return err
-			}
 			if o.Time <= 0 {
 				return usagef("--timeout must be above 0, got %v", o.Time)
 			}
-			if err := checkAddr("addr", addr); err != nil {
+			if err := cmp.Or(atLeastOne(cmd.Flags(), "queue", "batch", "max-tokens", "sessions"), checkAddr("addr", addr)); err != nil {
 				return err
 			}
 			return serveRun(cmd, args[0], addr, o)
