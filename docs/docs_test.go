@@ -16,11 +16,11 @@ import (
 // pages returns the pages that users read.
 func pages(t *testing.T) []string {
 	t.Helper()
-	all, err := filepath.Glob("*.md")
-	if err != nil || len(all) == 0 {
-		t.Fatalf("found the pages %v, error %v", all, err)
+	found, err := filepath.Glob("*.md")
+	if err != nil || len(found) == 0 {
+		t.Fatalf("found the pages %v, error %v", found, err)
 	}
-	return append(all, "../README.md", "../examples/README.md")
+	return append(found, "../README.md", "../examples/README.md")
 }
 
 func read(t *testing.T, path string) string {

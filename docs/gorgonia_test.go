@@ -135,7 +135,7 @@ func Example_gorgonia() {
 		}
 	}
 
-	predict, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
+	predict, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, outputs G.Nodes, err error) {
 		b.CaptureWeights = true
 		ids := G.NewMatrix(g, tensor.Int, G.WithShape(1, 4), G.WithName("ids"))
 		logits, err := m.forward(b, ids)

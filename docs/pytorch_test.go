@@ -25,7 +25,7 @@ func Example_pytorch() {
 	_, err = params.Load("../layers/testdata/torch_attention_packed.safetensors", layers.LoadOptions{PyTorch: true})
 	check(err)
 
-	attend, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
+	attend, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, outputs G.Nodes, err error) {
 		x := G.NewTensor(g, tensor.Float64, 3, G.WithShape(2, 4, 6), G.WithName("x"))           // (B, T, D)
 		tokens := G.NewTensor(g, tensor.Bool, 4, G.WithShape(2, 1, 1, 4), G.WithName("tokens")) // (B, 1, 1, S)
 		y, err := attention.Forward(b, x, x, x, layers.Mask{Causal: true, Allow: tokens})

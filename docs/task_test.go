@@ -95,8 +95,8 @@ func Example_problem() {
 
 	result, err := train.Fit(ctx, train.Problem{
 		Params: params,
-		Loss: func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
-			x, err := embed.Forward(b, in[0]) // (B, S, 1) -> (B, S, D)
+		Loss: func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+			x, err := embed.Forward(b, inputs[0]) // (B, S, 1) -> (B, S, D)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -104,11 +104,11 @@ func Example_problem() {
 			if err != nil {
 				return nil, nil, err
 			}
-			accuracy, err := train.BinaryAccuracy(b, logits, in[1], nil)
+			accuracy, err := train.BinaryAccuracy(b, logits, inputs[1], nil)
 			if err != nil {
 				return nil, nil, err
 			}
-			loss, err := layers.BinaryCrossEntropy(b, logits, in[1], nil)
+			loss, err := layers.BinaryCrossEntropy(b, logits, inputs[1], nil)
 			return loss, []train.Metric{accuracy}, err
 		},
 		Train: readings(1, 2000), Validation: readings(2, 500),

@@ -41,12 +41,12 @@ func larger() train.Problem {
 	}
 	return train.Problem{
 		Params: params, Train: pairs(1, 640), Validation: pairs(2, 200),
-		Loss: func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
-			logits, err := linear.Forward(b, in[0])
+		Loss: func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+			logits, err := linear.Forward(b, inputs[0])
 			if err != nil {
 				return nil, nil, err
 			}
-			loss, err := layers.CrossEntropy(b, logits, in[1], layers.CrossEntropyOptions{})
+			loss, err := layers.CrossEntropy(b, logits, inputs[1], layers.CrossEntropyOptions{})
 			return loss, nil, err
 		},
 	}

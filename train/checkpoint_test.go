@@ -188,7 +188,7 @@ func TestResumeAnywhere(t *testing.T) {
 		t.Fatalf("got the last check %+v, want one at step 80, with a learning rate lowered by the plateau", last)
 	}
 	crash := errors.New("crash")
-	for how, end := range map[string]func(p *train.Problem, c *setup, step int){
+	for ending, end := range map[string]func(p *train.Problem, c *setup, step int){
 		"a limit": func(_ *train.Problem, c *setup, step int) { c.MaxSteps = step },
 		"OnStep": func(_ *train.Problem, c *setup, step int) {
 			c.OnStep = func(epoch, i int, _ float64) bool { return epoch*20+i+1 == step }
@@ -205,12 +205,12 @@ func TestResumeAnywhere(t *testing.T) {
 		"fewer epochs": func(_ *train.Problem, c *setup, step int) { c.MaxEpochs = (step + 19) / 20 },
 	} {
 		for _, step := range []int{1, 3, 15, 16, 30, 59, 60, 62, 79} {
-			t.Run(fmt.Sprintf("%s at step %d", how, step), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s at step %d", ending, step), func(t *testing.T) {
 				checkpoint := filepath.Join(dir, "c")
 				os.Remove(checkpoint)
 				first, c := digits(t, 4), everything(checkpoint)
 				end(&first, &c, step)
-				if r, err := train.Fit(t.Context(), first, c.Config, c.RunOptions); err != nil && !errors.Is(err, crash) || how != "fewer epochs" && r != nil && err == nil && !r.Unfinished {
+				if r, err := train.Fit(t.Context(), first, c.Config, c.RunOptions); err != nil && !errors.Is(err, crash) || ending != "fewer epochs" && r != nil && err == nil && !r.Unfinished {
 					t.Fatalf("the first part ended with %v, %+v, want a crash or an unfinished result", err, r)
 				}
 				second, c := digits(t, 4), everything(checkpoint)
@@ -274,8 +274,8 @@ func TestCheckpointContradictions(t *testing.T) {
 	c.MaxSteps = 34
 	problem := func() train.Problem {
 		p := digits(t, 4)
-		p.Loss = added(p.Loss, func(_ *layers.Build, in G.Nodes, loss *G.Node) (*G.Node, []train.Metric) {
-			columns := G.Must(G.Sum(in[0], 0)) // (B, 4) -> (4)
+		p.Loss = added(p.Loss, func(_ *layers.Build, inputs G.Nodes, loss *G.Node) (*G.Node, []train.Metric) {
+			columns := G.Must(G.Sum(inputs[0], 0)) // (B, 4) -> (4)
 			return loss, []train.Metric{{Name: "columns", Sum: columns, Value: func(sums []float64) float64 { return sums[0] }}}
 		})
 		return p

@@ -27,16 +27,16 @@ func noted(d train.Dataset, batches *[][]int) train.Dataset {
 // once checks that each of n examples, numbered from first on, is in exactly one batch.
 func once(t *testing.T, batches [][]int, first, n int) {
 	t.Helper()
-	all := slices.Sorted(slices.Values(slices.Concat(batches...)))
-	for i, e := range all {
+	examples := slices.Sorted(slices.Values(slices.Concat(batches...)))
+	for i, e := range examples {
 		if e != first+i {
 			break
 		}
-		if i == n-1 && len(all) == n {
+		if i == n-1 && len(examples) == n {
 			return
 		}
 	}
-	t.Errorf("the examples are %v, want each of the %d examples from %d on once", all, n, first)
+	t.Errorf("the examples are %v, want each of the %d examples from %d on once", examples, n, first)
 }
 
 // An epoch uses each example once, even if the number of examples isn't a multiple of the sizes of batches and
@@ -124,8 +124,8 @@ func TestBuckets(t *testing.T) {
 	trained = nil
 	p.Train.Order = train.InOrder
 	fitted(t, p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{})
-	if all := slices.Concat(trained[1:]...); !slices.IsSortedFunc(all, func(a, b int) int { return cmp.Or(a%3-b%3, a-b) }) {
-		t.Errorf("with the order InOrder, the examples are %v, want bucket after bucket", all)
+	if examples := slices.Concat(trained[1:]...); !slices.IsSortedFunc(examples, func(a, b int) int { return cmp.Or(a%3-b%3, a-b) }) {
+		t.Errorf("with the order InOrder, the examples are %v, want bucket after bucket", examples)
 	}
 	for _, b := range validated {
 		for _, e := range b {
@@ -215,9 +215,9 @@ func TestLossMaySetTheMode(t *testing.T) {
 	fit := func(dropout float64, mode layers.Mode) [][]float32 {
 		p := digitsWith(t, 1, dropout)
 		loss := p.Loss
-		p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
+		p.Loss = func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
 			b.Mode = mode
-			return loss(b, in)
+			return loss(b, inputs)
 		}
 		fitted(t, p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{})
 		return values(p.Params)
@@ -231,9 +231,9 @@ func TestLossMaySetTheMode(t *testing.T) {
 func TestLossMayReplaceInputs(t *testing.T) {
 	p := digits(t, 1)
 	loss := p.Loss
-	p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
-		in[0] = G.Must(G.Neg(in[0]))
-		return loss(b, in)
+	p.Loss = func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+		inputs[0] = G.Must(G.Neg(inputs[0]))
+		return loss(b, inputs)
 	}
 	if _, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16}, train.RunOptions{MaxSteps: 1}); err != nil {
 		t.Error(err)
@@ -242,11 +242,11 @@ func TestLossMayReplaceInputs(t *testing.T) {
 
 // No two calls of Batch overlap, and none is running when Fit has returned.
 func TestBatchesInTheBackground(t *testing.T) {
-	var making, most, calls atomic.Int32
+	var making, peak, calls atomic.Int32
 	watch := func(d train.Dataset) train.Dataset {
 		batch := d.Batch
 		d.Batch = func(examples []int) (train.Batch, error) {
-			most.Store(max(most.Load(), making.Add(1)))
+			peak.Store(max(peak.Load(), making.Add(1)))
 			defer making.Add(-1)
 			calls.Add(1)
 			time.Sleep(time.Millisecond)
@@ -272,8 +272,8 @@ func TestBatchesInTheBackground(t *testing.T) {
 		}
 		under, before := making.Load(), calls.Load()
 		time.Sleep(5 * time.Millisecond)
-		if under != 0 || most.Load() != 1 || calls.Load() != before {
-			t.Errorf("up to %d calls of Batch overlap, %d began after Fit returned, and %d were running then, want 1, 0 and 0", most.Load(), calls.Load()-before, under)
+		if under != 0 || peak.Load() != 1 || calls.Load() != before {
+			t.Errorf("up to %d calls of Batch overlap, %d began after Fit returned, and %d were running then, want 1, 0 and 0", peak.Load(), calls.Load()-before, under)
 		}
 	}
 }
@@ -281,9 +281,9 @@ func TestBatchesInTheBackground(t *testing.T) {
 // metered is digits with the results of metrics, which gets the loss, the mean of the inputs and a constant count.
 func metered(t *testing.T, metrics func(loss, mean, count *G.Node) []train.Metric) train.Problem {
 	p := digitsWith(t, 1, 0)
-	p.Loss = added(p.Loss, func(b *layers.Build, in G.Nodes, loss *G.Node) (*G.Node, []train.Metric) {
-		mean := G.Must(G.Mean(in[0]))
-		count := G.NewScalar(in[0].Graph(), tensor.Float32, G.WithName("count"), G.WithValue(float32(2)))
+	p.Loss = added(p.Loss, func(b *layers.Build, inputs G.Nodes, loss *G.Node) (*G.Node, []train.Metric) {
+		mean := G.Must(G.Mean(inputs[0]))
+		count := G.NewScalar(inputs[0].Graph(), tensor.Float32, G.WithName("count"), G.WithValue(float32(2)))
 		b.Fixed = append(b.Fixed, count)
 		return loss, metrics(loss, mean, count)
 	})

@@ -78,21 +78,21 @@ func (v *validation) run(ctx context.Context, epoch int, allowNonFinite bool) (s
 	defer batches.stop()
 	metrics := v.worker.graphs[0].metrics
 	each := length(metrics)
-	most := v.team.size * max(1, mostNumbers/each) // batches between exchanges
+	perExchange := v.team.size * max(1, mostNumbers/each) // batches between exchanges
 	var total sums
-	for first := 0; first < v.plan.steps; first += most {
-		n := min(most, v.plan.steps-first)
+	for first := 0; first < v.plan.steps; first += perExchange {
+		n := min(perExchange, v.plan.steps-first)
 		own, err := v.own(ctx, batches, epoch, first, n, allowNonFinite)
 		numbers := make([]float64, 0, ((n-1)/v.team.size+1)*each)
 		for _, s := range own {
 			numbers = s.append(numbers)
 		}
-		all, err := v.team.agree(numbers[:cap(numbers)], err)
+		gathered, err := v.team.agree(numbers[:cap(numbers)], err)
 		if err != nil {
 			return sums{}, err
 		}
 		for i := range n { // in the order of the batches, whichever process ran them
-			s := sumsOf(all[i%v.team.size*cap(numbers)+i/v.team.size*each:][:each], metrics)
+			s := sumsOf(gathered[i%v.team.size*cap(numbers)+i/v.team.size*each:][:each], metrics)
 			if s.diverged() && !allowNonFinite {
 				return sums{}, &NonFiniteError{Epoch: epoch, Step: first + i, Validation: true, Loss: s.loss()}
 			}

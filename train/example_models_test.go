@@ -35,18 +35,18 @@ func ExampleFit_perceptron() {
 	}
 	result, err := train.Fit(context.Background(), train.Problem{
 		Params: params, Train: known,
-		Loss: func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
-			w1, err := b.Bind(in[0].Graph(), hidden)
+		Loss: func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+			w1, err := b.Bind(inputs[0].Graph(), hidden)
 			if err != nil {
 				return nil, nil, err
 			}
-			w2, err := b.Bind(in[0].Graph(), out)
+			w2, err := b.Bind(inputs[0].Graph(), out)
 			if err != nil {
 				return nil, nil, err
 			}
-			h := G.Must(G.Tanh(G.Must(G.Mul(in[0], w1)))) // (B, 3) x (3, 8) -> (B, 8)
-			y := G.Must(G.Mul(h, w2))                     // (B, 8) x (8, 1) -> (B, 1)
-			loss, err := G.Mean(G.Must(G.Square(G.Must(G.Sub(y, in[1])))))
+			h := G.Must(G.Tanh(G.Must(G.Mul(inputs[0], w1)))) // (B, 3) x (3, 8) -> (B, 8)
+			y := G.Must(G.Mul(h, w2))                         // (B, 8) x (8, 1) -> (B, 1)
+			loss, err := G.Mean(G.Must(G.Square(G.Must(G.Sub(y, inputs[1])))))
 			return loss, nil, err
 		},
 	}, train.Config{
@@ -93,8 +93,8 @@ func ExampleFit_forecaster() {
 	}
 	result, err := train.Fit(context.Background(), train.Problem{
 		Params: params, Train: series(0, 500), Validation: series(600, 100),
-		Loss: func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
-			x, err := embed.Forward(b, in[0]) // (B, 16, 1) -> (B, 16, 16)
+		Loss: func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+			x, err := embed.Forward(b, inputs[0]) // (B, 16, 1) -> (B, 16, 16)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -102,11 +102,11 @@ func ExampleFit_forecaster() {
 			if err != nil {
 				return nil, nil, err
 			}
-			absolute, err := train.MeanAbsoluteError(b, y, in[1], nil)
+			absolute, err := train.MeanAbsoluteError(b, y, inputs[1], nil)
 			if err != nil {
 				return nil, nil, err
 			}
-			loss, err := layers.MeanSquaredError(b, y, in[1], nil)
+			loss, err := layers.MeanSquaredError(b, y, inputs[1], nil)
 			return loss, []train.Metric{absolute}, err
 		},
 	}, train.Config{

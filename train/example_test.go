@@ -41,12 +41,12 @@ func ExampleFit() {
 	}
 	result, err := train.Fit(context.Background(), train.Problem{
 		Params: params,
-		Loss: func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
-			logits, err := linear.Forward(b, in[0]) // (B, 2) -> (B, 2)
+		Loss: func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+			logits, err := linear.Forward(b, inputs[0]) // (B, 2) -> (B, 2)
 			if err != nil {
 				return nil, nil, err
 			}
-			loss, err := layers.CrossEntropy(b, logits, in[1], layers.CrossEntropyOptions{})
+			loss, err := layers.CrossEntropy(b, logits, inputs[1], layers.CrossEntropyOptions{})
 			return loss, nil, err
 		},
 		Train: pairs(1000), Validation: pairs(200),

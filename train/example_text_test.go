@@ -69,16 +69,16 @@ func ExampleFit_text() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	loss := func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
-		logits, err := model.Forward(b, in[0], layers.Mask{KeyLengths: in[1]}) // (B, T) -> (B, 2)
+	loss := func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+		logits, err := model.Forward(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, T) -> (B, 2)
 		if err != nil {
 			return nil, nil, err
 		}
-		accuracy, err := train.Accuracy(b, logits, in[2])
+		accuracy, err := train.Accuracy(b, logits, inputs[2])
 		if err != nil {
 			return nil, nil, err
 		}
-		loss, err := layers.CrossEntropy(b, logits, in[2], layers.CrossEntropyOptions{})
+		loss, err := layers.CrossEntropy(b, logits, inputs[2], layers.CrossEntropyOptions{})
 		return loss, []train.Metric{accuracy}, err
 	}
 	result, err := train.Fit(context.Background(), train.Problem{

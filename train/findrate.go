@@ -71,10 +71,10 @@ func steepest(curve []RateLoss) (rate float64) {
 			last = i
 		}
 	}
-	most := 0.0
+	steepest := 0.0
 	for i := half; i+half <= last; i++ {
-		if fall := curve[i-half].Loss - curve[i+half].Loss; fall > most && curve[i].Rate >= curve[last].Rate/100 {
-			rate, most = curve[i].Rate, fall
+		if fall := curve[i-half].Loss - curve[i+half].Loss; fall > steepest && curve[i].Rate >= curve[last].Rate/100 {
+			rate, steepest = curve[i].Rate, fall
 		}
 	}
 	return rate

@@ -47,28 +47,28 @@ func digitsWith(t testing.TB, seed uint64, dropout float64) train.Problem {
 }
 
 // A lossFunc is the Loss of a Problem.
-type lossFunc = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error)
+type lossFunc = func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error)
 
 // entropy returns a Problem's Loss: the cross-entropy of the logits that forward computes from the first input.
 func entropy(forward func(b *layers.Build, x *G.Node) (*G.Node, error)) lossFunc {
-	return func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
-		logits, err := forward(b, in[0])
+	return func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+		logits, err := forward(b, inputs[0])
 		if err != nil {
 			return nil, nil, err
 		}
-		loss, err := layers.CrossEntropy(b, logits, in[1], layers.CrossEntropyOptions{})
+		loss, err := layers.CrossEntropy(b, logits, inputs[1], layers.CrossEntropyOptions{})
 		return loss, nil, err
 	}
 }
 
 // added returns a Loss like plain, and passes its loss to change, which returns the new loss and the metrics.
-func added(plain lossFunc, change func(b *layers.Build, in G.Nodes, loss *G.Node) (*G.Node, []train.Metric)) lossFunc {
-	return func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
-		loss, _, err := plain(b, in)
+func added(plain lossFunc, change func(b *layers.Build, inputs G.Nodes, loss *G.Node) (*G.Node, []train.Metric)) lossFunc {
+	return func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+		loss, _, err := plain(b, inputs)
 		if err != nil {
 			return nil, nil, err
 		}
-		loss, metrics := change(b, in, loss)
+		loss, metrics := change(b, inputs, loss)
 		return loss, metrics, nil
 	}
 }

@@ -29,9 +29,9 @@ type Group interface {
 	Rank() int // number of this process, from 0
 	Size() int // number of processes
 
-	// Gather exchanges data between all processes. It fills the slice all with the bytes of every process's mine, in
+	// Gather exchanges data between all processes. It fills gathered with the bytes of every process's mine, in
 	// the order of their ranks. The length of mine is the same in every process.
-	Gather(mine, all []byte) error
+	Gather(mine, gathered []byte) error
 
 	// Swap exchanges slices with process number peer, which calls Swap at the same time with this process as its peer.
 	// Swap sends the slices in send, and fills the slices in receive with what the peer sends. Each slice has the same
@@ -74,27 +74,27 @@ func (t *team) agree(mine []float64, err error) ([]float64, error) {
 		}
 		text = text[:min(len(text), longestText)]
 	}
-	message := binary.LittleEndian.AppendUint64(nil, uint64(t.kind(err)))
+	message := binary.LittleEndian.AppendUint64(nil, uint64(t.severity(err)))
 	message = binary.LittleEndian.AppendUint64(message, uint64(len(text)))
 	for _, x := range mine {
 		message = binary.LittleEndian.AppendUint64(message, math.Float64bits(x))
 	}
-	all := make([]byte, t.size*len(message))
-	if err := t.gather(message, all); err != nil {
+	gathered := make([]byte, t.size*len(message))
+	if err := t.gather(message, gathered); err != nil {
 		return nil, err
 	}
-	word := func(rank, i int) uint64 { return binary.LittleEndian.Uint64(all[rank*len(message)+8*i:]) }
-	first := 0 // first process with the most serious kind of error
+	word := func(rank, i int) uint64 { return binary.LittleEndian.Uint64(gathered[rank*len(message)+8*i:]) }
+	first := 0 // first process with the most severe error
 	for rank := range t.size {
 		if word(rank, 0) > word(first, 0) {
 			first = rank
 		}
 	}
-	switch kind, length := word(first, 0), word(first, 1); {
-	case kind > uint64(len(interruptions))+1 || length > longestText:
+	switch severity, length := word(first, 0), word(first, 1); {
+	case severity > uint64(len(interruptions))+1 || length > longestText:
 		return nil, t.broken(fmt.Errorf("process %d sends an invalid message", first))
-	case kind > 0:
-		return nil, t.adopt(first, int(kind), int(length), text, err)
+	case severity > 0:
+		return nil, t.adopt(first, int(severity), int(length), text, err)
 	}
 	numbers := make([]float64, 0, t.size*len(mine))
 	for rank := range t.size {
@@ -110,7 +110,7 @@ const longestText = 1 << 16
 
 // adopt returns the error of the process with this rank. The error's text has length bytes. Only that process passes
 // text; own is this process's own error.
-func (t *team) adopt(rank, kind, length int, text string, own error) error {
+func (t *team) adopt(rank, severity, length int, text string, own error) error {
 	texts := make([]byte, t.size*length)
 	mine := make([]byte, length)
 	if rank == t.rank {
@@ -119,13 +119,13 @@ func (t *team) adopt(rank, kind, length int, text string, own error) error {
 	if err := t.gather(mine, texts); err != nil {
 		return err
 	}
-	t.resumable = kind <= len(interruptions)
-	if t.kind(own) == kind {
+	t.resumable = severity <= len(interruptions)
+	if t.severity(own) == severity {
 		return own
 	}
 	e := &otherError{rank: rank, text: string(texts[rank*length:][:length])}
 	if t.resumable {
-		e.cause = interruptions[kind-1]
+		e.cause = interruptions[severity-1]
 	}
 	return e
 }
@@ -133,8 +133,8 @@ func (t *team) adopt(rank, kind, length int, text string, own error) error {
 // interruptions are the errors that end training so that it can be resumed.
 var interruptions = []error{errLimit, context.DeadlineExceeded, context.Canceled}
 
-// kind returns 0 for no error, i + 1 for interruptions[i], and a higher number for all other errors.
-func (t *team) kind(err error) int {
+// severity returns 0 for no error, i + 1 for interruptions[i], and a higher number for all other errors.
+func (t *team) severity(err error) int {
 	if err == nil {
 		return 0
 	}
@@ -149,8 +149,8 @@ func (t *team) kind(err error) int {
 // interrupted reports whether training can be resumed after err, on which all processes agree.
 func (t *team) interrupted(err error) bool {
 	if t.size == 1 {
-		kind := t.kind(err)
-		return kind > 0 && kind <= len(interruptions)
+		severity := t.severity(err)
+		return severity > 0 && severity <= len(interruptions)
 	}
 	return err != nil && t.resumable
 }
@@ -174,12 +174,12 @@ func (e *otherError) Error() string {
 func (e *otherError) Unwrap() error { return e.cause }
 
 // gather calls Group.Gather, unless an exchange has failed before.
-func (t *team) gather(mine, all []byte) error {
+func (t *team) gather(mine, gathered []byte) error {
 	if t.failed != nil || len(mine) == 0 {
 		return t.failed
 	}
-	err := t.Gather(mine, all)
-	if err == nil && !bytes.Equal(all[t.rank*len(mine):][:len(mine)], mine) {
+	err := t.Gather(mine, gathered)
+	if err == nil && !bytes.Equal(gathered[t.rank*len(mine):][:len(mine)], mine) {
 		err = fmt.Errorf("a Gather returned to process %d other bytes than it sent", t.rank)
 	}
 	return t.broken(err)
@@ -193,9 +193,9 @@ func (t *team) swap(send, receive func(peer int) []*tensor.Dense) error {
 		if peer == t.rank || t.failed != nil {
 			continue
 		}
-		out, in := raw(send(peer)), raw(receive(peer))
-		if len(out) > 0 || len(in) > 0 {
-			t.broken(t.Swap(peer, out, in))
+		out, received := raw(send(peer)), raw(receive(peer))
+		if len(out) > 0 || len(received) > 0 {
+			t.broken(t.Swap(peer, out, received))
 		}
 	}
 	return t.failed
@@ -229,13 +229,13 @@ func (t *team) begin(f *fit, err error) error {
 	if err == nil {
 		mine = f.digests()
 	}
-	all, err := t.agree(mine[:], err)
+	gathered, err := t.agree(mine[:], err)
 	if err != nil {
 		return err
 	}
 	for rank := range t.size {
 		for i, what := range []string{"settings or data", "parameters"} {
-			if all[2*rank+i] != all[i] {
+			if gathered[2*rank+i] != gathered[i] {
 				return fmt.Errorf("train: process %d of the Group and process 0 have different %s: start the same program with the same arguments in all processes", rank, what)
 			}
 		}
@@ -252,16 +252,16 @@ func (f *fit) digests() (digests [2]float64) {
 	for _, m := range f.train.workers[0].first.metrics {
 		names = append(names, fmt.Sprint(m.Name, m.size()))
 	}
-	all := fmt.Sprintf("%v %d %d %d %v %q %t %t %q %s", f.settings(), f.MaxEpochs, f.MaxSteps, f.CheckpointSteps, f.CheckpointTime, f.Run, f.Checkpoint != "", f.Resume, names, stopping)
-	all += fmt.Sprintf(" %T%+v %v %v %v %v %d %d", s.Rule, s.Rule, s.LearningRate, s.WeightDecay, s.ClipNorm, s.ClipValue, len(s.Groups), s.Steps)
+	text := fmt.Sprintf("%v %d %d %d %v %q %t %t %q %s", f.settings(), f.MaxEpochs, f.MaxSteps, f.CheckpointSteps, f.CheckpointTime, f.Run, f.Checkpoint != "", f.Resume, names, stopping)
+	text += fmt.Sprintf(" %T%+v %v %v %v %v %d %d", s.Rule, s.Rule, s.LearningRate, s.WeightDecay, s.ClipNorm, s.ClipValue, len(s.Groups), s.Steps)
 	if f.validation != nil {
-		all += fmt.Sprintf(" %d %d", f.validation.plan.size, f.validation.plan.steps)
+		text += fmt.Sprintf(" %d %d", f.validation.plan.size, f.validation.plan.steps)
 	}
 	for _, n := range f.train.learnables {
-		all += fmt.Sprintf(" %q %v %v", n.Name(), n.Dtype(), n.Shape())
+		text += fmt.Sprintf(" %q %v %v", n.Name(), n.Dtype(), n.Shape())
 	}
 	h := fnv.New64a()
-	h.Write([]byte(all))
+	h.Write([]byte(text))
 	digests[0] = float64(h.Sum64() >> 11) // 53 bits, which a float64 holds
 	h.Reset()
 	for _, p := range f.Params.All() {

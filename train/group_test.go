@@ -63,14 +63,14 @@ func newLocal(size int, failAt int64) []*local {
 func (l *local) Rank() int { return l.rank }
 func (l *local) Size() int { return len(l.pipes) }
 
-func (l *local) Gather(mine, all []byte) error {
-	if len(all) != len(mine)*l.Size() {
-		return fmt.Errorf("Gather of %d bytes from %d processes into %d bytes", len(mine), l.Size(), len(all))
+func (l *local) Gather(mine, gathered []byte) error {
+	if len(gathered) != len(mine)*l.Size() {
+		return fmt.Errorf("Gather of %d bytes from %d processes into %d bytes", len(mine), l.Size(), len(gathered))
 	}
 	var peers []int
 	var receive [][][]byte
 	for peer := range l.Size() {
-		peers, receive = append(peers, peer), append(receive, [][]byte{all[peer*len(mine):][:len(mine)]})
+		peers, receive = append(peers, peer), append(receive, [][]byte{gathered[peer*len(mine):][:len(mine)]})
 	}
 	return l.exchange(peers, [][]byte{mine}, receive)
 }
@@ -179,9 +179,9 @@ func fitAll(t *testing.T, group []*local, processes func(rank int) process) []ou
 func grouped(t *testing.T) train.Problem {
 	p := unevenDigits(t, 0.1)
 	last := func(sums []float64) float64 { return sums[len(sums)-1] / sums[0] }
-	p.Loss = added(p.Loss, func(_ *layers.Build, in G.Nodes, loss *G.Node) (*G.Node, []train.Metric) {
+	p.Loss = added(p.Loss, func(_ *layers.Build, inputs G.Nodes, loss *G.Node) (*G.Node, []train.Metric) {
 		double := G.Must(G.Add(loss, loss))
-		columns := G.Must(G.Sum(in[0], 0)) // a vector of rounded sums
+		columns := G.Must(G.Sum(inputs[0], 0)) // a vector of rounded sums
 		return loss, []train.Metric{{Name: "double", Sum: double}, {Name: "columns", Sum: columns, Value: last}, {Name: "half", Sum: loss, Count: double}}
 	})
 	p.Train.Order, p.Train.Len = train.Shuffled, 5*32+2+11*2
@@ -267,8 +267,8 @@ func TestGroupOfLongVectors(t *testing.T) {
 	evaluated := func(size int) []outcome {
 		return fitAll(t, newLocal(size, 0), func(int) process {
 			p := grouped(t)
-			p.Loss = added(p.Loss, func(b *layers.Build, in G.Nodes, loss *G.Node) (*G.Node, []train.Metric) {
-				parts := G.NewVector(in[0].Graph(), tensor.Float32, G.WithName("parts"), G.WithShape(long), G.WithInit(G.RangedFrom(1)))
+			p.Loss = added(p.Loss, func(b *layers.Build, inputs G.Nodes, loss *G.Node) (*G.Node, []train.Metric) {
+				parts := G.NewVector(inputs[0].Graph(), tensor.Float32, G.WithName("parts"), G.WithShape(long), G.WithInit(G.RangedFrom(1)))
 				b.Fixed = append(b.Fixed, parts)
 				scaled := G.Must(G.Mul(loss, parts))
 				return loss, []train.Metric{{Name: "long", Sum: scaled, Value: func(sums []float64) float64 { return sums[0] + sums[long-1] }}}
@@ -566,8 +566,8 @@ type deaf struct{ rank, size int }
 
 func (d deaf) Rank() int { return d.rank }
 func (d deaf) Size() int { return d.size }
-func (d deaf) Gather(mine, all []byte) error {
-	copy(all[d.rank*len(mine):], mine)
+func (d deaf) Gather(mine, gathered []byte) error {
+	copy(gathered[d.rank*len(mine):], mine)
 	return nil
 }
 func (d deaf) Swap(int, [][]byte, [][]byte) error { return nil }
@@ -575,47 +575,47 @@ func (d deaf) Swap(int, [][]byte, [][]byte) error { return nil }
 // liar is a Group of two processes. It changes the data that this process gets.
 type liar struct {
 	deaf
-	lie func(mine, all []byte)
+	lie func(mine, gathered []byte)
 }
 
-func (l liar) Gather(mine, all []byte) error {
+func (l liar) Gather(mine, gathered []byte) error {
 	for rank := range 2 {
-		copy(all[rank*len(mine):], mine)
+		copy(gathered[rank*len(mine):], mine)
 	}
-	l.lie(mine, all)
+	l.lie(mine, gathered)
 	return nil
 }
 
 // A Group that returns random data doesn't make Fit panic or hang. Training ends with an error, unless the data is a
 // valid message.
 func TestGroupOfGarbage(t *testing.T) {
-	lies := map[string]func(mine, all []byte){
-		"nothing":        func(_, all []byte) { clear(all) },
-		"ones":           func(_, all []byte) { fill(all, 0xff) },
-		"other's ones":   func(mine, all []byte) { fill(all[len(mine):], 0xff) },
-		"other's zeros":  func(mine, all []byte) { clear(all[len(mine):]) },
-		"a text":         func(mine, all []byte) { fill(all[len(mine):], 'x') },
-		"a kind":         func(mine, all []byte) { all[len(mine)] = 200 },
-		"a long text":    func(mine, all []byte) { all[len(mine)] = 4; fill(all[len(mine)+8:][:7], 0xff) },
-		"a negative one": func(mine, all []byte) { all[len(mine)] = 4; fill(all[len(mine)+8:][:8], 0xff) },
-		"its own":        func(mine, all []byte) { all[0]++ },
+	lies := map[string]func(mine, gathered []byte){
+		"nothing":        func(_, gathered []byte) { clear(gathered) },
+		"ones":           func(_, gathered []byte) { fill(gathered, 0xff) },
+		"other's ones":   func(mine, gathered []byte) { fill(gathered[len(mine):], 0xff) },
+		"other's zeros":  func(mine, gathered []byte) { clear(gathered[len(mine):]) },
+		"a text":         func(mine, gathered []byte) { fill(gathered[len(mine):], 'x') },
+		"a severity":     func(mine, gathered []byte) { gathered[len(mine)] = 200 },
+		"a long text":    func(mine, gathered []byte) { gathered[len(mine)] = 4; fill(gathered[len(mine)+8:][:7], 0xff) },
+		"a negative one": func(mine, gathered []byte) { gathered[len(mine)] = 4; fill(gathered[len(mine)+8:][:8], 0xff) },
+		"its own":        func(mine, gathered []byte) { gathered[0]++ },
 	}
 	for name, lie := range lies {
 		for first := range 12 { // number of correct calls of Gather before the lie
 			t.Run(fmt.Sprintf("%s/%d", name, first), func(t *testing.T) {
 				calls := 0
-				r, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 1}, train.RunOptions{Workers: 1, Group: liar{deaf{0, 2}, func(mine, all []byte) {
+				r, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MicroBatches: 4, MaxEpochs: 1}, train.RunOptions{Workers: 1, Group: liar{deaf{0, 2}, func(mine, gathered []byte) {
 					if calls++; calls > first && len(mine) > 0 {
-						lie(mine, all)
+						lie(mine, gathered)
 					}
 				}}})
 				if err == nil && name != "other's zeros" {
 					t.Errorf("Fit returns %+v, want an error", r)
 				}
 				calls = 0
-				data, err := train.Broadcast(liar{deaf{1, 2}, func(mine, all []byte) {
+				data, err := train.Broadcast(liar{deaf{1, 2}, func(mine, gathered []byte) {
 					if calls++; calls > first {
-						lie(mine, all)
+						lie(mine, gathered)
 					}
 				}}, []byte("data"), nil)
 				if err == nil && len(data) > 4 {

@@ -84,19 +84,19 @@ func (f *fit) memory() (int, error) {
 }
 
 // stateBytes makes the solver's memory for this process's part of the parameters, and returns its size in bytes. Once
-// the size exceeds the limit, most, it stops and returns an estimate for the whole part.
-func (f *fit) stateBytes(most int) (int, error) {
+// the size exceeds limit, it stops and returns an estimate for the whole part.
+func (f *fit) stateBytes(limit int) (int, error) {
 	if f.solver == nil {
 		return 0, nil
 	}
 	t := f.train
-	state, seen, all := 0, 0, 0
+	state, seen, bytes := 0, 0, 0
 	for _, i := range t.part() {
-		all += valueBytes(t.learnables[i : i+1])
+		bytes += valueBytes(t.learnables[i : i+1])
 	}
 	for _, i := range t.part() {
-		if state > most {
-			return int(float64(state) / float64(seen) * float64(all)), nil
+		if state > limit {
+			return int(float64(state) / float64(seen) * float64(bytes)), nil
 		}
 		memories, err := f.solver.State(t.model, i)
 		if err != nil {
@@ -134,8 +134,8 @@ func (t *trainer) gradientBytes() int {
 	for n := len(t.workers); n < t.share; n += len(t.workers) {
 		buffers = max(buffers, bits.OnesCount(uint(n)))
 	}
-	all := valueBytes(t.learnables)
-	return buffers*all + all*(t.team.size-1)/t.team.size
+	bytes := valueBytes(t.learnables)
+	return buffers*bytes + bytes*(t.team.size-1)/t.team.size
 }
 
 // garbage returns the estimated ratio of garbage to live memory in the heap: half of what GOGC allows. Long trainings

@@ -103,8 +103,8 @@ func MacroF1(b *layers.Build, logits, targets *G.Node) (Metric, error) {
 
 // AUC returns a metric named "auc": the area under the ROC curve of binary logits. It is the probability that a logit
 // whose target is above 1/2 is larger than a logit whose target isn't, where equal logits count one half, as in
-// scikit-learn. It is NaN if there are no logits of one kind. A logit that is NaN loses to all others. Shapes, dtypes
-// and weights are the same as in layers.BinaryCrossEntropy.
+// scikit-learn. It is NaN if all targets are on one side of 1/2. A logit that is NaN loses to all others. Shapes,
+// dtypes and weights are the same as in layers.BinaryCrossEntropy.
 //
 // Logits are counted in 5,125 bins, and logits in one bin count as equal. Two logits share a bin only if they differ by
 // less than 1/128 of their size, or if both are smaller than 0.001, or if both are larger than 1,024 and have the same

@@ -156,7 +156,7 @@ func TestAccuracyOfRandomShapes(t *testing.T) {
 		logits, targets := make([]float64, n*vocab), make([]int, n)
 		var right, counted, rowsRight, rowsCounted float64
 		for lo := 0; lo < n; lo += n / shape[0] {
-			all, any := true, false
+			every, any := true, false
 			for i := lo; i < lo+n/shape[0]; i++ {
 				row, best := logits[i*vocab:][:vocab], 0
 				for j := range row {
@@ -180,12 +180,12 @@ func TestAccuracyOfRandomShapes(t *testing.T) {
 				if targets[i] == best {
 					right++
 				} else {
-					all = false
+					every = false
 				}
 			}
 			if any {
 				rowsCounted++
-				if all {
+				if every {
 					rowsRight++
 				}
 			}

@@ -53,8 +53,8 @@ func TestWorkersChangeNoBit(t *testing.T) {
 			fit := func(workers, procs int) ([]train.Check, [][]float32) {
 				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
 				p := unevenDigits(t, 0.1)
-				p.Loss = added(p.Loss, func(_ *layers.Build, in G.Nodes, loss *G.Node) (*G.Node, []train.Metric) {
-					columns := G.Must(G.Sum(in[0], 0)) // a vector of rounded sums
+				p.Loss = added(p.Loss, func(_ *layers.Build, inputs G.Nodes, loss *G.Node) (*G.Node, []train.Metric) {
+					columns := G.Must(G.Sum(inputs[0], 0)) // a vector of rounded sums
 					return loss, []train.Metric{{Name: "columns", Sum: columns, Value: func(sums []float64) float64 { return sums[1] / sums[0] }}}
 				})
 				r := fitted(t, p, train.Config{BatchSize: 16, MicroBatches: micro, MaxEpochs: 2}, train.RunOptions{Seed: 5, Solver: solver(), Workers: workers})
@@ -113,12 +113,12 @@ func TestGradientsAreATree(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := train.Problem{Params: params, Train: data, Loss: func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
-				n, err := b.Bind(in[0].Graph(), w)
+			p := train.Problem{Params: params, Train: data, Loss: func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+				n, err := b.Bind(inputs[0].Graph(), w)
 				if err != nil {
 					return nil, nil, err
 				}
-				return G.Must(G.Sum(G.Must(G.HadamardProd(n, in[0])))), nil, nil // the gradient is the input
+				return G.Must(G.Sum(G.Must(G.HadamardProd(n, inputs[0])))), nil, nil // the gradient is the input
 			}}
 			solver := &optim.Solver{Rule: optim.SGD{}, LearningRate: 1}
 			fitted(t, p, train.Config{BatchSize: micro, MicroBatches: micro, MaxEpochs: 1}, train.RunOptions{Workers: workers, Solver: solver})
@@ -134,8 +134,8 @@ func TestGradientsAreATree(t *testing.T) {
 // If nothing counts in a micro-batch, its loss and its gradient may be NaN. Fit ignores both.
 func TestMicroBatchOfNothing(t *testing.T) {
 	p := unevenDigits(t, 0)
-	p.Loss = added(p.Loss, func(_ *layers.Build, in G.Nodes, loss *G.Node) (*G.Node, []train.Metric) {
-		loss = G.Must(G.Mul(loss, in[2]))
+	p.Loss = added(p.Loss, func(_ *layers.Build, inputs G.Nodes, loss *G.Node) (*G.Node, []train.Metric) {
+		loss = G.Must(G.Mul(loss, inputs[2]))
 		return loss, []train.Metric{{Name: "perplexity", Sum: loss, Of: math.Exp}}
 	})
 	var nothing int
@@ -297,15 +297,15 @@ func TestMicroBatchErrors(t *testing.T) {
 		{"other parameters each time", func(p *train.Problem) {
 			loss, calls := p.Loss, 0
 			p.Validation.Len = 0
-			p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
+			p.Loss = func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
 				if calls++; calls == 2 {
 					for _, q := range slices.Backward(p.Params.All()) {
-						if _, err := b.Bind(in[0].Graph(), q); err != nil {
+						if _, err := b.Bind(inputs[0].Graph(), q); err != nil {
 							return nil, nil, err
 						}
 					}
 				}
-				return loss(b, in)
+				return loss(b, inputs)
 			}
 		}, "the same parameters in the same order"},
 		{"another metric in validation", metrics(func(b *layers.Build, loss *G.Node) []train.Metric {
@@ -323,9 +323,9 @@ func TestMicroBatchErrors(t *testing.T) {
 		}), "the same metrics in the same order"},
 		{"a node with the name of the share", func(p *train.Problem) {
 			loss := p.Loss
-			p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
-				b.Fixed = append(b.Fixed, G.NewScalar(in[0].Graph(), tensor.Float32, G.WithName("share of the step"), G.WithValue(float32(1))))
-				return loss(b, in)
+			p.Loss = func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+				b.Fixed = append(b.Fixed, G.NewScalar(inputs[0].Graph(), tensor.Float32, G.WithName("share of the step"), G.WithValue(float32(1))))
+				return loss(b, inputs)
 			}
 		}, `the graph has a node named "share of the step", which Fit adds`},
 	} {
@@ -414,8 +414,8 @@ func TestMicroBatchesBoundMemory(t *testing.T) {
 func TestLengthsShareMemory(t *testing.T) {
 	testseed.Slow(t)
 	longest := held(t, gpt(t, 24, 64, 2, 64), 24, 1)
-	if all := held(t, gpt(t, 24, 64, 2, 16, 32, 64, 48, 24), 24, 1); all > 1.1*longest {
-		t.Errorf("with five lengths training holds %.3g bytes, want at most 1.1 times the %.3g bytes with only the longest", all, longest)
+	if bytes := held(t, gpt(t, 24, 64, 2, 16, 32, 64, 48, 24), 24, 1); bytes > 1.1*longest {
+		t.Errorf("with five lengths training holds %.3g bytes, want at most 1.1 times the %.3g bytes with only the longest", bytes, longest)
 	}
 	p := gpt(t, 24, 64, 2, 64)
 	p.Validation = p.Train

@@ -18,12 +18,12 @@ func (threeMeans) Check(int) error  { return nil }
 
 func (threeMeans) Update(s optim.Step) {
 	w := s.Weight.Float32s()
-	fast, slow, most := s.Memory[0].Value.Float32s(), s.Memory[1].Value.Float32s(), s.Memory[2].Value.Float32s()
+	fast, slow, peak := s.Memory[0].Value.Float32s(), s.Memory[1].Value.Float32s(), s.Memory[2].Value.Float32s()
 	for i, g := range s.Grad.Float32s() {
 		fast[i] += (g - fast[i]) / 2
 		slow[i] += (g - slow[i]) / 8
-		most[i] = max(most[i], g*g)
-		w[i] -= float32(s.Rate)*(fast[i]+slow[i])/(most[i]+1e-3) + float32(s.Rate*s.Decay)*w[i]
+		peak[i] = max(peak[i], g*g)
+		w[i] -= float32(s.Rate)*(fast[i]+slow[i])/(peak[i]+1e-3) + float32(s.Rate*s.Decay)*w[i]
 	}
 }
 

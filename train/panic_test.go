@@ -64,34 +64,34 @@ func TestUsersFunctionsMayPanic(t *testing.T) {
 			loss := p.Loss
 			var mu sync.Mutex
 			built := 0
-			p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
+			p.Loss = func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				if built++; built > 2 { // the first two calls are in the caller's goroutine, one for training and one for validation
 					fail()
 				}
-				return loss(b, in)
+				return loss(b, inputs)
 			}
 		}},
 	} {
-		for how, fail := range map[string]func(){"panic": func() { panic(errMine) }, "Goexit": runtime.Goexit} {
-			t.Run(test.name+"/"+how, func(t *testing.T) {
+		for way, fail := range map[string]func(){"panic": func() { panic(errMine) }, "Goexit": runtime.Goexit} {
+			t.Run(test.name+"/"+way, func(t *testing.T) {
 				before := runtime.NumGoroutine()
 				p := digits(t, 1)
 				test.change(&p, fail)
 				panicked, err := recovered(func() error { return test.run(p) })
-				if how == "panic" && err != nil { // a panic while a graph is built becomes an error
+				if way == "panic" && err != nil { // a panic while a graph is built becomes an error
 					panicked = err
 				}
 				switch passed, _ := panicked.(error); {
-				case how == "panic" && !(errors.Is(passed, errMine) || strings.Contains(fmt.Sprint(panicked), "building the graph: mine")):
+				case way == "panic" && !(errors.Is(passed, errMine) || strings.Contains(fmt.Sprint(panicked), "building the graph: mine")):
 					t.Errorf("got the error %v and the panic %v, want a panic with errMine", err, panicked)
-				case how == "panic" && err == nil && !strings.Contains(passed.Error(), "panic_test.go"):
+				case way == "panic" && err == nil && !strings.Contains(passed.Error(), "panic_test.go"):
 					t.Errorf("the panic has no stack with panic_test.go: %v", passed)
-				case how == "Goexit" && (panicked != nil || err == nil || !strings.Contains(err.Error(), "runtime.Goexit")):
+				case way == "Goexit" && (panicked != nil || err == nil || !strings.Contains(err.Error(), "runtime.Goexit")):
 					t.Errorf("got the error %v and the panic %v, want an error about runtime.Goexit", err, panicked)
 				}
-				wantGoroutines(t, how, before)
+				wantGoroutines(t, way, before)
 			})
 		}
 	}

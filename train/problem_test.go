@@ -48,8 +48,8 @@ func TestFitNumbersOfItsOwn(t *testing.T) {
 			}
 			copy(numbers.Value.Float32s(), start)
 			plain := p.Loss
-			p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
-				loss, _, err := plain(b, in)
+			p.Loss = func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+				loss, _, err := plain(b, inputs)
 				if err != nil {
 					return nil, nil, err
 				}
@@ -122,20 +122,20 @@ func TestFitErrors(t *testing.T) {
 			c.Checkpoint = filepath.Join(t.TempDir(), "missing", "c")
 		}, "missing"},
 		"a loss without parameters": {func(p *train.Problem, _ *setup) {
-			p.Loss = func(_ *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
-				loss, err := G.Sum(in[0])
+			p.Loss = func(_ *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+				loss, err := G.Sum(inputs[0])
 				return loss, nil, err
 			}
 		}, "no parameter"},
 		"a loss of another graph": {func(p *train.Problem, _ *setup) {
-			p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
+			p.Loss = func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
 				return G.NewScalar(G.NewGraph(), tensor.Float32), nil, nil
 			}
 		}, "a scalar node in the graph of the inputs"},
 		"an input made by Loss": {func(p *train.Problem, _ *setup) {
 			loss := p.Loss
-			p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
-				return loss(b, G.Nodes{G.NewMatrix(in[0].Graph(), tensor.Float32, G.WithShape(in[0].Shape()...), G.WithName("mine")), in[1]})
+			p.Loss = func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+				return loss(b, G.Nodes{G.NewMatrix(inputs[0].Graph(), tensor.Float32, G.WithShape(inputs[0].Shape()...), G.WithName("mine")), inputs[1]})
 			}
 		}, `the loss reads "mine", which has no value: use the inputs`},
 		"a parameter that is bound and not used": {func(p *train.Problem, _ *setup) {
@@ -144,11 +144,11 @@ func TestFitErrors(t *testing.T) {
 			if err != nil {
 				panic(err)
 			}
-			p.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
-				if _, err := b.Bind(in[0].Graph(), w); err != nil {
+			p.Loss = func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+				if _, err := b.Bind(inputs[0].Graph(), w); err != nil {
 					return nil, nil, err
 				}
-				return loss(b, in)
+				return loss(b, inputs)
 			}
 		}, "the loss must depend on every parameter that it binds"},
 	} {

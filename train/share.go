@@ -84,12 +84,12 @@ func (t *trainer) reduce(processes int, err error) (sums, error) {
 	if len(t.sums) > 0 && err == nil {
 		t.sums[0].sums.append(numbers)
 	}
-	all, err := t.team.agree(numbers[:cap(numbers)], err)
+	gathered, err := t.team.agree(numbers[:cap(numbers)], err)
 	if err != nil {
 		return sums{}, err
 	}
 	var totals []sums
-	for s := range slices.Chunk(all, cap(numbers)) {
+	for s := range slices.Chunk(gathered, cap(numbers)) {
 		totals = append(totals, sumsOf(s, metrics))
 	}
 	inTree(0, processes, func(a, b int) { totals[a].add(totals[b]) })
@@ -160,14 +160,14 @@ func (t *trainer) solve(solver G.Solver) error {
 	own, err := s.SumSquares(t.model, t.part())
 	padded := make([]float64, len(t.model))
 	copy(padded, own)
-	all, err := t.team.agree(padded, err)
+	gathered, err := t.team.agree(padded, err)
 	if err != nil {
 		return err
 	}
 	squares := make([]float64, len(t.model))
 	for rank, part := range t.parts {
 		for k, i := range part {
-			squares[i] = all[rank*len(t.model)+k]
+			squares[i] = gathered[rank*len(t.model)+k]
 		}
 	}
 	if _, err := t.team.agree(nil, s.StepPart(t.model, t.part(), squares)); err != nil {

@@ -42,13 +42,13 @@ func scriptedFrom(t *testing.T, epoch int, trainLosses, valLosses []float64) (tr
 	validated := epoch - 1 // the first batch is only used to build the graph
 	return train.Problem{
 		Params: p,
-		Loss: func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
-			node, err := b.Bind(in[0].Graph(), w)
+		Loss: func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+			node, err := b.Bind(inputs[0].Graph(), w)
 			if err != nil {
 				return nil, nil, err
 			}
-			xw := G.Must(G.Mul(in[0], node))                         // (1, 1) x (1, 1) -> (1, 1)
-			return G.Must(G.Sum(G.Must(G.Add(xw, in[1])))), nil, nil // (1, 1) -> ()
+			xw := G.Must(G.Mul(inputs[0], node))                         // (1, 1) x (1, 1) -> (1, 1)
+			return G.Must(G.Sum(G.Must(G.Add(xw, inputs[1])))), nil, nil // (1, 1) -> ()
 		},
 		Train: train.Dataset{Len: 1, Order: train.Fresh, Batch: func(examples []int) (train.Batch, error) {
 			e := min(examples[0], len(trainLosses)-1)
@@ -293,8 +293,8 @@ func TestStoppingNotFinite(t *testing.T) {
 // If a metric is infinite, training stops and keeps the weights of the best finite value.
 func TestInfiniteMetricIsNotTheBest(t *testing.T) {
 	p, w := scripted(t, []float64{1, 1, 1}, []float64{1, 0, 0.5})
-	p.Loss = added(p.Loss, func(_ *layers.Build, in G.Nodes, loss *G.Node) (*G.Node, []train.Metric) {
-		sum := G.Must(G.Sum(G.Must(G.Log(in[1])))) // (1, 1) -> (); -Inf in epoch 1
+	p.Loss = added(p.Loss, func(_ *layers.Build, inputs G.Nodes, loss *G.Node) (*G.Node, []train.Metric) {
+		sum := G.Must(G.Sum(G.Must(G.Log(inputs[1])))) // (1, 1) -> (); -Inf in epoch 1
 		return loss, []train.Metric{{Name: "log", Sum: sum}}
 	})
 	stopping := train.StoppingConfig{Monitor: "val_log", Mode: "min"}

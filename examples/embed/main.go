@@ -88,11 +88,11 @@ func parse(word string) ([]int, error) {
 func (m *model) fit(w io.Writer, seed uint64, steps int) ([]float64, error) {
 	const batch = 32
 	g := G.NewGraph()
-	in := m.newInputs(g, batch)
+	inputs := m.newInputs(g, batch)
 	targets := G.NewMatrix(g, tensor.Int, G.WithShape(batch, 1), G.WithName("targets"))
 
 	b := &layers.Build{Mode: layers.Training}
-	logits, err := m.forward(b, in) // (B, 1, V)
+	logits, err := m.forward(b, inputs) // (B, 1, V)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (m *model) fit(w io.Writer, seed uint64, steps int) ([]float64, error) {
 	losses := make([]float64, steps)
 	for step := range losses {
 		stored, asked, answers := m.questions(rng, batch)
-		for node, ids := range map[*G.Node][]int{in.stored: stored, in.asked: asked, targets: answers} {
+		for node, ids := range map[*G.Node][]int{inputs.stored: stored, inputs.asked: asked, targets: answers} {
 			if err := G.Let(node, tensor.New(tensor.WithShape(node.Shape()...), tensor.WithBacking(ids))); err != nil {
 				return nil, err
 			}

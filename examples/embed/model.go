@@ -56,12 +56,12 @@ func (m *model) newInputs(g *G.ExprGraph, batch int) inputs {
 }
 
 // forward adds the model to the graph of its inputs. It returns logits of shape (B, 1, V).
-func (m *model) forward(b *layers.Build, in inputs) (*G.Node, error) {
-	query, err := m.asked.Forward(b, in.asked) // (B, 1) -> (B, 1, D)
+func (m *model) forward(b *layers.Build, inputs inputs) (*G.Node, error) {
+	query, err := m.asked.Forward(b, inputs.asked) // (B, 1) -> (B, 1, D)
 	if err != nil {
 		return nil, err
 	}
-	values, err := m.letters.Forward(b, in.stored) // (B, S) -> (B, S, D)
+	values, err := m.letters.Forward(b, inputs.stored) // (B, S) -> (B, S, D)
 	if err != nil {
 		return nil, err
 	}

@@ -122,16 +122,16 @@ func run(w io.Writer, args []string) error {
 // month minus the month before. change, (N, T, 24), is each of the 24 later months minus the month.
 func windows(series []float32, length int) (growth, change *tensor.Dense) {
 	n := len(series) - length - ahead
-	var in, out []float32
+	var known, out []float32
 	for first := 1; first <= n; first++ {
 		for now := first; now < first+length; now++ {
-			in = append(in, series[now]-series[now-1])
+			known = append(known, series[now]-series[now-1])
 			for h := 1; h <= ahead; h++ {
 				out = append(out, series[now+h]-series[now])
 			}
 		}
 	}
-	return tensor.New(tensor.WithShape(n, length, 1), tensor.WithBacking(in)), tensor.New(tensor.WithShape(n, length, ahead), tensor.WithBacking(out))
+	return tensor.New(tensor.WithShape(n, length, 1), tensor.WithBacking(known)), tensor.New(tensor.WithShape(n, length, ahead), tensor.WithBacking(out))
 }
 
 // model is a linear layer for the inputs, and a decoder.

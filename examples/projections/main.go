@@ -124,8 +124,8 @@ func embed(b *layers.Build, p *layers.Params, n sizes) (*G.Node, error) {
 	for i := 1; i < n.tokens; i++ {
 		ids[i] = i - 1
 	}
-	in := notebook.Input(G.NewGraph(), "ids", tensor.New(tensor.WithShape(n.tokens), tensor.WithBacking(ids)))
-	return table.Forward(b, in) // (T) -> (T, D)
+	inputs := notebook.Input(G.NewGraph(), "ids", tensor.New(tensor.WithShape(n.tokens), tensor.WithBacking(ids)))
+	return table.Forward(b, inputs) // (T) -> (T, D)
 }
 
 // oneHead computes attention with one head and a Linear each for queries, keys and values.

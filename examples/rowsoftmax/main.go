@@ -99,10 +99,10 @@ func firstRow(words int) *tensor.Dense {
 type inputs struct{ q, k, v *tensor.Dense }
 
 // byRows computes attention, with a softmax for each row.
-func byRows(in inputs) (*notebook.Stages, error) {
-	words := in.q.Shape()[0] // L
+func byRows(inputs inputs) (*notebook.Stages, error) {
+	words := inputs.q.Shape()[0] // L
 	g := G.NewGraph()
-	q, k, v := notebook.Input(g, "Q", in.q), notebook.Input(g, "K", in.k), notebook.Input(g, "V", in.v)
+	q, k, v := notebook.Input(g, "Q", inputs.q), notebook.Input(g, "K", inputs.k), notebook.Input(g, "V", inputs.v)
 	attention, err := layers.ScaledDotProductStages(&layers.Build{}, q, k, v, layers.AttentionOptions{Mask: layers.Mask{Causal: true}})
 	if err != nil {
 		return nil, err
@@ -131,10 +131,10 @@ func byRows(in inputs) (*notebook.Stages, error) {
 func wholeMatrix(masked, values *tensor.Dense) (*notebook.Stages, error) {
 	words := masked.Shape()[0]
 	g := G.NewGraph()
-	none := notebook.Input(g, "0", notebook.Matrix(1, 1, 0)) // the query; Bias adds its scores
+	zero := notebook.Input(g, "0", notebook.Matrix(1, 1, 0)) // the query; Bias adds its scores
 	keys := notebook.Input(g, "keys", notebook.Matrix(words*words, 1, make([]float64, words*words)...))
 	bias := notebook.Input(g, "masked scores", notebook.Matrix(1, words*words, masked.Data().([]float64)...))
-	attention, err := layers.ScaledDotProductStages(&layers.Build{}, none, keys, keys, layers.AttentionOptions{Mask: layers.Mask{Bias: bias}})
+	attention, err := layers.ScaledDotProductStages(&layers.Build{}, zero, keys, keys, layers.AttentionOptions{Mask: layers.Mask{Bias: bias}})
 	if err != nil {
 		return nil, err
 	}

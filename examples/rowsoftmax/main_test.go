@@ -26,12 +26,12 @@ const (
 // attend returns the stages of attention and of the wrong softmax for the notebook's inputs.
 func attend(t *testing.T) (rows, whole *notebook.Stages) {
 	t.Helper()
-	in := printedInputs()
-	rows, err := byRows(in)
+	inputs := printedInputs()
+	rows, err := byRows(inputs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if whole, err = wholeMatrix(rows.Get("Q·Kᵀ/√d_k + M"), in.v); err != nil {
+	if whole, err = wholeMatrix(rows.Get("Q·Kᵀ/√d_k + M"), inputs.v); err != nil {
 		t.Fatal(err)
 	}
 	return rows, whole

@@ -172,8 +172,8 @@ func attend(seed uint64, tokens []string, dim, dK int) (*notebook.Stages, error)
 	}
 
 	b := &layers.Build{CaptureWeights: true}
-	in := notebook.Input(G.NewGraph(), "ids", tensor.New(tensor.WithShape(len(ids)), tensor.WithBacking(ids)))
-	x, err := embedding.Forward(b, in) // (n) -> (n, dim)
+	inputs := notebook.Input(G.NewGraph(), "ids", tensor.New(tensor.WithShape(len(ids)), tensor.WithBacking(ids)))
+	x, err := embedding.Forward(b, inputs) // (n) -> (n, dim)
 	if err != nil {
 		return nil, err
 	}

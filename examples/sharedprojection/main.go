@@ -94,28 +94,28 @@ func run(w io.Writer, args []string) error {
 type inputs struct{ x, wQK, wV *tensor.Dense }
 
 // attend computes the stages from tokens to context vectors. It also returns the names of the graph's learnables.
-func attend(in inputs) (*notebook.Stages, []string, error) {
+func attend(inputs inputs) (*notebook.Stages, []string, error) {
 	p, err := layers.NewParams(tensor.Float64, 1)
 	if err != nil {
 		return nil, nil, err
 	}
-	a, err := layers.NewMultiHeadAttention(p, in.x.Shape()[1], layers.AttentionConfig{
-		HeadDim: in.wQK.Shape()[1], ValueDim: in.wV.Shape()[1], Heads: 1, NoBias: true, NoOutput: true,
+	a, err := layers.NewMultiHeadAttention(p, inputs.x.Shape()[1], layers.AttentionConfig{
+		HeadDim: inputs.wQK.Shape()[1], ValueDim: inputs.wV.Shape()[1], Heads: 1, NoBias: true, NoOutput: true,
 		TieQueryKey: true, // one W for both
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := setTransposed(a.Query.Weight, in.wQK); err != nil {
+	if err := setTransposed(a.Query.Weight, inputs.wQK); err != nil {
 		return nil, nil, err
 	}
-	if err := setTransposed(a.Value.Weight, in.wV); err != nil {
+	if err := setTransposed(a.Value.Weight, inputs.wV); err != nil {
 		return nil, nil, err
 	}
 
 	b := &layers.Build{CaptureWeights: true}
 	g := G.NewGraph()
-	x := notebook.Input(g, "X", in.x)
+	x := notebook.Input(g, "X", inputs.x)
 	context, err := a.Forward(b, x, x, x, layers.Mask{}) // (n, d) -> (n, dV)
 	if err != nil {
 		return nil, nil, err

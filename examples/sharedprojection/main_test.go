@@ -58,13 +58,13 @@ func TestNotebookDisagrees(t *testing.T) {
 	v, got := right.Values("Value vectors"), right.Values("Context vectors")
 	const n, dV = 3, 5
 	for column := range dV {
-		least, most := min(v[column], v[dV+column], v[2*dV+column]), max(v[column], v[dV+column], v[2*dV+column])
+		least, largest := min(v[column], v[dV+column], v[2*dV+column]), max(v[column], v[dV+column], v[2*dV+column])
 		for i := column; i < n*dV; i += dV {
-			if got[i] < least || got[i] > most {
-				t.Errorf("context number %d is %v, want %v to %v, as the values", i, got[i], least, most)
+			if got[i] < least || got[i] > largest {
+				t.Errorf("context number %d is %v, want %v to %v, as the values", i, got[i], least, largest)
 			}
-			if possible := context[i] >= least && context[i] <= most; possible != (column == 1 || column == 4) {
-				t.Errorf("context number %d is printed as %v, want it outside %v to %v, the range of the values", i, context[i], least, most)
+			if possible := context[i] >= least && context[i] <= largest; possible != (column == 1 || column == 4) {
+				t.Errorf("context number %d is printed as %v, want it outside %v to %v, the range of the values", i, context[i], least, largest)
 			}
 		}
 	}

@@ -45,7 +45,7 @@ func backwards(s string) string {
 
 // TestDraw checks the share of wrong answers: a tenth for training, none for the printed examples.
 func TestDraw(t *testing.T) {
-	for _, c := range []struct{ share, least, most float64 }{{0.1, 0.08, 0.12}, {0, 0, 0}} {
+	for _, c := range []struct{ share, least, high float64 }{{0.1, 0.08, 0.12}, {0, 0, 0}} {
 		const size, length = 500, 5
 		sequences, backwards := draw(notebook.Source(1), size, length, c.share)
 		digits, answers := sequences.Data().([]int), backwards.Data().([]int)
@@ -55,7 +55,7 @@ func TestDraw(t *testing.T) {
 				wrong++
 			}
 		}
-		if wrong /= size * length; wrong < c.least || wrong > c.most {
+		if wrong /= size * length; wrong < c.least || wrong > c.high {
 			t.Errorf("%v of the answers are wrong, want %v", wrong, c.share)
 		}
 	}

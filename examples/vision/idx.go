@@ -19,15 +19,15 @@ func readIDX(r io.Reader) (shape []int, data []byte, err error) {
 	if head[0] != 0 || head[1] != 0 || head[2] != 8 || head[3] < 1 || head[3] > 3 {
 		return nil, nil, fmt.Errorf("an IDX file of bytes must begin with 0, 0, 8 and a number of axes from 1 to 3, got %v", head)
 	}
-	const most = 1 << 28 // bytes
+	const maxBytes = 1 << 28 // bytes
 	size := 1
 	for range head[3] {
 		var n uint32
 		if err := binary.Read(r, binary.BigEndian, &n); err != nil {
 			return nil, nil, fmt.Errorf("the file's header is cut short: %w", err)
 		}
-		if n == 0 || uint64(n) > uint64(most/size) {
-			return nil, nil, fmt.Errorf("axes must have lengths above 0 and a product of at most %d, got %d after %v", most, n, shape)
+		if n == 0 || uint64(n) > uint64(maxBytes/size) {
+			return nil, nil, fmt.Errorf("axes must have lengths above 0 and a product of at most %d, got %d after %v", maxBytes, n, shape)
 		}
 		shape, size = append(shape, int(n)), size*int(n)
 	}

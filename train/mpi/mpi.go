@@ -70,16 +70,16 @@ func (g *group) alike() error {
 		return fmt.Errorf("can't compute this program's checksum: %w", err)
 	}
 	mine = append(mine, sum...)
-	all := make([]byte, g.size*len(mine))
-	if err := g.comm.AllGatherU8(all, mine); err != nil {
+	gathered := make([]byte, g.size*len(mine))
+	if err := g.comm.AllGatherU8(gathered, mine); err != nil {
 		return err
 	}
-	instructions := func(rank int) string { return string(bytes.TrimRight(all[rank*len(mine):][:name], "\x00")) }
+	instructions := func(rank int) string { return string(bytes.TrimRight(gathered[rank*len(mine):][:name], "\x00")) }
 	for rank := range g.size {
-		switch one := all[rank*len(mine):][:len(mine)]; {
-		case !bytes.Equal(one[name:], all[name:len(mine)]):
+		switch one := gathered[rank*len(mine):][:len(mine)]; {
+		case !bytes.Equal(one[name:], gathered[name:len(mine)]):
 			return fmt.Errorf("process %d runs a different build from process 0: copy the same program to all machines", rank)
-		case !bytes.Equal(one, all[:len(mine)]):
+		case !bytes.Equal(one, gathered[:len(mine)]):
 			return fmt.Errorf("process %d computes with %s and process 0 with %s, which give different last bits: "+
 				"set the environment variable GODEBUG=cpu.avx512f=off, or cpu.avx2=off, on all machines", rank, instructions(rank), instructions(0))
 		}
@@ -112,25 +112,26 @@ func (g *group) do(call func() error) error {
 func (g *group) Rank() int { return g.rank }
 func (g *group) Size() int { return g.size }
 
-func (g *group) Gather(mine, all []byte) error {
+func (g *group) Gather(mine, gathered []byte) error {
 	if len(mine) == 0 {
 		return nil
 	}
-	return g.do(func() error { return g.comm.AllGatherU8(all, mine) })
+	return g.do(func() error { return g.comm.AllGatherU8(gathered, mine) })
 }
 
 func (g *group) Swap(peer int, send, receive [][]byte) error {
 	return g.do(func() error { return swap(peer, send, receive) })
 }
 
-// most is the largest size of a message in bytes; MPI counts them in 32 bits.
-const most = 1 << 30
+// maxMessage is the largest size of a message in bytes; MPI counts them in 32 bits.
+const maxMessage = 1 << 30
 
-// pieces cuts slices into pieces whose length is limited by most, and calls do for each piece. It skips empty slices.
+// pieces cuts slices into pieces whose length is limited by maxMessage, and calls do for each piece. It skips empty
+// slices.
 func pieces(slices [][]byte, do func([]byte) error) error {
 	for _, s := range slices {
 		for len(s) > 0 {
-			n := min(len(s), most)
+			n := min(len(s), maxMessage)
 			if err := do(s[:n]); err != nil {
 				return err
 			}

@@ -45,11 +45,11 @@ func member() error {
 	}
 	for range 3 {
 		mine := bytes.Repeat([]byte{byte(rank)}, 100)
-		all := make([]byte, size*len(mine))
-		if err := group.Gather(mine, all); err != nil {
+		gathered := make([]byte, size*len(mine))
+		if err := group.Gather(mine, gathered); err != nil {
 			return err
 		}
-		for i, b := range all {
+		for i, b := range gathered {
 			if int(b) != i/len(mine) {
 				return fmt.Errorf("gathered %d at %d, want %d", b, i, i/len(mine))
 			}

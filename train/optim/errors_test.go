@@ -135,8 +135,8 @@ func transpose(params []*parameter) {
 // column returns a vector with gaps between its numbers. It has the same number of rows as like.
 func column(like *tensor.Dense) *tensor.Dense {
 	n := like.Shape()[0]
-	all := dense(tensor.Float64, line(0, 1, 2*n), n, 2)
-	view, err := all.Slice(nil, G.S(0))
+	whole := dense(tensor.Float64, line(0, 1, 2*n), n, 2)
+	view, err := whole.Slice(nil, G.S(0))
 	if err != nil {
 		panic(err)
 	}

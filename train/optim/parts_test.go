@@ -18,7 +18,7 @@ import (
 // one for each schedule. The keys say what the Config tries.
 func configs(t *testing.T) map[string]optim.Config {
 	t.Helper()
-	all := map[string]optim.Config{}
+	found := map[string]optim.Config{}
 	add := func(name string, rule any, schedule string) {
 		c := optim.Config{
 			Solver: rule.(optim.Rule), LearningRate: 0.01, WeightDecay: 0.1, ClipNorm: 0.5, ClipValue: 0.05,
@@ -28,7 +28,7 @@ func configs(t *testing.T) map[string]optim.Config {
 			t.Errorf("%s: %v", name, err)
 			return
 		}
-		all[name] = c
+		found[name] = c
 	}
 	solvers := optim.Choices()["solver"]
 	for name := range solvers.All {
@@ -56,7 +56,7 @@ func configs(t *testing.T) map[string]optim.Config {
 	for name := range optim.Choices()["schedule"].All {
 		add("schedule "+name, optim.AdamW{}, name)
 	}
-	return all
+	return found
 }
 
 // everySolver returns functions that make a solver: for each of configs, and for rules of one's own.

@@ -230,11 +230,11 @@ func (r Muon) Check(rank int) error {
 // Update steps a parameter.
 func (r Muon) Update(s Step) {
 	step := kernel.MuonStep{Rate: s.Rate, Momentum: cmp.Or(r.Momentum, 0.95), Decay: s.Decay, GradScale: cmp.Or(s.scale, 1), Iterations: cmp.Or(r.Iterations, 5), OutIn: r.OutIn}
-	in, out := s.Weight.Shape()[0], s.Weight.Shape()[1]
+	rows, out := s.Weight.Shape()[0], s.Weight.Shape()[1]
 	if s.Weight.Dtype() == tensor.Float32 {
-		kernel.Muon(0, s.Weight.Float32s(), s.Grad.Float32s(), s.Memory[0].Value.Float32s(), in, out, step)
+		kernel.Muon(0, s.Weight.Float32s(), s.Grad.Float32s(), s.Memory[0].Value.Float32s(), rows, out, step)
 	} else {
-		kernel.Muon(0, s.Weight.Float64s(), s.Grad.Float64s(), s.Memory[0].Value.Float64s(), in, out, step)
+		kernel.Muon(0, s.Weight.Float64s(), s.Grad.Float64s(), s.Memory[0].Value.Float64s(), rows, out, step)
 	}
 }
 

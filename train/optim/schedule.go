@@ -14,11 +14,11 @@ import (
 // step, and the Solver's first step returns an error.
 type Schedule func(step int) float64
 
-// checked returns a Schedule like s that treats negative steps as step 0. If a factor isn't in [0, most], the Schedule
+// checked returns a Schedule like s that treats negative steps as step 0. If a factor isn't in [0, limit], the Schedule
 // returns NaN.
-func checked(s Schedule, most float64, factors ...float64) Schedule {
+func checked(s Schedule, limit float64, factors ...float64) Schedule {
 	for _, x := range factors {
-		if !(x >= 0 && x <= most) {
+		if !(x >= 0 && x <= limit) {
 			return constant(math.NaN())
 		}
 	}

@@ -197,10 +197,10 @@ func (s *Solver) step(model []G.ValueGrad, params []param, squares []float64) er
 	return nil
 }
 
-func scaleClamp(t *tensor.Dense, scale, most float64) {
+func scaleClamp(t *tensor.Dense, scale, limit float64) {
 	if t.Dtype() == tensor.Float32 {
-		kernel.ScaleClamp(0, t.Float32s(), scale, most)
+		kernel.ScaleClamp(0, t.Float32s(), scale, limit)
 	} else {
-		kernel.ScaleClamp(0, t.Float64s(), scale, most)
+		kernel.ScaleClamp(0, t.Float64s(), scale, limit)
 	}
 }

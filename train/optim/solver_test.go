@@ -193,15 +193,15 @@ func TestMuon(t *testing.T) {
 	const rate, momentum, decay = 0.02, 0.95, 0.1
 	for i, shape := range [][2]int{{2, 3}, {3, 2}, {3, 3}, {1, 6}, {2, 3}, {3, 2}, {6, 1}} {
 		outIn := i > 3
-		in, out := shape[0], shape[1]
-		growth := float64(out) / float64(in)
+		rows, out := shape[0], shape[1]
+		growth := float64(out) / float64(rows)
 		if outIn {
-			growth = float64(in) / float64(out)
+			growth = float64(rows) / float64(out)
 		}
-		w := line(-1, 1, in*out)
+		w := line(-1, 1, rows*out)
 		mean := make([]float64, len(w))
 		params := newModel(tensor.Float64)
-		params[0].value = dense(tensor.Float64, w, in, out)
+		params[0].value = dense(tensor.Float64, w, rows, out)
 		solver := &optim.Solver{LearningRate: 0.1, Groups: []optim.Group{{
 			Match: func(_ string, rank int) bool { return rank == 2 },
 			Rule:  optim.Muon{OutIn: outIn}, LearningRate: rate, WeightDecay: decay,
@@ -223,7 +223,7 @@ func TestMuon(t *testing.T) {
 				mean[i] += (1 - momentum) * (g[i] - mean[i])
 				update[i] = g[i] + momentum*(mean[i]-g[i])
 			}
-			update = transposed(newtonSchulz(transposed(update, in, out), out, in), out, in)
+			update = transposed(newtonSchulz(transposed(update, rows, out), out, rows), out, rows)
 			for i := range w {
 				w[i] *= 1 - rate*decay
 				w[i] -= rate * math.Sqrt(max(1, growth)) * update[i]

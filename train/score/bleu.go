@@ -25,13 +25,13 @@ type BLEU struct {
 	// texts that are tokenized already, use strings.Fields, which is sacreBLEU's tok:none.
 	Split func(text string) []string
 
-	right, all        [bleuLongest]int // matches and n-grams, by length − 1
+	right, total      [bleuLongest]int // matches and n-grams, by length − 1
 	length, reference int              // tokens in the answers, and in their closest references
 
-	grams ngrams
-	ids   map[string]uint32 // ids of the answer's tokens, from 1; all other tokens have id 0
-	units []uint32
-	most  []int
+	grams  ngrams
+	ids    map[string]uint32 // ids of the answer's tokens, from 1; all other tokens have id 0
+	units  []uint32
+	limits []int
 }
 
 const bleuLongest = 4
@@ -57,20 +57,20 @@ func (b *BLEU) Add(answer string, references ...string) {
 	}
 	b.grams.longest = bleuLongest
 	b.grams.index(b.encode(tokens))
-	b.most = append(b.most[:0], make([]int, len(b.grams.length))...)
+	b.limits = append(b.limits[:0], make([]int, len(b.grams.length))...)
 	closest := -1
 	for _, reference := range references {
 		words := split(reference)
 		for node, n := range b.grams.count(b.encode(words)) {
-			b.most[node] = max(b.most[node], n)
+			b.limits[node] = max(b.limits[node], n)
 		}
 		if d, least := away(len(words), len(tokens)), away(closest, len(tokens)); closest < 0 || d < least || d == least && len(words) < closest {
 			closest = len(words)
 		}
 	}
-	b.grams.matches(b.right[:], b.most)
+	b.grams.matches(b.right[:], b.limits)
 	for n := range bleuLongest {
-		b.all[n] += max(len(tokens)-n, 0)
+		b.total[n] += max(len(tokens)-n, 0)
 	}
 	b.length += len(tokens)
 	b.reference += closest
@@ -88,15 +88,15 @@ func away(a, b int) int { return max(a-b, b-a) }
 
 // Value returns the BLEU of all answers, from 0 to 100, or 0 without answers.
 func (b *BLEU) Value() float64 {
-	if b.right[0] == 0 || b.all[bleuLongest-1] == 0 {
+	if b.right[0] == 0 || b.total[bleuLongest-1] == 0 {
 		return 0
 	}
 	logs, missing := 0.0, 1.0
 	for n := range bleuLongest {
-		precision := share(b.right[n], b.all[n])
+		precision := share(b.right[n], b.total[n])
 		if precision == 0 {
 			missing *= 2
-			precision = 1 / (missing * float64(b.all[n]))
+			precision = 1 / (missing * float64(b.total[n]))
 		}
 		logs += math.Log(precision)
 	}

@@ -36,13 +36,13 @@ func (c *Confusion) Count(answer, right string) int { return c.counts[[2]string{
 
 // Accuracy returns the share of answers that are right, or 0 without answers.
 func (c *Confusion) Accuracy() float64 {
-	right, all := 0, 0
+	right, total := 0, 0
 	for pair, n := range c.counts {
-		if all += n; pair[0] == pair[1] {
+		if total += n; pair[0] == pair[1] {
 			right += n
 		}
 	}
-	return share(right, all)
+	return share(right, total)
 }
 
 // Classes returns the score of every class that was an answer or a right class, sorted by name.
@@ -90,10 +90,10 @@ func (c *Confusion) Macro() ClassScore {
 	return m
 }
 
-// share returns part divided by all, or 0 if all is 0.
-func share(part, all int) float64 {
-	if all == 0 {
+// share returns part divided by total, or 0 if total is 0.
+func share(part, total int) float64 {
+	if total == 0 {
 		return 0
 	}
-	return float64(part) / float64(all)
+	return float64(part) / float64(total)
 }

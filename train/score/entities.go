@@ -83,7 +83,7 @@ type entity struct {
 func entities(tags []string) (found []entity, others int) {
 	before, class := byte('O'), "" // the last tag
 	for i, tag := range tags {
-		prefix, kind, _ := strings.Cut(tag, "-")
+		prefix, name, _ := strings.Cut(tag, "-")
 		now := byte('O')
 		switch prefix {
 		case "B", "I", "E", "S":
@@ -102,12 +102,12 @@ func entities(tags []string) (found []entity, others int) {
 		open := before == 'B' || before == 'I'
 		switch {
 		case now == 'O':
-		case open && kind == class && (now == 'I' || now == 'E'):
+		case open && name == class && (now == 'I' || now == 'E'):
 			found[len(found)-1].end = i + 1
 		default:
-			found = append(found, entity{kind, i, i + 1})
+			found = append(found, entity{name, i, i + 1})
 		}
-		before, class = now, kind
+		before, class = now, name
 	}
 	return found, others
 }

@@ -123,13 +123,13 @@ func TestCHRFPublished(t *testing.T) {
 // TestCHRFByCounting compares CHRF with a plain implementation that makes a string of every n-gram.
 func TestCHRFByCounting(t *testing.T) {
 	grams := func(text string, n int) (map[string]int, int) {
-		count, all := map[string]int{}, 0
+		count, total := map[string]int{}, 0
 		runes := []rune(strings.Join(strings.Fields(text), ""))
 		for i := 0; i+n <= len(runes); i++ {
 			count[string(runes[i:i+n])]++
-			all++
+			total++
 		}
-		return count, all
+		return count, total
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	text := func() string {

@@ -53,9 +53,9 @@ func New(name string) (f Flags, seed *uint64) {
 	return f, f.Uint64("seed", 1, "seed of the random numbers: a whole number `N`")
 }
 
-// Size adds a flag for a whole number, at least 1. The argument most is the largest allowed value.
-func (f Flags) Size(name string, value, most int, usage string) *int {
-	f.Var(&size{&value, most}, name, fmt.Sprintf("%s: a whole number `N` from 1 to %d", usage, most))
+// Size adds a flag for a whole number, at least 1. The argument limit is the largest allowed value.
+func (f Flags) Size(name string, value, limit int, usage string) *int {
+	f.Var(&size{&value, limit}, name, fmt.Sprintf("%s: a whole number `N` from 1 to %d", usage, limit))
 	return &value
 }
 
@@ -96,8 +96,8 @@ func (f Flags) Own() (own bool) {
 
 // size is a flag.Value.
 type size struct {
-	n    *int
-	most int
+	n     *int
+	limit int
 }
 
 func (s *size) String() string {
@@ -109,8 +109,8 @@ func (s *size) String() string {
 
 func (s *size) Set(text string) error {
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > s.most {
-		return fmt.Errorf("want a whole number from 1 to %d", s.most)
+	if err != nil || n < 1 || n > s.limit {
+		return fmt.Errorf("want a whole number from 1 to %d", s.limit)
 	}
 	*s.n = n
 	return nil

@@ -47,14 +47,14 @@ func Check(t *testing.T, name string, got []float64, printed string, moved float
 
 // halfUnit returns half a unit of the last printed decimal, and reports whether the numbers have powers of ten.
 func halfUnit(printed string) (half float64, powers bool) {
-	most := 0
+	decimals := 0
 	for _, f := range strings.FieldsFunc(printed, func(r rune) bool { return strings.ContainsRune("[](), \n\t", r) }) {
 		mantissa, _, power := strings.Cut(f, "e")
 		powers = powers || power
 		_, after, _ := strings.Cut(mantissa, ".")
-		most = max(most, len(after))
+		decimals = max(decimals, len(after))
 	}
-	return 0.5 * math.Pow(10, -float64(most)), powers
+	return 0.5 * math.Pow(10, -float64(decimals)), powers
 }
 
 // Contains fails the test unless the output has all the texts in this order.

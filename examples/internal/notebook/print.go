@@ -70,13 +70,13 @@ func array(b *strings.Builder, cells []string, shape []int, depth int) {
 // scientific notation if the largest absolute value is at least 1e8, the smallest is below 1e-4, or their ratio is over
 // 1000 (zeros and infinities don't count).
 func cells(values []float64) []string {
-	least, most := math.Inf(1), 0.0
+	least, largest := math.Inf(1), 0.0
 	for _, v := range values {
 		if a := math.Abs(v); a > 0 && !math.IsInf(a, 0) {
-			least, most = min(least, a), max(most, a)
+			least, largest = min(least, a), max(largest, a)
 		}
 	}
-	power := most > 0 && (most >= 1e8 || least < 1e-4 || most/least > 1000)
+	power := largest > 0 && (largest >= 1e8 || least < 1e-4 || largest/least > 1000)
 	out := make([]string, len(values))
 	whole, part := 0, 0 // maximum numbers of characters before and after the point
 	for i, v := range values {
