@@ -14,15 +14,10 @@ package main
 import (
 	"fmt"
 	"io"
-	"math"
-
-	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/examples/internal/example"
 	"github.com/heed-go/heed/examples/internal/notebook"
 	"github.com/heed-go/heed/examples/internal/picture"
-	"github.com/heed-go/heed/internal/heatmap"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -42,7 +37,8 @@ func run(w io.Writer, args []string) error {
 		rng := notebook.Source(*seed)
 		q, k, v = notebook.Randn(rng, *words, *dK), notebook.Randn(rng, *words, *dK), notebook.Randn(rng, *words, *dV)
 	}
-	s, err := attend(q, k, v)
+	// Causal has the same effect as M, without a matrix. Mask{Bias: m} would add M itself. The default scale is 1/√d_k.
+	s, err := notebook.Attend(q, k, v, layers.AttentionOptions{Mask: layers.Mask{Causal: true}})
 	if err != nil {
 		return err
 	}
@@ -56,42 +52,6 @@ func run(w io.Writer, args []string) error {
 
 	fmt.Fprintln(w, "\nThe softmax of a row gives the weights for the words that it attends to; a new value is the weighted sum of their values.")
 	s.Print(w, "Attention", "New V")
-	return picture.Write(*out, heatmap.Figure{Title: "A word sees itself and the words before it", Layers: []heatmap.Layer{
-		picture.Layer("Attention weights", picture.Count("word ", *words), picture.Count("", *words), s.Values("Attention")),
-	}})
-}
-
-// attend builds and runs the graph of attention.
-func attend(queries, keys, values *tensor.Dense) (*notebook.Stages, error) {
-	words := queries.Shape()[0] // L
-	g := G.NewGraph()
-	q := notebook.Input(g, "Q", queries) // (L, dK)
-	k := notebook.Input(g, "K", keys)    // (L, dK)
-	v := notebook.Input(g, "V", values)  // (L, dV)
-
-	// Causal has the same effect as M, without a matrix. Mask{Bias: m} would add M itself.
-	attention, err := layers.ScaledDotProductStages(&layers.Build{}, q, k, v, layers.AttentionOptions{
-		Mask: layers.Mask{Causal: true}, // the default scale is 1/√dK
-	})
-	if err != nil {
-		return nil, err
-	}
-	product := G.Must(G.Mul(q, G.Must(G.Transpose(k)))) // (L, dK) x (L, dK)ᵀ -> (L, L)
-
-	var s notebook.Stages
-	s.Add("Q", q)
-	s.Add("K", k)
-	s.Add("V", v)
-	s.Add("Q·Kᵀ", product)
-	s.Add("var(Q)", notebook.Variance(q))
-	s.Add("var(K)", notebook.Variance(k))
-	s.Add("var(Q·Kᵀ)", notebook.Variance(product))
-	s.Add("var(Q·Kᵀ/√d_k)", notebook.Variance(attention.Scores))
-	s.Add("Q·Kᵀ/√d_k", attention.Scores) // (L, L)
-	s.Add("mask", notebook.Input(g, "mask", notebook.Causal(words, 1, 0)))
-	s.Add("M", notebook.Input(g, "M", notebook.Causal(words, 0, math.Inf(-1))))
-	s.Add("Q·Kᵀ/√d_k + M", attention.Masked) // (L, L)
-	s.Add("Attention", attention.Weights)    // (L, L)
-	s.Add("New V", attention.Output)         // (L, L) x (L, dV) -> (L, dV)
-	return &s, s.Run()
+	return picture.Draw(*out, "A word sees itself and the words before it",
+		picture.Layer("Attention weights", picture.Count("word ", *words), picture.Count("", *words), s.Values("Attention")))
 }

@@ -27,7 +27,8 @@ const (
 )
 
 func TestNotebook(t *testing.T) {
-	s, err := attend(printedInputs())
+	q, k, v := printedInputs()
+	s, err := notebook.Attend(q, k, v, layers.AttentionOptions{Mask: layers.Mask{Causal: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,8 @@ func TestNotebook(t *testing.T) {
 
 // TestMaskAsBias adds M to the scores, like the notebook. The results must be the same as with Causal.
 func TestMaskAsBias(t *testing.T) {
-	s, err := attend(printedInputs())
+	q, k, v := printedInputs()
+	s, err := notebook.Attend(q, k, v, layers.AttentionOptions{Mask: layers.Mask{Causal: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,6 @@ import (
 	"github.com/heed-go/heed/examples/internal/example"
 	"github.com/heed-go/heed/examples/internal/notebook"
 	"github.com/heed-go/heed/examples/internal/picture"
-	"github.com/heed-go/heed/internal/heatmap"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -45,9 +44,8 @@ func run(w io.Writer, args []string) error {
 	s.Print(w, "Attention Weights", "Weighted Sum")
 	fmt.Fprintf(w, "Attention Weights Shape: %v\n", weights.Shape()[2:]) // without the axes for batch and heads
 	fmt.Fprintf(w, "Weighted Sum Shape: %v\n", sum.Shape())
-	return picture.Write(*out, heatmap.Figure{Title: "One sequence asks another", Layers: []heatmap.Layer{
-		picture.Layer("Attention weights", picture.Count("query ", *queries), picture.Count("", *keys), s.Values("Attention Weights")),
-	}})
+	return picture.Draw(*out, "One sequence asks another",
+		picture.Layer("Attention weights", picture.Count("query ", *queries), picture.Count("", *keys), s.Values("Attention Weights")))
 }
 
 // attend computes attention from T queries to S keys, all of width D. It also returns the layer, for its weights.

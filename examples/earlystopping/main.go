@@ -25,8 +25,6 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/plotutil"
 	"gonum.org/v1/plot/vg"
-	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/examples/internal/example"
 	"github.com/heed-go/heed/examples/internal/notebook"
@@ -47,33 +45,29 @@ func run(w io.Writer, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	product, v, epochLosses := notebook.Printed(printedProduct, 4, 4), notebook.Printed(printedV, 4, 8), printedRun
-	if flags.Own() {
-		rng := notebook.Source(*seed)
-		q, k := notebook.Randn(rng, *words, *dK), notebook.Randn(rng, *words, *dK)
-		v = notebook.Randn(rng, *words, *dV)
-		var err error
-		if product, err = multiply(w, q, k); err != nil {
-			return err
-		}
-		epochLosses = nil
-		for range *epochs {
-			epochLosses = append(epochLosses, losses{train: 0.3 + 0.4*rng.Float64(), val: 0.2 + 0.6*rng.Float64()})
-		}
-	}
-	s, err := attend(product, v, *dK)
+	rng := notebook.Source(*seed)
+	q, k, v := notebook.Randn(rng, *words, *dK), notebook.Randn(rng, *words, *dK), notebook.Randn(rng, *words, *dV)
+	s, err := notebook.Attend(q, k, v, layers.AttentionOptions{Mask: layers.Mask{Causal: true}})
 	if err != nil {
 		return err
 	}
 	if !flags.Own() {
 		fmt.Fprintf(w, "The notebook's %s can't be computed, because it doesn't print Q and K. Random ones from seed %d:\n", printedVariances, *seed)
-		rng := notebook.Source(*seed)
-		if _, err := multiply(w, notebook.Randn(rng, *words, *dK), notebook.Randn(rng, *words, *dK)); err != nil {
+	}
+	s.Print(w, "Q", "K", "var(Q)", "var(K)")
+	epochLosses := printedRun
+	if flags.Own() {
+		epochLosses = nil
+		for range *epochs {
+			epochLosses = append(epochLosses, losses{train: 0.3 + 0.4*rng.Float64(), val: 0.2 + 0.6*rng.Float64()})
+		}
+	} else {
+		fmt.Fprintln(w, "\nFrom the notebook's V and Q·Kᵀ:")
+		if s, err = attendPrinted(); err != nil {
 			return err
 		}
-		fmt.Fprintln(w, "\nFrom the notebook's V and Q·Kᵀ:")
 	}
-	s.Print(w)
+	s.Print(w, "V", "Q·Kᵀ", "var(Q·Kᵀ)", "var(Q·Kᵀ/√d_k)", "Q·Kᵀ/√d_k", "mask", "Q·Kᵀ/√d_k + M", "Attention", "New V")
 	fmt.Fprintf(w, "d_k: %d\n\n", *dK)
 	return stopEarly(w, epochLosses, *patience, *out)
 }
@@ -117,47 +111,10 @@ func draw(path string, history []train.Check, because string) error {
 	return p.Save(16*vg.Centimeter, 8*vg.Centimeter, path)
 }
 
-// multiply prints queries and keys and returns their products, (L, L).
-func multiply(w io.Writer, queries, keys *tensor.Dense) (*tensor.Dense, error) {
-	g := G.NewGraph()
-	q, k := notebook.Input(g, "Q", queries), notebook.Input(g, "K", keys)
-	var s notebook.Stages
-	s.Add("Q", q)
-	s.Add("K", k)
-	s.Add("var(Q)", notebook.Variance(q))
-	s.Add("var(K)", notebook.Variance(k))
-	s.Add("Q·Kᵀ", G.Must(G.Mul(q, G.Must(G.Transpose(k))))) // (L, dK) x (L, dK)ᵀ -> (L, L)
-	if err := s.Run(); err != nil {
-		return nil, err
-	}
-	s.Print(w, "Q", "K", "var(Q)", "var(K)")
-	return s.Get("Q·Kᵀ"), nil
-}
-
-// attend computes the new values from the products Q·Kᵀ of queries and keys with width dK.
-func attend(products, values *tensor.Dense, dK int) (*notebook.Stages, error) {
-	words := products.Shape()[0] // L
-	g := G.NewGraph()
-	product := notebook.Input(g, "Q·Kᵀ", products) // (L, L)
-	eye := notebook.Input(g, "I", notebook.Eye(words))
-	v := notebook.Input(g, "V", values) // (L, dV)
-	attention, err := layers.ScaledDotProductStages(&layers.Build{}, product, eye, v, layers.AttentionOptions{
+// attendPrinted computes attention from the notebook's products and values.
+func attendPrinted() (*notebook.Stages, error) {
+	return notebook.Attend(notebook.Printed(printedProduct, 4, 4), notebook.Eye(4), notebook.Printed(printedV, 4, 8), layers.AttentionOptions{
 		Mask:  layers.Mask{Causal: true},
-		Scale: 1 / math.Sqrt(float64(dK)), // the default would use the width of the keys, which is L for I
+		Scale: 1 / math.Sqrt(8), // the default would use the width of the keys, which is 4 for I
 	})
-	if err != nil {
-		return nil, err
-	}
-
-	var s notebook.Stages
-	s.Add("V", v)
-	s.Add("Q·Kᵀ", product)
-	s.Add("var(Q·Kᵀ)", notebook.Variance(product))
-	s.Add("var(Q·Kᵀ/√d_k)", notebook.Variance(attention.Scores))
-	s.Add("Q·Kᵀ/√d_k", attention.Scores) // (L, L)
-	s.Add("mask", notebook.Input(g, "mask", notebook.Causal(words, 1, 0)))
-	s.Add("Q·Kᵀ/√d_k + M", attention.Masked) // (L, L)
-	s.Add("Attention", attention.Weights)    // (L, L)
-	s.Add("New V", attention.Output)         // (L, L) x (L, dV) -> (L, dV)
-	return &s, s.Run()
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/examples/internal/golden"
-	"github.com/heed-go/heed/examples/internal/notebook"
 )
 
 // The printed products are rounded to 8 decimals, so they are off by at most 5e-9. These bounds limit the effect on the
@@ -19,7 +18,7 @@ const (
 )
 
 func TestNotebook(t *testing.T) {
-	s, err := attend(notebook.Printed(printedProduct, 4, 4), notebook.Printed(printedV, 4, 8), 8)
+	s, err := attendPrinted()
 	if err != nil {
 		t.Fatal(err)
 	}

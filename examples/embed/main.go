@@ -24,7 +24,6 @@ import (
 	"github.com/heed-go/heed/examples/internal/example"
 	"github.com/heed-go/heed/examples/internal/notebook"
 	"github.com/heed-go/heed/examples/internal/picture"
-	"github.com/heed-go/heed/internal/heatmap"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -67,9 +66,7 @@ func run(w io.Writer, args []string) error {
 	}
 	fmt.Fprintf(w, "\n%d of %d right. Each query's answer, and its attention weights:\n", right, len(stored))
 	notebook.Table(w, rows, columns, weights, 2)
-	return picture.Write(*out, heatmap.Figure{Title: "Looking up what a position holds", Layers: []heatmap.Layer{
-		picture.Layer("Attention weights", rows, strings.Split(*word, ""), weights),
-	}})
+	return picture.Draw(*out, "Looking up what a position holds", picture.Layer("Attention weights", rows, strings.Split(*word, ""), weights))
 }
 
 // parse returns the index of each letter of a word.

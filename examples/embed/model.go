@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"math/rand/v2"
 
 	G "gorgonia.org/gorgonia"
@@ -25,21 +26,12 @@ func newModel(seed uint64, S, D int) (*model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &model{size: S}
-	if m.letters, err = layers.NewEmbedding(p.Scope("letters"), len(letters), D, layers.Init{}); err != nil {
-		return nil, err
-	}
-	if m.asked, err = layers.NewEmbedding(p.Scope("asked"), S, D, layers.Init{}); err != nil {
-		return nil, err
-	}
-	if m.positions, err = (layers.Learned{MaxLen: S}).New(p.Scope("positions"), D, layers.AttentionConfig{}); err != nil {
-		return nil, err
-	}
-	if m.attention, err = layers.NewMultiHeadAttention(p.Scope("attention"), D, layers.AttentionConfig{}); err != nil {
-		return nil, err
-	}
-	m.out, err = layers.NewLinear(p.Scope("out"), D, len(letters), layers.LinearConfig{})
-	return m, err
+	stored, err1 := layers.NewEmbedding(p.Scope("letters"), len(letters), D, layers.Init{})
+	asked, err2 := layers.NewEmbedding(p.Scope("asked"), S, D, layers.Init{})
+	positions, err3 := layers.Learned{MaxLen: S}.New(p.Scope("positions"), D, layers.AttentionConfig{})
+	attention, err4 := layers.NewMultiHeadAttention(p.Scope("attention"), D, layers.AttentionConfig{})
+	out, err5 := layers.NewLinear(p.Scope("out"), D, len(letters), layers.LinearConfig{})
+	return &model{S, stored, asked, positions, attention, out}, errors.Join(err1, err2, err3, err4, err5)
 }
 
 // inputs are the questions of a batch.

@@ -33,6 +33,11 @@ func severalHeads(seed uint64, n sizes) (*notebook.Stages, error) {
 	if err != nil {
 		return nil, err
 	}
+	for i, l := range []*layers.Linear{a.Query, a.Key, a.Value} {
+		if err := notebook.Set(l.Weight, headWeights(seed, n)[i]); err != nil {
+			return nil, err
+		}
+	}
 	sum, err := a.Forward(b, x, x, x, layers.Mask{}) // (T, D) -> (T, H·D)
 	if err != nil {
 		return nil, err
@@ -42,16 +47,8 @@ func severalHeads(seed uint64, n sizes) (*notebook.Stages, error) {
 	s.Add("embeddings", x)
 	s.Add("Attention Weights", b.AttentionWeights()[0].Weights) // (1, H, T, T)
 	s.Add("Weighted Sum", sum)
-	names := [3]string{"Queries", "Keys", "Values"}
-	for i, l := range []*layers.Linear{a.Query, a.Key, a.Value} {
-		if err := notebook.Set(l.Weight, headWeights(seed, n)[i]); err != nil {
-			return nil, err
-		}
-		projected, err := l.Forward(b, x) // (T, D) x (H·D, D)ᵀ -> (T, H·D)
-		if err != nil {
-			return nil, err
-		}
-		s.Add(names[i], projected)
+	if err := s.AddProjections(b, a, x); err != nil { // (T, D) x (H·D, D)ᵀ -> (T, H·D)
+		return nil, err
 	}
 	return &s, s.Run()
 }

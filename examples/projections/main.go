@@ -40,13 +40,13 @@ func run(w io.Writer, args []string) error {
 		return err
 	}
 	if !flags.Own() {
-		printed, err := attendScores(notebook.Printed(printedScores, 5, 10))
+		printed, err := notebook.AttendScores(notebook.Printed(printedScores, 5, 10), 1) // they are scaled
 		if err != nil {
 			return err
 		}
 		fmt.Fprintln(w, "The notebook's printed scores, and the softmax of the rows that it prints in full:")
 		fmt.Fprintf(w, "Attention Scores\n%s\n%s...\n", printedScores[:len(printedScores)-1], printedBrokenRow)
-		printed.Print(w, "Attention Weights")
+		notebook.Print(w, "Attention Weights", printed.Get("Attention"))
 		fmt.Fprintln(w, "\nIts other numbers don't follow from those that it prints. With random numbers from this program's seed:")
 	}
 	beside := func(printed string) {
@@ -84,7 +84,7 @@ func run(w io.Writer, args []string) error {
 	}
 	fmt.Fprintf(w, "\nHeads: %d\nembeddings Shape : %v\n", n.heads, several.Get("embeddings").Shape())
 	for _, name := range []string{"Queries", "Keys", "Values"} {
-		split, err := splitHeads(several.Get(name), n.heads)
+		split, err := splitHeads(several.Get(name[:1]), n.heads)
 		if err != nil {
 			return err
 		}
@@ -98,20 +98,6 @@ func run(w io.Writer, args []string) error {
 	fmt.Fprintf(w, "Attention Weights Shape : %v\n", weights)
 	fmt.Fprintf(w, "Weighted Sum Shape : %v, the heads side by side\n", several.Get("Weighted Sum").Shape())
 	return nil
-}
-
-// attendScores computes attention weights from scaled scores, (rows, T). It uses the scores as queries and I as keys.
-func attendScores(scaled *tensor.Dense) (*notebook.Stages, error) {
-	g := G.NewGraph()
-	scores := notebook.Input(g, "scores", scaled)
-	eye := notebook.Input(g, "I", notebook.Eye(scaled.Shape()[1]))
-	attention, err := layers.ScaledDotProductStages(&layers.Build{}, scores, eye, eye, layers.AttentionOptions{Scale: 1})
-	if err != nil {
-		return nil, err
-	}
-	var s notebook.Stages
-	s.Add("Attention Weights", attention.Weights)
-	return &s, s.Run()
 }
 
 // embed adds the tokens' embeddings to a graph: (T, D), small random numbers. Tokens 0 and 1 are the same.

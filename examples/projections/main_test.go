@@ -20,11 +20,11 @@ var defaults = sizes{tokens: 10, dim: 16, heads: 3}
 const movedWeights = 2.5e-11
 
 func TestNotebook(t *testing.T) {
-	s, err := attendScores(notebook.Printed(printedScores, 5, 10))
+	s, err := notebook.AttendScores(notebook.Printed(printedScores, 5, 10), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden.Check(t, "attention weights", s.Values("Attention Weights"), printedWeights, movedWeights)
+	golden.Check(t, "attention weights", s.Values("Attention"), printedWeights, movedWeights)
 }
 
 // TestBrokenRow checks the sixth row, where the notebook prints eight scores and all weights. The softmax over eight
@@ -37,7 +37,7 @@ func TestBrokenRow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := attendScores(scores)
+	s, err := notebook.AttendScores(scores, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestBrokenRow(t *testing.T) {
 	for _, w := range printed {
 		share += w
 	}
-	for i, got := range s.Values("Attention Weights") {
+	for i, got := range s.Values("Attention") {
 		// Allow half a unit of the 8th decimal for the weight, and half a unit for the sum of the printed weights.
 		if math.Abs(got*share-printed[i]) > 1e-8 {
 			t.Errorf("weight %d is %v, printed as %v", i, got*share, printed[i])
@@ -107,7 +107,7 @@ func TestHeads(t *testing.T) {
 		t.Fatal(err)
 	}
 	var split [3]*tensor.Dense // queries, keys, values: (H, T, D)
-	for i, name := range []string{"Queries", "Keys", "Values"} {
+	for i, name := range []string{"Q", "K", "V"} {
 		if split[i], err = splitHeads(s.Get(name), 3); err != nil {
 			t.Fatal(err)
 		}

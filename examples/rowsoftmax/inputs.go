@@ -1,10 +1,14 @@
 package main
 
-import "github.com/heed-go/heed/examples/internal/notebook"
+import (
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/examples/internal/notebook"
+)
 
 // printedInputs returns the notebook's queries, keys and values.
-func printedInputs() inputs {
-	return inputs{notebook.Printed(printedQ, 4, 8), notebook.Printed(printedK, 4, 8), notebook.Printed(printedV, 4, 8)}
+func printedInputs() (q, k, v *tensor.Dense) {
+	return notebook.Printed(printedQ, 4, 8), notebook.Printed(printedK, 4, 8), notebook.Printed(printedV, 4, 8)
 }
 
 // The notebook's printed inputs, rounded to 8 decimals.

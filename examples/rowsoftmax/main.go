@@ -29,11 +29,13 @@ import (
 	"github.com/heed-go/heed/examples/internal/example"
 	"github.com/heed-go/heed/examples/internal/notebook"
 	"github.com/heed-go/heed/examples/internal/picture"
-	"github.com/heed-go/heed/internal/heatmap"
 	"github.com/heed-go/heed/layers"
 )
 
 func main() { example.Main(run) }
+
+// causal hides later words from each word.
+var causal = layers.AttentionOptions{Mask: layers.Mask{Causal: true}}
 
 func run(w io.Writer, args []string) error {
 	flags, seed := example.New("rowsoftmax")
@@ -44,16 +46,20 @@ func run(w io.Writer, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	in := printedInputs()
+	q, k, v := printedInputs()
 	if flags.Own() {
 		rng := notebook.Source(*seed)
-		in = inputs{notebook.Randn(rng, *words, *dK), notebook.Randn(rng, *words, *dK), notebook.Randn(rng, *words, *dV)}
+		q, k, v = notebook.Randn(rng, *words, *dK), notebook.Randn(rng, *words, *dK), notebook.Randn(rng, *words, *dV)
 	}
-	rows, err := byRows(in)
+	rows, err := notebook.Attend(q, k, v, causal)
 	if err != nil {
 		return err
 	}
-	whole, err := wholeMatrix(rows.Get("Q·Kᵀ/√d_k + M"), in.v)
+	right, err := mix(rows.Get("Attention"), v)
+	if err != nil {
+		return err
+	}
+	wrong, err := wholeMatrix(rows.Get("Q·Kᵀ/√d_k + M"), v)
 	if err != nil {
 		return err
 	}
@@ -61,21 +67,22 @@ func run(w io.Writer, args []string) error {
 	if !flags.Own() {
 		fmt.Fprintln(w, "The notebook prints 14 numbers of V. The others were computed from its new values below.")
 	}
-	rows.Print(w, "V", "Q·Kᵀ", "var(Q)", "var(K)", "var(Q·Kᵀ)", "var(Q·Kᵀ/√d_k)", "Q·Kᵀ/√d_k", "mask", "M", "Q·Kᵀ/√d_k + M")
+	rows.Print(w, "V", "Q·Kᵀ", "var(Q)", "var(K)", "var(Q·Kᵀ)", "var(Q·Kᵀ/√d_k)", "Q·Kᵀ/√d_k")
+	notebook.Print(w, "mask", notebook.Causal(*words, 0, 1)) // here 1 means hidden
+	rows.Print(w, "M", "Q·Kᵀ/√d_k + M")
 	fmt.Fprintln(w, "\nSoftmax over the whole matrix, which is wrong:")
-	whole.Print(w)
+	wrong.Print(w)
 	fmt.Fprintln(w, "\nSoftmax of each row, which is right:")
-	rows.Print(w, "Weights", "Row sums", "New V")
+	right.Print(w)
 	labels, columns := picture.Count("word ", *words), picture.Count("", *words)
-	err = picture.Write(*out, heatmap.Figure{Title: "Where the softmax is taken", Layers: []heatmap.Layer{
-		picture.Layer("Over the whole matrix", labels, columns, whole.Values("Weights")),
-		picture.Layer("Over each row", labels, columns, rows.Values("Weights")),
-	}})
+	err = picture.Draw(*out, "Where the softmax is taken",
+		picture.Layer("Over the whole matrix", labels, columns, wrong.Values("Weights")),
+		picture.Layer("Over each row", labels, columns, right.Values("Weights")))
 	if err != nil || flags.Own() {
 		return err
 	}
 
-	closing, err := byRows(inputs{notebook.Printed(closingQ, 4, 8), notebook.Printed(closingK, 4, 8), firstRow(4)})
+	closing, err := notebook.Attend(notebook.Printed(closingQ, 4, 8), notebook.Printed(closingK, 4, 8), firstRow(4), causal)
 	if err != nil {
 		return err
 	}
@@ -83,7 +90,7 @@ func run(w io.Writer, args []string) error {
 	fmt.Fprintln(w, "They are also the first four numbers of the new V, because the first word sees only itself.")
 	closing.Print(w, "Q", "K")
 	fmt.Fprintf(w, "V, first numbers\n%s\nNew V, first numbers\n%s\n", closingV, notebook.Format(closing.Values("New V")[:4], 1, 4))
-	closing.Print(w, "Weights")
+	notebook.Print(w, "Weights", closing.Get("Attention"))
 	return nil
 }
 
@@ -93,37 +100,6 @@ func firstRow(words int) *tensor.Dense {
 	v := notebook.Causal(words, math.NaN(), math.NaN())
 	copy(v.Data().([]float64), notebook.Printed(closingV, 1, 4).Data().([]float64))
 	return v
-}
-
-// inputs are queries, keys (L, dK) and values (L, dV).
-type inputs struct{ q, k, v *tensor.Dense }
-
-// byRows computes attention, with a softmax for each row.
-func byRows(inputs inputs) (*notebook.Stages, error) {
-	words := inputs.q.Shape()[0] // L
-	g := G.NewGraph()
-	q, k, v := notebook.Input(g, "Q", inputs.q), notebook.Input(g, "K", inputs.k), notebook.Input(g, "V", inputs.v)
-	attention, err := layers.ScaledDotProductStages(&layers.Build{}, q, k, v, layers.AttentionOptions{Mask: layers.Mask{Causal: true}})
-	if err != nil {
-		return nil, err
-	}
-	product := G.Must(G.Mul(q, G.Must(G.Transpose(k)))) // (L, dK) x (L, dK)ᵀ -> (L, L)
-
-	var s notebook.Stages
-	s.Add("Q", q)
-	s.Add("K", k)
-	s.Add("V", v)
-	s.Add("Q·Kᵀ", product)
-	s.Add("var(Q)", notebook.Variance(q))
-	s.Add("var(K)", notebook.Variance(k))
-	s.Add("var(Q·Kᵀ)", notebook.Variance(product))
-	s.Add("var(Q·Kᵀ/√d_k)", notebook.Variance(attention.Scores))
-	s.Add("Q·Kᵀ/√d_k", attention.Scores)
-	s.Add("mask", notebook.Input(g, "mask", notebook.Causal(words, 0, 1))) // here 1 means hidden
-	s.Add("M", notebook.Input(g, "M", notebook.Causal(words, 0, math.Inf(-1))))
-	s.Add("Q·Kᵀ/√d_k + M", attention.Masked)
-	mix(&s, attention.Weights, attention.Output)
-	return &s, s.Run()
 }
 
 // wholeMatrix computes the notebook's first softmax with one query. Its keys are the L·L pairs. Their scores are in
@@ -144,16 +120,16 @@ func wholeMatrix(masked, values *tensor.Dense) (*notebook.Stages, error) {
 		return nil, err
 	}
 
-	g = G.NewGraph()
-	weights := notebook.Input(g, "weights", notebook.Matrix(words, words, pairs.Values("Weights")...))
-	var s notebook.Stages
-	mix(&s, weights, G.Must(G.Mul(weights, notebook.Input(g, "V", values)))) // (L, L) x (L, dV) -> (L, dV)
-	return &s, s.Run()
+	return mix(notebook.Matrix(words, words, pairs.Values("Weights")...), values)
 }
 
-// mix adds the weights, the sum of each of their rows, and the new values.
-func mix(s *notebook.Stages, weights, newV *G.Node) {
-	s.Add("Weights", weights)
-	s.Add("Row sums", G.Must(G.Sum(weights, 1)))
-	s.Add("New V", newV)
+// mix computes the sum of each row of the weights, and the new values.
+func mix(weights, values *tensor.Dense) (*notebook.Stages, error) {
+	g := G.NewGraph()
+	a, v := notebook.Input(g, "weights", weights), notebook.Input(g, "V", values)
+	var s notebook.Stages
+	s.Add("Weights", a)
+	s.Add("Row sums", G.Must(G.Sum(a, 1)))
+	s.Add("New V", G.Must(G.Mul(a, v))) // (L, L) x (L, dV) -> (L, dV)
+	return &s, s.Run()
 }

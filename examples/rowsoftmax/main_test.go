@@ -23,22 +23,26 @@ const (
 	movedVariance = 5e-9
 )
 
-// attend returns the stages of attention and of the wrong softmax for the notebook's inputs.
-func attend(t *testing.T) (rows, whole *notebook.Stages) {
+// attend returns the stages of attention, and the weights and new values of both softmaxes, for the notebook's inputs.
+func attend(t *testing.T) (rows, right, whole *notebook.Stages) {
 	t.Helper()
-	inputs := printedInputs()
-	rows, err := byRows(inputs)
+	q, k, v := printedInputs()
+	rows, err := notebook.Attend(q, k, v, causal)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if whole, err = wholeMatrix(rows.Get("Q·Kᵀ/√d_k + M"), inputs.v); err != nil {
+	right, err = mix(rows.Get("Attention"), v)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return rows, whole
+	if whole, err = wholeMatrix(rows.Get("Q·Kᵀ/√d_k + M"), v); err != nil {
+		t.Fatal(err)
+	}
+	return rows, right, whole
 }
 
 func TestNotebook(t *testing.T) {
-	rows, whole := attend(t)
+	rows, right, whole := attend(t)
 	for _, c := range []struct {
 		stage, printed string
 		moved          float64
@@ -50,11 +54,15 @@ func TestNotebook(t *testing.T) {
 		// The notebook prints this as normalized.var().
 		{"var(Q·Kᵀ/√d_k)", "0.6470301776599817", movedVariance},
 		{"Q·Kᵀ/√d_k", printedScaled, movedScaled},
-		{"mask", printedZeroOne, 0},
 		{"M", printedMask, 0},
 		{"Q·Kᵀ/√d_k + M", printedMasked, movedScaled},
 	} {
 		golden.Check(t, c.stage, rows.Values(c.stage), c.printed, c.moved)
+	}
+	for i, got := range right.Values("New V") { // the notebook doesn't multiply these weights
+		if want := rows.Values("New V")[i]; math.Abs(got-want) > 1e-15 {
+			t.Errorf("new V, number %d, is %v, want the output of attention, %v", i, got, want)
+		}
 	}
 	golden.Check(t, "weights", whole.Values("Weights"), printedAttention, movedWeights)
 
@@ -66,7 +74,7 @@ func TestNotebook(t *testing.T) {
 // TestSums checks that the weights of each row sum to 1 and, for the notebook's first softmax, that rows sum to 0.08 to
 // 0.36 and the whole matrix to 1.
 func TestSums(t *testing.T) {
-	rows, whole := attend(t)
+	_, rows, whole := attend(t)
 	golden.Check(t, "sums over the whole matrix", whole.Values("Row sums"), "0.0780 0.3135 0.2472 0.3613", 0)
 	total := 0.0
 	for i, sum := range whole.Values("Row sums") {

@@ -27,7 +27,6 @@ import (
 	"github.com/heed-go/heed/examples/internal/example"
 	"github.com/heed-go/heed/examples/internal/notebook"
 	"github.com/heed-go/heed/examples/internal/picture"
-	"github.com/heed-go/heed/internal/heatmap"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -68,26 +67,26 @@ func run(w io.Writer, args []string) error {
 	}
 	n := len(tokens)
 	decompose(w, tokens, row, s.Values("weights")[row*n:][:n], s.Get("V"))
-	figure := heatmap.Figure{Title: *sentence, Layers: []heatmap.Layer{picture.Layer("Untrained", tokens, tokens, s.Values("weights"))}}
+	untrained := picture.Layer("Untrained", tokens, tokens, s.Values("weights"))
 	if flags.Own() {
-		return picture.Write(*out, figure)
+		return picture.Draw(*out, *sentence, untrained)
 	}
 
-	scored, err := attendScores()
+	scored, err := notebook.AttendScores(notebook.Printed(printedScores, 6, 6), 1./8) // 1/√64
 	if err != nil {
 		return err
 	}
-	figure.Layers = append(figure.Layers, picture.Layer("By the notebook's scores", tokens, tokens, scored.Values("weights")))
-	if err := picture.Write(*out, figure); err != nil {
+	byScores := picture.Layer("By the notebook's scores", tokens, tokens, scored.Values("Attention"))
+	if err := picture.Draw(*out, *sentence, untrained, byScores); err != nil {
 		return err
 	}
 	fmt.Fprintln(w, "\nThe notebook's scores:")
-	notebook.Table(w, tokens, tokens, scored.Values("scores"), 1)
+	notebook.Table(w, tokens, tokens, scored.Values("Q·Kᵀ"), 1)
 	fmt.Fprintln(w, "Scaled, scores/√64:")
-	notebook.Table(w, tokens, tokens, scored.Values("scaled"), 4)
+	notebook.Table(w, tokens, tokens, scored.Values("Q·Kᵀ/√d_k"), 4)
 	fmt.Fprintln(w, "Their attention weights, softmax(scores/√64):")
-	notebook.Table(w, tokens, tokens, scored.Values("weights"), 2)
-	decompose(w, tokens, row, scored.Values("weights")[row*n:][:n], s.Get("V"))
+	notebook.Table(w, tokens, tokens, scored.Values("Attention"), 2)
+	decompose(w, tokens, row, scored.Values("Attention")[row*n:][:n], s.Get("V"))
 	fmt.Fprintln(w, "\nThe notebook's illustration, which isn't the softmax of its scores:")
 	decompose(w, tokens, row, illustration, s.Get("V"))
 	return nil
@@ -186,13 +185,8 @@ func attend(seed uint64, tokens []string, dim, dK int) (*notebook.Stages, error)
 	s.Add("X", x)
 	s.Add("weights", b.AttentionWeights()[0].Weights) // (1, 1, n, n)
 	s.Add("output", output)
-	names := [3]string{"Q", "K", "V"}
-	for i, l := range []*layers.Linear{attention.Query, attention.Key, attention.Value} {
-		projected, err := l.Forward(b, x) // (n, dim) x (dK, dim)ᵀ -> (n, dK)
-		if err != nil {
-			return nil, err
-		}
-		s.Add(names[i], projected)
+	if err := s.AddProjections(b, attention, x); err != nil { // (n, dim) x (dK, dim)ᵀ -> (n, dK)
+		return nil, err
 	}
 	return &s, s.Run()
 }
@@ -200,27 +194,10 @@ func attend(seed uint64, tokens []string, dim, dK int) (*notebook.Stages, error)
 // illustration has the notebook's illustrative attention weights for "cat".
 var illustration = []float64{0.05, 0.15, 0.65, 0.03, 0.07, 0.05}
 
-// attendScores computes attention weights from the notebook's scores. It uses the scores as queries, and the identity
-// matrix as keys and values.
-func attendScores() (*notebook.Stages, error) {
-	g := G.NewGraph()
-	scores := notebook.Input(g, "scores", notebook.Matrix(6, 6,
-		2.1, 1.2, 0.8, 0.9, 2.0, 0.7,
-		1.1, 3.2, 4.1, 0.6, 1.0, 1.8,
-		0.9, 4.0, 2.8, 2.1, 0.8, 2.2,
-		0.7, 1.5, 2.3, 1.9, 1.1, 3.1,
-		1.8, 1.0, 0.9, 1.2, 2.1, 0.8,
-		0.6, 2.1, 1.9, 2.8, 0.7, 2.5))
-	eye := notebook.Input(g, "I", notebook.Eye(6))
-	attention, err := layers.ScaledDotProductStages(&layers.Build{}, scores, eye, eye, layers.AttentionOptions{
-		Scale: 1. / 8, // 1/√64
-	})
-	if err != nil {
-		return nil, err
-	}
-	var s notebook.Stages
-	s.Add("scores", scores)
-	s.Add("scaled", attention.Scores)
-	s.Add("weights", attention.Weights)
-	return &s, s.Run()
-}
+// printedScores are the notebook's scores.
+const printedScores = `[[2.1 1.2 0.8 0.9 2.0 0.7]
+ [1.1 3.2 4.1 0.6 1.0 1.8]
+ [0.9 4.0 2.8 2.1 0.8 2.2]
+ [0.7 1.5 2.3 1.9 1.1 3.1]
+ [1.8 1.0 0.9 1.2 2.1 0.8]
+ [0.6 2.1 1.9 2.8 0.7 2.5]]`

@@ -11,16 +11,17 @@ import (
 
 	"github.com/heed-go/heed/examples/internal/example"
 	"github.com/heed-go/heed/examples/internal/golden"
+	"github.com/heed-go/heed/examples/internal/notebook"
 )
 
 // TestScores compares the weights with rows that were computed separately, with plain sums. The notebook prints only
 // the scores.
 func TestScores(t *testing.T) {
-	s, err := attendScores()
+	s, err := notebook.AttendScores(notebook.Printed(printedScores, 6, 6), 1./8)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := s.Values("weights")
+	w := s.Values("Attention")
 	const n = 6
 	golden.Check(t, "The", w[:n], "0.18411608 0.16452564 0.15650163 0.15847018 0.18182895 0.15455753", 0)
 	golden.Check(t, "cat", w[n:2*n], "0.14763196 0.1919476  0.21480324 0.13868739 0.14579805 0.16113176", 0)

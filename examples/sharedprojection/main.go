@@ -32,7 +32,6 @@ import (
 	"github.com/heed-go/heed/examples/internal/example"
 	"github.com/heed-go/heed/examples/internal/notebook"
 	"github.com/heed-go/heed/examples/internal/picture"
-	"github.com/heed-go/heed/internal/heatmap"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -58,34 +57,34 @@ func run(w io.Writer, args []string) error {
 		return err
 	}
 	fmt.Fprintf(w, "Learned: %s\n", learned)
-	for _, t := range [][2]string{ // the notebook's headings
-		{"Input tokens", "input tokens"},
-		{"Weights for query and key projections vectors", "weights for query and key  projection vectors"},
-		{"Weights for value  projection vector", "weights for value projection vector"},
-		{"Query vectors", "query vectors"},
-		{"Key vectors", "key vectors"},
-		{"Value vectors", "value vectors"},
-		{"Similarity scores", "similarity scores"},
-		{"Attention weights", "attention weights"},
-		{"Context vectors", "context vectors"},
+	for _, t := range [][3]string{ // a stage, and the notebook's headings
+		{"X", "Input tokens", "input tokens"},
+		{"W_qk", "Weights for query and key projections vectors", "weights for query and key  projection vectors"},
+		{"W_v", "Weights for value  projection vector", "weights for value projection vector"},
+		{"Q", "Query vectors", "query vectors"},
+		{"K", "Key vectors", "key vectors"},
+		{"V", "Value vectors", "value vectors"},
+		{"Q·Kᵀ", "Similarity scores", "similarity scores"},
+		{"weights", "Attention weights", "attention weights"},
+		{"context", "Context vectors", "context vectors"},
 	} {
-		s.Print(w, t[0])
+		notebook.Print(w, t[1], s.Get(t[0]))
 		shape := s.Get(t[0]).Shape() // the weights are (1, 1, n, n), with batch and heads first
-		fmt.Fprintf(w, "Shape of %s:  %v\n", t[1], shape[len(shape)-2:])
+		fmt.Fprintf(w, "Shape of %s:  %v\n", t[2], shape[len(shape)-2:])
 	}
-	err = picture.Write(*out, heatmap.Figure{Title: "One weight for queries and keys", Layers: []heatmap.Layer{
-		picture.Layer("Attention weights", picture.Count("token ", *tokens), picture.Count("", *tokens), s.Values("Attention weights")),
-	}})
+	err = picture.Draw(*out, "One weight for queries and keys",
+		picture.Layer("Attention weights", picture.Count("token ", *tokens), picture.Count("", *tokens), s.Values("weights")))
 	if err != nil || flags.Own() {
 		return err
 	}
 
-	earlier, err := attendScores(notebook.Printed(printedScores, 3, 3), 6)
+	earlier, err := notebook.AttendScores(notebook.Printed(printedScores, 3, 3), 1/math.Sqrt(6))
 	if err != nil {
 		return err
 	}
 	fmt.Fprintln(w, "\nThe notebook's scores, from an earlier run with tokens that it doesn't print, and the weights that follow from them:")
-	earlier.Print(w)
+	notebook.Print(w, "Similarity scores", earlier.Get("Q·Kᵀ"))
+	notebook.Print(w, "Attention weights", earlier.Get("Attention"))
 	fmt.Fprintf(w, "Its context vectors, also from that run, which don't follow from its printed numbers\n%s\n", printedContext)
 	return nil
 }
@@ -124,47 +123,25 @@ func attend(inputs inputs) (*notebook.Stages, []string, error) {
 
 	// Add the inner stages. A graph binds each weight once, so these projections use the same nodes as attention.
 	var s notebook.Stages
-	s.Add("Input tokens", x)
-	var projected [3]*G.Node
-	for i, l := range []*layers.Linear{a.Query, a.Key, a.Value} {
-		if projected[i], err = l.Forward(b, x); err != nil { // (n, d) x (dK or dV, d)ᵀ -> (n, dK) or (n, dV)
-			return nil, nil, err
-		}
-	}
-	for i, name := range []string{"Weights for query and key projections vectors", "Weights for value  projection vector"} {
+	s.Add("X", x)
+	for i, name := range []string{"W_qk", "W_v"} {
 		weight, err := b.Bind(g, []*layers.Linear{a.Query, a.Value}[i].Weight)
 		if err != nil {
 			return nil, nil, err
 		}
 		s.Add(name, G.Must(G.Transpose(weight))) // (dK, d) -> (d, dK)
 	}
-	s.Add("Query vectors", projected[0])
-	s.Add("Key vectors", projected[1])
-	s.Add("Value vectors", projected[2])
-	product := G.Must(G.Mul(projected[0], G.Must(G.Transpose(projected[1])))) // (n, dK) x (n, dK)ᵀ -> (n, n)
-	s.Add("Similarity scores", product)
-	s.Add("Attention weights", weights)
-	s.Add("Context vectors", context)
+	if err := s.AddProjections(b, a, x); err != nil { // (n, d) x (dK or dV, d)ᵀ -> (n, dK) or (n, dV)
+		return nil, nil, err
+	}
+	s.Add("Q·Kᵀ", G.Must(G.Mul(s.Node("Q"), G.Must(G.Transpose(s.Node("K")))))) // (n, dK) x (n, dK)ᵀ -> (n, n)
+	s.Add("weights", weights)
+	s.Add("context", context)
 	var names []string
 	for _, node := range b.Learnables() {
 		names = append(names, node.Name())
 	}
 	return &s, names, s.Run()
-}
-
-// attendScores computes attention weights from scores, (n, n). It uses the scores as queries and I as keys.
-func attendScores(similarity *tensor.Dense, dK int) (*notebook.Stages, error) {
-	g := G.NewGraph()
-	scores := notebook.Input(g, "scores", similarity)
-	eye := notebook.Input(g, "I", notebook.Eye(similarity.Shape()[0]))
-	attention, err := layers.ScaledDotProductStages(&layers.Build{}, scores, eye, eye, layers.AttentionOptions{Scale: 1 / math.Sqrt(float64(dK))})
-	if err != nil {
-		return nil, err
-	}
-	var s notebook.Stages
-	s.Add("Similarity scores", scores)
-	s.Add("Attention weights", attention.Weights)
-	return &s, s.Run()
 }
 
 // setTransposed copies the notebook's weight, which has shape (in, out) for x·W, into a Linear's weight, which has

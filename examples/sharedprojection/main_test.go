@@ -22,15 +22,15 @@ func TestNotebook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden.Check(t, "queries", right.Values("Query vectors"), printedQ, movedProjection)
-	golden.Check(t, "keys", right.Values("Key vectors"), printedQ, movedProjection) // the notebook prints the same numbers
-	golden.Check(t, "values", right.Values("Value vectors"), printedV, movedProjection)
+	golden.Check(t, "queries", right.Values("Q"), printedQ, movedProjection)
+	golden.Check(t, "keys", right.Values("K"), printedQ, movedProjection) // the notebook prints the same numbers
+	golden.Check(t, "values", right.Values("V"), printedV, movedProjection)
 
-	earlier, err := attendScores(notebook.Printed(printedScores, 3, 3), 6)
+	earlier, err := notebook.AttendScores(notebook.Printed(printedScores, 3, 3), 1/math.Sqrt(6))
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden.Check(t, "attention weights", earlier.Values("Attention weights"), printedWeights, movedWeights)
+	golden.Check(t, "attention weights", earlier.Values("Attention"), printedWeights, movedWeights)
 }
 
 // TestNotebookDisagrees checks that the notebook's numbers contradict each other, because its cells were run out of
@@ -44,7 +44,7 @@ func TestNotebookDisagrees(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, got := range right.Values("Similarity scores") {
+	for i, got := range right.Values("Q·Kᵀ") {
 		if math.Abs(got-scores[i]) < 0.5 {
 			t.Errorf("score %d from the printed Q and K is %v, want a number far from %v, the score of the earlier run", i, got, scores[i])
 		}
@@ -55,7 +55,7 @@ func TestNotebookDisagrees(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, got := right.Values("Value vectors"), right.Values("Context vectors")
+	v, got := right.Values("V"), right.Values("context")
 	const n, dV = 3, 5
 	for column := range dV {
 		least, largest := min(v[column], v[dV+column], v[2*dV+column]), max(v[column], v[dV+column], v[2*dV+column])
@@ -76,14 +76,14 @@ func TestRight(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden.Check(t, "scores", right.Values("Similarity scores"), rightScores, 0)
-	golden.Check(t, "attention weights", right.Values("Attention weights"), rightWeights, 0)
-	golden.Check(t, "context vectors", right.Values("Context vectors"), rightContext, 0)
+	golden.Check(t, "scores", right.Values("Q·Kᵀ"), rightScores, 0)
+	golden.Check(t, "attention weights", right.Values("weights"), rightWeights, 0)
+	golden.Check(t, "context vectors", right.Values("context"), rightContext, 0)
 
 	if got := strings.Join(learned, " "); got != "query.weight value.weight" {
 		t.Errorf("the graph learns %q, want queries and keys to share one weight", got)
 	}
-	s := right.Values("Similarity scores")
+	s := right.Values("Q·Kᵀ")
 	for i := range 3 {
 		for j := range i {
 			if math.Abs(s[i*3+j]-s[j*3+i]) > 1e-14 {

@@ -23,7 +23,6 @@ import (
 	"github.com/heed-go/heed/examples/internal/example"
 	"github.com/heed-go/heed/examples/internal/notebook"
 	"github.com/heed-go/heed/examples/internal/picture"
-	"github.com/heed-go/heed/internal/heatmap"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/optim"
@@ -152,7 +151,5 @@ func (m model) show(w io.Writer, sequences *tensor.Dense, out string) error {
 	rows, columns := strings.Split(text(best, 0), ""), strings.Split(text(sequences, 0), "")
 	weights := s.Values("weights")[:m.length*m.length]
 	notebook.Table(w, rows, columns, weights, 2)
-	return picture.Write(out, heatmap.Figure{Title: text(sequences, 0) + " backwards", Layers: []heatmap.Layer{
-		picture.Layer("What each digit attends to", rows, columns, weights),
-	}})
+	return picture.Draw(out, text(sequences, 0)+" backwards", picture.Layer("What each digit attends to", rows, columns, weights))
 }

@@ -113,6 +113,9 @@ func (s *Stages) Add(name string, n *G.Node) {
 	s.names, s.nodes = append(s.names, name), append(s.nodes, n)
 }
 
+// Node returns the node of a stage.
+func (s *Stages) Node(name string) *G.Node { return s.nodes[slices.Index(s.names, name)] }
+
 // Run runs the graph once and copies the value of each stage. It needs gorgonia.Read nodes, made before the machine,
 // because the machine reuses the memory of nodes that the graph no longer needs.
 func (s *Stages) Run() error {

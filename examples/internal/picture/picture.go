@@ -34,6 +34,11 @@ func Count(name string, n int) []string {
 	return labels
 }
 
+// Draw draws layers below a title as a PNG, like Write.
+func Draw(path, title string, layers ...heatmap.Layer) error {
+	return Write(path, heatmap.Figure{Title: title, Layers: layers})
+}
+
 // Write draws a figure as a PNG. It makes the folder if it doesn't exist. It does nothing if path is empty. If it can't
 // draw or write the whole picture, it leaves a file at path unchanged. It writes to a pipe or a device in place.
 func Write(path string, f heatmap.Figure) error {
