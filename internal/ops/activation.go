@@ -82,20 +82,15 @@ func Activate(e *Env, x *G.Node, a Activation) (*G.Node, error) {
 func activate[F kernel.Float](e *Env, x *G.Node, a Activation) (*G.Node, error) {
 	u := unaryOf[F](a)
 	shape := x.Shape()
-	o := newOp(fmt.Sprintf("%v%v", a, shape), shape, func(y []F, values []G.Value) error {
+	o := newOp(fmt.Sprintf("%v%v", a, shape), shape, func(y []F, values []G.Value) {
 		x := elements[F](values[0], len(y))
 		u.forward(e.Cores, y, x)
-		return nil
 	})
-	o.diff = []bool{true}
-	o.grad = func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		dx := newOp(fmt.Sprintf("%v.dx%v", a, shape), shape, func(dx []F, values []G.Value) error {
+	o.wrt, o.grad = 1, func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
+		return one(e.apply(newOp(fmt.Sprintf("%v.dx%v", a, shape), shape, func(dx []F, values []G.Value) {
 			x, g := read2[F](values, len(dx), len(dx))
 			u.backward(e.Cores, dx, x, g)
-			return nil
-		})
-		n, err := e.apply(dx, inputs[0], g)
-		return G.Nodes{n}, err
+		}), inputs[0], g))
 	}
 	return e.apply(o, x)
 }

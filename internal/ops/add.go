@@ -24,13 +24,11 @@ func Add(e *Env, x, y *G.Node) (*G.Node, error) {
 
 func add[F kernel.Float](e *Env, x, y *G.Node) (*G.Node, error) {
 	shape := x.Shape()
-	o := newOp(fmt.Sprintf("add%v", shape), shape, func(out []F, values []G.Value) error {
+	o := newOp(fmt.Sprintf("add%v", shape), shape, func(out []F, values []G.Value) {
 		x, y := read2[F](values, len(out), len(out))
 		kernel.Add(e.Cores, out, x, y)
-		return nil
 	})
-	o.diff = []bool{true, true}
-	o.grad = func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) { return G.Nodes{g, g}, nil }
+	o.wrt, o.grad = 2, func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) { return G.Nodes{g, g}, nil }
 	return e.apply(o, x, y)
 }
 
@@ -57,19 +55,16 @@ func AddRows(e *Env, x, table *G.Node) (*G.Node, error) {
 func addRows[F kernel.Float](e *Env, x, table *G.Node) (*G.Node, error) {
 	shape, tableShape := x.Shape(), table.Shape()
 	used := shape[len(shape)-2] * shape[len(shape)-1] // number of elements in the first T rows of the table
-	o := newOp(fmt.Sprintf("add rows%v", shape), shape, func(out []F, values []G.Value) error {
+	o := newOp(fmt.Sprintf("add rows%v", shape), shape, func(out []F, values []G.Value) {
 		x, table := read2[F](values, len(out), tableShape.TotalSize())
 		copy(out, x)
 		kernel.AddRow(e.Cores, out, table[:used])
-		return nil
 	})
-	o.diff = []bool{true, true}
-	o.grad = func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		dt := newOp(fmt.Sprintf("add rows.dtable%v%v", shape, tableShape), tableShape, func(dt []F, values []G.Value) error {
+	o.wrt, o.grad = 2, func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) {
+		dt := newOp(fmt.Sprintf("add rows.dtable%v%v", shape, tableShape), tableShape, func(dt []F, values []G.Value) {
 			g := elements[F](values[0], shape.TotalSize())
 			kernel.SumRows(e.Cores, dt[:used], g)
 			clear(dt[used:])
-			return nil
 		})
 		nt, err := e.apply(dt, g)
 		return G.Nodes{g, nt}, err
@@ -96,13 +91,11 @@ func addConstantRows[F kernel.Float](e *Env, x *G.Node, table []float64, label s
 	for i, v := range table {
 		rows[i] = F(v)
 	}
-	o := newOp(fmt.Sprintf("add constant rows%v(%s)", x.Shape(), label), x.Shape(), func(out []F, values []G.Value) error {
+	o := newOp(fmt.Sprintf("add constant rows%v(%s)", x.Shape(), label), x.Shape(), func(out []F, values []G.Value) {
 		x := elements[F](values[0], len(out))
 		copy(out, x)
 		kernel.AddRow(e.Cores, out, rows)
-		return nil
 	})
-	o.diff = []bool{true}
-	o.grad = func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) { return G.Nodes{g}, nil }
+	o.wrt, o.grad = 1, func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) { return G.Nodes{g}, nil }
 	return e.apply(o, x)
 }

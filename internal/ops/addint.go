@@ -23,15 +23,15 @@ func AddInt(e *Env, x *G.Node, n int) (*G.Node, error) {
 	out := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(sum))
 	o := &op{
 		name: fmt.Sprintf("add int%v(%d)", shape, n), shape: shape, out: typeOf(tensor.Int, shape),
-		run: func(values []G.Value) (G.Value, error) {
+		run: func(values []G.Value) G.Value {
 			x := elements[int](values[0], len(sum))
 			for i, v := range x {
 				if v != clampOffset(v) {
-					return nil, fmt.Errorf("offset %d of batch element %d isn't between −%d and %[3]d", v, i, kernel.MaxOffset)
+					fail("offset %d of batch element %d isn't between −%d and %[3]d", v, i, kernel.MaxOffset)
 				}
 				sum[i] = v + n
 			}
-			return out, nil
+			return out
 		},
 	}
 	return e.apply(o, x)

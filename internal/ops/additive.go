@@ -49,33 +49,27 @@ func additiveScores[F kernel.Float](e *Env, name string, q, k, v *G.Node) (*G.No
 	}
 	shape := append(qs[:r-1].Clone(), s.Keys)
 
-	inputs := G.Nodes{q, k}
 	shapes := []tensor.Shape{qs, ks}
 	if v != nil {
-		inputs, shapes = append(inputs, v), append(shapes, v.Shape())
+		shapes = append(shapes, v.Shape())
 	}
 	// operands returns the elements of q, k and v. The last slice is nil if v is nil.
 	operands := func(values []G.Value) (q, k, scale []F) {
-		if v != nil {
-			scale = elements[F](values[2], s.Width)
-		}
 		q, k = read2[F](values, s.Batch*s.Queries*s.Width, s.Batch*s.Keys*s.Width)
-		return q, k, scale
+		return q, k, optional[F](values[:len(shapes)], 2, s.Width)
 	}
 	attrs := fmt.Sprintf("%v%v(%t)", qs, ks, v != nil)
-	o := newOp(name+attrs, shape, func(scores []F, values []G.Value) error {
+	o := newOp(name+attrs, shape, func(scores []F, values []G.Value) {
 		q, k, v := operands(values)
 		kernel.AdditiveScores(e.Cores, scores, q, k, v, s)
-		return nil
 	})
-	o.diff = slices.Repeat([]bool{true}, len(inputs))
-	o.grad = func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
+	o.wrt, o.grad = len(shapes), func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
 		given := len(inputs)
 		var work *buffer[F]
 		if v != nil {
 			work = newBuffer[F](tensor.Shape{kernel.AdditiveWork(s)})
 		}
-		return joint(e, name+".grad"+attrs, shapes, append(inputs[:given:given], g), work, nil, func(d [][]F, values []G.Value) error {
+		return joint(e, name+".grad"+attrs, shapes, append(inputs[:given:given], g), work, nil, func(d [][]F, values []G.Value) {
 			q, k, v := operands(values)
 			g := elements[F](values[given], shape.TotalSize())
 			if v == nil {
@@ -83,8 +77,7 @@ func additiveScores[F kernel.Float](e *Env, name string, q, k, v *G.Node) (*G.No
 			} else {
 				kernel.AdditiveScoresGrad(e.Cores, d[0], d[1], d[2], q, k, v, g, s, work.slice())
 			}
-			return nil
 		})
 	}
-	return e.apply(o, inputs...)
+	return e.apply(o, q, k, v)
 }

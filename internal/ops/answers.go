@@ -27,12 +27,12 @@ func sumAnswers[F kernel.Float](e *Env, name string, logits, targets *G.Node, n 
 	count, vocab := rows(logits.Shape())
 	size := tensor.Shape(targets.Shape()[1:]).TotalSize() // targets per row
 	answers := make([]int, count)
-	o := newOp(fmt.Sprint(name, logits.Shape(), n), tensor.Shape{n}, func(sums []float64, values []G.Value) error {
+	o := newOp(fmt.Sprint(name, logits.Shape(), n), tensor.Shape{n}, func(sums []float64, values []G.Value) {
 		logits := elements[F](values[0], count*vocab)
 		targets := elements[int](values[1], count)
 		for i, t := range targets {
 			if t >= vocab {
-				return noClass(t, i, vocab)
+				failClass(t, i, vocab)
 			}
 			if answers[i] = -1; t >= 0 {
 				answers[i] = largest(logits[i*vocab:][:vocab])
@@ -42,7 +42,6 @@ func sumAnswers[F kernel.Float](e *Env, name string, logits, targets *G.Node, n 
 		for lo := 0; lo < count; lo += size {
 			add(sums, answers[lo:lo+size], targets[lo:lo+size])
 		}
-		return nil
 	})
 	return e.apply(o, logits, targets)
 }

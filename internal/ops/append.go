@@ -37,23 +37,20 @@ func appendOf[F kernel.Float](e *Env, past, x *G.Node) (*G.Node, error) {
 		n = 1
 	}
 	attrs := fmt.Sprintf("%v%v", ps, xs)
-	o := newOp("append"+attrs, shape, func(out []F, values []G.Value) error {
+	o := newOp("append"+attrs, shape, func(out []F, values []G.Value) {
 		past, x := read2[F](values, n*before, n*after)
 		for i := range n {
 			copy(out[i*(before+after):], past[i*before:][:before])
 			copy(out[i*(before+after)+before:], x[i*after:][:after])
 		}
-		return nil
 	})
-	o.diff = []bool{true, true}
-	o.grad = func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		return joint(e, "append.grad"+attrs, []tensor.Shape{ps, xs}, []*G.Node{g}, nil, nil, func(grads [][]F, values []G.Value) error {
+	o.wrt, o.grad = 2, func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) {
+		return joint(e, "append.grad"+attrs, []tensor.Shape{ps, xs}, []*G.Node{g}, nil, nil, func(grads [][]F, values []G.Value) {
 			g := elements[F](values[0], n*(before+after))
 			for i := range n {
 				copy(grads[0][i*before:][:before], g[i*(before+after):])
 				copy(grads[1][i*after:][:after], g[i*(before+after)+before:])
 			}
-			return nil
 		})
 	}
 	return e.apply(o, past, x)

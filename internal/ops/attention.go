@@ -40,10 +40,10 @@ func attention[F kernel.Float](e *Env, c AttentionInputs) (*G.Node, error) {
 		return kernel.HeadRows(data, heads, length, width)
 	}
 	// operands returns the queries, keys and values, and sets a.Mask from the mask's inputs.
-	operands := func(a *kernel.Attention[F], values []G.Value) (q, k, v kernel.Rows[F], err error) {
+	operands := func(a *kernel.Attention[F], values []G.Value) (q, k, v kernel.Rows[F]) {
 		qs, ks, vs := read3[F](values, shape[0]*l.heads*queries*l.width, shape[0]*l.groups*keys*l.width, shape[0]*l.groups*keys*l.value)
-		a.Mask, err = mask.read(values[3:])
-		return rows(qs, l.heads, queries, l.width), rows(ks, l.groups, keys, l.width), rows(vs, l.groups, keys, l.value), err
+		a.Mask = mask.read(values[3:])
+		return rows(qs, l.heads, queries, l.width), rows(ks, l.groups, keys, l.width), rows(vs, l.groups, keys, l.value)
 	}
 
 	dropped := e.drop(c.Dropout)
@@ -55,38 +55,27 @@ func attention[F kernel.Float](e *Env, c AttentionInputs) (*G.Node, error) {
 	if dropped.p > 0 {
 		attrs += fmt.Sprintf(" dropout%v", dropped)
 	}
-	o := newOp("attention"+attrs, l.out, func(out []F, values []G.Value) error {
-		q, k, v, err := operands(&state.kernel, values)
-		if err != nil {
-			return err
-		}
+	o := newOp("attention"+attrs, l.out, func(out []F, values []G.Value) {
+		q, k, v := operands(&state.kernel, values)
 		if state.lse == nil {
 			state.lse = make([]F, shape[0]*shape[1]*queries)
 		}
 		state.kernel.Dropout.Run = state.runs.next(e)
 		state.kernel.Forward(e.Cores, q, k, v, rows(out, l.heads, queries, l.value), state.lse)
-		return nil
 	})
 	o.shared, o.layer = state, c.Name
-	inputs := append(G.Nodes{q, k, v}, mask.nodes...)
-	o.diff = make([]bool, len(inputs))
-	o.diff[0], o.diff[1], o.diff[2] = true, true, true
 	shapes := []tensor.Shape{q.Shape(), k.Shape(), v.Shape()}
 	if m.Bias != nil {
-		o.diff[len(inputs)-1] = true
 		shapes = append(shapes, m.Bias.Shape())
 	}
-	o.grad = func(inputs G.Nodes, out, g *G.Node) (G.Nodes, error) {
+	o.wrt, o.grad = len(shapes), func(inputs G.Nodes, out, g *G.Node) (G.Nodes, error) {
 		state := state
 		if owner, ok := out.Op().(*op); ok { // apply may have returned an earlier, equal node: its op has the state
 			state = owner.shared.(*attentionState[F])
 		}
 		given := len(inputs)
-		parts, err := joint(e, "attention.grad"+attrs, shapes, append(inputs[:given:given], out, g), nil, nil, func(grads [][]F, values []G.Value) error {
-			q, k, v, err := operands(&state.kernel, values)
-			if err != nil {
-				return err
-			}
+		return joint(e, "attention.grad"+attrs, shapes, append(inputs[:given:given], out, g), nil, nil, func(grads [][]F, values []G.Value) {
+			q, k, v := operands(&state.kernel, values)
 			out, g := read2[F](values[given:], l.out.TotalSize(), l.out.TotalSize())
 			var dbias []F
 			if m.Bias != nil {
@@ -94,17 +83,7 @@ func attention[F kernel.Float](e *Env, c AttentionInputs) (*G.Node, error) {
 			}
 			state.kernel.Backward(e.Cores, q, k, v, rows(out, l.heads, queries, l.value), rows(g, l.heads, queries, l.value), state.lse,
 				rows(grads[0], l.heads, queries, l.width), rows(grads[1], l.groups, keys, l.width), rows(grads[2], l.groups, keys, l.value), dbias)
-			return nil
 		})
-		if err != nil {
-			return nil, err
-		}
-		grads := make(G.Nodes, len(inputs))
-		copy(grads, parts[:3])
-		if m.Bias != nil {
-			grads[len(inputs)-1] = parts[3]
-		}
-		return grads, nil
 	}
-	return e.apply(o, inputs...)
+	return e.apply(o, append(G.Nodes{q, k, v}, mask.nodes...)...)
 }

@@ -87,53 +87,41 @@ func crossEntropy[F kernel.Float](e *Env, logits, targets *G.Node, c CrossEntrop
 	if classWeights != nil { // a hash, as the list may be long
 		attrs += fmt.Sprintf(" of classes weighted %x", sha256.Sum256(fmt.Append(nil, classWeights)))
 	}
-	inputs, diff := G.Nodes{logits, targets}, []bool{true, false}
-	if c.Weights != nil {
-		inputs, diff = append(inputs, c.Weights), append(diff, false)
-	}
 	o := &op{
-		name: name + attrs, layer: name, shape: tensor.ScalarShape(), out: dtypeOf[F](), diff: diff,
-		run: func(values []G.Value) (G.Value, error) {
+		name: name + attrs, layer: name, shape: tensor.ScalarShape(), out: dtypeOf[F](),
+		run: func(values []G.Value) G.Value {
 			logits := elements[F](values[0], n*vocab)
 			targets := elements[int](values[1], n)
-			if err := w.read(optional(values, 2)); err != nil {
-				return nil, err
-			}
-			if err := weighClasses(w, classes, targets, classWeights, vocab); err != nil {
-				return nil, err
-			}
+			w.read(values)
+			weighClasses(w, classes, targets, classWeights, vocab)
 			kernel.SmoothCrossEntropy(e.Cores, losses, logSums, logits, classes, vocab, F(c.LabelSmoothing))
 			var sum float64
 			for i, l := range losses {
 				sum += float64(w.values[i]) * float64(l)
 			}
-			return scalar(F(w.mean(sum, 1))), nil
+			return scalar(F(w.mean(sum, 1)))
 		},
 	}
-	o.grad = func(nodes G.Nodes, out, g *G.Node) (G.Nodes, error) {
-		d := newOp(name+".dlogits"+attrs, shape, func(d []F, values []G.Value) error {
+	o.wrt, o.grad = 1, func(nodes G.Nodes, out, g *G.Node) (G.Nodes, error) {
+		d := newOp(name+".dlogits"+attrs, shape, func(d []F, values []G.Value) {
 			logits, g := read2[F](values, n*vocab, 1)
 			kernel.SmoothCrossEntropyGrad(e.Cores, d, logSums, logits, classes, vocab, F(c.LabelSmoothing), w.gradient(g[0]))
-			return nil
 		})
 		// The loss is among the inputs, so that it runs first: it fills logSums, classes and w.
-		grads := make(G.Nodes, len(nodes))
-		var err error
-		grads[0], err = e.apply(d, nodes[0], g, out)
-		return grads, err
+		return one(e.apply(d, nodes[0], g, out))
 	}
-	return e.apply(o, inputs...)
+	return e.apply(o, logits, targets, c.Weights)
 }
 
 // weighClasses multiplies each position's weight by the weight of its target's class. If a target is below 0, its
 // weight becomes 0. Then weighClasses sets classes to the targets, or to −1 where the weight is 0.
-func weighClasses[F kernel.Float](w *weighting[F], classes, targets []int, classWeights []float64, vocab int) error {
+func weighClasses[F kernel.Float](w *weighting[F], classes, targets []int, classWeights []float64, vocab int) {
 	for i, t := range targets {
 		switch {
 		case t < 0 || w.values[i] == 0:
 			w.values[i] = 0
 		case t >= vocab:
-			return noClass(t, i, vocab)
+			failClass(t, i, vocab)
 		case classWeights != nil:
 			w.values[i] *= F(classWeights[t])
 		}
@@ -141,19 +129,10 @@ func weighClasses[F kernel.Float](w *weighting[F], classes, targets []int, class
 			classes[i] = -1
 		}
 	}
-	return nil
 }
 
-func noClass(target, position, vocab int) error {
-	return fmt.Errorf("target %d at position %d isn't one of %d classes (a target below 0 is ignored)", target, position, vocab)
-}
-
-// optional returns input i, or nil if there is none.
-func optional(values []G.Value, i int) G.Value {
-	if i < len(values) {
-		return values[i]
-	}
-	return nil
+func failClass(target, position, vocab int) {
+	fail("target %d at position %d isn't one of %d classes (a target below 0 is ignored)", target, position, vocab)
 }
 
 // scalar returns a Gorgonia scalar of dtype F.

@@ -85,24 +85,23 @@ func newDistanceSum[F kernel.Float](d kernel.Distance, delta float64, outputs, w
 }
 
 // read reads the inputs (outputs, targets and, if given, weights) and returns the weighted sum of the distances.
-func (s *distanceSum[F]) read(cores int, values []G.Value) (float64, error) {
-	x, t, err := s.inputs(values)
-	if err != nil {
-		return 0, err
-	}
-	return kernel.SumDistances(cores, s.parts, s.d, s.delta, x, t, s.w.values, s.width), nil
+func (s *distanceSum[F]) read(cores int, values []G.Value) float64 {
+	x, t := s.inputs(values)
+	return kernel.SumDistances(cores, s.parts, s.d, s.delta, x, t, s.w.values, s.width)
 }
 
 // inputs returns the outputs and the targets, and reads the weights.
-func (s *distanceSum[F]) inputs(values []G.Value) (x, t []F, err error) {
+func (s *distanceSum[F]) inputs(values []G.Value) (x, t []F) {
 	x, t = read2[F](values, s.n, s.n)
-	if err := s.w.read(optional(values, 2)); err != nil {
-		return nil, nil, err
-	}
+	s.w.read(values)
 	if s.d == kernel.BinaryCrossEntropy || s.d == kernel.RightSide {
-		err = checkChances(t, s.w.values, s.width)
+		for i, t := range t {
+			if !(t >= 0 && t <= 1) && s.w.values[i/s.width] != 0 {
+				fail("target %d is %v: a target is the probability of the answer yes, from 0 to 1", i, t)
+			}
+		}
 	}
-	return x, t, err
+	return x, t
 }
 
 // sumVector returns a vector of n sums of dtype float64, without a gradient. When the graph runs, the sums start at 0,
@@ -112,47 +111,33 @@ func sumVector(e *Env, name string, d kernel.Distance, outputs, targets, weights
 	if err := checkDistance(name, outputs, targets, weights); err != nil {
 		return nil, err
 	}
-	inputs := G.Nodes{outputs, targets}
-	if weights != nil {
-		inputs = append(inputs, weights)
-	}
 	fill := byDtype(outputs, sumsOf[float32], sumsOf[float64])(d, outputs, weights, add)
-	return e.apply(newOp(fmt.Sprint(name, outputs.Shape()), tensor.Shape{n}, fill), inputs...)
+	return e.apply(newOp(fmt.Sprint(name, outputs.Shape()), tensor.Shape{n}, fill), outputs, targets, weights)
 }
 
-func sumsOf[F kernel.Float](d kernel.Distance, outputs, weights *G.Node, add func(sums []float64, x, t, w float64)) func(sums []float64, values []G.Value) error {
+func sumsOf[F kernel.Float](d kernel.Distance, outputs, weights *G.Node, add func(sums []float64, x, t, w float64)) func(sums []float64, values []G.Value) {
 	s := newDistanceSum[F](d, 0, outputs, weights)
-	return func(sums []float64, values []G.Value) error {
-		x, t, err := s.inputs(values)
+	return func(sums []float64, values []G.Value) {
+		x, t := s.inputs(values)
 		clear(sums)
 		for i := range x {
 			if w := s.w.values[i/s.width]; w != 0 {
 				add(sums, float64(x[i]), float64(t[i]), float64(w))
 			}
 		}
-		return err
 	}
 }
 
 func sumDistance[F kernel.Float](e *Env, d kernel.Distance, outputs, targets, weights *G.Node) (sum, weight *G.Node, err error) {
-	inputs := G.Nodes{outputs, targets}
-	if weights != nil {
-		inputs = append(inputs, weights)
-	}
 	s := newDistanceSum[F](d, 0, outputs, weights)
-	return pair(e, fmt.Sprintf("%s sums%v", distanceNames[d], outputs.Shape()), inputs, func(values []G.Value) (sum, weight float64, err error) {
-		sum, err = s.read(e.Cores, values)
-		return sum, s.w.total(s.width), err
+	return pair(e, fmt.Sprintf("%s sums%v", distanceNames[d], outputs.Shape()), G.Nodes{outputs, targets, weights}, func(values []G.Value) (sum, weight float64) {
+		sum = s.read(e.Cores, values)
+		return sum, s.w.total(s.width)
 	})
 }
 
 func meanDistance[F kernel.Float](e *Env, d kernel.Distance, delta float64, outputs, targets, weights *G.Node) (*G.Node, error) {
 	shape := outputs.Shape()
-	inputs := G.Nodes{outputs, targets}
-	diff := []bool{true, d != kernel.BinaryCrossEntropy}
-	if weights != nil {
-		inputs, diff = append(inputs, weights), append(diff, false)
-	}
 	s := newDistanceSum[F](d, delta, outputs, weights)
 
 	attrs := fmt.Sprint(shape)
@@ -160,45 +145,30 @@ func meanDistance[F kernel.Float](e *Env, d kernel.Distance, delta float64, outp
 		attrs += fmt.Sprintf(" from %v", delta)
 	}
 	o := &op{
-		name: distanceNames[d] + attrs, shape: tensor.ScalarShape(), out: dtypeOf[F](), diff: diff,
-		run: func(values []G.Value) (G.Value, error) {
-			sum, err := s.read(e.Cores, values)
-			if err != nil {
-				return nil, err
-			}
-			return scalar(F(s.w.mean(sum, s.width))), nil
+		name: distanceNames[d] + attrs, shape: tensor.ScalarShape(), out: dtypeOf[F](),
+		run: func(values []G.Value) G.Value {
+			return scalar(F(s.w.mean(s.read(e.Cores, values), s.width)))
 		},
+	}
+	if o.wrt = 2; d == kernel.BinaryCrossEntropy {
+		o.wrt = 1
 	}
 	o.grad = func(nodes G.Nodes, out, g *G.Node) (G.Nodes, error) {
 		// by returns the derivative with respect to x. It also serves the targets: where they have a gradient, the
 		// distance is symmetric in x and t.
 		by := func(what string, x, t *G.Node) (*G.Node, error) {
-			o := newOp(distanceNames[d]+what+attrs, shape, func(dx []F, values []G.Value) error {
+			o := newOp(distanceNames[d]+what+attrs, shape, func(dx []F, values []G.Value) {
 				x, t, g := read3[F](values, s.n, s.n, 1)
 				kernel.DistanceGrad(e.Cores, dx, d, delta, x, t, s.w.gradient(g[0]), s.width)
-				return nil
 			})
 			return e.apply(o, x, t, g, out) // out, the loss, must run first: it fills s
 		}
-		grads := make(G.Nodes, len(nodes))
-		var err error
-		if grads[0], err = by(".doutputs", nodes[0], nodes[1]); err != nil {
-			return nil, err
+		dx, err := by(".doutputs", nodes[0], nodes[1])
+		if err != nil || o.wrt == 1 {
+			return G.Nodes{dx}, err
 		}
-		if diff[1] {
-			grads[1], err = by(".dtargets", nodes[1], nodes[0])
-		}
-		return grads, err
+		dt, err := by(".dtargets", nodes[1], nodes[0])
+		return G.Nodes{dx, dt}, err
 	}
-	return e.apply(o, inputs...)
-}
-
-// checkChances checks that targets are from 0 to 1. It skips targets with weight 0.
-func checkChances[F kernel.Float](targets, weights []F, width int) error {
-	for i, t := range targets {
-		if !(t >= 0 && t <= 1) && weights[i/width] != 0 {
-			return fmt.Errorf("target %d is %v: a target is the probability of the answer yes, from 0 to 1", i, t)
-		}
-	}
-	return nil
+	return e.apply(o, outputs, targets, weights)
 }

@@ -67,25 +67,21 @@ func dropout[F kernel.Float](e *Env, x *G.Node, d drop) (*G.Node, error) {
 	keep := newBuffer[F](shape) // the factor of each element in the current run: 0 or 1/(1−p)
 	var run runs
 	attrs := fmt.Sprintf("%v%v", shape, d)
-	o := newOp("dropout"+attrs, shape, func(y []F, values []G.Value) error {
+	o := newOp("dropout"+attrs, shape, func(y []F, values []G.Value) {
 		x := elements[F](values[0], len(y))
 		keep := keep.slice()
 		kernel.DropoutMask(e.Cores, keep, d.p, d.seed, d.stream, run.next(e))
 		kernel.SkipMul(e.Cores, y, x, keep)
-		return nil
 	})
 	o.fills = append(o.fills, &keep.lease)
-	o.diff = []bool{true}
-	o.grad = func(_ G.Nodes, out, g *G.Node) (G.Nodes, error) {
-		dx := newOp("dropout.dx"+attrs, shape, func(dx []F, values []G.Value) error {
+	o.wrt, o.grad = 1, func(_ G.Nodes, out, g *G.Node) (G.Nodes, error) {
+		dx := newOp("dropout.dx"+attrs, shape, func(dx []F, values []G.Value) {
 			g := elements[F](values[0], len(dx))
 			kernel.SkipMul(e.Cores, dx, g, keep.data)
-			return nil
 		})
 		dx.saved = []*lease{&keep.lease}
 		// The output is among the inputs, so that it runs first: it fills keep.
-		n, err := e.apply(dx, g, out)
-		return G.Nodes{n}, err
+		return one(e.apply(dx, g, out))
 	}
 	return e.apply(o, x)
 }

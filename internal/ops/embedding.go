@@ -27,29 +27,25 @@ func embedding[F kernel.Float](e *Env, table, ids *G.Node) (*G.Node, error) {
 	n := ids.Shape().TotalSize()
 	shape := append(ids.Shape(), width)
 
-	o := newOp(fmt.Sprintf("embedding%v%v", table.Shape(), shape), shape, func(out []F, values []G.Value) error {
+	o := newOp(fmt.Sprintf("embedding%v%v", table.Shape(), shape), shape, func(out []F, values []G.Value) {
 		table := elements[F](values[0], vocab*width)
 		ids := elements[int](values[1], n)
 		for i, id := range ids {
 			if id < 0 || id >= vocab {
-				return fmt.Errorf("id %d at position %d isn't in the vocabulary of %d (0 to %d)", id, i, vocab, vocab-1)
+				fail("id %d at position %d isn't in the vocabulary of %d (0 to %d)", id, i, vocab, vocab-1)
 			}
 		}
 		kernel.Gather(out, table, ids, width)
-		return nil
 	})
-	o.diff = []bool{true, false}
-	o.grad = func(inputs G.Nodes, out, g *G.Node) (G.Nodes, error) {
-		dt := newOp(fmt.Sprintf("embedding.dtable%v%v", table.Shape(), shape), table.Shape(), func(dt []F, values []G.Value) error {
+	o.wrt, o.grad = 1, func(inputs G.Nodes, out, g *G.Node) (G.Nodes, error) {
+		dt := newOp(fmt.Sprintf("embedding.dtable%v%v", table.Shape(), shape), table.Shape(), func(dt []F, values []G.Value) {
 			g := elements[F](values[0], n*width)
 			ids := elements[int](values[1], n)
 			clear(dt)
 			kernel.ScatterAdd(dt, g, ids, width)
-			return nil
 		})
 		// The output is among the inputs, so that it runs first: it checks the ids.
-		nt, err := e.apply(dt, g, inputs[1], out)
-		return G.Nodes{nt, nil}, err
+		return one(e.apply(dt, g, inputs[1], out))
 	}
 	return e.apply(o, table, ids)
 }

@@ -45,7 +45,7 @@ func (e *Env) Enter(g *G.ExprGraph) error {
 	return nil
 }
 
-// apply adds an op to the graph of its inputs.
+// apply adds an op to the graph of its inputs. It leaves out inputs that are nil.
 //
 // Gorgonia identifies nodes by 32-bit hashes. AddNode merges two nodes with equal hashes and equal ops, even if their
 // inputs differ, and a machine computes only one of two nodes with equal hashes. So apply computes the hash before it
@@ -53,6 +53,7 @@ func (e *Env) Enter(g *G.ExprGraph) error {
 // inputs. Otherwise apply changes the op's salt, which changes the hash.
 func (e *Env) apply(o *op, inputs ...*G.Node) (*G.Node, error) {
 	name := cmp.Or(o.layer, o.name)
+	inputs = slices.DeleteFunc(slices.Clone(inputs), func(n *G.Node) bool { return n == nil })
 	for _, n := range inputs {
 		if n.Graph() != inputs[0].Graph() {
 			return nil, fmt.Errorf("%s: an input of shape %v belongs to another graph, not the first input's", name, n.Shape())

@@ -32,17 +32,14 @@ func gate[F kernel.Float](e *Env, a, b *G.Node, act Activation) (*G.Node, error)
 	shape := a.Shape()
 	n := shape.TotalSize()
 	attrs := fmt.Sprintf("%v(%v)", shape, act)
-	o := newOp("gate"+attrs, shape, func(y []F, values []G.Value) error {
+	o := newOp("gate"+attrs, shape, func(y []F, values []G.Value) {
 		a, b := read2[F](values, n, n)
 		kernel.Gate(e.Cores, y, a, b, u.forward)
-		return nil
 	})
-	o.diff = []bool{true, true}
-	o.grad = func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		return joint(e, "gate.grad"+attrs, []tensor.Shape{shape, shape}, []*G.Node{inputs[0], inputs[1], g}, nil, nil, func(out [][]F, values []G.Value) error {
+	o.wrt, o.grad = 2, func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
+		return joint(e, "gate.grad"+attrs, []tensor.Shape{shape, shape}, []*G.Node{inputs[0], inputs[1], g}, nil, nil, func(out [][]F, values []G.Value) {
 			a, b, g := read3[F](values, n, n, n)
 			kernel.GateGrad(e.Cores, out[0], out[1], a, b, g, u.forward, u.backward)
-			return nil
 		})
 	}
 	return e.apply(o, a, b)

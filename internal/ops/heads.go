@@ -46,15 +46,12 @@ func swapAxes(e *Env, x *G.Node, shape tensor.Shape, n, a, b, width int) (*G.Nod
 }
 
 func swapAxesOf[F kernel.Float](e *Env, x *G.Node, shape tensor.Shape, n, a, b, width int) (*G.Node, error) {
-	o := newOp(fmt.Sprintf("swap axes%v(%d,%d,%d,%d)", shape, n, a, b, width), shape, func(y []F, values []G.Value) error {
+	o := newOp(fmt.Sprintf("swap axes%v(%d,%d,%d,%d)", shape, n, a, b, width), shape, func(y []F, values []G.Value) {
 		x := elements[F](values[0], len(y))
 		kernel.SwapAxes(e.Cores, y, x, n, a, b, width)
-		return nil
 	})
-	o.diff = []bool{true}
-	o.grad = func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		dx, err := swapAxes(e, g, inputs[0].Shape(), n, b, a, width)
-		return G.Nodes{dx}, err
+	o.wrt, o.grad = 1, func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
+		return one(swapAxes(e, g, inputs[0].Shape(), n, b, a, width))
 	}
 	return e.apply(o, x)
 }

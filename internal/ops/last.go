@@ -25,19 +25,18 @@ func Last(e *Env, x, counts *G.Node) (*G.Node, error) {
 
 func last[F kernel.Float](e *Env, x, counts *G.Node, s tensor.Shape) (*G.Node, error) {
 	batch, length, width := s[0], s[1], s[2]
-	o := newOp(fmt.Sprintf("last%v", s), tensor.Shape{batch, width}, func(out []F, values []G.Value) error {
+	o := newOp(fmt.Sprintf("last%v", s), tensor.Shape{batch, width}, func(out []F, values []G.Value) {
 		x := elements[F](values[0], batch*length*width)
 		counts := elements[int](values[1], batch)
 		clear(out)
 		for b, n := range counts {
 			if n < 0 || n > length {
-				return fmt.Errorf("count %d of sequence %d isn't between 0 and %d", n, b, length)
+				fail("count %d of sequence %d isn't between 0 and %d", n, b, length)
 			}
 			if n > 0 {
 				copy(out[b*width:][:width], x[(b*length+n-1)*width:])
 			}
 		}
-		return nil
 	})
 	return e.apply(o, x, counts)
 }

@@ -42,32 +42,27 @@ func linear[F kernel.Float](e *Env, x, w, b *G.Node, act Activation) (*G.Node, e
 	shape := x.Shape()
 	shape[len(shape)-1] = out
 
-	inputs := G.Nodes{x, w}
-	diff := []bool{true, true}
-	if b != nil {
-		inputs, diff = append(inputs, b), append(diff, true)
-	}
 	attrs := fmt.Sprintf("%v%v(%v,%t)", shape, w.Shape(), act, b != nil)
 	var before *buffer[F] // x·wᵀ + b; nil unless a derivative needs it
-	o := newOp("linear"+attrs, shape, func(y []F, values []G.Value) error {
+	o := newOp("linear"+attrs, shape, func(y []F, values []G.Value) {
 		x, w := read2[F](values, n*width, out*width)
 		z := y
 		if before != nil {
 			z = before.slice()
 		}
 		kernel.Gemm(e.Cores, false, true, n, out, width, 1, x, width, w, width, 0, z, out) // (n, I) x (O, I)ᵀ -> (n, O)
-		if len(values) == 3 {
-			bias := elements[F](values[2], out)
+		if bias := optional[F](values, 2, out); bias != nil {
 			kernel.AddRow(e.Cores, z, bias)
 		}
 		if act != Identity {
 			unaryOf[F](act).forward(e.Cores, y, z)
 		}
-		return nil
 	})
-	o.diff = diff
-	o.grad = func(inputs G.Nodes, y, g *G.Node) (G.Nodes, error) {
-		shapes := []tensor.Shape{x.Shape(), w.Shape(), {out}}[:len(inputs)]
+	shapes := []tensor.Shape{x.Shape(), w.Shape()}
+	if b != nil {
+		shapes = append(shapes, b.Shape())
+	}
+	o.wrt, o.grad = len(shapes), func(inputs G.Nodes, y, g *G.Node) (G.Nodes, error) {
 		var inner *buffer[F] // the gradient of x·wᵀ + b
 		if act != Identity {
 			inner = newBuffer[F](shape)
@@ -76,7 +71,7 @@ func linear[F kernel.Float](e *Env, x, w, b *G.Node, act Activation) (*G.Node, e
 			before = newBuffer[F](shape)
 			o.fills = append(o.fills, &before.lease)
 		}
-		return joint(e, "linear.grad"+attrs, shapes, []*G.Node{inputs[0], inputs[1], y, g}, inner, before, func(d [][]F, values []G.Value) error {
+		return joint(e, "linear.grad"+attrs, shapes, []*G.Node{inputs[0], inputs[1], y, g}, inner, before, func(d [][]F, values []G.Value) {
 			x, w := read2[F](values, n*width, out*width)
 			y, g := read2[F](values[2:], n*out, n*out)
 			if act != Identity {
@@ -92,8 +87,7 @@ func linear[F kernel.Float](e *Env, x, w, b *G.Node, act Activation) (*G.Node, e
 			if len(d) == 3 {
 				kernel.SumRows(e.Cores, d[2], g)
 			}
-			return nil
 		})
 	}
-	return e.apply(o, inputs...)
+	return e.apply(o, x, w, b)
 }

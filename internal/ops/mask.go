@@ -151,7 +151,7 @@ func inputsOf[F kernel.Float](m Mask, scores tensor.Shape) maskInputs[F] {
 	if m.Bias != nil {
 		inputs.known.BiasShape, _ = fullMask(m.Bias.Shape(), scores)
 	}
-	for _, n := range []*G.Node{m.KeyLengths, m.Offsets, m.Allow, m.Bias} { // the bias comes last: diff and grads rely on it
+	for _, n := range []*G.Node{m.Bias, m.KeyLengths, m.Offsets, m.Allow} { // the bias, which has a gradient, comes first
 		if n != nil {
 			inputs.nodes = append(inputs.nodes, n)
 		}
@@ -162,13 +162,17 @@ func inputsOf[F kernel.Float](m Mask, scores tensor.Shape) maskInputs[F] {
 func clampOffset(x int) int { return min(max(x, -kernel.MaxOffset), kernel.MaxOffset) }
 
 // read returns the mask with the values of m.nodes.
-func (m *maskInputs[F]) read(values []G.Value) (k kernel.Mask[F], err error) {
-	k = m.known
+func (m *maskInputs[F]) read(values []G.Value) kernel.Mask[F] {
+	k := m.known
+	if m.Bias != nil {
+		k.Bias = elements[F](values[0], size(k.BiasShape))
+		values = values[1:]
+	}
 	if m.KeyLengths != nil {
 		k.KeyLengths = elements[int](values[0], k.Shape[0])
 		for b, n := range k.KeyLengths {
 			if n < 0 || n > k.Shape[3] {
-				return k, fmt.Errorf("key length %d of batch element %d isn't between 0 and the %d keys", n, b, k.Shape[3])
+				fail("key length %d of batch element %d isn't between 0 and the %d keys", n, b, k.Shape[3])
 			}
 		}
 		values = values[1:]
@@ -177,19 +181,15 @@ func (m *maskInputs[F]) read(values []G.Value) (k kernel.Mask[F], err error) {
 		k.Offsets = elements[int](values[0], k.Shape[0])
 		for b, n := range k.Offsets {
 			if n != clampOffset(n) {
-				return k, fmt.Errorf("offset %d of batch element %d isn't between −%d and %[3]d", n, b, kernel.MaxOffset)
+				fail("offset %d of batch element %d isn't between −%d and %[3]d", n, b, kernel.MaxOffset)
 			}
 		}
 		values = values[1:]
 	}
 	if m.Allow != nil {
 		k.Allow = elements[bool](values[0], size(k.AllowShape))
-		values = values[1:]
 	}
-	if m.Bias != nil {
-		k.Bias = elements[F](values[0], size(k.BiasShape))
-	}
-	return k, nil
+	return k
 }
 
 func size(s [4]int) int { return s[0] * s[1] * s[2] * s[3] }
@@ -225,30 +225,31 @@ func maskedOp[F kernel.Float](e *Env, name, layer string, scores *G.Node, m Mask
 		return nil, err
 	}
 	mask := inputsOf[F](m, shape)
-	o := newOp(fmt.Sprintf("%s%v%v", name, shape, m), shape, func(out []F, values []G.Value) error {
+	o := newOp(fmt.Sprintf("%s%v%v", name, shape, m), shape, func(out []F, values []G.Value) {
 		scores := elements[F](values[0], len(out))
-		k, err := mask.read(values[1:])
-		if err != nil {
-			return err
-		}
-		forward(e.Cores, out, scores, k)
-		return nil
+		forward(e.Cores, out, scores, mask.read(values[1:]))
 	})
-	inputs := append(G.Nodes{scores}, mask.nodes...)
-	o.diff, o.layer = mask.diff(), layer
+	o.layer, o.wrt = layer, 1
+	if m.Bias != nil {
+		o.wrt = 2
+	}
 	o.grad = func(_ G.Nodes, out, g *G.Node) (G.Nodes, error) {
-		ds := newOp(fmt.Sprintf("%s.dscores%v", name, shape), shape, func(ds []F, values []G.Value) error {
+		ds := newOp(fmt.Sprintf("%s.dscores%v", name, shape), shape, func(ds []F, values []G.Value) {
 			out, g := read2[F](values, len(ds), len(ds))
 			backward(e.Cores, ds, out, g, shape[len(shape)-1])
-			return nil
 		})
 		n, err := e.apply(ds, out, g)
-		if err != nil {
-			return nil, err
+		if err != nil || m.Bias == nil {
+			return G.Nodes{n}, err
 		}
-		return mask.grads(e, n)
+		biasShape := m.Bias.Shape()
+		db, err := e.apply(newOp(fmt.Sprintf("mask.dbias%v%v", shape, biasShape), biasShape, func(db []F, values []G.Value) {
+			ds := elements[F](values[0], size(mask.known.Shape))
+			kernel.SumBroadcast(db, ds, mask.known.BiasShape, mask.known.Shape)
+		}), n)
+		return G.Nodes{n, db}, err
 	}
-	return e.apply(o, inputs...)
+	return e.apply(o, append(G.Nodes{scores}, mask.nodes...)...)
 }
 
 // scoresNode checks the dtype and rank of scores.
@@ -260,32 +261,4 @@ func scoresNode(name string, scores *G.Node) error {
 		return fmt.Errorf("%s: the scores must have shape (T, S), (B, T, S) or (B, H, T, S), got %v", name, s)
 	}
 	return nil
-}
-
-// diff reports which inputs of an op on scores and this mask have a gradient: the scores and the bias.
-func (m *maskInputs[F]) diff() []bool {
-	diff := make([]bool, 1+len(m.nodes))
-	diff[0] = true
-	if m.Bias != nil {
-		diff[len(m.nodes)] = true
-	}
-	return diff
-}
-
-// grads returns the gradients of the op's inputs, given the gradient ds of the scores.
-func (m *maskInputs[F]) grads(e *Env, ds *G.Node) (G.Nodes, error) {
-	grads := make(G.Nodes, 1+len(m.nodes))
-	grads[0] = ds
-	if m.Bias == nil {
-		return grads, nil
-	}
-	shape := m.Bias.Shape()
-	db := newOp(fmt.Sprintf("mask.dbias%v%v", ds.Shape(), shape), shape, func(db []F, values []G.Value) error {
-		ds := elements[F](values[0], size(m.known.Shape))
-		kernel.SumBroadcast(db, ds, m.known.BiasShape, m.known.Shape)
-		return nil
-	})
-	var err error
-	grads[len(m.nodes)], err = e.apply(db, ds)
-	return grads, err
 }

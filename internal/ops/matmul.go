@@ -63,17 +63,15 @@ func matMul[F kernel.Float](e *Env, a, b *G.Node, p product) (*G.Node, error) {
 	shape := append(lead.Clone(), p.m, p.n)
 	_, lda := flip(p.transA, p.m, p.k)
 	_, ldb := flip(p.transB, p.k, p.n)
-	o := newOp(fmt.Sprintf("matmul%v(%t,%t,%v,%t)", shape, p.transA, p.transB, p.scale, p.skip), shape, func(c []F, values []G.Value) error {
+	o := newOp(fmt.Sprintf("matmul%v(%t,%t,%v,%t)", shape, p.transA, p.transB, p.scale, p.skip), shape, func(c []F, values []G.Value) {
 		a, b := read2[F](values, p.count*p.m*p.k, p.count*p.k*p.n)
 		if p.skip {
 			kernel.SkipGemmBatch(e.Cores, p.count, p.transA, p.transB, p.m, p.n, p.k, F(p.scale), a, lda, p.m*p.k, b, ldb, p.k*p.n, c, p.n, p.m*p.n)
 		} else {
 			kernel.GemmBatch(e.Cores, p.count, p.transA, p.transB, p.m, p.n, p.k, F(p.scale), a, lda, p.m*p.k, b, ldb, p.k*p.n, 0, c, p.n, p.m*p.n)
 		}
-		return nil
 	})
-	o.diff = []bool{true, true}
-	o.grad = func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
+	o.wrt, o.grad = 2, func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
 		// C = A·B: dA = G·Bᵀ, dB = Aᵀ·G, each transposed like its operand. The gradients always skip zeros, because the
 		// gradients of masked positions are exact zeros.
 		var da, db *G.Node

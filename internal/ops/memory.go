@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -40,11 +39,11 @@ func keep[F kernel.Float](e *Env, m *Memory, x *G.Node, s tensor.Shape) (*G.Node
 	out := store.value(dims)
 	o := &op{
 		name: fmt.Sprintf("memory of %s%v", m.name, x.Shape()), shape: x.Shape().Clone(), out: typeOf(dtypeOf[F](), x.Shape()),
-		run: func(values []G.Value) (G.Value, error) {
+		run: func(values []G.Value) G.Value {
 			x := elements[F](values[0], s.TotalSize())
 			copy(elementsOf[F](store.dense), x)
 			m.kept = store
-			return out, nil
+			return out
 		},
 	}
 	return e.apply(o, x)
@@ -66,17 +65,17 @@ func (m *Memory) Read(e *Env, after *G.Node, dtype tensor.Dtype, dims int) (*G.N
 	var out *tensor.Dense
 	o := &op{
 		name: fmt.Sprintf("read memory of %s%v", m.name, shape), shape: shape, out: typeOf(dtype, shape),
-		run: func([]G.Value) (G.Value, error) {
+		run: func([]G.Value) G.Value {
 			if m.kept == nil {
-				return nil, errors.New("nothing has been kept: first run the graph whose input is the encoder's output")
+				fail("nothing has been kept: first run the graph whose input is the encoder's output")
 			}
 			if !slices.Equal(m.kept.shape, want) || m.kept.dense.Dtype() != dtype {
-				return nil, fmt.Errorf("the stored vectors have shape %v, but the graph was built for %v: build a new graph", m.kept.shape, want)
+				fail("the stored vectors have shape %v, but the graph was built for %v: build a new graph", m.kept.shape, want)
 			}
 			if read != m.kept {
 				read, out = m.kept, m.kept.value(dims)
 			}
-			return out, nil
+			return out
 		},
 	}
 	return e.apply(o, after)

@@ -40,36 +40,24 @@ func LayerNorm(e *Env, x, gamma, beta *G.Node, eps float64) (*G.Node, error) {
 func layerNorm[F kernel.Float](e *Env, x, gamma, beta *G.Node, eps float64) (*G.Node, error) {
 	shape := x.Shape()
 	n, width := rows(shape)
-	inputs := G.Nodes{x, gamma}
-	diff := []bool{true, true}
+	shapes := []tensor.Shape{shape, gamma.Shape()}
 	if beta != nil {
-		inputs, diff = append(inputs, beta), append(diff, true)
+		shapes = append(shapes, beta.Shape())
 	}
 	attrs := fmt.Sprintf("%v(%v,%t)", shape, eps, beta != nil)
-	o := newOp("layer norm"+attrs, shape, func(y []F, values []G.Value) error {
+	o := newOp("layer norm"+attrs, shape, func(y []F, values []G.Value) {
 		x, gamma := read2[F](values, len(y), width)
-		var beta []F
-		if len(values) == 3 {
-			beta = elements[F](values[2], width)
-		}
-		kernel.LayerNorm(e.Cores, y, x, gamma, beta, F(eps))
-		return nil
+		kernel.LayerNorm(e.Cores, y, x, gamma, optional[F](values, 2, width), F(eps))
 	})
-	o.diff = diff
-	o.grad = func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		shapes := []tensor.Shape{shape, {width}}
-		if beta != nil {
-			shapes = append(shapes, tensor.Shape{width})
-		}
-		return joint(e, "layer norm.grad"+attrs, shapes, []*G.Node{inputs[0], inputs[1], g}, nil, nil, func(out [][]F, values []G.Value) error {
+	o.wrt, o.grad = len(shapes), func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
+		return joint(e, "layer norm.grad"+attrs, shapes, []*G.Node{inputs[0], inputs[1], g}, nil, nil, func(out [][]F, values []G.Value) {
 			x, gamma, g := read3[F](values, n*width, width, n*width)
 			var dbeta []F
 			if len(out) == 3 {
 				dbeta = out[2]
 			}
 			kernel.LayerNormGrad(e.Cores, out[0], out[1], dbeta, x, gamma, g, F(eps))
-			return nil
 		})
 	}
-	return e.apply(o, inputs...)
+	return e.apply(o, x, gamma, beta)
 }

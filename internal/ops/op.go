@@ -33,10 +33,10 @@ type op struct {
 	shapes []tensor.Shape // shapes of the inputs
 	out    hm.Type
 	shape  tensor.Shape // shape of the output
-	diff   []bool       // whether each input has a gradient; nil means none has one
 
-	run  func(values []G.Value) (G.Value, error)
-	grad func(inputs G.Nodes, out, grad *G.Node) (G.Nodes, error)
+	run  func(values []G.Value) G.Value                           // panics with an inputError if an input is wrong
+	wrt  int                                                      // number of leading inputs that have a gradient
+	grad func(inputs G.Nodes, out, grad *G.Node) (G.Nodes, error) // the gradients of these inputs
 
 	env    *Env     // the Env of its graph
 	output *lease   // the output's memory; nil if it never comes from Buffers
@@ -79,12 +79,10 @@ func (o *op) Do(values ...G.Value) (v G.Value, err error) {
 		}
 	}
 	b := o.env.Buffers
-	if err = b.begin(o.env, o); err == nil {
-		v, err = o.run(values)
-	}
-	if err != nil {
+	if err := b.begin(o.env, o); err != nil {
 		return nil, fmt.Errorf("%s: %w", cmp.Or(o.layer, o.name), err)
 	}
+	v = o.run(values)
 	b.end(o)
 	return v, nil
 }
@@ -108,17 +106,19 @@ func (o *op) Hashcode() uint32 {
 }
 
 func (o *op) DiffWRT(inputs int) []bool {
-	if o.diff == nil {
-		return make([]bool, inputs)
+	wrt := make([]bool, inputs)
+	for i := range o.wrt {
+		wrt[i] = true
 	}
-	return o.diff
+	return wrt
 }
 
 func (o *op) SymDiff(inputs G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 	if o.grad == nil {
 		return nil, fmt.Errorf("%s has no derivative (Heed's gradients are of first order)", o.name)
 	}
-	return o.grad(inputs, out, grad)
+	grads, err := o.grad(inputs, out, grad)
+	return append(grads, make(G.Nodes, len(inputs)-len(grads))...), err
 }
 
 // typeOf returns the Gorgonia type of a tensor.
@@ -147,19 +147,19 @@ func byDtype[T any](v interface{ Dtype() tensor.Dtype }, f32, f64 T) T {
 
 // newOp returns an op whose output is one tensor of dtype F and the given shape. The function fill must set all
 // elements of out, which may hold any values before.
-func newOp[F kernel.Float](name string, shape tensor.Shape, fill func(out []F, values []G.Value) error) *op {
+func newOp[F kernel.Float](name string, shape tensor.Shape, fill func(out []F, values []G.Value)) *op {
 	buf := newBuffer[F](shape)
 	return &op{
 		name: name, shape: shape, out: typeOf(dtypeOf[F](), shape), output: &buf.lease, fills: []*lease{&buf.lease},
-		run: func(values []G.Value) (G.Value, error) {
-			out := buf.slice()
-			if err := fill(out, values); err != nil {
-				return nil, err
-			}
-			return buf.dense, nil
+		run: func(values []G.Value) G.Value {
+			fill(buf.slice(), values)
+			return buf.dense
 		},
 	}
 }
+
+// one returns a node as the gradients of an op with one gradient.
+func one(n *G.Node, err error) (G.Nodes, error) { return G.Nodes{n}, err }
 
 // buffer is a tensor that an op fills. It is allocated on first use.
 type buffer[F kernel.Float] struct {
@@ -198,7 +198,7 @@ func (b *buffer[F]) slice() []F {
 // the first node calls fill, which computes all tensors. The other ops depend on the first and return one tensor each.
 // The buffer work is scratch memory for fill. The buffer saved is one that fill reads and the op of an input fills.
 // Both may be nil.
-func joint[F kernel.Float](e *Env, name string, shapes []tensor.Shape, inputs []*G.Node, work, saved *buffer[F], fill func(out [][]F, values []G.Value) error) (G.Nodes, error) {
+func joint[F kernel.Float](e *Env, name string, shapes []tensor.Shape, inputs []*G.Node, work, saved *buffer[F], fill func(out [][]F, values []G.Value)) (G.Nodes, error) {
 	bufs := make([]*buffer[F], len(shapes))
 	for i, s := range shapes {
 		bufs[i] = newBuffer[F](s)
@@ -206,15 +206,13 @@ func joint[F kernel.Float](e *Env, name string, shapes []tensor.Shape, inputs []
 	out := make([][]F, len(bufs))
 	o := &op{
 		name: name, shape: shapes[0], out: typeOf(dtypeOf[F](), shapes[0]), output: &bufs[0].lease, shared: bufs,
-		run: func(values []G.Value) (G.Value, error) {
+		run: func(values []G.Value) G.Value {
 			for i, b := range bufs {
 				out[i] = b.slice()
 			}
 			defer clear(out) // a reference would keep memory that Buffers have released
-			if err := fill(out, values); err != nil {
-				return nil, err
-			}
-			return bufs[0].dense, nil
+			fill(out, values)
+			return bufs[0].dense
 		},
 	}
 	for _, b := range bufs {
@@ -239,7 +237,7 @@ func joint[F kernel.Float](e *Env, name string, shapes []tensor.Shape, inputs []
 		b := bufs[i]
 		part := &op{
 			name: fmt.Sprintf("%s.%d", name, i), shape: b.shape, out: typeOf(dtypeOf[F](), b.shape), output: &b.lease,
-			run: func([]G.Value) (G.Value, error) { return b.dense, nil },
+			run: func([]G.Value) G.Value { return b.dense },
 		}
 		n, err := e.apply(part, first)
 		if err != nil {

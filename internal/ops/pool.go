@@ -37,51 +37,30 @@ func pool[F kernel.Float](e *Env, x, lengths *G.Node, s tensor.Shape, limit int)
 	batch, rows, width := s[0], s[1], s[2]
 	counts := make([]int, batch)
 	// count sets counts. The second input, if there is one, holds the lengths.
-	count := func(values []G.Value) error {
+	count := func(values []G.Value) {
 		for b := range counts {
 			counts[b] = min(rows, limit)
 		}
-		if lengths == nil {
-			return nil
-		}
-		valid := elements[int](values[1], batch)
-		for b, n := range valid {
+		for b, n := range optional[int](values, 1, batch) {
 			if n < 0 || n > rows {
-				return fmt.Errorf("length %d of batch element %d isn't between 0 and the %d positions", n, b, rows)
+				fail("length %d of batch element %d isn't between 0 and the %d positions", n, b, rows)
 			}
 			counts[b] = min(n, limit)
 		}
-		return nil
-	}
-	inputs := G.Nodes{x}
-	if lengths != nil {
-		inputs = append(inputs, lengths)
 	}
 	attrs := fmt.Sprintf("%v(%d,%t)", x.Shape(), limit, lengths != nil)
-	o := newOp("pool"+attrs, tensor.Shape{batch, width}, func(out []F, values []G.Value) error {
+	o := newOp("pool"+attrs, tensor.Shape{batch, width}, func(out []F, values []G.Value) {
 		x := elements[F](values[0], batch*rows*width)
-		if err := count(values); err != nil {
-			return err
-		}
+		count(values)
 		kernel.MeanRows(e.Cores, out, x, counts, rows, width)
-		return nil
 	})
-	o.diff = make([]bool, len(inputs))
-	o.diff[0] = true
 	shape := x.Shape()
-	o.grad = func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		grads := make(G.Nodes, len(inputs))
-		dx := newOp("pool.dx"+attrs, shape, func(dx []F, values []G.Value) error {
+	o.wrt, o.grad = 1, func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) {
+		return one(e.apply(newOp("pool.dx"+attrs, shape, func(dx []F, values []G.Value) {
 			g := elements[F](values[0], batch*width)
-			if err := count(values); err != nil {
-				return err
-			}
+			count(values)
 			kernel.MeanRowsGrad(dx, g, counts, rows, width)
-			return nil
-		})
-		var err error
-		grads[0], err = e.apply(dx, append(G.Nodes{g}, inputs[1:]...)...)
-		return grads, err
+		}), g, lengths))
 	}
-	return e.apply(o, inputs...)
+	return e.apply(o, x, lengths)
 }

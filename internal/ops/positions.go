@@ -28,18 +28,11 @@ func PositionIDs(e *Env, positions, counts *G.Node, like tensor.Shape, layer str
 	shape := like.Clone()
 	ids := make([]int, batch*length)
 	out := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(ids))
-	inputs := G.Nodes{positions}
-	if counts != nil {
-		inputs = append(inputs, counts)
-	}
 	o := &op{
-		name: fmt.Sprintf("position ids%v%v(%d,%d)", ps, shape, len(inputs), limit), shape: shape, out: typeOf(tensor.Int, shape),
-		run: func(values []G.Value) (G.Value, error) {
+		name: fmt.Sprintf("position ids%v%v(%t,%d)", ps, shape, counts != nil, limit), layer: layer, shape: shape, out: typeOf(tensor.Int, shape),
+		run: func(values []G.Value) G.Value {
 			positions := elements[int](values[0], ps.TotalSize())
-			var counts []int
-			if len(values) > 1 {
-				counts = elements[int](values[1], batch)
-			}
+			counts := optional[int](values, 1, batch)
 			for i := range ids {
 				b, t := i/length, i%length
 				switch {
@@ -51,13 +44,13 @@ func PositionIDs(e *Env, positions, counts *G.Node, like tensor.Shape, layer str
 					ids[i] = max(positions[b]+min(t, counts[b]-1), 0)
 				}
 				if limit > 0 && (ids[i] < 0 || ids[i] >= limit) {
-					return nil, fmt.Errorf("%s: position %d of sequence %d isn't between 0 and %d", layer, ids[i], b, limit-1)
+					fail("position %d of sequence %d isn't between 0 and %d", ids[i], b, limit-1)
 				}
 			}
-			return out, nil
+			return out
 		},
 	}
-	return e.apply(o, inputs...)
+	return e.apply(o, positions, counts)
 }
 
 // checkPositions checks that positions are int, and have shape (B) for first elements or (B, T) for all elements.
@@ -78,7 +71,7 @@ func AddWaves(e *Env, x, ids *G.Node, base float64) (*G.Node, error) {
 func addWaves[F kernel.Float](e *Env, x, ids *G.Node, base float64) (*G.Node, error) {
 	shape := x.Shape()
 	n, dim := rows(shape)
-	o := newOp(fmt.Sprintf("add waves%v(%v)", shape, base), shape, func(out []F, values []G.Value) error {
+	o := newOp(fmt.Sprintf("add waves%v(%v)", shape, base), shape, func(out []F, values []G.Value) {
 		x := elements[F](values[0], len(out))
 		ids := elements[int](values[1], n)
 		for r, p := range ids {
@@ -87,10 +80,8 @@ func addWaves[F kernel.Float](e *Env, x, ids *G.Node, base float64) (*G.Node, er
 				out[i] = x[i] + F(Wave(p, i, dim, base))
 			}
 		}
-		return nil
 	})
-	o.diff = []bool{true, false}
-	o.grad = func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) { return G.Nodes{g, nil}, nil }
+	o.wrt, o.grad = 1, func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) { return G.Nodes{g}, nil }
 	return e.apply(o, x, ids)
 }
 

@@ -3,7 +3,6 @@ package ops
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -88,27 +87,25 @@ func RelativeBias(e *Env, table, positions *G.Node, queries, keys int, r Relativ
 func relativeBias[F kernel.Float](e *Env, table, positions *G.Node, batch, queries, keys int, r Relative) (*G.Node, error) {
 	buckets, heads := table.Shape()[0], table.Shape()[1]
 	shape := tensor.Shape{batch, heads, queries, keys}
-	inputs, diff := G.Nodes{table}, []bool{true}
 	k := kernel.Relative{Heads: heads, Keys: keys, Buckets: make([]int, 2*keys-1)}
 	for i := range k.Buckets {
 		k.Buckets[i] = r.bucket(i-(keys-1), buckets)
 	}
 	if positions == nil {
 		k.Positions = count(nil, 0, queries)
-	} else {
-		inputs, diff = append(inputs, positions), append(diff, false)
 	}
 	// read returns k. If positions are given, read sets k.Positions from values[1].
-	read := func(values []G.Value) (_ kernel.Relative, err error) {
+	read := func(values []G.Value) kernel.Relative {
 		k := k
-		if positions == nil {
-			return k, nil
+		if positions != nil {
+			k.Positions = elements[int](values[1], batch*queries)
 		}
-		k.Positions = elements[int](values[1], batch*queries)
-		if i := slices.IndexFunc(k.Positions, func(p int) bool { return p < 0 || p >= keys }); i >= 0 {
-			return k, fmt.Errorf("query position %d isn't between 0 and %d", k.Positions[i], keys-1)
+		for _, p := range k.Positions {
+			if p < 0 || p >= keys {
+				fail("query position %d isn't between 0 and %d", p, keys-1)
+			}
 		}
-		return k, nil
+		return k
 	}
 	var byDistance []F
 	workspace := func() []F {
@@ -117,28 +114,15 @@ func relativeBias[F kernel.Float](e *Env, table, positions *G.Node, batch, queri
 		}
 		return byDistance
 	}
-	o := newOp(fmt.Sprintf("relative bias%v%v%+v", table.Shape(), shape, r), shape, func(out []F, values []G.Value) error {
+	o := newOp(fmt.Sprintf("relative bias%v%v%+v", table.Shape(), shape, r), shape, func(out []F, values []G.Value) {
 		table := elements[F](values[0], buckets*heads)
-		k, err := read(values)
-		if err != nil {
-			return err
-		}
-		kernel.RelativeBias(e.Cores, out, table, workspace(), batch, k)
-		return nil
+		kernel.RelativeBias(e.Cores, out, table, workspace(), batch, read(values))
 	})
-	o.diff = diff
-	o.grad = func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		dt := newOp(fmt.Sprintf("relative bias.dtable%v%v%+v", table.Shape(), shape, r), table.Shape(), func(dt []F, values []G.Value) error {
+	o.wrt, o.grad = 1, func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) {
+		return one(e.apply(newOp(fmt.Sprintf("relative bias.dtable%v%v%+v", table.Shape(), shape, r), table.Shape(), func(dt []F, values []G.Value) {
 			g := elements[F](values[0], shape.TotalSize())
-			k, err := read(values)
-			if err != nil {
-				return err
-			}
-			kernel.RelativeBiasGrad(e.Cores, dt, g, workspace(), batch, k)
-			return nil
-		})
-		n, err := e.apply(dt, append(G.Nodes{g}, inputs[1:]...)...)
-		return append(G.Nodes{n}, make(G.Nodes, len(inputs)-1)...), err
+			kernel.RelativeBiasGrad(e.Cores, dt, g, workspace(), batch, read(values))
+		}), g, positions))
 	}
-	return e.apply(o, inputs...)
+	return e.apply(o, table, positions)
 }

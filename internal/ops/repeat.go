@@ -30,20 +30,15 @@ func repeatHeads[F kernel.Float](e *Env, x *G.Node, times int) (*G.Node, error) 
 	repeated[1] *= times
 	block := from[2] * from[3]
 	attrs := fmt.Sprintf("%v%v", from, repeated)
-	o := newOp("repeat heads"+attrs, repeated, func(y []F, values []G.Value) error {
+	o := newOp("repeat heads"+attrs, repeated, func(y []F, values []G.Value) {
 		x := elements[F](values[0], from.TotalSize())
 		kernel.Repeat(e.Cores, y, x, block, times)
-		return nil
 	})
-	o.diff = []bool{true}
-	o.grad = func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		dx := newOp("repeat heads.dx"+attrs, from, func(dx []F, values []G.Value) error {
+	o.wrt, o.grad = 1, func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) {
+		return one(e.apply(newOp("repeat heads.dx"+attrs, from, func(dx []F, values []G.Value) {
 			g := elements[F](values[0], repeated.TotalSize())
 			kernel.SumRepeats(e.Cores, dx, g, block, times)
-			return nil
-		})
-		n, err := e.apply(dx, g)
-		return G.Nodes{n}, err
+		}), g))
 	}
 	return e.apply(o, x)
 }

@@ -35,12 +35,12 @@ func CountRight(e *Env, logits, targets *G.Node, never int, whole bool) (right, 
 func countRight[F kernel.Float](e *Env, name string, logits, targets *G.Node, never, size int) (right, counted *G.Node, err error) {
 	n, vocab := rows(logits.Shape())
 	marks := make([]F, n)
-	return pair(e, name+fmt.Sprint(logits.Shape()), G.Nodes{logits, targets}, func(values []G.Value) (right, counted float64, err error) {
+	return pair(e, name+fmt.Sprint(logits.Shape()), G.Nodes{logits, targets}, func(values []G.Value) (right, counted float64) {
 		logits := elements[F](values[0], n*vocab)
 		targets := elements[int](values[1], n)
 		for i, t := range targets {
 			if t >= vocab {
-				return 0, 0, noClass(t, i, vocab)
+				failClass(t, i, vocab)
 			}
 		}
 		kernel.Right(e.Cores, marks, logits, targets, vocab)
@@ -57,15 +57,14 @@ func countRight[F kernel.Float](e *Env, name string, logits, targets *G.Node, ne
 			right += every * any
 			counted += any
 		}
-		return right, counted, nil
+		return right, counted
 	})
 }
 
 // pair adds an op that computes two scalars of dtype float64, without a gradient.
-func pair(e *Env, name string, inputs G.Nodes, compute func(values []G.Value) (first, second float64, err error)) (first, second *G.Node, err error) {
-	nodes, err := joint(e, name, []tensor.Shape{tensor.ScalarShape(), tensor.ScalarShape()}, inputs, nil, nil, func(out [][]float64, values []G.Value) (err error) {
-		out[0][0], out[1][0], err = compute(values)
-		return err
+func pair(e *Env, name string, inputs G.Nodes, compute func(values []G.Value) (first, second float64)) (first, second *G.Node, err error) {
+	nodes, err := joint(e, name, []tensor.Shape{tensor.ScalarShape(), tensor.ScalarShape()}, inputs, nil, nil, func(out [][]float64, values []G.Value) {
+		out[0][0], out[1][0] = compute(values)
 	})
 	if err != nil {
 		return nil, nil, err

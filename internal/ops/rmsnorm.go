@@ -31,17 +31,14 @@ func rmsNorm[F kernel.Float](e *Env, x, gamma *G.Node, eps float64) (*G.Node, er
 	shape, width := x.Shape(), gamma.Shape()[0]
 	size := shape.TotalSize()
 	attrs := fmt.Sprintf("%v(%d,%v)", shape, width, eps)
-	o := newOp("rms norm"+attrs, shape, func(y []F, values []G.Value) error {
+	o := newOp("rms norm"+attrs, shape, func(y []F, values []G.Value) {
 		x, gamma := read2[F](values, size, width)
 		kernel.RMSNorm(e.Cores, y, x, gamma, eps)
-		return nil
 	})
-	o.diff = []bool{true, true}
-	o.grad = func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		return joint(e, "rms norm.grad"+attrs, []tensor.Shape{shape, {width}}, []*G.Node{inputs[0], inputs[1], g}, nil, nil, func(out [][]F, values []G.Value) error {
+	o.wrt, o.grad = 2, func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
+		return joint(e, "rms norm.grad"+attrs, []tensor.Shape{shape, {width}}, []*G.Node{inputs[0], inputs[1], g}, nil, nil, func(out [][]F, values []G.Value) {
 			x, gamma, g := read3[F](values, size, width, size)
 			kernel.RMSNormGrad(e.Cores, out[0], out[1], x, gamma, g, eps)
-			return nil
 		})
 	}
 	return e.apply(o, x, gamma)

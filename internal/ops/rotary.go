@@ -79,28 +79,22 @@ type rotaryTable[F kernel.Float] struct {
 func (t *rotaryTable[F]) rotate(e *Env, x, positions *G.Node, r Rotary, layout kernel.Rotary) (*G.Node, error) {
 	shape := x.Shape()
 	layout.Inverse = r.Inverse
-	inputs, diff, given := G.Nodes{x}, []bool{true}, 0
+	given := 0
 	if positions != nil {
-		inputs, diff, given = append(inputs, positions), append(diff, false), positions.Shape().TotalSize()
+		given = positions.Shape().TotalSize()
 	}
-	o := newOp(fmt.Sprintf("rotary%v%+v(%d)", shape, r, given), shape, func(y []F, operands []G.Value) error {
-		x := elements[F](operands[0], len(y))
-		var values []int
-		if given > 0 {
-			values = elements[int](operands[1], given)
-		}
-		t.fill(e.Cores, values, r, layout)
+	o := newOp(fmt.Sprintf("rotary%v%+v(%d)", shape, r, given), shape, func(y []F, values []G.Value) {
+		x := elements[F](values[0], len(y))
+		t.fill(e.Cores, optional[int](values, 1, given), r, layout)
 		kernel.Rotate(e.Cores, y, x, t.cos, t.sin, layout)
-		return nil
 	})
-	o.diff, o.layer = diff, r.Name
-	o.grad = func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
+	o.layer = r.Name
+	o.wrt, o.grad = 1, func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) {
 		back := r
 		back.Inverse = !r.Inverse
-		dx, err := t.rotate(e, g, positions, back, layout)
-		return append(G.Nodes{dx}, make(G.Nodes, len(inputs)-1)...), err
+		return one(t.rotate(e, g, positions, back, layout))
 	}
-	return e.apply(o, inputs...)
+	return e.apply(o, x, positions)
 }
 
 // fill computes the table for the given positions, unless the table already holds them. The argument given holds the

@@ -18,17 +18,12 @@ func Scale(e *Env, x *G.Node, by float64) (*G.Node, error) {
 
 func scale[F kernel.Float](e *Env, x *G.Node, by float64) (*G.Node, error) {
 	shape := x.Shape()
-	o := newOp(fmt.Sprintf("scale%v(%v)", shape, by), shape, func(y []F, values []G.Value) error {
+	o := newOp(fmt.Sprintf("scale%v(%v)", shape, by), shape, func(y []F, values []G.Value) {
 		x := elements[F](values[0], len(y))
 		for i, v := range x {
 			y[i] = v * F(by)
 		}
-		return nil
 	})
-	o.diff = []bool{true}
-	o.grad = func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		dx, err := scale[F](e, g, by)
-		return G.Nodes{dx}, err
-	}
+	o.wrt, o.grad = 1, func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) { return one(scale[F](e, g, by)) }
 	return e.apply(o, x)
 }

@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -50,21 +49,21 @@ func storeAppend[F kernel.Float](e *Env, s *Store, x, lengths, counts *G.Node) (
 	length := xs[len(xs)-2]
 	o := &op{
 		name: fmt.Sprintf("store of %s%v%v", s.name, xs, s.shape), shape: out.Shape().Clone(), out: typeOf(dtypeOf[F](), out.Shape()),
-		run: func(values []G.Value) (G.Value, error) {
+		run: func(values []G.Value) G.Value {
 			x := elements[F](values[0], batch*length*width)
 			lengths := elements[int](values[1], batch)
 			counts := elements[int](values[2], batch)
 			if slices.Max(counts) == 0 {
-				return nil, errors.New("no sequence gets a new vector: set the counts before the run")
+				fail("no sequence gets a new vector: set the counts before the run")
 			}
 			stored := elementsOf[F](s.dense)
 			for b, n := range counts {
 				if held := lengths[b]; n < 0 || n > length || held < 0 || held+n > limit {
-					return nil, fmt.Errorf("sequence %d has %d vectors and should get %d of %d new vectors, but the store holds at most %d vectors per sequence", b, held, n, length, limit)
+					fail("sequence %d has %d vectors and should get %d of %d new vectors, but the store holds at most %d vectors per sequence", b, held, n, length, limit)
 				}
 				copy(stored[(b*limit+lengths[b])*width:], x[b*length*width:][:n*width])
 			}
-			return out, nil
+			return out
 		},
 	}
 	return e.apply(o, x, lengths, counts)

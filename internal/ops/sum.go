@@ -21,26 +21,22 @@ func sum[F kernel.Float](e *Env, x *G.Node) (*G.Node, error) {
 	shape := x.Shape()
 	o := &op{
 		name: fmt.Sprintf("sum%v", shape), shape: tensor.ScalarShape(), out: dtypeOf[F](),
-		run: func(values []G.Value) (G.Value, error) {
+		run: func(values []G.Value) G.Value {
 			x := elements[F](values[0], shape.TotalSize())
 			var total float64
 			for _, v := range x {
 				total += float64(v)
 			}
-			return scalar(F(total)), nil
+			return scalar(F(total))
 		},
-		diff: []bool{true},
 	}
-	o.grad = func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		dx := newOp(fmt.Sprintf("sum.dx%v", shape), shape, func(dx []F, values []G.Value) error {
+	o.wrt, o.grad = 1, func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) {
+		return one(e.apply(newOp(fmt.Sprintf("sum.dx%v", shape), shape, func(dx []F, values []G.Value) {
 			g := elements[F](values[0], 1)
 			for i := range dx {
 				dx[i] = g[0]
 			}
-			return nil
-		})
-		n, err := e.apply(dx, g)
-		return G.Nodes{n}, err
+		}), g))
 	}
 	return e.apply(o, x)
 }

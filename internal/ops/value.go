@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -11,35 +10,45 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// An inputError is an error of an op's input. The functions that read inputs panic with it, and op.Do returns it.
+// An inputError is an error of an op's input. Functions that run ops panic with it, and op.Do returns it.
 type inputError struct{ error }
+
+// fail panics with an inputError.
+func fail(format string, args ...any) { panic(inputError{fmt.Errorf(format, args...)}) }
 
 // elements returns the elements of an op's input in row-major order. It panics with an inputError if the dtype isn't T
 // or the number of elements isn't want, because a caller may bind any tensor to an input node.
 func elements[T any](v G.Value, want int) []T {
 	d, ok := v.(*tensor.Dense)
+	var out []T
 	switch {
 	case v == nil:
-		panic(inputError{errors.New("an input has no value: bind one with gorgonia.Let before running")})
+		fail("an input has no value: bind one with gorgonia.Let before running")
 	case !ok: // a Gorgonia scalar
-		x, ok := v.Data().(T)
-		if !ok || want != 1 {
-			panic(wrongElements[T](v, want))
+		if x, ok := v.Data().(T); ok {
+			out = []T{x}
 		}
-		return []T{x}
-	}
-	if !InRows(d) {
+	case InRows(d):
+		out = elementsOf[T](d)
+	default:
 		c, ok := d.Materialize().(*tensor.Dense)
 		if !ok || c.DataOrder().IsColMajor() {
-			panic(inputError{fmt.Errorf("an input of shape %v isn't laid out in rows: pass a copy that is", d.Shape())})
+			fail("an input of shape %v isn't laid out in rows: pass a copy that is", d.Shape())
 		}
-		d = c
+		out = elementsOf[T](c)
 	}
-	out := elementsOf[T](d)
 	if len(out) != want {
-		panic(wrongElements[T](v, want))
+		fail("the graph was built for an input of %d %Ts, got %v of shape %v", want, *new(T), v.Dtype(), v.Shape())
 	}
 	return out
+}
+
+// optional calls elements for input i. It returns nil if there is no such input.
+func optional[T any](values []G.Value, i, want int) []T {
+	if i >= len(values) {
+		return nil
+	}
+	return elements[T](values[i], want)
 }
 
 // InRows reports whether a tensor's elements lie in memory row by row without gaps. The elements of a transposed tensor
@@ -68,11 +77,6 @@ func elementsOf[T any](d *tensor.Dense) []T {
 		}
 	}
 	return out
-}
-
-func wrongElements[T any](v G.Value, want int) inputError {
-	var zero T
-	return inputError{fmt.Errorf("the graph was built for an input of %d %Ts, got %v of shape %v", want, zero, v.Dtype(), v.Shape())}
 }
 
 // read2 calls elements for two inputs.

@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"fmt"
 	"math"
 
 	G "gorgonia.org/gorgonia"
@@ -20,22 +19,18 @@ func newWeighting[F kernel.Float](positions int) *weighting[F] {
 	return &weighting[F]{values: make([]F, positions), scales: make([]F, positions)}
 }
 
-// read reads the weights from an input; a nil input means 1 each. A negative, infinite or NaN weight is an error.
-func (w *weighting[F]) read(value G.Value) error {
-	if value == nil {
-		for i := range w.values {
-			w.values[i] = 1
-		}
-		return nil
+// read reads the weights from the op's third input. If there is none, each weight is 1. A negative, infinite or NaN
+// weight is an error.
+func (w *weighting[F]) read(values []G.Value) {
+	for i := range w.values {
+		w.values[i] = 1
 	}
-	from := elements[F](value, len(w.values))
-	for i, v := range from {
+	for i, v := range optional[F](values, 2, len(w.values)) {
 		if !(v >= 0 && !math.IsInf(float64(v), 1)) {
-			return fmt.Errorf("the weight of position %d is %v: a weight must be finite and at least 0", i, v)
+			fail("the weight of position %d is %v: a weight must be finite and at least 0", i, v)
 		}
+		w.values[i] = v
 	}
-	copy(w.values, from)
-	return nil
 }
 
 // total returns the sum of the weights, multiplied by width, the number of outputs per position.
