@@ -1,42 +1,20 @@
 package main
 
 import (
+	_ "embed"
+
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/examples/internal/notebook"
 )
 
-// printedInputs returns the notebook's queries, keys and values.
-func printedInputs() (q, k, v *tensor.Dense) {
-	return notebook.Printed(printedQ, 4, 8), notebook.Printed(printedK, 4, 8), notebook.Printed(printedV, 4, 8)
-}
+//go:embed printed.txt
+var printedText string
 
 // The notebook's printed inputs, rounded to 8 decimals.
-const (
-	printedQ = `[[ 0.86077752  0.05751135  0.02612362 -1.52325092  0.03492118 -0.13281609
-   0.43783375 -1.21276692]
- [-0.00756158 -1.06221626  0.68074476 -1.29058129  0.71078074  0.52764515
-   0.57507123 -1.14201261]
- [-0.73302907  0.59482344  0.87388035  0.53343665 -0.14270126 -0.52265778
-   1.398796   -0.66534455]
- [ 1.9993377   0.65475826 -0.2197526  -0.19100261  0.20201535 -0.51793055
-  -0.01064389 -0.55998013]]`
+var printed = notebook.Sections(printedText)
 
-	printedK = `[[-0.83396908  0.41413147  0.45901608 -0.77657655  1.76275194  1.42835591
-   1.61020357  1.23936644]
- [-1.04071218  0.44378557 -1.10591326 -0.64369719  1.13178501 -1.05413332
-   0.63961569 -0.37833217]
- [ 0.83823485  0.34348399 -0.16759105  1.10379012 -0.33623799  0.32330632
-   0.1894233   1.05247889]
- [ 0.77600508 -0.00852938 -0.50080629 -0.93575148 -0.13079465  0.40881099
-  -0.29409067 -0.76095374]]`
-
-	printedV = `[[-1.16632699e-01  2.55035812e+00 -3.58315997e-01 -1.96968652e-01
-   1.77860317e-01 -1.77182106e+00 -1.19170528e+00  4.45454530e-01]
- [ 1.57809855e-03  1.86622691e+00 -2.81045186e+00  1.82610234e-01
-  -1.39679007e-01  6.21204991e-01 -1.45195975e+00 -3.58951794e-01]
- [ 3.26213261e-01  2.38734698e-01 -5.85942847e-01 -2.74250552e+00
-  -7.13683509e-01  6.65380473e-01  3.30151258e-02 -1.16742653e+00]
- [-1.26175033e+00 -5.71635740e-01  1.82684702e+00 -1.59572850e-01
-   4.62584545e-02  1.45816899e-01  1.22296204e+00  4.30366362e-01]]`
-)
+// printedInputs returns the notebook's queries, keys and values.
+func printedInputs() (q, k, v *tensor.Dense) {
+	return notebook.Printed(printed["Q"], 4, 8), notebook.Printed(printed["K"], 4, 8), notebook.Printed(printed["V"], 4, 8)
+}

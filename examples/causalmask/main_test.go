@@ -84,7 +84,7 @@ func TestRun(t *testing.T) {
 	if err := run(&b, nil); err != nil {
 		t.Fatal(err)
 	}
-	golden.Contains(t, b.String(), "Q\n"+printedQ, "K\n"+printedK, "V\n"+printedV, "mask\n"+printedZeroOne, "M\n"+printedMask, "Attention\n"+printedAttention)
+	golden.Contains(t, b.String(), "Q\n"+printed["Q"], "K\n"+printed["K"], "V\n"+printed["V"], "mask\n"+printedZeroOne, "M\n"+printedMask, "Attention\n"+printedAttention)
 	// The inputs are rounded, so the last digit of these tables may differ.
 	golden.Holds(t, b.String(), "Q·Kᵀ", printedProduct, movedProduct)
 	golden.Holds(t, b.String(), "Q·Kᵀ/√d_k", printedScaled, movedScaled)

@@ -40,18 +40,18 @@ func run(w io.Writer, args []string) error {
 		return err
 	}
 	if !flags.Own() {
-		printed, err := notebook.AttendScores(notebook.Printed(printedScores, 5, 10), 1) // they are scaled
+		softmax, err := notebook.AttendScores(notebook.Printed(printed["scores"], 5, 10), 1) // they are scaled
 		if err != nil {
 			return err
 		}
 		fmt.Fprintln(w, "The notebook's printed scores, and the softmax of the rows that it prints in full:")
-		fmt.Fprintf(w, "Attention Scores\n%s\n%s...\n", printedScores[:len(printedScores)-1], printedBrokenRow)
-		notebook.Print(w, "Attention Weights", printed.Get("Attention"))
+		fmt.Fprintf(w, "Attention Scores\n%s\n%s...\n", printed["scores"][:len(printed["scores"])-1], printed["broken row"])
+		notebook.Print(w, "Attention Weights", softmax.Get("Attention"))
 		fmt.Fprintln(w, "\nIts other numbers don't follow from those that it prints. With random numbers from this program's seed:")
 	}
-	beside := func(printed string) {
+	beside := func(table string) {
 		if !flags.Own() {
-			fmt.Fprintf(w, "The notebook's, which don't follow from the numbers that it prints:\n%s\n", printed)
+			fmt.Fprintf(w, "The notebook's, which don't follow from the numbers that it prints:\n%s\n", table)
 		}
 	}
 	n := sizes{*tokens, *dim, *heads}
@@ -66,16 +66,16 @@ func run(w io.Writer, args []string) error {
 	for _, name := range []string{"Attention Scores", "Attention Weights", "Weighted Sum"} {
 		one.Print(w, name)
 		if name == "Attention Weights" {
-			beside(printedLastWeights + "...")
+			beside(printed["last weights"] + "...")
 		} else if name == "Weighted Sum" {
-			beside(printedSum + "...")
+			beside(printed["sum"] + "...")
 		}
 		fmt.Fprintf(w, "Shape : %v\n", one.Get(name).Shape())
 	}
 	if n.tokens > 1 {
 		fmt.Fprintln(w, "Weighted sum of the second token, which equals the first, because the tokens are the same")
 		fmt.Fprintln(w, notebook.Format(one.Values("Weighted Sum")[n.dim:2*n.dim], n.dim))
-		beside(printedSecond)
+		beside(printed["second"])
 	}
 
 	several, err := severalHeads(*seed, n)
@@ -90,7 +90,7 @@ func run(w io.Writer, args []string) error {
 		}
 		if name == "Queries" { // the notebook's output is cut off here
 			notebook.Print(w, name, split)
-			beside(printedQueries + "...")
+			beside(printed["queries"] + "...")
 		}
 		fmt.Fprintf(w, "%s Shape : %v\n", name, split.Shape())
 	}

@@ -20,7 +20,7 @@ var defaults = sizes{tokens: 10, dim: 16, heads: 3}
 const movedWeights = 2.5e-11
 
 func TestNotebook(t *testing.T) {
-	s, err := notebook.AttendScores(notebook.Printed(printedScores, 5, 10), 1)
+	s, err := notebook.AttendScores(notebook.Printed(printed["scores"], 5, 10), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,9 +31,9 @@ func TestNotebook(t *testing.T) {
 // keys is the softmax over all ten, divided by the sum of the eight weights.
 func TestBrokenRow(t *testing.T) {
 	const keys = 8
-	whole := printedBrokenRow[:strings.LastIndex(printedBrokenRow, "\n")] // without the number that is cut off
+	whole := printed["broken row"][:strings.LastIndex(printed["broken row"], "\n")] // without the number that is cut off
 	scores := notebook.Printed(whole, 1, keys)
-	printed, err := notebook.Numbers("0.09944609 0.09944609 0.10067809 0.09904394 0.1016224  0.10001574 0.09890862 0.09937421")
+	weights, err := notebook.Numbers("0.09944609 0.09944609 0.10067809 0.09904394 0.1016224  0.10001574 0.09890862 0.09937421")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,13 +42,13 @@ func TestBrokenRow(t *testing.T) {
 		t.Fatal(err)
 	}
 	share := 0.0
-	for _, w := range printed {
+	for _, w := range weights {
 		share += w
 	}
 	for i, got := range s.Values("Attention") {
 		// Allow half a unit of the 8th decimal for the weight, and half a unit for the sum of the printed weights.
-		if math.Abs(got*share-printed[i]) > 1e-8 {
-			t.Errorf("weight %d is %v, printed as %v", i, got*share, printed[i])
+		if math.Abs(got*share-weights[i]) > 1e-8 {
+			t.Errorf("weight %d is %v, printed as %v", i, got*share, weights[i])
 		}
 	}
 }
@@ -63,7 +63,7 @@ func TestOtherNumbers(t *testing.T) {
 		}
 		return slices.Collect(slices.Chunk(numbers, width))
 	}
-	for i, row := range rows(printedLastWeights, 10) {
+	for i, row := range rows(printed["last weights"], 10) {
 		sum := 0.0
 		for _, weight := range row {
 			sum += weight
@@ -72,8 +72,8 @@ func TestOtherNumbers(t *testing.T) {
 			t.Errorf("the weights of row %d sum to %v, want 1", 5+i, sum)
 		}
 	}
-	sums, queries := rows(printedSum, 16), rows(printedQueries, 16)
-	second, err := notebook.Numbers(printedSecond)
+	sums, queries := rows(printed["sum"], 16), rows(printed["queries"], 16)
+	second, err := notebook.Numbers(printed["second"])
 	if err != nil || !slices.Equal(sums[0], sums[1]) || !slices.Equal(second, sums[1]) || !slices.Equal(queries[0], queries[1]) {
 		t.Errorf("%v: the rows of two equal tokens differ", err)
 	}
@@ -158,13 +158,13 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden.Contains(t, b.String(),
-		"Attention Scores\n"+strings.TrimSuffix(printedScores, "]"), printedBrokenRow, "Attention Weights\n"+printedWeights,
+		"Attention Scores\n"+strings.TrimSuffix(printed["scores"], "]"), printed["broken row"], "Attention Weights\n"+printedWeights,
 		"Its other numbers don't follow from those that it prints.",
 		"embed_size: 16\n",
 		"w_q Shape : (16, 16)\n", "w_k Shape : (16, 16)\n", "w_v Shape : (16, 16)\n",
 		"Q Shape : (10, 16)\n", "K Shape : (10, 16)\n", "V Shape : (10, 16)\n",
-		"Attention Scores\n", "Shape : (10, 10)\n", "Attention Weights\n", printedLastWeights, "Shape : (10, 10)\n", "Weighted Sum\n", printedSum, "Shape : (10, 16)\n", printedSecond,
-		"Heads: 3\nembeddings Shape : (10, 16)\n", "Queries\n[[[", printedQueries,
+		"Attention Scores\n", "Shape : (10, 10)\n", "Attention Weights\n", printed["last weights"], "Shape : (10, 10)\n", "Weighted Sum\n", printed["sum"], "Shape : (10, 16)\n", printed["second"],
+		"Heads: 3\nembeddings Shape : (10, 16)\n", "Queries\n[[[", printed["queries"],
 		"Queries Shape : (3, 10, 16)\n", "Keys Shape : (3, 10, 16)\n", "Values Shape : (3, 10, 16)\n")
 }
 

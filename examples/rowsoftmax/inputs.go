@@ -1,66 +1,23 @@
 package main
 
 import (
+	_ "embed"
+
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/examples/internal/notebook"
 )
 
+//go:embed printed.txt
+var printedText string
+
+// The notebook's printed inputs, rounded to 8 decimals. Its output is cut off in the 15th number of V, after 0.788. The
+// other numbers of V were computed from the printed new_V: row i of new_V is a mixture of rows 0 to i of V, with weights
+// that follow from the printed Q and K. The closing cell draws new inputs, and its output is cut off after the first
+// four numbers of row 0 of V.
+var printed = notebook.Sections(printedText)
+
 // printedInputs returns the notebook's queries, keys and values.
 func printedInputs() (q, k, v *tensor.Dense) {
-	return notebook.Printed(printedQ, 4, 8), notebook.Printed(printedK, 4, 8), notebook.Printed(printedV, 4, 8)
+	return notebook.Printed(printed["Q"], 4, 8), notebook.Printed(printed["K"], 4, 8), notebook.Printed(printed["V"], 4, 8)
 }
-
-// The notebook's printed inputs, rounded to 8 decimals.
-const (
-	printedQ = `[[ 0.09734245 -1.23944871 -1.95007434 -1.21171088 -1.39929826 -0.31226623
-   0.31715713 -0.04633441]
- [-1.08375397  0.66662904 -0.98343286  0.0560969   0.89519004  0.10004913
-  -1.0552281   0.69236504]
- [ 0.28716318 -1.82738228  0.81813136 -1.68986197  0.04376673  0.3502005
-  -0.0423009  -0.41868561]
- [ 1.50431526 -0.22491201 -0.05686595  0.33269655  0.02673335 -0.1195548
-  -0.45053287  0.6156462 ]]`
-
-	printedK = `[[ 0.86628805  0.94090168 -0.26610346 -0.64998308  1.0927421   0.84253231
-   0.87369975  1.05338847]
- [-1.424108   -0.32713153  0.71388877  0.61280272  0.17939416 -0.87583657
-  -0.52110976 -1.161473  ]
- [-0.76329217  1.07186251 -0.48726729  0.67996207  0.26643412 -0.89958272
-   1.88396001  0.49325744]
- [-1.71032029 -1.1453007  -0.91363038 -0.85842559 -1.24469381 -0.30221369
-   1.13283269  0.7531194 ]]`
-
-	// The notebook's output is cut off in the 15th number of V, after 0.788. The other numbers were computed from the
-	// printed new_V: row i of new_V is a mixture of rows 0 to i of V, with weights that follow from the printed Q and
-	// K.
-	printedV = `[[ 1.07902494 -1.26877275  0.23930751 -0.35502214 -0.95741432  0.12459074
-   0.76431504  1.23321664]
- [ 1.7843734  -2.08439949  0.436698    0.21342351  2.24085292 -0.47206793
-   0.78814502  1.30168923]
- [-0.93519856  1.11816403 -0.87673224  1.29703968 -0.54234293 -1.90039183
-   0.46299355 -0.18703433]
- [ 1.46971645  0.92700192 -1.98057474 -0.17175933  0.12187326  0.3126291
-   0.12118204  1.22497153]]`
-
-	// The notebook's closing cell draws new inputs. Its output is cut off after four numbers of V.
-	closingQ = `[[-1.55805137e+00  1.74599065e+00  6.13182772e-03  9.16655390e-02
-  -4.19406664e-01  1.20209171e+00 -3.22952013e-01 -1.57484697e+00]
- [-6.03090864e-01 -1.39311745e+00  5.41038476e-04  8.68501500e-01
-   1.01740729e+00 -1.23332745e+00  1.31092668e+00  1.07903594e+00]
- [ 4.15527794e-01  2.58613492e-01  1.41064692e+00  1.89567492e+00
-  -1.88668455e-01  1.22294262e+00  1.73747406e+00  1.29566400e+00]
- [-1.65589298e+00  9.20265360e-01  1.67641560e-01  1.55976837e+00
-   6.85358948e-02  1.00433167e+00  3.21650406e-01 -1.95328813e-01]]`
-
-	closingK = `[[ 0.31691824 -0.74019652 -0.16705587  1.15992309 -1.55371717 -0.86020114
-   0.75528109 -0.38178461]
- [ 0.2937555  -1.16828174  0.65689693  0.63906619  0.52966841  0.56031207
-  -0.1390223  -0.35731796]
- [-0.14005376  1.02710414  0.37303933 -0.28437786 -1.08703429  0.01543534
-  -0.38521217  0.77901054]
- [ 1.85600985  1.40490388 -0.41918586  0.43513747  1.02341881  0.765293
-   1.34713076  0.31635243]]`
-
-	closingV = `[[0.99755393 1.56166281 0.2986221  0.47543551]]` // the first numbers of row 0
-)

@@ -82,14 +82,14 @@ func run(w io.Writer, args []string) error {
 		return err
 	}
 
-	closing, err := notebook.Attend(notebook.Printed(closingQ, 4, 8), notebook.Printed(closingK, 4, 8), firstRow(4), causal)
+	closing, err := notebook.Attend(notebook.Printed(printed["closing Q"], 4, 8), notebook.Printed(printed["closing K"], 4, 8), firstRow(4), causal)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintln(w, "\nThe notebook's closing cell takes the softmax of each row, with other inputs. It prints four numbers of V.")
 	fmt.Fprintln(w, "They are also the first four numbers of the new V, because the first word sees only itself.")
 	closing.Print(w, "Q", "K")
-	fmt.Fprintf(w, "V, first numbers\n%s\nNew V, first numbers\n%s\n", closingV, notebook.Format(closing.Values("New V")[:4], 1, 4))
+	fmt.Fprintf(w, "V, first numbers\n%s\nNew V, first numbers\n%s\n", printed["closing V"], notebook.Format(closing.Values("New V")[:4], 1, 4))
 	notebook.Print(w, "Weights", closing.Get("Attention"))
 	return nil
 }
@@ -98,7 +98,7 @@ func run(w io.Writer, args []string) error {
 // every result that depends on them NaN.
 func firstRow(words int) *tensor.Dense {
 	v := notebook.Causal(words, math.NaN(), math.NaN())
-	copy(v.Data().([]float64), notebook.Printed(closingV, 1, 4).Data().([]float64))
+	copy(v.Data().([]float64), notebook.Printed(printed["closing V"], 1, 4).Data().([]float64))
 	return v
 }
 

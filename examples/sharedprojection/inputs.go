@@ -1,35 +1,19 @@
 package main
 
-import "github.com/heed-go/heed/examples/internal/notebook"
+import (
+	_ "embed"
+
+	"github.com/heed-go/heed/examples/internal/notebook"
+)
+
+//go:embed printed.txt
+var printedText string
+
+// The notebook's printed inputs, rounded to 8 decimals, and the scores and context vectors that it prints from an
+// earlier run with other inputs.
+var printed = notebook.Sections(printedText)
 
 // printedInputs returns the notebook's tokens and weights.
 func printedInputs() inputs {
-	return inputs{notebook.Printed(printedX, 3, 4), notebook.Printed(printedWqk, 4, 6), notebook.Printed(printedWv, 4, 5)}
+	return inputs{notebook.Printed(printed["X"], 3, 4), notebook.Printed(printed["W_qk"], 4, 6), notebook.Printed(printed["W_v"], 4, 5)}
 }
-
-// The notebook's printed inputs, rounded to 8 decimals.
-const (
-	printedX = `[[0.47403009 0.32876477 0.20495151 0.85971434]
- [0.80437388 0.22153859 0.88344645 0.47825417]
- [0.18688316 0.1481623  0.90946148 0.42144322]]`
-
-	printedWqk = `[[0.85457913 0.72805367 0.52885905 0.81602111 0.11114425 0.16665275]
- [0.99075152 0.43915368 0.09446376 0.81835108 0.449025   0.76979672]
- [0.45029968 0.60978598 0.99083217 0.20000659 0.37349433 0.5733803 ]
- [0.68608398 0.72666931 0.09941451 0.34274698 0.34492009 0.53264535]]`
-
-	printedWv = `[[0.36952055 0.22762371 0.03909977 0.43702857 0.80597927]
- [0.94430039 0.39320212 0.00445702 0.11603836 0.68048885]
- [0.30011805 0.76770143 0.00765135 0.02766898 0.96769012]
- [0.11024414 0.62303738 0.50907588 0.35974711 0.28597405]]`
-
-	// printedScores come from an earlier run than the inputs above.
-	printedScores = `[[5.06798984 3.09132164 3.47594607]
- [3.09132164 2.35205625 2.25159346]
- [3.47594607 2.25159346 2.57544933]]`
-
-	// printedContext comes from the earlier run, too.
-	printedContext = `[[1.35183866 1.20284683 0.68933144 1.02996614 1.47134148]
- [1.30738598 1.16640691 0.69458305 1.00196277 1.37074831]
- [1.32670181 1.17789289 0.69657226 1.0192344  1.40538209]]`
-)

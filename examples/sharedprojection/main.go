@@ -78,14 +78,14 @@ func run(w io.Writer, args []string) error {
 		return err
 	}
 
-	earlier, err := notebook.AttendScores(notebook.Printed(printedScores, 3, 3), 1/math.Sqrt(6))
+	earlier, err := notebook.AttendScores(notebook.Printed(printed["earlier scores"], 3, 3), 1/math.Sqrt(6))
 	if err != nil {
 		return err
 	}
 	fmt.Fprintln(w, "\nThe notebook's scores, from an earlier run with tokens that it doesn't print, and the weights that follow from them:")
 	notebook.Print(w, "Similarity scores", earlier.Get("Q·Kᵀ"))
 	notebook.Print(w, "Attention weights", earlier.Get("Attention"))
-	fmt.Fprintf(w, "Its context vectors, also from that run, which don't follow from its printed numbers\n%s\n", printedContext)
+	fmt.Fprintf(w, "Its context vectors, also from that run, which don't follow from its printed numbers\n%s\n", printed["earlier context"])
 	return nil
 }
 

@@ -26,7 +26,7 @@ func TestNotebook(t *testing.T) {
 	golden.Check(t, "keys", right.Values("K"), printedQ, movedProjection) // the notebook prints the same numbers
 	golden.Check(t, "values", right.Values("V"), printedV, movedProjection)
 
-	earlier, err := notebook.AttendScores(notebook.Printed(printedScores, 3, 3), 1/math.Sqrt(6))
+	earlier, err := notebook.AttendScores(notebook.Printed(printed["earlier scores"], 3, 3), 1/math.Sqrt(6))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestNotebookDisagrees(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scores, err := notebook.Numbers(printedScores)
+	scores, err := notebook.Numbers(printed["earlier scores"])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestNotebookDisagrees(t *testing.T) {
 	}
 	// A context vector is a mean of the values, so each of its numbers is between the minimum and maximum of the
 	// column. In columns 0, 2 and 3, no printed context vector is within these limits.
-	context, err := notebook.Numbers(printedContext)
+	context, err := notebook.Numbers(printed["earlier context"])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,16 +99,16 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden.Contains(t, b.String(),
-		"Input tokens\n"+printedX+"\nShape of input tokens:  (3, 4)\n",
-		"Weights for query and key projections vectors\n"+printedWqk+"\nShape of weights for query and key  projection vectors:  (4, 6)\n",
-		"Weights for value  projection vector\n"+printedWv+"\nShape of weights for value projection vector:  (4, 5)\n",
+		"Input tokens\n"+printed["X"]+"\nShape of input tokens:  (3, 4)\n",
+		"Weights for query and key projections vectors\n"+printed["W_qk"]+"\nShape of weights for query and key  projection vectors:  (4, 6)\n",
+		"Weights for value  projection vector\n"+printed["W_v"]+"\nShape of weights for value projection vector:  (4, 5)\n",
 		"Query vectors\n", "Shape of query vectors:  (3, 6)\n",
 		"Key vectors\n", "Shape of key vectors:  (3, 6)\n",
 		"Value vectors\n", "Shape of value vectors:  (3, 5)\n",
 		"Similarity scores\n", "Shape of similarity scores:  (3, 3)\n",
 		"Attention weights\n", "Shape of attention weights:  (3, 3)\n",
 		"Context vectors\n", "Shape of context vectors:  (3, 5)\n",
-		"Similarity scores\n"+printedScores, "Attention weights\n"+printedWeights, "which don't follow from its printed numbers\n"+printedContext)
+		"Similarity scores\n"+printed["earlier scores"], "Attention weights\n"+printedWeights, "which don't follow from its printed numbers\n"+printed["earlier context"])
 	golden.Holds(t, b.String(), "Query vectors", printedQ, movedProjection)
 	golden.Holds(t, b.String(), "Key vectors", printedQ, movedProjection)
 	golden.Holds(t, b.String(), "Value vectors", printedV, movedProjection)

@@ -29,6 +29,16 @@ func Numbers(printed string) ([]float64, error) {
 	return values, nil
 }
 
+// Sections returns the parts of a text by their headings. A heading is a line that begins with "# ".
+func Sections(text string) map[string]string {
+	sections := map[string]string{}
+	for _, section := range strings.Split("\n"+text, "\n# ")[1:] {
+		heading, body, _ := strings.Cut(section, "\n")
+		sections[heading] = strings.Trim(body, "\n")
+	}
+	return sections
+}
+
 // Printed makes a tensor from numbers printed by numpy. Use it for constants: it panics if the text doesn't have the
 // right number of numbers.
 func Printed(text string, shape ...int) *tensor.Dense {
