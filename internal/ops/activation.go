@@ -80,17 +80,26 @@ func Activate(e *Env, x *G.Node, a Activation) (*G.Node, error) {
 }
 
 func activate[F kernel.Float](e *Env, x *G.Node, a Activation) (*G.Node, error) {
-	u := unaryOf[F](a)
+	return elementwise(e, a.String(), fmt.Sprint(x.Shape()), x, unaryOf[F](a), false)
+}
+
+// elementwise adds an op that applies u to every element of x. If byOutput is true, u.backward gets the op's output
+// instead of x.
+func elementwise[F kernel.Float](e *Env, name, attrs string, x *G.Node, u unary[F], byOutput bool) (*G.Node, error) {
 	shape := x.Shape()
-	o := newOp(fmt.Sprintf("%v%v", a, shape), shape, func(y []F, values []G.Value) {
+	o := newOp(name+attrs, shape, func(y []F, values []G.Value) {
 		x := elements[F](values[0], len(y))
 		u.forward(e.Cores, y, x)
 	})
-	o.wrt, o.grad = 1, func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		return one(e.apply(newOp(fmt.Sprintf("%v.dx%v", a, shape), shape, func(dx []F, values []G.Value) {
+	o.wrt, o.grad = 1, func(inputs G.Nodes, y, g *G.Node) (G.Nodes, error) {
+		x := inputs[0]
+		if byOutput {
+			x = y
+		}
+		return one(e.apply(newOp(name+".dx"+attrs, shape, func(dx []F, values []G.Value) {
 			x, g := read2[F](values, len(dx), len(dx))
 			u.backward(e.Cores, dx, x, g)
-		}), inputs[0], g))
+		}), x, g))
 	}
 	return e.apply(o, x)
 }

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"fmt"
 
 	G "gorgonia.org/gorgonia"
@@ -10,13 +11,7 @@ import (
 
 // Add returns x + y for two nodes of the same shape.
 func Add(e *Env, x, y *G.Node) (*G.Node, error) {
-	if err := CheckFloat("add", "the first term", x); err != nil {
-		return nil, err
-	}
-	if err := sameDtype("add", "the second term", y, "the first", x); err != nil {
-		return nil, err
-	}
-	if err := hasShape("add", "the second term", y, x.Shape()...); err != nil {
+	if err := cmp.Or(sameDtype("add", "the second term", y, "the first term", x), hasShape("add", "the second term", y, x.Shape()...)); err != nil {
 		return nil, err
 	}
 	return byDtype(x, add[float32], add[float64])(e, x, y)
@@ -36,9 +31,6 @@ func add[F kernel.Float](e *Env, x, y *G.Node) (*G.Node, error) {
 // shape (M, D) with M ≥ T. Table rows T to M−1 have a gradient of zero.
 func AddRows(e *Env, x, table *G.Node) (*G.Node, error) {
 	const name = "add rows"
-	if err := CheckFloat(name, "the input", x); err != nil {
-		return nil, err
-	}
 	if err := sameDtype(name, "the table", table, "the input", x); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -18,9 +19,6 @@ import (
 // exactly 0, its query and key get no gradient from it, even if they hold NaN or infinity.
 func AdditiveScores(e *Env, q, k, v *G.Node) (*G.Node, error) {
 	const name = "additive scores"
-	if err := CheckFloat(name, "the query", q); err != nil {
-		return nil, err
-	}
 	if err := sameDtype(name, "the key", k, "the query", q); err != nil {
 		return nil, err
 	}
@@ -30,10 +28,7 @@ func AdditiveScores(e *Env, q, k, v *G.Node) (*G.Node, error) {
 		return nil, fmt.Errorf("%s: the query must have shape (…, T, K) and the key (…, S, K), got %v and %v", name, qs, ks)
 	}
 	if v != nil {
-		if err := sameDtype(name, "the scale", v, "the query", q); err != nil {
-			return nil, err
-		}
-		if err := hasShape(name, "the scale", v, qs[r-1]); err != nil {
+		if err := cmp.Or(sameDtype(name, "the scale", v, "the query", q), hasShape(name, "the scale", v, qs[r-1])); err != nil {
 			return nil, err
 		}
 	}
@@ -43,10 +38,7 @@ func AdditiveScores(e *Env, q, k, v *G.Node) (*G.Node, error) {
 func additiveScores[F kernel.Float](e *Env, name string, q, k, v *G.Node) (*G.Node, error) {
 	qs, ks := q.Shape(), k.Shape()
 	r := len(qs)
-	s := kernel.AdditiveShape{Batch: 1, Queries: qs[r-2], Keys: ks[r-2], Width: qs[r-1]}
-	for _, d := range qs[:r-2] {
-		s.Batch *= d
-	}
+	s := kernel.AdditiveShape{Batch: volume(qs[:r-2]), Queries: qs[r-2], Keys: ks[r-2], Width: qs[r-1]}
 	shape := append(qs[:r-1].Clone(), s.Keys)
 
 	shapes := []tensor.Shape{qs, ks}

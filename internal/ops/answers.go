@@ -25,7 +25,7 @@ func SumAnswers(e *Env, name string, logits, targets *G.Node, n int, add func(su
 
 func sumAnswers[F kernel.Float](e *Env, name string, logits, targets *G.Node, n int, add func(sums []float64, answers, targets []int)) (*G.Node, error) {
 	count, vocab := rows(logits.Shape())
-	size := tensor.Shape(targets.Shape()[1:]).TotalSize() // targets per row
+	size := volume(targets.Shape()[1:]) // targets per row
 	answers := make([]int, count)
 	o := newOp(fmt.Sprint(name, logits.Shape(), n), tensor.Shape{n}, func(sums []float64, values []G.Value) {
 		logits := elements[F](values[0], count*vocab)

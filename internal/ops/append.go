@@ -13,9 +13,6 @@ import (
 // Append concatenates past and x along the sequence axis: (…, P, K) and (…, S, K) give (…, P+S, K).
 func Append(e *Env, past, x *G.Node) (*G.Node, error) {
 	const name = "append"
-	if err := CheckFloat(name, "the past", past); err != nil {
-		return nil, err
-	}
 	if err := sameDtype(name, "the new vectors", x, "the past", past); err != nil {
 		return nil, err
 	}
@@ -32,10 +29,7 @@ func appendOf[F kernel.Float](e *Env, past, x *G.Node) (*G.Node, error) {
 	r := len(ps)
 	shape := ps.Clone()
 	shape[r-2] += xs[r-2]
-	n, before, after := ps[:r-2].TotalSize(), ps[r-2]*ps[r-1], xs[r-2]*xs[r-1]
-	if r == 2 {
-		n = 1
-	}
+	n, before, after := volume(ps[:r-2]), ps[r-2]*ps[r-1], xs[r-2]*xs[r-1]
 	attrs := fmt.Sprintf("%v%v", ps, xs)
 	o := newOp("append"+attrs, shape, func(out []F, values []G.Value) {
 		past, x := read2[F](values, n*before, n*after)

@@ -51,13 +51,7 @@ type attentionLayout struct {
 // (B, H, T, S); if Heads is above 0, they have shape (B, H, T, S).
 func (c AttentionConfig) Inputs(e *Env, q, k, v *G.Node) (a AttentionInputs, err error) {
 	c.Name = cmp.Or(c.Name, "attention")
-	if err := c.checkNodes(q, k, v); err != nil {
-		return a, err
-	}
-	if err := c.Check(c.Name); err != nil {
-		return a, err
-	}
-	if err := c.checkNumbers(q.Dtype()); err != nil {
+	if err := cmp.Or(c.checkNodes(q, k, v), c.Check(c.Name), c.checkNumbers(q.Dtype())); err != nil {
 		return a, err
 	}
 	if c.Heads > 0 && c.KeyValueHeads == 0 {
@@ -80,9 +74,6 @@ func (c AttentionConfig) Inputs(e *Env, q, k, v *G.Node) (a AttentionInputs, err
 
 // checkNodes checks that the operands belong to the same graph and have the same dtype.
 func (c AttentionConfig) checkNodes(q, k, v *G.Node) error {
-	if err := CheckFloat(c.Name, "the query", q); err != nil {
-		return err
-	}
 	if (c.PastKey == nil) != (c.PastValue == nil) {
 		return fmt.Errorf("%s: PastKey and PastValue must be given together", c.Name)
 	}

@@ -39,9 +39,6 @@ func SumDistance(e *Env, d kernel.Distance, outputs, targets, weights *G.Node) (
 }
 
 func checkDistance(name string, outputs, targets, weights *G.Node) error {
-	if err := CheckFloat(name, "the outputs", outputs); err != nil {
-		return err
-	}
 	if err := sameDtype(name, "the targets", targets, "the outputs", outputs); err != nil {
 		return err
 	}

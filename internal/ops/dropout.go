@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"fmt"
 
 	G "gorgonia.org/gorgonia"
@@ -46,13 +47,7 @@ func (e *Env) drop(p float64) drop {
 // set to zero. If p is 0 or e.Training is false, Dropout returns x itself.
 func Dropout(e *Env, x *G.Node, p float64) (*G.Node, error) {
 	const name = "dropout"
-	if err := CheckFloat(name, "the input", x); err != nil {
-		return nil, err
-	}
-	if err := CheckRate(name, p); err != nil {
-		return nil, err
-	}
-	if err := e.Enter(x.Graph()); err != nil {
+	if err := cmp.Or(CheckFloat(name, "the input", x), CheckRate(name, p), e.Enter(x.Graph())); err != nil {
 		return nil, err
 	}
 	d := e.drop(p)

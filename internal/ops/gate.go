@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"fmt"
 
 	G "gorgonia.org/gorgonia"
@@ -12,13 +13,7 @@ import (
 // Gate returns act(a)·b, element by element, for two nodes of the same shape (Dauphin et al., 2016; Shazeer, 2020).
 func Gate(e *Env, a, b *G.Node, act Activation) (*G.Node, error) {
 	const name = "gate"
-	if err := CheckFloat(name, "the gate", a); err != nil {
-		return nil, err
-	}
-	if err := sameDtype(name, "the gated value", b, "the gate", a); err != nil {
-		return nil, err
-	}
-	if err := hasShape(name, "the gated value", b, a.Shape()...); err != nil {
+	if err := cmp.Or(sameDtype(name, "the gated value", b, "the gate", a), hasShape(name, "the gated value", b, a.Shape()...)); err != nil {
 		return nil, err
 	}
 	if !act.Known() {

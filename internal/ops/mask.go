@@ -165,7 +165,7 @@ func clampOffset(x int) int { return min(max(x, -kernel.MaxOffset), kernel.MaxOf
 func (m *maskInputs[F]) read(values []G.Value) kernel.Mask[F] {
 	k := m.known
 	if m.Bias != nil {
-		k.Bias = elements[F](values[0], size(k.BiasShape))
+		k.Bias = elements[F](values[0], volume(k.BiasShape[:]))
 		values = values[1:]
 	}
 	if m.KeyLengths != nil {
@@ -187,12 +187,10 @@ func (m *maskInputs[F]) read(values []G.Value) kernel.Mask[F] {
 		values = values[1:]
 	}
 	if m.Allow != nil {
-		k.Allow = elements[bool](values[0], size(k.AllowShape))
+		k.Allow = elements[bool](values[0], volume(k.AllowShape[:]))
 	}
 	return k
 }
-
-func size(s [4]int) int { return s[0] * s[1] * s[2] * s[3] }
 
 // MaskScores adds the mask's bias and slopes to scores of shape (T, S), (B, T, S) or (B, H, T, S), and sets masked
 // scores to −Inf. Softmax of the result gives the attention weights. If the result for a score is −Inf, the gradient of
@@ -218,8 +216,11 @@ func maskScoresGrad[F kernel.Float](_ int, ds, out, g []F, _ int) {
 // gradient of the mask's bias is the gradient of the scores, summed over the broadcast axes.
 func maskedOp[F kernel.Float](e *Env, name, layer string, scores *G.Node, m Mask, forward func(cores int, out, scores []F, m kernel.Mask[F]), backward func(cores int, ds, out, g []F, width int)) (*G.Node, error) {
 	shape := scores.Shape()
-	if err := scoresNode(name, scores); err != nil {
+	if err := CheckFloat(name, "the scores", scores); err != nil {
 		return nil, err
+	}
+	if len(shape) < 2 || len(shape) > 4 {
+		return nil, fmt.Errorf("%s: the scores must have shape (T, S), (B, T, S) or (B, H, T, S), got %v", name, shape)
 	}
 	if err := m.Check(name, shape, scores); err != nil {
 		return nil, err
@@ -244,21 +245,10 @@ func maskedOp[F kernel.Float](e *Env, name, layer string, scores *G.Node, m Mask
 		}
 		biasShape := m.Bias.Shape()
 		db, err := e.apply(newOp(fmt.Sprintf("mask.dbias%v%v", shape, biasShape), biasShape, func(db []F, values []G.Value) {
-			ds := elements[F](values[0], size(mask.known.Shape))
+			ds := elements[F](values[0], volume(mask.known.Shape[:]))
 			kernel.SumBroadcast(db, ds, mask.known.BiasShape, mask.known.Shape)
 		}), n)
 		return G.Nodes{n, db}, err
 	}
 	return e.apply(o, append(G.Nodes{scores}, mask.nodes...)...)
-}
-
-// scoresNode checks the dtype and rank of scores.
-func scoresNode(name string, scores *G.Node) error {
-	if err := CheckFloat(name, "the scores", scores); err != nil {
-		return err
-	}
-	if s := scores.Shape(); len(s) < 2 || len(s) > 4 {
-		return fmt.Errorf("%s: the scores must have shape (T, S), (B, T, S) or (B, H, T, S), got %v", name, s)
-	}
-	return nil
 }

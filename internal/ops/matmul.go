@@ -17,10 +17,7 @@ import (
 // over positions and whose left operand holds exact zeros, such as the attention weights of masked keys.
 func MatMul(e *Env, a, b *G.Node, transA, transB bool, scale float64, skip bool) (*G.Node, error) {
 	const name = "matmul"
-	if err := CheckFloat(name, "the left operand", a); err != nil {
-		return nil, err
-	}
-	if err := sameDtype(name, "the right operand", b, "the left one", a); err != nil {
+	if err := sameDtype(name, "the right operand", b, "the left operand", a); err != nil {
 		return nil, err
 	}
 	bad := func() error {
@@ -30,10 +27,7 @@ func MatMul(e *Env, a, b *G.Node, transA, transB bool, scale float64, skip bool)
 	if r < 2 || b.Dims() != r || !slices.Equal(a.Shape()[:r-2], b.Shape()[:r-2]) {
 		return nil, bad()
 	}
-	p := product{transA: transA, transB: transB, scale: scale, skip: skip, count: 1}
-	for _, d := range a.Shape()[:r-2] {
-		p.count *= d
-	}
+	p := product{transA: transA, transB: transB, scale: scale, skip: skip, count: volume(a.Shape()[:r-2])}
 	as, bs := a.Shape()[r-2:], b.Shape()[r-2:]
 	p.m, p.k = flip(transA, as[0], as[1])
 	k, n := flip(transB, bs[0], bs[1])

@@ -27,7 +27,7 @@ func CountRight(e *Env, logits, targets *G.Node, never int, whole bool) (right, 
 	}
 	size := 1 // number of targets per counted unit
 	if whole {
-		size = tensor.Shape(targets.Shape()[1:]).TotalSize()
+		size = volume(targets.Shape()[1:])
 	}
 	return byDtype(logits, countRight[float32], countRight[float64])(e, name, logits, targets, never, size)
 }

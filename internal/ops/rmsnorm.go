@@ -14,9 +14,6 @@ import (
 // separately.
 func RMSNorm(e *Env, x, gamma *G.Node, eps float64) (*G.Node, error) {
 	const name = "rms norm"
-	if err := CheckFloat(name, "the input", x); err != nil {
-		return nil, err
-	}
 	if err := sameDtype(name, "gamma", gamma, "the input", x); err != nil {
 		return nil, err
 	}

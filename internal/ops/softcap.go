@@ -22,17 +22,8 @@ func Softcap(e *Env, x *G.Node, c float64) (*G.Node, error) {
 }
 
 func softcap[F kernel.Float](e *Env, x *G.Node, c float64) (*G.Node, error) {
-	shape := x.Shape()
-	attrs := fmt.Sprintf("%v(%v)", shape, c)
-	o := newOp("softcap"+attrs, shape, func(y []F, values []G.Value) {
-		x := elements[F](values[0], len(y))
-		kernel.Softcap(e.Cores, y, x, F(c))
-	})
-	o.wrt, o.grad = 1, func(_ G.Nodes, y, g *G.Node) (G.Nodes, error) {
-		return one(e.apply(newOp("softcap.dx"+attrs, shape, func(dx []F, values []G.Value) {
-			y, g := read2[F](values, len(dx), len(dx))
-			kernel.SoftcapGrad(e.Cores, dx, y, g, F(c))
-		}), y, g))
-	}
-	return e.apply(o, x)
+	return elementwise(e, "softcap", fmt.Sprintf("%v(%v)", x.Shape(), c), x, unary[F]{
+		forward:  func(cores int, y, x []F) { kernel.Softcap(cores, y, x, F(c)) },
+		backward: func(cores int, dx, y, g []F) { kernel.SoftcapGrad(cores, dx, y, g, F(c)) },
+	}, true)
 }

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -107,7 +108,7 @@ func CheckRate(op string, p float64) error {
 
 // sameDtype checks that the nodes n and ref have the same dtype, float32 or float64.
 func sameDtype(op, what string, n *G.Node, as string, ref *G.Node) error {
-	if err := CheckFloat(op, what, n); err != nil {
+	if err := cmp.Or(CheckFloat(op, as, ref), CheckFloat(op, what, n)); err != nil {
 		return err
 	}
 	if n.Dtype() != ref.Dtype() {
@@ -157,10 +158,14 @@ func sameLayout(a, b []int) bool {
 
 // rows returns the size of a shape's last axis, the width, and the number of rows of this width.
 func rows(s tensor.Shape) (n, width int) {
-	width = s[len(s)-1]
-	n = 1
-	for _, d := range s[:len(s)-1] {
-		n *= d
+	return volume(s[:len(s)-1]), s[len(s)-1]
+}
+
+// volume returns the product of axes' sizes.
+func volume(axes []int) int {
+	n := 1
+	for _, size := range axes {
+		n *= size
 	}
-	return n, width
+	return n
 }
