@@ -31,8 +31,8 @@ type Rule struct {
 
 	// Instead of an Alphabet, a rule may have tokenizers: Source encodes sources, Target encodes answers, and MaxLen
 	// and MaxAnswer count their ids. With a Source, tagging also needs a Target, and each symbol of a source has one
-	// tag. Seq2seq without a Target uses Source for both. Other kinds can't have a Target. Classification
-	// cuts a source that is too long.
+	// tag. Seq2seq without a Target uses Source for both. Other kinds can't have a Target. If the answer is one label
+	// or one number, a source that is too long is cut.
 	Source tokenizer.Tokenizer `json:"-"`
 	Target tokenizer.Tokenizer `json:"-"`
 

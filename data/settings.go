@@ -5,8 +5,8 @@ import "github.com/heed-go/heed/data/tokenizer"
 // Settings says which files a task learns from, and how they are read. Package train/task checks them. Its function New
 // sets the fields for which this is written below.
 //
-// For text, File is the text. For other kinds of task, it has rows, each with a source and an answer. If several rows
-// have the same source, each of their answers is right.
+// For text, File is the text. For other kinds of task, it has rows, each with a source and an answer. For seq2seq, if
+// several rows have the same source, each of their answers is right.
 //
 // A file of rows is TSV without quoting, or CSV (RFC 4180) with commas or semicolons. Files named .tsv, .tab or .txt
 // are TSV; .csv files are CSV. For other names, the first line decides. The file may be compressed with gzip; an ending
@@ -23,9 +23,10 @@ import "github.com/heed-go/heed/data/tokenizer"
 // .conllx, they are in columns 2 and 4; multiword ranges and empty nodes are skipped. Lines with -DOCSTART- and
 // comments are skipped. White space inside a token becomes "_".
 //
-// A row is bad if one of its two columns is missing, empty or not valid text, if it repeats the header, if it has more
-// fields than a CSV file's header or if, for tagging, it doesn't have one tag per symbol. Bad rows are left out and
-// counted; without SkipBad, it is an error if more than one row in a hundred is bad.
+// A row is bad if one of its columns is missing, empty or not valid text, if it repeats the header, if it has more
+// fields than a CSV file's header, or if the task's kind can't use its answer: tagging needs one tag per symbol, and
+// regression a number. Bad rows are left out and counted; without SkipBad, it is an error if more than one row in a
+// hundred is bad.
 type Settings struct {
 	File   string `json:"file,omitempty"`   // path of the rows, or of the text: a file or a folder, see TextFiles
 	SHA256 string `json:"sha256,omitempty"` // checksum of the data, to detect changes; New sets it
@@ -49,8 +50,9 @@ type Settings struct {
 
 	// Columns are the column of sources and the column of answers, each as a name in the header or a number from 1. For
 	// JSONL, they must be keys, and for CoNLL, numbers. If empty, New looks for usual names in the header or among the
-	// keys, such as source and target. Without such a header, the file must have two columns. For classification,
-	// three Columns are two texts and a label: New then sets the rule's Pairs. For text, this is the Key of TextFiles.
+	// keys, such as source and target. Without such a header, the file must have two columns. For classification and
+	// regression, three Columns are two texts and an answer: New then sets the rule's Pairs. For text, this is the Key
+	// of TextFiles.
 	Columns []string `json:"columns,omitempty"`
 
 	// Header is "yes" if the first row is a header, and "no" if it is a row like any other. If Header is empty, the
@@ -65,8 +67,8 @@ type Settings struct {
 
 	SkipBad bool `json:"skip_bad,omitempty"` // leave out bad rows whatever their share is, unless all are bad
 
-	// SourceUnits and TargetUnits are the units that sources and answers are split into; New guesses empty ones.
-	// Classification and text have only SourceUnits. For text, these are tokenizer.BPE, or empty for characters. If
+	// SourceUnits and TargetUnits are the units that sources and answers are split into; New guesses empty ones. Only
+	// seq2seq and tagging have TargetUnits. For text, SourceUnits is tokenizer.BPE, or empty for characters. If
 	// both are tokenizer.BPE, sources and answers share one vocabulary, and one table is the embedding of both and the
 	// weight of the head.
 	SourceUnits tokenizer.Units `json:"source_units,omitempty"`

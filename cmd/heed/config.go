@@ -72,7 +72,7 @@ func (s *settings) modelFlags(group func(title string) *pflag.FlagSet) {
 
 	f = group("Data file")
 	f.StringArrayVar(&s.validationData, "validation-data", s.validationData, "file of rows to validate on; --validation limits their number (default: rows held out of --data)")
-	f.StringSliceVar(&s.Data.Columns, "columns", s.Data.Columns, "columns of sources and answers, by name or number, such as text,label or 3,1, or of two texts and answers, such as question,answer,label (default: see above); for text: key of the text in .jsonl files (default: text)")
+	f.StringSliceVar(&s.Data.Columns, "columns", s.Data.Columns, "columns of sources and answers, by name or number, such as text,label or 3,1; for pairs of texts: three columns, such as question,answer,label (default: see above); for text: key of the text in .jsonl files (default: text)")
 	f.StringVar(&s.Data.Header, "header", s.Data.Header, "yes if the first row is a header, or no if it is a row like the others (default: see above)")
 	f.BoolVar(&s.Data.SkipBad, "skip-bad", s.Data.SkipBad, "leave out bad rows whatever their share is (default: an error if more than one row in a hundred is bad)")
 	f.BoolVar(&s.Data.MergeLabels, "merge-labels", s.Data.MergeLabels, "for classification: make labels that differ only in case or surrounding spaces one label, with the most frequent spelling")

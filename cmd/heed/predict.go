@@ -41,10 +41,10 @@ func newPredict() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "predict DIR [INPUT...]",
 		Short: "Answer inputs with a trained model",
-		Long: `Print one line per input, with the model's answer: a sequence, a label or, for a text model, the
-likeliest next character. An answer that would be invisible is quoted: " " is a space, "\n" a new line.
-If an input can't be answered, its line is empty and the exit status isn't 0; standard error has the
-reasons for the first few.
+		Long: `Print one line per input, with the model's answer: a sequence, a label, a number or, for a text model,
+the likeliest next character. If the model learned pairs, an input is two texts with a tab between them.
+An answer that would be invisible is quoted: " " is a space, "\n" a new line. If an input can't be
+answered, its line is empty and the exit status isn't 0; standard error has the reasons for the first few.
 
 With --top N, a line has the N likeliest answers, each followed by its probability, with tabs between:
 labels, next characters, sequences of tags or, for seq2seq, the best answers of a beam that is at least N
@@ -61,13 +61,14 @@ without an answer. With --top, further columns are probability, answer_2, probab
 --json, heed writes only the objects, one per row.
 
 Inputs with symbols that training never saw are answered too. The context of a model is max_len in
-config.json. If an input is longer, a model for classification reads only the first max_len symbols, and a
-text model only the last; others don't answer it. Standard error has the number of such inputs.
-Put -- before inputs that begin with a dash.`,
+config.json. If an input is longer, a model that answers with one label or number ignores the end of the
+input (or of the longer text of a pair), and a text model ignores the beginning. Other models don't
+answer it. Standard error has the number of such inputs. Put -- before inputs that begin with a dash.`,
 		Example: `  heed predict runs/reverse gorgonia attention
   heed predict runs/words --beam 5 --top 3 < words.txt
   heed predict runs/mails --data new.csv --top 2 --out answered.csv
-  heed predict runs/mails --json 'The parcel is late' | jq .probability`,
+  heed predict runs/mails --json 'The parcel is late' | jq .probability
+  printf 'Who?\tBob.\n' | heed predict runs/answers`,
 		Args:    takes("a run folder, then inputs or none to read standard input", cobra.MinimumNArgs(1)),
 		PreRunE: func(cmd *cobra.Command, args []string) error { return p.check(cmd.Flags(), args[0], args[1:]) },
 		RunE:    func(cmd *cobra.Command, args []string) error { return p.run(cmd, args[0], args[1:]) },
@@ -78,7 +79,7 @@ Put -- before inputs that begin with a dash.`,
 	f.BoolVar(&p.asJSON, "json", false, "print a JSON object per input")
 	f.StringVar(&p.path, "data", "", "TSV, CSV, JSONL or CoNLL file with the inputs")
 	f.StringVar(&p.out, "out", "", "with --data: file to write, in the form of --data or, with --json, as JSONL (default: standard output)")
-	readFlags(f, &p.as, "column of the inputs, by name, by number from 1, or by key for JSONL; two for a model of two texts per row")
+	readFlags(f, &p.as, "column of the inputs, by name, by number from 1, or by key for JSONL; two columns if the model learned pairs")
 	return cmd
 }
 

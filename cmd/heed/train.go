@@ -48,13 +48,15 @@ Tasks, each with the answer that it learns:
 Presets, each with its task:
 
 %s
-The tasks seq2seq, classification and tagging learn the rows of --data, a TSV, CSV or JSONL file. They
-read the columns or keys that are called source and target, text and label, or tokens and tags. If the
-header has other names, or if there is no header and more than two columns, --columns chooses two. The
-first row is a header if it has these names or names from --columns; --header overrides this. Tagging
-also learns CoNLL files, such as .conll, .bio and .conllu: the first column has the tokens and the last
-the tags, or FORM and UPOS in .conllu. If several rows have the same source, each of their answers is
-right. For validation, heed holds out a tenth of the sources, but at most --validation of them.
+Except for text, a task that learns from a file reads the rows of --data, a TSV, CSV or JSONL file. Its
+columns or keys are called source and target, text and label, text and number, or tokens and tags. If
+the header has other names, or if there is no header and more than two columns, --columns chooses two.
+For classification and regression, it may choose three: two texts, which are one source, and the answer.
+The first row is a header if it has these names or names from --columns; --header overrides this.
+Tagging also learns CoNLL files, such as .conll, .bio and .conllu: the first column has the tokens and
+the last the tags, or FORM and UPOS in .conllu. For seq2seq, if several rows have the same source, each
+of their answers is right. For validation, heed holds out a tenth of the sources, but at most
+--validation of them.
 
 The flags below show the defaults of the task reverse. Each task has its own defaults. If a task
 learns rows, some defaults depend on the file.

@@ -32,17 +32,17 @@ type Config struct {
 	From From `json:"from,omitzero"` // run whose weights are the initial weights; see StartFrom
 
 	// Model configures the layers. The task's kind decides which model they form: an Encoder (tagging), a
-	// SequenceClassifier (classification), an EncoderDecoder (seq2seq) or a Decoder (text). New sets Vocab, Outputs and
-	// Positions if they are zero, and, for rows of a file, Dim, Layers and Heads too. Positions become Rotary for
-	// seq2seq and for rows of a file, and otherwise Learned.
+	// SequenceClassifier (classification and regression), an EncoderDecoder (seq2seq) or a Decoder (text). If Vocab,
+	// Outputs or Positions are zero, New sets them. For rows of a file, it also sets Dim, Layers and Heads if they are
+	// zero. Positions become Rotary for seq2seq and for rows of a file, and otherwise Learned.
 	Model layers.ModelConfig `json:"model"`
 
-	DecoderLayers int `json:"decoder_layers,omitempty"` // for seq2seq: blocks of the decoder; 0 means Model.Layers, the encoder's number
+	DecoderLayers int `json:"decoder_layers,omitempty"` // for seq2seq: blocks of the decoder; 0 means Model.Layers, as in the encoder
 
 	Training Training `json:"training"`
 }
 
-// From names a run whose weights are the initial weights of another run.
+// From names another run. Its weights are the initial weights of this run.
 type From struct {
 	Dir    string `json:"dir"`              // run folder; empty for new weights
 	SHA256 string `json:"sha256,omitempty"` // checksum of the weights, to detect changes; New sets it
@@ -87,8 +87,8 @@ func Names() []string {
 	return names
 }
 
-// Named returns the Defaults of one of Heed's own tasks: a rule that toy.Named knows, or text, seq2seq, classification
-// or tagging, which need a file. The argument maxLen is the greatest length of a source. For text, it is the number of
+// Named returns the Defaults of one of Heed's own tasks: a rule that toy.Named knows, or a task that has the name of a
+// kind and needs a file. The argument maxLen is the greatest length of a source. For text, it is the number of
 // characters or tokens that the model sees at once. If maxLen is 0, the task's own length is used; for rows of a file,
 // New chooses it.
 func Named(name string, maxLen int) (Config, error) {

@@ -5,8 +5,8 @@
 //	...
 //	answer, err := model.Predict("gorgonia")
 //
-// To train on a file of rows, call Named for seq2seq, classification or tagging, and set the file in the Config's Data.
-// Task.DescribeData describes the data and the settings chosen for it.
+// To train on a file, call Named with the name of a kind, such as "classification", and set the file in the Config's
+// Data. Task.DescribeData describes the rows of the file and the settings chosen for them.
 //
 // To train your own rule, fill in a data.Rule, call Defaults for its Config, and make a Task with New. A Config is
 // plain data; a run folder saves it as config.json.
