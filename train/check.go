@@ -141,7 +141,7 @@ func logCheck(w io.Writer, c Check, s *EarlyStopping) {
 		unit, n = "Step", c.Step
 	}
 	fmt.Fprintf(w, "%s %d: %s\n", unit, n, c.values())
-	if s.Stopped() {
+	if s.stopped() {
 		fmt.Fprintf(w, "Early stopping at %s %d\n", strings.ToLower(unit), n)
 	}
 }

@@ -76,8 +76,10 @@ func Tensors(values ...*tensor.Dense) (Dataset, error) {
 		case i > 0 && v.Shape()[0] != n:
 			return Dataset{}, fmt.Errorf("train: all tensors must have the same number of rows, got %d in the first and %d in tensor %d", n, v.Shape()[0], i)
 		}
-		if _, err := gather(v, nil); err != nil {
-			return Dataset{}, fmt.Errorf("train: tensor %d: %w", i, err)
+		switch v.Dtype() {
+		case tensor.Float32, tensor.Float64, tensor.Int, tensor.Bool:
+		default:
+			return Dataset{}, fmt.Errorf("train: tensor %d: the dtype must be float32, float64, int or bool, got %v", i, v.Dtype())
 		}
 		n = v.Shape()[0]
 	}
@@ -89,47 +91,25 @@ func Tensors(values ...*tensor.Dense) (Dataset, error) {
 		}
 		b := Batch{Weight: float64(len(examples))}
 		for _, v := range values {
-			rows, err := gather(v, examples)
-			if err != nil {
-				return Batch{}, err
-			}
-			b.Values = append(b.Values, rows)
+			b.Values = append(b.Values, gather(v, examples))
 		}
 		return b, nil
 	}}, nil
 }
 
 // gather returns a copy of the given rows of a tensor, or nil if rows is empty.
-func gather(v *tensor.Dense, rows []int) (*tensor.Dense, error) {
-	width := v.Shape().TotalSize() / v.Shape()[0]
-	var data any
-	switch values := v.Data().(type) {
-	case []float32:
-		data = pick(values, rows, width)
-	case []float64:
-		data = pick(values, rows, width)
-	case []int:
-		data = pick(values, rows, width)
-	case []bool:
-		data = pick(values, rows, width)
-	default:
-		return nil, fmt.Errorf("the dtype must be float32, float64, int or bool, got %v", v.Dtype())
-	}
+func gather(v *tensor.Dense, rows []int) *tensor.Dense {
 	if len(rows) == 0 {
-		return nil, nil
+		return nil
 	}
 	shape := v.Shape().Clone()
 	shape[0] = len(rows)
-	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(data)), nil
-}
-
-// pick returns the given rows of values, which has width elements per row.
-func pick[T any](values []T, rows []int, width int) []T {
-	out := make([]T, 0, len(rows)*width)
-	for _, r := range rows {
-		out = append(out, values[r*width:][:width]...)
+	copied := tensor.New(tensor.WithShape(shape...), tensor.Of(v.Dtype()))
+	width := len(v.Raw) / v.Shape()[0] // bytes
+	for i, r := range rows {
+		copy(copied.Raw[i*width:], v.Raw[r*width:][:width])
 	}
-	return out
+	return copied
 }
 
 func describe(v *tensor.Dense) string {

@@ -87,8 +87,8 @@ func (s StoppingConfig) monitor() string {
 	return cmp.Or(s.Monitor, "val_loss")
 }
 
-// Monitored returns the monitored value of a check, or 0 if the check has no such value.
-func (s StoppingConfig) Monitored(c Check) float64 {
+// monitored returns the monitored value of a check, or 0 if the check has no such value.
+func (s StoppingConfig) monitored(c Check) float64 {
 	if s.Monitor == "" && !c.Validated {
 		return c.TrainLoss
 	}
@@ -99,7 +99,7 @@ func (s StoppingConfig) Monitored(c Check) float64 {
 func (s StoppingConfig) BestOf(history []Check) int {
 	e := EarlyStopping{StoppingConfig: s}
 	for _, c := range history {
-		e.Observe(s.Monitored(c))
+		e.Observe(s.monitored(c))
 	}
 	if !e.Improved {
 		return -1
@@ -167,7 +167,7 @@ func (e *EarlyStopping) Observe(value float64) (improved, stop bool) {
 	e.Checks++
 	e.Last = value
 	if check < e.FirstCheck || e.check() != nil {
-		return false, e.Stopped()
+		return false, e.stopped()
 	}
 	improved = finite(value) && (!e.Improved || e.beats(value, e.Best))
 	e.Waited++
@@ -177,11 +177,11 @@ func (e *EarlyStopping) Observe(value float64) (improved, stop bool) {
 			e.Waited = 0
 		}
 	}
-	return improved, e.Stopped()
+	return improved, e.stopped()
 }
 
-// Stopped reports whether the last Observe said to stop.
-func (e *EarlyStopping) Stopped() bool { return e.Because() != "" }
+// stopped reports whether the last Observe said to stop.
+func (e *EarlyStopping) stopped() bool { return e.Because() != "" }
 
 // Because returns the reason to stop, in words, or the empty string if there is none.
 func (e *EarlyStopping) Because() string {

@@ -242,7 +242,7 @@ func (f *fit) run(ctx context.Context, limit func() error) error {
 				return err
 			}
 		}
-		if f.stopping.Stopped() || f.done() {
+		if f.stopping.stopped() || f.done() {
 			return nil
 		}
 		if err := f.takeStep(batches, cmp.Or(f.asked, limit())); err != nil {
@@ -384,7 +384,7 @@ func (f *fit) judge(ctx context.Context) error {
 	}
 	f.since = window{}
 	f.history = append(f.history, c)
-	f.stopping.Observe(f.Stopping.Monitored(c))
+	f.stopping.Observe(f.Stopping.monitored(c))
 	if f.plateau != nil {
 		f.plateau.Observe(f.stopping.Last)
 	}
