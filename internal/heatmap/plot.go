@@ -20,11 +20,12 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Sizes in a picture. A tile has a map with its title and labels. It is large enough for its cells. If the figure has
-// no title, it is at least tileWidth by tileHeight.
+// Sizes in a picture. A tile has a map with its title and labels. Its cells are squares. They are larger than cellSide if
+// the tile would otherwise be lower than tileHeight.
 const (
-	tileWidth   = 41.25 * vg.Millimeter
 	tileHeight  = 41.5 * vg.Millimeter
+	tileGap     = 3 * vg.Millimeter // between tiles
+	margin      = 4 * vg.Millimeter // empty border of the picture
 	cellSide    = 3.15 * vg.Millimeter
 	lineHeight  = 6 * vg.Millimeter // for the title, the headings and the key
 	tilesAcross = 8
@@ -105,7 +106,7 @@ func (f Figure) WriteSVG(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	p.width = max(p.width, 1.25*p.lines+2*p.margin)
+	p.width = max(p.width, 1.25*p.lines+2*margin)
 	svg := vgsvg.New(p.width, p.height)
 	p.draw(draw.New(svg))
 	var drawn bytes.Buffer
@@ -131,8 +132,6 @@ type picture struct {
 	strips        []strip
 	width, height vg.Length
 	lines         vg.Length // width of the widest line of text
-	margin        vg.Length // width of the empty border of the picture
-	gap           vg.Length // space between tiles
 }
 
 // A strip has maps of one layer, side by side.
@@ -146,15 +145,11 @@ func (f Figure) picture() (picture, error) {
 	if err := f.check(); err != nil {
 		return picture{}, err
 	}
-	p := picture{gap: vg.Millimeter}
-	if f.Title != "" { // a figure with a title is a picture of its own: it also gets a legend and margins
-		p.title, p.key = f.Title, f.Colours()
-		p.gap, p.margin = 3*vg.Millimeter, 4*vg.Millimeter
-	}
+	p := picture{title: f.Title, key: f.Colours()}
 	for _, l := range f.Layers {
 		heading := l.Heading()
 		for heads := range slices.Chunk(l.Titled(), tilesAcross) {
-			s := p.strip(l, heads)
+			s := l.strip(heads)
 			s.heading, heading = heading, ""
 			p.strips = append(p.strips, s)
 		}
@@ -163,45 +158,34 @@ func (f Figure) picture() (picture, error) {
 	for _, s := range p.strips {
 		lines = append(lines, s.heading)
 		p.width = max(p.width, s.width)
-		p.height += s.height + p.gap
+		p.height += s.height + tileGap
 	}
-	p.height -= p.gap
+	p.height -= tileGap
 	for i, line := range lines {
 		if line != "" {
 			p.lines = max(p.lines, lineStyle(i == 0).Width(line))
 			p.height += lineHeight
 		}
 	}
-	p.width = max(p.width, p.lines)
-	p.width += 2 * p.margin
-	p.height += 2 * p.margin
+	p.width = max(p.width, p.lines) + 2*margin
+	p.height += 2 * margin
 	return p, nil
 }
 
 // strip returns the heads of a layer as tiles of one size.
-func (p *picture) strip(l Layer, heads []head) strip {
+func (l Layer) strip(heads []head) strip {
 	var s strip
 	for _, h := range heads {
-		m := l.plot(h)
-		if p.title != "" {
-			m.Add(cellLines{len(l.Rows), len(l.Columns)})
-			m.X.LineStyle.Width, m.Y.LineStyle.Width = 0, 0 // the map's own lines replace the axes
-		}
-		s.plots = append(s.plots, m)
+		s.plots = append(s.plots, l.plot(h))
 	}
 	// The space for labels and titles doesn't depend on the size of the tile, so any size will do to measure it.
 	const any = 100 * vg.Centimeter
 	cells := s.plots[0].DataCanvas(draw.Canvas{Rectangle: vg.Rectangle{Max: vg.Point{X: any, Y: any}}}).Size()
 	rows, columns := vg.Length(len(l.Rows)), vg.Length(len(l.Columns))
-	width := max(tileWidth, any-cells.X+columns*cellSide)
-	height := max(tileHeight, any-cells.Y+rows*cellSide)
-	if p.title != "" { // make cells square
-		side := max(cellSide, (tileHeight-any+cells.Y)/max(rows, columns))
-		width = max(s.plots[0].Title.TextStyle.Width(heads[0].Title), any-cells.X+columns*side)
-		height = any - cells.Y + rows*side
-	}
-	s.width = vg.Length(len(heads))*(width+p.gap) - p.gap
-	s.height = height
+	side := max(cellSide, (tileHeight-any+cells.Y)/max(rows, columns))
+	width := max(s.plots[0].Title.TextStyle.Width(heads[0].Title), any-cells.X+columns*side)
+	s.width = vg.Length(len(heads))*(width+tileGap) - tileGap
+	s.height = any - cells.Y + rows*side
 	return s
 }
 
@@ -212,7 +196,8 @@ func (l Layer) plot(h head) *plot.Plot {
 	p.Title.TextStyle.Font.Size = font.Points(9)
 	m := plotter.NewHeatMap(grid{h.Weights, len(l.Rows), len(l.Columns)}, blues(colours))
 	m.Min, m.Max = 0, 1
-	p.Add(m)
+	p.Add(m, cellLines{len(l.Rows), len(l.Columns)})
+	p.X.LineStyle.Width, p.Y.LineStyle.Width = 0, 0 // the map's own lines replace the axes
 	var keys, queries []plot.Tick
 	for i, label := range l.Columns {
 		keys = append(keys, plot.Tick{Value: float64(i), Label: label})
@@ -229,7 +214,7 @@ func (l Layer) plot(h head) *plot.Plot {
 }
 
 func (p picture) draw(c draw.Canvas) {
-	c = draw.Crop(c, p.margin, -p.margin, p.margin, -p.margin)
+	c = draw.Crop(c, margin, -margin, margin, -margin)
 	line := func(style text.Style, s string) {
 		if s != "" {
 			c.FillText(style, vg.Point{X: c.Min.X, Y: c.Max.Y - lineHeight/2}, s)
@@ -242,11 +227,11 @@ func (p picture) draw(c draw.Canvas) {
 		tiles := c
 		tiles.Min.Y = c.Max.Y - s.height
 		tiles.Max.X = c.Min.X + s.width
-		t := draw.Tiles{Rows: 1, Cols: len(s.plots), PadX: p.gap}
+		t := draw.Tiles{Rows: 1, Cols: len(s.plots), PadX: tileGap}
 		for i, tile := range plot.Align([][]*plot.Plot{s.plots}, t, tiles)[0] {
 			s.plots[i].Draw(tile)
 		}
-		c.Max.Y = tiles.Min.Y - p.gap
+		c.Max.Y = tiles.Min.Y - tileGap
 	}
 	line(lineStyle(false), p.key)
 }
