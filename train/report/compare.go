@@ -82,10 +82,10 @@ func compared(runs []*Run, names []string) []chart {
 			charts = append(charts, c)
 		}
 	}
-	all := func(*Run) bool { return true }
+	always := func(*Run) bool { return true }
 	validated := func(r *Run) bool { return r.History[0].Validated }
 	add("Validation loss"+unit, validated, func(r *Run, i int) float64 { return r.History[i].ValLoss })
-	add("Training loss"+unit, all, func(r *Run, i int) float64 { return r.History[i].TrainLoss })
+	add("Training loss"+unit, always, func(r *Run, i int) float64 { return r.History[i].TrainLoss })
 	var shared []string
 	for _, r := range runs {
 		shared = append(shared, metrics(r.History)...)
@@ -97,7 +97,7 @@ func compared(runs []*Run, names []string) []chart {
 			add(split[1]+spoken(m), func(r *Run) bool { _, ok := r.History[0].Metrics[name]; return ok }, func(r *Run, i int) float64 { return metric(r.History, name)(i) })
 		}
 	}
-	add("Learning rate", all, func(r *Run, i int) float64 { return r.History[i].LearningRate })
+	add("Learning rate", always, func(r *Run, i int) float64 { return r.History[i].LearningRate })
 	add("Time per step, ms", func(r *Run) bool { return slices.ContainsFunc(r.stepSeconds, func(s float64) bool { return s > 0 }) }, (*Run).stepTime)
 	return charts
 }

@@ -57,14 +57,14 @@ const (
 
 // thinned returns the indices of all checks. If their number exceeds the limit, most, it returns up to that number of
 // indices at equal distances, and also the indices of the best and the last check.
-func (r *Run) thinned(most int) []int {
-	return thinned(len(r.History), most, r.best())
+func (r *Run) thinned(limit int) []int {
+	return thinned(len(r.History), limit, r.best())
 }
 
 // thinned returns the indices from 0 to n − 1. If n is above most, it returns at most that many at equal distances, and
 // the indices best and n − 1.
-func thinned(n, most, best int) (some []int) {
-	step := (n + most - 1) / most
+func thinned(n, limit, best int) (some []int) {
+	step := (n + limit - 1) / limit
 	for i := range n {
 		if i%step == 0 || i == best || i == n-1 {
 			some = append(some, i)
@@ -184,9 +184,9 @@ func capital(name string) string {
 
 // wide reports whether all values are above 0 and the largest is more than 30 times the smallest. A logarithmic axis
 // then shows small values better.
-func wide(all []series) bool {
+func wide(curves []series) bool {
 	low, high := number(math.Inf(1)), number(0)
-	for _, s := range all {
+	for _, s := range curves {
 		for _, v := range s.Values {
 			if v.finite() {
 				low, high = min(low, v), max(high, v)

@@ -38,12 +38,12 @@ func ExampleRun() {
 	}
 	problem := train.Problem{
 		Params: params,
-		Loss: func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
-			outputs, err := line.Forward(b, in[0]) // (B, 1) -> (B, 1)
+		Loss: func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+			outputs, err := line.Forward(b, inputs[0]) // (B, 1) -> (B, 1)
 			if err != nil {
 				return nil, nil, err
 			}
-			loss, err := layers.MeanSquaredError(b, outputs, in[1], nil)
+			loss, err := layers.MeanSquaredError(b, outputs, inputs[1], nil)
 			return loss, nil, err
 		},
 		Train: points, Validation: points,

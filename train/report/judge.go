@@ -128,11 +128,11 @@ func exampleOf(j task.Judged, units tokenizer.Units) example {
 		e.Answer.Before = shown(j.Answer.Text)
 		return e
 	}
-	most := -1
+	longest := -1
 	for _, reference := range j.References { // show the reference that is most like the answer
 		answer, want := differ(shown(j.Answer.Text), shown(reference), units)
-		if same := len(answer.Before) + len(answer.After); same > most {
-			e.Answer, e.Want, most = answer, want, same
+		if same := len(answer.Before) + len(answer.After); same > longest {
+			e.Answer, e.Want, longest = answer, want, same
 		}
 	}
 	return e
@@ -239,8 +239,8 @@ type confusionCell struct {
 
 // confusionOf returns the table of all classes or, if there are many, of the classes with the most mistakes.
 func confusionOf(c *score.Confusion) *confusion {
-	all := c.Classes()
-	shownOf := slices.Clone(all)
+	classes := c.Classes()
+	shownOf := slices.Clone(classes)
 	wrong := func(s score.ClassScore) int { return s.Rows + s.Answers - 2*s.Right }
 	slices.SortStableFunc(shownOf, func(a, b score.ClassScore) int {
 		return cmp.Or(cmp.Compare(wrong(b), wrong(a)), cmp.Compare(b.Rows, a.Rows))
@@ -249,7 +249,7 @@ func confusionOf(c *score.Confusion) *confusion {
 	slices.SortStableFunc(shownOf, func(a, b score.ClassScore) int {
 		return cmp.Or(cmp.Compare(b.Rows, a.Rows), strings.Compare(a.Class, b.Class))
 	})
-	t := &confusion{Of: len(all)}
+	t := &confusion{Of: len(classes)}
 	for _, s := range shownOf {
 		t.Classes = append(t.Classes, className(s.Class))
 	}
@@ -270,13 +270,13 @@ func confusionOf(c *score.Confusion) *confusion {
 
 // entitiesOf returns the scores of the types with the most entities, and of all entities.
 func entitiesOf(e *score.Entities) []score.ClassScore {
-	types, all := e.Types(), e.Total()
+	types, total := e.Types(), e.Total()
 	types = types[:min(len(types), shownClasses)]
 	for i := range types {
 		types[i].Class = className(types[i].Class)
 	}
-	all.Class = "all"
-	return append(types, all)
+	total.Class = "all"
+	return append(types, total)
 }
 
 // className returns the name of a class for a table: "(none)" if it is empty, and cut if it is long.

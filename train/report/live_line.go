@@ -25,7 +25,7 @@ func line(s state, losses []float64, width int, unicode bool) string {
 		bar = strings.Repeat("█", done) + strings.Repeat("░", 20-done)
 		spark = sparkline(losses)
 	}
-	var rate, left, all string
+	var rate, left, total string
 	if s.Rate > 0 {
 		rate = fmt.Sprintf("%.3g steps/s", s.Rate)
 		if s.Rate >= 100 {
@@ -34,11 +34,11 @@ func line(s state, losses []float64, width int, unicode bool) string {
 		left = "left: " + clock(s.EpochLeft)
 	}
 	if s.RunLeft >= 0 && s.Epochs != 1 {
-		all = "run: " + clock(s.RunLeft)
+		total = "run: " + clock(s.RunLeft)
 	}
 	// parts has the order on the line. The indices below have the order of importance: the loop ends at the first part
 	// that doesn't fit.
-	parts := []string{epoch, bar, fmt.Sprintf("%d/%d", s.Step, s.Steps), rate, left, all, fmt.Sprintf("loss %.4g", s.loss), spark}
+	parts := []string{epoch, bar, fmt.Sprintf("%d/%d", s.Step, s.Steps), rate, left, total, fmt.Sprintf("loss %.4g", s.loss), spark}
 	shown := make([]string, len(parts))
 	for _, i := range []int{0, 2, 4, 5, 6, 3, 7, 1} {
 		shown[i] = parts[i]

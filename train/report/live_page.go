@@ -127,17 +127,17 @@ func (l *Live) events(w http.ResponseWriter, q *http.Request) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	var seen state
-	for said := time.Now(); failed == nil && l.watches(client); {
+	for sentAt := time.Now(); failed == nil && l.watches(client); {
 		now := l.state()
 		if now.checked != seen.checked {
 			send(event("checks", now.checks()))
 		}
 		if now.version != seen.version {
 			send(event("now", now))
-			said = time.Now()
-		} else if time.Since(said) > silence {
+			sentAt = time.Now()
+		} else if time.Since(sentAt) > silence {
 			send(":")
-			said = time.Now()
+			sentAt = time.Now()
 		}
 		if seen = now; now.Ended != "" {
 			return

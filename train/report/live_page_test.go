@@ -122,14 +122,14 @@ func TestEvents(t *testing.T) {
 		r.Step(0, 1, 2)
 		r.Check([]train.Check{{Step: 2, TrainLoss: 2.5, Metrics: map[string]float64{"train_accuracy": math.NaN()}}}, true)
 		late, _ := p.events(t)
-		for who, reader := range map[string]reader{"the early client": early, "the late client": late} {
+		for client, reader := range map[string]reader{"the early client": early, "the late client": late} {
 			name, event := reader.next()
 			if name != "checks" || len(event.Values) != 4 || *event.Values["train_loss"][0] != 2.5 || event.Values["train_accuracy"][0] != nil || event.Best != 0 {
-				t.Errorf("%s gets event %s: %+v, want the check", who, name, event)
+				t.Errorf("%s gets event %s: %+v, want the check", client, name, event)
 			}
 			name, event = reader.next()
 			if name != "now" || event.Epoch != 0 || event.Step != 2 || len(event.Curve.X) != 2 {
-				t.Errorf("%s gets event %s: %+v, want the two steps", who, name, event)
+				t.Errorf("%s gets event %s: %+v, want the two steps", client, name, event)
 			}
 		}
 		r.Step(1, 0, 1)

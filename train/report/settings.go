@@ -136,7 +136,7 @@ func flatten(d *json.Decoder, name string, rows *[]row) {
 // groups returns the settings as tables: first the settings without a part, then a table for each part of the
 // configuration.
 func groups(settings []row) []group {
-	all := []group{{Title: "Run"}}
+	tables := []group{{Title: "Run"}}
 	for _, r := range settings {
 		part, rest, nested := strings.Cut(r.Name, ".")
 		title := capital(part)
@@ -144,29 +144,29 @@ func groups(settings []row) []group {
 		case part == "data" && nested: // shown in another table
 			continue
 		case part == "task":
-			title, all[0].Title = "Task", "Task"
+			title, tables[0].Title = "Task", "Task"
 		case part == "decoder_layers":
 			title = "Model"
 		case part == "from" || !nested:
-			title = all[0].Title
+			title = tables[0].Title
 		}
 		if !nested || part == "from" {
 			rest = r.Name
 		}
 		rest = strings.TrimPrefix(strings.TrimPrefix(rest, "block."), "optimizer.")
-		i := slices.IndexFunc(all, func(g group) bool { return g.Title == title })
+		i := slices.IndexFunc(tables, func(g group) bool { return g.Title == title })
 		if i < 0 {
-			i, all = len(all), append(all, group{Title: title})
+			i, tables = len(tables), append(tables, group{Title: title})
 		}
-		all[i].Rows = append(all[i].Rows, row{words(r.Name, rest), r.Value})
+		tables[i].Rows = append(tables[i].Rows, row{words(r.Name, rest), r.Value})
 	}
-	return slices.DeleteFunc(all, func(g group) bool { return g.Rows == nil })
+	return slices.DeleteFunc(tables, func(g group) bool { return g.Rows == nil })
 }
 
 // words returns the end of a setting's name in words: batch_size becomes batch size.
 func words(name, end string) string {
-	if said, ok := known(unnamed, name); ok {
-		return said
+	if phrase, ok := known(unnamed, name); ok {
+		return phrase
 	}
 	return strings.NewReplacer(".", " ", "_", " ").Replace(end)
 }

@@ -118,10 +118,10 @@ type captured struct {
 // part, cross-attention first, and the output.
 func (m *Model) capture(batch data.Batch, part string) (weights []captured, output []float32, err error) {
 	var chosen []layers.AttentionWeights
-	model, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
+	model, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, out G.Nodes, err error) {
 		b.CaptureWeights = true
-		in = m.network.inputs(g, 1, data.Layout{Len: batch.Len, TargetLen: batch.TargetLen})
-		output, err := m.network.forward(b, in)
+		inputs = m.network.inputs(g, 1, data.Layout{Len: batch.Len, TargetLen: batch.TargetLen})
+		output, err := m.network.forward(b, inputs)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -130,7 +130,7 @@ func (m *Model) capture(batch data.Batch, part string) (weights []captured, outp
 		for _, c := range chosen {
 			out = append(out, c.Weights)
 		}
-		return in, out, err
+		return inputs, out, err
 	})
 	if err != nil {
 		return nil, nil, err
@@ -148,11 +148,11 @@ func (m *Model) capture(batch data.Batch, part string) (weights []captured, outp
 
 // choose returns the layers whose name contains part, cross-attention first. It returns an error if there is none, or
 // if there are too many weights.
-func choose(all []layers.AttentionWeights, part string) ([]layers.AttentionWeights, error) {
+func choose(weights []layers.AttentionWeights, part string) ([]layers.AttentionWeights, error) {
 	var names []string
 	var cross, others []layers.AttentionWeights
 	computed, shown := 0, 0
-	for _, c := range all {
+	for _, c := range weights {
 		names = append(names, c.Layer)
 		size := c.Weights.Shape().TotalSize()
 		computed += size

@@ -128,9 +128,9 @@ func TestAttentionIsWhatPredicts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			all := classesOf(task, output)
-			if !slices.Equal(classes, all[:len(classes)]) {
-				t.Errorf("the classes are %v without padding, %v with padding", classes, all)
+			paddedClasses := classesOf(task, output)
+			if !slices.Equal(classes, paddedClasses[:len(classes)]) {
+				t.Errorf("the classes are %v without padding, %v with padding", classes, paddedClasses)
 			}
 			first := len(classes) - len(targets)
 			if task.Config.Task.Kind == data.KindSeq2Seq {
@@ -234,28 +234,28 @@ func TestAttentionOfAnswers(t *testing.T) {
 func pad(ids []int, n int) []int { return append(slices.Clone(ids), make([]int, n-len(ids))...) }
 
 func TestChoose(t *testing.T) {
-	all := func(shapes ...[]int) []layers.AttentionWeights {
+	layersOf := func(shapes ...[]int) []layers.AttentionWeights {
 		g := G.NewGraph()
-		var all []layers.AttentionWeights
+		var weights []layers.AttentionWeights
 		for i, shape := range shapes {
 			name := []string{"decoder.blocks.0.attention", "decoder.blocks.0.cross"}[i]
-			all = append(all, layers.AttentionWeights{Layer: name, Weights: G.NewTensor(g, tensor.Float32, 4, G.WithShape(shape...), G.WithName(name))})
+			weights = append(weights, layers.AttentionWeights{Layer: name, Weights: G.NewTensor(g, tensor.Float32, 4, G.WithShape(shape...), G.WithName(name))})
 		}
-		return all
+		return weights
 	}
-	got, err := choose(all([]int{1, 2, 3, 3}, []int{1, 2, 3, 5}), "")
+	got, err := choose(layersOf([]int{1, 2, 3, 3}, []int{1, 2, 3, 5}), "")
 	if err != nil || len(got) != 2 || got[0].Layer != "decoder.blocks.0.cross" {
 		t.Errorf("got %v, %v, want cross-attention first", got, err)
 	}
 	large, small := []int{1, 4, 600, 600}, []int{1, 4, 3, 3}
-	_, err = choose(all(large, small), "")
+	_, err = choose(layersOf(large, small), "")
 	if err == nil || !strings.Contains(err.Error(), "1440036 attention weights to show") || !strings.Contains(err.Error(), "choose a layer") {
 		t.Errorf("too many weights to return: got error %v", err)
 	}
-	if got, err := choose(all(large, small), "cross"); err != nil || len(got) != 1 {
+	if got, err := choose(layersOf(large, small), "cross"); err != nil || len(got) != 1 {
 		t.Errorf("a small layer in a model with a large one: got %v, %v, want the small layer", got, err)
 	}
-	if _, err := choose(all([]int{1, 4, 6000, 6000}, small), "cross"); err == nil || !strings.Contains(err.Error(), "shorter input") {
+	if _, err := choose(layersOf([]int{1, 4, 6000, 6000}, small), "cross"); err == nil || !strings.Contains(err.Error(), "shorter input") {
 		t.Errorf("too many weights to compute: got error %v", err)
 	}
 }

@@ -149,8 +149,8 @@ func (classification) rows(c *Config, s *rows.Set) error {
 
 func (classification) network(m *Model) (network, error) {
 	net, err := layers.NewSequenceClassifier(m.Params, layers.SequenceClassifierConfig{Model: m.Config.Model})
-	c := newClassifier(m, func(b *layers.Build, in G.Nodes) (*G.Node, error) {
-		return net.Forward(b, in[0], layers.Mask{KeyLengths: in[1]}) // (B, Classes)
+	c := newClassifier(m, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
+		return net.Forward(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Classes)
 	})
 	if m.Config.fromRows() {
 		c.more = append(c.more, train.MacroF1)

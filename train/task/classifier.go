@@ -23,7 +23,7 @@ type classifier struct {
 }
 
 // newClassifier returns the classifier of a model whose function net computes logits.
-func newClassifier(m *Model, net func(b *layers.Build, in G.Nodes) (*G.Node, error)) classifier {
+func newClassifier(m *Model, net func(b *layers.Build, inputs G.Nodes) (*G.Node, error)) classifier {
 	return classifier{reader: reader{m, net}}
 }
 

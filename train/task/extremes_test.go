@@ -58,14 +58,14 @@ func TestExtremes(t *testing.T) {
 	extremes.Run(t, results,
 		extremes.Of(config(rule), fitted),
 		extremes.Of(sgd.Training, func(c Training) ([]float64, error) {
-			all := sgd
-			all.Training = c
-			return fitted(all)
+			config := sgd
+			config.Training = c
+			return fitted(config)
 		}),
 		extremes.Of(muon.Training.Optimizer, func(c optim.Config) ([]float64, error) {
-			all := muon
-			all.Training.Optimizer = c
-			return fitted(all)
+			config := muon
+			config.Training.Optimizer = c
+			return fitted(config)
 		}),
 		extremes.Of(PredictOptions{Beam: 2, Top: 2}, func(c PredictOptions) ([]float64, error) {
 			answers, err := model.PredictAll(t.Context(), []string{"abc"}, c)

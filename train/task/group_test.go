@@ -28,9 +28,9 @@ func halves() [2]half {
 func (h half) Rank() int { return h.rank }
 func (h half) Size() int { return 2 }
 
-func (h half) Gather(mine, all []byte) error {
-	copy(all[h.rank*len(mine):], mine)
-	return h.Swap(1-h.rank, [][]byte{mine}, [][]byte{all[(1-h.rank)*len(mine):][:len(mine)]})
+func (h half) Gather(mine, gathered []byte) error {
+	copy(gathered[h.rank*len(mine):], mine)
+	return h.Swap(1-h.rank, [][]byte{mine}, [][]byte{gathered[(1-h.rank)*len(mine):][:len(mine)]})
 }
 
 func (h half) Swap(_ int, send, receive [][]byte) error {

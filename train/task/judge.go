@@ -176,13 +176,13 @@ const mostClasses = 20
 // writeClasses writes the accuracy of labels or tags, a table of scores per class, and a table of how often each class
 // was answered for each right class. If there are many classes, the tables have only the commonest.
 func (r *Report) writeClasses(w io.Writer, what string) {
-	all := r.Classes.Classes()
-	shown := slices.Clone(all)
+	classes := r.Classes.Classes()
+	shown := slices.Clone(classes)
 	slices.SortStableFunc(shown, func(a, b score.ClassScore) int { return cmp.Compare(b.Rows, a.Rows) })
 	shown = shown[:min(len(shown), mostClasses)]
 	mean := r.Classes.Macro()
 	fmt.Fprintf(w, "Accuracy: %.4f (%d of %d %s right)\n", r.Classes.Accuracy(), mean.Right, mean.Rows, what)
-	mean.Class = fmt.Sprintf("mean of %d", len(all))
+	mean.Class = fmt.Sprintf("mean of %d", len(classes))
 	writeScores(w, append(slices.Clone(shown), mean))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "right ↓, answered →\t")

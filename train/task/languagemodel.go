@@ -29,8 +29,8 @@ func (languageModel) defaults(c *Config) {
 
 func (languageModel) network(m *Model) (network, error) {
 	net, err := layers.NewDecoder(m.Params, m.Config.Model)
-	return writer{newClassifier(m, func(b *layers.Build, in G.Nodes) (*G.Node, error) {
-		return net.Forward(b, in[0], layers.Mask{}) // (B, Len, Classes)
+	return writer{newClassifier(m, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
+		return net.Forward(b, inputs[0], layers.Mask{}) // (B, Len, Classes)
 	}), net}, err
 }
 

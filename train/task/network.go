@@ -18,7 +18,7 @@ type network interface {
 	values(b data.Batch) []*tensor.Dense
 
 	// forward adds the model to the graph of its inputs, and returns its output.
-	forward(b *layers.Build, in G.Nodes) (out *G.Node, err error)
+	forward(b *layers.Build, inputs G.Nodes) (out *G.Node, err error)
 
 	// targets returns the values of the nodes that the loss compares the output with, and the weight of the batch's
 	// mean loss.
@@ -37,7 +37,7 @@ type network interface {
 // A reader is the part of a network that reads batches of ids.
 type reader struct {
 	*Model
-	net func(b *layers.Build, in G.Nodes) (*G.Node, error)
+	net func(b *layers.Build, inputs G.Nodes) (*G.Node, error)
 }
 
 // inputs returns nodes for ids (B, Len); for lengths (B), unless the kind is causal; if the Layout has a Start, for the
@@ -70,11 +70,11 @@ func (r reader) values(b data.Batch) []*tensor.Dense {
 	return values
 }
 
-func (r reader) forward(b *layers.Build, in G.Nodes) (*G.Node, error) {
+func (r reader) forward(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 	if r.layout.Segments > 0 {
-		b.Segments = in[len(in)-1]
+		b.Segments = inputs[len(inputs)-1]
 	}
-	return r.net(b, in)
+	return r.net(b, inputs)
 }
 
 // shape returns (size, length), or (size) if the length is 0.

@@ -177,8 +177,8 @@ func (m *Model) shapeOf(rows []query, beam int) batchShape {
 		width = width / 4 * 3
 	}
 	s := batchShape{width: min(width, m.layout.Len), beam: beam, size: 1}
-	most := batchTokens / (beam * max(s.width, m.layout.TargetLen))
-	for s.size < min(len(rows), most) {
+	limit := batchTokens / (beam * max(s.width, m.layout.TargetLen))
+	for s.size < min(len(rows), limit) {
 		s.size *= 2
 	}
 	return s
@@ -203,11 +203,11 @@ func (m *Model) predict(ctx context.Context, s batchShape, rows []query) (err er
 func (m *Model) runner(n network, s batchShape) (func(rows []query) ([]float32, error), error) {
 	l := m.layout
 	l.Len = s.width
-	model, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
+	model, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, out G.Nodes, err error) {
 		b.Cores = s.cores
-		in = n.inputs(g, s.size, l)
-		output, err := n.forward(b, in)
-		return in, G.Nodes{output}, err
+		inputs = n.inputs(g, s.size, l)
+		output, err := n.forward(b, inputs)
+		return inputs, G.Nodes{output}, err
 	})
 	if err != nil {
 		return nil, err

@@ -41,8 +41,8 @@ func manyInputs(t testing.TB, task *Task) []string {
 	const fox = "The quick brown fox jumps over the lazy dog"
 	var inputs []string
 	for from := range fox {
-		for to := from + 1; to <= len(fox); to += 3 {
-			inputs = append(inputs, fox[from:to])
+		for end := from + 1; end <= len(fox); end += 3 {
+			inputs = append(inputs, fox[from:end])
 		}
 	}
 	return inputs
@@ -170,7 +170,7 @@ func TestExtended(t *testing.T) {
 	const positions, classes = 4, 3
 	rng := rand.New(rand.NewPCG(1, 2))
 	logits := make([][]float32, positions)
-	var all []float64
+	var logProbs []float64
 	for i := range logits {
 		for range classes {
 			logits[i] = append(logits[i], float32(rng.NormFloat64()))
@@ -183,9 +183,9 @@ func TestExtended(t *testing.T) {
 			sum += logProb + float64(logits[i][n%classes]-logits[i][class])
 			n /= classes
 		}
-		all = append(all, sum)
+		logProbs = append(logProbs, sum)
 	}
-	slices.SortFunc(all, func(a, b float64) int { return cmp.Compare(b, a) })
+	slices.SortFunc(logProbs, func(a, b float64) int { return cmp.Compare(b, a) })
 	for _, n := range []int{0, 1, 2, 5, 30, 81, 1000} {
 		choices := []choice{{}}
 		for i := range logits {
@@ -195,8 +195,8 @@ func TestExtended(t *testing.T) {
 			t.Errorf("got %d choices, want %d", len(choices), n)
 		}
 		for i, c := range choices {
-			if len(c.targets) != positions || math.Abs(c.logProb-all[i]) > 1e-12 {
-				t.Errorf("choice %d of %d is %+v, want the log probability %v", i, n, c, all[i])
+			if len(c.targets) != positions || math.Abs(c.logProb-logProbs[i]) > 1e-12 {
+				t.Errorf("choice %d of %d is %+v, want the log probability %v", i, n, c, logProbs[i])
 			}
 		}
 	}
@@ -256,7 +256,7 @@ func TestAnswerJSON(t *testing.T) {
 
 // A freeList must keep the predictors used last, up to its limit of tokens, and never return one twice.
 func TestFreeList(t *testing.T) {
-	most := freeBatches * runtime.GOMAXPROCS(0) * batchTokens
+	limit := freeBatches * runtime.GOMAXPROCS(0) * batchTokens
 	var l freeList
 	leave := func(width, tokens int) {
 		l.leave(freePredictor{batchShape{width: width}, func(context.Context, []query) error { return nil }, tokens})
@@ -272,17 +272,17 @@ func TestFreeList(t *testing.T) {
 			t.Fatalf("kept the widths %v with %d tokens (tokens is %d), want the widths %v", widths, tokens, l.tokens, want)
 		}
 	}
-	leave(1, most/2)
-	leave(2, most/4)
-	leave(1, most/4)
+	leave(1, limit/2)
+	leave(2, limit/4)
+	leave(1, limit/4)
 	kept(1, 2, 1)
 	if l.take(batchShape{width: 3}) != nil || l.take(batchShape{width: 1}) == nil {
 		t.Fatal("take found width 3, or didn't find width 1")
 	}
 	kept(1, 2)
-	leave(4, most/2)
+	leave(4, limit/2)
 	kept(2, 4)
-	leave(5, 2*most) // above the limit, as one long row may be
+	leave(5, 2*limit) // above the limit, as one long row may be
 	kept(5)
 	if l.take(batchShape{width: 5}) == nil || l.take(batchShape{width: 5}) != nil {
 		t.Fatal("take found width 5 twice, or not at all")
@@ -405,20 +405,20 @@ func TestPredictLogProb(t *testing.T) {
 				default:
 					copy(b.Targets, q.targets)
 				}
-				loss, err := layers.NewFunction(func(build *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
-					in = task.network.inputs(g, 1, task.layout)
-					logits, err := task.network.forward(build, in)
+				loss, err := layers.NewFunction(func(build *layers.Build, g *G.ExprGraph) (inputs, out G.Nodes, err error) {
+					inputs = task.network.inputs(g, 1, task.layout)
+					logits, err := task.network.forward(build, inputs)
 					if err != nil {
 						return nil, nil, err
 					}
-					in = append(in, intNode(g, "targets", 1, b.TargetLen))
-					loss, err := layers.CrossEntropy(build, logits, in[len(in)-1], layers.CrossEntropyOptions{})
-					return in, G.Nodes{loss}, err
+					inputs = append(inputs, intNode(g, "targets", 1, b.TargetLen))
+					loss, err := layers.CrossEntropy(build, logits, inputs[len(inputs)-1], layers.CrossEntropyOptions{})
+					return inputs, G.Nodes{loss}, err
 				})
 				if err != nil {
 					t.Fatal(err)
 				}
-				said := func() float64 {
+				lossLogProb := func() float64 {
 					mean, err := loss.Call(append(task.network.values(b), intTensor(b.Targets, 1, b.TargetLen))...)
 					if err != nil {
 						t.Fatal(err)
@@ -426,10 +426,10 @@ func TestPredictLogProb(t *testing.T) {
 					return -float64(mean[0].Data().(float32)) * float64(b.Counted())
 				}
 				near := func(want float64) bool { return math.Abs(q.logProb-want) <= 1e-4*(1+math.Abs(want)) }
-				want := said()
+				want := lossLogProb()
 				if end := len(q.targets); c.Task.Kind == data.KindSeq2Seq && !near(want) { // another special token may have ended the answer
 					for _, b.Targets[end] = range []int{task.layout.TargetPad, task.layout.Start} {
-						if other := said(); near(other) {
+						if other := lossLogProb(); near(other) {
 							want = other
 						}
 					}

@@ -97,8 +97,8 @@ func (regression) metrics(*Config) named {
 
 func (regression) network(m *Model) (network, error) {
 	net, err := layers.NewSequenceClassifier(m.Params, layers.SequenceClassifierConfig{Model: m.Config.Model})
-	return regressor{reader{m, func(b *layers.Build, in G.Nodes) (*G.Node, error) {
-		return net.Forward(b, in[0], layers.Mask{KeyLengths: in[1]}) // (B, 1)
+	return regressor{reader{m, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
+		return net.Forward(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, 1)
 	}}}, err
 }
 

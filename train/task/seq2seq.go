@@ -37,8 +37,8 @@ func (seq2seq) network(m *Model) (network, error) {
 		Model: m.Config.Model, TargetVocab: m.layout.TargetTokens, DecoderLayers: m.Config.DecoderLayers,
 		Shared: m.Config.Task.Source != nil && m.Config.Task.Target == nil, // one vocabulary
 	})
-	return translator{newClassifier(m, func(b *layers.Build, in G.Nodes) (*G.Node, error) {
-		return net.Forward(b, in[0], in[2], layers.Mask{KeyLengths: in[1]}) // (B, TargetLen, Classes)
+	return translator{newClassifier(m, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
+		return net.Forward(b, inputs[0], inputs[2], layers.Mask{KeyLengths: inputs[1]}) // (B, TargetLen, Classes)
 	}), net}, err
 }
 

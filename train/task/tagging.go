@@ -53,8 +53,8 @@ func (tagging) row(c *Config) func(fields []string) error {
 
 func (tagging) network(m *Model) (network, error) {
 	net, err := layers.NewEncoder(m.Params, m.Config.Model)
-	c := newClassifier(m, func(b *layers.Build, in G.Nodes) (*G.Node, error) {
-		return net.Forward(b, in[0], layers.Mask{KeyLengths: in[1]}) // (B, Len, Classes)
+	c := newClassifier(m, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
+		return net.Forward(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Len, Classes)
 	})
 	if tags := entityTags(&m.Config); tags != nil {
 		c.more = append(c.more, func(b *layers.Build, logits, targets *G.Node) (train.Metric, error) {

@@ -60,12 +60,12 @@ func (h *Handler) operation(path string) object {
 	if h.model.Config.Task.Pairs {
 		input["description"] = "an input is two texts with a tab between them"
 	}
-	in := []any{"input", input}
+	requestFields := []any{"input", input}
 	if h.maxTop() > 0 {
-		in = append(in, "top", object{"type": "integer", "default": 0, "minimum": 0, "maximum": h.maxTop(), "description": fmt.Sprintf("number of alternatives per input; at most %d in all", o.MaxTop)})
+		requestFields = append(requestFields, "top", object{"type": "integer", "default": 0, "minimum": 0, "maximum": h.maxTop(), "description": fmt.Sprintf("number of alternatives per input; at most %d in all", o.MaxTop)})
 	}
 	if h.model.Config.Kind().Beams {
-		in = append(in, "beam", object{"type": "integer", "default": 1, "minimum": 1, "maximum": o.MaxBeam})
+		requestFields = append(requestFields, "beam", object{"type": "integer", "default": 1, "minimum": 1, "maximum": o.MaxBeam})
 	}
 	probability := object{"type": "number", "minimum": 0, "maximum": 1, "description": "the answer's probability in the model"}
 	chosen := textSchema
@@ -82,7 +82,7 @@ func (h *Handler) operation(path string) object {
 		"error", object{"type": "string", "description": "why the model has no answer to the input"},
 	)
 	answer["required"] = []string{"input"}
-	return operation("answers inputs", h.body(fields(in...), "input"),
+	return operation("answers inputs", h.body(fields(requestFields...), "input"),
 		answered("one entry per input, in the order of the inputs", inJSON, fields("answers", object{"type": "array", "items": answer})))
 }
 

@@ -158,9 +158,9 @@ func New(m *task.Model, o Options) (*Handler, error) {
 // complete checks the limits, and sets the defaults.
 func (o *Options) complete() error {
 	for _, limit := range []struct {
-		name           string
-		value          *int
-		standard, most int
+		name              string
+		value             *int
+		standard, maximum int
 	}{
 		{"MaxBody", &o.MaxBody, 1 << 20, math.MaxInt},
 		{"MaxInputs", &o.MaxInputs, 256, math.MaxInt},
@@ -174,8 +174,8 @@ func (o *Options) complete() error {
 		if *limit.value < 0 {
 			return fmt.Errorf("the %s must be at least 1, or 0 for %d, got %d", limit.name, limit.standard, *limit.value)
 		}
-		if *limit.value > limit.most {
-			return fmt.Errorf("the %s must be at most %d, got %d", limit.name, limit.most, *limit.value)
+		if *limit.value > limit.maximum {
+			return fmt.Errorf("the %s must be at most %d, got %d", limit.name, limit.maximum, *limit.value)
 		}
 		if *limit.value == 0 {
 			*limit.value = limit.standard
@@ -247,12 +247,12 @@ func allowed(method string) string {
 
 // listed returns a list of the endpoints, for an error.
 func (h *Handler) listed() string {
-	var all []string
+	var endpoints []string
 	for path, e := range h.endpoints {
-		all = append(all, e.method+" "+path)
+		endpoints = append(endpoints, e.method+" "+path)
 	}
-	slices.Sort(all)
-	return strings.Join(all, ", ")
+	slices.Sort(endpoints)
+	return strings.Join(endpoints, ", ")
 }
 
 // enter counts a new request. It returns false if the Handler is closed.

@@ -370,11 +370,11 @@ func TestTake(t *testing.T) {
 		j.inputs = make([]string, []int{2, 2, 1, 2, 1, 90, 1}[i])
 		h.waiting = append(h.waiting, &j)
 	}
-	all := append([]*job(nil), h.waiting...)
+	jobs := append([]*job(nil), h.waiting...)
 	for _, want := range []string{"[0 1 4]", "[2]", "[3 6]", "[5]", "[]"} {
 		var got []int
 		for _, taken := range h.take() {
-			for i, j := range all {
+			for i, j := range jobs {
 				if j == taken {
 					got = append(got, i)
 				}
@@ -504,10 +504,10 @@ func TestLargeRequests(t *testing.T) {
 	const small = `{"input": ["abc"]}`
 	large := func() io.Reader { return strings.NewReader(small + strings.Repeat(" ", largeBody)) }
 	var slow []*io.PipeWriter
-	var all sync.WaitGroup
+	var clients sync.WaitGroup
 	for range mostLarge {
 		body, rest := io.Pipe()
-		all.Go(func() { ask(body, 200) })
+		clients.Go(func() { ask(body, 200) })
 		io.WriteString(rest, small) // returns when the service has read it
 		slow = append(slow, rest)
 	}
@@ -516,15 +516,15 @@ func TestLargeRequests(t *testing.T) {
 	for _, rest := range slow {
 		rest.Close()
 	}
-	all.Wait()
+	clients.Wait()
 	ask(large(), 200)
 }
 
 // If the model panics, only the request that caused the panic gets an error. Other requests in the same batch are
 // answered.
 func TestPanic(t *testing.T) {
-	var said strings.Builder
-	c, g, h, s := busy(t, Options{ErrorLog: log.New(&said, "", 0)}, 200)
+	var logged strings.Builder
+	c, g, h, s := busy(t, Options{ErrorLog: log.New(&logged, "", 0)}, 200)
 	defer c.Wait()
 	c.ask(s.URL, 200, "a")
 	c.ask(s.URL, 500, "panic")
@@ -533,8 +533,8 @@ func TestPanic(t *testing.T) {
 	waits(t, h, 4)
 	close(g.opened)
 	c.Wait()
-	if !strings.Contains(said.String(), "the gate is") || !strings.Contains(said.String(), "serve_test.go") || !strings.Contains(said.String(), "runtime.Goexit") {
-		t.Errorf("got the log %q, want the panic with its stack, and runtime.Goexit", said.String())
+	if !strings.Contains(logged.String(), "the gate is") || !strings.Contains(logged.String(), "serve_test.go") || !strings.Contains(logged.String(), "runtime.Goexit") {
+		t.Errorf("got the log %q, want the panic with its stack, and runtime.Goexit", logged.String())
 	}
 }
 
