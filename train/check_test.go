@@ -8,7 +8,7 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// Decoding any line as a Check returns an error or a Check that JSON stores without a change.
+// Decoding a line as a Check returns an error, or a Check that is the same after encoding and decoding it again.
 func FuzzCheck(f *testing.F) {
 	for _, seed := range []string{
 		`{"epoch":0,"step":20,"learning_rate":0.003,"gradient_norm":1.5,"train_loss":0.457,"val_loss":0.3,"val_accuracy":0.9,"train_accuracy":0.8}`,

@@ -34,7 +34,7 @@ const (
 
 // checkpointState is the part of a checkpoint that is stored as JSON.
 type checkpointState struct {
-	Run         string        `json:"of,omitempty"` // the Run of the RunOptions
+	Run         string        `json:"of,omitempty"` // RunOptions.Run
 	Settings    settings      `json:"run"`
 	Step        int           `json:"step"`  // number of steps taken
 	SolverSteps int           `json:"steps"` // Steps of the solver
@@ -218,7 +218,7 @@ func readState(path string, metadata map[string]string) (s checkpointState, err 
 
 // Progress describes how far training had come when a checkpoint was written.
 type Progress struct {
-	Run     string  // the Run of the RunOptions
+	Run     string  // RunOptions.Run
 	Step    int     // number of steps taken
 	History []Check // checks made
 }
@@ -326,7 +326,7 @@ type savedCopy struct {
 	target *tensor.Dense
 }
 
-// copies returns the tensors of a checkpoint with their targets. The targets in the solver's memory are only those of
+// copies returns the tensors of a checkpoint with their targets. Of the solver's memory, it returns only the part of
 // this process. Its error continues a sentence that starts with the checkpoint's name.
 func (f *fit) copies(saved map[string]safetensors.Tensor) ([]savedCopy, error) {
 	memories := make([][]optim.Memory, len(f.train.model))

@@ -90,7 +90,7 @@ func TestReadProgress(t *testing.T) {
 	}
 }
 
-// Resuming is an error if a setting changes that decides which examples are in a step.
+// If a setting changes the examples of a step, resuming with another value returns an error.
 func TestResumeWithOtherExamples(t *testing.T) {
 	c := setup{train.Config{BatchSize: 16, MaxEpochs: 2}, train.RunOptions{MaxSteps: 3, Seed: 1, Checkpoint: filepath.Join(t.TempDir(), "c")}}
 	run := func(change func(p *train.Problem, c *setup)) error {

@@ -93,8 +93,9 @@ type RunOptions struct {
 	// step.
 	Group Group
 
-	// Solver, if set, updates the parameters in place of Config.Optimizer, of which Fit then uses only the Average.
-	// Solver may be an *optim.Solver with groups or a schedule of your own, or one of Gorgonia's solvers.
+	// Solver, if set, updates the parameters instead of Config.Optimizer. Fit then uses only the Average of
+	// Config.Optimizer. Solver may be an *optim.Solver with groups or a schedule of your own, or one of Gorgonia's
+	// solvers.
 	Solver G.Solver
 
 	// Log, if set, gets a line for every check, after OnCheck, and a line when training stops early.

@@ -24,9 +24,9 @@ type Batch struct {
 	// They aren't copied, so they must not change until training ends. Batches may share tensors.
 	Values []*tensor.Dense
 
-	// Weight is the weight of the batch's loss in means over the micro-batches of a step and over several batches. It
-	// is usually the number of targets. It may be 0 if nothing in the batch counts, as long as the sum of the weights
-	// is above 0 in each training step and over all validation batches.
+	// Weight is the weight of the batch's loss in means over micro-batches and over batches. It is usually the number
+	// of targets. It may be 0 if nothing in the batch counts. But the weights in a training step must add up to more
+	// than 0, and so must the weights of all validation batches.
 	Weight float64
 }
 
@@ -210,7 +210,7 @@ func (p *plan) epoch(epoch int) [][]int {
 	return steps
 }
 
-// largest returns the largest step of the first epoch among the steps of the bucket with the highest number.
+// largest returns a step of the first epoch and its number: the largest step in the bucket with the highest number.
 func (p *plan) largest() (step int, examples []int) {
 	steps := p.epoch(0)
 	for i := 1; i < len(steps) && p.Bucket != nil; i++ {
@@ -222,8 +222,8 @@ func (p *plan) largest() (step int, examples []int) {
 	return step, steps[step]
 }
 
-// between returns the examples of the steps from number step up to, but not including, number end, counted over all
-// epochs. If end is 0, there is no last step.
+// between returns the examples of the steps with numbers from step to end − 1, counted over all epochs. If end is 0,
+// there is no last step.
 func (p *plan) between(step, end int) iter.Seq[[]int] {
 	return func(yield func([]int) bool) {
 		for epoch, first := step/p.steps, step%p.steps; ; epoch, first = epoch+1, 0 {

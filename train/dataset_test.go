@@ -24,7 +24,7 @@ func noted(d train.Dataset, batches *[][]int) train.Dataset {
 	return changed(d, func(examples []int, _ *train.Batch) { *batches = append(*batches, slices.Clone(examples)) })
 }
 
-// once checks that each of n examples, numbered from first on, is in exactly one batch.
+// once checks that each of the n examples from number first on is in exactly one batch.
 func once(t *testing.T, batches [][]int, first, n int) {
 	t.Helper()
 	examples := slices.Sorted(slices.Values(slices.Concat(batches...)))
@@ -278,7 +278,8 @@ func TestBatchesInTheBackground(t *testing.T) {
 	}
 }
 
-// metered is digits with the results of metrics, which gets the loss, the mean of the inputs and a constant count.
+// metered is digits with the metrics that the function metrics returns. Its arguments are the loss, the mean of the
+// inputs and a constant count.
 func metered(t *testing.T, metrics func(loss, mean, count *G.Node) []train.Metric) train.Problem {
 	p := digitsWith(t, 1, 0)
 	p.Loss = added(p.Loss, func(b *layers.Build, inputs G.Nodes, loss *G.Node) (*G.Node, []train.Metric) {

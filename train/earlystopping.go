@@ -25,8 +25,7 @@ type StoppingConfig struct {
 	// "loss", an empty Mode means "min". For other names an empty Mode is an error.
 	Mode string `json:"mode,omitempty"`
 
-	// Patience is the number of successive checks without improvement after which training stops. 0 means that it
-	// doesn't stop for this reason.
+	// Patience is the number of successive checks without improvement after which training stops. 0 means no limit.
 	Patience int `json:"patience"`
 
 	// A value is an improvement if it is better than the best value by more than MinDelta. With RelativeDelta, it must

@@ -11,7 +11,7 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// watched lists what checkFinite looks at for each parameter that the solver updates.
+// watched lists the tensors that checkFinite checks for each parameter that the solver updates.
 var watched = [...]string{"parameter", "the average of parameter", "the solver's memory of parameter"}
 
 // checkFinite returns a *NonFiniteError, the same in all processes, if a step has made one of the watched tensors NaN

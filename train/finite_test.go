@@ -30,7 +30,7 @@ func rectified(t *testing.T) train.Problem {
 	return train.Problem{Params: p, Loss: entropy(ff.Forward), Train: drawn(320, 1), Validation: drawn(100, 99), ValidationSize: 50}
 }
 
-// writes is SGD that also sets the first weight, or the first element of the velocity, to a value at some steps.
+// writes is SGD, but at some steps it also sets the first weight or the first element of the velocity to a given value.
 type writes struct {
 	optim.SGD
 	weights, velocities map[int]float64 // by step, counted from 1

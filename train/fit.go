@@ -96,7 +96,7 @@ type fit struct {
 	Problem
 	Config
 	RunOptions
-	solver  *optim.Solver  // the Solver of the RunOptions, or nil if its state can't be saved
+	solver  *optim.Solver  // RunOptions.Solver, or nil if its state can't be saved
 	plateau *optim.Plateau // nil if there is none
 	average *optim.Average // nil if there is none
 
@@ -106,7 +106,7 @@ type fit struct {
 	validation *validation // nil if there is none
 
 	step     int    // number of steps taken
-	sound    int    // number of steps after which checkFinite has last returned no error
+	sound    int    // value of step when checkFinite last returned no error
 	since    window // steps since the last check
 	stopping EarlyStopping
 	history  []Check

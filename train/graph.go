@@ -101,8 +101,8 @@ func (r *graph) reads(n *G.Node) {
 	}
 }
 
-// checkInputs returns an error if the graph holds numbers that are neither inputs nor parameters of the Problem nor
-// declared as fixed. Such numbers would silently be neither trained nor saved.
+// checkInputs returns an error if a node of the graph holds numbers, but isn't an input, a parameter of the Problem, or
+// listed in b.Fixed. Such numbers would be neither trained nor saved, without a warning.
 func (p Problem) checkInputs(b *layers.Build, g *G.ExprGraph, inputs G.Nodes) error {
 	known := slices.Concat(inputs, b.Fixed)
 	own := map[uintptr]bool{}
@@ -258,9 +258,9 @@ func (r *graph) vector(n *G.Node) ([]number, error) {
 	return vector, nil
 }
 
-// gradients returns the gradient of each parameter in the last run. If counts is false, nothing in the batch counts,
-// and gradients sets them to zero: the mean over nothing may be NaN, and NaN times a share of 0 isn't 0. The caller may
-// change the gradients.
+// gradients returns the gradient of each parameter in the last run. The caller may change them. If counts is false,
+// nothing in the batch counts, and gradients sets them to zero. They may be NaN then, as the mean over nothing is, and
+// NaN times a share of 0 isn't 0.
 func (r *graph) gradients(counts bool) ([]*tensor.Dense, error) {
 	grads := make([]*tensor.Dense, len(r.model))
 	for i, p := range r.model {

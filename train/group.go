@@ -23,8 +23,8 @@ import (
 //
 // In each process, one goroutine at a time calls methods, and all processes make the same calls in the same order.
 // After a method has returned, it neither reads nor writes the slices. After an error, a process makes no more calls.
-// If a process ends or has an error, calls of other processes that wait for it must fail too, so that no process waits
-// forever.
+// If a process ends or has an error, the calls that wait for it in other processes must fail too, so that no process
+// waits forever.
 type Group interface {
 	Rank() int // number of this process, from 0
 	Size() int // number of processes
@@ -219,8 +219,7 @@ func raw(tensors []*tensor.Dense) [][]byte {
 	return slices
 }
 
-// begin checks that all processes start with the same settings, data and parameters. If err isn't nil, f is missing in
-// this process.
+// begin checks that all processes start with the same settings, data and parameters. If err isn't nil, f may be nil.
 func (t *team) begin(f *fit, err error) error {
 	if t.size == 1 {
 		return err

@@ -232,7 +232,7 @@ func TestGroupChangesNoBit(t *testing.T) {
 			}
 		}
 		if file, err := os.ReadFile(checkpoint); err != nil || !bytes.Equal(file, wantFile) {
-			t.Errorf("the checkpoint differs from that of a run with one process: %v", err)
+			t.Errorf("the checkpoint differs from the checkpoint of a run with one process: %v", err)
 		}
 	}
 	for _, size := range []int{2, 4, 8, 16} {

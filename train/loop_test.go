@@ -53,7 +53,7 @@ func TestFitAverages(t *testing.T) {
 			t.Errorf("with the average, the training loss of epoch %d is %v, want %v as without", i, c.TrainLoss, plain.History[i].TrainLoss)
 		}
 		if c.ValLoss <= plain.History[i].ValLoss {
-			t.Errorf("the validation loss of the average is %v, want more than that of the weights, %v: the average lags behind so early", c.ValLoss, plain.History[i].ValLoss)
+			t.Errorf("the validation loss of the average is %v, want more than the loss of the weights, %v, because the average lags behind at first", c.ValLoss, plain.History[i].ValLoss)
 		}
 	}
 	if same(kept, weights) {

@@ -128,7 +128,7 @@ func valueBytes(nodes G.Nodes) (bytes int) {
 }
 
 // gradientBytes returns the maximum bytes of gradients outside graphs. They are partial sums and gradients from other
-// processes. After n micro-batches, there are as many partial sums as n has one bits.
+// processes. After n micro-batches, the number of partial sums is the number of one bits in n.
 func (t *trainer) gradientBytes() int {
 	buffers := 0
 	for n := len(t.workers); n < t.share; n += len(t.workers) {

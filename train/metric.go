@@ -106,9 +106,9 @@ func MacroF1(b *layers.Build, logits, targets *G.Node) (Metric, error) {
 // scikit-learn. It is NaN if all targets are on one side of 1/2. A logit that is NaN loses to all others. Shapes,
 // dtypes and weights are the same as in layers.BinaryCrossEntropy.
 //
-// Logits are counted in 5,125 bins, and logits in one bin count as equal. Two logits share a bin only if they differ by
+// AUC counts logits in 5,125 bins, and logits in one bin count as equal. Two logits share a bin only if they differ by
 // less than 1/128 of their size, or if both are smaller than 0.001, or if both are larger than 1,024 and have the same
-// sign. So the error is at most half the share of the pairs that are in one bin, and usually far smaller.
+// sign. The value is therefore off by at most half the share of pairs in one bin, and usually by far less.
 func AUC(b *layers.Build, logits, targets, weights *G.Node) (Metric, error) {
 	sums, err := ops.RankSums(b.Env(), logits, targets, weights)
 	return Metric{Name: "auc", Sum: sums, Value: ops.AreaUnderCurve}, err
@@ -135,8 +135,8 @@ func MeanAbsoluteError(b *layers.Build, outputs, targets, weights *G.Node) (Metr
 // than two targets have a weight, the value is NaN. Shapes, dtypes and weights are the same as in
 // layers.MeanAbsoluteError.
 //
-// The sums of the targets have no rounding error, so a large mean doesn't matter, and neither do the sizes of the
-// batches. If a target isn't finite, or larger than 1e90, the value is NaN.
+// The sums of the targets have no rounding error. So the value is right even if the mean is large, and doesn't depend
+// on the sizes of the batches. If a target isn't finite, or larger than 1e90, the value is NaN.
 func RSquared(b *layers.Build, outputs, targets, weights *G.Node) (Metric, error) {
 	sums, err := ops.SquareSums(b.Env(), outputs, targets, weights)
 	return Metric{Name: "r2", Sum: sums, Value: ops.Determination}, err

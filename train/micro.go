@@ -14,8 +14,8 @@ import (
 )
 
 // A trainer computes the gradients of training steps. The gradient of a step is the mean over its micro-batches,
-// weighted by Batch.Weight. Micro-batches are added up in a binary tree over their numbers, which splits n of them at
-// the largest power of two below n. So the sum has the same bits for any number of workers.
+// weighted by Batch.Weight. The gradients of micro-batches are added up in a binary tree, which splits n micro-batches
+// at the largest power of two below n. So the sum has the same bits for any number of workers.
 type trainer struct {
 	learnables G.Nodes       // the parameters, in the order in which the first graph bound them
 	model      []G.ValueGrad // the learnables with the gradients of the last step, for a solver
@@ -39,7 +39,7 @@ type partial struct {
 	micro  int // number of micro-batches
 	sums   sums
 	grads  []*tensor.Dense
-	buffer bool // whether grads belong to the trainer; otherwise a graph overwrites them in its next run
+	buffer bool // whether grads belong to the trainer; otherwise they belong to a graph, whose next run overwrites them
 }
 
 // meanGradient is a parameter with its mean gradient over a step.

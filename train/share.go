@@ -96,8 +96,8 @@ func (t *trainer) reduce(processes int, err error) (sums, error) {
 	return totals[0], t.reduceGradients(processes)
 }
 
-// reduceGradients sets the gradient of each parameter in this process's part to the sum over all processes that have
-// batches. They are the first ones.
+// reduceGradients sets the gradient of each parameter in this process's part to the sum over the processes that have
+// batches: the first ones, whose number is the argument processes.
 func (t *trainer) reduceGradients(processes int) error {
 	pick := func(part []int) (grads []*tensor.Dense) {
 		for _, i := range part {

@@ -132,8 +132,8 @@ var peers = []struct {
 	{"a threshold before patience", train.StoppingConfig{Patience: 1, DivergenceThreshold: new(4.0)}, []float64{1, 5, 0}, 2, "val_loss is 5, worse than the divergence threshold, 4", 0},
 }
 
-// losses returns the training and validation losses of a case. One of them is the monitored value; the other must not
-// matter.
+// losses returns the training and validation losses of a case. One of them has the monitored values. The other has
+// fixed values, which must not matter.
 func losses(s train.StoppingConfig, values []float64) (trainLosses, valLosses []float64) {
 	other := make([]float64, len(values))
 	for i := range other {
@@ -264,7 +264,7 @@ func TestStoppingNotFinite(t *testing.T) {
 		epoch                  int
 	}{
 		{"checked", train.StoppingConfig{Patience: 5}, ones, []float64{1, nan, 1}, 1},
-		{"checked before the first epoch that counts", train.StoppingConfig{Patience: 5, FirstCheck: 2}, ones, []float64{1, inf, 1}, 1},
+		{"not finite before the first epoch that counts", train.StoppingConfig{Patience: 5, FirstCheck: 2}, ones, []float64{1, inf, 1}, 1},
 		{"training", train.StoppingConfig{Patience: 5, AllowNonFinite: true}, []float64{1, inf, 1}, ones, 1},
 		{"no epoch is finite", train.StoppingConfig{Patience: 5, AllowNonFinite: true}, ones, []float64{nan, inf, nan}, 2},
 		{"the last epoch is kept, and isn't finite", train.StoppingConfig{Patience: 5, AllowNonFinite: true, KeepLast: true}, ones, []float64{1, 1, nan}, 2},
