@@ -143,7 +143,7 @@ func scores(runs []*Run, names []string) table {
 	}
 	if same(runs, func(r *Run) string { return r.task + r.units }) {
 		t.mark(1, columns[0], true)
-		t.mark(2, columns[1], false)
+		t.mark(2, columns[1], runs[0].kind.LowerIsBetter)
 		if same(runs, func(r *Run) string { return r.note }) { // label smoothing makes training losses higher
 			t.mark(3, columns[2], true)
 		}

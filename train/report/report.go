@@ -179,7 +179,7 @@ func (r *Run) scoreName() string { return cmp.Or(r.kind.Score, "accuracy") }
 // scored returns a check's validation score as text, and whether there is one. A share of right answers is in percent.
 func (r *Run) scored(c train.Check) (value string, known bool) {
 	score, known := c.Metrics["val_"+r.scoreName()]
-	if r.kind.Score != "" && r.kind.Right == "" {
+	if r.kind.Score != "" && !r.kind.Share {
 		return short(score), known && c.Validated
 	}
 	return percent(score), known && c.Validated

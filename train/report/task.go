@@ -67,7 +67,7 @@ func learned(t *task.Run) string {
 	score, known := best.Metrics["val_"+k.Score]
 	switch {
 	case !known || !best.Validated:
-	case k.Right == "":
+	case !k.Share:
 		learned += fmt.Sprintf(". The validation %s is %s", spoken(k.Score), short(score))
 	default:
 		learned += fmt.Sprintf(". %s of the validation %s are %s", percent(score), k.Unit, k.Right)

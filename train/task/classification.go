@@ -158,9 +158,9 @@ func (classification) network(m *Model) (network, error) {
 	return c, err
 }
 
-func (classification) metrics(c *Config) named {
+func (classification) metrics(c *Config) metrics {
 	if !c.fromRows() {
-		return named{accuracy}
+		return metrics{accuracy}
 	}
-	return named{accuracy, {Name: "macro_f1", About: "mean F1 score of the labels of a file"}}
+	return metrics{accuracy, {Name: "macro_f1", About: "mean F1 score of the labels of a file"}}
 }

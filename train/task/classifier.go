@@ -2,7 +2,6 @@ package task
 
 import (
 	"cmp"
-	"context"
 	"math"
 	"slices"
 
@@ -41,34 +40,28 @@ func (c classifier) targets(b data.Batch) (values []*tensor.Dense, weight float6
 	return []*tensor.Dense{intTensor(b.Targets, b.Size, b.TargetLen)}, weight
 }
 
-func (c classifier) loss(b *layers.Build, nodes G.Nodes) (*G.Node, []train.Metric, error) {
-	last := len(nodes) - 1
-	targets := nodes[last]
-	logits, err := c.forward(b, nodes[:last])
-	if err != nil {
-		return nil, nil, err
-	}
+func (c classifier) loss(b *layers.Build, logits *G.Node, targets G.Nodes) (*G.Node, []train.Metric, error) {
 	o := layers.CrossEntropyOptions{ClassWeights: c.classWeights}
 	if b.Mode == layers.Training {
 		o.LabelSmoothing = c.Config.Training.LabelSmoothing
 	}
-	loss, err := layers.CrossEntropy(b, logits, targets, o)
+	loss, err := layers.CrossEntropy(b, logits, targets[0], o)
 	if err != nil {
 		return nil, nil, err
 	}
-	right, counted, err := ops.CountRight(b.Env(), logits, targets, c.unknownClass(), !c.Config.Kind().aligned)
+	right, counted, err := ops.CountRight(b.Env(), logits, targets[0], c.unknownClass(), !c.Config.Kind().aligned)
 	if err != nil {
 		return nil, nil, err
 	}
-	metrics := []train.Metric{{Name: "accuracy", Sum: right, Count: counted}}
+	computed := []train.Metric{{Name: "accuracy", Sum: right, Count: counted}}
 	for _, add := range c.more {
-		metric, err := add(b, logits, targets)
+		metric, err := add(b, logits, targets[0])
 		if err != nil {
 			return nil, nil, err
 		}
-		metrics = append(metrics, metric)
+		computed = append(computed, metric)
 	}
-	return loss, metrics, nil
+	return loss, computed, nil
 }
 
 // unknownClass returns the class that stands for unknown symbols in answers, or -1 if there is none. A prediction of
@@ -89,29 +82,18 @@ func (c classifier) answer(chosen choice) (text string, number *float64, err err
 // predictor returns a predictor that chooses the likeliest classes of all valid positions together. For text, it
 // chooses only the class that follows the last position.
 func (c classifier) predictor(s batchShape) (predictor, error) {
-	run, err := c.runner(c, s)
-	if err != nil {
-		return nil, err
-	}
-	return func(_ context.Context, rows []query) error {
-		values, err := run(rows)
-		if err != nil {
-			return err
+	classes := c.layout.Classes
+	return c.chooser(c, s, func(logits []float32, q query) []choice {
+		first, end := 0, min(len(logits)/classes, len(q.ids))
+		if c.Config.Kind().causal {
+			first = end - 1
 		}
-		classes := c.layout.Classes
-		each := len(values) / classes / s.size // positions per row
-		for i := range rows {
-			first, end := 0, min(each, len(rows[i].ids))
-			if c.Config.Kind().causal {
-				first = end - 1
-			}
-			rows[i].choices = []choice{{}}
-			for p := first; p < end; p++ {
-				rows[i].choices = extended(rows[i].choices, values[(i*each+p)*classes:][:classes], rows[i].top)
-			}
+		choices := []choice{{}}
+		for p := first; p < end; p++ {
+			choices = extended(choices, logits[p*classes:][:classes], q.top)
 		}
-		return nil
-	}, nil
+		return choices
+	})
 }
 
 // extended returns the n likeliest choices with one more target, given its logits. The choices must be likeliest first.

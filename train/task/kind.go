@@ -32,7 +32,10 @@ type Kind struct {
 	Unit  string // plural noun for what a Score counts, such as "tags"
 	Right string // word for a right answer, such as "exactly right"; empty if answers are near or far, not right or wrong
 
-	Score    string // name of the metric that says how good a model is, such as "accuracy"
+	Score         string // name of the metric that says how good a model is, such as "accuracy"
+	Share         bool   // the score is a share of right answers
+	LowerIsBetter bool   // for the score
+
 	LossUnit string // such as "nats"; empty if the loss has none
 
 	columns   []table.Column  // the column of sources and the column of answers; nil without Rows
@@ -64,7 +67,7 @@ type kind interface {
 
 	// metrics lists the metrics of the network's loss, with the one that is the kind's score first. Before New has read
 	// the rows of a file, it lists the metrics that the task may have.
-	metrics(c *Config) named
+	metrics(c *Config) metrics
 
 	judge(m *Model, r *Report, j *Judged)      // compares an answer with its references and adds it to a report
 	write(r *Report, w io.Writer)              // writes the scores of a report in words
@@ -88,7 +91,8 @@ func (c *Config) Kind() Kind {
 	implementation := kindOf(c.Task.Kind)
 	k := implementation.about()
 	if k.Name != "" {
-		k.Score = implementation.metrics(c)[0].Name
+		score := implementation.metrics(c)[0]
+		k.Score, k.Share, k.LowerIsBetter = score.Name, score.Value.share, score.Value.lower
 	}
 	switch {
 	case c.Drawn():
@@ -128,7 +132,7 @@ func (common) row(*Config) func(fields []string) error { return nil }
 func (common) read(*Config, []*table.Table) ([]string, error) { return nil, nil }
 
 func (common) network(*Model) (network, error) { return nil, errors.New("the task has no kind") }
-func (common) metrics(*Config) named           { return named{accuracy} }
+func (common) metrics(*Config) metrics         { return metrics{accuracy} }
 func (k common) write(r *Report, w io.Writer)  { r.writeClasses(w, k.Unit) }
 
 // judge counts right and wrong answers per class.

@@ -9,30 +9,39 @@ import (
 	"github.com/heed-go/heed/train/optim"
 )
 
-// named lists choices of a kind by name, such as metrics, each with a line of help.
+// named lists choices by name, each with a line of help.
 type named = choices.Table[struct{}]
 
+// metrics lists metrics by the names that they have in a loss.
+type metrics = choices.Table[metric]
+
+// A metric says how to read the values of a metric.
+type metric struct {
+	share bool // a share of right answers
+	lower bool // lower is better
+}
+
 // accuracy is the metric that classifiers have.
-var accuracy = choices.Entry[struct{}]{Name: "accuracy", About: "share of right answers"}
+var accuracy = choices.Entry[metric]{Name: "accuracy", About: "share of right answers", Value: metric{share: true}}
 
 // monitored lists the values that early stopping may monitor: the loss and the metrics, training before validation. If
 // c is nil, it lists the values of all tasks.
 func monitored(c *Config) (values named) {
-	var metrics named
+	var computed metrics
 	for _, k := range everyKind {
 		if c == nil {
-			metrics = append(metrics, k.metrics(&Config{Data: data.Settings{File: "any"}, Task: data.Rule{Kind: k.about().Name}})...)
+			computed = append(computed, k.metrics(&Config{Data: data.Settings{File: "any"}, Task: data.Rule{Kind: k.about().Name}})...)
 		}
 	}
 	if c != nil {
-		metrics = kindOf(c.Task.Kind).metrics(c)
+		computed = kindOf(c.Task.Kind).metrics(c)
 	}
 	for _, part := range [][2]string{{"train_", " in training, since the last check"}, {"val_", " in validation"}} {
 		if c != nil && c.Data.Validation == 0 && part[0] == "val_" {
 			break
 		}
 		values = append(values, choices.Entry[struct{}]{Name: part[0] + "loss", About: "mean loss" + part[1]})
-		for _, m := range metrics {
+		for _, m := range computed {
 			if _, listed := values.Get(part[0] + m.Name); !listed {
 				values = append(values, choices.Entry[struct{}]{Name: part[0] + m.Name, About: m.About + part[1]})
 			}

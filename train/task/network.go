@@ -24,9 +24,9 @@ type network interface {
 	// mean loss.
 	targets(b data.Batch) (values []*tensor.Dense, weight float64)
 
-	// loss adds the model, its mean loss and the metrics of the kind to a graph. The nodes have the values that the
-	// functions values and targets return.
-	loss(b *layers.Build, nodes G.Nodes) (loss *G.Node, metrics []train.Metric, err error)
+	// loss adds the mean loss of an output and the metrics of the kind. The targets have the values that the function
+	// targets returns.
+	loss(b *layers.Build, out *G.Node, targets G.Nodes) (loss *G.Node, computed []train.Metric, err error)
 
 	// predictor returns a predictor for batches of this shape. The function answer converts one of its choices to an
 	// answer's Text and Number.

@@ -199,8 +199,9 @@ func (m *Model) predict(ctx context.Context, s batchShape, rows []query) (err er
 	return nil
 }
 
-// runner returns a function that runs the model on up to s.size rows. The function returns the values of the output.
-func (m *Model) runner(n network, s batchShape) (func(rows []query) ([]float32, error), error) {
+// chooser returns a predictor for a network. The function choose makes the choices of a row from the row's part of the
+// output.
+func (m *Model) chooser(n network, s batchShape, choose func(output []float32, q query) []choice) (predictor, error) {
 	l := m.layout
 	l.Len = s.width
 	model, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, out G.Nodes, err error) {
@@ -212,19 +213,24 @@ func (m *Model) runner(n network, s batchShape) (func(rows []query) ([]float32, 
 	if err != nil {
 		return nil, err
 	}
-	return func(rows []query) ([]float32, error) {
+	return func(_ context.Context, rows []query) error {
 		sources := make([][]int, s.size)
 		for i := range sources { // unused rows repeat the last one
 			sources[i] = rows[min(i, len(rows)-1)].ids
 		}
 		b, err := data.Pad(sources, s.width, max(0, m.layout.Pad))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		out, err := model.Call(n.values(b)...)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		return out[0].Float32s(), nil
+		values := out[0].Float32s()
+		each := len(values) / s.size
+		for i := range rows {
+			rows[i].choices = choose(values[i*each:][:each], rows[i])
+		}
+		return nil
 	}, nil
 }

@@ -2,7 +2,6 @@ package task
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -88,10 +87,10 @@ func meanAndSpread(texts iter.Seq[string]) (mean, spread, deviation float64) {
 	return first + mean, math.Sqrt(squares / n), deviation / n
 }
 
-func (regression) metrics(*Config) named {
-	return named{
+func (regression) metrics(*Config) metrics {
+	return metrics{
 		{Name: "r2", About: "share of the numbers' variance that the model explains, R²"},
-		{Name: "mean_absolute_error", About: "mean absolute error of the numbers"},
+		{Name: "mean_absolute_error", About: "mean absolute error of the numbers", Value: metric{lower: true}},
 	}
 }
 
@@ -122,13 +121,9 @@ func (regressor) targets(b data.Batch) ([]*tensor.Dense, float64) {
 // huberDelta is the distance of the loss huber, in standard deviations of the training rows.
 const huberDelta = 1
 
-func (r regressor) loss(b *layers.Build, nodes G.Nodes) (*G.Node, []train.Metric, error) {
-	last := len(nodes) - 1
-	targets, weights := nodes[last-1], nodes[last]
-	out, err := r.forward(b, nodes[:last-1])
-	if err != nil {
-		return nil, nil, err
-	}
+func (r regressor) loss(b *layers.Build, out *G.Node, nodes G.Nodes) (*G.Node, []train.Metric, error) {
+	targets, weights := nodes[0], nodes[1]
+	var err error
 	var loss *G.Node
 	if r.Config.Training.Loss == "huber" {
 		loss, err = layers.HuberError(b, out, targets, weights, huberDelta)
@@ -151,17 +146,7 @@ func (r regressor) loss(b *layers.Build, nodes G.Nodes) (*G.Node, []train.Metric
 func (r regressor) scale() float64 { return cmp.Or(r.Config.Task.Scale, 1) }
 
 func (r regressor) predictor(s batchShape) (predictor, error) {
-	run, err := r.runner(r, s)
-	if err != nil {
-		return nil, err
-	}
-	return func(_ context.Context, rows []query) error {
-		values, err := run(rows)
-		for i := range rows {
-			rows[i].choices = []choice{{number: float64(values[i])}}
-		}
-		return err
-	}, nil
+	return r.chooser(r, s, func(output []float32, _ query) []choice { return []choice{{number: float64(output[0])}} })
 }
 
 // answer rounds the number to about a millionth of the Scale, because more digits mean nothing.

@@ -64,11 +64,11 @@ func (tagging) network(m *Model) (network, error) {
 	return c, err
 }
 
-func (tagging) metrics(c *Config) named {
+func (tagging) metrics(c *Config) metrics {
 	if !c.fromRows() || c.Task.Target != nil && entityTags(c) == nil {
-		return named{accuracy}
+		return metrics{accuracy}
 	}
-	return named{accuracy, {Name: "entity_f1", About: "F1 score of entities in the tags of a file, such as B-PER and I-PER"}}
+	return metrics{accuracy, {Name: "entity_f1", About: "F1 score of entities in the tags of a file, such as B-PER and I-PER"}}
 }
 
 // entityTags returns the text of each tag of a file. It returns nil if the tags aren't made for entities: see

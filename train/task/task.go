@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 
+	G "gorgonia.org/gorgonia"
+
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
@@ -107,9 +109,16 @@ func (t *Task) Problem() train.Problem {
 			return train.Batch{Values: append(t.network.values(b), targets...), Weight: weight}, nil
 		}}
 	}
+	inputs := len(t.network.inputs(G.NewGraph(), 1, t.layout))
 	return train.Problem{
-		Params:         t.Params,
-		Loss:           t.network.loss,
+		Params: t.Params,
+		Loss: func(b *layers.Build, nodes G.Nodes) (*G.Node, []train.Metric, error) {
+			out, err := t.network.forward(b, nodes[:inputs])
+			if err != nil {
+				return nil, nil, err
+			}
+			return t.network.loss(b, out, nodes[inputs:])
+		},
 		Train:          dataset(t.set.train(t.Config.Training)),
 		Validation:     dataset(t.set.validation()),
 		ValidationSize: t.Config.validationSize(),
@@ -124,8 +133,9 @@ type Score struct {
 	Right, Total int     // right answers, if there are any, and all answers; for text: characters or tokens; for tagging from a file: tags
 	Characters   int     // for text in tokens: number of characters in the Total tokens; otherwise 0
 
-	others      string // the other metrics, in words
+	share       bool   // whether the Value is a share
 	unit, right string // words of the Kind
+	others      string // the other metrics, in words
 }
 
 // PerCharacter returns the loss per character, which is comparable between models with different tokenizers. Without
@@ -143,11 +153,14 @@ func (s Score) String() string {
 	if s.Characters > 0 {
 		loss += fmt.Sprintf(" per token, %.6f per character", s.PerCharacter())
 	}
-	if s.right == "" {
-		return fmt.Sprintf("%s, %s %.4f%s (%d %s)", loss, s.Name, s.Value, s.others, s.Total, s.unit)
+	if s.share {
+		return fmt.Sprintf("%s, %s %.4f (%d of %d %s %s)", loss, spoken(s.Name), s.Value, s.Right, s.Total, s.unit, s.right)
 	}
-	return fmt.Sprintf("%s, %s %.4f (%d of %d %s %s)", loss, s.Name, s.Value, s.Right, s.Total, s.unit, s.right)
+	return fmt.Sprintf("%s, %s %.4f%s (%d %s)", loss, spoken(s.Name), s.Value, s.others, s.Total, s.unit)
 }
+
+// spoken returns a metric's name in words.
+func spoken(metric string) string { return strings.ReplaceAll(metric, "_", " ") }
 
 // Evaluate scores the model with its present parameters on the validation examples.
 func (t *Task) Evaluate(ctx context.Context) (Score, error) {
@@ -160,15 +173,14 @@ func (t *Task) Evaluate(ctx context.Context) (Score, error) {
 
 // score returns the Score for a validation loss and validation metrics, such as those of a check.
 func (t *Task) score(loss float64, values map[string]float64) Score {
-	metrics, k := kindOf(t.Config.Task.Kind).metrics(&t.Config), t.Config.Kind()
-	s := Score{Loss: loss, Name: metrics[0].Name, Total: t.set.judged(), unit: k.Unit, right: k.Right}
-	s.Value = values["val_"+s.Name]
-	if s.right != "" {
+	k := t.Config.Kind()
+	s := Score{Loss: loss, Name: k.Score, Value: values["val_"+k.Score], Total: t.set.judged(), share: k.Share, unit: k.Unit, right: k.Right}
+	if k.Share {
 		s.Right = int(math.Round(s.Value * float64(s.Total)))
 		s.Value = float64(s.Right) / float64(max(s.Total, 1))
 	}
-	for _, m := range metrics[1:] {
-		s.others += fmt.Sprintf(", %s %.4g", strings.ReplaceAll(m.Name, "_", " "), values["val_"+m.Name])
+	for _, m := range kindOf(k.Name).metrics(&t.Config)[1:] {
+		s.others += fmt.Sprintf(", %s %.4g", spoken(m.Name), values["val_"+m.Name])
 	}
 	if text, ok := t.set.(*textSet); ok {
 		s.Characters = text.characters
