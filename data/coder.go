@@ -3,10 +3,7 @@ package data
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/heed-go/heed/data/tokenizer"
@@ -53,55 +50,8 @@ type Layout struct {
 	Number bool // the target of a row is a number, in Batch.Numbers
 }
 
-// maxName is the maximum length of a Name in bytes. Messages and folders show the name.
-const maxName = 64
-
 // longest is the maximum of a rule's MaxLen and MaxAnswer.
 const longest = 1 << 24
-
-// NewCoder returns the Coder for a rule's kind. It returns an error if the rule lacks a field that its kind needs, or
-// has a field that its kind can't use.
-func NewCoder(rule Rule) (Coder, error) {
-	c, err := newCoder(rule)
-	if err != nil {
-		return nil, fmt.Errorf("task %.100q: %w", rule.Name, err)
-	}
-	return c, nil
-}
-
-func newCoder(rule Rule) (Coder, error) {
-	plain := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_' }
-	if rule.Name == "" || len(rule.Name) > maxName || strings.TrimFunc(rule.Name, plain) != "" {
-		return nil, fmt.Errorf("a rule's Name must have 1 to %d bytes, and only letters, digits, - and _, got %.100q; for one of Heed's own rules, call toy.Named", maxName, rule.Name)
-	}
-	if rule.MaxLen < 1 || rule.MaxAnswer < 0 {
-		return nil, fmt.Errorf("MaxLen must be at least 1 and MaxAnswer at least 0, got %d and %d", rule.MaxLen, rule.MaxAnswer)
-	}
-	if max(rule.MaxLen, rule.MaxAnswer) > longest {
-		return nil, fmt.Errorf("MaxLen and MaxAnswer may be at most %d, got %d and %d", longest, rule.MaxLen, rule.MaxAnswer)
-	}
-	k, ok := kinds[rule.Kind]
-	switch {
-	case !ok:
-		return nil, fmt.Errorf("the kind must be one of %q, got %q", slices.Sorted(maps.Keys(kinds)), rule.Kind)
-	case rule.Classes != nil && !k.classes:
-		return nil, fmt.Errorf("a rule of kind %q can't have Classes", rule.Kind)
-	case rule.Pairs && !k.pairs:
-		return nil, fmt.Errorf("a rule of kind %q can't have Pairs", rule.Kind)
-	case rule.MaxAnswer != 0 && !k.maxAnswer:
-		return nil, fmt.Errorf("a rule of kind %q can't have a MaxAnswer", rule.Kind)
-	case (rule.Mean != 0 || rule.Scale != 0) && !k.number:
-		return nil, fmt.Errorf("a rule of kind %q can't have a Mean or a Scale", rule.Kind)
-	case rule.Target != nil && !k.target:
-		return nil, fmt.Errorf("a rule of kind %q can't have a Target", rule.Kind)
-	}
-	c, err := tokenized(rule)
-	if err != nil {
-		return nil, err
-	}
-	c.cuts = k.cuts
-	return k.coder(c)
-}
 
 // A kind describes a Kind: which fields of a Rule it uses, and how to make its Coder.
 type kind struct {
@@ -110,8 +60,6 @@ type kind struct {
 	cuts                              bool // the Coder cuts a source with more than MaxLen ids
 	coder                             func(c coder) (Coder, error)
 }
-
-var kinds = map[Kind]kind{KindTagging: tagging, KindClassification: classification, KindSeq2Seq: seq2seq, KindText: languageModel, KindRegression: regression}
 
 // coder is the common part of all Coders.
 type coder struct {

@@ -12,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/heed-go/heed/data/tokenizer"
-	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/textfile"
 )
 
@@ -77,11 +76,6 @@ func OpenText(files TextFiles, t tokenizer.Tokenizer) (*Text, error) {
 	}
 	text.close = close
 	return text, nil
-}
-
-// fileError returns err with the path of a text's file.
-func fileError(path string, err error) error {
-	return fmt.Errorf("text %q: %w", path, text.Reason(err))
 }
 
 // newText returns a Text of the first size bytes of source.

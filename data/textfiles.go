@@ -276,3 +276,8 @@ func document(line []byte, key string) (string, error) {
 	}
 	return text, nil
 }
+
+// fileError returns err with the path of a text's file.
+func fileError(path string, err error) error {
+	return fmt.Errorf("text %q: %w", path, text.Reason(err))
+}
