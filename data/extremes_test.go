@@ -45,7 +45,7 @@ func TestExtremes(t *testing.T) {
 		window struct{ Epoch, Step, Size, Length, Limit, Number, Start int }
 		held   struct{ Share float64 }
 	)
-	results := []string{"Batch", "Example"}
+	results := []string{"Batch", "Example", "Settings"} // train/task tries the Settings as a part of its Config
 	extremes.Run(t, results,
 		extremes.Of(seq2seq, func(c Rule) ([]float64, error) {
 			coder, err := NewCoder(c)
