@@ -78,14 +78,3 @@ func (p pairTokenizer) cutPair(ids []int, n int) []int {
 	kept := min(first, max(room-second, (room+1)/2))
 	return slices.Concat(ids[:kept], ids[first:][:room-kept+1])
 }
-
-// Segments returns the segment of each of a batch's Inputs: 1 after the separator of a row, and otherwise 0.
-func (b *Batch) Segments(separator int) []int {
-	segments := make([]int, len(b.Inputs))
-	for i := range segments {
-		if i%b.Len > 0 && (b.Inputs[i-1] == separator || segments[i-1] == 1) {
-			segments[i] = 1
-		}
-	}
-	return segments
-}

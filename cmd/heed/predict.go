@@ -266,7 +266,7 @@ func (p *prediction) file(w io.Writer) error {
 	return p.model.PredictFile(p.ctx, p.path, w, p.options, added, func(line int, a task.Answer) []any {
 		p.note(p.path, line, a)
 		if a.Number != nil {
-			return []any{a.Value()}
+			return []any{json.Number(a.Text)}
 		}
 		values := make([]any, len(added)) // there may be fewer alternatives
 		for i, field := range fields(a, func(s string) string { return s }) {

@@ -61,20 +61,12 @@ func (a Answer) MarshalJSON() ([]byte, error) {
 		}
 		o.Error = text.OneLine(err)
 	} else {
-		o.Answer, o.Alternatives = a.Value(), a.Top
-		if a.Number == nil {
-			o.Probability = probability(a.LogProb)
+		o.Answer, o.Probability, o.Alternatives = a.Text, probability(a.LogProb), a.Top
+		if a.Number != nil {
+			o.Answer, o.Probability = a.Number, nil
 		}
 	}
 	return json.Marshal(o)
-}
-
-// Value returns the answer as JSON has it: Text, or a json.Number if the answer is a Number.
-func (a Answer) Value() any {
-	if a.Number != nil {
-		return json.Number(a.Text)
-	}
-	return a.Text
 }
 
 // MarshalJSON encodes an Alternative as an object with the keys answer and probability.

@@ -65,7 +65,7 @@ func (r reader) values(b data.Batch) []*tensor.Dense {
 		values = append(values, intTensor(b.DecoderInputs, b.Size, b.TargetLen))
 	}
 	if r.layout.Segments > 0 {
-		values = append(values, intTensor(b.Segments(r.layout.Separator), b.Size, b.Len))
+		values = append(values, intTensor(segments(b, r.layout.Separator), b.Size, b.Len))
 	}
 	return values
 }
@@ -89,4 +89,15 @@ func intNode(g *G.ExprGraph, name string, size, length int) *G.Node {
 
 func intTensor(ids []int, size, length int) *tensor.Dense {
 	return tensor.New(tensor.WithShape(shape(size, length)...), tensor.WithBacking(ids))
+}
+
+// segments returns the segment of each of a batch's Inputs: 1 after the separator of a row, and otherwise 0.
+func segments(b data.Batch, separator int) []int {
+	segments := make([]int, len(b.Inputs))
+	for i := range segments {
+		if i%b.Len > 0 && (b.Inputs[i-1] == separator || segments[i-1] == 1) {
+			segments[i] = 1
+		}
+	}
+	return segments
 }

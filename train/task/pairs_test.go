@@ -68,11 +68,18 @@ func TestPairsLearn(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "new.tsv")
 			write(t, file, "left\tright\nword3 x\tword3\n \tword3\n")
 			m.Config.Data.Columns = m.Config.Data.Columns[:2]
-			err = m.PredictFile(t.Context(), file, &out, PredictOptions{}, []string{"answer"}, func(_ int, a Answer) []any { return []any{a.Value()} })
+			err = m.PredictFile(t.Context(), file, &out, PredictOptions{}, []string{"answer"}, func(_ int, a Answer) []any { return []any{a.Text} })
 			if err != nil || !strings.HasPrefix(out.String(), "left\tright\tanswer\nword3 x\tword3\t") || !strings.HasSuffix(out.String(), "\n \tword3\t\n") {
 				t.Errorf("the file is written back as %q, %v", out.String(), err)
 			}
 		})
+	}
+}
+
+func TestSegments(t *testing.T) {
+	b := data.Batch{Inputs: []int{1, 9, 2, 3, 2, 1, 9, 0, 4, 4, 4, 4}, Size: 3, Len: 4}
+	if got, want := segments(b, 9), []int{0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 0}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 
