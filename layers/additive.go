@@ -77,10 +77,7 @@ func NewAdditiveAttention(p *Params, dim int, c AdditiveConfig) (*AdditiveAttent
 // T, V). V may be any width. Without a batch axis, Forward returns (T, V). All inputs have the parameters' dtype. The
 // mask applies to scores of shape (B, 1, T, S), where B is 1 without a batch axis.
 func (a *AdditiveAttention) Forward(b *Build, query, key, value *G.Node, m Mask) (out *G.Node, err error) {
-	if err := checkSequence(a.name, "the query", query, a.dtype, a.dim); err != nil {
-		return nil, err
-	}
-	if err := checkSequence(a.name, "the key", key, a.dtype, a.keyInput); err != nil {
+	if err := cmp.Or(checkSequence(a.name, "the query", query, a.dtype, a.dim), checkSequence(a.name, "the key", key, a.dtype, a.keyInput)); err != nil {
 		return nil, err
 	}
 	q, k := query, key
@@ -107,11 +104,9 @@ func (a *AdditiveAttention) Forward(b *Build, query, key, value *G.Node, m Mask)
 			return nil, err
 		}
 	}
-	var scale *G.Node
-	if a.Scale != nil {
-		if scale, err = b.Bind(query.Graph(), a.Scale); err != nil {
-			return nil, err
-		}
+	scale, err := b.Bind(query.Graph(), a.Scale)
+	if err != nil {
+		return nil, err
 	}
 	scores, err := ops.AdditiveScores(b.Env(), q, k, scale) // (B, 1, T, K) and (B, 1, S, K) -> (B, 1, T, S)
 	if err != nil {

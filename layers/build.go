@@ -99,12 +99,12 @@ func (b *Build) Learnables() G.Nodes { return b.params }
 // Bind returns the node of parameter p in graph g. The first call adds the node. The node uses the parameter's own
 // memory, so a solver that updates the node also updates the parameter and its nodes in all other graphs. Bind returns
 // an error if another node of the graph has the parameter's name, or if another Build has bound the parameter into the
-// graph.
+// graph. For a nil parameter, such as the bias of a layer without one, Bind returns a nil node.
 func (b *Build) Bind(g *G.ExprGraph, p *Param) (*G.Node, error) {
 	if err := b.Env().Enter(g); err != nil {
 		return nil, err
 	}
-	if n := b.bound[p]; n != nil {
+	if n := b.bound[p]; n != nil || p == nil {
 		return n, nil
 	}
 	n, old, err := named(g, p.Name, p.Value)

@@ -147,20 +147,17 @@ func (c *Cache) Reorder(parents ...int) error {
 	return nil
 }
 
-// lengthsNode and countsNode return nodes of shape (B): the lengths of the sequences and the counts given to Extend.
-func (c *Cache) lengthsNode(g *G.ExprGraph) (*G.Node, error) {
-	return cacheNode(g, "cache.lengths", c.lengths)
-}
-func (c *Cache) countsNode(g *G.ExprGraph) (*G.Node, error) {
-	return cacheNode(g, "cache.counts", c.counts)
-}
-
-func cacheNode(g *G.ExprGraph, name string, x []int) (*G.Node, error) {
-	n, _, err := named(g, name, tensor.New(tensor.WithShape(len(x)), tensor.WithBacking(x)))
-	if err != nil {
-		return nil, errors.New("cache: the graph already uses another Cache: a graph can have only one")
+// nodes returns nodes of shape (B): the lengths of the sequences and the counts given to Extend.
+func (c *Cache) nodes(g *G.ExprGraph) (lengths, counts *G.Node, err error) {
+	vector := func(x []int) *tensor.Dense { return tensor.New(tensor.WithShape(len(x)), tensor.WithBacking(x)) }
+	lengths, _, err = named(g, "cache.lengths", vector(c.lengths))
+	if err == nil {
+		counts, _, err = named(g, "cache.counts", vector(c.counts))
 	}
-	return n, nil
+	if err != nil {
+		return nil, nil, errors.New("cache: the graph already uses another Cache: a graph can have only one")
+	}
+	return lengths, counts, nil
 }
 
 // positions returns a node of shape (B, T) with the positions of new tokens. The argument tokens is the shape of their
@@ -173,11 +170,7 @@ func (c *Cache) positions(b *Build, g *G.ExprGraph, tokens tensor.Shape) (*G.Nod
 	if length > c.capacity {
 		return nil, fmt.Errorf("cache: a sequence can have at most %d tokens, got tokens of shape %v", c.capacity, tokens)
 	}
-	lengths, err := c.lengthsNode(g)
-	if err != nil {
-		return nil, err
-	}
-	counts, err := c.countsNode(g)
+	lengths, counts, err := c.nodes(g)
 	if err != nil {
 		return nil, err
 	}
@@ -231,11 +224,7 @@ func (c *Cache) append(b *Build, name string, weight *Param, x *G.Node) (*G.Node
 		c.bytes += bytes
 		p.store = ops.NewStore(name, x.Dtype(), c.batch, c.capacity, width)
 	}
-	lengths, err := c.lengthsNode(x.Graph())
-	if err != nil {
-		return nil, err
-	}
-	counts, err := c.countsNode(x.Graph())
+	lengths, counts, err := c.nodes(x.Graph())
 	if err != nil {
 		return nil, err
 	}
@@ -259,7 +248,7 @@ func (c *Cache) memory(b *Build, name string, weight *Param, x, query *G.Node) (
 	if p.memory == nil {
 		return nil, fmt.Errorf("cache: the Cache holds no %s: first build a graph whose input is the encoder's output", name)
 	}
-	lengths, err := c.lengthsNode(query.Graph())
+	lengths, _, err := c.nodes(query.Graph())
 	if err != nil {
 		return nil, err
 	}

@@ -78,7 +78,7 @@ func (d *Decoder) next(b *Build, x *G.Node) (*G.Node, error) {
 	if b.Cache == nil {
 		return nil, fmt.Errorf("%s: %w", d.name, errNoCache)
 	}
-	counts, err := b.Cache.countsNode(x.Graph())
+	_, counts, err := b.Cache.nodes(x.Graph())
 	if err != nil {
 		return nil, err
 	}

@@ -35,10 +35,7 @@ type FeedForwardConfig struct {
 // the parameters weight and, unless NoBias, bias.
 func NewFeedForward(p *Params, dim int, c FeedForwardConfig) (*FeedForward, error) {
 	name := p.scopeName("feed-forward")
-	if err := positive(name, size{"Dim", dim}); err != nil {
-		return nil, err
-	}
-	if err := ops.CheckRate(name, c.Dropout); err != nil {
+	if err := cmp.Or(positive(name, size{"Dim", dim}), ops.CheckRate(name, c.Dropout)); err != nil {
 		return nil, err
 	}
 	if err := c.Activation.check(); err != nil {

@@ -53,11 +53,9 @@ func (l *Linear) forward(b *Build, x *G.Node, act ops.Activation) (*G.Node, erro
 	if err != nil {
 		return nil, err
 	}
-	var bias *G.Node
-	if l.Bias != nil {
-		if bias, err = b.Bind(x.Graph(), l.Bias); err != nil {
-			return nil, err
-		}
+	bias, err := b.Bind(x.Graph(), l.Bias)
+	if err != nil {
+		return nil, err
 	}
 	return ops.Linear(b.Env(), x, w, bias, act)
 }

@@ -1,6 +1,7 @@
 package layers
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -153,10 +154,7 @@ func newTrunk(p *Params, name string, c ModelConfig, table *Param, newBlock bloc
 
 // check checks the fields that newTrunk uses itself.
 func (c ModelConfig) check(name string) error {
-	if err := positive(name, size{"Dim", c.Dim}, size{"Layers", c.Layers}); err != nil {
-		return err
-	}
-	if err := ops.CheckRate(name, c.Dropout); err != nil {
+	if err := cmp.Or(positive(name, size{"Dim", c.Dim}, size{"Layers", c.Layers}), ops.CheckRate(name, c.Dropout)); err != nil {
 		return err
 	}
 	switch x := c.EmbeddingScale; {

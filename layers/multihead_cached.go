@@ -49,7 +49,7 @@ func (a *MultiHeadAttention) ForwardCached(b *Build, x *G.Node, m Mask) (*G.Node
 		return fail(err)
 	}
 	m.Causal = true
-	if m.Offsets, err = b.Cache.lengthsNode(x.Graph()); err != nil {
+	if m.Offsets, _, err = b.Cache.nodes(x.Graph()); err != nil {
 		return fail(err)
 	}
 	if m, err = a.mask(b, q, k, positions, m); err != nil {
@@ -81,7 +81,7 @@ func (a *MultiHeadAttention) ForwardMemory(b *Build, query, memory *G.Node, m Ma
 		return nil, err
 	}
 	if m.Causal || m.Window != nil || m.Slopes != nil { // the mask compares positions
-		lengths, err := b.Cache.lengthsNode(query.Graph())
+		lengths, _, err := b.Cache.nodes(query.Graph())
 		if err != nil {
 			return fail(err)
 		}

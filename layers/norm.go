@@ -118,11 +118,9 @@ func (l *LayerNorm) Forward(b *Build, x *G.Node) (*G.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	var beta *G.Node
-	if l.Bias != nil {
-		if beta, err = b.Bind(x.Graph(), l.Bias); err != nil {
-			return nil, err
-		}
+	beta, err := b.Bind(x.Graph(), l.Bias)
+	if err != nil {
+		return nil, err
 	}
 	return ops.LayerNorm(b.Env(), x, gamma, beta, l.eps)
 }

@@ -193,9 +193,9 @@ func TestCrossEntropyIsStable(t *testing.T) {
 			grad[r*3+target]--
 		}
 		losses, logSums, d := make([]float32, 2), make([]float64, 2), make([]float32, 6)
-		CrossEntropy(0, losses, logSums, logits, targets, 3)
+		CrossEntropy(0, losses, logSums, logits, targets, 3, 0)
 		closeTo(t, fmt.Sprintf("losses at %v", offset), losses, want, 1e-6)
-		SmoothCrossEntropyGrad(0, d, logSums, logits, targets, 3, 0, []float32{1, 1})
+		CrossEntropyGrad(0, d, logSums, logits, targets, 3, 0, []float32{1, 1})
 		closeTo(t, fmt.Sprintf("gradient at %v", offset), d, grad, 1e-6)
 	}
 }

@@ -2,16 +2,10 @@ package kernel
 
 import "math"
 
-// CrossEntropy sets losses[i] to −log softmax(row i)[targets[i]] and logSums[i] to log Σ exp(row i), for rows of vocab
-// logits. If targets[i] is below 0, it sets both to 0 and doesn't read the row.
-func CrossEntropy[F Float](cores int, losses []F, logSums []float64, logits []F, targets []int, vocab int) {
-	SmoothCrossEntropy(cores, losses, logSums, logits, targets, vocab, 0)
-}
-
-// SmoothCrossEntropy is CrossEntropy with label smoothing. The argument smoothing is the share of every target that is
-// spread evenly over the classes. The loss is −Σ q·log softmax(row) with q = (1 − smoothing)·onehot(target) +
-// smoothing/vocab. If smoothing is above 0, a logit of −Inf makes the loss infinite.
-func SmoothCrossEntropy[F Float](cores int, losses []F, logSums []float64, logits []F, targets []int, vocab int, smoothing F) {
+// CrossEntropy sets losses[i] to −Σ q·log softmax(row i) and logSums[i] to log Σ exp(row i), for rows of vocab logits,
+// with q = (1 − smoothing)·onehot(targets[i]) + smoothing/vocab. If targets[i] is below 0, it sets both to 0 and doesn't
+// read the row. If smoothing is above 0, a logit of −Inf makes the loss infinite.
+func CrossEntropy[F Float](cores int, losses []F, logSums []float64, logits []F, targets []int, vocab int, smoothing F) {
 	runLoop[F](cores, crossEntropyLoop[F]{}, 4*len(logits), &loopWork[F]{
 		n: len(targets), step: rowsPerTask(vocab, 4), out: losses, x: logits, width: vocab, a: smoothing, targets: targets, logSums: logSums,
 	})
@@ -56,9 +50,9 @@ func meanBelow[F Float](x []F, largest F) float64 {
 	return (s0 + s1) / n
 }
 
-// SmoothCrossEntropyGrad sets row i of d to scales[i]·(softmax(row i) − q); for q, see SmoothCrossEntropy. If scales[i]
-// is 0, it sets the row to 0 and doesn't read the logits. The slice logSums must come from SmoothCrossEntropy.
-func SmoothCrossEntropyGrad[F Float](cores int, d []F, logSums []float64, logits []F, targets []int, vocab int, smoothing F, scales []F) {
+// CrossEntropyGrad sets row i of d to scales[i]·(softmax(row i) − q); for q, see CrossEntropy. If scales[i] is 0, it
+// sets the row to 0 and doesn't read the logits. The slice logSums must come from CrossEntropy.
+func CrossEntropyGrad[F Float](cores int, d []F, logSums []float64, logits []F, targets []int, vocab int, smoothing F, scales []F) {
 	runLoop[F](cores, crossEntropyGradLoop[F]{}, 4*len(logits), &loopWork[F]{
 		n: len(targets), step: rowsPerTask(vocab, 4), out: d, x: logits, z: scales, width: vocab, a: smoothing, targets: targets, logSums: logSums,
 	})

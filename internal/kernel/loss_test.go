@@ -57,9 +57,9 @@ func testSmoothCrossEntropy[F Float](t *testing.T, tol float64) {
 				}
 				what := fmt.Sprintf("%d rows of %d, offset %v, smoothing %v", n, v, offset, smoothing)
 				losses, logSums, d := make([]F, n), make([]float64, n), make([]F, n*v)
-				SmoothCrossEntropy(0, losses, logSums, logits, targets, v, smoothing)
+				CrossEntropy(0, losses, logSums, logits, targets, v, smoothing)
 				closeTo(t, "losses of "+what, losses, append(want, 1), tol)
-				SmoothCrossEntropyGrad(0, d, logSums, logits, targets, v, smoothing, slices.Repeat([]F{1}, n))
+				CrossEntropyGrad(0, d, logSums, logits, targets, v, smoothing, slices.Repeat([]F{1}, n))
 				closeTo(t, "gradient of "+what, d, append(grad, 1), tol)
 			}
 		}
@@ -73,13 +73,13 @@ func TestCrossEntropyLeavesRowsOut(t *testing.T) {
 	targets := []int{2, -1, 0}
 	for _, smoothing := range []float64{0, 0.1, 1} {
 		losses, logSums, d := []float64{nan, nan, nan}, make([]float64, 3), []float64{nan, nan, nan, nan, nan, nan, nan, nan, nan}
-		SmoothCrossEntropy(0, losses, logSums, logits, targets, 3, smoothing)
-		SmoothCrossEntropyGrad(0, d, logSums, logits, targets, 3, smoothing, []float64{1, 0, 1})
+		CrossEntropy(0, losses, logSums, logits, targets, 3, smoothing)
+		CrossEntropyGrad(0, d, logSums, logits, targets, 3, smoothing, []float64{1, 0, 1})
 		first, dFirst := smoothedLoss(logits[:3], 2, smoothing)
 		last, dLast := smoothedLoss(logits[6:], 0, smoothing)
 		closeTo(t, "losses", losses, []float64{first, 0, last}, 1e-15)
 		closeTo(t, "gradient", d, append(append(dFirst, 0, 0, 0), dLast...), 1e-15)
-		SmoothCrossEntropyGrad(0, d, logSums, logits, []int{0, 1, 2}, 3, smoothing, make([]float64, 3))
+		CrossEntropyGrad(0, d, logSums, logits, []int{0, 1, 2}, 3, smoothing, make([]float64, 3))
 		closeTo(t, "gradient with scales of 0", d, make([]float64, 9), 0)
 	}
 }
@@ -91,11 +91,11 @@ func TestCrossEntropyOfMinusInfinity(t *testing.T) {
 	logits := []float64{0, -inf, 0, 0, -inf, 0}
 	for _, tc := range []struct{ smoothing, first, second float64 }{{0, math.Ln2, inf}, {0.3, inf, inf}, {1, inf, inf}} {
 		losses, logSums, d := make([]float64, 2), make([]float64, 2), make([]float64, 6)
-		SmoothCrossEntropy(0, losses, logSums, logits, []int{0, 1}, 3, tc.smoothing)
+		CrossEntropy(0, losses, logSums, logits, []int{0, 1}, 3, tc.smoothing)
 		if losses[0] != tc.first || losses[1] != tc.second {
 			t.Errorf("smoothing %v: losses %v, want %v and %v", tc.smoothing, losses, tc.first, tc.second)
 		}
-		SmoothCrossEntropyGrad(0, d, logSums, logits, []int{0, 1}, 3, tc.smoothing, []float64{1, 1})
+		CrossEntropyGrad(0, d, logSums, logits, []int{0, 1}, 3, tc.smoothing, []float64{1, 1})
 		e := tc.smoothing / 3
 		closeTo(t, "gradient", d, []float64{0.5 - e - (1 - tc.smoothing), -e, 0.5 - e, 0.5 - e, -e - (1 - tc.smoothing), 0.5 - e}, 1e-15)
 	}
@@ -108,8 +108,8 @@ func TestSmoothCrossEntropyBits(t *testing.T) {
 	losses, logSums, d := make([]float32, n), make([]float64, n), make([]float32, n*v)
 	scales := slices.Repeat([]float32{0.5}, n)
 	run := func(cores int) {
-		SmoothCrossEntropy(cores, losses, logSums, logits, targets, v, 0.1)
-		SmoothCrossEntropyGrad(cores, d, logSums, logits, targets, v, 0.1, scales)
+		CrossEntropy(cores, losses, logSums, logits, targets, v, 0.1)
+		CrossEntropyGrad(cores, d, logSums, logits, targets, v, 0.1, scales)
 	}
 	sameOnAnyCores(t, func(cores int) []float32 {
 		run(cores)
@@ -131,12 +131,12 @@ func BenchmarkSmoothCrossEntropy(b *testing.B) {
 	for _, smoothing := range []float32{0, 0.1} {
 		b.Run(fmt.Sprint("forward/", smoothing), func(b *testing.B) {
 			for b.Loop() {
-				SmoothCrossEntropy(0, losses, logSums, logits, targets, v, smoothing)
+				CrossEntropy(0, losses, logSums, logits, targets, v, smoothing)
 			}
 		})
 		b.Run(fmt.Sprint("backward/", smoothing), func(b *testing.B) {
 			for b.Loop() {
-				SmoothCrossEntropyGrad(0, d, logSums, logits, targets, v, smoothing, scales)
+				CrossEntropyGrad(0, d, logSums, logits, targets, v, smoothing, scales)
 			}
 		})
 	}

@@ -94,7 +94,7 @@ func crossEntropy[F kernel.Float](e *Env, logits, targets *G.Node, c CrossEntrop
 			targets := elements[int](values[1], n)
 			w.read(values)
 			weighClasses(w, classes, targets, classWeights, vocab)
-			kernel.SmoothCrossEntropy(e.Cores, losses, logSums, logits, classes, vocab, F(c.LabelSmoothing))
+			kernel.CrossEntropy(e.Cores, losses, logSums, logits, classes, vocab, F(c.LabelSmoothing))
 			var sum float64
 			for i, l := range losses {
 				sum += float64(w.values[i]) * float64(l)
@@ -105,7 +105,7 @@ func crossEntropy[F kernel.Float](e *Env, logits, targets *G.Node, c CrossEntrop
 	o.wrt, o.grad = 1, func(nodes G.Nodes, out, g *G.Node) (G.Nodes, error) {
 		d := newOp(name+".dlogits"+attrs, shape, func(d []F, values []G.Value) {
 			logits, g := read2[F](values, n*vocab, 1)
-			kernel.SmoothCrossEntropyGrad(e.Cores, d, logSums, logits, classes, vocab, F(c.LabelSmoothing), w.gradient(g[0]))
+			kernel.CrossEntropyGrad(e.Cores, d, logSums, logits, classes, vocab, F(c.LabelSmoothing), w.gradient(g[0]))
 		})
 		// The loss is among the inputs, so that it runs first: it fills logSums, classes and w.
 		return one(e.apply(d, nodes[0], g, out))
