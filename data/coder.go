@@ -159,9 +159,9 @@ func (c *coder) spell(e *Example) (ids []int, answer string, err error) {
 			return nil, "", c.errorf("source %q: %w", e.Source, err)
 		}
 	}
-	var none error // why the source has no answer
+	var refused error // why the source has no answer
 	if e.Answer == "" && c.rule.Answer != nil {
-		if e.Answer, none = c.rule.Answer(e.Source); none != nil {
+		if e.Answer, refused = c.rule.Answer(e.Source); refused != nil {
 			e.Answer = ""
 		}
 	}
@@ -184,8 +184,8 @@ func (c *coder) spell(e *Example) (ids []int, answer string, err error) {
 	if len(ids) < 1 || len(ids) > c.rule.MaxLen {
 		return nil, "", c.errorf("source %.100q: its spelling %.100q must have 1 to %d symbols, got %d", e.Source, source, c.rule.MaxLen, len(ids))
 	}
-	if none != nil {
-		return nil, "", c.errorf("%w", none)
+	if refused != nil {
+		return nil, "", c.errorf("%w", refused)
 	}
 	return ids, answer, nil
 }

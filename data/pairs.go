@@ -17,7 +17,7 @@ func (r *Rule) SourceTokenizer() tokenizer.Tokenizer {
 	return r.Source
 }
 
-// Parts returns the texts of a source: with Pairs, the two texts between which it has a tab, and otherwise the source.
+// Parts returns the texts of a source: with Pairs, the texts before and after its tab, and otherwise the source itself.
 func (r *Rule) Parts(source string) []string {
 	if first, second, ok := strings.Cut(source, "\t"); ok && r.Pairs {
 		return []string{first, second}

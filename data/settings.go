@@ -3,7 +3,7 @@ package data
 import "github.com/heed-go/heed/data/tokenizer"
 
 // Settings says which files a task learns from, and how they are read. Package train/task checks them. Its function New
-// sets the fields for which this is written below.
+// sets some fields; their comments say so.
 //
 // For text, File is the text. For other kinds of task, it has rows, each with a source and an answer. For seq2seq, if
 // several rows have the same source, each of their answers is right.

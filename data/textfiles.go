@@ -47,8 +47,8 @@ func (f TextFiles) name() string {
 	return fmt.Sprintf("%s and %d more", f.Paths[0], len(f.Paths)-1)
 }
 
-// open returns a source of the text's characters in UTF-8, with its size. This is the file itself if it is the only
-// one, plain UTF-8 and no JSONL. Otherwise it is a temporary file, which the function close removes.
+// open returns a source of the text's characters in UTF-8, with its size. A single file of plain UTF-8 that isn't JSONL
+// is its own source. Otherwise the source is a temporary file, which the function close removes.
 func (f TextFiles) open() (source *os.File, size int64, close func() error, err error) {
 	paths, err := f.list()
 	if err != nil {

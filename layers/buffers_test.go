@@ -168,8 +168,8 @@ func TestBuffersHoldTheLongest(t *testing.T) {
 	alone := held(layers.Build{Mode: layers.Training, Buffers: &layers.Buffers{}}, 50)
 	for _, lengths := range [][]int{{10, 20, 30, 40, 50}, {50, 40, 30, 20, 10}, {30, 50, 10, 40, 20}} {
 		// Each graph adds about 2 % outside the Buffers: its nodes, and the numbers that ops keep per row.
-		if all := held(layers.Build{Mode: layers.Training, Buffers: &layers.Buffers{}}, lengths...); all > 1.1*alone {
-			t.Errorf("graphs for lengths %v hold %.1f MB, want at most 1.1 times the %.1f MB of the longest alone", lengths, all/1e6, alone/1e6)
+		if together := held(layers.Build{Mode: layers.Training, Buffers: &layers.Buffers{}}, lengths...); together > 1.1*alone {
+			t.Errorf("graphs for lengths %v hold %.1f MB, want at most 1.1 times the %.1f MB of the longest alone", lengths, together/1e6, alone/1e6)
 		}
 	}
 	if own := held(layers.Build{Mode: layers.Training}, 50); alone > 0.65*own {

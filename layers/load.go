@@ -186,7 +186,7 @@ func (s *paramSet) match(expected []packed, entries []safetensors.Entry, o LoadO
 		}
 	}
 	var missing, unexpected, different []string
-	var advice string // what to do about the option PyTorch
+	var advice string // advice about the option PyTorch
 	taken = map[string][]*Param{}
 	for _, p := range expected {
 		e, ok := byName[p.name]
@@ -235,8 +235,8 @@ func (s *paramSet) match(expected []packed, entries []safetensors.Entry, o LoadO
 	return taken, l, nil
 }
 
-// adviseOnPyTorch returns what to do with the option PyTorch if the name of a tensor that matches no parameter shows
-// that the option is wrong, and otherwise an empty string.
+// adviseOnPyTorch returns advice about the option PyTorch if the name of an unmatched tensor shows that the option is
+// wrong. Otherwise it returns an empty string.
 func (s *paramSet) adviseOnPyTorch(name string, o LoadOptions) string {
 	switch last := name[strings.LastIndexByte(name, '.')+1:]; {
 	case !o.PyTorch && slices.Contains(pyTorchOnly, last):

@@ -30,14 +30,14 @@ func TestSegments(t *testing.T) {
 		}
 	}
 	output := func(e *layers.Encoder, ids, segments []int) []float64 {
-		f := must[*layers.Function](t)(layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (in, out G.Nodes, err error) {
-			in = G.Nodes{G.NewMatrix(g, tensor.Int, G.WithShape(1, 4), G.WithName("ids"))}
+		f := must[*layers.Function](t)(layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, outputs G.Nodes, err error) {
+			inputs = G.Nodes{G.NewMatrix(g, tensor.Int, G.WithShape(1, 4), G.WithName("ids"))}
 			if segments != nil {
 				b.Segments = G.NewMatrix(g, tensor.Int, G.WithShape(1, 4), G.WithName("segments"))
-				in = append(in, b.Segments)
+				inputs = append(inputs, b.Segments)
 			}
-			x, err := e.Forward(b, in[0], layers.Mask{})
-			return in, G.Nodes{x}, err
+			x, err := e.Forward(b, inputs[0], layers.Mask{})
+			return inputs, G.Nodes{x}, err
 		}))
 		values := []*tensor.Dense{dense(ids, 1, 4)}
 		if segments != nil {

@@ -44,8 +44,8 @@ standard error has a note. Put -- before an input that begins with a dash.`,
 	return cmd
 }
 
-// drawAttention draws what the model in dir attends to in layers with this name, into the file out. Without --out, it
-// prints the figure.
+// drawAttention draws the attention of the model in dir into the file out. Without --out, it prints the figure. It
+// shows only layers whose name contains layer.
 func drawAttention(cmd *cobra.Command, dir, input, layer, out string) error {
 	var write func(io.Writer, heatmap.Figure) error // nil: print the figure
 	if cmd.Flags().Changed("out") {

@@ -49,7 +49,7 @@ func TestAttentionFiles(t *testing.T) {
 	base := t.TempDir()
 	for _, name := range []string{"a.png", "b.PNG", "c.svg", "d.html"} {
 		path := filepath.Join(base, name)
-		write(t, path, "what was there before")
+		write(t, path, "an earlier file")
 		out := succeed(t, "attention", dir, input, "--out="+path)
 		if !strings.HasPrefix(out, "dates: "+input+" → ") || !strings.HasSuffix(out, ", drawn in "+path+"\n") {
 			t.Errorf("heed attention prints %q, want the answer and the path %s", out, path)
@@ -100,7 +100,7 @@ func TestAttentionLayers(t *testing.T) {
 			t.Errorf("--layer %q shows %d layers, want %d", part, got, want)
 		}
 		if strings.Contains(out, "► the start") != strings.Contains(out, "\n  ►") {
-			t.Errorf("--layer %q: the key and the maps don't fit:\n%s", part, out)
+			t.Errorf("--layer %q: the key and the maps don't match:\n%s", part, out)
 		}
 	}
 	fail(t, heed("attention", dir, input, "--layer=Cross"), 2, `contains "Cross"`, "the layers are encoder.blocks.0.attention, ")
@@ -177,7 +177,7 @@ func TestAttentionFilesThatCantBeWritten(t *testing.T) {
 	absent(t, path)
 }
 
-// A text may have any characters. Files show none of them as markup, and each has a label.
+// A text may have any characters. No character becomes markup in a file, and each has a label.
 func TestAttentionOfHostileTexts(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -215,7 +215,7 @@ func TestAttentionOfHostileTexts(t *testing.T) {
 	fail(t, heed("attention", dir, ""), 2, "the input is empty")
 }
 
-// Of a text longer than the context, the model sees only the end, as in heed predict.
+// If a text is longer than the context, the model sees only its end, like in heed predict.
 func TestAttentionOfLongTexts(t *testing.T) {
 	t.Parallel()
 	dir, _ := trained(t, "text")

@@ -32,8 +32,8 @@ prints the median and the minimum of the measured steps.
 
 B is the batch size, T the length, D the model width, H the number of heads, K the width of a head and V
 the vocabulary size. All configurations except gemm run in two forms. In the fused form, attention is one
-operation. In the composed form, each stage of attention is an operation, and matrices of size T×T are
-kept, so long has this form only for T 1,024 and 4,096.
+operation. In the composed form, each stage of attention is an operation, which keeps matrices of size
+T×T. The composed form of long has only T 1,024 and 4,096.
 
 heed bench dist measures training with several workers and processes.`,
 		Example: `  heed bench nanogpt tiny

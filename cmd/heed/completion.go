@@ -147,7 +147,7 @@ func described(tasks []string) (completions []string) {
 	return completions
 }
 
-// presets completes the names of presets: of the task that --task names, or of all tasks if it isn't given.
+// presets completes the names of presets. If --task is given, it completes only the presets of that task.
 func presets(cmd *cobra.Command, _ []string, _ string) (completions []string, _ cobra.ShellCompDirective) {
 	name := cmd.Flags().Lookup("task")
 	for _, p := range task.Presets() {

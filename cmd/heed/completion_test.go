@@ -108,8 +108,8 @@ func TestCallsLeaveNothing(t *testing.T) {
 	}
 }
 
-// Every command has examples, and no example is a wrong call: made without its files and interrupted, it ends with
-// status 0 or 1.
+// Every command has examples, and no example is a wrong call. The test makes each call without its files, and
+// interrupts it: its status must be 0 or 1.
 func TestExamples(t *testing.T) {
 	t.Chdir(t.TempDir())
 	done, cancel := context.WithCancel(t.Context())

@@ -63,7 +63,7 @@ func (s *settings) modelFlags(group func(title string) *pflag.FlagSet) {
 
 	f := group("Common flags")
 	f.StringVar(&s.name, "task", s.name, "task to learn: "+strings.Join(task.Names(), ", "))
-	f.StringArrayVar(&s.data, "data", s.data, "file of rows to learn; given twice: a file with one source per line, and one with one answer per line; for text: a file or folder, and more of them")
+	f.StringArrayVar(&s.data, "data", s.data, "file of rows to learn; given twice: a file with one source per line, and one with one answer per line; for text: a file or folder; repeat it for more")
 	f.StringVar(&s.preset, "preset", s.preset, "settings to start from, see above; other flags override them")
 	f.StringVar(&s.from, "from", s.from, "run folder that gives the initial weights and the shape of the model")
 	f.Uint64Var(&s.Seed, "seed", s.Seed, "seed of the initial weights, the data order and dropout")
@@ -89,7 +89,7 @@ func (s *settings) modelFlags(group func(title string) *pflag.FlagSet) {
 	f.IntVar(&s.maxLen, "max-len", s.maxLen, "maximum length of a source; for text: length of the context (0: the task's own, or chosen from the file)")
 	f.IntVar(&m.Dim, "dim", m.Dim, "model width")
 	f.IntVar(&b.Attention.Heads, "heads", b.Attention.Heads, "attention heads per layer")
-	f.IntVar(&m.Layers, "layers", m.Layers, "number of blocks; with a decoder: of encoder blocks")
+	f.IntVar(&m.Layers, "layers", m.Layers, "number of blocks; in models with a decoder: number of encoder blocks")
 	f.IntVar(&s.DecoderLayers, "decoder-layers", s.DecoderLayers, "number of decoder blocks, for models with an encoder and a decoder (0: same as --layers)")
 	f.IntVar(&b.FeedForward.Hidden, "hidden", b.FeedForward.Hidden, "width of the feed-forward layers (0: 4 times --dim)")
 	choose(f, "positions", &m.Positions, "position encoding: %s, with fields such as rotary,base=10000 (default learned; for seq2seq and rows of a file: rotary)")
@@ -132,7 +132,7 @@ func (s *settings) trainingFlags(group func(title string) *pflag.FlagSet) {
 	choose(f, "monitor", &stopping.Monitor, "value to monitor: %s (default val_loss; without validation: train_loss)")
 	f.StringVar(&stopping.Mode, "mode", stopping.Mode, "direction in which the monitored value improves: min or max (default min for a loss)")
 	f.BoolVar(&stopping.KeepLast, "keep-last", stopping.KeepLast, "keep the weights of the last check, not of the best")
-	f.IntVar(&stopping.FirstCheck, "first-epoch", stopping.FirstCheck, "number of the first check that counts, from 0")
+	f.IntVar(&stopping.FirstCheck, "first-epoch", stopping.FirstCheck, "number of the first check that counts, from 0; earlier checks never count as improvements")
 	f.Var(optional{&stopping.Baseline}, "baseline", "value that the monitored value must improve on before --patience runs out")
 	f.Var(optional{&stopping.StoppingThreshold}, "stopping-threshold", "stop when the monitored value is as good as this or better")
 	f.Var(optional{&stopping.DivergenceThreshold}, "divergence-threshold", "stop when the monitored value is worse than this")
@@ -312,7 +312,7 @@ func setFiles(c *task.Config, files, validation []string) error {
 	return nil
 }
 
-// flagOf maps the paths of settings to their flags, except for flags named like the last part of the path.
+// flagOf maps the paths of settings to their flags. It leaves out paths whose last part is the name of the flag.
 var flagOf = map[string]string{
 	"data.file":                         "--data",
 	"data.validation_file":              "--validation-data",

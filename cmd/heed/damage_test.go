@@ -19,7 +19,7 @@ import (
 // and flips 3,960 bytes.
 const damageAll = "HEED_DAMAGE"
 
-// These match a report's chart, tile and column of times and seconds. No checksum covers them.
+// These match the parts of a report that show times: a chart, a tile and a column. No checksum covers them.
 var (
 	timeChart  = regexp.MustCompile(`,{"title":"Time per step, ms"[^<]*}|<dd>[^<]*</dd><dt>last training took`)
 	lastColumn = regexp.MustCompile(`<td><bdi>[^<]*</bdi></td></tr>`)
@@ -34,8 +34,8 @@ func timeless(page string) string {
 
 // If a file of a run is damaged, every command either fails or does the same as with the whole file. If it fails, the
 // error names the file, and no file changes. Otherwise it prints the same, writes the same page, and resumes to the
-// same bytes. Exceptions are times and seconds, and weights of an earlier check in an unfinished run, which are
-// accepted. Nearly every flipped byte of a file that the run depends on is an error.
+// same bytes. There are two exceptions: times and seconds may differ, and an unfinished run accepts the weights of an
+// earlier check. Nearly every flipped byte of a file that the run depends on is an error.
 func TestDamagedFiles(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
@@ -154,7 +154,7 @@ func TestDamagedFiles(t *testing.T) {
 						}
 						header[place] = '0' + (header[place]-'0'+byte(1+rng.IntN(9)))%10
 					}
-					// Or flip a byte if the other run has the same file or none.
+					// If the other run has the same file or none, flip a byte instead.
 					if n >= ways || string(bad) == good[file] || len(bad) == 0 {
 						bad = []byte(content)
 						bad[place] ^= byte(1 + rng.IntN(255))
@@ -240,7 +240,7 @@ func TestDamagedFiles(t *testing.T) {
 	t.Logf("\n%s%d damaged files: %d errors, %d harmless, %d silent changes", &table, total["error"]+total["harmless"]+total["silent"], total["error"], total["harmless"], total["silent"])
 }
 
-// A file that was swapped with another run's is an error, which names the two files that don't belong together. No file
+// If a file is swapped with another run's file, the error names the two files that don't belong together. No file
 // changes.
 func TestSwappedFiles(t *testing.T) {
 	testseed.Slow(t)

@@ -40,8 +40,8 @@ out. The error rate is the number of all edits divided by the number of symbols 
 answers. If the model has byte pairs, words count instead of symbols. A source that the model can't answer
 counts as an empty answer.
 
-For tagging with tags such as B-PER, I-PER and O, heed also scores whole entities, as the script conlleval
-does: precision, recall and F1 for each type and for all types together.`,
+For tagging with tags such as B-PER, I-PER and O, heed also scores whole entities like the script
+conlleval: precision, recall and F1 for each type and for all types together.`,
 		Example: `  heed eval runs/reverse
   heed eval runs/words --data test.tsv --beam 5 --answers answers.tsv`,
 		Args:    takes("one run folder", cobra.ExactArgs(1)),
@@ -49,8 +49,8 @@ does: precision, recall and F1 for each type and for all types together.`,
 		RunE:    func(cmd *cobra.Command, args []string) error { return e.run(cmd, args[0]) },
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&e.files, "data", nil, "TSV, CSV, JSONL or CoNLL file to score; given twice: a file with one source per line, and one with one answer per line; for text: files or folders of another text, with no new characters unless the run has --units bpe")
-	readFlags(f, &e.as, "columns of sources and answers, by name or number, or of two texts and answers; for text: key of the text in .jsonl files")
+	f.StringArrayVar(&e.files, "data", nil, "TSV, CSV, JSONL or CoNLL file to score; given twice: a file with one source per line, and one with one answer per line; for text: files or folders of another text; only a run with --units bpe accepts new characters")
+	readFlags(f, &e.as, "columns of the source and the answer, by name or number; for pairs of texts: three columns; for text: key of the text in .jsonl files")
 	f.BoolVar(&e.as.SkipBad, "skip-bad", false, "with --data: leave out bad rows whatever their share is (default: as in training)")
 	f.IntVar(&e.options.Beam, "beam", 1, "beam width for seq2seq: number of unfinished answers to keep at each symbol")
 	f.StringVar(&e.answers, "answers", "", "file to write, with each source, its answer, whether it is right, and the right answers: CSV if its name ends in .csv, otherwise TSV; compressed if its name ends in .gz")

@@ -13,7 +13,7 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// findRate finds a learning rate and draws the losses that it is chosen by.
+// findRate finds a learning rate, and draws the losses that decide the choice.
 func findRate(cmd *cobra.Command, c task.Config, out string, options train.RunOptions) error {
 	if !strings.EqualFold(filepath.Ext(out), ".png") {
 		return usagef("--find-rate must be a file's name that ends in .png, got %q", out)

@@ -19,8 +19,8 @@ func newGenerate() *cobra.Command {
 		Short: "Continue a text with a trained text model",
 		Long: `Print a prompt and the text that a text model writes after it, each character as soon as it is written.
 
-Each character is drawn from the model's probabilities, or each token if the model was trained with
---units bpe. The flag --temperature changes the probabilities, --top-k limits the draw to the likeliest
+heed draws each character from the model's probabilities. If the model was trained with --units bpe, it
+draws tokens. The flag --temperature changes the probabilities, --top-k limits the draw to the likeliest
 characters, and --top-p limits it further. The same seed always gives the same text. When the text is
 longer than the model's context, the model continues from the last half of the context. If the prompt
 is longer than the context, the model ignores its beginning, and standard error has a note. On a
@@ -32,7 +32,7 @@ terminal, characters that the terminal would act on are shown as escapes, such a
 	}
 	f := cmd.Flags()
 	f.StringVar(&prompt, "prompt", "", "text to continue; if the model was trained without --units bpe, only with characters that it knows")
-	f.IntVar(&o.MaxTokens, "tokens", 0, "number of characters to write, or of tokens if the model was trained with --units bpe")
+	f.IntVar(&o.MaxTokens, "tokens", 0, "number of characters to write; if the model was trained with --units bpe, number of tokens")
 	f.Float64Var(&o.Sampler.Temperature, "temperature", 1, "randomness: more above 1, less below 1 (0: always the likeliest character)")
 	f.IntVar(&o.Sampler.TopK, "top-k", 0, "number of likeliest characters to draw from (0: all)")
 	f.Float64Var(&o.Sampler.TopP, "top-p", 1, "draw from the likeliest characters that together have this probability (0 or 1: all)")
@@ -42,7 +42,7 @@ terminal, characters that the terminal would act on are shown as escapes, such a
 
 // generate prints the prompt and the text after it.
 func generate(cmd *cobra.Command, dir, prompt string, o decode.Options) error {
-	// The kind of task comes before the flags: no flag helps a classifier to write.
+	// Check the kind of task before the flags: with another kind of model, no flags are right.
 	if c, err := readConfig(dir); err == nil && !c.Kind().Generates {
 		return usagef("%s learned the task %s, but heed generate needs a text model: use heed predict %s INPUT...", dir, c.Task.Name, shell(dir))
 	}

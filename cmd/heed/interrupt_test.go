@@ -26,7 +26,8 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// countdown is a context that is cancelled after a number of calls of Err, so at the same place in every run.
+// countdown is a context that is cancelled after a number of calls of Err. So it interrupts every run at the same
+// place.
 type countdown struct {
 	context.Context
 	left atomic.Int64
@@ -72,8 +73,7 @@ func TestInterruptAndResume(t *testing.T) {
 	flags := func(dir string) []string { return small("--task=copy", "--dropout=0.1", "--out="+dir) }
 	want := ran(t, "--task=copy", "--dropout=0.1")
 
-	// An epoch of these runs has 10 steps and 2 validation batches. The tests of package train check a run that is
-	// ended at any step.
+	// An epoch of these runs has 10 steps and 2 validation batches. Package train tests runs that end at any step.
 	for name, steps := range map[string]int64{
 		"before the first step":  0,
 		"at an epoch's end":      12,
@@ -308,7 +308,7 @@ func TestFilesThatCantBeWritten(t *testing.T) {
 	}
 }
 
-// A checkpoint of another run, or an incomplete one, is an error, and stays as it is.
+// If a checkpoint is incomplete or belongs to another run, training reports an error and doesn't change the checkpoint.
 func TestDamagedCheckpoints(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()

@@ -15,7 +15,7 @@ import (
 const (
 	maxLine  = 1 << 22 // bytes of a line
 	maxLines = 1 << 13 // lines answered together
-	maxBytes = 1 << 24 // bytes after which no more lines are added to those
+	maxBytes = 1 << 24 // bytes answered together, roughly: no lines are added beyond this
 )
 
 // inputLines calls do with the lines of standard input as they arrive. Lines that arrive while do runs are passed

@@ -252,8 +252,8 @@ func takes(want string, check cobra.PositionalArgs) cobra.PositionalArgs {
 
 var noArgs = takes("no argument", cobra.NoArgs)
 
-// exclusive turns the error for flags that cobra's MarkFlagsMutuallyExclusive keeps apart into a usageError. Cobra's
-// error ends with the names of the flags, as in "; [count ids] were all set".
+// exclusive turns cobra's error about mutually exclusive flags into a usageError. Cobra's error ends with the names of
+// the flags, as in "; [count ids] were all set".
 func exclusive(cmd *cobra.Command, _ []string) error {
 	err := cmd.ValidateFlagGroups()
 	if err == nil {
@@ -274,8 +274,8 @@ func atLeastOne(flags *pflag.FlagSet, names ...string) error {
 	return nil
 }
 
-// noCommand returns the error that there is no command with the name call. The word unknown in this name isn't a
-// command of parent.
+// noCommand returns the error for an unknown command. The argument call is its whole name, and unknown is the word in
+// it that isn't a command of parent.
 func noCommand(parent *cobra.Command, call, unknown string) error {
 	var names []string
 	for _, cmd := range parent.Commands() {
@@ -308,8 +308,8 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// nearestFlag returns words that continue an error about an unknown flag. They suggest a flag with a similar name, of
-// cmd or else of another command. If there is none, nearestFlag returns a colon.
+// nearestFlag returns words that continue an error about an unknown flag. They suggest a flag of cmd with a similar
+// name or, if there is none, a flag of another command. Otherwise nearestFlag returns a colon.
 func nearestFlag(cmd *cobra.Command, unknown *pflag.NotExistError) string {
 	// pflag reads -lr=1 as the flags -l and -r.
 	name, _, _ := strings.Cut(cmp.Or(unknown.GetSpecifiedShortnames(), unknown.GetSpecifiedName()), "=")

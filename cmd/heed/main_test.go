@@ -401,7 +401,7 @@ func TestWrongCalls(t *testing.T) {
 		{"eval;x;--answers=", "--answers must be a file's name, got none"},
 		{"eval x --columns=1,2", "--columns needs --data, the file that it belongs to"},
 		{"predict", "heed predict takes a run folder, then inputs or none to read standard input, got none"},
-		{"predict x y --data=z", `the inputs are arguments or in the file of --data, not both: got "y"`},
+		{"predict x y --data=z", `give the inputs as arguments or with --data, not both, got "y"`},
 		{"predict x --out=y", "--out needs --data"},
 		{"predict;;abc", "name is empty"},
 		{"predict x -abc", "put -- before an argument that begins with a dash"},

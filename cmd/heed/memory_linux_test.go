@@ -79,7 +79,7 @@ func TestMemoryEstimate(t *testing.T) {
 	}
 }
 
-// Rows that need more memory than ulimit allows are an error while they are read, in every command that keeps them.
+// If rows need more memory than ulimit allows, every command that keeps rows reports an error while it reads them.
 func TestRowsMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads a million rows")

@@ -13,8 +13,8 @@ import (
 	"github.com/heed-go/heed/internal/runfolder"
 )
 
-// Errors of the system have the operation and the name of the file. Our own have the name too: fail checks that no
-// error says it twice. A link to itself can't be opened, not even by root.
+// The system's errors have the operation and the name of the file. Heed's own errors have the name too. The function
+// fail checks that no error has it twice. A link to itself can't be opened, not even by root.
 func TestErrorsOfTheSystem(t *testing.T) {
 	run, rows := ran(t, "--task=copy"), sharedFile(t, "twice.tsv", strings.Repeat("abc\tabc\n", 2000))
 	t.Chdir(t.TempDir())

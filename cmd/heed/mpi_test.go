@@ -176,7 +176,8 @@ func running(pid int) bool {
 	return fields[0] != "Z" && fields[0] != "X"
 }
 
-// If a signal ends another process than the first while the data is read, the first process says which one.
+// If a signal ends a process other than the first while the processes read the data, the first process prints which one
+// ended.
 func TestJobInterruptedOutsideTraining(t *testing.T) {
 	pairs := filepath.Join(t.TempDir(), "pairs.tsv")
 	var rows strings.Builder
@@ -240,7 +241,7 @@ func TestJobErrors(t *testing.T) {
 	}
 }
 
-// Processes that would train differently are an error. In each case, the second process differs from the first.
+// It is an error if processes would train differently. In each case, the second process differs from the first.
 func TestJobUnlike(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "heed")
 	program, err := os.ReadFile(os.Args[0])
@@ -251,7 +252,7 @@ func TestJobUnlike(t *testing.T) {
 		name   string
 		second []string
 		want   string
-		needs  string // instructions that the test needs; empty: any
+		needs  string // instruction set that the test needs, if any
 	}{
 		{"builds", append([]string{other}, args...), "process 1 runs a different build from process 0", ""},
 		{"settings", append(append([]string{os.Args[0]}, args...), "--seed=2"), "differ from those of process 0", ""},

@@ -17,8 +17,8 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// readAs replaces a run's Columns, Header, SkipBad and Encoding by those that as sets. With other Columns, the run's
-// Header means nothing.
+// readAs replaces a run's Columns, Header, SkipBad and Encoding with the fields that are set in as. If as has Columns,
+// it also drops the run's Header.
 func readAs(run *data.Settings, as data.Settings) {
 	if as.Columns != nil {
 		run.Columns, run.Header = as.Columns, ""
@@ -74,7 +74,7 @@ func readConfig(dir string) (task.Config, error) {
 }
 
 // openTask opens the task of a run folder, with its data but new weights. If files or validation aren't empty, they
-// replace the paths of the data. If others is true, the files may be another text than the learned one. If change
+// replace the paths of the data. If others is true, the files may hold a text other than the learned one. If change
 // isn't nil, openTask calls it to change the configuration.
 func openTask(ctx context.Context, dir string, files, validation []string, others bool, change func(c *task.Config)) (*task.Task, error) {
 	c, err := readConfig(dir)
@@ -156,7 +156,7 @@ func openModel(stdout io.Writer, dir string) (*task.Model, error) {
 
 var errNoFolder = usagef("the run folder's name is empty")
 
-// withoutWeights adds what to do to an error that a run has no weights.
+// withoutWeights adds advice to an error that a run has no weights.
 func withoutWeights(err error, dir string) error {
 	if errors.Is(err, task.ErrNoWeights) {
 		return fmt.Errorf("%w; heed train --resume %s continues the run", err, shell(dir))

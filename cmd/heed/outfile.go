@@ -73,7 +73,7 @@ func isStdout(info fs.FileInfo) bool {
 // openStream opens a pipe, a device or standard output. It is an error if nobody reads the pipe.
 func (o *outFile) openStream(info fs.FileInfo) (err error) {
 	if isStdout(info) {
-		o.stream = os.Stdout // opened a second time, a file would overwrite what is printed
+		o.stream = os.Stdout // if opened a second time, a file would overwrite the printed lines
 		return nil
 	}
 	mode := os.O_WRONLY

@@ -173,7 +173,7 @@ func TestOutFile(t *testing.T) {
 		t.Errorf("the link is now %v, %v, want a link", info.Mode(), err)
 	}
 
-	// A link to a file that isn't there yet stays, and the file is made where it leads.
+	// If a link leads to a missing file, the link stays, and write makes the file.
 	must(t, os.Mkdir(filepath.Join(dir, "folder"), 0o777))
 	for name, leads := range map[string]string{
 		"absolute": filepath.Join(dir, "made 1"), "relative": "folder/made 2", "again": "relative", "up": "folder/../made 3", "loop": "loop 2", "loop 2": "loop", "far": "missing/x",

@@ -90,7 +90,7 @@ func (p *prediction) check(flags *pflag.FlagSet, dir string, inputs []string) er
 	}
 	switch hasData := flags.Changed("data"); {
 	case hasData && len(inputs) > 0:
-		return usagef("the inputs are arguments or in the file of --data, not both: got %q", inputs[0])
+		return usagef("give the inputs as arguments or with --data, not both, got %q", inputs[0])
 	case hasData && p.path == "":
 		return usagef("--data must be a file's name, got none")
 	case flags.Changed("out") && p.out == "":
@@ -278,8 +278,8 @@ func (p *prediction) file(w io.Writer) error {
 	})
 }
 
-// fitsRows returns an error if the name of --out promises another form than heed writes: the form of --data, or JSONL
-// with --json.
+// fitsRows returns an error if the name of --out ends like another form than the one that heed writes. With --json,
+// heed writes JSONL, and otherwise the form of --data.
 func (p *prediction) fitsRows() error {
 	promised, form, reason := table.FormNamed(p.out), "JSONL", "--json writes JSONL"
 	if promised != "" && !p.asJSON {

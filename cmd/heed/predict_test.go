@@ -64,7 +64,7 @@ func TestPredictLines(t *testing.T) {
 	want := succeed(t, "predict", dir, "abcd", "d")
 	withText(t, "\uFEFFabcd\r\nd")
 	if got := succeed(t, "predict", dir); got != want {
-		t.Errorf("the answers to lines are %q, want those to arguments, %q", got, want)
+		t.Errorf("the answers to lines are %q, want the same as to arguments, %q", got, want)
 	}
 	withText(t, "")
 	if got := succeed(t, "predict", dir); got != "" {
@@ -257,7 +257,7 @@ func TestGather(t *testing.T) {
 	}
 }
 
-// The name of --out can't promise another form than its rows have.
+// The name of --out must fit the form of its rows.
 func TestPredictWritesTheFormOfTheFile(t *testing.T) {
 	t.Parallel()
 	dir, rows := ran(t, "--task=copy"), t.TempDir()

@@ -14,7 +14,7 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// screen returns the lines that a terminal shows after it has got the string written, without trailing blanks.
+// screen returns the lines on a terminal, without trailing blanks. The argument written is the whole output so far.
 func screen(written string) []string {
 	var lines []string
 	var line []rune

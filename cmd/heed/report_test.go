@@ -57,7 +57,7 @@ func TestReport(t *testing.T) {
 	}
 	succeed(t, "train", "--resume="+other)
 	if page := reported(t, filepath.Join(other, runfolder.ReportFile)); !strings.Contains(page, "Training stopped because") || !strings.Contains(page, examples) {
-		t.Error("the page isn't that of the resumed run")
+		t.Error("the page isn't the resumed run's page")
 	}
 
 	both := filepath.Join(base, "both.html")

@@ -243,7 +243,7 @@ func TestStopsEarly(t *testing.T) {
 	}
 	hasWords(t, out, "Stopped because "+s.Because+"\n")
 	if *s.ValLoss != history[s.BestEpoch].ValLoss {
-		t.Errorf("the summary has loss %v, want that of the best epoch, %v", *s.ValLoss, history[s.BestEpoch].ValLoss)
+		t.Errorf("the summary has loss %v, want %v, the loss of the best epoch", *s.ValLoss, history[s.BestEpoch].ValLoss)
 	}
 	want := fmt.Sprintf("Val=%.6f, ", *s.ValLoss)
 	if got := succeed(t, "eval", dir); !strings.HasPrefix(got, want) {
@@ -286,7 +286,7 @@ func TestStoppingFlags(t *testing.T) {
 				t.Errorf("the summary is %+v, want %d epochs, the best %d, because %q", s, c.epochs, c.best, c.because)
 			}
 			if *s.ValLoss != history[c.best].ValLoss {
-				t.Errorf("the summary has loss %v, want that of epoch %d, %v", *s.ValLoss, c.best, history[c.best].ValLoss)
+				t.Errorf("the summary has loss %v, want the loss of epoch %d, %v", *s.ValLoss, c.best, history[c.best].ValLoss)
 			}
 			if last := strings.Contains(out, "Last epoch"); last != strings.Contains(c.flags, "keep-last") {
 				t.Errorf("heed train prints %q, want \"Last epoch\" only with --keep-last", out)

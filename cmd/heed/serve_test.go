@@ -113,7 +113,7 @@ func TestServeEndsWhatItHasTaken(t *testing.T) {
 	}
 }
 
-// Only a service that just this machine can reach checks the host name of requests.
+// A service checks the host name of requests only if no other machine can reach it.
 func TestOwnNames(t *testing.T) {
 	for addr, want := range map[string]int{"127.0.0.1": 421, "::1": 421, "192.0.2.1": 200, "::": 200} {
 		h := ownNames(&net.TCPAddr{IP: net.ParseIP(addr)}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))

@@ -107,7 +107,7 @@ func TestTextInputs(t *testing.T) {
 	fail(t, heed("predict", dir, "f§x"), 2, "symbol '§' at position 1")
 	fail(t, heed("predict", dir, "f\xffx"), 2, "UTF-8")
 	fail(t, heed("predict", dir, "--", "-"), 2, "symbol '-'")
-	// Of an input longer than the context, the model reads only the end.
+	// If an input is longer than the context, the model reads only its end.
 	c := heed("predict", dir, "quick brown fox", "rown fox")
 	if got := c.stdout; len(got) < 4 || got[:len(got)/2] != got[len(got)/2:] {
 		t.Errorf("heed predict prints %q, want the same twice", got)

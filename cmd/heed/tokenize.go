@@ -167,7 +167,7 @@ func showIDs(out io.Writer, t tokenizer.Tokenizer, text string, _ int) error {
 // countTokens prints the number of tokens of each file or, if there are no files, of standard input. It encodes a file
 // as one text.
 func countTokens(cmd *cobra.Command, out io.Writer, t tokenizer.Tokenizer, files []string) error {
-	const perByte = 100 // memory for a byte of text, if it is a token
+	const perByte = 100 // bytes of memory per byte of text, if every byte is a token
 	limit := int64(memory.Limit() / perByte)
 	number := func(name string, content []byte, err error) (int, error) {
 		var tokens []tokenizer.Token

@@ -29,8 +29,9 @@ func listenFirst(g train.Group, flag, addr string) (l net.Listener, err error) {
 	return l, err
 }
 
-// show serves a run's page on l, or does nothing if l is nil. The log of the run must be written to logTo. After its
-// first line, show prints the address and starts to serve. The function end shows why the run ended, and stops serving.
+// show serves a run's page on l, or does nothing if l is nil. The log of the run must be written to logTo. After the
+// log's first line, show prints the address and starts to serve. The function end shows why the run ended, and stops
+// serving.
 func (p *progress) show(l net.Listener, out io.Writer, t *task.Task, dir string) (logTo io.Writer, end func(because string), err error) {
 	if l == nil {
 		return out, func(string) {}, nil

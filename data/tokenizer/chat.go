@@ -33,8 +33,8 @@ func OpenChatTemplate(dir string) (*ChatTemplate, error) {
 // ParseChatTemplate returns the ChatTemplate for the text of a published template. The arguments bos and eos are the
 // model's tokens for the beginning and the end of a text, such as "<s>" and "</s>".
 //
-// It knows templates by their whole text: ChatML (also the ones of Yi, SmolLM2 and Qwen 1.5 to 3), Llama 2, Llama 3
-// to 3.2, Mistral 7B 0.1 and 0.2, and Gemma. For any other text, it returns an error. It doesn't run the template, so a
+// It knows templates by their whole text: ChatML (also as used by Yi, SmolLM2 and Qwen 1.5 to 3), Llama 2, Llama 3 to
+// 3.2, Mistral 7B 0.1 and 0.2, and Gemma. For any other text, it returns an error. It doesn't run the template, so a
 // template from someone you don't know can do no harm.
 func ParseChatTemplate(template, bos, eos string) (*ChatTemplate, error) {
 	t, err := chat.Parse(template, bos, eos)

@@ -37,9 +37,9 @@ func Write(w io.Writer, t Tokenizer) error {
 	return err
 }
 
-// Read reads a tokenizer.json that Write has written, or the one of a published model, which becomes a *Pipeline. The
-// Tokenizer gives the same ids as Hugging Face's tokenizers give with this file. If the file has a part that isn't
-// supported, or more than 64 MiB, Read returns an error that says so.
+// Read reads a tokenizer.json that Write has written. It also reads a published model's tokenizer.json, and returns a
+// *Pipeline for it. The Tokenizer gives the same ids as Hugging Face's tokenizers give with this file. If the file has
+// a part that isn't supported, or more than 64 MiB, Read returns an error that says so.
 func Read(r io.Reader) (Tokenizer, error) {
 	content, err := format.Read(r)
 	if err != nil {

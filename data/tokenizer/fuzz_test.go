@@ -63,9 +63,9 @@ func FuzzPublished(f *testing.F) {
 		if want := restored[tok.name]; want != nil && !special && decoded != want(text) {
 			t.Fatalf("%s: %q became %q", tok.name, text, decoded)
 		}
-		in, err := tok.Input(text, text)
-		if err != nil || len(in.Tokens) != len(in.Types) || len(in.Tokens) != len(in.Texts) {
-			t.Fatalf("%s: Input(%q) = %v, %v", tok.name, text, in, err)
+		input, err := tok.Input(text, text)
+		if err != nil || len(input.Tokens) != len(input.Types) || len(input.Tokens) != len(input.Texts) {
+			t.Fatalf("%s: Input(%q) = %v, %v", tok.name, text, input, err)
 		}
 	})
 }

@@ -107,7 +107,7 @@ func openHostile(dir, name string) (o outcome) {
 	return o
 }
 
-// used returns the processor time of this process in seconds, and the greatest memory that it had.
+// used returns the processor time of this process in seconds, and its peak memory.
 func used() (seconds, memory float64) {
 	var usage syscall.Rusage
 	status, err := os.ReadFile("/proc/self/status") // not Rusage, which may have the memory of the parent
@@ -122,8 +122,9 @@ func used() (seconds, memory float64) {
 }
 
 // TestDrawnFiles draws hostile files. A process for each file opens it, and encodes and decodes texts. It must end in
-// 10 seconds of processor time and 1 GB of memory. The test prints the worst files, also as shares of these goals: to
-// open or refuse a file takes 1 s, plus 2 s per 10 MB, and 64 MB, plus 8 times its size; to encode 1 MB takes 2 s.
+// 10 seconds of processor time and 1 GB of memory. The test prints the worst files, and their shares of these goals:
+// opening or refusing a file takes at most 1 s plus 2 s per 10 MB, and at most 64 MB plus 8 times its size. Encoding 1
+// MB takes at most 2 s.
 func TestDrawnFiles(t *testing.T) {
 	if *hostileFiles == 0 {
 		t.Skip("draws files only with -hostile")

@@ -114,9 +114,9 @@ func TestOpen(t *testing.T) {
 			continue
 		}
 		for i, p := range []*Pipeline{p, again.(*Pipeline)} {
-			in, err := p.Input(c.text)
+			input, err := p.Input(c.text)
 			var got []string
-			for _, token := range in.Tokens {
+			for _, token := range input.Tokens {
 				got = append(got, p.pipeline.Tokens[token.ID])
 			}
 			if err != nil || strings.Join(got, " ") != c.want {
@@ -144,8 +144,8 @@ func TestOpenSpecial(t *testing.T) {
 	if n := t5.Len(); t5.Special()["<extra_id_0>"] != n-1 || t5.Special()["<extra_id_99>"] != n-100 {
 		t.Errorf("T5's extra ids: 0 is %d and 99 is %d, want the last and the 100th last of %d", t5.Special()["<extra_id_0>"], t5.Special()["<extra_id_99>"], n)
 	}
-	if in, err := t5.Input("the", "the"); err != nil || !slices.Equal(in.Types, make([]int, 4)) {
-		t.Errorf("T5's types of two texts: %v, %v; want four of 0", in.Types, err)
+	if input, err := t5.Input("the", "the"); err != nil || !slices.Equal(input.Types, make([]int, 4)) {
+		t.Errorf("T5's types of two texts: %v, %v; want four of 0", input.Types, err)
 	}
 	added, err := Open(writeFolder(t, map[string]string{"tokenizer.model": modelOf(t, "bpe"), "added_tokens.json": `{"<tool>": 900}`,
 		"tokenizer_config.json": `{"added_tokens_decoder": {"901": {"content": "<turn>", "special": true, "normalized": false, "lstrip": false, "rstrip": true, "single_word": false}}}`}))

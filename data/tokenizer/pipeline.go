@@ -93,12 +93,12 @@ func (p *Pipeline) Input(text string, pair ...string) (Input, error) {
 			return Input{}, err
 		}
 	}
-	var in Input
+	var input Input
 	err := p.pipeline.Input(texts, func(t pipe.Token, source, typ int) {
-		in.Tokens, in.Texts, in.Types = append(in.Tokens, Token(t)), append(in.Texts, source), append(in.Types, typ)
+		input.Tokens, input.Texts, input.Types = append(input.Tokens, Token(t)), append(input.Texts, source), append(input.Types, typ)
 	})
 	if err != nil {
 		return Input{}, err
 	}
-	return in, nil
+	return input, nil
 }

@@ -86,11 +86,11 @@ func readGzip(t testing.TB, path string, into any) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	in, err := gzip.NewReader(f)
+	unzipped, err := gzip.NewReader(f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	content, err := io.ReadAll(in)
+	content, err := io.ReadAll(unzipped)
 	if err == nil {
 		err = json.Unmarshal(content, into)
 	}
@@ -158,12 +158,12 @@ func (f *family) compare(c familyText, before string) error {
 		}
 	}
 	for _, pair := range [][]string{nil, {before}} {
-		in, err := f.Input(c.Text, pair...)
+		input, err := f.Input(c.Text, pair...)
 		if err != nil {
 			return err
 		}
-		got, want := familyTokens{Types: in.Types}, c.Input
-		for _, token := range in.Tokens {
+		got, want := familyTokens{Types: input.Types}, c.Input
+		for _, token := range input.Tokens {
 			got.add(token)
 		}
 		if pair != nil {
@@ -206,15 +206,15 @@ func TestCuts(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := tok.(*Pipeline)
-		in, err := p.Input(c.Texts[0], c.Texts[1:]...)
+		input, err := p.Input(c.Texts[0], c.Texts[1:]...)
 		if (err != nil) != (c.Input == nil) {
 			t.Errorf("%s, %s: Input(%q) has the error %v, want one: %t", c.Family, c.Truncation, c.Texts, err, c.Input == nil)
 		}
 		if err != nil || c.Input == nil {
 			continue
 		}
-		got := familyTokens{Types: in.Types}
-		for _, token := range in.Tokens {
+		got := familyTokens{Types: input.Types}
+		for _, token := range input.Tokens {
 			got.add(token)
 		}
 		if !got.equal(*c.Input) {

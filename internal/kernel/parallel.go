@@ -23,8 +23,8 @@ func workers(cores int) int {
 }
 
 // parallelRun runs the n parts of t, on at most the given number of cores at once, and returns when all are done. The
-// caller chooses the parts, so results don't depend on the number of cores, as long as no part reads what another part
-// writes. Use it for some tens of microseconds of work or more.
+// caller chooses the parts, so results don't depend on the number of cores, as long as no part reads another part's
+// output. Use it for some tens of microseconds of work or more.
 //
 // A part may call parallelRun, and any number of goroutines may call it at once. A panic in a part reaches the caller
 // when the other parts are done.

@@ -28,8 +28,8 @@ func SumRows[F Float](cores int, sum, m []F) {
 	}
 	spare := takeSpare[F](n * width)
 	blocks := *spare
-	// Block i consists of rows i, i + n, i + 2n and so on, so the sums of all blocks are the sum of rows that are n
-	// times as long.
+	// Block i consists of rows i, i + n, i + 2n and so on. So read each n rows of m as one long row: the sum of the
+	// long rows holds the sums of all blocks.
 	sumInOrder(cores, blocks, m)
 	for body := bodyOf[F](); n > 1; blocks = blocks[:n*width] {
 		half := n / 2 * width
@@ -45,7 +45,7 @@ func SumRows[F Float](cores int, sum, m []F) {
 	putSpare(spare)
 }
 
-// sumInOrder is SumRows in order. The last row may be shorter than the others.
+// sumInOrder sets sum to the sum of the rows of m, added up in order. The last row may be shorter than the others.
 func sumInOrder[F Float](cores int, sum, m []F) {
 	// Each task sums some columns: whole cache lines, and enough of them for a task.
 	width := len(sum)

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestSumRows checks sums of any number of rows. In order, the sum of 100,000 rows in float32 would be wrong by 1e-3.
+// TestSumRows checks sums of any number of rows. If 100,000 rows were added up in order, the sum in float32 would be
+// wrong by 1e-3.
 func TestSumRows(t *testing.T) {
 	for _, rows := range []int{0, 1, 2, 15, 16, 17, 31, 32, 33, 47, 50, 100, 1000, 4097, 100000} {
 		for _, w := range []int{1, 3, 130} {

@@ -33,7 +33,7 @@ var Activations = choices.Table[activation]{
 type activation struct {
 	f32      unary[float32]
 	f64      unary[float64]
-	byOutput bool // the output tells the derivative, too: needsInput
+	byOutput bool // the derivative follows from the output: see needsInput
 }
 
 // unary are the functions y = f(x) and dx = g·f'(x) on slices.

@@ -55,8 +55,8 @@ func rankBin(x float64, yes bool) int {
 }
 
 // AreaUnderCurve returns the area under the ROC curve for a histogram from RankSums: the probability that a logit with
-// a target above 1/2 is larger than another one, where equal bins count one half. It returns NaN if all targets are on
-// the same side.
+// a target above 1/2 is larger than a logit with another target. Two logits in the same bin count one half. It returns
+// NaN if all targets are on the same side.
 func AreaUnderCurve(sums []float64) float64 {
 	no, yes := sums[:rankBins], sums[rankBins:]
 	var below, total, area float64

@@ -196,8 +196,8 @@ func (b *buffer[F]) slice() []F {
 
 // joint adds ops that together compute several tensors of dtype F, such as the gradients of an op's inputs. The op of
 // the first node calls fill, which computes all tensors. The other ops depend on the first and return one tensor each.
-// The buffer work is scratch memory for fill. The buffer saved is one that fill reads and the op of an input fills.
-// Both may be nil.
+// The buffer work is scratch memory for fill. The op of an input fills the buffer saved, and fill reads it. Both may be
+// nil.
 func joint[F kernel.Float](e *Env, name string, shapes []tensor.Shape, inputs []*G.Node, work, saved *buffer[F], fill func(out [][]F, values []G.Value)) (G.Nodes, error) {
 	bufs := make([]*buffer[F], len(shapes))
 	for i, s := range shapes {

@@ -22,7 +22,7 @@ func TestPool(t *testing.T) {
 	for _, tc := range []struct {
 		shape   []int
 		lengths []int // nil for none
-		most    int
+		limit   int
 		counts  []int
 	}{
 		{[]int{2, 3, 4}, nil, 9, []int{3, 3}},
@@ -34,14 +34,14 @@ func TestPool(t *testing.T) {
 		{[]int{1, 1, 1}, []int{1}, 1, []int{1}},
 		{[]int{1, 1}, nil, 1, []int{1}},
 	} {
-		t.Run(fmt.Sprint(tensor.Shape(tc.shape), tc.lengths, tc.most), func(t *testing.T) {
+		t.Run(fmt.Sprint(tensor.Shape(tc.shape), tc.lengths, tc.limit), func(t *testing.T) {
 			g := newGraph(t)
 			x := g.in(tc.shape...)
 			var lengths *G.Node
 			if tc.lengths != nil {
 				lengths = g.lengths(tc.lengths...)
 			}
-			y := g.node(ops.Pool(&ops.Env{}, x, lengths, tc.most))
+			y := g.node(ops.Pool(&ops.Env{}, x, lengths, tc.limit))
 			rows, width := tc.shape[len(tc.shape)-2], tc.shape[len(tc.shape)-1]
 			if want := (tensor.Shape{len(tc.counts), width}); fmt.Sprint(y.Shape()) != fmt.Sprint(want) {
 				t.Fatalf("shape %v, want %v", y.Shape(), want)

@@ -15,13 +15,13 @@ import (
 
 // All returns the benchmarks, models first.
 func All() []Benchmark {
-	var all []Benchmark
+	var list []Benchmark
 	for _, c := range []gptConfig{
 		nanogpt,
 		{"tiny", 32, 16, 32, 2, 1, 12},
 	} {
 		for _, form := range []string{"fused", "composed"} {
-			all = append(all, Benchmark{Name: c.name, Form: form, Steps: 50, Prepare: func() (Step, error) { return c.prepare(form == "composed") }})
+			list = append(list, Benchmark{Name: c.name, Form: form, Steps: 50, Prepare: func() (Step, error) { return c.prepare(form == "composed") }})
 		}
 	}
 	for _, t := range []int{1024, 4096, 16384} {
@@ -30,13 +30,13 @@ func All() []Benchmark {
 				continue
 			}
 			steps := max(3, 15*1024/t)
-			all = append(all, Benchmark{Name: fmt.Sprintf("long-%d", t), Form: form, Steps: steps, Prepare: func() (Step, error) { return prepareLong(t, form == "composed") }})
+			list = append(list, Benchmark{Name: fmt.Sprintf("long-%d", t), Form: form, Steps: steps, Prepare: func() (Step, error) { return prepareLong(t, form == "composed") }})
 		}
 	}
 	for _, n := range []int{64, 128, 256, 512, 1024} {
-		all = append(all, Benchmark{Name: fmt.Sprintf("gemm-%d", n), Steps: max(50, 2*(1<<30/(n*n*n))), Prepare: func() (Step, error) { return prepareGemm(n), nil }})
+		list = append(list, Benchmark{Name: fmt.Sprintf("gemm-%d", n), Steps: max(50, 2*(1<<30/(n*n*n))), Prepare: func() (Step, error) { return prepareGemm(n), nil }})
 	}
-	return all
+	return list
 }
 
 // gptConfig describes a GPT and its batch. The GPT is pre-norm, with learned positions, a ReLU layer of width 4·dim and
@@ -146,17 +146,17 @@ func prepareLong(length int, composed bool) (Step, error) {
 	const heads, width = 4, 64
 	rng := rand.New(rand.NewPCG(1, 1))
 	g := G.NewGraph()
-	var in G.Nodes
+	var inputs G.Nodes
 	for _, name := range []string{"q", "k", "v"} {
 		values := make([]float32, heads*length*width)
 		for i := range values {
 			values[i] = float32(rng.NormFloat64())
 		}
-		in = append(in, G.NewTensor(g, tensor.Float32, 4, G.WithShape(1, heads, length, width), G.WithName(name),
+		inputs = append(inputs, G.NewTensor(g, tensor.Float32, 4, G.WithShape(1, heads, length, width), G.WithName(name),
 			G.WithValue(tensor.New(tensor.WithShape(1, heads, length, width), tensor.WithBacking(values)))))
 	}
 	b := &layers.Build{Composed: composed}
-	out, err := layers.ScaledDotProduct(b, in[0], in[1], in[2], layers.AttentionOptions{Mask: layers.Mask{Causal: true}})
+	out, err := layers.ScaledDotProduct(b, inputs[0], inputs[1], inputs[2], layers.AttentionOptions{Mask: layers.Mask{Causal: true}})
 	if err != nil {
 		return Step{}, err
 	}
@@ -164,7 +164,7 @@ func prepareLong(length int, composed bool) (Step, error) {
 	if err != nil {
 		return Step{}, err
 	}
-	if _, err := G.Grad(cost, in...); err != nil {
+	if _, err := G.Grad(cost, inputs...); err != nil {
 		return Step{}, err
 	}
 	if err := layers.CheckGraph(g); err != nil {

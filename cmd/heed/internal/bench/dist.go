@@ -200,8 +200,8 @@ func largestPart(sizes []int, n int) (elements, tensors int) {
 		elementsOf[smallest] += size
 		tensorsOf[smallest]++
 	}
-	most := slices.Index(elementsOf, slices.Max(elementsOf))
-	return elementsOf[most], tensorsOf[most]
+	largest := slices.Index(elementsOf, slices.Max(elementsOf))
+	return elementsOf[largest], tensorsOf[largest]
 }
 
 // A Forecast is the calculated performance of a model's steps on several processes, each on its own machine.
@@ -217,7 +217,7 @@ type Forecast struct {
 
 // Forecasts calculates steps on 1, 8, 64 and 512 processes for models of three sizes, with 12 sequences per process.
 // The argument flops is the speed of one process in floating-point operations per second.
-func Forecasts(flops float64, net Network) (all []Forecast) {
+func Forecasts(flops float64, net Network) (forecasts []Forecast) {
 	for _, c := range []gptConfig{nanogpt, {"10m", 12, 256, 384, 6, 6, 65}, {"124m", 12, 1024, 768, 12, 12, 50257}} {
 		sizes := c.sizes()
 		parameters := 0
@@ -228,11 +228,11 @@ func Forecasts(flops float64, net Network) (all []Forecast) {
 		for _, n := range []int{1, 8, 64, 512} {
 			exchange := exchange(sizes, n, net)
 			part, _ := largestPart(sizes, n)
-			all = append(all, Forecast{c.name, parameters, n, 1e3 * (compute + exchange), exchange / (compute + exchange),
+			forecasts = append(forecasts, Forecast{c.name, parameters, n, 1e3 * (compute + exchange), exchange / (compute + exchange),
 				float64(n) * compute / (compute + exchange), 8 * float64(part) / 1e6})
 		}
 	}
-	return all
+	return forecasts
 }
 
 // Flops returns one process's speed in floating-point operations per second, without the exchanges.

@@ -77,14 +77,14 @@ func TestExchange(t *testing.T) {
 // TestForecasts checks that with more processes, exchanges take a larger share of the time, and that the speedup is
 // plausible.
 func TestForecasts(t *testing.T) {
-	all := Forecasts(1e11, Network{50e-6, 1e9})
-	for i, f := range all {
+	forecasts := Forecasts(1e11, Network{50e-6, 1e9})
+	for i, f := range forecasts {
 		if f.Processes == 1 {
 			if f.Share != 0 || f.Speedup != 1 {
 				t.Errorf("one process: %+v, want a share of 0 and a speedup of 1", f)
 			}
-		} else if f.Share <= all[i-1].Share || f.Speedup > float64(f.Processes) || f.Speedup <= 1 {
-			t.Errorf("%+v is followed by %+v, want a larger share, and a speedup above 1 and at most the number of processes", all[i-1], f)
+		} else if f.Share <= forecasts[i-1].Share || f.Speedup > float64(f.Processes) || f.Speedup <= 1 {
+			t.Errorf("%+v is followed by %+v, want a larger share, and a speedup above 1 and at most the number of processes", forecasts[i-1], f)
 		}
 	}
 }
