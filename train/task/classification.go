@@ -8,14 +8,11 @@ import (
 	"strings"
 	"unicode"
 
-	G "gorgonia.org/gorgonia"
-
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/internal/text"
-	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 )
 
@@ -25,7 +22,7 @@ type classification struct{ common }
 var classificationKind = classification{common{Kind{
 	Name: data.KindClassification, About: "the label of each text in a file",
 	Rows: true, columns: []table.Column{
-		{Role: "text", Names: []string{"text", "source", "input", "sentence", "review", "message"}},
+		textColumn,
 		{Role: "label", Names: []string{"label", "class", "category", "sentiment", "target"}},
 	},
 	Pairs: true, Classes: true, Unit: "labels", Right: "right", LossUnit: "nats",
@@ -148,10 +145,8 @@ func (classification) rows(c *Config, s *rows.Set) error {
 }
 
 func (classification) network(m *Model) (network, error) {
-	net, err := layers.NewSequenceClassifier(m.Params, layers.SequenceClassifierConfig{Model: m.Config.Model})
-	c := newClassifier(m, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
-		return net.Forward(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Classes)
-	})
+	net, err := pooled(m) // (B, Classes)
+	c := newClassifier(m, net)
 	if m.Config.fromRows() {
 		c.more = append(c.more, train.MacroF1)
 	}

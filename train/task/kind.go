@@ -106,6 +106,9 @@ func (c *Config) Kind() Kind {
 	return k
 }
 
+// textColumn is the column of sources that are texts.
+var textColumn = table.Column{Role: "text", Names: []string{"text", "source", "input", "sentence", "review", "message"}}
+
 // columns describes the columns of the task's files.
 func (c *Config) columns() []table.Column {
 	k := kindOf(c.Task.Kind).about()

@@ -40,6 +40,15 @@ type reader struct {
 	net func(b *layers.Build, inputs G.Nodes) (*G.Node, error)
 }
 
+// pooled returns the function net of a reader for one output per row: an encoder, the mean over its positions, and a
+// head. It makes the parameters.
+func pooled(m *Model) (func(b *layers.Build, inputs G.Nodes) (*G.Node, error), error) {
+	net, err := layers.NewSequenceClassifier(m.Params, layers.SequenceClassifierConfig{Model: m.Config.Model})
+	return func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
+		return net.Forward(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Outputs)
+	}, err
+}
+
 // inputs returns nodes for ids (B, Len); for lengths (B), unless the kind is causal; if the Layout has a Start, for the
 // id before each target (B, TargetLen); and, if it has Segments, for the segment of each id (B, Len), the last.
 func (r reader) inputs(g *G.ExprGraph, size int, l data.Layout) G.Nodes {

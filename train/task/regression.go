@@ -27,7 +27,7 @@ type regression struct{ common }
 var regressionKind = regression{common{Kind{
 	Name: data.KindRegression, About: "the number for each text in a file",
 	Rows: true, columns: []table.Column{
-		{Role: "text", Names: []string{"text", "source", "input", "sentence", "review", "message"}},
+		textColumn,
 		{Role: "number", Names: []string{"number", "value", "score", "rating", "target", "label"}},
 	},
 	Pairs: true, Numbers: true, Unit: "rows",
@@ -95,10 +95,8 @@ func (regression) metrics(*Config) metrics {
 }
 
 func (regression) network(m *Model) (network, error) {
-	net, err := layers.NewSequenceClassifier(m.Params, layers.SequenceClassifierConfig{Model: m.Config.Model})
-	return regressor{reader{m, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
-		return net.Forward(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, 1)
-	}}}, err
+	net, err := pooled(m) // (B, 1)
+	return regressor{reader{m, net}}, err
 }
 
 // A regressor is a network whose output is one number per row, standardised by the rule's Mean and Scale.
