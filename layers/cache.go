@@ -87,7 +87,7 @@ func (c *Cache) settled() error {
 	return nil
 }
 
-// Commit adds the new tokens of the last run to the sequences. Extend has set how many there are.
+// Commit adds the new tokens of the last run to the sequences. Extend has set their numbers.
 func (c *Cache) Commit() {
 	for b, n := range c.counts {
 		c.lengths[b] += n

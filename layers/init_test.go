@@ -53,8 +53,7 @@ func TestInitialisers(t *testing.T) {
 	}
 }
 
-// TestInitOfNestedConfigs checks that a model's Init fills every weight matrix for which the configuration sets no
-// other Init.
+// TestInitOfNestedConfigs checks that a model's Init fills every weight matrix that has no Init of its own.
 func TestInitOfNestedConfigs(t *testing.T) {
 	number := func(x float64) layers.Init {
 		return layers.Init{Func: func(_ *rand.Rand, values []float64, _ []int) {

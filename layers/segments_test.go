@@ -10,8 +10,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// A model with segments gives the same result as a model without them whose token vectors already include the vectors
-// of the segments.
+// A second model has no segments: its token vectors include the vectors of the segments. Both models give the same
+// result.
 func TestSegments(t *testing.T) {
 	config := layers.ModelConfig{Vocab: 3, Segments: 2, Dim: 4, Layers: 1, Positions: layers.Rotary{}, Outputs: 2}
 	p := must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1))

@@ -227,7 +227,7 @@ func TestAttentionOfLongTexts(t *testing.T) {
 	first, maps := title(heed("attention", dir, long).stdout)
 	_, want := title(succeed(t, "attention", dir, long[len(long)-16:]))
 	if maps != want {
-		t.Errorf("the maps of a long text are\n%s\nwant those of its end\n%s", maps, want)
+		t.Errorf("the maps of a long text are\n%s\nwant the maps of its end\n%s", maps, want)
 	}
 	if !strings.HasPrefix(first, `text: "…`) || len(first) > 100 {
 		t.Errorf("the title is %q, want the shortened text", first)

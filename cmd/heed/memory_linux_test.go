@@ -133,7 +133,7 @@ func TestMemoryLimits(t *testing.T) {
 	}
 }
 
-var saidMemory = regexp.MustCompile(`(?m)^Memory: about ([\d.]+) (MB|GiB)$`)
+var memoryLine = regexp.MustCompile(`(?m)^Memory: about ([\d.]+) (MB|GiB)$`)
 
 // measure makes a call in a process of its own. It returns the printed estimate and the peak resident memory, in MB.
 func measure(t *testing.T, args ...string) (estimate, peak float64) {
@@ -148,7 +148,7 @@ func measure(t *testing.T, args ...string) (estimate, peak float64) {
 	for tick := time.Tick(2 * time.Millisecond); ; {
 		select {
 		case err := <-ended:
-			found := saidMemory.FindStringSubmatch(stdout.String())
+			found := memoryLine.FindStringSubmatch(stdout.String())
 			if err != nil || found == nil {
 				t.Fatalf("heed train ends with %v and prints %q, want a line about memory", err, stdout.String())
 			}

@@ -98,8 +98,8 @@ func writeTokenizerSets(t *testing.T) {
 	}
 }
 
-// strangeText returns a random text that includes parts of other. It leaves out U+0085, which isn't white space in
-// JavaScript, and U+FEFF, which is white space only in JavaScript.
+// strangeText returns a random text that includes parts of other. It leaves out two characters: U+0085 isn't white
+// space in JavaScript, and U+FEFF is white space only there.
 func strangeText(rng *rand.Rand, other string) string {
 	pieces := []func() string{
 		func() string { return other[:rng.IntN(len(other)+1)] }, // ASCII
