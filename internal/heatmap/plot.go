@@ -20,8 +20,8 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// Sizes in a picture. A tile has a map with its title and labels. Its cells are squares. They are larger than cellSide if
-// the tile would otherwise be lower than tileHeight.
+// Sizes in a picture. A tile has a map with its title and labels. Its cells are squares. They exceed cellSide if the
+// tile would otherwise be lower than tileHeight.
 const (
 	tileHeight  = 41.5 * vg.Millimeter
 	tileGap     = 3 * vg.Millimeter // between tiles

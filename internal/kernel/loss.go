@@ -3,8 +3,8 @@ package kernel
 import "math"
 
 // CrossEntropy sets losses[i] to −Σ q·log softmax(row i) and logSums[i] to log Σ exp(row i), for rows of vocab logits,
-// with q = (1 − smoothing)·onehot(targets[i]) + smoothing/vocab. If targets[i] is below 0, it sets both to 0 and doesn't
-// read the row. If smoothing is above 0, a logit of −Inf makes the loss infinite.
+// with q = (1 − smoothing)·onehot(targets[i]) + smoothing/vocab. If targets[i] is below 0, it sets both to 0 and
+// doesn't read the row. If smoothing is above 0, a logit of −Inf makes the loss infinite.
 func CrossEntropy[F Float](cores int, losses []F, logSums []float64, logits []F, targets []int, vocab int, smoothing F) {
 	runLoop[F](cores, crossEntropyLoop[F]{}, 4*len(logits), &loopWork[F]{
 		n: len(targets), step: rowsPerTask(vocab, 4), out: losses, x: logits, width: vocab, a: smoothing, targets: targets, logSums: logSums,
