@@ -64,19 +64,12 @@ func (a *Average) Swap(model []G.ValueGrad) error {
 		return fmt.Errorf("optim: there is no average yet: call Update after a step")
 	}
 	for i, w := range weights {
-		if w.Dtype() == tensor.Float32 {
-			swap(a.Values[i].Float32s(), w.Float32s())
-		} else {
-			swap(a.Values[i].Float64s(), w.Float64s())
-		}
+		average := a.Values[i]
+		kept := slices.Clone(average.Raw)
+		copy(average.Raw, w.Raw)
+		copy(w.Raw, kept)
 	}
 	return nil
-}
-
-func swap[F kernel.Float](x, y []F) {
-	for i, v := range x {
-		x[i], y[i] = y[i], v
-	}
 }
 
 // weights returns the model's values after checking them against the averages.

@@ -47,25 +47,36 @@ func (c *Confusion) Accuracy() float64 {
 
 // Classes returns the score of every class that was an answer or a right class, sorted by name.
 func (c *Confusion) Classes() []ClassScore {
-	byClass := map[string]*ClassScore{}
-	get := func(class string) *ClassScore {
-		if byClass[class] == nil {
-			byClass[class] = &ClassScore{Class: class}
-		}
-		return byClass[class]
-	}
+	classes := tallies{}
 	for pair, n := range c.counts {
-		get(pair[0]).Answers += n
-		get(pair[1]).Rows += n
+		classes.get(pair[0]).Answers += n
+		classes.get(pair[1]).Rows += n
 		if pair[0] == pair[1] {
-			get(pair[0]).Right += n
+			classes.get(pair[0]).Right += n
 		}
 	}
-	var scores []ClassScore
-	for _, s := range byClass {
+	return classes.sorted(func(ClassScore) int { return 0 })
+}
+
+// tallies are the counts of classes, by name.
+type tallies map[string]*ClassScore
+
+// get returns the counts of a class, which are 0 at first.
+func (t tallies) get(class string) *ClassScore {
+	if t[class] == nil {
+		t[class] = &ClassScore{Class: class}
+	}
+	return t[class]
+}
+
+// sorted returns the scores of all classes, those with the largest key first, and then by name.
+func (t tallies) sorted(key func(ClassScore) int) (scores []ClassScore) {
+	for _, s := range t {
 		scores = append(scores, s.scored())
 	}
-	slices.SortFunc(scores, func(a, b ClassScore) int { return cmp.Compare(a.Class, b.Class) })
+	slices.SortFunc(scores, func(a, b ClassScore) int {
+		return cmp.Or(cmp.Compare(key(b), key(a)), cmp.Compare(a.Class, b.Class))
+	})
 	return scores
 }
 

@@ -20,19 +20,22 @@ type Entities struct {
 	// probably not made for entities.
 	Others int
 
-	types map[string]*ClassScore
+	types tallies
 }
 
 // Add adds the tags of one sequence. If there are fewer answers than right tags, the missing ones are O.
 func (e *Entities) Add(answer, right []string) {
+	if e.types == nil {
+		e.types = tallies{}
+	}
 	answered, _ := entities(answer)
 	wanted, others := entities(right)
 	e.Others += others
 	for _, x := range answered {
-		e.score(x.class).Answers++
+		e.types.get(x.class).Answers++
 	}
 	for _, x := range wanted {
-		s := e.score(x.class)
+		s := e.types.get(x.class)
 		s.Rows++
 		if i, found := slices.BinarySearchFunc(answered, x, func(a, b entity) int { return cmp.Compare(a.start, b.start) }); found && answered[i] == x {
 			s.Right++
@@ -40,27 +43,10 @@ func (e *Entities) Add(answer, right []string) {
 	}
 }
 
-func (e *Entities) score(class string) *ClassScore {
-	if e.types == nil {
-		e.types = map[string]*ClassScore{}
-	}
-	if e.types[class] == nil {
-		e.types[class] = &ClassScore{Class: class}
-	}
-	return e.types[class]
-}
-
 // Types returns the score of every type of entity, the commonest types first. Their Rows, Answers and Right count
 // entities.
 func (e *Entities) Types() []ClassScore {
-	var scores []ClassScore
-	for _, s := range e.types {
-		scores = append(scores, s.scored())
-	}
-	slices.SortFunc(scores, func(a, b ClassScore) int {
-		return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Class, b.Class))
-	})
-	return scores
+	return e.types.sorted(func(s ClassScore) int { return s.Rows })
 }
 
 // Total returns the score of all entities together, whatever their types. Its F1 is the F1 score that conlleval prints
