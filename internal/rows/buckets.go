@@ -69,9 +69,8 @@ func (b *buckets) widths() [][2]int {
 	return widths
 }
 
-// bounds returns up to n sizes in ascending order, the last of which is the largest size. A row is padded to the first
-// bound that isn't below its size. The bounds are those with the least padding in total. Element i of counts is the
-// number of rows with size i.
+// bounds returns up to n sizes in ascending order, with the least padding in total. The last one is the largest size. A
+// row is padded to the first bound that isn't below its size. Element i of counts is the number of rows with size i.
 func bounds(counts []int, n int) []int {
 	var sizes []int // sizes that may become a bound: at most about 256
 	rows, step := 0, 0
@@ -87,7 +86,7 @@ func bounds(counts []int, n int) []int {
 	if last := len(counts) - 1; len(sizes) == 0 || sizes[len(sizes)-1] != last {
 		sizes = append(sizes, last)
 	}
-	// least[j][i] is the least total width of the rows with at most the size sizes[i], if there are j+1 bounds and the
+	// least[j][i] is the least total width of the rows whose size is at most sizes[i], if there are j+1 bounds and the
 	// last is sizes[i]. from[j][i] is the index of the bound before it.
 	before := make([]int, len(sizes)) // number of rows with at most each size
 	total, next := 0, 0

@@ -21,7 +21,7 @@ type Description struct {
 	Several    int    // number of sources with more than one answer
 	Duplicates int    // number of rows that are equal to an earlier row
 
-	Bad       []string // bad rows of each file that has some, all left out: their number and the first ones
+	Bad       []string // for each file with bad rows: their number and the first ones; all are left out
 	Long      int      // number of rows that are too long; they are left out or, if answers have no units, cut
 	MaxLen    int      // longest allowed source
 	MaxAnswer int      // longest allowed answer, if answers have any length

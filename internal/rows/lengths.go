@@ -126,8 +126,8 @@ func Encoded(t tokenizer.Tokenizer, text string) (n int, unknown bool, err error
 }
 
 // enough returns the greatest allowed length for one side of a row. It is 1.5 times the longest, because later inputs
-// may be longer. A few very long rows must not decide it, so there is a limit: twice the length that 99 % of the rows
-// fit, but at least leastLen and at most maxUsual.
+// may be longer, but at most a limit, so that a few very long rows don't decide it. The limit is twice the length that
+// 99 % of the rows fit, but at least leastLen and at most maxUsual.
 func enough(side int, parts ...[]lengths) int {
 	var counts []int // number of rows of each length
 	n := 0

@@ -63,7 +63,7 @@ func (s *Set) Tables() []*table.Table {
 }
 
 // Divide divides the rows into training and validation rows. Without a validation file, it holds out the rows of some
-// sources. If the settings have a negative Validation, it sets it.
+// sources. If Validation in the settings is negative, Divide sets it.
 func (s *Set) Divide() error {
 	for _, t := range s.Tables() {
 		s.Description.bad(t)
@@ -123,8 +123,8 @@ func (s *Set) holdOut(held []bool) error {
 }
 
 // Encode chooses the units, and sets the fields of the rule that depend on the rows: its tokenizers, MaxLen, MaxAnswer
-// and Example. It leaves settings and fields that are set unchanged. Then it removes the rows that are too long, or, if
-// answers have no units, cuts them. It divides the rows into buckets.
+// and Example. It doesn't change settings and fields that are already set. Then it removes the rows that are too long
+// or, if answers have no units, cuts them. At the end, it divides the rows into buckets.
 func (s *Set) Encode(rule *data.Rule) error {
 	if err := s.tokenize(rule); err != nil {
 		return err

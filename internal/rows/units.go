@@ -53,8 +53,8 @@ func (s *Set) tokenize(rule *data.Rule) error {
 	return err
 }
 
-// VocabSize returns a good number of ids for byte pairs that are learned from this number of bytes. In little text, few
-// byte pairs are frequent enough.
+// VocabSize returns a good number of ids for byte pairs that are learned from this number of bytes. A short text has
+// few frequent byte pairs.
 func VocabSize(bytes int) int {
 	size := 512
 	for size < 8192 && bytes > 400*size {

@@ -93,7 +93,7 @@ func (f Folder) checkedHeader(id string) (*safetensors.File, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", f.Path(ConfigFile), err)
 	case s.Weights != "" && s.Weights != header.Checksum: // a summary of an older heed has none
-		return nil, fmt.Errorf("%w; without %[2]s, the weights are opened uncompared", f.misfit(SummaryFile, WeightsFile), SummaryFile)
+		return nil, fmt.Errorf("%w; without %[2]s, heed opens the weights without comparing them", f.misfit(SummaryFile, WeightsFile), SummaryFile)
 	case s.Files[ConfigFile] != Sum(content):
 		return nil, f.misfit(SummaryFile, ConfigFile)
 	}
@@ -128,7 +128,7 @@ func (f Folder) record(id string, summary any) (r Record, err error) {
 	r.Finished = err == nil
 	times, err := f.Read(TimesFile, maxHistory)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return r, fmt.Errorf("%s can't be read, or was changed: %w: remove it; the run then has no times", f.Path(TimesFile), err)
+		return r, fmt.Errorf("%s can't be read, or was changed: %w: remove it, and the run has no times", f.Path(TimesFile), err)
 	}
 	content, err := f.Read(HistoryFile, maxHistory)
 	switch {

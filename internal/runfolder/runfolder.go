@@ -110,8 +110,8 @@ func (f Folder) Sum(name string) (string, error) {
 	return fmt.Sprintf("%x", h.Sum(nil)), nil
 }
 
-// sums returns the checksum of each existing file, except the summary and the files that nothing depends on, because
-// they differ between runs of one configuration.
+// sums returns the checksum of each existing file, except the summary and the files that may differ between runs of one
+// configuration.
 func (f Folder) sums() (map[string]string, error) {
 	sums := map[string]string{}
 	for _, name := range Files() {

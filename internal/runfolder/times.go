@@ -19,8 +19,8 @@ type stepTime struct {
 	Seconds float64 `json:"seconds_per_step"`
 }
 
-// timesOf returns the times in the content of times.jsonl, by the steps of the checks in the history, and the number of
-// other lines.
+// timesOf decodes times.jsonl. It returns the time of each check in the history, by the check's step, and the number of
+// lines that it ignores.
 func timesOf(content []byte, history []train.Check) (times map[int]float64, ignored int) {
 	checks := map[int]bool{}
 	for _, c := range history {

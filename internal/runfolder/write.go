@@ -53,8 +53,8 @@ func (w *Writer) CheckLock() error {
 // temporary matches the names of atomicfile's temporary files.
 var temporary = regexp.MustCompile(`^\.(.+)\.tmp-[0-9]+$`)
 
-// Tidy removes the temporary files that killed processes left. Only the page is also written without the lock, by heed
-// report, which takes a moment: its temporary file stays for a minute.
+// Tidy removes the temporary files that killed processes left. A temporary file of the page stays until it is a minute
+// old, because heed report may be writing it: that needs no lock.
 func (w *Writer) Tidy() error {
 	entries, err := os.ReadDir(w.Dir)
 	if err != nil {
@@ -169,8 +169,8 @@ func (w *Writer) WriteHistory(history []train.Check) error {
 	})
 }
 
-// Sums returns the checksums for a summary: those of all files that must not change any more, and the checksum in the
-// header of the weights.
+// Sums returns the checksums for a summary: the checksums of all files that must not change any more, and the checksum
+// in the header of the weights.
 func (w *Writer) Sums() (files map[string]string, weights string, err error) {
 	if err := w.CheckLock(); err != nil {
 		return nil, "", err

@@ -72,7 +72,7 @@ func compared(runs []*Run, names []string) []chart {
 	add := func(title string, has func(r *Run) bool, value func(r *Run, i int) float64) {
 		c := chart{Title: title, Label: axis(steps)}
 		for n, r := range runs {
-			var some []int // empty if the run has no such curve: it then keeps its colour in all charts
+			var some []int // empty if the run has no such curve; an empty series keeps the colours of the others
 			if has(r) {
 				some = r.thinned(mostPoints)
 			}

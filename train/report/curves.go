@@ -58,14 +58,14 @@ const (
 	mostRows   = 400
 )
 
-// thinned returns the indices of all checks. If their number exceeds the limit, most, it returns up to that number of
-// indices at equal distances, and also the indices of the best and the last check.
+// thinned returns the indices of all checks. If there are more than limit, it returns up to limit indices at equal
+// distances, and the indices of the best and the last check.
 func (r *Run) thinned(limit int) []int {
 	return thinned(len(r.History), limit, r.best())
 }
 
-// thinned returns the indices from 0 to n − 1. If n is above most, it returns at most that many at equal distances, and
-// the indices best and n − 1.
+// thinned returns the indices from 0 to n − 1. If n is above limit, it returns up to limit indices at equal distances,
+// and the indices best and n − 1.
 func thinned(n, limit, best int) (some []int) {
 	step := (n + limit - 1) / limit
 	for i := range n {

@@ -198,7 +198,7 @@ func TestSlowClients(t *testing.T) {
 }
 
 // If there are too many clients, a new one gets the events and the oldest one is disconnected, whether it reads or not.
-// So clients that never read don't keep a viewer out, whose browser connects again.
+// So clients that never read can't keep out a viewer, whose browser connects again.
 func TestManyClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewLive(10, train.Config{}, train.RunOptions{})

@@ -61,15 +61,15 @@ type Run struct {
 
 	// Settings is the configuration to show: a struct, a map or another value that JSON can represent. Each object in
 	// it becomes a table. The object named data becomes the table under "What it learned from". If Settings is nil,
-	// the page shows the Config, with the type's name of a solver that can't go to JSON.
+	// the page shows the Config. If its solver can't go to JSON, the page shows the name of the solver's type.
 	Settings any
 
 	Params  int     // number of parameters of the model; 0 if unknown
 	Seconds float64 // duration of training; 0 if unknown
-	Missing string  // the reason why the page has no answers of the model; empty if none is needed
+	Missing string  // the reason why the page has no answers of the model; may be empty
 
-	// Private, set before AddAnswers, leaves out all text from the data except the names of classes, and the paths of
-	// a task's data files and of other run folders.
+	// Private leaves out the paths of a task's data files and of other run folders, and all text from the data except
+	// the names of classes. Set it before AddAnswers.
 	Private bool
 
 	dir          string        // run folder of a task; empty if there is none

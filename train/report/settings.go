@@ -43,7 +43,7 @@ func (r *Run) settings() ([]row, error) {
 	return rows, nil
 }
 
-// configRows returns the settings of a Config. If its solver can't go to JSON, its type's name is the solver's kind.
+// configRows returns the settings of a Config. If the solver can't go to JSON, its kind is the name of its type.
 func configRows(c train.Config) ([]row, error) {
 	rows, err := flat(c)
 	rule := c.Optimizer.Solver
@@ -68,7 +68,7 @@ var unnamed = map[string]string{
 	"feed_forward.dropout": "dropout of the hidden units",
 }
 
-// zeros has the meaning of 0 for settings where it isn't an amount.
+// zeros has words for the value 0 of settings in which 0 isn't an amount.
 var zeros = map[string]string{
 	"max_epochs": "no limit", "stopping.patience": "no early stopping", "data.validation": "none",
 	"optimizer.weight_decay": "none", "schedule.warm_up": "none", "schedule.decay": "none",
@@ -171,7 +171,7 @@ func words(name, end string) string {
 	return strings.NewReplacer(".", " ", "_", " ").Replace(end)
 }
 
-// dataRows returns the settings in the part data that described doesn't have.
+// dataRows returns the settings in the part data that aren't in described.
 func dataRows(settings, described []row) []row {
 	var rows []row
 	for _, s := range settings {

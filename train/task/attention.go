@@ -28,8 +28,8 @@ type AttentionLayer struct {
 	Heads   [][]float32 // weights of each head: (rows, columns), row-major
 }
 
-// Limits for attention weights that are computed and that are returned: a long input to a large model has more weights
-// than fit in memory.
+// Limits for the numbers of attention weights that Attention computes and returns. A long input to a large model has
+// more weights than fit in memory.
 const (
 	maxComputed = 1 << 26
 	maxShown    = 1 << 20

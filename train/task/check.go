@@ -101,8 +101,8 @@ func (c *Config) checkData() error {
 	return nil
 }
 
-// stray returns the path of a setting that the task can't have because it doesn't learn from a file, or doesn't learn
-// rows. It returns "" if there is none.
+// stray returns the path of a setting that is only for tasks that learn from a file, or only for tasks that learn rows,
+// if this task isn't such a task. It returns "" if there is none.
 func (c *Config) stray() setting.Path {
 	d := &c.Data
 	for _, s := range []struct {

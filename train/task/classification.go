@@ -30,13 +30,13 @@ var classificationKind = classification{common{Kind{
 }}}
 
 const (
-	maxClasses   = 10_000 // most different labels
-	mostDistinct = 20     // most different labels if most of them occur only once or twice
+	maxClasses   = 10_000 // maximum number of different labels
+	mostDistinct = 20     // maximum number of different labels, if most labels occur only once or twice
 )
 
 // read compares all labels without regard to case and surrounding spaces. Its note lists labels with several spellings.
-// If the configuration asks for it, read merges them. It returns an error if nothing says whether the first
-// row of a table is a header, and its label occurs neither in another row nor in the rule's Classes.
+// If MergeLabels is set, read merges them. It returns an error if nothing says whether the first row of a table is a
+// header, and the label of this row occurs neither in another row nor in the rule's Classes.
 func (classification) read(c *Config, tables []*table.Table) (notes []string, err error) {
 	labels, firsts, rows := map[string]int{}, map[string]int{}, 0 // numbers of rows and of first rows
 	for _, t := range tables {

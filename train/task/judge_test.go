@@ -282,7 +282,7 @@ func TestReportBLEU(t *testing.T) {
 	}
 }
 
-// A model with byte model and little training generates parts of characters. Its answers and reports must be valid
+// A model of byte pairs with little training generates parts of characters. Its answers and reports must be valid
 // UTF-8.
 func TestAnswersOfBytePairsAreUTF8(t *testing.T) {
 	c := forRows(t, data.KindSeq2Seq, strings.Repeat("été là\tgarçon 世界\nsommer\tgroß 🙂\nnoël\tœuf\n", 9))

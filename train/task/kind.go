@@ -65,8 +65,8 @@ type kind interface {
 
 	network(m *Model) (network, error) // makes the layers, with the model's Params
 
-	// metrics lists the metrics of the network's loss, with the one that is the kind's score first. Before New has read
-	// the rows of a file, it lists the metrics that the task may have.
+	// metrics lists the metrics of the network's loss. The first is the kind's score. Before New has read the rows of a
+	// file, it lists the metrics that the task may have.
 	metrics(c *Config) metrics
 
 	judge(m *Model, r *Report, j *Judged)      // compares an answer with its references and adds it to a report

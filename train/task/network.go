@@ -49,8 +49,8 @@ func pooled(m *Model) (func(b *layers.Build, inputs G.Nodes) (*G.Node, error), e
 	}, err
 }
 
-// inputs returns nodes for ids (B, Len); for lengths (B), unless the kind is causal; if the Layout has a Start, for the
-// id before each target (B, TargetLen); and, if it has Segments, for the segment of each id (B, Len), the last.
+// inputs returns these nodes in this order: the ids (B, Len); the lengths (B), unless the kind is causal; the id before
+// each target (B, TargetLen), if the Layout has a Start; and the segment of each id (B, Len), if it has Segments.
 func (r reader) inputs(g *G.ExprGraph, size int, l data.Layout) G.Nodes {
 	nodes := G.Nodes{intNode(g, "ids", size, l.Len)}
 	if !r.Config.Kind().causal {

@@ -20,8 +20,8 @@ func ReadConfig(dir string, rules ...data.Rule) (Config, error) {
 
 // Open returns the trained model of a run folder. If the model learned your own rule, pass that rule. Without it, the
 // model answers too, but the rule's Answer can't check inputs; and if the rule had a Spell or a Read, Open returns an
-// error. Open compares the learned rule with the given one of its name, or with Heed's own. It returns an error if they
-// differ in their data or in having a Spell or a Read. It can't compare functions.
+// error. Open compares the learned rule with the given rule of the same name, or with Heed's own. It returns an error
+// if their data differ, or if only one of them has a Spell or a Read. It can't compare functions.
 //
 // The folder may come from someone else: Open checks config.json and the sizes of the weights before it allocates
 // memory for the model. Tokenizers must be as tokenizer.ReadOwn expects them.

@@ -290,8 +290,8 @@ func TestOpenKnowsWhatSpells(t *testing.T) {
 	wantError(t, err, "the run's task copy differs from the known task of that name")
 }
 
-// Open must refuse a model whose parameters need terabytes before it allocates memory for them. It must open a model
-// that only training would need too much memory for.
+// If a model's parameters need terabytes, Open must refuse it before it allocates memory for them. If only training
+// would need too much memory, Open must open the model.
 func TestOpenJudgesMemory(t *testing.T) {
 	t.Parallel()
 	saved := func(change func(c *Config)) (dir string, c Config) {
@@ -344,7 +344,7 @@ func TestOpenJudgesMemory(t *testing.T) {
 	wantError(t, err, "training would need at least", "at most 8 GiB are allowed")
 }
 
-// What a folder holds must be found out, and named in the error if it isn't a run.
+// If a folder isn't a run folder, the error must say what it holds.
 func TestFoldersThatAreNoRuns(t *testing.T) {
 	for _, test := range []struct{ config, adapter, want string }{
 		{"", "", "isn't a run folder: it has no config.json; heed train makes one"},

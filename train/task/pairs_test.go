@@ -27,8 +27,8 @@ func pairRows(n int) string {
 	return s.String()
 }
 
-// Two texts per row are one input with a separator and segments. A model learns what depends on both, and predicts,
-// evaluates and shows its attention like other models.
+// Two texts per row are one input with a separator and segments. A model learns answers that depend on both texts, and
+// predicts, evaluates and shows its attention like other models.
 func TestPairsLearn(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()

@@ -28,7 +28,7 @@ type PredictOptions struct {
 	Top int
 }
 
-// Predict returns the model's answer to an input: the likeliest sequence of symbols, label or tags or, for text, the
+// Predict returns the model's answer to an input: a number, or the likeliest sequence, label or tags; for text, the
 // likeliest next character or token. Bytes of tokens that aren't part of a whole character become U+FFFD. If the task
 // doesn't allow the input, the error is an *InputError.
 func (m *Model) Predict(input string) (string, error) {
@@ -100,8 +100,9 @@ func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOption
 	return answers, nil
 }
 
-// Cuts reports whether an input is longer than the model's context, which is MaxLen symbols, and the model answers it
-// all the same: for classification, it then ignores the end of the input, and for text, the beginning.
+// Cuts reports whether the model answers an input, but ignores a part of it, because the input is longer than the
+// model's context of MaxLen symbols. For text, the model ignores the beginning. If an answer is one label or number, it
+// ignores the end: of the input or, for pairs, of the longer text.
 func (m *Model) Cuts(input string) bool {
 	_, a := m.encode(input)
 	return a.Cut

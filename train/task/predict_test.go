@@ -48,9 +48,8 @@ func manyInputs(t testing.TB, task *Task) []string {
 	return inputs
 }
 
-// The answer to an input must be the same, except for rounding, as without the other inputs. It must be exactly the
-// same in another order and with another GOMAXPROCS. An input that the task doesn't allow must have an error in its own
-// Answer.
+// Other inputs must change the answer to an input only by rounding. Another order and another GOMAXPROCS must not
+// change it at all. An input that the task doesn't allow must have an error in its own Answer.
 func TestPredictAll(t *testing.T) {
 	testseed.Slow(t)
 	for name, c := range configs(t) {
@@ -102,8 +101,8 @@ func TestPredictAll(t *testing.T) {
 	}
 }
 
-// Top must not change an answer, except by a wider beam, and begin with it. All classes together must have the
-// probability 1. Alternatives must come in order, and differ.
+// Top must not change an answer, except by a wider beam. The first alternative must be the answer. Alternatives must
+// differ, and come in order. The probabilities of all classes must add up to 1.
 func TestPredictTop(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -236,7 +235,7 @@ func TestPredictCut(t *testing.T) {
 	}
 }
 
-// An Answer in JSON has a key only if there is something to say, and never a number that JSON doesn't know.
+// In JSON, an Answer leaves out cut and unknown if they are false, and numbers that JSON can't represent.
 func TestAnswerJSON(t *testing.T) {
 	for _, test := range []struct {
 		a    Answer

@@ -72,8 +72,8 @@ const (
 // In TSV and CSV, the values are added fields, empty without an answer. In TSV, a value with a tab or an end of line is
 // quoted. If the file has a header, the names are appended to it. In JSONL, the values are added at the end of the
 // object, as null without an answer; a line that isn't an object is written unchanged. In CoNLL, the line of each token
-// gets the token's tag, and the whole of any other value; lines without an answer get "_". A name that the header or a
-// line of JSONL already has gets the prefix "predicted_".
+// gets its tag, and all other values unchanged; lines without an answer get "_". A name that the header or a line of
+// JSONL already has gets the prefix "predicted_".
 //
 // PredictFile returns an error if ctx is done, if a row isn't valid CSV, so that it couldn't be written back, or if the
 // file's encoding lacks a character of an answer. It reads some thousands of rows at a time.

@@ -116,7 +116,7 @@ func (regressor) targets(b data.Batch) ([]*tensor.Dense, float64) {
 	return []*tensor.Dense{column(b.Numbers), column(weights)}, float64(b.Counted())
 }
 
-// huberDelta is the distance of the loss huber, in standard deviations of the training rows.
+// huberDelta is the distance from which the loss huber is linear, in standard deviations of the training rows.
 const huberDelta = 1
 
 func (r regressor) loss(b *layers.Build, out *G.Node, nodes G.Nodes) (*G.Node, []train.Metric, error) {

@@ -9,14 +9,14 @@ import (
 type Report struct {
 	Units tokenizer.Units // units of answers
 
-	// Judged has, for seq2seq, each source once with all its references; for classification and tagging, each example.
-	// They are in the order of the examples.
+	// For seq2seq, Judged has each source once, with all its references. For other kinds, it has each example. Its
+	// order is the order of the examples.
 	Judged []Judged
 	Right  int // number of right answers in Judged
 
-	// Counts of what the model can't know: sources that it can't answer, sources of which it reads only a part (see
-	// Model.Cuts), sources and references with symbols or labels that training never saw, and references that are
-	// longer than any answer of the model.
+	// These count sources that the model can't answer, sources of which it reads only a part (see Model.Cuts), sources
+	// and references with symbols or labels that training never saw, and references that are longer than any answer of
+	// the model.
 	Unanswered, CutSources, UnknownSources, UnknownReferences, LongReferences int
 
 	// Scores for seq2seq. Errors counts symbols, or words if the answers are byte pairs. If the units are tokens, BLEU

@@ -411,7 +411,7 @@ func TestSkipBad(t *testing.T) {
 	}
 }
 
-// ReadExamples must say so if a run's Header makes a row with one of the model's labels a header.
+// If a run's Header makes the first row a header, but this row has a label of the model, ReadExamples must add a note.
 func TestRowTakenAsHeader(t *testing.T) {
 	rows := strings.Repeat("a\tx\nb\ty\n", 20)
 	c := withFile(t, "classification", "x.tsv", "mail\tqueue\n"+rows)

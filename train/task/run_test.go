@@ -140,8 +140,8 @@ func TestReadRunComparesHistory(t *testing.T) {
 			write(t, path, good)
 		})
 	}
-	// As if the process had been killed after the last check and before the summary. The checkpoint doesn't have that
-	// check.
+	// A process that is killed after the last check and before the summary leaves such a folder. The checkpoint doesn't
+	// have that check.
 	if err := os.Remove(filepath.Join(finished, runfolder.SummaryFile)); err != nil {
 		t.Fatal(err)
 	}

@@ -61,10 +61,9 @@ func (t *Training) plan(steps int) {
 }
 
 const (
-	longEpoch = 2000 // most steps per epoch for which a check at its end is enough
+	longEpoch = 2000 // if an epoch has more steps, there are also checks within it
 
-	// lossDelta is the MinDelta for a loss. The kept weights have at most this much more loss than the best weights. If
-	// the data are easy, all answers are soon right, but the loss falls by a smaller and smaller amount for many more
-	// epochs.
+	// lossDelta is the MinDelta for a loss. The loss of the kept weights is at most this much above the lowest loss. If
+	// the data are easy, all answers are soon right, but the loss goes on falling, ever more slowly, for many epochs.
 	lossDelta = 1e-4
 )

@@ -96,8 +96,8 @@ func (t *Task) Examples() []data.Example {
 	return nil
 }
 
-// Problem returns the task in the form that train.Fit needs. Pass Fit the settings in Config.Training.Config, and a
-// Call with the Config's Seed.
+// Problem returns the task in the form that train.Fit needs. Pass Fit the settings in Config.Training.Config, and
+// RunOptions with the Config's Seed.
 func (t *Task) Problem() train.Problem {
 	dataset := func(e examples) train.Dataset {
 		return train.Dataset{Len: e.n, Order: e.order, Bucket: e.bucket, Batch: func(examples []int) (train.Batch, error) {

@@ -35,8 +35,8 @@ var ErrFinished = errors.New("is finished: there is nothing to resume, unless yo
 // In a Group, every process makes the same Task and calls Train. Only the first process locks, reads and writes the
 // folder, and writes to its Log. The other processes need no access to the folder.
 //
-// Train sets the call's Seed, Checkpoint, Run and Resume itself. Besides train.Fit's lines, it writes to the Log: a
-// line when training begins, the estimated memory and, for rows of a file, the estimated time.
+// Train sets the Seed, Checkpoint, Run and Resume of the options itself. The Log gets the lines of train.Fit, a line
+// when training begins, the estimated memory and, for rows of a file, the estimated time.
 func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) (*Summary, error) {
 	first := options.Group == nil || options.Group.Rank() == 0
 	w, err := t.take(dir, options.Group)

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Every body is either refused, with one line, or within the limits.
+// The service refuses a body with one line, or the values in it are within the limits.
 func FuzzRequest(f *testing.F) {
 	for _, body := range []string{
 		`{"input": ["3 may 1999", "é"], "beam": 2, "top": 3}`, `{"input": "3 may 1999"}`, `{"prompt": "The", "tokens": 3, "temperature": 0.5, "top_k": 2, "top_p": 0.9, "seed": 18446744073709551615}`, `{"input": null}`, `{"input": [null]}`, `{"beam": 1e9}`, `[`, "\xff", `{"\u0069nputs": ["\ud800"]}`,

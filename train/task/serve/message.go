@@ -36,8 +36,8 @@ var (
 	errEnding = &failure{http.StatusServiceUnavailable, errors.New("the service is about to end: try again when it has been restarted")}
 )
 
-// fail answers a request with an error. If the request's context has ended, the reason for that is more important than
-// err, unless err is a failure.
+// fail answers a request with err. But if err isn't a failure and the request's context has ended, it answers with the
+// reason why the context has ended.
 func (h *Handler) fail(w http.ResponseWriter, ctx context.Context, err error) {
 	f := &failure{http.StatusInternalServerError, err}
 	if !errors.As(err, &f) && ctx.Err() != nil && !errors.As(context.Cause(ctx), &f) {

@@ -68,13 +68,13 @@ import (
 type Options struct {
 	MaxBody   int           // bytes per request; 1 MiB by default
 	MaxInputs int           // inputs per request; 256 by default
-	MaxBeam   int           // the largest beam and top of a seq2seq request, and top of tagging; 16 by default, at most task.MaxBeam
+	MaxBeam   int           // the largest beam for seq2seq, and the largest top for seq2seq and tagging; 16 by default, at most task.MaxBeam
 	MaxTop    int           // alternatives per request, top times the number of inputs; 4,096 by default
 	MaxTokens int           // tokens per generation; 1,024 by default
 	Sessions  int           // generations and attention requests at the same time; 16 by default
 	Queue     int           // inputs that may wait; 1,024 by default, or MaxInputs if that is more
 	Batch     int           // inputs of several requests that are answered together; 32 by default
-	Time      time.Duration // for sending and answering a request, and again for receiving the answer; a minute by default
+	Time      time.Duration // to send and answer a request, and the same time again to receive the answer; a minute by default
 
 	// ErrorLog logs panics in the model. The requests that cause them get an error. If ErrorLog is nil, the standard
 	// logger of package log is used.
@@ -121,9 +121,9 @@ type endpoint struct {
 // an error if the model is empty, if a limit is negative, if MaxBeam is more than task.MaxBeam, or if MaxInputs is more
 // than Queue.
 //
-// The model answers one batch at a time, on all processors. Waiting requests with the same beam and top are answered
-// together.
-// A request never waits for others to arrive. If a request ends while it waits, the model doesn't compute it.
+// The model answers one batch at a time, on all processors. It answers waiting requests with the same beam and top
+// together, but a request never waits for others to arrive. If a request ends while it waits, the model doesn't compute
+// it.
 //
 // Only 32 requests with more than 64 KiB, or with unknown length, are accepted at the same time. Others get status 503.
 // So clients can't fill the memory, whatever they send and however slowly.

@@ -544,7 +544,7 @@ func TestTime(t *testing.T) {
 	g := newGate(t)
 	h, _ := start(t, g.Model, Options{Time: 100 * time.Millisecond})
 	defer close(g.opened)
-	// Without a connection, the request can't be too slow to arrive, which has another status.
+	// This request needs no connection, so it can't get the status of a request that arrives too slowly.
 	if got := recorded(h, "POST", "/predict", strings.NewReader(`{"input": "wait"}`)); got.Code != 504 || !strings.Contains(got.Body.String(), "too long") {
 		t.Errorf("got status %d and %s, want 504", got.Code, got.Body)
 	}
