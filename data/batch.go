@@ -100,16 +100,14 @@ func (b *Batch) Rows(start, end int) Batch {
 func (b *Batch) Resize(l Layout, size, length, targetLen int) (Batch, error) {
 	l.Len, l.TargetLen = length, targetLen
 	out, err := newBatch(size, l)
-	if err != nil {
+	switch {
+	case err != nil:
 		return out, err
-	}
-	if (l.Start >= 0) != (b.DecoderInputs != nil) {
+	case (l.Start >= 0) != (b.DecoderInputs != nil):
 		return Batch{}, fmt.Errorf("a Layout with a Start of %d doesn't fit this batch: a batch has DecoderInputs if and only if Start is at least 0", l.Start)
-	}
-	if l.Number != (b.Numbers != nil) {
+	case l.Number != (b.Numbers != nil):
 		return Batch{}, fmt.Errorf("a Layout with Number %t doesn't fit this batch: a batch has Numbers if and only if Number is true", l.Number)
-	}
-	if size < b.Size || (targetLen == 0) != (b.TargetLen == 0) {
+	case size < b.Size || (targetLen == 0) != (b.TargetLen == 0):
 		return Batch{}, fmt.Errorf("can't resize a batch with %d rows and targets of width %d to %d rows and width %d", b.Size, b.TargetLen, size, targetLen)
 	}
 	for row := range size {

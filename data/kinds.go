@@ -25,13 +25,12 @@ func NewCoder(rule Rule) (Coder, error) {
 
 func newCoder(rule Rule) (Coder, error) {
 	plain := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_' }
-	if rule.Name == "" || len(rule.Name) > maxName || strings.TrimFunc(rule.Name, plain) != "" {
+	switch {
+	case rule.Name == "" || len(rule.Name) > maxName || strings.TrimFunc(rule.Name, plain) != "":
 		return nil, fmt.Errorf("a rule's Name must have 1 to %d bytes, and only letters, digits, - and _, got %.100q; for one of Heed's own rules, call toy.Named", maxName, rule.Name)
-	}
-	if rule.MaxLen < 1 || rule.MaxAnswer < 0 {
+	case rule.MaxLen < 1 || rule.MaxAnswer < 0:
 		return nil, fmt.Errorf("MaxLen must be at least 1 and MaxAnswer at least 0, got %d and %d", rule.MaxLen, rule.MaxAnswer)
-	}
-	if max(rule.MaxLen, rule.MaxAnswer) > longest {
+	case max(rule.MaxLen, rule.MaxAnswer) > longest:
 		return nil, fmt.Errorf("MaxLen and MaxAnswer may be at most %d, got %d and %d", longest, rule.MaxLen, rule.MaxAnswer)
 	}
 	k, ok := kinds[rule.Kind]

@@ -98,13 +98,12 @@ func (t *Text) scan() error {
 	var seen runeSet
 	for offset := int64(0); offset < t.size; t.chars++ {
 		r, n, err := reader.ReadRune()
-		if err == io.EOF {
+		switch {
+		case err == io.EOF:
 			return errChanged
-		}
-		if err != nil {
+		case err != nil:
 			return err
-		}
-		if r == utf8.RuneError && n == 1 {
+		case r == utf8.RuneError && n == 1:
 			return fmt.Errorf("%w: %s", &tokenizer.InvalidUTF8Error{Offset: offset}, textfile.Advice)
 		}
 		if t.vocab == nil {

@@ -116,13 +116,12 @@ func (block *Block) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 // MultiHeadAttention.ForwardMemory.
 func (block *Block) ForwardCross(b *Build, x, memory *G.Node, self, cross Mask) (*G.Node, error) {
 	cached := block.causal && b.Cache != nil
-	if memory != nil && block.Cross == nil {
+	switch {
+	case memory != nil && block.Cross == nil:
 		return nil, fmt.Errorf("%s has no cross-attention and can't attend to an encoder's output: make the block with NewCrossDecoderBlock", block.name)
-	}
-	if memory == nil && block.Cross != nil && !cached {
+	case memory == nil && block.Cross != nil && !cached:
 		return nil, fmt.Errorf("%s has cross-attention and needs an encoder's output (for an EncoderDecoder, call Decode)", block.name)
-	}
-	if block.causal && (self.Offset != 0 || self.Offsets != nil) {
+	case block.causal && (self.Offset != 0 || self.Offsets != nil):
 		return nil, fmt.Errorf("%s: the mask of self-attention can't have an offset, because queries and keys are the same tokens", block.name)
 	}
 	self.Causal = self.Causal || block.causal

@@ -104,16 +104,14 @@ func (c AttentionConfig) withDefaults(layer string, dim int) (AttentionConfig, e
 func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAttention, error) {
 	a := &MultiHeadAttention{name: p.scopeName("attention"), scope: p.scope()}
 	c, err := c.withDefaults(a.name, dim)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if c.NormEps != 0 && !c.QKNorm {
+	case c.NormEps != 0 && !c.QKNorm:
 		return nil, fmt.Errorf("%s: NormEps needs QKNorm: set QKNorm or leave NormEps at 0, got %v", a.name, c.NormEps)
-	}
-	if c.TieQueryKey && c.KeyInput != dim {
+	case c.TieQueryKey && c.KeyInput != dim:
 		return nil, fmt.Errorf("%s: TieQueryKey needs keys of the queries' width, %d, got a KeyInput of %d", a.name, dim, c.KeyInput)
-	}
-	if c.TieQueryKey && c.KeyValueHeads != c.Heads {
+	case c.TieQueryKey && c.KeyValueHeads != c.Heads:
 		return nil, fmt.Errorf("%s: TieQueryKey needs one key head per query head: KeyValueHeads must be %d, got %d", a.name, c.Heads, c.KeyValueHeads)
 	}
 	a.heads, a.groups = c.Heads, c.KeyValueHeads

@@ -72,13 +72,12 @@ func (r Rotary) Rotate(b *Build, x *G.Node, heads int, positions *G.Node) (*G.No
 
 // check returns an error if r is invalid for heads of the given width.
 func (r Rotary) check(layer string, width int) error {
-	if r.Base != 0 && !(r.Base >= 1/ops.Largest && r.Base <= ops.Largest) {
+	switch {
+	case r.Base != 0 && !(r.Base >= 1/ops.Largest && r.Base <= ops.Largest):
 		return fmt.Errorf("%s: Base must be from %v to %v, or 0 for 10,000, got %v", layer, 1/ops.Largest, ops.Largest, r.Base)
-	}
-	if r.Dim < 0 || r.Dim%2 != 0 || r.Dim > width {
+	case r.Dim < 0 || r.Dim%2 != 0 || r.Dim > width:
 		return fmt.Errorf("%s: Dim must be even and at most the width of a head, %d, or 0 for all, got %d", layer, width, r.Dim)
-	}
-	if r.Dim == 0 && width%2 != 0 {
+	case r.Dim == 0 && width%2 != 0:
 		return fmt.Errorf("%s: heads must have an even width unless Dim is set, got width %d", layer, width)
 	}
 	r = r.complete(width)

@@ -61,29 +61,25 @@ func (s RotaryScaling) check(layer string, dim int, base float64) error {
 	if unused != (RotaryScaling{}) {
 		return fail("Kind %q doesn't use %+v", s.Kind, unused)
 	}
-	if s.Kind == "" {
+	switch {
+	case s.Kind == "":
 		return nil
-	}
-	if !(s.Factor >= 1 && s.Factor <= ops.Largest) {
+	case !(s.Factor >= 1 && s.Factor <= ops.Largest):
 		return fail("Factor must be from 1 to %v, got %v", ops.Largest, s.Factor)
-	}
-	if s.Kind == "ntk" && dim < 4 {
+	case s.Kind == "ntk" && dim < 4:
 		return fail(`"ntk" needs at least 2 pairs to rotate, got %d`, dim/2)
-	}
-	if s.Kind == "linear" || s.Kind == "ntk" {
+	case s.Kind == "linear" || s.Kind == "ntk":
 		return nil
-	}
-	if s.OriginalLen < 1 {
+	case s.OriginalLen < 1:
 		return fail("OriginalLen must be at least 1, got %d", s.OriginalLen)
 	}
 	low, high := s.bounds()
-	if !(low > 0 && low < high && high <= ops.Largest) {
+	switch {
+	case !(low > 0 && low < high && high <= ops.Largest):
 		return fail("Low must be above 0, and High above Low and at most %v, got %v and %v", ops.Largest, low, high)
-	}
-	if !(s.Magnitude >= 0 && s.Magnitude <= ops.Largest) {
+	case !(s.Magnitude >= 0 && s.Magnitude <= ops.Largest):
 		return fail("Magnitude must be above 0 and at most %v, or 0 for 0.1·ln(Factor) + 1, got %v", ops.Largest, s.Magnitude)
-	}
-	if s.Kind == "yarn" && base <= 1 {
+	case s.Kind == "yarn" && base <= 1:
 		return fail(`"yarn" needs a Base above 1, got %v`, base)
 	}
 	return nil

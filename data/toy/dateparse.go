@@ -113,13 +113,12 @@ func (w writtenDate) date() (zero time.Time, err error) {
 		return zero, fmt.Errorf("there is no month %d: with dots the day is first (7.3.2024), with slashes the month (3/7/2024)", month)
 	}
 	date := time.Date(year, time.Month(month), w.day, 0, 0, 0, 0, time.UTC)
-	if date.Day() != w.day {
+	switch {
+	case date.Day() != w.day:
 		return zero, fmt.Errorf("there is no day %d in %v %d", w.day, time.Month(month), year)
-	}
-	if w.suffix != "" && w.suffix != ordinal(w.day) {
+	case w.suffix != "" && w.suffix != ordinal(w.day):
 		return zero, fmt.Errorf("the day must be %d%s, got %d%s", w.day, ordinal(w.day), w.day, w.suffix)
-	}
-	if w.weekday == "" {
+	case w.weekday == "":
 		return date, nil
 	}
 	weekday := nameIndex(w.weekday, 7, func(i int) string { return time.Weekday(i % 7).String() })

@@ -99,16 +99,14 @@ func (c AttentionConfig) Check(name string) error {
 	if err := CheckRate(name, c.Dropout); err != nil {
 		return err
 	}
-	if !(math.Abs(c.Scale) <= Largest) {
+	switch {
+	case !(math.Abs(c.Scale) <= Largest):
 		return fmt.Errorf("%s: Scale must be finite and from −%[2]v to %[2]v (0 means 1/√K), got %[3]v", name, Largest, c.Scale)
-	}
-	if !(c.Softcap >= 0 && c.Softcap <= Largest) {
+	case !(c.Softcap >= 0 && c.Softcap <= Largest):
 		return fmt.Errorf("%s: Softcap must be above 0 and at most %v, or 0 for no cap, got %v", name, Largest, c.Softcap)
-	}
-	if c.Heads < 0 || c.KeyValueHeads < 0 || c.Heads == 0 && c.KeyValueHeads > 0 {
+	case c.Heads < 0 || c.KeyValueHeads < 0 || c.Heads == 0 && c.KeyValueHeads > 0:
 		return fmt.Errorf("%s: Heads and KeyValueHeads must be at least 0, and KeyValueHeads must be 0 if Heads is 0, got %d and %d", name, c.Heads, c.KeyValueHeads)
-	}
-	if c.KeyValueHeads > 0 && c.Heads%c.KeyValueHeads != 0 {
+	case c.KeyValueHeads > 0 && c.Heads%c.KeyValueHeads != 0:
 		return fmt.Errorf("%s: Heads must be a multiple of KeyValueHeads, got %d and %d", name, c.Heads, c.KeyValueHeads)
 	}
 	return nil
@@ -163,13 +161,12 @@ func (c AttentionConfig) shapes(q, k, v tensor.Shape) (l attentionLayout, err er
 	bad := func(format string, args ...any) (attentionLayout, error) {
 		return l, fmt.Errorf("%s: %s, got %v, %v and %v", c.Name, fmt.Sprintf(format, args...), q, k, v)
 	}
-	if c.Heads > 0 && (r < 2 || r > 3 || len(k) != r || len(v) != r) {
+	switch {
+	case c.Heads > 0 && (r < 2 || r > 3 || len(k) != r || len(v) != r):
 		return bad("with Heads, query, key and value must have shape (B, T, H·K), (B, S, G·K) and (B, S, G·V), or all must lack B")
-	}
-	if r < 2 || r > 4 || len(k) != r || len(v) != r {
+	case r < 2 || r > 4 || len(k) != r || len(v) != r:
 		return bad("query, key and value must all have shape (T, K), (B, T, K) or (B, H, T, K)")
-	}
-	if r > 2 && (q[0] != k[0] || q[0] != v[0]) {
+	case r > 2 && (q[0] != k[0] || q[0] != v[0]):
 		return bad("query, key and value must have the same batch axis")
 	}
 	l = attentionLayout{heads: 1, groups: 1, width: q[r-1], value: v[r-1], scores: append(q[:r-1].Clone(), k[r-2])}

@@ -37,6 +37,13 @@ type forgetter interface {
 	Forget(sequence int) error
 }
 
+// prefix puts "decode: " before an error.
+func prefix(err *error) {
+	if *err != nil {
+		*err = fmt.Errorf("decode: %w", *err)
+	}
+}
+
 // noRoom returns the error for a sequence that has no room for its new tokens.
 func noRoom(sequence, room, tokens int) error {
 	return fmt.Errorf("sequence %d has room for %d more tokens, got %d: use fewer tokens, or a model with room for longer sequences", sequence, room, tokens)

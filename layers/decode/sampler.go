@@ -29,13 +29,12 @@ type Sampler struct {
 //
 // Sample returns an error if the Sampler is invalid, if a logit is NaN or +Inf, or if all logits are −Inf.
 func (s Sampler) Sample(logits []float64, rng *rand.Rand) (token int, err error) {
+	defer prefix(&err)
 	if err := s.Check(); err != nil {
-		return 0, fmt.Errorf("decode: %w", err)
+		return 0, err
 	}
-	if token, _, err = s.sample(logits, rng); err != nil {
-		return 0, fmt.Errorf("decode: %w", err)
-	}
-	return token, nil
+	token, _, err = s.sample(logits, rng)
+	return token, err
 }
 
 // Probs returns the probability with which Sample chooses each token. Their sum is 1, except for rounding. Probs

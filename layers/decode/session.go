@@ -107,13 +107,12 @@ func newSession(d *layers.Decoder, batch, capacity, cores int, forward forward) 
 // positions. The argument asked is the configured number; 0 means the limit.
 func longest(option string, asked int, positions layers.Positions) (int, error) {
 	maxLen := positions.MaxLen() // 0 for no limit
-	if asked < 1 && maxLen == 0 {
+	switch {
+	case asked < 1 && maxLen == 0:
 		return 0, fmt.Errorf("decode: %s must be at least 1, because the model's positions have no limit, got %d", option, asked)
-	}
-	if asked < 0 {
+	case asked < 0:
 		return 0, fmt.Errorf("decode: %s must be at least 0, got %d", option, asked)
-	}
-	if asked == 0 || maxLen == 0 {
+	case asked == 0 || maxLen == 0:
 		return max(asked, maxLen), nil
 	}
 	return min(asked, maxLen), nil
@@ -147,16 +146,8 @@ func (s *Session) Room(sequence int) int {
 // Step appends tokens to the sequences and returns the logits of the next tokens; see Model. All steps with one token
 // per sequence share a graph. In a longer step, rows are padded to the longest row. Step builds a graph for this
 // length, unless it still has one from a recent step.
-func (s *Session) Step(tokens [][]int) ([][]float64, error) {
-	logits, err := s.step(tokens)
-	if err != nil {
-		return nil, fmt.Errorf("decode: %w", err)
-	}
-	return logits, nil
-}
-
-// step is Step without the prefix "decode: " in its errors.
-func (s *Session) step(tokens [][]int) ([][]float64, error) {
+func (s *Session) Step(tokens [][]int) (logits [][]float64, err error) {
+	defer prefix(&err)
 	if s.single == nil {
 		return nil, errClosed
 	}
@@ -236,24 +227,20 @@ func (s *Session) graph(tokens int) (*graph, error) {
 }
 
 // Reorder replaces every sequence i by a copy of the old sequence parents[i]; see Model.
-func (s *Session) Reorder(parents []int) error {
-	if err := s.cache.Reorder(parents...); err != nil {
-		return fmt.Errorf("decode: %w", err)
-	}
-	return nil
+func (s *Session) Reorder(parents []int) (err error) {
+	defer prefix(&err)
+	return s.cache.Reorder(parents...)
 }
 
 // Forget empties a sequence. It returns an error if there is no such sequence.
-func (s *Session) Forget(sequence int) error {
+func (s *Session) Forget(sequence int) (err error) {
+	defer prefix(&err)
 	if sequence < 0 || sequence >= s.Batch() {
-		return fmt.Errorf("decode: the sequence to forget must be from 0 to %d, got %d", s.Batch()-1, sequence)
+		return fmt.Errorf("the sequence to forget must be from 0 to %d, got %d", s.Batch()-1, sequence)
 	}
 	lengths := s.cache.Lengths()
 	lengths[sequence] = 0
-	if err := s.cache.Truncate(lengths...); err != nil {
-		return fmt.Errorf("decode: %w", err)
-	}
-	return nil
+	return s.cache.Truncate(lengths...)
 }
 
 // Reset empties all sequences.
