@@ -28,6 +28,11 @@ type BLEU struct {
 
 	right, total      [bleuLongest]int // matches and n-grams, by length − 1
 	length, reference int              // tokens in the answers, and in their closest references
+
+	grams  ngrams
+	ids    map[string]uint32 // ids of the answer's tokens, from 1; all other tokens have id 0
+	units  []uint32
+	limits []int
 }
 
 const bleuLongest = 4
@@ -42,30 +47,42 @@ func (b *BLEU) Add(answer string, references ...string) {
 		split = tokens13a
 	}
 	tokens := split(answer)
-	var limits [bleuLongest]map[ngram[string]]int // how often a reference has each n-gram, at most
-	for n := range limits {
-		limits[n] = map[ngram[string]]int{}
+	if b.ids == nil || len(b.ids) > large {
+		b.ids = map[string]uint32{}
 	}
+	clear(b.ids)
+	for _, token := range tokens {
+		if b.ids[token] == 0 {
+			b.ids[token] = uint32(len(b.ids) + 1)
+		}
+	}
+	b.grams.longest = bleuLongest
+	b.grams.index(b.encode(tokens))
+	b.limits = append(b.limits[:0], make([]int, len(b.grams.length))...)
 	closest := -1
 	for _, reference := range references {
 		words := split(reference)
-		for n := range limits {
-			for g, count := range grams(words, n+1) {
-				limits[n][g] = max(limits[n][g], count)
-			}
+		for node, n := range b.grams.count(b.encode(words)) {
+			b.limits[node] = max(b.limits[node], n)
 		}
 		if d, least := away(len(words), len(tokens)), away(closest, len(tokens)); closest < 0 || d < least || d == least && len(words) < closest {
 			closest = len(words)
 		}
 	}
-	for n := range limits {
-		for g, count := range grams(tokens, n+1) {
-			b.right[n] += min(count, limits[n][g])
-		}
+	b.grams.matches(b.right[:], b.limits)
+	for n := range bleuLongest {
 		b.total[n] += max(len(tokens)-n, 0)
 	}
 	b.length += len(tokens)
 	b.reference += closest
+}
+
+func (b *BLEU) encode(tokens []string) []uint32 {
+	b.units = b.units[:0]
+	for _, token := range tokens {
+		b.units = append(b.units, b.ids[token])
+	}
+	return b.units
 }
 
 func away(a, b int) int { return max(a-b, b-a) }

@@ -1,7 +1,5 @@
 package score
 
-import "slices"
-
 // CHRF is chrF2, the F-score of character n-grams (Popović, chrF: character n-gram F-score for automatic MT evaluation,
 // 2015; β = 2 from her paper of 2016). It gives the same score as sacreBLEU 2 by default (Post, A Call for Clarity in
 // Reporting BLEU Scores, 2018): signature case:mixed, eff:yes, nc:6, nw:0, space:no.
@@ -15,7 +13,12 @@ import "slices"
 //	chrF = 100 · (1 + β²) · P · R / (β² · P + R)
 //
 // If an answer has several references, only the one with the highest chrF counts; of equal ones, the first.
-type CHRF struct{ stats chrStats }
+type CHRF struct {
+	stats  chrStats
+	grams  ngrams
+	answer []uint32
+	other  []uint32
+}
 
 const (
 	chrLongest = 6
@@ -30,24 +33,20 @@ func (c *CHRF) Add(answer string, references ...string) {
 	if len(references) == 0 {
 		references = []string{""}
 	}
-	units := characters(answer)
-	var own [chrLongest]map[ngram[rune]]int
-	for n := range own {
-		own[n] = grams(units, n+1)
-	}
+	c.grams.longest = chrLongest
+	c.answer = characters(c.answer, answer)
+	c.grams.index(c.answer)
 	var best chrStats
 	highest := -1.0
 	for _, reference := range references {
-		other := characters(reference)
+		c.other = characters(c.other, reference)
 		var s chrStats
-		for n := range own {
-			if s.reference[n] = max(len(other)-n, 0); s.reference[n] > 0 {
-				s.answer[n] = max(len(units)-n, 0)
-			}
-			for g, count := range grams(other, n+1) {
-				s.common[n] += min(count, own[n][g])
+		for n := range chrLongest {
+			if s.reference[n] = max(len(c.other)-n, 0); s.reference[n] > 0 {
+				s.answer[n] = max(len(c.answer)-n, 0)
 			}
 		}
+		c.grams.matches(s.common[:], c.grams.count(c.other))
 		if f := s.score(chrBeta); f > highest {
 			best, highest = s, f
 		}
@@ -78,5 +77,13 @@ func (s *chrStats) score(beta float64) float64 {
 	return 100 * (1 + beta*beta) * precision * recall / (beta*beta*precision + recall)
 }
 
-// characters returns the characters of text that aren't white space.
-func characters(text string) []rune { return slices.DeleteFunc([]rune(text), isSpace) }
+// characters returns the characters of text that aren't white space. It overwrites units.
+func characters(units []uint32, text string) []uint32 {
+	units = units[:0]
+	for _, r := range text {
+		if !isSpace(r) {
+			units = append(units, uint32(r))
+		}
+	}
+	return units
+}

@@ -2,18 +2,67 @@ package score
 
 import "unicode"
 
-// An ngram has up to 6 units. The rest are zero.
-type ngram[T comparable] [6]T
+// ngrams counts the n-grams of one answer, and how often they occur in its references. It holds the answer's n-grams in
+// a tree: a node's children are the n-grams that have one more unit. A lookup takes one step per unit, and no n-gram
+// needs a slice or string of its own.
+type ngrams struct {
+	longest int
+	child   map[uint64]uint32 // each node's children; a key has the node (high 32 bits) and the next unit
+	length  []int             // length of each node's n-gram; node 0 is the root, with length 0
+	answer  []int             // how often the answer has each node's n-gram
+	other   []int             // how often a reference has each node's n-gram
+}
 
-// grams returns how often each n-gram occurs in a text.
-func grams[T comparable](units []T, n int) map[ngram[T]]int {
-	counts := map[ngram[T]]int{}
-	for i := 0; i+n <= len(units); i++ {
-		var g ngram[T]
-		copy(g[:n], units[i:])
-		counts[g]++
+// A map with more than large keys is replaced, because clearing it for every short answer would be slow.
+const large = 1 << 12
+
+// index replaces the answer's n-grams.
+func (g *ngrams) index(units []uint32) {
+	if g.child == nil || len(g.child) > large {
+		g.child = map[uint64]uint32{}
 	}
-	return counts
+	clear(g.child)
+	g.length, g.answer = append(g.length[:0], 0), append(g.answer[:0], 0)
+	for i := range units {
+		node := uint32(0)
+		for n, unit := range units[i:min(i+g.longest, len(units))] {
+			key := uint64(node)<<32 | uint64(unit)
+			next, ok := g.child[key]
+			if !ok {
+				next = uint32(len(g.length))
+				g.child[key] = next
+				g.length, g.answer = append(g.length, n+1), append(g.answer, 0)
+			}
+			g.answer[next]++
+			node = next
+		}
+	}
+}
+
+// count returns how often each n-gram of the answer occurs in a reference, by node. The next call overwrites the
+// result.
+func (g *ngrams) count(units []uint32) []int {
+	g.other = append(g.other[:0], make([]int, len(g.length))...)
+	for i := range units {
+		node := uint32(0)
+		for _, unit := range units[i:min(i+g.longest, len(units))] {
+			next, ok := g.child[uint64(node)<<32|uint64(unit)]
+			if !ok {
+				break // the answer has no longer n-gram with this beginning either
+			}
+			g.other[next]++
+			node = next
+		}
+	}
+	return g.other
+}
+
+// matches adds the number of matches of each length to sums[length−1]. The argument count is the result of g.count for
+// a reference.
+func (g *ngrams) matches(sums []int, count []int) {
+	for node := 1; node < len(g.length); node++ {
+		sums[g.length[node]-1] += min(g.answer[node], count[node])
+	}
 }
 
 // isSpace reports whether r is white space in Python, and so in sacreBLEU.
