@@ -42,7 +42,7 @@ type Stop int
 
 // The reasons why a sequence ended. If several reasons apply, Result.Stop is the first of them in this list.
 const (
-	StopNone      Stop = iota // Generate returned an error before the sequence ended
+	_             Stop = iota // Generate returned an error before the sequence ended
 	StopEnd                   // the next token was one of Options.End
 	StopCaller                // Options.OnToken returned false
 	StopMaxTokens             // the sequence has Options.MaxTokens new tokens
@@ -123,7 +123,7 @@ func (g *generation) run(ctx context.Context) error {
 			return err
 		}
 		for i := range g.results {
-			if g.results[i].Stop != StopNone {
+			if g.results[i].Stop != 0 {
 				continue
 			}
 			token, err := g.extend(i, logits[i])
@@ -131,7 +131,7 @@ func (g *generation) run(ctx context.Context) error {
 				return fmt.Errorf("decode: sequence %d: %w", i, err)
 			}
 			tokens[i] = []int{token}
-			if g.results[i].Stop != StopNone {
+			if g.results[i].Stop != 0 {
 				tokens[i] = nil
 				live--
 			}

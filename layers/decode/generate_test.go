@@ -281,7 +281,7 @@ func TestGenerateCancelled(t *testing.T) {
 		t.Fatalf("got the error %v after %d steps, want %v after 3", err, m.steps, context.Canceled)
 	}
 	for i, r := range results {
-		if want, _ := greedily(m, prompts[i], 3); !slices.Equal(r.Tokens, want) || r.Stop != decode.StopNone {
+		if want, _ := greedily(m, prompts[i], 3); !slices.Equal(r.Tokens, want) || r.Stop != 0 {
 			t.Errorf("sequence %d: got %v, %v, want %v", i, r.Tokens, r.Stop, want)
 		}
 	}
@@ -315,7 +315,7 @@ func TestGenerateChecksSampler(t *testing.T) {
 }
 
 func TestStopString(t *testing.T) {
-	for stop, want := range map[decode.Stop]string{decode.StopNone: "not ended", decode.StopRoom: "no more room in the model", 9: "Stop(9)", -1: "Stop(-1)"} {
+	for stop, want := range map[decode.Stop]string{0: "not ended", decode.StopRoom: "no more room in the model", 9: "Stop(9)", -1: "Stop(-1)"} {
 		if got := stop.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}

@@ -27,7 +27,7 @@ type Summary struct {
 	ValScore  *float64 `json:"val_score,omitempty"`
 	ScoreName string   `json:"-"`
 
-	ValLossPerCharacter *float64 `json:"val_loss_per_character,omitempty"` // for text in tokens: see Score.PerCharacter
+	ValLossPerCharacter *float64 `json:"val_loss_per_character,omitempty"` // for text in tokens; comparable between models with different tokenizers
 
 	SHA256        map[string]string `json:"sha256"`                   // checksum of each file by its name; for summary.json: of the Summary without this checksum and Seconds
 	WeightsSHA256 string            `json:"weights_sha256,omitempty"` // checksum in the header of model.safetensors, which Open and Load compare

@@ -138,9 +138,9 @@ type Score struct {
 	others      string // the other metrics, in words
 }
 
-// PerCharacter returns the loss per character, which is comparable between models with different tokenizers. Without
+// perCharacter returns the loss per character, which is comparable between models with different tokenizers. Without
 // Characters it is the Loss.
-func (s Score) PerCharacter() float64 {
+func (s Score) perCharacter() float64 {
 	if s.Characters == 0 {
 		return s.Loss
 	}
@@ -151,7 +151,7 @@ func (s Score) PerCharacter() float64 {
 func (s Score) String() string {
 	loss := fmt.Sprintf("Val=%.6f", s.Loss)
 	if s.Characters > 0 {
-		loss += fmt.Sprintf(" per token, %.6f per character", s.PerCharacter())
+		loss += fmt.Sprintf(" per token, %.6f per character", s.perCharacter())
 	}
 	if s.share {
 		return fmt.Sprintf("%s, %s %.4f (%d of %d %s %s)", loss, spoken(s.Name), s.Value, s.Right, s.Total, s.unit, s.right)
