@@ -2,7 +2,6 @@ package score
 
 import (
 	"math"
-	"regexp"
 	"strings"
 )
 
@@ -116,21 +115,49 @@ func tokens13a(text string) []string {
 			text = strings.ReplaceAll(text, e[0], e[1])
 		}
 	}
-	text = " " + text + " "
-	for _, rule := range rules13a {
-		text = rule.found.ReplaceAllString(text, rule.form)
+	var alone []byte // the text with spaces around punctuation that is always a token
+	for _, c := range []byte(" " + text + " ") {
+		if apart(c) {
+			alone = append(alone, ' ', c, ' ')
+		} else {
+			alone = append(alone, c)
+		}
 	}
-	return strings.FieldsFunc(text, isSpace)
+	// Like a regular expression, each rule continues after the two characters that it matched.
+	after := pairs(alone, func(a, b byte) bool { return !digit(a) && point(b) }, "a b ")
+	before := pairs(after, func(a, b byte) bool { return point(a) && !digit(b) }, " a b")
+	dashes := pairs(before, func(a, b byte) bool { return digit(a) && b == '-' }, "a b ")
+	return strings.FieldsFunc(string(dashes), isSpace)
 }
 
-// rules13a separate punctuation from words: ASCII punctuation except apostrophe, comma, dash and point, then points and
-// commas that don't stand between digits, and dashes after a digit.
-var rules13a = []struct {
-	found *regexp.Regexp
-	form  string
-}{
-	{regexp.MustCompile("[ -&(-+/:-@[-`{-~]"), " $0 "},
-	{regexp.MustCompile("([^0-9])([.,])"), "$1 $2 "},
-	{regexp.MustCompile("([.,])([^0-9])"), " $1 $2"},
-	{regexp.MustCompile("([0-9])(-)"), "$1 $2 "},
+// apart reports whether a byte is a space or ASCII punctuation, except apostrophe, comma, dash and point.
+func apart(c byte) bool {
+	return ' ' <= c && c <= '&' || '(' <= c && c <= '+' || c == '/' || ':' <= c && c <= '@' || '[' <= c && c <= '`' || '{' <= c && c <= '~'
+}
+
+func digit(c byte) bool { return '0' <= c && c <= '9' }
+func point(c byte) bool { return c == '.' || c == ',' }
+
+// pairs replaces two neighbouring bytes with form wherever found returns true for them. In form, a and b stand for the
+// two bytes.
+func pairs(text []byte, found func(a, b byte) bool, form string) []byte {
+	out := make([]byte, 0, len(text)+len(text)/4)
+	for i := 0; i < len(text); i++ {
+		if i+1 == len(text) || !found(text[i], text[i+1]) {
+			out = append(out, text[i])
+			continue
+		}
+		for _, c := range []byte(form) {
+			switch c {
+			case 'a':
+				out = append(out, text[i])
+			case 'b':
+				out = append(out, text[i+1])
+			default:
+				out = append(out, ' ')
+			}
+		}
+		i++
+	}
+	return out
 }
