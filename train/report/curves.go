@@ -33,7 +33,7 @@ type mark struct {
 	Label string `json:"label"`
 }
 
-// A number has seven digits in JSON, unless it is whole. If it isn't finite, it is null.
+// A number has seven digits in JSON. If it isn't finite, it is null.
 type number float64
 
 func (n number) finite() bool { return !math.IsNaN(float64(n)) && !math.IsInf(float64(n), 0) }
@@ -41,9 +41,6 @@ func (n number) finite() bool { return !math.IsNaN(float64(n)) && !math.IsInf(fl
 func (n number) MarshalJSON() ([]byte, error) {
 	if !n.finite() {
 		return []byte("null"), nil
-	}
-	if float64(n) == math.Trunc(float64(n)) {
-		return json.Marshal(float64(n))
 	}
 	short, err := strconv.ParseFloat(strconv.FormatFloat(float64(n), 'g', 7, 64), 64)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -183,10 +184,31 @@ type state struct {
 // columns holds the points of two curves. X and RateX are the numbers of the points' last steps. A point of Rate, in
 // steps per second, covers at least one second, so Rate may have fewer points than Loss.
 type columns struct {
-	X     []number `json:"x"`
-	Loss  []number `json:"loss"`
-	RateX []number `json:"rateX"`
-	Rate  []number `json:"rate"`
+	X     column `json:"x"`
+	Loss  column `json:"loss"`
+	RateX column `json:"rateX"`
+	Rate  column `json:"rate"`
+}
+
+// A column is a list of numbers. JSON shortens them to five digits; numbers that aren't finite are null.
+type column []float64
+
+func (c column) MarshalJSON() ([]byte, error) {
+	b := []byte{'['}
+	for i, x := range c {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		switch {
+		case math.IsNaN(x) || math.IsInf(x, 0):
+			b = append(b, "null"...)
+		case x == math.Trunc(x):
+			b = strconv.AppendFloat(b, x, 'g', -1, 64)
+		default:
+			b = strconv.AppendFloat(b, x, 'g', 5, 64)
+		}
+	}
+	return append(b, ']'), nil
 }
 
 // state returns the run's state.
@@ -215,9 +237,9 @@ func (l *Live) state() state {
 	c := &s.Curve
 	var timed sums
 	for _, p := range points {
-		c.X, c.Loss = append(c.X, number(p.x)), append(c.Loss, number(p.mean()))
+		c.X, c.Loss = append(c.X, float64(p.x)), append(c.Loss, p.mean())
 		if timed.add(p.sums, 1); timed.seconds >= 1 {
-			c.RateX, c.Rate = append(c.RateX, number(p.x)), append(c.Rate, number(timed.rate()))
+			c.RateX, c.Rate = append(c.RateX, float64(p.x)), append(c.Rate, timed.rate())
 			timed = sums{}
 		}
 	}
@@ -235,14 +257,14 @@ func (s state) checks() any {
 		}
 		some = append(some, s.history[i])
 	}
-	values := map[string][]number{} // by their names in the history
+	values := map[string]column{} // by their names in the history
 	var losses series
 	for i, check := range some {
 		set := func(name string, x float64) {
 			if values[name] == nil {
-				values[name] = slices.Repeat([]number{number(math.NaN())}, len(some))
+				values[name] = slices.Repeat(column{math.NaN()}, len(some))
 			}
-			values[name][i] = number(x)
+			values[name][i] = x
 		}
 		set("epoch", float64(check.Epoch))
 		set("step", float64(check.Step))

@@ -308,3 +308,10 @@ func TestManyChecks(t *testing.T) {
 		t.Errorf("got %d checks, the best at index %d, %v; want about %d, with the best and the last step", n, got.Best, err, maxPoints)
 	}
 }
+
+// A curve without points is an empty list, not null, which the page couldn't draw.
+func TestEmptyColumn(t *testing.T) {
+	if got, err := json.Marshal(column(nil)); err != nil || string(got) != "[]" {
+		t.Errorf("got %s, %v, want []", got, err)
+	}
+}
