@@ -308,7 +308,7 @@ func TestJobMemory(t *testing.T) {
 		for tick := time.Tick(2 * time.Millisecond); ; {
 			select {
 			case err := <-ended:
-				found := saidMemory.FindStringSubmatch(stdout.String())
+				found := memoryLine.FindStringSubmatch(stdout.String())
 				if err != nil || found == nil || len(pids) != processes {
 					t.Fatalf("the job of the processes %v ends with %v and prints %q", pids, err, stdout.String())
 				}
