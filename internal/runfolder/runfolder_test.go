@@ -50,7 +50,7 @@ func TestSummarySum(t *testing.T) {
 	}
 }
 
-// A sealed content must pass. A change of any byte except those of the seal's own quotes must be found.
+// A sealed content must pass. A change of any byte must be found, except in the quotes around the seal.
 func TestSeal(t *testing.T) {
 	content := []byte(`{"about":"` + Unsealed + `","sha256":"` + Unsealed + `"}`)
 	Seal(content)

@@ -24,7 +24,7 @@ func numberRows(n int) string {
 	return s.String()
 }
 
-// A model learns numbers far from 0, the scores of training agree with those of Judge, and the answers are numbers in
+// A model learns numbers far from 0, training and Judge give the same scores, and the answers are numbers in
 // JSON.
 func TestRegression(t *testing.T) {
 	testseed.Slow(t)

@@ -171,7 +171,7 @@ func (t *Task) Evaluate(ctx context.Context) (Score, error) {
 	return t.score(values["val_loss"], values), nil
 }
 
-// score returns the Score for a validation loss and validation metrics, such as those of a check.
+// score returns the Score for a validation loss and the validation metrics of a check or of an evaluation.
 func (t *Task) score(loss float64, values map[string]float64) Score {
 	k := t.Config.Kind()
 	s := Score{Loss: loss, Name: k.Score, Value: values["val_"+k.Score], Total: t.set.judged(), share: k.Share, unit: k.Unit, right: k.Right}
