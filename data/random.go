@@ -41,6 +41,8 @@ func mix(x uint64) uint64 {
 // HeldOut reports whether all rows with this key, such as a source, are for validation and not for training. The
 // argument share, from 0 to 1, is the share of all keys to hold out. The choice depends only on a seeded hash of the
 // key, so it is the same on every machine. A larger share holds out the keys of a smaller share, and more.
-func HeldOut(seed uint64, key string, share float64) bool {
-	return float64(hash(seed, key)>>11) < share*(1<<53)
-}
+func HeldOut(seed uint64, key string, share float64) bool { return Place(seed, key) < share }
+
+// Place returns the place of a key in the order in which a growing share holds out keys: at least 0 and below 1. See
+// HeldOut.
+func Place(seed uint64, key string) float64 { return float64(hash(seed, key)>>11) / (1 << 53) }

@@ -39,10 +39,14 @@ type Settings struct {
 
 	// ValidationFile has the validation rows. If there is a TargetFile, ValidationTargetFile has their answers. Without
 	// a ValidationFile, New holds out at most about a tenth of the sources of File, with all their rows. A hash of the
-	// source and the Seed chooses the sources.
+	// source and the Seed chooses the sources: see Stratified.
 	ValidationFile       string `json:"validation_file,omitempty"`
 	ValidationTargetFile string `json:"validation_target_file,omitempty"`
 	ValidationSHA256     string `json:"validation_sha256,omitempty"`
+
+	// Stratified holds out each label's share of the sources for validation, and leaves at least one source of each
+	// label for training. A source with several labels counts for the rarest of them. New sets it for classification.
+	Stratified bool `json:"stratified,omitempty"`
 
 	// Encoding is the encoding of all files that have no byte-order mark, by a name of the WHATWG Encoding Standard,
 	// such as windows-1252. If it is empty, the encoding is UTF-8.

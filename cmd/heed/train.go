@@ -56,7 +56,7 @@ The first row is a header if it has these names or names from --columns; --heade
 Tagging also learns CoNLL files, such as .conll, .bio and .conllu: the first column has the tokens and
 the last the tags, or FORM and UPOS in .conllu. For seq2seq, if several rows have the same source, each
 of their answers is right. For validation, heed holds out a tenth of the sources, but at most
---validation of them.
+--validation of them; for classification, the same share of each label's sources.
 
 The flags below show the defaults of the task reverse. Each task has its own defaults. If a task
 learns rows, some defaults depend on the file.

@@ -16,6 +16,7 @@ type Format struct {
 	Tagged  bool                        // a row is tokens with their tags, so the file may be CoNLL
 	Check   func(fields []string) error // returns an error if a row is bad; it may be nil
 
+	Labels      bool            // answers are labels; each has its share of the held-out rows
 	AnswerUnits bool            // answers are split into units; otherwise an answer is a label or a number
 	Sequences   bool            // answers have any length, up to the rule's MaxAnswer
 	Aligned     bool            // an answer has one symbol for each symbol of its source

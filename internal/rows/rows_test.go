@@ -24,6 +24,20 @@ var pairs = Format{
 // encoded returns the set of these rows, and its rule.
 func encoded(t *testing.T, f Format, content string) (*Set, data.Rule) {
 	t.Helper()
+	s, err := divided(t, f, content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule := data.Rule{Name: "rows", Kind: data.KindSeq2Seq}
+	if err := s.Encode(&rule); err != nil {
+		t.Fatal(err)
+	}
+	return s, rule
+}
+
+// divided returns the set of these rows after Divide.
+func divided(t *testing.T, f Format, content string) (*Set, error) {
+	t.Helper()
 	settings := data.Settings{File: filepath.Join(t.TempDir(), "rows.tsv"), Validation: -1}
 	if err := os.WriteFile(settings.File, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
@@ -32,14 +46,7 @@ func encoded(t *testing.T, f Format, content string) (*Set, data.Rule) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rule := data.Rule{Name: "rows", Kind: data.KindSeq2Seq}
-	if err := s.Divide(); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Encode(&rule); err != nil {
-		t.Fatal(err)
-	}
-	return s, rule
+	return s, s.Divide()
 }
 
 // No source may have rows for both training and validation. A batch has the rows that it was asked for, and padding.
@@ -68,6 +75,76 @@ func TestSet(t *testing.T) {
 	}
 	if batches := s.Batches(16); batches < len(trains)/16 || batches > len(trains)/16+mostBuckets {
 		t.Errorf("got %d batches for %d rows", batches, len(trains))
+	}
+}
+
+// labels is the format of sources with a label each.
+var labels = Format{Columns: pairs.Columns, Labels: true}
+
+// Each label has its share of the held-out sources, whatever the order of the rows. All rows of a source stay together,
+// and each label keeps a source for training.
+func TestStratified(t *testing.T) {
+	var lines []string
+	add := func(sources int, label string) {
+		for i := range sources {
+			lines = append(lines, fmt.Sprintf("%s %d\t%s\n", label, i, label))
+		}
+	}
+	add(960, "ok")
+	add(30, "fraud")
+	add(6, "odd")
+	add(1, "once")
+	lines = append(lines, "ok 1\tfraud\n", "fraud 1\tfraud\n", "fraud 1\tok\n") // "ok 1" counts for fraud
+	heldOut := func() (map[string]int, []string) {
+		s, err := divided(t, labels, strings.Join(lines, ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts, sources := map[string]int{}, slices.Sorted(s.Validation.Sources())
+		trains := slices.Collect(s.Train.Sources())
+		for _, source := range slices.Compact(sources) {
+			label, _, _ := strings.Cut(source, " ")
+			counts[label]++
+			if slices.Contains(trains, source) {
+				t.Errorf("%q is both in the training and in the validation rows", source)
+			}
+		}
+		if !s.settings.Stratified || s.Description.Held != counts["ok"]+counts["fraud"]+counts["odd"] {
+			t.Errorf("Stratified is %v and %d sources are held out, want true and the sum of %v", s.settings.Stratified, s.Description.Held, counts)
+		}
+		return counts, sources
+	}
+	counts, sources := heldOut()
+	if counts["ok"] < 95 || counts["ok"] > 97 || counts["fraud"] < 2 || counts["fraud"] > 4 || counts["odd"] != 1 || counts["once"] != 0 {
+		t.Errorf("held out are %v, want a tenth of 960 ok, 30 fraud and 6 odd, and not once", counts)
+	}
+	slices.Reverse(lines)
+	if _, other := heldOut(); !slices.Equal(other, sources) {
+		t.Errorf("with the rows reversed, other sources are held out: %q, not %q", other, sources)
+	}
+	// Few rows, and a file in which no label has two sources.
+	for content, want := range map[string]int{"a\tx\nb\tx\nc\ty\n": 1, "a\tx\nb\ty\nc\tz\nd\tw\n": 1} {
+		s, err := divided(t, labels, content)
+		if err != nil || s.Validation.Len() < want || s.Train.Len() == 0 {
+			t.Errorf("%q: %d training and %d validation rows, %v, want at least %d", content, s.Train.Len(), s.Validation.Len(), err, want)
+		}
+	}
+	if s, err := divided(t, pairs, "a\tx\nb\tx\nc\ty\n"); err != nil || s.settings.Stratified {
+		t.Errorf("answers that aren't labels are stratified: %v", err)
+	}
+}
+
+// A run that was begun without Stratified keeps its division.
+func TestEarlierSplit(t *testing.T) {
+	s, err := divided(t, labels, strings.Repeat("a\tx\nb\tx\nc\ty\nd\ty\n", 9))
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := *s.settings
+	settings.Stratified = false
+	again, err := Open(&settings, labels, 1, "")
+	if err != nil || settings.Stratified || s.settings.SHA256 != settings.SHA256 {
+		t.Errorf("opened again, Stratified is %v, %v, want false", again.settings.Stratified, err)
 	}
 }
 

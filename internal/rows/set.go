@@ -41,6 +41,9 @@ const MaxValidation = 1 << 24
 // with the seed. If the model starts from another run, from is its folder.
 func Open(s *data.Settings, f Format, seed uint64, from string) (*Set, error) {
 	set := &Set{Description: &Description{File: s.File, format: f, seed: seed, from: from != ""}, format: f, settings: s, seed: seed, from: from}
+	if s.SHA256 == "" { // a new run
+		s.Stratified = f.Labels && s.ValidationFile == "" && s.Validation != 0
+	}
 	t, err := f.readOnce(s, s.File, s.TargetFile, &s.SHA256)
 	if err != nil {
 		return nil, err
@@ -93,30 +96,6 @@ func (s *Set) Divide() error {
 	if fromFile {
 		for i := range min(s.Validation.table.Len(), d.Validation) {
 			s.Validation.numbers = append(s.Validation.numbers, int32(i))
-		}
-	}
-	return nil
-}
-
-// holdOut sets the elements of held for the validation rows.
-func (s *Set) holdOut(held []bool) error {
-	sources := s.Description.Sources
-	if sources < 2 {
-		return setting.Errorf("data file %q has only %d source, and none is left for validation: set %s to a file, or %s to 0", s.settings.File, sources, setting.Path("data.validation_file"), setting.Path("data.validation"))
-	}
-	// Double the share until at least one row is held out.
-	for share, n := min(0.1, float64(s.settings.Validation)/float64(sources)), 0; n == 0; share *= 2 {
-		together := map[string]bool{}
-		for i := range held {
-			source := s.Train.table.Field(i, 0)
-			if held[i] = data.HeldOut(s.seed, source, share); held[i] {
-				n++
-				together[source] = true
-			}
-		}
-		s.Description.Held = len(together)
-		if n == len(held) {
-			return setting.Errorf("data file %q has %d sources, and seed %d holds out all of them: set %s to a file, or choose another %s", s.settings.File, sources, s.seed, setting.Path("data.validation_file"), setting.Path("seed"))
 		}
 	}
 	return nil

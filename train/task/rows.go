@@ -24,7 +24,7 @@ func (c *Config) format() rows.Format {
 	k := implementation.about()
 	return rows.Format{
 		Columns: c.columns(), Tagged: c.tagged(), Check: implementation.row(c),
-		AnswerUnits: k.AnswerUnits, Sequences: k.Sequences, Aligned: k.aligned, Usual: k.usual,
+		Labels: k.Classes && !k.AnswerUnits, AnswerUnits: k.AnswerUnits, Sequences: k.Sequences, Aligned: k.aligned, Usual: k.usual,
 	}
 }
 
