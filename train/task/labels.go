@@ -82,12 +82,36 @@ func (s *rowSet) countClasses(c *Config) {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("unknown: %s with a label that no training row has", text.Count(unseen, "validation row")))
 	}
 	if s.total > 0 {
-		d.Warnings = append(d.Warnings, fmt.Sprintf("baseline: always answering %s is right for %.1f %% of the validation %s",
+		d.Warnings = append(d.Warnings, fmt.Sprintf("most frequent: always answering %s is right for %.1f %% of the validation %s",
 			shown(counts[0].Label), 100*float64(validates[best])/float64(s.total), unit))
+	}
+	if s.total > 0 {
+		s.warnFew(names, trains, validates, unit)
 	}
 	if c.Training.ClassWeights != "" {
 		s.classWeights = balanced(trains)
 	}
+}
+
+// fewRows is the number of validation rows below which a description warns that the scores of a label are rough. With
+// 20 rows, the standard error of a recall of 80 % is 9 points.
+const fewRows = 20
+
+// warnFew adds a warning to the description that lists classes with few validation rows, the rarest first. It leaves
+// out classes that no training row has.
+func (s *rowSet) warnFew(names []string, trains, validates []int, unit string) {
+	var few []count
+	for i, n := range validates {
+		if n < fewRows && trains[i] > 0 {
+			few = append(few, count{names[i], n})
+		}
+	}
+	if few == nil {
+		return
+	}
+	slices.SortStableFunc(few, func(a, b count) int { return cmp.Compare(a.N, b.N) })
+	s.Description.Warnings = append(s.Description.Warnings, fmt.Sprintf("few validation %s: %s (with fewer than %d, scores per %s are rough)", unit,
+		text.List(len(few), mostLabels, ", ", func(i int) string { return fmt.Sprintf("%s %d", shown(few[i].Label), few[i].N) }), fewRows, strings.TrimSuffix(unit, "s")))
 }
 
 // balanced returns a weight for each class, so that all classes with rows have the same total weight.

@@ -65,7 +65,7 @@ func (regression) rows(c *Config, s *rows.Set) error {
 	}
 	s.Description.Notes = append(s.Description.Notes,
 		fmt.Sprintf("numbers: mean %.6g, standard deviation %.6g", mean, spread),
-		fmt.Sprintf("baseline: always answering %.6g has a mean absolute error of %.6g in training", mean, mistake))
+		fmt.Sprintf("constant: always answering %.6g has a mean absolute error of %.6g in training", mean, mistake))
 	return nil
 }
 

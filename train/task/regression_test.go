@@ -103,7 +103,7 @@ func TestRegressionAnswers(t *testing.T) {
 func TestRegressionRows(t *testing.T) {
 	c := withFile(t, "regression", "rows.tsv", numberRows(200)+"a b\tmany\n")
 	task := made(t, c)
-	if got := task.DescribeData(); !strings.Contains(got, `"many" isn't a number such as -12.5`) || !strings.Contains(got, "  numbers: mean 10") || !strings.Contains(got, "  baseline: always answering 10") {
+	if got := task.DescribeData(); !strings.Contains(got, `"many" isn't a number such as -12.5`) || !strings.Contains(got, "  numbers: mean 10") || !strings.Contains(got, "  constant: always answering 10") {
 		t.Errorf("the data are described as\n%s", got)
 	}
 	one, err := train.Evaluate(t.Context(), task.Problem())

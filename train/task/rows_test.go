@@ -78,10 +78,13 @@ func TestLookClassification(t *testing.T) {
 	if l.Long == 0 || l.Rows != l.Trains+l.Validates {
 		t.Errorf("got %+v", l)
 	}
-	for _, want := range []string{"columns: 2 and 3, without a header; the first row is \"a text that is number 0\", \"a\"\n", "rows longer than 20 symbols\n", "  training labels: a ", "baseline: always answering a is right for ", " % of the validation labels\n"} {
+	for _, want := range []string{"columns: 2 and 3, without a header; the first row is \"a text that is number 0\", \"a\"\n", "rows longer than 20 symbols\n", "  training labels: a ", "most frequent: always answering a is right for ", " % of the validation labels\n", "few validation labels: b 10 (with fewer than 20, scores per label are rough)\n"} {
 		if !strings.Contains(l.String(), want) {
 			t.Errorf("the description is\n%swant %q in it", l, want)
 		}
+	}
+	if strings.Contains(l.String(), "few validation labels: b 10, a") {
+		t.Errorf("the description is\n%swant no warning about a, which has 20 rows", l)
 	}
 	var s2 strings.Builder
 	for i := range 300 {
