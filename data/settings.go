@@ -72,9 +72,9 @@ type Settings struct {
 	SkipBad bool `json:"skip_bad,omitempty"` // leave out bad rows whatever their share is, unless all are bad
 
 	// SourceUnits and TargetUnits are the units that sources and answers are split into; New guesses empty ones. Only
-	// seq2seq and tagging have TargetUnits. For text, SourceUnits is tokenizer.BPE, or empty for characters. If
-	// both are tokenizer.BPE, sources and answers share one vocabulary, and one table is the embedding of both and the
-	// weight of the head.
+	// seq2seq and tagging have TargetUnits, which can't be tokenizer.Words. For text, SourceUnits is tokenizer.BPE, or
+	// empty for characters. If both are tokenizer.BPE, sources and answers share one vocabulary, and one table is the
+	// embedding of both and the weight of the head.
 	SourceUnits tokenizer.Units `json:"source_units,omitempty"`
 	TargetUnits tokenizer.Units `json:"target_units,omitempty"`
 

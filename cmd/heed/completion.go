@@ -107,7 +107,9 @@ func valuesOf(cmd *cobra.Command, flag string) cobra.CompletionFunc {
 		return oneOf(described(task.Names())...)
 	case "preset":
 		return presets
-	case "units", "source-units", "target-units":
+	case "units", "source-units":
+		return oneOf(string(tokenizer.Characters), string(tokenizer.Tokens), string(tokenizer.Words), string(tokenizer.BPE))
+	case "target-units":
 		return oneOf(string(tokenizer.Characters), string(tokenizer.Tokens), string(tokenizer.BPE))
 	case "class-weights":
 		return oneOf("balanced")

@@ -39,6 +39,7 @@ func TestCompletion(t *testing.T) {
 		{"train --task ", append(described(task.Names()), nothing)},
 		{"train --task text --preset ", []string{"nanogpt\ttext: nanoGPT's documented run on a CPU: a GPT-2 with 0.8 million parameters, 2,000 steps", "speedrun\ttext: a lower loss than nanogpt in less than a tenth of its time", nothing}},
 		{"train --task seq2seq --preset ", []string{"small\tseq2seq: an encoder-decoder with 0.9 million parameters, 20 epochs", "base\tseq2seq: an encoder-decoder with 4.2 million parameters, 20 epochs", nothing}},
+		{"train --units ", []string{"characters", "tokens", "words", "bpe", nothing}},
 		{"train --target-units ", []string{"characters", "tokens", "bpe", nothing}},
 		{"train --mode ", []string{"min", "max", nothing}},
 		{"train --class-weights ", []string{"balanced", nothing}},

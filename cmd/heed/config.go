@@ -77,7 +77,7 @@ func (s *settings) modelFlags(group func(title string) *pflag.FlagSet) {
 	f.BoolVar(&s.Data.SkipBad, "skip-bad", s.Data.SkipBad, "leave out bad rows whatever their share is (default: an error if more than one row in a hundred is bad)")
 	f.BoolVar(&s.Data.MergeLabels, "merge-labels", s.Data.MergeLabels, "for classification: make labels that differ only in case or surrounding spaces one label, with the most frequent spelling")
 	f.StringVar(&s.Data.Encoding, "encoding", s.Data.Encoding, encodings+" (default: UTF-8)")
-	f.StringVar(&s.units, "units", s.units, "units of sources and answers: characters, tokens between spaces, or bpe, byte pairs with one vocabulary for both (default: guessed from the file; for text: characters)")
+	f.StringVar(&s.units, "units", s.units, "units of sources and answers: characters, tokens between spaces, words (only of sources), or bpe, byte pairs with one vocabulary for both (default: guessed from the file; for text: characters)")
 	f.StringVar((*string)(&s.Data.SourceUnits), "source-units", string(s.Data.SourceUnits), "units of sources (default: --units)")
 	f.StringVar((*string)(&s.Data.TargetUnits), "target-units", string(s.Data.TargetUnits), "units of answers (default: --units)")
 	f.IntVar(&s.Data.VocabSize, "vocab-size", s.Data.VocabSize, "maximum number of ids with --units bpe (0: chosen from the amount of text)")
@@ -239,7 +239,7 @@ func (s *settings) fromFlags(given *pflag.FlagSet) (task.Config, error) {
 	})
 	if given.Changed("units") {
 		c.Data.SourceUnits = cmp.Or(c.Data.SourceUnits, tokenizer.Units(c.units))
-		if c.Kind().AnswerUnits {
+		if c.Kind().AnswerUnits && c.units != string(tokenizer.Words) {
 			c.Data.TargetUnits = cmp.Or(c.Data.TargetUnits, tokenizer.Units(c.units))
 		}
 	}

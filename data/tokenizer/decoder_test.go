@@ -20,6 +20,7 @@ func TestDecoder(t *testing.T) {
 	}{
 		{"nothing", BPE, nil, []string{""}},
 		{"characters", Characters, []string{"t", "é", "?", "世"}, []string{"t", "é", "�", "世", ""}},
+		{"a space between words", Words, []string{"the", "été", "?"}, []string{"the", " été", " �", ""}},
 		{"a space between tokens", Tokens, []string{"the", "été", "?"}, []string{"the", " été", " �", ""}},
 		{"tokens of several characters", BPE, []string{"the", " the"}, []string{"the", " the", ""}},
 		{"half characters", BPE, []string{"a", world[:1], world[1:2], world[2:], e}, []string{"a", "", "", "世", "", "�"}},

@@ -1,8 +1,8 @@
 // Package tokenizer turns text into ids and back.
 //
-// New learns a Tokenizer from texts. Its ids stand for characters, for tokens between white space, or for byte pairs as
-// in GPT-2. Write writes a tokenizer.json, and Read reads one. A Vocab is a Tokenizer for a fixed set of characters,
-// such as the alphabet of a data.Rule.
+// New learns a Tokenizer from texts. Its ids stand for characters, for tokens between white space, for words, or for
+// byte pairs as in GPT-2. Write writes a tokenizer.json, and Read reads one. A Vocab is a Tokenizer for a fixed set of
+// characters, such as the alphabet of a data.Rule.
 //
 // Open opens the tokenizer of a published model, and gives the ids, the parts of the text and the decoded text of the
 // reference libraries: Hugging Face's tokenizers 0.23.3 and SentencePiece 0.2.3. A Pipeline is such a tokenizer. Its

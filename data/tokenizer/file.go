@@ -12,17 +12,17 @@ import (
 
 // Write writes a tokenizer of this package as a tokenizer.json, which Hugging Face's libraries can read. With
 // Characters and Tokens, the file's model is WordLevel. With BPE, it is the byte-level BPE. The same tokenizer always
-// gives the same bytes. For a SentencePiece model, the file's model is "SentencePiece", which only Read knows, because
-// the types of other libraries give other ids in rare cases. Write returns an error if t comes from another
-// package, or if the file would be larger than 64 MiB.
+// gives the same bytes. With Words, the file's model is "Words", and for a SentencePiece model "SentencePiece". Only
+// Read knows these two, because the types of other libraries give other ids. Write returns an error if t comes from
+// another package, or if the file would be larger than 64 MiB.
 func Write(w io.Writer, t Tokenizer) error {
 	var units Units
 	var model any
 	switch t := t.(type) {
 	case *Vocab:
-		units, model = Characters, wordLevel(strings.Split(t.Symbols(), ""), t.Unknown())
+		units, model = Characters, wordLevel(Characters, strings.Split(t.Symbols(), ""), t.Unknown())
 	case *spaced:
-		units, model = Tokens, wordLevel(t.tokens, t.Unknown())
+		units, model = t.units, wordLevel(t.units, t.tokens, t.Unknown())
 	case *Pipeline:
 		_, err := w.Write(t.pipeline.File)
 		return err
@@ -70,13 +70,13 @@ func parse(content []byte) (Tokenizer, error) {
 		return nil, err
 	}
 	model, err := format.Object(file["model"])
-	if err != nil || string(model["type"]) != `"WordLevel"` {
+	if typ := string(model["type"]); err != nil || typ != `"WordLevel"` && typ != `"Words"` {
 		p, err := published.Parse(content, file)
 		return &Pipeline{p}, err
 	}
 	t, err := parseWordLevel(file)
 	if err != nil {
-		return nil, fmt.Errorf("its model is of type \"WordLevel\", which is supported only in files that Heed wrote: %w", err)
+		return nil, fmt.Errorf("its model is of type %s, which is supported only in files that Heed wrote: %w", model["type"], err)
 	}
 	return t, nil
 }

@@ -178,6 +178,7 @@ var largeParts = []string{
 	`"model":{"type":"BPE","merges":[],"vocab":{@"#":#,@"a#":0}}`,
 	`"model":{"type":"BPE","merges":[],"vocab":{@"#":#,@"last":-1}}`,
 	`"model":{"type":"WordPiece","unk_token":"0","vocab":{@"#":#,@"0":#}}`,
+	`"model":{"type":"Words","unk_token":"�","vocab":{@"#":#,@"�":#}}`,
 	`"pre_tokenizer":{"type":"WhitespaceSplit"},"model":{"type":"WordLevel","unk_token":"�","vocab":{@"#":#,@"�":#}}`,
 	`"model":{"type":"BPE","merges":[],"vocab":{@"a":0,@"a":0}}`,
 	`"model":{"type":"Unigram","unk_id":0,"vocab":[@["#",0],@["a",0]]}`,

@@ -36,7 +36,7 @@ func Open(path string) (*Pipeline, error) {
 	t, err := readJSON(content)
 	p, ok := t.(*Pipeline)
 	if err == nil && !ok {
-		err = errors.New("it is a vocabulary of characters or tokens: use Read")
+		err = errors.New("it is a vocabulary of characters, tokens or words: use Read")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("tokenizer %q: %w", file, text.Reason(err))

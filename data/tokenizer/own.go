@@ -24,6 +24,7 @@ var forms = map[Units]form{
 	Tokens: {
 		PreTokenizer: map[string]any{"type": "WhitespaceSplit"},
 	},
+	Words: {},
 	BPE: {
 		PreTokenizer: map[string]any{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true},
 		Decoder:      map[string]any{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true},
@@ -44,13 +45,18 @@ type wordLevelJSON struct {
 	UnknownToken string       `json:"unk_token"`
 }
 
-// wordLevel returns the model for tokens. If there is an unknown id, it is the id after the last token. Otherwise, the
-// model names an unknown token that its vocabulary lacks, so that unknown text is an error in other libraries, too.
-func wordLevel(tokens []string, unknown int) wordLevelJSON {
-	if unknown < 0 {
-		return wordLevelJSON{"WordLevel", tokens, ""}
+// wordLevel returns the model for characters, tokens or words. The model for words has its own type, because WordLevel
+// doesn't look for lower-case forms. If there is an unknown id, it is the id after the last token. Otherwise, the model
+// names an unknown token that its vocabulary lacks, so that unknown text is an error in other libraries, too.
+func wordLevel(units Units, tokens []string, unknown int) wordLevelJSON {
+	typ := "WordLevel"
+	if units == Words {
+		typ = "Words"
 	}
-	return wordLevelJSON{"WordLevel", append(slices.Clone(tokens), unknownToken), unknownToken}
+	if unknown < 0 {
+		return wordLevelJSON{typ, tokens, ""}
+	}
+	return wordLevelJSON{typ, append(slices.Clone(tokens), unknownToken), unknownToken}
 }
 
 // bpeJSON is the model of a tokenizer.json with byte-pair encoding.
@@ -103,7 +109,9 @@ func parseWordLevel(file format.Members) (Tokenizer, error) {
 		return nil, fmt.Errorf("its model: %w", err)
 	}
 	units := Tokens
-	if file.IsOneOf("pre_tokenizer", forms[Characters].PreTokenizer) == nil {
+	if level.Type == "Words" {
+		units = Words
+	} else if file.IsOneOf("pre_tokenizer", forms[Characters].PreTokenizer) == nil {
 		units = Characters
 	}
 	form := forms[units]
@@ -116,11 +124,11 @@ func parseWordLevel(file format.Members) (Tokenizer, error) {
 	unknown := last >= 0 && tokens[last] == unknownToken && level.UnknownToken == unknownToken
 	if unknown {
 		tokens = tokens[:last]
-	} else if units == Tokens || level.UnknownToken != "" {
+	} else if units != Characters || level.UnknownToken != "" {
 		return nil, fmt.Errorf("its unk_token must be %q, the last token of the vocab, got %.100q", unknownToken, level.UnknownToken)
 	}
-	if units == Tokens {
-		return newTokens(tokens)
+	if units != Characters {
+		return newSpaced(units, tokens)
 	}
 	for id, token := range tokens {
 		if len([]rune(token)) != 1 {
@@ -151,7 +159,7 @@ func ReadOwn(r io.Reader) (Tokenizer, error) {
 		err = differ(content, own)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("it isn't a tokenizer.json for %s, %s or %s that heed has written: %w", Characters, Tokens, BPE, err)
+		return nil, fmt.Errorf("it isn't a tokenizer.json for %s, %s, %s or %s that heed has written: %w", Characters, Tokens, Words, BPE, err)
 	}
 	return t, nil
 }

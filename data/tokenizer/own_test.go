@@ -12,7 +12,7 @@ import (
 // ownTokenizers returns tokenizers that New and NewVocab made.
 func ownTokenizers(t testing.TB) (toks []Tokenizer) {
 	text := "\"So\" said <she> & he \u2028 \\ \x00 cafe\u0301 世 😀 <unk> {} 1 0 the then the then there"
-	for _, units := range []Units{Characters, Tokens, BPE} {
+	for _, units := range []Units{Characters, Tokens, Words, BPE} {
 		for _, size := range []int{0, 5, 256, 275} {
 			if units == BPE && size < 256 {
 				continue
@@ -56,8 +56,9 @@ func TestReadOwnErrors(t *testing.T) {
 	}
 	bpe := string(tokenizerFile(t, newTestBPE(t, 258, "aa aa aa")))
 	vocabulary := string(tokenizerFile(t, ownTokenizers(t)[4]))
+	words := string(tokenizerFile(t, ownTokenizers(t)[8]))
 	for _, tc := range []struct{ name, file, old, new, wantErr string }{
-		{"nothing", "", "", "", "for characters, tokens or bpe that heed has written: a tokenizer's file must be a tokenizer.json"},
+		{"nothing", "", "", "", "for characters, tokens, words or bpe that heed has written: a tokenizer's file must be a tokenizer.json"},
 		{"no line", bpe, "\n", " ", `line 1 must be "{\n", got "{`},
 		{"more at the end", bpe, "  }\n}\n", "  }\n}\n\n", `must be "", got "\n"`},
 		{"less at the end", bpe, "  }\n}\n", "  }\n}", `must be "}\n", got "}"`},
@@ -84,6 +85,11 @@ func TestReadOwnErrors(t *testing.T) {
 		{"an escape that isn't needed", bpe, `"aa": 256`, `"\u0061a": 256`, `got "      \"\\u0061a\": 256`},
 		{"a token twice", vocabulary, `"he": `, `"the": `, "given twice"},
 		{"a token of two words", vocabulary, `"he": `, `"h e": `, "white space"},
+		{"two words", words, `"there": `, `"the:": `, "token 15 of a vocabulary of words is \"the:\": it must be one of them"},
+		{"a word of white space", words, `"there": `, `" ": `, "white space"},
+		{"words with a pre-tokenizer", words, `"pre_tokenizer": null`, `"pre_tokenizer": {"type": "Whitespace"}`, "its pre_tokenizer must be null"},
+		{"tokens that claim to be words", vocabulary, `"WordLevel"`, `"Words"`, "its pre_tokenizer must be null"},
+		{"words that claim to be tokens", words, `"Words"`, `"WordLevel"`, "its pre_tokenizer must be"},
 		{"no unknown token", vocabulary, `"unk_token": "�"`, `"unk_token": ""`, "its unk_token must be"},
 		{"an unknown character twice", files[0], `": 0,`, `": 0, `, `got`},
 		{"two unknown characters", charactersFile, `"b": 1`, `"�": 1`, "given twice"},

@@ -12,7 +12,7 @@ import (
 func ofEach(t testing.TB, text string) map[Units]Tokenizer {
 	t.Helper()
 	toks := map[Units]Tokenizer{}
-	for units, size := range map[Units]int{Characters: 0, Tokens: 0, BPE: 270} {
+	for units, size := range map[Units]int{Characters: 0, Tokens: 0, Words: 0, BPE: 270} {
 		tok, err := New(units, slices.Values([]string{text}), size)
 		if err != nil {
 			t.Fatal(err)
@@ -37,6 +37,9 @@ func TestTokenize(t *testing.T) {
 		{"U+FFFD and NUL", Characters, "\ufffd\x00", []string{"\ufffd", "\x00"}},
 		{"white space between", Tokens, "\u3000the  été\n\tother the \u0085", []string{"the", "été", "other", "the"}},
 		{"a token in another", Tokens, "thethe the", []string{"thethe", "the"}},
+		{"no text", Words, "", nil},
+		{"words and marks", Words, "The 'été',\u3000the99..cafe\u0301 ", []string{"The", "'", "été", "'", ",", "the", "99", ".", ".", "cafe\u0301"}},
+		{"a letter per word", Words, "東京the", []string{"東", "京", "the"}},
 		{"merged", BPE, "the the", []string{"the", " the"}},
 		{"white space", BPE, " \n the", []string{" ", "\n", " the"}},
 		{"characters of several tokens", BPE, "a世é😀b", []string{"a", "世", "世", "世", "é", "😀", "😀", "😀", "😀", "b"}},
@@ -111,12 +114,12 @@ func FuzzTokenize(f *testing.F) {
 					if shared := other[token.Start:token.End]; units != BPE || token.Start < last.Start || token.End < last.End || utf8.RuneCountInString(other[token.Start:last.End]) != 1 {
 						t.Fatalf("%s: %q: %v, %q, comes after %v", units, other, token, shared, last)
 					}
-				case token.Start > last.End && (units != Tokens || len(strings.Fields(other[last.End:token.Start])) > 0):
+				case token.Start > last.End && (units != Tokens && units != Words || len(strings.Fields(other[last.End:token.Start])) > 0):
 					t.Fatalf("%s: %q: a gap between %v and %v", units, other, last, token)
 				}
 				last = token
 			}
-			if units == Tokens && len(strings.Fields(other[last.End:])) > 0 || units != Tokens && last.End != len(other) {
+			if rest := other[last.End:]; len(strings.Fields(rest)) > 0 || rest != "" && units != Tokens && units != Words {
 				t.Fatalf("%s: %q: text is missing after %v", units, other, last)
 			}
 		}

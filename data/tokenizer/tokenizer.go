@@ -30,8 +30,8 @@ type Tokenizer interface {
 
 	// Tokenize is like Encode, but also returns the part of the text that each id comes from. Parts are whole
 	// characters, in the order of the text. They don't overlap, unless BPE splits a character: then the part of each
-	// of its tokens includes the whole character. With Characters and BPE, the parts cover the text. With Tokens, they
-	// leave out the white space.
+	// of its tokens includes the whole character. With Characters and BPE, the parts cover the text. With Tokens and
+	// Words, they leave out the white space.
 	Tokenize(text string, o Options) ([]Token, error)
 
 	// Decode returns the text of ids, with U+FFFD (�) for the unknown id and names for special tokens. It returns an
@@ -59,6 +59,11 @@ const (
 	Characters Units = "characters"
 	// Tokens splits text at white space and drops it. Decode puts one space between tokens.
 	Tokens Units = "tokens"
+	// Words splits text into runs of letters, runs of digits, and single other marks, and drops white space. Combining
+	// marks belong to the letter before them. A letter of Chinese, Japanese, Thai and other scripts without spaces is a
+	// word. A word that New doesn't learn has the id of its lower-case form, if that has one. Decode puts one space
+	// between words.
+	Words Units = "words"
 	// BPE is byte-pair encoding as in GPT-2. It starts with an id for each of the 256 bytes. Again and again, it gives
 	// an id to the pair of neighbouring ids that is most frequent in the texts. Pairs never cross the word boundaries
 	// of GPT-2's pattern. No text is unknown, and decoding the ids of a text always gives the text. If you decode only
@@ -71,26 +76,27 @@ const unknownToken = string(utf8.RuneError)
 
 // New learns a tokenizer from texts. The argument size limits the number of ids.
 //
-// For Characters and Tokens, a size of 0 means the largest possible one, 2^20 ids. New keeps the most common characters
-// or tokens. Of equally common ones, it keeps the first by code points. Characters get ids in the order of code points,
-// tokens by falling frequency. The last id is the unknown one, and also stands for U+FFFD.
+// For Characters, Tokens and Words, a size of 0 means the largest possible one, 2^20 ids. New keeps the most common
+// characters, tokens or words. Of equally common ones, it keeps the first by code points. Characters get ids in the
+// order of code points, tokens and words by falling frequency. The last id is the unknown one, and also stands for
+// U+FFFD.
 //
 // For BPE, size must be from 256 to 2^20. New stops early when no pair occurs twice. Of equally common pairs, New
 // merges the one with the lowest ids first. A word longer than 256 bytes counts as several words.
 //
 // New reads the texts one after the other, and keeps none of them. Its memory is bounded: if there are more than about
-// a million different words for BPE, or four million for Tokens, it forgets the rarest half of them.
+// a million different words for BPE, or four million for Tokens and Words, it forgets the rarest half of them.
 //
 // New returns an error if the units or the size are invalid, or if the texts have nothing to learn from. If a text
 // isn't UTF-8, the error wraps an *InvalidUTF8Error.
 func New(units Units, texts iter.Seq[string], size int) (Tokenizer, error) {
 	minSize := 2
 	switch units {
-	case Characters, Tokens:
+	case Characters, Tokens, Words:
 	case BPE:
 		minSize = 256
 	default:
-		return nil, fmt.Errorf("units must be %s, %s or %s, got %q", Characters, Tokens, BPE, units)
+		return nil, fmt.Errorf("units must be %s, %s, %s or %s, got %q", Characters, Tokens, Words, BPE, units)
 	}
 	if size < minSize && (size != 0 || units == BPE) {
 		return nil, fmt.Errorf("a tokenizer for %s needs a size of at least %d, got %d", units, minSize, size)
@@ -133,8 +139,8 @@ func learned(units Units, texts iter.Seq[string], size int) (Tokenizer, error) {
 		}
 		v.unknown = true
 		return v, nil
-	case Tokens:
-		return newTokens(learn.Tokens(texts, size-1))
+	case Tokens, Words:
+		return newSpaced(units, learn.Tokens(texts, func(text string) iter.Seq[string] { return split(units, text) }, size-1))
 	}
 	v := learn.TrainBPE(texts, size)
 	if v == nil {

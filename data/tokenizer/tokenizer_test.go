@@ -27,11 +27,16 @@ func TestNew(t *testing.T) {
 		{"the commonest tokens", Tokens, []string{"b a c c"}, 3, "c a �", ""},
 		{"tokens as they are", Tokens, []string{"It's it's, \u200b x\u0000"}, 0, "It's it's, x\u0000 \u200b �", ""},
 		{"unreadable tokens are unknown", Tokens, []string{"a \ufffd \ufffd b\ufffd"}, 0, "a b\ufffd �", ""},
+		{"words by count", Words, []string{"b, a b", "a. b", "東東 é"}, 0, "b a 東 , . é �", ""},
+		{"words as they are", Words, []string{"It's it's x2 2"}, 0, "' 2 s It it x �", ""},
+		{"the commonest words", Words, []string{"b a c c"}, 3, "c a �", ""},
+		{"unreadable marks are unknown", Words, []string{"a \ufffd\ufffdb"}, 0, "a b �", ""},
+		{"no words", Words, []string{" \n"}, 0, "", "can't make a tokenizer for words from 1 texts: a vocabulary needs at least one token"},
 		{"no texts", Characters, nil, 0, "", "can't make a tokenizer for characters from 0 texts: a vocabulary needs at least one symbol"},
 		{"only unknown characters", Characters, []string{"\ufffd", ""}, 0, "", "from 2 texts"},
 		{"no tokens", Tokens, []string{" \n"}, 0, "", "can't make a tokenizer for tokens from 1 texts: a vocabulary needs at least one token"},
 		{"not UTF-8", Tokens, []string{"a", "ab\xff", "b"}, 0, "", "text 1 (from 0): not UTF-8: the byte at offset 2"},
-		{"unknown units", "words", nil, 0, "", `must be characters, tokens or bpe, got "words"`},
+		{"unknown units", "letters", nil, 0, "", `must be characters, tokens, words or bpe, got "letters"`},
 		{"room for the unknown id only", Tokens, []string{"a"}, 1, "", "at least 2, got 1"},
 		{"a size below 0", Tokens, []string{"a"}, -1, "", "got -1"},
 	} {
@@ -68,6 +73,10 @@ func TestEncodeDecode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	words, err := New(Words, slices.Values([]string{"Bob the bob THE bob and"}), 0) // bob, Bob, THE, and, the
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, tc := range []struct {
 		tok  Tokenizer
 		text string
@@ -81,6 +90,9 @@ func TestEncodeDecode(t *testing.T) {
 		{tokens, "  AH0 B\tB\u2028b", []int{1, 0, 0, 2}, "AH0 B B �"},
 		{tokens, "\ufffd AH0\ufeff", []int{2, 2}, "� �"}, // a byte-order mark isn't white space
 		{tokens, "B\u0085B", []int{0, 0}, "B B"},         // the next-line character is white space
+		{words, "\u3000", []int{}, ""},
+		{words, "Bob,\tBOB", []int{1, 5, 0}, "Bob � bob"}, // BOB is unknown, so it gets the id of bob
+		{words, "And the The THE éÉ", []int{3, 4, 4, 2, 5}, "and the the THE �"},
 	} {
 		ids, err := tc.tok.Encode(tc.text)
 		if err != nil || !slices.Equal(ids, tc.ids) || ids == nil {
@@ -90,7 +102,7 @@ func TestEncodeDecode(t *testing.T) {
 			t.Errorf("Decode(%v) = %q, %v; want %q", ids, back, err, tc.back)
 		}
 	}
-	for _, tok := range []Tokenizer{characters, tokens} {
+	for _, tok := range []Tokenizer{characters, tokens, words} {
 		_, err := tok.Encode("a\xff")
 		var invalid *InvalidUTF8Error
 		if !errors.As(err, &invalid) || invalid.Offset != 1 {
@@ -109,7 +121,7 @@ func FuzzTokenizer(f *testing.F) {
 	f.Add("\ufffd", "")
 	f.Add("\xff", "\xe4\xb8")
 	f.Fuzz(func(t *testing.T, text, other string) {
-		for _, units := range []Units{Characters, Tokens} {
+		for _, units := range []Units{Characters, Tokens, Words} {
 			tok, err := New(units, slices.Values([]string{text}), 0)
 			if err != nil {
 				var invalid *InvalidUTF8Error
@@ -124,8 +136,11 @@ func FuzzTokenizer(f *testing.F) {
 			}
 			back, err := tok.Decode(ids)
 			want := text
-			if units == Tokens {
+			switch units {
+			case Tokens:
 				want = strings.Join(strings.Fields(text), " ")
+			case Words: // only white space may have changed
+				want, back = strings.Join(strings.Fields(text), ""), strings.Join(strings.Fields(back), "")
 			}
 			if err != nil || back != want {
 				t.Fatalf("%s: Encode(%q) = %v, and Decode of these ids = %q, %v", units, text, ids, back, err)

@@ -2,28 +2,55 @@ package tokenizer
 
 import (
 	"fmt"
+	"iter"
 	"strings"
-	"unicode"
+
+	"github.com/heed-go/heed/internal/text"
 )
 
-// spaced is the Tokenizer for Tokens. The last id is the unknown one.
+// spaced is the Tokenizer for Tokens and Words. The last id is the unknown one.
 type spaced struct {
+	units  Units
 	tokens []string
 	ids    map[string]int
 }
 
-func newTokens(tokens []string) (*spaced, error) {
+func newSpaced(units Units, tokens []string) (*spaced, error) {
 	if len(tokens) == 0 {
 		return nil, fmt.Errorf("a vocabulary needs at least one token, got none")
 	}
-	s := &spaced{tokens: tokens, ids: make(map[string]int, len(tokens))}
+	s := &spaced{units: units, tokens: tokens, ids: make(map[string]int, len(tokens))}
 	for id, token := range tokens {
-		if token == "" || token == unknownToken || strings.ContainsFunc(token, unicode.IsSpace) {
-			return nil, fmt.Errorf("token %d of a vocabulary is %.100q: it must not be empty, have white space, or be %s", id, token, unknownToken)
+		first := ""
+		for first = range split(units, token) {
+			break
+		}
+		if token == "" || token != first || token == unknownToken {
+			return nil, fmt.Errorf("token %d of a vocabulary of %s is %.100q: it must be one of them, without white space, and not %s", id, units, token, unknownToken)
 		}
 		s.ids[token] = id
 	}
 	return s, nil
+}
+
+// split returns the tokens or the words of a text. Between them is only white space.
+func split(units Units, s string) iter.Seq[string] {
+	if units == Words {
+		return text.Words(s)
+	}
+	return strings.FieldsSeq(s)
+}
+
+// id returns the id of a token. A word that has none has the id of its lower-case form.
+func (s *spaced) id(token string) int {
+	id, ok := s.ids[token]
+	if !ok && s.units == Words {
+		id, ok = s.ids[strings.ToLower(token)]
+	}
+	if !ok {
+		return s.Unknown()
+	}
+	return id
 }
 
 func (s *spaced) Len() int                { return len(s.tokens) + 1 }
@@ -35,12 +62,8 @@ func (s *spaced) Encode(text string) ([]int, error) {
 		return nil, err
 	}
 	ids := []int{}
-	for token := range strings.FieldsSeq(text) {
-		id, ok := s.ids[token]
-		if !ok {
-			id = s.Unknown()
-		}
-		ids = append(ids, id)
+	for token := range split(s.units, text) {
+		ids = append(ids, s.id(token))
 	}
 	return ids, nil
 }
@@ -52,7 +75,7 @@ func (s *spaced) Tokenize(text string, _ Options) ([]Token, error) {
 	}
 	tokens := make([]Token, 0, len(ids))
 	end := 0
-	for token := range strings.FieldsSeq(text) {
+	for token := range split(s.units, text) {
 		start := end + strings.Index(text[end:], token)
 		end = start + len(token)
 		tokens = append(tokens, Token{ids[len(tokens)], start, end})

@@ -13,6 +13,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/table"
+	"github.com/heed-go/heed/internal/text"
 )
 
 // pairs is the format of sources and answers, both split into units.
@@ -199,7 +200,11 @@ func TestGuess(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}
 	}
-	if got := frequent(slices.Values([]string{"a b a", "b c"})); got != 3 {
-		t.Errorf("frequent returns %d, want 3: a, b and the unknown token", got)
+	texts := []string{"a, b a", "b c,"}
+	if got := frequent(slices.Values(texts), strings.FieldsSeq); got != 2 {
+		t.Errorf("frequent returns %d, want 2: b and the unknown token", got)
+	}
+	if got := frequent(slices.Values(texts), text.Words); got != 4 {
+		t.Errorf("frequent returns %d, want 4: a, b, the comma and the unknown word", got)
 	}
 }

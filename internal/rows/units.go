@@ -7,6 +7,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/text"
 )
 
 // tokenize chooses the units and makes the tokenizers of sources and answers, unless the settings and the rule have
@@ -37,7 +38,9 @@ func (s *Set) tokenize(rule *data.Rule) error {
 		case d.SourceUnits == tokenizer.BPE:
 			size = d.VocabSize
 		case d.SourceUnits == tokenizer.Tokens:
-			size = frequent(texts)
+			size = frequent(texts, strings.FieldsSeq)
+		case d.SourceUnits == tokenizer.Words:
+			size = frequent(texts, text.Words)
 		}
 		if rule.Source, err = tokenizer.New(d.SourceUnits, texts, size); err != nil {
 			return err
@@ -82,7 +85,7 @@ func (s *Set) unitsOf(o *Side, field, least int) tokenizer.Units {
 			part.numbers = append(part.numbers, n)
 		}
 	}
-	share := unknowns(held.fields(field), counted(trains.fields(field)), least)
+	share := unknowns(held.fields(field), counted(trains.fields(field), strings.FieldsSeq), least)
 	if share <= 0.05 {
 		return units
 	}
@@ -132,11 +135,11 @@ func guess(texts iter.Seq[string]) tokenizer.Units {
 const maxTokens = 20_000
 
 // frequent returns the number of ids for a tokenizer of sources: all tokens that occur more than once, and the unknown
-// token. Tokens that occur once become the unknown token, so that a model learns to handle it. If all tokens occur
-// once, the result is 0, which means no limit.
-func frequent(texts iter.Seq[string]) int {
+// token. The function split returns the tokens of a text. Tokens that occur once become the unknown token, so that a
+// model learns to handle it. If all tokens occur once, the result is 0, which means no limit.
+func frequent(texts iter.Seq[string], split func(string) iter.Seq[string]) int {
 	n := 0
-	for _, times := range counted(texts) {
+	for _, times := range counted(texts, split) {
 		if times > 1 {
 			n++
 		}
@@ -148,10 +151,10 @@ func frequent(texts iter.Seq[string]) int {
 }
 
 // counted returns the number of occurrences of each token.
-func counted(texts iter.Seq[string]) map[string]int {
+func counted(texts iter.Seq[string], split func(string) iter.Seq[string]) map[string]int {
 	counts := map[string]int{}
 	for text := range texts {
-		for token := range strings.FieldsSeq(text) {
+		for token := range split(text) {
 			counts[token]++
 		}
 	}

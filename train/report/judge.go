@@ -186,7 +186,7 @@ type length struct {
 // lengthsOf divides the sources into ranges of lengths.
 func lengthsOf(r *task.Report, units tokenizer.Units) []length {
 	lengthOf := func(j task.Judged) int {
-		if units == tokenizer.Tokens || units == tokenizer.BPE {
+		if units != "" && units != tokenizer.Characters {
 			return len(strings.Fields(j.Source))
 		}
 		return utf8.RuneCountInString(j.Source)

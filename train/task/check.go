@@ -94,8 +94,12 @@ func (c *Config) checkData() error {
 		return err
 	}
 	for i, units := range []tokenizer.Units{d.SourceUnits, d.TargetUnits} {
-		if known := strings.Split(k.units, ", "); units != "" && !slices.Contains(known, string(units)) {
-			return setting.Errorf("%s must be one of %s for the task %s, got %q%s", []setting.Path{"data.source_units", "data.target_units"}[i], k.units, c.Task.Name, units, text.DidYouMean(string(units), known))
+		known := strings.Split(k.units, ", ")
+		if i == 1 { // an answer is written, and words don't keep its spaces
+			known = slices.DeleteFunc(known, func(name string) bool { return name == string(tokenizer.Words) })
+		}
+		if units != "" && !slices.Contains(known, string(units)) {
+			return setting.Errorf("%s must be one of %s for the task %s, got %q%s", []setting.Path{"data.source_units", "data.target_units"}[i], strings.Join(known, ", "), c.Task.Name, units, text.DidYouMean(string(units), known))
 		}
 	}
 	return nil

@@ -26,7 +26,7 @@ var classificationKind = classification{common{Kind{
 		{Role: "label", Names: []string{"label", "class", "category", "sentiment", "target"}},
 	},
 	Pairs: true, Classes: true, Unit: "labels", Right: "right", LossUnit: "nats",
-	units: "characters, tokens, bpe",
+	units: "characters, tokens, words, bpe",
 }}}
 
 const (

@@ -31,7 +31,7 @@ var regressionKind = regression{common{Kind{
 		{Role: "number", Names: []string{"number", "value", "score", "rating", "target", "label"}},
 	},
 	Pairs: true, Numbers: true, Unit: "rows",
-	units: "characters, tokens, bpe",
+	units: "characters, tokens, words, bpe",
 	losses: named{
 		{Name: "squared", About: "mean squared error"},
 		{Name: "huber", About: "Huber's loss: beyond one standard deviation it grows linearly, so outliers count less"},

@@ -27,7 +27,7 @@ var seq2seqKind = seq2seq{common{Kind{
 		{Role: "answer", Names: []string{"target", "tgt", "output", "answer", "pronunciation"}},
 	},
 	Beams: true, Sequences: true, AnswerUnits: true, Unit: "rows", Right: "exactly right", LossUnit: "nats",
-	smoothing: 0.1, units: "characters, tokens, bpe",
+	smoothing: 0.1, units: "characters, tokens, words, bpe",
 }}}
 
 func (seq2seq) defaults(c *Config) { c.Model.Dim = 64 }

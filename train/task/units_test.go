@@ -22,7 +22,7 @@ func TestUnitsOfProse(t *testing.T) {
 	tags := func(i int) string {
 		return strings.TrimSuffix(strings.Repeat("X ", len(strings.Fields(prose(i)))), " ")
 	}
-	const tokens, bpe = tokenizer.Tokens, tokenizer.BPE
+	const tokens, words, bpe = tokenizer.Tokens, tokenizer.Words, tokenizer.BPE
 	for _, test := range []struct {
 		name, kind     string
 		source, answer func(i int) string
@@ -43,6 +43,8 @@ func TestUnitsOfProse(t *testing.T) {
 		{"one side", "seq2seq", prose, closed, nil, [2]tokenizer.Units{bpe, tokens}, "answers: tokens; "},
 		{"a closed vocabulary", "seq2seq", closed, closed, nil, [2]tokenizer.Units{tokens, tokens}, "sources: tokens; "},
 		{"units that were set", "classification", prose, label, func(c *Config) { c.Data.SourceUnits = tokens }, [2]tokenizer.Units{tokens}, "sources: tokens; "},
+		{"words of prose", "classification", prose, label, func(c *Config) { c.Data.SourceUnits = words }, [2]tokenizer.Units{words}, "sources: words; vocabulary of 20; length at most 22, median 22"},
+		{"words of sources", "seq2seq", prose, closed, func(c *Config) { c.Data.SourceUnits = words }, [2]tokenizer.Units{words, tokens}, "sources: words; "},
 		{"tags", "tagging", prose, tags, nil, [2]tokenizer.Units{tokens, tokens}, "sources: tokens; "},
 	} {
 		t.Run(test.name, func(t *testing.T) {

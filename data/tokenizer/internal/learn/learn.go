@@ -1,5 +1,5 @@
-// Package learn learns vocabularies from texts: the most common characters, the most common tokens between white space,
-// or the merges of byte-pair encoding. Its memory is bounded, however many texts there are.
+// Package learn learns vocabularies from texts: the most common characters, the most common tokens, or the merges of
+// byte-pair encoding. Its memory is bounded, however many texts there are.
 package learn
 
 import (
@@ -7,7 +7,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/heed-go/heed/data/tokenizer/internal/format"
@@ -31,12 +30,12 @@ func Characters(texts iter.Seq[string], limit int) []rune {
 	return characters
 }
 
-// Tokens returns the most common tokens between white space in texts, at most limit of them, by falling frequency. It
-// leaves out U+FFFD.
-func Tokens(texts iter.Seq[string], limit int) []string {
+// Tokens returns the most common tokens of texts, which split returns for each text, at most limit of them, by falling
+// frequency. It leaves out U+FFFD.
+func Tokens(texts iter.Seq[string], split func(text string) iter.Seq[string], limit int) []string {
 	counts := newWordCounts(format.MaxFile) // more tokens wouldn't fit into a file
 	for text := range texts {
-		for token := range strings.FieldsSeq(text) {
+		for token := range split(text) {
 			counts.add(token)
 		}
 	}
