@@ -1,0 +1,292 @@
+package linear
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+)
+
+// lanes is the number of classes that are fitted side by side. Blocks of classes are fitted in parallel. It is a
+// constant, so results don't depend on the number of goroutines.
+const lanes = 8
+
+type vec = [lanes]float32
+
+// FitClasses fits a classifier: labels[i] from 0 to classes-1 is the class of row i. Of three constants C, it
+// chooses the one that gives the most validation rows their class. Without validation rows, held-out scores decide.
+//
+// It returns the model and, of shape (train.N, classes), the scores that each training row gets from a model that
+// hasn't seen the row.
+//
+// If the features of all rows are more than 2^25, it learns from rows drawn with the seed, and the scores of the
+// other rows are the model's. A model has at most 2^26 weights, and FitClasses drops the rarest features beyond
+// them. If train.N times classes is more than 2^26, it returns an error that wraps ErrTooLarge. When ctx ends, it
+// returns ctx's error.
+func FitClasses(ctx context.Context, train Rows, labels []int, classes int, validation Rows, validationLabels []int,
+	o Options) (m *Model, held []float32, err error) {
+	if err := checkLabels("training", train.N, labels, classes); err != nil {
+		return nil, nil, err
+	}
+	if err := checkLabels("validation", validation.N, validationLabels, classes); err != nil {
+		return nil, nil, err
+	}
+	p, err := newProblem(ctx, train, validation, classes, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(p.options.constants) == 0 {
+		p.options.constants = []float64{0.1, 0.3, 1}
+	}
+	s := &classFit{problem: p, classes: classes, labels: pick(labels, p.order), blocks: (classes + lanes - 1) / lanes}
+	weights, err := s.fit(ctx, validationLabels)
+	if err != nil {
+		return nil, nil, err
+	}
+	return p.finish(ctx, weights, s.held)
+}
+
+func checkLabels(name string, rows int, labels []int, classes int) error {
+	if len(labels) != rows {
+		return fmt.Errorf("linear: expected a label for each of the %d %s rows, got %d labels", rows, name, len(labels))
+	}
+	for i, label := range labels {
+		if label < 0 || label >= classes {
+			return fmt.Errorf("linear: expected labels from 0 to %d, got %d for %s row %d", classes-1, label, name, i)
+		}
+	}
+	return nil
+}
+
+// pick returns the values with the given indexes.
+func pick[T any](values []T, indexes []int) []T {
+	picked := make([]T, len(indexes))
+	for i, index := range indexes {
+		picked[i] = values[index]
+	}
+	return picked
+}
+
+// classFit fits classes to the rows of a problem.
+type classFit struct {
+	*problem
+	classes, blocks int
+	labels          []int     // of the rows of the matrix
+	held            []float32 // (rows of the matrix, classes)
+}
+
+// fit returns the weights, of shape (features, classes), and sets held.
+func (f *classFit) fit(ctx context.Context, validationLabels []int) ([]float32, error) {
+	rows := f.x.rows()
+	all := make([]int, rows)
+	for i := range all {
+		all[i] = i
+	}
+	states := make([]svm, f.blocks)
+	weights := make([]float32, f.features*f.classes)
+	scores := make([]float32, f.validation.rows()*f.classes)
+	best, chosen := -1, 0.0
+	for _, c := range f.options.constants {
+		err := parallel(ctx, f.options.Cores, f.blocks, func(block int) {
+			s := &states[block]
+			if s.w == nil {
+				*s = f.newSVM(block)
+			}
+			f.solve(ctx, s, all, c)
+			s.scores(scores, f.classes, f.validation, nil)
+		})
+		if err != nil {
+			return nil, err
+		}
+		right := accuracyCount(scores, f.classes, validationLabels)
+		if len(validationLabels) == 0 {
+			held, err := f.holdOut(ctx, c)
+			if err != nil {
+				return nil, err
+			}
+			if right = accuracyCount(held, f.classes, f.labels); right > best {
+				f.held = held
+			}
+		}
+		if right > best {
+			best, chosen = right, c
+			for block := range states {
+				states[block].copyTo(weights, f.classes)
+			}
+		}
+	}
+	if f.held != nil {
+		return weights, nil
+	}
+	states = nil
+	var err error
+	f.held, err = f.holdOut(ctx, chosen)
+	return weights, err
+}
+
+// holdOut returns the scores of each row from a model that is fitted to the rows of other folds.
+func (f *classFit) holdOut(ctx context.Context, c float64) ([]float32, error) {
+	rows := f.x.rows()
+	folds := f.options.Folds
+	seen := make([]int, f.classes)
+	fold := make([]int, rows) // each class is spread over all folds
+	for i, label := range f.labels {
+		fold[i] = (seen[label] + label) % folds
+		seen[label]++
+	}
+	held := make([]float32, rows*f.classes)
+	err := parallel(ctx, f.options.Cores, folds*f.blocks, func(task int) {
+		var inside, outside []int
+		for i := range rows {
+			if fold[i] == task/f.blocks {
+				outside = append(outside, i)
+			} else {
+				inside = append(inside, i)
+			}
+		}
+		s := f.newSVM(task % f.blocks)
+		f.solve(ctx, &s, inside, c)
+		s.scores(held, f.classes, f.x, outside)
+	})
+	return held, err
+}
+
+// accuracyCount returns how many rows have their highest score at their label.
+func accuracyCount(scores []float32, classes int, labels []int) int {
+	right := 0
+	for i, label := range labels {
+		row := scores[i*classes : (i+1)*classes]
+		best := 0
+		for c, score := range row {
+			if score > row[best] {
+				best = c
+			}
+		}
+		if best == label {
+			right++
+		}
+	}
+	return right
+}
+
+// svm is the state of one block of classes: weights, and a dual variable for each row of the matrix.
+type svm struct {
+	first, width int // classes
+	w, alpha     []vec
+}
+
+func (f *classFit) newSVM(block int) svm {
+	first := block * lanes
+	return svm{first, min(lanes, f.classes-first), make([]vec, f.features), make([]vec, f.x.rows())}
+}
+
+// solve minimises, for each class with y = 1 in it and -1 elsewhere, |w|²/2 + C Σ max(0, 1 - y w·x)² over the given
+// rows, beginning with the state of s.
+func (f *classFit) solve(ctx context.Context, s *svm, rows []int, c float64) {
+	const epochs = 60
+	tolerance := float32(f.options.tolerance)
+	limit := epochs
+	if tolerance == 0 {
+		tolerance = 0.1
+	} else {
+		limit = 10000
+	}
+	diagonal := float32(1 / (2 * c))
+	random := rand.New(rand.NewPCG(f.options.Seed, 1))
+	order := append([]int(nil), rows...)
+	for range limit {
+		if ctx.Err() != nil {
+			return
+		}
+		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		high, low := float32(0), float32(0)
+		for _, i := range order {
+			index, value := f.x.row(i)
+			out := dot(s.w, index, value)
+			alpha := &s.alpha[i]
+			positive := f.labels[i] - s.first
+			q := f.squares[i] + diagonal
+			var step vec
+			changed := false
+			for k := range s.width {
+				y := float32(-1)
+				if k == positive {
+					y = 1
+				}
+				old := alpha[k]
+				gradient := float32(y*out[k]) - 1 + float32(diagonal*old)
+				if old == 0 && gradient >= 0 {
+					continue
+				}
+				high, low = max(high, gradient), min(low, gradient)
+				alpha[k] = max(0, old-gradient/q)
+				step[k] = y * (alpha[k] - old)
+				changed = changed || step[k] != 0
+			}
+			if changed {
+				add(s.w, index, value, &step)
+			}
+		}
+		if high-low <= tolerance {
+			return
+		}
+	}
+}
+
+// dot returns the product of a row of the matrix with the weights.
+func dot(w []vec, index []uint32, value []float32) vec {
+	var s0, s1, s2, s3, s4, s5, s6, s7 float32
+	value = value[:len(index)]
+	for k, feature := range index {
+		p, x := &w[feature], value[k]
+		s0 += float32(x * p[0])
+		s1 += float32(x * p[1])
+		s2 += float32(x * p[2])
+		s3 += float32(x * p[3])
+		s4 += float32(x * p[4])
+		s5 += float32(x * p[5])
+		s6 += float32(x * p[6])
+		s7 += float32(x * p[7])
+	}
+	return vec{s0, s1, s2, s3, s4, s5, s6, s7}
+}
+
+// add adds a row of the matrix times step to the weights.
+func add(w []vec, index []uint32, value []float32, step *vec) {
+	s0, s1, s2, s3, s4, s5, s6, s7 := step[0], step[1], step[2], step[3], step[4], step[5], step[6], step[7]
+	value = value[:len(index)]
+	for k, feature := range index {
+		p, x := &w[feature], value[k]
+		p[0] += float32(x * s0)
+		p[1] += float32(x * s1)
+		p[2] += float32(x * s2)
+		p[3] += float32(x * s3)
+		p[4] += float32(x * s4)
+		p[5] += float32(x * s5)
+		p[6] += float32(x * s6)
+		p[7] += float32(x * s7)
+	}
+}
+
+// scores writes the scores of rows of x, or of all if rows is nil, to the columns of the block in out, of shape (x's
+// rows, classes).
+func (s *svm) scores(out []float32, classes int, x *matrix, rows []int) {
+	n := len(rows)
+	if rows == nil {
+		n = x.rows()
+	}
+	for i := range n {
+		if rows != nil {
+			i = rows[i]
+		}
+		index, value := x.row(i)
+		scores := dot(s.w, index, value)
+		copy(out[i*classes+s.first:], scores[:s.width])
+	}
+}
+
+// copyTo writes the weights to the columns of the block in out, of shape (features, classes).
+func (s *svm) copyTo(out []float32, classes int) {
+	for i := range s.w {
+		copy(out[i*classes+s.first:], s.w[i][:s.width])
+	}
+}

@@ -1,0 +1,105 @@
+package linear
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/heed-go/heed/internal/safetensors"
+)
+
+const format = 1 // of the tensors, the first number of grams
+
+// Tensors returns the model as tensors, for a file. They share the model's memory where they can.
+//
+//	grams    I64 (5)                  format 1, longest n-gram of words, shortest and longest of characters, pairs
+//	hashes   I64 (features)           hashes of n-grams in ascending order
+//	idf      F32 (features)           their inverse document frequencies
+//	weights  F32 (features+e, outputs)
+//
+// The e last rows of weights are for extra features: 1, or 5 for pairs. The last of them is the intercept.
+func (m *Model) Tensors() []safetensors.Tensor {
+	pairs := int64(0)
+	if m.pairs {
+		pairs = 1
+	}
+	g := m.grams
+	hashes := make([]int64, len(m.hashes))
+	for i, h := range m.hashes {
+		hashes[i] = int64(h)
+	}
+	return []safetensors.Tensor{
+		{Name: "grams", Shape: []int{5}, Data: []int64{format, int64(g.Words), int64(g.Characters[0]), int64(g.Characters[1]), pairs}},
+		{Name: "hashes", Shape: []int{len(hashes)}, Data: hashes},
+		{Name: "idf", Shape: []int{len(hashes)}, Data: m.idf},
+		{Name: "weights", Shape: []int{m.features(), m.outputs}, Data: m.weights},
+	}
+}
+
+// FromTensors returns the model with the given tensors, as Tensors returns them. It checks them, because files may
+// come from strangers; its errors wrap safetensors.ErrFormat. The model uses the memory of the tensors.
+func FromTensors(tensors []safetensors.Tensor) (*Model, error) {
+	if len(tensors) != 4 {
+		return nil, formatError("expected 4 tensors, got %d", len(tensors))
+	}
+	named := make(map[string]safetensors.Tensor)
+	for _, t := range tensors {
+		named[t.Name] = t
+	}
+	numbers, ok := named["grams"].Data.([]int64)
+	if !ok || len(numbers) != 5 || numbers[0] != format || numbers[4]&^1 != 0 {
+		return nil, formatError("expected grams to have 5 integers, the first %d and the last 0 or 1, got %.100v", format, named["grams"].Data)
+	}
+	for _, n := range numbers {
+		if n < 0 || n > longestGram {
+			return nil, formatError("expected grams to have integers from 0 to %d, got %d", longestGram, n)
+		}
+	}
+	m := &Model{}
+	m.grams = Grams{int(numbers[1]), [2]int{int(numbers[2]), int(numbers[3])}}
+	m.pairs = numbers[4] == 1
+	if err := m.grams.check(); err != nil {
+		return nil, formatError("%w", err)
+	}
+
+	hashes, ok := named["hashes"].Data.([]int64)
+	if !ok || len(hashes) > maxValues {
+		return nil, formatError("expected hashes to have up to %d integers, got %d of type %T", maxValues, len(hashes), named["hashes"].Data)
+	}
+	m.hashes = make([]uint64, len(hashes))
+	for i, h := range hashes {
+		m.hashes[i] = uint64(h)
+		if i > 0 && m.hashes[i] <= m.hashes[i-1] {
+			return nil, formatError("expected hashes in ascending order, got %d after %d", uint64(h), m.hashes[i-1])
+		}
+	}
+	if n := len(hashes); n > 0 && m.hashes[n-1]>>groupShift >= groups {
+		return nil, formatError("expected hashes of groups 0 to %d, got %d", groups-1, m.hashes[n-1])
+	}
+	if m.idf, ok = named["idf"].Data.([]float32); !ok || len(m.idf) != len(hashes) {
+		return nil, formatError("expected idf to have %d float32, got %d of type %T", len(hashes), len(m.idf), named["idf"].Data)
+	}
+	weights := named["weights"]
+	if m.weights, ok = weights.Data.([]float32); !ok || len(weights.Shape) != 2 || weights.Shape[0] != m.features() ||
+		len(m.weights)%m.features() != 0 || len(m.weights)/m.features() != weights.Shape[1] || weights.Shape[1] == 0 {
+		return nil, formatError("expected weights of shape (%d, outputs), got %.100v with %d float32", m.features(), weights.Shape, len(m.weights))
+	}
+	m.outputs = weights.Shape[1]
+	for _, values := range [][]float32{m.idf, m.weights} {
+		if i := slices.IndexFunc(values, notUsable); i >= 0 {
+			return nil, formatError("expected finite numbers up to 1e15, got %g", values[i])
+		}
+	}
+	if i := slices.IndexFunc(m.idf, func(x float32) bool { return x <= 0 }); i >= 0 {
+		return nil, formatError("expected idf above 0, got %g", m.idf[i])
+	}
+	m.makeTable()
+	return m, nil
+}
+
+// notUsable reports whether scores could overflow with x.
+func notUsable(x float32) bool { return !(math.Abs(float64(x)) <= 1e15) }
+
+func formatError(message string, args ...any) error {
+	return fmt.Errorf("linear: %w: "+message, append([]any{safetensors.ErrFormat}, args...)...)
+}

@@ -1,0 +1,380 @@
+package linear
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/heed-go/heed/internal/safetensors"
+)
+
+// golden has the results of testdata/reference.py.
+type golden struct {
+	Train, Test []string
+	Labels      []int
+	Numbers     []float64
+	Features    int
+	SVM         [][]float32
+	Ridge       []float32
+}
+
+func readGolden(t *testing.T) (g golden) {
+	t.Helper()
+	file, err := os.ReadFile("testdata/reference.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(file, &g); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func near(t *testing.T, name string, got, want []float32, tolerance float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: got %d numbers, want %d", name, len(got), len(want))
+	}
+	for i := range got {
+		if !(math.Abs(float64(got[i]-want[i])) <= tolerance) {
+			t.Fatalf("%s: number %d is %g, want %g", name, i, got[i], want[i])
+		}
+	}
+}
+
+func TestClassesAgreeWithScikitLearn(t *testing.T) {
+	g := readGolden(t)
+	o := Options{Grams: Grams{2, [2]int{2, 4}}, constants: []float64{0.5}, tolerance: 1e-6}
+	m, _, err := FitClasses(t.Context(), Texts(g.Train), g.Labels, 3, Rows{}, nil, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.hashes) != g.Features {
+		t.Errorf("got %d features, want %d", len(m.hashes), g.Features)
+	}
+	near(t, "scores", m.ScoresOf(Texts(g.Test), 1), slices.Concat(g.SVM...), 1e-5)
+}
+
+// topics draws texts of a class and of words that occur in all classes.
+func topics(seed uint64, n, classes int) (texts []string, labels []int) {
+	random := rand.New(rand.NewPCG(seed, 0))
+	for range n {
+		label := random.IntN(classes)
+		var words []string
+		for range 6 {
+			word := fmt.Sprintf("common%d", random.IntN(50))
+			if random.IntN(3) == 0 {
+				word = fmt.Sprintf("Topic%dx%d", label, random.IntN(8))
+			}
+			words = append(words, word)
+		}
+		texts, labels = append(texts, strings.Join(words, " ")), append(labels, label)
+	}
+	return texts, labels
+}
+
+// TestHeldOut says that held-out scores are as good as those of unseen rows, and worse than those of rows seen. It
+// has more classes than are fitted side by side.
+func TestHeldOut(t *testing.T) {
+	const classes = lanes + 3
+	texts, labels := topics(1, 700, classes)
+	train, unseen := texts[:300], texts[300:]
+	m, held, err := FitClasses(t.Context(), Texts(train), labels[:300], classes, Texts(texts[300:400]), labels[300:400], Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	right := func(scores []float32, labels []int) float64 {
+		return float64(accuracyCount(scores, classes, labels)) / float64(len(labels))
+	}
+	seen := right(m.ScoresOf(Texts(train), 0), labels[:300])
+	out := right(held, labels[:300])
+	test := right(m.ScoresOf(Texts(unseen), 0), labels[300:])
+	if seen < 0.98 || test < 0.7 || math.Abs(test-out) > 0.1 || m.Outputs() != classes {
+		t.Errorf("got accuracy %g of rows seen, %g held out and %g of unseen rows, want 1 and two similar ones", seen, out, test)
+	}
+	one := make([]float32, classes)
+	m.Scores(one, train[5])
+	if many := m.ScoresOf(Texts(train), 3); !slices.Equal(one, many[5*classes:6*classes]) {
+		t.Errorf("Scores gives %v, ScoresOf %v", one, many[5*classes:6*classes])
+	}
+}
+
+func TestNumberOfCoresChangesNothing(t *testing.T) {
+	texts, labels := topics(1, 600, 20)
+	var want *Model
+	var wantHeld []float32
+	for _, cores := range []int{1, 2, 7} {
+		m, held, err := FitClasses(t.Context(), Texts(texts[:500]), labels[:500], 20, Texts(texts[500:]), labels[500:], Options{Seed: 3, Cores: cores})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want, wantHeld = m, held
+		}
+		if !slices.Equal(m.weights, want.weights) || !slices.Equal(m.idf, want.idf) || !slices.Equal(held, wantHeld) {
+			t.Errorf("the results on %d cores differ from those on 1", cores)
+		}
+	}
+	other, _, err := FitClasses(t.Context(), Texts(texts[:500]), labels[:500], 20, Texts(texts[500:]), labels[500:], Options{Seed: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.Equal(other.weights, want.weights) {
+		t.Error("another seed gives the same weights")
+	}
+}
+
+// TestWithoutFeatures fits texts that have no n-gram in common: only the intercept is left.
+func TestWithoutFeatures(t *testing.T) {
+	m, held, err := FitClasses(t.Context(), Texts([]string{"a", "b", "", "c"}), []int{1, 1, 0, 1}, 2, Rows{}, nil, Options{Grams: Grams{Words: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scores := make([]float32, 2)
+	m.Scores(scores, "a")
+	if !(scores[1] > scores[0]) || len(m.hashes) != 0 || len(held) != 8 {
+		t.Errorf("got scores %v, %d features and %d held-out scores", scores, len(m.hashes), len(held))
+	}
+}
+
+func TestFitRefuses(t *testing.T) {
+	two := Texts([]string{"a", "b"})
+	many := Rows{1 << 14, func(int) string { return "" }}
+	for _, test := range []struct {
+		name    string
+		train   Rows
+		labels  []int
+		classes int
+		options Options
+		want    string
+	}{
+		{"no rows", Rows{}, nil, 2, Options{}, "at least one training row"},
+		{"label too large", two, []int{0, 2}, 2, Options{}, "from 0 to 1, got 2 for training row 1"},
+		{"negative label", two, []int{-1, 0}, 2, Options{}, "got -1"},
+		{"missing label", two, []int{0}, 2, Options{}, "for each of the 2 training rows, got 1"},
+		{"no grams", two, []int{0, 1}, 2, Options{Grams: Grams{Words: -1}}, "0 to 16 words"},
+		{"lengths", two, []int{0, 1}, 2, Options{Grams: Grams{Characters: [2]int{3, 2}}}, "smallest first"},
+		{"one fold", two, []int{0, 1}, 2, Options{Folds: 1}, "at least 2 folds"},
+		{"too many rows", many, make([]int, many.N), 1 << 13, Options{}, ErrTooLarge.Error()},
+		{"too many classes", two, []int{0, 1}, maxValues, Options{}, ErrTooLarge.Error()},
+	} {
+		_, _, err := FitClasses(t.Context(), test.train, test.labels, test.classes, Rows{}, nil, test.options)
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got error %v, want %q", test.name, err, test.want)
+		}
+		if tooLarge := strings.HasPrefix(test.name, "too many"); errors.Is(err, ErrTooLarge) != tooLarge {
+			t.Errorf("%s: %v wraps ErrTooLarge: %t", test.name, err, !tooLarge)
+		}
+	}
+}
+
+func TestCancel(t *testing.T) {
+	texts, labels := topics(1, 600, 3)
+	ctx, cancel := context.WithCancel(t.Context())
+	read := 0
+	rows := Rows{len(texts), func(i int) string {
+		if read++; read == 700 { // in the second pass
+			cancel()
+		}
+		return texts[i]
+	}}
+	if _, _, err := FitClasses(ctx, rows, labels, 3, Rows{}, nil, Options{Cores: 1}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got error %v, want %v", err, context.Canceled)
+	}
+}
+
+func TestGrams(t *testing.T) {
+	hash := func(s string) uint64 {
+		h := uint64(0)
+		for _, r := range s {
+			h = extend(h, uint64(r))
+		}
+		return h
+	}
+	want := func(words [][]string, characters []string) (grams []gram) {
+		counts := make(map[uint64]int)
+		for _, gram := range words {
+			h := uint64(0)
+			for i := range gram {
+				h = extend(h, hash(gram[len(gram)-1-i]))
+			}
+			counts[finish(h)]++
+		}
+		for _, gram := range characters {
+			counts[finish(hash(gram))|1<<groupShift]++
+		}
+		for h, n := range counts {
+			grams = append(grams, gram{h, n})
+		}
+		slices.SortFunc(grams, func(a, b gram) int {
+			if a.hash < b.hash {
+				return -1
+			}
+			return 1
+		})
+		return grams
+	}
+	for _, test := range []struct {
+		text       string
+		grams      Grams
+		words      [][]string
+		characters []string
+	}{
+		{"", DefaultGrams, nil, nil},
+		{" \t\n", DefaultGrams, nil, nil},
+		{"Ab ab", Grams{Words: 2}, [][]string{{"ab"}, {"ab"}, {"ab", "ab"}}, nil},
+		{"x86--Öl", Grams{Words: 1}, [][]string{{"x"}, {"86"}, {"-"}, {"-"}, {"öl"}}, nil},
+		{"a b", Grams{Characters: [2]int{2, 3}}, nil, []string{" a", " a ", "a ", " b", " b ", "b "}},
+		{"a", Grams{Characters: [2]int{4, 5}}, nil, []string{" a "}},
+		{"abcd", Grams{Characters: [2]int{4, 5}}, nil, []string{" abc", " abcd", "abcd", "abcd ", "bcd "}},
+	} {
+		var s scratch
+		if got := test.grams.count(&s, test.text, false); !slices.Equal(got, want(test.words, test.characters)) {
+			t.Errorf("%q: got %v, want %v", test.text, got, want(test.words, test.characters))
+		}
+	}
+}
+
+// TestRarestFeaturesGo fits so many outputs that few features may stay.
+func TestRarestFeaturesGo(t *testing.T) {
+	texts := Texts([]string{"a b c", "a b c", "a b d", "a d", "a"})
+	order := []int{0, 1, 2, 3, 4}
+	o, err := Options{Grams: Grams{Words: 1}}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, _, err := newVocabulary(t.Context(), texts, order, maxValues/3, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s scratch
+	index, _ := v.vector(&s, "a")
+	if v.features() != 3 || len(index) != 2 {
+		t.Errorf("got %d features, %d of them in %q; want 3 and 2: two words and the intercept", v.features(), len(index), "a")
+	}
+}
+
+func TestFile(t *testing.T) {
+	texts, labels := topics(1, 200, 3)
+	for i := range texts {
+		texts[i] += "\t" + texts[len(texts)-1-i]
+	}
+	for _, pairs := range []bool{false, true} {
+		m, _, err := FitClasses(t.Context(), Texts(texts), labels, 3, Rows{}, nil, Options{Pairs: pairs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var file bytes.Buffer
+		if err := safetensors.Write(&file, m.Tensors(), nil); err != nil {
+			t.Fatal(err)
+		}
+		tensors, _, err := safetensors.Read(&file, int64(file.Len()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := FromTensors(tensors)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(again.ScoresOf(Texts(texts), 1), m.ScoresOf(Texts(texts), 1)) {
+			t.Errorf("pairs %t: the model that was read gives other scores", pairs)
+		}
+	}
+}
+
+// smallModel returns the tensors of a model with two hashes and two outputs.
+func smallModel() map[string]safetensors.Tensor {
+	return map[string]safetensors.Tensor{
+		"grams":   {Name: "grams", Shape: []int{5}, Data: []int64{1, 1, 0, 0, 0}},
+		"hashes":  {Name: "hashes", Shape: []int{2}, Data: []int64{3, 5}},
+		"idf":     {Name: "idf", Shape: []int{2}, Data: []float32{1, 2}},
+		"weights": {Name: "weights", Shape: []int{3, 2}, Data: []float32{1, 2, 3, 4, 5, 6}},
+	}
+}
+
+func values(tensors map[string]safetensors.Tensor) (list []safetensors.Tensor) {
+	for _, name := range []string{"grams", "hashes", "idf", "weights"} {
+		list = append(list, tensors[name])
+	}
+	return list
+}
+
+func TestFromTensorsRefuses(t *testing.T) {
+	if _, err := FromTensors(values(smallModel())); err != nil {
+		t.Fatal(err)
+	}
+	nan := float32(math.NaN())
+	for _, test := range []struct {
+		name  string
+		shape []int
+		data  any
+	}{
+		{"", nil, nil},
+		{"grams", []int{4}, []int64{1, 1, 0, 0}},
+		{"grams", []int{5}, []int64{2, 1, 0, 0, 0}},
+		{"grams", []int{5}, []int64{1, 1, 0, 0, 2}},
+		{"grams", []int{5}, []int64{1, 1 << 40, 0, 0, 0}},
+		{"grams", []int{5}, []int64{1, -1, 0, 0, 0}},
+		{"grams", []int{5}, []int64{1, 0, 0, 0, 0}},
+		{"grams", []int{5}, []float32{1, 1, 0, 0, 0}},
+		{"hashes", []int{2}, []int64{5, 3}},
+		{"hashes", []int{2}, []int64{3, 3}},
+		{"hashes", []int{2}, []int64{3, -1}},
+		{"hashes", []int{1}, []int64{3}},
+		{"hashes", []int{2}, []float32{3, 5}},
+		{"idf", []int{3}, []float32{1, 2, 3}},
+		{"idf", []int{2}, []float32{1, nan}},
+		{"idf", []int{2}, []float32{1, 0}},
+		{"idf", []int{2}, []int64{1, 2}},
+		{"weights", []int{3, 2}, []float32{1, 2, 3, 4, 5, nan}},
+		{"weights", []int{3, 2}, []float32{1, 2, 3, 4, 5, float32(math.Inf(1))}},
+		{"weights", []int{6}, []float32{1, 2, 3, 4, 5, 6}},
+		{"weights", []int{2, 3}, []float32{1, 2, 3, 4, 5, 6}},
+		{"weights", []int{3, 0}, []float32{}},
+		{"weights", []int{3, 2}, []float64{1, 2, 3, 4, 5, 6}},
+	} {
+		tensors := smallModel()
+		if test.name == "" {
+			delete(tensors, "idf")
+		} else {
+			tensors[test.name] = safetensors.Tensor{Name: test.name, Shape: test.shape, Data: test.data}
+		}
+		if _, err := FromTensors(values(tensors)); !errors.Is(err, safetensors.ErrFormat) {
+			t.Errorf("%s %v: got error %v, want one that wraps %v", test.name, test.data, err, safetensors.ErrFormat)
+		}
+	}
+	if _, err := FromTensors(values(smallModel())[1:]); !errors.Is(err, safetensors.ErrFormat) {
+		t.Errorf("without grams: got error %v", err)
+	}
+}
+
+func FuzzFromTensors(f *testing.F) {
+	var file bytes.Buffer
+	if err := safetensors.Write(&file, values(smallModel()), nil); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(file.Bytes(), "a text")
+	f.Fuzz(func(t *testing.T, file []byte, text string) {
+		tensors, _, err := safetensors.Read(bytes.NewReader(file), int64(len(file)))
+		if err != nil {
+			return
+		}
+		m, err := FromTensors(tensors)
+		if err != nil {
+			return
+		}
+		for _, score := range m.ScoresOf(Texts([]string{text}), 1) {
+			if math.IsNaN(float64(score)) {
+				t.Errorf("%q has the score NaN", text)
+			}
+		}
+	})
+}

@@ -1,0 +1,41 @@
+"""Writes reference.json, results of scikit-learn that linear_test.go compares with ours.
+
+Run it in this folder with scikit-learn 1.9 (pip install scikit-learn): python3 reference.py
+"""
+import json
+import random
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_union
+from sklearn.svm import LinearSVC
+
+random.seed(1)
+topics = ["apples and pears, ripe (2 kg)", "trains from station 10 to 12", "small songs for two voices; loud"]
+fillers = "the a of new old Big b2b very quick red x".split()
+
+
+def text(topic):
+    words = random.choices(topics[topic].split(), k=4) + random.choices(fillers + topics[random.randrange(3)].split(), k=4)
+    random.shuffle(words)
+    return " ".join(words)
+
+
+labels = [random.randrange(3) for _ in range(70)]
+texts = [text(label) for label in labels]
+train, test = texts[:50], texts[50:]
+numbers = [len(t) / 10 + t.count("e") for t in train]
+
+union = make_union(
+    TfidfVectorizer(token_pattern=r"[^\W\d_]+|\d+|[^\w\s]|_", ngram_range=(1, 2), min_df=2, sublinear_tf=True),
+    TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4), min_df=2, sublinear_tf=True),
+)
+x, z = union.fit_transform(train), union.transform(test)
+svm = LinearSVC(C=0.5, tol=1e-10, max_iter=1_000_000).fit(x, labels[:50])
+ridge = Ridge(alpha=0.7, solver="sparse_cg", tol=1e-12).fit(x, numbers)
+with open("reference.json", "w") as file:
+    json.dump({
+        "train": train, "labels": labels[:50], "numbers": numbers, "test": test, "features": x.shape[1],
+        "svm": [[round(v, 7) for v in row] for row in svm.decision_function(z)],
+        "ridge": [round(v, 7) for v in ridge.predict(z)],
+    }, file, indent=0)
+    file.write("\n")
