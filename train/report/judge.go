@@ -76,7 +76,7 @@ func (v *answers) judge(ctx context.Context) error {
 	slices.SortStableFunc(order, func(a, b task.Judged) int { return cmp.Compare(b.Answer.LogProb, a.Answer.LogProb) })
 	add := func(list *[]example, j task.Judged) {
 		j.Source = v.apart(j.Source)
-		if e := exampleOf(j, r.Units); len(*list) < shownExamples && !slices.Contains(*list, e) {
+		if e := exampleOf(j, v.Config.Kind().AnswerUnits, r.Units); len(*list) < shownExamples && !slices.Contains(*list, e) {
 			*list = append(*list, e)
 		}
 	}
@@ -121,11 +121,16 @@ func spread(examples []data.Example, pairs bool) []data.Example {
 	return some
 }
 
-// exampleOf returns a judged example in the form that the page shows.
-func exampleOf(j task.Judged, units tokenizer.Units) example {
+// exampleOf returns a judged example in the form that the page shows. It marks where a wrong answer differs from the
+// right one only if an answer has several units: the letters of a label mean nothing.
+func exampleOf(j task.Judged, several bool, units tokenizer.Units) example {
 	e := example{Source: shown(j.Source), Answered: j.Answer.Err == nil, Sure: percent(math.Exp(j.Answer.LogProb))}
 	if j.Right {
 		e.Answer.Before = shown(j.Answer.Text)
+		return e
+	}
+	if !several {
+		e.Answer.Before, e.Want.Before = shown(j.Answer.Text), shown(j.References[0])
 		return e
 	}
 	longest := -1

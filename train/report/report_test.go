@@ -411,6 +411,17 @@ func TestDiffer(t *testing.T) {
 	}
 }
 
+// A wrong label stands beside the right one as it is. A wrong sequence has a mark where it differs.
+func TestExampleOfMarksSequencesOnly(t *testing.T) {
+	wrong := task.Judged{Source: "a", References: []string{"shipping"}, Answer: task.Answer{Text: "shopping"}}
+	if e := exampleOf(wrong, false, tokenizer.Characters); e.Answer != (parts{Before: "shopping"}) || e.Want != (parts{Before: "shipping"}) {
+		t.Errorf("for a label, got %+v and %+v, want both without a middle", e.Answer, e.Want)
+	}
+	if e := exampleOf(wrong, true, tokenizer.Characters); e.Answer != (parts{"sh", "o", "pping"}) || e.Want != (parts{"sh", "i", "pping"}) {
+		t.Errorf("for a sequence, got %+v and %+v, want the middles o and i", e.Answer, e.Want)
+	}
+}
+
 // For each source, spread chooses all examples or none. It chooses fewer examples if sources are long.
 func TestSpread(t *testing.T) {
 	var examples []data.Example
