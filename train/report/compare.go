@@ -17,6 +17,7 @@ type comparison struct {
 	Names       []string
 	Charts      []chart
 	Scores      table
+	Shared      []row // columns that have the same value for all runs, left out of Scores
 	Differences []difference
 }
 
@@ -27,19 +28,27 @@ type difference struct {
 }
 
 // Compare writes a page that compares runs. It has their scores, their curves in shared charts, and the settings that
-// differ. It returns an error, and writes nothing, if there is no run, if a run has no check, or if JSON can't
-// represent the Settings of a run.
+// differ. If the runs learned the same task and, for answers of several units, in the same units, the best run comes
+// first: the one with the best value that all runs monitored or, if that is a loss, with the best score. Compare
+// returns an error, and writes nothing, if there is no run, if a run has no check, or if JSON can't represent the
+// Settings of a run.
 func Compare(w io.Writer, runs []*Run) error {
 	if len(runs) == 0 {
 		return errors.New("report: Compare needs at least one run, got none")
 	}
+	for _, r := range runs {
+		if _, err := r.settings(); err != nil {
+			return err
+		}
+	}
+	runs = sorted(runs)
 	found, err := differences(runs)
 	if err != nil {
 		return err
 	}
 	v := comparison{Names: names(runs), Differences: found}
 	v.Charts = compared(runs, v.Names)
-	v.Scores = scores(runs, v.Names)
+	v.Scores, v.Shared = scores(runs, v.Names)
 	return write(w, "compare", fmt.Sprintf("%d runs", len(runs)), v)
 }
 
@@ -107,48 +116,151 @@ func same(runs []*Run, value func(r *Run) string) bool {
 	return !slices.ContainsFunc(runs, func(r *Run) bool { return value(r) != value(runs[0]) })
 }
 
-// scores returns a table with a row for each run. It highlights the best losses and accuracies, if the runs learned the
-// same task in the same units.
-func scores(runs []*Run, names []string) table {
+// comparable reports whether the runs learned the same task in the same units.
+func comparable(runs []*Run) bool {
+	return same(runs, func(r *Run) string { return r.task + r.units })
+}
+
+// value returns a value of the check whose weights were kept: train_loss, val_loss or a metric. It returns NaN if the
+// check doesn't have it.
+func (r *Run) value(name string) float64 {
+	best := r.History[r.best()]
+	metric, ok := best.Metrics[name]
+	switch {
+	case name == "train_loss":
+		return best.TrainLoss
+	case strings.HasPrefix(name, "val_") && !best.Validated:
+	case name == "val_loss":
+		return best.ValLoss
+	case ok:
+		return metric
+	}
+	return math.NaN()
+}
+
+// criterion returns the name of the value that says which run is the best, and whether lower is better. It is the value
+// that all runs monitored, unless that is a loss. Otherwise it is the score of the task.
+func criterion(runs []*Run) (name string, lower bool) {
+	s := runs[0].Config.Stopping
+	if s.Monitor != "" && !strings.HasSuffix(s.Monitor, "loss") && same(runs, func(r *Run) string { return r.Config.Stopping.Monitor }) {
+		return s.Monitor, s.Mode != "max"
+	}
+	return "val_" + runs[0].scoreName(), runs[0].kind.LowerIsBetter
+}
+
+// sorted returns comparable runs with the best criterion first. Of equal runs, the one with the lowest validation loss
+// comes first. Runs without these values come last.
+func sorted(runs []*Run) []*Run {
+	if !comparable(runs) {
+		return runs
+	}
+	name, lower := criterion(runs)
+	key := func(r *Run, name string, lower bool) float64 { // NaN comes last
+		x := r.value(name)
+		if !lower {
+			x = -x
+		}
+		if math.IsNaN(x) {
+			x = math.Inf(1)
+		}
+		return x
+	}
+	return slices.SortedStableFunc(slices.Values(runs), func(a, b *Run) int {
+		return cmp.Or(cmp.Compare(key(a, name, lower), key(b, name, lower)), cmp.Compare(key(a, "val_loss", true), key(b, "val_loss", true)))
+	})
+}
+
+// scores returns a table with a row for each run. It highlights the best losses and scores, if the runs are comparable.
+// Other columns that would have the same cell for all runs are in shared instead.
+func scores(runs []*Run, names []string) (t table, shared []row) {
+	type result struct { // a column of values
+		title string
+		name  func(r *Run) string // name of the value
+		lower bool                // whether lower values are better
+	}
+	named := func(name string) func(*Run) string { return func(*Run) string { return name } }
 	score := "score"
 	if same(runs, (*Run).scoreName) {
 		score = spoken(runs[0].scoreName())
 	}
-	t := table{Columns: []string{"run", "validation loss", "validation " + score, "training loss", "weights from", "epochs", "last training took", "task", "seed", "parameters", "stopped because"}, Best: -1}
-	columns := [3][]float64{} // the values of the columns after the first
-	for n, r := range runs {
-		h := r.History
-		b := h[r.best()]
-		values := [3]float64{math.NaN(), math.NaN(), b.TrainLoss}
-		row := []string{names[n], "–", "–", short(b.TrainLoss), r.when(b), fmt.Sprint(h[len(h)-1].Epoch + 1), "–", cmp.Or(r.task, "–"), cmp.Or(r.seed, "–"), "–", "not finished"}
-		if b.Validated {
-			row[1], values[0] = short(b.ValLoss), b.ValLoss
-			if text, ok := r.scored(b); ok {
-				row[2], values[1] = text, b.Metrics["val_"+r.scoreName()]
+	results := []result{
+		{"validation loss", named("val_loss"), true},
+		{"validation " + score, func(r *Run) string { return "val_" + r.scoreName() }, runs[0].kind.LowerIsBetter},
+		{"training loss", named("train_loss"), true},
+	}
+	if name, lower := criterion(runs); name != "val_"+runs[0].scoreName() {
+		title := strings.NewReplacer("train ", "training ", "val ", "validation ").Replace(spoken(name))
+		results = slices.Insert(results, 0, result{title, named(name), lower})
+	}
+	t = table{Columns: []string{"run"}, Best: -1}
+	for _, name := range names {
+		t.Rows = append(t.Rows, []string{name})
+	}
+	add := func(title string, cell func(r *Run) string) {
+		t.Columns = append(t.Columns, title)
+		for i, r := range runs {
+			t.Rows[i] = append(t.Rows[i], cell(r))
+		}
+	}
+	smoothed := !same(runs, func(r *Run) string { return r.note }) // label smoothing makes training losses higher
+	for _, c := range results {
+		if comparable(runs) && !(smoothed && c.title == "training loss") {
+			var values []float64
+			for _, r := range runs {
+				values = append(values, r.value(c.name(r)))
 			}
+			t.mark(len(t.Columns), values, c.lower)
 		}
-		for i, v := range values {
-			columns[i] = append(columns[i], v)
-		}
-		if r.Seconds > 0 {
-			row[6] = text.Seconds(r.Seconds)
-		}
-		if r.Params > 0 {
-			row[9] = fmt.Sprint(r.Params)
-		}
-		if !r.Unfinished {
-			row[10] = r.StoppedBecause
-		}
-		t.Rows = append(t.Rows, row)
+		add(c.title, func(r *Run) string { return r.cell(c.name(r)) })
 	}
-	if same(runs, func(r *Run) string { return r.task + r.units }) {
-		t.mark(1, columns[0], true)
-		t.mark(2, columns[1], runs[0].kind.LowerIsBetter)
-		if same(runs, func(r *Run) string { return r.note }) { // label smoothing makes training losses higher
-			t.mark(3, columns[2], true)
+	for _, c := range []struct {
+		title string
+		cell  func(r *Run) string
+	}{
+		{"weights from", func(r *Run) string { return r.when(r.History[r.best()]) }},
+		{"epochs", func(r *Run) string { return fmt.Sprint(r.History[len(r.History)-1].Epoch + 1) }},
+		{"last training took", func(r *Run) string { return positive(r.Seconds, text.Seconds(r.Seconds)) }},
+		{"task", func(r *Run) string { return cmp.Or(r.task, "–") }},
+		{"seed", func(r *Run) string { return cmp.Or(r.seed, "–") }},
+		{"parameters", func(r *Run) string { return positive(float64(r.Params), fmt.Sprint(r.Params)) }},
+		{"stopped because", (*Run).stopped},
+	} {
+		if value := c.cell(runs[0]); len(runs) > 1 && same(runs, c.cell) {
+			shared = append(shared, row{c.title, value})
+		} else {
+			add(c.title, c.cell)
 		}
 	}
-	return t
+	return t, shared
+}
+
+// cell returns the text for a value of the check whose weights were kept.
+func (r *Run) cell(name string) string {
+	switch x := r.value(name); {
+	case math.IsNaN(x):
+		return "–"
+	case name == "val_"+r.scoreName():
+		score, _ := r.scored(r.History[r.best()])
+		return score
+	default:
+		return short(x)
+	}
+}
+
+// stopped returns the reason why training stopped.
+func (r *Run) stopped() string {
+	if r.Unfinished {
+		return "not finished"
+	}
+	return r.StoppedBecause
+}
+
+// positive returns s if x is above 0, and otherwise a dash: the number isn't known.
+func positive(x float64, s string) string {
+	if x > 0 {
+		return s
+	}
+	return "–"
 }
 
 // differences returns the settings that differ between runs, in their order.

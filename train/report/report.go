@@ -76,7 +76,7 @@ type Run struct {
 	task, seed   string        // of a task; empty if there is none
 	kind         task.Kind     // of a task; zero if there is none
 	unit         string        // unit of losses, after a comma; empty if there is none
-	units        string        // units of a task's data; empty if there are none
+	units        string        // units of a task's data, if answers are split into units
 	note         string        // text below the charts
 	perCharacter float64       // validation loss of a text in tokens; 0 if unknown
 	stepSeconds  []float64     // mean time per step before each check, 0 if unknown; nil if there are no times

@@ -477,8 +477,8 @@ func TestCompareMarksTheBest(t *testing.T) {
 		"other units":   {[]*Run{plain, bytePairs}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := scores(c.runs, names(c.runs)).Bests; !slices.Equal(got, c.want) {
-				t.Errorf("the rows and columns of the best values are %v, want %v", got, c.want)
+			if got, _ := scores(c.runs, names(c.runs)); !slices.Equal(got.Bests, c.want) {
+				t.Errorf("the rows and columns of the best values are %v, want %v", got.Bests, c.want)
 			}
 			var page strings.Builder
 			if err := Compare(&page, c.runs); err != nil {
@@ -487,6 +487,43 @@ func TestCompareMarksTheBest(t *testing.T) {
 			if n := strings.Count(page.String(), `<b class="kept">`); n != len(c.want) || strings.Contains(page.String(), "is bold") != (n > 0) {
 				t.Errorf("the page highlights %d values, want %d, and to say so", n, len(c.want))
 			}
+		})
+	}
+}
+
+// The best run comes first, and what is the same for all runs isn't in the table.
+func TestCompareSorts(t *testing.T) {
+	scored := func(name string, accuracy, f1 float64, monitor string) *Run {
+		r := made(3, func(_ int, c *train.Check) {
+			c.Metrics["val_accuracy"], c.Metrics["val_macro_f1"] = accuracy, f1
+		})
+		r.Config.Training.Stopping.Monitor, r.Config.Training.Stopping.Mode = monitor, "max"
+		return FromTask("runs/"+name, r)
+	}
+	for name, c := range map[string]struct {
+		monitors [3]string
+		order    []string
+		columns  []string
+	}{
+		"loss":     {[3]string{}, []string{"b", "c", "a"}, []string{"run", "validation loss", "validation accuracy", "training loss"}},
+		"macro F1": {[3]string{"val_macro_f1", "val_macro_f1", "val_macro_f1"}, []string{"c", "a", "b"}, []string{"run", "validation macro F1", "validation loss", "validation accuracy", "training loss"}},
+		"differ":   {[3]string{"val_macro_f1", "", "val_accuracy"}, []string{"b", "c", "a"}, []string{"run", "validation loss", "validation accuracy", "training loss"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runs := []*Run{scored("a", 0.5, 0.4, c.monitors[0]), scored("b", 0.7, 0.3, c.monitors[1]), scored("c", 0.6, 0.5, c.monitors[2])}
+			order := sorted(runs)
+			if got := names(order); !slices.Equal(got, c.order) || runs[0].name() != "a" {
+				t.Errorf("the runs have the order %q, want %q, and the argument unchanged", got, c.order)
+			}
+			table, shared := scores(order, names(order))
+			if !slices.Equal(table.Columns, c.columns) || !slices.Contains(shared, row{"epochs", "3"}) || len(shared) != 7 {
+				t.Errorf("the table has the columns %q, want %q; the shared values are %v, want 7, one of them epochs", table.Columns, c.columns, shared)
+			}
+			var page strings.Builder
+			if err := Compare(&page, runs); err != nil {
+				t.Fatal(err)
+			}
+			wantIn(t, page.String(), []string{"<bdi>" + c.order[0] + "</bdi>, <bdi>" + c.order[1] + "</bdi>", "The same for all runs: weights from"}, nil)
 		})
 	}
 }

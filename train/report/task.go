@@ -37,7 +37,10 @@ func FromTask(dir string, t *task.Run) *Run {
 		Title:  c.Task.Name, About: learned(t),
 		Config:   c.Training.Config,
 		Settings: settings,
-		dir:      dir, task: c.Task.Name, seed: fmt.Sprint(c.Seed), kind: c.Kind(), units: fmt.Sprint(c.Data.SourceUnits, c.Data.TargetUnits), stepSeconds: t.Seconds, described: describedRows(&c, "", false),
+		dir:      dir, task: c.Task.Name, seed: fmt.Sprint(c.Seed), kind: c.Kind(), stepSeconds: t.Seconds, described: describedRows(&c, "", false),
+	}
+	if r.kind.AnswerUnits || r.kind.Generates { // otherwise an answer is one label or number in any units
+		r.units = fmt.Sprint(c.Data.SourceUnits, c.Data.TargetUnits)
 	}
 	if unit := r.kind.LossUnit; unit != "" {
 		r.unit = ", " + unit
