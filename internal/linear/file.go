@@ -86,8 +86,8 @@ func FromTensors(tensors []safetensors.Tensor) (*Model, error) {
 	}
 	m.outputs = weights.Shape[1]
 	for _, values := range [][]float32{m.idf, m.weights} {
-		if i := slices.IndexFunc(values, notUsable); i >= 0 {
-			return nil, formatError("expected finite numbers up to 1e15, got %g", values[i])
+		if i := slices.IndexFunc(values, func(x float32) bool { return !(math.Abs(float64(x)) <= largest) }); i >= 0 {
+			return nil, formatError("expected finite numbers up to %g, got %g", float64(largest), values[i])
 		}
 	}
 	if i := slices.IndexFunc(m.idf, func(x float32) bool { return x <= 0 }); i >= 0 {
@@ -96,9 +96,6 @@ func FromTensors(tensors []safetensors.Tensor) (*Model, error) {
 	m.makeTable()
 	return m, nil
 }
-
-// notUsable reports whether scores could overflow with x.
-func notUsable(x float32) bool { return !(math.Abs(float64(x)) <= 1e15) }
 
 func formatError(message string, args ...any) error {
 	return fmt.Errorf("linear: %w: "+message, append([]any{safetensors.ErrFormat}, args...)...)

@@ -25,6 +25,7 @@ import (
 const (
 	maxValues  = 1 << 26 // weights of a model, and also rows times outputs of the held-out scores
 	maxEntries = 1 << 25 // features of all training rows together
+	largest    = 1e30    // weight or number, so that no score overflows
 )
 
 // ErrTooLarge is wrapped by errors about more rows, classes or numbers than this package fits a model for.

@@ -63,6 +63,16 @@ func TestClassesAgreeWithScikitLearn(t *testing.T) {
 	near(t, "scores", m.ScoresOf(Texts(g.Test), 1), slices.Concat(g.SVM...), 1e-5)
 }
 
+func TestNumbersAgreeWithScikitLearn(t *testing.T) {
+	g := readGolden(t)
+	o := Options{Grams: Grams{2, [2]int{2, 4}}, constants: []float64{0.7}, tolerance: 1e-9}
+	m, _, err := FitNumbers(t.Context(), Texts(g.Train), g.Numbers, Rows{}, nil, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "numbers", m.ScoresOf(Texts(g.Test), 1), g.Ridge, 1e-5)
+}
+
 // topics draws texts of a class and of words that occur in all classes.
 func topics(seed uint64, n, classes int) (texts []string, labels []int) {
 	random := rand.New(rand.NewPCG(seed, 0))

@@ -1,0 +1,104 @@
+package linear
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// lengths draws texts and numbers that depend on their words and on chance.
+func lengths(n int) (texts []string, numbers []float64) {
+	texts, labels := topics(2, n, 4)
+	random := rand.New(rand.NewPCG(3, 0))
+	for i, text := range texts {
+		numbers = append(numbers, 1000+float64(100*labels[i]*strings.Count(text, "Topic"))+200*random.NormFloat64())
+	}
+	return texts, numbers
+}
+
+// explained returns R².
+func explained(got []float32, want []float64) float64 {
+	mean, rest, total := 0.0, 0.0, 0.0
+	for _, x := range want {
+		mean += x / float64(len(want))
+	}
+	for i, x := range want {
+		rest += square(x - float64(got[i]))
+		total += square(x - mean)
+	}
+	return 1 - rest/total
+}
+
+func TestNumbers(t *testing.T) {
+	texts, numbers := lengths(600)
+	train, test := Texts(texts[:300]), Texts(texts[400:])
+	var want []float32
+	for _, cores := range []int{1, 3} {
+		m, held, err := FitNumbers(t.Context(), train, numbers[:300], Texts(texts[300:400]), numbers[300:400], Options{Cores: cores})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen, out, unseen := explained(m.ScoresOf(train, 1), numbers[:300]), explained(held, numbers[:300]), explained(m.ScoresOf(test, 1), numbers[400:])
+		if seen < unseen+0.1 || unseen < 0.5 || math.Abs(out-unseen) > 0.1 {
+			t.Errorf("got R² %g of rows seen, %g held out and %g of unseen rows, want more and two similar ones", seen, out, unseen)
+		}
+		if got := slices.Concat(m.weights, held); want == nil {
+			want = got
+		} else if !slices.Equal(got, want) {
+			t.Errorf("the results on %d cores differ from those on 1", cores)
+		}
+	}
+}
+
+// TestNumbersChoose says that held-out numbers choose the penalty if there are no validation rows.
+func TestNumbersChoose(t *testing.T) {
+	texts, numbers := lengths(300)
+	fit := func(constants ...float64) []float32 {
+		m, _, err := FitNumbers(t.Context(), Texts(texts), numbers, Rows{}, nil, Options{constants: constants})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m.weights
+	}
+	if !slices.Equal(fit(1e6, 1, 1e5), fit(1)) {
+		t.Error("expected the penalty 1 to be chosen")
+	}
+}
+
+func TestNumbersRefuse(t *testing.T) {
+	two := Texts([]string{"a", "b"})
+	for _, test := range []struct {
+		numbers []float64
+		want    string
+	}{
+		{[]float64{1}, "got 1 numbers"},
+		{[]float64{1, math.NaN()}, "got NaN for training row 1"},
+		{[]float64{math.Inf(-1), 1}, "got -Inf"},
+		{[]float64{1, 1e31}, "got 1e+31"},
+	} {
+		_, _, err := FitNumbers(t.Context(), two, test.numbers, Rows{}, nil, Options{})
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%v: got error %v, want %q", test.numbers, err, test.want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := FitNumbers(ctx, two, []float64{1, 2}, Rows{}, nil, Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got error %v, want %v", err, context.Canceled)
+	}
+}
+
+// TestNumbersWithoutFeatures fits texts that have no n-gram in common, and large numbers.
+func TestNumbersWithoutFeatures(t *testing.T) {
+	m, held, err := FitNumbers(t.Context(), Texts([]string{"a", "b"}), []float64{1e30, -1e30}, Rows{}, nil, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := m.ScoresOf(Texts([]string{"a", "c"}), 1); !slices.Equal(got, []float32{0, 0}) || !slices.Equal(held, []float32{-1e30, 1e30}) {
+		t.Errorf("got %v, and %v held out", got, held)
+	}
+}
