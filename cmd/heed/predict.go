@@ -49,8 +49,9 @@ answered, its line is empty and the exit status isn't 0; standard error has the 
 With --top N, a line has the N likeliest answers, each followed by its probability, with tabs between:
 labels, next characters, sequences of tags or, for seq2seq, the best answers of a beam that is at least N
 wide. There may be fewer. With --json, a line is an object with input, answer and probability, with cut
-and unknown if they are true, and with alternatives if --top is given. Without an answer, it has input and
-error.
+and unknown if they are true, and with alternatives if --top is given. If tags mark entities, as B-PER and
+I-PER do, it has spans, a list of objects with label, start, end and text: start and end count bytes of
+the input. Without an answer, it has input and error.
 
 Without inputs, heed answers each line of standard input as soon as it arrives. With --data, the inputs
 are a column of a TSV, CSV, JSONL or CoNLL file, which may be compressed with gzip. The file is written

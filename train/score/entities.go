@@ -32,12 +32,12 @@ func (e *Entities) Add(answer, right []string) {
 	wanted, others := entities(right)
 	e.Others += others
 	for _, x := range answered {
-		e.types.get(x.class).Answers++
+		e.types.get(x.Type).Answers++
 	}
 	for _, x := range wanted {
-		s := e.types.get(x.class)
+		s := e.types.get(x.Type)
 		s.Rows++
-		if i, found := slices.BinarySearchFunc(answered, x, func(a, b entity) int { return cmp.Compare(a.start, b.start) }); found && answered[i] == x {
+		if i, found := slices.BinarySearchFunc(answered, x, func(a, b Entity) int { return cmp.Compare(a.Start, b.Start) }); found && answered[i] == x {
 			s.Right++
 		}
 	}
@@ -59,14 +59,20 @@ func (e *Entities) Total() ClassScore {
 	return total.scored()
 }
 
-// An entity is a run of tags, from one position up to but not including another.
-type entity struct {
-	class      string
-	start, end int
+// An Entity is a run of tags, from position Start up to but not including End. Type is empty if tags have no types.
+type Entity struct {
+	Type       string
+	Start, End int
+}
+
+// FindEntities returns the entities in a sequence of tags, in order. Entities describes the tags.
+func FindEntities(tags []string) []Entity {
+	found, _ := entities(tags)
+	return found
 }
 
 // entities returns the entities of a sequence in order, and the number of tags that are neither O nor of an entity.
-func entities(tags []string) (found []entity, others int) {
+func entities(tags []string) (found []Entity, others int) {
 	before, class := byte('O'), "" // the last tag
 	for i, tag := range tags {
 		prefix, name, _ := strings.Cut(tag, "-")
@@ -89,9 +95,9 @@ func entities(tags []string) (found []entity, others int) {
 		switch {
 		case now == 'O':
 		case open && name == class && (now == 'I' || now == 'E'):
-			found[len(found)-1].end = i + 1
+			found[len(found)-1].End = i + 1
 		default:
-			found = append(found, entity{name, i, i + 1})
+			found = append(found, Entity{name, i, i + 1})
 		}
 		before, class = now, name
 	}

@@ -56,6 +56,20 @@ func TestEntitiesPublished(t *testing.T) {
 	}
 }
 
+func TestFindEntities(t *testing.T) {
+	for tags, want := range map[string][]Entity{
+		"":                            nil,
+		"O - NOUN":                    nil,
+		"B-x I-x O I-y":               {{"x", 0, 2}, {"y", 3, 4}},
+		"B-x B-x I-y E-y E-y S-z U-z": {{"x", 0, 1}, {"x", 1, 2}, {"y", 2, 4}, {"y", 4, 5}, {"z", 5, 6}, {"z", 6, 7}},
+		"B M L":                       {{"", 0, 3}},
+	} {
+		if got := FindEntities(strings.Fields(tags)); !slices.Equal(got, want) {
+			t.Errorf("%q: got %v, want %v", tags, got, want)
+		}
+	}
+}
+
 // TestEntitiesLikeSeqeval compares the scores of 4,000 random sequences with those of seqeval and conlleval.
 func TestEntitiesLikeSeqeval(t *testing.T) {
 	text, err := os.ReadFile("testdata/entities.json")

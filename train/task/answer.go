@@ -13,10 +13,13 @@ import (
 //
 //	{"input": "4 x", "answer": "no", "probability": 0.9, "cut": true, "unknown": true,
 //	 "alternatives": [{"answer": "no", "probability": 0.9}, {"answer": "yes", "probability": 0.1}]}
+//	{"input": "Ann Lee sings", "answer": "B-PER I-PER O", "probability": 0.9,
+//	 "spans": [{"label": "PER", "start": 0, "end": 7, "text": "Ann Lee"}]}
 //
-// The keys cut and unknown are there if they are true, and alternatives if PredictOptions.Top isn't 0. If there is no
-// answer, the object has the key error instead of answer, probability and alternatives. A probability that isn't a
-// number is left out. The answer of a model that learned numbers is a number, without a probability.
+// The keys cut and unknown are there if they are true, spans if Spans isn't nil, and alternatives if PredictOptions.Top
+// isn't 0. If there is no answer, the object has the key error instead of answer, probability, spans and alternatives.
+// A probability that isn't a number is left out. The answer of a model that learned numbers is a number, without a
+// probability.
 type Answer struct {
 	Input string
 	Text  string
@@ -27,6 +30,10 @@ type Answer struct {
 	// probability of all symbols and the end. It is 0 if the answer is a Number.
 	LogProb float64
 
+	// Spans has the entities that the tags of the answer mark, in the order of the input: see score.Entities. It is nil
+	// if the model has no such tags.
+	Spans []Span
+
 	// Top has the likeliest answers, likeliest first, up to PredictOptions.Top. The first is the answer itself. Several
 	// sequences of tokens may have the same Text; then only the likeliest is in Top.
 	Top []Alternative
@@ -35,6 +42,15 @@ type Answer struct {
 	Cut     bool // whether the model ignored a part of the input: see Model.Cuts
 
 	Err error // an *InputError if the task doesn't allow the input; then there is no Text
+}
+
+// A Span is an entity in an input: the bytes from Start up to but not including End. Text is Input[Start:End]. Label is
+// the entity's type, such as PER, or empty if the tags have no types.
+type Span struct {
+	Label string `json:"label"`
+	Start int    `json:"start"`
+	End   int    `json:"end"`
+	Text  string `json:"text"`
 }
 
 // An Alternative is one of the likeliest answers to an input. The fields are as in Answer.
@@ -51,6 +67,7 @@ func (a Answer) MarshalJSON() ([]byte, error) {
 		Probability  *float64      `json:"probability,omitempty"`
 		Cut          bool          `json:"cut,omitempty"`
 		Unknown      bool          `json:"unknown,omitempty"`
+		Spans        []Span        `json:"spans,omitzero"` // not nil, but empty: the model found no entity
 		Alternatives []Alternative `json:"alternatives,omitempty"`
 		Error        string        `json:"error,omitempty"`
 	}{Input: a.Input, Cut: a.Cut, Unknown: a.Unknown}
@@ -61,7 +78,7 @@ func (a Answer) MarshalJSON() ([]byte, error) {
 		}
 		o.Error = text.OneLine(err)
 	} else {
-		o.Answer, o.Probability, o.Alternatives = a.Text, probability(a.LogProb), a.Top
+		o.Answer, o.Probability, o.Spans, o.Alternatives = a.Text, probability(a.LogProb), a.Spans, a.Top
 		if a.Number != nil {
 			o.Answer, o.Probability = a.Number, nil
 		}

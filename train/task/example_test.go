@@ -102,6 +102,55 @@ func ExampleTask_DescribeData() {
 }
 
 // Judge a classification model on another file, and predict the labels of new texts.
+// The tags B-PER and I-PER mark a person.
+func ExampleAnswer() {
+	dir, err := os.MkdirTemp("", "heed")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	var rows strings.Builder
+	for _, first := range []string{"Ann", "Bob", "Zoë", "Tom"} {
+		for _, last := range []string{"Lee", "Kim", "Poe", "Day", "Fox"} {
+			for _, verb := range []string{"sees", "hears", "meets"} {
+				fmt.Fprintf(&rows, "%s %s %s\tB-PER I-PER O\nwho %s %s\tO O B-PER\n", first, last, verb, verb, first)
+			}
+		}
+	}
+	file := filepath.Join(dir, "people.tsv")
+	if err := os.WriteFile(file, []byte("tokens\ttags\n"+rows.String()), 0o666); err != nil {
+		log.Fatal(err)
+	}
+	config, err := task.Named("tagging", 0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	config.Data.File = file
+	config.Training.Optimizer.LearningRate, config.Training.MaxEpochs = 0.01, 10
+	t, err := task.New(config)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer t.Close()
+	if _, err := t.Train(context.Background(), filepath.Join(dir, "run"), train.RunOptions{}); err != nil {
+		log.Fatal(err)
+	}
+	answers, err := t.PredictAll(context.Background(), []string{"Zoë Lee meets Bob"}, task.PredictOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, a := range answers {
+		fmt.Println(a.Text)
+		for _, s := range a.Spans {
+			fmt.Println(s.Label, s.Start, s.End, s.Text)
+		}
+	}
+	// Output:
+	// B-PER I-PER O B-PER
+	// PER 0 8 Zoë Lee
+	// PER 15 18 Bob
+}
+
 func ExampleModel_Judge() {
 	dir, err := os.MkdirTemp("", "heed")
 	if err != nil {

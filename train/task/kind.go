@@ -27,6 +27,7 @@ type Kind struct {
 	Classes     bool // an answer is one class, or one class per symbol, and results are counted per class
 	Sequences   bool // an answer may have any length up to MaxAnswer; a source may have several right answers; errors are counted as edits
 	AnswerUnits bool // an answer is split into the units Data.TargetUnits
+	Spans       bool // answers have Answer.Spans, because their tags mark entities
 	Numbers     bool // an answer is a number: see Answer.Number
 
 	Unit  string // plural noun for what a Score counts, such as "tags"
@@ -85,8 +86,8 @@ func kindOf(name data.Kind) kind {
 	return everyKind[i]
 }
 
-// Kind returns the kind of the configuration's task. Its words and Classes depend on the data: for a rule without a
-// file, whole answers are counted, and for text in byte pairs, tokens are counted.
+// Kind returns the kind of the configuration's task. Its words, Classes and Spans depend on the data: for a rule
+// without a file, whole answers are counted, and for text in byte pairs, tokens are counted.
 func (c *Config) Kind() Kind {
 	implementation := kindOf(c.Task.Kind)
 	k := implementation.about()
@@ -94,6 +95,7 @@ func (c *Config) Kind() Kind {
 		score := implementation.metrics(c)[0]
 		k.Score, k.Share, k.LowerIsBetter = score.Name, score.Value.share, score.Value.lower
 	}
+	k.Spans = k.Spans && entityTags(c) != nil
 	switch {
 	case c.Drawn():
 		k.Unit, k.Classes, k.aligned = "sequences", c.Task.Classes != nil, false

@@ -32,6 +32,8 @@ type network interface {
 	// answer's Text and Number.
 	predictor(s batchShape) (predictor, error)
 	answer(c choice) (text string, number *float64, err error)
+
+	spans(input string, c choice) []Span // returns an answer's Spans
 }
 
 // A reader is the part of a network that reads batches of ids.
@@ -48,6 +50,8 @@ func pooled(m *Model) (func(b *layers.Build, inputs G.Nodes) (*G.Node, error), e
 		return net.Forward(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Outputs)
 	}, err
 }
+
+func (r reader) spans(string, choice) []Span { return nil }
 
 // inputs returns these nodes in this order: the ids (B, Len); the lengths (B), unless the kind is causal; the id before
 // each target (B, TargetLen), if the Layout has a Start; and the segment of each id (B, Len), if it has Segments.

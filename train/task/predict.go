@@ -86,7 +86,7 @@ func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOption
 				return nil, err
 			}
 			if i == 0 {
-				a.Text, a.Number, a.LogProb = text, number, c.logProb
+				a.Text, a.Number, a.LogProb, a.Spans = text, number, c.logProb, m.network.spans(a.Input, c)
 			}
 			if len(a.Top) == o.Top {
 				break

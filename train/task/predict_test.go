@@ -245,6 +245,8 @@ func TestAnswerJSON(t *testing.T) {
 		{Answer{Input: "a", Text: "b", Cut: true, Unknown: true, Top: []Alternative{{"b", 0}, {"c", math.Inf(-1)}}},
 			`{"input":"a","answer":"b","probability":1,"cut":true,"unknown":true,"alternatives":[{"answer":"b","probability":1},{"answer":"c","probability":0}]}`},
 		{Answer{Input: "a", Text: "b", LogProb: math.NaN(), Top: []Alternative{{"b", math.NaN()}}}, `{"input":"a","answer":"b","alternatives":[{"answer":"b"}]}`},
+		{Answer{Input: "é b", Text: "O B", Spans: []Span{{"", 3, 4, "b"}}}, `{"input":"é b","answer":"O B","probability":1,"spans":[{"label":"","start":3,"end":4,"text":"b"}]}`},
+		{Answer{Input: "a", Text: "O", Spans: []Span{}}, `{"input":"a","answer":"O","probability":1,"spans":[]}`},
 		{Answer{Input: "a", Unknown: true, Err: &InputError{"a", errors.New("too\nlong")}}, `{"input":"a","unknown":true,"error":"too long"}`},
 	} {
 		if got, err := json.Marshal(test.a); err != nil || string(got) != test.want {

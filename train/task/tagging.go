@@ -26,7 +26,7 @@ var taggingKind = tagging{common{Kind{
 		{Role: "token list", Names: []string{"tokens", "words", "text", "sentence", "source"}},
 		{Role: "tag list", Names: []string{"tags", "labels", "ner_tags", "pos_tags", "target"}},
 	},
-	Classes: true, AnswerUnits: true, Unit: "tags", Right: "right", LossUnit: "nats",
+	Classes: true, AnswerUnits: true, Spans: true, Unit: "tags", Right: "right", LossUnit: "nats",
 	aligned: true, units: "characters, tokens", usual: tokenizer.Tokens, // no byte pairs: only a part of a word would have the tag
 }}}
 
@@ -56,12 +56,43 @@ func (tagging) network(m *Model) (network, error) {
 	c := newClassifier(m, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 		return net.Forward(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Len, Classes)
 	})
-	if tags := entityTags(&m.Config); tags != nil {
+	tags := entityTags(&m.Config)
+	if tags != nil {
 		c.more = append(c.more, func(b *layers.Build, logits, targets *G.Node) (train.Metric, error) {
 			return entityF1(tags, b, logits, targets)
 		})
 	}
-	return c, err
+	return tagger{c, tags}, err
+}
+
+// A tagger is the network of tagging.
+type tagger struct {
+	classifier
+	tags []string // text of each id, or nil: see entityTags
+}
+
+// spans returns the entities that the chosen tags mark in the input.
+func (t tagger) spans(input string, c choice) []Span {
+	if t.tags == nil {
+		return nil
+	}
+	tags := make([]string, len(c.targets))
+	for i, id := range c.targets {
+		tags[i] = t.tags[id]
+	}
+	return t.spansOf(input, tags)
+}
+
+// spansOf returns the entities that tags mark in a source with one tag per symbol.
+func (m *Model) spansOf(source string, tags []string) []Span {
+	from, _ := m.coder.Tokenizers()
+	symbols, _ := from.Tokenize(source, tokenizer.Options{}) // a source with tags has no error
+	spans := []Span{}
+	for _, e := range score.FindEntities(tags) {
+		start, end := symbols[e.Start].Start, symbols[e.End-1].End
+		spans = append(spans, Span{e.Type, start, end, source[start:end]})
+	}
+	return spans
 }
 
 func (tagging) metrics(c *Config) metrics {

@@ -81,6 +81,13 @@ func (h *Handler) operation(path string) object {
 		"alternatives", object{"type": "array", "items": fields("answer", textSchema, "probability", probability), "description": "with top: the likeliest answers; the first is the answer"},
 		"error", object{"type": "string", "description": "why the model has no answer to the input"},
 	)
+	if h.model.Config.Kind().Spans {
+		offset := object{"type": "integer", "minimum": 0}
+		answer["properties"].(object)["spans"] = object{
+			"type": "array", "items": fields("label", textSchema, "start", offset, "end", offset, "text", textSchema),
+			"description": "the entities that the tags mark: their bytes in the input, in UTF-8, from start up to but not including end",
+		}
+	}
 	answer["required"] = []string{"input"}
 	return operation("answers inputs", h.body(fields(requestFields...), "input"),
 		answered("one entry per input, in the order of the inputs", inJSON, fields("answers", object{"type": "array", "items": answer})))

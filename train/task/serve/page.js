@@ -50,6 +50,22 @@
 	// share shows a probability in per cent.
 	const share = p => (p === undefined ? '–' : p < 0.0001 ? '< 0.01 %' : `${(100 * p).toFixed(2)} %`);
 
+	// marked returns an input with its spans marked. Spans count bytes of UTF-8.
+	const marked = a => {
+		const bytes = new TextEncoder().encode(a.input);
+		const between = (start, end) => visible(new TextDecoder('utf-8', {ignoreBOM: true}).decode(bytes.subarray(start, end)));
+		const shown = make('bdi', '', a.spans ? 'spans' : 'input');
+		let last = 0;
+		for (const {label, start, end} of a.spans || []) {
+			const mark = make('mark', between(start, end));
+			if (label) mark.append(make('b', visible(label)));
+			shown.append(between(last, start), mark);
+			last = end;
+		}
+		shown.append(between(last));
+		return shown;
+	};
+
 	// predict shows a table. Each input has a row for its answer, then one for each further alternative.
 	const predict = async () => {
 		const text = $('text').value;
@@ -73,7 +89,7 @@
 		};
 		for (const a of answers) {
 			const row = body.insertRow();
-			const asked = cell(row, 'text', make('bdi', visible(a.input), 'input'));
+			const asked = cell(row, 'text', marked(a));
 			if (a.error) {
 				cell(row, 'text', make('span', visible(a.error), 'wrong')).colSpan = titles.length - 1;
 				continue;

@@ -19,9 +19,9 @@
 // The input of predict is a text, or a list of texts. The answer is {"answers": [{"input": "gorgonia", "answer":
 // "ainogrog", "probability": 0.99}]}, with one entry per input, in their order: the JSON of a task.Answer. An entry has
 // "cut": true if the input is longer than the model's context, and "unknown": true if it has symbols that training
-// never saw. With a top, it has alternatives, the likeliest answers with their probabilities. If the model has no
-// answer to an input, its entry has "error": "…" instead; the other inputs are still answered. Only kind seq2seq has a
-// beam, which is at least as wide as top.
+// never saw. If tags mark entities, it has their spans. With a top, it has alternatives, the likeliest answers with
+// their probabilities. If the model has no answer to an input, its entry has "error": "…" instead; the other inputs are
+// still answered. Only kind seq2seq has a beam, which is at least as wide as top.
 //
 // The endpoint generate also accepts top_k and top_p. It sends server-sent events, each with one object as data. A text
 // event, {"text": "…"}, has the text since the event before. The last event is done or error. The event done has

@@ -657,6 +657,29 @@ func TestNew(t *testing.T) {
 	}
 }
 
+// If tags mark entities, answers have spans, and the description says so.
+func TestSpans(t *testing.T) {
+	for rows, marked := range map[string]bool{"ann sees rome\tB-PER O B-LOC\n": true, "ann sees rome\tNOUN VERB NOUN\n": false} {
+		c, err := task.Named("tagging", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Data.File = filepath.Join(t.TempDir(), "rows.tsv")
+		if err := os.WriteFile(c.Data.File, []byte(strings.Repeat(rows, 20)), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		h, s := start(t, small(t, c), Options{})
+		got, err := post(t.Context(), s.URL+"/predict", `{"input": " rome  sees ann"}`)
+		if err != nil || got.status != 200 || strings.Contains(got.body, `"spans":[`) != marked {
+			t.Errorf("got %+v, %v, want spans: %t", got, err, marked)
+		}
+		description := recorded(h, "GET", "/openapi.json", nil).Body.String()
+		if strings.Contains(description, `"spans":{`) != marked {
+			t.Errorf("want spans in the description: %t, got %s", marked, description)
+		}
+	}
+}
+
 // The description lists all endpoints. Requests that follow its schemas are accepted.
 func TestDescription(t *testing.T) {
 	for name, m := range map[string]*task.Model{"dates": named(t, "dates"), "reverse": named(t, "reverse"), "text": writer(t)} {
