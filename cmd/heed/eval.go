@@ -12,6 +12,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/table"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -20,6 +21,7 @@ type evaluation struct {
 	files   []string
 	as      data.Settings // how to read the files
 	answers string
+	asJSON  bool
 	options task.PredictOptions
 }
 
@@ -41,9 +43,13 @@ answers. If the model has byte pairs, words count instead of symbols. A source t
 counts as an empty answer.
 
 For tagging with tags such as B-PER, I-PER and O, heed also scores whole entities like the script
-conlleval: precision, recall and F1 for each type and for all types together.`,
+conlleval: precision, recall and F1 for each type and for all types together.
+
+With --json, heed prints the scores as one JSON object: task, kind, the name of the score with its value
+and what it counts, the scores of each class and more. docs/serving.md lists the keys.`,
 		Example: `  heed eval runs/reverse
-  heed eval runs/words --data test.tsv --beam 5 --answers answers.tsv`,
+  heed eval runs/words --data test.tsv --beam 5 --answers answers.tsv
+  heed eval runs/mails --data test.csv --json | jq .macro.f1`,
 		Args:    takes("one run folder", cobra.ExactArgs(1)),
 		PreRunE: func(cmd *cobra.Command, args []string) error { return e.check(cmd.Flags(), args[0]) },
 		RunE:    func(cmd *cobra.Command, args []string) error { return e.run(cmd, args[0]) },
@@ -53,6 +59,7 @@ conlleval: precision, recall and F1 for each type and for all types together.`,
 	readFlags(f, &e.as, "columns of the source and the answer, by name or number; for pairs of texts: three columns; for text: key of the text in .jsonl files")
 	f.BoolVar(&e.as.SkipBad, "skip-bad", false, "with --data: leave out bad rows whatever their share is (default: as in training)")
 	f.IntVar(&e.options.Beam, "beam", 1, "beam width for seq2seq: number of unfinished answers to keep at each symbol")
+	f.BoolVar(&e.asJSON, "json", false, "print the scores as a JSON object")
 	f.StringVar(&e.answers, "answers", "", "file to write, with each source, its answer, whether it is right, and the right answers: CSV if its name ends in .csv, otherwise TSV; compressed if its name ends in .gz")
 	return cmd
 }
@@ -99,24 +106,26 @@ func (e *evaluation) run(cmd *cobra.Command, dir string) error {
 		return usagef("--answers %s promises %s, but answers are written as TSV or CSV: let its name end in .tsv or .csv", e.answers, form)
 	}
 	var m *task.Model
+	var s *task.Score
 	var examples []data.Example
-	isText := !c.Kind().Rows
-	if e.files != nil && !isText {
+	if e.files != nil && c.Kind().Rows {
 		m, examples, err = e.open(cmd, dir)
 	} else {
-		m, examples, err = e.score(cmd, dir)
+		m, s, examples, err = e.score(cmd, dir)
 		if c.Drawn() && e.answers == "" && e.options.Beam <= 1 {
-			return err // for a rule of Heed's own, the score above already counts the right answers
+			examples = nil // for a rule of Heed's own, the score already counts the right answers
 		}
 	}
-	if err != nil || isText {
-		return err
-	}
-	r, err := m.Judge(cmd.Context(), examples, e.options)
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprint(cmd.OutOrStdout(), r); err != nil || e.answers == "" {
+	var r *task.Report
+	if examples != nil {
+		if r, err = m.Judge(cmd.Context(), examples, e.options); err != nil {
+			return err
+		}
+	}
+	if err := e.print(cmd.OutOrStdout(), m.Scores(s, r), r); err != nil || e.answers == "" {
 		return err
 	}
 	separator := '\t'
@@ -126,12 +135,28 @@ func (e *evaluation) run(cmd *cobra.Command, dir string) error {
 	return out.write(cmd.Context(), func(w io.Writer) error { return r.WriteAnswers(w, separator) })
 }
 
-// score prints the score of a run on its validation set, or on the files of a text. It returns the run's model and its
-// validation examples.
-func (e *evaluation) score(cmd *cobra.Command, dir string) (*task.Model, []data.Example, error) {
+// print prints the report, if there is one, or the scores as JSON.
+func (e *evaluation) print(w io.Writer, s task.Scores, r *task.Report) error {
+	if e.asJSON {
+		line, err := text.JSON(s)
+		if err == nil {
+			_, err = fmt.Fprintf(w, "%s\n", line)
+		}
+		return err
+	}
+	if r == nil {
+		return nil
+	}
+	_, err := fmt.Fprint(w, r)
+	return err
+}
+
+// score scores a run on its validation set, or on the files of a text. Without --json, it prints the score. It returns
+// also the run's model and its validation examples, which are nil for text.
+func (e *evaluation) score(cmd *cobra.Command, dir string) (*task.Model, *task.Score, []data.Example, error) {
 	t, err := openTask(cmd.Context(), dir, e.files, nil, true, func(c *task.Config) { readAs(&c.Data, e.as) })
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	defer t.Close()
 	if t.Config.Data.Validation == 0 {
@@ -139,20 +164,22 @@ func (e *evaluation) score(cmd *cobra.Command, dir string) (*task.Model, []data.
 		if !t.Config.Drawn() && t.Config.Kind().Rows {
 			advice = ": use --data FILE to score a file"
 		}
-		return nil, nil, fmt.Errorf("the run in %s has no validation set%s", dir, advice)
+		return nil, nil, nil, fmt.Errorf("the run in %s has no validation set%s", dir, advice)
 	}
 	if err := t.Load(dir); err != nil {
-		return nil, nil, withoutWeights(err, dir)
+		return nil, nil, nil, withoutWeights(err, dir)
 	}
 	if err := checkOptions(t.Model, e.options); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	s, err := t.Evaluate(cmd.Context())
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	_, err = fmt.Fprintln(cmd.OutOrStdout(), s)
-	return t.Model, t.Examples(), err
+	if !e.asJSON {
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), s)
+	}
+	return t.Model, &s, t.Examples(), err
 }
 
 // open opens a run's model and reads the examples of the files. It prints notes about the files, such as bad rows.

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/heed-go/heed/train/task"
 )
 
 // The scores of a file agree with the answers that heed eval writes.
@@ -80,6 +83,16 @@ func TestEvalClassificationAndTagging(t *testing.T) {
 			write(t, path, test.content)
 			out := succeed(t, "eval", dir, "--data="+path)
 			hasWords(t, out, test.want...)
+			var scores task.Scores
+			if line := succeed(t, "eval", dir, "--data="+path, "--json"); json.Unmarshal([]byte(line), &scores) != nil || strings.Count(line, "\n") != 1 {
+				t.Errorf("heed eval --json prints %q, want one line with an object", line)
+			}
+			if scores.Task != name || scores.Rows != 2 || scores.Loss != nil || scores.Beyond.UnknownReferences != 1 || !strings.Contains(out, fmt.Sprintf("Accuracy: %.4f", *scores.Value)) {
+				t.Errorf("heed eval --json has %+v, want the accuracy of 2 rows, as in %s", scores, out)
+			}
+			if line := succeed(t, "eval", dir, "--json"); !strings.Contains(line, `"loss":`) {
+				t.Errorf("without --data, heed eval --json prints %q, want the loss too", line)
+			}
 			fail(t, heed("eval", dir, "--data="+path, "--beam=2"), 2, "--beam is for answers written symbol by symbol")
 			fail(t, heed("predict", dir, "--beam=2", "the cat"), 2, "--beam is for answers written symbol by symbol")
 

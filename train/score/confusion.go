@@ -18,9 +18,13 @@ type Confusion struct {
 //
 // A quotient with a denominator of 0 is 0.
 type ClassScore struct {
-	Class                 string
-	Precision, Recall, F1 float64
-	Right, Answers, Rows  int // numbers of rows: Class is both answer and right class; Class is the answer; Class is the right class
+	Class     string  `json:"class,omitempty"`
+	Precision float64 `json:"precision"`
+	Recall    float64 `json:"recall"`
+	F1        float64 `json:"f1"`
+	Right     int     `json:"right"`    // number of rows for which Class is both the answer and the right class
+	Answers   int     `json:"answered"` // number of rows for which Class is the answer
+	Rows      int     `json:"rows"`     // number of rows for which Class is the right class
 }
 
 // Add adds an answer. Any string is a class.

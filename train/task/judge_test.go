@@ -43,7 +43,7 @@ func ofRows(t testing.TB, kind data.Kind, rows string) *Task {
 	t.Helper()
 	c := forRows(t, kind, rows)
 	c.Data.SourceUnits, c.Data.Validation = tokenizer.Tokens, 20
-	if kind != data.KindClassification {
+	if kindOf(kind).about().AnswerUnits {
 		c.Data.TargetUnits = tokenizer.Tokens
 	}
 	c.Model.Dim, c.Model.Layers, c.Model.Block.Attention.Heads = 16, 1, 2
@@ -79,26 +79,26 @@ func TestJudgeOne(t *testing.T) {
 		judged Judged
 		right  bool
 		edits  int
-		report Report // wanted counts
+		beyond Beyond // wanted counts
 	}{
-		{"right", data.KindSeq2Seq, Judged{Source: "a b", References: []string{"A B"}, Answer: Answer{Text: "A B"}}, true, 0, Report{}},
-		{"right but for spaces", data.KindSeq2Seq, Judged{Source: "a b", References: []string{"A  B "}, Answer: Answer{Text: "A B"}}, true, 0, Report{}},
-		{"the second is right", data.KindSeq2Seq, Judged{Source: "a b", References: []string{"C", "A B"}, Answer: Answer{Text: "A B"}}, true, 0, Report{}},
-		{"edits to the nearest reference", data.KindSeq2Seq, Judged{Source: "a", References: []string{"C D", "A B"}, Answer: Answer{Text: "A"}}, false, 1, Report{}},
-		{"unknown reference", data.KindSeq2Seq, Judged{Source: "a", References: []string{"A Q"}, Answer: Answer{Text: "A B"}}, false, 1, Report{UnknownReferences: 1}},
-		{"unknown reference, unknown answer", data.KindSeq2Seq, Judged{Source: "a", References: []string{"\uFFFD"}, Answer: Answer{Text: "\uFFFD"}}, false, 0, Report{UnknownReferences: 1}},
-		{"unknown source", data.KindSeq2Seq, Judged{Source: "q", References: []string{"A"}, Answer: Answer{Text: "A", Unknown: true}}, true, 0, Report{UnknownSources: 1}},
-		{"long reference", data.KindSeq2Seq, Judged{Source: "a", References: []string{strings.Repeat("A ", 600)}, Answer: Answer{Text: "A B"}}, false, 599, Report{LongReferences: 1}},
-		{"no answer", data.KindSeq2Seq, Judged{Source: "a b", References: []string{"A B"}, Answer: noAnswer}, false, 2, Report{Unanswered: 1}},
-		{"label", data.KindClassification, Judged{Source: "a", References: []string{"vowel"}, Answer: Answer{Text: "vowel"}}, true, 0, Report{}},
-		{"wrong label", data.KindClassification, Judged{Source: "b", References: []string{"other"}, Answer: Answer{Text: "vowel"}}, false, 1, Report{}},
-		{"unknown label", data.KindClassification, Judged{Source: "b", References: []string{"new"}, Answer: Answer{Text: "vowel"}}, false, 1, Report{UnknownReferences: 1}},
-		{"cut source", data.KindClassification, Judged{Source: "a", References: []string{"vowel"}, Answer: Answer{Text: "vowel", Cut: true}}, true, 0, Report{CutSources: 1}},
-		{"no label", data.KindClassification, Judged{Source: "b", References: []string{"other"}, Answer: noAnswer}, false, 1, Report{Unanswered: 1}},
-		{"tagging", data.KindTagging, Judged{Source: "a b", References: []string{"A B"}, Answer: Answer{Text: "A B"}}, true, 0, Report{}},
-		{"a wrong tag", data.KindTagging, Judged{Source: "a b", References: []string{"A B"}, Answer: Answer{Text: "B B"}}, false, 1, Report{}},
-		{"unknown tag", data.KindTagging, Judged{Source: "a b", References: []string{"A Q"}, Answer: Answer{Text: "A B"}}, false, 1, Report{UnknownReferences: 1}},
-		{"no tags", data.KindTagging, Judged{Source: "a b", References: []string{"A B"}, Answer: noAnswer}, false, 2, Report{Unanswered: 1}},
+		{"right", data.KindSeq2Seq, Judged{Source: "a b", References: []string{"A B"}, Answer: Answer{Text: "A B"}}, true, 0, Beyond{}},
+		{"right but for spaces", data.KindSeq2Seq, Judged{Source: "a b", References: []string{"A  B "}, Answer: Answer{Text: "A B"}}, true, 0, Beyond{}},
+		{"the second is right", data.KindSeq2Seq, Judged{Source: "a b", References: []string{"C", "A B"}, Answer: Answer{Text: "A B"}}, true, 0, Beyond{}},
+		{"edits to the nearest reference", data.KindSeq2Seq, Judged{Source: "a", References: []string{"C D", "A B"}, Answer: Answer{Text: "A"}}, false, 1, Beyond{}},
+		{"unknown reference", data.KindSeq2Seq, Judged{Source: "a", References: []string{"A Q"}, Answer: Answer{Text: "A B"}}, false, 1, Beyond{UnknownReferences: 1}},
+		{"unknown reference, unknown answer", data.KindSeq2Seq, Judged{Source: "a", References: []string{"\uFFFD"}, Answer: Answer{Text: "\uFFFD"}}, false, 0, Beyond{UnknownReferences: 1}},
+		{"unknown source", data.KindSeq2Seq, Judged{Source: "q", References: []string{"A"}, Answer: Answer{Text: "A", Unknown: true}}, true, 0, Beyond{UnknownSources: 1}},
+		{"long reference", data.KindSeq2Seq, Judged{Source: "a", References: []string{strings.Repeat("A ", 600)}, Answer: Answer{Text: "A B"}}, false, 599, Beyond{LongReferences: 1}},
+		{"no answer", data.KindSeq2Seq, Judged{Source: "a b", References: []string{"A B"}, Answer: noAnswer}, false, 2, Beyond{Unanswered: 1}},
+		{"label", data.KindClassification, Judged{Source: "a", References: []string{"vowel"}, Answer: Answer{Text: "vowel"}}, true, 0, Beyond{}},
+		{"wrong label", data.KindClassification, Judged{Source: "b", References: []string{"other"}, Answer: Answer{Text: "vowel"}}, false, 1, Beyond{}},
+		{"unknown label", data.KindClassification, Judged{Source: "b", References: []string{"new"}, Answer: Answer{Text: "vowel"}}, false, 1, Beyond{UnknownReferences: 1}},
+		{"cut source", data.KindClassification, Judged{Source: "a", References: []string{"vowel"}, Answer: Answer{Text: "vowel", Cut: true}}, true, 0, Beyond{CutSources: 1}},
+		{"no label", data.KindClassification, Judged{Source: "b", References: []string{"other"}, Answer: noAnswer}, false, 1, Beyond{Unanswered: 1}},
+		{"tagging", data.KindTagging, Judged{Source: "a b", References: []string{"A B"}, Answer: Answer{Text: "A B"}}, true, 0, Beyond{}},
+		{"a wrong tag", data.KindTagging, Judged{Source: "a b", References: []string{"A B"}, Answer: Answer{Text: "B B"}}, false, 1, Beyond{}},
+		{"unknown tag", data.KindTagging, Judged{Source: "a b", References: []string{"A Q"}, Answer: Answer{Text: "A B"}}, false, 1, Beyond{UnknownReferences: 1}},
+		{"no tags", data.KindTagging, Judged{Source: "a b", References: []string{"A B"}, Answer: noAnswer}, false, 2, Beyond{Unanswered: 1}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := Report{kind: kindOf(test.kind), Units: tokenizer.Tokens}
@@ -106,9 +106,8 @@ func TestJudgeOne(t *testing.T) {
 			if test.judged.Right != test.right || test.judged.Edits != test.edits || (r.Right == 1) != test.right {
 				t.Errorf("right: %v (%d in the report) with %d edits, want %v with %d edits", test.judged.Right, r.Right, test.judged.Edits, test.right, test.edits)
 			}
-			got := [5]int{r.Unanswered, r.CutSources, r.UnknownSources, r.UnknownReferences, r.LongReferences}
-			if want := [5]int{test.report.Unanswered, test.report.CutSources, test.report.UnknownSources, test.report.UnknownReferences, test.report.LongReferences}; got != want {
-				t.Errorf("the counts beyond the model are %v, want %v", got, want)
+			if r.Beyond != test.beyond {
+				t.Errorf("the counts beyond the model are %+v, want %+v", r.Beyond, test.beyond)
 			}
 			if want := "Beyond the model: 1 source cut to the length of the model's context."; strings.Contains(r.String(), want) != (r.CutSources > 0) {
 				t.Errorf("the report is\n%s\nwant %q in it: %t", &r, want, r.CutSources > 0)

@@ -72,6 +72,7 @@ type kind interface {
 
 	judge(m *Model, r *Report, j *Judged)      // compares an answer with its references and adds it to a report
 	write(r *Report, w io.Writer)              // writes the scores of a report in words
+	scores(r *Report, s *Scores)               // sets the scores of a report
 	details(j Judged) (names, values []string) // what Report.WriteAnswers writes between an answer and its references
 }
 
@@ -139,6 +140,7 @@ func (common) read(*Config, []*table.Table) ([]string, error) { return nil, nil 
 func (common) network(*Model) (network, error) { return nil, errors.New("the task has no kind") }
 func (common) metrics(*Config) metrics         { return metrics{accuracy} }
 func (k common) write(r *Report, w io.Writer)  { r.writeClasses(w, k.Unit) }
+func (common) scores(r *Report, s *Scores)     { r.classScores(s) }
 
 // judge counts right and wrong answers per class.
 func (common) judge(m *Model, r *Report, j *Judged) {

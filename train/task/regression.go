@@ -177,6 +177,12 @@ func (regression) judge(_ *Model, r *Report, j *Judged) {
 	}
 }
 
+func (regression) scores(r *Report, s *Scores) {
+	n := &r.Numbers
+	s.Value, s.Total = finite(n.RSquared()), len(r.Judged)
+	s.MeanAbsoluteError, s.Pearson, s.Spearman = finite(n.MeanAbsoluteError()), finite(n.Pearson()), finite(n.Spearman())
+}
+
 func (regression) write(r *Report, w io.Writer) {
 	n := &r.Numbers
 	fmt.Fprintf(w, "R²: %.4f (%s)\n", n.RSquared(), text.Count(len(r.Judged), "row"))

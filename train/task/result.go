@@ -14,10 +14,7 @@ type Report struct {
 	Judged []Judged
 	Right  int // number of right answers in Judged
 
-	// These count sources that the model can't answer, sources of which it reads only a part (see Model.Cuts), sources
-	// and references with symbols or labels that training never saw, and references that are longer than any answer of
-	// the model.
-	Unanswered, CutSources, UnknownSources, UnknownReferences, LongReferences int
+	Beyond // counts of rows that are beyond the model
 
 	// Scores for seq2seq. Errors counts symbols, or words if the answers are byte pairs. If the units are tokens, BLEU
 	// counts these tokens.
@@ -31,6 +28,15 @@ type Report struct {
 	Numbers score.Regression // for regression: answers that are numbers, with their references
 
 	kind kind
+}
+
+// Beyond counts the sources and references that are beyond a model.
+type Beyond struct {
+	Unanswered        int `json:"unanswered"`         // sources that the model can't answer
+	CutSources        int `json:"cut"`                // sources of which it reads only a part: see Model.Cuts
+	UnknownSources    int `json:"unknown_sources"`    // sources with symbols that training never saw
+	UnknownReferences int `json:"unknown_references"` // references with symbols or labels that training never saw
+	LongReferences    int `json:"long_references"`    // references that are longer than any answer of the model
 }
 
 // A Judged is a source with its references and the model's answer.

@@ -88,6 +88,12 @@ func (seq2seq) judge(m *Model, r *Report, j *Judged) {
 	r.BLEU.Add(j.Answer.Text, j.References...)
 }
 
+func (seq2seq) scores(r *Report, s *Scores) {
+	s.share(r.Right, len(r.Judged))
+	s.ErrorRate, s.Edits = finite(r.Errors.Value()), &r.Errors.Edits
+	s.ChrF, s.BLEU = finite(r.ChrF.Value()), finite(r.BLEU.Value())
+}
+
 func (seq2seq) write(r *Report, w io.Writer) {
 	n, unit, bleu := len(r.Judged), string(r.Units), fmt.Sprintf("%.2f", r.BLEU.Value())
 	if r.Units == tokenizer.BPE {

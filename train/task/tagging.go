@@ -154,6 +154,14 @@ func (tagging) judge(m *Model, r *Report, j *Judged) {
 	r.Entities.Add(answer, references[0])
 }
 
+func (tagging) scores(r *Report, s *Scores) {
+	r.classScores(s)
+	s.RightRows = &r.Right
+	if r.HasEntities() {
+		s.Entities, s.Types = new(r.Entities.Total()), r.Entities.Types()
+	}
+}
+
 func (k tagging) write(r *Report, w io.Writer) {
 	n := len(r.Judged)
 	fmt.Fprintf(w, "Rows: %.4f (%d of %d rows with every tag right)\n", float64(r.Right)/float64(n), r.Right, n)

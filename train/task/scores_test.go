@@ -1,0 +1,88 @@
+package task
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/train"
+)
+
+// keys returns the keys of an object in JSON, sorted.
+func keys(t testing.TB, v any) []string {
+	t.Helper()
+	content, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var object map[string]any
+	if err := json.Unmarshal(content, &object); err != nil {
+		t.Fatal(err)
+	}
+	return slices.Sorted(maps.Keys(object))
+}
+
+// The scores of every kind of rows have the keys of the kind, and agree with the Score and the Report.
+func TestScores(t *testing.T) {
+	t.Parallel()
+	always := []string{"beyond", "kind", "loss", "rows", "score", "task", "total", "unit", "value"}
+	for kind, more := range map[data.Kind][]string{
+		data.KindSeq2Seq:        {"right", "error_rate", "edits", "chrf", "bleu"},
+		data.KindClassification: {"right", "macro", "classes"},
+		data.KindTagging:        {"right", "macro", "classes", "right_rows"},
+		data.KindRegression:     {"mean_absolute_error", "pearson", "spearman"},
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			rows := someRows(kind)
+			if kind == data.KindRegression {
+				rows = ""
+				for i := range 200 {
+					rows += fmt.Sprintf("%c %c\t%d\n", 'a'+i%4, 'a'+i%5, i%20)
+				}
+			}
+			task := ofRows(t, kind, rows)
+			run(t, task, filepath.Join(t.TempDir(), "run"), train.RunOptions{})
+			s, err := task.Evaluate(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := judged(t, task, task.Examples(), PredictOptions{})
+			got := task.Scores(&s, r)
+			if want := slices.Sorted(slices.Values(append(more, always...))); !slices.Equal(keys(t, got), want) {
+				t.Errorf("the keys are %q, want %q", keys(t, got), want)
+			}
+			if *got.Loss != s.Loss || got.Score != s.Name || got.Rows != len(r.Judged) || *got.Beyond != r.Beyond {
+				t.Errorf("got %+v, want the loss and the name of %+v, and the counts of a report of %d rows", got, s, len(r.Judged))
+			}
+			if got.Right != nil && *got.Value != float64(*got.Right)/float64(got.Total) {
+				t.Errorf("the value is %g, want %d of %d", *got.Value, *got.Right, got.Total)
+			}
+			if alone := task.Scores(&s, nil); *alone.Value != s.Value || alone.Total != s.Total || alone.Beyond != nil {
+				t.Errorf("without a report, got %+v, want the values of %+v", alone, s)
+			}
+		})
+	}
+}
+
+// A class has the same keys as the mean of all classes, and its name. Tags of entities are scored by type.
+func TestScoresOfClasses(t *testing.T) {
+	r := Report{kind: taggingKind, Judged: make([]Judged, 2)}
+	r.Classes.Add("B-PER", "B-PER")
+	r.Classes.Add("O", "B-PER")
+	r.Entities.Add([]string{"B-PER", "O"}, []string{"B-PER", "B-PER"})
+	var s Scores
+	r.kind.scores(&r, &s)
+	if want := []string{"answered", "class", "f1", "precision", "recall", "right", "rows"}; !slices.Equal(keys(t, s.Classes[0]), want) {
+		t.Errorf("a class has the keys %q, want %q", keys(t, s.Classes[0]), want)
+	}
+	if c := s.Classes[0]; c.Class != "B-PER" || c.Recall != 0.5 || c.Precision != 1 || *s.Value != 0.5 || s.Macro.Rows != 2 {
+		t.Errorf("got the class %+v, the value %g and the mean %+v, want B-PER with recall 0.5 and precision 1, 0.5 and 2 rows", c, *s.Value, s.Macro)
+	}
+	if s.Entities == nil || s.Entities.Recall != 0.5 || len(s.Types) != 1 || s.Types[0].Class != "PER" {
+		t.Errorf("got the entities %+v and the types %+v, want recall 0.5 and the type PER", s.Entities, s.Types)
+	}
+}
