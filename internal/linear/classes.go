@@ -19,7 +19,7 @@ type vec = [lanes]float32
 // hasn't seen the row.
 //
 // If the features of all rows are more than 2^25, it learns from rows drawn with the seed, and the scores of the
-// other rows are the model's. A model has at most 2^26 weights, and FitClasses drops the rarest features beyond
+// other rows are the model's. A model has at most 2^24 weights, and FitClasses drops the rarest features beyond
 // them. If train.N times classes is more than 2^26, it returns an error that wraps ErrTooLarge. When ctx ends, it
 // returns ctx's error.
 func FitClasses(ctx context.Context, train Rows, labels []int, classes int, validation Rows, validationLabels []int,
@@ -35,7 +35,7 @@ func FitClasses(ctx context.Context, train Rows, labels []int, classes int, vali
 		return nil, nil, err
 	}
 	if len(p.options.constants) == 0 {
-		p.options.constants = []float64{0.1, 0.3, 1}
+		p.options.constants = []float64{0.1, 0.4, 1.6}
 	}
 	s := &classFit{problem: p, classes: classes, labels: pick(labels, p.order), blocks: (classes + lanes - 1) / lanes}
 	weights, err := s.fit(ctx, validationLabels)

@@ -8,28 +8,35 @@ import (
 	"github.com/heed-go/heed/internal/safetensors"
 )
 
-const format = 1 // of the tensors, the first number of grams
+const (
+	format = 1 // of the tensors, the first number of grams
+
+	pairsFlag = 1 // in the last number of grams
+	edgesFlag = 2
+)
 
 // Tensors returns the model as tensors, for a file. They share the model's memory where they can.
 //
-//	grams    I64 (5)                  format 1, longest n-gram of words, shortest and longest of characters, pairs
+//	grams    I64 (5)                  format 1, longest n-gram of words, shortest and longest of characters, flags
 //	hashes   I64 (features)           hashes of n-grams in ascending order
 //	idf      F32 (features)           their inverse document frequencies
 //	weights  F32 (features+e, outputs)
 //
-// The e last rows of weights are for extra features: 1, or 5 for pairs. The last of them is the intercept.
+// The e last rows of weights are for extra features: 1, or 7 for pairs. The last of them is the intercept.
 func (m *Model) Tensors() []safetensors.Tensor {
-	pairs := int64(0)
+	flags, g := int64(0), m.grams
 	if m.pairs {
-		pairs = 1
+		flags |= pairsFlag
 	}
-	g := m.grams
+	if g.Edges {
+		flags |= edgesFlag
+	}
 	hashes := make([]int64, len(m.hashes))
 	for i, h := range m.hashes {
 		hashes[i] = int64(h)
 	}
 	return []safetensors.Tensor{
-		{Name: "grams", Shape: []int{5}, Data: []int64{format, int64(g.Words), int64(g.Characters[0]), int64(g.Characters[1]), pairs}},
+		{Name: "grams", Shape: []int{5}, Data: []int64{format, int64(g.Words), int64(g.Characters[0]), int64(g.Characters[1]), flags}},
 		{Name: "hashes", Shape: []int{len(hashes)}, Data: hashes},
 		{Name: "idf", Shape: []int{len(hashes)}, Data: m.idf},
 		{Name: "weights", Shape: []int{m.features(), m.outputs}, Data: m.weights},
@@ -47,8 +54,8 @@ func FromTensors(tensors []safetensors.Tensor) (*Model, error) {
 		named[t.Name] = t
 	}
 	numbers, ok := named["grams"].Data.([]int64)
-	if !ok || len(numbers) != 5 || numbers[0] != format || numbers[4]&^1 != 0 {
-		return nil, formatError("expected grams to have 5 integers, the first %d and the last 0 or 1, got %.100v", format, named["grams"].Data)
+	if !ok || len(numbers) != 5 || numbers[0] != format || numbers[4]&^(pairsFlag|edgesFlag) != 0 {
+		return nil, formatError("expected grams to have 5 integers, the first %d and the last 0 to 3, got %.100v", format, named["grams"].Data)
 	}
 	for _, n := range numbers {
 		if n < 0 || n > longestGram {
@@ -56,15 +63,15 @@ func FromTensors(tensors []safetensors.Tensor) (*Model, error) {
 		}
 	}
 	m := &Model{}
-	m.grams = Grams{int(numbers[1]), [2]int{int(numbers[2]), int(numbers[3])}}
-	m.pairs = numbers[4] == 1
+	m.grams = Grams{int(numbers[1]), [2]int{int(numbers[2]), int(numbers[3])}, numbers[4]&edgesFlag != 0}
+	m.pairs = numbers[4]&pairsFlag != 0
 	if err := m.grams.check(); err != nil {
 		return nil, formatError("%w", err)
 	}
 
 	hashes, ok := named["hashes"].Data.([]int64)
-	if !ok || len(hashes) > maxValues {
-		return nil, formatError("expected hashes to have up to %d integers, got %d of type %T", maxValues, len(hashes), named["hashes"].Data)
+	if !ok || len(hashes) > maxWeights {
+		return nil, formatError("expected hashes to have up to %d integers, got %d of type %T", maxWeights, len(hashes), named["hashes"].Data)
 	}
 	m.hashes = make([]uint64, len(hashes))
 	for i, h := range hashes {

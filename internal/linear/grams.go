@@ -17,10 +17,14 @@ type Grams struct {
 	// Characters holds the smallest and largest length of n-grams of characters. They lie inside the parts of the
 	// text between white space, and such a part has a space at both ends. {0, 0} means none.
 	Characters [2]int
+
+	// Edges adds the first word, the first two words, and the last one, two and three words. It needs n-grams of
+	// words.
+	Edges bool
 }
 
-// DefaultGrams are words, pairs of words, and 2 to 5 characters.
-var DefaultGrams = Grams{Words: 2, Characters: [2]int{2, 5}}
+// DefaultGrams are words, pairs of words, 2 to 5 characters, and edges.
+var DefaultGrams = Grams{Words: 2, Characters: [2]int{2, 5}, Edges: true}
 
 const longestGram = 16 // words or characters
 
@@ -33,8 +37,8 @@ func (g Grams) check() error {
 		return fmt.Errorf("linear: expected lengths of n-grams of characters from 1 to %d, the smallest first, or 0 and 0; got %d and %d",
 			longestGram, low, high)
 	}
-	if g == (Grams{}) {
-		return fmt.Errorf("linear: expected n-grams of words or of characters, got none")
+	if g.Words == 0 && (g.Edges || high == 0) {
+		return fmt.Errorf("linear: expected n-grams of words or of characters, and words for edges, got %+v", g)
 	}
 	return nil
 }
@@ -46,27 +50,36 @@ type gram struct {
 	count int
 }
 
-// Groups of features. The values of a group in a text have Euclidean norm 1. The first two are the n-grams of words
-// and of characters of the first text of a pair, or of the only text. Then come those of the second text, and those
-// that the texts share.
+// Groups of features: the kinds of n-grams of the first text of a pair, or of the only text, then those of the
+// second text, and then those that the texts share. The values of a group in a text have the Euclidean norm that
+// normOf has for the kind.
 const (
-	groupBits   = 3
-	groupShift  = 64 - groupBits
-	kinds       = 2 // words and characters
+	words = iota
+	characters
+	edges
+	kinds
+
 	secondGroup = 1 * kinds
 	sharedGroup = 2 * kinds
 	groups      = 3 * kinds
+
+	groupBits  = 4
+	groupShift = 64 - groupBits
 )
+
+// normOf was chosen by accuracy on Debian's sections: edges with norm 0 gave 77.2 % of 20,000 rows, with 0.3 to 0.5
+// 77.4 %, and with 1 less.
+var normOf = [kinds]float64{words: 1, characters: 1, edges: 0.4}
 
 const hashMask = 1<<groupShift - 1
 
 // scratch is memory that a goroutine uses again for each text.
 type scratch struct {
-	runes        []rune
-	hashes, last []uint64
-	grams        []gram
-	index        []uint32
-	value        []float32
+	runes         []rune
+	hashes, words []uint64
+	grams         []gram
+	index         []uint32
+	value         []float32
 }
 
 // extend adds x to the hash h. The constant is 2^64 divided by the golden ratio, made odd. finish spreads the
@@ -112,7 +125,7 @@ func (g Grams) add(s *scratch, text string, group uint64) {
 	for _, r := range text {
 		s.runes = append(s.runes, unicode.ToLower(r))
 	}
-	for kind, hash := range [kinds]func(*scratch){g.words, g.characters} {
+	for kind, hash := range [kinds]func(*scratch){g.words, g.characters, g.edges} {
 		s.hashes = s.hashes[:0]
 		hash(s)
 		slices.Sort(s.hashes)
@@ -127,12 +140,13 @@ func (g Grams) add(s *scratch, text string, group uint64) {
 	}
 }
 
-// words appends the hashes of the n-grams of words of s.runes to s.hashes.
+// words appends the hashes of the n-grams of words of s.runes to s.hashes. It sets s.words to the hashes of all
+// words.
 func (g Grams) words(s *scratch) {
+	s.words = s.words[:0]
 	if g.Words == 0 {
 		return
 	}
-	s.last = s.last[:0] // the last words' hashes
 	for i := 0; i < len(s.runes); {
 		c := classOf(s.runes[i])
 		start := i
@@ -144,12 +158,27 @@ func (g Grams) words(s *scratch) {
 		if c == space {
 			continue
 		}
-		s.last = append(s.last, h)
-		s.last = s.last[max(0, len(s.last)-g.Words):]
+		s.words = append(s.words, h)
 		h = 0
-		for n := range s.last {
-			h = extend(h, s.last[len(s.last)-1-n])
+		for n := range min(g.Words, len(s.words)) {
+			h = extend(h, s.words[len(s.words)-1-n])
 			s.hashes = append(s.hashes, finish(h))
+		}
+	}
+}
+
+// edges appends the hashes of the first and last words to s.hashes.
+func (g Grams) edges(s *scratch) {
+	if !g.Edges {
+		return
+	}
+	first, last := uint64(1), uint64(2)
+	for n := range min(3, len(s.words)) {
+		last = extend(last, s.words[len(s.words)-1-n])
+		s.hashes = append(s.hashes, finish(last))
+		if n < 2 {
+			first = extend(first, s.words[n])
+			s.hashes = append(s.hashes, finish(first))
 		}
 	}
 }

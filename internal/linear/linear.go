@@ -20,10 +20,11 @@ import (
 	"sync/atomic"
 )
 
-// Limits on memory. A fit beyond maxValues returns ErrTooLarge or drops the rarest features; beyond maxEntries, it
-// uses a part of the rows.
+// Limits on memory. Beyond maxWeights, a fit drops the rarest features. Beyond maxHeld, it returns ErrTooLarge.
+// Beyond maxEntries, it uses a part of the rows.
 const (
-	maxValues  = 1 << 26 // weights of a model, and also rows times outputs of the held-out scores
+	maxWeights = 1 << 24 // of a model
+	maxHeld    = 1 << 26 // held-out scores
 	maxEntries = 1 << 25 // features of all training rows together
 	largest    = 1e30    // weight or number, so that no score overflows
 )

@@ -52,7 +52,7 @@ func near(t *testing.T, name string, got, want []float32, tolerance float64) {
 
 func TestClassesAgreeWithScikitLearn(t *testing.T) {
 	g := readGolden(t)
-	o := Options{Grams: Grams{2, [2]int{2, 4}}, constants: []float64{0.5}, tolerance: 1e-6}
+	o := Options{Grams: Grams{2, [2]int{2, 4}, false}, constants: []float64{0.5}, tolerance: 1e-6}
 	m, _, err := FitClasses(t.Context(), Texts(g.Train), g.Labels, 3, Rows{}, nil, o)
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestClassesAgreeWithScikitLearn(t *testing.T) {
 
 func TestNumbersAgreeWithScikitLearn(t *testing.T) {
 	g := readGolden(t)
-	o := Options{Grams: Grams{2, [2]int{2, 4}}, constants: []float64{0.7}, tolerance: 1e-9}
+	o := Options{Grams: Grams{2, [2]int{2, 4}, false}, constants: []float64{0.7}, tolerance: 1e-9}
 	m, _, err := FitNumbers(t.Context(), Texts(g.Train), g.Numbers, Rows{}, nil, o)
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +144,7 @@ func TestNumberOfCoresChangesNothing(t *testing.T) {
 
 // TestWithoutFeatures fits texts that have no n-gram in common: only the intercept is left.
 func TestWithoutFeatures(t *testing.T) {
-	m, held, err := FitClasses(t.Context(), Texts([]string{"a", "b", "", "c"}), []int{1, 1, 0, 1}, 2, Rows{}, nil, Options{Grams: Grams{Words: 1}})
+	m, held, err := FitClasses(t.Context(), Texts([]string{"a", "b", "", "c"}), []int{1, 1, 0, 1}, 2, Rows{}, nil, Options{Grams: Grams{Characters: [2]int{2, 3}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestFitRefuses(t *testing.T) {
 		{"lengths", two, []int{0, 1}, 2, Options{Grams: Grams{Characters: [2]int{3, 2}}}, "smallest first"},
 		{"one fold", two, []int{0, 1}, 2, Options{Folds: 1}, "at least 2 folds"},
 		{"too many rows", many, make([]int, many.N), 1 << 13, Options{}, ErrTooLarge.Error()},
-		{"too many classes", two, []int{0, 1}, maxValues, Options{}, ErrTooLarge.Error()},
+		{"too many classes", two, []int{0, 1}, maxWeights, Options{}, ErrTooLarge.Error()},
 	} {
 		_, _, err := FitClasses(t.Context(), test.train, test.labels, test.classes, Rows{}, nil, test.options)
 		if err == nil || !strings.Contains(err.Error(), test.want) {
@@ -209,7 +209,7 @@ func TestGrams(t *testing.T) {
 		}
 		return h
 	}
-	want := func(words [][]string, characters []string) (grams []gram) {
+	want := func(words [][]string, letters []string) (grams []gram) {
 		counts := make(map[uint64]int)
 		for _, gram := range words {
 			h := uint64(0)
@@ -218,8 +218,8 @@ func TestGrams(t *testing.T) {
 			}
 			counts[finish(h)]++
 		}
-		for _, gram := range characters {
-			counts[finish(hash(gram))|1<<groupShift]++
+		for _, gram := range letters {
+			counts[finish(hash(gram))|characters<<groupShift]++
 		}
 		for h, n := range counts {
 			grams = append(grams, gram{h, n})
@@ -233,10 +233,10 @@ func TestGrams(t *testing.T) {
 		return grams
 	}
 	for _, test := range []struct {
-		text       string
-		grams      Grams
-		words      [][]string
-		characters []string
+		text    string
+		grams   Grams
+		words   [][]string
+		letters []string
 	}{
 		{"", DefaultGrams, nil, nil},
 		{" \t\n", DefaultGrams, nil, nil},
@@ -247,9 +247,30 @@ func TestGrams(t *testing.T) {
 		{"abcd", Grams{Characters: [2]int{4, 5}}, nil, []string{" abc", " abcd", "abcd", "abcd ", "bcd "}},
 	} {
 		var s scratch
-		if got := test.grams.count(&s, test.text, false); !slices.Equal(got, want(test.words, test.characters)) {
-			t.Errorf("%q: got %v, want %v", test.text, got, want(test.words, test.characters))
+		if got := test.grams.count(&s, test.text, false); !slices.Equal(got, want(test.words, test.letters)) {
+			t.Errorf("%q: got %v, want %v", test.text, got, want(test.words, test.letters))
 		}
+	}
+}
+
+func TestEdges(t *testing.T) {
+	g := Grams{Words: 1, Edges: true}
+	edgesOf := func(text string) (hashes []uint64) {
+		var s scratch
+		for _, gram := range g.count(&s, text, false) {
+			if gram.hash>>groupShift == edges {
+				hashes = append(hashes, gram.hash)
+			}
+		}
+		return hashes
+	}
+	for text, want := range map[string]int{"": 0, "a": 2, "a b": 4, "a b c": 5, "a b c d": 5} {
+		if got := edgesOf(text); len(got) != want {
+			t.Errorf("%q has %d edges, want %d", text, len(got), want)
+		}
+	}
+	if !slices.Equal(edgesOf("a b x c d e"), edgesOf("a b y c d e")) || slices.Equal(edgesOf("a b c d"), edgesOf("b a c d")) {
+		t.Error("expected the first two and the last three words to be edges, in order")
 	}
 }
 
@@ -261,7 +282,7 @@ func TestRarestFeaturesGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, _, err := newVocabulary(t.Context(), texts, order, maxValues/3, o)
+	v, _, err := newVocabulary(t.Context(), texts, order, maxWeights/3, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -330,7 +351,8 @@ func TestFromTensorsRefuses(t *testing.T) {
 		{"", nil, nil},
 		{"grams", []int{4}, []int64{1, 1, 0, 0}},
 		{"grams", []int{5}, []int64{2, 1, 0, 0, 0}},
-		{"grams", []int{5}, []int64{1, 1, 0, 0, 2}},
+		{"grams", []int{5}, []int64{1, 1, 0, 0, 4}},
+		{"grams", []int{5}, []int64{1, 0, 2, 3, 2}},
 		{"grams", []int{5}, []int64{1, 1 << 40, 0, 0, 0}},
 		{"grams", []int{5}, []int64{1, -1, 0, 0, 0}},
 		{"grams", []int{5}, []int64{1, 0, 0, 0, 0}},

@@ -94,7 +94,7 @@ func TestNumbersRefuse(t *testing.T) {
 
 // TestNumbersWithoutFeatures fits texts that have no n-gram in common, and large numbers.
 func TestNumbersWithoutFeatures(t *testing.T) {
-	m, held, err := FitNumbers(t.Context(), Texts([]string{"a", "b"}), []float64{1e30, -1e30}, Rows{}, nil, Options{})
+	m, held, err := FitNumbers(t.Context(), Texts([]string{"a", "b"}), []float64{1e30, -1e30}, Rows{}, nil, Options{Grams: Grams{Characters: [2]int{2, 3}}})
 	if err != nil {
 		t.Fatal(err)
 	}

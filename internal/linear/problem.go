@@ -27,8 +27,8 @@ func newProblem(ctx context.Context, train, validation Rows, outputs int, o Opti
 	if train.N == 0 || outputs < 1 {
 		return nil, fmt.Errorf("linear: expected at least one training row and one output, got %d and %d", train.N, outputs)
 	}
-	if train.N > maxValues/outputs {
-		return nil, fmt.Errorf("linear: %w: expected rows times outputs up to %d, got %d times %d", ErrTooLarge, maxValues, train.N, outputs)
+	if train.N > maxHeld/outputs {
+		return nil, fmt.Errorf("linear: %w: expected rows times outputs up to %d, got %d times %d", ErrTooLarge, maxHeld, train.N, outputs)
 	}
 	p := &problem{options: o, train: train, outputs: outputs}
 	order := rand.New(rand.NewPCG(o.Seed, 0)).Perm(train.N)

@@ -8,9 +8,9 @@ import (
 	"slices"
 )
 
-// A vocabulary makes vectors of texts. Its features are the n-grams that occur in at least two training rows, in
-// order of their hashes, and after them extra features: for pairs how similar the texts are, and last the number 1,
-// whose weight is the intercept.
+// A vocabulary makes vectors of texts. Its features are the n-grams of the training rows, except n-grams of
+// characters that occur in a single row. They are in order of their hashes. After them come extra features: for
+// pairs how similar the texts are, and last the number 1, whose weight is the intercept.
 type vocabulary struct {
 	grams  Grams
 	pairs  bool
@@ -25,7 +25,7 @@ type vocabulary struct {
 // features returns the length of vectors.
 func (v *vocabulary) features() int { return len(v.hashes) + extras(v.pairs) }
 
-const overlaps = 4 // extra features of pairs
+const overlaps = 2 * kinds // extra features of pairs
 
 func extras(pairs bool) int {
 	if pairs {
@@ -38,7 +38,7 @@ const chunkRows = 256 // rows that are in memory at once as n-grams
 
 // newVocabulary counts the n-grams of the rows in the given order, until they are more than maxEntries together. It
 // returns the vocabulary and the number of rows counted. Weights of the given number per feature must fit into
-// maxValues.
+// maxWeights.
 func newVocabulary(ctx context.Context, rows Rows, order []int, outputs int, o Options) (v *vocabulary, used int, err error) {
 	// A shard counts the hashes with the same lowest bits, so shards can count in parallel.
 	const shards = 16
@@ -88,9 +88,9 @@ func newVocabulary(ctx context.Context, rows Rows, order []int, outputs int, o O
 		used += len(chunk)
 	}
 
-	most := maxValues/outputs - extras(o.Pairs)
+	most := maxWeights/outputs - extras(o.Pairs)
 	if most < 1 {
-		return nil, 0, fmt.Errorf("linear: %w: expected at most %d outputs, got %d", ErrTooLarge, maxValues/2-overlaps, outputs)
+		return nil, 0, fmt.Errorf("linear: %w: expected at most %d outputs, got %d", ErrTooLarge, maxWeights/(1+extras(o.Pairs)), outputs)
 	}
 	type feature struct {
 		hash  uint64
@@ -99,7 +99,7 @@ func newVocabulary(ctx context.Context, rows Rows, order []int, outputs int, o O
 	var kept []feature
 	for _, count := range counts {
 		for h, n := range count {
-			if n >= 2 {
+			if n >= 2 || h>>groupShift%kinds != characters {
 				kept = append(kept, feature{h, n})
 			}
 		}
@@ -162,7 +162,7 @@ func (v *vocabulary) vector(s *scratch, text string) ([]uint32, []float32) {
 			grams = grams[1:]
 		}
 		for i := start; i < len(s.value); i++ {
-			s.value[i] = float32(float64(s.value[i]) / math.Sqrt(sum))
+			s.value[i] = float32(float64(s.value[i]) * normOf[group%kinds] / math.Sqrt(sum))
 		}
 		ends[group] = len(s.value)
 	}

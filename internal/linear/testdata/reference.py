@@ -26,7 +26,7 @@ train, test = texts[:50], texts[50:]
 numbers = [len(t) / 10 + t.count("e") for t in train]
 
 union = make_union(
-    TfidfVectorizer(token_pattern=r"[^\W\d_]+|\d+|[^\w\s]|_", ngram_range=(1, 2), min_df=2, sublinear_tf=True),
+    TfidfVectorizer(token_pattern=r"[^\W\d_]+|\d+|[^\w\s]|_", ngram_range=(1, 2), sublinear_tf=True),
     TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4), min_df=2, sublinear_tf=True),
 )
 x, z = union.fit_transform(train), union.transform(test)
