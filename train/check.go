@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/heed-go/heed/internal/jsonkeys"
+	"github.com/heed-go/heed/internal/text"
 )
 
 // A Check is one entry of the training history. Fit makes a check at the end of each epoch, or after every CheckEvery
@@ -41,18 +42,18 @@ func (c Check) values() string {
 	s := c.both(c.TrainLoss, c.ValLoss, decimals)
 	for _, name := range slices.Sorted(maps.Keys(c.Metrics)) {
 		if metric, ok := strings.CutPrefix(name, "train_"); ok {
-			s += fmt.Sprintf("; %s: %s", metric, c.both(c.Metrics[name], c.Metrics["val_"+metric], func(x float64) string { return fmt.Sprintf("%.3f", x) }))
+			s += fmt.Sprintf("; %s: %s", text.EscapeExcept(metric, ""), c.both(c.Metrics[name], c.Metrics["val_"+metric], func(x float64) string { return fmt.Sprintf("%.3f", x) }))
 		}
 	}
 	return s
 }
 
 // both returns the training value as text and, if there is validation data, the validation value.
-func (c Check) both(training, validation float64, text func(float64) string) string {
+func (c Check) both(training, validation float64, format func(float64) string) string {
 	if !c.Validated {
-		return "Train=" + text(training)
+		return "Train=" + format(training)
 	}
-	return fmt.Sprintf("Train=%s, Val=%s", text(training), text(validation))
+	return fmt.Sprintf("Train=%s, Val=%s", format(training), format(validation))
 }
 
 // decimals formats a loss with 3 decimals, or with more if 3 significant digits need them: 0.457, 0.000457.

@@ -190,7 +190,7 @@ func (e *EarlyStopping) Because() string {
 	if e.Checks == 0 || e.Checks <= e.FirstCheck {
 		return ""
 	}
-	name, sign := e.monitor(), e.sign()
+	name, sign := text.EscapeExcept(e.monitor(), ""), e.sign()
 	switch reach, diverge := e.StoppingThreshold, e.DivergenceThreshold; {
 	case !e.AllowNonFinite && !finite(e.Last):
 		return fmt.Sprintf("%s is %v", name, e.Last)

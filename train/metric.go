@@ -1,6 +1,8 @@
 package train
 
 import (
+	"fmt"
+
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/internal/kernel"
@@ -99,6 +101,44 @@ func MacroF1(b *layers.Build, logits, targets *G.Node) (Metric, error) {
 		}
 		return total / classes
 	}}, err
+}
+
+// ClassMetrics returns four metrics of one of the V classes. With its numbers of right answers, of answers and of
+// targets over all batches, they are
+//
+//   - "precision": right/answers,
+//   - "recall": right/targets,
+//   - "f1": 2·right/(answers + targets),
+//   - "average_precision": the mean, over the targets of the class, of the precision of answering the class wherever
+//     its probability is at least as high as there.
+//
+// Where a denominator is 0, the value is 0, as in scikit-learn with zero_division=0. Logits, targets and answers are
+// the same as in Accuracy. Probabilities are counted in bins by log(p/(1−p)): see AUC. If the logits of a target of the
+// class have a NaN, its probability is the lowest; otherwise a NaN makes it the highest.
+func ClassMetrics(b *layers.Build, logits, targets *G.Node, class int) ([]Metric, error) {
+	sums, err := ops.SumAnswers(b.Env(), fmt.Sprint("class ", class), logits, targets, 3, func(sums []float64, answers, targets []int) {
+		for i, t := range targets {
+			if t == class && answers[i] == class {
+				sums[0]++
+			}
+			if answers[i] == class {
+				sums[1]++
+			}
+			if t == class {
+				sums[2]++
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	ranks, err := ops.ClassRankSums(b.Env(), logits, targets, class)
+	return []Metric{
+		{Name: "precision", Sum: sums, Value: func(s []float64) float64 { return s[0] / max(s[1], 1) }},
+		{Name: "recall", Sum: sums, Value: func(s []float64) float64 { return s[0] / max(s[2], 1) }},
+		{Name: "f1", Sum: sums, Value: func(s []float64) float64 { return 2 * s[0] / max(s[1]+s[2], 1) }},
+		{Name: "average_precision", Sum: ranks, Value: ops.AveragePrecision},
+	}, err
 }
 
 // AUC returns a metric named "auc": the area under the ROC curve of binary logits. It is the probability that a logit

@@ -411,6 +411,10 @@ func TestMetricErrors(t *testing.T) {
 			m.Count = m.Sum
 			return m, err
 		}, "target 3 at position 1 isn't one of 3 classes"},
+		{"metrics of a class that doesn't exist", func(g graph, b *layers.Build) (train.Metric, error) {
+			_, err := train.ClassMetrics(b, zeros(g, 2, 3), g.ints([]int{0, 1}, 2), 3)
+			return train.Metric{}, err
+		}, "average precision: the class must be from 0 to 2, got 3"},
 		{"AUC of targets of another shape", func(g graph, b *layers.Build) (train.Metric, error) {
 			return train.AUC(b, zeros(g, 2, 3), zeros(g, 3), nil)
 		}, "auc: the targets must have shape (2, 3)"},
@@ -557,6 +561,98 @@ func TestMacroF1(t *testing.T) {
 		got := g.value(g.metric(train.MacroF1(&layers.Build{}, g.floats(c.logits, n, 3), g.ints(c.targets, n))))
 		if got != c.want && !(got != got && c.want != c.want) {
 			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestClassMetrics compares the metrics of a class with counts over all rows.
+func TestClassMetrics(t *testing.T) {
+	nan := math.NaN()
+	rng := rand.New(rand.NewPCG(7, 8))
+	const n, v, class = 300, 4, 2
+	logits, targets := make([]float64, n*v), make([]int, n)
+	var right, answers, total float64
+	odds := make([]float64, n) // logarithms of the odds of the class
+	for i := range n {
+		targets[i] = rng.IntN(v+1) - 1
+		row := logits[i*v:][:v]
+		others := 0.0
+		for c := range row {
+			row[c] = math.Round(4*rng.NormFloat64()) / 4 // some are equal
+			if c == targets[i] {
+				row[c]++
+			}
+			if c != class {
+				others += math.Exp(row[c])
+			}
+		}
+		odds[i] = row[class] - math.Log(others)
+		best := slices.Index(row, slices.Max(row))
+		if targets[i] >= 0 && best == class {
+			answers++
+		}
+		if targets[i] == class {
+			total++
+		}
+		if targets[i] == class && best == class {
+			right++
+		}
+	}
+	average := 0.0
+	for i := range n {
+		if targets[i] != class {
+			continue
+		}
+		above, rightAbove := 0.0, 0.0
+		for j := range n {
+			if targets[j] >= 0 && odds[j] >= odds[i] {
+				above++
+				if targets[j] == class {
+					rightAbove++
+				}
+			}
+		}
+		average += rightAbove / above / total
+	}
+	for _, dt := range metricDtypes {
+		g := newMetricGraph(t, dt)
+		metrics, err := train.ClassMetrics(&layers.Build{}, g.floats(logits, n, v), g.ints(targets, n), class)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []float64{right / answers, right / total, 2 * right / (answers + total), average} {
+			m, tolerance := metrics[i], 1e-12
+			if m.Name == "average_precision" {
+				tolerance = 0.01 // for bins
+			}
+			if got := g.value(m); math.Abs(got-want) > tolerance || want < 0.2 || want > 0.9 {
+				t.Errorf("%s is %v, want %v", m.Name, got, want)
+			}
+		}
+	}
+	for _, c := range []struct {
+		name    string
+		logits  []float64 // for 2 classes
+		targets []int
+		want    [4]float64
+	}{
+		{"all right", []float64{0, 9, 9, 0, 8, 0}, []int{1, 0, 0}, [4]float64{1, 1, 1, 1}},
+		{"no answer of the class", []float64{3, 1, 9, 0}, []int{1, 0}, [4]float64{0, 0, 0, 1}},
+		{"no target of the class", []float64{1, 3, 9, 0}, []int{0, 0}, [4]float64{0, 0, 0, 0}},
+		{"nothing counts", []float64{1, 3}, []int{-1}, [4]float64{}},
+		{"equal probabilities", []float64{1, 3, 1, 3}, []int{1, 0}, [4]float64{0.5, 1, 2. / 3, 0.5}},
+		{"NaN", []float64{nan, 3, 1, 3}, []int{1, 0}, [4]float64{0, 0, 0, 0.5}},
+		{"infinite", []float64{0, math.Inf(1), math.Inf(1), 0}, []int{1, 0}, [4]float64{1, 1, 1, 1}},
+	} {
+		g := newMetricGraph(t, tensor.Float32)
+		metrics, err := train.ClassMetrics(&layers.Build{}, g.floats(c.logits, len(c.targets), 2), g.ints(c.targets, len(c.targets)), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, m := range metrics {
+			if got := g.value(m); math.Abs(got-c.want[i]) > 1e-15 {
+				t.Errorf("%s: %s is %v, want %v", c.name, m.Name, got, c.want[i])
+			}
 		}
 	}
 }

@@ -365,7 +365,7 @@ func TestWrongCalls(t *testing.T) {
 		{"train --patience=0", "set --patience or --max-epochs"},
 		{"train --monitor=val_acc", `--monitor must be one of train_loss, train_accuracy, val_loss, val_accuracy, got "val_acc"`},
 		{"train --monitor=val_loss --validation=0", `--monitor must be one of train_loss, train_accuracy, got "val_loss"`},
-		{"train --monitor=val_accuracy", "--mode must be max if a higher val_accuracy is better, or min if a lower one is"},
+		{"train --monitor=val_recall[x]", `--monitor must be one of train_loss, train_accuracy, val_loss, val_accuracy, got "val_recall[x]"`},
 		{"train --resume=x --max-steps=2 --max-epochs=4 --seed=2", "only --max-epochs, --patience, --workers, --max-steps, --max-time, --checkpoint-every, --watch, --watch-addr, --no-examples, --data and --validation-data may be given with it, got --seed"},
 		{"train --task=text --data=x.txt --preset=small", `--preset must be one of nanogpt, speedrun for the task text, got "small"`},
 		{"train;--task=text;--data=x.txt;--preset=", `--preset must be one of nanogpt, speedrun for the task text, got ""`},

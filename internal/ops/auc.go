@@ -1,9 +1,11 @@
 package ops
 
 import (
+	"fmt"
 	"math"
 
 	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/kernel"
 )
@@ -30,6 +32,60 @@ func RankSums(e *Env, logits, targets, weights *G.Node) (*G.Node, error) {
 		}
 		sums[yes*rankBins+rankBin(x, yes == 1)] += w
 	})
+}
+
+// ClassRankSums is like RankSums for one of V classes against all others. The logit of a row is the logarithm of the
+// class's odds, log(p/(1−p)), and its target says whether the row is of the class. Logits and targets are the same as
+// in SumAnswers. Rows whose target is below 0 don't count.
+func ClassRankSums(e *Env, logits, targets *G.Node, class int) (*G.Node, error) {
+	const name = "average precision"
+	if err := checkTargets(name, logits, targets); err != nil {
+		return nil, err
+	}
+	if _, vocab := rows(logits.Shape()); class < 0 || class >= vocab {
+		return nil, fmt.Errorf("%s: the class must be from 0 to %d, got %d", name, vocab-1, class)
+	}
+	fill := byDtype(logits, classRanks[float32], classRanks[float64])(logits, class)
+	return e.apply(newOp(fmt.Sprint(name, logits.Shape(), class), tensor.Shape{2 * rankBins}, fill), logits, targets)
+}
+
+func classRanks[F kernel.Float](logits *G.Node, class int) func(sums []float64, values []G.Value) {
+	count, vocab := rows(logits.Shape())
+	return func(sums []float64, values []G.Value) {
+		logits := elements[F](values[0], count*vocab)
+		clear(sums)
+		for i, t := range elements[int](values[1], count) {
+			switch {
+			case t >= vocab:
+				failClass(t, i, vocab)
+			case t >= 0:
+				yes := 0
+				if t == class {
+					yes = 1
+				}
+				sums[yes*rankBins+rankBin(logOdds(logits[i*vocab:][:vocab], class), yes == 1)]++
+			}
+		}
+	}
+}
+
+// logOdds returns the logarithm of the odds of a class, or NaN if a logit is NaN.
+func logOdds[F kernel.Float](logits []F, class int) float64 {
+	highest, sum := math.Inf(-1), 0.0
+	for i, x := range logits {
+		if i != class {
+			highest = max(highest, float64(x)) // NaN if x is NaN
+		}
+	}
+	if math.IsInf(highest, 0) {
+		return float64(logits[class]) - highest
+	}
+	for i, x := range logits {
+		if i != class {
+			sum += math.Exp(float64(x) - highest)
+		}
+	}
+	return float64(logits[class]) - highest - math.Log(sum)
 }
 
 // rankBin returns the bin of a logit.
@@ -66,4 +122,19 @@ func AreaUnderCurve(sums []float64) float64 {
 		total += yes[i]
 	}
 	return area / (below * total)
+}
+
+// AveragePrecision returns the mean of the precisions at each target above 1/2, from the largest logit down, for a
+// histogram from RankSums. Logits in the same bin are answered together. Without such a target, it returns 0.
+func AveragePrecision(sums []float64) float64 {
+	no, yes := sums[:rankBins], sums[rankBins:]
+	var right, answers, area float64
+	for i := rankBins - 1; i >= 0; i-- {
+		right += yes[i]
+		answers += yes[i] + no[i]
+		if yes[i] > 0 {
+			area += yes[i] * right / answers
+		}
+	}
+	return area / max(right, 1)
 }

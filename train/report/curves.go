@@ -166,13 +166,17 @@ func (r *Run) charts() []chart {
 	return charts
 }
 
-// spoken returns a metric's name in words: macro_f1 becomes macro F1.
+// spoken returns a metric's name in words: macro_f1 becomes macro F1, and recall[spam] becomes recall of spam.
 func spoken(name string) string {
-	name = text.EscapeExcept(strings.ReplaceAll(name, "_", " "), "")
-	if name == "r2" {
+	name, class, ofClass := strings.Cut(name, "[")
+	name = strings.ReplaceAll(" "+text.EscapeExcept(strings.ReplaceAll(name, "_", " "), ""), " f1", " F1")[1:]
+	switch {
+	case ofClass:
+		name += " of " + className(strings.TrimSuffix(class, "]"))
+	case name == "r2":
 		return "R²"
 	}
-	return strings.ReplaceAll(name, " f1", " F1")
+	return name
 }
 
 // capital returns a name as a title: exact_match becomes Exact match.

@@ -552,3 +552,14 @@ func TestCompare(t *testing.T) {
 		t.Errorf("the charts are %+v, want a curve of run b only in the second one", charts)
 	}
 }
+
+func TestSpoken(t *testing.T) {
+	for name, want := range map[string]string{
+		"val_macro_f1": "Val macro F1", "r2": "R²", "exact_match": "Exact match",
+		"average_precision[not_spam]": "Average precision of not_spam", "f1[a\nb]": `F1 of a\nb`,
+	} {
+		if got := capital(name); got != want {
+			t.Errorf("%s is called %q, want %q", name, got, want)
+		}
+	}
+}

@@ -192,9 +192,8 @@ func (c *Config) check(decided bool) error {
 // the rows.
 func (c *Config) checkTraining(undecided bool) error {
 	t := c.Training.Config
-	monitors := monitored(c)
-	if name := t.Stopping.Monitor; name != "" && !slices.Contains(monitors.Names(), name) {
-		return setting.Errorf("%s must be one of %s, got %q%s", setting.Path("training.stopping.monitor"), monitors, name, text.DidYouMean(name, monitors.Names()))
+	if err := c.checkMonitor(); err != nil {
+		return err
 	}
 	if undecided { // put valid values in place of those that New will choose
 		t.BatchSize = cmp.Or(t.BatchSize, max(t.MicroBatches, 1))

@@ -8,11 +8,14 @@ import (
 	"strings"
 	"unicode"
 
+	G "gorgonia.org/gorgonia"
+
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 )
 
@@ -148,7 +151,16 @@ func (classification) network(m *Model) (network, error) {
 	net, err := pooled(m) // (B, Classes)
 	c := newClassifier(m, net)
 	if m.Config.fromRows() {
-		c.more = append(c.more, train.MacroF1)
+		c.more = append(c.more, one(train.MacroF1))
+	}
+	if _, class, ok := ofClass(m.Config.Training.Stopping.Monitor); ok {
+		c.more = append(c.more, func(b *layers.Build, logits, targets *G.Node) ([]train.Metric, error) {
+			computed, err := train.ClassMetrics(b, logits, targets, slices.Index(m.Config.Task.Classes, class))
+			for i := range computed {
+				computed[i].Name += "[" + class + "]"
+			}
+			return computed, err
+		})
 	}
 	return c, err
 }

@@ -18,7 +18,18 @@ import (
 // has their logits, and its loss is the cross-entropy.
 type classifier struct {
 	reader
-	more []func(b *layers.Build, logits, targets *G.Node) (train.Metric, error) // metrics besides accuracy
+	more []measure // metrics besides accuracy
+}
+
+// A measure adds metrics to a graph.
+type measure func(b *layers.Build, logits, targets *G.Node) ([]train.Metric, error)
+
+// one returns the measure of one metric.
+func one(metric func(b *layers.Build, logits, targets *G.Node) (train.Metric, error)) measure {
+	return func(b *layers.Build, logits, targets *G.Node) ([]train.Metric, error) {
+		m, err := metric(b, logits, targets)
+		return []train.Metric{m}, err
+	}
 }
 
 // newClassifier returns the classifier of a model whose function net computes logits.
@@ -53,15 +64,15 @@ func (c classifier) loss(b *layers.Build, logits *G.Node, targets G.Nodes) (*G.N
 	if err != nil {
 		return nil, nil, err
 	}
-	computed := []train.Metric{{Name: "accuracy", Sum: right, Count: counted}}
+	metrics := []train.Metric{{Name: "accuracy", Sum: right, Count: counted}}
 	for _, add := range c.more {
-		metric, err := add(b, logits, targets[0])
+		more, err := add(b, logits, targets[0])
 		if err != nil {
 			return nil, nil, err
 		}
-		computed = append(computed, metric)
+		metrics = append(metrics, more...)
 	}
-	return loss, computed, nil
+	return loss, metrics, nil
 }
 
 // unknownClass returns the class that stands for unknown symbols in answers, or -1 if there is none. A prediction of

@@ -55,6 +55,9 @@ type From struct {
 // For rows of a file, New also replaces negative values of three more settings. CheckEvery becomes a tenth of an epoch
 // if an epoch has more than 2,000 steps, and otherwise 0. Stopping.Patience becomes 50 if New set CheckEvery to a tenth
 // of an epoch, and otherwise 5. Stopping.MinDelta becomes 0.0001 if a loss is monitored, and otherwise 0.
+//
+// Stopping.Monitor may also be a metric of one label of a file, such as val_recall[fraud]: see train.ClassMetrics. If
+// Stopping.Mode is empty, New sets it to the direction in which the monitored metric improves.
 type Training struct {
 	train.Config
 

@@ -41,6 +41,12 @@ func judged(t testing.TB, task *Task, examples []data.Example, o PredictOptions)
 // ofRows returns a task that learns these rows. The kind must be one that learns from rows.
 func ofRows(t testing.TB, kind data.Kind, rows string) *Task {
 	t.Helper()
+	return made(t, rowsConfig(t, kind, rows))
+}
+
+// rowsConfig returns the configuration of ofRows.
+func rowsConfig(t testing.TB, kind data.Kind, rows string) Config {
+	t.Helper()
 	c := forRows(t, kind, rows)
 	c.Data.SourceUnits, c.Data.Validation = tokenizer.Tokens, 20
 	if kindOf(kind).about().AnswerUnits {
@@ -48,7 +54,7 @@ func ofRows(t testing.TB, kind data.Kind, rows string) *Task {
 	}
 	c.Model.Dim, c.Model.Layers, c.Model.Block.Attention.Heads = 16, 1, 2
 	c.Training.MaxEpochs = 3
-	return made(t, c)
+	return c
 }
 
 // someRows returns 200 rows for a kind.

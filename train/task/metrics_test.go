@@ -10,6 +10,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/score"
 )
 
 // someEntities returns 200 rows of tokens and tags. Every third name is a place.
@@ -87,5 +88,94 @@ func TestMetrics(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A label's metrics are computed if one of them is monitored, and agree with Judge. Higher is better.
+func TestMetricsOfLabel(t *testing.T) {
+	t.Parallel()
+	c := rowsConfig(t, data.KindClassification, someLabels())
+	c.Training.Stopping.Monitor = "val_average_precision[low]"
+	task := made(t, c)
+	if mode := task.Config.Training.Stopping.Mode; mode != "max" {
+		t.Errorf("the Mode is %q, want max", mode)
+	}
+	task.Config.Training.Optimizer.LearningRate = 0.002 // so that some answers are wrong
+	var log strings.Builder
+	r, err := train.Fit(t.Context(), task.Problem(), task.Config.Training.Config, train.RunOptions{Seed: 1, Log: &log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	classes := judged(t, task, task.Examples(), PredictOptions{}).Classes.Classes()
+	want := classes[slices.IndexFunc(classes, func(s score.ClassScore) bool { return s.Class == "low" })]
+	for name, value := range map[string]float64{"precision": want.Precision, "recall": want.Recall, "f1": want.F1} {
+		if got := r.Best.Metrics["val_"+name+"[low]"]; max(got-value, value-got) > 1e-12 || value == 0 || value == 1 {
+			t.Errorf("%s is %v, want %v as in Judge, and neither 0 nor 1", name, got, value)
+		}
+	}
+	average := r.Best.Metrics["val_average_precision[low]"]
+	for _, check := range r.History {
+		if other := check.Metrics["val_average_precision[low]"]; other > average || other == 0 {
+			t.Errorf("the average precision was %v and %v is kept, want the highest", other, average)
+		}
+	}
+	if len(r.Best.Metrics) != 12 || !strings.Contains(log.String(), "; average_precision[low]: Train=0.") {
+		t.Errorf("the history has %v, want accuracy, macro_f1 and four metrics of the label. The log is\n%s", r.Best.Metrics, &log)
+	}
+	for monitor, want := range map[string]string{
+		"val_recall[higg]":        `"val_recall[higg]" must name a label of the file, got "higg"; did you mean high?`,
+		"val_recal[high]":         "did you mean val_recall[high]?",
+		"val_recall":              "f1, average_precision, each like val_precision[LABEL], got \"val_recall\"",
+		"valid_recall[high]":      "must be one of train_loss, train_accuracy, ",
+		"val_accuracy[high]":      "must be one of train_loss, train_accuracy, ",
+		"train_precision[a [b]]]": `must name a label of the file, got "a [b]]"`,
+	} {
+		c.Training.Stopping.Monitor = monitor
+		if _, err := New(c); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("monitor %s: got error %v, want %q", monitor, err, want)
+		}
+	}
+	c.Training.Stopping.Monitor, c.Data.Validation = "val_recall[high]", 0
+	if _, err := New(c); err == nil || !strings.Contains(err.Error(), "must be one of train_loss, train_accuracy, train_macro_f1, or") {
+		t.Errorf("without validation: got error %v", err)
+	}
+	c = rowsConfig(t, data.KindTagging, someEntities())
+	c.Training.Stopping.Monitor = "val_recall[O]"
+	if _, err := New(c); err == nil || !strings.Contains(err.Error(), "must be one of train_loss") {
+		t.Errorf("for tags: got error %v", err)
+	}
+}
+
+// An empty Mode becomes the direction in which the monitored metric improves.
+func TestDirection(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		kind             data.Kind
+		monitor, mode    string
+		wantMode, refuse string
+	}{
+		{data.KindClassification, "train_accuracy", "", "max", ""},
+		{data.KindClassification, "val_macro_f1", "min", "min", ""},
+		{data.KindRegression, "val_mean_absolute_error", "", "min", ""},
+		{data.KindRegression, "val_r2", "", "max", ""},
+		{data.KindRegression, "val_loss", "", "", ""},
+		{data.KindRegression, "val_accuracy", "", "", "must be one of"},
+	} {
+		c := forRows(t, test.kind, strings.Repeat("a\t1\nb\t2\nc\t1\n", 20))
+		c.Training.Stopping.Monitor, c.Training.Stopping.Mode = test.monitor, test.mode
+		task, err := New(c)
+		if test.refuse != "" {
+			if err == nil || !strings.Contains(err.Error(), test.refuse) {
+				t.Errorf("%s: got error %v, want %q", test.monitor, err, test.refuse)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		task.Close()
+		if got := task.Config.Training.Stopping.Mode; got != test.wantMode {
+			t.Errorf("%s %q: the Mode is %q, want %q", test.monitor, test.mode, got, test.wantMode)
+		}
 	}
 }

@@ -58,9 +58,9 @@ func (tagging) network(m *Model) (network, error) {
 	})
 	tags := entityTags(&m.Config)
 	if tags != nil {
-		c.more = append(c.more, func(b *layers.Build, logits, targets *G.Node) (train.Metric, error) {
+		c.more = append(c.more, one(func(b *layers.Build, logits, targets *G.Node) (train.Metric, error) {
 			return entityF1(tags, b, logits, targets)
-		})
+		}))
 	}
 	return tagger{c, tags}, err
 }

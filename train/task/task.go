@@ -39,6 +39,7 @@ func New(c Config) (*Task, error) {
 		open = openRows
 	}
 	c.Task.Pairs = c.Task.Pairs || c.fromRows() && c.Kind().Pairs && len(c.Data.Columns) == 3
+	c.direct()
 	if err := c.check(false); err != nil {
 		return nil, err
 	}
