@@ -79,7 +79,7 @@ func TestExtremes(t *testing.T) {
 				}
 			})
 		}),
-		extremes.Of(rates{1e-4, 1, 10}, func(c rates) ([]float64, error) {
+		extremes.Of(rates{1e-3, 1, 10}, func(c rates) ([]float64, error) {
 			p := digits(t, 1)
 			curve, rate, err := train.FindRate(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{}, c.Low, c.High, c.Steps)
 			results := []float64{rate}

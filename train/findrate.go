@@ -5,25 +5,41 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+
+	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/train/optim"
 )
 
-// A RateLoss is a learning rate with the training loss at that rate.
+// A RateLoss is a learning rate with the training loss after a few steps at that rate.
 type RateLoss struct{ Rate, Loss float64 }
 
-// FindRate searches for a learning rate (Smith, 2015). It trains for the given number of steps, and the rate rises by
-// the same factor at each step, from low to high. It ends early if the loss is four times the lowest loss so far. It
-// returns the smoothed losses, and the rate at which they fall most steeply. That rate is a good peak rate for
-// training.
+// ErrNoRate means that FindRate found no learning rate: the losses don't fall, have no minimum, or are noise.
+var ErrNoRate = errors.New("no learning rate stands out")
+
+// FindRate searches for a learning rate. It makes short trainings of the given number of steps, all from the same
+// initial parameters, at two rates per decade from low to high. The rate of a training is constant after a warm-up of a
+// fifth of the steps. Its loss is the mean over the second half of the steps, but at most the loss at the lowest rate.
+// Trainings at different rates see the same batches, so their losses differ by the rate and not by the data.
 //
-// If call.Solver is set, it must be new. FindRate changes it, so make another one for training. The rates of its groups
-// rise by the same factor. FindRate ignores schedules, and makes no checks, checkpoints or averages. It restores the
-// parameters before it returns. It returns an error if the loss falls at no rate.
+// The rate with the lowest loss and its four neighbours are tried with two more orders of the data. A parabola over the
+// logarithm of the rate is fitted to the mean losses of these five rates. FindRate returns the rate where it is lowest,
+// and the mean loss of every rate tried. A training ends early if a loss is far above those at the lowest rate. After
+// two such trainings, no higher rate is tried.
+//
+// The error wraps ErrNoRate if the lowest or the highest rate is the best, if the losses fall by less than the loss
+// varies between batches, or if the lowest points of the three orders' parabolas are more than a factor of 10 apart.
+// FindRate then returns the losses too. The same arguments always give the same result.
+//
+// If options.Solver is set, it must be new; FindRate doesn't change it. The rates of its groups change by the same
+// factor. FindRate ignores schedules, and makes no checks, checkpoints or averages. It calls OnStep with the number of
+// the training in place of the epoch; if OnStep asks to stop, the error wraps ErrNoRate. FindRate restores the
+// parameters before it returns.
 func FindRate(ctx context.Context, p Problem, c Config, options RunOptions, low, high float64, steps int) (curve []RateLoss, rate float64, err error) {
-	if !(low >= 1e-30 && low < high && high <= 1e30) || steps < 10 || steps >= mostCount {
-		return nil, 0, fmt.Errorf("train: rates must rise from low to high, with 1e-30 ≤ low and high ≤ 1e30, in at least 10 steps, got low %v, high %v and %d steps", low, high, steps)
+	if !(low >= 1e-30 && 100*low <= high && high <= 1e30) || steps < 10 || steps >= mostCount {
+		return nil, 0, fmt.Errorf("train: rates must rise from low to high by a factor of 100 or more, with 1e-30 ≤ low and high ≤ 1e30, in at least 10 steps, got low %v, high %v and %d steps", low, high, steps)
 	}
 	if options.Solver == nil {
 		if options.Solver, _, _, err = c.Optimizer.New(); err != nil {
@@ -36,46 +52,202 @@ func FindRate(ctx context.Context, p Problem, c Config, options RunOptions, low,
 	}
 	before := p.Params.Snapshot()
 	defer func() { err = errors.Join(err, p.Params.Restore(before)) }()
-	rateOf := func(step int) float64 { return low * math.Pow(high/low, float64(step)/float64(steps-1)) }
-	solver.Schedule = func(step int) float64 { return rateOf(step) / solver.LearningRate }
 	p.Validation = Dataset{}
 	c.MaxEpochs, c.CheckEvery, c.Stopping, c.Optimizer = 0, steps+1, StoppingConfig{}, optim.Config{}
 	options.MaxSteps, options.Checkpoint, options.CheckpointSteps, options.CheckpointTime, options.Resume = steps, "", 0, 0, false
-	onStep := options.OnStep
-	least, sum, weight := math.Inf(1), 0.0, 0.0
-	options.OnStep = func(epoch, step int, loss float64) bool {
-		sum, weight = 0.9*sum+0.1*loss, 0.9*weight+0.1
-		curve = append(curve, RateLoss{rateOf(len(curve)), sum / weight})
-		least = min(least, sum/weight)
-		asked := onStep != nil && onStep(epoch, step, loss)
-		return asked || sum/weight > 4*least
+	s := &search{Problem: p, Config: c, RunOptions: options, solver: *solver, before: before, ceiling: math.Inf(1)}
+	for x := low; x < 1.01*high; x *= math.Sqrt(10) {
+		s.rates = append(s.rates, min(x, high))
 	}
-	_, err = Fit(ctx, p, c, options)
-	if err != nil && !errors.As(err, new(*NonFiniteError)) {
-		return nil, 0, err
+	if err = s.run(ctx); err == nil {
+		rate, err = s.lowest()
 	}
-	if rate = steepest(curve); rate == 0 {
-		return curve, 0, fmt.Errorf("train: the loss falls at no learning rate from %v to %v in %d steps: try more steps, or other data", low, high, len(curve))
+	if err != nil {
+		err = fmt.Errorf("train: %w", err)
 	}
-	return curve, rate, nil
+	return s.curve(), rate, err
 }
 
-// steepest returns the rate at which the loss falls most within a fifth of the steps, or 0 if it falls nowhere. It
-// considers only rates from r/100 to r, where r is the rate with the lowest loss. At lower rates the loss may fall
-// while the output layer learns the frequencies of the classes, but the other layers need higher rates.
-func steepest(curve []RateLoss) (rate float64) {
-	half := max(len(curve)/10, 1)
-	last := 0
-	for i, c := range curve {
-		if c.Loss < curve[last].Loss {
-			last = i
+const (
+	orders   = 3 // orders of the data
+	fitted   = 5 // neighbouring rates that are tried with all orders
+	mostFail = 2 // trainings that diverge before FindRate tries no higher rate
+)
+
+// A search is the state of FindRate.
+type search struct {
+	Problem
+	Config
+	RunOptions
+	solver optim.Solver // new; each training has a copy
+	before []*tensor.Dense
+
+	rates   []float64
+	losses  [orders][]float64 // losses[0] has one loss per rate tried, the others one per fitted rate
+	start   int               // index of the first fitted rate
+	ceiling float64           // a training diverges at a loss above this
+	noise   float64           // standard error of the loss at the lowest rate
+	number  int               // trainings made
+}
+
+// run makes the trainings.
+func (s *search) run(ctx context.Context) error {
+	failed := 0
+	for i, rate := range s.rates {
+		if i >= fitted && failed == mostFail {
+			break
+		}
+		losses, err := s.try(ctx, rate, 0)
+		if err != nil {
+			return err
+		}
+		if i == 0 && losses != nil {
+			highest := slices.Max(losses)
+			s.ceiling = highest + 3*math.Abs(highest)
+			s.noise = standardError(losses[len(losses)/2:])
+		}
+		if losses == nil {
+			failed++
+		}
+		s.add(0, losses)
+	}
+	best := indexOfLeast(s.losses[0])
+	switch {
+	case best == 0:
+		return fmt.Errorf("%w: the loss falls at no rate from %.3g to %.3g", ErrNoRate, s.rates[0], s.rates[len(s.losses[0])-1])
+	case best == len(s.rates)-1:
+		return fmt.Errorf("%w: the loss falls most at %.3g, the highest rate: try higher rates", ErrNoRate, s.rates[best])
+	}
+	s.start = min(max(best-fitted/2, 0), len(s.losses[0])-fitted)
+	for order := 1; order < orders; order++ {
+		for _, rate := range s.rates[s.start:][:fitted] {
+			losses, err := s.try(ctx, rate, order)
+			if err != nil {
+				return err
+			}
+			s.add(order, losses)
 		}
 	}
-	steepest := 0.0
-	for i := half; i+half <= last; i++ {
-		if fall := curve[i-half].Loss - curve[i+half].Loss; fall > steepest && curve[i].Rate >= curve[last].Rate/100 {
-			rate, steepest = curve[i].Rate, fall
+	return nil
+}
+
+// add adds the loss of a training. It is at most the loss at the lowest rate, also if the training diverged.
+func (s *search) add(order int, losses []float64) {
+	loss := math.Inf(1)
+	if losses != nil {
+		loss = mean(losses[len(losses)/2:])
+	}
+	if len(s.losses[0]) > 0 {
+		loss = min(loss, s.losses[0][0])
+	}
+	s.losses[order] = append(s.losses[order], loss)
+}
+
+// try trains at a rate, and returns the losses of all steps. It returns nil if the training diverged.
+func (s *search) try(ctx context.Context, rate float64, order int) (losses []float64, err error) {
+	if err := s.Params.Restore(s.before); err != nil {
+		return nil, err
+	}
+	p, options, solver := s.Problem, s.RunOptions, s.solver
+	if shift := order * s.MaxSteps * s.BatchSize; p.Train.Order == Fresh {
+		p.Train.Batch = func(examples []int) (Batch, error) {
+			shifted := slices.Clone(examples)
+			for i := range shifted {
+				shifted[i] += shift
+			}
+			return s.Train.Batch(shifted)
 		}
 	}
-	return rate
+	warmUp := optim.WarmUp(s.MaxSteps / 5)
+	solver.Schedule = func(step int) float64 { return rate / s.solver.LearningRate * warmUp(step) }
+	options.Solver, options.Seed = &solver, s.Seed+uint64(order)<<32
+	diverged, asked := false, false
+	options.OnStep = func(_, _ int, loss float64) bool {
+		losses = append(losses, loss)
+		diverged = loss > s.ceiling
+		asked = s.OnStep != nil && s.OnStep(s.number, len(losses)-1, loss)
+		return asked || diverged
+	}
+	_, err = Fit(ctx, p, s.Config, options)
+	s.OnMemory = nil // called only once
+	s.number++
+	switch {
+	case errors.As(err, new(*NonFiniteError)), err == nil && diverged:
+		return nil, nil
+	case err == nil && asked:
+		return nil, fmt.Errorf("%w: OnStep asked to stop", ErrNoRate)
+	}
+	return losses, err
+}
+
+// lowest returns the rate at which the parabola is lowest.
+func (s *search) lowest() (float64, error) {
+	var sum [fitted]float64
+	lowest, highest := math.Inf(1), math.Inf(-1)
+	for order := range orders {
+		losses := s.losses[order]
+		if order == 0 {
+			losses = losses[s.start:][:fitted]
+		}
+		for i, loss := range losses {
+			sum[i] += loss / orders
+		}
+		x := vertex([fitted]float64(losses))
+		lowest, highest = min(lowest, x), max(highest, x)
+	}
+	x := vertex(sum)
+	switch fall := s.losses[0][0] - slices.Min(sum[:]); {
+	case !(fall > 2*s.noise):
+		return 0, fmt.Errorf("%w: the loss falls by %.3g, but the mean of %d batches varies by %.3g: try more steps, larger batches or other data", ErrNoRate, fall, s.MaxSteps-s.MaxSteps/2, s.noise)
+	case !(highest-lowest <= 2):
+		return 0, fmt.Errorf("%w: it depends on the order of the data: try more steps, larger batches or other data", ErrNoRate)
+	}
+	return s.rates[s.start+fitted/2] * math.Pow(10, x/2), nil
+}
+
+// vertex fits a parabola to the values at −2, −1, 0, 1 and 2. It returns where the parabola is lowest in this range, or
+// NaN if it has no minimum.
+func vertex(y [fitted]float64) float64 {
+	slope := (2*(y[4]-y[0]) + y[3] - y[1]) / 10
+	curvature := (2*(y[0]+y[4]) - y[1] - 2*y[2] - y[3]) / 7
+	if !(curvature > 0) {
+		return math.NaN()
+	}
+	return min(max(-slope/curvature, -2), 2)
+}
+
+// curve returns the mean loss of each rate that was tried.
+func (s *search) curve() (curve []RateLoss) {
+	for i, loss := range s.losses[0] {
+		sum, n := loss, 1.0
+		for _, more := range s.losses[1:] {
+			if k := i - s.start; k >= 0 && k < len(more) {
+				sum, n = sum+more[k], n+1
+			}
+		}
+		curve = append(curve, RateLoss{s.rates[i], sum / n})
+	}
+	return curve
+}
+
+func mean(values []float64) float64 {
+	sum := 0.0
+	for _, x := range values {
+		sum += x
+	}
+	return sum / float64(len(values))
+}
+
+// standardError returns the standard error of the mean of values.
+func standardError(values []float64) float64 {
+	m, sum, n := mean(values), 0.0, float64(len(values))
+	for _, x := range values {
+		sum += (x - m) * (x - m)
+	}
+	return math.Sqrt(sum / n / (n - 1))
+}
+
+// indexOfLeast returns the index of the first of the least values.
+func indexOfLeast(values []float64) int {
+	return slices.Index(values, slices.Min(values))
 }

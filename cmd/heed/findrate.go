@@ -13,7 +13,7 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// findRate finds a learning rate, and draws the losses that decide the choice.
+// findRate finds a learning rate, and draws the losses that it was chosen by.
 func findRate(cmd *cobra.Command, c task.Config, out string, options train.RunOptions) error {
 	if !strings.EqualFold(filepath.Ext(out), ".png") {
 		return usagef("--find-rate must be a file's name that ends in .png, got %q", out)
@@ -32,25 +32,21 @@ func findRate(cmd *cobra.Command, c task.Config, out string, options train.RunOp
 		return wrongFlag(err, cmd.Flags())
 	}
 	options.Seed = c.Seed
-	const steps = 200
+	const low, high, steps = 1e-5, 10, 100
 	bar := io.Discard
 	if first(options.Group) {
 		bar = cmd.ErrOrStderr()
 	}
-	progress := newProgress(bar, steps, train.Config{MaxEpochs: 1}, train.RunOptions{})
-	step := 0
-	options.OnStep = func(_, _ int, loss float64) bool {
-		step++
-		return progress.step(0, step-1, loss)
-	}
-	losses, rate, err := train.FindRate(cmd.Context(), t.Problem(), t.Config.Training.Config, options, 1e-6, 10, steps)
+	progress := newProgress(bar, steps, train.Config{MaxEpochs: 23}, train.RunOptions{}) // 13 rates, and 5 twice more
+	options.OnStep = progress.step
+	losses, rate, err := train.FindRate(cmd.Context(), t.Problem(), t.Config.Training.Config, options, low, high, steps)
 	progress.clear()
 	if err != nil || !first(options.Group) { // only the first process draws
 		return err
 	}
 	f := curve{
-		Title: "Loss of " + c.Task.Name + " while the learning rate rises", X: "learning rate", Y: "training loss, smoothed",
-		Mark: rate, Note: fmt.Sprintf("steepest at %.2g", rate),
+		Title: fmt.Sprintf("Loss of %s after %d steps", c.Task.Name, steps), X: "learning rate", Y: "training loss",
+		Mark: rate, Note: fmt.Sprintf("fitted minimum: %.2g", rate),
 	}
 	for _, l := range losses {
 		f.Points = append(f.Points, [2]float64{l.Rate, l.Loss})
@@ -58,6 +54,6 @@ func findRate(cmd *cobra.Command, c task.Config, out string, options train.RunOp
 	if err := picture.write(cmd.Context(), f.writePNG); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "The loss falls most steeply at --learning-rate %.2g, as %s shows\n", rate, text.Escape(out))
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "The loss is lowest at --learning-rate %.2g, as %s shows\n", rate, text.Escape(out))
 	return err
 }

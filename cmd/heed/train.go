@@ -95,7 +95,7 @@ func newTrain(group train.Group) *cobra.Command {
 	f.StringVar(&r.out, "out", "", "run folder (default runs/TASK, or the first free one of runs/TASK-2, runs/TASK-3, …)")
 	f.StringVar(&r.resume, "resume", "", "run folder to continue, if the run was interrupted or --max-epochs or --patience is raised")
 	f.BoolVar(&r.auto, "auto-resume", false, "continue the run in --out if there is one; do nothing if it is finished")
-	f.StringVar(&r.find, "find-rate", "", "instead of a run, suggest a learning rate: train for 200 steps at rising rates and draw the losses in this PNG")
+	f.StringVar(&r.find, "find-rate", "", "instead of a run, suggest a learning rate: train for 100 steps at each of several rates and draw the losses in this PNG")
 	f.Lookup("find-rate").NoOptDefVal = "learning-rate.png"
 	f.Var(often{&r.options}, "checkpoint-every", "steps or time between checkpoints, such as 500 or 1h; each check also writes one")
 	f.Bool("no-examples", false, "leave texts of the data and paths of files out of report.html; repeat this flag with --resume")
