@@ -23,6 +23,9 @@ type Batch struct {
 	// Targets are then all Ignore.
 	Numbers []float32 // (Size)
 
+	// Scores are added to the model's output; nil if there is nothing to add. A Coder leaves them nil.
+	Scores []float32 // (Size, Classes)
+
 	Size, Len, TargetLen int
 }
 
@@ -87,6 +90,10 @@ func (b *Batch) Rows(start, end int) Batch {
 	if b.Numbers != nil {
 		part.Numbers = b.Numbers[start:end]
 	}
+	if b.Scores != nil {
+		classes := len(b.Scores) / b.Size
+		part.Scores = b.Scores[start*classes : end*classes]
+	}
 	if b.Targets != nil { // nil from Pad
 		width := max(b.TargetLen, 1)
 		part.Targets = b.Targets[start*width : end*width]
@@ -94,9 +101,9 @@ func (b *Batch) Rows(start, end int) Batch {
 	return part
 }
 
-// Resize returns a copy of b with other dimensions, padded like the batches of a Coder with Layout l. Additional rows
-// have a length of 1, and all their targets are Ignore. Resize returns an error if the copy would lose rows, symbols or
-// targets.
+// Resize returns a copy of b without Scores and with other dimensions, padded like the batches of a Coder with Layout
+// l. Additional rows have a length of 1, and all their targets are Ignore. Resize returns an error if the copy would
+// lose rows, symbols or targets.
 func (b *Batch) Resize(l Layout, size, length, targetLen int) (Batch, error) {
 	l.Len, l.TargetLen = length, targetLen
 	out, err := newBatch(size, l)

@@ -31,6 +31,9 @@ func findRate(cmd *cobra.Command, c task.Config, out string, options train.RunOp
 	if err := t.Config.Training.CheckGroup(options.Group); err != nil {
 		return wrongFlag(err, cmd.Flags())
 	}
+	if err := t.FitBaseline(cmd.Context()); err != nil {
+		return err
+	}
 	options.Seed = c.Seed
 	const low, high, steps = 1e-5, 10, 100
 	bar := io.Discard

@@ -328,7 +328,7 @@ func (r *training) fit(cmd *cobra.Command, t *task.Task, dir string, err error) 
 		return nil
 	}
 	advise(cmd.ErrOrStderr(), "the run is complete, but may have no report: heed report "+shell(dir)+" writes it")
-	fmt.Fprintf(stdout, "Stopped because %s\n%s\n", s.Because, result(t.Config.Training, s))
+	fmt.Fprintf(stdout, "Stopped because %s\n%s\n%s", s.Because, result(t.Config.Training, s), s.BesideBaseline())
 	r.writeReport(cmd, t, dir)
 	next := fmt.Sprintf("predict %s %s", shell(dir), shell(t.Config.Task.Example))
 	if t.Config.Kind().Generates {

@@ -77,6 +77,18 @@ type Model struct {
 	weights []float32 // (features, outputs)
 }
 
+// Fits reports whether a model with this many outputs can be fitted to this many rows, or would be too large.
+func Fits(rows, outputs int) bool {
+	return rows <= maxHeld/outputs && outputs <= maxWeights/(1+extras(true))
+}
+
+// Scale multiplies all scores of the model by a factor.
+func (m *Model) Scale(by float32) {
+	for i := range m.weights {
+		m.weights[i] *= by
+	}
+}
+
 // Outputs returns the number of classes, or 1 for numbers.
 func (m *Model) Outputs() int { return m.outputs }
 

@@ -28,6 +28,7 @@ import (
 const (
 	ConfigFile     = "config.json"
 	WeightsFile    = "model.safetensors"      // the best weights so far, or the last ones with KeepLast
+	BaselineFile   = "baseline.safetensors"   // the simple model that the model is compared with, and may start from
 	HistoryFile    = "history.jsonl"          // one train.Check per line
 	SummaryFile    = "summary.json"           // checksums and results, when training is finished
 	CheckpointFile = "checkpoint.safetensors" // state to continue training from, also after it has finished
@@ -41,7 +42,7 @@ const (
 
 // Files returns the names of all files that a run folder may have.
 func Files() []string {
-	return []string{ConfigFile, WeightsFile, HistoryFile, SummaryFile, CheckpointFile, TokenizerFile, SourceTokenizerFile, TargetTokenizerFile, TimesFile, ReportFile}
+	return []string{ConfigFile, WeightsFile, HistoryFile, SummaryFile, CheckpointFile, BaselineFile, TokenizerFile, SourceTokenizerFile, TargetTokenizerFile, TimesFile, ReportFile}
 }
 
 // Limits for the sizes of files in bytes. An alphabet of all assigned characters fits into a configuration.

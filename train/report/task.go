@@ -68,12 +68,18 @@ func learned(t *task.Run) string {
 		learned += " (" + c.Task.About + ")"
 	}
 	score, known := best.Metrics["val_"+k.Score]
+	beside := ""
+	if b, ok := t.Baseline[k.Score]; ok && k.Share {
+		beside = fmt.Sprintf(", and %s of a linear baseline's", percent(b))
+	} else if ok {
+		beside = fmt.Sprintf(", and that of a linear baseline %s", short(b))
+	}
 	switch {
 	case !known || !best.Validated:
 	case !k.Share:
-		learned += fmt.Sprintf(". The validation %s is %s", spoken(k.Score), short(score))
+		learned += fmt.Sprintf(". The validation %s is %s%s", spoken(k.Score), short(score), beside)
 	default:
-		learned += fmt.Sprintf(". %s of the validation %s are %s", percent(score), k.Unit, k.Right)
+		learned += fmt.Sprintf(". %s of the validation %s are %s%s", percent(score), k.Unit, k.Right, beside)
 	}
 	return learned
 }

@@ -2,6 +2,7 @@ package task
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/linear"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/table"
@@ -28,7 +30,7 @@ var classificationKind = classification{common{Kind{
 		textColumn,
 		{Role: "label", Names: []string{"label", "class", "category", "sentiment", "target"}},
 	},
-	Pairs: true, Classes: true, Unit: "labels", Right: "right", LossUnit: "nats",
+	Pairs: true, Classes: true, linear: true, Unit: "labels", Right: "right", LossUnit: "nats",
 	units: "characters, tokens, words, bpe",
 }}}
 
@@ -145,6 +147,32 @@ func (classification) rows(c *Config, s *rows.Set) error {
 	}
 	c.Task.Classes = slices.Sorted(maps.Keys(labels))
 	return nil
+}
+
+// fitLinear scales the scores so that their softmax has the least cross-entropy on the training rows, by models that
+// haven't seen the row.
+func (classification) fitLinear(ctx context.Context, c *Config, s *rowSet) (*linear.Model, []float32, error) {
+	numbers := map[string]int{}
+	for i, class := range c.Task.Classes {
+		numbers[class] = i
+	}
+	labels := func(p rows.Part) (labels []int) {
+		for label := range p.Answers() {
+			labels = append(labels, numbers[label])
+		}
+		return labels
+	}
+	classes, trained := len(c.Task.Classes), labels(s.Train)
+	m, held, err := linear.FitClasses(ctx, linearRows(s.Train), trained, classes, linearRows(s.Validation), labels(s.Validation), c.linearOptions())
+	if err != nil {
+		return nil, nil, err
+	}
+	scale := bestScale(held, trained, classes)
+	m.Scale(scale)
+	for i := range held {
+		held[i] *= scale
+	}
+	return m, held, nil
 }
 
 func (classification) network(m *Model) (network, error) {

@@ -39,6 +39,12 @@ type Config struct {
 
 	DecoderLayers int `json:"decoder_layers,omitempty"` // for seq2seq: blocks of the decoder; 0 means Model.Layers, as in the encoder
 
+	// Wide makes the output of the model the sum of the baseline's scores and of what the layers compute (wide and
+	// deep: Cheng et al., 2016). A baseline is a linear model of words and characters, which Train fits before the
+	// first epoch. Wide is for classification and regression with rows of a file, and their default. If there are very
+	// many rows and classes, New sets it to false.
+	Wide bool `json:"wide,omitempty"`
+
 	Training Training `json:"training"`
 }
 
@@ -151,6 +157,7 @@ func rowDefaults(c *Config) {
 		},
 	}}
 	c.Training.LabelSmoothing = c.Kind().smoothing
+	c.Wide = c.Kind().linear
 }
 
 // tuned changes the defaults for some rules, so that they are learned better or faster.

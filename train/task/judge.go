@@ -53,7 +53,10 @@ func (m *Model) Judge(ctx context.Context, examples []data.Example, o PredictOpt
 			m.judge(r, &part[i])
 		}
 	}
-	return r, nil
+	var err error
+	r.metrics = kind.metrics(&m.Config)
+	r.Baseline, err = m.baselineValues(examples)
+	return r, err
 }
 
 // gather sets Judged from the examples, without answers.
@@ -145,6 +148,7 @@ func (r *Report) symbols(answer string) []string {
 func (r *Report) String() string {
 	var s strings.Builder
 	r.kind.write(r, &s)
+	s.WriteString(baselineText(r.metrics, r.Baseline))
 	var beyond []string
 	for _, b := range []struct {
 		n          int

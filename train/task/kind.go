@@ -1,6 +1,7 @@
 package task
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/linear"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/table"
 )
@@ -41,6 +43,7 @@ type Kind struct {
 
 	columns   []table.Column  // the column of sources and the column of answers; nil without Rows
 	aligned   bool            // each symbol of a source has one symbol in the answer, and each of these is scored
+	linear    bool            // a linear model of words and characters can give the answers: see baseline
 	causal    bool            // no position sees a later one: batches have no lengths, and the last position gives the answer
 	units     string          // allowed units of the sources and answers of a file
 	usual     tokenizer.Units // default units; if empty, New guesses
@@ -69,6 +72,13 @@ type kind interface {
 	// metrics lists the metrics of the network's loss. The first is the kind's score. Before New has read the rows of a
 	// file, it lists the metrics that the task may have.
 	metrics(c *Config) metrics
+
+	// fitLinear fits a linear model of the rows, if the Kind is linear. It returns the model, and its out-of-fold
+	// scores of the training rows.
+	fitLinear(ctx context.Context, c *Config, s *rowSet) (m *linear.Model, held []float32, err error)
+
+	answered(scores []float32) choice    // the answer of a linear model with these scores
+	values(r *Report) map[string]float64 // the values of a report, by the names of the kind's metrics
 
 	judge(m *Model, r *Report, j *Judged)      // compares an answer with its references and adds it to a report
 	write(r *Report, w io.Writer)              // writes the scores of a report in words
@@ -141,6 +151,19 @@ func (common) network(*Model) (network, error) { return nil, errors.New("the tas
 func (common) metrics(*Config) metrics         { return metrics{accuracy} }
 func (k common) write(r *Report, w io.Writer)  { r.writeClasses(w, k.Unit) }
 func (common) scores(r *Report, s *Scores)     { r.classScores(s) }
+
+func (common) fitLinear(context.Context, *Config, *rowSet) (*linear.Model, []float32, error) {
+	return nil, nil, errors.New("the kind has no linear model")
+}
+
+func (common) answered(scores []float32) choice {
+	best, _ := likeliest(scores)
+	return choice{targets: []int{best}}
+}
+
+func (common) values(r *Report) map[string]float64 {
+	return map[string]float64{"accuracy": r.Classes.Accuracy(), "macro_f1": r.Classes.Macro().F1}
+}
 
 // judge counts right and wrong answers per class.
 func (common) judge(m *Model, r *Report, j *Judged) {

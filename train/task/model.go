@@ -9,6 +9,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/linear"
 	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/setting"
@@ -28,6 +29,7 @@ type Model struct {
 	coder        data.Coder
 	layout       data.Layout
 	network      network
+	baseline     *baseline // nil if there is none
 	classWeights []float64 // weights of the classes in the loss; nil means 1 for each
 	free         freeList
 }
@@ -88,6 +90,9 @@ func (m *Model) encode(input string) (data.Batch, Answer) {
 	if err != nil {
 		unknown = unknown && source.Unknown() >= 0 || errors.As(err, new(*tokenizer.UnknownSymbolError))
 		return b, Answer{Input: input, Unknown: unknown, Err: &InputError{input, err}}
+	}
+	if m.Config.Wide {
+		b.Scores = m.scoresOf(linear.Rows{N: 1, Text: func(int) string { return input }})
 	}
 	return b, Answer{Input: input, Unknown: unknown && source.Unknown() >= 0, Cut: ids > m.layout.Len}
 }

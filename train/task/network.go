@@ -5,6 +5,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 )
@@ -46,6 +47,9 @@ type reader struct {
 // head. It makes the parameters.
 func pooled(m *Model) (func(b *layers.Build, inputs G.Nodes) (*G.Node, error), error) {
 	net, err := layers.NewSequenceClassifier(m.Params, layers.SequenceClassifierConfig{Model: m.Config.Model})
+	if err == nil && m.Config.Wide { // begin with the scores of the baseline alone
+		net.Head.Weight.Value.Zero()
+	}
 	return func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 		return net.Forward(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Outputs)
 	}, err
@@ -54,7 +58,8 @@ func pooled(m *Model) (func(b *layers.Build, inputs G.Nodes) (*G.Node, error), e
 func (r reader) spans(string, choice) []Span { return nil }
 
 // inputs returns these nodes in this order: the ids (B, Len); the lengths (B), unless the kind is causal; the id before
-// each target (B, TargetLen), if the Layout has a Start; and the segment of each id (B, Len), if it has Segments.
+// each target (B, TargetLen), if the Layout has a Start; and the segment of each id (B, Len), if it has Segments; the
+// scores of the baseline (B, Classes), if the Config is Wide.
 func (r reader) inputs(g *G.ExprGraph, size int, l data.Layout) G.Nodes {
 	nodes := G.Nodes{intNode(g, "ids", size, l.Len)}
 	if !r.Config.Kind().causal {
@@ -65,6 +70,9 @@ func (r reader) inputs(g *G.ExprGraph, size int, l data.Layout) G.Nodes {
 	}
 	if r.layout.Segments > 0 {
 		nodes = append(nodes, intNode(g, "segments", size, l.Len))
+	}
+	if r.Config.Wide {
+		nodes = append(nodes, G.NewMatrix(g, tensor.Float32, G.WithShape(size, r.layout.Classes), G.WithName("scores")))
 	}
 	return nodes
 }
@@ -80,14 +88,25 @@ func (r reader) values(b data.Batch) []*tensor.Dense {
 	if r.layout.Segments > 0 {
 		values = append(values, intTensor(segments(b, r.layout.Separator), b.Size, b.Len))
 	}
+	if r.Config.Wide {
+		values = append(values, tensor.New(tensor.WithShape(b.Size, r.layout.Classes), tensor.WithBacking(b.Scores)))
+	}
 	return values
 }
 
 func (r reader) forward(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
+	var scores *G.Node
+	if r.Config.Wide {
+		inputs, scores = inputs[:len(inputs)-1], inputs[len(inputs)-1]
+	}
 	if r.layout.Segments > 0 {
 		b.Segments = inputs[len(inputs)-1]
 	}
-	return r.net(b, inputs)
+	out, err := r.net(b, inputs)
+	if err != nil || scores == nil {
+		return out, err
+	}
+	return ops.Add(b.Env(), out, scores)
 }
 
 // shape returns (size, length), or (size) if the length is 0.

@@ -61,7 +61,8 @@ func open(f runfolder.Folder, rules []data.Rule) (*Model, error) {
 	if _, err := s.load(m.Params, nil); err != nil {
 		return nil, err
 	}
-	return m, nil
+	m.baseline, err = s.baseline()
+	return m, err
 }
 
 // Load sets the parameters to the weights of a run folder. If the folder has no weights, the error wraps ErrNoWeights.
@@ -71,6 +72,9 @@ func (m *Model) Load(dir string) error {
 	s, err := startOf(runfolder.At(dir))
 	if err == nil {
 		_, err = s.load(m.Params, nil)
+	}
+	if err == nil {
+		m.baseline, err = s.baseline()
 	}
 	return err
 }

@@ -72,7 +72,7 @@ func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOption
 		}
 		var b data.Batch
 		if b, answers[i] = m.encode(input); answers[i].Err == nil {
-			rows = append(rows, query{ids: slices.Clone(b.Inputs[:b.Lengths[0]]), place: i, top: o.Top})
+			rows = append(rows, query{ids: slices.Clone(b.Inputs[:b.Lengths[0]]), scores: b.Scores, place: i, top: o.Top})
 		}
 	}
 	if err := m.choose(ctx, rows, max(1, o.Beam)); err != nil {
@@ -113,7 +113,7 @@ const MaxBeam = 1 << 10
 
 // chosen returns the model's choice for a batch of one row.
 func (m *Model) chosen(b data.Batch) (choice, error) {
-	rows := []query{{ids: b.Inputs[:b.Lengths[0]]}}
+	rows := []query{{ids: b.Inputs[:b.Lengths[0]], scores: b.Scores}}
 	err := m.choose(context.Background(), rows, 1)
 	if err != nil {
 		return choice{}, err
@@ -216,13 +216,16 @@ func (m *Model) chooser(n network, s batchShape, choose func(output []float32, q
 	}
 	return func(_ context.Context, rows []query) error {
 		sources := make([][]int, s.size)
+		var scores []float32
 		for i := range sources { // unused rows repeat the last one
-			sources[i] = rows[min(i, len(rows)-1)].ids
+			row := &rows[min(i, len(rows)-1)]
+			sources[i], scores = row.ids, append(scores, row.scores...)
 		}
 		b, err := data.Pad(sources, s.width, max(0, m.layout.Pad))
 		if err != nil {
 			return err
 		}
+		b.Scores = scores
 		out, err := model.Call(n.values(b)...)
 		if err != nil {
 			return err

@@ -17,9 +17,10 @@ const (
 // A query has the ids of an input, and the answers that the model chose for it.
 type query struct {
 	ids     []int
-	place   int      // index of the input
-	top     int      // number of choices wanted; 0 means 1
-	choices []choice // likeliest first
+	scores  []float32 // of the baseline, if the Config is Wide
+	place   int       // index of the input
+	top     int       // number of choices wanted; 0 means 1
+	choices []choice  // likeliest first
 }
 
 // A choice is an answer as a network computes it: targets with the logarithm of their probability, or a number.

@@ -2,6 +2,7 @@ package task
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/linear"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/table"
@@ -30,7 +32,7 @@ var regressionKind = regression{common{Kind{
 		textColumn,
 		{Role: "number", Names: []string{"number", "value", "score", "rating", "target", "label"}},
 	},
-	Pairs: true, Numbers: true, Unit: "rows",
+	Pairs: true, Numbers: true, linear: true, Unit: "rows",
 	units: "characters, tokens, words, bpe",
 	losses: named{
 		{Name: "squared", About: "mean squared error"},
@@ -92,6 +94,24 @@ func (regression) metrics(*Config) metrics {
 		{Name: "r2", About: "share of the numbers' variance that the model explains, R²"},
 		{Name: "mean_absolute_error", About: "mean absolute error of the numbers", Value: metric{lower: true}},
 	}
+}
+
+// fitLinear fits numbers that are standardised by the rule's Mean and Scale.
+func (regression) fitLinear(ctx context.Context, c *Config, s *rowSet) (*linear.Model, []float32, error) {
+	numbers := func(p rows.Part) (numbers []float64) {
+		for answer := range p.Answers() {
+			x, _ := text.Number(answer) // the function row has checked it
+			numbers = append(numbers, (x-c.Task.Mean)/c.Task.Scale)
+		}
+		return numbers
+	}
+	return linear.FitNumbers(ctx, linearRows(s.Train), numbers(s.Train), linearRows(s.Validation), numbers(s.Validation), c.linearOptions())
+}
+
+func (regression) answered(scores []float32) choice { return choice{number: float64(scores[0])} }
+
+func (regression) values(r *Report) map[string]float64 {
+	return map[string]float64{"r2": r.Numbers.RSquared(), "mean_absolute_error": r.Numbers.MeanAbsoluteError()}
 }
 
 func (regression) network(m *Model) (network, error) {

@@ -27,7 +27,12 @@ type Report struct {
 
 	Numbers score.Regression // for regression: answers that are numbers, with their references
 
-	kind kind
+	// Baseline has the metrics of the simple model that the model was compared with in training, on the same examples,
+	// by name, such as accuracy; nil if there is none.
+	Baseline map[string]float64
+
+	kind    kind
+	metrics metrics
 }
 
 // Beyond counts the sources and references that are beyond a model.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/linear"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/train"
@@ -65,6 +66,7 @@ func (s *rowSet) complete(c *Config) error {
 		return err
 	}
 	c.fill(s.Train.Len(), s.Symbols)
+	c.Wide = c.Wide && linear.Fits(s.Train.Len(), s.coder.Layout().Classes)
 	t := &c.Training
 	steps := s.Batches(t.BatchSize)
 	if t.StepsPerEpoch = cmp.Or(t.StepsPerEpoch, steps); t.StepsPerEpoch != steps {

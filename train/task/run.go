@@ -1,6 +1,9 @@
 package task
 
 import (
+	"errors"
+	"io/fs"
+
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/train"
@@ -26,6 +29,8 @@ type Run struct {
 	// in History, and the lines must be in order.
 	Untimed int
 
+	Baseline map[string]float64 // validation metrics of the simple model, by name, such as accuracy; nil if there is none
+
 	Summary *Summary // nil if the run is unfinished
 }
 
@@ -48,7 +53,11 @@ func ReadRun(dir string, rules ...data.Rule) (*Run, error) {
 	}
 	r := &Run{Config: c, History: record.History, Best: kept(c.Training.Stopping, record.History), Seconds: record.Seconds, Untimed: record.Untimed}
 	if record.Finished {
-		r.Summary = &s
+		r.Summary, r.Baseline = &s, s.Baseline
+	} else if b, err := c.openBaseline(runfolder.At(dir), false); err == nil {
+		r.Baseline = b.values
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
 	}
 	return r, nil
 }

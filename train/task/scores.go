@@ -47,6 +47,8 @@ type Scores struct {
 	Pearson           *float64 `json:"pearson,omitempty"`
 	Spearman          *float64 `json:"spearman,omitempty"`
 
+	Baseline map[string]float64 `json:"baseline,omitempty"` // see Report
+
 	// Rows is the number of answers in a Report, and Beyond counts the rows that are beyond the model.
 	Rows   int     `json:"rows,omitempty"`
 	Beyond *Beyond `json:"beyond,omitempty"`
@@ -66,7 +68,7 @@ func (m *Model) Scores(s *Score, r *Report) Scores {
 		}
 	}
 	if r != nil {
-		scores.Rows, scores.Beyond = len(r.Judged), &r.Beyond
+		scores.Rows, scores.Beyond, scores.Baseline = len(r.Judged), &r.Beyond, r.Baseline
 		r.kind.scores(r, &scores)
 	}
 	return scores

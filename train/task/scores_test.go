@@ -32,9 +32,9 @@ func TestScores(t *testing.T) {
 	always := []string{"beyond", "kind", "loss", "rows", "score", "task", "total", "unit", "value"}
 	for kind, more := range map[data.Kind][]string{
 		data.KindSeq2Seq:        {"right", "error_rate", "edits", "chrf", "bleu"},
-		data.KindClassification: {"right", "macro", "classes"},
+		data.KindClassification: {"baseline", "right", "macro", "classes"},
 		data.KindTagging:        {"right", "macro", "classes", "right_rows"},
-		data.KindRegression:     {"mean_absolute_error", "pearson", "spearman"},
+		data.KindRegression:     {"baseline", "mean_absolute_error", "pearson", "spearman"},
 	} {
 		t.Run(string(kind), func(t *testing.T) {
 			rows := someRows(kind)

@@ -28,6 +28,9 @@ type start interface {
 	// load sets the parameters to the weights. If drop isn't nil, load skips the weights for which drop returns true,
 	// and parameters without weights keep their values. After an error, all parameters have their old values.
 	load(p *layers.Params, drop func(name string, shape []int) bool) (layers.LoadReport, error)
+
+	// baseline reads the baseline. It returns nil if there is none and the model doesn't need it.
+	baseline() (*baseline, error)
 }
 
 // adapterFile is the file by which a folder with an adapter is known.
@@ -102,6 +105,14 @@ func (s runStart) values() (n int, err error) {
 }
 
 func (s runStart) sum() (string, error) { return s.Sum(runfolder.WeightsFile) }
+
+func (s runStart) baseline() (*baseline, error) {
+	b, err := s.saved.openBaseline(s.Folder, false)
+	if errors.Is(err, fs.ErrNotExist) && !s.saved.Wide {
+		err = nil
+	}
+	return b, err
+}
 
 func (s runStart) load(p *layers.Params, drop func(name string, shape []int) bool) (l layers.LoadReport, err error) {
 	header, err := s.CheckedHeader(s.saved.id())

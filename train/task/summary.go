@@ -3,6 +3,7 @@ package task
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/heed-go/heed/internal/jsonkeys"
@@ -27,6 +28,8 @@ type Summary struct {
 	ValScore  *float64 `json:"val_score,omitempty"`
 	ScoreName string   `json:"-"`
 
+	Baseline map[string]float64 `json:"baseline,omitempty"` // validation metrics of the simple model, by name, such as accuracy; nil if there is none
+
 	ValLossPerCharacter *float64 `json:"val_loss_per_character,omitempty"` // for text in tokens; comparable between models with different tokenizers
 
 	SHA256        map[string]string `json:"sha256"`                   // checksum of each file by its name; for summary.json: of the Summary without this checksum and Seconds
@@ -35,6 +38,24 @@ type Summary struct {
 	Best       train.Check `json:"-"` // check of the saved weights
 	Score      Score       `json:"-"` // validation score, including ValLoss and ValScore
 	Unfinished bool        `json:"-"` // a limit or OnStep interrupted training; call Train again to continue
+}
+
+// BesideBaseline compares the score of the model with that of the baseline, in a line of text, and says what to try if
+// the model is worse. Without a baseline or without validation, it returns "".
+func (s *Summary) BesideBaseline() string {
+	baseline, ok := s.Baseline[s.ScoreName]
+	if !ok || s.ValScore == nil {
+		return ""
+	}
+	text := fmt.Sprintf("The baseline has %s %.4f, so the model ", spoken(s.ScoreName), baseline)
+	switch better := *s.ValScore - baseline; {
+	case better > 0:
+		return text + fmt.Sprintf("is better by %.4f\n", better)
+	case better == 0:
+		return text + "is as good\n"
+	default:
+		return text + fmt.Sprintf("is worse by %.4f: more rows help most; try also --wide if it is off, another --units, or a lower --learning-rate\n", -better)
+	}
 }
 
 // scoreKey is the key of ValScore that MarshalJSON and UnmarshalJSON replace.

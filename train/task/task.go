@@ -98,13 +98,17 @@ func (t *Task) Examples() []data.Example {
 }
 
 // Problem returns the task in the form that train.Fit needs. Pass Fit the settings in Config.Training.Config, and
-// RunOptions with the Config's Seed.
+// RunOptions with the Config's Seed. If the Config is Wide, call FitBaseline before.
 func (t *Task) Problem() train.Problem {
-	dataset := func(e examples) train.Dataset {
+	trained, validated := t.scores()
+	dataset := func(e examples, scores []float32) train.Dataset {
 		return train.Dataset{Len: e.n, Order: e.order, Bucket: e.bucket, Batch: func(examples []int) (train.Batch, error) {
 			b, err := e.batch(examples)
 			if err != nil {
 				return train.Batch{}, err
+			}
+			if t.Config.Wide {
+				b.Scores = gather(scores, examples, b.Size, t.layout.Classes)
 			}
 			targets, weight := t.network.targets(b)
 			return train.Batch{Values: append(t.network.values(b), targets...), Weight: weight}, nil
@@ -120,8 +124,8 @@ func (t *Task) Problem() train.Problem {
 			}
 			return t.network.loss(b, out, nodes[inputs:])
 		},
-		Train:          dataset(t.set.train(t.Config.Training)),
-		Validation:     dataset(t.set.validation()),
+		Train:          dataset(t.set.train(t.Config.Training), trained),
+		Validation:     dataset(t.set.validation(), validated),
 		ValidationSize: t.Config.validationSize(),
 	}
 }

@@ -280,5 +280,5 @@ func TestForeignTokenizer(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = New(c)
-	wantError(t, err, "a run folder can't have this tokenizer, a *tokenizer.Pipeline: it isn't a tokenizer.json for characters, tokens or bpe that heed has written: line 1 ")
+	wantError(t, err, "a run folder can't have this tokenizer, a *tokenizer.Pipeline: it isn't a tokenizer.json for characters, tokens, words or bpe that heed has written: line 1 ")
 }

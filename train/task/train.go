@@ -49,6 +49,9 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 	if !first || options.Log == nil {
 		options.Log = io.Discard
 	}
+	if err := t.takeBaseline(ctx, w, options.Group, options.Log); err != nil {
+		return nil, err
+	}
 	sizes, validation := "", ""
 	if !t.Config.Kind().Rows { // for rows, DescribeData has the sizes
 		sizes = fmt.Sprintf(", a text of %d characters, a vocabulary of %d", t.Config.Data.Characters, t.layout.Tokens)
@@ -124,6 +127,9 @@ func (t *Task) summary(r *train.Result) *Summary {
 	s := &Summary{
 		Task: t.Config.Task.Name, Seed: t.Config.Seed, BestEpoch: r.Best.Epoch, StoppedEarly: r.StoppedEarly, Because: r.StoppedBecause,
 		TrainLoss: r.Best.TrainLoss, Params: t.Params.Count(), Best: r.Best, Unfinished: r.Unfinished,
+	}
+	if t.baseline != nil {
+		s.Baseline = t.baseline.values
 	}
 	if n := len(r.History); n > 0 {
 		s.Epochs = r.History[n-1].Epoch + 1

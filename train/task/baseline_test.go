@@ -1,0 +1,165 @@
+package task
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/runfolder"
+	"github.com/heed-go/heed/train"
+)
+
+// wideTasks returns small tasks of the kinds that start from a baseline.
+func wideTasks(t *testing.T, do func(t *testing.T, c Config)) {
+	for _, kind := range []data.Kind{data.KindClassification, data.KindRegression} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			c := small(t, string(kind))
+			if !c.Wide {
+				t.Fatal("the default isn't wide")
+			}
+			do(t, c)
+		})
+	}
+}
+
+// Before the first step, a wide model answers as its baseline does, and the training rows have the scores of models
+// that haven't seen them.
+func TestWideBeginsWithTheBaseline(t *testing.T) {
+	t.Parallel()
+	wideTasks(t, func(t *testing.T, c Config) {
+		task := made(t, c)
+		if err := task.FitBaseline(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s, values := evaluated(t, task), task.baseline.values
+		if len(values) != 2 || math.Abs(s.Value-values[s.Name]) > 1e-6 {
+			t.Errorf("the model has %s %v, and the baseline %v", s.Name, s.Value, values)
+		}
+		rows := task.set.(*rowSet)
+		seen := task.scoresOf(linearRows(rows.Train))
+		if len(task.baseline.held) != len(seen) || slices.Equal(task.baseline.held, seen) {
+			t.Error("the training rows have the scores of a model that has seen them")
+		}
+		r := judged(t, task, task.Examples(), PredictOptions{})
+		if got := kindOf(c.Task.Kind).values(r); fmt.Sprint(got) != fmt.Sprint(values) || fmt.Sprint(r.Baseline) != fmt.Sprint(values) {
+			t.Errorf("the answers have %v, and the baseline %v, want %v for both", got, r.Baseline, values)
+		}
+		if !strings.Contains(r.String(), "Baseline: a linear model of words and characters, ") {
+			t.Errorf("the report is\n%s", r)
+		}
+	})
+}
+
+// A run keeps its baseline: a resumed run and the opened model have the same bytes and answers.
+func TestBaselineInTheFolder(t *testing.T) {
+	t.Parallel()
+	wideTasks(t, func(t *testing.T, c Config) {
+		whole, dir := trained(t, c)
+		part := filepath.Join(t.TempDir(), "run")
+		run(t, made(t, c), part, train.RunOptions{MaxSteps: 5})
+		resumed := made(t, c)
+		run(t, resumed, part, train.RunOptions{})
+		wantFiles(t, part, dir, runfolder.BaselineFile, runfolder.WeightsFile, runfolder.CheckpointFile, runfolder.HistoryFile)
+		read, err := ReadRun(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fmt.Sprint(read.Baseline) != fmt.Sprint(whole.baseline.values) {
+			t.Errorf("the run has the baseline %v, want %v", read.Baseline, whole.baseline.values)
+		}
+		m, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := resumed.Load(dir); err != nil { // Train leaves the last weights
+			t.Fatal(err)
+		}
+		for _, e := range whole.Examples()[:5] {
+			got, err1 := m.Predict(e.Source)
+			want, err2 := resumed.Predict(e.Source)
+			if got != want || err1 != nil || err2 != nil {
+				t.Errorf("%q: the opened model answers %q, %v, and the resumed one %q, %v", e.Source, got, err1, want, err2)
+			}
+		}
+		// The model can't answer without its baseline, nor with that of another run.
+		c.Seed++
+		_, other := trained(t, c)
+		content, err := os.ReadFile(filepath.Join(other, runfolder.BaselineFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, runfolder.BaselineFile), string(content))
+		_, err = Open(dir)
+		wantError(t, err, runfolder.BaselineFile, "baseline of another run")
+		write(t, filepath.Join(dir, runfolder.BaselineFile), string(content[:len(content)/2]))
+		_, err = Open(dir)
+		wantError(t, err, runfolder.BaselineFile)
+		if err := os.Remove(filepath.Join(dir, runfolder.BaselineFile)); err != nil {
+			t.Fatal(err)
+		}
+		_, err = Open(dir)
+		wantError(t, err, runfolder.BaselineFile)
+	})
+}
+
+// Without Wide, the baseline is only for comparison.
+func TestNotWide(t *testing.T) {
+	t.Parallel()
+	wideTasks(t, func(t *testing.T, c Config) {
+		c.Wide = false
+		task, dir := trained(t, c)
+		if err := os.Remove(filepath.Join(dir, runfolder.BaselineFile)); err != nil {
+			t.Fatal(err)
+		}
+		m, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := judged(t, &Task{Model: m}, task.Examples(), PredictOptions{}); r.Baseline != nil {
+			t.Errorf("without the file, the report has the baseline %v", r.Baseline)
+		}
+	})
+	c := small(t, "tagging")
+	c.Wide = true
+	_, err := New(c)
+	wantError(t, err, "wide", "tagging")
+}
+
+func TestBestScale(t *testing.T) {
+	// With two classes and scores of ±1, the softmax must give the share of right labels, smoothed by one row's share.
+	for _, share := range []float64{0.9, 1} {
+		var scores []float32
+		var labels []int
+		for i := range 100 {
+			label := 0
+			if float64(i) >= 100*share {
+				label = 1
+			}
+			scores, labels = append(scores, 1, -1), append(labels, label)
+		}
+		p := (100*share + 0.5) / 101
+		if got, want := float64(bestScale(scores, labels, 2)), math.Log(p/(1-p))/2; math.Abs(got-want) > 1e-4 {
+			t.Errorf("for %v right labels, the scale is %v, want %v", share, got, want)
+		}
+	}
+}
+
+func TestBesideBaseline(t *testing.T) {
+	value := 0.75
+	s := Summary{ScoreName: "accuracy", ValScore: &value, Baseline: map[string]float64{"accuracy": 0.5}}
+	for baseline, want := range map[float64]string{0.5: "better by 0.2500", 0.75: "as good", 0.8: "worse by 0.0500: more rows"} {
+		s.Baseline["accuracy"] = baseline
+		if got := s.BesideBaseline(); !strings.Contains(got, want) {
+			t.Errorf("got %q, want %q in it", got, want)
+		}
+	}
+	if got := (&Summary{}).BesideBaseline(); got != "" {
+		t.Errorf("without a baseline, got %q", got)
+	}
+}
