@@ -117,3 +117,29 @@ func TestServeHostileLabels(t *testing.T) {
 	p.until("document.querySelector('.reading')")
 	p.fits()
 }
+
+// TestServeSpans checks that the page marks entities in the input, with offsets in bytes, and shows everything as text.
+func TestServeSpans(t *testing.T) {
+	var rows strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&rows, "Zoë 文👍 saw <b> %d\tB-<i>x I-<i>x O B-y O\n", i%7)
+	}
+	dir := trained(t, "--task=tagging", "--data="+write(t, "entities.tsv", "tokens\ttags\n"+rows.String()), "--steps-per-epoch=0", "--layers=1", "--max-epochs=6", "--learning-rate=0.01")
+	address, _ := serving(t, "serve", dir, "--addr=127.0.0.1:0")
+	for _, s := range []screen{desktop, phone} {
+		t.Run(s.name, func(t *testing.T) {
+			p := open(t, address, s)
+			p.fill("#text", "\ufeffZoë 文👍 saw <b> 2")
+			p.click("document.querySelector('#ask')")
+			p.until("document.querySelector('#answers bdi mark')")
+			const input = "document.querySelector('#answers td bdi')"
+			if got := evaluate[string](p, input+".textContent"); !strings.HasSuffix(got, "Zoë 文👍<i>x saw <b>y 2") {
+				t.Errorf("the input is %q, want it with the labels of its entities", got)
+			}
+			if got := evaluate[string](p, "[..."+input+".querySelectorAll('mark')].map(m => m.firstChild.data).join('|')"); !strings.HasSuffix(got, "文👍|<b>") {
+				t.Errorf("marked is %q, want Zoë 文👍 and <b>", got)
+			}
+			p.fits()
+		})
+	}
+}
