@@ -75,6 +75,9 @@ type Settings struct {
 	// seq2seq and tagging have TargetUnits, which can't be tokenizer.Words. For text, SourceUnits is tokenizer.BPE, or
 	// empty for characters. If both are tokenizer.BPE, sources and answers share one vocabulary, and one table is the
 	// embedding of both and the weight of the head.
+	//
+	// For tagging, tokenizer.Words makes words of the tokens in a row, with a tag per word: U.S. with the tag B-LOC
+	// becomes U . S . with B-LOC I-LOC I-LOC I-LOC. Answers have a tag per word, too.
 	SourceUnits tokenizer.Units `json:"source_units,omitempty"`
 	TargetUnits tokenizer.Units `json:"target_units,omitempty"`
 

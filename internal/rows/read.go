@@ -14,7 +14,7 @@ import (
 type Format struct {
 	Columns []table.Column              // wanted columns: the sources and the answers; or two texts, which are joined, and the answers
 	Tagged  bool                        // a row is tokens with their tags, so the file may be CoNLL
-	Check   func(fields []string) error // returns an error if a row is bad; it may be nil
+	Check   func(fields []string) error // see table.Options
 
 	Labels      bool            // answers are labels; each has its share of the held-out rows
 	AnswerUnits bool            // answers are split into units; otherwise an answer is a label or a number

@@ -60,8 +60,8 @@ type Options struct {
 	// return an error as soon as the rows need more than there is.
 	RowBytes int
 
-	// Check returns an error if the wanted fields of a row are wrong in some other way. It must not keep the slice.
-	// Check may be nil.
+	// Check returns an error if the wanted fields of a row are wrong in some other way. It may replace fields by others
+	// of at most 4 MiB together. It must not keep the slice. Check may be nil.
 	Check func(fields []string) error
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/task"
 )
@@ -102,7 +103,7 @@ func ExampleTask_DescribeData() {
 }
 
 // Judge a classification model on another file, and predict the labels of new texts.
-// The tags B-PER and I-PER mark a person.
+// The tags B-PER and I-PER mark a person. With words, the input is plain text.
 func ExampleAnswer() {
 	dir, err := os.MkdirTemp("", "heed")
 	if err != nil {
@@ -113,7 +114,7 @@ func ExampleAnswer() {
 	for _, first := range []string{"Ann", "Bob", "Zoë", "Tom"} {
 		for _, last := range []string{"Lee", "Kim", "Poe", "Day", "Fox"} {
 			for _, verb := range []string{"sees", "hears", "meets"} {
-				fmt.Fprintf(&rows, "%s %s %s\tB-PER I-PER O\nwho %s %s\tO O B-PER\n", first, last, verb, verb, first)
+				fmt.Fprintf(&rows, "%s %s %s .\tB-PER I-PER O O\nwho %s %s ?\tO O B-PER O\n", first, last, verb, verb, first)
 			}
 		}
 	}
@@ -125,7 +126,7 @@ func ExampleAnswer() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	config.Data.File = file
+	config.Data.File, config.Data.SourceUnits = file, tokenizer.Words
 	config.Training.Optimizer.LearningRate, config.Training.MaxEpochs = 0.01, 10
 	t, err := task.New(config)
 	if err != nil {
@@ -135,7 +136,7 @@ func ExampleAnswer() {
 	if _, err := t.Train(context.Background(), filepath.Join(dir, "run"), train.RunOptions{}); err != nil {
 		log.Fatal(err)
 	}
-	answers, err := t.PredictAll(context.Background(), []string{"Zoë Lee meets Bob"}, task.PredictOptions{})
+	answers, err := t.PredictAll(context.Background(), []string{"Who sees Ann? Zoë Lee."}, task.PredictOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -146,9 +147,9 @@ func ExampleAnswer() {
 		}
 	}
 	// Output:
-	// B-PER I-PER O B-PER
-	// PER 0 8 Zoë Lee
-	// PER 15 18 Bob
+	// O O B-PER O B-PER I-PER O
+	// PER 9 12 Ann
+	// PER 14 22 Zoë Lee
 }
 
 func ExampleModel_Judge() {

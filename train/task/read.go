@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/table"
 )
 
@@ -125,6 +126,9 @@ func (m *Model) PredictFile(ctx context.Context, file string, w io.Writer, o Pre
 			return err
 		}
 		for i, a := range predicted {
+			if c.tagged() && c.Data.SourceUnits == tokenizer.Words {
+				m.tokenTags(&a)
+			}
 			answers[places[i]] = a
 		}
 		for i, fields := range rows {

@@ -3,6 +3,7 @@ package task
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -11,7 +12,9 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/ops"
+	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/table"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/score"
@@ -27,15 +30,22 @@ var taggingKind = tagging{common{Kind{
 		{Role: "tag list", Names: []string{"tags", "labels", "ner_tags", "pos_tags", "target"}},
 	},
 	Classes: true, AnswerUnits: true, Spans: true, Unit: "tags", Right: "right", LossUnit: "nats",
-	aligned: true, units: "characters, tokens", usual: tokenizer.Tokens, // no byte pairs: only a part of a word would have the tag
+	aligned: true, units: "characters, tokens, words", usual: tokenizer.Tokens, // no byte pairs: only a part of a word would have the tag
 }}}
+
+func (tagging) check(c *Config) error {
+	if c.Data.SourceUnits == tokenizer.Words && c.Data.TargetUnits == tokenizer.Characters {
+		return setting.Errorf("%s %s needs tags with spaces between them: leave out %s %s", setting.Path("data.source_units"), tokenizer.Words, setting.Path("data.target_units"), tokenizer.Characters)
+	}
+	return nil
+}
 
 // tagged reports whether rows of a file are tokens with their tags, so that the file may be CoNLL.
 func (c *Config) tagged() bool {
 	return c.fromRows() && kindOf(c.Task.Kind).about().aligned && c.Data.SourceUnits != tokenizer.Characters && c.Data.TargetUnits != tokenizer.Characters
 }
 
-// row returns an error if a row doesn't have one tag per symbol.
+// row returns an error if a row doesn't have one tag per symbol. With words, it makes words of a row's tokens.
 func (tagging) row(c *Config) func(fields []string) error {
 	count := func(units tokenizer.Units, field string) int {
 		if units == tokenizer.Characters {
@@ -47,7 +57,80 @@ func (tagging) row(c *Config) func(fields []string) error {
 		if symbols, tags := count(c.Data.SourceUnits, fields[0]), count(c.Data.TargetUnits, fields[1]); symbols != tags {
 			return fmt.Errorf("the source has %d symbols and %d tags: each symbol needs one tag", symbols, tags)
 		}
+		if c.Data.SourceUnits == tokenizer.Words {
+			return intoWords(fields)
+		}
 		return nil
+	}
+}
+
+// maxWords is the greatest size of a row's words and their tags, in bytes.
+const maxWords = 4 << 20
+
+// intoWords replaces the tokens of a row by their words, and gives each word a tag. It returns an error if the row gets
+// too long.
+func intoWords(fields []string) error {
+	var words, tags []string
+	size, each := 0, strings.Fields(fields[1])
+	for i, token := range strings.Fields(fields[0]) {
+		parts := slices.Collect(text.Words(token))
+		if size += len(token) + len(parts)*(len(each[i])+2); size > maxWords {
+			return fmt.Errorf("the words of the row and their tags have more than %d MiB", maxWords>>20)
+		}
+		words, tags = append(words, parts...), append(tags, wordTags(each[i], len(parts))...)
+	}
+	fields[0], fields[1] = strings.Join(words, " "), strings.Join(tags, " ")
+	return nil
+}
+
+// wordTags returns the tags of the n words of a token with this tag. If the tag says that the token begins or ends an
+// entity, only its first or its last word does.
+func wordTags(tag string, n int) []string {
+	tags := slices.Repeat([]string{tag}, n)
+	prefix, name, typed := strings.Cut(tag, "-")
+	inside, first, last := "I-"+name, tag, tag
+	switch {
+	case tag == "B": // tags without types; other single letters may be parts of speech
+		inside, last = "I", "I"
+	case !typed || n == 1:
+		return tags
+	case prefix == "B":
+		last = inside
+	case prefix == "E" || prefix == "L":
+		first = inside
+	case prefix == "S":
+		first, last = "B-"+name, "E-"+name
+	case prefix == "U":
+		first, last = "B-"+name, "L-"+name
+	default:
+		return tags
+	}
+	for i := range tags[1:] {
+		tags[i+1] = inside
+	}
+	tags[n-1], tags[0] = last, first
+	return tags
+}
+
+// tokenTags leaves one tag per token in an answer for words: the tag of the token's first word.
+func (m *Model) tokenTags(a *Answer) {
+	source, _ := m.coder.Tokenizers()
+	words, err := source.Tokenize(a.Input, tokenizer.Options{})
+	if err != nil || a.Err != nil {
+		return
+	}
+	firsts := func(answer string) string {
+		var tags []string
+		for i, tag := range strings.Fields(answer) {
+			if i == 0 || words[i-1].End < words[i].Start {
+				tags = append(tags, tag)
+			}
+		}
+		return strings.Join(tags, " ")
+	}
+	a.Text = firsts(a.Text)
+	for i, t := range a.Top {
+		a.Top[i].Text = firsts(t.Text)
 	}
 }
 

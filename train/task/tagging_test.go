@@ -1,0 +1,101 @@
+package task
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/train/score"
+)
+
+func TestWordTags(t *testing.T) {
+	t.Parallel()
+	for tag, want := range map[string]string{
+		"O": "O O O", "NOUN": "NOUN NOUN NOUN", "S": "S S S", "-": "- - -", "B": "B I I", "I": "I I I",
+		"B-a-b": "B-a-b I-a-b I-a-b", "I-x": "I-x I-x I-x", "M-x": "M-x M-x M-x",
+		"E-x": "I-x I-x E-x", "L-x": "I-x I-x L-x", "S-x": "B-x I-x E-x", "U-x": "B-x I-x L-x",
+	} {
+		got := wordTags(tag, 3)
+		if !slices.Equal(got, strings.Fields(want)) {
+			t.Errorf("%s: got %q, want %q", tag, got, want)
+		}
+		if one := wordTags(tag, 1); !slices.Equal(one, []string{tag}) {
+			t.Errorf("%s: got %q for one word", tag, one)
+		}
+		if tag == "S" || tag == "NOUN" {
+			continue
+		}
+		if n := len(score.FindEntities([]string{tag})); len(score.FindEntities(got)) != n || len(score.FindEntities(wordTags(tag, 2))) != n {
+			t.Errorf("%s: its words don't mark %d entities", tag, n)
+		}
+	}
+}
+
+func TestIntoWords(t *testing.T) {
+	t.Parallel()
+	row := []string{"The  U.S. sent\tx2", "O S-LOC O B"}
+	if err := intoWords(row); err != nil || row[0] != "The U . S . sent x 2" || row[1] != "O B-LOC I-LOC I-LOC E-LOC O B I" {
+		t.Errorf("got %q, %v", row, err)
+	}
+	long := []string{strings.Repeat(".", 1<<20), "B-" + strings.Repeat("x", 1<<20)}
+	wantError(t, intoWords(long), "the words of the row and their tags have more than 4 MiB")
+}
+
+// A model of words finds entities in plain text, and answers pre-split rows with one tag per token.
+func TestTaggingWords(t *testing.T) {
+	t.Parallel()
+	var rows strings.Builder
+	for i := range 240 {
+		name, place := []string{"Ann", "Zoë", "Tom"}[i%3], []string{"U.S.", "Bern", "Al-Ain"}[i/3%3]
+		if i%2 == 0 {
+			fmt.Fprintf(&rows, "%s B-PER\n, O\nin O\n%s B-LOC\n. O\n\n", name, place)
+		} else {
+			fmt.Fprintf(&rows, "In O\n%s B-LOC\n, O\n%s B-PER\n's O\ncat O\n. O\n\n", place, name)
+		}
+	}
+	c := withFile(t, "tagging", "rows.conll", rows.String())
+	c.Data.SourceUnits = tokenizer.Words
+	c.Model.Dim, c.Model.Layers, c.Training.MaxEpochs, c.Training.Optimizer.LearningRate = 16, 1, 6, 0.01
+	m := fitted(t, c).Model
+
+	answers, err := m.PredictAll(t.Context(), []string{"In Al-Ain, Zoë's cat."}, PredictOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := answers[0]; a.Text != "O B-LOC I-LOC I-LOC O B-PER O O O O" ||
+		!slices.Equal(a.Spans, []Span{{"LOC", 3, 9, "Al-Ain"}, {"PER", 11, 15, "Zoë"}}) {
+		t.Errorf("got %+v", a)
+	}
+
+	file := filepath.Join(t.TempDir(), "new.conll")
+	if err := os.WriteFile(file, []byte("In\nAl-Ain\n,\nZoë\n's\n\nTom\nin\nU.S.\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	var spans [][]Span
+	err = m.PredictFile(t.Context(), file, &out, PredictOptions{Top: 2}, []string{"answer"}, func(_ int, a Answer) []any {
+		spans = append(spans, a.Spans)
+		if len(a.Top) != 2 || a.Top[0].Text != a.Text {
+			t.Errorf("got the likeliest answers %+v to %q", a.Top, a.Text)
+		}
+		return []any{a.Text}
+	})
+	if want := "In O\nAl-Ain B-LOC\n, O\nZoë B-PER\n's O\n\nTom B-PER\nin O\nU.S. B-LOC\n"; err != nil || out.String() != want {
+		t.Errorf("got %q, %v, want %q", out.String(), err, want)
+	}
+	if len(spans) != 2 || len(spans[0]) != 2 || spans[0][0].Text != "Al-Ain" || spans[1][1].Text != "U.S." {
+		t.Errorf("got the spans %+v", spans)
+	}
+	examples, _, err := m.ReadExamples(c.Data.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := m.Judge(t.Context(), examples[:20], PredictOptions{})
+	if err != nil || r.Entities.Total().F1 < 0.99 || r.UnknownReferences > 0 {
+		t.Errorf("got %v, %v, want all entities found", r, err)
+	}
+}
