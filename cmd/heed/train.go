@@ -40,7 +40,7 @@ type training struct {
 }
 
 // trainHelp has two verbs: for the list of tasks and the list of presets.
-const trainHelp = `Train a model until its validation loss stops improving, and keep the weights of the best epoch.
+const trainHelp = `Train a model until it stops improving in validation, and keep the weights of the best epoch.
 
 Tasks, each with the answer that it learns:
 

@@ -3,6 +3,7 @@ package task
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,8 +35,8 @@ func shown(label string) string {
 
 // countClasses counts the labels or tags of the training and the validation rows. It adds the counts to the
 // description, with the accuracy of always answering the commonest one. If the configuration asks for class weights, it
-// sets them.
-func (s *rowSet) countClasses(c *Config) {
+// sets them. If the run begins and nothing says what to monitor, it chooses accuracy or macro F1.
+func (s *rowSet) countClasses(c *Config, begins bool) {
 	names, numbers := slices.Clone(c.Task.Classes), map[string]int{}
 	for i, name := range names {
 		numbers[name] = i
@@ -88,6 +89,13 @@ func (s *rowSet) countClasses(c *Config) {
 	if s.total > 0 {
 		s.warnFew(names, trains, validates, unit)
 	}
+	if stopping := &c.Training.Stopping; begins && c.labelled() && s.total > 0 && stopping.Monitor == "" && stopping.Mode == "" {
+		stopping.Monitor, stopping.Mode = "val_accuracy", "max"
+		if why := rare(trains); why != "" {
+			stopping.Monitor = "val_macro_f1"
+			d.Warnings = append(d.Warnings, "monitored: macro F1, because "+why)
+		}
+	}
 	if c.Training.ClassWeights != "" {
 		s.classWeights = balanced(trains)
 	}
@@ -112,6 +120,24 @@ func (s *rowSet) warnFew(names []string, trains, validates []int, unit string) {
 	slices.SortStableFunc(few, func(a, b count) int { return cmp.Compare(a.N, b.N) })
 	s.Description.Warnings = append(s.Description.Warnings, fmt.Sprintf("few validation %s: %s (with fewer than %d, scores per %s are rough)", unit,
 		text.List(len(few), mostLabels, ", ", func(i int) string { return fmt.Sprintf("%s %d", shown(few[i].Label), few[i].N) }), fewRows, strings.TrimSuffix(unit, "s")))
+}
+
+// rare returns the reason in words if labels with these numbers of training rows include rare ones, so that accuracy
+// says little about them, and otherwise "". Labels without rows don't count.
+func rare(trains []int) string {
+	rows, labels, least, most := 0, 0, math.MaxInt, 0
+	for _, n := range trains {
+		if n > 0 {
+			rows, labels, least, most = rows+n, labels+1, min(least, n), max(most, n)
+		}
+	}
+	switch {
+	case 10*most > 9*rows:
+		return "the most frequent label has more than 90 % of the rows"
+	case 10*labels*least < rows:
+		return "the rarest label has less than a tenth of an even share of the rows"
+	}
+	return ""
 }
 
 // balanced returns a weight for each class, so that all classes with rows have the same total weight.

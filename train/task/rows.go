@@ -31,6 +31,7 @@ func (c *Config) format() rows.Format {
 
 // openRows reads the rows of a configuration's files, and completes the configuration.
 func openRows(c *Config) (set, error) {
+	begins := c.Data.SHA256 == "" // otherwise the configuration is of a run
 	read, err := rows.Open(&c.Data, c.format(), c.Seed, c.From.Dir)
 	if err != nil {
 		return nil, err
@@ -51,7 +52,7 @@ func openRows(c *Config) (set, error) {
 	}
 	s.total = s.Validation.Len()
 	if c.Kind().Classes {
-		s.countClasses(c)
+		s.countClasses(c, begins)
 	}
 	return s, s.complete(c)
 }

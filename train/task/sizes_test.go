@@ -1,8 +1,11 @@
 package task
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/train"
 )
 
@@ -59,7 +62,56 @@ func TestChosenStopping(t *testing.T) {
 		}
 	}
 	// The configuration of a new task has the chosen values.
-	if s := made(t, small(t, "classification")).Config.Training; s.CheckEvery != 0 || s.Stopping.Patience != 5 || s.Stopping.MinDelta != 1e-4 {
-		t.Errorf("after New, CheckEvery is %d and Stopping is %+v, want 0, a Patience of 5 and a MinDelta of 0.0001", s.CheckEvery, s.Stopping)
+	if s := made(t, small(t, "classification")).Config.Training; s.CheckEvery != 0 || s.Stopping.Patience != 5 || s.Stopping.MinDelta != 0 {
+		t.Errorf("after New, CheckEvery is %d and Stopping is %+v, want 0, a Patience of 5 and a MinDelta of 0 for accuracy", s.CheckEvery, s.Stopping)
+	}
+}
+
+// A new classification of rows monitors accuracy or, where labels are rare, macro F1. Other tasks, and settings of the
+// caller, stay.
+func TestChosenMonitor(t *testing.T) {
+	t.Parallel()
+	rows := func(counts ...int) string {
+		var s strings.Builder
+		for label, n := range counts {
+			for i := range n {
+				fmt.Fprintf(&s, "%d of %d\tlabel %c\n", i, label, 'a'+label)
+			}
+		}
+		return s.String()
+	}
+	for _, test := range []struct {
+		name   string
+		kind   data.Kind
+		rows   string
+		change func(c *Config)
+		want   string
+	}{
+		{"even labels", data.KindClassification, rows(50, 50, 40), nil, "val_accuracy"},
+		{"a frequent label", data.KindClassification, rows(200, 20), nil, "val_macro_f1"},
+		{"a label below a tenth of its share", data.KindClassification, rows(100, 100, 5), nil, "val_macro_f1"},
+		{"a label of its share", data.KindClassification, rows(100, 100, 20), nil, "val_accuracy"},
+		{"a value of the caller", data.KindClassification, rows(200, 20), func(c *Config) { c.Training.Stopping.Monitor = "val_loss" }, "val_loss"},
+		{"a mode of the caller", data.KindClassification, rows(200, 20), func(c *Config) { c.Training.Stopping.Mode = "min" }, ""},
+		{"no validation", data.KindClassification, rows(200, 20), func(c *Config) { c.Data.Validation = 0 }, ""},
+		{"tags", data.KindTagging, someRows(data.KindTagging), nil, ""},
+	} {
+		c := forRows(t, test.kind, test.rows)
+		if test.change != nil {
+			test.change(&c)
+		}
+		task := made(t, c)
+		got := task.Config.Training.Stopping
+		if got.Monitor != test.want || test.want != "" && test.want != "val_loss" && (got.Mode != "max" || got.MinDelta != 0) {
+			t.Errorf("%s: Stopping is %+v, want to monitor %q, and a higher value to be better", test.name, got, test.want)
+		}
+		if told := strings.Contains(task.DescribeData(), "\n  monitored: macro F1, because the "); told != (test.want == "val_macro_f1") {
+			t.Errorf("%s: the description is\n%s", test.name, task.DescribeData())
+		}
+		c = task.Config // of a run that an earlier heed began
+		c.Training.Stopping.Monitor, c.Training.Stopping.Mode = "", ""
+		if again := made(t, c).Config.Training.Stopping; again.Monitor != "" {
+			t.Errorf("%s: the run continues with %+v", test.name, again)
+		}
 	}
 }
