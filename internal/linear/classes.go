@@ -18,10 +18,11 @@ type vec = [lanes]float32
 // It returns the model and, of shape (train.N, classes), the scores that each training row gets from a model that
 // hasn't seen the row.
 //
-// If the features of all rows are more than 2^25, it learns from rows drawn with the seed, and the scores of the
-// other rows are the model's. A model has at most 2^24 weights, and FitClasses drops the rarest features beyond
-// them. If train.N times classes is more than 2^26, it returns an error that wraps ErrTooLarge. When ctx ends, it
-// returns ctx's error.
+// If the rows have more than 2^24 features together, or more than 2^31 divided by classes, it learns from rows
+// drawn with the seed, and the scores of the other rows are the model's. A model has at most 2^24 weights, and
+// FitClasses drops the rarest features beyond them. If train.N times classes is more than 2^26, it returns an error
+// that wraps ErrTooLarge; of the validation rows, it uses the first ones then. When ctx ends, it returns ctx's
+// error.
 func FitClasses(ctx context.Context, train Rows, labels []int, classes int, validation Rows, validationLabels []int,
 	o Options) (m *Model, held []float32, err error) {
 	if err := checkLabels("training", train.N, labels, classes); err != nil {
@@ -83,7 +84,7 @@ func (f *classFit) fit(ctx context.Context, validationLabels []int) ([]float32, 
 	}
 	states := make([]svm, f.blocks)
 	weights := make([]float32, f.features*f.classes)
-	scores := make([]float32, f.validation.rows()*f.classes)
+	bestWeights := make([]float32, len(weights))
 	best, chosen := -1, 0.0
 	for _, c := range f.options.constants {
 		err := parallel(ctx, f.options.Cores, f.blocks, func(block int) {
@@ -92,35 +93,34 @@ func (f *classFit) fit(ctx context.Context, validationLabels []int) ([]float32, 
 				*s = f.newSVM(block)
 			}
 			f.solve(ctx, s, all, c)
-			s.scores(scores, f.classes, f.validation, nil)
+			s.copyTo(weights, f.classes)
 		})
 		if err != nil {
 			return nil, err
 		}
-		right := accuracyCount(scores, f.classes, validationLabels)
-		if len(validationLabels) == 0 {
-			held, err := f.holdOut(ctx, c)
-			if err != nil {
+		var right int
+		var held []float32
+		if f.validation.N > 0 {
+			right = accuracyCount(f.validationScores(weights), f.classes, validationLabels)
+		} else {
+			if held, err = f.holdOut(ctx, c); err != nil {
 				return nil, err
 			}
-			if right = accuracyCount(held, f.classes, f.labels); right > best {
-				f.held = held
-			}
+			right = accuracyCount(held, f.classes, f.labels)
 		}
-		if right > best {
-			best, chosen = right, c
-			for block := range states {
-				states[block].copyTo(weights, f.classes)
-			}
+		if right <= best {
+			break // larger constants fit the training rows even more closely
 		}
+		best, chosen, f.held = right, c, held
+		weights, bestWeights = bestWeights, weights
 	}
 	if f.held != nil {
-		return weights, nil
+		return bestWeights, nil
 	}
-	states = nil
+	states, weights = nil, nil
 	var err error
 	f.held, err = f.holdOut(ctx, chosen)
-	return weights, err
+	return bestWeights, err
 }
 
 // holdOut returns the scores of each row from a model that is fitted to the rows of other folds.
@@ -150,10 +150,10 @@ func (f *classFit) holdOut(ctx context.Context, c float64) ([]float32, error) {
 	return held, err
 }
 
-// accuracyCount returns how many rows have their highest score at their label.
+// accuracyCount returns how many rows that have scores have the highest at their label.
 func accuracyCount(scores []float32, classes int, labels []int) int {
 	right := 0
-	for i, label := range labels {
+	for i, label := range labels[:len(scores)/classes] {
 		row := scores[i*classes : (i+1)*classes]
 		best := 0
 		for c, score := range row {
@@ -267,17 +267,9 @@ func add(w []vec, index []uint32, value []float32, step *vec) {
 	}
 }
 
-// scores writes the scores of rows of x, or of all if rows is nil, to the columns of the block in out, of shape (x's
-// rows, classes).
+// scores writes the scores of the given rows of x to the columns of the block in out, of shape (rows of x, classes).
 func (s *svm) scores(out []float32, classes int, x *matrix, rows []int) {
-	n := len(rows)
-	if rows == nil {
-		n = x.rows()
-	}
-	for i := range n {
-		if rows != nil {
-			i = rows[i]
-		}
+	for _, i := range rows {
 		index, value := x.row(i)
 		scores := dot(s.w, index, value)
 		copy(out[i*classes+s.first:], scores[:s.width])

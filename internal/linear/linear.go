@@ -20,12 +20,13 @@ import (
 	"sync/atomic"
 )
 
-// Limits on memory. Beyond maxWeights, a fit drops the rarest features. Beyond maxHeld, it returns ErrTooLarge.
-// Beyond maxEntries, it uses a part of the rows.
+// Limits on memory and time. Beyond maxWeights, a fit drops the rarest features. Beyond maxHeld, it returns
+// ErrTooLarge. Beyond maxEntries and maxWork, it uses a part of the rows.
 const (
 	maxWeights = 1 << 24 // of a model
 	maxHeld    = 1 << 26 // held-out scores
-	maxEntries = 1 << 25 // features of all training rows together
+	maxEntries = 1 << 24 // features of all training rows together
+	maxWork    = 1 << 31 // the same, times outputs
 	largest    = 1e30    // weight or number, so that no score overflows
 )
 

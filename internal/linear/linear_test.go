@@ -282,7 +282,7 @@ func TestRarestFeaturesGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, _, err := newVocabulary(t.Context(), texts, order, maxWeights/3, o)
+	v, _, _, err := newVocabulary(t.Context(), texts, order, maxWeights/3, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,6 +318,32 @@ func TestFile(t *testing.T) {
 		if !slices.Equal(again.ScoresOf(Texts(texts), 1), m.ScoresOf(Texts(texts), 1)) {
 			t.Errorf("pairs %t: the model that was read gives other scores", pairs)
 		}
+	}
+}
+
+// TestPairs says whether two texts have the same topic, which no word of one text alone says.
+func TestPairs(t *testing.T) {
+	texts, topic := topics(1, 1600, 4)
+	var pairs []string
+	var same []int
+	for i := 0; i < len(texts); i += 2 {
+		pairs = append(pairs, texts[i]+"\t"+texts[i+1])
+		label := 0
+		if topic[i] == topic[i+1] {
+			label = 1
+		}
+		same = append(same, label)
+	}
+	right := make(map[bool]int)
+	for _, apart := range []bool{false, true} {
+		m, _, err := FitClasses(t.Context(), Texts(pairs[:600]), same[:600], 2, Rows{}, nil, Options{Pairs: apart, Grams: Grams{Words: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		right[apart] = accuracyCount(m.ScoresOf(Texts(pairs[600:]), 0), 2, same[600:])
+	}
+	if right[true] < 150 || right[true] < right[false]+10 {
+		t.Errorf("%d of 200 are right with features of pairs, and %d without", right[true], right[false])
 	}
 }
 

@@ -24,7 +24,7 @@ func FitNumbers(ctx context.Context, train Rows, numbers []float64, validation R
 		return nil, nil, err
 	}
 	if len(p.options.constants) == 0 {
-		p.options.constants = []float64{1, 2, 4}
+		p.options.constants = []float64{1.5, 3, 6}
 	}
 	f := &numberFit{problem: p, numbers: pick(numbers, p.order)}
 	weights, held, err := f.fit(ctx, validationNumbers)
@@ -55,16 +55,16 @@ type numberFit struct {
 // fit returns the weights of all features, and the held-out numbers of the matrix's rows.
 func (f *numberFit) fit(ctx context.Context, validationNumbers []float64) (weights, held []float32, err error) {
 	penalties := f.options.constants
-	models := make([][]float64, len(penalties))
+	models := make([][]float32, len(penalties))
 	errors := make([]float64, len(penalties))
 	everything := make([]int, f.x.rows())
 	for i := range everything {
 		everything[i] = i
 	}
 	err = parallel(ctx, f.options.Cores, len(penalties), func(i int) {
-		models[i] = f.solve(ctx, everything, penalties[i])
-		for row, want := range validationNumbers {
-			errors[i] += square(product(models[i], f.validation, row) - want)
+		models[i] = make([]float32, f.features)
+		for k, w := range f.solve(ctx, everything, penalties[i]) {
+			models[i][k] = float32(w)
 		}
 	})
 	if err != nil {
@@ -72,15 +72,14 @@ func (f *numberFit) fit(ctx context.Context, validationNumbers []float64) (weigh
 	}
 	best := 0
 	for i, penalty := range penalties {
-		if len(validationNumbers) == 0 {
+		if f.validation.N > 0 {
+			errors[i] = squaredError(f.validationScores(models[i]), validationNumbers)
+		} else {
 			out, err := f.holdOut(ctx, penalty)
 			if err != nil {
 				return nil, nil, err
 			}
-			for row, want := range f.numbers {
-				errors[i] += square(float64(out[row]) - want)
-			}
-			if i == 0 || errors[i] < errors[best] {
+			if errors[i] = squaredError(out, f.numbers); i == 0 || errors[i] < errors[best] {
 				held = out
 			}
 		}
@@ -89,15 +88,9 @@ func (f *numberFit) fit(ctx context.Context, validationNumbers []float64) (weigh
 		}
 	}
 	if held == nil {
-		if held, err = f.holdOut(ctx, penalties[best]); err != nil {
-			return nil, nil, err
-		}
+		held, err = f.holdOut(ctx, penalties[best])
 	}
-	weights = make([]float32, f.features)
-	for i, w := range models[best] {
-		weights[i] = float32(w)
-	}
-	return weights, held, nil
+	return models[best], held, err
 }
 
 // holdOut returns the number of each row from a model that is fitted to the rows of other folds.
@@ -218,3 +211,12 @@ func norm(x []float64) float64 {
 }
 
 func square(x float64) float64 { return x * x }
+
+// squaredError returns the sum of the squared differences of got from want.
+func squaredError(got []float32, want []float64) float64 {
+	sum := 0.0
+	for i, x := range got {
+		sum += square(float64(x) - want[i])
+	}
+	return sum
+}

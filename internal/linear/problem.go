@@ -15,7 +15,8 @@ type problem struct {
 
 	train         Rows
 	order, unused []int // of the training rows: row i of x is row order[i]; the others aren't used
-	x, validation *matrix
+	x             *matrix
+	validation    Rows
 	squares       []float32 // the squared norm of each row of x
 }
 
@@ -30,22 +31,16 @@ func newProblem(ctx context.Context, train, validation Rows, outputs int, o Opti
 	if train.N > maxHeld/outputs {
 		return nil, fmt.Errorf("linear: %w: expected rows times outputs up to %d, got %d times %d", ErrTooLarge, maxHeld, train.N, outputs)
 	}
-	p := &problem{options: o, train: train, outputs: outputs}
+	validation.N = min(validation.N, maxHeld/outputs)
+	p := &problem{options: o, train: train, validation: validation, outputs: outputs}
 	order := rand.New(rand.NewPCG(o.Seed, 0)).Perm(train.N)
-	v, used, err := newVocabulary(ctx, train, order, outputs, o)
+	v, used, entries, err := newVocabulary(ctx, train, order, outputs, o)
 	if err != nil {
 		return nil, err
 	}
 	p.vocabulary, p.features = v, v.features()
 	p.order, p.unused = order[:used], order[used:]
-	if p.x, err = v.matrix(ctx, train, p.order, o.Cores); err != nil {
-		return nil, err
-	}
-	rows := make([]int, validation.N)
-	for i := range rows {
-		rows[i] = i
-	}
-	if p.validation, err = v.matrix(ctx, validation, rows, o.Cores); err != nil {
+	if p.x, err = v.matrix(ctx, train, p.order, entries, o.Cores); err != nil {
 		return nil, err
 	}
 	p.squares = make([]float32, used)
@@ -56,6 +51,12 @@ func newProblem(ctx context.Context, train, validation Rows, outputs int, o Opti
 		}
 	}
 	return p, nil
+}
+
+// validationScores returns the scores of the validation rows from a model with the given weights.
+func (p *problem) validationScores(weights []float32) []float32 {
+	m := &Model{vocabulary: *p.vocabulary, outputs: p.outputs, weights: weights}
+	return m.ScoresOf(p.validation, p.options.Cores)
 }
 
 // finish returns the model with the given weights, of shape (features, outputs), and the held-out scores in the

@@ -36,10 +36,10 @@ func extras(pairs bool) int {
 
 const chunkRows = 256 // rows that are in memory at once as n-grams
 
-// newVocabulary counts the n-grams of the rows in the given order, until they are more than maxEntries together. It
-// returns the vocabulary and the number of rows counted. Weights of the given number per feature must fit into
-// maxWeights.
-func newVocabulary(ctx context.Context, rows Rows, order []int, outputs int, o Options) (v *vocabulary, used int, err error) {
+// newVocabulary counts the n-grams of the rows in the given order, until maxEntries or maxWork is reached. It returns
+// the vocabulary, the number of rows counted, and the number of entries that their matrix will have. Weights of the
+// given number per feature fit into maxWeights.
+func newVocabulary(ctx context.Context, rows Rows, order []int, outputs int, o Options) (v *vocabulary, used, entries int, err error) {
 	// A shard counts the hashes with the same lowest bits, so shards can count in parallel.
 	const shards = 16
 	var counts [shards]map[uint64]uint32
@@ -49,8 +49,8 @@ func newVocabulary(ctx context.Context, rows Rows, order []int, outputs int, o O
 		limits[i] = 1 << 18
 	}
 	var found [chunkRows][]uint64
-	entries := 0
-	for used < len(order) && entries < maxEntries {
+	counted, limit := 0, min(maxEntries, maxWork/outputs)
+	for used < len(order) && counted < limit {
 		chunk := order[used:min(len(order), used+chunkRows)]
 		err := parallelScratch(ctx, o.Cores, len(chunk), func(i int, s *scratch) {
 			found[i] = found[i][:0]
@@ -59,7 +59,7 @@ func newVocabulary(ctx context.Context, rows Rows, order []int, outputs int, o O
 			}
 		})
 		if err != nil {
-			return nil, 0, err
+			return nil, 0, 0, err
 		}
 		err = parallel(ctx, o.Cores, shards, func(shard int) {
 			count := counts[shard]
@@ -80,17 +80,17 @@ func newVocabulary(ctx context.Context, rows Rows, order []int, outputs int, o O
 			}
 		})
 		if err != nil {
-			return nil, 0, err
+			return nil, 0, 0, err
 		}
 		for _, hashes := range found[:len(chunk)] {
-			entries += len(hashes)
+			counted += len(hashes)
 		}
 		used += len(chunk)
 	}
 
 	most := maxWeights/outputs - extras(o.Pairs)
 	if most < 1 {
-		return nil, 0, fmt.Errorf("linear: %w: expected at most %d outputs, got %d", ErrTooLarge, maxWeights/(1+extras(o.Pairs)), outputs)
+		return nil, 0, 0, fmt.Errorf("linear: %w: expected at most %d outputs, got %d", ErrTooLarge, maxWeights/(1+extras(o.Pairs)), outputs)
 	}
 	type feature struct {
 		hash  uint64
@@ -114,10 +114,11 @@ func newVocabulary(ctx context.Context, rows Rows, order []int, outputs int, o O
 	v = &vocabulary{grams: o.Grams, pairs: o.Pairs, hashes: make([]uint64, len(kept)), idf: make([]float32, len(kept))}
 	for i, f := range kept {
 		v.hashes[i] = f.hash
+		entries += int(f.count)
 		v.idf[i] = float32(math.Log(float64(1+used)/float64(1+f.count)) + 1)
 	}
 	v.makeTable()
-	return v, used, nil
+	return v, used, entries + used*extras(o.Pairs), nil
 }
 
 // makeTable makes the table for find.
@@ -220,9 +221,9 @@ func (m *matrix) row(i int) ([]uint32, []float32) {
 	return m.index[start:end], m.value[start:end]
 }
 
-// matrix returns the vectors of the rows with the numbers in order.
-func (v *vocabulary) matrix(ctx context.Context, rows Rows, order []int, cores int) (*matrix, error) {
-	m := &matrix{starts: make([]int, 1, len(order)+1)}
+// matrix returns the vectors of the rows with the numbers in order. It expects to find the given number of entries.
+func (v *vocabulary) matrix(ctx context.Context, rows Rows, order []int, entries, cores int) (*matrix, error) {
+	m := &matrix{make([]int, 1, len(order)+1), make([]uint32, 0, entries), make([]float32, 0, entries)}
 	var indexes [chunkRows][]uint32
 	var values [chunkRows][]float32
 	for start := 0; start < len(order); start += chunkRows {
