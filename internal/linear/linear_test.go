@@ -336,7 +336,7 @@ func TestPairs(t *testing.T) {
 	}
 	right := make(map[bool]int)
 	for _, apart := range []bool{false, true} {
-		m, _, err := FitClasses(t.Context(), Texts(pairs[:600]), same[:600], 2, Rows{}, nil, Options{Pairs: apart, Grams: Grams{Words: 1}})
+		m, _, err := FitClasses(t.Context(), Texts(pairs[:600]), same[:600], 2, Rows{}, nil, Options{Pairs: apart, constants: []float64{0.1}})
 		if err != nil {
 			t.Fatal(err)
 		}
