@@ -1,6 +1,7 @@
 package task_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log"
@@ -102,7 +103,6 @@ func ExampleTask_DescribeData() {
 	// 1 hot
 }
 
-// Judge a classification model on another file, and predict the labels of new texts.
 // The tags B-PER and I-PER mark a person. With words, the input is plain text.
 func ExampleAnswer() {
 	dir, err := os.MkdirTemp("", "heed")
@@ -152,6 +152,48 @@ func ExampleAnswer() {
 	// PER 14 22 Zoë Lee
 }
 
+// Explain which words made a model choose a label.
+func ExampleModel_Explain() {
+	dir, err := os.MkdirTemp("", "heed")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	var rows strings.Builder
+	for _, a := range []string{"the", "a", "my", "one", "no"} {
+		for _, b := range []string{"red", "old", "big", "small"} {
+			fmt.Fprintf(&rows, "%s %s apple,fruit\n%s %s dog,animal\n", a, b, a, b)
+		}
+	}
+	file := filepath.Join(dir, "things.csv")
+	if err := os.WriteFile(file, []byte("text,label\n"+rows.String()), 0o666); err != nil {
+		log.Fatal(err)
+	}
+	config, err := task.Named("classification", 0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	config.Data.File, config.Data.SourceUnits = file, tokenizer.Tokens
+	config.Training.Optimizer.LearningRate, config.Training.MaxEpochs = 0.01, 10
+	t, err := task.New(config)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer t.Close()
+	if _, err := t.Train(context.Background(), filepath.Join(dir, "run"), train.RunOptions{}); err != nil {
+		log.Fatal(err)
+	}
+	words, err := t.Explain("my old dog", "animal", "fruit")
+	if err != nil {
+		log.Fatal(err)
+	}
+	most := slices.MaxFunc(words, func(a, b task.Contribution) int { return cmp.Compare(a.Value, b.Value) })
+	fmt.Println(len(words), "words, most of all", most.Word)
+	// Output:
+	// 3 words, most of all dog
+}
+
+// Judge a classification model on another file, and predict the labels of new texts.
 func ExampleModel_Judge() {
 	dir, err := os.MkdirTemp("", "heed")
 	if err != nil {

@@ -32,6 +32,10 @@ type Model struct {
 	baseline     *baseline // nil if there is none
 	classWeights []float64 // weights of the classes in the loss; nil means 1 for each
 	free         freeList
+
+	// table has the embedding of each id, (Tokens, Dim), if the network's function forward accepts embeddings
+	// (B, Len, Dim) in place of ids. Otherwise it is nil.
+	table *layers.Param
 }
 
 // newModel returns the model that a configuration describes, without parameters. It checks the configuration. All its

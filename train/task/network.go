@@ -44,15 +44,19 @@ type reader struct {
 }
 
 // pooled returns the function net of a reader for one output per row: an encoder, the mean over its positions, and a
-// head. It makes the parameters.
+// head. It makes the parameters, and sets the model's table.
 func pooled(m *Model) (func(b *layers.Build, inputs G.Nodes) (*G.Node, error), error) {
 	net, err := layers.NewSequenceClassifier(m.Params, layers.SequenceClassifierConfig{Model: m.Config.Model})
-	if err == nil && m.Config.Wide { // begin with the scores of the baseline alone
+	if err != nil {
+		return nil, err
+	}
+	if m.Config.Wide { // begin with the scores of the baseline alone
 		net.Head.Weight.Value.Zero()
 	}
+	m.table = net.Encoder.Embedding.Weight
 	return func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 		return net.Forward(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Outputs)
-	}, err
+	}, nil
 }
 
 func (r reader) spans(string, choice) []Span { return nil }

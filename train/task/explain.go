@@ -1,0 +1,217 @@
+package task
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/linear"
+	"github.com/heed-go/heed/internal/ops"
+	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/layers"
+)
+
+// A Contribution says what a word of an input did to an answer. The word is Input[Start:End].
+type Contribution struct {
+	Word       string
+	Start, End int
+	Value      float64 // above 0 if the word spoke for the label
+}
+
+// explainSteps is the number of inputs at which Explain computes gradients.
+const explainSteps = 16
+
+// Explain returns what each word of an input did to a label. It is for models that classify whole inputs.
+//
+// The values are integrated gradients (Sundararajan et al., 2017). A logit counts only in comparison with others, so
+// Explain takes the logit of the label minus the logit of the label against or, if against is empty, minus the mean of
+// all logits. It computes the gradient of this difference at 16 inputs on the way from average embeddings to those of
+// the input. The value of a token is the mean gradient times the distance of its embedding from the average one. So
+// the values add up, nearly, to what the words changed in the difference of the logits. The gradient at the input alone
+// says little about models with norms, because norms cancel most of what changes an embedding's length. If the model
+// starts from its baseline (Config.Wide), the value of a word also has what leaving it out changes in the difference of
+// the baseline's scores.
+//
+// A word is a run of characters without white space. Its value is the sum over its tokens. The value of white space
+// belongs to the next word. Words that the model ignores, because the input is longer than its context, aren't in the
+// result. The error is an *InputError if the task doesn't allow the input.
+func (m *Model) Explain(input, label, against string) ([]Contribution, error) {
+	weights, err := m.contrast(label, against)
+	if err != nil {
+		return nil, err
+	}
+	b, encoded := m.encode(input)
+	if encoded.Err != nil {
+		return nil, encoded.Err
+	}
+	tokens, err := m.tokens(input, b.Inputs[:b.Lengths[0]])
+	if err != nil {
+		return nil, &InputError{input, err}
+	}
+	b.Len, b.Inputs = b.Lengths[0], b.Inputs[:b.Lengths[0]]
+	values, err := m.attribute(b, weights)
+	if err != nil {
+		return nil, err
+	}
+	words := contributions(input, tokens, values)
+	if m.Config.Wide {
+		m.addBaseline(words, input, weights)
+	}
+	return words, nil
+}
+
+// addBaseline adds to the value of each word of an input what leaving it out changes in the baseline's scores.
+func (m *Model) addBaseline(words []Contribution, input string, weights []float64) {
+	texts := []string{input}
+	for _, w := range words {
+		texts = append(texts, input[:w.Start]+input[w.End:])
+	}
+	scores := m.scoresOf(linear.Texts(texts))
+	for i := range words {
+		without := scores[(i+1)*len(weights):]
+		for class, weight := range weights {
+			words[i].Value += weight * float64(scores[class]-without[class])
+		}
+	}
+}
+
+// contrast returns the weight of each class's logit in the difference that Explain explains.
+func (m *Model) contrast(label, against string) ([]float64, error) {
+	classes := m.Config.Task.Classes
+	if m.table == nil || classes == nil || m.Config.Spelled {
+		return nil, fmt.Errorf("Explain is for models that classify whole inputs as they are, not for the task %s", m.Config.Task.Name)
+	}
+	weights := make([]float64, len(classes))
+	add := func(name string, weight float64) error {
+		i := slices.Index(classes, name)
+		if i < 0 {
+			return fmt.Errorf("the model has no label %q%s", name, text.DidYouMean(name, classes))
+		}
+		weights[i] += weight
+		return nil
+	}
+	if against != "" {
+		return weights, cmp.Or(add(label, 1), add(against, -1))
+	}
+	for i := range weights {
+		weights[i] = -1 / float64(len(weights))
+	}
+	return weights, add(label, 1)
+}
+
+// tokens returns the tokens of an input, given the ids that the model reads of it. The separator of a pair is its tab.
+func (m *Model) tokens(input string, ids []int) ([]tokenizer.Token, error) {
+	source, _ := m.coder.Tokenizers()
+	parts, start := m.Config.Task.Parts(input), 0
+	var tokens []tokenizer.Token
+	for i, part := range parts {
+		some, err := source.Tokenize(part, tokenizer.Options{})
+		if err != nil {
+			return nil, err
+		}
+		n := len(ids) // number of ids of this part
+		if i+1 < len(parts) {
+			n = slices.Index(ids, m.layout.Separator)
+		}
+		for _, t := range some[:n] {
+			tokens = append(tokens, tokenizer.Token{ID: t.ID, Start: start + t.Start, End: start + t.End})
+		}
+		start += len(part)
+		if i+1 < len(parts) {
+			tokens = append(tokens, tokenizer.Token{ID: ids[n], Start: start, End: start + 1})
+			start, ids = start+1, ids[n+1:]
+		}
+	}
+	return tokens, nil
+}
+
+// attribute returns the integrated gradient of each position of a batch of one row. It is the gradient of the output,
+// weighted by weights, with respect to the embeddings.
+func (m *Model) attribute(batch data.Batch, weights []float64) ([]float64, error) {
+	rows := data.Batch{Size: explainSteps, Len: batch.Len, Inputs: slices.Repeat(batch.Inputs, explainSteps), Lengths: slices.Repeat(batch.Lengths, explainSteps)}
+	rows.Scores = make([]float32, explainSteps*len(weights)) // they are added to the output, so they don't change gradients
+	dim := m.table.Value.Shape()[1]
+	gradient, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, out G.Nodes, err error) {
+		inputs = m.network.inputs(g, rows.Size, data.Layout{Len: rows.Len})
+		x := G.NewTensor(g, tensor.Float32, 3, G.WithShape(rows.Size, rows.Len, dim), G.WithName("embeddings"))
+		output, err := m.network.forward(b, append(G.Nodes{x}, inputs[1:]...)) // (Size, Classes)
+		if err != nil {
+			return nil, nil, err
+		}
+		sum, err := ops.WeightedSum(b.Env(), output, slices.Repeat(weights, rows.Size), fmt.Sprint("explained ", weights))
+		if err != nil {
+			return nil, nil, err
+		}
+		out, err = G.Grad(sum, x)
+		return append(inputs, x), out, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	start, way := m.way(batch.Inputs)
+	var x []float32
+	for step := range rows.Size {
+		part := (float32(step) + 0.5) / float32(rows.Size)
+		for i := range way {
+			x = append(x, start[i%dim]+part*way[i])
+		}
+	}
+	gradients, err := gradient.Call(append(m.network.values(rows), tensor.New(tensor.WithShape(rows.Size, rows.Len, dim), tensor.WithBacking(x)))...)
+	if err != nil {
+		return nil, err
+	}
+	sums := make([]float64, batch.Len)
+	for i, g := range gradients[0].Float32s() {
+		j := i % len(way)
+		sums[j/dim] += float64(g) * float64(way[j]) / float64(rows.Size)
+	}
+	return sums, nil
+}
+
+// way returns the average embedding (Dim), and its distance from the embedding of each id, (Len, Dim).
+func (m *Model) way(ids []int) (start, way []float32) {
+	table, dim := m.table.Value.Float32s(), m.table.Value.Shape()[1]
+	scale := float32(cmp.Or(m.Config.Model.EmbeddingScale, 1))
+	start = make([]float32, dim)
+	for i, x := range table {
+		start[i%dim] += scale * x * float32(dim) / float32(len(table))
+	}
+	for _, id := range ids {
+		for i, x := range table[id*dim:][:dim] {
+			way = append(way, scale*x-start[i])
+		}
+	}
+	return start, way
+}
+
+// contributions adds up the values of tokens to the words of an input.
+func contributions(input string, tokens []tokenizer.Token, values []float64) []Contribution {
+	isMark := func(r rune) bool { return !unicode.IsSpace(r) }
+	var words []Contribution
+	space := 0.0 // value of the white space before the next word
+	for i, t := range tokens {
+		first := strings.IndexFunc(input[t.Start:t.End], isMark)
+		if first < 0 {
+			space += values[i]
+			continue
+		}
+		if start := t.Start + first; len(words) == 0 || start >= words[len(words)-1].End {
+			start = len(strings.TrimRightFunc(input[:start], isMark))
+			end := start + len(input[start:]) - len(strings.TrimLeftFunc(input[start:], isMark))
+			words = append(words, Contribution{Word: input[start:end], Start: start, End: end})
+		}
+		words[len(words)-1].Value += space + values[i]
+		space = 0
+	}
+	if words != nil {
+		words[len(words)-1].Value += space
+	}
+	return words
+}
