@@ -381,6 +381,9 @@ func result(c task.Training, s *task.Summary) string {
 	if s.Best.Validated {
 		score = s.Score.String()
 	}
+	if s.KeptBaseline {
+		return "Kept the baseline: " + score
+	}
 	return fmt.Sprintf("%s %s: %s", prefix, check, score)
 }
 

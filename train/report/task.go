@@ -68,6 +68,9 @@ func learned(t *task.Run) string {
 		learned += " (" + c.Task.About + ")"
 	}
 	score, known := best.Metrics["val_"+k.Score]
+	if s := t.Summary; s != nil && s.KeptBaseline {
+		score = *s.ValScore
+	}
 	beside := ""
 	if b, ok := t.Baseline[k.Score]; ok && k.Share {
 		beside = fmt.Sprintf(", and %s of a linear baseline's", percent(b))

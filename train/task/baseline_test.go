@@ -131,6 +131,49 @@ func TestNotWide(t *testing.T) {
 	wantError(t, err, "wide", "tagging")
 }
 
+// A run whose checks aren't better than the baseline keeps the baseline's answers.
+func TestKeepBaseline(t *testing.T) {
+	t.Parallel()
+	c := withFile(t, "classification", "rows.tsv", labelled(200))
+	task, dir := trained(t, c) // its baseline is always right
+	read, err := ReadRun(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := read.Summary
+	if !s.KeptBaseline || *s.ValScore != s.Baseline["accuracy"] || !strings.Contains(s.BesideBaseline(), "answers as the baseline does") {
+		t.Errorf("the summary is %+v, want one that kept the baseline", s)
+	}
+	m, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := judged(t, &Task{Model: m}, task.Examples(), PredictOptions{}); r.Classes.Accuracy() != *s.ValScore {
+		t.Errorf("the opened model has the accuracy %v, and the summary %v", r.Classes.Accuracy(), *s.ValScore)
+	}
+	// Accuracies that are better by chance and by more than chance: the margin is the square root of 0.05 / rows.
+	margin := math.Sqrt(0.05 / float64(task.set.judged()))
+	for _, test := range []struct {
+		better float64
+		kept   bool
+	}{{0.9 * margin, true}, {1.1 * margin, false}} {
+		task.baseline.values["accuracy"] = 0.5
+		s := &Summary{Best: train.Check{Validated: true, Metrics: map[string]float64{"val_accuracy": 0.5 + test.better}}}
+		if err := task.keepBaseline(t.Context(), s); err != nil || s.KeptBaseline != test.kept {
+			t.Errorf("better by %v: it kept the baseline is %v, %v, want %v", test.better, s.KeptBaseline, err, test.kept)
+		}
+	}
+}
+
+// labelled returns rows whose label is their first word.
+func labelled(n int) string {
+	var s strings.Builder
+	for i := range n {
+		fmt.Fprintf(&s, "%s %d\t%[1]s\n", []string{"red", "blue"}[i%2], i)
+	}
+	return s.String()
+}
+
 func TestBestScale(t *testing.T) {
 	// With two classes and scores of ±1, the softmax must give the share of right labels, smoothed by one row's share.
 	for _, share := range []float64{0.9, 1} {

@@ -30,6 +30,10 @@ type Summary struct {
 
 	Baseline map[string]float64 `json:"baseline,omitempty"` // validation metrics of the simple model, by name, such as accuracy; nil if there is none
 
+	// KeptBaseline reports whether the saved weights make the model answer as its baseline does, because no check was
+	// better: see Config.Wide. ValLoss and ValScore are then those of the saved weights, not of the best epoch.
+	KeptBaseline bool `json:"kept_baseline,omitempty"`
+
 	ValLossPerCharacter *float64 `json:"val_loss_per_character,omitempty"` // for text in tokens; comparable between models with different tokenizers
 
 	SHA256        map[string]string `json:"sha256"`                   // checksum of each file by its name; for summary.json: of the Summary without this checksum and Seconds
@@ -47,6 +51,9 @@ func (s *Summary) BesideBaseline() string {
 	if !ok || s.ValScore == nil {
 		return ""
 	}
+	if s.KeptBaseline {
+		return fmt.Sprintf("No check was better than the baseline, with %s %.4f, by more than chance, so the model answers as the baseline does: more rows help most\n", spoken(s.ScoreName), baseline)
+	}
 	text := fmt.Sprintf("The baseline has %s %.4f, so the model ", spoken(s.ScoreName), baseline)
 	switch better := *s.ValScore - baseline; {
 	case better > 0:
@@ -54,7 +61,7 @@ func (s *Summary) BesideBaseline() string {
 	case better == 0:
 		return text + "is as good\n"
 	default:
-		return text + fmt.Sprintf("is worse by %.4f: more rows help most; try also --wide if it is off, another --units, or a lower --learning-rate\n", -better)
+		return text + fmt.Sprintf("is worse by %.4f: more rows help most; --wide starts from the baseline\n", -better)
 	}
 }
 

@@ -107,6 +107,14 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 		return nil, err
 	}
 	s := t.summary(result)
+	if err := t.keepBaseline(ctx, s); err != nil {
+		return nil, err
+	}
+	if s.KeptBaseline && first {
+		if err := t.Params.Save(filepath.Join(dir, runfolder.WeightsFile), runfolder.Metadata(options.Run)); err != nil {
+			return nil, err
+		}
+	}
 	s.Seconds = math.Round(time.Since(start).Seconds()*10) / 10
 	if s.Unfinished || !first {
 		return s, nil
