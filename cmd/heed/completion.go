@@ -66,6 +66,13 @@ func complete(root *cobra.Command) {
 			}
 		case words[1] == "DIR...":
 			cmd.ValidArgsFunction = runFolders
+		case words[0] == "sweep":
+			cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+				if len(args) > 0 {
+					return nil, cobra.ShellCompDirectiveNoFileComp
+				}
+				return nil, cobra.ShellCompDirectiveFilterDirs
+			}
 		case words[0] == "tokenize":
 			cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 				if len(args) > 0 && !cmd.Flags().Changed("count") { // texts

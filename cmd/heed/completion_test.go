@@ -52,6 +52,8 @@ func TestCompletion(t *testing.T) {
 		{"attention x y --out ", []string{"png", "svg", "html", endings}},
 		{"report runs/a o", []string{"other", nothing}},
 		{"report x --out ", []string{"html", endings}},
+		{"sweep ru", []string{folders}},
+		{"sweep x ", []string{nothing}},
 		{"tokenize ru", []string{":0"}},
 		{"tokenize runs/a ", []string{nothing}},
 		{"tokenize --count runs/a ", []string{":0"}},

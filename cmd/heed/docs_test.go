@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -77,6 +78,12 @@ func checkCall(t *testing.T, page, line string, call []string, whole bool) {
 		return
 	}
 	cmd.InitDefaultHelpFlag()
+	if i := slices.Index(rest, "--"); i >= 0 && cmd.Name() == "sweep" {
+		if _, err := variedFlags(rest[i+1:]); err != nil && whole {
+			t.Errorf("%s: %s: %v", page, line, err)
+		}
+		rest = rest[:i]
+	}
 	for _, w := range rest {
 		name, isFlag := strings.CutPrefix(strings.Trim(w, "[]"), "--")
 		name, _, _ = strings.Cut(name, "=")

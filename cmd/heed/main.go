@@ -8,6 +8,7 @@
 //	heed attention runs/reverse gorgonia --out attention.png
 //	heed report runs/reverse runs/copy --out runs.html
 //	heed serve runs/reverse         # over HTTP, until a signal ends it
+//	heed sweep sweeps/copy -- --task copy --dim 32,64
 //	heed tokenize runs/text 'To be' # pieces and ids
 //
 // Its exit status is 0 on success, 1 if something failed, 2 if the call was wrong, and 3 if SIGUSR1 ended a training
@@ -235,7 +236,7 @@ func newRoot(group train.Group) *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newTrain(group), newEval(), newPredict(), newGenerate(), newAttention(), newReport(), newServe(), newTokenize(), newBench(group), newCompletion(), newVersion())
+	root.AddCommand(newTrain(group), newEval(), newPredict(), newGenerate(), newAttention(), newReport(), newServe(), newSweep(), newTokenize(), newBench(group), newCompletion(), newVersion())
 	return root
 }
 

@@ -41,7 +41,7 @@ func Compare(w io.Writer, runs []*Run) error {
 			return err
 		}
 	}
-	runs = sorted(runs)
+	runs, _ = Sorted(runs)
 	found, err := differences(runs)
 	if err != nil {
 		return err
@@ -121,9 +121,9 @@ func comparable(runs []*Run) bool {
 	return same(runs, func(r *Run) string { return r.task + r.units })
 }
 
-// value returns a value of the check whose weights were kept: train_loss, val_loss or a metric. It returns NaN if the
+// Value returns a value of the check whose weights were kept: train_loss, val_loss or a metric. It returns NaN if the
 // check doesn't have it.
-func (r *Run) value(name string) float64 {
+func (r *Run) Value(name string) float64 {
 	best := r.History[r.best()]
 	metric, ok := best.Metrics[name]
 	switch {
@@ -148,15 +148,17 @@ func criterion(runs []*Run) (name string, lower bool) {
 	return "val_" + runs[0].scoreName(), runs[0].kind.LowerIsBetter
 }
 
-// sorted returns comparable runs with the best criterion first. Of equal runs, the one with the lowest validation loss
-// comes first. Runs without these values come last.
-func sorted(runs []*Run) []*Run {
-	if !comparable(runs) {
-		return runs
+// Sorted returns the runs with the best first, and the name of the value that decides, such as val_accuracy: the value
+// that all runs monitored or, if that is a loss, the score of the task. Of equal runs, the one with the lowest
+// validation loss comes first. Runs without these values come last. If the runs learned different tasks or, for answers
+// of several units, in different units, Sorted doesn't change their order, and the name is empty.
+func Sorted(runs []*Run) (best []*Run, name string) {
+	if len(runs) == 0 || !comparable(runs) {
+		return runs, ""
 	}
 	name, lower := criterion(runs)
 	key := func(r *Run, name string, lower bool) float64 { // NaN comes last
-		x := r.value(name)
+		x := r.Value(name)
 		if !lower {
 			x = -x
 		}
@@ -167,7 +169,7 @@ func sorted(runs []*Run) []*Run {
 	}
 	return slices.SortedStableFunc(slices.Values(runs), func(a, b *Run) int {
 		return cmp.Or(cmp.Compare(key(a, name, lower), key(b, name, lower)), cmp.Compare(key(a, "val_loss", true), key(b, "val_loss", true)))
-	})
+	}), name
 }
 
 // scores returns a table with a row for each run. It highlights the best losses and scores, if the runs are comparable.
@@ -207,7 +209,7 @@ func scores(runs []*Run, names []string) (t table, shared []row) {
 		if comparable(runs) && !(smoothed && c.title == "training loss") {
 			var values []float64
 			for _, r := range runs {
-				values = append(values, r.value(c.name(r)))
+				values = append(values, r.Value(c.name(r)))
 			}
 			t.mark(len(t.Columns), values, c.lower)
 		}
@@ -236,7 +238,7 @@ func scores(runs []*Run, names []string) (t table, shared []row) {
 
 // cell returns the text for a value of the check whose weights were kept.
 func (r *Run) cell(name string) string {
-	switch x := r.value(name); {
+	switch x := r.Value(name); {
 	case math.IsNaN(x):
 		return "–"
 	case name == "val_"+r.scoreName():

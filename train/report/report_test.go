@@ -511,7 +511,7 @@ func TestCompareSorts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			runs := []*Run{scored("a", 0.5, 0.4, c.monitors[0]), scored("b", 0.7, 0.3, c.monitors[1]), scored("c", 0.6, 0.5, c.monitors[2])}
-			order := sorted(runs)
+			order, _ := Sorted(runs)
 			if got := names(order); !slices.Equal(got, c.order) || runs[0].name() != "a" {
 				t.Errorf("the runs have the order %q, want %q, and the argument unchanged", got, c.order)
 			}

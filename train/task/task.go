@@ -38,8 +38,7 @@ func New(c Config) (*Task, error) {
 	case c.fromRows():
 		open = openRows
 	}
-	c.Task.Pairs = c.Task.Pairs || c.fromRows() && c.Kind().Pairs && len(c.Data.Columns) == 3
-	c.direct()
+	c.imply()
 	if err := c.check(false); err != nil {
 		return nil, err
 	}
@@ -71,6 +70,18 @@ func New(c Config) (*Task, error) {
 		m.classWeights = rows.classWeights
 	}
 	return t, nil
+}
+
+// Check returns a *ConfigError if New would refuse a setting, whatever the data are.
+func (c Config) Check() error {
+	c.imply()
+	return c.check(false)
+}
+
+// imply sets what follows from other settings.
+func (c *Config) imply() {
+	c.Task.Pairs = c.Task.Pairs || c.fromRows() && c.Kind().Pairs && len(c.Data.Columns) == 3
+	c.direct()
 }
 
 // Close closes the data file, if there is one. The model can still be used.
