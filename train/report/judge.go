@@ -23,6 +23,8 @@ type example struct {
 	Want     parts  // the right answer that is most like the model's
 	Sure     string // probability of the answer, according to the model
 	Answered bool
+
+	Found, Marked string // entities of the answer and of the right answer
 }
 
 // parts is a text divided into three parts. The page marks the middle one.
@@ -125,6 +127,7 @@ func spread(examples []data.Example, pairs bool) []data.Example {
 // right one only if an answer has several units: the letters of a label mean nothing.
 func exampleOf(j task.Judged, several bool, units tokenizer.Units) example {
 	e := example{Source: shown(j.Source), Answered: j.Answer.Err == nil, Sure: percent(math.Exp(j.Answer.LogProb))}
+	e.Found, e.Marked = entityList(j.Answer.Spans), entityList(j.Spans)
 	if j.Right {
 		e.Answer.Before = shown(j.Answer.Text)
 		return e
@@ -141,6 +144,16 @@ func exampleOf(j task.Judged, several bool, units tokenizer.Units) example {
 		}
 	}
 	return e
+}
+
+// entityList returns the texts of entities with their labels.
+func entityList(spans []task.Span) string {
+	return shown(text.List(len(spans), len(spans), ", ", func(i int) string {
+		if spans[i].Label == "" {
+			return spans[i].Text
+		}
+		return spans[i].Text + " (" + spans[i].Label + ")"
+	}))
 }
 
 // differ divides two texts into a common beginning, a middle, and a common end. It compares characters or tokens,

@@ -48,6 +48,7 @@ type Beyond struct {
 type Judged struct {
 	Source     string
 	References []string // right answers
+	Spans      []Span   // what the first reference marks, if the Answer has Spans
 	Answer     Answer   // model's answer; no Text if there is an Err
 	Right      bool     // whether the answer is one of the references
 	Edits      int      // edits from the answer to the nearest reference; for tagging: wrong tags; for classification: 1 if wrong

@@ -23,8 +23,10 @@ func TestSpansOf(t *testing.T) {
 		{"IOBES", "a b c d", "S-x B-y I-y E-y", []Span{{"x", 0, 1, "a"}, {"y", 2, 7, "b c d"}}},
 		{"without types", "a b", "B I", []Span{{"", 0, 3, "a b"}}},
 		{"not an entity", "a b", "� NOUN", []Span{}},
+		{"more tags", "ann", "B-PER I-PER", nil},
+		{"more symbols", "ann lee", "B-PER", nil},
 	} {
-		if got := m.spansOf(test.source, strings.Fields(test.tags)); !slices.Equal(got, test.want) || got == nil {
+		if got := m.spansOf(test.source, strings.Fields(test.tags)); !slices.Equal(got, test.want) || (got == nil) != (test.want == nil) {
 			t.Errorf("%s: got %+v, want %+v", test.name, got, test.want)
 		}
 	}

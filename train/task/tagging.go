@@ -166,10 +166,13 @@ func (t tagger) spans(input string, c choice) []Span {
 	return t.spansOf(input, tags)
 }
 
-// spansOf returns the entities that tags mark in a source with one tag per symbol.
+// spansOf returns the entities that tags mark in a source. It returns nil if the source doesn't have one tag per symbol.
 func (m *Model) spansOf(source string, tags []string) []Span {
 	from, _ := m.coder.Tokenizers()
-	symbols, _ := from.Tokenize(source, tokenizer.Options{}) // a source with tags has no error
+	symbols, err := from.Tokenize(source, tokenizer.Options{})
+	if err != nil || len(symbols) != len(tags) {
+		return nil
+	}
 	spans := []Span{}
 	for _, e := range score.FindEntities(tags) {
 		start, end := symbols[e.Start].Start, symbols[e.End-1].End
@@ -235,6 +238,9 @@ func (tagging) judge(m *Model, r *Report, j *Judged) {
 	answer, references := m.compare(r, j)
 	r.countClasses(j, answer, references[0])
 	r.Entities.Add(answer, references[0])
+	if j.Answer.Spans != nil {
+		j.Spans = m.spansOf(j.Source, references[0])
+	}
 }
 
 func (tagging) scores(r *Report, s *Scores) {

@@ -98,4 +98,9 @@ func TestTaggingWords(t *testing.T) {
 	if err != nil || r.Entities.Total().F1 < 0.99 || r.UnknownReferences > 0 {
 		t.Errorf("got %v, %v, want all entities found", r, err)
 	}
+	for _, j := range r.Judged {
+		if j.Right && (len(j.Spans) != 2 || !slices.Equal(j.Spans, j.Answer.Spans)) {
+			t.Errorf("got %+v, want the spans of the reference", j)
+		}
+	}
 }
