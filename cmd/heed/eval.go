@@ -45,6 +45,9 @@ counts as an empty answer.
 For tagging with tags such as B-PER, I-PER and O, heed also scores whole entities like the script
 conlleval: precision, recall and F1 for each type and for all types together.
 
+With two labels, --threshold fraud=0.2 answers fraud if its probability is at least 0.2. The line of the
+loss still counts the likelier labels.
+
 With --json, heed prints the scores as one JSON object: task, kind, the name of the score with its value
 and what it counts, the scores of each class and more. docs/serving.md lists the keys.`,
 		Example: `  heed eval runs/reverse
@@ -60,6 +63,7 @@ and what it counts, the scores of each class and more. docs/serving.md lists the
 	f.BoolVar(&e.as.SkipBad, "skip-bad", false, "with --data: leave out bad rows whatever their share is (default: as in training)")
 	f.IntVar(&e.options.Beam, "beam", 1, "beam width for seq2seq: number of unfinished answers to keep at each symbol")
 	f.BoolVar(&e.asJSON, "json", false, "print the scores as a JSON object")
+	thresholdFlag(f, &e.options.Threshold)
 	f.StringVar(&e.answers, "answers", "", "file to write, with each source, its answer, whether it is right, and the right answers: CSV if its name ends in .csv, otherwise TSV; compressed if its name ends in .gz")
 	return cmd
 }
@@ -112,7 +116,7 @@ func (e *evaluation) run(cmd *cobra.Command, dir string) error {
 		m, examples, err = e.open(cmd, dir)
 	} else {
 		m, s, examples, err = e.score(cmd, dir)
-		if c.Drawn() && e.answers == "" && e.options.Beam <= 1 {
+		if c.Drawn() && e.answers == "" && e.options.Beam <= 1 && e.options.Threshold == (task.Threshold{}) {
 			examples = nil // for a rule of Heed's own, the score already counts the right answers
 		}
 	}

@@ -53,6 +53,9 @@ and unknown if they are true, and with alternatives if --top is given. If tags m
 I-PER do, it has spans, a list of objects with label, start, end and text: start and end count bytes of
 the input. Without an answer, it has input and error.
 
+With two labels, --threshold fraud=0.2 answers fraud if its probability is at least 0.2, and otherwise the
+other label.
+
 Without inputs, heed answers each line of standard input as soon as it arrives. With --data, the inputs
 are a column of a TSV, CSV, JSONL or CoNLL file, which may be compressed with gzip. The file is written
 back with an additional column of answers, in the same encoding, and compressed only if the name of
@@ -68,6 +71,7 @@ answer it. Standard error has the number of such inputs. Put -- before inputs th
 		Example: `  heed predict runs/reverse gorgonia attention
   heed predict runs/words --beam 5 --top 3 < words.txt
   heed predict runs/mails --data new.csv --top 2 --out answered.csv
+  heed predict runs/payments --threshold fraud=0.2 < payments.txt
   heed predict runs/mails --json 'The parcel is late' | jq .probability
   printf 'Who?\tBob.\n' | heed predict runs/answers`,
 		Args:    takes("a run folder, then inputs or none to read standard input", cobra.MinimumNArgs(1)),
@@ -77,6 +81,7 @@ answer it. Standard error has the number of such inputs. Put -- before inputs th
 	f := cmd.Flags()
 	f.IntVar(&p.options.Beam, "beam", 1, "beam width for seq2seq: number of unfinished answers to keep at each symbol")
 	f.IntVar(&p.options.Top, "top", 0, "number of likeliest answers to print, each with its probability")
+	thresholdFlag(f, &p.options.Threshold)
 	f.BoolVar(&p.asJSON, "json", false, "print a JSON object per input")
 	f.StringVar(&p.path, "data", "", "TSV, CSV, JSONL or CoNLL file with the inputs")
 	f.StringVar(&p.out, "out", "", "with --data: file to write, in the form of --data or, with --json, as JSONL (default: standard output)")

@@ -55,6 +55,7 @@ who can reach it can use the service: there are no passwords and no encryption.`
 		},
 	}
 	f := cmd.Flags()
+	thresholdFlag(f, &o.Threshold)
 	f.StringVar(&addr, "addr", "127.0.0.1:8080", "host and port to listen on (port 0: a free one)")
 	f.IntVar(&o.Queue, "queue", 1024, "maximum number of inputs waiting to be answered")
 	f.IntVar(&o.Batch, "batch", 32, "maximum number of inputs answered together")
@@ -75,7 +76,7 @@ func serveRun(cmd *cobra.Command, dir, addr string, o serve.Options) error {
 	o.MaxInputs = min(256, o.Queue)
 	h, err := serve.New(m, o)
 	if err != nil {
-		return err
+		return wrongFlag(err, nil)
 	}
 	l, err := listenOn("addr", addr)
 	if err != nil {

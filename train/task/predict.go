@@ -26,6 +26,9 @@ type PredictOptions struct {
 	// and tagging, it is at most MaxBeam. For seq2seq, the beam is at least Top wide, so Top may change the answer. For
 	// other kinds, it doesn't. The probabilities of all classes add up to 1.
 	Top int
+
+	// Threshold chooses between two labels. The answer then comes first in Answer.Top, even if it is less likely.
+	Threshold Threshold
 }
 
 // Predict returns the model's answer to an input: a number, or the likeliest sequence, label or tags; for text, the
@@ -61,8 +64,15 @@ func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOption
 	if o.Top > 0 && m.Config.Kind().Numbers {
 		return nil, setting.Errorf("%s is for answers that the model chooses: the task %s answers with one number", setting.Path("top"), m.Config.Task.Name)
 	}
+	if err := o.Threshold.check(&m.Config); err != nil {
+		return nil, err
+	}
 	if m.Config.Kind().Beams {
 		o.Beam = max(o.Beam, o.Top)
+	}
+	wanted := o.Top
+	if o.Threshold != (Threshold{}) {
+		wanted = 2
 	}
 	answers := make([]Answer, len(inputs))
 	var rows []query
@@ -72,7 +82,7 @@ func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOption
 		}
 		var b data.Batch
 		if b, answers[i] = m.encode(input); answers[i].Err == nil {
-			rows = append(rows, query{ids: slices.Clone(b.Inputs[:b.Lengths[0]]), scores: b.Scores, place: i, top: o.Top})
+			rows = append(rows, query{ids: slices.Clone(b.Inputs[:b.Lengths[0]]), scores: b.Scores, place: i, top: wanted})
 		}
 	}
 	if err := m.choose(ctx, rows, max(1, o.Beam)); err != nil {
@@ -80,6 +90,13 @@ func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOption
 	}
 	for _, q := range rows {
 		a, seen := &answers[q.place], map[string]bool{}
+		if o.Threshold != (Threshold{}) {
+			label, _, err := m.network.answer(q.choices[0])
+			if err != nil {
+				return nil, err
+			}
+			o.Threshold.put(q.choices, label)
+		}
 		for i, c := range q.choices {
 			text, number, err := m.network.answer(c)
 			if err != nil {

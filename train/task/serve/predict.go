@@ -48,7 +48,7 @@ func (h *Handler) predict(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	options := task.PredictOptions{Beam: request.Beam, Top: request.Top}
+	options := task.PredictOptions{Beam: request.Beam, Top: request.Top, Threshold: h.options.Threshold}
 	answers, err := h.ask(&job{ctx: r.Context(), inputs: request.Input, options: options})
 	if err != nil {
 		return err

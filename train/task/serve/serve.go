@@ -76,6 +76,8 @@ type Options struct {
 	Batch     int           // inputs of several requests that are answered together; 32 by default
 	Time      time.Duration // to send and answer a request, and the same time again to receive the answer; a minute by default
 
+	Threshold task.Threshold // for models with two labels: see task.PredictOptions
+
 	// ErrorLog logs panics in the model. The requests that cause them get an error. If ErrorLog is nil, the standard
 	// logger of package log is used.
 	ErrorLog *log.Logger
@@ -119,7 +121,7 @@ type endpoint struct {
 
 // New returns a Handler for a model. The parameters of the model must not change while the Handler is used. New returns
 // an error if the model is empty, if a limit is negative, if MaxBeam is more than task.MaxBeam, or if MaxInputs is more
-// than Queue.
+// than Queue. If the model can't use the Threshold, the error is a *task.ConfigError.
 //
 // The model answers one batch at a time, on all processors. It answers waiting requests with the same beam and top
 // together, but a request never waits for others to arrive. If a request ends while it waits, the model doesn't compute
@@ -135,6 +137,9 @@ func New(m *task.Model, o Options) (*Handler, error) {
 		return nil, errors.New("the model is empty: use a model from task.Open or task.New")
 	}
 	if err := o.complete(); err != nil {
+		return nil, err
+	}
+	if _, err := m.PredictAll(context.Background(), nil, task.PredictOptions{Threshold: o.Threshold}); err != nil {
 		return nil, err
 	}
 	h := &Handler{model: m, options: o, origins: http.NewCrossOriginProtection(), idle: make(chan struct{}), large: make(chan struct{}, mostLarge)}

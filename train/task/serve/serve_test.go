@@ -646,6 +646,7 @@ func TestNew(t *testing.T) {
 		{"a zero model", &task.Model{}, Options{}, "the model is empty"},
 		{"negative", m, Options{Batch: -1}, "Batch must be at least 1, or 0 for 32, got -1"},
 		{"time", m, Options{Time: -1}, "the Time must be above 0, or 0 for 1m0s"},
+		{"threshold", m, Options{Threshold: task.Threshold{Label: "yes", P: 0.5}}, "threshold is for models with two labels"},
 		{"queue", m, Options{MaxInputs: 10, Queue: 9}, "at least MaxInputs, which is 10, got 9"},
 	} {
 		if _, err := New(test.model, test.o); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -654,6 +655,25 @@ func TestNew(t *testing.T) {
 	}
 	if h, err := New(m, Options{MaxInputs: 5000}); err != nil || h.options.Queue != 5000 {
 		t.Errorf("the default Queue: got %v, %v, want 5000", h, err)
+	}
+}
+
+// A service answers with its Threshold.
+func TestThreshold(t *testing.T) {
+	c, err := task.Named("brackets", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := task.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, label := range c.Task.Classes {
+		_, s := start(t, b.Model, Options{Threshold: task.Threshold{Label: label}})
+		r, err := post(t.Context(), s.URL+"/predict", `{"input": "()", "top": 1}`)
+		if want := fmt.Sprintf(`"answer":%q`, label); err != nil || r.status != http.StatusOK || strings.Count(r.body, want) != 2 {
+			t.Errorf("got %+v, %v, want %s as the answer and as the first alternative", r, err, want)
+		}
 	}
 }
 
