@@ -166,7 +166,7 @@ func (t tagger) spans(input string, c choice) []Span {
 	return t.spansOf(input, tags)
 }
 
-// spansOf returns the entities that tags mark in a source. It returns nil if the source doesn't have one tag per symbol.
+// spansOf returns the entities that tags mark in a source. It returns nil if the source doesn't have a tag per symbol.
 func (m *Model) spansOf(source string, tags []string) []Span {
 	from, _ := m.coder.Tokenizers()
 	symbols, err := from.Tokenize(source, tokenizer.Options{})
