@@ -138,7 +138,7 @@ func valuesOf(cmd *cobra.Command, flag string) cobra.CompletionFunc {
 			return files("png", "svg", "html")
 		case "predict":
 			return files("tsv", "csv", "jsonl", "conll", "conllu")
-		case "report":
+		case "eval", "report":
 			return files("html")
 		}
 		return cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)

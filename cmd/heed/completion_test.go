@@ -48,6 +48,7 @@ func TestCompletion(t *testing.T) {
 		{"train --find-rate=", []string{"png", endings}},
 		{"train --dim ", []string{nothing}},
 		{"predict x --out ", []string{"tsv", "csv", "jsonl", "conll", "conllu", endings}},
+		{"eval x --out ", []string{"html", endings}},
 		{"eval x --answers ", []string{"tsv", endings}},
 		{"attention x y --out ", []string{"png", "svg", "html", endings}},
 		{"report runs/a o", []string{"other", nothing}},

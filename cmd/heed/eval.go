@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -13,6 +15,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/train/report"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -21,6 +24,7 @@ type evaluation struct {
 	files   []string
 	as      data.Settings // how to read the files
 	answers string
+	page    string
 	asJSON  bool
 	options task.PredictOptions
 }
@@ -48,10 +52,14 @@ conlleval: precision, recall and F1 for each type and for all types together.
 With two labels, --threshold fraud=0.2 answers fraud if its probability is at least 0.2. The line of the
 loss still counts the likelier labels.
 
+With --out, heed writes a page about all answers: the scores of each class, mistakes of every class and, for
+classification, what each word did to an answer. It is one file and contains texts of the data.
+
 With --json, heed prints the scores as one JSON object: task, kind, the name of the score with its value
 and what it counts, the scores of each class and more. docs/serving.md lists the keys.`,
 		Example: `  heed eval runs/reverse
   heed eval runs/words --data test.tsv --beam 5 --answers answers.tsv
+  heed eval runs/mails --data test.csv --out test.html
   heed eval runs/mails --data test.csv --json | jq .macro.f1`,
 		Args:    takes("one run folder", cobra.ExactArgs(1)),
 		PreRunE: func(cmd *cobra.Command, args []string) error { return e.check(cmd.Flags(), args[0]) },
@@ -62,6 +70,7 @@ and what it counts, the scores of each class and more. docs/serving.md lists the
 	readFlags(f, &e.as, "columns of the source and the answer, by name or number; for pairs of texts: three columns; for text: key of the text in .jsonl files")
 	f.BoolVar(&e.as.SkipBad, "skip-bad", false, "with --data: leave out bad rows whatever their share is (default: as in training)")
 	f.IntVar(&e.options.Beam, "beam", 1, "beam width for seq2seq: number of unfinished answers to keep at each symbol")
+	f.StringVar(&e.page, "out", "", "page to write about all answers, a .html file")
 	f.BoolVar(&e.asJSON, "json", false, "print the scores as a JSON object")
 	thresholdFlag(f, &e.options.Threshold)
 	f.StringVar(&e.answers, "answers", "", "file to write, with each source, its answer, whether it is right, and the right answers: CSV if its name ends in .csv, otherwise TSV; compressed if its name ends in .gz")
@@ -70,7 +79,7 @@ and what it counts, the scores of each class and more. docs/serving.md lists the
 
 // check checks the flags. If the folder dir has no valid configuration, run reports that.
 func (e *evaluation) check(flags *pflag.FlagSet, dir string) error {
-	err := rowsOnly(flags, dir, "header", "skip-bad", "answers")
+	err := rowsOnly(flags, dir, "header", "skip-bad", "answers", "out")
 	if err = cmp.Or(err, needData(flags, "encoding", "columns", "header", "skip-bad"), knownEncoding(e.as.Encoding)); err != nil {
 		return err
 	}
@@ -79,6 +88,8 @@ func (e *evaluation) check(flags *pflag.FlagSet, dir string) error {
 	switch isText := err == nil && !c.Kind().Rows; {
 	case flags.Changed("answers") && e.answers == "":
 		return usagef("--answers must be a file's name, got none")
+	case flags.Changed("out") && !strings.EqualFold(filepath.Ext(e.page), ".html"):
+		return usagef("--out must be a file's name that ends in .html, got %q", e.page)
 	case isText && columns != nil && len(columns) != 1:
 		return usagef("--columns must be one for a text, the key in the lines of JSONL files, got %q", columns)
 	case isText && columns != nil && !slices.ContainsFunc(e.files, hasKeys):
@@ -97,14 +108,17 @@ func (e *evaluation) run(cmd *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	out := &outFile{flag: "answers", path: e.answers, inputs: append(runFiles(dir), e.files...)}
+	inputs := append(runFiles(dir), e.files...)
 	if e.files == nil {
-		out.inputs = append(out.inputs, dataFiles(c.Data)...)
+		inputs = append(inputs, dataFiles(c.Data)...)
 	}
-	if err := out.open(cmd.OutOrStdout()); err != nil {
-		return err
+	out, page := &outFile{flag: "answers", path: e.answers, inputs: inputs}, &outFile{flag: "out", path: e.page, inputs: inputs}
+	for _, file := range []*outFile{out, page} {
+		if err := file.open(cmd.OutOrStdout()); err != nil {
+			return err
+		}
+		defer file.Close()
 	}
-	defer out.Close()
 	form := table.FormNamed(e.answers)
 	if form == "JSONL" || form == "CoNLL" {
 		return usagef("--answers %s promises %s, but answers are written as TSV or CSV: let its name end in .tsv or .csv", e.answers, form)
@@ -116,7 +130,7 @@ func (e *evaluation) run(cmd *cobra.Command, dir string) error {
 		m, examples, err = e.open(cmd, dir)
 	} else {
 		m, s, examples, err = e.score(cmd, dir)
-		if c.Drawn() && e.answers == "" && e.options.Beam <= 1 && e.options.Threshold == (task.Threshold{}) {
+		if c.Drawn() && e.answers == "" && e.page == "" && e.options.Beam <= 1 && e.options.Threshold == (task.Threshold{}) {
 			examples = nil // for a rule of Heed's own, the score already counts the right answers
 		}
 	}
@@ -129,14 +143,31 @@ func (e *evaluation) run(cmd *cobra.Command, dir string) error {
 			return err
 		}
 	}
-	if err := e.print(cmd.OutOrStdout(), m.Scores(s, r), r); err != nil || e.answers == "" {
+	if err := e.print(cmd.OutOrStdout(), m.Scores(s, r), r); err != nil {
 		return err
 	}
-	separator := '\t'
-	if form == "CSV" {
-		separator = ','
+	if e.answers != "" {
+		separator := '\t'
+		if form == "CSV" {
+			separator = ','
+		}
+		if err := out.write(cmd.Context(), func(w io.Writer) error { return r.WriteAnswers(w, separator) }); err != nil {
+			return err
+		}
 	}
-	return out.write(cmd.Context(), func(w io.Writer) error { return r.WriteAnswers(w, separator) })
+	if e.page == "" {
+		return nil
+	}
+	put := func(_ string, write func(io.Writer) error) error { return page.write(cmd.Context(), write) }
+	return putWhole(put, e.page, func(w io.Writer) error { return report.WriteEvaluation(cmd.Context(), w, e.name(), m, r) })
+}
+
+// name returns the name of the evaluated data.
+func (e *evaluation) name() string {
+	if e.files == nil {
+		return "validation"
+	}
+	return filepath.Base(e.files[0])
 }
 
 // print prints the report, if there is one, or the scores as JSON.

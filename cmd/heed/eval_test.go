@@ -90,6 +90,11 @@ func TestEvalClassificationAndTagging(t *testing.T) {
 			if scores.Task != name || scores.Rows != 2 || scores.Loss != nil || scores.Beyond.UnknownReferences != 1 || !strings.Contains(out, fmt.Sprintf("Accuracy: %.4f", *scores.Value)) {
 				t.Errorf("heed eval --json has %+v, want the accuracy of 2 rows, as in %s", scores, out)
 			}
+			page := filepath.Join(t.TempDir(), "test.html")
+			if with := succeed(t, "eval", dir, "--data="+path, "--out="+page); with != out {
+				t.Errorf("with --out, heed eval prints %q, want %q", with, out)
+			}
+			hasWords(t, reported(t, page), name+": test.csv", "the cat", "Scores by class")
 			if line := succeed(t, "eval", dir, "--json"); !strings.Contains(line, `"loss":`) {
 				t.Errorf("without --data, heed eval --json prints %q, want the loss too", line)
 			}

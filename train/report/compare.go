@@ -49,7 +49,7 @@ func Compare(w io.Writer, runs []*Run) error {
 	v := comparison{Names: names(runs), Differences: found}
 	v.Charts = compared(runs, v.Names)
 	v.Scores, v.Shared = scores(runs, v.Names)
-	return write(w, "compare", fmt.Sprintf("%d runs", len(runs)), v)
+	return write(w, "compare", fmt.Sprintf("%d runs", len(runs)), v, script)
 }
 
 // names returns a name for each run: the name of its folder or, if there is no folder, its title. If two names are the

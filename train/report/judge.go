@@ -23,6 +23,7 @@ type example struct {
 	Want     parts  // the right answer that is most like the model's
 	Sure     string // probability of the answer, according to the model
 	Answered bool
+	Why      int // ID of its explanation on the page; 0 if there is none
 
 	Found, Marked string // entities of the answer and of the right answer
 }
@@ -39,7 +40,7 @@ const (
 )
 
 const (
-	shownExamples = 8   // maximum of right examples, and of wrong examples
+	shownExamples = 8   // maximum of right examples, and of wrong examples of a page or, for an evaluation, of a class
 	shownLength   = 200 // maximum characters of a source or an answer
 	shownClasses  = 12
 	shownLengths  = 8
@@ -56,7 +57,13 @@ func (v *answers) judge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v.Report, v.Some = r, len(some) < len(examples)
+	v.Some = len(some) < len(examples)
+	return v.show(ctx, r)
+}
+
+// show adds the answers of a report to the page.
+func (v *answers) show(ctx context.Context, r *task.Report) error {
+	v.Report = r
 	switch k := v.Config.Kind(); {
 	case k.Numbers:
 		if v.Scatter, v.Far = scatterOf(r, v.apart); v.Private {
@@ -68,6 +75,9 @@ func (v *answers) judge(ctx context.Context) error {
 		if r.HasEntities() {
 			v.Entities = entitiesOf(&r.Entities)
 		}
+		if v.whole {
+			v.Classes = scoresOf(r.Classes.Classes(), listedClasses)
+		}
 	default:
 		v.Lengths = lengthsOf(r, v.Config.Data.SourceUnits)
 	}
@@ -76,21 +86,54 @@ func (v *answers) judge(ctx context.Context) error {
 	}
 	order := slices.Clone(r.Judged) // highest probability first
 	slices.SortStableFunc(order, func(a, b task.Judged) int { return cmp.Compare(b.Answer.LogProb, a.Answer.LogProb) })
-	add := func(list *[]example, j task.Judged) {
-		j.Source = v.apart(j.Source)
-		if e := exampleOf(j, v.Config.Kind().AnswerUnits, r.Units); len(*list) < shownExamples && !slices.Contains(*list, e) {
-			*list = append(*list, e)
+	var right, wrong []task.Judged
+	for _, j := range order {
+		if j.Right {
+			right = append(right, j)
+		} else {
+			wrong = append(wrong, j)
 		}
 	}
-	for i, j := range order {
-		if !j.Right {
-			add(&v.Wrong, j)
+	slices.Reverse(right) // lowest probability first
+	groups, titles, limit := [][]task.Judged{wrong}, []string{"Wrong answers, highest confidence first"}, shownExamples
+	if v.whole && !v.Config.Kind().AnswerUnits {
+		groups, titles = byClass(r.Classes.Classes(), wrong)
+		limit = max(1, min(limit, listedMistakes/max(1, len(groups))))
+		v.Unlisted = max(0, len(groups)-listedMistakes)
+	} else if v.whole {
+		limit = listedMistakes / 4
+	}
+	for i, group := range groups[:len(groups)-v.Unlisted] {
+		examples, err := v.list(ctx, group, limit)
+		if err != nil {
+			return err
 		}
-		if j = order[len(order)-1-i]; j.Right { // lowest probability first
-			add(&v.Right, j)
+		if examples != nil {
+			v.Wrong = append(v.Wrong, mistakes{titles[i], examples})
 		}
 	}
-	return nil
+	var err error
+	v.Right, err = v.list(ctx, right, shownExamples)
+	return err
+}
+
+// list returns the first examples, up to limit different ones, in the form that the page shows.
+func (v *answers) list(ctx context.Context, judged []task.Judged, limit int) (list []example, err error) {
+	seen := map[example]bool{}
+	for _, j := range judged {
+		apart := j
+		apart.Source = v.apart(j.Source)
+		e := exampleOf(apart, v.Config.Kind().AnswerUnits, v.Report.Units)
+		if len(list) == limit || seen[e] {
+			continue
+		}
+		seen[e] = true
+		if err := v.explain(ctx, &e, j); err != nil {
+			return nil, err
+		}
+		list = append(list, e)
+	}
+	return list, nil
 }
 
 // apart returns a source with a visible mark between its two texts, if it is a pair.
@@ -288,13 +331,18 @@ func confusionOf(c *score.Confusion) *confusion {
 
 // entitiesOf returns the scores of the types with the most entities, and of all entities.
 func entitiesOf(e *score.Entities) []score.ClassScore {
-	types, total := e.Types(), e.Total()
-	types = types[:min(len(types), shownClasses)]
-	for i := range types {
-		types[i].Class = className(types[i].Class)
-	}
+	total := e.Total()
 	total.Class = "all"
-	return append(types, total)
+	return append(scoresOf(e.Types(), shownClasses), total)
+}
+
+// scoresOf returns the scores of the first classes, up to limit, with names for a table.
+func scoresOf(classes []score.ClassScore, limit int) []score.ClassScore {
+	classes = classes[:min(len(classes), limit)]
+	for i := range classes {
+		classes[i].Class = className(classes[i].Class)
+	}
+	return classes
 }
 
 // className returns the name of a class for a table: "(none)" if it is empty, and cut if it is long.

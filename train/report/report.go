@@ -45,6 +45,7 @@ import (
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/webpage"
 	"github.com/heed-go/heed/train"
+	"github.com/heed-go/heed/train/score"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -108,9 +109,18 @@ var style string
 var script string
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"line":    func(s string) string { return units.ReplaceAllString(text.EscapeExcept(s, ""), "$1\u00a0$2") },
+	"line": func(s string) string { return units.ReplaceAllString(text.EscapeExcept(s, ""), "$1\u00a0$2") },
+	"scores": func(what, counted string, scores []score.ClassScore) scoreTable {
+		return scoreTable{what, counted, scores}
+	},
 	"percent": func(share float64) string { return units.ReplaceAllString(percent(share), "$1\u00a0$2") },
 }).Parse(markup))
+
+// A scoreTable is the data of the template scores.
+type scoreTable struct {
+	What, Counted string // headings of the classes, and of their Rows
+	Scores        []score.ClassScore
+}
 
 // units matches a number, a space and its unit, which must not be on different lines of a page.
 var units = regexp.MustCompile(`(\d) (%|(?:s|min|h|thousand|million)\b)`)
@@ -130,7 +140,7 @@ func (r *Run) Write(w io.Writer) error {
 		Data: append(dataRows(settings, r.described), r.described...), Settings: groups(settings),
 	}
 	v.Title, v.Lead, v.Tiles = r.headline()
-	return write(w, "run", v.Title, v)
+	return write(w, "run", v.Title, v, script, heatmap.Script)
 }
 
 // bySteps reports whether checks are numbered by steps. Otherwise they are numbered by epochs.
@@ -150,14 +160,14 @@ func (r *Run) best() int {
 	return i
 }
 
-// write writes a page. Its body is the named template, applied to data.
-func write(w io.Writer, name, title string, data any) error {
+// write writes a page. Its body is the named template, applied to data. Only a page with scripts may have charts.
+func write(w io.Writer, name, title string, data any, scripts ...string) error {
 	var body strings.Builder
 	if err := templates.ExecuteTemplate(&body, name, data); err != nil {
 		return err
 	}
 	return webpage.Page{
-		Title: title, Body: template.HTML(body.String()), Style: style + heatmap.Style, Charts: true, Scripts: []string{script, heatmap.Script},
+		Title: title, Body: template.HTML(body.String()), Style: style + heatmap.Style, Charts: scripts != nil, Scripts: scripts,
 	}.Write(w)
 }
 

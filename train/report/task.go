@@ -91,13 +91,17 @@ func learned(t *task.Run) string {
 type answers struct {
 	*task.Task
 	Private  bool
+	whole    bool   // whether the page is about all answers of an evaluation
 	Smoothed string // what label smoothing does to confidences; empty if there is none
 
 	Report    *task.Report
 	Some      bool // the Report has only some of the examples
-	Wrong     []example
+	Wrong     []mistakes
+	Unlisted  int // number of classes whose mistakes aren't in Wrong
 	Right     []example
+	Whys      []why // explanations of examples in Wrong and Right
 	Confusion *confusion
+	Classes   []score.ClassScore // for the page of an evaluation
 	Entities  []score.ClassScore // by type, and of all types; nil if the tags have no entities
 	Lengths   []length
 	Scatter   *scatter  // for numbers
@@ -121,8 +125,10 @@ func (r *Run) AddAnswers(ctx context.Context, t *task.Task) error {
 		if err := v.sample(ctx); err != nil {
 			return err
 		}
-		if err := v.attend(); err != nil {
-			return err
+		if !v.explains() {
+			if err := v.attend(); err != nil {
+				return err
+			}
 		}
 	}
 	var html strings.Builder
