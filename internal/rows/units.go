@@ -40,6 +40,9 @@ func (s *Set) tokenize(rule *data.Rule) error {
 		case d.SourceUnits == tokenizer.Tokens:
 			size = frequent(texts, strings.FieldsSeq)
 		case d.SourceUnits == tokenizer.Words:
+			if !f.AnswerUnits {
+				texts = lowered(texts)
+			}
 			size = frequent(texts, text.Words)
 		}
 		if rule.Source, err = tokenizer.New(d.SourceUnits, texts, size); err != nil {
@@ -133,6 +136,18 @@ func guess(texts iter.Seq[string]) tokenizer.Units {
 
 // maxTokens is the greatest number of different tokens for which guess returns tokens.
 const maxTokens = 20_000
+
+// lowered returns texts in lower case. A tokenizer for Words that learns from them gives all forms of a word one id,
+// which is better for labels and numbers. Tags of names need the case, and answers of seq2seq may copy it.
+func lowered(texts iter.Seq[string]) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for text := range texts {
+			if !yield(strings.ToLower(text)) {
+				return
+			}
+		}
+	}
+}
 
 // frequent returns the number of ids for a tokenizer of sources: all tokens that occur more than once, and the unknown
 // token. The function split returns the tokens of a text. Tokens that occur once become the unknown token, so that a

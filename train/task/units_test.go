@@ -63,6 +63,12 @@ func TestUnitsOfProse(t *testing.T) {
 			if !strings.Contains(task.DescribeData(), test.description) {
 				t.Errorf("the description is\n%swant %q in it", task.DescribeData(), test.description)
 			}
+			if source := task.Config.Task.Source; test.units[0] == words {
+				ids, err := source.Encode("HELLO Hello") // the rows have Hello
+				if err != nil || ids[1] == source.Unknown() || (ids[0] == ids[1]) != (test.kind == "classification") {
+					t.Errorf("the ids of HELLO and Hello are %v, %v: want one for labels, and otherwise two", ids, err)
+				}
+			}
 			if shared := task.Config.Task.Target == nil; task.Config.Kind().Sequences && shared != (test.units == [2]tokenizer.Units{bpe, bpe}) {
 				t.Errorf("sources and answers share a vocabulary: %t", shared)
 			}
