@@ -76,9 +76,9 @@ type Settings struct {
 	// empty for characters. If both are tokenizer.BPE, sources and answers share one vocabulary, and one table is the
 	// embedding of both and the weight of the head.
 	//
-	// For classification and regression, the case of tokenizer.Words doesn't matter. For tagging, they make words of the
-	// tokens in a row, with a tag per word: U.S. with the tag B-LOC becomes U . S . with B-LOC I-LOC I-LOC I-LOC. Answers
-	// have a tag per word, too.
+	// For classification and regression, the case of tokenizer.Words doesn't matter. For tagging, they make words of
+	// the tokens in a row, with a tag per word: U.S. with the tag B-LOC becomes U . S . with B-LOC I-LOC I-LOC I-LOC.
+	// Answers have a tag per word, too.
 	SourceUnits tokenizer.Units `json:"source_units,omitempty"`
 	TargetUnits tokenizer.Units `json:"target_units,omitempty"`
 
