@@ -83,6 +83,8 @@ type Run struct {
 	stepSeconds  []float64     // mean time per step before each check, 0 if unknown; nil if there are no times
 	described    []row         // description of a task's data, to follow the settings of the data
 	answers      template.HTML // part of the page made by AddAnswers
+
+	mostFrequent func(metric string) (label string, value float64, known bool) // see task.Task; nil before AddAnswers
 }
 
 // A view is the data of the template run.
@@ -211,9 +213,7 @@ func (r *Run) headline() (title string, lead []string, tiles []tile) {
 	if learned != "" {
 		lead = append(lead, "A model"+learned+".")
 	}
-	if value, known := r.scored(best); known {
-		tiles = append(tiles, tile{value, "validation " + spoken(r.scoreName())})
-	}
+	tiles = r.scoreTiles(best)
 	if best.Validated {
 		tiles = append(tiles, tile{short(best.ValLoss), "validation loss" + r.unit})
 		if r.perCharacter > 0 {
@@ -240,6 +240,32 @@ func (r *Run) headline() (title string, lead []string, tiles []tile) {
 		title += ": " + r.name()
 	}
 	return title, lead, tiles
+}
+
+// scoreTiles returns the tiles of a check's monitored metric, if it isn't the score, and of its score. Beside each is
+// the value of always answering the most frequent label.
+func (r *Run) scoreTiles(c train.Check) (tiles []tile) {
+	add := func(name, value string) {
+		tiles = append(tiles, tile{value, "validation " + spoken(name)})
+		if r.mostFrequent == nil {
+			return
+		}
+		if label, value, known := r.mostFrequent(name); known {
+			tiles = append(tiles, tile{percent(value), spoken(name) + " of always answering " + className(label)})
+		}
+	}
+	name, ok := strings.CutPrefix(r.Config.Stopping.Monitor, "val_")
+	if x, known := c.Metrics["val_"+name]; ok && known && name != r.scoreName() && c.Validated {
+		value := short(x)
+		if r.kind.Classes {
+			value = percent(x)
+		}
+		add(name, value)
+	}
+	if value, known := r.scored(c); known {
+		add(r.scoreName(), value)
+	}
+	return tiles
 }
 
 // percent formats a fraction in percent, with more digits near 0 and 1.

@@ -557,6 +557,24 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// The headline has the monitored metric before the score, and beside both the value of the most frequent label.
+func TestMonitoredTiles(t *testing.T) {
+	r := &Run{
+		Config:       train.Config{Stopping: train.StoppingConfig{Monitor: "val_recall[odd]", Mode: "max"}},
+		kind:         task.Kind{Score: "accuracy", Share: true, Classes: true},
+		mostFrequent: func(metric string) (string, float64, bool) { return "even", 0.9, metric == "accuracy" },
+	}
+	c := train.Check{Validated: true, Metrics: map[string]float64{"val_accuracy": 0.95, "val_recall[odd]": 0.4}}
+	want := []tile{{"40.0 %", "validation recall of odd"}, {"95.0 %", "validation accuracy"}, {"90.0 %", "accuracy of always answering even"}}
+	if got := r.scoreTiles(c); !slices.Equal(got, want) {
+		t.Errorf("the tiles are %v, want %v", got, want)
+	}
+	r.Config.Stopping.Monitor = "val_loss"
+	if got := r.scoreTiles(c); !slices.Equal(got, want[1:]) {
+		t.Errorf("without another metric, the tiles are %v, want %v", got, want[1:])
+	}
+}
+
 func TestSpoken(t *testing.T) {
 	for name, want := range map[string]string{
 		"val_macro_f1": "Val macro F1", "r2": "R²", "exact_match": "Exact match",

@@ -117,6 +117,7 @@ type answers struct {
 // task that is only task.Task{Model: m} has no examples and no data. AddAnswers returns an error if ctx ends or if the
 // model fails.
 func (r *Run) AddAnswers(ctx context.Context, t *task.Task) error {
+	r.mostFrequent = t.MostFrequent
 	v := &answers{Task: t, Private: r.Private, Smoothed: smoothed(&t.Config)}
 	if err := v.judge(ctx); err != nil {
 		return err

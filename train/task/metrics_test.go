@@ -119,6 +119,16 @@ func TestMetricsOfLabel(t *testing.T) {
 			t.Errorf("the average precision was %v and %v is kept, want the highest", other, average)
 		}
 	}
+	label, share, known := task.MostFrequent("average_precision[low]")
+	if got := task.score(r.Best.ValLoss, r.Best.Metrics).String(); label != "high" || !known || share >= average ||
+		!strings.HasSuffix(got, fmt.Sprintf(" labels right), average precision of low %.4f; always answering high: accuracy 0.4000, average precision of low %.4f", average, share)) {
+		t.Errorf("the score is %s, and %q has %v, %v", got, label, share, known)
+	}
+	for metric, want := range map[string]float64{"recall[high]": 1, "recall[low]": 0, "precision[high]": 0.4, "f1[high]": 4. / 7, "macro_f1": 4. / 21} {
+		if _, got, known := task.MostFrequent(metric); !known || max(got-want, want-got) > 1e-12 {
+			t.Errorf("with always the most frequent label, %s is %v, want %v", metric, got, want)
+		}
+	}
 	if len(r.Best.Metrics) != 12 || !strings.Contains(log.String(), "; average_precision[low]: Train=0.") {
 		t.Errorf("the history has %v, want accuracy, macro_f1 and four metrics of the label. The log is\n%s", r.Best.Metrics, &log)
 	}

@@ -17,6 +17,12 @@ type rowSet struct {
 	classWeights []float64
 	total        int // number of validation rows or, for tagging, of their tags
 	batch        int // number of rows in a validation batch
+
+	// Set by countClasses: the labels or tags, their numbers in the validation rows, and the index of the most frequent
+	// one in the training rows.
+	names     []string
+	validates []int
+	best      int
 }
 
 // format describes the rows of the task's files.

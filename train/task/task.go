@@ -9,6 +9,7 @@ import (
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 )
@@ -152,6 +153,7 @@ type Score struct {
 	share       bool   // whether the Value is a share
 	unit, right string // words of the Kind
 	others      string // the other metrics, in words
+	monitored   string // for labels and tags: the monitored metric if it isn't the score, and the values of the most frequent one, in words
 }
 
 // perCharacter returns the loss per character, which is comparable between models with different tokenizers. Without
@@ -170,13 +172,19 @@ func (s Score) String() string {
 		loss += fmt.Sprintf(" per token, %.6f per character", s.perCharacter())
 	}
 	if s.share {
-		return fmt.Sprintf("%s, %s %.4f (%d of %d %s %s)", loss, spoken(s.Name), s.Value, s.Right, s.Total, s.unit, s.right)
+		return fmt.Sprintf("%s, %s %.4f (%d of %d %s %s)%s", loss, spoken(s.Name), s.Value, s.Right, s.Total, s.unit, s.right, s.monitored)
 	}
 	return fmt.Sprintf("%s, %s %.4f%s (%d %s)", loss, spoken(s.Name), s.Value, s.others, s.Total, s.unit)
 }
 
 // spoken returns a metric's name in words.
-func spoken(metric string) string { return strings.ReplaceAll(metric, "_", " ") }
+func spoken(metric string) string {
+	name, class, ofClass := ofClass(metric)
+	if name = strings.ReplaceAll(name, "_", " "); ofClass {
+		name += " of " + class
+	}
+	return name
+}
 
 // Evaluate scores the model with its present parameters on the validation examples.
 func (t *Task) Evaluate(ctx context.Context) (Score, error) {
@@ -185,6 +193,21 @@ func (t *Task) Evaluate(ctx context.Context) (Score, error) {
 		return Score{}, err
 	}
 	return t.score(values["val_loss"], values), nil
+}
+
+// monitoredText describes the monitored metric if it isn't the score, and the values of always answering the most
+// frequent label or tag.
+func (t *Task) monitoredText(values map[string]float64) (s string) {
+	names, always := []string{t.Config.Kind().Score}, ""
+	if name, ok := strings.CutPrefix(t.Config.Training.Stopping.Monitor, "val_"); ok && name != "loss" && name != names[0] {
+		s, names = fmt.Sprintf(", %s %.4f", text.EscapeExcept(spoken(name), ""), values["val_"+name]), append(names, name)
+	}
+	for i, name := range names {
+		if label, value, known := t.MostFrequent(name); known {
+			always += fmt.Sprintf("%s %s %.4f", []string{"; always answering " + text.EscapeExcept(label, "") + ":", ","}[i], text.EscapeExcept(spoken(name), ""), value)
+		}
+	}
+	return s + always
 }
 
 // score returns the Score for a validation loss and the validation metrics of a check or of an evaluation.
@@ -198,8 +221,9 @@ func (t *Task) score(loss float64, values map[string]float64) Score {
 	for _, m := range kindOf(k.Name).metrics(&t.Config)[1:] {
 		s.others += fmt.Sprintf(", %s %.4g", spoken(m.Name), values["val_"+m.Name])
 	}
-	if text, ok := t.set.(*textSet); ok {
-		s.Characters = text.characters
+	s.monitored = t.monitoredText(values)
+	if set, ok := t.set.(*textSet); ok {
+		s.Characters = set.characters
 	}
 	return s
 }
