@@ -29,9 +29,10 @@ var ErrNoRate = errors.New("no learning rate stands out")
 // and the mean loss of every rate tried. A training ends early if a loss is far above those at the lowest rate. After
 // two such trainings, no higher rate is tried.
 //
-// The error wraps ErrNoRate if the lowest or the highest rate is the best, if the losses fall by less than the loss
-// varies between batches, or if the lowest points of the three orders' parabolas are more than a factor of 10 apart.
-// FindRate then returns the losses too. The same arguments always give the same result.
+// The error wraps ErrNoRate if the lowest or the highest rate is the best, if the losses of the same batches at the
+// lowest and the best rate differ by less than three standard errors, or if the lowest points of the three orders'
+// parabolas are more than a factor of 10 apart. FindRate then returns the losses too. The same arguments always give
+// the same result.
 //
 // If options.Solver is set, it must be new; FindRate doesn't change it. The rates of its groups change by the same
 // factor. FindRate ignores schedules, and makes no checks, checkpoints or averages. It calls OnStep with the number of
@@ -83,64 +84,70 @@ type search struct {
 	before []*tensor.Dense
 
 	rates   []float64
-	losses  [orders][]float64 // losses[0] has one loss per rate tried, the others one per fitted rate
-	start   int               // index of the first fitted rate
-	ceiling float64           // a training diverges at a loss above this
-	noise   float64           // standard error of the loss at the lowest rate
-	number  int               // trainings made
+	halves  [orders]map[int][]float64 // losses of the second half of each training, by the index of its rate; nil if it diverged
+	start   int                       // index of the first fitted rate
+	ceiling float64                   // a training diverges at a loss above this
+	number  int                       // trainings made
 }
 
-// run makes the trainings.
+// run makes the trainings: with the first order of the data at all rates, then with the others at the lowest rate and
+// the fitted rates.
 func (s *search) run(ctx context.Context) error {
 	failed := 0
-	for i, rate := range s.rates {
-		if i >= fitted && failed == mostFail {
-			break
-		}
-		losses, err := s.try(ctx, rate, 0)
-		if err != nil {
-			return err
-		}
-		if i == 0 && losses != nil {
-			highest := slices.Max(losses)
-			s.ceiling = highest + 3*math.Abs(highest)
-			s.noise = standardError(losses[len(losses)/2:])
-		}
-		if losses == nil {
-			failed++
-		}
-		s.add(0, losses)
-	}
-	best := indexOfLeast(s.losses[0])
-	switch {
-	case best == 0:
-		return fmt.Errorf("%w: the loss falls at no rate from %.3g to %.3g", ErrNoRate, s.rates[0], s.rates[len(s.losses[0])-1])
-	case best == len(s.rates)-1:
-		return fmt.Errorf("%w: the loss falls most at %.3g, the highest rate: try higher rates", ErrNoRate, s.rates[best])
-	}
-	s.start = min(max(best-fitted/2, 0), len(s.losses[0])-fitted)
-	for order := 1; order < orders; order++ {
-		for _, rate := range s.rates[s.start:][:fitted] {
+	for order := range orders {
+		s.halves[order] = map[int][]float64{}
+		for i, rate := range s.rates {
+			if order == 0 && i >= fitted && failed == mostFail || order > 0 && i > 0 && (i < s.start || i >= s.start+fitted) {
+				continue
+			}
 			losses, err := s.try(ctx, rate, order)
 			if err != nil {
 				return err
 			}
-			s.add(order, losses)
+			if losses == nil {
+				failed++
+			} else if order == 0 && i == 0 {
+				highest := slices.Max(losses)
+				s.ceiling = highest + 3*math.Abs(highest)
+			}
+			s.halves[order][i] = losses[len(losses)/2:]
+		}
+		if order == 0 {
+			if err := s.choose(); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// add adds the loss of a training. It is at most the loss at the lowest rate, also if the training diverged.
-func (s *search) add(order int, losses []float64) {
+// choose chooses the fitted rates. It returns an error if the best rate is the lowest or the highest.
+func (s *search) choose() error {
+	tried, best := len(s.halves[0]), 0
+	for i := range tried {
+		if s.loss(0, i) < s.loss(0, best) {
+			best = i
+		}
+	}
+	switch best {
+	case 0:
+		return fmt.Errorf("%w: the loss falls at no rate from %.3g to %.3g", ErrNoRate, s.rates[0], s.rates[tried-1])
+	case len(s.rates) - 1:
+		return fmt.Errorf("%w: the loss falls most at %.3g, the highest rate: try higher rates", ErrNoRate, s.rates[best])
+	}
+	s.start = min(max(best-fitted/2, 0), tried-fitted)
+	return nil
+}
+
+// loss returns the loss of a training. It is at most the loss at the lowest rate, also if the training diverged.
+func (s *search) loss(order, rate int) float64 {
 	loss := math.Inf(1)
-	if losses != nil {
-		loss = mean(losses[len(losses)/2:])
+	for _, i := range []int{0, rate} {
+		if half := s.halves[order][i]; half != nil {
+			loss = min(loss, mean(half))
+		}
 	}
-	if len(s.losses[0]) > 0 {
-		loss = min(loss, s.losses[0][0])
-	}
-	s.losses[order] = append(s.losses[order], loss)
+	return loss
 }
 
 // try trains at a rate, and returns the losses of all steps. It returns nil if the training diverged.
@@ -185,24 +192,28 @@ func (s *search) lowest() (float64, error) {
 	var sum [fitted]float64
 	lowest, highest := math.Inf(1), math.Inf(-1)
 	for order := range orders {
-		losses := s.losses[order]
-		if order == 0 {
-			losses = losses[s.start:][:fitted]
+		var losses [fitted]float64
+		for i := range losses {
+			losses[i] = s.loss(order, s.start+i)
+			sum[i] += losses[i]
 		}
-		for i, loss := range losses {
-			sum[i] += loss / orders
-		}
-		x := vertex([fitted]float64(losses))
+		x := vertex(losses)
 		lowest, highest = min(lowest, x), max(highest, x)
 	}
-	x := vertex(sum)
-	switch fall := s.losses[0][0] - slices.Min(sum[:]); {
-	case !(fall > 2*s.noise):
-		return 0, fmt.Errorf("%w: the loss falls by %.3g, but the mean of %d batches varies by %.3g: try more steps, larger batches or other data", ErrNoRate, fall, s.MaxSteps-s.MaxSteps/2, s.noise)
+	var falls []float64 // from the lowest rate to the best one, of the same batch
+	best := s.start + slices.Index(sum[:], slices.Min(sum[:]))
+	for _, half := range s.halves {
+		for i := range min(len(half[0]), len(half[best])) { // none if one of them diverged
+			falls = append(falls, half[0][i]-half[best][i])
+		}
+	}
+	switch fall, noise := mean(falls), standardError(falls); {
+	case !(fall > 3*noise):
+		return 0, fmt.Errorf("%w: the loss falls by %.2g ± %.2g: try more steps, larger batches or other data", ErrNoRate, fall, noise)
 	case !(highest-lowest <= 2):
 		return 0, fmt.Errorf("%w: it depends on the order of the data: try more steps, larger batches or other data", ErrNoRate)
 	}
-	return s.rates[s.start+fitted/2] * math.Pow(10, x/2), nil
+	return s.rates[s.start+fitted/2] * math.Pow(10, vertex(sum)/2), nil
 }
 
 // vertex fits a parabola to the values at −2, −1, 0, 1 and 2. It returns where the parabola is lowest in this range, or
@@ -218,14 +229,14 @@ func vertex(y [fitted]float64) float64 {
 
 // curve returns the mean loss of each rate that was tried.
 func (s *search) curve() (curve []RateLoss) {
-	for i, loss := range s.losses[0] {
-		sum, n := loss, 1.0
-		for _, more := range s.losses[1:] {
-			if k := i - s.start; k >= 0 && k < len(more) {
-				sum, n = sum+more[k], n+1
+	for i := range len(s.halves[0]) {
+		var losses []float64
+		for order, half := range s.halves {
+			if _, tried := half[i]; tried {
+				losses = append(losses, s.loss(order, i))
 			}
 		}
-		curve = append(curve, RateLoss{s.rates[i], sum / n})
+		curve = append(curve, RateLoss{s.rates[i], mean(losses)})
 	}
 	return curve
 }
@@ -245,9 +256,4 @@ func standardError(values []float64) float64 {
 		sum += (x - m) * (x - m)
 	}
 	return math.Sqrt(sum / n / (n - 1))
-}
-
-// indexOfLeast returns the index of the first of the least values.
-func indexOfLeast(values []float64) int {
-	return slices.Index(values, slices.Min(values))
 }

@@ -38,8 +38,8 @@ func TestFindRate(t *testing.T) {
 	if !same(before, values(p.Params)) {
 		t.Error("FindRate changed the parameters")
 	}
-	if len(curve) < 10 || len(curve) > 13 || curve[0].Rate != 1e-5 || len(numbers) != len(curve)+10 {
-		t.Errorf("FindRate made %d trainings at %d rates, %v, want 10 to 13 rates from 1e-5, and 10 trainings more", len(numbers), len(curve), curve)
+	if len(curve) < 10 || len(curve) > 13 || curve[0].Rate != 1e-5 || len(numbers) != len(curve)+12 {
+		t.Errorf("FindRate made %d trainings at %d rates, %v, want 10 to 13 rates from 1e-5, and 12 trainings more", len(numbers), len(curve), curve)
 	}
 	for _, c := range curve {
 		if c.Loss > curve[0].Loss {
@@ -78,30 +78,46 @@ func TestFindRateSolver(t *testing.T) {
 	}
 }
 
+// combined returns digits with a loss that is combined with the mean of a number of each example.
+func combined(t *testing.T, combine func(a, b *G.Node) (*G.Node, error), number func(example int) float32) train.Problem {
+	p := digitsWith(t, 1, 0)
+	p.Train = changed(p.Train, func(examples []int, b *train.Batch) {
+		var sum float32
+		for _, e := range examples {
+			sum += number(e)
+		}
+		b.Values = append(b.Values, tensor.New(tensor.WithShape(1), tensor.WithBacking([]float32{sum / float32(len(examples))})))
+	})
+	p.Loss = added(p.Loss, func(_ *layers.Build, inputs G.Nodes, loss *G.Node) (*G.Node, []train.Metric) {
+		return G.Must(combine(loss, G.Must(G.Sum(inputs[2])))), nil
+	})
+	return p
+}
+
+// FindRate compares losses of the same batches, so losses that differ between batches don't matter.
+func TestFindRateBatches(t *testing.T) {
+	find := func(noise float64) float64 {
+		p := combined(t, G.Add, func(e int) float32 { return float32(noise * rand.New(rand.NewPCG(8, uint64(e))).NormFloat64()) })
+		_, rate, err := train.FindRate(t.Context(), p, train.Config{BatchSize: 16}, train.RunOptions{}, 1e-5, 10, 20)
+		if err != nil {
+			t.Error(err)
+		}
+		return rate
+	}
+	if plain, noisy := find(0), find(40); math.Abs(noisy/plain-1) > 0.2 {
+		t.Errorf("with noise in the loss of each batch FindRate finds %v, want %v as without noise", noisy, plain)
+	}
+}
+
 func TestFindRateErrors(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	used := optim.NewAdamW(1)
 	used.Steps = 1
-	// with combines the loss with the mean of a number of each example.
-	with := func(combine func(a, b *G.Node) (*G.Node, error), number func(example int) float32) train.Problem {
-		p := digitsWith(t, 1, 0)
-		p.Train = changed(p.Train, func(examples []int, b *train.Batch) {
-			var sum float32
-			for _, e := range examples {
-				sum += number(e)
-			}
-			b.Values = append(b.Values, tensor.New(tensor.WithShape(1), tensor.WithBacking([]float32{sum / float32(len(examples))})))
-		})
-		p.Loss = added(p.Loss, func(_ *layers.Build, inputs G.Nodes, loss *G.Node) (*G.Node, []train.Metric) {
-			return G.Must(combine(loss, G.Must(G.Sum(inputs[2])))), nil
-		})
-		return p
-	}
 	const steps = 20
 	plain := digitsWith(t, 1, 0)
-	noise := with(G.Add, func(e int) float32 { return 40 * float32(rand.New(rand.NewPCG(8, uint64(e))).NormFloat64()) })
-	constant := with(G.HadamardProd, func(e int) float32 { return float32(max(0, 1-e/(steps*16))) }) // in the second and the third order
+	noise := combined(t, G.HadamardProd, func(e int) float32 { return float32(rand.New(rand.NewPCG(8, uint64(e))).NormFloat64()) })
+	constant := combined(t, G.HadamardProd, func(e int) float32 { return float32(max(0, 1-e/(steps*16))) }) // in the second and the third order
 	for name, test := range map[string]struct {
 		ctx       context.Context
 		problem   train.Problem
@@ -120,7 +136,7 @@ func TestFindRateErrors(t *testing.T) {
 		"stopped":       {t.Context(), plain, train.RunOptions{OnStep: func(int, int, float64) bool { return true }}, 1e-6, 1, steps, "OnStep asked", true},
 		"high rates":    {t.Context(), plain, train.RunOptions{}, 10, 1e4, steps, "falls at no rate from 10 to", true},
 		"low rates":     {t.Context(), plain, train.RunOptions{}, 1e-6, 1e-4, steps, "the highest rate", true},
-		"noise":         {t.Context(), noise, train.RunOptions{}, 1e-5, 10, steps, "varies by", true},
+		"noise":         {t.Context(), noise, train.RunOptions{}, 1e-5, 10, steps, "the loss falls by", true},
 		"one order":     {t.Context(), constant, train.RunOptions{}, 1e-5, 10, steps, "depends on the order", true},
 	} {
 		_, rate, err := train.FindRate(test.ctx, test.problem, train.Config{BatchSize: 16}, test.options, test.low, test.high, test.steps)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -35,15 +36,22 @@ func findRate(cmd *cobra.Command, c task.Config, out string, options train.RunOp
 		return err
 	}
 	options.Seed = c.Seed
-	const low, high, steps = 1e-5, 10, 100
 	bar := io.Discard
 	if first(options.Group) {
 		bar = cmd.ErrOrStderr()
 	}
-	progress := newProgress(bar, steps, train.Config{MaxEpochs: 23}, train.RunOptions{}) // 13 rates, and 5 twice more
-	options.OnStep = progress.step
-	losses, rate, err := train.FindRate(cmd.Context(), t.Problem(), t.Config.Training.Config, options, low, high, steps)
-	progress.clear()
+	var losses []train.RateLoss
+	var rate float64
+	steps := 100
+	for ; ; steps *= 4 {
+		progress := newProgress(bar, steps, train.Config{MaxEpochs: 25}, train.RunOptions{}) // at most 13 rates, and twice 6 more
+		options.OnStep = progress.step
+		losses, rate, err = train.FindRate(cmd.Context(), t.Problem(), t.Config.Training.Config, options, 1e-5, 10, steps)
+		progress.clear()
+		if !errors.Is(err, train.ErrNoRate) || steps > 100 {
+			break
+		}
+	}
 	if err != nil || !first(options.Group) { // only the first process draws
 		return err
 	}
