@@ -37,6 +37,7 @@ const (
 	judged        = 400
 	judgedAtLeast = 20
 	judgedLength  = 200_000 // maximum bytes of all sources together
+	judgedLabels  = 2000    // up to this number, all examples of a task with two labels
 )
 
 const (
@@ -53,6 +54,9 @@ func (v *answers) judge(ctx context.Context) error {
 		return nil
 	}
 	some := spread(examples, v.Config.Kind().Sequences)
+	if v.twoLabels() && len(examples) <= judgedLabels { // a rare label has too few rows in a sample
+		some = examples
+	}
 	r, err := v.Model.Judge(ctx, some, task.PredictOptions{})
 	if err != nil {
 		return err
@@ -60,6 +64,9 @@ func (v *answers) judge(ctx context.Context) error {
 	v.Some = len(some) < len(examples)
 	return v.show(ctx, r)
 }
+
+// twoLabels reports whether an answer is one of two labels.
+func (v *answers) twoLabels() bool { return v.Config.Kind().Classes && len(v.Config.Task.Classes) == 2 }
 
 // show adds the answers of a report to the page.
 func (v *answers) show(ctx context.Context, r *task.Report) error {
@@ -72,6 +79,9 @@ func (v *answers) show(ctx context.Context, r *task.Report) error {
 		return nil
 	case k.Classes:
 		v.Confusion = confusionOf(&r.Classes)
+		if v.twoLabels() {
+			v.Binary = binaryOf(r, v.Config.Task.Classes)
+		}
 		if r.HasEntities() {
 			v.Entities = entitiesOf(&r.Entities)
 		}

@@ -101,6 +101,7 @@ type answers struct {
 	Right     []example
 	Whys      []why // explanations of examples in Wrong and Right
 	Confusion *confusion
+	Binary    *binary            // for two labels
 	Classes   []score.ClassScore // for the page of an evaluation
 	Entities  []score.ClassScore // by type, and of all types; nil if the tags have no entities
 	Lengths   []length
