@@ -81,6 +81,11 @@ func TestSweep(t *testing.T) {
 	}
 	sameSweep(t, dir, parallel)
 
+	stopped, whole := filepath.Join(parallel, "1"), filepath.Join(base, "whole")
+	succeed(t, "train", "--resume="+stopped)
+	succeed(t, "train", "--task=copy", "--learning-rate=1e-4", "--dim=8", "--heads=2", "--layers=1", "--batch-size=8", "--steps-per-epoch=5", "--max-epochs=3", "--validation=20", "--dropout=0.1", "--out="+whole)
+	sameRun(t, stopped, whole)
+
 	fail(t, heed(sweepOf(dir, "--steps=6")...), 1, "holds another sweep", planFile, "choose another folder")
 	fail(t, heed(sweepOf(base)...), 1, "isn't empty, and holds no sweep")
 
