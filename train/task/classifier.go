@@ -99,6 +99,11 @@ func (c classifier) predictor(s batchShape) (predictor, error) {
 		if c.Config.Kind().causal {
 			first = end - 1
 		}
+		if c.temperature > 1 {
+			for i := range logits {
+				logits[i] /= float32(c.temperature)
+			}
+		}
 		choices := []choice{{}}
 		for p := first; p < end; p++ {
 			choices = extended(choices, logits[p*classes:][:classes], q.top)

@@ -3,7 +3,6 @@ package task
 import (
 	"errors"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +14,6 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/layers"
-	"github.com/heed-go/heed/train"
 )
 
 // total returns the sum of the values of some words.
@@ -140,8 +138,10 @@ func differences(t testing.TB, m *Model, batch data.Batch, weights []float64) []
 
 // The values of tokens agree with finite differences. Padding has no effect.
 func TestExplainAgreesWithFiniteDifferences(t *testing.T) {
-	task := ofRows(t, data.KindClassification, someRows(data.KindClassification))
-	run(t, task, filepath.Join(t.TempDir(), "run"), train.RunOptions{})
+	c := forRows(t, data.KindClassification, someRows(data.KindClassification))
+	c.Data.SourceUnits, c.Data.Validation, c.Wide = tokenizer.Tokens, 20, false
+	c.Model.Dim, c.Model.Layers, c.Model.Block.Attention.Heads, c.Training.MaxEpochs = 16, 1, 2, 3
+	task := fitted(t, c)
 	b, _ := task.encode("c a d")
 	if b.Len == b.Lengths[0] {
 		t.Fatalf("the batch has no padding: %+v", b)

@@ -56,6 +56,10 @@ func TestEarlierFolders(t *testing.T) {
 				delete(got.SHA256, name)
 				delete(want.SHA256, name)
 			}
+			if name == "rows" { // their weights had no temperature; the checkpoint has the same weights
+				delete(got.SHA256, runfolder.WeightsFile)
+				delete(want.SHA256, runfolder.WeightsFile)
+			}
 			if kernel.Instructions() == "avx512" && !maps.Equal(got.SHA256, want.SHA256) {
 				t.Errorf("resumed, the files have the checksums %v, want %v", got.SHA256, want.SHA256)
 			}

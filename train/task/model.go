@@ -33,6 +33,8 @@ type Model struct {
 	classWeights []float64 // weights of the classes in the loss; nil means 1 for each
 	free         freeList
 
+	temperature float64 // predictors of labels divide logits by it; 0 means 1: see calibrate
+
 	// table has the embedding of each id, (Tokens, Dim), if the network's function forward accepts embeddings
 	// (B, Len, Dim) in place of ids. Otherwise it is nil.
 	table *layers.Param

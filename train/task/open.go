@@ -6,6 +6,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/runfolder"
+	"github.com/heed-go/heed/layers"
 )
 
 // ReadConfig reads and checks a run folder's config.json. It takes the functions of the rule from the given rule of the
@@ -58,7 +59,11 @@ func open(f runfolder.Folder, rules []data.Rule) (*Model, error) {
 	if err := m.build(); err != nil {
 		return nil, wrong(err)
 	}
-	if _, err := s.load(m.Params, nil); err != nil {
+	loaded, err := s.load(m.Params, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.readTemperature(loaded.Metadata); err != nil {
 		return nil, err
 	}
 	m.baseline, err = s.baseline()
@@ -71,7 +76,10 @@ func open(f runfolder.Folder, rules []data.Rule) (*Model, error) {
 func (m *Model) Load(dir string) error {
 	s, err := startOf(runfolder.At(dir))
 	if err == nil {
-		_, err = s.load(m.Params, nil)
+		var loaded layers.LoadReport
+		if loaded, err = s.load(m.Params, nil); err == nil {
+			err = m.readTemperature(loaded.Metadata)
+		}
 	}
 	if err == nil {
 		m.baseline, err = s.baseline()

@@ -110,8 +110,13 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 	if err := t.keepBaseline(ctx, s); err != nil {
 		return nil, err
 	}
-	if s.KeptBaseline && first {
-		if err := t.Params.Save(filepath.Join(dir, runfolder.WeightsFile), runfolder.Metadata(options.Run)); err != nil {
+	if first && !s.Unfinished {
+		if err := t.calibrate(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if first && (s.KeptBaseline || t.temperature > 1) {
+		if err := t.Params.Save(filepath.Join(dir, runfolder.WeightsFile), t.weightsMetadata(options.Run)); err != nil {
 			return nil, err
 		}
 	}

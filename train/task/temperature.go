@@ -1,0 +1,92 @@
+package task
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/heed-go/heed/internal/runfolder"
+)
+
+// temperatureKey is the key of the temperature in the metadata of the weights. If there is none, the temperature is 1.
+const temperatureKey = "heed.temperature"
+
+// weightsMetadata returns the metadata for the weights of a run.
+func (m *Model) weightsMetadata(run string) map[string]string {
+	metadata := runfolder.Metadata(run)
+	if m.temperature > 1 {
+		metadata[temperatureKey] = strconv.FormatFloat(m.temperature, 'g', -1, 64)
+	}
+	return metadata
+}
+
+// readTemperature sets the temperature from the metadata of the weights.
+func (m *Model) readTemperature(metadata map[string]string) error {
+	text, ok := metadata[temperatureKey]
+	if !ok {
+		m.temperature = 1
+		return nil
+	}
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(x >= 1 && x <= 1/leastScale) {
+		return fmt.Errorf("%s: its %s must be from 1 to %g, got %.40q", runfolder.WeightsFile, temperatureKey, 1/leastScale, text)
+	}
+	m.temperature = x
+	return nil
+}
+
+// calibrationScores limits the number of rows times classes from which calibrate fits the temperature.
+const calibrationScores = 1 << 20
+
+// calibrate fits the temperature, by which predictors divide logits, to the validation rows of a file of labels (Guo et
+// al., "On Calibration of Modern Neural Networks", 2017). Training goes on after the validation loss is lowest, when
+// another value is monitored, and weights are chosen by few rows, so probabilities are too high. A temperature never
+// changes which label is the likeliest. It is at least 1: if all of a few validation rows are right, the model needn't
+// be surer.
+func (t *Task) calibrate(ctx context.Context) error {
+	t.temperature = 1
+	classes := t.Config.Task.Classes
+	if t.table == nil || classes == nil || !t.Config.fromRows() {
+		return nil
+	}
+	examples := t.Examples()
+	var sources []string
+	var labels []int
+	for _, e := range examples[:min(len(examples), calibrationScores/len(classes))] {
+		if label := slices.Index(classes, e.Answer); label >= 0 {
+			sources, labels = append(sources, e.Source), append(labels, label)
+		}
+	}
+	answers, err := t.PredictAll(ctx, sources, PredictOptions{Top: len(classes)})
+	if err != nil {
+		return err
+	}
+	index := map[string]int{}
+	for i, class := range classes {
+		index[class] = i
+	}
+	var scores []float32 // (rows, classes)
+	var right []int
+	for i, a := range answers {
+		if a.Err != nil {
+			continue
+		}
+		row := make([]float32, len(classes))
+		for _, top := range a.Top {
+			row[index[top.Text]] = float32(top.LogProb)
+		}
+		scores, right = append(scores, row...), append(right, labels[i])
+	}
+	if right != nil {
+		t.temperature = temperatureOf(scores, right, len(classes))
+	}
+	return nil
+}
+
+// temperatureOf returns the temperature with which the softmax of scores (rows, classes) has the least cross-entropy,
+// but at least 1.
+func temperatureOf(scores []float32, labels []int, classes int) float64 {
+	return max(1, math.Round(1e3/float64(bestScale(scores, labels, classes)))/1e3)
+}

@@ -1,0 +1,76 @@
+package task
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/runfolder"
+)
+
+// A model that learned noise by heart is less sure of its answers after calibration, and gives the same answers. The
+// model of the folder has the same probabilities.
+func TestTemperature(t *testing.T) {
+	var rows strings.Builder
+	for i := range 120 { // labels that the words don't say
+		fmt.Fprintf(&rows, "w%d w%d\t%s\n", i, (i*7)%120, []string{"a", "b", "c"}[i*i%7%3])
+	}
+	c := forRows(t, data.KindClassification, rows.String())
+	c.Data.SourceUnits, c.Data.Validation, c.Wide = tokenizer.Tokens, 30, false
+	c.Model.Dim, c.Model.Layers, c.Model.Block.Attention.Heads = 16, 1, 2
+	c.Training.MaxEpochs, c.Training.Stopping.KeepLast, c.Training.Optimizer.LearningRate = 15, true, 0.01
+	task, dir := trained(t, c)
+	if task.temperature <= 1.2 {
+		t.Fatalf("the temperature is %g, want more than 1.2 for a model that learned noise", task.temperature)
+	}
+	calibrated := judged(t, task, task.Examples(), PredictOptions{})
+	opened, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := opened.Judge(t.Context(), task.Examples(), PredictOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fitted := task.temperature
+	task.temperature = 1
+	plain := judged(t, task, task.Examples(), PredictOptions{})
+	for i, j := range calibrated.Judged {
+		if p := plain.Judged[i].Answer; j.Answer.Text != p.Text || j.Answer.LogProb >= p.LogProb {
+			t.Errorf("the answer is %q with log probability %g, want %q, less sure than %g", j.Answer.Text, j.Answer.LogProb, p.Text, p.LogProb)
+		}
+		if o := again.Judged[i].Answer; j.Answer.LogProb != o.LogProb {
+			t.Errorf("the model of the folder has the log probability %g, want %g", o.LogProb, j.Answer.LogProb)
+		}
+	}
+
+	metadata := runfolder.Metadata(task.Config.id())
+	for _, bad := range []string{"", "0.5", "NaN", "1e9"} {
+		metadata[temperatureKey] = bad
+		if err := task.readTemperature(metadata); err == nil || !strings.Contains(err.Error(), "must be from 1 to 100") {
+			t.Errorf("a temperature of %q: got %v, want an error with the range", bad, err)
+		}
+	}
+	if err := opened.Load(dir); err != nil || opened.temperature != fitted {
+		t.Errorf("Load: got %v and the temperature %g, want %g", err, opened.temperature, fitted)
+	}
+}
+
+// If all of a few rows are right, the model doesn't become surer.
+func TestTemperatureOf(t *testing.T) {
+	for name, c := range map[string]struct {
+		scores    []float32
+		labels    []int
+		low, high float64
+	}{
+		"all right":         {[]float32{1, 0, 0, 1, 1, 0}, []int{0, 1, 0}, 1, 1},
+		"sure and wrong":    {[]float32{9, 0, 9, 0, 9, 0, 9, 0}, []int{0, 0, 0, 1}, 5, 20}, // p = 3/4 needs a difference of 1.1
+		"as sure as it may": {[]float32{1.1, 0, 1.1, 0, 1.1, 0, 1.1, 0}, []int{0, 0, 0, 1}, 1, 2},
+	} {
+		if got := temperatureOf(c.scores, c.labels, 2); got < c.low || got > c.high {
+			t.Errorf("%s: got %g, want %g to %g", name, got, c.low, c.high)
+		}
+	}
+}
