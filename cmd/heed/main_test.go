@@ -294,7 +294,7 @@ func TestWrongCalls(t *testing.T) {
 		{"train --batch 3", "unknown flag: --batch; did you mean --batch-size?"},
 		{"train --temperature=1", "unknown flag: --temperature; heed generate has --temperature: heed train --help lists the flags"},
 		{"eval x --batch_size=3", "unknown flag: --batch_size; heed train has --batch-size: heed eval --help lists the flags"},
-		{"eval x --out=y", "unknown flag: --out; did you mean --answers?"},
+		{"eval x --answer=y", "unknown flag: --answer; did you mean --answers?"},
 		{"predict x --topk 3", "did you mean --top? heed predict --help lists the flags; put -- before an argument that begins with a dash"},
 		{"predict x -5", "unknown shorthand flag: '5' in -5: heed predict --help lists the flags; put --"},
 		{"bench --here1", "unknown flag: --here1: heed bench --help lists the flags"}, // --here is hidden
