@@ -11,8 +11,9 @@ import (
 const (
 	format = 1 // of the tensors, the first number of grams
 
-	pairsFlag = 1 // in the last number of grams
-	edgesFlag = 2
+	pairsFlag      = 1 // in the last number of grams
+	edgesFlag      = 2
+	neighboursFlag = 4
 )
 
 // Tensors returns the model as tensors, for a file. They share the model's memory where they can.
@@ -30,6 +31,9 @@ func (m *Model) Tensors() []safetensors.Tensor {
 	}
 	if g.Edges {
 		flags |= edgesFlag
+	}
+	if g.Neighbours {
+		flags |= neighboursFlag
 	}
 	hashes := make([]int64, len(m.hashes))
 	for i, h := range m.hashes {
@@ -54,8 +58,8 @@ func FromTensors(tensors []safetensors.Tensor) (*Model, error) {
 		named[t.Name] = t
 	}
 	numbers, ok := named["grams"].Data.([]int64)
-	if !ok || len(numbers) != 5 || numbers[0] != format || numbers[4]&^(pairsFlag|edgesFlag) != 0 {
-		return nil, formatError("expected grams to have 5 integers, the first %d and the last 0 to 3, got %.100v", format, named["grams"].Data)
+	if !ok || len(numbers) != 5 || numbers[0] != format || numbers[4]&^(pairsFlag|edgesFlag|neighboursFlag) != 0 {
+		return nil, formatError("expected grams to have 5 integers, the first %d and the last 0 to 7, got %.100v", format, named["grams"].Data)
 	}
 	for _, n := range numbers {
 		if n < 0 || n > longestGram {
@@ -63,7 +67,10 @@ func FromTensors(tensors []safetensors.Tensor) (*Model, error) {
 		}
 	}
 	m := &Model{}
-	m.grams = Grams{int(numbers[1]), [2]int{int(numbers[2]), int(numbers[3])}, numbers[4]&edgesFlag != 0}
+	m.grams = Grams{
+		Words: int(numbers[1]), Characters: [2]int{int(numbers[2]), int(numbers[3])},
+		Edges: numbers[4]&edgesFlag != 0, Neighbours: numbers[4]&neighboursFlag != 0,
+	}
 	m.pairs = numbers[4]&pairsFlag != 0
 	if err := m.grams.check(); err != nil {
 		return nil, formatError("%w", err)

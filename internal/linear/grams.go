@@ -18,6 +18,9 @@ type Grams struct {
 	// text between white space, and such a part has a space at both ends. {0, 0} means none.
 	Characters [2]int
 
+	// Neighbours makes features of a token with its neighbours, for tags. It comes alone: see TokenGrams.
+	Neighbours bool
+
 	// Edges adds the first word, the first two words, and the last one, two and three words. It needs n-grams of
 	// words.
 	Edges bool
@@ -29,6 +32,12 @@ var DefaultGrams = Grams{Words: 2, Characters: [2]int{2, 5}, Edges: true}
 const longestGram = 16 // words or characters
 
 func (g Grams) check() error {
+	if g.Neighbours {
+		if g != TokenGrams {
+			return fmt.Errorf("linear: expected neighbours without other n-grams, got %+v", g)
+		}
+		return nil
+	}
 	if g.Words < 0 || g.Words > longestGram {
 		return fmt.Errorf("linear: expected n-grams of 0 to %d words, got %d", longestGram, g.Words)
 	}
@@ -125,7 +134,11 @@ func (g Grams) add(s *scratch, text string, group uint64) {
 	for _, r := range text {
 		s.runes = append(s.runes, unicode.ToLower(r))
 	}
-	for kind, hash := range [kinds]func(*scratch){g.words, g.characters, g.edges} {
+	hashes := [kinds]func(*scratch){g.words, g.characters, g.edges}
+	if g.Neighbours {
+		hashes[words] = func(s *scratch) { g.neighbours(s, text) }
+	}
+	for kind, hash := range hashes {
 		s.hashes = s.hashes[:0]
 		hash(s)
 		slices.Sort(s.hashes)

@@ -1,6 +1,5 @@
 // Package linear fits the simple models with which every result on rows of text is compared: a linear classifier and
-// ridge regression on the words and characters of a text, and for tagging the most frequent tag of a token beside its
-// neighbours.
+// ridge regression on the words and characters of a text, and for tagging a classifier of a token with its neighbours.
 //
 // Features are TF-IDF values of n-grams. A linear classifier is a support-vector machine per class, one against the
 // rest, with a squared hinge loss (LIBLINEAR's L2-regularised L2-loss SVM), fitted by dual coordinate descent:

@@ -52,7 +52,7 @@ func near(t *testing.T, name string, got, want []float32, tolerance float64) {
 
 func TestClassesAgreeWithScikitLearn(t *testing.T) {
 	g := readGolden(t)
-	o := Options{Grams: Grams{2, [2]int{2, 4}, false}, constants: []float64{0.5}, tolerance: 1e-6}
+	o := Options{Grams: Grams{Words: 2, Characters: [2]int{2, 4}}, constants: []float64{0.5}, tolerance: 1e-6}
 	m, _, err := FitClasses(t.Context(), Texts(g.Train), g.Labels, 3, Rows{}, nil, o)
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestClassesAgreeWithScikitLearn(t *testing.T) {
 
 func TestNumbersAgreeWithScikitLearn(t *testing.T) {
 	g := readGolden(t)
-	o := Options{Grams: Grams{2, [2]int{2, 4}, false}, constants: []float64{0.7}, tolerance: 1e-9}
+	o := Options{Grams: Grams{Words: 2, Characters: [2]int{2, 4}}, constants: []float64{0.7}, tolerance: 1e-9}
 	m, _, err := FitNumbers(t.Context(), Texts(g.Train), g.Numbers, Rows{}, nil, o)
 	if err != nil {
 		t.Fatal(err)
