@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,9 +33,10 @@ func FromTask(dir string, t *task.Run) *Run {
 	c := t.Config
 	settings, _ := flat(c) // no error, because it was read from JSON
 	settings = slices.DeleteFunc(settings, func(s row) bool { return slices.Contains(hidden, s.Name) })
+	best := kept(t)
 	r := &Run{
-		Result: &train.Result{History: t.History, Best: t.History[t.Best], Unfinished: t.Summary == nil},
-		Title:  c.Task.Name, About: learned(t),
+		Result: &train.Result{History: t.History, Best: best, Unfinished: t.Summary == nil},
+		Title:  c.Task.Name, About: learned(t, best),
 		Config:   c.Training.Config,
 		Settings: settings,
 		dir:      dir, task: c.Task.Name, seed: fmt.Sprint(c.Seed), kind: c.Kind(), stepSeconds: t.Seconds, described: describedRows(&c, "", false),
@@ -60,17 +62,26 @@ func FromTask(dir string, t *task.Run) *Run {
 	return r
 }
 
-// learned returns the name of the task and the score of the model, in words.
-func learned(t *task.Run) string {
-	c, k, best := &t.Config, t.Config.Kind(), t.History[t.Best]
+// kept returns the best check of a run. If the run has kept its baseline, it has the baseline's validation values.
+func kept(t *task.Run) train.Check {
+	best := t.History[t.Best]
+	if s := t.Summary; s != nil && s.KeptBaseline {
+		best.ValLoss, best.Metrics = *s.ValLoss, maps.Clone(best.Metrics)
+		for name, value := range s.Baseline {
+			best.Metrics["val_"+name] = value
+		}
+	}
+	return best
+}
+
+// learned returns the name of the task and the score of the check whose weights are kept, in words.
+func learned(t *task.Run, best train.Check) string {
+	c, k := &t.Config, t.Config.Kind()
 	learned := "the task " + c.Task.Name
 	if c.Task.About != "" {
 		learned += " (" + c.Task.About + ")"
 	}
 	score, known := best.Metrics["val_"+k.Score]
-	if s := t.Summary; s != nil && s.KeptBaseline {
-		score = *s.ValScore
-	}
 	beside := ""
 	if b, ok := t.Baseline[k.Score]; ok && k.Share {
 		beside = fmt.Sprintf(", and %s of a linear baseline's", percent(b))

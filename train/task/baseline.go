@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/linear"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/runfolder"
@@ -57,7 +58,56 @@ func linearRows(p rows.Part) linear.Rows {
 }
 
 func (c *Config) linearOptions() linear.Options {
-	return linear.Options{Pairs: c.Task.Pairs, Seed: c.Seed}
+	o := linear.Options{Pairs: c.Task.Pairs, Seed: c.Seed}
+	if c.Kind().aligned {
+		o.Grams = linear.TokenGrams
+	}
+	return o
+}
+
+// linearTexts returns the texts that the linear model reads: the sources or, if each symbol has an answer, each symbol
+// of them with its neighbours. The texts of source i have the numbers from starts[i] to starts[i+1]-1.
+func (c *Config) linearTexts(coder data.Coder, sources linear.Rows) (texts linear.Rows, starts []int) {
+	starts = make([]int, sources.N+1)
+	if !c.Kind().aligned {
+		for i := range starts {
+			starts[i] = i
+		}
+		return sources, starts
+	}
+	source, _ := coder.Tokenizers()
+	var symbols []string // of all sources
+	var owners []int32   // number of the source of each symbol
+	for i := range sources.N {
+		text := sources.Text(i)
+		tokens, _ := source.Tokenize(text, tokenizer.Options{}) // sources with an error have no symbols
+		for _, t := range tokens {
+			symbols, owners = append(symbols, text[t.Start:t.End]), append(owners, int32(i))
+		}
+		starts[i+1] = len(symbols)
+	}
+	return linear.Rows{N: len(symbols), Text: func(k int) string {
+		i := owners[k]
+		return linear.Neighbours(symbols[starts[i]:starts[i+1]], k-starts[i])
+	}}, starts
+}
+
+// fitClasses fits a linear classifier to the classes of all texts of linearTexts. It scales the scores so that their
+// softmax has the least cross-entropy on the training rows, by models that haven't seen the row.
+func (s *rowSet) fitClasses(ctx context.Context, c *Config, trained, validated []int) (*linear.Model, []float32, error) {
+	train, _ := c.linearTexts(s.coder, linearRows(s.Train))
+	validation, _ := c.linearTexts(s.coder, linearRows(s.Validation))
+	classes := s.coder.Layout().Classes
+	m, held, err := linear.FitClasses(ctx, train, trained, classes, validation, validated, c.linearOptions())
+	if err != nil {
+		return nil, nil, err
+	}
+	scale := bestScale(held, trained, classes)
+	m.Scale(scale)
+	for i := range held {
+		held[i] *= scale
+	}
+	return m, held, nil
 }
 
 // baselineValues returns the values of the baseline on examples, by the names of the kind's metrics. They are nil if
@@ -70,10 +120,10 @@ func (m *Model) baselineValues(examples []data.Example) (map[string]float64, err
 	r := &Report{kind: kind}
 	r.gather(examples)
 	scores := m.scoresOf(linear.Rows{N: len(r.Judged), Text: func(i int) string { return r.Judged[i].Source }})
-	for i, outputs := 0, m.layout.Classes; i < len(r.Judged); i++ {
+	for i := range r.Judged {
 		j := &r.Judged[i]
 		var err error
-		if j.Answer.Text, j.Answer.Number, err = m.network.answer(kind.answered(scores[i*outputs:][:outputs])); err != nil {
+		if j.Answer.Text, j.Answer.Number, err = m.network.answer(kind.answered(scores.of(i), m.layout.Classes)); err != nil {
 			return nil, err
 		}
 		m.judge(r, j)
@@ -81,12 +131,29 @@ func (m *Model) baselineValues(examples []data.Example) (map[string]float64, err
 	return kind.values(r), nil
 }
 
-// scoresOf returns the baseline's scores of sources, (sources, classes). Without a baseline, they are zero.
-func (m *Model) scoresOf(sources linear.Rows) []float32 {
+// rowScores are the scores of a baseline for the texts of linearTexts, (texts, classes). The texts of source i have the
+// numbers from starts[i] to starts[i+1]-1.
+type rowScores struct {
+	values  []float32
+	starts  []int
+	classes int
+}
+
+// of returns the scores of source i, (texts, classes).
+func (s rowScores) of(i int) []float32 {
+	return s.values[s.starts[i]*s.classes : s.starts[i+1]*s.classes]
+}
+
+// scoresOf returns the baseline's scores of sources. Without a baseline, they are zero.
+func (m *Model) scoresOf(sources linear.Rows) rowScores {
+	texts, starts := m.Config.linearTexts(m.coder, sources)
+	s := rowScores{starts: starts, classes: m.layout.Classes}
 	if m.baseline == nil {
-		return make([]float32, sources.N*m.layout.Classes)
+		s.values = make([]float32, texts.N*s.classes)
+	} else {
+		s.values = m.baseline.ScoresOf(texts, runtime.GOMAXPROCS(0))
 	}
-	return m.baseline.ScoresOf(sources, runtime.GOMAXPROCS(0))
+	return s
 }
 
 // baselineText describes the values of a baseline, such as "Baseline: a linear model of words and characters, accuracy
@@ -110,7 +177,7 @@ func (t *Task) takeBaseline(ctx context.Context, w *runfolder.Writer, group trai
 		return nil
 	}
 	var content []byte
-	err := error(nil)
+	var err error
 	if w != nil {
 		content, err = t.firstBaseline(ctx, w, group)
 	}
@@ -118,13 +185,17 @@ func (t *Task) takeBaseline(ctx context.Context, w *runfolder.Writer, group trai
 		return err
 	}
 	if w == nil && len(content) > 0 {
-		t.baseline, err = t.Config.readBaseline(bytes.NewReader(content), int64(len(content)), true)
+		if t.baseline, err = t.Config.readBaseline(bytes.NewReader(content), int64(len(content)), true); err != nil {
+			err = fmt.Errorf("process %d of the Group and process 0 have different settings or data: the baseline of process 0: %w", group.Rank(), err)
+		}
+	}
+	if _, err := train.Broadcast(group, nil, err); err != nil {
 		return err
 	}
 	if t.baseline != nil {
-		_, err = io.WriteString(log, baselineText(kindOf(t.Config.Task.Kind).metrics(&t.Config), t.baseline.values))
+		io.WriteString(log, baselineText(kindOf(t.Config.Task.Kind).metrics(&t.Config), t.baseline.values))
 	}
-	return err
+	return nil
 }
 
 // firstBaseline sets the task's baseline in the first process, and returns the content of its file for the others.
@@ -189,30 +260,39 @@ func (c *Config) readBaseline(r io.Reader, size int64, forTraining bool) (*basel
 	if b.Model, err = linear.FromTensors(own); err != nil {
 		return nil, err
 	}
-	if outputs := max(1, len(c.Task.Classes)); b.Outputs() != outputs {
-		return nil, fmt.Errorf("it has %d outputs, but the task has %d: restore it", b.Outputs(), outputs)
-	}
 	return b, json.Unmarshal([]byte(metadata[valuesKey]), &b.values)
 }
 
-// scores returns the scores of the training rows and of the validation rows, (rows, outputs), if the Config is Wide.
-func (t *Task) scores() (trained, validated []float32) {
+// scores returns the scores of the training rows and of the validation rows, if the Config is Wide.
+func (t *Task) scores() (trained, validated rowScores) {
 	s, ok := t.set.(*rowSet)
-	if !ok || !t.Config.Wide || t.baseline == nil {
-		return nil, nil
+	if !ok || !t.Config.Wide {
+		return trained, validated
 	}
-	return t.baseline.held, t.scoresOf(linearRows(s.Validation))
+	validated = t.scoresOf(linearRows(s.Validation))
+	if t.baseline == nil {
+		return t.scoresOf(linearRows(s.Train)), validated
+	}
+	_, starts := t.Config.linearTexts(t.coder, linearRows(s.Train))
+	return rowScores{t.baseline.held, starts, t.layout.Classes}, validated
 }
 
-// gather returns the scores of some rows, (size, outputs). Missing scores and additional rows are zero.
-func gather(scores []float32, rows []int, size, outputs int) []float32 {
-	gathered := make([]float32, size*outputs)
+// gather returns the scores of some rows, (size, width). The rest of a row is zero, and so are additional rows.
+func (s rowScores) gather(rows []int, size, width int) []float32 {
+	gathered := make([]float32, size*width)
 	for i, row := range rows {
-		if len(scores) > 0 {
-			copy(gathered[i*outputs:][:outputs], scores[row*outputs:])
-		}
+		copy(gathered[i*width:][:width], s.of(row))
 	}
 	return gathered
+}
+
+// clearHead makes the layers of the model compute 0.
+func (m *Model) clearHead() {
+	for _, name := range []string{"head.weight", "head.bias"} {
+		if p := m.Params.Get(name); p != nil {
+			p.Value.Zero()
+		}
+	}
 }
 
 // keepBaseline makes the model of a finished training answer as its baseline, if no check was better, and writes this
@@ -238,11 +318,7 @@ func (t *Task) keepBaseline(ctx context.Context, s *Summary) error {
 	if better > margin {
 		return nil
 	}
-	for _, name := range []string{"head.weight", "head.bias"} {
-		if p := t.Params.Get(name); p != nil {
-			p.Value.Zero()
-		}
-	}
+	t.clearHead()
 	score, err := t.Evaluate(ctx)
 	if err != nil {
 		return err

@@ -79,7 +79,7 @@ func (c *Config) checkData() error {
 	case c.Training.ClassWeights != "" && c.Training.ClassWeights != "balanced":
 		return setting.Errorf("%s must be balanced or empty, got %q", setting.Path("training.class_weights"), c.Training.ClassWeights)
 	case c.Wide && !c.hasBaseline():
-		return setting.Errorf("%s is for classification and regression with the rows of a file, not for the task %s", setting.Path("wide"), c.Task.Name)
+		return setting.Errorf("%s is for classification, regression and tagging with the rows of a file, not for the task %s", setting.Path("wide"), c.Task.Name)
 	case c.Task.Pairs && !k.Pairs:
 		return setting.Errorf("%s can't be set: a task of kind %s learns one text per row", setting.Path("task.pairs"), c.Task.Kind)
 	case c.Training.Loss != "" && k.losses == nil:

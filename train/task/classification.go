@@ -149,8 +149,6 @@ func (classification) rows(c *Config, s *rows.Set) error {
 	return nil
 }
 
-// fitLinear scales the scores so that their softmax has the least cross-entropy on the training rows, by models that
-// haven't seen the row.
 func (classification) fitLinear(ctx context.Context, c *Config, s *rowSet) (*linear.Model, []float32, error) {
 	numbers := map[string]int{}
 	for i, class := range c.Task.Classes {
@@ -162,17 +160,7 @@ func (classification) fitLinear(ctx context.Context, c *Config, s *rowSet) (*lin
 		}
 		return labels
 	}
-	classes, trained := len(c.Task.Classes), labels(s.Train)
-	m, held, err := linear.FitClasses(ctx, linearRows(s.Train), trained, classes, linearRows(s.Validation), labels(s.Validation), c.linearOptions())
-	if err != nil {
-		return nil, nil, err
-	}
-	scale := bestScale(held, trained, classes)
-	m.Scale(scale)
-	for i := range held {
-		held[i] *= scale
-	}
-	return m, held, nil
+	return s.fitClasses(ctx, c, labels(s.Train), labels(s.Validation))
 }
 
 func (classification) network(m *Model) (network, error) {

@@ -40,10 +40,10 @@ type Config struct {
 	DecoderLayers int `json:"decoder_layers,omitempty"` // for seq2seq: blocks of the decoder; 0 means Model.Layers, as in the encoder
 
 	// Wide makes the output of the model the sum of the baseline's scores and of what the layers compute (wide and
-	// deep: Cheng et al., 2016). A baseline is a linear model of words and characters, which Train fits before the first
-	// epoch. If no check is better than the baseline alone by more than chance, the saved model answers as the baseline
-	// does. Wide is for classification and regression with rows of a file, and their default. If there are very many
-	// rows and classes, New sets it to false.
+	// deep: Cheng et al., 2016). A baseline is a linear model of words and characters, which Train fits before the
+	// first epoch. If no check is better than the baseline alone by more than chance, the saved model answers as the
+	// baseline does. Wide is for classification, regression and tagging with rows of a file, and their default. If
+	// there are very many rows and classes, New sets it to false.
 	Wide bool `json:"wide,omitempty"`
 
 	Training Training `json:"training"`

@@ -73,7 +73,7 @@ func (m *Model) addBaseline(words []Contribution, input string, weights []float6
 	for _, w := range words {
 		texts = append(texts, input[:w.Start]+input[w.End:])
 	}
-	scores := m.scoresOf(linear.Texts(texts))
+	scores := m.scoresOf(linear.Texts(texts)).values
 	for i := range words {
 		without := scores[(i+1)*len(weights):]
 		for class, weight := range weights {

@@ -174,7 +174,9 @@ func TestExplainAgreesWithFiniteDifferences(t *testing.T) {
 // Before the first step, the logits are the scores of the baseline. The value of a word is then what leaving it out
 // changes.
 func TestExplainBaseline(t *testing.T) {
-	task := ofRows(t, data.KindClassification, someRows(data.KindClassification))
+	c := rowsConfig(t, data.KindClassification, someRows(data.KindClassification))
+	c.Wide = true
+	task := made(t, c)
 	if err := task.FitBaseline(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -77,8 +77,8 @@ type kind interface {
 	// scores of the training rows.
 	fitLinear(ctx context.Context, c *Config, s *rowSet) (m *linear.Model, held []float32, err error)
 
-	answered(scores []float32) choice    // the answer of a linear model with these scores
-	values(r *Report) map[string]float64 // the values of a report, by the names of the kind's metrics
+	answered(scores []float32, classes int) choice // the answer of a linear model with these scores of a source
+	values(r *Report) map[string]float64           // the values of a report, by the names of the kind's metrics
 
 	judge(m *Model, r *Report, j *Judged)      // compares an answer with its references and adds it to a report
 	write(r *Report, w io.Writer)              // writes the scores of a report in words
@@ -156,9 +156,12 @@ func (common) fitLinear(context.Context, *Config, *rowSet) (*linear.Model, []flo
 	return nil, nil, errors.New("the kind has no linear model")
 }
 
-func (common) answered(scores []float32) choice {
-	best, _ := likeliest(scores)
-	return choice{targets: []int{best}}
+func (common) answered(scores []float32, classes int) (c choice) {
+	for part := range slices.Chunk(scores, classes) {
+		best, _ := likeliest(part)
+		c.targets = append(c.targets, best)
+	}
+	return c
 }
 
 func (common) values(r *Report) map[string]float64 {

@@ -51,7 +51,7 @@ func pooled(m *Model) (func(b *layers.Build, inputs G.Nodes) (*G.Node, error), e
 		return nil, err
 	}
 	if m.Config.Wide { // begin with the scores of the baseline alone
-		net.Head.Weight.Value.Zero()
+		m.clearHead()
 	}
 	m.table = net.Encoder.Embedding.Weight
 	return func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
@@ -63,7 +63,7 @@ func (r reader) spans(string, choice) []Span { return nil }
 
 // inputs returns these nodes in this order: the ids (B, Len); the lengths (B), unless the kind is causal; the id before
 // each target (B, TargetLen), if the Layout has a Start; and the segment of each id (B, Len), if it has Segments; the
-// scores of the baseline (B, Classes), if the Config is Wide.
+// scores of the baseline (B, Classes) or, for tagging, (B, Len, Classes), if the Config is Wide.
 func (r reader) inputs(g *G.ExprGraph, size int, l data.Layout) G.Nodes {
 	nodes := G.Nodes{intNode(g, "ids", size, l.Len)}
 	if !r.Config.Kind().causal {
@@ -76,9 +76,19 @@ func (r reader) inputs(g *G.ExprGraph, size int, l data.Layout) G.Nodes {
 		nodes = append(nodes, intNode(g, "segments", size, l.Len))
 	}
 	if r.Config.Wide {
-		nodes = append(nodes, G.NewMatrix(g, tensor.Float32, G.WithShape(size, r.layout.Classes), G.WithName("scores")))
+		shape := r.scoresShape(size, l.Len)
+		nodes = append(nodes, G.NewTensor(g, tensor.Float32, len(shape), G.WithShape(shape...), G.WithName("scores")))
 	}
 	return nodes
+}
+
+// scoresShape returns the shape of the baseline's scores: (size, Classes), or (size, length, Classes) if each symbol
+// has an answer.
+func (m *Model) scoresShape(size, length int) tensor.Shape {
+	if m.Config.Kind().aligned {
+		return tensor.Shape{size, length, m.layout.Classes}
+	}
+	return tensor.Shape{size, m.layout.Classes}
 }
 
 func (r reader) values(b data.Batch) []*tensor.Dense {
@@ -93,7 +103,7 @@ func (r reader) values(b data.Batch) []*tensor.Dense {
 		values = append(values, intTensor(segments(b, r.layout.Separator), b.Size, b.Len))
 	}
 	if r.Config.Wide {
-		values = append(values, tensor.New(tensor.WithShape(b.Size, r.layout.Classes), tensor.WithBacking(b.Scores)))
+		values = append(values, tensor.New(tensor.WithShape(r.scoresShape(b.Size, b.Len)...), tensor.WithBacking(b.Scores)))
 	}
 	return values
 }

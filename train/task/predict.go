@@ -222,6 +222,7 @@ func (m *Model) predict(ctx context.Context, s batchShape, rows []query) (err er
 func (m *Model) chooser(n network, s batchShape, choose func(output []float32, q query) []choice) (predictor, error) {
 	l := m.layout
 	l.Len = s.width
+	width := m.scoresShape(1, s.width).TotalSize() // number of scores per row
 	model, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, out G.Nodes, err error) {
 		b.Cores = s.cores
 		inputs = n.inputs(g, s.size, l)
@@ -236,7 +237,11 @@ func (m *Model) chooser(n network, s batchShape, choose func(output []float32, q
 		var scores []float32
 		for i := range sources { // unused rows repeat the last one
 			row := &rows[min(i, len(rows)-1)]
-			sources[i], scores = row.ids, append(scores, row.scores...)
+			sources[i] = row.ids
+			if m.Config.Wide {
+				scores = append(scores, row.scores...)
+				scores = append(scores, make([]float32, (i+1)*width-len(scores))...)
+			}
 		}
 		b, err := data.Pad(sources, s.width, max(0, m.layout.Pad))
 		if err != nil {

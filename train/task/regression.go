@@ -108,7 +108,7 @@ func (regression) fitLinear(ctx context.Context, c *Config, s *rowSet) (*linear.
 	return linear.FitNumbers(ctx, linearRows(s.Train), numbers(s.Train), linearRows(s.Validation), numbers(s.Validation), c.linearOptions())
 }
 
-func (regression) answered(scores []float32) choice { return choice{number: float64(scores[0])} }
+func (regression) answered(scores []float32, _ int) choice { return choice{number: float64(scores[0])} }
 
 func (regression) values(r *Report) map[string]float64 {
 	return map[string]float64{"r2": r.Numbers.RSquared(), "mean_absolute_error": r.Numbers.MeanAbsoluteError()}

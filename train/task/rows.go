@@ -73,7 +73,7 @@ func (s *rowSet) complete(c *Config) error {
 		return err
 	}
 	c.fill(s.Train.Len(), s.Symbols)
-	c.Wide = c.Wide && linear.Fits(s.Train.Len(), s.coder.Layout().Classes)
+	c.Wide = c.Wide && !c.Model.Tied && linear.Fits(s.Train.Len(), s.coder.Layout().Classes)
 	t := &c.Training
 	steps := s.Batches(t.BatchSize)
 	if t.StepsPerEpoch = cmp.Or(t.StepsPerEpoch, steps); t.StepsPerEpoch != steps {

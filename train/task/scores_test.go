@@ -33,7 +33,7 @@ func TestScores(t *testing.T) {
 	for kind, more := range map[data.Kind][]string{
 		data.KindSeq2Seq:        {"right", "error_rate", "edits", "chrf", "bleu"},
 		data.KindClassification: {"baseline", "right", "macro", "classes"},
-		data.KindTagging:        {"right", "macro", "classes", "right_rows"},
+		data.KindTagging:        {"baseline", "right", "macro", "classes", "right_rows"},
 		data.KindRegression:     {"baseline", "mean_absolute_error", "pearson", "spearman"},
 	} {
 		t.Run(string(kind), func(t *testing.T) {

@@ -1,6 +1,8 @@
 package task
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -11,7 +13,9 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/linear"
 	"github.com/heed-go/heed/internal/ops"
+	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/internal/text"
@@ -29,7 +33,7 @@ var taggingKind = tagging{common{Kind{
 		{Role: "token list", Names: []string{"tokens", "words", "text", "sentence", "source"}},
 		{Role: "tag list", Names: []string{"tags", "labels", "ner_tags", "pos_tags", "target"}},
 	},
-	Classes: true, AnswerUnits: true, Spans: true, Unit: "tags", Right: "right", LossUnit: "nats",
+	Classes: true, linear: true, AnswerUnits: true, Spans: true, Unit: "tags", Right: "right", LossUnit: "nats",
 	aligned: true, units: "characters, tokens, words", usual: tokenizer.Tokens, // no byte pairs: only a part of a word would have the tag
 }}}
 
@@ -134,8 +138,39 @@ func (m *Model) tokenTags(a *Answer) {
 	}
 }
 
+func (tagging) fitLinear(ctx context.Context, c *Config, s *rowSet) (*linear.Model, []float32, error) {
+	_, target := s.coder.Tokenizers()
+	tags := func(p rows.Part) (tags []int, err error) {
+		for answer := range p.Answers() {
+			ids, err := target.Encode(answer)
+			if err != nil {
+				return nil, err
+			}
+			tags = append(tags, ids...)
+		}
+		return tags, nil
+	}
+	trained, err1 := tags(s.Train)
+	validated, err2 := tags(s.Validation)
+	if err := cmp.Or(err1, err2); err != nil {
+		return nil, nil, err
+	}
+	return s.fitClasses(ctx, c, trained, validated)
+}
+
+func (tagging) values(r *Report) map[string]float64 {
+	values := map[string]float64{"accuracy": r.Classes.Accuracy()}
+	if r.HasEntities() {
+		values["entity_f1"] = r.Entities.Total().F1
+	}
+	return values
+}
+
 func (tagging) network(m *Model) (network, error) {
 	net, err := layers.NewEncoder(m.Params, m.Config.Model)
+	if err == nil && m.Config.Wide { // begin with the scores of the baseline alone
+		m.clearHead()
+	}
 	c := newClassifier(m, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 		return net.Forward(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Len, Classes)
 	})

@@ -59,6 +59,7 @@ func TestTaggingWords(t *testing.T) {
 	}
 	c := withFile(t, "tagging", "rows.conll", rows.String())
 	c.Data.SourceUnits = tokenizer.Words
+	c.Wide = false
 	c.Model.Dim, c.Model.Layers, c.Training.MaxEpochs, c.Training.Optimizer.LearningRate = 16, 1, 6, 0.01
 	m := fitted(t, c).Model
 

@@ -113,14 +113,14 @@ func (t *Task) Examples() []data.Example {
 // RunOptions with the Config's Seed. If the Config is Wide, call FitBaseline before.
 func (t *Task) Problem() train.Problem {
 	trained, validated := t.scores()
-	dataset := func(e examples, scores []float32) train.Dataset {
+	dataset := func(e examples, scores rowScores) train.Dataset {
 		return train.Dataset{Len: e.n, Order: e.order, Bucket: e.bucket, Batch: func(examples []int) (train.Batch, error) {
 			b, err := e.batch(examples)
 			if err != nil {
 				return train.Batch{}, err
 			}
 			if t.Config.Wide {
-				b.Scores = gather(scores, examples, b.Size, t.layout.Classes)
+				b.Scores = scores.gather(examples, b.Size, max(b.TargetLen, 1)*t.layout.Classes)
 			}
 			targets, weight := t.network.targets(b)
 			return train.Batch{Values: append(t.network.values(b), targets...), Weight: weight}, nil
