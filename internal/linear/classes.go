@@ -13,7 +13,8 @@ const lanes = 8
 type vec = [lanes]float32
 
 // FitClasses fits a classifier: labels[i] from 0 to classes-1 is the class of row i. Of three constants C, it
-// chooses the one that gives the most validation rows their class. Without validation rows, held-out scores decide.
+// chooses the one with the largest sum of accuracy and macro F1 on the validation rows. Without validation rows,
+// held-out scores decide.
 //
 // It returns the model and, of shape (train.N, classes), the scores that each training row gets from a model that
 // hasn't seen the row.
@@ -36,7 +37,7 @@ func FitClasses(ctx context.Context, train Rows, labels []int, classes int, vali
 		return nil, nil, err
 	}
 	if len(p.options.constants) == 0 {
-		p.options.constants = []float64{0.1, 0.4, 1.6}
+		p.options.constants = []float64{0.2, 0.4, 1.6}
 	}
 	s := &classFit{problem: p, classes: classes, labels: pick(labels, p.order), blocks: (classes + lanes - 1) / lanes}
 	weights, err := s.fit(ctx, validationLabels)
@@ -85,7 +86,7 @@ func (f *classFit) fit(ctx context.Context, validationLabels []int) ([]float32, 
 	states := make([]svm, f.blocks)
 	weights := make([]float32, f.features*f.classes)
 	bestWeights := make([]float32, len(weights))
-	best, chosen := -1, 0.0
+	best, chosen := -1.0, 0.0
 	for _, c := range f.options.constants {
 		err := parallel(ctx, f.options.Cores, f.blocks, func(block int) {
 			s := &states[block]
@@ -98,20 +99,20 @@ func (f *classFit) fit(ctx context.Context, validationLabels []int) ([]float32, 
 		if err != nil {
 			return nil, err
 		}
-		var right int
+		var quality float64
 		var held []float32
 		if f.validation.N > 0 {
-			right = accuracyCount(f.validationScores(weights), f.classes, validationLabels)
+			quality = qualityOf(f.validationScores(weights), f.classes, validationLabels)
 		} else {
 			if held, err = f.holdOut(ctx, c); err != nil {
 				return nil, err
 			}
-			right = accuracyCount(held, f.classes, f.labels)
+			quality = qualityOf(held, f.classes, f.labels)
 		}
-		if right <= best {
+		if quality <= best {
 			break // larger constants fit the training rows even more closely
 		}
-		best, chosen, f.held = right, c, held
+		best, chosen, f.held = quality, c, held
 		weights, bestWeights = bestWeights, weights
 	}
 	if f.held != nil {
@@ -150,10 +151,14 @@ func (f *classFit) holdOut(ctx context.Context, c float64) ([]float32, error) {
 	return held, err
 }
 
-// accuracyCount returns how many rows that have scores have the highest at their label.
-func accuracyCount(scores []float32, classes int, labels []int) int {
-	right := 0
-	for i, label := range labels[:len(scores)/classes] {
+// qualityOf returns the accuracy plus the macro F1 of the rows that have scores. Accuracy alone hardly depends on rare
+// classes, and macro F1 alone depends on few rows. Classes that are neither labels nor answers don't count.
+func qualityOf(scores []float32, classes int, labels []int) float64 {
+	labels = labels[:len(scores)/classes]
+	right := make([]float64, classes)
+	total := make([]float64, classes) // labels and answers
+	sum := 0.0
+	for i, label := range labels {
 		row := scores[i*classes : (i+1)*classes]
 		best := 0
 		for c, score := range row {
@@ -161,11 +166,21 @@ func accuracyCount(scores []float32, classes int, labels []int) int {
 				best = c
 			}
 		}
+		total[label]++
+		total[best]++
 		if best == label {
-			right++
+			right[label]++
+			sum++
 		}
 	}
-	return right
+	f1, counted := 0.0, 0.0
+	for c, n := range total {
+		if n > 0 {
+			f1 += 2 * right[c] / n
+			counted++
+		}
+	}
+	return sum/float64(len(labels)) + f1/counted
 }
 
 // svm is the state of one block of classes: weights, and a dual variable for each row of the matrix.

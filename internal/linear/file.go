@@ -23,7 +23,7 @@ const (
 //	idf      F32 (features)           their inverse document frequencies
 //	weights  F32 (features+e, outputs)
 //
-// The e last rows of weights are for extra features: 1, or 7 for pairs. The last of them is the intercept.
+// The e last rows of weights are for extra features: 1, or 9 for pairs. The last of them is the intercept.
 func (m *Model) Tensors() []safetensors.Tensor {
 	flags, g := int64(0), m.grams
 	if m.pairs {

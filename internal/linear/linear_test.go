@@ -91,6 +91,25 @@ func topics(seed uint64, n, classes int) (texts []string, labels []int) {
 	return texts, labels
 }
 
+// rightOf returns how many rows have the highest score at their label.
+func rightOf(scores []float32, classes int, labels []int) (right int) {
+	for i, label := range labels {
+		row := scores[i*classes : (i+1)*classes]
+		if row[label] == slices.Max(row) {
+			right++
+		}
+	}
+	return right
+}
+
+func TestQuality(t *testing.T) {
+	// Of 4 rows, 3 are right. F1 is 4/5 for class 0, 2/3 for class 1, and class 2 doesn't occur.
+	got := qualityOf([]float32{1, 0, 0, 2, 1, -1, 3, 2, 0, -2, -1, -3}, 3, []int{0, 0, 1, 1})
+	if want := 0.75 + (0.8+2.0/3)/2; math.Abs(got-want) > 1e-12 {
+		t.Errorf("got accuracy plus macro F1 %v, want %v", got, want)
+	}
+}
+
 // TestHeldOut says that held-out scores are as good as those of unseen rows, and worse than those of rows seen. It
 // has more classes than are fitted side by side.
 func TestHeldOut(t *testing.T) {
@@ -102,7 +121,7 @@ func TestHeldOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	right := func(scores []float32, labels []int) float64 {
-		return float64(accuracyCount(scores, classes, labels)) / float64(len(labels))
+		return float64(rightOf(scores, classes, labels)) / float64(len(labels))
 	}
 	seen := right(m.ScoresOf(Texts(train), 0), labels[:300])
 	out := right(held, labels[:300])
@@ -216,7 +235,11 @@ func TestGrams(t *testing.T) {
 			for i := range gram {
 				h = extend(h, hash(gram[len(gram)-1-i]))
 			}
-			counts[finish(h)]++
+			if len(gram) > 1 {
+				counts[finish(h)|phrases<<groupShift]++
+			} else {
+				counts[finish(h)]++
+			}
 		}
 		for _, gram := range letters {
 			counts[finish(hash(gram))|characters<<groupShift]++
@@ -340,7 +363,7 @@ func TestPairs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		right[apart] = accuracyCount(m.ScoresOf(Texts(pairs[600:]), 0), 2, same[600:])
+		right[apart] = rightOf(m.ScoresOf(Texts(pairs[600:]), 0), 2, same[600:])
 	}
 	if right[true] < 150 || right[true] < right[false]+10 {
 		t.Errorf("%d of 200 are right with features of pairs, and %d without", right[true], right[false])

@@ -254,6 +254,6 @@ func ExampleModel_Judge() {
 	// Output:
 	// 2 of 3 right, 1 with an unknown label
 	// "animal" <nil>, animal 0.96, fruit 0.04
-	// "fruit" <nil>, fruit 0.97, animal 0.03
+	// "fruit" <nil>, fruit 0.96, animal 0.04
 	// "" "": task classification: the source is empty, want 1 to 64 symbols
 }

@@ -6,7 +6,7 @@ import json
 import random
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import Ridge
-from sklearn.pipeline import make_union
+from sklearn.pipeline import FeatureUnion
 from sklearn.svm import LinearSVC
 
 random.seed(1)
@@ -25,10 +25,12 @@ texts = [text(label) for label in labels]
 train, test = texts[:50], texts[50:]
 numbers = [len(t) / 10 + t.count("e") for t in train]
 
-union = make_union(
-    TfidfVectorizer(token_pattern=r"[^\W\d_]+|\d+|[^\w\s]|_", ngram_range=(1, 2), sublinear_tf=True),
-    TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4), min_df=2, sublinear_tf=True),
-)
+pattern = r"[^\W\d_]+|\d+|[^\w\s]|_"
+union = FeatureUnion([
+    ("words", TfidfVectorizer(token_pattern=pattern, sublinear_tf=True)),
+    ("pairs", TfidfVectorizer(token_pattern=pattern, ngram_range=(2, 2), sublinear_tf=True)),
+    ("characters", TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4), min_df=2, sublinear_tf=True)),
+], transformer_weights={"pairs": 0.7})
 x, z = union.fit_transform(train), union.transform(test)
 svm = LinearSVC(C=0.5, tol=1e-10, max_iter=1_000_000).fit(x, labels[:50])
 ridge = Ridge(alpha=0.7, solver="sparse_cg", tol=1e-12).fit(x, numbers)
