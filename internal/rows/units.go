@@ -16,7 +16,11 @@ func (s *Set) tokenize(rule *data.Rule) error {
 	d, f := s.settings, s.format
 	d.SourceUnits, d.TargetUnits = cmp.Or(d.SourceUnits, f.Usual), cmp.Or(d.TargetUnits, f.Usual)
 	if d.SourceUnits == "" {
-		d.SourceUnits = s.unitsOf(&s.Description.Source, 0, 2) // tokens that occur once become the unknown token
+		source := &s.Description.Source
+		d.SourceUnits = s.unitsOf(source, 0, 2) // tokens that occur once become the unknown token
+		if !f.AnswerUnits && d.SourceUnits != tokenizer.Tokens && s.knowsWords() {
+			d.SourceUnits, source.Unseen = tokenizer.Words, 0
+		}
 	}
 	if f.AnswerUnits && d.TargetUnits == "" {
 		d.TargetUnits = s.unitsOf(&s.Description.Answer, 1, 1)
@@ -72,28 +76,56 @@ func VocabSize(bytes int) int {
 // unitsOf returns units for the sources (field 0) or the answers (field 1). They are the units that guess returns for
 // the training rows, with one exception: tokens become byte pairs if more than one held-out row in twenty has an
 // unknown token, as in prose. Then o.Unseen is the share of these rows. A token is unknown if it occurs fewer than
-// least times in the training rows. Without validation rows, a hash holds out a tenth of the training rows.
+// least times in the training rows.
 func (s *Set) unitsOf(o *Side, field, least int) tokenizer.Units {
-	units, trains, held := guess(s.Train.fields(field)), s.Train, s.Validation
+	units := guess(s.Train.fields(field))
 	if units != tokenizer.Tokens {
 		return units
 	}
-	if held.Len() == 0 {
-		trains.numbers, held.table = nil, trains.table
-		for _, n := range s.Train.numbers {
-			part := &trains
-			if data.HeldOut(s.seed, trains.table.Field(int(n), 0), 0.1) {
-				part = &held
-			}
-			part.numbers = append(part.numbers, n)
-		}
-	}
+	trains, held := s.divided()
 	share := unknowns(held.fields(field), counted(trains.fields(field), strings.FieldsSeq), least)
 	if share <= 0.05 {
 		return units
 	}
 	o.Unseen = share
 	return tokenizer.BPE
+}
+
+// divided returns training rows and held-out rows. Without validation rows, a hash holds out a tenth of the training
+// rows.
+func (s *Set) divided() (trains, held Part) {
+	trains, held = s.Train, s.Validation
+	if held.Len() > 0 {
+		return trains, held
+	}
+	trains.numbers, held.table = nil, trains.table
+	for _, n := range s.Train.numbers {
+		part := &trains
+		if data.HeldOut(s.seed, trains.table.Field(int(n), 0), 0.1) {
+			part = &held
+		}
+		part.numbers = append(part.numbers, n)
+	}
+	return trains, held
+}
+
+// knowsWords reports whether words are good units for the sources of labels and numbers: sources have several words,
+// and two of three words in held-out rows occur more than once in the training rows. Of 20,000 short descriptions of
+// packages in 40 classes, a model without a baseline then gets 72 % right, with byte pairs 64 % and with characters 60
+// %, and words take a fraction of the time, because they are fewest.
+func (s *Set) knowsWords() bool {
+	trains, held := s.divided()
+	counts := counted(lowered(trains.fields(0)), text.Words)
+	words, known := 0, 0
+	for source := range lowered(held.fields(0)) {
+		for word := range text.Words(source) {
+			words++
+			if counts[word] > 1 {
+				known++
+			}
+		}
+	}
+	return words >= 2*held.Len() && 3*known >= 2*words
 }
 
 // unknowns returns the share of texts that have a token with a count below least.

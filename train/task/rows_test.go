@@ -73,7 +73,7 @@ func TestLookClassification(t *testing.T) {
 		fmt.Fprintf(&s, "%d,a text that is number %d,%s\n", i, i, []string{"a", "a", "b"}[i%3])
 	}
 	c := withFile(t, "classification", "texts.csv", s.String())
-	c.Data.Columns, c.Task.MaxLen = []string{"2", "3"}, 20
+	c.Data.Columns, c.Data.SourceUnits, c.Task.MaxLen = []string{"2", "3"}, tokenizer.Characters, 20
 	l := descriptionOf(made(t, c))
 	if l.Long == 0 || l.Rows != l.Trains+l.Validates {
 		t.Errorf("got %+v", l)

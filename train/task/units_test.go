@@ -30,15 +30,17 @@ func TestUnitsOfProse(t *testing.T) {
 		units          [2]tokenizer.Units
 		description    string
 	}{
-		{"prose", "classification", prose, label, nil, [2]tokenizer.Units{bpe}, "sources: bpe, because 100 % of the held-out sources have unknown words; vocabulary of "},
-		{"without validation", "classification", prose, label, func(c *Config) { c.Data.Validation = 0 }, [2]tokenizer.Units{bpe}, "because 100 % of the held-out sources"},
+		{"prose", "classification", prose, label, nil, [2]tokenizer.Units{words}, "sources: words; vocabulary of "},
+		{"without validation", "classification", prose, label, func(c *Config) { c.Data.Validation = 0 }, [2]tokenizer.Units{words}, "sources: words; "},
+		{"single words", "classification", func(i int) string { return strings.Repeat("x", 1+i) }, label, nil, [2]tokenizer.Units{tokenizer.Characters}, "sources: characters; "},
+		{"unknown words", "classification", func(i int) string { return fmt.Sprintf("%d b%d", 100+i, i) }, label, nil, [2]tokenizer.Units{tokenizer.Characters}, "sources: characters; "},
 		{"a validation file without unknown words", "classification", closed, label,
 			func(c *Config) { c.Data.ValidationFile = c.Data.File }, [2]tokenizer.Units{tokens}, "sources: tokens; "},
-		{"a validation file", "classification", closed, label,
+		{"a validation file", "seq2seq", closed, label,
 			func(c *Config) {
-				c.Data.ValidationFile = withFile(t, "classification", "valid.tsv", "K AH\ta\nT Q\tb\n").Data.File
+				c.Data.ValidationFile = withFile(t, "seq2seq", "valid.tsv", "K AH\ta\nT Q\tb\n").Data.File
 			},
-			[2]tokenizer.Units{bpe}, "because 50 % of the held-out sources"},
+			[2]tokenizer.Units{bpe, tokenizer.Characters}, "because 50 % of the held-out sources"},
 		{"both sides", "seq2seq", prose, prose, nil, [2]tokenizer.Units{bpe, bpe}, "answers: bpe, because 100 % of the held-out answers have unknown words; "},
 		{"one side", "seq2seq", prose, closed, nil, [2]tokenizer.Units{bpe, tokens}, "answers: tokens; "},
 		{"a closed vocabulary", "seq2seq", closed, closed, nil, [2]tokenizer.Units{tokens, tokens}, "sources: tokens; "},
