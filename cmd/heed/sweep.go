@@ -102,6 +102,9 @@ func (s *sweep) run(cmd *cobra.Command) error {
 			return err
 		}
 	}
+	if err := interrupted(cmd.Context(), cmd.Context().Err()); err != nil { // before making the folder
+		return err
+	}
 	if err := s.begin(); err != nil {
 		return err
 	}
