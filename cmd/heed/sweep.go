@@ -25,23 +25,6 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// A sweep is one call of heed sweep.
-type sweep struct {
-	sweepPlan
-	dir     string
-	workers int
-	runs    []*sweepRun
-}
-
-// A sweepRun is one of the runs of a sweep.
-type sweepRun struct {
-	dir      string
-	flags    []string // of heed train
-	varied   []string // those of the flags that differ between runs
-	config   task.Config
-	diverged bool // whether its last training ended with a loss that isn't finite
-}
-
 func newSweep() *cobra.Command {
 	s := sweep{sweepPlan: sweepPlan{Seed: 1}}
 	cmd := &cobra.Command{

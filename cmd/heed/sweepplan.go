@@ -269,3 +269,20 @@ func (s *sweep) begin() error {
 	}
 	return atomicfile.WriteFile(filepath.Join(s.dir, planFile), func(w io.Writer) error { _, err := w.Write(content); return err })
 }
+
+// A sweep is one call of heed sweep.
+type sweep struct {
+	sweepPlan
+	dir     string
+	workers int
+	runs    []*sweepRun
+}
+
+// A sweepRun is one of the runs of a sweep.
+type sweepRun struct {
+	dir      string
+	flags    []string // of heed train
+	varied   []string // those of the flags that differ between runs
+	config   task.Config
+	diverged bool // whether its last training ended with a loss that isn't finite
+}

@@ -71,9 +71,6 @@ const (
 	BPE Units = "bpe"
 )
 
-// unknownToken is the text of the unknown id, and its token in a file.
-const unknownToken = string(utf8.RuneError)
-
 // New learns a tokenizer from texts. The argument size limits the number of ids.
 //
 // For Characters, Tokens and Words, a size of 0 means the largest possible one, 2^20 ids. New keeps the most common

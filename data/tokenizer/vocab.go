@@ -157,3 +157,6 @@ func invalidAt(s string, i int, r rune) bool {
 	_, size := utf8.DecodeRuneInString(s[i:])
 	return size == 1
 }
+
+// unknownToken is the text of the unknown id, and its token in a file.
+const unknownToken = string(utf8.RuneError)

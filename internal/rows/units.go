@@ -111,8 +111,8 @@ func (s *Set) divided() (trains, held Part) {
 
 // knowsWords reports whether words are good units for the sources of labels and numbers: sources have several words,
 // and two of three words in held-out rows occur more than once in the training rows. Of 20,000 short descriptions of
-// packages in 40 classes, a model without a baseline then gets 72 % right, with byte pairs 64 % and with characters 60
-// %, and words take a fraction of the time, because they are fewest.
+// packages in 40 classes, a model without a baseline then gets 71 % right, and with byte pairs 68 %. Words also take
+// the least time, because they are fewest.
 func (s *Set) knowsWords() bool {
 	trains, held := s.divided()
 	counts := counted(lowered(trains.fields(0)), text.Words)

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train"
 )
 
@@ -164,19 +163,6 @@ func (r *Run) charts() []chart {
 		}
 	}
 	return charts
-}
-
-// spoken returns a metric's name in words: macro_f1 becomes macro F1, and recall[spam] becomes recall of spam.
-func spoken(name string) string {
-	name, class, ofClass := strings.Cut(name, "[")
-	name = strings.ReplaceAll(" "+text.EscapeExcept(strings.ReplaceAll(name, "_", " "), ""), " f1", " F1")[1:]
-	switch {
-	case ofClass:
-		name += " of " + className(strings.TrimSuffix(class, "]"))
-	case name == "r2":
-		return "R²"
-	}
-	return name
 }
 
 // capital returns a name as a title: exact_match becomes Exact match.

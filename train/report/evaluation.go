@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/heed-go/heed/internal/text"
-	"github.com/heed-go/heed/train/score"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -19,12 +17,6 @@ type evaluation struct {
 	Tiles []tile
 	answers
 }
-
-// Limits for the page of an evaluation.
-const (
-	listedMistakes = 160 // of all classes together
-	listedClasses  = 400
-)
 
 // WriteEvaluation writes a page about all answers of a report, such as the answers to a test file: the scores, the
 // scores of each class, mistakes of every class and, for models that classify whole inputs, what each word did to a
@@ -63,28 +55,4 @@ func scored(s task.Scores, r *task.Report) (lead string, tiles []tile) {
 		lead = "Beyond the model: " + beyond
 	}
 	return lead, tiles
-}
-
-// mistakes are wrong answers under a heading.
-type mistakes struct {
-	Title    string
-	Examples []example
-}
-
-// byClass divides wrong answers, in their order, by their right class, and returns the classes with the most mistakes
-// first.
-func byClass(classes []score.ClassScore, wrong []task.Judged) (groups [][]task.Judged, titles []string) {
-	found := map[string][]task.Judged{}
-	for _, j := range wrong {
-		found[j.References[0]] = append(found[j.References[0]], j)
-	}
-	order := slices.Clone(classes)
-	slices.SortStableFunc(order, func(a, b score.ClassScore) int { return len(found[b.Class]) - len(found[a.Class]) })
-	for _, c := range order {
-		if js := found[c.Class]; js != nil {
-			groups = append(groups, js)
-			titles = append(titles, fmt.Sprintf("%s: %d of %s wrong", className(c.Class), len(js), text.Count(c.Rows, "row")))
-		}
-	}
-	return groups, titles
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"html/template"
 	"math"
 	"slices"
 	"strings"
@@ -355,13 +356,58 @@ func scoresOf(classes []score.ClassScore, limit int) []score.ClassScore {
 	return classes
 }
 
-// className returns the name of a class for a table: "(none)" if it is empty, and cut if it is long.
-func className(class string) string {
-	if class == "" {
-		return "(none)"
-	}
-	if r := []rune(class); len(r) > 24 {
-		class = string(r[:23]) + "…"
-	}
-	return text.EscapeExcept(class, "")
+// answers is the data of the template answers.
+type answers struct {
+	*task.Task
+	Private  bool
+	whole    bool   // whether the page is about all answers of an evaluation
+	Smoothed string // what label smoothing does to confidences; empty if there is none
+
+	Report    *task.Report
+	Some      bool // the Report has only some of the examples
+	Wrong     []mistakes
+	Unlisted  int // number of classes whose mistakes aren't in Wrong
+	Right     []example
+	Whys      []why // explanations of examples in Wrong and Right
+	Confusion *confusion
+	Binary    *binary            // for two labels
+	Classes   []score.ClassScore // for the page of an evaluation
+	Entities  []score.ClassScore // by type, and of all types; nil if the tags have no entities
+	Lengths   []length
+	Scatter   *scatter  // for numbers
+	Far       []distant // for numbers
+	Sample    string
+
+	Attended  string        // the input and its answer
+	Attention template.HTML // attention of the model in this answer; empty if there is none
 }
+
+// mistakes are wrong answers under a heading.
+type mistakes struct {
+	Title    string
+	Examples []example
+}
+
+// byClass divides wrong answers, in their order, by their right class, and returns the classes with the most mistakes
+// first.
+func byClass(classes []score.ClassScore, wrong []task.Judged) (groups [][]task.Judged, titles []string) {
+	found := map[string][]task.Judged{}
+	for _, j := range wrong {
+		found[j.References[0]] = append(found[j.References[0]], j)
+	}
+	order := slices.Clone(classes)
+	slices.SortStableFunc(order, func(a, b score.ClassScore) int { return len(found[b.Class]) - len(found[a.Class]) })
+	for _, c := range order {
+		if js := found[c.Class]; js != nil {
+			groups = append(groups, js)
+			titles = append(titles, fmt.Sprintf("%s: %d of %s wrong", className(c.Class), len(js), text.Count(c.Rows, "row")))
+		}
+	}
+	return groups, titles
+}
+
+// Limits for the page of an evaluation.
+const (
+	listedMistakes = 160 // of all classes together
+	listedClasses  = 400
+)

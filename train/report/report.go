@@ -292,3 +292,27 @@ func count(n int) string {
 	}
 	return fmt.Sprint(n)
 }
+
+// spoken returns a metric's name in words: macro_f1 becomes macro F1, and recall[spam] becomes recall of spam.
+func spoken(name string) string {
+	name, class, ofClass := strings.Cut(name, "[")
+	name = strings.ReplaceAll(" "+text.EscapeExcept(strings.ReplaceAll(name, "_", " "), ""), " f1", " F1")[1:]
+	switch {
+	case ofClass:
+		name += " of " + className(strings.TrimSuffix(class, "]"))
+	case name == "r2":
+		return "R²"
+	}
+	return name
+}
+
+// className returns the name of a class for a table: "(none)" if it is empty, and cut if it is long.
+func className(class string) string {
+	if class == "" {
+		return "(none)"
+	}
+	if r := []rune(class); len(r) > 24 {
+		class = string(r[:23]) + "…"
+	}
+	return text.EscapeExcept(class, "")
+}

@@ -16,7 +16,6 @@ import (
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers/decode"
 	"github.com/heed-go/heed/train"
-	"github.com/heed-go/heed/train/score"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -24,9 +23,6 @@ import (
 var hidden = []string{
 	"format", "task.alphabet", "task.classes", "task.example", "data.sha256", "data.validation_sha256", "data.tokenizers_sha256", "from.sha256",
 }
-
-// paths lists settings of a task that private pages leave out.
-var paths = []string{"data.file", "data.more_files", "data.target_file", "data.validation_file", "data.validation_target_file", "from.dir"}
 
 // FromTask returns the Run of a task's run folder. The argument t is the folder's content, as read by task.ReadRun.
 func FromTask(dir string, t *task.Run) *Run {
@@ -96,32 +92,6 @@ func learned(t *task.Run, best train.Check) string {
 		learned += fmt.Sprintf(". %s of the validation %s are %s%s", percent(score), k.Unit, k.Right, beside)
 	}
 	return learned
-}
-
-// answers is the data of the template answers.
-type answers struct {
-	*task.Task
-	Private  bool
-	whole    bool   // whether the page is about all answers of an evaluation
-	Smoothed string // what label smoothing does to confidences; empty if there is none
-
-	Report    *task.Report
-	Some      bool // the Report has only some of the examples
-	Wrong     []mistakes
-	Unlisted  int // number of classes whose mistakes aren't in Wrong
-	Right     []example
-	Whys      []why // explanations of examples in Wrong and Right
-	Confusion *confusion
-	Binary    *binary            // for two labels
-	Classes   []score.ClassScore // for the page of an evaluation
-	Entities  []score.ClassScore // by type, and of all types; nil if the tags have no entities
-	Lengths   []length
-	Scatter   *scatter  // for numbers
-	Far       []distant // for numbers
-	Sample    string
-
-	Attended  string        // the input and its answer
-	Attention template.HTML // attention of the model in this answer; empty if there is none
 }
 
 // AddAnswers lets the model answer validation examples, and adds to the page: right and wrong answers, a text written

@@ -149,7 +149,7 @@ func (classification) rows(c *Config, s *rows.Set) error {
 	return nil
 }
 
-func (classification) fitLinear(ctx context.Context, c *Config, s *rowSet) (*linear.Model, []float32, error) {
+func (classification) fitLinear(ctx context.Context, c *Config, coder data.Coder, s *rows.Set) (*linear.Model, []float32, error) {
 	numbers := map[string]int{}
 	for i, class := range c.Task.Classes {
 		numbers[class] = i
@@ -160,7 +160,7 @@ func (classification) fitLinear(ctx context.Context, c *Config, s *rowSet) (*lin
 		}
 		return labels
 	}
-	return s.fitClasses(ctx, c, labels(s.Train), labels(s.Validation))
+	return c.fitClasses(ctx, coder, s, labels(s.Train), labels(s.Validation))
 }
 
 func (classification) network(m *Model) (network, error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/heed-go/heed/internal/linear"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/table"
+	"github.com/heed-go/heed/train/score"
 )
 
 // A Kind describes the tasks of one kind: what their models can do, and the words for their results.
@@ -75,7 +76,7 @@ type kind interface {
 
 	// fitLinear fits a linear model of the rows, if the Kind is linear. It returns the model, and its out-of-fold
 	// scores of the training rows.
-	fitLinear(ctx context.Context, c *Config, s *rowSet) (m *linear.Model, held []float32, err error)
+	fitLinear(ctx context.Context, c *Config, coder data.Coder, s *rows.Set) (m *linear.Model, held []float32, err error)
 
 	answered(scores []float32, classes int) choice // the answer of a linear model with these scores of a source
 	values(r *Report) map[string]float64           // the values of a report, by the names of the kind's metrics
@@ -152,7 +153,7 @@ func (common) metrics(*Config) metrics         { return metrics{accuracy} }
 func (k common) write(r *Report, w io.Writer)  { r.writeClasses(w, k.Unit) }
 func (common) scores(r *Report, s *Scores)     { r.classScores(s) }
 
-func (common) fitLinear(context.Context, *Config, *rowSet) (*linear.Model, []float32, error) {
+func (common) fitLinear(context.Context, *Config, data.Coder, *rows.Set) (*linear.Model, []float32, error) {
 	return nil, nil, errors.New("the kind has no linear model")
 }
 
@@ -181,4 +182,24 @@ func (common) details(j Judged) (names, values []string) {
 		logProb = fmt.Sprintf("%.4f", math.Round(1e4*j.Answer.LogProb)/1e4+0) // never -0.0000
 	}
 	return []string{"right", "edits", "log_prob"}, []string{strconv.FormatBool(j.Right), strconv.Itoa(j.Edits), logProb}
+}
+
+// entityTags returns the text of each tag of a file. It returns nil if the tags aren't made for entities: see
+// score.Entities.
+func entityTags(c *Config) []string {
+	if !c.fromRows() || c.Task.Target == nil {
+		return nil
+	}
+	tags := make([]string, c.Task.Target.Len())
+	var found score.Entities
+	for id := range tags {
+		tags[id], _ = c.Task.Target.Decode([]int{id})
+		if id != c.Task.Target.Unknown() {
+			found.Add(nil, tags[id:id+1])
+		}
+	}
+	if found.Others > 0 || found.Total().Rows == 0 {
+		return nil
+	}
+	return tags
 }

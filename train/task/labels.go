@@ -102,36 +102,6 @@ func (s *rowSet) countClasses(c *Config, begins bool) {
 	}
 }
 
-// MostFrequent returns the label or tag that most training rows of a file have, and the validation value that a metric,
-// such as accuracy or recall[fraud], has if it is always answered. It reports whether the value is known.
-func (t *Task) MostFrequent(metric string) (label string, value float64, known bool) {
-	s, ok := t.set.(*rowSet)
-	if !ok || s.names == nil || s.total == 0 {
-		return "", 0, false
-	}
-	label, right, total := s.names[s.best], float64(s.validates[s.best]), float64(s.total)
-	share, f1, labels := right/total, 2*right/(total+right), 0 // labels with answers or rows
-	for i, n := range s.validates {
-		if n > 0 || i == s.best {
-			labels++
-		}
-	}
-	name, class, ofClass := ofClass(metric)
-	switch {
-	case metric == "accuracy":
-		return label, share, true
-	case metric == "macro_f1":
-		return label, f1 / float64(labels), true
-	case !ofClass:
-		return label, 0, false
-	case name == "average_precision": // all rows are alike
-		return label, float64(s.validates[slices.Index(s.names, class)]) / total, true
-	case class != label || right == 0:
-		return label, 0, true
-	}
-	return label, map[string]float64{"precision": share, "recall": 1, "f1": f1}[name], true
-}
-
 // fewRows is the number of validation rows below which a description warns that the scores of a label are rough. With
 // 20 rows, the standard error of a recall of 80 % is 9 points.
 const fewRows = 20

@@ -2,7 +2,6 @@ package task
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -10,8 +9,6 @@ import (
 	"github.com/heed-go/heed/internal/choices"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/text"
-	"github.com/heed-go/heed/layers"
-	"github.com/heed-go/heed/train/optim"
 )
 
 // named lists choices by name, each with a line of help.
@@ -28,32 +25,6 @@ type metric struct {
 
 // accuracy is the metric that classifiers have.
 var accuracy = choices.Entry[metric]{Name: "accuracy", About: "share of right answers", Value: metric{share: true}}
-
-// monitored lists the values that early stopping may monitor: the loss and the metrics, training before validation. If
-// c is nil, it lists the values of all tasks.
-func monitored(c *Config) (values named) {
-	var computed metrics
-	for _, k := range everyKind {
-		if c == nil {
-			computed = append(computed, k.metrics(&Config{Data: data.Settings{File: "any"}, Task: data.Rule{Kind: k.about().Name}})...)
-		}
-	}
-	if c != nil {
-		computed = kindOf(c.Task.Kind).metrics(c)
-	}
-	for _, part := range [][2]string{{"train_", " in training, since the last check"}, {"val_", " in validation"}} {
-		if c != nil && c.Data.Validation == 0 && part[0] == "val_" {
-			break
-		}
-		values = append(values, choices.Entry[struct{}]{Name: part[0] + "loss", About: "mean loss" + part[1]})
-		for _, m := range computed {
-			if _, listed := values.Get(part[0] + m.Name); !listed {
-				values = append(values, choices.Entry[struct{}]{Name: part[0] + m.Name, About: m.About + part[1]})
-			}
-		}
-	}
-	return values
-}
 
 // classMetrics has the names of the metrics of one label of a file: see train.ClassMetrics. The metric of the label
 // fraud is called recall[fraud].
@@ -113,23 +84,11 @@ func (c *Config) direct() {
 	}
 }
 
-// Choices returns the tables that flags of the command heed choose from, by the names of the flags.
-func Choices() map[string]choices.Choice {
-	var losses named
-	for _, k := range everyKind {
-		losses = append(losses, k.about().losses...)
+// spoken returns a metric's name in words.
+func spoken(metric string) string {
+	name, class, ofClass := ofClass(metric)
+	if name = strings.ReplaceAll(name, "_", " "); ofClass {
+		name += " of " + class
 	}
-	table := map[string]choices.Choice{"monitor": choiceOf(monitored(nil)), "loss": choiceOf(losses)}
-	maps.Copy(table, layers.Choices())
-	maps.Copy(table, optim.Choices())
-	return table
-}
-
-// choiceOf returns a choice of names. Config.check checks the name.
-func choiceOf(names named) choices.Choice {
-	return choices.Choice{
-		All:   names.All(),
-		Parse: func(text string) (any, error) { return text, nil },
-		Text:  func(v any) string { return v.(string) },
-	}
+	return name
 }

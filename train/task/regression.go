@@ -97,7 +97,7 @@ func (regression) metrics(*Config) metrics {
 }
 
 // fitLinear fits numbers that are standardised by the rule's Mean and Scale.
-func (regression) fitLinear(ctx context.Context, c *Config, s *rowSet) (*linear.Model, []float32, error) {
+func (regression) fitLinear(ctx context.Context, c *Config, coder data.Coder, s *rows.Set) (*linear.Model, []float32, error) {
 	numbers := func(p rows.Part) (numbers []float64) {
 		for answer := range p.Answers() {
 			x, _ := text.Number(answer) // the function row has checked it

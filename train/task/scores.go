@@ -1,6 +1,7 @@
 package task
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/heed-go/heed/data"
@@ -92,4 +93,39 @@ func (r *Report) classScores(s *Scores) {
 	macro := r.Classes.Macro()
 	s.share(macro.Right, macro.Rows)
 	s.Macro, s.Classes = &macro, r.Classes.Classes()
+}
+
+// A Score tells how good a model is on the validation examples.
+type Score struct {
+	Loss         float64 // mean loss; for kinds that choose among ids: cross-entropy, in nats
+	Name         string  // name of the kind's metric for Value, such as "accuracy"
+	Value        float64 // if answers are right or wrong: Right as a share of Total
+	Right, Total int     // right answers, if there are any, and all answers; for text: characters or tokens; for tagging from a file: tags
+	Characters   int     // for text in tokens: number of characters in the Total tokens; otherwise 0
+
+	share       bool   // whether the Value is a share
+	unit, right string // words of the Kind
+	others      string // the other metrics, in words
+	monitored   string // for labels and tags: the monitored metric if it isn't the score, and the values of the most frequent one, in words
+}
+
+// perCharacter returns the loss per character, which is comparable between models with different tokenizers. Without
+// Characters it is the Loss.
+func (s Score) perCharacter() float64 {
+	if s.Characters == 0 {
+		return s.Loss
+	}
+	return s.Loss * float64(s.Total) / float64(s.Characters)
+}
+
+// String returns the score in words.
+func (s Score) String() string {
+	loss := fmt.Sprintf("Val=%.6f", s.Loss)
+	if s.Characters > 0 {
+		loss += fmt.Sprintf(" per token, %.6f per character", s.perCharacter())
+	}
+	if s.share {
+		return fmt.Sprintf("%s, %s %.4f (%d of %d %s %s)%s", loss, spoken(s.Name), s.Value, s.Right, s.Total, s.unit, s.right, s.monitored)
+	}
+	return fmt.Sprintf("%s, %s %.4f%s (%d %s)", loss, spoken(s.Name), s.Value, s.others, s.Total, s.unit)
 }

@@ -138,8 +138,8 @@ func (m *Model) tokenTags(a *Answer) {
 	}
 }
 
-func (tagging) fitLinear(ctx context.Context, c *Config, s *rowSet) (*linear.Model, []float32, error) {
-	_, target := s.coder.Tokenizers()
+func (tagging) fitLinear(ctx context.Context, c *Config, coder data.Coder, s *rows.Set) (*linear.Model, []float32, error) {
+	_, target := coder.Tokenizers()
 	tags := func(p rows.Part) (tags []int, err error) {
 		for answer := range p.Answers() {
 			ids, err := target.Encode(answer)
@@ -155,7 +155,7 @@ func (tagging) fitLinear(ctx context.Context, c *Config, s *rowSet) (*linear.Mod
 	if err := cmp.Or(err1, err2); err != nil {
 		return nil, nil, err
 	}
-	return s.fitClasses(ctx, c, trained, validated)
+	return c.fitClasses(ctx, coder, s, trained, validated)
 }
 
 func (tagging) values(r *Report) map[string]float64 {
@@ -221,26 +221,6 @@ func (tagging) metrics(c *Config) metrics {
 		return metrics{accuracy}
 	}
 	return metrics{accuracy, {Name: "entity_f1", About: "F1 score of entities in the tags of a file, such as B-PER and I-PER"}}
-}
-
-// entityTags returns the text of each tag of a file. It returns nil if the tags aren't made for entities: see
-// score.Entities.
-func entityTags(c *Config) []string {
-	if !c.fromRows() || c.Task.Target == nil {
-		return nil
-	}
-	tags := make([]string, c.Task.Target.Len())
-	var found score.Entities
-	for id := range tags {
-		tags[id], _ = c.Task.Target.Decode([]int{id})
-		if id != c.Task.Target.Unknown() {
-			found.Add(nil, tags[id:id+1])
-		}
-	}
-	if found.Others > 0 || found.Total().Rows == 0 {
-		return nil
-	}
-	return tags
 }
 
 // entityF1 returns the F1 score of score.Entities as a metric. The argument tags has the text of each id.

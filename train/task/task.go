@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	G "gorgonia.org/gorgonia"
@@ -142,50 +143,6 @@ func (t *Task) Problem() train.Problem {
 	}
 }
 
-// A Score tells how good a model is on the validation examples.
-type Score struct {
-	Loss         float64 // mean loss; for kinds that choose among ids: cross-entropy, in nats
-	Name         string  // name of the kind's metric for Value, such as "accuracy"
-	Value        float64 // if answers are right or wrong: Right as a share of Total
-	Right, Total int     // right answers, if there are any, and all answers; for text: characters or tokens; for tagging from a file: tags
-	Characters   int     // for text in tokens: number of characters in the Total tokens; otherwise 0
-
-	share       bool   // whether the Value is a share
-	unit, right string // words of the Kind
-	others      string // the other metrics, in words
-	monitored   string // for labels and tags: the monitored metric if it isn't the score, and the values of the most frequent one, in words
-}
-
-// perCharacter returns the loss per character, which is comparable between models with different tokenizers. Without
-// Characters it is the Loss.
-func (s Score) perCharacter() float64 {
-	if s.Characters == 0 {
-		return s.Loss
-	}
-	return s.Loss * float64(s.Total) / float64(s.Characters)
-}
-
-// String returns the score in words.
-func (s Score) String() string {
-	loss := fmt.Sprintf("Val=%.6f", s.Loss)
-	if s.Characters > 0 {
-		loss += fmt.Sprintf(" per token, %.6f per character", s.perCharacter())
-	}
-	if s.share {
-		return fmt.Sprintf("%s, %s %.4f (%d of %d %s %s)%s", loss, spoken(s.Name), s.Value, s.Right, s.Total, s.unit, s.right, s.monitored)
-	}
-	return fmt.Sprintf("%s, %s %.4f%s (%d %s)", loss, spoken(s.Name), s.Value, s.others, s.Total, s.unit)
-}
-
-// spoken returns a metric's name in words.
-func spoken(metric string) string {
-	name, class, ofClass := ofClass(metric)
-	if name = strings.ReplaceAll(name, "_", " "); ofClass {
-		name += " of " + class
-	}
-	return name
-}
-
 // Evaluate scores the model with its present parameters on the validation examples.
 func (t *Task) Evaluate(ctx context.Context) (Score, error) {
 	values, err := train.Evaluate(ctx, t.Problem())
@@ -226,4 +183,34 @@ func (t *Task) score(loss float64, values map[string]float64) Score {
 		s.Characters = set.characters
 	}
 	return s
+}
+
+// MostFrequent returns the label or tag that most training rows of a file have, and the validation value that a metric,
+// such as accuracy or recall[fraud], has if it is always answered. It reports whether the value is known.
+func (t *Task) MostFrequent(metric string) (label string, value float64, known bool) {
+	s, ok := t.set.(*rowSet)
+	if !ok || s.names == nil || s.total == 0 {
+		return "", 0, false
+	}
+	label, right, total := s.names[s.best], float64(s.validates[s.best]), float64(s.total)
+	share, f1, labels := right/total, 2*right/(total+right), 0 // labels with answers or rows
+	for i, n := range s.validates {
+		if n > 0 || i == s.best {
+			labels++
+		}
+	}
+	name, class, ofClass := ofClass(metric)
+	switch {
+	case metric == "accuracy":
+		return label, share, true
+	case metric == "macro_f1":
+		return label, f1 / float64(labels), true
+	case !ofClass:
+		return label, 0, false
+	case name == "average_precision": // all rows are alike
+		return label, float64(s.validates[slices.Index(s.names, class)]) / total, true
+	case class != label || right == 0:
+		return label, 0, true
+	}
+	return label, map[string]float64{"precision": share, "recall": 1, "f1": f1}[name], true
 }

@@ -1,0 +1,168 @@
+package task
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"runtime"
+	"strings"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/linear"
+	"github.com/heed-go/heed/internal/runfolder"
+	"github.com/heed-go/heed/train"
+)
+
+// FitBaseline fits the simple model that the task's model is compared with, and from which it starts if the
+// configuration is Wide. If the task has none, FitBaseline does nothing. Train fits the baseline itself. Call
+// FitBaseline before you pass the task's Problem to another function.
+func (t *Task) FitBaseline(ctx context.Context) error {
+	s, ok := t.set.(*rowSet)
+	if !ok || !t.Config.hasBaseline() || t.baseline != nil {
+		return nil
+	}
+	fitted, held, err := kindOf(t.Config.Task.Kind).fitLinear(ctx, &t.Config, t.coder, s.Set)
+	if errors.Is(err, linear.ErrTooLarge) { // then the configuration isn't Wide
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	t.baseline = &baseline{Model: fitted, held: held}
+	t.baseline.values, err = t.baselineValues(s.Validation.Examples())
+	return err
+}
+
+// baselineValues returns the values of the baseline on examples, by the names of the kind's metrics. They are nil if
+// there is no baseline.
+func (m *Model) baselineValues(examples []data.Example) (map[string]float64, error) {
+	if m.baseline == nil || len(examples) == 0 {
+		return nil, nil
+	}
+	kind := kindOf(m.Config.Task.Kind)
+	r := &Report{kind: kind}
+	r.gather(examples)
+	scores := m.scoresOf(linear.Rows{N: len(r.Judged), Text: func(i int) string { return r.Judged[i].Source }})
+	for i := range r.Judged {
+		j := &r.Judged[i]
+		var err error
+		if j.Answer.Text, j.Answer.Number, err = m.network.answer(kind.answered(scores.of(i), m.layout.Classes)); err != nil {
+			return nil, err
+		}
+		m.judge(r, j)
+	}
+	return kind.values(r), nil
+}
+
+// scoresOf returns the baseline's scores of sources. Without a baseline, they are zero.
+func (m *Model) scoresOf(sources linear.Rows) rowScores {
+	texts, starts := m.Config.linearTexts(m.coder, sources)
+	s := rowScores{starts: starts, classes: m.layout.Classes}
+	if m.baseline == nil {
+		s.values = make([]float32, texts.N*s.classes)
+	} else {
+		s.values = m.baseline.ScoresOf(texts, runtime.GOMAXPROCS(0))
+	}
+	return s
+}
+
+// takeBaseline lets the first process read the folder's baseline, or fit and write it. The other processes get a copy.
+func (t *Task) takeBaseline(ctx context.Context, w *runfolder.Writer, group train.Group, log io.Writer) error {
+	if !t.Config.hasBaseline() {
+		return nil
+	}
+	var content []byte
+	var err error
+	if w != nil {
+		content, err = t.firstBaseline(ctx, w, group)
+	}
+	if content, err = train.Broadcast(group, content, err); err != nil {
+		return err
+	}
+	if w == nil && len(content) > 0 {
+		if t.baseline, err = t.Config.readBaseline(bytes.NewReader(content), int64(len(content)), true); err != nil {
+			err = fmt.Errorf("process %d of the Group and process 0 have different settings or data: the baseline of process 0: %w", group.Rank(), err)
+		}
+	}
+	if _, err := train.Broadcast(group, nil, err); err != nil {
+		return err
+	}
+	if t.baseline != nil {
+		io.WriteString(log, baselineText(kindOf(t.Config.Task.Kind).metrics(&t.Config), t.baseline.values))
+	}
+	return nil
+}
+
+// firstBaseline sets the task's baseline in the first process, and returns the content of its file for the others.
+func (t *Task) firstBaseline(ctx context.Context, w *runfolder.Writer, group train.Group) (content []byte, err error) {
+	t.baseline, err = t.Config.openBaseline(w.Folder, true)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = t.FitBaseline(ctx); err == nil && t.baseline != nil {
+			err = w.WriteBaseline(t.Config.id(), t.baseline.tensors(), t.baseline.metadata())
+		}
+	}
+	if err == nil && group != nil && t.baseline != nil {
+		content, err = w.Read(runfolder.BaselineFile, math.MaxInt64)
+	}
+	return content, err
+}
+
+// scores returns the scores of the training rows and of the validation rows, if the Config is Wide.
+func (t *Task) scores() (trained, validated rowScores) {
+	s, ok := t.set.(*rowSet)
+	if !ok || !t.Config.Wide {
+		return trained, validated
+	}
+	validated = t.scoresOf(linearRows(s.Validation))
+	if t.baseline == nil {
+		return t.scoresOf(linearRows(s.Train)), validated
+	}
+	_, starts := t.Config.linearTexts(t.coder, linearRows(s.Train))
+	return rowScores{t.baseline.held, starts, t.layout.Classes}, validated
+}
+
+// clearHead makes the layers of the model compute 0.
+func (m *Model) clearHead() {
+	for _, name := range []string{"head.weight", "head.bias"} {
+		if p := m.Params.Get(name); p != nil {
+			p.Value.Zero()
+		}
+	}
+}
+
+// keepBaseline makes the model of a finished training answer as its baseline, if no check was better, and writes this
+// to the summary. Few checks are better by chance alone: the score of a check must be better by more than one standard
+// error of the difference between two models that answer one row in twenty differently.
+func (t *Task) keepBaseline(ctx context.Context, s *Summary) error {
+	if !t.Config.Wide || t.baseline == nil || s.Unfinished || !s.Best.Validated || t.Config.Training.Stopping.KeepLast {
+		return nil
+	}
+	k := t.Config.Kind()
+	name := strings.TrimPrefix(t.Config.Training.Stopping.Monitor, "val_")
+	if _, ok := t.baseline.values[name]; !ok {
+		name = k.Score
+	}
+	better := s.Best.Metrics["val_"+name] - t.baseline.values[name]
+	if metric, _ := kindOf(k.Name).metrics(&t.Config).Get(name); metric.lower {
+		better = -better
+	}
+	margin := 0.0
+	if k.Classes {
+		margin = math.Sqrt(0.05 / float64(t.set.judged()))
+	}
+	if better > margin {
+		return nil
+	}
+	t.clearHead()
+	score, err := t.Evaluate(ctx)
+	if err != nil {
+		return err
+	}
+	s.KeptBaseline, s.Score = true, score
+	s.ValLoss, s.ValScore = &s.Score.Loss, &s.Score.Value
+	return nil
+}
