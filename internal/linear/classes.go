@@ -3,12 +3,16 @@ package linear
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 )
 
 // lanes is the number of classes that are fitted side by side. Blocks of classes are fitted in parallel. It is a
 // constant, so results don't depend on the number of goroutines.
 const lanes = 8
+
+// usualConstant is the constant C that is best for most files: see docs/results.md.
+const usualConstant = 0.4
 
 type vec = [lanes]float32
 
@@ -37,7 +41,7 @@ func FitClasses(ctx context.Context, train Rows, labels []int, classes int, vali
 		return nil, nil, err
 	}
 	if len(p.options.constants) == 0 {
-		p.options.constants = []float64{0.2, 0.4, 1.6}
+		p.options.constants = []float64{0.2, usualConstant, 1.6}
 	}
 	s := &classFit{problem: p, classes: classes, labels: pick(labels, p.order), blocks: (classes + lanes - 1) / lanes}
 	weights, err := s.fit(ctx, validationLabels)
@@ -109,7 +113,13 @@ func (f *classFit) fit(ctx context.Context, validationLabels []int) ([]float32, 
 			}
 			quality = qualityOf(held, f.classes, f.labels)
 		}
-		if quality <= best {
+		// A difference within one standard error, if one answer in twenty differs, is chance. It doesn't move the choice
+		// away from the usual constant.
+		margin := math.Sqrt(0.05 / float64(max(1, f.judged())))
+		if c > usualConstant {
+			margin = -margin
+		}
+		if quality+margin <= best {
 			break // larger constants fit the training rows even more closely
 		}
 		best, chosen, f.held = quality, c, held
@@ -122,6 +132,14 @@ func (f *classFit) fit(ctx context.Context, validationLabels []int) ([]float32, 
 	var err error
 	f.held, err = f.holdOut(ctx, chosen)
 	return bestWeights, err
+}
+
+// judged returns the number of rows that the quality of a constant is measured on.
+func (f *classFit) judged() int {
+	if f.validation.N > 0 {
+		return f.validation.N
+	}
+	return f.x.rows()
 }
 
 // holdOut returns the scores of each row from a model that is fitted to the rows of other folds.
