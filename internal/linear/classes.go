@@ -113,8 +113,8 @@ func (f *classFit) fit(ctx context.Context, validationLabels []int) ([]float32, 
 			}
 			quality = qualityOf(held, f.classes, f.labels)
 		}
-		// A difference within one standard error, if one answer in twenty differs, is chance. It doesn't move the choice
-		// away from the usual constant.
+		// A difference within one standard error, if one answer in twenty differs, is chance. It doesn't move the
+		// choice away from the usual constant.
 		margin := math.Sqrt(0.05 / float64(max(1, f.judged())))
 		if c > usualConstant {
 			margin = -margin

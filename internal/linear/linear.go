@@ -82,10 +82,14 @@ func Fits(rows, outputs int) bool {
 	return rows <= maxHeld/outputs && outputs <= maxWeights/(1+extras(true))
 }
 
-// Scale multiplies all scores of the model by a factor.
-func (m *Model) Scale(by float32) {
+// Scale multiplies all scores of the model by a factor, and then adds a number to them.
+func (m *Model) Scale(by, plus float32) {
 	for i := range m.weights {
 		m.weights[i] *= by
+	}
+	intercepts := m.weights[len(m.weights)-m.outputs:]
+	for i := range intercepts {
+		intercepts[i] += plus
 	}
 }
 

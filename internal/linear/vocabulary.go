@@ -17,6 +17,8 @@ type vocabulary struct {
 	hashes []uint64
 	idf    []float32 // of each hash
 
+	rarest float64 // the greatest idf
+
 	// Hashes spread evenly within a group. So firsts[h >> shift] is close to the place of h in hashes.
 	firsts []uint32
 	shift  int
@@ -123,6 +125,9 @@ func newVocabulary(ctx context.Context, rows Rows, order []int, outputs int, o O
 
 // makeTable makes the table for find.
 func (v *vocabulary) makeTable() {
+	for _, idf := range v.idf {
+		v.rarest = max(v.rarest, float64(idf))
+	}
 	v.shift = 64
 	for v.shift > groupShift-1 || 1<<(64-v.shift) < 4*len(v.hashes) {
 		v.shift--
@@ -159,6 +164,10 @@ func (v *vocabulary) vector(s *scratch, text string) ([]uint32, []float32) {
 				x := (1 + math.Log(float64(grams[0].count))) * float64(v.idf[feature])
 				sum += float64(x * x)
 				s.index, s.value = append(s.index, feature), append(s.value, float32(x))
+			} else if group%kinds != characters {
+				// A training row is divided by a norm that counts its unique n-grams too.
+				x := (1 + math.Log(float64(grams[0].count))) * v.rarest
+				sum += float64(x * x)
 			}
 			grams = grams[1:]
 		}

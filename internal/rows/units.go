@@ -125,7 +125,7 @@ func (s *Set) knowsWords() bool {
 			}
 		}
 	}
-	return words >= 2*held.Len() && 3*known >= 2*words
+	return words > 0 && words >= 2*held.Len() && 3*known >= 2*words
 }
 
 // unknowns returns the share of texts that have a token with a count below least.

@@ -55,7 +55,7 @@ func (v *answers) judge(ctx context.Context) error {
 		return nil
 	}
 	some := spread(examples, v.Config.Kind().Sequences)
-	if v.twoLabels() && len(examples) <= judgedLabels { // a rare label has too few rows in a sample
+	if v.twoLabels() && !v.Config.Drawn() && len(examples) <= judgedLabels { // a rare label has too few rows in a sample
 		some = examples
 	}
 	r, err := v.Model.Judge(ctx, some, task.PredictOptions{})

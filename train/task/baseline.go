@@ -77,7 +77,7 @@ func (c *Config) fitClasses(ctx context.Context, coder data.Coder, s *rows.Set, 
 		return nil, nil, err
 	}
 	scale := bestScale(held, trained, classes)
-	m.Scale(scale)
+	m.Scale(scale, 0)
 	for i := range held {
 		held[i] *= scale
 	}

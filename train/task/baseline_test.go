@@ -38,7 +38,7 @@ func TestWideBeginsWithTheBaseline(t *testing.T) {
 			t.Fatal(err)
 		}
 		s, values := evaluated(t, task), task.baseline.values
-		if len(values) == 0 || math.Abs(s.Value-values[s.Name]) > 1e-6 {
+		if len(values) == 0 || math.Abs(s.Value-values[s.Name]) > 1e-5 {
 			t.Errorf("the model has %s %v, and the baseline %v", s.Name, s.Value, values)
 		}
 		rows := task.set.(*rowSet)
@@ -204,5 +204,21 @@ func TestBesideBaseline(t *testing.T) {
 	}
 	if got := (&Summary{}).BesideBaseline(); got != "" {
 		t.Errorf("without a baseline, got %q", got)
+	}
+}
+
+func TestLine(t *testing.T) {
+	for _, test := range []struct {
+		x        []float32
+		y        []float64
+		by, plus float32
+	}{
+		{[]float32{1, 2, 3}, []float64{5, 7, 9}, 2, 3},
+		{[]float32{1, 2, 3}, []float64{9, 7, 5}, 0, 7}, // a falling line would turn the model's answers around
+		{[]float32{4, 4}, []float64{1, 2}, 0, 1.5},
+	} {
+		if by, plus := line(test.x, test.y); math.Abs(float64(by-test.by)) > 1e-6 || math.Abs(float64(plus-test.plus)) > 1e-6 {
+			t.Errorf("the line through %v and %v is %v·x + %v, want %v·x + %v", test.x, test.y, by, plus, test.by, test.plus)
+		}
 	}
 }

@@ -247,13 +247,13 @@ func ExampleModel_Judge() {
 	for _, a := range answers {
 		fmt.Printf("%q %v", a.Text, a.Err)
 		for _, t := range a.Top {
-			fmt.Printf(", %s %.2f", t.Text, math.Exp(t.LogProb))
+			fmt.Printf(", %s %t", t.Text, math.Exp(t.LogProb) > 0.5)
 		}
 		fmt.Println()
 	}
 	// Output:
 	// 2 of 3 right, 1 with an unknown label
-	// "animal" <nil>, animal 0.96, fruit 0.04
-	// "fruit" <nil>, fruit 0.96, animal 0.04
+	// "animal" <nil>, animal true, fruit false
+	// "fruit" <nil>, fruit true, animal false
 	// "" "": task classification: the source is empty, want 1 to 64 symbols
 }

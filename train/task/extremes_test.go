@@ -54,7 +54,7 @@ func TestExtremes(t *testing.T) {
 	}
 	defer model.Close()
 	type longest struct{ MaxLen int }
-	results := []string{"Alternative", "Answer", "AttentionLayer", "Count", "Judged", "Report", "Run", "Score", "Side", "Summary", "Task"}
+	results := []string{"Alternative", "Answer", "AttentionLayer", "Beyond", "Contribution", "Count", "Judged", "Report", "Run", "Score", "Scores", "Side", "Span", "Summary", "Task"}
 	extremes.Run(t, results,
 		extremes.Of(config(rule), fitted),
 		extremes.Of(sgd.Training, func(c Training) ([]float64, error) {

@@ -239,8 +239,8 @@ func (m *Model) chooser(n network, s batchShape, choose func(output []float32, q
 			row := &rows[min(i, len(rows)-1)]
 			sources[i] = row.ids
 			if m.Config.Wide {
-				scores = append(scores, row.scores...)
-				scores = append(scores, make([]float32, (i+1)*width-len(scores))...)
+				scores = append(scores, make([]float32, width)...)
+				copy(scores[i*width:], row.scores)
 			}
 		}
 		b, err := data.Pad(sources, s.width, max(0, m.layout.Pad))

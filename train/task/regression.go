@@ -96,7 +96,8 @@ func (regression) metrics(*Config) metrics {
 	}
 }
 
-// fitLinear fits numbers that are standardised by the rule's Mean and Scale.
+// fitLinear fits numbers that are standardised by the rule's Mean and Scale. It corrects the model by the line that
+// fits the numbers of the training rows best, given the scores of models that haven't seen the row.
 func (regression) fitLinear(ctx context.Context, c *Config, coder data.Coder, s *rows.Set) (*linear.Model, []float32, error) {
 	numbers := func(p rows.Part) (numbers []float64) {
 		for answer := range p.Answers() {
@@ -105,7 +106,34 @@ func (regression) fitLinear(ctx context.Context, c *Config, coder data.Coder, s 
 		}
 		return numbers
 	}
-	return linear.FitNumbers(ctx, linearRows(s.Train), numbers(s.Train), linearRows(s.Validation), numbers(s.Validation), c.linearOptions())
+	trained := numbers(s.Train)
+	m, held, err := linear.FitNumbers(ctx, linearRows(s.Train), trained, linearRows(s.Validation), numbers(s.Validation), c.linearOptions())
+	if err != nil {
+		return nil, nil, err
+	}
+	by, plus := line(held, trained)
+	m.Scale(by, plus)
+	for i := range held {
+		held[i] = held[i]*by + plus
+	}
+	return m, held, nil
+}
+
+// line returns the factor, from 0, and the term for x with which the sum has the least squared distance from y.
+func line(x []float32, y []float64) (by, plus float32) {
+	n, meanX, meanY, squares, products := float64(len(x)), 0.0, 0.0, 0.0, 0.0
+	for i := range x {
+		meanX, meanY = meanX+float64(x[i])/n, meanY+y[i]/n
+	}
+	for i := range x {
+		d := float64(x[i]) - meanX
+		squares, products = squares+d*d, products+d*(y[i]-meanY)
+	}
+	slope := 0.0
+	if squares > 0 {
+		slope = max(0, products/squares)
+	}
+	return float32(slope), float32(meanY - slope*meanX)
 }
 
 func (regression) answered(scores []float32, _ int) choice { return choice{number: float64(scores[0])} }

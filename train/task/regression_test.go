@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train"
@@ -32,6 +33,7 @@ func TestRegression(t *testing.T) {
 	for _, loss := range []string{"", "huber"} {
 		t.Run("loss "+loss, func(t *testing.T) {
 			c := withFile(t, "regression", "rows.tsv", numberRows(400))
+			c.Data.SourceUnits = tokenizer.Characters
 			c.Training.MaxEpochs, c.Training.Optimizer.LearningRate, c.Training.Loss = 16, 3e-3, loss
 			task, dir := trained(t, c)
 			if c := task.Config.Task; math.Abs(c.Mean-1055) > 1 || math.Abs(c.Scale-math.Sqrt(525)) > 1 {
