@@ -235,7 +235,11 @@ func (regression) write(r *Report, w io.Writer) {
 	n := &r.Numbers
 	fmt.Fprintf(w, "R²: %.4f (%s)\n", n.RSquared(), text.Count(len(r.Judged), "row"))
 	fmt.Fprintf(w, "Mean absolute error: %.6g\n", n.MeanAbsoluteError())
-	fmt.Fprintf(w, "Correlation: Pearson %.4f, Spearman %.4f\n", n.Pearson(), n.Spearman())
+	if p := n.Pearson(); p == p {
+		fmt.Fprintf(w, "Correlation: Pearson %.4f, Spearman %.4f\n", p, n.Spearman())
+	} else {
+		fmt.Fprintln(w, "Correlation: none, because all answers or all numbers are equal")
+	}
 }
 
 // details returns the answer's error: the answer minus the reference.
