@@ -113,9 +113,9 @@ func (f *classFit) fit(ctx context.Context, validationLabels []int) ([]float32, 
 			}
 			quality = qualityOf(held, f.classes, f.labels)
 		}
-		// A difference within one standard error, if one answer in twenty differs, is chance. It doesn't move the
-		// choice away from the usual constant.
-		margin := math.Sqrt(0.05 / float64(max(1, f.judged())))
+		// A difference within a standard error of both figures, if one answer in twenty differs, is chance. It doesn't
+		// move the choice away from the usual constant.
+		margin := 2 * math.Sqrt(0.05/float64(max(1, f.judged())))
 		if c > usualConstant {
 			margin = -margin
 		}
