@@ -77,6 +77,7 @@ type Run struct {
 	task, seed   string        // of a task; empty if there is none
 	kind         task.Kind     // of a task; zero if there is none
 	unit         string        // unit of losses, after a comma; empty if there is none
+	keptBaseline bool          // whether a task's model answers as its baseline does: see task.Summary
 	units        string        // units of a task's data, if answers are split into units
 	note         string        // text below the charts
 	perCharacter float64       // validation loss of a text in tokens; 0 if unknown
@@ -203,6 +204,9 @@ type tile struct{ Value, What string }
 // headline returns the title of the page, the sentences below it, and the tiles.
 func (r *Run) headline() (title string, lead []string, tiles []tile) {
 	best, last := r.History[r.best()], r.History[len(r.History)-1]
+	if r.keptBaseline {
+		best = r.Best
+	}
 	var learned string
 	if r.Params > 0 {
 		learned += " of " + count(r.Params) + " parameters"
@@ -225,6 +229,9 @@ func (r *Run) headline() (title string, lead []string, tiles []tile) {
 	kept := "the best check, " + when
 	if r.Config.Stopping.KeepLast {
 		kept = "the last check, " + when
+	}
+	if r.keptBaseline {
+		when, kept = "baseline", "no check: none was better than the linear baseline by more than chance, so the model answers as the baseline does"
 	}
 	n, epochs, _ := strings.Cut(text.Count(last.Epoch+1, "epoch"), " ")
 	tiles = append(tiles, tile{n, epochs}, tile{when, "weights kept from"})

@@ -44,6 +44,7 @@ func FromTask(dir string, t *task.Run) *Run {
 		r.unit = ", " + unit
 	}
 	if s := t.Summary; s != nil {
+		r.keptBaseline = s.KeptBaseline
 		r.StoppedEarly, r.StoppedBecause, r.Params, r.Seconds = s.StoppedEarly, s.Because, s.Params, s.Seconds
 	}
 	if c.Data.Tokens > 0 { // a text
@@ -80,9 +81,9 @@ func learned(t *task.Run, best train.Check) string {
 	score, known := best.Metrics["val_"+k.Score]
 	beside := ""
 	if b, ok := t.Baseline[k.Score]; ok && k.Share {
-		beside = fmt.Sprintf(", and %s of a linear baseline's", percent(b))
+		beside = fmt.Sprintf("; a linear baseline has %s", percent(b))
 	} else if ok {
-		beside = fmt.Sprintf(", and that of a linear baseline %s", short(b))
+		beside = fmt.Sprintf("; a linear baseline has %s", short(b))
 	}
 	switch {
 	case !known || !best.Validated:
