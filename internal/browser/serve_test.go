@@ -96,11 +96,11 @@ func TestServeHostileLabels(t *testing.T) {
 
 	// A text with several lines has one answer. The labels have probabilities, which add up to 1. If the text is longer
 	// than the model's context, the page says so.
-	p.fill("#text", "a good\nday "+strings.Repeat("a", 100))
+	p.fill("#text", "a good\nday "+strings.Repeat("a ", 100))
 	p.click("document.querySelector('#ask')")
 	p.until("document.querySelector('#answers small')")
 	const rows = "[...document.querySelector('#answers tbody').rows]"
-	if got := evaluate[string](p, rows+"[0].cells[0].innerText"); !strings.HasPrefix(got, "a good\nday aaa") || !strings.Contains(got, "It is too long: the model ignored its end.") {
+	if got := evaluate[string](p, rows+"[0].cells[0].innerText"); !strings.HasPrefix(got, "a good\nday a a") || !strings.Contains(got, "It is too long: the model ignored its end.") {
 		t.Errorf("the input is %q, want the text and a note that it is too long", got)
 	}
 	if got := evaluate[float64](p, rows+".map(r => r.cells[r.cells.length - 1].innerText).reduce((sum, s) => sum + (s.startsWith('<') ? 0 : parseFloat(s)), 0)"); !(math.Abs(got-100) < 0.03) {
