@@ -24,7 +24,7 @@ type Batch struct {
 	Numbers []float32 // (Size)
 
 	// Scores are added to the model's output; nil if there is nothing to add. A Coder leaves them nil.
-	Scores []float32 // (Size, Classes)
+	Scores []float32 // (Size, Classes) or, if each input has a target, (Size, Len, Classes)
 
 	Size, Len, TargetLen int
 }

@@ -91,10 +91,8 @@ type reading struct {
 
 // reading returns the reading of a batch of one row and the targets that the model chose for it.
 func (m *Model) reading(b data.Batch, targets []int) *reading {
+	b.Scores = m.scoresIn(b)
 	b.Len, b.Inputs = b.Lengths[0], b.Inputs[:b.Lengths[0]]
-	if m.Config.Wide {
-		b.Scores = b.Scores[:m.scoresShape(1, b.Len).TotalSize()]
-	}
 	r := &reading{self: "each position (rows) attends to the whole source (columns)"}
 	r.sources, r.answers = newMarks(m.coder, m.Config.Task.Target == nil)
 	r.source = r.sources.labels(b.Inputs)

@@ -68,11 +68,19 @@ func (c *Config) linearTexts(coder data.Coder, sources linear.Rows) (texts linea
 
 // fitClasses fits a linear classifier to the classes of all texts of linearTexts. It scales the scores so that their
 // softmax has the least cross-entropy on the training rows, by models that haven't seen the row.
-func (c *Config) fitClasses(ctx context.Context, coder data.Coder, s *rows.Set, trained, validated []int) (*linear.Model, []float32, error) {
+func (c *Config) fitClasses(ctx context.Context, coder data.Coder, s *rows.Set) (*linear.Model, []float32, error) {
+	classesOf := c.classesOf()
+	labels := func(p rows.Part) (classes []int) {
+		for answer := range p.Answers() {
+			classes = append(classes, classesOf(answer)...)
+		}
+		return classes
+	}
+	trained := labels(s.Train)
 	train, _ := c.linearTexts(coder, linearRows(s.Train))
 	validation, _ := c.linearTexts(coder, linearRows(s.Validation))
 	classes := coder.Layout().Classes
-	m, held, err := linear.FitClasses(ctx, train, trained, classes, validation, validated, c.linearOptions())
+	m, held, err := linear.FitClasses(ctx, train, trained, classes, validation, labels(s.Validation), c.linearOptions())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -95,6 +103,15 @@ type rowScores struct {
 // of returns the scores of source i, (texts, classes).
 func (s rowScores) of(i int) []float32 {
 	return s.values[s.starts[i]*s.classes : s.starts[i+1]*s.classes]
+}
+
+// gather returns the scores of some rows, (size, width). The rest of a row is zero, and so are additional rows.
+func (s rowScores) gather(rows []int, size, width int) []float32 {
+	gathered := make([]float32, size*width)
+	for i, row := range rows {
+		copy(gathered[i*width:][:width], s.of(row))
+	}
+	return gathered
 }
 
 // baselineText describes the values of a baseline, such as "Baseline: a linear model of words and characters, accuracy
@@ -161,13 +178,4 @@ func (c *Config) readBaseline(r io.Reader, size int64, forTraining bool) (*basel
 		return nil, err
 	}
 	return b, json.Unmarshal([]byte(metadata[valuesKey]), &b.values)
-}
-
-// gather returns the scores of some rows, (size, width). The rest of a row is zero, and so are additional rows.
-func (s rowScores) gather(rows []int, size, width int) []float32 {
-	gathered := make([]float32, size*width)
-	for i, row := range rows {
-		copy(gathered[i*width:][:width], s.of(row))
-	}
-	return gathered
 }

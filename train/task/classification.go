@@ -2,7 +2,6 @@ package task
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/internal/linear"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/table"
@@ -147,20 +145,6 @@ func (classification) rows(c *Config, s *rows.Set) error {
 	}
 	c.Task.Classes = slices.Sorted(maps.Keys(labels))
 	return nil
-}
-
-func (classification) fitLinear(ctx context.Context, c *Config, coder data.Coder, s *rows.Set) (*linear.Model, []float32, error) {
-	numbers := map[string]int{}
-	for i, class := range c.Task.Classes {
-		numbers[class] = i
-	}
-	labels := func(p rows.Part) (labels []int) {
-		for label := range p.Answers() {
-			labels = append(labels, numbers[label])
-		}
-		return labels
-	}
-	return c.fitClasses(ctx, coder, s, labels(s.Train), labels(s.Validation))
 }
 
 func (classification) network(m *Model) (network, error) {

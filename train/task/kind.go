@@ -153,8 +153,8 @@ func (common) metrics(*Config) metrics         { return metrics{accuracy} }
 func (k common) write(r *Report, w io.Writer)  { r.writeClasses(w, k.Unit) }
 func (common) scores(r *Report, s *Scores)     { r.classScores(s) }
 
-func (common) fitLinear(context.Context, *Config, data.Coder, *rows.Set) (*linear.Model, []float32, error) {
-	return nil, nil, errors.New("the kind has no linear model")
+func (common) fitLinear(ctx context.Context, c *Config, coder data.Coder, s *rows.Set) (*linear.Model, []float32, error) {
+	return c.fitClasses(ctx, coder, s)
 }
 
 func (common) answered(scores []float32, classes int) (c choice) {

@@ -33,21 +33,28 @@ func shown(label string) string {
 	return label
 }
 
+// classesOf returns a function that returns the class of the label of a row, or the class of each of its tags.
+func (c *Config) classesOf() func(answer string) []int {
+	if target := c.Task.Target; target != nil { // measuring the rows would have returned errors of Encode
+		return func(answer string) []int { ids, _ := target.Encode(answer); return ids }
+	}
+	numbers := map[string]int{}
+	for i, name := range c.Task.Classes {
+		numbers[name] = i
+	}
+	return func(answer string) []int { return []int{numbers[answer]} }
+}
+
 // countClasses counts the labels or tags of the training and the validation rows. It adds the counts to the
 // description, with the accuracy of always answering the commonest one. If the configuration asks for class weights, it
 // sets them. If the run begins and nothing says what to monitor, it chooses accuracy or macro F1.
 func (s *rowSet) countClasses(c *Config, begins bool) {
-	names, numbers := slices.Clone(c.Task.Classes), map[string]int{}
-	for i, name := range names {
-		numbers[name] = i
-	}
-	classes := func(answer string) []int { return []int{numbers[answer]} }
-	if target := c.Task.Target; target != nil { // Encode would have returned errors
+	names, classes := slices.Clone(c.Task.Classes), c.classesOf()
+	if target := c.Task.Target; target != nil {
 		for id := range target.Len() {
 			name, _ := target.Decode([]int{id})
 			names = append(names, name)
 		}
-		classes = func(answer string) []int { ids, _ := target.Encode(answer); return ids }
 	}
 	counted := func(part rows.Part) (counts []int, total int) {
 		counts = make([]int, len(names))
@@ -126,16 +133,16 @@ func (s *rowSet) warnFew(names []string, trains, validates []int, unit string) {
 // rare returns the reason in words if labels with these numbers of training rows include rare ones, so that accuracy
 // says little about them, and otherwise "". Labels without rows don't count.
 func rare(trains []int) string {
-	rows, labels, least, most := 0, 0, math.MaxInt, 0
+	rows, labels, fewest, greatest := 0, 0, math.MaxInt, 0
 	for _, n := range trains {
 		if n > 0 {
-			rows, labels, least, most = rows+n, labels+1, min(least, n), max(most, n)
+			rows, labels, fewest, greatest = rows+n, labels+1, min(fewest, n), max(greatest, n)
 		}
 	}
 	switch {
-	case 10*most > 9*rows:
+	case 10*greatest > 9*rows:
 		return "the most frequent label has more than 90 % of the rows"
-	case 10*labels*least < rows:
+	case 10*labels*fewest < rows:
 		return "the rarest label has less than a tenth of an even share of the rows"
 	}
 	return ""

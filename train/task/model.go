@@ -71,6 +71,9 @@ func (m *Model) build() (err error) {
 	if err != nil {
 		return asConfigError(err)
 	}
+	if m.Config.Wide { // begin with the scores of the baseline alone
+		m.clearHead()
+	}
 	return nil
 }
 

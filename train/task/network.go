@@ -50,9 +50,6 @@ func pooled(m *Model) (func(b *layers.Build, inputs G.Nodes) (*G.Node, error), e
 	if err != nil {
 		return nil, err
 	}
-	if m.Config.Wide { // begin with the scores of the baseline alone
-		m.clearHead()
-	}
 	m.table = net.Encoder.Embedding.Weight
 	return func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 		return net.Forward(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Outputs)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/runfolder"
-	"github.com/heed-go/heed/layers"
 )
 
 // ReadConfig reads and checks a run folder's config.json. It takes the functions of the rule from the given rule of the
@@ -59,15 +58,7 @@ func open(f runfolder.Folder, rules []data.Rule) (*Model, error) {
 	if err := m.build(); err != nil {
 		return nil, wrong(err)
 	}
-	loaded, err := s.load(m.Params, nil)
-	if err != nil {
-		return nil, err
-	}
-	if err := m.readTemperature(loaded.Metadata); err != nil {
-		return nil, err
-	}
-	m.baseline, err = s.baseline()
-	return m, err
+	return m, m.read(s)
 }
 
 // Load sets the parameters to the weights of a run folder. If the folder has no weights, the error wraps ErrNoWeights.
@@ -76,10 +67,16 @@ func open(f runfolder.Folder, rules []data.Rule) (*Model, error) {
 func (m *Model) Load(dir string) error {
 	s, err := startOf(runfolder.At(dir))
 	if err == nil {
-		var loaded layers.LoadReport
-		if loaded, err = s.load(m.Params, nil); err == nil {
-			err = m.readTemperature(loaded.Metadata)
-		}
+		err = m.read(s)
+	}
+	return err
+}
+
+// read reads the weights, the temperature and the baseline of a start.
+func (m *Model) read(s start) error {
+	loaded, err := s.load(m.Params, nil)
+	if err == nil {
+		err = m.readTemperature(loaded.Metadata)
 	}
 	if err == nil {
 		m.baseline, err = s.baseline()

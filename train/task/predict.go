@@ -82,7 +82,7 @@ func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOption
 		}
 		var b data.Batch
 		if b, answers[i] = m.encode(input); answers[i].Err == nil {
-			rows = append(rows, query{ids: slices.Clone(b.Inputs[:b.Lengths[0]]), scores: b.Scores, place: i, top: wanted})
+			rows = append(rows, query{ids: slices.Clone(b.Inputs[:b.Lengths[0]]), scores: slices.Clone(m.scoresIn(b)), place: i, top: wanted})
 		}
 	}
 	if err := m.choose(ctx, rows, max(1, o.Beam)); err != nil {
@@ -130,7 +130,7 @@ const MaxBeam = 1 << 10
 
 // chosen returns the model's choice for a batch of one row.
 func (m *Model) chosen(b data.Batch) (choice, error) {
-	rows := []query{{ids: b.Inputs[:b.Lengths[0]], scores: b.Scores}}
+	rows := []query{{ids: b.Inputs[:b.Lengths[0]], scores: m.scoresIn(b)}}
 	err := m.choose(context.Background(), rows, 1)
 	if err != nil {
 		return choice{}, err

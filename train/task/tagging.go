@@ -1,8 +1,6 @@
 package task
 
 import (
-	"cmp"
-	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -13,9 +11,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
-	"github.com/heed-go/heed/internal/linear"
 	"github.com/heed-go/heed/internal/ops"
-	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/internal/text"
@@ -138,26 +134,6 @@ func (m *Model) tokenTags(a *Answer) {
 	}
 }
 
-func (tagging) fitLinear(ctx context.Context, c *Config, coder data.Coder, s *rows.Set) (*linear.Model, []float32, error) {
-	_, target := coder.Tokenizers()
-	tags := func(p rows.Part) (tags []int, err error) {
-		for answer := range p.Answers() {
-			ids, err := target.Encode(answer)
-			if err != nil {
-				return nil, err
-			}
-			tags = append(tags, ids...)
-		}
-		return tags, nil
-	}
-	trained, err1 := tags(s.Train)
-	validated, err2 := tags(s.Validation)
-	if err := cmp.Or(err1, err2); err != nil {
-		return nil, nil, err
-	}
-	return c.fitClasses(ctx, coder, s, trained, validated)
-}
-
 func (tagging) values(r *Report) map[string]float64 {
 	values := map[string]float64{"accuracy": r.Classes.Accuracy()}
 	if r.HasEntities() {
@@ -168,9 +144,6 @@ func (tagging) values(r *Report) map[string]float64 {
 
 func (tagging) network(m *Model) (network, error) {
 	net, err := layers.NewEncoder(m.Params, m.Config.Model)
-	if err == nil && m.Config.Wide { // begin with the scores of the baseline alone
-		m.clearHead()
-	}
 	c := newClassifier(m, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 		return net.Forward(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Len, Classes)
 	})

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	G "gorgonia.org/gorgonia"
 
@@ -113,15 +114,15 @@ func (t *Task) Examples() []data.Example {
 // Problem returns the task in the form that train.Fit needs. Pass Fit the settings in Config.Training.Config, and
 // RunOptions with the Config's Seed. If the Config is Wide, call FitBaseline before.
 func (t *Task) Problem() train.Problem {
-	trained, validated := t.scores()
-	dataset := func(e examples, scores rowScores) train.Dataset {
+	dataset := func(e examples, scores func() rowScores) train.Dataset {
+		scores = sync.OnceValue(scores) // a call of Fit or Evaluate may need only one of the two sets
 		return train.Dataset{Len: e.n, Order: e.order, Bucket: e.bucket, Batch: func(examples []int) (train.Batch, error) {
 			b, err := e.batch(examples)
 			if err != nil {
 				return train.Batch{}, err
 			}
 			if t.Config.Wide {
-				b.Scores = scores.gather(examples, b.Size, max(b.TargetLen, 1)*t.layout.Classes)
+				b.Scores = scores().gather(examples, b.Size, max(b.TargetLen, 1)*t.layout.Classes)
 			}
 			targets, weight := t.network.targets(b)
 			return train.Batch{Values: append(t.network.values(b), targets...), Weight: weight}, nil
@@ -137,8 +138,8 @@ func (t *Task) Problem() train.Problem {
 			}
 			return t.network.loss(b, out, nodes[inputs:])
 		},
-		Train:          dataset(t.set.train(t.Config.Training), trained),
-		Validation:     dataset(t.set.validation(), validated),
+		Train:          dataset(t.set.train(t.Config.Training), t.trainScores),
+		Validation:     dataset(t.set.validation(), t.validationScores),
 		ValidationSize: t.Config.validationSize(),
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 
 	"github.com/heed-go/heed/internal/runfolder"
@@ -51,21 +50,21 @@ func (t *Task) calibrate(ctx context.Context) error {
 	if t.table == nil || classes == nil || !t.Config.fromRows() {
 		return nil
 	}
+	index := map[string]int{}
+	for i, class := range classes {
+		index[class] = i
+	}
 	examples := t.Examples()
 	var sources []string
 	var labels []int
 	for _, e := range examples[:min(len(examples), calibrationScores/len(classes))] {
-		if label := slices.Index(classes, e.Answer); label >= 0 {
+		if label, ok := index[e.Answer]; ok {
 			sources, labels = append(sources, e.Source), append(labels, label)
 		}
 	}
 	answers, err := t.PredictAll(ctx, sources, PredictOptions{Top: len(classes)})
 	if err != nil {
 		return err
-	}
-	index := map[string]int{}
-	for i, class := range classes {
-		index[class] = i
 	}
 	var scores []float32 // (rows, classes)
 	var right []int

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"runtime"
 	"strings"
 
 	"github.com/heed-go/heed/data"
@@ -65,9 +64,18 @@ func (m *Model) scoresOf(sources linear.Rows) rowScores {
 	if m.baseline == nil {
 		s.values = make([]float32, texts.N*s.classes)
 	} else {
-		s.values = m.baseline.ScoresOf(texts, runtime.GOMAXPROCS(0))
+		s.values = m.baseline.ScoresOf(texts, 0)
 	}
 	return s
+}
+
+// scoresIn returns the scores in a batch of one row, without those of its padding. They are nil unless the Config is
+// Wide.
+func (m *Model) scoresIn(b data.Batch) []float32 {
+	if !m.Config.Wide {
+		return nil
+	}
+	return b.Scores[:m.scoresShape(1, b.Lengths[0]).TotalSize()]
 }
 
 // takeBaseline lets the first process read the folder's baseline, or fit and write it. The other processes get a copy.
@@ -111,18 +119,19 @@ func (t *Task) firstBaseline(ctx context.Context, w *runfolder.Writer, group tra
 	return content, err
 }
 
-// scores returns the scores of the training rows and of the validation rows, if the Config is Wide.
-func (t *Task) scores() (trained, validated rowScores) {
-	s, ok := t.set.(*rowSet)
-	if !ok || !t.Config.Wide {
-		return trained, validated
-	}
-	validated = t.scoresOf(linearRows(s.Validation))
+// trainScores returns the scores of the training rows, if the Config is Wide.
+func (t *Task) trainScores() rowScores {
+	sources := linearRows(t.set.(*rowSet).Train)
 	if t.baseline == nil {
-		return t.scoresOf(linearRows(s.Train)), validated
+		return t.scoresOf(sources)
 	}
-	_, starts := t.Config.linearTexts(t.coder, linearRows(s.Train))
-	return rowScores{t.baseline.held, starts, t.layout.Classes}, validated
+	_, starts := t.Config.linearTexts(t.coder, sources)
+	return rowScores{t.baseline.held, starts, t.layout.Classes}
+}
+
+// validationScores returns the scores of the validation rows, if the Config is Wide.
+func (t *Task) validationScores() rowScores {
+	return t.scoresOf(linearRows(t.set.(*rowSet).Validation))
 }
 
 // clearHead makes the layers of the model compute 0.
