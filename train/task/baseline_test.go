@@ -28,6 +28,19 @@ func wideTasks(t *testing.T, do func(t *testing.T, c Config)) {
 	}
 }
 
+// New decides whether a linear model would be too large by the number of texts that it learns: for tags, the symbols.
+func TestLinearTexts(t *testing.T) {
+	t.Parallel()
+	wideTasks(t, func(t *testing.T, c Config) {
+		task := made(t, c)
+		s := task.set.(*rowSet)
+		texts, starts := task.Config.linearTexts(task.coder, linearRows(s.Train))
+		if got := s.linearTexts(&task.Config); got != texts.N || starts[s.Train.Len()] != texts.N {
+			t.Errorf("New counts %d texts, and the linear model learns %d", got, texts.N)
+		}
+	})
+}
+
 // Before the first step, a wide model answers as its baseline does, and the training rows have the scores of models
 // that haven't seen them.
 func TestWideBeginsWithTheBaseline(t *testing.T) {

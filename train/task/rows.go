@@ -73,7 +73,7 @@ func (s *rowSet) complete(c *Config) error {
 		return err
 	}
 	c.fill(s.Train.Len(), s.Symbols)
-	c.Wide = c.Wide && !c.Model.Tied && linear.Fits(s.Train.Len(), s.coder.Layout().Classes)
+	c.Wide = c.Wide && !c.Model.Tied && linear.Fits(s.linearTexts(c), s.coder.Layout().Classes)
 	t := &c.Training
 	steps := s.Batches(t.BatchSize)
 	if t.StepsPerEpoch = cmp.Or(t.StepsPerEpoch, steps); t.StepsPerEpoch != steps {
@@ -82,6 +82,14 @@ func (s *rowSet) complete(c *Config) error {
 	t.plan(steps)
 	s.batch = t.BatchSize
 	return nil
+}
+
+// linearTexts returns the number of texts that the linear model learns: see Config.linearTexts.
+func (s *rowSet) linearTexts(c *Config) int {
+	if c.Kind().aligned {
+		return s.Symbols
+	}
+	return s.Train.Len()
 }
 
 func (s *rowSet) train(c Training) examples {
