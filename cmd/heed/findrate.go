@@ -44,7 +44,8 @@ func findRate(cmd *cobra.Command, c task.Config, out string, options train.RunOp
 	var rate float64
 	steps := 100
 	for ; ; steps *= 4 {
-		progress := newProgress(bar, steps, train.Config{MaxEpochs: 25}, train.RunOptions{}) // at most 13 rates, and twice 6 more
+		// There are at most 13 rates, and twice 6 more.
+		progress := newProgress(bar, steps, train.Config{MaxEpochs: 25}, train.RunOptions{})
 		options.OnStep = progress.step
 		losses, rate, err = train.FindRate(cmd.Context(), t.Problem(), t.Config.Training.Config, options, 1e-5, 10, steps)
 		progress.clear()

@@ -282,7 +282,7 @@ type sweep struct {
 type sweepRun struct {
 	dir      string
 	flags    []string // of heed train
-	varied   []string // those of the flags that differ between runs
+	varied   []string // the flags that differ between runs
 	config   task.Config
 	diverged bool // whether its last training ended with a loss that isn't finite
 }

@@ -82,11 +82,7 @@ type classFit struct {
 
 // fit returns the weights, of shape (features, classes), and sets held.
 func (f *classFit) fit(ctx context.Context, validationLabels []int) ([]float32, error) {
-	rows := f.x.rows()
-	all := make([]int, rows)
-	for i := range all {
-		all[i] = i
-	}
+	every := f.everyRow()
 	states := make([]svm, f.blocks)
 	weights := make([]float32, f.features*f.classes)
 	bestWeights := make([]float32, len(weights))
@@ -97,7 +93,7 @@ func (f *classFit) fit(ctx context.Context, validationLabels []int) ([]float32, 
 			if s.w == nil {
 				*s = f.newSVM(block)
 			}
-			f.solve(ctx, s, all, c)
+			f.solve(ctx, s, every, c)
 			s.copyTo(weights, f.classes)
 		})
 		if err != nil {

@@ -110,8 +110,8 @@ func TestQuality(t *testing.T) {
 	}
 }
 
-// TestHeldOut says that held-out scores are as good as those of unseen rows, and worse than those of rows seen. It
-// has more classes than are fitted side by side.
+// Held-out scores are as good as the scores of unseen rows, and worse than the scores of rows that were seen. There are
+// more classes than are fitted side by side.
 func TestHeldOut(t *testing.T) {
 	const classes = lanes + 3
 	texts, labels := topics(1, 700, classes)

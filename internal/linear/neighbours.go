@@ -16,8 +16,8 @@ const separator = "\x1f"
 func Neighbours(tokens []string, i int) string {
 	var window [5]string
 	for k := range window {
-		if at := i + k - 2; at >= 0 && at < len(tokens) {
-			window[k] = strings.ReplaceAll(tokens[at], separator, " ")
+		if n := i + k - 2; n >= 0 && n < len(tokens) {
+			window[k] = strings.ReplaceAll(tokens[n], separator, " ")
 		}
 	}
 	return strings.Join(window[:], separator)

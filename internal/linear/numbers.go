@@ -57,13 +57,10 @@ func (f *numberFit) fit(ctx context.Context, validationNumbers []float64) (weigh
 	penalties := f.options.constants
 	models := make([][]float32, len(penalties))
 	errors := make([]float64, len(penalties))
-	everything := make([]int, f.x.rows())
-	for i := range everything {
-		everything[i] = i
-	}
+	every := f.everyRow()
 	err = parallel(ctx, f.options.Cores, len(penalties), func(i int) {
 		models[i] = make([]float32, f.features)
-		for k, w := range f.solve(ctx, everything, penalties[i]) {
+		for k, w := range f.solve(ctx, every, penalties[i]) {
 			models[i][k] = float32(w)
 		}
 	})
@@ -210,13 +207,12 @@ func norm(x []float64) float64 {
 	return sum
 }
 
-func square(x float64) float64 { return x * x }
-
 // squaredError returns the sum of the squared differences of got from want.
 func squaredError(got []float32, want []float64) float64 {
 	sum := 0.0
 	for i, x := range got {
-		sum += square(float64(x) - want[i])
+		d := float64(x) - want[i]
+		sum += float64(d * d)
 	}
 	return sum
 }

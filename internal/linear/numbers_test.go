@@ -27,8 +27,8 @@ func explained(got []float32, want []float64) float64 {
 		mean += x / float64(len(want))
 	}
 	for i, x := range want {
-		rest += square(x - float64(got[i]))
-		total += square(x - mean)
+		rest += math.Pow(x-float64(got[i]), 2)
+		total += math.Pow(x-mean, 2)
 	}
 	return 1 - rest/total
 }

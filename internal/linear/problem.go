@@ -53,6 +53,15 @@ func newProblem(ctx context.Context, train, validation Rows, outputs int, o Opti
 	return p, nil
 }
 
+// everyRow returns the numbers of all rows of x.
+func (p *problem) everyRow() []int {
+	rows := make([]int, p.x.rows())
+	for i := range rows {
+		rows[i] = i
+	}
+	return rows
+}
+
 // validationScores returns the scores of the validation rows from a model with the given weights.
 func (p *problem) validationScores(weights []float32) []float32 {
 	m := &Model{vocabulary: *p.vocabulary, outputs: p.outputs, weights: weights}

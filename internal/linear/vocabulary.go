@@ -90,8 +90,8 @@ func newVocabulary(ctx context.Context, rows Rows, order []int, outputs int, o O
 		used += len(chunk)
 	}
 
-	most := maxWeights/outputs - extras(o.Pairs)
-	if most < 1 {
+	maxFeatures := maxWeights/outputs - extras(o.Pairs)
+	if maxFeatures < 1 {
 		return nil, 0, 0, fmt.Errorf("linear: %w: expected at most %d outputs, got %d", ErrTooLarge, maxWeights/(1+extras(o.Pairs)), outputs)
 	}
 	type feature struct {
@@ -106,11 +106,11 @@ func newVocabulary(ctx context.Context, rows Rows, order []int, outputs int, o O
 			}
 		}
 	}
-	if len(kept) > most { // drop the rarest
+	if len(kept) > maxFeatures { // drop the rarest
 		slices.SortFunc(kept, func(a, b feature) int {
 			return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.hash, b.hash))
 		})
-		kept = kept[:most]
+		kept = kept[:maxFeatures]
 	}
 	slices.SortFunc(kept, func(a, b feature) int { return cmp.Compare(a.hash, b.hash) })
 	v = &vocabulary{grams: o.Grams, pairs: o.Pairs, hashes: make([]uint64, len(kept)), idf: make([]float32, len(kept))}
@@ -216,7 +216,8 @@ func (v *vocabulary) cosine(s *scratch, ends [groups]int, kind int) float32 {
 	return sum
 }
 
-// A matrix has a vector per row: those of row i are index[starts[i]:starts[i+1]] and their values.
+// A matrix has a sparse vector per row. Row i has the features index[starts[i]:starts[i+1]], and value has their
+// values.
 type matrix struct {
 	starts []int
 	index  []uint32

@@ -129,7 +129,7 @@ func baselineText(names metrics, values map[string]float64) string {
 	return "Baseline: a linear model of words and characters, " + strings.Join(words, ", ") + "\n"
 }
 
-// heldTensor is the name of the tensor with the field held of a baseline. The others are those of the linear model.
+// heldTensor is the name of the tensor with the field held of a baseline. The linear model has the other tensors.
 const heldTensor = "held"
 
 // valuesKey is the key in the metadata of a baseline. Its text is the field values as JSON.
