@@ -19,6 +19,7 @@ const (
 	GELU     Activation = Activation(ops.GELU)     // x·Φ(x), exact (Hendrycks and Gimpel, 2016)
 	GELUTanh Activation = Activation(ops.GELUTanh) // GELU, approximated with tanh (Hendrycks and Gimpel, 2016)
 	SiLU     Activation = Activation(ops.SiLU)     // x·σ(x) = x/(1 + exp(−x)), also called Swish (Elfwing et al., 2017)
+	Tanh     Activation = Activation(ops.Tanh)     // tanh(x)
 )
 
 var activationChoice = choices.Choice{

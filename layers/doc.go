@@ -51,7 +51,7 @@
 //	rotary.go, rotary_scaling.go  a scheme that rotates queries and keys
 //	alibi.go, relative.go         schemes that add biases to scores
 //	norm.go, dropout.go           LayerNorm, RMSNorm; Dropout
-//	activation.go                 ReLU, GELU, SiLU
+//	activation.go                 ReLU, GELU, SiLU, tanh
 //	feedforward.go                FeedForward, gated or not
 //	attention.go, mask.go         ScaledDotProduct, its options and its Mask
 //	multihead.go                  MultiHeadAttention: attention with learned projections

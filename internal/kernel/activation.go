@@ -57,6 +57,12 @@ func GELUTanhGrad[F Float](cores int, dx, x, g []F) {
 	runBinary(cores, bodyOf[F]().geluTanhGrad, geluCost, dx, x, g)
 }
 
+// Tanh sets y to tanh(x). For the error, see Softcap. y may be x.
+func Tanh[F Float](cores int, y, x []F) { Softcap(cores, y, x, 1) }
+
+// TanhGrad sets dx to g·(1 − y²), where y is the result of Tanh, and to 0 where g is 0. dx may be y or g.
+func TanhGrad[F Float](cores int, dx, y, g []F) { SoftcapGrad(cores, dx, y, g, 1) }
+
 // normalCDF returns Φ(x), the distribution function of the standard normal, and exp(−x²/2).
 func normalCDF[F Float](x F) (cdf, bell F) {
 	if is32[F]() {

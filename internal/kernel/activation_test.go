@@ -34,11 +34,25 @@ func testSiLU[F Float](t *testing.T, tol float64) {
 	closeTo(t, "dx", gotX, dx, tol)
 }
 
+// TestTanh compares Tanh and TanhGrad with the formulas.
+func TestTanh(t *testing.T) {
+	x, g := normals[float64](1, 99), normals[float64](2, 99)
+	y, dx, wantY, wantX := make([]float64, 99), make([]float64, 99), make([]float64, 99), make([]float64, 99)
+	for i, v := range x {
+		wantY[i] = math.Tanh(v)
+		wantX[i] = g[i] / (math.Cosh(v) * math.Cosh(v))
+	}
+	Tanh(0, y, x)
+	TanhGrad(0, dx, y, g)
+	closeTo(t, "tanh", y, wantY, 1e-15)
+	closeTo(t, "tanh'", dx, wantX, 1e-15)
+}
+
 // TestActivationsInPlace writes results over the inputs, for every length of the last vector.
 func TestActivationsInPlace(t *testing.T) { eachBody(t, testInPlace[float32], testInPlace[float64]) }
 
 func testInPlace[F Float](t *testing.T) {
-	for name, f := range map[string]func(cores int, y, x []F){"ReLU": ReLU[F], "GELU": GELU[F], "GELUTanh": GELUTanh[F], "SiLU": SiLU[F]} {
+	for name, f := range map[string]func(cores int, y, x []F){"ReLU": ReLU[F], "GELU": GELU[F], "GELUTanh": GELUTanh[F], "SiLU": SiLU[F], "Tanh": Tanh[F]} {
 		for n := range 70 {
 			x, want := normals[F](uint64(n), n), make([]F, n)
 			f(0, want, x)

@@ -17,7 +17,8 @@ func (softcapLoop[F]) run(w *loopWork[F], lo, hi int) {
 	w.body.softcap(w.out[lo:hi], w.x[lo:hi], w.a)
 }
 
-// SoftcapGrad sets dx to g·(1 − (y/c)²), where y is the result of Softcap, and to 0 where g is 0. dx may be g.
+// SoftcapGrad sets dx to g·(1 − (y/c)²), where y is the result of Softcap, and to 0 where g is 0. dx may be y or
+// g.
 func SoftcapGrad[F Float](cores int, dx, y, g []F, c F) {
 	runLoop[F](cores, softcapGradLoop[F]{}, 2*len(dx), &loopWork[F]{n: len(dx), step: grain / 2, out: dx, x: y, y: g, a: c})
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/heed-go/heed/internal/testseed"
@@ -47,6 +48,12 @@ func testSoftcap[F Float](t *testing.T, tol float64) {
 		if x[i] != y[i] || g[i] != dx[i] {
 			t.Fatalf("in place: %v, %v, want %v, %v", x[i], g[i], y[i], dx[i])
 		}
+	}
+	g = normals[F](2, n)
+	SoftcapGrad(0, dx, y, g, c)
+	SoftcapGrad(0, y, y, g, c)
+	if !slices.Equal(y, dx) {
+		t.Fatal("the gradient in the memory of the output differs")
 	}
 }
 

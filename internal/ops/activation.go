@@ -17,6 +17,7 @@ const (
 	GELU                       // x·Φ(x), with the error function (Hendrycks and Gimpel, 2016)
 	GELUTanh                   // the same paper's approximation by tanh
 	SiLU                       // x·σ(x) (Hendrycks and Gimpel, 2016; Elfwing et al., 2017)
+	Tanh                       // tanh(x)
 
 	Identity Activation = -1 // x, for a Linear without activation
 )
@@ -27,6 +28,7 @@ var Activations = choices.Table[activation]{
 	{Name: "gelu", About: "x·Φ(x), with the exact error function", Value: computed(kernel.GELU, kernel.GELUGrad, kernel.GELU, kernel.GELUGrad, false)},
 	{Name: "gelu tanh", About: "GELU by its tanh approximation", Value: computed(kernel.GELUTanh, kernel.GELUTanhGrad, kernel.GELUTanh, kernel.GELUTanhGrad, false)},
 	{Name: "silu", About: "x·σ(x), also called Swish", Value: computed(kernel.SiLU, kernel.SiLUGrad, kernel.SiLU, kernel.SiLUGrad, false)},
+	{Name: "tanh", About: "the hyperbolic tangent", Value: computed(kernel.Tanh, kernel.TanhGrad, kernel.Tanh, kernel.TanhGrad, true)},
 }
 
 // An activation has the functions that ops compute for one Activation.
@@ -36,7 +38,8 @@ type activation struct {
 	byOutput bool // the derivative follows from the output: see needsInput
 }
 
-// unary are the functions y = f(x) and dx = g·f'(x) on slices.
+// unary are the functions y = f(x) and dx = g·f'(x) on slices. If the derivative follows from the output, backward gets
+// y instead of x, and dx may be y.
 type unary[F kernel.Float] struct {
 	forward  func(cores int, y, x []F)
 	backward func(cores int, dx, x, g []F)
@@ -80,7 +83,7 @@ func Activate(e *Env, x *G.Node, a Activation) (*G.Node, error) {
 }
 
 func activate[F kernel.Float](e *Env, x *G.Node, a Activation) (*G.Node, error) {
-	return elementwise(e, a.String(), fmt.Sprint(x.Shape()), x, unaryOf[F](a), false)
+	return elementwise(e, a.String(), fmt.Sprint(x.Shape()), x, unaryOf[F](a), !a.needsInput())
 }
 
 // elementwise adds an op that applies u to every element of x. If byOutput is true, u.backward gets the op's output

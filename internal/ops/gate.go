@@ -24,6 +24,13 @@ func Gate(e *Env, a, b *G.Node, act Activation) (*G.Node, error) {
 
 func gate[F kernel.Float](e *Env, a, b *G.Node, act Activation) (*G.Node, error) {
 	u := unaryOf[F](act)
+	grad := u.backward
+	if !act.needsInput() { // compute the output again, in the memory of the result
+		grad = func(cores int, dx, x, g []F) {
+			u.forward(cores, dx, x)
+			u.backward(cores, dx, dx, g)
+		}
+	}
 	shape := a.Shape()
 	n := shape.TotalSize()
 	attrs := fmt.Sprintf("%v(%v)", shape, act)
@@ -34,7 +41,7 @@ func gate[F kernel.Float](e *Env, a, b *G.Node, act Activation) (*G.Node, error)
 	o.wrt, o.grad = 2, func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
 		return joint(e, "gate.grad"+attrs, []tensor.Shape{shape, shape}, []*G.Node{inputs[0], inputs[1], g}, nil, nil, func(out [][]F, values []G.Value) {
 			a, b, g := read3[F](values, n, n, n)
-			kernel.GateGrad(e.Cores, out[0], out[1], a, b, g, u.forward, u.backward)
+			kernel.GateGrad(e.Cores, out[0], out[1], a, b, g, u.forward, grad)
 		})
 	}
 	return e.apply(o, a, b)
