@@ -47,6 +47,7 @@ func TestExtremes(t *testing.T) {
 		}
 		return logits[0], nil
 	}
+	sampler := decode.Sampler{Temperature: 1, TopK: 3, TopP: 0.9, MinP: 0.1, RepetitionPenalty: 1.1, PresencePenalty: 0.5, FrequencyPenalty: 0.2}
 	type sequence struct{ Number, Parent, Token int }
 	results := []string{"Hypothesis", "Result"}
 	extremes.Run(t, results,
@@ -64,9 +65,11 @@ func TestExtremes(t *testing.T) {
 			}
 			return step(s)
 		}),
-		extremes.Of(decode.Options{Sampler: decode.Sampler{Temperature: 1, TopK: 3, TopP: 0.9}, MaxTokens: 3, End: []int{4}, Keep: 2}, generate),
-		extremes.Of(decode.Sampler{Temperature: 1, TopK: 3, TopP: 0.9}, func(c decode.Sampler) ([]float64, error) {
-			return c.Probs([]float64{1, 2, 3, 2, 1})
+		extremes.Of(decode.Options{Sampler: sampler, MaxTokens: 3, End: []int{4}, Keep: 2}, generate),
+		extremes.Of(sampler, func(c decode.Sampler) ([]float64, error) {
+			logits := []float64{1, 2, 3, 2, 1}
+			c.Penalize(logits, []int{1}, []int{2, 2})
+			return c.Probs(logits)
 		}),
 		extremes.Of(decode.BeamOptions{Width: 2, MaxTokens: 3, End: []int{4}, LengthPenalty: 1}, func(o decode.BeamOptions) ([]float64, error) {
 			return session(decode.Config{Batch: 2}, func(s *decode.Session) (numbers []float64, err error) {

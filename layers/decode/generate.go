@@ -71,7 +71,9 @@ type Result struct {
 // model's sequence i, after any tokens already in that sequence. Sequences without a prompt don't change. When one
 // sequence ends, Generate continues the others.
 //
-// Log probabilities come directly from the model: Temperature, TopK and TopP don't change them.
+// Log probabilities come directly from the model: they are those of the softmax of its logits, and no option of the
+// Sampler changes them. The penalties count the tokens of prompts[i] and of its continuation, also those that Keep made
+// the model forget, but not tokens that were in the sequence before.
 //
 // Generate never appends the last token of a sequence to the model, so a sequence can get one token more than the model
 // has room for. After Generate, the model holds each prompt and its new tokens, without the end token. If Stop isn't
@@ -106,6 +108,8 @@ type generation struct {
 	prompts [][]int
 	results []Result
 	random  []*rand.Rand // one for each sequence
+
+	penalized []float64 // the logits of one sequence with penalties
 }
 
 func (g *generation) run(ctx context.Context) error {
@@ -168,11 +172,22 @@ func (g *generation) makeRoom(tokens [][]int) error {
 
 // extend chooses the next token of sequence i, and sets Stop if the sequence ends with this token.
 func (g *generation) extend(i int, logits []float64) (token int, err error) {
-	token, logProb, err := g.Sampler.sample(logits, g.random[i])
+	best, err := likeliest(logits)
 	if err != nil {
 		return 0, err
 	}
 	r := &g.results[i]
+	logProbs := newLogProbs(logits, best)
+	if g.Sampler.penalizes() {
+		g.penalized = append(g.penalized[:0], logits...) // the logits belong to the model
+		logits = g.penalized
+		g.Sampler.Penalize(logits, g.prompts[i], r.Tokens)
+		if best, err = likeliest(logits); err != nil {
+			return 0, err
+		}
+	}
+	token = g.Sampler.sample(logits, best, g.random[i])
+	logProb := logProbs.of(token)
 	r.LogProb += logProb
 	if slices.Contains(g.End, token) {
 		r.Stop = StopEnd

@@ -158,6 +158,27 @@ func TestGenerateLogProbs(t *testing.T) {
 	}
 }
 
+// TestGeneratePenalties checks that Generate applies penalties to the prompt's and the generated tokens, greedily too,
+// and that log probabilities don't change.
+func TestGeneratePenalties(t *testing.T) {
+	for _, s := range []decode.Sampler{{RepetitionPenalty: 3}, {RepetitionPenalty: 0.5}, {PresencePenalty: 1}, {FrequencyPenalty: 0.8}, {RepetitionPenalty: 1}} {
+		m := newFake(4, 6)
+		for i, r := range generate(t, m, prompts, decode.Options{Sampler: s, MaxTokens: 9}) {
+			sequence := slices.Clone(prompts[i])
+			for j := range r.Tokens {
+				logits := m.logits(sequence)
+				logProb := logSoftmax(logits)
+				s.Penalize(logits, prompts[i], sequence[len(prompts[i]):])
+				token := slices.Index(logits, slices.Max(logits))
+				if r.Tokens[j] != token || !near(r.LogProbs[j], logProb[token]) {
+					t.Fatalf("%+v, sequence %d, token %d: got %d with log probability %v, want %d with %v", s, i, j, r.Tokens[j], r.LogProbs[j], token, logProb[token])
+				}
+				sequence = append(sequence, token)
+			}
+		}
+	}
+}
+
 func TestGenerateRoom(t *testing.T) {
 	m := newFake(4, 6)
 	m.capacity = 7

@@ -10,22 +10,38 @@ import (
 )
 
 // A Sampler chooses a token from logits. It never chooses a token whose logit is −Inf. The zero Sampler is greedy: it
-// chooses the likeliest token. With a Temperature above 0, it draws a token at random. Three steps compute the
-// probabilities:
+// chooses the likeliest token. With a Temperature above 0, it draws a token at random. These steps compute the
+// probabilities. Their order and results are those of the transformers library:
 //
-//  1. Softmax turns the logits, divided by Temperature, into probabilities.
-//  2. The TopK likeliest tokens are kept. Their probabilities are divided by their sum.
-//  3. The likeliest tokens are kept until their total probability is at least TopP. Their probabilities are again
+//  1. The penalties change the logits of tokens that the sequence already has: see Penalize. A greedy Sampler has
+//     penalties too.
+//  2. Softmax turns the logits, divided by Temperature, into probabilities.
+//  3. The TopK likeliest tokens are kept. Their probabilities are divided by their sum.
+//  4. The likeliest tokens are kept until their total probability is at least TopP. Their probabilities are again
 //     divided by their sum (nucleus sampling: Holtzman et al., 2019).
+//  5. Tokens with at least MinP times the probability of the likeliest token are kept, and divided by their sum (Nguyen
+//     et al., 2024).
 //
 // Among equal logits, the lowest id comes first.
 type Sampler struct {
 	Temperature float64 `json:"temperature"` // 0 for the likeliest token, 1 for the model's own probabilities
 	TopK        int     `json:"top_k"`       // number of tokens to draw from, 0 for all; needs a Temperature
 	TopP        float64 `json:"top_p"`       // total probability to draw from, 0 or 1 for all; a value between them needs a Temperature
+	MinP        float64 `json:"min_p"`       // least probability, as a share of the likeliest token's; 0 for none; needs a Temperature
+
+	// RepetitionPenalty divides positive logits and multiplies negative logits of tokens in the prompt or after it
+	// (Keskar et al., CTRL, 2019). Values above 1 make repetitions less likely. 0 and 1 mean no penalty.
+	RepetitionPenalty float64 `json:"repetition_penalty"`
+
+	// PresencePenalty is subtracted from the logits of tokens that occur after the prompt, and FrequencyPenalty once
+	// for each time that they occur there, like in OpenAI's API. Negative values make repetitions likelier. 0 means no
+	// penalty.
+	PresencePenalty  float64 `json:"presence_penalty"`
+	FrequencyPenalty float64 `json:"frequency_penalty"`
 }
 
 // Sample chooses a token. It draws one number from rng. If Temperature is 0, it draws no number, and rng may be nil.
+// Sample doesn't know the earlier tokens: if the Sampler has penalties, call Penalize first.
 //
 // Sample returns an error if the Sampler is invalid, if a logit is NaN or +Inf, or if all logits are −Inf.
 func (s Sampler) Sample(logits []float64, rng *rand.Rand) (token int, err error) {
@@ -33,8 +49,11 @@ func (s Sampler) Sample(logits []float64, rng *rand.Rand) (token int, err error)
 	if err := s.Check(); err != nil {
 		return 0, err
 	}
-	token, _, err = s.sample(logits, rng)
-	return token, err
+	best, err := likeliest(logits)
+	if err != nil {
+		return 0, err
+	}
+	return s.sample(logits, best, rng), nil
 }
 
 // Probs returns the probability with which Sample chooses each token. Their sum is 1, except for rounding. Probs
@@ -59,31 +78,86 @@ func (s Sampler) Probs(logits []float64) ([]float64, error) {
 	return probs, nil
 }
 
-// Check returns an error if the Sampler is invalid. Errors use the fields' JSON names.
-func (s Sampler) Check() error {
-	const temperature, topK, topP = setting.Path("temperature"), setting.Path("top_k"), setting.Path("top_p")
-	if s.Temperature == 0 && (s.TopK > 0 || s.TopP > 0 && s.TopP < 1) {
-		return setting.Errorf("%s and %s need a %s above 0, got %d and %v: leave out both, or set another %s", topK, topP, temperature, s.TopK, s.TopP, temperature)
+// Penalize applies the penalties to logits, in place. The argument prompt has the tokens before the generated ones, and
+// generated those that have been chosen so far. First the RepetitionPenalty changes the logit of each token in prompt
+// and generated, once. Then the PresencePenalty and the FrequencyPenalty change those in generated. Ids without a logit
+// have no effect.
+func (s Sampler) Penalize(logits []float64, prompt, generated []int) {
+	has := func(id int) bool { return id >= 0 && id < len(logits) }
+	if r := s.RepetitionPenalty; r != 0 && r != 1 {
+		seen := map[int]bool{}
+		for _, tokens := range [][]int{prompt, generated} {
+			for _, id := range tokens {
+				switch {
+				case !has(id) || seen[id]:
+				case logits[id] < 0:
+					logits[id] *= r
+				default:
+					logits[id] /= r
+				}
+				seen[id] = true
+			}
+		}
 	}
-	return cmp.Or(
-		setting.In(temperature, s.Temperature, s.Temperature >= 0 && s.Temperature <= math.MaxFloat64, "finite and at least 0"),
-		setting.In(topK, s.TopK, s.TopK >= 0, "at least 1, or 0 for all"),
-		setting.In(topP, s.TopP, s.TopP >= 0 && s.TopP <= 1, "from 0 to 1"),
-	)
+	if s.PresencePenalty == 0 && s.FrequencyPenalty == 0 {
+		return
+	}
+	counts := map[int]int{}
+	for _, id := range generated {
+		counts[id]++
+	}
+	for id, n := range counts {
+		if has(id) {
+			logits[id] -= s.PresencePenalty + float64(n)*s.FrequencyPenalty
+		}
+	}
 }
 
-// sample chooses a token, and returns its log probability without Temperature, TopK and TopP.
-func (s Sampler) sample(logits []float64, rng *rand.Rand) (token int, logProb float64, err error) {
-	best, err := likeliest(logits)
-	if err != nil {
-		return 0, 0, err
+// penalizes reports whether Penalize changes logits.
+func (s Sampler) penalizes() bool {
+	return s.RepetitionPenalty != 0 && s.RepetitionPenalty != 1 || s.PresencePenalty != 0 || s.FrequencyPenalty != 0
+}
+
+// Check returns an error if the Sampler is invalid. Errors use the fields' JSON names.
+func (s Sampler) Check() error {
+	const temperature, topK, topP, minP = setting.Path("temperature"), setting.Path("top_k"), setting.Path("top_p"), setting.Path("min_p")
+	within := func(path setting.Path, x, low, high float64, want string) error {
+		return setting.In(path, x, x >= low && x <= high, want)
 	}
-	token = best
+	if err := cmp.Or(
+		within(temperature, s.Temperature, 0, math.MaxFloat64, "finite and at least 0"),
+		setting.In(topK, s.TopK, s.TopK >= 0, "at least 1, or 0 for all"),
+		within(topP, s.TopP, 0, 1, "from 0 to 1"),
+		within(minP, s.MinP, 0, 1, "from 0 to 1"),
+		within("presence_penalty", s.PresencePenalty, -2, 2, "from -2 to 2"),
+		within("frequency_penalty", s.FrequencyPenalty, -2, 2, "from -2 to 2"),
+	); err != nil {
+		return err
+	}
+	if r := s.RepetitionPenalty; r != 0 {
+		if err := within("repetition_penalty", r, 0.01, 100, "from 0.01 to 100, or 0 for none"); err != nil {
+			return err
+		}
+	}
 	if s.Temperature > 0 {
-		weights := make([]float64, len(logits))
-		token = pick(weights, s.weigh(weights, logits, best)*rng.Float64())
+		return nil
 	}
-	return token, newLogProbs(logits, best).of(token), nil
+	needs := func(path setting.Path, got any, set bool) error {
+		if !set {
+			return nil
+		}
+		return setting.Errorf("%s needs a %s above 0, got %v: leave out %[1]s, or set another %[2]s", path, temperature, got)
+	}
+	return cmp.Or(needs(topK, s.TopK, s.TopK > 0), needs(topP, s.TopP, s.TopP > 0 && s.TopP < 1), needs(minP, s.MinP, s.MinP > 0))
+}
+
+// sample chooses a token. The argument best is the likeliest one.
+func (s Sampler) sample(logits []float64, best int, rng *rand.Rand) int {
+	if s.Temperature == 0 {
+		return best
+	}
+	weights := make([]float64, len(logits))
+	return pick(weights, s.weigh(weights, logits, best)*rng.Float64())
 }
 
 // weigh sets weights to the unnormalised probabilities of the tokens, where the likeliest token has 1, and returns
@@ -97,6 +171,11 @@ func (s Sampler) weigh(weights, logits []float64, best int) (total float64) {
 	} else {
 		for _, id := range s.keep(logits, weight) {
 			weights[id] = weight(id)
+		}
+	}
+	for id, w := range weights {
+		if w < s.MinP {
+			weights[id] = 0
 		}
 	}
 	return sum(weights)

@@ -2,8 +2,10 @@ package decode_test
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
@@ -81,6 +83,26 @@ func TestProbs(t *testing.T) {
 	}
 }
 
+// TestTransformers compares probabilities with those of the transformers library: see testdata/sampler.py.
+func TestTransformers(t *testing.T) {
+	var cases []struct {
+		Sampler           decode.Sampler
+		Logits, Probs     []float64
+		Prompt, Generated []int
+	}
+	noError(t, json.Unmarshal(must[[]byte](t)(os.ReadFile("testdata/sampler.json")), &cases))
+	for _, c := range cases {
+		c.Sampler.Penalize(c.Logits, append(c.Prompt, -1, 99), append(c.Generated, len(c.Logits)))
+		probs := must[[]float64](t)(c.Sampler.Probs(c.Logits))
+		for id, want := range c.Probs {
+			if !(math.Abs(probs[id]-want) <= 1e-14) || (probs[id] == 0) != (want == 0) {
+				t.Errorf("%+v: got %v, want %v", c.Sampler, probs, c.Probs)
+				break
+			}
+		}
+	}
+}
+
 func TestSamplerErrors(t *testing.T) {
 	nan := math.NaN()
 	tests := []struct {
@@ -97,8 +119,15 @@ func TestSamplerErrors(t *testing.T) {
 		{"TopP above 1, with a Temperature", decode.Sampler{Temperature: 1, TopP: 1.5}, []float64{1}, "got 1.5"},
 		{"TopP above 1", decode.Sampler{TopP: 1.5}, []float64{1}, "got 1.5"},
 		{"NaN TopP", decode.Sampler{TopP: nan}, []float64{1}, "got NaN"},
-		{"TopP without a Temperature", decode.Sampler{TopP: .9}, []float64{1}, "top_k and top_p need a temperature above 0, got 0 and 0.9"},
-		{"TopK without a Temperature", decode.Sampler{TopK: 40}, []float64{1}, "got 40 and 0"},
+		{"TopP without a Temperature", decode.Sampler{TopP: .9}, []float64{1}, "top_p needs a temperature above 0, got 0.9: leave out top_p"},
+		{"TopK without a Temperature", decode.Sampler{TopK: 40}, []float64{1}, "top_k needs a temperature above 0, got 40"},
+		{"MinP without a Temperature", decode.Sampler{MinP: .1}, []float64{1}, "min_p needs a temperature above 0, got 0.1"},
+		{"negative MinP", decode.Sampler{MinP: -.1}, []float64{1}, "min_p must be from 0 to 1, got -0.1"},
+		{"NaN MinP", decode.Sampler{Temperature: 1, MinP: nan}, []float64{1}, "min_p must be from 0 to 1, got NaN"},
+		{"negative RepetitionPenalty", decode.Sampler{RepetitionPenalty: -1}, []float64{1}, "repetition_penalty must be from 0.01 to 100, or 0 for none, got -1"},
+		{"NaN RepetitionPenalty", decode.Sampler{RepetitionPenalty: nan}, []float64{1}, "got NaN"},
+		{"PresencePenalty above 2", decode.Sampler{PresencePenalty: 2.1}, []float64{1}, "presence_penalty must be from -2 to 2, got 2.1"},
+		{"FrequencyPenalty below -2", decode.Sampler{FrequencyPenalty: -inf}, []float64{1}, "frequency_penalty must be from -2 to 2, got -Inf"},
 		{"NaN", decode.Sampler{}, []float64{1, nan, inf}, "got NaN for token 1"},
 		{"+Inf", decode.Sampler{Temperature: 1}, []float64{1, -inf, inf}, "got +Inf for token 2"},
 		{"no possible token", decode.Sampler{Temperature: 1}, []float64{-inf, -inf}, "every logit is -Inf"},
@@ -129,6 +158,7 @@ func TestSampleFollowsProbs(t *testing.T) {
 		{"hot", decode.Sampler{Temperature: 3}},
 		{"top k", decode.Sampler{Temperature: 1, TopK: 4}},
 		{"top p", decode.Sampler{Temperature: 1.5, TopP: 0.8}},
+		{"min p", decode.Sampler{Temperature: 1.5, MinP: 0.3}},
 		{"all three", decode.Sampler{Temperature: 2, TopK: 7, TopP: 0.9}},
 	}
 	for _, tc := range tests {
@@ -201,18 +231,18 @@ func FuzzSampler(f *testing.F) {
 		}
 		return b
 	}
-	f.Add(bits(1, 2, 3), 1.0, 2, 0.9, uint64(1))
-	f.Add(bits(math.NaN(), inf), 0.0, 0, 0.0, uint64(2))
-	f.Add(bits(-inf, -inf), 1.0, 1, 1.0, uint64(3))
-	f.Add(bits(-inf, 5e-324, -5e-324, 0), 5e-324, 3, 5e-324, uint64(4))
-	f.Add(bits(math.MaxFloat64, -math.MaxFloat64, 0), math.MaxFloat64, 0, 0.5, uint64(5))
-	f.Add(bits(7, 7, 7, 7, 7), 0.1, 4, 0.999999, uint64(6))
-	f.Fuzz(func(t *testing.T, raw []byte, temperature float64, topK int, topP float64, seed uint64) {
+	f.Add(bits(1, 2, 3), 1.0, 2, 0.9, 0.5, uint64(1))
+	f.Add(bits(math.NaN(), inf), 0.0, 0, 0.0, 0.0, uint64(2))
+	f.Add(bits(-inf, -inf), 1.0, 1, 1.0, 1.0, uint64(3))
+	f.Add(bits(-inf, 5e-324, -5e-324, 0), 5e-324, 3, 5e-324, 5e-324, uint64(4))
+	f.Add(bits(math.MaxFloat64, -math.MaxFloat64, 0), math.MaxFloat64, 0, 0.5, 0.1, uint64(5))
+	f.Add(bits(7, 7, 7, 7, 7), 0.1, 4, 0.999999, 1.0, uint64(6))
+	f.Fuzz(func(t *testing.T, raw []byte, temperature float64, topK int, topP, minP float64, seed uint64) {
 		var logits []float64
 		for ; len(raw) >= 8; raw = raw[8:] {
 			logits = append(logits, math.Float64frombits(binary.LittleEndian.Uint64(raw)))
 		}
-		s := decode.Sampler{Temperature: temperature, TopK: topK, TopP: topP}
+		s := decode.Sampler{Temperature: temperature, TopK: topK, TopP: topP, MinP: minP}
 		probs, err := s.Probs(logits)
 		token, err2 := s.Sample(logits, rand.New(rand.NewPCG(seed, 0)))
 		if (err == nil) != (err2 == nil) {

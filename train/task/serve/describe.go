@@ -45,6 +45,10 @@ func (h *Handler) operation(path string) object {
 			"temperature", object{"type": "number", "default": 1, "minimum": 0},
 			"top_k", object{"type": "integer", "default": 0, "minimum": 0},
 			"top_p", object{"type": "number", "default": 1, "minimum": 0, "maximum": 1},
+			"min_p", object{"type": "number", "default": 0, "minimum": 0, "maximum": 1},
+			"repetition_penalty", object{"type": "number", "default": 0, "minimum": 0, "maximum": 100},
+			"presence_penalty", object{"type": "number", "default": 0, "minimum": -2, "maximum": 2},
+			"frequency_penalty", object{"type": "number", "default": 0, "minimum": -2, "maximum": 2},
 			"seed", object{"type": "integer", "default": 1, "minimum": 0},
 		), "prompt"), answered("text events, {\"text\": …}, and a last event: done, {\"reason\": \"tokens\", \"time\" or \"ending\", \"cut\": true if the prompt is longer than the model's context}, or error, {\"error\": …}", "text/event-stream", textSchema))
 	case "/attention":

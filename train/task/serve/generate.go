@@ -27,7 +27,12 @@ func (h *Handler) readGenerate(w http.ResponseWriter, r *http.Request) (generate
 		"temperature": "a number of at least 0",
 		"top_k":       "a whole number of at least 1, or 0 for all",
 		"top_p":       "a number from 0 to 1",
+		"min_p":       "a number from 0 to 1",
 		"seed":        "a whole number of at most 64 bits, not negative",
+
+		"repetition_penalty": "a number from 0.01 to 100, or 0 for none",
+		"presence_penalty":   "a number from -2 to 2",
+		"frequency_penalty":  "a number from -2 to 2",
 	}
 	g := generateRequest{Tokens: h.defaultTokens(), Sampler: decode.Sampler{Temperature: 1, TopP: 1}, Seed: 1}
 	if err := h.read(w, r, &g, wants); err != nil {
