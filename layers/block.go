@@ -12,7 +12,7 @@ import (
 // BlockConfig describes a Block.
 type BlockConfig struct {
 	// Attention describes the self-attention and the attention to an encoder's output. Their inputs and outputs must
-	// have the block's width.
+	// have the block's width. The latter attention has no Window.
 	Attention   AttentionConfig   `json:"attention"`
 	FeedForward FeedForwardConfig `json:"feed_forward"`
 	Norm        NormConfig        `json:"norm"` // the norm of every sub-layer
@@ -59,6 +59,7 @@ func NewCrossDecoderBlock(p *Params, dim int, c BlockConfig) (*Block, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.Attention.Window = nil // its positions are those of one sequence
 	if block.Cross, err = newBlockAttention(p.Scope("cross"), dim, c.Attention); err != nil {
 		return nil, err
 	}

@@ -92,6 +92,9 @@ func cacheConfigs() map[string]layers.ModelConfig {
 	with("one head of keys", layers.ALiBi{}, func(_ *layers.ModelConfig, b *layers.BlockConfig) {
 		b.Attention.Heads, b.Attention.KeyValueHeads = 4, 1
 	})
+	with("own window", layers.Rotary{}, func(_ *layers.ModelConfig, b *layers.BlockConfig) {
+		b.Attention.Window = &window{Left: 3, Right: 1}
+	})
 	with("everything", layers.Rotary{}, func(c *layers.ModelConfig, b *layers.BlockConfig) {
 		b.Attention = layers.AttentionConfig{Heads: 4, KeyValueHeads: 2, Softcap: 1.5, QKNorm: true}
 		c.Tied, b.Norm.Kind, b.FeedForward.Gated, b.FeedForward.Activation = true, "rms", true, layers.SiLU

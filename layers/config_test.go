@@ -42,7 +42,21 @@ func drawConfig(r *rand.Rand, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
 		for i := range v.NumField() {
-			drawConfig(r, v.Field(i))
+			if v.Type().Field(i).IsExported() {
+				drawConfig(r, v.Field(i))
+			}
+		}
+	case reflect.Pointer:
+		if v.SetZero(); r.IntN(2) == 0 {
+			v.Set(reflect.New(v.Type().Elem()))
+			drawConfig(r, v.Elem())
+		}
+	case reflect.Slice:
+		if v.SetZero(); r.IntN(2) == 0 {
+			v.Set(reflect.MakeSlice(v.Type(), r.IntN(3), 3))
+			for i := range v.Len() {
+				drawConfig(r, v.Index(i))
+			}
 		}
 	case reflect.Int:
 		v.SetInt(int64(r.IntN(20) - 5))

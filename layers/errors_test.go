@@ -35,6 +35,8 @@ func TestConfigurationErrors(t *testing.T) {
 		{"attention Softcap NaN", making(layers.NewMultiHeadAttention, 8, layers.AttentionConfig{Softcap: nan}), []string{"attention s", "Softcap", "NaN"}},
 		{"attention Scale NaN", making(layers.NewMultiHeadAttention, 8, layers.AttentionConfig{Scale: nan}), []string{"attention s", "Scale", "finite", "NaN"}},
 		{"attention's grouped heads with tied weights", making(layers.NewMultiHeadAttention, 8, layers.AttentionConfig{Heads: 4, KeyValueHeads: 2, TieQueryKey: true}), []string{"attention s", "TieQueryKey", "4", "2"}},
+		{"attention Window", making(layers.NewMultiHeadAttention, 4, layers.AttentionConfig{Window: &window{Right: -2}}), []string{"attention s", "Window", "−1", "Right:-2"}},
+		{"attention OutputBias", making(layers.NewMultiHeadAttention, 4, layers.AttentionConfig{NoOutput: true, OutputBias: new(false)}), []string{"attention s", "OutputBias", "NoOutput"}},
 		{"block KeyInput", making(layers.NewEncoderBlock, 4, layers.BlockConfig{Attention: layers.AttentionConfig{KeyInput: 3}}), []string{"attention s", "KeyInput", "width, 4", "3"}},
 		{"block ValueInput", making(layers.NewCrossDecoderBlock, 4, layers.BlockConfig{Attention: layers.AttentionConfig{ValueInput: 5}}), []string{"attention s", "ValueInput", "width, 4", "5"}},
 		{"block NoOutput", making(layers.NewEncoderBlock, 4, layers.BlockConfig{Attention: layers.AttentionConfig{NoOutput: true, ValueDim: 3}}), []string{"attention s", "NoOutput", "4", "3"}},
@@ -106,6 +108,7 @@ func testForwardErrors(t *testing.T, composed bool) {
 	gated := must[*layers.FeedForward](t)(layers.NewFeedForward(p.Scope("ff2"), 4, layers.FeedForwardConfig{Gated: true}))
 	modern := must[*layers.Block](t)(layers.NewEncoderBlock(p.Scope("modern"), 4, layers.BlockConfig{FeedForward: layers.FeedForwardConfig{Gated: true}, Norm: layers.NormConfig{Kind: "rms"}}))
 	attn := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p.Scope("mha"), 4, layers.AttentionConfig{Heads: 2}))
+	near := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p.Scope("near"), 4, layers.AttentionConfig{Window: &window{Left: 3}}))
 	enc := must[*layers.Block](t)(layers.NewEncoderBlock(p.Scope("enc"), 4, layers.BlockConfig{}))
 	dec := must[*layers.Block](t)(layers.NewDecoderBlock(p.Scope("dec"), 4, layers.BlockConfig{}))
 	cross := must[*layers.Block](t)(layers.NewCrossDecoderBlock(p.Scope("cross"), 4, layers.BlockConfig{PostNorm: true}))
@@ -190,6 +193,7 @@ func testForwardErrors(t *testing.T, composed bool) {
 		{"lengths' shape", masked(layers.Mask{KeyLengths: ints(3)}), []string{"attention mha", "Mask.KeyLengths", "(2)", "(3)"}},
 		{"lengths' rank", masked(layers.Mask{KeyLengths: ints(2, 1)}), []string{"attention mha", "Mask.KeyLengths", "(2)", "(2, 1)"}},
 		{"window below −1", masked(layers.Mask{Window: &window{Left: -2}}), []string{"attention mha", "Window", "−1", "Left:-2"}},
+		{"window below −1 beside an own one", err(near.Forward(c.b, floats(3, 4), floats(3, 4), floats(3, 4), layers.Mask{Window: &window{Left: -2}})), []string{"attention near", "Window", "−1", "Left:-2"}},
 		{"slopes of too few heads", masked(layers.Mask{Slopes: []float64{1}}), []string{"attention mha", "Mask.Slopes", "2 heads", "got 1"}},
 		{"offset out of range", masked(layers.Mask{Offset: math.MaxInt}), []string{"attention mha", "Offset", "range"}},
 		{"mask of another graph", masked(layers.Mask{Bias: elsewhere}), []string{"attention mha", "Bias", "another graph"}},

@@ -106,7 +106,7 @@ func TestExtremes(t *testing.T) {
 	type window = layers.Window
 	mask := layers.Mask{Causal: true, Window: &window{Left: 2, Right: 1}, Slopes: []float64{0.5, 0.25}}
 	init := layers.Normal(0.1)
-	attention := layers.AttentionConfig{Heads: 2, QKNorm: true, NormEps: 1e-5, Softcap: 3, Dropout: 0.1, Init: init, OutputInit: init}
+	attention := layers.AttentionConfig{Heads: 2, QKNorm: true, NormEps: 1e-5, Softcap: 3, Dropout: 0.1, Window: mask.Window, Init: init, OutputInit: init}
 	feedForward := layers.FeedForwardConfig{Hidden: 4, Dropout: 0.1, Init: init, OutputInit: init}
 	block := layers.BlockConfig{Attention: attention, FeedForward: feedForward, Dropout: 0.1}
 	model := layers.ModelConfig{Vocab: 4, Dim: 4, Layers: 1, Positions: layers.Learned{MaxLen: 3}, Block: block, Dropout: 0.1, Init: init, EmbeddingInit: init}

@@ -44,6 +44,10 @@ func TestGradientsOfMultiHeadAttention(t *testing.T) {
 	add("bias per head", two, self(func(c *bench) mask { return mask{Bias: c.bias(2, 1, 3)} }))
 	add("window", four, self(func(*bench) mask { return mask{Window: &window{Left: 1, Right: 1}} }))
 	add("window, causal", four, self(func(*bench) mask { return mask{Causal: true, Window: &window{Left: 1, Right: -1}} }))
+	add("own window", config{Heads: 4, Window: &window{Left: 1, Right: 0}}, unmasked)
+	add("own window and the mask's", config{Heads: 4, Window: &window{Left: -1, Right: 0}}, self(func(*bench) mask { return mask{Window: &window{Left: 1, Right: -1}} }))
+	add("bias only of the output", config{Heads: 4, NoBias: true, OutputBias: new(true)}, unmasked)
+	add("no bias of the output", config{Heads: 4, OutputBias: new(false)}, unmasked)
 	add("slopes", four, self(func(c *bench) mask { return mask{Slopes: must[[]float64](c)(layers.ALiBi{}.Slopes(4))} }))
 	add("offsets", four, self(func(c *bench) mask { return mask{Causal: true, Offsets: c.ints("offsets", []int{1, -1}, 2)} }))
 	add("every mask", two, self(func(c *bench) mask {

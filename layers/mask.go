@@ -49,8 +49,26 @@ type Mask struct {
 }
 
 // A Window limits a query at position p to the keys from p − Left to p + Right (Beltagy et al., Longformer, 2020). −1
-// means no limit on that side.
-type Window struct{ Left, Right int }
+// means no limit on that side. In published models, a sliding window of W keys includes the query's own position: it is
+// a Left of W − 1.
+type Window struct {
+	Left  int `json:"left"`
+	Right int `json:"right"`
+}
+
+// and returns the window of the keys that are in both windows. nil is a window without limits.
+func (w *Window) and(v *Window) *Window {
+	if w == nil || v != nil && !v.valid() { // the op returns an error for an invalid v
+		return v
+	}
+	if v == nil {
+		return w
+	}
+	nearer := func(a, b int) int { return int(min(uint(a), uint(b))) } // −1 is the largest uint
+	return &Window{nearer(w.Left, v.Left), nearer(w.Right, v.Right)}
+}
+
+func (w *Window) valid() bool { return min(w.Left, w.Right) >= -1 }
 
 // ops returns the mask in the form of package ops.
 func (m Mask) ops() ops.Mask {

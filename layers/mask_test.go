@@ -234,6 +234,39 @@ func TestTheFutureCannotLeak(t *testing.T) {
 	hide(t, cases)
 }
 
+// TestOwnWindow compares attention that has a Window of its own with attention whose mask has the Window.
+func TestOwnWindow(t *testing.T) {
+	for _, tc := range []struct{ own, mask, want *window }{
+		{nil, nil, nil},
+		{&window{Left: 1, Right: -1}, nil, &window{Left: 1, Right: -1}},
+		{&window{Left: 2, Right: 0}, &window{Left: 0, Right: 1}, &window{}},
+		{&window{Left: -1, Right: 1}, &window{Left: 1, Right: -1}, &window{Left: 1, Right: 1}},
+	} {
+		for _, composed := range []bool{false, true} {
+			for _, cached := range []bool{false, true} {
+				run := func(own, mask *window) []float64 {
+					c := newBench(t)
+					a, x, m := c.multiHead(8, layers.AttentionConfig{Heads: 2, Window: own}), c.in("x", 2, 5, 8), layers.Mask{Window: mask}
+					if !cached {
+						return read(t, c.node(a.Forward(&layers.Build{Composed: composed}, x, x, x, m)))[0]
+					}
+					cache := must[*layers.Cache](t)(layers.NewCache(2, 5))
+					noError(t, cache.Extend(2, 1))
+					cache.Commit() // the positions of the queries begin with 2 and 1
+					return read(t, c.node(a.ForwardMemory(&layers.Build{Composed: composed, Cache: cache}, x, x, m)))[0]
+				}
+				sameBits(t, fmt.Sprintf("composed %t, cached %t, %v and the mask's %v", composed, cached, tc.own, tc.mask), run(tc.own, tc.mask), run(nil, tc.want))
+			}
+		}
+	}
+	run := func(own *window) []float64 {
+		d := must[*layers.Block](t)(layers.NewCrossDecoderBlock(newParams(t), 8, layers.BlockConfig{Attention: layers.AttentionConfig{Window: own}}))
+		c := newBench(t)
+		return read(t, c.node(d.ForwardCross(c.b, c.in("x", 1, 1, 8), c.in("memory", 1, 5, 8), layers.Mask{}, layers.Mask{})))[0]
+	}
+	sameBits(t, "attention to an encoder's output", run(&window{}), run(nil))
+}
+
 // TestPaddingCannotMatter changes padding, also to NaN and infinity: no result may change.
 func TestPaddingCannotMatter(t *testing.T) {
 	var cases []hidingCase

@@ -33,7 +33,7 @@ type MultiHeadAttention struct {
 	Positions Positions
 
 	heads, groups int
-	options       AttentionOptions // Forward adds the mask
+	options       AttentionOptions // its mask has only a Window; attend adds the rest
 	name          string
 	scope         string
 }
@@ -57,10 +57,16 @@ type AttentionConfig struct {
 
 	TieQueryKey bool `json:"tie_query_key,omitzero"` // use one layer for Query and Key: W_k is W_q and b_k is b_q
 
+	// Window lets each query attend only to nearby keys; nil for no limit. If the mask has a Window too, a query
+	// attends to the keys in both. In a block, only self-attention has the Window.
+	Window *Window `json:"window,omitzero"`
+
 	Scale   float64 `json:"scale,omitzero"`   // factor for the scores; 1/√K if 0
 	Softcap float64 `json:"softcap,omitzero"` // limits the scores to ±Softcap, see AttentionOptions; 0 for none
 
-	NoBias   bool    `json:"no_bias,omitzero"`   // leave out b_q, b_k, b_v and b_o
+	NoBias     bool  `json:"no_bias,omitzero"`     // leave out b_q, b_k, b_v and b_o
+	OutputBias *bool `json:"output_bias,omitzero"` // whether there is b_o; nil means that NoBias decides
+
 	NoOutput bool    `json:"no_output,omitzero"` // leave out W_o: the output is the heads side by side, with width H·V
 	Dropout  float64 `json:"dropout,omitzero"`   // probability of dropping an attention weight, in training
 	Init     Init    `json:"init,omitzero"`      // for the four weights; see Init
@@ -100,7 +106,8 @@ func (c AttentionConfig) withDefaults(layer string, dim int) (AttentionConfig, e
 }
 
 // NewMultiHeadAttention makes a MultiHeadAttention for queries of width dim, D. Its parameters are query.weight,
-// key.weight, value.weight and output.weight and, unless NoBias, a bias for each, such as query.bias.
+// key.weight, value.weight and output.weight and, unless NoBias, a bias for each, such as query.bias. OutputBias
+// overrides NoBias for output.bias.
 func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAttention, error) {
 	a := &MultiHeadAttention{name: p.scopeName("attention"), scope: p.scope()}
 	c, err := c.withDefaults(a.name, dim)
@@ -113,9 +120,13 @@ func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAtt
 		return nil, fmt.Errorf("%s: TieQueryKey needs keys of the queries' width, %d, got a KeyInput of %d", a.name, dim, c.KeyInput)
 	case c.TieQueryKey && c.KeyValueHeads != c.Heads:
 		return nil, fmt.Errorf("%s: TieQueryKey needs one key head per query head: KeyValueHeads must be %d, got %d", a.name, c.Heads, c.KeyValueHeads)
+	case c.Window != nil && !c.Window.valid():
+		return nil, fmt.Errorf("%s: the sides of Window must be at least 0, or −1 for no limit, got %+v", a.name, *c.Window)
+	case c.OutputBias != nil && c.NoOutput:
+		return nil, fmt.Errorf("%s: OutputBias needs an output projection: leave OutputBias nil, or leave out NoOutput", a.name)
 	}
 	a.heads, a.groups = c.Heads, c.KeyValueHeads
-	a.options = AttentionOptions{Scale: c.Scale, Softcap: c.Softcap, Dropout: c.Dropout, Heads: c.Heads, KeyValueHeads: c.KeyValueHeads, layer: a.name}
+	a.options = AttentionOptions{Scale: c.Scale, Softcap: c.Softcap, Dropout: c.Dropout, Heads: c.Heads, KeyValueHeads: c.KeyValueHeads, Mask: Mask{Window: c.Window}, layer: a.name}
 	if err := a.options.ops().Check(a.name); err != nil {
 		return nil, err
 	}
@@ -139,7 +150,11 @@ func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAtt
 			a.Key = a.Query
 			continue
 		}
-		if *part.layer, err = NewLinear(p.Scope(part.name), part.in, part.out, LinearConfig{NoBias: c.NoBias, Init: part.init}); err != nil {
+		noBias := c.NoBias
+		if part.name == "output" && c.OutputBias != nil {
+			noBias = !*c.OutputBias
+		}
+		if *part.layer, err = NewLinear(p.Scope(part.name), part.in, part.out, LinearConfig{NoBias: noBias, Init: part.init}); err != nil {
 			return nil, err
 		}
 	}
@@ -177,6 +192,7 @@ func (a *MultiHeadAttention) Forward(b *Build, query, key, value *G.Node, m Mask
 // attend computes attention in every head and projects the outputs.
 func (a *MultiHeadAttention) attend(b *Build, q, k, v *G.Node, m Mask) (heads *G.Node, err error) {
 	o := a.options
+	m.Window = o.Mask.Window.and(m.Window)
 	o.Mask = m
 	if b.CaptureWeights {
 		st, _, err := composed(b, q, k, v, o)

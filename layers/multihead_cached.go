@@ -63,7 +63,7 @@ func (a *MultiHeadAttention) ForwardCached(b *Build, x *G.Node, m Mask) (*G.Node
 // that the Cache kept last. In this case, another graph with a memory of the same shape must have been built before,
 // and must run before this graph.
 //
-// In the mask's Causal, Window and Slopes, the position of a query is its position in its sequence plus Offset, and the
+// In Causal, Window and Slopes, the position of a query is its position in its sequence plus Offset, and the
 // position of a key is its position in the memory. The mask must have no Offsets. ForwardMemory has no gradient.
 func (a *MultiHeadAttention) ForwardMemory(b *Build, query, memory *G.Node, m Mask) (*G.Node, error) {
 	fail := func(err error) (*G.Node, error) { return nil, fmt.Errorf("%s: %w", a.name, err) }
@@ -80,7 +80,7 @@ func (a *MultiHeadAttention) ForwardMemory(b *Build, query, memory *G.Node, m Ma
 	if err != nil {
 		return nil, err
 	}
-	if m.Causal || m.Window != nil || m.Slopes != nil { // the mask compares positions
+	if m.Causal || a.options.Mask.Window.and(m.Window) != nil || m.Slopes != nil { // the mask compares positions
 		lengths, _, err := b.Cache.nodes(query.Graph())
 		if err != nil {
 			return fail(err)
