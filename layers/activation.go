@@ -2,13 +2,11 @@ package layers
 
 import (
 	"fmt"
-	"slices"
 
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/internal/choices"
 	"github.com/heed-go/heed/internal/ops"
-	"github.com/heed-go/heed/internal/text"
 )
 
 // An Activation is a function applied to every element.
@@ -53,12 +51,11 @@ func (a Activation) MarshalText() ([]byte, error) { return []byte(a.String()), a
 
 // UnmarshalText sets the activation by name. It returns an error if no activation has that name.
 func (a *Activation) UnmarshalText(name []byte) error {
-	i := slices.Index(ops.Activations.Names(), string(name))
-	if i < 0 {
-		return fmt.Errorf("there is no activation %.100q: use one of %s%s", name, ops.Activations, text.DidYouMean(string(name), ops.Activations.Names()))
+	i, err := ops.Activations.Index("activation", string(name))
+	if err == nil {
+		*a = Activation(i)
 	}
-	*a = Activation(i)
-	return nil
+	return err
 }
 
 // Forward applies the activation to x, which is float32 or float64 and may have any shape.

@@ -2,16 +2,14 @@ package layers
 
 import (
 	"fmt"
-	"math"
 
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/internal/choices"
-	"github.com/heed-go/heed/internal/ops"
 )
 
-// SequenceClassifier classifies whole sequences. It takes the mean of an encoder's states over all valid positions, or
-// only the state of the first position (Devlin et al., 2018). A linear head maps this vector to logits. Make one with
+// SequenceClassifier classifies whole sequences. It makes one vector of an encoder's states: the mean over all valid
+// positions, or the state of the first or the last one. A linear head maps this vector to logits. Make one with
 // NewSequenceClassifier.
 //
 // To classify every position instead, as in tagging, use an Encoder with Outputs.
@@ -19,15 +17,14 @@ type SequenceClassifier struct {
 	Encoder *Encoder // without a head
 	Head    *Linear  // (Outputs, Dim)
 
-	positions int // largest number of positions in the mean
+	pooling Pooling
 }
 
 // SequenceClassifierConfig describes a SequenceClassifier.
 type SequenceClassifierConfig struct {
 	Model ModelConfig `json:"model"` // the encoder; Outputs is the number of classes
 
-	// First uses the state of the first position instead of the mean. The first token of the data may be a special one.
-	First bool `json:"first,omitzero"`
+	Pooling Pooling `json:"pooling,omitzero"` // how the states become one vector; their mean if zero
 }
 
 // UnmarshalJSON replaces the configuration with the one in data. It returns an error if data has an unknown field or
@@ -51,10 +48,10 @@ func NewSequenceClassifier(p *Params, c SequenceClassifierConfig) (*SequenceClas
 	if c.Model.Tied {
 		return nil, fmt.Errorf("%s: Tied must be false, because the head chooses classes, not tokens", name)
 	}
-	s := &SequenceClassifier{positions: math.MaxInt}
-	if c.First {
-		s.positions = 1
+	if err := c.Pooling.check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+	s := &SequenceClassifier{pooling: c.Pooling}
 	encoder := c.Model
 	encoder.Outputs = 0
 	var err error
@@ -67,14 +64,14 @@ func NewSequenceClassifier(p *Params, c SequenceClassifierConfig) (*SequenceClas
 
 // Forward maps ids of shape (B, T) and dtype tensor.Int to logits of shape (B, Outputs). Without a batch axis, ids (T)
 // give (1, Outputs). Like an Encoder, it also accepts embeddings. For padded sequences, set the mask's KeyLengths to
-// the lengths of the sequences: attention and mean then ignore the positions after the end. The other parts of the mask
+// the lengths of the sequences: attention and pooling then ignore the positions after the end. The other parts of the mask
 // affect only attention. The logits of a sequence of length 0 are the head's bias.
 func (s *SequenceClassifier) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 	x, err := s.Encoder.Forward(b, x, m) // (B, T) or (B, T, D) -> (B, T, D)
 	if err != nil {
 		return nil, err
 	}
-	if x, err = ops.Pool(b.Env(), x, m.KeyLengths, s.positions); err != nil { // -> (B, D)
+	if x, err = Pool(b, x, m.KeyLengths, s.pooling); err != nil { // -> (B, D)
 		return nil, err
 	}
 	return s.Head.Forward(b, x)

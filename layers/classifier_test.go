@@ -11,29 +11,31 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-func newClassifier(t testing.TB, p *layers.Params, first bool) *layers.SequenceClassifier {
+var poolings = []layers.Pooling{layers.MeanPooling, layers.FirstPooling, layers.LastPooling}
+
+func newClassifier(t testing.TB, p *layers.Params, pooling layers.Pooling) *layers.SequenceClassifier {
 	t.Helper()
 	return must[*layers.SequenceClassifier](t)(layers.NewSequenceClassifier(p, layers.SequenceClassifierConfig{
-		Model: layers.ModelConfig{Vocab: 7, Positions: layers.Learned{MaxLen: 5}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}}, Layers: 1, Outputs: 3}, First: first,
+		Model: layers.ModelConfig{Vocab: 7, Positions: layers.Learned{MaxLen: 5}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}}, Layers: 1, Outputs: 3}, Pooling: pooling,
 	}))
 }
 
 func TestGradientsOfSequenceClassifier(t *testing.T) {
 	var cases []gradientCase
-	for _, first := range []bool{false, true} {
+	for _, pooling := range poolings {
 		for name, mask := range map[string]func(c *bench) layers.Mask{
 			"plain":   func(*bench) layers.Mask { return layers.Mask{} },
 			"lengths": func(c *bench) layers.Mask { return layers.Mask{KeyLengths: c.lengths(4, 0, 2)} },
 			"allow":   func(c *bench) layers.Mask { return layers.Mask{Allow: c.allow([]int{1}, 3, 1, 1, 4)} },
 		} {
-			cases = append(cases, gradientCase{fmt.Sprintf("%s, first %t", name, first), func(c *bench) *G.Node {
-				s := newClassifier(c, c.p, first)
+			cases = append(cases, gradientCase{fmt.Sprintf("%s, %v", name, pooling), func(c *bench) *G.Node {
+				s := newClassifier(c, c.p, pooling)
 				y := c.node(s.Forward(c.b, c.ints("ids", []int{1, 4, 3, 3, 0, 0, 6, 1, 2, 5, 1, 1}, 3, 4), mask(c)))
 				return c.node(layers.CrossEntropy(&layers.Build{}, y, c.ints("targets", []int{2, 0, 1}, 3), layers.CrossEntropyOptions{}))
 			}})
 		}
-		cases = append(cases, gradientCase{fmt.Sprintf("without a batch axis, first %t", first), func(c *bench) *G.Node {
-			s := newClassifier(c, c.p, first)
+		cases = append(cases, gradientCase{fmt.Sprintf("without a batch axis, %v", pooling), func(c *bench) *G.Node {
+			s := newClassifier(c, c.p, pooling)
 			return c.node(s.Forward(c.b, c.ints("ids", []int{1, 4, 3}, 3), layers.Mask{KeyLengths: c.lengths(2)}))
 		}})
 	}
@@ -41,7 +43,11 @@ func TestGradientsOfSequenceClassifier(t *testing.T) {
 }
 
 func classifierSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
-	s := newClassifier(t, p, f.Config.First)
+	pooling := layers.MeanPooling
+	if f.Config.First {
+		pooling = layers.FirstPooling
+	}
+	s := newClassifier(t, p, pooling)
 	f.fill(t, p)
 	return one(node(t)(s.Forward(b, inputs["ids"], f.mask(inputs))))
 }
@@ -51,10 +57,10 @@ func classifierSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Buil
 func TestSequenceClassifierPadding(t *testing.T) {
 	const poisoned = 3
 	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
-		for _, first := range []bool{false, true} {
+		for _, pooling := range poolings {
 			run := func(t *testing.T, hidden int, value float64) [][]float64 {
 				p := must[*layers.Params](t)(layers.NewParams(dt, 5))
-				s := newClassifier(t, p, first)
+				s := newClassifier(t, p, pooling)
 				bias := as(dt, dense([]float64{0.5, -1, 2}, 3))
 				noError(t, tensor.Copy(s.Head.Bias.Value, bias))
 				setRow(s.Encoder.Embedding.Weight, poisoned, value)
@@ -67,7 +73,7 @@ func TestSequenceClassifierPadding(t *testing.T) {
 				sameBits(t, "logits of an empty sequence", got[0][6:], []float64{0.5, -1, 2})
 				return got
 			}
-			t.Run(fmt.Sprintf("%v, first %t", dt, first), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%v, %v", dt, pooling), func(t *testing.T) {
 				want := run(t, 0, 1)
 				for _, value := range []float64{1, 1e6, math.NaN(), inf, -inf} {
 					for i, got := range run(t, poisoned, value) {
@@ -88,7 +94,7 @@ func TestSequenceClassifierErrors(t *testing.T) {
 		return err
 	}
 	c := newBench(t)
-	s := newClassifier(t, c.p.Scope("s"), false)
+	s := newClassifier(t, c.p.Scope("s"), layers.MeanPooling)
 	err := func(_ *G.Node, err error) error { return err }
 	ids := c.ints("ids", []int{1, 2, 3, 4}, 2, 2)
 	for _, tc := range []struct {
@@ -97,6 +103,7 @@ func TestSequenceClassifierErrors(t *testing.T) {
 		want []string
 	}{
 		{"Outputs", make(func(c *config) { c.Model.Outputs = 0 }), []string{"sequence classifier s", "Outputs", "at least 1"}},
+		{"Pooling", make(func(c *config) { c.Pooling = 3 }), []string{"sequence classifier s", "no pooling 3", "mean, first, last"}},
 		{"Vocab", make(func(c *config) { c.Model.Vocab = -1 }), []string{"encoder s.encoder", "Vocab"}},
 		{"too long", err(s.Forward(c.b, c.ints("long", []int{1, 2, 3, 4, 5, 6}, 1, 6), layers.Mask{})), []string{"s.encoder.positions", "at most 5"}},
 		{"lengths' shape", err(s.Forward(c.b, ids, layers.Mask{KeyLengths: c.ints("three", []int{1, 1, 1}, 3)})), []string{"Mask.KeyLengths", "(2)", "(3)"}},

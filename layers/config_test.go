@@ -23,6 +23,9 @@ func drawConfig(r *rand.Rand, v reflect.Value) {
 	case *layers.Activation:
 		*x = everyActivation[r.IntN(len(everyActivation))]
 		return
+	case *layers.Pooling:
+		*x = poolings[r.IntN(len(poolings))]
+		return
 	case *string:
 		*x = []string{"", "layer", "rms"}[r.IntN(3)]
 		return
@@ -149,8 +152,9 @@ func TestConfigJSONErrors(t *testing.T) {
 	for text, config := range map[string]any{
 		`{"model": {"dim": 4}, "shared": true, "shared": false}`: new(layers.EncoderDecoderConfig),
 		`{"Model": {"dim": 4}}`:                                  new(layers.EncoderDecoderConfig),
-		`{"first": true, "first": false}`:                        new(layers.SequenceClassifierConfig),
-		`{"first": true, "FIRST": false}`:                        new(layers.SequenceClassifierConfig),
+		`{"pooling": "last", "pooling": "mean"}`:                 new(layers.SequenceClassifierConfig),
+		`{"pooling": "last", "POOLING": "mean"}`:                 new(layers.SequenceClassifierConfig),
+		`{"pooling": "max"}`:                                     new(layers.SequenceClassifierConfig),
 	} {
 		if err := json.Unmarshal([]byte(text), config); err == nil || !reflect.ValueOf(config).Elem().IsZero() {
 			t.Errorf("%s: got %+v, %v, want an error", text, config, err)
@@ -175,7 +179,7 @@ func FuzzModelConfig(f *testing.F) {
 	f.Add([]byte(`{"vocab": 3, "dim": 4, "layers": 1, "positions": {"kind": "learned", "max_len": 2, "init": {"kind": "normal", "scale": 1}}}`))
 	f.Add([]byte(`{"positions": {"kind": "rotary", "scaling": {"kind": "yarn", "factor": 2}}, "block": {"norm": {"kind": "rms"}}}`))
 	f.Add([]byte(`{"model": {"dim": 4}, "target_positions": {"kind": "relative_bias"}, "target_vocab": 3}`))
-	f.Add([]byte(`{"model": {"outputs": 4}, "first": true}`))
+	f.Add([]byte(`{"model": {"outputs": 4}, "pooling": "first"}`))
 	f.Add([]byte(`{"positions": null, "init": null}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, config := range []any{layers.ModelConfig{}, layers.EncoderDecoderConfig{}, layers.SequenceClassifierConfig{}} {

@@ -82,7 +82,7 @@ func (d *Decoder) next(b *Build, x *G.Node) (*G.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if x, err = ops.Last(b.Env(), x, counts); err != nil { // (B, T, D) -> (B, D)
+	if x, err = ops.Pool(b.Env(), x, counts, ops.LastPooling); err != nil { // (B, T, D) -> (B, D)
 		return nil, err
 	}
 	return d.finish(b, x)

@@ -60,7 +60,7 @@
 //	model.go                      ModelConfig; Trunk, the parts of an encoder or a decoder
 //	encoder.go, decoder.go        Encoder; Decoder
 //	encoder_decoder.go            EncoderDecoder
-//	classifier.go                 SequenceClassifier
+//	classifier.go, pool.go        SequenceClassifier; Pool and Normalize, for one vector per sequence
 //	cache.go                      Cache: keys and values of earlier tokens, for decoding (see package decode)
 //	multihead_cached.go           attention to the keys and values in a Cache
 //	loss.go                       CrossEntropy, BinaryCrossEntropy; squared, absolute and Huber error

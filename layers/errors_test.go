@@ -149,6 +149,7 @@ func testForwardErrors(t *testing.T, composed bool) {
 		{"waves rank", err(layers.Sinusoidal{}.Embed(c.b, floats(4), nil)), []string{"sinusoidal", "(T, D) or (B, T, D)", "(4)"}},
 		{"waves base", err(layers.Sinusoidal{Base: -1}.Embed(c.b, floats(3, 4), nil)), []string{"sinusoidal", "Base", "from 1e-15", "-1"}},
 		{"waves of ints", err(layers.Sinusoidal{}.Embed(c.b, ints(3, 4), nil)), []string{"sinusoidal", "float32 or float64", "int"}},
+		{"pooling", err(layers.Pool(c.b, c.in("pooled", 2, 3), nil, 9)), []string{"no pooling 9", "mean, first, last"}},
 		{"activation of ints", err(layers.ReLU.Forward(c.b, ints(2))), []string{"relu", "int"}},
 		{"no such activation", err(layers.Activation(-1).Forward(c.b, floats(2))), []string{"activation -1"}},
 		{"feed-forward width", err(feed.Forward(c.b, floats(3, 5))), []string{"ff.up", "(…, 4)", "(3, 5)"}},

@@ -117,6 +117,9 @@ func TestGradientsOfLayers(t *testing.T) {
 	add := func(name string, build func(c *bench) *G.Node) { cases = append(cases, gradientCase{name, build}) }
 
 	for _, shape := range [][]int{{4}, {3, 4}, {2, 3, 4}, {2, 1, 2, 4}} {
+		add(fmt.Sprintf("normalize of %v", tensor.Shape(shape)), func(c *bench) *G.Node {
+			return c.node(layers.Normalize(c.b, c.in("x", shape...)))
+		})
 		for _, noBias := range []bool{false, true} {
 			add(fmt.Sprintf("linear of %v, no bias %t", tensor.Shape(shape), noBias), func(c *bench) *G.Node {
 				l := must[*layers.Linear](c)(layers.NewLinear(c.p, 4, 3, layers.LinearConfig{NoBias: noBias}))
@@ -138,6 +141,11 @@ func TestGradientsOfLayers(t *testing.T) {
 				return c.node(a.Forward(c.b, c.in("x", shape...)))
 			})
 		}
+	}
+	for _, pooling := range poolings {
+		add("pool, "+pooling.String(), func(c *bench) *G.Node {
+			return c.node(layers.Pool(c.b, c.in("x", 3, 4, 2), c.lengths(4, 0, 2), pooling))
+		})
 	}
 	for _, shape := range [][]int{{4}, {2, 3}} {
 		add(fmt.Sprintf("embedding of %v", tensor.Shape(shape)), func(c *bench) *G.Node {

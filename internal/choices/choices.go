@@ -54,6 +54,16 @@ func (t Table[V]) Get(name string) (v V, ok bool) {
 	return t[i].Value, true
 }
 
+// Index returns the number of the choice with this name. It returns an error if there is none; kind says what the table
+// lists, such as "activation".
+func (t Table[V]) Index(kind, name string) (int, error) {
+	i := slices.Index(t.Names(), name)
+	if i < 0 {
+		return 0, fmt.Errorf("there is no %s %.100q: use one of %s%s", kind, name, t, text.DidYouMean(name, t.Names()))
+	}
+	return i, nil
+}
+
 // Names returns the name of each choice.
 func (t Table[V]) Names() []string {
 	names := make([]string, len(t))

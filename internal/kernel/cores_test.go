@@ -57,7 +57,7 @@ func TestBitsDoNotDependOnCores(t *testing.T) {
 		keep(y)
 		MaskScores(cores, y, x, Mask[float32]{Shape: [4]int{3, 10, 10, w}, Causal: true, Slopes: row})
 		keep(y)
-		MeanRows(cores, dgamma, x, []int{n - 1}, n, w)
+		MeanRows(cores, dgamma, x, []Span{{0, n - 1}}, n, w)
 		keep(dgamma)
 		Repeat(cores, y, x[:n*w/3], w, 3)
 		keep(y)

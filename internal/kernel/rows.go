@@ -68,28 +68,31 @@ func (sumRowsLoop[F]) run(w *loopWork[F], lo, hi int) {
 	}
 }
 
-// MeanRows sets row i of out to the mean of the first counts[i] rows of matrix i of x. Each matrix has shape (rows,
-// width). Later rows are not read. A count of 0 gives a row of zeros.
-func MeanRows[F Float](cores int, out, x []F, counts []int, rows, width int) {
-	for i, n := range counts {
+// A Span is the rows from First to End−1.
+type Span struct{ First, End int }
+
+// MeanRows sets row i of out to the mean of the rows spans[i] of matrix i of x. Each matrix has shape (rows, width).
+// Other rows are not read. An empty span gives a row of zeros.
+func MeanRows[F Float](cores int, out, x []F, spans []Span, rows, width int) {
+	for i, s := range spans {
 		out, x := out[i*width:][:width], x[i*rows*width:]
-		SumRows(cores, out, x[:n*width])
+		SumRows(cores, out, x[s.First*width:s.End*width])
 		for j := range out {
-			out[j] /= F(max(n, 1))
+			out[j] /= F(max(s.End-s.First, 1))
 		}
 	}
 }
 
 // MeanRowsGrad sets dx to the gradient of MeanRows, where g is the gradient of out. The gradient of rows that MeanRows
 // doesn't read is zero.
-func MeanRowsGrad[F Float](dx, g []F, counts []int, rows, width int) {
+func MeanRowsGrad[F Float](dx, g []F, spans []Span, rows, width int) {
 	clear(dx)
-	for i, n := range counts {
+	for i, s := range spans {
 		g := g[i*width:][:width]
-		for r := range n {
+		for r := s.First; r < s.End; r++ {
 			dx := dx[(i*rows+r)*width:][:width]
 			for j, v := range g {
-				dx[j] = v / F(n)
+				dx[j] = v / F(s.End-s.First)
 			}
 		}
 	}

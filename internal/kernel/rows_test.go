@@ -36,16 +36,17 @@ func TestMeanRows(t *testing.T) {
 		1, 2, 3, 6, nan, nan,
 		nan, nan, nan, nan, nan, nan,
 		1, 2, 3, 4, 5, 12,
+		nan, nan, 7, 8, nan, nan,
 	}
-	counts := []int{2, 0, 3}
-	out := []float32{nan, nan, nan, nan, nan, nan}
-	MeanRows(0, out, x, counts, 3, 2)
-	if want := []float32{2, 4, 0, 0, 3, 6}; !slices.Equal(out, want) {
+	spans := []Span{{0, 2}, {}, {0, 3}, {1, 2}}
+	out := slices.Repeat([]float32{nan}, 8)
+	MeanRows(0, out, x, spans, 3, 2)
+	if want := []float32{2, 4, 0, 0, 3, 6, 7, 8}; !slices.Equal(out, want) {
 		t.Errorf("got %v, want %v", out, want)
 	}
 	dx := slices.Repeat([]float32{nan}, len(x))
-	MeanRowsGrad(dx, []float32{2, 4, nan, 5, 3, -6}, counts, 3, 2)
-	if want := []float32{1, 2, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 1, -2, 1, -2, 1, -2}; !slices.Equal(dx, want) {
+	MeanRowsGrad(dx, []float32{2, 4, nan, 5, 3, -6, 7, 8}, spans, 3, 2)
+	if want := []float32{1, 2, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 1, -2, 1, -2, 1, -2, 0, 0, 7, 8, 0, 0}; !slices.Equal(dx, want) {
 		t.Errorf("gradient %v, want %v", dx, want)
 	}
 }

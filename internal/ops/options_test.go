@@ -213,8 +213,6 @@ func TestOptionErrors(t *testing.T) {
 		"store length": {func() (*G.Node, error) { return store.Append(&ops.Env{}, g.in(2, 4, 4), g.ints(2), g.ints(2)) }, "T at most 3, got float64 of shape (2, 4, 4)"},
 		"keep":         {func() (*G.Node, error) { return ops.NewMemory("keys").Keep(&ops.Env{}, g.in(2)) }, "memory of keys: the input must have shape (B, T, D)"},
 		"read nothing": {func() (*G.Node, error) { return ops.NewMemory("keys").Read(&ops.Env{}, x, tensor.Float64, 3) }, "memory of keys: no graph computes it yet"},
-		"last":         {func() (*G.Node, error) { return ops.Last(&ops.Env{}, x, g.ints(2)) }, "last: the input must have shape (B, T, D)"},
-		"last counts":  {func() (*G.Node, error) { return ops.Last(&ops.Env{}, g.in(2, 3, 4), g.ints(3)) }, "the counts must have shape (2), got (3)"},
 		"add int":      {func() (*G.Node, error) { return ops.AddInt(&ops.Env{}, x, 1) }, "int of shape (B), got float64"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,36 +22,38 @@ func TestPool(t *testing.T) {
 	for _, tc := range []struct {
 		shape   []int
 		lengths []int // nil for none
-		limit   int
-		counts  []int
+		pooling ops.Pooling
+		spans   [][2]int // the rows of each mean
 	}{
-		{[]int{2, 3, 4}, nil, 9, []int{3, 3}},
-		{[]int{2, 3, 4}, nil, 2, []int{2, 2}},
-		{[]int{3, 3, 4}, []int{0, 3, 2}, math.MaxInt, []int{0, 3, 2}},
-		{[]int{3, 3, 4}, []int{0, 3, 2}, 1, []int{0, 1, 1}},
-		{[]int{3, 4}, []int{2}, 9, []int{2}},
-		{[]int{3, 4}, nil, 1, []int{1}},
-		{[]int{1, 1, 1}, []int{1}, 1, []int{1}},
-		{[]int{1, 1}, nil, 1, []int{1}},
+		{[]int{2, 3, 4}, nil, ops.MeanPooling, [][2]int{{0, 3}, {0, 3}}},
+		{[]int{2, 3, 4}, nil, ops.LastPooling, [][2]int{{2, 3}, {2, 3}}},
+		{[]int{3, 3, 4}, []int{0, 3, 2}, ops.MeanPooling, [][2]int{{}, {0, 3}, {0, 2}}},
+		{[]int{3, 3, 4}, []int{0, 3, 2}, ops.FirstPooling, [][2]int{{}, {0, 1}, {0, 1}}},
+		{[]int{3, 3, 4}, []int{0, 3, 2}, ops.LastPooling, [][2]int{{}, {2, 3}, {1, 2}}},
+		{[]int{3, 4}, []int{2}, ops.MeanPooling, [][2]int{{0, 2}}},
+		{[]int{3, 4}, nil, ops.FirstPooling, [][2]int{{0, 1}}},
+		{[]int{1, 1, 1}, []int{1}, ops.LastPooling, [][2]int{{0, 1}}},
+		{[]int{1, 1}, nil, ops.FirstPooling, [][2]int{{0, 1}}},
 	} {
-		t.Run(fmt.Sprint(tensor.Shape(tc.shape), tc.lengths, tc.limit), func(t *testing.T) {
+		t.Run(fmt.Sprint(tensor.Shape(tc.shape), tc.lengths, tc.pooling), func(t *testing.T) {
 			g := newGraph(t)
 			x := g.in(tc.shape...)
 			var lengths *G.Node
 			if tc.lengths != nil {
 				lengths = g.lengths(tc.lengths...)
 			}
-			y := g.node(ops.Pool(&ops.Env{}, x, lengths, tc.limit))
+			y := g.node(ops.Pool(&ops.Env{}, x, lengths, tc.pooling))
 			rows, width := tc.shape[len(tc.shape)-2], tc.shape[len(tc.shape)-1]
-			if want := (tensor.Shape{len(tc.counts), width}); fmt.Sprint(y.Shape()) != fmt.Sprint(want) {
+			if want := (tensor.Shape{len(tc.spans), width}); fmt.Sprint(y.Shape()) != fmt.Sprint(want) {
 				t.Fatalf("shape %v, want %v", y.Shape(), want)
 			}
 			values := x.Value().Data().([]float64)
 			got := g.read(y)[0]
 			for i := range got {
 				want := 0.0
-				for r := range tc.counts[i/width] {
-					want += values[(i/width*rows+r)*width+i%width] / float64(tc.counts[i/width])
+				s := tc.spans[i/width]
+				for r := s[0]; r < s[1]; r++ {
+					want += values[(i/width*rows+r)*width+i%width] / float64(s[1]-s[0])
 				}
 				if math.Abs(got[i]-want) > 1e-15 {
 					t.Errorf("element %d is %v, want %v", i, got[i], want)
@@ -67,11 +69,45 @@ func TestPool(t *testing.T) {
 func TestPoolLengthsAreChecked(t *testing.T) {
 	for _, n := range []int{-1, 4} {
 		g := newGraph(t)
-		g.node(ops.Pool(&ops.Env{}, g.in(2, 3, 4), g.lengths(1, n), 9))
+		g.node(ops.Pool(&ops.Env{}, g.in(2, 3, 4), g.lengths(1, n), ops.MeanPooling))
 		vm := G.NewTapeMachine(g.ExprGraph)
 		defer vm.Close()
 		if err := vm.RunAll(); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("length %d of batch element 1 isn't between 0 and the 3 positions", n)) {
 			t.Errorf("length %d: got the error %v, want one about the length", n, err)
+		}
+	}
+}
+
+// TestNormalize divides rows by their lengths: rows of any size, whose squares may overflow or vanish, and a row of
+// zeros. For these rows, the gradient is checked by its formula too, because finite differences can't.
+func TestNormalize(t *testing.T) {
+	g := newGraph(t)
+	x := g.in(2, 3, 4)
+	if err := gradcheck.Expr(g.node(gradcheck.Project(g.node(ops.Normalize(&ops.Env{}, x)), 1)), x); err != nil {
+		t.Error(err)
+	}
+	for _, size := range []float64{1, 1e200, 1e-200, 0} {
+		values := []float64{3 * size, -4 * size}
+		g := newGraph(t)
+		x, w := g.input(tensor.New(tensor.WithShape(1, 2), tensor.WithBacking(values))), g.in(1, 2)
+		y := g.node(ops.Normalize(&ops.Env{}, x))
+		grads, err := G.Grad(g.node(G.Sum(g.node(G.HadamardProd(y, w)))), x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, weights := g.read(y, grads[0]), w.Value().Data().([]float64)
+		want := [][]float64{{0.6, -0.8}, nil}
+		dot := 0.6*weights[0] - 0.8*weights[1]
+		want[1] = []float64{(weights[0] - 0.6*dot) / (5 * size), (weights[1] + 0.8*dot) / (5 * size)}
+		if size == 0 {
+			want = [][]float64{{0, 0}, {0, 0}}
+		}
+		for i := range want {
+			for j, v := range want[i] {
+				if !(math.Abs(got[i][j]-v) <= 1e-14*math.Abs(v)) {
+					t.Errorf("size %v: element %d of the result or its gradient (%d) is %v, want %v", size, j, i, got[i][j], v)
+				}
+			}
 		}
 	}
 }
@@ -97,7 +133,7 @@ func TestPoolAndScaleNodesApart(t *testing.T) {
 	g := newGraph(t)
 	x := g.in(4, 4)
 	nodes := G.Nodes{
-		g.node(ops.Pool(&ops.Env{}, x, nil, 1)), g.node(ops.Pool(&ops.Env{}, x, nil, 2)), g.node(ops.Pool(&ops.Env{}, x, g.lengths(2), 1)),
+		g.node(ops.Pool(&ops.Env{}, x, nil, ops.FirstPooling)), g.node(ops.Pool(&ops.Env{}, x, nil, ops.LastPooling)), g.node(ops.Pool(&ops.Env{}, x, g.lengths(2), ops.FirstPooling)),
 		g.node(ops.Scale(&ops.Env{}, x, 1)), g.node(ops.Scale(&ops.Env{}, x, 1.0000001)),
 	}
 	for i, n := range nodes {
@@ -105,7 +141,7 @@ func TestPoolAndScaleNodesApart(t *testing.T) {
 			t.Errorf("node %d equals an earlier one", i)
 		}
 	}
-	if n := g.node(ops.Pool(&ops.Env{}, x, nil, 2)); n != nodes[1] {
+	if n := g.node(ops.Pool(&ops.Env{}, x, nil, ops.LastPooling)); n != nodes[1] {
 		t.Error("equal expressions give two nodes")
 	}
 }
@@ -116,12 +152,13 @@ func TestPoolAndScaleErrors(t *testing.T) {
 		make func() (*G.Node, error)
 		want string
 	}{
-		"ints to pool":         {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.ints(2, 3), nil, 1) }, "float32 or float64"},
-		"pool rank":            {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.in(3), nil, 1) }, "(B, T, D) or (T, D), got (3)"},
-		"no positions to pool": {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.in(2, 3), nil, 0) }, "the number of positions must be at least 1, got 0"},
-		"pool lengths":         {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.in(2, 3, 4), g.ints(3), 1) }, "lengths must have shape (2), got (3)"},
-		"pool lengths' dtype":  {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.in(2, 3, 4), g.in(2), 1) }, "lengths must be int, got float64"},
-		"ints to scale":        {func() (*G.Node, error) { return ops.Scale(&ops.Env{}, g.ints(2), 1) }, "float32 or float64"},
+		"ints to pool":        {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.ints(2, 3), nil, 1) }, "float32 or float64"},
+		"pool rank":           {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.in(3), nil, 1) }, "(B, T, D) or (T, D), got (3)"},
+		"unknown pooling":     {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.in(2, 3), nil, 3) }, "there is no pooling 3"},
+		"pool lengths":        {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.in(2, 3, 4), g.ints(3), 1) }, "lengths must have shape (2), got (3)"},
+		"pool lengths' dtype": {func() (*G.Node, error) { return ops.Pool(&ops.Env{}, g.in(2, 3, 4), g.in(2), 1) }, "lengths must be int, got float64"},
+		"ints to normalize":   {func() (*G.Node, error) { return ops.Normalize(&ops.Env{}, g.ints(2)) }, "float32 or float64"},
+		"ints to scale":       {func() (*G.Node, error) { return ops.Scale(&ops.Env{}, g.ints(2), 1) }, "float32 or float64"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := tc.make()
