@@ -1,19 +1,17 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
-	"github.com/heed-go/heed/layers/decode"
 	"github.com/heed-go/heed/train/task"
 )
 
 func newGenerate() *cobra.Command {
 	var prompt string
-	var o decode.Options
+	o := task.GenerateOptions{Echo: true}
 	cmd := &cobra.Command{
 		Use:   "generate DIR --prompt TEXT --tokens N",
 		Short: "Continue a text with a trained text model",
@@ -37,11 +35,12 @@ terminal, characters that the terminal would act on are shown as escapes, such a
 	f.IntVar(&o.Sampler.TopK, "top-k", 0, "number of likeliest characters to draw from (0: all)")
 	f.Float64Var(&o.Sampler.TopP, "top-p", 1, "draw from the likeliest characters that together have this probability (0 or 1: all)")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of all draws")
+	f.StringArrayVar(&o.Stop, "stop", nil, "end the text before this string; repeat it for more")
 	return cmd
 }
 
 // generate prints the prompt and the text after it.
-func generate(cmd *cobra.Command, dir, prompt string, o decode.Options) error {
+func generate(cmd *cobra.Command, dir, prompt string, o task.GenerateOptions) error {
 	// Check the kind of task before the flags: with another kind of model, no flags are right.
 	if c, err := readConfig(dir); err == nil && !c.Kind().Generates {
 		return usagef("%s learned the task %s, but heed generate needs a text model: use heed predict %s INPUT...", dir, c.Task.Name, shell(dir))
@@ -49,7 +48,7 @@ func generate(cmd *cobra.Command, dir, prompt string, o decode.Options) error {
 	if prompt == "" {
 		return usagef("--prompt must be the text to continue, got none")
 	}
-	if err := cmp.Or(atLeastOne(cmd.Flags(), "tokens"), wrongFlag(o.Sampler.Check(), nil)); err != nil {
+	if err := wrongFlag(o.Check(), nil); err != nil {
 		return err
 	}
 	stdout := cmd.OutOrStdout()
@@ -60,7 +59,7 @@ func generate(cmd *cobra.Command, dir, prompt string, o decode.Options) error {
 	if m.Cuts(prompt) {
 		noteCut(cmd.ErrOrStderr(), m, "the prompt is")
 	}
-	err = m.Generate(cmd.Context(), visible(stdout), prompt, o)
+	_, err = m.Generate(cmd.Context(), visible(stdout), task.Prompt{Text: prompt}, o)
 	var wrong *task.InputError
 	if errors.As(err, &wrong) {
 		return usagef("--prompt: %w", wrong.Err)

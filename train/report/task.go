@@ -143,8 +143,8 @@ func (v *answers) sample(ctx context.Context) error {
 		return nil
 	}
 	var s strings.Builder
-	err := v.Model.Generate(ctx, &s, v.Config.Task.Example, decode.Options{
-		Sampler: decode.Sampler{Temperature: 0.8}, Seed: 1, MaxTokens: 300,
+	_, err := v.Model.Generate(ctx, &s, task.Prompt{Text: v.Config.Task.Example}, task.GenerateOptions{
+		Sampler: decode.Sampler{Temperature: 0.8}, Seed: 1, MaxTokens: 300, Echo: true,
 	})
 	if errors.As(err, new(*task.InputError)) { // the model knows no symbol of the prompt
 		return nil

@@ -8,7 +8,6 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
-	"github.com/heed-go/heed/layers/decode"
 )
 
 // Every kind has a task of the same name that learns from a file. Its model must do what the Kind promises.
@@ -43,7 +42,7 @@ func TestKinds(t *testing.T) {
 			if _, err := task.PredictAll(t.Context(), []string{"a b"}, PredictOptions{Beam: 2}); (err == nil) != about.Beams {
 				t.Errorf("PredictAll with a Beam of 2: got error %v, want success: %v", err, about.Beams)
 			}
-			if err := task.Generate(t.Context(), io.Discard, "a b", decode.Options{MaxTokens: 3}); (err == nil) != about.Generates {
+			if _, err := task.Generate(t.Context(), io.Discard, Prompt{Text: "a b"}, GenerateOptions{MaxTokens: 3}); (err == nil) != about.Generates {
 				t.Errorf("Generate: got error %v, want success: %v", err, about.Generates)
 			}
 			r, err := task.Judge(t.Context(), []data.Example{{Source: "a b", Answer: reference}}, PredictOptions{})

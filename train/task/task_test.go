@@ -18,7 +18,6 @@ import (
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
-	"github.com/heed-go/heed/layers/decode"
 	"github.com/heed-go/heed/train"
 )
 
@@ -403,7 +402,7 @@ func TestCollisionsAreFound(t *testing.T) {
 func TestGenerate(t *testing.T) {
 	task := fitted(t, small(t, "text"))
 	var s strings.Builder
-	if err := task.Generate(t.Context(), &s, "The quick", decode.Options{MaxTokens: 40}); err != nil || !strings.HasPrefix(s.String(), "The quick") || len(s.String()) != 49 {
+	if g, err := task.Generate(t.Context(), &s, Prompt{Text: "The quick"}, GenerateOptions{MaxTokens: 40, Echo: true}); err != nil || g != (Generated{9, 40, "length"}) || !strings.HasPrefix(s.String(), "The quick") || len(s.String()) != 49 {
 		t.Errorf("Generate writes %q, %v, want the prompt and 40 characters", s.String(), err)
 	}
 	for _, test := range []struct {
@@ -414,7 +413,7 @@ func TestGenerate(t *testing.T) {
 		{made(t, small(t, "copy")).Model, "abc", "learned the task copy, and only text models generate text"},
 	} {
 		s.Reset()
-		err := test.model.Generate(t.Context(), &s, test.prompt, decode.Options{MaxTokens: 1})
+		_, err := test.model.Generate(t.Context(), &s, Prompt{Text: test.prompt}, GenerateOptions{MaxTokens: 1, Echo: true})
 		wantError(t, err, test.want)
 		var wrong *InputError
 		if !errors.As(err, &wrong) || s.Len() > 0 {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/runfolder"
-	"github.com/heed-go/heed/layers/decode"
 	"github.com/heed-go/heed/train"
 )
 
@@ -239,7 +238,7 @@ func TestGenerateBytePairs(t *testing.T) {
 	task := fitted(t, c)
 	for tokens, want := range map[int]string{6: "世世世", 7: "世世世�", 8: "世世世��"} {
 		var got pieces
-		if err := task.Generate(t.Context(), &got, "世", decode.Options{MaxTokens: tokens}); err != nil || strings.Join(got, "") != want {
+		if _, err := task.Generate(t.Context(), &got, Prompt{Text: "世"}, GenerateOptions{MaxTokens: tokens, Echo: true}); err != nil || strings.Join(got, "") != want {
 			t.Errorf("Generate writes %q, %v, want %q", got, err, want)
 		}
 		for _, piece := range got {
@@ -248,7 +247,7 @@ func TestGenerateBytePairs(t *testing.T) {
 			}
 		}
 	}
-	err := task.Generate(t.Context(), &pieces{}, "\xe4", decode.Options{MaxTokens: 1})
+	_, err := task.Generate(t.Context(), &pieces{}, Prompt{Text: "\xe4"}, GenerateOptions{MaxTokens: 1})
 	var invalid *tokenizer.InvalidUTF8Error
 	if !errors.As(err, &invalid) {
 		t.Errorf("a prompt that isn't UTF-8: got error %v", err)
@@ -263,7 +262,7 @@ func TestGenerateTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got pieces
-	if err := made(t, c).Generate(t.Context(), &got, "Le garçon", decode.Options{MaxTokens: 3}); err != nil {
+	if _, err := made(t, c).Generate(t.Context(), &got, Prompt{Text: "Le garçon"}, GenerateOptions{MaxTokens: 3, Echo: true}); err != nil {
 		t.Fatal(err)
 	}
 	if text := strings.Join(got, ""); !strings.HasPrefix(text, "Le garçon ") || len(strings.Fields(text)) != 5 || len(got) != 4 {

@@ -50,7 +50,8 @@ func (h *Handler) operation(path string) object {
 			"presence_penalty", object{"type": "number", "default": 0, "minimum": -2, "maximum": 2},
 			"frequency_penalty", object{"type": "number", "default": 0, "minimum": -2, "maximum": 2},
 			"seed", object{"type": "integer", "default": 1, "minimum": 0},
-		), "prompt"), answered("text events, {\"text\": …}, and a last event: done, {\"reason\": \"tokens\", \"time\" or \"ending\", \"cut\": true if the prompt is longer than the model's context}, or error, {\"error\": …}", "text/event-stream", textSchema))
+			"stop", object{"type": []string{"string", "array"}, "items": textSchema, "description": "the text ends before the first of these texts"},
+		), "prompt"), answered("text events, {\"text\": …}, and a last event: done, {\"reason\": \"tokens\", \"stop\", \"time\" or \"ending\", \"cut\": true if the prompt is longer than the model's context}, or error, {\"error\": …}", "text/event-stream", textSchema))
 	case "/attention":
 		list := object{"type": "array", "items": textSchema}
 		weights := object{"type": "array", "items": object{"type": []string{"number", "null"}}, "description": "weights of one head, with shape (rows, columns), row by row"}

@@ -17,6 +17,12 @@ type generateRequest struct {
 	Tokens int    `json:"tokens"`
 	decode.Sampler
 	Seed uint64 `json:"seed"`
+	Stop texts  `json:"stop"`
+}
+
+// options returns the options of the request.
+func (g *generateRequest) options() task.GenerateOptions {
+	return task.GenerateOptions{Sampler: g.Sampler, Seed: g.Seed, MaxTokens: g.Tokens, Stop: g.Stop}
 }
 
 // readGenerate reads and checks a request.
@@ -29,6 +35,7 @@ func (h *Handler) readGenerate(w http.ResponseWriter, r *http.Request) (generate
 		"top_p":       "a number from 0 to 1",
 		"min_p":       "a number from 0 to 1",
 		"seed":        "a whole number of at most 64 bits, not negative",
+		"stop":        "a text, or a list of texts",
 
 		"repetition_penalty": "a number from 0.01 to 100, or 0 for none",
 		"presence_penalty":   "a number from -2 to 2",
@@ -47,7 +54,7 @@ func (h *Handler) readGenerate(w http.ResponseWriter, r *http.Request) (generate
 	case g.Tokens < 1 || g.Tokens > h.options.MaxTokens:
 		return g, wrong("tokens", g.Tokens)
 	}
-	if err := g.Sampler.Check(); err != nil {
+	if err := g.options().Check(); err != nil {
 		return g, failf(http.StatusBadRequest, "%v", err)
 	}
 	return g, nil
@@ -67,20 +74,20 @@ func (h *Handler) generate(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer leave()
-	s := &stream{h: h, w: w, prompt: len(g.Prompt)}
+	s := &stream{h: h, w: w}
 	reason, cut := "tokens", false
 	err = h.recovered(func() error {
 		cut = h.model.Cuts(g.Prompt)
-		return h.model.Generate(r.Context(), s, g.Prompt, decode.Options{
-			Sampler:   g.Sampler,
-			Seed:      g.Seed,
-			MaxTokens: g.Tokens,
-		})
+		written, err := h.model.Generate(r.Context(), s, task.Prompt{Text: g.Prompt}, g.options())
+		if written.Finish == "stop" {
+			reason = "stop"
+		}
+		return err
 	})
 	switch cause := context.Cause(r.Context()); {
+	case err == nil:
 	case !s.begun:
 		return inputError(err)
-	case err == nil:
 	case cause == errTime:
 		reason = "time"
 	case cause == errEnding:
@@ -121,29 +128,23 @@ func (h *Handler) session() (leave func(), err error) {
 	}, nil
 }
 
-// A stream sends the text that is written to it as events, without the prompt, which comes first.
+// A stream sends the text that is written to it as events.
 type stream struct {
-	h      *Handler
-	w      http.ResponseWriter
-	prompt int // remaining bytes of the prompt
-	begun  bool
+	h     *Handler
+	w     http.ResponseWriter
+	begun bool
 }
 
 func (s *stream) Write(b []byte) (int, error) {
-	n := min(s.prompt, len(b))
-	s.prompt -= n
-	if !s.begun {
-		s.begun = true
-		s.w.Header().Set("Content-Type", "text/event-stream")
-	}
-	if n == len(b) {
-		return n, nil
-	}
-	return len(b), s.send("text", object{"text": string(b[n:])})
+	return len(b), s.send("text", object{"text": string(b)})
 }
 
 // send sends an event with a JSON object as data, and flushes the connection.
 func (s *stream) send(event string, object any) error {
+	if !s.begun {
+		s.begun = true
+		s.w.Header().Set("Content-Type", "text/event-stream")
+	}
 	data, err := text.JSON(object)
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/heed-go/heed/layers/decode"
+	"github.com/heed-go/heed/train/task"
 )
 
 // An event is a server-sent event.
@@ -76,11 +77,11 @@ func TestGenerate(t *testing.T) {
 				return fmt.Errorf("the last event is %+v, want done with the reason tokens", e)
 			}
 			var want strings.Builder
-			o := decode.Options{Sampler: decode.Sampler{Temperature: 0.7, TopK: 9, TopP: 0.9}, Seed: uint64(seed), MaxTokens: 30}
-			if err := m.Generate(t.Context(), &want, "The", o); err != nil {
+			o := task.GenerateOptions{Sampler: decode.Sampler{Temperature: 0.7, TopK: 9, TopP: 0.9}, Seed: uint64(seed), MaxTokens: 30}
+			if _, err := m.Generate(t.Context(), &want, task.Prompt{Text: "The"}, o); err != nil {
 				return err
 			}
-			if "The"+got.String() != want.String() {
+			if got.String() != want.String() {
 				return fmt.Errorf("got %q, want %q after The", got.String(), want.String())
 			}
 			return nil

@@ -1,0 +1,156 @@
+package task
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/setting"
+	"github.com/heed-go/heed/layers/decode"
+)
+
+// A Prompt is what a text model continues.
+type Prompt struct {
+	Text string
+}
+
+// GenerateOptions are the options of Generate.
+type GenerateOptions struct {
+	Sampler   decode.Sampler
+	Seed      uint64   // seed of all draws
+	MaxTokens int      // largest number of tokens to write, at least 1
+	Stop      []string // the text ends before the first of these strings, also if several tokens make it
+	Echo      bool     // write the prompt's Text first
+}
+
+// Check returns a *ConfigError if an option is wrong.
+func (o GenerateOptions) Check() error {
+	if slices.Contains(o.Stop, "") {
+		return setting.Errorf("%s must be a text at which to end, got none", setting.Path("stop"))
+	}
+	return cmp.Or(setting.In("tokens", o.MaxTokens, o.MaxTokens >= 1, "at least 1"), o.Sampler.Check())
+}
+
+// Generated describes what Generate has written.
+type Generated struct {
+	PromptTokens int    // number of tokens that the model read
+	Tokens       int    // number of tokens that it wrote
+	Finish       string // "stop" if the model ended the text, or one of Stop came; "length" after MaxTokens
+}
+
+// Generate writes the model's continuation of a prompt to w, each character as soon as it is complete. Bytes that
+// aren't part of a character, which a token may have, are written as U+FFFD. Text that may be the beginning of one of
+// Stop is held back. If the text grows longer than the model's context, generation goes on from the last half of the
+// context.
+//
+// The error is a *ConfigError if an option is wrong. It is an *InputError if the model's kind isn't text or if it
+// doesn't know a symbol of the prompt. In these cases, nothing was written. After another error, or when ctx is
+// cancelled, w has the text up to then, and the result counts its tokens.
+func (m *Model) Generate(ctx context.Context, w io.Writer, p Prompt, o GenerateOptions) (Generated, error) {
+	model, ok := m.network.(writer)
+	if !ok {
+		return Generated{}, &InputError{p.Text, fmt.Errorf("the model learned the task %s, and only text models generate text", m.Config.Task.Name)}
+	}
+	if err := o.Check(); err != nil {
+		return Generated{}, err
+	}
+	b, encoded := m.encode(p.Text)
+	if encoded.Err != nil {
+		return Generated{}, encoded.Err
+	}
+	ids := b.Inputs[:b.Lengths[0]]
+	capacity := m.layout.Len
+	if o.MaxTokens < capacity-len(ids) {
+		capacity = len(ids) + o.MaxTokens
+	}
+	session, err := decode.New(model.net, decode.Config{Capacity: capacity})
+	if err != nil {
+		return Generated{}, err
+	}
+	defer session.Close()
+	out := &stopping{w: w, stop: o.Stop}
+	if o.Echo {
+		if _, err := io.WriteString(w, p.Text); err != nil {
+			return Generated{}, err
+		}
+	}
+	_, tok := m.coder.Tokenizers()
+	decoder := tokenizer.Decoder{Tokenizer: tok}
+	for _, id := range ids[max(0, len(ids)-readAgain):] {
+		if _, err := decoder.Next(id); err != nil {
+			return Generated{}, err
+		}
+	}
+	results, err := decode.Generate(ctx, session, [][]int{ids}, decode.Options{
+		Sampler: o.Sampler, Seed: o.Seed, MaxTokens: o.MaxTokens, Keep: max(1, m.layout.Len/2),
+		OnToken: func(_, token int) bool {
+			var text string
+			if text, out.err = decoder.Next(token); out.err == nil {
+				out.write(text)
+			}
+			return out.err == nil && !out.ended
+		},
+	})
+	g := Generated{PromptTokens: len(ids), Finish: "length"}
+	if results != nil {
+		g.Tokens = len(results[0].Tokens)
+	}
+	if err := cmp.Or(err, out.err); err != nil {
+		return g, err
+	}
+	out.write(decoder.Flush())
+	out.flush()
+	if out.ended || results[0].Stop == decode.StopEnd {
+		g.Finish = "stop"
+	}
+	return g, out.err
+}
+
+// readAgain is the number of the prompt's last tokens that are decoded before a continuation, because the text of the
+// next token may depend on them. A character has at most 4 tokens.
+const readAgain = 8
+
+// stopping writes text until one of stop comes.
+type stopping struct {
+	w     io.Writer
+	stop  []string
+	held  string // may be the beginning of one of stop
+	ended bool   // one of stop came
+	err   error
+}
+
+// write writes the text up to one of stop, but holds back an end that may begin one.
+func (s *stopping) write(text string) {
+	s.held += text
+	end, kept := len(s.held), 0
+	for _, stop := range s.stop {
+		if i := strings.Index(s.held, stop); i >= 0 && i < end {
+			end, s.ended = i, true
+		}
+		for n := min(len(stop)-1, len(s.held)); n > kept; n-- {
+			if strings.HasSuffix(s.held, stop[:n]) {
+				kept = n
+			}
+		}
+	}
+	if !s.ended {
+		end -= kept
+	}
+	if end > 0 && s.err == nil {
+		_, s.err = io.WriteString(s.w, s.held[:end])
+	}
+	if s.held = s.held[end:]; s.ended {
+		s.held = ""
+	}
+}
+
+// flush writes what write has held back.
+func (s *stopping) flush() {
+	if s.held != "" && s.err == nil {
+		_, s.err = io.WriteString(s.w, s.held)
+	}
+}
