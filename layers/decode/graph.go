@@ -25,15 +25,15 @@ type graph struct {
 
 // newGraph builds a graph that continues the sequences in the cache.
 func (s *Session) newGraph(tokens int, forward forward) (*graph, error) {
-	batch, vocab := s.Batch(), s.vocab
+	batch, outputs := s.Batch(), s.outputs
 	g := &graph{tokens: tokens, ids: make([]int, batch*tokens)}
 	ids := intInput(G.NewGraph(), "tokens", g.ids, batch, tokens)
 	logits, err := forward(&layers.Build{Cache: s.cache, Buffers: s.buffers, Cores: s.cores}, ids)
 	if err != nil {
 		return nil, err
 	}
-	if !logits.Shape().Eq(tensor.Shape{batch, vocab}) {
-		return nil, fmt.Errorf("the model must have one output for each of its %d tokens: logits must have shape (B, V) = (%d, %d), got %v", vocab, batch, vocab, logits.Shape())
+	if !logits.Shape().Eq(tensor.Shape{batch, outputs}) {
+		return nil, fmt.Errorf("the model must have one output for each of its %d tokens: logits must have shape (B, V) = (%d, %d), got %v", outputs, batch, outputs, logits.Shape())
 	}
 	if err := g.compile(logits); err != nil {
 		return nil, err
@@ -72,13 +72,13 @@ func intInput(g *G.ExprGraph, name string, ids []int, shape ...int) *G.Node {
 	return G.NewTensor(g, tensor.Int, len(shape), G.WithShape(shape...), G.WithName(name), G.WithValue(value))
 }
 
-// toFloat64 copies the elements of v to dst as float64.
-func toFloat64(dst []float64, v G.Value) error {
+// toFloat64 copies elements of v, from index from on, to dst as float64.
+func toFloat64(dst []float64, v G.Value, from int) error {
 	switch src := v.Data().(type) {
 	case []float64:
-		copy(dst, src)
+		copy(dst, src[from:])
 	case []float32:
-		for i, x := range src {
+		for i, x := range src[from:][:len(dst)] {
 			dst[i] = float64(x)
 		}
 	default:

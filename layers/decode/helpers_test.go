@@ -83,9 +83,9 @@ func ids(g *G.ExprGraph, name string, tokens []int) *G.Node {
 
 // whole returns a function that applies a model to a whole sequence and returns the logits of the next token. The model
 // maps tokens (1, T) to logits (1, T, V). The input has tokens of earlier calls after the sequence; the model is
-// causal, so these tokens don't matter.
-func whole(t testing.TB, model func(tokens *G.Node) (*G.Node, error)) func(sequence []int) []float64 {
-	tokens := make([]int, sessionCapacity)
+// causal, so these tokens don't matter. A sequence has at most capacity tokens.
+func whole(t testing.TB, capacity int, model func(tokens *G.Node) (*G.Node, error)) func(sequence []int) []float64 {
+	tokens := make([]int, capacity)
 	var value G.Value
 	var vm G.VM
 	return func(sequence []int) []float64 {
@@ -115,7 +115,7 @@ func whole(t testing.TB, model func(tokens *G.Node) (*G.Node, error)) func(seque
 
 // wholeDecoder runs a decoder without a cache.
 func wholeDecoder(t testing.TB, d *layers.Decoder, mask layers.Mask) func(sequence []int) []float64 {
-	return whole(t, func(tokens *G.Node) (*G.Node, error) { return d.Forward(&layers.Build{Composed: true}, tokens, mask) })
+	return whole(t, sessionCapacity, func(tokens *G.Node) (*G.Node, error) { return d.Forward(&layers.Build{Composed: true}, tokens, mask) })
 }
 
 // cacheless returns a Model without a cache. It computes its logits with whole(sequence).
@@ -155,12 +155,12 @@ func wantLogits(t *testing.T, what string, got, want [][]float64, tol float64) {
 
 var bothDtypes = []tensor.Dtype{tensor.Float32, tensor.Float64}
 
-// usual returns its argument, or with -short only the last dtype.
-func usual(dtypes []tensor.Dtype) []tensor.Dtype {
+// usual returns its argument, or with -short only the last element.
+func usual[T any](list []T) []T {
 	if testing.Short() {
-		return dtypes[len(dtypes)-1:]
+		return list[len(list)-1:]
 	}
-	return dtypes
+	return list
 }
 
 // eachDecoder runs a test for every configuration and dtype.

@@ -10,8 +10,8 @@ import (
 	"github.com/heed-go/heed/layers/decode"
 )
 
-// TestGraphsAreFreed opens and closes many sessions. It then gives one session prompts of many lengths, so that the
-// session drops graphs. Memory use doesn't grow.
+// TestGraphsAreFreed opens and closes many sessions. It then gives one session prompts of many lengths, which share a
+// few graphs. Memory use doesn't grow.
 func TestGraphsAreFreed(t *testing.T) {
 	d := newDecoder(t, tensor.Float32, layers.ModelConfig{Vocab: 20, Dim: 32, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 2, Positions: layers.Rotary{}})
 	const rounds, limit = 30, 2 << 20 // a graph takes about 300 kB

@@ -93,7 +93,7 @@ func NewSeq2Seq(m *layers.EncoderDecoder, c Seq2SeqConfig) (*Seq2Seq, error) {
 		mask.KeyLengths = intInput(tokens.Graph(), "lengths", s.served, len(s.served))
 		return m.Next(b, tokens, memory, c.Mask, mask)
 	}
-	session, err := newSession(m.Decoder, batch, capacity, c.Cores, func(b *layers.Build, tokens *G.Node) (*G.Node, error) {
+	session, err := newSession(m.Decoder, batch, capacity, 0, c.Cores, func(b *layers.Build, tokens *G.Node) (*G.Node, error) {
 		return next(b, tokens, nil)
 	})
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *Seq2Seq) open(m *layers.EncoderDecoder, mask layers.Mask, next func(b *
 		return err
 	}
 	// The keeper must come first, because it makes the cache's memory for the sources.
-	s.single, err = s.newGraph(1, s.forward)
+	_, err = s.graph(0)
 	return err
 }
 
@@ -136,7 +136,7 @@ func (s *Seq2Seq) open(m *layers.EncoderDecoder, mask layers.Mask, next func(b *
 // Seq2SeqConfig.Sources, the remaining sources are empty. If a source is too long or has an unknown token, Read returns
 // an error and changes nothing.
 func (s *Seq2Seq) Read(sources [][]int) error {
-	if s.single == nil {
+	if len(s.graphs) == 0 {
 		return fmt.Errorf("decode: %w", errClosed)
 	}
 	if len(sources) > len(s.lengths) {
@@ -205,7 +205,7 @@ func repeatBlocks[F float32 | float64](dst, src []F, size, times int) {
 
 // Step is like Session.Step. It returns an error if no sources have been read.
 func (s *Seq2Seq) Step(tokens [][]int) ([][]float64, error) {
-	if s.single != nil && !s.hasRead {
+	if len(s.graphs) > 0 && !s.hasRead {
 		return nil, errors.New("decode: no sources have been read: call Read first")
 	}
 	return s.Session.Step(tokens)

@@ -31,7 +31,7 @@ func newSeq2Seq(t testing.TB, m *layers.EncoderDecoder, c decode.Seq2SeqConfig) 
 
 // wholeAnswers is like wholeDecoder, for an encoder–decoder and one source without padding.
 func wholeAnswers(t testing.TB, m *layers.EncoderDecoder, source []int, mask layers.Mask) func(sequence []int) []float64 {
-	return whole(t, func(tokens *G.Node) (*G.Node, error) {
+	return whole(t, sessionCapacity, func(tokens *G.Node) (*G.Node, error) {
 		return m.Forward(&layers.Build{Composed: true}, ids(tokens.Graph(), "source", source), tokens, mask)
 	})
 }
@@ -189,7 +189,7 @@ func TestSeq2SeqFewerSources(t *testing.T) {
 	wantLogits(t, "the only source", got[:1], must[[][]float64](t)(cacheless(1, wholeAnswers(t, m, []int{7, 8}, layers.Mask{})).Step(rows[:1])), 1e-10)
 
 	// An empty source is one token with no valid key.
-	want := whole(t, func(tokens *G.Node) (*G.Node, error) {
+	want := whole(t, sessionCapacity, func(tokens *G.Node) (*G.Node, error) {
 		g := tokens.Graph()
 		noSources := tensor.New(tensor.WithShape(1), tensor.WithBacking([]int{0}))
 		lengths := G.NewTensor(g, tensor.Int, 1, G.WithShape(1), G.WithName("lengths"), G.WithValue(noSources))

@@ -19,6 +19,10 @@ type Config struct {
 	// positions, 0 means this limit, and a higher Capacity is lowered to this limit.
 	Capacity int
 
+	// Vocab is the number of tokens, with ids from 0 to Vocab−1, if the model has more outputs than its tokenizer has
+	// tokens. The Session leaves out the other logits, so that their ids can't be chosen. 0 means all outputs.
+	Vocab int
+
 	// Mask is the mask used with the model in training, such as a Window. It can't contain nodes, because nodes belong
 	// to one graph, and it can't have an Offset.
 	Mask layers.Mask
@@ -37,25 +41,43 @@ type Session struct {
 	capacity int             // capacity of the cache
 	buffers  *layers.Buffers // shared by all graphs, which run in turn
 	cores    int
-	vocab    int
+	outputs  int // number of the model's outputs
+	vocab    int // number of logits that Step returns, at most outputs
 	forward  forward
 
-	single  *graph   // for steps with one token per sequence; nil once the session is closed
-	prompts []*graph // for longer steps, one for each length; the most recently used graph comes first
+	sizes  []int    // numbers of tokens per sequence that the graphs read
+	graphs []*graph // one for each size, nil until it is needed; empty once the session is closed
 
-	counts []int // number of tokens for each sequence in a step
+	counts []int // number of tokens for each sequence in a run
 	values []float64
 	logits [][]float64 // the result of Step: rows of values
 }
 
-// maxPrompts is the largest number of graphs kept for steps with several tokens per sequence. Building a graph takes
-// time, and keeping it takes memory.
-const maxPrompts = 3
+// chunks are the numbers of tokens per sequence that graphs read, unless the capacity is smaller. So prompts of all
+// lengths share a few graphs. More than 256 tokens at once aren't read faster per token.
+var chunks = []int{1, 16, 32, 64, 128, 256}
+
+// chunk returns the index in sizes of the next chunk if the longest row has that many tokens left. A run takes as long
+// as the memory takes to deliver all weights, even for one token. So up to 64 tokens are padded to the next size. More
+// tokens are padded only if they fill three quarters of it.
+func (s *Session) chunk(left int) int {
+	for i, size := range s.sizes {
+		if left > size {
+			continue
+		}
+		if size > 64 && 4*left < 3*size {
+			return i - 1
+		}
+		return i
+	}
+	return len(s.sizes) - 1
+}
 
 var errClosed = errors.New("the session is closed: make a new session")
 
 // New makes a Session with empty sequences. It returns an error if
 //   - Capacity is negative, or 0 and the model's positions have no limit,
+//   - Vocab is negative or above the model's number of outputs,
 //   - the machine has too little memory,
 //   - the model's number of outputs differs from its number of tokens, or
 //   - the model can't be built with the Mask.
@@ -75,30 +97,41 @@ func New(d *layers.Decoder, c Config) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSession(d, cmp.Or(c.Batch, 1), capacity, c.Cores, func(b *layers.Build, tokens *G.Node) (*G.Node, error) {
+	s, err := newSession(d, cmp.Or(c.Batch, 1), capacity, c.Vocab, c.Cores, func(b *layers.Build, tokens *G.Node) (*G.Node, error) {
 		return d.Next(b, tokens, c.Mask)
 	})
 	if err != nil {
 		return nil, err
 	}
-	if s.single, err = s.newGraph(1, s.forward); err != nil {
+	if _, err := s.graph(0); err != nil {
 		return nil, fmt.Errorf("decode: %w", err)
 	}
 	return s, nil
 }
 
 // newSession makes a Session without graphs.
-func newSession(d *layers.Decoder, batch, capacity, cores int, forward forward) (*Session, error) {
+func newSession(d *layers.Decoder, batch, capacity, vocab, cores int, forward forward) (*Session, error) {
 	cache, err := layers.NewCache(batch, capacity)
 	if err != nil {
 		return nil, fmt.Errorf("decode: %w", err)
 	}
-	vocab := d.Embedding.Weight.Value.Shape()[0]
+	outputs := d.Embedding.Weight.Value.Shape()[0]
+	if vocab < 0 || vocab > outputs {
+		return nil, fmt.Errorf("decode: Vocab must be from 1 to the model's %d outputs, or 0 for all of them, got %d", outputs, vocab)
+	}
+	vocab = cmp.Or(vocab, outputs)
 	if err := memory.Check(memory.Product(batch, vocab, 8)); err != nil {
 		return nil, fmt.Errorf("decode: logits for %d sequences and %d tokens: %w", batch, vocab, err)
 	}
+	var sizes []int
+	for _, n := range chunks {
+		if sizes = append(sizes, min(n, capacity)); n >= capacity {
+			break
+		}
+	}
 	return &Session{
-		cache: cache, capacity: capacity, buffers: &layers.Buffers{}, cores: cores, vocab: vocab, forward: forward,
+		cache: cache, capacity: capacity, buffers: &layers.Buffers{}, cores: cores, outputs: outputs, vocab: vocab, forward: forward,
+		sizes: sizes, graphs: make([]*graph, len(sizes)),
 		counts: make([]int, batch), values: make([]float64, batch*vocab), logits: make([][]float64, batch),
 	}, nil
 }
@@ -143,87 +176,96 @@ func (s *Session) Room(sequence int) int {
 	return s.capacity - s.cache.Lengths()[sequence]
 }
 
-// Step appends tokens to the sequences and returns the logits of the next tokens; see Model. All steps with one token
-// per sequence share a graph. In a longer step, rows are padded to the longest row. Step builds a graph for this
-// length, unless it still has one from a recent step.
+// Step appends tokens to the sequences and returns the logits of the next tokens; see Model. Long rows are read in
+// chunks of a few fixed sizes. Step builds a graph for each size when it first needs it, and keeps it. Padding and the
+// division into chunks don't change the logits, except for rounding.
 func (s *Session) Step(tokens [][]int) (logits [][]float64, err error) {
 	defer prefix(&err)
-	if s.single == nil {
+	if len(s.graphs) == 0 {
 		return nil, errClosed
 	}
-	longest, err := s.count(tokens)
+	left, err := s.check(tokens)
 	if err != nil {
 		return nil, err
 	}
 	clear(s.logits)
-	if longest == 0 {
-		return s.logits, nil
-	}
-	g, err := s.graph(longest)
-	if err != nil {
-		return nil, err
-	}
-	for i, row := range tokens {
-		padded := g.ids[i*longest:][:longest]
-		clear(padded[copy(padded, row):])
-	}
-	if err := s.cache.Extend(s.counts...); err != nil {
-		return nil, err
-	}
-	if err := g.run(func(v G.Value) error { return toFloat64(s.values, v) }); err != nil {
-		s.cache.Cancel()
-		return nil, err
-	}
-	s.cache.Commit()
-	for i, n := range s.counts {
-		if n > 0 {
-			s.logits[i] = s.values[i*s.vocab:][:s.vocab:s.vocab]
+	before := s.cache.Lengths()
+	for read := 0; left > 0; {
+		i := s.chunk(left)
+		if err := s.read(i, tokens, read); err != nil {
+			s.cache.Cancel()
+			return nil, errors.Join(err, s.cache.Truncate(before...))
 		}
+		read += s.sizes[i]
+		left -= s.sizes[i]
 	}
 	return s.logits, nil
 }
 
-// count checks the tokens of a step, sets counts, and returns the length of the longest row.
-func (s *Session) count(tokens [][]int) (longest int, err error) {
+// read runs graph i for the tokens of each row from index from on. It stores the logits of the rows that end there.
+func (s *Session) read(i int, tokens [][]int, from int) error {
+	g, err := s.graph(i)
+	if err != nil {
+		return err
+	}
+	for b, row := range tokens {
+		chunk := row[min(from, len(row)):min(from+g.tokens, len(row))]
+		s.counts[b] = len(chunk)
+		padded := g.ids[b*g.tokens:][:g.tokens]
+		clear(padded[copy(padded, chunk):])
+	}
+	if err := s.cache.Extend(s.counts...); err != nil {
+		return err
+	}
+	if err := g.run(func(v G.Value) error { return s.keep(v, tokens, from) }); err != nil {
+		return err
+	}
+	s.cache.Commit()
+	return nil
+}
+
+// keep copies the logits of the rows whose last token was in this run. The argument out has shape (B, outputs).
+func (s *Session) keep(out G.Value, tokens [][]int, from int) error {
+	for b, n := range s.counts {
+		if n == 0 || from+n < len(tokens[b]) {
+			continue
+		}
+		row := s.values[b*s.vocab:][:s.vocab:s.vocab]
+		if err := toFloat64(row, out, b*s.outputs); err != nil {
+			return err
+		}
+		s.logits[b] = row
+	}
+	return nil
+}
+
+// check checks the tokens of a step and returns the length of the longest row.
+func (s *Session) check(tokens [][]int) (longest int, err error) {
 	if len(tokens) != s.Batch() {
 		return 0, fmt.Errorf("%d sequences need one row of tokens each, got %d rows", s.Batch(), len(tokens))
 	}
-	lengths := s.cache.Lengths()
 	for i, row := range tokens {
-		if room := s.capacity - lengths[i]; len(row) > room {
+		if room := s.Room(i); len(row) > room {
 			return 0, noRoom(i, room, len(row))
 		}
 		if err := checkTokens(row, s.vocab); err != nil {
 			return 0, fmt.Errorf("sequence %d: %w", i, err)
 		}
-		s.counts[i] = len(row)
 		longest = max(longest, len(row))
 	}
 	return longest, nil
 }
 
-// graph returns the graph for steps with the given number of tokens per sequence.
-func (s *Session) graph(tokens int) (*graph, error) {
-	if tokens == 1 {
-		return s.single, nil
-	}
-	for i, g := range s.prompts {
-		if g.tokens == tokens {
-			copy(s.prompts[1:], s.prompts[:i])
-			s.prompts[0] = g
-			return g, nil
+// graph returns graph i, which reads up to sizes[i] tokens per sequence.
+func (s *Session) graph(i int) (*graph, error) {
+	if s.graphs[i] == nil {
+		g, err := s.newGraph(s.sizes[i], s.forward)
+		if err != nil {
+			return nil, err
 		}
+		s.graphs[i] = g
 	}
-	g, err := s.newGraph(tokens, s.forward)
-	if err != nil {
-		return nil, err
-	}
-	if len(s.prompts) == maxPrompts {
-		s.prompts[maxPrompts-1].close()
-		s.prompts = s.prompts[:maxPrompts-1]
-	}
-	s.prompts = append([]*graph{g}, s.prompts...)
-	return g, nil
+	return s.graphs[i], nil
 }
 
 // Reorder replaces every sequence i by a copy of the old sequence parents[i]; see Model.
@@ -249,12 +291,11 @@ func (s *Session) Reset() { s.cache.Reset() }
 // Close frees the session's graphs. After Close, Step returns an error. You may call Close more than once; it always
 // returns nil.
 func (s *Session) Close() error {
-	if s.single != nil {
-		s.single.close()
+	for _, g := range s.graphs {
+		if g != nil {
+			g.close()
+		}
 	}
-	for _, g := range s.prompts {
-		g.close()
-	}
-	s.single, s.prompts, s.buffers = nil, nil, nil
+	s.graphs, s.buffers = nil, nil
 	return nil
 }

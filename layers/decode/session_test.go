@@ -159,6 +159,8 @@ func TestSessionErrors(t *testing.T) {
 		{"no capacity", rotary, decode.Config{}, "Capacity must be at least 1, because the model's positions have no limit, got 0"},
 		{"negative capacity", learned, decode.Config{Capacity: -1}, "Capacity must be at least 0, got -1"},
 		{"negative batch", learned, decode.Config{Batch: -1}, "decode: cache: "},
+		{"negative Vocab", learned, decode.Config{Vocab: -1}, "decode: Vocab must be from 1 to the model's 7 outputs, or 0 for all of them, got -1"},
+		{"too large a Vocab", learned, decode.Config{Vocab: 8}, "got 8"},
 		{"too large a batch", learned, decode.Config{Batch: 1 << 62}, "decode: cache: 4611686018427387904 sequences of 14 tokens: this takes"},
 		{"too large a batch for the logits", rotary, decode.Config{Batch: math.MaxInt, Capacity: 1}, "this takes an impossible number of bytes"},
 		{"too large a capacity", rotary, decode.Config{Capacity: 1 << 62}, "decode: cache: 1 sequences of 4611686018427387904 tokens: this takes"},
@@ -204,37 +206,42 @@ func TestSessionErrors(t *testing.T) {
 	wantLogits(t, "after errors", must[[][]float64](t)(s.Step(next)), must[[][]float64](t)(full.Step(next)), 1e-10)
 }
 
-// TestSessionStepFails checks that a failed step doesn't change the session. Later steps can use the same graph.
+// TestSessionStepFails checks that a failed step doesn't change the session. Later steps can use the same graphs.
 func TestSessionStepFails(t *testing.T) {
+	const capacity = 100
 	d := newDecoder(t, tensor.Float64, sessionConfigs()["alibi"])
-	s := newSession(t, d, decode.Config{Batch: 2, Capacity: sessionCapacity})
-	full := cacheless(2, wholeDecoder(t, d, layers.Mask{}))
-	begun := [][]int{{1, 2}, {3, 0, 1}}
-	must[[][]float64](t)(s.Step(begun))
-	full.sequences = begun
+	s := newSession(t, d, decode.Config{Batch: 2, Capacity: capacity})
+	full := newFake(2, sessionVocab)
+	full.logits = whole(t, capacity, func(tokens *G.Node) (*G.Node, error) { return d.Forward(&layers.Build{}, tokens, layers.Mask{}) })
+	step := func(what string, tokens [][]int) {
+		t.Helper()
+		wantLogits(t, what, must[[][]float64](t)(s.Step(tokens)), must[[][]float64](t)(full.Step(tokens)), 1e-10)
+	}
+	step("before", [][]int{{1}, {3}})
 
 	// New graphs get an embedding table without the last tokens.
-	whole := d.Embedding
-	d.Embedding = must[*layers.Embedding](t)(layers.NewEmbedding(must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1)), 4, 8, layers.Init{}))
-	copy(d.Embedding.Weight.Value.Float64s(), whole.Weight.Value.Float64s())
-	if _, err := s.Step([][]int{{1, 2, 3, 1}, {6, 0}}); err == nil {
-		t.Fatal("a step with an unknown token returned no error")
+	table := d.Embedding
+	other := func(vocab, dim int) *layers.Embedding {
+		return must[*layers.Embedding](t)(layers.NewEmbedding(must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1)), vocab, dim, layers.Init{}))
 	}
-	if s.Room(0) != sessionCapacity-2 || s.Room(1) != sessionCapacity-3 {
-		t.Errorf("after a failed step: got room for %d and %d, want %d and %d", s.Room(0), s.Room(1), sessionCapacity-2, sessionCapacity-3)
+	d.Embedding = other(4, 8)
+	copy(d.Embedding.Weight.Value.Float64s(), table.Weight.Value.Float64s())
+	long := make([]int, 70)
+	for _, wrong := range [][][]int{{{1, 2, 3, 1}, {6, 0}}, {append(long, 5), {2, 0}}} { // in the second, the first chunk succeeds
+		if _, err := s.Step(wrong); err == nil {
+			t.Fatal("a step with an unknown token returned no error")
+		}
+		if s.Room(0) != capacity-1 || s.Room(1) != capacity-1 {
+			t.Errorf("after a failed step: got room for %d and %d, want %d", s.Room(0), s.Room(1), capacity-1)
+		}
 	}
-	next := [][]int{{3, 1, 0, 2}, {2, 0}}
-	got := must[[][]float64](t)(s.Step(next)) // with the same graph
-	d.Embedding = whole
-	wantLogits(t, "after a failed run", got, must[[][]float64](t)(full.Step(next)), 1e-10)
-
-	d.Embedding = must[*layers.Embedding](t)(layers.NewEmbedding(must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1)), 7, 4, layers.Init{}))
-	if _, err := s.Step([][]int{{1, 2}, nil}); err == nil {
+	d.Embedding = other(7, 4)
+	if _, err := s.Step([][]int{make([]int, 20), nil}); err == nil {
 		t.Error("a step with embeddings of another width returned no error")
 	}
-	d.Embedding = whole
-	next = [][]int{{6}, {5}}
-	wantLogits(t, "after a graph that can't be built", must[[][]float64](t)(s.Step(next)), must[[][]float64](t)(full.Step(next)), 1e-10)
+	d.Embedding = table
+	step("with the graphs of failed runs", [][]int{{3, 1, 0, 2}, {2, 0}})
+	step("after a graph that couldn't be built", [][]int{long[:20], {6}})
 }
 
 func TestSessionClose(t *testing.T) {
@@ -253,17 +260,67 @@ func TestSessionClose(t *testing.T) {
 	}
 }
 
-// TestSessionPromptsOfManyLengths uses so many prompt lengths that the session drops graphs and builds them again.
-func TestSessionPromptsOfManyLengths(t *testing.T) {
-	d := newDecoder(t, tensor.Float64, sessionConfigs()["rotary"])
-	s := newSession(t, d, decode.Config{Capacity: sessionCapacity})
-	full := cacheless(1, wholeDecoder(t, d, layers.Mask{}))
-	for _, n := range []int{2, 3, 4, 2, 5, 3, 6, 7, 6, 2, 4} {
-		prompt := []int{6, 5, 4, 3, 2, 1, 0}[:n]
-		s.Reset()
-		full.sequences[0] = nil
-		wantLogits(t, fmt.Sprintf("%d tokens", n), must[[][]float64](t)(s.Step([][]int{prompt})), must[[][]float64](t)(full.Step([][]int{prompt})), 1e-10)
+// TestChunks gives a session prompts of many lengths. The logits are those of the full pass, whatever the other
+// prompts of the batch, and the same bits for any number of cores. The few graphs are built only once. The padding
+// doesn't matter: it has the id 0, whose embedding is NaN.
+func TestChunks(t *testing.T) {
+	const capacity = 300
+	for _, name := range usual([]string{"alibi", "learned", "grouped heads", "rotary"}) {
+		config := sessionConfigs()[name]
+		t.Run(name, func(t *testing.T) {
+			if learned, ok := config.Positions.(layers.Learned); ok {
+				learned.MaxLen = capacity
+				config.Positions = learned
+			}
+			d := newDecoder(t, tensor.Float64, config)
+			for i := range config.Dim {
+				d.Embedding.Weight.Value.Float64s()[i] = math.NaN()
+			}
+			mask := layers.Mask{Window: &layers.Window{Left: 70, Right: -1}}
+			prompt := make([]int, capacity)
+			for i := range prompt {
+				prompt[i] = 1 + i*i%6
+			}
+			full := whole(t, capacity, func(tokens *G.Node) (*G.Node, error) { return d.Forward(&layers.Build{}, tokens, mask) })
+			var sessions []*decode.Session
+			for _, cores := range []int{1, 2, 5} {
+				sessions = append(sessions, newSession(t, d, decode.Config{Batch: 3, Capacity: capacity, Mask: mask, Cores: cores}))
+			}
+			for _, lengths := range [][]int{{2, 0, 16}, {17, 1, 0}, {33, 65, 40}, {90, 16, 5}, {0, 127, 129}, {200, 193, 130}, {1, 257, capacity}} {
+				rows, want := make([][]int, 3), make([][]float64, 3)
+				for i, n := range lengths {
+					if rows[i] = prompt[i*(n%2):][:n]; n > 0 {
+						want[i] = full(rows[i])
+					}
+				}
+				var first [][]float64
+				for _, s := range sessions {
+					s.Reset()
+					got := must[[][]float64](t)(s.Step(rows))
+					wantLogits(t, fmt.Sprint(lengths), got, want, 1e-9)
+					if first == nil {
+						first = got
+					} else if fmt.Sprint(first) != fmt.Sprint(got) {
+						t.Errorf("%v: the number of cores changes the logits", lengths)
+					}
+				}
+			}
+		})
 	}
+}
+
+// TestSessionVocab checks that the logits of a session leave out ids that aren't tokens.
+func TestSessionVocab(t *testing.T) {
+	d := newDecoder(t, tensor.Float32, sessionConfigs()["rotary"])
+	every := newSession(t, d, decode.Config{Batch: 2, Capacity: 5})
+	some := newSession(t, d, decode.Config{Batch: 2, Capacity: 5, Vocab: 4})
+	want := must[[][]float64](t)(every.Step([][]int{{1, 2}, {3}}))
+	got := must[[][]float64](t)(some.Step([][]int{{1, 2}, {3}}))
+	if some.Vocab() != 4 || !slices.Equal(got[0], want[0][:4]) || !slices.Equal(got[1], want[1][:4]) {
+		t.Errorf("a Vocab of %d: got %v, want the first 4 logits of %v", some.Vocab(), got, want)
+	}
+	_, err := some.Step([][]int{{4}, nil})
+	wantError(t, err, "the token at position 0 must be from 0 to 3, got 4")
 }
 
 // TestSessionsInParallel runs several sessions of one model at the same time. Run this test with -race.
@@ -311,7 +368,8 @@ func (c coresSeen) Embed(b *layers.Build, x, _ *G.Node) (*G.Node, error) {
 	return x, nil
 }
 
-// TestCores checks that every graph gets the Cores of the session's configuration.
+// TestCores checks that every graph gets the Cores of the session's configuration, and that prompts of all lengths need
+// only a few graphs.
 func TestCores(t *testing.T) {
 	var seen []int
 	c := layers.ModelConfig{Vocab: sessionVocab, Dim: 8, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 1, Positions: coresSeen{seen: &seen}}
@@ -320,5 +378,14 @@ func TestCores(t *testing.T) {
 	newSeq2Seq(t, newEncoderDecoder(t, tensor.Float32, c), decode.Seq2SeqConfig{SourceLen: 3, Capacity: 5, Cores: 3})
 	if want := []int{3, 3, 3, 3, 3}; !slices.Equal(seen, want) { // two graphs of the Session and three of the Seq2Seq
 		t.Errorf("the graphs have Cores %v, want %v", seen, want)
+	}
+	s := newSession(t, d, decode.Config{Capacity: 1000})
+	seen = nil
+	for n := 1; n < 1000; n += 7 {
+		must[[][]float64](t)(s.Step([][]int{make([]int, n)}))
+		s.Reset()
+	}
+	if len(seen) > 6 {
+		t.Errorf("prompts of many lengths need %d graphs, want at most 6", len(seen))
 	}
 }
