@@ -51,7 +51,7 @@ type Build struct {
 	Positions *G.Node
 
 	// Segments is a node with the segment of each input token, from 0, for models with segments: see ModelConfig. It
-	// has dtype tensor.Int and the shape of the tokens.
+	// has dtype tensor.Int and the shape of the tokens. If Segments is nil, all tokens are in segment 0.
 	Segments *G.Node
 
 	// Fixed lists input nodes that keep their values in training, such as a constant table. Bind adds the nodes of

@@ -101,6 +101,7 @@ func cacheConfigs() map[string]layers.ModelConfig {
 	})
 	with("post-norm, tied", layers.Learned{MaxLen: cacheCapacity}, func(c *layers.ModelConfig, b *layers.BlockConfig) {
 		b.PostNorm, c.Tied, c.EmbeddingScale = true, true, 1
+		c.EmbeddingNorm, c.Segments = true, 2
 	})
 	return configs
 }

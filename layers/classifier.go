@@ -64,8 +64,8 @@ func NewSequenceClassifier(p *Params, c SequenceClassifierConfig) (*SequenceClas
 
 // Forward maps ids of shape (B, T) and dtype tensor.Int to logits of shape (B, Outputs). Without a batch axis, ids (T)
 // give (1, Outputs). Like an Encoder, it also accepts embeddings. For padded sequences, set the mask's KeyLengths to
-// the lengths of the sequences: attention and pooling then ignore the positions after the end. The other parts of the mask
-// affect only attention. The logits of a sequence of length 0 are the head's bias.
+// the lengths of the sequences: attention and pooling then ignore the positions after the end. The other parts of the
+// mask affect only attention. The logits of a sequence of length 0 are the head's bias.
 func (s *SequenceClassifier) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 	x, err := s.Encoder.Forward(b, x, m) // (B, T) or (B, T, D) -> (B, T, D)
 	if err != nil {

@@ -131,7 +131,7 @@ func TestGradientsOfModels(t *testing.T) {
 		return c.node(layers.CrossEntropy(&layers.Build{}, logits, c.ints("targets", []int{1, 2, layers.Ignore, 0, 3, layers.Ignore}, 2, 3), layers.CrossEntropyOptions{}))
 	}
 	segments := func(c *bench, config layers.ModelConfig) *layers.Build {
-		if config.Segments > 0 {
+		if config.Segments == 2 { // with 3, all tokens are in segment 0
 			c.b.Segments = c.ints("segments", []int{0, 0, 1, 0, 1, 1}, 2, 3)
 		}
 		return c.b
@@ -153,11 +153,12 @@ func TestGradientsOfModels(t *testing.T) {
 				FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.SiLU, Gated: true},
 			},
 		},
-		"relative bias":              {Vocab: 5, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, Scale: 1}}, Layers: 2, Positions: layers.RelativeBias{Buckets: 4, MaxDistance: 3}},
-		"tied, alibi, grouped heads": {Vocab: 5, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, KeyValueHeads: 1, Softcap: 1, NoBias: true}, FeedForward: layers.FeedForwardConfig{Hidden: 5, NoBias: true}, Norm: layers.NormConfig{NoBias: true}}, Layers: 2, Tied: true, Positions: layers.ALiBi{}, NoBias: true},
-		"tied, scaled, final norm":   {Vocab: 5, Positions: layers.Learned{MaxLen: 3}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}, PostNorm: true}, Layers: 1, Tied: true, EmbeddingScale: 0.5, FinalNorm: true},
-		"segments, rotary":           {Vocab: 5, Dim: 4, Segments: 2, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}}, Layers: 1, Positions: layers.Rotary{}, Outputs: 4},
-		"post-norm, sinusoidal":      {Vocab: 5, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}, PostNorm: true}, Layers: 2, Positions: layers.Sinusoidal{}, Outputs: 4},
+		"relative bias":                 {Vocab: 5, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, Scale: 1}}, Layers: 2, Positions: layers.RelativeBias{Buckets: 4, MaxDistance: 3}},
+		"tied, alibi, grouped heads":    {Vocab: 5, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, KeyValueHeads: 1, Softcap: 1, NoBias: true}, FeedForward: layers.FeedForwardConfig{Hidden: 5, NoBias: true}, Norm: layers.NormConfig{NoBias: true}}, Layers: 2, Tied: true, Positions: layers.ALiBi{}, NoBias: true},
+		"tied, scaled, final norm":      {Vocab: 5, Positions: layers.Learned{MaxLen: 3}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}, PostNorm: true}, Layers: 1, Tied: true, EmbeddingScale: 0.5, FinalNorm: true},
+		"segments, rotary":              {Vocab: 5, Dim: 4, Segments: 2, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}}, Layers: 1, Positions: layers.Rotary{}, Outputs: 4},
+		"segment 0, norm of embeddings": {Vocab: 5, Dim: 4, Segments: 3, EmbeddingNorm: true, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}, PostNorm: true, Norm: layers.NormConfig{Eps: 0.01}}, Layers: 1, Positions: layers.Learned{MaxLen: 3}, Outputs: 4},
+		"post-norm, sinusoidal":         {Vocab: 5, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}, PostNorm: true}, Layers: 2, Positions: layers.Sinusoidal{}, Outputs: 4},
 	} {
 		cases = append(cases, gradientCase{"encoder, " + name, func(c *bench) *G.Node {
 			e := must[*layers.Encoder](c)(layers.NewEncoder(c.p, config))

@@ -29,11 +29,15 @@ type ModelConfig struct {
 	Positions PositionsConfig `json:"positions,omitzero"`
 
 	// Segments is the number of segments that a sequence may have, such as 2 for a question and its answer. Each has a
-	// learned vector, which is added to the embeddings of its tokens (Devlin et al., 2018, "token types"). The Build
-	// then needs Segments. 0 means none.
+	// learned vector, which is added to the embeddings of its tokens (Devlin et al., 2018, "token types"). The Build's
+	// Segments say which token is in which segment; without them, all tokens are in segment 0. 0 means none.
 	Segments int `json:"segments,omitzero"`
 
-	Block BlockConfig `json:"block"` // configuration of every block; its Norm also describes the norm after the blocks
+	// EmbeddingNorm adds a norm, described by Block.Norm, after segments and positions have been added to the
+	// embeddings, before dropout (Devlin et al., 2018).
+	EmbeddingNorm bool `json:"embedding_norm,omitzero"`
+
+	Block BlockConfig `json:"block"` // configuration of every block; its Norm also describes the model's other norms
 
 	// FinalNorm adds a norm after the last block even with PostNorm, like nn.Transformer. Without PostNorm there is
 	// always such a norm.
@@ -87,12 +91,13 @@ func (c *ModelConfig) UnmarshalJSON(data []byte) error {
 
 // A Trunk holds the parts of an Encoder or a Decoder.
 type Trunk struct {
-	Embedding *Embedding // nil without a vocabulary
-	Segments  *Embedding // nil without segments
-	Positions Positions
-	Blocks    []*Block
-	Norm      Norm    // after the last block; nil with PostNorm unless FinalNorm is set
-	Head      *Linear // nil without a head
+	Embedding     *Embedding // nil without a vocabulary
+	Segments      *Embedding // nil without segments
+	Positions     Positions
+	EmbeddingNorm Norm // nil unless the configuration has EmbeddingNorm
+	Blocks        []*Block
+	Norm          Norm    // after the last block; nil with PostNorm unless FinalNorm is set
+	Head          *Linear // nil without a head
 
 	dtype   tensor.Dtype
 	dim     int
@@ -135,6 +140,11 @@ func newTrunk(p *Params, name string, c ModelConfig, table *Param, newBlock bloc
 	}
 	if t.Positions == nil {
 		return nil, fmt.Errorf("%s: the New of its Positions, a %T, returned nil: return NoPositions{} for none", t.name, c.Positions)
+	}
+	if c.EmbeddingNorm {
+		if t.EmbeddingNorm, err = newNorm(p.Scope("embeddingnorm"), c.Dim, c.Block.Norm); err != nil {
+			return nil, err
+		}
 	}
 	if !c.Block.PostNorm || c.FinalNorm {
 		if t.Norm, err = newNorm(p.Scope("norm"), c.Dim, c.Block.Norm); err != nil {
@@ -223,6 +233,11 @@ func (t *Trunk) states(b *Build, x, memory, positions *G.Node, self, cross Mask)
 	if x, err = t.Positions.Embed(b, x, positions); err != nil {
 		return nil, err
 	}
+	if t.EmbeddingNorm != nil {
+		if x, err = t.EmbeddingNorm.Forward(b, x); err != nil {
+			return nil, err
+		}
+	}
 	if x, err = t.dropout.Forward(b, x); err != nil {
 		return nil, err
 	}
@@ -242,7 +257,11 @@ func (t *Trunk) addSegments(b *Build, x *G.Node, tokens tensor.Shape) (*G.Node, 
 	case t.Segments == nil:
 		return nil, fmt.Errorf("%s: the Build has Segments, but the model has none: set Segments in its ModelConfig", t.name)
 	case b.Segments == nil:
-		return nil, fmt.Errorf("%s: the model has segments: set Segments in the Build, a node of shape %v", t.name, tokens)
+		table, err := b.Bind(x.Graph(), t.Segments.Weight)
+		if err != nil {
+			return nil, err
+		}
+		return ops.AddFirstRow(b.Env(), x, table)
 	case !b.Segments.Shape().Eq(tokens):
 		return nil, fmt.Errorf("%s: the Build's Segments must have the shape of the tokens, %v, got %v", t.name, tokens, b.Segments.Shape())
 	}

@@ -49,6 +49,10 @@ func TestSegments(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
+	without, zeros := output(model, []int{0, 2, 1, 2}, nil), output(model, []int{0, 2, 1, 2}, []int{0, 0, 0, 0})
+	if !slices.Equal(without, zeros) {
+		t.Errorf("without segments: got %v, want segment 0 for all tokens, %v", without, zeros)
+	}
 	if swapped := output(model, []int{0, 2, 1, 2}, []int{0, 1, 1, 1}); slices.Equal(got, swapped) {
 		t.Errorf("other segments give the same output, %v", got)
 	}
@@ -57,7 +61,6 @@ func TestSegments(t *testing.T) {
 func TestSegmentsErrors(t *testing.T) {
 	config := layers.ModelConfig{Vocab: 3, Segments: 2, Dim: 4, Layers: 1, Positions: layers.Rotary{}}
 	for name, build := range map[string]func(g *G.ExprGraph, b *layers.Build, c *layers.ModelConfig){
-		"model has segments": func(*G.ExprGraph, *layers.Build, *layers.ModelConfig) {},
 		"but the model has none": func(g *G.ExprGraph, b *layers.Build, c *layers.ModelConfig) {
 			b.Segments, c.Segments = G.NewMatrix(g, tensor.Int, G.WithShape(1, 4)), 0
 		},

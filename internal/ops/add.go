@@ -41,19 +41,33 @@ func AddRows(e *Env, x, table *G.Node) (*G.Node, error) {
 	if t := xs[len(xs)-2]; t > ts[0] {
 		return nil, fmt.Errorf("%s: a sequence of %d positions is longer than the table of %d", name, t, ts[0])
 	}
-	return byDtype(x, addRows[float32], addRows[float64])(e, x, table)
+	return byDtype(x, addRows[float32], addRows[float64])(e, x, table, xs[len(xs)-2])
 }
 
-func addRows[F kernel.Float](e *Env, x, table *G.Node) (*G.Node, error) {
+// AddFirstRow adds the first row of a table to every vector: x has shape (…, D), and the table (M, D). The table's other
+// rows have a gradient of zero.
+func AddFirstRow(e *Env, x, table *G.Node) (*G.Node, error) {
+	const name = "add the first row"
+	if err := sameDtype(name, "the table", table, "the input", x); err != nil {
+		return nil, err
+	}
+	if xs, ts := x.Shape(), table.Shape(); len(xs) < 1 || len(ts) != 2 || ts[1] != xs[len(xs)-1] || ts[0] < 1 {
+		return nil, fmt.Errorf("%s: the input must have shape (…, D) and the table (M, D), got %v and %v", name, xs, ts)
+	}
+	return byDtype(x, addRows[float32], addRows[float64])(e, x, table, 1)
+}
+
+// addRows adds the first rows of a table to x, again and again.
+func addRows[F kernel.Float](e *Env, x, table *G.Node, first int) (*G.Node, error) {
 	shape, tableShape := x.Shape(), table.Shape()
-	used := shape[len(shape)-2] * shape[len(shape)-1] // number of elements in the first T rows of the table
-	o := newOp(fmt.Sprintf("add rows%v", shape), shape, func(out []F, values []G.Value) {
+	used := first * tableShape[1] // number of elements in these rows
+	o := newOp(fmt.Sprintf("add rows%v(%d)", shape, first), shape, func(out []F, values []G.Value) {
 		x, table := read2[F](values, len(out), tableShape.TotalSize())
 		copy(out, x)
 		kernel.AddRow(e.Cores, out, table[:used])
 	})
 	o.wrt, o.grad = 2, func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		dt := newOp(fmt.Sprintf("add rows.dtable%v%v", shape, tableShape), tableShape, func(dt []F, values []G.Value) {
+		dt := newOp(fmt.Sprintf("add rows.dtable%v%v(%d)", shape, tableShape, first), tableShape, func(dt []F, values []G.Value) {
 			g := elements[F](values[0], shape.TotalSize())
 			kernel.SumRows(e.Cores, dt[:used], g)
 			clear(dt[used:])

@@ -202,6 +202,10 @@ func TestAttributesTellNodesApart(t *testing.T) {
 	add("2 heads", n, err)
 	n, err = ops.SplitHeads(&ops.Env{}, x, 4)
 	add("4 heads", n, err)
+	n, err = ops.AddRows(&ops.Env{}, x, x)
+	add("rows", n, err)
+	n, err = ops.AddFirstRow(&ops.Env{}, x, x)
+	add("first row", n, err)
 	n, err = ops.AddConstantRows(&ops.Env{}, x, make([]float64, 16), "a")
 	add("rows a", n, err)
 	n, err = ops.AddConstantRows(&ops.Env{}, x, make([]float64, 16), "b")
@@ -282,6 +286,7 @@ func TestErrors(t *testing.T) {
 		"add dtypes":         {func() (*G.Node, error) { return ops.Add(&ops.Env{}, g.in(2), g.in32(2)) }, "float64, got float32"},
 		"rows shapes":        {func() (*G.Node, error) { return ops.AddRows(&ops.Env{}, g.in(3, 4), g.in(3, 5)) }, "(3, 4) and (3, 5)"},
 		"rows too few":       {func() (*G.Node, error) { return ops.AddRows(&ops.Env{}, g.in(3, 4), g.in(2, 4)) }, "3 positions is longer than the table of 2"},
+		"first row":          {func() (*G.Node, error) { return ops.AddFirstRow(&ops.Env{}, g.in(3, 4), g.in(3, 5)) }, "(3, 4) and (3, 5)"},
 		"constant rows":      {func() (*G.Node, error) { return ops.AddConstantRows(&ops.Env{}, g.in(3, 4), nil, "") }, "got (3, 4) and 0 elements"},
 		"cross-entropy": {func() (*G.Node, error) {
 			return ops.CrossEntropy(&ops.Env{}, g.in(3, 4), g.ints(4), ops.CrossEntropyOptions{})
