@@ -23,6 +23,8 @@ type BlockConfig struct {
 	PostNorm bool `json:"post_norm,omitzero"`
 
 	Dropout float64 `json:"dropout,omitzero"` // dropout rate of the sub-layers' outputs, in training
+
+	noNorm1 bool // see BlockVariant
 }
 
 // A Block is self-attention, attention to an encoder's output (only if made by NewCrossDecoderBlock) and a feed-forward
@@ -32,7 +34,7 @@ type Block struct {
 	Attention   *MultiHeadAttention // you may set its Positions
 	Cross       *MultiHeadAttention // nil without cross-attention
 	FeedForward *FeedForward
-	Norm1       Norm // for the self-attention
+	Norm1       Norm // for the self-attention; nil if a BlockVariant leaves it out
 	Norm2       Norm // for the feed-forward layer
 	NormCross   Norm // for the cross-attention; nil without it
 
@@ -77,8 +79,10 @@ func newBlock(p *Params, dim int, c BlockConfig, block Block) (*Block, error) {
 	if block.FeedForward, err = NewFeedForward(p.Scope("feedforward"), dim, c.FeedForward); err != nil {
 		return nil, err
 	}
-	if block.Norm1, err = newNorm(p.Scope("norm1"), dim, c.Norm); err != nil {
-		return nil, err
+	if !c.noNorm1 {
+		if block.Norm1, err = newNorm(p.Scope("norm1"), dim, c.Norm); err != nil {
+			return nil, err
+		}
 	}
 	if block.Norm2, err = newNorm(p.Scope("norm2"), dim, c.Norm); err != nil {
 		return nil, err
@@ -155,11 +159,11 @@ type residual struct {
 	dropout  Dropout
 }
 
-// add returns x + dropout(sub(norm(x))) or, with postNorm, norm(x + dropout(sub(x))).
+// add returns x + dropout(sub(norm(x))) or, with postNorm, norm(x + dropout(sub(x))). A norm of nil returns its input.
 func (r residual) add(b *Build, x *G.Node, norm Norm, sub func(*G.Node) (*G.Node, error)) (*G.Node, error) {
 	input := x
 	var err error
-	if !r.postNorm {
+	if !r.postNorm && norm != nil {
 		if input, err = norm.Forward(b, x); err != nil {
 			return nil, err
 		}

@@ -95,6 +95,13 @@ func cacheConfigs() map[string]layers.ModelConfig {
 	with("own window", layers.Rotary{}, func(_ *layers.ModelConfig, b *layers.BlockConfig) {
 		b.Attention.Window = &window{Left: 3, Right: 1}
 	})
+	with("variants", layers.Rotary{}, func(c *layers.ModelConfig, b *layers.BlockConfig) {
+		b.Attention.Window = &window{Left: 1, Right: 0}
+		c.Variants = []layers.BlockVariant{{Blocks: []int{1}, Positions: layers.Rotary{Base: 50}, NoNorm1: true}}
+	})
+	with("variants of positions", layers.Learned{MaxLen: cacheCapacity}, func(c *layers.ModelConfig, _ *layers.BlockConfig) {
+		c.Variants = []layers.BlockVariant{{Blocks: []int{0}, Window: &window{Left: 2, Right: -1}, Positions: layers.ALiBi{}}}
+	})
 	with("everything", layers.Rotary{}, func(c *layers.ModelConfig, b *layers.BlockConfig) {
 		b.Attention = layers.AttentionConfig{Heads: 4, KeyValueHeads: 2, Softcap: 1.5, QKNorm: true}
 		c.Tied, b.Norm.Kind, b.FeedForward.Gated, b.FeedForward.Activation = true, "rms", true, layers.SiLU

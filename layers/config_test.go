@@ -100,22 +100,25 @@ func TestConfigsGoToJSONAndBack(t *testing.T) {
 // TestConfigJSON checks the names used in files, which must never change.
 func TestConfigJSON(t *testing.T) {
 	c := layers.ModelConfig{
-		Vocab: 65, Dim: 32, Layers: 2, Dropout: 0.1, Init: layers.Normal(0.02),
+		Vocab: 65, Dim: 32, Layers: 2, Dropout: 0.1, Variants: []layers.BlockVariant{{Blocks: []int{1}, Positions: layers.NoPositions{}, NoNorm1: true}}, Init: layers.Normal(0.02),
 		Positions: layers.Rotary{Base: 50000, Scaling: layers.RotaryScaling{Kind: "linear", Factor: 2}},
 		Block: layers.BlockConfig{
-			Attention:   layers.AttentionConfig{Heads: 4, KeyValueHeads: 2},
+			Attention:   layers.AttentionConfig{Heads: 4, KeyValueHeads: 2, Window: &layers.Window{Left: 7, Right: -1}, OutputBias: new(false)},
 			FeedForward: layers.FeedForwardConfig{Activation: layers.SiLU, Gated: true},
 			Norm:        layers.NormConfig{Kind: "rms"},
 		},
 	}
-	const want = `{"vocab":65,"dim":32,"layers":2,"block":{"attention":{"heads":4,"key_value_heads":2},` +
-		`"feed_forward":{"activation":"silu","gated":true},"norm":{"kind":"rms"}},"dropout":0.1,"init":{"kind":"normal","scale":0.02},` +
+	const want = `{"vocab":65,"dim":32,"layers":2,"block":{"attention":{"heads":4,"key_value_heads":2,"window":{"left":7,"right":-1},"output_bias":false},` +
+		`"feed_forward":{"activation":"silu","gated":true},"norm":{"kind":"rms"}},"variants":[{"blocks":[1],"no_norm1":true,"positions":{"kind":"none"}}],"dropout":0.1,"init":{"kind":"normal","scale":0.02},` +
 		`"positions":{"kind":"rotary","base":50000,"scaling":{"kind":"linear","factor":2}}}`
 	if got, err := json.Marshal(c); err != nil || string(got) != want {
 		t.Errorf("got %s (error: %v), want %s", got, err, want)
 	}
 	var back layers.ModelConfig
 	noError(t, json.Unmarshal([]byte(want), &back))
+	if !reflect.DeepEqual(back, c) {
+		t.Errorf("got %+v, want %+v", back, c)
+	}
 	must[*layers.Decoder](t)(layers.NewDecoder(newParams(t), back))
 }
 
@@ -124,22 +127,24 @@ func TestConfigJSONErrors(t *testing.T) {
 		json string
 		want []string
 	}{
-		"unknown field":         {`{"dim": 4, "depth": 3}`, []string{"a model's configuration", `unknown key "depth"`}},
-		"unknown field within":  {`{"block": {"attention": {"head": 3}}}`, []string{`unknown key "head"`}},
-		"unknown positions":     {`{"positions": {"kind": "spiral"}}`, []string{`"spiral"`, "use none, learned"}},
-		"positions, no kind":    {`{"positions": {"base": 3}}`, []string{"positions must have a kind", "rotary"}},
-		"positions' kind":       {`{"positions": {"kind": 3}}`, []string{"positions must have a kind"}},
-		"positions as a name":   {`{"positions": "rotary"}`, []string{"positions: ", "string"}},
-		"field of another kind": {`{"positions": {"kind": "rotary", "max_len": 3}}`, []string{"positions of kind rotary", `unknown key "max_len"`}},
-		"unknown activation":    {`{"block": {"feed_forward": {"activation": "maxout"}}}`, []string{"no activation \"maxout\"", "use one of relu, gelu"}},
-		"a function":            {`{"init": {"func": {}}}`, []string{"func"}},
-		"more after the end":    {`{"dim": 4} {}`, []string{"after top-level value"}},
-		"a fraction":            {`{"dim": 4.5}`, []string{"dim", "4.5"}},
-		"a repeated key":        {`{"dim": 4, "vocab": 3, "dim": 5}`, []string{"a model's configuration", `"dim" is given twice`}},
-		"repeated within":       {`{"block": {"attention": {"heads": 2, "heads": 3}}}`, []string{`"heads" in "block.attention" is given twice`}},
-		"repeated positions'":   {`{"positions": {"kind": "rotary", "base": 3, "base": 4}}`, []string{`"base" in "positions" is given twice`}},
-		"upper case":            {`{"Dim": 4}`, []string{`unknown key "Dim"`}},
-		"upper case within":     {`{"positions": {"kind": "rotary", "BASE": 3}}`, []string{`unknown key "BASE" in "positions"`}},
+		"unknown field":            {`{"dim": 4, "depth": 3}`, []string{"a model's configuration", `unknown key "depth"`}},
+		"unknown field within":     {`{"block": {"attention": {"head": 3}}}`, []string{`unknown key "head"`}},
+		"unknown positions":        {`{"positions": {"kind": "spiral"}}`, []string{`"spiral"`, "use none, learned"}},
+		"positions, no kind":       {`{"positions": {"base": 3}}`, []string{"positions must have a kind", "rotary"}},
+		"positions' kind":          {`{"positions": {"kind": 3}}`, []string{"positions must have a kind"}},
+		"positions as a name":      {`{"positions": "rotary"}`, []string{"positions: ", "string"}},
+		"field of another kind":    {`{"positions": {"kind": "rotary", "max_len": 3}}`, []string{"positions of kind rotary", `unknown key "max_len"`}},
+		"unknown activation":       {`{"block": {"feed_forward": {"activation": "maxout"}}}`, []string{"no activation \"maxout\"", "use one of relu, gelu"}},
+		"a function":               {`{"init": {"func": {}}}`, []string{"func"}},
+		"more after the end":       {`{"dim": 4} {}`, []string{"after top-level value"}},
+		"unknown within a variant": {`{"variants": [{"blocks": [1], "windows": {}}]}`, []string{"a variant of blocks", `unknown key "windows"`, "did you mean window"}},
+		"a variant's positions":    {`{"variants": [{"positions": {"kind": "spiral"}}]}`, []string{`"spiral"`, "use none, learned"}},
+		"a fraction":               {`{"dim": 4.5}`, []string{"dim", "4.5"}},
+		"a repeated key":           {`{"dim": 4, "vocab": 3, "dim": 5}`, []string{"a model's configuration", `"dim" is given twice`}},
+		"repeated within":          {`{"block": {"attention": {"heads": 2, "heads": 3}}}`, []string{`"heads" in "block.attention" is given twice`}},
+		"repeated positions'":      {`{"positions": {"kind": "rotary", "base": 3, "base": 4}}`, []string{`"base" in "positions" is given twice`}},
+		"upper case":               {`{"Dim": 4}`, []string{`unknown key "Dim"`}},
+		"upper case within":        {`{"positions": {"kind": "rotary", "BASE": 3}}`, []string{`unknown key "BASE" in "positions"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := layers.ModelConfig{Dim: 7}
@@ -180,6 +185,7 @@ func FuzzModelConfig(f *testing.F) {
 	f.Add([]byte(`{"positions": {"kind": "rotary", "scaling": {"kind": "yarn", "factor": 2}}, "block": {"norm": {"kind": "rms"}}}`))
 	f.Add([]byte(`{"model": {"dim": 4}, "target_positions": {"kind": "relative_bias"}, "target_vocab": 3}`))
 	f.Add([]byte(`{"model": {"outputs": 4}, "pooling": "first"}`))
+	f.Add([]byte(`{"variants": [{"blocks": [0], "window": {"left": 3}, "positions": {"kind": "alibi"}}, {"window": null, "no_norm1": true}]}`))
 	f.Add([]byte(`{"positions": null, "init": null}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, config := range []any{layers.ModelConfig{}, layers.EncoderDecoderConfig{}, layers.SequenceClassifierConfig{}} {

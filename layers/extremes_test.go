@@ -110,6 +110,7 @@ func TestExtremes(t *testing.T) {
 	feedForward := layers.FeedForwardConfig{Hidden: 4, Dropout: 0.1, Init: init, OutputInit: init}
 	block := layers.BlockConfig{Attention: attention, FeedForward: feedForward, Dropout: 0.1}
 	model := layers.ModelConfig{Vocab: 4, Dim: 4, Layers: 1, Positions: layers.Learned{MaxLen: 3}, Block: block, Dropout: 0.1, Init: init, EmbeddingInit: init}
+	model.Variants = []layers.BlockVariant{{Blocks: []int{0}, Window: mask.Window}}
 	classifier := layers.SequenceClassifierConfig{Model: model}
 	classifier.Model.Outputs = 3
 
@@ -219,6 +220,15 @@ func TestExtremes(t *testing.T) {
 		}),
 		trying(model, func(r *trial, c layers.ModelConfig) (*G.Node, error) {
 			d, err := layers.NewDecoder(r.p, c)
+			if err != nil {
+				return nil, err
+			}
+			return d.Forward(r.b, r.ids(), layers.Mask{})
+		}),
+		trying(model.Variants[0], func(r *trial, c layers.BlockVariant) (*G.Node, error) {
+			m := model
+			m.Variants = []layers.BlockVariant{c}
+			d, err := layers.NewDecoder(r.p, m)
 			if err != nil {
 				return nil, err
 			}

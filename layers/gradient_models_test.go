@@ -153,6 +153,11 @@ func TestGradientsOfModels(t *testing.T) {
 				FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.SiLU, Gated: true},
 			},
 		},
+		"variants": {
+			Vocab: 5, Dim: 4, Layers: 2, Positions: layers.Rotary{},
+			Block:    layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.GELU}},
+			Variants: []layers.BlockVariant{{Blocks: []int{0}, Window: &window{Left: 1, Right: 1}, Positions: layers.ALiBi{}, NoNorm1: true}},
+		},
 		"relative bias":                 {Vocab: 5, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, Scale: 1}}, Layers: 2, Positions: layers.RelativeBias{Buckets: 4, MaxDistance: 3}},
 		"tied, alibi, grouped heads":    {Vocab: 5, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2, KeyValueHeads: 1, Softcap: 1, NoBias: true}, FeedForward: layers.FeedForwardConfig{Hidden: 5, NoBias: true}, Norm: layers.NormConfig{NoBias: true}}, Layers: 2, Tied: true, Positions: layers.ALiBi{}, NoBias: true},
 		"tied, scaled, final norm":      {Vocab: 5, Positions: layers.Learned{MaxLen: 3}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}, PostNorm: true}, Layers: 1, Tied: true, EmbeddingScale: 0.5, FinalNorm: true},

@@ -37,7 +37,12 @@ type ModelConfig struct {
 	// embeddings, before dropout (Devlin et al., 2018).
 	EmbeddingNorm bool `json:"embedding_norm,omitzero"`
 
-	Block BlockConfig `json:"block"` // configuration of every block; its Norm also describes the model's other norms
+	Block BlockConfig `json:"block"` // configuration of the blocks; its Norm also describes the model's other norms
+
+
+	// Variants describes blocks that differ from Block and from the model's Positions. An EncoderDecoder has them in
+	// its encoder and in its decoder.
+	Variants []BlockVariant `json:"variants,omitzero"`
 
 	// FinalNorm adds a norm after the last block even with PostNorm, like nn.Transformer. Without PostNorm there is
 	// always such a norm.
@@ -286,12 +291,21 @@ func (t *Trunk) finish(b *Build, x *G.Node) (*G.Node, error) {
 	return x, nil
 }
 
-// addBlocks makes the blocks in the scopes blocks.0, blocks.1, …. All blocks need the same memory. After the first
-// block, addBlocks therefore knows how much the others need, and returns an error if the machine has less.
+// addBlocks makes the blocks in the scopes blocks.0, blocks.1, …. All blocks need the same memory, up to a norm that a
+// variant leaves out. After the first block, addBlocks therefore knows how much the others need, and returns an error
+// if the machine has less.
 func (t *Trunk) addBlocks(p *Params, c ModelConfig, newBlock blockMaker) error {
 	before := p.set.bytes
+	variants, err := c.variants(p.Scope("positions"), t.name, t.Positions)
+	if err != nil {
+		return err
+	}
 	for i := range c.Layers {
-		block, err := newBlock(p.Scope("blocks").Scope(strconv.Itoa(i)), c.Dim, c.Block)
+		v, ok := variants[i]
+		if !ok {
+			v = variant{c.Block, t.Positions}
+		}
+		block, err := newBlock(p.Scope("blocks").Scope(strconv.Itoa(i)), c.Dim, v.block)
 		if err != nil {
 			return err
 		}
@@ -300,7 +314,7 @@ func (t *Trunk) addBlocks(p *Params, c ModelConfig, newBlock blockMaker) error {
 				return fmt.Errorf("%s: %d blocks: %w", t.name, c.Layers, err)
 			}
 		}
-		block.Attention.Positions = t.Positions
+		block.Attention.Positions = v.positions
 		t.Blocks = append(t.Blocks, block)
 	}
 	return nil

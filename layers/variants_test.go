@@ -1,0 +1,90 @@
+package layers_test
+
+import (
+	"slices"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/layers"
+)
+
+// TestVariants compares models whose blocks are all variants with models without variants.
+func TestVariants(t *testing.T) {
+	near, wide := &window{Left: 1, Right: 0}, &window{Left: 2, Right: 1}
+	base := layers.ModelConfig{Vocab: 7, Dim: 8, Layers: 3, Positions: layers.Rotary{Base: 9}, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}}
+	with := func(w *window, positions layers.PositionsConfig, variants ...layers.BlockVariant) layers.ModelConfig {
+		c := base
+		c.Block.Attention.Window, c.Positions, c.Variants = w, positions, variants
+		return c
+	}
+	run := func(c layers.ModelConfig) []float64 {
+		b := newBench(t)
+		e := must[*layers.Encoder](t)(layers.NewEncoder(b.p, c))
+		return read(t, b.node(e.Forward(b.b, b.ints("ids", []int{1, 2, 3, 4, 5, 6}, 2, 3), layers.Mask{})))[0]
+	}
+	for name, tc := range map[string]struct{ variants, same layers.ModelConfig }{
+		"another window": {with(near, base.Positions, layers.BlockVariant{Blocks: []int{2, 0, 1}, Window: wide}), with(wide, base.Positions)},
+		"no window":      {with(near, base.Positions, layers.BlockVariant{Blocks: []int{0, 1}}, layers.BlockVariant{Blocks: []int{2}}), with(nil, base.Positions)},
+		"rotary":         {with(near, layers.NoPositions{}, layers.BlockVariant{Blocks: []int{0, 1, 2}, Window: near, Positions: base.Positions}), with(near, base.Positions)},
+		"alibi":          {with(nil, base.Positions, layers.BlockVariant{Blocks: []int{0, 1, 2}, Positions: layers.ALiBi{}}), with(nil, layers.ALiBi{})},
+		"no positions":   {with(nil, base.Positions, layers.BlockVariant{Blocks: []int{0, 1, 2}, Positions: layers.NoPositions{}}), with(nil, layers.NoPositions{})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := run(tc.variants)
+			sameBits(t, "states", got, run(tc.same))
+			unchanged := tc.variants
+			unchanged.Variants = nil
+			if slices.Equal(got, run(unchanged)) {
+				t.Error("the variants change nothing")
+			}
+		})
+	}
+}
+
+// TestVariantWithoutNorm checks that a variant's block has no parameters of its first norm, and doesn't change the
+// other blocks.
+func TestVariantWithoutNorm(t *testing.T) {
+	p := newParams(t)
+	e := must[*layers.Encoder](t)(layers.NewEncoder(p, layers.ModelConfig{
+		Dim: 4, Layers: 2, Positions: layers.NoPositions{}, Variants: []layers.BlockVariant{{Blocks: []int{0}, NoNorm1: true}},
+	}))
+	if p.Get("blocks.0.norm1.weight") != nil || e.Blocks[0].Norm1 != nil || p.Get("blocks.0.norm2.weight") == nil || p.Get("blocks.1.norm1.weight") == nil {
+		t.Errorf("the parameters are %v", p.All())
+	}
+	block := e.Blocks[0]
+	b := newBench(t)
+	randomise(p)
+	x := b.in("x", 1, 3, 4)
+	got := b.node(block.Forward(b.b, x, layers.Mask{}))
+	y := b.node(G.Add(x, b.node(block.Attention.Forward(b.b, x, x, x, layers.Mask{}))))
+	want := b.node(G.Add(y, b.node(block.FeedForward.Forward(b.b, b.node(block.Norm2.Forward(b.b, y))))))
+	values := read(t, got, want)
+	near(t, "the block", values[0], values[1], 1e-12)
+}
+
+func TestVariantErrors(t *testing.T) {
+	type variant = layers.BlockVariant
+	for name, tc := range map[string]struct {
+		variants []variant
+		postNorm bool
+		want     []string
+	}{
+		"block beyond the last": {[]variant{{Blocks: []int{0}}, {Blocks: []int{3}}}, false, []string{"Variants[1]", "from 0 to 2", "got 3"}},
+		"negative block":        {[]variant{{Blocks: []int{-1}}}, false, []string{"Variants[0]", "from 0 to 2", "got -1"}},
+		"no blocks":             {[]variant{{NoNorm1: true}}, false, []string{"Variants[0]", "at least one block"}},
+		"twice in one variant":  {[]variant{{Blocks: []int{1, 1}}}, false, []string{"Variants[0]", "block 1", "already"}},
+		"twice":                 {[]variant{{Blocks: []int{2, 1}}, {Blocks: []int{1}}}, false, []string{"Variants[1]", "block 1", "already"}},
+		"learned positions":     {[]variant{{Blocks: []int{1}, Positions: layers.Learned{MaxLen: 3}}}, false, []string{"Variants[0]", "Rotary, ALiBi or NoPositions", "layers.Learned"}},
+		"one's own positions":   {[]variant{{Blocks: []int{1}, Positions: backwards{}}}, false, []string{"Variants[0]", "Rotary, ALiBi or NoPositions", "backwards"}},
+		"rotary":                {[]variant{{Blocks: []int{1}, Positions: layers.Rotary{Dim: 6}}}, false, []string{"Variants[0]", "rotary positions", "6"}},
+		"window":                {[]variant{{Blocks: []int{1}, Window: &window{Left: -2}}}, false, []string{"blocks.1.attention", "Window", "Left:-2"}},
+		"post-norm":             {[]variant{{Blocks: []int{1}, NoNorm1: true}}, true, []string{"Variants[0]", "NoNorm1", "PostNorm"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := layers.ModelConfig{Vocab: 3, Dim: 4, Layers: 3, Positions: layers.NoPositions{}, Block: layers.BlockConfig{PostNorm: tc.postNorm}, Variants: tc.variants}
+			_, err := layers.NewDecoder(newParams(t).Scope("s"), c)
+			wantError(t, err, append(tc.want, " s")...)
+		})
+	}
+}
