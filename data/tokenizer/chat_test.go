@@ -94,6 +94,37 @@ func misplaced(messages []Message) bool {
 	return last > 0 || len(messages) == 1 && messages[0].Role == "system"
 }
 
+// Each name must stand for one of the published templates.
+func TestNamedChatTemplates(t *testing.T) {
+	cases := readChatCases(t)
+	for _, name := range ChatTemplates() {
+		c, err := NamedChatTemplate(name, "<s>", "</s>")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Now = march
+		same := func(template int) bool {
+			for _, conversation := range cases.Conversations {
+				got, err := c.Render(conversation.Messages, conversation.Prompt)
+				if want := conversation.Want[template]; err == nil && (want == nil || got != *want) {
+					return false
+				}
+			}
+			return true
+		}
+		found := false
+		for i := range cases.Templates {
+			found = found || same(i)
+		}
+		if !found {
+			t.Errorf("%s renders unlike all published templates", name)
+		}
+	}
+	if _, err := NamedChatTemplate("chat", "", ""); err == nil || !strings.Contains(err.Error(), "one of chatml, gemma, gemma3, ") {
+		t.Errorf("an unknown name: got error %v, want the names", err)
+	}
+}
+
 func TestUnknownChatTemplates(t *testing.T) {
 	cases := readChatCases(t)
 	for _, text := range []string{"", "{{ messages }}", cases.Templates[0].Text + " ", "\n" + cases.Templates[0].Text, strings.ToUpper(cases.Templates[0].Text)} {

@@ -72,7 +72,7 @@ func parse(content []byte) (Tokenizer, error) {
 	model, err := format.Object(file["model"])
 	if typ := string(model["type"]); err != nil || typ != `"WordLevel"` && typ != `"Words"` {
 		p, err := published.Parse(content, file)
-		return &Pipeline{p}, err
+		return &Pipeline{pipeline: p}, err
 	}
 	t, err := parseWordLevel(file)
 	if err != nil {

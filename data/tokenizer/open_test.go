@@ -280,3 +280,32 @@ func mustCreate(t *testing.T, path string) string {
 	}
 	return path
 }
+
+// WithLimit must replace the maximum length of the file, and leave the Pipeline unchanged.
+func TestWithLimit(t *testing.T) {
+	p, err := Open(writeFolder(t, map[string]string{"vocab.txt": "[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\n", "sentence_bert_config.json": `{"max_seq_length": 4}`}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		p    *Pipeline
+		pair []string
+		want []int
+	}{
+		{p, nil, []int{2, 4, 4, 3}},
+		{p.WithLimit(0), nil, []int{2, 4, 4, 4, 5, 3}},
+		{p.WithLimit(5), nil, []int{2, 4, 4, 4, 3}},
+		{p.WithLimit(5), []string{"b"}, []int{2, 4, 3, 5, 3}},
+		{p.WithLimit(9), []string{"b"}, []int{2, 4, 4, 4, 5, 3, 5, 3}},
+		{p, nil, []int{2, 4, 4, 3}},
+	} {
+		input, err := c.p.Input("a a a b", c.pair...)
+		var ids []int
+		for _, token := range input.Tokens {
+			ids = append(ids, token.ID)
+		}
+		if err != nil || !slices.Equal(ids, c.want) {
+			t.Errorf("Input gives %v, %v, want %v", ids, err, c.want)
+		}
+	}
+}

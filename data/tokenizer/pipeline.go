@@ -11,7 +11,14 @@ import (
 // A Pipeline is the tokenizer of a published model. It normalises a text, splits it into pieces, encodes each piece
 // with its model, and adds the special tokens of a template: the steps of Hugging Face's tokenizers, with the same
 // results. Open and Read return Pipelines.
-type Pipeline struct{ pipeline *published.Pipeline }
+type Pipeline struct {
+	pipeline *published.Pipeline
+	limit    *int // of an Input instead of the file's maximum length; 0 means none
+}
+
+// WithLimit returns a Pipeline whose Input has at most n tokens, whatever the file says. An n of 0 means no limit. If
+// the file doesn't say what to cut, the longer text is cut first.
+func (p *Pipeline) WithLimit(n int) *Pipeline { return &Pipeline{p.pipeline, &n} }
 
 // Len returns the number of ids, including unknown and special ones.
 func (p *Pipeline) Len() int { return p.pipeline.Len() }
@@ -94,7 +101,11 @@ func (p *Pipeline) Input(text string, pair ...string) (Input, error) {
 		}
 	}
 	var input Input
-	err := p.pipeline.Input(texts, func(t pipe.Token, source, typ int) {
+	limit := -1
+	if p.limit != nil {
+		limit = max(0, *p.limit)
+	}
+	err := p.pipeline.Input(texts, limit, func(t pipe.Token, source, typ int) {
 		input.Tokens, input.Texts, input.Types = append(input.Tokens, Token(t)), append(input.Texts, source), append(input.Types, typ)
 	})
 	if err != nil {

@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,7 +73,20 @@ func Parse(template, bos, eos string) (*Template, error) {
 	sum := sha256.Sum256([]byte(template))
 	write, ok := Formats[hex.EncodeToString(sum[:])]
 	if !ok {
-		return nil, fmt.Errorf("this chat template isn't supported: it begins with %.60q; write the conversation in your own program", template)
+		return nil, fmt.Errorf("this chat template isn't supported: it begins with %.60q; choose one by name, %s, or write the conversation in your own program",
+			template, strings.Join(Names(), ", "))
+	}
+	return &Template{bos, eos, write}, nil
+}
+
+// Names returns the names that Named knows.
+func Names() []string { return slices.Sorted(maps.Keys(named)) }
+
+// Named returns the template with this name.
+func Named(name, bos, eos string) (*Template, error) {
+	write, ok := named[name]
+	if !ok {
+		return nil, fmt.Errorf("a chat template must be one of %s, got %.60q", strings.Join(Names(), ", "), name)
 	}
 	return &Template{bos, eos, write}, nil
 }

@@ -34,6 +34,16 @@ var Formats = map[string]format{
 	"26a59556925c987317ce5291811ba3b7f32ec4c647c400c6cc7e3a9993007ba7": mistral(""),                // 0.2
 	"ecd6ae513fe103f0eb62e8ab5bfa8d0fe45c1074fa398b089c93a7e70c15cfd6": gemma(true),
 	"3919b9309d8949ee8f4b710215987700f87dc5bb0e87bf24dd39189ec65e3eec": gemma(false),
+	"8d9e3a3c114fb2053ec500184677af4f7e5f8ec2582443cd535834e68b3ade29": gemma3,
+	"86327804b5430b642274fe55ba95199e91cf7eca7b1e1240ca5469f23839e223": gemma3,
+	"4f39e3a4b9e3d369b42fd00d93a78f171914bb4e58ec84fc420433d7a153288a": zephyr,
+}
+
+// named has the formats that can be chosen by a name.
+var named = map[string]format{
+	"chatml": chatML(""), "gemma": gemma(true), "gemma3": gemma3, "llama2": llama2, "llama3": llama3(false), "llama3.2": llama3Dated(""),
+	"mistral": mistral(""), "qwen2.5": chatML("You are Qwen, created by Alibaba Cloud. You are a helpful assistant."), "qwen3": qwen3,
+	"smollm2": chatML("You are a helpful AI assistant named SmolLM, trained by Hugging Face"), "zephyr": zephyr,
 }
 
 // A writer collects the text of a conversation, and remembers which parts are contents of messages.
@@ -220,20 +230,55 @@ func gemma(bos bool) format {
 		if bos {
 			w.marks(w.bos)
 		}
-		for _, m := range messages {
-			role := m.Role
-			if role == "assistant" {
-				role = "model"
-			}
-			w.marks("<start_of_turn>", role, "\n")
-			w.content(strings.TrimFunc(m.Content, isPythonSpace))
-			w.marks("<end_of_turn>\n")
-		}
-		if prompt {
-			w.marks("<start_of_turn>model\n")
-		}
+		w.turns(messages, "", prompt)
 		return nil
 	}
+}
+
+// gemma3 is Gemma's format with the system message before the first question.
+func gemma3(w *writer, messages []Message, prompt bool) error {
+	turns, system := messages, ""
+	if messages[0].Role == "system" {
+		turns, system = messages[1:], messages[0].Content+"\n\n"
+	}
+	if err := alternate(turns, len(messages)-len(turns)); err != nil {
+		return err
+	}
+	w.marks(w.bos)
+	w.turns(turns, system, prompt)
+	return nil
+}
+
+// turns writes messages as turns of Gemma. The first one begins with the text before.
+func (w *writer) turns(messages []Message, before string, prompt bool) {
+	for i, m := range messages {
+		role := m.Role
+		if role == "assistant" {
+			role = "model"
+		}
+		w.marks("<start_of_turn>", role, "\n")
+		if i == 0 {
+			w.content(before)
+		}
+		w.content(strings.TrimFunc(m.Content, isPythonSpace))
+		w.marks("<end_of_turn>\n")
+	}
+	if prompt {
+		w.marks("<start_of_turn>model\n")
+	}
+}
+
+// zephyr is the format of Zephyr and TinyLlama.
+func zephyr(w *writer, messages []Message, prompt bool) error {
+	for _, m := range messages {
+		w.marks("<|", m.Role, "|>\n")
+		w.content(m.Content)
+		w.marks(w.eos, "\n")
+	}
+	if prompt {
+		w.marks("<|assistant|>\n")
+	}
+	return nil
 }
 
 // alternate returns an error unless the roles are user, assistant, user and so on. The number of

@@ -1,6 +1,7 @@
 package published
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
@@ -10,9 +11,9 @@ import (
 )
 
 // Input calls emit with the tokens of one text, or two, with the special tokens of the template, and cut to the maximum
-// length. The argument source is 0 or 1 for a token of the first or the second text, and -1 for one of the template;
+// length. If limit isn't negative, it replaces the file's maximum length; 0 means none. The argument source is 0 or 1 for a token of the first or the second text, and -1 for one of the template;
 // typ is the token's type.
-func (p *Pipeline) Input(texts []string, emit func(t pipe.Token, source, typ int)) error {
+func (p *Pipeline) Input(texts []string, limit int, emit func(t pipe.Token, source, typ int)) error {
 	items := p.template.single
 	switch len(texts) {
 	case 1:
@@ -28,7 +29,11 @@ func (p *Pipeline) Input(texts []string, emit func(t pipe.Token, source, typ int
 			return err
 		}
 	}
-	if err := p.truncation.cut(tokens, specials(items)); err != nil {
+	t := p.truncation
+	if limit >= 0 {
+		t.length, t.strategy = limit, cmp.Or(t.strategy, "LongestFirst")
+	}
+	if err := t.cut(tokens, specials(items)); err != nil {
 		return err
 	}
 	for _, item := range items {
