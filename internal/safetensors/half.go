@@ -1,6 +1,34 @@
 package safetensors
 
-import "math"
+import (
+	"encoding/binary"
+	"math"
+)
+
+// Decode converts raw values of dtype F16, BF16, F32 or F64, as they are in a file, and stores them in values. It
+// rounds float64 to the nearest float32. For any other dtype, Decode panics.
+func Decode[T float32 | float64](values []T, dtype string, raw []byte) {
+	switch raw = raw[:len(values)*int(widths[dtype])]; dtype {
+	case "F16":
+		for i := range values {
+			values[i] = T(halfToFloat(binary.LittleEndian.Uint16(raw[2*i:])))
+		}
+	case "BF16":
+		for i := range values {
+			values[i] = T(brainToFloat(binary.LittleEndian.Uint16(raw[2*i:])))
+		}
+	case "F32":
+		for i := range values {
+			values[i] = T(math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:])))
+		}
+	case "F64":
+		for i := range values {
+			values[i] = T(math.Float64frombits(binary.LittleEndian.Uint64(raw[8*i:])))
+		}
+	default:
+		panic("safetensors: no floating-point dtype: " + dtype)
+	}
+}
 
 // halfToFloat returns the value of an IEEE 754 binary16: a sign bit, 5 exponent bits with bias 15, and 10 fraction
 // bits.

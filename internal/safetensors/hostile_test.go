@@ -52,7 +52,11 @@ var hostile = []struct {
 	{"unknown field", file(`{"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0],"strides":[1]}}`), `got "strides"`},
 	{"field in capitals", file(`{"a":{"Dtype":"F32","shape":[0],"data_offsets":[0,0]}}`), `got "Dtype"`},
 
-	{"unknown dtype", file(`{"a":{"dtype":"F31","shape":[0],"data_offsets":[0,0]}}`), `dtype: expected F16, BF16, F32, F64 or I64, got "F31"`},
+	{"unknown dtype", file(`{"a":{"dtype":"F31","shape":[0],"data_offsets":[0,0]}}`), `tensor "a": dtype: expected F16, BF16, F32, F64 or I64, got "F31"`},
+	{"unknown dtype, shape overflows", file(`{"a":{"dtype":"F31","shape":[4294967296,4294967296],"data_offsets":[0,0]}}`), "more bytes than can be addressed"},
+	{"unknown dtype, end before begin", file(`{"a":{"dtype":"F31","shape":[1],"data_offsets":[4,0]}}`), "which ends before it begins"},
+	{"unknown dtype, overlap", file(`{"a":{"dtype":"F31","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F31","shape":[1],"data_offsets":[2,6]}}`, 0, 0, 0, 0, 0, 0), "overlap"},
+	{"too few bytes for booleans", file(`{"a":{"dtype":"BOOL","shape":[4],"data_offsets":[0,2]}}`, 0, 0), "expected 4 bytes for shape [4] of BOOL, got 2"},
 	{"dtype not read", file(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 0), `got "U8"`},
 	{"dtype is a number", file(`{"a":{"dtype":32,"shape":[0],"data_offsets":[0,0]}}`), "dtype: expected a string"},
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -54,14 +55,23 @@ type File struct {
 
 // Open reads the header of the file at path, like NewFile. It must be a regular file. Errors name the path.
 func Open(path string) (*File, error) {
-	info, err := os.Stat(path) // before opening, because opening a pipe waits for its writer
+	return open(path, os.Stat, func(path string) (fs.File, error) { return os.Open(path) })
+}
+
+// OpenFS is like Open for a file in fsys.
+func OpenFS(fsys fs.FS, name string) (*File, error) {
+	return open(name, func(name string) (fs.FileInfo, error) { return fs.Stat(fsys, name) }, fsys.Open)
+}
+
+func open(path string, stat func(string) (fs.FileInfo, error), open func(string) (fs.File, error)) (*File, error) {
+	info, err := stat(path) // before opening, because opening a pipe waits for its writer
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: %w: expected a regular file, got %v", path, ErrFormat, info.Mode())
 	}
-	opened, err := os.Open(path)
+	opened, err := open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -89,10 +99,9 @@ func (f *File) Close() error {
 //
 // If the file violates the format, the error wraps ErrFormat and names the wrong part, what NewFile expected and what
 // it found. Violations are a header longer than 100 MB or than the file, malformed JSON, a repeated name or key,
-// metadata that aren't strings, an unknown dtype, a shape that overflows or disagrees with its offsets, and values that
-// overlap, leave holes or don't fill the rest of the file exactly. NewFile also refuses unknown fields, dtypes other
-// than F16, BF16, F32, F64 and I64, and more than 64 axes. If the file has a different format that is common for
-// weights, the error names that format. A false claim in the header can't make NewFile allocate more memory: it
+// metadata that aren't strings, a shape that overflows or disagrees with its offsets, and values that
+// overlap, leave holes or don't fill the rest of the file exactly. NewFile also refuses unknown fields and more than 64
+// axes. If the file has a different format that is common for weights, the error names that format. A false claim in the header can't make NewFile allocate more memory: it
 // allocates in proportion to size.
 func NewFile(r io.Reader, size int64) (*File, error) {
 	var prefix [8]byte
@@ -155,43 +164,70 @@ func otherFormat(begin [8]byte) string {
 }
 
 // Tensors returns the tensors for whose names want returns true, in the order of Entries. If want is nil, it returns
-// all tensors. Values may be NaN or infinite. Call Tensors at most once.
+// all tensors. Values may be NaN or infinite. Call one of Tensors and Each, and at most once.
 //
-// If the tensors need more memory than is available, Tensors returns an error before it allocates. If the content
-// doesn't match the file's checksum, the error wraps ErrFormat.
+// If a wanted tensor has a dtype other than F16, BF16, F32, F64 and I64, or if the tensors need more memory than is
+// available, Tensors returns an error before it allocates. If the content doesn't match the file's checksum, the error
+// wraps ErrFormat.
 func (f *File) Tensors(want func(name string) bool) ([]Tensor, error) {
-	wanted := slices.Clone(f.Entries)
-	if want != nil {
-		wanted = slices.DeleteFunc(wanted, func(e Entry) bool { return !want(e.Name) })
+	if want == nil {
+		want = func(string) bool { return true }
 	}
 	var bytes []int
-	for _, e := range wanted {
-		width := int(max(widths[e.Dtype], 4)) // half precision becomes float32
-		bytes = append(bytes, memory.Product(append(slices.Clone(e.Shape), width)...))
+	for _, e := range f.Entries {
+		if !want(e.Name) {
+			continue
+		}
+		if !e.Float() && e.Dtype != "I64" {
+			return nil, formatError("tensor "+quote(e.Name), fmt.Errorf("dtype: expected F16, BF16, F32, F64 or I64, got %s", quote(e.Dtype)))
+		}
+		bytes = append(bytes, memory.Product(append(slices.Clone(e.Shape), max(e.Width(), 4))...)) // half precision becomes float32
 	}
 	if err := memory.Check(bytes...); err != nil {
 		return nil, err
 	}
 	var tensors []Tensor
+	err := f.Each(want, func(e Entry, r io.Reader) error {
+		data, err := readValues(r, e)
+		tensors = append(tensors, Tensor{Name: e.Name, Shape: e.Shape, Data: data})
+		return err
+	})
+	return tensors, err
+}
+
+// Each calls read for the tensors for whose names want returns true, in the order of Entries. Its argument r reads the
+// bytes of the tensor's values; read may leave some of them unread. Then Each compares the content with the file's
+// checksum. If it differs, or if the file ends early, the error wraps ErrFormat.
+func (f *File) Each(want func(name string) bool, read func(e Entry, r io.Reader) error) error {
 	position := int64(0)
-	for _, e := range wanted {
-		t, err := f.tensor(e, e.begin-position)
-		if err != nil {
-			return nil, formatError("values of tensor "+quote(e.Name), err)
+	for _, e := range f.Entries {
+		if !want(e.Name) {
+			continue
 		}
-		tensors = append(tensors, t)
-		position = e.end
+		_, err := io.CopyN(io.Discard, f.r, e.begin-position)
+		values := &io.LimitedReader{R: f.r, N: e.end - e.begin}
+		if err == nil {
+			err = read(e, values)
+		}
+		switch part := "values of tensor " + quote(e.Name); err {
+		case nil:
+		case io.EOF, io.ErrUnexpectedEOF:
+			return formatError(part, errors.New("expected more bytes, got the end of the file: the file ended early"))
+		default:
+			return fmt.Errorf("%s: %w", part, err)
+		}
+		position = e.end - values.N
 	}
 	if f.Checksum == "" {
-		return tensors, nil
+		return nil
 	}
 	if _, err := io.Copy(io.Discard, f.r); err != nil {
-		return nil, formatError("values", readError{err})
+		return formatError("values", readError{err})
 	}
 	if got := hex.EncodeToString(f.hash.Sum(nil)); got != f.Checksum {
-		return nil, fmt.Errorf("%w: it has changed since it was written: its checksum (SHA-256) is %s, but the checksum of its content is %s: restore the file", ErrFormat, f.Checksum, got)
+		return fmt.Errorf("%w: it has changed since it was written: its checksum (SHA-256) is %s, but the checksum of its content is %s: restore the file", ErrFormat, f.Checksum, got)
 	}
-	return tensors, nil
+	return nil
 }
 
 // A readError is an error of the reader, not of the file.
@@ -219,56 +255,33 @@ func fill(r io.Reader, buf []byte) error {
 	return readError{err}
 }
 
-// tensor reads a tensor. The argument skip is the number of bytes before it that are not needed.
-func (f *File) tensor(e Entry, skip int64) (Tensor, error) {
-	if _, err := io.CopyN(io.Discard, f.r, skip); err == io.EOF {
-		return Tensor{}, errors.New("expected more bytes, got the end of the file: the file ended early")
-	} else if err != nil {
-		return Tensor{}, readError{err}
-	}
-	data, err := readValues(f.r, e)
-	return Tensor{Name: e.Name, Shape: e.Shape, Data: data}, err
-}
-
-// readValues reads the values of a tensor from the current position of r.
+// readValues reads all values of a tensor.
 func readValues(r io.Reader, e Entry) (any, error) {
-	width := int(widths[e.Dtype])
-	n := int(e.end-e.begin) / width
+	n := int(e.end-e.begin) / e.Width()
 	switch e.Dtype {
 	case "F64":
 		values := make([]float64, n)
-		return values, decode(r, width, values)
+		return values, readChunks(r, e, values, Decode)
 	case "I64":
 		values := make([]int64, n)
-		return values, decode(r, width, values)
-	case "F32":
-		values := make([]float32, n)
-		return values, decode(r, width, values)
+		return values, readChunks(r, e, values, func(values []int64, _ string, raw []byte) {
+			for i := range values {
+				values[i] = int64(binary.LittleEndian.Uint64(raw[8*i:]))
+			}
+		})
 	}
-	widen := halfToFloat
-	if e.Dtype == "BF16" {
-		widen = brainToFloat
-	}
-	small := make([]uint16, n)
 	values := make([]float32, n)
-	err := decode(r, width, small)
-	for i, h := range small {
-		values[i] = widen(h)
-	}
-	return values, err
+	return values, readChunks(r, e, values, Decode)
 }
 
-// decode reads values from r. Each value takes width bytes.
-func decode[T float32 | float64 | int64 | uint16](r io.Reader, width int, values []T) error {
-	buf := make([]byte, width*min(chunk, len(values)))
+func readChunks[T any](r io.Reader, e Entry, values []T, decode func(values []T, dtype string, raw []byte)) error {
+	raw := make([]byte, e.Width()*min(chunk, len(values)))
 	for part := range slices.Chunk(values, chunk) {
-		b := buf[:width*len(part)]
-		if err := fill(r, b); err != nil {
+		b := raw[:e.Width()*len(part)]
+		if _, err := io.ReadFull(r, b); err != nil {
 			return err
 		}
-		if _, err := binary.Decode(b, binary.LittleEndian, part); err != nil {
-			return err
-		}
+		decode(part, e.Dtype, b)
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"strconv"
 	"strings"
@@ -40,7 +41,9 @@ const (
 var noDigest = strings.Repeat("0", hex.EncodedLen(sha256.Size))
 
 // A Tensor is a named, row-major array. A Shape of length 0 means a scalar; sizes may be 0. Data is a []float32, a
-// []float64 or a []int64. Half-precision files (F16, BF16) are read as []float32, which holds their values exactly.
+// []float64 or a []int64. Half-precision files (F16, BF16) are read as []float32, which holds their values exactly. For
+// Write, Data may also be an iter.Seq[[]float32] or an iter.Seq[[]float64], which yields the values in parts, and the
+// same values each time.
 type Tensor struct {
 	Name  string
 	Shape []int
@@ -50,9 +53,9 @@ type Tensor struct {
 // Dtype returns the format's name for the type of t.Data: F32, F64 or I64. For other types, it returns "".
 func (t Tensor) Dtype() string {
 	switch t.Data.(type) {
-	case []float32:
+	case []float32, iter.Seq[[]float32]:
 		return "F32"
-	case []float64:
+	case []float64, iter.Seq[[]float64]:
 		return "F64"
 	case []int64:
 		return "I64"
@@ -68,12 +71,26 @@ func (t Tensor) len() int {
 		return len(d)
 	case []int64:
 		return len(d)
+	case iter.Seq[[]float32]:
+		return lengths(d)
+	case iter.Seq[[]float64]:
+		return lengths(d)
 	}
 	return 0
 }
 
-// widths holds the bytes per value of the dtypes that Read knows.
-var widths = map[string]int64{"F16": 2, "BF16": 2, "F32": 4, "F64": 8, "I64": 8}
+func lengths[T any](parts iter.Seq[[]T]) (n int) {
+	for part := range parts {
+		n += len(part)
+	}
+	return n
+}
+
+// widths holds the bytes per value of the usual dtypes. A file may have others, whose values nothing here reads.
+var widths = map[string]int64{
+	"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "F8_E4M3": 1, "F8_E5M2": 1,
+	"I64": 8, "I32": 4, "I16": 2, "I8": 1, "U64": 8, "U32": 4, "U16": 2, "U8": 1, "BOOL": 1,
+}
 
 // byteSize returns the number of bytes of a tensor in a file, or an error if no slice can be that large. The product of
 // the other sizes must fit even if one size is 0.

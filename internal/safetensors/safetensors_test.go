@@ -185,6 +185,38 @@ func TestSomeTensors(t *testing.T) {
 	}
 }
 
+// TestOtherDtypes checks that tensors with dtypes that Tensors doesn't read don't keep it from reading the others, and
+// that a wanted one is an error.
+func TestOtherDtypes(t *testing.T) {
+	for _, dtype := range []string{"BOOL", "U8", "I8", "F8_E4M3", "F8_E5M2", "F4", "X"} {
+		b := file(fmt.Sprintf(`{"mask":{"dtype":%q,"shape":[1,2],"data_offsets":[0,2]},"w":{"dtype":"F32","shape":[1],"data_offsets":[2,6]}}`, dtype), 1, 0, 0, 0, 0x80, 0x3f)
+		f, err := NewFile(bytes.NewReader(b), int64(len(b)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := f.Tensors(func(name string) bool { return name == "w" })
+		if err != nil || !same(got, []Tensor{{"w", []int{1}, []float32{1}}}) {
+			t.Errorf("beside %s: got %v, %v, want the tensor w", dtype, got, err)
+		}
+		if _, _, err := read(b); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), strconv.Quote(dtype)) {
+			t.Errorf("all tensors: got error %v, want one that names %s", err, dtype)
+		}
+	}
+}
+
+// TestWriteParts checks that values given in parts make the same file, and that a wrong number of them is an error.
+func TestWriteParts(t *testing.T) {
+	whole := []Tensor{{"a", []int{2, 3}, []float32{1, 2, 3, 4, 5, 6}}, {"b", []int{3}, []float64{7, 8, 9}}}
+	parts := []Tensor{{"a", []int{2, 3}, slices.Chunk(whole[0].Data.([]float32), 4)}, {"b", []int{3}, slices.Chunk(whole[1].Data.([]float64), 2)}}
+	if got, want := write(t, parts, nil), write(t, whole, nil); !bytes.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	parts[0].Shape = []int{2, 2}
+	if err := Write(io.Discard, parts, nil); err == nil || !strings.Contains(err.Error(), "has 4 values, but Data has 6") {
+		t.Errorf("got error %v, want one about the number of values", err)
+	}
+}
+
 // TestTooLargeForMemory checks that Tensors returns an error, without reading values, if the values don't fit into
 // memory.
 func TestTooLargeForMemory(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"slices"
 	"unicode/utf8"
@@ -57,6 +58,10 @@ func writeFile(w io.Writer, header []byte, tensors []Tensor) (err error) {
 			err = writeValues(w, d)
 		case []int64:
 			err = writeValues(w, d)
+		case iter.Seq[[]float32]:
+			err = writeParts(w, d)
+		case iter.Seq[[]float64]:
+			err = writeParts(w, d)
 		}
 		if err != nil {
 			return err
@@ -70,6 +75,15 @@ func rank(t Tensor) int { return slices.Index([]string{"I64", "F64", "F32"}, t.D
 
 // chunk is the number of values that are converted at once.
 const chunk = 1 << 13
+
+func writeParts[T float32 | float64](w io.Writer, parts iter.Seq[[]T]) error {
+	for part := range parts {
+		if err := writeValues(w, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 func writeValues[T float32 | float64 | int64](w io.Writer, values []T) error {
 	var buf []byte
