@@ -84,33 +84,42 @@ func (i Init) or(other Init) Init {
 	return i
 }
 
-// fill draws the values of a parameter.
-func (i Init) fill(rng *rand.Rand, values []float64, shape []int) error {
-	if i.Func != nil {
-		if i.Kind != "" || i.Scale != 0 {
-			return fmt.Errorf("an Init with a Func can't have a Kind or a Scale, got Kind %q and Scale %v", i.Kind, i.Scale)
-		}
-		i.Func(rng, values, shape)
-		for j, x := range values {
-			if !(math.Abs(x) <= ops.Largest) {
-				return fmt.Errorf("the Func of an Init must set numbers of at most %v in size, got %v at element %d", ops.Largest, x, j)
-			}
-		}
-		return nil
-	}
+// check checks the settings of an Init.
+func (i Init) check() error {
 	kind, ok := inits.Get(i.Kind)
 	switch {
+	case i.Func != nil && (i.Kind != "" || i.Scale != 0):
+		return fmt.Errorf("an Init with a Func can't have a Kind or a Scale, got Kind %q and Scale %v", i.Kind, i.Scale)
+	case i.Func != nil:
 	case !ok:
 		return fmt.Errorf("there is no initialiser %.100q: use one of %s%s", i.Kind, inits, text.DidYouMean(i.Kind, inits.Names()))
 	case kind.scale == nil && !(i.Scale >= 0 && i.Scale <= ops.Largest):
 		return fmt.Errorf("the Scale of %s must be from 0 to %v, got %v", i.Kind, ops.Largest, i.Scale)
 	case kind.scale != nil && i.Scale != 0:
 		return fmt.Errorf("%s can't have a Scale, got %v", i.Kind, i.Scale)
-	case kind.scale != nil:
-		i.Scale = kind.scale(fans(shape))
 	}
-	for j := range values {
-		values[j] = kind.draw(rng, i.Scale)
+	return nil
+}
+
+// fill draws the values of a parameter with a checked Init.
+func fill[T float32 | float64](i Init, rng *rand.Rand, values []T, shape []int) error {
+	if i.Func == nil {
+		kind, _ := inits.Get(i.Kind)
+		if kind.scale != nil {
+			i.Scale = kind.scale(fans(shape))
+		}
+		for j := range values {
+			values[j] = T(kind.draw(rng, i.Scale))
+		}
+		return nil
+	}
+	set := make([]float64, len(values))
+	i.Func(rng, set, shape)
+	for j, x := range set {
+		if !(math.Abs(x) <= ops.Largest) {
+			return fmt.Errorf("the Func of an Init must set numbers of at most %v in size, got %v at element %d", ops.Largest, x, j)
+		}
+		values[j] = T(x)
 	}
 	return nil
 }

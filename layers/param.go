@@ -21,6 +21,8 @@ type Param struct {
 	// Frozen excludes the parameter from training: Bind adds its node to the Build's Fixed instead of the Learnables. A
 	// change affects only graphs built afterwards. Params.Freeze sets Frozen by name.
 	Frozen bool
+
+	blank bool // made by a blank Params and not loaded yet
 }
 
 // Params is the set of a model's parameters, in the order in which its layers were made. The constructors of layers
@@ -30,6 +32,7 @@ type Params struct {
 	seed   uint64
 	prefix string
 	init   Init      // Init for weights of this scope without an Init of their own
+	blank  bool      // see Blank
 	set    *paramSet // shared by all scopes
 }
 
@@ -57,6 +60,14 @@ func NewParams(dtype tensor.Dtype, seed uint64) (*Params, error) {
 func (p *Params) Scope(name string) *Params {
 	s := *p
 	s.prefix += name + "."
+	return &s
+}
+
+// Blank returns the same set for parts of the model whose values will be loaded. Parameters made with the returned
+// Params are 0: no Init draws their values, so they cost no time, and memory only when they are loaded.
+func (p *Params) Blank() *Params {
+	s := *p
+	s.blank = true
 	return &s
 }
 
@@ -186,31 +197,45 @@ func (p *Params) New(name string, init Init, shape ...int) (*Param, error) {
 			return nil, fmt.Errorf("parameter %q must have a shape of positive sizes, got %v", full, tensor.Shape(shape))
 		}
 	}
+	init = init.or(p.init).or(Init{Kind: "xavier_uniform"})
+	if err := init.check(); err != nil {
+		return nil, fmt.Errorf("parameter %q: %w", full, err)
+	}
 	numbers := memory.Product(shape...)
-	bytes := memory.Product(numbers, int(p.dtype.Size()))
-	if err := memory.Check(p.set.bytes, bytes, memory.Product(numbers, 8)); err != nil { // the last product is the memory of the slice values below
+	bytes, drawn := memory.Product(numbers, int(p.dtype.Size())), 0
+	if init.Func != nil && !p.blank {
+		drawn = memory.Product(numbers, 8) // its argument values
+	}
+	if err := memory.Check(p.set.bytes, bytes, drawn); err != nil {
 		return nil, fmt.Errorf("parameter %q of shape %v: %w", full, tensor.Shape(shape), err)
 	}
 	h := fnv.New64a()
 	h.Write([]byte(full))
-	values := make([]float64, numbers)
-	if err := init.or(p.init).or(Init{Kind: "xavier_uniform"}).fill(rand.New(rand.NewPCG(p.seed, h.Sum64())), values, shape); err != nil {
+	rng := rand.New(rand.NewPCG(p.seed, h.Sum64()))
+	var backing any
+	var err error
+	if p.dtype == tensor.Float32 {
+		backing, err = drawValues[float32](p.blank, init, rng, numbers, shape)
+	} else {
+		backing, err = drawValues[float64](p.blank, init, rng, numbers, shape)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("parameter %q: %w", full, err)
 	}
-
-	backing := any(values)
-	if p.dtype == tensor.Float32 {
-		small := make([]float32, len(values))
-		for i, v := range values {
-			small[i] = float32(v)
-		}
-		backing = small
-	}
-	q := &Param{Name: full, Value: tensor.New(tensor.WithShape(shape...), tensor.WithBacking(backing))}
+	q := &Param{Name: full, Value: tensor.New(tensor.WithShape(shape...), tensor.WithBacking(backing)), blank: p.blank}
 	p.set.list = append(p.set.list, q)
 	p.set.byName[full] = q
 	p.set.bytes += bytes + paramBytes
 	return q, nil
+}
+
+// drawValues returns the initial values of a parameter.
+func drawValues[T float32 | float64](blank bool, init Init, rng *rand.Rand, numbers int, shape []int) (values []T, err error) {
+	values = make([]T, numbers)
+	if !blank {
+		err = fill(init, rng, values, shape)
+	}
+	return values, err
 }
 
 // scope returns the name of p's scope, without the final dot; it is empty for the whole model.

@@ -2,6 +2,7 @@ package layers_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -138,5 +139,26 @@ func TestFreeze(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestBlank checks that blank parameters are 0 and draw no numbers, that their Init is still checked, and that other
+// parameters of the same set have the usual values.
+func TestBlank(t *testing.T) {
+	for _, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
+		p := must[*layers.Params](t)(layers.NewParams(dtype, 1))
+		never := layers.Init{Func: func(*rand.Rand, []float64, []int) { t.Error("a blank parameter was drawn") }}
+		blank := p.Blank().Scope("blank")
+		for name, init := range map[string]layers.Init{"func": never, "ones": layers.Ones(), "none": {}} {
+			q := must[*layers.Param](t)(blank.New(name, init, 2, 3))
+			if p.Get("blank."+name) != q || !q.Value.Shape().Eq(tensor.Shape{2, 3}) || slices.Max(floats(t, q.Value)) != 0 || slices.Min(floats(t, q.Value)) != 0 {
+				t.Errorf("got %v, want a parameter of the set with zeros", q)
+			}
+		}
+		if q := must[*layers.Param](t)(p.New("one", layers.Ones(), 2)); floats(t, q.Value)[1] != 1 {
+			t.Errorf("got %v, want ones", q)
+		}
+		_, err := blank.New("wrong", layers.Init{Kind: "wrong"}, 2)
+		wantError(t, err, "there is no initialiser")
 	}
 }
