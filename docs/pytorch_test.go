@@ -22,7 +22,7 @@ func Example_pytorch() {
 	check(err)
 	attention, err := layers.NewMultiHeadAttention(params, 6, layers.AttentionConfig{Heads: 2})
 	check(err)
-	_, err = params.Load("../layers/testdata/torch_attention_packed.safetensors", layers.LoadOptions{PyTorch: true})
+	_, err = params.Load("../layers/testdata/torch_attention_packed.safetensors", layers.LoadOptions{Tensors: layers.PyTorch(params)})
 	check(err)
 
 	attend, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, outputs G.Nodes, err error) {

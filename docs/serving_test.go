@@ -43,7 +43,7 @@ func Example_weights() {
 	check(err)
 	fmt.Println("kept:", loaded.Kept)
 
-	check(params.SavePyTorch(file, nil, nil)) // for load_state_dict
+	check(params.SaveTensors(file, layers.PyTorch(params), nil)) // for load_state_dict
 	// Output:
 	// map[made by:me]
 	// kept: [head.weight head.bias]

@@ -101,20 +101,20 @@ func ExampleParams_Load_pyTorch() {
 		Model: layers.ModelConfig{Vocab: 7, Positions: layers.Learned{MaxLen: 5}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}}, Layers: 1, Outputs: 3},
 	})
 	check(err)
-	rename := func(name string) string {
-		switch name {
+	table := layers.PyTorch(params)
+	for _, t := range table {
+		switch t.Names[0] {
 		case "encoder.embedding.weight": // an nn.Embedding
-			return "embedding.weight"
+			t.Names[0] = "embedding.weight"
 		case "encoder.positions.weight": // an nn.Parameter
-			return "positions"
-		}
-		return name // such as encoder.layers.0.self_attn.in_proj_weight
+			t.Names[0] = "positions"
+		} // others stay, such as encoder.layers.0.self_attn.in_proj_weight
 	}
-	_, err = params.Load("testdata/torch_classifier.safetensors", layers.LoadOptions{PyTorch: true, Rename: rename})
+	_, err = params.Load("testdata/torch_classifier.safetensors", layers.LoadOptions{Tensors: table})
 	check(err)
 	fmt.Printf("%.3f\n", params.Get("head.bias").Value.Float32s())
 
-	_, err = params.Load("testdata/torch_classifier.safetensors", layers.LoadOptions{PyTorch: true})
+	_, err = params.Load("testdata/torch_classifier.safetensors", layers.LoadOptions{Tensors: layers.PyTorch(params)})
 	problem, _, _ := strings.Cut(err.Error(), ";")
 	fmt.Println(problem)
 	// Output:

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 
@@ -16,17 +18,9 @@ import (
 // LoadOptions controls how Load matches the tensors of a file with the parameters. The zero LoadOptions fits a file
 // that Save wrote for the same model.
 type LoadOptions struct {
-	// PyTorch is for a file with PyTorch's names and layouts, such as the state dict of the corresponding module, saved
-	// by safetensors.torch.save_file. See SavePyTorch.
-	//
-	// A state dict has the values of a module, but not all of its settings. Load can't know the activation, the number
-	// of heads, the place of the norms (PostNorm), Eps, and positions without parameters. If one of them differs from
-	// the module's, Load returns no error, and the answers are wrong: compare an output with the module's.
-	PyTorch bool
-
-	// Rename, if not nil, maps the name of a tensor to its name in the file. Its argument is the parameter's name or,
-	// with PyTorch, the name that SavePyTorch gives, such as encoder.layers.0.self_attn.in_proj_weight.
-	Rename func(name string) string
+	// Tensors, if not nil, says how the file's tensors hold the parameters. PyTorch returns the table for a state dict.
+	// With nil, each tensor holds the parameter with its name.
+	Tensors []Tensor
 
 	// Drop, if not nil, gets the name of each tensor in the file. If it returns true, Load skips the tensor as if the
 	// file didn't contain it.
@@ -53,132 +47,146 @@ type LoadReport struct {
 // Load.
 //
 // Unless the options allow more, the file must have exactly one tensor for each parameter, with the parameter's name
-// and shape, and no other tensors. The dtypes may be F16, BF16, F32 and F64; Load rounds to the nearest value. Load
-// returns an error if a value is NaN, infinite or too large for the parameters' dtype, or if the file's checksum
-// doesn't match. Files written by Save have a checksum. After an error, no parameter has changed. Load compares names
-// and shapes before it allocates memory. If tensors are missing, unexpected or of another shape, the error gives
-// examples, with their names in the file. It also says if their names show that the option PyTorch is set wrongly.
+// and shape, and no other tensors. The dtypes may be F16, BF16, F32 and F64; Load rounds to the nearest value. Tensors
+// that no parameter needs may have any dtype. If tensors are missing, unexpected or of another shape, the error gives
+// examples, with their names in the file. It also says if their names show that Tensors should be PyTorch's, or nil.
+//
+// Load returns an error if a value is NaN, infinite or too large for the parameters' dtype, or if the file's checksum
+// doesn't match. Files written by Save have a checksum. Values go through a small buffer directly to the parameters.
+// Load therefore reads the file twice, and sets parameters only the second time: after an error, no parameter has
+// changed, unless another process changed the file between the two times. If all parameters that the file holds are
+// blank (see Blank), Load reads it once, and an error about values leaves them undefined.
 func (p *Params) Load(path string, o LoadOptions) (LoadReport, error) {
-	f, err := safetensors.Open(path)
-	if err != nil {
-		return LoadReport{}, err
-	}
-	defer f.Close()
-	l, err := p.load(f, o)
-	if err != nil {
-		return LoadReport{}, fmt.Errorf("%s: %w", path, err)
-	}
-	return l, nil
+	return p.load(o, source{path, func() (*safetensors.File, error) { return safetensors.Open(path) }})
 }
 
-// LoadFrom is like Load, but reads size bytes from r, for example weights embedded in a program.
-func (p *Params) LoadFrom(r io.Reader, size int64, o LoadOptions) (LoadReport, error) {
-	f, err := safetensors.NewFile(r, size)
-	if err != nil {
-		return LoadReport{}, err
+// LoadFS is like Load, but reads the files with these names in fsys, which hold a model together. No two files may have
+// a tensor with the same name. The report has the metadata of all files; if several have a key, the last one counts.
+func (p *Params) LoadFS(fsys fs.FS, files []string, o LoadOptions) (LoadReport, error) {
+	var sources []source
+	for _, name := range files {
+		sources = append(sources, source{name, func() (*safetensors.File, error) { return safetensors.OpenFS(fsys, name) }})
 	}
-	return p.load(f, o)
+	return p.load(o, sources...)
 }
 
-func (p *Params) load(f *safetensors.File, o LoadOptions) (LoadReport, error) {
+// LoadFrom is like Load, but reads size bytes from r, for example weights in memory.
+func (p *Params) LoadFrom(r io.ReaderAt, size int64, o LoadOptions) (LoadReport, error) {
+	return p.load(o, source{"", func() (*safetensors.File, error) {
+		return safetensors.NewFile(io.NewSectionReader(r, 0, size), size)
+	}})
+}
+
+// A source is a file to load.
+type source struct {
+	name string // empty if it has none
+	open func() (*safetensors.File, error)
+}
+
+// named adds the name of the source to an error.
+func (s source) named(err error) error {
+	if err == nil || s.name == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", s.name, err)
+}
+
+func (p *Params) load(o LoadOptions, sources ...source) (LoadReport, error) {
 	if p.dtype == tensor.Float32 {
-		return load[float32](p.set, f, o)
+		return load[float32](p.set, o, sources)
 	}
-	return load[float64](p.set, f, o)
+	return load[float64](p.set, o, sources)
 }
 
-// load sets the parameters from the file's tensors. After an error, no parameter has changed.
-func load[T float32 | float64](s *paramSet, f *safetensors.File, o LoadOptions) (LoadReport, error) {
-	for _, q := range s.list {
-		if _, err := valuesOf[T](q); err != nil {
-			return LoadReport{}, err
-		}
-	}
-	expected, err := s.tensors(o.PyTorch, o.Rename)
-	if err != nil {
-		return LoadReport{}, err
-	}
-	taken, l, err := s.match(expected, f.Entries, o)
-	if err != nil {
-		return LoadReport{}, err
-	}
-	tensors, err := f.Tensors(func(name string) bool { return taken[name] != nil })
-	if err != nil {
-		return LoadReport{}, err
-	}
-	from := map[*Param][]T{}
-	for _, t := range tensors {
-		switch values := t.Data.(type) {
-		case []float32:
-			err = split(from, taken[t.Name], values)
-		case []float64:
-			err = split(from, taken[t.Name], values)
-		}
+func load[T float32 | float64](s *paramSet, o LoadOptions, sources []source) (l LoadReport, err error) {
+	var entries []safetensors.Entry
+	holders := map[string]string{} // names of files
+	for _, source := range sources {
+		f, err := source.open()
 		if err != nil {
 			return LoadReport{}, err
 		}
+		f.Close()
+		for _, e := range f.Entries {
+			if other, ok := holders[e.Name]; ok {
+				return LoadReport{}, fmt.Errorf("the tensor %.100q is in %s and in %s: each tensor must be in one file", e.Name, other, source.name)
+			}
+			holders[e.Name] = source.name
+		}
+		entries = append(entries, f.Entries...)
+		if l.Metadata == nil {
+			l.Metadata = f.Metadata
+		}
+		maps.Copy(l.Metadata, f.Metadata)
 	}
-	for q, values := range from {
-		old, _ := valuesOf[T](q) // checked above
-		copy(old, values)
+	taken, err := match[T](s, entries, o, &l)
+	if err != nil {
+		if len(sources) == 1 {
+			err = sources[0].named(err)
+		}
+		return LoadReport{}, err
 	}
-	l.Metadata = f.Metadata
+	blank := true
+	for _, m := range taken {
+		blank = blank && !slices.ContainsFunc(m.parts, func(q part[T]) bool { return !q.blank })
+	}
+	if !blank {
+		err = readAll(sources, taken, false)
+	}
+	if err == nil {
+		err = readAll(sources, taken, true)
+	}
+	if err != nil {
+		return LoadReport{}, err
+	}
+	for _, m := range taken {
+		for _, q := range m.parts {
+			q.Param.blank = false
+		}
+	}
 	return l, nil
 }
 
-// split converts the values of a tensor and divides them among its parameters.
-func split[T, S float32 | float64](from map[*Param][]T, parts []*Param, values []S) (err error) {
-	for _, q := range parts {
-		n := q.Value.Shape().TotalSize()
-		if from[q], err = convert[T](q.Name, values[:n]); err != nil {
+// readAll checks the values of the tensors in taken. If set is true, it sets the parameters to them.
+func readAll[T float32 | float64](sources []source, taken map[string]*mapping[T], set bool) error {
+	buf, n := new(buffers[T]), 0
+	for _, source := range sources {
+		f, err := source.open()
+		if err != nil {
 			return err
 		}
-		values = values[n:]
+		err = f.Each(func(name string) bool { return taken[name] != nil }, func(e safetensors.Entry, r io.Reader) error {
+			m := taken[e.Name]
+			if !e.Float() || !slices.Equal(e.Shape, m.shape) {
+				return errChanged
+			}
+			n++
+			return m.read(e, r, buf, set)
+		})
+		f.Close()
+		if err != nil {
+			return source.named(err)
+		}
+	}
+	if n != len(taken) {
+		return errChanged
 	}
 	return nil
 }
 
-// packed is a tensor in a file: one parameter, or several joined along the first axis.
-type packed struct {
-	name  string
-	parts []*Param
-}
+var errChanged = errors.New("the file was changed while it was read")
 
-func (p packed) shape() tensor.Shape {
-	shape := p.parts[0].Value.Shape().Clone()
-	for _, q := range p.parts[1:] {
-		shape[0] += q.Value.Shape()[0]
+// match returns the tensors to read by their names in the file, and sets Kept and Unused. Its error lists everything
+// that doesn't fit.
+func match[T float32 | float64](s *paramSet, entries []safetensors.Entry, o LoadOptions, l *LoadReport) (taken map[string]*mapping[T], err error) {
+	table := o.Tensors
+	if table == nil {
+		table = s.ownTensors()
 	}
-	return shape
-}
-
-// tensors returns the tensors of a file with all parameters of the set, in PyTorch's layout or in our own. It returns
-// an error if two tensors have the same name.
-func (s *paramSet) tensors(pyTorch bool, rename func(name string) string) ([]packed, error) {
-	var list []packed
-	first := map[string]string{}
-	for _, q := range s.list {
-		name, parts := q.Name, []*Param{q}
-		if pyTorch {
-			if name, parts = s.pyTorchTensor(q); len(parts) == 0 {
-				continue
-			}
-		}
-		theirs := name
-		if rename != nil {
-			theirs = rename(name)
-		}
-		if other, ok := first[theirs]; ok {
-			return nil, fmt.Errorf("tensors %q and %q would both be named %q: rename must give them different names", other, name, theirs)
-		}
-		first[theirs] = name
-		list = append(list, packed{theirs, parts})
+	expected, left, err := mappings[T](s, table)
+	if err != nil {
+		return nil, err
 	}
-	return list, nil
-}
-
-// match maps the name of each tensor in the file to its parameters. Its error lists everything that doesn't fit.
-func (s *paramSet) match(expected []packed, entries []safetensors.Entry, o LoadOptions) (taken map[string][]*Param, l LoadReport, err error) {
 	byName := map[string]safetensors.Entry{}
 	for _, e := range entries {
 		if o.Drop == nil || !o.Drop(e.Name) {
@@ -186,26 +194,34 @@ func (s *paramSet) match(expected []packed, entries []safetensors.Entry, o LoadO
 		}
 	}
 	var missing, unexpected, different []string
-	var advice string // advice about the option PyTorch
-	taken = map[string][]*Param{}
-	for _, p := range expected {
-		e, ok := byName[p.name]
-		if !ok {
-			for _, q := range p.parts {
-				l.Kept = append(l.Kept, q.Name)
-			}
-			if !o.Partial {
-				missing = append(missing, fmt.Sprintf("%q of shape %v", p.name, p.shape()))
-			}
+	for _, q := range left {
+		missing = append(missing, fmt.Sprintf("a Tensor with the parameter %q", q.Name))
+	}
+	var advice string
+	taken = map[string]*mapping[T]{}
+	loaded := map[string]bool{}
+	for _, m := range expected {
+		i := slices.IndexFunc(m.Names, func(name string) bool { _, ok := byName[name]; return ok })
+		if i < 0 {
+			missing = append(missing, fmt.Sprintf("%q of shape %v", m.Names[0], m.shape))
 			continue
 		}
+		e := byName[m.Names[i]]
 		switch {
-		case !slices.Equal(e.Shape, p.shape()):
-			different = append(different, fmt.Sprintf("%q must have shape %v, got %v", p.name, p.shape(), tensor.Shape(e.Shape)))
-		case e.Dtype == "I64":
-			different = append(different, fmt.Sprintf("%q must hold floating-point values, got %s", p.name, e.Dtype))
+		case !slices.Equal(e.Shape, m.shape):
+			different = append(different, fmt.Sprintf("%q must have shape %v, got %v", e.Name, m.shape, tensor.Shape(e.Shape)))
+		case !e.Float():
+			different = append(different, fmt.Sprintf("%q must hold floating-point values, got %.20s", e.Name, e.Dtype))
 		}
-		taken[p.name] = p.parts
+		taken[e.Name] = m
+		for _, name := range m.Params {
+			loaded[name] = true
+		}
+	}
+	for _, q := range s.list {
+		if !loaded[q.Name] {
+			l.Kept = append(l.Kept, q.Name)
+		}
 	}
 	for _, e := range entries {
 		if taken[e.Name] != nil {
@@ -220,6 +236,9 @@ func (s *paramSet) match(expected []packed, entries []safetensors.Entry, o LoadO
 			unexpected = append(unexpected, fmt.Sprintf("%.100q of shape %v", e.Name, tensor.Shape(e.Shape)))
 		}
 	}
+	if o.Partial {
+		missing = nil
+	}
 	var parts []string
 	for _, p := range []struct {
 		what string
@@ -230,19 +249,19 @@ func (s *paramSet) match(expected []packed, entries []safetensors.Entry, o LoadO
 		}
 	}
 	if parts != nil {
-		return nil, LoadReport{}, errors.New("the weights don't fit the model: " + strings.Join(parts, "; ") + advice)
+		return nil, errors.New("the weights don't fit the model: " + strings.Join(parts, "; ") + advice)
 	}
-	return taken, l, nil
+	return taken, nil
 }
 
-// adviseOnPyTorch returns advice about the option PyTorch if the name of an unmatched tensor shows that the option is
+// adviseOnPyTorch returns advice about the option Tensors if the name of an unmatched tensor shows that the option is
 // wrong. Otherwise it returns an empty string.
 func (s *paramSet) adviseOnPyTorch(name string, o LoadOptions) string {
 	switch last := name[strings.LastIndexByte(name, '.')+1:]; {
-	case !o.PyTorch && slices.Contains(pyTorchOnly, last):
-		return fmt.Sprintf("; %.100q is a name from PyTorch: load the file with LoadOptions.PyTorch", name)
-	case o.PyTorch && s.byName[name] != nil:
-		return fmt.Sprintf("; %.100q is the model's own name, not PyTorch's: load the file without LoadOptions.PyTorch", name)
+	case o.Tensors == nil && slices.Contains(pyTorchOnly, last):
+		return fmt.Sprintf("; %.100q is a name from PyTorch: load the file with LoadOptions{Tensors: layers.PyTorch(params)}", name)
+	case o.Tensors != nil && s.byName[name] != nil:
+		return fmt.Sprintf("; %.100q is the model's own name: load the file without LoadOptions.Tensors", name)
 	}
 	return ""
 }

@@ -20,7 +20,15 @@ func TestLoadOptions(t *testing.T) {
 	named := func(name string, values ...float32) safetensors.Tensor {
 		return safetensors.Tensor{Name: name, Shape: []int{len(values)}, Data: values}
 	}
-	others := func(name string) string { return strings.Replace(name, "b.", "body.", 1) }
+	table := func(names ...string) layers.LoadOptions {
+		var o layers.LoadOptions
+		for i, name := range names {
+			o.Tensors = append(o.Tensors, layers.Tensor{Names: strings.Split(name, "|"), Params: []string{[]string{"a", "b.c", "head"}[i]}})
+		}
+		return o
+	}
+	partial := table("a", "b.c")
+	partial.Partial, partial.Ignore = true, true
 	isHead := func(name string) bool { return strings.HasPrefix(name, "head") }
 	tensors := []safetensors.Tensor{named("a", 1, 2), named("b.c", 3, 4), named("head", 5, 6)}
 	for _, test := range []struct {
@@ -38,9 +46,16 @@ func TestLoadOptions(t *testing.T) {
 		{"unexpected", append(tensors, named("x", 1), named("y", 1)), layers.LoadOptions{Partial: true}, nil, nil, nil, `unexpected: "x" of shape (1), "y" of shape (1)`},
 		{"ignored", append(tensors, named("x", 1), named("b", 1)), layers.LoadOptions{Ignore: true}, map[string]float64{"a": 1, "b.c": 3, "head": 5}, nil, []string{"b", "x"}, ""},
 		{"integers ignored", append(tensors, safetensors.Tensor{Name: "x", Shape: []int{1}, Data: []int64{1}}), layers.LoadOptions{Ignore: true}, map[string]float64{"a": 1, "b.c": 3, "head": 5}, nil, []string{"x"}, ""},
-		{"renamed", []safetensors.Tensor{named("a", 1, 2), named("body.c", 3, 4), named("head", 5, 6)}, layers.LoadOptions{Rename: others}, map[string]float64{"a": 1, "b.c": 3, "head": 5}, nil, nil, ""},
-		{"renamed, but missing", tensors, layers.LoadOptions{Rename: others}, nil, nil, nil, `missing: "body.c" of shape (2); unexpected: "b.c" of shape (2)`},
-		{"two with one name", tensors, layers.LoadOptions{Rename: func(string) string { return "a" }}, nil, nil, nil, `tensors "a" and "b.c" would both be named "a"`},
+		{"renamed", []safetensors.Tensor{named("a", 1, 2), named("body.c", 3, 4), named("head", 5, 6)}, table("a", "body.c", "head"), map[string]float64{"a": 1, "b.c": 3, "head": 5}, nil, nil, ""},
+		{"renamed, but missing", tensors, table("a", "body.c", "head"), nil, nil, nil, `missing: "body.c" of shape (2); unexpected: "b.c" of shape (2)`},
+		{"two with one name", tensors, table("a", "a", "head"), nil, nil, nil, `two Tensors have the name "a"`},
+		{"other names", tensors, table("x|a", "b.c|b", "head|tail"), map[string]float64{"a": 1, "b.c": 3, "head": 5}, nil, nil, ""},
+		{"other names, none in the file", tensors, table("x|y", "b.c", "head"), nil, nil, nil, `missing: "x" of shape (2); unexpected: "a" of shape (2)`},
+		{"two of the names", tensors, table("b.c|a"), nil, nil, nil, `missing: a Tensor with the parameter "b.c", a Tensor with the parameter "head"; unexpected: "a" of shape (2), "head" of shape (2)`},
+		{"some parameters", tensors, partial, map[string]float64{"a": 1, "b.c": 3}, []string{"head"}, []string{"head"}, ""},
+		{"no name", tensors, layers.LoadOptions{Tensors: []layers.Tensor{{Params: []string{"a"}}}}, nil, nil, nil, "must have Names and Params"},
+		{"no such parameter", tensors, layers.LoadOptions{Tensors: []layers.Tensor{{Names: []string{"a"}, Params: []string{"b"}}}}, nil, nil, nil, `tensor "a": there is no parameter "b"`},
+		{"a parameter twice", tensors, layers.LoadOptions{Tensors: []layers.Tensor{{Names: []string{"a"}, Params: []string{"a", "a"}}}}, nil, nil, nil, `both hold the parameter "a"`},
 		{"another shape, partial", []safetensors.Tensor{tensors[0], tensors[1], named("head", 1, 2, 3)}, layers.LoadOptions{Partial: true, Ignore: true}, nil, nil, nil, `different: "head" must have shape (2), got (3)`},
 		{"another shape, dropped", []safetensors.Tensor{tensors[0], tensors[1], named("head", 1, 2, 3)}, layers.LoadOptions{Partial: true, Drop: isHead}, map[string]float64{"a": 1, "b.c": 3}, []string{"head"}, []string{"head"}, ""},
 		{"dropped, but needed", tensors, layers.LoadOptions{Ignore: true, Drop: isHead}, nil, nil, nil, `missing: "head" of shape (2)`},
@@ -82,7 +97,7 @@ func TestLoadPartOfPyTorch(t *testing.T) {
 	must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, 6, layers.AttentionConfig{Heads: 2}))
 	before := weightBits(p)
 	l := must[layers.LoadReport](t)(p.Load(stateDict("torch_attention_packed"), layers.LoadOptions{
-		PyTorch: true, Partial: true, Drop: func(name string) bool { return name == "in_proj_weight" },
+		Tensors: layers.PyTorch(p), Partial: true, Drop: func(name string) bool { return name == "in_proj_weight" },
 	}))
 	if want := []string{"query.weight", "key.weight", "value.weight"}; !slices.Equal(l.Kept, want) || !slices.Equal(l.Unused, []string{"in_proj_weight"}) {
 		t.Errorf("kept %q and unused %q, want kept %q", l.Kept, l.Unused, want)

@@ -58,7 +58,7 @@ func TestLoadPyTorchIntoAnotherModel(t *testing.T) {
 			p := newParams(t)
 			tc.model(t, p)
 			before := weightBits(p)
-			_, err := p.Load(stateDict(tc.file), layers.LoadOptions{PyTorch: true, Rename: tc.rename})
+			_, err := p.Load(stateDict(tc.file), layers.LoadOptions{Tensors: torchTensors(p, tc.rename)})
 			wantError(t, err, append(tc.want, stateDict(tc.file), "don't fit the model")...)
 			if !sameWeights(weightBits(p), before) {
 				t.Error("the error changed parameters")
@@ -67,11 +67,11 @@ func TestLoadPyTorchIntoAnotherModel(t *testing.T) {
 	}
 }
 
-// TestLoadNamesTheOptionPyTorch loads files with PyTorch's names without the option PyTorch, and files with our names
-// with it. The error says what to do with the option. If another model wrote the file, the error doesn't name it.
-func TestLoadNamesTheOptionPyTorch(t *testing.T) {
+// TestLoadNamesTheOptionTensors loads files with PyTorch's names without PyTorch's table, and files with our names with
+// it. The error says what to do with the option. If another model wrote the file, the error doesn't name it.
+func TestLoadNamesTheOptionTensors(t *testing.T) {
 	set := func(name string) string {
-		return fmt.Sprintf("%q is a name from PyTorch: load the file with LoadOptions.PyTorch", name)
+		return fmt.Sprintf("%q is a name from PyTorch: load the file with LoadOptions{Tensors: layers.PyTorch(params)}", name)
 	}
 	ours := filepath.Join(t.TempDir(), "ours.safetensors")
 	attention := func(c layers.AttentionConfig) *layers.Params {
@@ -81,6 +81,7 @@ func TestLoadNamesTheOptionPyTorch(t *testing.T) {
 		return p
 	}
 	noError(t, attention(layers.AttentionConfig{}).Save(ours, nil))
+	torch := layers.LoadOptions{Tensors: layers.PyTorch(attention(layers.AttentionConfig{}))}
 	for _, tc := range []struct {
 		name, file string
 		options    layers.LoadOptions
@@ -91,8 +92,8 @@ func TestLoadNamesTheOptionPyTorch(t *testing.T) {
 		{"in a larger model", stateDict("torch_transformer"), layers.LoadOptions{}, set("transformer.decoder.layers.0.multihead_attn.in_proj_bias")},
 		{"ignored", stateDict("torch_attention_packed"), layers.LoadOptions{Ignore: true}, set("in_proj_bias")},
 		{"dropped", stateDict("torch_attention_packed"), layers.LoadOptions{Drop: func(string) bool { return true }}, ""},
-		{"our names", ours, layers.LoadOptions{PyTorch: true}, `"key.bias" is the model's own name, not PyTorch's: load the file without LoadOptions.PyTorch`},
-		{"neither", stateDict("torch_classifier"), layers.LoadOptions{PyTorch: true}, ""},
+		{"our names", ours, torch, `"key.bias" is the model's own name: load the file without LoadOptions.Tensors`},
+		{"neither", stateDict("torch_classifier"), torch, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := attention(layers.AttentionConfig{}).Load(tc.file, tc.options)
@@ -113,14 +114,14 @@ func TestLoadPyTorchOfACutFile(t *testing.T) {
 	before := weightBits(p)
 	path := filepath.Join(t.TempDir(), "cut.safetensors")
 	for n := range len(file) {
-		if _, err := p.LoadFrom(bytes.NewReader(file[:n]), int64(n), layers.LoadOptions{PyTorch: true}); err == nil {
+		if _, err := p.LoadFrom(bytes.NewReader(file[:n]), int64(n), layers.LoadOptions{Tensors: layers.PyTorch(p)}); err == nil {
 			t.Fatalf("%d of %d bytes: got no error", n, len(file))
 		}
 		if n%99 != 0 {
 			continue
 		}
 		noError(t, os.WriteFile(path, file[:n], 0o644))
-		_, err := p.Load(path, layers.LoadOptions{PyTorch: true})
+		_, err := p.Load(path, layers.LoadOptions{Tensors: layers.PyTorch(p)})
 		wantError(t, err, path)
 	}
 	if !sameWeights(weightBits(p), before) {
@@ -143,15 +144,15 @@ func TestPyTorchFloat32(t *testing.T) {
 			noError(t, os.WriteFile(path, weightFileOf(t, tensors...), 0o644))
 			for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 				p, _ := d.apply(t, dt)
-				must[layers.LoadReport](t)(p.Load(path, layers.LoadOptions{PyTorch: true, Rename: d.rename}))
+				must[layers.LoadReport](t)(p.Load(path, layers.LoadOptions{Tensors: torchTensors(p, d.rename)}))
 				again := filepath.Join(t.TempDir(), "again.safetensors")
-				noError(t, p.SavePyTorch(again, d.rename, nil))
+				noError(t, p.SaveTensors(again, torchTensors(p, d.rename), nil))
 				if dt == tensor.Float32 {
 					sameTensors(t, again, path)
 					continue
 				}
 				q, _ := d.apply(t, tensor.Float32) // reads the float64 file into float32
-				must[layers.LoadReport](t)(q.Load(again, layers.LoadOptions{PyTorch: true, Rename: d.rename}))
+				must[layers.LoadReport](t)(q.Load(again, layers.LoadOptions{Tensors: torchTensors(p, d.rename)}))
 				for _, r := range q.All() {
 					if !slices.Equal(floats(t, r.Value), floats(t, p.Get(r.Name).Value)) {
 						t.Errorf("%s has changed by conversion to float64 and back", r.Name)

@@ -124,6 +124,17 @@ func finalNormSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build
 	return one(node(t)(m.Forward(b, inputs["source"], inputs["target"], f.mask(inputs))))
 }
 
+// torchTensors returns PyTorch's table with other names.
+func torchTensors(p *layers.Params, rename func(name string) string) []layers.Tensor {
+	table := layers.PyTorch(p)
+	for _, t := range table {
+		if rename != nil {
+			t.Names[0] = rename(t.Names[0])
+		}
+	}
+	return table
+}
+
 func stateDict(name string) string { return filepath.Join("testdata", name+".safetensors") }
 
 // TestLoadPyTorch loads weights from PyTorch, compares the outputs with a fixture, and saves the weights again.
@@ -133,7 +144,7 @@ func TestLoadPyTorch(t *testing.T) {
 		for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
 			t.Run(fmt.Sprintf("%s/%v", d.file, dt), func(t *testing.T) {
 				p, outs := d.apply(t, dt)
-				if metadata := must[layers.LoadReport](t)(p.Load(stateDict(d.file), layers.LoadOptions{PyTorch: true, Rename: d.rename})).Metadata; metadata != nil {
+				if metadata := must[layers.LoadReport](t)(p.Load(stateDict(d.file), layers.LoadOptions{Tensors: torchTensors(p, d.rename)})).Metadata; metadata != nil {
 					t.Errorf("got metadata %v, want none", metadata)
 				}
 				tolerance := map[tensor.Dtype]float64{tensor.Float64: 1e-12, tensor.Float32: 1e-5}[dt]
@@ -148,9 +159,9 @@ func TestLoadPyTorch(t *testing.T) {
 				}
 				path := filepath.Join(t.TempDir(), "saved.safetensors")
 				want := map[string]string{"epoch": "7"}
-				noError(t, p.SavePyTorch(path, d.rename, want))
+				noError(t, p.SaveTensors(path, torchTensors(p, d.rename), want))
 				sameTensors(t, path, stateDict(d.file))
-				if metadata := must[layers.LoadReport](t)(p.Load(path, layers.LoadOptions{PyTorch: true, Rename: d.rename})).Metadata; !reflect.DeepEqual(metadata, want) {
+				if metadata := must[layers.LoadReport](t)(p.Load(path, layers.LoadOptions{Tensors: torchTensors(p, d.rename)})).Metadata; !reflect.DeepEqual(metadata, want) {
 					t.Errorf("got metadata %v, want %v", metadata, want)
 				}
 			})
@@ -218,7 +229,7 @@ func TestPyTorchNames(t *testing.T) {
 			p := newParams(t)
 			noError(t, tc.make(p))
 			path := filepath.Join(t.TempDir(), "saved.safetensors")
-			noError(t, p.SavePyTorch(path, nil, nil))
+			noError(t, p.SaveTensors(path, layers.PyTorch(p), nil))
 			tensors, _, err := safetensors.ReadFile(path)
 			noError(t, err)
 			var got []string
@@ -233,7 +244,7 @@ func TestPyTorchNames(t *testing.T) {
 			}
 			before := weightBits(p)
 			randomise(p)
-			must[layers.LoadReport](t)(p.Load(path, layers.LoadOptions{PyTorch: true}))
+			must[layers.LoadReport](t)(p.Load(path, layers.LoadOptions{Tensors: layers.PyTorch(p)}))
 			if !sameWeights(weightBits(p), before) {
 				t.Error("the saved values differ from the loaded ones")
 			}
@@ -270,9 +281,9 @@ func TestFailedLoadPyTorchChangesNothing(t *testing.T) {
 		{"unexpected", with(func(m tensorMap) { m["x"] = &safetensors.Tensor{Name: "bias_k", Shape: []int{1}, Data: []float64{0}} }), nil, `unexpected: "bias_k" of shape (1)`},
 		{"other shape", with(func(m tensorMap) { m["in_proj_weight"].Shape = []int{6, 18} }), nil, `different: "in_proj_weight" must have shape (18, 6), got (6, 18)`},
 		{"integers", with(func(m tensorMap) { m["in_proj_bias"].Data = make([]int64, 18) }), nil, `"in_proj_bias" must hold floating-point values, got I64`},
-		{"NaN", with(func(m tensorMap) { m["in_proj_weight"].Data.([]float64)[40] = math.NaN() }), nil, `parameter "key.weight" has the value NaN at element 4 of 36`},
+		{"NaN", with(func(m tensorMap) { m["in_proj_weight"].Data.([]float64)[40] = math.NaN() }), nil, `values of tensor "in_proj_weight": element 40 of 108 is NaN`},
 		{"renamed", with(func(tensorMap) {}), func(name string) string { return "attn." + name }, `missing: "attn.in_proj_weight" of shape (18, 6), "attn.in_proj_bias"`},
-		{"one name for all", with(func(tensorMap) {}), func(string) string { return "x" }, `tensors "in_proj_weight" and "in_proj_bias" would both be named "x"`},
+		{"one name for all", with(func(tensorMap) {}), func(string) string { return "x" }, `two Tensors have the name "x"`},
 		{"no tensors", weightFileOf(t), nil, "missing"},
 		{"empty", nil, nil, "header length"},
 	} {
@@ -282,7 +293,7 @@ func TestFailedLoadPyTorchChangesNothing(t *testing.T) {
 			before := weightBits(p)
 			path := filepath.Join(t.TempDir(), "model.safetensors")
 			noError(t, os.WriteFile(path, tc.file, 0o644))
-			_, err := p.Load(path, layers.LoadOptions{PyTorch: true, Rename: tc.rename})
+			_, err := p.Load(path, layers.LoadOptions{Tensors: torchTensors(p, tc.rename)})
 			wantError(t, err, tc.want, path)
 			if !sameWeights(weightBits(p), before) {
 				t.Error("the error changed parameters")
@@ -291,28 +302,28 @@ func TestFailedLoadPyTorchChangesNothing(t *testing.T) {
 	}
 }
 
-func TestFailedSavePyTorch(t *testing.T) {
+func TestFailedSaveTensors(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		spoil  func(p *layers.Params)
 		rename func(name string) string
 		want   string
 	}{
-		{"NaN", func(p *layers.Params) { p.Get("key.weight").Value.Float64s()[5] = math.NaN() }, nil, `parameter "key.weight" has the value NaN at element 5 of 16`},
+		{"NaN", func(p *layers.Params) { p.Get("key.weight").Value.Float64s()[5] = math.NaN() }, nil, `parameter "key.weight": element 5 of 16 is NaN`},
 		{"transposed", func(p *layers.Params) { p.Get("key.weight").Value.T() }, nil, `parameter "key.weight" must be`},
-		{"one name for all", func(*layers.Params) {}, func(string) string { return "x" }, `would both be named "x"`},
+		{"one name for all", func(*layers.Params) {}, func(string) string { return "x" }, `two Tensors have the name "x"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p := newParams(t)
 			must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, 4, layers.AttentionConfig{}))
 			tc.spoil(p)
 			path := filepath.Join(t.TempDir(), "model.safetensors")
-			wantError(t, p.SavePyTorch(path, tc.rename, nil), tc.want)
+			wantError(t, p.SaveTensors(path, torchTensors(p, tc.rename), nil), tc.want)
 			if _, err := os.Stat(path); err == nil {
 				t.Error("the failed save left a file")
 			}
 			if tc.name == "transposed" {
-				_, err := p.Load(stateDict("torch_attention_packed"), layers.LoadOptions{PyTorch: true})
+				_, err := p.Load(stateDict("torch_attention_packed"), layers.LoadOptions{Tensors: layers.PyTorch(p)})
 				wantError(t, err, tc.want)
 			}
 		})

@@ -3,7 +3,8 @@ package layers
 import (
 	"fmt"
 	"io"
-	"math"
+	"iter"
+	"slices"
 
 	"gorgonia.org/tensor"
 
@@ -24,46 +25,46 @@ func (p *Params) Save(path string, metadata map[string]string) error {
 
 // SaveTo is like Save, but writes to w. After an error, discard the output.
 func (p *Params) SaveTo(w io.Writer, metadata map[string]string) error {
-	tensors, err := p.export(false, nil)
+	return p.saveTensors(w, p.set.ownTensors(), metadata)
+}
+
+// SaveTensors is like Save, but writes the tensors of a table, which must hold every parameter. Load reads the file
+// with the same table. SaveTensors(path, PyTorch(p), nil) writes a state dict.
+func (p *Params) SaveTensors(path string, tensors []Tensor, metadata map[string]string) error {
+	return atomicfile.WriteFile(path, func(w io.Writer) error { return p.saveTensors(w, tensors, metadata) })
+}
+
+func (p *Params) saveTensors(w io.Writer, table []Tensor, metadata map[string]string) error {
+	if p.dtype == tensor.Float32 {
+		return saveTensors[float32](p.set, w, table, metadata)
+	}
+	return saveTensors[float64](p.set, w, table, metadata)
+}
+
+func saveTensors[T float32 | float64](s *paramSet, w io.Writer, table []Tensor, metadata map[string]string) error {
+	list, left, err := mappings[T](s, table)
 	if err != nil {
 		return err
 	}
-	return safetensors.Write(w, tensors, metadata)
-}
-
-// export returns the parameters as tensors with Heed's or PyTorch's names. A tensor of one parameter shares its memory.
-func (p *Params) export(pyTorch bool, rename func(name string) string) ([]safetensors.Tensor, error) {
-	list, err := p.set.tensors(pyTorch, rename)
-	if err != nil {
-		return nil, err
+	if len(left) > 0 {
+		return fmt.Errorf("no Tensor holds the parameter %q: a table to save must hold all parameters", left[0].Name)
 	}
-	if p.dtype == tensor.Float32 {
-		return export[float32](list)
-	}
-	return export[float64](list)
-}
-
-func export[T float32 | float64](list []packed) ([]safetensors.Tensor, error) {
-	tensors := make([]safetensors.Tensor, len(list))
-	for i, p := range list {
-		var data []T
-		for _, q := range p.parts {
-			values, err := valuesOf[T](q)
-			if err != nil {
-				return nil, err
-			}
-			if _, err := convert[T](q.Name, values); err != nil {
-				return nil, err
-			}
-			if len(p.parts) == 1 {
-				data = values
-			} else {
-				data = append(data, values...)
+	var tensors []safetensors.Tensor
+	for _, m := range list {
+		for _, q := range m.parts {
+			if i := slices.IndexFunc(q.values, func(v T) bool { return !finite(v) }); i >= 0 {
+				return fmt.Errorf("parameter %q: %w", q.Name, notFinite[T](float64(q.values[i]), i, len(q.values)))
 			}
 		}
-		tensors[i] = safetensors.Tensor{Name: p.name, Shape: p.shape(), Data: data}
+		for values := range m.contents {
+			if !slices.ContainsFunc(values, func(v T) bool { return !finite(v) }) {
+				continue
+			}
+			return fmt.Errorf("tensor %q: (x − Plus)/Times isn't finite for a value x of its parameters, with Plus = %v and Times = %v", m.Names[0], m.Plus, m.Times)
+		}
+		tensors = append(tensors, safetensors.Tensor{Name: m.Names[0], Shape: m.shape, Data: iter.Seq[[]T](m.contents)})
 	}
-	return tensors, nil
+	return safetensors.Write(w, tensors, metadata)
 }
 
 // valuesOf returns a parameter's values in row-major order. The slice shares the parameter's memory.
@@ -81,26 +82,4 @@ func valuesOf[T float32 | float64](q *Param) ([]T, error) {
 		return nil, fmt.Errorf("parameter %q must be a contiguous row-major tensor of %T: its Value has been replaced or transposed", q.Name, *new(T))
 	}
 	return values, nil
-}
-
-// convert converts a parameter's values to T. If S is T, it returns values itself, not a copy. It returns an error if a
-// value isn't finite as T.
-func convert[T, S float32 | float64](name string, values []S) ([]T, error) {
-	converted, same := any(values).([]T)
-	if !same {
-		converted = make([]T, len(values))
-	}
-	for i, v := range values {
-		x := T(v)
-		if x-x != 0 { // not finite
-			if v := float64(v); math.IsNaN(v) || math.IsInf(v, 0) {
-				return nil, fmt.Errorf("parameter %q has the value %v at element %d of %d: no weight may be NaN or infinite", name, v, i, len(values))
-			}
-			return nil, fmt.Errorf("parameter %q has the value %v at element %d of %d, which is too large for %T", name, v, i, len(values), x)
-		}
-		if !same {
-			converted[i] = x
-		}
-	}
-	return converted, nil
 }

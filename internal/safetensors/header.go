@@ -124,7 +124,8 @@ func (e Entry) Width() int { return int(widths[e.Dtype]) }
 // Float reports whether the dtype is F16, BF16, F32 or F64.
 func (e Entry) Float() bool { return slices.Contains([]string{"F16", "BF16", "F32", "F64"}, e.Dtype) }
 
-// check checks that an entry's shape and its offsets give the same size. For an unknown dtype, it checks them separately.
+// check checks that an entry's shape and its offsets give the same size. For an unknown dtype, it only checks that both
+// are possible.
 func (e Entry) check() error {
 	width, known := widths[e.Dtype]
 	size, err := byteSize(e.Shape, max(width, 1))

@@ -99,10 +99,10 @@ func (f *File) Close() error {
 //
 // If the file violates the format, the error wraps ErrFormat and names the wrong part, what NewFile expected and what
 // it found. Violations are a header longer than 100 MB or than the file, malformed JSON, a repeated name or key,
-// metadata that aren't strings, a shape that overflows or disagrees with its offsets, and values that
-// overlap, leave holes or don't fill the rest of the file exactly. NewFile also refuses unknown fields and more than 64
-// axes. If the file has a different format that is common for weights, the error names that format. A false claim in the header can't make NewFile allocate more memory: it
-// allocates in proportion to size.
+// metadata that aren't strings, a shape that overflows or disagrees with its offsets, and values that overlap, leave
+// holes or don't fill the rest of the file exactly. NewFile also refuses unknown fields and more than 64 axes. If the
+// file has a different format that is common for weights, the error names that format. A false claim in the header
+// can't make NewFile allocate more memory: it allocates in proportion to size.
 func NewFile(r io.Reader, size int64) (*File, error) {
 	var prefix [8]byte
 	if size < int64(len(prefix)) {

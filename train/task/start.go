@@ -127,13 +127,9 @@ func (s runStart) load(p *layers.Params, drop func(name string, shape []int) boo
 		}
 		o = layers.LoadOptions{Partial: true, Ignore: true, Drop: func(name string) bool { return drop(name, shapes[name]) }}
 	}
-	f, size, err := s.Open(runfolder.WeightsFile)
-	if err == nil {
-		defer f.Close()
-		l, err = p.LoadFrom(f, size, o)
-	}
+	l, err = p.LoadFS(s.FS, []string{runfolder.WeightsFile}, o)
 	if err != nil {
-		err = fmt.Errorf("%s: %w", s.Path(runfolder.WeightsFile), err)
+		err = fmt.Errorf("%s: %w", s.Dir, err)
 	}
 	return l, err
 }

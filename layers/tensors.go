@@ -1,0 +1,284 @@
+package layers
+
+import (
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"slices"
+
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/safetensors"
+)
+
+// A Tensor says how one tensor of a file holds parameters. A list of Tensors is a table for LoadOptions.Tensors and
+// Params.SaveTensors. PyTorch returns one, whose names a program may change.
+type Tensor struct {
+	Names  []string // names in the file: any one of them is read, the first that the file has; the first is written
+	Params []string // full names of the parameters, joined along Axis in this order
+	Axis   int      // axis of the parameters, 0 or 1
+
+	// Groups is the number of groups of rows, or of columns if Axis is 1. Each group has the same share of every
+	// parameter: with 2 groups, the first halves of all parameters come before their second halves. GPT-NeoX has one
+	// group per head, each with rows for the query, the key and the value. 0 means 1.
+	Groups int
+
+	Transposed  bool    // the file has the transposed matrix of the joined parameters
+	SkipRows    int     // rows at the start of the file's tensor that no parameter holds; they are written as zeros
+	Plus, Times float64 // the parameters are Times·x + Plus for the file's values x; a Times of 0 means 1
+}
+
+// ownTensors returns the table with a tensor for each parameter, with the parameter's name.
+func (s *paramSet) ownTensors() (table []Tensor) {
+	for _, q := range s.list {
+		table = append(table, Tensor{Names: []string{q.Name}, Params: []string{q.Name}})
+	}
+	return table
+}
+
+// A mapping is a checked Tensor with its parameters.
+type mapping[T float32 | float64] struct {
+	Tensor
+	parts      []part[T]
+	shape      tensor.Shape // of the file's tensor
+	rows, cols int          // of the file's tensor as a matrix, without SkipRows
+	segments   []segment
+}
+
+type part[T float32 | float64] struct {
+	*Param
+	values []T
+	cols   int
+}
+
+// A segment is a range of rows or columns of a file's tensor that belong to one part.
+type segment struct {
+	part       int
+	begin, end int // in the file's tensor
+	shift      int // plus an index in the file's tensor is the index in the part
+}
+
+// mappings checks a table. It also returns the parameters that no tensor holds.
+func mappings[T float32 | float64](s *paramSet, table []Tensor) (list []*mapping[T], left []*Param, err error) {
+	names, holders := map[string]bool{}, map[string]string{}
+	for i, t := range table {
+		if len(t.Names) == 0 || len(t.Params) == 0 {
+			return nil, nil, fmt.Errorf("a Tensor must have Names and Params, got %v and %v at index %d", t.Names, t.Params, i)
+		}
+		for _, name := range t.Names {
+			if names[name] {
+				return nil, nil, fmt.Errorf("two Tensors have the name %q: give them different names", name)
+			}
+			names[name] = true
+		}
+		m := &mapping[T]{Tensor: t}
+		for _, name := range t.Params {
+			q := s.byName[name]
+			if q == nil {
+				return nil, nil, fmt.Errorf("tensor %q: there is no parameter %q: see Params.Summary for the names", t.Names[0], name)
+			}
+			if other, ok := holders[name]; ok {
+				return nil, nil, fmt.Errorf("the tensors %q and %q both hold the parameter %q", other, t.Names[0], name)
+			}
+			holders[name] = t.Names[0]
+			values, err := valuesOf[T](q)
+			if err != nil {
+				return nil, nil, err
+			}
+			m.parts = append(m.parts, part[T]{q, values, len(values) / q.Value.Shape()[0]})
+		}
+		if err := m.check(); err != nil {
+			return nil, nil, fmt.Errorf("tensor %q: %w", t.Names[0], err)
+		}
+		list = append(list, m)
+	}
+	for _, q := range s.list {
+		if _, ok := holders[q.Name]; !ok {
+			left = append(left, q)
+		}
+	}
+	return list, left, nil
+}
+
+// check checks a Tensor and sets shape, rows, cols, segments, and the defaults of Groups and Times.
+func (m *mapping[T]) check() error {
+	m.Groups = max(m.Groups, 1)
+	if m.Times == 0 {
+		m.Times = 1
+	}
+	m.shape = m.parts[0].Value.Shape().Clone()
+	switch {
+	case m.Axis != 0 && m.Axis != 1:
+		return fmt.Errorf("Axis must be 0 or 1, got %d", m.Axis)
+	case (m.Axis == 1 || m.Transposed) && len(m.shape) != 2:
+		return fmt.Errorf("parameters with Axis 1 or Transposed must be matrices, got %q of shape %v", m.Params[0], m.shape)
+	case m.SkipRows < 0 || m.SkipRows > math.MaxInt32:
+		return fmt.Errorf("SkipRows must be from 0 to %d, got %d", math.MaxInt32, m.SkipRows)
+	case !finite(m.Plus) || !finite(m.Times):
+		return fmt.Errorf("Plus and Times must be finite, got %v and %v", m.Plus, m.Times)
+	}
+	m.shape[m.Axis] = 0
+	for _, q := range m.parts {
+		shape := q.Value.Shape().Clone()
+		if len(shape) != len(m.shape) || shape[m.Axis]%m.Groups != 0 {
+			return fmt.Errorf("parameter %q must have %d axes, and axis %d must be a multiple of Groups = %d, got shape %v", q.Name, len(m.shape), m.Axis, m.Groups, shape)
+		}
+		n := shape[m.Axis]
+		shape[m.Axis] = m.shape[m.Axis]
+		if !slices.Equal(shape, m.shape) {
+			return fmt.Errorf("parameters joined along axis %d must have the same size in other axes, got %q of shape %v and %q of shape %v",
+				m.Axis, m.Params[0], m.parts[0].Value.Shape(), q.Name, q.Value.Shape())
+		}
+		m.shape[m.Axis] += n
+	}
+	end := 0
+	for g := range m.Groups {
+		for i, q := range m.parts {
+			n := q.Value.Shape()[m.Axis] / m.Groups
+			m.segments = append(m.segments, segment{i, end, end + n, g*n - end})
+			end += n
+		}
+	}
+	if m.Transposed {
+		slices.Reverse(m.shape)
+	}
+	m.rows, m.cols = m.shape[0], 1
+	for _, d := range m.shape[1:] {
+		m.cols *= d
+	}
+	m.shape[0] += m.SkipRows
+	return nil
+}
+
+// A block is a part of a file's tensor whose values follow each other: whole rows, or a piece of one row.
+type block struct{ top, bottom, left, right int }
+
+func (b block) len() int { return (b.bottom - b.top) * (b.right - b.left) }
+
+// blockSize is the largest number of values in a block.
+const blockSize = 1 << 16
+
+// blocks yields the tensor's blocks in the order of the file.
+func (m *mapping[T]) blocks() iter.Seq[block] {
+	return func(yield func(block) bool) {
+		high, wide := max(blockSize/m.cols, 1), min(m.cols, blockSize)
+		for top := 0; top < m.rows; top += high {
+			for left := 0; left < m.cols; left += wide {
+				if !yield(block{top, min(top+high, m.rows), left, min(left+wide, m.cols)}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// move copies the values of a block to the parameters or, with back, from them.
+func (m *mapping[T]) move(b block, values []T, back bool) {
+	byRows := (m.Axis == 0) != m.Transposed // segments are ranges of rows of the file's tensor
+	for _, s := range m.segments {
+		c, down, right := b, 0, 0
+		if byRows {
+			c.top, c.bottom, down = max(b.top, s.begin), min(b.bottom, s.end), s.shift
+		} else {
+			c.left, c.right, right = max(b.left, s.begin), min(b.right, s.end), s.shift
+		}
+		if c.top >= c.bottom || c.left >= c.right {
+			continue
+		}
+		q, wide := m.parts[s.part], b.right-b.left
+		theirs := values[(c.top-b.top)*wide+c.left-b.left:]
+		switch {
+		case !m.Transposed:
+			for row := range c.bottom - c.top {
+				x, y := theirs[row*wide:][:c.right-c.left], q.values[(c.top+down+row)*q.cols+c.left+right:]
+				if back {
+					copy(x, y)
+				} else {
+					copy(y, x)
+				}
+			}
+		default: // the file's columns are the parameter's rows
+			for col := range c.right - c.left {
+				y := q.values[(c.left+right+col)*q.cols+c.top+down:][:c.bottom-c.top]
+				for row := range y {
+					if x := &theirs[row*wide+col]; back {
+						*x = y[row]
+					} else {
+						y[row] = *x
+					}
+				}
+			}
+		}
+	}
+}
+
+// buffers holds the values of one block, as they are in the file and converted.
+type buffers[T float32 | float64] struct {
+	raw    [8 * blockSize]byte
+	values [blockSize]T
+}
+
+// read reads the values of the tensor from r. It returns an error if one of them isn't finite as T. If set is true, it
+// sets the parameters to the values.
+func (m *mapping[T]) read(e safetensors.Entry, r io.Reader, buf *buffers[T], set bool) error {
+	if _, err := io.CopyN(io.Discard, r, int64(m.SkipRows)*int64(m.cols*e.Width())); err != nil {
+		return err
+	}
+	done := 0
+	for b := range m.blocks() {
+		raw, values := buf.raw[:b.len()*e.Width()], buf.values[:b.len()]
+		if _, err := io.ReadFull(r, raw); err != nil {
+			return err
+		}
+		safetensors.Decode(values, e.Dtype, raw)
+		if m.Plus != 0 || m.Times != 1 {
+			for i, v := range values {
+				values[i] = T(float64(float64(v)*m.Times) + m.Plus) // the inner conversion keeps all processors from fusing them
+			}
+		}
+		if i := slices.IndexFunc(values, func(v T) bool { return !finite(v) }); i >= 0 {
+			var v [1]float64
+			safetensors.Decode(v[:], e.Dtype, raw[i*e.Width():])
+			return notFinite[T](v[0], m.SkipRows*m.cols+done+i, (m.SkipRows+m.rows)*m.cols)
+		}
+		if set {
+			m.move(b, values, false)
+		}
+		done += len(values)
+	}
+	return nil
+}
+
+// contents yields the values of the tensor in the order of the file, as safetensors.Write needs them.
+func (m *mapping[T]) contents(yield func(values []T) bool) {
+	skip := m.SkipRows * m.cols
+	buf := make([]T, min(max(skip, m.rows*m.cols), blockSize))
+	for ; skip > 0; skip -= len(buf) {
+		if !yield(buf[:min(skip, len(buf))]) {
+			return
+		}
+	}
+	for b := range m.blocks() {
+		values := buf[:b.len()]
+		m.move(b, values, true)
+		if m.Plus != 0 || m.Times != 1 {
+			for i, v := range values {
+				values[i] = T((float64(v) - m.Plus) / m.Times)
+			}
+		}
+		if !yield(values) {
+			return
+		}
+	}
+}
+
+func finite[T float32 | float64](v T) bool { return v-v == 0 }
+
+// notFinite returns the error for the value of one of n elements. The value isn't finite as T.
+func notFinite[T float32 | float64](v float64, i, n int) error {
+	if finite(v) {
+		return fmt.Errorf("element %d of %d is %v, which is too large for %T", i, n, v, T(0))
+	}
+	return fmt.Errorf("element %d of %d is %v: no weight may be NaN or infinite", i, n, v)
+}
