@@ -22,6 +22,10 @@ type BlockConfig struct {
 	// after the last block.
 	PostNorm bool `json:"post_norm,omitzero"`
 
+	// Parallel gives self-attention and the feed-forward layer the same input, x + attention(norm1(x)) +
+	// feedforward(norm2(x)), as in GPT-NeoX (Black et al., 2022). There must be no PostNorm and no cross-attention.
+	Parallel bool `json:"parallel,omitzero"`
+
 	Dropout float64 `json:"dropout,omitzero"` // dropout rate of the sub-layers' outputs, in training
 
 	noNorm1 bool // see BlockVariant
@@ -39,6 +43,7 @@ type Block struct {
 	NormCross   Norm // for the cross-attention; nil without it
 
 	residual residual
+	parallel bool
 	causal   bool // for a decoder
 	name     string
 }
@@ -61,6 +66,9 @@ func NewCrossDecoderBlock(p *Params, dim int, c BlockConfig) (*Block, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.Parallel {
+		return nil, fmt.Errorf("%s: Parallel must be false, because attention to an encoder's output comes between the two other sub-layers", block.name)
+	}
 	c.Attention.Window = nil // its positions are those of one sequence
 	if block.Cross, err = newBlockAttention(p.Scope("cross"), dim, c.Attention); err != nil {
 		return nil, err
@@ -71,7 +79,10 @@ func NewCrossDecoderBlock(p *Params, dim int, c BlockConfig) (*Block, error) {
 
 // newBlock makes the parts that all blocks have.
 func newBlock(p *Params, dim int, c BlockConfig, block Block) (*Block, error) {
-	block.residual = residual{c.PostNorm, Dropout{c.Dropout}}
+	block.residual, block.parallel = residual{c.PostNorm, Dropout{c.Dropout}}, c.Parallel
+	if c.Parallel && c.PostNorm {
+		return nil, fmt.Errorf("%s: Parallel and PostNorm can't be combined, because both sub-layers share one residual connection: choose one", block.name)
+	}
 	var err error
 	if block.Attention, err = newBlockAttention(p.Scope("attention"), dim, c.Attention); err != nil {
 		return nil, err
@@ -130,7 +141,7 @@ func (block *Block) ForwardCross(b *Build, x, memory *G.Node, self, cross Mask) 
 		return nil, fmt.Errorf("%s: the mask of self-attention can't have an offset, because queries and keys are the same tokens", block.name)
 	}
 	self.Causal = self.Causal || block.causal
-	x, err := block.residual.add(b, x, block.Norm1, func(x *G.Node) (*G.Node, error) {
+	y, err := block.residual.add(b, x, x, block.Norm1, func(x *G.Node) (*G.Node, error) {
 		if cached {
 			return block.Attention.ForwardCached(b, x, self)
 		}
@@ -140,7 +151,7 @@ func (block *Block) ForwardCross(b *Build, x, memory *G.Node, self, cross Mask) 
 		return nil, err
 	}
 	if block.Cross != nil {
-		x, err = block.residual.add(b, x, block.NormCross, func(x *G.Node) (*G.Node, error) {
+		y, err = block.residual.add(b, y, y, block.NormCross, func(x *G.Node) (*G.Node, error) {
 			if cached {
 				return block.Cross.ForwardMemory(b, x, memory, cross)
 			}
@@ -150,17 +161,22 @@ func (block *Block) ForwardCross(b *Build, x, memory *G.Node, self, cross Mask) 
 			return nil, err
 		}
 	}
-	return block.residual.add(b, x, block.Norm2, func(x *G.Node) (*G.Node, error) { return block.FeedForward.Forward(b, x) })
+	if !block.parallel {
+		x = y
+	}
+	return block.residual.add(b, y, x, block.Norm2, func(x *G.Node) (*G.Node, error) { return block.FeedForward.Forward(b, x) })
 }
 
-// residual is a residual connection: it adds the output of a sub-layer to the sub-layer's input.
+// residual is a residual connection: it adds the output of a sub-layer to the sub-layer's input or, in a parallel block,
+// to a sum with this input.
 type residual struct {
 	postNorm bool
 	dropout  Dropout
 }
 
-// add returns x + dropout(sub(norm(x))) or, with postNorm, norm(x + dropout(sub(x))). A norm of nil returns its input.
-func (r residual) add(b *Build, x *G.Node, norm Norm, sub func(*G.Node) (*G.Node, error)) (*G.Node, error) {
+// add returns sum + dropout(sub(norm(x))) or, with postNorm, norm(sum + dropout(sub(x))). A norm of nil returns its
+// input.
+func (r residual) add(b *Build, sum, x *G.Node, norm Norm, sub func(*G.Node) (*G.Node, error)) (*G.Node, error) {
 	input := x
 	var err error
 	if !r.postNorm && norm != nil {
@@ -175,7 +191,7 @@ func (r residual) add(b *Build, x *G.Node, norm Norm, sub func(*G.Node) (*G.Node
 	if y, err = r.dropout.Forward(b, y); err != nil {
 		return nil, err
 	}
-	if y, err = ops.Add(b.Env(), x, y); err != nil || !r.postNorm {
+	if y, err = ops.Add(b.Env(), sum, y); err != nil || !r.postNorm {
 		return y, err
 	}
 	return norm.Forward(b, y)

@@ -95,6 +95,7 @@ func cacheConfigs() map[string]layers.ModelConfig {
 	with("own window", layers.Rotary{}, func(_ *layers.ModelConfig, b *layers.BlockConfig) {
 		b.Attention.Window = &window{Left: 3, Right: 1}
 	})
+	with("parallel", layers.Rotary{Dim: 2}, func(_ *layers.ModelConfig, b *layers.BlockConfig) { b.Parallel = true })
 	with("variants", layers.Rotary{}, func(c *layers.ModelConfig, b *layers.BlockConfig) {
 		b.Attention.Window = &window{Left: 1, Right: 0}
 		c.Variants = []layers.BlockVariant{{Blocks: []int{1}, Positions: layers.Rotary{Base: 50}, NoNorm1: true}}

@@ -39,7 +39,6 @@ type ModelConfig struct {
 
 	Block BlockConfig `json:"block"` // configuration of the blocks; its Norm also describes the model's other norms
 
-
 	// Variants describes blocks that differ from Block and from the model's Positions. An EncoderDecoder has them in
 	// its encoder and in its decoder.
 	Variants []BlockVariant `json:"variants,omitzero"`
