@@ -3,6 +3,7 @@ package data
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -67,6 +68,7 @@ type coder struct {
 	cuts           bool
 	source, target tokenizer.Tokenizer
 	layout         Layout
+	published      *tokenizer.Pipeline // the source, if the rule has Published; its Inputs have at most MaxLen tokens if cuts is true
 }
 
 // tokenized returns a coder with the tokenizers of sources and answers.
@@ -92,6 +94,13 @@ func tokenized(rule Rule) (coder, error) {
 		}
 		c.source = pairTokenizer{c.source}
 	}
+	if p := rule.Published; p != (Published{}) {
+		source, ok := rule.Source.(*tokenizer.Pipeline)
+		if !ok || rule.Pairs || p.Tokens < 1 || max(p.Start, p.Pad) >= p.Tokens || min(p.Start, p.Pad) < -1 {
+			return c, fmt.Errorf("a rule with Published needs a Source of type *tokenizer.Pipeline, no Pairs, at least 1 token and ids below that, got a %T, %t and %+v", rule.Source, rule.Pairs, p)
+		}
+		c.published = source.WithLimit(0)
+	}
 	if n := max(c.source.Len(), c.target.Len()); n < 1 || n > longest {
 		return c, fmt.Errorf("a tokenizer must have 1 to %d ids, got %d and %d", longest, c.source.Len(), c.target.Len())
 	}
@@ -103,7 +112,10 @@ func tokenized(rule Rule) (coder, error) {
 func (c *coder) sequenceLayout(classes int) Layout {
 	n := c.source.Len()
 	l := Layout{Tokens: n + 1, Classes: classes, Len: c.rule.MaxLen, Start: -1, End: -1, Pad: n}
-	if c.rule.Pairs {
+	if c.published != nil {
+		l.Tokens, l.Pad = c.rule.Published.Tokens, max(0, c.rule.Published.Pad)
+		l.Segments, l.Separator = c.segments()
+	} else if c.rule.Pairs {
 		l.Segments, l.Separator = 2, n-1
 	}
 	return l
@@ -112,6 +124,31 @@ func (c *coder) sequenceLayout(classes int) Layout {
 func (c *coder) Layout() Layout { return c.layout }
 
 func (c *coder) Tokenizers() (source, target tokenizer.Tokenizer) { return c.source, c.target }
+
+// segments returns the number of segments that a published tokenizer tells apart, 2 or 0, and the id before the second.
+func (c *coder) segments() (n, separator int) {
+	input, err := c.published.Input("a", "a")
+	if i := slices.Index(input.Types, 1); err == nil && i > 0 {
+		return 2, input.Tokens[i-1].ID
+	}
+	return 0, 0
+}
+
+// ids returns the ids of a source. For a published model, they include special tokens. It returns an error if the model
+// doesn't have one of them.
+func (c *coder) ids(source string) (ids []int, err error) {
+	if c.published == nil {
+		return c.source.Encode(source)
+	}
+	input, err := c.rule.Input(c.published, source)
+	for _, t := range input.Tokens {
+		if t.ID >= c.rule.Published.Tokens {
+			return nil, fmt.Errorf("the tokenizer's id %d is beyond the model's %d ids: the tokenizer belongs to another model", t.ID, c.rule.Published.Tokens)
+		}
+		ids = append(ids, t.ID)
+	}
+	return ids, err
+}
 
 // batch makes a batch of padding, and calls fill for each example to write its row.
 func (c *coder) batch(examples []Example, fill func(b *Batch, row int, e Example) error) (Batch, error) {
@@ -147,7 +184,7 @@ func (c *coder) encode(e Example) (source, answer []int, err error) {
 // spell returns the ids of an example's source, and the spelling of its answer. If the example has no answer, spell
 // asks the rule for one.
 func (c *coder) spell(e *Example) (ids []int, answer string, err error) {
-	if e.Source == "" {
+	if e.Source == "" && c.published == nil {
 		return nil, "", c.errorf("the source is empty, want 1 to %d symbols", c.rule.MaxLen)
 	}
 	if n := utf8.RuneCountInString(e.Source); c.rule.Source == nil && n > c.rule.MaxLen {
@@ -155,7 +192,7 @@ func (c *coder) spell(e *Example) (ids []int, answer string, err error) {
 	}
 	source := e.Source
 	if c.rule.Spell == nil { // with a Spell, only the spelling must have known symbols
-		if ids, err = c.source.Encode(source); err != nil {
+		if ids, err = c.ids(source); err != nil {
 			return nil, "", c.errorf("source %q: %w", e.Source, err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-var kinds = map[Kind]kind{KindTagging: tagging, KindClassification: classification, KindSeq2Seq: seq2seq, KindText: languageModel, KindRegression: regression}
+var kinds = map[Kind]kind{KindTagging: tagging, KindClassification: classification, KindSeq2Seq: seq2seq, KindText: languageModel, KindRegression: regression, KindEmbed: embedding}
 
 // maxName is the maximum length of a Name in bytes. Messages and folders show the name.
 const maxName = 64
@@ -52,6 +52,8 @@ func newCoder(rule Rule) (Coder, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.cuts = k.cuts
+	if c.cuts = k.cuts; c.cuts && c.published != nil {
+		c.published = c.published.WithLimit(rule.MaxLen)
+	}
 	return k.coder(c)
 }

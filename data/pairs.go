@@ -25,6 +25,23 @@ func (r *Rule) Parts(source string) []string {
 	return []string{source}
 }
 
+// Input returns the tokens of a source of a rule with Published: of one text or, with a tab in the source, of two.
+// The argument p is the tokenizer, perhaps with another limit. Parts of the second text count bytes of the source.
+func (r *Rule) Input(p *tokenizer.Pipeline, source string) (tokenizer.Input, error) {
+	first, second, ok := strings.Cut(source, "\t")
+	if !ok || !kinds[r.Kind].pairs {
+		return p.Input(source)
+	}
+	input, err := p.Input(first, second)
+	for i, text := range input.Texts {
+		if text == 1 {
+			input.Tokens[i].Start += len(first) + 1
+			input.Tokens[i].End += len(first) + 1
+		}
+	}
+	return input, err
+}
+
 // A pairTokenizer encodes two texts with a tab between them.
 type pairTokenizer struct{ tokenizer.Tokenizer }
 

@@ -36,6 +36,11 @@ type Rule struct {
 	Source tokenizer.Tokenizer `json:"-"`
 	Target tokenizer.Tokenizer `json:"-"`
 
+	// Published describes the ids of a published model, whose tokenizer is the Source. If it isn't zero, the template
+	// of the Source adds special tokens to a source. For classification and regression, a source with a tab is two
+	// texts.
+	Published Published `json:"published,omitzero"`
+
 	// Sample returns a random source of at most maxLen symbols. The argument maxLen is the rule's MaxLen. Sample must
 	// get all random numbers from rng. Several goroutines may call Sample and Answer at the same time.
 	Sample func(rng *rand.Rand, maxLen int) string `json:"-"`
@@ -53,6 +58,13 @@ type Rule struct {
 	// With ByAnswer, a Split separates training and validation by answer, not by source. Use it if many sources have
 	// the same answer.
 	ByAnswer bool `json:"-"`
+}
+
+// Published describes the ids of a published model. Its zero value stands for no published model.
+type Published struct {
+	Tokens int `json:"tokens"` // number of ids that the model knows; the tokenizer may have fewer
+	Start  int `json:"start"`  // id that begins a text; -1 for none
+	Pad    int `json:"pad"`    // id of padding; -1 for any
 }
 
 // An Example is a source with its answer. The answer may be empty, see Coder.Batch.

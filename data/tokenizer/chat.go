@@ -34,8 +34,8 @@ func OpenChatTemplate(dir string) (*ChatTemplate, error) {
 // model's tokens for the beginning and the end of a text, such as "<s>" and "</s>".
 //
 // It knows templates by their whole text: ChatML (also as used by Yi, SmolLM2 and Qwen 1.5 to 3), Llama 2, Llama 3 to
-// 3.2, Mistral 7B 0.1 and 0.2, Gemma, Gemma 3, and Zephyr (also as used by TinyLlama). For any other text, it returns an
-// error. It doesn't run the template, so a template from someone you don't know can do no harm.
+// 3.2, Mistral 7B 0.1 and 0.2, Gemma, Gemma 3, and Zephyr (also as used by TinyLlama). For any other text, it returns
+// an error. It doesn't run the template, so a template from someone you don't know can do no harm.
 func ParseChatTemplate(template, bos, eos string) (*ChatTemplate, error) {
 	t, err := chat.Parse(template, bos, eos)
 	if err != nil {

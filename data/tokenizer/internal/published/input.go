@@ -11,8 +11,8 @@ import (
 )
 
 // Input calls emit with the tokens of one text, or two, with the special tokens of the template, and cut to the maximum
-// length. If limit isn't negative, it replaces the file's maximum length; 0 means none. The argument source is 0 or 1 for a token of the first or the second text, and -1 for one of the template;
-// typ is the token's type.
+// length. If limit isn't negative, it replaces the file's maximum length; 0 means none. The argument source is 0 or 1
+// for a token of the first or the second text, and -1 for one of the template; typ is the token's type.
 func (p *Pipeline) Input(texts []string, limit int, emit func(t pipe.Token, source, typ int)) error {
 	items := p.template.single
 	switch len(texts) {

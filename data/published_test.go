@@ -1,0 +1,85 @@
+package data
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/heed-go/heed/data/tokenizer"
+)
+
+// wordPieces returns the tokenizer of a BERT with the words a, b and c.
+func wordPieces(t *testing.T) *tokenizer.Pipeline {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "vocab.txt")
+	if err := os.WriteFile(path, []byte("[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\nc\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	p, err := tokenizer.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Coders must give a published model its special tokens, and its own ids for padding, and cut texts so that these
+// tokens stay.
+func TestPublished(t *testing.T) {
+	known := Published{Tokens: 9, Start: 5, Pad: 0}
+	rule := func(kind Kind) Rule {
+		r := Rule{Name: "bert", Kind: kind, Source: wordPieces(t), Published: known, MaxLen: 6}
+		if kind == KindClassification {
+			r.Classes = []string{"yes", "no"}
+		}
+		return r
+	}
+	for _, test := range []struct {
+		kind   Kind
+		source string
+		want   []int
+	}{
+		{KindClassification, "a b", []int{2, 4, 5, 3}},
+		{KindClassification, "a b c a b c", []int{2, 4, 5, 6, 4, 3}},
+		{KindClassification, "a b c\tc", []int{2, 4, 5, 3, 6, 3}},
+		{KindRegression, "", []int{2, 3}},
+		{KindEmbed, "a\tb [SEP]", []int{2, 4, 5, 1, 1, 3}},
+		{KindText, "a", []int{2, 4, 3}},
+	} {
+		c, err := NewCoder(rule(test.kind))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := c.Batch([]Example{{Source: test.source}, {Source: "a"}})
+		if err != nil || !slices.Equal(b.Inputs[:b.Lengths[0]], test.want) || b.Inputs[b.Len-1+b.Len] != 0 {
+			t.Errorf("%s, %q: got %v, %v, want %v and padding with 0", test.kind, test.source, b.Inputs, err, test.want)
+		}
+		l := c.Layout()
+		if pairs := test.kind != KindText; l.Tokens != 9 || pairs && (l.Segments != 2 || l.Separator != 3) {
+			t.Errorf("%s: the layout is %+v, want 9 tokens, and two segments after id 3", test.kind, l)
+		}
+	}
+	c, err := NewCoder(rule(KindText))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Batch([]Example{{Source: "a b c a b c"}}); err == nil || !strings.Contains(err.Error(), "8 tokens, but the model reads at most 6 (max_position_embeddings)") {
+		t.Errorf("a long text: got error %v", err)
+	}
+	small := rule(KindEmbed)
+	small.Published = Published{Tokens: 5}
+	if c, err = NewCoder(small); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Batch([]Example{{Source: "a b"}}); err == nil || !strings.Contains(err.Error(), "id 5 is beyond the model's 5 ids") {
+		t.Errorf("an id that the model doesn't know: got error %v", err)
+	}
+	for _, wrong := range []Published{{Tokens: -1}, {Tokens: 9, Start: 9}, {Tokens: 9, Pad: -2}} {
+		r := rule(KindEmbed)
+		r.Published = wrong
+		if _, err := NewCoder(r); err == nil {
+			t.Errorf("%+v: got no error", wrong)
+		}
+	}
+}
