@@ -22,6 +22,10 @@ type BlockConfig struct {
 	// after the last block.
 	PostNorm bool `json:"post_norm,omitzero"`
 
+	// OutputNorm also normalises the output of each sub-layer before it is added: x + normout(sub(norm(x))), as in
+	// Gemma 2 (2024).
+	OutputNorm bool `json:"output_norm,omitzero"`
+
 	// Parallel gives self-attention and the feed-forward layer the same input, x + attention(norm1(x)) +
 	// feedforward(norm2(x)), as in GPT-NeoX (Black et al., 2022). There must be no PostNorm and no cross-attention.
 	Parallel bool `json:"parallel,omitzero"`
@@ -42,14 +46,17 @@ type Block struct {
 	Norm2       Norm // for the feed-forward layer
 	NormCross   Norm // for the cross-attention; nil without it
 
+	// These normalise the outputs of the same sub-layers; nil without OutputNorm.
+	Norm1Out, Norm2Out, NormCrossOut Norm
+
 	residual residual
 	parallel bool
 	causal   bool // for a decoder
 	name     string
 }
 
-// NewEncoderBlock makes a Block of width dim with the scopes attention, feedforward, norm1 and norm2. Every position
-// attends to the positions that the mask allows.
+// NewEncoderBlock makes a Block of width dim with the scopes attention, feedforward, norm1 and norm2 and, with
+// OutputNorm, norm1out and norm2out. Every position attends to the positions that the mask allows.
 func NewEncoderBlock(p *Params, dim int, c BlockConfig) (*Block, error) {
 	return newBlock(p, dim, c, Block{name: p.scopeName("encoder block")})
 }
@@ -60,7 +67,8 @@ func NewDecoderBlock(p *Params, dim int, c BlockConfig) (*Block, error) {
 }
 
 // NewCrossDecoderBlock is like NewDecoderBlock, but the block also attends to an encoder's output. The output must have
-// the block's width. The block has the additional scopes cross and normcross.
+// the block's width. The block has the additional scopes cross and normcross and, with OutputNorm,
+// normcrossout.
 func NewCrossDecoderBlock(p *Params, dim int, c BlockConfig) (*Block, error) {
 	block, err := NewDecoderBlock(p, dim, c)
 	if err != nil {
@@ -73,7 +81,7 @@ func NewCrossDecoderBlock(p *Params, dim int, c BlockConfig) (*Block, error) {
 	if block.Cross, err = newBlockAttention(p.Scope("cross"), dim, c.Attention); err != nil {
 		return nil, err
 	}
-	block.NormCross, err = newNorm(p.Scope("normcross"), dim, c.Norm)
+	block.NormCross, block.NormCrossOut, err = c.norms(p, "normcross", dim)
 	return block, err
 }
 
@@ -90,15 +98,26 @@ func newBlock(p *Params, dim int, c BlockConfig, block Block) (*Block, error) {
 	if block.FeedForward, err = NewFeedForward(p.Scope("feedforward"), dim, c.FeedForward); err != nil {
 		return nil, err
 	}
-	if !c.noNorm1 {
-		if block.Norm1, err = newNorm(p.Scope("norm1"), dim, c.Norm); err != nil {
-			return nil, err
-		}
+	if block.Norm1, block.Norm1Out, err = c.norms(p, "norm1", dim); err != nil {
+		return nil, err
 	}
-	if block.Norm2, err = newNorm(p.Scope("norm2"), dim, c.Norm); err != nil {
+	if block.Norm2, block.Norm2Out, err = c.norms(p, "norm2", dim); err != nil {
 		return nil, err
 	}
 	return &block, ops.CheckRate(block.name, c.Dropout)
+}
+
+// norms makes the norms of a sub-layer that the configuration asks for. The others are nil.
+func (c BlockConfig) norms(p *Params, scope string, dim int) (norm, out Norm, err error) {
+	if !c.noNorm1 || scope != "norm1" {
+		if norm, err = newNorm(p.Scope(scope), dim, c.Norm); err != nil {
+			return nil, nil, err
+		}
+	}
+	if c.OutputNorm {
+		out, err = newNorm(p.Scope(scope+"out"), dim, c.Norm)
+	}
+	return norm, out, err
 }
 
 // newBlockAttention makes a MultiHeadAttention. It returns an error if an input or the output doesn't have width dim.
@@ -141,7 +160,7 @@ func (block *Block) ForwardCross(b *Build, x, memory *G.Node, self, cross Mask) 
 		return nil, fmt.Errorf("%s: the mask of self-attention can't have an offset, because queries and keys are the same tokens", block.name)
 	}
 	self.Causal = self.Causal || block.causal
-	y, err := block.residual.add(b, x, x, block.Norm1, func(x *G.Node) (*G.Node, error) {
+	y, err := block.residual.add(b, x, x, block.Norm1, block.Norm1Out, func(x *G.Node) (*G.Node, error) {
 		if cached {
 			return block.Attention.ForwardCached(b, x, self)
 		}
@@ -151,7 +170,7 @@ func (block *Block) ForwardCross(b *Build, x, memory *G.Node, self, cross Mask) 
 		return nil, err
 	}
 	if block.Cross != nil {
-		y, err = block.residual.add(b, y, y, block.NormCross, func(x *G.Node) (*G.Node, error) {
+		y, err = block.residual.add(b, y, y, block.NormCross, block.NormCrossOut, func(x *G.Node) (*G.Node, error) {
 			if cached {
 				return block.Cross.ForwardMemory(b, x, memory, cross)
 			}
@@ -164,19 +183,19 @@ func (block *Block) ForwardCross(b *Build, x, memory *G.Node, self, cross Mask) 
 	if !block.parallel {
 		x = y
 	}
-	return block.residual.add(b, y, x, block.Norm2, func(x *G.Node) (*G.Node, error) { return block.FeedForward.Forward(b, x) })
+	return block.residual.add(b, y, x, block.Norm2, block.Norm2Out, func(x *G.Node) (*G.Node, error) { return block.FeedForward.Forward(b, x) })
 }
 
-// residual is a residual connection: it adds the output of a sub-layer to the sub-layer's input or, in a parallel block,
-// to a sum with this input.
+// residual is a residual connection: it adds the output of a sub-layer to the sub-layer's input or, in a parallel
+// block, to a sum with this input.
 type residual struct {
 	postNorm bool
 	dropout  Dropout
 }
 
-// add returns sum + dropout(sub(norm(x))) or, with postNorm, norm(sum + dropout(sub(x))). A norm of nil returns its
-// input.
-func (r residual) add(b *Build, sum, x *G.Node, norm Norm, sub func(*G.Node) (*G.Node, error)) (*G.Node, error) {
+// add returns sum + dropout(out(sub(norm(x)))) or, with postNorm, norm(sum + dropout(out(sub(x)))). A norm of nil
+// returns its input.
+func (r residual) add(b *Build, sum, x *G.Node, norm, out Norm, sub func(*G.Node) (*G.Node, error)) (*G.Node, error) {
 	input := x
 	var err error
 	if !r.postNorm && norm != nil {
@@ -187,6 +206,11 @@ func (r residual) add(b *Build, sum, x *G.Node, norm Norm, sub func(*G.Node) (*G
 	y, err := sub(input)
 	if err != nil {
 		return nil, err
+	}
+	if out != nil {
+		if y, err = out.Forward(b, y); err != nil {
+			return nil, err
+		}
 	}
 	if y, err = r.dropout.Forward(b, y); err != nil {
 		return nil, err

@@ -95,6 +95,9 @@ func cacheConfigs() map[string]layers.ModelConfig {
 	with("own window", layers.Rotary{}, func(_ *layers.ModelConfig, b *layers.BlockConfig) {
 		b.Attention.Window = &window{Left: 3, Right: 1}
 	})
+	with("output norms", layers.Rotary{}, func(_ *layers.ModelConfig, b *layers.BlockConfig) {
+		b.OutputNorm, b.Norm.Kind = true, "rms"
+	})
 	with("parallel", layers.Rotary{Dim: 2}, func(_ *layers.ModelConfig, b *layers.BlockConfig) { b.Parallel = true })
 	with("variants", layers.Rotary{}, func(c *layers.ModelConfig, b *layers.BlockConfig) {
 		b.Attention.Window = &window{Left: 1, Right: 0}

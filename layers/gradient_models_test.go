@@ -95,7 +95,13 @@ func TestGradientsOfBlocks(t *testing.T) {
 		"pre-norm":  {Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.GELU}},
 		"post-norm": {Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.GELUTanh}, PostNorm: true},
 		"hidden":    {Attention: layers.AttentionConfig{Heads: 1}},
-		"parallel":  {Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.GELU}, Parallel: true},
+		"output norms": {
+			Attention: layers.AttentionConfig{Heads: 2, Window: &window{Left: 1, Right: 1}}, Norm: layers.NormConfig{Kind: "rms", Eps: 0.01},
+			FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.GELUTanh, Gated: true}, OutputNorm: true,
+		},
+		"output norms, post-norm": {FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.GELU}, OutputNorm: true, PostNorm: true},
+		"output norms, parallel":  {FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.GELU}, OutputNorm: true, Parallel: true},
+		"parallel":                {Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.GELU}, Parallel: true},
 		"gated, rms norms": {
 			Attention: layers.AttentionConfig{Heads: 2}, Norm: layers.NormConfig{Kind: "rms"},
 			FeedForward: layers.FeedForwardConfig{Hidden: 5, Activation: layers.SiLU, Gated: true},
