@@ -63,6 +63,12 @@ func exp64(x float64) float64 {
 	return p * math.Float64frombits(uint64(half+1023)<<52) * math.Float64frombits(uint64(int64(n)-half+1023)<<52)
 }
 
+// ExpShift sets dst[i] to exp(src[i] − shift) and returns the sum of dst, on one core. dst may be src.
+func ExpShift[F Float](dst, src []F, shift F) F { return bodyOf[F]().expShift(dst, src, shift) }
+
+// ExpSum returns the sum of exp(src[i] − shift), on one core.
+func ExpSum[F Float](src []F, shift F) F { return bodyOf[F]().expSum(src, shift) }
+
 // expShiftPortable sets dst[i] to exp(src[i] − shift) and returns the sum of dst. A difference of −Inf gives exactly 0,
 // +Inf gives +Inf, and NaN gives NaN. dst may be src.
 //

@@ -24,6 +24,9 @@ func axpyPortable[F Float](y, x []F, a F) {
 	}
 }
 
+// MaxOf returns the largest element of x, −Inf if x is empty, or NaN if any element is NaN.
+func MaxOf[F Float](x []F) F { return bodyOf[F]().maxOf(x) }
+
 // maxOfPortable returns the largest element of x, −Inf if x is empty, or NaN if any element is NaN.
 func maxOfPortable[F Float](x []F) F {
 	largest := F(math.Inf(-1))

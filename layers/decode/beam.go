@@ -213,7 +213,7 @@ func (b *beam) candidates(logits [][]float64) ([]candidate, error) {
 			return nil, err
 		}
 		probs := newLogProbs(row, best)
-		for _, id := range top(row, b.Width+len(b.End)) {
+		for _, id := range top(row, b.Width+len(b.End), math.Inf(-1)) {
 			c := candidate{hypothesis: h, token: id}
 			c.logProb += probs.of(id)
 			list = append(list, c)

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
+	"github.com/heed-go/heed/internal/kernel"
 	"github.com/heed-go/heed/internal/setting"
 )
 
@@ -71,9 +73,9 @@ func (s Sampler) Probs(logits []float64) ([]float64, error) {
 		probs[best] = 1
 		return probs, nil
 	}
-	total := s.weigh(probs, logits, best)
-	for i := range probs {
-		probs[i] /= total
+	ids, weights, total := s.weigh(logits, best)
+	for i, w := range weights {
+		probs[idOf(ids, i)] = w / total
 	}
 	return probs, nil
 }
@@ -156,88 +158,82 @@ func (s Sampler) sample(logits []float64, best int, rng *rand.Rand) int {
 	if s.Temperature == 0 {
 		return best
 	}
-	weights := make([]float64, len(logits))
-	return pick(weights, s.weigh(weights, logits, best)*rng.Float64())
+	ids, weights, total := s.weigh(logits, best)
+	return idOf(ids, pick(weights, total*rng.Float64()))
 }
 
-// weigh sets weights to the unnormalised probabilities of the tokens, where the likeliest token has 1, and returns
-// their sum. All weights must be 0 before the call.
-func (s Sampler) weigh(weights, logits []float64, best int) (total float64) {
-	weight := func(id int) float64 { return math.Exp((logits[id] - logits[best]) / s.Temperature) }
-	if s.all(len(logits)) {
-		for id := range weights {
-			weights[id] = weight(id)
-		}
-	} else {
-		for _, id := range s.keep(logits, weight) {
-			weights[id] = weight(id)
-		}
+// weigh returns the tokens that TopK and TopP keep, in the order of their ids, their unnormalised probabilities, where
+// the likeliest token has 1, and the sum of these. The probability is 0 for tokens that MinP leaves out. If ids is nil,
+// weights has all tokens.
+func (s Sampler) weigh(logits []float64, best int) (ids []int, weights []float64, total float64) {
+	if s.TopK > 0 && s.TopK < len(logits) {
+		ids = top(logits, s.TopK, math.Inf(-1))
 	}
-	for id, w := range weights {
-		if w < s.MinP {
-			weights[id] = 0
-		}
-	}
-	return sum(weights)
-}
-
-// all reports whether TopK and TopP keep all tokens.
-func (s Sampler) all(tokens int) bool {
-	return (s.TopK == 0 || s.TopK >= tokens) && (s.TopP == 0 || s.TopP == 1)
-}
-
-// keep returns the tokens that TopK and TopP keep, likeliest first.
-func (s Sampler) keep(logits []float64, weight func(id int) float64) (kept []int) {
-	limit := len(logits)
-	if s.TopK > 0 {
-		limit = min(limit, s.TopK)
-	}
-	enough := math.Inf(1)
+	weights, total = s.weights(logits, best, ids)
 	if s.TopP > 0 && s.TopP < 1 {
-		enough = s.TopP * massOf(logits, limit, weight)
+		enough := s.TopP * total
+		if ids == nil {
+			// All tokens below floor together have at most the probability 1 − TopP, so they aren't needed.
+			floor := math.Log((total-enough)/float64(len(logits))) - 1e-6
+			ids = top(logits, len(logits), logits[best]+s.Temperature*floor)
+			weights, _ = s.weights(logits, best, ids)
+		}
+		mass, kept := 0.0, 0
+		for kept < len(ids) && mass < enough {
+			mass += weights[kept]
+			kept++
+		}
+		ids = ids[:kept]
 	}
-	mass := 0.0
-	for id := range ranked(logits) {
-		kept = append(kept, id)
-		if mass += weight(id); len(kept) == limit || mass >= enough {
-			break
+	if ids != nil {
+		slices.Sort(ids)
+		weights, total = s.weights(logits, best, ids)
+	}
+	if s.MinP > 0 {
+		total = 0
+		for i, w := range weights {
+			if w < s.MinP {
+				weights[i] = 0
+			}
+			total += weights[i]
 		}
 	}
-	return kept
+	return ids, weights, total
 }
 
-// massOf returns the total weight of the n likeliest tokens.
-func massOf(logits []float64, n int, weight func(id int) float64) (mass float64) {
-	if n == len(logits) { // no need to rank them
-		for id := range logits {
-			mass += weight(id)
-		}
-		return mass
+// weights returns the unnormalised probabilities of ids, or of all tokens if ids is nil, and their sum.
+func (s Sampler) weights(logits []float64, best int, ids []int) (weights []float64, total float64) {
+	if ids == nil {
+		weights = slices.Clone(logits)
 	}
-	for _, id := range top(logits, n) {
-		mass += weight(id)
+	for _, id := range ids {
+		weights = append(weights, logits[id])
 	}
-	return mass
+	for i, x := range weights {
+		weights[i] = (x - logits[best]) / s.Temperature
+	}
+	return weights, kernel.ExpShift(weights, weights, 0)
 }
 
-// pick returns the first token at which the running sum of weights exceeds x.
+// idOf returns element i of ids. If ids is nil, it holds all ids in order.
+func idOf(ids []int, i int) int {
+	if ids == nil {
+		return i
+	}
+	return ids[i]
+}
+
+// pick returns the first index at which the running sum of weights exceeds x.
 func pick(weights []float64, x float64) int {
-	token, up := 0, 0.0
-	for id, w := range weights {
+	index, up := 0, 0.0
+	for i, w := range weights {
 		if w == 0 {
 			continue
 		}
-		token = id
+		index = i
 		if up += w; x < up {
 			break
 		}
 	}
-	return token // the last possible token if x was rounded up to the sum
-}
-
-func sum(xs []float64) (total float64) {
-	for _, x := range xs {
-		total += x
-	}
-	return total
+	return index // the last possible token if x was rounded up to the sum
 }
