@@ -26,8 +26,8 @@ const (
 var floors = [][]string{
 	{"cmd/", "examples/", "docs/"},
 	{"train/report", "train/task/serve"},
-	{"train/task", "train/mpi"},
-	{"internal/runfolder"},
+	{"train/task", "train/mpi", "internal/llama2c"},
+	{"internal/runfolder", "layers/pretrained"},
 	{"train", "layers/decode"},
 	{"layers", "layers/gradcheck"},
 	{"internal/ops", "train/optim"},

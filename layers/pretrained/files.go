@@ -1,0 +1,76 @@
+package pretrained
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+)
+
+const (
+	weights  = "model.safetensors"
+	index    = weights + ".index.json"
+	maxIndex = 1 << 26 // bytes of an index
+)
+
+// Files returns the names of the files with a folder's weights: model.safetensors, or the files that
+// model.safetensors.index.json lists. It returns an error if there is neither, or if a listed file is missing or lies
+// in another folder. PyTorch's pickles are never read, because opening a pickle can run any program; the error says how
+// to convert them.
+func Files(fsys fs.FS) ([]string, error) {
+	_, folder, err := readModules(fsys)
+	if err != nil {
+		return nil, err
+	}
+	if exists(fsys, path.Join(folder, weights)) {
+		return []string{path.Join(folder, weights)}, nil
+	}
+	var list struct {
+		Files map[string]string `json:"weight_map"`
+	}
+	err = readJSON(fsys, path.Join(folder, index), maxIndex, &list)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, noWeights(fsys, folder)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", index, err)
+	case len(list.Files) == 0:
+		return nil, fmt.Errorf("%s: weight_map must name the file of each tensor, got none", index)
+	}
+	var files []string
+	for tensor, file := range list.Files {
+		if path.Base(file) != file || !fs.ValidPath(file) {
+			return nil, fmt.Errorf("%s: tensor %.100q must lie in a file of the same folder, got %.100q", index, tensor, file)
+		}
+		files = append(files, path.Join(folder, file))
+	}
+	slices.Sort(files)
+	files = slices.Compact(files)
+	for _, file := range files {
+		if !exists(fsys, file) {
+			return nil, fmt.Errorf("%s lists %.100q, but there is no such file: download it too", index, file)
+		}
+	}
+	return files, nil
+}
+
+func exists(fsys fs.FS, name string) bool {
+	_, err := fs.Stat(fsys, name)
+	return err == nil
+}
+
+// noWeights returns the error for a folder without safetensors files.
+func noWeights(fsys fs.FS, folder string) error {
+	for _, name := range []string{"pytorch_model.bin", "pytorch_model.bin.index.json"} {
+		if exists(fsys, path.Join(folder, name)) {
+			return fmt.Errorf("the weights are in a PyTorch pickle, which could run any program when it is opened. Convert it first, in the folder, "+
+				"with Python, torch and safetensors:\n  python -c \"import glob, torch, safetensors.torch as s; s.save_file({k: v.clone().contiguous() "+
+				"for f in glob.glob('pytorch_model*.bin') for k, v in torch.load(f, weights_only=True, map_location='cpu').items()}, '%s')\"", weights)
+		}
+	}
+	if exists(fsys, path.Join(folder, adapter)) {
+		return unsupported(adapter, "", "a folder with all weights: merge the adapter into its model first")
+	}
+	return fmt.Errorf("there are no weights: expected %s, or %s and the files that it lists", weights, index)
+}

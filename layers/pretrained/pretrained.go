@@ -1,0 +1,318 @@
+package pretrained
+
+import (
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"slices"
+	"strings"
+
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/memory"
+	"github.com/heed-go/heed/internal/safetensors"
+	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/decode"
+)
+
+// architectures lists the architectures that open, each under its model_type.
+var architectures = []struct {
+	name string
+	architecture
+}{
+	{"llama", llama},
+}
+
+// An architecture maps the config.json of one model_type to a Config, and the names of its tensors to parameters.
+type architecture struct {
+	class    string // the class that a config.json without architectures means
+	causal   bool   // tokens attend only to themselves and to earlier tokens
+	prefix   string // of the names of tensors, except those of heads; files may leave it out
+	defaults string // values of missing keys, as JSON; a key whose default is null may be left out
+
+	model      layers.ModelConfig              // settings that all models have, with the head for "text" or "mask"
+	classifier layers.SequenceClassifierConfig // settings of all classifiers, without the Model
+	config     func(k *keys, c *Config)        // copies the other settings
+
+	names []name
+	heads map[string][]name // for each Head except "states", the names that have no prefix
+}
+
+// A name says which tensor of a file holds a layer's parameters. It applies to the weight, the bias or both, whichever
+// the layer has.
+type name struct {
+	// ours is the layer's scope, where {i} stands for the number of a block. Several scopes are joined with a plus
+	// sign, as in attention.query+key+value. It may also be a whole name of a parameter, such as head.bias.
+	ours   string
+	theirs string        // the name in the file, without weight and bias unless ours is a whole name
+	how    layers.Tensor // the other fields; Transposed and Plus apply to the weight
+}
+
+// Config describes a published model: the model and how it is used.
+type Config struct {
+	Type   string // model_type in config.json, such as llama
+	Folder string // folder of config.json: ".", or a folder that modules.json names, such as 0_Transformer
+
+	// Head says what the model computes: "text" (logits of the next token), "mask" (logits of masked tokens), "classes"
+	// (logits of a sequence's classes) or "states" (the states after the last norm).
+	Head string
+
+	Causal     bool                             // tokens attend only to themselves and to earlier tokens
+	Model      layers.ModelConfig               // for "classes", the same as Classifier.Model
+	Classifier *layers.SequenceClassifierConfig // for "classes"; otherwise nil
+	MaxLen     int                              // largest number of tokens of an input
+	Start, Pad int                              // the ids of the first token of a text and of padding; −1 for none
+	End        []int                            // ids that end a text
+	Labels     []string                         // for "classes", the names of the classes
+
+	Sampler decode.Sampler // how generation_config.json chooses tokens
+
+	// For embeddings, from modules.json and the files that it names.
+	Pooling   layers.Pooling
+	Normalize bool              // divide an embedding by its length
+	Lowercase bool              // texts are converted to lower case before they become tokens
+	Prompts   map[string]string // texts to put in front, by their purpose
+	Prompt    string            // the name of the prompt for texts without a purpose; empty for none
+}
+
+// A Model is a published model with its parameters. One of Decoder (Head "text"), Encoder (Heads "mask" and "states")
+// and Classifier (Head "classes") is not nil. With Causal, the attention of an Encoder or a Classifier has a window
+// that hides later tokens.
+type Model struct {
+	Config
+	Params     *layers.Params
+	Decoder    *layers.Decoder
+	Encoder    *layers.Encoder
+	Classifier *layers.SequenceClassifier
+	Ignored    []string // tensors in the files that hold no parameter of the model
+}
+
+// Open opens a published folder: it reads config.json and other settings, and makes the model with the weights of the
+// folder's safetensors files. The dtype, tensor.Float32 or tensor.Float64, is that of the parameters.
+//
+// Open returns an *UnsupportedError if a setting can't be honoured. It also returns an error if a file is missing or
+// malformed, if the weights don't fit config.json, or if the machine has too little memory; then it hasn't allocated
+// any for weights.
+func Open(dir string, dtype tensor.Dtype) (*Model, error) {
+	m, err := OpenFS(os.DirFS(dir), dtype)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	return m, nil
+}
+
+// OpenFS is like Open for the root folder of fsys.
+func OpenFS(fsys fs.FS, dtype tensor.Dtype) (*Model, error) {
+	c, err := ReadConfig(fsys)
+	if err != nil {
+		return nil, err
+	}
+	return c.Open(fsys, dtype)
+}
+
+// Open makes the model with the weights of the folder from which ReadConfig read c. It is for a Config that was
+// changed, for example by States.
+func (c Config) Open(fsys fs.FS, dtype tensor.Dtype) (*Model, error) {
+	files, err := Files(fsys)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.check(fsys, files, dtype); err != nil {
+		return nil, err
+	}
+	p, err := layers.NewParams(dtype, 0)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{Config: c, Params: p}
+	switch c.Head {
+	case "text":
+		m.Decoder, err = layers.NewDecoder(p.Blank(), c.Model)
+	case "classes":
+		m.Classifier, err = layers.NewSequenceClassifier(p.Blank(), *c.Classifier)
+	default:
+		m.Encoder, err = layers.NewEncoder(p.Blank(), c.Model)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("config.json: %w", err)
+	}
+	tensors, err := c.Tensors(p)
+	if err != nil {
+		return nil, err
+	}
+	report, err := p.LoadFS(fsys, files, layers.LoadOptions{Tensors: tensors, Ignore: true})
+	m.Ignored = report.Unused
+	return m, err
+}
+
+// check compares the configuration with the headers of the files and with the machine's memory.
+func (c Config) check(fsys fs.FS, files []string, dtype tensor.Dtype) error {
+	tensors, numbers := 0, 0
+	for _, file := range files {
+		header, err := safetensors.OpenFS(fsys, file)
+		if err != nil {
+			return err
+		}
+		header.Close()
+		tensors += len(header.Entries)
+		for _, e := range header.Entries {
+			numbers += memory.Product(e.Shape...)
+		}
+	}
+	weights, perToken := c.Memory(dtype)
+	if least := weights / int(dtype.Size()); least > numbers || c.Model.Layers > tensors {
+		return fmt.Errorf("config.json describes a model of %d layers with at least %d weights, but the files hold %d tensors with %d numbers",
+			c.Model.Layers, least, tensors, numbers)
+	}
+	if err := memory.Check(weights, perToken); err != nil {
+		return fmt.Errorf("the weights as %v: %w", dtype, err)
+	}
+	return nil
+}
+
+// Memory returns how many bytes the weights take, without biases and norms, which are small, and how many bytes a Cache
+// takes for each token of a sequence.
+func (c Config) Memory(dtype tensor.Dtype) (weights, perToken int) {
+	m, a, f := c.Model, c.Model.Block.Attention, c.Model.Block.FeedForward
+	width := int(dtype.Size())
+	heads, groups := max(a.Heads, 1), a.KeyValueHeads
+	if groups == 0 {
+		groups = heads
+	}
+	head, _ := a.HeadWidth(m.Dim)
+	matrices, tables := 2, 1
+	if f.Gated {
+		matrices = 3
+	}
+	if c.Head == "text" && !m.Tied {
+		tables = 2
+	}
+	sum := func(x, y int) int { return x + min(y, math.MaxInt-x) }
+	block := sum(memory.Product(2, m.Dim, head, sum(heads, groups)), memory.Product(matrices, m.Dim, f.Hidden))
+	all := sum(memory.Product(m.Layers, block), memory.Product(tables, m.Vocab, m.Dim))
+	if p, ok := m.Positions.(layers.Learned); ok {
+		all = sum(all, memory.Product(p.MaxLen, m.Dim))
+	}
+	return memory.Product(all, width), memory.Product(2, m.Layers, groups, head, width)
+}
+
+// States returns the configuration of the same model without its head. Its Head is "states".
+func (c Config) States() Config {
+	m := &c.Model
+	if m.Tied && m.EmbeddingScale == 0 {
+		m.EmbeddingScale = math.Sqrt(float64(m.Dim))
+	}
+	m.Outputs, m.NoBias, m.Tied = 0, false, false
+	c.Head, c.Classifier = "states", nil
+	if c.Causal {
+		c.windows(func(w **layers.Window) {
+			left := -1
+			if *w != nil {
+				left = (*w).Left
+			}
+			*w = &layers.Window{Left: left}
+		})
+	}
+	return c
+}
+
+// windows changes the windows of all blocks.
+func (c *Config) windows(change func(w **layers.Window)) {
+	m := &c.Model
+	change(&m.Block.Attention.Window)
+	m.Variants = slices.Clone(m.Variants)
+	for i := range m.Variants {
+		change(&m.Variants[i].Window)
+	}
+}
+
+// Tensors returns how the folder's tensors hold the parameters p of the model, for LoadFS and SaveTensors. It returns
+// an error if a parameter has no published name.
+func (c Config) Tensors(p *layers.Params) ([]layers.Tensor, error) {
+	a, err := architectureOf(c.Type)
+	if err != nil {
+		return nil, err
+	}
+	var tensors []layers.Tensor
+	named := map[string]bool{}
+	add := func(n name, scope, prefix string) {
+		for i := range c.Model.Layers {
+			block := strings.NewReplacer("{i}", fmt.Sprint(i))
+			for _, t := range n.tensors(p, scope+block.Replace(n.ours), prefix, block.Replace(n.theirs)) {
+				tensors = append(tensors, t)
+				for _, q := range t.Params {
+					named[q] = true
+				}
+			}
+			if !strings.Contains(n.ours, "{i}") {
+				break
+			}
+		}
+	}
+	scope := ""
+	if c.Head == "classes" {
+		scope = "encoder."
+	}
+	for _, n := range a.names {
+		add(n, scope, a.prefix)
+	}
+	for _, n := range a.heads[c.Head] {
+		add(n, "", "")
+	}
+	for _, q := range p.All() {
+		if !named[q.Name] {
+			return nil, fmt.Errorf("parameter %q has no name in folders of type %s", q.Name, c.Type)
+		}
+	}
+	return tensors, nil
+}
+
+// tensors returns the tensors for those of the parameters ours.weight and ours.bias, or of ours itself, that exist.
+func (n name) tensors(p *layers.Params, ours, prefix, theirs string) []layers.Tensor {
+	var tensors []layers.Tensor
+	for _, last := range []string{"", ".weight", ".bias"} {
+		t := n.how
+		parts := strings.Split(ours, "+")
+		scope := ours[:strings.LastIndexByte(parts[0], '.')+1]
+		for i, part := range parts {
+			if i > 0 {
+				part = scope + part
+			}
+			if q := p.Get(part + last); q != nil {
+				t.Params = append(t.Params, q.Name)
+				if last == ".bias" {
+					t.Axis, t.Transposed, t.Plus = 0, false, 0
+				}
+			}
+		}
+		if t.Params == nil {
+			continue
+		}
+		t.Names = []string{prefix + theirs + last}
+		if prefix != "" {
+			t.Names = append(t.Names, theirs+last)
+		}
+		for _, old := range [][2]string{{".weight", ".gamma"}, {".bias", ".beta"}} {
+			if last == old[0] {
+				for _, name := range t.Names {
+					t.Names = append(t.Names, strings.TrimSuffix(name, last)+old[1])
+				}
+			}
+		}
+		tensors = append(tensors, t)
+	}
+	return tensors
+}
+
+func architectureOf(kind string) (architecture, error) {
+	var known []string
+	for _, a := range architectures {
+		if a.name == kind {
+			return a.architecture, nil
+		}
+		known = append(known, a.name)
+	}
+	return architecture{}, unsupported("model_type", kind, "one of "+strings.Join(known, ", ")+text.DidYouMean(kind, known))
+}

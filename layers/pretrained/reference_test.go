@@ -1,0 +1,349 @@
+package pretrained
+
+import (
+	"flag"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/safetensors"
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/decode"
+)
+
+var saved = flag.String("saved", "", "write the folders that TestSave saves to this folder, for testdata/make.py --check")
+
+// A reference is a case of testdata/make.py: a folder and what the reference library computes with it.
+type reference struct {
+	name string
+	dir  string
+	values
+}
+
+// values are the tensors of a safetensors file by name.
+type values map[string]safetensors.Tensor
+
+func readValues(t *testing.T, file string) values {
+	t.Helper()
+	list, _, err := safetensors.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := values{}
+	for _, x := range list {
+		v[x.Name] = x
+	}
+	return v
+}
+
+func (v values) floats(name string) []float64 { return v[name].Data.([]float64) }
+
+// ints returns a tensor as dtype tensor.Int, or nil if there is none.
+func (v values) ints(name string) *tensor.Dense {
+	x, ok := v[name]
+	if !ok {
+		return nil
+	}
+	var ints []int
+	for _, n := range x.Data.([]int64) {
+		ints = append(ints, int(n))
+	}
+	return tensor.New(tensor.WithShape(x.Shape...), tensor.WithBacking(ints))
+}
+
+// each calls do for every case.
+func each(t *testing.T, do func(t *testing.T, r reference)) {
+	files, err := filepath.Glob("testdata/*.safetensors")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("found %d cases, error %v", len(files), err)
+	}
+	for _, file := range files {
+		dir := strings.TrimSuffix(file, ".safetensors")
+		t.Run(filepath.Base(dir), func(t *testing.T) { do(t, reference{filepath.Base(dir), dir, readValues(t, file)}) })
+	}
+}
+
+func (r reference) open(t *testing.T, dtype tensor.Dtype) *Model {
+	t.Helper()
+	m, err := Open(r.dir, dtype)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// A batch is a part of a case's inputs.
+type batch struct{ ids, lengths, segments *tensor.Dense }
+
+func (r reference) batch() batch { return batch{r.ints("ids"), r.ints("lengths"), r.ints("segments")} }
+
+// only returns the sequence with the given index, without padding.
+func (x batch) only(i int) batch {
+	length := x.lengths.Ints()[i]
+	cut := func(ids *tensor.Dense) *tensor.Dense {
+		if ids == nil {
+			return nil
+		}
+		return tensor.New(tensor.WithShape(1, length), tensor.WithBacking(slices.Clone(ids.Ints()[i*ids.Shape()[1]:][:length])))
+	}
+	return batch{cut(x.ids), tensor.New(tensor.WithShape(1), tensor.WithBacking([]int{length})), cut(x.segments)}
+}
+
+// forward adds the inputs and the model to a graph and returns its output.
+func (m *Model) forward(t *testing.T, b *layers.Build, g *G.ExprGraph, x batch) *G.Node {
+	t.Helper()
+	input := func(name string, v *tensor.Dense) *G.Node {
+		n := G.NewTensor(g, tensor.Int, v.Dims(), G.WithShape(v.Shape()...), G.WithName(name), G.WithValue(v))
+		b.Fixed = append(b.Fixed, n)
+		return n
+	}
+	ids, mask := input("ids", x.ids), layers.Mask{KeyLengths: input("lengths", x.lengths)}
+	if x.segments != nil {
+		b.Segments = input("segments", x.segments)
+	}
+	var out *G.Node
+	var err error
+	switch {
+	case m.Decoder != nil:
+		out, err = m.Decoder.Forward(b, ids, mask)
+	case m.Encoder != nil:
+		out, err = m.Encoder.Forward(b, ids, mask)
+	default:
+		out, err = m.Classifier.Forward(b, ids, mask)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// run returns the model's output for a batch as float64. The outputs at padding are 0.
+func (m *Model) run(t *testing.T, x batch, b *layers.Build) []float64 {
+	t.Helper()
+	g := G.NewGraph()
+	var value G.Value
+	out := m.forward(t, b, g, x)
+	G.Read(out, &value)
+	runAll(t, g)
+	return m.withoutPadding(floats(value), x)
+}
+
+func runAll(t *testing.T, g *G.ExprGraph, options ...G.VMOpt) {
+	t.Helper()
+	if err := layers.CheckGraph(g); err != nil {
+		t.Fatal(err)
+	}
+	vm := G.NewTapeMachine(g, options...)
+	defer vm.Close()
+	if err := vm.RunAll(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func floats(v G.Value) (x []float64) {
+	switch data := v.Data().(type) {
+	case []float64:
+		return slices.Clone(data)
+	case []float32:
+		for _, y := range data {
+			x = append(x, float64(y))
+		}
+	case float64:
+		x = []float64{data}
+	}
+	return x
+}
+
+func (m *Model) withoutPadding(out []float64, x batch) []float64 {
+	if m.Classifier != nil {
+		return out
+	}
+	s := x.ids.Shape()
+	width := len(out) / s.TotalSize()
+	for i, length := range x.lengths.Ints() {
+		clear(out[(i*s[1]+length)*width : (i+1)*s[1]*width])
+	}
+	return out
+}
+
+// compare checks that the largest error, relative to the largest value or to least, is at most the limit.
+func compare(t *testing.T, what string, got, want []float64, limit, least float64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s: %d values, want %d", what, len(got), len(want))
+		return
+	}
+	largest, worst := least, 0.0
+	for i := range want {
+		largest, worst = max(largest, math.Abs(want[i])), max(worst, math.Abs(got[i]-want[i]))
+	}
+	if !(worst <= limit*largest) {
+		t.Errorf("%s: relative error %.3g, want at most %.3g", what, worst/largest, limit)
+	}
+}
+
+// TestLogits compares the outputs for a padded batch with the reference library's, also without fused ops and in
+// float32. Sequences alone, without padding, must have the same outputs.
+func TestLogits(t *testing.T) {
+	each(t, func(t *testing.T, r reference) {
+		want, x := r.floats("logits"), r.batch()
+		single, double := r.open(t, tensor.Float32), r.open(t, tensor.Float64)
+		compare(t, "float64", double.run(t, x, &layers.Build{}), want, 1e-9, 0)
+		compare(t, "composed", double.run(t, x, &layers.Build{Composed: true}), want, 1e-9, 0)
+		compare(t, "float32", single.run(t, x, &layers.Build{}), want, 1e-5, 0)
+		row := len(want) / x.ids.Shape()[0]
+		for i := range x.lengths.Ints() {
+			alone := double.run(t, x.only(i), &layers.Build{})
+			compare(t, "alone", alone, want[i*row:][:len(alone)], 1e-9, 0)
+		}
+	})
+}
+
+// TestGradients compares the loss and its gradients for all parameters with the reference library's. The table of names
+// maps our gradients to the published tensors.
+func TestGradients(t *testing.T) {
+	each(t, func(t *testing.T, r reference) {
+		m, x := r.open(t, tensor.Float64), r.batch()
+		g, b := G.NewGraph(), &layers.Build{}
+		out := m.forward(t, b, g, x)
+		targets := r.ints("targets")
+		if m.Classifier == nil {
+			for i, length := range x.lengths.Ints() {
+				for j := length; j < x.ids.Shape()[1]; j++ {
+					targets.Ints()[i*x.ids.Shape()[1]+j] = layers.Ignore
+				}
+			}
+		}
+		loss, err := layers.CrossEntropy(b, out, G.NewTensor(g, tensor.Int, targets.Dims(), G.WithShape(targets.Shape()...), G.WithName("targets"), G.WithValue(targets)),
+			layers.CrossEntropyOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var value G.Value
+		G.Read(loss, &value)
+		if _, err := G.Grad(loss, b.Learnables()...); err != nil {
+			t.Fatal(err)
+		}
+		runAll(t, g, G.BindDualValues(b.Learnables()...))
+		compare(t, "loss", floats(value), r.floats("loss"), 1e-9, 0)
+
+		tensors, err := m.Tensors(m.Params)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range tensors { // d/dx of Times·x + Plus
+			if tensors[i].Plus = 0; tensors[i].Times != 0 {
+				tensors[i].Times = 1 / tensors[i].Times
+			}
+		}
+		for _, q := range m.Params.All() {
+			clear(q.Value.Float64s())
+		}
+		for _, n := range b.Learnables() {
+			grad, err := n.Grad()
+			if err != nil {
+				t.Fatal(err)
+			}
+			copy(m.Params.Get(n.Name()).Value.Float64s(), floats(grad))
+		}
+		file := filepath.Join(t.TempDir(), "gradients")
+		if err := m.Params.SaveTensors(file, tensors, nil); err != nil {
+			t.Fatal(err)
+		}
+		got := readValues(t, file)
+		seen := 0
+		for name, x := range got {
+			want := make([]float64, len(x.Data.([]float64)))
+			if _, ok := r.values["grad."+name]; ok {
+				want = r.floats("grad." + name)
+				seen++
+			}
+			compare(t, name, got.floats(name), want, 1e-9, 1e-6)
+		}
+		for name := range r.values {
+			if name, ok := strings.CutPrefix(name, "grad."); ok && got[name].Data == nil {
+				t.Errorf("there is no gradient for %s", name)
+			}
+		}
+		if seen < 5 {
+			t.Errorf("compared %d gradients, want at least 5", seen)
+		}
+	})
+}
+
+// TestCache checks that a text that grows token by token has the logits of the whole text.
+func TestCache(t *testing.T) {
+	each(t, func(t *testing.T, r reference) {
+		m, x := r.open(t, tensor.Float64), r.batch()
+		if m.Decoder == nil {
+			t.Skip("not for text")
+		}
+		want, s := r.floats("logits"), x.ids.Shape()
+		session, err := decode.New(m.Decoder, decode.Config{Batch: s[0], Capacity: s[1]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer session.Close()
+		vocab := m.Model.Vocab
+		for position := 0; position < s[1]; position++ {
+			count := 1
+			if position == 0 {
+				count = 3 // the first tokens together, as a prompt
+			}
+			rows := make([][]int, s[0])
+			for i, length := range x.lengths.Ints() {
+				if position+count <= length {
+					rows[i] = x.ids.Ints()[i*s[1]+position:][:count]
+				}
+			}
+			position += count - 1
+			logits, err := session.Step(rows)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, row := range logits {
+				if row != nil {
+					compare(t, "cached", row, want[(i*s[1]+position)*vocab:][:vocab], 1e-9, 0)
+				}
+			}
+		}
+	})
+}
+
+// TestSave checks that a saved model opens with the same bits and the same configuration.
+func TestSave(t *testing.T) {
+	each(t, func(t *testing.T, r reference) {
+		m := r.open(t, tensor.Float64)
+		dir := filepath.Join(t.TempDir(), r.name)
+		if *saved != "" {
+			dir = filepath.Join(*saved, r.name)
+		}
+		if err := Save(dir, m.Config, m.Params); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Open(dir, tensor.Float64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, q := range m.Params.All() {
+			p := again.Params.All()[i]
+			if p.Name != q.Name || !slices.Equal(p.Value.Float64s(), q.Value.Float64s()) {
+				t.Errorf("%s differs after Save and Open", q.Name)
+			}
+		}
+		if !slices.Equal(m.run(t, r.batch(), &layers.Build{}), again.run(t, r.batch(), &layers.Build{})) {
+			t.Error("the outputs differ after Save and Open")
+		}
+		if m.MaxLen != again.MaxLen || !slices.Equal(m.End, again.End) || m.Start != again.Start || m.Pad != again.Pad || !slices.Equal(m.Labels, again.Labels) {
+			t.Errorf("saved %+v, opened %+v", m.Config, again.Config)
+		}
+		if len(again.Ignored) > 0 {
+			t.Errorf("ignored %v", again.Ignored)
+		}
+	})
+}

@@ -1,0 +1,212 @@
+package pretrained
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/atomicfile"
+	"github.com/heed-go/heed/layers"
+)
+
+// Save writes a model to a folder that the reference library, transformers, opens: config.json, model.safetensors and,
+// for text, generation_config.json. It makes the folder if there is none. The parameters p are those of the model that
+// Config.Open makes for c. If c.Type is empty, Save chooses the first architecture that has the settings of c.Model.
+//
+// Save returns an error if the architecture lacks one of the settings; rates of dropout and initial values don't count.
+func Save(dir string, c Config, p *layers.Params) error {
+	c, k, err := c.write(p.Dtype())
+	if err != nil {
+		return err
+	}
+	tensors, err := c.Tensors(p)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	if err := k.writeFile(filepath.Join(dir, configFile)); err != nil {
+		return err
+	}
+	if c.Head == "text" {
+		k := newKeys()
+		c.generation(k)
+		if err := k.writeFile(filepath.Join(dir, generationFile)); err != nil {
+			return err
+		}
+	}
+	return p.SaveTensors(filepath.Join(dir, weights), tensors, map[string]string{"format": "pt"})
+}
+
+// newKeys returns keys for writing.
+func newKeys() *keys { return &keys{values: map[string]any{}, writing: true} }
+
+func (k *keys) writeFile(path string) error {
+	content, err := json.MarshalIndent(k.values, "", "  ")
+	if err != nil {
+		return err
+	}
+	return atomicfile.WriteFile(path, func(w io.Writer) error {
+		_, err := w.Write(append(content, '\n'))
+		return err
+	})
+}
+
+// write returns config.json for c, and c with its Type.
+func (c Config) write(dtype tensor.Dtype) (Config, *keys, error) {
+	if c.Classifier != nil {
+		c.Model = c.Classifier.Model
+	}
+	if c.Type != "" {
+		a, err := architectureOf(c.Type)
+		if err != nil {
+			return c, nil, err
+		}
+		k, err := c.writeAs(a, dtype)
+		return c, k, err
+	}
+	var refused []error
+	for _, a := range architectures {
+		c.Type = a.name
+		k, err := c.writeAs(a.architecture, dtype)
+		if err == nil {
+			return c, k, nil
+		}
+		refused = append(refused, err)
+	}
+	return c, nil, fmt.Errorf("no published architecture has these settings:\n%w", errors.Join(refused...))
+}
+
+// writeAs writes config.json for an architecture, reads it again and compares the settings.
+func (c Config) writeAs(a architecture, dtype tensor.Dtype) (*keys, error) {
+	c.Model = settled(c.Model, c.Head)
+	w, k := c, newKeys()
+	k.values["model_type"], k.values["dtype"] = c.Type, dtype.String()
+	k.values["architectures"] = []string{a.classFor(c.Head)}
+	if c.Causal && c.Head != "text" {
+		w.windows(func(w **layers.Window) {
+			if *w != nil && (*w).Left < 0 {
+				*w = nil
+			}
+		})
+	}
+	w.tokens(k)
+	a.config(k, &w)
+	if c.Head == "classes" {
+		w.classes(k)
+	}
+	again, read := Config{Start: -1, Pad: -1}, newKeys()
+	content, err := json.Marshal(k.values)
+	if err = errors.Join(k.err, err); err == nil {
+		err = decodeJSON(content, &read.values)
+	}
+	if read.writing = false; err == nil {
+		err = again.read(read, false)
+	}
+	var ours, theirs map[string]any
+	if err == nil {
+		ours, err = members(c)
+	}
+	if err == nil {
+		theirs, err = members(again)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.Type, err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(ours)) {
+		if x, y := show(ours[name]), show(theirs[name]); x != y {
+			return nil, fmt.Errorf("%s can't have %s %s; it has %s", c.Type, name, x, y)
+		}
+	}
+	return k, nil
+}
+
+// members returns the settings of a model by their paths in JSON, without rates of dropout and initial values.
+func members(c Config) (map[string]any, error) {
+	content, err := json.Marshal(settled(c.Model, c.Head))
+	if err != nil {
+		return nil, err
+	}
+	var tree map[string]any
+	err = json.Unmarshal(content, &tree)
+	flat := map[string]any{"pooling": c.Pooling.String()}
+	var walk func(prefix string, tree map[string]any)
+	walk = func(prefix string, tree map[string]any) {
+		for name, value := range tree {
+			if object, ok := value.(map[string]any); ok {
+				walk(prefix+name+".", object)
+			} else {
+				flat[prefix+name] = value
+			}
+		}
+	}
+	walk("", tree)
+	return flat, err
+}
+
+// settled returns a model's configuration with the values that zeros stand for, in one form of several that mean the
+// same.
+func settled(m layers.ModelConfig, head string) layers.ModelConfig {
+	a, f, n := &m.Block.Attention, &m.Block.FeedForward, &m.Block.Norm
+	a.Heads = max(a.Heads, 1)
+	a.KeyValueHeads = cmp.Or(a.KeyValueHeads, a.Heads)
+	a.HeadDim, _ = a.HeadWidth(m.Dim)
+	a.ValueDim = cmp.Or(a.ValueDim, a.HeadDim)
+	a.Scale = cmp.Or(a.Scale, 1/math.Sqrt(float64(a.HeadDim)))
+	if a.QKNorm {
+		a.NormEps = cmp.Or(a.NormEps, 1e-6)
+	}
+	if a.OutputBias == nil {
+		bias := !a.NoBias
+		a.OutputBias = &bias
+	}
+	f.Hidden = cmp.Or(f.Hidden, 4*m.Dim)
+	if n.Kind == "rms" {
+		n.NoBias, n.Eps = false, cmp.Or(n.Eps, 1e-6)
+	} else {
+		n.Kind, n.Eps = "layer", cmp.Or(n.Eps, 1e-5)
+	}
+	m.FinalNorm = m.FinalNorm || !m.Block.PostNorm
+	if m.EmbeddingScale == 0 {
+		m.EmbeddingScale = 1
+		if m.Tied {
+			m.EmbeddingScale = math.Sqrt(float64(m.Dim))
+		}
+	}
+	if m.Tied || head == "text" && m.Outputs == 0 {
+		m.Outputs = m.Vocab
+	}
+	m.NoBias = m.NoBias || m.Tied || m.Outputs == 0
+	m.Positions = settledPositions(m.Positions, a.HeadDim)
+	m.Init, m.EmbeddingInit, a.Init, a.OutputInit, f.Init, f.OutputInit = layers.Init{}, layers.Init{}, layers.Init{}, layers.Init{}, layers.Init{}, layers.Init{}
+	return m
+}
+
+func settledPositions(p layers.PositionsConfig, head int) layers.PositionsConfig {
+	switch p := p.(type) {
+	case layers.Learned:
+		p.Init = layers.Init{}
+		return p
+	case layers.Rotary:
+		p.Base, p.Dim = cmp.Or(p.Base, 10000), cmp.Or(p.Dim, head)
+		if s := &p.Scaling; s.Kind == "yarn" || s.Kind == "llama3" {
+			s.Low = cmp.Or(s.Low, 1)
+			s.High = cmp.Or(s.High, map[string]float64{"yarn": 32, "llama3": 4}[s.Kind])
+			if s.Kind == "yarn" {
+				s.Magnitude = cmp.Or(s.Magnitude, 0.1*math.Log(s.Factor)+1)
+			}
+		}
+		return p
+	}
+	return p
+}

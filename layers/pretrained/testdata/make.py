@@ -1,0 +1,148 @@
+"""Makes the folders that the tests of this package open, and the values that they expect.
+
+    python make.py            writes the folders and values for all cases, or for those that are named
+    python make.py --check D  opens the folders that Go saved in D, and compares their logits with the expected values
+
+Made with Python 3.13, torch 2.15.0, transformers 5.23.0, safetensors and numpy.
+
+Each case is a small model with random weights, which the reference library saves itself. The expected values are
+computed in float64 with eager attention. The reference library computes RMSNorm, rotary angles and the softmax of eager
+attention in float32 whatever the dtype, so torch.float32 means float64 while it runs. The loss is the mean
+cross-entropy over the real tokens, computed from the logits. Padding is on the right.
+
+NAME/               the published folder
+NAME.safetensors    ids (B, T), lengths (B), targets, logits, loss, and grad.PARAMETER for the gradient of each parameter
+"""
+import contextlib
+import json
+import os
+import sys
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+import transformers
+from safetensors.torch import load_file, save_file
+
+from cases import cases
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+B, T = 3, 9
+LENGTHS = [9, 4, 7]
+HEADS = dict(text="AutoModelForCausalLM", mask="AutoModelForMaskedLM", classes="AutoModelForSequenceClassification", states="AutoModel")
+
+
+@contextlib.contextmanager
+def doubles(on=True):
+    """Lets code that asks for float32 get float64."""
+    before = torch.float32, torch.Tensor.float
+    torch.float32, torch.Tensor.float = (torch.float64, torch.Tensor.double) if on else (single, to_single)
+    torch.float = torch.float32
+    torch.set_default_dtype(torch.float32)
+    yield
+    torch.float32, torch.Tensor.float = before
+    torch.float = torch.float32
+    torch.set_default_dtype(torch.float32)
+
+
+single, to_single = torch.float32, torch.Tensor.float
+
+
+def reference(folder, head):
+    """Opens a folder, and returns its model in float64. Call it with doubles."""
+    kind = getattr(transformers, HEADS[head])
+    with doubles(False):
+        opened = kind.from_pretrained(folder)
+    opened.config.dtype = torch.float64
+    model = kind.from_config(opened.config, attn_implementation="eager")
+    model.load_state_dict(opened.state_dict())
+    return model.eval()
+
+
+def outputs(model, head, values):
+    mask = (torch.arange(values["ids"].shape[1])[None] < values["lengths"][:, None]).long()
+    inputs = dict(input_ids=values["ids"], attention_mask=mask)
+    if "segments" in values:
+        inputs["token_type_ids"] = values["segments"]
+    out = model(**inputs)
+    return (out.last_hidden_state if head == "states" else out.logits), mask.bool()
+
+
+def make(name, case):
+    torch.manual_seed(len(name))
+    config = case["config"]
+    head = case.get("head", "text")
+    folder = os.path.join(HERE, name)
+    model = getattr(transformers, HEADS[head]).from_config(config)
+    with torch.no_grad():
+        for key, p in model.named_parameters():  # weights that matter: norms aren't 1, biases aren't 0
+            p.copy_(torch.randn_like(p) * (0.2 if p.dim() == 1 else 1.5 / p.shape[-1] ** 0.5) + (1 if p.dim() == 1 and p.abs().sum() > 0 else 0))
+    os.system(f"rm -rf {folder}")
+    model.save_pretrained(folder)
+    edit(os.path.join(folder, "config.json"), case.get("edit"))
+    for file, content in case.get("files", {}).items():
+        path = os.path.join(folder, file)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        json.dump(content, open(path, "w"), indent=1)
+
+    rng = np.random.default_rng(len(name))
+    values = dict(ids=torch.tensor(rng.integers(case.get("first", 3), config.vocab_size, (B, T))), lengths=torch.tensor(LENGTHS))
+    pad = config.pad_token_id
+    for b, n in enumerate(LENGTHS):
+        values["ids"][b, n:] = 0 if pad is None else pad
+    if "segments" in case:
+        values["segments"] = torch.tensor(rng.integers(0, case["segments"], (B, T)))
+    with doubles():
+        model = reference(folder, head)
+        logits, mask = outputs(model, head, values)
+    if head == "classes":
+        values["targets"] = torch.tensor(rng.integers(0, logits.shape[-1], (B,)))
+        loss = F.cross_entropy(logits, values["targets"])
+    else:
+        values["targets"] = torch.tensor(rng.integers(0, logits.shape[-1], (B, T)))
+        loss = F.cross_entropy(logits[mask], values["targets"][mask])
+        logits = logits * mask[..., None]  # the logits of padding don't count
+    loss.backward()
+    assert logits.dtype == loss.dtype == torch.float64
+    values |= dict(logits=logits.detach(), loss=loss.detach().reshape(1))
+    for key, p in model.named_parameters():
+        if p.grad is not None and p.grad.abs().sum() > 0:
+            values["grad." + key] = p.grad
+    save_file({k: v.contiguous() for k, v in values.items()}, folder + ".safetensors")
+    size = sum(os.path.getsize(os.path.join(d, f)) for d, _, files in os.walk(folder) for f in files) + os.path.getsize(folder + ".safetensors")
+    print(f"{name}: {size} bytes, loss {loss.item():.6f}")
+
+
+def edit(path, changes):
+    """Replaces keys of a JSON file; None as a change removes the key. The file keeps its sorted keys."""
+    content = json.load(open(path))
+    for key, value in (changes or {}).items():
+        content.pop(key, None)
+        if value is not None:
+            content[key] = value
+    json.dump(content, open(path, "w"), indent=1, sort_keys=True)
+
+
+def check(folder):
+    """Opens what Go saved, in float64, and compares logits."""
+    worst = 0
+    for name in sorted(os.listdir(folder)):
+        head = cases[name].get("head", "text")
+        values = load_file(os.path.join(HERE, name + ".safetensors"))
+        with doubles():
+            logits, mask = outputs(reference(os.path.join(folder, name), head), head, values)
+        if head != "classes":
+            logits = logits * mask[..., None]
+        error = ((logits - values["logits"]).abs().max() / values["logits"].abs().max()).item()
+        worst = max(worst, error)
+        print(f"{name}: {error:.2g}")
+    print("largest relative error:", worst)
+    assert worst < 1e-9
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--check"]:
+        check(sys.argv[2])
+    else:
+        for name in sys.argv[1:] or cases:
+            make(name, cases[name])
