@@ -172,6 +172,7 @@ func TestTheFutureCannotLeak(t *testing.T) {
 		config layers.AttentionConfig
 	}{
 		"window":          {0, func(*bench) layers.Mask { return layers.Mask{Window: &layers.Window{Left: 2, Right: -1}} }, layers.AttentionConfig{}},
+		"own window":      {0, func(*bench) layers.Mask { return layers.Mask{} }, layers.AttentionConfig{Window: &layers.Window{Left: 2, Right: 3}}},
 		"open window":     {0, func(*bench) layers.Mask { return layers.Mask{Window: &layers.Window{Left: -1, Right: 3}} }, layers.AttentionConfig{}},
 		"slopes":          {0, func(*bench) layers.Mask { return layers.Mask{Slopes: []float64{0.5, 0.25, 1, 2}} }, layers.AttentionConfig{}},
 		"offset":          {2, func(*bench) layers.Mask { return layers.Mask{Offset: 2} }, layers.AttentionConfig{}},
@@ -209,15 +210,15 @@ func TestTheFutureCannotLeak(t *testing.T) {
 		},
 	})
 	for _, post := range []bool{false, true} {
-		config := layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 12, Activation: layers.GELU}, PostNorm: post}
+		config := layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 12, Activation: layers.GELU}, PostNorm: post, OutputNorm: post}
 		cases = append(cases, hidingCase{
-			name: fmt.Sprintf("decoder block, post-norm %t", post), shape: []int{2, 7, 8}, hidden: from(5),
+			name: fmt.Sprintf("decoder block, post-norm and output norm %t", post), shape: []int{2, 7, 8}, hidden: from(5),
 			build: func(c *bench, x *G.Node) *G.Node {
 				d := must[*layers.Block](c)(layers.NewDecoderBlock(c.p, 8, config))
 				return c.node(d.Forward(c.b, x, layers.Mask{}))
 			},
 		}, hidingCase{
-			name: fmt.Sprintf("decoder block with cross-attention, post-norm %t", post), shape: []int{2, 7, 8}, hidden: from(1),
+			name: fmt.Sprintf("decoder block with cross-attention, post-norm and output norm %t", post), shape: []int{2, 7, 8}, hidden: from(1),
 			build: func(c *bench, x *G.Node) *G.Node {
 				d := must[*layers.Block](c)(layers.NewCrossDecoderBlock(c.p, 8, config))
 				memory := input(c.g, "memory", as(c.dt, random(3, 2, 3, 8)))

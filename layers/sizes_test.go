@@ -150,6 +150,9 @@ func modelSizes[M any](model func(p *layers.Params, c layers.ModelConfig) (M, er
 		"Vocab":  with(func(c *layers.ModelConfig, n int) { c.Vocab = n }),
 		"Dim":    with(func(c *layers.ModelConfig, n int) { c.Dim = n }),
 		"Layers": with(func(c *layers.ModelConfig, n int) { c.Layers = n }),
+		"Layers, with a variant": with(func(c *layers.ModelConfig, n int) {
+			c.Layers, c.Variants = n, []layers.BlockVariant{{Blocks: []int{0}, NoNorm1: true}}
+		}),
 		"MaxLen": with(func(c *layers.ModelConfig, n int) { c.Positions = layers.Learned{MaxLen: n} }),
 		"Heads, alibi": with(func(c *layers.ModelConfig, n int) {
 			c.Positions, c.Block.Attention = layers.ALiBi{}, layers.AttentionConfig{Heads: n, HeadDim: 1}

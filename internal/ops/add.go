@@ -44,8 +44,8 @@ func AddRows(e *Env, x, table *G.Node) (*G.Node, error) {
 	return byDtype(x, addRows[float32], addRows[float64])(e, x, table, xs[len(xs)-2])
 }
 
-// AddFirstRow adds the first row of a table to every vector: x has shape (…, D), and the table (M, D). The table's other
-// rows have a gradient of zero.
+// AddFirstRow adds the first row of a table to every vector: x has shape (…, D), and the table (M, D). The table's
+// other rows have a gradient of zero.
 func AddFirstRow(e *Env, x, table *G.Node) (*G.Node, error) {
 	const name = "add the first row"
 	if err := sameDtype(name, "the table", table, "the input", x); err != nil {
