@@ -1,0 +1,290 @@
+package layers_test
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/safetensors"
+	"github.com/heed-go/heed/layers"
+)
+
+// tensorCases lists Tensors with the shapes of their parameters, named a, b and c.
+var tensorCases = []struct {
+	name   string
+	shapes [][]int
+	tensor layers.Tensor
+	want   []int // the shape of the file's tensor
+}{
+	{"one vector", [][]int{{3}}, layers.Tensor{}, []int{3}},
+	{"one matrix", [][]int{{2, 3}}, layers.Tensor{}, []int{2, 3}},
+	{"three axes", [][]int{{2, 3, 2}, {1, 3, 2}}, layers.Tensor{}, []int{3, 3, 2}},
+	{"joined vectors", [][]int{{3}, {1}, {2}}, layers.Tensor{}, []int{6}},
+	{"joined rows", [][]int{{2, 3}, {1, 3}, {4, 3}}, layers.Tensor{}, []int{7, 3}},
+	{"joined columns", [][]int{{3, 2}, {3, 1}, {3, 4}}, layers.Tensor{Axis: 1}, []int{3, 7}},
+	{"groups of vectors", [][]int{{4}, {2}, {6}}, layers.Tensor{Groups: 2}, []int{12}},
+	{"groups of rows", [][]int{{6, 2}, {3, 2}, {3, 2}}, layers.Tensor{Groups: 3}, []int{12, 2}},
+	{"groups of columns", [][]int{{2, 6}, {2, 3}, {2, 3}}, layers.Tensor{Axis: 1, Groups: 3}, []int{2, 12}},
+	{"transposed", [][]int{{2, 3}}, layers.Tensor{Transposed: true}, []int{3, 2}},
+	{"transposed rows", [][]int{{2, 3}, {1, 3}, {4, 3}}, layers.Tensor{Transposed: true}, []int{3, 7}},
+	{"transposed columns", [][]int{{3, 2}, {3, 1}}, layers.Tensor{Transposed: true, Axis: 1}, []int{3, 3}},
+	{"transposed groups", [][]int{{4, 3}, {2, 3}}, layers.Tensor{Transposed: true, Groups: 2}, []int{3, 6}},
+	{"transposed groups of columns", [][]int{{3, 4}, {3, 2}}, layers.Tensor{Transposed: true, Axis: 1, Groups: 2}, []int{6, 3}},
+	{"skipped rows", [][]int{{4, 3}}, layers.Tensor{SkipRows: 2}, []int{6, 3}},
+	{"skipped numbers", [][]int{{4}}, layers.Tensor{SkipRows: 2}, []int{6}},
+	{"scaled and shifted", [][]int{{2, 3}}, layers.Tensor{Plus: 1, Times: -0.5}, []int{2, 3}},
+	{"shifted", [][]int{{3}}, layers.Tensor{Plus: 1}, []int{3}},
+	{"everything by rows", [][]int{{4, 3}, {2, 3}}, layers.Tensor{Groups: 2, Transposed: true, SkipRows: 1, Plus: 2, Times: 4}, []int{4, 6}},
+	{"everything by columns", [][]int{{3, 4}, {3, 2}}, layers.Tensor{Axis: 1, Groups: 2, Transposed: true, SkipRows: 2, Plus: -1, Times: 2}, []int{8, 3}},
+	{"several blocks of rows", [][]int{{700, 100}, {700, 60}}, layers.Tensor{Axis: 1, Groups: 20, SkipRows: 700}, []int{1400, 160}},
+	{"several blocks, transposed", [][]int{{700, 100}, {300, 100}}, layers.Tensor{Transposed: true, Groups: 100}, []int{100, 1000}},
+	{"rows longer than a block", [][]int{{2, 70_000}, {2, 70_001}}, layers.Tensor{Axis: 1}, []int{2, 140_001}},
+	{"rows longer than a block, transposed", [][]int{{70_000, 2}, {70_002, 2}}, layers.Tensor{Transposed: true, Groups: 2}, []int{2, 140_002}},
+}
+
+// inFile returns the values of a case's tensor in a file. It follows the doc comment of layers.Tensor, number by number.
+func inFile(x layers.Tensor, p *layers.Params, t *testing.T, shape []int) []float64 {
+	type line struct{ part, index int } // a row of a part, or a column if Axis is 1
+	var lines []line
+	groups := max(x.Groups, 1)
+	for g := range groups {
+		for i, name := range x.Params {
+			n := p.Get(name).Value.Shape()[x.Axis] / groups
+			for j := range n {
+				lines = append(lines, line{i, g*n + j})
+			}
+		}
+	}
+	values := make([][]float64, len(x.Params))
+	for i, name := range x.Params {
+		values[i] = floats(t, p.Get(name).Value)
+	}
+	cols := 1
+	for _, d := range shape[1:] {
+		cols *= d
+	}
+	times := x.Times
+	if times == 0 {
+		times = 1
+	}
+	want := make([]float64, shape[0]*cols)
+	for i := range want[x.SkipRows*cols:] {
+		row, col := i/cols, i%cols
+		if x.Transposed {
+			row, col = col, row
+		}
+		along := []int{row, col}
+		from := lines[along[x.Axis]]
+		along[x.Axis] = from.index
+		q := p.Get(x.Params[from.part]).Value
+		want[x.SkipRows*cols+i] = (values[from.part][along[0]*(q.Shape().TotalSize()/q.Shape()[0])+along[1]] - x.Plus) / times
+	}
+	return want
+}
+
+// TestTensors saves parameters with each Tensor, compares the file with the definition, and loads it into other
+// parameters, blank ones too.
+func TestTensors(t *testing.T) {
+	for _, tc := range tensorCases {
+		for _, dtype := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
+			t.Run(fmt.Sprintf("%s/%v", tc.name, dtype), func(t *testing.T) {
+				x := tc.tensor
+				x.Names = []string{"file"}
+				model := func(blank bool) *layers.Params {
+					p := must[*layers.Params](t)(layers.NewParams(dtype, 1))
+					scope := p
+					if blank {
+						scope = p.Blank()
+					}
+					for i, shape := range tc.shapes {
+						must[*layers.Param](t)(scope.New(string(rune('a'+i)), layers.Ones(), shape...))
+					}
+					return p
+				}
+				p, n := model(false), 0
+				x.Params = nil
+				for _, q := range p.All() {
+					x.Params = append(x.Params, q.Name)
+					for i := range q.Value.Shape().TotalSize() {
+						n++ // small integers, so that Plus and Times round nothing
+						if dtype == tensor.Float32 {
+							q.Value.Float32s()[i] = float32(n)
+						} else {
+							q.Value.Float64s()[i] = float64(n)
+						}
+					}
+				}
+				path := filepath.Join(t.TempDir(), "x.safetensors")
+				noError(t, p.SaveTensors(path, []layers.Tensor{x}, nil))
+				tensors, _, err := safetensors.ReadFile(path)
+				noError(t, err)
+				got := tensor.New(tensor.WithShape(tensors[0].Shape...), tensor.WithBacking(tensors[0].Data))
+				if len(tensors) != 1 || !got.Shape().Eq(tensor.Shape(tc.want)) {
+					t.Fatalf("got %d tensors, the first of shape %v, want one of %v", len(tensors), got.Shape(), tc.want)
+				}
+				near(t, "file", floats(t, got), inFile(x, p, t, tc.want), 0)
+				for _, blank := range []bool{false, true} {
+					q := model(blank)
+					must[layers.LoadReport](t)(q.Load(path, layers.LoadOptions{Tensors: []layers.Tensor{x}}))
+					if !sameWeights(weightBits(q), weightBits(p)) {
+						t.Errorf("blank %v: the loaded values differ from the saved ones", blank)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestTensorErrors checks the errors for tables that don't fit their parameters.
+func TestTensorErrors(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		shapes [][]int
+		tensor layers.Tensor
+		want   string
+	}{
+		{"axis", [][]int{{2, 2}}, layers.Tensor{Axis: 2}, "Axis must be 0 or 1, got 2"},
+		{"columns of a vector", [][]int{{2}}, layers.Tensor{Axis: 1}, `must be matrices, got "a" of shape (2)`},
+		{"a transposed vector", [][]int{{2}}, layers.Tensor{Transposed: true}, "must be matrices"},
+		{"a transposed cube", [][]int{{2, 2, 2}}, layers.Tensor{Transposed: true}, "must be matrices"},
+		{"rows below 0", [][]int{{2, 2}}, layers.Tensor{SkipRows: -1}, "SkipRows must be from 0"},
+		{"too many rows", [][]int{{2, 2}}, layers.Tensor{SkipRows: math.MaxInt}, "SkipRows must be from 0"},
+		{"infinite", [][]int{{2}}, layers.Tensor{Plus: math.Inf(1)}, "Plus and Times must be finite"},
+		{"not a number", [][]int{{2}}, layers.Tensor{Times: math.NaN()}, "Plus and Times must be finite"},
+		{"groups", [][]int{{4, 2}, {3, 2}}, layers.Tensor{Groups: 2}, `parameter "b" must have 2 axes, and axis 0 must be a multiple of Groups = 2, got shape (3, 2)`},
+		{"other axes", [][]int{{4, 2}, {4}}, layers.Tensor{}, `parameter "b" must have 2 axes`},
+		{"other columns", [][]int{{4, 2}, {4, 3}}, layers.Tensor{}, `must have the same size in other axes, got "a" of shape (4, 2) and "b" of shape (4, 3)`},
+		{"other rows", [][]int{{4, 2}, {3, 2}}, layers.Tensor{Axis: 1}, "must have the same size in other axes"},
+		{"too large to save", [][]int{{2}}, layers.Tensor{Times: 1e-308}, "isn't finite for a value x of its parameters"},
+	} {
+		p := newParams(t)
+		tc.tensor.Names = []string{"file"}
+		for i, shape := range tc.shapes {
+			q := must[*layers.Param](t)(p.New(string(rune('a'+i)), layers.Normal(1e3), shape...))
+			tc.tensor.Params = append(tc.tensor.Params, q.Name)
+		}
+		table := []layers.Tensor{tc.tensor}
+		wantError(t, p.SaveTensors(filepath.Join(t.TempDir(), "x"), table, nil), `tensor "file"`, tc.want)
+		if tc.name != "too large to save" {
+			b := weightFileOf(t)
+			_, err := p.LoadFrom(bytes.NewReader(b), int64(len(b)), layers.LoadOptions{Tensors: table})
+			wantError(t, err, `tensor "file"`, tc.want)
+		}
+	}
+	p := newParams(t)
+	must[*layers.Param](t)(p.New("a", layers.Init{}, 2))
+	wantError(t, p.SaveTensors(filepath.Join(t.TempDir(), "x"), []layers.Tensor{}, nil), `no Tensor holds the parameter "a"`)
+}
+
+// TestLoadFS loads weights from several files. After an error, parameters that aren't blank keep their values.
+func TestLoadFS(t *testing.T) {
+	named := func(name string, data any) safetensors.Tensor {
+		return safetensors.Tensor{Name: name, Shape: []int{2}, Data: data}
+	}
+	nan := float32(math.NaN())
+	one := func(tensors ...safetensors.Tensor) []byte { return weightFileOf(t, tensors...) }
+	half := []byte(`{"a":{"dtype":"F16","shape":[2],"data_offsets":[0,4]},"b":{"dtype":"BF16","shape":[2],"data_offsets":[4,8]},` +
+		`"mask":{"dtype":"BOOL","shape":[2],"data_offsets":[8,10]},"a8":{"dtype":"F8_E4M3","shape":[2],"data_offsets":[10,12]}}`)
+	halves := append(append([]byte{byte(len(half)), byte(len(half) >> 8), 0, 0, 0, 0, 0, 0}, half...), 0, 0x3c, 0, 0x40, 0x40, 0x40, 0x80, 0x40, 1, 0, 1, 2)
+	flipped := one(named("b", []float32{3, 4}))
+	flipped[len(flipped)-1] ^= 1
+	whole := one(named("b", []float32{3, 4}))
+	for _, tc := range []struct {
+		name   string
+		first  []byte
+		second []byte // nil: there is no second file
+		names  string
+		want   string // an error, or empty
+	}{
+		{"one file", one(named("a", []float32{1, 2}), named("b", []float64{3, 4})), nil, "1", ""},
+		{"half precision and other types", halves, nil, "1", ""},
+		{"two files", one(named("a", []float64{1, 2})), whole, "1 2", ""},
+		{"another order", one(named("a", []float64{1, 2})), whole, "2 1", ""},
+		{"an empty file", one(), one(named("a", []float32{1, 2}), named("b", []float32{3, 4})), "1 2", ""},
+		{"no file", one(), nil, "", `missing: "a" of shape (2), "b" of shape (2)`},
+		{"a file missing", one(named("a", []float64{1, 2})), nil, "1 2", "2"},
+		{"a path that leaves the folder", one(named("a", []float64{1, 2})), nil, "1 ../2", "../2"},
+		{"the second isn't given", one(named("a", []float64{1, 2})), whole, "1", `missing: "b" of shape (2)`},
+		{"one tensor in both", one(named("a", []float64{1, 2}), named("b", []float32{3, 4})), whole, "1 2", `the tensor "b" is in 1 and in 2`},
+		{"the same file twice", one(named("a", []float64{1, 2}), named("b", []float32{3, 4})), nil, "1 1", "is in 1 and in 1"},
+		{"NaN in the second", one(named("a", []float64{1, 2})), one(named("b", []float32{3, nan})), "1 2", `2: values of tensor "b": element 1 of 2 is NaN`},
+		{"a flipped bit in the second", one(named("a", []float64{1, 2})), flipped, "1 2", "2: not a readable safetensors file: it has changed"},
+		{"the second is cut short", one(named("a", []float64{1, 2})), whole[:len(whole)-1], "1 2", "2: not a readable safetensors file: header: expected 8 bytes of values"},
+		{"integers needed", one(named("a", []float64{1, 2})), one(named("b", []int64{3, 4})), "1 2", `"b" must hold floating-point values, got I64`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			fsys := fstest.MapFS{"1": {Data: tc.first}}
+			if tc.second != nil {
+				fsys["2"] = &fstest.MapFile{Data: tc.second}
+			}
+			for _, blank := range []bool{false, true} {
+				p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
+				scope := p
+				if blank {
+					scope = p.Blank()
+				}
+				must[*layers.Param](t)(scope.New("a", layers.Ones(), 2))
+				must[*layers.Param](t)(scope.New("b", layers.Ones(), 2))
+				before := weightBits(p)
+				options := layers.LoadOptions{Ignore: tc.name == "half precision and other types"}
+				l, err := p.LoadFS(fsys, strings.Fields(tc.names), options)
+				if tc.want != "" {
+					wantError(t, err, tc.want)
+					if !blank && !sameWeights(weightBits(p), before) {
+						t.Error("the error changed parameters")
+					}
+					continue
+				}
+				noError(t, err)
+				near(t, "a", floats(t, p.Get("a").Value), []float64{1, 2}, 0)
+				near(t, "b", floats(t, p.Get("b").Value), []float64{3, 4}, 0)
+				if options.Ignore && len(l.Unused) != 2 {
+					t.Errorf("got unused tensors %q, want two", l.Unused)
+				}
+			}
+		})
+	}
+}
+
+// shrinking is a file system whose file changes after it was opened n times.
+type shrinking struct {
+	first, then fstest.MapFS
+	n           *int
+}
+
+func (s shrinking) Open(name string) (fs.File, error) {
+	if *s.n--; *s.n >= 0 {
+		return s.first.Open(name)
+	}
+	return s.then.Open(name)
+}
+
+func (s shrinking) Stat(name string) (fs.FileInfo, error) { return s.first.Stat(name) }
+
+// TestLoadWhileTheFileChanges replaces a file between the times that it is opened.
+func TestLoadWhileTheFileChanges(t *testing.T) {
+	good := fstest.MapFS{"f": {Data: weightFile(t, "a", []float32{1, 2})}}
+	for name, other := range map[string][]byte{
+		"no tensor":     weightFileOf(t),
+		"another shape": weightFileOf(t, safetensors.Tensor{Name: "a", Shape: []int{3}, Data: []float32{1, 2, 3}}),
+		"integers":      weightFile(t, "a", []int64{1, 2}),
+	} {
+		for n := 1; n <= 2; n++ {
+			p := newParams(t)
+			must[*layers.Param](t)(p.New("a", layers.Ones(), 2))
+			opened := n
+			_, err := p.LoadFS(shrinking{good, fstest.MapFS{"f": {Data: other}}, &opened}, []string{"f"}, layers.LoadOptions{})
+			wantError(t, err, "the file was changed while it was read")
+			if floats(t, p.Get("a").Value)[1] != 1 {
+				t.Errorf("%s: the error changed the parameter", name)
+			}
+		}
+	}
+}
