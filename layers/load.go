@@ -131,10 +131,10 @@ func load[T float32 | float64](s *paramSet, o LoadOptions, sources []source) (l 
 		blank = blank && !slices.ContainsFunc(m.parts, func(q part[T]) bool { return !q.blank })
 	}
 	if !blank {
-		err = readAll(sources, taken, false)
+		err = readAll(sources, taken, true, false)
 	}
 	if err == nil {
-		err = readAll(sources, taken, true)
+		err = readAll(sources, taken, blank, true)
 	}
 	if err != nil {
 		return LoadReport{}, err
@@ -147,13 +147,17 @@ func load[T float32 | float64](s *paramSet, o LoadOptions, sources []source) (l 
 	return l, nil
 }
 
-// readAll checks the values of the tensors in taken. If set is true, it sets the parameters to them.
-func readAll[T float32 | float64](sources []source, taken map[string]*mapping[T], set bool) error {
+// readAll reads the tensors in taken and checks their values, and with checksums the checksums of the files. With set,
+// it sets the parameters to the values.
+func readAll[T float32 | float64](sources []source, taken map[string]*mapping[T], checksums, set bool) error {
 	buf, n := new(buffers[T]), 0
 	for _, source := range sources {
 		f, err := source.open()
 		if err != nil {
 			return err
+		}
+		if !checksums {
+			f.SkipChecksum()
 		}
 		err = f.Each(func(name string) bool { return taken[name] != nil }, func(e safetensors.Entry, r io.Reader) error {
 			m := taken[e.Name]

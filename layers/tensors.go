@@ -237,7 +237,7 @@ func (m *mapping[T]) read(e safetensors.Entry, r io.Reader, buf *buffers[T], set
 				values[i] = T(float64(float64(v)*m.Times) + m.Plus) // the inner conversion keeps all processors from fusing them
 			}
 		}
-		if i := slices.IndexFunc(values, func(v T) bool { return !finite(v) }); i >= 0 {
+		if i := firstNotFinite(values); i >= 0 {
 			var v [1]float64
 			safetensors.Decode(v[:], e.Dtype, raw[i*e.Width():])
 			return notFinite[T](v[0], m.SkipRows*m.cols+done+i, (m.SkipRows+m.rows)*m.cols)
@@ -274,6 +274,16 @@ func (m *mapping[T]) contents(yield func(values []T) bool) {
 }
 
 func finite[T float32 | float64](v T) bool { return v-v == 0 }
+
+// firstNotFinite returns the index of the first value that is NaN or infinite, or −1.
+func firstNotFinite[T float32 | float64](values []T) int {
+	for i, v := range values {
+		if v-v != 0 {
+			return i
+		}
+	}
+	return -1
+}
 
 // notFinite returns the error for the value of one of n elements. The value isn't finite as T.
 func notFinite[T float32 | float64](v float64, i, n int) error {

@@ -49,7 +49,8 @@ var tensorCases = []struct {
 	{"rows longer than a block, transposed", [][]int{{70_000, 2}, {70_002, 2}}, layers.Tensor{Transposed: true, Groups: 2}, []int{2, 140_002}},
 }
 
-// inFile returns the values of a case's tensor in a file. It follows the doc comment of layers.Tensor, number by number.
+// inFile returns the values of a case's tensor in a file. It follows the doc comment of layers.Tensor, one number after
+// the other.
 func inFile(x layers.Tensor, p *layers.Params, t *testing.T, shape []int) []float64 {
 	type line struct{ part, index int } // a row of a part, or a column if Axis is 1
 	var lines []line

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"slices"
 
 	"gorgonia.org/tensor"
 
@@ -52,15 +51,14 @@ func saveTensors[T float32 | float64](s *paramSet, w io.Writer, table []Tensor, 
 	var tensors []safetensors.Tensor
 	for _, m := range list {
 		for _, q := range m.parts {
-			if i := slices.IndexFunc(q.values, func(v T) bool { return !finite(v) }); i >= 0 {
+			if i := firstNotFinite(q.values); i >= 0 {
 				return fmt.Errorf("parameter %q: %w", q.Name, notFinite[T](float64(q.values[i]), i, len(q.values)))
 			}
 		}
 		for values := range m.contents {
-			if !slices.ContainsFunc(values, func(v T) bool { return !finite(v) }) {
-				continue
+			if firstNotFinite(values) >= 0 {
+				return fmt.Errorf("tensor %q: (x − Plus)/Times isn't finite for a value x of its parameters, with Plus = %v and Times = %v", m.Names[0], m.Plus, m.Times)
 			}
-			return fmt.Errorf("tensor %q: (x − Plus)/Times isn't finite for a value x of its parameters, with Plus = %v and Times = %v", m.Names[0], m.Plus, m.Times)
 		}
 		tensors = append(tensors, safetensors.Tensor{Name: m.Names[0], Shape: m.shape, Data: iter.Seq[[]T](m.contents)})
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -207,12 +208,18 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add(file(`{}`))
 	f.Add(file(`{"h":{"dtype":"F16","shape":[2],"data_offsets":[0,4]},"b":{"dtype":"BF16","shape":[],"data_offsets":[4,6]}}`, 1, 2, 3, 4, 5, 6))
+	f.Add(file(`{"m":{"dtype":"BOOL","shape":[2],"data_offsets":[0,2]},"x":{"dtype":"X","shape":[9],"data_offsets":[2,3]},"w":{"dtype":"F16","shape":[1],"data_offsets":[3,5]}}`, 1, 0, 7, 8, 9))
 	f.Add(file(`{"__metadata__":{"\ud800":"\u0000"},"i":{"dtype":"I64","shape":[1,1],"data_offsets":[0,8]},"e":{"dtype":"F64","shape":[0],"data_offsets":[8,8]}}`, 1, 2, 3, 4, 5, 6, 7, 8))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		tensors, metadata, err := read(b)
 		if err != nil {
 			if !errors.Is(err, ErrFormat) {
 				t.Fatalf("got error %v, want %v", err, ErrFormat)
+			}
+			if f, err := NewFile(bytes.NewReader(b), int64(len(b))); err == nil {
+				f.Tensors(func(name string) bool { // beside tensors of other dtypes
+					return slices.ContainsFunc(f.Entries, func(e Entry) bool { return e.Name == name && e.Float() })
+				})
 			}
 			return
 		}

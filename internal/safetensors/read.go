@@ -50,6 +50,7 @@ type File struct {
 
 	closer io.Closer
 	r      io.Reader // positioned at the first value
+	plain  io.Reader // r without the hash
 	hash   hash.Hash // hash of the bytes read so far
 }
 
@@ -127,7 +128,7 @@ func NewFile(r io.Reader, size int64) (*File, error) {
 	if err := fill(r, header); err != nil {
 		return nil, formatError("header", err)
 	}
-	f := &File{r: r}
+	f := &File{r: r, plain: r}
 	var err error
 	if f.Entries, f.Metadata, err = parseHeader(header, rest-int64(n)); err != nil {
 		return nil, formatError("header", err)
@@ -161,6 +162,13 @@ func otherFormat(begin [8]byte) string {
 		}
 	}
 	return ""
+}
+
+// SkipChecksum makes Tensors and Each not compute the checksum, for a second reading of a file. Call it before them.
+func (f *File) SkipChecksum() {
+	if f.Checksum != "" {
+		f.r, f.Checksum = f.plain, ""
+	}
 }
 
 // Tensors returns the tensors for whose names want returns true, in the order of Entries. If want is nil, it returns

@@ -151,6 +151,20 @@ func TestChecksum(t *testing.T) {
 	}
 }
 
+// TestSkipChecksum checks that SkipChecksum reads the same values, and compares no checksum.
+func TestSkipChecksum(t *testing.T) {
+	b := write(t, []Tensor{{"a", []int{2}, []float32{1, 2}}}, nil)
+	b[len(b)-1] ^= 0x80
+	f, err := NewFile(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.SkipChecksum()
+	if got, err := f.Tensors(nil); err != nil || !same(got, []Tensor{{"a", []int{2}, []float32{1, -2}}}) {
+		t.Errorf("got %v, %v, want the tensor as it is in the file", got, err)
+	}
+}
+
 // TestSomeTensors checks that Tensors skips unwanted tensors.
 func TestSomeTensors(t *testing.T) {
 	want := map[string]bool{"scalar": true, "z": true, "empty": true}
