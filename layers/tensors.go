@@ -110,13 +110,13 @@ func (m *mapping[T]) check() error {
 	m.shape = m.parts[0].Value.Shape().Clone()
 	switch {
 	case m.Axis != 0 && m.Axis != 1:
-		return fmt.Errorf("Axis must be 0 or 1, got %d", m.Axis)
+		return fmt.Errorf("its Axis must be 0 or 1, got %d", m.Axis)
 	case (m.Axis == 1 || m.Transposed) && len(m.shape) != 2:
 		return fmt.Errorf("parameters with Axis 1 or Transposed must be matrices, got %q of shape %v", m.Params[0], m.shape)
 	case m.SkipRows < 0 || m.SkipRows > math.MaxInt32:
-		return fmt.Errorf("SkipRows must be from 0 to %d, got %d", math.MaxInt32, m.SkipRows)
+		return fmt.Errorf("its SkipRows must be from 0 to %d, got %d", math.MaxInt32, m.SkipRows)
 	case !finite(m.Plus) || !finite(m.Times):
-		return fmt.Errorf("Plus and Times must be finite, got %v and %v", m.Plus, m.Times)
+		return fmt.Errorf("its Plus and Times must be finite, got %v and %v", m.Plus, m.Times)
 	}
 	m.shape[m.Axis] = 0
 	for _, q := range m.parts {
