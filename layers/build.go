@@ -55,7 +55,9 @@ type Build struct {
 	Segments *G.Node
 
 	// Fixed lists input nodes that keep their values in training, such as a constant table. Bind adds the nodes of
-	// Frozen parameters. Package train returns an error for any other input node that gets no data and isn't learned.
+	// Frozen parameters, and package train adds the nodes of the data. Package train returns an error for any other
+	// input node that gets no data and isn't learned. In a graph for training, this package's ops compute no gradients
+	// with respect to these nodes, or to nodes that depend on nothing else. List nodes before you call gorgonia.Grad.
 	Fixed G.Nodes
 
 	// Buffers, if not nil, is memory that this package's nodes share with each other and with other graphs; see the
@@ -144,7 +146,7 @@ func named(g *G.ExprGraph, name string, value *tensor.Dense) (n *G.Node, old boo
 
 // Env returns the Build's settings for Heed's internal ops. Only Heed's own packages need it.
 func (b *Build) Env() *ops.Env {
-	b.ops.Training, b.ops.Cores, b.ops.Seed, b.ops.Runs, b.ops.Err = b.Mode == Training, b.Cores, b.Seed, &b.Runs, b.check()
+	b.ops.Training, b.ops.Cores, b.ops.Seed, b.ops.Runs, b.ops.Fixed, b.ops.Err = b.Mode == Training, b.Cores, b.Seed, &b.Runs, &b.Fixed, b.check()
 	if b.Buffers != nil {
 		b.ops.Buffers = &b.Buffers.memory
 	}

@@ -18,8 +18,9 @@ type Param struct {
 	Name  string
 	Value *tensor.Dense
 
-	// Frozen excludes the parameter from training: Bind adds its node to the Build's Fixed instead of the Learnables. A
-	// change affects only graphs built afterwards. Params.Freeze sets Frozen by name.
+	// Frozen excludes the parameter from training: Bind adds its node to the Build's Fixed instead of the Learnables,
+	// and no gradient is computed for it. A change affects only graphs built afterwards. Params.Freeze sets Frozen by
+	// name.
 	Frozen bool
 
 	blank bool // made by a blank Params and not loaded yet

@@ -54,7 +54,8 @@ func newGraph(p Problem, b *layers.Build, like Batch, micro bool) (r *graph, err
 	if err := checkMetrics(r.metrics, g); err != nil {
 		return nil, err
 	}
-	if err := p.checkInputs(b, g, r.inputs); err != nil {
+	b.Fixed = append(b.Fixed, r.inputs...) // nobody reads their gradients
+	if err := p.checkInputs(b, g); err != nil {
 		return nil, err
 	}
 	r.reads(r.loss)
@@ -103,8 +104,8 @@ func (r *graph) reads(n *G.Node) {
 
 // checkInputs returns an error if a node of the graph holds numbers, but isn't an input, a parameter of the Problem, or
 // listed in b.Fixed. Such numbers would be neither trained nor saved, without a warning.
-func (p Problem) checkInputs(b *layers.Build, g *G.ExprGraph, inputs G.Nodes) error {
-	known := slices.Concat(inputs, b.Fixed)
+func (p Problem) checkInputs(b *layers.Build, g *G.ExprGraph) error {
+	known := slices.Clone(b.Fixed)
 	own := map[uintptr]bool{}
 	for _, q := range p.Params.All() {
 		own[q.Value.Uintptr()] = true

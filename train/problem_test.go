@@ -77,6 +77,50 @@ func TestFitNumbersOfItsOwn(t *testing.T) {
 	}
 }
 
+// TestFitComputesNoGradientOfInputs checks that no gradient of a training graph is without a reader, such as a gradient
+// of the inputs, although inputs and targets are float32.
+func TestFitComputesNoGradientOfInputs(t *testing.T) {
+	params, err := layers.NewParams(tensor.Float32, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	linear, err := layers.NewLinear(params, 3, 1, layers.LinearConfig{NoBias: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var g *G.ExprGraph
+	p := train.Problem{
+		Params: params,
+		Loss: func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+			g = inputs[0].Graph()
+			y, err := linear.Forward(b, inputs[0])
+			if err != nil {
+				return nil, nil, err
+			}
+			loss, err := layers.MeanSquaredError(b, y, inputs[1], nil)
+			return loss, nil, err
+		},
+		Train: train.Dataset{Len: 2, Batch: func([]int) (train.Batch, error) {
+			return train.Batch{Weight: 2, Values: []*tensor.Dense{
+				tensor.New(tensor.WithShape(2, 3), tensor.WithBacking([]float32{1, 2, 3, 4, 5, 6})),
+				tensor.New(tensor.WithShape(2, 1), tensor.WithBacking([]float32{1, 2})),
+			}}, nil
+		}},
+	}
+	if _, err := train.Fit(context.Background(), p, train.Config{BatchSize: 2, MaxEpochs: 1}, train.RunOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var results G.Nodes
+	for _, n := range g.AllNodes() {
+		if g.To(n.ID()).Len() == 0 && n.Type() != nil { // the node of a gorgonia.Read has no type
+			results = append(results, n)
+		}
+	}
+	if len(results) != 1 || !slices.Equal(results[0].Shape(), []int{1, 3}) {
+		t.Errorf("nobody reads %v, want only the gradient of the weight", results)
+	}
+}
+
 func TestFitErrors(t *testing.T) {
 	broken := errors.New("broken")
 	for name, c := range map[string]struct {

@@ -61,7 +61,7 @@ func additiveScores[F kernel.Float](e *Env, name string, q, k, v *G.Node) (*G.No
 		if v != nil {
 			work = newBuffer[F](tensor.Shape{kernel.AdditiveWork(s)})
 		}
-		return joint(e, name+".grad"+attrs, shapes, append(inputs[:given:given], g), work, nil, func(d [][]F, values []G.Value) {
+		return joint(e, name+".grad"+attrs, o.DiffWRT(len(shapes)), shapes, append(inputs[:given:given], g), work, nil, func(d [][]F, values []G.Value) {
 			q, k, v := operands(values)
 			g := elements[F](values[given], shape.TotalSize())
 			if v == nil {

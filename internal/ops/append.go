@@ -39,7 +39,7 @@ func appendOf[F kernel.Float](e *Env, past, x *G.Node) (*G.Node, error) {
 		}
 	})
 	o.wrt, o.grad = 2, func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		return joint(e, "append.grad"+attrs, []tensor.Shape{ps, xs}, []*G.Node{g}, nil, nil, func(grads [][]F, values []G.Value) {
+		return joint(e, "append.grad"+attrs, o.DiffWRT(2), []tensor.Shape{ps, xs}, []*G.Node{g}, nil, nil, func(grads [][]F, values []G.Value) {
 			g := elements[F](values[0], n*(before+after))
 			for i := range n {
 				copy(grads[0][i*before:][:before], g[i*(before+after):])

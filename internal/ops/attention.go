@@ -2,6 +2,7 @@ package ops
 
 import (
 	"fmt"
+	"slices"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -73,8 +74,11 @@ func attention[F kernel.Float](e *Env, c AttentionInputs) (*G.Node, error) {
 		if owner, ok := out.Op().(*op); ok { // apply may have returned an earlier, equal node: its op has the state
 			state = owner.shared.(*attentionState[F])
 		}
-		given := len(inputs)
-		return joint(e, "attention.grad"+attrs, shapes, append(inputs[:given:given], out, g), nil, nil, func(grads [][]F, values []G.Value) {
+		given, want, shapes := len(inputs), o.DiffWRT(len(shapes)), slices.Clone(shapes)
+		if m.Bias != nil && !want[3] {
+			shapes[3] = nil
+		}
+		return joint(e, "attention.grad"+attrs, want, shapes, append(inputs[:given:given], out, g), nil, nil, func(grads [][]F, values []G.Value) {
 			q, k, v := operands(&state.kernel, values)
 			out, g := read2[F](values[given:], l.out.TotalSize(), l.out.TotalSize())
 			var dbias []F

@@ -12,8 +12,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// spoiling returns Buffers that fill freed memory with NaN.
-func spoiling() *Buffers {
+// Spoiling returns Buffers that fill freed memory with NaN.
+func Spoiling() *Buffers {
 	return &Buffers{Freed: func(words []uint64) {
 		for i := range words {
 			words[i] = ^uint64(0)
@@ -128,7 +128,7 @@ func TestBuffersHoldWhatMayBeRead(t *testing.T) {
 				return out
 			}
 			for runs := range 3 {
-				if got, want := run(spoiling(), runs+1), run(nil, runs+1); !slices.Equal(got, want) {
+				if got, want := run(Spoiling(), runs+1), run(nil, runs+1); !slices.Equal(got, want) {
 					t.Errorf("after %d runs: %v, want %v", runs+1, got, want)
 				}
 			}
@@ -203,7 +203,7 @@ func TestBuffersErrors(t *testing.T) {
 		}
 	})
 	t.Run("a run that fails", func(t *testing.T) {
-		b, g := spoiling(), G.NewGraph()
+		b, g := Spoiling(), G.NewGraph()
 		e := &Env{Buffers: b}
 		ids := []int{0, 5}
 		x := act(t, e, matrix(g, "x", 2, 3))
@@ -228,7 +228,7 @@ func TestBuffersErrors(t *testing.T) {
 		}
 	})
 	t.Run("a node that was added after a run", func(t *testing.T) {
-		b, g := spoiling(), G.NewGraph()
+		b, g := Spoiling(), G.NewGraph()
 		e := &Env{Buffers: b}
 		x := matrix(g, "x", 2, 3)
 		y := act(t, e, x)
@@ -279,7 +279,7 @@ func TestLinearWithoutDerivative(t *testing.T) {
 // TestBuffersInAnyOrder runs random graphs. Each run uses a new random order of ops, not the planned order.
 func TestBuffersInAnyOrder(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	b := spoiling()
+	b := Spoiling()
 	for range 50 {
 		g := G.NewGraph()
 		e := &Env{Buffers: b}

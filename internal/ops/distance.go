@@ -160,12 +160,16 @@ func meanDistance[F kernel.Float](e *Env, d kernel.Distance, delta float64, outp
 			})
 			return e.apply(o, x, t, g, out) // out, the loss, must run first: it fills s
 		}
-		dx, err := by(".doutputs", nodes[0], nodes[1])
-		if err != nil || o.wrt == 1 {
-			return G.Nodes{dx}, err
+		grads := make(G.Nodes, o.wrt)
+		for i, what := range []string{".doutputs", ".dtargets"}[:o.wrt] {
+			if e.wants(nodes[i]) {
+				var err error
+				if grads[i], err = by(what, nodes[i], nodes[1-i]); err != nil {
+					return nil, err
+				}
+			}
 		}
-		dt, err := by(".dtargets", nodes[1], nodes[0])
-		return G.Nodes{dx, dt}, err
+		return grads, nil
 	}
 	return e.apply(o, outputs, targets, weights)
 }

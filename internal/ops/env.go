@@ -21,6 +21,7 @@ type Env struct {
 	Seed     uint64   // decides which elements dropout drops
 	Runs     *uint64  // number of a run, set by the caller; ops add 1 per run until it changes; nil means 0
 	Buffers  *Buffers // memory that ops share; nil if each op owns its memory
+	Fixed    *G.Nodes // inputs that need no gradient in training; nil means none
 	Err      error    // an error of the Build, which Enter returns
 
 	graph    *G.ExprGraph
@@ -29,6 +30,7 @@ type Env struct {
 	known    int                // number of the graph's nodes that learn has seen
 	planned  int                // number of nodes that the graph had when its memory was planned
 	leases   []*lease           // leases with planned memory
+	wanted   map[*G.Node]bool   // the results of wants
 }
 
 // Enter binds the Env to a graph. It returns an error if the Env is bound to a different graph, and e.Err if that is
@@ -82,6 +84,28 @@ func (e *Env) apply(o *op, inputs ...*G.Node) (*G.Node, error) {
 		return nil, fmt.Errorf("%s: Gorgonia merged it with a different node, %v", o.name, n)
 	}
 	return n, nil
+}
+
+// wants reports whether ops compute gradients with respect to a node. In training, they compute none for the inputs in
+// e.Fixed, for constants, and for nodes that depend on nothing else.
+func (e *Env) wants(n *G.Node) bool {
+	if !e.Training || e.Fixed == nil {
+		return true
+	}
+	want, known := e.wanted[n]
+	if known {
+		return want
+	}
+	inputs := e.children(n)
+	if o, ok := n.Op().(*op); ok {
+		inputs = inputs[:o.wrt]
+	}
+	want = n.IsVar() && !slices.Contains(*e.Fixed, n) || slices.ContainsFunc(inputs, e.wants)
+	if e.wanted == nil {
+		e.wanted = map[*G.Node]bool{}
+	}
+	e.wanted[n] = want
+	return want
 }
 
 // learn records the nodes that were added to the graph since the last call of learn.

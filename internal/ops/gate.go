@@ -39,7 +39,7 @@ func gate[F kernel.Float](e *Env, a, b *G.Node, act Activation) (*G.Node, error)
 		kernel.Gate(e.Cores, y, a, b, u.forward)
 	})
 	o.wrt, o.grad = 2, func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		return joint(e, "gate.grad"+attrs, []tensor.Shape{shape, shape}, []*G.Node{inputs[0], inputs[1], g}, nil, nil, func(out [][]F, values []G.Value) {
+		return joint(e, "gate.grad"+attrs, o.DiffWRT(2), []tensor.Shape{shape, shape}, []*G.Node{inputs[0], inputs[1], g}, nil, nil, func(out [][]F, values []G.Value) {
 			a, b, g := read3[F](values, n, n, n)
 			kernel.GateGrad(e.Cores, out[0], out[1], a, b, g, u.forward, grad)
 		})

@@ -3,6 +3,7 @@ package ops
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -66,7 +67,13 @@ func linear[F kernel.Float](e *Env, x, w, b *G.Node, act Activation) (*G.Node, e
 			before = newBuffer[F](shape)
 			o.fills = append(o.fills, &before.lease)
 		}
-		return joint(e, "linear.grad"+attrs, shapes, []*G.Node{inputs[0], inputs[1], y, g}, inner, before, func(d [][]F, values []G.Value) {
+		want, shapes := o.DiffWRT(len(shapes)), slices.Clone(shapes)
+		for i := range shapes {
+			if !want[i] {
+				shapes[i] = nil
+			}
+		}
+		return joint(e, "linear.grad"+attrs, want, shapes, []*G.Node{inputs[0], inputs[1], y, g}, inner, before, func(d [][]F, values []G.Value) {
 			x, w := read2[F](values, n*width, out*width)
 			y, g := read2[F](values[2:], n*out, n*out)
 			if act != Identity {
@@ -77,9 +84,13 @@ func linear[F kernel.Float](e *Env, x, w, b *G.Node, act Activation) (*G.Node, e
 				unaryOf[F](act).backward(e.Cores, inner.slice(), z, g)
 				g = inner.slice()
 			}
-			kernel.Gemm(e.Cores, false, false, n, width, out, 1, g, out, w, width, 0, d[0], width) // (n, O) x (O, I) -> (n, I)
-			kernel.SkipGemm(e.Cores, true, false, out, width, n, 1, g, out, x, width, d[1], width) // (n, O)ᵀ x (n, I) -> (O, I)
-			if len(d) == 3 {
+			if want[0] {
+				kernel.Gemm(e.Cores, false, false, n, width, out, 1, g, out, w, width, 0, d[0], width) // (n, O) x (O, I) -> (n, I)
+			}
+			if want[1] {
+				kernel.SkipGemm(e.Cores, true, false, out, width, n, 1, g, out, x, width, d[1], width) // (n, O)ᵀ x (n, I) -> (O, I)
+			}
+			if len(d) == 3 && want[2] {
 				kernel.SumRows(e.Cores, d[2], g)
 			}
 		})

@@ -240,7 +240,7 @@ func maskedOp[F kernel.Float](e *Env, name, layer string, scores *G.Node, m Mask
 			backward(e.Cores, ds, out, g, shape[len(shape)-1])
 		})
 		n, err := e.apply(ds, out, g)
-		if err != nil || m.Bias == nil {
+		if err != nil || m.Bias == nil || !e.wants(m.Bias) {
 			return G.Nodes{n}, err
 		}
 		biasShape := m.Bias.Shape()

@@ -70,17 +70,21 @@ func matMul[F kernel.Float](e *Env, a, b *G.Node, p product) (*G.Node, error) {
 		// gradients of masked positions are exact zeros.
 		var da, db *G.Node
 		var err error
-		if p.transA {
+		switch {
+		case !e.wants(inputs[0]):
+		case p.transA:
 			da, err = MatMul(e, inputs[1], g, p.transB, true, p.scale, true) // (k, n) x (n, m) -> (k, m)
-		} else {
+		default:
 			da, err = MatMul(e, g, inputs[1], false, !p.transB, p.scale, true) // (m, n) x (n, k) -> (m, k)
 		}
 		if err != nil {
 			return nil, err
 		}
-		if p.transB {
+		switch {
+		case !e.wants(inputs[1]):
+		case p.transB:
 			db, err = MatMul(e, g, inputs[0], true, p.transA, p.scale, true) // (n, m) x (m, k) -> (n, k)
-		} else {
+		default:
 			db, err = MatMul(e, inputs[0], g, !p.transA, false, p.scale, true) // (k, m) x (m, n) -> (k, n)
 		}
 		return G.Nodes{da, db}, err

@@ -16,6 +16,7 @@ import (
 	"hash"
 	"hash/fnv"
 	"io"
+	"slices"
 	"unsafe"
 
 	"github.com/chewxy/hm"
@@ -36,7 +37,7 @@ type op struct {
 
 	run  func(values []G.Value) G.Value                           // panics with an inputError if an input is wrong
 	wrt  int                                                      // number of leading inputs that have a gradient
-	grad func(inputs G.Nodes, out, grad *G.Node) (G.Nodes, error) // the gradients of these inputs
+	grad func(inputs G.Nodes, out, grad *G.Node) (G.Nodes, error) // the gradients of these inputs; those that DiffWRT leaves out may be nil
 
 	env    *Env     // the Env of its graph
 	output *lease   // the output's memory; nil if it never comes from Buffers
@@ -108,7 +109,7 @@ func (o *op) Hashcode() uint32 {
 func (o *op) DiffWRT(inputs int) []bool {
 	wrt := make([]bool, inputs)
 	for i := range o.wrt {
-		wrt[i] = true
+		wrt[i] = o.env.wants(o.inputs[i])
 	}
 	return wrt
 }
@@ -116,6 +117,9 @@ func (o *op) DiffWRT(inputs int) []bool {
 func (o *op) SymDiff(inputs G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 	if o.grad == nil {
 		return nil, fmt.Errorf("%s has no derivative (Heed's gradients are of first order)", o.name)
+	}
+	if !slices.Contains(o.DiffWRT(len(inputs)), true) { // Gorgonia calls SymDiff for the nodes that Grad gets, too
+		return make(G.Nodes, len(inputs)), nil
 	}
 	grads, err := o.grad(inputs, out, grad)
 	return append(grads, make(G.Nodes, len(inputs)-len(grads))...), err
@@ -195,28 +199,36 @@ func (b *buffer[F]) slice() []F {
 }
 
 // joint adds ops that together compute several tensors of dtype F, such as the gradients of an op's inputs. The op of
-// the first node calls fill, which computes all tensors. The other ops depend on the first and return one tensor each.
-// The buffer work is scratch memory for fill. The op of an input fills the buffer saved, and fill reads it. Both may be
-// nil.
-func joint[F kernel.Float](e *Env, name string, shapes []tensor.Shape, inputs []*G.Node, work, saved *buffer[F], fill func(out [][]F, values []G.Value)) (G.Nodes, error) {
+// the first wanted node calls fill, which computes all tensors. The other ops depend on it and return one tensor each.
+// A tensor that isn't wanted has no node, and fill may use its memory as scratch memory. If its shape is nil too, it
+// has no memory, and fill gets a nil slice. At least one tensor must be wanted. The buffer work is scratch memory for
+// fill. The op of an input fills the buffer saved, and fill reads it. Both may be nil.
+func joint[F kernel.Float](e *Env, name string, want []bool, shapes []tensor.Shape, inputs []*G.Node, work, saved *buffer[F], fill func(out [][]F, values []G.Value)) (G.Nodes, error) {
 	bufs := make([]*buffer[F], len(shapes))
+	var fills []*lease
 	for i, s := range shapes {
-		bufs[i] = newBuffer[F](s)
+		if s != nil {
+			bufs[i] = newBuffer[F](s)
+			fills = append(fills, &bufs[i].lease)
+		}
 	}
-	out := make([][]F, len(bufs))
+	main := slices.Index(want, true)
+	if slices.Contains(want, false) {
+		name += fmt.Sprint(want)
+	}
+	out, result := make([][]F, len(bufs)), bufs[main]
 	o := &op{
-		name: name, shape: shapes[0], out: typeOf(dtypeOf[F](), shapes[0]), output: &bufs[0].lease, shared: bufs,
+		name: name, shape: result.shape, out: typeOf(dtypeOf[F](), result.shape), output: &result.lease, fills: fills, shared: bufs,
 		run: func(values []G.Value) G.Value {
 			for i, b := range bufs {
-				out[i] = b.slice()
+				if b != nil {
+					out[i] = b.slice()
+				}
 			}
 			defer clear(out) // a reference would keep memory that Buffers have released
 			fill(out, values)
-			return bufs[0].dense
+			return result.dense
 		},
-	}
-	for _, b := range bufs {
-		o.fills = append(o.fills, &b.lease)
 	}
 	if work != nil {
 		o.fills = append(o.fills, &work.lease)
@@ -232,9 +244,12 @@ func joint[F kernel.Float](e *Env, name string, shapes []tensor.Shape, inputs []
 	if owner, ok := first.Op().(*op); ok {
 		bufs = owner.shared.([]*buffer[F])
 	}
-	nodes := G.Nodes{first}
-	for i := 1; i < len(shapes); i++ {
-		b := bufs[i]
+	nodes := make(G.Nodes, len(bufs))
+	nodes[main] = first
+	for i, b := range bufs {
+		if i == main || !want[i] {
+			continue
+		}
 		part := &op{
 			name: fmt.Sprintf("%s.%d", name, i), shape: b.shape, out: typeOf(dtypeOf[F](), b.shape), output: &b.lease,
 			run: func([]G.Value) G.Value { return b.dense },
@@ -243,7 +258,7 @@ func joint[F kernel.Float](e *Env, name string, shapes []tensor.Shape, inputs []
 		if err != nil {
 			return nil, err
 		}
-		nodes = append(nodes, n)
+		nodes[i] = n
 	}
 	return nodes, nil
 }

@@ -63,7 +63,7 @@ func countRight[F kernel.Float](e *Env, name string, logits, targets *G.Node, ne
 
 // pair adds an op that computes two scalars of dtype float64, without a gradient.
 func pair(e *Env, name string, inputs G.Nodes, compute func(values []G.Value) (first, second float64)) (first, second *G.Node, err error) {
-	nodes, err := joint(e, name, []tensor.Shape{tensor.ScalarShape(), tensor.ScalarShape()}, inputs, nil, nil, func(out [][]float64, values []G.Value) {
+	nodes, err := joint(e, name, []bool{true, true}, []tensor.Shape{tensor.ScalarShape(), tensor.ScalarShape()}, inputs, nil, nil, func(out [][]float64, values []G.Value) {
 		out[0][0], out[1][0] = compute(values)
 	})
 	if err != nil {
