@@ -44,6 +44,8 @@ func show(value any) string {
 const (
 	maxJSON = 1 << 20   // bytes of a JSON file, except an index
 	maxInt  = 1<<31 - 1 // largest integer in a configuration
+
+	maxLayers = 10_000
 )
 
 // A keys holds the members of a JSON object. It copies them to Go variables or, if writing is set, Go variables to
@@ -287,6 +289,60 @@ func (k *keys) window(name string, v **layers.Window) {
 	}
 }
 
+// slidingWindow returns the first window that a block has, or nil.
+func slidingWindow(m layers.ModelConfig) *layers.Window {
+	for _, v := range m.Variants {
+		if v.Window != nil {
+			return v.Window
+		}
+	}
+	return m.Block.Attention.Window
+}
+
+// layerTypes copies which blocks have the sliding window, and the positions local unless they are nil. The argument
+// slides says so for a missing layer_types.
+func (k *keys) layerTypes(c *Config, window *layers.Window, local layers.PositionsConfig, slides func(i int) bool) {
+	const full, sliding = "full_attention", "sliding_attention"
+	m := &c.Model
+	var types []string
+	if k.writing {
+		types = slices.Repeat([]string{full}, m.Layers)
+		for _, v := range m.Variants {
+			for _, i := range v.Blocks {
+				types[i] = sliding
+			}
+		}
+		if m.Block.Attention.Window != nil {
+			types = slices.Repeat([]string{sliding}, m.Layers)
+		}
+	}
+	if k.texts("layer_types", &types); k.writing || k.err != nil {
+		return
+	}
+	var blocks []int
+	for i := range m.Layers {
+		if types == nil {
+			if slides(i) {
+				blocks = append(blocks, i)
+			}
+		} else if len(types) != m.Layers {
+			k.invalid("layer_types", fmt.Sprintf("a list of %d, one for each layer", m.Layers))
+			return
+		} else if types[i] == sliding {
+			blocks = append(blocks, i)
+		} else if types[i] != full {
+			k.fail(unsupported("layer_types", types[i], full+" or "+sliding))
+		}
+	}
+	switch {
+	case window == nil && local == nil || len(blocks) == 0:
+	case len(blocks) == m.Layers && local == nil:
+		m.Block.Attention.Window = window
+	default:
+		m.Variants = []layers.BlockVariant{{Blocks: blocks, Window: window, Positions: local}}
+	}
+}
+
 // learned copies the length of a table of learned positions.
 func (k *keys) learned(name string, c *Config) {
 	if p, ok := c.Model.Positions.(layers.Learned); ok {
@@ -294,4 +350,11 @@ func (k *keys) learned(name string, c *Config) {
 	}
 	k.int(name, &c.MaxLen)
 	c.Model.Positions = layers.Learned{MaxLen: c.MaxLen}
+}
+
+// layers copies the number of layers, which must be small enough for a list with an element per layer.
+func (k *keys) layers(name string, m *layers.ModelConfig) {
+	if k.int(name, &m.Layers); m.Layers > maxLayers {
+		k.invalid(name, "at most "+strconv.Itoa(maxLayers))
+	}
 }

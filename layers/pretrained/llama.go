@@ -7,7 +7,7 @@ var llama = architecture{
 	class: "LlamaForCausalLM", causal: true, prefix: "model.",
 	defaults: `{"vocab_size": 32000, "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32, "num_attention_heads": 32,
 		"hidden_act": "silu", "max_position_embeddings": 2048, "rms_norm_eps": 1e-6, "bos_token_id": 1, "eos_token_id": 2, "rope_theta": 10000}`,
-	model: gatedModel, classifier: lastToken, names: gatedNames, heads: gatedHeads,
+	model: gatedModel, classifier: lastToken, names: gatedNames, heads: textHeads,
 	config: func(k *keys, c *Config) {
 		k.gated(c)
 		k.not("attention_bias", &c.Model.Block.Attention.NoBias)
@@ -31,7 +31,7 @@ func (k *keys) gated(c *Config) {
 	a, f := &m.Block.Attention, &m.Block.FeedForward
 	k.int("vocab_size", &m.Vocab)
 	k.int("hidden_size", &m.Dim)
-	k.int("num_hidden_layers", &m.Layers)
+	k.layers("num_hidden_layers", m)
 	k.int("num_attention_heads", &a.Heads)
 	k.int("num_key_value_heads", &a.KeyValueHeads)
 	k.int("head_dim", &a.HeadDim)
@@ -41,13 +41,14 @@ func (k *keys) gated(c *Config) {
 	k.float("attention_dropout", &a.Dropout)
 	k.bool("tie_word_embeddings", &m.Tied)
 	k.int("max_position_embeddings", &c.MaxLen)
-	k.rotary(c, "rope_theta", 1)
+	k.rotary(c, "rope_theta", "partial_rotary_factor")
 }
 
 // lastToken is the classifier of decoders: the state of the last token, and a head without a bias.
 var lastToken = layers.SequenceClassifierConfig{Pooling: layers.LastPooling, Model: layers.ModelConfig{NoBias: true}}
 
-var gatedHeads = map[string][]name{"text": {{ours: "head", theirs: "lm_head"}}, "classes": {{ours: "head", theirs: "score"}}}
+// textHeads has the names of the heads of most decoders.
+var textHeads = map[string][]name{"text": {{ours: "head", theirs: "lm_head"}}, "classes": {{ours: "head", theirs: "score"}}}
 
 var gatedNames = []name{
 	{ours: "embedding", theirs: "embed_tokens"},

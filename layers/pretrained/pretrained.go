@@ -23,6 +23,13 @@ var architectures = []struct {
 	architecture
 }{
 	{"llama", llama},
+	{"gpt2", gpt2},
+	{"qwen2", qwen2},
+	{"qwen3", qwen3},
+	{"mistral", mistral},
+	{"gpt_neo", gptNeo},
+	{"gpt_neox", gptNeoX},
+	{"opt", opt},
 }
 
 // An architecture maps the config.json of one model_type to a Config, and the names of its tensors to parameters.
@@ -46,8 +53,8 @@ type name struct {
 	// ours is the layer's scope, where {i} stands for the number of a block. Several scopes are joined with a plus
 	// sign, as in attention.query+key+value. It may also be a whole name of a parameter, such as head.bias.
 	ours   string
-	theirs string        // the name in the file, without weight and bias unless ours is a whole name
-	how    layers.Tensor // the other fields; Transposed and Plus apply to the weight
+	theirs string        // the name in the file, without weight and bias unless ours is a whole name; or names that a bar separates
+	how    layers.Tensor // the other fields; those of matrices apply to the weight; Groups −1 means one per head
 }
 
 // Config describes a published model: the model and how it is used.
@@ -237,10 +244,13 @@ func (c Config) Tensors(p *layers.Params) ([]layers.Tensor, error) {
 	}
 	var tensors []layers.Tensor
 	named := map[string]bool{}
-	add := func(n name, scope, prefix string) {
+	add := func(n name, scope string, prefixes ...string) {
 		for i := range c.Model.Layers {
 			block := strings.NewReplacer("{i}", fmt.Sprint(i))
-			for _, t := range n.tensors(p, scope+block.Replace(n.ours), prefix, block.Replace(n.theirs)) {
+			for _, t := range n.tensors(p, scope+block.Replace(n.ours), block.Replace(n.theirs), prefixes) {
+				if t.Groups < 0 {
+					t.Groups = c.Model.Block.Attention.Heads
+				}
 				tensors = append(tensors, t)
 				for _, q := range t.Params {
 					named[q] = true
@@ -251,12 +261,15 @@ func (c Config) Tensors(p *layers.Params) ([]layers.Tensor, error) {
 			}
 		}
 	}
-	scope := ""
-	if c.Head == "classes" {
+	scope, prefixes := "", []string{a.prefix, ""}
+	switch c.Head {
+	case "classes":
 		scope = "encoder."
+	case "states": // the reference library saves such models without the prefix
+		slices.Reverse(prefixes)
 	}
 	for _, n := range a.names {
-		add(n, scope, a.prefix)
+		add(n, scope, prefixes...)
 	}
 	for _, n := range a.heads[c.Head] {
 		add(n, "", "")
@@ -270,7 +283,7 @@ func (c Config) Tensors(p *layers.Params) ([]layers.Tensor, error) {
 }
 
 // tensors returns the tensors for those of the parameters ours.weight and ours.bias, or of ours itself, that exist.
-func (n name) tensors(p *layers.Params, ours, prefix, theirs string) []layers.Tensor {
+func (n name) tensors(p *layers.Params, ours, theirs string, prefixes []string) []layers.Tensor {
 	var tensors []layers.Tensor
 	for _, last := range []string{"", ".weight", ".bias"} {
 		t := n.how
@@ -290,9 +303,10 @@ func (n name) tensors(p *layers.Params, ours, prefix, theirs string) []layers.Te
 		if t.Params == nil {
 			continue
 		}
-		t.Names = []string{prefix + theirs + last}
-		if prefix != "" {
-			t.Names = append(t.Names, theirs+last)
+		for _, theirs := range strings.Split(theirs, "|") {
+			for _, prefix := range prefixes {
+				t.Names = append(t.Names, prefix+theirs+last)
+			}
 		}
 		for _, old := range [][2]string{{".weight", ".gamma"}, {".bias", ".beta"}} {
 			if last == old[0] {

@@ -255,23 +255,20 @@ func TestGradients(t *testing.T) {
 		if err := m.Params.SaveTensors(file, tensors, nil); err != nil {
 			t.Fatal(err)
 		}
-		got := readValues(t, file)
-		seen := 0
-		for name, x := range got {
-			want := make([]float64, len(x.Data.([]float64)))
-			if _, ok := r.values["grad."+name]; ok {
-				want = r.floats("grad." + name)
-				seen++
+		got, seen := readValues(t, file), map[string]bool{}
+		for _, x := range tensors {
+			want := make([]float64, len(got.floats(x.Names[0])))
+			for _, name := range x.Names {
+				if _, ok := r.values["grad."+name]; ok {
+					want, seen[name] = r.floats("grad."+name), true
+				}
 			}
-			compare(t, name, got.floats(name), want, 1e-9, 1e-6)
+			compare(t, x.Names[0], got.floats(x.Names[0]), want, 1e-9, 1e-6)
 		}
 		for name := range r.values {
-			if name, ok := strings.CutPrefix(name, "grad."); ok && got[name].Data == nil {
+			if name, ok := strings.CutPrefix(name, "grad."); ok && !seen[name] {
 				t.Errorf("there is no gradient for %s", name)
 			}
-		}
-		if seen < 5 {
-			t.Errorf("compared %d gradients, want at least 5", seen)
 		}
 	})
 }

@@ -6,21 +6,26 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// rotary copies rotary positions. Dim, Heads, HeadDim and MaxLen must be known. The argument theta is the key of the
-// base outside the parameters, and share is the share of a head that is rotated unless the parameters say otherwise.
-func (k *keys) rotary(c *Config, theta string, share float64) {
+// rotary copies rotary positions. Dim, Heads, HeadDim and MaxLen must be known. The arguments theta and share are the
+// keys of the base and of the share of a head that is rotated. Values among the parameters come before those of these
+// keys.
+func (k *keys) rotary(c *Config, theta, share string) {
 	r, _ := c.Model.Positions.(layers.Rotary)
 	head, _ := c.Model.Block.Attention.HeadWidth(max(c.Model.Dim, 1))
+	rotated := 1.0
 	if k.writing {
-		share = float64(r.Dim) / float64(head)
+		rotated = float64(r.Dim) / float64(head)
 	}
 	k.float(theta, &r.Base)
+	k.float(share, &rotated)
 	p := k.object("rope_scaling", "rope_parameters")
 	p.float("rope_theta", &r.Base)
-	p.float("partial_rotary_factor", &share)
+	p.float("partial_rotary_factor", &rotated)
 	p.scaling(&r.Scaling, c.MaxLen)
 	k.put("rope_scaling", p)
-	r.Dim = int(float64(head) * share)
+	if r.Dim = int(float64(head) * rotated); r.Dim != head && share != "rotary_pct" {
+		k.fail(unsupported("partial_rotary_factor", rotated, "1"))
+	}
 	c.Model.Positions = r
 }
 

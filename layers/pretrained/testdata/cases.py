@@ -1,17 +1,46 @@
 """The cases of make.py. Each has a config and, if they aren't the defaults: head ("text"), edit (keys of config.json to
-replace or, with None, to remove), files (further JSON files), first (the smallest id that is drawn) and segments (the
-number of token types)."""
+replace or, with None, to remove), files (further JSON files), tensors (a function that changes the dict of tensors), shard
+(the size of shards), first (the smallest id that is drawn) and segments (the number of token types)."""
+import torch
 import transformers as t
 
 small = dict(vocab_size=41, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=4, max_position_embeddings=32)
 llama3 = dict(rope_type="llama3", factor=4.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=8)
 yarn = dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=8, beta_fast=4.0, beta_slow=0.5)
+gpt2 = dict(vocab_size=41, n_positions=32, n_embd=16, n_layer=2, n_head=4)
+
+
+def old_gpt2(w):
+    """As in the first folders of GPT-2: no prefix, masks, and a copy of the tied head."""
+    head = w["transformer.wte.weight"].clone()
+    w = {k.removeprefix("transformer."): v for k, v in w.items()}
+    return w | {"lm_head.weight": head, "h.0.attn.bias": torch.ones(1, 1, 32, 32).tril().bool(), "h.0.attn.masked_bias": torch.tensor(-1e4)}
+
 
 cases = {
-    "llama": dict(config=t.LlamaConfig(**small, num_key_value_heads=2, rms_norm_eps=1e-5)),
+    "llama": dict(config=t.LlamaConfig(**small, num_key_value_heads=2, rms_norm_eps=1e-5), shard="6KB"),
     "llama-tied": dict(config=t.LlamaConfig(**small | dict(max_position_embeddings=64), num_key_value_heads=1, head_dim=6, attention_bias=True, mlp_bias=True,
                        tie_word_embeddings=True, rope_parameters=llama3 | dict(rope_theta=500.0), eos_token_id=[2, 5]),
                        edit=dict(rope_parameters=None, rope_theta=500.0, rope_scaling=llama3)),
     "llama-yarn": dict(config=t.LlamaConfig(**small, rope_parameters=yarn | dict(rope_theta=10000.0))),
-    "llama-classes": dict(config=t.LlamaConfig(**small, pad_token_id=0, num_labels=3), head="classes"),
+    "llama-classes": dict(config=t.LlamaConfig(**small, pad_token_id=0, id2label={0: "bad", 1: "so so", 2: "good"}, label2id={"bad": 0, "so so": 1, "good": 2}), head="classes"),
+    "llama-states": dict(config=t.LlamaConfig(**small, num_key_value_heads=2, rope_parameters=dict(rope_type="linear", factor=3.0, rope_theta=1000.0)), head="states",
+                         edit=dict(rope_parameters=None, rope_theta=1000, rope_scaling=dict(type="linear", factor=3.0))),
+    "gpt2": dict(config=t.GPT2Config(**gpt2, bos_token_id=1, eos_token_id=2), tensors=old_gpt2),
+    "gpt2-untied": dict(config=t.GPT2Config(**gpt2, n_inner=20, activation_function="gelu", layer_norm_epsilon=1e-3, tie_word_embeddings=False, pad_token_id=0)),
+    "qwen2": dict(config=t.Qwen2Config(**small | dict(num_hidden_layers=3), num_key_value_heads=2, use_sliding_window=True, sliding_window=3, max_window_layers=1),
+                  edit=dict(layer_types=None)),
+    "qwen2-tied": dict(config=t.Qwen2Config(**small, num_key_value_heads=4, tie_word_embeddings=True, sliding_window=3)),
+    "qwen3": dict(config=t.Qwen3Config(**small, num_key_value_heads=2, head_dim=6, rms_norm_eps=1e-5, rope_parameters=dict(rope_type="default", rope_theta=1e6))),
+    "qwen3-bias": dict(config=t.Qwen3Config(**small, num_key_value_heads=2, head_dim=8, attention_bias=True, tie_word_embeddings=True, use_sliding_window=True,
+                       sliding_window=4, layer_types=["sliding_attention", "full_attention"])),
+    "mistral": dict(config=t.MistralConfig(**small, num_key_value_heads=2, head_dim=6, sliding_window=4)),
+    "gpt_neo": dict(config=t.GPTNeoConfig(vocab_size=41, max_position_embeddings=32, hidden_size=16, num_layers=3, num_heads=4, intermediate_size=24, window_size=3,
+                    attention_types=[[["global", "local"], 1], [["local"], 1]], bos_token_id=1, eos_token_id=2)),
+    "gpt_neox": dict(config=t.GPTNeoXConfig(**small, rope_parameters=dict(rope_type="default", rope_theta=1000.0, partial_rotary_factor=0.5)),
+                     edit=dict(rope_parameters=None, rotary_pct=0.5, rotary_emb_base=1000)),
+    "gpt_neox-serial": dict(config=t.GPTNeoXConfig(**small | dict(num_attention_heads=2), use_parallel_residual=False, attention_bias=False, hidden_act="gelu_new", tie_word_embeddings=True)),
+    "opt": dict(config=t.OPTConfig(vocab_size=41, hidden_size=16, num_hidden_layers=2, ffn_dim=24, max_position_embeddings=32, num_attention_heads=4)),
+    "opt-post": dict(config=t.OPTConfig(vocab_size=41, hidden_size=16, num_hidden_layers=2, ffn_dim=24, max_position_embeddings=32, num_attention_heads=2,
+                     do_layer_norm_before=False, enable_bias=False, activation_function="gelu", tie_word_embeddings=False)),
 }

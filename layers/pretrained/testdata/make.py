@@ -78,7 +78,10 @@ def make(name, case):
         for key, p in model.named_parameters():  # weights that matter: norms aren't 1, biases aren't 0
             p.copy_(torch.randn_like(p) * (0.2 if p.dim() == 1 else 1.5 / p.shape[-1] ** 0.5) + (1 if p.dim() == 1 and p.abs().sum() > 0 else 0))
     os.system(f"rm -rf {folder}")
-    model.save_pretrained(folder)
+    model.save_pretrained(folder, **({"max_shard_size": case["shard"]} if "shard" in case else {}))
+    if "tensors" in case:
+        path = os.path.join(folder, "model.safetensors")
+        save_file({k: v.contiguous() for k, v in case["tensors"](load_file(path)).items()}, path, {"format": "pt"})
     edit(os.path.join(folder, "config.json"), case.get("edit"))
     for file, content in case.get("files", {}).items():
         path = os.path.join(folder, file)
