@@ -9,20 +9,22 @@ import (
 )
 
 // SequenceClassifier classifies whole sequences. It makes one vector of an encoder's states: the mean over all valid
-// positions, or the state of the first or the last one. A linear head maps this vector to logits. Make one with
-// NewSequenceClassifier.
+// positions, or the state of the first or the last one. A linear head, after a Transform if there is one, maps this
+// vector to logits. Make one with NewSequenceClassifier.
 //
 // To classify every position instead, as in tagging, use an Encoder with Outputs.
 type SequenceClassifier struct {
-	Encoder *Encoder // without a head
-	Head    *Linear  // (Outputs, Dim)
+	Encoder   *Encoder   // without a head
+	Transform *Transform // before the head; nil for none
+	Head      *Linear    // (Outputs, Dim)
 
 	pooling Pooling
+	softcap float64
 }
 
 // SequenceClassifierConfig describes a SequenceClassifier.
 type SequenceClassifierConfig struct {
-	Model ModelConfig `json:"model"` // the encoder; Outputs is the number of classes
+	Model ModelConfig `json:"model"` // the encoder and the head: Outputs is the number of classes, and Transform may be BERT's pooler
 
 	Pooling Pooling `json:"pooling,omitzero"` // how the states become one vector; their mean if zero
 }
@@ -39,7 +41,7 @@ func (c *SequenceClassifierConfig) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// NewSequenceClassifier makes a SequenceClassifier with the scopes encoder and head.
+// NewSequenceClassifier makes a SequenceClassifier with the scopes encoder, transform and head.
 func NewSequenceClassifier(p *Params, c SequenceClassifierConfig) (*SequenceClassifier, error) {
 	name := p.scopeName("sequence classifier")
 	if err := positive(name, size{"Outputs", c.Model.Outputs}); err != nil {
@@ -48,24 +50,32 @@ func NewSequenceClassifier(p *Params, c SequenceClassifierConfig) (*SequenceClas
 	if c.Model.Tied {
 		return nil, fmt.Errorf("%s: Tied must be false, because the head chooses classes, not tokens", name)
 	}
+	if err := c.Model.checkHead(name); err != nil {
+		return nil, err
+	}
 	if err := c.Pooling.check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	s := &SequenceClassifier{pooling: c.Pooling}
+	s := &SequenceClassifier{pooling: c.Pooling, softcap: c.Model.LogitSoftcap}
 	encoder := c.Model
-	encoder.Outputs = 0
+	encoder.Outputs, encoder.Transform, encoder.LogitSoftcap = 0, nil, 0
 	var err error
 	if s.Encoder, err = NewEncoder(p.Scope("encoder"), encoder); err != nil {
 		return nil, err
 	}
-	s.Head, err = NewLinear(p.withInit(c.Model.Init).Scope("head"), c.Model.Dim, c.Model.Outputs, LinearConfig{NoBias: c.Model.NoBias})
+	p = p.withInit(c.Model.Init)
+	if s.Transform, err = newTransform(p.Scope("transform"), c.Model.Dim, c.Model.Transform, c.Model.Block.Norm); err != nil {
+		return nil, err
+	}
+	s.Head, err = NewLinear(p.Scope("head"), c.Model.Dim, c.Model.Outputs, LinearConfig{NoBias: c.Model.NoBias})
 	return s, err
 }
 
 // Forward maps ids of shape (B, T) and dtype tensor.Int to logits of shape (B, Outputs). Without a batch axis, ids (T)
 // give (1, Outputs). Like an Encoder, it also accepts embeddings. For padded sequences, set the mask's KeyLengths to
 // the lengths of the sequences: attention and pooling then ignore the positions after the end. The other parts of the
-// mask affect only attention. The logits of a sequence of length 0 are the head's bias.
+// mask affect only attention. The logits of a sequence of length 0 are those of a vector of zeros: without a Transform,
+// the head's bias.
 func (s *SequenceClassifier) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 	x, err := s.Encoder.Forward(b, x, m) // (B, T) or (B, T, D) -> (B, T, D)
 	if err != nil {
@@ -74,5 +84,5 @@ func (s *SequenceClassifier) Forward(b *Build, x *G.Node, m Mask) (*G.Node, erro
 	if x, err = Pool(b, x, m.KeyLengths, s.pooling); err != nil { // -> (B, D)
 		return nil, err
 	}
-	return s.Head.Forward(b, x)
+	return logits(b, x, s.Transform, s.Head, s.softcap)
 }

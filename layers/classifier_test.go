@@ -1,6 +1,7 @@
 package layers_test
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"testing"
@@ -13,10 +14,10 @@ import (
 
 var poolings = []layers.Pooling{layers.MeanPooling, layers.FirstPooling, layers.LastPooling}
 
-func newClassifier(t testing.TB, p *layers.Params, pooling layers.Pooling) *layers.SequenceClassifier {
+func newClassifier(t testing.TB, p *layers.Params, pooling layers.Pooling, transform ...*layers.TransformConfig) *layers.SequenceClassifier {
 	t.Helper()
 	return must[*layers.SequenceClassifier](t)(layers.NewSequenceClassifier(p, layers.SequenceClassifierConfig{
-		Model: layers.ModelConfig{Vocab: 7, Positions: layers.Learned{MaxLen: 5}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}}, Layers: 1, Outputs: 3}, Pooling: pooling,
+		Model:     layers.ModelConfig{Vocab: 7, Positions: layers.Learned{MaxLen: 5}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}}, Layers: 1, Outputs: 3, Transform: cmp.Or(transform...)}, Pooling: pooling,
 	}))
 }
 
@@ -37,6 +38,16 @@ func TestGradientsOfSequenceClassifier(t *testing.T) {
 		cases = append(cases, gradientCase{fmt.Sprintf("without a batch axis, %v", pooling), func(c *bench) *G.Node {
 			s := newClassifier(c, c.p, pooling)
 			return c.node(s.Forward(c.b, c.ints("ids", []int{1, 4, 3}, 3), layers.Mask{KeyLengths: c.lengths(2)}))
+		}})
+	}
+	for name, transform := range map[string]*layers.TransformConfig{
+		"pooler":        {Activation: layers.Tanh},
+		"norm, no bias": {Activation: layers.GELU, NoBias: true, Norm: true},
+	} {
+		cases = append(cases, gradientCase{"transform, " + name, func(c *bench) *G.Node {
+			s := newClassifier(c, c.p, layers.FirstPooling, transform)
+			y := c.node(s.Forward(c.b, c.ints("ids", []int{1, 4, 3, 3, 0, 0, 6, 1}, 2, 4), layers.Mask{KeyLengths: c.lengths(3, 4)}))
+			return c.node(layers.CrossEntropy(&layers.Build{}, y, c.ints("targets", []int{2, 0}, 2), layers.CrossEntropyOptions{}))
 		}})
 	}
 	checkGradients(t, cases)
@@ -104,6 +115,8 @@ func TestSequenceClassifierErrors(t *testing.T) {
 	}{
 		{"Outputs", make(func(c *config) { c.Model.Outputs = 0 }), []string{"sequence classifier s", "Outputs", "at least 1"}},
 		{"Pooling", make(func(c *config) { c.Pooling = 3 }), []string{"sequence classifier s", "no pooling 3", "mean, first, last"}},
+		{"Transform", make(func(c *config) { c.Model.Transform = &layers.TransformConfig{Activation: 9} }), []string{"transform s.transform", "no activation 9"}},
+		{"LogitSoftcap", make(func(c *config) { c.Model.LogitSoftcap = -1 }), []string{"sequence classifier s", "LogitSoftcap", "got -1"}},
 		{"Vocab", make(func(c *config) { c.Model.Vocab = -1 }), []string{"encoder s.encoder", "Vocab"}},
 		{"too long", err(s.Forward(c.b, c.ints("long", []int{1, 2, 3, 4, 5, 6}, 1, 6), layers.Mask{})), []string{"s.encoder.positions", "at most 5"}},
 		{"lengths' shape", err(s.Forward(c.b, ids, layers.Mask{KeyLengths: c.ints("three", []int{1, 1, 1}, 3)})), []string{"Mask.KeyLengths", "(2)", "(3)"}},

@@ -12,8 +12,8 @@ import (
 // and predicts the next token (Radford et al., 2019). Make one with NewDecoder.
 type Decoder struct{ *Trunk }
 
-// NewDecoder makes a Decoder with the scopes embedding, segments, positions, embeddingnorm, blocks.0, blocks.1, …, norm
-// and head.
+// NewDecoder makes a Decoder with the scopes embedding, segments, positions, embeddingnorm, blocks.0, blocks.1, …,
+// norm, transform and head.
 func NewDecoder(p *Params, c ModelConfig) (*Decoder, error) {
 	return newDecoder(p, c, nil, NewDecoderBlock)
 }

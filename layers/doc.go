@@ -58,6 +58,7 @@
 //	additive.go                   AdditiveAttention: keys scored by a small network
 //	block.go                      Block, for encoders and decoders
 //	model.go                      ModelConfig; Trunk, the parts of an encoder or a decoder
+//	head.go                       Transform, and a model's head
 //	encoder.go, decoder.go        Encoder; Decoder
 //	encoder_decoder.go            EncoderDecoder
 //	classifier.go, pool.go        SequenceClassifier; Pool and Normalize, for one vector per sequence

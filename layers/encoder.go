@@ -7,7 +7,7 @@ import G "gorgonia.org/gorgonia"
 type Encoder struct{ *Trunk }
 
 // NewEncoder makes an Encoder with the scopes embedding, segments, positions, embeddingnorm, blocks.0, blocks.1, …,
-// norm and head.
+// norm, transform and head.
 func NewEncoder(p *Params, c ModelConfig) (*Encoder, error) { return newEncoder(p, c, nil) }
 
 // newEncoder makes an Encoder. If table isn't nil, the Encoder uses it as the embedding table.

@@ -25,7 +25,7 @@ type EncoderDecoder struct {
 // EncoderDecoderConfig describes an EncoderDecoder. Model describes both the encoder and the decoder. The other fields
 // change the decoder; Shared also changes the encoder's embeddings.
 type EncoderDecoderConfig struct {
-	Model ModelConfig `json:"model"` // Outputs applies only to the decoder
+	Model ModelConfig `json:"model"` // the fields of the head, such as Outputs and Transform, apply only to the decoder
 
 	TargetVocab   int `json:"target_vocab,omitzero"`   // number of different target tokens, V; Model.Vocab if 0
 	DecoderLayers int `json:"decoder_layers,omitzero"` // number of decoder blocks; Model.Layers if 0
@@ -71,6 +71,7 @@ func NewEncoderDecoder(p *Params, c EncoderDecoderConfig) (*EncoderDecoder, erro
 	}
 	source, target := c.Model, c.Model
 	source.Outputs, source.Tied = 0, false
+	source.TiedBias, source.Transform, source.LogitSoftcap = false, nil, 0
 	if source.Vocab == 0 { // the scale is only for the target's tokens
 		source.EmbeddingScale = 0
 	}

@@ -54,6 +54,18 @@ func TestConfigurationErrors(t *testing.T) {
 			return made(layers.NewDecoder(p, model{Vocab: 2, Dim: 8, Layers: 1, Positions: layers.Rotary{Dim: 6}, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}}))
 		}, []string{"decoder s", "rotary positions", "Dim", "4", "6"}},
 		{"alibi heads", func(*layers.Params) error { return made(layers.ALiBi{}.Slopes(0)) }, []string{"alibi", "heads", "at least 1", "0"}},
+		{"TiedBias", func(p *layers.Params) error {
+			return made(layers.NewDecoder(p, model{Vocab: 2, Dim: 4, Layers: 1, Positions: layers.NoPositions{}, TiedBias: true}))
+		}, []string{"decoder s", "TiedBias", "set Tied"}},
+		{"LogitSoftcap", func(p *layers.Params) error {
+			return made(layers.NewDecoder(p, model{Vocab: 2, Dim: 4, Layers: 1, Positions: layers.NoPositions{}, LogitSoftcap: -1}))
+		}, []string{"decoder s", "LogitSoftcap", "from 1e-30", "-1"}},
+		{"LogitSoftcap without a head", func(p *layers.Params) error {
+			return made(layers.NewEncoder(p, model{Vocab: 2, Dim: 4, Layers: 1, Positions: layers.NoPositions{}, LogitSoftcap: 1}))
+		}, []string{"encoder s", "for a head", "Outputs or Tied"}},
+		{"Transform's activation", func(p *layers.Params) error {
+			return made(layers.NewDecoder(p, model{Vocab: 2, Dim: 4, Layers: 1, Positions: layers.NoPositions{}, Transform: &layers.TransformConfig{Activation: 9}}))
+		}, []string{"transform s.transform", "activation 9"}},
 		{"decoder heads", func(p *layers.Params) error {
 			return made(layers.NewDecoder(p, model{Vocab: 2, Dim: 4, Layers: 1, Positions: layers.Learned{MaxLen: 2}, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 3}}}))
 		}, []string{"s.blocks.0.attention", "4", "3"}},

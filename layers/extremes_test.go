@@ -109,7 +109,7 @@ func TestExtremes(t *testing.T) {
 	attention := layers.AttentionConfig{Heads: 2, QKNorm: true, NormEps: 1e-5, Softcap: 3, Dropout: 0.1, Window: mask.Window, Init: init, OutputInit: init}
 	feedForward := layers.FeedForwardConfig{Hidden: 4, Dropout: 0.1, Init: init, OutputInit: init}
 	block := layers.BlockConfig{Attention: attention, FeedForward: feedForward, Dropout: 0.1}
-	model := layers.ModelConfig{Vocab: 4, Dim: 4, Layers: 1, Positions: layers.Learned{MaxLen: 3}, Block: block, Dropout: 0.1, Init: init, EmbeddingInit: init}
+	model := layers.ModelConfig{Vocab: 4, Dim: 4, Layers: 1, Positions: layers.Learned{MaxLen: 3}, Block: block, Dropout: 0.1, Init: init, EmbeddingInit: init, Transform: &layers.TransformConfig{Activation: layers.Tanh, Norm: true}, LogitSoftcap: 3}
 	model.Variants = []layers.BlockVariant{{Blocks: []int{0}, Window: mask.Window}}
 	classifier := layers.SequenceClassifierConfig{Model: model}
 	classifier.Model.Outputs = 3
@@ -125,7 +125,7 @@ func TestExtremes(t *testing.T) {
 	positions := func(c layers.PositionsConfig) ([]float64, error) {
 		return tried(func(r *trial) (*G.Node, error) {
 			m := model
-			m.Positions, m.Dim = c, 8
+			m.Positions, m.Dim, m.Outputs = c, 8, 2
 			e, err := layers.NewEncoder(r.p, m)
 			if err != nil {
 				return nil, err
@@ -189,6 +189,23 @@ func TestExtremes(t *testing.T) {
 			}
 			l.Activation, l.Dropout = c.Activation, c.Dropout
 			return l.Forward(r.b, r.in(2, 4))
+		}),
+		trying(*model.Transform, func(r *trial, c layers.TransformConfig) (*G.Node, error) {
+			m := model
+			m.Transform = &c
+			d, err := layers.NewDecoder(r.p, m)
+			if err != nil {
+				return nil, err
+			}
+			return d.Forward(r.b, r.ids(), layers.Mask{})
+		}),
+		trying(layers.Transform{}, func(r *trial, c layers.Transform) (*G.Node, error) {
+			d, err := layers.NewDecoder(r.p, model)
+			if err != nil {
+				return nil, err
+			}
+			d.Transform.Activation = c.Activation
+			return d.Forward(r.b, r.ids(), layers.Mask{})
 		}),
 		trying(attention, func(r *trial, c layers.AttentionConfig) (*G.Node, error) {
 			a, err := layers.NewMultiHeadAttention(r.p, 4, c)

@@ -66,12 +66,8 @@ func (f *FeedForward) Forward(b *Build, x *G.Node) (*G.Node, error) {
 	if err := f.Activation.check(); err != nil {
 		return nil, err
 	}
-	op := ops.Activation(f.Activation)
-	if f.Gate == nil && b.Composed {
-		return chain(b, x, f.Up, f.Activation, f.Dropout, f.Down)
-	}
 	if f.Gate == nil {
-		hidden, err := f.Up.forward(b, x, op) // (…, Dim) -> (…, Hidden)
+		hidden, err := f.Up.activated(b, x, f.Activation) // (…, Dim) -> (…, Hidden)
 		if err != nil {
 			return nil, err
 		}
@@ -85,7 +81,7 @@ func (f *FeedForward) Forward(b *Build, x *G.Node) (*G.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	hidden, err := ops.Gate(b.Env(), gate, up, op)
+	hidden, err := ops.Gate(b.Env(), gate, up, ops.Activation(f.Activation))
 	if err != nil {
 		return nil, err
 	}

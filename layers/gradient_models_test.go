@@ -173,7 +173,15 @@ func TestGradientsOfModels(t *testing.T) {
 		"tied, scaled, final norm":      {Vocab: 5, Positions: layers.Learned{MaxLen: 3}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}, PostNorm: true}, Layers: 1, Tied: true, EmbeddingScale: 0.5, FinalNorm: true},
 		"segments, rotary":              {Vocab: 5, Dim: 4, Segments: 2, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}}, Layers: 1, Positions: layers.Rotary{}, Outputs: 4},
 		"segment 0, norm of embeddings": {Vocab: 5, Dim: 4, Segments: 3, EmbeddingNorm: true, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}, PostNorm: true, Norm: layers.NormConfig{Eps: 0.01}}, Layers: 1, Positions: layers.Learned{MaxLen: 3}, Outputs: 4},
-		"post-norm, sinusoidal":         {Vocab: 5, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}, PostNorm: true}, Layers: 2, Positions: layers.Sinusoidal{}, Outputs: 4},
+		"tied with bias, transform with norm, softcap": {
+			Vocab: 5, Dim: 4, Layers: 1, Positions: layers.Rotary{}, Tied: true, TiedBias: true, LogitSoftcap: 1.5, Transform: &layers.TransformConfig{Activation: layers.GELU, Norm: true},
+			Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}, Norm: layers.NormConfig{Eps: 0.01}},
+		},
+		"tied, transform without bias": {
+			Vocab: 5, Dim: 4, Layers: 1, Positions: layers.Rotary{}, Tied: true, Transform: &layers.TransformConfig{Activation: layers.Tanh, NoBias: true},
+			Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}},
+		},
+		"post-norm, sinusoidal": {Vocab: 5, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}, PostNorm: true}, Layers: 2, Positions: layers.Sinusoidal{}, Outputs: 4},
 	} {
 		cases = append(cases, gradientCase{"encoder, " + name, func(c *bench) *G.Node {
 			e := must[*layers.Encoder](c)(layers.NewEncoder(c.p, config))

@@ -44,6 +44,17 @@ func (l *Linear) Forward(b *Build, x *G.Node) (*G.Node, error) {
 	return l.forward(b, x, ops.Identity)
 }
 
+// activated computes the layer and an activation: one op or, in the composed form, two.
+func (l *Linear) activated(b *Build, x *G.Node, a Activation) (*G.Node, error) {
+	if err := a.check(); err != nil {
+		return nil, err
+	}
+	if b.Composed {
+		return chain(b, x, l, a)
+	}
+	return l.forward(b, x, ops.Activation(a))
+}
+
 // forward computes act(x·Wᵀ + b) in one op.
 func (l *Linear) forward(b *Build, x *G.Node, act ops.Activation) (*G.Node, error) {
 	if err := checkInput(l.name, "the input", x, l.Weight.Value.Dtype(), l.Weight.Value.Shape()[1]); err != nil {

@@ -56,7 +56,11 @@ type ModelConfig struct {
 
 	// Tied uses the embedding table as the head's weight too, and leaves out the head's bias (Press and Wolf, 2016;
 	// Vaswani et al., 2017, section 3.4). Outputs must then be 0 or Vocab.
-	Tied bool `json:"tied,omitzero"`
+	Tied     bool `json:"tied,omitzero"`
+	TiedBias bool `json:"tied_bias,omitzero"` // add a bias to the head of a Tied model, as in BERT
+
+	Transform    *TransformConfig `json:"transform,omitzero"`     // a hidden layer before the head; nil for none
+	LogitSoftcap float64          `json:"logit_softcap,omitzero"` // a logit z becomes LogitSoftcap·tanh(z/LogitSoftcap) (Gemma 2, 2024); 0 for none
 
 	// EmbeddingScale multiplies the token embeddings. 0 means √Dim for a Tied model, and 1 otherwise.
 	EmbeddingScale float64 `json:"embedding_scale,omitzero"`
@@ -100,12 +104,14 @@ type Trunk struct {
 	Positions     Positions
 	EmbeddingNorm Norm // nil unless the configuration has EmbeddingNorm
 	Blocks        []*Block
-	Norm          Norm    // after the last block; nil with PostNorm unless FinalNorm is set
-	Head          *Linear // nil without a head
+	Norm          Norm       // after the last block; nil with PostNorm unless FinalNorm is set
+	Transform     *Transform // before the head; nil for none
+	Head          *Linear    // nil without a head
 
 	dtype   tensor.Dtype
 	dim     int
 	scale   float64 // factor for the token embeddings
+	softcap float64 // of the logits; 0 for none
 	dropout Dropout
 	name    string
 }
@@ -155,13 +161,8 @@ func newTrunk(p *Params, name string, c ModelConfig, table *Param, newBlock bloc
 			return nil, err
 		}
 	}
-	switch {
-	case c.Tied:
-		t.Head = &Linear{Weight: t.Embedding.Weight, name: p.Scope("head").scopeName("linear")}
-	case c.Outputs > 0:
-		if t.Head, err = NewLinear(p.Scope("head"), c.Dim, c.Outputs, LinearConfig{NoBias: c.NoBias}); err != nil {
-			return nil, err
-		}
+	if err := t.addHead(p, c); err != nil {
+		return nil, err
 	}
 	return t, t.addBlocks(p, c, newBlock)
 }
@@ -178,16 +179,12 @@ func (c ModelConfig) check(name string) error {
 		return fmt.Errorf("%s: Positions must not be nil: choose a position scheme, such as Learned, Rotary or NoPositions", name)
 	case c.Segments < 0:
 		return fmt.Errorf("%s: Segments can't be negative, got %d", name, c.Segments)
-	case c.Outputs < 0:
-		return fmt.Errorf("%s: Outputs can't be negative, got %d", name, c.Outputs)
 	case c.Vocab == 0 && (c.Tied || x != 0):
 		return fmt.Errorf("%s: Tied and EmbeddingScale are for token embeddings: they need a Vocab", name)
-	case c.Tied && c.Outputs != 0 && c.Outputs != c.Vocab:
-		return fmt.Errorf("%s: a Tied model has one output per token: Outputs must be 0 or %d, got %d", name, c.Vocab, c.Outputs)
 	case !(math.Abs(x) <= ops.Largest):
 		return fmt.Errorf("%s: EmbeddingScale must be finite and at most %v in size, got %v", name, ops.Largest, x)
 	}
-	return nil
+	return c.checkHead(name)
 }
 
 // tableInit returns the Init of the token embeddings.
@@ -274,20 +271,6 @@ func (t *Trunk) addSegments(b *Build, x *G.Node, tokens tensor.Shape) (*G.Node, 
 		return nil, err
 	}
 	return ops.Add(b.Env(), x, vectors)
-}
-
-// finish applies the norm and the head that follow the blocks.
-func (t *Trunk) finish(b *Build, x *G.Node) (*G.Node, error) {
-	var err error
-	if t.Norm != nil {
-		if x, err = t.Norm.Forward(b, x); err != nil {
-			return nil, err
-		}
-	}
-	if t.Head != nil {
-		return t.Head.Forward(b, x)
-	}
-	return x, nil
 }
 
 // addBlocks makes the blocks in the scopes blocks.0, blocks.1, …. All blocks need the same memory, up to a norm that a
