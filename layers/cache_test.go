@@ -86,6 +86,8 @@ func cacheConfigs() map[string]layers.ModelConfig {
 	for name, scheme := range schemes() {
 		with(name, scheme, func(*layers.ModelConfig, *layers.BlockConfig) {})
 	}
+	with("learned and relative bias, as in MPNet", layers.PositionsList{Schemes: []layers.PositionsConfig{layers.Learned{MaxLen: cacheCapacity}, layers.RelativeBias{Buckets: 8, MaxDistance: 7}}}, func(*layers.ModelConfig, *layers.BlockConfig) {})
+	with("sinusoidal, rotary and alibi", layers.PositionsList{Schemes: []layers.PositionsConfig{layers.Sinusoidal{}, layers.Rotary{Base: 50}, layers.ALiBi{}}}, func(*layers.ModelConfig, *layers.BlockConfig) {})
 	with("grouped heads", layers.Rotary{}, func(_ *layers.ModelConfig, b *layers.BlockConfig) {
 		b.Attention.Heads, b.Attention.KeyValueHeads = 4, 2
 	})

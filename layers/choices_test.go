@@ -33,10 +33,11 @@ func TestChoicesHaveNames(t *testing.T) {
 func TestParseChoices(t *testing.T) {
 	for text, want := range map[string]any{
 		"rotary": layers.Rotary{}, "rotary,base=10000,interleaved=true": layers.Rotary{Base: 10000, Interleaved: true},
-		`rotary,scaling={"kind":"linear","factor":2}`: layers.Rotary{Scaling: layers.RotaryScaling{Kind: "linear", Factor: 2}},
-		"learned,max_len=9":                           layers.Learned{MaxLen: 9},
-		"rms":                                         layers.NormConfig{Kind: "rms"},
-		"layer,eps=0.000001,no_bias=true":             layers.NormConfig{Kind: "layer", Eps: 1e-6, NoBias: true},
+		`rotary,scaling={"kind":"linear","factor":2}`:                       layers.Rotary{Scaling: layers.RotaryScaling{Kind: "linear", Factor: 2}},
+		"learned,max_len=9":                                                 layers.Learned{MaxLen: 9},
+		`several,schemes=[{"kind":"learned","max_len":9},{"kind":"alibi"}]`: layers.PositionsList{Schemes: []layers.PositionsConfig{layers.Learned{MaxLen: 9}, layers.ALiBi{}}},
+		"rms":                             layers.NormConfig{Kind: "rms"},
+		"layer,eps=0.000001,no_bias=true": layers.NormConfig{Kind: "layer", Eps: 1e-6, NoBias: true},
 	} {
 		flag := "positions"
 		if _, ok := want.(layers.NormConfig); ok {

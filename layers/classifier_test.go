@@ -17,7 +17,7 @@ var poolings = []layers.Pooling{layers.MeanPooling, layers.FirstPooling, layers.
 func newClassifier(t testing.TB, p *layers.Params, pooling layers.Pooling, transform ...*layers.TransformConfig) *layers.SequenceClassifier {
 	t.Helper()
 	return must[*layers.SequenceClassifier](t)(layers.NewSequenceClassifier(p, layers.SequenceClassifierConfig{
-		Model:     layers.ModelConfig{Vocab: 7, Positions: layers.Learned{MaxLen: 5}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}}, Layers: 1, Outputs: 3, Transform: cmp.Or(transform...)}, Pooling: pooling,
+		Model: layers.ModelConfig{Vocab: 7, Positions: layers.Learned{MaxLen: 5}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}}, Layers: 1, Outputs: 3, Transform: cmp.Or(transform...)}, Pooling: pooling,
 	}))
 }
 

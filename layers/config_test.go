@@ -36,6 +36,13 @@ func drawConfig(r *rand.Rand, v reflect.Value) {
 			names = append(names, name)
 		}
 		if scheme, err := table.Parse(names[r.IntN(len(names))]); err == nil {
+			if _, ok := scheme.(layers.PositionsList); ok { // it holds schemes, but no list and no nil
+				*x = layers.PositionsList{}
+				if r.IntN(2) == 0 {
+					*x = layers.PositionsList{Schemes: []layers.PositionsConfig{layers.Rotary{Base: r.Float64()}, layers.Learned{MaxLen: r.IntN(9)}}}
+				}
+				return
+			}
 			drawn := reflect.New(reflect.TypeOf(scheme)).Elem()
 			drawConfig(r, drawn)
 			*x = drawn.Interface().(layers.PositionsConfig)
@@ -134,6 +141,8 @@ func TestConfigJSONErrors(t *testing.T) {
 		"positions' kind":          {`{"positions": {"kind": 3}}`, []string{"positions must have a kind"}},
 		"positions as a name":      {`{"positions": "rotary"}`, []string{"positions: ", "string"}},
 		"field of another kind":    {`{"positions": {"kind": "rotary", "max_len": 3}}`, []string{"positions of kind rotary", `unknown key "max_len"`}},
+		"a list in a list":         {`{"positions": {"kind": "several", "schemes": [{"kind": "several"}]}}`, []string{"positions of kind several", `no positions of kind "several"`, "use none, learned"}},
+		"repeated in a list":       {`{"positions": {"kind": "several", "schemes": [{"kind": "rotary", "base": 1, "base": 2}]}}`, []string{`"base"`, "twice"}},
 		"unknown activation":       {`{"block": {"feed_forward": {"activation": "maxout"}}}`, []string{"no activation \"maxout\"", "use one of relu, gelu"}},
 		"a function":               {`{"init": {"func": {}}}`, []string{"func"}},
 		"more after the end":       {`{"dim": 4} {}`, []string{"after top-level value"}},
@@ -171,6 +180,7 @@ func TestConfigJSONErrors(t *testing.T) {
 	}{
 		"a function": {layers.ModelConfig{Init: layers.Init{Func: func(*rand.Rand, []float64, []int) {}}}, "an Init with a Func"},
 		"own scheme": {layers.ModelConfig{Positions: backwards{}}, "positions of type layers_test.backwards can't go to JSON"},
+		"a list":     {layers.ModelConfig{Positions: layers.PositionsList{Schemes: []layers.PositionsConfig{layers.PositionsList{}}}}, "positions of type layers.PositionsList can't go to JSON"},
 		"activation": {layers.FeedForwardConfig{Activation: 99}, "activation 99"},
 	} {
 		_, err := json.Marshal(c.config)

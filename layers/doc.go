@@ -47,6 +47,7 @@
 //
 //	linear.go, embedding.go       Linear; Embedding
 //	positions.go                  Positions, the interface of position schemes; NoPositions
+//	positionslist.go              PositionsList, several schemes at once
 //	learned.go, sinusoidal.go     schemes that add vectors to embeddings
 //	rotary.go, rotary_scaling.go  a scheme that rotates queries and keys
 //	alibi.go, relative.go         schemes that add biases to scores

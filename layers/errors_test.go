@@ -49,6 +49,8 @@ func TestConfigurationErrors(t *testing.T) {
 		{"rms norm Eps NaN", making(layers.NewRMSNorm, 2, layers.NormConfig{Eps: nan}), []string{"rms norm s", "Eps", "NaN"}},
 		{"gated activation", making(layers.NewFeedForward, 2, layers.FeedForwardConfig{Activation: 99, Gated: true}), []string{"feed-forward s", "activation 99", "silu"}},
 		{"no positions", func(p *layers.Params) error { return made(layers.NewDecoder(p, model{Vocab: 2, Dim: 2, Layers: 1})) }, []string{"decoder s", "Positions", "Learned", "NoPositions"}},
+		{"list of a nil scheme", making(layers.PositionsList{Schemes: []layers.PositionsConfig{nil}}.New, 4, layers.AttentionConfig{}), []string{"positions s.0", "must not be nil"}},
+		{"list of positions", making(layers.PositionsList{Schemes: []layers.PositionsConfig{layers.ALiBi{}, layers.Learned{}}}.New, 4, layers.AttentionConfig{}), []string{"positions s.1", "MaxLen"}},
 		{"rotary of odd heads", making(layers.Rotary{}.New, 6, layers.AttentionConfig{Heads: 2}), []string{"rotary positions", "even width", "3"}},
 		{"decoder's rotary", func(p *layers.Params) error {
 			return made(layers.NewDecoder(p, model{Vocab: 2, Dim: 8, Layers: 1, Positions: layers.Rotary{Dim: 6}, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}}))

@@ -2,6 +2,7 @@ package layers
 
 import (
 	"fmt"
+	"slices"
 
 	G "gorgonia.org/gorgonia"
 
@@ -46,8 +47,8 @@ type PositionsConfig interface {
 	New(p *Params, dim int, a AttentionConfig) (Positions, error)
 }
 
-// positionSchemes lists the position schemes that have a name.
-var positionSchemes = choices.Types[PositionsConfig]{What: "positions", Table: choices.Table[choices.Type[PositionsConfig]]{
+// singleSchemes lists the position schemes that have a name, without PositionsList.
+var singleSchemes = choices.Types[PositionsConfig]{What: "positions", Table: choices.Table[choices.Type[PositionsConfig]]{
 	choices.TypeOf[NoPositions, PositionsConfig]("none", "no positions: only the mask orders tokens"),
 	choices.TypeOf[Learned, PositionsConfig]("learned", "a learned vector for each position, added to the embeddings"),
 	choices.TypeOf[Sinusoidal, PositionsConfig]("sinusoidal", "sines and cosines, added to the embeddings"),
@@ -55,6 +56,10 @@ var positionSchemes = choices.Types[PositionsConfig]{What: "positions", Table: c
 	choices.TypeOf[ALiBi, PositionsConfig]("alibi", "scores lowered in proportion to the distance"),
 	choices.TypeOf[RelativeBias, PositionsConfig]("relative_bias", "a learned number for each distance, added to the scores, as in T5"),
 }}
+
+// positionSchemes lists all position schemes that have a name.
+var positionSchemes = choices.Types[PositionsConfig]{What: "positions", Table: append(slices.Clip(singleSchemes.Table),
+	choices.TypeOf[PositionsList, PositionsConfig]("several", "several of these schemes at once"))}
 
 // Choices returns the tables of this package that the flags of the command heed choose from, by the names of the flags.
 func Choices() map[string]choices.Choice {
