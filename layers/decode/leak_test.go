@@ -10,6 +10,24 @@ import (
 	"github.com/heed-go/heed/layers/decode"
 )
 
+// TestCacheMemory checks that a session's memory is proportional to its capacity: a key and a value for each token,
+// layer and number of the model's width.
+func TestCacheMemory(t *testing.T) {
+	d := newDecoder(t, tensor.Float32, layers.ModelConfig{Vocab: 20, Dim: 64, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 2, Positions: layers.Rotary{}})
+	grown := func(capacity int) float64 {
+		before := memory.HeapInUse()
+		s := newSession(t, d, decode.Config{Batch: 2, Capacity: capacity})
+		must[[][]float64](t)(s.Step([][]int{{1, 2, 3}, {4}}))
+		defer s.Close()
+		return float64(memory.HeapInUse()) - float64(before)
+	}
+	const tokens = 10_000
+	perToken := (grown(2*tokens) - grown(tokens)) / tokens
+	if want := 2.0 * 2 * 2 * 64 * 4; perToken < 0.9*want || perToken > 1.1*want {
+		t.Errorf("a token of capacity takes %.0f bytes, want %.0f", perToken, want)
+	}
+}
+
 // TestGraphsAreFreed opens and closes many sessions. It then gives one session prompts of many lengths, which share a
 // few graphs. Memory use doesn't grow.
 func TestGraphsAreFreed(t *testing.T) {
