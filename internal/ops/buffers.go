@@ -310,7 +310,7 @@ func (e *Env) count(order G.Nodes) error {
 		}
 		o.reads = append(o.reads[:0], o.saved...)
 		if !o.part() {
-			o.reads = e.behind(o.reads, map[*G.Node]bool{}, o.inputs...)
+			o.reads = e.behind(o.reads, map[*G.Node]bool{}, o.inputs[:len(o.inputs)-o.after]...)
 		}
 		for _, l := range o.reads {
 			l.readers++

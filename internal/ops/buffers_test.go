@@ -172,6 +172,45 @@ func TestBuffersReuse(t *testing.T) {
 	}
 }
 
+// TestGradientsKeepWhatTheyRead compares the memory of longer and shorter chains of ops whose first weight is learned.
+// Each further op needs only the memory of what its gradient reads.
+func TestGradientsKeepWhatTheyRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		op   func(e *Env, x, w *G.Node) (*G.Node, error)
+		want int // size of what the gradient reads, in multiples of the op's output
+	}{
+		"a fixed weight":           {func(e *Env, x, w *G.Node) (*G.Node, error) { return Linear(e, x, w, nil, Identity) }, 0},
+		"a fixed weight with GELU": {func(e *Env, x, w *G.Node) (*G.Node, error) { return Linear(e, x, w, nil, GELU) }, 1},
+		"a fixed weight with ReLU": {func(e *Env, x, w *G.Node) (*G.Node, error) { return Linear(e, x, w, nil, ReLU) }, 1},
+		"dropout":                  {func(e *Env, x, _ *G.Node) (*G.Node, error) { return Dropout(e, x, 0.5) }, 1},
+		"RMS norm":                 {func(e *Env, x, w *G.Node) (*G.Node, error) { return RMSNorm(e, x, made(t)(G.Slice(w, G.S(0))), 1) }, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			size := func(length int) int {
+				g, fixed := G.NewGraph(), G.Nodes{}
+				e := &Env{Training: true, Fixed: &fixed, Buffers: Spoiling()}
+				w, learned := matrix(g, "w", 4, 4), matrix(g, "learned", 4, 4)
+				fixed = append(fixed, w)
+				x := made(t)(Linear(e, matrix(g, "x", 64, 4), learned, nil, Identity))
+				for range length {
+					x = made(t)(c.op(e, x, w))
+				}
+				if _, err := G.Grad(made(t)(Sum(e, x)), learned); err != nil {
+					t.Fatal(err)
+				}
+				bytes, _, err := Plan(g)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return bytes
+			}
+			if got, want := size(12)-size(8), 4*8*64*4*c.want; got != want {
+				t.Errorf("4 more ops need %d bytes more, want %d", got, want)
+			}
+		})
+	}
+}
+
 // TestPlanWithoutBuffers counts the outputs of Heed's ops, and of Gorgonia's ops that don't overwrite the output of a
 // Heed op.
 func TestPlanWithoutBuffers(t *testing.T) {

@@ -74,7 +74,7 @@ func dropout[F kernel.Float](e *Env, x *G.Node, d drop) (*G.Node, error) {
 			g := elements[F](values[0], len(dx))
 			kernel.SkipMul(e.Cores, dx, g, keep.data)
 		})
-		dx.saved = []*lease{&keep.lease}
+		dx.saved, dx.after = []*lease{&keep.lease}, 1
 		// The output is among the inputs, so that it runs first: it fills keep.
 		return one(e.apply(dx, g, out))
 	}

@@ -44,6 +44,7 @@ func embedding[F kernel.Float](e *Env, table, ids *G.Node) (*G.Node, error) {
 			clear(dt)
 			kernel.ScatterAdd(dt, g, ids, width)
 		})
+		dt.after = 1
 		// The output is among the inputs, so that it runs first: it checks the ids.
 		return one(e.apply(dt, g, inputs[1], out))
 	}

@@ -68,26 +68,36 @@ func linear[F kernel.Float](e *Env, x, w, b *G.Node, act Activation) (*G.Node, e
 			o.fills = append(o.fills, &before.lease)
 		}
 		want, shapes := o.DiffWRT(len(shapes)), slices.Clone(shapes)
+		needs := G.Nodes{g} // only what fill reads, so that the memory of other nodes is free before
 		for i := range shapes {
-			if !want[i] {
+			switch {
+			case !want[i]:
 				shapes[i] = nil
+			case i < 2: // dx needs w, and dw needs x
+				needs = append(needs, inputs[1-i])
 			}
 		}
-		return joint(e, "linear.grad"+attrs, want, shapes, []*G.Node{inputs[0], inputs[1], y, g}, inner, before, func(d [][]F, values []G.Value) {
-			x, w := read2[F](values, n*width, out*width)
-			y, g := read2[F](values[2:], n*out, n*out)
+		if act != Identity {
+			needs = append(needs, y)
+		}
+		return joint(e, "linear.grad"+attrs, want, shapes, needs, inner, before, func(d [][]F, values []G.Value) {
+			g := elements[F](values[0], n*out)
 			if act != Identity {
-				z := y // which suffices, unless the derivative needs the input
+				var z []F
 				if before != nil {
 					z = before.data
+				} else { // the output suffices
+					z = elements[F](values[len(values)-1], n*out)
 				}
 				unaryOf[F](act).backward(e.Cores, inner.slice(), z, g)
 				g = inner.slice()
 			}
 			if want[0] {
+				w := elements[F](values[slices.Index(needs, inputs[1])], out*width)
 				kernel.Gemm(e.Cores, false, false, n, width, out, 1, g, out, w, width, 0, d[0], width) // (n, O) x (O, I) -> (n, I)
 			}
 			if want[1] {
+				x := elements[F](values[slices.Index(needs, inputs[0])], n*width)
 				kernel.SkipGemm(e.Cores, true, false, out, width, n, 1, g, out, x, width, d[1], width) // (n, O)ᵀ x (n, I) -> (O, I)
 			}
 			if len(d) == 3 && want[2] {

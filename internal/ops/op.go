@@ -43,6 +43,7 @@ type op struct {
 	output *lease   // the output's memory; nil if it never comes from Buffers
 	fills  []*lease // buffers that run fills, including the output
 	saved  []*lease // buffers that run reads, besides the inputs; an op of an input fills them
+	after  int      // number of inputs, the last ones, that run doesn't read: their ops only run before this op
 	reads  []*lease // all buffers that run reads; set by Buffers
 	ran    uint64   // number of the last run of Buffers that included this op
 
@@ -202,7 +203,7 @@ func (b *buffer[F]) slice() []F {
 // the first wanted node calls fill, which computes all tensors. The other ops depend on it and return one tensor each.
 // A tensor that isn't wanted has no node, and fill may use its memory as scratch memory. If its shape is nil too, it
 // has no memory, and fill gets a nil slice. At least one tensor must be wanted. The buffer work is scratch memory for
-// fill. The op of an input fills the buffer saved, and fill reads it. Both may be nil.
+// fill. The op of the last input fills the buffer saved, which fill reads instead of this input. Both may be nil.
 func joint[F kernel.Float](e *Env, name string, want []bool, shapes []tensor.Shape, inputs []*G.Node, work, saved *buffer[F], fill func(out [][]F, values []G.Value)) (G.Nodes, error) {
 	bufs := make([]*buffer[F], len(shapes))
 	var fills []*lease
@@ -234,7 +235,7 @@ func joint[F kernel.Float](e *Env, name string, want []bool, shapes []tensor.Sha
 		o.fills = append(o.fills, &work.lease)
 	}
 	if saved != nil {
-		o.saved = append(o.saved, &saved.lease)
+		o.saved, o.after = append(o.saved, &saved.lease), 1
 	}
 	first, err := e.apply(o, inputs...)
 	if err != nil {
