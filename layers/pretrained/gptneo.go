@@ -49,7 +49,7 @@ var yes = true
 // attentionTypes copies which blocks have a window. A list such as [[["global", "local"], 12]] gives types, and how
 // often they repeat.
 func (k *keys) attentionTypes(c *Config) {
-	names := map[string]string{"global": "full_attention", "local": "sliding_attention"}
+	names := map[string]string{"global": fullAttention, "local": slidingAttention}
 	p := &keys{values: map[string]any{}, writing: k.writing}
 	window := slidingWindow(c.Model)
 	if k.window("window_size", &window); k.writing {

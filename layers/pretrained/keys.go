@@ -112,7 +112,7 @@ func (k *keys) defaults(object string) {
 	}
 }
 
-// fail keeps the first error.
+// fail keeps the first error. A nil error changes nothing.
 func (k *keys) fail(err error) {
 	if k.err == nil {
 		k.err = err
@@ -299,21 +299,26 @@ func slidingWindow(m layers.ModelConfig) *layers.Window {
 	return m.Block.Attention.Window
 }
 
+// The values of layer_types.
+const (
+	fullAttention    = "full_attention"
+	slidingAttention = "sliding_attention"
+)
+
 // layerTypes copies which blocks have the sliding window, and the positions local unless they are nil. The argument
 // slides says so for a missing layer_types.
 func (k *keys) layerTypes(c *Config, window *layers.Window, local layers.PositionsConfig, slides func(i int) bool) {
-	const full, sliding = "full_attention", "sliding_attention"
 	m := &c.Model
 	var types []string
 	if k.writing {
-		types = slices.Repeat([]string{full}, m.Layers)
+		types = slices.Repeat([]string{fullAttention}, m.Layers)
 		for _, v := range m.Variants {
 			for _, i := range v.Blocks {
-				types[i] = sliding
+				types[i] = slidingAttention
 			}
 		}
 		if m.Block.Attention.Window != nil {
-			types = slices.Repeat([]string{sliding}, m.Layers)
+			types = slices.Repeat([]string{slidingAttention}, m.Layers)
 		}
 	}
 	if k.texts("layer_types", &types); k.writing || k.err != nil {
@@ -328,10 +333,10 @@ func (k *keys) layerTypes(c *Config, window *layers.Window, local layers.Positio
 		} else if len(types) != m.Layers {
 			k.invalid("layer_types", fmt.Sprintf("a list of %d, one for each layer", m.Layers))
 			return
-		} else if types[i] == sliding {
+		} else if types[i] == slidingAttention {
 			blocks = append(blocks, i)
-		} else if types[i] != full {
-			k.fail(unsupported("layer_types", types[i], full+" or "+sliding))
+		} else if types[i] != fullAttention {
+			k.fail(unsupported("layer_types", types[i], fullAttention+" or "+slidingAttention))
 		}
 	}
 	switch {

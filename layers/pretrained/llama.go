@@ -27,6 +27,12 @@ var gatedModel = layers.ModelConfig{
 
 // gated copies the keys that llama shares with architectures that come from it.
 func (k *keys) gated(c *Config) {
+	k.gatedSizes(c, "hidden_act")
+	k.rotary(c, "rope_theta", "partial_rotary_factor")
+}
+
+// gatedSizes copies the same keys except those of positions. The argument act is the key of the activation.
+func (k *keys) gatedSizes(c *Config, act string) {
 	m := &c.Model
 	a, f := &m.Block.Attention, &m.Block.FeedForward
 	k.int("vocab_size", &m.Vocab)
@@ -36,12 +42,11 @@ func (k *keys) gated(c *Config) {
 	k.int("num_key_value_heads", &a.KeyValueHeads)
 	k.int("head_dim", &a.HeadDim)
 	k.int("intermediate_size", &f.Hidden)
-	k.activation("hidden_act", &f.Activation)
+	k.activation(act, &f.Activation)
 	k.float("rms_norm_eps", &m.Block.Norm.Eps)
 	k.float("attention_dropout", &a.Dropout)
 	k.bool("tie_word_embeddings", &m.Tied)
 	k.int("max_position_embeddings", &c.MaxLen)
-	k.rotary(c, "rope_theta", "partial_rotary_factor")
 }
 
 // lastToken is the classifier of decoders: the state of the last token, and a head without a bias.

@@ -27,9 +27,11 @@ var architectures = []struct {
 	{"qwen2", qwen2},
 	{"qwen3", qwen3},
 	{"mistral", mistral},
+	{"gemma3_text", gemma3},
 	{"gpt_neo", gptNeo},
 	{"gpt_neox", gptNeoX},
 	{"opt", opt},
+	{"gemma2", gemma2},
 }
 
 // An architecture maps the config.json of one model_type to a Config, and the names of its tensors to parameters.
@@ -211,7 +213,7 @@ func (c Config) States() Config {
 	if m.Tied && m.EmbeddingScale == 0 {
 		m.EmbeddingScale = math.Sqrt(float64(m.Dim))
 	}
-	m.Outputs, m.NoBias, m.Tied = 0, false, false
+	m.Outputs, m.NoBias, m.Tied, m.TiedBias, m.Transform, m.LogitSoftcap = 0, false, false, false, nil, 0
 	c.Head, c.Classifier = "states", nil
 	if c.Causal {
 		c.windows(func(w **layers.Window) {

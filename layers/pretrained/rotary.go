@@ -10,7 +10,14 @@ import (
 // keys of the base and of the share of a head that is rotated. Values among the parameters come before those of these
 // keys.
 func (k *keys) rotary(c *Config, theta, share string) {
-	r, _ := c.Model.Positions.(layers.Rotary)
+	p := k.object("rope_scaling", "rope_parameters")
+	c.Model.Positions = k.rotation(c, c.Model.Positions, p, theta, share)
+	k.put("rope_scaling", p)
+}
+
+// rotation copies rotary positions with the parameters p.
+func (k *keys) rotation(c *Config, positions layers.PositionsConfig, p *keys, theta, share string) layers.PositionsConfig {
+	r, _ := positions.(layers.Rotary)
 	head, _ := c.Model.Block.Attention.HeadWidth(max(c.Model.Dim, 1))
 	rotated := 1.0
 	if k.writing {
@@ -18,15 +25,13 @@ func (k *keys) rotary(c *Config, theta, share string) {
 	}
 	k.float(theta, &r.Base)
 	k.float(share, &rotated)
-	p := k.object("rope_scaling", "rope_parameters")
 	p.float("rope_theta", &r.Base)
 	p.float("partial_rotary_factor", &rotated)
 	p.scaling(&r.Scaling, c.MaxLen)
-	k.put("rope_scaling", p)
 	if r.Dim = int(float64(head) * rotated); r.Dim != head && share != "rotary_pct" {
 		k.fail(unsupported("partial_rotary_factor", rotated, "1"))
 	}
-	c.Model.Positions = r
+	return r
 }
 
 // object returns the first of the named members that is an object with members. If there is none, the result is empty.
@@ -47,9 +52,7 @@ func (k *keys) object(names ...string) *keys {
 
 // put takes over the error of p. If k is writing, p becomes a member of it.
 func (k *keys) put(name string, p *keys) {
-	if p.err != nil {
-		k.fail(p.err)
-	}
+	k.fail(p.err)
 	if k.writing {
 		k.values[name] = p.values
 	}

@@ -188,6 +188,10 @@ func settled(m layers.ModelConfig, head string) layers.ModelConfig {
 	}
 	m.NoBias = m.NoBias || m.Tied || m.Outputs == 0
 	m.Positions = settledPositions(m.Positions, a.HeadDim)
+	m.Variants = slices.Clone(m.Variants)
+	for i, v := range m.Variants {
+		m.Variants[i].Positions = settledPositions(v.Positions, a.HeadDim)
+	}
 	m.Init, m.EmbeddingInit, a.Init, a.OutputInit, f.Init, f.OutputInit = layers.Init{}, layers.Init{}, layers.Init{}, layers.Init{}, layers.Init{}, layers.Init{}
 	return m
 }

@@ -43,4 +43,12 @@ cases = {
     "opt": dict(config=t.OPTConfig(vocab_size=41, hidden_size=16, num_hidden_layers=2, ffn_dim=24, max_position_embeddings=32, num_attention_heads=4)),
     "opt-post": dict(config=t.OPTConfig(vocab_size=41, hidden_size=16, num_hidden_layers=2, ffn_dim=24, max_position_embeddings=32, num_attention_heads=2,
                      do_layer_norm_before=False, enable_bias=False, activation_function="gelu", tie_word_embeddings=False)),
+    "gemma2": dict(config=t.Gemma2Config(**small | dict(num_hidden_layers=3), num_key_value_heads=2, head_dim=6, sliding_window=3, query_pre_attn_scalar=10,
+                   attn_logit_softcapping=2.0, final_logit_softcapping=3.0, rms_norm_eps=1e-5), edit=dict(layer_types=None)),
+    "gemma3": dict(config=t.Gemma3TextConfig(**small | dict(num_hidden_layers=3), num_key_value_heads=1, head_dim=6, sliding_window=4, query_pre_attn_scalar=9,
+                   layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+                   rope_parameters=dict(full_attention=dict(rope_type="linear", factor=8.0, rope_theta=1e5), sliding_attention=dict(rope_type="default", rope_theta=100.0)))),
+    "gemma3-old": dict(config=t.Gemma3TextConfig(**small | dict(num_hidden_layers=3), num_key_value_heads=2, head_dim=4, sliding_window=3, final_logit_softcapping=5.0,
+                       attention_bias=True, sliding_window_pattern=2),
+                       edit=dict(rope_parameters=None, rope_theta=5000.0, rope_local_base_freq=200.0, rope_scaling=dict(rope_type="linear", factor=2.0), layer_types=None, sliding_window_pattern=2)),
 }
