@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"path/filepath"
 	"testing"
 
 	G "gorgonia.org/gorgonia"
@@ -274,6 +275,28 @@ func TestExtremes(t *testing.T) {
 		}),
 		trying(huber{1}, func(r *trial, c huber) (*G.Node, error) {
 			return layers.HuberError(r.b, r.in(3, 4), r.in(3, 4), nil, c.Delta)
+		}),
+		extremes.Of(layers.Tensor{Names: []string{"w"}, Params: []string{"weight"}, SkipRows: 1, Plus: 1, Times: 2}, func(c layers.Tensor) ([]float64, error) {
+			p, err := layers.NewParams(tensor.Float32, 1)
+			if err != nil {
+				return nil, err
+			}
+			l, err := layers.NewLinear(p, 4, 2, layers.LinearConfig{NoBias: true})
+			if err != nil {
+				return nil, err
+			}
+			path := filepath.Join(t.TempDir(), "weights.safetensors")
+			if err := p.SaveTensors(path, []layers.Tensor{c}, nil); err != nil {
+				return nil, err
+			}
+			if _, err := p.Load(path, layers.LoadOptions{Tensors: []layers.Tensor{c}}); err != nil {
+				return nil, err
+			}
+			var numbers []float64
+			for _, x := range l.Weight.Value.Float32s() {
+				numbers = append(numbers, float64(x))
+			}
+			return numbers, nil
 		}),
 		extremes.Of(alibi{2}, func(c alibi) ([]float64, error) {
 			return layers.ALiBi{}.Slopes(c.Heads)
