@@ -125,10 +125,11 @@ func (c *coder) Layout() Layout { return c.layout }
 
 func (c *coder) Tokenizers() (source, target tokenizer.Tokenizer) { return c.source, c.target }
 
-// segments returns the number of segments that a published tokenizer tells apart, 2 or 0, and the id before the second.
+// segments returns the number of segments that a published model and its tokenizer tell apart, 2 or 0, and the id
+// before the second.
 func (c *coder) segments() (n, separator int) {
 	input, err := c.published.Input("a", "a")
-	if i := slices.Index(input.Types, 1); err == nil && i > 0 {
+	if i := slices.Index(input.Types, 1); err == nil && i > 0 && c.rule.Published.Segments > 1 {
 		return 2, input.Tokens[i-1].ID
 	}
 	return 0, 0

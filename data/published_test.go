@@ -27,7 +27,7 @@ func wordPieces(t *testing.T) *tokenizer.Pipeline {
 // Coders must give a published model its special tokens, and its own ids for padding, and cut texts so that these
 // tokens stay.
 func TestPublished(t *testing.T) {
-	known := Published{Tokens: 9, Start: 5, Pad: 0}
+	known := Published{Tokens: 9, Start: 5, Pad: 0, Segments: 2}
 	rule := func(kind Kind) Rule {
 		r := Rule{Name: "bert", Kind: kind, Source: wordPieces(t), Published: known, MaxLen: 6}
 		if kind == KindClassification {

@@ -65,6 +65,8 @@ type Published struct {
 	Tokens int `json:"tokens"` // number of ids that the model knows; the tokenizer may have fewer
 	Start  int `json:"start"`  // id that begins a text; -1 for none
 	Pad    int `json:"pad"`    // id of padding; -1 for any
+
+	Segments int `json:"segments,omitzero"` // number of segments that the model tells apart; see Layout
 }
 
 // An Example is a source with its answer. The answer may be empty, see Coder.Batch.

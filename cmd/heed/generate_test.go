@@ -83,8 +83,8 @@ func TestGenerateWrongCalls(t *testing.T) {
 		args []string // after heed generate
 		want string
 	}{
-		{nil, "takes one run folder, and a prompt of several words in quotes, got none"},
-		{[]string{dir, "The", "--tokens=3"}, "takes one run folder, and a prompt of several words in quotes, got "},
+		{nil, "takes one model folder, and a prompt of several words in quotes, got none"},
+		{[]string{dir, "The", "--tokens=3"}, "takes one model folder, and a prompt of several words in quotes, got "},
 		{[]string{"", "--prompt=T", "--tokens=3"}, "the run folder's name is empty"},
 		{[]string{dir, "--tokens=3"}, "--prompt must be the text to continue, got none"},
 		{[]string{dir, "--tokens=3", "--prompt="}, "--prompt must be the text"},

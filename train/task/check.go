@@ -3,6 +3,7 @@ package task
 import (
 	"cmp"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 
@@ -31,12 +32,20 @@ func asConfigError(err error) *ConfigError {
 
 // needsFile reports whether the task can learn only from a file: it is of kind text or is named after a kind.
 func (c *Config) needsFile() bool {
+	if c.opened() {
+		return false
+	}
 	k := kindOf(c.Task.Kind).about()
 	return k.Name != "" && !k.Rows || kindOf(data.Kind(c.Task.Name)).about().Name != ""
 }
 
+// opened reports whether the model is a published one that hasn't been trained here.
+func (c *Config) opened() bool { return c.Task.Published != (data.Published{}) && c.Data.File == "" }
+
 // Drawn reports whether the task's rule draws its examples, as Heed's toy rules and your own rules do.
-func (c *Config) Drawn() bool { return c.Task.Sample != nil || c.Data.File == "" && !c.needsFile() }
+func (c *Config) Drawn() bool {
+	return c.Task.Sample != nil || c.Data.File == "" && !c.needsFile() && !c.opened()
+}
 
 // fromRows reports whether the task learns from the rows of a file.
 func (c *Config) fromRows() bool {
@@ -142,7 +151,10 @@ func (c *Config) check(decided bool) error {
 	if err := c.checkData(); err != nil {
 		return err
 	}
-	one, zero := 1, 0
+	one, zero, longest := 1, 0, longest
+	if c.opened() {
+		longest = math.MaxInt
+	}
 	if c.fromRows() && !decided {
 		one, zero = 0, -1
 	}

@@ -37,6 +37,9 @@ type Config struct {
 	// zero. Positions become Rotary for seq2seq and for rows of a file, and otherwise Learned.
 	Model layers.ModelConfig `json:"model"`
 
+	// Head says how models with one answer per text make one vector of the states of its tokens.
+	Head HeadConfig `json:"head,omitzero"`
+
 	DecoderLayers int `json:"decoder_layers,omitempty"` // for seq2seq: blocks of the decoder; 0 means Model.Layers, as in the encoder
 
 	// Wide makes the output of the model the sum of the baseline's scores and of what the layers compute (wide and
@@ -47,6 +50,12 @@ type Config struct {
 	Wide bool `json:"wide,omitempty"`
 
 	Training Training `json:"training"`
+}
+
+// HeadConfig describes what follows the layers in models with one answer per text.
+type HeadConfig struct {
+	Pooling   layers.Pooling `json:"pooling,omitzero"`   // their mean if zero
+	Normalize bool           `json:"normalize,omitzero"` // for kind embed: divide the vector by its length
 }
 
 // From names another run. Its weights are the initial weights of this run.
@@ -182,6 +191,9 @@ func (c *Config) decide(l data.Layout) error {
 		field *int
 		want  int
 	}{{"model.vocab", &m.Vocab, l.Tokens}, {"model.outputs", &m.Outputs, l.Classes}, {"model.segments", &m.Segments, l.Segments}} {
+		if c.opened() { // the folder has said it
+			break
+		}
 		if *n.field = cmp.Or(*n.field, n.want); *n.field != n.want {
 			return setting.Errorf("%s must be %d for this task, or 0 to choose it, got %d", n.name, n.want, *n.field)
 		}

@@ -61,7 +61,7 @@ func linearModel(t testing.TB, m *Model) (table, head []float32) {
 				return nil, err
 			}
 		}
-		if x, err = ops.Pool(b.Env(), x, inputs[1], math.MaxInt); err != nil {
+		if x, err = ops.Pool(b.Env(), x, inputs[1], ops.MeanPooling); err != nil {
 			return nil, err
 		}
 		return linear.Forward(b, x)

@@ -19,6 +19,9 @@ func (c *Config) StartFrom(dir string) error {
 	if err != nil {
 		return err
 	}
+	if from.opened() {
+		return fmt.Errorf("%s is a published model, which can't be trained yet", dir)
+	}
 	c.From = From{Dir: dir}
 	c.Model = from.Model
 	c.Model.Vocab, c.Model.Outputs, c.Model.Segments = 0, 0, 0

@@ -3,6 +3,7 @@ package task
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -13,16 +14,21 @@ import (
 	"github.com/heed-go/heed/layers/decode"
 )
 
-// A Prompt is what a text model continues.
+// A Prompt is what a text model continues: a text or, if there are Messages, the next message of a conversation.
 type Prompt struct {
-	Text string
+	Text string // for a published model that has a token to begin with, it may be empty
+
+	// Messages need a published model. They are written in the form of the folder's chat template or of the Template,
+	// if it isn't empty: one of tokenizer.ChatTemplates. Names of special tokens in their contents are ordinary text.
+	Messages []tokenizer.Message
+	Template string
 }
 
 // GenerateOptions are the options of Generate.
 type GenerateOptions struct {
 	Sampler   decode.Sampler
 	Seed      uint64   // seed of all draws
-	MaxTokens int      // largest number of tokens to write, at least 1
+	MaxTokens int      // largest number of tokens to write; 0 means 1,024 or, for a published model, less if its context is full
 	Stop      []string // the text ends before the first of these strings, also if several tokens make it
 	Echo      bool     // write the prompt's Text first
 }
@@ -32,7 +38,7 @@ func (o GenerateOptions) Check() error {
 	if slices.Contains(o.Stop, "") {
 		return setting.Errorf("%s must be a text at which to end, got none", setting.Path("stop"))
 	}
-	return cmp.Or(setting.In("tokens", o.MaxTokens, o.MaxTokens >= 1, "at least 1"), o.Sampler.Check())
+	return cmp.Or(setting.In("tokens", o.MaxTokens, o.MaxTokens >= 0, "at least 1"), o.Sampler.Check())
 }
 
 // Generated describes what Generate has written.
@@ -42,14 +48,20 @@ type Generated struct {
 	Finish       string // "stop" if the model ended the text, or one of Stop came; "length" after MaxTokens
 }
 
+// mostTokens is the number of tokens that Generate writes if MaxTokens is 0.
+const mostTokens = 1024
+
 // Generate writes the model's continuation of a prompt to w, each character as soon as it is complete. Bytes that
 // aren't part of a character, which a token may have, are written as U+FFFD. Text that may be the beginning of one of
-// Stop is held back. If the text grows longer than the model's context, generation goes on from the last half of the
-// context.
+// Stop is held back. A published model also ends the text itself, with one of its end tokens. Special tokens aren't
+// written.
 //
-// The error is a *ConfigError if an option is wrong. It is an *InputError if the model's kind isn't text or if it
-// doesn't know a symbol of the prompt. In these cases, nothing was written. After another error, or when ctx is
-// cancelled, w has the text up to then, and the result counts its tokens.
+// If the text grows longer than the model's context, generation goes on from the last half of the context. But for a
+// published model, it is an error if the prompt and MaxTokens together exceed the context.
+//
+// The error is a *ConfigError if an option is wrong. It is an *InputError if the model's kind isn't text, if it doesn't
+// know a symbol of the prompt, if it has no chat template, or if the context is too small. In these cases, nothing was
+// written. After another error, or when ctx is cancelled, w has the text up to then, and the result counts its tokens.
 func (m *Model) Generate(ctx context.Context, w io.Writer, p Prompt, o GenerateOptions) (Generated, error) {
 	model, ok := m.network.(writer)
 	if !ok {
@@ -58,16 +70,23 @@ func (m *Model) Generate(ctx context.Context, w io.Writer, p Prompt, o GenerateO
 	if err := o.Check(); err != nil {
 		return Generated{}, err
 	}
-	b, encoded := m.encode(p.Text)
-	if encoded.Err != nil {
-		return Generated{}, encoded.Err
+	ids, err := m.promptIDs(p)
+	if err != nil {
+		return Generated{}, err
 	}
-	ids := b.Inputs[:b.Lengths[0]]
-	capacity := m.layout.Len
-	if o.MaxTokens < capacity-len(ids) {
-		capacity = len(ids) + o.MaxTokens
+	_, tok := m.coder.Tokenizers()
+	capacity, d := m.layout.Len, decode.Options{Sampler: o.Sampler, Seed: o.Seed, MaxTokens: cmp.Or(o.MaxTokens, mostTokens)}
+	if room := capacity - len(ids); m.published == nil {
+		d.Keep = max(1, capacity/2)
+	} else if room < max(1, o.MaxTokens) {
+		return Generated{}, &InputError{p.Text, fmt.Errorf("the prompt has %d tokens, and the model reads and writes at most %d together (max_position_embeddings): give a shorter prompt, or ask for at most %d tokens", len(ids), capacity, max(0, room))}
+	} else {
+		d.MaxTokens, d.End = min(d.MaxTokens, room), m.published.model.End
 	}
-	session, err := decode.New(model.net, decode.Config{Capacity: capacity})
+	if d.MaxTokens < capacity-len(ids) {
+		capacity = len(ids) + d.MaxTokens
+	}
+	session, err := decode.New(model.net, decode.Config{Capacity: capacity, Vocab: min(tok.Len(), m.layout.Tokens)})
 	if err != nil {
 		return Generated{}, err
 	}
@@ -78,23 +97,20 @@ func (m *Model) Generate(ctx context.Context, w io.Writer, p Prompt, o GenerateO
 			return Generated{}, err
 		}
 	}
-	_, tok := m.coder.Tokenizers()
-	decoder := tokenizer.Decoder{Tokenizer: tok}
+	decoder := tokenizer.Decoder{Tokenizer: tok, SkipSpecial: m.published != nil}
 	for _, id := range ids[max(0, len(ids)-readAgain):] {
 		if _, err := decoder.Next(id); err != nil {
 			return Generated{}, err
 		}
 	}
-	results, err := decode.Generate(ctx, session, [][]int{ids}, decode.Options{
-		Sampler: o.Sampler, Seed: o.Seed, MaxTokens: o.MaxTokens, Keep: max(1, m.layout.Len/2),
-		OnToken: func(_, token int) bool {
-			var text string
-			if text, out.err = decoder.Next(token); out.err == nil {
-				out.write(text)
-			}
-			return out.err == nil && !out.ended
-		},
-	})
+	d.OnToken = func(_, token int) bool {
+		var text string
+		if text, out.err = decoder.Next(token); out.err == nil {
+			out.write(text)
+		}
+		return out.err == nil && !out.ended
+	}
+	results, err := decode.Generate(ctx, session, [][]int{ids}, d)
 	g := Generated{PromptTokens: len(ids), Finish: "length"}
 	if results != nil {
 		g.Tokens = len(results[0].Tokens)
@@ -108,6 +124,28 @@ func (m *Model) Generate(ctx context.Context, w io.Writer, p Prompt, o GenerateO
 		g.Finish = "stop"
 	}
 	return g, out.err
+}
+
+// promptIDs returns the tokens of a prompt.
+func (m *Model) promptIDs(p Prompt) ([]int, error) {
+	if p.Messages == nil {
+		b, encoded := m.encode(p.Text)
+		return b.Inputs[:min(len(b.Inputs), append(b.Lengths, 0)[0])], encoded.Err
+	}
+	wrong := func(err error) error { return &InputError{p.Messages[len(p.Messages)-1].Content, err} }
+	if p.Text != "" || m.published == nil {
+		return nil, wrong(errors.New("a conversation needs a published model, and can't come with another text"))
+	}
+	template, err := m.published.chatTemplate(p.Template)
+	if err != nil {
+		return nil, wrong(err)
+	}
+	source, _ := m.coder.Tokenizers()
+	ids, err := template.Encode(source.(*tokenizer.Pipeline), p.Messages, true)
+	if err != nil {
+		return nil, wrong(err)
+	}
+	return ids, nil
 }
 
 // readAgain is the number of the prompt's last tokens that are decoded before a continuation, because the text of the

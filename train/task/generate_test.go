@@ -51,7 +51,7 @@ func TestGenerateStops(t *testing.T) {
 	if want := (Generated{9, len(before) + 3, "stop"}); err != nil || g != want || cut.String() != before {
 		t.Errorf("with the stop %q, Generate writes %q, %+v, %v, want %q, %+v", o.Stop[1], cut.String(), g, err, before, want)
 	}
-	for _, wrong := range []GenerateOptions{{}, {MaxTokens: 1, Stop: []string{""}}} {
+	for _, wrong := range []GenerateOptions{{MaxTokens: -1}, {MaxTokens: 1, Stop: []string{""}}} {
 		if _, err := task.Generate(t.Context(), &cut, Prompt{Text: "The"}, wrong); asConfigError(err).Paths() == nil {
 			t.Errorf("%+v: got error %v, want a *ConfigError", wrong, err)
 		}

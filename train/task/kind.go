@@ -26,6 +26,7 @@ type Kind struct {
 	Pairs bool // with a third column, the task learns two texts per row: see data.Rule.Pairs
 
 	Generates   bool // Model.Generate continues a prompt
+	Embeds      bool // Model.Embed makes vectors of texts; there are no answers
 	Beams       bool // PredictOptions may set Beam above 1
 	Classes     bool // an answer is one class, or one class per symbol, and results are counted per class
 	Sequences   bool // an answer may have any length up to MaxAnswer; a source may have several right answers; errors are counted as edits
@@ -91,6 +92,9 @@ var everyKind = []kind{textKind, seq2seqKind, classificationKind, taggingKind, r
 
 // kindOf returns the kind with this name. If there is none, it returns a kind without a name, which does nothing.
 func kindOf(name data.Kind) kind {
+	if name == data.KindEmbed { // it can't be learned yet
+		return embedKind
+	}
 	i := slices.IndexFunc(everyKind, func(k kind) bool { return k.about().Name == name })
 	if i < 0 {
 		return common{}

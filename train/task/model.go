@@ -33,6 +33,8 @@ type Model struct {
 	classWeights []float64 // weights of the classes in the loss; nil means 1 for each
 	free         freeList
 
+	published *publishedStart // nil unless the model is a published one
+
 	temperature float64 // predictors of labels divide logits by it; 0 means 1: see calibrate
 
 	// table has the embedding of each id, (Tokens, Dim), if the network's function forward accepts embeddings
@@ -58,14 +60,17 @@ func newModel(c Config) (*Model, error) {
 	return m, nil
 }
 
-// build makes the parameters, with new values, and the network. It returns a *ConfigError if the parameters need more
-// memory than there is.
+// build makes the network and its parameters. Without Params, they get new values. It returns a *ConfigError if the
+// parameters need more memory than there is.
 func (m *Model) build() (err error) {
 	if least := 4 * m.Config.leastParams(m.layout); least > float64(memory.Free()) {
 		return setting.Errorf("the model needs at least %s of memory, but only %s is free: reduce %s or %s",
 			text.Bytes(int(min(least, math.MaxInt/2))), text.Bytes(memory.Free()), setting.Path("model.dim"), setting.Path("model.layers"))
 	}
-	if m.Params, err = layers.NewParams(tensor.Float32, m.Config.Seed); err == nil {
+	if m.Params == nil {
+		m.Params, err = layers.NewParams(tensor.Float32, m.Config.Seed)
+	}
+	if err == nil {
 		m.network, err = kindOf(m.Config.Task.Kind).network(m)
 	}
 	if err != nil {
@@ -95,6 +100,10 @@ func (c *Config) leastParams(l data.Layout) float64 {
 func (m *Model) encode(input string) (data.Batch, Answer) {
 	source, _ := m.coder.Tokenizers()
 	ids, unknown, _ := rows.Encoded(source, input)
+	if p, ok := source.(*tokenizer.Pipeline); ok && m.Config.opened() {
+		whole, _ := m.Config.Task.Input(p.WithLimit(0), input)
+		ids = len(whole.Tokens)
+	}
 	b, err := m.coder.Batch([]data.Example{{Source: input}})
 	if err != nil {
 		unknown = unknown && source.Unknown() >= 0 || errors.As(err, new(*tokenizer.UnknownSymbolError))

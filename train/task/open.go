@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"io/fs"
 
+	"gorgonia.org/tensor"
+
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/runfolder"
+	"github.com/heed-go/heed/layers"
 )
 
 // ReadConfig reads and checks a run folder's config.json. It takes the functions of the rule from the given rule of the
@@ -25,6 +28,9 @@ func ReadConfig(dir string, rules ...data.Rule) (Config, error) {
 //
 // The folder may come from someone else: Open checks config.json and the sizes of the weights before it allocates
 // memory for the model. Tokenizers must be as tokenizer.ReadOwn expects them.
+//
+// Open also opens the folder of a published model: package pretrained says which. The model generates text or
+// classifies texts, as its head does, and otherwise embeds texts.
 func Open(dir string, rules ...data.Rule) (*Model, error) { return open(runfolder.At(dir), rules) }
 
 // OpenFS is like Open for a run folder that is the root of a file system, such as an embed.FS.
@@ -55,7 +61,11 @@ func open(f runfolder.Folder, rules []data.Rule) (*Model, error) {
 		return nil, wrong(fmt.Errorf("the model has at least %.3g parameters, which take %.3g GiB, but %s has only %d values",
 			least, 4*least/(1<<30), runfolder.WeightsFile, values))
 	}
-	if err := m.build(); err != nil {
+	if m.Params, err = layers.NewParams(tensor.Float32, c.Seed); err == nil {
+		m.Params = m.Params.Blank()
+		err = m.build()
+	}
+	if err != nil {
 		return nil, wrong(err)
 	}
 	return m, m.read(s)
@@ -72,14 +82,11 @@ func (m *Model) Load(dir string) error {
 	return err
 }
 
-// read reads the weights, the temperature and the baseline of a start.
+// read reads the weights of a start, and what else the model needs.
 func (m *Model) read(s start) error {
 	loaded, err := s.load(m.Params, nil)
 	if err == nil {
-		err = m.readTemperature(loaded.Metadata)
-	}
-	if err == nil {
-		m.baseline, err = s.baseline()
+		err = s.complete(m, loaded.Metadata)
 	}
 	return err
 }

@@ -349,8 +349,8 @@ func TestFoldersThatAreNoRuns(t *testing.T) {
 	for _, test := range []struct{ config, adapter, want string }{
 		{"", "", "isn't a run folder: it has no config.json; heed train makes one"},
 		{`{}`, "", `config.json has no "format"; heed train makes one`},
-		{`{"model_type": "llama", "hidden_size": 64}`, "", `is a published model of type "llama", which heed can't open yet`},
-		{`{"model_type": "bert"}`, `{}`, `is a published model of type "bert", which heed can't open yet`},
+		{`{"model_type": "llama", "hidden_size": 64}`, "", "the folder must have a tokenizer.json"},
+		{`{"model_type": "neither"}`, `{}`, `model_type "neither" isn't supported`},
 		{"", `{"peft_type": "LORA"}`, "has an adapter, not a model: heed can't open adapters yet"},
 		{`{"format": 3, "model_type": "llama"}`, "", "has the older format 3"},
 		{`{"format": 5}`, `{}`, "has the newer format 5"},
@@ -367,6 +367,9 @@ func TestFoldersThatAreNoRuns(t *testing.T) {
 		_, opening := Open(dir)
 		c := small(t, "copy")
 		for _, err := range []error{reading, opening, c.StartFrom(dir), made(t, c).Load(dir)} {
+			if test.adapter == "" && strings.Contains(test.config, "hidden_size") && strings.Contains(err.Error(), "has no name in folders of type llama") {
+				continue // Load doesn't read a tokenizer
+			}
 			wantError(t, err, dir, test.want)
 		}
 	}

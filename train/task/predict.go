@@ -3,6 +3,7 @@ package task
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"runtime"
 	"slices"
 	"sync"
@@ -60,6 +61,9 @@ func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOption
 	}
 	if o.Top < 0 || o.Top > MaxBeam && m.Config.Kind().AnswerUnits {
 		return nil, setting.Errorf("%s must be from 1 to %d, or 0 for none, got %d", setting.Path("top"), MaxBeam, o.Top)
+	}
+	if m.Config.Kind().Embeds {
+		return nil, fmt.Errorf("the model %s has no answers: it makes vectors of texts, with Model.Embed or heed embed", m.Config.Task.Name)
 	}
 	if o.Top > 0 && m.Config.Kind().Numbers {
 		return nil, setting.Errorf("%s is for answers that the model chooses: the task %s answers with one number", setting.Path("top"), m.Config.Task.Name)

@@ -23,11 +23,13 @@ type query struct {
 	choices []choice  // likeliest first
 }
 
-// A choice is an answer as a network computes it: targets with the logarithm of their probability, or a number.
+// A choice is an answer as a network computes it: targets with the logarithm of their probability, a number
+// or a vector.
 type choice struct {
 	targets []int
 	logProb float64
 	number  float64
+	vector  []float32 // for kind embed
 }
 
 // A batchShape is the shape of the batches of a predictor.

@@ -2,6 +2,7 @@ package task
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 
 	"github.com/heed-go/heed/data"
@@ -45,6 +46,9 @@ func ReadRun(dir string, rules ...data.Rule) (*Run, error) {
 	c, err := ReadConfig(dir, rules...)
 	if err != nil {
 		return nil, err
+	}
+	if c.opened() {
+		return nil, fmt.Errorf("%s is a published model, not a run: it has no history", dir)
 	}
 	var s Summary
 	record, err := runfolder.At(dir).Record(c.id(), &s)

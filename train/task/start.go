@@ -29,17 +29,23 @@ type start interface {
 	// and parameters without weights keep their values. After an error, all parameters have their old values.
 	load(p *layers.Params, drop func(name string, shape []int) bool) (layers.LoadReport, error)
 
-	// baseline reads the baseline. It returns nil if there is none and the model doesn't need it.
-	baseline() (*baseline, error)
+	// complete sets what else the model needs to answer. The argument metadata is that of the weights.
+	complete(m *Model, metadata map[string]string) error
 }
 
-// adapterFile is the file by which a folder with an adapter is known.
-const adapterFile = "adapter_config.json"
+// Files by which folders without a config.json are known: an adapter, and a published model in a folder of its own.
+const (
+	adapterFile = "adapter_config.json"
+	modulesFile = "modules.json"
+)
 
 // startOf finds out what a folder holds. A run has a config.json with a "format". A published model has a config.json
-// with a "model_type". An adapter has an adapter_config.json.
+// with a "model_type", or a modules.json. An adapter has an adapter_config.json.
 func startOf(f runfolder.Folder) (start, error) {
 	content, err := f.Read(runfolder.ConfigFile, runfolder.MaxConfig)
+	if errors.Is(err, fs.ErrNotExist) && f.Has(modulesFile) {
+		return openPublished(f)
+	}
 	var keys struct {
 		Format    any `json:"format"`
 		ModelType any `json:"model_type"`
@@ -50,7 +56,7 @@ func startOf(f runfolder.Folder) (start, error) {
 	}
 	switch {
 	case keys.Format == nil && keys.ModelType != nil:
-		return nil, fmt.Errorf("%s is a published model of type %.40q, which heed can't open yet", f.Dir, fmt.Sprint(keys.ModelType))
+		return openPublished(f)
 	case keys.Format == nil && f.Has(adapterFile):
 		return nil, fmt.Errorf("%s has an adapter, not a model: heed can't open adapters yet", f.Dir)
 	case errors.Is(err, fs.ErrNotExist):
@@ -106,12 +112,16 @@ func (s runStart) values() (n int, err error) {
 
 func (s runStart) sum() (string, error) { return s.Sum(runfolder.WeightsFile) }
 
-func (s runStart) baseline() (*baseline, error) {
-	b, err := s.saved.openBaseline(s.Folder, false)
+// complete sets the temperature and the baseline. There may be no baseline if the model doesn't need it.
+func (s runStart) complete(m *Model, metadata map[string]string) error {
+	err := m.readTemperature(metadata)
+	if err == nil {
+		m.baseline, err = s.saved.openBaseline(s.Folder, false)
+	}
 	if errors.Is(err, fs.ErrNotExist) && !s.saved.Wide {
 		err = nil
 	}
-	return b, err
+	return err
 }
 
 func (s runStart) load(p *layers.Params, drop func(name string, shape []int) bool) (l layers.LoadReport, err error) {

@@ -11,6 +11,7 @@ import (
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
@@ -40,6 +41,9 @@ func New(c Config) (*Task, error) {
 		open = openRule
 	case c.fromRows():
 		open = openRows
+	}
+	if c.opened() {
+		return nil, setting.Errorf("the model %s is a published one, which can't be trained yet", c.Task.Name)
 	}
 	c.imply()
 	if err := c.check(false); err != nil {

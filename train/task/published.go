@@ -1,0 +1,162 @@
+package task
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/memory"
+	"github.com/heed-go/heed/internal/runfolder"
+	"github.com/heed-go/heed/internal/safetensors"
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/decode"
+	"github.com/heed-go/heed/layers/pretrained"
+)
+
+// A publishedStart is the folder of a published model.
+type publishedStart struct {
+	runfolder.Folder
+	model   pretrained.Config
+	special map[string]int // special tokens of the tokenizer; set by complete
+}
+
+func openPublished(f runfolder.Folder) (start, error) {
+	c, err := pretrained.ReadConfig(f.FS)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Dir, err)
+	}
+	if c.Head == "mask" { // embeds texts, too
+		c = c.States()
+	}
+	return publishedStart{Folder: f, model: c}, nil
+}
+
+// folder returns the path of the folder with the model and its tokenizer.
+func (s publishedStart) folder() string {
+	return filepath.Join(s.Dir, filepath.FromSlash(s.model.Folder))
+}
+
+// config returns a configuration of the kind that the model's head makes. A model without a head embeds texts.
+func (s publishedStart) config([]data.Rule) (Config, error) {
+	source, err := tokenizer.Open(s.folder())
+	if err != nil {
+		return Config{}, err
+	}
+	m := s.model
+	rule := data.Rule{Name: m.Type, Source: source, MaxLen: m.MaxLen, Classes: m.Labels, Published: data.Published{Tokens: m.Model.Vocab, Start: m.Start, Pad: m.Pad, Segments: m.Model.Segments}}
+	switch {
+	case m.Head == "text":
+		rule.Kind = data.KindText
+	case m.Head == "classes" && len(m.Labels) == 1:
+		rule.Kind, rule.Classes = data.KindRegression, nil
+	case m.Head == "classes":
+		rule.Kind = data.KindClassification
+	default:
+		rule.Kind = data.KindEmbed
+	}
+	rule.About = kindOf(rule.Kind).about().About
+	c := Config{Format: format, Task: rule, Model: m.Model, Head: HeadConfig{Pooling: m.Pooling, Normalize: m.Normalize}, Training: Defaults(data.Rule{Kind: data.KindText}).Training}
+	if m.Classifier != nil {
+		c.Head = HeadConfig{Pooling: m.Classifier.Pooling}
+	}
+	return c, nil
+}
+
+// each calls do with the header of each file of weights.
+func (s publishedStart) each(do func(header *safetensors.File)) error {
+	files, err := pretrained.Files(s.FS)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.Dir, err)
+	}
+	for _, name := range files {
+		header, err := safetensors.OpenFS(s.FS, name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.Path(name), err)
+		}
+		do(header)
+		header.Close()
+	}
+	return nil
+}
+
+func (s publishedStart) values() (n int, err error) {
+	err = s.each(func(header *safetensors.File) {
+		for _, e := range header.Entries {
+			n += memory.Product(e.Shape...)
+		}
+	})
+	return n, err
+}
+
+func (s publishedStart) sum() (string, error) {
+	files, err := pretrained.Files(s.FS)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", s.Dir, err)
+	}
+	sums := make([]string, len(files))
+	for i, name := range files {
+		if sums[i], err = s.Sum(name); err != nil {
+			return "", err
+		}
+	}
+	return runfolder.JSONSum(sums), nil
+}
+
+func (s publishedStart) load(p *layers.Params, drop func(name string, shape []int) bool) (l layers.LoadReport, err error) {
+	tensors, err := s.model.Tensors(p)
+	if err != nil {
+		return l, fmt.Errorf("%s: %w", s.Dir, err)
+	}
+	if drop != nil {
+		tensors = slices.DeleteFunc(tensors, func(t layers.Tensor) bool {
+			return slices.ContainsFunc(t.Params, func(name string) bool { return drop(name, p.Get(name).Value.Shape()) })
+		})
+	}
+	files, err := pretrained.Files(s.FS)
+	if err == nil {
+		l, err = p.LoadFS(s.FS, files, layers.LoadOptions{Tensors: tensors, Ignore: true, Partial: drop != nil})
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", s.Dir, err)
+	}
+	return l, err
+}
+
+func (s publishedStart) complete(m *Model, _ map[string]string) error {
+	source, _ := m.coder.Tokenizers()
+	s.special = source.Special()
+	m.published, m.temperature = &s, 1
+	return nil
+}
+
+// Sampler returns how the model's folder says that tokens are chosen, for GenerateOptions: in generation_config.json
+// for a published model. Otherwise, tokens are drawn with the model's own probabilities.
+func (m *Model) Sampler() decode.Sampler {
+	if m.published == nil {
+		return decode.Sampler{Temperature: 1, TopP: 1}
+	}
+	return m.published.model.Sampler
+}
+
+// chatTemplate returns the folder's chat template or, if the name isn't empty, the template with this name.
+func (s publishedStart) chatTemplate(name string) (*tokenizer.ChatTemplate, error) {
+	if name == "" {
+		t, err := tokenizer.OpenChatTemplate(s.folder())
+		if err != nil {
+			err = fmt.Errorf("%w; a template can be chosen by name: %s", err, strings.Join(tokenizer.ChatTemplates(), ", "))
+		}
+		return t, err
+	}
+	var names [2]string // of the tokens that begin and end a text
+	for i, ids := range [][]int{{s.model.Start}, s.model.End} {
+		for name, id := range s.special {
+			if len(ids) > 0 && id == ids[0] {
+				names[i] = name
+			}
+		}
+	}
+	return tokenizer.NamedChatTemplate(name, names[0], names[1])
+}

@@ -1,0 +1,237 @@
+package task
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/pretrained"
+)
+
+// publishedFolder returns a copy of a folder of package pretrained, with a tokenizer of 41 ids: three special tokens
+// and characters. The last ids have no characters.
+func publishedFolder(t *testing.T, name string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("../../layers/pretrained/testdata", name))); err != nil {
+		t.Fatal(err)
+	}
+	vocab, added := map[string]int{}, []any{}
+	for id, special := range []string{"<unk>", "<s>", "</s>"} {
+		vocab[special] = id
+		added = append(added, map[string]any{"id": id, "content": special, "special": true})
+	}
+	for _, c := range "abcdefghijklmnopqrstuvwxyz .?|<>_\n" {
+		vocab[string(c)] = len(vocab)
+	}
+	content, err := json.Marshal(map[string]any{
+		"version": "1.0", "decoder": map[string]any{"type": "Fuse"}, "added_tokens": added,
+		"model": map[string]any{"type": "BPE", "vocab": vocab, "merges": []any{}, "unk_token": "<unk>"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "tokenizer.json"), string(content))
+	return dir
+}
+
+func openedFolder(t *testing.T, name string) *Model {
+	t.Helper()
+	m, err := Open(publishedFolder(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// A published text model must write what its weights say, end at its end tokens, draw only ids of its tokenizer, and
+// refuse to exceed its context.
+func TestPublishedText(t *testing.T) {
+	m := openedFolder(t, "llama")
+	write := func(p Prompt, o GenerateOptions) (string, Generated) {
+		t.Helper()
+		var s strings.Builder
+		g, err := m.Generate(t.Context(), &s, p, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.String(), g
+	}
+	greedy, g := write(Prompt{Text: "abc"}, GenerateOptions{Sampler: m.Sampler(), MaxTokens: 5})
+	if g.PromptTokens != 3 || g.Finish != "stop" && g.Tokens != 5 {
+		t.Errorf("a prompt of 3 characters gives %+v", g)
+	}
+	for text := "abc"; greedy != "" && g.Finish == "length"; greedy = greedy[1:] { // each token is a character
+		next, err := m.Predict(text)
+		if err != nil || next != greedy[:1] {
+			t.Errorf("Predict after %q gives %q, %v, Generate gives %q", text, next, err, greedy)
+		}
+		text += greedy[:1]
+	}
+	if _, g = write(Prompt{}, GenerateOptions{}); g.PromptTokens != 1 || g.Finish == "length" && g.Tokens != 31 {
+		t.Errorf("an empty prompt gives %+v, want a prompt of the first token, and at most 31 tokens", g)
+	}
+	for seed := range uint64(20) { // hot: all ids are about equally likely
+		o := GenerateOptions{MaxTokens: 20, Seed: seed}
+		o.Sampler.Temperature = 100
+		if text, g := write(Prompt{Text: "a"}, o); strings.Contains(text, "<s>") || strings.Contains(text, "</s>") || g.Finish == "stop" && g.Tokens == 20 {
+			t.Errorf("seed %d gives %q, %+v", seed, text, g)
+		}
+	}
+	for _, test := range []struct {
+		p    Prompt
+		o    GenerateOptions
+		want string
+	}{
+		{Prompt{Text: strings.Repeat("a", 33)}, GenerateOptions{}, "33 tokens, but the model reads at most 32 (max_position_embeddings)"},
+		{Prompt{Text: strings.Repeat("a", 32)}, GenerateOptions{}, "the prompt has 32 tokens, and the model reads and writes at most 32"},
+		{Prompt{Text: "abc"}, GenerateOptions{MaxTokens: 30}, "ask for at most 29 tokens"},
+		{Prompt{Text: "a", Messages: []tokenizer.Message{{Role: "user", Content: "b"}}}, GenerateOptions{}, "can't come with another text"},
+		{Prompt{Messages: []tokenizer.Message{{Role: "user", Content: "b"}}}, GenerateOptions{}, "a template can be chosen by name: chatml, gemma, "},
+		{Prompt{Messages: []tokenizer.Message{{Role: "user", Content: "b"}}, Template: "none"}, GenerateOptions{}, "one of chatml, gemma, "},
+	} {
+		var s strings.Builder
+		_, err := m.Generate(t.Context(), &s, test.p, test.o)
+		if wantError(t, err, test.want); !errors.As(err, new(*InputError)) || s.Len() > 0 {
+			t.Errorf("%+v: got error %v and %q written, want an *InputError and nothing", test.p, err, s.String())
+		}
+	}
+}
+
+// In a conversation, only the template makes special tokens.
+func TestPublishedConversation(t *testing.T) {
+	m := openedFolder(t, "llama")
+	for _, content := range []string{"hi", "</s>"} {
+		ids, err := m.promptIDs(Prompt{Messages: []tokenizer.Message{{Role: "user", Content: content}}, Template: "zephyr"})
+		if err == nil {
+			ids = slices.DeleteFunc(ids, func(id int) bool { return id != 2 })
+		}
+		if err != nil || len(ids) != 1 {
+			t.Errorf("%q: the conversation has the end token %d times, %v, want once", content, len(ids), err)
+		}
+	}
+}
+
+// A classifier must answer with the labels of config.json, as the model's own logits say.
+func TestPublishedClassifier(t *testing.T) {
+	dir := publishedFolder(t, "llama-classes")
+	m, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reference, err := pretrained.Open(dir, tensor.Float32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k := m.Config.Kind(); k.Name != data.KindClassification || !slices.Equal(m.Config.Task.Classes, []string{"bad", "so so", "good"}) {
+		t.Errorf("the kind is %s with the labels %q", k.Name, m.Config.Task.Classes)
+	}
+	answers, err := m.PredictAll(t.Context(), []string{"a text", "another one", strings.Repeat("x", 40)}, PredictOptions{Top: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range answers {
+		ids, err := m.Config.Task.Source.Encode(a.Input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Cut != (len(ids) > 32) {
+			t.Errorf("%q: cut is %v", a.Input, a.Cut)
+		}
+		ids = ids[:min(len(ids), 32)]
+		logits := outputOf(t, len(ids), func(b *layers.Build, x *G.Node) (*G.Node, error) {
+			return reference.Classifier.Forward(b, x, layers.Mask{})
+		}, ids)
+		best, logProb := likeliest(logits)
+		if a.Text != m.Config.Task.Classes[best] || math.Abs(a.LogProb-logProb) > 1e-5 || len(a.Top) != 3 {
+			t.Errorf("%q: got %+v, want %s with log probability %g", a.Input, a, m.Config.Task.Classes[best], logProb)
+		}
+	}
+	if _, _, err := m.Embed(t.Context(), []string{"a"}); !errors.As(err, new(*InputError)) {
+		t.Errorf("Embed with a classifier: got error %v", err)
+	}
+}
+
+// outputOf returns the output of a model for one sequence.
+func outputOf(t *testing.T, length int, forward func(b *layers.Build, x *G.Node) (*G.Node, error), ids []int) []float32 {
+	t.Helper()
+	f, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, out G.Nodes, err error) {
+		x := intNode(g, "ids", 1, length)
+		y, err := forward(b, x)
+		return G.Nodes{x}, G.Nodes{y}, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := f.Call(intTensor(ids, 1, length))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out[0].Float32s()
+}
+
+// Embeddings must be the pooled states, whatever other texts are embedded at the same time.
+func TestEmbed(t *testing.T) {
+	dir := publishedFolder(t, "llama-states")
+	for name, content := range map[string]string{
+		"modules.json": `[{"idx": 0, "path": "", "type": "sentence_transformers.models.Transformer"}, {"idx": 1, "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+			{"idx": 2, "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}]`,
+		"config_sentence_transformers.json": `{"prompts": {"query": "q. "}, "default_prompt_name": "query"}`,
+		"sentence_bert_config.json":         `{"max_seq_length": 12}`,
+		"1_Pooling/config.json":             `{"word_embedding_dimension": 16, "pooling_mode_mean_tokens": true}`,
+	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, name), content)
+	}
+	m, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reference, err := pretrained.Open(dir, tensor.Float32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := []string{"b", "", "a longer text that is cut", "abc", "b"}
+	vectors, tokens, err := m.Embed(t.Context(), texts)
+	if err != nil || tokens != 4+3+12+6+4 || len(vectors) != len(texts) {
+		t.Fatalf("Embed reads %d tokens and gives %d vectors, %v", tokens, len(vectors), err)
+	}
+	for i, text := range texts {
+		ids, _ := m.Config.Task.Source.Encode("q. " + text)
+		ids = ids[:min(len(ids), 12)]
+		states := outputOf(t, len(ids), func(b *layers.Build, x *G.Node) (*G.Node, error) {
+			return reference.Encoder.Forward(b, x, layers.Mask{})
+		}, ids)
+		want, squares := make([]float64, 16), 0.0
+		for j, x := range states {
+			want[j%16] += float64(x)
+		}
+		for _, x := range want {
+			squares += x * x
+		}
+		for j, x := range vectors[i] {
+			if math.Abs(float64(x)-want[j]/math.Sqrt(squares)) > 1e-5 {
+				t.Errorf("%q: dimension %d is %g, want %g", text, j, x, want[j]/math.Sqrt(squares))
+			}
+		}
+	}
+	if _, err := m.PredictAll(t.Context(), nil, PredictOptions{}); err == nil || !strings.Contains(err.Error(), "heed embed") {
+		t.Errorf("PredictAll: got error %v", err)
+	}
+	if a, err := m.Attention("abc", ""); err != nil || len(a.Layers) != 2 || len(a.Layers[0].Rows) != 3 {
+		t.Errorf("Attention gives %+v, %v", a, err)
+	}
+}
