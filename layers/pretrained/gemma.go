@@ -17,7 +17,7 @@ var gemma2 = architecture{
 	model: gemmaModel, classifier: lastToken, names: gemmaNames, heads: textHeads,
 	config: func(k *keys, c *Config) {
 		k.gemma(c)
-		k.float("attn_logit_softcapping", &c.Model.Block.Attention.Softcap)
+		k.optional("attn_logit_softcapping", &c.Model.Block.Attention.Softcap)
 		k.rotary(c, "rope_theta", "partial_rotary_factor")
 		window := slidingWindow(c.Model)
 		k.window("sliding_window", &window)
@@ -30,7 +30,7 @@ var gemma2 = architecture{
 var gemma3 = architecture{
 	class: "Gemma3ForCausalLM", causal: true, prefix: "model.",
 	defaults: `{"vocab_size": 262208, "hidden_size": 2304, "intermediate_size": 9216, "num_hidden_layers": 26, "num_attention_heads": 8,
-		"num_key_value_heads": 4, "head_dim": 256, "max_position_embeddings": 131072, "sliding_window": 4096, "sliding_window_pattern": 6,
+		"num_key_value_heads": 4, "head_dim": 256, "max_position_embeddings": 131072, "sliding_window": 4096,
 		"rope_theta": 1000000, "rope_local_base_freq": 10000, ` + gemmaDefaults,
 	model: gemmaModel, classifier: lastToken, names: gemmaNames, heads: textHeads,
 	config: func(k *keys, c *Config) {
@@ -56,23 +56,20 @@ func (k *keys) gemma(c *Config) {
 	k.only("use_bidirectional_attention", false)
 	k.gatedSizes(c, "hidden_activation")
 	k.not("attention_bias", &a.NoBias)
-	k.float("final_logit_softcapping", &m.LogitSoftcap)
-	scalar := 1.0
+	k.optional("final_logit_softcapping", &m.LogitSoftcap)
+	scalar := 0
 	if k.writing {
-		scalar = 1 / (a.Scale * a.Scale)
-		if whole := math.Round(scalar); math.Abs(scalar-whole) < 1e-9*whole {
-			scalar = whole
-		}
+		scalar = int(math.Round(1 / (a.Scale * a.Scale)))
 	}
-	if k.float("query_pre_attn_scalar", &scalar); !k.writing {
-		a.Scale, m.EmbeddingScale = 1/math.Sqrt(scalar), math.Sqrt(float64(m.Dim))
+	if k.int("query_pre_attn_scalar", &scalar); !k.writing {
+		a.Scale, m.EmbeddingScale = 1/math.Sqrt(float64(scalar)), math.Sqrt(float64(m.Dim))
 	}
 }
 
 // gemma3Positions copies which blocks have a window, and the rotary positions of blocks with and without one. They are
 // nested in rope_parameters, or rope_theta and rope_scaling are for blocks without a window.
 func (k *keys) gemma3Positions(c *Config) {
-	m, window, pattern := &c.Model, slidingWindow(c.Model), 0
+	m, window, pattern := &c.Model, slidingWindow(c.Model), 6
 	k.window("sliding_window", &window)
 	k.int("sliding_window_pattern", &pattern)
 	var local layers.PositionsConfig

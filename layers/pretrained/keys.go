@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/heed-go/heed/internal/jsonkeys"
 	"github.com/heed-go/heed/internal/text"
@@ -154,12 +155,31 @@ func integer(value any) (int, bool) {
 	return int(n), err == nil && n >= -maxInt && n <= maxInt
 }
 
+// float copies a number. It is written with a point or an exponent, because the reference library tells floats from
+// whole numbers.
 func (k *keys) float(name string, v *float64) {
+	if k.writing {
+		number := strconv.FormatFloat(*v, 'g', -1, 64)
+		if !strings.ContainsAny(number, ".e") {
+			number += ".0"
+		}
+		k.values[name] = json.Number(number)
+		return
+	}
 	member(k, name, "a finite number", v, func(value any) (float64, bool) {
 		number, _ := value.(json.Number)
 		x, err := number.Float64()
 		return x, err == nil && !math.IsInf(x, 0)
 	})
+}
+
+// optional is like float, but null means 0.
+func (k *keys) optional(name string, v *float64) {
+	if k.writing && *v == 0 {
+		k.values[name] = nil
+		return
+	}
+	k.float(name, v)
 }
 
 func (k *keys) bool(name string, v *bool) {

@@ -105,5 +105,5 @@ func (k *keys) magnitude(s *layers.RotaryScaling) {
 			s.Magnitude = (0.1*one*math.Log(s.Factor) + 1) / (0.1*other*math.Log(s.Factor) + 1)
 		}
 	}
-	k.float("attention_factor", &s.Magnitude)
+	k.optional("attention_factor", &s.Magnitude)
 }
