@@ -54,11 +54,11 @@ func (h *Handler) attention(w http.ResponseWriter, r *http.Request) error {
 	defer leave()
 	var a *task.Attention
 	var cut bool
-	_, err = h.ask(&job{ctx: r.Context(), inputs: []string{request.Input}, alone: func() (err error) {
+	err = h.Queue(r.Context(), 1, func() (err error) {
 		cut = h.model.Cuts(request.Input)
 		a, err = h.model.Attention(request.Input, request.Layer)
 		return err
-	}})
+	})
 	if err != nil {
 		return inputError(err)
 	}
@@ -69,7 +69,7 @@ func (h *Handler) attention(w http.ResponseWriter, r *http.Request) error {
 			layers[i].Heads = append(layers[i].Heads, head)
 		}
 	}
-	return h.write(w, http.StatusOK, struct {
+	return h.Write(w, struct {
 		Input  string           `json:"input"`
 		Answer string           `json:"answer"`
 		Cut    bool             `json:"cut"`

@@ -54,7 +54,7 @@ func TestExtremes(t *testing.T) {
 	asked := predict{[]string{"abc"}, 1, 1}
 	wide := predict{[]string{"abc"}, 99_999_999, 99_999_999}
 	written := generate{"The", 3, decode.Sampler{Temperature: 0.7, TopK: 9, TopP: 0.9}, 1}
-	extremes.Run(t, nil,
+	extremes.Run(t, []string{"Error"},
 		extremes.Of(Options{}, func(c Options) ([]float64, error) {
 			if err := post(seq2seq, c, "/predict", asked, 200); err != nil {
 				return nil, err

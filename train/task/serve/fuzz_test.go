@@ -50,7 +50,7 @@ func refused(t *testing.T, h *Handler, w *httptest.ResponseRecorder, body string
 	if err == nil {
 		return
 	}
-	h.fail(w, t.Context(), err)
+	h.fail(w, t.Context(), err, failed)
 	if got := w.Body.String(); w.Code < 400 || w.Code >= 500 || !strings.HasPrefix(got, `{"error":"`) || strings.Count(got, "\n") != 1 || len(got) > 4000 {
 		t.Errorf("%q: got status %d and %q, want a client error in one line", body, w.Code, got)
 	}

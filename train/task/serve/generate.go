@@ -69,14 +69,9 @@ func (h *Handler) generate(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	leave, err := h.session()
-	if err != nil {
-		return err
-	}
-	defer leave()
 	s := &stream{h: h, w: w}
 	reason, cut := "tokens", false
-	err = h.recovered(func() error {
+	err = h.Session(func() error {
 		cut = h.model.Cuts(g.Prompt)
 		written, err := h.model.Generate(r.Context(), s, task.Prompt{Text: g.Prompt}, g.options())
 		if written.Finish == "stop" {
@@ -107,9 +102,20 @@ func (h *Handler) generate(w http.ResponseWriter, r *http.Request) error {
 func inputError(err error) error {
 	var wrong *task.InputError
 	if errors.As(err, &wrong) {
-		return &failure{http.StatusUnprocessableEntity, wrong.Err}
+		return &Error{http.StatusUnprocessableEntity, wrong.Err}
 	}
 	return err
+}
+
+// Session calls f, which may write text for long. If Options.Sessions calls are already in progress, it returns an
+// *Error with status 503 instead. If f panics, Session logs that and returns an error.
+func (h *Handler) Session(f func() error) error {
+	leave, err := h.session()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return h.recovered(f)
 }
 
 // session counts a generation or an attention request that starts. It returns an error if too many are in progress.
@@ -139,19 +145,12 @@ func (s *stream) Write(b []byte) (int, error) {
 	return len(b), s.send("text", object{"text": string(b)})
 }
 
-// send sends an event with a JSON object as data, and flushes the connection.
+// send sends an event with a JSON object as data.
 func (s *stream) send(event string, object any) error {
-	if !s.begun {
-		s.begun = true
-		s.w.Header().Set("Content-Type", "text/event-stream")
-	}
+	s.begun = true
 	data, err := text.JSON(object)
 	if err != nil {
 		return err
 	}
-	s.h.deadline(s.w)
-	if _, err = fmt.Fprintf(s.w, "event: %s\ndata: %s\n\n", event, data); err == nil {
-		http.NewResponseController(s.w).Flush()
-	}
-	return err
+	return s.h.Event(s.w, event, string(data))
 }

@@ -20,38 +20,51 @@ import (
 	"github.com/heed-go/heed/internal/text"
 )
 
-// A failure is an error with the HTTP status of its answer.
-type failure struct {
-	status int
-	error
+// An Error is an error with the HTTP status of its answer.
+type Error struct {
+	Status int
+	Err    error
 }
 
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
 func failf(status int, format string, args ...any) error {
-	return &failure{status, fmt.Errorf(format, args...)}
+	return &Error{status, fmt.Errorf(format, args...)}
 }
 
 // Reasons why a request's context ends, other than a client that disconnects.
 var (
-	errTime   = &failure{http.StatusGatewayTimeout, errors.New("the request took too long: ask for less at a time, or try again later")}
-	errEnding = &failure{http.StatusServiceUnavailable, errors.New("the service is about to end: try again when it has been restarted")}
+	errTime   = &Error{http.StatusGatewayTimeout, errors.New("the request took too long: ask for less at a time, or try again later")}
+	errEnding = &Error{http.StatusServiceUnavailable, errors.New("the service is about to end: try again when it has been restarted")}
 )
 
-// fail answers a request with err. But if err isn't a failure and the request's context has ended, it answers with the
+// fail answers a request with err. But if err isn't an Error and the request's context has ended, it answers with the
 // reason why the context has ended.
-func (h *Handler) fail(w http.ResponseWriter, ctx context.Context, err error) {
-	f := &failure{http.StatusInternalServerError, err}
-	if !errors.As(err, &f) && ctx.Err() != nil && !errors.As(context.Cause(ctx), &f) {
+func (h *Handler) fail(w http.ResponseWriter, ctx context.Context, err error, failed func(http.Header, *Error) any) {
+	e := &Error{http.StatusInternalServerError, err}
+	if !errors.As(err, &e) && ctx.Err() != nil && !errors.As(context.Cause(ctx), &e) {
 		return // the client has disconnected
 	}
-	if f.status == http.StatusServiceUnavailable {
+	if e.Status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}
-	h.write(w, f.status, struct {
-		Error string `json:"error"`
-	}{text.OneLine(f.error)})
+	h.write(w, e.Status, failed(w.Header(), e))
 }
 
-// write answers a request. The client has Options.Time to receive the answer.
+// failed returns the answer to a request of the Handler's own endpoints that has failed.
+func failed(_ http.Header, e *Error) any {
+	return struct {
+		Error string `json:"error"`
+	}{text.OneLine(e.Err)}
+}
+
+// Write answers a request with JSON. The client has Options.Time to receive the answer. Write returns an error, and
+// writes nothing, if answer can't be JSON.
+func (h *Handler) Write(w http.ResponseWriter, answer any) error {
+	return h.write(w, http.StatusOK, answer)
+}
+
 func (h *Handler) write(w http.ResponseWriter, status int, answer any) error {
 	body, err := text.JSON(answer)
 	if err != nil {
@@ -70,34 +83,58 @@ func (h *Handler) deadline(w http.ResponseWriter) {
 	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.options.Time))
 }
 
+// Event sends a server-sent event, without a name if it is "", and flushes the connection. The data must be one line.
+func (h *Handler) Event(w http.ResponseWriter, name, data string) error {
+	w.Header().Set("Content-Type", "text/event-stream") // before the first event
+	if name != "" {
+		name = "event: " + name + "\n"
+	}
+	h.deadline(w)
+	_, err := fmt.Fprintf(w, "%sdata: %s\n\n", name, data)
+	if err == nil {
+		http.NewResponseController(w).Flush()
+	}
+	return err
+}
+
 // read reads a request's body, and decodes it into a pointer to a struct. The argument wants describes the valid values
 // of each key.
 func (h *Handler) read(w http.ResponseWriter, r *http.Request, into any, wants map[string]string) error {
+	body, err := h.Body(w, r)
+	if err != nil {
+		return err
+	}
+	if err := parse(body, into, wants); err != nil {
+		return &Error{http.StatusBadRequest, err}
+	}
+	return nil
+}
+
+// Body reads a request's body, which must be of the type application/json, within the limits. Its errors are *Errors.
+// The body may be any bytes.
+func (h *Handler) Body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	kind, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if charset, ok := parameters["charset"]; err != nil || kind != "application/json" || ok && !strings.EqualFold(charset, "utf-8") {
-		return failf(http.StatusUnsupportedMediaType, "the Content-Type must be application/json, got %.100q", r.Header.Get("Content-Type"))
+		return nil, failf(http.StatusUnsupportedMediaType, "the Content-Type must be application/json, got %.100q", r.Header.Get("Content-Type"))
 	}
 	if coding := r.Header.Get("Content-Encoding"); coding != "" {
-		return failf(http.StatusUnsupportedMediaType, "the body must have no Content-Encoding, got %.100q", coding)
+		return nil, failf(http.StatusUnsupportedMediaType, "the body must have no Content-Encoding, got %.100q", coding)
 	}
 	tooLarge := failf(http.StatusRequestEntityTooLarge, "a request may have at most %d bytes: ask for less at a time", h.options.MaxBody)
 	if r.ContentLength > int64(h.options.MaxBody) {
-		return tooLarge
+		return nil, tooLarge
 	}
 	http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.options.Time))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(h.options.MaxBody)))
 	switch {
 	case errors.As(err, new(*http.MaxBytesError)):
-		return tooLarge
+		return nil, tooLarge
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return failf(http.StatusRequestTimeout, "the request must arrive within %v", h.options.Time)
+		return nil, failf(http.StatusRequestTimeout, "the request must arrive within %v", h.options.Time)
 	case err != nil:
-		return failf(http.StatusBadRequest, "the request didn't arrive completely: %v", err)
+		return nil, failf(http.StatusBadRequest, "the request didn't arrive completely: %v", err)
 	}
-	if err := parse(body, into, wants); err != nil {
-		return &failure{http.StatusBadRequest, err}
-	}
-	return nil
+	return body, nil
 }
 
 // parse decodes JSON into a pointer to a struct. The JSON must be one object that has only keys of wants.

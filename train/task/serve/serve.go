@@ -9,8 +9,8 @@
 // Requests and answers are JSON. A request must have the media type application/json. The answer to a failed request is
 // an object with the key error, whose text is one line. These are the endpoints:
 //
-//	GET  /             a page for trying the model
-//	POST predict       {"input": "gorgonia", "top": 3, "beam": 4}; not for kind text
+//	GET  /             a page for trying the model; not for kind embed
+//	POST predict       {"input": "gorgonia", "top": 3, "beam": 4}; not for kinds text and embed
 //	POST generate      {"prompt": "To be", "tokens": 200, "temperature": 0.8, "seed": 1}; only for kind text
 //	POST attention     {"input": "gorgonia", "layer": "blocks.1"}
 //	GET  health        whether the service runs, and how busy it is
@@ -57,8 +57,6 @@ import (
 	"log"
 	"math"
 	"net/http"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -89,7 +87,7 @@ type Options struct {
 type Handler struct {
 	model     *task.Model
 	options   Options
-	endpoints map[string]endpoint
+	endpoints map[string]Endpoint
 	large     chan struct{} // has one element for each large request in progress
 	page      http.Handler
 	origins   *http.CrossOriginProtection
@@ -114,12 +112,6 @@ const (
 	mostLarge = 32
 )
 
-// An endpoint answers the requests for a path. If serve returns an error, it has written nothing.
-type endpoint struct {
-	method string
-	serve  func(w http.ResponseWriter, r *http.Request) error
-}
-
 // New returns a Handler for a model. The parameters of the model must not change while the Handler is used. New returns
 // an error if the model is empty, if a limit is negative, if MaxBeam is more than task.MaxBeam, or if MaxInputs is more
 // than Queue. If the model can't use the Threshold, the error is a *task.ConfigError.
@@ -140,21 +132,27 @@ func New(m *task.Model, o Options) (*Handler, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
-	if _, err := m.PredictAll(context.Background(), nil, task.PredictOptions{Threshold: o.Threshold}); err != nil {
-		return nil, err
+	kind := m.Config.Kind()
+	if !kind.Embeds || o.Threshold != (task.Threshold{}) {
+		if _, err := m.PredictAll(context.Background(), nil, task.PredictOptions{Threshold: o.Threshold}); err != nil {
+			return nil, err
+		}
 	}
 	h := &Handler{model: m, options: o, origins: http.NewCrossOriginProtection(), idle: make(chan struct{}), large: make(chan struct{}, mostLarge)}
 	h.ending, h.end = context.WithCancel(context.Background())
-	h.endpoints = map[string]endpoint{
+	h.endpoints = map[string]Endpoint{
 		"/":             {http.MethodGet, h.try},
 		"/attention":    {http.MethodPost, h.attention},
 		"/health":       {http.MethodGet, h.health},
 		"/openapi.json": {http.MethodGet, h.describe},
 	}
-	if m.Config.Kind().Generates {
-		h.endpoints["/generate"] = endpoint{http.MethodPost, h.generate}
-	} else {
-		h.endpoints["/predict"] = endpoint{http.MethodPost, h.predict}
+	switch {
+	case kind.Generates:
+		h.endpoints["/generate"] = Endpoint{http.MethodPost, h.generate}
+	case kind.Embeds:
+		delete(h.endpoints, "/")
+	default:
+		h.endpoints["/predict"] = Endpoint{http.MethodPost, h.predict}
 	}
 	var err error
 	h.page, err = h.newPage()
@@ -204,80 +202,7 @@ func (o *Options) complete() error {
 
 // ServeHTTP answers a request. Its path must be the path of an endpoint; use http.StripPrefix to remove a prefix.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.Header().Set("Cache-Control", "no-store")
-	ctx, cancel := context.WithTimeoutCause(r.Context(), h.options.Time, errTime)
-	defer cancel()
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	defer context.AfterFunc(h.ending, func() { stop(errEnding) })()
-	if err := h.serve(w, r.WithContext(ctx)); err != nil {
-		h.fail(w, ctx, err)
-	}
-}
-
-// serve answers a request, or returns an error if it can't.
-func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
-	if !h.enter() {
-		return errEnding
-	}
-	defer h.leave()
-	e, ok := h.endpoints[r.URL.Path]
-	if !ok {
-		return failf(http.StatusNotFound, "a model of kind %s has no endpoint %.100q: the endpoints are %s", h.model.Config.Task.Kind, r.URL.Path, h.listed())
-	}
-	if r.Method != e.method && !(r.Method == http.MethodHead && e.method == http.MethodGet) {
-		w.Header().Set("Allow", allowed(e.method))
-		return failf(http.StatusMethodNotAllowed, "the method for %s must be %s, got %.20q", r.URL.Path, allowed(e.method), r.Method)
-	}
-	if err := h.origins.Check(r); err != nil {
-		return failf(http.StatusForbidden, "%v: a page of another site can't use this service", err)
-	}
-	if r.ContentLength > largeBody || r.ContentLength < 0 {
-		select {
-		case h.large <- struct{}{}:
-			defer func() { <-h.large }()
-		default:
-			return failf(http.StatusServiceUnavailable, "%d requests with more than %d bytes, or with unknown length, are already in progress: try again later", mostLarge, largeBody)
-		}
-	}
-	return e.serve(w, r)
-}
-
-func allowed(method string) string {
-	if method == http.MethodGet {
-		return "GET, HEAD"
-	}
-	return method
-}
-
-// listed returns a list of the endpoints, for an error.
-func (h *Handler) listed() string {
-	var endpoints []string
-	for path, e := range h.endpoints {
-		endpoints = append(endpoints, e.method+" "+path)
-	}
-	slices.Sort(endpoints)
-	return strings.Join(endpoints, ", ")
-}
-
-// enter counts a new request. It returns false if the Handler is closed.
-func (h *Handler) enter() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed {
-		return false
-	}
-	h.active++
-	return true
-}
-
-func (h *Handler) leave() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.active--; h.closed && h.active == 0 {
-		close(h.idle)
-	}
+	h.answerRequest(w, r, h.endpoints, failed)
 }
 
 // Shutdown refuses new requests, and waits until all accepted requests are answered. If ctx is done before that,
@@ -305,7 +230,7 @@ func (h *Handler) health(w http.ResponseWriter, _ *http.Request) error {
 	h.mu.Lock()
 	waiting, sessions := h.inputs, h.sessions
 	h.mu.Unlock()
-	return h.write(w, http.StatusOK, struct {
+	return h.Write(w, struct {
 		Status   string `json:"status"`
 		Waiting  int    `json:"waiting"`
 		Sessions int    `json:"sessions"`

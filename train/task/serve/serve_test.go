@@ -735,11 +735,11 @@ func TestDescription(t *testing.T) {
 			t.Errorf("%s: got %d described paths, want %d", name, len(d.Paths), len(h.endpoints))
 		}
 		for path, e := range h.endpoints {
-			operation := d.Paths[path][strings.ToLower(e.method)]
+			operation := d.Paths[path][strings.ToLower(e.Method)]
 			if operation.Summary == "" || len(operation.Responses) < 2 {
-				t.Errorf("%s: %s %s: got %+v, want a summary and two responses", name, e.method, path, operation)
+				t.Errorf("%s: %s %s: got %+v, want a summary and two responses", name, e.Method, path, operation)
 			}
-			if e.method != http.MethodPost {
+			if e.Method != http.MethodPost {
 				continue
 			}
 			example := map[string]any{}
@@ -750,7 +750,7 @@ func TestDescription(t *testing.T) {
 				example[key] = map[string]any{"[string array]": []string{"a"}, "integer": 1, "number": 0.5, "boolean": true, "string": map[string]string{"dates": "3 may 1999", "reverse": "a", "text": "The"}[name]}[fmt.Sprint(p.Type)]
 			}
 			body, _ := json.Marshal(example)
-			if w := recorded(h, e.method, path, bytes.NewReader(body)); w.Code != 200 {
+			if w := recorded(h, e.Method, path, bytes.NewReader(body)); w.Code != 200 {
 				t.Errorf("%s: %s with %s: got status %d and %s, want 200", name, path, body, w.Code, w.Body)
 			}
 		}

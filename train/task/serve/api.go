@@ -1,0 +1,124 @@
+package serve
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/heed-go/heed/train/task"
+)
+
+// An Endpoint answers the requests for a path that have this Method. GET includes HEAD. Serve must write nothing before
+// it returns an error. The context of the request ends after Options.Time, and when Shutdown ends all requests at once.
+type Endpoint struct {
+	Method string
+	Serve  func(w http.ResponseWriter, r *http.Request) error
+}
+
+// API returns an http.Handler for other endpoints, by their paths, within the limits of h. Shutdown waits for their
+// requests too. A path that ends in a slash, except "/", stands for all paths below it. If a request fails, the JSON of
+// the result of failed is the answer. The function failed may set headers of the answer. The text of the error that it
+// gets may have several lines.
+//
+// An Endpoint reads requests with Body. It uses the model inside Session or Queue, and answers with Write or Event.
+func (h *Handler) API(endpoints map[string]Endpoint, failed func(answer http.Header, e *Error) any) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.answerRequest(w, r, endpoints, failed) })
+}
+
+// Model returns the model.
+func (h *Handler) Model() *task.Model { return h.model }
+
+// Options returns the limits, with the defaults in place of 0.
+func (h *Handler) Options() Options { return h.options }
+
+// answerRequest answers a request to one of the endpoints.
+func (h *Handler) answerRequest(w http.ResponseWriter, r *http.Request, endpoints map[string]Endpoint, failed func(http.Header, *Error) any) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-store")
+	ctx, cancel := context.WithTimeoutCause(r.Context(), h.options.Time, errTime)
+	defer cancel()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	defer context.AfterFunc(h.ending, func() { stop(errEnding) })()
+	if err := h.serve(w, r.WithContext(ctx), endpoints); err != nil {
+		h.fail(w, ctx, err, failed)
+	}
+}
+
+// serve answers a request, or returns an error if it can't.
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, endpoints map[string]Endpoint) error {
+	if !h.enter() {
+		return errEnding
+	}
+	defer h.leave()
+	e, ok := endpointFor(r.URL.Path, endpoints)
+	if !ok {
+		return failf(http.StatusNotFound, "a model of kind %s has no endpoint %.100q: the endpoints are %s", h.model.Config.Task.Kind, r.URL.Path, listed(endpoints))
+	}
+	if r.Method != e.Method && !(r.Method == http.MethodHead && e.Method == http.MethodGet) {
+		w.Header().Set("Allow", allowed(e.Method))
+		return failf(http.StatusMethodNotAllowed, "the method for %s must be %s, got %.20q", r.URL.Path, allowed(e.Method), r.Method)
+	}
+	if err := h.origins.Check(r); err != nil {
+		return failf(http.StatusForbidden, "%v: a page of another site can't use this service", err)
+	}
+	if r.ContentLength > largeBody || r.ContentLength < 0 {
+		select {
+		case h.large <- struct{}{}:
+			defer func() { <-h.large }()
+		default:
+			return failf(http.StatusServiceUnavailable, "%d requests with more than %d bytes, or with unknown length, are already in progress: try again later", mostLarge, largeBody)
+		}
+	}
+	return e.Serve(w, r)
+}
+
+// endpointFor returns the endpoint for a path.
+func endpointFor(path string, endpoints map[string]Endpoint) (e Endpoint, ok bool) {
+	if e, ok = endpoints[path]; ok {
+		return e, true
+	}
+	for start, e := range endpoints {
+		if len(start) > 1 && strings.HasSuffix(start, "/") && strings.HasPrefix(path, start) {
+			return e, true
+		}
+	}
+	return e, false
+}
+
+func allowed(method string) string {
+	if method == http.MethodGet {
+		return "GET, HEAD"
+	}
+	return method
+}
+
+// listed returns a list of the endpoints, for an error.
+func listed(endpoints map[string]Endpoint) string {
+	var list []string
+	for path, e := range endpoints {
+		list = append(list, e.Method+" "+path)
+	}
+	slices.Sort(list)
+	return strings.Join(list, ", ")
+}
+
+// enter counts a new request. It returns false if the Handler is closed.
+func (h *Handler) enter() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return false
+	}
+	h.active++
+	return true
+}
+
+func (h *Handler) leave() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.active--; h.closed && h.active == 0 {
+		close(h.idle)
+	}
+}
