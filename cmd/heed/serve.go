@@ -8,6 +8,8 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/task/serve"
+	"github.com/heed-go/heed/train/task/serve/openai"
 )
 
 // serveGrace is the time that a service has, after a signal, to answer the requests that it has accepted.
@@ -33,6 +36,10 @@ has accepted, for up to ten seconds, and exits with status 0.
        -d '{"input": ["gorgonia", "attention"], "top": 3}'
   curl -N http://127.0.0.1:8080/generate -H 'Content-Type: application/json' \
        -d '{"prompt": "To be", "tokens": 300, "temperature": 0.8}'    # for a text model
+
+Clients of OpenAI's API work with the base URL http://127.0.0.1:8080/v1, any key, and the folder's name as
+the model: /v1/models, /v1/chat/completions, /v1/completions and /v1/embeddings. Package
+train/task/serve/openai describes what they support.
 
 In a browser, the address shows a page where you can try the model and see what it attends to.
 /openapi.json describes all requests. /health answers while the service runs. Inputs that wait at the same
@@ -85,12 +92,20 @@ func serveRun(cmd *cobra.Command, dir, addr string, o serve.Options) error {
 	if _, err := fmt.Fprintf(stdout, "%s, which learned %s, answers on http://%s/\n", text.Escape(dir), text.Escape(m.Config.Task.Name), l.Addr()); err != nil {
 		return err
 	}
-	served, err := serveUntil(cmd.Context(), l, h, o.ErrorLog)
+	served, err := serveUntil(cmd.Context(), l, h, openai.New(h, modelName(dir)), o.ErrorLog)
 	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(stdout, "ended; requests: %d\n", served)
 	return err
+}
+
+// modelName returns the name by which requests of OpenAI's API call the model in dir: the last part of its path.
+func modelName(dir string) string {
+	if whole, err := filepath.Abs(dir); err == nil {
+		dir = whole
+	}
+	return filepath.Base(dir)
 }
 
 // maxServed is the maximum number of open connections to a service.
@@ -106,12 +121,16 @@ func errorLog(stderr io.Writer) *log.Logger {
 	}), "", 0)
 }
 
-// serveUntil serves h until ctx is done, and returns the number of requests.
-func serveUntil(ctx context.Context, l net.Listener, h *serve.Handler, errors *log.Logger) (served int64, err error) {
+// serveUntil serves h, and v1 below /v1/, until ctx is done. It returns the number of requests.
+func serveUntil(ctx context.Context, l net.Listener, h *serve.Handler, v1 http.Handler, errors *log.Logger) (served int64, err error) {
 	var count atomic.Int64
 	counted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		count.Add(1)
-		h.ServeHTTP(w, r)
+		if strings.HasPrefix(r.URL.Path, "/v1/") {
+			v1.ServeHTTP(w, r)
+		} else {
+			h.ServeHTTP(w, r)
+		}
 	})
 	s := &http.Server{
 		Handler:           ownNames(l.Addr(), counted),

@@ -81,10 +81,13 @@ func TestServe(t *testing.T) {
 			t.Errorf("host %q: got %d, %s, want 421 and an error about the Host", host, status, got)
 		}
 	}
+	if status, got := get(t, s.url+"/v1/models", "", ""); status != 200 || !strings.Contains(got, `"id":"run\u001b[31m"`) {
+		t.Errorf("got %d, %s, want the folder's name as the model", status, got)
+	}
 	fail(t, heed("serve", dir, "--addr="+strings.TrimPrefix(s.url, "http://")), 1, "address already in use", "choose another address, or port 0")
 	got := s.end()
-	if got.code != 0 || got.stderr != "" || got.stdout != strings.ReplaceAll(dir, "\x1b", `\x1b`)+", which learned copy, answers on "+s.url+"/\nended; requests: 5\n" {
-		t.Errorf("the service ends with %+v, want status 0 and 5 requests", got)
+	if got.code != 0 || got.stderr != "" || got.stdout != strings.ReplaceAll(dir, "\x1b", `\x1b`)+", which learned copy, answers on "+s.url+"/\nended; requests: 6\n" {
+		t.Errorf("the service ends with %+v, want status 0 and 6 requests", got)
 	}
 
 	fail(t, heed("serve", filepath.Join(dir, "no")), 1, "isn't a run folder")

@@ -1,0 +1,652 @@
+package openai
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/layers/decode"
+	"github.com/heed-go/heed/train/task"
+	"github.com/heed-go/heed/train/task/serve"
+)
+
+// newWriter returns a small untrained text model.
+func newWriter(t testing.TB) *task.Model {
+	t.Helper()
+	c, err := task.Named("text", 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Data.File = filepath.Join(t.TempDir(), "text.txt")
+	content := strings.Repeat("The quick brown fox jumps over the lazy dog.\n", 100)
+	if err := os.WriteFile(c.Data.File, []byte(content), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	c.Model.Dim, c.Model.Layers, c.Model.Block.Attention.Heads, c.Model.Block.FeedForward.Hidden = 16, 1, 2, 32
+	made, err := task.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { made.Close() })
+	return made.Model
+}
+
+// chatML is a published chat template.
+const chatML = `{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}`
+
+// published opens a model of package pretrained with a context of 32 tokens, chatML, and a tokenizer for characters and
+// roles.
+func published(t testing.TB, name string) *task.Model {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("../../../../layers/pretrained/testdata", name))); err != nil {
+		t.Fatal(err)
+	}
+	vocab, added := map[string]int{}, []any{}
+	for id, token := range []string{"<unk>", "<s>", "</s>", "<|im_start|>", "<|im_end|>", "system", "user", "assistant"} {
+		vocab[token] = id
+		added = append(added, map[string]any{"id": id, "content": token, "special": id < 5})
+	}
+	for _, c := range "abcdefghijklmnopqrstuvwxyz .?\n" {
+		vocab[string(c)] = len(vocab)
+	}
+	for name, content := range map[string]any{
+		"tokenizer.json": map[string]any{
+			"version": "1.0", "decoder": map[string]any{"type": "Fuse"}, "added_tokens": added,
+			"model": map[string]any{"type": "BPE", "vocab": vocab, "merges": []any{}, "unk_token": "<unk>"},
+		},
+		"tokenizer_config.json": map[string]any{"chat_template": chatML},
+	} {
+		text, err := json.Marshal(content)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), text, 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := task.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// start starts a service on the loopback interface.
+func start(t testing.TB, m *task.Model, o serve.Options) (*serve.Handler, *httptest.Server) {
+	t.Helper()
+	h, err := serve.New(m, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(New(h, "fox"))
+	t.Cleanup(s.Close)
+	return h, s
+}
+
+// An answer has what answers and events have in common.
+type answer struct {
+	ID, Object, Model string
+	Choices           []struct {
+		Index   int
+		Text    string
+		Message struct{ Role, Content string }
+		Delta   struct {
+			Role    string
+			Content *string
+		}
+		FinishReason string `json:"finish_reason"`
+	}
+	Data []struct {
+		ID        string
+		Index     int
+		Embedding any
+	}
+	Usage *struct {
+		PromptTokens     int `json:"prompt_tokens"`
+		CompletionTokens int `json:"completion_tokens"`
+		TotalTokens      int `json:"total_tokens"`
+	}
+	Error struct{ Message, Type, Param, Code string }
+}
+
+// post sends a request. For a stream, it returns all events, without [DONE].
+func post(ctx context.Context, url, body string) (status int, list []answer, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		return 0, nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "Bearer key")
+	got, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer got.Body.Close()
+	content, err := io.ReadAll(got.Body)
+	if err != nil {
+		return 0, nil, err
+	}
+	parts := []string{string(content)}
+	if got.Header.Get("Content-Type") == "text/event-stream" {
+		whole, done := strings.CutSuffix(string(content), "data: [DONE]\n\n")
+		parts = strings.SplitAfter(strings.TrimSuffix(whole, "\n\n"), "\n\n")
+		if last := parts[len(parts)-1]; done == strings.Contains(last, `{"error":`) {
+			return 0, nil, fmt.Errorf("the stream ends with %q and [DONE]: %t", last, done)
+		}
+	}
+	for _, part := range parts {
+		var a answer
+		if err := json.Unmarshal([]byte(strings.TrimPrefix(part, "data: ")), &a); err != nil {
+			return 0, nil, fmt.Errorf("%q: %w", part, err)
+		}
+		list = append(list, a)
+	}
+	return got.StatusCode, list, nil
+}
+
+// joined returns the text of an answer with one choice, or of its events, and the reason for its end.
+func joined(list []answer) (text, finish string) {
+	for _, a := range list {
+		for _, c := range a.Choices {
+			text, finish = text+c.Text+c.Message.Content, c.FinishReason
+			if c.Delta.Content != nil {
+				text += *c.Delta.Content
+			}
+		}
+	}
+	return text, finish
+}
+
+// A wrong request gets the status, the param and the code that official clients expect.
+func TestRefused(t *testing.T) {
+	h, err := serve.New(newWriter(t), serve.Options{MaxInputs: 3, MaxTokens: 50, MaxBody: 2000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := New(h, "fox")
+	const (
+		completions, chat, embeddings = "POST /v1/completions", "POST /v1/chat/completions", "POST /v1/embeddings"
+		said                          = `"messages": [{"role": "user", "content": "The"}]`
+	)
+	for _, test := range []struct {
+		what, body  string
+		status      int
+		param, code string
+		words       string
+	}{
+		{"GET /v1/nothing", "", 404, "", "", "has no endpoint"},
+		{"GET /v1/models/The\x1b[31m", "", 404, "model", "model_not_found", `there is no model "The\\x1b[31m": the name is "fox"`},
+		{"GET /v1/completions", "", 405, "", "", "must be POST"},
+		{completions, `{"model": "gpt", "prompt": "The"}`, 404, "model", "model_not_found", `there is no model "gpt": the name is "fox"`},
+		{completions, `{"prompt": "` + strings.Repeat("a", 2000) + `"}`, 413, "", "", "at most 2000 bytes"},
+		{completions, `{`, 400, "", "", "the body must be JSON"},
+		{completions, `[]`, 400, "", "", "must be an object"},
+		{completions, `{"prompt": "a", "prompt": "b"}`, 400, "", "", "given twice"},
+		{completions, `{"prompt": "a", "Seed": 1}`, 400, "Seed", "", "doesn't know Seed"},
+		{completions, `{"prompt": "a", "messages": []}`, 400, "messages", "", "doesn't know messages"},
+		{completions, `{}`, 400, "prompt", "", "prompt must be a text, a list of token ids, or a list of either, with 1 to 3 elements, got 0"},
+		{completions, `{"prompt": null}`, 400, "prompt", "", "got 0"},
+		{completions, `{"prompt": []}`, 400, "prompt", "", "got 0"},
+		{completions, `{"prompt": ["a","a","a","a"]}`, 400, "prompt", "", "got 4"},
+		{completions, `{"prompt": [null]}`, 400, "prompt", "", "got null"},
+		{completions, `{"prompt": [1, null]}`, 400, "prompt", "", "got null"},
+		{completions, `{"prompt": [1, "a"]}`, 400, "prompt", "", "got string"},
+		{completions, `{"prompt": ["a", 1]}`, 400, "prompt", "", "got number"},
+		{completions, `{"prompt": {}}`, 400, "prompt", "", "got object"},
+		{completions, `{"prompt": [1.5]}`, 400, "prompt", "", "got number 1.5"},
+		{completions, `{"prompt": [99]}`, 400, "prompt", "", "not from tiktoken"},
+		{completions, `{"prompt": "文"}`, 400, "prompt", "", "文"},
+		{completions, `{"prompt": "The", "n": 2}`, 400, "n", "", "n can't be 2 here: leave it out, or set it to 1"},
+		{completions, `{"prompt": "The", "best_of": 2}`, 400, "best_of", "", "best_of can't be 2"},
+		{completions, `{"prompt": "The", "echo": true}`, 400, "echo", "", "echo can't be true"},
+		{completions, `{"prompt": "The", "suffix": "x"}`, 400, "suffix", "", "suffix can't be"},
+		{completions, `{"prompt": "The", "logprobs": 0}`, 400, "logprobs", "", "logprobs can't be 0"},
+		{completions, `{"prompt": "The", "logit_bias": {"5": 1}}`, 400, "logit_bias", "", "logit_bias can't be"},
+		{completions, `{"prompt": "The", "temperature": -1}`, 400, "temperature", "", "temperature must be finite and at least 0, got -1"},
+		{completions, `{"prompt": "The", "temperature": "hot"}`, 400, "temperature", "", "temperature must be a number of at least 0, got string"},
+		{completions, `{"prompt": "The", "temperature": 0, "top_p": 1.1}`, 400, "top_p", "", "top_p must be from 0 to 1, got 1.1"},
+		{completions, `{"prompt": "The", "top_k": -1}`, 400, "top_k", "", "top_k must be"},
+		{completions, `{"prompt": "The", "min_p": 2}`, 400, "min_p", "", "min_p must be"},
+		{completions, `{"prompt": "The", "repetition_penalty": -1}`, 400, "repetition_penalty", "", "repetition_penalty must be"},
+		{completions, `{"prompt": "The", "presence_penalty": 3}`, 400, "presence_penalty", "", "presence_penalty must be"},
+		{completions, `{"prompt": "The", "frequency_penalty": -3}`, 400, "frequency_penalty", "", "frequency_penalty must be"},
+		{completions, `{"prompt": "The", "max_tokens": 51}`, 400, "max_tokens", "", "max_tokens must be from 1 to 50, got 51"},
+		{completions, `{"prompt": "The", "max_tokens": 0}`, 400, "max_tokens", "", "max_tokens must be from 1 to 50, got 0"},
+		{completions, `{"prompt": "The", "stop": ["a","b","c","d","e"]}`, 400, "stop", "", "up to 4 texts"},
+		{completions, `{"prompt": "The", "stop": [1]}`, 400, "stop", "", "up to 4 texts"},
+		{completions, `{"prompt": "The", "stop": ""}`, 400, "stop", "", "stop must be a text"},
+		{completions, `{"prompt": "The", "seed": 1.5}`, 400, "seed", "", "seed must be a whole number"},
+		{completions, `{"prompt": "The", "stream": "yes"}`, 400, "stream", "", "stream must be true or false"},
+		{completions, `{"prompt": "The", "stream_options": {"include_usage": 1}}`, 400, "stream_options.include_usage", "", "include_usage"},
+		{chat, `{}`, 400, "messages", "", "messages must be a list of messages"},
+		{chat, `{"messages": "The"}`, 400, "messages", "", "messages must be a list of messages"},
+		{chat, `{"messages": [{"role": 1}]}`, 400, "messages.role", "", "messages.role must be"},
+		{chat, `{"messages": [{"role": "user", "content": "a"}, {"role": "tool", "content": "b"}]}`, 400, "messages[1].role", "", `must be system, developer, user or assistant, got "tool"`},
+		{chat, `{"messages": [{"role": "user", "content": null}]}`, 400, "messages[0].content", "", "must be a text"},
+		{chat, `{"messages": [{"role": "user"}]}`, 400, "messages[0].content", "", "must be a text"},
+		{chat, `{"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "image_url"}]}]}`, 400, "messages[0].content[1]", "", `got the type "image_url": the model reads only text`},
+		{chat, `{` + said + `, "tools": [{}]}`, 400, "tools", "", "tools can't be"},
+		{chat, `{` + said + `, "functions": [{}]}`, 400, "functions", "", "doesn't know functions"},
+		{chat, `{` + said + `, "tool_choice": "required"}`, 400, "tool_choice", "", "tool_choice can't be"},
+		{chat, `{` + said + `, "response_format": {"type": "json_object"}}`, 400, "response_format", "", "response_format can't be"},
+		{chat, `{` + said + `, "logprobs": true}`, 400, "logprobs", "", "logprobs can't be true"},
+		{chat, `{` + said + `, "max_completion_tokens": 51}`, 400, "max_completion_tokens", "", "max_completion_tokens must be from 1 to 50"},
+		{chat, `{` + said + `}`, 400, "messages", "", "published model"},
+		{embeddings, `{}`, 400, "input", "", "input must be"},
+		{embeddings, `{"input": "a", "encoding_format": "int8"}`, 400, "encoding_format", "", `must be float or base64, got "int8"`},
+		{embeddings, `{"input": "a", "temperature": 1}`, 400, "temperature", "", "doesn't know temperature"},
+		{embeddings, `{"input": "a"}`, 400, "input", "", "only models of kind embed"},
+	} {
+		method, path, _ := strings.Cut(test.what, " ")
+		r := httptest.NewRequest(method, "/", strings.NewReader(test.body))
+		r.URL.Path = path
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		a.ServeHTTP(w, r)
+		body := w.Body.String()
+		var got answer
+		if err := json.Unmarshal([]byte(body), &got); err != nil || strings.ContainsAny(body, "\x1b\x7f") || strings.Count(body, "\n") != 1 || len(body) > 1000 {
+			t.Errorf("%s %s: got %q, %v, want one line of JSON", test.what, test.body, body, err)
+		}
+		if e := got.Error; w.Code != test.status || e.Param != test.param || e.Code != test.code || e.Type != "invalid_request_error" || !strings.Contains(e.Message, strings.ReplaceAll(test.words, `\\`, `\`)) {
+			t.Errorf("%s %.200s: got status %d and %s; want %+v", test.what, test.body, w.Code, body, test)
+		}
+	}
+}
+
+// Values that change nothing, and fields that are ignored, are accepted.
+func TestAccepted(t *testing.T) {
+	for _, test := range []struct {
+		endpoint int
+		body     string
+	}{
+		{forCompletions, `{"model": "fox", "prompt": "The", "n": 1, "best_of": 1, "echo": false, "suffix": null, "logprobs": null, "logit_bias": {}, "user": "me"}`},
+		{forChat, `{"messages": [], "n": null, "tools": [ ], "tool_choice": "none", "response_format": {"type": "text"}, "logprobs": false, "top_logprobs": 0, "store": false, "metadata": {"a": "b"}, "service_tier": "auto", "parallel_tool_calls": true}`},
+		{forCompletions, `{"prompt": "The", "temperature": null, "top_p": null, "max_tokens": null, "stop": null, "seed": -1, "stream": null, "stream_options": null}`},
+	} {
+		q, err := read([]byte(test.body), test.endpoint, decode.Sampler{TopK: 7})
+		if err != nil {
+			t.Errorf("%s: %v", test.body, err)
+			continue
+		}
+		if o, err := q.options(9, 50); err != nil || o.Sampler != (decode.Sampler{Temperature: 1, TopK: 7, TopP: 1}) || o.MaxTokens != 9 {
+			t.Errorf("%s: got %+v, %v, want the defaults", test.body, o, err)
+		}
+	}
+	for body, want := range map[string]decode.Sampler{
+		`{"temperature": 0, "top_p": 0.5, "top_k": 3, "min_p": 0.1}`: {},
+		`{"temperature": 0.5, "top_p": 0}`:                           {Temperature: 0.5, TopP: 5e-324},
+	} {
+		q, err := read([]byte(body), forCompletions, decode.Sampler{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o, err := q.options(9, 50); err != nil || o.Sampler != want {
+			t.Errorf("%s: got %+v, %v, want %+v", body, o.Sampler, err, want)
+		}
+	}
+}
+
+// Without a seed, answers differ.
+func TestSeed(t *testing.T) {
+	var seeds []uint64
+	for range 2 {
+		o, err := new(request).options(1, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seeds = append(seeds, o.Seed)
+	}
+	if seeds[0] == seeds[1] {
+		t.Errorf("two requests have the seed %d", seeds[0])
+	}
+}
+
+func TestModels(t *testing.T) {
+	_, s := start(t, newWriter(t), serve.Options{})
+	for path, want := range map[string]string{
+		"/v1/models":     `{"data":[{"created":1,"id":"fox","object":"model","owned_by":"heed"}],"object":"list"}`,
+		"/v1/models/fox": `{"created":1,"id":"fox","object":"model","owned_by":"heed"}`,
+	} {
+		got, err := http.Get(s.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(got.Body)
+		got.Body.Close()
+		i, j := bytes.Index(body, []byte(`:1`)), bytes.Index(body, []byte(`,"id"`))
+		if got := string(body[:i+2]) + string(body[j:]); got != want+"\n" {
+			t.Errorf("%s: got %s, want %s", path, got, want)
+		}
+	}
+}
+
+// Completions are the texts of Model.Generate, one per prompt, in one piece and in events.
+func TestCompletions(t *testing.T) {
+	m := newWriter(t)
+	_, s := start(t, m, serve.Options{})
+	coder := []int{}
+	for _, c := range "fox" {
+		for id := range 30 {
+			if text, err := (&api{Handler: handler(t, m)}).decode([]int{id}); err == nil && text == string(c) {
+				coder = append(coder, id)
+			}
+		}
+	}
+	ids, _ := json.Marshal(coder)
+	generate := func(prompt string, o task.GenerateOptions) (string, task.Generated) {
+		var b strings.Builder
+		g, err := m.Generate(t.Context(), &b, task.Prompt{Text: prompt}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b.String(), g
+	}
+	sampler := decode.Sampler{Temperature: 0.7, TopK: 9, TopP: 0.9}
+	stop := func() string { text, _ := generate("The", task.GenerateOptions{MaxTokens: 16}); return text[5:7] }()
+	for _, test := range []struct {
+		body    string // without its end
+		prompts []string
+		o       task.GenerateOptions
+	}{
+		{`{"prompt": "The", "seed": 3, "temperature": 0.7, "top_k": 9, "top_p": 0.9, "max_tokens": 20`, []string{"The"}, task.GenerateOptions{Sampler: sampler, Seed: 3, MaxTokens: 20}},
+		{`{"prompt": ["The", "quick"], "temperature": 0`, []string{"The", "quick"}, task.GenerateOptions{MaxTokens: 16}},
+		{`{"prompt": [` + string(ids) + `, "quick"], "temperature": 0`, []string{"fox", "quick"}, task.GenerateOptions{MaxTokens: 16}},
+		{`{"prompt": ` + string(ids) + `, "temperature": 0`, []string{"fox"}, task.GenerateOptions{MaxTokens: 16}},
+		{fmt.Sprintf(`{"prompt": "The", "temperature": 0, "stop": [%q]`, stop), []string{"The"}, task.GenerateOptions{MaxTokens: 16, Stop: []string{stop}}},
+	} {
+		for _, streamed := range []bool{false, true} {
+			body := test.body + `}`
+			if streamed {
+				body = test.body + `, "stream": true, "stream_options": {"include_usage": true}}`
+			}
+			status, list, err := post(t.Context(), s.URL+"/v1/completions", body)
+			if err != nil || status != 200 {
+				t.Fatalf("%s: got %d, %+v, %v", body, status, list, err)
+			}
+			read, written := 0, 0
+			for i, prompt := range test.prompts {
+				want, g := generate(prompt, test.o)
+				read, written = read+g.PromptTokens, written+g.Tokens
+				text, finish := "", ""
+				for _, a := range list {
+					for _, c := range a.Choices {
+						if c.Index == i {
+							text, finish = text+c.Text, c.FinishReason
+						}
+					}
+				}
+				if text != want || finish != g.Finish {
+					t.Errorf("%s: got %q, %s for prompt %d, want %q, %s", body, text, finish, i, want, g.Finish)
+				}
+			}
+			last := list[len(list)-1]
+			if u := last.Usage; u == nil || u.PromptTokens != read || u.CompletionTokens != written || u.TotalTokens != read+written || streamed && len(last.Choices) != 0 {
+				t.Errorf("%s: got %+v at the end, want usage %d and %d", body, last, read, written)
+			}
+			if first := list[0]; first.Object != "text_completion" || first.Model != "fox" || !strings.HasPrefix(first.ID, "cmpl-") || first.ID != last.ID {
+				t.Errorf("%s: got %+v", body, first)
+			}
+		}
+	}
+}
+
+// An answer in a conversation is the text of Model.Generate, in one piece and in events, of which the first has the
+// role and the last the reason for the end.
+func TestChat(t *testing.T) {
+	m := published(t, "llama")
+	_, s := start(t, m, serve.Options{})
+	conversation := []tokenizer.Message{{Role: "system", Content: "a"}, {Role: "user", Content: "b\nc"}}
+	const messages = `{"messages": [{"role": "developer", "content": "a"}, {"role": "user", "content": [{"type": "text", "text": "b"}, {"type": "text", "text": "c"}]}]`
+	for seed := range 4 {
+		for _, end := range []string{``, `, "max_completion_tokens": 1`} {
+			o := task.GenerateOptions{Sampler: decode.Sampler{Temperature: 1, TopP: 1}, Seed: uint64(seed)}
+			if end != "" {
+				o.MaxTokens = 1
+			}
+			var b strings.Builder
+			g, err := m.Generate(t.Context(), &b, task.Prompt{Messages: conversation}, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, streamed := range []bool{false, true} {
+				body := fmt.Sprintf(`%s, "seed": %d%s, "stream": %t}`, messages, seed, end, streamed)
+				status, list, err := post(t.Context(), s.URL+"/v1/chat/completions", body)
+				if text, finish := joined(list); err != nil || status != 200 || text != b.String() || finish != g.Finish {
+					t.Fatalf("%s: got %d, %+v, %v, want %q, %s", body, status, list, err, b.String(), g.Finish)
+				}
+				first, last := list[0], list[len(list)-1].Choices[0]
+				switch {
+				case !streamed && (first.Object != "chat.completion" || first.Choices[0].Message.Role != "assistant" || first.Usage.TotalTokens != g.PromptTokens+g.Tokens):
+					t.Errorf("%s: got %+v", body, first)
+				case streamed && (first.Object != "chat.completion.chunk" || first.Choices[0].Delta.Role != "assistant" || last.Delta.Content != nil || !strings.HasPrefix(first.ID, "chatcmpl-")):
+					t.Errorf("%s: got %+v at the beginning and %+v at the end", body, first, last)
+				}
+			}
+		}
+	}
+	long := fmt.Sprintf(`{"messages": [{"role": "user", "content": %q}]}`, strings.Repeat("a", 40))
+	if status, list, err := post(t.Context(), s.URL+"/v1/chat/completions", long); err != nil || status != 400 || list[0].Error.Param != "messages" || !strings.Contains(list[0].Error.Message, "at most 32") {
+		t.Errorf("a conversation that is too long: got %d, %+v, %v", status, list, err)
+	}
+	if status, list, err := post(t.Context(), s.URL+"/v1/completions", `{"prompt": "", "temperature": 0, "max_tokens": 3}`); err != nil || status != 200 || list[0].Usage.PromptTokens != 1 {
+		t.Errorf("an empty prompt: got %d, %+v, %v, want an answer", status, list, err)
+	}
+}
+
+// Embeddings are the vectors of Model.Embed, as numbers and in base64, for texts and ids.
+func TestEmbeddings(t *testing.T) {
+	m := published(t, "llama-states")
+	h, s := start(t, m, serve.Options{})
+	want, tokens, err := m.Embed(t.Context(), []string{"abc", "b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, body := range []string{
+		`{"input": ["abc", "b"]}`, `{"input": ["abc", "b"], "encoding_format": "base64"}`, `{"input": [[8, 9, 10], "b"], "model": "fox", "user": "me"}`, `{"input": [[1, 8, 9, 10], [9]], "dimensions": 16, "encoding_format": "float"}`,
+	} {
+		status, list, err := post(t.Context(), s.URL+"/v1/embeddings", body)
+		if err != nil || status != 200 || len(list[0].Data) != 2 || list[0].Usage.PromptTokens != tokens || list[0].Usage.TotalTokens != tokens || list[0].Model != "fox" {
+			t.Fatalf("%s: got %d, %+v, %v", body, status, list, err)
+		}
+		for i, d := range list[0].Data {
+			var got []float32
+			if text, ok := d.Embedding.(string); ok {
+				b, err := base64.StdEncoding.DecodeString(text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = make([]float32, len(b)/4)
+				binary.Decode(b, binary.LittleEndian, got)
+			} else {
+				for _, x := range d.Embedding.([]any) {
+					got = append(got, float32(x.(float64)))
+				}
+			}
+			if d.Index != i || !slices.EqualFunc(got, want[i], func(a, b float32) bool { return math.Abs(float64(a-b)) < 1e-5 }) {
+				t.Errorf("%s: got %d: %v, want %v", body, d.Index, got, want[i])
+			}
+		}
+	}
+	for _, body := range []string{`{"input": "abc", "dimensions": 8}`, `{"input": "abc", "dimensions": 0}`} {
+		if status, list, err := post(t.Context(), s.URL+"/v1/embeddings", body); err != nil || status != 400 || list[0].Error.Param != "dimensions" {
+			t.Errorf("%s: got %d, %+v, %v, want status 400", body, status, list, err)
+		}
+	}
+	for what, want := range map[string]int{"GET /": 404, "POST /predict": 404, "POST /attention": 200, "GET /openapi.json": 200} { // of package serve
+		method, path, _ := strings.Cut(what, " ")
+		r := httptest.NewRequest(method, path, strings.NewReader(`{"input": "abc"}`))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, r); w.Code != want {
+			t.Errorf("%s: got %d, %s, want %d", what, w.Code, w.Body, want)
+		}
+	}
+	if status, list, err := post(t.Context(), s.URL+"/v1/completions", `{"prompt": "abc"}`); err != nil || status != 400 || list[0].Error.Param != "prompt" {
+		t.Errorf("a completion: got %d, %+v, %v, want status 400", status, list, err)
+	}
+}
+
+func handler(t testing.TB, m *task.Model) *serve.Handler {
+	h, err := serve.New(m, serve.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// 16 clients get streams at the same time, while others disconnect. No answer is lost or wrong, and memory doesn't
+// grow.
+func TestClients(t *testing.T) {
+	m := newWriter(t)
+	h, s := start(t, m, serve.Options{Sessions: 32})
+	want := make([]string, 16)
+	for seed := range want {
+		var b strings.Builder
+		if _, err := m.Generate(t.Context(), &b, task.Prompt{Text: "The"}, task.GenerateOptions{Sampler: decode.Sampler{Temperature: 1, TopP: 1}, Seed: uint64(seed), MaxTokens: 20}); err != nil {
+			t.Fatal(err)
+		}
+		want[seed] = b.String()
+	}
+	var heap [2]uint64
+	for half := range heap {
+		var clients sync.WaitGroup
+		for seed := range want {
+			clients.Go(func() {
+				for range 5 {
+					body := fmt.Sprintf(`{"prompt": "The", "seed": %d, "max_tokens": 20, "stream": true}`, seed)
+					status, list, err := post(t.Context(), s.URL+"/v1/completions", body)
+					if text, finish := joined(list); err != nil || status != 200 || text != want[seed] || finish != "length" {
+						t.Errorf("seed %d: got %d, %q, %s, %v, want %q", seed, status, text, finish, err, want[seed])
+					}
+				}
+			})
+		}
+		for range 4 {
+			clients.Go(func() {
+				for range 10 {
+					ctx, leave := context.WithCancel(t.Context())
+					time.AfterFunc(5*time.Millisecond, leave)
+					post(ctx, s.URL+"/v1/completions", `{"prompt": "The", "max_tokens": 1000, "stream": true}`)
+				}
+			})
+		}
+		clients.Wait()
+		idle(t, h)
+		runtime.GC()
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		heap[half] = stats.HeapAlloc
+	}
+	t.Logf("%d kB after half of the requests, %d kB at the end", heap[0]>>10, heap[1]>>10)
+	if heap[1] > heap[0]+heap[0]/4+4<<20 {
+		t.Errorf("%d kB after half of the requests and %d kB at the end, want at most a quarter and 4 MB more", heap[0]>>10, heap[1]>>10)
+	}
+}
+
+// idle waits until no session is in progress.
+func idle(t *testing.T, h *serve.Handler) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", "/health", nil))
+		if strings.Contains(w.Body.String(), `"sessions":0`) {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("a session goes on: %s", w.Body)
+		}
+	}
+}
+
+// endless is a request for a stream that is too long to finish.
+const endless = `{"prompt": "The", "max_tokens": 1000000000, "stream": true}`
+
+// A stream ends when its client disconnects, so that another session can begin. Before that, clients are told to come
+// back.
+func TestGone(t *testing.T) {
+	h, s := start(t, newWriter(t), serve.Options{MaxTokens: 1e9, Sessions: 1})
+	ctx, leave := context.WithCancel(t.Context())
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+"/v1/completions", strings.NewReader(endless))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	got, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer got.Body.Close()
+	if _, err := bufio.NewReader(got.Body).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	if status, list, err := post(t.Context(), s.URL+"/v1/completions", `{"prompt": "The"}`); err != nil || status != 503 || list[0].Error.Type != "server_error" {
+		t.Errorf("a second session: got %d, %+v, %v, want status 503", status, list, err)
+	}
+	leave()
+	idle(t, h)
+	if status, _, err := post(t.Context(), s.URL+"/v1/completions", `{"prompt": "The"}`); err != nil || status != 200 {
+		t.Errorf("a session after it: got %d, %v, want status 200", status, err)
+	}
+}
+
+// If a stream takes too long, its last event is an error, and there is no [DONE].
+func TestTime(t *testing.T) {
+	for limit := 100 * time.Millisecond; ; limit *= 2 {
+		_, s := start(t, newWriter(t), serve.Options{MaxTokens: 1e9, Time: limit})
+		status, list, err := post(t.Context(), s.URL+"/v1/completions", endless)
+		if status == 504 && limit < time.Minute { // the time was over before the first event
+			continue
+		}
+		if err != nil || status != 200 || !strings.Contains(list[len(list)-1].Error.Message, "took too long") || len(list) < 2 {
+			t.Errorf("got %d, %d events, %v, want an error at the end", status, len(list), err)
+		}
+		return
+	}
+}
+
+// The body of a request is refused, or its values are within the limits.
+func FuzzRequest(f *testing.F) {
+	for _, body := range []string{
+		`{"model": "fox", "prompt": ["The", [1, 2]], "max_tokens": 3, "temperature": 0, "top_p": 0.5, "stop": ["a"], "seed": -3, "stream": true}`,
+		`{"messages": [{"role": "developer", "content": [{"type": "text", "text": "é"}]}], "n": 1, "tools": [], "response_format": {"type": "text"}}`,
+		`{"input": [[1, 2], [3]], "encoding_format": "base64", "dimensions": 3}`, `{"prompt": [ -1]}`, `{"stop": [[]]}`, `[`, "\xff", ` {}`,
+	} {
+		f.Add(body)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		for _, endpoint := range []int{forChat, forCompletions, forEmbeddings} {
+			q, err := read([]byte(body), endpoint, decode.Sampler{})
+			if err == nil && endpoint == forChat {
+				_, err = q.conversation()
+			}
+			if err == nil {
+				var o task.GenerateOptions
+				if o, err = q.options(5, 50); err == nil && (o.MaxTokens < 1 || o.MaxTokens > 50 || len(o.Stop) > 4 || slices.Contains(o.Stop, "") || o.Sampler.Check() != nil) {
+					t.Errorf("%q: got %+v, want it within the limits", body, o)
+				}
+			}
+			if err != nil && !strings.Contains(fmt.Sprintf("%T", err), "setting.Error") {
+				t.Errorf("%q: got %T, %v, want a *task.ConfigError", body, err, err)
+			}
+		}
+	})
+}

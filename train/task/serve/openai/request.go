@@ -1,0 +1,292 @@
+package openai
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/jsonkeys"
+	"github.com/heed-go/heed/internal/setting"
+	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/layers/decode"
+	"github.com/heed-go/heed/train/task"
+)
+
+// A request has the fields of all endpoints.
+type request struct {
+	Model    string    `json:"model"`
+	Messages []message `json:"messages"`
+	Prompt   inputs    `json:"prompt"`
+	decode.Sampler
+	MaxTokens           *int   `json:"max_tokens"`
+	MaxCompletionTokens *int   `json:"max_completion_tokens"`
+	Stop                inputs `json:"stop"`
+	Seed                *int64 `json:"seed"`
+	Stream              bool   `json:"stream"`
+	StreamOptions       struct {
+		IncludeUsage bool `json:"include_usage"`
+	} `json:"stream_options"`
+
+	Input          inputs `json:"input"`
+	Dimensions     *int   `json:"dimensions"`
+	EncodingFormat string `json:"encoding_format"`
+}
+
+// The endpoints that accept a field.
+const (
+	forChat = 1 << iota
+	forCompletions
+	forEmbeddings
+
+	forText = forChat | forCompletions
+	forAll  = forText | forEmbeddings
+)
+
+// A field describes a field of requests.
+type field struct {
+	endpoints int
+	want      string   // its values
+	only      []string // the JSON of its only values, which change nothing
+}
+
+var fields = map[string]field{
+	"model":                 {forAll, "the model's name", nil},
+	"messages":              {forChat, `a list of messages, such as {"role": "user", "content": "…"}`, nil},
+	"prompt":                {forCompletions, "a text, a list of token ids, or a list of either", nil},
+	"input":                 {forEmbeddings, "a text, a list of token ids, or a list of either", nil},
+	"temperature":           {forText, "a number of at least 0", nil},
+	"top_p":                 {forText, "a number from 0 to 1", nil},
+	"top_k":                 {forText, "a whole number of at least 1, or 0 for all", nil},
+	"min_p":                 {forText, "a number from 0 to 1", nil},
+	"repetition_penalty":    {forText, "a number from 0.01 to 100, or 0 for none", nil},
+	"presence_penalty":      {forText, "a number from -2 to 2", nil},
+	"frequency_penalty":     {forText, "a number from -2 to 2", nil},
+	"max_tokens":            {forText, "a whole number", nil},
+	"max_completion_tokens": {forChat, "a whole number", nil},
+	"stop":                  {forText, "a text, or a list of up to 4 texts", nil},
+	"seed":                  {forText, "a whole number of at most 64 bits", nil},
+	"stream":                {forText, "true or false", nil},
+	"stream_options":        {forText, `an object such as {"include_usage": true}`, nil},
+	"dimensions":            {forEmbeddings, "a whole number", nil},
+	"encoding_format":       {forEmbeddings, "float or base64", nil},
+
+	"n":               {forText, "", []string{"1"}},
+	"best_of":         {forCompletions, "", []string{"1"}},
+	"echo":            {forCompletions, "", []string{"false"}},
+	"suffix":          {forCompletions, "", []string{`""`}},
+	"logprobs":        {forText, "", []string{"false"}},
+	"top_logprobs":    {forChat, "", []string{"0"}},
+	"logit_bias":      {forText, "", []string{"{}"}},
+	"tools":           {forChat, "", []string{"[]"}},
+	"tool_choice":     {forChat, "", []string{`"none"`, `"auto"`}},
+	"response_format": {forChat, "", []string{`{"type":"text"}`}},
+
+	"user":                {forAll, "ignored", nil},
+	"metadata":            {forChat, "ignored", nil},
+	"service_tier":        {forChat, "ignored", nil},
+	"store":               {forChat, "ignored", nil},
+	"safety_identifier":   {forChat, "ignored", nil},
+	"prompt_cache_key":    {forChat, "ignored", nil},
+	"parallel_tool_calls": {forChat, "ignored", nil},
+}
+
+// read decodes the body of a request to one of the endpoints. Fields of s are for fields that the request leaves out.
+// The errors are *task.ConfigErrors.
+func read(body []byte, endpoint int, s decode.Sampler) (*request, error) {
+	if err := jsonkeys.Check(body, nil); err != nil {
+		return nil, setting.Errorf("the body must be JSON: %w", err)
+	}
+	if body = bytes.TrimSpace(body); body[0] != '{' {
+		return nil, setting.Errorf("the body must be an object, such as {…}")
+	}
+	if err := jsonkeys.Members(body, func(key string, value []byte) error {
+		f, ok := fields[key]
+		path := setting.Path(text.Shorten(key, 50, 50))
+		if !ok || f.endpoints&endpoint == 0 {
+			return setting.Errorf("the endpoint doesn't know %s: leave it out", path)
+		}
+		var short bytes.Buffer
+		json.Compact(&short, value)
+		if f.only != nil && short.String() != "null" && !slices.Contains(f.only, short.String()) {
+			return setting.Errorf("%s can't be %.100s here: leave it out, or set it to %s", path, short.String(), strings.Join(f.only, " or "))
+		}
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	if s.Temperature == 0 {
+		s.Temperature = 1
+	}
+	if s.TopP == 0 {
+		s.TopP = 1
+	}
+	q := &request{Sampler: s, EncodingFormat: "float"}
+	err := json.Unmarshal(body, q)
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+		path := strings.TrimPrefix(wrong.Field, "Sampler.") // of the embedded struct
+		name, _, _ := strings.Cut(path, ".")
+		return nil, setting.Errorf("%s must be %s, got %.100s", setting.Path(path), fields[name].want, wrong.Value)
+	}
+	return q, err
+}
+
+// options returns the options of a generation of up to limit tokens. If the request has no number of tokens, it is
+// standard. The errors are *task.ConfigErrors.
+func (q *request) options(standard, limit int) (task.GenerateOptions, error) {
+	o := task.GenerateOptions{Sampler: q.Sampler, MaxTokens: standard, Seed: rand.Uint64()}
+	if q.Seed != nil {
+		o.Seed = uint64(*q.Seed)
+	}
+	for i, n := range []*int{q.MaxTokens, q.MaxCompletionTokens} {
+		if n == nil {
+			continue
+		}
+		if err := setting.Between([]setting.Path{"max_tokens", "max_completion_tokens"}[i], *n, 1, limit); err != nil {
+			return o, err
+		}
+		o.MaxTokens = *n
+	}
+	for i, stop := range q.Stop {
+		if stop.ids != nil || i == 4 {
+			return o, setting.Errorf("%s must be %s", setting.Path("stop"), fields["stop"].want)
+		}
+		o.Stop = append(o.Stop, stop.text)
+	}
+	greedy := o.Sampler.Temperature == 0
+	if greedy { // the others don't count, but are checked
+		o.Sampler.Temperature = 1
+	}
+	if err := o.Check(); err != nil {
+		return o, err
+	}
+	switch {
+	case greedy:
+		o.Sampler.Temperature, o.Sampler.TopK, o.Sampler.TopP, o.Sampler.MinP = 0, 0, 0, 0
+	case o.Sampler.TopP == 0: // means all tokens in a Sampler
+		o.Sampler.TopP = math.SmallestNonzeroFloat64
+	}
+	return o, nil
+}
+
+// A message is a part of a conversation.
+type message struct {
+	Role    string          `json:"role"`
+	Content json.RawMessage `json:"content"`
+}
+
+// conversation returns the messages. Its errors are *task.ConfigErrors.
+func (q *request) conversation() (list []tokenizer.Message, err error) {
+	if len(q.Messages) == 0 {
+		return nil, setting.Errorf("%s must be %s, got none", setting.Path("messages"), fields["messages"].want)
+	}
+	for i, m := range q.Messages {
+		path := fmt.Sprintf("messages[%d]", i)
+		switch m.Role {
+		case "developer":
+			m.Role = "system"
+		case "system", "user", "assistant":
+		default:
+			return nil, setting.Errorf("%s must be system, developer, user or assistant, got %q", setting.Path(path+".role"), text.Shorten(m.Role, 50, 50))
+		}
+		content, err := textOf(m.Content, path+".content")
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, tokenizer.Message{Role: m.Role, Content: content})
+	}
+	return list, nil
+}
+
+// textOf returns the text of a message's content.
+func textOf(content json.RawMessage, path string) (string, error) {
+	var one *string
+	if json.Unmarshal(content, &one) == nil && one != nil {
+		return *one, nil
+	}
+	var parts []struct {
+		Type string  `json:"type"`
+		Text *string `json:"text"`
+	}
+	if json.Unmarshal(content, &parts) != nil || len(parts) == 0 {
+		return "", setting.Errorf("%s must be a text, or a list of parts such as {\"type\": \"text\", \"text\": \"…\"}", setting.Path(path))
+	}
+	var list []string
+	for i, p := range parts {
+		if p.Type != "text" || p.Text == nil {
+			return "", setting.Errorf("%s must be {\"type\": \"text\", \"text\": \"…\"}, got the type %q: the model reads only text", setting.Path(fmt.Sprintf("%s[%d]", path, i)), text.Shorten(p.Type, 50, 50))
+		}
+		list = append(list, *p.Text)
+	}
+	return strings.Join(list, "\n"), nil
+}
+
+// An input is, in JSON, a text or a list of token ids.
+type input struct {
+	text string
+	ids  []int // nil for a text
+}
+
+func (i *input) UnmarshalJSON(b []byte) error {
+	if b[0] == '"' {
+		return json.Unmarshal(b, &i.text)
+	}
+	if bytes.Contains(b, []byte("null")) { // would be 0
+		return &json.UnmarshalTypeError{Value: "null among others"}
+	}
+	i.ids = []int{}
+	return json.Unmarshal(b, &i.ids)
+}
+
+// inputs are, in JSON, one input or a list of them.
+type inputs []input
+
+func (l *inputs) UnmarshalJSON(b []byte) error {
+	if b[0] == '[' && !strings.ContainsRune("-0123456789", rune(bytes.TrimLeft(b[1:], " \t\r\n")[0])) || b[0] == 'n' {
+		return json.Unmarshal(b, (*[]input)(l))
+	}
+	*l = make(inputs, 1)
+	return json.Unmarshal(b, &(*l)[0])
+}
+
+// texts returns the texts of inputs, the field of this name. Its errors are *task.ConfigErrors.
+func (a *api) texts(list inputs, name string) (texts []string, err error) {
+	limit := a.Options().MaxInputs
+	if len(list) == 0 || len(list) > limit {
+		return nil, setting.Errorf("%s must be %s, with 1 to %d elements, got %d", setting.Path(name), fields[name].want, limit, len(list))
+	}
+	for _, l := range list {
+		if l.ids != nil {
+			if l.text, err = a.decode(l.ids); err != nil {
+				return nil, setting.Errorf("%s: %w: ids must come from the model's own tokenizer, not from tiktoken", setting.Path(name), err)
+			}
+		}
+		texts = append(texts, l.text)
+	}
+	return texts, nil
+}
+
+// decode returns the text of token ids, without special tokens.
+func (a *api) decode(ids []int) (string, error) {
+	coder, err := data.NewCoder(a.Model().Config.Task)
+	if err != nil {
+		return "", err
+	}
+	source, _ := coder.Tokenizers()
+	decoder := tokenizer.Decoder{Tokenizer: source, SkipSpecial: true}
+	var whole strings.Builder
+	for _, id := range ids {
+		text, err := decoder.Next(id)
+		if err != nil {
+			return "", err
+		}
+		whole.WriteString(text)
+	}
+	return whole.String() + decoder.Flush(), nil
+}
