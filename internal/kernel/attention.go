@@ -83,6 +83,7 @@ type attentionOperands[F Float] struct {
 	cores                          int
 	q, k, v, out, dout, dq, dk, dv Rows[F]
 	lse, dbias                     []F
+	runs, perTask                  int // runs of queries per head in the forward pass, and runs per task
 }
 
 // heads returns the number of heads in the whole batch, B·H.

@@ -18,24 +18,27 @@ func (a *Attention[F]) Forward(cores int, q, k, v, out Rows[F], lse []F) {
 func (a *Attention[F]) forward() bool {
 	a.nan.Store(false)
 	a.choice = dropoutOf[F](a.Dropout.P, a.Dropout.Seed, a.Dropout.Stream, a.Dropout.Run)
-	work := a.heads() * a.Mask.Shape[2] * a.Mask.Shape[3] * (a.Width + a.Value)
-	wake := work >= gemmWakeWork
-	parallelRun(a.cores, a.forwardTasks(), (*attentionForward[F])(a), wake)
+	wake := a.divideForward() >= gemmWakeWork
+	parallelRun(a.cores, (a.heads()*a.runs+a.perTask-1)/a.perTask, (*attentionForward[F])(a), wake)
 	parallelRun(a.cores, pieces(len(a.out.Data)), (*attentionCheck[F])(a), wake)
 	return a.nan.Load()
 }
 
-// forwardRuns returns the number of runs of queries per head, and how many runs form a task.
-func (a *Attention[F]) forwardRuns() (runs, perTask int) {
-	queries := a.Mask.Shape[2]
-	runs = (queries + attentionRun - 1) / attentionRun
-	work := min(queries, attentionRun) * a.Mask.Shape[3] * (a.Width + a.Value)
-	return runs, max(1, attentionTaskWork/max(1, work))
-}
-
-func (a *Attention[F]) forwardTasks() int {
-	runs, perTask := a.forwardRuns()
-	return (a.heads()*runs + perTask - 1) / perTask
+// divideForward sets runs and perTask, and returns the number of multiplications. It counts the keys that any query
+// sees: the cache of a decoder may have room for many more.
+func (a *Attention[F]) divideForward() (work int) {
+	queries, keys := a.Mask.Shape[2], 0
+	for b := range a.Mask.Shape[0] {
+		first, end := a.Mask.span(b, 0, queries)
+		keys = max(keys, end-first)
+	}
+	each := keys * (a.Width + a.Value) // per query
+	if queries == 1 {
+		each *= gemmRowCost
+	}
+	a.runs = (queries + attentionRun - 1) / attentionRun
+	a.perTask = max(1, attentionTaskWork/max(1, min(queries, attentionRun)*each))
+	return a.heads() * queries * each
 }
 
 // attentionForward is the task that computes the output of some runs of queries.
@@ -43,7 +46,7 @@ type attentionForward[F Float] Attention[F]
 
 func (f *attentionForward[F]) run(task int) {
 	a := (*Attention[F])(f)
-	runs, perTask := a.forwardRuns()
+	runs, perTask := a.runs, a.perTask
 	s := attentionGet[F](attentionPitch(a.Mask.Shape[3]))
 	for i := task * perTask; i < min((task+1)*perTask, a.heads()*runs); i++ {
 		b, h := a.split(i % a.heads())

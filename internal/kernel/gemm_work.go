@@ -25,6 +25,7 @@ type gemmWork[F Float] struct {
 const (
 	gemmTaskWork = 1 << 18 // least number of multiplications for which a separate task is worthwhile
 	gemmWakeWork = 1 << 21 // least number of multiplications for which waking a sleeping helper is worthwhile
+	gemmRowCost  = 4       // cost of a multiplication whose operand must come from memory, as a multiple of other ones
 )
 
 // divide chooses the blocks. If there is enough work, each worker gets several tasks, so that no worker waits long for
@@ -56,9 +57,13 @@ func (w *gemmWork[F]) divide(workers int) {
 	}
 }
 
-// work returns the number of multiplications.
+// work returns the number of multiplications, or the same cost for a row, which needs each element of B only once.
 func (w *gemmWork[F]) work() int64 {
-	return int64(w.count) * int64(w.m) * int64(w.n) * int64(w.k)
+	work := int64(w.count) * int64(w.m) * int64(w.n) * int64(w.k)
+	if w.isRow() {
+		return work * gemmRowCost
+	}
+	return work
 }
 
 // gemmEven divides n into the fewest equal parts of at most limit, and returns their size.
@@ -169,14 +174,23 @@ func (w *gemmWork[F]) pack(dst, b []F, p, j, cols, k int) {
 // read only once, so packing B would cost more than the products.
 func (w *gemmWork[F]) isRow() bool { return w.m == 1 && w.transB && !w.transA }
 
-// row computes columns j0 to j1 of a C with one row.
+// row computes columns j0 to j1 of a C with one row. It reads B in two places at once, because the memory delivers more
+// to two streams than to one.
 func (w *gemmWork[F]) row(item, j0, j1 int) {
 	a, b, c := w.a[item*w.strideA:][:w.k], w.b[item*w.strideB:], w.c[item*w.strideC:]
-	for j := j0; j < j1; j++ {
-		x := w.alpha * w.body.dot(a, b[j*w.ldb:][:w.k])
-		if w.beta != 0 {
+	set := func(j int, x F) {
+		if x *= w.alpha; w.beta != 0 {
 			x += w.beta * c[j]
 		}
 		c[j] = x
+	}
+	half := (j1 - j0) / 2
+	for j := j0; j < j0+half; j++ {
+		x, y := w.body.dots(a, b[j*w.ldb:][:w.k], b[(j+half)*w.ldb:][:w.k])
+		set(j, x)
+		set(j+half, y)
+	}
+	if j := j1 - 1; j >= j0+2*half {
+		set(j, w.body.dot(a, b[j*w.ldb:][:w.k]))
 	}
 }

@@ -57,6 +57,8 @@ func dotPortable[F Float](x, y []F) F {
 	return (s0 + s2) + (s1 + s3)
 }
 
+func dotsPortable[F Float](x, y, z []F) (a, b F) { return dotPortable(x, y), dotPortable(x, z) }
+
 func hasNaNPortable[F Float](x []F) bool {
 	for _, v := range x {
 		if v != v {

@@ -611,6 +611,95 @@ done3:
 	VZEROUPPER
 	RET
 
+// func vectorDots32AVX512(x []float32, y []float32, z []float32) (a float32, b float32)
+// Requires: AVX, AVX512F, BMI2, SSE
+TEXT ·vectorDots32AVX512(SB), NOSPLIT, $0-80
+	MOVQ   x_base+0(FP), AX
+	MOVQ   x_len+8(FP), CX
+	MOVQ   y_base+24(FP), DX
+	MOVQ   z_base+48(FP), BX
+	MOVQ   CX, SI
+	ANDQ   $0x0f, SI
+	MOVQ   $-1, DI
+	BZHIQ  SI, DI, DI
+	KMOVW  DI, K1
+	SHLQ   $0x02, CX
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	XORQ   SI, SI
+
+many4:
+	LEAQ        256(SI), DI
+	CMPQ        DI, CX
+	JG          one1
+	VMOVUPS     (AX)(SI*1), Z8
+	VFMADD231PS (DX)(SI*1), Z8, Z0
+	VFMADD231PS (BX)(SI*1), Z8, Z4
+	VMOVUPS     64(AX)(SI*1), Z8
+	VFMADD231PS 64(DX)(SI*1), Z8, Z1
+	VFMADD231PS 64(BX)(SI*1), Z8, Z5
+	VMOVUPS     128(AX)(SI*1), Z8
+	VFMADD231PS 128(DX)(SI*1), Z8, Z2
+	VFMADD231PS 128(BX)(SI*1), Z8, Z6
+	VMOVUPS     192(AX)(SI*1), Z8
+	VFMADD231PS 192(DX)(SI*1), Z8, Z3
+	VFMADD231PS 192(BX)(SI*1), Z8, Z7
+	ADDQ        $+256, SI
+	JMP         many4
+
+one1:
+	LEAQ        64(SI), DI
+	CMPQ        DI, CX
+	JG          tail2
+	VMOVUPS     (AX)(SI*1), Z8
+	VFMADD231PS (DX)(SI*1), Z8, Z0
+	VFMADD231PS (BX)(SI*1), Z8, Z4
+	ADDQ        $+64, SI
+	JMP         one1
+
+tail2:
+	CMPQ        SI, CX
+	JGE         done3
+	VMOVUPS.Z   (AX)(SI*1), K1, Z8
+	VMOVUPS.Z   (DX)(SI*1), K1, Z9
+	VFMADD231PS Z9, Z8, Z0
+	VMOVUPS.Z   (BX)(SI*1), K1, Z9
+	VFMADD231PS Z9, Z8, Z4
+
+done3:
+	VADDPS     Z2, Z0, Z0
+	VADDPS     Z3, Z1, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFF64X2 $0x4e, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VSHUFF64X2 $0xb1, Z0, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VPERMILPS  $0x4e, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	VPERMILPS  $0xb1, Z0, Z1
+	VADDPS     Z1, Z0, Z0
+	MOVSS      X0, a+72(FP)
+	VADDPS     Z6, Z4, Z4
+	VADDPS     Z7, Z5, Z5
+	VADDPS     Z5, Z4, Z4
+	VSHUFF64X2 $0x4e, Z4, Z4, Z0
+	VADDPS     Z0, Z4, Z4
+	VSHUFF64X2 $0xb1, Z4, Z4, Z0
+	VADDPS     Z0, Z4, Z4
+	VPERMILPS  $0x4e, Z4, Z0
+	VADDPS     Z0, Z4, Z4
+	VPERMILPS  $0xb1, Z4, Z0
+	VADDPS     Z0, Z4, Z4
+	MOVSS      X4, b+76(FP)
+	VZEROUPPER
+	RET
+
 // func vectorHasNaN32AVX512(x []float32) bool
 // Requires: AVX, AVX512F, BMI2
 TEXT ·vectorHasNaN32AVX512(SB), NOSPLIT, $0-25
@@ -1902,6 +1991,91 @@ done3:
 	VZEROUPPER
 	RET
 
+// func vectorDots32AVX2(x []float32, y []float32, z []float32) (a float32, b float32)
+// Requires: AVX, FMA3, SSE
+TEXT ·vectorDots32AVX2(SB), NOSPLIT, $0-80
+	MOVQ    x_base+0(FP), AX
+	MOVQ    x_len+8(FP), CX
+	MOVQ    y_base+24(FP), DX
+	MOVQ    z_base+48(FP), BX
+	MOVQ    CX, SI
+	ANDQ    $0x07, SI
+	LEAQ    vectorTailMasks<>+0(SB), DI
+	NEGQ    SI
+	VMOVUPS 32(DI)(SI*4), Y0
+	SHLQ    $0x02, CX
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	XORQ    SI, SI
+
+many4:
+	LEAQ        128(SI), DI
+	CMPQ        DI, CX
+	JG          one1
+	VMOVUPS     (AX)(SI*1), Y9
+	VFMADD231PS (DX)(SI*1), Y9, Y1
+	VFMADD231PS (BX)(SI*1), Y9, Y5
+	VMOVUPS     32(AX)(SI*1), Y9
+	VFMADD231PS 32(DX)(SI*1), Y9, Y2
+	VFMADD231PS 32(BX)(SI*1), Y9, Y6
+	VMOVUPS     64(AX)(SI*1), Y9
+	VFMADD231PS 64(DX)(SI*1), Y9, Y3
+	VFMADD231PS 64(BX)(SI*1), Y9, Y7
+	VMOVUPS     96(AX)(SI*1), Y9
+	VFMADD231PS 96(DX)(SI*1), Y9, Y4
+	VFMADD231PS 96(BX)(SI*1), Y9, Y8
+	ADDQ        $+128, SI
+	JMP         many4
+
+one1:
+	LEAQ        32(SI), DI
+	CMPQ        DI, CX
+	JG          tail2
+	VMOVUPS     (AX)(SI*1), Y9
+	VFMADD231PS (DX)(SI*1), Y9, Y1
+	VFMADD231PS (BX)(SI*1), Y9, Y5
+	ADDQ        $+32, SI
+	JMP         one1
+
+tail2:
+	CMPQ        SI, CX
+	JGE         done3
+	VMASKMOVPS  (AX)(SI*1), Y0, Y9
+	VMASKMOVPS  (DX)(SI*1), Y0, Y10
+	VFMADD231PS Y10, Y9, Y1
+	VMASKMOVPS  (BX)(SI*1), Y0, Y0
+	VFMADD231PS Y0, Y9, Y5
+
+done3:
+	VADDPS     Y3, Y1, Y1
+	VADDPS     Y4, Y2, Y2
+	VADDPS     Y2, Y1, Y1
+	VPERM2F128 $0x01, Y1, Y1, Y0
+	VADDPS     Y0, Y1, Y1
+	VPERMILPS  $0x4e, Y1, Y0
+	VADDPS     Y0, Y1, Y1
+	VPERMILPS  $0xb1, Y1, Y0
+	VADDPS     Y0, Y1, Y1
+	MOVSS      X1, a+72(FP)
+	VADDPS     Y7, Y5, Y5
+	VADDPS     Y8, Y6, Y6
+	VADDPS     Y6, Y5, Y5
+	VPERM2F128 $0x01, Y5, Y5, Y0
+	VADDPS     Y0, Y5, Y5
+	VPERMILPS  $0x4e, Y5, Y0
+	VADDPS     Y0, Y5, Y5
+	VPERMILPS  $0xb1, Y5, Y0
+	VADDPS     Y0, Y5, Y5
+	MOVSS      X5, b+76(FP)
+	VZEROUPPER
+	RET
+
 // func vectorHasNaN32AVX2(x []float32) bool
 // Requires: AVX
 TEXT ·vectorHasNaN32AVX2(SB), NOSPLIT, $0-25
@@ -3165,6 +3339,87 @@ done3:
 	VPERMILPD  $0x55, Y1, Y0
 	VADDPD     Y0, Y1, Y1
 	MOVSD      X1, ret+48(FP)
+	VZEROUPPER
+	RET
+
+// func vectorDots64AVX2(x []float64, y []float64, z []float64) (a float64, b float64)
+// Requires: AVX, FMA3, SSE2
+TEXT ·vectorDots64AVX2(SB), NOSPLIT, $0-88
+	MOVQ    x_base+0(FP), AX
+	MOVQ    x_len+8(FP), CX
+	MOVQ    y_base+24(FP), DX
+	MOVQ    z_base+48(FP), BX
+	MOVQ    CX, SI
+	ANDQ    $0x03, SI
+	LEAQ    vectorTailMasks<>+0(SB), DI
+	NEGQ    SI
+	VMOVUPS 32(DI)(SI*8), Y0
+	SHLQ    $0x03, CX
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	XORQ    SI, SI
+
+many4:
+	LEAQ        128(SI), DI
+	CMPQ        DI, CX
+	JG          one1
+	VMOVUPD     (AX)(SI*1), Y9
+	VFMADD231PD (DX)(SI*1), Y9, Y1
+	VFMADD231PD (BX)(SI*1), Y9, Y5
+	VMOVUPD     32(AX)(SI*1), Y9
+	VFMADD231PD 32(DX)(SI*1), Y9, Y2
+	VFMADD231PD 32(BX)(SI*1), Y9, Y6
+	VMOVUPD     64(AX)(SI*1), Y9
+	VFMADD231PD 64(DX)(SI*1), Y9, Y3
+	VFMADD231PD 64(BX)(SI*1), Y9, Y7
+	VMOVUPD     96(AX)(SI*1), Y9
+	VFMADD231PD 96(DX)(SI*1), Y9, Y4
+	VFMADD231PD 96(BX)(SI*1), Y9, Y8
+	ADDQ        $+128, SI
+	JMP         many4
+
+one1:
+	LEAQ        32(SI), DI
+	CMPQ        DI, CX
+	JG          tail2
+	VMOVUPD     (AX)(SI*1), Y9
+	VFMADD231PD (DX)(SI*1), Y9, Y1
+	VFMADD231PD (BX)(SI*1), Y9, Y5
+	ADDQ        $+32, SI
+	JMP         one1
+
+tail2:
+	CMPQ        SI, CX
+	JGE         done3
+	VMASKMOVPD  (AX)(SI*1), Y0, Y9
+	VMASKMOVPD  (DX)(SI*1), Y0, Y10
+	VFMADD231PD Y10, Y9, Y1
+	VMASKMOVPD  (BX)(SI*1), Y0, Y0
+	VFMADD231PD Y0, Y9, Y5
+
+done3:
+	VADDPD     Y3, Y1, Y1
+	VADDPD     Y4, Y2, Y2
+	VADDPD     Y2, Y1, Y1
+	VPERM2F128 $0x01, Y1, Y1, Y0
+	VADDPD     Y0, Y1, Y1
+	VPERMILPD  $0x55, Y1, Y0
+	VADDPD     Y0, Y1, Y1
+	MOVSD      X1, a+72(FP)
+	VADDPD     Y7, Y5, Y5
+	VADDPD     Y8, Y6, Y6
+	VADDPD     Y6, Y5, Y5
+	VPERM2F128 $0x01, Y5, Y5, Y0
+	VADDPD     Y0, Y5, Y5
+	VPERMILPD  $0x55, Y5, Y0
+	VADDPD     Y0, Y5, Y5
+	MOVSD      X5, b+80(FP)
 	VZEROUPPER
 	RET
 

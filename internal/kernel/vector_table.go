@@ -34,6 +34,9 @@ type vectorTable[F Float] struct {
 	// dot returns Σ x·y.
 	dot func(x, y []F) F
 
+	// dots returns Σ x·y and Σ x·z, each added up in the order of dot. It reads two places of memory at once.
+	dots func(x, y, z []F) (a, b F)
+
 	// hasNaN reports whether an element is NaN.
 	hasNaN func(x []F) bool
 
@@ -140,6 +143,7 @@ func vectorPortable[F Float]() vectorTable[F] {
 		axpy:          axpyPortable[F],
 		maxOf:         maxOfPortable[F],
 		dot:           dotPortable[F],
+		dots:          dotsPortable[F],
 		hasNaN:        hasNaNPortable[F],
 		sumSquares:    sumSquaresPortable[F],
 		addRow:        addRowPortable[F],

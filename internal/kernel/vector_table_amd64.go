@@ -15,6 +15,7 @@ func vectorTable32AVX512() vectorTable[float32] {
 	t.axpy = vectorAxpy32AVX512
 	t.maxOf = vectorMaxOf32AVX512
 	t.dot = vectorDot32AVX512
+	t.dots = vectorDots32AVX512
 	t.hasNaN = vectorHasNaN32AVX512
 	t.sumSquares = vectorSumSquares32AVX512
 	t.addRow = vectorAddRow32AVX512
@@ -58,6 +59,7 @@ func vectorTable32AVX2() vectorTable[float32] {
 	t.axpy = vectorAxpy32AVX2
 	t.maxOf = vectorMaxOf32AVX2
 	t.dot = vectorDot32AVX2
+	t.dots = vectorDots32AVX2
 	t.hasNaN = vectorHasNaN32AVX2
 	t.sumSquares = vectorSumSquares32AVX2
 	t.addRow = vectorAddRow32AVX2
@@ -101,6 +103,7 @@ func vectorTable64AVX2() vectorTable[float64] {
 	t.axpy = vectorAxpy64AVX2
 	t.maxOf = vectorMaxOf64AVX2
 	t.dot = vectorDot64AVX2
+	t.dots = vectorDots64AVX2
 	t.hasNaN = vectorHasNaN64AVX2
 	t.sumSquares = vectorSumSquares64AVX2
 	t.addRow = vectorAddRow64AVX2
@@ -153,6 +156,9 @@ func vectorMaxOf32AVX512(x []float32) float32
 
 //go:noescape
 func vectorDot32AVX512(x, y []float32) float32
+
+//go:noescape
+func vectorDots32AVX512(x, y, z []float32) (a, b float32)
 
 //go:noescape
 func vectorHasNaN32AVX512(x []float32) bool
@@ -269,6 +275,9 @@ func vectorMaxOf32AVX2(x []float32) float32
 func vectorDot32AVX2(x, y []float32) float32
 
 //go:noescape
+func vectorDots32AVX2(x, y, z []float32) (a, b float32)
+
+//go:noescape
 func vectorHasNaN32AVX2(x []float32) bool
 
 //go:noescape
@@ -381,6 +390,9 @@ func vectorMaxOf64AVX2(x []float64) float64
 
 //go:noescape
 func vectorDot64AVX2(x, y []float64) float64
+
+//go:noescape
+func vectorDots64AVX2(x, y, z []float64) (a, b float64)
 
 //go:noescape
 func vectorHasNaN64AVX2(x []float64) bool

@@ -153,6 +153,9 @@ func testSums[F Float](t *testing.T, tol float64) {
 			largest = max(largest, v)
 		}
 		sum := body.expShift(e, x, 0.25)
+		if first, second := body.dots(x, y, x); first != body.dot(x, y) || second != body.dot(x, x) {
+			t.Fatalf("%s: two dot products are %v and %v, want %v and %v", what, first, second, body.dot(x, y), body.dot(x, x))
+		}
 		got := []float64{float64(body.dot(x, y)), body.sumSquares(x), float64(sum), float64(body.expSum(x, 0.25))}
 		closeTo(t, what, got, []float64{dot, squares, exps, exps}, tol)
 		if m := float64(body.maxOf(x)); m != largest {

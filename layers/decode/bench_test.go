@@ -110,7 +110,7 @@ func BenchmarkGPT2(b *testing.B) {
 		var pieces [][]uint64 // of the weights
 		for _, param := range p.All() {
 			x := param.Value.Float32s()
-			for piece := range slices.Chunk(unsafe.Slice((*uint64)(unsafe.Pointer(&x[0])), len(x)/2), 1<<16) {
+			for piece := range slices.Chunk(unsafe.Slice((*uint64)(unsafe.Pointer(&x[0])), len(x)/2), 1<<18) {
 				pieces = append(pieces, piece)
 			}
 		}
@@ -136,7 +136,8 @@ func fastest(b *testing.B, functions ...func()) []time.Duration {
 	return times
 }
 
-// sum adds up numbers on all cores. It takes as long as the memory takes to deliver them.
+// sum adds up numbers on all cores, in two places of a piece at once, because that is faster. It takes as long as the
+// memory takes to deliver the numbers.
 func sum(pieces [][]uint64) {
 	var group sync.WaitGroup
 	var next atomic.Int64
@@ -144,11 +145,14 @@ func sum(pieces [][]uint64) {
 		group.Go(func() {
 			for i := next.Add(1) - 1; int(i) < len(pieces); i = next.Add(1) - 1 {
 				var s0, s1, s2, s3 uint64
-				for x := pieces[i]; len(x) >= 4; x = x[4:] {
-					s0 += x[0]
-					s1 += x[1]
-					s2 += x[2]
-					s3 += x[3]
+				half := len(pieces[i]) / 2
+				x, y := pieces[i][:half], pieces[i][half:]
+				for ; len(x) >= 8 && len(y) >= 8; x, y = x[8:], y[8:] {
+					p, q := (*[8]uint64)(x), (*[8]uint64)(y)
+					s0 += p[0] + p[4] + q[0] + q[4]
+					s1 += p[1] + p[5] + q[1] + q[5]
+					s2 += p[2] + p[6] + q[2] + q[6]
+					s3 += p[3] + p[7] + q[3] + q[7]
 				}
 				total.Add(s0 + s1 + s2 + s3)
 			}

@@ -30,6 +30,28 @@ func (v *isa) sums() {
 	})
 	ret(v.reduce(v.add, acc...))
 
+	v.function("dots", "x, y, z []F) (a, b F)", "returns Σ x·y and Σ x·z, each added up in the order of dot. It reads two places of memory at once.")
+	x, n, y = ptr("x"), size("x"), ptr("y")
+	z := ptr("z")
+	v.setMask(n)
+	v.inBytes(n)
+	acc = several(8, v.zero)
+	v.each(n, 4, func(s span) {
+		for u := range s.vecs {
+			d := s.get(x, u)
+			if s.part {
+				v.fma(s.get(y, u), d, acc[u])
+				v.fma(s.get(z, u), d, acc[4+u])
+			} else {
+				v.fma(s.mem(y, u), d, acc[u])
+				v.fma(s.mem(z, u), d, acc[4+u])
+			}
+		}
+	})
+	Store(v.reduce(v.add, acc[:4]...).AsX(), ReturnIndex(0))
+	Store(v.reduce(v.add, acc[4:]...).AsX(), ReturnIndex(1))
+	end()
+
 	v.function("hasNaN", "x []F) bool", "reports whether an element is NaN.")
 	x, n = ptr("x"), size("x")
 	v.setMask(n)
