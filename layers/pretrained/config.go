@@ -133,8 +133,8 @@ func (c *Config) classes(k *keys) {
 		if n := len(names.values); n > 0 {
 			count = n
 		}
-		if count > maxJSON {
-			k.invalid("num_labels", "at most "+strconv.Itoa(maxJSON))
+		if count > maxLayers {
+			k.fail(fmt.Errorf("there can be at most %d classes, got %d", maxLayers, count))
 			return
 		}
 		c.Labels = make([]string, count)

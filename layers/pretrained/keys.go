@@ -46,7 +46,7 @@ const (
 	maxJSON = 1 << 20   // bytes of a JSON file, except an index
 	maxInt  = 1<<31 - 1 // largest integer in a configuration
 
-	maxLayers = 10_000
+	maxLayers = 10_000 // largest number of layers, and of classes
 )
 
 // A keys holds the members of a JSON object. It copies them to Go variables or, if writing is set, Go variables to
@@ -334,7 +334,9 @@ func (k *keys) layerTypes(c *Config, window *layers.Window, local layers.Positio
 		types = slices.Repeat([]string{fullAttention}, m.Layers)
 		for _, v := range m.Variants {
 			for _, i := range v.Blocks {
-				types[i] = slidingAttention
+				if i >= 0 && i < m.Layers {
+					types[i] = slidingAttention
+				}
 			}
 		}
 		if m.Block.Attention.Window != nil {

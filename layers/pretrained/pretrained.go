@@ -152,8 +152,52 @@ func (c Config) Open(fsys fs.FS, dtype tensor.Dtype) (*Model, error) {
 		return nil, err
 	}
 	report, err := p.LoadFS(fsys, files, layers.LoadOptions{Tensors: tensors, Ignore: true})
-	m.Ignored = report.Unused
-	return m, err
+	if m.Ignored = report.Unused; err != nil {
+		return nil, err
+	}
+	if own, err := c.ownHead(m, fsys, files); err != nil || !own {
+		return m, err
+	}
+	c.Model.Tied, c.Model.NoBias, c.Model.TiedBias = false, !c.Model.TiedBias, false
+	return c.Open(fsys, dtype)
+}
+
+// ownHead reports whether the files of a tied model have weights of the head that differ from the embeddings. The
+// reference library then uses them.
+func (c Config) ownHead(m *Model, fsys fs.FS, files []string) (bool, error) {
+	names := c.headNames()
+	if !c.Model.Tied || !slices.ContainsFunc(names, func(name string) bool { return slices.Contains(m.Ignored, name) }) {
+		return false, nil
+	}
+	p, err := layers.NewParams(m.Params.Dtype(), 0)
+	if err != nil {
+		return false, err
+	}
+	head, err := p.Blank().New("head", layers.Zeros(), c.Model.Vocab, c.Model.Dim)
+	if err != nil {
+		return false, err
+	}
+	table := []layers.Tensor{{Names: names, Params: []string{"head"}}}
+	if _, err := p.LoadFS(fsys, files, layers.LoadOptions{Tensors: table, Ignore: true}); err != nil {
+		return false, err
+	}
+	return !head.Value.Eq(m.Params.Get("embedding.weight").Value), nil
+}
+
+// headNames returns the names of the head's weight.
+func (c Config) headNames() (names []string) {
+	a, _ := architectureOf(c.Type)
+	for _, n := range a.heads[c.Head] {
+		if scope, whole := strings.CutSuffix(n.ours, ".weight"); scope == "head" {
+			for _, name := range strings.Split(n.theirs, "|") {
+				if !whole {
+					name += ".weight"
+				}
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 // check compares the configuration with the headers of the files and with the machine's memory.
@@ -184,13 +228,8 @@ func (c Config) check(fsys fs.FS, files []string, dtype tensor.Dtype) error {
 // Memory returns how many bytes the weights take, without biases and norms, which are small, and how many bytes a Cache
 // takes for each token of a sequence.
 func (c Config) Memory(dtype tensor.Dtype) (weights, perToken int) {
-	m, a, f := c.Model, c.Model.Block.Attention, c.Model.Block.FeedForward
-	width := int(dtype.Size())
-	heads, groups := max(a.Heads, 1), a.KeyValueHeads
-	if groups == 0 {
-		groups = heads
-	}
-	head, _ := a.HeadWidth(m.Dim)
+	m := settled(c.Model, c.Head)
+	a, f := m.Block.Attention, m.Block.FeedForward
 	matrices, tables := 2, 1
 	if f.Gated {
 		matrices = 3
@@ -198,13 +237,14 @@ func (c Config) Memory(dtype tensor.Dtype) (weights, perToken int) {
 	if c.Head == "text" && !m.Tied {
 		tables = 2
 	}
+	width := int(dtype.Size())
 	sum := func(x, y int) int { return x + min(y, math.MaxInt-x) }
-	block := sum(memory.Product(2, m.Dim, head, sum(heads, groups)), memory.Product(matrices, m.Dim, f.Hidden))
+	block := sum(memory.Product(2, m.Dim, a.HeadDim, sum(a.Heads, a.KeyValueHeads)), memory.Product(matrices, m.Dim, f.Hidden))
 	all := sum(memory.Product(m.Layers, block), memory.Product(tables, m.Vocab, m.Dim))
 	if p, ok := m.Positions.(layers.Learned); ok {
 		all = sum(all, memory.Product(p.MaxLen, m.Dim))
 	}
-	return memory.Product(all, width), memory.Product(2, m.Layers, groups, head, width)
+	return memory.Product(all, width), memory.Product(2, m.Layers, a.KeyValueHeads, a.HeadDim, width)
 }
 
 // States returns the configuration of the same model without its head. Its Head is "states".
@@ -275,6 +315,11 @@ func (c Config) Tensors(p *layers.Params) ([]layers.Tensor, error) {
 	}
 	for _, n := range a.heads[c.Head] {
 		add(n, "", "")
+	}
+	for i, t := range tensors {
+		if c.Model.Tied && t.Params[0] == "embedding.weight" { // a file may have the shared weights under the head's name
+			tensors[i].Names = append(t.Names, c.headNames()...)
+		}
 	}
 	for _, q := range p.All() {
 		if !named[q.Name] {

@@ -17,6 +17,16 @@ def old_gpt2(w):
     return w | {"lm_head.weight": head, "h.0.attn.bias": torch.ones(1, 1, 32, 32).tril().bool(), "h.0.attn.masked_bias": torch.tensor(-1e4)}
 
 
+def other_head(w):
+    """tie_word_embeddings is wrong: the head has weights of its own."""
+    return w | {"lm_head.weight": torch.randn(41, 16)}
+
+
+def head_only(w):
+    """The shared weights have the head's name."""
+    return {k.replace("model.embed_tokens", "lm_head"): v for k, v in w.items()}
+
+
 cases = {
     "llama": dict(config=t.LlamaConfig(**small, num_key_value_heads=2, rms_norm_eps=1e-5), shard="6KB"),
     "llama-tied": dict(config=t.LlamaConfig(**small | dict(max_position_embeddings=64), num_key_value_heads=1, head_dim=6, attention_bias=True, mlp_bias=True,
@@ -30,7 +40,8 @@ cases = {
     "gpt2-untied": dict(config=t.GPT2Config(**gpt2, n_inner=20, activation_function="gelu", layer_norm_epsilon=1e-3, tie_word_embeddings=False, pad_token_id=0)),
     "qwen2": dict(config=t.Qwen2Config(**small | dict(num_hidden_layers=3), num_key_value_heads=2, use_sliding_window=True, sliding_window=3, max_window_layers=1),
                   edit=dict(layer_types=None)),
-    "qwen2-tied": dict(config=t.Qwen2Config(**small, num_key_value_heads=4, tie_word_embeddings=True, sliding_window=3)),
+    "qwen2-tied": dict(config=t.Qwen2Config(**small, num_key_value_heads=4, tie_word_embeddings=True, sliding_window=3), tensors=head_only),
+    "qwen2-head": dict(config=t.Qwen2Config(**small | dict(num_hidden_layers=1), num_key_value_heads=2, tie_word_embeddings=True), tensors=other_head),
     "qwen3": dict(config=t.Qwen3Config(**small, num_key_value_heads=2, head_dim=6, rms_norm_eps=1e-5, rope_parameters=dict(rope_type="default", rope_theta=1e6))),
     "qwen3-bias": dict(config=t.Qwen3Config(**small, num_key_value_heads=2, head_dim=8, attention_bias=True, tie_word_embeddings=True, use_sliding_window=True,
                        sliding_window=4, layer_types=["sliding_attention", "full_attention"])),

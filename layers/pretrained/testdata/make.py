@@ -1,6 +1,7 @@
 """Makes the folders that the tests of this package open, and the values that they expect.
 
     python make.py            writes the folders and values for all cases, or for those that are named
+    python make.py --defaults writes defaults.json: for each model_type, a configuration without settings
     python make.py --check D  opens the folders that Go saved in D, and compares their logits with the expected values
 
 Made with Python 3.13, torch 2.15.0, transformers 5.23.0, safetensors and numpy.
@@ -54,6 +55,8 @@ def reference(folder, head):
     with doubles(False):
         opened = kind.from_pretrained(folder)
     opened.config.dtype = torch.float64
+    out = opened.get_output_embeddings() if head in ("text", "mask") else None
+    opened.config.tie_word_embeddings &= out is None or out.weight is opened.get_input_embeddings().weight
     model = kind.from_config(opened.config, attn_implementation="eager")
     model.load_state_dict(opened.state_dict())
     return model.eval()
@@ -143,9 +146,18 @@ def check(folder):
     assert worst < 1e-9
 
 
+def defaults():
+    """Writes what a config.json without keys means. Old keys are left out, and so are keys that are None."""
+    kinds = {case["config"].model_type: type(case["config"]) for case in cases.values()}
+    values = {name: {k: v for k, v in kind().to_dict().items() if v is not None} for name, kind in kinds.items()}
+    json.dump(values, open(os.path.join(HERE, "defaults.json"), "w"), indent=1, sort_keys=True)
+
+
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--check"]:
         check(sys.argv[2])
+    elif sys.argv[1:2] == ["--defaults"]:
+        defaults()
     else:
         for name in sys.argv[1:] or cases:
             make(name, cases[name])

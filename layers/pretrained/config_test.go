@@ -1,0 +1,287 @@
+package pretrained
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/decode"
+)
+
+// folder returns a folder with these files. The first is config.json.
+func folder(config string, others ...string) fstest.MapFS {
+	fsys := fstest.MapFS{configFile: {Data: []byte(config)}}
+	for i := 0; i < len(others); i += 2 {
+		fsys[others[i]] = &fstest.MapFile{Data: []byte(others[i+1])}
+	}
+	return fsys
+}
+
+// TestDefaults checks that a config.json with only a model_type means the same as one with all the values that the
+// reference library has for missing keys, in today's spelling.
+func TestDefaults(t *testing.T) {
+	content, err := os.ReadFile("testdata/defaults.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var full map[string]json.RawMessage
+	if err := json.Unmarshal(content, &full); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range architectures {
+		want, err := ReadConfig(folder(string(full[a.name])))
+		if err != nil {
+			t.Errorf("%s: %v", a.name, err)
+			continue
+		}
+		got, err := ReadConfig(folder(fmt.Sprintf(`{"model_type": %q}`, a.name)))
+		if err != nil {
+			t.Errorf("%s: %v", a.name, err)
+			continue
+		}
+		x, _ := members(got)
+		y, _ := members(want)
+		if !maps.EqualFunc(x, y, func(x, y any) bool { return show(x) == show(y) }) || got.MaxLen != want.MaxLen ||
+			got.Start != want.Start || got.Pad != want.Pad || !slices.Equal(got.End, want.End) {
+			t.Errorf("%s: without keys\n%+v\nwith them\n%+v", a.name, got, want)
+		}
+	}
+}
+
+// TestSpellings checks settings that can be written in several ways.
+func TestSpellings(t *testing.T) {
+	for _, test := range []struct{ what, one, other string }{
+		{"rotary scaling", `"rope_theta": 500, "rope_scaling": {"type": "linear", "factor": 2}`,
+			`"rope_parameters": {"rope_type": "linear", "factor": 2.0, "rope_theta": 500}`},
+		{"dynamic scaling within the positions", `"rope_scaling": {"rope_type": "dynamic", "factor": 4}`, `"rope_scaling": null`},
+		{"the original length", `"max_position_embeddings": 64, "rope_scaling": {"rope_type": "yarn", "factor": 2}`,
+			`"max_position_embeddings": 64, "rope_scaling": {"rope_type": "yarn", "factor": 2, "original_max_position_embeddings": 64, "attention_factor": null}`},
+		{"mscale", `"rope_scaling": {"rope_type": "yarn", "factor": 2, "mscale": 1, "mscale_all_dim": 1}`, `"rope_scaling": {"rope_type": "yarn", "factor": 2, "attention_factor": 1.0}`},
+		{"an end token", `"eos_token_id": 7`, `"eos_token_id": [7]`},
+		{"no padding", `"pad_token_id": -1`, `"pad_token_id": null`},
+		{"swish", `"hidden_act": "swish"`, `"hidden_act": "silu"`},
+		{"keys without effect", `"use_cache": false, "torch_dtype": "bfloat16", "pretraining_tp": 2`, `"dtype": "float16"`},
+	} {
+		var configs []string
+		for _, keys := range []string{test.one, test.other} {
+			c, err := ReadConfig(folder(`{"model_type": "llama", ` + keys + `}`))
+			if err != nil {
+				t.Fatalf("%s: %v", test.what, err)
+			}
+			settings, _ := members(c)
+			configs = append(configs, fmt.Sprint(show(settings), c.End, c.Pad))
+		}
+		if configs[0] != configs[1] {
+			t.Errorf("%s:\n%s\n%s", test.what, configs[0], configs[1])
+		}
+	}
+}
+
+func TestUnsupported(t *testing.T) {
+	pooling := func(config string) []string {
+		return []string{"modules.json", `[{"path": "", "type": "a.Transformer"}, {"path": "1", "type": "a.Pooling"}]`, "1/config.json", config}
+	}
+	for _, test := range []struct {
+		key, config string
+		others      []string
+	}{
+		{"model_type", `{"model_type": "t5"}`, nil},
+		{"quantization_config", `{"model_type": "llama", "quantization_config": {"quant_method": "gptq"}}`, nil},
+		{"architectures", `{"model_type": "llama", "architectures": ["LlamaForTokenClassification"]}`, nil},
+		{"rope_type", `{"model_type": "llama", "rope_scaling": {"rope_type": "longrope", "factor": 2}}`, nil},
+		{"partial_rotary_factor", `{"model_type": "llama", "partial_rotary_factor": 0.5}`, nil},
+		{"hidden_act", `{"model_type": "llama", "hidden_act": "mish"}`, nil},
+		{"scale_attn_by_inverse_layer_idx", `{"model_type": "gpt2", "scale_attn_by_inverse_layer_idx": true}`, nil},
+		{"word_embed_proj_dim", `{"model_type": "opt", "word_embed_proj_dim": 512}`, nil},
+		{"layer_types", `{"model_type": "qwen2", "num_hidden_layers": 1, "layer_types": ["chunked_attention"]}`, nil},
+		{"use_bidirectional_attention", `{"model_type": "gemma3_text", "use_bidirectional_attention": true}`, nil},
+		{"num_beams", `{"model_type": "llama"}`, []string{"generation_config.json", `{"num_beams": 4}`}},
+		{"type", `{"model_type": "llama"}`, []string{"modules.json", `[{"path": "", "type": "a.Transformer"}, {"path": "1", "type": "a.Dense"}]`}},
+		{"pooling_mode", `{"model_type": "llama"}`, pooling(`{"pooling_mode_max_tokens": true}`)},
+		{"pooling_mode", `{"model_type": "llama"}`, pooling(`{"pooling_mode": ["cls", "mean"]}`)},
+		{"include_prompt", `{"model_type": "llama"}`, pooling(`{"include_prompt": false}`)},
+	} {
+		_, err := ReadConfig(folder(test.config, test.others...))
+		var u *UnsupportedError
+		if !errors.As(err, &u) || u.Key != test.key || u.Value == "" || u.Want == "" {
+			t.Errorf("%s %v: %v", test.config, test.others, err)
+		}
+	}
+	fsys := folder("")
+	delete(fsys, configFile)
+	fsys[adapter] = &fstest.MapFile{Data: []byte("{}")}
+	var u *UnsupportedError
+	if _, err := ReadConfig(fsys); !errors.As(err, &u) || u.Key != adapter {
+		t.Errorf("an adapter: %v", err)
+	}
+}
+
+// TestEmbeddingFolder reads a folder as sentence-transformers writes it, with the model in a folder of its own.
+func TestEmbeddingFolder(t *testing.T) {
+	fsys := fstest.MapFS{}
+	for name, content := range map[string]string{
+		"modules.json":                            `[{"idx": 0, "name": "0", "path": "0_Transformer", "type": "sentence_transformers.models.Transformer"}, {"path": "1_Pooling", "type": "x.Pooling"}, {"path": "2", "type": "x.Normalize"}]`,
+		"0_Transformer/config.json":               `{"model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "sliding_window": null}`,
+		"0_Transformer/model.safetensors":         "",
+		"0_Transformer/sentence_bert_config.json": `{"max_seq_length": 256, "do_lower_case": true}`,
+		"1_Pooling/config.json":                   `{"word_embedding_dimension": 4, "pooling_mode_mean_tokens": false, "pooling_mode_lasttoken": true, "include_prompt": true}`,
+		"config_sentence_transformers.json":       `{"prompts": {"query": "find: ", "document": ""}, "default_prompt_name": "query"}`,
+	} {
+		fsys[name] = &fstest.MapFile{Data: []byte(content)}
+	}
+	c, err := ReadConfig(fsys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Folder != "0_Transformer" || c.Head != "states" || c.MaxLen != 256 || !c.Lowercase || !c.Normalize || c.Pooling != layers.LastPooling ||
+		c.Prompts["query"] != "find: " || c.Prompt != "query" || c.Model.Outputs != 0 || *c.Model.Block.Attention.Window != (layers.Window{Left: -1}) {
+		t.Errorf("read %+v", c)
+	}
+	files, err := Files(fsys)
+	if err != nil || !slices.Equal(files, []string{"0_Transformer/model.safetensors"}) {
+		t.Errorf("files %v, error %v", files, err)
+	}
+}
+
+func TestGenerationConfig(t *testing.T) {
+	c, err := ReadConfig(folder(`{"model_type": "llama", "eos_token_id": 9, "bos_token_id": 8}`,
+		"generation_config.json", `{"eos_token_id": [3, 4], "pad_token_id": 5, "do_sample": true, "temperature": 0.6, "top_p": 0.9, "repetition_penalty": 1.1}`))
+	want := decode.Sampler{Temperature: 0.6, TopK: 50, TopP: 0.9, RepetitionPenalty: 1.1}
+	if err != nil || !slices.Equal(c.End, []int{3, 4}) || c.Pad != 5 || c.Start != 8 || c.Sampler != want {
+		t.Errorf("%+v, %v", c, err)
+	}
+	c, err = ReadConfig(folder(`{"model_type": "llama"}`, "generation_config.json", `{"temperature": 0.6}`))
+	if err != nil || c.Sampler != (decode.Sampler{}) {
+		t.Errorf("without do_sample: %+v, %v", c.Sampler, err)
+	}
+}
+
+// tensorFile returns a safetensors file whose header describes one float32 tensor.
+func tensorFile(name string, numbers int) string {
+	header := fmt.Sprintf(`{%q:{"dtype":"F32","shape":[%d],"data_offsets":[0,%d]}}`, name, numbers, 4*numbers)
+	return string([]byte{byte(len(header)), 0, 0, 0, 0, 0, 0, 0}) + header + string(make([]byte, 4*numbers))
+}
+
+// TestHostile opens folders that lie. Each must give an error within a second, with little memory.
+func TestHostile(t *testing.T) {
+	llama := func(keys string) string { return `{"model_type": "llama", ` + keys + `}` }
+	tiny := llama(`"hidden_size": 4, "num_attention_heads": 1, "vocab_size": 4, "intermediate_size": 4, "num_hidden_layers": 1`)
+	list := func(files ...string) string { // an index
+		entries := map[string]string{}
+		for i, file := range files {
+			entries[fmt.Sprint("t", i)] = file
+		}
+		content, _ := json.Marshal(map[string]any{"weight_map": entries})
+		return string(content)
+	}
+	for _, test := range []struct {
+		config, want string
+		others       []string
+	}{
+		{llama(`"num_hidden_layers": 1000000000`), "num_hidden_layers must be at most 10000", nil},
+		{llama(`"num_hidden_layers": 1e30`), "num_hidden_layers must be a whole number", nil},
+		{llama(`"num_hidden_layers": -1`), "num_hidden_layers must be a whole number", nil},
+		{llama(`"hidden_size": "64"`), `hidden_size must be a whole number from 0 to 2147483647, got "64"`, nil},
+		{llama(`"hidden_size": 2147483647, "num_attention_heads": 1`), "but the files hold", nil},
+		{llama(`"hidden_size": 0`), "describes a model", nil},
+		{llama(`"vocab_size": 2147483647`), "but the files hold", nil},
+		{llama(`"num_attention_heads": 2147483647, "head_dim": 2147483647`), "but the files hold", nil},
+		{llama(`"rms_norm_eps": 1e999`), "rms_norm_eps must be a finite number", nil},
+		{llama(`"rms_norm_eps": 1e-6, "rms_norm_eps": 1`), "given twice", nil},
+		{llama(`"architectures": ["LlamaForSequenceClassification"], "num_labels": 2147483647`), "at most 10000 classes", nil},
+		{`{"model_type": "gpt_neo", "attention_types": [[["global"], 2147483647]]}`, "attention_types must be", nil},
+		{`{"model_type": "gpt2", "n_positions": 2147483647, "n_layer": 1}`, "but the files hold", nil},
+		{`{"model_type": 3}`, "model_type must be a string", nil},
+		{`{}`, "model_type is missing", nil},
+		{`[]`, "config.json: ", nil},
+		{`{"a":` + strings.Repeat("[", 200_000), "config.json: ", nil},
+		{strings.Repeat(" ", maxJSON) + "{}", "config.json: expected at most 1048576 bytes", nil},
+		{tiny, "model of 1 layers with at least", []string{weights, tensorFile("x", 1)}},
+		{tiny, "missing", []string{weights, tensorFile("x", 1000)}},
+		{tiny, "not a readable safetensors file", []string{weights, "\xff\xff\xff\xff\xff\xff\xff\xff"}},
+		{tiny, "must lie in a file of the same folder", []string{index, list("../x.safetensors")}},
+		{tiny, "must lie in a file of the same folder", []string{index, list("/etc/passwd")}},
+		{tiny, "must lie in a file of the same folder", []string{index, list("..")}},
+		{tiny, `lists "b.safetensors", but there is no such file`, []string{index, list("a.safetensors", "b.safetensors"), "a.safetensors", tensorFile("x", 1)}},
+		{tiny, "weight_map must name the file", []string{index, `{}`}},
+		{tiny, "x", []string{index, list("a.safetensors", "b.safetensors"), "a.safetensors", tensorFile("x", 1000), "b.safetensors", tensorFile("x", 1000)}},
+		{tiny, "PyTorch pickle", []string{"pytorch_model.bin", "\x80\x02"}},
+		{tiny, "there are no weights", nil},
+		{tiny, "modules.json: path must be a folder in this folder", []string{"modules.json", `[{"path": "../..", "type": "a.Transformer"}]`}},
+		{tiny, "modules.json: the first module must be a Transformer", []string{"modules.json", `[]`}},
+	} {
+		fsys := folder(test.config, test.others...)
+		if test.others == nil && test.want != "there are no weights" {
+			fsys[weights] = &fstest.MapFile{Data: []byte(tensorFile("x", 1))}
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		start := time.Now()
+		_, err := OpenFS(fsys, tensor.Float32)
+		runtime.ReadMemStats(&after)
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%.100s %.100q: error %v, want %q", test.config, test.others, err, test.want)
+		}
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("%.100s %.100q: took %v", test.config, test.others, took)
+		}
+		if mb := (after.TotalAlloc - before.TotalAlloc) >> 20; mb > 20 {
+			t.Errorf("%.100s %.100q: allocated %d MB", test.config, test.others, mb)
+		}
+	}
+}
+
+// TestMemory checks Memory against the parameters of models.
+func TestMemory(t *testing.T) {
+	each(t, func(t *testing.T, r reference) {
+		m := r.open(t, tensor.Float32)
+		weights, perToken := m.Memory(tensor.Float32)
+		all := 4 * m.Params.Count()
+		if weights > all || weights < all*3/4 {
+			t.Errorf("%d bytes of weights, want at most %d and not much less", weights, all)
+		}
+		key := m.Params.All()[slices.IndexFunc(m.Params.All(), func(q *layers.Param) bool { return strings.HasSuffix(q.Name, "key.weight") })]
+		if want := 2 * 4 * m.Model.Layers * key.Value.Shape()[0]; perToken != want {
+			t.Errorf("%d bytes per token, want %d", perToken, want)
+		}
+	})
+}
+
+// FuzzReadConfig reads configurations and checks that those without an error can be written and read again.
+func FuzzReadConfig(f *testing.F) {
+	each := func(dir string) {
+		config, _ := os.ReadFile("testdata/" + dir + "/config.json")
+		generation, _ := os.ReadFile("testdata/" + dir + "/generation_config.json")
+		f.Add(config, generation)
+	}
+	for _, dir := range []string{"llama-tied", "gpt2", "qwen2", "gpt_neo", "gpt_neox", "gemma3", "gemma3-old", "llama-classes", "llama-states"} {
+		each(dir)
+	}
+	f.Fuzz(func(t *testing.T, config, generation []byte) {
+		c, err := ReadConfig(folder(string(config), generationFile, string(generation)))
+		if err != nil {
+			return
+		}
+		c.Memory(tensor.Float32)
+		if _, k, err := c.write(tensor.Float32); err == nil {
+			content, err := json.Marshal(k.values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := ReadConfig(folder(string(content))); err != nil {
+				t.Errorf("written as %s: %v", content, err)
+			}
+		}
+	})
+}
