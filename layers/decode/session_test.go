@@ -309,6 +309,27 @@ func TestChunks(t *testing.T) {
 	}
 }
 
+// TestSessionBits checks that the number of cores doesn't change the logits' bits. The model is so large that its ops are
+// divided among cores.
+func TestSessionBits(t *testing.T) {
+	d := newDecoder(t, tensor.Float32, layers.ModelConfig{Vocab: 3001, Dim: 192, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 6}}, Layers: 1, Positions: layers.Rotary{}})
+	prompt := make([]int, 150)
+	for i := range prompt {
+		prompt[i] = i * i % 3001
+	}
+	var want string
+	for _, cores := range []int{1, 2, 3, 8} {
+		s := newSession(t, d, decode.Config{Capacity: 200, Cores: cores})
+		got := fmt.Sprint(must[[][]float64](t)(s.Step([][]int{prompt})))
+		got += fmt.Sprint(must[[][]float64](t)(s.Step([][]int{{5}})))
+		if want == "" {
+			want = got
+		} else if got != want {
+			t.Errorf("%d cores change the logits", cores)
+		}
+	}
+}
+
 // TestSessionVocab checks that the logits of a session leave out ids that aren't tokens.
 func TestSessionVocab(t *testing.T) {
 	d := newDecoder(t, tensor.Float32, sessionConfigs()["rotary"])
