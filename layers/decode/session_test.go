@@ -309,8 +309,8 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// TestSessionBits checks that the number of cores doesn't change the logits' bits. The model is so large that its ops are
-// divided among cores.
+// TestSessionBits checks that the number of cores doesn't change the bits of the logits. The model is so large that its
+// ops are divided among cores.
 func TestSessionBits(t *testing.T) {
 	d := newDecoder(t, tensor.Float32, layers.ModelConfig{Vocab: 3001, Dim: 192, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 6}}, Layers: 1, Positions: layers.Rotary{}})
 	prompt := make([]int, 150)
