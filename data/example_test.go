@@ -82,8 +82,10 @@ func ExampleNewCoder_tagging() {
 	}
 	_, err = coder.Batch([]data.Example{{Source: "Abc"}})
 	fmt.Println(err)
-	// Output: [0 1 2 3 26] [3 2 1 0 26] dcba [1 0 26 27 27] [0 1 26 -1 -1] ab task reverse: source "Abc": symbol 'A' at
-	// position 0 (from 0) isn't one of the 26 known: "abcdefghijklmnopqrstuvwxyz"
+	// Output:
+	// [0 1 2 3 26] [3 2 1 0 26] dcba
+	// [1 0 26 27 27] [0 1 26 -1 -1] ab
+	// task reverse: source "Abc": symbol 'A' at position 0 (from 0) isn't one of the 26 known: "abcdefghijklmnopqrstuvwxyz"
 }
 
 func ExampleNewCoder_seq2seq() {
