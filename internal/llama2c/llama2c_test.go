@@ -3,8 +3,10 @@ package llama2c
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"gorgonia.org/tensor"
@@ -23,7 +25,7 @@ func TestStories260K(t *testing.T) {
 		t.Skip(err)
 	}
 	var files [2]*os.File
-	for i, name := range []string{"stories260K.bin", "tok512.bin"} {
+	for i, name := range []string{"stories260K.bin", "tok512.model"} {
 		if files[i], err = os.Open(filepath.Join(source, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +57,30 @@ func TestStories260K(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(bytes.TrimSpace([]byte(got))) != string(bytes.TrimSpace(want)) {
+	if strings.TrimSpace(got) != strings.TrimSpace(string(want)) {
 		t.Errorf("greedy output:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// TestDamaged checks that models that are cut short, and headers that lie, give errors.
+func TestDamaged(t *testing.T) {
+	header := func(numbers ...int32) string {
+		var b bytes.Buffer
+		binary.Write(&b, binary.LittleEndian, numbers)
+		return b.String()
+	}
+	for _, test := range []struct{ model, want string }{
+		{"", "the header of seven numbers: EOF"},
+		{header(4, 8, 1, 2, 2, 10, 16), "the values of embedding.weight: EOF"},
+		{header(4, 8, 1, 2, 2, 1, 16) + strings.Repeat("\x00", 4*4+7), "the values of blocks.0.norm1.weight: unexpected EOF"},
+		{header(4, 8, 1, 0, 2, 10, 16), "heads must have an even width"},
+		{header(4, 8, 1, 4, 4, 10, 16), "heads must have an even width"},
+		{header(4, -8, 1, 2, 2, 10, 16), "Hidden must be at least 1"},
+		{header(1<<30, 1<<30, 1<<30, 1, 1, 1<<30, 16), "takes"},
+	} {
+		err := Convert(strings.NewReader(test.model), strings.NewReader(""), t.TempDir())
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%q: error %v, want %q", test.model, err, test.want)
+		}
 	}
 }
