@@ -16,7 +16,7 @@ func (a *api) embed(w http.ResponseWriter, r *http.Request, q *request) error {
 		return err
 	}
 	if q.EncodingFormat != "float" && q.EncodingFormat != "base64" {
-		return setting.Errorf("%s must be %s, got %.100q", setting.Path("encoding_format"), fields["encoding_format"].want, q.EncodingFormat)
+		return setting.Errorf("%s must be %s, got %.100q", setting.Path("encoding_format"), wants["encoding_format"], q.EncodingFormat)
 	}
 	var vectors [][]float32
 	var tokens int

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,67 +40,50 @@ type request struct {
 	EncodingFormat string `json:"encoding_format"`
 }
 
-// The endpoints that accept a field.
+// The fields of each endpoint.
 const (
-	forChat = 1 << iota
-	forCompletions
-	forEmbeddings
-
-	forText = forChat | forCompletions
-	forAll  = forText | forEmbeddings
+	ignored        = "metadata service_tier store safety_identifier prompt_cache_key parallel_tool_calls "
+	forAll         = "model user "
+	forText        = forAll + "temperature top_p top_k min_p repetition_penalty presence_penalty frequency_penalty max_tokens stop seed stream stream_options n logprobs logit_bias "
+	forChat        = forText + ignored + "messages max_completion_tokens top_logprobs tools tool_choice response_format"
+	forCompletions = forText + "prompt best_of echo suffix"
+	forEmbeddings  = forAll + "input dimensions encoding_format"
 )
 
-// A field describes a field of requests.
-type field struct {
-	endpoints int
-	want      string   // its values
-	only      []string // the JSON of its only values, which change nothing
+// only has the JSON of the values that change nothing, for fields whose other values aren't supported.
+var only = map[string][]string{
+	"n":               {"1"},
+	"best_of":         {"1"},
+	"echo":            {"false"},
+	"suffix":          {`""`},
+	"logprobs":        {"false"},
+	"top_logprobs":    {"0"},
+	"logit_bias":      {"{}"},
+	"tools":           {"[]"},
+	"tool_choice":     {`"none"`, `"auto"`},
+	"response_format": {`{"type":"text"}`},
 }
 
-var fields = map[string]field{
-	"model":                 {forAll, "the model's name", nil},
-	"messages":              {forChat, `a list of messages, such as {"role": "user", "content": "…"}`, nil},
-	"prompt":                {forCompletions, "a text, a list of token ids, or a list of either", nil},
-	"input":                 {forEmbeddings, "a text, a list of token ids, or a list of either", nil},
-	"temperature":           {forText, "a number of at least 0", nil},
-	"top_p":                 {forText, "a number from 0 to 1", nil},
-	"top_k":                 {forText, "a whole number of at least 1, or 0 for all", nil},
-	"min_p":                 {forText, "a number from 0 to 1", nil},
-	"repetition_penalty":    {forText, "a number from 0.01 to 100, or 0 for none", nil},
-	"presence_penalty":      {forText, "a number from -2 to 2", nil},
-	"frequency_penalty":     {forText, "a number from -2 to 2", nil},
-	"max_tokens":            {forText, "a whole number", nil},
-	"max_completion_tokens": {forChat, "a whole number", nil},
-	"stop":                  {forText, "a text, or a list of up to 4 texts", nil},
-	"seed":                  {forText, "a whole number of at most 64 bits", nil},
-	"stream":                {forText, "true or false", nil},
-	"stream_options":        {forText, `an object such as {"include_usage": true}`, nil},
-	"dimensions":            {forEmbeddings, "a whole number", nil},
-	"encoding_format":       {forEmbeddings, "float or base64", nil},
+const listed = "a text, a list of token ids, or a list of either"
 
-	"n":               {forText, "", []string{"1"}},
-	"best_of":         {forCompletions, "", []string{"1"}},
-	"echo":            {forCompletions, "", []string{"false"}},
-	"suffix":          {forCompletions, "", []string{`""`}},
-	"logprobs":        {forText, "", []string{"false"}},
-	"top_logprobs":    {forChat, "", []string{"0"}},
-	"logit_bias":      {forText, "", []string{"{}"}},
-	"tools":           {forChat, "", []string{"[]"}},
-	"tool_choice":     {forChat, "", []string{`"none"`, `"auto"`}},
-	"response_format": {forChat, "", []string{`{"type":"text"}`}},
-
-	"user":                {forAll, "ignored", nil},
-	"metadata":            {forChat, "ignored", nil},
-	"service_tier":        {forChat, "ignored", nil},
-	"store":               {forChat, "ignored", nil},
-	"safety_identifier":   {forChat, "ignored", nil},
-	"prompt_cache_key":    {forChat, "ignored", nil},
-	"parallel_tool_calls": {forChat, "ignored", nil},
+// wants describes the values of fields, by their names or the types of their numbers.
+var wants = map[string]string{
+	"model":           "the model's name",
+	"messages":        `a list of messages, such as {"role": "user", "content": "…"}`,
+	"prompt":          listed,
+	"input":           listed,
+	"stop":            "a text, or a list of up to 4 texts",
+	"stream_options":  `an object such as {"include_usage": true}`,
+	"encoding_format": "float or base64",
+	"float64":         "a number",
+	"int":             "a whole number",
+	"int64":           "a whole number of at most 64 bits",
+	"bool":            "true or false",
 }
 
-// read decodes the body of a request to one of the endpoints. Fields of s are for fields that the request leaves out.
-// The errors are *task.ConfigErrors.
-func read(body []byte, endpoint int, s decode.Sampler) (*request, error) {
+// read decodes the body of a request that may have some fields. Those of s are for fields that it leaves out. The
+// errors are *task.ConfigErrors.
+func read(body []byte, fields string, s decode.Sampler) (*request, error) {
 	if err := jsonkeys.Check(body, nil); err != nil {
 		return nil, setting.Errorf("the body must be JSON: %w", err)
 	}
@@ -107,15 +91,14 @@ func read(body []byte, endpoint int, s decode.Sampler) (*request, error) {
 		return nil, setting.Errorf("the body must be an object, such as {…}")
 	}
 	if err := jsonkeys.Members(body, func(key string, value []byte) error {
-		f, ok := fields[key]
 		path := setting.Path(text.Shorten(key, 50, 50))
-		if !ok || f.endpoints&endpoint == 0 {
+		if !slices.Contains(strings.Fields(fields), key) {
 			return setting.Errorf("the endpoint doesn't know %s: leave it out", path)
 		}
 		var short bytes.Buffer
 		json.Compact(&short, value)
-		if f.only != nil && short.String() != "null" && !slices.Contains(f.only, short.String()) {
-			return setting.Errorf("%s can't be %.100s here: leave it out, or set it to %s", path, short.String(), strings.Join(f.only, " or "))
+		if values := only[key]; values != nil && short.String() != "null" && !slices.Contains(values, short.String()) {
+			return setting.Errorf("%s can't be %.100s here: leave it out, or set it to %s", path, short.String(), strings.Join(values, " or "))
 		}
 		return nil
 	}); err != nil {
@@ -132,7 +115,7 @@ func read(body []byte, endpoint int, s decode.Sampler) (*request, error) {
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
 		path := strings.TrimPrefix(wrong.Field, "Sampler.") // of the embedded struct
 		name, _, _ := strings.Cut(path, ".")
-		return nil, setting.Errorf("%s must be %s, got %.100s", setting.Path(path), fields[name].want, wrong.Value)
+		return nil, setting.Errorf("%s must be %s, got %.100s", setting.Path(path), cmp.Or(wants[name], wants[fmt.Sprint(wrong.Type)]), wrong.Value)
 	}
 	return q, err
 }
@@ -155,7 +138,7 @@ func (q *request) options(standard, limit int) (task.GenerateOptions, error) {
 	}
 	for i, stop := range q.Stop {
 		if stop.ids != nil || i == 4 {
-			return o, setting.Errorf("%s must be %s", setting.Path("stop"), fields["stop"].want)
+			return o, setting.Errorf("%s must be %s", setting.Path("stop"), wants["stop"])
 		}
 		o.Stop = append(o.Stop, stop.text)
 	}
@@ -184,7 +167,7 @@ type message struct {
 // conversation returns the messages. Its errors are *task.ConfigErrors.
 func (q *request) conversation() (list []tokenizer.Message, err error) {
 	if len(q.Messages) == 0 {
-		return nil, setting.Errorf("%s must be %s, got none", setting.Path("messages"), fields["messages"].want)
+		return nil, setting.Errorf("%s must be %s, got none", setting.Path("messages"), wants["messages"])
 	}
 	for i, m := range q.Messages {
 		path := fmt.Sprintf("messages[%d]", i)
@@ -259,7 +242,7 @@ func (l *inputs) UnmarshalJSON(b []byte) error {
 func (a *api) texts(list inputs, name string) (texts []string, err error) {
 	limit := a.Options().MaxInputs
 	if len(list) == 0 || len(list) > limit {
-		return nil, setting.Errorf("%s must be %s, with 1 to %d elements, got %d", setting.Path(name), fields[name].want, limit, len(list))
+		return nil, setting.Errorf("%s must be %s, with 1 to %d elements, got %d", setting.Path(name), wants[name], limit, len(list))
 	}
 	for _, l := range list {
 		if l.ids != nil {
