@@ -88,8 +88,8 @@ func New(h *serve.Handler, name string) http.Handler {
 	})
 }
 
-// post returns an Endpoint that reads requests, which may have some fields. If answer returns an error about the input, which is the field of this
-// name, or about a setting, the status is 400.
+// post returns an Endpoint that reads requests, which may have some fields. If answer returns an error about the input,
+// which is the field of this name, or about a setting, the status is 400.
 func (a *api) post(fields, input string, answer func(w http.ResponseWriter, r *http.Request, q *request) error) serve.Endpoint {
 	return serve.Endpoint{Method: http.MethodPost, Serve: func(w http.ResponseWriter, r *http.Request) error {
 		body, err := a.Body(w, r)
