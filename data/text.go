@@ -8,10 +8,13 @@ import (
 	"io"
 	"math"
 	"math/bits"
+	"strings"
 	"sync"
 	"unicode/utf8"
 
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/memory"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/textfile"
 )
 
@@ -149,6 +152,19 @@ func (t *Text) Size() int64 { return t.size }
 
 // SHA256 returns the checksum of the text in UTF-8, in hexadecimal.
 func (t *Text) SHA256() string { return t.sum }
+
+// Content returns the whole text, without a byte-order mark at its beginning. It returns an error if encoding the text
+// at once would take more memory than there is.
+func (t *Text) Content() (string, error) {
+	if need := perByte * int(t.size); t.size > math.MaxInt32 || need > memory.Free() {
+		return "", fmt.Errorf("text %q: %s are too many to encode at once: give a shorter text", t.name, text.Bytes(int(t.size)))
+	}
+	content := make([]byte, t.size)
+	if _, err := t.source.ReadAt(content, 0); err != nil && err != io.EOF {
+		return "", fmt.Errorf("text %q: %w", t.name, err)
+	}
+	return strings.TrimPrefix(string(content), textfile.Mark), nil
+}
 
 // Close closes the file. Reading a window of characters then returns an error.
 func (t *Text) Close() error { return t.close() }

@@ -27,6 +27,7 @@ type evaluation struct {
 	page    string
 	asJSON  bool
 	options task.PredictOptions
+	windows task.WindowOptions
 }
 
 func newEval() *cobra.Command {
@@ -55,15 +56,26 @@ loss still counts the likelier labels.
 With --out, heed writes a page about all answers: the scores of each class, mistakes of every class and, for
 classification, what each word did to an answer. It is one file and contains texts of the data.
 
+DIR may be the folder of a published model, with --data. A text model is scored on a whole text, each token
+given the tokens before it: the loss, the perplexity, and the bits per byte, which can be compared between
+models. A text that is longer than --window is read in windows that overlap: each begins --stride tokens
+after the one before.
+
 With --json, heed prints the scores as one JSON object: task, kind, the name of the score with its value
 and what it counts, the scores of each class and more. docs/serving.md lists the keys.`,
 		Example: `  heed eval runs/reverse
   heed eval runs/words --data test.tsv --beam 5 --answers answers.tsv
   heed eval runs/mails --data test.csv --out test.html
-  heed eval runs/mails --data test.csv --json | jq .macro.f1`,
+  heed eval runs/mails --data test.csv --json | jq .macro.f1
+  heed eval models/gpt2 --data book.txt --window 1024 --stride 512`,
 		Args:    takes("one run folder", cobra.ExactArgs(1)),
 		PreRunE: func(cmd *cobra.Command, args []string) error { return e.check(cmd.Flags(), args[0]) },
-		RunE:    func(cmd *cobra.Command, args []string) error { return e.run(cmd, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if c, err := readConfig(args[0]); err == nil && c.Task.Published.Tokens > 0 && (e.files == nil || !c.Kind().Rows) {
+				return e.published(cmd, args[0], c.Kind())
+			}
+			return e.run(cmd, args[0])
+		},
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&e.files, "data", nil, "TSV, CSV, JSONL or CoNLL file to score; given twice: a file with one source per line, and one with one answer per line; for text: files or folders of another text; only a run with --units bpe accepts new characters")
@@ -73,6 +85,8 @@ and what it counts, the scores of each class and more. docs/serving.md lists the
 	f.StringVar(&e.page, "out", "", "page to write about all answers, a .html file")
 	f.BoolVar(&e.asJSON, "json", false, "print the scores as a JSON object")
 	thresholdFlag(f, &e.options.Threshold)
+	f.IntVar(&e.windows.Window, "window", 0, "for a published text model: number of tokens that it sees at once (0: its context, but at most 8192)")
+	f.IntVar(&e.windows.Stride, "stride", 0, "for a published text model: number of tokens between the starts of windows (0: half of --window)")
 	f.StringVar(&e.answers, "answers", "", "file to write, with each source, its answer, whether it is right, and the right answers: CSV if its name ends in .csv, otherwise TSV; compressed if its name ends in .gz")
 	return cmd
 }
@@ -160,6 +174,36 @@ func (e *evaluation) run(cmd *cobra.Command, dir string) error {
 	}
 	put := func(_ string, write func(io.Writer) error) error { return page.write(cmd.Context(), write) }
 	return putWhole(put, e.page, func(w io.Writer) error { return report.WriteEvaluation(cmd.Context(), w, e.name(), m, r) })
+}
+
+// published scores a published text model on the files.
+func (e *evaluation) published(cmd *cobra.Command, dir string, k task.Kind) error {
+	switch {
+	case !k.Generates && !k.Rows:
+		return usagef("%s embeds texts, so it has no answers to score", dir)
+	case e.files == nil:
+		return usagef("%s is a published model, without validation data: give --data, the file to score", dir)
+	case slices.Contains(e.files, ""):
+		return usagef("--data must be the name of a file or a folder, got none")
+	}
+	stdout := cmd.OutOrStdout()
+	if err := checkStdout(stdout, append(runFiles(dir), e.files...)); err != nil {
+		return err
+	}
+	m, err := openModel(stdout, dir)
+	if err != nil {
+		return err
+	}
+	files := data.TextFiles{Paths: e.files, Encoding: e.as.Encoding, Key: append(e.as.Columns, "")[0]}
+	s, err := m.ScoreText(cmd.Context(), files, e.windows)
+	if err != nil {
+		return wrongInput(wrongFlag(err, nil))
+	}
+	if !e.asJSON {
+		_, err := fmt.Fprintln(stdout, s)
+		return err
+	}
+	return e.print(stdout, m.TextScores(s), nil)
 }
 
 // name returns the name of the evaluated data.

@@ -119,7 +119,7 @@ func (w *writing) open(cmd *cobra.Command, dir string) (*task.Model, error) {
 		return nil, usagef("%s learned the task %s, but %s needs a text model: use heed predict %s INPUT...", dir, c.Task.Name, cmd.CommandPath(), shell(dir))
 	}
 	if published := err == nil && c.Task.Published.Tokens > 0; err == nil && !published {
-		if w.prompt.Text == "" && w.prompt.Messages == nil {
+		if w.prompt.Text == "" {
 			return nil, usagef("--prompt must be the text to continue, got none")
 		}
 		if err := atLeastOne(cmd.Flags(), "tokens"); err != nil {

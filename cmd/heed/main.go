@@ -5,6 +5,8 @@
 //	heed eval runs/reverse
 //	heed predict runs/reverse gorgonia
 //	heed generate runs/text --prompt "To be" --tokens 300
+//	heed chat models/smollm2
+//	heed embed models/minilm 'A text'
 //	heed attention runs/reverse gorgonia --out attention.png
 //	heed report runs/reverse runs/copy --out runs.html
 //	heed serve runs/reverse         # over HTTP, until a signal ends it
@@ -48,7 +50,7 @@ func main() {
 	if os.Getenv("GOMEMLIMIT") == "" { // collect garbage more often before the process reaches its limit
 		debug.SetMemoryLimit(int64(memory.Limit() / 16 * 15))
 	}
-	ctx := listen(context.Background())
+	ctx := listen(context.Background(), len(os.Args) > 1 && os.Args[1] == "chat")
 	if rank, _ := mpi.Rank(); rank > 0 {
 		os.Exit(follow(ctx, os.Args[1:]))
 	}
@@ -144,11 +146,15 @@ func (o *oneWrite) Write(b []byte) (n int, err error) {
 }
 
 // listen returns a context that the first signal cancels, with errInterrupted or errNoticed as the cause. A second
-// signal kills the process, except for the signals in notice: they are ignored from then on.
-func listen(parent context.Context) context.Context {
+// signal kills the process, except for the signals in notice: they are ignored from then on. If own is true, the
+// command handles os.Interrupt itself.
+func listen(parent context.Context, own bool) context.Context {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, append(notice, os.Interrupt, syscall.SIGTERM)...)
+	signal.Notify(signals, append(notice, syscall.SIGTERM)...)
+	if !own {
+		signal.Notify(signals, os.Interrupt)
+	}
 	go func() {
 		got := <-signals
 		signal.Stop(signals)
@@ -236,7 +242,7 @@ func newRoot(group train.Group) *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newTrain(group), newEval(), newPredict(), newGenerate(), newAttention(), newReport(), newServe(), newSweep(), newTokenize(), newBench(group), newCompletion(), newVersion())
+	root.AddCommand(newTrain(group), newEval(), newPredict(), newGenerate(), newChat(), newEmbed(), newAttention(), newReport(), newServe(), newSweep(), newTokenize(), newBench(group), newCompletion(), newVersion())
 	return root
 }
 

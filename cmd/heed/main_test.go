@@ -292,7 +292,7 @@ func TestWrongCalls(t *testing.T) {
 		{"train -heads 3", "did you mean --heads?"}, // pflag reads -h -eads
 		{"train --batch_size=3", "unknown flag: --batch_size; did you mean --batch-size?"},
 		{"train --batch 3", "unknown flag: --batch; did you mean --batch-size?"},
-		{"train --temperature=1", "unknown flag: --temperature; heed generate has --temperature: heed train --help lists the flags"},
+		{"train --temperature=1", "unknown flag: --temperature; heed chat has --temperature: heed train --help lists the flags"},
 		{"eval x --batch_size=3", "unknown flag: --batch_size; heed train has --batch-size: heed eval --help lists the flags"},
 		{"eval x --answer=y", "unknown flag: --answer; did you mean --answers?"},
 		{"predict x --topk 3", "did you mean --top? heed predict --help lists the flags; put -- before an argument that begins with a dash"},

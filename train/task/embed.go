@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,6 +13,8 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/setting"
+	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 )
@@ -70,7 +74,7 @@ func (m *Model) Embed(ctx context.Context, texts []string) ([][]float32, int, er
 		if err := ctx.Err(); err != nil {
 			return nil, 0, err
 		}
-		b, encoded := m.encode(m.Prompts()[m.published.model.Prompt] + text)
+		b, encoded := m.encode(m.prompt + text)
 		if encoded.Err != nil {
 			return nil, 0, encoded.Err
 		}
@@ -86,11 +90,51 @@ func (m *Model) Embed(ctx context.Context, texts []string) ([][]float32, int, er
 	return vectors, tokens, nil
 }
 
-// Prompts returns the texts that a published model for embeddings puts before a text, by their names, such as query.
-// Embed adds only the default prompt, if the folder names one. Callers must not change the map.
-func (m *Model) Prompts() map[string]string {
-	if m.published == nil {
-		return nil
+// SetPrompt chooses the text that Embed puts before each text, by its name in the folder's
+// config_sentence_transformers.json, such as query. An empty name stands for no text. SetPrompt returns a *ConfigError
+// if there is no such name. Don't call it at the same time as Embed.
+func (m *Model) SetPrompt(name string) error {
+	var prompts map[string]string
+	if m.published != nil {
+		prompts = m.published.model.Prompts
 	}
-	return m.published.model.Prompts
+	text, ok := prompts[name]
+	if !ok && name != "" {
+		return setting.Errorf("%s must be one of the model's prompts, %q, got %q", setting.Path("prompt_name"), slices.Sorted(maps.Keys(prompts)), name)
+	}
+	m.prompt = text
+	return nil
+}
+
+// EmbedFile embeds a column of a file of rows: see data.Settings, of which m.Config.Data has the Columns, the Header
+// and the Encoding. It calls do with the texts and the vectors of some thousand rows at a time, in the order of the
+// rows. It returns an error at a bad row, so that no vector is missing, and the errors of Embed and of do.
+func (m *Model) EmbedFile(ctx context.Context, file string, do func(texts []string, vectors [][]float32) error) error {
+	s := &m.Config.Data
+	records, err := table.Open(file, table.Options{Columns: s.Columns, Known: []table.Column{textColumn}, Header: s.Header, Encoding: s.Encoding})
+	if err != nil {
+		return err
+	}
+	defer records.Close()
+	for done := false; !done; {
+		var texts []string
+		for bytes := 0; len(texts) < fileBatch && bytes < fileBytes && !done; {
+			_, _, err := records.Read()
+			if done = err == io.EOF; err != nil && !done {
+				return fmt.Errorf("%s, %w", file, err)
+			}
+			if !done {
+				texts = append(texts, records.Wanted()[0])
+				bytes += len(texts[len(texts)-1])
+			}
+		}
+		vectors, _, err := m.Embed(ctx, texts)
+		if err == nil {
+			err = do(texts, vectors)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -34,6 +34,7 @@ type Model struct {
 	free         freeList
 
 	published *publishedStart // nil unless the model is a published one
+	prompt    string          // Embed puts it before each text
 
 	temperature float64 // predictors of labels divide logits by it; 0 means 1: see calibrate
 

@@ -129,7 +129,7 @@ func (s publishedStart) complete(m *Model, _ map[string]string) error {
 	source, _ := m.coder.Tokenizers()
 	s.special = source.Special()
 	m.published, m.temperature = &s, 1
-	return nil
+	return m.SetPrompt(s.model.Prompt)
 }
 
 // Sampler returns how the model's folder says that tokens are chosen, for GenerateOptions: in generation_config.json

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"math"
@@ -234,4 +235,47 @@ func TestEmbed(t *testing.T) {
 	if a, err := m.Attention("abc", ""); err != nil || len(a.Layers) != 2 || len(a.Layers[0].Rows) != 3 {
 		t.Errorf("Attention gives %+v, %v", a, err)
 	}
+}
+
+// ScoreText must predict each token after the first once, from the tokens before it in its window.
+func TestScoreText(t *testing.T) {
+	dir := publishedFolder(t, "llama")
+	m, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reference, err := pretrained.Open(dir, tensor.Float32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const text = "the windows of a text overlap, so that each of its tokens has some before it."
+	path := filepath.Join(t.TempDir(), "text.txt")
+	write(t, path, text)
+	ids, err := m.Config.Task.Source.Encode(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []WindowOptions{{}, {Window: 32, Stride: 31}, {Window: 7, Stride: 2}, {Window: 2}} {
+		window, stride := cmp.Or(o.Window, 32), cmp.Or(o.Stride, max(1, cmp.Or(o.Window, 32)/2))
+		want, done := 0.0, 1
+		for start := 0; done < len(ids); start += stride {
+			part := ids[start:min(start+window, len(ids))]
+			logits := outputOf(t, len(part), func(b *layers.Build, x *G.Node) (*G.Node, error) {
+				return reference.Decoder.Forward(b, x, layers.Mask{})
+			}, part)
+			for i := done - start; i < len(part); i++ {
+				row := logits[(i-1)*41:][:41]
+				best, logProb := likeliest(row)
+				want -= logProb + float64(row[part[i]]-row[best])
+			}
+			done = start + len(part)
+		}
+		s, err := m.ScoreText(t.Context(), data.TextFiles{Paths: []string{path}}, o)
+		if want /= float64(len(ids) - 1); err != nil || math.Abs(s.Loss-want) > 1e-5 || s.Tokens != len(ids)-1 || s.Bytes != len(text) {
+			t.Errorf("%+v: got %+v, %v, want a loss of %g", o, s, err, want)
+		}
+	}
+	write(t, path, "a")
+	_, err = m.ScoreText(t.Context(), data.TextFiles{Paths: []string{path}}, WindowOptions{})
+	wantError(t, err, "too few to predict one")
 }

@@ -18,6 +18,10 @@ type Scores struct {
 	Loss             *float64 `json:"loss,omitempty"`
 	LossPerCharacter *float64 `json:"loss_per_character,omitempty"` // for text in tokens
 
+	// Perplexity and BitsPerByte are those of a TextScore.
+	Perplexity  *float64 `json:"perplexity,omitempty"`
+	BitsPerByte *float64 `json:"bits_per_byte,omitempty"`
+
 	// Score is the name of the kind's score, such as accuracy, and Value is its value. If answers are right or wrong,
 	// the Value is Right as a share of Total, and both count what the Unit says, such as tags.
 	Score string   `json:"score"`
@@ -72,6 +76,13 @@ func (m *Model) Scores(s *Score, r *Report) Scores {
 		scores.Rows, scores.Beyond, scores.Baseline = len(r.Judged), &r.Beyond, r.Baseline
 		r.kind.scores(r, &scores)
 	}
+	return scores
+}
+
+// TextScores returns the scores of a TextScore of the same model.
+func (m *Model) TextScores(s TextScore) Scores {
+	scores := m.Scores(nil, nil)
+	scores.Loss, scores.Perplexity, scores.BitsPerByte, scores.Total = finite(s.Loss), finite(s.Perplexity()), finite(s.BitsPerByte()), s.Tokens
 	return scores
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/heed-go/heed/data/tokenizer/internal/folder"
 	"github.com/heed-go/heed/data/tokenizer/internal/pipe"
+	"github.com/heed-go/heed/internal/text"
 )
 
 // A Message is a part of a conversation. Its Role is "system", "user" or "assistant".
@@ -33,7 +34,7 @@ func Open(dir string) (*Template, error) {
 	name := "tokenizer_config.json"
 	content, err := folder.ReadFile(filepath.Join(dir, name))
 	if err != nil {
-		return nil, fmt.Errorf("the chat template of %s: %s: %w", dir, name, err)
+		return nil, fmt.Errorf("the chat template of %s: %s: %w", dir, name, text.Reason(err))
 	}
 	var config struct {
 		Template json.RawMessage  `json:"chat_template"`
@@ -43,13 +44,13 @@ func Open(dir string) (*Template, error) {
 	if err := json.Unmarshal(content, &config); err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
 	}
-	text, err := folder.ReadFile(filepath.Join(dir, "chat_template.jinja"))
-	template := string(text)
+	jinja, err := folder.ReadFile(filepath.Join(dir, "chat_template.jinja"))
+	template := string(jinja)
 	switch {
 	case err == nil:
 		name = "chat_template.jinja"
 	case !errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("the chat template of %s: chat_template.jinja: %w", dir, err)
+		return nil, fmt.Errorf("the chat template of %s: chat_template.jinja: %w", dir, text.Reason(err))
 	case len(config.Template) == 0:
 		return nil, fmt.Errorf("%s has no chat template", dir)
 	default:

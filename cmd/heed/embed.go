@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/train/task"
+)
+
+// An embedding is one call of heed embed.
+type embedding struct {
+	path, column, out string // values of --data, --column and --out
+	prompt            string // value of --prompt-name
+	as                data.Settings
+}
+
+func newEmbed() *cobra.Command {
+	var e embedding
+	cmd := &cobra.Command{
+		Use:   "embed DIR [TEXT...]",
+		Short: "Make vectors of texts with a published model",
+		Long: `Print a vector of each text, as a JSON array in a line of its own. Texts with similar meanings have vectors
+with a cosine near 1. Without texts, heed reads one text per line from standard input. With --data, the
+texts are a column of a TSV, CSV or JSONL file.
+
+DIR is the folder of a published model that reads whole texts, such as a BERT or a sentence-transformers
+model. modules.json and its companions say how the vectors are made: the pooling, whether they are
+normalised, how many tokens of a text count, and the default prompt. Without them, a vector is the mean of
+the states of all tokens.
+
+With --out, heed writes all vectors to a file: .npy for NumPy (float32, one row per text), .csv with one
+number per column, or .jsonl with the keys text and embedding. Put -- before texts that begin with a dash.`,
+		Example: `  heed embed models/minilm 'A first text' 'A second one'
+  heed embed models/minilm --data mails.csv --column body --out mails.npy`,
+		Args:    takes("a model folder, then texts or none to read standard input", cobra.MinimumNArgs(1)),
+		PreRunE: func(cmd *cobra.Command, args []string) error { return e.check(cmd.Flags(), args[0], args[1:]) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return e.run(cmd, args[0], args[1:]) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&e.path, "data", "", "TSV, CSV or JSONL file with the texts")
+	f.StringVar(&e.column, "column", "", "with --data: column of the texts, by name, by number from 1, or by key for JSONL (default: text, or the first column)")
+	f.StringVar(&e.as.Header, "header", "", "with --data: yes if the first row is a header, or no if it is a row like the others (default: a header if it names the column)")
+	f.StringVar(&e.as.Encoding, "encoding", "", "with --data: "+encodings)
+	f.StringVar(&e.out, "out", "", "file to write, .npy, .csv or .jsonl (default: print the vectors)")
+	f.StringVar(&e.prompt, "prompt-name", "", "prompt of the model to put before each text, such as query, or an empty name for none (default: as the model's folder says)")
+	return cmd
+}
+
+func (e *embedding) check(flags *pflag.FlagSet, dir string, texts []string) error {
+	if c, err := readConfig(dir); err == nil && !c.Kind().Embeds {
+		return usagef("%s is a model for the task %s: heed embed needs a published model that embeds texts", dir, c.Task.Name)
+	}
+	if err := cmp.Or(needData(flags, "column", "header", "encoding"), knownEncoding(e.as.Encoding)); err != nil {
+		return err
+	}
+	switch {
+	case flags.Changed("data") && len(texts) > 0:
+		return usagef("give the texts as arguments or with --data, not both, got %q", texts[0])
+	case flags.Changed("data") && e.path == "":
+		return usagef("--data must be a file's name, got none")
+	case flags.Changed("out") && !slices.Contains([]string{".npy", ".csv", ".jsonl"}, strings.ToLower(filepath.Ext(e.out))):
+		return usagef("--out must be a file's name that ends in .npy, .csv or .jsonl, got %q", e.out)
+	}
+	return nil
+}
+
+// run prints the vectors of the texts, of the file or of standard input, or writes them to --out.
+func (e *embedding) run(cmd *cobra.Command, dir string, texts []string) error {
+	stdout := cmd.OutOrStdout()
+	out := &outFile{flag: "out", path: e.out, inputs: append(runFiles(dir), e.path)}
+	if err := out.open(stdout); err != nil {
+		return err
+	}
+	defer out.Close()
+	m, err := openModel(stdout, dir)
+	if err == nil && cmd.Flags().Changed("prompt-name") {
+		err = wrongFlag(m.SetPrompt(e.prompt), nil)
+	}
+	if err != nil {
+		return err
+	}
+	if m.Config.Data = e.as; e.column != "" {
+		m.Config.Data.Columns = []string{e.column}
+	}
+	embed := func(w io.Writer) error {
+		v := newVectors(w, strings.ToLower(filepath.Ext(e.out)))
+		if err := e.embed(cmd, m, texts, v); err != nil {
+			return err
+		}
+		return v.end()
+	}
+	if e.out != "" {
+		return out.write(cmd.Context(), embed)
+	}
+	return embed(stdout)
+}
+
+// embed writes the vectors of the texts, of the file or of standard input.
+func (e *embedding) embed(cmd *cobra.Command, m *task.Model, texts []string, v *vectors) error {
+	write := func(texts []string) error {
+		vectors, _, err := m.Embed(cmd.Context(), texts)
+		if err != nil {
+			return wrongInput(err)
+		}
+		return v.write(texts, vectors)
+	}
+	switch {
+	case e.path != "":
+		return wrongFlag(m.EmbedFile(cmd.Context(), e.path, v.write), nil)
+	case len(texts) > 0:
+		return write(texts)
+	}
+	return inputLines(cmd, func(_ int, lines []string) error { return write(lines) })
+}
+
+// vectors writes vectors in one of several forms.
+type vectors struct {
+	out   *bufio.Writer
+	form  string    // .npy, .csv, .jsonl, or empty for a JSON array per line
+	held  []float32 // for .npy, whose header has their number
+	count int
+}
+
+func newVectors(w io.Writer, form string) *vectors {
+	return &vectors{out: bufio.NewWriter(w), form: form}
+}
+
+// write writes the vectors of texts. It flushes them unless the form is .npy.
+func (v *vectors) write(texts []string, vectors [][]float32) error {
+	v.count += len(vectors)
+	for i, vector := range vectors {
+		if v.form == ".npy" {
+			v.held = append(v.held, vector...)
+			continue
+		}
+		var line []byte
+		for _, x := range vector {
+			line = append(strconv.AppendFloat(line, float64(x), 'g', -1, 32), ',')
+		}
+		line = line[:max(0, len(line)-1)]
+		switch v.form {
+		case "":
+			line = slices.Concat([]byte("["), line, []byte("]"))
+		case ".jsonl":
+			name, err := text.JSON(texts[i])
+			if err != nil {
+				return err
+			}
+			line = fmt.Appendf(nil, `{"text":%s,"embedding":[%s]}`, name, line)
+		}
+		v.out.Write(append(line, '\n'))
+	}
+	return v.out.Flush()
+}
+
+// end writes what write has held back: with .npy, all.
+func (v *vectors) end() error {
+	if v.form == ".npy" {
+		header := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }", v.count, len(v.held)/max(1, v.count))
+		header += strings.Repeat(" ", 63-(10+len(header))%64) + "\n" // so that the numbers begin at a multiple of 64 bytes
+		v.out.WriteString("\x93NUMPY\x01\x00")
+		binary.Write(v.out, binary.LittleEndian, uint16(len(header)))
+		v.out.WriteString(header)
+		binary.Write(v.out, binary.LittleEndian, v.held) // a bufio.Writer keeps the first error
+	}
+	return v.out.Flush()
+}

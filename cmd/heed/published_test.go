@@ -1,0 +1,198 @@
+package main
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/heed-go/heed/internal/llama2c"
+	"github.com/heed-go/heed/train/task"
+)
+
+// publishedFolder returns a copy of a folder of package pretrained, with a tokenizer whose tokens are characters.
+func publishedFolder(t *testing.T, name string) string {
+	t.Helper()
+	dir := t.TempDir()
+	must(t, os.CopyFS(dir, os.DirFS(filepath.Join("../../layers/pretrained/testdata", name))))
+	vocab := map[string]int{}
+	for _, c := range []string{"<unk>", "<s>", "</s>"} {
+		vocab[c] = len(vocab)
+	}
+	for _, c := range "abcdefghijklmnopqrstuvwxyz .?|<>_\n" {
+		vocab[string(c)] = len(vocab)
+	}
+	content, err := json.Marshal(map[string]any{
+		"version": "1.0", "decoder": map[string]any{"type": "Fuse"},
+		"added_tokens": []any{map[string]any{"id": 1, "content": "<s>", "special": true}, map[string]any{"id": 2, "content": "</s>", "special": true}},
+		"model":        map[string]any{"type": "BPE", "vocab": vocab, "merges": []any{}, "unk_token": "<unk>"},
+	})
+	must(t, err)
+	write(t, filepath.Join(dir, "tokenizer.json"), string(content))
+	return dir
+}
+
+// The published greedy output of stories260K comes from the command and from Go, word for word. The test skips where
+// the files aren't there.
+func TestStories260K(t *testing.T) {
+	source := "../../../shared/data/stories260K"
+	want, err := os.ReadFile(filepath.Join(source, "greedy.txt"))
+	if err != nil {
+		t.Skip(err)
+	}
+	model, err := os.Open(filepath.Join(source, "stories260K.bin"))
+	must(t, err)
+	defer model.Close()
+	tokens, err := os.Open(filepath.Join(source, "tok512.bin"))
+	must(t, err)
+	defer tokens.Close()
+	dir := t.TempDir()
+	must(t, llama2c.Convert(model, tokens, dir))
+	if got := succeed(t, "generate", dir, "--tokens=256", "--temperature=0"); got != string(want) {
+		t.Errorf("the command writes %q, want %q", got, want)
+	}
+	m, err := task.Open(dir)
+	must(t, err)
+	var s strings.Builder
+	g, err := m.Generate(t.Context(), &s, task.Prompt{}, task.GenerateOptions{MaxTokens: 256})
+	if err != nil || s.String() != strings.TrimSuffix(string(want), "\n") || g.PromptTokens != 1 {
+		t.Errorf("Generate writes %q, %+v, %v, want %q", s.String(), g, err, want)
+	}
+}
+
+// Each command works on the folder of a published text model, or says why not.
+func TestPublishedText(t *testing.T) {
+	dir := publishedFolder(t, "llama")
+	first := succeed(t, "generate", dir, "--prompt=abc", "--tokens=9")
+	if !strings.HasPrefix(first, "abc") || first != succeed(t, "generate", dir, "--prompt=abc", "--tokens=9", "--temperature=0") {
+		t.Errorf("generate writes %q, and something else at temperature 0", first)
+	}
+	hot := []string{"generate", dir, "--prompt=abc", "--tokens=9", "--min-p=0.01", "--repetition-penalty=1.1", "--presence-penalty=0.5", "--frequency-penalty=0.5"}
+	if succeed(t, hot...) == first {
+		t.Error("--min-p draws no tokens")
+	}
+	stop := first[4:5]
+	if got := succeed(t, "generate", dir, "--prompt=abc", "--tokens=9", "--stop", stop); got != "abc"+strings.SplitN(first[3:], stop, 2)[0]+"\n" {
+		t.Errorf("with the stop %q, generate writes %q, without it %q", stop, got, first)
+	}
+	chat := succeed(t, "generate", dir, "--prompt=a", "--chat", "--template=llama2", "--tokens=3")
+	withText(t, "a\n\n")
+	if got := succeed(t, "chat", dir, "--template=llama2", "--tokens=3"); got != chat {
+		t.Errorf("chat writes %q, generate --chat %q", got, chat)
+	}
+	text := filepath.Join(t.TempDir(), "text.txt")
+	write(t, text, strings.Repeat("a text of some length. ", 4))
+	if got := succeed(t, "eval", dir, "--data", text); !strings.HasPrefix(got, "Loss=") || !strings.Contains(got, "(91 tokens, 92 bytes)") {
+		t.Errorf("eval writes %q", got)
+	}
+	var scores struct {
+		Loss, Perplexity, BitsPerByte float64
+	}
+	must(t, json.Unmarshal([]byte(succeed(t, "eval", dir, "--data", text, "--json", "--window=8", "--stride=3")), &scores))
+	if math.Abs(scores.Perplexity-math.Exp(scores.Loss)) > 1e-6*scores.Perplexity || scores.Loss == 0 {
+		t.Errorf("eval --json has %+v", scores)
+	}
+	if got := succeed(t, "predict", dir, "abc"); len(got) < 2 {
+		t.Errorf("predict answers %q", got)
+	}
+	if got := succeed(t, "attention", dir, "abc", "--layer=blocks.0"); !strings.Contains(got, "blocks.0.attention") {
+		t.Errorf("attention prints %q", got)
+	}
+	if got := succeed(t, "tokenize", dir, "ab", "--ids"); got != "3 4\n" {
+		t.Errorf("tokenize prints %q", got)
+	}
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"generate", dir, "--prompt=a", "--system=b"}, "--system needs --chat"},
+		{[]string{"generate", dir, "--prompt=a", "--chat"}, "a template can be chosen by name: chatml, gemma, "},
+		{[]string{"generate", dir, "--prompt=a", "--tokens=40"}, "max_position_embeddings"},
+		{[]string{"generate", dir, "--prompt=a", "--stop="}, "--stop must be a text at which to end"},
+		{[]string{"eval", dir}, "without validation data: give --data"},
+		{[]string{"eval", dir, "--data", text, "--window=33"}, "--window must be from 2 to 32, got 33"},
+		{[]string{"eval", dir, "--data", text, "--window=8", "--stride=9"}, "--stride must be from 1 to 7, got 9"},
+		{[]string{"embed", dir, "a"}, "heed embed needs a published model that embeds texts"},
+	} {
+		rejected(t, heed(test.args...), 2, test.want)
+	}
+	fail(t, heed("report", dir), 1, "is a published model, not a run")
+	fail(t, heed("train", "--resume", dir), 1, "can't be trained yet")
+	rejected(t, heed("chat", ran(t, "--task=copy")), 2, "heed chat needs a published model")
+}
+
+// heed predict and heed eval answer with the labels of a published classifier.
+func TestPublishedClassifier(t *testing.T) {
+	dir := publishedFolder(t, "llama-classes")
+	answer := strings.TrimSuffix(succeed(t, "predict", dir, "a text"), "\n")
+	if answer != "bad" && answer != "so so" && answer != "good" {
+		t.Errorf("predict answers %q", answer)
+	}
+	rows := filepath.Join(t.TempDir(), "rows.csv")
+	write(t, rows, "text,label\na text,"+answer+"\n")
+	if got := succeed(t, "eval", dir, "--data", rows); !strings.Contains(got, "Accuracy: 1.0000 (1 of 1") {
+		t.Errorf("eval prints %q", got)
+	}
+	if got := succeed(t, "predict", dir, "--data", rows); got != "text,label,answer\na text,"+answer+","+answer+"\n" {
+		t.Errorf("predict --data prints %q", got)
+	}
+}
+
+// heed embed writes the same vectors in all forms.
+func TestEmbed(t *testing.T) {
+	dir, out := publishedFolder(t, "llama-states"), t.TempDir()
+	rows := filepath.Join(out, "rows.csv")
+	write(t, rows, "name,body\nx,first text\ny,second\n")
+	printed := succeed(t, "embed", dir, "first text", "second")
+	var want [2][]float32
+	for i, line := range strings.Split(strings.TrimSuffix(printed, "\n"), "\n") {
+		must(t, json.Unmarshal([]byte(line), &want[i]))
+	}
+	withText(t, "first text\nsecond\n")
+	if got := succeed(t, "embed", dir); got != printed {
+		t.Errorf("embed with standard input prints %q, with arguments %q", got, printed)
+	}
+	for _, form := range []string{".npy", ".csv", ".jsonl"} {
+		path := filepath.Join(out, "vectors"+form)
+		succeed(t, "embed", dir, "--data", rows, "--column=body", "--out", path)
+		content := read(t, path)
+		switch form {
+		case ".npy":
+			size := 10 + int(binary.LittleEndian.Uint16([]byte(content[8:])))
+			if head := content[:size]; size%64 != 0 || !strings.HasPrefix(head, "\x93NUMPY\x01\x00") || !strings.Contains(head, "'<f4'") || !strings.Contains(head, "(2, 16)") || len(content) != size+2*16*4 {
+				t.Fatalf("%d bytes with the header %q", len(content), head)
+			}
+			for i := range 32 {
+				if x := math.Float32frombits(binary.LittleEndian.Uint32([]byte(content[size+4*i:]))); x != want[i/16][i%16] {
+					t.Errorf("number %d is %g, want %g", i, x, want[i/16][i%16])
+				}
+			}
+		case ".csv":
+			if strings.NewReplacer("[", "", "]", "").Replace(printed) != content {
+				t.Errorf("%s: %q", form, content)
+			}
+		case ".jsonl":
+			if !strings.HasPrefix(content, `{"text":"first text","embedding":`+strings.Split(printed, "\n")[0]+"}\n") {
+				t.Errorf("%s: %q", form, content)
+			}
+		}
+	}
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"embed", dir, "a", "--data", rows}, "as arguments or with --data, not both"},
+		{[]string{"embed", dir, "a", "--column=body"}, "--column needs --data"},
+		{[]string{"embed", dir, "a", "--out=x.txt"}, "--out must be a file's name that ends in .npy, .csv or .jsonl"},
+		{[]string{"embed", dir, "a", "--prompt-name=query"}, "--prompt-name must be one of the model's prompts"},
+		{[]string{"predict", dir, "a"}, "heed embed"},
+		{[]string{"generate", dir, "--prompt=a"}, "needs a text model"},
+	} {
+		if c := heed(test.args...); c.code == 0 || !strings.Contains(c.stderr, test.want) {
+			t.Errorf("%q: status %d and %q, want %q", test.args, c.code, c.stderr, test.want)
+		}
+	}
+}
