@@ -93,7 +93,9 @@ func (g *generation) answer(ctx context.Context, standard int, prompts ...task.P
 	switch {
 	case err != nil && g.begun:
 		e := &serve.Error{Status: http.StatusInternalServerError, Err: err}
-		errors.As(context.Cause(ctx), &e)
+		if !errors.As(context.Cause(ctx), &e) {
+			errors.As(refused(err, "prompt"), &e) // a conversation has one prompt, which is refused before it begins
+		}
 		return g.event(failed(e)) // if the client has disconnected, nobody reads this
 	case err != nil:
 		return err

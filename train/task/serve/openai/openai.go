@@ -88,8 +88,7 @@ func New(h *serve.Handler, name string) http.Handler {
 	})
 }
 
-// post returns an Endpoint that reads requests, which may have some fields. If answer returns an error about the input,
-// which is the field of this name, or about a setting, the status is 400.
+// post returns an Endpoint that reads requests, which may have some fields. The one for the model is called input.
 func (a *api) post(fields, input string, answer func(w http.ResponseWriter, r *http.Request, q *request) error) serve.Endpoint {
 	return serve.Endpoint{Method: http.MethodPost, Serve: func(w http.ResponseWriter, r *http.Request) error {
 		body, err := a.Body(w, r)
@@ -103,14 +102,20 @@ func (a *api) post(fields, input string, answer func(w http.ResponseWriter, r *h
 		if err == nil {
 			err = answer(w, r, q)
 		}
-		if wrong := (*task.InputError)(nil); errors.As(err, &wrong) {
-			err = setting.Errorf("%s: %w", setting.Path(input), wrong.Err)
-		}
-		if errors.As(err, new(*task.ConfigError)) && !errors.As(err, new(*serve.Error)) {
-			err = &serve.Error{Status: http.StatusBadRequest, Err: err}
-		}
-		return err
+		return refused(err, input)
 	}}
+}
+
+// refused returns err, with the status 400 if it is about the input, which is the field of this name, or about a
+// setting.
+func refused(err error, input string) error {
+	if wrong := (*task.InputError)(nil); errors.As(err, &wrong) {
+		err = setting.Errorf("%s: %w", setting.Path(input), wrong.Err)
+	}
+	if errors.As(err, new(*task.ConfigError)) && !errors.As(err, new(*serve.Error)) {
+		return &serve.Error{Status: http.StatusBadRequest, Err: err}
+	}
+	return err
 }
 
 // models lists the model or, if the path has its name, describes it.

@@ -632,6 +632,17 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
+// If one of several prompts is wrong, a stream that has begun ends with an error about it.
+func TestWrongPrompt(t *testing.T) {
+	_, s := start(t, newWriter(t), serve.Options{})
+	for streamed, want := range map[bool]int{false: 400, true: 200} {
+		status, list, err := post(t.Context(), s.URL+"/v1/completions", fmt.Sprintf(`{"prompt": ["The", "文"], "stream": %t}`, streamed))
+		if last := list[len(list)-1].Error; err != nil || status != want || last.Param != "prompt" || last.Type != "invalid_request_error" {
+			t.Errorf("got %d, %+v, %v, want %d and an error about the prompt", status, last, err, want)
+		}
+	}
+}
+
 // Official clients are told when another try is no use, and pages of other sites get no answer.
 func TestHeaders(t *testing.T) {
 	h, err := serve.New(newWriter(t), serve.Options{MaxTokens: 1e9, Time: 50 * time.Millisecond})
