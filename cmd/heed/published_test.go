@@ -136,6 +136,20 @@ func TestPublishedClassifier(t *testing.T) {
 	if got := succeed(t, "eval", dir, "--data", rows); !strings.Contains(got, "Accuracy: 1.0000 (1 of 1") {
 		t.Errorf("eval prints %q", got)
 	}
+	page := filepath.Join(t.TempDir(), "page.html")
+	succeed(t, "eval", dir, "--data", rows, "--out", page)
+	if got := read(t, page); !strings.Contains(got, "a text") {
+		t.Errorf("the page of eval doesn't have the row")
+	}
+	two := filepath.Join(t.TempDir(), "two.csv")
+	write(t, two, "premise,claim,label\na text,another,good\n")
+	pair := strings.TrimSuffix(succeed(t, "predict", dir, "a text\tanother"), "\n")
+	if got := succeed(t, "predict", dir, "--data", two, "--columns=premise,claim"); !strings.HasSuffix(got, "good,"+pair+"\n") {
+		t.Errorf("predict answers the pair with %q, its row with %q", pair, got)
+	}
+	if got := succeed(t, "eval", dir, "--data", two, "--columns=premise,claim,label"); !strings.Contains(got, "Accuracy") {
+		t.Errorf("eval of pairs prints %q", got)
+	}
 	if got := succeed(t, "predict", dir, "--data", rows); got != "text,label,answer\na text,"+answer+","+answer+"\n" {
 		t.Errorf("predict --data prints %q", got)
 	}

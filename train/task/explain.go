@@ -109,6 +109,10 @@ func (m *Model) contrast(label, against string) ([]float64, error) {
 // tokens returns the tokens of an input, given the ids that the model reads of it. The separator of a pair is its tab.
 func (m *Model) tokens(input string, ids []int) ([]tokenizer.Token, error) {
 	source, _ := m.coder.Tokenizers()
+	if p, ok := source.(*tokenizer.Pipeline); ok && m.Config.opened() {
+		read, err := m.Config.Task.Input(p.WithLimit(m.layout.Len), input)
+		return read.Tokens, err
+	}
 	parts, start := m.Config.Task.Parts(input), 0
 	var tokens []tokenizer.Token
 	for i, part := range parts {

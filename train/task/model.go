@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"math"
+	"slices"
 
 	"gorgonia.org/tensor"
 
@@ -100,10 +101,13 @@ func (c *Config) leastParams(l data.Layout) float64 {
 // encode returns a batch that has only this input, and an Answer without Text: the fields that don't need the model.
 func (m *Model) encode(input string) (data.Batch, Answer) {
 	source, _ := m.coder.Tokenizers()
-	ids, unknown, _ := rows.Encoded(source, input)
+	var ids int
+	var unknown bool
 	if p, ok := source.(*tokenizer.Pipeline); ok && m.Config.opened() {
 		whole, _ := m.Config.Task.Input(p.WithLimit(0), input)
-		ids = len(whole.Tokens)
+		ids, unknown = len(whole.Tokens), slices.ContainsFunc(whole.Tokens, func(t tokenizer.Token) bool { return t.ID == p.Unknown() })
+	} else {
+		ids, unknown, _ = rows.Encoded(source, input)
 	}
 	b, err := m.coder.Batch([]data.Example{{Source: input}})
 	if err != nil {

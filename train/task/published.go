@@ -65,6 +65,9 @@ func (s publishedStart) config([]data.Rule) (Config, error) {
 	return c, nil
 }
 
+// needsPath returns true, because tokenizer.Open does.
+func (s publishedStart) needsPath() bool { return true }
+
 // each calls do with the header of each file of weights.
 func (s publishedStart) each(do func(header *safetensors.File)) error {
 	files, err := pretrained.Files(s.FS)

@@ -237,6 +237,12 @@ func TestEmbed(t *testing.T) {
 	}
 }
 
+// OpenFS must not look for the tokenizer in another folder.
+func TestPublishedFS(t *testing.T) {
+	_, err := OpenFS(os.DirFS(publishedFolder(t, "llama")))
+	wantError(t, err, "use Open")
+}
+
 // ScoreText must predict each token after the first once, from the tokens before it in its window.
 func TestScoreText(t *testing.T) {
 	dir := publishedFolder(t, "llama")

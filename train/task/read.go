@@ -29,6 +29,7 @@ func (m *Model) ReadExamples(files ...string) (examples []data.Example, notes []
 	if len(files) < 1 || len(files) > 2 {
 		return nil, nil, fmt.Errorf("examples must come from one file or from two parallel files, got %d files", len(files))
 	}
+	c.pairs(3)
 	t, err := c.format().Read(&c.Data, judgeBytes, files[0], append(files, "")[1])
 	if err != nil {
 		return nil, nil, err
@@ -83,6 +84,7 @@ func (m *Model) PredictFile(ctx context.Context, file string, w io.Writer, o Pre
 	if err != nil {
 		return err
 	}
+	c.pairs(2)
 	records, err := table.Open(file, c.format().Inputs(&c.Data))
 	if err != nil {
 		return err
@@ -142,6 +144,14 @@ func (m *Model) PredictFile(ctx context.Context, file string, w io.Writer, o Pre
 		}
 	}
 	return out.Close()
+}
+
+// pairs makes a configuration for reading the rows of a published model read two texts per row, if its Columns have
+// this number. Such a model doesn't say whether it was trained on one text or two.
+func (c *Config) pairs(columns int) {
+	if c.Task.Pairs = c.Task.Pairs || c.opened() && len(c.Data.Columns) == columns; c.opened() && c.Task.Pairs && columns == 2 {
+		c.Data.Columns = append(slices.Clip(c.Data.Columns), "") // of the labels, which aren't read
+	}
 }
 
 // reads returns the configuration for reading rows.

@@ -39,16 +39,20 @@ func (h *Handler) operation(path string) object {
 		return operation("whether the service runs, and how busy it is", nil, answered("the service runs; waiting is the number of inputs that wait, sessions the number of generations and attention requests in progress", inJSON,
 			fields("status", object{"const": "ok"}, "waiting", object{"type": "integer"}, "sessions", object{"type": "integer"})))
 	case "/generate":
+		own, prompt := h.model.Sampler(), object{"type": "string", "minLength": 1}
+		if h.model.Config.Task.Published.Tokens > 0 { // it has a token to begin with
+			prompt = textSchema
+		}
 		return operation("continues a text", h.body(fields(
-			"prompt", object{"type": "string", "minLength": 1},
+			"prompt", prompt,
 			"tokens", object{"type": "integer", "default": h.defaultTokens(), "minimum": 1, "maximum": o.MaxTokens},
-			"temperature", object{"type": "number", "default": 1, "minimum": 0},
-			"top_k", object{"type": "integer", "default": 0, "minimum": 0},
-			"top_p", object{"type": "number", "default": 1, "minimum": 0, "maximum": 1},
-			"min_p", object{"type": "number", "default": 0, "minimum": 0, "maximum": 1},
-			"repetition_penalty", object{"type": "number", "default": 0, "minimum": 0, "maximum": 100},
-			"presence_penalty", object{"type": "number", "default": 0, "minimum": -2, "maximum": 2},
-			"frequency_penalty", object{"type": "number", "default": 0, "minimum": -2, "maximum": 2},
+			"temperature", object{"type": "number", "default": own.Temperature, "minimum": 0},
+			"top_k", object{"type": "integer", "default": own.TopK, "minimum": 0},
+			"top_p", object{"type": "number", "default": own.TopP, "minimum": 0, "maximum": 1},
+			"min_p", object{"type": "number", "default": own.MinP, "minimum": 0, "maximum": 1},
+			"repetition_penalty", object{"type": "number", "default": own.RepetitionPenalty, "minimum": 0, "maximum": 100},
+			"presence_penalty", object{"type": "number", "default": own.PresencePenalty, "minimum": -2, "maximum": 2},
+			"frequency_penalty", object{"type": "number", "default": own.FrequencyPenalty, "minimum": -2, "maximum": 2},
 			"seed", object{"type": "integer", "default": 1, "minimum": 0},
 			"stop", object{"type": []string{"string", "array"}, "items": textSchema, "description": "the text ends before the first of these texts"},
 		), "prompt"), answered("text events, {\"text\": …}, and a last event: done, {\"reason\": \"tokens\", \"stop\", \"time\" or \"ending\", \"cut\": true if the prompt is longer than the model's context}, or error, {\"error\": …}", "text/event-stream", textSchema))

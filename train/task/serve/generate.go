@@ -41,7 +41,7 @@ func (h *Handler) readGenerate(w http.ResponseWriter, r *http.Request) (generate
 		"presence_penalty":   "a number from -2 to 2",
 		"frequency_penalty":  "a number from -2 to 2",
 	}
-	g := generateRequest{Tokens: h.defaultTokens(), Sampler: decode.Sampler{Temperature: 1, TopP: 1}, Seed: 1}
+	g := generateRequest{Tokens: h.defaultTokens(), Sampler: h.model.Sampler(), Seed: 1}
 	if err := h.read(w, r, &g, wants); err != nil {
 		return g, err
 	}
@@ -49,10 +49,21 @@ func (h *Handler) readGenerate(w http.ResponseWriter, r *http.Request) (generate
 		return failf(http.StatusBadRequest, "%s must be %s, got %v", name, wants[name], got)
 	}
 	switch {
-	case g.Prompt == "":
+	case g.Prompt == "" && h.model.Config.Task.Published.Tokens == 0:
 		return g, wrong("prompt", "none")
 	case g.Tokens < 1 || g.Tokens > h.options.MaxTokens:
 		return g, wrong("tokens", g.Tokens)
+	}
+	if own := h.model.Sampler(); g.Temperature == 0 && own.Temperature > 0 { // the limits that the request leaves out are for drawing
+		if g.TopK == own.TopK {
+			g.TopK = 0
+		}
+		if g.TopP == own.TopP {
+			g.TopP = 0
+		}
+		if g.MinP == own.MinP {
+			g.MinP = 0
+		}
 	}
 	if err := g.options().Check(); err != nil {
 		return g, failf(http.StatusBadRequest, "%v", err)
