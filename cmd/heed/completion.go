@@ -122,6 +122,8 @@ func valuesOf(cmd *cobra.Command, flag string) cobra.CompletionFunc {
 		return oneOf("balanced")
 	case "header":
 		return oneOf("yes", "no")
+	case "template":
+		return oneOf(tokenizer.ChatTemplates()...)
 	case "mode":
 		return oneOf("min", "max")
 	case "resume", "from":
@@ -140,6 +142,8 @@ func valuesOf(cmd *cobra.Command, flag string) cobra.CompletionFunc {
 			return files("tsv", "csv", "jsonl", "conll", "conllu")
 		case "eval", "report":
 			return files("html")
+		case "embed":
+			return files("npy", "csv", "jsonl")
 		}
 		return cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
 	}

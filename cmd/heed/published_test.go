@@ -194,6 +194,16 @@ func TestEmbed(t *testing.T) {
 			}
 		}
 	}
+	apart := t.TempDir() // the model in a folder of its own
+	must(t, os.Rename(dir, filepath.Join(apart, "0_Transformer")))
+	write(t, filepath.Join(apart, "modules.json"), `[{"idx": 0, "path": "0_Transformer", "type": "sentence_transformers.models.Transformer"}]`)
+	dir = apart
+	if got := succeed(t, "embed", dir, "first text", "second"); got != printed {
+		t.Errorf("in 0_Transformer, embed prints %q, want %q", got, printed)
+	}
+	if got := succeed(t, "tokenize", dir, "ab", "--ids"); got != "3 4\n" {
+		t.Errorf("tokenize prints %q", got)
+	}
 	for _, test := range []struct {
 		args []string
 		want string

@@ -3,8 +3,10 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -109,7 +111,13 @@ func tokenizerFiles(path string) []string {
 // openTokenizer opens the tokenizer of a run folder, of a published folder, or of a file.
 func openTokenizer(path string) (tokenizer.Tokenizer, error) {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() || !isRun(path) {
-		return readTokenizer(path)
+		t, err := readTokenizer(path)
+		if errors.Is(err, fs.ErrNotExist) { // perhaps the folder has its model in another one
+			if c, failed := task.ReadConfig(path); failed == nil {
+				return c.Task.Source, nil
+			}
+		}
+		return t, err
 	}
 	c, err := task.ReadConfig(path)
 	if err != nil {

@@ -34,8 +34,8 @@ func ReadConfig(dir string, rules ...data.Rule) (Config, error) {
 // classifies texts, as its head does, and otherwise embeds texts.
 func Open(dir string, rules ...data.Rule) (*Model, error) { return open(runfolder.At(dir), rules) }
 
-// OpenFS is like Open for a run folder that is the root of a file system, such as an embed.FS. It doesn't open published
-// models.
+// OpenFS is like Open for a run folder that is the root of a file system, such as an embed.FS. It doesn't open
+// published models.
 func OpenFS(fsys fs.FS, rules ...data.Rule) (*Model, error) {
 	f := runfolder.Folder{FS: fsys, Dir: "."}
 	if s, err := startOf(f); err == nil && s.needsPath() {
