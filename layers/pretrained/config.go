@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	configFile = "config.json"
-	adapter    = "adapter_config.json"
+	configFile     = "config.json"
+	adapter        = "adapter_config.json"
+	generationFile = "generation_config.json"
 )
 
 // ReadConfig reads the configuration of a published folder: config.json, generation_config.json, and modules.json with
@@ -20,68 +21,64 @@ const (
 // what the model computes must be known; other keys are ignored. ReadConfig returns an *UnsupportedError if a setting
 // can't be honoured, and other errors if a file is missing or malformed.
 func ReadConfig(fsys fs.FS) (Config, error) {
-	c := Config{Start: -1, Pad: -1}
 	modules, folder, err := readModules(fsys)
 	if err != nil {
 		return Config{}, err
 	}
-	c.Folder = folder
-	k, err := readKeys(fsys, path.Join(folder, configFile), false)
-	if errors.Is(err, fs.ErrNotExist) && exists(fsys, adapter) {
+	c := Config{Start: -1, Pad: -1, Folder: folder}
+	k := readKeys(fsys, path.Join(folder, configFile), false)
+	if errors.Is(k.err, fs.ErrNotExist) && exists(fsys, adapter) {
 		return Config{}, unsupported(adapter, "", "a folder with a whole model: merge the adapter into its model first")
 	}
-	if err == nil {
-		err = c.read(k, len(modules) > 0)
+	if c.read(k, len(modules) > 0); k.err != nil {
+		return Config{}, k.done()
 	}
-	if err != nil {
-		return Config{}, fmt.Errorf("%s: %w", configFile, err)
-	}
-	if err := c.readGeneration(fsys); err != nil {
-		return Config{}, err
+	k = readKeys(fsys, path.Join(folder, generationFile), true)
+	c.generation(k)
+	if k.fail(c.Sampler.Check()); k.err != nil {
+		return Config{}, k.done()
 	}
 	return c, c.readEmbedding(fsys, modules)
 }
 
 // read reads config.json. With embedding, the model is used for embeddings.
-func (c *Config) read(k *keys, embedding bool) error {
-	if k.text("model_type", &c.Type); k.err == nil && c.Type == "" {
-		return errors.New("model_type is missing: it names the architecture, such as llama")
+func (c *Config) read(k *keys, embedding bool) {
+	if k.copy("model_type", &c.Type); c.Type == "" {
+		k.fail(errors.New("model_type is missing: it names the architecture, such as llama"))
 	}
 	a, err := architectureOf(c.Type)
-	if err := errors.Join(k.err, err); err != nil {
-		return err
-	}
+	k.fail(err)
 	if q := k.values["quantization_config"]; q != nil {
-		return unsupported("quantization_config", q, "weights that aren't quantised, as F32, F16 or BF16")
+		k.fail(unsupported("quantization_config", q, "weights that aren't quantised, as F32, F16 or BF16"))
+	}
+	if k.err != nil {
+		return
 	}
 	k.defaults(a.defaults)
 	c.Causal, c.Model = a.causal, a.model
 	c.tokens(k)
 	a.config(k, c)
-	class := a.class
-	var classes []string
-	if k.texts("architectures", &classes); len(classes) > 0 {
-		class = classes[0]
+	classes := []string{a.class}
+	if k.copy("architectures", &classes); len(classes) == 0 {
+		classes = []string{a.class}
 	}
-	head := a.headOf(class)
+	head := a.headOf(classes[0])
 	if embedding {
 		head = "states"
 	}
 	switch c.Head = head; head {
 	case "":
-		return unsupported("architectures", class, "a model for text, for masked tokens, for classes of sequences, or without a head")
+		k.fail(unsupported("architectures", classes[0], "a model for text, for masked tokens, for classes of sequences, or without a head"))
 	case "states":
 		*c = c.States()
 	case "classes":
 		*c = c.States()
 		c.classes(k)
-		c.Head, c.Model.NoBias = head, a.classifier.Model.NoBias
-		c.Model.Outputs = len(c.Labels)
 		classifier := a.classifier
 		classifier.Model = c.Model
-		c.Classifier = &classifier
+		classifier.Model.NoBias, classifier.Model.Outputs, classifier.Model.Transform = a.classifier.Model.NoBias, len(c.Labels), a.classifier.Model.Transform
+		c.Head, c.Model, c.Classifier = head, classifier.Model, &classifier
 	}
-	return k.err
 }
 
 // suffixes lists the ends of the names of classes, each with its Head.
@@ -119,9 +116,24 @@ func (a architecture) classFor(head string) string {
 
 // tokens copies the ids of special tokens.
 func (c *Config) tokens(k *keys) {
-	k.ids("eos_token_id", &c.End)
-	k.id("bos_token_id", &c.Start)
-	k.id("pad_token_id", &c.Pad)
+	k.copy("eos_token_id", (*ids)(&c.End), "bos_token_id", (*id)(&c.Start), "pad_token_id", (*id)(&c.Pad))
+}
+
+// generation copies the members of generation_config.json. Its token ids come before those of config.json. As in the
+// reference library, the likeliest token is chosen unless do_sample is true, and then temperature is 1 and top_k 50 if
+// missing.
+func (c *Config) generation(k *keys) {
+	c.tokens(k)
+	k.only("num_beams", 1, "no_repeat_ngram_size", 0, "typical_p", 1)
+	s := &c.Sampler
+	sample := s.Temperature > 0
+	if k.copy("do_sample", &sample, "repetition_penalty", (*none)(&s.RepetitionPenalty)); !sample {
+		return
+	}
+	if !k.writing {
+		s.Temperature, s.TopK = 1, 50
+	}
+	k.copy("temperature", &s.Temperature, "top_k", &s.TopK, "top_p", (*none)(&s.TopP), "min_p", (*none)(&s.MinP))
 }
 
 // classes copies the names of the classes.
@@ -129,19 +141,18 @@ func (c *Config) classes(k *keys) {
 	count, names := len(c.Labels), k.object("id2label")
 	if !k.writing {
 		count = 2
-		k.int("num_labels", &count)
-		if n := len(names.values); n > 0 {
-			count = n
+		if k.copy("num_labels", &count); len(names.values) > 0 {
+			count = len(names.values)
 		}
-		if count > maxLayers {
-			k.fail(fmt.Errorf("there can be at most %d classes, got %d", maxLayers, count))
+		if count > maxCount {
+			k.fail(fmt.Errorf("there can be at most %d classes, got %d", maxCount, count))
 			return
 		}
 		c.Labels = make([]string, count)
 	}
-	for i := range count {
+	for i := range c.Labels {
 		c.Labels[i] = cmp.Or(c.Labels[i], fmt.Sprintf("LABEL_%d", i))
-		names.text(strconv.Itoa(i), &c.Labels[i])
+		names.copy(strconv.Itoa(i), &c.Labels[i])
 	}
 	k.put("id2label", names)
 }

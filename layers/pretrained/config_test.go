@@ -189,7 +189,7 @@ func TestHostile(t *testing.T) {
 		config, want string
 		others       []string
 	}{
-		{llama(`"num_hidden_layers": 1000000000`), "num_hidden_layers must be at most 10000", nil},
+		{llama(`"num_hidden_layers": 1000000000`), "but the files hold", nil},
 		{llama(`"num_hidden_layers": 1e30`), "num_hidden_layers must be a whole number", nil},
 		{llama(`"num_hidden_layers": -1`), "num_hidden_layers must be a whole number", nil},
 		{llama(`"hidden_size": "64"`), `hidden_size must be a whole number from 0 to 2147483647, got "64"`, nil},
@@ -200,6 +200,8 @@ func TestHostile(t *testing.T) {
 		{llama(`"rms_norm_eps": 1e999`), "rms_norm_eps must be a finite number", nil},
 		{llama(`"rms_norm_eps": 1e-6, "rms_norm_eps": 1`), "given twice", nil},
 		{llama(`"architectures": ["LlamaForSequenceClassification"], "num_labels": 2147483647`), "at most 10000 classes", nil},
+		{`{"model_type": "qwen2", "num_hidden_layers": 1000000000}`, "at most 10000 layers", nil},
+		{`{"model_type": "gpt_neo", "num_layers": 1000000000}`, "attention_types must be", nil},
 		{`{"model_type": "gpt_neo", "attention_types": [[["global"], 2147483647]]}`, "attention_types must be", nil},
 		{`{"model_type": "gpt2", "n_positions": 2147483647, "n_layer": 1}`, "but the files hold", nil},
 		{`{"model_type": 3}`, "model_type must be a string", nil},
@@ -219,7 +221,7 @@ func TestHostile(t *testing.T) {
 		{tiny, "PyTorch pickle", []string{"pytorch_model.bin", "\x80\x02"}},
 		{tiny, "there are no weights", nil},
 		{tiny, "modules.json: path must be a folder in this folder", []string{"modules.json", `[{"path": "../..", "type": "a.Transformer"}]`}},
-		{tiny, "modules.json: the first module must be a Transformer", []string{"modules.json", `[]`}},
+		{tiny, "modules.json: expected modules, got none", []string{"modules.json", `[]`}},
 	} {
 		fsys := folder(test.config, test.others...)
 		if test.others == nil && test.want != "there are no weights" {

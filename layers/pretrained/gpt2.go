@@ -12,31 +12,15 @@ var gpt2 = architecture{
 	config: func(k *keys, c *Config) {
 		m := &c.Model
 		a, f := &m.Block.Attention, &m.Block.FeedForward
-		k.only("scale_attn_weights", true)
-		k.only("scale_attn_by_inverse_layer_idx", false)
-		k.only("add_cross_attention", false)
-		k.int("vocab_size", &m.Vocab)
-		k.int("n_embd", &m.Dim)
-		k.layers("n_layer", m)
-		k.int("n_head", &a.Heads)
-		k.int("n_inner", &f.Hidden)
-		k.activation("activation_function", &f.Activation)
-		k.float("layer_norm_epsilon", &m.Block.Norm.Eps)
-		k.float("resid_pdrop", &m.Block.Dropout)
-		k.float("embd_pdrop", &m.Dropout)
-		k.float("attn_pdrop", &a.Dropout)
-		k.bool("tie_word_embeddings", &m.Tied)
+		k.only("scale_attn_weights", true, "scale_attn_by_inverse_layer_idx", false, "add_cross_attention", false)
+		k.copy("vocab_size", &m.Vocab, "n_embd", &m.Dim, "n_layer", &m.Layers, "n_head", &a.Heads, "n_inner", &f.Hidden,
+			"activation_function", &f.Activation, "layer_norm_epsilon", &m.Block.Norm.Eps, "tie_word_embeddings", &m.Tied,
+			"resid_pdrop", &m.Block.Dropout, "embd_pdrop", &m.Dropout, "attn_pdrop", &a.Dropout)
 		k.learned("n_positions", c)
 	},
-	names: []name{
-		{ours: "embedding", theirs: "wte"},
-		{ours: "positions", theirs: "wpe"},
-		{ours: "blocks.{i}.norm1", theirs: "h.{i}.ln_1"},
-		{ours: "blocks.{i}.attention.query+key+value", theirs: "h.{i}.attn.c_attn", how: layers.Tensor{Transposed: true}},
-		{ours: "blocks.{i}.attention.output", theirs: "h.{i}.attn.c_proj", how: layers.Tensor{Transposed: true}},
-		{ours: "blocks.{i}.norm2", theirs: "h.{i}.ln_2"},
-		{ours: "blocks.{i}.feedforward.up", theirs: "h.{i}.mlp.c_fc", how: layers.Tensor{Transposed: true}},
-		{ours: "blocks.{i}.feedforward.down", theirs: "h.{i}.mlp.c_proj", how: layers.Tensor{Transposed: true}},
-		{ours: "norm", theirs: "ln_f"},
+	names: []string{
+		"embedding wte", "positions wpe", "norm ln_f", "blocks.{i}.norm1 h.{i}.ln_1", "blocks.{i}.norm2 h.{i}.ln_2",
+		"blocks.{i}.attention.query+key+value h.{i}.attn.c_attn transposed", "blocks.{i}.attention.output h.{i}.attn.c_proj transposed",
+		"blocks.{i}.feedforward.up h.{i}.mlp.c_fc transposed", "blocks.{i}.feedforward.down h.{i}.mlp.c_proj transposed",
 	},
 }

@@ -1,6 +1,14 @@
 package pretrained
 
-import "github.com/heed-go/heed/layers"
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/heed-go/heed/layers"
+)
+
+var yes = true
 
 // gptNeo is the architecture of GPT-Neo and TinyStories. Scores aren't scaled, and every second block has a window.
 var gptNeo = architecture{
@@ -15,80 +23,55 @@ var gptNeo = architecture{
 	config: func(k *keys, c *Config) {
 		m := &c.Model
 		a, f := &m.Block.Attention, &m.Block.FeedForward
-		k.int("vocab_size", &m.Vocab)
-		k.int("hidden_size", &m.Dim)
-		k.layers("num_layers", m)
-		k.int("num_heads", &a.Heads)
-		k.int("intermediate_size", &f.Hidden)
-		k.activation("activation_function", &f.Activation)
-		k.float("layer_norm_epsilon", &m.Block.Norm.Eps)
-		k.float("resid_dropout", &m.Block.Dropout)
-		k.float("embed_dropout", &m.Dropout)
-		k.float("attention_dropout", &a.Dropout)
-		k.bool("tie_word_embeddings", &m.Tied)
+		k.copy("vocab_size", &m.Vocab, "hidden_size", &m.Dim, "num_layers", &m.Layers, "num_heads", &a.Heads, "intermediate_size", &f.Hidden,
+			"activation_function", &f.Activation, "layer_norm_epsilon", &m.Block.Norm.Eps, "tie_word_embeddings", &m.Tied,
+			"resid_dropout", &m.Block.Dropout, "embed_dropout", &m.Dropout, "attention_dropout", &a.Dropout)
 		k.learned("max_position_embeddings", c)
-		k.attentionTypes(c)
+		window := slidingWindow(*m)
+		k.copy("window_size", &window)
+		k.attentionTypes(m, window)
 	},
-	names: []name{
-		{ours: "embedding", theirs: "wte"},
-		{ours: "positions", theirs: "wpe"},
-		{ours: "blocks.{i}.norm1", theirs: "h.{i}.ln_1"},
-		{ours: "blocks.{i}.attention.query", theirs: "h.{i}.attn.attention.q_proj"},
-		{ours: "blocks.{i}.attention.key", theirs: "h.{i}.attn.attention.k_proj"},
-		{ours: "blocks.{i}.attention.value", theirs: "h.{i}.attn.attention.v_proj"},
-		{ours: "blocks.{i}.attention.output", theirs: "h.{i}.attn.attention.out_proj"},
-		{ours: "blocks.{i}.norm2", theirs: "h.{i}.ln_2"},
-		{ours: "blocks.{i}.feedforward.up", theirs: "h.{i}.mlp.c_fc"},
-		{ours: "blocks.{i}.feedforward.down", theirs: "h.{i}.mlp.c_proj"},
-		{ours: "norm", theirs: "ln_f"},
+	names: []string{
+		"embedding wte", "positions wpe", "norm ln_f", "blocks.{i}.norm1 h.{i}.ln_1", "blocks.{i}.norm2 h.{i}.ln_2",
+		"blocks.{i}.attention.query h.{i}.attn.attention.q_proj", "blocks.{i}.attention.key h.{i}.attn.attention.k_proj",
+		"blocks.{i}.attention.value h.{i}.attn.attention.v_proj", "blocks.{i}.attention.output h.{i}.attn.attention.out_proj",
+		"blocks.{i}.feedforward.up h.{i}.mlp.c_fc", "blocks.{i}.feedforward.down h.{i}.mlp.c_proj",
 	},
 }
 
-var yes = true
-
-// attentionTypes copies which blocks have a window. A list such as [[["global", "local"], 12]] gives types, and how
-// often they repeat.
-func (k *keys) attentionTypes(c *Config) {
-	names := map[string]string{"global": fullAttention, "local": slidingAttention}
+// attentionTypes copies which blocks have a window, as layerTypes does. In attention_types, a list such as
+// [[["global", "local"], 12]] gives kinds, and how often they repeat.
+func (k *keys) attentionTypes(m *layers.ModelConfig, window *layers.Window) {
+	kinds := map[string]string{fullAttention: "global", slidingAttention: "local"}
 	p := &keys{values: map[string]any{}, writing: k.writing}
-	window := slidingWindow(c.Model)
-	if k.window("window_size", &window); k.writing {
-		var types []any
-		p.layerTypes(c, window, nil, nil)
-		for _, t := range p.values["layer_types"].([]string) {
-			for name, theirs := range names {
-				if t == theirs {
-					types = append(types, []any{[]any{name}, 1})
-				}
-			}
+	if k.writing {
+		p.layerTypes(m, window, nil, nil)
+		k.fail(p.err)
+		types, _ := p.values["layer_types"].([]string)
+		groups := []any{}
+		for _, kind := range types {
+			groups = append(groups, []any{[]string{kinds[kind]}, 1})
 		}
-		k.values["attention_types"] = types
+		k.values["attention_types"] = groups
 		return
 	}
-	types, ok := []any{}, true
-	groups, _ := k.values["attention_types"].([]any)
+	var groups [][2]json.RawMessage
+	var all []string
+	content, err := json.Marshal(k.values["attention_types"])
+	err = errors.Join(err, json.Unmarshal(content, &groups))
 	for _, group := range groups {
-		pair, _ := group.([]any)
-		if ok = ok && len(pair) == 2; !ok {
+		var part []string
+		var count int
+		err = errors.Join(err, json.Unmarshal(group[0], &part), json.Unmarshal(group[1], &count))
+		if err != nil || count < 0 || count > m.Layers || len(all)+count*len(part) > m.Layers {
 			break
 		}
-		list, _ := pair[0].([]any)
-		count, _ := integer(pair[1])
-		for range min(count, maxLayers) {
-			for _, t := range list {
-				name, _ := t.(string)
-				if len(types) > maxLayers || names[name] == "" {
-					ok = false
-					break
-				}
-				types = append(types, names[name])
-			}
-		}
+		all = append(all, slices.Repeat(part, count)...)
 	}
-	if !ok || len(types) != c.Model.Layers {
+	if err != nil || len(all) != m.Layers || slices.ContainsFunc(all, func(kind string) bool { return kind != "global" && kind != "local" }) {
 		k.invalid("attention_types", "lists of global and local, and how often they repeat, for all layers")
 		return
 	}
-	p.values["layer_types"] = types
-	p.layerTypes(c, window, nil, nil)
+	p.layerTypes(m, window, nil, func(i int) bool { return all[i] == "local" })
+	k.fail(p.err)
 }

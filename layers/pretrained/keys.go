@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +18,7 @@ import (
 
 // An UnsupportedError says that a folder has a setting that this package can't honour.
 type UnsupportedError struct {
-	Key   string // such as rope_scaling.rope_type
+	Key   string // such as hidden_act
 	Value string // the value, as JSON; shortened if it is long
 	Want  string // what is supported
 }
@@ -43,38 +42,31 @@ func show(value any) string {
 }
 
 const (
-	maxJSON = 1 << 20   // bytes of a JSON file, except an index
-	maxInt  = 1<<31 - 1 // largest integer in a configuration
-
-	maxLayers = 10_000 // largest number of layers, and of classes
+	maxJSON  = 1 << 20   // bytes of a JSON file, except an index
+	maxInt   = 1<<31 - 1 // largest integer in a configuration
+	maxCount = 10_000    // largest number of classes, and of layers that may differ
 )
 
 // A keys holds the members of a JSON object. It copies them to Go variables or, if writing is set, Go variables to
-// them, so that one list of calls both reads and writes config.json. A variable of a member that is missing or null
-// keeps its value. The first error is kept in err.
+// them, so that one list of calls both reads and writes a file. The first error is kept in err.
 type keys struct {
+	file    string
 	values  map[string]any
 	writing bool
 	err     error
 }
 
-// readFile returns the content of a file of at most limit bytes.
-func readFile(fsys fs.FS, name string, limit int64) ([]byte, error) {
+// readJSON decodes a JSON file of at most limit bytes. Numbers become json.Number.
+func readJSON(fsys fs.FS, name string, limit int64, v any) error {
 	f, err := fsys.Open(name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer f.Close()
 	content, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(content)) > limit {
 		err = fmt.Errorf("expected at most %d bytes, got more", limit)
 	}
-	return content, err
-}
-
-// readJSON decodes a JSON file. Numbers become json.Number.
-func readJSON(fsys fs.FS, name string, limit int64, v any) error {
-	content, err := readFile(fsys, name, limit)
 	if err != nil {
 		return err
 	}
@@ -90,22 +82,19 @@ func decodeJSON(content []byte, v any) error {
 	return d.Decode(v)
 }
 
-// readKeys reads a file with a JSON object. With optional, a missing file has no members.
-func readKeys(fsys fs.FS, name string, optional bool) (*keys, error) {
-	k := &keys{values: map[string]any{}}
-	err := readJSON(fsys, name, maxJSON, &k.values)
-	if optional && errors.Is(err, fs.ErrNotExist) {
-		return k, nil
+// readKeys reads a file with a JSON object. If it is optional and missing, it has no members.
+func readKeys(fsys fs.FS, file string, optional bool) *keys {
+	k := &keys{file: file, values: map[string]any{}}
+	if k.err = readJSON(fsys, file, maxJSON, &k.values); optional && errors.Is(k.err, fs.ErrNotExist) {
+		k.err = nil
 	}
-	return k, err
+	return k
 }
 
-// defaults adds members to those that are missing.
+// defaults adds the members of an object in JSON to those that are missing.
 func (k *keys) defaults(object string) {
 	values := map[string]any{}
-	if err := decodeJSON([]byte(object), &values); err != nil {
-		panic(err) // a constant of this package
-	}
+	k.fail(decodeJSON([]byte(object), &values))
 	for name, v := range values {
 		if _, ok := k.values[name]; !ok {
 			k.values[name] = v
@@ -125,187 +114,233 @@ func (k *keys) invalid(name, want string) {
 	k.fail(fmt.Errorf("%s must be %s, got %s", name, want, show(k.values[name])))
 }
 
-// member copies one member. The function read returns false if it can't read the value.
-func member[T any](k *keys, name, want string, v *T, read func(value any) (T, bool)) {
-	if k.writing {
-		k.values[name] = *v
-		return
+// done returns the first error, with the name of the file.
+func (k *keys) done() error {
+	if k.err == nil {
+		return nil
 	}
-	if value := k.values[name]; value != nil {
-		x, ok := read(value)
-		if !ok {
-			k.invalid(name, want)
-			return
+	return fmt.Errorf("%s: %w", k.file, k.err)
+}
+
+// Variables of these types have another form in JSON.
+type (
+	not  bool    // the opposite
+	none float64 // null for 0
+	ids  []int   // one token id or a list of them; negative ids mean none
+	id   int     // null for −1; the first of a list
+)
+
+// copy copies members: its arguments are, alternately, a name and a pointer to a variable. A variable of a member that
+// is missing or null keeps its value; only a Window becomes nil.
+func (k *keys) copy(list ...any) {
+	for i := 0; i < len(list); i += 2 {
+		name, v := list[i].(string), list[i+1]
+		if value := k.values[name]; k.writing {
+			k.values[name] = written(v)
+		} else if w, ok := v.(**layers.Window); ok && value == nil {
+			*w = nil
+		} else if value != nil {
+			k.read(name, value, v)
 		}
-		*v = x
 	}
 }
 
-func (k *keys) int(name string, v *int) {
-	member(k, name, "a whole number from 0 to "+strconv.Itoa(maxInt), v, func(value any) (int, bool) {
-		n, ok := integer(value)
-		return n, ok && n >= 0
-	})
-}
-
-// integer returns a whole number of at most maxInt in size.
-func integer(value any) (int, bool) {
-	number, _ := value.(json.Number)
-	n, err := strconv.ParseInt(string(number), 10, 64)
-	return int(n), err == nil && n >= -maxInt && n <= maxInt
-}
-
-// float copies a number. It is written with a point or an exponent, because the reference library tells floats from
-// whole numbers.
-func (k *keys) float(name string, v *float64) {
-	if k.writing {
+// written returns the JSON value of a variable. Floats have a point or an exponent, because the reference library tells
+// them from whole numbers.
+func written(v any) any {
+	switch v := v.(type) {
+	case *int:
+		return *v
+	case *float64:
 		number := strconv.FormatFloat(*v, 'g', -1, 64)
 		if !strings.ContainsAny(number, ".e") {
 			number += ".0"
 		}
-		k.values[name] = json.Number(number)
-		return
+		return json.Number(number)
+	case *none:
+		if *v != 0 {
+			return written((*float64)(v))
+		}
+	case *bool:
+		return *v
+	case *not:
+		return !*v
+	case *string:
+		return *v
+	case *[]string:
+		return *v
+	case *ids:
+		return *v
+	case *id:
+		if *v >= 0 {
+			return *v
+		}
+	case *layers.Activation:
+		return activations[max(0, slices.IndexFunc(activations, func(a activation) bool { return a.value == *v }))].name
+	case **layers.Window: // with the token itself
+		if *v != nil {
+			return (*v).Left + 1
+		}
 	}
-	member(k, name, "a finite number", v, func(value any) (float64, bool) {
+	return nil
+}
+
+// read sets a variable to the value of a member.
+func (k *keys) read(name string, value, v any) {
+	want, n, whole := "", 0, false
+	if number, ok := value.(json.Number); ok {
+		n, whole = integer(number)
+	}
+	list, isList := value.([]any)
+	switch v := v.(type) {
+	case *int:
+		want = set(v, n, whole && n >= 0, "a whole number from 0 to "+strconv.Itoa(maxInt))
+	case *float64:
 		number, _ := value.(json.Number)
 		x, err := number.Float64()
-		return x, err == nil && !math.IsInf(x, 0)
-	})
-}
-
-// optional is like float, but null means 0.
-func (k *keys) optional(name string, v *float64) {
-	if k.writing && *v == 0 {
-		k.values[name] = nil
-		return
-	}
-	k.float(name, v)
-}
-
-func (k *keys) bool(name string, v *bool) {
-	member(k, name, "true or false", v, func(value any) (bool, bool) {
+		want = set(v, x, err == nil, "a finite number")
+	case *none:
+		k.read(name, value, (*float64)(v))
+	case *bool:
 		x, ok := value.(bool)
-		return x, ok
-	})
-}
-
-// not is like bool, but *v is the opposite of the member.
-func (k *keys) not(name string, v *bool) {
-	opposite := !*v
-	k.bool(name, &opposite)
-	*v = !opposite
-}
-
-func (k *keys) text(name string, v *string) {
-	member(k, name, "a string", v, func(value any) (string, bool) {
+		want = set(v, x, ok, "true or false")
+	case *not:
+		x, ok := value.(bool)
+		want = set(v, not(!x), ok, "true or false")
+	case *string:
 		x, ok := value.(string)
-		return x, ok
-	})
-}
-
-// texts copies a list of strings.
-func (k *keys) texts(name string, v *[]string) {
-	member(k, name, "a list of strings", v, func(value any) (x []string, _ bool) {
-		list, ok := value.([]any)
+		want = set(v, x, ok, "a string")
+	case *[]string:
+		*v = nil
 		for _, element := range list {
-			s, isString := element.(string)
-			x, ok = append(x, s), ok && isString
+			x, ok := element.(string)
+			*v, isList = append(*v, x), isList && ok
 		}
-		return x, ok
-	})
-}
-
-// ids copies one token id or a list of them. Negative ids mean none.
-func (k *keys) ids(name string, v *[]int) {
-	member(k, name, "a token id or a list of them", v, func(value any) ([]int, bool) {
-		list, isList := value.([]any)
+		want = set(v, *v, isList, "a list of strings")
+	case *ids:
 		if !isList {
 			list = []any{value}
 		}
-		x := []int{}
+		*v, isList = ids{}, true
 		for _, element := range list {
-			id, ok := integer(element)
-			if !ok {
-				return nil, false
+			number, _ := element.(json.Number)
+			if n, ok := integer(number); !ok {
+				isList = false
+			} else if n >= 0 {
+				*v = append(*v, n)
 			}
-			if id >= 0 {
-				x = append(x, id)
-			}
 		}
-		return x, true
-	})
-}
-
-// id copies a token id; −1 means none. From a list, it reads the first.
-func (k *keys) id(name string, v *int) {
-	if k.writing {
-		if *v >= 0 {
-			k.values[name] = *v
-		}
-		return
-	}
-	var list []int
-	if k.ids(name, &list); len(list) > 0 {
-		*v = list[0]
-	} else if list != nil {
-		*v = -1
-	}
-}
-
-// only checks that a member has one of the supported values, of which the first is written. A missing member is
-// supported.
-func (k *keys) only(name string, supported ...any) {
-	value := k.values[name]
-	if k.writing {
-		k.values[name] = supported[0]
-	} else if value != nil && !slices.ContainsFunc(supported, func(x any) bool { return show(x) == show(value) }) {
-		k.fail(unsupported(name, value, text.List(len(supported), len(supported), " or ", func(i int) string { return show(supported[i]) })))
-	}
-}
-
-// activations lists the names of activations. The first name of each is written.
-var activations = []struct {
-	name  string
-	value layers.Activation
-}{
-	{"gelu", layers.GELU}, {"gelu_python", layers.GELU},
-	{"gelu_new", layers.GELUTanh}, {"gelu_pytorch_tanh", layers.GELUTanh}, {"gelu_fast", layers.GELUTanh}, {"gelu_accurate", layers.GELUTanh},
-	{"relu", layers.ReLU}, {"silu", layers.SiLU}, {"swish", layers.SiLU},
-}
-
-func (k *keys) activation(name string, v *layers.Activation) {
-	var value string
-	for _, a := range slices.Backward(activations) {
-		if a.value == *v {
-			value = a.name
-		}
-	}
-	k.text(name, &value)
-	for _, a := range activations {
-		if a.name == value {
-			*v = a.value
+		want = set(v, *v, isList, "a token id or a list of them")
+	case *id:
+		var all ids
+		k.read(name, value, &all)
+		*v = id(append(all, -1)[0])
+	case *layers.Activation:
+		i := slices.IndexFunc(activations, func(a activation) bool { return a.name == value })
+		if i < 0 {
+			k.fail(unsupported(name, value, text.List(len(activations), len(activations), ", ", func(i int) string { return activations[i].name })))
 			return
 		}
+		*v = activations[i].value
+	case **layers.Window:
+		want = set(v, &layers.Window{Left: n - 1}, whole && n >= 1, "a whole number from 1, or null for no window")
 	}
-	if value != "" {
-		k.fail(unsupported(name, value, text.List(len(activations), len(activations), " or ", func(i int) string { return show(activations[i].name) })))
+	if want != "" {
+		k.invalid(name, want)
 	}
 }
 
-// window copies the size of a sliding window, the token itself included; null means no window.
-func (k *keys) window(name string, v **layers.Window) {
-	size := 0
-	if *v != nil {
-		size = (*v).Left + 1
+// set sets v to x. If x isn't valid, it returns want instead.
+func set[T any](v *T, x T, valid bool, want string) string {
+	if !valid {
+		return want
 	}
-	if k.writing && size == 0 {
-		k.values[name] = nil
+	*v = x
+	return ""
+}
+
+// integer returns a whole number of at most maxInt in size.
+func integer(number json.Number) (int, bool) {
+	n, err := strconv.ParseInt(string(number), 10, 64)
+	return int(n), err == nil && n >= -maxInt && n <= maxInt
+}
+
+// only checks that members have the only supported value: its arguments are, alternately, a name and a value. A missing
+// member is supported.
+func (k *keys) only(list ...any) {
+	for i := 0; i < len(list); i += 2 {
+		name, want := list[i].(string), list[i+1]
+		if value := k.values[name]; k.writing {
+			k.values[name] = want
+		} else if value != nil && strings.TrimSuffix(show(value), ".0") != show(want) {
+			k.fail(unsupported(name, value, show(want)))
+		}
+	}
+}
+
+// An activation is a name of an activation. The first name of each is written.
+type activation struct {
+	name  string
+	value layers.Activation
+}
+
+var activations = []activation{
+	{"gelu", layers.GELU}, {"gelu_python", layers.GELU}, {"gelu_new", layers.GELUTanh}, {"gelu_pytorch_tanh", layers.GELUTanh},
+	{"gelu_fast", layers.GELUTanh}, {"gelu_accurate", layers.GELUTanh}, {"relu", layers.ReLU}, {"silu", layers.SiLU}, {"swish", layers.SiLU},
+	{"tanh", layers.Tanh},
+}
+
+// learned copies the length of a table of learned positions.
+func (k *keys) learned(name string, c *Config) {
+	if p, ok := c.Model.Positions.(layers.Learned); ok {
+		c.MaxLen = p.MaxLen
+	}
+	k.copy(name, &c.MaxLen)
+	c.Model.Positions = layers.Learned{MaxLen: c.MaxLen}
+}
+
+// The values of layer_types.
+const (
+	fullAttention    = "full_attention"
+	slidingAttention = "sliding_attention"
+)
+
+// layerTypes copies which blocks have the sliding window and, unless they are nil, the positions local. The argument
+// slides says so for a missing layer_types.
+func (k *keys) layerTypes(m *layers.ModelConfig, window *layers.Window, local layers.PositionsConfig, slides func(i int) bool) {
+	if m.Layers > maxCount {
+		k.fail(fmt.Errorf("there can be at most %d layers, got %d", maxCount, m.Layers))
 		return
 	}
-	if k.int(name, &size); k.values[name] == nil {
-		*v = nil
-	} else if *v = (&layers.Window{Left: size - 1}); size < 1 {
-		k.invalid(name, "at least 1, or null for no window")
+	types := make([]string, m.Layers)
+	for i := range types {
+		sliding := k.writing && m.Block.Attention.Window != nil || !k.writing && slides(i)
+		for _, v := range m.Variants {
+			sliding = sliding || slices.Contains(v.Blocks, i)
+		}
+		if types[i] = fullAttention; sliding {
+			types[i] = slidingAttention
+		}
+	}
+	if k.copy("layer_types", &types); k.writing {
+		return
+	}
+	var blocks []int
+	for i, kind := range types {
+		if kind == slidingAttention {
+			blocks = append(blocks, i)
+		} else if kind != fullAttention {
+			k.fail(unsupported("layer_types", kind, fullAttention+" or "+slidingAttention))
+		}
+	}
+	switch {
+	case len(types) != m.Layers:
+		k.invalid("layer_types", fmt.Sprintf("a list of %d, one for each layer", m.Layers))
+	case window == nil && local == nil || len(blocks) == 0:
+	case len(blocks) == m.Layers && local == nil:
+		m.Block.Attention.Window = window
+	default:
+		m.Variants = []layers.BlockVariant{{Blocks: blocks, Window: window, Positions: local}}
 	}
 }
 
@@ -317,71 +352,4 @@ func slidingWindow(m layers.ModelConfig) *layers.Window {
 		}
 	}
 	return m.Block.Attention.Window
-}
-
-// The values of layer_types.
-const (
-	fullAttention    = "full_attention"
-	slidingAttention = "sliding_attention"
-)
-
-// layerTypes copies which blocks have the sliding window, and the positions local unless they are nil. The argument
-// slides says so for a missing layer_types.
-func (k *keys) layerTypes(c *Config, window *layers.Window, local layers.PositionsConfig, slides func(i int) bool) {
-	m := &c.Model
-	var types []string
-	if k.writing {
-		types = slices.Repeat([]string{fullAttention}, m.Layers)
-		for _, v := range m.Variants {
-			for _, i := range v.Blocks {
-				if i >= 0 && i < m.Layers {
-					types[i] = slidingAttention
-				}
-			}
-		}
-		if m.Block.Attention.Window != nil {
-			types = slices.Repeat([]string{slidingAttention}, m.Layers)
-		}
-	}
-	if k.texts("layer_types", &types); k.writing || k.err != nil {
-		return
-	}
-	var blocks []int
-	for i := range m.Layers {
-		if types == nil {
-			if slides(i) {
-				blocks = append(blocks, i)
-			}
-		} else if len(types) != m.Layers {
-			k.invalid("layer_types", fmt.Sprintf("a list of %d, one for each layer", m.Layers))
-			return
-		} else if types[i] == slidingAttention {
-			blocks = append(blocks, i)
-		} else if types[i] != fullAttention {
-			k.fail(unsupported("layer_types", types[i], fullAttention+" or "+slidingAttention))
-		}
-	}
-	switch {
-	case window == nil && local == nil || len(blocks) == 0:
-	case len(blocks) == m.Layers && local == nil:
-		m.Block.Attention.Window = window
-	default:
-		m.Variants = []layers.BlockVariant{{Blocks: blocks, Window: window, Positions: local}}
-	}
-}
-
-// learned copies the length of a table of learned positions.
-func (k *keys) learned(name string, c *Config) {
-	if p, ok := c.Model.Positions.(layers.Learned); ok {
-		c.MaxLen = p.MaxLen
-	}
-	k.int(name, &c.MaxLen)
-	c.Model.Positions = layers.Learned{MaxLen: c.MaxLen}
-}
-
-// layers copies the number of layers, which must be small enough for a list with an element per layer.
-func (k *keys) layers(name string, m *layers.ModelConfig) {
-	if k.int(name, &m.Layers); m.Layers > maxLayers {
-		k.invalid(name, "at most "+strconv.Itoa(maxLayers))
-	}
 }

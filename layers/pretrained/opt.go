@@ -12,34 +12,18 @@ var opt = architecture{
 	config: func(k *keys, c *Config) {
 		m := &c.Model
 		a, f := &m.Block.Attention, &m.Block.FeedForward
-		k.int("vocab_size", &m.Vocab)
-		k.int("hidden_size", &m.Dim)
-		k.only("word_embed_proj_dim", m.Dim)
-		k.only("_remove_final_layer_norm", false)
-		k.only("layer_norm_elementwise_affine", true)
-		k.layers("num_hidden_layers", m)
-		k.int("num_attention_heads", &a.Heads)
-		k.int("ffn_dim", &f.Hidden)
-		k.activation("activation_function", &f.Activation)
-		k.float("dropout", &m.Block.Dropout)
-		k.float("attention_dropout", &a.Dropout)
-		k.not("enable_bias", &a.NoBias)
-		k.not("enable_bias", &f.NoBias)
-		k.not("do_layer_norm_before", &m.Block.PostNorm)
-		k.bool("tie_word_embeddings", &m.Tied)
+		k.copy("vocab_size", &m.Vocab, "hidden_size", &m.Dim, "num_hidden_layers", &m.Layers, "num_attention_heads", &a.Heads, "ffn_dim", &f.Hidden,
+			"activation_function", &f.Activation, "enable_bias", (*not)(&a.NoBias), "enable_bias", (*not)(&f.NoBias),
+			"do_layer_norm_before", (*not)(&m.Block.PostNorm), "tie_word_embeddings", &m.Tied,
+			"dropout", &m.Block.Dropout, "attention_dropout", &a.Dropout)
+		k.only("word_embed_proj_dim", m.Dim, "_remove_final_layer_norm", false, "layer_norm_elementwise_affine", true)
 		k.learned("max_position_embeddings", c)
 	},
-	names: []name{
-		{ours: "embedding", theirs: "decoder.embed_tokens"},
-		{ours: "positions", theirs: "decoder.embed_positions", how: layers.Tensor{SkipRows: 2}},
-		{ours: "blocks.{i}.norm1", theirs: "decoder.layers.{i}.self_attn_layer_norm"},
-		{ours: "blocks.{i}.attention.query", theirs: "decoder.layers.{i}.self_attn.q_proj"},
-		{ours: "blocks.{i}.attention.key", theirs: "decoder.layers.{i}.self_attn.k_proj"},
-		{ours: "blocks.{i}.attention.value", theirs: "decoder.layers.{i}.self_attn.v_proj"},
-		{ours: "blocks.{i}.attention.output", theirs: "decoder.layers.{i}.self_attn.out_proj"},
-		{ours: "blocks.{i}.norm2", theirs: "decoder.layers.{i}.final_layer_norm"},
-		{ours: "blocks.{i}.feedforward.up", theirs: "decoder.layers.{i}.fc1"},
-		{ours: "blocks.{i}.feedforward.down", theirs: "decoder.layers.{i}.fc2"},
-		{ours: "norm", theirs: "decoder.final_layer_norm"},
+	names: []string{
+		"embedding decoder.embed_tokens", "positions decoder.embed_positions skip2", "norm decoder.final_layer_norm",
+		"blocks.{i}.norm1 decoder.layers.{i}.self_attn_layer_norm", "blocks.{i}.norm2 decoder.layers.{i}.final_layer_norm",
+		"blocks.{i}.attention.query decoder.layers.{i}.self_attn.q_proj", "blocks.{i}.attention.key decoder.layers.{i}.self_attn.k_proj",
+		"blocks.{i}.attention.value decoder.layers.{i}.self_attn.v_proj", "blocks.{i}.attention.output decoder.layers.{i}.self_attn.out_proj",
+		"blocks.{i}.feedforward.up decoder.layers.{i}.fc1", "blocks.{i}.feedforward.down decoder.layers.{i}.fc2",
 	},
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gorgonia.org/tensor"
@@ -45,18 +46,16 @@ type architecture struct {
 	classifier layers.SequenceClassifierConfig // settings of all classifiers, without the Model
 	config     func(k *keys, c *Config)        // copies the other settings
 
-	names []name
-	heads map[string][]name // for each Head except "states", the names that have no prefix
-}
-
-// A name says which tensor of a file holds a layer's parameters. It applies to the weight, the bias or both, whichever
-// the layer has.
-type name struct {
-	// ours is the layer's scope, where {i} stands for the number of a block. Several scopes are joined with a plus
-	// sign, as in attention.query+key+value. It may also be a whole name of a parameter, such as head.bias.
-	ours   string
-	theirs string        // the name in the file, without weight and bias unless ours is a whole name; or names that a bar separates
-	how    layers.Tensor // the other fields; those of matrices apply to the weight; Groups −1 means one per head
+	// names says which tensors of a file hold the parameters of layers. An element has a layer's scope, its name in the
+	// file and possibly an option, with spaces between them. {i} stands for the number of a block. Several scopes are
+	// joined with a plus sign, as in attention.query+key+value; a bar separates several names in files. The first
+	// element for a layer counts. The name of one parameter, such as head.bias, may stand in place of a scope; the
+	// name in the file is then complete, too.
+	//
+	// The options are transposed (the file has the transposed matrix), plus1 (our weight is the file's plus 1), skip2
+	// (two rows of the file aren't used) and heads (a joined tensor has a group of rows for each head).
+	names []string
+	heads map[string][]string // for each Head except "states", more names, without the prefix
 }
 
 // Config describes a published model: the model and how it is used.
@@ -155,7 +154,7 @@ func (c Config) Open(fsys fs.FS, dtype tensor.Dtype) (*Model, error) {
 	if m.Ignored = report.Unused; err != nil {
 		return nil, err
 	}
-	if own, err := c.ownHead(m, fsys, files); err != nil || !own {
+	if own, err := m.ownHead(fsys, files, tensors); err != nil || !own {
 		return m, err
 	}
 	c.Model.Tied, c.Model.NoBias, c.Model.TiedBias = false, !c.Model.TiedBias, false
@@ -164,41 +163,27 @@ func (c Config) Open(fsys fs.FS, dtype tensor.Dtype) (*Model, error) {
 
 // ownHead reports whether the files of a tied model have weights of the head that differ from the embeddings. The
 // reference library then uses them.
-func (c Config) ownHead(m *Model, fsys fs.FS, files []string) (bool, error) {
-	names := c.headNames()
-	if !c.Model.Tied || !slices.ContainsFunc(names, func(name string) bool { return slices.Contains(m.Ignored, name) }) {
+func (m *Model) ownHead(fsys fs.FS, files []string, tensors []layers.Tensor) (bool, error) {
+	i := slices.IndexFunc(tensors, func(t layers.Tensor) bool { return t.Params[0] == tied })
+	if !m.Model.Tied || !slices.ContainsFunc(tensors[i].Names, func(name string) bool { return slices.Contains(m.Ignored, name) }) {
 		return false, nil
 	}
 	p, err := layers.NewParams(m.Params.Dtype(), 0)
 	if err != nil {
 		return false, err
 	}
-	head, err := p.Blank().New("head", layers.Zeros(), c.Model.Vocab, c.Model.Dim)
+	head, err := p.Blank().New(tied, layers.Zeros(), m.Model.Vocab, m.Model.Dim)
 	if err != nil {
 		return false, err
 	}
-	table := []layers.Tensor{{Names: names, Params: []string{"head"}}}
-	if _, err := p.LoadFS(fsys, files, layers.LoadOptions{Tensors: table, Ignore: true}); err != nil {
-		return false, err
-	}
-	return !head.Value.Eq(m.Params.Get("embedding.weight").Value), nil
+	t := tensors[i]
+	slices.Reverse(t.Names) // the head's names come last
+	_, err = p.LoadFS(fsys, files, layers.LoadOptions{Tensors: []layers.Tensor{t}, Ignore: true})
+	return !head.Value.Eq(m.Params.Get(tied).Value), err
 }
 
-// headNames returns the names of the head's weight.
-func (c Config) headNames() (names []string) {
-	a, _ := architectureOf(c.Type)
-	for _, n := range a.heads[c.Head] {
-		if scope, whole := strings.CutSuffix(n.ours, ".weight"); scope == "head" {
-			for _, name := range strings.Split(n.theirs, "|") {
-				if !whole {
-					name += ".weight"
-				}
-				names = append(names, name)
-			}
-		}
-	}
-	return names
-}
+// tied is the parameter that is also the weight of a tied head.
+const tied = "embedding.weight"
 
 // check compares the configuration with the headers of the files and with the machine's memory.
 func (c Config) check(fsys fs.FS, files []string, dtype tensor.Dtype) error {
@@ -284,25 +269,6 @@ func (c Config) Tensors(p *layers.Params) ([]layers.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	var tensors []layers.Tensor
-	named := map[string]bool{}
-	add := func(n name, scope string, prefixes ...string) {
-		for i := range c.Model.Layers {
-			block := strings.NewReplacer("{i}", fmt.Sprint(i))
-			for _, t := range n.tensors(p, scope+block.Replace(n.ours), block.Replace(n.theirs), prefixes) {
-				if t.Groups < 0 {
-					t.Groups = c.Model.Block.Attention.Heads
-				}
-				tensors = append(tensors, t)
-				for _, q := range t.Params {
-					named[q] = true
-				}
-			}
-			if !strings.Contains(n.ours, "{i}") {
-				break
-			}
-		}
-	}
 	scope, prefixes := "", []string{a.prefix, ""}
 	switch c.Head {
 	case "classes":
@@ -310,16 +276,27 @@ func (c Config) Tensors(p *layers.Params) ([]layers.Tensor, error) {
 	case "states": // the reference library saves such models without the prefix
 		slices.Reverse(prefixes)
 	}
-	for _, n := range a.names {
-		add(n, scope, prefixes...)
-	}
-	for _, n := range a.heads[c.Head] {
-		add(n, "", "")
-	}
-	for i, t := range tensors {
-		if c.Model.Tied && t.Params[0] == "embedding.weight" { // a file may have the shared weights under the head's name
-			tensors[i].Names = append(t.Names, c.headNames()...)
+	var tensors []layers.Tensor
+	named := map[string]bool{}
+	add := func(line, scope string, prefixes ...string) {
+		for i := range c.Model.Layers {
+			tensors = append(tensors, c.layer(p, named, scope+strings.ReplaceAll(line, "{i}", strconv.Itoa(i)), prefixes)...)
+			if !strings.Contains(line, "{i}") {
+				break
+			}
 		}
+	}
+	for _, line := range a.names {
+		add(line, scope, prefixes...)
+	}
+	for _, line := range a.heads[c.Head] {
+		if other, isHead := strings.CutPrefix(line, "head "); isHead && c.Model.Tied { // files may have the weights under this name
+			i := slices.IndexFunc(tensors, func(t layers.Tensor) bool { return t.Params[0] == tied })
+			for _, theirs := range strings.Split(other, "|") {
+				tensors[i].Names = append(tensors[i].Names, theirs+".weight")
+			}
+		}
+		add(line, "", "")
 	}
 	for _, q := range p.All() {
 		if !named[q.Name] {
@@ -329,36 +306,45 @@ func (c Config) Tensors(p *layers.Params) ([]layers.Tensor, error) {
 	return tensors, nil
 }
 
-// tensors returns the tensors for those of the parameters ours.weight and ours.bias, or of ours itself, that exist.
-func (n name) tensors(p *layers.Params, ours, theirs string, prefixes []string) []layers.Tensor {
-	var tensors []layers.Tensor
+// layer returns the tensors of one line of names: for the weight and the bias of a layer, if it has them and they
+// aren't named yet.
+func (c Config) layer(p *layers.Params, named map[string]bool, line string, prefixes []string) (tensors []layers.Tensor) {
+	fields := append(strings.Fields(line), "")
+	parts := strings.Split(fields[0], "+")
+	scope := parts[0][:strings.LastIndexByte(parts[0], '.')+1]
 	for _, last := range []string{"", ".weight", ".bias"} {
-		t := n.how
-		parts := strings.Split(ours, "+")
-		scope := ours[:strings.LastIndexByte(parts[0], '.')+1]
+		var t layers.Tensor
 		for i, part := range parts {
 			if i > 0 {
 				part = scope + part
 			}
-			if q := p.Get(part + last); q != nil {
-				t.Params = append(t.Params, q.Name)
-				if last == ".bias" {
-					t.Axis, t.Transposed, t.Plus = 0, false, 0
-				}
+			if part += last; p.Get(part) != nil && !named[part] {
+				t.Params, named[part] = append(t.Params, part), true
 			}
 		}
 		if t.Params == nil {
 			continue
 		}
-		for _, theirs := range strings.Split(theirs, "|") {
-			for _, prefix := range prefixes {
-				t.Names = append(t.Names, prefix+theirs+last)
+		weight := last != ".bias"
+		switch fields[2] {
+		case "transposed":
+			t.Transposed = weight
+		case "skip2":
+			t.SkipRows = 2
+		case "heads":
+			t.Groups = c.Model.Block.Attention.Heads
+		case "plus1":
+			if weight {
+				t.Plus = 1
 			}
 		}
-		for _, old := range [][2]string{{".weight", ".gamma"}, {".bias", ".beta"}} {
-			if last == old[0] {
-				for _, name := range t.Names {
-					t.Names = append(t.Names, strings.TrimSuffix(name, last)+old[1])
+		old := map[string]string{".weight": ".gamma", ".bias": ".beta"}[last] // the first names of norms
+		for _, end := range []string{last, old} {
+			for _, theirs := range strings.Split(fields[1], "|") {
+				for _, prefix := range prefixes {
+					if name := prefix + theirs + end; !slices.Contains(t.Names, name) {
+						t.Names = append(t.Names, name)
+					}
 				}
 			}
 		}

@@ -2,38 +2,34 @@ package pretrained
 
 import "github.com/heed-go/heed/layers"
 
-// qwen2 is the architecture of Qwen 2 and 2.5.
+const qwenDefaults = `"vocab_size": 151936, "hidden_size": 4096, "intermediate_size": 22016, "num_hidden_layers": 32, "num_attention_heads": 32,
+	"num_key_value_heads": 32, "hidden_act": "silu", "max_position_embeddings": 32768, "rms_norm_eps": 1e-6, "sliding_window": 4096,
+	"max_window_layers": 28}`
+
+// qwen2 is the architecture of Qwen 2 and 2.5. Of the projections of attention, only the output has no bias.
 var qwen2 = architecture{
-	class: "Qwen2ForCausalLM", causal: true, prefix: "model.",
-	defaults: "{" + qwenDefaults, model: qwen2Model, classifier: lastToken, names: gatedNames, heads: textHeads,
+	class: "Qwen2ForCausalLM", causal: true, prefix: "model.", defaults: "{" + qwenDefaults,
+	model: layers.ModelConfig{NoBias: true, EmbeddingScale: 1, Block: layers.BlockConfig{
+		Attention: layers.AttentionConfig{OutputBias: new(bool)}, FeedForward: gatedModel.Block.FeedForward, Norm: gatedModel.Block.Norm,
+	}},
+	classifier: lastToken, names: gatedNames, heads: textHeads,
 	config: func(k *keys, c *Config) {
 		k.gated(c)
 		k.qwenWindows(c)
 	},
 }
 
-var qwen2Model = func() layers.ModelConfig {
-	m := gatedModel
-	m.Block.Attention.NoBias, m.Block.Attention.OutputBias = false, new(bool) // only the output has no bias
-	return m
-}()
-
 // qwen3 is the architecture of the dense models of Qwen 3.
 var qwen3 = architecture{
-	class: "Qwen3ForCausalLM", causal: true, prefix: "model.",
-	defaults: `{"head_dim": 128, ` + qwenDefaults, model: gatedModel, classifier: lastToken, names: gatedNames, heads: textHeads,
+	class: "Qwen3ForCausalLM", causal: true, prefix: "model.", defaults: `{"head_dim": 128, ` + qwenDefaults,
+	model: gatedModel, classifier: lastToken, names: gatedNames, heads: textHeads,
 	config: func(k *keys, c *Config) {
-		a := &c.Model.Block.Attention
 		k.gated(c)
-		k.not("attention_bias", &a.NoBias)
+		k.copy("attention_bias", (*not)(&c.Model.Block.Attention.NoBias))
 		k.queryKeyNorm(c)
 		k.qwenWindows(c)
 	},
 }
-
-const qwenDefaults = `"vocab_size": 151936, "hidden_size": 4096, "intermediate_size": 22016, "num_hidden_layers": 32,
-	"num_attention_heads": 32, "num_key_value_heads": 32, "hidden_act": "silu", "max_position_embeddings": 32768,
-	"rms_norm_eps": 1e-6, "rope_theta": 10000, "sliding_window": 4096, "max_window_layers": 28}`
 
 // queryKeyNorm gives attention norms of queries and keys, with the Eps of the other norms.
 func (k *keys) queryKeyNorm(c *Config) {
@@ -44,13 +40,10 @@ func (k *keys) queryKeyNorm(c *Config) {
 
 // qwenWindows copies the sliding window, which use_sliding_window turns on.
 func (k *keys) qwenWindows(c *Config) {
-	window := slidingWindow(c.Model)
-	used, first := window != nil, 0
-	k.bool("use_sliding_window", &used)
-	k.window("sliding_window", &window)
-	k.int("max_window_layers", &first)
-	if !used {
+	window, first := slidingWindow(c.Model), 0
+	used := window != nil
+	if k.copy("use_sliding_window", &used, "sliding_window", &window, "max_window_layers", &first); !used {
 		window = nil
 	}
-	k.layerTypes(c, window, nil, func(i int) bool { return i >= first })
+	k.layerTypes(&c.Model, window, nil, func(i int) bool { return i >= first })
 }

@@ -23,10 +23,8 @@ func (k *keys) rotation(c *Config, positions layers.PositionsConfig, p *keys, th
 	if k.writing {
 		rotated = float64(r.Dim) / float64(head)
 	}
-	k.float(theta, &r.Base)
-	k.float(share, &rotated)
-	p.float("rope_theta", &r.Base)
-	p.float("partial_rotary_factor", &rotated)
+	k.copy(theta, &r.Base, share, &rotated)
+	p.copy("rope_theta", &r.Base, "partial_rotary_factor", &rotated)
 	p.scaling(&r.Scaling, c.MaxLen)
 	if r.Dim = int(float64(head) * rotated); r.Dim != head && share != "rotary_pct" {
 		k.fail(unsupported("partial_rotary_factor", rotated, "1"))
@@ -37,13 +35,9 @@ func (k *keys) rotation(c *Config, positions layers.PositionsConfig, p *keys, th
 // object returns the first of the named members that is an object with members. If there is none, the result is empty.
 func (k *keys) object(names ...string) *keys {
 	for _, name := range names {
-		switch value := k.values[name].(type) {
-		case nil:
-		case map[string]any:
-			if len(value) > 0 {
-				return &keys{values: value}
-			}
-		default:
+		if value, ok := k.values[name].(map[string]any); ok && len(value) > 0 {
+			return &keys{values: value}
+		} else if !ok && k.values[name] != nil {
 			k.invalid(name, "an object")
 		}
 	}
@@ -52,8 +46,7 @@ func (k *keys) object(names ...string) *keys {
 
 // put takes over the error of p. If k is writing, p becomes a member of it.
 func (k *keys) put(name string, p *keys) {
-	k.fail(p.err)
-	if k.writing {
+	if k.fail(p.err); k.writing {
 		k.values[name] = p.values
 	}
 }
@@ -63,47 +56,38 @@ func (k *keys) scaling(s *layers.RotaryScaling, maxLen int) {
 	if s.Kind == "" {
 		s.Kind = "default"
 	}
-	k.text("type", &s.Kind)
-	k.text("rope_type", &s.Kind)
-	switch s.Kind {
-	case "default", "dynamic": // "dynamic" slows only sequences that are longer than max_position_embeddings
-		s.Kind = ""
-		return
-	case "linear":
-		k.float("factor", &s.Factor)
-		return
-	case "llama3":
-		k.float("low_freq_factor", &s.Low)
-		k.float("high_freq_factor", &s.High)
-	case "yarn":
-		k.float("beta_slow", &s.Low)
-		k.float("beta_fast", &s.High)
-		k.not("truncate", &s.Unrounded)
-	default:
-		k.fail(unsupported("rope_type", s.Kind, "default, linear, dynamic, llama3 or yarn"))
-	}
-	if s.OriginalLen == 0 {
+	k.copy("type", &s.Kind, "rope_type", &s.Kind)
+	if !k.writing {
 		s.OriginalLen = maxLen
 	}
-	k.int("original_max_position_embeddings", &s.OriginalLen)
-	if s.Factor == 0 {
-		s.Factor = float64(maxLen) / float64(max(s.OriginalLen, 1))
+	original := func() {
+		k.copy("original_max_position_embeddings", &s.OriginalLen)
+		if !k.writing {
+			s.Factor = float64(maxLen) / float64(max(s.OriginalLen, 1))
+		}
+		k.copy("factor", &s.Factor)
 	}
-	k.float("factor", &s.Factor)
-	if s.Kind == "yarn" {
-		k.magnitude(s)
-	}
-}
-
-// magnitude copies the factor of "yarn" for rotated vectors.
-func (k *keys) magnitude(s *layers.RotaryScaling) {
-	if !k.writing {
-		var one, other float64
-		k.float("mscale", &one)
-		k.float("mscale_all_dim", &other)
+	switch s.Kind {
+	case "default", "dynamic": // "dynamic" slows only sequences that are longer than max_position_embeddings
+		*s = layers.RotaryScaling{}
+	case "linear":
+		s.OriginalLen = 0
+		k.copy("factor", &s.Factor)
+	case "llama3":
+		original()
+		k.copy("low_freq_factor", &s.Low, "high_freq_factor", &s.High)
+	case "yarn":
+		original()
+		k.copy("beta_slow", &s.Low, "beta_fast", &s.High, "truncate", (*not)(&s.Unrounded))
+		one, other := 0.0, 0.0
+		if !k.writing {
+			k.copy("mscale", &one, "mscale_all_dim", &other)
+		}
 		if one != 0 && other != 0 {
 			s.Magnitude = (0.1*one*math.Log(s.Factor) + 1) / (0.1*other*math.Log(s.Factor) + 1)
 		}
+		k.copy("attention_factor", (*none)(&s.Magnitude))
+	default:
+		k.fail(unsupported("rope_type", s.Kind, "default, linear, dynamic, llama3 or yarn"))
 	}
-	k.optional("attention_factor", &s.Magnitude)
 }

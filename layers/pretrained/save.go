@@ -67,32 +67,30 @@ func (c Config) write(dtype tensor.Dtype) (Config, *keys, error) {
 	if c.Classifier != nil {
 		c.Model = c.Classifier.Model
 	}
-	if c.Type != "" {
-		a, err := architectureOf(c.Type)
-		if err != nil {
-			return c, nil, err
-		}
-		k, err := c.writeAs(a, dtype)
-		return c, k, err
-	}
 	var refused []error
+	kind := c.Type
 	for _, a := range architectures {
-		c.Type = a.name
+		if c.Type = a.name; kind != "" && kind != a.name {
+			continue
+		}
 		k, err := c.writeAs(a.architecture, dtype)
 		if err == nil {
 			return c, k, nil
 		}
-		refused = append(refused, err)
+		refused = append(refused, fmt.Errorf("%s: %w", a.name, err))
 	}
-	return c, nil, fmt.Errorf("no published architecture has these settings:\n%w", errors.Join(refused...))
+	if refused == nil {
+		_, err := architectureOf(kind)
+		return c, nil, err
+	}
+	return c, nil, fmt.Errorf("no published model has these settings: %w", errors.Join(refused...))
 }
 
 // writeAs writes config.json for an architecture, reads it again and compares the settings.
 func (c Config) writeAs(a architecture, dtype tensor.Dtype) (*keys, error) {
 	c.Model = settled(c.Model, c.Head)
 	w, k := c, newKeys()
-	k.values["model_type"], k.values["dtype"] = c.Type, dtype.String()
-	k.values["architectures"] = []string{a.classFor(c.Head)}
+	k.values["model_type"], k.values["dtype"], k.values["architectures"] = c.Type, dtype.String(), []string{a.classFor(c.Head)}
 	if c.Causal && c.Head != "text" {
 		w.windows(func(w **layers.Window) {
 			if *w != nil && (*w).Left < 0 {
@@ -101,31 +99,22 @@ func (c Config) writeAs(a architecture, dtype tensor.Dtype) (*keys, error) {
 		})
 	}
 	w.tokens(k)
-	a.config(k, &w)
-	if c.Head == "classes" {
+	if a.config(k, &w); c.Head == "classes" {
 		w.classes(k)
 	}
-	again, read := Config{Start: -1, Pad: -1}, newKeys()
 	content, err := json.Marshal(k.values)
-	if err = errors.Join(k.err, err); err == nil {
-		err = decodeJSON(content, &read.values)
+	again, read := Config{Start: -1, Pad: -1}, &keys{err: errors.Join(k.err, err)}
+	if read.fail(decodeJSON(content, &read.values)); read.err == nil {
+		again.read(read, false)
 	}
-	if read.writing = false; err == nil {
-		err = again.read(read, false)
-	}
-	var ours, theirs map[string]any
-	if err == nil {
-		ours, err = members(c)
-	}
-	if err == nil {
-		theirs, err = members(again)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.Type, err)
+	ours, err := members(c)
+	theirs, other := members(again)
+	if err := errors.Join(read.err, err, other); err != nil {
+		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(ours)) {
 		if x, y := show(ours[name]), show(theirs[name]); x != y {
-			return nil, fmt.Errorf("%s can't have %s %s; it has %s", c.Type, name, x, y)
+			return nil, fmt.Errorf("%s can't be %s, but is %s", name, x, y)
 		}
 	}
 	return k, nil
