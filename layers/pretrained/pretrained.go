@@ -219,7 +219,7 @@ func (c Config) Memory(dtype tensor.Dtype) (weights, perToken int) {
 	if f.Gated {
 		matrices = 3
 	}
-	if c.Head == "text" && !m.Tied {
+	if (c.Head == "text" || c.Head == "mask") && !m.Tied {
 		tables = 2
 	}
 	width := int(dtype.Size())
@@ -290,8 +290,8 @@ func (c Config) Tensors(p *layers.Params) ([]layers.Tensor, error) {
 		add(line, scope, prefixes...)
 	}
 	for _, line := range a.heads[c.Head] {
-		if other, isHead := strings.CutPrefix(line, "head "); isHead && c.Model.Tied { // files may have the weights under this name
-			i := slices.IndexFunc(tensors, func(t layers.Tensor) bool { return t.Params[0] == tied })
+		i := slices.IndexFunc(tensors, func(t layers.Tensor) bool { return t.Params[0] == tied })
+		if other, isHead := strings.CutPrefix(line, "head "); isHead && c.Model.Tied && i >= 0 { // files may have the weights under this name
 			for _, theirs := range strings.Split(other, "|") {
 				tensors[i].Names = append(tensors[i].Names, theirs+".weight")
 			}

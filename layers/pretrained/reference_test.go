@@ -3,6 +3,7 @@ package pretrained
 import (
 	"flag"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -333,6 +334,11 @@ func TestSave(t *testing.T) {
 				t.Errorf("%s differs after Save and Open", q.Name)
 			}
 		}
+		c := m.Config
+		c.Type = "" // the first architecture with these settings, which needn't be the same
+		if err := Save(filepath.Join(t.TempDir(), "chosen"), c, m.Params); err != nil {
+			t.Errorf("without a Type: %v", err)
+		}
 		if !slices.Equal(m.run(t, r.batch(), &layers.Build{}), again.run(t, r.batch(), &layers.Build{})) {
 			t.Error("the outputs differ after Save and Open")
 		}
@@ -343,4 +349,38 @@ func TestSave(t *testing.T) {
 			t.Errorf("ignored %v", again.Ignored)
 		}
 	})
+}
+
+// TestIgnored checks that tensors without a parameter are listed: masks that old folders of GPT-2 have, and a copy of the
+// tied head.
+func TestIgnored(t *testing.T) {
+	m, err := Open("testdata/gpt2", tensor.Float32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(m.Ignored)
+	if want := []string{"h.0.attn.bias", "h.0.attn.masked_bias", "lm_head.weight"}; !slices.Equal(m.Ignored, want) {
+		t.Errorf("ignored %q, want %q", m.Ignored, want)
+	}
+}
+
+// TestNoEqual checks the error for a model that no published architecture is like.
+func TestNoEqual(t *testing.T) {
+	p, err := layers.NewParams(tensor.Float32, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Config{Head: "text", Causal: true, Start: -1, Pad: -1, Model: layers.ModelConfig{Vocab: 4, Dim: 4, Layers: 1, Positions: layers.ALiBi{}}}
+	if _, err := layers.NewDecoder(p, c.Model); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "none")
+	err = Save(dir, c, p)
+	if _, missing := os.Stat(dir); err == nil || missing == nil || !strings.Contains(err.Error(), "gpt2: ") || !strings.Contains(err.Error(), "opt: ") {
+		t.Errorf("error %v", err)
+	}
+	c.Type = "gpt2"
+	if err := Save(dir, c, p); err == nil || !strings.Contains(err.Error(), `gpt2: positions.kind can't be "alibi"`) {
+		t.Errorf("error %v", err)
+	}
 }
