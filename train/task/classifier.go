@@ -93,11 +93,7 @@ func (c classifier) answer(chosen choice) (text string, number *float64, err err
 // predictor returns a predictor that chooses the likeliest classes of all valid positions together. For text, it
 // chooses only the class that follows the last position.
 func (c classifier) predictor(s batchShape) (predictor, error) {
-	classes, known := c.layout.Classes, c.layout.Classes
-	if c.Config.Kind().causal { // a published model may have more outputs than its tokenizer has tokens
-		_, target := c.coder.Tokenizers()
-		known = min(known, target.Len())
-	}
+	classes := c.layout.Classes
 	return c.chooser(c, s, func(logits []float32, q query) []choice {
 		first, end := 0, min(len(logits)/classes, len(q.ids))
 		if c.Config.Kind().causal {
@@ -110,7 +106,7 @@ func (c classifier) predictor(s batchShape) (predictor, error) {
 		}
 		choices := []choice{{}}
 		for p := first; p < end; p++ {
-			choices = extended(choices, logits[p*classes:][:known], q.top)
+			choices = extended(choices, logits[p*classes:][:classes], q.top)
 		}
 		return choices
 	})

@@ -1,10 +1,13 @@
 package task
 
 import (
+	"context"
+
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/decode"
 )
 
 // languageModel predicts the next symbol of a text.
@@ -31,4 +34,36 @@ func (languageModel) network(m *Model) (network, error) {
 type writer struct {
 	classifier
 	net *layers.Decoder
+}
+
+// predictor returns a predictor of the next token. For a published model, it computes only the logits that follow the
+// last position, because all logits of a long text may not fit in memory. It leaves out ids that the tokenizer lacks.
+func (w writer) predictor(s batchShape) (predictor, error) {
+	if !w.Config.opened() {
+		return w.classifier.predictor(s)
+	}
+	_, target := w.coder.Tokenizers()
+	session, err := decode.New(w.net, decode.Config{Batch: s.size, Capacity: s.width, Vocab: min(target.Len(), w.layout.Tokens), Cores: s.cores})
+	if err != nil {
+		return nil, err
+	}
+	return func(_ context.Context, rows []query) error {
+		session.Reset()
+		tokens := make([][]int, s.size)
+		for i, q := range rows {
+			tokens[i] = q.ids
+		}
+		logits, err := session.Step(tokens)
+		if err != nil {
+			return err
+		}
+		for i := range rows {
+			row := make([]float32, len(logits[i]))
+			for j, x := range logits[i] {
+				row[j] = float32(x)
+			}
+			rows[i].choices = extended([]choice{{}}, row, rows[i].top)
+		}
+		return nil
+	}, nil
 }
