@@ -31,6 +31,11 @@ func openPublished(f runfolder.Folder) (start, error) {
 	if c.Head == "mask" { // embeds texts, too
 		c = c.States()
 	}
+	for _, id := range []*int{&c.Start, &c.Pad} { // small models often have the default ids of large ones
+		if *id >= c.Model.Vocab {
+			*id = -1
+		}
+	}
 	return publishedStart{Folder: f, model: c}, nil
 }
 
@@ -131,6 +136,7 @@ func (s publishedStart) load(p *layers.Params, drop func(name string, shape []in
 func (s publishedStart) complete(m *Model, _ map[string]string) error {
 	source, _ := m.coder.Tokenizers()
 	s.special = source.Special()
+	s.model.End = slices.DeleteFunc(slices.Clone(s.model.End), func(id int) bool { return id >= min(source.Len(), m.layout.Tokens) })
 	m.published, m.temperature = &s, 1
 	return m.SetPrompt(s.model.Prompt)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -284,4 +285,38 @@ func TestScoreText(t *testing.T) {
 	write(t, path, "a")
 	_, err = m.ScoreText(t.Context(), data.TextFiles{Paths: []string{path}}, WindowOptions{})
 	wantError(t, err, "too few to predict one")
+}
+
+// Every architecture of package pretrained must open with its tokenizer, answer and show its attention.
+func TestEveryArchitecture(t *testing.T) {
+	entries, err := os.ReadDir("../../layers/pretrained/testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[data.Kind]int{}
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		m := openedFolder(t, e.Name())
+		k := m.Config.Kind()
+		kinds[k.Name]++
+		switch {
+		case k.Generates:
+			_, err = m.Generate(t.Context(), io.Discard, Prompt{Text: "abc"}, GenerateOptions{MaxTokens: 3, Sampler: m.Sampler()})
+		case k.Embeds:
+			_, _, err = m.Embed(t.Context(), []string{"abc", "a longer text"})
+		default:
+			_, err = m.PredictAll(t.Context(), []string{"abc", "a longer text"}, PredictOptions{})
+		}
+		if err != nil {
+			t.Errorf("%s: %v", e.Name(), err)
+		}
+		if _, err := m.Attention("abc", ""); err != nil {
+			t.Errorf("%s: Attention: %v", e.Name(), err)
+		}
+	}
+	if kinds[data.KindText] < 10 || kinds[data.KindClassification] < 1 || kinds[data.KindEmbed] < 1 {
+		t.Errorf("the kinds are %v, want texts, classes and vectors", kinds)
+	}
 }
