@@ -351,8 +351,8 @@ func TestSave(t *testing.T) {
 	})
 }
 
-// TestIgnored checks that tensors without a parameter are listed: masks that old folders of GPT-2 have, and a copy of the
-// tied head.
+// TestIgnored checks that tensors without a parameter are listed: masks that old folders of GPT-2 have, and a copy of
+// the tied head.
 func TestIgnored(t *testing.T) {
 	m, err := Open("testdata/gpt2", tensor.Float32)
 	if err != nil {
