@@ -1,0 +1,89 @@
+package pretrained
+
+import (
+	"math"
+	"slices"
+
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/decode"
+)
+
+// An architecture maps the config.json of one model_type to a Config, and the names of its tensors to parameters.
+type architecture struct {
+	class    string // the class that a config.json without architectures means
+	causal   bool   // tokens attend only to themselves and to earlier tokens
+	prefix   string // of the names of tensors, except those of heads; files may leave it out
+	defaults string // values of missing keys, as JSON; a key whose default is null may be left out
+
+	model      layers.ModelConfig              // settings that all models have, with the head for "text" or "mask"
+	classifier layers.SequenceClassifierConfig // settings of all classifiers, without the Model
+	config     func(k *keys, c *Config)        // copies the other settings
+
+	// names says which tensors of a file hold the parameters of layers. An element has a layer's scope, its name in the
+	// file and possibly an option, with spaces between them. {i} stands for the number of a block. Several scopes are
+	// joined with a plus sign, as in attention.query+key+value; a bar separates several names in files. The first
+	// element for a layer counts. The name of one parameter, such as head.bias, may stand in place of a scope; the
+	// name in the file is then complete, too.
+	//
+	// The options are transposed (the file has the transposed matrix), plus1 (our weight is the file's plus 1), skip2
+	// (two rows of the file aren't used) and heads (a joined tensor has a group of rows for each head).
+	names []string
+	heads map[string][]string // for each Head except "states", more names, without the prefix
+}
+
+// Config describes a published model: the model and how it is used.
+type Config struct {
+	Type   string // model_type in config.json, such as llama
+	Folder string // folder of config.json: ".", or a folder that modules.json names, such as 0_Transformer
+
+	// Head says what the model computes: "text" (logits of the next token), "mask" (logits of masked tokens), "classes"
+	// (logits of a sequence's classes) or "states" (the states after the last norm).
+	Head string
+
+	Causal     bool                             // tokens attend only to themselves and to earlier tokens
+	Model      layers.ModelConfig               // for "classes", the same as Classifier.Model
+	Classifier *layers.SequenceClassifierConfig // for "classes"; otherwise nil
+	MaxLen     int                              // largest number of tokens of an input
+	Start, Pad int                              // the ids of the first token of a text and of padding; −1 for none
+	End        []int                            // ids that end a text
+	Labels     []string                         // for "classes", the names of the classes
+
+	Sampler decode.Sampler // how generation_config.json chooses tokens
+
+	// For embeddings, from modules.json and the files that it names.
+	Pooling   layers.Pooling
+	Normalize bool              // divide an embedding by its length
+	Lowercase bool              // texts are converted to lower case before they become tokens
+	Prompts   map[string]string // texts to put in front, by their purpose
+	Prompt    string            // the name of the prompt for texts without a purpose; empty for none
+}
+
+// States returns the configuration of the same model without its head. Its Head is "states".
+func (c Config) States() Config {
+	m := &c.Model
+	if m.Tied && m.EmbeddingScale == 0 {
+		m.EmbeddingScale = math.Sqrt(float64(m.Dim))
+	}
+	m.Outputs, m.NoBias, m.Tied, m.TiedBias, m.Transform, m.LogitSoftcap = 0, false, false, false, nil, 0
+	c.Head, c.Classifier = "states", nil
+	if c.Causal {
+		c.windows(func(w **layers.Window) {
+			left := -1
+			if *w != nil {
+				left = (*w).Left
+			}
+			*w = &layers.Window{Left: left}
+		})
+	}
+	return c
+}
+
+// windows changes the windows of all blocks.
+func (c *Config) windows(change func(w **layers.Window)) {
+	m := &c.Model
+	change(&m.Block.Attention.Window)
+	m.Variants = slices.Clone(m.Variants)
+	for i := range m.Variants {
+		change(&m.Variants[i].Window)
+	}
+}

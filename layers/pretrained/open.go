@@ -1,0 +1,159 @@
+package pretrained
+
+import (
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"slices"
+
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/memory"
+	"github.com/heed-go/heed/internal/safetensors"
+	"github.com/heed-go/heed/layers"
+)
+
+// A Model is a published model with its parameters. One of Decoder (Head "text"), Encoder (Heads "mask" and "states")
+// and Classifier (Head "classes") is not nil. With Causal, the attention of an Encoder or a Classifier has a window
+// that hides later tokens.
+type Model struct {
+	Config
+	Params     *layers.Params
+	Decoder    *layers.Decoder
+	Encoder    *layers.Encoder
+	Classifier *layers.SequenceClassifier
+	Ignored    []string // tensors in the files that hold no parameter of the model
+}
+
+// Open opens a published folder: it reads config.json and other settings, and makes the model with the weights of the
+// folder's safetensors files. The dtype, tensor.Float32 or tensor.Float64, is that of the parameters.
+//
+// Open returns an *UnsupportedError if a setting can't be honoured. It also returns an error if a file is missing or
+// malformed, if the weights don't fit config.json, or if the machine has too little memory; then it hasn't allocated
+// any for weights.
+func Open(dir string, dtype tensor.Dtype) (*Model, error) {
+	m, err := OpenFS(os.DirFS(dir), dtype)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	return m, nil
+}
+
+// OpenFS is like Open for the root folder of fsys.
+func OpenFS(fsys fs.FS, dtype tensor.Dtype) (*Model, error) {
+	c, err := ReadConfig(fsys)
+	if err != nil {
+		return nil, err
+	}
+	return c.Open(fsys, dtype)
+}
+
+// Open makes the model with the weights of the folder from which ReadConfig read c. It is for a Config that was
+// changed, for example by States.
+func (c Config) Open(fsys fs.FS, dtype tensor.Dtype) (*Model, error) {
+	files, err := Files(fsys)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.check(fsys, files, dtype); err != nil {
+		return nil, err
+	}
+	p, err := layers.NewParams(dtype, 0)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{Config: c, Params: p}
+	switch c.Head {
+	case "text":
+		m.Decoder, err = layers.NewDecoder(p.Blank(), c.Model)
+	case "classes":
+		m.Classifier, err = layers.NewSequenceClassifier(p.Blank(), *c.Classifier)
+	default:
+		m.Encoder, err = layers.NewEncoder(p.Blank(), c.Model)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("config.json: %w", err)
+	}
+	tensors, err := c.Tensors(p)
+	if err != nil {
+		return nil, err
+	}
+	report, err := p.LoadFS(fsys, files, layers.LoadOptions{Tensors: tensors, Ignore: true})
+	if m.Ignored = report.Unused; err != nil {
+		return nil, err
+	}
+	if own, err := m.ownHead(fsys, files, tensors); err != nil || !own {
+		return m, err
+	}
+	c.Model.Tied, c.Model.NoBias, c.Model.TiedBias = false, !c.Model.TiedBias, false
+	return c.Open(fsys, dtype)
+}
+
+// ownHead reports whether the files of a tied model have weights of the head that differ from the embeddings. The
+// reference library then uses them.
+func (m *Model) ownHead(fsys fs.FS, files []string, tensors []layers.Tensor) (bool, error) {
+	i := slices.IndexFunc(tensors, func(t layers.Tensor) bool { return t.Params[0] == tied })
+	if !m.Model.Tied || !slices.ContainsFunc(tensors[i].Names, func(name string) bool { return slices.Contains(m.Ignored, name) }) {
+		return false, nil
+	}
+	p, err := layers.NewParams(m.Params.Dtype(), 0)
+	if err != nil {
+		return false, err
+	}
+	head, err := p.Blank().New(tied, layers.Zeros(), m.Model.Vocab, m.Model.Dim)
+	if err != nil {
+		return false, err
+	}
+	t := tensors[i]
+	slices.Reverse(t.Names) // the head's names come last
+	_, err = p.LoadFS(fsys, files, layers.LoadOptions{Tensors: []layers.Tensor{t}, Ignore: true})
+	return !head.Value.Eq(m.Params.Get(tied).Value), err
+}
+
+// check compares the configuration with the headers of the files and with the machine's memory.
+func (c Config) check(fsys fs.FS, files []string, dtype tensor.Dtype) error {
+	tensors, numbers := 0, 0
+	for _, file := range files {
+		header, err := safetensors.OpenFS(fsys, file)
+		if err != nil {
+			return err
+		}
+		header.Close()
+		tensors += len(header.Entries)
+		for _, e := range header.Entries {
+			numbers += memory.Product(e.Shape...)
+		}
+	}
+	weights, perToken := c.Memory(dtype)
+	if least := weights / int(dtype.Size()); least > numbers || c.Model.Layers > tensors {
+		return fmt.Errorf("config.json describes a model of %d layers with at least %d weights, but the files hold %d tensors with %d numbers",
+			c.Model.Layers, least, tensors, numbers)
+	}
+	if err := memory.Check(weights, perToken); err != nil {
+		return fmt.Errorf("the weights as %v: %w", dtype, err)
+	}
+	return nil
+}
+
+// Memory returns how many bytes the weights take, without biases and norms, which are small, and how many bytes a Cache
+// takes for each token of a sequence.
+func (c Config) Memory(dtype tensor.Dtype) (weights, perToken int) {
+	m := settled(c.Model, c.Head)
+	a, f := m.Block.Attention, m.Block.FeedForward
+	matrices, tables := 2, 1
+	if f.Gated {
+		matrices = 3
+	}
+	if (c.Head == "text" || c.Head == "mask") && !m.Tied {
+		tables = 2
+	}
+	width := int(dtype.Size())
+	sum := func(x, y int) int { return x + min(y, math.MaxInt-x) }
+	block := sum(memory.Product(2, m.Dim, a.HeadDim, sum(a.Heads, a.KeyValueHeads)), memory.Product(matrices, m.Dim, f.Hidden))
+	all := sum(memory.Product(m.Layers, block), memory.Product(tables, m.Vocab, m.Dim))
+	if p, ok := m.Positions.(layers.Learned); ok {
+		all = sum(all, memory.Product(p.MaxLen, m.Dim))
+	}
+	return memory.Product(all, width), memory.Product(2, m.Layers, a.KeyValueHeads, a.HeadDim, width)
+}

@@ -1,0 +1,104 @@
+package pretrained
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/heed-go/heed/layers"
+)
+
+// Tensors returns how the folder's tensors hold the parameters p of the model, for LoadFS and SaveTensors. It returns
+// an error if a parameter has no published name.
+func (c Config) Tensors(p *layers.Params) ([]layers.Tensor, error) {
+	a, err := architectureOf(c.Type)
+	if err != nil {
+		return nil, err
+	}
+	scope, prefixes := "", []string{a.prefix, ""}
+	switch c.Head {
+	case "classes":
+		scope = "encoder."
+	case "states": // the reference library saves such models without the prefix
+		slices.Reverse(prefixes)
+	}
+	var tensors []layers.Tensor
+	named := map[string]bool{}
+	add := func(line, scope string, prefixes ...string) {
+		for i := range c.Model.Layers {
+			tensors = append(tensors, c.layer(p, named, scope+strings.ReplaceAll(line, "{i}", strconv.Itoa(i)), prefixes)...)
+			if !strings.Contains(line, "{i}") {
+				break
+			}
+		}
+	}
+	for _, line := range a.names {
+		add(line, scope, prefixes...)
+	}
+	for _, line := range a.heads[c.Head] {
+		i := slices.IndexFunc(tensors, func(t layers.Tensor) bool { return t.Params[0] == tied })
+		if other, isHead := strings.CutPrefix(line, "head "); isHead && c.Model.Tied && i >= 0 { // files may have the weights under this name
+			for _, theirs := range strings.Split(other, "|") {
+				tensors[i].Names = append(tensors[i].Names, theirs+".weight")
+			}
+		}
+		add(line, "", "")
+	}
+	for _, q := range p.All() {
+		if !named[q.Name] {
+			return nil, fmt.Errorf("parameter %q has no name in folders of type %s", q.Name, c.Type)
+		}
+	}
+	return tensors, nil
+}
+
+// layer returns the tensors of one line of names: for the weight and the bias of a layer, if it has them and they
+// aren't named yet.
+func (c Config) layer(p *layers.Params, named map[string]bool, line string, prefixes []string) (tensors []layers.Tensor) {
+	fields := append(strings.Fields(line), "")
+	parts := strings.Split(fields[0], "+")
+	scope := parts[0][:strings.LastIndexByte(parts[0], '.')+1]
+	for _, last := range []string{"", ".weight", ".bias"} {
+		var t layers.Tensor
+		for i, part := range parts {
+			if i > 0 {
+				part = scope + part
+			}
+			if part += last; p.Get(part) != nil && !named[part] {
+				t.Params, named[part] = append(t.Params, part), true
+			}
+		}
+		if t.Params == nil {
+			continue
+		}
+		weight := last != ".bias"
+		switch fields[2] {
+		case "transposed":
+			t.Transposed = weight
+		case "skip2":
+			t.SkipRows = 2
+		case "heads":
+			t.Groups = c.Model.Block.Attention.Heads
+		case "plus1":
+			if weight {
+				t.Plus = 1
+			}
+		}
+		old := map[string]string{".weight": ".gamma", ".bias": ".beta"}[last] // the first names of norms
+		for _, end := range []string{last, old} {
+			for _, theirs := range strings.Split(fields[1], "|") {
+				for _, prefix := range prefixes {
+					if name := prefix + theirs + end; !slices.Contains(t.Names, name) {
+						t.Names = append(t.Names, name)
+					}
+				}
+			}
+		}
+		tensors = append(tensors, t)
+	}
+	return tensors
+}
+
+// tied is the parameter that is also the weight of a tied head.
+const tied = "embedding.weight"
