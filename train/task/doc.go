@@ -5,6 +5,9 @@
 //	...
 //	answer, err := model.Predict("gorgonia")
 //
+// Open also opens the folders of published models, such as a Llama or a BERT: Model.Generate continues texts and
+// conversations, Model.Embed makes vectors of texts, and Model.ScoreText says how well a model predicts a text.
+//
 // To train on a file, call Named with the name of a kind, such as "classification", and set the file in the Config's
 // Data. Task.DescribeData describes the rows of the file and the settings chosen for them.
 //

@@ -98,7 +98,10 @@ func (m *Model) Generate(ctx context.Context, w io.Writer, p Prompt, o GenerateO
 		}
 	}
 	decoder := tokenizer.Decoder{Tokenizer: tok, SkipSpecial: m.published != nil}
-	for _, id := range ids[max(0, len(ids)-readAgain):] {
+	for i, id := range ids {
+		if len(p.Messages) > 0 || i < len(ids)-readAgain { // an answer is a text of its own
+			continue
+		}
 		if _, err := decoder.Next(id); err != nil {
 			return Generated{}, err
 		}
@@ -118,8 +121,10 @@ func (m *Model) Generate(ctx context.Context, w io.Writer, p Prompt, o GenerateO
 	if err := cmp.Or(err, out.err); err != nil {
 		return g, err
 	}
-	out.write(decoder.Flush())
-	out.flush()
+	if rest := decoder.Flush(); !out.ended {
+		out.write(rest)
+		out.flush()
+	}
 	if out.ended || results[0].Stop == decode.StopEnd {
 		g.Finish = "stop"
 	}
@@ -128,7 +133,7 @@ func (m *Model) Generate(ctx context.Context, w io.Writer, p Prompt, o GenerateO
 
 // promptIDs returns the tokens of a prompt.
 func (m *Model) promptIDs(p Prompt) ([]int, error) {
-	if p.Messages == nil {
+	if len(p.Messages) == 0 {
 		b, encoded := m.encode(p.Text)
 		return b.Inputs[:min(len(b.Inputs), append(b.Lengths, 0)[0])], encoded.Err
 	}

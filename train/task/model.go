@@ -18,8 +18,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// A Model answers inputs. Open returns the trained Model of a run folder. A Task, made by New, has the Model that it
-// trains.
+// A Model answers inputs. Open returns the trained Model of a run folder, or a published model. A Task, made by New,
+// has the Model that it trains.
 //
 // Several goroutines may call its methods at once, but not while the parameters change, as in Train or Load. A call
 // that finds no free graph makes one, and keeps it for later calls.

@@ -54,15 +54,14 @@ func (s publishedStart) config([]data.Rule) (Config, error) {
 	rule := data.Rule{Name: m.Type, Source: source, MaxLen: m.MaxLen, Classes: m.Labels, Published: data.Published{Tokens: m.Model.Vocab, Start: m.Start, Pad: m.Pad, Segments: m.Model.Segments}}
 	switch {
 	case m.Head == "text":
-		rule.Kind = data.KindText
+		rule.Kind, rule.About = data.KindText, "the next token of a text"
 	case m.Head == "classes" && len(m.Labels) == 1:
-		rule.Kind, rule.Classes = data.KindRegression, nil
+		rule.Kind, rule.About, rule.Classes = data.KindRegression, "a number for a text", nil
 	case m.Head == "classes":
-		rule.Kind = data.KindClassification
+		rule.Kind, rule.About = data.KindClassification, "the label of a text"
 	default:
-		rule.Kind = data.KindEmbed
+		rule.Kind, rule.About = data.KindEmbed, "a vector of a text"
 	}
-	rule.About = kindOf(rule.Kind).about().About
 	c := Config{Format: format, Task: rule, Model: m.Model, Head: HeadConfig{Pooling: m.Pooling, Normalize: m.Normalize}, Training: Defaults(data.Rule{Kind: data.KindText}).Training}
 	if m.Classifier != nil {
 		c.Head = HeadConfig{Pooling: m.Classifier.Pooling}
@@ -73,44 +72,39 @@ func (s publishedStart) config([]data.Rule) (Config, error) {
 // needsPath returns true, because tokenizer.Open does.
 func (s publishedStart) needsPath() bool { return true }
 
-// each calls do with the header of each file of weights.
-func (s publishedStart) each(do func(header *safetensors.File)) error {
+// files returns the names of the files with the weights.
+func (s publishedStart) files() ([]string, error) {
 	files, err := pretrained.Files(s.FS)
 	if err != nil {
-		return fmt.Errorf("%s: %w", s.Dir, err)
+		err = fmt.Errorf("%s: %w", s.Dir, err)
 	}
-	for _, name := range files {
-		header, err := safetensors.OpenFS(s.FS, name)
-		if err != nil {
-			return fmt.Errorf("%s: %w", s.Path(name), err)
-		}
-		do(header)
-		header.Close()
-	}
-	return nil
+	return files, err
 }
 
 func (s publishedStart) values() (n int, err error) {
-	err = s.each(func(header *safetensors.File) {
+	files, err := s.files()
+	for _, name := range files {
+		header, err := safetensors.OpenFS(s.FS, name)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", s.Dir, err)
+		}
+		header.Close()
 		for _, e := range header.Entries {
 			n += memory.Product(e.Shape...)
 		}
-	})
+	}
 	return n, err
 }
 
 func (s publishedStart) sum() (string, error) {
-	files, err := pretrained.Files(s.FS)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", s.Dir, err)
-	}
+	files, err := s.files()
 	sums := make([]string, len(files))
 	for i, name := range files {
 		if sums[i], err = s.Sum(name); err != nil {
 			return "", err
 		}
 	}
-	return runfolder.JSONSum(sums), nil
+	return runfolder.JSONSum(sums), err
 }
 
 func (s publishedStart) load(p *layers.Params, drop func(name string, shape []int) bool) (l layers.LoadReport, err error) {
@@ -123,11 +117,11 @@ func (s publishedStart) load(p *layers.Params, drop func(name string, shape []in
 			return slices.ContainsFunc(t.Params, func(name string) bool { return drop(name, p.Get(name).Value.Shape()) })
 		})
 	}
-	files, err := pretrained.Files(s.FS)
-	if err == nil {
-		l, err = p.LoadFS(s.FS, files, layers.LoadOptions{Tensors: tensors, Ignore: true, Partial: drop != nil})
-	}
+	files, err := s.files()
 	if err != nil {
+		return l, err
+	}
+	if l, err = p.LoadFS(s.FS, files, layers.LoadOptions{Tensors: tensors, Ignore: true, Partial: drop != nil}); err != nil {
 		err = fmt.Errorf("%s: %w", s.Dir, err)
 	}
 	return l, err
