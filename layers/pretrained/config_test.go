@@ -276,7 +276,7 @@ func FuzzReadConfig(f *testing.F) {
 			return
 		}
 		c.Memory(tensor.Float32)
-		if _, k, err := c.write(tensor.Float32); err == nil {
+		if k, err := c.write(tensor.Float32); err == nil {
 			content, err := json.Marshal(k.values)
 			if err != nil {
 				t.Fatal(err)

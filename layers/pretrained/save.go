@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"gorgonia.org/tensor"
 
@@ -20,11 +21,24 @@ import (
 
 // Save writes a model to a folder that the reference library, transformers, opens: config.json, model.safetensors and,
 // for text, generation_config.json. It makes the folder if there is none. The parameters p are those of the model that
-// Config.Open makes for c. If c.Type is empty, Save chooses the first architecture that has the settings of c.Model.
+// Config.Open makes for c. If c.Type is empty, Save chooses the first architecture that has the settings of c.Model, or
+// that can compute the same with other weights. In the latter case, a scale of the embeddings and the bias of a head
+// after a LayerNorm become parts of matrices, so results differ by rounding.
 //
 // Save returns an error if the architecture lacks one of the settings; rates of dropout and initial values don't count.
+// If c.Type is empty, the error names the architecture with the fewest differences.
 func Save(dir string, c Config, p *layers.Params) error {
-	c, k, err := c.write(p.Dtype())
+	if c.Classifier != nil {
+		c.Model = c.Classifier.Model
+	}
+	var err error
+	if c.Type == "" {
+		c, p, err = c.choose(p)
+	}
+	if err != nil {
+		return err
+	}
+	k, err := c.write(p.Dtype())
 	if err != nil {
 		return err
 	}
@@ -62,32 +76,46 @@ func (k *keys) writeFile(path string) error {
 	})
 }
 
-// write returns config.json for c, and c with its Type.
-func (c Config) write(dtype tensor.Dtype) (Config, *keys, error) {
-	if c.Classifier != nil {
-		c.Model = c.Classifier.Model
-	}
-	var refused []error
-	kind := c.Type
-	for _, a := range architectures {
-		if c.Type = a.name; kind != "" && kind != a.name {
-			continue
+// choose returns the first form of c that an architecture has, with its Type, and its parameters.
+func (c Config) choose(p *layers.Params) (Config, *layers.Params, error) {
+	var nearest *differError
+	var err error
+	for i, form := range forms(c) {
+		for _, a := range architectures {
+			form.Type = a.name
+			_, err = form.write(p.Dtype())
+			var differ *differError
+			if errors.As(err, &differ) && (nearest == nil || len(differ.settings) < len(nearest.settings)) {
+				nearest = differ
+			}
+			if err == nil && i > 0 {
+				p, err = inForm(p, c.Model, form.Model)
+			}
+			if err == nil {
+				return form, p, nil
+			}
 		}
-		k, err := c.writeAs(a.architecture, dtype)
-		if err == nil {
-			return c, k, nil
-		}
-		refused = append(refused, fmt.Errorf("%s: %w", a.name, err))
 	}
-	if refused == nil {
-		_, err := architectureOf(kind)
-		return c, nil, err
+	if nearest != nil {
+		err = nearest
 	}
-	return c, nil, fmt.Errorf("no published model has these settings: %w", errors.Join(refused...))
+	return c, p, fmt.Errorf("no published architecture computes the same as this model; the nearest is %w", err)
 }
 
-// writeAs writes config.json for an architecture, reads it again and compares the settings.
-func (c Config) writeAs(a architecture, dtype tensor.Dtype) (*keys, error) {
+// A differError says in which settings a model differs from its architecture.
+type differError struct {
+	kind     string
+	settings []string
+}
+
+func (e *differError) Error() string { return e.kind + ": " + strings.Join(e.settings, "; ") }
+
+// write writes config.json, reads it again and compares the settings.
+func (c Config) write(dtype tensor.Dtype) (*keys, error) {
+	a, err := architectureOf(c.Type)
+	if err != nil {
+		return nil, err
+	}
 	c.Model = settled(c.Model, c.Head)
 	w, k := c, newKeys()
 	k.values["model_type"], k.values["dtype"], k.values["architectures"] = c.Type, dtype.String(), []string{a.classFor(c.Head)}
@@ -110,25 +138,43 @@ func (c Config) writeAs(a architecture, dtype tensor.Dtype) (*keys, error) {
 	ours, err := members(c)
 	theirs, other := members(again)
 	if err := errors.Join(read.err, err, other); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", c.Type, err)
 	}
-	for _, name := range slices.Sorted(maps.Keys(ours)) {
-		if x, y := show(ours[name]), show(theirs[name]); x != y {
-			return nil, fmt.Errorf("%s can't be %s, but is %s", name, x, y)
+	differ := &differError{kind: c.Type}
+	names := slices.AppendSeq(slices.Collect(maps.Keys(ours)), maps.Keys(theirs))
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		x, y := ours[name], theirs[name]
+		if _, ok := cmp.Or(x, y).(bool); ok { // false is left out
+			x, y = x == true, y == true
 		}
+		if strings.HasPrefix(name, "positions.") && ours["positions.kind"] != theirs["positions.kind"] && name != "positions.kind" {
+			continue // the other kind has other settings
+		}
+		if x, y := show(x), show(y); x != y {
+			differ.settings = append(differ.settings, fmt.Sprintf("%s can't be %s, but is %s", name, x, y))
+		}
+	}
+	if differ.settings != nil {
+		return nil, differ
 	}
 	return k, nil
 }
 
 // members returns the settings of a model by their paths in JSON, without rates of dropout and initial values.
 func members(c Config) (map[string]any, error) {
-	content, err := json.Marshal(settled(c.Model, c.Head))
+	m := settled(c.Model, c.Head)
+	m.Dropout, m.Block.Dropout, m.Block.Attention.Dropout, m.Block.FeedForward.Dropout = 0, 0, 0, 0
+	content, err := json.Marshal(m)
 	if err != nil {
 		return nil, err
 	}
 	var tree map[string]any
 	err = json.Unmarshal(content, &tree)
-	flat := map[string]any{"pooling": c.Pooling.String()}
+	flat := map[string]any{}
+	if c.Classifier != nil {
+		flat["pooling"] = c.Classifier.Pooling.String()
+	}
 	var walk func(prefix string, tree map[string]any)
 	walk = func(prefix string, tree map[string]any) {
 		for name, value := range tree {

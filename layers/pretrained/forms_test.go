@@ -1,0 +1,92 @@
+package pretrained
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+)
+
+// Save without a Type must find an architecture that computes the same, or name the nearest one.
+func TestSaveChooses(t *testing.T) {
+	gated := layers.BlockConfig{
+		Attention:   layers.AttentionConfig{Heads: 2, NoBias: true},
+		FeedForward: layers.FeedForwardConfig{Gated: true, NoBias: true, Activation: layers.SiLU},
+		Norm:        layers.NormConfig{Kind: "rms"},
+	}
+	heads := layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}
+	plain := heads
+	plain.Attention.NoBias, plain.FeedForward.NoBias, plain.Norm.NoBias = true, true, true
+	dropping := heads
+	dropping.Dropout, dropping.FeedForward.Dropout, dropping.FeedForward.Activation = 0.1, 0.2, layers.GELU
+	ungated := gated
+	ungated.FeedForward.Gated = false
+	learned := layers.Learned{MaxLen: 9}
+	for name, test := range map[string]struct {
+		m    layers.ModelConfig
+		want string // the type, or parts of the error
+	}{
+		"head with bias":       {layers.ModelConfig{Positions: learned, Block: heads}, "gpt2"},
+		"dropout":              {layers.ModelConfig{Positions: learned, Block: dropping, Dropout: 0.3}, "gpt2"},
+		"scale":                {layers.ModelConfig{Positions: learned, Block: heads, EmbeddingScale: 3}, "gpt2"},
+		"tied":                 {layers.ModelConfig{Positions: learned, Block: heads, Tied: true}, "gpt2"},
+		"tied with bias":       {layers.ModelConfig{Positions: learned, Block: heads, Tied: true, TiedBias: true, EmbeddingScale: 1}, "gpt2"},
+		"tied without scale":   {layers.ModelConfig{Positions: learned, Block: heads, Tied: true, EmbeddingScale: 1}, "gpt2"},
+		"without biases":       {layers.ModelConfig{Positions: learned, Block: plain, NoBias: true}, "gpt2"},
+		"only a head bias":     {layers.ModelConfig{Positions: learned, Block: plain}, "opt"},
+		"rotary":               {layers.ModelConfig{Positions: layers.Rotary{}, Block: heads}, "gpt_neox"},
+		"llama":                {layers.ModelConfig{Positions: layers.Rotary{}, Block: gated, NoBias: true}, "llama"},
+		"llama, tied":          {layers.ModelConfig{Positions: layers.Rotary{}, Block: gated, Tied: true}, "llama"},
+		"llama with head bias": {layers.ModelConfig{Positions: layers.Rotary{}, Block: gated}, "the nearest is llama: no_bias can't be false, but is true"},
+		"ungated":              {layers.ModelConfig{Positions: layers.Rotary{}, Block: ungated, NoBias: true}, "the nearest is llama: block.feed_forward.gated can't be false, but is true"},
+		"sinusoidal":           {layers.ModelConfig{Positions: layers.Sinusoidal{}, Block: heads}, `the nearest is gpt2: positions.kind can't be "sinusoidal", but is "learned"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.m.Vocab, test.m.Dim, test.m.Layers = 11, 12, 2
+			c := Config{Head: "text", Causal: true, Model: test.m, MaxLen: 9, Start: -1, Pad: -1}
+			p, err := layers.NewParams(tensor.Float64, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := &Model{Config: c, Params: p}
+			if m.Decoder, err = layers.NewDecoder(p, c.Model); err != nil {
+				t.Fatal(err)
+			}
+			r := rand.New(rand.NewPCG(1, 2))
+			for _, q := range p.All() {
+				for i, x := range q.Value.Float64s() {
+					q.Value.Float64s()[i] = x + 0.3*r.NormFloat64()
+				}
+			}
+			dir := t.TempDir()
+			if err = Save(dir, c, p); err != nil {
+				if !strings.Contains(err.Error(), test.want) {
+					t.Errorf("got error %v, want %q", err, test.want)
+				}
+				return
+			}
+			again, err := Open(dir, tensor.Float64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again.Type != test.want || again.MaxLen != 9 || again.Start != -1 || again.Pad != -1 || len(again.End) > 0 {
+				t.Errorf("saved as %+v, want type %s", again.Config, test.want)
+			}
+			ids := make([]int, 18)
+			for i := range ids {
+				ids[i] = r.IntN(11)
+			}
+			x := batch{ids: tensor.New(tensor.WithShape(2, 9), tensor.WithBacking(ids)), lengths: tensor.New(tensor.WithShape(2), tensor.WithBacking([]int{9, 9}))}
+			got, want := again.run(t, x, &layers.Build{}), m.run(t, x, &layers.Build{})
+			for i := range want {
+				if math.Abs(got[i]-want[i]) > 1e-12*(1+math.Abs(want[i])) {
+					t.Fatalf("logit %d is %g, want %g", i, got[i], want[i])
+				}
+			}
+		})
+	}
+}
