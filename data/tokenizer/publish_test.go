@@ -1,0 +1,62 @@
+package tokenizer
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// WritePublished must write a file that Open reads, with the same ids and texts.
+func TestWritePublished(t *testing.T) {
+	made := func(units Units) Tokenizer {
+		t.Helper()
+		learned, err := New(units, slices.Values([]string{"the cat, the \"dog\" and the \n\tébène 猫 <s>"}), 300)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return learned
+	}
+	vocab, err := NewVocab("\t\n \"\\<>abcdehnost,gé猫è\u0301\U0001f600")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, own := range map[string]Tokenizer{"vocab": vocab, "characters": made(Characters), "bpe": made(BPE)} {
+		dir := t.TempDir()
+		var file bytes.Buffer
+		if err := WritePublished(&file, own); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "tokenizer.json"), file.Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Open(dir)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if again.Len() != own.Len() || again.Unknown() != own.Unknown() {
+			t.Errorf("%s: %d ids, unknown %d, want %d and %d", name, again.Len(), again.Unknown(), own.Len(), own.Unknown())
+		}
+		for _, text := range []string{"", "the dog", " \t\n\"cat\"  ", "e\u0301 é 猫<s>", strings.Repeat("ab ", 500), "\U0001f600ZZ"} {
+			want, err := own.Encode(text)
+			got, failed := again.Encode(text)
+			if err != nil { // a Vocab without an unknown id
+				want, err = own.Encode(strings.ReplaceAll(text, "Z", ""))
+			}
+			if err != nil || failed != nil || !slices.Equal(got, want) {
+				t.Errorf("%s: %q has ids %v, %v, want %v, %v", name, text, got, failed, want, err)
+			}
+			spelled, _ := own.Decode(want)
+			if back, err := again.Decode(got); err != nil || back != spelled {
+				t.Errorf("%s: decoded %q, %v, want %q", name, back, err, spelled)
+			}
+		}
+	}
+	for _, units := range []Units{Tokens, Words} {
+		if err := WritePublished(&bytes.Buffer{}, made(units)); err == nil || !strings.Contains(err.Error(), "must be for characters or bpe") {
+			t.Errorf("%s: got error %v", units, err)
+		}
+	}
+}
