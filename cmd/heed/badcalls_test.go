@@ -130,6 +130,10 @@ func TestBadPlaces(t *testing.T) {
 		{"train --watch --watch-addr=" + listener.Addr().String() + flags, 1, "address already in use"},
 		{"train --watch --watch-addr=here" + flags, 2, "--watch-addr must be a host and a port"},
 
+		{"export text", 2, "--out must be the folder to write, got none"},
+		{"export text --out=run", 1, "run isn't empty: it has checkpoint.safetensors; choose a new folder"},
+		{"export text --out=file", 1, "file: not a directory"},
+		{"export run --out=new", 1, "the task copy can't be exported: models of kind tagging have no published equal"},
 		{"generate run --prompt=a --tokens=1", 2, "run learned the task copy, but heed generate needs a text model"},
 		{"generate run", 2, "run learned the task copy, but heed generate needs a text model"},
 		{"generate run --prompt=a --temperature=-1", 2, "run learned the task copy, but heed generate needs a text model"},

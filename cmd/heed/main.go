@@ -12,6 +12,7 @@
 //	heed serve runs/reverse         # over HTTP, until a signal ends it
 //	heed sweep sweeps/copy -- --task copy --dim 32,64
 //	heed tokenize runs/text 'To be' # pieces and ids
+//	heed export runs/text --out models/text
 //
 // Its exit status is 0 on success, 1 if something failed, 2 if the call was wrong, and 3 if SIGUSR1 ended a training
 // that can be resumed. A service that a signal ends has status 0. Progress is shown on standard error, and only if that
@@ -242,7 +243,7 @@ func newRoot(group train.Group) *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newTrain(group), newEval(), newPredict(), newGenerate(), newChat(), newEmbed(), newAttention(), newReport(), newServe(), newSweep(), newTokenize(), newBench(group), newCompletion(), newVersion())
+	root.AddCommand(newTrain(group), newEval(), newPredict(), newGenerate(), newChat(), newEmbed(), newAttention(), newReport(), newServe(), newSweep(), newTokenize(), newExport(), newBench(group), newCompletion(), newVersion())
 	return root
 }
 

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/heed-go/heed/internal/text"
+)
+
+func newExport() *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:   "export DIR --out FOLDER",
+		Short: "Write a text model as a published model, for other libraries",
+		Long: `Write the model of a run as a folder that other libraries open, such as transformers, and heed as well:
+config.json, model.safetensors (32 bits), and the tokenizer.
+
+The run's model must have the layers of a published architecture. Text models have them that heed train
+makes with its default --norm and with --positions learned (the default; the folder's model is a GPT-2) or
+--positions rotary (a GPT-NeoX), with any --activation that those have; so has the preset nanogpt. For
+other settings, the error names the nearest architecture and what differs. Logits differ by rounding at
+most. If the run's tokens are characters, other libraries leave out characters that it doesn't know.
+
+DIR may also be the folder of a published model. Its tokenizer and other settings are copied.`,
+		Example: `  heed export runs/text --out models/shakespeare
+  heed generate models/shakespeare --prompt 'To be' --tokens 30`,
+		Args: takes("one model folder", cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			m, err := openModel(cmd.OutOrStdout(), args[0])
+			if err != nil {
+				return err
+			}
+			if out == "" {
+				return usagef("--out must be the folder to write, got none")
+			}
+			if err := m.Export(out); err != nil {
+				return err
+			}
+			c, err := readConfig(out)
+			if err == nil {
+				_, err = fmt.Fprintf(cmd.OutOrStdout(), "Exported: %s (model_type %s)\n", text.Escape(out), c.Task.Name)
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&out, "out", "", "folder to write; it must be empty or not exist yet")
+	return cmd
+}

@@ -1,0 +1,118 @@
+package task
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/runfolder"
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/pretrained"
+)
+
+// Export writes the model to a folder in the form of published models, which Open and other libraries read:
+// config.json, model.safetensors with numbers of 32 bits, and the tokenizer. The folder must be empty or not exist yet.
+//
+// It can be a text model that computes the same as a model of a published architecture, up to rounding: see
+// pretrained.Save. The settings of Defaults make such models, also with rotary positions, and so does the preset
+// nanogpt. In other libraries, the tokenizer of a model for characters leaves out characters that the model doesn't
+// know.
+//
+// A model that Open has opened from a published folder is written with copies of that folder's other files.
+//
+// Export returns an error if no published architecture computes the same. It names the nearest one and the settings
+// that differ. After an error, the folder is as before.
+func (m *Model) Export(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if len(entries) > 0 {
+		return fmt.Errorf("%s isn't empty: it has %s; choose a new folder", dir, entries[0].Name())
+	}
+	isNew := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !isNew {
+		return err
+	}
+	if err = os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	if m.published != nil {
+		err = m.published.export(dir, m.Params)
+	} else {
+		err = m.export(dir)
+	}
+	if err == nil {
+		return nil
+	}
+	entries, _ = os.ReadDir(dir)
+	for _, e := range entries {
+		os.RemoveAll(filepath.Join(dir, e.Name()))
+	}
+	if isNew {
+		os.Remove(dir)
+	}
+	return fmt.Errorf("the model of the task %s can't be exported: %w", m.Config.Task.Name, err)
+}
+
+// export writes a model that was trained.
+func (m *Model) export(dir string) error {
+	if m.Config.Task.Kind != data.KindText {
+		return fmt.Errorf("models of kind %s have no published equal, only text models have", m.Config.Task.Kind)
+	}
+	c := pretrained.Config{Head: "text", Causal: true, Model: m.Config.Model, MaxLen: m.layout.Len, Start: -1, Pad: -1, Sampler: m.Sampler()}
+	if p, ok := c.Model.Positions.(layers.Learned); ok {
+		c.MaxLen = p.MaxLen
+	}
+	if err := pretrained.Save(dir, c, m.Params); err != nil {
+		return err
+	}
+	source, _ := m.coder.Tokenizers()
+	var file bytes.Buffer
+	if err := tokenizer.WritePublished(&file, source); err != nil {
+		return err
+	}
+	settings := fmt.Sprintf(`{"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": %d, "clean_up_tokenization_spaces": false}`+"\n", c.MaxLen)
+	return cmp.Or(
+		os.WriteFile(filepath.Join(dir, runfolder.TokenizerFile), file.Bytes(), 0o666),
+		os.WriteFile(filepath.Join(dir, "tokenizer_config.json"), []byte(settings), 0o666))
+}
+
+// export writes the model with the parameters p, and copies the folder's other files: those of the tokenizer, and those
+// that say how texts become embeddings.
+func (s publishedStart) export(dir string, p *layers.Params) error {
+	if err := pretrained.Save(filepath.Join(dir, filepath.FromSlash(s.model.Folder)), s.model, p); err != nil {
+		return err
+	}
+	names := []string{modulesFile, "config_sentence_transformers.json"}
+	for _, name := range append(tokenizer.Files(), "chat_template.jinja", "chat_template.json", "sentence_*_config.json") {
+		names = append(names, path.Join(s.model.Folder, name))
+	}
+	for _, pattern := range append(names, "*_Pooling/config.json") {
+		found, err := fs.Glob(s.FS, pattern)
+		for i := 0; i < len(found) && err == nil; i++ {
+			if target := filepath.Join(dir, filepath.FromSlash(found[i])); found[i] != path.Join(s.model.Folder, runfolder.ConfigFile) {
+				err = s.copyTo(target, found[i])
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s publishedStart) copyTo(target, name string) error {
+	content, err := fs.ReadFile(s.FS, name)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(target), 0o777)
+	}
+	if err == nil {
+		err = os.WriteFile(target, content, 0o666)
+	}
+	return err
+}

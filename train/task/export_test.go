@@ -1,0 +1,203 @@
+package task
+
+import (
+	"encoding/json"
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/layers"
+)
+
+var exported = flag.String("exported", "", "write the folders that TestExport exports, and what their models compute, to this folder, for testdata/check_export.py")
+
+// A computed is a text, and what a model computes with it.
+type computed struct {
+	Text   string    `json:"text"`
+	IDs    []int     `json:"ids"`
+	Logits []float32 `json:"logits"` // (tokens, ids)
+	Tokens int       `json:"tokens"` // number of tokens of the continuation
+	Greedy string    `json:"greedy"` // the text with its likeliest continuation
+}
+
+func compute(t *testing.T, m *Model, text string) computed {
+	t.Helper()
+	ids, err := m.promptIDs(Prompt{Text: text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := computed{Text: text, IDs: ids, Tokens: m.layout.Len - len(ids)}
+	c.Logits = outputOf(t, len(ids), func(b *layers.Build, x *G.Node) (*G.Node, error) {
+		return m.network.(writer).net.Forward(b, x, layers.Mask{})
+	}, ids)
+	c.Greedy = continued(t, m, text, GenerateOptions{MaxTokens: c.Tokens, Echo: true})
+	return c
+}
+
+func continued(t *testing.T, m *Model, text string, o GenerateOptions) string {
+	t.Helper()
+	var s strings.Builder
+	if _, err := m.Generate(t.Context(), &s, Prompt{Text: text}, o); err != nil {
+		t.Fatal(err)
+	}
+	return s.String()
+}
+
+// An exported model must compute the same as the run, with the same bits if the weights are the same.
+func TestExport(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(c *Config)
+		kind   string
+		limit  float64 // of differences
+	}{
+		"characters": {func(c *Config) {}, "gpt2", 1e-5},
+		"byte pairs": {func(c *Config) { c.Data.SourceUnits, c.Data.VocabSize = tokenizer.BPE, 280 }, "gpt2", 1e-5},
+		"rotary":     {func(c *Config) { c.Model.Positions = layers.Rotary{} }, "gpt_neox", 1e-5},
+		"gpt2":       {func(c *Config) { c.Model.Tied, c.Model.EmbeddingScale = true, 1 }, "gpt2", 0},
+		"llama": {func(c *Config) {
+			c.Model.NoBias, c.Model.Positions = true, layers.Rotary{}
+			c.Model.Block.Norm.Kind, c.Model.Block.Attention.NoBias = "rms", true
+			c.Model.Block.FeedForward = layers.FeedForwardConfig{Hidden: 24, Activation: layers.SiLU, Gated: true, NoBias: true}
+		}, "llama", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := small(t, "text")
+			write(t, c.Data.File, manyScripts)
+			test.change(&c)
+			m := fitted(t, c).Model
+			folder := filepath.Join(t.TempDir(), "new")
+			if *exported != "" {
+				folder = filepath.Join(*exported, strings.ReplaceAll(name, " ", "-"))
+			}
+			if err := m.Export(folder); err != nil {
+				t.Fatal(err)
+			}
+			again, err := Open(folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again.Config.Task.Name != test.kind {
+				t.Errorf("exported as %s, want %s", again.Config.Task.Name, test.kind)
+			}
+			var all []computed
+			for _, text := range []string{"Le ", "says hello", "à 世界 🙂"} {
+				want, got := compute(t, m, text), compute(t, again, text)
+				all = append(all, want)
+				if !slices.Equal(got.IDs, want.IDs) || got.Greedy != want.Greedy {
+					t.Errorf("%q: got ids %v and the continuation %q, want %v and %q", text, got.IDs, got.Greedy, want.IDs, want.Greedy)
+				}
+				for i, x := range want.Logits {
+					if math.Abs(float64(got.Logits[i]-x)) > test.limit {
+						t.Fatalf("%q: logit %d is %g, want %g", text, i, got.Logits[i], x)
+					}
+				}
+				o := GenerateOptions{Sampler: again.Sampler(), Seed: 3, MaxTokens: want.Tokens}
+				if o.Sampler.Temperature != 1 {
+					t.Errorf("the sampler is %+v", o.Sampler)
+				}
+				if got, want := continued(t, again, text, o), continued(t, m, text, o); test.limit == 0 && got != want {
+					t.Errorf("%q: sampled %q, want %q", text, got, want)
+				}
+			}
+			if *exported != "" {
+				content, err := json.Marshal(all)
+				if err != nil {
+					t.Fatal(err)
+				}
+				write(t, folder+".json", string(content))
+			}
+		})
+	}
+}
+
+// A model opened from a published folder must be exported with that folder's tokenizer and settings of embeddings.
+func TestExportPublished(t *testing.T) {
+	classes := openedFolder(t, "llama-classes")
+	text := openedFolder(t, "qwen2-tied")
+	vectors := func() *Model {
+		dir := publishedFolder(t, "llama-states")
+		for name, content := range map[string]string{
+			"modules.json":                      `[{"path": "", "type": "Transformer"}, {"path": "1_Pooling", "type": "Pooling"}, {"path": "2_Normalize", "type": "Normalize"}]`,
+			"config_sentence_transformers.json": `{"prompts": {"query": "q. "}, "default_prompt_name": "query"}`,
+			"sentence_bert_config.json":         `{"max_seq_length": 12}`,
+			"1_Pooling/config.json":             `{"pooling_mode_cls_token": true}`,
+		} {
+			os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777)
+			write(t, filepath.Join(dir, name), content)
+		}
+		m, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}()
+	for _, m := range []*Model{classes, text, vectors} {
+		dir := t.TempDir() // empty
+		if err := m.Export(dir); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !same(again.Config.Task, m.Config.Task) || again.Config.Head != m.Config.Head {
+			t.Errorf("exported %+v with %+v, opened %+v with %+v", m.Config.Task, m.Config.Head, again.Config.Task, again.Config.Head)
+		}
+		for _, input := range []string{"a text", "?"} {
+			switch m.Config.Task.Kind {
+			case data.KindText:
+				if got, want := compute(t, again, input), compute(t, m, input); got.Greedy != want.Greedy || !slices.Equal(got.Logits, want.Logits) {
+					t.Errorf("text %q: got %+v, want %+v", input, got, want)
+				}
+			case data.KindEmbed:
+				got, n, err := again.Embed(t.Context(), []string{input})
+				want, count, failed := m.Embed(t.Context(), []string{input})
+				if err != nil || failed != nil || n != count || !slices.Equal(got[0], want[0]) {
+					t.Errorf("vector of %q: %v, want %v, errors %v, %v", input, got, want, err, failed)
+				}
+			default:
+				got, err := again.PredictAll(t.Context(), []string{input}, PredictOptions{})
+				want, failed := m.PredictAll(t.Context(), []string{input}, PredictOptions{})
+				if err != nil || failed != nil || !same(got, want) {
+					t.Errorf("answer to %q: %+v, want %+v, errors %v, %v", input, got, want, err, failed)
+				}
+			}
+		}
+	}
+}
+
+// What can't be exported must leave nothing behind, and a folder with files must stay as it is.
+func TestExportErrors(t *testing.T) {
+	c := small(t, "text")
+	c.Model.Block.Norm.Kind = "rms"
+	for name, test := range map[string]struct {
+		c    Config
+		want string
+	}{
+		"rms":            {c, `the nearest is gpt2: block.norm.kind can't be "rms", but is "layer"; no_bias can't be false`},
+		"classification": {withFile(t, "classification", "rows.tsv", someRows(data.KindClassification)), "models of kind classification have no published equal, only text models have"},
+	} {
+		dir := filepath.Join(t.TempDir(), "new")
+		err := made(t, test.c).Export(dir)
+		if wantError(t, err, test.want); err != nil {
+			if _, found := os.Stat(dir); found == nil {
+				t.Errorf("%s: there is a folder", name)
+			}
+		}
+	}
+	full := t.TempDir()
+	write(t, filepath.Join(full, "notes.txt"), "mine")
+	wantError(t, made(t, small(t, "text")).Export(full), "isn't empty: it has notes.txt")
+	if got := read(t, filepath.Join(full, "notes.txt")); got != "mine" {
+		t.Errorf("the file has %q", got)
+	}
+}
