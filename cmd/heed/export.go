@@ -24,7 +24,7 @@ most. If the run's tokens are characters, other libraries leave out characters t
 
 DIR may also be the folder of a published model. Its tokenizer and other settings are copied.`,
 		Example: `  heed export runs/text --out models/shakespeare
-  heed generate models/shakespeare --prompt 'To be' --tokens 30`,
+  heed export models/smollm2 --out copies/smollm2`,
 		Args: takes("one model folder", cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m, err := openModel(cmd.OutOrStdout(), args[0])
