@@ -49,6 +49,9 @@ only the answer.`,
 			if i := slices.IndexFunc([]string{"system", "template"}, cmd.Flags().Changed); i >= 0 && !chat {
 				return usagef("--%s needs --chat", []string{"system", "template"}[i])
 			}
+			if chat && w.prompt.Text == "" {
+				return usagef("--prompt must be the question, got none")
+			}
 			if chat {
 				w.prompt = task.Prompt{Messages: w.asked(w.prompt.Text), Template: w.prompt.Template}
 				w.Echo = false

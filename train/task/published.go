@@ -6,11 +6,14 @@ import (
 	"slices"
 	"strings"
 
+	"gorgonia.org/tensor"
+
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/safetensors"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
 	"github.com/heed-go/heed/layers/pretrained"
@@ -92,6 +95,11 @@ func (s publishedStart) values() (n int, err error) {
 		for _, e := range header.Entries {
 			n += memory.Product(e.Shape...)
 		}
+	}
+	if need := memory.Product(4, n); err == nil && need > memory.Free() {
+		_, perToken := s.model.Memory(tensor.Float32)
+		err = fmt.Errorf("%s needs %s of memory for its weights, and %s for each 1,000 tokens of a text, but only %s is free",
+			s.Dir, text.Bytes(need), text.Bytes(memory.Product(1000, perToken)), text.Bytes(memory.Free()))
 	}
 	return n, err
 }
