@@ -46,7 +46,7 @@ func TestStories260K(t *testing.T) {
 	model, err := os.Open(filepath.Join(source, "stories260K.bin"))
 	must(t, err)
 	defer model.Close()
-	tokens, err := os.Open(filepath.Join(source, "tok512.bin"))
+	tokens, err := os.Open(filepath.Join(source, "tok512.model"))
 	must(t, err)
 	defer tokens.Close()
 	dir := t.TempDir()
