@@ -106,6 +106,9 @@ func TestUnsupported(t *testing.T) {
 		{"word_embed_proj_dim", `{"model_type": "opt", "word_embed_proj_dim": 512}`, nil},
 		{"layer_types", `{"model_type": "qwen2", "num_hidden_layers": 1, "layer_types": ["chunked_attention"]}`, nil},
 		{"use_bidirectional_attention", `{"model_type": "gemma3_text", "use_bidirectional_attention": true}`, nil},
+		{"position_embedding_type", `{"model_type": "bert", "position_embedding_type": "relative_key"}`, nil},
+		{"is_decoder", `{"model_type": "bert", "is_decoder": true}`, nil},
+		{"architectures", `{"model_type": "bert", "architectures": ["BertForQuestionAnswering"]}`, nil},
 		{"num_beams", `{"model_type": "llama"}`, []string{"generation_config.json", `{"num_beams": 4}`}},
 		{"type", `{"model_type": "llama"}`, []string{"modules.json", `[{"path": "", "type": "a.Transformer"}, {"path": "1", "type": "a.Dense"}]`}},
 		{"pooling_mode", `{"model_type": "llama"}`, pooling(`{"pooling_mode_max_tokens": true}`)},
@@ -267,7 +270,7 @@ func FuzzReadConfig(f *testing.F) {
 		generation, _ := os.ReadFile("testdata/" + dir + "/generation_config.json")
 		f.Add(config, generation)
 	}
-	for _, dir := range []string{"llama-tied", "gpt2", "qwen2", "gpt_neo", "gpt_neox", "gemma3", "gemma3-old", "llama-classes", "llama-states"} {
+	for _, dir := range []string{"llama-tied", "gpt2", "qwen2", "gpt_neo", "gpt_neox", "gemma3", "gemma3-old", "llama-classes", "llama-states", "bert"} {
 		each(dir)
 	}
 	f.Fuzz(func(t *testing.T, config, generation []byte) {

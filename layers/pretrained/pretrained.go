@@ -21,6 +21,7 @@ var architectures = []struct {
 	{"gpt_neox", gptNeoX},
 	{"opt", opt},
 	{"gemma2", gemma2},
+	{"bert", bert},
 }
 
 func architectureOf(kind string) (architecture, error) {

@@ -351,16 +351,21 @@ func TestSave(t *testing.T) {
 	})
 }
 
-// TestIgnored checks that tensors without a parameter are listed: masks that old folders of GPT-2 have, and a copy of
-// the tied head.
+// TestIgnored checks that tensors without a parameter are listed: masks that old folders of GPT-2 have, a copy of the
+// tied head, and the parts of BERT that a head doesn't use.
 func TestIgnored(t *testing.T) {
-	m, err := Open("testdata/gpt2", tensor.Float32)
-	if err != nil {
-		t.Fatal(err)
-	}
-	slices.Sort(m.Ignored)
-	if want := []string{"h.0.attn.bias", "h.0.attn.masked_bias", "lm_head.weight"}; !slices.Equal(m.Ignored, want) {
-		t.Errorf("ignored %q, want %q", m.Ignored, want)
+	for name, want := range map[string][]string{
+		"gpt2":        {"h.0.attn.bias", "h.0.attn.masked_bias", "lm_head.weight"},
+		"bert":        {"bert.embeddings.position_ids", "cls.seq_relationship.bias", "cls.seq_relationship.weight"},
+		"bert-states": {"pooler.dense.bias", "pooler.dense.weight"},
+	} {
+		m, err := Open("testdata/"+name, tensor.Float32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.Sort(m.Ignored); !slices.Equal(m.Ignored, want) {
+			t.Errorf("%s: ignored %q, want %q", name, m.Ignored, want)
+		}
 	}
 }
 

@@ -22,6 +22,12 @@ def other_head(w):
     return w | {"lm_head.weight": torch.randn(41, 16)}
 
 
+def old_bert(w):
+    """As in the first folders of BERT: gamma and beta, position_ids, and heads that aren't used."""
+    w = {k.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): v for k, v in w.items()}
+    return w | {"bert.embeddings.position_ids": torch.arange(32)[None], "cls.seq_relationship.weight": torch.randn(2, 16), "cls.seq_relationship.bias": torch.randn(2)}
+
+
 def head_only(w):
     """The shared weights have the head's name."""
     return {k.replace("model.embed_tokens", "lm_head"): v for k, v in w.items()}
@@ -62,4 +68,9 @@ cases = {
     "gemma3-old": dict(config=t.Gemma3TextConfig(**small | dict(num_hidden_layers=3), num_key_value_heads=2, head_dim=4, sliding_window=3, final_logit_softcapping=5.0,
                        attention_bias=True, sliding_window_pattern=2),
                        edit=dict(rope_parameters=None, rope_theta=5000.0, rope_local_base_freq=200.0, rope_scaling=dict(rope_type="linear", factor=2.0), layer_types=None, sliding_window_pattern=2)),
+    "bert": dict(config=t.BertConfig(**small), head="mask", segments=2, tensors=old_bert, edit=dict(architectures=["BertForPreTraining"])),
+    "bert-untied": dict(config=t.BertConfig(**small | dict(num_hidden_layers=1), tie_word_embeddings=False, hidden_act="gelu_new", layer_norm_eps=1e-3), head="mask"),
+    "bert-classes": dict(config=t.BertConfig(**small | dict(num_hidden_layers=1), type_vocab_size=3, id2label={0: "no", 1: "yes", 2: "maybe"}, label2id={"no": 0, "yes": 1, "maybe": 2}),
+                         head="classes", segments=3),
+    "bert-states": dict(config=t.BertConfig(**small, hidden_act="relu"), head="states"),
 }
