@@ -155,4 +155,9 @@ func (c *Config) classes(k *keys) {
 		names.copy(strconv.Itoa(i), &c.Labels[i])
 	}
 	k.put("id2label", names)
+	problem := "single_label_classification"
+	if count == 1 {
+		problem = "regression"
+	}
+	k.only("problem_type", problem)
 }

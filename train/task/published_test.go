@@ -160,6 +160,15 @@ func TestPublishedClassifier(t *testing.T) {
 			t.Errorf("%q: got %+v, want %s with log probability %g", a.Input, a, m.Config.Task.Classes[best], logProb)
 		}
 	}
+	path := filepath.Join(dir, "config.json")
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, strings.Replace(string(content), "{", `{"problem_type": "multi_label_classification",`, 1))
+	if _, err := Open(dir); !errors.As(err, new(*pretrained.UnsupportedError)) || !strings.Contains(err.Error(), "problem_type") {
+		t.Errorf("several labels per text: got error %v", err)
+	}
 	if _, _, err := m.Embed(t.Context(), []string{"a"}); !errors.As(err, new(*InputError)) {
 		t.Errorf("Embed with a classifier: got error %v", err)
 	}
