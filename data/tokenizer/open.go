@@ -24,7 +24,7 @@ import (
 //
 // If the folder has a sentence_bert_config.json, its max_seq_length is the maximum length of an Input, whatever
 // tokenizer.json says: the tokenizer.json of published sentence-embedding models often says 128, and the models were
-// trained with another length.
+// trained with another length. If its do_lower_case is true, texts are converted to lower case first.
 //
 // Errors name the file. If there is no such file or folder, or the folder has no tokenizer, the error wraps
 // fs.ErrNotExist. A file must have at most 64 MiB, and a SentencePiece model at most 8 MiB.

@@ -85,12 +85,12 @@ func Convert(folder, name string, content []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sentenceLength(folder, content)
+	return sentenceSettings(folder, content)
 }
 
-// sentenceLength sets the truncation of a tokenizer.json to the length in the folder's sentence_bert_config.json, if
-// there is one.
-func sentenceLength(folder string, content []byte) ([]byte, error) {
+// sentenceSettings changes a tokenizer.json as the folder's sentence_bert_config.json says, if there is one: the length
+// at which texts are cut, and whether they are converted to lower case.
+func sentenceSettings(folder string, content []byte) ([]byte, error) {
 	var config struct {
 		Length    *int `json:"max_seq_length"`
 		LowerCase bool `json:"do_lower_case"`
@@ -100,11 +100,9 @@ func sentenceLength(folder string, content []byte) ([]byte, error) {
 		return nil, err
 	}
 	switch {
-	case config.LowerCase:
-		return nil, fmt.Errorf("%s: do_lower_case isn't supported", name)
-	case config.Length == nil:
+	case config.Length == nil && !config.LowerCase:
 		return content, nil
-	case *config.Length < 1:
+	case config.Length != nil && *config.Length < 1:
 		return nil, fmt.Errorf("%s: its max_seq_length must be at least 1, got %d", name, *config.Length)
 	}
 	if err := jsonkeys.Check(content, nil); err != nil {
@@ -114,8 +112,17 @@ func sentenceLength(folder string, content []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("a tokenizer.json: %w", err)
 	}
-	file["truncation"] = fmt.Appendf(nil, `{"direction": "Right", "max_length": %d, "strategy": "LongestFirst", "stride": 0}`, *config.Length)
-	file["padding"] = json.RawMessage("null")
+	if config.Length != nil {
+		file["truncation"] = fmt.Appendf(nil, `{"direction": "Right", "max_length": %d, "strategy": "LongestFirst", "stride": 0}`, *config.Length)
+		file["padding"] = json.RawMessage("null")
+	}
+	if config.LowerCase {
+		steps := `{"type": "Lowercase"}`
+		if old := string(file["normalizer"]); old != "" && old != "null" {
+			steps += ", " + old
+		}
+		file["normalizer"] = fmt.Appendf(nil, `{"type": "Sequence", "normalizers": [%s]}`, steps)
+	}
 	return json.Marshal(file)
 }
 
