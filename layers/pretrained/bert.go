@@ -10,7 +10,8 @@ var bert = architecture{
 	model:    postNormModel, classifier: firstToken(layers.Tanh),
 	config: func(k *keys, c *Config) {
 		k.bert(c)
-		k.learned("max_position_embeddings", c)
+		k.segments(c)
+		k.learned("max_position_embeddings", c, 0)
 		k.maskHead(c, c.Model.Block.FeedForward.Activation)
 	},
 	names: append([]string{"segments embeddings.token_type_embeddings", "positions embeddings.position_embeddings"}, bertNames...),
@@ -41,8 +42,12 @@ func (k *keys) bert(c *Config) {
 	k.copy("vocab_size", &m.Vocab, "hidden_size", &m.Dim, "num_hidden_layers", &m.Layers, "num_attention_heads", &a.Heads,
 		"intermediate_size", &f.Hidden, "hidden_act", &f.Activation, "layer_norm_eps", &m.Block.Norm.Eps, "tie_word_embeddings", &m.Tied,
 		"hidden_dropout_prob", &m.Block.Dropout, "hidden_dropout_prob", &m.Dropout, "attention_probs_dropout_prob", &a.Dropout)
-	m.Segments = max(m.Segments, 1) // the reference library always adds a token type
-	k.copy("type_vocab_size", &m.Segments)
+}
+
+// segments copies the number of token types. The reference library always adds the vector of one.
+func (k *keys) segments(c *Config) {
+	c.Model.Segments = max(c.Model.Segments, 1)
+	k.copy("type_vocab_size", &c.Model.Segments)
 }
 
 // maskHead gives the model the head for masked tokens: a hidden layer with an activation and a norm, and a bias.

@@ -67,16 +67,22 @@ func (c *Config) read(k *keys, embedding bool) {
 		head = "states"
 	}
 	switch c.Head = head; head {
+	default: // config may have set it
+		c.Classifier = nil
 	case "":
 		k.fail(unsupported("architectures", classes[0], "a model for text, for masked tokens, for classes of sequences, or without a head"))
 	case "states":
 		*c = c.States()
 	case "classes":
+		classifier := a.classifier
+		if c.Classifier != nil {
+			classifier = *c.Classifier
+		}
+		own := classifier.Model
 		*c = c.States()
 		c.classes(k)
-		classifier := a.classifier
 		classifier.Model = c.Model
-		classifier.Model.NoBias, classifier.Model.Outputs, classifier.Model.Transform = a.classifier.Model.NoBias, len(c.Labels), a.classifier.Model.Transform
+		classifier.Model.NoBias, classifier.Model.Outputs, classifier.Model.Transform = own.NoBias, len(c.Labels), own.Transform
 		c.Head, c.Model, c.Classifier = head, classifier.Model, &classifier
 	}
 }

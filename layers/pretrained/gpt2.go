@@ -16,7 +16,7 @@ var gpt2 = architecture{
 		k.copy("vocab_size", &m.Vocab, "n_embd", &m.Dim, "n_layer", &m.Layers, "n_head", &a.Heads, "n_inner", &f.Hidden,
 			"activation_function", &f.Activation, "layer_norm_epsilon", &m.Block.Norm.Eps, "tie_word_embeddings", &m.Tied,
 			"resid_pdrop", &m.Block.Dropout, "embd_pdrop", &m.Dropout, "attn_pdrop", &a.Dropout)
-		k.learned("n_positions", c)
+		k.learned("n_positions", c, 0)
 	},
 	names: []string{
 		"embedding wte", "positions wpe", "norm ln_f", "blocks.{i}.norm1 h.{i}.ln_1", "blocks.{i}.norm2 h.{i}.ln_2",

@@ -26,7 +26,7 @@ var gptNeo = architecture{
 		k.copy("vocab_size", &m.Vocab, "hidden_size", &m.Dim, "num_layers", &m.Layers, "num_heads", &a.Heads, "intermediate_size", &f.Hidden,
 			"activation_function", &f.Activation, "layer_norm_epsilon", &m.Block.Norm.Eps, "tie_word_embeddings", &m.Tied,
 			"resid_dropout", &m.Block.Dropout, "embed_dropout", &m.Dropout, "attention_dropout", &a.Dropout)
-		k.learned("max_position_embeddings", c)
+		k.learned("max_position_embeddings", c, 0)
 		window := slidingWindow(*m)
 		k.copy("window_size", &window)
 		k.attentionTypes(m, window)

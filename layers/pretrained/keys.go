@@ -290,12 +290,15 @@ var activations = []activation{
 	{"tanh", layers.Tanh},
 }
 
-// learned copies the length of a table of learned positions.
-func (k *keys) learned(name string, c *Config) {
+// learned copies the length of a table of learned positions. The key counts the rows that no token has, too; there are
+// skipped of them.
+func (k *keys) learned(name string, c *Config, skipped int) {
+	rows := skipped
 	if p, ok := c.Model.Positions.(layers.Learned); ok {
-		c.MaxLen = p.MaxLen
+		rows += p.MaxLen
 	}
-	k.copy(name, &c.MaxLen)
+	k.copy(name, &rows)
+	c.MaxLen = max(0, rows-skipped)
 	c.Model.Positions = layers.Learned{MaxLen: c.MaxLen}
 }
 

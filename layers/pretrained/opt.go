@@ -17,7 +17,7 @@ var opt = architecture{
 			"do_layer_norm_before", (*not)(&m.Block.PostNorm), "tie_word_embeddings", &m.Tied,
 			"dropout", &m.Block.Dropout, "attention_dropout", &a.Dropout)
 		k.only("word_embed_proj_dim", m.Dim, "_remove_final_layer_norm", false, "layer_norm_elementwise_affine", true)
-		k.learned("max_position_embeddings", c)
+		k.learned("max_position_embeddings", c, 0)
 	},
 	names: []string{
 		"embedding decoder.embed_tokens", "positions decoder.embed_positions skip2", "norm decoder.final_layer_norm",

@@ -22,6 +22,12 @@ var architectures = []struct {
 	{"opt", opt},
 	{"gemma2", gemma2},
 	{"bert", bert},
+	{"roberta", roberta("RobertaForMaskedLM", 50265)},
+	{"xlm-roberta", roberta("XLMRobertaForMaskedLM", 30522)},
+	{"camembert", roberta("CamembertForMaskedLM", 30522)},
+	{"distilbert", distilbert},
+	{"mpnet", mpnet},
+	{"modernbert", modernbert},
 }
 
 func architectureOf(kind string) (architecture, error) {

@@ -9,6 +9,13 @@ llama3 = dict(rope_type="llama3", factor=4.0, low_freq_factor=1.0, high_freq_fac
 yarn = dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=8, beta_fast=4.0, beta_slow=0.5)
 gpt2 = dict(vocab_size=41, n_positions=32, n_embd=16, n_layer=2, n_head=4)
 
+distil = dict(vocab_size=41, dim=16, hidden_dim=24, n_layers=2, n_heads=4, max_position_embeddings=32)
+modern = small | dict(num_hidden_layers=5, pad_token_id=0, bos_token_id=1, eos_token_id=2, cls_token_id=1, sep_token_id=2)
+
+
+def positions(w):
+    return w | {"embeddings.position_ids": torch.arange(32)[None]}
+
 
 def old_gpt2(w):
     """As in the first folders of GPT-2: no prefix, masks, and a copy of the tied head."""
@@ -73,4 +80,17 @@ cases = {
     "bert-classes": dict(config=t.BertConfig(**small | dict(num_hidden_layers=1), type_vocab_size=3, id2label={0: "no", 1: "yes", 2: "maybe"}, label2id={"no": 0, "yes": 1, "maybe": 2}),
                          head="classes", segments=3),
     "bert-states": dict(config=t.BertConfig(**small, hidden_act="relu"), head="states"),
+    "roberta-mask": dict(config=t.RobertaConfig(**small, type_vocab_size=1), head="mask"),
+    "roberta-classes": dict(config=t.RobertaConfig(**small, type_vocab_size=1, num_labels=3), head="classes"),
+    "xlm-roberta": dict(config=t.XLMRobertaConfig(**small, type_vocab_size=1), head="states", tensors=positions),
+    "camembert-mask": dict(config=t.CamembertConfig(**small, type_vocab_size=1, tie_word_embeddings=False), head="mask"),
+    "distilbert-mask": dict(config=t.DistilBertConfig(**distil), head="mask"),
+    "distilbert-classes": dict(config=t.DistilBertConfig(**distil, activation="relu", num_labels=2), head="classes"),
+    "mpnet": dict(config=t.MPNetConfig(**small), head="states"),
+    "mpnet-mask": dict(config=t.MPNetConfig(**small, hidden_act="gelu_new"), head="mask"),
+    "mpnet-classes": dict(config=t.MPNetConfig(**small, num_labels=3), head="classes"),
+    "modernbert-mask": dict(config=t.ModernBertConfig(**modern, local_attention=4), head="mask"),
+    "modernbert-classes": dict(config=t.ModernBertConfig(**modern, local_attention=6, classifier_pooling="mean", norm_bias=True, attention_bias=True, mlp_bias=True,
+                               classifier_bias=True, classifier_activation="silu", num_labels=3), head="classes"),
+    "modernbert": dict(config=t.ModernBertConfig(**modern | dict(num_hidden_layers=3), local_attention=4, layer_types=["sliding_attention", "full_attention", "sliding_attention"]), head="states"),
 }
