@@ -14,10 +14,10 @@ const (
 	maxIndex = 1 << 26 // bytes of an index
 )
 
-// Files returns the names of the files with a folder's weights: model.safetensors, or the files that
-// model.safetensors.index.json lists. It returns an error if there is neither, or if a listed file is missing or lies
-// in another folder. PyTorch's pickles are never read, because opening a pickle can run any program; the error says how
-// to convert them.
+// Files returns the names of the files with a folder's weights: model.safetensors, the files that
+// model.safetensors.index.json lists, or the only safetensors file, whatever its name. It returns an error if there is
+// neither, or if a listed file is missing or lies in another folder. PyTorch's pickles are never read, because opening
+// a pickle can run any program; the error says how to convert them.
 func Files(fsys fs.FS) ([]string, error) {
 	_, folder, err := readModules(fsys)
 	if err != nil {
@@ -32,6 +32,9 @@ func Files(fsys fs.FS) ([]string, error) {
 	err = readJSON(fsys, path.Join(folder, index), maxIndex, &list)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		if other, err := fs.Glob(fsys, path.Join(folder, "*.safetensors")); err == nil && len(other) == 1 && !exists(fsys, path.Join(folder, adapter)) {
+			return other, nil
+		}
 		return nil, noWeights(fsys, folder)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", index, err)

@@ -160,6 +160,12 @@ func TestPublishedClassifier(t *testing.T) {
 			t.Errorf("%q: got %+v, want %s with log probability %g", a.Input, a, m.Config.Task.Classes[best], logProb)
 		}
 	}
+	if err := os.Rename(filepath.Join(dir, "model.safetensors"), filepath.Join(dir, "model.fp16.safetensors")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir); err != nil {
+		t.Errorf("the only safetensors file has another name: %v", err)
+	}
 	path := filepath.Join(dir, "config.json")
 	content, err := os.ReadFile(path)
 	if err != nil {
