@@ -90,3 +90,22 @@ func TestSaveChooses(t *testing.T) {
 		})
 	}
 }
+
+// TestWindows checks that config.json says which blocks have the window, also if all blocks have it, or none. The
+// reference library wants its width in any case.
+func TestWindows(t *testing.T) {
+	for _, kind := range []string{"gemma2", "gemma3_text", "modernbert"} {
+		for _, types := range []string{`["full_attention","full_attention"]`, `["sliding_attention","sliding_attention"]`, `["full_attention","sliding_attention"]`} {
+			c, err := ReadConfig(folder(`{"model_type": "` + kind + `", "num_hidden_layers": 2, "layer_types": ` + types + `}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			k, err := c.write(tensor.Float32)
+			if err != nil {
+				t.Errorf("%s with %s: %v", kind, types, err)
+			} else if got := strings.TrimSpace(show(k.values["layer_types"])); got != types || k.values["sliding_window"] == nil && k.values["local_attention"] == nil {
+				t.Errorf("%s with %s: wrote %s", kind, types, show(k.values))
+			}
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package pretrained
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/heed-go/heed/layers"
@@ -58,7 +59,8 @@ var gemmaModel = layers.ModelConfig{NoBias: true, EmbeddingScale: 1, Block: laye
 
 // gemma copies the keys that Gemma 2 and 3 share, except positions, and returns the window.
 func (k *keys) gemma(c *Config) *layers.Window {
-	m, window, scalar := &c.Model, slidingWindow(c.Model), 0
+	m, scalar := &c.Model, 0
+	window := cmp.Or(slidingWindow(*m), &layers.Window{Left: 4095}) // the reference library needs one, even if no block has it
 	a := &m.Block.Attention
 	k.only("use_bidirectional_attention", false)
 	k.gatedSizes(c, "hidden_activation")

@@ -15,9 +15,12 @@ func (k *keys) rotary(c *Config, theta, share string) {
 	k.put("rope_scaling", p)
 }
 
-// rotation copies rotary positions with the parameters p.
+// rotation copies rotary positions with the parameters p. Other positions, and none, aren't written.
 func (k *keys) rotation(c *Config, positions layers.PositionsConfig, p *keys, theta, share string) layers.PositionsConfig {
-	r, _ := positions.(layers.Rotary)
+	r, ok := positions.(layers.Rotary)
+	if k.writing && !ok {
+		return positions
+	}
 	head, _ := c.Model.Block.Attention.HeadWidth(max(c.Model.Dim, 1))
 	rotated := 1.0
 	if k.writing {
