@@ -157,6 +157,23 @@ func TestEmbeddingFolder(t *testing.T) {
 	}
 }
 
+// TestFiles opens a folder whose only safetensors file has a name of its own.
+func TestFiles(t *testing.T) {
+	fsys := folder("", "model.fp16.safetensors", "", "vocab.txt", "")
+	for _, want := range []string{"model.fp16.safetensors", weights} { // model.safetensors comes first
+		if files, err := Files(fsys); err != nil || !slices.Equal(files, []string{want}) {
+			t.Errorf("files %v, error %v, want %s", files, err, want)
+		}
+		fsys[weights] = &fstest.MapFile{}
+	}
+	delete(fsys, weights)
+	fsys[adapter] = &fstest.MapFile{Data: []byte("{}")} // then the file may hold only the adapter's weights
+	var u *UnsupportedError
+	if _, err := Files(fsys); !errors.As(err, &u) || u.Key != adapter {
+		t.Errorf("an adapter: %v", err)
+	}
+}
+
 func TestGenerationConfig(t *testing.T) {
 	c, err := ReadConfig(folder(`{"model_type": "llama", "eos_token_id": 9, "bos_token_id": 8}`,
 		"generation_config.json", `{"eos_token_id": [3, 4], "pad_token_id": 5, "do_sample": true, "temperature": 0.6, "top_p": 0.9, "repetition_penalty": 1.1}`))
@@ -221,6 +238,7 @@ func TestHostile(t *testing.T) {
 		{tiny, `lists "b.safetensors", but there is no such file`, []string{index, list("a.safetensors", "b.safetensors"), "a.safetensors", tensorFile("x", 1)}},
 		{tiny, "weight_map must name the file", []string{index, `{}`}},
 		{tiny, "x", []string{index, list("a.safetensors", "b.safetensors"), "a.safetensors", tensorFile("x", 1000), "b.safetensors", tensorFile("x", 1000)}},
+		{tiny, `got "a.safetensors", "b.safetensors": rename`, []string{"a.safetensors", tensorFile("x", 1000), "b.safetensors", tensorFile("x", 1000)}},
 		{tiny, "PyTorch pickle", []string{"pytorch_model.bin", "\x80\x02"}},
 		{tiny, "there are no weights", nil},
 		{tiny, "modules.json: path must be a folder in this folder", []string{"modules.json", `[{"path": "../..", "type": "a.Transformer"}]`}},

@@ -6,6 +6,9 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strconv"
+
+	"github.com/heed-go/heed/internal/text"
 )
 
 const (
@@ -32,10 +35,11 @@ func Files(fsys fs.FS) ([]string, error) {
 	err = readJSON(fsys, path.Join(folder, index), maxIndex, &list)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if other, err := fs.Glob(fsys, path.Join(folder, "*.safetensors")); err == nil && len(other) == 1 && !exists(fsys, path.Join(folder, adapter)) {
+		other, err := fs.Glob(fsys, path.Join(folder, "*.safetensors"))
+		if err == nil && len(other) == 1 && !exists(fsys, path.Join(folder, adapter)) {
 			return other, nil
 		}
-		return nil, noWeights(fsys, folder)
+		return nil, noWeights(fsys, folder, other)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", index, err)
 	case len(list.Files) == 0:
@@ -63,8 +67,8 @@ func exists(fsys fs.FS, name string) bool {
 	return err == nil
 }
 
-// noWeights returns the error for a folder without safetensors files.
-func noWeights(fsys fs.FS, folder string) error {
+// noWeights returns the error for a folder without weights, or with several other safetensors files.
+func noWeights(fsys fs.FS, folder string, other []string) error {
 	for _, name := range []string{"pytorch_model.bin", "pytorch_model.bin.index.json"} {
 		if exists(fsys, path.Join(folder, name)) {
 			return fmt.Errorf("the weights are in a PyTorch pickle, which could run any program when it is opened. Convert it first, in the folder, "+
@@ -74,6 +78,10 @@ func noWeights(fsys fs.FS, folder string) error {
 	}
 	if exists(fsys, path.Join(folder, adapter)) {
 		return unsupported(adapter, "", "a folder with all weights: merge the adapter into its model first")
+	}
+	if len(other) > 1 {
+		return fmt.Errorf("expected %s, or one file of another name, got %s: rename the one to use to %s", weights,
+			text.List(len(other), 10, ", ", func(i int) string { return strconv.Quote(path.Base(other[i])) }), weights)
 	}
 	return fmt.Errorf("there are no weights: expected %s, or %s and the files that it lists", weights, index)
 }
