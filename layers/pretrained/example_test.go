@@ -29,7 +29,7 @@ func ExampleOpen() {
 // A published model without its head is an encoder in a Gorgonia graph of your own. Here a new head for two classes
 // gets the states of two texts, and the gradients of all parameters follow.
 func ExampleConfig_States() {
-	m, err := pretrained.Open("testdata/llama-states", tensor.Float32) // or ReadConfig, States and Open for a model with a head
+	m, err := pretrained.Open("testdata/bert-states", tensor.Float32) // or ReadConfig, States and Open for a model with a head
 	check(err)
 	head, err := layers.NewLinear(m.Params.Scope("classes"), m.Model.Dim, 2, layers.LinearConfig{})
 	check(err)
@@ -43,7 +43,7 @@ func ExampleConfig_States() {
 	grads, err := G.Grad(loss, b.Learnables()...)
 	check(err)
 	fmt.Println(logits.Shape(), len(grads), "gradients")
-	// Output: (2, 2) 22 gradients
+	// Output: (2, 2) 39 gradients
 }
 
 func check(err error) {
