@@ -109,6 +109,10 @@ func TestUnsupported(t *testing.T) {
 		{"position_embedding_type", `{"model_type": "bert", "position_embedding_type": "relative_key"}`, nil},
 		{"is_decoder", `{"model_type": "bert", "is_decoder": true}`, nil},
 		{"architectures", `{"model_type": "bert", "architectures": ["BertForQuestionAnswering"]}`, nil},
+		{"pad_token_id", `{"model_type": "roberta", "pad_token_id": 0}`, nil},
+		{"relative_attention_num_buckets", `{"model_type": "mpnet", "relative_attention_num_buckets": 16}`, nil},
+		{"rope_scaling", `{"model_type": "modernbert", "rope_scaling": {"rope_type": "linear", "factor": 2.0}}`, nil},
+		{"classifier_pooling", `{"model_type": "modernbert", "classifier_pooling": "max"}`, nil},
 		{"num_beams", `{"model_type": "llama"}`, []string{"generation_config.json", `{"num_beams": 4}`}},
 		{"type", `{"model_type": "llama"}`, []string{"modules.json", `[{"path": "", "type": "a.Transformer"}, {"path": "1", "type": "a.Dense"}]`}},
 		{"pooling_mode", `{"model_type": "llama"}`, pooling(`{"pooling_mode_max_tokens": true}`)},
@@ -288,7 +292,7 @@ func FuzzReadConfig(f *testing.F) {
 		generation, _ := os.ReadFile("testdata/" + dir + "/generation_config.json")
 		f.Add(config, generation)
 	}
-	for _, dir := range []string{"llama-tied", "gpt2", "qwen2", "gpt_neo", "gpt_neox", "gemma3", "gemma3-old", "llama-classes", "llama-states", "bert"} {
+	for _, dir := range []string{"llama-tied", "gpt2", "qwen2", "gpt_neo", "gpt_neox", "gemma3", "gemma3-old", "llama-classes", "llama-states", "bert", "xlm-roberta", "mpnet", "modernbert"} {
 		each(dir)
 	}
 	f.Fuzz(func(t *testing.T, config, generation []byte) {

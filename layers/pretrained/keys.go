@@ -293,13 +293,20 @@ var activations = []activation{
 // learned copies the length of a table of learned positions. The key counts the rows that no token has, too; there are
 // skipped of them.
 func (k *keys) learned(name string, c *Config, skipped int) {
-	rows := skipped
-	if p, ok := c.Model.Positions.(layers.Learned); ok {
-		rows += p.MaxLen
-	}
+	rows := skipped + learnedLen(c.Model)
 	k.copy(name, &rows)
 	c.MaxLen = max(0, rows-skipped)
 	c.Model.Positions = layers.Learned{MaxLen: c.MaxLen}
+}
+
+// learnedLen returns the length of a model's table of learned positions, or 0. In a list, the table comes first.
+func learnedLen(m layers.ModelConfig) int {
+	p := m.Positions
+	if list, ok := p.(layers.PositionsList); ok && len(list.Schemes) > 0 {
+		p = list.Schemes[0]
+	}
+	table, _ := p.(layers.Learned)
+	return table.MaxLen
 }
 
 // The values of layer_types.

@@ -11,9 +11,6 @@ var mpnet = architecture{
 	config: func(k *keys, c *Config) {
 		k.bert(c)
 		k.only("relative_attention_num_buckets", 32)
-		if list, ok := c.Model.Positions.(layers.PositionsList); ok && len(list.Schemes) > 0 {
-			c.Model.Positions = list.Schemes[0]
-		}
 		k.learned("max_position_embeddings", c, 2)
 		c.Model.Positions = layers.PositionsList{Schemes: []layers.PositionsConfig{c.Model.Positions, layers.RelativeBias{Buckets: 32, MaxDistance: 128}}}
 		k.maskHead(c, layers.GELU)

@@ -152,8 +152,6 @@ func (c Config) Memory(dtype tensor.Dtype) (weights, perToken int) {
 	sum := func(x, y int) int { return x + min(y, math.MaxInt-x) }
 	block := sum(memory.Product(2, m.Dim, a.HeadDim, sum(a.Heads, a.KeyValueHeads)), memory.Product(matrices, m.Dim, f.Hidden))
 	all := sum(memory.Product(m.Layers, block), memory.Product(tables, m.Vocab, m.Dim))
-	if p, ok := m.Positions.(layers.Learned); ok {
-		all = sum(all, memory.Product(p.MaxLen, m.Dim))
-	}
+	all = sum(all, memory.Product(learnedLen(m), m.Dim))
 	return memory.Product(all, width), memory.Product(2, m.Layers, a.KeyValueHeads, a.HeadDim, width)
 }

@@ -13,6 +13,7 @@ func roberta(class string, vocab int) architecture {
 		class: class, prefix: "roberta.", model: postNormModel, classifier: firstToken(layers.Tanh),
 		defaults: fmt.Sprintf(`{"vocab_size": %d, "type_vocab_size": 2, %s`, vocab, robertaDefaults),
 		config: func(k *keys, c *Config) {
+			k.only("pad_token_id", 1) // positions count from this id plus 1
 			k.bert(c)
 			k.segments(c)
 			k.learned("max_position_embeddings", c, 2)

@@ -236,6 +236,14 @@ func settledPositions(p layers.PositionsConfig, head int) layers.PositionsConfig
 	case layers.Learned:
 		p.Init = layers.Init{}
 		return p
+	case layers.RelativeBias:
+		return layers.RelativeBias{Buckets: cmp.Or(p.Buckets, 32), MaxDistance: cmp.Or(p.MaxDistance, 128)}
+	case layers.PositionsList:
+		p.Schemes = slices.Clone(p.Schemes)
+		for i, scheme := range p.Schemes {
+			p.Schemes[i] = settledPositions(scheme, head)
+		}
+		return p
 	case layers.Rotary:
 		p.Base, p.Dim = cmp.Or(p.Base, 10000), cmp.Or(p.Dim, head)
 		if s := &p.Scaling; s.Kind == "yarn" || s.Kind == "llama3" {

@@ -1,6 +1,7 @@
 """The cases of make.py. Each has a config and, if they aren't the defaults: head ("text"), edit (keys of config.json to
 replace or, with None, to remove), files (further JSON files), tensors (a function that changes the dict of tensors), shard
-(the size of shards), first (the smallest id that is drawn) and segments (the number of token types)."""
+(the size of shards), first (the smallest id that is drawn), segments (the number of token types) and tokens (the largest
+number of tokens)."""
 import torch
 import transformers as t
 
@@ -93,4 +94,7 @@ cases = {
     "modernbert-classes": dict(config=t.ModernBertConfig(**modern, local_attention=6, classifier_pooling="mean", norm_bias=True, attention_bias=True, mlp_bias=True,
                                classifier_bias=True, classifier_activation="silu", num_labels=3), head="classes"),
     "modernbert": dict(config=t.ModernBertConfig(**modern | dict(num_hidden_layers=3), local_attention=4, layer_types=["sliding_attention", "full_attention", "sliding_attention"]), head="states"),
+    "mpnet-long": dict(config=t.MPNetConfig(**small | dict(num_hidden_layers=1, hidden_size=8, intermediate_size=8, max_position_embeddings=172)), head="states", tokens=170),
+    "modernbert-old": dict(config=t.ModernBertConfig(**modern | dict(num_hidden_layers=3), local_attention=5, decoder_bias=False), head="mask",
+                           edit=dict(layer_types=None, rope_parameters=None, global_attn_every_n_layers=2, global_rope_theta=500.0, local_rope_theta=50.0, position_embedding_type="absolute")),
 }

@@ -28,8 +28,8 @@ from safetensors.torch import load_file, save_file
 from cases import cases
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-B, T = 3, 9
 LENGTHS = [9, 4, 7]
+B = len(LENGTHS)
 HEADS = dict(text="AutoModelForCausalLM", mask="AutoModelForMaskedLM", classes="AutoModelForSequenceClassification", states="AutoModel")
 
 
@@ -92,9 +92,11 @@ def make(name, case):
         json.dump(content, open(path, "w"), indent=1)
 
     rng = np.random.default_rng(len(name))
-    values = dict(ids=torch.tensor(rng.integers(case.get("first", 3), config.vocab_size, (B, T))), lengths=torch.tensor(LENGTHS))
+    T = case.get("tokens", LENGTHS[0])
+    lengths = [T] + LENGTHS[1:]
+    values = dict(ids=torch.tensor(rng.integers(case.get("first", 3), config.vocab_size, (B, T))), lengths=torch.tensor(lengths))
     pad = config.pad_token_id
-    for b, n in enumerate(LENGTHS):
+    for b, n in enumerate(lengths):
         values["ids"][b, n:] = 0 if pad is None else pad
     if "segments" in case:
         values["segments"] = torch.tensor(rng.integers(0, case["segments"], (B, T)))
