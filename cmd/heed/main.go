@@ -425,3 +425,8 @@ func shell(s string) string {
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
+
+var errNoFolder = usagef("the run folder's name is empty")
+
+// often is the value of --checkpoint-every: a number of steps or a time.
+type often struct{ *train.RunOptions }

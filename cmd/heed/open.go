@@ -154,12 +154,20 @@ func openModel(stdout io.Writer, dir string) (*task.Model, error) {
 	return m, withoutWeights(err, dir)
 }
 
-var errNoFolder = usagef("the run folder's name is empty")
-
 // withoutWeights adds advice to an error that a run has no weights.
 func withoutWeights(err error, dir string) error {
 	if errors.Is(err, task.ErrNoWeights) {
 		return fmt.Errorf("%w; heed train --resume %s continues the run", err, shell(dir))
 	}
 	return err
+}
+
+// noteCut prints a note about inputs that are longer than the model's context. The argument inputs is the sentence's
+// subject and verb, such as "the input is".
+func noteCut(stderr io.Writer, m *task.Model, inputs string) {
+	ignored := "the end"
+	if m.Config.Kind().Generates {
+		ignored = "the beginning"
+	}
+	fmt.Fprintf(stderr, "heed: %s longer than the model's %d symbols; %s was ignored\n", inputs, m.Config.Task.MaxLen, ignored)
 }

@@ -301,16 +301,6 @@ func (p *prediction) fitsRows() error {
 	return nil
 }
 
-// noteCut prints a note about inputs that are longer than the model's context. The argument inputs is the sentence's
-// subject and verb, such as "the input is".
-func noteCut(stderr io.Writer, m *task.Model, inputs string) {
-	ignored := "the end"
-	if m.Config.Kind().Generates {
-		ignored = "the beginning"
-	}
-	fmt.Fprintf(stderr, "heed: %s longer than the model's %d symbols; %s was ignored\n", inputs, m.Config.Task.MaxLen, ignored)
-}
-
 // quoted returns a text, in quotes if it is empty or has unprintable characters or spaces at either end.
 func quoted(s string) string {
 	if strings.TrimSpace(s) != s || s == "" || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {

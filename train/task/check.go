@@ -2,7 +2,6 @@ package task
 
 import (
 	"cmp"
-	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -16,19 +15,6 @@ import (
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/textfile"
 )
-
-// A ConfigError reports a wrong setting of a Config. It names the setting by its path in config.json, such as
-// model.dim. Its method Message can give settings other names.
-type ConfigError = setting.Error
-
-// asConfigError returns err as a *ConfigError, wrapping it if necessary.
-func asConfigError(err error) *ConfigError {
-	var already *ConfigError
-	if errors.As(err, &already) {
-		return already
-	}
-	return setting.Errorf("%w", err)
-}
 
 // needsFile reports whether the task can learn only from a file: it is of kind text or is named after a kind.
 func (c *Config) needsFile() bool {

@@ -2,6 +2,7 @@ package task
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -262,3 +263,16 @@ func (c *Config) leastMemory(l data.Layout) (bytes float64, what string) {
 	}
 	return 4 * (3*params + values), what // each parameter has a value, a best value and a gradient
 }
+
+// asConfigError returns err as a *ConfigError, wrapping it if necessary.
+func asConfigError(err error) *ConfigError {
+	var already *ConfigError
+	if errors.As(err, &already) {
+		return already
+	}
+	return setting.Errorf("%w", err)
+}
+
+// A ConfigError reports a wrong setting of a Config. It names the setting by its path in config.json, such as
+// model.dim. Its method Message can give settings other names.
+type ConfigError = setting.Error

@@ -197,3 +197,12 @@ func (s *stopping) flush() {
 		_, s.err = io.WriteString(s.w, s.held)
 	}
 }
+
+// Sampler returns how the model's folder says that tokens are chosen, for GenerateOptions: in generation_config.json
+// for a published model. Otherwise, tokens are drawn with the model's own probabilities.
+func (m *Model) Sampler() decode.Sampler {
+	if m.published == nil {
+		return decode.Sampler{Temperature: 1, TopP: 1}
+	}
+	return m.published.model.Sampler
+}

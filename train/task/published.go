@@ -15,7 +15,6 @@ import (
 	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
-	"github.com/heed-go/heed/layers/decode"
 	"github.com/heed-go/heed/layers/pretrained"
 )
 
@@ -24,22 +23,6 @@ type publishedStart struct {
 	runfolder.Folder
 	model   pretrained.Config
 	special map[string]int // special tokens of the tokenizer; set by complete
-}
-
-func openPublished(f runfolder.Folder) (start, error) {
-	c, err := pretrained.ReadConfig(f.FS)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.Dir, err)
-	}
-	if c.Head == "mask" { // embeds texts, too
-		c = c.States()
-	}
-	for _, id := range []*int{&c.Start, &c.Pad} { // small models often have the default ids of large ones
-		if *id >= c.Model.Vocab {
-			*id = -1
-		}
-	}
-	return publishedStart{Folder: f, model: c}, nil
 }
 
 // folder returns the path of the folder with the model and its tokenizer.
@@ -141,15 +124,6 @@ func (s publishedStart) complete(m *Model, _ map[string]string) error {
 	s.model.End = slices.DeleteFunc(slices.Clone(s.model.End), func(id int) bool { return id >= min(source.Len(), m.layout.Tokens) })
 	m.published, m.temperature = &s, 1
 	return m.SetPrompt(s.model.Prompt)
-}
-
-// Sampler returns how the model's folder says that tokens are chosen, for GenerateOptions: in generation_config.json
-// for a published model. Otherwise, tokens are drawn with the model's own probabilities.
-func (m *Model) Sampler() decode.Sampler {
-	if m.published == nil {
-		return decode.Sampler{Temperature: 1, TopP: 1}
-	}
-	return m.published.model.Sampler
 }
 
 // chatTemplate returns the folder's chat template or, if the name isn't empty, the template with this name.

@@ -3,61 +3,7 @@ package task
 import (
 	"fmt"
 	"math"
-
-	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/train/score"
 )
-
-// Scores has the scores of an evaluation as plain data. In JSON, it is one object, in which a key is missing if the
-// evaluation has no such value. The method Model.Scores makes it.
-type Scores struct {
-	Task string    `json:"task"`
-	Kind data.Kind `json:"kind"`
-
-	// Loss and LossPerCharacter are the fields of a Score. Only the validation set, or a text, has them.
-	Loss             *float64 `json:"loss,omitempty"`
-	LossPerCharacter *float64 `json:"loss_per_character,omitempty"` // for text in tokens
-
-	// Perplexity and BitsPerByte are those of a TextScore.
-	Perplexity  *float64 `json:"perplexity,omitempty"`
-	BitsPerByte *float64 `json:"bits_per_byte,omitempty"`
-
-	// Score is the name of the kind's score, such as accuracy, and Value is its value. If answers are right or wrong,
-	// the Value is Right as a share of Total, and both count what the Unit says, such as tags.
-	Score string   `json:"score"`
-	Value *float64 `json:"value,omitempty"`
-	Right *int     `json:"right,omitempty"`
-	Total int      `json:"total"`
-	Unit  string   `json:"unit"`
-
-	// For classification and tagging: the mean of each score over the Classes, without a Class, and the score of every
-	// label or tag. A missing answer counts as the class "".
-	Macro   *score.ClassScore  `json:"macro,omitempty"`
-	Classes []score.ClassScore `json:"classes,omitempty"`
-
-	// For tagging: rows with every tag right. For tags of entities: the score of all entities, without a Class, and of
-	// each type.
-	RightRows *int               `json:"right_rows,omitempty"`
-	Entities  *score.ClassScore  `json:"entities,omitempty"`
-	Types     []score.ClassScore `json:"types,omitempty"`
-
-	// For seq2seq: see Report.
-	ErrorRate *float64 `json:"error_rate,omitempty"`
-	Edits     *int     `json:"edits,omitempty"`
-	ChrF      *float64 `json:"chrf,omitempty"`
-	BLEU      *float64 `json:"bleu,omitempty"`
-
-	// For regression.
-	MeanAbsoluteError *float64 `json:"mean_absolute_error,omitempty"`
-	Pearson           *float64 `json:"pearson,omitempty"`
-	Spearman          *float64 `json:"spearman,omitempty"`
-
-	Baseline map[string]float64 `json:"baseline,omitempty"` // see Report
-
-	// Rows is the number of answers in a Report, and Beyond counts the rows that are beyond the model.
-	Rows   int     `json:"rows,omitempty"`
-	Beyond *Beyond `json:"beyond,omitempty"`
-}
 
 // Scores returns the scores of a Score, a Report of the same model, or both. Either may be nil.
 func (m *Model) Scores(s *Score, r *Report) Scores {

@@ -11,6 +11,7 @@ import (
 	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/pretrained"
 )
 
 // A start is a folder that a model begins from. Open and Config.StartFrom ask it for the configuration of the model,
@@ -147,4 +148,20 @@ func (s runStart) load(p *layers.Params, drop func(name string, shape []int) boo
 		err = fmt.Errorf("%s: %w", s.Dir, err)
 	}
 	return l, err
+}
+
+func openPublished(f runfolder.Folder) (start, error) {
+	c, err := pretrained.ReadConfig(f.FS)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Dir, err)
+	}
+	if c.Head == "mask" { // embeds texts, too
+		c = c.States()
+	}
+	for _, id := range []*int{&c.Start, &c.Pad} { // small models often have the default ids of large ones
+		if *id >= c.Model.Vocab {
+			*id = -1
+		}
+	}
+	return publishedStart{Folder: f, model: c}, nil
 }
