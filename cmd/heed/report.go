@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -149,28 +147,4 @@ func addAnswers(cmd *cobra.Command, r *report.Run, dir string, c task.Config) er
 		return withoutWeights(err, dir)
 	}
 	return r.AddAnswers(cmd.Context(), t)
-}
-
-// writeReport writes the page of a training that has just ended. If it can't, it only prints why: the run is saved
-// without the page. In a group, only the first process writes the page.
-func (r *training) writeReport(cmd *cobra.Command, t *task.Task, dir string) {
-	if !first(r.options.Group) {
-		return
-	}
-	runtime.GC()         // runs the finalizers that release the memory of training
-	debug.FreeOSMemory() // before the report needs memory
-	private, _ := cmd.Flags().GetBool("no-examples")
-	path := filepath.Join(dir, runfolder.ReportFile)
-	page, _, err := readRunPage(cmd, dir, private)
-	if err == nil {
-		err = page.AddAnswers(cmd.Context(), t)
-	}
-	if err == nil {
-		err = putWhole(atomicfile.WriteFile, path, page.Write)
-	}
-	if err != nil {
-		fmt.Fprintln(cmd.ErrOrStderr(), "heed: the run is saved, but its report can't be written; to try again, run heed report", shell(dir)+":", oneLine(interrupted(cmd.Context(), err)))
-		return
-	}
-	fmt.Fprintln(cmd.OutOrStdout(), "Report:", text.Escape(path))
 }
