@@ -156,6 +156,10 @@ func otherFormat(begin [8]byte) string {
 		"PK\x03\x04": "a zip archive, as torch.save writes: save the weights in PyTorch with safetensors.torch.save_file",
 		"\x80\x02":   "a Python pickle, as torch.save wrote before PyTorch 1.6: save the weights in PyTorch with safetensors.torch.save_file",
 		"version ":   "a Git LFS pointer, not the file itself: run git lfs pull",
+		"GGUF":       "a GGUF file, which heed doesn't read: download the model's safetensors files",
+		"<!DOCTYP":   "a web page, not the file itself: download it again",
+		"<!doctyp":   "a web page, not the file itself: download it again",
+		"<html":      "a web page, not the file itself: download it again",
 	} {
 		if strings.HasPrefix(string(begin[:]), prefix) {
 			return what

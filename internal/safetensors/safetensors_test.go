@@ -256,6 +256,8 @@ func TestOtherFormats(t *testing.T) {
 	for want, begin := range map[string]string{
 		"a zip archive, as torch.save writes": "PK\x03\x04\x00\x00\x08\x08\x00\x00\x00\x00model/data.pkl",
 		"as torch.save wrote before":          "\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.",
+		"a GGUF file, which heed doesn't":     "GGUF\x03\x00\x00\x00\x10\x00",
+		"a web page, not the file":            "<!DOCTYPE html><html>You need to log in</html>",
 		"a Git LFS pointer, not the file":     "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n",
 	} {
 		if _, _, err := read([]byte(begin)); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), want) {

@@ -144,6 +144,9 @@ func ReadFile(path string) ([]byte, error) {
 	if _, err = content.ReadFrom(io.LimitReader(f, format.MaxFile+1)); err == nil && content.Len() > format.MaxFile {
 		err = fmt.Errorf("it must have at most %d bytes", format.MaxFile)
 	}
+	if bytes.HasPrefix(content.Bytes(), []byte("version https://git-lfs")) {
+		return nil, errors.New("it is a Git LFS pointer, not the file itself: run git lfs pull")
+	}
 	return content.Bytes(), err
 }
 
