@@ -2,6 +2,7 @@ package pretrained
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -58,6 +59,13 @@ func (c *Config) read(k *keys, embedding bool) {
 	c.Causal, c.Model = a.causal, a.model
 	c.tokens(k)
 	a.config(k, c)
+	for _, name := range []string{"rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_eps", "rope_theta", "head_dim", "num_key_value_heads"} {
+		if number, ok := k.values[name].(json.Number); ok && !k.writing {
+			if x, err := number.Float64(); err == nil && x == 0 { // in a layers.ModelConfig, 0 means a default
+				k.invalid(name, "above 0")
+			}
+		}
+	}
 	classes := []string{a.class}
 	if k.copy("architectures", &classes); len(classes) == 0 {
 		classes = []string{a.class}

@@ -14,7 +14,7 @@ import (
 const (
 	weights  = "model.safetensors"
 	index    = weights + ".index.json"
-	maxIndex = 1 << 26 // bytes of an index
+	maxIndex = 1 << 24 // bytes of an index
 )
 
 // Files returns the names of the files with a folder's weights: model.safetensors, the files that

@@ -58,6 +58,13 @@ type keys struct {
 
 // readJSON decodes a JSON file of at most limit bytes. Numbers become json.Number.
 func readJSON(fsys fs.FS, name string, limit int64, v any) error {
+	info, err := fs.Stat(fsys, name) // before opening, because opening a pipe waits for its writer
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("expected a regular file, got %v", info.Mode())
+	}
+	if err != nil {
+		return err
+	}
 	f, err := fsys.Open(name)
 	if err != nil {
 		return err

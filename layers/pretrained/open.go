@@ -46,7 +46,14 @@ func OpenFS(fsys fs.FS, dtype tensor.Dtype) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.Open(fsys, dtype)
+	m, err := c.Open(fsys, dtype)
+	if err == nil {
+		err = c.CheckUnused(m.Ignored)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 // Open makes the model with the weights of the folder from which ReadConfig read c. It is for a Config that was
@@ -83,16 +90,17 @@ func (c Config) Open(fsys fs.FS, dtype tensor.Dtype) (*Model, error) {
 	if m.Ignored = report.Unused; err != nil {
 		return nil, err
 	}
-	if own, err := m.ownHead(fsys, files, tensors); err != nil || !own {
+	if own, err := m.OwnHead(fsys, files, tensors); err != nil || !own {
 		return m, err
 	}
 	c.Model.Tied, c.Model.NoBias, c.Model.TiedBias = false, !c.Model.TiedBias, false
 	return c.Open(fsys, dtype)
 }
 
-// ownHead reports whether the files of a tied model have weights of the head that differ from the embeddings. The
-// reference library then uses them.
-func (m *Model) ownHead(fsys fs.FS, files []string, tensors []layers.Tensor) (bool, error) {
+// OwnHead reports whether the files of a tied model have weights of the head that differ from the embeddings. The
+// reference library then uses them. The argument tensors comes from Tensors, and files from Files. OwnHead returns an
+// error if it can't read them.
+func (m *Model) OwnHead(fsys fs.FS, files []string, tensors []layers.Tensor) (bool, error) {
 	i := slices.IndexFunc(tensors, func(t layers.Tensor) bool { return t.Params[0] == tied })
 	if !m.Model.Tied || !slices.ContainsFunc(tensors[i].Names, func(name string) bool { return slices.Contains(m.Ignored, name) }) {
 		return false, nil

@@ -53,6 +53,32 @@ func (c Config) Tensors(p *layers.Params) ([]layers.Tensor, error) {
 	return tensors, nil
 }
 
+// CheckUnused returns an error if names, the tensors that aren't loaded, has one that models of this type can have in
+// front of their head, such as a block after the last one or a bias that config.json leaves out: the folder's
+// config.json is then of another model, and the answers would be wrong.
+func (c Config) CheckUnused(names []string) error {
+	a, err := architectureOf(c.Type)
+	known := map[string]bool{}
+	for _, line := range a.names {
+		for _, theirs := range strings.Split(strings.Fields(line)[1], "|") {
+			known[theirs+".weight"], known[theirs+".bias"] = true, true
+		}
+	}
+	for _, name := range names {
+		parts := strings.Split(strings.TrimPrefix(name, a.prefix), ".")
+		for i, part := range parts {
+			if strings.Trim(part, "0123456789") == "" {
+				parts[i] = "{i}"
+			}
+		}
+		if known[strings.Join(parts, ".")] {
+			return fmt.Errorf("config.json describes a model of %d layers without the tensor %.100q, but the weights have it: download config.json and the weights of one model",
+				c.Model.Layers, name)
+		}
+	}
+	return err
+}
+
 // layer returns the tensors of one line of names: for the weight and the bias of a layer, if it has them and they
 // aren't named yet.
 func (c Config) layer(p *layers.Params, named map[string]bool, line string, prefixes []string) (tensors []layers.Tensor) {

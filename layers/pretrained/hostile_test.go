@@ -1,0 +1,159 @@
+package pretrained
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/safetensors"
+)
+
+// A tampered is a copy of a published folder whose files and tensors can be changed.
+type tampered struct {
+	fstest.MapFS
+	tensors []safetensors.Tensor
+}
+
+// tamper copies the case llama-tied, which has two layers and a tied head.
+func tamper(t *testing.T) *tampered {
+	t.Helper()
+	dir := "testdata/llama-tied"
+	f := &tampered{MapFS: fstest.MapFS{}}
+	for _, name := range []string{configFile, generationFile} {
+		content, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.put(name, string(content))
+	}
+	var err error
+	if f.tensors, _, err = safetensors.ReadFile(filepath.Join(dir, weights)); err != nil {
+		t.Fatal(err)
+	}
+	f.put(weights, file(t, f.tensors...))
+	return f
+}
+
+func (f *tampered) put(name, content string) {
+	f.MapFS[name] = &fstest.MapFile{Data: []byte(content)}
+}
+
+// set changes a key of config.json to a value in JSON.
+func (f *tampered) set(key, value string) {
+	var keys map[string]json.RawMessage
+	json.Unmarshal(f.MapFS[configFile].Data, &keys)
+	keys[key] = json.RawMessage(value)
+	content, _ := json.Marshal(keys)
+	f.put(configFile, string(content))
+}
+
+// shards replaces the weights by one file with each list of tensors, and by an index that lists these files.
+func (f *tampered) shards(t *testing.T, lists ...[]safetensors.Tensor) {
+	t.Helper()
+	delete(f.MapFS, weights)
+	m := map[string]string{}
+	for i, list := range lists {
+		name := string(rune('a'+i)) + ".safetensors"
+		f.put(name, file(t, list...))
+		for _, x := range list {
+			m[x.Name] = name
+		}
+	}
+	content, _ := json.Marshal(map[string]any{"weight_map": m, "metadata": map[string]int{"total_size": -1}})
+	f.put(index, string(content))
+}
+
+// file returns a safetensors file.
+func file(t *testing.T, tensors ...safetensors.Tensor) string {
+	t.Helper()
+	var b strings.Builder
+	if err := safetensors.Write(&b, tensors, nil); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestTampered changes one thing in a folder that opens. The folder must give an error that contains want or, if want
+// is empty, must open.
+func TestTampered(t *testing.T) {
+	const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
+	set := func(key, value string) func(*tampered) { return func(f *tampered) { f.set(key, value) } }
+	put := func(name, content string) func(*tampered) { return func(f *tampered) { f.put(name, content) } }
+	special := func(name string, mode fs.FileMode) func(*tampered) {
+		return func(f *tampered) { f.MapFS[name] = &fstest.MapFile{Mode: mode} }
+	}
+	extra := func(name string, shape ...int) func(*tampered) {
+		return func(f *tampered) {
+			n := 1
+			for _, size := range shape {
+				n *= size
+			}
+			f.put(weights, file(t, append(f.tensors, safetensors.Tensor{Name: name, Shape: shape, Data: make([]float32, n)})...))
+		}
+	}
+	for _, test := range []struct {
+		what   string
+		change func(f *tampered)
+		want   string
+	}{
+		{"nothing", func(*tampered) {}, ""},
+		{"fewer layers than the weights", set("num_hidden_layers", "1"), `1 layers without the tensor "model.layers.1.`},
+		{"more layers than the weights", set("num_hidden_layers", "3"), "describes a model of 3 layers with at least"},
+		{"biases left out", set("attention_bias", "false"), `without the tensor "model.layers.0.self_attn.`},
+		{"a norm of queries", extra("model.layers.0.self_attn.q_norm.weight", 6), `without the tensor "model.layers.0.self_attn.q_norm.weight"`},
+		{"a buffer of an old release", extra("model.layers.0.self_attn.rotary_emb.inv_freq", 3), ""},
+		{"a head of another shape", extra("lm_head.weight", 41, 15), `"lm_head.weight" must have shape (41, 16), got (41, 15)`},
+		{"fewer tokens than the table", set("vocab_size", "40"), "must have shape (40, 16), got (41, 16)"},
+		{"heads that don't divide", set("num_key_value_heads", "3"), "but the files hold"},
+		{"a fraction", set("num_hidden_layers", "1.5"), "must be a whole number from 0 to 2147483647, got 1.5"},
+		{"NaN", set("rms_norm_eps", `"NaN"`), `rms_norm_eps must be a finite number, got "NaN"`},
+		{"an epsilon of 0", set("rms_norm_eps", "0"), "rms_norm_eps must be above 0, got 0"},
+		{"an angle of 0", set("rope_theta", "0.0"), "rope_theta must be above 0, got 0.0"},
+		{"quantised weights", set("quantization_config", `{"bits": 4}`), "weights that aren't quantised"},
+		{"code", set("auto_map", `{"AutoModel": "evil.py"}`), ""}, // never run
+		{"a label far away", func(f *tampered) {
+			f.set("architectures", `["LlamaForSequenceClassification"]`)
+			f.set("id2label", `{"999999999": "x", "1": "y"}`)
+		}, `missing: "score.weight" of shape (2, 16)`},
+
+		{"a pointer for the weights", put(weights, pointer), "model.safetensors: not a readable safetensors file: it is a Git LFS pointer"},
+		{"a web page for the weights", put(weights, "<!DOCTYPE html><html></html>"), "it is a web page"},
+		{"empty weights", put(weights, ""), "expected 8 bytes, got a file of 0"},
+		{"weights cut short", func(f *tampered) { f.put(weights, string(f.MapFS[weights].Data[:2000])) }, "model.safetensors: not a readable"},
+		{"a shard cut short", func(f *tampered) {
+			f.shards(t, f.tensors[:3], f.tensors[3:])
+			f.put("b.safetensors", string(f.MapFS["b.safetensors"].Data[:2000]))
+		}, "b.safetensors: not a readable"},
+		{"a pointer for a shard", func(f *tampered) { f.shards(t, f.tensors[:3], f.tensors[3:]); f.put("b.safetensors", pointer) }, "b.safetensors: not a readable safetensors file: it is a Git LFS pointer"},
+		{"a false size of all shards", func(f *tampered) { f.shards(t, f.tensors[:3], f.tensors[3:]) }, ""},
+		{"a tensor in two shards", func(f *tampered) { f.shards(t, f.tensors[:3], f.tensors[2:]) }, "is in a.safetensors and in b.safetensors"},
+		{"a tensor in no shard", func(f *tampered) { f.shards(t, f.tensors[:3], f.tensors[4:]) }, "but the files hold"},
+		{"an index of a list", func(f *tampered) { delete(f.MapFS, weights); f.put(index, `{"weight_map": []}`) }, index},
+		{"a large index", func(f *tampered) { delete(f.MapFS, weights); f.put(index, strings.Repeat(" ", maxIndex+1)) }, "expected at most"},
+
+		{"a pipe for the configuration", special(configFile, fs.ModeNamedPipe), "config.json: expected a regular file"},
+		{"a pipe for other settings", special(generationFile, fs.ModeNamedPipe), "generation_config.json: expected a regular file"},
+		{"a pipe for the modules", special(modulesFile, fs.ModeNamedPipe), "modules.json: expected a regular file"},
+		{"a device for the weights", special(weights, fs.ModeDevice), "model.safetensors: not a readable safetensors file: expected a regular file"},
+		{"a folder for the weights", special(weights, fs.ModeDir), "model.safetensors: not a readable safetensors file: expected a regular file"},
+		{"a pipe for the index", func(f *tampered) { delete(f.MapFS, weights); special(index, fs.ModeNamedPipe)(f) }, "index.json: expected a regular file"},
+	} {
+		f := tamper(t)
+		test.change(f)
+		start := time.Now()
+		m, err := OpenFS(f.MapFS, tensor.Float32)
+		if took := time.Since(start); took > 5*time.Second {
+			t.Errorf("%s: took %v", test.what, took)
+		}
+		if test.want == "" && err != nil || test.want != "" && (err == nil || m != nil || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%s: error %v, want %q", test.what, err, test.want)
+		}
+	}
+}
