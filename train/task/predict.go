@@ -195,8 +195,8 @@ func (m *Model) shapeOf(rows []query, beam int) batchShape {
 	for width < len(rows[0].ids) {
 		width *= 2
 	}
-	if width/4*3 >= len(rows[0].ids) {
-		width = width / 4 * 3
+	if step := max(4, width/8); len(rows[0].ids) > 8 {
+		width = (len(rows[0].ids) + step - 1) / step * step
 	}
 	s := batchShape{width: min(width, m.layout.Len), beam: beam, size: 1}
 	limit := batchTokens / (beam * max(s.width, m.layout.TargetLen))

@@ -10,8 +10,8 @@ import (
 // batchTokens is roughly the number of tokens of a batch with more than one row. A freeList keeps predictors for at
 // most freeBatches such batches per processor.
 const (
-	batchTokens = 1 << 11
-	freeBatches = 2
+	batchTokens = 1 << 9
+	freeBatches = 8
 )
 
 // A query has the ids of an input, and the answers that the model chose for it.
