@@ -74,6 +74,7 @@ who can reach it can use the service: there are no passwords and no encryption.`
 
 // serveRun serves the model in dir until cmd's context ends.
 func serveRun(cmd *cobra.Command, dir, addr string, o serve.Options) error {
+	collectOften(30)
 	stdout := cmd.OutOrStdout()
 	m, err := openModel(stdout, dir)
 	if err != nil {

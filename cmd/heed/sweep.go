@@ -91,7 +91,7 @@ func (s *sweep) run(cmd *cobra.Command) error {
 	if err := s.begin(); err != nil {
 		return err
 	}
-	collectOften()
+	collectOften(50)
 	left := s.runs
 	for budget := s.Steps; ; budget *= s.Halving {
 		if len(left) == 1 || s.Halving == 1 || budget > math.MaxInt/s.Halving {

@@ -133,7 +133,7 @@ func showGroups(cmd *cobra.Command, groups []flagGroup) {
 
 // run checks the flags. Then it starts a run, continues one, or finds a learning rate.
 func (r *training) run(cmd *cobra.Command) error {
-	collectOften()
+	collectOften(50)
 	flags := cmd.Flags()
 	if err := r.options.Check(); err != nil {
 		return wrongFlag(err, nil)
@@ -171,10 +171,10 @@ func (r *training) run(cmd *cobra.Command) error {
 }
 
 // collectOften makes the garbage collector run more often. Training makes little garbage, so this saves a quarter of
-// the memory and costs no time.
-func collectOften() {
+// the memory and costs no time. Serving keeps large weights, which the collector needn't look into.
+func collectOften(percent int) {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(50)
+		debug.SetGCPercent(percent)
 	}
 }
 

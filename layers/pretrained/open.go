@@ -2,10 +2,13 @@ package pretrained
 
 import (
 	"fmt"
+	"hash/maphash"
+	"io"
 	"io/fs"
 	"math"
 	"os"
 	"slices"
+	"strings"
 
 	"gorgonia.org/tensor"
 
@@ -63,6 +66,9 @@ func (c Config) Open(fsys fs.FS, dtype tensor.Dtype) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c, err = c.Untied(fsys); err != nil {
+		return nil, err
+	}
 	if err := c.check(fsys, files, dtype); err != nil {
 		return nil, err
 	}
@@ -87,36 +93,60 @@ func (c Config) Open(fsys fs.FS, dtype tensor.Dtype) (*Model, error) {
 		return nil, err
 	}
 	report, err := p.LoadFS(fsys, files, layers.LoadOptions{Tensors: tensors, Ignore: true})
-	if m.Ignored = report.Unused; err != nil {
-		return nil, err
-	}
-	if own, err := m.OwnHead(fsys, files, tensors); err != nil || !own {
-		return m, err
-	}
-	c.Model.Tied, c.Model.NoBias, c.Model.TiedBias = false, !c.Model.TiedBias, false
-	return c.Open(fsys, dtype)
+	m.Ignored = report.Unused
+	return m, err
 }
 
-// OwnHead reports whether the files of a tied model have weights of the head that differ from the embeddings. The
-// reference library then uses them. The argument tensors comes from Tensors, and files from Files. OwnHead returns an
-// error if it can't read them.
-func (m *Model) OwnHead(fsys fs.FS, files []string, tensors []layers.Tensor) (bool, error) {
-	i := slices.IndexFunc(tensors, func(t layers.Tensor) bool { return t.Params[0] == tied })
-	if !m.Model.Tied || !slices.ContainsFunc(tensors[i].Names, func(name string) bool { return slices.Contains(m.Ignored, name) }) {
-		return false, nil
+// Untied returns c or, if the files of a tied model have weights of the head that differ from the embeddings, the
+// configuration of the model with these weights, which the reference library then uses.
+func (c Config) Untied(fsys fs.FS) (Config, error) {
+	a, err := architectureOf(c.Type)
+	if !c.Model.Tied || err != nil {
+		return c, err
 	}
-	p, err := layers.NewParams(m.Params.Dtype(), 0)
-	if err != nil {
-		return false, err
+	place := map[string]int{} // 1 for the embeddings, 2 for the head
+	for _, line := range slices.Concat(a.names, a.heads[c.Head]) {
+		switch ours, theirs, _ := strings.Cut(line, " "); ours {
+		case "embedding":
+			place[a.prefix+theirs+".weight"], place[theirs+".weight"] = 1, 1
+		case "head":
+			for _, name := range strings.Split(theirs, "|") {
+				place[name+".weight"] = 2
+			}
+		}
 	}
-	head, err := p.Blank().New(tied, layers.Zeros(), m.Model.Vocab, m.Model.Dim)
-	if err != nil {
-		return false, err
+	files, err := Files(fsys)
+	found, sums := 0, [3]uint64{}
+	var hash maphash.Hash
+	for pass := range 2 { // first the headers, and only if they have both, the values
+		for _, file := range files {
+			f, err := safetensors.OpenFS(fsys, file)
+			if err != nil {
+				return c, err
+			}
+			defer f.Close()
+			for _, e := range f.Entries {
+				found |= place[e.Name]
+			}
+			if pass == 0 || found != 3 {
+				continue
+			}
+			f.SkipChecksum()
+			err = f.Each(func(name string) bool { return place[name] > 0 }, func(e safetensors.Entry, r io.Reader) error {
+				hash.Reset()
+				_, err := io.Copy(&hash, r)
+				sums[place[e.Name]] = hash.Sum64()
+				return err
+			})
+			if err != nil {
+				return c, fmt.Errorf("%s: %w", file, err)
+			}
+		}
 	}
-	t := tensors[i]
-	slices.Reverse(t.Names) // the head's names come last
-	_, err = p.LoadFS(fsys, files, layers.LoadOptions{Tensors: []layers.Tensor{t}, Ignore: true})
-	return !head.Value.Eq(m.Params.Get(tied).Value), err
+	if sums[1] != sums[2] {
+		c.Model.Tied, c.Model.NoBias, c.Model.TiedBias = false, !c.Model.TiedBias, false
+	}
+	return c, err
 }
 
 // check compares the configuration with the headers of the files and with the machine's memory.

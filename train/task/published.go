@@ -1,7 +1,6 @@
 package task
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -115,13 +114,6 @@ func (s publishedStart) load(p *layers.Params, drop func(name string, shape []in
 	}
 	if l, err = p.LoadFS(s.FS, files, layers.LoadOptions{Tensors: tensors, Ignore: true, Partial: drop != nil}); err == nil && drop == nil {
 		err = s.model.CheckUnused(l.Unused)
-		var own bool
-		if err == nil {
-			own, err = (&pretrained.Model{Config: s.model, Params: p, Ignored: l.Unused}).OwnHead(s.FS, files, tensors)
-		}
-		if own {
-			err = errors.New("config.json says tie_word_embeddings, but the weights have a head that differs from the embeddings: set tie_word_embeddings to false")
-		}
 	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w", s.Dir, err)

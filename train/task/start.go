@@ -152,6 +152,9 @@ func (s runStart) load(p *layers.Params, drop func(name string, shape []int) boo
 
 func openPublished(f runfolder.Folder) (start, error) {
 	c, err := pretrained.ReadConfig(f.FS)
+	if err == nil {
+		c, err = c.Untied(f.FS)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Dir, err)
 	}
