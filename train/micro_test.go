@@ -404,8 +404,8 @@ func gpt(tb testing.TB, batch, dim, blocks int, lengths ...int) train.Problem {
 func TestMicroBatchesBoundMemory(t *testing.T) {
 	testseed.Slow(t)
 	held(t, gpt(t, 12, 64, 2), 12, 1)
-	if one, four := held(t, gpt(t, 12, 64, 2), 12, 1), held(t, gpt(t, 48, 64, 2), 48, 4); four > 1.1*one {
-		t.Errorf("with 4 micro-batches training holds %.3g bytes, want at most 1.1 times the %.3g bytes with one", four, one)
+	if one, four := held(t, gpt(t, 12, 64, 2), 12, 1), held(t, gpt(t, 48, 64, 2), 48, 4); four > 1.15*one {
+		t.Errorf("with 4 micro-batches training holds %.3g bytes, want at most 1.15 times the %.3g bytes with one", four, one)
 	}
 }
 
@@ -414,8 +414,8 @@ func TestMicroBatchesBoundMemory(t *testing.T) {
 func TestLengthsShareMemory(t *testing.T) {
 	testseed.Slow(t)
 	longest := held(t, gpt(t, 24, 64, 2, 64), 24, 1)
-	if bytes := held(t, gpt(t, 24, 64, 2, 16, 32, 64, 48, 24), 24, 1); bytes > 1.1*longest {
-		t.Errorf("with five lengths training holds %.3g bytes, want at most 1.1 times the %.3g bytes with only the longest", bytes, longest)
+	if bytes := held(t, gpt(t, 24, 64, 2, 16, 32, 64, 48, 24), 24, 1); bytes > 1.15*longest {
+		t.Errorf("with five lengths training holds %.3g bytes, want at most 1.15 times the %.3g bytes with only the longest", bytes, longest)
 	}
 	p := gpt(t, 24, 64, 2, 64)
 	p.Validation = p.Train

@@ -1,6 +1,8 @@
 package task
 
 import (
+	"io"
+	"path/filepath"
 	"testing"
 
 	"github.com/heed-go/heed/data"
@@ -56,8 +58,10 @@ func TestExtremes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer model.Close()
+	writes, text := openedFolder(t, "llama"), filepath.Join(t.TempDir(), "text.txt")
+	write(t, text, "a text of some words")
 	type longest struct{ MaxLen int }
-	results := []string{"Alternative", "Answer", "AttentionLayer", "Beyond", "Contribution", "Count", "Judged", "Report", "Run", "Score", "Scores", "Side", "Span", "Summary", "Task"}
+	results := []string{"Alternative", "Answer", "AttentionLayer", "Beyond", "Contribution", "Count", "Generated", "Judged", "Report", "Run", "Score", "Scores", "Side", "Span", "Summary", "Task", "TextScore"}
 	extremes.Run(t, results,
 		extremes.Of(config(rule), fitted),
 		extremes.Of(sgd.Training, func(c Training) ([]float64, error) {
@@ -76,6 +80,14 @@ func TestExtremes(t *testing.T) {
 				return nil, err
 			}
 			return []float64{answers[0].LogProb}, answers[0].Err
+		}),
+		extremes.Of(GenerateOptions{MaxTokens: 3}, func(c GenerateOptions) ([]float64, error) {
+			g, err := writes.Generate(t.Context(), io.Discard, Prompt{Text: "abc"}, c)
+			return []float64{float64(g.Tokens)}, err
+		}),
+		extremes.Of(WindowOptions{Window: 8, Stride: 2}, func(c WindowOptions) ([]float64, error) {
+			s, err := writes.ScoreText(t.Context(), data.TextFiles{Paths: []string{text}}, c)
+			return []float64{s.Loss}, err
 		}),
 		extremes.Of(longest{3}, func(c longest) ([]float64, error) {
 			_, err := Named("reverse", c.MaxLen)
