@@ -91,7 +91,10 @@ func drawAttention(cmd *cobra.Command, dir, input, layer, out string) error {
 
 // figureOf returns a figure of a model's attention. The argument name is the name of the task.
 func figureOf(a *task.Attention, name string) heatmap.Figure {
-	f := heatmap.Figure{Title: fmt.Sprintf("%s: %s → %s", name, shortened(a.Input), shortened(a.Answer)), Key: a.Key}
+	f := heatmap.Figure{Title: fmt.Sprintf("%s: %s", name, shortened(a.Input)), Key: a.Key}
+	if a.Answer != "" { // a model that embeds texts has no answers
+		f.Title += " → " + shortened(a.Answer)
+	}
 	for _, l := range a.Layers {
 		f.Layers = append(f.Layers, heatmap.Layer(l))
 	}

@@ -49,8 +49,9 @@ or too slow, and requests beyond the limits below.
 By default, only this machine can reach the service. If you choose another address with --addr, everyone
 who can reach it can use the service: there are no passwords and no encryption.`,
 		Example: `  heed serve runs/reverse
+  heed serve models/smollm2
   heed serve runs/words --addr 127.0.0.1:0 --batch 64 --timeout 10s`,
-		Args: takes("one run folder", cobra.ExactArgs(1)),
+		Args: takes("one folder of a run or of a published model", cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.Time <= 0 {
 				return usagef("--timeout must be above 0, got %v", o.Time)
@@ -90,7 +91,11 @@ func serveRun(cmd *cobra.Command, dir, addr string, o serve.Options) error {
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(stdout, "%s, which learned %s, answers on http://%s/\n", text.Escape(dir), text.Escape(m.Config.Task.Name), l.Addr()); err != nil {
+	what := "which learned "
+	if m.Config.Task.Published.Tokens > 0 {
+		what = "a published model of type "
+	}
+	if _, err := fmt.Fprintf(stdout, "%s, %s%s, answers on http://%s/\n", text.Escape(dir), what, text.Escape(m.Config.Task.Name), l.Addr()); err != nil {
 		return err
 	}
 	served, err := serveUntil(cmd.Context(), l, h, openai.New(h, modelName(dir)), o.ErrorLog)

@@ -170,14 +170,6 @@ func (r *training) run(cmd *cobra.Command) error {
 	return r.newRun(cmd, c)
 }
 
-// collectOften makes the garbage collector run more often. Training makes little garbage, so this saves a quarter of
-// the memory and costs no time. Serving keeps large weights, which the collector needn't look into.
-func collectOften(percent int) {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(percent)
-	}
-}
-
 // noFile is like noArgs, and recognises the file of --find-rate without its equals sign.
 func noFile(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 && cmd.Flags().Changed("find-rate") {
