@@ -79,10 +79,10 @@ func TestBadPlaces(t *testing.T) {
 	}
 	flags := " --max-epochs=1 --out=new"
 	calls = append(calls, []call{
-		{"eval run more", 2, `takes one run folder, got "run" "more"`},
+		{"eval run more", 2, `takes one folder, got "run" "more"`},
 		{"generate text more --prompt=a --tokens=1", 2, `takes one model folder, and a prompt of several words in quotes, got "text" "more"`},
 		{"attention run abc more", 2, `takes a run folder and one input, in quotes if it has several words, got "run" "abc" "more"`},
-		{"serve run more", 2, `takes one run folder, got "run" "more"`},
+		{"serve run more", 2, `takes one folder, got "run" "more"`},
 		{"train more", 2, `takes no argument, got "more"`},
 		{"version more", 2, `takes no argument, got "more"`},
 		{"bench dist more", 2, `takes no argument, got "more"`},

@@ -68,7 +68,7 @@ and what it counts, the scores of each class and more. docs/serving.md lists the
   heed eval runs/mails --data test.csv --out test.html
   heed eval runs/mails --data test.csv --json | jq .macro.f1
   heed eval models/gpt2 --data book.txt --window 1024 --stride 512`,
-		Args:    takes("one run folder", cobra.ExactArgs(1)),
+		Args:    takes("one folder", cobra.ExactArgs(1)),
 		PreRunE: func(cmd *cobra.Command, args []string) error { return e.check(cmd.Flags(), args[0]) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if c, err := readConfig(args[0]); err == nil && c.Task.Published.Tokens > 0 && (e.files == nil || !c.Kind().Rows) {

@@ -247,7 +247,7 @@ func newRoot(group train.Group) *cobra.Command {
 	return root
 }
 
-// takes returns a validator that runs check. Its error says that the command takes want, such as "one run folder".
+// takes returns a validator that runs check. Its error says that the command takes want, such as "one folder".
 func takes(want string, check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if check(cmd, args) == nil {

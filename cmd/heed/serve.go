@@ -51,7 +51,7 @@ who can reach it can use the service: there are no passwords and no encryption.`
 		Example: `  heed serve runs/reverse
   heed serve models/smollm2
   heed serve runs/words --addr 127.0.0.1:0 --batch 64 --timeout 10s`,
-		Args: takes("one folder of a run or of a published model", cobra.ExactArgs(1)),
+		Args: takes("one folder", cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.Time <= 0 {
 				return usagef("--timeout must be above 0, got %v", o.Time)
