@@ -70,7 +70,7 @@ func drawAttention(cmd *cobra.Command, dir, input, layer, out string) error {
 	if m.Cuts(input) {
 		noteCut(cmd.ErrOrStderr(), m, "the input is")
 	}
-	figure := figureOf(a, m.Config.Task.Name)
+	figure := figureOf(a, m.Config.Task.Name, !m.Config.Kind().Embeds)
 	if cmd.Context().Err() != nil {
 		return errInterrupted
 	}
@@ -89,10 +89,11 @@ func drawAttention(cmd *cobra.Command, dir, input, layer, out string) error {
 	return err
 }
 
-// figureOf returns a figure of a model's attention. The argument name is the name of the task.
-func figureOf(a *task.Attention, name string) heatmap.Figure {
+// figureOf returns a figure of a model's attention. The argument name is the name of the task. A model that embeds texts
+// has no answers.
+func figureOf(a *task.Attention, name string, answers bool) heatmap.Figure {
 	f := heatmap.Figure{Title: fmt.Sprintf("%s: %s", name, shortened(a.Input)), Key: a.Key}
-	if a.Answer != "" { // a model that embeds texts has no answers
+	if answers {
 		f.Title += " → " + shortened(a.Answer)
 	}
 	for _, l := range a.Layers {
