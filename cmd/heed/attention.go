@@ -89,8 +89,8 @@ func drawAttention(cmd *cobra.Command, dir, input, layer, out string) error {
 	return err
 }
 
-// figureOf returns a figure of a model's attention. The argument name is the name of the task. A model that embeds texts
-// has no answers.
+// figureOf returns a figure of a model's attention. The argument name is the name of the task. A model that embeds
+// texts has no answers.
 func figureOf(a *task.Attention, name string, answers bool) heatmap.Figure {
 	f := heatmap.Figure{Title: fmt.Sprintf("%s: %s", name, shortened(a.Input)), Key: a.Key}
 	if answers {
