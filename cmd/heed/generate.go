@@ -67,7 +67,7 @@ only the answer.`,
 	return cmd
 }
 
-// flags declares the flags that say how tokens are chosen, and those of conversations.
+// flags declares the flags for choosing tokens and for conversations.
 func (w *writing) flags(f *pflag.FlagSet) {
 	f.StringVar(&w.system, "system", "", "in a conversation: the system message")
 	f.StringVar(&w.prompt.Template, "template", "", "in a conversation: chat template, one of "+strings.Join(tokenizer.ChatTemplates(), ", ")+" (default: the model's own)")

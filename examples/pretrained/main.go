@@ -143,7 +143,7 @@ func trainHead(w io.Writer, folder string, seed uint64, steps int) error {
 	if err != nil {
 		return err
 	}
-	learned := b.Learnables() // only those of the head
+	learned := b.Learnables() // the head alone, because the encoder is frozen
 	if _, err := G.Grad(loss, learned...); err != nil {
 		return err
 	}

@@ -71,9 +71,9 @@ type Result struct {
 // model's sequence i, after any tokens already in that sequence. Sequences without a prompt don't change. When one
 // sequence ends, Generate continues the others.
 //
-// Log probabilities come directly from the model: they are those of the softmax of its logits, and no option of the
-// Sampler changes them. The penalties count the tokens of prompts[i] and of its continuation, also those that Keep made
-// the model forget, but not tokens that were in the sequence before.
+// Log probabilities come directly from the model, as the log softmax of its logits, and no option of the Sampler
+// changes them. The penalties count the tokens of prompts[i] and of its continuation, also tokens that Keep made the
+// model forget, but not tokens that were in the sequence before.
 //
 // Generate never appends the last token of a sequence to the model, so a sequence can get one token more than the model
 // has room for. After Generate, the model holds each prompt and its new tokens, without the end token. If Stop isn't

@@ -56,22 +56,22 @@ func (k *keys) attentionTypes(m *layers.ModelConfig, window *layers.Window) {
 		return
 	}
 	var groups [][2]json.RawMessage
-	var all []string
+	var types []string
 	content, err := json.Marshal(k.values["attention_types"])
 	err = errors.Join(err, json.Unmarshal(content, &groups))
 	for _, group := range groups {
 		var part []string
 		var count int
 		err = errors.Join(err, json.Unmarshal(group[0], &part), json.Unmarshal(group[1], &count))
-		if err != nil || count < 0 || count > m.Layers || len(all)+count*len(part) > m.Layers {
+		if err != nil || count < 0 || count > m.Layers || len(types)+count*len(part) > m.Layers {
 			break
 		}
-		all = append(all, slices.Repeat(part, count)...)
+		types = append(types, slices.Repeat(part, count)...)
 	}
-	if err != nil || len(all) != m.Layers || slices.ContainsFunc(all, func(kind string) bool { return kind != "global" && kind != "local" }) {
+	if err != nil || len(types) != m.Layers || slices.ContainsFunc(types, func(kind string) bool { return kind != "global" && kind != "local" }) {
 		k.invalid("attention_types", "lists of global and local, and how often they repeat, for all layers")
 		return
 	}
-	p.layerTypes(m, window, nil, func(i int) bool { return all[i] == "local" })
+	p.layerTypes(m, window, nil, func(i int) bool { return types[i] == "local" })
 	k.fail(p.err)
 }

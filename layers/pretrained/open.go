@@ -189,7 +189,7 @@ func (c Config) Memory(dtype tensor.Dtype) (weights, perToken int) {
 	width := int(dtype.Size())
 	sum := func(x, y int) int { return x + min(y, math.MaxInt-x) }
 	block := sum(memory.Product(2, m.Dim, a.HeadDim, sum(a.Heads, a.KeyValueHeads)), memory.Product(matrices, m.Dim, f.Hidden))
-	all := sum(memory.Product(m.Layers, block), memory.Product(tables, m.Vocab, m.Dim))
-	all = sum(all, memory.Product(learnedLen(m), m.Dim))
-	return memory.Product(all, width), memory.Product(2, m.Layers, a.KeyValueHeads, a.HeadDim, width)
+	numbers := sum(memory.Product(m.Layers, block), memory.Product(tables, m.Vocab, m.Dim))
+	numbers = sum(numbers, memory.Product(learnedLen(m), m.Dim))
+	return memory.Product(numbers, width), memory.Product(2, m.Layers, a.KeyValueHeads, a.HeadDim, width)
 }
