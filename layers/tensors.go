@@ -253,6 +253,10 @@ func (m *mapping[T]) read(e safetensors.Entry, r io.Reader, buf *buffers[T], set
 // contents yields the values of the tensor in the order of the file, as safetensors.Write needs them.
 func (m *mapping[T]) contents(yield func(values []T) bool) {
 	skip := m.SkipRows * m.cols
+	if skip == 0 && len(m.parts) == 1 && !m.Transposed && m.Plus == 0 && m.Times == 1 { // needs no copy
+		yield(m.parts[0].values)
+		return
+	}
 	buf := make([]T, min(max(skip, m.rows*m.cols), blockSize))
 	for ; skip > 0; skip -= len(buf) {
 		if !yield(buf[:min(skip, len(buf))]) {
