@@ -116,37 +116,40 @@ func (c Config) Untied(fsys fs.FS) (Config, error) {
 		}
 	}
 	files, err := Files(fsys)
-	found, sums := 0, [3]uint64{}
+	if err != nil {
+		return c, err
+	}
+	found, opened := 0, make([]*safetensors.File, len(files))
+	for i, file := range files {
+		if opened[i], err = safetensors.OpenFS(fsys, file); err != nil {
+			return c, err
+		}
+		defer opened[i].Close()
+		for _, e := range opened[i].Entries {
+			found |= place[e.Name]
+		}
+	}
+	if found != 3 {
+		return c, nil
+	}
 	var hash maphash.Hash
-	for pass := range 2 { // first the headers, and only if they have both, the values
-		for _, file := range files {
-			f, err := safetensors.OpenFS(fsys, file)
-			if err != nil {
-				return c, err
-			}
-			defer f.Close()
-			for _, e := range f.Entries {
-				found |= place[e.Name]
-			}
-			if pass == 0 || found != 3 {
-				continue
-			}
-			f.SkipChecksum()
-			err = f.Each(func(name string) bool { return place[name] > 0 }, func(e safetensors.Entry, r io.Reader) error {
-				hash.Reset()
-				_, err := io.Copy(&hash, r)
-				sums[place[e.Name]] = hash.Sum64()
-				return err
-			})
-			if err != nil {
-				return c, fmt.Errorf("%s: %w", file, err)
-			}
+	var sums [3]uint64
+	for i, f := range opened {
+		f.SkipChecksum()
+		err := f.Each(func(name string) bool { return place[name] > 0 }, func(e safetensors.Entry, r io.Reader) error {
+			hash.Reset()
+			_, err := io.Copy(&hash, r)
+			sums[place[e.Name]] = hash.Sum64()
+			return err
+		})
+		if err != nil {
+			return c, fmt.Errorf("%s: %w", files[i], err)
 		}
 	}
 	if sums[1] != sums[2] {
 		c.Model.Tied, c.Model.NoBias, c.Model.TiedBias = false, !c.Model.TiedBias, false
 	}
-	return c, err
+	return c, nil
 }
 
 // check compares the configuration with the headers of the files and with the machine's memory.
