@@ -91,7 +91,7 @@ func (w *writing) asked(question string) (messages []tokenizer.Message) {
 	return append(messages, tokenizer.Message{Role: "user", Content: question})
 }
 
-// settle replaces the values of flags that weren't given by those of the model. If --temperature 0 was given, the
+// settle replaces the values of flags that were not given by the values of the model. If --temperature 0 was given, the
 // model's limits don't count.
 func (w *writing) settle(flags *pflag.FlagSet, model decode.Sampler) {
 	given, s := w.Sampler, &w.Sampler
@@ -101,12 +101,12 @@ func (w *writing) settle(flags *pflag.FlagSet, model decode.Sampler) {
 			s.TopK, s.TopP, s.MinP = 0, 0, 0
 		}
 	}
-	for name, value := range map[string]struct{ to, from *float64 }{
+	for name, value := range map[string]struct{ target, flag *float64 }{
 		"top-p": {&s.TopP, &given.TopP}, "min-p": {&s.MinP, &given.MinP}, "repetition-penalty": {&s.RepetitionPenalty, &given.RepetitionPenalty},
 		"presence-penalty": {&s.PresencePenalty, &given.PresencePenalty}, "frequency-penalty": {&s.FrequencyPenalty, &given.FrequencyPenalty},
 	} {
 		if flags.Changed(name) {
-			*value.to = *value.from
+			*value.target = *value.flag
 		}
 	}
 	if flags.Changed("top-k") {
