@@ -88,7 +88,7 @@ func tokenized(rule Rule) (coder, error) {
 	case rule.Target == nil:
 		c.target = rule.Source
 	}
-	if rule.Pairs {
+	if rule.Pairs && rule.Published == (Published{}) {
 		if rule.MaxLen < 3 {
 			return c, fmt.Errorf("a rule with Pairs needs a MaxLen of at least 3, for two symbols and the separator, got %d", rule.MaxLen)
 		}
@@ -96,8 +96,11 @@ func tokenized(rule Rule) (coder, error) {
 	}
 	if p := rule.Published; p != (Published{}) {
 		source, ok := rule.Source.(*tokenizer.Pipeline)
-		if !ok || rule.Pairs || p.Tokens < 1 || max(p.Start, p.Pad) >= p.Tokens || min(p.Start, p.Pad) < -1 {
-			return c, fmt.Errorf("a rule with Published needs a Source of type *tokenizer.Pipeline, no Pairs, at least 1 token and ids below that, got a %T, %t and %+v", rule.Source, rule.Pairs, p)
+		if !ok || p.Tokens < 1 || max(p.Start, p.Pad) >= p.Tokens || min(p.Start, p.Pad) < -1 {
+			return c, fmt.Errorf("a rule with Published needs a Source of type *tokenizer.Pipeline, at least 1 token and ids below that, got a %T and %+v", rule.Source, p)
+		}
+		if p.MaxLen > 0 && rule.MaxLen > p.MaxLen {
+			return c, fmt.Errorf("the published model reads at most %d tokens, got a MaxLen of %d", p.MaxLen, rule.MaxLen)
 		}
 		c.published = source.WithLimit(0)
 	}
@@ -141,12 +144,11 @@ func (c *coder) ids(source string) (ids []int, err error) {
 	if c.published == nil {
 		return c.source.Encode(source)
 	}
-	input, err := c.rule.Input(c.published, source)
-	for _, t := range input.Tokens {
-		if t.ID >= c.rule.Published.Tokens {
-			return nil, fmt.Errorf("the tokenizer's id %d is beyond the model's %d ids: the tokenizer belongs to another model", t.ID, c.rule.Published.Tokens)
+	ids, err = publishedTokenizer{c.published, &c.rule}.Encode(source)
+	for _, id := range ids {
+		if id >= c.rule.Published.Tokens {
+			return nil, fmt.Errorf("the tokenizer's id %d is beyond the model's %d ids: the tokenizer belongs to another model", id, c.rule.Published.Tokens)
 		}
-		ids = append(ids, t.ID)
 	}
 	return ids, err
 }

@@ -9,12 +9,31 @@ import (
 )
 
 // SourceTokenizer returns the tokenizer of a rule's sources: Source or, with Pairs, a tokenizer for two texts with a
-// tab between them. Its last id is the separator, which stands for the tab. The rule must have a Source.
+// tab between them. Its last id is the separator, which stands for the tab. With Published, the ids that the tokenizer
+// encodes include special tokens. The rule must have a Source.
 func (r *Rule) SourceTokenizer() tokenizer.Tokenizer {
-	if r.Pairs {
+	p, ok := r.Source.(*tokenizer.Pipeline)
+	switch {
+	case ok && r.Published != (Published{}):
+		return publishedTokenizer{p.WithLimit(0), r}
+	case r.Pairs:
 		return pairTokenizer{r.Source}
 	}
 	return r.Source
+}
+
+// A publishedTokenizer encodes the sources of a rule with Published, with special tokens.
+type publishedTokenizer struct {
+	*tokenizer.Pipeline
+	rule *Rule
+}
+
+func (p publishedTokenizer) Encode(source string) (ids []int, err error) {
+	input, err := p.rule.Input(p.Pipeline, source)
+	for _, t := range input.Tokens {
+		ids = append(ids, t.ID)
+	}
+	return ids, err
 }
 
 // Parts returns the texts of a source: with Pairs, the texts before and after its tab, and otherwise the source itself.

@@ -38,7 +38,7 @@ type Rule struct {
 
 	// Published describes the ids of a published model, whose tokenizer is the Source. If it isn't zero, the template
 	// of the Source adds special tokens to a source. For classification and regression, a source with a tab is two
-	// texts.
+	// texts, also without Pairs.
 	Published Published `json:"published,omitzero"`
 
 	// Sample returns a random source of at most maxLen symbols. The argument maxLen is the rule's MaxLen. Sample must
@@ -62,9 +62,10 @@ type Rule struct {
 
 // Published describes the ids of a published model. Its zero value stands for no published model.
 type Published struct {
-	Tokens int `json:"tokens"` // number of ids that the model knows; the tokenizer may have fewer
-	Start  int `json:"start"`  // id that begins a text; -1 for none
-	Pad    int `json:"pad"`    // id of padding; -1 for any
+	Tokens int `json:"tokens"`           // number of ids that the model knows; the tokenizer may have fewer
+	Start  int `json:"start"`            // id that begins a text; -1 for none
+	Pad    int `json:"pad"`              // id of padding; -1 for any
+	MaxLen int `json:"max_len,omitzero"` // limit of the rule's MaxLen; 0 for none
 
 	Segments int `json:"segments,omitzero"` // number of segments that the model tells apart; see Layout
 }

@@ -30,6 +30,9 @@ func (t *Text) tokenize(tok tokenizer.Tokenizer, size int) error {
 	if err != nil {
 		return err
 	}
+	if p, ok := tok.(*tokenizer.Pipeline); ok {
+		return t.tokenizeWhole(p, cut)
+	}
 	free := memory.Free()
 	var failed error
 	parts := func(from, limit int64) iter.Seq[string] {
@@ -69,6 +72,28 @@ func (t *Text) tokenize(tok tokenizer.Tokenizer, size int) error {
 		return err
 	}
 	t.vocab, t.tokenizer, t.tokens, t.trainTokens = nil, tok, tokens, train
+	return nil
+}
+
+// tokenizeWhole replaces characters by the tokens of a published tokenizer. It encodes the whole text at once, because
+// such a tokenizer may add a space to each text, and may treat white space in its own way. Tokens that begin before the
+// offset cut are for training.
+func (t *Text) tokenizeWhole(p *tokenizer.Pipeline, cut int64) error {
+	content, err := t.Content()
+	if err != nil {
+		return err
+	}
+	tokens, err := p.Tokenize(content, tokenizer.Options{})
+	if err != nil {
+		return err
+	}
+	t.vocab, t.tokenizer, t.tokens = nil, p, make([]uint32, len(tokens))
+	for i, token := range tokens {
+		t.tokens[i] = uint32(token.ID)
+		if token.Start < int(cut) {
+			t.trainTokens = i + 1
+		}
+	}
 	return nil
 }
 

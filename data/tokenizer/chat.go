@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"io/fs"
 	"time"
 
 	"github.com/heed-go/heed/data/tokenizer/internal/chat"
@@ -22,7 +23,7 @@ type ChatTemplate struct {
 // OpenChatTemplate reads the chat template from the folder of a published model: from chat_template.jinja if there is
 // one, otherwise from tokenizer_config.json. It returns an error if the folder has no chat template, or if
 // ParseChatTemplate doesn't know it.
-func OpenChatTemplate(dir string) (*ChatTemplate, error) {
+func OpenChatTemplate(dir fs.FS) (*ChatTemplate, error) {
 	t, err := chat.Open(dir)
 	if err != nil {
 		return nil, err

@@ -284,7 +284,7 @@ func TestOpenChatTemplate(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		c, err := OpenChatTemplate(dir)
+		c, err := OpenChatTemplate(os.DirFS(dir))
 		if test.want != "" {
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%s: error %v, want %s", test.config, err, test.want)

@@ -1,8 +1,12 @@
 package tokenizer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 
 	"github.com/heed-go/heed/data/tokenizer/internal/folder"
 	"github.com/heed-go/heed/internal/text"
@@ -29,7 +33,21 @@ import (
 // Errors name the file. If there is no such file or folder, or the folder has no tokenizer, the error wraps
 // fs.ErrNotExist. A file must have at most 64 MiB, and a SentencePiece model at most 8 MiB.
 func Open(path string) (*Pipeline, error) {
-	file, content, err := folder.Read(path)
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("tokenizer %q: %w", path, text.Reason(err))
+	case info.IsDir():
+		return open(folder.Read(os.DirFS(path), path))
+	}
+	dir, name := filepath.Split(path)
+	return open(folder.Read(os.DirFS(cmp.Or(dir, ".")), dir, name))
+}
+
+// OpenFS is like Open for the root folder of fsys.
+func OpenFS(fsys fs.FS) (*Pipeline, error) { return open(folder.Read(fsys, "")) }
+
+func open(file string, content []byte, err error) (*Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"math"
 	"math/bits"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,7 +51,7 @@ func wholeCharacters(p *Pipeline, ids, ends []int) {
 
 // openModel opens a SentencePiece model without the settings of a folder.
 func openModel(proto []byte) (*Pipeline, error) {
-	content, err := folder.Convert("no folder", "a.model", proto)
+	content, err := folder.Convert(os.DirFS("no folder"), "a.model", proto)
 	if err != nil {
 		return nil, err
 	}

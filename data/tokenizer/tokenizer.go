@@ -69,6 +69,8 @@ const (
 	// of GPT-2's pattern. No text is unknown, and decoding the ids of a text always gives the text. If you decode only
 	// a part of the ids, the text may begin or end inside a character.
 	BPE Units = "bpe"
+	// Published stands for the pieces of a published tokenizer, which Open opens. New can't learn one.
+	Published Units = "published"
 )
 
 // New learns a tokenizer from texts. The argument size limits the number of ids.

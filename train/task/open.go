@@ -1,7 +1,6 @@
 package task
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 
@@ -34,14 +33,9 @@ func ReadConfig(dir string, rules ...data.Rule) (Config, error) {
 // classifies texts, as its head does, and otherwise embeds texts.
 func Open(dir string, rules ...data.Rule) (*Model, error) { return open(runfolder.At(dir), rules) }
 
-// OpenFS is like Open for a run folder that is the root of a file system, such as an embed.FS. It doesn't open
-// published models.
+// OpenFS is like Open for a folder that is the root of a file system, such as an embed.FS.
 func OpenFS(fsys fs.FS, rules ...data.Rule) (*Model, error) {
-	f := runfolder.Folder{FS: fsys, Dir: "."}
-	if s, err := startOf(f); err == nil && s.needsPath() {
-		return nil, errors.New("the root of the file system is a published model, whose tokenizer needs a path: use Open")
-	}
-	return open(f, rules)
+	return open(runfolder.Folder{FS: fsys, Dir: "."}, rules)
 }
 
 func open(f runfolder.Folder, rules []data.Rule) (*Model, error) {

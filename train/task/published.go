@@ -2,7 +2,7 @@ package task
 
 import (
 	"fmt"
-	"path/filepath"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -25,19 +25,21 @@ type publishedStart struct {
 	special map[string]int // special tokens of the tokenizer; set by complete
 }
 
-// folder returns the path of the folder with the model and its tokenizer.
-func (s publishedStart) folder() string {
-	return filepath.Join(s.Dir, filepath.FromSlash(s.model.Folder))
-}
+// folder returns the folder with the model and its tokenizer.
+func (s publishedStart) folder() (fs.FS, error) { return fs.Sub(s.FS, s.model.Folder) }
 
 // config returns a configuration of the kind that the model's head makes. A model without a head embeds texts.
 func (s publishedStart) config([]data.Rule) (Config, error) {
-	source, err := tokenizer.Open(s.folder())
+	folder, err := s.folder()
+	var source *tokenizer.Pipeline
+	if err == nil {
+		source, err = tokenizer.OpenFS(folder)
+	}
 	if err != nil {
-		return Config{}, err
+		return Config{}, fmt.Errorf("%s: %w", s.Dir, err)
 	}
 	m := s.model
-	rule := data.Rule{Name: m.Type, Source: source, MaxLen: m.MaxLen, Classes: m.Labels, Published: data.Published{Tokens: m.Model.Vocab, Start: m.Start, Pad: m.Pad, Segments: m.Model.Segments}}
+	rule := data.Rule{Name: m.Type, Source: source, MaxLen: m.MaxLen, Classes: m.Labels, Published: data.Published{Tokens: m.Model.Vocab, Start: m.Start, Pad: m.Pad, Segments: m.Model.Segments, MaxLen: m.MaxLen}}
 	switch {
 	case m.Head == "text":
 		rule.Kind, rule.About = data.KindText, "the next token of a text"
@@ -54,9 +56,6 @@ func (s publishedStart) config([]data.Rule) (Config, error) {
 	}
 	return c, nil
 }
-
-// needsPath returns true, because tokenizer.Open does.
-func (s publishedStart) needsPath() bool { return true }
 
 // files returns the names of the files with the weights.
 func (s publishedStart) files() ([]string, error) {
@@ -132,9 +131,13 @@ func (s publishedStart) complete(m *Model, _ map[string]string) error {
 // chatTemplate returns the folder's chat template or, if the name isn't empty, the template with this name.
 func (s publishedStart) chatTemplate(name string) (*tokenizer.ChatTemplate, error) {
 	if name == "" {
-		t, err := tokenizer.OpenChatTemplate(s.folder())
+		folder, err := s.folder()
+		var t *tokenizer.ChatTemplate
+		if err == nil {
+			t, err = tokenizer.OpenChatTemplate(folder)
+		}
 		if err != nil {
-			err = fmt.Errorf("%w; a template can be chosen by name: %s", err, strings.Join(tokenizer.ChatTemplates(), ", "))
+			err = fmt.Errorf("%s: %w; a template can be chosen by name: %s", s.Dir, err, strings.Join(tokenizer.ChatTemplates(), ", "))
 		}
 		return t, err
 	}

@@ -253,10 +253,12 @@ func TestEmbed(t *testing.T) {
 	}
 }
 
-// OpenFS must not look for the tokenizer in another folder.
+// OpenFS must open a published folder within a file system.
 func TestPublishedFS(t *testing.T) {
-	_, err := OpenFS(os.DirFS(publishedFolder(t, "llama")))
-	wantError(t, err, "use Open")
+	m, err := OpenFS(os.DirFS(publishedFolder(t, "llama")))
+	if err != nil || m.Config.Task.Source == nil {
+		t.Fatalf("OpenFS gives %v, %v", m, err)
+	}
 }
 
 // ScoreText must predict each token after the first once, from the tokens before it in its window.

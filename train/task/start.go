@@ -20,9 +20,6 @@ type start interface {
 	// config returns the checked configuration, with the functions of its rule: see ReadConfig.
 	config(rules []data.Rule) (Config, error)
 
-	// needsPath reports whether the start must be a folder of the operating system's files.
-	needsPath() bool
-
 	// values returns the number of values in the weights.
 	values() (int, error)
 
@@ -102,8 +99,6 @@ func (s runStart) config(rules []data.Rule) (Config, error) {
 	}
 	return c, nil
 }
-
-func (s runStart) needsPath() bool { return false }
 
 func (s runStart) values() (n int, err error) {
 	header, err := s.Header()

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -30,11 +29,11 @@ type Template struct {
 }
 
 // Open reads the chat template of a published model's folder.
-func Open(dir string) (*Template, error) {
+func Open(dir fs.FS) (*Template, error) {
 	name := "tokenizer_config.json"
-	content, err := folder.ReadFile(filepath.Join(dir, name))
+	content, err := folder.ReadFile(dir, name)
 	if err != nil {
-		return nil, fmt.Errorf("the chat template of %s: %s: %w", dir, name, text.Reason(err))
+		return nil, fmt.Errorf("the chat template: %s: %w", name, text.Reason(err))
 	}
 	var config struct {
 		Template json.RawMessage  `json:"chat_template"`
@@ -42,25 +41,25 @@ func Open(dir string) (*Template, error) {
 		EOS      folder.TokenName `json:"eos_token"`
 	}
 	if err := json.Unmarshal(content, &config); err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	jinja, err := folder.ReadFile(filepath.Join(dir, "chat_template.jinja"))
+	jinja, err := folder.ReadFile(dir, "chat_template.jinja")
 	template := string(jinja)
 	switch {
 	case err == nil:
 		name = "chat_template.jinja"
 	case !errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("the chat template of %s: chat_template.jinja: %w", dir, text.Reason(err))
+		return nil, fmt.Errorf("the chat template: chat_template.jinja: %w", text.Reason(err))
 	case len(config.Template) == 0:
-		return nil, fmt.Errorf("%s has no chat template", dir)
+		return nil, errors.New("the folder has no chat template")
 	default:
 		if template, err = defaultTemplate(config.Template); err != nil {
-			return nil, fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	c, err := Parse(template, string(config.BOS), string(config.EOS))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return c, nil
 }

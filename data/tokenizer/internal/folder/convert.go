@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,7 +69,7 @@ var families = map[string]string{
 
 // readAll reads the settings of a folder. It returns an error if they name a family of tokenizers that isn't in
 // allowed.
-func readAll(folder string, allowed ...string) (s settings, err error) {
+func readAll(folder fs.FS, allowed ...string) (s settings, err error) {
 	var config struct {
 		Type string `json:"model_type"`
 	}
@@ -150,7 +150,7 @@ func named(ids *vocabIDs, name TokenName) ([2]any, error) {
 }
 
 // wordPieceFile returns the tokenizer.json for a vocab.txt.
-func wordPieceFile(folder string, content []byte) (file format.File, err error) {
+func wordPieceFile(folder fs.FS, content []byte) (file format.File, err error) {
 	s, err := readAll(folder, "bert")
 	if err != nil {
 		return file, err
@@ -197,12 +197,12 @@ func wordPieceFile(folder string, content []byte) (file format.File, err error) 
 }
 
 // byteLevelFile returns the tokenizer.json for a vocab.json and the merges.txt in the same folder.
-func byteLevelFile(folder string, content []byte) (file format.File, err error) {
+func byteLevelFile(folder fs.FS, content []byte) (file format.File, err error) {
 	s, err := readAll(folder, "gpt2", "roberta")
 	if err != nil {
 		return file, err
 	}
-	text, err := ReadFile(filepath.Join(folder, "merges.txt"))
+	text, err := ReadFile(folder, "merges.txt")
 	if err != nil {
 		return file, fmt.Errorf("a vocab.json needs a merges.txt beside it: %w", err)
 	}
@@ -258,7 +258,7 @@ func byteLevelFile(folder string, content []byte) (file format.File, err error) 
 }
 
 // modelFile returns the tokenizer.json for a SentencePiece model.
-func modelFile(folder string, proto []byte) (file format.File, err error) {
+func modelFile(folder fs.FS, proto []byte) (file format.File, err error) {
 	s, err := readAll(folder, "llama", "t5")
 	if err != nil {
 		return file, err

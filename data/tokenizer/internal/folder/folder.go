@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -35,20 +34,15 @@ func Files() []string {
 	return slices.Concat(tokenizerFiles(), []string{"merges.txt"}, settingsFiles)
 }
 
-// Read finds a tokenizer, and returns the path of its file and its content as a tokenizer.json. The argument path is
-// the file or its folder.
-func Read(path string) (file string, content []byte, err error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", nil, fmt.Errorf("tokenizer %q: %w", path, text.Reason(err))
-	}
-	folder, names := path, tokenizerFiles()
-	if !info.IsDir() {
-		folder, names = filepath.Dir(path), []string{filepath.Base(path)}
+// Read finds a tokenizer in a folder, and returns the path of its file and its content as a tokenizer.json. If names is
+// nil, the file may have any of the usual names. The argument path is the path of the folder.
+func Read(folder fs.FS, path string, names ...string) (file string, content []byte, err error) {
+	if names == nil {
+		names = tokenizerFiles()
 	}
 	for _, name := range names {
-		file := filepath.Join(folder, name)
-		content, err := ReadFile(file)
+		file := filepath.Join(path, name)
+		content, err := ReadFile(folder, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -65,7 +59,7 @@ func Read(path string) (file string, content []byte, err error) {
 }
 
 // Convert returns the tokenizer.json for a file in a folder.
-func Convert(folder, name string, content []byte) ([]byte, error) {
+func Convert(folder fs.FS, name string, content []byte) ([]byte, error) {
 	var file format.File
 	var err error
 	switch {
@@ -90,7 +84,7 @@ func Convert(folder, name string, content []byte) ([]byte, error) {
 
 // sentenceSettings changes a tokenizer.json as the folder's sentence_bert_config.json says, if there is one: the length
 // at which texts are cut, and whether they are converted to lower case.
-func sentenceSettings(folder string, content []byte) ([]byte, error) {
+func sentenceSettings(folder fs.FS, content []byte) ([]byte, error) {
 	var config struct {
 		Length    *int `json:"max_seq_length"`
 		LowerCase bool `json:"do_lower_case"`
@@ -127,15 +121,15 @@ func sentenceSettings(folder string, content []byte) ([]byte, error) {
 }
 
 // ReadFile reads a regular file of at most format.MaxFile bytes.
-func ReadFile(path string) ([]byte, error) {
-	info, err := os.Stat(path) // before opening, because opening a pipe would wait for its writer
+func ReadFile(folder fs.FS, name string) ([]byte, error) {
+	info, err := fs.Stat(folder, name) // before opening, because opening a pipe would wait for its writer
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("it isn't a regular file")
 	}
-	f, err := os.Open(path)
+	f, err := folder.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -151,8 +145,8 @@ func ReadFile(path string) ([]byte, error) {
 }
 
 // readSettings decodes a JSON file of a folder. A missing file changes nothing. Keys without a field are ignored.
-func readSettings(folder, name string, into any) error {
-	content, err := ReadFile(filepath.Join(folder, name))
+func readSettings(folder fs.FS, name string, into any) error {
+	content, err := ReadFile(folder, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
