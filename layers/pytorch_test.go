@@ -104,6 +104,7 @@ func TestPyTorch(t *testing.T) {
 		{"additive", additiveSubject},
 		{"seq2seq", seq2seqSubject},
 		{"classifier", classifierSubject},
+		{"contrastive", contrastiveSubject},
 	} {
 		family.compare(t, false)
 	}
