@@ -36,6 +36,9 @@ func TestFixedInputs(t *testing.T) {
 		"linear with GELU, without a bias": {[]tensor.Shape{{5, 3}, {4, 3}}, func(_ *graph, e *ops.Env, in G.Nodes) (*G.Node, error) {
 			return ops.Linear(e, in[0], in[1], nil, ops.GELU)
 		}},
+		"linear sum": {[]tensor.Shape{{5, 3}, {4, 3}, {5, 2}, {4, 2}}, func(_ *graph, e *ops.Env, in G.Nodes) (*G.Node, error) {
+			return ops.LinearSum(e, in[0], in[1], nil, in[2], in[3], 0.3, ops.GELU)
+		}},
 		"layer norm": {[]tensor.Shape{{5, 3}, {3}, {3}}, func(_ *graph, e *ops.Env, in G.Nodes) (*G.Node, error) {
 			return ops.LayerNorm(e, in[0], in[1], in[2], 1e-5)
 		}},

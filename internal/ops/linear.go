@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	G "gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/kernel"
 )
@@ -14,6 +13,12 @@ import (
 // Linear returns y = act(x·wᵀ + b). x has shape (…, I), w (O, I), b (O), and y (…, O). If b is nil, there is no bias.
 // If act is Identity, there is no activation.
 func Linear(e *Env, x, w, b *G.Node, act Activation) (*G.Node, error) {
+	return LinearSum(e, x, w, b, nil, nil, 0, act)
+}
+
+// LinearSum returns y = act(x·wᵀ + b + by·u·vᵀ). It is like Linear with a second product, where u has shape (…, R),
+// with the same leading axes as x, and v (O, R). If u and v are nil, there is no second product.
+func LinearSum(e *Env, x, w, b, u, v *G.Node, by float64, act Activation) (*G.Node, error) {
 	const name = "linear"
 	if err := sameDtype(name, "the weight", w, "the input", x); err != nil {
 		return nil, err
@@ -26,20 +31,37 @@ func Linear(e *Env, x, w, b *G.Node, act Activation) (*G.Node, error) {
 			return nil, err
 		}
 	}
+	if u != nil {
+		if err := cmp.Or(sameDtype(name, "the second input", u, "the input", x), sameDtype(name, "the second weight", v, "the input", x)); err != nil {
+			return nil, err
+		}
+		inner := u.Shape()[u.Dims()-1]
+		if err := cmp.Or(hasShape(name, "the second input", u, append(x.Shape()[:x.Dims()-1], inner)...), hasShape(name, "the second weight", v, w.Shape()[0], inner)); err != nil {
+			return nil, err
+		}
+	}
 	if act != Identity && !act.Known() {
 		return nil, fmt.Errorf("%s: there is no activation %d", name, int(act))
 	}
-	return byDtype(x, linear[float32], linear[float64])(e, x, w, b, act)
+	return byDtype(x, linear[float32], linear[float64])(e, x, w, b, u, v, by, act)
 }
 
-func linear[F kernel.Float](e *Env, x, w, b *G.Node, act Activation) (*G.Node, error) {
+func linear[F kernel.Float](e *Env, x, w, b, u, v *G.Node, by float64, act Activation) (*G.Node, error) {
 	n, width := rows(x.Shape())
-	out := w.Shape()[0]
+	out, rank := w.Shape()[0], 0
 	shape := x.Shape()
 	shape[len(shape)-1] = out
 
 	attrs := fmt.Sprintf("%v%v(%v,%t)", shape, w.Shape(), act, b != nil)
-	var before *buffer[F] // x·wᵀ + b; nil unless a derivative needs it
+	second := 2 // index of u
+	if b != nil {
+		second++
+	}
+	if u != nil {
+		rank = v.Shape()[1]
+		attrs += fmt.Sprintf("(%d,%v)", rank, by)
+	}
+	var before *buffer[F] // x·wᵀ + b + by·u·vᵀ; nil unless a derivative needs it
 	o := newOp("linear"+attrs, shape, func(y []F, values []G.Value) {
 		x, w := read2[F](values, n*width, out*width)
 		z := y
@@ -47,19 +69,22 @@ func linear[F kernel.Float](e *Env, x, w, b *G.Node, act Activation) (*G.Node, e
 			z = before.slice()
 		}
 		kernel.Gemm(e.Cores, false, true, n, out, width, 1, x, width, w, width, 0, z, out) // (n, I) x (O, I)ᵀ -> (n, O)
-		if bias := optional[F](values, 2, out); bias != nil {
-			kernel.AddRow(e.Cores, z, bias)
+		if u != nil {
+			u, v := read2[F](values[second:], n*rank, out*rank)
+			kernel.Gemm(e.Cores, false, true, n, out, rank, F(by), u, rank, v, rank, 1, z, out) // (n, R) x (O, R)ᵀ -> (n, O)
+		}
+		if b != nil {
+			kernel.AddRow(e.Cores, z, elements[F](values[2], out))
 		}
 		if act != Identity {
 			unaryOf[F](act).forward(e.Cores, y, z)
 		}
 	})
-	shapes := []tensor.Shape{x.Shape(), w.Shape()}
-	if b != nil {
-		shapes = append(shapes, b.Shape())
+	if o.wrt = second; u != nil {
+		o.wrt += 2
 	}
-	o.wrt, o.grad = len(shapes), func(inputs G.Nodes, y, g *G.Node) (G.Nodes, error) {
-		var inner *buffer[F] // the gradient of x·wᵀ + b
+	o.grad = func(inputs G.Nodes, y, g *G.Node) (G.Nodes, error) {
+		var inner *buffer[F] // the gradient of x·wᵀ + b + by·u·vᵀ
 		if act != Identity {
 			inner = newBuffer[F](shape)
 		}
@@ -67,7 +92,7 @@ func linear[F kernel.Float](e *Env, x, w, b *G.Node, act Activation) (*G.Node, e
 			before = newBuffer[F](shape)
 			o.fills = append(o.fills, &before.lease)
 		}
-		want, shapes := o.DiffWRT(len(shapes)), slices.Clone(shapes)
+		want, shapes := o.DiffWRT(len(inputs)), slices.Clone(o.shapes)
 		needs := G.Nodes{g} // only what fill reads, so that the memory of other nodes is free before
 		for i := range shapes {
 			switch {
@@ -75,6 +100,8 @@ func linear[F kernel.Float](e *Env, x, w, b *G.Node, act Activation) (*G.Node, e
 				shapes[i] = nil
 			case i < 2: // dx needs w, and dw needs x
 				needs = append(needs, inputs[1-i])
+			case i >= second: // du needs v, and dv needs u
+				needs = append(needs, inputs[2*second+1-i])
 			}
 		}
 		if act != Identity {
@@ -92,18 +119,25 @@ func linear[F kernel.Float](e *Env, x, w, b *G.Node, act Activation) (*G.Node, e
 				unaryOf[F](act).backward(e.Cores, inner.slice(), z, g)
 				g = inner.slice()
 			}
-			if want[0] {
-				w := elements[F](values[slices.Index(needs, inputs[1])], out*width)
-				kernel.Gemm(e.Cores, false, false, n, width, out, 1, g, out, w, width, 0, d[0], width) // (n, O) x (O, I) -> (n, I)
+			// product sets the gradients of by·x·wᵀ. Input i of the op is x, with width columns, and the next is w.
+			product := func(i, width int, by F) {
+				if want[i] {
+					w := elements[F](values[slices.Index(needs, inputs[i+1])], out*width)
+					kernel.Gemm(e.Cores, false, false, n, width, out, by, g, out, w, width, 0, d[i], width) // (n, O) x (O, I) -> (n, I)
+				}
+				if want[i+1] {
+					x := elements[F](values[slices.Index(needs, inputs[i])], n*width)
+					kernel.SkipGemm(e.Cores, true, false, out, width, n, by, g, out, x, width, d[i+1], width) // (n, O)ᵀ x (n, I) -> (O, I)
+				}
 			}
-			if want[1] {
-				x := elements[F](values[slices.Index(needs, inputs[0])], n*width)
-				kernel.SkipGemm(e.Cores, true, false, out, width, n, 1, g, out, x, width, d[1], width) // (n, O)ᵀ x (n, I) -> (O, I)
-			}
-			if len(d) == 3 && want[2] {
+			product(0, width, 1)
+			if b != nil && want[2] {
 				kernel.SumRows(e.Cores, d[2], g)
+			}
+			if u != nil {
+				product(second, rank, F(by))
 			}
 		})
 	}
-	return e.apply(o, x, w, b)
+	return e.apply(o, x, w, b, u, v)
 }

@@ -233,8 +233,8 @@ func TestSecondDerivatives(t *testing.T) {
 	}
 }
 
-// TestLinearActivation compares a linear layer that includes its activation with two separate ops, in values and
-// gradients.
+// TestLinearActivation compares a linear layer that includes a second product and its activation with separate ops, in
+// values and gradients.
 func TestLinearActivation(t *testing.T) {
 	for act := ops.ReLU; act.Known(); act++ {
 		for _, bias := range []bool{false, true} {
@@ -242,17 +242,19 @@ func TestLinearActivation(t *testing.T) {
 				run := func(fused bool) [][]float64 {
 					g := newGraph(t)
 					x, w := g.in(2, 5, 3), g.in(4, 3)
-					wrt := G.Nodes{x, w}
+					u, v := g.in(2, 5, 2), g.in(4, 2)
+					wrt := G.Nodes{x, w, u, v}
 					var b *G.Node
 					if bias {
 						b = g.in(4)
 						wrt = append(wrt, b)
 					}
-					var y *G.Node
+					e, y := &ops.Env{}, (*G.Node)(nil)
 					if fused {
-						y = g.node(ops.Linear(&ops.Env{}, x, w, b, act))
+						y = g.node(ops.LinearSum(e, x, w, b, u, v, 0.3, act))
 					} else {
-						y = g.node(ops.Activate(&ops.Env{}, g.node(ops.Linear(&ops.Env{}, x, w, b, ops.Identity)), act))
+						second := g.node(ops.Scale(e, g.node(ops.Linear(e, u, v, nil, ops.Identity)), 0.3))
+						y = g.node(ops.Activate(e, g.node(ops.Add(e, g.node(ops.Linear(e, x, w, b, ops.Identity)), second)), act))
 					}
 					cost := g.node(gradcheck.Project(y, 1))
 					grads, err := G.Grad(cost, wrt...)
@@ -300,8 +302,11 @@ func TestErrors(t *testing.T) {
 		"merge a batch":       {func() (*G.Node, error) { return ops.MergeHeads(&ops.Env{}, g.in(2, 3, 5, 2), false) }, "(2, 3, 5, 2)"},
 		"linear":              {func() (*G.Node, error) { return ops.Linear(&ops.Env{}, g.in(2, 3), g.in(4, 2), nil, ops.Identity) }, "(2, 3) and (4, 2)"},
 		"linear bias":         {func() (*G.Node, error) { return ops.Linear(&ops.Env{}, g.in(2, 3), g.in(4, 3), g.in(3), ops.Identity) }, "(4), got (3)"},
-		"linear activation":   {func() (*G.Node, error) { return ops.Linear(&ops.Env{}, g.in(2, 3), g.in(4, 3), nil, 7) }, "no activation 7"},
-		"matmul inner":        {func() (*G.Node, error) { return ops.MatMul(&ops.Env{}, g.in(2, 3), g.in(2, 3), false, false, 1, false) }, "(2, 3) and (2, 3)"},
+		"linear second": {func() (*G.Node, error) {
+			return ops.LinearSum(&ops.Env{}, g.in(2, 3), g.in(4, 3), nil, g.in(3, 2), g.in(4, 2), 1, ops.Identity)
+		}, "(2, 2), got (3, 2)"},
+		"linear activation": {func() (*G.Node, error) { return ops.Linear(&ops.Env{}, g.in(2, 3), g.in(4, 3), nil, 7) }, "no activation 7"},
+		"matmul inner":      {func() (*G.Node, error) { return ops.MatMul(&ops.Env{}, g.in(2, 3), g.in(2, 3), false, false, 1, false) }, "(2, 3) and (2, 3)"},
 		"matmul outer": {func() (*G.Node, error) {
 			return ops.MatMul(&ops.Env{}, g.in(2, 2, 3), g.in(1, 3, 2), false, false, 1, false)
 		}, "(2, 2, 3) and (1, 3, 2)"},
