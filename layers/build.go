@@ -60,6 +60,9 @@ type Build struct {
 	// with respect to these nodes, or to nodes that depend on nothing else. List nodes before you call gorgonia.Grad.
 	Fixed G.Nodes
 
+	// Adapter, if not nil, is trained in place of the parameters that it was made for: see the type Adapter.
+	Adapter *Adapter
+
 	// Buffers, if not nil, is memory that this package's nodes share with each other and with other graphs; see the
 	// type Buffers. If it is nil, each node has its own memory. Set Buffers before you use the Build.
 	Buffers *Buffers
@@ -67,6 +70,7 @@ type Build struct {
 	ops      ops.Env
 	params   G.Nodes
 	bound    map[*Param]*G.Node
+	dropped  map[*G.Node]*G.Node // inputs of the Adapter after dropout
 	captured []AttentionWeights
 	placed   map[string]bool // the names of the Cache's places that the graph uses
 }
@@ -102,11 +106,25 @@ func (b *Build) Learnables() G.Nodes { return b.params }
 // memory, so a solver that updates the node also updates the parameter and its nodes in all other graphs. Bind returns
 // an error if another node of the graph has the parameter's name, or if another Build has bound the parameter into the
 // graph. For a nil parameter, such as the bias of a layer without one, Bind returns a nil node.
+//
+// With an Adapter, Bind returns the node of the Adapter's parameter of the same name if there is one. All parameters
+// that aren't the Adapter's are bound as if they were Frozen.
 func (b *Build) Bind(g *G.ExprGraph, p *Param) (*G.Node, error) {
 	if err := b.Env().Enter(g); err != nil {
 		return nil, err
 	}
-	if n := b.bound[p]; n != nil || p == nil {
+	if p == nil {
+		return nil, nil
+	}
+	fixed := p.Frozen
+	if b.Adapter != nil {
+		if own := b.Adapter.Params.Get(p.Name); own != nil {
+			p, fixed = own, own.Frozen
+		} else {
+			fixed = true
+		}
+	}
+	if n := b.bound[p]; n != nil {
 		return n, nil
 	}
 	n, old, err := named(g, p.Name, p.Value)
@@ -120,7 +138,7 @@ func (b *Build) Bind(g *G.ExprGraph, p *Param) (*G.Node, error) {
 		b.bound = map[*Param]*G.Node{}
 	}
 	b.bound[p] = n
-	if p.Frozen {
+	if fixed {
 		b.Fixed = append(b.Fixed, n)
 	} else {
 		b.params = append(b.params, n)

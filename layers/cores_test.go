@@ -13,7 +13,7 @@ import (
 // TestCoresChangeNoBit trains a block with dropout on different numbers of cores. The block is so large that its ops
 // use several cores.
 func TestCoresChangeNoBit(t *testing.T) {
-	run := func(cores int) [][]float64 {
+	run := func(cores int, adapted bool) [][]float64 {
 		p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
 		block := must[*layers.Block](t)(layers.NewEncoderBlock(p, 48, layers.BlockConfig{
 			Attention:   layers.AttentionConfig{Heads: 3, Dropout: 0.1},
@@ -21,16 +21,21 @@ func TestCoresChangeNoBit(t *testing.T) {
 			Dropout:     0.1,
 		}))
 		b := &layers.Build{Mode: layers.Training, Seed: 3, Cores: cores}
+		if adapted {
+			b.Adapter = must[*layers.Adapter](t)(layers.NewAdapter(p, layers.LowRank{Rank: 5, Dropout: 0.1}, 1))
+		}
 		x := input(G.NewGraph(), "x", as(tensor.Float32, random(1, 6, 150, 48)))
 		out := node(t)(block.Forward(b, x, layers.Mask{Causal: true}))
 		cost := weigh(t, out, input(x.Graph(), "w", as(tensor.Float32, random(2, 6, 150, 48))))
 		return read(t, append(G.Nodes{out}, gradients(t, cost, append(b.Learnables(), x)...)...)...)
 	}
-	want := run(1)
-	for _, cores := range []int{2, 3, 7, 0} {
-		for i, got := range run(cores) {
-			if !slices.Equal(got, want[i]) {
-				t.Errorf("result %d on %d cores differs from the result on one core", i, cores)
+	for _, adapted := range []bool{false, true} {
+		want := run(1, adapted)
+		for _, cores := range []int{2, 3, 7, 0} {
+			for i, got := range run(cores, adapted) {
+				if !slices.Equal(got, want[i]) {
+					t.Errorf("result %d on %d cores differs from the result on one core, with an adapter: %t", i, cores, adapted)
+				}
 			}
 		}
 	}

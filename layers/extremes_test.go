@@ -266,9 +266,16 @@ func TestExtremes(t *testing.T) {
 			}
 			return m.Forward(r.b, r.ids(), layers.Mask{})
 		}),
-		trying(layers.Build{Mode: layers.Training}, func(r *trial, c layers.Build) (*G.Node, error) {
+		trying(layers.Build{Mode: layers.Training, Adapter: &layers.Adapter{}}, func(r *trial, c layers.Build) (*G.Node, error) {
 			r.b.Mode, r.b.Seed, r.b.Runs, r.b.Cores = c.Mode, c.Seed, c.Runs, c.Cores
 			return layers.ScaledDotProduct(r.b, r.in(2, 3, 4), r.in(2, 3, 4), r.in(2, 3, 4), layers.AttentionOptions{Dropout: 0.1})
+		}),
+		trying(layers.LowRank{Rank: 2, Alpha: 4, Dropout: 0.1, Whole: []string{"bias"}}, func(r *trial, c layers.LowRank) (*G.Node, error) {
+			l, err := layers.NewLinear(r.p.Scope("up"), 4, 3, layers.LinearConfig{})
+			if err == nil {
+				r.b.Adapter, err = layers.NewAdapter(r.p, c, 1)
+			}
+			return forward(l, err, r, r.in(2, 4))
 		}),
 		trying(layers.CrossEntropyOptions{ClassWeights: []float64{1, 1, 1, 1}, LabelSmoothing: 0.1}, func(r *trial, c layers.CrossEntropyOptions) (*G.Node, error) {
 			return layers.CrossEntropy(r.b, r.in(2, 3, 4), r.ids(), c)

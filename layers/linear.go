@@ -33,6 +33,7 @@ func NewLinear(p *Params, in, out int, c LinearConfig) (*Linear, error) {
 	if l.Weight, err = p.New("weight", c.Init, out, in); err != nil {
 		return nil, err
 	}
+	l.Weight.linear = true
 	if !c.NoBias {
 		l.Bias, err = p.New("bias", c.BiasInit.or(Zeros()), out)
 	}
@@ -55,7 +56,7 @@ func (l *Linear) activated(b *Build, x *G.Node, a Activation) (*G.Node, error) {
 	return l.forward(b, x, ops.Activation(a))
 }
 
-// forward computes act(x·Wᵀ + b) in one op.
+// forward computes act(x·Wᵀ + b), with the product that the Build's Adapter adds before the activation.
 func (l *Linear) forward(b *Build, x *G.Node, act ops.Activation) (*G.Node, error) {
 	if err := checkInput(l.name, "the input", x, l.Weight.Value.Dtype(), l.Weight.Value.Shape()[1]); err != nil {
 		return nil, err
@@ -68,5 +69,9 @@ func (l *Linear) forward(b *Build, x *G.Node, act ops.Activation) (*G.Node, erro
 	if err != nil {
 		return nil, err
 	}
-	return ops.Linear(b.Env(), x, w, bias, act)
+	u, v, scale, err := b.lowRank(x, l.Weight) // (…, In) -> (…, Rank), (Out, Rank)
+	if err != nil {
+		return nil, err
+	}
+	return ops.LinearSum(b.Env(), x, w, bias, u, v, scale, act)
 }

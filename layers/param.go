@@ -23,7 +23,8 @@ type Param struct {
 	// name.
 	Frozen bool
 
-	blank bool // made by a blank Params and not loaded yet
+	blank  bool // made by a blank Params and not loaded yet
+	linear bool // the weight of a Linear
 }
 
 // Params is the set of a model's parameters, in the order in which its layers were made. The constructors of layers

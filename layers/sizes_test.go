@@ -86,6 +86,12 @@ var constructors = map[string]map[string]func(p *layers.Params, n int) error{
 		},
 		"ValueInput": func(p *layers.Params, n int) error { return attentionOf(p, 2, layers.AttentionConfig{ValueInput: n}) },
 	},
+	"NewAdapter": {"Rank": func(p *layers.Params, n int) error {
+		if _, err := layers.NewLinear(p, 2, 2, layers.LinearConfig{}); err != nil {
+			return err
+		}
+		return made(layers.NewAdapter(p, layers.LowRank{Rank: n}, 1))
+	}},
 	"NewAdditiveAttention": {
 		"Dim": ofWidth(layers.NewAdditiveAttention, layers.AdditiveConfig{}),
 		"Hidden": func(p *layers.Params, n int) error {

@@ -51,7 +51,8 @@ func TestExtremes(t *testing.T) {
 	type sequence struct{ Number, Parent, Token int }
 	results := []string{"Hypothesis", "Result"}
 	extremes.Run(t, results,
-		extremes.Of(decode.Config{Mask: mask}, func(c decode.Config) ([]float64, error) {
+		extremes.Of(decode.Config{Mask: mask, Adapter: &layers.Adapter{}}, func(c decode.Config) ([]float64, error) {
+			c.Adapter = nil // the numbers of its Config count only when layers.NewAdapter makes it
 			return session(c, func(s *decode.Session) ([]float64, error) { return step(s) })
 		}),
 		extremes.Of(decode.Seq2SeqConfig{SourceMask: mask, Mask: mask}, func(c decode.Seq2SeqConfig) ([]float64, error) {

@@ -28,6 +28,8 @@ type Config struct {
 	Mask layers.Mask
 
 	Cores int // the largest number of processors that one op uses; 0 means GOMAXPROCS
+
+	Adapter *layers.Adapter // for the model's parameters; nil for none
 }
 
 // A Session is a Model that runs a layers.Decoder. It keeps the keys and values of earlier tokens, so that a step
@@ -98,6 +100,7 @@ func New(d *layers.Decoder, c Config) (*Session, error) {
 		return nil, err
 	}
 	s, err := newSession(d, cmp.Or(c.Batch, 1), capacity, c.Vocab, c.Cores, func(b *layers.Build, tokens *G.Node) (*G.Node, error) {
+		b.Adapter = c.Adapter
 		return d.Next(b, tokens, c.Mask)
 	})
 	if err != nil {

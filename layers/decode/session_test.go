@@ -70,6 +70,23 @@ func TestSessionIsTheFullPass(t *testing.T) {
 	})
 }
 
+// TestSessionWithAdapter checks that a session with an adapter gives the logits of the merged model.
+func TestSessionWithAdapter(t *testing.T) {
+	model := func() (*layers.Decoder, *layers.Params) {
+		p := must[*layers.Params](t)(layers.NewParams(tensor.Float64, 5))
+		return must[*layers.Decoder](t)(layers.NewDecoder(p, sessionConfigs()["grouped heads"])), p
+	}
+	d, p := model()
+	merged, q := model()
+	a := must[*layers.Adapter](t)(layers.NewAdapter(p, layers.LowRank{Rank: 2, Dropout: 0.5}, 1))
+	for i, x := range a.Params.All() {
+		noError(t, x.Value.Memset(0.1*float64(i%3)+0.1))
+	}
+	noError(t, a.Merge(q))
+	s := newSession(t, d, decode.Config{Batch: 3, Capacity: sessionCapacity, Adapter: a})
+	sameSteps(t, s, cacheless(3, wholeDecoder(t, merged, layers.Mask{})), 1e-12)
+}
+
 // TestSearchesOverSessions checks that greedy, random and beam searches return the same results as without a cache.
 func TestSearchesOverSessions(t *testing.T) {
 	eachDecoder(t, bothDtypes[1:], func(t *testing.T, d *layers.Decoder, mask layers.Mask, tol float64) {
