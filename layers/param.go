@@ -98,6 +98,21 @@ func (p *Params) Count() int {
 	return n
 }
 
+// Unfrozen returns the set of the parameters that aren't Frozen now, in the order of All. The parameters are those of
+// p, not copies.
+func (p *Params) Unfrozen() *Params {
+	part := *p
+	part.set = &paramSet{byName: map[string]*Param{}}
+	for _, q := range p.All() {
+		if !q.Frozen {
+			part.set.list = append(part.set.list, q)
+			part.set.byName[q.Name] = q
+			part.set.bytes += len(q.Value.Raw) + paramBytes
+		}
+	}
+	return &part
+}
+
 // Freeze sets Frozen for the parameters with the given full names and for all parameters in the scopes with these
 // names. For example, "blocks.0" freezes the first block. If a name matches no parameter and no scope, Freeze returns
 // an error and freezes nothing.

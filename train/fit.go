@@ -124,6 +124,7 @@ func newFit(p Problem, c Config, options RunOptions, team *team) (*fit, error) {
 	if err := p.Train.check("Train"); err != nil {
 		return nil, err
 	}
+	p.Params = p.Params.Unfrozen() // no other value changes
 	if c.Stopping.Monitor == "" && p.Validation.Len == 0 {
 		c.Stopping.Monitor = "train_loss"
 	}
