@@ -40,6 +40,7 @@ type Text struct {
 	close   func() error
 
 	// For tokens only:
+	whole       bool // see TextFiles.Whole
 	tokenizer   tokenizer.Tokenizer
 	tokens      []uint32 // ids
 	trainTokens int      // number of tokens for training, at the beginning
@@ -56,8 +57,8 @@ var errChanged = errors.New("the file changed while it was open")
 //
 // If t isn't nil, the Text uses that tokenizer, such as a saved model's. With a *tokenizer.Vocab, the Text has
 // characters; if the Vocab lacks one of them, the error wraps a *tokenizer.UnknownSymbolError. With another Tokenizer,
-// the Text has tokens. OpenText then encodes the text in parts. Each part ends before white space, or where the first
-// nine tenths of the characters (for training) end.
+// the Text has tokens. OpenText then encodes the text in parts, unless it is Whole. Each part ends before white space,
+// or where the first nine tenths of the characters (for training) end.
 func OpenText(files TextFiles, t tokenizer.Tokenizer) (*Text, error) {
 	vocab, characters := t.(*tokenizer.Vocab)
 	if t != nil && (characters && vocab == nil || t.Len() == 0) {
@@ -69,6 +70,7 @@ func OpenText(files TextFiles, t tokenizer.Tokenizer) (*Text, error) {
 	}
 	text, err := newText(files.name(), source, size, vocab)
 	if err == nil && t != nil && !characters {
+		text.whole = files.Whole
 		if err = text.tokenize(t, 0); err != nil {
 			err = fmt.Errorf("text %q: %w", files.name(), err)
 		}

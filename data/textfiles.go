@@ -34,6 +34,10 @@ type TextFiles struct {
 	// Key is the key of the documents in JSONL files, whose names end in .jsonl or .ndjson. Each line is an object of
 	// at most 4 MiB, and its document is followed by a newline. If Key is empty, it is text.
 	Key string
+
+	// With Whole, a tokenizer encodes the text at once, and not in parts. A published tokenizer may add a space to each
+	// part, and may treat white space between parts in its own way.
+	Whole bool
 }
 
 // name returns the name of the text for errors.

@@ -30,8 +30,8 @@ func (t *Text) tokenize(tok tokenizer.Tokenizer, size int) error {
 	if err != nil {
 		return err
 	}
-	if p, ok := tok.(*tokenizer.Pipeline); ok {
-		return t.tokenizeWhole(p, cut)
+	if t.whole {
+		return t.tokenizeWhole(tok, cut)
 	}
 	free := memory.Free()
 	var failed error
@@ -75,19 +75,18 @@ func (t *Text) tokenize(tok tokenizer.Tokenizer, size int) error {
 	return nil
 }
 
-// tokenizeWhole replaces characters by the tokens of a published tokenizer. It encodes the whole text at once, because
-// such a tokenizer may add a space to each text, and may treat white space in its own way. Tokens that begin before the
-// offset cut are for training.
-func (t *Text) tokenizeWhole(p *tokenizer.Pipeline, cut int64) error {
+// tokenizeWhole replaces characters by the tokens of the whole text. Tokens that begin before the offset cut are for
+// training.
+func (t *Text) tokenizeWhole(tok tokenizer.Tokenizer, cut int64) error {
 	content, err := t.Content()
 	if err != nil {
 		return err
 	}
-	tokens, err := p.Tokenize(content, tokenizer.Options{})
+	tokens, err := tok.Tokenize(content, tokenizer.Options{})
 	if err != nil {
 		return err
 	}
-	t.vocab, t.tokenizer, t.tokens = nil, p, make([]uint32, len(tokens))
+	t.vocab, t.tokenizer, t.tokens = nil, tok, make([]uint32, len(tokens))
 	for i, token := range tokens {
 		t.tokens[i] = uint32(token.ID)
 		if token.Start < int(cut) {

@@ -44,7 +44,12 @@ func (s *Set) measure(rule *data.Rule) error {
 		return setting.Errorf("data file %q: %d of %d training answers have symbols that the model of %q doesn't know and can't write: start without its weights",
 			s.settings.File, n, len(trains.rows), s.from)
 	}
-	rule.MaxLen = cmp.Or(rule.MaxLen, max(leastLen, enough(0, trains.rows, validates.rows)))
+	if rule.MaxLen == 0 {
+		rule.MaxLen = max(leastLen, enough(0, trains.rows, validates.rows))
+		if limit := rule.Published.MaxLen; limit > 0 {
+			rule.MaxLen = min(rule.MaxLen, limit)
+		}
+	}
 	if s.format.Sequences {
 		rule.MaxAnswer = cmp.Or(rule.MaxAnswer, enough(1, trains.rows, validates.rows))
 	}

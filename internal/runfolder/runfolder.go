@@ -35,6 +35,8 @@ const (
 	TimesFile      = "times.jsonl"            // time per step before each check, different in each run
 	ReportFile     = "report.html"            // a page about the run, by heed train and heed report
 
+	PublishedFile  = "published.zip"          // files of the published model that the run began from, except its weights
+
 	TokenizerFile       = "tokenizer.json"
 	SourceTokenizerFile = "source.json"
 	TargetTokenizerFile = "target.json"
@@ -42,7 +44,7 @@ const (
 
 // Files returns the names of all files that a run folder may have.
 func Files() []string {
-	return []string{ConfigFile, WeightsFile, HistoryFile, SummaryFile, CheckpointFile, BaselineFile, TokenizerFile, SourceTokenizerFile, TargetTokenizerFile, TimesFile, ReportFile}
+	return []string{ConfigFile, WeightsFile, HistoryFile, SummaryFile, CheckpointFile, BaselineFile, TokenizerFile, SourceTokenizerFile, TargetTokenizerFile, PublishedFile, TimesFile, ReportFile}
 }
 
 // Limits for the sizes of files in bytes. An alphabet of all assigned characters fits into a configuration.
@@ -50,6 +52,7 @@ const (
 	MaxConfig    = 1_000_000
 	maxTokenizer = 64 << 20 // as in tokenizer.ReadOwn
 	maxHistory   = 1 << 28
+	MaxPublished = 1 << 28
 )
 
 // A Folder is a run folder to read.

@@ -83,7 +83,7 @@ func (w *Writer) HasRun() (bool, error) {
 		return false, nil
 	case Files()[i] == ConfigFile:
 		return true, nil
-	case Files()[i] == TokenizerFile || Files()[i] == SourceTokenizerFile || Files()[i] == TargetTokenizerFile:
+	case slices.Contains([]string{TokenizerFile, SourceTokenizerFile, TargetTokenizerFile, PublishedFile}, Files()[i]):
 		return false, nil
 	default:
 		return false, fmt.Errorf("%s has the file %s of a run, but no %s: choose another folder", w.Dir, Files()[i], ConfigFile)
@@ -149,8 +149,13 @@ func (w *Writer) write(name string, content func(file io.Writer) error) error {
 }
 
 // WriteConfig writes the configuration.
-func (w *Writer) WriteConfig(content []byte) error {
-	return w.write(ConfigFile, func(file io.Writer) error {
+func (w *Writer) WriteConfig(content []byte) error { return w.writeBytes(ConfigFile, content) }
+
+// WritePublished writes the files of the published model that the run began from, in one archive.
+func (w *Writer) WritePublished(content []byte) error { return w.writeBytes(PublishedFile, content) }
+
+func (w *Writer) writeBytes(name string, content []byte) error {
+	return w.write(name, func(file io.Writer) error {
 		_, err := file.Write(content)
 		return err
 	})

@@ -9,8 +9,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// Tensors returns how the folder's tensors hold the parameters p of the model, for LoadFS and SaveTensors. It returns
-// an error if a parameter has no published name.
+// Tensors returns how the folder's tensors hold the parameters p of the model, for LoadFS and SaveTensors. It leaves
+// out parameters without a published name.
 func (c Config) Tensors(p *layers.Params) ([]layers.Tensor, error) {
 	a, err := architectureOf(c.Type)
 	if err != nil {
@@ -44,11 +44,6 @@ func (c Config) Tensors(p *layers.Params) ([]layers.Tensor, error) {
 			}
 		}
 		add(line, "", "")
-	}
-	for _, q := range p.All() {
-		if !named[q.Name] {
-			return nil, fmt.Errorf("parameter %q has no name in folders of type %s", q.Name, c.Type)
-		}
 	}
 	return tensors, nil
 }
