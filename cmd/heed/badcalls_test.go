@@ -93,7 +93,7 @@ func TestBadPlaces(t *testing.T) {
 		{"train --resume=newer --max-epochs=9", 1, "has the newer format 5"},
 		{"train --from=none" + flags, 1, "none isn't a run folder"},
 		{"train --from=older" + flags, 1, "has the older format 3"},
-		{"train --task=text --max-len=16 --data=" + foxText(t) + " --from=begun" + flags, 1, "can't start from the run begun: it has no weights"},
+		{"train --task=text --max-len=16 --data=" + foxText(t) + " --from=begun" + flags, 1, "can't start from begun: it has no weights"},
 		{"train --task=seq2seq --data=none" + flags, 1, `data file "none": no such file`},
 		{"train --task=seq2seq --data=folder" + flags, 1, `data file "folder": it is a directory`},
 		{"train --task=text --data=folder" + flags, 1, "is a directory"},

@@ -65,7 +65,8 @@ func (s *settings) modelFlags(group func(title string) *pflag.FlagSet) {
 	f.StringVar(&s.name, "task", s.name, "task to learn: "+strings.Join(task.Names(), ", "))
 	f.StringArrayVar(&s.data, "data", s.data, "file of rows to learn; given twice: a file with one source per line, and one with one answer per line; for text: a file or folder; repeat it for more")
 	f.StringVar(&s.preset, "preset", s.preset, "settings to start from, see above; other flags override them")
-	f.StringVar(&s.from, "from", s.from, "run folder that gives the initial weights and the shape of the model")
+	f.StringVar(&s.from, "from", s.from, "folder of a run or of a published model, which gives the initial weights and the shape of the model")
+	f.StringVar(&s.Tune, "tune", s.Tune, "what to train of the model in --from: all, head, last:N (the last N blocks and the head) or lora, a low-rank adapter (default all)")
 	f.Uint64Var(&s.Seed, "seed", s.Seed, "seed of the initial weights, the data order and dropout")
 	f.IntVar(&t.MaxEpochs, "max-epochs", t.MaxEpochs, "maximum number of epochs (0: no limit)")
 	f.IntVar(&t.Stopping.Patience, "patience", t.Stopping.Patience, "checks without improvement after which training stops (0: no early stopping; default for rows: the checks of 5 epochs)")
@@ -83,6 +84,13 @@ func (s *settings) modelFlags(group func(title string) *pflag.FlagSet) {
 	f.IntVar(&s.Data.VocabSize, "vocab-size", s.Data.VocabSize, "maximum number of ids with --units bpe (0: chosen from the amount of text)")
 	f.IntVar(&s.Task.MaxAnswer, "max-answer", s.Task.MaxAnswer, "maximum length of an answer, for seq2seq (0: chosen from the file)")
 	f.StringVar(&t.ClassWeights, "class-weights", t.ClassWeights, "balanced: rare labels or tags weigh more in the loss, so that all count the same (default: no weights)")
+
+	f = group("Adapter, with --tune lora")
+	f.IntVar(&s.LowRank.Rank, "rank", s.LowRank.Rank, "rank of the products that are added to weights (default 8)")
+	f.Float64Var(&s.LowRank.Alpha, "alpha", s.LowRank.Alpha, "scale of the products, which are multiplied by alpha/rank (default twice the rank)")
+	f.BoolVar(&s.LowRank.RootScale, "root-scale", s.LowRank.RootScale, "multiply the products by alpha/√rank instead")
+	f.Float64Var(&s.LowRank.Dropout, "adapter-dropout", s.LowRank.Dropout, "dropout probability of the products' inputs, in training")
+	f.StringSliceVar(&s.LowRank.Targets, "targets", s.LowRank.Targets, "layers to adapt, by the ends of their names, such as query,value,feedforward.up (default: all matrices of the blocks)")
 
 	f = group("Data and model")
 	f.IntVar(&s.Data.Validation, "validation", s.Data.Validation, "number of held-out sequences to validate on (0: none)")
@@ -266,7 +274,14 @@ func (s *settings) startFrom(dir string, given *pflag.FlagSet) error {
 	if dir == "" {
 		return errNoFolder
 	}
+	if given.Changed("tune") { // defaults depend on it
+		s.Tune = given.Lookup("tune").Value.String()
+	}
+	maxLen := s.Task.MaxLen
 	err := s.StartFrom(dir)
+	if given.Changed("max-len") { // fine-tuning has another default
+		s.Task.MaxLen = maxLen
+	}
 	s.dropout = s.Model.Dropout
 	return err
 }
@@ -319,6 +334,7 @@ var flagOf = map[string]string{
 	"data.validation_file":              "--validation-data",
 	"data.target_file":                  "a second --data",
 	"model.positions.max_len":           "max_len in --positions",
+	"low_rank.dropout":                  "--adapter-dropout",
 	"training.optimizer.schedule.kind":  "--schedule",
 	"training.optimizer.plateau.checks": "--plateau",
 	"training.optimizer.plateau.factor": "--plateau-factor",

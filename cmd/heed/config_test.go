@@ -177,7 +177,7 @@ func TestFlagsBeatPresets(t *testing.T) {
 	}
 	with := map[string][]string{"monitor": {"mode"}}
 	// These flags have no field of their own in a Config.
-	others := []string{"task", "preset", "from", "data", "validation-data", "columns", "units", "max-len"}
+	others := []string{"task", "preset", "from", "data", "validation-data", "columns", "targets", "units", "max-len"}
 	for _, preset := range task.Presets() {
 		_, before := change(preset, "", "")
 		before.VisitAll(func(flag *pflag.Flag) {

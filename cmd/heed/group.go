@@ -12,7 +12,7 @@ import (
 )
 
 // started has the names of the files that a run folder can have when the run starts.
-var started = []string{runfolder.ConfigFile, runfolder.TokenizerFile, runfolder.SourceTokenizerFile, runfolder.TargetTokenizerFile}
+var started = []string{runfolder.ConfigFile, runfolder.TokenizerFile, runfolder.SourceTokenizerFile, runfolder.TargetTokenizerFile, runfolder.PublishedFile}
 
 // folderStart returns the files of a run folder whose names are in the list started. They are encoded for writeStart.
 func folderStart(dir string) ([]byte, error) {

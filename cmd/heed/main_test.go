@@ -476,8 +476,9 @@ func TestNumbersOutOfRange(t *testing.T) {
 		"max-steps": {"-1"}, "max-time": {"-1s", "1"}, "checkpoint-every": {"0", "-1", "-1s", "0s"}, "auto-resume": {"maybe"}, "watch": {"maybe"}, "no-examples": {"maybe"},
 		"average": {"1", "-0.1"}, "clip-value": {"-1", "1e31"},
 		"plateau": {"-1", "1073741825"}, "plateau-factor": {"1", "-0.1"}, "max-answer": {"-1", "65537"}, "vocab-size": {"-1", "262145"}, "label-smoothing": {"1", "-0.1"},
+		"rank": {"-1", "16385"}, "alpha": {"-1"}, "adapter-dropout": {"1", "-0.1"}, "root-scale": {"maybe"},
 	}
-	floats := []string{"average", "label-smoothing", "clip-value", "plateau-factor", "dropout", "learning-rate", "floor", "weight-decay", "clip-norm", "min-delta", "baseline", "stopping-threshold", "divergence-threshold"}
+	floats := []string{"alpha", "adapter-dropout", "average", "label-smoothing", "clip-value", "plateau-factor", "dropout", "learning-rate", "floor", "weight-decay", "clip-norm", "min-delta", "baseline", "stopping-threshold", "divergence-threshold"}
 	for _, flag := range floats {
 		wrong[flag] = append(wrong[flag], "NaN", "Inf", "-Inf", "1e999")
 	}

@@ -42,7 +42,7 @@ func TestErrorsOfTheSystem(t *testing.T) {
 		{"report summary.json", "summary.json/summary.json can't be read, or was changed: too many levels"},
 		{"train --resume=checkpoint.safetensors --max-epochs=9", "checkpoint.safetensors: too many levels"},
 		{"train --resume=.heed.lock --max-epochs=9", ".heed.lock: too many levels"},
-		{"train --from=model.safetensors --task=copy --out=new", "can't start from the run model.safetensors: model.safetensors/model.safetensors: too many levels"},
+		{"train --from=model.safetensors --task=copy --out=new", "can't start from model.safetensors: model.safetensors/model.safetensors: too many levels"},
 		{"train --out=loop", "loop can't become a run folder: file exists"},
 		{"train --out=" + rows + "/new", "can't become a run folder: not a directory"},
 		{"train --task=text --data=loop", `text "loop": too many levels`},

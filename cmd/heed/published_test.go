@@ -120,7 +120,7 @@ func TestPublishedText(t *testing.T) {
 		rejected(t, heed(test.args...), 2, test.want)
 	}
 	fail(t, heed("report", dir), 1, "is a published model, not a run")
-	fail(t, heed("train", "--resume", dir), 1, "can't be trained yet")
+	fail(t, heed("train", "--resume", dir), 1, "a published model learns from a file: set data.file")
 	rejected(t, heed("chat", ran(t, "--task=copy")), 2, "heed chat needs a published model")
 }
 

@@ -188,11 +188,11 @@ func TestStartFrom(t *testing.T) {
 	if out := succeed(t, from("classification", classifier)...); !strings.Contains(out, " tensors; new ones: head.bias (1), head.weight (1); left out: decoder.blocks (26), decoder.embedding (1), decoder.head (2), decoder.norm (2)\n") {
 		t.Errorf("heed train prints %q, want the new tensors and those left out", out)
 	}
-	fail(t, heed(from("tagging", filepath.Join(base, "tagging"))...), 1, "can't start from the run "+first+": none of its weights fit this model")
+	fail(t, heed(from("text", filepath.Join(base, "text"), "--dim=32")...), 1, "can't start from "+first+": none of its weights fit this model")
 	fail(t, heed(from("seq2seq", again)...), 1, "holds a run already")
 	fail(t, heed("train", "--resume="+again), 1, "is finished")
 	fail(t, heed("train", "--resume="+again, "--from="+first), 2, "may be given with it, got --from")
-	absent(t, filepath.Join(base, "tagging"))
+	absent(t, filepath.Join(base, "text"))
 }
 
 func TestLearnsToCopy(t *testing.T) {

@@ -26,7 +26,7 @@ func (c *Config) needsFile() bool {
 }
 
 // opened reports whether the model is a published one that hasn't been trained here.
-func (c *Config) opened() bool { return c.Task.Published != (data.Published{}) && c.Data.File == "" }
+func (c *Config) opened() bool { return c.published() && c.Data.File == "" }
 
 // Drawn reports whether the task's rule draws its examples, as Heed's toy rules and your own rules do.
 func (c *Config) Drawn() bool {
@@ -92,6 +92,9 @@ func (c *Config) checkData() error {
 	}
 	for i, units := range []tokenizer.Units{d.SourceUnits, d.TargetUnits} {
 		known := strings.Split(k.units, ", ")
+		if i == 0 && c.published() {
+			known = []string{string(tokenizer.Published)}
+		}
 		if i == 1 { // an answer is written, and words don't keep its spaces
 			known = slices.DeleteFunc(known, func(name string) bool { return name == string(tokenizer.Words) })
 		}
@@ -185,7 +188,7 @@ func (c *Config) check(decided bool) error {
 	if _, whole := a.HeadWidth(m.Dim); !whole {
 		return setting.Errorf("%s must be a multiple of %s, got %d and %d", setting.Path("model.dim"), setting.Path("model.block.attention.heads"), m.Dim, a.Heads)
 	}
-	return cmp.Or(kindOf(c.Task.Kind).check(c), c.checkTraining(zero < 0))
+	return cmp.Or(kindOf(c.Task.Kind).check(c), c.checkTune(), c.checkTraining(zero < 0))
 }
 
 // checkTraining checks the settings of training. If undecided is true, New hasn't yet chosen the values that depend on

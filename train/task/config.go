@@ -30,7 +30,13 @@ type Config struct {
 
 	Data data.Settings `json:"data"`
 
-	From From `json:"from,omitzero"` // run whose weights are the initial weights; see StartFrom
+	From From `json:"from,omitzero"` // folder whose weights are the initial weights; see StartFrom
+
+	// Tune says which parameters are trained, if there is a From: all, which empty means; head, the layers after the
+	// last block; last:N, also the last N blocks; or lora, a low-rank adapter as LowRank says, with the head. Other
+	// parameters need no gradients, and the run's folder doesn't have them: see Open.
+	Tune    string         `json:"tune,omitempty"`
+	LowRank layers.LowRank `json:"low_rank,omitzero"`
 
 	// Model configures the layers. The task's kind decides which model they form: an Encoder (tagging), a
 	// SequenceClassifier (classification and regression), an EncoderDecoder (seq2seq) or a Decoder (text). If Vocab,
@@ -51,6 +57,8 @@ type Config struct {
 	Wide bool `json:"wide,omitempty"`
 
 	Training Training `json:"training"`
+
+	archive []byte // small files of the published model that the run began from: see publishedStart.archive
 }
 
 // HeadConfig describes what follows the layers in models with one answer per text.
@@ -59,9 +67,9 @@ type HeadConfig struct {
 	Normalize bool           `json:"normalize,omitzero"` // for kind embed: divide the vector by its length
 }
 
-// From names another run. Its weights are the initial weights of this run.
+// From names a run or a published model. Its weights are the initial weights of this run.
 type From struct {
-	Dir    string `json:"dir"`              // run folder; empty for new weights
+	Dir    string `json:"dir"`              // folder; empty for new weights
 	SHA256 string `json:"sha256,omitempty"` // checksum of the weights, to detect changes; New sets it
 }
 
@@ -192,8 +200,8 @@ func (c *Config) decide(l data.Layout) error {
 		field *int
 		want  int
 	}{{"model.vocab", &m.Vocab, l.Tokens}, {"model.outputs", &m.Outputs, l.Classes}, {"model.segments", &m.Segments, l.Segments}} {
-		if c.opened() { // the folder has said it
-			break
+		if c.opened() || c.published() && n.field != &m.Outputs { // the folder has said it
+			continue
 		}
 		if *n.field = cmp.Or(*n.field, n.want); *n.field != n.want {
 			return setting.Errorf("%s must be %d for this task, or 0 to choose it, got %d", n.name, n.want, *n.field)

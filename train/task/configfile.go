@@ -129,21 +129,30 @@ func (c Config) id() string {
 // spells reports whether a rule has a Spell or a Read, which a model needs to answer.
 func spells(r data.Rule) bool { return r.Spell != nil || r.Read != nil }
 
-// tokenizers returns the tokenizers of a rule.
-func tokenizers(r data.Rule) (list []tokenizer.Tokenizer) {
-	for _, t := range []tokenizer.Tokenizer{r.Source, r.Target} {
-		if t != nil {
+// tokenizers returns the tokenizers of the task that have files of their own. A published tokenizer is in the archive.
+func (c *Config) tokenizers() (list []tokenizer.Tokenizer) {
+	for i, t := range []tokenizer.Tokenizer{c.Task.Source, c.Task.Target} {
+		if t != nil && !(i == 0 && c.published()) {
 			list = append(list, t)
 		}
 	}
 	return list
 }
 
-// tokenizerSums returns the checksum of each tokenizer file of a rule.
-func tokenizerSums(r data.Rule) ([]string, error) { return runfolder.TokenizerSums(tokenizers(r)) }
+// tokenizerSums returns the checksum of each tokenizer file, after that of the archive if there is one.
+func (c *Config) tokenizerSums() ([]string, error) {
+	sums, err := runfolder.TokenizerSums(c.tokenizers())
+	if c.published() {
+		sums = append([]string{runfolder.Sum(c.archive)}, sums...)
+	}
+	return sums, err
+}
 
 // readTokenizers reads the tokenizers of a run folder into the configuration, and compares their checksums.
 func (c *Config) readTokenizers(f runfolder.Folder) error {
+	if c.published() && len(c.Data.Tokenizers) > 0 {
+		return c.readPublished(f)
+	}
 	names := runfolder.TokenizerFiles(len(c.Data.Tokenizers))
 	if names == nil && c.fromRows() {
 		return fmt.Errorf("data.tokenizers_sha256 must have the checksum of %s, or of %s and %s", runfolder.TokenizerFile, runfolder.SourceTokenizerFile, runfolder.TargetTokenizerFile)
@@ -154,6 +163,34 @@ func (c *Config) readTokenizers(f runfolder.Folder) error {
 	list, err := f.Tokenizers(c.Data.Tokenizers)
 	for i, t := range list {
 		*[]*tokenizer.Tokenizer{&c.Task.Source, &c.Task.Target}[i] = t
+	}
+	return err
+}
+
+// readPublished reads the archive of a published model in a run folder, and the tokenizer of answers, if there is one.
+func (c *Config) readPublished(f runfolder.Folder) error {
+	content, err := f.Read(runfolder.PublishedFile, runfolder.MaxPublished)
+	if err == nil && runfolder.Sum(content) != c.Data.Tokenizers[0] {
+		err = errors.New("its content doesn't match data.tokenizers_sha256: restore it")
+	}
+	if err != nil {
+		return fmt.Errorf("its %s: %w", runfolder.PublishedFile, err)
+	}
+	c.archive = content
+	s, err := openArchive(content, "")
+	if err != nil {
+		return err
+	}
+	folder, err := s.folder()
+	if err == nil {
+		c.Task.Source, err = tokenizer.OpenFS(folder)
+	}
+	if err != nil {
+		return fmt.Errorf("its %s: %w", runfolder.PublishedFile, err)
+	}
+	targets, err := f.Tokenizers(c.Data.Tokenizers[1:])
+	if len(targets) > 0 {
+		c.Task.Target = targets[0]
 	}
 	return err
 }

@@ -109,7 +109,7 @@ func (m *Model) contrast(label, against string) ([]float64, error) {
 // tokens returns the tokens of an input, given the ids that the model reads of it. The separator of a pair is its tab.
 func (m *Model) tokens(input string, ids []int) ([]tokenizer.Token, error) {
 	source, _ := m.coder.Tokenizers()
-	if p, ok := source.(*tokenizer.Pipeline); ok && m.Config.opened() {
+	if p, ok := source.(*tokenizer.Pipeline); ok && m.Config.published() {
 		read, err := m.Config.Task.Input(p.WithLimit(m.layout.Len), input)
 		return read.Tokens, err
 	}

@@ -88,22 +88,13 @@ func (s publishedStart) export(dir string, p *layers.Params) error {
 	if err := pretrained.Save(filepath.Join(dir, filepath.FromSlash(s.model.Folder)), s.model, p); err != nil {
 		return err
 	}
-	names := []string{modulesFile, "config_sentence_transformers.json"}
-	for _, name := range append(tokenizer.Files(), "chat_template.jinja", "chat_template.json", "sentence_*_config.json") {
-		names = append(names, path.Join(s.model.Folder, name))
-	}
-	for _, pattern := range append(names, "*_Pooling/config.json") {
-		found, err := fs.Glob(s.FS, pattern)
-		for i := 0; i < len(found) && err == nil; i++ {
-			if target := filepath.Join(dir, filepath.FromSlash(found[i])); found[i] != path.Join(s.model.Folder, runfolder.ConfigFile) {
-				err = s.copyTo(target, found[i])
-			}
-		}
-		if err != nil {
-			return err
+	names, err := s.smallFiles()
+	for _, name := range names {
+		if base := path.Base(name); err == nil && name != path.Join(s.model.Folder, runfolder.ConfigFile) && base != "generation_config.json" {
+			err = s.copyTo(filepath.Join(dir, filepath.FromSlash(name)), name)
 		}
 	}
-	return nil
+	return err
 }
 
 func (s publishedStart) copyTo(target, name string) error {

@@ -7,25 +7,43 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/runfolder"
+	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train/optim"
 )
 
-// StartFrom makes New load initial weights from the run in the folder dir. It copies the run's Model, and its
-// tokenizers if both tasks learn from files, so that symbols keep their ids. New leaves parameters that don't fit, such
-// as the head for other labels, at new values. Task.Loaded lists them.
+// StartFrom makes New load initial weights from the folder dir, which has a run or a published model: see Open. It
+// copies the Model, and the tokenizers if both tasks learn from files, so that symbols keep their ids. New leaves
+// parameters that don't fit, such as the head for other labels, at new values. Task.Loaded lists them.
+//
+// For a published model, StartFrom also chooses settings of training that suit fine-tuning: few epochs, and a learning
+// rate that depends on c.Tune, so set Tune first.
 func (c *Config) StartFrom(dir string) error {
-	from, err := ReadConfig(dir)
+	s, err := startOf(runfolder.At(dir), c.Task.Kind)
 	if err != nil {
 		return err
 	}
-	if from.opened() {
-		return fmt.Errorf("%s is a published model, which can't be trained yet", dir)
+	from, err := s.config(nil)
+	if err != nil {
+		return err
 	}
 	c.From = From{Dir: dir}
-	c.Model = from.Model
-	c.Model.Vocab, c.Model.Outputs, c.Model.Segments = 0, 0, 0
+	c.Model, c.Head = from.Model, from.Head
+	c.Model.Outputs = 0
 	same := c.Task.Kind == from.Task.Kind
+	if from.published() {
+		if c.Task.Sample != nil {
+			return setting.Errorf("%s %s draws its own examples, and a published model learns from %s: choose a %s that learns from a file", setting.Path("task"), c.Task.Name, setting.Path("data.file"), setting.Path("task"))
+		}
+		c.Task.Published, c.Task.Source, c.Data.SourceUnits = from.Task.Published, from.Task.Source, tokenizer.Published
+		c.archive = from.archive
+		c.fineTune()
+		return nil
+	}
+	c.Model.Vocab, c.Model.Segments = 0, 0
 	if same {
 		c.DecoderLayers = from.DecoderLayers
 		c.Task.Mean, c.Task.Scale = from.Task.Mean, from.Task.Scale
@@ -43,6 +61,32 @@ func (c *Config) StartFrom(dir string) error {
 	return nil
 }
 
+// fineTune sets the defaults for a model that begins as a published one.
+func (c *Config) fineTune() {
+	t, rate := &c.Training, 5e-5
+	switch {
+	case c.Tune == tuneHead:
+		rate = 1e-2
+	case c.Tune == tuneLoRA:
+		rate = 1e-3
+	case c.tunedBlocks() > 0:
+		rate = 2e-4
+	}
+	t.Optimizer.Solver, t.Optimizer.LearningRate = optim.AdamW{}, rate
+	t.LabelSmoothing = 0
+	if c.Tune == tuneLoRA {
+		c.LowRank = layers.LowRank{Rank: 8}
+	}
+	if c.Kind().Rows {
+		t.BatchSize = 16
+		return
+	}
+	// A language model reads windows of a text, drawn at random.
+	c.Task.MaxLen = min(256, c.Task.Published.MaxLen)
+	t.BatchSize, t.StepsPerEpoch, t.MaxEpochs = 8, 100, 3
+	t.Optimizer.Schedule.WarmUp, t.Optimizer.Schedule.Decay = 30, 300
+}
+
 // loadFrom loads the weights of the configuration's From, as far as they fit. It sets the From's checksum, or compares
 // it if it is already set.
 func (m *Model) loadFrom() (layers.LoadReport, error) {
@@ -51,14 +95,14 @@ func (m *Model) loadFrom() (layers.LoadReport, error) {
 		err = fmt.Errorf("it %w", ErrNoWeights)
 	}
 	if err != nil {
-		err = fmt.Errorf("can't start from the run %s: %w", m.Config.From.Dir, err)
+		err = fmt.Errorf("can't start from %s: %w", m.Config.From.Dir, err)
 	}
 	return loaded, err
 }
 
 func (m *Model) loadFit() (loaded layers.LoadReport, err error) {
 	c := &m.Config
-	s, err := startOf(runfolder.At(c.From.Dir))
+	s, err := startOf(runfolder.At(c.From.Dir), c.Task.Kind)
 	if err != nil {
 		return loaded, err
 	}
@@ -76,7 +120,7 @@ func (m *Model) loadFit() (loaded layers.LoadReport, err error) {
 	c.From.SHA256 = sum
 	// With other symbols, an embedding or a head doesn't fit, even if its shape is the same.
 	mine, theirs := c.Data.Tokenizers, from.Data.Tokenizers
-	sources := c.Task.Alphabet == from.Task.Alphabet && slices.Equal(mine[:min(1, len(mine))], theirs[:min(1, len(theirs))])
+	sources := c.published() || c.Task.Alphabet == from.Task.Alphabet && slices.Equal(mine[:min(1, len(mine))], theirs[:min(1, len(theirs))])
 	targets := sources && slices.Equal(mine, theirs) && c.Task.Kind == from.Task.Kind && slices.Equal(c.Task.Classes, from.Task.Classes)
 	loaded, err = s.load(m.Params, func(name string, shape []int) bool {
 		p := m.Params.Get(name)
@@ -89,3 +133,6 @@ func (m *Model) loadFit() (loaded layers.LoadReport, err error) {
 	}
 	return loaded, err
 }
+
+// published reports whether the task has the tokenizer of a published model.
+func (c *Config) published() bool { return c.Task.Published != (data.Published{}) }

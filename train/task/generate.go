@@ -86,7 +86,7 @@ func (m *Model) Generate(ctx context.Context, w io.Writer, p Prompt, o GenerateO
 	if d.MaxTokens < capacity-len(ids) {
 		capacity = len(ids) + d.MaxTokens
 	}
-	session, err := decode.New(model.net, decode.Config{Capacity: capacity, Vocab: min(tok.Len(), m.layout.Tokens)})
+	session, err := decode.New(model.net, decode.Config{Adapter: m.adapter, Capacity: capacity, Vocab: min(tok.Len(), m.layout.Tokens)})
 	if err != nil {
 		return Generated{}, err
 	}

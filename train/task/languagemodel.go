@@ -39,11 +39,11 @@ type writer struct {
 // predictor returns a predictor of the next token. For a published model, it computes only the logits that follow the
 // last position, because all logits of a long text may not fit in memory. It leaves out ids that the tokenizer lacks.
 func (w writer) predictor(s batchShape) (predictor, error) {
-	if !w.Config.opened() {
+	if !w.Config.published() {
 		return w.classifier.predictor(s)
 	}
 	_, target := w.coder.Tokenizers()
-	session, err := decode.New(w.net, decode.Config{Batch: s.size, Capacity: s.width, Vocab: min(target.Len(), w.layout.Tokens), Cores: s.cores})
+	session, err := decode.New(w.net, decode.Config{Adapter: w.adapter, Batch: s.size, Capacity: s.width, Vocab: min(target.Len(), w.layout.Tokens), Cores: s.cores})
 	if err != nil {
 		return nil, err
 	}

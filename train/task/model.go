@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"math"
-	"slices"
 
 	"gorgonia.org/tensor"
 
@@ -34,7 +33,8 @@ type Model struct {
 	classWeights []float64 // weights of the classes in the loss; nil means 1 for each
 	free         freeList
 
-	published *publishedStart // nil unless the model is a published one
+	published *publishedStart // the folder of the published model that this one is or began as; otherwise nil
+	adapter   *layers.Adapter // for a Tune of lora, while the run trains; an opened model has it in its Params
 	prompt    string          // Embed puts it before each text
 
 	temperature float64 // predictors of labels divide logits by it; 0 means 1: see calibrate
@@ -101,14 +101,10 @@ func (c *Config) leastParams(l data.Layout) float64 {
 // encode returns a batch that has only this input, and an Answer without Text: the fields that don't need the model.
 func (m *Model) encode(input string) (data.Batch, Answer) {
 	source, _ := m.coder.Tokenizers()
-	var ids int
-	var unknown bool
-	if p, ok := source.(*tokenizer.Pipeline); ok && m.Config.opened() {
-		whole, _ := m.Config.Task.Input(p.WithLimit(0), input)
-		ids, unknown = len(whole.Tokens), slices.ContainsFunc(whole.Tokens, func(t tokenizer.Token) bool { return t.ID == p.Unknown() })
-	} else {
-		ids, unknown, _ = rows.Encoded(source, input)
+	if m.Config.published() {
+		source = m.Config.Task.SourceTokenizer() // counts special tokens, too
 	}
+	ids, unknown, _ := rows.Encoded(source, input)
 	b, err := m.coder.Batch([]data.Example{{Source: input}})
 	if err != nil {
 		unknown = unknown && source.Unknown() >= 0 || errors.As(err, new(*tokenizer.UnknownSymbolError))

@@ -113,6 +113,7 @@ func (r reader) forward(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 	if r.layout.Segments > 0 {
 		b.Segments = inputs[len(inputs)-1]
 	}
+	b.Adapter = r.adapter
 	out, err := r.net(b, inputs)
 	if err != nil || scores == nil {
 		return out, err

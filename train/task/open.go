@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 
@@ -14,7 +15,7 @@ import (
 // ReadConfig reads and checks a run folder's config.json. It takes the functions of the rule from the given rule of the
 // same name, or from Heed's own. If there is none, the functions are nil.
 func ReadConfig(dir string, rules ...data.Rule) (Config, error) {
-	s, err := startOf(runfolder.At(dir))
+	s, err := startOf(runfolder.At(dir), "")
 	if err != nil {
 		return Config{}, err
 	}
@@ -31,21 +32,40 @@ func ReadConfig(dir string, rules ...data.Rule) (Config, error) {
 //
 // Open also opens the folder of a published model: package pretrained says which. The model generates text or
 // classifies texts, as its head does, and otherwise embeds texts.
-func Open(dir string, rules ...data.Rule) (*Model, error) { return open(runfolder.At(dir), rules) }
+//
+// If a run trained only a part of its parameters, such as a low-rank adapter, its folder has only those. Open then also
+// reads the folder that the run began from, at the path in its configuration, and compares its checksum. OpenBase is
+// for another path.
+func Open(dir string, rules ...data.Rule) (*Model, error) { return open(runfolder.At(dir), "", rules) }
+
+// OpenBase is like Open for a run that trained only a part of its parameters. The folder base has the model that the
+// run began from.
+func OpenBase(dir, base string, rules ...data.Rule) (*Model, error) {
+	return open(runfolder.At(dir), base, rules)
+}
 
 // OpenFS is like Open for a folder that is the root of a file system, such as an embed.FS.
 func OpenFS(fsys fs.FS, rules ...data.Rule) (*Model, error) {
-	return open(runfolder.Folder{FS: fsys, Dir: "."}, rules)
+	return open(runfolder.Folder{FS: fsys, Dir: "."}, "", rules)
 }
 
-func open(f runfolder.Folder, rules []data.Rule) (*Model, error) {
-	s, err := startOf(f)
+func open(f runfolder.Folder, base string, rules []data.Rule) (*Model, error) {
+	s, err := startOf(f, "")
 	if err != nil {
 		return nil, err
+	}
+	if run, ok := s.(runStart); ok && run.saved.partial() {
+		run.saved.From.Dir = cmp.Or(base, run.saved.From.Dir)
+		s = run
+	} else if base != "" {
+		return nil, fmt.Errorf("%s has all weights of its model: leave out the base %s", f.Dir, base)
 	}
 	c, err := s.config(rules)
 	if err != nil {
 		return nil, err
+	}
+	if c.published() && c.Kind().Generates { // training read shorter windows
+		c.Task.MaxLen = c.Task.Published.MaxLen
 	}
 	wrong := func(err error) error { return fmt.Errorf("%s: %w", f.Path(runfolder.ConfigFile), err) }
 	m, err := newModel(c)
@@ -68,14 +88,28 @@ func open(f runfolder.Folder, rules []data.Rule) (*Model, error) {
 	if err != nil {
 		return nil, wrong(err)
 	}
-	return m, m.read(s)
+	if c.partial() {
+		loaded, err := m.loadFrom()
+		if err == nil {
+			err = m.tune(loaded.Kept)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Dir, err)
+		}
+	}
+	if err := m.read(s); err != nil || m.adapter == nil {
+		return m, err
+	}
+	err = m.adapter.Merge(m.Params)
+	m.adapter = nil
+	return m, err
 }
 
 // Load sets the parameters to the weights of a run folder. If the folder has no weights, the error wraps ErrNoWeights.
 // Load also returns an error if the weights don't match the folder's config.json or, in a finished run, its
 // summary.json. After an error, all parameters have their old values.
 func (m *Model) Load(dir string) error {
-	s, err := startOf(runfolder.At(dir))
+	s, err := startOf(runfolder.At(dir), "")
 	if err == nil {
 		err = m.read(s)
 	}
@@ -84,7 +118,7 @@ func (m *Model) Load(dir string) error {
 
 // read reads the weights of a start, and what else the model needs.
 func (m *Model) read(s start) error {
-	loaded, err := s.load(m.Params, nil)
+	loaded, err := s.load(m.trained(), nil)
 	if err == nil {
 		err = s.complete(m, loaded.Metadata)
 	}

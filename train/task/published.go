@@ -1,8 +1,12 @@
 package task
 
 import (
+	"archive/zip"
+	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -23,6 +27,50 @@ type publishedStart struct {
 	runfolder.Folder
 	model   pretrained.Config
 	special map[string]int // special tokens of the tokenizer; set by complete
+}
+
+// openPublished opens a published folder for models of a kind: see startOf.
+func openPublished(f runfolder.Folder, kind data.Kind) (start, error) {
+	c, err := pretrained.ReadConfig(f.FS)
+	if err == nil {
+		c, err = c.Untied(f.FS)
+	}
+	s := publishedStart{Folder: f, model: c}
+	if err == nil {
+		err = s.suit(kind)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Dir, err)
+	}
+	return s, nil
+}
+
+// suit changes the model for a kind of task. The head may change, and the blocks stay. An empty kind stands for what
+// the folder is for; a model of masked tokens then embeds texts.
+func (s *publishedStart) suit(kind data.Kind) error {
+	m := &s.model
+	for _, id := range []*int{&m.Start, &m.Pad} { // small models often have the default ids of large ones
+		if *id >= m.Model.Vocab {
+			*id = -1
+		}
+	}
+	switch k := kindOf(kind).about(); {
+	case k.Name == "" && m.Head != "mask", k.Generates && m.Head == "text", k.Pairs && m.Head == "classes":
+	case k.Generates:
+		return fmt.Errorf("a task of kind %s needs a model that predicts the next token, and this one doesn't", kind)
+	case k.Sequences:
+		return fmt.Errorf("a task of kind %s can't start from a published model", kind)
+	case k.Pairs:
+		pooling := m.Pooling
+		if m.Causal && pooling == layers.MeanPooling {
+			pooling = layers.LastPooling
+		}
+		*m = m.States()
+		m.Head, m.Labels, m.Classifier = "classes", nil, &layers.SequenceClassifierConfig{Model: m.Model, Pooling: pooling}
+	default:
+		*m = m.States()
+	}
+	return nil
 }
 
 // folder returns the folder with the model and its tokenizer.
@@ -54,7 +102,68 @@ func (s publishedStart) config([]data.Rule) (Config, error) {
 	if m.Classifier != nil {
 		c.Head = HeadConfig{Pooling: m.Classifier.Pooling}
 	}
-	return c, nil
+	c.archive, err = s.archive()
+	return c, err
+}
+
+// smallFiles returns the names of the folder's files besides its weights: config.json, the files of the tokenizer, and
+// those that say how the model is used.
+func (s publishedStart) smallFiles() (names []string, err error) {
+	patterns := []string{modulesFile, "config_sentence_transformers.json", "*_Pooling/config.json"}
+	for _, name := range append(tokenizer.Files(), "generation_config.json", "chat_template.jinja", "chat_template.json", "sentence_*_config.json") {
+		patterns = append(patterns, path.Join(s.model.Folder, name))
+	}
+	for _, pattern := range patterns {
+		found, err := fs.Glob(s.FS, pattern)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, found...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// archive returns a zip file of the small files, for the folder of a run.
+func (s publishedStart) archive() ([]byte, error) {
+	names, err := s.smallFiles()
+	var content bytes.Buffer
+	w := zip.NewWriter(&content)
+	for i := 0; i < len(names) && err == nil; i++ {
+		var file []byte
+		if file, err = s.Read(names[i], runfolder.MaxPublished); err != nil {
+			err = fmt.Errorf("%s: %w", s.Path(names[i]), err)
+			break
+		}
+		entry, failed := w.CreateHeader(&zip.FileHeader{Name: names[i]}) // stored, so that the bytes depend only on the files
+		if err = failed; err == nil {
+			_, err = entry.Write(file)
+		}
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err == nil && content.Len() > runfolder.MaxPublished {
+		err = fmt.Errorf("%s: the files besides the weights have %d bytes, and a run keeps at most %d", s.Dir, content.Len(), runfolder.MaxPublished)
+	}
+	return content.Bytes(), err
+}
+
+// openArchive opens the published folder in a run's archive for models of a kind. It has no weights.
+func openArchive(content []byte, kind data.Kind) (publishedStart, error) {
+	s := publishedStart{Folder: runfolder.Folder{Dir: runfolder.PublishedFile}}
+	files, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
+	if err == nil {
+		s.FS = files
+		s.model, err = pretrained.ReadConfig(files)
+	}
+	if err == nil {
+		err = s.suit(kind)
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", runfolder.PublishedFile, err)
+	}
+	return s, err
 }
 
 // files returns the names of the files with the weights.
@@ -111,7 +220,7 @@ func (s publishedStart) load(p *layers.Params, drop func(name string, shape []in
 	if err != nil {
 		return l, err
 	}
-	if l, err = p.LoadFS(s.FS, files, layers.LoadOptions{Tensors: tensors, Ignore: true, Partial: drop != nil}); err == nil && drop == nil {
+	if l, err = p.LoadFS(s.FS, files, layers.LoadOptions{Tensors: tensors, Ignore: true, Partial: drop != nil}); err == nil {
 		err = s.model.CheckUnused(l.Unused)
 	}
 	if err != nil {
@@ -120,11 +229,16 @@ func (s publishedStart) load(p *layers.Params, drop func(name string, shape []in
 	return l, err
 }
 
+// complete sets the published folder of the model, and its prompt.
 func (s publishedStart) complete(m *Model, _ map[string]string) error {
 	source, _ := m.coder.Tokenizers()
-	s.special = source.Special()
+	p, ok := source.(*tokenizer.Pipeline)
+	if !ok {
+		return errors.New("a published model needs a published tokenizer")
+	}
+	s.special = p.Special()
 	s.model.End = slices.DeleteFunc(slices.Clone(s.model.End), func(id int) bool { return id >= min(source.Len(), m.layout.Tokens) })
-	m.published, m.temperature = &s, 1
+	m.published = &s
 	return m.SetPrompt(s.model.Prompt)
 }
 

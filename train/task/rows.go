@@ -69,7 +69,7 @@ func (s *rowSet) complete(c *Config) error {
 	if s.coder, err = data.NewCoder(c.Task); err != nil {
 		return asConfigError(err)
 	}
-	if c.Data.Tokenizers, err = tokenizerSums(c.Task); err != nil {
+	if c.Data.Tokenizers, err = c.tokenizerSums(); err != nil {
 		return err
 	}
 	c.fill(s.Train.Len(), s.Symbols)
@@ -79,7 +79,7 @@ func (s *rowSet) complete(c *Config) error {
 	if t.StepsPerEpoch = cmp.Or(t.StepsPerEpoch, steps); t.StepsPerEpoch != steps {
 		return setting.Errorf("%s must be %d, one pass over the file, or 0 to choose it, got %d: to check more often, set %s", setting.Path("training.steps_per_epoch"), steps, t.StepsPerEpoch, setting.Path("training.check_every"))
 	}
-	t.plan(steps)
+	t.plan(steps, c.published())
 	s.batch = t.BatchSize
 	return nil
 }

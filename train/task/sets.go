@@ -135,7 +135,7 @@ func openText(c *Config) (set, error) {
 
 // readText opens the text with the run's tokenizer or alphabet, or makes these for a new run.
 func readText(c *Config) (*data.Text, error) {
-	files := data.TextFiles{Paths: append([]string{c.Data.File}, c.Data.MoreFiles...), Encoding: c.Data.Encoding, Key: append(c.Data.Columns, "")[0]}
+	files := data.TextFiles{Paths: append([]string{c.Data.File}, c.Data.MoreFiles...), Encoding: c.Data.Encoding, Key: append(c.Data.Columns, "")[0], Whole: c.published()}
 	switch {
 	case c.Task.Source != nil:
 		return data.OpenText(files, c.Task.Source)
@@ -174,7 +174,7 @@ func (s *textSet) describe(c *Config) error {
 	}
 	if c.Task.Source == nil {
 		c.Task.Alphabet = s.Tokenizer().(*tokenizer.Vocab).Symbols()
-	} else if c.Data.Tokenizers, err = tokenizerSums(c.Task); err != nil {
+	} else if c.Data.Tokenizers, err = c.tokenizerSums(); err != nil {
 		return err
 	}
 	if s.windows, err = s.ValidationWindows(s.length, s.limit); err != nil {

@@ -5,13 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"syscall"
+
+	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/layers"
-	"github.com/heed-go/heed/layers/pretrained"
 )
 
 // A start is a folder that a model begins from. Open and Config.StartFrom ask it for the configuration of the model,
@@ -41,11 +43,12 @@ const (
 )
 
 // startOf finds out what a folder holds. A run has a config.json with a "format". A published model has a config.json
-// with a "model_type", or a modules.json. An adapter has an adapter_config.json.
-func startOf(f runfolder.Folder) (start, error) {
+// with a "model_type", or a modules.json. An adapter has an adapter_config.json. If kind isn't empty, the start is for
+// a task of this kind.
+func startOf(f runfolder.Folder, kind data.Kind) (start, error) {
 	content, err := f.Read(runfolder.ConfigFile, runfolder.MaxConfig)
 	if errors.Is(err, fs.ErrNotExist) && f.Has(modulesFile) {
-		return openPublished(f)
+		return openPublished(f, kind)
 	}
 	var keys struct {
 		Format    any `json:"format"`
@@ -57,7 +60,7 @@ func startOf(f runfolder.Folder) (start, error) {
 	}
 	switch {
 	case keys.Format == nil && keys.ModelType != nil:
-		return openPublished(f)
+		return openPublished(f, kind)
 	case keys.Format == nil && f.Has(adapterFile):
 		return nil, fmt.Errorf("%s has an adapter, not a model: heed can't open adapters yet", f.Dir)
 	case errors.Is(err, fs.ErrNotExist):
@@ -73,13 +76,14 @@ func startOf(f runfolder.Folder) (start, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Path(runfolder.ConfigFile), err)
 	}
-	return runStart{f, saved}, nil
+	return runStart{f, saved, kind}, nil
 }
 
 // A runStart is a run folder.
 type runStart struct {
 	runfolder.Folder
-	saved Config // unchecked
+	saved Config    // unchecked
+	kind  data.Kind // of the task that begins from the run; empty for the run itself
 }
 
 func (s runStart) config(rules []data.Rule) (Config, error) {
@@ -94,6 +98,12 @@ func (s runStart) config(rules []data.Rule) (Config, error) {
 	if err == nil {
 		err = c.complete(rules)
 	}
+	if err == nil && c.published() && s.kind != "" && s.kind != c.Task.Kind {
+		var model publishedStart
+		if model, err = openArchive(c.archive, s.kind); err == nil {
+			c.Model, c.Head.Pooling = model.model.Model, model.model.Pooling
+		}
+	}
 	if err != nil {
 		return Config{}, fmt.Errorf("%s: %w", s.Path(runfolder.ConfigFile), err)
 	}
@@ -101,6 +111,15 @@ func (s runStart) config(rules []data.Rule) (Config, error) {
 }
 
 func (s runStart) values() (n int, err error) {
+	if s.saved.partial() { // the base has the others
+		base, err := startOf(runfolder.At(s.saved.From.Dir), s.saved.Task.Kind)
+		if err == nil {
+			n, err = base.values()
+		}
+		if err != nil {
+			return 0, s.baseError(err)
+		}
+	}
 	header, err := s.Header()
 	if err != nil {
 		return 0, err
@@ -111,11 +130,23 @@ func (s runStart) values() (n int, err error) {
 	return n, nil
 }
 
-func (s runStart) sum() (string, error) { return s.Sum(runfolder.WeightsFile) }
+func (s runStart) sum() (string, error) {
+	sum, err := s.Sum(runfolder.WeightsFile)
+	if s.saved.partial() {
+		sum = runfolder.JSONSum([]string{sum, s.saved.From.SHA256})
+	}
+	return sum, err
+}
 
 // complete sets the temperature and the baseline. There may be no baseline if the model doesn't need it.
 func (s runStart) complete(m *Model, metadata map[string]string) error {
 	err := m.readTemperature(metadata)
+	if err == nil && s.saved.published() {
+		var p publishedStart
+		if p, err = openArchive(m.Config.archive, m.Config.Task.Kind); err == nil {
+			err = p.complete(m, nil)
+		}
+	}
 	if err == nil {
 		m.baseline, err = s.saved.openBaseline(s.Folder, false)
 	}
@@ -131,12 +162,18 @@ func (s runStart) load(p *layers.Params, drop func(name string, shape []int) boo
 		return l, err
 	}
 	var o layers.LoadOptions
+	if drop != nil && s.saved.partial() {
+		return s.copy(p, drop)
+	}
 	if drop != nil {
-		shapes := map[string][]int{}
+		names := map[string]string{} // of our parameters, by their names in the file
 		for _, e := range header.Entries {
-			shapes[e.Name] = e.Shape
+			if name := nameIn(p, e.Name); !drop(name, e.Shape) {
+				names[e.Name] = name
+				o.Tensors = append(o.Tensors, layers.Tensor{Names: []string{e.Name}, Params: []string{name}})
+			}
 		}
-		o = layers.LoadOptions{Partial: true, Ignore: true, Drop: func(name string) bool { return drop(name, shapes[name]) }}
+		o.Partial, o.Ignore, o.Drop = true, true, func(name string) bool { return names[name] == "" }
 	}
 	l, err = p.LoadFS(s.FS, []string{runfolder.WeightsFile}, o)
 	if err != nil {
@@ -145,21 +182,43 @@ func (s runStart) load(p *layers.Params, drop func(name string, shape []int) boo
 	return l, err
 }
 
-func openPublished(f runfolder.Folder) (start, error) {
-	c, err := pretrained.ReadConfig(f.FS)
-	if err == nil {
-		c, err = c.Untied(f.FS)
-	}
+// baseError explains an error about the folder that the run began from.
+func (s runStart) baseError(err error) error {
+	return fmt.Errorf("%s has only the weights that it trained, and needs the model that it began from: %w; if that model has moved, say where it is with --base", s.Dir, err)
+}
+
+// copy is load for a run whose file lacks the weights that it didn't train.
+func (s runStart) copy(p *layers.Params, drop func(name string, shape []int) bool) (l layers.LoadReport, err error) {
+	m, err := open(s.Folder, s.saved.From.Dir, nil)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.Dir, err)
+		return l, err
 	}
-	if c.Head == "mask" { // embeds texts, too
-		c = c.States()
-	}
-	for _, id := range []*int{&c.Start, &c.Pad} { // small models often have the default ids of large ones
-		if *id >= c.Model.Vocab {
-			*id = -1
+	loaded := map[string]bool{}
+	for _, q := range m.Params.All() {
+		name := nameIn(p, q.Name)
+		if drop(name, q.Value.Shape()) {
+			l.Unused = append(l.Unused, q.Name)
+		} else if loaded[name] = true; err == nil {
+			err = tensor.Copy(p.Get(name).Value, q.Value)
 		}
 	}
-	return publishedStart{Folder: f, model: c}, nil
+	for _, q := range p.All() {
+		if !loaded[q.Name] {
+			l.Kept = append(l.Kept, q.Name)
+		}
+	}
+	return l, err
+}
+
+// nameIn returns the name in p of a parameter of another model. Models with one answer per text have a scope encoder,
+// which others with the same blocks lack.
+func nameIn(p *layers.Params, name string) string {
+	const scope = "encoder."
+	if p.Get(name) == nil && p.Get(scope+name) != nil {
+		return scope + name
+	}
+	if without := strings.TrimPrefix(name, scope); p.Get(name) == nil && p.Get(without) != nil {
+		return without
+	}
+	return name
 }

@@ -43,7 +43,7 @@ func New(c Config) (*Task, error) {
 		open = openRows
 	}
 	if c.opened() {
-		return nil, setting.Errorf("the model %s is a published one, which can't be trained yet", c.Task.Name)
+		return nil, setting.Errorf("a published model learns from a file: set %s", setting.Path("data.file"))
 	}
 	c.imply()
 	if err := c.check(false); err != nil {
@@ -67,11 +67,25 @@ func New(c Config) (*Task, error) {
 	}
 	t := &Task{Model: m, set: s}
 	if c.From.Dir != "" {
-		if t.Loaded, err = m.loadFrom(); err != nil && c.From.SHA256 == "" {
+		t.Loaded, err = m.loadFrom()
+		if err == nil {
+			err = m.tune(t.Loaded.Kept)
+		}
+		if err != nil && (c.From.SHA256 == "" || c.partial()) {
 			s.close()
 			return nil, err
 		}
 		t.unstarted = err
+	}
+	if c.published() {
+		start, err := openArchive(c.archive, c.Task.Kind)
+		if err == nil {
+			err = start.complete(m, nil)
+		}
+		if err != nil {
+			s.close()
+			return nil, err
+		}
 	}
 	if rows, ok := s.(*rowSet); ok {
 		m.classWeights = rows.classWeights
@@ -134,7 +148,7 @@ func (t *Task) Problem() train.Problem {
 	}
 	inputs := len(t.network.inputs(G.NewGraph(), 1, t.layout))
 	return train.Problem{
-		Params: t.Params,
+		Params: t.trained(),
 		Loss: func(b *layers.Build, nodes G.Nodes) (*G.Node, []train.Metric, error) {
 			out, err := t.network.forward(b, nodes[:inputs])
 			if err != nil {

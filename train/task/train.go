@@ -88,7 +88,7 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 	}
 	options.OnCheck = func(history []train.Check, best bool) (bool, error) {
 		if first && best {
-			if err := t.Params.Save(filepath.Join(dir, runfolder.WeightsFile), runfolder.Metadata(options.Run)); err != nil {
+			if err := t.trained().Save(filepath.Join(dir, runfolder.WeightsFile), runfolder.Metadata(options.Run)); err != nil {
 				return false, err
 			}
 		}
@@ -116,7 +116,7 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 		}
 	}
 	if first && (s.KeptBaseline || t.temperature > 1) {
-		if err := t.Params.Save(filepath.Join(dir, runfolder.WeightsFile), t.weightsMetadata(options.Run)); err != nil {
+		if err := t.trained().Save(filepath.Join(dir, runfolder.WeightsFile), t.weightsMetadata(options.Run)); err != nil {
 			return nil, err
 		}
 	}
@@ -194,8 +194,13 @@ func (t *Task) begin(w *runfolder.Writer) error {
 	if begun, err := w.HasRun(); err != nil {
 		return err
 	} else if !begun {
-		if err := w.WriteTokenizers(tokenizers(t.Config.Task)); err != nil {
+		if err := w.WriteTokenizers(t.Config.tokenizers()); err != nil {
 			return err
+		}
+		if t.Config.published() {
+			if err := w.WritePublished(t.Config.archive); err != nil {
+				return err
+			}
 		}
 		return w.WriteConfig(content)
 	}

@@ -1,0 +1,201 @@
+package task
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/runfolder"
+	"github.com/heed-go/heed/internal/safetensors"
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/pretrained"
+	"github.com/heed-go/heed/train"
+)
+
+// fromPublished returns settings for a very short run of a kind that begins as a published model.
+func fromPublished(t *testing.T, kind data.Kind, dir, tune string) Config {
+	t.Helper()
+	c := small(t, string(kind))
+	c.Wide = false
+	c.Tune = tune
+	if err := c.StartFrom(dir); err != nil {
+		t.Fatal(err)
+	}
+	c.Training.BatchSize, c.Training.MaxEpochs, c.Training.Optimizer.LearningRate = 32, 2, 0.01
+	if c.Kind().Generates {
+		c.Task.MaxLen, c.Training.BatchSize, c.Training.StepsPerEpoch = 12, 4, 6
+	}
+	return c
+}
+
+// tunings are combinations of a kind, a published model and a Tune.
+var tunings = []struct {
+	kind       data.Kind
+	from, tune string
+}{
+	{data.KindClassification, "bert", ""}, {data.KindClassification, "bert", "head"}, {data.KindClassification, "bert", "last:1"}, {data.KindClassification, "bert", "lora"},
+	{data.KindClassification, "llama", "lora"}, {data.KindRegression, "mpnet-mask", "last:1"}, {data.KindRegression, "bert-classes", "head"},
+	{data.KindText, "llama", ""}, {data.KindText, "gpt2", "last:1"}, {data.KindText, "llama-tied", "lora"},
+}
+
+// A run that begins as a published model must change only what it trains, save only that, give the same bytes when it
+// is resumed, and answer in the same way when it is opened, also if the published folder has moved.
+func TestTune(t *testing.T) {
+	t.Parallel()
+	for _, tt := range tunings {
+		t.Run(fmt.Sprintf("%s %s %s", tt.kind, tt.from, tt.tune), func(t *testing.T) {
+			t.Parallel()
+			published := publishedFolder(t, tt.from)
+			c := fromPublished(t, tt.kind, published, tt.tune)
+			task := made(t, c)
+			before := task.Params.Snapshot()
+			dir, again := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "again")
+			run(t, task, dir, train.RunOptions{})
+
+			saved, err := safetensors.Open(filepath.Join(dir, runfolder.WeightsFile))
+			if err != nil {
+				t.Fatal(err)
+			}
+			saved.Close()
+			var names []string
+			for _, e := range saved.Entries {
+				names = append(names, e.Name)
+			}
+			for i, p := range task.Params.All() {
+				inFile := slices.Contains(names, p.Name)
+				changed := !slices.Equal(p.Value.Data().([]float32), before[i].Data().([]float32))
+				wants := tt.tune == "" || tt.tune != "lora" && (strings.Contains("."+p.Name, ".head.") || tt.tune == "last:1" && (strings.Contains(p.Name, "blocks.1.") || strings.HasPrefix(p.Name, "norm.")))
+				if strings.HasPrefix(p.Name, "transform.") { // bert-classes has one
+					wants = true
+				}
+				if tt.tune == "lora" {
+					wants = changed // of the base, nothing changes; the head is in the adapter
+				}
+				if changed != wants || tt.tune != "lora" && inFile != wants {
+					t.Errorf("%s: changed %t, saved %t, want %t", p.Name, changed, inFile, wants)
+				}
+			}
+
+			half := made(t, c)
+			run(t, half, again, train.RunOptions{MaxSteps: half.Problem().Train.Len/c.Training.BatchSize + 1})
+			run(t, made(t, c), again, train.RunOptions{Workers: 2})
+			wantFiles(t, again, dir, runfolder.ConfigFile, runfolder.WeightsFile, runfolder.CheckpointFile, runfolder.HistoryFile, runfolder.PublishedFile)
+
+			opened, err := Open(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantSame := func(opened *Model) {
+				t.Helper()
+				inputs := []string{"a cat sees", "elephant"}
+				want, err1 := task.PredictAll(t.Context(), inputs, PredictOptions{})
+				got, err2 := opened.PredictAll(t.Context(), inputs, PredictOptions{})
+				if err1 != nil || err2 != nil {
+					t.Fatal(err1, err2)
+				}
+				for i := range want {
+					if want[i].Err != nil || got[i].Text != want[i].Text || max(got[i].LogProb-want[i].LogProb, want[i].LogProb-got[i].LogProb) > 1e-4 {
+						t.Errorf("%q: the opened model answers %+v, the trained one %+v", inputs[i], got[i], want[i])
+					}
+				}
+			}
+			wantSame(opened)
+			moved := filepath.Join(t.TempDir(), "moved")
+			if err := os.Rename(published, moved); err != nil {
+				t.Fatal(err)
+			}
+			if tt.tune == "" {
+				if opened, err = Open(dir); err != nil {
+					t.Fatal(err)
+				}
+				wantSame(opened)
+				_, err = OpenBase(dir, moved)
+				wantError(t, err, "leave out the base")
+				return
+			}
+			_, err = Open(dir)
+			wantError(t, err, "needs the model that it began from", "--base")
+			if opened, err = OpenBase(dir, moved); err != nil {
+				t.Fatal(err)
+			}
+			wantSame(opened)
+			p, err := pretrained.Open(moved, tensor.Float32)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Params.All()[0].Value.Zero()
+			if err := p.Params.Save(filepath.Join(moved, "model.safetensors"), nil); err != nil {
+				t.Fatal(err)
+			}
+			_, err = OpenBase(dir, moved)
+			wantError(t, err, "have changed since")
+		})
+	}
+}
+
+// Settings that make no sense must be errors that name them.
+func TestTuneErrors(t *testing.T) {
+	t.Parallel()
+	published := publishedFolder(t, "bert")
+	for _, tt := range []struct {
+		tune   string
+		change func(c *Config)
+		words  []string
+	}{
+		{"last:9", nil, []string{"tune last:9", "2"}},
+		{"last:x", nil, []string{"last:2", "last:x"}},
+		{"some", nil, []string{"lora", "some"}},
+		{"head", func(c *Config) { c.From = From{} }, []string{"tune head needs from"}},
+		{"head", func(c *Config) { c.LowRank = layers.LowRank{Rank: 2} }, []string{"low_rank.rank is only for"}},
+		{"lora", func(c *Config) { c.LowRank.Targets = []string{"qurey"} }, []string{"qurey", "query"}},
+		{"", func(c *Config) { c.Task.MaxLen = 33 }, []string{"at most 32 tokens"}},
+	} {
+		c := fromPublished(t, data.KindClassification, published, tt.tune)
+		if tt.change != nil {
+			tt.change(&c)
+		}
+		_, err := New(c)
+		wantError(t, err, tt.words...)
+	}
+	c := small(t, "copy")
+	wantError(t, c.StartFrom(published), "draws its own examples")
+	c = small(t, "seq2seq")
+	wantError(t, c.StartFrom(published), "can't start from a published model")
+	c = small(t, "text")
+	wantError(t, c.StartFrom(published), "predicts the next token")
+}
+
+// A run may begin from another run that began as a published model, for the same kind of task or another one.
+func TestTuneTwice(t *testing.T) {
+	t.Parallel()
+	for _, tune := range []string{"", "lora"} {
+		_, dir := trained(t, fromPublished(t, data.KindClassification, publishedFolder(t, "bert"), tune))
+		first, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for kind, fresh := range map[data.Kind]int{data.KindClassification: 0, data.KindRegression: 2} {
+			c := fromPublished(t, kind, dir, "head")
+			task := made(t, c)
+			if len(task.Loaded.Kept) != fresh {
+				t.Errorf("%s: the new parameters are %q, want %d", kind, task.Loaded.Kept, fresh)
+			}
+			for _, p := range first.Params.All() {
+				if strings.HasPrefix(p.Name, "encoder.") && !slices.Equal(task.Params.Get(p.Name).Value.Data().([]float32), p.Value.Data().([]float32)) {
+					t.Errorf("%s: %s differs from the first run's", kind, p.Name)
+				}
+			}
+			second := filepath.Join(t.TempDir(), "second")
+			run(t, task, second, train.RunOptions{})
+			if _, err := Open(second); err != nil {
+				t.Errorf("%s: %v", kind, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package task
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/heed-go/heed/internal/setting"
+	"github.com/heed-go/heed/layers"
+)
+
+// Values of Config.Tune besides "last:" with a number.
+const (
+	tuneAll  = "all"
+	tuneHead = "head"
+	tuneLoRA = "lora"
+)
+
+// tunedBlocks returns the number of blocks that a Tune of last:N trains, or 0 for another Tune.
+func (c *Config) tunedBlocks() int {
+	text, _ := strings.CutPrefix(c.Tune, "last:")
+	n, _ := strconv.Atoi(text)
+	return n
+}
+
+// partial reports whether the run trains only a part of the parameters. The rest are those of From.
+func (c *Config) partial() bool { return c.Tune != "" && c.Tune != tuneAll }
+
+// checkTune checks Tune and LowRank.
+func (c *Config) checkTune() error {
+	k, a := kindOf(c.Task.Kind).about(), &c.LowRank
+	if err := cmp.Or(
+		setting.Between("low_rank.rank", a.Rank, 0, 1<<14),
+		setting.In("low_rank.alpha", a.Alpha, a.Alpha >= 0 && a.Alpha <= 1e6, "from 0 to 1e6"),
+		setting.In("low_rank.dropout", a.Dropout, a.Dropout >= 0 && a.Dropout < 1, "at least 0 and below 1"),
+	); err != nil {
+		return err
+	}
+	switch blocks := c.tunedBlocks(); {
+	case c.Tune != tuneLoRA && !same(c.LowRank, layers.LowRank{}):
+		return setting.Errorf("%s is only for %s %s", setting.Path("low_rank.rank"), setting.Path("tune"), tuneLoRA)
+	case c.Tune == tuneLoRA && a.Rank == 0:
+		return setting.Errorf("%s must be at least 1 for %s %s, got 0", setting.Path("low_rank.rank"), setting.Path("tune"), tuneLoRA)
+	case c.Tune == "" || c.Tune == tuneAll:
+		return nil
+	case c.Tune != tuneHead && c.Tune != tuneLoRA && blocks < 1:
+		return setting.Errorf("%s must be %s, %s, %s or last: with a number of blocks, such as last:2, got %.100q", setting.Path("tune"), tuneAll, tuneHead, tuneLoRA, c.Tune)
+	case c.From.Dir == "" && c.From.SHA256 == "":
+		return setting.Errorf("%s %s needs %s, the model of which a part is trained", setting.Path("tune"), c.Tune, setting.Path("from"))
+	case blocks > 0 && c.Model.Layers > 0 && blocks > c.Model.Layers:
+		return setting.Errorf("%s %s is for a model with at least %d blocks, got %d", setting.Path("tune"), c.Tune, blocks, c.Model.Layers)
+	case k.Sequences:
+		return setting.Errorf("%s must be %s for tasks of kind %s", setting.Path("tune"), tuneAll, k.Name)
+	case c.Tune == tuneHead && (k.Embeds || k.Generates):
+		return setting.Errorf("%s %s is for models with a head of their own, not for kind %s: choose last:1 or %s", setting.Path("tune"), c.Tune, k.Name, tuneLoRA)
+	}
+	return nil
+}
+
+// tune freezes the parameters that the run doesn't train, or makes the adapter. The argument fresh lists the parameters
+// that weren't loaded.
+func (m *Model) tune(fresh []string) (err error) {
+	c := &m.Config
+	if !c.partial() {
+		return nil
+	}
+	scopes := []string{"head", "transform"}
+	if n := c.tunedBlocks(); n > 0 {
+		scopes = append(scopes, "norm")
+		for i := c.Model.Layers - n; i < c.Model.Layers; i++ {
+			scopes = append(scopes, fmt.Sprintf("blocks.%d", i))
+		}
+	}
+	var trained []string
+	for _, q := range m.Params.All() {
+		name := strings.TrimPrefix(q.Name, "encoder.")
+		if slices.Contains(fresh, q.Name) || slices.ContainsFunc(scopes, func(scope string) bool { return strings.HasPrefix(name, scope+".") }) {
+			trained = append(trained, q.Name)
+			continue
+		}
+		q.Frozen = true
+	}
+	if c.Tune == tuneLoRA {
+		adapter := c.LowRank
+		if !c.Kind().Generates { // the head of a language model belongs to the base
+			adapter.Whole = append(slices.Clip(adapter.Whole), trained...)
+		}
+		m.adapter, err = layers.NewAdapter(m.Params, adapter, c.Seed)
+		return err
+	}
+	if len(trained) == 0 {
+		return errors.New("the model has no parameter that would be trained")
+	}
+	return nil
+}
+
+// trained returns the parameters that the run trains and saves.
+func (m *Model) trained() *layers.Params {
+	if m.adapter != nil {
+		return m.adapter.Params
+	}
+	return m.Params.Unfrozen()
+}
