@@ -24,11 +24,11 @@ type LowRank struct {
 	RootScale bool    `json:"root_scale,omitzero"` // s is Alpha/√Rank instead (Kalajdzievski, 2023)
 	Dropout   float64 `json:"dropout,omitzero"`    // dropout rate of the product's input, in training
 
-	// Targets names the scopes of Linears, in full or from a dot on: query matches blocks.0.attention.query. With no
-	// Targets, all Linears are targets except the head.
+	// Targets names the scopes of the Linears that get a product, in full, such as blocks.0, or by a part that they have
+	// in common, such as query or attention.output. With no Targets, all Linears get one except those named head.
 	Targets []string `json:"targets,omitzero"`
 
-	// Whole names scopes and parameters, like Targets. Their parameters are trained instead of a low-rank product.
+	// Whole names scopes and parameters like Targets. Their parameters are trained, and they get no product.
 	Whole []string `json:"whole,omitzero"`
 
 	// Joint lists groups of Linears that share one A, by the last parts of their scopes, such as query, key and value.
@@ -69,10 +69,17 @@ func NewAdapter(base *Params, c LowRank, seed uint64) (*Adapter, error) {
 	}
 	c.Alpha = cmp.Or(c.Alpha, float64(c.Rank))
 	a, matched, linears := &Adapter{c, p}, map[string]bool{}, []string{}
+	var targets, wholes []func(scope string) bool
+	for _, name := range c.Targets {
+		targets = append(targets, base.within(name))
+	}
+	for _, name := range c.Whole {
+		wholes = append(wholes, base.within(name))
+	}
 	for _, q := range base.All() {
 		scope, whole, targeted := scopeOf(q), false, false
-		for _, name := range c.Whole {
-			if strings.Contains("."+q.Name+".", "."+name+".") {
+		for i, name := range c.Whole {
+			if wholes[i](q.Name) {
 				matched[name], whole = true, true
 			}
 		}
@@ -80,8 +87,8 @@ func NewAdapter(base *Params, c LowRank, seed uint64) (*Adapter, error) {
 			linears = append(linears, lastOf(scope))
 			targeted = len(c.Targets) == 0 && lastOf(scope) != "head"
 			members, _ := c.group(scope)
-			for _, name := range c.Targets {
-				if slices.ContainsFunc(members, func(scope string) bool { return strings.HasSuffix("."+scope, "."+name) }) {
+			for i, name := range c.Targets {
+				if slices.ContainsFunc(members, targets[i]) {
 					matched[name], targeted = true, true
 				}
 			}
@@ -107,6 +114,16 @@ func NewAdapter(base *Params, c LowRank, seed uint64) (*Adapter, error) {
 		return nil, fmt.Errorf("adapter: %w", err)
 	}
 	return a, nil
+}
+
+// within returns a function that reports whether a scope or a parameter belongs to the scope with the given full name
+// or, if the set has no such scope, to one that has the name as a part.
+func (p *Params) within(name string) func(scope string) bool {
+	full := func(scope string) bool { return strings.HasPrefix(scope+".", name+".") }
+	if slices.ContainsFunc(p.All(), func(q *Param) bool { return full(q.Name) }) {
+		return full
+	}
+	return func(scope string) bool { return strings.Contains("."+scope+".", "."+name+".") }
 }
 
 // copy adds a parameter in Whole.
