@@ -10,6 +10,14 @@
 //
 // The package works with token ids. Package data/tokenizer opens the folder's tokenizer.
 //
+// # Adapters
+//
+// Config.OpenAdapter opens a low-rank adapter (LoRA) that the library peft saved, as a layers.Adapter for the model's
+// parameters, and Config.SaveAdapter saves one for peft. An adapter of your own that shall be saved needs the Joint of
+// the Config:
+//
+//	a, err := layers.NewAdapter(m.Params, layers.LowRank{Rank: 8, Alpha: 16, Joint: m.Joint()}, seed)
+//
 // # Architectures
 //
 // The key model_type in config.json names the architecture. An architecture is a file of this package, such as

@@ -209,69 +209,75 @@ func TestLogits(t *testing.T) {
 // maps our gradients to the published tensors.
 func TestGradients(t *testing.T) {
 	each(t, func(t *testing.T, r reference) {
-		m, x := r.open(t, tensor.Float64), r.batch()
-		g, b := G.NewGraph(), &layers.Build{}
-		out := m.forward(t, b, g, x)
-		targets := r.ints("targets")
-		if m.Classifier == nil {
-			for i, length := range x.lengths.Ints() {
-				for j := length; j < x.ids.Shape()[1]; j++ {
-					targets.Ints()[i*x.ids.Shape()[1]+j] = layers.Ignore
-				}
-			}
-		}
-		loss, err := layers.CrossEntropy(b, out, G.NewTensor(g, tensor.Int, targets.Dims(), G.WithShape(targets.Shape()...), G.WithName("targets"), G.WithValue(targets)),
-			layers.CrossEntropyOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var value G.Value
-		G.Read(loss, &value)
-		if _, err := G.Grad(loss, b.Learnables()...); err != nil {
-			t.Fatal(err)
-		}
-		runAll(t, g, G.BindDualValues(b.Learnables()...))
-		compare(t, "loss", floats(value), r.floats("loss"), 1e-9, 0)
-
+		m := r.open(t, tensor.Float64)
 		tensors, err := m.Tensors(m.Params)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range tensors { // d/dx of Times·x + Plus
-			if tensors[i].Plus = 0; tensors[i].Times != 0 {
-				tensors[i].Times = 1 / tensors[i].Times
+		r.compareGradients(t, m, &layers.Build{}, r.values, m.Params, tensors)
+	})
+}
+
+// compareGradients compares the loss and its gradients for all parameters of a model or of its adapter with the
+// expected values. It replaces the parameters by their gradients.
+func (r reference) compareGradients(t *testing.T, m *Model, b *layers.Build, expected values, p *layers.Params, tensors []layers.Tensor) {
+	t.Helper()
+	g, x, targets := G.NewGraph(), r.batch(), r.ints("targets")
+	out := m.forward(t, b, g, x)
+	if m.Classifier == nil {
+		for i, length := range x.lengths.Ints() {
+			for j := length; j < x.ids.Shape()[1]; j++ {
+				targets.Ints()[i*x.ids.Shape()[1]+j] = layers.Ignore
 			}
 		}
-		for _, q := range m.Params.All() {
-			clear(q.Value.Float64s())
+	}
+	loss, err := layers.CrossEntropy(b, out, G.NewTensor(g, tensor.Int, targets.Dims(), G.WithShape(targets.Shape()...), G.WithName("targets"), G.WithValue(targets)),
+		layers.CrossEntropyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var value G.Value
+	G.Read(loss, &value)
+	if _, err := G.Grad(loss, b.Learnables()...); err != nil {
+		t.Fatal(err)
+	}
+	runAll(t, g, G.BindDualValues(b.Learnables()...))
+	compare(t, "loss", floats(value), expected.floats("loss"), 1e-9, 0)
+
+	for i := range tensors { // d/dx of Times·x + Plus
+		if tensors[i].Plus = 0; tensors[i].Times != 0 {
+			tensors[i].Times = 1 / tensors[i].Times
 		}
-		for _, n := range b.Learnables() {
-			grad, err := n.Grad()
-			if err != nil {
-				t.Fatal(err)
-			}
-			copy(m.Params.Get(n.Name()).Value.Float64s(), floats(grad))
-		}
-		file := filepath.Join(t.TempDir(), "gradients")
-		if err := m.Params.SaveTensors(file, tensors, nil); err != nil {
+	}
+	for _, q := range p.All() {
+		clear(q.Value.Float64s())
+	}
+	for _, n := range b.Learnables() {
+		grad, err := n.Grad()
+		if err != nil {
 			t.Fatal(err)
 		}
-		got, seen := readValues(t, file), map[string]bool{}
-		for _, x := range tensors {
-			want := make([]float64, len(got.floats(x.Names[0])))
-			for _, name := range x.Names {
-				if _, ok := r.values["grad."+name]; ok {
-					want, seen[name] = r.floats("grad."+name), true
-				}
+		copy(p.Get(n.Name()).Value.Float64s(), floats(grad))
+	}
+	file := filepath.Join(t.TempDir(), "gradients")
+	if err := p.SaveTensors(file, tensors, nil); err != nil {
+		t.Fatal(err)
+	}
+	got, seen := readValues(t, file), map[string]bool{}
+	for _, x := range tensors {
+		want := make([]float64, len(got.floats(x.Names[0])))
+		for _, name := range x.Names {
+			if _, ok := expected["grad."+name]; ok {
+				want, seen[name] = expected.floats("grad."+name), true
 			}
-			compare(t, x.Names[0], got.floats(x.Names[0]), want, 1e-9, 1e-6)
 		}
-		for name := range r.values {
-			if name, ok := strings.CutPrefix(name, "grad."); ok && !seen[name] {
-				t.Errorf("there is no gradient for %s", name)
-			}
+		compare(t, x.Names[0], got.floats(x.Names[0]), want, 1e-9, 1e-6)
+	}
+	for name := range expected {
+		if name, ok := strings.CutPrefix(name, "grad."); ok && !seen[name] {
+			t.Errorf("there is no gradient for %s", name)
 		}
-	})
+	}
 }
 
 // TestCache checks that a text that grows token by token has the logits of the whole text.

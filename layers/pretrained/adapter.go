@@ -1,0 +1,264 @@
+package pretrained
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/safetensors"
+	"github.com/heed-go/heed/layers"
+)
+
+const (
+	adapterWeights = "adapter_model.safetensors"
+	adapterPrefix  = "base_model.model." // of the names of an adapter's tensors
+)
+
+// untied says which layers an adapter can't have.
+const untied = "layers other than the embeddings and the head, because they share their weights"
+
+// taskTypes has the task_type of an adapter for each Head; "mask" has none.
+var taskTypes = map[string]string{"text": "CAUSAL_LM", "classes": "SEQ_CLS", "states": "FEATURE_EXTRACTION"}
+
+// classifier matches the names of the layers that peft trains whole in every adapter with the task_type SEQ_CLS.
+var classifier = regexp.MustCompile(`^.*(classifier|score)\b`)
+
+// adapterKeys are the keys of adapter_config.json that OpenAdapter reads or that don't change what a model computes.
+// Other keys may only have values that mean nothing, such as null and false.
+var adapterKeys = []string{"r", "lora_alpha", "lora_dropout", "use_rslora", "target_modules", "modules_to_save", "peft_type", "bias",
+	"task_type", "init_lora_weights", "fan_in_fan_out", "auto_mapping", "base_model_name_or_path", "inference_mode", "revision",
+	"peft_version", "megatron_core", "qalora_group_size"}
+
+// copyAdapter copies the keys of adapter_config.json that hold numbers.
+func (k *keys) copyAdapter(low *layers.LowRank) {
+	k.only("peft_type", "LORA", "bias", "none")
+	k.copy("r", &low.Rank, "lora_alpha", &low.Alpha, "lora_dropout", &low.Dropout, "use_rslora", &low.RootScale)
+}
+
+// Joint returns the groups of layers whose weights the folder stores as one matrix, for layers.LowRank. An adapter for
+// such a model needs them, because the library peft gives each matrix one A.
+func (c Config) Joint() (groups [][]string) {
+	a, _ := architectureOf(c.Type)
+	for _, line := range a.names {
+		scopes := strings.Fields(line)[0]
+		if group := strings.Split(scopes[strings.LastIndexByte(scopes, '.')+1:], "+"); len(group) > 1 {
+			groups = append(groups, group)
+		}
+	}
+	return groups
+}
+
+// OpenAdapter opens an adapter that the library peft or SaveAdapter saved: adapter_config.json and
+// adapter_model.safetensors in the root folder of fsys. The parameters base are those of the model that Config.Open
+// makes for c.
+//
+// OpenAdapter returns an *UnsupportedError if a key of adapter_config.json can't be honoured. It also returns an error
+// if a file is missing or malformed, or if the tensors don't fit adapter_config.json or the model.
+func (c Config) OpenAdapter(fsys fs.FS, base *layers.Params) (*layers.Adapter, error) {
+	low := layers.LowRank{Rank: 8, Alpha: 8, Joint: c.Joint()}
+	k := readKeys(fsys, adapter, false)
+	k.copyAdapter(&low)
+	targeted := k.targets()
+	for _, name := range slices.Sorted(maps.Keys(k.values)) {
+		if shown := show(k.values[name]); !slices.Contains(adapterKeys, name) && !slices.Contains([]string{"null", "false", "[]", "{}", `""`}, shown) {
+			k.fail(unsupported(name, k.values[name], "null"))
+		}
+	}
+	if v := k.values["init_lora_weights"]; !slices.Contains([]string{"null", "true", "false", `"gaussian"`, `"orthogonal"`, `"eva"`}, show(v)) {
+		k.fail(unsupported("init_lora_weights", v, "true, false, gaussian, orthogonal or eva, which leave the base's weights alone"))
+	}
+	if low.Alpha == 0 {
+		k.fail(unsupported("lora_alpha", 0, "another number"))
+	}
+	if kind, _ := k.values["task_type"].(string); slices.Contains([]string{"SEQ_CLS", "TOKEN_CLS", "QUESTION_ANS", "SEQ_2_SEQ_LM"}, kind) && kind != taskTypes[c.Head] {
+		k.fail(unsupported("task_type", kind, fmt.Sprintf("an adapter for a model with the head %q, as its base has", c.Head)))
+	}
+	if k.err != nil {
+		return nil, k.done()
+	}
+	if err := c.adapted(fsys, base, targeted, &low); err != nil {
+		return nil, fmt.Errorf("%s: %w", adapterWeights, err)
+	}
+	a, err := layers.NewAdapter(base, low, 0)
+	if err != nil {
+		return nil, err
+	}
+	table, err := c.adapterTensors(base, a)
+	if err != nil {
+		return nil, err
+	}
+	_, err = a.Params.LoadFS(fsys, []string{adapterWeights}, layers.LoadOptions{Tensors: table, Drop: func(name string) bool {
+		return c.Head == "states" && strings.Contains(name, "pooler.dense.lora_") // the states don't depend on it
+	}})
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// targets returns a function that reports whether target_modules names a published layer.
+func (k *keys) targets() func(module string) bool {
+	expression, ok := k.values["target_modules"].(string)
+	if !ok {
+		var names []string
+		k.copy("target_modules", &names)
+		return func(module string) bool {
+			return slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix("."+module, "."+name) })
+		}
+	}
+	if expression == "all-linear" {
+		return func(string) bool { return true }
+	}
+	r, err := regexp.Compile("^(?:" + expression + ")$")
+	if err != nil {
+		k.fail(unsupported("target_modules", expression, fmt.Sprintf("a list of names, all-linear, or an expression that Go's package regexp knows: %v", err)))
+		return nil
+	}
+	return r.MatchString
+}
+
+// adapted sets the Targets and Whole of an adapter to the layers with tensors in its file.
+func (c Config) adapted(fsys fs.FS, base *layers.Params, targeted func(module string) bool, low *layers.LowRank) error {
+	header, err := safetensors.OpenFS(fsys, adapterWeights)
+	if err != nil {
+		return err
+	}
+	header.Close()
+	shapes := map[string][]int{}
+	for _, e := range header.Entries {
+		shapes[e.Name] = e.Shape
+	}
+	tensors, err := c.Tensors(base)
+	if err != nil {
+		return err
+	}
+	for _, t := range tensors {
+		missing, before := "", len(low.Targets)+len(low.Whole)
+		for _, name := range t.Names {
+			if shapes[adapterPrefix+name] != nil {
+				low.Whole = append(low.Whole, t.Params...)
+			}
+			module, weight := strings.CutSuffix(name, ".weight")
+			shape, ok := shapes[adapterPrefix+module+".lora_A.weight"]
+			switch {
+			case !weight || base.Get(t.Params[0]).Value.Dims() != 2:
+			case !ok && targeted(module):
+				missing = module
+			case ok && !targeted(module):
+				return fmt.Errorf("%s has no target_modules for the layer %.100q of the file", adapter, module)
+			case ok && !slices.Equal(shape, []int{low.Rank, base.Get(t.Params[0]).Value.Shape()[1]}): // before memory is spent
+				return fmt.Errorf("lora_A of %.100q must have shape (r, %d) with the r %d of %s, got %v", module, base.Get(t.Params[0]).Value.Shape()[1], low.Rank, adapter, tensor.Shape(shape))
+			case ok:
+				for _, q := range t.Params {
+					low.Targets = append(low.Targets, strings.TrimSuffix(q, ".weight"))
+				}
+			}
+		}
+		found := len(low.Targets)+len(low.Whole) > before
+		switch q := t.Params[0]; {
+		case found && q == tied && c.Model.Tied:
+			return unsupported("target_modules or modules_to_save", t.Names[0], untied)
+		case !found && missing != "" && strings.Contains(q, "blocks."):
+			return fmt.Errorf("target_modules in %s names the layer %q, but the file has no tensors for it", adapter, missing)
+		}
+	}
+	if len(low.Targets) == 0 {
+		return fmt.Errorf("the file has no tensors for layers in target_modules of %s: open it with its own base", adapter)
+	}
+	return nil
+}
+
+// adapterTensors returns how an adapter's file holds its parameters.
+func (c Config) adapterTensors(base *layers.Params, a *layers.Adapter) (table []layers.Tensor, err error) {
+	if !slices.EqualFunc(a.Config.Joint, c.Joint(), slices.Equal) {
+		return nil, fmt.Errorf("an adapter for folders of type %s must have the Joint %v, got %v: make it with the Joint of its base's Config", c.Type, c.Joint(), a.Config.Joint)
+	}
+	tensors, err := c.Tensors(base)
+	for _, t := range tensors {
+		first, second, lasts, whole := layers.Tensor{}, layers.Tensor{Groups: t.Groups}, []string(nil), 0
+		for _, q := range t.Params {
+			scope := strings.TrimSuffix(q, ".weight")
+			dot := strings.LastIndexByte(scope, '.')
+			lasts = append(lasts, scope[dot+1:])
+			first.Params = []string{scope[:dot+1] + strings.Join(lasts, "+") + ".lora_a"}
+			if a.Params.Get(scope+".lora_b") != nil {
+				second.Params = append(second.Params, scope+".lora_b")
+			}
+			if a.Params.Get(q) != nil {
+				whole++
+			}
+		}
+		switch n := len(t.Params); {
+		case whole%n != 0 || len(second.Params)%n != 0:
+			return nil, fmt.Errorf("folders of type %s hold %s in one tensor: name all of them in Targets, or all in Whole", c.Type, strings.Join(t.Params, ", "))
+		case whole > 0 && t.Params[0] == tied && c.Model.Tied:
+			return nil, unsupported("modules_to_save", t.Names[0], untied)
+		}
+		for i, name := range t.Names {
+			t.Names[i] = adapterPrefix + name
+			if module, ok := strings.CutSuffix(t.Names[i], ".weight"); ok {
+				first.Names, second.Names = append(first.Names, module+".lora_A.weight"), append(second.Names, module+".lora_B.weight")
+			}
+		}
+		if whole > 0 {
+			table = append(table, t)
+		} else if second.Params != nil {
+			table = append(table, first, second)
+		}
+	}
+	return table, err
+}
+
+// SaveAdapter saves an adapter to a folder that the library peft opens: adapter_config.json and
+// adapter_model.safetensors. It makes the folder if there is none. The parameters base are those of the model that
+// Config.Open makes for c, the adapter must have been made for them with the Joint of c, and name says where the base
+// is. SaveAdapter returns an error if a parameter can't be in such a folder, or if writing fails.
+func (c Config) SaveAdapter(dir, name string, base *layers.Params, a *layers.Adapter) error {
+	table, err := c.adapterTensors(base, a)
+	if err != nil {
+		return err
+	}
+	kind := taskTypes[c.Head]
+	if tensors, _ := c.Tensors(base); c.Head == "classes" && slices.ContainsFunc(tensors, func(t layers.Tensor) bool {
+		return classifier.MatchString(t.Names[0]) && a.Params.Get(t.Params[0]) == nil
+	}) {
+		kind = "" // the file lacks a part of the classifier
+	}
+	k, low := newKeys(), a.Config
+	k.copyAdapter(&low)
+	var targets, whole []string
+	for _, t := range table {
+		name := strings.TrimPrefix(t.Names[0], adapterPrefix)
+		if module, part, ok := strings.Cut(name, ".lora_"); part == "A.weight" {
+			targets = append(targets, module)
+		} else if part := classifier.FindString(name); !ok && part != "" && kind != "" {
+			whole = append(whole, part)
+		} else if !ok {
+			whole = append(whole, name[:strings.LastIndexByte(name, '.')])
+		}
+	}
+	architecture, _ := architectureOf(c.Type)
+	transposed := slices.ContainsFunc(architecture.names, func(line string) bool { return strings.HasSuffix(line, " transposed") })
+	k.values["target_modules"], k.values["fan_in_fan_out"] = targets, transposed
+	k.values["base_model_name_or_path"], k.values["inference_mode"], k.values["init_lora_weights"] = name, true, true
+	if whole = slices.Compact(whole); whole != nil {
+		k.values["modules_to_save"] = whole
+	}
+	if kind != "" {
+		k.values["task_type"] = kind
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	if err := k.writeFile(filepath.Join(dir, adapter)); err != nil {
+		return err
+	}
+	return a.Params.SaveTensors(filepath.Join(dir, adapterWeights), table, map[string]string{"format": "pt"})
+}

@@ -1,0 +1,197 @@
+package pretrained
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/safetensors"
+	"github.com/heed-go/heed/layers"
+)
+
+// eachAdapter calls do for every case with its adapter and the values that are expected with it.
+func eachAdapter(t *testing.T, do func(t *testing.T, r reference, m *Model, a *layers.Adapter, expected values)) {
+	each(t, func(t *testing.T, r reference) {
+		dir := filepath.Join(r.dir, "adapter")
+		m := r.open(t, tensor.Float64)
+		a, err := m.OpenAdapter(os.DirFS(dir), m.Params)
+		if err != nil {
+			t.Fatal(err)
+		}
+		do(t, r, m, a, readValues(t, filepath.Join(dir, "expected.safetensors")))
+	})
+}
+
+// TestAdapterLogits compares the outputs with an adapter and of the merged model with the reference library's. A saved
+// adapter must open with the same bits.
+func TestAdapterLogits(t *testing.T) {
+	eachAdapter(t, func(t *testing.T, r reference, m *Model, a *layers.Adapter, expected values) {
+		want, x := expected.floats("logits"), r.batch()
+		compare(t, "with the adapter", m.run(t, x, &layers.Build{Adapter: a}), want, 1e-9, 0)
+		dir := t.TempDir()
+		if *saved != "" { // with -run AdapterLogits, for testdata/make_adapters.py --check
+			dir = filepath.Join(*saved, r.name)
+		}
+		if err := m.SaveAdapter(dir, r.name, m.Params, a); err != nil {
+			t.Fatal(err)
+		}
+		again, err := m.OpenAdapter(os.DirFS(dir), m.Params)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compare(t, "with the saved adapter", m.run(t, x, &layers.Build{Adapter: again}), want, 1e-9, 0)
+		if err := a.Merge(m.Params); err != nil {
+			t.Fatal(err)
+		}
+		compare(t, "merged", m.run(t, x, &layers.Build{}), want, 1e-9, 0)
+	})
+}
+
+// TestAdapterGradients compares the gradients of all parameters of an adapter with the reference library's.
+func TestAdapterGradients(t *testing.T) {
+	eachAdapter(t, func(t *testing.T, r reference, m *Model, a *layers.Adapter, expected values) {
+		table, err := m.adapterTensors(m.Params, a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range table {
+			table[i].Plus = 0
+		}
+		r.compareGradients(t, m, &layers.Build{Adapter: a}, expected, a.Params, table)
+	})
+}
+
+// TestTamperedAdapter changes one thing in an adapter for the queries and values of llama. The error must contain want
+// or, if that is a key of adapter_config.json, name it as unsupported. With an empty want, the adapter opens.
+func TestTamperedAdapter(t *testing.T) {
+	const dir = "testdata/llama/adapter"
+	m, err := Open("testdata/llama", tensor.Float32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := os.ReadFile(filepath.Join(dir, adapter))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tensors, _, err := safetensors.ReadFile(filepath.Join(dir, adapterWeights))
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := func(x []safetensors.Tensor) []safetensors.Tensor { return x }
+	rename := func(old, new string) func([]safetensors.Tensor) []safetensors.Tensor {
+		return func(x []safetensors.Tensor) []safetensors.Tensor {
+			for i := range x {
+				x[i].Name = strings.Replace(x[i].Name, old, new, 1)
+			}
+			return x
+		}
+	}
+	for _, test := range []struct {
+		what, key, value string
+		change           func([]safetensors.Tensor) []safetensors.Tensor
+		want             string
+	}{
+		{"nothing", "", "", none, ""},
+		{"an expression", "target_modules", `".*[qv]_proj"`, none, ""},
+		{"names without the prefix", "", "", rename("model.model.", "model."), ""},
+		{"DoRA", "use_dora", "true", none, "use_dora"},
+		{"ranks by layer", "rank_pattern", `{"q_proj": 2}`, none, "rank_pattern"},
+		{"some layers", "layers_to_transform", "[0]", none, "layers_to_transform"},
+		{"a new key", "new", `{"x": 1}`, none, "new"},
+		{"another kind", "peft_type", `"LOHA"`, none, "peft_type"},
+		{"biases", "bias", `"all"`, none, "bias"},
+		{"changed weights of the base", "init_lora_weights", `"pissa"`, none, "init_lora_weights"},
+		{"an odd initialisation", "init_lora_weights", `{"x": 1}`, none, "init_lora_weights"},
+		{"no scale", "lora_alpha", "0", none, "lora_alpha"},
+		{"classes", "task_type", `"SEQ_CLS"`, none, "task_type"},
+		{"an expression of Python", "target_modules", `"(?!lm_head).*"`, none, "target_modules"},
+		{"a number of targets", "target_modules", "3", none, "target_modules must be a list of strings, got 3"},
+		{"a dropout of 1", "lora_dropout", "1.0", none, "at least 0 and below 1, got 1"},
+		{"a large rank", "r", "1000000", none, "must have shape (r, 16) with the r 1000000"},
+		{"a target less", "target_modules", `["q_proj"]`, none, `has no target_modules for the layer "model.layers.0.self_attn.v_proj"`},
+		{"a target more", "target_modules", `["q_proj", "v_proj", "k_proj"]`, none, `names the layer "layers.0.self_attn.k_proj", but the file has no tensors for it`},
+		{"another model's layers", "", "", rename("layers.", "h."), "the file has no tensors for it"},
+		{"a layer that isn't there", "", "", rename("layers.1.", "layers.2."), "the file has no tensors for it"},
+		{"no layers", "target_modules", `[]`, func([]safetensors.Tensor) []safetensors.Tensor { return nil }, "the file has no tensors for layers in target_modules"},
+		{"no B", "", "", func(x []safetensors.Tensor) []safetensors.Tensor {
+			return slices.DeleteFunc(x, func(x safetensors.Tensor) bool { return strings.Contains(x.Name, "0.self_attn.q_proj.lora_B") })
+		}, `missing: "base_model.model.model.layers.0.self_attn.q_proj.lora_B.weight"`},
+		{"a magnitude of DoRA", "", "", func(x []safetensors.Tensor) []safetensors.Tensor {
+			return append(x, safetensors.Tensor{Name: "base_model.model.model.layers.0.self_attn.q_proj.lora_magnitude_vector", Shape: []int{16}, Data: make([]float32, 16)})
+		}, "unexpected: "},
+		{"a tensor of nothing", "r", "2147483647", func(x []safetensors.Tensor) []safetensors.Tensor {
+			x[0].Shape, x[0].Data = []int{2147483647, 0}, []float32{}
+			return x
+		}, "must have shape"},
+	} {
+		list := make([]safetensors.Tensor, len(tensors))
+		copy(list, tensors)
+		var keys map[string]json.RawMessage
+		if err := json.Unmarshal(config, &keys); err != nil {
+			t.Fatal(err)
+		}
+		if test.key != "" {
+			keys[test.key] = json.RawMessage(test.value)
+		}
+		content, err := json.Marshal(keys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := m.OpenAdapter(fstest.MapFS{
+			adapter:        {Data: content},
+			adapterWeights: {Data: []byte(file(t, test.change(list)...))},
+		}, m.Params)
+		var u *UnsupportedError
+		switch {
+		case test.want == test.key && test.key != "":
+			if !errors.As(err, &u) || u.Key != test.key {
+				t.Errorf("%s: error %v, want one about %s", test.what, err, test.key)
+			}
+		case test.want == "" && err != nil || test.want != "" && (err == nil || a != nil || !strings.Contains(err.Error(), test.want)):
+			t.Errorf("%s: error %v, want %q", test.what, err, test.want)
+		}
+	}
+	if _, err := m.OpenAdapter(fstest.MapFS{adapter: {Data: config}}, m.Params); err == nil || !strings.Contains(err.Error(), adapterWeights) {
+		t.Errorf("without weights: error %v", err)
+	}
+}
+
+// TestSaveAdapterErrors saves adapters that no published adapter can be like, and one whose classifier isn't trained.
+func TestSaveAdapterErrors(t *testing.T) {
+	for _, test := range []struct {
+		model string
+		low   layers.LowRank
+		want  string
+	}{
+		{"gpt2", layers.LowRank{Rank: 1}, "must have the Joint [[query key value]], got []"},
+		{"llama", layers.LowRank{Rank: 1, Joint: [][]string{{"query", "key"}}}, "must have the Joint [], got [[query key]]"},
+		{"gpt2", layers.LowRank{Rank: 1, Joint: [][]string{{"query", "key", "value"}}, Whole: []string{"embedding"}}, "modules_to_save"},
+		{"gpt2", layers.LowRank{Rank: 1, Joint: [][]string{{"query", "key", "value"}}, Whole: []string{"query"}}, "name all of them in Targets, or all in Whole"},
+		{"roberta-classes", layers.LowRank{Rank: 1, Targets: []string{"query"}, Whole: []string{"head"}}, ""},
+		{"modernbert", layers.LowRank{Rank: 1, Targets: []string{"up"}, Joint: [][]string{{"query", "key", "value"}, {"gate", "up"}}}, ""},
+	} {
+		m, err := Open("testdata/"+test.model, tensor.Float32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := layers.NewAdapter(m.Params, test.low, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		err = m.SaveAdapter(dir, "base", m.Params, a)
+		if test.want == "" && err == nil {
+			_, err = m.OpenAdapter(os.DirFS(dir), m.Params)
+		}
+		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%s: error %v, want %q", test.model, err, test.want)
+		}
+	}
+}
