@@ -24,8 +24,8 @@ type LowRank struct {
 	RootScale bool    `json:"root_scale,omitzero"` // s is Alpha/√Rank instead (Kalajdzievski, 2023)
 	Dropout   float64 `json:"dropout,omitzero"`    // dropout rate of the product's input, in training
 
-	// Targets names the scopes of the Linears that get a product, in full, such as blocks.0, or by a part that they have
-	// in common, such as query or attention.output. With no Targets, all Linears get one except those named head.
+	// Targets names the scopes of the Linears that get a product, in full, such as blocks.0, or by a part that several
+	// have, such as query or attention.output. With no Targets, all Linears get one except those named head.
 	Targets []string `json:"targets,omitzero"`
 
 	// Whole names scopes and parameters like Targets. Their parameters are trained, and they get no product.
