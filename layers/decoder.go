@@ -42,6 +42,12 @@ func (d *Decoder) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 	return d.finish(b, x)
 }
 
+// States is like Forward, but leaves out the head: it returns states of shape (B, T, Dim) after the last norm.
+func (d *Decoder) States(b *Build, x *G.Node, m Mask) (*G.Node, error) {
+	x, err := d.decode(b, x, nil, m, Mask{})
+	return d.normed(b, x, err)
+}
+
 // Next is like Forward, but applies the norm and the head only to the last new token of each sequence. It returns the
 // logits for the next token, of shape (B, Vocab). The row of a sequence without new tokens is meaningless. Next needs a
 // Cache in the Build.

@@ -65,7 +65,7 @@
 //	classifier.go, pool.go        SequenceClassifier; Pool and Normalize, for one vector per sequence
 //	cache.go                      Cache: keys and values of earlier tokens, for decoding (see package decode)
 //	multihead_cached.go           attention to the keys and values in a Cache
-//	loss.go                       CrossEntropy, BinaryCrossEntropy; squared, absolute and Huber error
+//	loss.go                       CrossEntropy, HeadCrossEntropy, BinaryCrossEntropy; errors of numbers
 //	contrastive.go                Contrastive: InfoNCE, for vectors of texts
 //	param.go, init.go, build.go   Params, initial values, Build
 //	function.go                   Function: a graph to evaluate, with its machine

@@ -86,16 +86,31 @@ func (c ModelConfig) checkHead(name string) error {
 	return nil
 }
 
+// CrossEntropy returns the HeadCrossEntropy of the Trunk's head, with its Transform and LogitSoftcap. The states are a
+// result of the method States. If the Trunk has no head, CrossEntropy returns an error.
+func (t *Trunk) CrossEntropy(b *Build, states, targets *G.Node, o CrossEntropyOptions) (loss, predicted *G.Node, err error) {
+	if t.Head == nil {
+		return nil, nil, fmt.Errorf("%s: the cross-entropy needs a head: set Outputs or Tied in its ModelConfig", t.name)
+	}
+	if states, err = t.Transform.Forward(b, states); err != nil {
+		return nil, nil, err
+	}
+	return HeadCrossEntropy(b, states, t.Head, t.softcap, targets, o)
+}
+
+// normed applies the norm that follows the blocks, if there is one. Its arguments are a result of states.
+func (t *Trunk) normed(b *Build, x *G.Node, err error) (*G.Node, error) {
+	if err != nil || t.Norm == nil {
+		return x, err
+	}
+	return t.Norm.Forward(b, x)
+}
+
 // finish applies the norm and the head that follow the blocks.
 func (t *Trunk) finish(b *Build, x *G.Node) (*G.Node, error) {
-	var err error
-	if t.Norm != nil {
-		if x, err = t.Norm.Forward(b, x); err != nil {
-			return nil, err
-		}
-	}
-	if t.Head == nil {
-		return x, nil
+	x, err := t.normed(b, x, nil)
+	if err != nil || t.Head == nil {
+		return x, err
 	}
 	return logits(b, x, t.Transform, t.Head, t.softcap)
 }

@@ -58,14 +58,7 @@ func (l *Linear) activated(b *Build, x *G.Node, a Activation) (*G.Node, error) {
 
 // forward computes act(x·Wᵀ + b), with the product that the Build's Adapter adds before the activation.
 func (l *Linear) forward(b *Build, x *G.Node, act ops.Activation) (*G.Node, error) {
-	if err := checkInput(l.name, "the input", x, l.Weight.Value.Dtype(), l.Weight.Value.Shape()[1]); err != nil {
-		return nil, err
-	}
-	w, err := b.Bind(x.Graph(), l.Weight)
-	if err != nil {
-		return nil, err
-	}
-	bias, err := b.Bind(x.Graph(), l.Bias)
+	w, bias, err := l.bind(b, x)
 	if err != nil {
 		return nil, err
 	}
@@ -74,4 +67,16 @@ func (l *Linear) forward(b *Build, x *G.Node, act ops.Activation) (*G.Node, erro
 		return nil, err
 	}
 	return ops.LinearSum(b.Env(), x, w, bias, u, v, scale, act)
+}
+
+// bind checks the layer's input x, and returns the nodes of its parameters. Without a bias, its node is nil.
+func (l *Linear) bind(b *Build, x *G.Node) (w, bias *G.Node, err error) {
+	if err := checkInput(l.name, "the input", x, l.Weight.Value.Dtype(), l.Weight.Value.Shape()[1]); err != nil {
+		return nil, nil, err
+	}
+	if w, err = b.Bind(x.Graph(), l.Weight); err != nil {
+		return nil, nil, err
+	}
+	bias, err = b.Bind(x.Graph(), l.Bias)
+	return w, bias, err
 }

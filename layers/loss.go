@@ -47,6 +47,42 @@ func CrossEntropy(b *Build, logits, targets *G.Node, o CrossEntropyOptions) (*G.
 	return ops.CrossEntropy(b.Env(), logits, targets, ops.CrossEntropyOptions(o))
 }
 
+// HeadCrossEntropy returns the CrossEntropy of a head's logits, and the predicted ids. It applies the head itself, to
+// states of shape (…, D) and the head's dtype. If softcap isn't 0, a logit z becomes softcap·tanh(z/softcap): see
+// ModelConfig.LogitSoftcap. The targets have shape (…) and dtype tensor.Int; the options are the same as in
+// CrossEntropy. States, weight and bias have a gradient.
+//
+// The predicted ids have the shape and dtype of the targets and no gradient. They are the classes with the largest
+// logit, the first one if there are several. The id of a position is −1 if a logit is NaN, or if its weight is 0.
+//
+// The loss equals CrossEntropy's up to rounding, but needs less memory, and less time if many positions are ignored.
+// The logits are computed for some rows at a time, and only where the weight isn't 0; the states of other positions may
+// be NaN. In a graph with gradients, the same pass computes them, so a graph can have them only once. If the head's
+// weight is also the table of an Embedding that leads to the states, both gradients share one buffer.
+//
+// With Composed in the Build, or an Adapter for the head, it applies the head and then CrossEntropy.
+//
+// HeadCrossEntropy returns an error if dtypes or shapes don't fit together, or if softcap is negative or not finite.
+// For errors when the graph runs, see CrossEntropy.
+func HeadCrossEntropy(b *Build, states *G.Node, head *Linear, softcap float64, targets *G.Node, o CrossEntropyOptions) (loss, predicted *G.Node, err error) {
+	if _, adapted := b.Adapter.pair(head.Weight); b.Composed || adapted != nil {
+		x, err := logits(b, states, nil, head, softcap)
+		if err != nil {
+			return nil, nil, err
+		}
+		if loss, err = CrossEntropy(b, x, targets, o); err != nil {
+			return nil, nil, err
+		}
+		predicted, err = ops.Predicted(b.Env(), x, loss)
+		return loss, predicted, err
+	}
+	w, bias, err := head.bind(b, states)
+	if err != nil {
+		return nil, nil, err
+	}
+	return ops.HeadCrossEntropy(b.Env(), states, w, bias, softcap, targets, ops.CrossEntropyOptions(o))
+}
+
 // BinaryCrossEntropy returns the weighted mean of −t·log σ(x) − (1 − t)·log(1 − σ(x)), in nats, over logits x and
 // targets t: a scalar. Logits and targets have the same dtype and the same shape, with at least one axis. Each element
 // is a separate yes-or-no question, and its target is the probability of yes, usually 0 or 1. The loss is computed from

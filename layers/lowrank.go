@@ -181,9 +181,9 @@ func (c LowRank) scale() float64 {
 	return c.Alpha / float64(c.Rank)
 }
 
-// pair returns A and B for the Linear with the given weight, or nils if it isn't a target.
+// pair returns A and B for the Linear with the given weight, or nils if it isn't a target or a is nil.
 func (a *Adapter) pair(weight *Param) (first, second *Param) {
-	if !weight.linear {
+	if a == nil || !weight.linear {
 		return nil, nil
 	}
 	scope := scopeOf(weight)
@@ -194,9 +194,6 @@ func (a *Adapter) pair(weight *Param) (first, second *Param) {
 // lowRank returns drop(x)·Aᵀ, of shape (…, Rank), with B and s for the Linear with the given weight, or nils if the
 // Build's Adapter has none for it.
 func (b *Build) lowRank(x *G.Node, weight *Param) (u, v *G.Node, scale float64, err error) {
-	if b.Adapter == nil {
-		return nil, nil, 0, nil
-	}
 	first, second := b.Adapter.pair(weight)
 	if second == nil {
 		return nil, nil, 0, nil

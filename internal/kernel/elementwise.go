@@ -6,6 +6,19 @@ func Add[F Float](cores int, out, x, y []F) { runBinary(cores, bodyOf[F]().add, 
 // SkipMul sets out to x·y, and to 0 where y is 0, even if x is NaN.
 func SkipMul[F Float](cores int, out, x, y []F) { runBinary(cores, bodyOf[F]().skipMul, 1, out, x, y) }
 
+// Scale multiplies x by a, where zero times any number is zero.
+func Scale[F Float](cores int, x []F, a F) {
+	if a == 0 {
+		clear(x)
+		return
+	}
+	runLoop[F](cores, scaleLoop[F]{}, len(x), &loopWork[F]{n: len(x), step: grain, x: x, a: a})
+}
+
+type scaleLoop[F Float] struct{}
+
+func (scaleLoop[F]) run(w *loopWork[F], lo, hi int) { w.body.scale(w.x[lo:hi], w.a) }
+
 func addPortable[F Float](out, x, y []F) {
 	x, y = x[:len(out)], y[:len(out)]
 	for i := range out {

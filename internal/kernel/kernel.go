@@ -40,7 +40,7 @@
 // The other files hold loops, one family per file, with each formula in Go beside its exported function:
 //
 //	activation.go, gate.go, softcap.go, elementwise.go, rows.go, sums.go, exp.go, softmax.go, norm.go, rmsnorm.go,
-//	normalize.go, loss.go, distance.go, right.go, rotary.go, relative.go, additive.go, adamw.go, solvers.go, muon.go
+//	normalize.go, loss.go, distance.go, largest.go, rotary.go, relative.go, additive.go, adamw.go, solvers.go, muon.go
 //
 // README.md describes how to add a kernel.
 package kernel

@@ -17,45 +17,40 @@ import (
 //
 // The name, which is also the name in errors, stands for add: with the same name and inputs, add must be the same.
 func SumAnswers(e *Env, name string, logits, targets *G.Node, n int, add func(sums []float64, answers, targets []int)) (*G.Node, error) {
-	if err := checkTargets(name, logits, targets); err != nil {
+	if err := checkTargets(name, "logits", "V", logits, targets); err != nil {
 		return nil, err
 	}
 	return byDtype(logits, sumAnswers[float32], sumAnswers[float64])(e, name, logits, targets, n, add)
 }
 
 func sumAnswers[F kernel.Float](e *Env, name string, logits, targets *G.Node, n int, add func(sums []float64, answers, targets []int)) (*G.Node, error) {
-	count, vocab := rows(logits.Shape())
 	size := volume(targets.Shape()[1:]) // targets per row
-	answers := make([]int, count)
+	answersOf := answersOf[F](e, logits.Shape())
 	o := newOp(fmt.Sprint(name, logits.Shape(), n), tensor.Shape{n}, func(sums []float64, values []G.Value) {
-		logits := elements[F](values[0], count*vocab)
-		targets := elements[int](values[1], count)
-		for i, t := range targets {
-			if t >= vocab {
-				failClass(t, i, vocab)
-			}
-			if answers[i] = -1; t >= 0 {
-				answers[i] = largest(logits[i*vocab:][:vocab])
-			}
-		}
+		targets := elements[int](values[1], volume(targets.Shape()))
+		answers := answersOf(values, targets)
 		clear(sums)
-		for lo := 0; lo < count; lo += size {
+		for lo := 0; lo < len(targets); lo += size {
 			add(sums, answers[lo:lo+size], targets[lo:lo+size])
 		}
 	})
 	return e.apply(o, logits, targets)
 }
 
-// largest returns the index of the largest number, the first one if there are several, or −1 if a number is NaN.
-func largest[F kernel.Float](numbers []F) int {
-	best := 0
-	for i, x := range numbers {
-		if x != x {
-			return -1
+// answersOf returns a function that returns the answers of SumAnswers for values[0], logits of the given shape. The
+// next call overwrites them.
+func answersOf[F kernel.Float](e *Env, logits tensor.Shape) func(values []G.Value, targets []int) []int {
+	n, vocab := rows(logits)
+	answers := make([]int, n)
+	return func(values []G.Value, targets []int) []int {
+		logits := elements[F](values[0], n*vocab)
+		for i, t := range targets {
+			if t >= vocab {
+				failClass(t, i, vocab)
+			}
+			answers[i] = max(t, -1)
 		}
-		if x > numbers[best] {
-			best = i
-		}
+		kernel.Largest(e.Cores, answers, logits, vocab)
+		return answers
 	}
-	return best
 }

@@ -39,7 +39,7 @@ func RankSums(e *Env, logits, targets, weights *G.Node) (*G.Node, error) {
 // in SumAnswers. Rows whose target is below 0 don't count.
 func ClassRankSums(e *Env, logits, targets *G.Node, class int) (*G.Node, error) {
 	const name = "average precision"
-	if err := checkTargets(name, logits, targets); err != nil {
+	if err := checkTargets(name, "logits", "V", logits, targets); err != nil {
 		return nil, err
 	}
 	if _, vocab := rows(logits.Shape()); class < 0 || class >= vocab {

@@ -284,11 +284,12 @@ func (b *Buffers) rebind(s *slab) {
 func (e *Env) count(order G.Nodes) error {
 	read := map[*G.Node]bool{}
 	for _, n := range order {
-		o := e.op(n)
-		if o == nil || !o.part() {
-			for _, input := range e.children(n) {
-				read[input] = true
-			}
+		o, inputs := e.op(n), e.children(n)
+		if o != nil {
+			inputs = inputs[:len(inputs)-o.after]
+		}
+		for _, input := range inputs {
+			read[input] = true
 		}
 		if o != nil {
 			for _, l := range o.fills {
@@ -309,18 +310,13 @@ func (e *Env) count(order G.Nodes) error {
 			continue
 		}
 		o.reads = append(o.reads[:0], o.saved...)
-		if !o.part() {
-			o.reads = e.behind(o.reads, map[*G.Node]bool{}, o.inputs[:len(o.inputs)-o.after]...)
-		}
+		o.reads = e.behind(o.reads, map[*G.Node]bool{}, o.inputs[:len(o.inputs)-o.after]...)
 		for _, l := range o.reads {
 			l.readers++
 		}
 	}
 	return nil
 }
-
-// part reports whether an op only returns a tensor that the op of its input has filled.
-func (o *op) part() bool { return o.output != nil && len(o.fills) == 0 }
 
 // behind appends the leases of the nodes' outputs to leases. If a node isn't an op of this Env, its value may be a view
 // of its inputs, so behind appends the leases of its inputs instead.

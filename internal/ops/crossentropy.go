@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"math"
@@ -29,40 +30,54 @@ type CrossEntropyOptions struct {
 // (Szegedy et al., 2016).
 func CrossEntropy(e *Env, logits, targets *G.Node, c CrossEntropyOptions) (*G.Node, error) {
 	const name = "cross-entropy"
-	if err := checkTargets(name, logits, targets); err != nil {
+	if err := checkTargets(name, "logits", "V", logits, targets); err != nil {
 		return nil, err
 	}
-	s := logits.Shape()
-	if !(c.LabelSmoothing >= 0 && c.LabelSmoothing <= 1) {
-		return nil, fmt.Errorf("%s: LabelSmoothing must be from 0 to 1, got %v", name, c.LabelSmoothing)
-	}
-	if vocab := s[len(s)-1]; c.ClassWeights != nil && len(c.ClassWeights) != vocab {
-		return nil, fmt.Errorf("%s: ClassWeights must have one weight for each of the %d classes, got %d", name, vocab, len(c.ClassWeights))
-	}
-	for i, w := range c.ClassWeights {
-		if !(w >= 0 && w <= math.MaxFloat32) {
-			return nil, fmt.Errorf("%s: the weight of class %d is %v: a weight must be at least 0, and finite as a float32", name, i, w)
-		}
-	}
-	if c.Weights != nil {
-		if err := sameDtype(name, "the weights", c.Weights, "the logits", logits); err != nil {
-			return nil, err
-		}
-		if err := hasShape(name, "the weights", c.Weights, targets.Shape()...); err != nil {
-			return nil, err
-		}
+	if err := c.check(name, logits.Shape()[logits.Dims()-1], logits, targets); err != nil {
+		return nil, err
 	}
 	return byDtype(logits, crossEntropy[float32], crossEntropy[float64])(e, logits, targets, c)
 }
 
-// checkTargets checks that logits have shape (…, V), and that targets have dtype int and the same shape without V.
-func checkTargets(name string, logits, targets *G.Node) error {
-	if err := CheckFloat(name, "the logits", logits); err != nil {
+// check checks the options for the given number of classes. The weights must have the dtype of x.
+func (c CrossEntropyOptions) check(name string, vocab int, x, targets *G.Node) error {
+	if !(c.LabelSmoothing >= 0 && c.LabelSmoothing <= 1) {
+		return fmt.Errorf("%s: LabelSmoothing must be from 0 to 1, got %v", name, c.LabelSmoothing)
+	}
+	if c.ClassWeights != nil && len(c.ClassWeights) != vocab {
+		return fmt.Errorf("%s: ClassWeights must have one weight for each of the %d classes, got %d", name, vocab, len(c.ClassWeights))
+	}
+	for i, w := range c.ClassWeights {
+		if !(w >= 0 && w <= math.MaxFloat32) {
+			return fmt.Errorf("%s: the weight of class %d is %v: a weight must be at least 0, and finite as a float32", name, i, w)
+		}
+	}
+	if c.Weights == nil {
+		return nil
+	}
+	return cmp.Or(sameDtype(name, "the weights", c.Weights, "the rows", x), hasShape(name, "the weights", c.Weights, targets.Shape()...))
+}
+
+// attrs describes the options for the name of an op.
+func (c CrossEntropyOptions) attrs() (attrs string) {
+	if c.LabelSmoothing > 0 {
+		attrs += fmt.Sprintf(" smoothed by %v", c.LabelSmoothing)
+	}
+	if c.ClassWeights != nil { // a hash, as the list may be long
+		attrs += fmt.Sprintf(" of classes weighted %x", sha256.Sum256(fmt.Append(nil, c.ClassWeights)))
+	}
+	return attrs
+}
+
+// checkTargets checks that logits have shape (…, V), and that targets have dtype int and the same shape without V. The
+// arguments what and axis are "logits" and "V", or other names.
+func checkTargets(name, what, axis string, logits, targets *G.Node) error {
+	if err := CheckFloat(name, "the "+what, logits); err != nil {
 		return err
 	}
 	s := logits.Shape()
 	if len(s) < 2 {
-		return fmt.Errorf("%s: the logits must have shape (…, V), with one row per target, got %v", name, s)
+		return fmt.Errorf("%s: the %s must have shape (…, %s), with one row per target, got %v", name, what, axis, s)
 	}
 	if targets.Dtype() != tensor.Int || !slices.Equal(targets.Shape(), s[:len(s)-1]) {
 		return fmt.Errorf("%s: the targets must be int of shape %v, got %v of shape %v", name, s[:len(s)-1], targets.Dtype(), targets.Shape())
@@ -80,19 +95,13 @@ func crossEntropy[F kernel.Float](e *Env, logits, targets *G.Node, c CrossEntrop
 	w := newWeighting[F](n)
 	classWeights := slices.Clone(c.ClassWeights)
 
-	attrs := fmt.Sprint(shape)
-	if c.LabelSmoothing > 0 {
-		attrs += fmt.Sprintf(" smoothed by %v", c.LabelSmoothing)
-	}
-	if classWeights != nil { // a hash, as the list may be long
-		attrs += fmt.Sprintf(" of classes weighted %x", sha256.Sum256(fmt.Append(nil, classWeights)))
-	}
+	attrs := fmt.Sprint(shape) + c.attrs()
 	o := &op{
-		name: name + attrs, layer: name, shape: tensor.ScalarShape(), out: dtypeOf[F](),
+		name: name + attrs, layer: name, shape: tensor.ScalarShape(), out: dtypeOf[F](), shared: classes,
 		run: func(values []G.Value) G.Value {
 			logits := elements[F](values[0], n*vocab)
 			targets := elements[int](values[1], n)
-			w.read(values)
+			w.read(values, 2)
 			weighClasses(w, classes, targets, classWeights, vocab)
 			kernel.CrossEntropy(e.Cores, losses, logSums, logits, classes, vocab, F(c.LabelSmoothing))
 			var sum float64
@@ -111,6 +120,29 @@ func crossEntropy[F kernel.Float](e *Env, logits, targets *G.Node, c CrossEntrop
 		return one(e.apply(d, nodes[0], g, out))
 	}
 	return e.apply(o, logits, targets, c.Weights)
+}
+
+// Predicted returns the class with the largest of the V logits of each position: the first one if there are several. It
+// is −1 if a logit is NaN, or if the position has no weight in loss, the CrossEntropy of these logits. The result has
+// dtype int and the shape of the loss's targets.
+func Predicted(e *Env, logits, loss *G.Node) (*G.Node, error) {
+	return byDtype(logits, predicted[float32], predicted[float64])(e, logits, loss)
+}
+
+func predicted[F kernel.Float](e *Env, logits, loss *G.Node) (*G.Node, error) {
+	n, vocab := rows(logits.Shape())
+	shape := logits.Shape()[:logits.Dims()-1]
+	ids := make([]int, n)
+	out := tensor.New(tensor.WithShape(shape...), tensor.WithBacking(ids))
+	o := &op{
+		name: fmt.Sprint("predicted", logits.Shape()), shape: shape, out: typeOf(tensor.Int, shape), after: 1,
+		run: func(values []G.Value) G.Value {
+			copy(ids, loss.Op().(*op).shared.([]int))
+			kernel.Largest(e.Cores, ids, elements[F](values[0], n*vocab), vocab)
+			return out
+		},
+	}
+	return e.apply(o, logits, loss)
 }
 
 // weighClasses multiplies each position's weight by the weight of its target's class. If a target is below 0, its

@@ -90,7 +90,7 @@ func (s *distanceSum[F]) read(cores int, values []G.Value) float64 {
 // inputs returns the outputs and the targets, and reads the weights.
 func (s *distanceSum[F]) inputs(values []G.Value) (x, t []F) {
 	x, t = read2[F](values, s.n, s.n)
-	s.w.read(values)
+	s.w.read(values, 2)
 	if s.d == kernel.BinaryCrossEntropy || s.d == kernel.RightSide {
 		for i, t := range t {
 			if !(t >= 0 && t <= 1) && s.w.values[i/s.width] != 0 {

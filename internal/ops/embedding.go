@@ -37,12 +37,27 @@ func embedding[F kernel.Float](e *Env, table, ids *G.Node) (*G.Node, error) {
 		}
 		kernel.Gather(out, table, ids, width)
 	})
-	o.wrt, o.grad = 1, func(inputs G.Nodes, out, g *G.Node) (G.Nodes, error) {
-		dt := newOp(fmt.Sprintf("embedding.dtable%v%v", table.Shape(), shape), table.Shape(), func(dt []F, values []G.Value) {
+	o.wrt, o.lookup, o.grad = 1, true, func(inputs G.Nodes, out, g *G.Node) (G.Nodes, error) {
+		name := fmt.Sprintf("embedding.dtable%v%v", table.Shape(), shape)
+		add := func(dt []F, values []G.Value) {
 			g := elements[F](values[0], n*width)
-			ids := elements[int](values[1], n)
+			kernel.ScatterAdd(dt, g, elements[int](values[1], n), width)
+		}
+		if t := e.ties[table]; t != nil && t.grad != nil {
+			grad := t.grad
+			buf := grad.Op().(*op).shared.(*buffer[F])
+			t.grad = nil
+			return one(e.apply(&op{
+				name: name + " added to a head's", shape: buf.shape, out: typeOf(dtypeOf[F](), buf.shape), output: &buf.lease, after: 1,
+				run: func(values []G.Value) G.Value {
+					add(buf.data, values)
+					return buf.dense
+				},
+			}, g, inputs[1], grad, out))
+		}
+		dt := newOp(name, table.Shape(), func(dt []F, values []G.Value) {
 			clear(dt)
-			kernel.ScatterAdd(dt, g, ids, width)
+			add(dt, values)
 		})
 		dt.after = 1
 		// The output is among the inputs, so that it runs first: it checks the ids.

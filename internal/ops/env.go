@@ -31,6 +31,7 @@ type Env struct {
 	planned  int                // number of nodes that the graph had when its memory was planned
 	leases   []*lease           // leases with planned memory
 	wanted   map[*G.Node]bool   // the results of wants
+	ties     map[*G.Node]*tie   // by table
 }
 
 // Enter binds the Env to a graph. It returns an error if the Env is bound to a different graph, and e.Err if that is
@@ -106,6 +107,50 @@ func (e *Env) wants(n *G.Node) bool {
 	}
 	e.wanted[n] = want
 	return want
+}
+
+// A tie is a table of embeddings that is also a head's weight. Both gradients share one buffer: the head fills it, and
+// an embedding's gradient adds to it.
+type tie struct {
+	head *op
+	grad *G.Node // the head's gradient, until an embedding has added to it
+}
+
+// tie reports whether an embedding adds its gradient to the gradient of head's second input. It does if the gradient of
+// head's first input flows to it, because then its own gradient is computed later. A table has one such head.
+func (e *Env) tie(head *op) bool {
+	table := head.inputs[1]
+	t := e.ties[table]
+	if t == nil {
+		if !e.looksUp(table, head.inputs[0], map[*G.Node]bool{}) {
+			return false
+		}
+		if e.ties == nil {
+			e.ties = map[*G.Node]*tie{}
+		}
+		t = &tie{head: head}
+		e.ties[table] = t
+	}
+	return t.head == head
+}
+
+// looksUp reports whether the gradient of node n flows to an op that looks up rows of a table.
+func (e *Env) looksUp(table, n *G.Node, seen map[*G.Node]bool) bool {
+	seen[n] = true
+	differentiable, ok := n.Op().(G.SDOp)
+	if !ok {
+		return false
+	}
+	inputs := e.children(n)
+	if o := e.op(n); o != nil && o.lookup && inputs[0] == table {
+		return true
+	}
+	for i, flows := range differentiable.DiffWRT(len(inputs)) {
+		if flows && !seen[inputs[i]] && e.looksUp(table, inputs[i], seen) {
+			return true
+		}
+	}
+	return false
 }
 
 // learn records the nodes that were added to the graph since the last call of learn.

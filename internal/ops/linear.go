@@ -20,16 +20,8 @@ func Linear(e *Env, x, w, b *G.Node, act Activation) (*G.Node, error) {
 // with the same leading axes as x, and v (O, R). If u and v are nil, there is no second product.
 func LinearSum(e *Env, x, w, b, u, v *G.Node, by float64, act Activation) (*G.Node, error) {
 	const name = "linear"
-	if err := sameDtype(name, "the weight", w, "the input", x); err != nil {
+	if err := checkLinear(name, x, w, b); err != nil {
 		return nil, err
-	}
-	if x.Dims() < 1 || w.Dims() != 2 || x.Shape()[x.Dims()-1] != w.Shape()[1] {
-		return nil, fmt.Errorf("%s: the input must have shape (…, I) and the weight (O, I), got %v and %v", name, x.Shape(), w.Shape())
-	}
-	if b != nil {
-		if err := cmp.Or(sameDtype(name, "the bias", b, "the input", x), hasShape(name, "the bias", b, w.Shape()[0])); err != nil {
-			return nil, err
-		}
 	}
 	if u != nil {
 		if err := cmp.Or(sameDtype(name, "the second input", u, "the input", x), sameDtype(name, "the second weight", v, "the input", x)); err != nil {
@@ -44,6 +36,20 @@ func LinearSum(e *Env, x, w, b, u, v *G.Node, by float64, act Activation) (*G.No
 		return nil, fmt.Errorf("%s: there is no activation %d", name, int(act))
 	}
 	return byDtype(x, linear[float32], linear[float64])(e, x, w, b, u, v, by, act)
+}
+
+// checkLinear checks the operands of x·wᵀ + b.
+func checkLinear(name string, x, w, b *G.Node) error {
+	if err := sameDtype(name, "the weight", w, "the input", x); err != nil {
+		return err
+	}
+	if x.Dims() < 1 || w.Dims() != 2 || x.Shape()[x.Dims()-1] != w.Shape()[1] {
+		return fmt.Errorf("%s: the input must have shape (…, I) and the weight (O, I), got %v and %v", name, x.Shape(), w.Shape())
+	}
+	if b == nil {
+		return nil
+	}
+	return cmp.Or(sameDtype(name, "the bias", b, "the input", x), hasShape(name, "the bias", b, w.Shape()[0]))
 }
 
 func linear[F kernel.Float](e *Env, x, w, b, u, v *G.Node, by float64, act Activation) (*G.Node, error) {

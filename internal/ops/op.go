@@ -48,6 +48,8 @@ type op struct {
 	ran    uint64   // number of the last run of Buffers that included this op
 
 	shared any    // state that several ops share: see joint and attention
+	lookup bool   // whether it looks up rows of its first input, a table
+	tied   bool   // whether its second input may be such a table: see tie
 	layer  string // prefix of errors, if not name; it isn't part of the hash
 }
 
@@ -110,7 +112,7 @@ func (o *op) Hashcode() uint32 {
 func (o *op) DiffWRT(inputs int) []bool {
 	wrt := make([]bool, inputs)
 	for i := range o.wrt {
-		wrt[i] = o.env.wants(o.inputs[i])
+		wrt[i] = o.env.wants(o.inputs[i]) && !(o.tied && i == 1 && o.env.tie(o))
 	}
 	return wrt
 }
@@ -252,7 +254,7 @@ func joint[F kernel.Float](e *Env, name string, want []bool, shapes []tensor.Sha
 			continue
 		}
 		part := &op{
-			name: fmt.Sprintf("%s.%d", name, i), shape: b.shape, out: typeOf(dtypeOf[F](), b.shape), output: &b.lease,
+			name: fmt.Sprintf("%s.%d", name, i), shape: b.shape, out: typeOf(dtypeOf[F](), b.shape), output: &b.lease, after: 1,
 			run: func([]G.Value) G.Value { return b.dense },
 		}
 		n, err := e.apply(part, first)

@@ -15,10 +15,17 @@ func Softcap(e *Env, x *G.Node, c float64) (*G.Node, error) {
 	if err := CheckFloat(name, "the input", x); err != nil {
 		return nil, err
 	}
-	if !(c > 0) || math.IsInf(c, 1) {
-		return nil, fmt.Errorf("%s: the cap must be above 0 and finite, got %v", name, c)
+	if err := checkCap(name, c); err != nil {
+		return nil, err
 	}
 	return byDtype(x, softcap[float32], softcap[float64])(e, x, c)
+}
+
+func checkCap(name string, c float64) error {
+	if !(c > 0) || math.IsInf(c, 1) {
+		return fmt.Errorf("%s: the cap must be above 0 and finite, got %v", name, c)
+	}
+	return nil
 }
 
 func softcap[F kernel.Float](e *Env, x *G.Node, c float64) (*G.Node, error) {

@@ -19,13 +19,13 @@ func newWeighting[F kernel.Float](positions int) *weighting[F] {
 	return &weighting[F]{values: make([]F, positions), scales: make([]F, positions)}
 }
 
-// read reads the weights from the op's third input. If there is none, each weight is 1. A negative, infinite or NaN
-// weight is an error.
-func (w *weighting[F]) read(values []G.Value) {
+// read reads the weights from the op's input with the given index. If there is none, each weight is 1. A negative,
+// infinite or NaN weight is an error.
+func (w *weighting[F]) read(values []G.Value, input int) {
 	for i := range w.values {
 		w.values[i] = 1
 	}
-	for i, v := range optional[F](values, 2, len(w.values)) {
+	for i, v := range optional[F](values, input, len(w.values)) {
 		if !(v >= 0 && !math.IsInf(float64(v), 1)) {
 			fail("the weight of position %d is %v: a weight must be finite and at least 0", i, v)
 		}
