@@ -26,6 +26,10 @@ type Batch struct {
 	// Scores are added to the model's output; nil if there is nothing to add. A Coder leaves them nil.
 	Scores []float32 // (Size, Classes) or, if each input has a target, (Size, Len, Classes)
 
+	// States stand for the inputs, if a part of a model that never changes has already computed them; otherwise nil. A
+	// Coder leaves them nil.
+	States []float32 // (Size, D)
+
 	Size, Len, TargetLen int
 }
 

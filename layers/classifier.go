@@ -77,12 +77,23 @@ func NewSequenceClassifier(p *Params, c SequenceClassifierConfig) (*SequenceClas
 // mask affect only attention. The logits of a sequence of length 0 are those of a vector of zeros: without a Transform,
 // the head's bias.
 func (s *SequenceClassifier) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
+	x, err := s.Pooled(b, x, m)
+	if err != nil {
+		return nil, err
+	}
+	return s.Logits(b, x)
+}
+
+// Pooled is the first part of Forward: it returns the vectors of the sequences, of shape (B, Dim).
+func (s *SequenceClassifier) Pooled(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 	x, err := s.Encoder.Forward(b, x, m) // (B, T) or (B, T, D) -> (B, T, D)
 	if err != nil {
 		return nil, err
 	}
-	if x, err = Pool(b, x, m.KeyLengths, s.pooling); err != nil { // -> (B, D)
-		return nil, err
-	}
-	return logits(b, x, s.Transform, s.Head, s.softcap)
+	return Pool(b, x, m.KeyLengths, s.pooling) // -> (B, D)
+}
+
+// Logits is the second part of Forward: it maps vectors of shape (B, Dim) to logits of shape (B, Outputs).
+func (s *SequenceClassifier) Logits(b *Build, pooled *G.Node) (*G.Node, error) {
+	return logits(b, pooled, s.Transform, s.Head, s.softcap)
 }

@@ -75,7 +75,7 @@ func (c *Config) fineTune() {
 	t.Optimizer.Solver, t.Optimizer.LearningRate = optim.AdamW{}, rate
 	t.LabelSmoothing = 0
 	if c.Tune == tuneLoRA {
-		c.LowRank = layers.LowRank{Rank: 8}
+		c.LowRank = layers.LowRank{Rank: 8, Alpha: 16}
 	}
 	if c.Kind().Rows {
 		t.BatchSize = 16

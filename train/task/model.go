@@ -39,6 +39,8 @@ type Model struct {
 
 	temperature float64 // predictors of labels divide logits by it; 0 means 1: see calibrate
 
+	pooled *layers.SequenceClassifier // the network's, if it has one output per row; otherwise nil
+
 	// table has the embedding of each id, (Tokens, Dim), if the network's function forward accepts embeddings
 	// (B, Len, Dim) in place of ids. Otherwise it is nil.
 	table *layers.Param

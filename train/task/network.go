@@ -13,13 +13,7 @@ import (
 // A network is the model of a task with the parts that depend on the kind: what its graphs read, what it learns, and
 // how it answers. Nothing outside a network assumes that a model computes logits or learns ids.
 type network interface {
-	// inputs adds the nodes that the model reads to a graph, for batches with size rows. The function values returns
-	// their values for a batch.
-	inputs(g *G.ExprGraph, size int, l data.Layout) G.Nodes
-	values(b data.Batch) []*tensor.Dense
-
-	// forward adds the model to the graph of its inputs, and returns its output.
-	forward(b *layers.Build, inputs G.Nodes) (out *G.Node, err error)
+	body
 
 	// targets returns the values of the nodes that the loss compares the output with, and the weight of the batch's
 	// mean loss.
@@ -37,6 +31,17 @@ type network interface {
 	spans(input string, c choice) []Span // returns an answer's Spans
 }
 
+// A body is the part of a network in front of its loss.
+type body interface {
+	// inputs adds the nodes that the model reads to a graph, for batches with size rows. The function values returns
+	// their values for a batch.
+	inputs(g *G.ExprGraph, size int, l data.Layout) G.Nodes
+	values(b data.Batch) []*tensor.Dense
+
+	// forward adds the model to the graph of its inputs, and returns its output.
+	forward(b *layers.Build, inputs G.Nodes) (out *G.Node, err error)
+}
+
 // A reader is the part of a network that reads batches of ids.
 type reader struct {
 	*Model
@@ -50,7 +55,7 @@ func pooled(m *Model) (func(b *layers.Build, inputs G.Nodes) (*G.Node, error), e
 	if err != nil {
 		return nil, err
 	}
-	m.table = net.Encoder.Embedding.Weight
+	m.pooled, m.table = net, net.Encoder.Embedding.Weight
 	return func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 		return net.Forward(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Outputs)
 	}, nil

@@ -25,6 +25,8 @@ type Task struct {
 	// didn't use.
 	Loaded layers.LoadReport
 
+	trainStates, validationStates frozenStates // see keepsStates
+
 	unstarted error // why Config.From can't be loaded; no error for a run that already has a checkpoint
 	set       set
 }
@@ -132,7 +134,12 @@ func (t *Task) Examples() []data.Example {
 // Problem returns the task in the form that train.Fit needs. Pass Fit the settings in Config.Training.Config, and
 // RunOptions with the Config's Seed. If the Config is Wide, call FitBaseline before.
 func (t *Task) Problem() train.Problem {
-	dataset := func(e examples, scores func() rowScores) train.Dataset {
+	var n body = t.network
+	keeps := t.keepsStates()
+	if keeps {
+		n = t.newHeadOnly()
+	}
+	dataset := func(e examples, scores func() rowScores, states *frozenStates) train.Dataset {
 		scores = sync.OnceValue(scores) // a call of Fit or Evaluate may need only one of the two sets
 		return train.Dataset{Len: e.n, Order: e.order, Bucket: e.bucket, Batch: func(examples []int) (train.Batch, error) {
 			b, err := e.batch(examples)
@@ -142,22 +149,33 @@ func (t *Task) Problem() train.Problem {
 			if t.Config.Wide {
 				b.Scores = scores().gather(examples, b.Size, max(b.TargetLen, 1)*t.layout.Classes)
 			}
+			if keeps {
+				all, err := states.of(context.Background(), t, e)
+				if err != nil {
+					return train.Batch{}, err
+				}
+				dim := t.Config.Model.Dim
+				b.States = make([]float32, b.Size*dim)
+				for row, i := range examples {
+					copy(b.States[row*dim:][:dim], all[i*dim:])
+				}
+			}
 			targets, weight := t.network.targets(b)
-			return train.Batch{Values: append(t.network.values(b), targets...), Weight: weight}, nil
+			return train.Batch{Values: append(n.values(b), targets...), Weight: weight}, nil
 		}}
 	}
-	inputs := len(t.network.inputs(G.NewGraph(), 1, t.layout))
+	inputs := len(n.inputs(G.NewGraph(), 1, t.layout))
 	return train.Problem{
 		Params: t.trained(),
 		Loss: func(b *layers.Build, nodes G.Nodes) (*G.Node, []train.Metric, error) {
-			out, err := t.network.forward(b, nodes[:inputs])
+			out, err := n.forward(b, nodes[:inputs])
 			if err != nil {
 				return nil, nil, err
 			}
 			return t.network.loss(b, out, nodes[inputs:])
 		},
-		Train:          dataset(t.set.train(t.Config.Training), t.trainScores),
-		Validation:     dataset(t.set.validation(), t.validationScores),
+		Train:          dataset(t.set.train(t.Config.Training), t.trainScores, &t.trainStates),
+		Validation:     dataset(t.set.validation(), t.validationScores, &t.validationStates),
 		ValidationSize: t.Config.validationSize(),
 	}
 }

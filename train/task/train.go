@@ -52,6 +52,15 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 	if err := t.takeBaseline(ctx, w, options.Group, options.Log); err != nil {
 		return nil, err
 	}
+	if t.keepsStates() { // before training, so that ctx ends it
+		_, err := t.trainStates.of(ctx, t, t.set.train(t.Config.Training))
+		if err == nil {
+			_, err = t.validationStates.of(ctx, t, t.set.validation())
+		}
+		if _, err = train.Broadcast(options.Group, nil, err); err != nil {
+			return nil, err
+		}
+	}
 	sizes, validation := "", ""
 	if !t.Config.Kind().Rows { // for rows, DescribeData has the sizes
 		sizes = fmt.Sprintf(", a text of %d characters, a vocabulary of %d", t.Config.Data.Characters, t.layout.Tokens)
