@@ -87,7 +87,7 @@ func (s *settings) modelFlags(group func(title string) *pflag.FlagSet) {
 
 	f = group("Adapter, with --tune lora")
 	f.IntVar(&s.LowRank.Rank, "rank", s.LowRank.Rank, "rank of the products that are added to weights (default 8)")
-	f.Float64Var(&s.LowRank.Alpha, "alpha", s.LowRank.Alpha, "scale of the products, which are multiplied by alpha/rank (default twice the rank)")
+	f.Float64Var(&s.LowRank.Alpha, "alpha", s.LowRank.Alpha, "scale of the products, which are multiplied by alpha/rank (default 16)")
 	f.BoolVar(&s.LowRank.RootScale, "root-scale", s.LowRank.RootScale, "multiply the products by alpha/√rank instead")
 	f.Float64Var(&s.LowRank.Dropout, "adapter-dropout", s.LowRank.Dropout, "dropout probability of the products' inputs, in training")
 	f.StringSliceVar(&s.LowRank.Targets, "targets", s.LowRank.Targets, "layers to adapt, by the ends of their names, such as query,value,feedforward.up (default: all matrices of the blocks)")
