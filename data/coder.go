@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -92,11 +93,11 @@ func tokenized(rule Rule) (coder, error) {
 		if rule.MaxLen < 3 {
 			return c, fmt.Errorf("a rule with Pairs needs a MaxLen of at least 3, for two symbols and the separator, got %d", rule.MaxLen)
 		}
-		c.source = pairTokenizer{c.source}
+		c.source = pairTokenizer{symbolTokenizer{c.source, "\t"}}
 	}
 	if p := rule.Published; p != (Published{}) {
 		source, ok := rule.Source.(*tokenizer.Pipeline)
-		if !ok || p.Tokens < 1 || max(p.Start, p.Pad) >= p.Tokens || min(p.Start, p.Pad) < -1 {
+		if !ok || p.Tokens < 1 || max(p.Start, p.Pad, p.Mask) >= p.Tokens || min(p.Start, p.Pad, p.Mask) < -1 {
 			return c, fmt.Errorf("a rule with Published needs a Source of type *tokenizer.Pipeline, at least 1 token and ids below that, got a %T and %+v", rule.Source, p)
 		}
 		if p.MaxLen > 0 && rule.MaxLen > p.MaxLen {
@@ -145,12 +146,17 @@ func (c *coder) ids(source string) (ids []int, err error) {
 		return c.source.Encode(source)
 	}
 	ids, err = publishedTokenizer{c.published, &c.rule}.Encode(source)
+	return ids, cmp.Or(err, c.known(ids))
+}
+
+// known returns an error if a published model doesn't have one of the ids.
+func (c *coder) known(ids []int) error {
 	for _, id := range ids {
 		if id >= c.rule.Published.Tokens {
-			return nil, fmt.Errorf("the tokenizer's id %d is beyond the model's %d ids: the tokenizer belongs to another model", id, c.rule.Published.Tokens)
+			return fmt.Errorf("the tokenizer's id %d is beyond the model's %d ids: the tokenizer belongs to another model", id, c.rule.Published.Tokens)
 		}
 	}
-	return ids, err
+	return nil
 }
 
 // batch makes a batch of padding, and calls fill for each example to write its row.

@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-var kinds = map[Kind]kind{KindTagging: tagging, KindClassification: classification, KindSeq2Seq: seq2seq, KindText: languageModel, KindRegression: regression, KindEmbed: embedding}
+var kinds = map[Kind]kind{KindTagging: tagging, KindClassification: classification, KindSeq2Seq: seq2seq, KindText: languageModel, KindMaskedText: maskedText, KindRegression: regression, KindEmbed: embedding}
 
 // maxName is the maximum length of a Name in bytes. Messages and folders show the name.
 const maxName = 64

@@ -17,7 +17,7 @@ func (r *Rule) SourceTokenizer() tokenizer.Tokenizer {
 	case ok && r.Published != (Published{}):
 		return publishedTokenizer{p.WithLimit(0), r}
 	case r.Pairs:
-		return pairTokenizer{r.Source}
+		return pairTokenizer{symbolTokenizer{r.Source, "\t"}}
 	}
 	return r.Source
 }
@@ -61,51 +61,67 @@ func (r *Rule) Input(p *tokenizer.Pipeline, source string) (tokenizer.Input, err
 	return input, err
 }
 
-// A pairTokenizer encodes two texts with a tab between them.
-type pairTokenizer struct{ tokenizer.Tokenizer }
-
-func (p pairTokenizer) separator() int { return p.Tokenizer.Len() }
-
-func (p pairTokenizer) Len() int { return p.separator() + 1 }
-
-func (p pairTokenizer) Encode(source string) ([]int, error) {
-	first, second, ok := strings.Cut(source, "\t")
-	if !ok || strings.TrimSpace(first) == "" || strings.TrimSpace(second) == "" || strings.Contains(second, "\t") {
-		return nil, fmt.Errorf("it must be two texts with one tab between them, got %.100q", source)
-	}
-	ids, err := p.Tokenizer.Encode(first)
-	if err != nil {
-		return nil, err
-	}
-	more, err := p.Tokenizer.Encode(second)
-	return slices.Concat(ids, []int{p.separator()}, more), err
+// A symbolTokenizer adds a symbol to a tokenizer, with an id after all others. A text has its name in its place.
+type symbolTokenizer struct {
+	tokenizer.Tokenizer
+	name string
 }
 
-func (p pairTokenizer) Decode(ids []int) (string, error) {
-	var s strings.Builder
+// symbol returns the id of the symbol.
+func (s symbolTokenizer) symbol() int { return s.Tokenizer.Len() }
+
+func (s symbolTokenizer) Len() int { return s.symbol() + 1 }
+
+func (s symbolTokenizer) Encode(text string) (ids []int, err error) {
+	for i, part := range strings.Split(text, s.name) {
+		if i > 0 {
+			ids = append(ids, s.symbol())
+		}
+		some, err := s.Tokenizer.Encode(part)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, some...)
+	}
+	return ids, nil
+}
+
+func (s symbolTokenizer) Decode(ids []int) (string, error) {
+	var b strings.Builder
 	for len(ids) > 0 {
-		end := slices.Index(ids, p.separator())
+		end := slices.Index(ids, s.symbol())
 		if end == 0 {
-			s.WriteByte('\t')
+			b.WriteString(s.name)
 			ids = ids[1:]
 			continue
 		}
 		if end < 0 {
 			end = len(ids)
 		}
-		text, err := p.Tokenizer.Decode(ids[:end])
+		text, err := s.Tokenizer.Decode(ids[:end])
 		if err != nil {
 			return "", err
 		}
-		s.WriteString(text)
+		b.WriteString(text)
 		ids = ids[end:]
 	}
-	return s.String(), nil
+	return b.String(), nil
+}
+
+// A pairTokenizer encodes two texts with a tab between them.
+type pairTokenizer struct{ symbolTokenizer }
+
+func (p pairTokenizer) Encode(source string) ([]int, error) {
+	first, second, ok := strings.Cut(source, "\t")
+	if !ok || strings.TrimSpace(first) == "" || strings.TrimSpace(second) == "" || strings.Contains(second, "\t") {
+		return nil, fmt.Errorf("it must be two texts with one tab between them, got %.100q", source)
+	}
+	return p.symbolTokenizer.Encode(source)
 }
 
 // cutPair shortens the longer of the two texts, and then both in turn, until ids has at most n elements.
 func (p pairTokenizer) cutPair(ids []int, n int) []int {
-	first := slices.Index(ids, p.separator())
+	first := slices.Index(ids, p.symbol())
 	second := len(ids) - first - 1
 	if len(ids) <= n || first < 0 {
 		return ids[:min(len(ids), n)]

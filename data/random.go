@@ -7,6 +7,7 @@ const (
 	forValidation uint64 = iota + 1
 	forTraining
 	forText
+	forMasks
 )
 
 // newRand returns a source of random numbers that depends on all its arguments.

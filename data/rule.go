@@ -65,6 +65,7 @@ type Published struct {
 	Tokens int `json:"tokens"`           // number of ids that the model knows; the tokenizer may have fewer
 	Start  int `json:"start"`            // id that begins a text; -1 for none
 	Pad    int `json:"pad"`              // id of padding; -1 for any
+	Mask   int `json:"mask"`             // id of a mask; -1 for none
 	MaxLen int `json:"max_len,omitzero"` // limit of the rule's MaxLen; 0 for none
 
 	Segments int `json:"segments,omitzero"` // number of segments that the model tells apart; see Layout
