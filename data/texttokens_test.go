@@ -53,6 +53,10 @@ func TestLearnBPE(t *testing.T) {
 			if err := errors.Join(err, text.Window(ids, 0)); err != nil || !slices.Equal(ids, want) {
 				t.Fatalf("got %d ids, want %d, or the ids differ; error %v", len(ids), len(want), err)
 			}
+			again := openFile(t, write(t, tc.content), text.Tokenizer())
+			if err := again.Window(ids, 0); err != nil || again.trainLen() != text.trainLen() || !slices.Equal(ids, want) {
+				t.Errorf("opened with the learned tokenizer, the text has %d tokens for training, want %d and the same ids; error %v", again.trainLen(), text.trainLen(), err)
+			}
 		})
 	}
 }
