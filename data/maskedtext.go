@@ -44,6 +44,7 @@ func newMaskedText(c coder) (Coder, error) {
 	}
 	if c.published == nil {
 		m.source = symbolTokenizer{c.source, m.name}
+		m.target = m.source
 		m.layout = Layout{Tokens: m.mask + 1, Classes: m.mask + 1, Len: c.rule.MaxLen, TargetLen: c.rule.MaxLen, Start: -1, End: -1, Pad: m.mask}
 		return m, nil
 	}
@@ -66,6 +67,9 @@ func newMaskedText(c coder) (Coder, error) {
 	}
 	return m, err
 }
+
+// ID returns the id of a mask.
+func (m *MaskedText) ID() int { return m.mask }
 
 // Name returns the text that stands for a mask in a source, such as [MASK].
 func (m *MaskedText) Name() string { return m.name }

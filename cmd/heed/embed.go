@@ -38,7 +38,7 @@ texts are a column of a TSV, CSV or JSONL file.
 DIR is the folder of a published model that reads whole texts, such as a BERT or a sentence-transformers
 model. modules.json and its companions say how the vectors are made: the pooling, whether they are
 normalised, how many tokens of a text count, and the default prompt. Without them, a vector is the mean of
-the states of all tokens.
+the states of all tokens. DIR may also be a run folder of the task mlm.
 
 With --out, heed writes all vectors to a file: .npy for NumPy (float32, one row per text), .csv with one
 number per column, or .jsonl with the keys text and embedding. Put -- before texts that begin with a dash.`,
@@ -59,7 +59,7 @@ number per column, or .jsonl with the keys text and embedding. Put -- before tex
 }
 
 func (e *embedding) check(flags *pflag.FlagSet, dir string, texts []string) error {
-	if c, err := readConfig(dir); err == nil && !c.Kind().Embeds {
+	if c, err := readConfig(dir); err == nil && !c.Kind().Embeds && !c.Kind().Masks {
 		return usagef("%s is a model for the task %s: heed embed needs a published model that embeds texts", dir, c.Task.Name)
 	}
 	if err := cmp.Or(needData(flags, "column", "header", "encoding"), knownEncoding(e.as.Encoding)); err != nil {

@@ -42,7 +42,8 @@ func newPredict() *cobra.Command {
 		Use:   "predict DIR [INPUT...]",
 		Short: "Answer inputs with a trained model",
 		Long: `Print one line per input, with the model's answer: a sequence, a label, a number or, for a text model,
-the likeliest next character. If the model learned pairs, an input is two texts with a tab between them.
+the likeliest next character. For masked text (mlm), the answer is the input with the likeliest symbols in
+place of its masks, which are written [MASK]. If the model learned pairs, an input is two texts with a tab between them.
 An answer that would be invisible is quoted: " " is a space, "\n" a new line. If an input can't be
 answered, its line is empty and the exit status isn't 0; standard error has the reasons for the first few.
 

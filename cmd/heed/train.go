@@ -52,8 +52,8 @@ Tasks, each with the answer that it learns:
 Presets, each with its task:
 
 %s
-Except for text, a task that learns from a file reads the rows of --data, a TSV, CSV or JSONL file. Its
-columns or keys are called source and target, text and label, text and number, or tokens and tags. If
+Except for text and mlm, a task that learns from a file reads the rows of --data, a TSV, CSV or JSONL file.
+Its columns or keys are called source and target, text and label, text and number, or tokens and tags. If
 the header has other names, or if there is no header and more than two columns, --columns chooses two.
 For classification and regression, it may choose three: two texts, which are one source, and the answer.
 The first row is a header if it has these names or names from --columns; --header overrides this.

@@ -32,7 +32,7 @@ func trained(t *testing.T, name, content string, change func(c *task.Config)) (*
 	c.Training.BatchSize, c.Training.StepsPerEpoch, c.Training.MaxEpochs, c.Data.Validation = 16, 10, 2, 100
 	if content != "" {
 		c.Data.File = filepath.Join(t.TempDir(), "data.tsv")
-		if c.Task.Kind != data.KindText {
+		if c.Kind().Rows {
 			c.Training.StepsPerEpoch, c.Data.Validation = 0, 30
 		}
 		if err := os.WriteFile(c.Data.File, []byte(content), 0o666); err != nil {
@@ -118,6 +118,8 @@ func TestPagesOfEveryKind(t *testing.T) {
 		"tagging":        {"tagging", strings.Repeat("zebra runs\tN V\nthe zebra\tD N\na cat sees\tD N V\n", 40), nil, []string{"Mistaken classes", "of the validation tags are right"}, []string{"Entities"}},
 		"entities":       {"tagging", strings.Repeat("ann lee sees zebra\tB-PER I-PER O B-<i>\nthe zebra sees ann\tO B-<i> O B-PER\n", 60), nil, []string{"Mistaken classes", "Entities", "PER</bdi></th>", "B-&lt;i&gt;", "all</bdi></th>", "<small><bdi>ann lee (PER), zebra (&lt;i&gt;)</bdi></small>", `"title":"Entity F1"`, "validation entity F1</th>"}, nil},
 		"text":           {"text", text, func(c *task.Config) { c.Task.MaxLen = 16 }, []string{"What it writes", "of the validation characters", characters}, []string{"What it answers", ">tokens</th>"}},
+		"masked text": {"mlm", text, func(c *task.Config) { c.Task.MaxLen = 16 },
+			[]string{"of the validation masked characters are predicted", "(the masked characters of a file)"}, []string{"What it writes", "What it answers"}},
 		"text in tokens": {"text", text, func(c *task.Config) { c.Task.MaxLen, c.Data.SourceUnits = 16, tokenizer.BPE },
 			[]string{"of the validation tokens", characters, `tokens</th><td><bdi>`, "the task text (the next token of a file)", "validation loss, nats per token", "validation loss, nats per character"}, []string{"next character"}},
 	} {

@@ -30,6 +30,11 @@ func (embedding) network(m *Model) (network, error) {
 		return nil, err
 	}
 	m.table = net.Embedding.Weight
+	return newEmbedder(m, net), nil
+}
+
+// newEmbedder returns the network of a model that pools the states of an encoder without a head.
+func newEmbedder(m *Model, net *layers.Encoder) embedder {
 	head := m.Config.Head
 	return embedder{reader{m, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 		x, err := net.Forward(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Len, Dim)
@@ -40,7 +45,7 @@ func (embedding) network(m *Model) (network, error) {
 			x, err = layers.Normalize(b, x)
 		}
 		return x, err
-	}}}, nil
+	}}}
 }
 
 // An embedder is a network whose output is one vector per row.
@@ -61,11 +66,15 @@ func (embedder) answer(choice) (string, *float64, error) { return "", nil, nil }
 // Embed returns a vector of each text, and the number of tokens that the model read. As the model's folder says, it
 // puts the default prompt before each text, cuts long texts, pools the states and normalises the vectors. Like
 // PredictAll, Embed computes batches of texts with similar lengths, on all processors; a vector doesn't depend on the
-// other texts, except for rounding.
+// other texts, except for rounding. A model of masked text embeds texts, too: a vector is the mean of the states before
+// its head.
 //
 // The error is an *InputError if the model doesn't embed texts, or if it can't read one of them. When ctx is done,
 // Embed returns ctx.Err().
 func (m *Model) Embed(ctx context.Context, texts []string) ([][]float32, int, error) {
+	if f, ok := m.network.(filler); ok {
+		m = f.embeds
+	}
 	if !m.Config.Kind().Embeds {
 		return nil, 0, &InputError{strings.Join(texts[:min(1, len(texts))], ""), fmt.Errorf("the model %s is of kind %s, and only models of kind %s embed texts", m.Config.Task.Name, m.Config.Task.Kind, data.KindEmbed)}
 	}

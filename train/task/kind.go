@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
@@ -27,6 +28,7 @@ type Kind struct {
 
 	Generates   bool // Model.Generate continues a prompt
 	Embeds      bool // Model.Embed makes vectors of texts; there are no answers
+	Masks       bool // an input has masks, which an answer fills; Model.Embed makes vectors of texts, too
 	Beams       bool // PredictOptions may set Beam above 1
 	Classes     bool // an answer is one class, or one class per symbol, and results are counted per class
 	Sequences   bool // an answer may have any length up to MaxAnswer; a source may have several right answers; errors are counted as edits
@@ -88,7 +90,7 @@ type kind interface {
 	details(j Judged) (names, values []string) // what Report.WriteAnswers writes between an answer and its references
 }
 
-var everyKind = []kind{textKind, seq2seqKind, classificationKind, taggingKind, regressionKind}
+var everyKind = []kind{textKind, maskedTextKind, seq2seqKind, classificationKind, taggingKind, regressionKind}
 
 // kindOf returns the kind with this name. If there is none, it returns a kind without a name, which does nothing.
 func kindOf(name data.Kind) kind {
@@ -119,7 +121,7 @@ func (c *Config) Kind() Kind {
 			k.Right = "exactly right"
 		}
 	case !k.Rows && c.Task.Source != nil:
-		k.Unit = "tokens"
+		k.Unit = strings.Replace(k.Unit, "characters", "tokens", 1)
 	}
 	return k
 }

@@ -29,17 +29,21 @@ func TestKinds(t *testing.T) {
 				c.Training.StepsPerEpoch = 2
 			}
 			task := fitted(t, c)
-			if _, err := task.Predict("a b"); err != nil {
+			input := "a b"
+			if about.Masks {
+				input = "a[MASK]b"
+			}
+			if _, err := task.Predict(input); err != nil {
 				t.Error(err)
 			}
-			if a, err := task.Attention("a b", ""); err != nil || len(a.Layers) == 0 {
+			if a, err := task.Attention(input, ""); err != nil || len(a.Layers) == 0 {
 				t.Errorf("Attention: got %+v, %v, want layers", a, err)
 			}
-			answers, err := task.PredictAll(t.Context(), []string{"a b"}, PredictOptions{Top: 1})
+			answers, err := task.PredictAll(t.Context(), []string{input}, PredictOptions{Top: 1})
 			if (err == nil) == about.Numbers || err == nil && len(answers[0].Top) != 1 {
 				t.Errorf("PredictAll with Top: got %+v, %v, want one alternative, and an error only for numbers", answers, err)
 			}
-			if _, err := task.PredictAll(t.Context(), []string{"a b"}, PredictOptions{Beam: 2}); (err == nil) != about.Beams {
+			if _, err := task.PredictAll(t.Context(), []string{input}, PredictOptions{Beam: 2}); (err == nil) != about.Beams {
 				t.Errorf("PredictAll with a Beam of 2: got error %v, want success: %v", err, about.Beams)
 			}
 			if _, err := task.Generate(t.Context(), io.Discard, Prompt{Text: "a b"}, GenerateOptions{MaxTokens: 3}); (err == nil) != about.Generates {
@@ -75,6 +79,8 @@ func TestKindWords(t *testing.T) {
 		{"dates", "", nil, "sequences", "exactly right", false},
 		{"text", "x", nil, "characters", "predicted", false},
 		{"text", "x", vocab, "tokens", "predicted", false},
+		{"mlm", "x", nil, "masked characters", "predicted", false},
+		{"mlm", "x", vocab, "masked tokens", "predicted", false},
 		{"tagging", "x", vocab, "tags", "right", true},
 		{"classification", "x", vocab, "labels", "right", true},
 		{"seq2seq", "x", vocab, "rows", "exactly right", false},

@@ -79,6 +79,9 @@ func TestOpen(t *testing.T) {
 
 // inputsOf returns some inputs for a task.
 func inputsOf(t testing.TB, task *Task) []string {
+	if task.Config.Kind().Masks {
+		return []string{"[MASK]he", "quick [MASK][MASK]own fox", "[MASK]"}
+	}
 	if task.Config.Task.Kind == data.KindText {
 		return []string{"The", "quick brown fox jumps", "z", "\n"}
 	}

@@ -23,9 +23,9 @@ type PredictOptions struct {
 	// greedy search, which takes the likeliest symbol each time. For other kinds, it must be 0 or 1.
 	Beam int
 
-	// Top is the number of likeliest answers in Answer.Top: classes, next symbols of a text, or sequences. For seq2seq
-	// and tagging, it is at most MaxBeam. For seq2seq, the beam is at least Top wide, so Top may change the answer. For
-	// other kinds, it doesn't. The probabilities of all classes add up to 1.
+	// Top is the number of likeliest answers in Answer.Top: classes, next symbols of a text, or sequences. For seq2seq,
+	// tagging and masked text, it is at most MaxBeam. For seq2seq, the beam is at least Top wide, so Top may change the
+	// answer. For other kinds, it doesn't. The probabilities of all classes add up to 1.
 	Top int
 
 	// Threshold chooses between two labels. The answer then comes first in Answer.Top, even if it is less likely.
@@ -33,8 +33,9 @@ type PredictOptions struct {
 }
 
 // Predict returns the model's answer to an input: a number, or the likeliest sequence, label or tags; for text, the
-// likeliest next character or token. Bytes of tokens that aren't part of a whole character become U+FFFD. If the task
-// doesn't allow the input, the error is an *InputError.
+// likeliest next character or token; for masked text, the input with the likeliest symbols in place of its masks. Bytes
+// of tokens that aren't part of a whole character become U+FFFD. If the task doesn't allow the input, the error is an
+// *InputError.
 func (m *Model) Predict(input string) (string, error) {
 	answers, err := m.PredictAll(context.Background(), []string{input}, PredictOptions{})
 	if err != nil {
@@ -59,7 +60,7 @@ func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOption
 	if o.Beam > 1 && !m.Config.Kind().Beams {
 		return nil, setting.Errorf("%s is for answers written symbol by symbol, not for the task %s", setting.Path("beam"), m.Config.Task.Name)
 	}
-	if o.Top < 0 || o.Top > MaxBeam && m.Config.Kind().AnswerUnits {
+	if o.Top < 0 || o.Top > MaxBeam && (m.Config.Kind().AnswerUnits || m.Config.Kind().Masks) {
 		return nil, setting.Errorf("%s must be from 1 to %d, or 0 for none, got %d", setting.Path("top"), MaxBeam, o.Top)
 	}
 	if m.Config.Kind().Embeds {

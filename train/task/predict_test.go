@@ -30,7 +30,7 @@ func manyInputs(t testing.TB, task *Task) []string {
 	if rows, ok := task.set.(*rowSet); ok {
 		return slices.Collect(rows.Train.Sources())
 	}
-	if task.Config.Task.Kind != data.KindText {
+	if task.Config.Kind().Rows {
 		var inputs []string
 		rng := rand.New(rand.NewPCG(3, 1))
 		for range 300 {
@@ -42,7 +42,11 @@ func manyInputs(t testing.TB, task *Task) []string {
 	var inputs []string
 	for from := range fox {
 		for end := from + 1; end <= len(fox); end += 3 {
-			inputs = append(inputs, fox[from:end])
+			if input := fox[from:end]; task.Config.Kind().Masks {
+				inputs = append(inputs, strings.Replace("o"+input[:min(len(input), 15)], "o", "[MASK]", 2))
+			} else {
+				inputs = append(inputs, input)
+			}
 		}
 	}
 	return inputs
@@ -401,6 +405,12 @@ func TestPredictLogProb(t *testing.T) {
 					}
 					copy(b.DecoderInputs, append([]int{task.layout.Start}, q.targets...))
 					copy(b.Targets, append(slices.Clone(q.targets), task.layout.End))
+				case data.KindMaskedText:
+					for i, id := range q.targets {
+						if b.Inputs[i] == task.layout.Pad { // the mask, which is also padding
+							b.Targets[i] = id
+						}
+					}
 				case data.KindText:
 					b.Targets[b.Lengths[0]-1] = q.targets[0]
 				default:

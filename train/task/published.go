@@ -87,7 +87,7 @@ func (s publishedStart) config([]data.Rule) (Config, error) {
 		return Config{}, fmt.Errorf("%s: %w", s.Dir, err)
 	}
 	m := s.model
-	rule := data.Rule{Name: m.Type, Source: source, MaxLen: m.MaxLen, Classes: m.Labels, Published: data.Published{Tokens: m.Model.Vocab, Start: m.Start, Pad: m.Pad, Segments: m.Model.Segments, MaxLen: m.MaxLen}}
+	rule := data.Rule{Name: m.Type, Source: source, MaxLen: m.MaxLen, Classes: m.Labels, Published: data.Published{Tokens: m.Model.Vocab, Start: m.Start, Pad: m.Pad, Mask: maskID(source, m.Model.Vocab), Segments: m.Model.Segments, MaxLen: m.MaxLen}}
 	switch {
 	case m.Head == "text":
 		rule.Kind, rule.About = data.KindText, "the next token of a text"
@@ -164,6 +164,16 @@ func openArchive(content []byte, kind data.Kind) (publishedStart, error) {
 		err = fmt.Errorf("%s: %w", runfolder.PublishedFile, err)
 	}
 	return s, err
+}
+
+// maskID returns the id of a tokenizer's special token for masks, or -1 if there is none below vocab.
+func maskID(t *tokenizer.Pipeline, vocab int) int {
+	for _, name := range []string{"[MASK]", "<mask>"} {
+		if id, ok := t.Special()[name]; ok && id < vocab {
+			return id
+		}
+	}
+	return -1
 }
 
 // files returns the names of the files with the weights.

@@ -106,10 +106,12 @@ func (s *ruleSet) close() error { return nil }
 // A textSet has windows of a text as examples.
 type textSet struct {
 	*data.Text
-	windows       int // number of validation windows
+	masked        *data.MaskedText // nil unless symbols are masked
+	windows       int              // number of validation windows
+	targets       int              // number of targets in them
 	seed          uint64
 	length, limit int // length of a window, and greatest number of validation windows
-	characters    int // for text in tokens: number of characters in the targets of the validation windows
+	characters    int // for text in tokens: number of characters in the targets of the validation windows; 0 for masked text
 }
 
 // openText opens the text. If the run has already begun, the text must be unchanged.
@@ -168,8 +170,8 @@ func (s *textSet) describe(c *Config) error {
 	c.Data.Characters = s.Characters()
 	if c.Task.Source != nil {
 		c.Data.Tokens = s.Len()
-		if c.Task.About == kindOf(c.Task.Kind).about().About {
-			c.Task.About = "the next token of a file"
+		if about := kindOf(c.Task.Kind).about().About; c.Task.About == about {
+			c.Task.About = strings.Replace(about, "character", "token", 1)
 		}
 	}
 	if c.Task.Source == nil {
@@ -177,23 +179,36 @@ func (s *textSet) describe(c *Config) error {
 	} else if c.Data.Tokenizers, err = c.tokenizerSums(); err != nil {
 		return err
 	}
+	coder, err := data.NewCoder(c.Task)
+	if err != nil {
+		return asConfigError(err)
+	}
+	if masked, ok := coder.(*data.MaskedText); ok {
+		s.masked, s.length = masked, masked.Window()
+	}
 	if s.windows, err = s.ValidationWindows(s.length, s.limit); err != nil {
 		return setting.Errorf("%w (%s)", err, setting.Path("task.max_len"))
 	}
 	if s.limit == 0 {
 		s.windows = 0
 	}
-	if c.Task.Source != nil {
+	if s.targets = s.windows * s.length; s.masked != nil || c.Task.Source != nil {
 		if err := s.count(); err != nil {
 			return err
 		}
 	}
-	c.Task.Example, err = opening(s.Text, min(24, s.length))
+	if s.masked == nil {
+		c.Task.Example, err = opening(s.Text, min(24, s.length))
+	} else if c.Task.Example, err = opening(s.Text, min(24, s.length-1)); err == nil { // mask the last word
+		c.Task.Example = c.Task.Example[:strings.LastIndexByte(c.Task.Example, ' ')+1] + s.masked.Name()
+	}
 	return err
 }
 
-// count sets characters. A character counts for the token that has its first byte.
+// count sets targets, and characters unless symbols are masked. A character counts for the token that has its first
+// byte.
 func (s *textSet) count() error {
+	s.targets = 0
 	each := make([]int, s.Tokenizer().Len()) // characters that begin in each token
 	for id := range each {
 		text, err := s.Tokenizer().Decode([]int{id})
@@ -207,12 +222,15 @@ func (s *textSet) count() error {
 		}
 	}
 	for n := range s.windows {
-		b, err := s.ValidationBatch([]int{n}, s.length, s.limit)
+		b, err := s.validationBatch([]int{n})
 		if err != nil {
 			return err
 		}
+		s.targets += b.Counted()
 		for _, id := range b.Targets {
-			s.characters += each[id]
+			if s.masked == nil {
+				s.characters += each[id]
+			}
 		}
 	}
 	return nil
@@ -220,17 +238,30 @@ func (s *textSet) count() error {
 
 func (s *textSet) train(c Training) examples {
 	return fresh(c, func(epoch, step, size int) (data.Batch, error) {
-		return s.TrainBatch(s.seed, epoch, step, size, s.length)
+		b, err := s.TrainBatch(s.seed, epoch, step, size, s.length)
+		if err != nil || s.masked == nil {
+			return b, err
+		}
+		numbers := make([]int, size)
+		for i := range numbers {
+			numbers[i] = step*size + i
+		}
+		return s.masked.Mask(b, s.seed, epoch, numbers)
 	})
 }
 
-func (s *textSet) validation() examples {
-	return examples{n: s.windows, batch: func(numbers []int) (data.Batch, error) {
-		return s.ValidationBatch(numbers, s.length, s.limit)
-	}}
+func (s *textSet) validation() examples { return examples{n: s.windows, batch: s.validationBatch} }
+
+// validationBatch returns a batch of validation windows. Masks are the same in every check.
+func (s *textSet) validationBatch(numbers []int) (data.Batch, error) {
+	b, err := s.ValidationBatch(numbers, s.length, s.limit)
+	if err != nil || s.masked == nil {
+		return b, err
+	}
+	return s.masked.Mask(b, s.seed, -1, numbers)
 }
 
-func (s *textSet) judged() int  { return s.windows * s.length }
+func (s *textSet) judged() int  { return s.targets }
 func (s *textSet) close() error { return s.Close() }
 
 // opening returns the beginning of a text, up to n tokens and up to the first character that is hard to type.

@@ -40,11 +40,11 @@ func smaller(t testing.TB, c Config) Config {
 	t.Helper()
 	c.Model.Dim, c.Model.Block.Attention.Heads = 16, 2
 	c.Training.BatchSize, c.Training.StepsPerEpoch, c.Training.MaxEpochs, c.Data.Validation = 16, 10, 2, 300
-	if c.Task.Sample == nil && c.Task.Kind != data.KindText {
+	if c.Kind().Rows && c.Task.Sample == nil {
 		c.Model.Layers, c.Training.StepsPerEpoch, c.Data.Validation = 1, 0, 30
 		c.Data.File = rowsFile(t, c.Task.Kind, 240)
 	}
-	if c.Task.Kind == data.KindText {
+	if !c.Kind().Rows {
 		c.Data.File = filepath.Join(t.TempDir(), "fox.txt")
 		c.Task.MaxLen = 16
 		fox := strings.Repeat("The quick brown fox jumps over the lazy dog, isn't that so?\n", 50)

@@ -1,0 +1,75 @@
+package task
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/runfolder"
+	"github.com/heed-go/heed/train"
+)
+
+// A model of masked text must learn the same after an interruption and with any number of workers. It must fill masks,
+// embed texts, and be a start for classification.
+func TestMaskedText(t *testing.T) {
+	t.Parallel()
+	c := small(t, "mlm")
+	c.Data.SourceUnits, c.Data.VocabSize = tokenizer.BPE, 280
+	c.Training.StepsPerEpoch, c.Training.Optimizer.LearningRate = 150, 1e-2
+	task, dir := trained(t, c)
+	half := filepath.Join(t.TempDir(), "half")
+	run(t, made(t, c), half, train.RunOptions{MaxSteps: 70, Workers: 1})
+	again := made(t, task.Config)
+	run(t, again, half, train.RunOptions{Workers: 3})
+	wantFiles(t, half, dir, runfolder.WeightsFile, runfolder.HistoryFile)
+	first, err := task.set.validation().batch([]int{0, 1, 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := again.set.validation().batch([]int{2})
+	if err != nil || !slices.Equal(second.Inputs, first.Rows(2, 3).Inputs) || !slices.Equal(second.Targets, first.Rows(2, 3).Targets) {
+		t.Errorf("a validation window has other masks in another batch: %v, %v, want %v", second, err, first.Rows(2, 3))
+	}
+	score, err := task.Evaluate(t.Context())
+	if err != nil || score.Value < 0.5 || score.Total != 2*task.set.(*textSet).windows || score.Characters != 0 || !strings.Contains(score.String(), " masked tokens predicted)") {
+		t.Errorf("got %+v, %v, want more than half of 2 masked tokens in each of %d windows", score, err, task.set.(*textSet).windows)
+	}
+	if e := task.Config.Task.Example; !strings.HasSuffix(e, " [MASK]") || task.Config.Task.About != "the masked tokens of a file" {
+		t.Errorf("got %+v, want an example that ends with a mask", task.Config.Task)
+	}
+	m, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, input := range []string{"The quick brown [MASK]", "[MASK] quick brown fox", "no mask"} {
+		answers, err := m.PredictAll(t.Context(), []string{input}, PredictOptions{Top: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch a := answers[0]; {
+		case input == "no mask":
+			wantError(t, a.Err, "the input has no mask: write [MASK]")
+		case a.Err != nil || !strings.HasPrefix(a.Text, strings.Split(input, "[MASK]")[0]) || strings.Contains(a.Text, "[MASK]") || len(a.Top) != 3 || a.Top[0].Text != a.Text:
+			t.Errorf("%q: got %+v, want a filled mask and 3 alternatives", input, a)
+		}
+	}
+	vectors, tokens, err := m.Embed(t.Context(), []string{"The quick brown fox", strings.Repeat("The lazy dog ", 50)})
+	if err != nil || len(vectors[0]) != c.Model.Dim || tokens > 2*c.Task.MaxLen {
+		t.Errorf("got %v of %d tokens, %v, want two vectors of width %d", vectors, tokens, err, c.Model.Dim)
+	}
+
+	classes := small(t, "classification")
+	if err := classes.StartFrom(dir); err != nil {
+		t.Fatal(err)
+	}
+	tuned := made(t, classes)
+	if want := []string{"head.weight", "head.bias"}; !slices.Equal(tuned.Loaded.Kept, want) || len(tuned.Loaded.Unused) != len(want) {
+		t.Errorf("classification starts with %+v, want only a new head", tuned.Loaded)
+	}
+	if got, want := tuned.Params.Get("encoder.embedding.weight"), m.Params.Get("embedding.weight"); !slices.Equal(got.Value.Float32s(), want.Value.Float32s()) {
+		t.Error("classification starts with another embedding")
+	}
+	run(t, tuned, filepath.Join(t.TempDir(), "tuned"), train.RunOptions{})
+}
