@@ -42,6 +42,28 @@ func ExampleLinear() {
 	// Output: [321.5 6 654.5 15]
 }
 
+// An Adapter trains a low-rank product for the second layer, and the first layer's bias. Merge adds both to the model.
+func ExampleNewAdapter() {
+	params, err := layers.NewParams(tensor.Float64, 1)
+	check(err)
+	f, err := layers.NewFeedForward(params, 3, layers.FeedForwardConfig{Hidden: 5})
+	check(err)
+	adapter, err := layers.NewAdapter(params, layers.LowRank{Rank: 2, Alpha: 4, Targets: []string{"down"}, Whole: []string{"up.bias"}}, 1)
+	check(err)
+	fmt.Print(adapter.Params.Summary())
+
+	b := &layers.Build{Mode: layers.Training, Adapter: adapter}
+	G.Must(f.Forward(b, matrixOf(G.NewGraph(), "x", 2, 1.0, 2, 3, 4, 5, 6)))
+	fmt.Println(len(b.Learnables()), "learned,", len(b.Fixed), "fixed")
+	check(adapter.Merge(params))
+	// Output:
+	// up.bias      (5)      5
+	// down.lora_a  (2, 5)   10
+	// down.lora_b  (3, 2)   6
+	// all          float64  21
+	// 3 learned, 3 fixed
+}
+
 // Ids select rows of a table.
 func ExampleEmbedding() {
 	params, err := layers.NewParams(tensor.Float64, 1)

@@ -3,9 +3,9 @@ package layers_test
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"testing"
 
-	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/ops"
@@ -34,18 +34,7 @@ func TestFrozenParametersCostNothing(t *testing.T) {
 					b := &layers.Build{Mode: layers.Training, Seed: 5, Composed: composed, Buffers: &layers.Buffers{}}
 					b.Buffers.Spoil()
 					l := newLossGraph(t, b, 2, 7, 13, logits)
-					g := l.grads[0].Graph()
-					results := map[*G.Node]bool{}
-					for _, n := range l.grads {
-						results[n] = true
-					}
-					for _, n := range g.AllNodes() {
-						if g.To(n.ID()).Len() == 0 && !results[n] && n.Op() != nil && n.Type() != nil { // neither an input nor a gorgonia.Read
-							t.Errorf("%s, learned %q: nobody reads %v", model, learned, n)
-						}
-					}
-					bytes, _, err := ops.Plan(g)
-					noError(t, err)
+					bytes = l.noWaste(t, fmt.Sprintf("%s, learned %q", model, learned))
 					grads = map[string][]float64{}
 					for i, values := range l.run(t, 3)[2:] {
 						grads[b.Learnables()[i].Name()] = values
@@ -67,4 +56,19 @@ func TestFrozenParametersCostNothing(t *testing.T) {
 			}
 		}
 	}
+}
+
+// noWaste checks that the graph has no node that nobody reads besides the gradients of parameters. It returns the bytes
+// of the graph's memory.
+func (l *lossGraph) noWaste(t *testing.T, what string) int {
+	t.Helper()
+	g := l.grads[0].Graph()
+	for _, n := range g.AllNodes() {
+		if g.To(n.ID()).Len() == 0 && !slices.Contains(l.grads, n) && n.Op() != nil && n.Type() != nil { // neither an input nor a gorgonia.Read
+			t.Errorf("%s: nobody reads %v", what, n)
+		}
+	}
+	bytes, _, err := ops.Plan(g)
+	noError(t, err)
+	return bytes
 }

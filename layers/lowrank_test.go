@@ -141,6 +141,7 @@ func TestAdapters(t *testing.T) {
 							t.Errorf("%s: %s is learned", model, n.Name())
 						}
 					}
+					l.noWaste(t, model)
 				}
 				return l.run(t, 3)
 			}
