@@ -18,7 +18,11 @@ import (
 // has their logits, and its loss is the cross-entropy.
 type classifier struct {
 	reader
-	more []measure // metrics besides accuracy
+	more []measure // metrics besides accuracy; nil with a head
+
+	// If head isn't nil, training applies its head to the result of below. The network also computes logits.
+	head  *layers.Trunk
+	below func(b *layers.Build, inputs G.Nodes) (*G.Node, error)
 }
 
 // A measure adds metrics to a graph.
@@ -51,22 +55,34 @@ func (c classifier) targets(b data.Batch) (values []*tensor.Dense, weight float6
 	return []*tensor.Dense{intTensor(b.Targets, b.Size, b.TargetLen)}, weight
 }
 
-func (c classifier) loss(b *layers.Build, logits *G.Node, targets G.Nodes) (*G.Node, []train.Metric, error) {
+func (c classifier) states(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
+	r := c.reader
+	if c.head != nil {
+		r.net = c.below
+	}
+	return r.forward(b, inputs)
+}
+
+func (c classifier) loss(b *layers.Build, out *G.Node, targets G.Nodes) (loss *G.Node, metrics []train.Metric, err error) {
 	o := layers.CrossEntropyOptions{ClassWeights: c.classWeights}
 	if b.Mode == layers.Training {
 		o.LabelSmoothing = c.Config.Training.LabelSmoothing
 	}
-	loss, err := layers.CrossEntropy(b, logits, targets[0], o)
+	if c.head == nil {
+		loss, err = layers.CrossEntropy(b, out, targets[0], o)
+	} else {
+		loss, out, err = c.head.CrossEntropy(b, out, targets[0], o) // out is the predicted ids
+	}
 	if err != nil {
 		return nil, nil, err
 	}
-	right, counted, err := ops.CountRight(b.Env(), logits, targets[0], c.unknownClass(), !c.Config.Kind().aligned)
+	right, counted, err := ops.CountRight(b.Env(), out, targets[0], c.unknownClass(), !c.Config.Kind().aligned)
 	if err != nil {
 		return nil, nil, err
 	}
-	metrics := []train.Metric{{Name: "accuracy", Sum: right, Count: counted}}
+	metrics = []train.Metric{{Name: "accuracy", Sum: right, Count: counted}}
 	for _, add := range c.more {
-		more, err := add(b, logits, targets[0])
+		more, err := add(b, out, targets[0])
 		if err != nil {
 			return nil, nil, err
 		}

@@ -25,9 +25,16 @@ func (languageModel) defaults(c *Config) {
 
 func (languageModel) network(m *Model) (network, error) {
 	net, err := layers.NewDecoder(m.Params, m.Config.Model)
-	return writer{newClassifier(m, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
+	if err != nil {
+		return nil, err
+	}
+	c := newClassifier(m, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 		return net.Forward(b, inputs[0], layers.Mask{}) // (B, Len, Classes)
-	}), net}, err
+	})
+	c.head, c.below = net.Trunk, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
+		return net.States(b, inputs[0], layers.Mask{}) // (B, Len, Dim)
+	}
+	return writer{c, net}, nil
 }
 
 // A writer is the network of a language model.

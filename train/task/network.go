@@ -19,8 +19,8 @@ type network interface {
 	// mean loss.
 	targets(b data.Batch) (values []*tensor.Dense, weight float64)
 
-	// loss adds the mean loss of an output and the metrics of the kind. The targets have the values that the function
-	// targets returns.
+	// loss adds the mean loss of a result of the function states, and the metrics of the kind. The targets have the
+	// values that the function targets returns.
 	loss(b *layers.Build, out *G.Node, targets G.Nodes) (loss *G.Node, computed []train.Metric, err error)
 
 	// predictor returns a predictor for batches of this shape. The function answer converts one of its choices to an
@@ -40,6 +40,9 @@ type body interface {
 
 	// forward adds the model to the graph of its inputs, and returns its output.
 	forward(b *layers.Build, inputs G.Nodes) (out *G.Node, err error)
+
+	// states is like forward, but may leave out a head that the loss applies.
+	states(b *layers.Build, inputs G.Nodes) (out *G.Node, err error)
 }
 
 // A reader is the part of a network that reads batches of ids.
@@ -125,6 +128,8 @@ func (r reader) forward(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 	}
 	return ops.Add(b.Env(), out, scores)
 }
+
+func (r reader) states(b *layers.Build, inputs G.Nodes) (*G.Node, error) { return r.forward(b, inputs) }
 
 // shape returns (size, length), or (size) if the length is 0.
 func shape(size, length int) tensor.Shape {

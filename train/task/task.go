@@ -168,7 +168,7 @@ func (t *Task) Problem() train.Problem {
 	return train.Problem{
 		Params: t.trained(),
 		Loss: func(b *layers.Build, nodes G.Nodes) (*G.Node, []train.Metric, error) {
-			out, err := n.forward(b, nodes[:inputs])
+			out, err := n.states(b, nodes[:inputs])
 			if err != nil {
 				return nil, nil, err
 			}
