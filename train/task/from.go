@@ -61,22 +61,23 @@ func (c *Config) StartFrom(dir string) error {
 	return nil
 }
 
-// fineTune sets the defaults for a model that begins as a published one.
+// fineTune sets the defaults for a model that begins as a published one. Narrow models need higher rates: the rates are
+// usual ones at a width of 768. The last weights are kept, because a few epochs hardly overfit, and the few validation
+// rows of a small file choose badly.
 func (c *Config) fineTune() {
-	t, rate := &c.Training, 5e-5
+	t, narrow := &c.Training, 768/float64(max(1, c.Model.Dim))
+	rate := min(5e-5*narrow*narrow, 3e-4)
 	switch {
 	case c.Tune == tuneHead:
 		rate = 1e-2
 	case c.Tune == tuneLoRA:
-		rate = 1e-3
+		rate = min(1e-3*narrow, 3e-3)
+		c.LowRank = layers.LowRank{Rank: 8, Alpha: 16}
 	case c.tunedBlocks() > 0:
-		rate = 2e-4
+		rate = min(1e-4*narrow*narrow, 1e-3)
 	}
 	t.Optimizer.Solver, t.Optimizer.LearningRate = optim.AdamW{}, rate
-	t.LabelSmoothing = 0
-	if c.Tune == tuneLoRA {
-		c.LowRank = layers.LowRank{Rank: 8, Alpha: 16}
-	}
+	t.LabelSmoothing, t.Stopping.KeepLast, c.Wide = 0, true, false
 	if c.Kind().Rows {
 		t.BatchSize = 16
 		return
