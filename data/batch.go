@@ -20,7 +20,7 @@ type Batch struct {
 	Targets       []int // (Size, TargetLen), or (Size) if TargetLen is 0: the correct ids, or Ignore; nil from Pad
 
 	// Numbers has the correct number of each row, for kinds that learn numbers; nil for other kinds. NaN doesn't count.
-	// Targets are then all Ignore.
+	// Targets are then all Ignore, except for embed: see KindEmbed.
 	Numbers []float32 // (Size)
 
 	// Scores are added to the model's output; nil if there is nothing to add. A Coder leaves them nil.

@@ -50,6 +50,8 @@ type Layout struct {
 	Separator int // id between the two texts
 
 	Number bool // the target of a row is a number, in Batch.Numbers
+
+	Texts int // rows of a batch for each example that has an answer; 0 means 1
 }
 
 // longest is the maximum of a rule's MaxLen and MaxAnswer.
@@ -59,6 +61,7 @@ const longest = 1 << 24
 type kind struct {
 	classes, pairs, maxAnswer, target bool
 	number                            bool // an answer is a number
+	texts                             bool // an example has several texts, each in a row of its own
 	cuts                              bool // the Coder cuts a source with more than MaxLen ids
 	coder                             func(c coder) (Coder, error)
 }

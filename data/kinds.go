@@ -10,6 +10,9 @@ import (
 
 var kinds = map[Kind]kind{KindTagging: tagging, KindClassification: classification, KindSeq2Seq: seq2seq, KindText: languageModel, KindMaskedText: maskedText, KindRegression: regression, KindEmbed: embedding}
 
+// maxTexts is the maximum of a rule's Texts.
+const maxTexts = 64
+
 // maxName is the maximum length of a Name in bytes. Messages and folders show the name.
 const maxName = 64
 
@@ -41,6 +44,10 @@ func newCoder(rule Rule) (Coder, error) {
 		return nil, fmt.Errorf("a rule of kind %q can't have Classes", rule.Kind)
 	case rule.Pairs && !k.pairs:
 		return nil, fmt.Errorf("a rule of kind %q can't have Pairs", rule.Kind)
+	case (rule.Texts != 0 || rule.Scored) && !k.texts:
+		return nil, fmt.Errorf("a rule of kind %q can't have Texts or Scored", rule.Kind)
+	case rule.Texts < 0 || rule.Texts == 1 || rule.Texts > maxTexts || rule.Scored && rule.Texts != 2:
+		return nil, fmt.Errorf("Texts must be 0 or from 2 to %d, and 2 if Scored is true, got %d, %t", maxTexts, rule.Texts, rule.Scored)
 	case rule.MaxAnswer != 0 && !k.maxAnswer:
 		return nil, fmt.Errorf("a rule of kind %q can't have a MaxAnswer", rule.Kind)
 	case (rule.Mean != 0 || rule.Scale != 0) && !k.number:

@@ -3,6 +3,7 @@ package data
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 
 	"github.com/heed-go/heed/data/tokenizer"
 )
@@ -24,6 +25,13 @@ type Rule struct {
 	MaxLen    int      `json:"max_len"`              // number of symbols in the longest source; for text, in a context
 	MaxAnswer int      `json:"max_answer,omitempty"` // number of symbols in the longest answer; only for seq2seq
 	Example   string   `json:"example,omitempty"`    // a source to try
+
+	// Texts is only for embed, and the number of texts in a row: 2, or more with hard negatives. The source is the
+	// first text, the query. An answer is the other texts, the positive first, with tabs between them. If Scored is
+	// true, Texts is 2, and an answer is the second text, a tab, and the similarity of the two texts, from -1 to 1. If
+	// Texts is 0, there are no answers.
+	Texts  int  `json:"texts,omitempty"`
+	Scored bool `json:"scored,omitempty"`
 
 	// Mean and Scale are only for regression: an answer x is learned as (x − Mean)/Scale. A Scale of 0 means 1.
 	Mean  float64 `json:"mean,omitempty"`
@@ -73,6 +81,13 @@ type Published struct {
 
 // An Example is a source with its answer. The answer may be empty, see Coder.Batch.
 type Example struct{ Source, Answer string }
+
+// Texts returns the texts of an example for embed: the source and the first n−1 texts of the answer, or fewer if it has
+// fewer.
+func (e Example) Texts(n int) []string {
+	texts := append([]string{e.Source}, strings.Split(e.Answer, "\t")...)
+	return texts[:min(n, len(texts))]
+}
 
 // draw returns a random example.
 func (r *Rule) draw(rng *rand.Rand) (Example, error) {

@@ -115,7 +115,8 @@ func (s *settings) trainingFlags(group func(title string) *pflag.FlagSet) {
 	f.IntVar(&t.BatchSize, "batch-size", t.BatchSize, "sequences per batch")
 	f.IntVar(&t.MicroBatches, "micro-batches", t.MicroBatches, "micro-batches per batch; more use less memory (0: 4, or the largest of 2 and 1 that divides the batch)")
 	f.IntVar(&t.StepsPerEpoch, "steps-per-epoch", t.StepsPerEpoch, "batches per epoch (0: one pass over the rows of the file)")
-	choose(f, "loss", &t.Loss, "loss, for regression: %s (default squared)")
+	choose(f, "loss", &t.Loss, "loss: %s; squared (default) and huber are for regression, contrastive and cosine for embed (default: as the columns say)")
+	f.Float64Var(&t.Temperature, "temperature", t.Temperature, "for embed: number that divides the cosines in the contrastive loss; smaller values weigh the nearest negatives more (0: 0.05)")
 	f.Float64Var(&t.LabelSmoothing, "label-smoothing", t.LabelSmoothing, "share of the target probability that is spread over all classes, in training")
 	f.Float64Var(&o.Average, "average", o.Average, "decay of a moving average of the weights, such as 0.999; the average is validated and saved instead of the weights (0: no average)")
 

@@ -248,7 +248,7 @@ func (e *evaluation) score(cmd *cobra.Command, dir string) (*task.Model, *task.S
 	if err := t.Load(dir); err != nil {
 		return nil, nil, nil, withoutWeights(err, dir)
 	}
-	if err := checkOptions(t.Model, e.options); err != nil {
+	if err := e.checkOptions(t.Model); err != nil {
 		return nil, nil, nil, err
 	}
 	s, err := t.Evaluate(cmd.Context())
@@ -261,11 +261,19 @@ func (e *evaluation) score(cmd *cobra.Command, dir string) (*task.Model, *task.S
 	return t.Model, &s, t.Examples(), err
 }
 
+// checkOptions returns an error if a model can't use the options. A model that embeds texts has none.
+func (e *evaluation) checkOptions(m *task.Model) error {
+	if m.Config.Kind().Embeds && e.options == (task.PredictOptions{Beam: 1}) {
+		return nil
+	}
+	return checkOptions(m, e.options)
+}
+
 // open opens a run's model and reads the examples of the files. It prints notes about the files, such as bad rows.
 func (e *evaluation) open(cmd *cobra.Command, dir string) (*task.Model, []data.Example, error) {
 	m, err := openModel(cmd.OutOrStdout(), dir)
 	if err == nil {
-		err = checkOptions(m, e.options)
+		err = e.checkOptions(m)
 	}
 	if err != nil {
 		return nil, nil, err

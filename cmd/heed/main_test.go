@@ -292,7 +292,7 @@ func TestWrongCalls(t *testing.T) {
 		{"train -heads 3", "did you mean --heads?"}, // pflag reads -h -eads
 		{"train --batch_size=3", "unknown flag: --batch_size; did you mean --batch-size?"},
 		{"train --batch 3", "unknown flag: --batch; did you mean --batch-size?"},
-		{"train --temperature=1", "unknown flag: --temperature; heed chat has --temperature: heed train --help lists the flags"},
+		{"train --top-p=1", "unknown flag: --top-p; heed chat has --top-p: heed train --help lists the flags"},
 		{"eval x --batch_size=3", "unknown flag: --batch_size; heed train has --batch-size: heed eval --help lists the flags"},
 		{"eval x --answer=y", "unknown flag: --answer; did you mean --answers?"},
 		{"predict x --topk 3", "did you mean --top? heed predict --help lists the flags; put -- before an argument that begins with a dash"},
@@ -476,9 +476,9 @@ func TestNumbersOutOfRange(t *testing.T) {
 		"max-steps": {"-1"}, "max-time": {"-1s", "1"}, "checkpoint-every": {"0", "-1", "-1s", "0s"}, "auto-resume": {"maybe"}, "watch": {"maybe"}, "no-examples": {"maybe"},
 		"average": {"1", "-0.1"}, "clip-value": {"-1", "1e31"},
 		"plateau": {"-1", "1073741825"}, "plateau-factor": {"1", "-0.1"}, "max-answer": {"-1", "65537"}, "vocab-size": {"-1", "262145"}, "label-smoothing": {"1", "-0.1"},
-		"rank": {"-1", "16385"}, "alpha": {"-1"}, "adapter-dropout": {"1", "-0.1"}, "root-scale": {"maybe"},
+		"temperature": {"-1", "0.0001", "101"}, "rank": {"-1", "16385"}, "alpha": {"-1"}, "adapter-dropout": {"1", "-0.1"}, "root-scale": {"maybe"},
 	}
-	floats := []string{"alpha", "adapter-dropout", "average", "label-smoothing", "clip-value", "plateau-factor", "dropout", "learning-rate", "floor", "weight-decay", "clip-norm", "min-delta", "baseline", "stopping-threshold", "divergence-threshold"}
+	floats := []string{"temperature", "alpha", "adapter-dropout", "average", "label-smoothing", "clip-value", "plateau-factor", "dropout", "learning-rate", "floor", "weight-decay", "clip-norm", "min-delta", "baseline", "stopping-threshold", "divergence-threshold"}
 	for _, flag := range floats {
 		wrong[flag] = append(wrong[flag], "NaN", "Inf", "-Inf", "1e999")
 	}

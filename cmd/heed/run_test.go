@@ -84,6 +84,8 @@ func rowsFile(t *testing.T, name string) string {
 		switch {
 		case kind.Sequences:
 			answer = strings.ToUpper(answer)
+		case kind.Embeds:
+			answer = text + " again"
 		case kind.Numbers:
 			answer = fmt.Sprint(len(drawn))
 		case !kind.AnswerUnits:
@@ -109,6 +111,10 @@ func TestTrainEvalPredict(t *testing.T) {
 			must(t, err)
 			kind := c.Kind()
 			s, history := readRun(t, dir)
+			whole := kind.Score // score of all validation rows together
+			if kind.Embeds {
+				whole = "mrr"
+			}
 			if s.Task != name || s.Seed != math.MaxUint64 || s.Epochs != 3 || len(history) != 3 || s.StoppedEarly || s.Params < 1000 {
 				t.Errorf("the summary is %+v, with a history of %d epochs, want 3 epochs of the task %s", s, len(history), name)
 			}
@@ -128,20 +134,20 @@ func TestTrainEvalPredict(t *testing.T) {
 			}
 			var raw map[string]any
 			must(t, json.Unmarshal([]byte(read(t, filepath.Join(dir, runfolder.SummaryFile))), &raw))
-			for _, name := range []string{"task", "seed", "epochs", "best_epoch", "stopped_early", "stopped_because", "train_loss", "val_loss", "val_" + kind.Score, "seconds", "params"} {
+			for _, name := range []string{"task", "seed", "epochs", "best_epoch", "stopped_early", "stopped_because", "train_loss", "val_loss", "val_" + whole, "seconds", "params"} {
 				if _, ok := raw[name]; !ok {
 					t.Errorf("summary.json is %v, want the key %s in it", raw, name)
 				}
 			}
 			want := 7 + len(c.Data.Tokenizers)
-			if raw["baseline"] != nil {
+			if raw["baseline"] != nil && !kind.Embeds {
 				want++
 			}
 			if files := len(folder(t, dir)); files != want || len(c.Data.Tokenizers) > 0 != (c.Data.File != "" && kind.Rows) {
 				t.Errorf("the run folder has %d files, want %d", files, want)
 			}
 
-			score := fmt.Sprintf("Val=%.6f, %s %.4f", *s.ValLoss, kind.Score, *s.ValScore)
+			score := fmt.Sprintf("Val=%.6f, %s %.4f", *s.ValLoss, whole, *s.ValScore)
 			got, answers, _ := strings.Cut(succeed(t, "eval", dir), "\n")
 			if rows := c.Data.File != "" && kind.Rows; (answers != "") != rows {
 				t.Errorf("after its first line, heed eval prints %q, want scores of answers only for rows of a file", answers)
@@ -151,7 +157,7 @@ func TestTrainEvalPredict(t *testing.T) {
 			}
 
 			// The last line of heed train has a command to try.
-			try := regexp.MustCompile(`Try: heed (?:predict|generate) (\S+) (?:--prompt )?(.*?)( --tokens 300)?\n$`).FindStringSubmatch(out)
+			try := regexp.MustCompile(`Try: heed (?:predict|generate|embed) (\S+) (?:--prompt )?(.*?)( --tokens 300)?\n$`).FindStringSubmatch(out)
 			if try == nil {
 				t.Fatalf("heed train prints %q, want a command to try at the end", out)
 			}
@@ -163,11 +169,15 @@ func TestTrainEvalPredict(t *testing.T) {
 					t.Errorf("heed generate prints %q, want it to begin with %q", got, input)
 				}
 			}
-			first := succeed(t, "predict", try[1], input)
+			answer := "predict"
+			if kind.Embeds {
+				answer = "embed"
+			}
+			first := succeed(t, answer, try[1], input)
 			if strings.Count(first, "\n") != 1 {
 				t.Errorf("heed predict prints %q, want one line", first)
 			}
-			if repeated := succeed(t, "predict", dir, "--", input, input); repeated != first+first {
+			if repeated := succeed(t, answer, dir, "--", input, input); repeated != first+first {
 				t.Errorf("heed predict prints %q for two inputs, want %q twice", repeated, first)
 			}
 		})

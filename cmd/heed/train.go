@@ -330,7 +330,10 @@ func (r *training) fit(cmd *cobra.Command, t *task.Task, dir string, err error) 
 	fmt.Fprintf(stdout, "Stopped because %s\n%s\n%s", s.Because, result(t.Config.Training, s), s.BesideBaseline())
 	r.writeReport(cmd, t, dir)
 	next := fmt.Sprintf("predict %s %s", shell(dir), shell(t.Config.Task.Example))
-	if t.Config.Kind().Generates {
+	switch k := t.Config.Kind(); {
+	case k.Embeds:
+		next = fmt.Sprintf("embed %s %s", shell(dir), shell(t.Config.Task.Example))
+	case k.Generates:
 		next = fmt.Sprintf("generate %s --prompt %s --tokens 300", shell(dir), shell(t.Config.Task.Example))
 	}
 	fmt.Fprintf(stdout, "Done in %.1f s. Try: heed %s\n", s.Seconds, next)

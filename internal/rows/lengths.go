@@ -91,7 +91,7 @@ func measured(p Part, tokenizers []tokenizer.Tokenizer) (measures, error) {
 			errs[w] = apart.Call(func() error { // tokenizers may be a user's own
 				for i := w * len(m.rows) / workers; i < (w+1)*len(m.rows)/workers; i++ {
 					var err error
-					if m.rows[i], err = lengthsOf(p.Example(i), tokenizers, &unknown[w]); err != nil {
+					if m.rows[i], err = p.lengths(i, tokenizers, &unknown[w]); err != nil {
 						return fmt.Errorf("line %d: %w", p.table.Line(int(p.numbers[i])), err)
 					}
 				}
@@ -109,14 +109,23 @@ func measured(p Part, tokenizers []tokenizer.Tokenizer) (measures, error) {
 	return m, err
 }
 
-// lengthsOf returns the lengths of a row, and adds 1 to unknown for each side with unknown symbols.
-func lengthsOf(e data.Example, tokenizers []tokenizer.Tokenizer, unknown *[2]int) (l lengths, err error) {
+// lengths returns the lengths of row i, and adds 1 to unknown for each side with unknown symbols. The length of several
+// texts is that of the longest.
+func (p Part) lengths(i int, tokenizers []tokenizer.Tokenizer, unknown *[2]int) (l lengths, err error) {
+	e := p.Example(i)
 	for side, t := range tokenizers {
-		n, isUnknown, err := Encoded(t, []string{e.Source, e.Answer}[side])
-		if err != nil {
-			return l, err
+		texts, isUnknown := [][]string{{e.Source}, {e.Answer}}[side], false
+		if p.each > 0 {
+			texts = e.Texts(p.each)
 		}
-		if l[side] = int32(n); isUnknown {
+		for _, text := range texts {
+			n, some, err := Encoded(t, text)
+			if err != nil {
+				return l, err
+			}
+			l[side], isUnknown = max(l[side], int32(n)), isUnknown || some
+		}
+		if isUnknown {
 			unknown[side]++
 		}
 	}

@@ -14,14 +14,17 @@ type Part struct {
 	numbers []int32 // index in the table of each row
 	buckets []uint8 // bucket of each row; see Set.Encode
 	pairs   bool    // a source is two texts with a tab between them
+	each    int     // if above 0: number of texts in a row; see Format
 }
 
 // Len returns the number of rows.
 func (p Part) Len() int { return len(p.numbers) }
 
 // Example returns row i.
-func (p Part) Example(i int) data.Example {
-	n := int(p.numbers[i])
+func (p Part) Example(i int) data.Example { return p.example(int(p.numbers[i])) }
+
+// example returns row n of the table.
+func (p Part) example(n int) data.Example {
 	return data.Example{Source: p.table.Field(n, 0), Answer: p.table.Field(n, 1)}
 }
 
@@ -37,33 +40,35 @@ func (p Part) Examples() []data.Example {
 // Bucket returns the number of the bucket of row i. All rows of a batch must be of one bucket.
 func (p Part) Bucket(i int) int { return int(p.buckets[i]) }
 
-// Sources yields the source of each row, or both texts of a pair.
+// Sources yields the source of each row, or all its texts.
 func (p Part) Sources() iter.Seq[string] { return p.fields(0) }
 
 // Answers yields the answer of each row.
 func (p Part) Answers() iter.Seq[string] { return p.fields(1) }
 
-// fields yields the texts in one field of each row.
+// fields yields the texts in one field of each row. If a row has several texts, they all are in field 0.
 func (p Part) fields(field int) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, n := range p.numbers {
-			text := p.table.Field(int(n), field)
-			if first, second, ok := strings.Cut(text, "\t"); ok && p.pairs && field == 0 {
-				if !yield(first) {
+			texts := []string{p.table.Field(int(n), field)}
+			switch {
+			case field == 0 && p.each > 0:
+				texts = p.example(int(n)).Texts(p.each)
+			case field == 0 && p.pairs:
+				texts = strings.Split(texts[0], "\t")
+			}
+			for _, text := range texts {
+				if !yield(text) {
 					return
 				}
-				text = second
-			}
-			if !yield(text) {
-				return
 			}
 		}
 	}
 }
 
-// texts yields all sources, and then all answers.
+// texts yields all sources, and then all answers. If a row has several texts, they all are sources.
 func (p Part) texts(yield func(string) bool) {
-	for field := range 2 {
+	for field := range 2 - min(p.each, 1) {
 		for text := range p.fields(field) {
 			if !yield(text) {
 				return

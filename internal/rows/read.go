@@ -12,7 +12,7 @@ import (
 
 // A Format describes the rows of one kind of task.
 type Format struct {
-	Columns []table.Column              // wanted columns: the sources and the answers; or two texts, which are joined, and the answers
+	Columns []table.Column              // wanted columns: the sources and the answers; or two texts, which are joined, and the answers; or as Texts says
 	Tagged  bool                        // a row is tokens with their tags, so the file may be CoNLL
 	Check   func(fields []string) error // see table.Options
 
@@ -21,13 +21,20 @@ type Format struct {
 	Sequences   bool            // answers have any length, up to the rule's MaxAnswer
 	Aligned     bool            // an answer has one symbol for each symbol of its source
 	Usual       tokenizer.Units // default units; if empty, Encode guesses
+	Texts       int             // if above 0: the number of texts in a row, as in data.Rule; all columns but the first are joined to the answer
 }
 
 // Inputs returns how to read only the inputs of the rows, with the settings of s.
 func (f Format) Inputs(s *data.Settings) table.Options {
 	n := len(f.Columns) - 1
+	if f.Texts > 0 {
+		n = 1
+	}
 	o := f.options(s)
 	o.Known, o.Check = o.Known[:n], nil
+	if f.Texts > 0 {
+		o.Join = [2]int{}
+	}
 	if len(o.Columns) == len(f.Columns) {
 		o.Columns = o.Columns[:n]
 	}
@@ -35,8 +42,15 @@ func (f Format) Inputs(s *data.Settings) table.Options {
 }
 
 func (f Format) options(s *data.Settings) table.Options {
+	var join [2]int
+	switch {
+	case f.Texts > 0:
+		join = [2]int{1, len(f.Columns)}
+	case len(f.Columns) == 3:
+		join = [2]int{0, 2}
+	}
 	return table.Options{
-		Columns: s.Columns, Known: f.Columns, Join: len(f.Columns) == 3, Header: s.Header, SkipBad: s.SkipBad,
+		Columns: s.Columns, Known: f.Columns, Join: join, Header: s.Header, SkipBad: s.SkipBad,
 		Encoding: s.Encoding, Tagged: f.Tagged, Check: f.Check,
 	}
 }

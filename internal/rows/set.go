@@ -51,7 +51,7 @@ func Open(s *data.Settings, f Format, seed uint64, from string) (*Set, error) {
 	if t.Keyed && s.Header != "" {
 		return nil, setting.Errorf("data file %q is JSONL or CoNLL, which has no header: leave out %s", t.Name, setting.Path("data.header"))
 	}
-	set.Train = Part{table: t, pairs: len(f.Columns) == 3}
+	set.Train = Part{table: t, pairs: f.Texts == 0 && len(f.Columns) == 3, each: f.Texts}
 	set.Validation = set.Train
 	if s.ValidationFile != "" && s.Validation != 0 {
 		set.Validation.table, err = f.readOnce(s, s.ValidationFile, s.ValidationTargetFile, &s.ValidationSHA256)
@@ -144,7 +144,7 @@ func (s *Set) Batches(size int) int {
 }
 
 // Batch returns some rows of one bucket as a batch. It has size rows, if necessary with padding, so that each bucket
-// needs only one graph.
+// needs only one graph. If a row has several texts, the batch has a row for each of them.
 func (s *Set) Batch(coder data.Coder, p Part, rows []int, size int) (data.Batch, error) {
 	examples := make([]data.Example, len(rows))
 	for i, row := range rows {
@@ -155,5 +155,6 @@ func (s *Set) Batch(coder data.Coder, p Part, rows []int, size int) (data.Batch,
 		return b, err
 	}
 	width := s.widths[p.Bucket(rows[0])]
-	return b.Resize(coder.Layout(), size, width[0], width[1])
+	l := coder.Layout()
+	return b.Resize(l, size*max(1, l.Texts), width[0], width[1])
 }

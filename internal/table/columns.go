@@ -38,9 +38,9 @@ type Options struct {
 	// nor known names.
 	Known []Column
 
-	// Join makes one field of the first two wanted columns: their texts with a tab between them. Tabs inside the two
-	// texts become spaces.
-	Join bool
+	// Join makes one field of the wanted columns from index Join[0] to Join[1]−1: their texts with tabs between them.
+	// Tabs inside these texts become spaces.
+	Join [2]int
 
 	// Header is "yes" if the first row is a header, and "no" if it is a row like any other. If Header is empty, the
 	// first row is a header if it has a Known name for every wanted column, or if Columns has a name.

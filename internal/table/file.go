@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/heed-go/heed/internal/setting"
@@ -66,6 +67,42 @@ func openTable(path string, o Options) (*tableFile, error) {
 		return nil, tableError(path, err)
 	}
 	return t, nil
+}
+
+// Head returns the first rows of a file, at most two, with all their fields. For JSONL, these are the keys and the
+// values of the first object. Of the options, it needs only the Encoding. Rows that can't be read are left out: Read
+// returns their errors.
+func Head(path string, o Options) (rows [][]string) {
+	f, err := openTable(path, o)
+	if err != nil {
+		return nil
+	}
+	defer f.close()
+	if f.form.layout != objects {
+		source, err := f.rows(o)
+		for len(rows) < 2 && err == nil {
+			var next row
+			if next, err = source.next(); err == nil {
+				rows = append(rows, slices.Clone(next.fields))
+			}
+		}
+		return rows
+	}
+	lines := lineReader{in: f.in}
+	line, err := lines.next()
+	for err == nil && len(bytes.TrimSpace(line)) == 0 {
+		line, err = lines.next()
+	}
+	var first object
+	if err == nil {
+		first, _ = members(line)
+	}
+	rows = [][]string{first.names(), nil}
+	for _, key := range rows[0] {
+		value, _ := first.text(key) // a value that isn't text becomes ""
+		rows[1] = append(rows[1], value)
+	}
+	return rows
 }
 
 // tableError returns err with the path of its file. A *setting.Error stays one.

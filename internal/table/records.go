@@ -161,9 +161,11 @@ func (r *Records) judge(fields []string) error {
 		}
 		r.wanted = append(r.wanted, field)
 	}
-	if r.options.Join {
-		untabbed := func(i int) string { return strings.ReplaceAll(r.wanted[i], "\t", " ") }
-		r.wanted = slices.Replace(r.wanted, 0, 2, untabbed(0)+"\t"+untabbed(1))
+	if first, end := r.options.Join[0], r.options.Join[1]; end > 0 {
+		for i := range r.wanted[first:end] {
+			r.wanted[first+i] = strings.ReplaceAll(r.wanted[first+i], "\t", " ")
+		}
+		r.wanted = slices.Replace(r.wanted, first, end, strings.Join(r.wanted[first:end], "\t"))
 	}
 	if r.options.Check != nil {
 		return r.options.Check(r.wanted)

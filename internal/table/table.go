@@ -112,8 +112,8 @@ func Read(path string, o Options) (*Table, error) {
 // columns, in order: of the Options, ReadParallel uses the roles in Known, but neither names, Columns nor Header. It
 // returns the errors of Read, and an error if the files have different numbers of lines.
 func ReadParallel(paths []string, o Options) (*Table, error) {
-	if o.Join {
-		return nil, tableError(strings.Join(paths, ", "), errors.New("two texts per row must be columns of one file: give only this file"))
+	if o.Join[1]-o.Join[0] > 1 {
+		return nil, tableError(strings.Join(paths, ", "), errors.New("several texts per row must be columns of one file: give only this file"))
 	}
 	lines := &lineRows{}
 	var files []*tableFile
@@ -168,8 +168,8 @@ func (r *Records) table(files []*tableFile, free int) (*Table, error) {
 		size += f.size
 	}
 	t := &Table{Header: r.header, Named: r.form.named(), Keyed: r.form.layout != delimited, Columns: r.columns, fields: len(r.columns)}
-	if r.options.Join {
-		t.fields--
+	if n := r.options.Join[1] - r.options.Join[0]; n > 1 {
+		t.fields -= n - 1
 	}
 	var block strings.Builder
 	block.Grow(int(min(size, blockSize)))

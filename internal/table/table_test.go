@@ -378,7 +378,7 @@ func TestJoin(t *testing.T) {
 		{"a.csv", "b,c,a\nz,l,x\ty\nq,m,p\nq,m,\" \"\n", "line 4: the first text (column 3) is empty"},
 		{"a.jsonl", `{"a": "x\ty", "c": "l", "b": "z"}` + "\n" + `{"b": "q", "a": "p", "c": "m"}` + "\n" + `{"a": "q", "c": "m"}` + "\n", `line 3: the key "b" is missing`},
 	} {
-		path, o := writeFile(t, test.file, test.content), Options{Known: known, Join: true, SkipBad: true, Check: check}
+		path, o := writeFile(t, test.file, test.content), Options{Known: known, Join: [2]int{0, 2}, SkipBad: true, Check: check}
 		table, err := Read(path, o)
 		if err != nil {
 			t.Error(err)
@@ -394,8 +394,8 @@ func TestJoin(t *testing.T) {
 			t.Errorf("%s: the inputs are %q, the bad rows %v, and the file is written back as %q", test.file, inputs, bad, got)
 		}
 	}
-	_, err := ReadParallel([]string{"a.txt", "b.txt"}, Options{Known: known, Join: true})
-	checkError(t, err, "a.txt, b.txt", "two texts per row must be columns of one file")
+	_, err := ReadParallel([]string{"a.txt", "b.txt"}, Options{Known: known, Join: [2]int{0, 2}})
+	checkError(t, err, "a.txt, b.txt", "several texts per row must be columns of one file")
 }
 
 // TestTableMemory checks that a table needs at most 50 bytes per row in addition to its text: 100 MB for two million

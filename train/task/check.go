@@ -182,8 +182,12 @@ func (c *Config) check(decided bool) error {
 		share("model.block.attention.dropout", a.Dropout),
 		share("model.block.feed_forward.dropout", f.Dropout),
 		share("training.label_smoothing", t.LabelSmoothing),
+		setting.In("training.temperature", t.Temperature, t.Temperature == 0 || t.Temperature >= 0.001 && t.Temperature <= 100, "from 0.001 to 100, or 0 for 0.05"),
 	); err != nil {
 		return err
+	}
+	if t.Temperature != 0 && !c.Kind().Embeds {
+		return setting.Errorf("%s is for the task %s, not for %s", setting.Path("training.temperature"), data.KindEmbed, c.Task.Name)
 	}
 	if _, whole := a.HeadWidth(m.Dim); !whole {
 		return setting.Errorf("%s must be a multiple of %s, got %d and %d", setting.Path("model.dim"), setting.Path("model.block.attention.heads"), m.Dim, a.Heads)

@@ -38,7 +38,7 @@ type Config struct {
 	Tune    string         `json:"tune,omitempty"`
 	LowRank layers.LowRank `json:"low_rank,omitzero"`
 
-	// Model configures the layers. The task's kind decides which model they form: an Encoder (tagging), a
+	// Model configures the layers. The task's kind decides which model they form: an Encoder (tagging and embed), a
 	// SequenceClassifier (classification and regression), an EncoderDecoder (seq2seq) or a Decoder (text). If Vocab,
 	// Outputs or Positions are zero, New sets them. For rows of a file, it also sets Dim, Layers and Heads if they are
 	// zero. Positions become Rotary for seq2seq and for rows of a file, and otherwise Learned.
@@ -75,7 +75,8 @@ type From struct {
 
 // Training has the settings of training. For rows of a file, an epoch is one pass over them. If BatchSize or
 // StepsPerEpoch is 0, or MaxEpochs or the schedule's WarmUp or Decay is negative, New chooses a value from the number
-// of rows. If MicroBatches is 0, New sets it to the largest of 4, 2 and 1 that divides BatchSize.
+// of rows. If MicroBatches is 0, New sets it to the largest of 4, 2 and 1 that divides BatchSize. For embed, it sets
+// MicroBatches to 1, because only the texts of the same micro-batch are negatives.
 //
 // For rows of a file, New also replaces negative values of three more settings. CheckEvery becomes a tenth of an epoch
 // if an epoch has more than 2,000 steps, and otherwise 0. Stopping.Patience becomes 50 if New set CheckEvery to a tenth
@@ -93,7 +94,8 @@ type Training struct {
 
 	StepsPerEpoch  int     `json:"steps_per_epoch"`           // batches per epoch
 	LabelSmoothing float64 `json:"label_smoothing,omitempty"` // see layers.CrossEntropyOptions; not used in validation
-	Loss           string  `json:"loss,omitempty"`            // for regression: "squared" or "huber", which is linear beyond one standard deviation; empty means "squared"
+	Loss           string  `json:"loss,omitempty"`            // for regression: "squared" or "huber", which is linear beyond one standard deviation; empty means "squared"; for embed: "contrastive" or "cosine"; empty means that the columns decide
+	Temperature    float64 `json:"temperature,omitempty"`     // for embed: divides the cosines in the loss contrastive; 0 means 0.05
 	ClassWeights   string  `json:"class_weights,omitempty"`   // for labels and tags of a file: "balanced" weighs rare classes up; empty means equal weights
 }
 
@@ -222,7 +224,9 @@ func (c *Config) decide(l data.Layout) error {
 	if p, ok := m.Positions.(layers.Learned); ok && (p.MaxLen < length || p.MaxLen > 2*longest) {
 		return setting.Errorf("%s must be from %d, the length of the task's sequences, to %d, got %d", setting.Path("model.positions.max_len"), length, 2*longest, p.MaxLen)
 	}
-	if t := &c.Training; t.MicroBatches == 0 {
+	if t := &c.Training; t.MicroBatches == 0 && c.Kind().Embeds {
+		t.MicroBatches = 1
+	} else if t.MicroBatches == 0 {
 		for t.MicroBatches = 4; t.BatchSize%t.MicroBatches != 0; t.MicroBatches /= 2 {
 		}
 	}

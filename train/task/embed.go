@@ -1,20 +1,23 @@
 package task
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/table"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 )
@@ -22,7 +25,151 @@ import (
 // embedding makes a vector of each source.
 type embedding struct{ common }
 
-var embedKind = embedding{common{Kind{Name: data.KindEmbed, About: "a vector of each text", Embeds: true, Unit: "texts"}}}
+var embedKind = embedding{common{Kind{
+	Name: data.KindEmbed, About: "a vector of each text, from the pairs of texts in a file",
+	Rows: true, Embeds: true, Unit: "rows",
+	units: "characters, tokens, words, bpe",
+	losses: named{
+		{Name: "contrastive", About: "InfoNCE: the second text of a row is nearer to the first than the other texts of the batch and the row's hard negatives"},
+		{Name: "cosine", About: "mean squared difference of the cosine of two texts and their score"},
+	},
+}}}
+
+// defaultTemperature is the Temperature that 0 stands for.
+const defaultTemperature = 0.05
+
+func (embedding) defaults(c *Config) { c.Head.Normalize = true }
+
+// check returns an error if a setting makes no sense for vectors of texts.
+func (embedding) check(c *Config) error {
+	t := &c.Training
+	switch {
+	case c.Drawn():
+		return setting.Errorf("%s %s must come with %s, the file to learn from", setting.Path("task"), c.Task.Name, setting.Path("data.file"))
+	case t.LabelSmoothing != 0:
+		return setting.Errorf("%s is for classes: the task %s learns vectors", setting.Path("training.label_smoothing"), c.Task.Name)
+	case t.Temperature != 0 && (c.Task.Scored || t.Loss == "cosine"):
+		return setting.Errorf("%s is for the loss contrastive, and the rows of the file have scores", setting.Path("training.temperature"))
+	}
+	return nil
+}
+
+var scoreColumn = table.Column{Role: "score", Names: []string{"score", "similarity", "similarity_score", "label"}}
+
+// negativeColumn describes the column of hard negative i, from 1.
+func negativeColumn(i int) table.Column {
+	names := []string{fmt.Sprint("negative_", i), fmt.Sprint("negative", i)}
+	if i == 1 {
+		names = append(names, "negative", "hard_negative")
+	}
+	return table.Column{Role: fmt.Sprint("negative ", i), Names: names}
+}
+
+// textColumns describes the columns of files with several texts per row. If New hasn't read the file yet, it counts the
+// Columns.
+func (c *Config) textColumns() []table.Column {
+	columns := []table.Column{
+		{Role: "query", Names: []string{"query", "anchor", "question", "text1", "sentence1", "first", "source"}},
+		{Role: "positive", Names: []string{"positive", "answer", "passage", "document", "text2", "sentence2", "second", "target"}},
+	}
+	if c.Task.Scored {
+		return append(columns, scoreColumn)
+	}
+	for i := 1; i+2 <= cmp.Or(c.Task.Texts, len(c.Data.Columns)); i++ {
+		columns = append(columns, negativeColumn(i))
+	}
+	return columns
+}
+
+// chooseTexts sets the rule's Texts and Scored, unless they are set. A third column is a score if its name says so, if
+// the first rows of the file have a number there, or if the loss is for scores. Otherwise it is a hard negative.
+func (c *Config) chooseTexts(file string) {
+	rule, wanted := &c.Task, c.Data.Columns
+	if rule.Texts > 0 {
+		return
+	}
+	var head [][]string
+	if c.Data.TargetFile == "" {
+		head = table.Head(file, table.Options{Encoding: c.Data.Encoding})
+	}
+	names := append(head, nil)[0]
+	index := func(column table.Column) int {
+		return slices.IndexFunc(names, func(name string) bool {
+			return slices.ContainsFunc(column.Names, func(known string) bool { return strings.EqualFold(strings.TrimSpace(name), known) })
+		})
+	}
+	isScore := func(column int) bool {
+		return column >= 0 && (column == index(scoreColumn) || slices.ContainsFunc(head, func(row []string) bool {
+			if column >= len(row) {
+				return false
+			}
+			_, err := text.Number(row[column])
+			return err == nil
+		}))
+	}
+	rule.Texts = max(2, len(wanted))
+	switch {
+	case wanted == nil:
+		for index(negativeColumn(rule.Texts-1)) >= 0 {
+			rule.Texts++
+		}
+		rule.Scored = rule.Texts == 2 && (index(scoreColumn) >= 0 || len(names) == 3 && isScore(2))
+	case len(wanted) == 3:
+		column, err := strconv.Atoi(wanted[2])
+		if column--; err != nil {
+			column = index(table.Column{Names: wanted[2:]})
+		}
+		rule.Scored = isScore(column)
+	}
+	if c.Training.Loss != "" {
+		rule.Scored = c.Training.Loss == "cosine"
+	}
+	if rule.Scored {
+		rule.Texts = 2
+	}
+}
+
+// row returns a function that returns an error if the score of a row isn't one.
+func (embedding) row(c *Config) func(fields []string) error {
+	if !c.Task.Scored {
+		return nil
+	}
+	return func(fields []string) error {
+		score := fields[1][strings.LastIndexByte(fields[1], '\t')+1:]
+		x, err := text.Number(score)
+		if err == nil && !(x >= -1 && x <= 1) {
+			err = fmt.Errorf("the score is %s: scores must be from -1 to 1, or from 0 to 1; divide by the greatest", score)
+		}
+		return err
+	}
+}
+
+// rows adds a note about the texts of a row. It chooses a batch size, as large batches have more negatives.
+func (embedding) rows(c *Config, s *rows.Set) error {
+	note := "scores: the cosine of the two texts learns them"
+	if !c.Task.Scored {
+		note = "negatives: the other texts of a batch"
+		if n := c.Task.Texts - 2; n > 0 {
+			note += fmt.Sprintf(", and %s in each row", text.Count(n, "hard negative"))
+		}
+		if c.Training.BatchSize == 0 && s.Train.Len() >= 1000 {
+			c.Training.BatchSize = 64
+		}
+	}
+	s.Description.Notes = append(s.Description.Notes, note)
+	return nil
+}
+
+func (embedding) metrics(c *Config) metrics {
+	nearest := metrics{{Name: "batch_accuracy", About: "share of queries whose positive is the nearest text of the batch"}}
+	switch distances := regressionKind.metrics(c); {
+	case c.Task.Scored:
+		return distances
+	case c.Task.Texts == 0:
+		return append(nearest, distances...)
+	}
+	return nearest
+}
 
 func (embedding) network(m *Model) (network, error) {
 	net, err := layers.NewEncoder(m.Params, m.Config.Model)
@@ -48,13 +195,60 @@ func newEmbedder(m *Model, net *layers.Encoder) embedder {
 	}}}
 }
 
-// An embedder is a network whose output is one vector per row.
+// An embedder is a network whose output is one vector per text. A batch for the loss has several texts per row.
 type embedder struct{ reader }
 
-func (embedder) targets(data.Batch) ([]*tensor.Dense, float64) { return nil, 0 }
+// targets returns the numbers of the texts (B, K). With scores, it also returns (B, B·K) scores and their weights: each
+// row has a score at the index of its second text, and elsewhere the weight is 0.
+func (e embedder) targets(b data.Batch) ([]*tensor.Dense, float64) {
+	each := e.layout.Texts
+	rows := b.Size / each
+	values := []*tensor.Dense{intTensor(b.Targets, rows, each)}
+	if e.Config.Task.Scored {
+		scores, weights := make([]float32, rows*b.Size), make([]float32, rows*b.Size)
+		for i := range rows {
+			if x := b.Numbers[i*each]; x == x {
+				scores[i*b.Size+i*each+1], weights[i*b.Size+i*each+1] = x, 1
+			}
+		}
+		for _, column := range [][]float32{scores, weights} {
+			values = append(values, tensor.New(tensor.WithShape(rows, b.Size), tensor.WithBacking(column)))
+		}
+	}
+	return values, float64(b.Counted())
+}
 
-func (embedder) loss(*layers.Build, *G.Node, G.Nodes) (*G.Node, []train.Metric, error) {
-	return nil, nil, errors.New("models that embed texts can't be trained yet")
+func (e embedder) loss(b *layers.Build, out *G.Node, targets G.Nodes) (*G.Node, []train.Metric, error) {
+	c, temperature := &e.Config, 1.0
+	if !c.Task.Scored {
+		temperature = cmp.Or(c.Training.Temperature, defaultTemperature)
+	}
+	var err error
+	if !c.Head.Normalize {
+		out, err = layers.Normalize(b, out)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	logits, positives, err := layers.Contrastive(b, out, targets[0], temperature) // (B·K, Dim) -> (B, B·K)
+	if err != nil {
+		return nil, nil, err
+	}
+	if c.Task.Scored {
+		loss, err := layers.MeanSquaredError(b, logits, targets[1], targets[2])
+		if err != nil {
+			return nil, nil, err
+		}
+		computed, err := distances(b, logits, targets[1], targets[2])
+		return loss, computed, err
+	}
+	loss, err := layers.CrossEntropy(b, logits, positives, layers.CrossEntropyOptions{})
+	if err != nil {
+		return nil, nil, err
+	}
+	nearest, err := train.Accuracy(b, logits, positives)
+	nearest.Name = "batch_accuracy"
+	return loss, []train.Metric{nearest}, err
 }
 
 func (e embedder) predictor(s batchShape) (predictor, error) {
@@ -78,25 +272,37 @@ func (m *Model) Embed(ctx context.Context, texts []string) ([][]float32, int, er
 	if !m.Config.Kind().Embeds {
 		return nil, 0, &InputError{strings.Join(texts[:min(1, len(texts))], ""), fmt.Errorf("the model %s is of kind %s, and only models of kind %s embed texts", m.Config.Task.Name, m.Config.Task.Kind, data.KindEmbed)}
 	}
-	vectors, rows, tokens := make([][]float32, len(texts)), make([]query, len(texts)), 0
+	vectors, answers, tokens, err := m.vectors(ctx, texts)
+	for _, a := range answers {
+		if err == nil && a.Err != nil {
+			return nil, 0, a.Err
+		}
+	}
+	return vectors, tokens, err
+}
+
+// vectors returns a vector of each text, what else is known of the text, and the number of tokens that the model read.
+// If an answer has an Err, its vector is nil.
+func (m *Model) vectors(ctx context.Context, texts []string) (vectors [][]float32, answers []Answer, tokens int, err error) {
+	vectors, answers = make([][]float32, len(texts)), make([]Answer, len(texts))
+	var rows []query
 	for i, text := range texts {
 		if err := ctx.Err(); err != nil {
-			return nil, 0, err
+			return nil, nil, 0, err
 		}
-		b, encoded := m.encode(m.prompt + text)
-		if encoded.Err != nil {
-			return nil, 0, encoded.Err
+		b, answer := m.encode(m.prompt + text)
+		if answers[i] = answer; answer.Err == nil {
+			rows = append(rows, query{ids: b.Inputs[:b.Lengths[0]], place: i})
+			tokens += b.Lengths[0]
 		}
-		rows[i] = query{ids: b.Inputs[:b.Lengths[0]], place: i}
-		tokens += b.Lengths[0]
 	}
 	if err := m.choose(ctx, rows, 1); err != nil {
-		return nil, 0, err
+		return nil, nil, 0, err
 	}
 	for _, q := range rows {
 		vectors[q.place] = q.choices[0].vector
 	}
-	return vectors, tokens, nil
+	return vectors, answers, tokens, nil
 }
 
 // SetPrompt chooses the text that Embed puts before each text, by its name in the folder's

@@ -47,7 +47,7 @@ func (h half) Swap(_ int, send, receive [][]byte) error {
 // folder must reach both processes.
 func TestTrainInAGroup(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"copy", "seq2seq", "classification"} {
+	for _, name := range []string{"copy", "seq2seq", "classification", "embed"} {
 		t.Run(name, func(t *testing.T) { trainInAGroup(t, small(t, name)) })
 	}
 }

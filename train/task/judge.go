@@ -26,6 +26,9 @@ const judgeBatch = 1 << 13
 // references. For seq2seq, if several examples have the same source, each of their answers is right. If the model can't
 // answer a source, the empty answer counts, which is wrong. An answer is also wrong if all references have symbols that
 // the model doesn't know. Judge returns an error if there are no examples or if the model's kind is text.
+//
+// For embed, Judge searches for the positive of each source among the texts of all answers. The texts with the most
+// similar vectors come first. If each answer is one text and a score, it compares the similarities with the scores.
 func (m *Model) Judge(ctx context.Context, examples []data.Example, o PredictOptions) (*Report, error) {
 	kind := kindOf(m.Config.Task.Kind)
 	if !kind.about().Rows || len(examples) == 0 {
@@ -39,6 +42,9 @@ func (m *Model) Judge(ctx context.Context, examples []data.Example, o PredictOpt
 		r.BLEU.Split = strings.Fields
 	}
 	r.gather(examples)
+	if kind.about().Embeds {
+		return r, m.judgeVectors(ctx, r)
+	}
 	for part := range slices.Chunk(r.Judged, judgeBatch) {
 		inputs := make([]string, len(part))
 		for i, j := range part {

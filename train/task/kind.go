@@ -27,7 +27,7 @@ type Kind struct {
 	Pairs bool // with a third column, the task learns two texts per row: see data.Rule.Pairs
 
 	Generates   bool // Model.Generate continues a prompt
-	Embeds      bool // Model.Embed makes vectors of texts; there are no answers
+	Embeds      bool // Model.Embed makes vectors of texts; there are no answers, and Judge compares the vectors
 	Masks       bool // an input has masks, which an answer fills; Model.Embed makes vectors of texts, too
 	Beams       bool // PredictOptions may set Beam above 1
 	Classes     bool // an answer is one class, or one class per symbol, and results are counted per class
@@ -90,13 +90,10 @@ type kind interface {
 	details(j Judged) (names, values []string) // what Report.WriteAnswers writes between an answer and its references
 }
 
-var everyKind = []kind{textKind, maskedTextKind, seq2seqKind, classificationKind, taggingKind, regressionKind}
+var everyKind = []kind{textKind, maskedTextKind, seq2seqKind, classificationKind, taggingKind, regressionKind, embedKind}
 
 // kindOf returns the kind with this name. If there is none, it returns a kind without a name, which does nothing.
 func kindOf(name data.Kind) kind {
-	if name == data.KindEmbed { // it can't be learned yet
-		return embedKind
-	}
 	i := slices.IndexFunc(everyKind, func(k kind) bool { return k.about().Name == name })
 	if i < 0 {
 		return common{}
@@ -132,6 +129,9 @@ var textColumn = table.Column{Role: "text", Names: []string{"text", "source", "i
 // columns describes the columns of the task's files.
 func (c *Config) columns() []table.Column {
 	k := kindOf(c.Task.Kind).about()
+	if k.Embeds {
+		return c.textColumns()
+	}
 	if !k.Pairs || !c.Task.Pairs {
 		return k.columns
 	}

@@ -33,15 +33,18 @@ func TestKinds(t *testing.T) {
 			if about.Masks {
 				input = "a[MASK]b"
 			}
-			if _, err := task.Predict(input); err != nil {
+			if _, err := answerOf(task.Model, input); err != nil {
 				t.Error(err)
+			}
+			if _, err := task.Predict(input); (err == nil) == about.Embeds {
+				t.Errorf("Predict: got error %v, want success: %v", err, !about.Embeds)
 			}
 			if a, err := task.Attention(input, ""); err != nil || len(a.Layers) == 0 {
 				t.Errorf("Attention: got %+v, %v, want layers", a, err)
 			}
 			answers, err := task.PredictAll(t.Context(), []string{input}, PredictOptions{Top: 1})
-			if (err == nil) == about.Numbers || err == nil && len(answers[0].Top) != 1 {
-				t.Errorf("PredictAll with Top: got %+v, %v, want one alternative, and an error only for numbers", answers, err)
+			if (err == nil) == (about.Numbers || about.Embeds) || err == nil && len(answers[0].Top) != 1 {
+				t.Errorf("PredictAll with Top: got %+v, %v, want one alternative, and an error only for numbers and vectors", answers, err)
 			}
 			if _, err := task.PredictAll(t.Context(), []string{input}, PredictOptions{Beam: 2}); (err == nil) != about.Beams {
 				t.Errorf("PredictAll with a Beam of 2: got error %v, want success: %v", err, about.Beams)

@@ -30,6 +30,10 @@ func (m *Model) ReadExamples(files ...string) (examples []data.Example, notes []
 		return nil, nil, fmt.Errorf("examples must come from one file or from two parallel files, got %d files", len(files))
 	}
 	c.pairs(3)
+	if c.Kind().Embeds { // the file may have other columns than the run's
+		c.Task.Texts, c.Task.Scored, c.Training.Loss, c.Data.TargetFile = 0, false, "", append(files, "")[1]
+		c.chooseTexts(files[0])
+	}
 	t, err := c.format().Read(&c.Data, judgeBytes, files[0], append(files, "")[1])
 	if err != nil {
 		return nil, nil, err

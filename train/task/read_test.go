@@ -106,7 +106,7 @@ func TestPairs(t *testing.T) {
 	_, _, err = task.ReadExamples(file)
 	wantError(t, err, `data.columns must name 3 columns, the first text, the second text and the label, got ["left"]`)
 	_, _, err = task.ReadExamples(file, file)
-	wantError(t, err, "two texts per row must be columns of one file")
+	wantError(t, err, "several texts per row must be columns of one file")
 
 	// Without Columns, a rule with Pairs reads the usual names.
 	c = withFile(t, "classification", "pairs.tsv", strings.Repeat("label\tpremise\thypothesis\nyes\ta\tb\nno\tb\tc\n", 30))

@@ -179,13 +179,22 @@ func (r regressor) loss(b *layers.Build, out *G.Node, nodes G.Nodes) (*G.Node, [
 	if err != nil {
 		return nil, nil, err
 	}
-	explained, err := train.RSquared(b, out, targets, weights)
+	computed, err := distances(b, out, targets, weights)
 	if err != nil {
 		return nil, nil, err
 	}
+	computed[1].Of = func(mean float64) float64 { return mean * r.scale() }
+	return loss, computed, nil
+}
+
+// distances returns R² and the mean absolute error.
+func distances(b *layers.Build, out, targets, weights *G.Node) ([]train.Metric, error) {
+	explained, err := train.RSquared(b, out, targets, weights)
+	if err != nil {
+		return nil, err
+	}
 	mistake, err := train.MeanAbsoluteError(b, out, targets, weights)
-	mistake.Of = func(mean float64) float64 { return mean * r.scale() }
-	return loss, []train.Metric{explained, mistake}, err
+	return []train.Metric{explained, mistake}, err
 }
 
 // scale returns the number that stands for 1 in the output.

@@ -26,10 +26,11 @@ type Report struct {
 	Classes  score.Confusion // for classification and tagging: labels or tags; a missing answer counts as ""
 	Entities score.Entities  // for tagging; see HasEntities
 
-	Numbers score.Regression // for regression: answers that are numbers, with their references
+	Numbers score.Regression // for regression: answers that are numbers, with their references; for embed with scores: cosines, with the scores
+	Ranking score.Ranking    // for embed without scores: rank of each row's positive among the texts of all answers
 
 	// Baseline has the metrics of the simple model that the model was compared with in training, on the same examples,
-	// by name, such as accuracy; nil if there is none.
+	// by name, such as accuracy; nil if there is none. For embed, it compares texts by TF-IDF.
 	Baseline map[string]float64
 
 	kind    kind
@@ -52,7 +53,7 @@ type Judged struct {
 	Spans      []Span   // what the first reference marks, if the Answer has Spans
 	Answer     Answer   // model's answer; no Text if there is an Err
 	Right      bool     // whether the answer is one of the references
-	Edits      int      // edits from the answer to the nearest reference; for tagging: wrong tags; for classification: 1 if wrong
+	Edits      int      // edits from the answer to the nearest reference; for tagging: wrong tags; for classification: 1 if wrong; for embed: texts that come before the right one
 }
 
 // Scores has the scores of an evaluation as plain data. In JSON, it is one object, in which a key is missing if the
@@ -94,7 +95,12 @@ type Scores struct {
 	ChrF      *float64 `json:"chrf,omitempty"`
 	BLEU      *float64 `json:"bleu,omitempty"`
 
-	// For regression.
+	// For embed without scores: see score.Ranking.
+	MRR      *float64 `json:"mrr,omitempty"`
+	Recall1  *float64 `json:"recall@1,omitempty"`
+	Recall10 *float64 `json:"recall@10,omitempty"`
+
+	// For regression and, but for MeanAbsoluteError, for embed with scores.
 	MeanAbsoluteError *float64 `json:"mean_absolute_error,omitempty"`
 	Pearson           *float64 `json:"pearson,omitempty"`
 	Spearman          *float64 `json:"spearman,omitempty"`

@@ -32,12 +32,16 @@ func (c *Config) format() rows.Format {
 	return rows.Format{
 		Columns: c.columns(), Tagged: c.tagged(), Check: implementation.row(c),
 		Labels: k.Classes && !k.AnswerUnits, AnswerUnits: k.AnswerUnits, Sequences: k.Sequences, Aligned: k.aligned, Usual: k.usual,
+		Texts: c.Task.Texts,
 	}
 }
 
 // openRows reads the rows of a configuration's files, and completes the configuration.
 func openRows(c *Config) (set, error) {
 	begins := c.Data.SHA256 == "" // otherwise the configuration is of a run
+	if c.Kind().Embeds {
+		c.chooseTexts(c.Data.File)
+	}
 	read, err := rows.Open(&c.Data, c.format(), c.Seed, c.From.Dir)
 	if err != nil {
 		return nil, err

@@ -23,7 +23,8 @@ type Summary struct {
 	Params       int     `json:"params"`
 
 	// ValLoss and ValScore are nil, and missing from the file, if there was no validation. ValScore is the Value of the
-	// Score. In JSON its key is "val_" and then ScoreName, such as val_accuracy.
+	// Score. In JSON its key is "val_" and then ScoreName, such as val_accuracy. For embed, it is val_mrr or
+	// val_spearman, of all validation rows together.
 	ValLoss   *float64 `json:"val_loss,omitempty"`
 	ValScore  *float64 `json:"val_score,omitempty"`
 	ScoreName string   `json:"-"`
@@ -61,7 +62,11 @@ func (s *Summary) BesideBaseline() string {
 	case better == 0:
 		return text + "is as good\n"
 	default:
-		return text + fmt.Sprintf("is worse by %.4f: more rows help most; --wide starts from the baseline\n", -better)
+		text += fmt.Sprintf("is worse by %.4f: more rows help most", -better)
+		if s.ScoreName != "mrr" && s.ScoreName != "spearman" { // of texts, which --wide isn't for
+			text += "; --wide starts from the baseline"
+		}
+		return text + "\n"
 	}
 }
 

@@ -186,7 +186,9 @@ func (t *Task) Evaluate(ctx context.Context) (Score, error) {
 	if err != nil {
 		return Score{}, err
 	}
-	return t.score(values["val_loss"], values), nil
+	s := t.score(values["val_loss"], values)
+	_, err = t.scoreTexts(ctx, &s)
+	return s, err
 }
 
 // monitoredText describes the monitored metric if it isn't the score, and the values of always answering the most

@@ -73,6 +73,10 @@ func rowsFile(t testing.TB, kind data.Kind, rows int) string {
 			if rng.IntN(9) == 0 {
 				fmt.Fprintf(&s, "%s\t%s\n", strings.Join(letters, ""), "X "+strings.ToUpper(strings.Join(letters, " ")))
 			}
+		case about.Embeds:
+			like := slices.Clone(some)
+			slices.Reverse(like)
+			fmt.Fprintf(&s, "%s\t%s like this\n", strings.Join(some, " "), strings.Join(like, " "))
 		case about.Numbers:
 			fmt.Fprintf(&s, "%s\t%d\n", strings.Join(some, " "), len(some))
 		case !about.AnswerUnits:

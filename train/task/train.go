@@ -124,6 +124,15 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 			return nil, err
 		}
 	}
+	if s.ValScore != nil && !s.Unfinished {
+		baseline, err := t.scoreTexts(ctx, &s.Score)
+		if err != nil {
+			return nil, err
+		}
+		if s.ScoreName = s.Score.Name; baseline != nil {
+			s.Baseline = baseline
+		}
+	}
 	if first && (s.KeptBaseline || t.temperature > 1) {
 		if err := t.trained().Save(filepath.Join(dir, runfolder.WeightsFile), t.weightsMetadata(options.Run)); err != nil {
 			return nil, err

@@ -1,0 +1,49 @@
+package data
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+func TestEmbeddingCoder(t *testing.T) {
+	rule := Rule{Name: "e", Kind: KindEmbed, Alphabet: "abc", MaxLen: 3, Texts: 3}
+	c, err := NewCoder(rule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := c.Batch([]Example{{"a", "ab\tc"}, {"b", "c\tabc"}})
+	if err != nil || b.Size != 6 || !slices.Equal(b.Lengths, []int{1, 2, 1, 1, 1, 3}) || !slices.Equal(b.Targets, []int{0, 1, 2, 3, 2, 5}) {
+		t.Errorf("the batch is %+v, %v, want six rows, of which two have the number 2", b, err)
+	}
+	wide, err := b.Resize(c.Layout(), 9, 4, 0)
+	if err != nil || !slices.Equal(wide.Targets, []int{0, 1, 2, 3, 2, 5, -1, -1, -1}) || wide.Counted() != b.Counted() {
+		t.Errorf("Resize: the targets are %v, %v, want three more to ignore", wide.Targets, err)
+	}
+	if b, err = c.Batch([]Example{{Source: "a"}, {Source: "abc"}}); err != nil || b.Size != 2 || b.Counted() != 0 {
+		t.Errorf("without answers, the batch is %+v, %v, want two rows without targets", b, err)
+	}
+	if _, err := c.Batch([]Example{{"a", "ab"}}); err == nil {
+		t.Error("an answer with too few texts: got no error")
+	}
+	rule.Texts, rule.Scored = 2, true
+	if c, err = NewCoder(rule); err != nil {
+		t.Fatal(err)
+	}
+	b, err = c.Batch([]Example{{"a", "ab\t-0.5"}, {"b", "c\t1"}})
+	if err != nil || b.Numbers[0] != -0.5 || b.Numbers[2] != 1 || !math.IsNaN(float64(b.Numbers[1])) {
+		t.Errorf("the numbers are %v, %v, want -0.5 and 1 for the sources", b.Numbers, err)
+	}
+	if _, err := c.Batch([]Example{{"a", "ab\tc"}}); err == nil {
+		t.Error("the score c: got no error")
+	}
+	for _, wrong := range []Rule{
+		{Kind: KindEmbed, Texts: 1}, {Kind: KindEmbed, Texts: -2}, {Kind: KindEmbed, Texts: 3, Scored: true}, {Kind: KindEmbed, Scored: true},
+		{Kind: KindRegression, Texts: 2}, {Kind: KindEmbed, Texts: maxTexts + 1},
+	} {
+		wrong.Name, wrong.Alphabet, wrong.MaxLen = "e", "abc", 3
+		if _, err := NewCoder(wrong); err == nil {
+			t.Errorf("%+v: got no error", wrong)
+		}
+	}
+}
