@@ -22,7 +22,8 @@
 //
 // A [Build] holds the settings of one graph: whether it is for training, the seed of dropout, and whether to keep
 // attention weights. After Forward, the Build lists the graph's learnable nodes. A graph for evaluation has no dropout
-// nodes.
+// nodes. With an [Adapter] in the Build, low-rank products are learned, and the model's own parameters keep their
+// values.
 //
 // # Configuration
 //

@@ -57,63 +57,63 @@ type Adapter struct {
 // returns an error if a setting is invalid, or if base has no target or no parameter of one of the names.
 func NewAdapter(base *Params, c LowRank, seed uint64) (*Adapter, error) {
 	p, err := NewParams(base.dtype, seed)
-	switch {
-	case err != nil:
-		return nil, err
-	case c.Rank < 1:
-		err = fmt.Errorf("the Rank must be at least 1, got %d: set it, for example to 8", c.Rank)
-	case !(math.Abs(c.Alpha) <= ops.Largest):
-		err = fmt.Errorf("the Alpha must be at most %v in size, got %v", ops.Largest, c.Alpha)
-	default:
-		err = ops.CheckRate("the low-rank product", c.Dropout)
+	if err := cmp.Or(err, c.check()); err != nil {
+		return nil, fmt.Errorf("adapter: %w", err)
 	}
 	c.Alpha = cmp.Or(c.Alpha, float64(c.Rank))
 	a, matched, linears := &Adapter{c, p}, map[string]bool{}, []string{}
-	var targets, wholes []func(scope string) bool
-	for _, name := range c.Targets {
-		targets = append(targets, base.within(name))
+	tests := map[string]func(scope string) bool{}
+	for _, name := range slices.Concat(c.Targets, c.Whole) {
+		tests[name] = base.within(name)
 	}
-	for _, name := range c.Whole {
-		wholes = append(wholes, base.within(name))
+	// match reports whether one of the scopes belongs to one of the names.
+	match := func(names []string, scopes ...string) (found bool) {
+		for _, name := range names {
+			if slices.ContainsFunc(scopes, tests[name]) {
+				matched[name], found = true, true
+			}
+		}
+		return found
 	}
 	for _, q := range base.All() {
-		scope, whole, targeted := scopeOf(q), false, false
-		for i, name := range c.Whole {
-			if wholes[i](q.Name) {
-				matched[name], whole = true, true
-			}
-		}
+		scope, targeted := scopeOf(q), false
 		if q.linear {
 			linears = append(linears, lastOf(scope))
-			targeted = len(c.Targets) == 0 && lastOf(scope) != "head"
 			members, _ := c.group(scope)
-			for i, name := range c.Targets {
-				if slices.ContainsFunc(members, targets[i]) {
-					matched[name], targeted = true, true
-				}
-			}
+			targeted = match(c.Targets, members...) || len(c.Targets) == 0 && lastOf(scope) != "head"
 		}
-		if err == nil && whole {
+		if match(c.Whole, q.Name) {
 			err = a.copy(q)
-		} else if err == nil && targeted {
+		} else if targeted {
 			err = a.add(scope, q.Value.Shape())
+		}
+		if err != nil {
+			return nil, fmt.Errorf("adapter: %w", err)
 		}
 	}
 	slices.Sort(linears)
 	linears = slices.Compact(linears)
 	for _, name := range slices.Concat(c.Targets, c.Whole) {
-		if err == nil && !matched[name] {
-			err = fmt.Errorf("no layer is named %.100q: Targets can be %s or their full scopes, and Whole any scope%s",
+		if !matched[name] {
+			return nil, fmt.Errorf("adapter: no layer is named %.100q: Targets can be %s or their full scopes, and Whole any scope%s",
 				name, strings.Join(linears, ", "), text.DidYouMean(name, linears))
 		}
 	}
-	if err == nil && len(p.All()) == 0 {
-		err = errors.New("the model has no Linear besides heads: name layers in Targets or Whole")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("adapter: %w", err)
+	if len(p.All()) == 0 {
+		return nil, errors.New("adapter: the model has no Linear besides heads: name layers in Targets or Whole")
 	}
 	return a, nil
+}
+
+// check checks the numbers.
+func (c LowRank) check() error {
+	switch {
+	case c.Rank < 1:
+		return fmt.Errorf("the Rank must be at least 1, got %d: set it, for example to 8", c.Rank)
+	case !(math.Abs(c.Alpha) <= ops.Largest):
+		return fmt.Errorf("the Alpha must be at most %v in size, got %v", ops.Largest, c.Alpha)
+	}
+	return ops.CheckRate("the low-rank product", c.Dropout)
 }
 
 // within returns a function that reports whether a scope or a parameter belongs to the scope with the given full name

@@ -163,6 +163,23 @@ func TestTamperedAdapter(t *testing.T) {
 	}
 }
 
+// TestAdapterOfTiedHead opens an adapter for a head whose weight is also the table of the embeddings.
+func TestAdapterOfTiedHead(t *testing.T) {
+	m, err := Open("testdata/gpt2", tensor.Float32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = m.OpenAdapter(fstest.MapFS{
+		adapter: {Data: []byte(`{"r": 1, "target_modules": ["lm_head"]}`)},
+		adapterWeights: {Data: []byte(file(t,
+			safetensors.Tensor{Name: "base_model.model.lm_head.lora_A.weight", Shape: []int{1, 16}, Data: make([]float32, 16)},
+			safetensors.Tensor{Name: "base_model.model.lm_head.lora_B.weight", Shape: []int{41, 1}, Data: make([]float32, 41)}))},
+	}, m.Params)
+	if u := (*UnsupportedError)(nil); !errors.As(err, &u) || !strings.Contains(err.Error(), "share their weights") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // TestSaveAdapterErrors saves adapters that no published adapter can be like, and one whose classifier isn't trained.
 func TestSaveAdapterErrors(t *testing.T) {
 	for _, test := range []struct {
