@@ -45,9 +45,13 @@ func (maskedText) network(m *Model) (network, error) {
 	}
 	embeds.layout = embeds.coder.Layout()
 	embeds.network = newEmbedder(embeds, &layers.Encoder{Trunk: &states})
-	return filler{newClassifier(m, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
+	c := newClassifier(m, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 		return net.Forward(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Len, Classes)
-	}), embeds}, nil
+	})
+	c.head, c.below = net.Trunk, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
+		return net.States(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Len, Dim)
+	}
+	return filler{c, embeds}, nil
 }
 
 // A filler is the network of masked text.
