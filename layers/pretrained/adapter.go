@@ -1,12 +1,14 @@
 package pretrained
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 
@@ -116,7 +118,16 @@ func (k *keys) targets() func(module string) bool {
 	if expression == "all-linear" {
 		return func(string) bool { return true }
 	}
-	r, err := regexp.Compile("^(?:" + expression + ")$")
+	tree, err := syntax.Parse(expression, syntax.Perl)
+	if err == nil {
+		if program, _ := syntax.Compile(tree.Simplify()); len(program.Inst) > 5000 { // such as (.?){1000}, which takes long
+			err = errors.New("it is too large")
+		}
+	}
+	var r *regexp.Regexp
+	if err == nil {
+		r, err = regexp.Compile("^(?:" + expression + ")$")
+	}
 	if err != nil {
 		k.fail(unsupported("target_modules", expression, fmt.Sprintf("a list of names, all-linear, or an expression that Go's package regexp knows: %v", err)))
 		return nil
@@ -146,16 +157,18 @@ func (c Config) adapted(fsys fs.FS, base *layers.Params, targeted func(module st
 				low.Whole = append(low.Whole, t.Params...)
 			}
 			module, weight := strings.CutSuffix(name, ".weight")
+			wanted := weight && targeted(module)
 			shape, ok := shapes[adapterPrefix+module+".lora_A.weight"]
 			switch {
 			case !weight || base.Get(t.Params[0]).Value.Dims() != 2:
-			case !ok && targeted(module):
+			case !ok && wanted:
 				missing = module
-			case ok && !targeted(module):
+			case !ok:
+			case !wanted:
 				return fmt.Errorf("%s has no target_modules for the layer %.100q of the file", adapter, module)
-			case ok && !slices.Equal(shape, []int{low.Rank, base.Get(t.Params[0]).Value.Shape()[1]}): // before memory is spent
+			case !slices.Equal(shape, []int{low.Rank, base.Get(t.Params[0]).Value.Shape()[1]}): // before memory is spent
 				return fmt.Errorf("lora_A of %.100q must have shape (r, %d) with the r %d of %s, got %v", module, base.Get(t.Params[0]).Value.Shape()[1], low.Rank, adapter, tensor.Shape(shape))
-			case ok:
+			default:
 				for _, q := range t.Params {
 					low.Targets = append(low.Targets, strings.TrimSuffix(q, ".weight"))
 				}

@@ -99,7 +99,7 @@ func TestTamperedAdapter(t *testing.T) {
 		want             string
 	}{
 		{"nothing", "", "", none, ""},
-		{"an expression", "target_modules", `".*[qv]_proj"`, none, ""},
+		{"an expression", "target_modules", `"(?:.*vision.*)|(?:\\bmodel\\.layers\\.[\\d]{1,}\\.(?:self_attn|mlp)\\.(?:q_proj|v_proj))"`, none, ""},
 		{"names without the prefix", "", "", rename("model.model.", "model."), ""},
 		{"DoRA", "use_dora", "true", none, "use_dora"},
 		{"ranks by layer", "rank_pattern", `{"q_proj": 2}`, none, "rank_pattern"},
@@ -112,6 +112,7 @@ func TestTamperedAdapter(t *testing.T) {
 		{"no scale", "lora_alpha", "0", none, "lora_alpha"},
 		{"classes", "task_type", `"SEQ_CLS"`, none, "task_type"},
 		{"an expression of Python", "target_modules", `"(?!lm_head).*"`, none, "target_modules"},
+		{"an expression that takes long", "target_modules", `"(.?){1000}` + strings.Repeat("(.?){1000}", 100) + `"`, none, "target_modules"},
 		{"a number of targets", "target_modules", "3", none, "target_modules must be a list of strings, got 3"},
 		{"a dropout of 1", "lora_dropout", "1.0", none, "at least 0 and below 1, got 1"},
 		{"a large rank", "r", "1000000", none, "must have shape (r, 16) with the r 1000000"},
