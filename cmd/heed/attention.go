@@ -39,6 +39,7 @@ standard error has a note. Put -- before an input that begins with a dash.`,
 		Args: takes("a run folder and one input, in quotes if it has several words", cobra.ExactArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error { return drawAttention(cmd, args[0], args[1], layer, out) },
 	}
+	baseFlag(cmd.Flags())
 	cmd.Flags().StringVar(&out, "out", "", "file to write, .png, .svg or .html (default: print the maps)")
 	cmd.Flags().StringVar(&layer, "layer", "", "show only layers whose name contains this text, such as cross or blocks.1")
 	return cmd
@@ -54,12 +55,12 @@ func drawAttention(cmd *cobra.Command, dir, input, layer, out string) error {
 			return err
 		}
 	}
-	stdout, file := cmd.OutOrStdout(), &outFile{flag: "out", path: out, inputs: runFiles(dir)}
+	stdout, file := cmd.OutOrStdout(), &outFile{flag: "out", path: out, inputs: runFiles(dir, baseOf(cmd.Flags()))}
 	if err := file.open(stdout); err != nil {
 		return err
 	}
 	defer file.Close()
-	m, err := openModel(stdout, dir)
+	m, err := openModel(cmd, dir)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ context is an error.`,
 
 // chat answers the lines of standard input.
 func (w *writing) chat(cmd *cobra.Command, dir string) error {
-	if c, err := readConfig(dir); err == nil && c.Task.Published.Tokens == 0 {
+	if c, err := readConfig(cmd.Flags(), dir); err == nil && c.Task.Published.Tokens == 0 {
 		return usagef("%s learned the task %s, but heed chat needs a published model: use heed generate or heed predict", dir, c.Task.Name)
 	}
 	m, err := w.open(cmd, dir)

@@ -67,6 +67,7 @@ func (s *settings) modelFlags(group func(title string) *pflag.FlagSet) {
 	f.StringVar(&s.preset, "preset", s.preset, "settings to start from, see above; other flags override them")
 	f.StringVar(&s.from, "from", s.from, "folder of a run or of a published model, which gives the initial weights and the shape of the model")
 	f.StringVar(&s.Tune, "tune", s.Tune, "what to train of the model in --from: all, head, last:N (the last N blocks and the head) or lora, a low-rank adapter (default all)")
+	f.StringVar(&s.From.Base, "base", s.From.Base, "folder of the model that --from or --resume began from, if that folder lacks weights (default: as the folder says)")
 	f.Uint64Var(&s.Seed, "seed", s.Seed, "seed of the initial weights, the data order and dropout")
 	f.IntVar(&t.MaxEpochs, "max-epochs", t.MaxEpochs, "maximum number of epochs (0: no limit)")
 	f.IntVar(&t.Stopping.Patience, "patience", t.Stopping.Patience, "checks without improvement after which training stops (0: no early stopping; default for rows: the checks of 5 epochs)")
@@ -278,6 +279,7 @@ func (s *settings) startFrom(dir string, given *pflag.FlagSet) error {
 	if given.Changed("tune") { // defaults depend on it
 		s.Tune = given.Lookup("tune").Value.String()
 	}
+	s.From.Base = baseOf(given)
 	maxLen := s.Task.MaxLen
 	err := s.StartFrom(dir)
 	if given.Changed("max-len") { // fine-tuning has another default

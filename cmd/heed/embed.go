@@ -49,6 +49,7 @@ number per column, or .jsonl with the keys text and embedding. Put -- before tex
 		RunE:    func(cmd *cobra.Command, args []string) error { return e.run(cmd, args[0], args[1:]) },
 	}
 	f := cmd.Flags()
+	baseFlag(f)
 	f.StringVar(&e.path, "data", "", "TSV, CSV or JSONL file with the texts")
 	f.StringVar(&e.column, "column", "", "with --data: column of the texts, by name, by number from 1, or by key for JSONL (default: text, or the first column)")
 	f.StringVar(&e.as.Header, "header", "", "with --data: yes if the first row is a header, or no if it is a row like the others (default: a header if it names the column)")
@@ -59,7 +60,7 @@ number per column, or .jsonl with the keys text and embedding. Put -- before tex
 }
 
 func (e *embedding) check(flags *pflag.FlagSet, dir string, texts []string) error {
-	if c, err := readConfig(dir); err == nil && !c.Kind().Embeds && !c.Kind().Masks {
+	if c, err := readConfig(flags, dir); err == nil && !c.Kind().Embeds && !c.Kind().Masks {
 		return usagef("%s is a model for the task %s: heed embed needs a published model that embeds texts", dir, c.Task.Name)
 	}
 	if err := cmp.Or(needData(flags, "column", "header", "encoding"), knownEncoding(e.as.Encoding)); err != nil {
@@ -79,12 +80,12 @@ func (e *embedding) check(flags *pflag.FlagSet, dir string, texts []string) erro
 // run prints the vectors of the texts, of the file or of standard input, or writes them to --out.
 func (e *embedding) run(cmd *cobra.Command, dir string, texts []string) error {
 	stdout := cmd.OutOrStdout()
-	out := &outFile{flag: "out", path: e.out, inputs: append(runFiles(dir), e.path)}
+	out := &outFile{flag: "out", path: e.out, inputs: append(runFiles(dir, baseOf(cmd.Flags())), e.path)}
 	if err := out.open(stdout); err != nil {
 		return err
 	}
 	defer out.Close()
-	m, err := openModel(stdout, dir)
+	m, err := openModel(cmd, dir)
 	if err == nil && cmd.Flags().Changed("prompt-name") {
 		err = wrongFlag(m.SetPrompt(e.prompt), nil)
 	}

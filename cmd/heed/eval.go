@@ -71,7 +71,7 @@ and what it counts, the scores of each class and more. docs/serving.md lists the
 		Args:    takes("one folder", cobra.ExactArgs(1)),
 		PreRunE: func(cmd *cobra.Command, args []string) error { return e.check(cmd.Flags(), args[0]) },
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if c, err := readConfig(args[0]); err == nil && c.Task.Published.Tokens > 0 && (e.files == nil || !c.Kind().Rows) {
+			if c, err := readConfig(cmd.Flags(), args[0]); err == nil && published(c) && (e.files == nil || !c.Kind().Rows) {
 				return e.published(cmd, args[0], c.Kind())
 			}
 			return e.run(cmd, args[0])
@@ -79,6 +79,7 @@ and what it counts, the scores of each class and more. docs/serving.md lists the
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&e.files, "data", nil, "TSV, CSV, JSONL or CoNLL file to score; given twice: a file with one source per line, and one with one answer per line; for text: files or folders of another text; only a run with --units bpe accepts new characters")
+	baseFlag(f)
 	readFlags(f, &e.as, "columns of the source and the answer, by name or number; for pairs of texts: three columns; for text: key of the text in .jsonl files")
 	f.BoolVar(&e.as.SkipBad, "skip-bad", false, "with --data: leave out bad rows whatever their share is (default: as in training)")
 	f.IntVar(&e.options.Beam, "beam", 1, "beam width for seq2seq: number of unfinished answers to keep at each symbol")
@@ -97,7 +98,7 @@ func (e *evaluation) check(flags *pflag.FlagSet, dir string) error {
 	if err = cmp.Or(err, needData(flags, "encoding", "columns", "header", "skip-bad"), knownEncoding(e.as.Encoding)); err != nil {
 		return err
 	}
-	c, err := readConfig(dir)
+	c, err := readConfig(flags, dir)
 	columns := e.as.Columns
 	switch isText := err == nil && !c.Kind().Rows; {
 	case flags.Changed("answers") && e.answers == "":
@@ -118,11 +119,11 @@ func (e *evaluation) check(flags *pflag.FlagSet, dir string) error {
 }
 
 func (e *evaluation) run(cmd *cobra.Command, dir string) error {
-	c, err := readConfig(dir)
+	c, err := readConfig(cmd.Flags(), dir)
 	if err != nil {
 		return err
 	}
-	inputs := append(runFiles(dir), e.files...)
+	inputs := append(runFiles(dir, baseOf(cmd.Flags())), e.files...)
 	if e.files == nil {
 		inputs = append(inputs, dataFiles(c.Data)...)
 	}
@@ -187,10 +188,10 @@ func (e *evaluation) published(cmd *cobra.Command, dir string, k task.Kind) erro
 		return usagef("--data must be the name of a file or a folder, got none")
 	}
 	stdout := cmd.OutOrStdout()
-	if err := checkStdout(stdout, append(runFiles(dir), e.files...)); err != nil {
+	if err := checkStdout(stdout, append(runFiles(dir, baseOf(cmd.Flags())), e.files...)); err != nil {
 		return err
 	}
-	m, err := openModel(stdout, dir)
+	m, err := openModel(cmd, dir)
 	if err != nil {
 		return err
 	}
@@ -233,7 +234,7 @@ func (e *evaluation) print(w io.Writer, s task.Scores, r *task.Report) error {
 // score scores a run on its validation set, or on the files of a text. Without --json, it prints the score. It returns
 // also the run's model and its validation examples, which are nil for text.
 func (e *evaluation) score(cmd *cobra.Command, dir string) (*task.Model, *task.Score, []data.Example, error) {
-	t, err := openTask(cmd.Context(), dir, e.files, nil, true, func(c *task.Config) { readAs(&c.Data, e.as) })
+	t, err := openTask(cmd, dir, e.files, nil, true, func(c *task.Config) { readAs(&c.Data, e.as) })
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -271,7 +272,7 @@ func (e *evaluation) checkOptions(m *task.Model) error {
 
 // open opens a run's model and reads the examples of the files. It prints notes about the files, such as bad rows.
 func (e *evaluation) open(cmd *cobra.Command, dir string) (*task.Model, []data.Example, error) {
-	m, err := openModel(cmd.OutOrStdout(), dir)
+	m, err := openModel(cmd, dir)
 	if err == nil {
 		err = e.checkOptions(m)
 	}

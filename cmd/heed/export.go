@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/train/task"
 )
 
 func newExport() *cobra.Command {
@@ -27,7 +28,7 @@ DIR may also be the folder of a published model. Its tokenizer and other setting
   heed export models/smollm2 --out copies/smollm2`,
 		Args: takes("one model folder", cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			m, err := openModel(cmd.OutOrStdout(), args[0])
+			m, err := openModel(cmd, args[0])
 			if err != nil {
 				return err
 			}
@@ -37,13 +38,14 @@ DIR may also be the folder of a published model. Its tokenizer and other setting
 			if err := m.Export(out); err != nil {
 				return err
 			}
-			c, err := readConfig(out)
+			c, err := task.ReadConfig(out)
 			if err == nil {
 				_, err = fmt.Fprintf(cmd.OutOrStdout(), "Exported: %s (model_type %s)\n", text.Escape(out), c.Task.Name)
 			}
 			return err
 		},
 	}
+	baseFlag(cmd.Flags())
 	cmd.Flags().StringVar(&out, "out", "", "folder to write; it must be empty or not exist yet")
 	return cmd
 }

@@ -19,7 +19,7 @@ func findRate(cmd *cobra.Command, c task.Config, out string, options train.RunOp
 	if !strings.EqualFold(filepath.Ext(out), ".png") {
 		return usagef("--find-rate must be a file's name that ends in .png, got %q", out)
 	}
-	picture := &outFile{flag: "find-rate", path: out, inputs: append(runFiles(c.From.Dir), dataFiles(c.Data)...)}
+	picture := &outFile{flag: "find-rate", path: out, inputs: append(runFiles(c.From.Dir, c.From.Base), dataFiles(c.Data)...)}
 	if err := picture.open(cmd.OutOrStdout()); err != nil {
 		return err
 	}

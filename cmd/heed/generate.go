@@ -71,6 +71,7 @@ only the answer.`,
 func (w *writing) flags(f *pflag.FlagSet) {
 	f.StringVar(&w.system, "system", "", "in a conversation: the system message")
 	f.StringVar(&w.prompt.Template, "template", "", "in a conversation: chat template, one of "+strings.Join(tokenizer.ChatTemplates(), ", ")+" (default: the model's own)")
+	baseFlag(f)
 	s := &w.Sampler
 	f.Float64Var(&s.Temperature, "temperature", 1, "randomness: more above 1, less below 1 (0: always the likeliest character)")
 	f.IntVar(&s.TopK, "top-k", 0, "number of likeliest characters to draw from (0: all)")
@@ -117,7 +118,7 @@ func (w *writing) settle(flags *pflag.FlagSet, model decode.Sampler) {
 // open checks the kind of the model in dir and the flags, and opens the model.
 func (w *writing) open(cmd *cobra.Command, dir string) (*task.Model, error) {
 	// Check the kind of task before the flags: with another kind of model, no flags are right.
-	c, err := readConfig(dir)
+	c, err := readConfig(cmd.Flags(), dir)
 	if err == nil && !c.Kind().Generates {
 		return nil, usagef("%s learned the task %s, but %s needs a text model: use heed predict %s INPUT...", dir, c.Task.Name, cmd.CommandPath(), shell(dir))
 	}
@@ -132,7 +133,7 @@ func (w *writing) open(cmd *cobra.Command, dir string) (*task.Model, error) {
 	if err := wrongFlag(w.Check(), nil); err != nil {
 		return nil, err
 	}
-	m, err := openModel(cmd.OutOrStdout(), dir)
+	m, err := openModel(cmd, dir)
 	if err == nil {
 		w.settle(cmd.Flags(), m.Sampler())
 		err = wrongFlag(w.Check(), nil)

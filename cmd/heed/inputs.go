@@ -16,14 +16,13 @@ import (
 	"github.com/heed-go/heed/internal/runfolder"
 )
 
-// runFiles returns the paths of the files of a run folder that commands read. It returns nil if dir is empty.
-func runFiles(dir string) (paths []string) {
-	if dir == "" {
-		return nil
-	}
-	for _, name := range runfolder.Files() {
-		if name != runfolder.ReportFile {
-			paths = append(paths, filepath.Join(dir, name))
+// runFiles returns the paths of the files of run folders that commands read. It ignores empty names of folders.
+func runFiles(dirs ...string) (paths []string) {
+	for _, dir := range dirs {
+		for _, name := range runfolder.Files() {
+			if dir != "" && name != runfolder.ReportFile {
+				paths = append(paths, filepath.Join(dir, name))
+			}
 		}
 	}
 	return paths

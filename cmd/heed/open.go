@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/heed-go/heed/data"
@@ -44,10 +45,18 @@ func needData(flags *pflag.FlagSet, names ...string) error {
 	return nil
 }
 
+// baseFlag declares --base for a command that opens a model: see baseOf.
+func baseFlag(f *pflag.FlagSet) {
+	f.String("base", "", "if the folder has only the weights that a run trained, or an adapter: folder of the model that it began from (default: as the folder says)")
+}
+
+// baseOf returns the value of --base, which openModel, openTask and readConfig use.
+func baseOf(flags *pflag.FlagSet) string { return flags.Lookup("base").Value.String() }
+
 // rowsOnly returns an error if one of the flags is given, but the model in dir doesn't answer rows. If the folder has
 // no valid configuration, rowsOnly returns nil: the command reports that when it opens the run.
 func rowsOnly(flags *pflag.FlagSet, dir string, names ...string) error {
-	c, err := readConfig(dir)
+	c, err := readConfig(flags, dir)
 	if i := slices.IndexFunc(names, flags.Changed); i >= 0 && err == nil && !c.Kind().Rows {
 		return forRows(names[i], dir, c)
 	}
@@ -66,18 +75,21 @@ func forRows(flag, dir string, c task.Config) error {
 }
 
 // readConfig reads a run folder's config.json.
-func readConfig(dir string) (task.Config, error) {
+func readConfig(flags *pflag.FlagSet, dir string) (task.Config, error) {
 	if dir == "" {
 		return task.Config{}, errNoFolder
 	}
-	return task.ReadConfig(dir)
+	return task.ReadConfigBase(dir, baseOf(flags))
 }
+
+// published reports whether a model is a published one that heed hasn't trained.
+func published(c task.Config) bool { return c.Task.Published.Tokens > 0 && c.Data.File == "" }
 
 // openTask opens the task of a run folder, with its data but new weights. If files or validation aren't empty, they
 // replace the paths of the data. If others is true, the files may hold a text other than the learned one. If change
 // isn't nil, openTask calls it to change the configuration.
-func openTask(ctx context.Context, dir string, files, validation []string, others bool, change func(c *task.Config)) (*task.Task, error) {
-	c, err := readConfig(dir)
+func openTask(cmd *cobra.Command, dir string, files, validation []string, others bool, change func(c *task.Config)) (*task.Task, error) {
+	c, err := readConfig(cmd.Flags(), dir)
 	if err != nil {
 		return nil, err
 	}
@@ -98,13 +110,15 @@ func openTask(ctx context.Context, dir string, files, validation []string, other
 	if change != nil {
 		change(&c)
 	}
-	t, err := newTask(ctx, c)
+	t, err := newTask(cmd.Context(), c)
 	var wrong *task.ConfigError
-	if errors.Is(err, fs.ErrNotExist) && !filepath.IsAbs(c.Data.File) {
+	if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, task.ErrFrom) && !filepath.IsAbs(c.Data.File) {
 		err = fmt.Errorf("%w, in the current folder", err)
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
+	case errors.Is(err, task.ErrFrom):
+		err = withoutBase(err)
 	case errors.As(err, &wrong) && change != nil && raises(wrong):
 		err = wrongFlag(err, nil)
 	case errors.As(err, &wrong): // config.json is wrong, not the call
@@ -143,14 +157,14 @@ func newTask(ctx context.Context, c task.Config) (*task.Task, error) {
 }
 
 // openModel opens a run folder's model. Standard output must not be one of the folder's files.
-func openModel(stdout io.Writer, dir string) (*task.Model, error) {
+func openModel(cmd *cobra.Command, dir string) (*task.Model, error) {
 	if dir == "" {
 		return nil, errNoFolder
 	}
-	if err := checkStdout(stdout, runFiles(dir)); err != nil {
+	if err := checkStdout(cmd.OutOrStdout(), runFiles(dir, baseOf(cmd.Flags()))); err != nil {
 		return nil, err
 	}
-	m, err := task.Open(dir)
+	m, err := task.OpenBase(dir, baseOf(cmd.Flags()))
 	return m, withoutWeights(err, dir)
 }
 
@@ -158,6 +172,14 @@ func openModel(stdout io.Writer, dir string) (*task.Model, error) {
 func withoutWeights(err error, dir string) error {
 	if errors.Is(err, task.ErrNoWeights) {
 		return fmt.Errorf("%w; heed train --resume %s continues the run", err, shell(dir))
+	}
+	return err
+}
+
+// withoutBase adds advice to an error that a run's From can't be loaded.
+func withoutBase(err error) error {
+	if errors.Is(err, task.ErrFrom) {
+		return fmt.Errorf("%w; if that model has moved, say where it is with --base", err)
 	}
 	return err
 }

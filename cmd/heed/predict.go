@@ -86,6 +86,7 @@ answer it. Standard error has the number of such inputs. Put -- before inputs th
 	f.BoolVar(&p.asJSON, "json", false, "print a JSON object per input")
 	f.StringVar(&p.path, "data", "", "TSV, CSV, JSONL or CoNLL file with the inputs")
 	f.StringVar(&p.out, "out", "", "with --data: file to write, in the form of --data or, with --json, as JSONL (default: standard output)")
+	baseFlag(f)
 	readFlags(f, &p.as, "column of the inputs, by name, by number from 1, or by key for JSONL; two columns if the model learned pairs")
 	return cmd
 }
@@ -109,7 +110,7 @@ func (p *prediction) check(flags *pflag.FlagSet, dir string, inputs []string) er
 // run answers the inputs, the file or standard input.
 func (p *prediction) run(cmd *cobra.Command, dir string, inputs []string) error {
 	stdout := cmd.OutOrStdout()
-	out := &outFile{flag: "out", path: p.out, inputs: append(runFiles(dir), p.path)}
+	out := &outFile{flag: "out", path: p.out, inputs: append(runFiles(dir, baseOf(cmd.Flags())), p.path)}
 	err := out.open(stdout)
 	if err != nil {
 		return err
@@ -118,7 +119,7 @@ func (p *prediction) run(cmd *cobra.Command, dir string, inputs []string) error 
 	if err := p.fitsRows(); err != nil {
 		return err
 	}
-	if p.model, err = openModel(stdout, dir); err != nil {
+	if p.model, err = openModel(cmd, dir); err != nil {
 		return err
 	}
 	if err := checkOptions(p.model, p.options); err != nil {

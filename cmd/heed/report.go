@@ -49,6 +49,7 @@ run folders without their paths.`,
 			return reportRuns(cmd, args, out, private)
 		},
 	}
+	baseFlag(cmd.Flags())
 	cmd.Flags().StringVar(&out, "out", "", "page to write, a .html file (default report.html in the run folder)")
 	cmd.Flags().BoolVar(&private, "no-examples", false, "leave out texts of the data and paths of files")
 	return cmd
@@ -125,18 +126,19 @@ func putWhole(put func(path string, write func(io.Writer) error) error, path str
 // addAnswers adds the answers of a run's model to its page. If the data can't be read, the page says why.
 func addAnswers(cmd *cobra.Command, r *report.Run, dir string, c task.Config) error {
 	if !c.Kind().Rows {
-		m, err := openModel(cmd.OutOrStdout(), dir)
+		m, err := openModel(cmd, dir)
 		if err != nil {
 			return err
 		}
 		return r.AddAnswers(cmd.Context(), &task.Task{Model: m})
 	}
+	c.From.Dir = cmp.Or(baseOf(cmd.Flags()), c.From.Dir)
 	t, err := newTask(cmd.Context(), c)
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
 	if err != nil {
-		if r.Missing = err.Error(); r.Private { // the error may quote the data
+		if r.Missing = withoutBase(err).Error(); r.Private { // the error may quote the data
 			r.Missing = "the data can't be read"
 		}
 		fmt.Fprintln(cmd.ErrOrStderr(), "heed: the report has no examples:", oneLine(errors.New(r.Missing)))

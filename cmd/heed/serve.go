@@ -63,6 +63,7 @@ who can reach it can use the service: there are no passwords and no encryption.`
 		},
 	}
 	f := cmd.Flags()
+	baseFlag(f)
 	thresholdFlag(f, &o.Threshold)
 	f.StringVar(&addr, "addr", "127.0.0.1:8080", "host and port to listen on (port 0: a free one)")
 	f.IntVar(&o.Queue, "queue", 1024, "maximum number of inputs waiting to be answered")
@@ -77,7 +78,7 @@ who can reach it can use the service: there are no passwords and no encryption.`
 func serveRun(cmd *cobra.Command, dir, addr string, o serve.Options) error {
 	collectOften(30)
 	stdout := cmd.OutOrStdout()
-	m, err := openModel(stdout, dir)
+	m, err := openModel(cmd, dir)
 	if err != nil {
 		return err
 	}
@@ -92,7 +93,7 @@ func serveRun(cmd *cobra.Command, dir, addr string, o serve.Options) error {
 		return err
 	}
 	what := "which learned "
-	if m.Config.Task.Published.Tokens > 0 {
+	if published(m.Config) {
 		what = "a published model of type "
 	}
 	if _, err := fmt.Fprintf(stdout, "%s, %s%s, answers on http://%s/\n", text.Escape(dir), what, text.Escape(m.Config.Task.Name), l.Addr()); err != nil {

@@ -26,7 +26,6 @@ import (
 	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/text"
-	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/task"
 )
@@ -211,7 +210,7 @@ func (r *training) newRun(cmd *cobra.Command, c task.Config) error {
 	}
 	group, stdout := r.options.Group, cmd.OutOrStdout()
 	var t *task.Task
-	err := checkStdout(stdout, slices.Concat(dataFiles(c.Data), runFiles(c.From.Dir), runFiles(r.out)))
+	err := checkStdout(stdout, slices.Concat(dataFiles(c.Data), runFiles(c.From.Dir, c.From.Base, r.out)))
 	if err == nil {
 		t, err = newTask(cmd.Context(), c)
 	}
@@ -223,7 +222,7 @@ func (r *training) newRun(cmd *cobra.Command, c task.Config) error {
 		dir, err = newFolder(dir, c.Task.Name)
 	}
 	if err == nil && c.From.Dir != "" && first(group) {
-		fmt.Fprintln(stdout, loadedText(c.From.Dir, t.Loaded, len(t.Params.All())))
+		fmt.Fprintln(stdout, loadedText(t))
 	}
 	err = r.fit(cmd, t, dir, err)
 	if r.auto && errors.Is(err, task.ErrFinished) {
@@ -243,7 +242,7 @@ func notInText(d data.Settings, out string) error {
 }
 
 // withResume lists the flags that may be given with --resume.
-var withResume = []string{"max-epochs", "patience", "workers", "max-steps", "max-time", "checkpoint-every", "watch", "watch-addr", "no-examples", "data", "validation-data"}
+var withResume = []string{"max-epochs", "patience", "workers", "max-steps", "max-time", "checkpoint-every", "watch", "watch-addr", "no-examples", "data", "validation-data", "base"}
 
 // onlyWithResume returns an error if a flag is given that isn't in withResume.
 func onlyWithResume(flags *pflag.FlagSet) (err error) {
@@ -272,14 +271,14 @@ func (r *training) continueRun(cmd *cobra.Command, dir string) error {
 		}
 	}
 	open := func(dir string) (*task.Task, error) {
-		return openTask(cmd.Context(), dir, r.data, r.validationData, false, raise)
+		return openTask(cmd, dir, r.data, r.validationData, false, raise)
 	}
 	var t *task.Task
 	var shared []byte
 	var err error
 	if first(group) {
 		if t, err = open(dir); err == nil {
-			err = checkStdout(cmd.OutOrStdout(), append(runFiles(dir), dataFiles(t.Config.Data)...))
+			err = checkStdout(cmd.OutOrStdout(), append(runFiles(dir, r.From.Base), dataFiles(t.Config.Data)...))
 		}
 		if err == nil && group != nil {
 			shared, err = folderStart(dir)
@@ -389,16 +388,38 @@ func result(c task.Training, s *task.Summary) string {
 	return fmt.Sprintf("%s %s: %s", prefix, check, score)
 }
 
-// loadedText describes which of a model's tensors were loaded from another run.
-func loadedText(from string, l layers.LoadReport, tensors int) string {
-	s := fmt.Sprintf("Starting from %s: %d of %d tensors", text.Escape(from), tensors-len(l.Kept), tensors)
+// loadedText describes which of a model's tensors were loaded from another model, and what is trained.
+func loadedText(t *task.Task) string {
+	l, tensors := t.Loaded, len(t.Params.All())
+	s := fmt.Sprintf("Starting from %s: %d of %d tensors", text.Escape(t.Config.From.Dir), tensors-len(l.Kept), tensors)
 	if len(l.Kept) > 0 {
 		s += "; new ones: " + scopes(l.Kept)
 	}
 	if len(l.Unused) > 0 {
 		s += "; left out: " + text.Escape(scopes(l.Unused))
 	}
+	if tuned := tunedText(t.Config); tuned != "" {
+		s += fmt.Sprintf("; tuned: %s (%s)", tuned, t.DescribeParams())
+	}
 	return s
+}
+
+// tunedText describes the part of a model that is trained. It returns "" for the whole model.
+func tunedText(c task.Config) string {
+	last, blocks := strings.CutPrefix(c.Tune, "last:")
+	switch n, _ := strconv.Atoi(last); {
+	case blocks && n == 1:
+		return "the last block and the head"
+	case blocks:
+		return fmt.Sprintf("the last %d blocks and the head", n)
+	case c.Tune == "lora" && c.Kind().Generates:
+		return fmt.Sprintf("a low-rank adapter of rank %d", c.LowRank.Rank)
+	case c.Tune == "lora":
+		return fmt.Sprintf("a low-rank adapter of rank %d, and the head", c.LowRank.Rank)
+	case c.Tune == "head":
+		return "the head"
+	}
+	return ""
 }
 
 // scopes counts tensors by the first two parts of their names, as in "decoder.blocks (26), head.bias (1)".
@@ -428,6 +449,9 @@ func modelText(c task.Config) string {
 		s += text.Count(t.MaxEpochs, "epoch") + " at most"
 	} else {
 		s += "no limit of epochs"
+	}
+	if tuned := tunedText(c); tuned != "" {
+		s += "; tuned: " + tuned
 	}
 	if t.CheckEvery > 0 {
 		s += fmt.Sprintf("; a check after every %s", text.Count(t.CheckEvery, "step"))

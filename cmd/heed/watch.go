@@ -36,7 +36,7 @@ func (p *progress) show(l net.Listener, out io.Writer, t *task.Task, dir string)
 	if l == nil {
 		return out, func(string) {}, nil
 	}
-	h, err := p.live.Handler("Training "+t.Config.Task.Name, fmt.Sprintf("%d parameters, seed %d, folder %s", t.Params.Count(), t.Config.Seed, dir))
+	h, err := p.live.Handler("Training "+t.Config.Task.Name, fmt.Sprintf("%s, seed %d, folder %s", t.DescribeParams(), t.Config.Seed, dir))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -66,6 +66,7 @@ type Run struct {
 	Settings any
 
 	Params  int     // number of parameters of the model; 0 if unknown
+	Trained int     // number of parameters that training changed; 0 if all
 	Seconds float64 // duration of training; 0 if unknown
 	Missing string  // the reason why the page has no answers of the model; may be empty
 
@@ -210,6 +211,9 @@ func (r *Run) headline() (title string, lead []string, tiles []tile) {
 	var learned string
 	if r.Params > 0 {
 		learned += " of " + count(r.Params) + " parameters"
+		if r.Trained > 0 {
+			learned += ", with " + count(r.Trained) + " trained,"
+		}
 	}
 	if r.About != "" {
 		learned += " learned " + r.About

@@ -46,6 +46,7 @@ func FromTask(dir string, t *task.Run) *Run {
 	if s := t.Summary; s != nil {
 		r.keptBaseline = s.KeptBaseline
 		r.StoppedEarly, r.StoppedBecause, r.Params, r.Seconds = s.StoppedEarly, s.Because, s.Params, s.Seconds
+		r.Trained = s.Trained
 	}
 	if c.Data.Tokens > 0 { // a text
 		r.unit += " per token"

@@ -70,6 +70,7 @@ type HeadConfig struct {
 // From names a run or a published model. Its weights are the initial weights of this run.
 type From struct {
 	Dir    string `json:"dir"`              // folder; empty for new weights
+	Base   string `json:"base,omitempty"`   // folder of the model that Dir is based on, if Dir lacks weights: see OpenBase
 	SHA256 string `json:"sha256,omitempty"` // checksum of the weights, to detect changes; New sets it
 }
 

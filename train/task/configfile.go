@@ -40,8 +40,10 @@ func configBytes(c Config) ([]byte, error) {
 	return content, nil
 }
 
-// moveTo takes the paths of the data files from d. The checksums stay: the content must be the same.
-func (c *Config) moveTo(d data.Settings) {
+// moveTo takes the paths of the data files and of From from other. The checksums stay: the content must be the same.
+func (c *Config) moveTo(other Config) {
+	d := other.Data
+	c.From.Dir, c.From.Base = other.From.Dir, other.From.Base
 	c.Data.File, c.Data.MoreFiles, c.Data.TargetFile = d.File, d.MoreFiles, d.TargetFile
 	c.Data.ValidationFile, c.Data.ValidationTargetFile = d.ValidationFile, d.ValidationTargetFile
 }
@@ -117,10 +119,9 @@ func readable(err error) error {
 }
 
 // id returns a name for the settings that determine a run's result. The files of a run have the same id. The paths of
-// the data, MaxEpochs and Patience aren't part of the id, because they may change.
+// the data and of From, MaxEpochs and Patience aren't part of the id, because they may change.
 func (c Config) id() string {
-	c.moveTo(data.Settings{})
-	c.From.Dir = ""
+	c.moveTo(Config{})
 	c.Training.MaxEpochs, c.Training.Stopping.Patience = 0, 0
 	c.Task.About, c.Task.Example = "", ""
 	return runfolder.ConfigFile + " " + runfolder.JSONSum(c)

@@ -20,9 +20,9 @@ import (
 // parameters that don't fit, such as the head for other labels, at new values. Task.Loaded lists them.
 //
 // For a published model, StartFrom also chooses settings of training that suit fine-tuning: few epochs, and a learning
-// rate that depends on c.Tune, so set Tune first.
+// rate that depends on c.Tune, so set Tune first. If dir lacks weights of its model, also set c.From.Base first.
 func (c *Config) StartFrom(dir string) error {
-	s, err := startOf(runfolder.At(dir), c.Task.Kind)
+	s, err := startOf(runfolder.At(dir), c.From.Base, c.Task.Kind)
 	if err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func (c *Config) StartFrom(dir string) error {
 	if err != nil {
 		return err
 	}
-	c.From = From{Dir: dir}
+	c.From = From{Dir: dir, Base: c.From.Base}
 	c.Model, c.Head = from.Model, from.Head
 	c.Model.Outputs = 0
 	same := c.Task.Kind == from.Task.Kind
@@ -96,14 +96,16 @@ func (m *Model) loadFrom() (layers.LoadReport, error) {
 		err = fmt.Errorf("it %w", ErrNoWeights)
 	}
 	if err != nil {
-		err = fmt.Errorf("can't start from %s: %w", m.Config.From.Dir, err)
+		err = fmt.Errorf("%w %s: %w", ErrFrom, m.Config.From.Dir, err)
 	}
 	return loaded, err
 }
 
+var errChanged = errors.New("its weights have changed since this run began: restore them")
+
 func (m *Model) loadFit() (loaded layers.LoadReport, err error) {
 	c := &m.Config
-	s, err := startOf(runfolder.At(c.From.Dir), c.Task.Kind)
+	s, err := startOf(runfolder.At(c.From.Dir), c.From.Base, c.Task.Kind)
 	if err != nil {
 		return loaded, err
 	}
@@ -116,7 +118,7 @@ func (m *Model) loadFit() (loaded layers.LoadReport, err error) {
 		return loaded, err
 	}
 	if c.From.SHA256 != "" && c.From.SHA256 != sum {
-		return loaded, errors.New("its weights have changed since this run began: restore them")
+		return loaded, errChanged
 	}
 	c.From.SHA256 = sum
 	// With other symbols, an embedding or a head doesn't fit, even if its shape is the same.

@@ -1,7 +1,6 @@
 package task
 
 import (
-	"cmp"
 	"fmt"
 	"io/fs"
 
@@ -15,7 +14,12 @@ import (
 // ReadConfig reads and checks a run folder's config.json. It takes the functions of the rule from the given rule of the
 // same name, or from Heed's own. If there is none, the functions are nil.
 func ReadConfig(dir string, rules ...data.Rule) (Config, error) {
-	s, err := startOf(runfolder.At(dir), "")
+	return ReadConfigBase(dir, "", rules...)
+}
+
+// ReadConfigBase is like ReadConfig for a folder that OpenBase opens. The configuration's From is then base.
+func ReadConfigBase(dir, base string, rules ...data.Rule) (Config, error) {
+	s, err := startOf(runfolder.At(dir), base, "")
 	if err != nil {
 		return Config{}, err
 	}
@@ -50,15 +54,9 @@ func OpenFS(fsys fs.FS, rules ...data.Rule) (*Model, error) {
 }
 
 func open(f runfolder.Folder, base string, rules []data.Rule) (*Model, error) {
-	s, err := startOf(f, "")
+	s, err := startOf(f, base, "")
 	if err != nil {
 		return nil, err
-	}
-	if run, ok := s.(runStart); ok && run.saved.partial() {
-		run.saved.From.Dir = cmp.Or(base, run.saved.From.Dir)
-		s = run
-	} else if base != "" {
-		return nil, fmt.Errorf("%s has all weights of its model: leave out the base %s", f.Dir, base)
 	}
 	c, err := s.config(rules)
 	if err != nil {
@@ -88,13 +86,13 @@ func open(f runfolder.Folder, base string, rules []data.Rule) (*Model, error) {
 	if err != nil {
 		return nil, wrong(err)
 	}
-	if c.partial() {
+	if run, ok := s.(runStart); ok && c.partial() {
 		loaded, err := m.loadFrom()
 		if err == nil {
 			err = m.tune(loaded.Kept)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", f.Dir, err)
+			return nil, run.baseError(err)
 		}
 	}
 	if err := m.read(s); err != nil || m.adapter == nil {
@@ -109,7 +107,7 @@ func open(f runfolder.Folder, base string, rules []data.Rule) (*Model, error) {
 // Load also returns an error if the weights don't match the folder's config.json or, in a finished run, its
 // summary.json. After an error, all parameters have their old values.
 func (m *Model) Load(dir string) error {
-	s, err := startOf(runfolder.At(dir), "")
+	s, err := startOf(runfolder.At(dir), "", "")
 	if err == nil {
 		err = m.read(s)
 	}

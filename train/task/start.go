@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,11 +45,17 @@ const (
 
 // startOf finds out what a folder holds. A run has a config.json with a "format". A published model has a config.json
 // with a "model_type", or a modules.json. An adapter has an adapter_config.json. If kind isn't empty, the start is for
-// a task of this kind.
-func startOf(f runfolder.Folder, kind data.Kind) (start, error) {
+// a task of this kind. If base isn't empty, the folder must lack weights of its model, and base has them.
+func startOf(f runfolder.Folder, base string, kind data.Kind) (start, error) {
+	whole := func(s start, err error) (start, error) {
+		if err == nil && base != "" {
+			err = fmt.Errorf("%s has all weights of its model: leave out the base %s", f.Dir, base)
+		}
+		return s, err
+	}
 	content, err := f.Read(runfolder.ConfigFile, runfolder.MaxConfig)
 	if errors.Is(err, fs.ErrNotExist) && f.Has(modulesFile) {
-		return openPublished(f, kind)
+		return whole(openPublished(f, kind))
 	}
 	var keys struct {
 		Format    any `json:"format"`
@@ -60,13 +67,13 @@ func startOf(f runfolder.Folder, kind data.Kind) (start, error) {
 	}
 	switch {
 	case keys.Format == nil && keys.ModelType != nil:
-		return openPublished(f, kind)
+		return whole(openPublished(f, kind))
 	case keys.Format == nil && f.Has(adapterFile):
 		return nil, fmt.Errorf("%s has an adapter, not a model: heed can't open adapters yet", f.Dir)
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s isn't a run folder: it has no %s; heed train makes one", f.Dir, runfolder.ConfigFile)
+		return nil, fmt.Errorf("%s isn't a run folder: it has no %s; heed train makes one, and published models have one", f.Dir, runfolder.ConfigFile)
 	case errors.Is(err, syscall.ENOTDIR):
-		return nil, fmt.Errorf("%s isn't a run folder, but a file: give the folder that heed train made", f.Dir)
+		return nil, fmt.Errorf("%s isn't a run folder, but a file: give the folder that has the model", f.Dir)
 	case err != nil:
 		return nil, fmt.Errorf("%s can't be read as a run folder: %s: %w", f.Dir, f.Path(runfolder.ConfigFile), err)
 	case invalid == nil && keys.Format == nil:
@@ -76,6 +83,10 @@ func startOf(f runfolder.Folder, kind data.Kind) (start, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Path(runfolder.ConfigFile), err)
 	}
+	if !saved.partial() {
+		return whole(runStart{f, saved, kind}, nil)
+	}
+	saved.From.Dir = cmp.Or(base, saved.From.Dir)
 	return runStart{f, saved, kind}, nil
 }
 
@@ -112,7 +123,12 @@ func (s runStart) config(rules []data.Rule) (Config, error) {
 
 func (s runStart) values() (n int, err error) {
 	if s.saved.partial() { // the base has the others
-		base, err := startOf(runfolder.At(s.saved.From.Dir), s.saved.Task.Kind)
+		base, err := startOf(runfolder.At(s.saved.From.Dir), s.saved.From.Base, s.saved.Task.Kind)
+		if run, ok := base.(runStart); ok && run.saved.partial() && err == nil { // with the right sums, there is no cycle of bases
+			if sum, failed := base.sum(); failed != nil || sum != s.saved.From.SHA256 {
+				err = cmp.Or(failed, errChanged)
+			}
+		}
 		if err == nil {
 			n, err = base.values()
 		}

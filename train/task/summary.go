@@ -21,6 +21,7 @@ type Summary struct {
 	TrainLoss    float64 `json:"train_loss"`
 	Seconds      float64 `json:"seconds"`
 	Params       int     `json:"params"`
+	Trained      int     `json:"trained_params,omitempty"` // parameters that a run with a Tune trained; 0 means all
 
 	// ValLoss and ValScore are nil, and missing from the file, if there was no validation. ValScore is the Value of the
 	// Score. In JSON its key is "val_" and then ScoreName, such as val_accuracy. For embed, it is val_mrr or

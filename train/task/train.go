@@ -68,7 +68,7 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 	if t.set.judged() == 0 {
 		validation = ", without validation"
 	}
-	fmt.Fprintf(options.Log, "Training %s: %d parameters%s, seed %d, folder %s%s\n", t.Config.Task.Name, t.Params.Count(), sizes, t.Config.Seed, dir, validation)
+	fmt.Fprintf(options.Log, "Training %s: %s%s, seed %d, folder %s%s\n", t.Config.Task.Name, t.DescribeParams(), sizes, t.Config.Seed, dir, validation)
 	start := time.Now()
 	options.Seed, options.Run = t.Config.Seed, t.Config.id()
 	options.Checkpoint, options.Resume = filepath.Join(dir, runfolder.CheckpointFile), true
@@ -159,6 +159,9 @@ func (t *Task) summary(r *train.Result) *Summary {
 		Task: t.Config.Task.Name, Seed: t.Config.Seed, BestEpoch: r.Best.Epoch, StoppedEarly: r.StoppedEarly, Because: r.StoppedBecause,
 		TrainLoss: r.Best.TrainLoss, Params: t.Params.Count(), Best: r.Best, Unfinished: r.Unfinished,
 	}
+	if t.Config.partial() {
+		s.Trained = t.trained().Count()
+	}
 	if t.baseline != nil {
 		s.Baseline = t.baseline.values
 	}
@@ -228,7 +231,7 @@ func (t *Task) begin(w *runfolder.Writer) error {
 	}
 	raised := saved
 	raised.Training.MaxEpochs, raised.Training.Stopping.Patience = t.Config.Training.MaxEpochs, t.Config.Training.Stopping.Patience
-	raised.moveTo(t.Config.Data)
+	raised.moveTo(t.Config)
 	if err := saved.decide(t.layout); err != nil || !same(raised, t.Config) {
 		return fmt.Errorf("%s holds a run with another configuration: choose another folder", w.Dir)
 	}
@@ -237,7 +240,7 @@ func (t *Task) begin(w *runfolder.Writer) error {
 		return err
 	}
 	moved := saved
-	if moved.moveTo(t.Config.Data); finished && same(moved, t.Config) {
+	if moved.moveTo(t.Config); finished && same(moved, t.Config) {
 		return ErrFinished
 	}
 	if same(saved, t.Config) {

@@ -40,6 +40,8 @@ func (c *Config) checkTune() error {
 		return err
 	}
 	switch blocks := c.tunedBlocks(); {
+	case c.From.Base != "" && c.From.Dir == "":
+		return setting.Errorf("%s needs %s, the folder that lacks weights", setting.Path("from.base"), setting.Path("from"))
 	case c.Tune != tuneLoRA && !same(c.LowRank, layers.LowRank{}):
 		return setting.Errorf("%s is only for %s %s", setting.Path("low_rank.rank"), setting.Path("tune"), tuneLoRA)
 	case c.Tune == tuneLoRA && a.Rank == 0:
@@ -95,6 +97,16 @@ func (m *Model) tune(fresh []string) (err error) {
 		return errors.New("the model has no parameter that would be trained")
 	}
 	return nil
+}
+
+// DescribeParams returns the number of the model's parameters in words, and how many of them training changes if it
+// doesn't change all. An adapter's are not among the model's.
+func (m *Model) DescribeParams() string {
+	s := fmt.Sprintf("%d parameters", m.Params.Count())
+	if m.Config.partial() {
+		s += fmt.Sprintf(", %d trained", m.trained().Count())
+	}
+	return s
 }
 
 // trained returns the parameters that the run trains and saves.
