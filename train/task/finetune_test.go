@@ -54,6 +54,9 @@ func TestTune(t *testing.T) {
 			published := publishedFolder(t, tt.from)
 			c := fromPublished(t, tt.kind, published, tt.tune)
 			task := made(t, c)
+			if tt.kind == data.KindText && len(task.Loaded.Kept) > 0 { // the head is for the same tokens
+				t.Errorf("the new tensors are %q, want none", task.Loaded.Kept)
+			}
 			before := task.Params.Snapshot()
 			dir, again := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "again")
 			run(t, task, dir, train.RunOptions{})

@@ -124,7 +124,7 @@ func (m *Model) loadFit() (loaded layers.LoadReport, err error) {
 	// With other symbols, an embedding or a head doesn't fit, even if its shape is the same.
 	mine, theirs := c.Data.Tokenizers, from.Data.Tokenizers
 	sources := c.published() || c.Task.Alphabet == from.Task.Alphabet && slices.Equal(mine[:min(1, len(mine))], theirs[:min(1, len(theirs))])
-	targets := sources && slices.Equal(mine, theirs) && c.Task.Kind == from.Task.Kind && slices.Equal(c.Task.Classes, from.Task.Classes)
+	targets := sources && (from.opened() || slices.Equal(mine, theirs)) && c.Task.Kind == from.Task.Kind && slices.Equal(c.Task.Classes, from.Task.Classes)
 	loaded, err = s.load(m.Params, func(name string, shape []int) bool {
 		p := m.Params.Get(name)
 		ofTarget := strings.Contains("."+name, ".head.") || strings.HasPrefix(name, "decoder.embedding.")
