@@ -126,7 +126,9 @@ func valuesOf(cmd *cobra.Command, flag string) cobra.CompletionFunc {
 		return oneOf(tokenizer.ChatTemplates()...)
 	case "mode":
 		return oneOf("min", "max")
-	case "resume", "from":
+	case "tune":
+		return oneOf("all", "head", "last:1", "last:2", "lora")
+	case "resume", "from", "base":
 		return runFolders
 	case "data", "validation-data":
 		return files("tsv", "csv", "jsonl", "conll", "conllu", "txt")

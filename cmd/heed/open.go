@@ -29,9 +29,10 @@ func readAs(run *data.Settings, as data.Settings) {
 	run.Encoding = cmp.Or(as.Encoding, run.Encoding)
 }
 
-// readFlags declares the flags that say how eval and predict read the file of --data. The argument columns is the help
-// of --columns.
+// readFlags declares --base, and the flags that say how eval and predict read the file of --data. The argument columns
+// is the help of --columns.
 func readFlags(f *pflag.FlagSet, as *data.Settings, columns string) {
+	baseFlag(f)
 	f.StringVar(&as.Encoding, "encoding", "", "with --data: "+encodings+" (default: as in training)")
 	f.StringSliceVar(&as.Columns, "columns", nil, "with --data: "+columns+" (default: as in training)")
 	f.StringVar(&as.Header, "header", "", "with --data: yes if the first row is a header, or no if it is a row like the others (default: as in training or, with --columns, a header if names are given)")

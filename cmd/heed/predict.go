@@ -86,7 +86,6 @@ answer it. Standard error has the number of such inputs. Put -- before inputs th
 	f.BoolVar(&p.asJSON, "json", false, "print a JSON object per input")
 	f.StringVar(&p.path, "data", "", "TSV, CSV, JSONL or CoNLL file with the inputs")
 	f.StringVar(&p.out, "out", "", "with --data: file to write, in the form of --data or, with --json, as JSONL (default: standard output)")
-	baseFlag(f)
 	readFlags(f, &p.as, "column of the inputs, by name, by number from 1, or by key for JSONL; two columns if the model learned pairs")
 	return cmd
 }

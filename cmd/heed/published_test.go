@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -219,4 +220,26 @@ func TestEmbed(t *testing.T) {
 			t.Errorf("%q: status %d and %q, want %q", test.args, c.code, c.stderr, test.want)
 		}
 	}
+}
+
+// A run that trains a part of a published model says so, and opens with --base after that model has moved.
+func TestFineTuned(t *testing.T) {
+	t.Parallel()
+	base, dir := publishedFolder(t, "bert"), filepath.Join(t.TempDir(), "run")
+	rows := filepath.Join(t.TempDir(), "rows.tsv")
+	var lines strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&lines, "%s\t%c\n", strings.Repeat("ab", i+1)[:i%20+1]+"xy"[i/20:][:1], "xy"[i/20])
+	}
+	write(t, rows, "text\tlabel\n"+lines.String())
+	hasWords(t, succeed(t, "train", "--task=classification", "--data="+rows, "--from="+base, "--tune=lora", "--rank=2", "--max-epochs=1", "--out="+dir),
+		"tuned: a low-rank adapter of rank 2, and the head (", "Training classification: ", " trained, seed 1")
+	moved := filepath.Join(t.TempDir(), "moved")
+	must(t, os.Rename(base, moved))
+	for _, call := range [][]string{{"predict", dir, "abc"}, {"eval", dir}, {"train", "--resume=" + dir, "--max-epochs=2"}} {
+		fail(t, heed(call...), 1, base, "if that model has moved, say where it is with --base")
+		succeed(t, append(call, "--base="+moved)...)
+	}
+	fail(t, heed("predict", moved, "--base="+moved, "abc"), 1, "has all weights of its model: leave out the base")
+	fail(t, heed("train", "--base="+moved), 2, "--base needs --from")
 }

@@ -87,8 +87,10 @@ func TestTune(t *testing.T) {
 
 			half := made(t, c)
 			run(t, half, again, train.RunOptions{MaxSteps: half.Problem().Train.Len/c.Training.BatchSize + 1})
-			run(t, made(t, c), again, train.RunOptions{Workers: 2})
-			wantFiles(t, again, dir, runfolder.ConfigFile, runfolder.WeightsFile, runfolder.CheckpointFile, runfolder.HistoryFile, runfolder.PublishedFile)
+			if tt.tune == "" {
+				run(t, made(t, c), again, train.RunOptions{Workers: 2})
+				wantFiles(t, again, dir, runfolder.ConfigFile)
+			}
 
 			opened, err := Open(dir)
 			if err != nil {
@@ -113,6 +115,17 @@ func TestTune(t *testing.T) {
 			if err := os.Rename(published, moved); err != nil {
 				t.Fatal(err)
 			}
+			if tt.tune != "" { // the path of the base may change
+				c, err := ReadConfigBase(again, moved)
+				if err != nil {
+					t.Fatal(err)
+				}
+				run(t, made(t, c), again, train.RunOptions{Workers: 2})
+				if c, err = ReadConfig(again); err != nil || c.From.Dir != moved {
+					t.Errorf("the resumed run has the base %q, want %q; error: %v", c.From.Dir, moved, err)
+				}
+			}
+			wantFiles(t, again, dir, runfolder.WeightsFile, runfolder.CheckpointFile, runfolder.HistoryFile, runfolder.PublishedFile)
 			if tt.tune == "" {
 				if opened, err = Open(dir); err != nil {
 					t.Fatal(err)
@@ -138,6 +151,17 @@ func TestTune(t *testing.T) {
 			}
 			_, err = OpenBase(dir, moved)
 			wantError(t, err, "have changed since")
+			if c, err = ReadConfig(dir); err != nil {
+				t.Fatal(err)
+			}
+			c.From.Dir = dir // a forged base
+			content, err := configBytes(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, filepath.Join(dir, runfolder.ConfigFile), string(content))
+			_, err = Open(dir)
+			wantError(t, err, "have changed since")
 		})
 	}
 }
@@ -155,6 +179,7 @@ func TestTuneErrors(t *testing.T) {
 		{"last:x", nil, []string{"last:2", "last:x"}},
 		{"some", nil, []string{"lora", "some"}},
 		{"head", func(c *Config) { c.From = From{} }, []string{"tune head needs from"}},
+		{"", func(c *Config) { c.From = From{Base: "base"} }, []string{"from.base needs from"}},
 		{"head", func(c *Config) { c.LowRank = layers.LowRank{Rank: 2} }, []string{"low_rank.rank is only for"}},
 		{"lora", func(c *Config) { c.LowRank.Targets = []string{"qurey"} }, []string{"qurey", "query"}},
 		{"", func(c *Config) { c.Task.MaxLen = 33 }, []string{"at most 32 tokens"}},

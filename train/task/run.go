@@ -10,8 +10,8 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// Errors about runs that ended early, and ErrFrom. Open and Model.Load wrap ErrNoWeights, and ReadRun wraps ErrNoHistory.
-// New and Open wrap ErrFrom if the weights in the Config's From can't be loaded.
+// Errors about runs that ended early, and about their beginning. Open and Model.Load wrap ErrNoWeights, and ReadRun
+// wraps ErrNoHistory. New and Open wrap ErrFrom if the weights in the Config's From can't be loaded.
 var (
 	ErrNoWeights = runfolder.ErrNoWeights // no weights: the run ended before the end of its first epoch
 	ErrNoHistory = runfolder.ErrNoHistory // no history: the run ended before its first check
