@@ -30,15 +30,15 @@ func newEmbed() *cobra.Command {
 	var e embedding
 	cmd := &cobra.Command{
 		Use:   "embed DIR [TEXT...]",
-		Short: "Make vectors of texts with a published model",
+		Short: "Make vectors of texts",
 		Long: `Print a vector of each text, as a JSON array in a line of its own. Texts with similar meanings have vectors
 with a cosine near 1. Without texts, heed reads one text per line from standard input. With --data, the
 texts are a column of a TSV, CSV or JSONL file.
 
-DIR is the folder of a published model that reads whole texts, such as a BERT or a sentence-transformers
-model. modules.json and its companions say how the vectors are made: the pooling, whether they are
-normalised, how many tokens of a text count, and the default prompt. Without them, a vector is the mean of
-the states of all tokens. DIR may also be a run folder of the task mlm.
+DIR is a run folder of the task embed or mlm, or the folder of a published model that reads whole texts,
+such as a BERT or a sentence-transformers model. In such a folder, modules.json and its companions say how
+the vectors are made: the pooling, whether they are normalised, how many tokens of a text count, and the
+default prompt. Without them, a vector is the mean of the states of all tokens.
 
 With --out, heed writes all vectors to a file: .npy for NumPy (float32, one row per text), .csv with one
 number per column, or .jsonl with the keys text and embedding. Put -- before texts that begin with a dash.`,
@@ -61,7 +61,7 @@ number per column, or .jsonl with the keys text and embedding. Put -- before tex
 
 func (e *embedding) check(flags *pflag.FlagSet, dir string, texts []string) error {
 	if c, err := readConfig(flags, dir); err == nil && !c.Kind().Embeds && !c.Kind().Masks {
-		return usagef("%s is a model for the task %s: heed embed needs a published model that embeds texts", dir, c.Task.Name)
+		return usagef("%s is a model for the task %s: heed embed needs a model that embeds texts", dir, c.Task.Name)
 	}
 	if err := cmp.Or(needData(flags, "column", "header", "encoding"), knownEncoding(e.as.Encoding)); err != nil {
 		return err

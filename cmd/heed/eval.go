@@ -30,12 +30,7 @@ type evaluation struct {
 	windows task.WindowOptions
 }
 
-func newEval() *cobra.Command {
-	var e evaluation
-	cmd := &cobra.Command{
-		Use:   "eval DIR",
-		Short: "Score a trained model on its validation set or on a file",
-		Long: `Score a run's saved weights on its validation set: the sequences that were held out of training, the
+const evalHelp = `Score a run's saved weights on its validation set: the sequences that were held out of training, the
 rows of --validation-data, or the last tenth of the text. The loss is the mean cross-entropy in nats. For
 a text with --units bpe, heed also prints the loss per character, to compare it with models of characters.
 If the model learned rows of a file, heed also scores its answers to the sources. With --data, heed scores
@@ -50,6 +45,10 @@ counts as an empty answer.
 For tagging with tags such as B-PER, I-PER and O, heed also scores whole entities like the script
 conlleval: precision, recall and F1 for each type and for all types together.
 
+For embed, heed searches for the positive of each query among the positives and negatives of all rows, and
+prints the mean reciprocal rank and the shares that come first or among the first ten. If rows have scores,
+it prints their correlations with the cosines.
+
 With two labels, --threshold fraud=0.2 answers fraud if its probability is at least 0.2. The line of the
 loss still counts the likelier labels.
 
@@ -62,7 +61,14 @@ models. A text that is longer than --window is read in windows that overlap: eac
 after the one before.
 
 With --json, heed prints the scores as one JSON object: task, kind, the name of the score with its value
-and what it counts, the scores of each class and more. docs/serving.md lists the keys.`,
+and what it counts, the scores of each class and more. docs/serving.md lists the keys.`
+
+func newEval() *cobra.Command {
+	var e evaluation
+	cmd := &cobra.Command{
+		Use:   "eval DIR",
+		Short: "Score a trained model on its validation set or on a file",
+		Long:  evalHelp,
 		Example: `  heed eval runs/reverse
   heed eval runs/words --data test.tsv --beam 5 --answers answers.tsv
   heed eval runs/mails --data test.csv --out test.html
@@ -79,7 +85,7 @@ and what it counts, the scores of each class and more. docs/serving.md lists the
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&e.files, "data", nil, "TSV, CSV, JSONL or CoNLL file to score; given twice: a file with one source per line, and one with one answer per line; for text: files or folders of another text; only a run with --units bpe accepts new characters")
-	readFlags(f, &e.as, "columns of the source and the answer, by name or number; for pairs of texts: three columns; for text: key of the text in .jsonl files")
+	readFlags(f, &e.as, "columns of the source and the answer, by name or number; for pairs of texts: three columns; for embed: the texts of a row, or two and a score; for text: key of the text in .jsonl files")
 	f.BoolVar(&e.as.SkipBad, "skip-bad", false, "with --data: leave out bad rows whatever their share is (default: as in training)")
 	f.IntVar(&e.options.Beam, "beam", 1, "beam width for seq2seq: number of unfinished answers to keep at each symbol")
 	f.StringVar(&e.page, "out", "", "page to write about all answers, a .html file")

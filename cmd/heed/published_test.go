@@ -116,7 +116,7 @@ func TestPublishedText(t *testing.T) {
 		{[]string{"eval", dir}, "without validation data: give --data"},
 		{[]string{"eval", dir, "--data", text, "--window=33"}, "--window must be from 2 to 32, got 33"},
 		{[]string{"eval", dir, "--data", text, "--window=8", "--stride=9"}, "--stride must be from 1 to 7, got 9"},
-		{[]string{"embed", dir, "a"}, "heed embed needs a published model that embeds texts"},
+		{[]string{"embed", dir, "a"}, "heed embed needs a model that embeds texts"},
 	} {
 		rejected(t, heed(test.args...), 2, test.want)
 	}
