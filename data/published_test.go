@@ -10,11 +10,11 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 )
 
-// wordPieces returns the tokenizer of a BERT with the words a, b and c.
+// wordPieces returns the tokenizer of a BERT with the words a, b and c, and the piece b within a word.
 func wordPieces(t *testing.T) *tokenizer.Pipeline {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "vocab.txt")
-	if err := os.WriteFile(path, []byte("[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\nc\n"), 0o666); err != nil {
+	if err := os.WriteFile(path, []byte("[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\nc\n##b\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	p, err := tokenizer.Open(path)
@@ -82,4 +82,38 @@ func TestPublished(t *testing.T) {
 			t.Errorf("%+v: got no error", wrong)
 		}
 	}
+}
+
+// For tags, the target of a token is that of its first piece, whatever white space separates the tokens.
+func TestPublishedTagging(t *testing.T) {
+	tags, err := tokenizer.New(tokenizer.Tokens, slices.Values([]string{"D D D N N V"}), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule := Rule{Name: "bert", Kind: KindTagging, Source: wordPieces(t), Target: tags, Published: Published{Tokens: 9, Start: -1, Pad: 0, Segments: 2}, MaxLen: 9}
+	c, err := NewCoder(rule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := c.Batch([]Example{{"abb c\t\u00a0a,b ", "N V D"}, {"a [SEP]", ""}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const no = Ignore
+	wantIDs(t, "inputs", b.Inputs, []int{2, 4, 7, 7, 6, 4, 1, 5, 3, 2, 4, 1, 1, 1, 3, 0, 0, 0})
+	wantIDs(t, "targets", b.Targets, []int{no, 1, no, no, 2, 0, no, no, no, no, 0, 0, no, no, no, no, no, no})
+	if l := c.Layout(); l.Tokens != 9 || l.Classes != tags.Len() || l.TargetLen != 9 || l.End >= 0 || l.Segments != 2 {
+		t.Errorf("the layout is %+v", l)
+	}
+	symbols, places, err := rule.Tagged("abb c\t\u00a0a,b ")
+	if want := []tokenizer.Token{{ID: 4, Start: 0, End: 3}, {ID: 6, Start: 4, End: 5}, {ID: 4, Start: 8, End: 11}}; err != nil || !slices.Equal(symbols, want) {
+		t.Errorf("got the tokens %+v, %v, want %+v", symbols, err, want)
+	}
+	wantIDs(t, "places", places, []int{1, 4, 5})
+	checkBatchErrors(t, rule, []batchErrorTest{
+		{"a tag missing", []Example{{"a b", "D"}}, `each symbol of a source needs one tag, but "a b" has 2 symbols and "D" has 1 tags`},
+		{"no tokens", []Example{{" \t", ""}}, "there are no tokens in it"},
+		{"a token without pieces", []Example{{"a \u200b b", "D D N"}}, `the tokenizer has no piece for token 2, "\u200b": remove it`},
+		{"a long source", []Example{{"a a a a a a a a", ""}}, "a source must have 1 to 9 symbols, got 10"},
+	})
 }

@@ -39,14 +39,14 @@ type Rule struct {
 
 	// Instead of an Alphabet, a rule may have tokenizers: Source encodes sources, Target encodes answers, and MaxLen
 	// and MaxAnswer count their ids. With a Source, tagging also needs a Target, and each symbol of a source has one
-	// tag. Seq2seq without a Target uses Source for both. Other kinds can't have a Target. If the answer is one label
-	// or one number, a source that is too long is cut.
+	// tag: see Tagged. Seq2seq without a Target uses Source for both. Other kinds can't have a Target. If the answer is
+	// one label or one number, a source that is too long is cut.
 	Source tokenizer.Tokenizer `json:"-"`
 	Target tokenizer.Tokenizer `json:"-"`
 
 	// Published describes the ids of a published model, whose tokenizer is the Source. If it isn't zero, the template
 	// of the Source adds special tokens to a source. For classification and regression, a source with a tab is two
-	// texts, also without Pairs.
+	// texts, also without Pairs. For tagging, white space separates the tokens that have tags.
 	Published Published `json:"published,omitzero"`
 
 	// Sample returns a random source of at most maxLen symbols. The argument maxLen is the rule's MaxLen. Sample must

@@ -2,7 +2,11 @@ package data
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
+
+	"github.com/heed-go/heed/data/tokenizer"
 )
 
 // KindTagging predicts one symbol of the answer at every position of a source. The answer can't be longer than the
@@ -28,6 +32,14 @@ var tagging = kind{target: true, coder: newTaggingCoder}
 //
 //	input   the dog  runs ·
 //	target  DET NOUN VERB
+//
+// If the rule also has Published, each token of the source has one tag, and white space separates tokens. The target of
+// a token's first piece is its tag. Other pieces and special tokens have no target:
+//
+//	input   [CLS] the dach ##s runs [SEP] ·
+//	target        DET NOUN     VERB
+//
+// Without an answer, each of these tags is 0, so that the targets still say which positions have one.
 type taggingCoder struct{ coder }
 
 func newTaggingCoder(c coder) (Coder, error) {
@@ -37,7 +49,8 @@ func newTaggingCoder(c coder) (Coder, error) {
 	n := c.source.Len()
 	c.layout = Layout{Tokens: n + 2, Classes: n + 1, Len: c.rule.MaxLen + 1, TargetLen: c.rule.MaxLen + 1, Start: -1, End: n, Pad: n + 1}
 	if c.rule.Target != nil {
-		c.layout = Layout{Tokens: n + 1, Classes: c.target.Len(), Len: c.rule.MaxLen, TargetLen: c.rule.MaxLen, Start: -1, End: -1, Pad: n}
+		c.layout = c.sequenceLayout(c.target.Len())
+		c.layout.TargetLen = c.layout.Len
 	}
 	return &taggingCoder{c}, nil
 }
@@ -49,11 +62,20 @@ func (t *taggingCoder) Batch(examples []Example) (Batch, error) {
 			return err
 		}
 		if t.rule.Target != nil {
-			if len(answer) != len(source) && e.Answer != "" {
-				return t.errorf("each symbol of a source needs one tag, but %.100q has %d symbols and %.100q has %d tags", e.Source, len(source), e.Answer, len(answer))
+			_, places, err := t.rule.Tagged(e.Source)
+			if err != nil {
+				return t.errorf("source %.100q: %w", e.Source, err)
+			}
+			if e.Answer == "" && len(answer) == 0 {
+				answer = make([]int, len(places))
+			}
+			if len(answer) != len(places) {
+				return t.errorf("each symbol of a source needs one tag, but %.100q has %d symbols and %.100q has %d tags", e.Source, len(places), e.Answer, len(answer))
 			}
 			b.Lengths[row] = copy(b.Inputs[row*b.Len:], source)
-			copy(b.Targets[row*b.TargetLen:], answer)
+			for i, place := range places {
+				b.Targets[row*b.TargetLen+place] = answer[i]
+			}
 			return nil
 		}
 		if len(answer) > len(source) {
@@ -67,6 +89,41 @@ func (t *taggingCoder) Batch(examples []Example) (Batch, error) {
 		}
 		return nil
 	})
+}
+
+// Tagged returns the parts of a source that have a tag each, for a rule of kind tagging with a Source and a Target, and
+// the position of the input at which the model gives the tag. The parts are the symbols of the Source. With Published,
+// they are the tokens between white space, and a token's position is that of its first piece. Then it is an error if
+// there is no token, or if the tokenizer drops all characters of one.
+func (r *Rule) Tagged(source string) (symbols []tokenizer.Token, places []int, err error) {
+	if r.Published == (Published{}) {
+		symbols, err = r.Source.Tokenize(source, tokenizer.Options{})
+		for i := range symbols {
+			places = append(places, i)
+		}
+		return symbols, places, err
+	}
+	input, err := r.Source.(*tokenizer.Pipeline).WithLimit(0).Input(source)
+	if err != nil {
+		return nil, nil, err
+	}
+	end, place := 0, 0
+	for token := range strings.FieldsSeq(source) {
+		start := end + strings.Index(source[end:], token)
+		end = start + len(token)
+		for place < len(input.Tokens) && input.Tokens[place].End <= start { // special tokens end at 0
+			place++
+		}
+		if place == len(input.Tokens) || input.Tokens[place].Start >= end {
+			return nil, nil, fmt.Errorf("the tokenizer has no piece for token %d, %.100q: remove it", len(places)+1, token)
+		}
+		symbols, places = append(symbols, tokenizer.Token{ID: input.Tokens[place].ID, Start: start, End: end}), append(places, place)
+		place++
+	}
+	if places == nil {
+		err = errors.New("there are no tokens in it")
+	}
+	return symbols, places, err
 }
 
 // Answer reads the targets up to the first end token, or all targets if there is none.

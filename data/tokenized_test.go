@@ -85,7 +85,7 @@ func TestTokenizedTagging(t *testing.T) {
 		t.Fatal(err)
 	}
 	const no = Ignore
-	wantIDs(t, "targets", b.Targets, []int{1, no, no, 0, 1, 0, no, no, no})
+	wantIDs(t, "targets", b.Targets, []int{1, no, no, 0, 1, 0, 0, no, no}) // without an answer, 0 for each tag
 	wantIDs(t, "inputs", b.Inputs, []int{1, 3, 3, 0, 2, 0, 0, 3, 3})
 	wantIDs(t, "lengths", b.Lengths, []int{1, 3, 1})
 	if got, err := c.Answer([]int{0, 1}); err != nil || got != "D N" {
