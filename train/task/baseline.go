@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/linear"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/runfolder"
@@ -41,7 +40,7 @@ func (c *Config) linearOptions() linear.Options {
 
 // linearTexts returns the texts that the linear model reads: the sources or, if each symbol has an answer, each symbol
 // of them with its neighbours. The texts of source i have the numbers from starts[i] to starts[i+1]-1.
-func (c *Config) linearTexts(coder data.Coder, sources linear.Rows) (texts linear.Rows, starts []int) {
+func (c *Config) linearTexts(sources linear.Rows) (texts linear.Rows, starts []int) {
 	starts = make([]int, sources.N+1)
 	if !c.Kind().aligned {
 		for i := range starts {
@@ -49,12 +48,11 @@ func (c *Config) linearTexts(coder data.Coder, sources linear.Rows) (texts linea
 		}
 		return sources, starts
 	}
-	source, _ := coder.Tokenizers()
 	var symbols []string // of all sources
 	var owners []int32   // number of the source of each symbol
 	for i := range sources.N {
 		text := sources.Text(i)
-		tokens, _ := source.Tokenize(text, tokenizer.Options{}) // sources with an error have no symbols
+		tokens, _, _ := c.Task.Tagged(text) // sources with an error have no symbols
 		for _, t := range tokens {
 			symbols, owners = append(symbols, text[t.Start:t.End]), append(owners, int32(i))
 		}
@@ -77,8 +75,8 @@ func (c *Config) fitClasses(ctx context.Context, coder data.Coder, s *rows.Set) 
 		return classes
 	}
 	trained := labels(s.Train)
-	train, _ := c.linearTexts(coder, linearRows(s.Train))
-	validation, _ := c.linearTexts(coder, linearRows(s.Validation))
+	train, _ := c.linearTexts(linearRows(s.Train))
+	validation, _ := c.linearTexts(linearRows(s.Validation))
 	classes := coder.Layout().Classes
 	m, held, err := linear.FitClasses(ctx, train, trained, classes, validation, labels(s.Validation), c.linearOptions())
 	if err != nil {
@@ -105,11 +103,18 @@ func (s rowScores) of(i int) []float32 {
 	return s.values[s.starts[i]*s.classes : s.starts[i+1]*s.classes]
 }
 
-// gather returns the scores of some rows, (size, width). The rest of a row is zero, and so are additional rows.
-func (s rowScores) gather(rows []int, size, width int) []float32 {
-	gathered := make([]float32, size*width)
+// gather returns the scores of some rows for their batch, (Size, TargetLen, classes) or (Size, classes). Positions
+// without a tag, and additional rows, have zeros.
+func (s rowScores) gather(rows []int, b data.Batch) []float32 {
+	width := max(b.TargetLen, 1)
+	gathered := make([]float32, len(b.Targets)*s.classes)
 	for i, row := range rows {
-		copy(gathered[i*width:][:width], s.of(row))
+		scores := s.of(row)
+		for j := i * width; j < (i+1)*width; j++ {
+			if b.TargetLen == 0 || b.Targets[j] != data.Ignore {
+				scores = scores[copy(gathered[j*s.classes:][:s.classes], scores):]
+			}
+		}
 	}
 	return gathered
 }

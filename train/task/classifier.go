@@ -122,7 +122,9 @@ func (c classifier) predictor(s batchShape) (predictor, error) {
 		}
 		choices := []choice{{}}
 		for p := first; p < end; p++ {
-			choices = extended(choices, logits[p*classes:][:classes], q.top)
+			if q.targets == nil || q.targets[p] != data.Ignore {
+				choices = extended(choices, logits[p*classes:][:classes], q.top)
+			}
 		}
 		return choices
 	})

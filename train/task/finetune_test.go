@@ -41,6 +41,7 @@ var tunings = []struct {
 }{
 	{data.KindClassification, "bert", ""}, {data.KindClassification, "bert", "head"}, {data.KindClassification, "bert", "last:1"}, {data.KindClassification, "bert", "lora"},
 	{data.KindClassification, "llama", "lora"}, {data.KindRegression, "mpnet-mask", "last:1"}, {data.KindRegression, "bert-classes", "head"},
+	{data.KindTagging, "bert", ""}, {data.KindTagging, "bert", "lora"},
 	{data.KindText, "llama", ""}, {data.KindText, "gpt2", "last:1"}, {data.KindText, "llama-tied", "lora"},
 }
 
@@ -208,14 +209,14 @@ func TestTuneTwice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for kind, fresh := range map[data.Kind]int{data.KindClassification: 0, data.KindRegression: 2} {
+		for kind, fresh := range map[data.Kind]int{data.KindClassification: 0, data.KindRegression: 2, data.KindTagging: 2} {
 			c := fromPublished(t, kind, dir, "head")
 			task := made(t, c)
 			if len(task.Loaded.Kept) != fresh {
 				t.Errorf("%s: the new parameters are %q, want %d", kind, task.Loaded.Kept, fresh)
 			}
 			for _, p := range first.Params.All() {
-				if strings.HasPrefix(p.Name, "encoder.") && !slices.Equal(task.Params.Get(p.Name).Value.Data().([]float32), p.Value.Data().([]float32)) {
+				if strings.HasPrefix(p.Name, "encoder.") && !slices.Equal(task.Params.Get(nameIn(task.Params, p.Name)).Value.Data().([]float32), p.Value.Data().([]float32)) {
 					t.Errorf("%s: %s differs from the first run's", kind, p.Name)
 				}
 			}

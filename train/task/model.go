@@ -113,7 +113,7 @@ func (m *Model) encode(input string) (data.Batch, Answer) {
 		return b, Answer{Input: input, Unknown: unknown, Err: &InputError{input, err}}
 	}
 	if m.Config.Wide {
-		b.Scores = m.scoresOf(linear.Texts([]string{input})).gather([]int{0}, 1, m.scoresShape(1, b.Len).TotalSize())
+		b.Scores = m.scoresOf(linear.Texts([]string{input})).gather([]int{0}, b)
 	}
 	return b, Answer{Input: input, Unknown: unknown && source.Unknown() >= 0, Cut: ids > m.layout.Len}
 }

@@ -87,7 +87,9 @@ func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOption
 		}
 		var b data.Batch
 		if b, answers[i] = m.encode(input); answers[i].Err == nil {
-			rows = append(rows, query{ids: slices.Clone(b.Inputs[:b.Lengths[0]]), scores: slices.Clone(m.scoresIn(b)), place: i, top: wanted})
+			q := m.query(b)
+			q.place, q.top = i, wanted
+			rows = append(rows, q)
 		}
 	}
 	if err := m.choose(ctx, rows, max(1, o.Beam)); err != nil {
@@ -133,9 +135,19 @@ func (m *Model) Cuts(input string) bool {
 // MaxBeam is the greatest Beam of PredictOptions.
 const MaxBeam = 1 << 10
 
+// query returns the query of a batch of one row.
+func (m *Model) query(b data.Batch) query {
+	n := b.Lengths[0]
+	q := query{ids: slices.Clone(b.Inputs[:n]), scores: slices.Clone(m.scoresIn(b))}
+	if m.Config.Kind().aligned && m.Config.Task.Target != nil {
+		q.targets = slices.Clone(b.Targets[:n])
+	}
+	return q
+}
+
 // chosen returns the model's choice for a batch of one row.
 func (m *Model) chosen(b data.Batch) (choice, error) {
-	rows := []query{{ids: b.Inputs[:b.Lengths[0]], scores: m.scoresIn(b)}}
+	rows := []query{m.query(b)}
 	err := m.choose(context.Background(), rows, 1)
 	if err != nil {
 		return choice{}, err

@@ -18,6 +18,7 @@ const (
 type query struct {
 	ids     []int
 	scores  []float32 // of the baseline, if the Config is Wide
+	targets []int     // for tags: positions where it is data.Ignore have no tag; nil if every position has an answer
 	place   int       // index of the input
 	top     int       // number of choices wanted; 0 means 1
 	choices []choice  // likeliest first

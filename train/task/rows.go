@@ -88,7 +88,8 @@ func (s *rowSet) complete(c *Config) error {
 	return nil
 }
 
-// linearTexts returns the number of texts that the linear model learns: see Config.linearTexts.
+// linearTexts returns the number of texts that the linear model learns: see Config.linearTexts. If tokens have several
+// pieces, it counts the pieces.
 func (s *rowSet) linearTexts(c *Config) int {
 	if c.Kind().aligned {
 		return s.Symbols

@@ -45,7 +45,8 @@ func (c *Config) tagged() bool {
 	return c.fromRows() && kindOf(c.Task.Kind).about().aligned && c.Data.SourceUnits != tokenizer.Characters && c.Data.TargetUnits != tokenizer.Characters
 }
 
-// row returns an error if a row doesn't have one tag per symbol. With words, it makes words of a row's tokens.
+// row returns an error if a row doesn't have one tag per symbol, or if a published tokenizer drops one of its tokens.
+// With words, it makes words of a row's tokens.
 func (tagging) row(c *Config) func(fields []string) error {
 	count := func(units tokenizer.Units, field string) int {
 		if units == tokenizer.Characters {
@@ -57,8 +58,12 @@ func (tagging) row(c *Config) func(fields []string) error {
 		if symbols, tags := count(c.Data.SourceUnits, fields[0]), count(c.Data.TargetUnits, fields[1]); symbols != tags {
 			return fmt.Errorf("the source has %d symbols and %d tags: each symbol needs one tag", symbols, tags)
 		}
-		if c.Data.SourceUnits == tokenizer.Words {
+		switch c.Data.SourceUnits {
+		case tokenizer.Words:
 			return intoWords(fields)
+		case tokenizer.Published:
+			_, _, err := c.Task.Tagged(fields[0])
+			return err
 		}
 		return nil
 	}
@@ -176,8 +181,7 @@ func (t tagger) spans(input string, c choice) []Span {
 
 // spansOf returns the entities that tags mark in a source. It returns nil if the source doesn't have a tag per symbol.
 func (m *Model) spansOf(source string, tags []string) []Span {
-	from, _ := m.coder.Tokenizers()
-	symbols, err := from.Tokenize(source, tokenizer.Options{})
+	symbols, _, err := m.Config.Task.Tagged(source)
 	if err != nil || len(symbols) != len(tags) {
 		return nil
 	}

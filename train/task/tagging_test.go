@@ -2,6 +2,7 @@ package task
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -103,5 +104,73 @@ func TestTaggingWords(t *testing.T) {
 		if j.Right && (len(j.Spans) != 2 || !slices.Equal(j.Spans, j.Answer.Spans)) {
 			t.Errorf("got %+v, want the spans of the reference", j)
 		}
+	}
+}
+
+// A model that begins as a published one gives each token between spaces the tag of its first piece, also in files.
+func TestTaggingPublished(t *testing.T) {
+	t.Parallel()
+	var rows strings.Builder
+	for i := range 240 {
+		name, place := []string{"ann", "zoe", "tom"}[i%3], []string{"u.s.", "bern"}[i/3%2]
+		fmt.Fprintf(&rows, "%s B-PER\nlee I-PER\nis O\nin O\n%s B-LOC\n\n", name, place)
+		if i%6 == 0 {
+			fmt.Fprintf(&rows, "in O\n%s B-LOC\n%s B-PER\n. O\n\n", place, name)
+		}
+	}
+	c := withFile(t, "tagging", "rows.conll", rows.String())
+	if err := c.StartFrom(publishedFolder(t, "bert")); err != nil {
+		t.Fatal(err)
+	}
+	c.Wide = false
+	c.Training.BatchSize, c.Training.MaxEpochs, c.Training.Optimizer.LearningRate = 16, 6, 0.01
+	m := fitted(t, c).Model
+
+	inputs := []string{"in  u.s.\tzoe", "tom lee is", " ", strings.Repeat("a ", 20)}
+	answers, err := m.PredictAll(t.Context(), inputs, PredictOptions{Top: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := answers[0]; a.Text != "O B-LOC B-PER" || len(a.Top) != 2 || !slices.Equal(a.Spans, []Span{{"LOC", 4, 8, "u.s."}, {"PER", 9, 12, "zoe"}}) {
+		t.Errorf("got %+v", a)
+	}
+	if a := answers[1]; a.Text != "B-PER I-PER O" || !slices.Equal(a.Spans, []Span{{"PER", 0, 7, "tom lee"}}) {
+		t.Errorf("got %+v", a)
+	}
+	wantError(t, answers[2].Err, "there are no tokens")
+	wantError(t, answers[3].Err, "must have 1 to 32 symbols")
+	for _, a := range answers[:2] { // the logits at the first pieces say the same; each character is a piece
+		b, _ := m.encode(a.Input)
+		_, logits, err := m.capture(m.reading(b, nil).batch, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var tags []int
+		logProb, classes := 0.0, m.layout.Classes
+		for i, r := range a.Input {
+			if r > ' ' && (i == 0 || a.Input[i-1] <= ' ') {
+				best, p := likeliest(logits[i*classes:][:classes])
+				tags, logProb = append(tags, best), logProb+p
+			}
+		}
+		if text, err := m.coder.Answer(tags); err != nil || text != a.Text || math.Abs(logProb-a.LogProb) > 1e-5 {
+			t.Errorf("%q: got %s with %v, want %s with %v, %v", a.Input, a.Text, a.LogProb, text, logProb, err)
+		}
+	}
+
+	file := filepath.Join(t.TempDir(), "new.conll")
+	write(t, file, "in\nbern\n\ntom\nlee\nis\n")
+	var out strings.Builder
+	err = m.PredictFile(t.Context(), file, &out, PredictOptions{}, []string{"answer"}, func(_ int, a Answer) []any { return []any{a.Text} })
+	if want := "in O\nbern B-LOC\n\ntom B-PER\nlee I-PER\nis O\n"; err != nil || out.String() != want {
+		t.Errorf("got %q, %v, want %q", out.String(), err, want)
+	}
+	examples, _, err := m.ReadExamples(c.Data.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := m.Judge(t.Context(), examples[:20], PredictOptions{})
+	if err != nil || r.Entities.Total().F1 < 0.99 || r.Right != len(r.Judged) || r.Classes.Macro().Rows < 80 {
+		t.Errorf("got %v, %v, want all entities found, and tags counted per token", r, err)
 	}
 }

@@ -147,7 +147,7 @@ func (t *Task) Problem() train.Problem {
 				return train.Batch{}, err
 			}
 			if t.Config.Wide {
-				b.Scores = scores().gather(examples, b.Size, max(b.TargetLen, 1)*t.layout.Classes)
+				b.Scores = scores().gather(examples, b)
 			}
 			if keeps {
 				all, err := states.of(context.Background(), t, e)

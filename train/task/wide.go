@@ -59,7 +59,7 @@ func (m *Model) baselineValues(examples []data.Example) (map[string]float64, err
 
 // scoresOf returns the baseline's scores of sources. Without a baseline, they are zero.
 func (m *Model) scoresOf(sources linear.Rows) rowScores {
-	texts, starts := m.Config.linearTexts(m.coder, sources)
+	texts, starts := m.Config.linearTexts(sources)
 	s := rowScores{starts: starts, classes: m.layout.Classes}
 	if m.baseline == nil {
 		s.values = make([]float32, texts.N*s.classes)
@@ -125,7 +125,7 @@ func (t *Task) trainScores() rowScores {
 	if t.baseline == nil {
 		return t.scoresOf(sources)
 	}
-	_, starts := t.Config.linearTexts(t.coder, sources)
+	_, starts := t.Config.linearTexts(sources)
 	return rowScores{t.baseline.held, starts, t.layout.Classes}
 }
 
