@@ -28,7 +28,7 @@ func fromPublished(t *testing.T, kind data.Kind, dir, tune string) Config {
 		t.Fatal(err)
 	}
 	c.Training.BatchSize, c.Training.MaxEpochs, c.Training.Optimizer.LearningRate = 32, 2, 0.01
-	if c.Kind().Generates {
+	if !c.Kind().Rows {
 		c.Task.MaxLen, c.Training.BatchSize, c.Training.StepsPerEpoch = 12, 4, 6
 	}
 	return c
@@ -43,6 +43,7 @@ var tunings = []struct {
 	{data.KindClassification, "llama", "lora"}, {data.KindRegression, "mpnet-mask", "last:1"}, {data.KindRegression, "bert-classes", "head"},
 	{data.KindTagging, "bert", ""}, {data.KindTagging, "bert", "lora"},
 	{data.KindText, "llama", ""}, {data.KindText, "gpt2", "last:1"}, {data.KindText, "llama-tied", "lora"},
+	{data.KindMaskedText, "bert", ""}, {data.KindMaskedText, "roberta-mask", "lora"}, {data.KindMaskedText, "mpnet-mask", "last:1"}, {data.KindMaskedText, "bert-states", "last:1"},
 }
 
 // A run that begins as a published model must change only what it trains, save only that, give the same bytes when it
@@ -100,6 +101,9 @@ func TestTune(t *testing.T) {
 			wantSame := func(opened *Model) {
 				t.Helper()
 				inputs := []string{"a cat sees", "elephant"}
+				if task.Config.Kind().Masks {
+					inputs = []string{"a <mask>at sees", "<mask>"}
+				}
 				want, err1 := task.PredictAll(t.Context(), inputs, PredictOptions{})
 				got, err2 := opened.PredictAll(t.Context(), inputs, PredictOptions{})
 				if err1 != nil || err2 != nil {
@@ -198,6 +202,8 @@ func TestTuneErrors(t *testing.T) {
 	wantError(t, c.StartFrom(published), "can't start from a published model")
 	c = small(t, "text")
 	wantError(t, c.StartFrom(published), "predicts the next token")
+	c = small(t, "mlm")
+	wantError(t, c.StartFrom(publishedFolder(t, "llama")), "each token sees those after it")
 }
 
 // A run may begin from another run that began as a published model, for the same kind of task or another one.

@@ -44,7 +44,7 @@ func (maskedText) network(m *Model) (network, error) {
 		return nil, err
 	}
 	embeds.layout = embeds.coder.Layout()
-	embeds.network = newEmbedder(embeds, &layers.Encoder{Trunk: &states})
+	embeds.network = newEmbedder(m, &layers.Encoder{Trunk: &states})
 	c := newClassifier(m, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 		return net.Forward(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Len, Classes)
 	})

@@ -62,7 +62,7 @@ func open(f runfolder.Folder, base string, rules []data.Rule) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.published() && c.Kind().Generates { // training read shorter windows
+	if k := c.Kind(); c.published() && (k.Generates || k.Masks) { // training read shorter windows
 		c.Task.MaxLen = c.Task.Published.MaxLen
 	}
 	wrong := func(err error) error { return fmt.Errorf("%s: %w", f.Path(runfolder.ConfigFile), err) }

@@ -3,6 +3,7 @@ package task
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -55,9 +56,14 @@ func (s *publishedStart) suit(kind data.Kind) error {
 		}
 	}
 	switch k := kindOf(kind).about(); {
-	case k.Name == "" && m.Head != "mask", k.Generates && m.Head == "text", k.Pairs && m.Head == "classes":
+	case k.Name == "" && m.Head != "mask", k.Generates && m.Head == "text", k.Masks && m.Head == "mask", k.Pairs && m.Head == "classes":
 	case k.Generates:
 		return fmt.Errorf("a task of kind %s needs a model that predicts the next token, and this one doesn't", kind)
+	case k.Masks && m.Causal:
+		return fmt.Errorf("a task of kind %s needs a model in which each token sees those after it, and this one is a language model", kind)
+	case k.Masks: // without a head for masks, the embeddings are the weight of a head
+		*m = m.States()
+		m.Model.Tied, m.Model.EmbeddingScale = true, cmp.Or(m.Model.EmbeddingScale, 1)
 	case k.Sequences:
 		return fmt.Errorf("a task of kind %s can't start from a published model", kind)
 	case k.Pairs:

@@ -30,7 +30,7 @@ func publishedFolder(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	vocab, added := map[string]int{}, []any{}
-	for id, special := range []string{"<unk>", "<s>", "</s>"} {
+	for id, special := range []string{"<unk>", "<s>", "</s>", "<mask>"} {
 		vocab[special] = id
 		added = append(added, map[string]any{"id": id, "content": special, "special": true})
 	}
