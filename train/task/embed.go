@@ -180,11 +180,11 @@ func (embedding) network(m *Model) (network, error) {
 	return newEmbedder(m, net), nil
 }
 
-// newEmbedder returns the network of a model that pools the states of an encoder without a head.
+// newEmbedder returns the network of a model that pools the states of an encoder before its head, if it has one.
 func newEmbedder(m *Model, net *layers.Encoder) embedder {
 	head := m.Config.Head
 	return embedder{reader{m, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
-		x, err := net.Forward(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Len, Dim)
+		x, err := net.States(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Len, Dim)
 		if err == nil {
 			x, err = layers.Pool(b, x, inputs[1], head.Pooling) // -> (B, Dim)
 		}

@@ -43,7 +43,7 @@ var tunings = []struct {
 	{data.KindClassification, "llama", "lora"}, {data.KindRegression, "mpnet-mask", "last:1"}, {data.KindRegression, "bert-classes", "head"},
 	{data.KindTagging, "bert", ""}, {data.KindTagging, "bert", "lora"},
 	{data.KindText, "llama", ""}, {data.KindText, "gpt2", "last:1"}, {data.KindText, "llama-tied", "lora"},
-	{data.KindMaskedText, "bert", ""}, {data.KindMaskedText, "roberta-mask", "lora"}, {data.KindMaskedText, "mpnet-mask", "last:1"}, {data.KindMaskedText, "bert-states", "last:1"},
+	{data.KindMaskedText, "bert", ""}, {data.KindMaskedText, "bert", "head"}, {data.KindMaskedText, "roberta-mask", "lora"}, {data.KindMaskedText, "mpnet-mask", "last:1"}, {data.KindMaskedText, "bert-states", "last:1"},
 }
 
 // A run that begins as a published model must change only what it trains, save only that, give the same bytes when it

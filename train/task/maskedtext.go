@@ -29,8 +29,6 @@ func (maskedText) network(m *Model) (network, error) {
 	if err != nil {
 		return nil, err
 	}
-	states := *net.Trunk
-	states.Transform, states.Head = nil, nil
 	embeds := &Model{Config: m.Config, Params: m.Params}
 	rule := &embeds.Config.Task
 	if rule.Kind = data.KindEmbed; rule.Source == nil { // a rule with a Source cuts long texts
@@ -44,7 +42,7 @@ func (maskedText) network(m *Model) (network, error) {
 		return nil, err
 	}
 	embeds.layout = embeds.coder.Layout()
-	embeds.network = newEmbedder(m, &layers.Encoder{Trunk: &states})
+	embeds.network = newEmbedder(m, net)
 	c := newClassifier(m, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 		return net.Forward(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Len, Classes)
 	})
