@@ -26,14 +26,33 @@ func publishedFolder(t *testing.T, name string) string {
 	for _, c := range "abcdefghijklmnopqrstuvwxyz .?|<>_\n" {
 		vocab[string(c)] = len(vocab)
 	}
+	vocab["<mask>"] = len(vocab)
 	content, err := json.Marshal(map[string]any{
 		"version": "1.0", "decoder": map[string]any{"type": "Fuse"},
-		"added_tokens": []any{map[string]any{"id": 1, "content": "<s>", "special": true}, map[string]any{"id": 2, "content": "</s>", "special": true}},
+		"added_tokens": []any{map[string]any{"id": 1, "content": "<s>", "special": true}, map[string]any{"id": 2, "content": "</s>", "special": true}, map[string]any{"id": len(vocab) - 1, "content": "<mask>", "special": true}},
 		"model":        map[string]any{"type": "BPE", "vocab": vocab, "merges": []any{}, "unk_token": "<unk>"},
 	})
 	must(t, err)
 	write(t, filepath.Join(dir, "tokenizer.json"), string(content))
 	return dir
+}
+
+// A run of masked text that began as a published model fills masks, embeds texts, and is scored on its validation set
+// and on another text.
+func TestPublishedMasks(t *testing.T) {
+	folder, run := publishedFolder(t, "roberta-mask"), filepath.Join(t.TempDir(), "run")
+	out := succeed(t, "train", "--task=mlm", "--from="+folder, "--data="+foxText(t), "--max-len=12", "--batch-size=4", "--steps-per-epoch=4", "--max-epochs=1", "--tune=lora", "--out="+run)
+	if out := succeed(t, "predict", run, "the quick <mask>rown"); !strings.HasPrefix(out, "the quick ") || strings.Contains(out, "<mask>") {
+		t.Errorf("predict prints %q, want the input without its mask", out)
+	}
+	score := succeed(t, "eval", run)
+	if !strings.Contains(out, score) || !strings.Contains(score, "masked tokens predicted") {
+		t.Errorf("eval prints %q, want a line of %q", score, out)
+	}
+	succeed(t, "eval", run, "--data="+foxText(t))
+	if out := succeed(t, "embed", run, "the fox"); !strings.HasPrefix(out, "[") {
+		t.Errorf("embed prints %q, want a vector", out)
+	}
 }
 
 // The published greedy output of stories260K comes from the command and from Go, word for word. The test skips where
