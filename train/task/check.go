@@ -144,7 +144,7 @@ func (c *Config) check(decided bool) error {
 	if c.opened() {
 		longest = math.MaxInt
 	}
-	if c.fromRows() && !decided {
+	if (c.fromRows() || c.published()) && !decided {
 		one, zero = 0, -1
 	}
 	m, t := &c.Model, &c.Training

@@ -100,12 +100,13 @@ type Training struct {
 	ClassWeights   string  `json:"class_weights,omitempty"`   // for labels and tags of a file: "balanced" weighs rare classes up; empty means equal weights
 }
 
-// validationSize is the number of examples in a validation batch, except for rows of a file.
+// validationSize is the number of examples in a validation batch, except for rows of a file and for models that began as
+// published ones.
 const validationSize = 250
 
 // validationSize returns the number of examples in a validation batch.
 func (c *Config) validationSize() int {
-	if c.fromRows() {
+	if c.fromRows() || c.published() {
 		return c.Training.BatchSize
 	}
 	return validationSize

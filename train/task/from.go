@@ -33,6 +33,9 @@ func (c *Config) StartFrom(dir string) error {
 	c.From = From{Dir: dir, Base: c.From.Base}
 	c.Model, c.Head = from.Model, from.Head
 	c.Model.Outputs = 0
+	if c.Tune == tuneLoRA {
+		c.LowRank = layers.LowRank{Rank: 8, Alpha: 16}
+	}
 	same := c.Task.Kind == from.Task.Kind
 	if from.published() {
 		if c.Task.Sample != nil {
@@ -40,8 +43,7 @@ func (c *Config) StartFrom(dir string) error {
 		}
 		c.Task.Published, c.Task.Source, c.Data.SourceUnits = from.Task.Published, from.Task.Source, tokenizer.Published
 		c.archive = from.archive
-		c.fineTune()
-		return nil
+		return c.fineTune()
 	}
 	c.Model.Vocab, c.Model.Segments = 0, 0
 	if same {
@@ -64,7 +66,11 @@ func (c *Config) StartFrom(dir string) error {
 // fineTune sets the defaults for a model that begins as a published one. Narrow models need higher rates: the rates are
 // usual ones at a width of 768. The last weights are kept, because a few epochs hardly overfit, and the few validation
 // rows of a small file choose badly.
-func (c *Config) fineTune() {
+func (c *Config) fineTune() error {
+	start, err := openArchive(c.archive, c.Task.Kind)
+	if err != nil {
+		return err
+	}
 	t, narrow := &c.Training, 768/float64(max(1, c.Model.Dim))
 	rate := min(5e-5*narrow*narrow, 3e-4)
 	switch {
@@ -72,20 +78,22 @@ func (c *Config) fineTune() {
 		rate = 1e-2
 	case c.Tune == tuneLoRA:
 		rate = min(1e-3*narrow, 3e-3)
-		c.LowRank = layers.LowRank{Rank: 8, Alpha: 16}
+		c.LowRank.Joint = start.model.Joint()
 	case c.tunedBlocks() > 0:
 		rate = min(1e-4*narrow*narrow, 1e-3)
 	}
 	t.Optimizer.Solver, t.Optimizer.LearningRate = optim.AdamW{}, rate
 	t.LabelSmoothing, t.Stopping.KeepLast, c.Wide = 0, true, false
-	if c.Kind().Rows {
-		t.BatchSize = 16
-		return
+	t.BatchSize = 16
+	if c.Kind().Embeds { // the other rows of a batch are the negatives
+		t.BatchSize = 32
 	}
-	// A language model reads windows of a text, drawn at random.
-	c.Task.MaxLen = min(256, c.Task.Published.MaxLen)
-	t.BatchSize, t.StepsPerEpoch, t.MaxEpochs = 8, 100, 3
-	t.Optimizer.Schedule.WarmUp, t.Optimizer.Schedule.Decay = 30, 300
+	if !c.Kind().Rows { // windows of a text, drawn at random
+		c.Task.MaxLen, c.Data.Validation = min(256, c.Task.Published.MaxLen), 100
+		t.BatchSize, t.StepsPerEpoch, t.MaxEpochs = 8, 0, 3
+		t.Optimizer.Schedule.WarmUp, t.Optimizer.Schedule.Decay = -1, -1
+	}
+	return nil
 }
 
 // loadFrom loads the weights of the configuration's From, as far as they fit. It sets the From's checksum, or compares

@@ -132,6 +132,10 @@ func openText(c *Config) (set, error) {
 		text.Close()
 		return nil, err
 	}
+	if t := &c.Training; c.published() { // an epoch has as many tokens as the text
+		t.StepsPerEpoch = cmp.Or(t.StepsPerEpoch, max(1, text.Len()/(t.BatchSize*s.length)))
+		t.plan(t.StepsPerEpoch, true)
+	}
 	return s, nil
 }
 
