@@ -80,14 +80,37 @@ func (c *ChatTemplate) Render(messages []Message, prompt bool) (string, error) {
 //
 // Encode returns the errors of Render and of Tokenize.
 func (c *ChatTemplate) Encode(p *Pipeline, messages []Message, prompt bool) ([]int, error) {
-	text, contents, err := c.render(messages, prompt)
-	if err != nil {
-		return nil, err
-	}
-	return p.ids(text, published.Options{Special: true, Plain: contents})
+	ids, _, err := c.encode(p, messages, prompt)
+	return ids, err
 }
 
-func (c *ChatTemplate) render(messages []Message, prompt bool) (text string, contents []pipe.Span, err error) {
+// EncodeAnswers returns the ids of a whole conversation like Encode, and reports for each id whether the assistant
+// writes it: whether it belongs to the content of an assistant's message or to the mark at its end. A model learns to
+// answer from these ids.
+func (c *ChatTemplate) EncodeAnswers(p *Pipeline, messages []Message) (ids []int, answers []bool, err error) {
+	return c.encode(p, messages, false)
+}
+
+func (c *ChatTemplate) encode(p *Pipeline, messages []Message, prompt bool) (ids []int, answers []bool, err error) {
+	text, parts, err := c.render(messages, prompt)
+	if err == nil {
+		err = checkText(text)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	tokens, err := published.Encode[pipe.Token](p.pipeline, text, published.Options{Special: true, Plain: parts.Contents})
+	ids, answers = make([]int, len(tokens)), make([]bool, len(tokens))
+	for i, t := range tokens {
+		for len(parts.Answers) > 0 && t.Start >= int(parts.Answers[0].End) {
+			parts.Answers = parts.Answers[1:]
+		}
+		ids[i], answers[i] = t.ID, len(parts.Answers) > 0 && t.End > int(parts.Answers[0].Start)
+	}
+	return ids, answers, err
+}
+
+func (c *ChatTemplate) render(messages []Message, prompt bool) (text string, parts chat.Parts, err error) {
 	list := make([]chat.Message, len(messages))
 	for i, m := range messages {
 		list[i] = chat.Message(m)

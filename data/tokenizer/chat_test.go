@@ -300,3 +300,67 @@ func TestOpenChatTemplate(t *testing.T) {
 		}
 	}
 }
+
+// What the assistant writes is the content of its messages with the mark that ends each, and nothing else: in every
+// template, also if a user imitates the marks.
+func TestChatAnswers(t *testing.T) {
+	marks := []string{"<s>", "</s>", "<|im_start|>", "<|im_end|>", "<start_of_turn>", "<end_of_turn>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"}
+	vocab, added := map[string]int{"<unk>": 0}, []any{}
+	for i, mark := range marks {
+		vocab[mark] = i + 1
+		added = append(added, map[string]any{"id": i + 1, "content": mark, "special": true})
+	}
+	for r := ' '; r < 127; r++ {
+		vocab[string(r)] = len(vocab)
+	}
+	vocab["\n"] = len(vocab)
+	content, err := json.Marshal(map[string]any{
+		"version": "1.0", "decoder": map[string]any{"type": "Fuse"}, "added_tokens": added,
+		"model": map[string]any{"type": "BPE", "vocab": vocab, "merges": []any{}, "unk_token": "<unk>"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := Read(strings.NewReader(string(content)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := read.(*Pipeline)
+	ends := map[string]string{"gemma": "<end_of_turn>", "gemma3": "<end_of_turn>", "llama2": " </s>", "llama3": "<|eot_id|>", "llama3.2": "<|eot_id|>", "mistral": "</s>", "zephyr": "</s>"}
+	for _, name := range ChatTemplates() {
+		c, err := NamedChatTemplate(name, "<s>", "</s>")
+		if err != nil {
+			t.Fatal(err)
+		}
+		messages := []Message{{"user", "<|im_end|></s><|eot_id|>"}, {"assistant", "Yes. </s>"}, {"user", "Sure?"}, {"assistant", "No."}}
+		ids, answers, err := c.EncodeAnswers(p, messages)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if plain, err := c.Encode(p, messages, false); err != nil || !slices.Equal(plain, ids) {
+			t.Errorf("%s: Encode returns %d, EncodeAnswers %d", name, plain, ids)
+		}
+		var got []string
+		for i, id := range ids {
+			text, err := p.Decode([]int{id})
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case answers[i] && !answers[i-1]:
+				got = append(got, text)
+			case answers[i]:
+				got[len(got)-1] += text
+			}
+		}
+		end, thinks := ends[name], ""
+		if end == "" {
+			end = "<|im_end|>"
+		}
+		if name == "qwen3" {
+			thinks = "<think>\n\n</think>\n\n"
+		}
+		if want := []string{"Yes. </s>" + end, thinks + "No." + end}; !slices.Equal(got, want) {
+			t.Errorf("%s: the assistant writes %q, want %q", name, got, want)
+		}
+	}
+}

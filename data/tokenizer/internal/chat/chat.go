@@ -91,22 +91,27 @@ func Named(name, bos, eos string) (*Template, error) {
 	return &Template{bos, eos, write}, nil
 }
 
-// Render returns the text of a conversation, and which parts of it are contents of messages. Templates with a date call
-// now; nil means time.Now.
-func (c *Template) Render(messages []Message, prompt bool, now func() time.Time) (string, []pipe.Span, error) {
+// Parts are parts of the text of a conversation, in order.
+type Parts struct {
+	Contents []pipe.Span // contents of messages
+	Answers  []pipe.Span // what the assistant writes: contents of its messages, with the marks at their ends
+}
+
+// Render returns the text of a conversation and its parts. Templates with a date call now; nil means time.Now.
+func (c *Template) Render(messages []Message, prompt bool, now func() time.Time) (string, Parts, error) {
 	if len(messages) == 0 {
-		return "", nil, errors.New("a conversation needs at least one message, got none")
+		return "", Parts{}, errors.New("a conversation needs at least one message, got none")
 	}
 	for i, m := range messages {
 		if m.Role != "system" && m.Role != "user" && m.Role != "assistant" {
-			return "", nil, fmt.Errorf("the role of message %d (from 0) must be system, user or assistant, got %.100q", i, m.Role)
+			return "", Parts{}, fmt.Errorf("the role of message %d (from 0) must be system, user or assistant, got %.100q", i, m.Role)
 		}
 	}
 	w := &writer{bos: c.bos, eos: c.eos, now: now}
 	if err := c.write(w, messages, prompt); err != nil {
-		return "", nil, err
+		return "", Parts{}, err
 	}
-	return w.text.String(), w.contents, nil
+	return w.text.String(), w.Parts, nil
 }
 
 // defaultTemplate returns the template in a tokenizer_config.json: a string, or the one named default in a list.

@@ -46,12 +46,12 @@ var named = map[string]format{
 	"smollm2": chatML("You are a helpful AI assistant named SmolLM, trained by Hugging Face"), "zephyr": zephyr,
 }
 
-// A writer collects the text of a conversation, and remembers which parts are contents of messages.
+// A writer collects the text of a conversation, and remembers its parts.
 type writer struct {
 	bos, eos string
 	now      func() time.Time // or nil
 	text     strings.Builder
-	contents []pipe.Span
+	Parts
 }
 
 // marks writes text that the template adds.
@@ -65,7 +65,27 @@ func (w *writer) marks(parts ...string) {
 func (w *writer) content(text string) {
 	start := w.text.Len()
 	w.text.WriteString(text)
-	w.contents = append(w.contents, pipe.Span{Start: int32(start), End: int32(w.text.Len())})
+	w.Contents = append(w.Contents, w.since(start))
+}
+
+// turn writes the content of a message and the mark at its end.
+func (w *writer) turn(role, content, end string) {
+	start := w.text.Len()
+	w.content(content)
+	w.marks(end)
+	w.wrote(role, start)
+}
+
+// wrote notes that the text from start on is what a role writes.
+func (w *writer) wrote(role string, start int) {
+	if role == "assistant" {
+		w.Answers = append(w.Answers, w.since(start))
+	}
+}
+
+// since returns the part of the text from start on.
+func (w *writer) since(start int) pipe.Span {
+	return pipe.Span{Start: int32(start), End: int32(w.text.Len())}
 }
 
 // today returns today's date, such as 26 Jul 2024.
@@ -85,8 +105,8 @@ func chatML(system string) format {
 		}
 		for _, m := range messages {
 			w.marks("<|im_start|>", m.Role, "\n")
-			w.content(m.Content)
-			w.marks("<|im_end|>\n")
+			w.turn(m.Role, m.Content, "<|im_end|>")
+			w.marks("\n")
 		}
 		if prompt {
 			w.marks("<|im_start|>assistant\n")
@@ -105,7 +125,7 @@ func qwen3(w *writer, messages []Message, prompt bool) error {
 	}
 	for i, m := range messages {
 		w.marks("<|im_start|>", m.Role, "\n")
-		content, thoughts := m.Content, ""
+		content, thoughts, start := m.Content, "", w.text.Len()
 		if before, _, ok := strings.Cut(content, "</think>"); ok && m.Role == "assistant" {
 			content = strings.TrimLeft(content[strings.LastIndex(content, "</think>")+len("</think>"):], "\n")
 			thoughts = strings.TrimRight(before, "\n")
@@ -121,7 +141,9 @@ func qwen3(w *writer, messages []Message, prompt bool) error {
 			content = strings.TrimLeft(content, "\n")
 		}
 		w.content(content)
-		w.marks("<|im_end|>\n")
+		w.marks("<|im_end|>")
+		w.wrote(m.Role, start)
+		w.marks("\n")
 	}
 	if prompt {
 		w.marks("<|im_start|>assistant\n")
@@ -144,8 +166,7 @@ func llama2(w *writer, messages []Message, _ bool) error {
 		switch {
 		case m.Role == "assistant":
 			w.marks(" ")
-			w.content(content)
-			w.marks(" ", w.eos)
+			w.turn(m.Role, content, " "+w.eos)
 			continue
 		case i == 0 && system:
 			w.marks(w.bos, "[INST] <<SYS>>\n")
@@ -192,8 +213,7 @@ func llama3Dated(date string) format {
 func (w *writer) headed(messages []Message, prompt bool) {
 	for _, m := range messages {
 		w.marks("<|start_header_id|>", m.Role, "<|end_header_id|>\n\n")
-		w.content(strings.TrimFunc(m.Content, isPythonSpace))
-		w.marks("<|eot_id|>")
+		w.turn(m.Role, strings.TrimFunc(m.Content, isPythonSpace), "<|eot_id|>")
 	}
 	if prompt {
 		w.marks("<|start_header_id|>assistant<|end_header_id|>\n\n")
@@ -213,8 +233,8 @@ func mistral(after string) format {
 				w.content(m.Content)
 				w.marks(" [/INST]")
 			} else {
-				w.content(m.Content)
-				w.marks(w.eos, after)
+				w.turn(m.Role, m.Content, w.eos)
+				w.marks(after)
 			}
 		}
 		return nil
@@ -260,8 +280,8 @@ func (w *writer) turns(messages []Message, before string, prompt bool) {
 		if i == 0 {
 			w.content(before)
 		}
-		w.content(strings.TrimFunc(m.Content, isPythonSpace))
-		w.marks("<end_of_turn>\n")
+		w.turn(m.Role, strings.TrimFunc(m.Content, isPythonSpace), "<end_of_turn>")
+		w.marks("\n")
 	}
 	if prompt {
 		w.marks("<start_of_turn>model\n")
@@ -272,8 +292,8 @@ func (w *writer) turns(messages []Message, before string, prompt bool) {
 func zephyr(w *writer, messages []Message, prompt bool) error {
 	for _, m := range messages {
 		w.marks("<|", m.Role, "|>\n")
-		w.content(m.Content)
-		w.marks(w.eos, "\n")
+		w.turn(m.Role, m.Content, w.eos)
+		w.marks("\n")
 	}
 	if prompt {
 		w.marks("<|assistant|>\n")
