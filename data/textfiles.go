@@ -3,6 +3,7 @@ package data
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -208,9 +209,23 @@ const maxLine = 4 << 20
 
 // documents adds the documents of a JSONL file.
 func (c *textCopy) documents(file *textfile.File, key string) error {
-	if key == "" {
-		key = "text"
-	}
+	return jsonLines(file, func(line []byte) error {
+		text, err := document(line, cmp.Or(key, "text"))
+		if err != nil {
+			return err
+		}
+		for _, r := range text + "\n" {
+			if err := c.put(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// jsonLines calls each for the lines of a JSONL file that aren't empty. It returns the first error, with the number of
+// the line.
+func jsonLines(file *textfile.File, each func(line []byte) error) error {
 	if err := file.CheckJSONL(); err != nil {
 		return err
 	}
@@ -222,14 +237,8 @@ func (c *textCopy) documents(file *textfile.File, key string) error {
 		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
 			continue
 		}
-		text, err := document(lines.Bytes(), key)
-		if err != nil {
+		if err := each(lines.Bytes()); err != nil {
 			return fmt.Errorf("line %d: %w", number, err)
-		}
-		for _, r := range text + "\n" {
-			if err := c.put(r); err != nil {
-				return err
-			}
 		}
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
