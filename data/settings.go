@@ -5,8 +5,9 @@ import "github.com/heed-go/heed/data/tokenizer"
 // Settings says which files a task learns from, and how they are read. Package train/task checks them. Its function New
 // sets some fields; their comments say so.
 //
-// For text, File is the text. For other kinds of task, it has rows, each with a source and an answer. For seq2seq, if
-// several rows have the same source, each of their answers is right.
+// For text, File is the text or, if the task begins from a published model, JSONL with conversations: see
+// TextFiles.Chats. For other kinds of task, it has rows, each with a source and an answer. For seq2seq, if several rows
+// have the same source, each of their answers is right.
 //
 // A file of rows is TSV without quoting, or CSV (RFC 4180) with commas or semicolons. Files named .tsv, .tab or .txt
 // are TSV; .csv files are CSV. For other names, the first line decides. The file may be compressed with gzip; an ending
@@ -39,7 +40,7 @@ type Settings struct {
 
 	// ValidationFile has the validation rows. If there is a TargetFile, ValidationTargetFile has their answers. Without
 	// a ValidationFile, New holds out at most about a tenth of the sources of File, with all their rows. A hash of the
-	// source and the Seed chooses the sources: see Stratified.
+	// source and the Seed chooses the sources: see Stratified. Conversations are validated in the same way.
 	ValidationFile       string `json:"validation_file,omitempty"`
 	ValidationTargetFile string `json:"validation_target_file,omitempty"`
 	ValidationSHA256     string `json:"validation_sha256,omitempty"`
@@ -56,7 +57,7 @@ type Settings struct {
 	// JSONL, they must be keys, and for CoNLL, numbers. If empty, New looks for usual names in the header or among the
 	// keys, such as source and target. Without such a header, the file must have two columns. For classification and
 	// regression, three Columns are two texts and an answer: New then sets the rule's Pairs. For text, this is the Key
-	// of TextFiles.
+	// of TextFiles; New sets it to ChatKey if the file has conversations.
 	Columns []string `json:"columns,omitempty"`
 
 	// Header is "yes" if the first row is a header, and "no" if it is a row like any other. If Header is empty, the

@@ -63,7 +63,7 @@ func (s *settings) modelFlags(group func(title string) *pflag.FlagSet) {
 
 	f := group("Common flags")
 	f.StringVar(&s.name, "task", s.name, "task to learn: "+strings.Join(task.Names(), ", "))
-	f.StringArrayVar(&s.data, "data", s.data, "file of rows to learn; given twice: a file with one source per line, and one with one answer per line; for text: a file or folder; repeat it for more")
+	f.StringArrayVar(&s.data, "data", s.data, "file of rows to learn; given twice: a file with one source per line, and one with one answer per line; for text: a file or folder; repeat it for more; for text with --from: also conversations in a .jsonl file")
 	f.StringVar(&s.preset, "preset", s.preset, "settings to start from, see above; other flags override them")
 	f.StringVar(&s.from, "from", s.from, "folder of a run or of a published model, which gives the initial weights and the shape of the model")
 	f.StringVar(&s.Tune, "tune", s.Tune, "what to train of the model in --from: all, head, last:N (the last N blocks and the head) or lora, a low-rank adapter (default all)")

@@ -55,10 +55,10 @@ loss still counts the likelier labels.
 With --out, heed writes a page about all answers: the scores of each class, mistakes of every class and, for
 classification, what each word did to an answer. It is one file and contains texts of the data.
 
-DIR may be the folder of a published model, with --data. A text model is scored on a whole text, each token
-given the tokens before it: the loss, the perplexity, and the bits per byte, which can be compared between
-models. A text that is longer than --window is read in windows that overlap: each begins --stride tokens
-after the one before.
+DIR may be the folder of a published model, with --data. A text model, also one that began as such a model,
+is scored on a whole text, each token given the tokens before it: the loss, the perplexity, and the bits
+per byte, which can be compared between models. A text longer than --window is read in windows that overlap:
+each begins --stride tokens after the one before. Of conversations, only the assistant's messages count.
 
 With --json, heed prints the scores as one JSON object: task, kind, the name of the score with its value
 and what it counts, the scores of each class and more. docs/serving.md lists the keys.`
@@ -77,7 +77,8 @@ func newEval() *cobra.Command {
 		Args:    takes("one folder", cobra.ExactArgs(1)),
 		PreRunE: func(cmd *cobra.Command, args []string) error { return e.check(cmd.Flags(), args[0]) },
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if c, err := readConfig(cmd.Flags(), args[0]); err == nil && published(c) && (e.files == nil || !c.Kind().Rows) {
+			c, err := readConfig(cmd.Flags(), args[0])
+			if err == nil && c.Task.Published.Tokens > 0 && (e.files == nil && published(c) || e.files != nil && !c.Kind().Rows) {
 				return e.published(cmd, args[0], c.Kind())
 			}
 			return e.run(cmd, args[0])

@@ -99,7 +99,7 @@ func openTask(cmd *cobra.Command, dir string, files, validation []string, others
 		return nil, usagef("--data is for models that learned a file; %s learned the task %s", dir, c.Task.Name)
 	case c.Drawn() && len(validation) > 0:
 		return nil, usagef("--validation-data is for models that learned a file; %s learned the task %s", dir, c.Task.Name)
-	case !c.Kind().Rows && len(validation) > 0:
+	case !c.Kind().Rows && c.Data.ValidationFile == "" && len(validation) > 0:
 		return nil, forRows("validation-data", dir, c)
 	}
 	if err := setFiles(&c, files, validation); err != nil {

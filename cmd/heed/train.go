@@ -333,6 +333,8 @@ func (r *training) fit(cmd *cobra.Command, t *task.Task, dir string, err error) 
 	switch k := t.Config.Kind(); {
 	case k.Embeds:
 		next = fmt.Sprintf("embed %s %s", shell(dir), shell(t.Config.Task.Example))
+	case t.Config.Chats():
+		next = "chat " + shell(dir)
 	case k.Generates:
 		next = fmt.Sprintf("generate %s --prompt %s --tokens 300", shell(dir), shell(t.Config.Task.Example))
 	}

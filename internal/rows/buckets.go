@@ -35,7 +35,7 @@ func newBuckets(f Format, rule *data.Rule, trains, validates []lengths) *buckets
 	for _, l := range trains {
 		counts[b.size(l)]++
 	}
-	b.bounds = bounds(counts, min(mostBuckets, 1+len(trains)/1000))
+	b.bounds = Bounds(counts, min(mostBuckets, 1+len(trains)/1000))
 	return b
 }
 
@@ -72,9 +72,9 @@ func (b *buckets) widths() [][2]int {
 	return widths
 }
 
-// bounds returns up to n sizes in ascending order, with the least padding in total. The last one is the largest size. A
+// Bounds returns up to n sizes in ascending order, with the least padding in total. The last one is the largest size. A
 // row is padded to the first bound that isn't below its size. Element i of counts is the number of rows with size i.
-func bounds(counts []int, n int) []int {
+func Bounds(counts []int, n int) []int {
 	var sizes []int // sizes that may become a bound: at most about 256
 	rows, step := 0, 0
 	for _, c := range counts {

@@ -172,7 +172,7 @@ func TestBounds(t *testing.T) {
 				least = min(least, padded(counts, []int{a, b, last}))
 			}
 		}
-		got := bounds(counts, 3)
+		got := Bounds(counts, 3)
 		if len(got) > 3 || got[len(got)-1] != last || !slices.IsSorted(got) || padded(counts, got) != least {
 			t.Fatalf("for the counts %v, the bounds are %v with a total width of %d, want %d", counts, got, padded(counts, got), least)
 		}
@@ -181,7 +181,7 @@ func TestBounds(t *testing.T) {
 	for i := range many {
 		many[i] = 3
 	}
-	if got := bounds(many, 4); len(got) != 4 || got[3] != 4999 || got[0] < 1000 || got[0] > 1500 {
+	if got := Bounds(many, 4); len(got) != 4 || got[3] != 4999 || got[0] < 1000 || got[0] > 1500 {
 		t.Errorf("for 5000 sizes, the bounds are %v, want 4 spread to 4999", got)
 	}
 }

@@ -114,7 +114,7 @@ func (c *Config) stray() setting.Path {
 		set, texts bool // whether it is set, and whether tasks of kind text may have it
 	}{
 		{"data.target_file", d.TargetFile != "", false},
-		{"data.validation_file", d.ValidationFile != "" || d.ValidationTargetFile != "", false},
+		{"data.validation_file", d.ValidationFile != "" || d.ValidationTargetFile != "", c.published() && d.ValidationTargetFile == ""},
 		{"data.columns", d.Columns != nil, true},
 		{"data.header", d.Header != "", false},
 		{"data.skip_bad", d.SkipBad, false},

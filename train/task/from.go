@@ -88,9 +88,9 @@ func (c *Config) fineTune() error {
 	if c.Kind().Embeds { // the other rows of a batch are the negatives
 		t.BatchSize = 32
 	}
-	if !c.Kind().Rows { // windows of a text, drawn at random
-		c.Task.MaxLen, c.Data.Validation = min(256, c.Task.Published.MaxLen), 100
-		t.BatchSize, t.StepsPerEpoch, t.MaxEpochs = 8, 0, 3
+	if !c.Kind().Rows { // New chooses sizes for windows of a text, or for conversations
+		c.Task.MaxLen, c.Data.Validation = 0, 100
+		t.BatchSize, t.StepsPerEpoch, t.MaxEpochs = 8, 0, -1
 		t.Optimizer.Schedule.WarmUp, t.Optimizer.Schedule.Decay = -1, -1
 	}
 	return nil

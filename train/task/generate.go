@@ -142,6 +142,9 @@ func (m *Model) promptIDs(p Prompt) ([]int, error) {
 		return nil, wrong(errors.New("a conversation needs a published model, and can't come with another text"))
 	}
 	template, err := m.published.chatTemplate(p.Template)
+	if err != nil && p.Template == "" {
+		err = fmt.Errorf("%w; a template can be chosen by name: %s", err, strings.Join(tokenizer.ChatTemplates(), ", "))
+	}
 	if err != nil {
 		return nil, wrong(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	G "gorgonia.org/gorgonia"
 
@@ -23,11 +24,11 @@ type WindowOptions struct {
 // maxWindow is the largest default Window.
 const maxWindow = 1 << 13
 
-// A TextScore says how well a model predicts a text.
+// A TextScore says how well a model predicts a text, or the assistant's messages in conversations.
 type TextScore struct {
 	Loss   float64 // mean cross-entropy of the Tokens, in nats
-	Tokens int     // number of predicted tokens: all but the first
-	Bytes  int     // length of the text in UTF-8
+	Tokens int     // number of predicted tokens: all but the first, or those that the assistant writes
+	Bytes  int     // length in UTF-8 of the text, or of the assistant's messages
 }
 
 // Perplexity returns e to the power of the loss.
@@ -48,8 +49,13 @@ func (s TextScore) String() string {
 // Windows overlap, so that a token in any window but the first has at least Window − Stride tokens before it.
 //
 // The logits are computed for a few rows at a time, so memory grows with the Window, but not with the number of
-// different tokens. The error is a *ConfigError if an option is wrong, and an *InputError if the model isn't a
-// published text model or if the text has fewer than two tokens.
+// different tokens.
+//
+// If the files have conversations (see data.TextFiles.Chats), each is a text of its own in the form of the model's chat
+// template, and only the tokens count that the assistant writes.
+//
+// The error is a *ConfigError if an option is wrong, and an *InputError if the model isn't a published text model or if
+// the text has fewer than two tokens.
 func (m *Model) ScoreText(ctx context.Context, files data.TextFiles, o WindowOptions) (s TextScore, err error) {
 	model, ok := m.network.(writer)
 	if !ok || m.published == nil {
@@ -60,32 +66,72 @@ func (m *Model) ScoreText(ctx context.Context, files data.TextFiles, o WindowOpt
 	if err := cmp.Or(setting.Between("window", o.Window, 2, m.layout.Len), setting.Between("stride", o.Stride, 1, o.Window-1)); err != nil {
 		return s, err
 	}
-	text, err := data.OpenText(files, nil)
-	if err != nil {
-		return s, err
-	}
-	defer text.Close()
-	content, err := text.Content()
-	if err != nil {
-		return s, err
-	}
-	source, _ := m.coder.Tokenizers()
-	input, err := source.(*tokenizer.Pipeline).WithLimit(0).Input(content)
-	if s.Bytes, s.Tokens = len(content), len(input.Tokens)-1; err == nil && s.Tokens < 1 {
-		err = &InputError{files.Paths[0], fmt.Errorf("the text has %d tokens, too few to predict one", len(input.Tokens))}
+	var texts []chat
+	if files.HaveChats() {
+		texts, s.Bytes, err = m.readChats(files)
+	} else {
+		texts, s.Bytes, err = m.readText(files)
 	}
 	if err != nil {
 		return s, err
 	}
 	score, err := newTextScorer(model.net, o.Window)
-	for start, done := 0, 1; err == nil && done < len(input.Tokens); start += o.Stride { // done tokens are predicted, or the first
-		var loss float64
-		end := min(start+o.Window, len(input.Tokens))
-		loss, err = score.window(ctx, input.Tokens[start:end], done-start)
-		s.Loss, done = s.Loss+loss, end
+	for _, text := range texts {
+		targets := text.targets()
+		for start, done := 0, 0; err == nil && done < len(targets); start += o.Stride { // done targets are predicted
+			var loss float64
+			var counted int
+			end := min(start+o.Window-1, len(targets))
+			for i := start; i < done; i++ {
+				targets[i] = data.Ignore
+			}
+			loss, counted, err = score.window(ctx, text.ids[start:end], targets[start:end])
+			s.Loss, s.Tokens, done = s.Loss+loss, s.Tokens+counted, end
+		}
 	}
 	s.Loss /= float64(s.Tokens)
 	return s, err
+}
+
+// readText returns a whole text as one conversation in which all is learned.
+func (m *Model) readText(files data.TextFiles) (texts []chat, bytes int, err error) {
+	text, err := data.OpenText(files, nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer text.Close()
+	content, err := text.Content()
+	if err != nil {
+		return nil, 0, err
+	}
+	source, _ := m.coder.Tokenizers()
+	input, err := source.(*tokenizer.Pipeline).WithLimit(0).Input(content)
+	var c chat
+	for _, token := range input.Tokens {
+		c.ids, c.answers = append(c.ids, token.ID), append(c.answers, true)
+	}
+	if err == nil && len(c.ids) < 2 {
+		err = &InputError{files.Paths[0], fmt.Errorf("the text has %d tokens, too few to predict one", len(c.ids))}
+	}
+	return []chat{c}, len(content), err
+}
+
+// readChats returns conversations, and the number of bytes that the assistant wrote.
+func (m *Model) readChats(files data.TextFiles) (chats []chat, bytes int, err error) {
+	source, _ := m.coder.Tokenizers()
+	encode, err := m.published.chatEncoder(source)
+	if err != nil {
+		return nil, 0, err
+	}
+	chats, err = chatEncoder(func(messages []tokenizer.Message) (chat, error) {
+		for _, message := range messages {
+			if message.Role == "assistant" {
+				bytes += len(message.Content)
+			}
+		}
+		return encode(messages)
+	}).read(files, 0, new(string))
+	return chats, bytes, err
 }
 
 // scoreRows is the largest number of rows of logits that are computed at a time.
@@ -117,32 +163,33 @@ func newTextScorer(net *layers.Decoder, window int) (*textScorer, error) {
 	return s, err
 }
 
-// window returns the loss of the tokens from index first on, given the tokens before them in the window.
-func (s *textScorer) window(ctx context.Context, tokens []tokenizer.Token, first int) (sum float64, err error) {
+// window returns the loss of a window's targets that aren't Ignore, and their number.
+func (s *textScorer) window(ctx context.Context, ids, targets []int) (sum float64, total int, err error) {
 	s.cache.Reset()
-	for start := 0; start < len(tokens)-1; start += s.rows { // the last token is only a target
+	for start := 0; start < len(ids); start += s.rows {
 		if err := ctx.Err(); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
-		ids, targets, n, counted := make([]int, s.rows), make([]int, s.rows), min(s.rows, len(tokens)-1-start), 0
-		for i := range targets {
-			if targets[i] = data.Ignore; i < n {
-				ids[i] = tokens[start+i].ID
-				if start+i+1 >= first {
-					targets[i], counted = tokens[start+i+1].ID, counted+1
-				}
+		n, counted := min(s.rows, len(ids)-start), 0
+		inputs, outputs := make([]int, s.rows), slices.Repeat([]int{data.Ignore}, s.rows)
+		copy(inputs, ids[start:][:n])
+		for i, target := range targets[start:][:n] {
+			if outputs[i] = target; target != data.Ignore {
+				counted++
 			}
 		}
 		if err := s.cache.Extend(n); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
-		out, err := s.forward.Call(intTensor(ids, 1, s.rows), intTensor(targets, 1, s.rows))
+		out, err := s.forward.Call(intTensor(inputs, 1, s.rows), intTensor(outputs, 1, s.rows))
 		if err != nil {
 			s.cache.Cancel()
-			return 0, err
+			return 0, 0, err
 		}
 		s.cache.Commit()
-		sum += float64(counted) * float64(out[0].Data().(float32))
+		if total += counted; counted > 0 {
+			sum += float64(counted) * float64(out[0].Data().(float32))
+		}
 	}
-	return sum, nil
+	return sum, total, nil
 }

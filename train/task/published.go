@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-	"strings"
 
 	"gorgonia.org/tensor"
 
@@ -267,7 +266,7 @@ func (s publishedStart) chatTemplate(name string) (*tokenizer.ChatTemplate, erro
 			t, err = tokenizer.OpenChatTemplate(folder)
 		}
 		if err != nil {
-			err = fmt.Errorf("%s: %w; a template can be chosen by name: %s", s.Dir, err, strings.Join(tokenizer.ChatTemplates(), ", "))
+			err = fmt.Errorf("%s: %w", s.Dir, err)
 		}
 		return t, err
 	}

@@ -78,13 +78,17 @@ func (s *rowSet) complete(c *Config) error {
 	}
 	c.fill(s.Train.Len(), s.Symbols)
 	c.Wide = c.Wide && !c.Model.Tied && linear.Fits(s.linearTexts(c), s.coder.Layout().Classes)
+	s.batch = c.Training.BatchSize
+	return c.planPass(s.Batches(s.batch))
+}
+
+// planPass sets the settings that depend on the number of steps of one pass over the file, which is an epoch.
+func (c *Config) planPass(steps int) error {
 	t := &c.Training
-	steps := s.Batches(t.BatchSize)
 	if t.StepsPerEpoch = cmp.Or(t.StepsPerEpoch, steps); t.StepsPerEpoch != steps {
 		return setting.Errorf("%s must be %d, one pass over the file, or 0 to choose it, got %d: to check more often, set %s", setting.Path("training.steps_per_epoch"), steps, t.StepsPerEpoch, setting.Path("training.check_every"))
 	}
 	t.plan(steps, c.published() && c.Tune != tuneHead) // an epoch of a head takes next to no time
-	s.batch = t.BatchSize
 	return nil
 }
 

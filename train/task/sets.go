@@ -119,6 +119,12 @@ func openText(c *Config) (set, error) {
 	if c.Data.SourceUnits == tokenizer.Characters { // the default
 		c.Data.SourceUnits = ""
 	}
+	if c.Data.ValidationFile != "" {
+		return nil, setting.Errorf("%s is for rows and for conversations, and %s is a text", setting.Path("data.validation_file"), setting.Path("data.file"))
+	}
+	if c.published() {
+		c.Task.MaxLen = cmp.Or(c.Task.MaxLen, min(256, c.Task.Published.MaxLen))
+	}
 	text, err := readText(c)
 	var unknown *tokenizer.UnknownSymbolError
 	if errors.As(err, &unknown) && c.Data.SHA256 != "" {
@@ -134,14 +140,22 @@ func openText(c *Config) (set, error) {
 	}
 	if t := &c.Training; c.published() { // an epoch has as many tokens as the text
 		t.StepsPerEpoch = cmp.Or(t.StepsPerEpoch, max(1, text.Len()/(t.BatchSize*s.length)))
+		if t.MaxEpochs < 0 {
+			t.MaxEpochs = 3
+		}
 		t.plan(t.StepsPerEpoch, true)
 	}
 	return s, nil
 }
 
+// textFiles returns the files of a text.
+func (c *Config) textFiles() data.TextFiles {
+	return data.TextFiles{Paths: append([]string{c.Data.File}, c.Data.MoreFiles...), Encoding: c.Data.Encoding, Key: append(c.Data.Columns, "")[0], Whole: c.published()}
+}
+
 // readText opens the text with the run's tokenizer or alphabet, or makes these for a new run.
 func readText(c *Config) (*data.Text, error) {
-	files := data.TextFiles{Paths: append([]string{c.Data.File}, c.Data.MoreFiles...), Encoding: c.Data.Encoding, Key: append(c.Data.Columns, "")[0], Whole: c.published()}
+	files := c.textFiles()
 	switch {
 	case c.Task.Source != nil:
 		return data.OpenText(files, c.Task.Source)

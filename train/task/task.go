@@ -43,6 +43,8 @@ func New(c Config) (*Task, error) {
 		open = openRule
 	case c.fromRows():
 		open = openRows
+	case c.Task.Kind == data.KindText && c.Data.File != "" && c.textFiles().HaveChats():
+		open = openChats
 	}
 	if c.opened() {
 		return nil, setting.Errorf("a published model learns from a file: set %s", setting.Path("data.file"))
@@ -110,11 +112,14 @@ func (c *Config) imply() {
 // Close closes the data file, if there is one. The model can still be used.
 func (t *Task) Close() error { return t.set.close() }
 
-// DescribeData describes the rows of the file that the task learns from. It returns lines of text. The lines after the
-// first have the form " name: value". Without rows, as for text or a rule, it returns "".
+// DescribeData describes the rows or conversations of the file that the task learns from. It returns lines of text. The
+// lines after the first have the form " name: value". For text or a rule, it returns "".
 func (t *Task) DescribeData() string {
-	if s, ok := t.set.(*rowSet); ok {
+	switch s := t.set.(type) {
+	case *rowSet:
 		return s.Description.String()
+	case *chatSet:
+		return s.description
 	}
 	return ""
 }

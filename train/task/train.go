@@ -62,7 +62,7 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 		}
 	}
 	sizes, validation := "", ""
-	if !t.Config.Kind().Rows { // for rows, DescribeData has the sizes
+	if !t.Config.Kind().Rows && t.DescribeData() == "" { // which otherwise has the sizes
 		sizes = fmt.Sprintf(", a text of %d characters, a vocabulary of %d", t.Config.Data.Characters, t.layout.Tokens)
 	}
 	if t.set.judged() == 0 {
