@@ -38,7 +38,7 @@ func HeadCrossEntropy(e *Env, x, w, b *G.Node, softcap float64, targets *G.Node,
 
 // A chunk has at least headRows rows, and otherwise at most headChunk logits.
 const (
-	headChunk = 1 << 23
+	headChunk = 1 << 24
 	headRows  = 64
 )
 
@@ -155,6 +155,8 @@ func (h *headLoss[F]) run(x, w, bias []F, weights *weighting[F]) (sum float64) {
 		}
 	}
 	scales, chunk := weights.gradient(1), len(h.targets)
+	chunks := max(1, (len(h.counted)+chunk-1)/chunk)
+	chunk = (len(h.counted) + chunks - 1) / chunks // about equal chunks, as a small one takes relatively long
 	for lo := 0; lo < len(h.counted); lo += chunk {
 		positions := h.counted[lo:min(lo+chunk, len(h.counted))]
 		n := len(positions)
