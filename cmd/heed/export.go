@@ -23,7 +23,8 @@ makes with its default --norm and with --positions learned (the default; the fol
 other settings, the error names the nearest architecture and what differs. Logits differ by rounding at
 most. If the run's tokens are characters, other libraries leave out characters that it doesn't know.
 
-DIR may also be the folder of a published model. Its tokenizer and other settings are copied.`,
+DIR may also be the folder of a published model, or a run that began as one: the result is such a model, with
+its tokenizer and other settings. Labels and numbers need a model that already had a head for them.`,
 		Example: `  heed export runs/text --out models/shakespeare
   heed export models/smollm2 --out copies/smollm2`,
 		Args: takes("one model folder", cobra.ExactArgs(1)),

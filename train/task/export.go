@@ -10,6 +10,8 @@ import (
 	"path"
 	"path/filepath"
 
+	"gorgonia.org/tensor"
+
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/runfolder"
@@ -25,7 +27,9 @@ import (
 // nanogpt. In other libraries, the tokenizer of a model for characters leaves out characters that the model doesn't
 // know.
 //
-// A model that Open has opened from a published folder is written with copies of that folder's other files.
+// A model that Open has opened from a published folder, or that began as one, is written as such a model, with copies of
+// that folder's other files. Labels and numbers need a folder that already had a head for them. The temperature of a
+// run's probabilities, or the unit of its numbers, becomes a part of the head.
 //
 // Export returns an error if no published architecture computes the same. It names the nearest one and the settings
 // that differ. After an error, the folder is as before.
@@ -42,7 +46,11 @@ func (m *Model) Export(dir string) error {
 		return err
 	}
 	if m.published != nil {
-		err = m.published.export(dir, m.Params)
+		var s publishedStart
+		var p *layers.Params
+		if s, p, err = m.asPublished(); err == nil {
+			err = s.export(dir, p)
+		}
 	} else {
 		err = m.export(dir)
 	}
@@ -80,6 +88,60 @@ func (m *Model) export(dir string) error {
 	return cmp.Or(
 		os.WriteFile(filepath.Join(dir, runfolder.TokenizerFile), file.Bytes(), 0o666),
 		os.WriteFile(filepath.Join(dir, "tokenizer_config.json"), []byte(settings), 0o666))
+}
+
+// asPublished returns the published model that computes the same as m, with its parameters.
+func (m *Model) asPublished() (s publishedStart, p *layers.Params, err error) {
+	c, factor, mean := &m.Config, 1/max(1, m.temperature), 0.0
+	s, p = *m.published, m.Params
+	if c.opened() {
+		return s, p, nil
+	}
+	s.model.Model = c.Model
+	switch k := c.Task.Kind; {
+	case m.adapter != nil:
+		return s, p, errors.New("its adapter is still being trained: open the run, and export that model")
+	case c.Wide:
+		return s, p, errors.New("its answers depend on a linear model, too: train it without wide")
+	case k == data.KindTagging:
+		return s, p, fmt.Errorf("models of kind %s have no published equal", k)
+	case k == data.KindClassification || k == data.KindRegression:
+		if s.model.Labels = c.Task.Classes; k == data.KindRegression {
+			s.model.Labels, factor, mean = []string{""}, cmp.Or(c.Task.Scale, 1), c.Task.Mean
+		}
+		s.model.Classifier = &layers.SequenceClassifierConfig{Model: c.Model, Pooling: c.Head.Pooling}
+	}
+	if factor == 1 && mean == 0 {
+		return s, p, nil
+	}
+	if mean != 0 && m.Params.Get("head.bias") == nil {
+		return s, p, fmt.Errorf("the head of a %s has no bias, which would have to be the mean of the numbers, %g", s.model.Type, mean)
+	}
+	p, err = copied(m.Params)
+	for name, plus := range map[string]float64{"head.weight": 0, "head.bias": mean} {
+		if q := p.Get(name); err == nil && q != nil {
+			values := q.Value.Float32s()
+			for i, x := range values {
+				values[i] = float32(factor*float64(x) + plus)
+			}
+		}
+	}
+	return s, p, err
+}
+
+// copied returns a copy of parameters.
+func copied(p *layers.Params) (*layers.Params, error) {
+	out, err := layers.NewParams(p.Dtype(), 0)
+	for _, q := range p.All() {
+		var same *layers.Param
+		if err == nil {
+			same, err = out.Blank().New(q.Name, layers.Init{}, q.Value.Shape()...)
+		}
+		if err == nil {
+			err = tensor.Copy(same.Value, q.Value)
+		}
+	}
+	return out, err
 }
 
 // export writes the model with the parameters p, and copies the folder's other files: those of the tokenizer, and those

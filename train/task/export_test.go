@@ -3,6 +3,7 @@ package task
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -199,5 +200,75 @@ func TestExportErrors(t *testing.T) {
 	wantError(t, made(t, small(t, "text")).Export(full), "isn't empty: it has notes.txt")
 	if got := read(t, filepath.Join(full, "notes.txt")); got != "mine" {
 		t.Errorf("the file has %q", got)
+	}
+}
+
+// A run that began as a published model must be exported as such a model, which gives the same answers, or not at all.
+func TestExportFineTuned(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		kind             data.Kind
+		from, tune, want string // want is of the error
+	}{
+		{data.KindText, "llama", "", ""},
+		{data.KindText, "llama-tied", "lora", ""},
+		{data.KindText, "gpt2", "last:1", ""},
+		{data.KindMaskedText, "bert", "", ""},
+		{data.KindMaskedText, "mpnet-mask", "lora", ""},
+		{data.KindClassification, "llama-classes", "", ""},
+		{data.KindClassification, "bert-classes", "head", ""},
+		{data.KindRegression, "bert-classes", "head", ""},
+		{data.KindClassification, "bert", "", `pooling can't be "mean", but is "first"; transform.activation can't be null, but is "tanh"`},
+		{data.KindRegression, "llama-classes", "", "the head of a llama has no bias"},
+		{data.KindTagging, "bert", "", "models of kind tagging have no published equal"},
+	} {
+		t.Run(fmt.Sprintf("%s %s", tt.kind, tt.from), func(t *testing.T) {
+			t.Parallel()
+			task, run := trained(t, fromPublished(t, tt.kind, publishedFolder(t, tt.from), tt.tune))
+			m, err := Open(run)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tt.kind == data.KindClassification {
+				m.temperature = 1.5
+			}
+			if tt.tune == "lora" {
+				wantError(t, task.Export(filepath.Join(t.TempDir(), "new")), "still being trained")
+			}
+			before, dir := m.Params.Snapshot(), filepath.Join(t.TempDir(), "new")
+			if err := m.Export(dir); err != nil || tt.want != "" {
+				wantError(t, err, tt.want)
+				return
+			}
+			for i, p := range m.Params.All() {
+				if !slices.Equal(p.Value.Float32s(), before[i].Float32s()) {
+					t.Errorf("Export changes %s", p.Name)
+				}
+			}
+			again, err := Open(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tt.kind == data.KindMaskedText { // opens as a model that embeds texts
+				for _, p := range again.Params.All() {
+					if q := m.Params.Get(p.Name); q == nil || !slices.Equal(p.Value.Float32s(), q.Value.Float32s()) {
+						t.Errorf("%s differs from the run's", p.Name)
+					}
+				}
+				return
+			}
+			inputs := []string{"a cat sees", "elephant"}
+			want, err1 := m.PredictAll(t.Context(), inputs, PredictOptions{})
+			got, err2 := again.PredictAll(t.Context(), inputs, PredictOptions{})
+			if err1 != nil || err2 != nil {
+				t.Fatal(err1, err2)
+			}
+			for i, a := range want {
+				b := got[i]
+				if a.Number != nil && math.Abs(*a.Number-*b.Number) > 1e-4 || a.Number == nil && (a.Text != b.Text || math.Abs(a.LogProb-b.LogProb) > 1e-4) {
+					t.Errorf("%q: the exported model answers %+v, the run %+v", inputs[i], b, a)
+				}
+			}
+		})
 	}
 }
