@@ -11,6 +11,7 @@ import (
 
 func newExport() *cobra.Command {
 	var out string
+	var adapter bool
 	cmd := &cobra.Command{
 		Use:   "export DIR --out FOLDER",
 		Short: "Write a text model as a published model, for other libraries",
@@ -29,6 +30,13 @@ its tokenizer and other settings. Labels and numbers need a model that already h
   heed export models/smollm2 --out copies/smollm2`,
 		Args: takes("one model folder", cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if adapter && out != "" {
+				if err := task.ExportAdapter(args[0], baseOf(cmd.Flags()), out); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "Exported: %s (an adapter)\n", text.Escape(out))
+				return err
+			}
 			m, err := openModel(cmd, args[0])
 			if err != nil {
 				return err
@@ -47,6 +55,7 @@ its tokenizer and other settings. Labels and numbers need a model that already h
 		},
 	}
 	baseFlag(cmd.Flags())
+	cmd.Flags().BoolVar(&adapter, "adapter", false, "write only the adapter of a run with --tune lora, as the library peft does, instead of a model with the adapter merged")
 	cmd.Flags().StringVar(&out, "out", "", "folder to write; it must be empty or not exist yet")
 	return cmd
 }

@@ -35,7 +35,7 @@ const (
 	TimesFile      = "times.jsonl"            // time per step before each check, different in each run
 	ReportFile     = "report.html"            // a page about the run, by heed train and heed report
 
-	PublishedFile  = "published.zip"          // files of the published model that the run began from, except its weights
+	PublishedFile = "published.zip" // files of the published model that the run began from, except its weights
 
 	TokenizerFile       = "tokenizer.json"
 	SourceTokenizerFile = "source.json"

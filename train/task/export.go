@@ -34,6 +34,25 @@ import (
 // Export returns an error if no published architecture computes the same. It names the nearest one and the settings
 // that differ. After an error, the folder is as before.
 func (m *Model) Export(dir string) error {
+	err := newFolder(dir, func() error {
+		if m.published != nil {
+			s, p, err := m.asPublished()
+			if err != nil {
+				return err
+			}
+			return s.export(dir, p)
+		}
+		return m.export(dir)
+	})
+	if err != nil {
+		err = fmt.Errorf("the model of the task %s can't be exported: %w", m.Config.Task.Name, err)
+	}
+	return err
+}
+
+// newFolder makes the folder dir, which must be empty if it exists, and calls write. After an error, the folder is as
+// before.
+func newFolder(dir string, write func() error) error {
 	entries, err := os.ReadDir(dir)
 	if len(entries) > 0 {
 		return fmt.Errorf("%s isn't empty: it has %s; choose a new folder", dir, entries[0].Name())
@@ -45,16 +64,7 @@ func (m *Model) Export(dir string) error {
 	if err = os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
-	if m.published != nil {
-		var s publishedStart
-		var p *layers.Params
-		if s, p, err = m.asPublished(); err == nil {
-			err = s.export(dir, p)
-		}
-	} else {
-		err = m.export(dir)
-	}
-	if err == nil {
+	if err = write(); err == nil {
 		return nil
 	}
 	entries, _ = os.ReadDir(dir)
@@ -64,7 +74,7 @@ func (m *Model) Export(dir string) error {
 	if isNew {
 		os.Remove(dir)
 	}
-	return fmt.Errorf("the model of the task %s can't be exported: %w", m.Config.Task.Name, err)
+	return err
 }
 
 // export writes a model that was trained.

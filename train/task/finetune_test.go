@@ -234,3 +234,38 @@ func TestTuneTwice(t *testing.T) {
 		}
 	}
 }
+
+// An adapter that is exported must open on its base and answer as the run does.
+func TestExportAdapter(t *testing.T) {
+	t.Parallel()
+	for _, from := range []string{"llama", "gpt2"} {
+		published := publishedFolder(t, from)
+		_, dir := trained(t, fromPublished(t, data.KindText, published, "lora"))
+		out := filepath.Join(t.TempDir(), "adapter")
+		if err := ExportAdapter(dir, "", out); err != nil {
+			t.Fatal(err)
+		}
+		_, dirOfAll := trained(t, fromPublished(t, data.KindText, published, "last:1"))
+		wantError(t, ExportAdapter(dirOfAll, "", filepath.Join(t.TempDir(), "none")), "has no adapter")
+		var answers [3]string
+		for i, open := range []func() (*Model, error){
+			func() (*Model, error) { return Open(dir) },
+			func() (*Model, error) { return OpenBase(out, published) },
+			func() (*Model, error) { return Open(out) }, // the adapter names its base
+		} {
+			m, err := open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			answers[i] = continued(t, m, "a cat", GenerateOptions{MaxTokens: 8})
+		}
+		if answers[0] != answers[1] || answers[0] != answers[2] {
+			t.Errorf("%s: the run writes %q, and its adapter %q and %q", from, answers[0], answers[1], answers[2])
+		}
+		if err := os.Rename(published, published+"-moved"); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Open(out)
+		wantError(t, err, "say with --base where that model is")
+	}
+}

@@ -39,11 +39,11 @@ func ReadConfigBase(dir, base string, rules ...data.Rule) (Config, error) {
 //
 // If a run trained only a part of its parameters, such as a low-rank adapter, its folder has only those. Open then also
 // reads the folder that the run began from, at the path in its configuration, and compares its checksum. OpenBase is
-// for another path.
+// for another path. The same holds for an adapter for a published model, in the files of the library peft.
 func Open(dir string, rules ...data.Rule) (*Model, error) { return open(runfolder.At(dir), "", rules) }
 
-// OpenBase is like Open for a run that trained only a part of its parameters. The folder base has the model that the
-// run began from.
+// OpenBase is like Open for a run that trained only a part of its parameters, or an adapter. The folder base has the
+// model that they began from.
 func OpenBase(dir, base string, rules ...data.Rule) (*Model, error) {
 	return open(runfolder.At(dir), base, rules)
 }
@@ -54,6 +54,16 @@ func OpenFS(fsys fs.FS, rules ...data.Rule) (*Model, error) {
 }
 
 func open(f runfolder.Folder, base string, rules []data.Rule) (*Model, error) {
+	m, err := openUnmerged(f, base, rules)
+	if err == nil && m.adapter != nil {
+		err = m.adapter.Merge(m.Params)
+		m.adapter = nil
+	}
+	return m, err
+}
+
+// openUnmerged is open for a model that keeps its adapter, if it has one.
+func openUnmerged(f runfolder.Folder, base string, rules []data.Rule) (*Model, error) {
 	s, err := startOf(f, base, "")
 	if err != nil {
 		return nil, err
@@ -95,12 +105,7 @@ func open(f runfolder.Folder, base string, rules []data.Rule) (*Model, error) {
 			return nil, run.baseError(err)
 		}
 	}
-	if err := m.read(s); err != nil || m.adapter == nil {
-		return m, err
-	}
-	err = m.adapter.Merge(m.Params)
-	m.adapter = nil
-	return m, err
+	return m, m.read(s)
 }
 
 // Load sets the parameters to the weights of a run folder. If the folder has no weights, the error wraps ErrNoWeights.

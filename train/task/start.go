@@ -37,11 +37,8 @@ type start interface {
 	complete(m *Model, metadata map[string]string) error
 }
 
-// Files by which folders without a config.json are known: an adapter, and a published model in a folder of its own.
-const (
-	adapterFile = "adapter_config.json"
-	modulesFile = "modules.json"
-)
+// modulesFile is in folders that have a published model in a folder of its own.
+const modulesFile = "modules.json"
 
 // startOf finds out what a folder holds. A run has a config.json with a "format". A published model has a config.json
 // with a "model_type", or a modules.json. An adapter has an adapter_config.json. If kind isn't empty, the start is for
@@ -69,7 +66,7 @@ func startOf(f runfolder.Folder, base string, kind data.Kind) (start, error) {
 	case keys.Format == nil && keys.ModelType != nil:
 		return whole(openPublished(f, kind))
 	case keys.Format == nil && f.Has(adapterFile):
-		return nil, fmt.Errorf("%s has an adapter, not a model: heed can't open adapters yet", f.Dir)
+		return openAdapter(f, base, kind)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s isn't a run folder: it has no %s; heed train makes one, and published models have one", f.Dir, runfolder.ConfigFile)
 	case errors.Is(err, syscall.ENOTDIR):
