@@ -78,7 +78,7 @@ func newEval() *cobra.Command {
 		PreRunE: func(cmd *cobra.Command, args []string) error { return e.check(cmd.Flags(), args[0]) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := readConfig(cmd.Flags(), args[0])
-			if err == nil && c.Task.Published.Tokens > 0 && (e.files == nil && published(c) || e.files != nil && !c.Kind().Rows) {
+			if err == nil && c.Task.Published.Tokens > 0 && (e.files == nil && published(c) || e.files != nil && c.Kind().Generates) {
 				return e.published(cmd, args[0], c.Kind())
 			}
 			return e.run(cmd, args[0])

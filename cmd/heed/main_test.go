@@ -367,7 +367,7 @@ func TestWrongCalls(t *testing.T) {
 		{"train --monitor=val_acc", `--monitor must be one of train_loss, train_accuracy, val_loss, val_accuracy, got "val_acc"`},
 		{"train --monitor=val_loss --validation=0", `--monitor must be one of train_loss, train_accuracy, got "val_loss"`},
 		{"train --monitor=val_recall[x]", `--monitor must be one of train_loss, train_accuracy, val_loss, val_accuracy, got "val_recall[x]"`},
-		{"train --resume=x --max-steps=2 --max-epochs=4 --seed=2", "only --max-epochs, --patience, --workers, --max-steps, --max-time, --checkpoint-every, --watch, --watch-addr, --no-examples, --data and --validation-data may be given with it, got --seed"},
+		{"train --resume=x --max-steps=2 --max-epochs=4 --seed=2", "only --max-epochs, --patience, --workers, --max-steps, --max-time, --checkpoint-every, --watch, --watch-addr, --no-examples, --data, --validation-data and --base may be given with it, got --seed"},
 		{"train --task=text --data=x.txt --preset=small", `--preset must be one of nanogpt, speedrun for the task text, got "small"`},
 		{"train;--task=text;--data=x.txt;--preset=", `--preset must be one of nanogpt, speedrun for the task text, got ""`},
 		{"train --task=brackets --preset=nanogpt", `--preset: the task brackets has no presets, got "nanogpt"`},

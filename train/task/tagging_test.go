@@ -123,7 +123,7 @@ func TestTaggingPublished(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Wide = false
-	c.Training.BatchSize, c.Training.MaxEpochs, c.Training.Optimizer.LearningRate = 16, 6, 0.01
+	c.Training.BatchSize, c.Training.MaxEpochs, c.Training.Optimizer.LearningRate = 16, 12, 0.01
 	m := fitted(t, c).Model
 
 	inputs := []string{"in  u.s.\tzoe", "tom lee is", " ", strings.Repeat("a ", 20)}
