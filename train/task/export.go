@@ -179,3 +179,21 @@ func (s publishedStart) copyTo(target, name string) error {
 	}
 	return err
 }
+
+// ExportAdapter writes the adapter of a run with the Tune lora in the form of the library peft: adapter_config.json and
+// adapter_model.safetensors. The run must have begun from a published model, at base or, if that is empty, where it
+// was. The folder out is like that of Model.Export.
+func ExportAdapter(dir, base, out string) error {
+	m, err := openUnmerged(runfolder.At(dir), base, nil)
+	switch {
+	case err != nil:
+		return err
+	case m.adapter == nil:
+		return fmt.Errorf("%s has no adapter: only runs with --tune %s have one", dir, tuneLoRA)
+	case m.published == nil:
+		return fmt.Errorf("%s didn't begin from a published model, and only those have adapters that other libraries open", dir)
+	}
+	return newFolder(out, func() error {
+		return m.published.model.SaveAdapter(out, m.Config.From.Dir, m.Params, m.adapter)
+	})
+}

@@ -109,8 +109,6 @@ func (m *Model) loadFrom() (layers.LoadReport, error) {
 	return loaded, err
 }
 
-var errChanged = errors.New("its weights have changed since this run began: restore them")
-
 func (m *Model) loadFit() (loaded layers.LoadReport, err error) {
 	c := &m.Config
 	s, err := startOf(runfolder.At(c.From.Dir), c.From.Base, c.Task.Kind)

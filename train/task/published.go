@@ -22,6 +22,9 @@ import (
 	"github.com/heed-go/heed/layers/pretrained"
 )
 
+// modulesFile is in folders that have a published model in a folder of its own.
+const modulesFile = "modules.json"
+
 // A publishedStart is the folder of a published model.
 type publishedStart struct {
 	runfolder.Folder
@@ -30,7 +33,7 @@ type publishedStart struct {
 }
 
 // openPublished opens a published folder for models of a kind: see startOf.
-func openPublished(f runfolder.Folder, kind data.Kind) (start, error) {
+func openPublished(f runfolder.Folder, kind data.Kind) (publishedStart, error) {
 	c, err := pretrained.ReadConfig(f.FS)
 	if err == nil {
 		c, err = c.Untied(f.FS)
@@ -40,7 +43,7 @@ func openPublished(f runfolder.Folder, kind data.Kind) (start, error) {
 		err = s.suit(kind)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.Dir, err)
+		return s, fmt.Errorf("%s: %w", f.Dir, err)
 	}
 	return s, nil
 }
