@@ -27,8 +27,8 @@ import (
 // nanogpt. In other libraries, the tokenizer of a model for characters leaves out characters that the model doesn't
 // know.
 //
-// A model that Open has opened from a published folder, or that began as one, is written as such a model, with copies of
-// that folder's other files. Labels and numbers need a folder that already had a head for them. The temperature of a
+// A model that Open has opened from a published folder, or that began as one, is written as such a model, with copies
+// of that folder's other files. Labels and numbers need a folder that already had a head for them. The temperature of a
 // run's probabilities, or the unit of its numbers, becomes a part of the head.
 //
 // Export returns an error if no published architecture computes the same. It names the nearest one and the settings
