@@ -232,8 +232,15 @@ func (c Config) adapterTensors(base *layers.Params, a *layers.Adapter) (table []
 // SaveAdapter saves an adapter to a folder that the library peft opens: adapter_config.json and
 // adapter_model.safetensors. It makes the folder if there is none. The parameters base are those of the model that
 // Config.Open makes for c, the adapter must have been made for them with the Joint of c, and name says where the base
-// is. SaveAdapter returns an error if a parameter can't be in such a folder, or if writing fails.
+// is. SaveAdapter returns an error if the architecture lacks a setting of the model, as Save does, if a parameter can't
+// be in such a folder, or if writing fails.
 func (c Config) SaveAdapter(dir, name string, base *layers.Params, a *layers.Adapter) error {
+	if c.Classifier != nil {
+		c.Model = c.Classifier.Model
+	}
+	if _, err := c.write(base.Dtype()); err != nil { // another library would compute something else
+		return err
+	}
 	table, err := c.adapterTensors(base, a)
 	if err != nil {
 		return err

@@ -182,7 +182,7 @@ func (s publishedStart) copyTo(target, name string) error {
 
 // ExportAdapter writes the adapter of a run with the Tune lora in the form of the library peft: adapter_config.json and
 // adapter_model.safetensors. The run must have begun from a published model, at base or, if that is empty, where it
-// was. The folder out is like that of Model.Export.
+// was. The folder out is as for Model.Export, and so is the error if the whole model has no published equal.
 func ExportAdapter(dir, base, out string) error {
 	m, err := openUnmerged(runfolder.At(dir), base, nil)
 	switch {
@@ -190,10 +190,18 @@ func ExportAdapter(dir, base, out string) error {
 		return err
 	case m.adapter == nil:
 		return fmt.Errorf("%s has no adapter: only runs with --tune %s have one", dir, tuneLoRA)
-	case m.published == nil:
-		return fmt.Errorf("%s didn't begin from a published model, and only those have adapters that other libraries open", dir)
 	}
-	return newFolder(out, func() error {
-		return m.published.model.SaveAdapter(out, m.Config.From.Dir, m.Params, m.adapter)
-	})
+	from := m.Config.From
+	begun, err := startOf(runfolder.At(from.Dir), from.Base, m.Config.Task.Kind)
+	if _, ok := begun.(publishedStart); !ok {
+		return cmp.Or(err, fmt.Errorf("%s began from %s, which isn't a published model, so other libraries can't open its adapter: export the whole model", dir, from.Dir))
+	}
+	a, params := m.adapter, m.Params
+	m.adapter, m.Params = nil, a.Params // the head is one of them
+	s, own, err := m.asPublished()
+	if err != nil {
+		return err
+	}
+	a.Params = own
+	return newFolder(out, func() error { return s.model.SaveAdapter(out, from.Dir, params, a) })
 }

@@ -235,6 +235,15 @@ func TestTuneTwice(t *testing.T) {
 	}
 }
 
+// An adapter must not be exported if other libraries would compute something else with it.
+func TestExportAdapterErrors(t *testing.T) {
+	t.Parallel()
+	_, dir := trained(t, fromPublished(t, data.KindClassification, publishedFolder(t, "bert"), "lora"))
+	wantError(t, ExportAdapter(dir, "", filepath.Join(t.TempDir(), "none")), `bert: pooling can't be "mean", but is "first"`)
+	_, second := trained(t, fromPublished(t, data.KindClassification, dir, "lora"))
+	wantError(t, ExportAdapter(second, "", filepath.Join(t.TempDir(), "none")), "isn't a published model", "export the whole model")
+}
+
 // An adapter that is exported must open on its base and answer as the run does.
 func TestExportAdapter(t *testing.T) {
 	t.Parallel()
