@@ -227,7 +227,7 @@ func (s *settings) fromFlags(given *pflag.FlagSet) (task.Config, error) {
 	}
 	if given.Changed("from") {
 		if err := c.startFrom(s.from, given); err != nil {
-			return task.Config{}, err
+			return task.Config{}, wrongFlag(err, given)
 		}
 	}
 	if given.Changed("monitor") && s.Training.Stopping.Monitor != c.Training.Stopping.Monitor {

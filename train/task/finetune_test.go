@@ -276,5 +276,13 @@ func TestExportAdapter(t *testing.T) {
 		}
 		_, err := Open(out)
 		wantError(t, err, "say with --base where that model is")
+		settings := filepath.Join(out, adapterFile)
+		content, err := os.ReadFile(settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, settings, strings.Replace(string(content), published, out, 1)) // a forged base
+		_, err = Open(out)
+		wantError(t, err, "that can't be opened")
 	}
 }

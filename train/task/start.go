@@ -266,15 +266,11 @@ func openAdapter(f runfolder.Folder, base string, kind data.Kind) (start, error)
 		}
 		base = keys.Base
 	}
-	s, err := startOf(runfolder.At(base), "", kind)
+	s, err := openPublished(runfolder.At(base), kind) // not startOf, which would follow an adapter that is its own base
 	if err != nil {
-		return nil, fmt.Errorf("%s has an adapter: its base can't be opened: %w", f.Dir, err)
+		return nil, fmt.Errorf("%s has an adapter for a published model, and that can't be opened: %w", f.Dir, err)
 	}
-	published, ok := s.(publishedStart)
-	if !ok {
-		return nil, fmt.Errorf("%s has an adapter for a published model, and %s has none", f.Dir, base)
-	}
-	return adapterStart{published, f}, nil
+	return adapterStart{s, f}, nil
 }
 
 func (s adapterStart) sum() (string, error) {

@@ -44,14 +44,14 @@ func (c *Config) checkTune() error {
 		return setting.Errorf("%s needs %s, the folder that lacks weights", setting.Path("from.base"), setting.Path("from"))
 	case c.Tune != tuneLoRA && !same(c.LowRank, layers.LowRank{}):
 		return setting.Errorf("%s is only for %s %s", setting.Path("low_rank.rank"), setting.Path("tune"), tuneLoRA)
-	case c.Tune == tuneLoRA && a.Rank == 0:
-		return setting.Errorf("%s must be at least 1 for %s %s, got 0", setting.Path("low_rank.rank"), setting.Path("tune"), tuneLoRA)
 	case c.Tune == "" || c.Tune == tuneAll:
 		return nil
 	case c.Tune != tuneHead && c.Tune != tuneLoRA && blocks < 1:
 		return setting.Errorf("%s must be %s, %s, %s or last: with a number of blocks, such as last:2, got %.100q", setting.Path("tune"), tuneAll, tuneHead, tuneLoRA, c.Tune)
 	case c.From.Dir == "" && c.From.SHA256 == "":
 		return setting.Errorf("%s %s needs %s, the model of which a part is trained", setting.Path("tune"), c.Tune, setting.Path("from"))
+	case c.Tune == tuneLoRA && a.Rank == 0:
+		return setting.Errorf("%s must be at least 1 for %s %s, got 0", setting.Path("low_rank.rank"), setting.Path("tune"), tuneLoRA)
 	case blocks > 0 && c.Model.Layers > 0 && blocks > c.Model.Layers:
 		return setting.Errorf("%s %s is for a model with at least %d blocks, got %d", setting.Path("tune"), c.Tune, blocks, c.Model.Layers)
 	case k.Sequences:
