@@ -235,6 +235,17 @@ func TestTuneTwice(t *testing.T) {
 	}
 }
 
+// A head alone may also be added to the scores of the baseline.
+func TestTuneWideHead(t *testing.T) {
+	t.Parallel()
+	c := fromPublished(t, data.KindClassification, publishedFolder(t, "bert"), "head")
+	c.Wide = true
+	_, dir := trained(t, c)
+	if _, err := Open(dir); err != nil {
+		t.Error(err)
+	}
+}
+
 // An adapter must not be exported if other libraries would compute something else with it.
 func TestExportAdapterErrors(t *testing.T) {
 	t.Parallel()

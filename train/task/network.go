@@ -80,11 +80,24 @@ func (r reader) inputs(g *G.ExprGraph, size int, l data.Layout) G.Nodes {
 	if r.layout.Segments > 0 {
 		nodes = append(nodes, intNode(g, "segments", size, l.Len))
 	}
-	if r.Config.Wide {
-		shape := r.scoresShape(size, l.Len)
-		nodes = append(nodes, G.NewTensor(g, tensor.Float32, len(shape), G.WithShape(shape...), G.WithName("scores")))
+	return append(nodes, r.scoresNode(g, size, l.Len)...)
+}
+
+// scoresNode returns the node of the baseline's scores, or nil unless the Config is Wide.
+func (r reader) scoresNode(g *G.ExprGraph, size, length int) G.Nodes {
+	if !r.Config.Wide {
+		return nil
 	}
-	return nodes
+	shape := r.scoresShape(size, length)
+	return G.Nodes{G.NewTensor(g, tensor.Float32, len(shape), G.WithShape(shape...), G.WithName("scores"))}
+}
+
+// scoresValue returns the value of the scoresNode.
+func (r reader) scoresValue(b data.Batch) []*tensor.Dense {
+	if !r.Config.Wide {
+		return nil
+	}
+	return []*tensor.Dense{tensor.New(tensor.WithShape(r.scoresShape(b.Size, b.Len)...), tensor.WithBacking(b.Scores))}
 }
 
 // scoresShape returns the shape of the baseline's scores: (size, Classes), or (size, length, Classes) if each symbol
@@ -107,10 +120,7 @@ func (r reader) values(b data.Batch) []*tensor.Dense {
 	if r.layout.Segments > 0 {
 		values = append(values, intTensor(segments(b, r.layout.Separator), b.Size, b.Len))
 	}
-	if r.Config.Wide {
-		values = append(values, tensor.New(tensor.WithShape(r.scoresShape(b.Size, b.Len)...), tensor.WithBacking(b.Scores)))
-	}
-	return values
+	return append(values, r.scoresValue(b)...)
 }
 
 func (r reader) forward(b *layers.Build, inputs G.Nodes) (*G.Node, error) {

@@ -157,14 +157,14 @@ func (t *Task) Problem() train.Problem {
 				b.Scores = scores().gather(examples, b)
 			}
 			if keeps {
-				all, err := states.of(context.Background(), t, e)
+				vectors, err := states.of(context.Background(), t, e)
 				if err != nil {
 					return train.Batch{}, err
 				}
 				dim := t.Config.Model.Dim
 				b.States = make([]float32, b.Size*dim)
 				for row, i := range examples {
-					copy(b.States[row*dim:][:dim], all[i*dim:])
+					copy(b.States[row*dim:][:dim], vectors[i*dim:])
 				}
 			}
 			targets, weight := t.network.targets(b)
@@ -321,19 +321,11 @@ func (t *Task) newHeadOnly() headOnly {
 
 // inputs returns the states (B, Dim) and the scores of the baseline, if the Config is Wide.
 func (h headOnly) inputs(g *G.ExprGraph, size int, l data.Layout) G.Nodes {
-	nodes := G.Nodes{G.NewTensor(g, tensor.Float32, 2, G.WithShape(size, h.Config.Model.Dim), G.WithName("states"))}
-	if h.Config.Wide {
-		all := h.reader.inputs(g, size, l)
-		nodes = append(nodes, all[len(all)-1])
-	}
-	return nodes
+	states := G.NewTensor(g, tensor.Float32, 2, G.WithShape(size, h.Config.Model.Dim), G.WithName("states"))
+	return append(G.Nodes{states}, h.scoresNode(g, size, l.Len)...)
 }
 
 func (h headOnly) values(b data.Batch) []*tensor.Dense {
-	values := []*tensor.Dense{tensor.New(tensor.WithShape(b.Size, h.Config.Model.Dim), tensor.WithBacking(b.States))}
-	if h.Config.Wide {
-		all := h.reader.values(b)
-		values = append(values, all[len(all)-1])
-	}
-	return values
+	states := tensor.New(tensor.WithShape(b.Size, h.Config.Model.Dim), tensor.WithBacking(b.States))
+	return append([]*tensor.Dense{states}, h.scoresValue(b)...)
 }
