@@ -43,6 +43,11 @@ func (c *Config) StartFrom(dir string) error {
 		}
 		c.Task.Published, c.Task.Source, c.Data.SourceUnits = from.Task.Published, from.Task.Source, tokenizer.Published
 		c.archive = from.archive
+		if published, ok := s.(interface{ archive() ([]byte, error) }); ok {
+			if c.archive, err = published.archive(); err != nil {
+				return err
+			}
+		}
 		return c.fineTune()
 	}
 	c.Model.Vocab, c.Model.Segments = 0, 0

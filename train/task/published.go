@@ -110,8 +110,7 @@ func (s publishedStart) config([]data.Rule) (Config, error) {
 	if m.Classifier != nil {
 		c.Head = HeadConfig{Pooling: m.Classifier.Pooling}
 	}
-	c.archive, err = s.archive()
-	return c, err
+	return c, nil
 }
 
 // smallFiles returns the names of the folder's files besides its weights: config.json, the files of the tokenizer, and
