@@ -130,7 +130,7 @@ func findColumns(first []string, o Options) (columns []int, isRow bool, err erro
 			return nil, false, err
 		}
 		columns = append(columns, column)
-		allKnown = allKnown && column < len(first) && slices.ContainsFunc(o.Known[i].Names, func(k string) bool { return sameName(k, first[column]) })
+		allKnown = allKnown && column < len(first) && o.Known[i].Index(first[column:column+1]) == 0
 	}
 	return columns, o.Header == "no" || o.Header == "" && !named && !allKnown, nil
 }
@@ -218,6 +218,11 @@ func Roles(columns []Column) string {
 	return s.String()
 }
 
+// Index returns the index of the first column in a header that has one of the names, or -1 if there is none.
+func (c Column) Index(header []string) int {
+	return slices.IndexFunc(header, func(name string) bool { return hasName(c.Names, name) })
+}
+
 // columnNamed returns the index of the only column with this name in a header.
 func columnNamed(header []string, name string) (int, error) {
 	same := func(f string) bool { return sameName(f, name) }
@@ -237,9 +242,9 @@ func columnNamed(header []string, name string) (int, error) {
 	return 0, fmt.Errorf("column %q %s has %s%s", name, problem, listed(header), advice)
 }
 
-// hasName reports whether a header has a name.
-func hasName(header []string, name string) bool {
-	return slices.ContainsFunc(header, func(f string) bool { return sameName(f, name) })
+// hasName reports whether a list has a name.
+func hasName(list []string, name string) bool {
+	return slices.ContainsFunc(list, func(f string) bool { return sameName(f, name) })
 }
 
 func sameName(a, b string) bool { return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b)) }

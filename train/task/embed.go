@@ -93,13 +93,8 @@ func (c *Config) chooseTexts(file string) {
 		head = table.Head(file, table.Options{Encoding: c.Data.Encoding})
 	}
 	names := append(head, nil)[0]
-	index := func(column table.Column) int {
-		return slices.IndexFunc(names, func(name string) bool {
-			return slices.ContainsFunc(column.Names, func(known string) bool { return strings.EqualFold(strings.TrimSpace(name), known) })
-		})
-	}
 	isScore := func(column int) bool {
-		return column >= 0 && (column == index(scoreColumn) || slices.ContainsFunc(head, func(row []string) bool {
+		return column >= 0 && (column == scoreColumn.Index(names) || slices.ContainsFunc(head, func(row []string) bool {
 			if column >= len(row) {
 				return false
 			}
@@ -110,14 +105,14 @@ func (c *Config) chooseTexts(file string) {
 	rule.Texts = max(2, len(wanted))
 	switch {
 	case wanted == nil:
-		for index(negativeColumn(rule.Texts-1)) >= 0 {
+		for negativeColumn(rule.Texts-1).Index(names) >= 0 {
 			rule.Texts++
 		}
-		rule.Scored = rule.Texts == 2 && (index(scoreColumn) >= 0 || len(names) == 3 && isScore(2))
+		rule.Scored = rule.Texts == 2 && (scoreColumn.Index(names) >= 0 || len(names) == 3 && isScore(2))
 	case len(wanted) == 3:
 		column, err := strconv.Atoi(wanted[2])
 		if column--; err != nil {
-			column = index(table.Column{Names: wanted[2:]})
+			column = (table.Column{Names: wanted[2:]}).Index(names)
 		}
 		rule.Scored = isScore(column)
 	}
