@@ -182,12 +182,8 @@ func (c *Config) readPublished(f runfolder.Folder) error {
 	if err != nil {
 		return err
 	}
-	folder, err := s.folder()
-	if err == nil {
-		c.Task.Source, err = tokenizer.OpenFS(folder)
-	}
-	if err != nil {
-		return fmt.Errorf("its %s: %w", runfolder.PublishedFile, err)
+	if c.Task.Source, err = s.tokenizer(); err != nil {
+		return fmt.Errorf("its %w", err)
 	}
 	targets, err := f.Tokenizers(c.Data.Tokenizers[1:])
 	if len(targets) > 0 {

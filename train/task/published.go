@@ -84,15 +84,23 @@ func (s *publishedStart) suit(kind data.Kind) error {
 // folder returns the folder with the model and its tokenizer.
 func (s publishedStart) folder() (fs.FS, error) { return fs.Sub(s.FS, s.model.Folder) }
 
-// config returns a configuration of the kind that the model's head makes. A model without a head embeds texts.
-func (s publishedStart) config([]data.Rule) (Config, error) {
+// tokenizer opens the tokenizer.
+func (s publishedStart) tokenizer() (p *tokenizer.Pipeline, err error) {
 	folder, err := s.folder()
-	var source *tokenizer.Pipeline
 	if err == nil {
-		source, err = tokenizer.OpenFS(folder)
+		p, err = tokenizer.OpenFS(folder)
 	}
 	if err != nil {
-		return Config{}, fmt.Errorf("%s: %w", s.Dir, err)
+		err = fmt.Errorf("%s: %w", s.Dir, err)
+	}
+	return p, err
+}
+
+// config returns a configuration of the kind that the model's head makes. A model without a head embeds texts.
+func (s publishedStart) config([]data.Rule) (Config, error) {
+	source, err := s.tokenizer()
+	if err != nil {
+		return Config{}, err
 	}
 	m := s.model
 	rule := data.Rule{Name: m.Type, Source: source, MaxLen: m.MaxLen, Classes: m.Labels, Published: data.Published{Tokens: m.Model.Vocab, Start: m.Start, Pad: m.Pad, Mask: maskID(source, m.Model.Vocab), Segments: m.Model.Segments, MaxLen: m.MaxLen}}
@@ -257,6 +265,18 @@ func (s publishedStart) complete(m *Model, _ map[string]string) error {
 	s.model.End = slices.DeleteFunc(slices.Clone(s.model.End), func(id int) bool { return id >= min(source.Len(), m.layout.Tokens) })
 	m.published = &s
 	return m.SetPrompt(s.model.Prompt)
+}
+
+// completePublished is complete for a model that began as a published one. For another model, it does nothing.
+func (m *Model) completePublished() error {
+	if !m.Config.published() {
+		return nil
+	}
+	s, err := openArchive(m.Config.archive, m.Config.Task.Kind)
+	if err == nil {
+		err = s.complete(m, nil)
+	}
+	return err
 }
 
 // chatTemplate returns the folder's chat template or, if the name isn't empty, the template with this name.

@@ -151,11 +151,8 @@ func (s runStart) sum() (string, error) {
 // complete sets the temperature and the baseline. There may be no baseline if the model doesn't need it.
 func (s runStart) complete(m *Model, metadata map[string]string) error {
 	err := m.readTemperature(metadata)
-	if err == nil && s.saved.published() {
-		var p publishedStart
-		if p, err = openArchive(m.Config.archive, m.Config.Task.Kind); err == nil {
-			err = p.complete(m, nil)
-		}
+	if err == nil {
+		err = m.completePublished()
 	}
 	if err == nil {
 		m.baseline, err = s.saved.openBaseline(s.Folder, false)

@@ -83,15 +83,9 @@ func New(c Config) (*Task, error) {
 		}
 		t.unstarted = err
 	}
-	if c.published() {
-		start, err := openArchive(c.archive, c.Task.Kind)
-		if err == nil {
-			err = start.complete(m, nil)
-		}
-		if err != nil {
-			s.close()
-			return nil, err
-		}
+	if err := m.completePublished(); err != nil {
+		s.close()
+		return nil, err
 	}
 	if rows, ok := s.(*rowSet); ok {
 		m.classWeights = rows.classWeights
