@@ -110,6 +110,11 @@ func TestPublishedTagging(t *testing.T) {
 		t.Errorf("got the tokens %+v, %v, want %+v", symbols, err, want)
 	}
 	wantIDs(t, "places", places, []int{1, 4, 5})
+	own := rule
+	own.Source = tags
+	if _, _, err := own.Tagged("D"); err == nil || !strings.Contains(err.Error(), "needs a Source of type *tokenizer.Pipeline") {
+		t.Errorf("with another kind of tokenizer, Tagged returns %v", err)
+	}
 	checkBatchErrors(t, rule, []batchErrorTest{
 		{"a tag missing", []Example{{"a b", "D"}}, `each symbol of a source needs one tag, but "a b" has 2 symbols and "D" has 1 tags`},
 		{"no tokens", []Example{{" \t", ""}}, "there are no tokens in it"},

@@ -103,7 +103,11 @@ func (r *Rule) Tagged(source string) (symbols []tokenizer.Token, places []int, e
 		}
 		return symbols, places, err
 	}
-	input, err := r.Source.(*tokenizer.Pipeline).WithLimit(0).Input(source)
+	p, ok := r.Source.(*tokenizer.Pipeline)
+	if !ok {
+		return nil, nil, fmt.Errorf("a rule with Published needs a Source of type *tokenizer.Pipeline, got a %T", r.Source)
+	}
+	input, err := p.WithLimit(0).Input(source)
 	if err != nil {
 		return nil, nil, err
 	}
