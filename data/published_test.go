@@ -84,7 +84,7 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// For tags, the target of a token is that of its first piece, whatever white space separates the tokens.
+// A token's tag is the target of the token's first piece, whatever white space separates the tokens.
 func TestPublishedTagging(t *testing.T) {
 	tags, err := tokenizer.New(tokenizer.Tokens, slices.Values([]string{"D D D N N V"}), 0)
 	if err != nil {

@@ -93,8 +93,8 @@ func (t *taggingCoder) Batch(examples []Example) (Batch, error) {
 
 // Tagged returns the parts of a source that have a tag each, for a rule of kind tagging with a Source and a Target, and
 // the position of the input at which the model gives the tag. The parts are the symbols of the Source. With Published,
-// they are the tokens between white space, and a token's position is that of its first piece. Then it is an error if
-// there is no token, or if the tokenizer drops all characters of one.
+// the parts are the tokens between white space, and a token's position is where its first piece stands. Then it is an
+// error if there is no token, or if the tokenizer drops all characters of one.
 func (r *Rule) Tagged(source string) (symbols []tokenizer.Token, places []int, err error) {
 	if r.Published == (Published{}) {
 		symbols, err = r.Source.Tokenize(source, tokenizer.Options{})

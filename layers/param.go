@@ -98,8 +98,7 @@ func (p *Params) Count() int {
 	return n
 }
 
-// Unfrozen returns the set of the parameters that aren't Frozen now, in the order of All. The parameters are those of
-// p, not copies.
+// Unfrozen returns the set of the parameters that aren't Frozen now, in the order of All. It shares them with p.
 func (p *Params) Unfrozen() *Params {
 	part := *p
 	part.set = &paramSet{byName: map[string]*Param{}}

@@ -41,7 +41,7 @@ func newBuckets(f Format, rule *data.Rule, trains, validates []lengths) *buckets
 
 // size returns a row's size. The rows of a bucket have at most the size of its bound.
 func (b *buckets) size(l lengths) int {
-	if b.format.Aligned { // the answer's positions are those of the source
+	if b.format.Aligned { // each position of the source has one in the answer
 		return int(l[0])
 	}
 	return max(int(l[0]), (int(l[1])*b.sources+b.answers-1)/b.answers)

@@ -109,8 +109,8 @@ func measured(p Part, tokenizers []tokenizer.Tokenizer) (measures, error) {
 	return m, err
 }
 
-// lengths returns the lengths of row i, and adds 1 to unknown for each side with unknown symbols. The length of several
-// texts is that of the longest.
+// lengths returns the lengths of row i, and adds 1 to unknown for each side with unknown symbols. Of several
+// texts, the longest counts.
 func (p Part) lengths(i int, tokenizers []tokenizer.Tokenizer, unknown *[2]int) (l lengths, err error) {
 	e := p.Example(i)
 	for side, t := range tokenizers {

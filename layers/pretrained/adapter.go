@@ -58,8 +58,8 @@ func (c Config) Joint() (groups [][]string) {
 }
 
 // OpenAdapter opens an adapter that the library peft or SaveAdapter saved: adapter_config.json and
-// adapter_model.safetensors in the root folder of fsys. The parameters base are those of the model that Config.Open
-// makes for c.
+// adapter_model.safetensors in the root folder of fsys. The argument base has the parameters of the model that
+// Config.Open makes for c.
 //
 // OpenAdapter returns an *UnsupportedError if a key of adapter_config.json can't be honoured. It also returns an error
 // if a file is missing or malformed, or if the tensors don't fit adapter_config.json or the model.
@@ -230,10 +230,10 @@ func (c Config) adapterTensors(base *layers.Params, a *layers.Adapter) (table []
 }
 
 // SaveAdapter saves an adapter to a folder that the library peft opens: adapter_config.json and
-// adapter_model.safetensors. It makes the folder if there is none. The parameters base are those of the model that
-// Config.Open makes for c, the adapter must have been made for them with the Joint of c, and name says where the base
-// is. SaveAdapter returns an error if the architecture lacks a setting of the model, as Save does, if a parameter can't
-// be in such a folder, or if writing fails.
+// adapter_model.safetensors. It makes the folder if there is none. The argument base has the parameters of the model
+// that Config.Open makes for c, the adapter must have been made for them with the Joint of c, and name says where the
+// base is. SaveAdapter returns an error if the architecture lacks a setting of the model, as Save does, if a parameter
+// can't be in such a folder, or if writing fails.
 func (c Config) SaveAdapter(dir, name string, base *layers.Params, a *layers.Adapter) error {
 	if c.Classifier != nil {
 		c.Model = c.Classifier.Model

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The ranks are those that scikit-learn's label_ranking_average_precision_score, which is the MRR if one answer is
-// right, has found for these similarities: 0.708333333333.
+// If one answer is right, scikit-learn's label_ranking_average_precision_score is the MRR. With these ranks, it is
+// 0.708333333333.
 func TestRanking(t *testing.T) {
 	var r Ranking
 	if x := r.MRR(); x == x {

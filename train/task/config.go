@@ -76,9 +76,9 @@ type From struct {
 
 // Training has the settings of training. For rows of a file, an epoch is one pass over them. If BatchSize or
 // StepsPerEpoch is 0, or MaxEpochs or the schedule's WarmUp or Decay is negative, New chooses a value from the number
-// of rows. Conversations are like rows. For a text that a published model learns, an epoch has 100 steps unless
-// StepsPerEpoch is set. If MicroBatches is 0, New sets it to the largest of 4, 2 and 1 that divides BatchSize. For
-// embed, it sets MicroBatches to 1, because only the texts of the same micro-batch are negatives.
+// of rows. Conversations are like rows. For a text that a published model learns, New makes an epoch as long as the
+// text: its steps read as many tokens. If MicroBatches is 0, New sets it to the largest of 4, 2 and 1 that divides
+// BatchSize. For embed, it sets MicroBatches to 1, because only the texts of the same micro-batch are negatives.
 //
 // For rows of a file, New also replaces negative values of three more settings. CheckEvery becomes a tenth of an epoch
 // if an epoch has more than 2,000 steps, and otherwise 0. Stopping.Patience becomes 50 if New set CheckEvery to a tenth

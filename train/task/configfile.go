@@ -140,7 +140,7 @@ func (c *Config) tokenizers() (list []tokenizer.Tokenizer) {
 	return list
 }
 
-// tokenizerSums returns the checksum of each tokenizer file, after that of the archive if there is one.
+// tokenizerSums returns the checksum of the archive, if there is one, and then of each tokenizer file.
 func (c *Config) tokenizerSums() ([]string, error) {
 	sums, err := runfolder.TokenizerSums(c.tokenizers())
 	if c.published() {

@@ -64,23 +64,23 @@ func (m *Model) judgeVectors(ctx context.Context, r *Report) error {
 		return err
 	}
 	n, dim := len(c.texts), m.Config.Model.Dim
-	all := make([]float32, n*dim) // without a vector: zeros
+	matrix := make([]float32, n*dim) // (n, Dim); a text without a vector has zeros
 	for i, v := range vectors {
 		var squares float64
 		for _, x := range v {
 			squares += float64(x) * float64(x)
 		}
 		for k, x := range v {
-			all[i*dim+k] = float32(float64(x) / math.Sqrt(squares))
+			matrix[i*dim+k] = float32(float64(x) / math.Sqrt(squares))
 		}
 	}
 	var queries []float32
 	r.compare(c, func(some []int, out []float32) {
 		queries = queries[:0]
 		for _, i := range some {
-			queries = append(queries, all[i*dim:][:dim]...)
+			queries = append(queries, matrix[i*dim:][:dim]...)
 		}
-		kernel.Gemm(0, false, true, len(some), n, dim, 1, queries, dim, all, dim, 0, out, n)
+		kernel.Gemm(0, false, true, len(some), n, dim, 1, queries, dim, matrix, dim, 0, out, n)
 	})
 	for i := range r.Judged {
 		j, a := &r.Judged[i], answers[c.rows[i][0]]
@@ -247,7 +247,7 @@ func (embedding) details(j Judged) (names, values []string) {
 	return []string{"rank"}, []string{rank}
 }
 
-// scoreTexts changes a score for embed to that of all validation rows together. It returns the baseline's values.
+// scoreTexts sets a score for embed to the score of all validation rows together. It returns the baseline's values.
 func (t *Task) scoreTexts(ctx context.Context, s *Score) (baseline map[string]float64, err error) {
 	if !t.Config.Kind().Embeds || t.set.judged() == 0 {
 		return nil, nil

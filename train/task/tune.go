@@ -26,7 +26,7 @@ func (c *Config) tunedBlocks() int {
 	return n
 }
 
-// partial reports whether the run trains only a part of the parameters. The rest are those of From.
+// partial reports whether the run trains only a part of the parameters. From has the rest.
 func (c *Config) partial() bool { return c.Tune != "" && c.Tune != tuneAll }
 
 // checkTune checks Tune and LowRank.
