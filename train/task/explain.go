@@ -25,8 +25,8 @@ type Contribution struct {
 	Value      float64 // above 0 if the word spoke for the label
 }
 
-// explainSteps is the number of inputs at which Explain computes gradients.
-const explainSteps = 16
+// Explain computes gradients at explainSteps inputs, explainRows at once. More at once need more memory.
+const explainSteps, explainRows = 16, 4
 
 // Explain returns what each word of an input did to a label. It is for models that classify whole inputs.
 //
@@ -139,8 +139,8 @@ func (m *Model) tokens(input string, ids []int) ([]tokenizer.Token, error) {
 // attribute returns the integrated gradient of each position of a batch of one row. It is the gradient of the output,
 // weighted by weights, with respect to the embeddings.
 func (m *Model) attribute(batch data.Batch, weights []float64) ([]float64, error) {
-	rows := data.Batch{Size: explainSteps, Len: batch.Len, Inputs: slices.Repeat(batch.Inputs, explainSteps), Lengths: slices.Repeat(batch.Lengths, explainSteps)}
-	rows.Scores = make([]float32, explainSteps*len(weights)) // they are added to the output, so they don't change gradients
+	rows := data.Batch{Size: explainRows, Len: batch.Len, Inputs: slices.Repeat(batch.Inputs, explainRows), Lengths: slices.Repeat(batch.Lengths, explainRows)}
+	rows.Scores = make([]float32, explainRows*len(weights)) // they are added to the output, so they don't change gradients
 	dim := m.table.Value.Shape()[1]
 	gradient, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, out G.Nodes, err error) {
 		inputs = m.network.inputs(g, rows.Size, data.Layout{Len: rows.Len})
@@ -160,21 +160,22 @@ func (m *Model) attribute(batch data.Batch, weights []float64) ([]float64, error
 		return nil, err
 	}
 	start, way := m.way(batch.Inputs)
-	var x []float32
-	for step := range rows.Size {
-		part := (float32(step) + 0.5) / float32(rows.Size)
-		for i := range way {
-			x = append(x, start[i%dim]+part*way[i])
-		}
-	}
-	gradients, err := gradient.Call(append(m.network.values(rows), tensor.New(tensor.WithShape(rows.Size, rows.Len, dim), tensor.WithBacking(x)))...)
-	if err != nil {
-		return nil, err
-	}
+	x := tensor.New(tensor.WithShape(rows.Size, rows.Len, dim), tensor.Of(tensor.Float32))
+	values := append(m.network.values(rows), x)
 	sums := make([]float64, batch.Len)
-	for i, g := range gradients[0].Float32s() {
-		j := i % len(way)
-		sums[j/dim] += float64(g) * float64(way[j]) / float64(rows.Size)
+	for step := 0; step < explainSteps; step += rows.Size {
+		for i := range x.Float32s() {
+			part := (float32(step+i/len(way)) + 0.5) / explainSteps
+			x.Float32s()[i] = start[i%dim] + part*way[i%len(way)]
+		}
+		gradients, err := gradient.Call(values...)
+		if err != nil {
+			return nil, err
+		}
+		for i, g := range gradients[0].Float32s() {
+			j := i % len(way)
+			sums[j/dim] += float64(g) * float64(way[j]) / explainSteps
+		}
 	}
 	return sums, nil
 }
