@@ -78,7 +78,9 @@ type From struct {
 // StepsPerEpoch is 0, or MaxEpochs or the schedule's WarmUp or Decay is negative, New chooses a value from the number
 // of rows. Conversations are like rows. For a text that a published model learns, New makes an epoch as long as the
 // text: its steps read as many tokens. If MicroBatches is 0, New sets it to the largest of 4, 2 and 1 that divides
-// BatchSize. For embed, it sets MicroBatches to 1, because only the texts of the same micro-batch are negatives.
+// BatchSize, but not to 4 if a published model's own weights learn from rows, because each partial sum of gradients is
+// as large as the model. For embed, New sets MicroBatches to 1, because only the texts of the same micro-batch are
+// negatives.
 //
 // For rows of a file, New also replaces negative values of three more settings. CheckEvery becomes a tenth of an epoch
 // if an epoch has more than 2,000 steps, and otherwise 0. Stopping.Patience becomes 50 if New set CheckEvery to a tenth
@@ -226,10 +228,17 @@ func (c *Config) decide(l data.Layout) error {
 	if p, ok := m.Positions.(layers.Learned); ok && (p.MaxLen < length || p.MaxLen > 2*longest) {
 		return setting.Errorf("%s must be from %d, the length of the task's sequences, to %d, got %d", setting.Path("model.positions.max_len"), length, 2*longest, p.MaxLen)
 	}
-	if t := &c.Training; t.MicroBatches == 0 && c.Kind().Embeds {
-		t.MicroBatches = 1
-	} else if t.MicroBatches == 0 {
-		for t.MicroBatches = 4; t.BatchSize%t.MicroBatches != 0; t.MicroBatches /= 2 {
+	if t := &c.Training; t.MicroBatches == 0 {
+		switch {
+		case c.Kind().Embeds:
+			t.MicroBatches = 1
+		case c.Kind().Rows && c.published() && c.tunesBlocks():
+			t.MicroBatches = 2
+		default:
+			t.MicroBatches = 4
+		}
+		for t.BatchSize%t.MicroBatches != 0 {
+			t.MicroBatches /= 2
 		}
 	}
 	return nil

@@ -26,6 +26,9 @@ func (c *Config) tunedBlocks() int {
 	return n
 }
 
+// tunesBlocks reports whether the run trains the own weights of blocks.
+func (c *Config) tunesBlocks() bool { return c.Tune != tuneHead && c.Tune != tuneLoRA }
+
 // partial reports whether the run trains only a part of the parameters. From has the rest.
 func (c *Config) partial() bool { return c.Tune != "" && c.Tune != tuneAll }
 
