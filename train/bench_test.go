@@ -1,0 +1,70 @@
+package train_test
+
+import (
+	"slices"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/ops"
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/train/optim"
+)
+
+// BenchmarkGPT2 measures a training step of a model of GPT-2's shape with 124 million random weights: one row of 256
+// tokens, with all weights or with an adapter of rank 8 on the projections of attention. It also reports the memory of
+// the graph's values and gradients, without the weights and the solver's.
+func BenchmarkGPT2(b *testing.B) {
+	const vocab, dim, length = 50_257, 768, 256
+	for _, tune := range []string{"all", "lora"} {
+		b.Run(tune, func(b *testing.B) {
+			check := func(err error) {
+				b.Helper()
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+			p, err := layers.NewParams(tensor.Float32, 1)
+			check(err)
+			model, err := layers.NewDecoder(p, layers.ModelConfig{
+				Vocab: vocab, Dim: dim, Layers: 12, Positions: layers.Learned{MaxLen: 1024}, Tied: true, EmbeddingScale: 1, Dropout: 0.1,
+				Block: layers.BlockConfig{Dropout: 0.1,
+					Attention:   layers.AttentionConfig{Heads: 12, Dropout: 0.1},
+					FeedForward: layers.FeedForwardConfig{Hidden: 4 * dim, Activation: layers.GELUTanh}},
+			})
+			check(err)
+			build := &layers.Build{Mode: layers.Training, Buffers: &layers.Buffers{}}
+			if tune == "lora" {
+				build.Adapter, err = layers.NewAdapter(p, layers.LowRank{Rank: 8, Alpha: 16, Targets: []string{"query", "key", "value"}, Joint: [][]string{{"query", "key", "value"}}}, 1)
+				check(err)
+				check(p.Freeze())
+			}
+			ids := make([]int, length)
+			for i := range ids {
+				ids[i] = i * 97 % vocab
+			}
+			g := G.NewGraph()
+			x := G.NewMatrix(g, tensor.Int, G.WithShape(1, length), G.WithName("ids"), G.WithValue(tensor.New(tensor.WithShape(1, length), tensor.WithBacking(ids))))
+			states, err := model.States(build, x, layers.Mask{}) // (1, T, D)
+			check(err)
+			loss, _, err := model.CrossEntropy(build, states, x, layers.CrossEntropyOptions{})
+			check(err)
+			learnables := slices.DeleteFunc(build.Learnables(), func(n *G.Node) bool { return slices.Contains(build.Fixed, n) })
+			gradients, err := G.Grad(loss, learnables...)
+			check(err)
+			step := optim.Gradients(learnables, gradients)
+			shared, own, err := ops.Plan(g)
+			check(err)
+			vm := G.NewTapeMachine(g)
+			defer vm.Close()
+			solver := optim.NewAdamW(1e-4)
+			for b.Loop() {
+				vm.Reset()
+				check(vm.RunAll())
+				check(solver.Step(step))
+			}
+			b.ReportMetric(float64(shared+own)/(1<<20), "MiB")
+		})
+	}
+}
