@@ -69,8 +69,8 @@ func (c *Config) StartFrom(dir string) error {
 }
 
 // fineTune sets the defaults for a model that begins as a published one. Narrow models need higher rates: the rates are
-// usual ones at a width of 768. The last weights are kept, because a few epochs hardly overfit, and the few validation
-// rows of a small file choose badly.
+// usual ones at a width of 768. Training runs to the end of its schedule and keeps the last weights, because a few
+// epochs hardly overfit, and the few validation rows of a small file choose badly.
 func (c *Config) fineTune() error {
 	start, err := openArchive(c.archive, c.Task.Kind)
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *Config) fineTune() error {
 		rate = min(1e-4*narrow*narrow, 1e-3)
 	}
 	t.Optimizer.Solver, t.Optimizer.LearningRate = optim.AdamW{}, rate
-	t.LabelSmoothing, t.Stopping.KeepLast, c.Wide = 0, true, false
+	t.LabelSmoothing, t.Stopping.KeepLast, t.Stopping.Patience, c.Wide = 0, true, 0, false
 	t.BatchSize = 16
 	if c.Kind().Embeds { // the other rows of a batch are the negatives
 		t.BatchSize = 32
