@@ -27,12 +27,12 @@ func WriteEvaluation(ctx context.Context, w io.Writer, name string, m *task.Mode
 	if err := v.show(ctx, r); err != nil {
 		return err
 	}
-	v.Lead, v.Tiles = scored(m.Scores(nil, r), r)
+	v.Lead, v.Tiles = scored(m.Scores(nil, r), r, baselineName(m.Config.Kind()))
 	return write(w, "evaluation", v.Title, v)
 }
 
 // scored returns the sentence below the title of an evaluation, and its tiles.
-func scored(s task.Scores, r *task.Report) (lead string, tiles []tile) {
+func scored(s task.Scores, r *task.Report, baseline string) (lead string, tiles []tile) {
 	if s.Right != nil {
 		tiles = append(tiles, tile{percent(float64(*s.Right) / float64(s.Total)), spoken(s.Score)})
 	} else if s.Value != nil {
@@ -45,9 +45,9 @@ func scored(s task.Scores, r *task.Report) (lead string, tiles []tile) {
 		tiles = append(tiles, tile{percent(s.Entities.F1), "F1 of entities"})
 	}
 	if b, ok := r.Baseline[s.Score]; ok && s.Right != nil {
-		tiles = append(tiles, tile{percent(b), spoken(s.Score) + " of a linear baseline"})
+		tiles = append(tiles, tile{percent(b), spoken(s.Score) + " of " + baseline})
 	} else if ok {
-		tiles = append(tiles, tile{short(b), spoken(s.Score) + " of a linear baseline"})
+		tiles = append(tiles, tile{short(b), spoken(s.Score) + " of " + baseline})
 	}
 	tiles = append(tiles, tile{fmt.Sprint(s.Rows), "rows"})
 	_, beyond, found := strings.Cut(strings.TrimSpace(r.String()), "Beyond the model: ")

@@ -64,6 +64,7 @@ func TestEvaluationOfEveryKind(t *testing.T) {
 	}{
 		"seq2seq":    {rows(func(i int) string { return fmt.Sprint("okapi ", i%3) }), []string{"The symbol error rate is", "By length of the source", "accuracy"}},
 		"tagging":    {strings.Repeat("ann lee sees zebra\tB-PER I-PER O B-<i>\nthe zebra sees ann\tO B-<i> O B-PER\n", 60), []string{"Scores by class", "Entities", "F1 of entities"}},
+		"embed":      {rows(func(i int) string { return fmt.Sprint("okapi ", i%50) }), []string{"mean reciprocal rank of TF-IDF of words</dt>", "The right text comes first for"}},
 		"regression": {rows(func(i int) string { return strconv.Itoa(i % 7) }), []string{"R² is", "Answers farthest", "R²</dt>"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,7 +22,7 @@ type example struct {
 	Source   string
 	Answer   parts  // the model's answer; Middle is the part that differs from Want
 	Want     parts  // the right answer that is most like the model's
-	Sure     string // probability of the answer, according to the model
+	Sure     string // probability of the answer, according to the model; for texts, the rank of the right one
 	Answered bool
 	Why      int // ID of its explanation on the page; 0 if there is none
 
@@ -38,7 +38,7 @@ const (
 	judged        = 400
 	judgedAtLeast = 20
 	judgedLength  = 200_000 // maximum bytes of all sources together
-	judgedLabels  = 2000    // up to this number, all examples of a task with two labels
+	judgedAll     = 2000    // up to this number, all examples of a task with two labels, or of texts to compare
 )
 
 const (
@@ -55,8 +55,8 @@ func (v *answers) judge(ctx context.Context) error {
 		return nil
 	}
 	some := spread(examples, v.Config.Kind().Sequences)
-	if v.twoLabels() && !v.Config.Drawn() && len(examples) <= judgedLabels { // a rare label has too few rows in a sample
-		some = examples
+	if k := v.Config.Kind(); (v.twoLabels() || k.Embeds) && !v.Config.Drawn() && len(examples) <= judgedAll {
+		some = examples // a rare label has too few rows in a sample, and a rank depends on the number of texts
 	}
 	r, err := v.Model.Judge(ctx, some, task.PredictOptions{})
 	if err != nil {
@@ -73,11 +73,14 @@ func (v *answers) twoLabels() bool { return v.Config.Kind().Classes && len(v.Con
 func (v *answers) show(ctx context.Context, r *task.Report) error {
 	v.Report = r
 	switch k := v.Config.Kind(); {
-	case k.Numbers:
+	case k.Numbers, k.Embeds:
 		if v.Scatter, v.Far = scatterOf(r, v.apart); v.Private {
 			v.Far = nil
 		}
-		return nil
+		if k.Numbers || v.Scatter != nil || v.Private {
+			return nil
+		}
+		return v.showRanks(ctx)
 	case k.Classes:
 		v.Confusion = confusionOf(&r.Classes)
 		if v.twoLabels() {
@@ -128,13 +131,31 @@ func (v *answers) show(ctx context.Context, r *task.Report) error {
 	return err
 }
 
+// showRanks adds the rows whose source is nearer to another text than to the right one.
+func (v *answers) showRanks(ctx context.Context) error {
+	wrong := slices.DeleteFunc(slices.Clone(v.Report.Judged), func(j task.Judged) bool { return j.Right })
+	slices.SortStableFunc(wrong, func(a, b task.Judged) int { return cmp.Compare(b.Edits, a.Edits) })
+	examples, err := v.list(ctx, wrong, 2*shownExamples)
+	if examples != nil {
+		v.Wrong = []mistakes{{"Right texts with the worst ranks", examples}}
+	}
+	return err
+}
+
 // list returns the first examples, up to limit different ones, in the form that the page shows.
 func (v *answers) list(ctx context.Context, judged []task.Judged, limit int) (list []example, err error) {
 	seen := map[example]bool{}
 	for _, j := range judged {
 		apart := j
 		apart.Source = v.apart(j.Source)
+		if v.Config.Kind().Embeds {
+			right, _, _ := strings.Cut(j.References[0], "\t") // hard negatives follow
+			apart.References = []string{right}
+		}
 		e := exampleOf(apart, v.Config.Kind().AnswerUnits, v.Report.Units)
+		if v.Config.Kind().Embeds {
+			e.Sure = fmt.Sprint(1 + j.Edits)
+		}
 		if len(list) == limit || seen[e] {
 			continue
 		}

@@ -77,6 +77,7 @@ type Run struct {
 	dir          string        // run folder of a task; empty if there is none
 	task, seed   string        // of a task; empty if there is none
 	kind         task.Kind     // of a task; zero if there is none
+	texts        []tile        // scores of a task whose rows have several texts; nil for other tasks
 	unit         string        // unit of losses, after a comma; empty if there is none
 	keptBaseline bool          // whether a task's model answers as its baseline does: see task.Summary
 	units        string        // units of a task's data, if answers are split into units
@@ -221,7 +222,7 @@ func (r *Run) headline() (title string, lead []string, tiles []tile) {
 	if learned != "" {
 		lead = append(lead, "A model"+learned+".")
 	}
-	tiles = r.scoreTiles(best)
+	tiles = append(r.texts, r.scoreTiles(best)...)
 	if best.Validated {
 		tiles = append(tiles, tile{short(best.ValLoss), "validation loss" + r.unit})
 		if r.perCharacter > 0 {
@@ -313,6 +314,10 @@ func spoken(name string) string {
 		name += " of " + className(strings.TrimSuffix(class, "]"))
 	case name == "r2":
 		return "R²"
+	case name == "mrr":
+		return "mean reciprocal rank"
+	case name == "spearman", name == "pearson":
+		return strings.ToUpper(name[:1]) + name[1:] + " correlation"
 	}
 	return name
 }

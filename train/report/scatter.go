@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/task"
@@ -45,14 +46,17 @@ func scatterOf(r *task.Report, show func(source string) string) (*scatter, []dis
 	var pairs [][2]float64 // right number and answer
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, j := range r.Judged {
-		want, err := text.Number(j.References[0])
+		fields := strings.Split(j.References[0], "\t") // a second text may be before the number
+		want, err := text.Number(fields[len(fields)-1])
 		if err != nil || j.Answer.Number == nil {
 			continue
 		}
 		got := *j.Answer.Number
 		pairs = append(pairs, [2]float64{want, got})
 		low, high = min(low, want, got), max(high, want, got)
-		far = append(far, distant{shown(show(j.Source)), short(got), short(want), fmt.Sprintf("%+.4g", got-want), math.Abs(got - want)})
+		fields[len(fields)-1] = show(j.Source)
+		slices.Reverse(fields)
+		far = append(far, distant{shown(strings.Join(fields, " │ ")), short(got), short(want), fmt.Sprintf("%+.4g", got-want), math.Abs(got - want)})
 	}
 	if pairs == nil {
 		return nil, nil

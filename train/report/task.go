@@ -48,6 +48,12 @@ func FromTask(dir string, t *task.Run) *Run {
 		r.StoppedEarly, r.StoppedBecause, r.Params, r.Seconds = s.StoppedEarly, s.Because, s.Params, s.Seconds
 		r.Trained = s.Trained
 	}
+	if score, value, ok := textScore(t); ok {
+		r.texts = append(r.texts, tile{short(value), "validation " + spoken(score)})
+		if b, ok := t.Baseline[score]; ok {
+			r.texts = append(r.texts, tile{short(b), spoken(score) + " of " + baselineName(r.kind)})
+		}
+	}
 	if c.Data.Tokens > 0 { // a text
 		r.unit += " per token"
 		if s := t.Summary; s != nil && s.ValLossPerCharacter != nil {
@@ -72,6 +78,22 @@ func kept(t *task.Run) train.Check {
 	return best
 }
 
+// textScore returns the score of all validation rows together, if the rows have several texts.
+func textScore(t *task.Run) (name string, value float64, known bool) {
+	if s := t.Summary; t.Config.Kind().Embeds && s != nil && s.ValScore != nil {
+		return s.ScoreName, *s.ValScore, true
+	}
+	return "", 0, false
+}
+
+// baselineName names the simple model beside which pages show a model.
+func baselineName(k task.Kind) string {
+	if k.Embeds {
+		return "TF-IDF of words"
+	}
+	return "a linear baseline"
+}
+
 // learned returns the name of the task and the score of the check whose weights are kept, in words.
 func learned(t *task.Run, best train.Check) string {
 	c, k := &t.Config, t.Config.Kind()
@@ -79,17 +101,21 @@ func learned(t *task.Run, best train.Check) string {
 	if c.Task.About != "" {
 		learned += " (" + c.Task.About + ")"
 	}
-	score, known := best.Metrics["val_"+k.Score]
+	name, score, known := textScore(t)
+	if !known {
+		name = k.Score
+		score, known = best.Metrics["val_"+name]
+	}
 	beside := ""
-	if b, ok := t.Baseline[k.Score]; ok && k.Share {
-		beside = fmt.Sprintf("; a linear baseline has %s", percent(b))
+	if b, ok := t.Baseline[name]; ok && k.Share {
+		beside = fmt.Sprintf("; %s has %s", baselineName(k), percent(b))
 	} else if ok {
-		beside = fmt.Sprintf("; a linear baseline has %s", short(b))
+		beside = fmt.Sprintf("; %s has %s", baselineName(k), short(b))
 	}
 	switch {
 	case !known || !best.Validated:
 	case !k.Share:
-		learned += fmt.Sprintf(". The validation %s is %s%s", spoken(k.Score), short(score), beside)
+		learned += fmt.Sprintf(". The validation %s is %s%s", spoken(name), short(score), beside)
 	default:
 		learned += fmt.Sprintf(". %s of the validation %s are %s%s", percent(score), k.Unit, k.Right, beside)
 	}
