@@ -70,7 +70,8 @@ func (c *Config) StartFrom(dir string) error {
 
 // fineTune sets the defaults for a model that begins as a published one. Narrow models need higher rates: the rates are
 // usual ones at a width of 768. Training runs to the end of its schedule and keeps the last weights, because a few
-// epochs hardly overfit, and the few validation rows of a small file choose badly.
+// epochs hardly overfit, and the few validation rows of a small file choose badly. A head on frozen states knows few of
+// the words that distinguish labels, so it starts from the linear model; a model that learns them itself doesn't.
 func (c *Config) fineTune() error {
 	start, err := openArchive(c.archive, c.Task.Kind)
 	if err != nil {
@@ -88,7 +89,8 @@ func (c *Config) fineTune() error {
 		rate = min(1e-4*narrow*narrow, 1e-3)
 	}
 	t.Optimizer.Solver, t.Optimizer.LearningRate = optim.AdamW{}, rate
-	t.LabelSmoothing, t.Stopping.KeepLast, t.Stopping.Patience, c.Wide = 0, true, 0, false
+	t.LabelSmoothing, t.Stopping.KeepLast, t.Stopping.Patience = 0, true, 0
+	c.Wide = c.Wide && c.Tune == tuneHead
 	t.BatchSize = 16
 	if c.Kind().Embeds { // the other rows of a batch are the negatives
 		t.BatchSize = 32
