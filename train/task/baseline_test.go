@@ -168,7 +168,7 @@ func TestKeepBaseline(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := read.Summary
-	if !s.KeptBaseline || *s.ValScore != s.Baseline["accuracy"] || !strings.Contains(s.BesideBaseline(), "answers as the baseline does") {
+	if !s.KeptBaseline || *s.ValScore != s.Baseline["accuracy"] || !strings.Contains(s.BesideBaseline(&task.Config), "answers as the baseline does") {
 		t.Errorf("the summary is %+v, want one that kept the baseline", s)
 	}
 	m, err := Open(dir)
@@ -223,13 +223,21 @@ func TestBestScale(t *testing.T) {
 func TestBesideBaseline(t *testing.T) {
 	value := 0.75
 	s := Summary{ScoreName: "accuracy", ValScore: &value, Baseline: map[string]float64{"accuracy": 0.5}}
-	for baseline, want := range map[float64]string{0.5: "better by 0.2500", 0.75: "as good", 0.8: "worse by 0.0500: more rows"} {
-		s.Baseline["accuracy"] = baseline
-		if got := s.BesideBaseline(); !strings.Contains(got, want) {
-			t.Errorf("got %q, want %q in it", got, want)
+	c := withFile(t, "classification", "rows.tsv", labelled(20))
+	for _, test := range []struct {
+		baseline float64
+		wide     bool
+		want     string
+	}{
+		{0.5, false, "better by 0.2500\n"}, {0.75, false, "as good\n"}, {0.8, true, "worse by 0.0500: more rows help most\n"},
+		{0.8, false, "more rows help most; --wide starts from the baseline\n"},
+	} {
+		s.Baseline["accuracy"], c.Wide = test.baseline, test.wide
+		if got := s.BesideBaseline(&c); !strings.HasSuffix(got, test.want) {
+			t.Errorf("got %q, want %q at its end", got, test.want)
 		}
 	}
-	if got := (&Summary{}).BesideBaseline(); got != "" {
+	if got := (&Summary{}).BesideBaseline(&c); got != "" {
 		t.Errorf("without a baseline, got %q", got)
 	}
 }

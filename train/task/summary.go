@@ -47,8 +47,8 @@ type Summary struct {
 }
 
 // BesideBaseline compares the score of the model with that of the baseline, in a line of text, and says what to try if
-// the model is worse. Without a baseline or without validation, it returns "".
-func (s *Summary) BesideBaseline() string {
+// the model is worse. The argument c is the run's Config. Without a baseline or without validation, it returns "".
+func (s *Summary) BesideBaseline(c *Config) string {
 	baseline, ok := s.Baseline[s.ScoreName]
 	if !ok || s.ValScore == nil {
 		return ""
@@ -64,7 +64,7 @@ func (s *Summary) BesideBaseline() string {
 		return text + "is as good\n"
 	default:
 		text += fmt.Sprintf("is worse by %.4f: more rows help most", -better)
-		if s.ScoreName != "mrr" && s.ScoreName != "spearman" { // of texts, which --wide isn't for
+		if c.hasBaseline() && !c.Wide {
 			text += "; --wide starts from the baseline"
 		}
 		return text + "\n"
