@@ -77,9 +77,12 @@ func (c *Config) fineTune() error {
 	if err != nil {
 		return err
 	}
+	c.Wide = c.Wide && c.Tune == tuneHead
 	t, narrow := &c.Training, 768/float64(max(1, c.Model.Dim))
 	rate := min(5e-5*narrow*narrow, 3e-4)
 	switch {
+	case c.Tune == tuneHead && c.Wide: // the head corrects the linear model
+		rate = 3e-3
 	case c.Tune == tuneHead:
 		rate = 1e-2
 	case c.Tune == tuneLoRA:
@@ -90,7 +93,6 @@ func (c *Config) fineTune() error {
 	}
 	t.Optimizer.Solver, t.Optimizer.LearningRate = optim.AdamW{}, rate
 	t.LabelSmoothing, t.Stopping.KeepLast, t.Stopping.Patience = 0, true, 0
-	c.Wide = c.Wide && c.Tune == tuneHead
 	t.BatchSize = 16
 	if c.Kind().Embeds { // the other rows of a batch are the negatives
 		t.BatchSize = 32
