@@ -90,6 +90,8 @@ func (c *Config) fineTune() error {
 		c.LowRank.Joint = start.model.Joint()
 	case c.tunedBlocks() > 0:
 		rate = min(1e-4*narrow*narrow, 1e-3)
+	case c.Kind().Embeds: // its vectors are mostly good already
+		rate = 5e-5
 	}
 	t.Optimizer.Solver, t.Optimizer.LearningRate = optim.AdamW{}, rate
 	t.LabelSmoothing, t.Stopping.KeepLast, t.Stopping.Patience = 0, true, 0
