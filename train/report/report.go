@@ -222,7 +222,7 @@ func (r *Run) headline() (title string, lead []string, tiles []tile) {
 	if learned != "" {
 		lead = append(lead, "A model"+learned+".")
 	}
-	tiles = append(r.texts, r.scoreTiles(best)...)
+	tiles = slices.Concat(r.texts, r.scoreTiles(best))
 	if best.Validated {
 		tiles = append(tiles, tile{short(best.ValLoss), "validation loss" + r.unit})
 		if r.perCharacter > 0 {
