@@ -88,14 +88,14 @@ func (c *Config) planPass(steps int) error {
 	if t.StepsPerEpoch = cmp.Or(t.StepsPerEpoch, steps); t.StepsPerEpoch != steps {
 		return setting.Errorf("%s must be %d, one pass over the file, or 0 to choose it, got %d: to check more often, set %s", setting.Path("training.steps_per_epoch"), steps, t.StepsPerEpoch, setting.Path("training.check_every"))
 	}
-	most := 0
-	if c.published() {
-		most = 20
+	if c.published() && t.MaxEpochs < 0 { // fewer than for a new model
+		limit := 20
+		if c.Tune == tuneHead { // an epoch takes next to no time
+			limit = 100
+		}
+		t.MaxEpochs = min(max(3, 300/steps), limit)
 	}
-	if c.Tune == tuneHead { // an epoch takes next to no time
-		most = 100
-	}
-	t.plan(steps, most)
+	t.plan(steps)
 	return nil
 }
 

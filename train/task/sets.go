@@ -143,7 +143,7 @@ func openText(c *Config) (set, error) {
 		if t.MaxEpochs < 0 {
 			t.MaxEpochs = 3
 		}
-		t.plan(t.StepsPerEpoch, 20)
+		t.plan(t.StepsPerEpoch)
 	}
 	return s, nil
 }

@@ -29,14 +29,10 @@ func (c *Config) fill(rows, symbols int) {
 }
 
 // plan sets MaxEpochs, Decay, WarmUp, CheckEvery, Patience and MinDelta if they are negative. The argument steps is the
-// number of steps per epoch. A published model needs fewer epochs than a new one: most is then their limit, and
-// otherwise 0.
-func (t *Training) plan(steps, most int) {
+// number of steps per epoch.
+func (t *Training) plan(steps int) {
 	if t.MaxEpochs < 0 { // fewer rows need more passes
 		t.MaxEpochs = min(max(15, 3000/steps), 100)
-		if most > 0 {
-			t.MaxEpochs = min(max(3, 300/steps), most)
-		}
 	}
 	schedule := &t.Optimizer.Schedule
 	if schedule.Decay < 0 {

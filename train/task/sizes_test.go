@@ -43,7 +43,7 @@ func TestChosenStopping(t *testing.T) {
 		if test.change != nil {
 			test.change(&c.Training)
 		}
-		c.Training.plan(test.steps, 0)
+		c.Training.plan(test.steps)
 		if got := (chosen{c.Training.CheckEvery, c.Training.Stopping.Patience, c.Training.Stopping.MinDelta}); got != test.want {
 			t.Errorf("%s: CheckEvery, Patience and MinDelta are %v, want %v", test.name, got, test.want)
 		}
@@ -56,7 +56,7 @@ func TestChosenStopping(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Training.plan(5000, 0)
+		c.Training.plan(5000)
 		if got := (chosen{c.Training.CheckEvery, c.Training.Stopping.Patience, c.Training.Stopping.MinDelta}); got != (chosen{}) {
 			t.Errorf("preset %s: CheckEvery, Patience and MinDelta are %v, want 0", p.Name, got)
 		}
