@@ -50,7 +50,7 @@ func BenchmarkGPT2(b *testing.B) {
 			check(err)
 			loss, _, err := model.CrossEntropy(build, states, x, layers.CrossEntropyOptions{})
 			check(err)
-			learnables := slices.DeleteFunc(build.Learnables(), func(n *G.Node) bool { return slices.Contains(build.Fixed, n) })
+			learnables := slices.DeleteFunc(slices.Clone(build.Learnables()), func(n *G.Node) bool { return slices.Contains(build.Fixed, n) })
 			gradients, err := G.Grad(loss, learnables...)
 			check(err)
 			step := optim.Gradients(learnables, gradients)

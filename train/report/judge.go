@@ -77,10 +77,10 @@ func (v *answers) show(ctx context.Context, r *task.Report) error {
 		if v.Scatter, v.Far = scatterOf(r, v.apart); v.Private {
 			v.Far = nil
 		}
-		if k.Numbers || v.Scatter != nil || v.Private {
-			return nil
+		if k.Embeds && v.Scatter == nil && !v.Private {
+			return v.showRanks(ctx)
 		}
-		return v.showRanks(ctx)
+		return nil
 	case k.Classes:
 		v.Confusion = confusionOf(&r.Classes)
 		if v.twoLabels() {
@@ -133,7 +133,14 @@ func (v *answers) show(ctx context.Context, r *task.Report) error {
 
 // showRanks adds the rows whose source is nearer to another text than to the right one.
 func (v *answers) showRanks(ctx context.Context) error {
-	wrong := slices.DeleteFunc(slices.Clone(v.Report.Judged), func(j task.Judged) bool { return j.Right })
+	var wrong []task.Judged
+	for _, j := range v.Report.Judged {
+		if !j.Right {
+			right, _, _ := strings.Cut(j.References[0], "\t") // hard negatives follow
+			j.References = []string{right}
+			wrong = append(wrong, j)
+		}
+	}
 	slices.SortStableFunc(wrong, func(a, b task.Judged) int { return cmp.Compare(b.Edits, a.Edits) })
 	examples, err := v.list(ctx, wrong, 2*shownExamples)
 	if examples != nil {
@@ -148,10 +155,6 @@ func (v *answers) list(ctx context.Context, judged []task.Judged, limit int) (li
 	for _, j := range judged {
 		apart := j
 		apart.Source = v.apart(j.Source)
-		if v.Config.Kind().Embeds {
-			right, _, _ := strings.Cut(j.References[0], "\t") // hard negatives follow
-			apart.References = []string{right}
-		}
 		e := exampleOf(apart, v.Config.Kind().AnswerUnits, v.Report.Units)
 		if v.Config.Kind().Embeds {
 			e.Sure = fmt.Sprint(1 + j.Edits)

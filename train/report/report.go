@@ -316,8 +316,8 @@ func spoken(name string) string {
 		return "R²"
 	case name == "mrr":
 		return "mean reciprocal rank"
-	case name == "spearman", name == "pearson":
-		return strings.ToUpper(name[:1]) + name[1:] + " correlation"
+	case name == "spearman":
+		return "Spearman correlation"
 	}
 	return name
 }

@@ -232,7 +232,7 @@ func (c *Config) decide(l data.Layout) error {
 		switch {
 		case c.Kind().Embeds:
 			t.MicroBatches = 1
-		case c.Kind().Rows && c.published() && c.tunesBlocks():
+		case c.Kind().Rows && c.published() && c.tunesOwnWeights():
 			t.MicroBatches = 2
 		default:
 			t.MicroBatches = 4

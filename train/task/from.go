@@ -81,7 +81,7 @@ func (c *Config) fineTune() error {
 	t, narrow := &c.Training, 768/float64(max(1, c.Model.Dim))
 	rate := min(5e-5*narrow*narrow, 3e-4)
 	switch {
-	case c.Tune == tuneHead && c.Wide: // the head corrects the linear model
+	case c.Wide: // the head corrects the linear model
 		rate = 3e-3
 	case c.Tune == tuneHead:
 		rate = 1e-2

@@ -26,8 +26,8 @@ func (c *Config) tunedBlocks() int {
 	return n
 }
 
-// tunesBlocks reports whether the run trains the own weights of blocks.
-func (c *Config) tunesBlocks() bool { return c.Tune != tuneHead && c.Tune != tuneLoRA }
+// tunesOwnWeights reports whether the run trains weights of blocks, and not only a head or an adapter.
+func (c *Config) tunesOwnWeights() bool { return c.Tune != tuneHead && c.Tune != tuneLoRA }
 
 // partial reports whether the run trains only a part of the parameters. From has the rest.
 func (c *Config) partial() bool { return c.Tune != "" && c.Tune != tuneAll }
@@ -49,7 +49,7 @@ func (c *Config) checkTune() error {
 		return setting.Errorf("%s is only for %s %s", setting.Path("low_rank.rank"), setting.Path("tune"), tuneLoRA)
 	case c.Tune == "" || c.Tune == tuneAll:
 		return nil
-	case c.Tune != tuneHead && c.Tune != tuneLoRA && blocks < 1:
+	case c.tunesOwnWeights() && blocks < 1:
 		return setting.Errorf("%s must be %s, %s, %s or last: with a number of blocks, such as last:2, got %.100q", setting.Path("tune"), tuneAll, tuneHead, tuneLoRA, c.Tune)
 	case c.From.Dir == "" && c.From.SHA256 == "":
 		return setting.Errorf("%s %s needs %s, the model of which a part is trained", setting.Path("tune"), c.Tune, setting.Path("from"))
