@@ -115,3 +115,29 @@ func TestChosenMonitor(t *testing.T) {
 		}
 	}
 }
+
+// A published model learns for a few epochs, and a head on its kept states for more of them if a file is small. A head
+// on a run of our own learns as long as a new model.
+func TestChosenEpochs(t *testing.T) {
+	for _, test := range []struct {
+		published   bool
+		tune        string
+		steps, want int
+	}{
+		{false, "", 6, 100}, {false, tuneHead, 6, 100}, {false, tuneHead, 300, 15},
+		{true, "", 6, 20}, {true, "", 45, 6}, {true, tuneLoRA, 6, 20}, {true, "", 300, 3},
+		{true, tuneHead, 1, 100}, {true, tuneHead, 6, 50}, {true, tuneHead, 300, 3},
+	} {
+		c, err := Named("classification", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Tune = test.tune
+		if test.published {
+			c.Task.Published.Tokens = 10
+		}
+		if err := c.planPass(test.steps); err != nil || c.Training.MaxEpochs != test.want {
+			t.Errorf("%+v: got %d epochs, %v", test, c.Training.MaxEpochs, err)
+		}
+	}
+}
