@@ -19,7 +19,7 @@ func assembly() []*instructionSet {
 		{
 			name: "avx512", runs: avx2 && cpu.X86.HasAVX512F,
 			f32: &body[float32]{vectorTable: vectorTable32AVX512(), tiles: gemmTiles[float32]{
-				rows: 14, cols: 32, lanes: 16, depth: 256, band: 256, slab: 512,
+				rows: 14, cols: 32, lanes: 16, depth: 512, band: 252, slab: 512,
 				tile: gemmTile32AVX512, packRows: gemmPackRows32AVX512, packTransposed: gemmPackTransposed32AVX2,
 			}},
 			f64: f64, // mostly for gradient checks, for which AVX2 is fast enough

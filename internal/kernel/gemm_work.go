@@ -23,9 +23,10 @@ type gemmWork[F Float] struct {
 }
 
 const (
-	gemmTaskWork = 1 << 18 // least number of multiplications for which a separate task is worthwhile
-	gemmWakeWork = 1 << 21 // least number of multiplications for which waking a sleeping helper is worthwhile
-	gemmRowCost  = 4       // cost of a multiplication whose operand must come from memory, as a multiple of other ones
+	gemmTaskWork  = 1 << 18 // least number of multiplications for which a separate task is worthwhile
+	gemmWakeWork  = 1 << 21 // least number of multiplications for which waking a sleeping helper is worthwhile
+	gemmLeastCols = 4       // tiles in a row for which reading or copying A costs little beside the products
+	gemmRowCost   = 4       // cost of a multiplication whose operand must come from memory, as a multiple of other ones
 )
 
 // divide chooses the blocks. If there is enough work, each worker gets several tasks, so that no worker waits long for
@@ -36,7 +37,7 @@ func (w *gemmWork[F]) divide(workers int) {
 	w.depth = gemmEven(w.k, b.depth)
 	w.rowStep = w.m
 	w.colStep = (gemmEven(w.n, b.slab) + b.cols - 1) / b.cols * b.cols
-	want := int(min(int64(4*workers), w.work()/gemmTaskWork))
+	want := int(min(int64(2*workers), w.work()/gemmTaskWork))
 	if workers == 1 || want <= 1 {
 		w.items = w.count
 		return
@@ -47,10 +48,12 @@ func (w *gemmWork[F]) divide(workers int) {
 	}
 	for w.tasks() < want {
 		switch {
-		case w.colStep > b.cols: // this costs nothing, as no part of B is packed twice
+		case w.colStep > gemmLeastCols*b.cols: // no part of B is packed twice, but each block reads all of A
 			w.colStep = (w.colStep/2 + b.cols - 1) / b.cols * b.cols
 		case w.rowStep >= 2*b.rows && (!w.transB || w.rowStep >= 256): // each block transposes B again
 			w.rowStep = (w.rowStep + 1) / 2
+		case w.colStep > b.cols:
+			w.colStep = (w.colStep/2 + b.cols - 1) / b.cols * b.cols
 		default:
 			return
 		}
@@ -102,6 +105,7 @@ func (w *gemmWork[F]) run(task int) {
 // gemmScratch is the memory of one task.
 type gemmScratch[F Float] struct {
 	tile gemmTile[F]
+	a    []F // a copy of some rows of A
 	b    []F // packed panels of B, each with the columns of a tile
 }
 
@@ -115,7 +119,7 @@ func (w *gemmWork[F]) block(s *gemmScratch[F], item, i0, i1, j0, j1 int) {
 	a, b, c := w.a[item*w.strideA+i0*rsA:], w.b[item*w.strideB:], w.c[item*w.strideC+i0*w.ldc:]
 	rows := i1 - i0
 	band := gemmEven(rows, g.band)
-	t.rsA, t.csA, t.ldc = rsA, csA, w.ldc
+	t.ldc = w.ldc
 	t.alpha, t.beta, t.keep = w.alpha, w.beta, 1
 	if w.beta == 0 {
 		t.keep = 0
@@ -126,6 +130,12 @@ func (w *gemmWork[F]) block(s *gemmScratch[F], item, i0, i1, j0, j1 int) {
 			t.keep, t.beta = 1, 1
 		}
 		for i := 0; i < rows; i += band {
+			some := min(band, rows-i)
+			left := a[i*rsA+p*csA:]
+			t.rsA, t.csA = rsA, csA
+			if w.copiesA(j1 - j0) {
+				left = w.copyA(s, t, left, some)
+			}
 			for j := j0; j < j1; j += g.cols {
 				t.cols = min(g.cols, j1-j)
 				if w.packs(rows, t.cols) {
@@ -136,11 +146,42 @@ func (w *gemmWork[F]) block(s *gemmScratch[F], item, i0, i1, j0, j1 int) {
 				} else {
 					t.b, t.rsB = b[p*w.ldb+j:], w.ldb
 				}
-				g.column(t, a[i*rsA+p*csA:], c[i*w.ldc+j:], min(band, rows-i))
+				g.column(t, left, c[i*w.ldc+j:], some)
 			}
 		}
 	}
 	t.a, t.b, t.c = nil, nil, nil
+}
+
+// copiesA reports whether to copy the rows of A for a pass over cols columns of B. A copy pays off in two cases: a tile
+// reads more rows of A that begin in the same set of the first cache than the 8 that the set holds, or A is transposed
+// and its columns span many pages.
+func (w *gemmWork[F]) copiesA(cols int) bool {
+	g := &w.body.tiles
+	oneSet := w.lda%(1<<10) == 0 && (w.transA || g.rows > 8)
+	return cols >= gemmLeastCols*g.cols && (oneSet || w.transA && w.lda >= 1<<13)
+}
+
+// copyA copies rows×t.k elements of A, in the order in which A is stored, and sets the distances in t to those of the
+// copy.
+func (w *gemmWork[F]) copyA(s *gemmScratch[F], t *gemmTile[F], a []F, rows int) []F {
+	lines, length := rows, t.k
+	if w.transA {
+		lines, length = t.k, rows
+	}
+	ld := (length+15)/16*16 + 16 // successive lines begin in different sets of the cache
+	if w.transA {
+		t.csA = ld
+	} else {
+		t.rsA = ld
+	}
+	if need := lines * ld; len(s.a) < need {
+		s.a = make([]F, need)
+	}
+	for i := range lines {
+		copy(s.a[i*ld:][:length], a[i*w.lda:])
+	}
+	return s.a
 }
 
 // panel returns the memory for the packed columns from j on. If keep is false, all columns use the same memory.
