@@ -27,13 +27,17 @@ prints the median and the minimum of the measured steps.
 
   nanogpt  forward, backward and AdamW of a small GPT: B 12, T 64, D 128, H 4, 4 blocks, V 65
   tiny     the same for a smaller GPT: B 32, T 16, D 32, H 2, 1 block, V 12
+  deep     the same for a deep GPT: B 2, T 64, D 64, H 4, 96 blocks, V 65
+  baby     the same for a larger GPT: B 4, T 256, D 384, H 6, 6 blocks, V 65
+  wide     the same for a wide GPT: B 8, T 128, D 512, H 8, 4 blocks, V 1,000
+  gpt2     the same for GPT-2's shape: B 1, T 256, D 768, H 12, 12 blocks, V 50,257
   long     only causal attention, forward and backward: H 4, K 64, T 1,024, 4,096 and 16,384
   gemm     products of square matrices, with 64 to 1,024 rows
 
 B is the batch size, T the length, D the model width, H the number of heads, K the width of a head and V
-the vocabulary size. All configurations except gemm run in two forms. In the fused form, attention is one
-operation. In the composed form, each stage of attention is an operation, which keeps matrices of size
-T×T. The composed form of long has only T 1,024 and 4,096.
+the vocabulary size. The configurations nanogpt, tiny and long run in two forms. In the fused form,
+attention is one operation. In the composed form, each stage of attention is an operation, which keeps
+matrices of size T×T. The composed form of long has only T 1,024 and 4,096.
 
 heed bench dist measures training with several workers and processes.`,
 		Example: `  heed bench nanogpt tiny

@@ -24,6 +24,14 @@ func All() []Benchmark {
 			list = append(list, Benchmark{Name: c.name, Form: form, Steps: 50, Prepare: func() (Step, error) { return c.prepare(form == "composed") }})
 		}
 	}
+	for _, c := range []gptConfig{
+		{"deep", 2, 64, 64, 4, 96, 65},
+		{"baby", 4, 256, 384, 6, 6, 65},
+		{"wide", 8, 128, 512, 8, 4, 1000},
+		{"gpt2", 1, 256, 768, 12, 12, 50257},
+	} {
+		list = append(list, Benchmark{Name: c.name, Form: "fused", Steps: 15, Prepare: func() (Step, error) { return c.prepare(false) }})
+	}
 	for _, t := range []int{1024, 4096, 16384} {
 		for _, form := range []string{"fused", "composed"} {
 			if form == "composed" && t > 4096 {
