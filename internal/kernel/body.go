@@ -39,8 +39,8 @@ var instructionSets = append(assembly(), &instructionSet{
 // inUse is the best instruction set that this processor can run. Tests change it.
 var inUse = instructionSets[slices.IndexFunc(instructionSets, func(s *instructionSet) bool { return s.runs })]
 
-// Instructions returns the name of the instruction set in use: avx512, avx2 or portable. Results of different
-// instruction sets differ in their last bits.
+// Instructions returns the name of the instruction set in use: avx512, avx2, neon or portable. Results of
+// different instruction sets differ in their last bits.
 func Instructions() string { return inUse.name }
 
 // bodyOf returns the body in use. Each conversion is from a type to the same type. A checked conversion would take
