@@ -18,6 +18,7 @@ func assembly() []*instructionSet {
 	return []*instructionSet{
 		{
 			name: "avx512", runs: avx2 && cpu.X86.HasAVX512F,
+			bfloat16: bfloat16Portable(6, 32),
 			f32: &body[float32]{vectorTable: vectorTable32AVX512(), tiles: gemmTiles[float32]{
 				rows: 14, cols: 32, lanes: 16, depth: 512, band: 252, slab: 512,
 				tile: gemmTile32AVX512, packRows: gemmPackRows32AVX512, packTransposed: gemmPackTransposed32AVX2,
@@ -26,6 +27,7 @@ func assembly() []*instructionSet {
 		},
 		{
 			name: "avx2", runs: avx2,
+			bfloat16: bfloat16Portable(3, 16),
 			f32: &body[float32]{vectorTable: vectorTable32AVX2(), tiles: gemmTiles[float32]{
 				rows: 6, cols: 16, lanes: 8, depth: 256, band: 256, slab: 512,
 				tile: gemmTile32AVX2, packRows: gemmPackRows32AVX2, packTransposed: gemmPackTransposed32AVX2,

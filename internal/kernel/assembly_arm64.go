@@ -7,6 +7,7 @@ package kernel
 func assembly() []*instructionSet {
 	return []*instructionSet{{
 		name: "neon", runs: true,
+		bfloat16: bfloat16Portable(4, 16),
 		f32: &body[float32]{vectorTable: vectorTable32NEON(), tiles: gemmTiles[float32]{
 			rows: 6, cols: 16, lanes: 16, depth: 256, band: 256, slab: 512, tile: gemmTile32NEON,
 		}},

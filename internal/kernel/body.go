@@ -18,6 +18,8 @@ type instructionSet struct {
 	runs bool // whether this processor can run it
 	f32  *body[float32]
 	f64  *body[float64]
+
+	bfloat16 bfloat16Tiles // for products of bfloat16, of which the operands are packed like those of f32
 }
 
 // body holds the functions of one instruction set for one element type, and pools of memory for their callers. Each
@@ -32,8 +34,9 @@ type body[F Float] struct {
 // instructionSets lists the instruction sets with assembly for this GOARCH, best first, and then Go.
 var instructionSets = append(assembly(), &instructionSet{
 	name: "portable", runs: true,
-	f32: &body[float32]{vectorTable: vectorPortable[float32](), tiles: gemmPortable[float32]()},
-	f64: &body[float64]{vectorTable: vectorPortable[float64](), tiles: gemmPortable[float64]()},
+	f32:      &body[float32]{vectorTable: vectorPortable[float32](), tiles: gemmPortable[float32]()},
+	f64:      &body[float64]{vectorTable: vectorPortable[float64](), tiles: gemmPortable[float64]()},
+	bfloat16: bfloat16Portable(4, 4),
 })
 
 // inUse is the best instruction set that this processor can run. Tests change it.

@@ -19,46 +19,53 @@ func Gemm[F Float](cores int, transA, transB bool, m, n, k int, alpha F, a []F, 
 // GemmBatch computes count products like Gemm. The operands of product i begin at a[i*strideA], b[i*strideB] and
 // c[i*strideC]. If strideA or strideB is 0, all products use the same A or B. The results must not overlap one another.
 func GemmBatch[F Float](cores, count int, transA, transB bool, m, n, k int, alpha F, a []F, lda, strideA int, b []F, ldb, strideB int, beta F, c []F, ldc, strideC int) {
-	if count < 0 || m < 0 || n < 0 || k < 0 {
-		panic(fmt.Sprintf("kernel: negative dimension in product of %d (%d, %d) x (%d, %d)", count, m, k, k, n))
+	p := gemmProduct[F]{
+		count: count, transA: transA, transB: transB, m: m, n: n, k: k, alpha: alpha, beta: beta,
+		a: a, b: b, c: c, lda: lda, ldb: ldb, ldc: ldc, strideA: strideA, strideB: strideB, strideC: strideC,
 	}
-	if count == 0 || m == 0 || n == 0 {
+	if !p.hasTerms() {
 		return
-	}
-	if count > 1 && strideC < 1 {
-		panic(fmt.Sprintf("kernel: %d products need a positive stride of C, got %d", count, strideC))
-	}
-	gemmCheck("C", count, m, n, len(c), ldc, strideC)
-	if alpha == 0 {
-		k = 0
-	}
-	if k == 0 {
-		for i := range count {
-			gemmScale(m, n, beta, c[i*strideC:], ldc)
-		}
-		return
-	}
-	if transA {
-		gemmCheck("A", count, k, m, len(a), lda, strideA)
-	} else {
-		gemmCheck("A", count, m, k, len(a), lda, strideA)
-	}
-	if transB {
-		gemmCheck("B", count, n, k, len(b), ldb, strideB)
-	} else {
-		gemmCheck("B", count, k, n, len(b), ldb, strideB)
 	}
 	body := bodyOf[F]()
 	w := take[gemmWork[F]](&body.products)
 	w.body = body
-	w.gemmProduct = gemmProduct[F]{
-		count: count, transA: transA, transB: transB, m: m, n: n, k: k, alpha: alpha, beta: beta,
-		a: a, b: b, c: c, lda: lda, ldb: ldb, ldc: ldc, strideA: strideA, strideB: strideB, strideC: strideC,
-	}
+	w.gemmProduct = p
 	w.divide(workers(cores))
 	parallelRun(cores, w.tasks(), w, w.work() >= gemmWakeWork)
 	*w = gemmWork[F]{}
 	body.products.Put(w)
+}
+
+// hasTerms reports whether C has elements that are sums of products. If it has none, hasTerms computes C. It panics if
+// the sizes don't fit the operands.
+func (p *gemmProduct[F]) hasTerms() bool {
+	if p.count < 0 || p.m < 0 || p.n < 0 || p.k < 0 {
+		panic(fmt.Sprintf("kernel: negative dimension in product of %d (%d, %d) x (%d, %d)", p.count, p.m, p.k, p.k, p.n))
+	}
+	if p.count == 0 || p.m == 0 || p.n == 0 {
+		return false
+	}
+	if p.count > 1 && p.strideC < 1 {
+		panic(fmt.Sprintf("kernel: %d products need a positive stride of C, got %d", p.count, p.strideC))
+	}
+	gemmCheck("C", p.count, p.m, p.n, len(p.c), p.ldc, p.strideC)
+	if p.k == 0 || p.alpha == 0 {
+		for i := range p.count {
+			gemmScale(p.m, p.n, p.beta, p.c[i*p.strideC:], p.ldc)
+		}
+		return false
+	}
+	if p.transA {
+		gemmCheck("A", p.count, p.k, p.m, len(p.a), p.lda, p.strideA)
+	} else {
+		gemmCheck("A", p.count, p.m, p.k, len(p.a), p.lda, p.strideA)
+	}
+	if p.transB {
+		gemmCheck("B", p.count, p.n, p.k, len(p.b), p.ldb, p.strideB)
+	} else {
+		gemmCheck("B", p.count, p.k, p.n, len(p.b), p.ldb, p.strideB)
+	}
+	return true
 }
 
 // gemmCheck panics unless count stored matrices of rows×cols fit in length elements.

@@ -1,0 +1,249 @@
+package kernel
+
+import "sync"
+
+// GemmBFloat16 computes C = alpha·op(A)·op(B) + beta·C like [Gemm], but rounds the elements of A and B to bfloat16
+// first. A bfloat16 has 8 significant bits and the range of a float32. Sums and C have float32.
+//
+// An element of C is computed as Intel's instruction TDPBF16PS does. Its sum begins at 0. Each group of 32 terms, with
+// zeros after the last term, is added in two sums, one over the even terms and one over the odd ones, whose sum is
+// added to the element's sum. Results below the smallest normal float32 become 0. At the end, the element is set to
+// alpha·sum + beta·c, with each operation rounded to float32.
+//
+// So the bits of an element depend on its row of op(A), its column of op(B), alpha, beta and c alone: they are the same
+// for any number of cores, any blocks, and all instruction sets. Only the bits of NaN may differ.
+//
+// The elements of A and B become zeros if they are subnormal, and infinities if they are at least 2¹²⁸ − 2¹¹⁹.
+//
+// GemmBFloat16 panics if a dimension is negative, or a slice or a distance between rows is too short.
+func GemmBFloat16(cores int, transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+	w := take[bfloat16Work](&bfloat16Products)
+	w.gemmProduct = gemmProduct[float32]{
+		count: 1, transA: transA, transB: transB, m: m, n: n, k: k, alpha: alpha, beta: beta,
+		a: a, b: b, c: c, lda: lda, ldb: ldb, ldc: ldc,
+	}
+	if w.hasTerms() {
+		w.set = inUse
+		w.divide(workers(cores))
+		parallelRun(cores, w.tasks(), w, w.work() >= gemmWakeWork)
+	}
+	*w = bfloat16Work{}
+	bfloat16Products.Put(w)
+}
+
+var bfloat16Products, bfloat16Blocks sync.Pool
+
+// bfloat16Work is a product and its division into tasks. A task computes one block of C.
+type bfloat16Work struct {
+	gemmProduct[float32]
+	set              *instructionSet
+	rowStep, colStep int // size of a block
+}
+
+// bfloat16Tiles holds the tile function of one instruction set and the sizes that suit it. A tile has as many columns
+// as the set's tiles for float32, so that both pack B in the same way.
+type bfloat16Tiles struct {
+	rows       int // rows of a tile
+	depth      int // most terms that are packed at once; a multiple of bfloat16Terms
+	band, slab int // most rows and columns of a block
+	tile       func(t *bfloat16Tile)
+}
+
+// bfloat16Tile holds the arguments of a function that computes tiles, one below the other. Every tile has all its rows
+// and columns. A and B are packed: they hold bfloat16, and zeros after the last term. The assembly uses the offsets of
+// the fields.
+type bfloat16Tile struct {
+	a, b, c  []float32
+	rsA, csA int // distances between rows and between columns of A
+	stepA    int // distance between the first rows of two tiles
+	ldc      int // distance between rows of C
+	steps    int // number of groups of bfloat16Terms terms; at least 1
+	tiles    int // number of tiles, at least 1
+	keep     int // 0 if the sums begin at 0, 1 if they begin at the elements of C
+}
+
+// bfloat16Portable computes tiles of rows×cols elements.
+func bfloat16Portable(rows, cols int) bfloat16Tiles {
+	return bfloat16Tiles{rows: rows, depth: 256, band: 256, slab: 256, tile: func(t *bfloat16Tile) {
+		for i := range t.tiles * rows {
+			a := t.a[i/rows*t.stepA+i%rows*t.rsA:]
+			for j := range cols {
+				sum := &t.c[i*t.ldc+j]
+				if t.keep == 0 {
+					*sum = 0
+				}
+				for s := range t.steps {
+					p := s * bfloat16Terms
+					*sum = tdpbf16ps(*sum, a[p*t.csA:], t.csA, t.b[p*cols+j:], cols)
+				}
+			}
+		}
+	}}
+}
+
+// divide chooses the blocks. If there is enough work, each worker gets at least two tasks.
+func (w *bfloat16Work) divide(workers int) {
+	rows, cols := w.set.bfloat16.rows, w.set.f32.tiles.cols
+	step := func(n, limit, tile int) int { return roundUp(gemmEven(n, limit), tile) }
+	w.rowStep, w.colStep = step(w.m, w.set.bfloat16.band, rows), step(w.n, w.set.bfloat16.slab, cols)
+	if workers == 1 {
+		return
+	}
+	for want := int(min(int64(2*workers), w.work()/gemmTaskWork)); w.tasks() < want; {
+		switch {
+		case w.colStep >= w.rowStep && w.colStep > cols:
+			w.colStep = step(w.colStep, w.colStep/2, cols)
+		case w.rowStep > rows:
+			w.rowStep = step(w.rowStep, w.rowStep/2, rows)
+		default:
+			return
+		}
+	}
+}
+
+func roundUp(n, unit int) int { return (n + unit - 1) / unit * unit }
+
+func (w *bfloat16Work) work() int64 { return int64(w.m) * int64(w.n) * int64(w.k) }
+
+func (w *bfloat16Work) tasks() int {
+	return (w.m + w.rowStep - 1) / w.rowStep * ((w.n + w.colStep - 1) / w.colStep)
+}
+
+// bfloat16Scratch is the memory of one task.
+type bfloat16Scratch struct {
+	tile    bfloat16Tile
+	a, b    []float32 // packed
+	sums    []float32 // of the block, if they aren't C's elements
+	partial []float32 // a tile that is partly outside of the block
+}
+
+// run computes one block.
+func (w *bfloat16Work) run(task int) {
+	s := take[bfloat16Scratch](&bfloat16Blocks)
+	across := (w.n + w.colStep - 1) / w.colStep
+	i, j := task/across*w.rowStep, task%across*w.colStep
+	rows, cols := min(w.rowStep, w.m-i), min(w.colStep, w.n-j)
+	c := w.c[i*w.ldc+j:]
+	if w.alpha == 1 && w.beta == 0 {
+		w.sum(s, c, w.ldc, i, j, rows, cols)
+	} else {
+		s.sums = grown(s.sums, rows*cols)
+		w.sum(s, s.sums, cols, i, j, rows, cols)
+		for i := range rows {
+			w.finish(c[i*w.ldc:][:cols], s.sums[i*cols:][:cols])
+		}
+	}
+	s.tile = bfloat16Tile{}
+	bfloat16Blocks.Put(s)
+}
+
+// finish sets c to alpha·sums + beta·c.
+func (w *bfloat16Work) finish(c, sums []float32) {
+	if w.alpha != 1 {
+		w.set.f32.scale(sums, w.alpha)
+	}
+	switch w.beta {
+	case 0:
+		copy(c, sums)
+		return
+	case 1:
+	default:
+		w.set.f32.scale(c, w.beta)
+	}
+	w.set.f32.add(c, c, sums)
+}
+
+// sum sets sums to op(A)·op(B), for some rows and columns of the product that begin at (i, j).
+func (w *bfloat16Work) sum(s *bfloat16Scratch, sums []float32, ld, i, j, rows, cols int) {
+	b, width, t := &w.set.bfloat16, w.set.f32.tiles.cols, &s.tile
+	for p := 0; p < w.k; p += b.depth {
+		terms := min(b.depth, w.k-p)
+		t.steps = (terms + bfloat16Terms - 1) / bfloat16Terms
+		t.keep = min(p, 1)
+		w.packA(s, i, p, rows, terms)
+		w.packB(s, p, j, cols, terms)
+		for x := 0; x < cols; x += width {
+			t.b = s.b[x*t.steps*bfloat16Terms:]
+			whole := 0
+			if x+width <= cols {
+				whole = rows / b.rows
+			}
+			t.tiles, t.ldc = whole, ld
+			if t.a, t.c = s.a, sums[x:]; whole > 0 {
+				b.tile(t)
+			}
+			for y := whole; y*b.rows < rows; y++ {
+				w.part(s, s.a[y*t.stepA:], sums[y*b.rows*ld+x:], ld, rows-y*b.rows, cols-x)
+			}
+		}
+	}
+}
+
+// part computes a tile of which only some rows and columns belong to the block.
+func (w *bfloat16Work) part(s *bfloat16Scratch, a, sums []float32, ld, rows, cols int) {
+	b, width, t := &w.set.bfloat16, w.set.f32.tiles.cols, &s.tile
+	rows, cols = min(rows, b.rows), min(cols, width)
+	s.partial = grown(s.partial, b.rows*width)
+	t.a, t.c, t.ldc, t.tiles = a, s.partial, width, 1
+	for i := range rows {
+		copy(s.partial[i*width:][:cols], sums[i*ld:])
+	}
+	b.tile(t)
+	for i := range rows {
+		copy(sums[i*ld:][:cols], s.partial[i*width:])
+	}
+}
+
+// packA packs terms p, p+1, … of some rows of op(A), which begin at i. Each tile's rows are together: one row after the
+// other or, if A is transposed, one column after the other.
+func (w *bfloat16Work) packA(s *bfloat16Scratch, i, p, rows, terms int) {
+	t, height := &s.tile, w.set.bfloat16.rows
+	length := t.steps * bfloat16Terms
+	t.rsA, t.csA = length+16, 1 // the rows begin in different sets of the cache
+	t.stepA = height * t.rsA
+	s.a = grown(s.a, (rows+height-1)/height*t.stepA)
+	if !w.transA {
+		for y := range roundUp(rows, height) {
+			packed := s.a[y*t.rsA:][:length]
+			if y >= rows {
+				clear(packed)
+				continue
+			}
+			clear(packed[terms:])
+			roundAll(packed[:terms], w.a[(i+y)*w.lda+p:][:terms])
+		}
+		return
+	}
+	t.rsA, t.csA = 1, height
+	for first := 0; first < rows; first += height {
+		packed, some := s.a[first/height*t.stepA:], min(height, rows-first)
+		clear(packed[:length*height])
+		for x := range terms {
+			copy(packed[x*height:], w.a[(p+x)*w.lda+i+first:][:some])
+		}
+		roundAll(packed[:terms*height], packed)
+	}
+}
+
+// packB packs terms p, p+1, … of some columns of op(B), which begin at j, in panels that are as wide as a tile.
+func (w *bfloat16Work) packB(s *bfloat16Scratch, p, j, cols, terms int) {
+	tiles, length := &w.set.f32.tiles, s.tile.steps*bfloat16Terms
+	s.b = grown(s.b, roundUp(cols, tiles.cols)*length)
+	for x := 0; x < cols; x += tiles.cols {
+		panel, some := s.b[x*length:][:tiles.cols*length], min(tiles.cols, cols-x)
+		if w.transB {
+			tiles.transpose(panel[:terms*tiles.cols], w.b[(j+x)*w.ldb+p:], w.ldb, some, terms)
+		} else {
+			tiles.pack(panel[:terms*tiles.cols], w.b[p*w.ldb+j+x:], w.ldb, some, terms)
+		}
+		roundAll(panel[:terms*tiles.cols], panel)
+		clear(panel[terms*tiles.cols:])
+	}
+}
+
+// roundAll sets y to x, rounded to bfloat16.
+func roundAll(y, x []float32) {
+	for i := range y {
+		y[i] = roundBFloat16(x[i])
+	}
+}
