@@ -19,6 +19,8 @@ type instructionSet struct {
 	f32  *body[float32]
 	f64  *body[float64]
 
+	amx3, amx1 *amxUnit // for products of float32 and of bfloat16, or nil
+
 	bfloat16 bfloat16Tiles // for products of bfloat16, of which the operands are packed like those of f32
 }
 
@@ -28,7 +30,7 @@ type body[F Float] struct {
 	vectorTable[F]
 	tiles gemmTiles[F]
 
-	loops, products, blocks, attention, additive, muon, spares sync.Pool
+	loops, products, blocks, matrices, matrix, attention, additive, muon, spares sync.Pool
 }
 
 // instructionSets lists the instruction sets with assembly for this GOARCH, best first, and then Go.

@@ -26,6 +26,9 @@ func GemmBatch[F Float](cores, count int, transA, transB bool, m, n, k int, alph
 	if !p.hasTerms() {
 		return
 	}
+	if amxGemm(cores, &p) {
+		return
+	}
 	body := bodyOf[F]()
 	w := take[gemmWork[F]](&body.products)
 	w.body = body

@@ -22,7 +22,7 @@ func GemmBFloat16(cores int, transA, transB bool, m, n, k int, alpha float32, a 
 		count: 1, transA: transA, transB: transB, m: m, n: n, k: k, alpha: alpha, beta: beta,
 		a: a, b: b, c: c, lda: lda, ldb: ldb, ldc: ldc,
 	}
-	if w.hasTerms() {
+	if w.hasTerms() && !amxGemmBFloat16(cores, &w.gemmProduct) {
 		w.set = inUse
 		w.divide(workers(cores))
 		parallelRun(cores, w.tasks(), w, w.work() >= gemmWakeWork)

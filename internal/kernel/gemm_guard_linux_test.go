@@ -7,7 +7,7 @@ import (
 )
 
 // guarded returns memory of at least size bytes. The page after it can't be read or written.
-func guarded[F Float](t *testing.T, size int) []F {
+func guarded[F Float | uint16](t *testing.T, size int) []F {
 	page := syscall.Getpagesize()
 	size = (size + page - 1) / page * page
 	mem, err := syscall.Mmap(-1, 0, size+page, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)

@@ -8,6 +8,6 @@ import (
 )
 
 // guarded returns memory of at least size bytes. On this system nothing guards its end.
-func guarded[F Float](t *testing.T, size int) []F {
+func guarded[F Float | uint16](t *testing.T, size int) []F {
 	return make([]F, size/int(unsafe.Sizeof(F(0))))
 }

@@ -32,6 +32,14 @@
 //	bfloat16.go              rounding to bfloat16, and sums of its products
 //	gemm_bfloat16.go         GemmBFloat16, products of bfloat16: packing, blocks, and a tile in Go
 //
+// Large products use a matrix unit, if the processor has one:
+//
+//	amx.go                   divides C into blocks, and computes each
+//	amx_unit.go              the functions of a unit, the error bound, and for which sizes it is used
+//	amx_pack.go              splitting and packing of the operands
+//	amx_range.go             finds numbers that are too large or too small for the unit
+//	amx_model.go             the unit in Go, for tests; with the build tag amxmodel, amx_hook.go puts it to use
+//
 // [Attention] stores no matrix of weights. It works on tiles of scores, which stay in the cache:
 //
 //	attention.go             the formulas, the shape, and code for both directions

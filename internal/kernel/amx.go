@@ -1,0 +1,252 @@
+package kernel
+
+import (
+	"math"
+	"unsafe"
+)
+
+// amxGemm computes products of float32 if the instruction set in use has a matrix unit and they are large enough.
+// Otherwise it returns false.
+func amxGemm[F Float](cores int, g *gemmProduct[F]) bool {
+	unit := inUse.amx3
+	if !is32[F]() || unit == nil || !unit.pays(g.m, g.n, g.k) {
+		return false
+	}
+	amxProduct(cores, unit, (*gemmProduct[float32])(unsafe.Pointer(g)))
+	return true
+}
+
+// amxGemmBFloat16 is like amxGemm for GemmBFloat16.
+func amxGemmBFloat16(cores int, g *gemmProduct[float32]) bool {
+	unit := inUse.amx1
+	if unit == nil || !unit.pays(g.m, g.n, g.k) {
+		return false
+	}
+	amxProduct(cores, unit, g)
+	return true
+}
+
+// amxProduct computes g.count products.
+func amxProduct(cores int, unit *amxUnit, g *gemmProduct[float32]) {
+	body := bodyOf[float32]()
+	w := take[amxWork](&body.matrices)
+	w.body, w.unit = body, unit
+	depth, cols := amxDepth, amxCols
+	if unit.pieces == 1 { // the sums must go on to the last term
+		depth = g.k
+		cols = min(cols, max(amxSide, 3*amxDepth*amxCols/depth/amxSide*amxSide))
+	}
+	wake := int64(g.m)*int64(g.n)*int64(g.k) >= gemmWakeWork
+	for item := range g.count {
+		w.gemmProduct = *g
+		w.a, w.b, w.c = g.a[item*g.strideA:], g.b[item*g.strideB:], g.c[item*g.strideC:]
+		for w.j0 = 0; w.j0 < g.n; w.j0 = w.j1 {
+			w.j1 = min(w.j0+cols, g.n)
+			for w.p0 = 0; w.p0 < g.k; w.p0 = w.p1 {
+				w.p1 = min(w.p0+depth, g.k)
+				w.divide(workers(cores))
+				parallelRun(cores, w.packTasks(), (*amxPacking)(w), wake)
+				parallelRun(cores, w.tasks(), w, wake)
+			}
+		}
+	}
+	w.gemmProduct, w.body, w.unit = gemmProduct[float32]{}, nil, nil
+	body.matrices.Put(w)
+}
+
+// amxWork is one product. All cores share the packed panels of B. Each task packs its rows of A.
+type amxWork struct {
+	gemmProduct[float32]
+	body           *body[float32]
+	unit           *amxUnit
+	j0, j1, p0, p1 int        // columns and terms whose panels of B are packed
+	panels         []uint16   // of B: all runs of one panel, then those of the next
+	ranges         []amxRange // of the panels of B
+	band, cols     int        // rows and columns of C per task
+}
+
+// divide chooses the blocks of C: at least two per worker, if there are enough rows and columns. Each part of a row packs
+// its part of A again, and each band of rows reads B again, so the bands stay higher than needed for a while.
+func (w *amxWork) divide(workers int) {
+	w.cols, w.band = roundUp(w.j1-w.j0, amxSide), min(amxBand, roundUp(w.m, amxSide))
+	for workers > 1 && w.tasks() < 2*workers {
+		switch {
+		case w.band > amxBand/2:
+			w.band = roundUp(w.band/2, amxSide)
+		case w.cols > amxBand/2:
+			w.cols = roundUp(w.cols/2, amxSide)
+		case w.band > amxSide:
+			w.band = roundUp(w.band/2, amxSide)
+		default:
+			workers = 1
+		}
+	}
+	w.panels = aligned(w.panels, roundUp(w.j1-w.j0, amxSide)*roundUp(w.p1-w.p0, bfloat16Terms)*w.unit.pieces)
+	w.ranges = append(w.ranges[:0], make([]amxRange, parts(w.j1-w.j0, amxSide)*parts(w.p1-w.p0, amxRun))...)
+}
+
+// tasks returns the number of blocks that divide made.
+func (w *amxWork) tasks() int { return parts(w.m, w.band) * parts(w.j1-w.j0, w.cols) }
+
+// panel returns a panel of B and its range.
+func (w *amxWork) panel(j, p int) ([]uint16, *amxRange) {
+	depth, q := w.p1-w.p0, (j-w.j0)/amxSide
+	before := q*roundUp(depth, bfloat16Terms) + p - w.p0
+	return w.panels[before*amxSide*w.unit.pieces:], &w.ranges[q*parts(depth, amxRun)+(p-w.p0)/amxRun]
+}
+
+// left returns A from row i and term p on.
+func (w *amxWork) left(i, p int) []float32 {
+	if w.transA {
+		return w.a[p*w.lda+i:]
+	}
+	return w.a[i*w.lda+p:]
+}
+
+// right returns B from term p and column j on.
+func (w *amxWork) right(p, j int) []float32 {
+	if w.transB {
+		return w.b[j*w.ldb+p:]
+	}
+	return w.b[p*w.ldb+j:]
+}
+
+// amxPacking is an amxWork that packs B. Each task packs up to four panels.
+type amxPacking amxWork
+
+func (w *amxWork) packTasks() int { return parts(w.j1-w.j0, 4*amxSide) }
+
+func (p *amxPacking) run(task int) {
+	w := (*amxWork)(p)
+	s := take[amxScratch](&w.body.matrix)
+	for p := w.p0; p < w.p1; p += amxRun {
+		for j := w.j0 + 4*amxSide*task; j < min(w.j0+4*amxSide*(task+1), w.j1); j += amxSide {
+			dst, r := w.panel(j, p)
+			lines, terms := min(amxSide, w.j1-j), min(amxRun, w.p1-p)
+			*r = w.unit.pack(&s.amxPadding, dst, w.right(p, j), w.ldb, w.transB, true, lines, terms)
+		}
+	}
+	w.body.matrix.Put(s)
+}
+
+// amxScratch is the memory of one task.
+type amxScratch struct {
+	amxPadding
+	t      amxTile
+	panels []uint16   // of A
+	ranges []amxRange // of the panels of A
+	sums   []float32
+}
+
+// run computes one block of C, for the terms whose part of B is packed.
+func (w *amxWork) run(task int) {
+	s := take[amxScratch](&w.body.matrix)
+	t := &s.t
+	down := parts(w.m, w.band)
+	i0, j0 := task%down*w.band, w.j0+task/down*w.cols
+	i1, j1 := min(i0+w.band, w.m), min(j0+w.cols, w.j1)
+	t.ldc, t.alpha = w.ldc, w.alpha
+	size := 0 // of the sums of a column of blocks
+	if t.next = 0; w.unit.pieces == 1 {
+		t.next, size = 4*amxSide*amxSide, roundUp(i1-i0, amxSide)*amxSide
+	}
+	s.sums = aligned(s.sums, max(size*parts(j1-j0, amxSide), amxSide*amxSide))
+	for p := w.p0; p < w.p1; p += amxRun {
+		terms := min(amxRun, w.p1-p)
+		w.packRows(s, i0, i1, p, terms)
+		t.terms = parts(terms, bfloat16Terms)
+		t.keep, t.beta = 1, w.beta
+		if p > 0 && w.unit.pieces > 1 {
+			t.beta = 1
+		} else if w.beta == 0 {
+			t.keep = 0
+		}
+		t.begun, t.update = 0, 1
+		if w.unit.pieces == 1 {
+			t.begun, t.update = min(1, p), 0
+			if p+terms == w.k {
+				t.update = 1
+			}
+		}
+		for j := j0; j < j1; j += amxSide {
+			t.cols = min(amxSide, j1-j)
+			t.sums = s.sums[(j-j0)/amxSide*size:]
+			w.column(s, i0, i1, j, p, terms)
+		}
+	}
+	t.b, t.c = nil, nil
+	w.body.matrix.Put(s)
+}
+
+// packRows packs rows i0 to i1 of op(A) for a run from term p on.
+func (w *amxWork) packRows(s *amxScratch, i0, i1, p, terms int) {
+	size := roundUp(terms, bfloat16Terms) * amxSide * w.unit.pieces // of a panel
+	s.panels = aligned(s.panels, parts(i1-i0, amxSide)*size)
+	s.ranges = s.ranges[:0]
+	for i := i0; i < i1; i += amxSide {
+		dst, lines := s.panels[(i-i0)/amxSide*size:], min(amxSide, i1-i)
+		s.ranges = append(s.ranges, w.unit.pack(&s.amxPadding, dst, w.left(i, p), w.lda, !w.transA, false, lines, terms))
+	}
+}
+
+// column computes 32 columns of rows i0 to i1: the blocks whose sums are safe together, and others one by one.
+func (w *amxWork) column(s *amxScratch, i0, i1, j, p, terms int) {
+	t := &s.t
+	b, r := w.panel(j, p)
+	size := t.terms * bfloat16Terms * amxSide * w.unit.pieces
+	for i := i0; i < i1; {
+		end, first := i, (i-i0)/amxSide
+		for end < i1 && (w.unit.pieces == 1 || s.ranges[(end-i0)/amxSide].plain(r)) {
+			end += amxSide
+		}
+		t.a, t.b, t.c, t.rows = s.panels[first*size:], b, w.c[i*w.ldc+j:], min(end, i1)-i
+		if t.rows > 0 {
+			w.unit.tile(t)
+			i = end
+			continue
+		}
+		t.rows = min(amxSide, i1-i)
+		w.careful(s, r, &s.ranges[first], i, j, p, terms)
+		i += amxSide
+	}
+}
+
+// careful computes one block for a run from term p on. If numbers are too large or too small for the matrix unit, it
+// uses multiply-adds.
+func (w *amxWork) careful(s *amxScratch, b, a *amxRange, i, j, p, terms int) {
+	t := &s.t
+	if a.finite(b) {
+		update := t.update
+		t.update = 0
+		w.unit.tile(t)
+		t.update = update
+		// If |sum| is at least 2⁻⁹⁰, so is S, and what was flushed doesn't matter.
+		least := float32(0x1p-90)
+		if min(a.least, b.least)>>23 < 127-100 { // subnormal pieces became 0, which changes products by 2⁻¹²⁶·most
+			least *= max(1, math.Float32frombits(a.most), math.Float32frombits(b.most))
+		}
+		if amxAbove(t, least) {
+			amxUpdate(t, t.sums, t.c, t.rows)
+			return
+		}
+	}
+	f := gemmWork[float32]{gemmProduct: w.gemmProduct, body: w.body}
+	f.count, f.m, f.n, f.k, f.beta = 1, t.rows, t.cols, terms, t.beta
+	f.a, f.b, f.c = w.left(i, p), w.right(p, j), t.c
+	f.divide(1)
+	blocks := take[gemmScratch[float32]](&w.body.blocks)
+	f.block(blocks, 0, 0, f.m, 0, f.n)
+	w.body.blocks.Put(blocks)
+}
+
+// amxAbove reports whether all sums of a block are at least that large.
+func amxAbove(t *amxTile, least float32) bool {
+	for i := range t.rows {
+		for _, x := range t.sums[i*amxSide:][:t.cols] {
+			if max(x, -x) < least {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,53 @@
+package kernel
+
+import "math"
+
+// amxExtremes holds the extremes of 16 columns of a panel. All numbers are bits of absolute values of float32, in which
+// larger numbers have larger bits, and NaN the largest.
+type amxExtremes struct {
+	least [16]uint32 // the least bits above 0, minus 1, or all ones if there are none
+	most  [16]uint32
+}
+
+// amxRange is the range of the absolute values in a panel, except zeros. In a panel of zeros, least is above most.
+type amxRange struct{ least, most uint32 }
+
+func (e *amxExtremes) reset() {
+	for i := range e.least {
+		e.least[i], e.most[i] = math.MaxUint32, 0
+	}
+}
+
+func (e *amxExtremes) add(lane int, x float32) {
+	bits := math.Float32bits(x) &^ (1 << 31)
+	e.least[lane], e.most[lane] = min(e.least[lane], bits-1), max(e.most[lane], bits)
+}
+
+func (e *amxExtremes) overall() amxRange {
+	r := amxRange{least: math.MaxUint32}
+	for i := range e.least {
+		r.least, r.most = min(r.least, e.least[i]), max(r.most, e.most[i])
+	}
+	if r.least < math.MaxUint32 {
+		r.least++
+	}
+	return r
+}
+
+// The exponents that follow are those stored in float32, which are 127 above those of the numbers.
+
+// finite reports whether the pieces of all numbers of two panels, and the sums of their products, are finite. The first
+// piece of a number from 0x7f7f8000 on would be infinite. Numbers below 2^(e+1) and 2^(f+1) have sums below 2^(e+f+9)
+// in a run of 128.
+func (r *amxRange) finite(o *amxRange) bool {
+	return max(r.most, o.most) < 0x7f7f8000 && r.most>>23+o.most>>23 <= 2*127+116
+}
+
+// plain reports whether the sums of products of two panels need no check, because they are finite and no number is so
+// small that flushing to zero matters. Pieces of numbers from 2⁻¹⁰⁰ on aren't subnormal. In a run, about 800 sums of an
+// element may be flushed, which are below 2⁻¹¹⁶ together. Only if all its products are zero is S = Σ|a||b| below 2⁻⁹⁰,
+// so these are less than 2⁻²⁶·S.
+func (r *amxRange) plain(o *amxRange) bool {
+	e, f := r.least>>23, o.least>>23
+	return r.finite(o) && min(e, f) >= 127-100 && e+f >= 2*127-90
+}

@@ -1,0 +1,315 @@
+package kernel
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/heed-go/heed/internal/testseed"
+)
+
+// eachUnit runs a test with the matrix unit in Go, and with every other one that this processor has. Products use it
+// whatever their size.
+func eachUnit(t *testing.T, test func(t *testing.T)) {
+	for _, s := range append([]*instructionSet{amxModelSet()}, instructionSets...) {
+		if s.amx3 == nil {
+			continue
+		}
+		t.Run(s.name, func(t *testing.T) {
+			if !s.runs {
+				t.Skipf("this processor can't run %s", s.name)
+			}
+			set, three, one := *s, *s.amx3, *s.amx1
+			three.pays = func(int, int, int) bool { return true }
+			one.pays = three.pays
+			set.amx3, set.amx1 = &three, &one
+			use(t, &set)
+			test(t)
+		})
+	}
+}
+
+// TestSplit checks that the three pieces of a number add up to it, and that each is at most 2⁻⁸ of the one before.
+func TestSplit(t *testing.T) {
+	r := rand.New(rand.NewPCG(uint64(testseed.Of(t)), 2))
+	for range testseed.Cases(100_000) {
+		exponent := 127 - 100 + r.Uint32N(100+127)
+		x := math.Float32frombits(r.Uint32()&^(0xff<<23) | exponent<<23)
+		sum, last := 0.0, math.Inf(1)
+		for _, bits := range amxSplit(x) {
+			piece := float64(math.Float32frombits(uint32(bits) << 16))
+			if math.Abs(piece) > last/256 || piece != 0 && math.Abs(piece) < 0x1p-126 {
+				t.Fatalf("%x has the pieces %x", x, amxSplit(x))
+			}
+			last = math.Abs(piece)
+			sum += piece
+		}
+		if float32(sum) != x || sum != float64(x) {
+			t.Fatalf("the pieces of %x add up to %x", x, sum)
+		}
+	}
+}
+
+// amxCase is a product for tests: a kind of numbers, and sizes.
+type amxCase struct {
+	name    string
+	m, n, k int
+	number  func(r *rand.Rand) float64
+	spread  int // exponents by which rows of A and columns of B differ, up and down
+}
+
+func normal(r *rand.Rand) float64 { return r.NormFloat64() }
+
+var amxCases = []amxCase{
+	{"normal", 70, 90, 300, normal, 0},
+	{"few terms", 100, 90, 64, normal, 0},
+	{"positive", 70, 40, 520, func(r *rand.Rand) float64 { return math.Abs(r.NormFloat64()) }, 0},
+	{"scaled rows", 90, 70, 200, normal, 40},
+	{"all scales", 64, 128, 130, func(r *rand.Rand) float64 { return math.Ldexp(r.NormFloat64(), r.IntN(80)-40) }, 0},
+	{"small", 64, 64, 130, func(r *rand.Rand) float64 { return math.Ldexp(r.NormFloat64(), -50-r.IntN(40)) }, 0},
+	{"subnormal", 64, 64, 130, func(r *rand.Rand) float64 { return math.Ldexp(r.NormFloat64(), -60-r.IntN(80)) }, 0},
+	{"sparse", 64, 160, 128, func(r *rand.Rand) float64 {
+		if r.IntN(8) > 0 {
+			return 0
+		}
+		return math.Ldexp(r.NormFloat64(), -r.IntN(70))
+	}, 0},
+	{"large", 64, 90, 128, func(r *rand.Rand) float64 { return math.Ldexp(r.NormFloat64(), 54) }, 3},
+}
+
+// make draws the operands.
+func (c *amxCase) make(r *rand.Rand) (a, b []float32) {
+	a, b = make([]float32, c.m*c.k), make([]float32, c.k*c.n)
+	rows, cols := make([]int, c.m), make([]int, c.n)
+	for _, scales := range [][]int{rows, cols} {
+		for i := range scales {
+			scales[i] = r.IntN(2*c.spread+1) - c.spread
+		}
+	}
+	for i := range a {
+		a[i] = float32(math.Ldexp(c.number(r), rows[i/c.k]))
+	}
+	for i := range b {
+		b[i] = float32(math.Ldexp(c.number(r), cols[i%c.n]))
+	}
+	return a, b
+}
+
+// errors returns the largest error of an element, in units of 2⁻²⁴·Σ|a||b|, and the relative Frobenius error.
+func (c *amxCase) errors(a, b, got []float32) (worst, frobenius float64) {
+	var errs, norm float64
+	sum, size := make([]float64, c.n), make([]float64, c.n)
+	for i := range c.m {
+		clear(sum)
+		clear(size)
+		for p := range c.k {
+			x := float64(a[i*c.k+p])
+			for j, y := range b[p*c.n:][:c.n] {
+				sum[j] += x * float64(y)
+				size[j] += math.Abs(x * float64(y))
+			}
+		}
+		for j := range c.n {
+			d := math.Abs(float64(got[i*c.n+j]) - sum[j])
+			if d > float64(c.k)*0x1p-149 { // not from rounding to subnormal numbers
+				worst = max(worst, d/(0x1p-24*size[j]))
+			}
+			errs += d * d
+			norm += sum[j] * sum[j]
+		}
+	}
+	return worst, math.Sqrt(errs / norm)
+}
+
+// TestMatrixErrors compares products with float64: each element with the stated bound, and all together with
+// multiply-adds. If a sum has one term that is far above the others, both have the error of one rounding; the tolerance
+// of 3 % is for such sums.
+func TestMatrixErrors(t *testing.T) {
+	eachUnit(t, func(t *testing.T) {
+		for _, c := range amxCases {
+			t.Run(c.name, func(t *testing.T) {
+				a, b := c.make(rand.New(rand.NewPCG(uint64(testseed.Of(t)), 3)))
+				got, other := make([]float32, c.m*c.n), make([]float32, c.m*c.n)
+				Gemm(0, false, false, c.m, c.n, c.k, 1, a, c.k, b, c.n, 0, got, c.n)
+				fma := *inUse
+				fma.amx3 = nil
+				use(t, &fma)
+				Gemm(0, false, false, c.m, c.n, c.k, 1, a, c.k, b, c.n, 0, other, c.n)
+				worst, frobenius := c.errors(a, b, got)
+				worstFMA, frobeniusFMA := c.errors(a, b, other)
+				t.Logf("worst %.2f (FMA %.2f), Frobenius %.3g (FMA %.3g)", worst, worstFMA, frobenius, frobeniusFMA)
+				if limit := 25 + float64(c.k)/amxRun; worst > limit {
+					t.Errorf("the error is %.3g·2⁻²⁴·Σ|a||b|, want at most %.3g", worst, limit)
+				}
+				if frobenius > 1.03*frobeniusFMA {
+					t.Errorf("the relative Frobenius error is %.3g, and %.3g with multiply-adds", frobenius, frobeniusFMA)
+				}
+			})
+		}
+	})
+}
+
+// transposed returns the transpose of a matrix.
+func transposed(x []float32, rows, cols int) []float32 {
+	y := make([]float32, len(x))
+	for i := range rows {
+		for j := range cols {
+			y[j*rows+i] = x[i*cols+j]
+		}
+	}
+	return y
+}
+
+// TestMatrixRange checks numbers that a matrix unit can't compute with: they must give what multiply-adds give.
+func TestMatrixRange(t *testing.T) {
+	const m, n, k = 70, 80, 300
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	r := rand.New(rand.NewPCG(uint64(testseed.Of(t)), 6))
+	for name, c := range map[string]struct{ inA, inB, scaleA, scaleB float32 }{
+		"NaN in A":            {nan, 1, 1, 1},
+		"NaN in B":            {1, nan, 1, 1},
+		"infinity in A":       {inf, 1, 1, 1},
+		"infinity in B":       {0, -inf, 1, 1},
+		"infinite pieces":     {math.MaxFloat32, 1, 1, 0x1p-100},
+		"overflow":            {0x1p100, 0x1p90, 1, 1},
+		"subnormal operands":  {1, 1, 0x1p-135, 0x1p60},
+		"subnormal results":   {1, 1, 0x1p-68, 0x1p-68},
+		"one large, one tiny": {1, 0x1p-140, 0x1p120, 0x1p-60},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachUnit(t, func(t *testing.T) {
+				a, b := make([]float32, m*k), make([]float32, k*n)
+				for i := range a {
+					a[i] = float32(r.NormFloat64()) * c.scaleA
+				}
+				for i := range b {
+					b[i] = float32(r.NormFloat64()) * c.scaleB
+				}
+				for _, i := range []int{0, 1*k + 131, 69*k + 299} {
+					a[i] = c.inA
+				}
+				for _, i := range []int{131 * n, 299*n + 79} {
+					b[i] = c.inB
+				}
+				got, want, other := make([]float32, m*n), make([]float32, m*n), make([]float32, m*n)
+				Gemm(0, false, false, m, n, k, 1, a, k, b, n, 0, got, n)
+				Gemm(0, true, true, m, n, k, 1, transposed(a, m, k), m, transposed(b, k, n), k, 0, other, n)
+				fma := *inUse
+				fma.amx3 = nil
+				use(t, &fma)
+				Gemm(0, false, false, m, n, k, 1, a, k, b, n, 0, want, n)
+				for i := range got {
+					if got[i] != other[i] && (got[i] == got[i] || other[i] == other[i]) {
+						t.Fatalf("element (%d, %d) is %g, and %g with transposed operands", i/n, i%n, got[i], other[i])
+					}
+					x, y := float64(got[i]), float64(want[i])
+					if x == y || x != x && y != y {
+						continue
+					}
+					size := 0.0
+					for p := range k {
+						size += math.Abs(float64(a[i/n*k+p]) * float64(b[p*n+i%n]))
+					}
+					if !(math.Abs(x-y) <= 60*0x1p-24*size+0x1p-148) {
+						t.Fatalf("element (%d, %d) is %g, and %g with multiply-adds", i/n, i%n, x, y)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestMatrixProducts checks exact products of all kinds of operands, in memory with guards.
+func TestMatrixProducts(t *testing.T) {
+	eachUnit(t, func(t *testing.T) {
+		g := newGemmChecker[float32](t)
+		r := rand.New(rand.NewPCG(uint64(testseed.Of(t)), 7))
+		for try := range testseed.Cases(48) {
+			g.cores = 1 + try%3
+			transA, transB, alpha, beta := variant[float32](r.IntN(36))
+			m, n, k := 1+r.IntN(70), 1+r.IntN(70), 1+r.IntN(70)
+			switch try % 6 {
+			case 1:
+				k += 128
+			case 2:
+				m += 256
+			case 3:
+				n += 128
+			}
+			g.check(t, 1+try/6%2, transA, transB, m, n, k, r.IntN(4), alpha, beta)
+		}
+	})
+}
+
+// TestMatrixBFloat16 checks products of bfloat16 on the unit, to the bit.
+func TestMatrixBFloat16(t *testing.T) {
+	eachUnit(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(uint64(testseed.Of(t)), 8))
+		memory := [3]*arena[float32]{newArena[float32](t), newArena[float32](t), newArena[float32](t)}
+		for try := range testseed.Cases(24) {
+			c := bfloat16Case{m: 1 + r.IntN(70), n: 1 + r.IntN(70), k: 1 + r.IntN(300), pad: r.IntN(3)}
+			c.draw = func(r *rand.Rand) float32 { return float32(r.NormFloat64()) }
+			if try%3 == 0 {
+				c.draw = func(r *rand.Rand) float32 { return math.Float32frombits(r.Uint32()) }
+			}
+			c.transA, c.transB, c.alpha, c.beta = variant[float32](r.IntN(36))
+			c.check(t, 1+try%3, r, memory)
+		}
+	})
+}
+
+// TestMatrixSameBits checks that the number of cores and the transposes don't change a bit, with sizes that are divided
+// in every way.
+func TestMatrixSameBits(t *testing.T) {
+	shapes := [][3]int{{70, 100, 150}, {300, 40, 33}, {33, amxCols + 40, 40}, {40, 33, amxDepth + 150}}
+	if quick() {
+		shapes = shapes[:2]
+	}
+	eachUnit(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(uint64(testseed.Of(t)), 9))
+		for _, s := range shapes {
+			m, n, k := s[0], s[1], s[2]
+			a, b := make([]float32, m*k), make([]float32, k*n)
+			for _, x := range [][]float32{a, b} {
+				for i := range x {
+					x[i] = float32(math.Ldexp(r.NormFloat64(), -r.IntN(60)))
+				}
+			}
+			ta, tb := transposed(a, m, k), transposed(b, k, n)
+			var want []float32
+			for try, cores := range []int{1, 2, 3, 7} {
+				x, y, lda, ldb := a, b, k, n
+				if try&1 != 0 {
+					x, lda = ta, m
+				}
+				if try&2 != 0 {
+					y, ldb = tb, k
+				}
+				c := make([]float32, m*n)
+				Gemm(cores, try&1 != 0, try&2 != 0, m, n, k, 1, x, lda, y, ldb, 0, c, n)
+				if want == nil {
+					want = c
+				}
+				if !slices.Equal(c, want) {
+					t.Errorf("%v on %d cores, transposes %02b: the bits differ", s, cores, try)
+				}
+			}
+		}
+	})
+}
+
+// TestMatrixAllocates checks that products allocate nothing, apart from the tiles in Go.
+func TestMatrixAllocates(t *testing.T) {
+	if testseed.Race {
+		t.Skip("the race detector empties pools")
+	}
+	set := amxModelSet()
+	set.amx3.tile = func(*amxTile) {}
+	use(t, set)
+	a, b, c := make([]float32, 128*140), make([]float32, 140*150), make([]float32, 128*150)
+	runs := testing.AllocsPerRun(20, func() { Gemm(0, false, true, 128, 150, 140, 1, a, 140, b, 140, 0, c, 150) })
+	if runs >= 1 { // a garbage collection may have emptied a pool
+		t.Errorf("%v allocations, want none", runs)
+	}
+}

@@ -1,0 +1,77 @@
+package kernel
+
+// Products on a matrix unit. Intel's AMX multiplies tiles of bfloat16 and adds the products in float32. A float32 is
+// the sum of three bfloat16, its pieces: the first one is x rounded, the next one is the rest rounded, and the last one
+// is what remains. A product of two float32 is the sum of nine products of pieces. We leave out the three least ones,
+// which are below 2⁻²⁶ of the product together.
+//
+// C is computed in blocks of 32×32, and k in runs of 128 terms. A and B are packed in panels, which hold the pieces of
+// 32 rows of op(A), or of 32 columns of op(B), for the terms of a run. Each run is summed from zero, first the products
+// with small pieces, and then added to C. So the sum of a long product is rounded less often than with multiply-adds in
+// float32. With S = Σ|a||b| and 2⁻²⁴ as the unit, the errors of an element of op(A)·op(B) add up to at most 25 + k/128:
+//
+//   - 17 in the sums of 16 products inside an instruction, and of the two sums that it makes
+//   - 4 in adding the instructions of a run
+//   - 0.25 for products left out, and 1.5 for roundings of the products with small pieces, which are below S/64
+//   - 0.25 for sums that the matrix unit flushes to zero; amxRange.plain and amxWork.careful ensure that they are small
+//   - k/128 in adding the runs
+//   - 2 for alpha and beta
+//
+// Blocks that the unit can't compute, such as those with infinities, use multiply-adds. Their bound is k.
+const (
+	amxSide  = 32   // rows and columns of a block of C
+	amxRun   = 128  // terms of a run; a panel of B then fits in half of the first cache
+	amxDepth = 1024 // most terms for which B is packed at once
+	amxCols  = 1024 // most columns for which B is packed at once
+	amxBand  = 256  // most rows of C per task; their panels of A fit in the second cache
+)
+
+// An amxUnit holds the functions that compute with a matrix unit, or in the same way in Go.
+type amxUnit struct {
+	pieces int                    // 3, or 1 for products of bfloat16
+	pays   func(m, n, k int) bool // reports whether to compute a product of these sizes with the unit
+
+	// along packs 32 lines of 32·blocks adjacent elements, and across packs 32·blocks rows of 32 adjacent elements, one
+	// per line. ld is the distance between lines or rows. See amxModel for the order of the panel's elements.
+	along, across func(dst []uint16, src []float32, ld, blocks int, e *amxExtremes)
+
+	transpose func(panel []uint16) // turns a panel packed by along into one packed by across, or back
+	tile      func(t *amxTile)
+}
+
+// amxTile holds the arguments of a function that computes 32 columns of C: rows of op(A)·op(B) in blocks of 32×32, one
+// below the other. The assembly uses the offsets of the fields.
+type amxTile struct {
+	a      []uint16  // panels of A, packed by along, one for each block
+	b      []uint16  // a panel of B, packed by across
+	c      []float32 // rows×cols
+	sums   []float32 // 32×32 sums of products, for each block or for one block
+	ldc    int       // distance between rows of C
+	terms  int       // terms of the panels, divided by 32
+	rows   int       // at least 1; the last block may have fewer than 32
+	cols   int       // 1 to 32
+	next   int       // distance in bytes between the sums of two blocks, or 0 if all use the same memory
+	begun  int       // 1 if the sums go on from those in memory, and 0 if they begin at zero
+	update int       // 1 for C = beta·C + alpha·sums, and 0 to leave the sums in memory
+	keep   int       // 0 if C must not be read, otherwise 1
+	alpha  float32
+	beta   float32
+}
+
+// amxPays reports whether a product of three pieces on the matrix unit takes less time than multiply-adds. Packing a
+// panel takes about the time of multiplying two panels, and a block of 32×32 takes 5/8 of its time with multiply-adds.
+// These are the figures of a prototype on one core of a Xeon with AMX. Below 64 terms, updating C takes too much of the
+// time. The errors don't matter for this choice: they are smaller than with multiply-adds from 2 terms on, three times
+// for 64 terms and five times for 1,024 (relative Frobenius error of normal numbers).
+func amxPays(m, n, k int) bool {
+	down, across, terms := parts(m, amxSide), parts(n, amxSide), roundUp(k, bfloat16Terms)
+	return k >= 64 && 8*int64(m)*int64(n)*int64(k) > 5*amxSide*amxSide*int64(terms)*int64(down*across+down+across)
+}
+
+// amxPaysBFloat16 is like amxPays for products of bfloat16, where only packing a few rows or columns costs too much.
+func amxPaysBFloat16(m, n, k int) bool {
+	return min(m, n) >= 16 && int64(m)*int64(n)*int64(k) >= gemmTaskWork
+}
+
+// parts returns the number of parts of n, each of the given size or less.
+func parts(n, size int) int { return (n + size - 1) / size }
