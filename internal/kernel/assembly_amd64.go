@@ -15,7 +15,7 @@ func assembly() []*instructionSet {
 		rows: 6, cols: 8, lanes: 4, depth: 256, band: 128, slab: 512,
 		tile: gemmTile64AVX2, packRows: gemmPackRows64AVX2, packTransposed: gemmPackTransposed64AVX2,
 	}}
-	return []*instructionSet{
+	sets := []*instructionSet{
 		{
 			name: "avx512", runs: avx2 && cpu.X86.HasAVX512F,
 			bfloat16: bfloat16Portable(6, 32),
@@ -35,6 +35,7 @@ func assembly() []*instructionSet {
 			f64: f64,
 		},
 	}
+	return append([]*instructionSet{amxSet(sets[0])}, sets...)
 }
 
 // These functions are in gemm_avx512_amd64.s and gemm_avx2_amd64.s; see gemmTiles.

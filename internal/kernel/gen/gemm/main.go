@@ -20,11 +20,16 @@ const (
 	offTiles, offKeep, offAlpha   = 128, 136, 144
 )
 
-var isa = flag.String("isa", "", "instruction set to write: AVX512 or AVX2")
+var isa = flag.String("isa", "", "instruction set to write: AVX512, AVX2, or AMX for what packs for it")
 
 func main() {
 	flag.Parse()
 	ConstraintExpr("!noasm")
+	if *isa == "AMX" {
+		splits()
+		Generate()
+		return
+	}
 	declareTailMasks()
 	switch *isa {
 	case "AVX512": // only float32: float64 is mostly for gradient checks, for which AVX2 is fast enough
@@ -40,7 +45,7 @@ func main() {
 		}
 		pause()
 	default:
-		log.Fatalf("-isa must be AVX512 or AVX2, got %q", *isa)
+		log.Fatalf("-isa must be AVX512, AVX2 or AMX, got %q", *isa)
 	}
 	Generate()
 }
