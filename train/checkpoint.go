@@ -18,6 +18,7 @@ import (
 
 	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/internal/jsonkeys"
+	"github.com/heed-go/heed/internal/kernel"
 	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/train/optim"
 )
@@ -43,6 +44,8 @@ type checkpointState struct {
 	History     []Check       `json:"history"`
 
 	Plateau *optim.Plateau `json:"plateau,omitempty"`
+
+	Instructions string `json:"instructions,omitempty"` // Progress.Instructions
 }
 
 // settings must not change when training resumes, because the results of later steps depend on them.
@@ -130,6 +133,7 @@ func (f *fit) write(memories [][]optim.Memory) error {
 	state, err := json.Marshal(checkpointState{
 		Run: f.Run, Settings: f.settings(), Step: f.step, SolverSteps: f.solver.Steps,
 		Since: f.since, Stopping: f.stopping, History: f.history, Plateau: f.plateau,
+		Instructions: kernel.Instructions(),
 	})
 	if err != nil {
 		return err
@@ -221,6 +225,10 @@ type Progress struct {
 	Run     string  // RunOptions.Run
 	Step    int     // number of steps taken
 	History []Check // checks made
+
+	// Instructions names the processor's instructions that computed the last steps, such as avx512+amx or avx2. Results
+	// of different instructions differ in their last bits. It is empty in a checkpoint of an older version.
+	Instructions string
 }
 
 // ReadProgress reads the Progress from the header of the checkpoint at path. It doesn't read the tensors, so it doesn't
@@ -233,7 +241,7 @@ func ReadProgress(path string) (Progress, error) {
 	}
 	defer f.Close()
 	s, err := readState(path, f.Metadata)
-	return Progress{s.Run, s.Step, s.History}, err
+	return Progress{s.Run, s.Step, s.History, s.Instructions}, err
 }
 
 // contradiction returns two facts of the state that can't both be true, in words, or the empty string if there are
@@ -281,6 +289,9 @@ func (f *fit) restore(c *checkpoint) error {
 	f.stopping.StoppingConfig, f.stopping.steps = f.Stopping, f.CheckEvery > 0
 	if f.plateau != nil {
 		*f.plateau = *c.state.Plateau
+	}
+	if before, now := c.state.Instructions, kernel.Instructions(); f.Log != nil && before != "" && before != now {
+		fmt.Fprintf(f.Log, "Resuming with the instructions %s after %s: results differ in their last bits from a run on one kind of processor\n", now, before)
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/internal/atomicfile"
+	"github.com/heed-go/heed/internal/kernel"
 	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
@@ -56,6 +57,42 @@ func TestCheckpointOfAnotherRun(t *testing.T) {
 	}
 	if err := fit("a", true); err == nil || !strings.Contains(err.Error(), `"step" is given twice`) {
 		t.Errorf("resuming from a state with two steps: got %v, want an error", err)
+	}
+}
+
+// A checkpoint holds the processor's instructions. Resuming with others says so, once.
+func TestResumeWithOtherInstructions(t *testing.T) {
+	checkpoint := filepath.Join(t.TempDir(), "c")
+	fit := func(steps int) string {
+		var log strings.Builder
+		options := train.RunOptions{MaxSteps: steps, Checkpoint: checkpoint, Resume: true, Log: &log}
+		if _, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 1}, options); err != nil {
+			t.Fatal(err)
+		}
+		return log.String()
+	}
+	fit(5)
+	tensors, metadata, err := safetensors.ReadFile(checkpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := kernel.Instructions()
+	state := strings.Replace(metadata["heed.state"], `"instructions":"`+now+`"`, `"instructions":"other"`, 1)
+	if state == metadata["heed.state"] {
+		t.Fatalf("the state doesn't name the instructions %s: %s", now, state)
+	}
+	metadata["heed.state"] = state
+	err = atomicfile.WriteFile(checkpoint, func(w io.Writer) error { return safetensors.Write(w, tensors, metadata) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err := train.ReadProgress(checkpoint); err != nil || p.Instructions != "other" {
+		t.Errorf("ReadProgress gives the instructions %q and %v, want other", p.Instructions, err)
+	}
+	for i, want := range []int{1, 0} {
+		if log := fit(6 + i); strings.Count(log, "Resuming with the instructions "+now+" after other") != want {
+			t.Errorf("resumed up to step %d, the log is %q, want the notice %d times", 6+i, log, want)
+		}
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/heed-go/heed/cmd/heed/internal/bench"
+	"github.com/heed-go/heed/internal/kernel"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/train/task"
@@ -579,8 +580,8 @@ func TestBench(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	if got := succeed(t, "version"); !strings.HasPrefix(got, "heed ") || !strings.Contains(got, " "+runtime.Version()) || strings.Count(got, "\n") != 1 {
-		t.Errorf("heed version prints %q, want one line with the version of Go, %s", got, runtime.Version())
+	if got := succeed(t, "version"); !strings.HasPrefix(got, "heed ") || !strings.Contains(got, " "+runtime.Version()) || !strings.HasSuffix(got, ", computing with "+kernel.Instructions()+"\n") || strings.Count(got, "\n") != 1 {
+		t.Errorf("heed version prints %q, want one line with the version of Go, %s, and the instructions, %s", got, runtime.Version(), kernel.Instructions())
 	}
 	for _, test := range []struct {
 		settings []debug.BuildSetting

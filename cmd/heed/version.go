@@ -6,13 +6,16 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/heed-go/heed/internal/kernel"
 )
 
 func newVersion() *cobra.Command {
 	return &cobra.Command{
-		Use:     "version",
-		Short:   "Print heed's version",
-		Long:    "Print the module's version, the version of Go that built it and, if it was built from a checkout, the commit.",
+		Use:   "version",
+		Short: "Print heed's version",
+		Long: "Print the module's version, the version of Go that built it, the commit if it was built from a checkout, and the " +
+			"processor's instructions in use. Results of different instructions differ in their last bits.",
 		Example: `  heed version`,
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -20,7 +23,7 @@ func newVersion() *cobra.Command {
 			if !ok {
 				return errors.New("heed was built without modules, so its version is unknown")
 			}
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), version(info))
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s, computing with %s\n", version(info), kernel.Instructions())
 			return err
 		},
 	}

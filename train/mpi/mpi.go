@@ -81,7 +81,7 @@ func (g *group) alike() error {
 			return fmt.Errorf("process %d runs a different build from process 0: copy the same program to all machines", rank)
 		case !bytes.Equal(one, gathered[:len(mine)]):
 			return fmt.Errorf("process %d computes with %s and process 0 with %s, which give different last bits: "+
-				"set the environment variable GODEBUG=cpu.avx512f=off, or cpu.avx2=off, on all machines", rank, instructions(rank), instructions(0))
+				"set the environment variable GODEBUG=cpu.amxtile=off, cpu.avx512f=off or cpu.avx2=off on all machines", rank, instructions(rank), instructions(0))
 		}
 	}
 	return nil
