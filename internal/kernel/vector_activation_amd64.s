@@ -29,11 +29,11 @@ TEXT ·vectorSilu32AVX512(SB), NOSPLIT, $0-48
 	VBROADCASTSS vectorAllc2d00000c2d00000<>+0(SB), Z0
 	VBROADCASTSS vectorAll42b2000042b20000<>+0(SB), Z1
 	XORQ         BX, BX
+	LEAQ         -64(CX), SI
+	CMPQ         BX, SI
+	JG           tail1
 
-one1:
-	LEAQ              64(BX), SI
-	CMPQ              SI, CX
-	JG                tail2
+single3:
 	VMOVUPS           (DX)(BX*1), Z2
 	VBROADCASTSS      vectorAll4228000042280000<>+0(SB), Z3
 	VMINPS            Z2, Z3, Z3
@@ -57,11 +57,12 @@ one1:
 	VMULPS            Z2, Z3, Z3
 	VMOVUPS           Z3, (AX)(BX*1)
 	ADDQ              $+64, BX
-	JMP               one1
+	CMPQ              BX, SI
+	JLE               single3
 
-tail2:
+tail1:
 	CMPQ              BX, CX
-	JGE               done3
+	JGE               done2
 	VMOVUPS.Z         (DX)(BX*1), K1, Z2
 	VBROADCASTSS      vectorAll4228000042280000<>+0(SB), Z3
 	VMINPS            Z2, Z3, Z3
@@ -85,7 +86,7 @@ tail2:
 	VMULPS            Z2, Z0, Z0
 	VMOVUPS           Z0, K1, (AX)(BX*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -183,11 +184,11 @@ TEXT ·vectorSiluGrad32AVX512(SB), NOSPLIT, $0-72
 	VBROADCASTSS vectorAllc2d00000c2d00000<>+0(SB), Z0
 	VBROADCASTSS vectorAll42b2000042b20000<>+0(SB), Z1
 	XORQ         SI, SI
+	LEAQ         -64(CX), DI
+	CMPQ         SI, DI
+	JG           tail1
 
-one1:
-	LEAQ              64(SI), DI
-	CMPQ              DI, CX
-	JG                tail2
+single3:
 	VMOVUPS           (DX)(SI*1), Z2
 	VBROADCASTSS      vectorAll4228000042280000<>+0(SB), Z3
 	VMINPS            Z2, Z3, Z2
@@ -221,11 +222,12 @@ one1:
 	VMOVAPS.Z         Z7, K2, Z7
 	VMOVUPS           Z7, (AX)(SI*1)
 	ADDQ              $+64, SI
-	JMP               one1
+	CMPQ              SI, DI
+	JLE               single3
 
-tail2:
+tail1:
 	CMPQ              SI, CX
-	JGE               done3
+	JGE               done2
 	VMOVUPS.Z         (DX)(SI*1), K1, Z2
 	VBROADCASTSS      vectorAll4228000042280000<>+0(SB), Z3
 	VMINPS            Z2, Z3, Z2
@@ -259,7 +261,7 @@ tail2:
 	VMOVAPS.Z         Z1, K2, Z1
 	VMOVUPS           Z1, K1, (AX)(SI*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -278,11 +280,11 @@ TEXT ·vectorGelu32AVX512(SB), NOSPLIT, $0-48
 	VBROADCASTSS vectorAllc2d00000c2d00000<>+0(SB), Z0
 	VBROADCASTSS vectorAll42b2000042b20000<>+0(SB), Z1
 	XORQ         BX, BX
+	LEAQ         -64(CX), SI
+	CMPQ         BX, SI
+	JG           tail1
 
-one1:
-	LEAQ              64(BX), SI
-	CMPQ              SI, CX
-	JG                tail2
+single3:
 	VMOVUPS           (DX)(BX*1), Z2
 	VMULPS.BCST       vectorAllbf000000bf000000<>+0(SB), Z2, Z3
 	VMULPS            Z2, Z3, Z3
@@ -324,11 +326,12 @@ one1:
 	VMULPS            Z2, Z3, Z3
 	VMOVUPS           Z3, (AX)(BX*1)
 	ADDQ              $+64, BX
-	JMP               one1
+	CMPQ              BX, SI
+	JLE               single3
 
-tail2:
+tail1:
 	CMPQ              BX, CX
-	JGE               done3
+	JGE               done2
 	VMOVUPS.Z         (DX)(BX*1), K1, Z2
 	VMULPS.BCST       vectorAllbf000000bf000000<>+0(SB), Z2, Z3
 	VMULPS            Z2, Z3, Z3
@@ -370,7 +373,7 @@ tail2:
 	VMULPS            Z2, Z0, Z0
 	VMOVUPS           Z0, K1, (AX)(BX*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -480,11 +483,11 @@ TEXT ·vectorGeluGrad32AVX512(SB), NOSPLIT, $0-72
 	VBROADCASTSS vectorAllc2d00000c2d00000<>+0(SB), Z0
 	VBROADCASTSS vectorAll42b2000042b20000<>+0(SB), Z1
 	XORQ         SI, SI
+	LEAQ         -64(CX), DI
+	CMPQ         SI, DI
+	JG           tail1
 
-one1:
-	LEAQ              64(SI), DI
-	CMPQ              DI, CX
-	JG                tail2
+single3:
 	VMOVUPS           (DX)(SI*1), Z2
 	VMULPS.BCST       vectorAllbf000000bf000000<>+0(SB), Z2, Z3
 	VMULPS            Z2, Z3, Z3
@@ -532,11 +535,12 @@ one1:
 	VMOVAPS.Z         Z3, K2, Z3
 	VMOVUPS           Z3, (AX)(SI*1)
 	ADDQ              $+64, SI
-	JMP               one1
+	CMPQ              SI, DI
+	JLE               single3
 
-tail2:
+tail1:
 	CMPQ              SI, CX
-	JGE               done3
+	JGE               done2
 	VMOVUPS.Z         (DX)(SI*1), K1, Z2
 	VMULPS.BCST       vectorAllbf000000bf000000<>+0(SB), Z2, Z3
 	VMULPS            Z2, Z3, Z3
@@ -584,7 +588,7 @@ tail2:
 	VMOVAPS.Z         Z0, K2, Z0
 	VMOVUPS           Z0, K1, (AX)(SI*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -609,11 +613,11 @@ TEXT ·vectorGeluTanh32AVX512(SB), NOSPLIT, $0-48
 	VBROADCASTSS vectorAllc2d00000c2d00000<>+0(SB), Z0
 	VBROADCASTSS vectorAll42b2000042b20000<>+0(SB), Z1
 	XORQ         BX, BX
+	LEAQ         -64(CX), SI
+	CMPQ         BX, SI
+	JG           tail1
 
-one1:
-	LEAQ              64(BX), SI
-	CMPQ              SI, CX
-	JG                tail2
+single3:
 	VMOVUPS           (DX)(BX*1), Z2
 	VMULPS            Z2, Z2, Z3
 	VMULPS.BCST       vectorAllbd922279bd922279<>+0(SB), Z3, Z3
@@ -640,11 +644,12 @@ one1:
 	VMULPS            Z2, Z4, Z4
 	VMOVUPS           Z4, (AX)(BX*1)
 	ADDQ              $+64, BX
-	JMP               one1
+	CMPQ              BX, SI
+	JLE               single3
 
-tail2:
+tail1:
 	CMPQ              BX, CX
-	JGE               done3
+	JGE               done2
 	VMOVUPS.Z         (DX)(BX*1), K1, Z2
 	VMULPS            Z2, Z2, Z3
 	VMULPS.BCST       vectorAllbd922279bd922279<>+0(SB), Z3, Z3
@@ -671,7 +676,7 @@ tail2:
 	VMULPS            Z2, Z1, Z1
 	VMOVUPS           Z1, K1, (AX)(BX*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -703,11 +708,11 @@ TEXT ·vectorGeluTanhGrad32AVX512(SB), NOSPLIT, $0-72
 	VBROADCASTSS vectorAllc2d00000c2d00000<>+0(SB), Z0
 	VBROADCASTSS vectorAll42b2000042b20000<>+0(SB), Z1
 	XORQ         SI, SI
+	LEAQ         -64(CX), DI
+	CMPQ         SI, DI
+	JG           tail1
 
-one1:
-	LEAQ              64(SI), DI
-	CMPQ              DI, CX
-	JG                tail2
+single3:
 	VMOVUPS           (DX)(SI*1), Z2
 	VBROADCASTSS      vectorAllc1200000c1200000<>+0(SB), Z3
 	VMAXPS            Z2, Z3, Z2
@@ -749,11 +754,12 @@ one1:
 	VMOVAPS.Z         Z6, K2, Z6
 	VMOVUPS           Z6, (AX)(SI*1)
 	ADDQ              $+64, SI
-	JMP               one1
+	CMPQ              SI, DI
+	JLE               single3
 
-tail2:
+tail1:
 	CMPQ              SI, CX
-	JGE               done3
+	JGE               done2
 	VMOVUPS.Z         (DX)(SI*1), K1, Z2
 	VBROADCASTSS      vectorAllc1200000c1200000<>+0(SB), Z3
 	VMAXPS            Z2, Z3, Z2
@@ -795,7 +801,7 @@ tail2:
 	VMOVAPS.Z         Z3, K2, Z3
 	VMOVUPS           Z3, K1, (AX)(SI*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -837,11 +843,11 @@ TEXT ·vectorSoftcap32AVX512(SB), NOSPLIT, $0-52
 	KMOVW        SI, K1
 	SHLQ         $0x02, CX
 	XORQ         BX, BX
+	LEAQ         -64(CX), SI
+	CMPQ         BX, SI
+	JG           tail1
 
-one1:
-	LEAQ              64(BX), SI
-	CMPQ              SI, CX
-	JG                tail2
+single3:
 	VMOVUPS           (DX)(BX*1), Z1
 	VDIVPS            Z0, Z1, Z1
 	VPANDD.BCST       vectorAll7fffffff7fffffff<>+0(SB), Z1, Z2
@@ -872,11 +878,12 @@ one1:
 	VMULPS            Z0, Z4, Z4
 	VMOVUPS           Z4, (AX)(BX*1)
 	ADDQ              $+64, BX
-	JMP               one1
+	CMPQ              BX, SI
+	JLE               single3
 
-tail2:
+tail1:
 	CMPQ              BX, CX
-	JGE               done3
+	JGE               done2
 	VMOVUPS.Z         (DX)(BX*1), K1, Z1
 	VDIVPS            Z0, Z1, Z1
 	VPANDD.BCST       vectorAll7fffffff7fffffff<>+0(SB), Z1, Z2
@@ -907,7 +914,7 @@ tail2:
 	VMULPS            Z0, Z4, Z4
 	VMOVUPS           Z4, K1, (AX)(BX*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -946,38 +953,11 @@ TEXT ·vectorSoftcapGrad32AVX512(SB), NOSPLIT, $0-76
 	VBROADCASTSS vectorAll3f8000003f800000<>+0(SB), Z1
 	VPXORD       Z2, Z2, Z2
 	XORQ         SI, SI
+	LEAQ         -64(CX), DI
+	CMPQ         SI, DI
+	JG           tail1
 
-many4:
-	LEAQ      128(SI), DI
-	CMPQ      DI, CX
-	JG        one1
-	VMOVUPS   (DX)(SI*1), Z3
-	VMOVUPS   (BX)(SI*1), Z4
-	VDIVPS    Z0, Z3, Z3
-	VSUBPS    Z3, Z1, Z5
-	VADDPS    Z1, Z3, Z3
-	VMULPS    Z3, Z5, Z3
-	VMULPS    Z4, Z3, Z3
-	VCMPPS    $0x04, Z2, Z4, K2
-	VMOVAPS.Z Z3, K2, Z3
-	VMOVUPS   Z3, (AX)(SI*1)
-	VMOVUPS   64(DX)(SI*1), Z3
-	VMOVUPS   64(BX)(SI*1), Z4
-	VDIVPS    Z0, Z3, Z3
-	VSUBPS    Z3, Z1, Z5
-	VADDPS    Z1, Z3, Z3
-	VMULPS    Z3, Z5, Z3
-	VMULPS    Z4, Z3, Z3
-	VCMPPS    $0x04, Z2, Z4, K2
-	VMOVAPS.Z Z3, K2, Z3
-	VMOVUPS   Z3, 64(AX)(SI*1)
-	ADDQ      $+128, SI
-	JMP       many4
-
-one1:
-	LEAQ      64(SI), DI
-	CMPQ      DI, CX
-	JG        tail2
+single3:
 	VMOVUPS   (DX)(SI*1), Z3
 	VMOVUPS   (BX)(SI*1), Z4
 	VDIVPS    Z0, Z3, Z3
@@ -989,11 +969,12 @@ one1:
 	VMOVAPS.Z Z3, K2, Z3
 	VMOVUPS   Z3, (AX)(SI*1)
 	ADDQ      $+64, SI
-	JMP       one1
+	CMPQ      SI, DI
+	JLE       single3
 
-tail2:
+tail1:
 	CMPQ      SI, CX
-	JGE       done3
+	JGE       done2
 	VMOVUPS.Z (DX)(SI*1), K1, Z3
 	VMOVUPS.Z (BX)(SI*1), K1, Z4
 	VDIVPS    Z0, Z3, Z3
@@ -1005,7 +986,7 @@ tail2:
 	VMOVAPS.Z Z3, K2, Z3
 	VMOVUPS   Z3, K1, (AX)(SI*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -1024,11 +1005,11 @@ TEXT ·vectorSilu32AVX2(SB), NOSPLIT, $0-48
 	VMOVUPS vectorAllc2d00000c2d00000<>+0(SB), Y1
 	VMOVUPS vectorAll42b2000042b20000<>+0(SB), Y2
 	XORQ    BX, BX
+	LEAQ    -32(CX), SI
+	CMPQ    BX, SI
+	JG      tail1
 
-one1:
-	LEAQ         32(BX), SI
-	CMPQ         SI, CX
-	JG           tail2
+single3:
 	VMOVUPS      (DX)(BX*1), Y3
 	VMOVUPS      vectorAll4228000042280000<>+0(SB), Y4
 	VMINPS       Y3, Y4, Y4
@@ -1060,11 +1041,12 @@ one1:
 	VMULPS       Y3, Y4, Y4
 	VMOVUPS      Y4, (AX)(BX*1)
 	ADDQ         $+32, BX
-	JMP          one1
+	CMPQ         BX, SI
+	JLE          single3
 
-tail2:
+tail1:
 	CMPQ         BX, CX
-	JGE          done3
+	JGE          done2
 	VMASKMOVPS   (DX)(BX*1), Y0, Y3
 	VMOVUPS      vectorAll4228000042280000<>+0(SB), Y4
 	VMINPS       Y3, Y4, Y4
@@ -1096,7 +1078,7 @@ tail2:
 	VMULPS       Y3, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (AX)(BX*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -1122,11 +1104,11 @@ TEXT ·vectorSiluGrad32AVX2(SB), NOSPLIT, $0-72
 	VMOVUPS vectorAllc2d00000c2d00000<>+0(SB), Y1
 	VMOVUPS vectorAll42b2000042b20000<>+0(SB), Y2
 	XORQ    SI, SI
+	LEAQ    -32(CX), DI
+	CMPQ    SI, DI
+	JG      tail1
 
-one1:
-	LEAQ         32(SI), DI
-	CMPQ         DI, CX
-	JG           tail2
+single3:
 	VMOVUPS      (DX)(SI*1), Y3
 	VMOVUPS      vectorAll4228000042280000<>+0(SB), Y4
 	VMINPS       Y3, Y4, Y3
@@ -1168,11 +1150,12 @@ one1:
 	VANDPS       Y3, Y6, Y6
 	VMOVUPS      Y6, (AX)(SI*1)
 	ADDQ         $+32, SI
-	JMP          one1
+	CMPQ         SI, DI
+	JLE          single3
 
-tail2:
+tail1:
 	CMPQ         SI, CX
-	JGE          done3
+	JGE          done2
 	VMASKMOVPS   (DX)(SI*1), Y0, Y3
 	VMOVUPS      vectorAll4228000042280000<>+0(SB), Y4
 	VMINPS       Y3, Y4, Y3
@@ -1214,7 +1197,7 @@ tail2:
 	VANDPS       Y1, Y2, Y2
 	VMASKMOVPS   Y2, Y0, (AX)(SI*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -1233,11 +1216,11 @@ TEXT ·vectorGelu32AVX2(SB), NOSPLIT, $0-48
 	VMOVUPS vectorAllc2d00000c2d00000<>+0(SB), Y1
 	VMOVUPS vectorAll42b2000042b20000<>+0(SB), Y2
 	XORQ    BX, BX
+	LEAQ    -32(CX), SI
+	CMPQ    BX, SI
+	JG      tail1
 
-one1:
-	LEAQ         32(BX), SI
-	CMPQ         SI, CX
-	JG           tail2
+single3:
 	VMOVUPS      (DX)(BX*1), Y3
 	VMULPS       vectorAllbf000000bf000000<>+0(SB), Y3, Y4
 	VMULPS       Y3, Y4, Y4
@@ -1286,11 +1269,12 @@ one1:
 	VMULPS       Y3, Y4, Y4
 	VMOVUPS      Y4, (AX)(BX*1)
 	ADDQ         $+32, BX
-	JMP          one1
+	CMPQ         BX, SI
+	JLE          single3
 
-tail2:
+tail1:
 	CMPQ         BX, CX
-	JGE          done3
+	JGE          done2
 	VMASKMOVPS   (DX)(BX*1), Y0, Y3
 	VMULPS       vectorAllbf000000bf000000<>+0(SB), Y3, Y4
 	VMULPS       Y3, Y4, Y4
@@ -1339,7 +1323,7 @@ tail2:
 	VMULPS       Y3, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (AX)(BX*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -1359,11 +1343,11 @@ TEXT ·vectorGeluGrad32AVX2(SB), NOSPLIT, $0-72
 	VMOVUPS vectorAllc2d00000c2d00000<>+0(SB), Y1
 	VMOVUPS vectorAll42b2000042b20000<>+0(SB), Y2
 	XORQ    SI, SI
+	LEAQ    -32(CX), DI
+	CMPQ    SI, DI
+	JG      tail1
 
-one1:
-	LEAQ         32(SI), DI
-	CMPQ         DI, CX
-	JG           tail2
+single3:
 	VMOVUPS      (DX)(SI*1), Y3
 	VMULPS       vectorAllbf000000bf000000<>+0(SB), Y3, Y4
 	VMULPS       Y3, Y4, Y4
@@ -1418,11 +1402,12 @@ one1:
 	VANDPS       Y3, Y4, Y4
 	VMOVUPS      Y4, (AX)(SI*1)
 	ADDQ         $+32, SI
-	JMP          one1
+	CMPQ         SI, DI
+	JLE          single3
 
-tail2:
+tail1:
 	CMPQ         SI, CX
-	JGE          done3
+	JGE          done2
 	VMASKMOVPS   (DX)(SI*1), Y0, Y3
 	VMULPS       vectorAllbf000000bf000000<>+0(SB), Y3, Y4
 	VMULPS       Y3, Y4, Y4
@@ -1477,7 +1462,7 @@ tail2:
 	VANDPS       Y2, Y1, Y1
 	VMASKMOVPS   Y1, Y0, (AX)(SI*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -1496,11 +1481,11 @@ TEXT ·vectorGeluTanh32AVX2(SB), NOSPLIT, $0-48
 	VMOVUPS vectorAllc2d00000c2d00000<>+0(SB), Y1
 	VMOVUPS vectorAll42b2000042b20000<>+0(SB), Y2
 	XORQ    BX, BX
+	LEAQ    -32(CX), SI
+	CMPQ    BX, SI
+	JG      tail1
 
-one1:
-	LEAQ         32(BX), SI
-	CMPQ         SI, CX
-	JG           tail2
+single3:
 	VMOVUPS      (DX)(BX*1), Y3
 	VMULPS       Y3, Y3, Y4
 	VMULPS       vectorAllbd922279bd922279<>+0(SB), Y4, Y4
@@ -1535,11 +1520,12 @@ one1:
 	VMULPS       Y3, Y5, Y5
 	VMOVUPS      Y5, (AX)(BX*1)
 	ADDQ         $+32, BX
-	JMP          one1
+	CMPQ         BX, SI
+	JLE          single3
 
-tail2:
+tail1:
 	CMPQ         BX, CX
-	JGE          done3
+	JGE          done2
 	VMASKMOVPS   (DX)(BX*1), Y0, Y3
 	VMULPS       Y3, Y3, Y4
 	VMULPS       vectorAllbd922279bd922279<>+0(SB), Y4, Y4
@@ -1574,7 +1560,7 @@ tail2:
 	VMULPS       Y3, Y2, Y2
 	VMASKMOVPS   Y2, Y0, (AX)(BX*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -1594,11 +1580,11 @@ TEXT ·vectorGeluTanhGrad32AVX2(SB), NOSPLIT, $0-72
 	VMOVUPS vectorAllc2d00000c2d00000<>+0(SB), Y1
 	VMOVUPS vectorAll42b2000042b20000<>+0(SB), Y2
 	XORQ    SI, SI
+	LEAQ    -32(CX), DI
+	CMPQ    SI, DI
+	JG      tail1
 
-one1:
-	LEAQ         32(SI), DI
-	CMPQ         DI, CX
-	JG           tail2
+single3:
 	VMOVUPS      (DX)(SI*1), Y3
 	VMOVUPS      vectorAllc1200000c1200000<>+0(SB), Y4
 	VMAXPS       Y3, Y4, Y3
@@ -1648,11 +1634,12 @@ one1:
 	VANDPS       Y3, Y5, Y5
 	VMOVUPS      Y5, (AX)(SI*1)
 	ADDQ         $+32, SI
-	JMP          one1
+	CMPQ         SI, DI
+	JLE          single3
 
-tail2:
+tail1:
 	CMPQ         SI, CX
-	JGE          done3
+	JGE          done2
 	VMASKMOVPS   (DX)(SI*1), Y0, Y3
 	VMOVUPS      vectorAllc1200000c1200000<>+0(SB), Y4
 	VMAXPS       Y3, Y4, Y3
@@ -1702,7 +1689,7 @@ tail2:
 	VANDPS       Y1, Y4, Y4
 	VMASKMOVPS   Y4, Y0, (AX)(SI*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -1720,11 +1707,11 @@ TEXT ·vectorSoftcap32AVX2(SB), NOSPLIT, $0-52
 	VMOVUPS      32(SI)(BX*4), Y1
 	SHLQ         $0x02, CX
 	XORQ         BX, BX
+	LEAQ         -32(CX), SI
+	CMPQ         BX, SI
+	JG           tail1
 
-one1:
-	LEAQ         32(BX), SI
-	CMPQ         SI, CX
-	JG           tail2
+single3:
 	VMOVUPS      (DX)(BX*1), Y2
 	VDIVPS       Y0, Y2, Y2
 	VANDPS       vectorAll7fffffff7fffffff<>+0(SB), Y2, Y3
@@ -1756,11 +1743,12 @@ one1:
 	VMULPS       Y0, Y5, Y5
 	VMOVUPS      Y5, (AX)(BX*1)
 	ADDQ         $+32, BX
-	JMP          one1
+	CMPQ         BX, SI
+	JLE          single3
 
-tail2:
+tail1:
 	CMPQ         BX, CX
-	JGE          done3
+	JGE          done2
 	VMASKMOVPS   (DX)(BX*1), Y1, Y2
 	VDIVPS       Y0, Y2, Y2
 	VANDPS       vectorAll7fffffff7fffffff<>+0(SB), Y2, Y3
@@ -1792,7 +1780,7 @@ tail2:
 	VMULPS       Y0, Y5, Y5
 	VMASKMOVPS   Y5, Y1, (AX)(BX*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -1813,38 +1801,11 @@ TEXT ·vectorSoftcapGrad32AVX2(SB), NOSPLIT, $0-76
 	VMOVUPS      vectorAll3f8000003f800000<>+0(SB), Y2
 	VXORPS       Y3, Y3, Y3
 	XORQ         SI, SI
+	LEAQ         -32(CX), DI
+	CMPQ         SI, DI
+	JG           tail1
 
-many4:
-	LEAQ    64(SI), DI
-	CMPQ    DI, CX
-	JG      one1
-	VMOVUPS (DX)(SI*1), Y4
-	VMOVUPS (BX)(SI*1), Y5
-	VDIVPS  Y0, Y4, Y4
-	VSUBPS  Y4, Y2, Y6
-	VADDPS  Y2, Y4, Y4
-	VMULPS  Y4, Y6, Y4
-	VMULPS  Y5, Y4, Y4
-	VCMPPS  $0x04, Y3, Y5, Y5
-	VANDPS  Y5, Y4, Y4
-	VMOVUPS Y4, (AX)(SI*1)
-	VMOVUPS 32(DX)(SI*1), Y4
-	VMOVUPS 32(BX)(SI*1), Y5
-	VDIVPS  Y0, Y4, Y4
-	VSUBPS  Y4, Y2, Y6
-	VADDPS  Y2, Y4, Y4
-	VMULPS  Y4, Y6, Y4
-	VMULPS  Y5, Y4, Y4
-	VCMPPS  $0x04, Y3, Y5, Y5
-	VANDPS  Y5, Y4, Y4
-	VMOVUPS Y4, 32(AX)(SI*1)
-	ADDQ    $+64, SI
-	JMP     many4
-
-one1:
-	LEAQ    32(SI), DI
-	CMPQ    DI, CX
-	JG      tail2
+single3:
 	VMOVUPS (DX)(SI*1), Y4
 	VMOVUPS (BX)(SI*1), Y5
 	VDIVPS  Y0, Y4, Y4
@@ -1856,11 +1817,12 @@ one1:
 	VANDPS  Y5, Y4, Y4
 	VMOVUPS Y4, (AX)(SI*1)
 	ADDQ    $+32, SI
-	JMP     one1
+	CMPQ    SI, DI
+	JLE     single3
 
-tail2:
+tail1:
 	CMPQ       SI, CX
-	JGE        done3
+	JGE        done2
 	VMASKMOVPS (DX)(SI*1), Y1, Y4
 	VMASKMOVPS (BX)(SI*1), Y1, Y5
 	VDIVPS     Y0, Y4, Y4
@@ -1872,7 +1834,7 @@ tail2:
 	VANDPS     Y0, Y4, Y4
 	VMASKMOVPS Y4, Y1, (AX)(SI*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -1891,11 +1853,11 @@ TEXT ·vectorSilu64AVX2(SB), NOSPLIT, $0-48
 	VMOVUPD vectorAllc087500000000000<>+0(SB), Y1
 	VMOVUPD vectorAll4086300000000000<>+0(SB), Y2
 	XORQ    BX, BX
+	LEAQ    -32(CX), SI
+	CMPQ    BX, SI
+	JG      tail1
 
-one1:
-	LEAQ         32(BX), SI
-	CMPQ         SI, CX
-	JG           tail2
+single3:
 	VMOVUPD      (DX)(BX*1), Y3
 	VMOVUPD      vectorAll4045000000000000<>+0(SB), Y4
 	VMINPD       Y3, Y4, Y4
@@ -1935,11 +1897,12 @@ one1:
 	VMULPD       Y3, Y4, Y4
 	VMOVUPD      Y4, (AX)(BX*1)
 	ADDQ         $+32, BX
-	JMP          one1
+	CMPQ         BX, SI
+	JLE          single3
 
-tail2:
+tail1:
 	CMPQ         BX, CX
-	JGE          done3
+	JGE          done2
 	VMASKMOVPD   (DX)(BX*1), Y0, Y3
 	VMOVUPD      vectorAll4045000000000000<>+0(SB), Y4
 	VMINPD       Y3, Y4, Y4
@@ -1979,7 +1942,7 @@ tail2:
 	VMULPD       Y3, Y1, Y1
 	VMASKMOVPD   Y1, Y0, (AX)(BX*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -2119,11 +2082,11 @@ TEXT ·vectorSiluGrad64AVX2(SB), NOSPLIT, $0-72
 	VMOVUPD vectorAllc087500000000000<>+0(SB), Y1
 	VMOVUPD vectorAll4086300000000000<>+0(SB), Y2
 	XORQ    SI, SI
+	LEAQ    -32(CX), DI
+	CMPQ    SI, DI
+	JG      tail1
 
-one1:
-	LEAQ         32(SI), DI
-	CMPQ         DI, CX
-	JG           tail2
+single3:
 	VMOVUPD      (DX)(SI*1), Y3
 	VMOVUPD      vectorAll4045000000000000<>+0(SB), Y4
 	VMINPD       Y3, Y4, Y3
@@ -2173,11 +2136,12 @@ one1:
 	VANDPS       Y3, Y6, Y6
 	VMOVUPD      Y6, (AX)(SI*1)
 	ADDQ         $+32, SI
-	JMP          one1
+	CMPQ         SI, DI
+	JLE          single3
 
-tail2:
+tail1:
 	CMPQ         SI, CX
-	JGE          done3
+	JGE          done2
 	VMASKMOVPD   (DX)(SI*1), Y0, Y3
 	VMOVUPD      vectorAll4045000000000000<>+0(SB), Y4
 	VMINPD       Y3, Y4, Y3
@@ -2227,7 +2191,7 @@ tail2:
 	VANDPS       Y1, Y2, Y2
 	VMASKMOVPD   Y2, Y0, (AX)(SI*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -2245,11 +2209,11 @@ TEXT ·vectorSoftcap64AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS      32(SI)(BX*8), Y1
 	SHLQ         $0x03, CX
 	XORQ         BX, BX
+	LEAQ         -32(CX), SI
+	CMPQ         BX, SI
+	JG           tail1
 
-one1:
-	LEAQ         32(BX), SI
-	CMPQ         SI, CX
-	JG           tail2
+single3:
 	VMOVUPD      (DX)(BX*1), Y2
 	VDIVPD       Y0, Y2, Y2
 	VANDPS       vectorAll7fffffffffffffff<>+0(SB), Y2, Y3
@@ -2288,11 +2252,12 @@ one1:
 	VMULPD       Y0, Y5, Y5
 	VMOVUPD      Y5, (AX)(BX*1)
 	ADDQ         $+32, BX
-	JMP          one1
+	CMPQ         BX, SI
+	JLE          single3
 
-tail2:
+tail1:
 	CMPQ         BX, CX
-	JGE          done3
+	JGE          done2
 	VMASKMOVPD   (DX)(BX*1), Y1, Y2
 	VDIVPD       Y0, Y2, Y2
 	VANDPS       vectorAll7fffffffffffffff<>+0(SB), Y2, Y3
@@ -2331,7 +2296,7 @@ tail2:
 	VMULPD       Y0, Y5, Y5
 	VMASKMOVPD   Y5, Y1, (AX)(BX*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -2388,38 +2353,11 @@ TEXT ·vectorSoftcapGrad64AVX2(SB), NOSPLIT, $0-80
 	VMOVUPD      vectorAll3ff0000000000000<>+0(SB), Y2
 	VXORPS       Y3, Y3, Y3
 	XORQ         SI, SI
+	LEAQ         -32(CX), DI
+	CMPQ         SI, DI
+	JG           tail1
 
-many4:
-	LEAQ    64(SI), DI
-	CMPQ    DI, CX
-	JG      one1
-	VMOVUPD (DX)(SI*1), Y4
-	VMOVUPD (BX)(SI*1), Y5
-	VDIVPD  Y0, Y4, Y4
-	VSUBPD  Y4, Y2, Y6
-	VADDPD  Y2, Y4, Y4
-	VMULPD  Y4, Y6, Y4
-	VMULPD  Y5, Y4, Y4
-	VCMPPD  $0x04, Y3, Y5, Y5
-	VANDPS  Y5, Y4, Y4
-	VMOVUPD Y4, (AX)(SI*1)
-	VMOVUPD 32(DX)(SI*1), Y4
-	VMOVUPD 32(BX)(SI*1), Y5
-	VDIVPD  Y0, Y4, Y4
-	VSUBPD  Y4, Y2, Y6
-	VADDPD  Y2, Y4, Y4
-	VMULPD  Y4, Y6, Y4
-	VMULPD  Y5, Y4, Y4
-	VCMPPD  $0x04, Y3, Y5, Y5
-	VANDPS  Y5, Y4, Y4
-	VMOVUPD Y4, 32(AX)(SI*1)
-	ADDQ    $+64, SI
-	JMP     many4
-
-one1:
-	LEAQ    32(SI), DI
-	CMPQ    DI, CX
-	JG      tail2
+single3:
 	VMOVUPD (DX)(SI*1), Y4
 	VMOVUPD (BX)(SI*1), Y5
 	VDIVPD  Y0, Y4, Y4
@@ -2431,11 +2369,12 @@ one1:
 	VANDPS  Y5, Y4, Y4
 	VMOVUPD Y4, (AX)(SI*1)
 	ADDQ    $+32, SI
-	JMP     one1
+	CMPQ    SI, DI
+	JLE     single3
 
-tail2:
+tail1:
 	CMPQ       SI, CX
-	JGE        done3
+	JGE        done2
 	VMASKMOVPD (DX)(SI*1), Y1, Y4
 	VMASKMOVPD (BX)(SI*1), Y1, Y5
 	VDIVPD     Y0, Y4, Y4
@@ -2447,6 +2386,6 @@ tail2:
 	VANDPS     Y0, Y4, Y4
 	VMASKMOVPD Y4, Y1, (AX)(SI*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET

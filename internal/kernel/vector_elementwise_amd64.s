@@ -28,11 +28,11 @@ TEXT ·vectorAdd32AVX512(SB), NOSPLIT, $0-72
 	KMOVW DI, K1
 	SHLQ  $0x02, CX
 	XORQ  SI, SI
+	LEAQ  -128(CX), DI
+	CMPQ  SI, DI
+	JG    one3
 
 many4:
-	LEAQ    256(SI), DI
-	CMPQ    DI, CX
-	JG      one1
 	VMOVUPS (DX)(SI*1), Z0
 	VMOVUPS (BX)(SI*1), Z1
 	VADDPS  Z1, Z0, Z0
@@ -41,37 +41,33 @@ many4:
 	VMOVUPS 64(BX)(SI*1), Z1
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, 64(AX)(SI*1)
-	VMOVUPS 128(DX)(SI*1), Z0
-	VMOVUPS 128(BX)(SI*1), Z1
-	VADDPS  Z1, Z0, Z0
-	VMOVUPS Z0, 128(AX)(SI*1)
-	VMOVUPS 192(DX)(SI*1), Z0
-	VMOVUPS 192(BX)(SI*1), Z1
-	VADDPS  Z1, Z0, Z0
-	VMOVUPS Z0, 192(AX)(SI*1)
-	ADDQ    $+256, SI
-	JMP     many4
+	ADDQ    $+128, SI
+	CMPQ    SI, DI
+	JLE     many4
 
-one1:
-	LEAQ    64(SI), DI
-	CMPQ    DI, CX
-	JG      tail2
+one3:
+	LEAQ -64(CX), DI
+	CMPQ SI, DI
+	JG   tail1
+
+single5:
 	VMOVUPS (DX)(SI*1), Z0
 	VMOVUPS (BX)(SI*1), Z1
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)(SI*1)
 	ADDQ    $+64, SI
-	JMP     one1
+	CMPQ    SI, DI
+	JLE     single5
 
-tail2:
+tail1:
 	CMPQ      SI, CX
-	JGE       done3
+	JGE       done2
 	VMOVUPS.Z (DX)(SI*1), K1, Z0
 	VMOVUPS.Z (BX)(SI*1), K1, Z1
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -89,11 +85,11 @@ TEXT ·vectorMul32AVX512(SB), NOSPLIT, $0-72
 	KMOVW DI, K1
 	SHLQ  $0x02, CX
 	XORQ  SI, SI
+	LEAQ  -128(CX), DI
+	CMPQ  SI, DI
+	JG    one3
 
 many4:
-	LEAQ    256(SI), DI
-	CMPQ    DI, CX
-	JG      one1
 	VMOVUPS (DX)(SI*1), Z0
 	VMOVUPS (BX)(SI*1), Z1
 	VMULPS  Z1, Z0, Z0
@@ -102,37 +98,33 @@ many4:
 	VMOVUPS 64(BX)(SI*1), Z1
 	VMULPS  Z1, Z0, Z0
 	VMOVUPS Z0, 64(AX)(SI*1)
-	VMOVUPS 128(DX)(SI*1), Z0
-	VMOVUPS 128(BX)(SI*1), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, 128(AX)(SI*1)
-	VMOVUPS 192(DX)(SI*1), Z0
-	VMOVUPS 192(BX)(SI*1), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, 192(AX)(SI*1)
-	ADDQ    $+256, SI
-	JMP     many4
+	ADDQ    $+128, SI
+	CMPQ    SI, DI
+	JLE     many4
 
-one1:
-	LEAQ    64(SI), DI
-	CMPQ    DI, CX
-	JG      tail2
+one3:
+	LEAQ -64(CX), DI
+	CMPQ SI, DI
+	JG   tail1
+
+single5:
 	VMOVUPS (DX)(SI*1), Z0
 	VMOVUPS (BX)(SI*1), Z1
 	VMULPS  Z1, Z0, Z0
 	VMOVUPS Z0, (AX)(SI*1)
 	ADDQ    $+64, SI
-	JMP     one1
+	CMPQ    SI, DI
+	JLE     single5
 
-tail2:
+tail1:
 	CMPQ      SI, CX
-	JGE       done3
+	JGE       done2
 	VMOVUPS.Z (DX)(SI*1), K1, Z0
 	VMOVUPS.Z (BX)(SI*1), K1, Z1
 	VMULPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -150,11 +142,11 @@ TEXT ·vectorSkipMul32AVX512(SB), NOSPLIT, $0-72
 	KMOVW DI, K1
 	SHLQ  $0x02, CX
 	XORQ  SI, SI
+	LEAQ  -128(CX), DI
+	CMPQ  SI, DI
+	JG    one3
 
 many4:
-	LEAQ      256(SI), DI
-	CMPQ      DI, CX
-	JG        one1
 	VMOVUPS   (DX)(SI*1), Z0
 	VMOVUPS   (BX)(SI*1), Z1
 	VMULPS    Z1, Z0, Z0
@@ -169,49 +161,39 @@ many4:
 	VCMPPS    $0x04, Z3, Z1, K2
 	VMOVAPS.Z Z0, K2, Z0
 	VMOVUPS   Z0, 64(AX)(SI*1)
-	VMOVUPS   128(DX)(SI*1), Z0
-	VMOVUPS   128(BX)(SI*1), Z1
+	ADDQ      $+128, SI
+	CMPQ      SI, DI
+	JLE       many4
+
+one3:
+	LEAQ -64(CX), DI
+	CMPQ SI, DI
+	JG   tail1
+
+single5:
+	VMOVUPS   (DX)(SI*1), Z0
+	VMOVUPS   (BX)(SI*1), Z1
 	VMULPS    Z1, Z0, Z0
 	VPXORD    Z4, Z4, Z4
 	VCMPPS    $0x04, Z4, Z1, K2
 	VMOVAPS.Z Z0, K2, Z0
-	VMOVUPS   Z0, 128(AX)(SI*1)
-	VMOVUPS   192(DX)(SI*1), Z0
-	VMOVUPS   192(BX)(SI*1), Z1
+	VMOVUPS   Z0, (AX)(SI*1)
+	ADDQ      $+64, SI
+	CMPQ      SI, DI
+	JLE       single5
+
+tail1:
+	CMPQ      SI, CX
+	JGE       done2
+	VMOVUPS.Z (DX)(SI*1), K1, Z0
+	VMOVUPS.Z (BX)(SI*1), K1, Z1
 	VMULPS    Z1, Z0, Z0
 	VPXORD    Z5, Z5, Z5
 	VCMPPS    $0x04, Z5, Z1, K2
 	VMOVAPS.Z Z0, K2, Z0
-	VMOVUPS   Z0, 192(AX)(SI*1)
-	ADDQ      $+256, SI
-	JMP       many4
-
-one1:
-	LEAQ      64(SI), DI
-	CMPQ      DI, CX
-	JG        tail2
-	VMOVUPS   (DX)(SI*1), Z0
-	VMOVUPS   (BX)(SI*1), Z1
-	VMULPS    Z1, Z0, Z0
-	VPXORD    Z6, Z6, Z6
-	VCMPPS    $0x04, Z6, Z1, K2
-	VMOVAPS.Z Z0, K2, Z0
-	VMOVUPS   Z0, (AX)(SI*1)
-	ADDQ      $+64, SI
-	JMP       one1
-
-tail2:
-	CMPQ      SI, CX
-	JGE       done3
-	VMOVUPS.Z (DX)(SI*1), K1, Z0
-	VMOVUPS.Z (BX)(SI*1), K1, Z1
-	VMULPS    Z1, Z0, Z0
-	VPXORD    Z7, Z7, Z7
-	VCMPPS    $0x04, Z7, Z1, K2
-	VMOVAPS.Z Z0, K2, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -228,11 +210,11 @@ TEXT ·vectorRelu32AVX512(SB), NOSPLIT, $0-48
 	KMOVW SI, K1
 	SHLQ  $0x02, CX
 	XORQ  BX, BX
+	LEAQ  -128(CX), SI
+	CMPQ  BX, SI
+	JG    one3
 
 many4:
-	LEAQ    256(BX), SI
-	CMPQ    SI, CX
-	JG      one1
 	VMOVUPS (DX)(BX*1), Z0
 	VPXORD  Z1, Z1, Z1
 	VMAXPS  Z0, Z1, Z0
@@ -243,41 +225,35 @@ many4:
 	VMAXPS  Z0, Z2, Z0
 	VADDPS  Z2, Z0, Z0
 	VMOVUPS Z0, 64(AX)(BX*1)
-	VMOVUPS 128(DX)(BX*1), Z0
+	ADDQ    $+128, BX
+	CMPQ    BX, SI
+	JLE     many4
+
+one3:
+	LEAQ -64(CX), SI
+	CMPQ BX, SI
+	JG   tail1
+
+single5:
+	VMOVUPS (DX)(BX*1), Z0
 	VPXORD  Z3, Z3, Z3
 	VMAXPS  Z0, Z3, Z0
 	VADDPS  Z3, Z0, Z0
-	VMOVUPS Z0, 128(AX)(BX*1)
-	VMOVUPS 192(DX)(BX*1), Z0
-	VPXORD  Z4, Z4, Z4
-	VMAXPS  Z0, Z4, Z0
-	VADDPS  Z4, Z0, Z0
-	VMOVUPS Z0, 192(AX)(BX*1)
-	ADDQ    $+256, BX
-	JMP     many4
-
-one1:
-	LEAQ    64(BX), SI
-	CMPQ    SI, CX
-	JG      tail2
-	VMOVUPS (DX)(BX*1), Z0
-	VPXORD  Z5, Z5, Z5
-	VMAXPS  Z0, Z5, Z0
-	VADDPS  Z5, Z0, Z0
 	VMOVUPS Z0, (AX)(BX*1)
 	ADDQ    $+64, BX
-	JMP     one1
+	CMPQ    BX, SI
+	JLE     single5
 
-tail2:
+tail1:
 	CMPQ      BX, CX
-	JGE       done3
+	JGE       done2
 	VMOVUPS.Z (DX)(BX*1), K1, Z0
-	VPXORD    Z6, Z6, Z6
-	VMAXPS    Z0, Z6, Z0
-	VADDPS    Z6, Z0, Z0
+	VPXORD    Z4, Z4, Z4
+	VMAXPS    Z0, Z4, Z0
+	VADDPS    Z4, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(BX*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -296,11 +272,11 @@ TEXT ·vectorReluGrad32AVX512(SB), NOSPLIT, $0-72
 	SHLQ   $0x02, CX
 	VPXORD Z0, Z0, Z0
 	XORQ   SI, SI
+	LEAQ   -128(CX), DI
+	CMPQ   SI, DI
+	JG     one3
 
 many4:
-	LEAQ      256(SI), DI
-	CMPQ      DI, CX
-	JG        one1
 	VMOVUPS   (BX)(SI*1), Z1
 	VMOVUPS   (DX)(SI*1), Z2
 	VCMPPS    $0x1e, Z0, Z2, K2
@@ -311,41 +287,35 @@ many4:
 	VCMPPS    $0x1e, Z0, Z2, K2
 	VMOVAPS.Z Z1, K2, Z1
 	VMOVUPS   Z1, 64(AX)(SI*1)
-	VMOVUPS   128(BX)(SI*1), Z1
-	VMOVUPS   128(DX)(SI*1), Z2
-	VCMPPS    $0x1e, Z0, Z2, K2
-	VMOVAPS.Z Z1, K2, Z1
-	VMOVUPS   Z1, 128(AX)(SI*1)
-	VMOVUPS   192(BX)(SI*1), Z1
-	VMOVUPS   192(DX)(SI*1), Z2
-	VCMPPS    $0x1e, Z0, Z2, K2
-	VMOVAPS.Z Z1, K2, Z1
-	VMOVUPS   Z1, 192(AX)(SI*1)
-	ADDQ      $+256, SI
-	JMP       many4
+	ADDQ      $+128, SI
+	CMPQ      SI, DI
+	JLE       many4
 
-one1:
-	LEAQ      64(SI), DI
-	CMPQ      DI, CX
-	JG        tail2
+one3:
+	LEAQ -64(CX), DI
+	CMPQ SI, DI
+	JG   tail1
+
+single5:
 	VMOVUPS   (BX)(SI*1), Z1
 	VMOVUPS   (DX)(SI*1), Z2
 	VCMPPS    $0x1e, Z0, Z2, K2
 	VMOVAPS.Z Z1, K2, Z1
 	VMOVUPS   Z1, (AX)(SI*1)
 	ADDQ      $+64, SI
-	JMP       one1
+	CMPQ      SI, DI
+	JLE       single5
 
-tail2:
+tail1:
 	CMPQ      SI, CX
-	JGE       done3
+	JGE       done2
 	VMOVUPS.Z (BX)(SI*1), K1, Z1
 	VMOVUPS.Z (DX)(SI*1), K1, Z2
 	VCMPPS    $0x1e, Z0, Z2, K2
 	VMOVAPS.Z Z1, K2, Z1
 	VMOVUPS   Z1, K1, (AX)(SI*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -362,44 +332,42 @@ TEXT ·vectorScale32AVX512(SB), NOSPLIT, $0-28
 	KMOVW        BX, K1
 	SHLQ         $0x02, CX
 	XORQ         DX, DX
+	LEAQ         -128(CX), BX
+	CMPQ         DX, BX
+	JG           one3
 
 many4:
-	LEAQ    256(DX), BX
-	CMPQ    BX, CX
-	JG      one1
 	VMOVUPS (AX)(DX*1), Z1
 	VMULPS  Z0, Z1, Z1
 	VMOVUPS Z1, (AX)(DX*1)
 	VMOVUPS 64(AX)(DX*1), Z1
 	VMULPS  Z0, Z1, Z1
 	VMOVUPS Z1, 64(AX)(DX*1)
-	VMOVUPS 128(AX)(DX*1), Z1
-	VMULPS  Z0, Z1, Z1
-	VMOVUPS Z1, 128(AX)(DX*1)
-	VMOVUPS 192(AX)(DX*1), Z1
-	VMULPS  Z0, Z1, Z1
-	VMOVUPS Z1, 192(AX)(DX*1)
-	ADDQ    $+256, DX
-	JMP     many4
+	ADDQ    $+128, DX
+	CMPQ    DX, BX
+	JLE     many4
 
-one1:
-	LEAQ    64(DX), BX
-	CMPQ    BX, CX
-	JG      tail2
+one3:
+	LEAQ -64(CX), BX
+	CMPQ DX, BX
+	JG   tail1
+
+single5:
 	VMOVUPS (AX)(DX*1), Z1
 	VMULPS  Z0, Z1, Z1
 	VMOVUPS Z1, (AX)(DX*1)
 	ADDQ    $+64, DX
-	JMP     one1
+	CMPQ    DX, BX
+	JLE     single5
 
-tail2:
+tail1:
 	CMPQ      DX, CX
-	JGE       done3
+	JGE       done2
 	VMOVUPS.Z (AX)(DX*1), K1, Z1
 	VMULPS    Z0, Z1, Z1
 	VMOVUPS   Z1, K1, (AX)(DX*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -417,11 +385,11 @@ TEXT ·vectorAxpy32AVX512(SB), NOSPLIT, $0-52
 	KMOVW        SI, K1
 	SHLQ         $0x02, DX
 	XORQ         BX, BX
+	LEAQ         -128(DX), SI
+	CMPQ         BX, SI
+	JG           one3
 
 many4:
-	LEAQ        256(BX), SI
-	CMPQ        SI, DX
-	JG          one1
 	VMOVUPS     (AX)(BX*1), Z1
 	VMOVUPS     (CX)(BX*1), Z2
 	VFMADD231PS Z2, Z0, Z1
@@ -430,37 +398,33 @@ many4:
 	VMOVUPS     64(CX)(BX*1), Z2
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, 64(AX)(BX*1)
-	VMOVUPS     128(AX)(BX*1), Z1
-	VMOVUPS     128(CX)(BX*1), Z2
-	VFMADD231PS Z2, Z0, Z1
-	VMOVUPS     Z1, 128(AX)(BX*1)
-	VMOVUPS     192(AX)(BX*1), Z1
-	VMOVUPS     192(CX)(BX*1), Z2
-	VFMADD231PS Z2, Z0, Z1
-	VMOVUPS     Z1, 192(AX)(BX*1)
-	ADDQ        $+256, BX
-	JMP         many4
+	ADDQ        $+128, BX
+	CMPQ        BX, SI
+	JLE         many4
 
-one1:
-	LEAQ        64(BX), SI
-	CMPQ        SI, DX
-	JG          tail2
+one3:
+	LEAQ -64(DX), SI
+	CMPQ BX, SI
+	JG   tail1
+
+single5:
 	VMOVUPS     (AX)(BX*1), Z1
 	VMOVUPS     (CX)(BX*1), Z2
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, (AX)(BX*1)
 	ADDQ        $+64, BX
-	JMP         one1
+	CMPQ        BX, SI
+	JLE         single5
 
-tail2:
+tail1:
 	CMPQ        BX, DX
-	JGE         done3
+	JGE         done2
 	VMOVUPS.Z   (AX)(BX*1), K1, Z1
 	VMOVUPS.Z   (CX)(BX*1), K1, Z2
 	VFMADD231PS Z2, Z0, Z1
 	VMOVUPS     Z1, K1, (AX)(BX*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -475,68 +439,72 @@ TEXT ·vectorMaxOf32AVX512(SB), NOSPLIT, $0-28
 	BZHIQ        DX, BX, BX
 	KMOVW        BX, K1
 	SHLQ         $0x02, CX
-	VBROADCASTSS vectorAllff800000ff800000<>+0(SB), Z0
-	VBROADCASTSS vectorAllff800000ff800000<>+0(SB), Z1
-	VPXORD       Z2, Z2, Z2
-	VPXORD       Z3, Z3, Z3
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VBROADCASTSS vectorAllff800000ff800000<>+0(SB), Z2
+	VBROADCASTSS vectorAllff800000ff800000<>+0(SB), Z3
 	XORQ         DX, DX
+	LEAQ         -128(CX), BX
+	CMPQ         DX, BX
+	JG           one3
 
 many4:
-	LEAQ       128(DX), BX
-	CMPQ       BX, CX
-	JG         one1
 	VMOVUPS    (AX)(DX*1), Z4
 	VCMPPS     $0x03, Z4, Z4, K2
-	VPTERNLOGD $0xff, Z2, Z2, K2, Z2
-	VMAXPS     Z4, Z0, Z0
+	VPTERNLOGD $0xff, Z0, Z0, K2, Z0
+	VMAXPS     Z4, Z2, Z2
 	VMOVUPS    64(AX)(DX*1), Z4
 	VCMPPS     $0x03, Z4, Z4, K2
-	VPTERNLOGD $0xff, Z3, Z3, K2, Z3
-	VMAXPS     Z4, Z1, Z1
+	VPTERNLOGD $0xff, Z1, Z1, K2, Z1
+	VMAXPS     Z4, Z3, Z3
 	ADDQ       $+128, DX
-	JMP        many4
+	CMPQ       DX, BX
+	JLE        many4
 
-one1:
-	LEAQ       64(DX), BX
-	CMPQ       BX, CX
-	JG         tail2
+one3:
+	LEAQ -64(CX), BX
+	CMPQ DX, BX
+	JG   tail1
+
+single5:
 	VMOVUPS    (AX)(DX*1), Z4
 	VCMPPS     $0x03, Z4, Z4, K2
-	VPTERNLOGD $0xff, Z2, Z2, K2, Z2
-	VMAXPS     Z4, Z0, Z0
+	VPTERNLOGD $0xff, Z0, Z0, K2, Z0
+	VMAXPS     Z4, Z2, Z2
 	ADDQ       $+64, DX
-	JMP        one1
+	CMPQ       DX, BX
+	JLE        single5
 
-tail2:
+tail1:
 	CMPQ       DX, CX
-	JGE        done3
+	JGE        done2
 	VMOVUPS.Z  (AX)(DX*1), K1, Z4
 	VCMPPS     $0x03, Z4, Z4, K2
-	VPTERNLOGD $0xff, Z2, Z2, K2, Z2
-	VBLENDMPS  Z4, Z0, K1, Z4
-	VMAXPS     Z4, Z0, Z0
+	VPTERNLOGD $0xff, Z0, Z0, K2, Z0
+	VBLENDMPS  Z4, Z2, K1, Z4
+	VMAXPS     Z4, Z2, Z2
 
-done3:
-	VMAXPS     Z1, Z0, Z0
+done2:
+	VMAXPS     Z3, Z2, Z2
+	VSHUFF64X2 $0x4e, Z2, Z2, Z3
+	VMAXPS     Z3, Z2, Z2
+	VSHUFF64X2 $0xb1, Z2, Z2, Z3
+	VMAXPS     Z3, Z2, Z2
+	VPERMILPS  $0x4e, Z2, Z3
+	VMAXPS     Z3, Z2, Z2
+	VPERMILPS  $0xb1, Z2, Z3
+	VMAXPS     Z3, Z2, Z2
+	VADDPS     Z1, Z0, Z0
 	VSHUFF64X2 $0x4e, Z0, Z0, Z1
-	VMAXPS     Z1, Z0, Z0
+	VADDPS     Z1, Z0, Z0
 	VSHUFF64X2 $0xb1, Z0, Z0, Z1
-	VMAXPS     Z1, Z0, Z0
+	VADDPS     Z1, Z0, Z0
 	VPERMILPS  $0x4e, Z0, Z1
-	VMAXPS     Z1, Z0, Z0
+	VADDPS     Z1, Z0, Z0
 	VPERMILPS  $0xb1, Z0, Z1
-	VMAXPS     Z1, Z0, Z0
-	VADDPS     Z3, Z2, Z2
-	VSHUFF64X2 $0x4e, Z2, Z2, Z1
-	VADDPS     Z1, Z2, Z2
-	VSHUFF64X2 $0xb1, Z2, Z2, Z1
-	VADDPS     Z1, Z2, Z2
-	VPERMILPS  $0x4e, Z2, Z1
-	VADDPS     Z1, Z2, Z2
-	VPERMILPS  $0xb1, Z2, Z1
-	VADDPS     Z1, Z2, Z2
-	VADDPS     Z2, Z0, Z0
-	MOVSS      X0, ret+24(FP)
+	VADDPS     Z1, Z0, Z0
+	VADDPS     Z0, Z2, Z2
+	MOVSS      X2, ret+24(FP)
 	VZEROUPPER
 	RET
 
@@ -563,11 +531,11 @@ TEXT ·vectorDot32AVX512(SB), NOSPLIT, $0-52
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	XORQ   BX, BX
+	LEAQ   -256(CX), SI
+	CMPQ   BX, SI
+	JG     one3
 
 many4:
-	LEAQ        256(BX), SI
-	CMPQ        SI, CX
-	JG          one1
 	VMOVUPS     (AX)(BX*1), Z4
 	VFMADD231PS (DX)(BX*1), Z4, Z0
 	VMOVUPS     64(AX)(BX*1), Z4
@@ -577,25 +545,29 @@ many4:
 	VMOVUPS     192(AX)(BX*1), Z4
 	VFMADD231PS 192(DX)(BX*1), Z4, Z3
 	ADDQ        $+256, BX
-	JMP         many4
+	CMPQ        BX, SI
+	JLE         many4
 
-one1:
-	LEAQ        64(BX), SI
-	CMPQ        SI, CX
-	JG          tail2
+one3:
+	LEAQ -64(CX), SI
+	CMPQ BX, SI
+	JG   tail1
+
+single5:
 	VMOVUPS     (AX)(BX*1), Z4
 	VFMADD231PS (DX)(BX*1), Z4, Z0
 	ADDQ        $+64, BX
-	JMP         one1
+	CMPQ        BX, SI
+	JLE         single5
 
-tail2:
+tail1:
 	CMPQ        BX, CX
-	JGE         done3
+	JGE         done2
 	VMOVUPS.Z   (AX)(BX*1), K1, Z4
 	VMOVUPS.Z   (DX)(BX*1), K1, Z5
 	VFMADD231PS Z5, Z4, Z0
 
-done3:
+done2:
 	VADDPS     Z2, Z0, Z0
 	VADDPS     Z3, Z1, Z1
 	VADDPS     Z1, Z0, Z0
@@ -633,11 +605,11 @@ TEXT ·vectorDots32AVX512(SB), NOSPLIT, $0-80
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	XORQ   SI, SI
+	LEAQ   -256(CX), DI
+	CMPQ   SI, DI
+	JG     one3
 
 many4:
-	LEAQ        256(SI), DI
-	CMPQ        DI, CX
-	JG          one1
 	VMOVUPS     (AX)(SI*1), Z8
 	VFMADD231PS (DX)(SI*1), Z8, Z0
 	VFMADD231PS (BX)(SI*1), Z8, Z4
@@ -651,28 +623,32 @@ many4:
 	VFMADD231PS 192(DX)(SI*1), Z8, Z3
 	VFMADD231PS 192(BX)(SI*1), Z8, Z7
 	ADDQ        $+256, SI
-	JMP         many4
+	CMPQ        SI, DI
+	JLE         many4
 
-one1:
-	LEAQ        64(SI), DI
-	CMPQ        DI, CX
-	JG          tail2
+one3:
+	LEAQ -64(CX), DI
+	CMPQ SI, DI
+	JG   tail1
+
+single5:
 	VMOVUPS     (AX)(SI*1), Z8
 	VFMADD231PS (DX)(SI*1), Z8, Z0
 	VFMADD231PS (BX)(SI*1), Z8, Z4
 	ADDQ        $+64, SI
-	JMP         one1
+	CMPQ        SI, DI
+	JLE         single5
 
-tail2:
+tail1:
 	CMPQ        SI, CX
-	JGE         done3
+	JGE         done2
 	VMOVUPS.Z   (AX)(SI*1), K1, Z8
 	VMOVUPS.Z   (DX)(SI*1), K1, Z9
 	VFMADD231PS Z9, Z8, Z0
 	VMOVUPS.Z   (BX)(SI*1), K1, Z9
 	VFMADD231PS Z9, Z8, Z4
 
-done3:
+done2:
 	VADDPS     Z2, Z0, Z0
 	VADDPS     Z3, Z1, Z1
 	VADDPS     Z1, Z0, Z0
@@ -716,11 +692,11 @@ TEXT ·vectorHasNaN32AVX512(SB), NOSPLIT, $0-25
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	XORQ   DX, DX
+	LEAQ   -256(CX), BX
+	CMPQ   DX, BX
+	JG     one3
 
 many4:
-	LEAQ       256(DX), BX
-	CMPQ       BX, CX
-	JG         one1
 	VMOVUPS    (AX)(DX*1), Z4
 	VCMPPS     $0x03, Z4, Z4, K2
 	VPTERNLOGD $0xff, Z0, Z0, K2, Z0
@@ -734,26 +710,30 @@ many4:
 	VCMPPS     $0x03, Z4, Z4, K2
 	VPTERNLOGD $0xff, Z3, Z3, K2, Z3
 	ADDQ       $+256, DX
-	JMP        many4
+	CMPQ       DX, BX
+	JLE        many4
 
-one1:
-	LEAQ       64(DX), BX
-	CMPQ       BX, CX
-	JG         tail2
+one3:
+	LEAQ -64(CX), BX
+	CMPQ DX, BX
+	JG   tail1
+
+single5:
 	VMOVUPS    (AX)(DX*1), Z4
 	VCMPPS     $0x03, Z4, Z4, K2
 	VPTERNLOGD $0xff, Z0, Z0, K2, Z0
 	ADDQ       $+64, DX
-	JMP        one1
+	CMPQ       DX, BX
+	JLE        single5
 
-tail2:
+tail1:
 	CMPQ       DX, CX
-	JGE        done3
+	JGE        done2
 	VMOVUPS.Z  (AX)(DX*1), K1, Z4
 	VCMPPS     $0x03, Z4, Z4, K2
 	VPTERNLOGD $0xff, Z0, Z0, K2, Z0
 
-done3:
+done2:
 	VPORD      Z2, Z0, Z0
 	VPORD      Z3, Z1, Z1
 	VPORD      Z1, Z0, Z0
@@ -788,11 +768,11 @@ TEXT ·vectorSumSquares32AVX512(SB), NOSPLIT, $0-32
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	XORQ   DX, DX
+	LEAQ   -128(CX), BX
+	CMPQ   DX, BX
+	JG     one3
 
 many4:
-	LEAQ          128(DX), BX
-	CMPQ          BX, CX
-	JG            one1
 	VMOVUPS       (AX)(DX*1), Z4
 	VCVTPS2PD     Y4, Z5
 	VEXTRACTF64X4 $0x01, Z4, Y4
@@ -806,12 +786,15 @@ many4:
 	VFMADD231PD   Z5, Z5, Z2
 	VFMADD231PD   Z4, Z4, Z3
 	ADDQ          $+128, DX
-	JMP           many4
+	CMPQ          DX, BX
+	JLE           many4
 
-one1:
-	LEAQ          64(DX), BX
-	CMPQ          BX, CX
-	JG            tail2
+one3:
+	LEAQ -64(CX), BX
+	CMPQ DX, BX
+	JG   tail1
+
+single5:
 	VMOVUPS       (AX)(DX*1), Z4
 	VCVTPS2PD     Y4, Z5
 	VEXTRACTF64X4 $0x01, Z4, Y4
@@ -819,11 +802,12 @@ one1:
 	VFMADD231PD   Z5, Z5, Z0
 	VFMADD231PD   Z4, Z4, Z1
 	ADDQ          $+64, DX
-	JMP           one1
+	CMPQ          DX, BX
+	JLE           single5
 
-tail2:
+tail1:
 	CMPQ          DX, CX
-	JGE           done3
+	JGE           done2
 	VMOVUPS.Z     (AX)(DX*1), K1, Z4
 	VCVTPS2PD     Y4, Z5
 	VEXTRACTF64X4 $0x01, Z4, Y4
@@ -831,7 +815,7 @@ tail2:
 	VFMADD231PD   Z5, Z5, Z0
 	VFMADD231PD   Z4, Z4, Z1
 
-done3:
+done2:
 	VADDPD     Z2, Z0, Z0
 	VADDPD     Z3, Z1, Z1
 	VADDPD     Z1, Z0, Z0
@@ -863,45 +847,43 @@ row1:
 	SUBQ $0x01, BX
 	JL   rows2
 	XORQ SI, SI
+	LEAQ -128(DX), DI
+	CMPQ SI, DI
+	JG   one5
 
 many6:
-	LEAQ    256(SI), DI
-	CMPQ    DI, DX
-	JG      one3
 	VMOVUPS (AX)(SI*1), Z0
 	VADDPS  (CX)(SI*1), Z0, Z0
 	VMOVUPS Z0, (AX)(SI*1)
 	VMOVUPS 64(AX)(SI*1), Z0
 	VADDPS  64(CX)(SI*1), Z0, Z0
 	VMOVUPS Z0, 64(AX)(SI*1)
-	VMOVUPS 128(AX)(SI*1), Z0
-	VADDPS  128(CX)(SI*1), Z0, Z0
-	VMOVUPS Z0, 128(AX)(SI*1)
-	VMOVUPS 192(AX)(SI*1), Z0
-	VADDPS  192(CX)(SI*1), Z0, Z0
-	VMOVUPS Z0, 192(AX)(SI*1)
-	ADDQ    $+256, SI
-	JMP     many6
+	ADDQ    $+128, SI
+	CMPQ    SI, DI
+	JLE     many6
 
-one3:
-	LEAQ    64(SI), DI
-	CMPQ    DI, DX
-	JG      tail4
+one5:
+	LEAQ -64(DX), DI
+	CMPQ SI, DI
+	JG   tail3
+
+single7:
 	VMOVUPS (AX)(SI*1), Z0
 	VADDPS  (CX)(SI*1), Z0, Z0
 	VMOVUPS Z0, (AX)(SI*1)
 	ADDQ    $+64, SI
-	JMP     one3
+	CMPQ    SI, DI
+	JLE     single7
 
-tail4:
+tail3:
 	CMPQ      SI, DX
-	JGE       done5
+	JGE       done4
 	VMOVUPS.Z (AX)(SI*1), K1, Z0
 	VMOVUPS.Z (CX)(SI*1), K1, Z1
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (AX)(SI*1)
 
-done5:
+done4:
 	ADDQ DX, AX
 	JMP  row1
 
@@ -925,11 +907,11 @@ TEXT ·vectorSumRows32AVX512(SB), NOSPLIT, $0-64
 	SHLQ  $0x02, CX
 	SHLQ  $0x02, SI
 	XORQ  R9, R9
+	LEAQ  -512(CX), R10
+	CMPQ  R9, R10
+	JG    one3
 
 many4:
-	LEAQ   512(R9), DI
-	CMPQ   DI, CX
-	JG     one1
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -965,47 +947,51 @@ rows6:
 	VMOVUPS Z6, 384(AX)(R9*1)
 	VMOVUPS Z7, 448(AX)(R9*1)
 	ADDQ    $+512, R9
-	JMP     many4
+	CMPQ    R9, R10
+	JLE     many4
 
-one1:
-	LEAQ   64(R9), DI
-	CMPQ   DI, CX
-	JG     tail2
+one3:
+	LEAQ -64(CX), R10
+	CMPQ R9, R10
+	JG   tail1
+
+single7:
 	VPXORD Z8, Z8, Z8
 	MOVQ   DX, DI
 	MOVQ   BX, R8
 
-row7:
+row8:
 	SUBQ   $0x01, R8
-	JL     rows8
+	JL     rows9
 	VADDPS (DI)(R9*1), Z8, Z8
 	ADDQ   SI, DI
-	JMP    row7
+	JMP    row8
 
-rows8:
+rows9:
 	VMOVUPS Z8, (AX)(R9*1)
 	ADDQ    $+64, R9
-	JMP     one1
+	CMPQ    R9, R10
+	JLE     single7
 
-tail2:
+tail1:
 	CMPQ   R9, CX
-	JGE    done3
+	JGE    done2
 	VPXORD Z9, Z9, Z9
 	MOVQ   DX, DI
 	MOVQ   BX, R8
 
-row9:
+row10:
 	SUBQ      $0x01, R8
-	JL        rows10
+	JL        rows11
 	VMOVUPS.Z (DI)(R9*1), K1, Z0
 	VADDPS    Z0, Z9, Z9
 	ADDQ      SI, DI
-	JMP       row9
+	JMP       row10
 
-rows10:
+rows11:
 	VMOVUPS Z9, K1, (AX)(R9*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -1031,38 +1017,38 @@ row1:
 	SUBQ $0x01, DX
 	JL   rows2
 	XORQ R8, R8
+	LEAQ -128(BX), R9
+	CMPQ R8, R9
+	JG   one5
 
 many6:
-	LEAQ    256(R8), R9
-	CMPQ    R9, BX
-	JG      one3
 	VMOVUPS (CX)(R8*1), Z0
 	VMOVUPS Z0, (AX)(R8*1)
 	VMOVUPS 64(CX)(R8*1), Z0
 	VMOVUPS Z0, 64(AX)(R8*1)
-	VMOVUPS 128(CX)(R8*1), Z0
-	VMOVUPS Z0, 128(AX)(R8*1)
-	VMOVUPS 192(CX)(R8*1), Z0
-	VMOVUPS Z0, 192(AX)(R8*1)
-	ADDQ    $+256, R8
-	JMP     many6
+	ADDQ    $+128, R8
+	CMPQ    R8, R9
+	JLE     many6
 
-one3:
-	LEAQ    64(R8), R9
-	CMPQ    R9, BX
-	JG      tail4
+one5:
+	LEAQ -64(BX), R9
+	CMPQ R8, R9
+	JG   tail3
+
+single7:
 	VMOVUPS (CX)(R8*1), Z0
 	VMOVUPS Z0, (AX)(R8*1)
 	ADDQ    $+64, R8
-	JMP     one3
+	CMPQ    R8, R9
+	JLE     single7
 
-tail4:
+tail3:
 	CMPQ      R8, BX
-	JGE       done5
+	JGE       done4
 	VMOVUPS.Z (CX)(R8*1), K1, Z0
 	VMOVUPS   Z0, K1, (AX)(R8*1)
 
-done5:
+done4:
 	ADDQ SI, AX
 	ADDQ DI, CX
 	JMP  row1
@@ -1096,11 +1082,11 @@ TEXT ·vectorAdamW32AVX512(SB), NOSPLIT, $0-104
 	KMOVW        R8, K1
 	SHLQ         $0x02, CX
 	XORQ         DI, DI
+	LEAQ         -64(CX), R8
+	CMPQ         DI, R8
+	JG           tail1
 
-one1:
-	LEAQ        64(DI), R8
-	CMPQ        R8, CX
-	JG          tail2
+single3:
 	VMOVUPS     (DX)(DI*1), Z9
 	VMOVUPS     (BX)(DI*1), Z10
 	VMOVUPS     (SI)(DI*1), Z11
@@ -1123,11 +1109,12 @@ one1:
 	VSUBPS      Z10, Z12, Z12
 	VMOVUPS     Z12, (AX)(DI*1)
 	ADDQ        $+64, DI
-	JMP         one1
+	CMPQ        DI, R8
+	JLE         single3
 
-tail2:
+tail1:
 	CMPQ        DI, CX
-	JGE         done3
+	JGE         done2
 	VMOVUPS.Z   (DX)(DI*1), K1, Z9
 	VMOVUPS.Z   (BX)(DI*1), K1, Z10
 	VMOVUPS.Z   (SI)(DI*1), K1, Z11
@@ -1150,7 +1137,7 @@ tail2:
 	VSUBPS      Z10, Z12, Z12
 	VMOVUPS     Z12, K1, (AX)(DI*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -1179,11 +1166,11 @@ row1:
 	LEAQ (CX)(BX*1), R9
 	LEAQ (AX)(BX*1), R10
 	XORQ R11, R11
+	LEAQ -64(BX), R12
+	CMPQ R11, R12
+	JG   tail3
 
-one3:
-	LEAQ         64(R11), R12
-	CMPQ         R12, BX
-	JG           tail4
+single5:
 	VMOVUPS      (CX)(R11*1), Z1
 	VMOVUPS      (R9)(R11*1), Z2
 	VMOVUPS      (DX)(R11*1), Z3
@@ -1196,11 +1183,12 @@ one3:
 	VMOVUPS      Z5, (AX)(R11*1)
 	VMOVUPS      Z2, (R10)(R11*1)
 	ADDQ         $+64, R11
-	JMP          one3
+	CMPQ         R11, R12
+	JLE          single5
 
-tail4:
+tail3:
 	CMPQ         R11, BX
-	JGE          done5
+	JGE          done4
 	VMOVUPS.Z    (CX)(R11*1), K1, Z1
 	VMOVUPS.Z    (R9)(R11*1), K1, Z2
 	VMOVUPS.Z    (DX)(R11*1), K1, Z3
@@ -1213,7 +1201,7 @@ tail4:
 	VMOVUPS      Z5, K1, (AX)(R11*1)
 	VMOVUPS      Z2, K1, (R10)(R11*1)
 
-done5:
+done4:
 	ADDQ R8, CX
 	ADDQ R8, AX
 	JMP  row1
@@ -1251,11 +1239,11 @@ row1:
 	SUBQ $0x01, DI
 	JL   rows2
 	XORQ R9, R9
+	LEAQ -64(BX), R11
+	CMPQ R9, R11
+	JG   tail3
 
-one3:
-	LEAQ           64(R9), R10
-	CMPQ           R10, BX
-	JG             tail4
+single5:
 	MOVQ           R9, R10
 	SHRQ           $0x01, R10
 	VMOVUPS        (CX)(R9*1), Z1
@@ -1269,11 +1257,12 @@ one3:
 	VFMADDSUB213PS Z4, Z2, Z1
 	VMOVUPS        Z1, (AX)(R9*1)
 	ADDQ           $+64, R9
-	JMP            one3
+	CMPQ           R9, R11
+	JLE            single5
 
-tail4:
+tail3:
 	CMPQ           R9, BX
-	JGE            done5
+	JGE            done4
 	MOVQ           R9, R10
 	SHRQ           $0x01, R10
 	VMOVUPS.Z      (CX)(R9*1), K1, Z1
@@ -1287,7 +1276,7 @@ tail4:
 	VFMADDSUB213PS Z4, Z2, Z1
 	VMOVUPS        Z1, K1, (AX)(R9*1)
 
-done5:
+done4:
 	ADDQ R8, CX
 	ADDQ R8, AX
 	JMP  row1
@@ -1320,11 +1309,11 @@ TEXT ·vectorDropout32AVX512(SB), NOSPLIT, $0-40
 	KMOVW        BX, K1
 	SHLQ         $0x02, CX
 	XORQ         DX, DX
+	LEAQ         -64(CX), BX
+	CMPQ         DX, BX
+	JG           tail1
 
-one1:
-	LEAQ         64(DX), BX
-	CMPQ         BX, CX
-	JG           tail2
+single3:
 	VMOVUPS      Z1, Z5
 	VPADDD       Z4, Z1, Z1
 	VPSRLD       $0x10, Z5, Z6
@@ -1340,11 +1329,12 @@ one1:
 	VMOVAPS.Z    Z0, K2, Z5
 	VMOVUPS      Z5, (AX)(DX*1)
 	ADDQ         $+64, DX
-	JMP          one1
+	CMPQ         DX, BX
+	JLE          single3
 
-tail2:
+tail1:
 	CMPQ         DX, CX
-	JGE          done3
+	JGE          done2
 	VMOVUPS      Z1, Z5
 	VPADDD       Z4, Z1, Z1
 	VPSRLD       $0x10, Z5, Z1
@@ -1360,7 +1350,7 @@ tail2:
 	VMOVAPS.Z    Z0, K2, Z0
 	VMOVUPS      Z0, K1, (AX)(DX*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -1420,11 +1410,11 @@ TEXT ·vectorAdd32AVX2(SB), NOSPLIT, $0-72
 	VMOVUPS 32(DI)(SI*4), Y0
 	SHLQ    $0x02, CX
 	XORQ    SI, SI
+	LEAQ    -64(CX), DI
+	CMPQ    SI, DI
+	JG      one3
 
 many4:
-	LEAQ    128(SI), DI
-	CMPQ    DI, CX
-	JG      one1
 	VMOVUPS (DX)(SI*1), Y1
 	VMOVUPS (BX)(SI*1), Y2
 	VADDPS  Y2, Y1, Y1
@@ -1433,37 +1423,33 @@ many4:
 	VMOVUPS 32(BX)(SI*1), Y2
 	VADDPS  Y2, Y1, Y1
 	VMOVUPS Y1, 32(AX)(SI*1)
-	VMOVUPS 64(DX)(SI*1), Y1
-	VMOVUPS 64(BX)(SI*1), Y2
-	VADDPS  Y2, Y1, Y1
-	VMOVUPS Y1, 64(AX)(SI*1)
-	VMOVUPS 96(DX)(SI*1), Y1
-	VMOVUPS 96(BX)(SI*1), Y2
-	VADDPS  Y2, Y1, Y1
-	VMOVUPS Y1, 96(AX)(SI*1)
-	ADDQ    $+128, SI
-	JMP     many4
+	ADDQ    $+64, SI
+	CMPQ    SI, DI
+	JLE     many4
 
-one1:
-	LEAQ    32(SI), DI
-	CMPQ    DI, CX
-	JG      tail2
+one3:
+	LEAQ -32(CX), DI
+	CMPQ SI, DI
+	JG   tail1
+
+single5:
 	VMOVUPS (DX)(SI*1), Y1
 	VMOVUPS (BX)(SI*1), Y2
 	VADDPS  Y2, Y1, Y1
 	VMOVUPS Y1, (AX)(SI*1)
 	ADDQ    $+32, SI
-	JMP     one1
+	CMPQ    SI, DI
+	JLE     single5
 
-tail2:
+tail1:
 	CMPQ       SI, CX
-	JGE        done3
+	JGE        done2
 	VMASKMOVPS (DX)(SI*1), Y0, Y1
 	VMASKMOVPS (BX)(SI*1), Y0, Y2
 	VADDPS     Y2, Y1, Y1
 	VMASKMOVPS Y1, Y0, (AX)(SI*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -1481,11 +1467,11 @@ TEXT ·vectorMul32AVX2(SB), NOSPLIT, $0-72
 	VMOVUPS 32(DI)(SI*4), Y0
 	SHLQ    $0x02, CX
 	XORQ    SI, SI
+	LEAQ    -64(CX), DI
+	CMPQ    SI, DI
+	JG      one3
 
 many4:
-	LEAQ    128(SI), DI
-	CMPQ    DI, CX
-	JG      one1
 	VMOVUPS (DX)(SI*1), Y1
 	VMOVUPS (BX)(SI*1), Y2
 	VMULPS  Y2, Y1, Y1
@@ -1494,37 +1480,33 @@ many4:
 	VMOVUPS 32(BX)(SI*1), Y2
 	VMULPS  Y2, Y1, Y1
 	VMOVUPS Y1, 32(AX)(SI*1)
-	VMOVUPS 64(DX)(SI*1), Y1
-	VMOVUPS 64(BX)(SI*1), Y2
-	VMULPS  Y2, Y1, Y1
-	VMOVUPS Y1, 64(AX)(SI*1)
-	VMOVUPS 96(DX)(SI*1), Y1
-	VMOVUPS 96(BX)(SI*1), Y2
-	VMULPS  Y2, Y1, Y1
-	VMOVUPS Y1, 96(AX)(SI*1)
-	ADDQ    $+128, SI
-	JMP     many4
+	ADDQ    $+64, SI
+	CMPQ    SI, DI
+	JLE     many4
 
-one1:
-	LEAQ    32(SI), DI
-	CMPQ    DI, CX
-	JG      tail2
+one3:
+	LEAQ -32(CX), DI
+	CMPQ SI, DI
+	JG   tail1
+
+single5:
 	VMOVUPS (DX)(SI*1), Y1
 	VMOVUPS (BX)(SI*1), Y2
 	VMULPS  Y2, Y1, Y1
 	VMOVUPS Y1, (AX)(SI*1)
 	ADDQ    $+32, SI
-	JMP     one1
+	CMPQ    SI, DI
+	JLE     single5
 
-tail2:
+tail1:
 	CMPQ       SI, CX
-	JGE        done3
+	JGE        done2
 	VMASKMOVPS (DX)(SI*1), Y0, Y1
 	VMASKMOVPS (BX)(SI*1), Y0, Y2
 	VMULPS     Y2, Y1, Y1
 	VMASKMOVPS Y1, Y0, (AX)(SI*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -1542,11 +1524,11 @@ TEXT ·vectorSkipMul32AVX2(SB), NOSPLIT, $0-72
 	VMOVUPS 32(DI)(SI*4), Y0
 	SHLQ    $0x02, CX
 	XORQ    SI, SI
+	LEAQ    -64(CX), DI
+	CMPQ    SI, DI
+	JG      one3
 
 many4:
-	LEAQ    128(SI), DI
-	CMPQ    DI, CX
-	JG      one1
 	VMOVUPS (DX)(SI*1), Y1
 	VMOVUPS (BX)(SI*1), Y2
 	VMULPS  Y2, Y1, Y1
@@ -1561,27 +1543,16 @@ many4:
 	VCMPPS  $0x04, Y3, Y2, Y2
 	VANDPS  Y2, Y1, Y1
 	VMOVUPS Y1, 32(AX)(SI*1)
-	VMOVUPS 64(DX)(SI*1), Y1
-	VMOVUPS 64(BX)(SI*1), Y2
-	VMULPS  Y2, Y1, Y1
-	VXORPS  Y3, Y3, Y3
-	VCMPPS  $0x04, Y3, Y2, Y2
-	VANDPS  Y2, Y1, Y1
-	VMOVUPS Y1, 64(AX)(SI*1)
-	VMOVUPS 96(DX)(SI*1), Y1
-	VMOVUPS 96(BX)(SI*1), Y2
-	VMULPS  Y2, Y1, Y1
-	VXORPS  Y3, Y3, Y3
-	VCMPPS  $0x04, Y3, Y2, Y2
-	VANDPS  Y2, Y1, Y1
-	VMOVUPS Y1, 96(AX)(SI*1)
-	ADDQ    $+128, SI
-	JMP     many4
+	ADDQ    $+64, SI
+	CMPQ    SI, DI
+	JLE     many4
 
-one1:
-	LEAQ    32(SI), DI
-	CMPQ    DI, CX
-	JG      tail2
+one3:
+	LEAQ -32(CX), DI
+	CMPQ SI, DI
+	JG   tail1
+
+single5:
 	VMOVUPS (DX)(SI*1), Y1
 	VMOVUPS (BX)(SI*1), Y2
 	VMULPS  Y2, Y1, Y1
@@ -1590,11 +1561,12 @@ one1:
 	VANDPS  Y2, Y1, Y1
 	VMOVUPS Y1, (AX)(SI*1)
 	ADDQ    $+32, SI
-	JMP     one1
+	CMPQ    SI, DI
+	JLE     single5
 
-tail2:
+tail1:
 	CMPQ       SI, CX
-	JGE        done3
+	JGE        done2
 	VMASKMOVPS (DX)(SI*1), Y0, Y1
 	VMASKMOVPS (BX)(SI*1), Y0, Y2
 	VMULPS     Y2, Y1, Y1
@@ -1603,7 +1575,7 @@ tail2:
 	VANDPS     Y2, Y1, Y1
 	VMASKMOVPS Y1, Y0, (AX)(SI*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -1620,11 +1592,11 @@ TEXT ·vectorRelu32AVX2(SB), NOSPLIT, $0-48
 	VMOVUPS 32(SI)(BX*4), Y0
 	SHLQ    $0x02, CX
 	XORQ    BX, BX
+	LEAQ    -64(CX), SI
+	CMPQ    BX, SI
+	JG      one3
 
 many4:
-	LEAQ    128(BX), SI
-	CMPQ    SI, CX
-	JG      one1
 	VMOVUPS (DX)(BX*1), Y1
 	VXORPS  Y2, Y2, Y2
 	VMAXPS  Y1, Y2, Y1
@@ -1635,41 +1607,35 @@ many4:
 	VMAXPS  Y1, Y2, Y1
 	VADDPS  Y2, Y1, Y1
 	VMOVUPS Y1, 32(AX)(BX*1)
-	VMOVUPS 64(DX)(BX*1), Y1
-	VXORPS  Y2, Y2, Y2
-	VMAXPS  Y1, Y2, Y1
-	VADDPS  Y2, Y1, Y1
-	VMOVUPS Y1, 64(AX)(BX*1)
-	VMOVUPS 96(DX)(BX*1), Y1
-	VXORPS  Y2, Y2, Y2
-	VMAXPS  Y1, Y2, Y1
-	VADDPS  Y2, Y1, Y1
-	VMOVUPS Y1, 96(AX)(BX*1)
-	ADDQ    $+128, BX
-	JMP     many4
+	ADDQ    $+64, BX
+	CMPQ    BX, SI
+	JLE     many4
 
-one1:
-	LEAQ    32(BX), SI
-	CMPQ    SI, CX
-	JG      tail2
+one3:
+	LEAQ -32(CX), SI
+	CMPQ BX, SI
+	JG   tail1
+
+single5:
 	VMOVUPS (DX)(BX*1), Y1
 	VXORPS  Y2, Y2, Y2
 	VMAXPS  Y1, Y2, Y1
 	VADDPS  Y2, Y1, Y1
 	VMOVUPS Y1, (AX)(BX*1)
 	ADDQ    $+32, BX
-	JMP     one1
+	CMPQ    BX, SI
+	JLE     single5
 
-tail2:
+tail1:
 	CMPQ       BX, CX
-	JGE        done3
+	JGE        done2
 	VMASKMOVPS (DX)(BX*1), Y0, Y1
 	VXORPS     Y2, Y2, Y2
 	VMAXPS     Y1, Y2, Y1
 	VADDPS     Y2, Y1, Y1
 	VMASKMOVPS Y1, Y0, (AX)(BX*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -1688,11 +1654,11 @@ TEXT ·vectorReluGrad32AVX2(SB), NOSPLIT, $0-72
 	SHLQ    $0x02, CX
 	VXORPS  Y1, Y1, Y1
 	XORQ    SI, SI
+	LEAQ    -64(CX), DI
+	CMPQ    SI, DI
+	JG      one3
 
 many4:
-	LEAQ    128(SI), DI
-	CMPQ    DI, CX
-	JG      one1
 	VMOVUPS (BX)(SI*1), Y2
 	VMOVUPS (DX)(SI*1), Y3
 	VCMPPS  $0x1e, Y1, Y3, Y3
@@ -1703,41 +1669,35 @@ many4:
 	VCMPPS  $0x1e, Y1, Y3, Y3
 	VANDPS  Y3, Y2, Y2
 	VMOVUPS Y2, 32(AX)(SI*1)
-	VMOVUPS 64(BX)(SI*1), Y2
-	VMOVUPS 64(DX)(SI*1), Y3
-	VCMPPS  $0x1e, Y1, Y3, Y3
-	VANDPS  Y3, Y2, Y2
-	VMOVUPS Y2, 64(AX)(SI*1)
-	VMOVUPS 96(BX)(SI*1), Y2
-	VMOVUPS 96(DX)(SI*1), Y3
-	VCMPPS  $0x1e, Y1, Y3, Y3
-	VANDPS  Y3, Y2, Y2
-	VMOVUPS Y2, 96(AX)(SI*1)
-	ADDQ    $+128, SI
-	JMP     many4
+	ADDQ    $+64, SI
+	CMPQ    SI, DI
+	JLE     many4
 
-one1:
-	LEAQ    32(SI), DI
-	CMPQ    DI, CX
-	JG      tail2
+one3:
+	LEAQ -32(CX), DI
+	CMPQ SI, DI
+	JG   tail1
+
+single5:
 	VMOVUPS (BX)(SI*1), Y2
 	VMOVUPS (DX)(SI*1), Y3
 	VCMPPS  $0x1e, Y1, Y3, Y3
 	VANDPS  Y3, Y2, Y2
 	VMOVUPS Y2, (AX)(SI*1)
 	ADDQ    $+32, SI
-	JMP     one1
+	CMPQ    SI, DI
+	JLE     single5
 
-tail2:
+tail1:
 	CMPQ       SI, CX
-	JGE        done3
+	JGE        done2
 	VMASKMOVPS (BX)(SI*1), Y0, Y2
 	VMASKMOVPS (DX)(SI*1), Y0, Y3
 	VCMPPS     $0x1e, Y1, Y3, Y1
 	VANDPS     Y1, Y2, Y2
 	VMASKMOVPS Y2, Y0, (AX)(SI*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -1754,44 +1714,42 @@ TEXT ·vectorScale32AVX2(SB), NOSPLIT, $0-28
 	VMOVUPS      32(BX)(DX*4), Y1
 	SHLQ         $0x02, CX
 	XORQ         DX, DX
+	LEAQ         -64(CX), BX
+	CMPQ         DX, BX
+	JG           one3
 
 many4:
-	LEAQ    128(DX), BX
-	CMPQ    BX, CX
-	JG      one1
 	VMOVUPS (AX)(DX*1), Y2
 	VMULPS  Y0, Y2, Y2
 	VMOVUPS Y2, (AX)(DX*1)
 	VMOVUPS 32(AX)(DX*1), Y2
 	VMULPS  Y0, Y2, Y2
 	VMOVUPS Y2, 32(AX)(DX*1)
-	VMOVUPS 64(AX)(DX*1), Y2
-	VMULPS  Y0, Y2, Y2
-	VMOVUPS Y2, 64(AX)(DX*1)
-	VMOVUPS 96(AX)(DX*1), Y2
-	VMULPS  Y0, Y2, Y2
-	VMOVUPS Y2, 96(AX)(DX*1)
-	ADDQ    $+128, DX
-	JMP     many4
+	ADDQ    $+64, DX
+	CMPQ    DX, BX
+	JLE     many4
 
-one1:
-	LEAQ    32(DX), BX
-	CMPQ    BX, CX
-	JG      tail2
+one3:
+	LEAQ -32(CX), BX
+	CMPQ DX, BX
+	JG   tail1
+
+single5:
 	VMOVUPS (AX)(DX*1), Y2
 	VMULPS  Y0, Y2, Y2
 	VMOVUPS Y2, (AX)(DX*1)
 	ADDQ    $+32, DX
-	JMP     one1
+	CMPQ    DX, BX
+	JLE     single5
 
-tail2:
+tail1:
 	CMPQ       DX, CX
-	JGE        done3
+	JGE        done2
 	VMASKMOVPS (AX)(DX*1), Y1, Y2
 	VMULPS     Y0, Y2, Y2
 	VMASKMOVPS Y2, Y1, (AX)(DX*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -1809,11 +1767,11 @@ TEXT ·vectorAxpy32AVX2(SB), NOSPLIT, $0-52
 	VMOVUPS      32(SI)(BX*4), Y1
 	SHLQ         $0x02, DX
 	XORQ         BX, BX
+	LEAQ         -64(DX), SI
+	CMPQ         BX, SI
+	JG           one3
 
 many4:
-	LEAQ        128(BX), SI
-	CMPQ        SI, DX
-	JG          one1
 	VMOVUPS     (AX)(BX*1), Y2
 	VMOVUPS     (CX)(BX*1), Y3
 	VFMADD231PS Y3, Y0, Y2
@@ -1822,37 +1780,33 @@ many4:
 	VMOVUPS     32(CX)(BX*1), Y3
 	VFMADD231PS Y3, Y0, Y2
 	VMOVUPS     Y2, 32(AX)(BX*1)
-	VMOVUPS     64(AX)(BX*1), Y2
-	VMOVUPS     64(CX)(BX*1), Y3
-	VFMADD231PS Y3, Y0, Y2
-	VMOVUPS     Y2, 64(AX)(BX*1)
-	VMOVUPS     96(AX)(BX*1), Y2
-	VMOVUPS     96(CX)(BX*1), Y3
-	VFMADD231PS Y3, Y0, Y2
-	VMOVUPS     Y2, 96(AX)(BX*1)
-	ADDQ        $+128, BX
-	JMP         many4
+	ADDQ        $+64, BX
+	CMPQ        BX, SI
+	JLE         many4
 
-one1:
-	LEAQ        32(BX), SI
-	CMPQ        SI, DX
-	JG          tail2
+one3:
+	LEAQ -32(DX), SI
+	CMPQ BX, SI
+	JG   tail1
+
+single5:
 	VMOVUPS     (AX)(BX*1), Y2
 	VMOVUPS     (CX)(BX*1), Y3
 	VFMADD231PS Y3, Y0, Y2
 	VMOVUPS     Y2, (AX)(BX*1)
 	ADDQ        $+32, BX
-	JMP         one1
+	CMPQ        BX, SI
+	JLE         single5
 
-tail2:
+tail1:
 	CMPQ        BX, DX
-	JGE         done3
+	JGE         done2
 	VMASKMOVPS  (AX)(BX*1), Y1, Y2
 	VMASKMOVPS  (CX)(BX*1), Y1, Y3
 	VFMADD231PS Y3, Y0, Y2
 	VMASKMOVPS  Y2, Y1, (AX)(BX*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -1867,64 +1821,68 @@ TEXT ·vectorMaxOf32AVX2(SB), NOSPLIT, $0-28
 	NEGQ    DX
 	VMOVUPS 32(BX)(DX*4), Y0
 	SHLQ    $0x02, CX
-	VMOVUPS vectorAllff800000ff800000<>+0(SB), Y1
-	VMOVUPS vectorAllff800000ff800000<>+0(SB), Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS vectorAllff800000ff800000<>+0(SB), Y3
+	VMOVUPS vectorAllff800000ff800000<>+0(SB), Y4
 	XORQ    DX, DX
+	LEAQ    -64(CX), BX
+	CMPQ    DX, BX
+	JG      one3
 
 many4:
-	LEAQ    64(DX), BX
-	CMPQ    BX, CX
-	JG      one1
 	VMOVUPS (AX)(DX*1), Y5
 	VCMPPS  $0x03, Y5, Y5, Y6
-	VORPS   Y6, Y3, Y3
-	VMAXPS  Y5, Y1, Y1
+	VORPS   Y6, Y1, Y1
+	VMAXPS  Y5, Y3, Y3
 	VMOVUPS 32(AX)(DX*1), Y5
 	VCMPPS  $0x03, Y5, Y5, Y6
-	VORPS   Y6, Y4, Y4
-	VMAXPS  Y5, Y2, Y2
+	VORPS   Y6, Y2, Y2
+	VMAXPS  Y5, Y4, Y4
 	ADDQ    $+64, DX
-	JMP     many4
+	CMPQ    DX, BX
+	JLE     many4
 
-one1:
-	LEAQ    32(DX), BX
-	CMPQ    BX, CX
-	JG      tail2
+one3:
+	LEAQ -32(CX), BX
+	CMPQ DX, BX
+	JG   tail1
+
+single5:
 	VMOVUPS (AX)(DX*1), Y5
 	VCMPPS  $0x03, Y5, Y5, Y6
-	VORPS   Y6, Y3, Y3
-	VMAXPS  Y5, Y1, Y1
+	VORPS   Y6, Y1, Y1
+	VMAXPS  Y5, Y3, Y3
 	ADDQ    $+32, DX
-	JMP     one1
+	CMPQ    DX, BX
+	JLE     single5
 
-tail2:
+tail1:
 	CMPQ       DX, CX
-	JGE        done3
+	JGE        done2
 	VMASKMOVPS (AX)(DX*1), Y0, Y5
 	VCMPPS     $0x03, Y5, Y5, Y6
-	VORPS      Y6, Y3, Y3
-	VBLENDVPS  Y0, Y5, Y1, Y5
-	VMAXPS     Y5, Y1, Y1
+	VORPS      Y6, Y1, Y1
+	VBLENDVPS  Y0, Y5, Y3, Y5
+	VMAXPS     Y5, Y3, Y3
 
-done3:
-	VMAXPS     Y2, Y1, Y1
-	VPERM2F128 $0x01, Y1, Y1, Y0
-	VMAXPS     Y0, Y1, Y1
-	VPERMILPS  $0x4e, Y1, Y0
-	VMAXPS     Y0, Y1, Y1
-	VPERMILPS  $0xb1, Y1, Y0
-	VMAXPS     Y0, Y1, Y1
-	VADDPS     Y4, Y3, Y3
+done2:
+	VMAXPS     Y4, Y3, Y3
 	VPERM2F128 $0x01, Y3, Y3, Y0
-	VADDPS     Y0, Y3, Y3
+	VMAXPS     Y0, Y3, Y3
 	VPERMILPS  $0x4e, Y3, Y0
-	VADDPS     Y0, Y3, Y3
+	VMAXPS     Y0, Y3, Y3
 	VPERMILPS  $0xb1, Y3, Y0
-	VADDPS     Y0, Y3, Y3
-	VADDPS     Y3, Y1, Y1
-	MOVSS      X1, ret+24(FP)
+	VMAXPS     Y0, Y3, Y3
+	VADDPS     Y2, Y1, Y1
+	VPERM2F128 $0x01, Y1, Y1, Y0
+	VADDPS     Y0, Y1, Y1
+	VPERMILPS  $0x4e, Y1, Y0
+	VADDPS     Y0, Y1, Y1
+	VPERMILPS  $0xb1, Y1, Y0
+	VADDPS     Y0, Y1, Y1
+	VADDPS     Y1, Y3, Y3
+	MOVSS      X3, ret+24(FP)
 	VZEROUPPER
 	RET
 
@@ -1945,11 +1903,11 @@ TEXT ·vectorDot32AVX2(SB), NOSPLIT, $0-52
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
 	XORQ    BX, BX
+	LEAQ    -128(CX), SI
+	CMPQ    BX, SI
+	JG      one3
 
 many4:
-	LEAQ        128(BX), SI
-	CMPQ        SI, CX
-	JG          one1
 	VMOVUPS     (AX)(BX*1), Y5
 	VFMADD231PS (DX)(BX*1), Y5, Y1
 	VMOVUPS     32(AX)(BX*1), Y5
@@ -1959,25 +1917,29 @@ many4:
 	VMOVUPS     96(AX)(BX*1), Y5
 	VFMADD231PS 96(DX)(BX*1), Y5, Y4
 	ADDQ        $+128, BX
-	JMP         many4
+	CMPQ        BX, SI
+	JLE         many4
 
-one1:
-	LEAQ        32(BX), SI
-	CMPQ        SI, CX
-	JG          tail2
+one3:
+	LEAQ -32(CX), SI
+	CMPQ BX, SI
+	JG   tail1
+
+single5:
 	VMOVUPS     (AX)(BX*1), Y5
 	VFMADD231PS (DX)(BX*1), Y5, Y1
 	ADDQ        $+32, BX
-	JMP         one1
+	CMPQ        BX, SI
+	JLE         single5
 
-tail2:
+tail1:
 	CMPQ        BX, CX
-	JGE         done3
+	JGE         done2
 	VMASKMOVPS  (AX)(BX*1), Y0, Y5
 	VMASKMOVPS  (DX)(BX*1), Y0, Y0
 	VFMADD231PS Y0, Y5, Y1
 
-done3:
+done2:
 	VADDPS     Y3, Y1, Y1
 	VADDPS     Y4, Y2, Y2
 	VADDPS     Y2, Y1, Y1
@@ -2013,11 +1975,11 @@ TEXT ·vectorDots32AVX2(SB), NOSPLIT, $0-80
 	VXORPS  Y7, Y7, Y7
 	VXORPS  Y8, Y8, Y8
 	XORQ    SI, SI
+	LEAQ    -128(CX), DI
+	CMPQ    SI, DI
+	JG      one3
 
 many4:
-	LEAQ        128(SI), DI
-	CMPQ        DI, CX
-	JG          one1
 	VMOVUPS     (AX)(SI*1), Y9
 	VFMADD231PS (DX)(SI*1), Y9, Y1
 	VFMADD231PS (BX)(SI*1), Y9, Y5
@@ -2031,28 +1993,32 @@ many4:
 	VFMADD231PS 96(DX)(SI*1), Y9, Y4
 	VFMADD231PS 96(BX)(SI*1), Y9, Y8
 	ADDQ        $+128, SI
-	JMP         many4
+	CMPQ        SI, DI
+	JLE         many4
 
-one1:
-	LEAQ        32(SI), DI
-	CMPQ        DI, CX
-	JG          tail2
+one3:
+	LEAQ -32(CX), DI
+	CMPQ SI, DI
+	JG   tail1
+
+single5:
 	VMOVUPS     (AX)(SI*1), Y9
 	VFMADD231PS (DX)(SI*1), Y9, Y1
 	VFMADD231PS (BX)(SI*1), Y9, Y5
 	ADDQ        $+32, SI
-	JMP         one1
+	CMPQ        SI, DI
+	JLE         single5
 
-tail2:
+tail1:
 	CMPQ        SI, CX
-	JGE         done3
+	JGE         done2
 	VMASKMOVPS  (AX)(SI*1), Y0, Y9
 	VMASKMOVPS  (DX)(SI*1), Y0, Y10
 	VFMADD231PS Y10, Y9, Y1
 	VMASKMOVPS  (BX)(SI*1), Y0, Y0
 	VFMADD231PS Y0, Y9, Y5
 
-done3:
+done2:
 	VADDPS     Y3, Y1, Y1
 	VADDPS     Y4, Y2, Y2
 	VADDPS     Y2, Y1, Y1
@@ -2092,11 +2058,11 @@ TEXT ·vectorHasNaN32AVX2(SB), NOSPLIT, $0-25
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
 	XORQ    DX, DX
+	LEAQ    -128(CX), BX
+	CMPQ    DX, BX
+	JG      one3
 
 many4:
-	LEAQ    128(DX), BX
-	CMPQ    BX, CX
-	JG      one1
 	VMOVUPS (AX)(DX*1), Y5
 	VCMPPS  $0x03, Y5, Y5, Y5
 	VORPS   Y5, Y1, Y1
@@ -2110,26 +2076,30 @@ many4:
 	VCMPPS  $0x03, Y5, Y5, Y5
 	VORPS   Y5, Y4, Y4
 	ADDQ    $+128, DX
-	JMP     many4
+	CMPQ    DX, BX
+	JLE     many4
 
-one1:
-	LEAQ    32(DX), BX
-	CMPQ    BX, CX
-	JG      tail2
+one3:
+	LEAQ -32(CX), BX
+	CMPQ DX, BX
+	JG   tail1
+
+single5:
 	VMOVUPS (AX)(DX*1), Y5
 	VCMPPS  $0x03, Y5, Y5, Y5
 	VORPS   Y5, Y1, Y1
 	ADDQ    $+32, DX
-	JMP     one1
+	CMPQ    DX, BX
+	JLE     single5
 
-tail2:
+tail1:
 	CMPQ       DX, CX
-	JGE        done3
+	JGE        done2
 	VMASKMOVPS (AX)(DX*1), Y0, Y0
 	VCMPPS     $0x03, Y0, Y0, Y0
 	VORPS      Y0, Y1, Y1
 
-done3:
+done2:
 	VORPS      Y3, Y1, Y1
 	VORPS      Y4, Y2, Y2
 	VORPS      Y2, Y1, Y1
@@ -2162,11 +2132,11 @@ TEXT ·vectorSumSquares32AVX2(SB), NOSPLIT, $0-32
 	VXORPS  Y3, Y3, Y3
 	VXORPS  Y4, Y4, Y4
 	XORQ    DX, DX
+	LEAQ    -64(CX), BX
+	CMPQ    DX, BX
+	JG      one3
 
 many4:
-	LEAQ         64(DX), BX
-	CMPQ         BX, CX
-	JG           one1
 	VMOVUPS      (AX)(DX*1), Y5
 	VCVTPS2PD    X5, Y6
 	VEXTRACTF128 $0x01, Y5, X5
@@ -2180,12 +2150,15 @@ many4:
 	VFMADD231PD  Y6, Y6, Y3
 	VFMADD231PD  Y5, Y5, Y4
 	ADDQ         $+64, DX
-	JMP          many4
+	CMPQ         DX, BX
+	JLE          many4
 
-one1:
-	LEAQ         32(DX), BX
-	CMPQ         BX, CX
-	JG           tail2
+one3:
+	LEAQ -32(CX), BX
+	CMPQ DX, BX
+	JG   tail1
+
+single5:
 	VMOVUPS      (AX)(DX*1), Y5
 	VCVTPS2PD    X5, Y6
 	VEXTRACTF128 $0x01, Y5, X5
@@ -2193,11 +2166,12 @@ one1:
 	VFMADD231PD  Y6, Y6, Y1
 	VFMADD231PD  Y5, Y5, Y2
 	ADDQ         $+32, DX
-	JMP          one1
+	CMPQ         DX, BX
+	JLE          single5
 
-tail2:
+tail1:
 	CMPQ         DX, CX
-	JGE          done3
+	JGE          done2
 	VMASKMOVPS   (AX)(DX*1), Y0, Y0
 	VCVTPS2PD    X0, Y5
 	VEXTRACTF128 $0x01, Y0, X0
@@ -2205,7 +2179,7 @@ tail2:
 	VFMADD231PD  Y5, Y5, Y1
 	VFMADD231PD  Y0, Y0, Y2
 
-done3:
+done2:
 	VADDPD     Y3, Y1, Y1
 	VADDPD     Y4, Y2, Y2
 	VADDPD     Y2, Y1, Y1
@@ -2235,45 +2209,43 @@ row1:
 	SUBQ $0x01, BX
 	JL   rows2
 	XORQ SI, SI
+	LEAQ -64(DX), DI
+	CMPQ SI, DI
+	JG   one5
 
 many6:
-	LEAQ    128(SI), DI
-	CMPQ    DI, DX
-	JG      one3
 	VMOVUPS (AX)(SI*1), Y1
 	VADDPS  (CX)(SI*1), Y1, Y1
 	VMOVUPS Y1, (AX)(SI*1)
 	VMOVUPS 32(AX)(SI*1), Y1
 	VADDPS  32(CX)(SI*1), Y1, Y1
 	VMOVUPS Y1, 32(AX)(SI*1)
-	VMOVUPS 64(AX)(SI*1), Y1
-	VADDPS  64(CX)(SI*1), Y1, Y1
-	VMOVUPS Y1, 64(AX)(SI*1)
-	VMOVUPS 96(AX)(SI*1), Y1
-	VADDPS  96(CX)(SI*1), Y1, Y1
-	VMOVUPS Y1, 96(AX)(SI*1)
-	ADDQ    $+128, SI
-	JMP     many6
+	ADDQ    $+64, SI
+	CMPQ    SI, DI
+	JLE     many6
 
-one3:
-	LEAQ    32(SI), DI
-	CMPQ    DI, DX
-	JG      tail4
+one5:
+	LEAQ -32(DX), DI
+	CMPQ SI, DI
+	JG   tail3
+
+single7:
 	VMOVUPS (AX)(SI*1), Y1
 	VADDPS  (CX)(SI*1), Y1, Y1
 	VMOVUPS Y1, (AX)(SI*1)
 	ADDQ    $+32, SI
-	JMP     one3
+	CMPQ    SI, DI
+	JLE     single7
 
-tail4:
+tail3:
 	CMPQ       SI, DX
-	JGE        done5
+	JGE        done4
 	VMASKMOVPS (AX)(SI*1), Y0, Y1
 	VMASKMOVPS (CX)(SI*1), Y0, Y2
 	VADDPS     Y2, Y1, Y1
 	VMASKMOVPS Y1, Y0, (AX)(SI*1)
 
-done5:
+done4:
 	ADDQ DX, AX
 	JMP  row1
 
@@ -2297,11 +2269,11 @@ TEXT ·vectorSumRows32AVX2(SB), NOSPLIT, $0-64
 	SHLQ    $0x02, CX
 	SHLQ    $0x02, SI
 	XORQ    R9, R9
+	LEAQ    -256(CX), R10
+	CMPQ    R9, R10
+	JG      one3
 
 many4:
-	LEAQ   256(R9), DI
-	CMPQ   DI, CX
-	JG     one1
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -2337,47 +2309,51 @@ rows6:
 	VMOVUPS Y7, 192(AX)(R9*1)
 	VMOVUPS Y8, 224(AX)(R9*1)
 	ADDQ    $+256, R9
-	JMP     many4
+	CMPQ    R9, R10
+	JLE     many4
 
-one1:
-	LEAQ   32(R9), DI
-	CMPQ   DI, CX
-	JG     tail2
+one3:
+	LEAQ -32(CX), R10
+	CMPQ R9, R10
+	JG   tail1
+
+single7:
 	VXORPS Y1, Y1, Y1
 	MOVQ   DX, DI
 	MOVQ   BX, R8
 
-row7:
+row8:
 	SUBQ   $0x01, R8
-	JL     rows8
+	JL     rows9
 	VADDPS (DI)(R9*1), Y1, Y1
 	ADDQ   SI, DI
-	JMP    row7
+	JMP    row8
 
-rows8:
+rows9:
 	VMOVUPS Y1, (AX)(R9*1)
 	ADDQ    $+32, R9
-	JMP     one1
+	CMPQ    R9, R10
+	JLE     single7
 
-tail2:
+tail1:
 	CMPQ   R9, CX
-	JGE    done3
+	JGE    done2
 	VXORPS Y1, Y1, Y1
 	MOVQ   DX, DI
 	MOVQ   BX, R8
 
-row9:
+row10:
 	SUBQ       $0x01, R8
-	JL         rows10
+	JL         rows11
 	VMASKMOVPS (DI)(R9*1), Y0, Y2
 	VADDPS     Y2, Y1, Y1
 	ADDQ       SI, DI
-	JMP        row9
+	JMP        row10
 
-rows10:
+rows11:
 	VMASKMOVPS Y1, Y0, (AX)(R9*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -2403,38 +2379,38 @@ row1:
 	SUBQ $0x01, DX
 	JL   rows2
 	XORQ R8, R8
+	LEAQ -64(BX), R9
+	CMPQ R8, R9
+	JG   one5
 
 many6:
-	LEAQ    128(R8), R9
-	CMPQ    R9, BX
-	JG      one3
 	VMOVUPS (CX)(R8*1), Y1
 	VMOVUPS Y1, (AX)(R8*1)
 	VMOVUPS 32(CX)(R8*1), Y1
 	VMOVUPS Y1, 32(AX)(R8*1)
-	VMOVUPS 64(CX)(R8*1), Y1
-	VMOVUPS Y1, 64(AX)(R8*1)
-	VMOVUPS 96(CX)(R8*1), Y1
-	VMOVUPS Y1, 96(AX)(R8*1)
-	ADDQ    $+128, R8
-	JMP     many6
+	ADDQ    $+64, R8
+	CMPQ    R8, R9
+	JLE     many6
 
-one3:
-	LEAQ    32(R8), R9
-	CMPQ    R9, BX
-	JG      tail4
+one5:
+	LEAQ -32(BX), R9
+	CMPQ R8, R9
+	JG   tail3
+
+single7:
 	VMOVUPS (CX)(R8*1), Y1
 	VMOVUPS Y1, (AX)(R8*1)
 	ADDQ    $+32, R8
-	JMP     one3
+	CMPQ    R8, R9
+	JLE     single7
 
-tail4:
+tail3:
 	CMPQ       R8, BX
-	JGE        done5
+	JGE        done4
 	VMASKMOVPS (CX)(R8*1), Y0, Y1
 	VMASKMOVPS Y1, Y0, (AX)(R8*1)
 
-done5:
+done4:
 	ADDQ SI, AX
 	ADDQ DI, CX
 	JMP  row1
@@ -2468,11 +2444,11 @@ TEXT ·vectorAdamW32AVX2(SB), NOSPLIT, $0-104
 	VMOVUPS      32(R8)(DI*4), Y9
 	SHLQ         $0x02, CX
 	XORQ         DI, DI
+	LEAQ         -32(CX), R8
+	CMPQ         DI, R8
+	JG           tail1
 
-one1:
-	LEAQ        32(DI), R8
-	CMPQ        R8, CX
-	JG          tail2
+single3:
 	VMOVUPS     (DX)(DI*1), Y10
 	VMOVUPS     (BX)(DI*1), Y11
 	VMOVUPS     (SI)(DI*1), Y12
@@ -2495,11 +2471,12 @@ one1:
 	VSUBPS      Y11, Y13, Y13
 	VMOVUPS     Y13, (AX)(DI*1)
 	ADDQ        $+32, DI
-	JMP         one1
+	CMPQ        DI, R8
+	JLE         single3
 
-tail2:
+tail1:
 	CMPQ        DI, CX
-	JGE         done3
+	JGE         done2
 	VMASKMOVPS  (DX)(DI*1), Y9, Y10
 	VMASKMOVPS  (BX)(DI*1), Y9, Y11
 	VMASKMOVPS  (SI)(DI*1), Y9, Y12
@@ -2522,7 +2499,7 @@ tail2:
 	VSUBPS      Y11, Y13, Y13
 	VMASKMOVPS  Y13, Y9, (AX)(DI*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -2551,11 +2528,11 @@ row1:
 	LEAQ (CX)(BX*1), R9
 	LEAQ (AX)(BX*1), R10
 	XORQ R11, R11
+	LEAQ -32(BX), R12
+	CMPQ R11, R12
+	JG   tail3
 
-one3:
-	LEAQ         32(R11), R12
-	CMPQ         R12, BX
-	JG           tail4
+single5:
 	VMOVUPS      (CX)(R11*1), Y2
 	VMOVUPS      (R9)(R11*1), Y3
 	VMOVUPS      (DX)(R11*1), Y4
@@ -2568,11 +2545,12 @@ one3:
 	VMOVUPS      Y6, (AX)(R11*1)
 	VMOVUPS      Y3, (R10)(R11*1)
 	ADDQ         $+32, R11
-	JMP          one3
+	CMPQ         R11, R12
+	JLE          single5
 
-tail4:
+tail3:
 	CMPQ         R11, BX
-	JGE          done5
+	JGE          done4
 	VMASKMOVPS   (CX)(R11*1), Y1, Y2
 	VMASKMOVPS   (R9)(R11*1), Y1, Y3
 	VMASKMOVPS   (DX)(R11*1), Y1, Y4
@@ -2585,7 +2563,7 @@ tail4:
 	VMASKMOVPS   Y6, Y1, (AX)(R11*1)
 	VMASKMOVPS   Y3, Y1, (R10)(R11*1)
 
-done5:
+done4:
 	ADDQ R8, CX
 	ADDQ R8, AX
 	JMP  row1
@@ -2623,11 +2601,11 @@ row1:
 	SUBQ $0x01, DI
 	JL   rows2
 	XORQ R10, R10
+	LEAQ -32(BX), R11
+	CMPQ R10, R11
+	JG   tail3
 
-one3:
-	LEAQ           32(R10), R9
-	CMPQ           R9, BX
-	JG             tail4
+single5:
 	MOVQ           R10, R9
 	SHRQ           $0x01, R9
 	VMOVUPS        (CX)(R10*1), Y3
@@ -2641,11 +2619,12 @@ one3:
 	VFMADDSUB213PS Y6, Y4, Y3
 	VMOVUPS        Y3, (AX)(R10*1)
 	ADDQ           $+32, R10
-	JMP            one3
+	CMPQ           R10, R11
+	JLE            single5
 
-tail4:
+tail3:
 	CMPQ           R10, BX
-	JGE            done5
+	JGE            done4
 	MOVQ           R10, R9
 	SHRQ           $0x01, R9
 	VMASKMOVPS     (CX)(R10*1), Y2, Y3
@@ -2661,7 +2640,7 @@ tail4:
 	VFMADDSUB213PS Y6, Y4, Y3
 	VMASKMOVPS     Y3, Y2, (AX)(R10*1)
 
-done5:
+done4:
 	ADDQ R8, CX
 	ADDQ R8, AX
 	JMP  row1
@@ -2695,11 +2674,11 @@ TEXT ·vectorDropout32AVX2(SB), NOSPLIT, $0-40
 	VMOVUPS      32(BX)(DX*4), Y5
 	SHLQ         $0x02, CX
 	XORQ         DX, DX
+	LEAQ         -32(CX), BX
+	CMPQ         DX, BX
+	JG           tail1
 
-one1:
-	LEAQ     32(DX), BX
-	CMPQ     BX, CX
-	JG       tail2
+single3:
 	VMOVUPS  Y1, Y6
 	VPADDD   Y4, Y1, Y1
 	VPSRLD   $0x10, Y6, Y7
@@ -2716,11 +2695,12 @@ one1:
 	VANDNPS  Y0, Y6, Y6
 	VMOVUPS  Y6, (AX)(DX*1)
 	ADDQ     $+32, DX
-	JMP      one1
+	CMPQ     DX, BX
+	JLE      single3
 
-tail2:
+tail1:
 	CMPQ       DX, CX
-	JGE        done3
+	JGE        done2
 	VMOVUPS    Y1, Y6
 	VPADDD     Y4, Y1, Y1
 	VPSRLD     $0x10, Y6, Y1
@@ -2737,7 +2717,7 @@ tail2:
 	VANDNPS    Y0, Y1, Y1
 	VMASKMOVPS Y1, Y5, (AX)(DX*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -2771,50 +2751,28 @@ TEXT ·vectorAdd64AVX2(SB), NOSPLIT, $0-72
 	VMOVUPS 32(DI)(SI*8), Y0
 	SHLQ    $0x03, CX
 	XORQ    SI, SI
+	LEAQ    -32(CX), DI
+	CMPQ    SI, DI
+	JG      tail1
 
-many4:
-	LEAQ    128(SI), DI
-	CMPQ    DI, CX
-	JG      one1
-	VMOVUPD (DX)(SI*1), Y1
-	VMOVUPD (BX)(SI*1), Y2
-	VADDPD  Y2, Y1, Y1
-	VMOVUPD Y1, (AX)(SI*1)
-	VMOVUPD 32(DX)(SI*1), Y1
-	VMOVUPD 32(BX)(SI*1), Y2
-	VADDPD  Y2, Y1, Y1
-	VMOVUPD Y1, 32(AX)(SI*1)
-	VMOVUPD 64(DX)(SI*1), Y1
-	VMOVUPD 64(BX)(SI*1), Y2
-	VADDPD  Y2, Y1, Y1
-	VMOVUPD Y1, 64(AX)(SI*1)
-	VMOVUPD 96(DX)(SI*1), Y1
-	VMOVUPD 96(BX)(SI*1), Y2
-	VADDPD  Y2, Y1, Y1
-	VMOVUPD Y1, 96(AX)(SI*1)
-	ADDQ    $+128, SI
-	JMP     many4
-
-one1:
-	LEAQ    32(SI), DI
-	CMPQ    DI, CX
-	JG      tail2
+single3:
 	VMOVUPD (DX)(SI*1), Y1
 	VMOVUPD (BX)(SI*1), Y2
 	VADDPD  Y2, Y1, Y1
 	VMOVUPD Y1, (AX)(SI*1)
 	ADDQ    $+32, SI
-	JMP     one1
+	CMPQ    SI, DI
+	JLE     single3
 
-tail2:
+tail1:
 	CMPQ       SI, CX
-	JGE        done3
+	JGE        done2
 	VMASKMOVPD (DX)(SI*1), Y0, Y1
 	VMASKMOVPD (BX)(SI*1), Y0, Y2
 	VADDPD     Y2, Y1, Y1
 	VMASKMOVPD Y1, Y0, (AX)(SI*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -2832,50 +2790,28 @@ TEXT ·vectorMul64AVX2(SB), NOSPLIT, $0-72
 	VMOVUPS 32(DI)(SI*8), Y0
 	SHLQ    $0x03, CX
 	XORQ    SI, SI
+	LEAQ    -32(CX), DI
+	CMPQ    SI, DI
+	JG      tail1
 
-many4:
-	LEAQ    128(SI), DI
-	CMPQ    DI, CX
-	JG      one1
-	VMOVUPD (DX)(SI*1), Y1
-	VMOVUPD (BX)(SI*1), Y2
-	VMULPD  Y2, Y1, Y1
-	VMOVUPD Y1, (AX)(SI*1)
-	VMOVUPD 32(DX)(SI*1), Y1
-	VMOVUPD 32(BX)(SI*1), Y2
-	VMULPD  Y2, Y1, Y1
-	VMOVUPD Y1, 32(AX)(SI*1)
-	VMOVUPD 64(DX)(SI*1), Y1
-	VMOVUPD 64(BX)(SI*1), Y2
-	VMULPD  Y2, Y1, Y1
-	VMOVUPD Y1, 64(AX)(SI*1)
-	VMOVUPD 96(DX)(SI*1), Y1
-	VMOVUPD 96(BX)(SI*1), Y2
-	VMULPD  Y2, Y1, Y1
-	VMOVUPD Y1, 96(AX)(SI*1)
-	ADDQ    $+128, SI
-	JMP     many4
-
-one1:
-	LEAQ    32(SI), DI
-	CMPQ    DI, CX
-	JG      tail2
+single3:
 	VMOVUPD (DX)(SI*1), Y1
 	VMOVUPD (BX)(SI*1), Y2
 	VMULPD  Y2, Y1, Y1
 	VMOVUPD Y1, (AX)(SI*1)
 	ADDQ    $+32, SI
-	JMP     one1
+	CMPQ    SI, DI
+	JLE     single3
 
-tail2:
+tail1:
 	CMPQ       SI, CX
-	JGE        done3
+	JGE        done2
 	VMASKMOVPD (DX)(SI*1), Y0, Y1
 	VMASKMOVPD (BX)(SI*1), Y0, Y2
 	VMULPD     Y2, Y1, Y1
 	VMASKMOVPD Y1, Y0, (AX)(SI*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -2893,46 +2829,11 @@ TEXT ·vectorSkipMul64AVX2(SB), NOSPLIT, $0-72
 	VMOVUPS 32(DI)(SI*8), Y0
 	SHLQ    $0x03, CX
 	XORQ    SI, SI
+	LEAQ    -32(CX), DI
+	CMPQ    SI, DI
+	JG      tail1
 
-many4:
-	LEAQ    128(SI), DI
-	CMPQ    DI, CX
-	JG      one1
-	VMOVUPD (DX)(SI*1), Y1
-	VMOVUPD (BX)(SI*1), Y2
-	VMULPD  Y2, Y1, Y1
-	VXORPS  Y3, Y3, Y3
-	VCMPPD  $0x04, Y3, Y2, Y2
-	VANDPS  Y2, Y1, Y1
-	VMOVUPD Y1, (AX)(SI*1)
-	VMOVUPD 32(DX)(SI*1), Y1
-	VMOVUPD 32(BX)(SI*1), Y2
-	VMULPD  Y2, Y1, Y1
-	VXORPS  Y3, Y3, Y3
-	VCMPPD  $0x04, Y3, Y2, Y2
-	VANDPS  Y2, Y1, Y1
-	VMOVUPD Y1, 32(AX)(SI*1)
-	VMOVUPD 64(DX)(SI*1), Y1
-	VMOVUPD 64(BX)(SI*1), Y2
-	VMULPD  Y2, Y1, Y1
-	VXORPS  Y3, Y3, Y3
-	VCMPPD  $0x04, Y3, Y2, Y2
-	VANDPS  Y2, Y1, Y1
-	VMOVUPD Y1, 64(AX)(SI*1)
-	VMOVUPD 96(DX)(SI*1), Y1
-	VMOVUPD 96(BX)(SI*1), Y2
-	VMULPD  Y2, Y1, Y1
-	VXORPS  Y3, Y3, Y3
-	VCMPPD  $0x04, Y3, Y2, Y2
-	VANDPS  Y2, Y1, Y1
-	VMOVUPD Y1, 96(AX)(SI*1)
-	ADDQ    $+128, SI
-	JMP     many4
-
-one1:
-	LEAQ    32(SI), DI
-	CMPQ    DI, CX
-	JG      tail2
+single3:
 	VMOVUPD (DX)(SI*1), Y1
 	VMOVUPD (BX)(SI*1), Y2
 	VMULPD  Y2, Y1, Y1
@@ -2941,11 +2842,12 @@ one1:
 	VANDPS  Y2, Y1, Y1
 	VMOVUPD Y1, (AX)(SI*1)
 	ADDQ    $+32, SI
-	JMP     one1
+	CMPQ    SI, DI
+	JLE     single3
 
-tail2:
+tail1:
 	CMPQ       SI, CX
-	JGE        done3
+	JGE        done2
 	VMASKMOVPD (DX)(SI*1), Y0, Y1
 	VMASKMOVPD (BX)(SI*1), Y0, Y2
 	VMULPD     Y2, Y1, Y1
@@ -2954,7 +2856,7 @@ tail2:
 	VANDPS     Y2, Y1, Y1
 	VMASKMOVPD Y1, Y0, (AX)(SI*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -2971,56 +2873,30 @@ TEXT ·vectorRelu64AVX2(SB), NOSPLIT, $0-48
 	VMOVUPS 32(SI)(BX*8), Y0
 	SHLQ    $0x03, CX
 	XORQ    BX, BX
+	LEAQ    -32(CX), SI
+	CMPQ    BX, SI
+	JG      tail1
 
-many4:
-	LEAQ    128(BX), SI
-	CMPQ    SI, CX
-	JG      one1
-	VMOVUPD (DX)(BX*1), Y1
-	VXORPS  Y2, Y2, Y2
-	VMAXPD  Y1, Y2, Y1
-	VADDPD  Y2, Y1, Y1
-	VMOVUPD Y1, (AX)(BX*1)
-	VMOVUPD 32(DX)(BX*1), Y1
-	VXORPS  Y2, Y2, Y2
-	VMAXPD  Y1, Y2, Y1
-	VADDPD  Y2, Y1, Y1
-	VMOVUPD Y1, 32(AX)(BX*1)
-	VMOVUPD 64(DX)(BX*1), Y1
-	VXORPS  Y2, Y2, Y2
-	VMAXPD  Y1, Y2, Y1
-	VADDPD  Y2, Y1, Y1
-	VMOVUPD Y1, 64(AX)(BX*1)
-	VMOVUPD 96(DX)(BX*1), Y1
-	VXORPS  Y2, Y2, Y2
-	VMAXPD  Y1, Y2, Y1
-	VADDPD  Y2, Y1, Y1
-	VMOVUPD Y1, 96(AX)(BX*1)
-	ADDQ    $+128, BX
-	JMP     many4
-
-one1:
-	LEAQ    32(BX), SI
-	CMPQ    SI, CX
-	JG      tail2
+single3:
 	VMOVUPD (DX)(BX*1), Y1
 	VXORPS  Y2, Y2, Y2
 	VMAXPD  Y1, Y2, Y1
 	VADDPD  Y2, Y1, Y1
 	VMOVUPD Y1, (AX)(BX*1)
 	ADDQ    $+32, BX
-	JMP     one1
+	CMPQ    BX, SI
+	JLE     single3
 
-tail2:
+tail1:
 	CMPQ       BX, CX
-	JGE        done3
+	JGE        done2
 	VMASKMOVPD (DX)(BX*1), Y0, Y1
 	VXORPS     Y2, Y2, Y2
 	VMAXPD     Y1, Y2, Y1
 	VADDPD     Y2, Y1, Y1
 	VMASKMOVPD Y1, Y0, (AX)(BX*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -3039,56 +2915,30 @@ TEXT ·vectorReluGrad64AVX2(SB), NOSPLIT, $0-72
 	SHLQ    $0x03, CX
 	VXORPS  Y1, Y1, Y1
 	XORQ    SI, SI
+	LEAQ    -32(CX), DI
+	CMPQ    SI, DI
+	JG      tail1
 
-many4:
-	LEAQ    128(SI), DI
-	CMPQ    DI, CX
-	JG      one1
-	VMOVUPD (BX)(SI*1), Y2
-	VMOVUPD (DX)(SI*1), Y3
-	VCMPPD  $0x1e, Y1, Y3, Y3
-	VANDPS  Y3, Y2, Y2
-	VMOVUPD Y2, (AX)(SI*1)
-	VMOVUPD 32(BX)(SI*1), Y2
-	VMOVUPD 32(DX)(SI*1), Y3
-	VCMPPD  $0x1e, Y1, Y3, Y3
-	VANDPS  Y3, Y2, Y2
-	VMOVUPD Y2, 32(AX)(SI*1)
-	VMOVUPD 64(BX)(SI*1), Y2
-	VMOVUPD 64(DX)(SI*1), Y3
-	VCMPPD  $0x1e, Y1, Y3, Y3
-	VANDPS  Y3, Y2, Y2
-	VMOVUPD Y2, 64(AX)(SI*1)
-	VMOVUPD 96(BX)(SI*1), Y2
-	VMOVUPD 96(DX)(SI*1), Y3
-	VCMPPD  $0x1e, Y1, Y3, Y3
-	VANDPS  Y3, Y2, Y2
-	VMOVUPD Y2, 96(AX)(SI*1)
-	ADDQ    $+128, SI
-	JMP     many4
-
-one1:
-	LEAQ    32(SI), DI
-	CMPQ    DI, CX
-	JG      tail2
+single3:
 	VMOVUPD (BX)(SI*1), Y2
 	VMOVUPD (DX)(SI*1), Y3
 	VCMPPD  $0x1e, Y1, Y3, Y3
 	VANDPS  Y3, Y2, Y2
 	VMOVUPD Y2, (AX)(SI*1)
 	ADDQ    $+32, SI
-	JMP     one1
+	CMPQ    SI, DI
+	JLE     single3
 
-tail2:
+tail1:
 	CMPQ       SI, CX
-	JGE        done3
+	JGE        done2
 	VMASKMOVPD (BX)(SI*1), Y0, Y2
 	VMASKMOVPD (DX)(SI*1), Y0, Y3
 	VCMPPD     $0x1e, Y1, Y3, Y1
 	VANDPS     Y1, Y2, Y2
 	VMASKMOVPD Y2, Y0, (AX)(SI*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -3105,44 +2955,26 @@ TEXT ·vectorScale64AVX2(SB), NOSPLIT, $0-32
 	VMOVUPS      32(BX)(DX*8), Y1
 	SHLQ         $0x03, CX
 	XORQ         DX, DX
+	LEAQ         -32(CX), BX
+	CMPQ         DX, BX
+	JG           tail1
 
-many4:
-	LEAQ    128(DX), BX
-	CMPQ    BX, CX
-	JG      one1
-	VMOVUPD (AX)(DX*1), Y2
-	VMULPD  Y0, Y2, Y2
-	VMOVUPD Y2, (AX)(DX*1)
-	VMOVUPD 32(AX)(DX*1), Y2
-	VMULPD  Y0, Y2, Y2
-	VMOVUPD Y2, 32(AX)(DX*1)
-	VMOVUPD 64(AX)(DX*1), Y2
-	VMULPD  Y0, Y2, Y2
-	VMOVUPD Y2, 64(AX)(DX*1)
-	VMOVUPD 96(AX)(DX*1), Y2
-	VMULPD  Y0, Y2, Y2
-	VMOVUPD Y2, 96(AX)(DX*1)
-	ADDQ    $+128, DX
-	JMP     many4
-
-one1:
-	LEAQ    32(DX), BX
-	CMPQ    BX, CX
-	JG      tail2
+single3:
 	VMOVUPD (AX)(DX*1), Y2
 	VMULPD  Y0, Y2, Y2
 	VMOVUPD Y2, (AX)(DX*1)
 	ADDQ    $+32, DX
-	JMP     one1
+	CMPQ    DX, BX
+	JLE     single3
 
-tail2:
+tail1:
 	CMPQ       DX, CX
-	JGE        done3
+	JGE        done2
 	VMASKMOVPD (AX)(DX*1), Y1, Y2
 	VMULPD     Y0, Y2, Y2
 	VMASKMOVPD Y2, Y1, (AX)(DX*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -3160,50 +2992,28 @@ TEXT ·vectorAxpy64AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS      32(SI)(BX*8), Y1
 	SHLQ         $0x03, DX
 	XORQ         BX, BX
+	LEAQ         -32(DX), SI
+	CMPQ         BX, SI
+	JG           tail1
 
-many4:
-	LEAQ        128(BX), SI
-	CMPQ        SI, DX
-	JG          one1
-	VMOVUPD     (AX)(BX*1), Y2
-	VMOVUPD     (CX)(BX*1), Y3
-	VFMADD231PD Y3, Y0, Y2
-	VMOVUPD     Y2, (AX)(BX*1)
-	VMOVUPD     32(AX)(BX*1), Y2
-	VMOVUPD     32(CX)(BX*1), Y3
-	VFMADD231PD Y3, Y0, Y2
-	VMOVUPD     Y2, 32(AX)(BX*1)
-	VMOVUPD     64(AX)(BX*1), Y2
-	VMOVUPD     64(CX)(BX*1), Y3
-	VFMADD231PD Y3, Y0, Y2
-	VMOVUPD     Y2, 64(AX)(BX*1)
-	VMOVUPD     96(AX)(BX*1), Y2
-	VMOVUPD     96(CX)(BX*1), Y3
-	VFMADD231PD Y3, Y0, Y2
-	VMOVUPD     Y2, 96(AX)(BX*1)
-	ADDQ        $+128, BX
-	JMP         many4
-
-one1:
-	LEAQ        32(BX), SI
-	CMPQ        SI, DX
-	JG          tail2
+single3:
 	VMOVUPD     (AX)(BX*1), Y2
 	VMOVUPD     (CX)(BX*1), Y3
 	VFMADD231PD Y3, Y0, Y2
 	VMOVUPD     Y2, (AX)(BX*1)
 	ADDQ        $+32, BX
-	JMP         one1
+	CMPQ        BX, SI
+	JLE         single3
 
-tail2:
+tail1:
 	CMPQ        BX, DX
-	JGE         done3
+	JGE         done2
 	VMASKMOVPD  (AX)(BX*1), Y1, Y2
 	VMASKMOVPD  (CX)(BX*1), Y1, Y3
 	VFMADD231PD Y3, Y0, Y2
 	VMASKMOVPD  Y2, Y1, (AX)(BX*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -3218,60 +3028,42 @@ TEXT ·vectorMaxOf64AVX2(SB), NOSPLIT, $0-32
 	NEGQ    DX
 	VMOVUPS 32(BX)(DX*8), Y0
 	SHLQ    $0x03, CX
-	VMOVUPD vectorAllfff0000000000000<>+0(SB), Y1
+	VXORPS  Y1, Y1, Y1
 	VMOVUPD vectorAllfff0000000000000<>+0(SB), Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
 	XORQ    DX, DX
+	LEAQ    -32(CX), BX
+	CMPQ    DX, BX
+	JG      tail1
 
-many4:
-	LEAQ    64(DX), BX
-	CMPQ    BX, CX
-	JG      one1
-	VMOVUPD (AX)(DX*1), Y5
-	VCMPPD  $0x03, Y5, Y5, Y6
-	VORPS   Y6, Y3, Y3
-	VMAXPD  Y5, Y1, Y1
-	VMOVUPD 32(AX)(DX*1), Y5
-	VCMPPD  $0x03, Y5, Y5, Y6
-	VORPS   Y6, Y4, Y4
-	VMAXPD  Y5, Y2, Y2
-	ADDQ    $+64, DX
-	JMP     many4
-
-one1:
-	LEAQ    32(DX), BX
-	CMPQ    BX, CX
-	JG      tail2
-	VMOVUPD (AX)(DX*1), Y5
-	VCMPPD  $0x03, Y5, Y5, Y6
-	VORPS   Y6, Y3, Y3
-	VMAXPD  Y5, Y1, Y1
+single3:
+	VMOVUPD (AX)(DX*1), Y3
+	VCMPPD  $0x03, Y3, Y3, Y4
+	VORPS   Y4, Y1, Y1
+	VMAXPD  Y3, Y2, Y2
 	ADDQ    $+32, DX
-	JMP     one1
+	CMPQ    DX, BX
+	JLE     single3
 
-tail2:
+tail1:
 	CMPQ       DX, CX
-	JGE        done3
-	VMASKMOVPD (AX)(DX*1), Y0, Y5
-	VCMPPD     $0x03, Y5, Y5, Y6
-	VORPS      Y6, Y3, Y3
-	VBLENDVPD  Y0, Y5, Y1, Y5
-	VMAXPD     Y5, Y1, Y1
+	JGE        done2
+	VMASKMOVPD (AX)(DX*1), Y0, Y3
+	VCMPPD     $0x03, Y3, Y3, Y4
+	VORPS      Y4, Y1, Y1
+	VBLENDVPD  Y0, Y3, Y2, Y3
+	VMAXPD     Y3, Y2, Y2
 
-done3:
-	VMAXPD     Y2, Y1, Y1
+done2:
+	VPERM2F128 $0x01, Y2, Y2, Y0
+	VMAXPD     Y0, Y2, Y2
+	VPERMILPD  $0x55, Y2, Y0
+	VMAXPD     Y0, Y2, Y2
 	VPERM2F128 $0x01, Y1, Y1, Y0
-	VMAXPD     Y0, Y1, Y1
+	VADDPD     Y0, Y1, Y1
 	VPERMILPD  $0x55, Y1, Y0
-	VMAXPD     Y0, Y1, Y1
-	VADDPD     Y4, Y3, Y3
-	VPERM2F128 $0x01, Y3, Y3, Y0
-	VADDPD     Y0, Y3, Y3
-	VPERMILPD  $0x55, Y3, Y0
-	VADDPD     Y0, Y3, Y3
-	VADDPD     Y3, Y1, Y1
-	MOVSD      X1, ret+24(FP)
+	VADDPD     Y0, Y1, Y1
+	VADDPD     Y1, Y2, Y2
+	MOVSD      X2, ret+24(FP)
 	VZEROUPPER
 	RET
 
@@ -3294,46 +3086,26 @@ TEXT ·vectorDot64AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS 32(SI)(BX*8), Y0
 	SHLQ    $0x03, CX
 	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
 	XORQ    BX, BX
+	LEAQ    -32(CX), SI
+	CMPQ    BX, SI
+	JG      tail1
 
-many4:
-	LEAQ        128(BX), SI
-	CMPQ        SI, CX
-	JG          one1
-	VMOVUPD     (AX)(BX*1), Y5
-	VFMADD231PD (DX)(BX*1), Y5, Y1
-	VMOVUPD     32(AX)(BX*1), Y5
-	VFMADD231PD 32(DX)(BX*1), Y5, Y2
-	VMOVUPD     64(AX)(BX*1), Y5
-	VFMADD231PD 64(DX)(BX*1), Y5, Y3
-	VMOVUPD     96(AX)(BX*1), Y5
-	VFMADD231PD 96(DX)(BX*1), Y5, Y4
-	ADDQ        $+128, BX
-	JMP         many4
-
-one1:
-	LEAQ        32(BX), SI
-	CMPQ        SI, CX
-	JG          tail2
-	VMOVUPD     (AX)(BX*1), Y5
-	VFMADD231PD (DX)(BX*1), Y5, Y1
+single3:
+	VMOVUPD     (AX)(BX*1), Y2
+	VFMADD231PD (DX)(BX*1), Y2, Y1
 	ADDQ        $+32, BX
-	JMP         one1
+	CMPQ        BX, SI
+	JLE         single3
 
-tail2:
+tail1:
 	CMPQ        BX, CX
-	JGE         done3
-	VMASKMOVPD  (AX)(BX*1), Y0, Y5
+	JGE         done2
+	VMASKMOVPD  (AX)(BX*1), Y0, Y2
 	VMASKMOVPD  (DX)(BX*1), Y0, Y0
-	VFMADD231PD Y0, Y5, Y1
+	VFMADD231PD Y0, Y2, Y1
 
-done3:
-	VADDPD     Y3, Y1, Y1
-	VADDPD     Y4, Y2, Y2
-	VADDPD     Y2, Y1, Y1
+done2:
 	VPERM2F128 $0x01, Y1, Y1, Y0
 	VADDPD     Y0, Y1, Y1
 	VPERMILPD  $0x55, Y1, Y0
@@ -3357,69 +3129,39 @@ TEXT ·vectorDots64AVX2(SB), NOSPLIT, $0-88
 	SHLQ    $0x03, CX
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	VXORPS  Y5, Y5, Y5
-	VXORPS  Y6, Y6, Y6
-	VXORPS  Y7, Y7, Y7
-	VXORPS  Y8, Y8, Y8
 	XORQ    SI, SI
+	LEAQ    -32(CX), DI
+	CMPQ    SI, DI
+	JG      tail1
 
-many4:
-	LEAQ        128(SI), DI
-	CMPQ        DI, CX
-	JG          one1
-	VMOVUPD     (AX)(SI*1), Y9
-	VFMADD231PD (DX)(SI*1), Y9, Y1
-	VFMADD231PD (BX)(SI*1), Y9, Y5
-	VMOVUPD     32(AX)(SI*1), Y9
-	VFMADD231PD 32(DX)(SI*1), Y9, Y2
-	VFMADD231PD 32(BX)(SI*1), Y9, Y6
-	VMOVUPD     64(AX)(SI*1), Y9
-	VFMADD231PD 64(DX)(SI*1), Y9, Y3
-	VFMADD231PD 64(BX)(SI*1), Y9, Y7
-	VMOVUPD     96(AX)(SI*1), Y9
-	VFMADD231PD 96(DX)(SI*1), Y9, Y4
-	VFMADD231PD 96(BX)(SI*1), Y9, Y8
-	ADDQ        $+128, SI
-	JMP         many4
-
-one1:
-	LEAQ        32(SI), DI
-	CMPQ        DI, CX
-	JG          tail2
-	VMOVUPD     (AX)(SI*1), Y9
-	VFMADD231PD (DX)(SI*1), Y9, Y1
-	VFMADD231PD (BX)(SI*1), Y9, Y5
+single3:
+	VMOVUPD     (AX)(SI*1), Y3
+	VFMADD231PD (DX)(SI*1), Y3, Y1
+	VFMADD231PD (BX)(SI*1), Y3, Y2
 	ADDQ        $+32, SI
-	JMP         one1
+	CMPQ        SI, DI
+	JLE         single3
 
-tail2:
+tail1:
 	CMPQ        SI, CX
-	JGE         done3
-	VMASKMOVPD  (AX)(SI*1), Y0, Y9
-	VMASKMOVPD  (DX)(SI*1), Y0, Y10
-	VFMADD231PD Y10, Y9, Y1
+	JGE         done2
+	VMASKMOVPD  (AX)(SI*1), Y0, Y3
+	VMASKMOVPD  (DX)(SI*1), Y0, Y4
+	VFMADD231PD Y4, Y3, Y1
 	VMASKMOVPD  (BX)(SI*1), Y0, Y0
-	VFMADD231PD Y0, Y9, Y5
+	VFMADD231PD Y0, Y3, Y2
 
-done3:
-	VADDPD     Y3, Y1, Y1
-	VADDPD     Y4, Y2, Y2
-	VADDPD     Y2, Y1, Y1
+done2:
 	VPERM2F128 $0x01, Y1, Y1, Y0
 	VADDPD     Y0, Y1, Y1
 	VPERMILPD  $0x55, Y1, Y0
 	VADDPD     Y0, Y1, Y1
 	MOVSD      X1, a+72(FP)
-	VADDPD     Y7, Y5, Y5
-	VADDPD     Y8, Y6, Y6
-	VADDPD     Y6, Y5, Y5
-	VPERM2F128 $0x01, Y5, Y5, Y0
-	VADDPD     Y0, Y5, Y5
-	VPERMILPD  $0x55, Y5, Y0
-	VADDPD     Y0, Y5, Y5
-	MOVSD      X5, b+80(FP)
+	VPERM2F128 $0x01, Y2, Y2, Y0
+	VADDPD     Y0, Y2, Y2
+	VPERMILPD  $0x55, Y2, Y0
+	VADDPD     Y0, Y2, Y2
+	MOVSD      X2, b+80(FP)
 	VZEROUPPER
 	RET
 
@@ -3435,51 +3177,27 @@ TEXT ·vectorHasNaN64AVX2(SB), NOSPLIT, $0-25
 	VMOVUPS 32(BX)(DX*8), Y0
 	SHLQ    $0x03, CX
 	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
 	XORQ    DX, DX
+	LEAQ    -32(CX), BX
+	CMPQ    DX, BX
+	JG      tail1
 
-many4:
-	LEAQ    128(DX), BX
-	CMPQ    BX, CX
-	JG      one1
-	VMOVUPD (AX)(DX*1), Y5
-	VCMPPD  $0x03, Y5, Y5, Y5
-	VORPS   Y5, Y1, Y1
-	VMOVUPD 32(AX)(DX*1), Y5
-	VCMPPD  $0x03, Y5, Y5, Y5
-	VORPS   Y5, Y2, Y2
-	VMOVUPD 64(AX)(DX*1), Y5
-	VCMPPD  $0x03, Y5, Y5, Y5
-	VORPS   Y5, Y3, Y3
-	VMOVUPD 96(AX)(DX*1), Y5
-	VCMPPD  $0x03, Y5, Y5, Y5
-	VORPS   Y5, Y4, Y4
-	ADDQ    $+128, DX
-	JMP     many4
-
-one1:
-	LEAQ    32(DX), BX
-	CMPQ    BX, CX
-	JG      tail2
-	VMOVUPD (AX)(DX*1), Y5
-	VCMPPD  $0x03, Y5, Y5, Y5
-	VORPS   Y5, Y1, Y1
+single3:
+	VMOVUPD (AX)(DX*1), Y2
+	VCMPPD  $0x03, Y2, Y2, Y2
+	VORPS   Y2, Y1, Y1
 	ADDQ    $+32, DX
-	JMP     one1
+	CMPQ    DX, BX
+	JLE     single3
 
-tail2:
+tail1:
 	CMPQ       DX, CX
-	JGE        done3
+	JGE        done2
 	VMASKMOVPD (AX)(DX*1), Y0, Y0
 	VCMPPD     $0x03, Y0, Y0, Y0
 	VORPS      Y0, Y1, Y1
 
-done3:
-	VORPS      Y3, Y1, Y1
-	VORPS      Y4, Y2, Y2
-	VORPS      Y2, Y1, Y1
+done2:
 	VPERM2F128 $0x01, Y1, Y1, Y0
 	VORPS      Y0, Y1, Y1
 	VPERMILPD  $0x55, Y1, Y0
@@ -3503,45 +3221,25 @@ TEXT ·vectorSumSquares64AVX2(SB), NOSPLIT, $0-32
 	VMOVUPS 32(BX)(DX*8), Y0
 	SHLQ    $0x03, CX
 	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
 	XORQ    DX, DX
+	LEAQ    -32(CX), BX
+	CMPQ    DX, BX
+	JG      tail1
 
-many4:
-	LEAQ        128(DX), BX
-	CMPQ        BX, CX
-	JG          one1
-	VMOVUPD     (AX)(DX*1), Y5
-	VFMADD231PD Y5, Y5, Y1
-	VMOVUPD     32(AX)(DX*1), Y5
-	VFMADD231PD Y5, Y5, Y2
-	VMOVUPD     64(AX)(DX*1), Y5
-	VFMADD231PD Y5, Y5, Y3
-	VMOVUPD     96(AX)(DX*1), Y5
-	VFMADD231PD Y5, Y5, Y4
-	ADDQ        $+128, DX
-	JMP         many4
-
-one1:
-	LEAQ        32(DX), BX
-	CMPQ        BX, CX
-	JG          tail2
-	VMOVUPD     (AX)(DX*1), Y5
-	VFMADD231PD Y5, Y5, Y1
+single3:
+	VMOVUPD     (AX)(DX*1), Y2
+	VFMADD231PD Y2, Y2, Y1
 	ADDQ        $+32, DX
-	JMP         one1
+	CMPQ        DX, BX
+	JLE         single3
 
-tail2:
+tail1:
 	CMPQ        DX, CX
-	JGE         done3
+	JGE         done2
 	VMASKMOVPD  (AX)(DX*1), Y0, Y0
 	VFMADD231PD Y0, Y0, Y1
 
-done3:
-	VADDPD     Y3, Y1, Y1
-	VADDPD     Y4, Y2, Y2
-	VADDPD     Y2, Y1, Y1
+done2:
 	VPERM2F128 $0x01, Y1, Y1, Y0
 	VADDPD     Y0, Y1, Y1
 	VPERMILPD  $0x55, Y1, Y0
@@ -3568,45 +3266,27 @@ row1:
 	SUBQ $0x01, BX
 	JL   rows2
 	XORQ SI, SI
+	LEAQ -32(DX), DI
+	CMPQ SI, DI
+	JG   tail3
 
-many6:
-	LEAQ    128(SI), DI
-	CMPQ    DI, DX
-	JG      one3
-	VMOVUPD (AX)(SI*1), Y1
-	VADDPD  (CX)(SI*1), Y1, Y1
-	VMOVUPD Y1, (AX)(SI*1)
-	VMOVUPD 32(AX)(SI*1), Y1
-	VADDPD  32(CX)(SI*1), Y1, Y1
-	VMOVUPD Y1, 32(AX)(SI*1)
-	VMOVUPD 64(AX)(SI*1), Y1
-	VADDPD  64(CX)(SI*1), Y1, Y1
-	VMOVUPD Y1, 64(AX)(SI*1)
-	VMOVUPD 96(AX)(SI*1), Y1
-	VADDPD  96(CX)(SI*1), Y1, Y1
-	VMOVUPD Y1, 96(AX)(SI*1)
-	ADDQ    $+128, SI
-	JMP     many6
-
-one3:
-	LEAQ    32(SI), DI
-	CMPQ    DI, DX
-	JG      tail4
+single5:
 	VMOVUPD (AX)(SI*1), Y1
 	VADDPD  (CX)(SI*1), Y1, Y1
 	VMOVUPD Y1, (AX)(SI*1)
 	ADDQ    $+32, SI
-	JMP     one3
+	CMPQ    SI, DI
+	JLE     single5
 
-tail4:
+tail3:
 	CMPQ       SI, DX
-	JGE        done5
+	JGE        done4
 	VMASKMOVPD (AX)(SI*1), Y0, Y1
 	VMASKMOVPD (CX)(SI*1), Y0, Y2
 	VADDPD     Y2, Y1, Y1
 	VMASKMOVPD Y1, Y0, (AX)(SI*1)
 
-done5:
+done4:
 	ADDQ DX, AX
 	JMP  row1
 
@@ -3630,87 +3310,47 @@ TEXT ·vectorSumRows64AVX2(SB), NOSPLIT, $0-64
 	SHLQ    $0x03, CX
 	SHLQ    $0x03, SI
 	XORQ    R9, R9
+	LEAQ    -32(CX), R10
+	CMPQ    R9, R10
+	JG      tail1
 
-many4:
-	LEAQ   256(R9), DI
-	CMPQ   DI, CX
-	JG     one1
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	MOVQ   DX, DI
-	MOVQ   BX, R8
-
-row5:
-	SUBQ   $0x01, R8
-	JL     rows6
-	VADDPD (DI)(R9*1), Y1, Y1
-	VADDPD 32(DI)(R9*1), Y2, Y2
-	VADDPD 64(DI)(R9*1), Y3, Y3
-	VADDPD 96(DI)(R9*1), Y4, Y4
-	VADDPD 128(DI)(R9*1), Y5, Y5
-	VADDPD 160(DI)(R9*1), Y6, Y6
-	VADDPD 192(DI)(R9*1), Y7, Y7
-	VADDPD 224(DI)(R9*1), Y8, Y8
-	ADDQ   SI, DI
-	JMP    row5
-
-rows6:
-	VMOVUPD Y1, (AX)(R9*1)
-	VMOVUPD Y2, 32(AX)(R9*1)
-	VMOVUPD Y3, 64(AX)(R9*1)
-	VMOVUPD Y4, 96(AX)(R9*1)
-	VMOVUPD Y5, 128(AX)(R9*1)
-	VMOVUPD Y6, 160(AX)(R9*1)
-	VMOVUPD Y7, 192(AX)(R9*1)
-	VMOVUPD Y8, 224(AX)(R9*1)
-	ADDQ    $+256, R9
-	JMP     many4
-
-one1:
-	LEAQ   32(R9), DI
-	CMPQ   DI, CX
-	JG     tail2
+single3:
 	VXORPS Y1, Y1, Y1
 	MOVQ   DX, DI
 	MOVQ   BX, R8
 
-row7:
+row4:
 	SUBQ   $0x01, R8
-	JL     rows8
+	JL     rows5
 	VADDPD (DI)(R9*1), Y1, Y1
 	ADDQ   SI, DI
-	JMP    row7
+	JMP    row4
 
-rows8:
+rows5:
 	VMOVUPD Y1, (AX)(R9*1)
 	ADDQ    $+32, R9
-	JMP     one1
+	CMPQ    R9, R10
+	JLE     single3
 
-tail2:
+tail1:
 	CMPQ   R9, CX
-	JGE    done3
+	JGE    done2
 	VXORPS Y1, Y1, Y1
 	MOVQ   DX, DI
 	MOVQ   BX, R8
 
-row9:
+row6:
 	SUBQ       $0x01, R8
-	JL         rows10
+	JL         rows7
 	VMASKMOVPD (DI)(R9*1), Y0, Y2
 	VADDPD     Y2, Y1, Y1
 	ADDQ       SI, DI
-	JMP        row9
+	JMP        row6
 
-rows10:
+rows7:
 	VMASKMOVPD Y1, Y0, (AX)(R9*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -3736,38 +3376,24 @@ row1:
 	SUBQ $0x01, DX
 	JL   rows2
 	XORQ R8, R8
+	LEAQ -32(BX), R9
+	CMPQ R8, R9
+	JG   tail3
 
-many6:
-	LEAQ    128(R8), R9
-	CMPQ    R9, BX
-	JG      one3
-	VMOVUPD (CX)(R8*1), Y1
-	VMOVUPD Y1, (AX)(R8*1)
-	VMOVUPD 32(CX)(R8*1), Y1
-	VMOVUPD Y1, 32(AX)(R8*1)
-	VMOVUPD 64(CX)(R8*1), Y1
-	VMOVUPD Y1, 64(AX)(R8*1)
-	VMOVUPD 96(CX)(R8*1), Y1
-	VMOVUPD Y1, 96(AX)(R8*1)
-	ADDQ    $+128, R8
-	JMP     many6
-
-one3:
-	LEAQ    32(R8), R9
-	CMPQ    R9, BX
-	JG      tail4
+single5:
 	VMOVUPD (CX)(R8*1), Y1
 	VMOVUPD Y1, (AX)(R8*1)
 	ADDQ    $+32, R8
-	JMP     one3
+	CMPQ    R8, R9
+	JLE     single5
 
-tail4:
+tail3:
 	CMPQ       R8, BX
-	JGE        done5
+	JGE        done4
 	VMASKMOVPD (CX)(R8*1), Y0, Y1
 	VMASKMOVPD Y1, Y0, (AX)(R8*1)
 
-done5:
+done4:
 	ADDQ SI, AX
 	ADDQ DI, CX
 	JMP  row1
@@ -3801,11 +3427,11 @@ TEXT ·vectorAdamW64AVX2(SB), NOSPLIT, $0-104
 	VMOVUPS      32(R8)(DI*8), Y9
 	SHLQ         $0x03, CX
 	XORQ         DI, DI
+	LEAQ         -32(CX), R8
+	CMPQ         DI, R8
+	JG           tail1
 
-one1:
-	LEAQ        32(DI), R8
-	CMPQ        R8, CX
-	JG          tail2
+single3:
 	VMOVUPD     (DX)(DI*1), Y10
 	VMOVUPD     (BX)(DI*1), Y11
 	VMOVUPD     (SI)(DI*1), Y12
@@ -3828,11 +3454,12 @@ one1:
 	VSUBPD      Y11, Y13, Y13
 	VMOVUPD     Y13, (AX)(DI*1)
 	ADDQ        $+32, DI
-	JMP         one1
+	CMPQ        DI, R8
+	JLE         single3
 
-tail2:
+tail1:
 	CMPQ        DI, CX
-	JGE         done3
+	JGE         done2
 	VMASKMOVPD  (DX)(DI*1), Y9, Y10
 	VMASKMOVPD  (BX)(DI*1), Y9, Y11
 	VMASKMOVPD  (SI)(DI*1), Y9, Y12
@@ -3855,7 +3482,7 @@ tail2:
 	VSUBPD      Y11, Y13, Y13
 	VMASKMOVPD  Y13, Y9, (AX)(DI*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -3884,11 +3511,11 @@ row1:
 	LEAQ (CX)(BX*1), R9
 	LEAQ (AX)(BX*1), R10
 	XORQ R11, R11
+	LEAQ -32(BX), R12
+	CMPQ R11, R12
+	JG   tail3
 
-one3:
-	LEAQ         32(R11), R12
-	CMPQ         R12, BX
-	JG           tail4
+single5:
 	VMOVUPD      (CX)(R11*1), Y2
 	VMOVUPD      (R9)(R11*1), Y3
 	VMOVUPD      (DX)(R11*1), Y4
@@ -3901,11 +3528,12 @@ one3:
 	VMOVUPD      Y6, (AX)(R11*1)
 	VMOVUPD      Y3, (R10)(R11*1)
 	ADDQ         $+32, R11
-	JMP          one3
+	CMPQ         R11, R12
+	JLE          single5
 
-tail4:
+tail3:
 	CMPQ         R11, BX
-	JGE          done5
+	JGE          done4
 	VMASKMOVPD   (CX)(R11*1), Y1, Y2
 	VMASKMOVPD   (R9)(R11*1), Y1, Y3
 	VMASKMOVPD   (DX)(R11*1), Y1, Y4
@@ -3918,7 +3546,7 @@ tail4:
 	VMASKMOVPD   Y6, Y1, (AX)(R11*1)
 	VMASKMOVPD   Y3, Y1, (R10)(R11*1)
 
-done5:
+done4:
 	ADDQ R8, CX
 	ADDQ R8, AX
 	JMP  row1

@@ -40,33 +40,37 @@ row1:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 	XORQ   R8, R8
+	LEAQ   -256(BX), R9
+	CMPQ   R8, R9
+	JG     one5
 
 many6:
-	LEAQ   256(R8), R9
-	CMPQ   R9, BX
-	JG     one3
 	VADDPS (CX)(R8*1), Z2, Z2
 	VADDPS 64(CX)(R8*1), Z3, Z3
 	VADDPS 128(CX)(R8*1), Z4, Z4
 	VADDPS 192(CX)(R8*1), Z5, Z5
 	ADDQ   $+256, R8
-	JMP    many6
+	CMPQ   R8, R9
+	JLE    many6
 
-one3:
-	LEAQ   64(R8), R9
-	CMPQ   R9, BX
-	JG     tail4
+one5:
+	LEAQ -64(BX), R9
+	CMPQ R8, R9
+	JG   tail3
+
+single7:
 	VADDPS (CX)(R8*1), Z2, Z2
 	ADDQ   $+64, R8
-	JMP    one3
+	CMPQ   R8, R9
+	JLE    single7
 
-tail4:
+tail3:
 	CMPQ      R8, BX
-	JGE       done5
+	JGE       done4
 	VMOVUPS.Z (CX)(R8*1), K1, Z6
 	VADDPS    Z6, Z2, Z2
 
-done5:
+done4:
 	VADDPS     Z4, Z2, Z2
 	VADDPS     Z5, Z3, Z3
 	VADDPS     Z3, Z2, Z2
@@ -84,11 +88,11 @@ done5:
 	VPXORD     Z9, Z9, Z9
 	VPXORD     Z10, Z10, Z10
 	XORQ       R8, R8
+	LEAQ       -256(BX), R9
+	CMPQ       R8, R9
+	JG         one10
 
-many10:
-	LEAQ        256(R8), R9
-	CMPQ        R9, BX
-	JG          one7
+many11:
 	VMOVUPS     (CX)(R8*1), Z6
 	VSUBPS      Z2, Z6, Z6
 	VFMADD231PS Z6, Z6, Z7
@@ -102,17 +106,21 @@ many10:
 	VSUBPS      Z2, Z6, Z6
 	VFMADD231PS Z6, Z6, Z10
 	ADDQ        $+256, R8
-	JMP         many10
+	CMPQ        R8, R9
+	JLE         many11
 
-one7:
-	LEAQ        64(R8), R9
-	CMPQ        R9, BX
-	JG          tail8
+one10:
+	LEAQ -64(BX), R9
+	CMPQ R8, R9
+	JG   tail8
+
+single12:
 	VMOVUPS     (CX)(R8*1), Z6
 	VSUBPS      Z2, Z6, Z6
 	VFMADD231PS Z6, Z6, Z7
 	ADDQ        $+64, R8
-	JMP         one7
+	CMPQ        R8, R9
+	JLE         single12
 
 tail8:
 	CMPQ        R8, BX
@@ -140,44 +148,13 @@ done9:
 	VBROADCASTSS vectorAll3f8000003f800000<>+0(SB), Z6
 	VDIVPS       Z7, Z6, Z6
 	TESTQ        SI, SI
-	JZ           without11
+	JZ           without13
 	XORQ         R8, R8
+	LEAQ         -64(BX), R9
+	CMPQ         R8, R9
+	JG           tail15
 
-many16:
-	LEAQ        256(R8), R9
-	CMPQ        R9, BX
-	JG          one13
-	VMOVUPS     (CX)(R8*1), Z11
-	VSUBPS      Z2, Z11, Z11
-	VMULPS      Z6, Z11, Z11
-	VMOVUPS     (DX)(R8*1), Z12
-	VFMADD213PS (SI)(R8*1), Z12, Z11
-	VMOVUPS     Z11, (AX)(R8*1)
-	VMOVUPS     64(CX)(R8*1), Z11
-	VSUBPS      Z2, Z11, Z11
-	VMULPS      Z6, Z11, Z11
-	VMOVUPS     64(DX)(R8*1), Z12
-	VFMADD213PS 64(SI)(R8*1), Z12, Z11
-	VMOVUPS     Z11, 64(AX)(R8*1)
-	VMOVUPS     128(CX)(R8*1), Z11
-	VSUBPS      Z2, Z11, Z11
-	VMULPS      Z6, Z11, Z11
-	VMOVUPS     128(DX)(R8*1), Z12
-	VFMADD213PS 128(SI)(R8*1), Z12, Z11
-	VMOVUPS     Z11, 128(AX)(R8*1)
-	VMOVUPS     192(CX)(R8*1), Z11
-	VSUBPS      Z2, Z11, Z11
-	VMULPS      Z6, Z11, Z11
-	VMOVUPS     192(DX)(R8*1), Z12
-	VFMADD213PS 192(SI)(R8*1), Z12, Z11
-	VMOVUPS     Z11, 192(AX)(R8*1)
-	ADDQ        $+256, R8
-	JMP         many16
-
-one13:
-	LEAQ        64(R8), R9
-	CMPQ        R9, BX
-	JG          tail14
+single17:
 	VMOVUPS     (CX)(R8*1), Z11
 	VSUBPS      Z2, Z11, Z11
 	VMULPS      Z6, Z11, Z11
@@ -185,11 +162,12 @@ one13:
 	VFMADD213PS (SI)(R8*1), Z12, Z11
 	VMOVUPS     Z11, (AX)(R8*1)
 	ADDQ        $+64, R8
-	JMP         one13
+	CMPQ        R8, R9
+	JLE         single17
 
-tail14:
+tail15:
 	CMPQ        R8, BX
-	JGE         done15
+	JGE         done16
 	VMOVUPS.Z   (CX)(R8*1), K1, Z11
 	VSUBPS      Z2, Z11, Z11
 	VMULPS      Z6, Z11, Z11
@@ -198,50 +176,24 @@ tail14:
 	VFMADD213PS Z6, Z12, Z11
 	VMOVUPS     Z11, K1, (AX)(R8*1)
 
-done15:
-	JMP normalised12
+done16:
+	JMP normalised14
 
-without11:
+without13:
 	XORQ R8, R8
+	LEAQ -64(BX), R9
+	CMPQ R8, R9
+	JG   tail18
 
-many20:
-	LEAQ    256(R8), R9
-	CMPQ    R9, BX
-	JG      one17
-	VMOVUPS (CX)(R8*1), Z11
-	VSUBPS  Z2, Z11, Z11
-	VMULPS  Z6, Z11, Z11
-	VMULPS  (DX)(R8*1), Z11, Z11
-	VMOVUPS Z11, (AX)(R8*1)
-	VMOVUPS 64(CX)(R8*1), Z11
-	VSUBPS  Z2, Z11, Z11
-	VMULPS  Z6, Z11, Z11
-	VMULPS  64(DX)(R8*1), Z11, Z11
-	VMOVUPS Z11, 64(AX)(R8*1)
-	VMOVUPS 128(CX)(R8*1), Z11
-	VSUBPS  Z2, Z11, Z11
-	VMULPS  Z6, Z11, Z11
-	VMULPS  128(DX)(R8*1), Z11, Z11
-	VMOVUPS Z11, 128(AX)(R8*1)
-	VMOVUPS 192(CX)(R8*1), Z11
-	VSUBPS  Z2, Z11, Z11
-	VMULPS  Z6, Z11, Z11
-	VMULPS  192(DX)(R8*1), Z11, Z11
-	VMOVUPS Z11, 192(AX)(R8*1)
-	ADDQ    $+256, R8
-	JMP     many20
-
-one17:
-	LEAQ    64(R8), R9
-	CMPQ    R9, BX
-	JG      tail18
+single20:
 	VMOVUPS (CX)(R8*1), Z11
 	VSUBPS  Z2, Z11, Z11
 	VMULPS  Z6, Z11, Z11
 	VMULPS  (DX)(R8*1), Z11, Z11
 	VMOVUPS Z11, (AX)(R8*1)
 	ADDQ    $+64, R8
-	JMP     one17
+	CMPQ    R8, R9
+	JLE     single20
 
 tail18:
 	CMPQ      R8, BX
@@ -254,7 +206,7 @@ tail18:
 	VMOVUPS   Z11, K1, (AX)(R8*1)
 
 done19:
-normalised12:
+normalised14:
 	ADDQ BX, CX
 	ADDQ BX, AX
 	JMP  row1
@@ -293,326 +245,299 @@ row1:
 	SUBQ $0x01, R9
 	JL   rows2
 	XORQ R10, R10
+	LEAQ -64(DI), R11
+	CMPQ R10, R11
+	JG   tail5
 
-many8:
-	LEAQ          256(R10), R11
-	CMPQ          R11, DI
-	JG            one5
-	VMOVUPS       (R8)(R10*1), Z2
-	VMOVUPS       64(R8)(R10*1), Z3
-	VPORD         Z3, Z2, Z2
-	VMOVUPS       128(R8)(R10*1), Z3
-	VPORD         Z3, Z2, Z2
-	VMOVUPS       192(R8)(R10*1), Z3
-	VPORD         Z3, Z2, Z2
-	VPTESTMD.BCST vectorAll7fffffff7fffffff<>+0(SB), Z2, K2
-	KORTESTW      K2, K2
-	JNZ           some3
-	ADDQ          $+256, R10
-	JMP           many8
-
-one5:
-	LEAQ          64(R10), R11
-	CMPQ          R11, DI
-	JG            tail6
+single7:
 	VMOVUPS       (R8)(R10*1), Z2
 	VPTESTMD.BCST vectorAll7fffffff7fffffff<>+0(SB), Z2, K2
 	KORTESTW      K2, K2
 	JNZ           some3
 	ADDQ          $+64, R10
-	JMP           one5
+	CMPQ          R10, R11
+	JLE           single7
 
-tail6:
+tail5:
 	CMPQ          R10, DI
-	JGE           done7
+	JGE           done6
 	VMOVUPS.Z     (R8)(R10*1), K1, Z2
 	VPTESTMD.BCST vectorAll7fffffff7fffffff<>+0(SB), Z2, K2
 	KORTESTW      K2, K2
 	JNZ           some3
 
-done7:
+done6:
 	XORQ R10, R10
+	LEAQ -64(DI), R11
+	CMPQ R10, R11
+	JG   tail8
 
-one9:
-	LEAQ    64(R10), R11
-	CMPQ    R11, DI
-	JG      tail10
-	VPXORD  Z4, Z4, Z4
-	VMOVUPS Z4, (AX)(R10*1)
+single10:
+	VPXORD  Z3, Z3, Z3
+	VMOVUPS Z3, (AX)(R10*1)
 	ADDQ    $+64, R10
-	JMP     one9
+	CMPQ    R10, R11
+	JLE     single10
 
-tail10:
+tail8:
 	CMPQ    R10, DI
-	JGE     done11
-	VPXORD  Z5, Z5, Z5
-	VMOVUPS Z5, K1, (AX)(R10*1)
+	JGE     done9
+	VPXORD  Z4, Z4, Z4
+	VMOVUPS Z4, K1, (AX)(R10*1)
 
-done11:
+done9:
 	JMP next4
 
 some3:
+	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
 	XORQ   R10, R10
+	LEAQ   -256(DI), R11
+	CMPQ   R10, R11
+	JG     one13
 
-many15:
-	LEAQ   256(R10), R11
-	CMPQ   R11, DI
-	JG     one12
-	VADDPS (BX)(R10*1), Z6, Z6
-	VADDPS 64(BX)(R10*1), Z7, Z7
-	VADDPS 128(BX)(R10*1), Z8, Z8
-	VADDPS 192(BX)(R10*1), Z9, Z9
+many14:
+	VADDPS (BX)(R10*1), Z5, Z5
+	VADDPS 64(BX)(R10*1), Z6, Z6
+	VADDPS 128(BX)(R10*1), Z7, Z7
+	VADDPS 192(BX)(R10*1), Z8, Z8
 	ADDQ   $+256, R10
-	JMP    many15
+	CMPQ   R10, R11
+	JLE    many14
 
-one12:
-	LEAQ   64(R10), R11
-	CMPQ   R11, DI
-	JG     tail13
-	VADDPS (BX)(R10*1), Z6, Z6
+one13:
+	LEAQ -64(DI), R11
+	CMPQ R10, R11
+	JG   tail11
+
+single15:
+	VADDPS (BX)(R10*1), Z5, Z5
 	ADDQ   $+64, R10
-	JMP    one12
+	CMPQ   R10, R11
+	JLE    single15
 
-tail13:
+tail11:
 	CMPQ      R10, DI
-	JGE       done14
+	JGE       done12
 	VMOVUPS.Z (BX)(R10*1), K1, Z2
-	VADDPS    Z2, Z6, Z6
+	VADDPS    Z2, Z5, Z5
 
-done14:
+done12:
+	VADDPS     Z7, Z5, Z5
 	VADDPS     Z8, Z6, Z6
-	VADDPS     Z9, Z7, Z7
-	VADDPS     Z7, Z6, Z6
-	VSHUFF64X2 $0x4e, Z6, Z6, Z2
-	VADDPS     Z2, Z6, Z6
-	VSHUFF64X2 $0xb1, Z6, Z6, Z2
-	VADDPS     Z2, Z6, Z6
-	VPERMILPS  $0x4e, Z6, Z2
-	VADDPS     Z2, Z6, Z6
-	VPERMILPS  $0xb1, Z6, Z2
-	VADDPS     Z2, Z6, Z6
-	VDIVPS     Z0, Z6, Z6
+	VADDPS     Z6, Z5, Z5
+	VSHUFF64X2 $0x4e, Z5, Z5, Z2
+	VADDPS     Z2, Z5, Z5
+	VSHUFF64X2 $0xb1, Z5, Z5, Z2
+	VADDPS     Z2, Z5, Z5
+	VPERMILPS  $0x4e, Z5, Z2
+	VADDPS     Z2, Z5, Z5
+	VPERMILPS  $0xb1, Z5, Z2
+	VADDPS     Z2, Z5, Z5
+	VDIVPS     Z0, Z5, Z5
+	VPXORD     Z9, Z9, Z9
 	VPXORD     Z10, Z10, Z10
 	VPXORD     Z11, Z11, Z11
 	VPXORD     Z12, Z12, Z12
-	VPXORD     Z13, Z13, Z13
 	XORQ       R10, R10
+	LEAQ       -256(DI), R11
+	CMPQ       R10, R11
+	JG         one18
 
 many19:
-	LEAQ        256(R10), R11
-	CMPQ        R11, DI
-	JG          one16
 	VMOVUPS     (BX)(R10*1), Z2
-	VSUBPS      Z6, Z2, Z2
-	VFMADD231PS Z2, Z2, Z10
+	VSUBPS      Z5, Z2, Z2
+	VFMADD231PS Z2, Z2, Z9
 	VMOVUPS     64(BX)(R10*1), Z2
-	VSUBPS      Z6, Z2, Z2
-	VFMADD231PS Z2, Z2, Z11
+	VSUBPS      Z5, Z2, Z2
+	VFMADD231PS Z2, Z2, Z10
 	VMOVUPS     128(BX)(R10*1), Z2
-	VSUBPS      Z6, Z2, Z2
-	VFMADD231PS Z2, Z2, Z12
+	VSUBPS      Z5, Z2, Z2
+	VFMADD231PS Z2, Z2, Z11
 	VMOVUPS     192(BX)(R10*1), Z2
-	VSUBPS      Z6, Z2, Z2
-	VFMADD231PS Z2, Z2, Z13
+	VSUBPS      Z5, Z2, Z2
+	VFMADD231PS Z2, Z2, Z12
 	ADDQ        $+256, R10
-	JMP         many19
+	CMPQ        R10, R11
+	JLE         many19
 
-one16:
-	LEAQ        64(R10), R11
-	CMPQ        R11, DI
-	JG          tail17
+one18:
+	LEAQ -64(DI), R11
+	CMPQ R10, R11
+	JG   tail16
+
+single20:
 	VMOVUPS     (BX)(R10*1), Z2
-	VSUBPS      Z6, Z2, Z2
-	VFMADD231PS Z2, Z2, Z10
+	VSUBPS      Z5, Z2, Z2
+	VFMADD231PS Z2, Z2, Z9
 	ADDQ        $+64, R10
-	JMP         one16
+	CMPQ        R10, R11
+	JLE         single20
 
-tail17:
+tail16:
 	CMPQ        R10, DI
-	JGE         done18
+	JGE         done17
 	VMOVUPS.Z   (BX)(R10*1), K1, Z2
-	VSUBPS      Z6, Z2, Z2
+	VSUBPS      Z5, Z2, Z2
 	VMOVAPS.Z   Z2, K1, Z2
-	VFMADD231PS Z2, Z2, Z10
+	VFMADD231PS Z2, Z2, Z9
 
-done18:
+done17:
+	VADDPS       Z11, Z9, Z9
 	VADDPS       Z12, Z10, Z10
-	VADDPS       Z13, Z11, Z11
-	VADDPS       Z11, Z10, Z10
-	VSHUFF64X2   $0x4e, Z10, Z10, Z2
-	VADDPS       Z2, Z10, Z10
-	VSHUFF64X2   $0xb1, Z10, Z10, Z2
-	VADDPS       Z2, Z10, Z10
-	VPERMILPS    $0x4e, Z10, Z2
-	VADDPS       Z2, Z10, Z10
-	VPERMILPS    $0xb1, Z10, Z2
-	VADDPS       Z2, Z10, Z10
-	VDIVPS       Z0, Z10, Z10
-	VADDPS       Z1, Z10, Z10
-	VSQRTPS      Z10, Z10
+	VADDPS       Z10, Z9, Z9
+	VSHUFF64X2   $0x4e, Z9, Z9, Z2
+	VADDPS       Z2, Z9, Z9
+	VSHUFF64X2   $0xb1, Z9, Z9, Z2
+	VADDPS       Z2, Z9, Z9
+	VPERMILPS    $0x4e, Z9, Z2
+	VADDPS       Z2, Z9, Z9
+	VPERMILPS    $0xb1, Z9, Z2
+	VADDPS       Z2, Z9, Z9
+	VDIVPS       Z0, Z9, Z9
+	VADDPS       Z1, Z9, Z9
+	VSQRTPS      Z9, Z9
 	VBROADCASTSS vectorAll3f8000003f800000<>+0(SB), Z2
-	VDIVPS       Z10, Z2, Z2
+	VDIVPS       Z9, Z2, Z2
+	VPXORD       Z13, Z13, Z13
 	VPXORD       Z14, Z14, Z14
 	VPXORD       Z15, Z15, Z15
 	VPXORD       Z16, Z16, Z16
-	VPXORD       Z17, Z17, Z17
 	XORQ         R10, R10
+	LEAQ         -128(DI), R11
+	CMPQ         R10, R11
+	JG           one23
 
-many23:
-	LEAQ        128(R10), R11
-	CMPQ        R11, DI
-	JG          one20
-	VMOVUPS     (BX)(R10*1), Z3
+many24:
+	VMOVUPS     (BX)(R10*1), Z17
 	VMOVUPS     (R8)(R10*1), Z18
-	VSUBPS      Z6, Z3, Z3
-	VMULPS      Z2, Z3, Z3
+	VSUBPS      Z5, Z17, Z17
+	VMULPS      Z2, Z17, Z17
 	VMOVUPS     (CX)(R10*1), Z19
-	VFMADD231PS Z18, Z3, Z19
+	VFMADD231PS Z18, Z17, Z19
 	VMOVUPS     Z19, (CX)(R10*1)
 	VMOVUPS     (DX)(R10*1), Z19
 	VADDPS      Z18, Z19, Z19
 	VMOVUPS     Z19, (DX)(R10*1)
 	VMULPS      (SI)(R10*1), Z18, Z18
-	VADDPS      Z18, Z14, Z14
-	VFMADD231PS Z18, Z3, Z16
-	VMOVUPS     64(BX)(R10*1), Z3
+	VADDPS      Z18, Z13, Z13
+	VFMADD231PS Z18, Z17, Z15
+	VMOVUPS     64(BX)(R10*1), Z17
 	VMOVUPS     64(R8)(R10*1), Z18
-	VSUBPS      Z6, Z3, Z3
-	VMULPS      Z2, Z3, Z3
+	VSUBPS      Z5, Z17, Z17
+	VMULPS      Z2, Z17, Z17
 	VMOVUPS     64(CX)(R10*1), Z19
-	VFMADD231PS Z18, Z3, Z19
+	VFMADD231PS Z18, Z17, Z19
 	VMOVUPS     Z19, 64(CX)(R10*1)
 	VMOVUPS     64(DX)(R10*1), Z19
 	VADDPS      Z18, Z19, Z19
 	VMOVUPS     Z19, 64(DX)(R10*1)
 	VMULPS      64(SI)(R10*1), Z18, Z18
-	VADDPS      Z18, Z15, Z15
-	VFMADD231PS Z18, Z3, Z17
+	VADDPS      Z18, Z14, Z14
+	VFMADD231PS Z18, Z17, Z16
 	ADDQ        $+128, R10
-	JMP         many23
+	CMPQ        R10, R11
+	JLE         many24
 
-one20:
-	LEAQ        64(R10), R11
-	CMPQ        R11, DI
-	JG          tail21
-	VMOVUPS     (BX)(R10*1), Z3
+one23:
+	LEAQ -64(DI), R11
+	CMPQ R10, R11
+	JG   tail21
+
+single25:
+	VMOVUPS     (BX)(R10*1), Z17
 	VMOVUPS     (R8)(R10*1), Z18
-	VSUBPS      Z6, Z3, Z3
-	VMULPS      Z2, Z3, Z3
+	VSUBPS      Z5, Z17, Z17
+	VMULPS      Z2, Z17, Z17
 	VMOVUPS     (CX)(R10*1), Z19
-	VFMADD231PS Z18, Z3, Z19
+	VFMADD231PS Z18, Z17, Z19
 	VMOVUPS     Z19, (CX)(R10*1)
 	VMOVUPS     (DX)(R10*1), Z19
 	VADDPS      Z18, Z19, Z19
 	VMOVUPS     Z19, (DX)(R10*1)
 	VMULPS      (SI)(R10*1), Z18, Z18
-	VADDPS      Z18, Z14, Z14
-	VFMADD231PS Z18, Z3, Z16
+	VADDPS      Z18, Z13, Z13
+	VFMADD231PS Z18, Z17, Z15
 	ADDQ        $+64, R10
-	JMP         one20
+	CMPQ        R10, R11
+	JLE         single25
 
 tail21:
 	CMPQ        R10, DI
 	JGE         done22
-	VMOVUPS.Z   (BX)(R10*1), K1, Z3
+	VMOVUPS.Z   (BX)(R10*1), K1, Z17
 	VMOVUPS.Z   (R8)(R10*1), K1, Z18
-	VSUBPS      Z6, Z3, Z3
-	VMULPS      Z2, Z3, Z3
-	VMOVAPS.Z   Z3, K1, Z3
+	VSUBPS      Z5, Z17, Z17
+	VMULPS      Z2, Z17, Z17
+	VMOVAPS.Z   Z17, K1, Z17
 	VMOVUPS.Z   (CX)(R10*1), K1, Z19
-	VFMADD231PS Z18, Z3, Z19
+	VFMADD231PS Z18, Z17, Z19
 	VMOVUPS     Z19, K1, (CX)(R10*1)
 	VMOVUPS.Z   (DX)(R10*1), K1, Z19
 	VADDPS      Z18, Z19, Z19
 	VMOVUPS     Z19, K1, (DX)(R10*1)
 	VMOVUPS.Z   (SI)(R10*1), K1, Z19
 	VMULPS      Z19, Z18, Z18
-	VADDPS      Z18, Z14, Z14
-	VFMADD231PS Z18, Z3, Z16
+	VADDPS      Z18, Z13, Z13
+	VFMADD231PS Z18, Z17, Z15
 
 done22:
-	VADDPS     Z15, Z14, Z14
-	VSHUFF64X2 $0x4e, Z14, Z14, Z3
-	VADDPS     Z3, Z14, Z14
-	VSHUFF64X2 $0xb1, Z14, Z14, Z3
-	VADDPS     Z3, Z14, Z14
-	VPERMILPS  $0x4e, Z14, Z3
-	VADDPS     Z3, Z14, Z14
-	VPERMILPS  $0xb1, Z14, Z3
-	VADDPS     Z3, Z14, Z14
-	VADDPS     Z17, Z16, Z16
-	VSHUFF64X2 $0x4e, Z16, Z16, Z3
-	VADDPS     Z3, Z16, Z16
-	VSHUFF64X2 $0xb1, Z16, Z16, Z3
-	VADDPS     Z3, Z16, Z16
-	VPERMILPS  $0x4e, Z16, Z3
-	VADDPS     Z3, Z16, Z16
-	VPERMILPS  $0xb1, Z16, Z3
-	VADDPS     Z3, Z16, Z16
-	VDIVPS     Z0, Z14, Z14
-	VDIVPS     Z0, Z16, Z16
+	VADDPS     Z14, Z13, Z13
+	VSHUFF64X2 $0x4e, Z13, Z13, Z17
+	VADDPS     Z17, Z13, Z13
+	VSHUFF64X2 $0xb1, Z13, Z13, Z17
+	VADDPS     Z17, Z13, Z13
+	VPERMILPS  $0x4e, Z13, Z17
+	VADDPS     Z17, Z13, Z13
+	VPERMILPS  $0xb1, Z13, Z17
+	VADDPS     Z17, Z13, Z13
+	VADDPS     Z16, Z15, Z15
+	VSHUFF64X2 $0x4e, Z15, Z15, Z17
+	VADDPS     Z17, Z15, Z15
+	VSHUFF64X2 $0xb1, Z15, Z15, Z17
+	VADDPS     Z17, Z15, Z15
+	VPERMILPS  $0x4e, Z15, Z17
+	VADDPS     Z17, Z15, Z15
+	VPERMILPS  $0xb1, Z15, Z17
+	VADDPS     Z17, Z15, Z15
+	VDIVPS     Z0, Z13, Z13
+	VDIVPS     Z0, Z15, Z15
 	XORQ       R10, R10
+	LEAQ       -64(DI), R11
+	CMPQ       R10, R11
+	JG         tail26
 
-many27:
-	LEAQ         128(R10), R11
-	CMPQ         R11, DI
-	JG           one24
-	VMOVUPS      (BX)(R10*1), Z3
+single28:
+	VMOVUPS      (BX)(R10*1), Z17
 	VMOVUPS      (R8)(R10*1), Z18
-	VSUBPS       Z6, Z3, Z3
-	VMULPS       Z2, Z3, Z3
+	VSUBPS       Z5, Z17, Z17
+	VMULPS       Z2, Z17, Z17
 	VMULPS       (SI)(R10*1), Z18, Z18
-	VSUBPS       Z14, Z18, Z18
-	VFNMADD231PS Z3, Z16, Z18
-	VMULPS       Z2, Z18, Z18
-	VMOVUPS      Z18, (AX)(R10*1)
-	VMOVUPS      64(BX)(R10*1), Z3
-	VMOVUPS      64(R8)(R10*1), Z18
-	VSUBPS       Z6, Z3, Z3
-	VMULPS       Z2, Z3, Z3
-	VMULPS       64(SI)(R10*1), Z18, Z18
-	VSUBPS       Z14, Z18, Z18
-	VFNMADD231PS Z3, Z16, Z18
-	VMULPS       Z2, Z18, Z18
-	VMOVUPS      Z18, 64(AX)(R10*1)
-	ADDQ         $+128, R10
-	JMP          many27
-
-one24:
-	LEAQ         64(R10), R11
-	CMPQ         R11, DI
-	JG           tail25
-	VMOVUPS      (BX)(R10*1), Z3
-	VMOVUPS      (R8)(R10*1), Z18
-	VSUBPS       Z6, Z3, Z3
-	VMULPS       Z2, Z3, Z3
-	VMULPS       (SI)(R10*1), Z18, Z18
-	VSUBPS       Z14, Z18, Z18
-	VFNMADD231PS Z3, Z16, Z18
+	VSUBPS       Z13, Z18, Z18
+	VFNMADD231PS Z17, Z15, Z18
 	VMULPS       Z2, Z18, Z18
 	VMOVUPS      Z18, (AX)(R10*1)
 	ADDQ         $+64, R10
-	JMP          one24
+	CMPQ         R10, R11
+	JLE          single28
 
-tail25:
+tail26:
 	CMPQ         R10, DI
-	JGE          done26
-	VMOVUPS.Z    (BX)(R10*1), K1, Z3
+	JGE          done27
+	VMOVUPS.Z    (BX)(R10*1), K1, Z17
 	VMOVUPS.Z    (R8)(R10*1), K1, Z18
-	VSUBPS       Z6, Z3, Z3
-	VMULPS       Z2, Z3, Z3
+	VSUBPS       Z5, Z17, Z17
+	VMULPS       Z2, Z17, Z17
 	VMOVUPS.Z    (SI)(R10*1), K1, Z19
 	VMULPS       Z19, Z18, Z18
-	VSUBPS       Z14, Z18, Z18
-	VFNMADD231PS Z3, Z16, Z18
+	VSUBPS       Z13, Z18, Z18
+	VFNMADD231PS Z17, Z15, Z18
 	VMULPS       Z2, Z18, Z18
 	VMOVUPS      Z18, K1, (AX)(R10*1)
 
-done26:
+done27:
 next4:
 	ADDQ DI, BX
 	ADDQ DI, R8
@@ -654,11 +579,11 @@ row1:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 	XORQ   DI, DI
+	LEAQ   -256(BX), R8
+	CMPQ   DI, R8
+	JG     one5
 
 many6:
-	LEAQ        256(DI), R8
-	CMPQ        R8, BX
-	JG          one3
 	VMOVUPS     (CX)(DI*1), Z6
 	VFMADD231PS Z6, Z6, Z2
 	VMOVUPS     64(CX)(DI*1), Z6
@@ -668,24 +593,28 @@ many6:
 	VMOVUPS     192(CX)(DI*1), Z6
 	VFMADD231PS Z6, Z6, Z5
 	ADDQ        $+256, DI
-	JMP         many6
+	CMPQ        DI, R8
+	JLE         many6
 
-one3:
-	LEAQ        64(DI), R8
-	CMPQ        R8, BX
-	JG          tail4
+one5:
+	LEAQ -64(BX), R8
+	CMPQ DI, R8
+	JG   tail3
+
+single7:
 	VMOVUPS     (CX)(DI*1), Z6
 	VFMADD231PS Z6, Z6, Z2
 	ADDQ        $+64, DI
-	JMP         one3
+	CMPQ        DI, R8
+	JLE         single7
 
-tail4:
+tail3:
 	CMPQ        DI, BX
-	JGE         done5
+	JGE         done4
 	VMOVUPS.Z   (CX)(DI*1), K1, Z6
 	VFMADD231PS Z6, Z6, Z2
 
-done5:
+done4:
 	VADDPS       Z4, Z2, Z2
 	VADDPS       Z5, Z3, Z3
 	VADDPS       Z3, Z2, Z2
@@ -706,40 +635,18 @@ done5:
 	VCVTSD2SS    X6, X6, X6
 	VBROADCASTSS X6, Z6
 	XORQ         DI, DI
+	LEAQ         -64(BX), R8
+	CMPQ         DI, R8
+	JG           tail8
 
-many10:
-	LEAQ    256(DI), R8
-	CMPQ    R8, BX
-	JG      one7
-	VMOVUPS (CX)(DI*1), Z7
-	VMULPS  Z6, Z7, Z7
-	VMULPS  (DX)(DI*1), Z7, Z7
-	VMOVUPS Z7, (AX)(DI*1)
-	VMOVUPS 64(CX)(DI*1), Z7
-	VMULPS  Z6, Z7, Z7
-	VMULPS  64(DX)(DI*1), Z7, Z7
-	VMOVUPS Z7, 64(AX)(DI*1)
-	VMOVUPS 128(CX)(DI*1), Z7
-	VMULPS  Z6, Z7, Z7
-	VMULPS  128(DX)(DI*1), Z7, Z7
-	VMOVUPS Z7, 128(AX)(DI*1)
-	VMOVUPS 192(CX)(DI*1), Z7
-	VMULPS  Z6, Z7, Z7
-	VMULPS  192(DX)(DI*1), Z7, Z7
-	VMOVUPS Z7, 192(AX)(DI*1)
-	ADDQ    $+256, DI
-	JMP     many10
-
-one7:
-	LEAQ    64(DI), R8
-	CMPQ    R8, BX
-	JG      tail8
+single10:
 	VMOVUPS (CX)(DI*1), Z7
 	VMULPS  Z6, Z7, Z7
 	VMULPS  (DX)(DI*1), Z7, Z7
 	VMOVUPS Z7, (AX)(DI*1)
 	ADDQ    $+64, DI
-	JMP     one7
+	CMPQ    DI, R8
+	JLE     single10
 
 tail8:
 	CMPQ      DI, BX
@@ -788,208 +695,169 @@ row1:
 	SUBQ $0x01, R8
 	JL   rows2
 	XORQ R9, R9
+	LEAQ -64(SI), R10
+	CMPQ R9, R10
+	JG   tail5
 
-many8:
-	LEAQ          256(R9), R10
-	CMPQ          R10, SI
-	JG            one5
-	VMOVUPS       (DI)(R9*1), Z2
-	VMOVUPS       64(DI)(R9*1), Z3
-	VPORD         Z3, Z2, Z2
-	VMOVUPS       128(DI)(R9*1), Z3
-	VPORD         Z3, Z2, Z2
-	VMOVUPS       192(DI)(R9*1), Z3
-	VPORD         Z3, Z2, Z2
-	VPTESTMD.BCST vectorAll7fffffff7fffffff<>+0(SB), Z2, K2
-	KORTESTW      K2, K2
-	JNZ           some3
-	ADDQ          $+256, R9
-	JMP           many8
-
-one5:
-	LEAQ          64(R9), R10
-	CMPQ          R10, SI
-	JG            tail6
+single7:
 	VMOVUPS       (DI)(R9*1), Z2
 	VPTESTMD.BCST vectorAll7fffffff7fffffff<>+0(SB), Z2, K2
 	KORTESTW      K2, K2
 	JNZ           some3
 	ADDQ          $+64, R9
-	JMP           one5
+	CMPQ          R9, R10
+	JLE           single7
 
-tail6:
+tail5:
 	CMPQ          R9, SI
-	JGE           done7
+	JGE           done6
 	VMOVUPS.Z     (DI)(R9*1), K1, Z2
 	VPTESTMD.BCST vectorAll7fffffff7fffffff<>+0(SB), Z2, K2
 	KORTESTW      K2, K2
 	JNZ           some3
 
-done7:
+done6:
 	XORQ R9, R9
+	LEAQ -64(SI), R10
+	CMPQ R9, R10
+	JG   tail8
 
-one9:
-	LEAQ    64(R9), R10
-	CMPQ    R10, SI
-	JG      tail10
-	VPXORD  Z4, Z4, Z4
-	VMOVUPS Z4, (AX)(R9*1)
+single10:
+	VPXORD  Z3, Z3, Z3
+	VMOVUPS Z3, (AX)(R9*1)
 	ADDQ    $+64, R9
-	JMP     one9
+	CMPQ    R9, R10
+	JLE     single10
 
-tail10:
+tail8:
 	CMPQ    R9, SI
-	JGE     done11
-	VPXORD  Z5, Z5, Z5
-	VMOVUPS Z5, K1, (AX)(R9*1)
+	JGE     done9
+	VPXORD  Z4, Z4, Z4
+	VMOVUPS Z4, K1, (AX)(R9*1)
 
-done11:
+done9:
 	JMP next4
 
 some3:
+	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
 	XORQ   R9, R9
+	LEAQ   -128(SI), R10
+	CMPQ   R9, R10
+	JG     one13
 
-many15:
-	LEAQ        128(R9), R10
-	CMPQ        R10, SI
-	JG          one12
+many14:
 	VMOVUPS     (DX)(R9*1), Z2
-	VMOVUPS     (DI)(R9*1), Z3
-	VFMADD231PS Z2, Z2, Z6
+	VMOVUPS     (DI)(R9*1), Z9
+	VFMADD231PS Z2, Z2, Z5
 	VMOVUPS     (BX)(R9*1), Z10
-	VMULPS      Z10, Z3, Z3
-	VFMADD231PS Z2, Z3, Z8
+	VMULPS      Z10, Z9, Z9
+	VFMADD231PS Z2, Z9, Z7
 	VMOVUPS     64(DX)(R9*1), Z2
-	VMOVUPS     64(DI)(R9*1), Z3
-	VFMADD231PS Z2, Z2, Z7
+	VMOVUPS     64(DI)(R9*1), Z9
+	VFMADD231PS Z2, Z2, Z6
 	VMOVUPS     64(BX)(R9*1), Z10
-	VMULPS      Z10, Z3, Z3
-	VFMADD231PS Z2, Z3, Z9
+	VMULPS      Z10, Z9, Z9
+	VFMADD231PS Z2, Z9, Z8
 	ADDQ        $+128, R9
-	JMP         many15
+	CMPQ        R9, R10
+	JLE         many14
 
-one12:
-	LEAQ        64(R9), R10
-	CMPQ        R10, SI
-	JG          tail13
+one13:
+	LEAQ -64(SI), R10
+	CMPQ R9, R10
+	JG   tail11
+
+single15:
 	VMOVUPS     (DX)(R9*1), Z2
-	VMOVUPS     (DI)(R9*1), Z3
-	VFMADD231PS Z2, Z2, Z6
+	VMOVUPS     (DI)(R9*1), Z9
+	VFMADD231PS Z2, Z2, Z5
 	VMOVUPS     (BX)(R9*1), Z10
-	VMULPS      Z10, Z3, Z3
-	VFMADD231PS Z2, Z3, Z8
+	VMULPS      Z10, Z9, Z9
+	VFMADD231PS Z2, Z9, Z7
 	ADDQ        $+64, R9
-	JMP         one12
+	CMPQ        R9, R10
+	JLE         single15
 
-tail13:
+tail11:
 	CMPQ        R9, SI
-	JGE         done14
+	JGE         done12
 	VMOVUPS.Z   (DX)(R9*1), K1, Z2
-	VMOVUPS.Z   (DI)(R9*1), K1, Z3
-	VFMADD231PS Z2, Z2, Z6
+	VMOVUPS.Z   (DI)(R9*1), K1, Z9
+	VFMADD231PS Z2, Z2, Z5
 	VMOVUPS.Z   (BX)(R9*1), K1, Z10
-	VMULPS      Z10, Z3, Z3
-	VFMADD231PS Z2, Z3, Z8
+	VMULPS      Z10, Z9, Z9
+	VFMADD231PS Z2, Z9, Z7
 
-done14:
-	VADDPS       Z7, Z6, Z6
-	VSHUFF64X2   $0x4e, Z6, Z6, Z2
-	VADDPS       Z2, Z6, Z6
-	VSHUFF64X2   $0xb1, Z6, Z6, Z2
-	VADDPS       Z2, Z6, Z6
-	VPERMILPS    $0x4e, Z6, Z2
-	VADDPS       Z2, Z6, Z6
-	VPERMILPS    $0xb1, Z6, Z2
-	VADDPS       Z2, Z6, Z6
-	VDIVPS       Z0, Z6, Z6
-	VCVTSS2SD    X6, X6, X6
-	VADDSD       X1, X6, X6
-	VSQRTSD      X6, X6, X6
+done12:
+	VADDPS       Z6, Z5, Z5
+	VSHUFF64X2   $0x4e, Z5, Z5, Z2
+	VADDPS       Z2, Z5, Z5
+	VSHUFF64X2   $0xb1, Z5, Z5, Z2
+	VADDPS       Z2, Z5, Z5
+	VPERMILPS    $0x4e, Z5, Z2
+	VADDPS       Z2, Z5, Z5
+	VPERMILPS    $0xb1, Z5, Z2
+	VADDPS       Z2, Z5, Z5
+	VDIVPS       Z0, Z5, Z5
+	VCVTSS2SD    X5, X5, X5
+	VADDSD       X1, X5, X5
+	VSQRTSD      X5, X5, X5
 	VMOVSD       vectorAll3ff0000000000000<>+0(SB), X2
-	VDIVSD       X6, X2, X2
+	VDIVSD       X5, X2, X2
 	VCVTSD2SS    X2, X2, X2
 	VBROADCASTSS X2, Z2
-	VADDPS       Z9, Z8, Z8
-	VSHUFF64X2   $0x4e, Z8, Z8, Z3
-	VADDPS       Z3, Z8, Z8
-	VSHUFF64X2   $0xb1, Z8, Z8, Z3
-	VADDPS       Z3, Z8, Z8
-	VPERMILPS    $0x4e, Z8, Z3
-	VADDPS       Z3, Z8, Z8
-	VPERMILPS    $0xb1, Z8, Z3
-	VADDPS       Z3, Z8, Z8
-	VDIVPS       Z0, Z8, Z8
-	VMULPS       Z2, Z8, Z8
-	VMULPS       Z2, Z8, Z8
+	VADDPS       Z8, Z7, Z7
+	VSHUFF64X2   $0x4e, Z7, Z7, Z9
+	VADDPS       Z9, Z7, Z7
+	VSHUFF64X2   $0xb1, Z7, Z7, Z9
+	VADDPS       Z9, Z7, Z7
+	VPERMILPS    $0x4e, Z7, Z9
+	VADDPS       Z9, Z7, Z7
+	VPERMILPS    $0xb1, Z7, Z9
+	VADDPS       Z9, Z7, Z7
+	VDIVPS       Z0, Z7, Z7
+	VMULPS       Z2, Z7, Z7
+	VMULPS       Z2, Z7, Z7
 	XORQ         R9, R9
+	LEAQ         -64(SI), R10
+	CMPQ         R9, R10
+	JG           tail16
 
-many19:
-	LEAQ         128(R9), R10
-	CMPQ         R10, SI
-	JG           one16
-	VMOVUPS      (DX)(R9*1), Z3
+single18:
+	VMOVUPS      (DX)(R9*1), Z9
 	VMOVUPS      (DI)(R9*1), Z10
 	VMOVUPS      (CX)(R9*1), Z12
-	VMULPS       Z2, Z3, Z11
+	VMULPS       Z2, Z9, Z11
 	VFMADD231PS  Z10, Z11, Z12
 	VMOVUPS      Z12, (CX)(R9*1)
 	VMOVUPS      (BX)(R9*1), Z11
 	VMULPS       Z11, Z10, Z10
-	VFNMADD231PS Z3, Z8, Z10
-	VMULPS       Z2, Z10, Z10
-	VMOVUPS      Z10, (AX)(R9*1)
-	VMOVUPS      64(DX)(R9*1), Z3
-	VMOVUPS      64(DI)(R9*1), Z10
-	VMOVUPS      64(CX)(R9*1), Z12
-	VMULPS       Z2, Z3, Z11
-	VFMADD231PS  Z10, Z11, Z12
-	VMOVUPS      Z12, 64(CX)(R9*1)
-	VMOVUPS      64(BX)(R9*1), Z11
-	VMULPS       Z11, Z10, Z10
-	VFNMADD231PS Z3, Z8, Z10
-	VMULPS       Z2, Z10, Z10
-	VMOVUPS      Z10, 64(AX)(R9*1)
-	ADDQ         $+128, R9
-	JMP          many19
-
-one16:
-	LEAQ         64(R9), R10
-	CMPQ         R10, SI
-	JG           tail17
-	VMOVUPS      (DX)(R9*1), Z3
-	VMOVUPS      (DI)(R9*1), Z10
-	VMOVUPS      (CX)(R9*1), Z12
-	VMULPS       Z2, Z3, Z11
-	VFMADD231PS  Z10, Z11, Z12
-	VMOVUPS      Z12, (CX)(R9*1)
-	VMOVUPS      (BX)(R9*1), Z11
-	VMULPS       Z11, Z10, Z10
-	VFNMADD231PS Z3, Z8, Z10
+	VFNMADD231PS Z9, Z7, Z10
 	VMULPS       Z2, Z10, Z10
 	VMOVUPS      Z10, (AX)(R9*1)
 	ADDQ         $+64, R9
-	JMP          one16
+	CMPQ         R9, R10
+	JLE          single18
 
-tail17:
+tail16:
 	CMPQ         R9, SI
-	JGE          done18
-	VMOVUPS.Z    (DX)(R9*1), K1, Z3
+	JGE          done17
+	VMOVUPS.Z    (DX)(R9*1), K1, Z9
 	VMOVUPS.Z    (DI)(R9*1), K1, Z10
 	VMOVUPS.Z    (CX)(R9*1), K1, Z12
-	VMULPS       Z2, Z3, Z11
+	VMULPS       Z2, Z9, Z11
 	VFMADD231PS  Z10, Z11, Z12
 	VMOVUPS      Z12, K1, (CX)(R9*1)
 	VMOVUPS.Z    (BX)(R9*1), K1, Z11
 	VMULPS       Z11, Z10, Z10
-	VFNMADD231PS Z3, Z8, Z10
+	VFNMADD231PS Z9, Z7, Z10
 	VMULPS       Z2, Z10, Z10
 	VMOVUPS      Z10, K1, (AX)(R9*1)
 
-done18:
+done17:
 next4:
 	ADDQ SI, DX
 	ADDQ SI, DI
@@ -1026,33 +894,37 @@ row1:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	XORQ   R8, R8
+	LEAQ   -128(BX), R9
+	CMPQ   R8, R9
+	JG     one5
 
 many6:
-	LEAQ   128(R8), R9
-	CMPQ   R9, BX
-	JG     one3
 	VADDPS (CX)(R8*1), Y3, Y3
 	VADDPS 32(CX)(R8*1), Y4, Y4
 	VADDPS 64(CX)(R8*1), Y5, Y5
 	VADDPS 96(CX)(R8*1), Y6, Y6
 	ADDQ   $+128, R8
-	JMP    many6
+	CMPQ   R8, R9
+	JLE    many6
 
-one3:
-	LEAQ   32(R8), R9
-	CMPQ   R9, BX
-	JG     tail4
+one5:
+	LEAQ -32(BX), R9
+	CMPQ R8, R9
+	JG   tail3
+
+single7:
 	VADDPS (CX)(R8*1), Y3, Y3
 	ADDQ   $+32, R8
-	JMP    one3
+	CMPQ   R8, R9
+	JLE    single7
 
-tail4:
+tail3:
 	CMPQ       R8, BX
-	JGE        done5
+	JGE        done4
 	VMASKMOVPS (CX)(R8*1), Y2, Y7
 	VADDPS     Y7, Y3, Y3
 
-done5:
+done4:
 	VADDPS     Y5, Y3, Y3
 	VADDPS     Y6, Y4, Y4
 	VADDPS     Y4, Y3, Y3
@@ -1068,11 +940,11 @@ done5:
 	VXORPS     Y6, Y6, Y6
 	VXORPS     Y7, Y7, Y7
 	XORQ       R8, R8
+	LEAQ       -128(BX), R9
+	CMPQ       R8, R9
+	JG         one10
 
-many10:
-	LEAQ        128(R8), R9
-	CMPQ        R9, BX
-	JG          one7
+many11:
 	VMOVUPS     (CX)(R8*1), Y8
 	VSUBPS      Y3, Y8, Y8
 	VFMADD231PS Y8, Y8, Y4
@@ -1086,17 +958,21 @@ many10:
 	VSUBPS      Y3, Y8, Y8
 	VFMADD231PS Y8, Y8, Y7
 	ADDQ        $+128, R8
-	JMP         many10
+	CMPQ        R8, R9
+	JLE         many11
 
-one7:
-	LEAQ        32(R8), R9
-	CMPQ        R9, BX
-	JG          tail8
+one10:
+	LEAQ -32(BX), R9
+	CMPQ R8, R9
+	JG   tail8
+
+single12:
 	VMOVUPS     (CX)(R8*1), Y8
 	VSUBPS      Y3, Y8, Y8
 	VFMADD231PS Y8, Y8, Y4
 	ADDQ        $+32, R8
-	JMP         one7
+	CMPQ        R8, R9
+	JLE         single12
 
 tail8:
 	CMPQ        R8, BX
@@ -1122,44 +998,13 @@ done9:
 	VMOVUPS    vectorAll3f8000003f800000<>+0(SB), Y5
 	VDIVPS     Y4, Y5, Y5
 	TESTQ      SI, SI
-	JZ         without11
+	JZ         without13
 	XORQ       R8, R8
+	LEAQ       -32(BX), R9
+	CMPQ       R8, R9
+	JG         tail15
 
-many16:
-	LEAQ        128(R8), R9
-	CMPQ        R9, BX
-	JG          one13
-	VMOVUPS     (CX)(R8*1), Y4
-	VSUBPS      Y3, Y4, Y4
-	VMULPS      Y5, Y4, Y4
-	VMOVUPS     (DX)(R8*1), Y6
-	VFMADD213PS (SI)(R8*1), Y6, Y4
-	VMOVUPS     Y4, (AX)(R8*1)
-	VMOVUPS     32(CX)(R8*1), Y4
-	VSUBPS      Y3, Y4, Y4
-	VMULPS      Y5, Y4, Y4
-	VMOVUPS     32(DX)(R8*1), Y6
-	VFMADD213PS 32(SI)(R8*1), Y6, Y4
-	VMOVUPS     Y4, 32(AX)(R8*1)
-	VMOVUPS     64(CX)(R8*1), Y4
-	VSUBPS      Y3, Y4, Y4
-	VMULPS      Y5, Y4, Y4
-	VMOVUPS     64(DX)(R8*1), Y6
-	VFMADD213PS 64(SI)(R8*1), Y6, Y4
-	VMOVUPS     Y4, 64(AX)(R8*1)
-	VMOVUPS     96(CX)(R8*1), Y4
-	VSUBPS      Y3, Y4, Y4
-	VMULPS      Y5, Y4, Y4
-	VMOVUPS     96(DX)(R8*1), Y6
-	VFMADD213PS 96(SI)(R8*1), Y6, Y4
-	VMOVUPS     Y4, 96(AX)(R8*1)
-	ADDQ        $+128, R8
-	JMP         many16
-
-one13:
-	LEAQ        32(R8), R9
-	CMPQ        R9, BX
-	JG          tail14
+single17:
 	VMOVUPS     (CX)(R8*1), Y4
 	VSUBPS      Y3, Y4, Y4
 	VMULPS      Y5, Y4, Y4
@@ -1167,11 +1012,12 @@ one13:
 	VFMADD213PS (SI)(R8*1), Y6, Y4
 	VMOVUPS     Y4, (AX)(R8*1)
 	ADDQ        $+32, R8
-	JMP         one13
+	CMPQ        R8, R9
+	JLE         single17
 
-tail14:
+tail15:
 	CMPQ        R8, BX
-	JGE         done15
+	JGE         done16
 	VMASKMOVPS  (CX)(R8*1), Y2, Y4
 	VSUBPS      Y3, Y4, Y4
 	VMULPS      Y5, Y4, Y4
@@ -1180,50 +1026,24 @@ tail14:
 	VFMADD213PS Y3, Y5, Y4
 	VMASKMOVPS  Y4, Y2, (AX)(R8*1)
 
-done15:
-	JMP normalised12
+done16:
+	JMP normalised14
 
-without11:
+without13:
 	XORQ R8, R8
+	LEAQ -32(BX), R9
+	CMPQ R8, R9
+	JG   tail18
 
-many20:
-	LEAQ    128(R8), R9
-	CMPQ    R9, BX
-	JG      one17
-	VMOVUPS (CX)(R8*1), Y4
-	VSUBPS  Y3, Y4, Y4
-	VMULPS  Y5, Y4, Y4
-	VMULPS  (DX)(R8*1), Y4, Y4
-	VMOVUPS Y4, (AX)(R8*1)
-	VMOVUPS 32(CX)(R8*1), Y4
-	VSUBPS  Y3, Y4, Y4
-	VMULPS  Y5, Y4, Y4
-	VMULPS  32(DX)(R8*1), Y4, Y4
-	VMOVUPS Y4, 32(AX)(R8*1)
-	VMOVUPS 64(CX)(R8*1), Y4
-	VSUBPS  Y3, Y4, Y4
-	VMULPS  Y5, Y4, Y4
-	VMULPS  64(DX)(R8*1), Y4, Y4
-	VMOVUPS Y4, 64(AX)(R8*1)
-	VMOVUPS 96(CX)(R8*1), Y4
-	VSUBPS  Y3, Y4, Y4
-	VMULPS  Y5, Y4, Y4
-	VMULPS  96(DX)(R8*1), Y4, Y4
-	VMOVUPS Y4, 96(AX)(R8*1)
-	ADDQ    $+128, R8
-	JMP     many20
-
-one17:
-	LEAQ    32(R8), R9
-	CMPQ    R9, BX
-	JG      tail18
+single20:
 	VMOVUPS (CX)(R8*1), Y4
 	VSUBPS  Y3, Y4, Y4
 	VMULPS  Y5, Y4, Y4
 	VMULPS  (DX)(R8*1), Y4, Y4
 	VMOVUPS Y4, (AX)(R8*1)
 	ADDQ    $+32, R8
-	JMP     one17
+	CMPQ    R8, R9
+	JLE     single20
 
 tail18:
 	CMPQ       R8, BX
@@ -1236,7 +1056,7 @@ tail18:
 	VMASKMOVPS Y4, Y2, (AX)(R8*1)
 
 done19:
-normalised12:
+normalised14:
 	ADDQ BX, CX
 	ADDQ BX, AX
 	JMP  row1
@@ -1269,59 +1089,45 @@ row1:
 	SUBQ $0x01, R9
 	JL   rows2
 	XORQ R10, R10
+	LEAQ -32(DI), R11
+	CMPQ R10, R11
+	JG   tail5
 
-many8:
-	LEAQ    128(R10), R11
-	CMPQ    R11, DI
-	JG      one5
-	VMOVUPS (R8)(R10*1), Y3
-	VMOVUPS 32(R8)(R10*1), Y4
-	VORPS   Y4, Y3, Y3
-	VMOVUPS 64(R8)(R10*1), Y4
-	VORPS   Y4, Y3, Y3
-	VMOVUPS 96(R8)(R10*1), Y4
-	VORPS   Y4, Y3, Y3
-	VPTEST  vectorAll7fffffff7fffffff<>+0(SB), Y3
-	JNZ     some3
-	ADDQ    $+128, R10
-	JMP     many8
-
-one5:
-	LEAQ    32(R10), R11
-	CMPQ    R11, DI
-	JG      tail6
+single7:
 	VMOVUPS (R8)(R10*1), Y3
 	VPTEST  vectorAll7fffffff7fffffff<>+0(SB), Y3
 	JNZ     some3
 	ADDQ    $+32, R10
-	JMP     one5
+	CMPQ    R10, R11
+	JLE     single7
 
-tail6:
+tail5:
 	CMPQ       R10, DI
-	JGE        done7
+	JGE        done6
 	VMASKMOVPS (R8)(R10*1), Y2, Y3
 	VPTEST     vectorAll7fffffff7fffffff<>+0(SB), Y3
 	JNZ        some3
 
-done7:
+done6:
 	XORQ R10, R10
+	LEAQ -32(DI), R11
+	CMPQ R10, R11
+	JG   tail8
 
-one9:
-	LEAQ    32(R10), R11
-	CMPQ    R11, DI
-	JG      tail10
+single10:
 	VXORPS  Y3, Y3, Y3
 	VMOVUPS Y3, (AX)(R10*1)
 	ADDQ    $+32, R10
-	JMP     one9
+	CMPQ    R10, R11
+	JLE     single10
 
-tail10:
+tail8:
 	CMPQ       R10, DI
-	JGE        done11
+	JGE        done9
 	VXORPS     Y3, Y3, Y3
 	VMASKMOVPS Y3, Y2, (AX)(R10*1)
 
-done11:
+done9:
 	JMP next4
 
 some3:
@@ -1330,33 +1136,37 @@ some3:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	XORQ   R10, R10
+	LEAQ   -128(DI), R11
+	CMPQ   R10, R11
+	JG     one13
 
-many15:
-	LEAQ   128(R10), R11
-	CMPQ   R11, DI
-	JG     one12
+many14:
 	VADDPS (BX)(R10*1), Y3, Y3
 	VADDPS 32(BX)(R10*1), Y4, Y4
 	VADDPS 64(BX)(R10*1), Y5, Y5
 	VADDPS 96(BX)(R10*1), Y6, Y6
 	ADDQ   $+128, R10
-	JMP    many15
+	CMPQ   R10, R11
+	JLE    many14
 
-one12:
-	LEAQ   32(R10), R11
-	CMPQ   R11, DI
-	JG     tail13
+one13:
+	LEAQ -32(DI), R11
+	CMPQ R10, R11
+	JG   tail11
+
+single15:
 	VADDPS (BX)(R10*1), Y3, Y3
 	ADDQ   $+32, R10
-	JMP    one12
+	CMPQ   R10, R11
+	JLE    single15
 
-tail13:
+tail11:
 	CMPQ       R10, DI
-	JGE        done14
+	JGE        done12
 	VMASKMOVPS (BX)(R10*1), Y2, Y7
 	VADDPS     Y7, Y3, Y3
 
-done14:
+done12:
 	VADDPS     Y5, Y3, Y3
 	VADDPS     Y6, Y4, Y4
 	VADDPS     Y4, Y3, Y3
@@ -1372,11 +1182,11 @@ done14:
 	VXORPS     Y6, Y6, Y6
 	VXORPS     Y7, Y7, Y7
 	XORQ       R10, R10
+	LEAQ       -128(DI), R11
+	CMPQ       R10, R11
+	JG         one18
 
 many19:
-	LEAQ        128(R10), R11
-	CMPQ        R11, DI
-	JG          one16
 	VMOVUPS     (BX)(R10*1), Y8
 	VSUBPS      Y3, Y8, Y8
 	VFMADD231PS Y8, Y8, Y4
@@ -1390,27 +1200,31 @@ many19:
 	VSUBPS      Y3, Y8, Y8
 	VFMADD231PS Y8, Y8, Y7
 	ADDQ        $+128, R10
-	JMP         many19
+	CMPQ        R10, R11
+	JLE         many19
 
-one16:
-	LEAQ        32(R10), R11
-	CMPQ        R11, DI
-	JG          tail17
+one18:
+	LEAQ -32(DI), R11
+	CMPQ R10, R11
+	JG   tail16
+
+single20:
 	VMOVUPS     (BX)(R10*1), Y8
 	VSUBPS      Y3, Y8, Y8
 	VFMADD231PS Y8, Y8, Y4
 	ADDQ        $+32, R10
-	JMP         one16
+	CMPQ        R10, R11
+	JLE         single20
 
-tail17:
+tail16:
 	CMPQ        R10, DI
-	JGE         done18
+	JGE         done17
 	VMASKMOVPS  (BX)(R10*1), Y2, Y8
 	VSUBPS      Y3, Y8, Y8
 	VANDPS      Y2, Y8, Y8
 	VFMADD231PS Y8, Y8, Y4
 
-done18:
+done17:
 	VADDPS     Y6, Y4, Y4
 	VADDPS     Y7, Y5, Y5
 	VADDPS     Y5, Y4, Y4
@@ -1430,11 +1244,11 @@ done18:
 	VXORPS     Y7, Y7, Y7
 	VXORPS     Y8, Y8, Y8
 	XORQ       R10, R10
+	LEAQ       -64(DI), R11
+	CMPQ       R10, R11
+	JG         one23
 
-many23:
-	LEAQ        64(R10), R11
-	CMPQ        R11, DI
-	JG          one20
+many24:
 	VMOVUPS     (BX)(R10*1), Y9
 	VMOVUPS     (R8)(R10*1), Y10
 	VSUBPS      Y3, Y9, Y9
@@ -1462,12 +1276,15 @@ many23:
 	VADDPS      Y10, Y6, Y6
 	VFMADD231PS Y10, Y9, Y8
 	ADDQ        $+64, R10
-	JMP         many23
+	CMPQ        R10, R11
+	JLE         many24
 
-one20:
-	LEAQ        32(R10), R11
-	CMPQ        R11, DI
-	JG          tail21
+one23:
+	LEAQ -32(DI), R11
+	CMPQ R10, R11
+	JG   tail21
+
+single25:
 	VMOVUPS     (BX)(R10*1), Y9
 	VMOVUPS     (R8)(R10*1), Y10
 	VSUBPS      Y3, Y9, Y9
@@ -1482,7 +1299,8 @@ one20:
 	VADDPS      Y10, Y4, Y4
 	VFMADD231PS Y10, Y9, Y7
 	ADDQ        $+32, R10
-	JMP         one20
+	CMPQ        R10, R11
+	JLE         single25
 
 tail21:
 	CMPQ        R10, DI
@@ -1521,36 +1339,11 @@ done22:
 	VDIVPS     Y0, Y4, Y4
 	VDIVPS     Y0, Y7, Y7
 	XORQ       R10, R10
+	LEAQ       -32(DI), R11
+	CMPQ       R10, R11
+	JG         tail26
 
-many27:
-	LEAQ         64(R10), R11
-	CMPQ         R11, DI
-	JG           one24
-	VMOVUPS      (BX)(R10*1), Y6
-	VMOVUPS      (R8)(R10*1), Y8
-	VSUBPS       Y3, Y6, Y6
-	VMULPS       Y5, Y6, Y6
-	VMULPS       (SI)(R10*1), Y8, Y8
-	VSUBPS       Y4, Y8, Y8
-	VFNMADD231PS Y6, Y7, Y8
-	VMULPS       Y5, Y8, Y8
-	VMOVUPS      Y8, (AX)(R10*1)
-	VMOVUPS      32(BX)(R10*1), Y6
-	VMOVUPS      32(R8)(R10*1), Y8
-	VSUBPS       Y3, Y6, Y6
-	VMULPS       Y5, Y6, Y6
-	VMULPS       32(SI)(R10*1), Y8, Y8
-	VSUBPS       Y4, Y8, Y8
-	VFNMADD231PS Y6, Y7, Y8
-	VMULPS       Y5, Y8, Y8
-	VMOVUPS      Y8, 32(AX)(R10*1)
-	ADDQ         $+64, R10
-	JMP          many27
-
-one24:
-	LEAQ         32(R10), R11
-	CMPQ         R11, DI
-	JG           tail25
+single28:
 	VMOVUPS      (BX)(R10*1), Y6
 	VMOVUPS      (R8)(R10*1), Y8
 	VSUBPS       Y3, Y6, Y6
@@ -1561,11 +1354,12 @@ one24:
 	VMULPS       Y5, Y8, Y8
 	VMOVUPS      Y8, (AX)(R10*1)
 	ADDQ         $+32, R10
-	JMP          one24
+	CMPQ         R10, R11
+	JLE          single28
 
-tail25:
+tail26:
 	CMPQ         R10, DI
-	JGE          done26
+	JGE          done27
 	VMASKMOVPS   (BX)(R10*1), Y2, Y6
 	VMASKMOVPS   (R8)(R10*1), Y2, Y8
 	VSUBPS       Y3, Y6, Y6
@@ -1577,7 +1371,7 @@ tail25:
 	VMULPS       Y5, Y8, Y8
 	VMASKMOVPS   Y8, Y2, (AX)(R10*1)
 
-done26:
+done27:
 next4:
 	ADDQ DI, BX
 	ADDQ DI, R8
@@ -1613,11 +1407,11 @@ row1:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	XORQ   DI, DI
+	LEAQ   -128(BX), R8
+	CMPQ   DI, R8
+	JG     one5
 
 many6:
-	LEAQ        128(DI), R8
-	CMPQ        R8, BX
-	JG          one3
 	VMOVUPS     (CX)(DI*1), Y7
 	VFMADD231PS Y7, Y7, Y3
 	VMOVUPS     32(CX)(DI*1), Y7
@@ -1627,24 +1421,28 @@ many6:
 	VMOVUPS     96(CX)(DI*1), Y7
 	VFMADD231PS Y7, Y7, Y6
 	ADDQ        $+128, DI
-	JMP         many6
+	CMPQ        DI, R8
+	JLE         many6
 
-one3:
-	LEAQ        32(DI), R8
-	CMPQ        R8, BX
-	JG          tail4
+one5:
+	LEAQ -32(BX), R8
+	CMPQ DI, R8
+	JG   tail3
+
+single7:
 	VMOVUPS     (CX)(DI*1), Y7
 	VFMADD231PS Y7, Y7, Y3
 	ADDQ        $+32, DI
-	JMP         one3
+	CMPQ        DI, R8
+	JLE         single7
 
-tail4:
+tail3:
 	CMPQ        DI, BX
-	JGE         done5
+	JGE         done4
 	VMASKMOVPS  (CX)(DI*1), Y2, Y7
 	VFMADD231PS Y7, Y7, Y3
 
-done5:
+done4:
 	VADDPS       Y5, Y3, Y3
 	VADDPS       Y6, Y4, Y4
 	VADDPS       Y4, Y3, Y3
@@ -1663,40 +1461,18 @@ done5:
 	VCVTSD2SS    X4, X4, X4
 	VBROADCASTSS X4, Y3
 	XORQ         DI, DI
+	LEAQ         -32(BX), R8
+	CMPQ         DI, R8
+	JG           tail8
 
-many10:
-	LEAQ    128(DI), R8
-	CMPQ    R8, BX
-	JG      one7
-	VMOVUPS (CX)(DI*1), Y4
-	VMULPS  Y3, Y4, Y4
-	VMULPS  (DX)(DI*1), Y4, Y4
-	VMOVUPS Y4, (AX)(DI*1)
-	VMOVUPS 32(CX)(DI*1), Y4
-	VMULPS  Y3, Y4, Y4
-	VMULPS  32(DX)(DI*1), Y4, Y4
-	VMOVUPS Y4, 32(AX)(DI*1)
-	VMOVUPS 64(CX)(DI*1), Y4
-	VMULPS  Y3, Y4, Y4
-	VMULPS  64(DX)(DI*1), Y4, Y4
-	VMOVUPS Y4, 64(AX)(DI*1)
-	VMOVUPS 96(CX)(DI*1), Y4
-	VMULPS  Y3, Y4, Y4
-	VMULPS  96(DX)(DI*1), Y4, Y4
-	VMOVUPS Y4, 96(AX)(DI*1)
-	ADDQ    $+128, DI
-	JMP     many10
-
-one7:
-	LEAQ    32(DI), R8
-	CMPQ    R8, BX
-	JG      tail8
+single10:
 	VMOVUPS (CX)(DI*1), Y4
 	VMULPS  Y3, Y4, Y4
 	VMULPS  (DX)(DI*1), Y4, Y4
 	VMOVUPS Y4, (AX)(DI*1)
 	ADDQ    $+32, DI
-	JMP     one7
+	CMPQ    DI, R8
+	JLE     single10
 
 tail8:
 	CMPQ       DI, BX
@@ -1739,59 +1515,45 @@ row1:
 	SUBQ $0x01, R8
 	JL   rows2
 	XORQ R9, R9
+	LEAQ -32(SI), R10
+	CMPQ R9, R10
+	JG   tail5
 
-many8:
-	LEAQ    128(R9), R10
-	CMPQ    R10, SI
-	JG      one5
-	VMOVUPS (DI)(R9*1), Y3
-	VMOVUPS 32(DI)(R9*1), Y4
-	VORPS   Y4, Y3, Y3
-	VMOVUPS 64(DI)(R9*1), Y4
-	VORPS   Y4, Y3, Y3
-	VMOVUPS 96(DI)(R9*1), Y4
-	VORPS   Y4, Y3, Y3
-	VPTEST  vectorAll7fffffff7fffffff<>+0(SB), Y3
-	JNZ     some3
-	ADDQ    $+128, R9
-	JMP     many8
-
-one5:
-	LEAQ    32(R9), R10
-	CMPQ    R10, SI
-	JG      tail6
+single7:
 	VMOVUPS (DI)(R9*1), Y3
 	VPTEST  vectorAll7fffffff7fffffff<>+0(SB), Y3
 	JNZ     some3
 	ADDQ    $+32, R9
-	JMP     one5
+	CMPQ    R9, R10
+	JLE     single7
 
-tail6:
+tail5:
 	CMPQ       R9, SI
-	JGE        done7
+	JGE        done6
 	VMASKMOVPS (DI)(R9*1), Y2, Y3
 	VPTEST     vectorAll7fffffff7fffffff<>+0(SB), Y3
 	JNZ        some3
 
-done7:
+done6:
 	XORQ R9, R9
+	LEAQ -32(SI), R10
+	CMPQ R9, R10
+	JG   tail8
 
-one9:
-	LEAQ    32(R9), R10
-	CMPQ    R10, SI
-	JG      tail10
+single10:
 	VXORPS  Y3, Y3, Y3
 	VMOVUPS Y3, (AX)(R9*1)
 	ADDQ    $+32, R9
-	JMP     one9
+	CMPQ    R9, R10
+	JLE     single10
 
-tail10:
+tail8:
 	CMPQ       R9, SI
-	JGE        done11
+	JGE        done9
 	VXORPS     Y3, Y3, Y3
 	VMASKMOVPS Y3, Y2, (AX)(R9*1)
 
-done11:
+done9:
 	JMP next4
 
 some3:
@@ -1800,11 +1562,11 @@ some3:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	XORQ   R9, R9
+	LEAQ   -64(SI), R10
+	CMPQ   R9, R10
+	JG     one13
 
-many15:
-	LEAQ        64(R9), R10
-	CMPQ        R10, SI
-	JG          one12
+many14:
 	VMOVUPS     (DX)(R9*1), Y7
 	VMOVUPS     (DI)(R9*1), Y8
 	VFMADD231PS Y7, Y7, Y3
@@ -1818,12 +1580,15 @@ many15:
 	VMULPS      Y9, Y8, Y8
 	VFMADD231PS Y7, Y8, Y6
 	ADDQ        $+64, R9
-	JMP         many15
+	CMPQ        R9, R10
+	JLE         many14
 
-one12:
-	LEAQ        32(R9), R10
-	CMPQ        R10, SI
-	JG          tail13
+one13:
+	LEAQ -32(SI), R10
+	CMPQ R9, R10
+	JG   tail11
+
+single15:
 	VMOVUPS     (DX)(R9*1), Y7
 	VMOVUPS     (DI)(R9*1), Y8
 	VFMADD231PS Y7, Y7, Y3
@@ -1831,11 +1596,12 @@ one12:
 	VMULPS      Y9, Y8, Y8
 	VFMADD231PS Y7, Y8, Y5
 	ADDQ        $+32, R9
-	JMP         one12
+	CMPQ        R9, R10
+	JLE         single15
 
-tail13:
+tail11:
 	CMPQ        R9, SI
-	JGE         done14
+	JGE         done12
 	VMASKMOVPS  (DX)(R9*1), Y2, Y7
 	VMASKMOVPS  (DI)(R9*1), Y2, Y8
 	VFMADD231PS Y7, Y7, Y3
@@ -1843,7 +1609,7 @@ tail13:
 	VMULPS      Y9, Y8, Y8
 	VFMADD231PS Y7, Y8, Y5
 
-done14:
+done12:
 	VADDPS       Y4, Y3, Y3
 	VPERM2F128   $0x01, Y3, Y3, Y4
 	VADDPS       Y4, Y3, Y3
@@ -1870,40 +1636,11 @@ done14:
 	VMULPS       Y3, Y5, Y5
 	VMULPS       Y3, Y5, Y5
 	XORQ         R9, R9
+	LEAQ         -32(SI), R10
+	CMPQ         R9, R10
+	JG           tail16
 
-many19:
-	LEAQ         64(R9), R10
-	CMPQ         R10, SI
-	JG           one16
-	VMOVUPS      (DX)(R9*1), Y4
-	VMOVUPS      (DI)(R9*1), Y6
-	VMOVUPS      (CX)(R9*1), Y8
-	VMULPS       Y3, Y4, Y7
-	VFMADD231PS  Y6, Y7, Y8
-	VMOVUPS      Y8, (CX)(R9*1)
-	VMOVUPS      (BX)(R9*1), Y7
-	VMULPS       Y7, Y6, Y6
-	VFNMADD231PS Y4, Y5, Y6
-	VMULPS       Y3, Y6, Y6
-	VMOVUPS      Y6, (AX)(R9*1)
-	VMOVUPS      32(DX)(R9*1), Y4
-	VMOVUPS      32(DI)(R9*1), Y6
-	VMOVUPS      32(CX)(R9*1), Y8
-	VMULPS       Y3, Y4, Y7
-	VFMADD231PS  Y6, Y7, Y8
-	VMOVUPS      Y8, 32(CX)(R9*1)
-	VMOVUPS      32(BX)(R9*1), Y7
-	VMULPS       Y7, Y6, Y6
-	VFNMADD231PS Y4, Y5, Y6
-	VMULPS       Y3, Y6, Y6
-	VMOVUPS      Y6, 32(AX)(R9*1)
-	ADDQ         $+64, R9
-	JMP          many19
-
-one16:
-	LEAQ         32(R9), R10
-	CMPQ         R10, SI
-	JG           tail17
+single18:
 	VMOVUPS      (DX)(R9*1), Y4
 	VMOVUPS      (DI)(R9*1), Y6
 	VMOVUPS      (CX)(R9*1), Y8
@@ -1916,11 +1653,12 @@ one16:
 	VMULPS       Y3, Y6, Y6
 	VMOVUPS      Y6, (AX)(R9*1)
 	ADDQ         $+32, R9
-	JMP          one16
+	CMPQ         R9, R10
+	JLE          single18
 
-tail17:
+tail16:
 	CMPQ         R9, SI
-	JGE          done18
+	JGE          done17
 	VMASKMOVPS   (DX)(R9*1), Y2, Y4
 	VMASKMOVPS   (DI)(R9*1), Y2, Y6
 	VMASKMOVPS   (CX)(R9*1), Y2, Y8
@@ -1933,7 +1671,7 @@ tail17:
 	VMULPS       Y3, Y6, Y6
 	VMASKMOVPS   Y6, Y2, (AX)(R9*1)
 
-done18:
+done17:
 next4:
 	ADDQ SI, DX
 	ADDQ SI, DI
@@ -1966,92 +1704,52 @@ row1:
 	SUBQ   $0x01, DI
 	JL     rows2
 	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
 	XORQ   R8, R8
+	LEAQ   -32(BX), R9
+	CMPQ   R8, R9
+	JG     tail3
 
-many6:
-	LEAQ   128(R8), R9
-	CMPQ   R9, BX
-	JG     one3
-	VADDPD (CX)(R8*1), Y3, Y3
-	VADDPD 32(CX)(R8*1), Y4, Y4
-	VADDPD 64(CX)(R8*1), Y5, Y5
-	VADDPD 96(CX)(R8*1), Y6, Y6
-	ADDQ   $+128, R8
-	JMP    many6
-
-one3:
-	LEAQ   32(R8), R9
-	CMPQ   R9, BX
-	JG     tail4
+single5:
 	VADDPD (CX)(R8*1), Y3, Y3
 	ADDQ   $+32, R8
-	JMP    one3
+	CMPQ   R8, R9
+	JLE    single5
 
-tail4:
+tail3:
 	CMPQ       R8, BX
-	JGE        done5
-	VMASKMOVPD (CX)(R8*1), Y2, Y7
-	VADDPD     Y7, Y3, Y3
-
-done5:
-	VADDPD     Y5, Y3, Y3
-	VADDPD     Y6, Y4, Y4
+	JGE        done4
+	VMASKMOVPD (CX)(R8*1), Y2, Y4
 	VADDPD     Y4, Y3, Y3
+
+done4:
 	VPERM2F128 $0x01, Y3, Y3, Y4
 	VADDPD     Y4, Y3, Y3
 	VPERMILPD  $0x55, Y3, Y4
 	VADDPD     Y4, Y3, Y3
 	VDIVPD     Y0, Y3, Y3
 	VXORPS     Y4, Y4, Y4
-	VXORPS     Y5, Y5, Y5
-	VXORPS     Y6, Y6, Y6
-	VXORPS     Y7, Y7, Y7
 	XORQ       R8, R8
+	LEAQ       -32(BX), R9
+	CMPQ       R8, R9
+	JG         tail6
 
-many10:
-	LEAQ        128(R8), R9
-	CMPQ        R9, BX
-	JG          one7
-	VMOVUPD     (CX)(R8*1), Y8
-	VSUBPD      Y3, Y8, Y8
-	VFMADD231PD Y8, Y8, Y4
-	VMOVUPD     32(CX)(R8*1), Y8
-	VSUBPD      Y3, Y8, Y8
-	VFMADD231PD Y8, Y8, Y5
-	VMOVUPD     64(CX)(R8*1), Y8
-	VSUBPD      Y3, Y8, Y8
-	VFMADD231PD Y8, Y8, Y6
-	VMOVUPD     96(CX)(R8*1), Y8
-	VSUBPD      Y3, Y8, Y8
-	VFMADD231PD Y8, Y8, Y7
-	ADDQ        $+128, R8
-	JMP         many10
-
-one7:
-	LEAQ        32(R8), R9
-	CMPQ        R9, BX
-	JG          tail8
-	VMOVUPD     (CX)(R8*1), Y8
-	VSUBPD      Y3, Y8, Y8
-	VFMADD231PD Y8, Y8, Y4
+single8:
+	VMOVUPD     (CX)(R8*1), Y5
+	VSUBPD      Y3, Y5, Y5
+	VFMADD231PD Y5, Y5, Y4
 	ADDQ        $+32, R8
-	JMP         one7
+	CMPQ        R8, R9
+	JLE         single8
 
-tail8:
+tail6:
 	CMPQ        R8, BX
-	JGE         done9
-	VMASKMOVPD  (CX)(R8*1), Y2, Y8
-	VSUBPD      Y3, Y8, Y8
-	VANDPS      Y2, Y8, Y8
-	VFMADD231PD Y8, Y8, Y4
+	JGE         done7
+	VMASKMOVPD  (CX)(R8*1), Y2, Y5
+	VSUBPD      Y3, Y5, Y5
+	VANDPS      Y2, Y5, Y5
+	VFMADD231PD Y5, Y5, Y4
 
-done9:
-	VADDPD     Y6, Y4, Y4
-	VADDPD     Y7, Y5, Y5
-	VADDPD     Y5, Y4, Y4
+done7:
 	VPERM2F128 $0x01, Y4, Y4, Y5
 	VADDPD     Y5, Y4, Y4
 	VPERMILPD  $0x55, Y4, Y5
@@ -2062,44 +1760,13 @@ done9:
 	VMOVUPD    vectorAll3ff0000000000000<>+0(SB), Y5
 	VDIVPD     Y4, Y5, Y5
 	TESTQ      SI, SI
-	JZ         without11
+	JZ         without9
 	XORQ       R8, R8
+	LEAQ       -32(BX), R9
+	CMPQ       R8, R9
+	JG         tail11
 
-many16:
-	LEAQ        128(R8), R9
-	CMPQ        R9, BX
-	JG          one13
-	VMOVUPD     (CX)(R8*1), Y4
-	VSUBPD      Y3, Y4, Y4
-	VMULPD      Y5, Y4, Y4
-	VMOVUPD     (DX)(R8*1), Y6
-	VFMADD213PD (SI)(R8*1), Y6, Y4
-	VMOVUPD     Y4, (AX)(R8*1)
-	VMOVUPD     32(CX)(R8*1), Y4
-	VSUBPD      Y3, Y4, Y4
-	VMULPD      Y5, Y4, Y4
-	VMOVUPD     32(DX)(R8*1), Y6
-	VFMADD213PD 32(SI)(R8*1), Y6, Y4
-	VMOVUPD     Y4, 32(AX)(R8*1)
-	VMOVUPD     64(CX)(R8*1), Y4
-	VSUBPD      Y3, Y4, Y4
-	VMULPD      Y5, Y4, Y4
-	VMOVUPD     64(DX)(R8*1), Y6
-	VFMADD213PD 64(SI)(R8*1), Y6, Y4
-	VMOVUPD     Y4, 64(AX)(R8*1)
-	VMOVUPD     96(CX)(R8*1), Y4
-	VSUBPD      Y3, Y4, Y4
-	VMULPD      Y5, Y4, Y4
-	VMOVUPD     96(DX)(R8*1), Y6
-	VFMADD213PD 96(SI)(R8*1), Y6, Y4
-	VMOVUPD     Y4, 96(AX)(R8*1)
-	ADDQ        $+128, R8
-	JMP         many16
-
-one13:
-	LEAQ        32(R8), R9
-	CMPQ        R9, BX
-	JG          tail14
+single13:
 	VMOVUPD     (CX)(R8*1), Y4
 	VSUBPD      Y3, Y4, Y4
 	VMULPD      Y5, Y4, Y4
@@ -2107,11 +1774,12 @@ one13:
 	VFMADD213PD (SI)(R8*1), Y6, Y4
 	VMOVUPD     Y4, (AX)(R8*1)
 	ADDQ        $+32, R8
-	JMP         one13
+	CMPQ        R8, R9
+	JLE         single13
 
-tail14:
+tail11:
 	CMPQ        R8, BX
-	JGE         done15
+	JGE         done12
 	VMASKMOVPD  (CX)(R8*1), Y2, Y4
 	VSUBPD      Y3, Y4, Y4
 	VMULPD      Y5, Y4, Y4
@@ -2120,54 +1788,28 @@ tail14:
 	VFMADD213PD Y3, Y5, Y4
 	VMASKMOVPD  Y4, Y2, (AX)(R8*1)
 
-done15:
-	JMP normalised12
+done12:
+	JMP normalised10
 
-without11:
+without9:
 	XORQ R8, R8
+	LEAQ -32(BX), R9
+	CMPQ R8, R9
+	JG   tail14
 
-many20:
-	LEAQ    128(R8), R9
-	CMPQ    R9, BX
-	JG      one17
-	VMOVUPD (CX)(R8*1), Y4
-	VSUBPD  Y3, Y4, Y4
-	VMULPD  Y5, Y4, Y4
-	VMULPD  (DX)(R8*1), Y4, Y4
-	VMOVUPD Y4, (AX)(R8*1)
-	VMOVUPD 32(CX)(R8*1), Y4
-	VSUBPD  Y3, Y4, Y4
-	VMULPD  Y5, Y4, Y4
-	VMULPD  32(DX)(R8*1), Y4, Y4
-	VMOVUPD Y4, 32(AX)(R8*1)
-	VMOVUPD 64(CX)(R8*1), Y4
-	VSUBPD  Y3, Y4, Y4
-	VMULPD  Y5, Y4, Y4
-	VMULPD  64(DX)(R8*1), Y4, Y4
-	VMOVUPD Y4, 64(AX)(R8*1)
-	VMOVUPD 96(CX)(R8*1), Y4
-	VSUBPD  Y3, Y4, Y4
-	VMULPD  Y5, Y4, Y4
-	VMULPD  96(DX)(R8*1), Y4, Y4
-	VMOVUPD Y4, 96(AX)(R8*1)
-	ADDQ    $+128, R8
-	JMP     many20
-
-one17:
-	LEAQ    32(R8), R9
-	CMPQ    R9, BX
-	JG      tail18
+single16:
 	VMOVUPD (CX)(R8*1), Y4
 	VSUBPD  Y3, Y4, Y4
 	VMULPD  Y5, Y4, Y4
 	VMULPD  (DX)(R8*1), Y4, Y4
 	VMOVUPD Y4, (AX)(R8*1)
 	ADDQ    $+32, R8
-	JMP     one17
+	CMPQ    R8, R9
+	JLE     single16
 
-tail18:
+tail14:
 	CMPQ       R8, BX
-	JGE        done19
+	JGE        done15
 	VMASKMOVPD (CX)(R8*1), Y2, Y4
 	VSUBPD     Y3, Y4, Y4
 	VMULPD     Y5, Y4, Y4
@@ -2175,8 +1817,8 @@ tail18:
 	VMULPD     Y3, Y4, Y4
 	VMASKMOVPD Y4, Y2, (AX)(R8*1)
 
-done19:
-normalised12:
+done15:
+normalised10:
 	ADDQ BX, CX
 	ADDQ BX, AX
 	JMP  row1
@@ -2209,149 +1851,95 @@ row1:
 	SUBQ $0x01, R9
 	JL   rows2
 	XORQ R10, R10
+	LEAQ -32(DI), R11
+	CMPQ R10, R11
+	JG   tail5
 
-many8:
-	LEAQ    128(R10), R11
-	CMPQ    R11, DI
-	JG      one5
-	VMOVUPD (R8)(R10*1), Y3
-	VMOVUPD 32(R8)(R10*1), Y4
-	VORPS   Y4, Y3, Y3
-	VMOVUPD 64(R8)(R10*1), Y4
-	VORPS   Y4, Y3, Y3
-	VMOVUPD 96(R8)(R10*1), Y4
-	VORPS   Y4, Y3, Y3
-	VPTEST  vectorAll7fffffffffffffff<>+0(SB), Y3
-	JNZ     some3
-	ADDQ    $+128, R10
-	JMP     many8
-
-one5:
-	LEAQ    32(R10), R11
-	CMPQ    R11, DI
-	JG      tail6
+single7:
 	VMOVUPD (R8)(R10*1), Y3
 	VPTEST  vectorAll7fffffffffffffff<>+0(SB), Y3
 	JNZ     some3
 	ADDQ    $+32, R10
-	JMP     one5
+	CMPQ    R10, R11
+	JLE     single7
 
-tail6:
+tail5:
 	CMPQ       R10, DI
-	JGE        done7
+	JGE        done6
 	VMASKMOVPD (R8)(R10*1), Y2, Y3
 	VPTEST     vectorAll7fffffffffffffff<>+0(SB), Y3
 	JNZ        some3
 
-done7:
+done6:
 	XORQ R10, R10
+	LEAQ -32(DI), R11
+	CMPQ R10, R11
+	JG   tail8
 
-one9:
-	LEAQ    32(R10), R11
-	CMPQ    R11, DI
-	JG      tail10
+single10:
 	VXORPS  Y3, Y3, Y3
 	VMOVUPD Y3, (AX)(R10*1)
 	ADDQ    $+32, R10
-	JMP     one9
+	CMPQ    R10, R11
+	JLE     single10
 
-tail10:
+tail8:
 	CMPQ       R10, DI
-	JGE        done11
+	JGE        done9
 	VXORPS     Y3, Y3, Y3
 	VMASKMOVPD Y3, Y2, (AX)(R10*1)
 
-done11:
+done9:
 	JMP next4
 
 some3:
 	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
 	XORQ   R10, R10
+	LEAQ   -32(DI), R11
+	CMPQ   R10, R11
+	JG     tail11
 
-many15:
-	LEAQ   128(R10), R11
-	CMPQ   R11, DI
-	JG     one12
-	VADDPD (BX)(R10*1), Y3, Y3
-	VADDPD 32(BX)(R10*1), Y4, Y4
-	VADDPD 64(BX)(R10*1), Y5, Y5
-	VADDPD 96(BX)(R10*1), Y6, Y6
-	ADDQ   $+128, R10
-	JMP    many15
-
-one12:
-	LEAQ   32(R10), R11
-	CMPQ   R11, DI
-	JG     tail13
+single13:
 	VADDPD (BX)(R10*1), Y3, Y3
 	ADDQ   $+32, R10
-	JMP    one12
+	CMPQ   R10, R11
+	JLE    single13
 
-tail13:
+tail11:
 	CMPQ       R10, DI
-	JGE        done14
-	VMASKMOVPD (BX)(R10*1), Y2, Y7
-	VADDPD     Y7, Y3, Y3
-
-done14:
-	VADDPD     Y5, Y3, Y3
-	VADDPD     Y6, Y4, Y4
+	JGE        done12
+	VMASKMOVPD (BX)(R10*1), Y2, Y4
 	VADDPD     Y4, Y3, Y3
+
+done12:
 	VPERM2F128 $0x01, Y3, Y3, Y4
 	VADDPD     Y4, Y3, Y3
 	VPERMILPD  $0x55, Y3, Y4
 	VADDPD     Y4, Y3, Y3
 	VDIVPD     Y0, Y3, Y3
 	VXORPS     Y4, Y4, Y4
-	VXORPS     Y5, Y5, Y5
-	VXORPS     Y6, Y6, Y6
-	VXORPS     Y7, Y7, Y7
 	XORQ       R10, R10
+	LEAQ       -32(DI), R11
+	CMPQ       R10, R11
+	JG         tail14
 
-many19:
-	LEAQ        128(R10), R11
-	CMPQ        R11, DI
-	JG          one16
-	VMOVUPD     (BX)(R10*1), Y8
-	VSUBPD      Y3, Y8, Y8
-	VFMADD231PD Y8, Y8, Y4
-	VMOVUPD     32(BX)(R10*1), Y8
-	VSUBPD      Y3, Y8, Y8
-	VFMADD231PD Y8, Y8, Y5
-	VMOVUPD     64(BX)(R10*1), Y8
-	VSUBPD      Y3, Y8, Y8
-	VFMADD231PD Y8, Y8, Y6
-	VMOVUPD     96(BX)(R10*1), Y8
-	VSUBPD      Y3, Y8, Y8
-	VFMADD231PD Y8, Y8, Y7
-	ADDQ        $+128, R10
-	JMP         many19
-
-one16:
-	LEAQ        32(R10), R11
-	CMPQ        R11, DI
-	JG          tail17
-	VMOVUPD     (BX)(R10*1), Y8
-	VSUBPD      Y3, Y8, Y8
-	VFMADD231PD Y8, Y8, Y4
+single16:
+	VMOVUPD     (BX)(R10*1), Y5
+	VSUBPD      Y3, Y5, Y5
+	VFMADD231PD Y5, Y5, Y4
 	ADDQ        $+32, R10
-	JMP         one16
+	CMPQ        R10, R11
+	JLE         single16
 
-tail17:
+tail14:
 	CMPQ        R10, DI
-	JGE         done18
-	VMASKMOVPD  (BX)(R10*1), Y2, Y8
-	VSUBPD      Y3, Y8, Y8
-	VANDPS      Y2, Y8, Y8
-	VFMADD231PD Y8, Y8, Y4
+	JGE         done15
+	VMASKMOVPD  (BX)(R10*1), Y2, Y5
+	VSUBPD      Y3, Y5, Y5
+	VANDPS      Y2, Y5, Y5
+	VFMADD231PD Y5, Y5, Y4
 
-done18:
-	VADDPD     Y6, Y4, Y4
-	VADDPD     Y7, Y5, Y5
-	VADDPD     Y5, Y4, Y4
+done15:
 	VPERM2F128 $0x01, Y4, Y4, Y5
 	VADDPD     Y5, Y4, Y4
 	VPERMILPD  $0x55, Y4, Y5
@@ -2363,153 +1951,93 @@ done18:
 	VDIVPD     Y4, Y5, Y5
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y6, Y6, Y6
-	VXORPS     Y7, Y7, Y7
-	VXORPS     Y8, Y8, Y8
 	XORQ       R10, R10
+	LEAQ       -32(DI), R11
+	CMPQ       R10, R11
+	JG         tail17
 
-many23:
-	LEAQ        64(R10), R11
-	CMPQ        R11, DI
-	JG          one20
-	VMOVUPD     (BX)(R10*1), Y9
-	VMOVUPD     (R8)(R10*1), Y10
-	VSUBPD      Y3, Y9, Y9
-	VMULPD      Y5, Y9, Y9
-	VMOVUPD     (CX)(R10*1), Y11
-	VFMADD231PD Y10, Y9, Y11
-	VMOVUPD     Y11, (CX)(R10*1)
-	VMOVUPD     (DX)(R10*1), Y11
-	VADDPD      Y10, Y11, Y11
-	VMOVUPD     Y11, (DX)(R10*1)
-	VMULPD      (SI)(R10*1), Y10, Y10
-	VADDPD      Y10, Y4, Y4
-	VFMADD231PD Y10, Y9, Y7
-	VMOVUPD     32(BX)(R10*1), Y9
-	VMOVUPD     32(R8)(R10*1), Y10
-	VSUBPD      Y3, Y9, Y9
-	VMULPD      Y5, Y9, Y9
-	VMOVUPD     32(CX)(R10*1), Y11
-	VFMADD231PD Y10, Y9, Y11
-	VMOVUPD     Y11, 32(CX)(R10*1)
-	VMOVUPD     32(DX)(R10*1), Y11
-	VADDPD      Y10, Y11, Y11
-	VMOVUPD     Y11, 32(DX)(R10*1)
-	VMULPD      32(SI)(R10*1), Y10, Y10
-	VADDPD      Y10, Y6, Y6
-	VFMADD231PD Y10, Y9, Y8
-	ADDQ        $+64, R10
-	JMP         many23
-
-one20:
-	LEAQ        32(R10), R11
-	CMPQ        R11, DI
-	JG          tail21
-	VMOVUPD     (BX)(R10*1), Y9
-	VMOVUPD     (R8)(R10*1), Y10
-	VSUBPD      Y3, Y9, Y9
-	VMULPD      Y5, Y9, Y9
-	VMOVUPD     (CX)(R10*1), Y11
-	VFMADD231PD Y10, Y9, Y11
-	VMOVUPD     Y11, (CX)(R10*1)
-	VMOVUPD     (DX)(R10*1), Y11
-	VADDPD      Y10, Y11, Y11
-	VMOVUPD     Y11, (DX)(R10*1)
-	VMULPD      (SI)(R10*1), Y10, Y10
-	VADDPD      Y10, Y4, Y4
-	VFMADD231PD Y10, Y9, Y7
+single19:
+	VMOVUPD     (BX)(R10*1), Y7
+	VMOVUPD     (R8)(R10*1), Y8
+	VSUBPD      Y3, Y7, Y7
+	VMULPD      Y5, Y7, Y7
+	VMOVUPD     (CX)(R10*1), Y9
+	VFMADD231PD Y8, Y7, Y9
+	VMOVUPD     Y9, (CX)(R10*1)
+	VMOVUPD     (DX)(R10*1), Y9
+	VADDPD      Y8, Y9, Y9
+	VMOVUPD     Y9, (DX)(R10*1)
+	VMULPD      (SI)(R10*1), Y8, Y8
+	VADDPD      Y8, Y4, Y4
+	VFMADD231PD Y8, Y7, Y6
 	ADDQ        $+32, R10
-	JMP         one20
+	CMPQ        R10, R11
+	JLE         single19
 
-tail21:
+tail17:
 	CMPQ        R10, DI
-	JGE         done22
-	VMASKMOVPD  (BX)(R10*1), Y2, Y9
-	VMASKMOVPD  (R8)(R10*1), Y2, Y10
-	VSUBPD      Y3, Y9, Y9
-	VMULPD      Y5, Y9, Y9
-	VANDPS      Y2, Y9, Y9
-	VMASKMOVPD  (CX)(R10*1), Y2, Y11
-	VFMADD231PD Y10, Y9, Y11
-	VMASKMOVPD  Y11, Y2, (CX)(R10*1)
-	VMASKMOVPD  (DX)(R10*1), Y2, Y11
-	VADDPD      Y10, Y11, Y11
-	VMASKMOVPD  Y11, Y2, (DX)(R10*1)
-	VMASKMOVPD  (SI)(R10*1), Y2, Y11
-	VMULPD      Y11, Y10, Y10
-	VADDPD      Y10, Y4, Y4
-	VFMADD231PD Y10, Y9, Y7
+	JGE         done18
+	VMASKMOVPD  (BX)(R10*1), Y2, Y7
+	VMASKMOVPD  (R8)(R10*1), Y2, Y8
+	VSUBPD      Y3, Y7, Y7
+	VMULPD      Y5, Y7, Y7
+	VANDPS      Y2, Y7, Y7
+	VMASKMOVPD  (CX)(R10*1), Y2, Y9
+	VFMADD231PD Y8, Y7, Y9
+	VMASKMOVPD  Y9, Y2, (CX)(R10*1)
+	VMASKMOVPD  (DX)(R10*1), Y2, Y9
+	VADDPD      Y8, Y9, Y9
+	VMASKMOVPD  Y9, Y2, (DX)(R10*1)
+	VMASKMOVPD  (SI)(R10*1), Y2, Y9
+	VMULPD      Y9, Y8, Y8
+	VADDPD      Y8, Y4, Y4
+	VFMADD231PD Y8, Y7, Y6
 
-done22:
-	VADDPD     Y6, Y4, Y4
-	VPERM2F128 $0x01, Y4, Y4, Y6
-	VADDPD     Y6, Y4, Y4
-	VPERMILPD  $0x55, Y4, Y6
-	VADDPD     Y6, Y4, Y4
-	VADDPD     Y8, Y7, Y7
-	VPERM2F128 $0x01, Y7, Y7, Y6
-	VADDPD     Y6, Y7, Y7
-	VPERMILPD  $0x55, Y7, Y6
-	VADDPD     Y6, Y7, Y7
+done18:
+	VPERM2F128 $0x01, Y4, Y4, Y7
+	VADDPD     Y7, Y4, Y4
+	VPERMILPD  $0x55, Y4, Y7
+	VADDPD     Y7, Y4, Y4
+	VPERM2F128 $0x01, Y6, Y6, Y7
+	VADDPD     Y7, Y6, Y6
+	VPERMILPD  $0x55, Y6, Y7
+	VADDPD     Y7, Y6, Y6
 	VDIVPD     Y0, Y4, Y4
-	VDIVPD     Y0, Y7, Y7
+	VDIVPD     Y0, Y6, Y6
 	XORQ       R10, R10
+	LEAQ       -32(DI), R11
+	CMPQ       R10, R11
+	JG         tail20
 
-many27:
-	LEAQ         64(R10), R11
-	CMPQ         R11, DI
-	JG           one24
-	VMOVUPD      (BX)(R10*1), Y6
+single22:
+	VMOVUPD      (BX)(R10*1), Y7
 	VMOVUPD      (R8)(R10*1), Y8
-	VSUBPD       Y3, Y6, Y6
-	VMULPD       Y5, Y6, Y6
+	VSUBPD       Y3, Y7, Y7
+	VMULPD       Y5, Y7, Y7
 	VMULPD       (SI)(R10*1), Y8, Y8
 	VSUBPD       Y4, Y8, Y8
-	VFNMADD231PD Y6, Y7, Y8
-	VMULPD       Y5, Y8, Y8
-	VMOVUPD      Y8, (AX)(R10*1)
-	VMOVUPD      32(BX)(R10*1), Y6
-	VMOVUPD      32(R8)(R10*1), Y8
-	VSUBPD       Y3, Y6, Y6
-	VMULPD       Y5, Y6, Y6
-	VMULPD       32(SI)(R10*1), Y8, Y8
-	VSUBPD       Y4, Y8, Y8
-	VFNMADD231PD Y6, Y7, Y8
-	VMULPD       Y5, Y8, Y8
-	VMOVUPD      Y8, 32(AX)(R10*1)
-	ADDQ         $+64, R10
-	JMP          many27
-
-one24:
-	LEAQ         32(R10), R11
-	CMPQ         R11, DI
-	JG           tail25
-	VMOVUPD      (BX)(R10*1), Y6
-	VMOVUPD      (R8)(R10*1), Y8
-	VSUBPD       Y3, Y6, Y6
-	VMULPD       Y5, Y6, Y6
-	VMULPD       (SI)(R10*1), Y8, Y8
-	VSUBPD       Y4, Y8, Y8
-	VFNMADD231PD Y6, Y7, Y8
+	VFNMADD231PD Y7, Y6, Y8
 	VMULPD       Y5, Y8, Y8
 	VMOVUPD      Y8, (AX)(R10*1)
 	ADDQ         $+32, R10
-	JMP          one24
+	CMPQ         R10, R11
+	JLE          single22
 
-tail25:
+tail20:
 	CMPQ         R10, DI
-	JGE          done26
-	VMASKMOVPD   (BX)(R10*1), Y2, Y6
+	JGE          done21
+	VMASKMOVPD   (BX)(R10*1), Y2, Y7
 	VMASKMOVPD   (R8)(R10*1), Y2, Y8
-	VSUBPD       Y3, Y6, Y6
-	VMULPD       Y5, Y6, Y6
+	VSUBPD       Y3, Y7, Y7
+	VMULPD       Y5, Y7, Y7
 	VMASKMOVPD   (SI)(R10*1), Y2, Y3
 	VMULPD       Y3, Y8, Y8
 	VSUBPD       Y4, Y8, Y8
-	VFNMADD231PD Y6, Y7, Y8
+	VFNMADD231PD Y7, Y6, Y8
 	VMULPD       Y5, Y8, Y8
 	VMASKMOVPD   Y8, Y2, (AX)(R10*1)
 
-done26:
+done21:
 next4:
 	ADDQ DI, BX
 	ADDQ DI, R8
@@ -2547,45 +2075,25 @@ row1:
 	SUBQ   $0x01, SI
 	JL     rows2
 	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
 	XORQ   DI, DI
+	LEAQ   -32(BX), R8
+	CMPQ   DI, R8
+	JG     tail3
 
-many6:
-	LEAQ        128(DI), R8
-	CMPQ        R8, BX
-	JG          one3
-	VMOVUPD     (CX)(DI*1), Y7
-	VFMADD231PD Y7, Y7, Y3
-	VMOVUPD     32(CX)(DI*1), Y7
-	VFMADD231PD Y7, Y7, Y4
-	VMOVUPD     64(CX)(DI*1), Y7
-	VFMADD231PD Y7, Y7, Y5
-	VMOVUPD     96(CX)(DI*1), Y7
-	VFMADD231PD Y7, Y7, Y6
-	ADDQ        $+128, DI
-	JMP         many6
-
-one3:
-	LEAQ        32(DI), R8
-	CMPQ        R8, BX
-	JG          tail4
-	VMOVUPD     (CX)(DI*1), Y7
-	VFMADD231PD Y7, Y7, Y3
+single5:
+	VMOVUPD     (CX)(DI*1), Y4
+	VFMADD231PD Y4, Y4, Y3
 	ADDQ        $+32, DI
-	JMP         one3
+	CMPQ        DI, R8
+	JLE         single5
 
-tail4:
+tail3:
 	CMPQ        DI, BX
-	JGE         done5
-	VMASKMOVPD  (CX)(DI*1), Y2, Y7
-	VFMADD231PD Y7, Y7, Y3
+	JGE         done4
+	VMASKMOVPD  (CX)(DI*1), Y2, Y4
+	VFMADD231PD Y4, Y4, Y3
 
-done5:
-	VADDPD       Y5, Y3, Y3
-	VADDPD       Y6, Y4, Y4
-	VADDPD       Y4, Y3, Y3
+done4:
 	VPERM2F128   $0x01, Y3, Y3, Y4
 	VADDPD       Y4, Y3, Y3
 	VPERMILPD    $0x55, Y3, Y4
@@ -2597,51 +2105,29 @@ done5:
 	VDIVSD       X3, X4, X4
 	VBROADCASTSD X4, Y3
 	XORQ         DI, DI
+	LEAQ         -32(BX), R8
+	CMPQ         DI, R8
+	JG           tail6
 
-many10:
-	LEAQ    128(DI), R8
-	CMPQ    R8, BX
-	JG      one7
-	VMOVUPD (CX)(DI*1), Y4
-	VMULPD  Y3, Y4, Y4
-	VMULPD  (DX)(DI*1), Y4, Y4
-	VMOVUPD Y4, (AX)(DI*1)
-	VMOVUPD 32(CX)(DI*1), Y4
-	VMULPD  Y3, Y4, Y4
-	VMULPD  32(DX)(DI*1), Y4, Y4
-	VMOVUPD Y4, 32(AX)(DI*1)
-	VMOVUPD 64(CX)(DI*1), Y4
-	VMULPD  Y3, Y4, Y4
-	VMULPD  64(DX)(DI*1), Y4, Y4
-	VMOVUPD Y4, 64(AX)(DI*1)
-	VMOVUPD 96(CX)(DI*1), Y4
-	VMULPD  Y3, Y4, Y4
-	VMULPD  96(DX)(DI*1), Y4, Y4
-	VMOVUPD Y4, 96(AX)(DI*1)
-	ADDQ    $+128, DI
-	JMP     many10
-
-one7:
-	LEAQ    32(DI), R8
-	CMPQ    R8, BX
-	JG      tail8
+single8:
 	VMOVUPD (CX)(DI*1), Y4
 	VMULPD  Y3, Y4, Y4
 	VMULPD  (DX)(DI*1), Y4, Y4
 	VMOVUPD Y4, (AX)(DI*1)
 	ADDQ    $+32, DI
-	JMP     one7
+	CMPQ    DI, R8
+	JLE     single8
 
-tail8:
+tail6:
 	CMPQ       DI, BX
-	JGE        done9
+	JGE        done7
 	VMASKMOVPD (CX)(DI*1), Y2, Y4
 	VMULPD     Y3, Y4, Y4
 	VMASKMOVPD (DX)(DI*1), Y2, Y3
 	VMULPD     Y3, Y4, Y4
 	VMASKMOVPD Y4, Y2, (AX)(DI*1)
 
-done9:
+done7:
 	ADDQ BX, CX
 	ADDQ BX, AX
 	JMP  row1
@@ -2673,195 +2159,131 @@ row1:
 	SUBQ $0x01, R8
 	JL   rows2
 	XORQ R9, R9
+	LEAQ -32(SI), R10
+	CMPQ R9, R10
+	JG   tail5
 
-many8:
-	LEAQ    128(R9), R10
-	CMPQ    R10, SI
-	JG      one5
-	VMOVUPD (DI)(R9*1), Y3
-	VMOVUPD 32(DI)(R9*1), Y4
-	VORPS   Y4, Y3, Y3
-	VMOVUPD 64(DI)(R9*1), Y4
-	VORPS   Y4, Y3, Y3
-	VMOVUPD 96(DI)(R9*1), Y4
-	VORPS   Y4, Y3, Y3
-	VPTEST  vectorAll7fffffffffffffff<>+0(SB), Y3
-	JNZ     some3
-	ADDQ    $+128, R9
-	JMP     many8
-
-one5:
-	LEAQ    32(R9), R10
-	CMPQ    R10, SI
-	JG      tail6
+single7:
 	VMOVUPD (DI)(R9*1), Y3
 	VPTEST  vectorAll7fffffffffffffff<>+0(SB), Y3
 	JNZ     some3
 	ADDQ    $+32, R9
-	JMP     one5
+	CMPQ    R9, R10
+	JLE     single7
 
-tail6:
+tail5:
 	CMPQ       R9, SI
-	JGE        done7
+	JGE        done6
 	VMASKMOVPD (DI)(R9*1), Y2, Y3
 	VPTEST     vectorAll7fffffffffffffff<>+0(SB), Y3
 	JNZ        some3
 
-done7:
+done6:
 	XORQ R9, R9
+	LEAQ -32(SI), R10
+	CMPQ R9, R10
+	JG   tail8
 
-one9:
-	LEAQ    32(R9), R10
-	CMPQ    R10, SI
-	JG      tail10
+single10:
 	VXORPS  Y3, Y3, Y3
 	VMOVUPD Y3, (AX)(R9*1)
 	ADDQ    $+32, R9
-	JMP     one9
+	CMPQ    R9, R10
+	JLE     single10
 
-tail10:
+tail8:
 	CMPQ       R9, SI
-	JGE        done11
+	JGE        done9
 	VXORPS     Y3, Y3, Y3
 	VMASKMOVPD Y3, Y2, (AX)(R9*1)
 
-done11:
+done9:
 	JMP next4
 
 some3:
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
 	XORQ   R9, R9
+	LEAQ   -32(SI), R10
+	CMPQ   R9, R10
+	JG     tail11
 
-many15:
-	LEAQ        64(R9), R10
-	CMPQ        R10, SI
-	JG          one12
-	VMOVUPD     (DX)(R9*1), Y7
-	VMOVUPD     (DI)(R9*1), Y8
-	VFMADD231PD Y7, Y7, Y3
-	VMOVUPD     (BX)(R9*1), Y9
-	VMULPD      Y9, Y8, Y8
-	VFMADD231PD Y7, Y8, Y5
-	VMOVUPD     32(DX)(R9*1), Y7
-	VMOVUPD     32(DI)(R9*1), Y8
-	VFMADD231PD Y7, Y7, Y4
-	VMOVUPD     32(BX)(R9*1), Y9
-	VMULPD      Y9, Y8, Y8
-	VFMADD231PD Y7, Y8, Y6
-	ADDQ        $+64, R9
-	JMP         many15
-
-one12:
-	LEAQ        32(R9), R10
-	CMPQ        R10, SI
-	JG          tail13
-	VMOVUPD     (DX)(R9*1), Y7
-	VMOVUPD     (DI)(R9*1), Y8
-	VFMADD231PD Y7, Y7, Y3
-	VMOVUPD     (BX)(R9*1), Y9
-	VMULPD      Y9, Y8, Y8
-	VFMADD231PD Y7, Y8, Y5
+single13:
+	VMOVUPD     (DX)(R9*1), Y5
+	VMOVUPD     (DI)(R9*1), Y6
+	VFMADD231PD Y5, Y5, Y3
+	VMOVUPD     (BX)(R9*1), Y7
+	VMULPD      Y7, Y6, Y6
+	VFMADD231PD Y5, Y6, Y4
 	ADDQ        $+32, R9
-	JMP         one12
+	CMPQ        R9, R10
+	JLE         single13
 
-tail13:
+tail11:
 	CMPQ        R9, SI
-	JGE         done14
-	VMASKMOVPD  (DX)(R9*1), Y2, Y7
-	VMASKMOVPD  (DI)(R9*1), Y2, Y8
-	VFMADD231PD Y7, Y7, Y3
-	VMASKMOVPD  (BX)(R9*1), Y2, Y9
-	VMULPD      Y9, Y8, Y8
-	VFMADD231PD Y7, Y8, Y5
+	JGE         done12
+	VMASKMOVPD  (DX)(R9*1), Y2, Y5
+	VMASKMOVPD  (DI)(R9*1), Y2, Y6
+	VFMADD231PD Y5, Y5, Y3
+	VMASKMOVPD  (BX)(R9*1), Y2, Y7
+	VMULPD      Y7, Y6, Y6
+	VFMADD231PD Y5, Y6, Y4
 
-done14:
-	VADDPD       Y4, Y3, Y3
-	VPERM2F128   $0x01, Y3, Y3, Y4
-	VADDPD       Y4, Y3, Y3
-	VPERMILPD    $0x55, Y3, Y4
-	VADDPD       Y4, Y3, Y3
+done12:
+	VPERM2F128   $0x01, Y3, Y3, Y5
+	VADDPD       Y5, Y3, Y3
+	VPERMILPD    $0x55, Y3, Y5
+	VADDPD       Y5, Y3, Y3
 	VDIVPD       Y0, Y3, Y3
 	VADDSD       X1, X3, X3
 	VSQRTSD      X3, X3, X3
-	VMOVSD       vectorAll3ff0000000000000<>+0(SB), X4
-	VDIVSD       X3, X4, X4
-	VBROADCASTSD X4, Y3
-	VADDPD       Y6, Y5, Y5
-	VPERM2F128   $0x01, Y5, Y5, Y4
-	VADDPD       Y4, Y5, Y5
-	VPERMILPD    $0x55, Y5, Y4
-	VADDPD       Y4, Y5, Y5
-	VDIVPD       Y0, Y5, Y5
-	VMULPD       Y3, Y5, Y5
-	VMULPD       Y3, Y5, Y5
+	VMOVSD       vectorAll3ff0000000000000<>+0(SB), X5
+	VDIVSD       X3, X5, X5
+	VBROADCASTSD X5, Y3
+	VPERM2F128   $0x01, Y4, Y4, Y5
+	VADDPD       Y5, Y4, Y4
+	VPERMILPD    $0x55, Y4, Y5
+	VADDPD       Y5, Y4, Y4
+	VDIVPD       Y0, Y4, Y4
+	VMULPD       Y3, Y4, Y4
+	VMULPD       Y3, Y4, Y4
 	XORQ         R9, R9
+	LEAQ         -32(SI), R10
+	CMPQ         R9, R10
+	JG           tail14
 
-many19:
-	LEAQ         64(R9), R10
-	CMPQ         R10, SI
-	JG           one16
-	VMOVUPD      (DX)(R9*1), Y4
+single16:
+	VMOVUPD      (DX)(R9*1), Y5
 	VMOVUPD      (DI)(R9*1), Y6
 	VMOVUPD      (CX)(R9*1), Y8
-	VMULPD       Y3, Y4, Y7
+	VMULPD       Y3, Y5, Y7
 	VFMADD231PD  Y6, Y7, Y8
 	VMOVUPD      Y8, (CX)(R9*1)
 	VMOVUPD      (BX)(R9*1), Y7
 	VMULPD       Y7, Y6, Y6
-	VFNMADD231PD Y4, Y5, Y6
-	VMULPD       Y3, Y6, Y6
-	VMOVUPD      Y6, (AX)(R9*1)
-	VMOVUPD      32(DX)(R9*1), Y4
-	VMOVUPD      32(DI)(R9*1), Y6
-	VMOVUPD      32(CX)(R9*1), Y8
-	VMULPD       Y3, Y4, Y7
-	VFMADD231PD  Y6, Y7, Y8
-	VMOVUPD      Y8, 32(CX)(R9*1)
-	VMOVUPD      32(BX)(R9*1), Y7
-	VMULPD       Y7, Y6, Y6
-	VFNMADD231PD Y4, Y5, Y6
-	VMULPD       Y3, Y6, Y6
-	VMOVUPD      Y6, 32(AX)(R9*1)
-	ADDQ         $+64, R9
-	JMP          many19
-
-one16:
-	LEAQ         32(R9), R10
-	CMPQ         R10, SI
-	JG           tail17
-	VMOVUPD      (DX)(R9*1), Y4
-	VMOVUPD      (DI)(R9*1), Y6
-	VMOVUPD      (CX)(R9*1), Y8
-	VMULPD       Y3, Y4, Y7
-	VFMADD231PD  Y6, Y7, Y8
-	VMOVUPD      Y8, (CX)(R9*1)
-	VMOVUPD      (BX)(R9*1), Y7
-	VMULPD       Y7, Y6, Y6
-	VFNMADD231PD Y4, Y5, Y6
+	VFNMADD231PD Y5, Y4, Y6
 	VMULPD       Y3, Y6, Y6
 	VMOVUPD      Y6, (AX)(R9*1)
 	ADDQ         $+32, R9
-	JMP          one16
+	CMPQ         R9, R10
+	JLE          single16
 
-tail17:
+tail14:
 	CMPQ         R9, SI
-	JGE          done18
-	VMASKMOVPD   (DX)(R9*1), Y2, Y4
+	JGE          done15
+	VMASKMOVPD   (DX)(R9*1), Y2, Y5
 	VMASKMOVPD   (DI)(R9*1), Y2, Y6
 	VMASKMOVPD   (CX)(R9*1), Y2, Y8
-	VMULPD       Y3, Y4, Y7
+	VMULPD       Y3, Y5, Y7
 	VFMADD231PD  Y6, Y7, Y8
 	VMASKMOVPD   Y8, Y2, (CX)(R9*1)
 	VMASKMOVPD   (BX)(R9*1), Y2, Y7
 	VMULPD       Y7, Y6, Y6
-	VFNMADD231PD Y4, Y5, Y6
+	VFNMADD231PD Y5, Y4, Y6
 	VMULPD       Y3, Y6, Y6
 	VMASKMOVPD   Y6, Y2, (AX)(R9*1)
 
-done18:
+done15:
 next4:
 	ADDQ SI, DX
 	ADDQ SI, DI

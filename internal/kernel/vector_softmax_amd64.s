@@ -32,11 +32,11 @@ TEXT ·vectorExpShift32AVX512(SB), NOSPLIT, $0-60
 	VBROADCASTSS vectorAllc2d00000c2d00000<>+0(SB), Z3
 	VBROADCASTSS vectorAll42b2000042b20000<>+0(SB), Z4
 	XORQ         BX, BX
+	LEAQ         -128(DX), SI
+	CMPQ         BX, SI
+	JG           one3
 
 many4:
-	LEAQ              128(BX), SI
-	CMPQ              SI, DX
-	JG                one1
 	VMOVUPS           (CX)(BX*1), Z5
 	VSUBPS            Z0, Z5, Z5
 	VMAXPS            Z5, Z3, Z5
@@ -76,12 +76,15 @@ many4:
 	VMOVUPS           Z7, 64(AX)(BX*1)
 	VADDPS            Z7, Z2, Z2
 	ADDQ              $+128, BX
-	JMP               many4
+	CMPQ              BX, SI
+	JLE               many4
 
-one1:
-	LEAQ              64(BX), SI
-	CMPQ              SI, DX
-	JG                tail2
+one3:
+	LEAQ -64(DX), SI
+	CMPQ BX, SI
+	JG   tail1
+
+single5:
 	VMOVUPS           (CX)(BX*1), Z5
 	VSUBPS            Z0, Z5, Z5
 	VMAXPS            Z5, Z3, Z5
@@ -102,11 +105,12 @@ one1:
 	VMOVUPS           Z7, (AX)(BX*1)
 	VADDPS            Z7, Z1, Z1
 	ADDQ              $+64, BX
-	JMP               one1
+	CMPQ              BX, SI
+	JLE               single5
 
-tail2:
+tail1:
 	CMPQ              BX, DX
-	JGE               done3
+	JGE               done2
 	VMOVUPS.Z         (CX)(BX*1), K1, Z5
 	VSUBPS            Z0, Z5, Z5
 	VMAXPS            Z5, Z3, Z5
@@ -128,7 +132,7 @@ tail2:
 	VMOVAPS.Z         Z3, K1, Z3
 	VADDPS            Z3, Z1, Z1
 
-done3:
+done2:
 	VADDPS     Z2, Z1, Z1
 	VSHUFF64X2 $0x4e, Z1, Z1, Z0
 	VADDPS     Z0, Z1, Z1
@@ -231,11 +235,11 @@ TEXT ·vectorExpSum32AVX512(SB), NOSPLIT, $0-36
 	VBROADCASTSS vectorAllc2d00000c2d00000<>+0(SB), Z3
 	VBROADCASTSS vectorAll42b2000042b20000<>+0(SB), Z4
 	XORQ         DX, DX
+	LEAQ         -128(CX), BX
+	CMPQ         DX, BX
+	JG           one3
 
 many4:
-	LEAQ              128(DX), BX
-	CMPQ              BX, CX
-	JG                one1
 	VMOVUPS           (AX)(DX*1), Z5
 	VSUBPS            Z0, Z5, Z5
 	VMAXPS            Z5, Z3, Z5
@@ -273,12 +277,15 @@ many4:
 	VSCALEFPS         Z6, Z7, Z7
 	VADDPS            Z7, Z2, Z2
 	ADDQ              $+128, DX
-	JMP               many4
+	CMPQ              DX, BX
+	JLE               many4
 
-one1:
-	LEAQ              64(DX), BX
-	CMPQ              BX, CX
-	JG                tail2
+one3:
+	LEAQ -64(CX), BX
+	CMPQ DX, BX
+	JG   tail1
+
+single5:
 	VMOVUPS           (AX)(DX*1), Z5
 	VSUBPS            Z0, Z5, Z5
 	VMAXPS            Z5, Z3, Z5
@@ -298,11 +305,12 @@ one1:
 	VSCALEFPS         Z6, Z7, Z7
 	VADDPS            Z7, Z1, Z1
 	ADDQ              $+64, DX
-	JMP               one1
+	CMPQ              DX, BX
+	JLE               single5
 
-tail2:
+tail1:
 	CMPQ              DX, CX
-	JGE               done3
+	JGE               done2
 	VMOVUPS.Z         (AX)(DX*1), K1, Z5
 	VSUBPS            Z0, Z5, Z5
 	VMAXPS            Z5, Z3, Z5
@@ -323,7 +331,7 @@ tail2:
 	VMOVAPS.Z         Z3, K1, Z3
 	VADDPS            Z3, Z1, Z1
 
-done3:
+done2:
 	VADDPS     Z2, Z1, Z1
 	VSHUFF64X2 $0x4e, Z1, Z1, Z0
 	VADDPS     Z0, Z1, Z1
@@ -419,89 +427,93 @@ finite2:
 	RET
 
 general1:
-	VBROADCASTSS vectorAllff800000ff800000<>+0(SB), Z0
-	VBROADCASTSS vectorAllff800000ff800000<>+0(SB), Z1
-	VPXORD       Z2, Z2, Z2
-	VPXORD       Z3, Z3, Z3
+	VPXORD       Z0, Z0, Z0
+	VPXORD       Z1, Z1, Z1
+	VBROADCASTSS vectorAllff800000ff800000<>+0(SB), Z2
+	VBROADCASTSS vectorAllff800000ff800000<>+0(SB), Z3
 	XORQ         BX, BX
+	LEAQ         -128(DX), SI
+	CMPQ         BX, SI
+	JG           one5
 
 many6:
-	LEAQ       128(BX), SI
-	CMPQ       SI, DX
-	JG         one3
 	VMOVUPS    (CX)(BX*1), Z4
 	VCMPPS     $0x03, Z4, Z4, K2
-	VPTERNLOGD $0xff, Z2, Z2, K2, Z2
-	VMAXPS     Z4, Z0, Z0
+	VPTERNLOGD $0xff, Z0, Z0, K2, Z0
+	VMAXPS     Z4, Z2, Z2
 	VMOVUPS    64(CX)(BX*1), Z4
 	VCMPPS     $0x03, Z4, Z4, K2
-	VPTERNLOGD $0xff, Z3, Z3, K2, Z3
-	VMAXPS     Z4, Z1, Z1
+	VPTERNLOGD $0xff, Z1, Z1, K2, Z1
+	VMAXPS     Z4, Z3, Z3
 	ADDQ       $+128, BX
-	JMP        many6
+	CMPQ       BX, SI
+	JLE        many6
 
-one3:
-	LEAQ       64(BX), SI
-	CMPQ       SI, DX
-	JG         tail4
+one5:
+	LEAQ -64(DX), SI
+	CMPQ BX, SI
+	JG   tail3
+
+single7:
 	VMOVUPS    (CX)(BX*1), Z4
 	VCMPPS     $0x03, Z4, Z4, K2
-	VPTERNLOGD $0xff, Z2, Z2, K2, Z2
-	VMAXPS     Z4, Z0, Z0
+	VPTERNLOGD $0xff, Z0, Z0, K2, Z0
+	VMAXPS     Z4, Z2, Z2
 	ADDQ       $+64, BX
-	JMP        one3
+	CMPQ       BX, SI
+	JLE        single7
 
-tail4:
+tail3:
 	CMPQ       BX, DX
-	JGE        done5
+	JGE        done4
 	VMOVUPS.Z  (CX)(BX*1), K1, Z4
 	VCMPPS     $0x03, Z4, Z4, K2
-	VPTERNLOGD $0xff, Z2, Z2, K2, Z2
-	VBLENDMPS  Z4, Z0, K1, Z4
-	VMAXPS     Z4, Z0, Z0
+	VPTERNLOGD $0xff, Z0, Z0, K2, Z0
+	VBLENDMPS  Z4, Z2, K1, Z4
+	VMAXPS     Z4, Z2, Z2
 
-done5:
-	VMAXPS     Z1, Z0, Z0
+done4:
+	VMAXPS     Z3, Z2, Z2
+	VSHUFF64X2 $0x4e, Z2, Z2, Z3
+	VMAXPS     Z3, Z2, Z2
+	VSHUFF64X2 $0xb1, Z2, Z2, Z3
+	VMAXPS     Z3, Z2, Z2
+	VPERMILPS  $0x4e, Z2, Z3
+	VMAXPS     Z3, Z2, Z2
+	VPERMILPS  $0xb1, Z2, Z3
+	VMAXPS     Z3, Z2, Z2
+	VADDPS     Z1, Z0, Z0
 	VSHUFF64X2 $0x4e, Z0, Z0, Z1
-	VMAXPS     Z1, Z0, Z0
+	VADDPS     Z1, Z0, Z0
 	VSHUFF64X2 $0xb1, Z0, Z0, Z1
-	VMAXPS     Z1, Z0, Z0
+	VADDPS     Z1, Z0, Z0
 	VPERMILPS  $0x4e, Z0, Z1
-	VMAXPS     Z1, Z0, Z0
+	VADDPS     Z1, Z0, Z0
 	VPERMILPS  $0xb1, Z0, Z1
-	VMAXPS     Z1, Z0, Z0
-	VADDPS     Z3, Z2, Z2
-	VSHUFF64X2 $0x4e, Z2, Z2, Z1
-	VADDPS     Z1, Z2, Z2
-	VSHUFF64X2 $0xb1, Z2, Z2, Z1
-	VADDPS     Z1, Z2, Z2
-	VPERMILPS  $0x4e, Z2, Z1
-	VADDPS     Z1, Z2, Z2
-	VPERMILPS  $0xb1, Z2, Z1
-	VADDPS     Z1, Z2, Z2
-	VADDPS     Z2, Z0, Z0
-	MOVSS      X0, ret+48(FP)
-	VSUBPS     Z0, Z0, Z1
-	VUCOMISS   X1, X1
-	JPC        finite7
+	VADDPS     Z1, Z0, Z0
+	VADDPS     Z0, Z2, Z2
+	MOVSS      X2, ret+48(FP)
+	VSUBPS     Z2, Z2, Z0
+	VUCOMISS   X0, X0
+	JPC        finite8
 	VZEROUPPER
 	RET
 
-finite7:
+finite8:
 	VPXORD       Z5, Z5, Z5
 	VPXORD       Z6, Z6, Z6
-	VBROADCASTSS vectorAllc2d00000c2d00000<>+0(SB), Z1
-	VBROADCASTSS vectorAll42b2000042b20000<>+0(SB), Z2
+	VBROADCASTSS vectorAllc2d00000c2d00000<>+0(SB), Z0
+	VBROADCASTSS vectorAll42b2000042b20000<>+0(SB), Z1
 	XORQ         BX, BX
+	LEAQ         -128(DX), SI
+	CMPQ         BX, SI
+	JG           one11
 
-many11:
-	LEAQ              128(BX), SI
-	CMPQ              SI, DX
-	JG                one8
+many12:
 	VMOVUPS           (CX)(BX*1), Z3
-	VSUBPS            Z0, Z3, Z3
-	VMAXPS            Z3, Z1, Z3
-	VMINPS            Z3, Z2, Z3
+	VSUBPS            Z2, Z3, Z3
+	VMAXPS            Z3, Z0, Z3
+	VMINPS            Z3, Z1, Z3
 	VMULPS.BCST       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z4
 	VRNDSCALEPS       $0x00, Z4, Z4
 	VFNMADD231PS.BCST vectorAll3f3172183f317218<>+0(SB), Z4, Z3
@@ -518,9 +530,9 @@ many11:
 	VMOVUPS           Z7, (AX)(BX*1)
 	VADDPS            Z7, Z5, Z5
 	VMOVUPS           64(CX)(BX*1), Z3
-	VSUBPS            Z0, Z3, Z3
-	VMAXPS            Z3, Z1, Z3
-	VMINPS            Z3, Z2, Z3
+	VSUBPS            Z2, Z3, Z3
+	VMAXPS            Z3, Z0, Z3
+	VMINPS            Z3, Z1, Z3
 	VMULPS.BCST       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z4
 	VRNDSCALEPS       $0x00, Z4, Z4
 	VFNMADD231PS.BCST vectorAll3f3172183f317218<>+0(SB), Z4, Z3
@@ -537,16 +549,19 @@ many11:
 	VMOVUPS           Z7, 64(AX)(BX*1)
 	VADDPS            Z7, Z6, Z6
 	ADDQ              $+128, BX
-	JMP               many11
+	CMPQ              BX, SI
+	JLE               many12
 
-one8:
-	LEAQ              64(BX), SI
-	CMPQ              SI, DX
-	JG                tail9
+one11:
+	LEAQ -64(DX), SI
+	CMPQ BX, SI
+	JG   tail9
+
+single13:
 	VMOVUPS           (CX)(BX*1), Z3
-	VSUBPS            Z0, Z3, Z3
-	VMAXPS            Z3, Z1, Z3
-	VMINPS            Z3, Z2, Z3
+	VSUBPS            Z2, Z3, Z3
+	VMAXPS            Z3, Z0, Z3
+	VMINPS            Z3, Z1, Z3
 	VMULPS.BCST       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z4
 	VRNDSCALEPS       $0x00, Z4, Z4
 	VFNMADD231PS.BCST vectorAll3f3172183f317218<>+0(SB), Z4, Z3
@@ -563,15 +578,16 @@ one8:
 	VMOVUPS           Z7, (AX)(BX*1)
 	VADDPS            Z7, Z5, Z5
 	ADDQ              $+64, BX
-	JMP               one8
+	CMPQ              BX, SI
+	JLE               single13
 
 tail9:
 	CMPQ              BX, DX
 	JGE               done10
 	VMOVUPS.Z         (CX)(BX*1), K1, Z3
-	VSUBPS            Z0, Z3, Z3
-	VMAXPS            Z3, Z1, Z3
-	VMINPS            Z3, Z2, Z3
+	VSUBPS            Z2, Z3, Z3
+	VMAXPS            Z3, Z0, Z3
+	VMINPS            Z3, Z1, Z3
 	VMULPS.BCST       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Z3, Z0
 	VRNDSCALEPS       $0x00, Z0, Z0
 	VFNMADD231PS.BCST vectorAll3f3172183f317218<>+0(SB), Z0, Z3
@@ -602,38 +618,26 @@ done10:
 	VBROADCASTSS vectorAll3f8000003f800000<>+0(SB), Z0
 	VDIVPS       Z5, Z0, Z0
 	XORQ         CX, CX
+	LEAQ         -64(DX), BX
+	CMPQ         CX, BX
+	JG           tail14
 
-many15:
-	LEAQ    128(CX), BX
-	CMPQ    BX, DX
-	JG      one12
-	VMOVUPS (AX)(CX*1), Z1
-	VMULPS  Z0, Z1, Z1
-	VMOVUPS Z1, (AX)(CX*1)
-	VMOVUPS 64(AX)(CX*1), Z1
-	VMULPS  Z0, Z1, Z1
-	VMOVUPS Z1, 64(AX)(CX*1)
-	ADDQ    $+128, CX
-	JMP     many15
-
-one12:
-	LEAQ    64(CX), BX
-	CMPQ    BX, DX
-	JG      tail13
+single16:
 	VMOVUPS (AX)(CX*1), Z1
 	VMULPS  Z0, Z1, Z1
 	VMOVUPS Z1, (AX)(CX*1)
 	ADDQ    $+64, CX
-	JMP     one12
+	CMPQ    CX, BX
+	JLE     single16
 
-tail13:
+tail14:
 	CMPQ      CX, DX
-	JGE       done14
+	JGE       done15
 	VMOVUPS.Z (AX)(CX*1), K1, Z1
 	VMULPS    Z0, Z1, Z1
 	VMOVUPS   Z1, K1, (AX)(CX*1)
 
-done14:
+done15:
 	VZEROUPPER
 	RET
 
@@ -666,11 +670,11 @@ row1:
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	XORQ   DI, DI
+	LEAQ   -128(SI), R8
+	CMPQ   DI, R8
+	JG     one5
 
 many6:
-	LEAQ      128(DI), R8
-	CMPQ      R8, SI
-	JG        one3
 	VMOVUPS   (DX)(DI*1), Z3
 	VMOVUPS   (BX)(DI*1), Z4
 	VMULPS    Z3, Z4, Z5
@@ -688,12 +692,15 @@ many6:
 	VMOVAPS.Z Z5, K2, Z5
 	VADDPS    Z5, Z2, Z2
 	ADDQ      $+128, DI
-	JMP       many6
+	CMPQ      DI, R8
+	JLE       many6
 
-one3:
-	LEAQ      64(DI), R8
-	CMPQ      R8, SI
-	JG        tail4
+one5:
+	LEAQ -64(SI), R8
+	CMPQ DI, R8
+	JG   tail3
+
+single7:
 	VMOVUPS   (DX)(DI*1), Z3
 	VMOVUPS   (BX)(DI*1), Z4
 	VMULPS    Z3, Z4, Z5
@@ -703,11 +710,12 @@ one3:
 	VMOVAPS.Z Z5, K2, Z5
 	VADDPS    Z5, Z1, Z1
 	ADDQ      $+64, DI
-	JMP       one3
+	CMPQ      DI, R8
+	JLE       single7
 
-tail4:
+tail3:
 	CMPQ      DI, SI
-	JGE       done5
+	JGE       done4
 	VMOVUPS.Z (DX)(DI*1), K1, Z3
 	VMOVUPS.Z (BX)(DI*1), K1, Z4
 	VMULPS    Z3, Z4, Z5
@@ -717,7 +725,7 @@ tail4:
 	VMOVAPS.Z Z5, K2, Z5
 	VADDPS    Z5, Z1, Z1
 
-done5:
+done4:
 	VADDPS     Z2, Z1, Z1
 	VSHUFF64X2 $0x4e, Z1, Z1, Z3
 	VADDPS     Z3, Z1, Z1
@@ -728,36 +736,11 @@ done5:
 	VPERMILPS  $0xb1, Z1, Z3
 	VADDPS     Z3, Z1, Z1
 	XORQ       DI, DI
+	LEAQ       -64(SI), R8
+	CMPQ       DI, R8
+	JG         tail8
 
-many10:
-	LEAQ      128(DI), R8
-	CMPQ      R8, SI
-	JG        one7
-	VMOVUPS   (DX)(DI*1), Z3
-	VMOVUPS   (BX)(DI*1), Z4
-	VSUBPS    Z1, Z4, Z4
-	VMULPS    Z3, Z4, Z5
-	VCMPPS    $0x04, Z0, Z3, K2
-	VMOVAPS.Z Z5, K2, Z5
-	VCMPPS    $0x04, Z0, Z4, K2
-	VMOVAPS.Z Z5, K2, Z5
-	VMOVUPS   Z5, (AX)(DI*1)
-	VMOVUPS   64(DX)(DI*1), Z3
-	VMOVUPS   64(BX)(DI*1), Z4
-	VSUBPS    Z1, Z4, Z4
-	VMULPS    Z3, Z4, Z5
-	VCMPPS    $0x04, Z0, Z3, K2
-	VMOVAPS.Z Z5, K2, Z5
-	VCMPPS    $0x04, Z0, Z4, K2
-	VMOVAPS.Z Z5, K2, Z5
-	VMOVUPS   Z5, 64(AX)(DI*1)
-	ADDQ      $+128, DI
-	JMP       many10
-
-one7:
-	LEAQ      64(DI), R8
-	CMPQ      R8, SI
-	JG        tail8
+single10:
 	VMOVUPS   (DX)(DI*1), Z3
 	VMOVUPS   (BX)(DI*1), Z4
 	VSUBPS    Z1, Z4, Z4
@@ -768,7 +751,8 @@ one7:
 	VMOVAPS.Z Z5, K2, Z5
 	VMOVUPS   Z5, (AX)(DI*1)
 	ADDQ      $+64, DI
-	JMP       one7
+	CMPQ      DI, R8
+	JLE       single10
 
 tail8:
 	CMPQ      DI, SI
@@ -809,70 +793,11 @@ TEXT ·vectorScoreGrad32AVX512(SB), NOSPLIT, $0-56
 	KMOVW        SI, K1
 	SHLQ         $0x02, CX
 	XORQ         BX, BX
+	LEAQ         -64(CX), SI
+	CMPQ         BX, SI
+	JG           tail1
 
-many4:
-	LEAQ      256(BX), SI
-	CMPQ      SI, CX
-	JG        one1
-	VMOVUPS   (DX)(BX*1), Z3
-	VMOVUPS   (AX)(BX*1), Z4
-	VSUBPS    Z0, Z4, Z4
-	VSUBPS    Z4, Z4, Z5
-	VMULPS    Z3, Z4, Z4
-	VCMPPS    $0x05, Z1, Z3, K2
-	VCMPPS    $0x03, Z5, Z5, K3
-	KORW      K2, K3, K2
-	VCMPPS    $0x04, Z2, Z3, K2, K2
-	VMOVAPS.Z Z3, K2, Z3
-	VMOVAPS.Z Z4, K2, Z4
-	VMOVUPS   Z3, (DX)(BX*1)
-	VMOVUPS   Z4, (AX)(BX*1)
-	VMOVUPS   64(DX)(BX*1), Z3
-	VMOVUPS   64(AX)(BX*1), Z4
-	VSUBPS    Z0, Z4, Z4
-	VSUBPS    Z4, Z4, Z5
-	VMULPS    Z3, Z4, Z4
-	VCMPPS    $0x05, Z1, Z3, K2
-	VCMPPS    $0x03, Z5, Z5, K3
-	KORW      K2, K3, K2
-	VCMPPS    $0x04, Z2, Z3, K2, K2
-	VMOVAPS.Z Z3, K2, Z3
-	VMOVAPS.Z Z4, K2, Z4
-	VMOVUPS   Z3, 64(DX)(BX*1)
-	VMOVUPS   Z4, 64(AX)(BX*1)
-	VMOVUPS   128(DX)(BX*1), Z3
-	VMOVUPS   128(AX)(BX*1), Z4
-	VSUBPS    Z0, Z4, Z4
-	VSUBPS    Z4, Z4, Z5
-	VMULPS    Z3, Z4, Z4
-	VCMPPS    $0x05, Z1, Z3, K2
-	VCMPPS    $0x03, Z5, Z5, K3
-	KORW      K2, K3, K2
-	VCMPPS    $0x04, Z2, Z3, K2, K2
-	VMOVAPS.Z Z3, K2, Z3
-	VMOVAPS.Z Z4, K2, Z4
-	VMOVUPS   Z3, 128(DX)(BX*1)
-	VMOVUPS   Z4, 128(AX)(BX*1)
-	VMOVUPS   192(DX)(BX*1), Z3
-	VMOVUPS   192(AX)(BX*1), Z4
-	VSUBPS    Z0, Z4, Z4
-	VSUBPS    Z4, Z4, Z5
-	VMULPS    Z3, Z4, Z4
-	VCMPPS    $0x05, Z1, Z3, K2
-	VCMPPS    $0x03, Z5, Z5, K3
-	KORW      K2, K3, K2
-	VCMPPS    $0x04, Z2, Z3, K2, K2
-	VMOVAPS.Z Z3, K2, Z3
-	VMOVAPS.Z Z4, K2, Z4
-	VMOVUPS   Z3, 192(DX)(BX*1)
-	VMOVUPS   Z4, 192(AX)(BX*1)
-	ADDQ      $+256, BX
-	JMP       many4
-
-one1:
-	LEAQ      64(BX), SI
-	CMPQ      SI, CX
-	JG        tail2
+single3:
 	VMOVUPS   (DX)(BX*1), Z3
 	VMOVUPS   (AX)(BX*1), Z4
 	VSUBPS    Z0, Z4, Z4
@@ -887,11 +812,12 @@ one1:
 	VMOVUPS   Z3, (DX)(BX*1)
 	VMOVUPS   Z4, (AX)(BX*1)
 	ADDQ      $+64, BX
-	JMP       one1
+	CMPQ      BX, SI
+	JLE       single3
 
-tail2:
+tail1:
 	CMPQ      BX, CX
-	JGE       done3
+	JGE       done2
 	VMOVUPS.Z (DX)(BX*1), K1, Z3
 	VMOVUPS.Z (AX)(BX*1), K1, Z4
 	VSUBPS    Z0, Z4, Z4
@@ -906,7 +832,7 @@ tail2:
 	VMOVUPS   Z3, K1, (DX)(BX*1)
 	VMOVUPS   Z4, K1, (AX)(BX*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -926,11 +852,11 @@ TEXT ·vectorAddSlope32AVX512(SB), NOSPLIT, $0-32
 	KMOVW        BX, K1
 	SHLQ         $0x02, CX
 	XORQ         DX, DX
+	LEAQ         -64(CX), BX
+	CMPQ         DX, BX
+	JG           tail1
 
-one1:
-	LEAQ        64(DX), BX
-	CMPQ        BX, CX
-	JG          tail2
+single3:
 	VMOVUPS     (AX)(DX*1), Z3
 	VPANDD.BCST vectorAll7fffffff7fffffff<>+0(SB), Z1, Z4
 	VSUBPS      Z2, Z1, Z1
@@ -938,11 +864,12 @@ one1:
 	VSUBPS      Z4, Z3, Z3
 	VMOVUPS     Z3, (AX)(DX*1)
 	ADDQ        $+64, DX
-	JMP         one1
+	CMPQ        DX, BX
+	JLE         single3
 
-tail2:
+tail1:
 	CMPQ        DX, CX
-	JGE         done3
+	JGE         done2
 	VMOVUPS.Z   (AX)(DX*1), K1, Z3
 	VPANDD.BCST vectorAll7fffffff7fffffff<>+0(SB), Z1, Z4
 	VSUBPS      Z2, Z1, Z1
@@ -950,7 +877,7 @@ tail2:
 	VSUBPS      Z4, Z3, Z3
 	VMOVUPS     Z3, K1, (AX)(DX*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -998,30 +925,11 @@ TEXT ·vectorAddBias32AVX512(SB), NOSPLIT, $0-48
 	SHLQ         $0x02, CX
 	VBROADCASTSS vectorAllff800000ff800000<>+0(SB), Z0
 	XORQ         BX, BX
+	LEAQ         -64(CX), SI
+	CMPQ         BX, SI
+	JG           tail1
 
-many4:
-	LEAQ    128(BX), SI
-	CMPQ    SI, CX
-	JG      one1
-	VMOVUPS (AX)(BX*1), Z1
-	VMOVUPS (DX)(BX*1), Z2
-	VADDPS  Z2, Z1, Z1
-	VCMPPS  $0x00, Z0, Z2, K2
-	VMOVAPS Z0, K2, Z1
-	VMOVUPS Z1, (AX)(BX*1)
-	VMOVUPS 64(AX)(BX*1), Z1
-	VMOVUPS 64(DX)(BX*1), Z2
-	VADDPS  Z2, Z1, Z1
-	VCMPPS  $0x00, Z0, Z2, K2
-	VMOVAPS Z0, K2, Z1
-	VMOVUPS Z1, 64(AX)(BX*1)
-	ADDQ    $+128, BX
-	JMP     many4
-
-one1:
-	LEAQ    64(BX), SI
-	CMPQ    SI, CX
-	JG      tail2
+single3:
 	VMOVUPS (AX)(BX*1), Z1
 	VMOVUPS (DX)(BX*1), Z2
 	VADDPS  Z2, Z1, Z1
@@ -1029,11 +937,12 @@ one1:
 	VMOVAPS Z0, K2, Z1
 	VMOVUPS Z1, (AX)(BX*1)
 	ADDQ    $+64, BX
-	JMP     one1
+	CMPQ    BX, SI
+	JLE     single3
 
-tail2:
+tail1:
 	CMPQ      BX, CX
-	JGE       done3
+	JGE       done2
 	VMOVUPS.Z (AX)(BX*1), K1, Z1
 	VMOVUPS.Z (DX)(BX*1), K1, Z2
 	VADDPS    Z2, Z1, Z1
@@ -1041,7 +950,7 @@ tail2:
 	VMOVAPS   Z0, K2, Z1
 	VMOVUPS   Z1, K1, (AX)(BX*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -1060,11 +969,11 @@ TEXT ·vectorForbid32AVX512(SB), NOSPLIT, $0-48
 	VBROADCASTSS vectorAllff800000ff800000<>+0(SB), Z0
 	VPXORD       Z1, Z1, Z1
 	XORQ         SI, SI
+	LEAQ         -64(CX), DI
+	CMPQ         SI, DI
+	JG           tail1
 
-one1:
-	LEAQ      64(SI), BX
-	CMPQ      BX, CX
-	JG        tail2
+single3:
 	MOVQ      SI, BX
 	SHRQ      $0x02, BX
 	VMOVUPS   (AX)(SI*1), Z1
@@ -1073,11 +982,12 @@ one1:
 	VMOVAPS   Z0, K2, Z1
 	VMOVUPS   Z1, (AX)(SI*1)
 	ADDQ      $+64, SI
-	JMP       one1
+	CMPQ      SI, DI
+	JLE       single3
 
-tail2:
+tail1:
 	CMPQ        SI, CX
-	JGE         done3
+	JGE         done2
 	MOVQ        SI, BX
 	SHRQ        $0x02, BX
 	VMOVUPS.Z   (AX)(SI*1), K1, Z1
@@ -1086,7 +996,7 @@ tail2:
 	VMOVAPS     Z0, K2, Z1
 	VMOVUPS     Z1, K1, (AX)(SI*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -1108,11 +1018,11 @@ TEXT ·vectorExpShift32AVX2(SB), NOSPLIT, $0-60
 	VMOVUPS      vectorAllc2d00000c2d00000<>+0(SB), Y4
 	VMOVUPS      vectorAll42b2000042b20000<>+0(SB), Y5
 	XORQ         BX, BX
+	LEAQ         -64(DX), SI
+	CMPQ         BX, SI
+	JG           one3
 
 many4:
-	LEAQ         64(BX), SI
-	CMPQ         SI, DX
-	JG           one1
 	VMOVUPS      (CX)(BX*1), Y6
 	VSUBPS       Y0, Y6, Y6
 	VMAXPS       Y6, Y4, Y6
@@ -1168,12 +1078,15 @@ many4:
 	VMOVUPS      Y8, 32(AX)(BX*1)
 	VADDPS       Y8, Y3, Y3
 	ADDQ         $+64, BX
-	JMP          many4
+	CMPQ         BX, SI
+	JLE          many4
 
-one1:
-	LEAQ         32(BX), SI
-	CMPQ         SI, DX
-	JG           tail2
+one3:
+	LEAQ -32(DX), SI
+	CMPQ BX, SI
+	JG   tail1
+
+single5:
 	VMOVUPS      (CX)(BX*1), Y6
 	VSUBPS       Y0, Y6, Y6
 	VMAXPS       Y6, Y4, Y6
@@ -1202,11 +1115,12 @@ one1:
 	VMOVUPS      Y8, (AX)(BX*1)
 	VADDPS       Y8, Y2, Y2
 	ADDQ         $+32, BX
-	JMP          one1
+	CMPQ         BX, SI
+	JLE          single5
 
-tail2:
+tail1:
 	CMPQ         BX, DX
-	JGE          done3
+	JGE          done2
 	VMASKMOVPS   (CX)(BX*1), Y1, Y6
 	VSUBPS       Y0, Y6, Y6
 	VMAXPS       Y6, Y4, Y6
@@ -1236,7 +1150,7 @@ tail2:
 	VANDPS       Y1, Y4, Y4
 	VADDPS       Y4, Y2, Y2
 
-done3:
+done2:
 	VADDPS     Y3, Y2, Y2
 	VPERM2F128 $0x01, Y2, Y2, Y0
 	VADDPS     Y0, Y2, Y2
@@ -1271,11 +1185,11 @@ TEXT ·vectorExpSum32AVX2(SB), NOSPLIT, $0-36
 	VMOVUPS      vectorAllc2d00000c2d00000<>+0(SB), Y4
 	VMOVUPS      vectorAll42b2000042b20000<>+0(SB), Y5
 	XORQ         DX, DX
+	LEAQ         -64(CX), BX
+	CMPQ         DX, BX
+	JG           one3
 
 many4:
-	LEAQ         64(DX), BX
-	CMPQ         BX, CX
-	JG           one1
 	VMOVUPS      (AX)(DX*1), Y6
 	VSUBPS       Y0, Y6, Y6
 	VMAXPS       Y6, Y4, Y6
@@ -1329,12 +1243,15 @@ many4:
 	VMULPS       Y7, Y8, Y8
 	VADDPS       Y8, Y3, Y3
 	ADDQ         $+64, DX
-	JMP          many4
+	CMPQ         DX, BX
+	JLE          many4
 
-one1:
-	LEAQ         32(DX), BX
-	CMPQ         BX, CX
-	JG           tail2
+one3:
+	LEAQ -32(CX), BX
+	CMPQ DX, BX
+	JG   tail1
+
+single5:
 	VMOVUPS      (AX)(DX*1), Y6
 	VSUBPS       Y0, Y6, Y6
 	VMAXPS       Y6, Y4, Y6
@@ -1362,11 +1279,12 @@ one1:
 	VMULPS       Y7, Y8, Y8
 	VADDPS       Y8, Y2, Y2
 	ADDQ         $+32, DX
-	JMP          one1
+	CMPQ         DX, BX
+	JLE          single5
 
-tail2:
+tail1:
 	CMPQ         DX, CX
-	JGE          done3
+	JGE          done2
 	VMASKMOVPS   (AX)(DX*1), Y1, Y6
 	VSUBPS       Y0, Y6, Y6
 	VMAXPS       Y6, Y4, Y6
@@ -1395,7 +1313,7 @@ tail2:
 	VANDPS       Y1, Y4, Y4
 	VADDPS       Y4, Y2, Y2
 
-done3:
+done2:
 	VADDPS     Y3, Y2, Y2
 	VPERM2F128 $0x01, Y2, Y2, Y0
 	VADDPS     Y0, Y2, Y2
@@ -1491,83 +1409,87 @@ finite2:
 	RET
 
 general1:
-	VMOVUPS vectorAllff800000ff800000<>+0(SB), Y1
-	VMOVUPS vectorAllff800000ff800000<>+0(SB), Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS vectorAllff800000ff800000<>+0(SB), Y3
+	VMOVUPS vectorAllff800000ff800000<>+0(SB), Y4
 	XORQ    BX, BX
+	LEAQ    -64(DX), SI
+	CMPQ    BX, SI
+	JG      one5
 
 many6:
-	LEAQ    64(BX), SI
-	CMPQ    SI, DX
-	JG      one3
 	VMOVUPS (CX)(BX*1), Y5
 	VCMPPS  $0x03, Y5, Y5, Y6
-	VORPS   Y6, Y3, Y3
-	VMAXPS  Y5, Y1, Y1
+	VORPS   Y6, Y1, Y1
+	VMAXPS  Y5, Y3, Y3
 	VMOVUPS 32(CX)(BX*1), Y5
 	VCMPPS  $0x03, Y5, Y5, Y6
-	VORPS   Y6, Y4, Y4
-	VMAXPS  Y5, Y2, Y2
+	VORPS   Y6, Y2, Y2
+	VMAXPS  Y5, Y4, Y4
 	ADDQ    $+64, BX
-	JMP     many6
+	CMPQ    BX, SI
+	JLE     many6
 
-one3:
-	LEAQ    32(BX), SI
-	CMPQ    SI, DX
-	JG      tail4
+one5:
+	LEAQ -32(DX), SI
+	CMPQ BX, SI
+	JG   tail3
+
+single7:
 	VMOVUPS (CX)(BX*1), Y5
 	VCMPPS  $0x03, Y5, Y5, Y6
-	VORPS   Y6, Y3, Y3
-	VMAXPS  Y5, Y1, Y1
+	VORPS   Y6, Y1, Y1
+	VMAXPS  Y5, Y3, Y3
 	ADDQ    $+32, BX
-	JMP     one3
+	CMPQ    BX, SI
+	JLE     single7
 
-tail4:
+tail3:
 	CMPQ       BX, DX
-	JGE        done5
+	JGE        done4
 	VMASKMOVPS (CX)(BX*1), Y0, Y5
 	VCMPPS     $0x03, Y5, Y5, Y6
-	VORPS      Y6, Y3, Y3
-	VBLENDVPS  Y0, Y5, Y1, Y5
-	VMAXPS     Y5, Y1, Y1
+	VORPS      Y6, Y1, Y1
+	VBLENDVPS  Y0, Y5, Y3, Y5
+	VMAXPS     Y5, Y3, Y3
 
-done5:
-	VMAXPS     Y2, Y1, Y1
+done4:
+	VMAXPS     Y4, Y3, Y3
+	VPERM2F128 $0x01, Y3, Y3, Y4
+	VMAXPS     Y4, Y3, Y3
+	VPERMILPS  $0x4e, Y3, Y4
+	VMAXPS     Y4, Y3, Y3
+	VPERMILPS  $0xb1, Y3, Y4
+	VMAXPS     Y4, Y3, Y3
+	VADDPS     Y2, Y1, Y1
 	VPERM2F128 $0x01, Y1, Y1, Y2
-	VMAXPS     Y2, Y1, Y1
+	VADDPS     Y2, Y1, Y1
 	VPERMILPS  $0x4e, Y1, Y2
-	VMAXPS     Y2, Y1, Y1
+	VADDPS     Y2, Y1, Y1
 	VPERMILPS  $0xb1, Y1, Y2
-	VMAXPS     Y2, Y1, Y1
-	VADDPS     Y4, Y3, Y3
-	VPERM2F128 $0x01, Y3, Y3, Y2
-	VADDPS     Y2, Y3, Y3
-	VPERMILPS  $0x4e, Y3, Y2
-	VADDPS     Y2, Y3, Y3
-	VPERMILPS  $0xb1, Y3, Y2
-	VADDPS     Y2, Y3, Y3
-	VADDPS     Y3, Y1, Y1
-	MOVSS      X1, ret+48(FP)
-	VSUBPS     Y1, Y1, Y2
-	VUCOMISS   X2, X2
-	JPC        finite7
+	VADDPS     Y2, Y1, Y1
+	VADDPS     Y1, Y3, Y3
+	MOVSS      X3, ret+48(FP)
+	VSUBPS     Y3, Y3, Y1
+	VUCOMISS   X1, X1
+	JPC        finite8
 	VZEROUPPER
 	RET
 
-finite7:
+finite8:
+	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
 	VMOVUPS vectorAllc2d00000c2d00000<>+0(SB), Y4
 	VMOVUPS vectorAll42b2000042b20000<>+0(SB), Y5
 	XORQ    BX, BX
+	LEAQ    -64(DX), SI
+	CMPQ    BX, SI
+	JG      one11
 
-many11:
-	LEAQ         64(BX), SI
-	CMPQ         SI, DX
-	JG           one8
+many12:
 	VMOVUPS      (CX)(BX*1), Y6
-	VSUBPS       Y1, Y6, Y6
+	VSUBPS       Y3, Y6, Y6
 	VMAXPS       Y6, Y4, Y6
 	VMINPS       Y6, Y5, Y6
 	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Y6, Y7
@@ -1592,9 +1514,9 @@ many11:
 	VPSLLD       $0x17, Y7, Y7
 	VMULPS       Y7, Y8, Y8
 	VMOVUPS      Y8, (AX)(BX*1)
-	VADDPS       Y8, Y2, Y2
+	VADDPS       Y8, Y1, Y1
 	VMOVUPS      32(CX)(BX*1), Y6
-	VSUBPS       Y1, Y6, Y6
+	VSUBPS       Y3, Y6, Y6
 	VMAXPS       Y6, Y4, Y6
 	VMINPS       Y6, Y5, Y6
 	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Y6, Y7
@@ -1619,16 +1541,19 @@ many11:
 	VPSLLD       $0x17, Y7, Y7
 	VMULPS       Y7, Y8, Y8
 	VMOVUPS      Y8, 32(AX)(BX*1)
-	VADDPS       Y8, Y3, Y3
+	VADDPS       Y8, Y2, Y2
 	ADDQ         $+64, BX
-	JMP          many11
+	CMPQ         BX, SI
+	JLE          many12
 
-one8:
-	LEAQ         32(BX), SI
-	CMPQ         SI, DX
-	JG           tail9
+one11:
+	LEAQ -32(DX), SI
+	CMPQ BX, SI
+	JG   tail9
+
+single13:
 	VMOVUPS      (CX)(BX*1), Y6
-	VSUBPS       Y1, Y6, Y6
+	VSUBPS       Y3, Y6, Y6
 	VMAXPS       Y6, Y4, Y6
 	VMINPS       Y6, Y5, Y6
 	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Y6, Y7
@@ -1653,21 +1578,22 @@ one8:
 	VPSLLD       $0x17, Y7, Y7
 	VMULPS       Y7, Y8, Y8
 	VMOVUPS      Y8, (AX)(BX*1)
-	VADDPS       Y8, Y2, Y2
+	VADDPS       Y8, Y1, Y1
 	ADDQ         $+32, BX
-	JMP          one8
+	CMPQ         BX, SI
+	JLE          single13
 
 tail9:
 	CMPQ         BX, DX
 	JGE          done10
 	VMASKMOVPS   (CX)(BX*1), Y0, Y6
-	VSUBPS       Y1, Y6, Y6
+	VSUBPS       Y3, Y6, Y6
 	VMAXPS       Y6, Y4, Y6
 	VMINPS       Y6, Y5, Y6
-	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Y6, Y1
-	VROUNDPS     $0x00, Y1, Y1
-	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Y1, Y6
-	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Y1, Y6
+	VMULPS       vectorAll3fb8aa3b3fb8aa3b<>+0(SB), Y6, Y3
+	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS vectorAll3f3172183f317218<>+0(SB), Y3, Y6
+	VFNMADD231PS vectorAllb102e308b102e308<>+0(SB), Y3, Y6
 	VMOVUPS      vectorAll39500d0139500d01<>+0(SB), Y4
 	VFMADD213PS  vectorAll3ab60b613ab60b61<>+0(SB), Y6, Y4
 	VFMADD213PS  vectorAll3c0888893c088889<>+0(SB), Y6, Y4
@@ -1676,62 +1602,50 @@ tail9:
 	VFMADD213PS  vectorAll3f0000003f000000<>+0(SB), Y6, Y4
 	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Y6, Y4
 	VFMADD213PS  vectorAll3f8000003f800000<>+0(SB), Y6, Y4
-	VCVTPS2DQ    Y1, Y1
-	VPSRAD       $0x01, Y1, Y5
-	VPSUBD       Y5, Y1, Y1
+	VCVTPS2DQ    Y3, Y3
+	VPSRAD       $0x01, Y3, Y5
+	VPSUBD       Y5, Y3, Y3
 	VPADDD       vectorAll0000007f0000007f<>+0(SB), Y5, Y5
 	VPSLLD       $0x17, Y5, Y5
 	VMULPS       Y5, Y4, Y4
-	VPADDD       vectorAll0000007f0000007f<>+0(SB), Y1, Y1
-	VPSLLD       $0x17, Y1, Y1
-	VMULPS       Y1, Y4, Y4
+	VPADDD       vectorAll0000007f0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y4, Y4
 	VMASKMOVPS   Y4, Y0, (AX)(BX*1)
 	VANDPS       Y0, Y4, Y4
-	VADDPS       Y4, Y2, Y2
+	VADDPS       Y4, Y1, Y1
 
 done10:
-	VADDPS     Y3, Y2, Y2
-	VPERM2F128 $0x01, Y2, Y2, Y1
-	VADDPS     Y1, Y2, Y2
-	VPERMILPS  $0x4e, Y2, Y1
-	VADDPS     Y1, Y2, Y2
-	VPERMILPS  $0xb1, Y2, Y1
-	VADDPS     Y1, Y2, Y2
-	VMOVUPS    vectorAll3f8000003f800000<>+0(SB), Y1
-	VDIVPS     Y2, Y1, Y1
+	VADDPS     Y2, Y1, Y1
+	VPERM2F128 $0x01, Y1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VPERMILPS  $0x4e, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VPERMILPS  $0xb1, Y1, Y2
+	VADDPS     Y2, Y1, Y1
+	VMOVUPS    vectorAll3f8000003f800000<>+0(SB), Y2
+	VDIVPS     Y1, Y2, Y2
 	XORQ       CX, CX
+	LEAQ       -32(DX), BX
+	CMPQ       CX, BX
+	JG         tail14
 
-many15:
-	LEAQ    64(CX), BX
-	CMPQ    BX, DX
-	JG      one12
-	VMOVUPS (AX)(CX*1), Y2
-	VMULPS  Y1, Y2, Y2
-	VMOVUPS Y2, (AX)(CX*1)
-	VMOVUPS 32(AX)(CX*1), Y2
-	VMULPS  Y1, Y2, Y2
-	VMOVUPS Y2, 32(AX)(CX*1)
-	ADDQ    $+64, CX
-	JMP     many15
-
-one12:
-	LEAQ    32(CX), BX
-	CMPQ    BX, DX
-	JG      tail13
-	VMOVUPS (AX)(CX*1), Y2
-	VMULPS  Y1, Y2, Y2
-	VMOVUPS Y2, (AX)(CX*1)
+single16:
+	VMOVUPS (AX)(CX*1), Y1
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS Y1, (AX)(CX*1)
 	ADDQ    $+32, CX
-	JMP     one12
+	CMPQ    CX, BX
+	JLE     single16
 
-tail13:
+tail14:
 	CMPQ       CX, DX
-	JGE        done14
-	VMASKMOVPS (AX)(CX*1), Y0, Y2
-	VMULPS     Y1, Y2, Y2
-	VMASKMOVPS Y2, Y0, (AX)(CX*1)
+	JGE        done15
+	VMASKMOVPS (AX)(CX*1), Y0, Y1
+	VMULPS     Y2, Y1, Y1
+	VMASKMOVPS Y1, Y0, (AX)(CX*1)
 
-done14:
+done15:
 	VZEROUPPER
 	RET
 
@@ -1758,11 +1672,11 @@ row1:
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	XORQ   DI, DI
+	LEAQ   -64(SI), R8
+	CMPQ   DI, R8
+	JG     one5
 
 many6:
-	LEAQ    64(DI), R8
-	CMPQ    R8, SI
-	JG      one3
 	VMOVUPS (DX)(DI*1), Y4
 	VMOVUPS (BX)(DI*1), Y5
 	VMULPS  Y4, Y5, Y6
@@ -1780,12 +1694,15 @@ many6:
 	VANDPS  Y4, Y6, Y6
 	VADDPS  Y6, Y3, Y3
 	ADDQ    $+64, DI
-	JMP     many6
+	CMPQ    DI, R8
+	JLE     many6
 
-one3:
-	LEAQ    32(DI), R8
-	CMPQ    R8, SI
-	JG      tail4
+one5:
+	LEAQ -32(SI), R8
+	CMPQ DI, R8
+	JG   tail3
+
+single7:
 	VMOVUPS (DX)(DI*1), Y4
 	VMOVUPS (BX)(DI*1), Y5
 	VMULPS  Y4, Y5, Y6
@@ -1795,11 +1712,12 @@ one3:
 	VANDPS  Y4, Y6, Y6
 	VADDPS  Y6, Y2, Y2
 	ADDQ    $+32, DI
-	JMP     one3
+	CMPQ    DI, R8
+	JLE     single7
 
-tail4:
+tail3:
 	CMPQ       DI, SI
-	JGE        done5
+	JGE        done4
 	VMASKMOVPS (DX)(DI*1), Y0, Y4
 	VMASKMOVPS (BX)(DI*1), Y0, Y5
 	VMULPS     Y4, Y5, Y6
@@ -1809,7 +1727,7 @@ tail4:
 	VANDPS     Y4, Y6, Y6
 	VADDPS     Y6, Y2, Y2
 
-done5:
+done4:
 	VADDPS     Y3, Y2, Y2
 	VPERM2F128 $0x01, Y2, Y2, Y3
 	VADDPS     Y3, Y2, Y2
@@ -1818,36 +1736,11 @@ done5:
 	VPERMILPS  $0xb1, Y2, Y3
 	VADDPS     Y3, Y2, Y2
 	XORQ       DI, DI
+	LEAQ       -32(SI), R8
+	CMPQ       DI, R8
+	JG         tail8
 
-many10:
-	LEAQ    64(DI), R8
-	CMPQ    R8, SI
-	JG      one7
-	VMOVUPS (DX)(DI*1), Y3
-	VMOVUPS (BX)(DI*1), Y4
-	VSUBPS  Y2, Y4, Y4
-	VMULPS  Y3, Y4, Y5
-	VCMPPS  $0x04, Y1, Y3, Y3
-	VANDPS  Y3, Y5, Y5
-	VCMPPS  $0x04, Y1, Y4, Y3
-	VANDPS  Y3, Y5, Y5
-	VMOVUPS Y5, (AX)(DI*1)
-	VMOVUPS 32(DX)(DI*1), Y3
-	VMOVUPS 32(BX)(DI*1), Y4
-	VSUBPS  Y2, Y4, Y4
-	VMULPS  Y3, Y4, Y5
-	VCMPPS  $0x04, Y1, Y3, Y3
-	VANDPS  Y3, Y5, Y5
-	VCMPPS  $0x04, Y1, Y4, Y3
-	VANDPS  Y3, Y5, Y5
-	VMOVUPS Y5, 32(AX)(DI*1)
-	ADDQ    $+64, DI
-	JMP     many10
-
-one7:
-	LEAQ    32(DI), R8
-	CMPQ    R8, SI
-	JG      tail8
+single10:
 	VMOVUPS (DX)(DI*1), Y3
 	VMOVUPS (BX)(DI*1), Y4
 	VSUBPS  Y2, Y4, Y4
@@ -1858,7 +1751,8 @@ one7:
 	VANDPS  Y3, Y5, Y5
 	VMOVUPS Y5, (AX)(DI*1)
 	ADDQ    $+32, DI
-	JMP     one7
+	CMPQ    DI, R8
+	JLE     single10
 
 tail8:
 	CMPQ       DI, SI
@@ -1899,74 +1793,11 @@ TEXT ·vectorScoreGrad32AVX2(SB), NOSPLIT, $0-56
 	VMOVUPS      32(SI)(BX*4), Y3
 	SHLQ         $0x02, CX
 	XORQ         BX, BX
+	LEAQ         -32(CX), SI
+	CMPQ         BX, SI
+	JG           tail1
 
-many4:
-	LEAQ    128(BX), SI
-	CMPQ    SI, CX
-	JG      one1
-	VMOVUPS (DX)(BX*1), Y4
-	VMOVUPS (AX)(BX*1), Y5
-	VSUBPS  Y0, Y5, Y5
-	VSUBPS  Y5, Y5, Y6
-	VMULPS  Y4, Y5, Y5
-	VCMPPS  $0x05, Y1, Y4, Y7
-	VCMPPS  $0x03, Y6, Y6, Y6
-	VCMPPS  $0x04, Y2, Y4, Y8
-	VORPS   Y6, Y7, Y7
-	VANDPS  Y8, Y7, Y7
-	VANDPS  Y7, Y4, Y4
-	VANDPS  Y7, Y5, Y5
-	VMOVUPS Y4, (DX)(BX*1)
-	VMOVUPS Y5, (AX)(BX*1)
-	VMOVUPS 32(DX)(BX*1), Y4
-	VMOVUPS 32(AX)(BX*1), Y5
-	VSUBPS  Y0, Y5, Y5
-	VSUBPS  Y5, Y5, Y6
-	VMULPS  Y4, Y5, Y5
-	VCMPPS  $0x05, Y1, Y4, Y7
-	VCMPPS  $0x03, Y6, Y6, Y6
-	VCMPPS  $0x04, Y2, Y4, Y8
-	VORPS   Y6, Y7, Y7
-	VANDPS  Y8, Y7, Y7
-	VANDPS  Y7, Y4, Y4
-	VANDPS  Y7, Y5, Y5
-	VMOVUPS Y4, 32(DX)(BX*1)
-	VMOVUPS Y5, 32(AX)(BX*1)
-	VMOVUPS 64(DX)(BX*1), Y4
-	VMOVUPS 64(AX)(BX*1), Y5
-	VSUBPS  Y0, Y5, Y5
-	VSUBPS  Y5, Y5, Y6
-	VMULPS  Y4, Y5, Y5
-	VCMPPS  $0x05, Y1, Y4, Y7
-	VCMPPS  $0x03, Y6, Y6, Y6
-	VCMPPS  $0x04, Y2, Y4, Y8
-	VORPS   Y6, Y7, Y7
-	VANDPS  Y8, Y7, Y7
-	VANDPS  Y7, Y4, Y4
-	VANDPS  Y7, Y5, Y5
-	VMOVUPS Y4, 64(DX)(BX*1)
-	VMOVUPS Y5, 64(AX)(BX*1)
-	VMOVUPS 96(DX)(BX*1), Y4
-	VMOVUPS 96(AX)(BX*1), Y5
-	VSUBPS  Y0, Y5, Y5
-	VSUBPS  Y5, Y5, Y6
-	VMULPS  Y4, Y5, Y5
-	VCMPPS  $0x05, Y1, Y4, Y7
-	VCMPPS  $0x03, Y6, Y6, Y6
-	VCMPPS  $0x04, Y2, Y4, Y8
-	VORPS   Y6, Y7, Y7
-	VANDPS  Y8, Y7, Y7
-	VANDPS  Y7, Y4, Y4
-	VANDPS  Y7, Y5, Y5
-	VMOVUPS Y4, 96(DX)(BX*1)
-	VMOVUPS Y5, 96(AX)(BX*1)
-	ADDQ    $+128, BX
-	JMP     many4
-
-one1:
-	LEAQ    32(BX), SI
-	CMPQ    SI, CX
-	JG      tail2
+single3:
 	VMOVUPS (DX)(BX*1), Y4
 	VMOVUPS (AX)(BX*1), Y5
 	VSUBPS  Y0, Y5, Y5
@@ -1982,11 +1813,12 @@ one1:
 	VMOVUPS Y4, (DX)(BX*1)
 	VMOVUPS Y5, (AX)(BX*1)
 	ADDQ    $+32, BX
-	JMP     one1
+	CMPQ    BX, SI
+	JLE     single3
 
-tail2:
+tail1:
 	CMPQ       BX, CX
-	JGE        done3
+	JGE        done2
 	VMASKMOVPS (DX)(BX*1), Y3, Y4
 	VMASKMOVPS (AX)(BX*1), Y3, Y5
 	VSUBPS     Y0, Y5, Y5
@@ -2002,7 +1834,7 @@ tail2:
 	VMASKMOVPS Y4, Y3, (DX)(BX*1)
 	VMASKMOVPS Y5, Y3, (AX)(BX*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -2022,11 +1854,11 @@ TEXT ·vectorAddSlope32AVX2(SB), NOSPLIT, $0-32
 	VMOVUPS      32(BX)(DX*4), Y3
 	SHLQ         $0x02, CX
 	XORQ         DX, DX
+	LEAQ         -32(CX), BX
+	CMPQ         DX, BX
+	JG           tail1
 
-one1:
-	LEAQ    32(DX), BX
-	CMPQ    BX, CX
-	JG      tail2
+single3:
 	VMOVUPS (AX)(DX*1), Y4
 	VANDPS  vectorAll7fffffff7fffffff<>+0(SB), Y1, Y5
 	VSUBPS  Y2, Y1, Y1
@@ -2034,11 +1866,12 @@ one1:
 	VSUBPS  Y5, Y4, Y4
 	VMOVUPS Y4, (AX)(DX*1)
 	ADDQ    $+32, DX
-	JMP     one1
+	CMPQ    DX, BX
+	JLE     single3
 
-tail2:
+tail1:
 	CMPQ       DX, CX
-	JGE        done3
+	JGE        done2
 	VMASKMOVPS (AX)(DX*1), Y3, Y4
 	VANDPS     vectorAll7fffffff7fffffff<>+0(SB), Y1, Y5
 	VSUBPS     Y2, Y1, Y1
@@ -2046,7 +1879,7 @@ tail2:
 	VSUBPS     Y5, Y4, Y4
 	VMASKMOVPS Y4, Y3, (AX)(DX*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -2080,30 +1913,11 @@ TEXT ·vectorAddBias32AVX2(SB), NOSPLIT, $0-48
 	SHLQ    $0x02, CX
 	VMOVUPS vectorAllff800000ff800000<>+0(SB), Y1
 	XORQ    BX, BX
+	LEAQ    -32(CX), SI
+	CMPQ    BX, SI
+	JG      tail1
 
-many4:
-	LEAQ      64(BX), SI
-	CMPQ      SI, CX
-	JG        one1
-	VMOVUPS   (AX)(BX*1), Y2
-	VMOVUPS   (DX)(BX*1), Y3
-	VADDPS    Y3, Y2, Y2
-	VCMPPS    $0x00, Y1, Y3, Y3
-	VBLENDVPS Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, (AX)(BX*1)
-	VMOVUPS   32(AX)(BX*1), Y2
-	VMOVUPS   32(DX)(BX*1), Y3
-	VADDPS    Y3, Y2, Y2
-	VCMPPS    $0x00, Y1, Y3, Y3
-	VBLENDVPS Y3, Y1, Y2, Y2
-	VMOVUPS   Y2, 32(AX)(BX*1)
-	ADDQ      $+64, BX
-	JMP       many4
-
-one1:
-	LEAQ      32(BX), SI
-	CMPQ      SI, CX
-	JG        tail2
+single3:
 	VMOVUPS   (AX)(BX*1), Y2
 	VMOVUPS   (DX)(BX*1), Y3
 	VADDPS    Y3, Y2, Y2
@@ -2111,11 +1925,12 @@ one1:
 	VBLENDVPS Y3, Y1, Y2, Y2
 	VMOVUPS   Y2, (AX)(BX*1)
 	ADDQ      $+32, BX
-	JMP       one1
+	CMPQ      BX, SI
+	JLE       single3
 
-tail2:
+tail1:
 	CMPQ       BX, CX
-	JGE        done3
+	JGE        done2
 	VMASKMOVPS (AX)(BX*1), Y0, Y2
 	VMASKMOVPS (DX)(BX*1), Y0, Y3
 	VADDPS     Y3, Y2, Y2
@@ -2123,7 +1938,7 @@ tail2:
 	VBLENDVPS  Y3, Y1, Y2, Y2
 	VMASKMOVPS Y2, Y0, (AX)(BX*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -2142,11 +1957,11 @@ TEXT ·vectorForbid32AVX2(SB), NOSPLIT, $0-48
 	VMOVUPS vectorAllff800000ff800000<>+0(SB), Y0
 	VXORPS  Y1, Y1, Y1
 	XORQ    SI, SI
+	LEAQ    -32(CX), DI
+	CMPQ    SI, DI
+	JG      tail1
 
-one1:
-	LEAQ      32(SI), BX
-	CMPQ      BX, CX
-	JG        tail2
+single3:
 	MOVQ      SI, BX
 	SHRQ      $0x02, BX
 	VMOVUPS   (AX)(SI*1), Y2
@@ -2155,11 +1970,12 @@ one1:
 	VBLENDVPS Y3, Y0, Y2, Y2
 	VMOVUPS   Y2, (AX)(SI*1)
 	ADDQ      $+32, SI
-	JMP       one1
+	CMPQ      SI, DI
+	JLE       single3
 
-tail2:
+tail1:
 	CMPQ SI, CX
-	JGE  done3
+	JGE  done2
 	MOVQ SI, BX
 	SHRQ $0x02, BX
 
@@ -2174,7 +1990,7 @@ kept5:
 	CMPQ SI, CX
 	JL   each4
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -2192,172 +2008,94 @@ TEXT ·vectorExpShift64AVX2(SB), NOSPLIT, $0-64
 	VMOVUPS      32(SI)(BX*8), Y1
 	SHLQ         $0x03, DX
 	VXORPS       Y2, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VMOVUPD      vectorAllc087500000000000<>+0(SB), Y4
-	VMOVUPD      vectorAll4086300000000000<>+0(SB), Y5
+	VMOVUPD      vectorAllc087500000000000<>+0(SB), Y3
+	VMOVUPD      vectorAll4086300000000000<>+0(SB), Y4
 	XORQ         BX, BX
+	LEAQ         -32(DX), SI
+	CMPQ         BX, SI
+	JG           tail1
 
-many4:
-	LEAQ         64(BX), SI
-	CMPQ         SI, DX
-	JG           one1
-	VMOVUPD      (CX)(BX*1), Y6
-	VSUBPD       Y0, Y6, Y6
-	VMAXPD       Y6, Y4, Y6
-	VMINPD       Y6, Y5, Y6
-	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Y6, Y7
-	VROUNDPD     $0x00, Y7, Y7
-	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Y7, Y6
-	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Y7, Y6
-	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Y8
-	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y6, Y8
-	VCVTPD2DQY   Y7, X6
-	VPSRAD       $0x01, X6, X7
-	VPSUBD       X7, X6, X6
-	VPMOVSXDQ    X7, Y7
-	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y7, Y7
-	VPSLLQ       $0x34, Y7, Y7
-	VMULPD       Y7, Y8, Y8
-	VPMOVSXDQ    X6, Y7
-	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y7, Y7
-	VPSLLQ       $0x34, Y7, Y7
-	VMULPD       Y7, Y8, Y8
-	VMOVUPD      Y8, (AX)(BX*1)
-	VADDPD       Y8, Y2, Y2
-	VMOVUPD      32(CX)(BX*1), Y6
-	VSUBPD       Y0, Y6, Y6
-	VMAXPD       Y6, Y4, Y6
-	VMINPD       Y6, Y5, Y6
-	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Y6, Y7
-	VROUNDPD     $0x00, Y7, Y7
-	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Y7, Y6
-	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Y7, Y6
-	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Y8
-	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y6, Y8
-	VCVTPD2DQY   Y7, X6
-	VPSRAD       $0x01, X6, X7
-	VPSUBD       X7, X6, X6
-	VPMOVSXDQ    X7, Y7
-	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y7, Y7
-	VPSLLQ       $0x34, Y7, Y7
-	VMULPD       Y7, Y8, Y8
-	VPMOVSXDQ    X6, Y7
-	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y7, Y7
-	VPSLLQ       $0x34, Y7, Y7
-	VMULPD       Y7, Y8, Y8
-	VMOVUPD      Y8, 32(AX)(BX*1)
-	VADDPD       Y8, Y3, Y3
-	ADDQ         $+64, BX
-	JMP          many4
-
-one1:
-	LEAQ         32(BX), SI
-	CMPQ         SI, DX
-	JG           tail2
-	VMOVUPD      (CX)(BX*1), Y6
-	VSUBPD       Y0, Y6, Y6
-	VMAXPD       Y6, Y4, Y6
-	VMINPD       Y6, Y5, Y6
-	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Y6, Y7
-	VROUNDPD     $0x00, Y7, Y7
-	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Y7, Y6
-	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Y7, Y6
-	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Y8
-	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y6, Y8
-	VCVTPD2DQY   Y7, X6
-	VPSRAD       $0x01, X6, X7
-	VPSUBD       X7, X6, X6
-	VPMOVSXDQ    X7, Y7
-	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y7, Y7
-	VPSLLQ       $0x34, Y7, Y7
-	VMULPD       Y7, Y8, Y8
-	VPMOVSXDQ    X6, Y7
-	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y7, Y7
-	VPSLLQ       $0x34, Y7, Y7
-	VMULPD       Y7, Y8, Y8
-	VMOVUPD      Y8, (AX)(BX*1)
-	VADDPD       Y8, Y2, Y2
+single3:
+	VMOVUPD      (CX)(BX*1), Y5
+	VSUBPD       Y0, Y5, Y5
+	VMAXPD       Y5, Y3, Y5
+	VMINPD       Y5, Y4, Y5
+	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Y5, Y6
+	VROUNDPD     $0x00, Y6, Y6
+	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Y6, Y5
+	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Y6, Y5
+	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Y7
+	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y5, Y7
+	VCVTPD2DQY   Y6, X5
+	VPSRAD       $0x01, X5, X6
+	VPSUBD       X6, X5, X5
+	VPMOVSXDQ    X6, Y6
+	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y6, Y6
+	VPSLLQ       $0x34, Y6, Y6
+	VMULPD       Y6, Y7, Y7
+	VPMOVSXDQ    X5, Y6
+	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y6, Y6
+	VPSLLQ       $0x34, Y6, Y6
+	VMULPD       Y6, Y7, Y7
+	VMOVUPD      Y7, (AX)(BX*1)
+	VADDPD       Y7, Y2, Y2
 	ADDQ         $+32, BX
-	JMP          one1
+	CMPQ         BX, SI
+	JLE          single3
 
-tail2:
+tail1:
 	CMPQ         BX, DX
-	JGE          done3
-	VMASKMOVPD   (CX)(BX*1), Y1, Y6
-	VSUBPD       Y0, Y6, Y6
-	VMAXPD       Y6, Y4, Y6
-	VMINPD       Y6, Y5, Y6
-	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Y6, Y0
+	JGE          done2
+	VMASKMOVPD   (CX)(BX*1), Y1, Y5
+	VSUBPD       Y0, Y5, Y5
+	VMAXPD       Y5, Y3, Y5
+	VMINPD       Y5, Y4, Y5
+	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Y5, Y0
 	VROUNDPD     $0x00, Y0, Y0
-	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Y0, Y6
-	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Y0, Y6
-	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Y4
-	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y6, Y4
-	VCVTPD2DQY   Y0, X5
-	VPSRAD       $0x01, X5, X0
-	VPSUBD       X0, X5, X5
+	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Y0, Y5
+	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Y0, Y5
+	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Y3
+	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y5, Y3
+	VCVTPD2DQY   Y0, X4
+	VPSRAD       $0x01, X4, X0
+	VPSUBD       X0, X4, X4
 	VPMOVSXDQ    X0, Y0
 	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y0, Y0
 	VPSLLQ       $0x34, Y0, Y0
-	VMULPD       Y0, Y4, Y4
-	VPMOVSXDQ    X5, Y0
+	VMULPD       Y0, Y3, Y3
+	VPMOVSXDQ    X4, Y0
 	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y0, Y0
 	VPSLLQ       $0x34, Y0, Y0
-	VMULPD       Y0, Y4, Y4
-	VMASKMOVPD   Y4, Y1, (AX)(BX*1)
-	VANDPS       Y1, Y4, Y4
-	VADDPD       Y4, Y2, Y2
+	VMULPD       Y0, Y3, Y3
+	VMASKMOVPD   Y3, Y1, (AX)(BX*1)
+	VANDPS       Y1, Y3, Y3
+	VADDPD       Y3, Y2, Y2
 
-done3:
-	VADDPD     Y3, Y2, Y2
+done2:
 	VPERM2F128 $0x01, Y2, Y2, Y0
 	VADDPD     Y0, Y2, Y2
 	VPERMILPD  $0x55, Y2, Y0
@@ -2493,168 +2231,92 @@ TEXT ·vectorExpSum64AVX2(SB), NOSPLIT, $0-40
 	VMOVUPS      32(BX)(DX*8), Y1
 	SHLQ         $0x03, CX
 	VXORPS       Y2, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VMOVUPD      vectorAllc087500000000000<>+0(SB), Y4
-	VMOVUPD      vectorAll4086300000000000<>+0(SB), Y5
+	VMOVUPD      vectorAllc087500000000000<>+0(SB), Y3
+	VMOVUPD      vectorAll4086300000000000<>+0(SB), Y4
 	XORQ         DX, DX
+	LEAQ         -32(CX), BX
+	CMPQ         DX, BX
+	JG           tail1
 
-many4:
-	LEAQ         64(DX), BX
-	CMPQ         BX, CX
-	JG           one1
-	VMOVUPD      (AX)(DX*1), Y6
-	VSUBPD       Y0, Y6, Y6
-	VMAXPD       Y6, Y4, Y6
-	VMINPD       Y6, Y5, Y6
-	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Y6, Y7
-	VROUNDPD     $0x00, Y7, Y7
-	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Y7, Y6
-	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Y7, Y6
-	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Y8
-	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y6, Y8
-	VCVTPD2DQY   Y7, X6
-	VPSRAD       $0x01, X6, X7
-	VPSUBD       X7, X6, X6
-	VPMOVSXDQ    X7, Y7
-	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y7, Y7
-	VPSLLQ       $0x34, Y7, Y7
-	VMULPD       Y7, Y8, Y8
-	VPMOVSXDQ    X6, Y7
-	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y7, Y7
-	VPSLLQ       $0x34, Y7, Y7
-	VMULPD       Y7, Y8, Y8
-	VADDPD       Y8, Y2, Y2
-	VMOVUPD      32(AX)(DX*1), Y6
-	VSUBPD       Y0, Y6, Y6
-	VMAXPD       Y6, Y4, Y6
-	VMINPD       Y6, Y5, Y6
-	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Y6, Y7
-	VROUNDPD     $0x00, Y7, Y7
-	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Y7, Y6
-	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Y7, Y6
-	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Y8
-	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y6, Y8
-	VCVTPD2DQY   Y7, X6
-	VPSRAD       $0x01, X6, X7
-	VPSUBD       X7, X6, X6
-	VPMOVSXDQ    X7, Y7
-	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y7, Y7
-	VPSLLQ       $0x34, Y7, Y7
-	VMULPD       Y7, Y8, Y8
-	VPMOVSXDQ    X6, Y7
-	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y7, Y7
-	VPSLLQ       $0x34, Y7, Y7
-	VMULPD       Y7, Y8, Y8
-	VADDPD       Y8, Y3, Y3
-	ADDQ         $+64, DX
-	JMP          many4
-
-one1:
-	LEAQ         32(DX), BX
-	CMPQ         BX, CX
-	JG           tail2
-	VMOVUPD      (AX)(DX*1), Y6
-	VSUBPD       Y0, Y6, Y6
-	VMAXPD       Y6, Y4, Y6
-	VMINPD       Y6, Y5, Y6
-	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Y6, Y7
-	VROUNDPD     $0x00, Y7, Y7
-	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Y7, Y6
-	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Y7, Y6
-	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Y8
-	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y6, Y8
-	VCVTPD2DQY   Y7, X6
-	VPSRAD       $0x01, X6, X7
-	VPSUBD       X7, X6, X6
-	VPMOVSXDQ    X7, Y7
-	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y7, Y7
-	VPSLLQ       $0x34, Y7, Y7
-	VMULPD       Y7, Y8, Y8
-	VPMOVSXDQ    X6, Y7
-	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y7, Y7
-	VPSLLQ       $0x34, Y7, Y7
-	VMULPD       Y7, Y8, Y8
-	VADDPD       Y8, Y2, Y2
+single3:
+	VMOVUPD      (AX)(DX*1), Y5
+	VSUBPD       Y0, Y5, Y5
+	VMAXPD       Y5, Y3, Y5
+	VMINPD       Y5, Y4, Y5
+	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Y5, Y6
+	VROUNDPD     $0x00, Y6, Y6
+	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Y6, Y5
+	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Y6, Y5
+	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Y7
+	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y5, Y7
+	VCVTPD2DQY   Y6, X5
+	VPSRAD       $0x01, X5, X6
+	VPSUBD       X6, X5, X5
+	VPMOVSXDQ    X6, Y6
+	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y6, Y6
+	VPSLLQ       $0x34, Y6, Y6
+	VMULPD       Y6, Y7, Y7
+	VPMOVSXDQ    X5, Y6
+	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y6, Y6
+	VPSLLQ       $0x34, Y6, Y6
+	VMULPD       Y6, Y7, Y7
+	VADDPD       Y7, Y2, Y2
 	ADDQ         $+32, DX
-	JMP          one1
+	CMPQ         DX, BX
+	JLE          single3
 
-tail2:
+tail1:
 	CMPQ         DX, CX
-	JGE          done3
-	VMASKMOVPD   (AX)(DX*1), Y1, Y6
-	VSUBPD       Y0, Y6, Y6
-	VMAXPD       Y6, Y4, Y6
-	VMINPD       Y6, Y5, Y6
-	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Y6, Y0
+	JGE          done2
+	VMASKMOVPD   (AX)(DX*1), Y1, Y5
+	VSUBPD       Y0, Y5, Y5
+	VMAXPD       Y5, Y3, Y5
+	VMINPD       Y5, Y4, Y5
+	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Y5, Y0
 	VROUNDPD     $0x00, Y0, Y0
-	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Y0, Y6
-	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Y0, Y6
-	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Y4
-	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y6, Y4
-	VCVTPD2DQY   Y0, X5
-	VPSRAD       $0x01, X5, X0
-	VPSUBD       X0, X5, X5
+	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Y0, Y5
+	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Y0, Y5
+	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Y3
+	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y5, Y3
+	VCVTPD2DQY   Y0, X4
+	VPSRAD       $0x01, X4, X0
+	VPSUBD       X0, X4, X4
 	VPMOVSXDQ    X0, Y0
 	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y0, Y0
 	VPSLLQ       $0x34, Y0, Y0
-	VMULPD       Y0, Y4, Y4
-	VPMOVSXDQ    X5, Y0
+	VMULPD       Y0, Y3, Y3
+	VPMOVSXDQ    X4, Y0
 	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y0, Y0
 	VPSLLQ       $0x34, Y0, Y0
-	VMULPD       Y0, Y4, Y4
-	VANDPS       Y1, Y4, Y4
-	VADDPD       Y4, Y2, Y2
+	VMULPD       Y0, Y3, Y3
+	VANDPS       Y1, Y3, Y3
+	VADDPD       Y3, Y2, Y2
 
-done3:
-	VADDPD     Y3, Y2, Y2
+done2:
 	VPERM2F128 $0x01, Y2, Y2, Y0
 	VADDPD     Y0, Y2, Y2
 	VPERMILPD  $0x55, Y2, Y0
@@ -2749,273 +2411,165 @@ finite2:
 	RET
 
 general1:
-	VMOVUPD vectorAllfff0000000000000<>+0(SB), Y1
+	VXORPS  Y1, Y1, Y1
 	VMOVUPD vectorAllfff0000000000000<>+0(SB), Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
 	XORQ    BX, BX
+	LEAQ    -32(DX), SI
+	CMPQ    BX, SI
+	JG      tail3
 
-many6:
-	LEAQ    64(BX), SI
-	CMPQ    SI, DX
-	JG      one3
-	VMOVUPD (CX)(BX*1), Y5
-	VCMPPD  $0x03, Y5, Y5, Y6
-	VORPS   Y6, Y3, Y3
-	VMAXPD  Y5, Y1, Y1
-	VMOVUPD 32(CX)(BX*1), Y5
-	VCMPPD  $0x03, Y5, Y5, Y6
-	VORPS   Y6, Y4, Y4
-	VMAXPD  Y5, Y2, Y2
-	ADDQ    $+64, BX
-	JMP     many6
-
-one3:
-	LEAQ    32(BX), SI
-	CMPQ    SI, DX
-	JG      tail4
-	VMOVUPD (CX)(BX*1), Y5
-	VCMPPD  $0x03, Y5, Y5, Y6
-	VORPS   Y6, Y3, Y3
-	VMAXPD  Y5, Y1, Y1
+single5:
+	VMOVUPD (CX)(BX*1), Y3
+	VCMPPD  $0x03, Y3, Y3, Y4
+	VORPS   Y4, Y1, Y1
+	VMAXPD  Y3, Y2, Y2
 	ADDQ    $+32, BX
-	JMP     one3
+	CMPQ    BX, SI
+	JLE     single5
 
-tail4:
+tail3:
 	CMPQ       BX, DX
-	JGE        done5
-	VMASKMOVPD (CX)(BX*1), Y0, Y5
-	VCMPPD     $0x03, Y5, Y5, Y6
-	VORPS      Y6, Y3, Y3
-	VBLENDVPD  Y0, Y5, Y1, Y5
-	VMAXPD     Y5, Y1, Y1
+	JGE        done4
+	VMASKMOVPD (CX)(BX*1), Y0, Y3
+	VCMPPD     $0x03, Y3, Y3, Y4
+	VORPS      Y4, Y1, Y1
+	VBLENDVPD  Y0, Y3, Y2, Y3
+	VMAXPD     Y3, Y2, Y2
 
-done5:
-	VMAXPD     Y2, Y1, Y1
-	VPERM2F128 $0x01, Y1, Y1, Y2
-	VMAXPD     Y2, Y1, Y1
-	VPERMILPD  $0x55, Y1, Y2
-	VMAXPD     Y2, Y1, Y1
-	VADDPD     Y4, Y3, Y3
-	VPERM2F128 $0x01, Y3, Y3, Y2
-	VADDPD     Y2, Y3, Y3
-	VPERMILPD  $0x55, Y3, Y2
-	VADDPD     Y2, Y3, Y3
+done4:
+	VPERM2F128 $0x01, Y2, Y2, Y3
+	VMAXPD     Y3, Y2, Y2
+	VPERMILPD  $0x55, Y2, Y3
+	VMAXPD     Y3, Y2, Y2
+	VPERM2F128 $0x01, Y1, Y1, Y3
 	VADDPD     Y3, Y1, Y1
-	MOVSD      X1, ret+48(FP)
-	VSUBPD     Y1, Y1, Y2
-	VUCOMISD   X2, X2
-	JPC        finite7
+	VPERMILPD  $0x55, Y1, Y3
+	VADDPD     Y3, Y1, Y1
+	VADDPD     Y1, Y2, Y2
+	MOVSD      X2, ret+48(FP)
+	VSUBPD     Y2, Y2, Y1
+	VUCOMISD   X1, X1
+	JPC        finite6
 	VZEROUPPER
 	RET
 
-finite7:
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VMOVUPD vectorAllc087500000000000<>+0(SB), Y4
-	VMOVUPD vectorAll4086300000000000<>+0(SB), Y5
+finite6:
+	VXORPS  Y1, Y1, Y1
+	VMOVUPD vectorAllc087500000000000<>+0(SB), Y3
+	VMOVUPD vectorAll4086300000000000<>+0(SB), Y4
 	XORQ    BX, BX
+	LEAQ    -32(DX), SI
+	CMPQ    BX, SI
+	JG      tail7
 
-many11:
-	LEAQ         64(BX), SI
-	CMPQ         SI, DX
-	JG           one8
-	VMOVUPD      (CX)(BX*1), Y6
-	VSUBPD       Y1, Y6, Y6
-	VMAXPD       Y6, Y4, Y6
-	VMINPD       Y6, Y5, Y6
-	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Y6, Y7
-	VROUNDPD     $0x00, Y7, Y7
-	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Y7, Y6
-	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Y7, Y6
-	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Y8
-	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y6, Y8
-	VCVTPD2DQY   Y7, X6
-	VPSRAD       $0x01, X6, X7
-	VPSUBD       X7, X6, X6
-	VPMOVSXDQ    X7, Y7
-	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y7, Y7
-	VPSLLQ       $0x34, Y7, Y7
-	VMULPD       Y7, Y8, Y8
-	VPMOVSXDQ    X6, Y7
-	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y7, Y7
-	VPSLLQ       $0x34, Y7, Y7
-	VMULPD       Y7, Y8, Y8
-	VMOVUPD      Y8, (AX)(BX*1)
-	VADDPD       Y8, Y2, Y2
-	VMOVUPD      32(CX)(BX*1), Y6
-	VSUBPD       Y1, Y6, Y6
-	VMAXPD       Y6, Y4, Y6
-	VMINPD       Y6, Y5, Y6
-	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Y6, Y7
-	VROUNDPD     $0x00, Y7, Y7
-	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Y7, Y6
-	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Y7, Y6
-	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Y8
-	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y6, Y8
-	VCVTPD2DQY   Y7, X6
-	VPSRAD       $0x01, X6, X7
-	VPSUBD       X7, X6, X6
-	VPMOVSXDQ    X7, Y7
-	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y7, Y7
-	VPSLLQ       $0x34, Y7, Y7
-	VMULPD       Y7, Y8, Y8
-	VPMOVSXDQ    X6, Y7
-	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y7, Y7
-	VPSLLQ       $0x34, Y7, Y7
-	VMULPD       Y7, Y8, Y8
-	VMOVUPD      Y8, 32(AX)(BX*1)
-	VADDPD       Y8, Y3, Y3
-	ADDQ         $+64, BX
-	JMP          many11
-
-one8:
-	LEAQ         32(BX), SI
-	CMPQ         SI, DX
-	JG           tail9
-	VMOVUPD      (CX)(BX*1), Y6
-	VSUBPD       Y1, Y6, Y6
-	VMAXPD       Y6, Y4, Y6
-	VMINPD       Y6, Y5, Y6
-	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Y6, Y7
-	VROUNDPD     $0x00, Y7, Y7
-	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Y7, Y6
-	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Y7, Y6
-	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Y8
-	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y6, Y8
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y6, Y8
-	VCVTPD2DQY   Y7, X6
-	VPSRAD       $0x01, X6, X7
-	VPSUBD       X7, X6, X6
-	VPMOVSXDQ    X7, Y7
-	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y7, Y7
-	VPSLLQ       $0x34, Y7, Y7
-	VMULPD       Y7, Y8, Y8
-	VPMOVSXDQ    X6, Y7
-	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y7, Y7
-	VPSLLQ       $0x34, Y7, Y7
-	VMULPD       Y7, Y8, Y8
-	VMOVUPD      Y8, (AX)(BX*1)
-	VADDPD       Y8, Y2, Y2
+single9:
+	VMOVUPD      (CX)(BX*1), Y5
+	VSUBPD       Y2, Y5, Y5
+	VMAXPD       Y5, Y3, Y5
+	VMINPD       Y5, Y4, Y5
+	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Y5, Y6
+	VROUNDPD     $0x00, Y6, Y6
+	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Y6, Y5
+	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Y6, Y5
+	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Y7
+	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y5, Y7
+	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y5, Y7
+	VCVTPD2DQY   Y6, X5
+	VPSRAD       $0x01, X5, X6
+	VPSUBD       X6, X5, X5
+	VPMOVSXDQ    X6, Y6
+	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y6, Y6
+	VPSLLQ       $0x34, Y6, Y6
+	VMULPD       Y6, Y7, Y7
+	VPMOVSXDQ    X5, Y6
+	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y6, Y6
+	VPSLLQ       $0x34, Y6, Y6
+	VMULPD       Y6, Y7, Y7
+	VMOVUPD      Y7, (AX)(BX*1)
+	VADDPD       Y7, Y1, Y1
 	ADDQ         $+32, BX
-	JMP          one8
+	CMPQ         BX, SI
+	JLE          single9
 
-tail9:
+tail7:
 	CMPQ         BX, DX
-	JGE          done10
-	VMASKMOVPD   (CX)(BX*1), Y0, Y6
-	VSUBPD       Y1, Y6, Y6
-	VMAXPD       Y6, Y4, Y6
-	VMINPD       Y6, Y5, Y6
-	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Y6, Y1
-	VROUNDPD     $0x00, Y1, Y1
-	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Y1, Y6
-	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Y1, Y6
-	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Y4
-	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y6, Y4
-	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y6, Y4
-	VCVTPD2DQY   Y1, X5
-	VPSRAD       $0x01, X5, X1
-	VPSUBD       X1, X5, X5
-	VPMOVSXDQ    X1, Y1
-	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y1, Y1
-	VPSLLQ       $0x34, Y1, Y1
-	VMULPD       Y1, Y4, Y4
-	VPMOVSXDQ    X5, Y1
-	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y1, Y1
-	VPSLLQ       $0x34, Y1, Y1
-	VMULPD       Y1, Y4, Y4
-	VMASKMOVPD   Y4, Y0, (AX)(BX*1)
-	VANDPS       Y0, Y4, Y4
-	VADDPD       Y4, Y2, Y2
+	JGE          done8
+	VMASKMOVPD   (CX)(BX*1), Y0, Y5
+	VSUBPD       Y2, Y5, Y5
+	VMAXPD       Y5, Y3, Y5
+	VMINPD       Y5, Y4, Y5
+	VMULPD       vectorAll3ff71547652b82fe<>+0(SB), Y5, Y2
+	VROUNDPD     $0x00, Y2, Y2
+	VFNMADD231PD vectorAll3fe62e42fefa39ef<>+0(SB), Y2, Y5
+	VFNMADD231PD vectorAll3c7abc9e3b39803f<>+0(SB), Y2, Y5
+	VMOVUPD      vectorAll3de6124613a86d0a<>+0(SB), Y3
+	VFMADD213PD  vectorAll3e21eed8eff8d898<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3e5ae64567f544e4<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3e927e4fb7789f5d<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3ec71de3a556c734<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3efa01a01a01a01a<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3f2a01a01a01a01a<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3f56c16c16c16c17<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3f81111111111111<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3fa5555555555555<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3fc5555555555555<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3fe0000000000000<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y5, Y3
+	VFMADD213PD  vectorAll3ff0000000000000<>+0(SB), Y5, Y3
+	VCVTPD2DQY   Y2, X4
+	VPSRAD       $0x01, X4, X2
+	VPSUBD       X2, X4, X4
+	VPMOVSXDQ    X2, Y2
+	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y2, Y2
+	VPSLLQ       $0x34, Y2, Y2
+	VMULPD       Y2, Y3, Y3
+	VPMOVSXDQ    X4, Y2
+	VPADDQ       vectorAll00000000000003ff<>+0(SB), Y2, Y2
+	VPSLLQ       $0x34, Y2, Y2
+	VMULPD       Y2, Y3, Y3
+	VMASKMOVPD   Y3, Y0, (AX)(BX*1)
+	VANDPS       Y0, Y3, Y3
+	VADDPD       Y3, Y1, Y1
 
-done10:
-	VADDPD     Y3, Y2, Y2
-	VPERM2F128 $0x01, Y2, Y2, Y1
-	VADDPD     Y1, Y2, Y2
-	VPERMILPD  $0x55, Y2, Y1
-	VADDPD     Y1, Y2, Y2
-	VMOVUPD    vectorAll3ff0000000000000<>+0(SB), Y1
-	VDIVPD     Y2, Y1, Y1
+done8:
+	VPERM2F128 $0x01, Y1, Y1, Y2
+	VADDPD     Y2, Y1, Y1
+	VPERMILPD  $0x55, Y1, Y2
+	VADDPD     Y2, Y1, Y1
+	VMOVUPD    vectorAll3ff0000000000000<>+0(SB), Y2
+	VDIVPD     Y1, Y2, Y2
 	XORQ       CX, CX
+	LEAQ       -32(DX), BX
+	CMPQ       CX, BX
+	JG         tail10
 
-many15:
-	LEAQ    64(CX), BX
-	CMPQ    BX, DX
-	JG      one12
-	VMOVUPD (AX)(CX*1), Y2
-	VMULPD  Y1, Y2, Y2
-	VMOVUPD Y2, (AX)(CX*1)
-	VMOVUPD 32(AX)(CX*1), Y2
-	VMULPD  Y1, Y2, Y2
-	VMOVUPD Y2, 32(AX)(CX*1)
-	ADDQ    $+64, CX
-	JMP     many15
-
-one12:
-	LEAQ    32(CX), BX
-	CMPQ    BX, DX
-	JG      tail13
-	VMOVUPD (AX)(CX*1), Y2
-	VMULPD  Y1, Y2, Y2
-	VMOVUPD Y2, (AX)(CX*1)
+single12:
+	VMOVUPD (AX)(CX*1), Y1
+	VMULPD  Y2, Y1, Y1
+	VMOVUPD Y1, (AX)(CX*1)
 	ADDQ    $+32, CX
-	JMP     one12
+	CMPQ    CX, BX
+	JLE     single12
 
-tail13:
+tail10:
 	CMPQ       CX, DX
-	JGE        done14
-	VMASKMOVPD (AX)(CX*1), Y0, Y2
-	VMULPD     Y1, Y2, Y2
-	VMASKMOVPD Y2, Y0, (AX)(CX*1)
+	JGE        done11
+	VMASKMOVPD (AX)(CX*1), Y0, Y1
+	VMULPD     Y2, Y1, Y1
+	VMASKMOVPD Y1, Y0, (AX)(CX*1)
 
-done14:
+done11:
 	VZEROUPPER
 	RET
 
@@ -3048,34 +2602,11 @@ row1:
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	XORQ   DI, DI
+	LEAQ   -32(SI), R8
+	CMPQ   DI, R8
+	JG     tail3
 
-many6:
-	LEAQ    64(DI), R8
-	CMPQ    R8, SI
-	JG      one3
-	VMOVUPD (DX)(DI*1), Y4
-	VMOVUPD (BX)(DI*1), Y5
-	VMULPD  Y4, Y5, Y6
-	VCMPPD  $0x04, Y1, Y4, Y4
-	VANDPS  Y4, Y6, Y6
-	VCMPPD  $0x04, Y1, Y5, Y4
-	VANDPS  Y4, Y6, Y6
-	VADDPD  Y6, Y2, Y2
-	VMOVUPD 32(DX)(DI*1), Y4
-	VMOVUPD 32(BX)(DI*1), Y5
-	VMULPD  Y4, Y5, Y6
-	VCMPPD  $0x04, Y1, Y4, Y4
-	VANDPS  Y4, Y6, Y6
-	VCMPPD  $0x04, Y1, Y5, Y4
-	VANDPS  Y4, Y6, Y6
-	VADDPD  Y6, Y3, Y3
-	ADDQ    $+64, DI
-	JMP     many6
-
-one3:
-	LEAQ    32(DI), R8
-	CMPQ    R8, SI
-	JG      tail4
+single5:
 	VMOVUPD (DX)(DI*1), Y4
 	VMOVUPD (BX)(DI*1), Y5
 	VMULPD  Y4, Y5, Y6
@@ -3085,11 +2616,12 @@ one3:
 	VANDPS  Y4, Y6, Y6
 	VADDPD  Y6, Y2, Y2
 	ADDQ    $+32, DI
-	JMP     one3
+	CMPQ    DI, R8
+	JLE     single5
 
-tail4:
+tail3:
 	CMPQ       DI, SI
-	JGE        done5
+	JGE        done4
 	VMASKMOVPD (DX)(DI*1), Y0, Y4
 	VMASKMOVPD (BX)(DI*1), Y0, Y5
 	VMULPD     Y4, Y5, Y6
@@ -3099,43 +2631,18 @@ tail4:
 	VANDPS     Y4, Y6, Y6
 	VADDPD     Y6, Y2, Y2
 
-done5:
+done4:
 	VADDPD     Y3, Y2, Y2
 	VPERM2F128 $0x01, Y2, Y2, Y3
 	VADDPD     Y3, Y2, Y2
 	VPERMILPD  $0x55, Y2, Y3
 	VADDPD     Y3, Y2, Y2
 	XORQ       DI, DI
+	LEAQ       -32(SI), R8
+	CMPQ       DI, R8
+	JG         tail6
 
-many10:
-	LEAQ    64(DI), R8
-	CMPQ    R8, SI
-	JG      one7
-	VMOVUPD (DX)(DI*1), Y3
-	VMOVUPD (BX)(DI*1), Y4
-	VSUBPD  Y2, Y4, Y4
-	VMULPD  Y3, Y4, Y5
-	VCMPPD  $0x04, Y1, Y3, Y3
-	VANDPS  Y3, Y5, Y5
-	VCMPPD  $0x04, Y1, Y4, Y3
-	VANDPS  Y3, Y5, Y5
-	VMOVUPD Y5, (AX)(DI*1)
-	VMOVUPD 32(DX)(DI*1), Y3
-	VMOVUPD 32(BX)(DI*1), Y4
-	VSUBPD  Y2, Y4, Y4
-	VMULPD  Y3, Y4, Y5
-	VCMPPD  $0x04, Y1, Y3, Y3
-	VANDPS  Y3, Y5, Y5
-	VCMPPD  $0x04, Y1, Y4, Y3
-	VANDPS  Y3, Y5, Y5
-	VMOVUPD Y5, 32(AX)(DI*1)
-	ADDQ    $+64, DI
-	JMP     many10
-
-one7:
-	LEAQ    32(DI), R8
-	CMPQ    R8, SI
-	JG      tail8
+single8:
 	VMOVUPD (DX)(DI*1), Y3
 	VMOVUPD (BX)(DI*1), Y4
 	VSUBPD  Y2, Y4, Y4
@@ -3146,11 +2653,12 @@ one7:
 	VANDPS  Y3, Y5, Y5
 	VMOVUPD Y5, (AX)(DI*1)
 	ADDQ    $+32, DI
-	JMP     one7
+	CMPQ    DI, R8
+	JLE     single8
 
-tail8:
+tail6:
 	CMPQ       DI, SI
-	JGE        done9
+	JGE        done7
 	VMASKMOVPD (DX)(DI*1), Y0, Y3
 	VMASKMOVPD (BX)(DI*1), Y0, Y4
 	VSUBPD     Y2, Y4, Y4
@@ -3161,7 +2669,7 @@ tail8:
 	VANDPS     Y3, Y2, Y2
 	VMASKMOVPD Y2, Y0, (AX)(DI*1)
 
-done9:
+done7:
 	ADDQ SI, AX
 	ADDQ SI, DX
 	ADDQ SI, BX
@@ -3187,74 +2695,11 @@ TEXT ·vectorScoreGrad64AVX2(SB), NOSPLIT, $0-64
 	VMOVUPS      32(SI)(BX*8), Y3
 	SHLQ         $0x03, CX
 	XORQ         BX, BX
+	LEAQ         -32(CX), SI
+	CMPQ         BX, SI
+	JG           tail1
 
-many4:
-	LEAQ    128(BX), SI
-	CMPQ    SI, CX
-	JG      one1
-	VMOVUPD (DX)(BX*1), Y4
-	VMOVUPD (AX)(BX*1), Y5
-	VSUBPD  Y0, Y5, Y5
-	VSUBPD  Y5, Y5, Y6
-	VMULPD  Y4, Y5, Y5
-	VCMPPD  $0x05, Y1, Y4, Y7
-	VCMPPD  $0x03, Y6, Y6, Y6
-	VCMPPD  $0x04, Y2, Y4, Y8
-	VORPS   Y6, Y7, Y7
-	VANDPS  Y8, Y7, Y7
-	VANDPS  Y7, Y4, Y4
-	VANDPS  Y7, Y5, Y5
-	VMOVUPD Y4, (DX)(BX*1)
-	VMOVUPD Y5, (AX)(BX*1)
-	VMOVUPD 32(DX)(BX*1), Y4
-	VMOVUPD 32(AX)(BX*1), Y5
-	VSUBPD  Y0, Y5, Y5
-	VSUBPD  Y5, Y5, Y6
-	VMULPD  Y4, Y5, Y5
-	VCMPPD  $0x05, Y1, Y4, Y7
-	VCMPPD  $0x03, Y6, Y6, Y6
-	VCMPPD  $0x04, Y2, Y4, Y8
-	VORPS   Y6, Y7, Y7
-	VANDPS  Y8, Y7, Y7
-	VANDPS  Y7, Y4, Y4
-	VANDPS  Y7, Y5, Y5
-	VMOVUPD Y4, 32(DX)(BX*1)
-	VMOVUPD Y5, 32(AX)(BX*1)
-	VMOVUPD 64(DX)(BX*1), Y4
-	VMOVUPD 64(AX)(BX*1), Y5
-	VSUBPD  Y0, Y5, Y5
-	VSUBPD  Y5, Y5, Y6
-	VMULPD  Y4, Y5, Y5
-	VCMPPD  $0x05, Y1, Y4, Y7
-	VCMPPD  $0x03, Y6, Y6, Y6
-	VCMPPD  $0x04, Y2, Y4, Y8
-	VORPS   Y6, Y7, Y7
-	VANDPS  Y8, Y7, Y7
-	VANDPS  Y7, Y4, Y4
-	VANDPS  Y7, Y5, Y5
-	VMOVUPD Y4, 64(DX)(BX*1)
-	VMOVUPD Y5, 64(AX)(BX*1)
-	VMOVUPD 96(DX)(BX*1), Y4
-	VMOVUPD 96(AX)(BX*1), Y5
-	VSUBPD  Y0, Y5, Y5
-	VSUBPD  Y5, Y5, Y6
-	VMULPD  Y4, Y5, Y5
-	VCMPPD  $0x05, Y1, Y4, Y7
-	VCMPPD  $0x03, Y6, Y6, Y6
-	VCMPPD  $0x04, Y2, Y4, Y8
-	VORPS   Y6, Y7, Y7
-	VANDPS  Y8, Y7, Y7
-	VANDPS  Y7, Y4, Y4
-	VANDPS  Y7, Y5, Y5
-	VMOVUPD Y4, 96(DX)(BX*1)
-	VMOVUPD Y5, 96(AX)(BX*1)
-	ADDQ    $+128, BX
-	JMP     many4
-
-one1:
-	LEAQ    32(BX), SI
-	CMPQ    SI, CX
-	JG      tail2
+single3:
 	VMOVUPD (DX)(BX*1), Y4
 	VMOVUPD (AX)(BX*1), Y5
 	VSUBPD  Y0, Y5, Y5
@@ -3270,11 +2715,12 @@ one1:
 	VMOVUPD Y4, (DX)(BX*1)
 	VMOVUPD Y5, (AX)(BX*1)
 	ADDQ    $+32, BX
-	JMP     one1
+	CMPQ    BX, SI
+	JLE     single3
 
-tail2:
+tail1:
 	CMPQ       BX, CX
-	JGE        done3
+	JGE        done2
 	VMASKMOVPD (DX)(BX*1), Y3, Y4
 	VMASKMOVPD (AX)(BX*1), Y3, Y5
 	VSUBPD     Y0, Y5, Y5
@@ -3290,7 +2736,7 @@ tail2:
 	VMASKMOVPD Y4, Y3, (DX)(BX*1)
 	VMASKMOVPD Y5, Y3, (AX)(BX*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -3310,11 +2756,11 @@ TEXT ·vectorAddSlope64AVX2(SB), NOSPLIT, $0-40
 	VMOVUPS      32(BX)(DX*8), Y3
 	SHLQ         $0x03, CX
 	XORQ         DX, DX
+	LEAQ         -32(CX), BX
+	CMPQ         DX, BX
+	JG           tail1
 
-one1:
-	LEAQ    32(DX), BX
-	CMPQ    BX, CX
-	JG      tail2
+single3:
 	VMOVUPD (AX)(DX*1), Y4
 	VANDPS  vectorAll7fffffffffffffff<>+0(SB), Y1, Y5
 	VSUBPD  Y2, Y1, Y1
@@ -3322,11 +2768,12 @@ one1:
 	VSUBPD  Y5, Y4, Y4
 	VMOVUPD Y4, (AX)(DX*1)
 	ADDQ    $+32, DX
-	JMP     one1
+	CMPQ    DX, BX
+	JLE     single3
 
-tail2:
+tail1:
 	CMPQ       DX, CX
-	JGE        done3
+	JGE        done2
 	VMASKMOVPD (AX)(DX*1), Y3, Y4
 	VANDPS     vectorAll7fffffffffffffff<>+0(SB), Y1, Y5
 	VSUBPD     Y2, Y1, Y1
@@ -3334,7 +2781,7 @@ tail2:
 	VSUBPD     Y5, Y4, Y4
 	VMASKMOVPD Y4, Y3, (AX)(DX*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -3370,30 +2817,11 @@ TEXT ·vectorAddBias64AVX2(SB), NOSPLIT, $0-48
 	SHLQ    $0x03, CX
 	VMOVUPD vectorAllfff0000000000000<>+0(SB), Y1
 	XORQ    BX, BX
+	LEAQ    -32(CX), SI
+	CMPQ    BX, SI
+	JG      tail1
 
-many4:
-	LEAQ      64(BX), SI
-	CMPQ      SI, CX
-	JG        one1
-	VMOVUPD   (AX)(BX*1), Y2
-	VMOVUPD   (DX)(BX*1), Y3
-	VADDPD    Y3, Y2, Y2
-	VCMPPD    $0x00, Y1, Y3, Y3
-	VBLENDVPD Y3, Y1, Y2, Y2
-	VMOVUPD   Y2, (AX)(BX*1)
-	VMOVUPD   32(AX)(BX*1), Y2
-	VMOVUPD   32(DX)(BX*1), Y3
-	VADDPD    Y3, Y2, Y2
-	VCMPPD    $0x00, Y1, Y3, Y3
-	VBLENDVPD Y3, Y1, Y2, Y2
-	VMOVUPD   Y2, 32(AX)(BX*1)
-	ADDQ      $+64, BX
-	JMP       many4
-
-one1:
-	LEAQ      32(BX), SI
-	CMPQ      SI, CX
-	JG        tail2
+single3:
 	VMOVUPD   (AX)(BX*1), Y2
 	VMOVUPD   (DX)(BX*1), Y3
 	VADDPD    Y3, Y2, Y2
@@ -3401,11 +2829,12 @@ one1:
 	VBLENDVPD Y3, Y1, Y2, Y2
 	VMOVUPD   Y2, (AX)(BX*1)
 	ADDQ      $+32, BX
-	JMP       one1
+	CMPQ      BX, SI
+	JLE       single3
 
-tail2:
+tail1:
 	CMPQ       BX, CX
-	JGE        done3
+	JGE        done2
 	VMASKMOVPD (AX)(BX*1), Y0, Y2
 	VMASKMOVPD (DX)(BX*1), Y0, Y3
 	VADDPD     Y3, Y2, Y2
@@ -3413,7 +2842,7 @@ tail2:
 	VBLENDVPD  Y3, Y1, Y2, Y2
 	VMASKMOVPD Y2, Y0, (AX)(BX*1)
 
-done3:
+done2:
 	VZEROUPPER
 	RET
 
@@ -3432,11 +2861,11 @@ TEXT ·vectorForbid64AVX2(SB), NOSPLIT, $0-48
 	VMOVUPD vectorAllfff0000000000000<>+0(SB), Y0
 	VXORPS  Y1, Y1, Y1
 	XORQ    SI, SI
+	LEAQ    -32(CX), DI
+	CMPQ    SI, DI
+	JG      tail1
 
-one1:
-	LEAQ      32(SI), BX
-	CMPQ      BX, CX
-	JG        tail2
+single3:
 	MOVQ      SI, BX
 	SHRQ      $0x03, BX
 	VMOVUPD   (AX)(SI*1), Y2
@@ -3445,11 +2874,12 @@ one1:
 	VBLENDVPD Y3, Y0, Y2, Y2
 	VMOVUPD   Y2, (AX)(SI*1)
 	ADDQ      $+32, SI
-	JMP       one1
+	CMPQ      SI, DI
+	JLE       single3
 
-tail2:
+tail1:
 	CMPQ SI, CX
-	JGE  done3
+	JGE  done2
 	MOVQ SI, BX
 	SHRQ $0x03, BX
 
@@ -3464,6 +2894,6 @@ kept5:
 	CMPQ SI, CX
 	JL   each4
 
-done3:
+done2:
 	VZEROUPPER
 	RET

@@ -7,12 +7,12 @@ import (
 )
 
 // unary writes an elementwise function of one slice.
-func (v *isa) unary(name, doc string, many int, f func(s span, x reg.VecVirtual) reg.VecVirtual) {
+func (v *isa) unary(name, doc string, f func(s span, x reg.VecVirtual) reg.VecVirtual) {
 	v.function(name, "y, x []F)", doc)
 	y, n, x := ptr("y"), size("y"), ptr("x")
 	v.setMask(n)
 	v.inBytes(n)
-	v.each(n, many, func(s span) {
+	v.each(n, 2, func(s span) {
 		for u := range s.vecs {
 			s.put(f(s, s.get(x, u)), y, u)
 		}
@@ -21,12 +21,12 @@ func (v *isa) unary(name, doc string, many int, f func(s span, x reg.VecVirtual)
 }
 
 // binary writes an elementwise function of two slices.
-func (v *isa) binary(name, doc string, many int, f func(s span, x, y reg.VecVirtual) reg.VecVirtual) {
+func (v *isa) binary(name, doc string, f func(s span, x, y reg.VecVirtual) reg.VecVirtual) {
 	v.function(name, "out, x, y []F)", doc)
 	out, n, x, y := ptr("out"), size("out"), ptr("x"), ptr("y")
 	v.setMask(n)
 	v.inBytes(n)
-	v.each(n, many, func(s span) {
+	v.each(n, 2, func(s span) {
 		for u := range s.vecs {
 			s.put(f(s, s.get(x, u), s.get(y, u)), out, u)
 		}
@@ -71,24 +71,24 @@ const (
 )
 
 func (v *isa) elementwise() {
-	v.binary("add", "sets out to x + y.", 4, func(s span, x, y reg.VecVirtual) reg.VecVirtual {
+	v.binary("add", "sets out to x + y.", func(s span, x, y reg.VecVirtual) reg.VecVirtual {
 		v.add(y, x, x)
 		return x
 	})
 
-	v.binary("mul", "sets out to x·y.", 4, func(s span, x, y reg.VecVirtual) reg.VecVirtual {
+	v.binary("mul", "sets out to x·y.", func(s span, x, y reg.VecVirtual) reg.VecVirtual {
 		v.mul(y, x, x)
 		return x
 	})
 
 	none := func() reg.VecVirtual { return v.zero() }
-	v.binary("skipMul", "sets out to x·y, and to 0 where y is 0.", 4, func(s span, x, y reg.VecVirtual) reg.VecVirtual {
+	v.binary("skipMul", "sets out to x·y, and to 0 where y is 0.", func(s span, x, y reg.VecVirtual) reg.VecVirtual {
 		v.mul(y, x, x)
 		v.keepWhere(notEqual, none(), y, x)
 		return x
 	})
 
-	v.unary("relu", "sets y to max(0, x).", 4, func(s span, x reg.VecVirtual) reg.VecVirtual {
+	v.unary("relu", "sets y to max(0, x).", func(s span, x reg.VecVirtual) reg.VecVirtual {
 		zero := none()
 		v.max(x, zero, x)
 		v.add(zero, x, x) // −0 becomes 0
@@ -100,7 +100,7 @@ func (v *isa) elementwise() {
 	v.setMask(n)
 	v.inBytes(n)
 	zero := v.zero()
-	v.each(n, 4, func(s span) {
+	v.each(n, 2, func(s span) {
 		for u := range s.vecs {
 			d := s.get(g, u)
 			v.keepWhere(greater, zero, s.get(x, u), d)
@@ -114,7 +114,7 @@ func (v *isa) elementwise() {
 	a := v.arg("a")
 	v.setMask(n)
 	v.inBytes(n)
-	v.each(n, 4, func(s span) {
+	v.each(n, 2, func(s span) {
 		for u := range s.vecs {
 			d := s.get(x, u)
 			v.mul(a, d, d)
@@ -128,7 +128,7 @@ func (v *isa) elementwise() {
 	a = v.arg("a")
 	v.setMask(n)
 	v.inBytes(n)
-	v.each(n, 4, func(s span) {
+	v.each(n, 2, func(s span) {
 		for u := range s.vecs {
 			d := s.get(y, u)
 			v.fma(s.get(x, u), a, d)

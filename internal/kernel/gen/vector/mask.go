@@ -30,7 +30,7 @@ func (v *isa) masks() {
 	v.setMask(n)
 	v.inBytes(n)
 	low := v.load(v.lowest())
-	v.each(n, 2, func(s span) {
+	v.each(n, 1, func(s span) {
 		for u := range s.vecs {
 			z, b := s.get(x, u), s.get(bias, u)
 			v.add(b, z, z)

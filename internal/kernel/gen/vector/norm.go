@@ -8,7 +8,7 @@ import (
 
 // moments returns the mean of a row and 1/√(variance + eps).
 func (v *isa) moments(n, x reg.GPVirtual, width, eps reg.VecVirtual) (mean, inv reg.VecVirtual) {
-	acc := several(4, v.zero)
+	acc := v.partials(4)
 	v.each(n, 4, func(s span) {
 		for u := range s.vecs {
 			if s.part {
@@ -20,7 +20,7 @@ func (v *isa) moments(n, x reg.GPVirtual, width, eps reg.VecVirtual) (mean, inv 
 	})
 	mean = v.reduce(v.add, acc...)
 	v.div(width, mean, mean)
-	sq := several(4, v.zero)
+	sq := v.partials(4)
 	v.each(n, 4, func(s span) {
 		for u := range s.vecs {
 			d := s.get(x, u)
@@ -63,7 +63,7 @@ func (v *isa) rmsNorm() {
 	v.setMask(n)
 	v.inBytes(n)
 	v.repeat(rows, func() {
-		sq := several(4, v.zero)
+		sq := v.partials(4)
 		v.each(n, 4, func(s span) {
 			for u := range s.vecs {
 				d := s.get(x, u)
@@ -71,7 +71,7 @@ func (v *isa) rmsNorm() {
 			}
 		})
 		inv := v.invRMS(v.reduce(v.add, sq...), width, eps)
-		v.each(n, 4, func(s span) {
+		v.each(n, 1, func(s span) {
 			for u := range s.vecs {
 				d := s.get(x, u)
 				v.mul(inv, d, d)
@@ -103,7 +103,7 @@ func (v *isa) rmsNormGrad() {
 		JMP(LabelRef(next))
 		Label(some)
 
-		sq, dots := several(2, v.zero), several(2, v.zero)
+		sq, dots := v.partials(2), v.partials(2)
 		v.each(n, 2, func(s span) {
 			for u := range s.vecs {
 				d, dy := s.get(x, u), s.get(g, u)
@@ -117,7 +117,7 @@ func (v *isa) rmsNormGrad() {
 		v.div(width, mean, mean)
 		v.mul(inv, mean, mean)
 		v.mul(inv, mean, mean)
-		v.each(n, 2, func(s span) {
+		v.each(n, 1, func(s span) {
 			for u := range s.vecs {
 				d, dy, hat, acc := s.get(x, u), s.get(g, u), v.r(), s.get(dgamma, u)
 				v.mul(inv, d, hat)
@@ -149,7 +149,7 @@ func (v *isa) layerNorm() {
 		TESTQ(beta, beta)
 		JZ(LabelRef(without))
 		for _, add := range []bool{true, false} {
-			v.each(n, 4, func(s span) {
+			v.each(n, 1, func(s span) {
 				for u := range s.vecs {
 					d := s.get(x, u)
 					v.sub(mean, d, d)
@@ -194,7 +194,7 @@ func (v *isa) layerNormGrad() {
 		Label(some)
 
 		mean, inv := v.moments(n, x, width, eps)
-		sums, dots := several(2, v.zero), several(2, v.zero)
+		sums, dots := v.partials(2), v.partials(2)
 		v.each(n, 2, func(s span) {
 			for u := range s.vecs {
 				hat, dy := s.get(x, u), s.get(g, u)
@@ -219,7 +219,7 @@ func (v *isa) layerNormGrad() {
 		sum, dot := v.reduce(v.add, sums...), v.reduce(v.add, dots...)
 		v.div(width, sum, sum)
 		v.div(width, dot, dot)
-		v.each(n, 2, func(s span) {
+		v.each(n, 1, func(s span) {
 			for u := range s.vecs {
 				hat, d := s.get(x, u), s.get(g, u)
 				v.sub(mean, hat, hat)
@@ -246,7 +246,7 @@ func (v *isa) layerNormGrad() {
 // jumpIfAny jumps to label if any element of x isn't zero.
 func (v *isa) jumpIfAny(n, x reg.GPVirtual, label string) {
 	bits := v.sign() - 1 // all bits except the sign
-	v.each(n, 4, func(s span) {
+	v.each(n, 1, func(s span) {
 		acc := s.get(x, 0)
 		for u := 1; u < s.vecs; u++ {
 			v.or(s.get(x, u), acc, acc)

@@ -23,7 +23,7 @@ func (v *isa) rows() {
 	v.setMask(n)
 	v.inBytes(n)
 	v.repeat(rows, func() {
-		v.each(n, 4, func(s span) {
+		v.each(n, 2, func(s span) {
 			for u := range s.vecs {
 				d := s.get(m, u)
 				if s.part {
@@ -73,7 +73,7 @@ func (v *isa) rows() {
 	v.inBytes(dstStride)
 	v.inBytes(stride)
 	v.repeat(rows, func() {
-		v.each(n, 4, func(s span) {
+		v.each(n, 2, func(s span) {
 			for u := range s.vecs {
 				s.put(s.get(src, u), dst, u)
 			}
@@ -115,7 +115,7 @@ func (v *isa) softmax() {
 	sum := v.expLoop(n, scores, m, w, true)
 	inv := v.load(v.constant(1))
 	v.div(sum, inv, inv)
-	v.each(n, 2, func(s span) {
+	v.each(n, 1, func(s span) {
 		for u := range s.vecs {
 			d := s.get(w, u)
 			v.mul(inv, d, d)
@@ -149,7 +149,7 @@ func (v *isa) softmax() {
 		}
 	})
 	dot := v.reduce(v.add, acc...)
-	v.each(width, 2, func(s span) {
+	v.each(width, 1, func(s span) {
 		for u := range s.vecs {
 			p, d := s.get(w, u), s.get(g, u)
 			x := v.r()
@@ -170,7 +170,7 @@ func (v *isa) softmax() {
 
 // expLoop returns the sum of exp(src − shift). If stores is set, it stores the terms in dst.
 func (v *isa) expLoop(n, src reg.GPVirtual, shift reg.VecVirtual, dst reg.GPVirtual, stores bool) reg.VecVirtual {
-	acc := several(2, v.zero)
+	acc := v.partials(2)
 	e := v.newExp()
 	v.each(n, 2, func(s span) {
 		for u := range s.vecs {

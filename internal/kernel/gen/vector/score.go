@@ -12,7 +12,7 @@ func (v *isa) scoreGrad() {
 	less, tiny, zero := v.arg("less"), v.arg("tiny"), v.zero()
 	v.setMask(n)
 	v.inBytes(n)
-	v.each(n, 4, func(s span) {
+	v.each(n, 1, func(s span) {
 		for u := range s.vecs {
 			w, d, odd := s.get(p, u), s.get(g, u), v.r()
 			v.sub(less, d, d)

@@ -25,7 +25,7 @@ func (v *isa) softcap() {
 	v.setMask(n)
 	v.inBytes(n)
 	one, zero := v.load(v.constant(1)), v.zero()
-	v.each(n, 2, func(s span) {
+	v.each(n, 1, func(s span) {
 		for u := range s.vecs {
 			r, d, less := s.get(y, u), s.get(g, u), v.r()
 			v.div(c, r, r)

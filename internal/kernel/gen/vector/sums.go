@@ -17,7 +17,7 @@ func (v *isa) sums() {
 	x, n, y := ptr("x"), size("x"), ptr("y")
 	v.setMask(n)
 	v.inBytes(n)
-	acc := several(4, v.zero)
+	acc := v.partials(4)
 	v.each(n, 4, func(s span) {
 		for u := range s.vecs {
 			d := s.get(x, u)
@@ -35,28 +35,28 @@ func (v *isa) sums() {
 	z := ptr("z")
 	v.setMask(n)
 	v.inBytes(n)
-	acc = several(8, v.zero)
+	acc, acc2 := v.partials(4), v.partials(4)
 	v.each(n, 4, func(s span) {
 		for u := range s.vecs {
 			d := s.get(x, u)
 			if s.part {
 				v.fma(s.get(y, u), d, acc[u])
-				v.fma(s.get(z, u), d, acc[4+u])
+				v.fma(s.get(z, u), d, acc2[u])
 			} else {
 				v.fma(s.mem(y, u), d, acc[u])
-				v.fma(s.mem(z, u), d, acc[4+u])
+				v.fma(s.mem(z, u), d, acc2[u])
 			}
 		}
 	})
-	Store(v.reduce(v.add, acc[:4]...).AsX(), ReturnIndex(0))
-	Store(v.reduce(v.add, acc[4:]...).AsX(), ReturnIndex(1))
+	Store(v.reduce(v.add, acc...).AsX(), ReturnIndex(0))
+	Store(v.reduce(v.add, acc2...).AsX(), ReturnIndex(1))
 	end()
 
 	v.function("hasNaN", "x []F) bool", "reports whether an element is NaN.")
 	x, n = ptr("x"), size("x")
 	v.setMask(n)
 	v.inBytes(n)
-	acc = several(4, v.zero)
+	acc = v.partials(4)
 	v.each(n, 4, func(s span) {
 		for u := range s.vecs {
 			v.noteNaN(s.get(x, u), acc[u])
@@ -95,8 +95,8 @@ func (v *isa) noteNaN(x, acc reg.VecVirtual) {
 
 // maxLoop returns the largest element, or NaN.
 func (v *isa) maxLoop(n, x reg.GPVirtual) reg.VecVirtual {
-	largest := several(2, func() reg.VecVirtual { return v.load(v.lowest()) })
-	odd := several(2, v.zero) // NaN in the lanes in which x has had NaN, 0 elsewhere
+	odd := v.partials(2) // NaN in the lanes in which x has had NaN, 0 elsewhere
+	largest := several(len(odd), func() reg.VecVirtual { return v.load(v.lowest()) })
 	v.each(n, 2, func(s span) { v.maxStep(s, x, largest, odd) })
 	return v.maxOf(largest, odd)
 }
@@ -125,14 +125,10 @@ func (v *isa) sumSquares() {
 	x, n := ptr("x"), size("x")
 	v.setMask(n)
 	v.inBytes(n)
-	acc := several(4, v.zero)
+	acc := v.partials(4)
 	double := *v
 	double.bits = 64
-	many := 2
-	if v.bits == 64 {
-		many = 4
-	}
-	v.each(n, many, func(s span) {
+	v.each(n, 2, func(s span) {
 		for u := range s.vecs {
 			d := s.get(x, u)
 			if v.bits == 64 {
