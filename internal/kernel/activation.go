@@ -156,13 +156,16 @@ func SiLU[F Float](cores int, y, x []F) { runUnary(cores, bodyOf[F]().silu, silu
 func siluPortable[F Float](y, x []F) {
 	x = x[:len(y)]
 	for i, v := range x {
-		if v > siluOne {
-			y[i] = v
-		} else {
-			e := expOf(v)
-			y[i] = v * (e / (1 + e))
-		}
+		y[i] = siluOf(v, expOf(v))
 	}
+}
+
+// siluOf returns SiLU of x, from e = exp(x).
+func siluOf[F Float](x, e F) F {
+	if x > siluOne {
+		return x
+	}
+	return x * (e / (1 + e))
 }
 
 // SiLUGrad sets dx to g·σ(x)·(1 + x·(1 − σ(x))), and to 0 where g is 0. In float32 the error is below 2⁻²¹·|g|. dx may
@@ -174,15 +177,18 @@ func SiLUGrad[F Float](cores int, dx, x, g []F) {
 func siluGradPortable[F Float](dx, x, g []F) {
 	x, g = x[:len(dx)], g[:len(dx)]
 	for i, v := range x {
-		switch {
-		case g[i] == 0:
-			dx[i] = 0
-		case v > siluOne:
-			dx[i] = g[i]
-		default:
-			e := expOf(v)
-			rest := 1 / (1 + e) // 1 − σ(x)
-			dx[i] = g[i] * (e * rest * (1 + v*rest))
-		}
+		dx[i] = siluGradOf(v, expOf(v), g[i])
 	}
+}
+
+// siluGradOf returns g times the derivative of SiLU at x, from e = exp(x).
+func siluGradOf[F Float](x, e, g F) F {
+	switch {
+	case g == 0:
+		return 0
+	case x > siluOne:
+		return g
+	}
+	rest := 1 / (1 + e) // 1 − σ(x)
+	return g * (e * rest * (1 + x*rest))
 }

@@ -16,6 +16,7 @@
 //	vector_table.go          documents each function of a body, and holds the table of Go functions (generated)
 //	vector_table_amd64.go    the tables of assembly functions, which replace Go functions (generated)
 //	vector_*_amd64.s         the assembly, one family per file (generated)
+//	float64_amd64.go         functions for float64 in Go that call the assembly's exponential
 //	assembly_arm64.go        the same for arm64, with vector_neon_arm64.s, which gen/neon generates
 //	gen/vector               the generator, a separate module: its activation.go has GELU's instructions
 //

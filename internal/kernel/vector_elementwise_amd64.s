@@ -676,159 +676,6 @@ done2:
 	VZEROUPPER
 	RET
 
-// func vectorHasNaN32AVX512(x []float32) bool
-// Requires: AVX, AVX512F, BMI2
-TEXT ·vectorHasNaN32AVX512(SB), NOSPLIT, $0-25
-	MOVQ   x_base+0(FP), AX
-	MOVQ   x_len+8(FP), CX
-	MOVQ   CX, DX
-	ANDQ   $0x0f, DX
-	MOVQ   $-1, BX
-	BZHIQ  DX, BX, BX
-	KMOVW  BX, K1
-	SHLQ   $0x02, CX
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	XORQ   DX, DX
-	LEAQ   -256(CX), BX
-	CMPQ   DX, BX
-	JG     one3
-
-many4:
-	VMOVUPS    (AX)(DX*1), Z4
-	VCMPPS     $0x03, Z4, Z4, K2
-	VPTERNLOGD $0xff, Z0, Z0, K2, Z0
-	VMOVUPS    64(AX)(DX*1), Z4
-	VCMPPS     $0x03, Z4, Z4, K2
-	VPTERNLOGD $0xff, Z1, Z1, K2, Z1
-	VMOVUPS    128(AX)(DX*1), Z4
-	VCMPPS     $0x03, Z4, Z4, K2
-	VPTERNLOGD $0xff, Z2, Z2, K2, Z2
-	VMOVUPS    192(AX)(DX*1), Z4
-	VCMPPS     $0x03, Z4, Z4, K2
-	VPTERNLOGD $0xff, Z3, Z3, K2, Z3
-	ADDQ       $+256, DX
-	CMPQ       DX, BX
-	JLE        many4
-
-one3:
-	LEAQ -64(CX), BX
-	CMPQ DX, BX
-	JG   tail1
-
-single5:
-	VMOVUPS    (AX)(DX*1), Z4
-	VCMPPS     $0x03, Z4, Z4, K2
-	VPTERNLOGD $0xff, Z0, Z0, K2, Z0
-	ADDQ       $+64, DX
-	CMPQ       DX, BX
-	JLE        single5
-
-tail1:
-	CMPQ       DX, CX
-	JGE        done2
-	VMOVUPS.Z  (AX)(DX*1), K1, Z4
-	VCMPPS     $0x03, Z4, Z4, K2
-	VPTERNLOGD $0xff, Z0, Z0, K2, Z0
-
-done2:
-	VPORD      Z2, Z0, Z0
-	VPORD      Z3, Z1, Z1
-	VPORD      Z1, Z0, Z0
-	VSHUFF64X2 $0x4e, Z0, Z0, Z1
-	VPORD      Z1, Z0, Z0
-	VSHUFF64X2 $0xb1, Z0, Z0, Z1
-	VPORD      Z1, Z0, Z0
-	VPERMILPS  $0x4e, Z0, Z1
-	VPORD      Z1, Z0, Z0
-	VPERMILPS  $0xb1, Z0, Z1
-	VPORD      Z1, Z0, Z0
-	VMOVD      X0, AX
-	TESTL      AX, AX
-	SETNE      AL
-	MOVB       AL, ret+24(FP)
-	VZEROUPPER
-	RET
-
-// func vectorSumSquares32AVX512(x []float32) float64
-// Requires: AVX, AVX512F, BMI2, SSE2
-TEXT ·vectorSumSquares32AVX512(SB), NOSPLIT, $0-32
-	MOVQ   x_base+0(FP), AX
-	MOVQ   x_len+8(FP), CX
-	MOVQ   CX, DX
-	ANDQ   $0x0f, DX
-	MOVQ   $-1, BX
-	BZHIQ  DX, BX, BX
-	KMOVW  BX, K1
-	SHLQ   $0x02, CX
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	XORQ   DX, DX
-	LEAQ   -128(CX), BX
-	CMPQ   DX, BX
-	JG     one3
-
-many4:
-	VMOVUPS       (AX)(DX*1), Z4
-	VCVTPS2PD     Y4, Z5
-	VEXTRACTF64X4 $0x01, Z4, Y4
-	VCVTPS2PD     Y4, Z4
-	VFMADD231PD   Z5, Z5, Z0
-	VFMADD231PD   Z4, Z4, Z1
-	VMOVUPS       64(AX)(DX*1), Z4
-	VCVTPS2PD     Y4, Z5
-	VEXTRACTF64X4 $0x01, Z4, Y4
-	VCVTPS2PD     Y4, Z4
-	VFMADD231PD   Z5, Z5, Z2
-	VFMADD231PD   Z4, Z4, Z3
-	ADDQ          $+128, DX
-	CMPQ          DX, BX
-	JLE           many4
-
-one3:
-	LEAQ -64(CX), BX
-	CMPQ DX, BX
-	JG   tail1
-
-single5:
-	VMOVUPS       (AX)(DX*1), Z4
-	VCVTPS2PD     Y4, Z5
-	VEXTRACTF64X4 $0x01, Z4, Y4
-	VCVTPS2PD     Y4, Z4
-	VFMADD231PD   Z5, Z5, Z0
-	VFMADD231PD   Z4, Z4, Z1
-	ADDQ          $+64, DX
-	CMPQ          DX, BX
-	JLE           single5
-
-tail1:
-	CMPQ          DX, CX
-	JGE           done2
-	VMOVUPS.Z     (AX)(DX*1), K1, Z4
-	VCVTPS2PD     Y4, Z5
-	VEXTRACTF64X4 $0x01, Z4, Y4
-	VCVTPS2PD     Y4, Z4
-	VFMADD231PD   Z5, Z5, Z0
-	VFMADD231PD   Z4, Z4, Z1
-
-done2:
-	VADDPD     Z2, Z0, Z0
-	VADDPD     Z3, Z1, Z1
-	VADDPD     Z1, Z0, Z0
-	VSHUFF64X2 $0x4e, Z0, Z0, Z1
-	VADDPD     Z1, Z0, Z0
-	VSHUFF64X2 $0xb1, Z0, Z0, Z1
-	VADDPD     Z1, Z0, Z0
-	VPERMILPD  $0x55, Z0, Z1
-	VADDPD     Z1, Z0, Z0
-	MOVSD      X0, ret+24(FP)
-	VZEROUPPER
-	RET
-
 // func vectorAddRow32AVX512(m []float32, row []float32, rows int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·vectorAddRow32AVX512(SB), NOSPLIT, $0-56
@@ -992,6 +839,159 @@ rows11:
 	VMOVUPS Z9, K1, (AX)(R9*1)
 
 done2:
+	VZEROUPPER
+	RET
+
+// func vectorHasNaN32AVX512(x []float32) bool
+// Requires: AVX, AVX512F, BMI2
+TEXT ·vectorHasNaN32AVX512(SB), NOSPLIT, $0-25
+	MOVQ   x_base+0(FP), AX
+	MOVQ   x_len+8(FP), CX
+	MOVQ   CX, DX
+	ANDQ   $0x0f, DX
+	MOVQ   $-1, BX
+	BZHIQ  DX, BX, BX
+	KMOVW  BX, K1
+	SHLQ   $0x02, CX
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	XORQ   DX, DX
+	LEAQ   -256(CX), BX
+	CMPQ   DX, BX
+	JG     one3
+
+many4:
+	VMOVUPS    (AX)(DX*1), Z4
+	VCMPPS     $0x03, Z4, Z4, K2
+	VPTERNLOGD $0xff, Z0, Z0, K2, Z0
+	VMOVUPS    64(AX)(DX*1), Z4
+	VCMPPS     $0x03, Z4, Z4, K2
+	VPTERNLOGD $0xff, Z1, Z1, K2, Z1
+	VMOVUPS    128(AX)(DX*1), Z4
+	VCMPPS     $0x03, Z4, Z4, K2
+	VPTERNLOGD $0xff, Z2, Z2, K2, Z2
+	VMOVUPS    192(AX)(DX*1), Z4
+	VCMPPS     $0x03, Z4, Z4, K2
+	VPTERNLOGD $0xff, Z3, Z3, K2, Z3
+	ADDQ       $+256, DX
+	CMPQ       DX, BX
+	JLE        many4
+
+one3:
+	LEAQ -64(CX), BX
+	CMPQ DX, BX
+	JG   tail1
+
+single5:
+	VMOVUPS    (AX)(DX*1), Z4
+	VCMPPS     $0x03, Z4, Z4, K2
+	VPTERNLOGD $0xff, Z0, Z0, K2, Z0
+	ADDQ       $+64, DX
+	CMPQ       DX, BX
+	JLE        single5
+
+tail1:
+	CMPQ       DX, CX
+	JGE        done2
+	VMOVUPS.Z  (AX)(DX*1), K1, Z4
+	VCMPPS     $0x03, Z4, Z4, K2
+	VPTERNLOGD $0xff, Z0, Z0, K2, Z0
+
+done2:
+	VPORD      Z2, Z0, Z0
+	VPORD      Z3, Z1, Z1
+	VPORD      Z1, Z0, Z0
+	VSHUFF64X2 $0x4e, Z0, Z0, Z1
+	VPORD      Z1, Z0, Z0
+	VSHUFF64X2 $0xb1, Z0, Z0, Z1
+	VPORD      Z1, Z0, Z0
+	VPERMILPS  $0x4e, Z0, Z1
+	VPORD      Z1, Z0, Z0
+	VPERMILPS  $0xb1, Z0, Z1
+	VPORD      Z1, Z0, Z0
+	VMOVD      X0, AX
+	TESTL      AX, AX
+	SETNE      AL
+	MOVB       AL, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func vectorSumSquares32AVX512(x []float32) float64
+// Requires: AVX, AVX512F, BMI2, SSE2
+TEXT ·vectorSumSquares32AVX512(SB), NOSPLIT, $0-32
+	MOVQ   x_base+0(FP), AX
+	MOVQ   x_len+8(FP), CX
+	MOVQ   CX, DX
+	ANDQ   $0x0f, DX
+	MOVQ   $-1, BX
+	BZHIQ  DX, BX, BX
+	KMOVW  BX, K1
+	SHLQ   $0x02, CX
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	XORQ   DX, DX
+	LEAQ   -128(CX), BX
+	CMPQ   DX, BX
+	JG     one3
+
+many4:
+	VMOVUPS       (AX)(DX*1), Z4
+	VCVTPS2PD     Y4, Z5
+	VEXTRACTF64X4 $0x01, Z4, Y4
+	VCVTPS2PD     Y4, Z4
+	VFMADD231PD   Z5, Z5, Z0
+	VFMADD231PD   Z4, Z4, Z1
+	VMOVUPS       64(AX)(DX*1), Z4
+	VCVTPS2PD     Y4, Z5
+	VEXTRACTF64X4 $0x01, Z4, Y4
+	VCVTPS2PD     Y4, Z4
+	VFMADD231PD   Z5, Z5, Z2
+	VFMADD231PD   Z4, Z4, Z3
+	ADDQ          $+128, DX
+	CMPQ          DX, BX
+	JLE           many4
+
+one3:
+	LEAQ -64(CX), BX
+	CMPQ DX, BX
+	JG   tail1
+
+single5:
+	VMOVUPS       (AX)(DX*1), Z4
+	VCVTPS2PD     Y4, Z5
+	VEXTRACTF64X4 $0x01, Z4, Y4
+	VCVTPS2PD     Y4, Z4
+	VFMADD231PD   Z5, Z5, Z0
+	VFMADD231PD   Z4, Z4, Z1
+	ADDQ          $+64, DX
+	CMPQ          DX, BX
+	JLE           single5
+
+tail1:
+	CMPQ          DX, CX
+	JGE           done2
+	VMOVUPS.Z     (AX)(DX*1), K1, Z4
+	VCVTPS2PD     Y4, Z5
+	VEXTRACTF64X4 $0x01, Z4, Y4
+	VCVTPS2PD     Y4, Z4
+	VFMADD231PD   Z5, Z5, Z0
+	VFMADD231PD   Z4, Z4, Z1
+
+done2:
+	VADDPD     Z2, Z0, Z0
+	VADDPD     Z3, Z1, Z1
+	VADDPD     Z1, Z0, Z0
+	VSHUFF64X2 $0x4e, Z0, Z0, Z1
+	VADDPD     Z1, Z0, Z0
+	VSHUFF64X2 $0xb1, Z0, Z0, Z1
+	VADDPD     Z1, Z0, Z0
+	VPERMILPD  $0x55, Z0, Z1
+	VADDPD     Z1, Z0, Z0
+	MOVSD      X0, ret+24(FP)
 	VZEROUPPER
 	RET
 
@@ -2042,155 +2042,6 @@ done2:
 	VZEROUPPER
 	RET
 
-// func vectorHasNaN32AVX2(x []float32) bool
-// Requires: AVX
-TEXT ·vectorHasNaN32AVX2(SB), NOSPLIT, $0-25
-	MOVQ    x_base+0(FP), AX
-	MOVQ    x_len+8(FP), CX
-	MOVQ    CX, DX
-	ANDQ    $0x07, DX
-	LEAQ    vectorTailMasks<>+0(SB), BX
-	NEGQ    DX
-	VMOVUPS 32(BX)(DX*4), Y0
-	SHLQ    $0x02, CX
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	XORQ    DX, DX
-	LEAQ    -128(CX), BX
-	CMPQ    DX, BX
-	JG      one3
-
-many4:
-	VMOVUPS (AX)(DX*1), Y5
-	VCMPPS  $0x03, Y5, Y5, Y5
-	VORPS   Y5, Y1, Y1
-	VMOVUPS 32(AX)(DX*1), Y5
-	VCMPPS  $0x03, Y5, Y5, Y5
-	VORPS   Y5, Y2, Y2
-	VMOVUPS 64(AX)(DX*1), Y5
-	VCMPPS  $0x03, Y5, Y5, Y5
-	VORPS   Y5, Y3, Y3
-	VMOVUPS 96(AX)(DX*1), Y5
-	VCMPPS  $0x03, Y5, Y5, Y5
-	VORPS   Y5, Y4, Y4
-	ADDQ    $+128, DX
-	CMPQ    DX, BX
-	JLE     many4
-
-one3:
-	LEAQ -32(CX), BX
-	CMPQ DX, BX
-	JG   tail1
-
-single5:
-	VMOVUPS (AX)(DX*1), Y5
-	VCMPPS  $0x03, Y5, Y5, Y5
-	VORPS   Y5, Y1, Y1
-	ADDQ    $+32, DX
-	CMPQ    DX, BX
-	JLE     single5
-
-tail1:
-	CMPQ       DX, CX
-	JGE        done2
-	VMASKMOVPS (AX)(DX*1), Y0, Y0
-	VCMPPS     $0x03, Y0, Y0, Y0
-	VORPS      Y0, Y1, Y1
-
-done2:
-	VORPS      Y3, Y1, Y1
-	VORPS      Y4, Y2, Y2
-	VORPS      Y2, Y1, Y1
-	VPERM2F128 $0x01, Y1, Y1, Y0
-	VORPS      Y0, Y1, Y1
-	VPERMILPS  $0x4e, Y1, Y0
-	VORPS      Y0, Y1, Y1
-	VPERMILPS  $0xb1, Y1, Y0
-	VORPS      Y0, Y1, Y1
-	VMOVD      X1, AX
-	TESTL      AX, AX
-	SETNE      AL
-	MOVB       AL, ret+24(FP)
-	VZEROUPPER
-	RET
-
-// func vectorSumSquares32AVX2(x []float32) float64
-// Requires: AVX, FMA3, SSE2
-TEXT ·vectorSumSquares32AVX2(SB), NOSPLIT, $0-32
-	MOVQ    x_base+0(FP), AX
-	MOVQ    x_len+8(FP), CX
-	MOVQ    CX, DX
-	ANDQ    $0x07, DX
-	LEAQ    vectorTailMasks<>+0(SB), BX
-	NEGQ    DX
-	VMOVUPS 32(BX)(DX*4), Y0
-	SHLQ    $0x02, CX
-	VXORPS  Y1, Y1, Y1
-	VXORPS  Y2, Y2, Y2
-	VXORPS  Y3, Y3, Y3
-	VXORPS  Y4, Y4, Y4
-	XORQ    DX, DX
-	LEAQ    -64(CX), BX
-	CMPQ    DX, BX
-	JG      one3
-
-many4:
-	VMOVUPS      (AX)(DX*1), Y5
-	VCVTPS2PD    X5, Y6
-	VEXTRACTF128 $0x01, Y5, X5
-	VCVTPS2PD    X5, Y5
-	VFMADD231PD  Y6, Y6, Y1
-	VFMADD231PD  Y5, Y5, Y2
-	VMOVUPS      32(AX)(DX*1), Y5
-	VCVTPS2PD    X5, Y6
-	VEXTRACTF128 $0x01, Y5, X5
-	VCVTPS2PD    X5, Y5
-	VFMADD231PD  Y6, Y6, Y3
-	VFMADD231PD  Y5, Y5, Y4
-	ADDQ         $+64, DX
-	CMPQ         DX, BX
-	JLE          many4
-
-one3:
-	LEAQ -32(CX), BX
-	CMPQ DX, BX
-	JG   tail1
-
-single5:
-	VMOVUPS      (AX)(DX*1), Y5
-	VCVTPS2PD    X5, Y6
-	VEXTRACTF128 $0x01, Y5, X5
-	VCVTPS2PD    X5, Y5
-	VFMADD231PD  Y6, Y6, Y1
-	VFMADD231PD  Y5, Y5, Y2
-	ADDQ         $+32, DX
-	CMPQ         DX, BX
-	JLE          single5
-
-tail1:
-	CMPQ         DX, CX
-	JGE          done2
-	VMASKMOVPS   (AX)(DX*1), Y0, Y0
-	VCVTPS2PD    X0, Y5
-	VEXTRACTF128 $0x01, Y0, X0
-	VCVTPS2PD    X0, Y0
-	VFMADD231PD  Y5, Y5, Y1
-	VFMADD231PD  Y0, Y0, Y2
-
-done2:
-	VADDPD     Y3, Y1, Y1
-	VADDPD     Y4, Y2, Y2
-	VADDPD     Y2, Y1, Y1
-	VPERM2F128 $0x01, Y1, Y1, Y0
-	VADDPD     Y0, Y1, Y1
-	VPERMILPD  $0x55, Y1, Y0
-	VADDPD     Y0, Y1, Y1
-	MOVSD      X1, ret+24(FP)
-	VZEROUPPER
-	RET
-
 // func vectorAddRow32AVX2(m []float32, row []float32, rows int)
 // Requires: AVX
 TEXT ·vectorAddRow32AVX2(SB), NOSPLIT, $0-56
@@ -2354,6 +2205,155 @@ rows11:
 	VMASKMOVPS Y1, Y0, (AX)(R9*1)
 
 done2:
+	VZEROUPPER
+	RET
+
+// func vectorHasNaN32AVX2(x []float32) bool
+// Requires: AVX
+TEXT ·vectorHasNaN32AVX2(SB), NOSPLIT, $0-25
+	MOVQ    x_base+0(FP), AX
+	MOVQ    x_len+8(FP), CX
+	MOVQ    CX, DX
+	ANDQ    $0x07, DX
+	LEAQ    vectorTailMasks<>+0(SB), BX
+	NEGQ    DX
+	VMOVUPS 32(BX)(DX*4), Y0
+	SHLQ    $0x02, CX
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	XORQ    DX, DX
+	LEAQ    -128(CX), BX
+	CMPQ    DX, BX
+	JG      one3
+
+many4:
+	VMOVUPS (AX)(DX*1), Y5
+	VCMPPS  $0x03, Y5, Y5, Y5
+	VORPS   Y5, Y1, Y1
+	VMOVUPS 32(AX)(DX*1), Y5
+	VCMPPS  $0x03, Y5, Y5, Y5
+	VORPS   Y5, Y2, Y2
+	VMOVUPS 64(AX)(DX*1), Y5
+	VCMPPS  $0x03, Y5, Y5, Y5
+	VORPS   Y5, Y3, Y3
+	VMOVUPS 96(AX)(DX*1), Y5
+	VCMPPS  $0x03, Y5, Y5, Y5
+	VORPS   Y5, Y4, Y4
+	ADDQ    $+128, DX
+	CMPQ    DX, BX
+	JLE     many4
+
+one3:
+	LEAQ -32(CX), BX
+	CMPQ DX, BX
+	JG   tail1
+
+single5:
+	VMOVUPS (AX)(DX*1), Y5
+	VCMPPS  $0x03, Y5, Y5, Y5
+	VORPS   Y5, Y1, Y1
+	ADDQ    $+32, DX
+	CMPQ    DX, BX
+	JLE     single5
+
+tail1:
+	CMPQ       DX, CX
+	JGE        done2
+	VMASKMOVPS (AX)(DX*1), Y0, Y0
+	VCMPPS     $0x03, Y0, Y0, Y0
+	VORPS      Y0, Y1, Y1
+
+done2:
+	VORPS      Y3, Y1, Y1
+	VORPS      Y4, Y2, Y2
+	VORPS      Y2, Y1, Y1
+	VPERM2F128 $0x01, Y1, Y1, Y0
+	VORPS      Y0, Y1, Y1
+	VPERMILPS  $0x4e, Y1, Y0
+	VORPS      Y0, Y1, Y1
+	VPERMILPS  $0xb1, Y1, Y0
+	VORPS      Y0, Y1, Y1
+	VMOVD      X1, AX
+	TESTL      AX, AX
+	SETNE      AL
+	MOVB       AL, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func vectorSumSquares32AVX2(x []float32) float64
+// Requires: AVX, FMA3, SSE2
+TEXT ·vectorSumSquares32AVX2(SB), NOSPLIT, $0-32
+	MOVQ    x_base+0(FP), AX
+	MOVQ    x_len+8(FP), CX
+	MOVQ    CX, DX
+	ANDQ    $0x07, DX
+	LEAQ    vectorTailMasks<>+0(SB), BX
+	NEGQ    DX
+	VMOVUPS 32(BX)(DX*4), Y0
+	SHLQ    $0x02, CX
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	XORQ    DX, DX
+	LEAQ    -64(CX), BX
+	CMPQ    DX, BX
+	JG      one3
+
+many4:
+	VMOVUPS      (AX)(DX*1), Y5
+	VCVTPS2PD    X5, Y6
+	VEXTRACTF128 $0x01, Y5, X5
+	VCVTPS2PD    X5, Y5
+	VFMADD231PD  Y6, Y6, Y1
+	VFMADD231PD  Y5, Y5, Y2
+	VMOVUPS      32(AX)(DX*1), Y5
+	VCVTPS2PD    X5, Y6
+	VEXTRACTF128 $0x01, Y5, X5
+	VCVTPS2PD    X5, Y5
+	VFMADD231PD  Y6, Y6, Y3
+	VFMADD231PD  Y5, Y5, Y4
+	ADDQ         $+64, DX
+	CMPQ         DX, BX
+	JLE          many4
+
+one3:
+	LEAQ -32(CX), BX
+	CMPQ DX, BX
+	JG   tail1
+
+single5:
+	VMOVUPS      (AX)(DX*1), Y5
+	VCVTPS2PD    X5, Y6
+	VEXTRACTF128 $0x01, Y5, X5
+	VCVTPS2PD    X5, Y5
+	VFMADD231PD  Y6, Y6, Y1
+	VFMADD231PD  Y5, Y5, Y2
+	ADDQ         $+32, DX
+	CMPQ         DX, BX
+	JLE          single5
+
+tail1:
+	CMPQ         DX, CX
+	JGE          done2
+	VMASKMOVPS   (AX)(DX*1), Y0, Y0
+	VCVTPS2PD    X0, Y5
+	VEXTRACTF128 $0x01, Y0, X0
+	VCVTPS2PD    X0, Y0
+	VFMADD231PD  Y5, Y5, Y1
+	VFMADD231PD  Y0, Y0, Y2
+
+done2:
+	VADDPD     Y3, Y1, Y1
+	VADDPD     Y4, Y2, Y2
+	VADDPD     Y2, Y1, Y1
+	VPERM2F128 $0x01, Y1, Y1, Y0
+	VADDPD     Y0, Y1, Y1
+	VPERMILPD  $0x55, Y1, Y0
+	VADDPD     Y0, Y1, Y1
+	MOVSD      X1, ret+24(FP)
 	VZEROUPPER
 	RET
 
@@ -3165,89 +3165,6 @@ done2:
 	VZEROUPPER
 	RET
 
-// func vectorHasNaN64AVX2(x []float64) bool
-// Requires: AVX
-TEXT ·vectorHasNaN64AVX2(SB), NOSPLIT, $0-25
-	MOVQ    x_base+0(FP), AX
-	MOVQ    x_len+8(FP), CX
-	MOVQ    CX, DX
-	ANDQ    $0x03, DX
-	LEAQ    vectorTailMasks<>+0(SB), BX
-	NEGQ    DX
-	VMOVUPS 32(BX)(DX*8), Y0
-	SHLQ    $0x03, CX
-	VXORPS  Y1, Y1, Y1
-	XORQ    DX, DX
-	LEAQ    -32(CX), BX
-	CMPQ    DX, BX
-	JG      tail1
-
-single3:
-	VMOVUPD (AX)(DX*1), Y2
-	VCMPPD  $0x03, Y2, Y2, Y2
-	VORPS   Y2, Y1, Y1
-	ADDQ    $+32, DX
-	CMPQ    DX, BX
-	JLE     single3
-
-tail1:
-	CMPQ       DX, CX
-	JGE        done2
-	VMASKMOVPD (AX)(DX*1), Y0, Y0
-	VCMPPD     $0x03, Y0, Y0, Y0
-	VORPS      Y0, Y1, Y1
-
-done2:
-	VPERM2F128 $0x01, Y1, Y1, Y0
-	VORPS      Y0, Y1, Y1
-	VPERMILPD  $0x55, Y1, Y0
-	VORPS      Y0, Y1, Y1
-	VMOVD      X1, AX
-	TESTL      AX, AX
-	SETNE      AL
-	MOVB       AL, ret+24(FP)
-	VZEROUPPER
-	RET
-
-// func vectorSumSquares64AVX2(x []float64) float64
-// Requires: AVX, FMA3, SSE2
-TEXT ·vectorSumSquares64AVX2(SB), NOSPLIT, $0-32
-	MOVQ    x_base+0(FP), AX
-	MOVQ    x_len+8(FP), CX
-	MOVQ    CX, DX
-	ANDQ    $0x03, DX
-	LEAQ    vectorTailMasks<>+0(SB), BX
-	NEGQ    DX
-	VMOVUPS 32(BX)(DX*8), Y0
-	SHLQ    $0x03, CX
-	VXORPS  Y1, Y1, Y1
-	XORQ    DX, DX
-	LEAQ    -32(CX), BX
-	CMPQ    DX, BX
-	JG      tail1
-
-single3:
-	VMOVUPD     (AX)(DX*1), Y2
-	VFMADD231PD Y2, Y2, Y1
-	ADDQ        $+32, DX
-	CMPQ        DX, BX
-	JLE         single3
-
-tail1:
-	CMPQ        DX, CX
-	JGE         done2
-	VMASKMOVPD  (AX)(DX*1), Y0, Y0
-	VFMADD231PD Y0, Y0, Y1
-
-done2:
-	VPERM2F128 $0x01, Y1, Y1, Y0
-	VADDPD     Y0, Y1, Y1
-	VPERMILPD  $0x55, Y1, Y0
-	VADDPD     Y0, Y1, Y1
-	MOVSD      X1, ret+24(FP)
-	VZEROUPPER
-	RET
-
 // func vectorAddRow64AVX2(m []float64, row []float64, rows int)
 // Requires: AVX
 TEXT ·vectorAddRow64AVX2(SB), NOSPLIT, $0-56
@@ -3351,206 +3268,5 @@ rows7:
 	VMASKMOVPD Y1, Y0, (AX)(R9*1)
 
 done2:
-	VZEROUPPER
-	RET
-
-// func vectorCopyRows64AVX2(dst []float64, src []float64, rows int, width int, dstStride int, srcStride int)
-// Requires: AVX
-TEXT ·vectorCopyRows64AVX2(SB), NOSPLIT, $0-80
-	MOVQ    dst_base+0(FP), AX
-	MOVQ    src_base+24(FP), CX
-	MOVQ    rows+48(FP), DX
-	MOVQ    width+56(FP), BX
-	MOVQ    dstStride+64(FP), SI
-	MOVQ    srcStride+72(FP), DI
-	MOVQ    BX, R8
-	ANDQ    $0x03, R8
-	LEAQ    vectorTailMasks<>+0(SB), R9
-	NEGQ    R8
-	VMOVUPS 32(R9)(R8*8), Y0
-	SHLQ    $0x03, BX
-	SHLQ    $0x03, SI
-	SHLQ    $0x03, DI
-
-row1:
-	SUBQ $0x01, DX
-	JL   rows2
-	XORQ R8, R8
-	LEAQ -32(BX), R9
-	CMPQ R8, R9
-	JG   tail3
-
-single5:
-	VMOVUPD (CX)(R8*1), Y1
-	VMOVUPD Y1, (AX)(R8*1)
-	ADDQ    $+32, R8
-	CMPQ    R8, R9
-	JLE     single5
-
-tail3:
-	CMPQ       R8, BX
-	JGE        done4
-	VMASKMOVPD (CX)(R8*1), Y0, Y1
-	VMASKMOVPD Y1, Y0, (AX)(R8*1)
-
-done4:
-	ADDQ SI, AX
-	ADDQ DI, CX
-	JMP  row1
-
-rows2:
-	VZEROUPPER
-	RET
-
-// func vectorAdamW64AVX2(w []float64, g []float64, first []float64, second []float64, f *[9]float64)
-// Requires: AVX, FMA3
-TEXT ·vectorAdamW64AVX2(SB), NOSPLIT, $0-104
-	MOVQ         w_base+0(FP), AX
-	MOVQ         w_len+8(FP), CX
-	MOVQ         g_base+24(FP), DX
-	MOVQ         first_base+48(FP), BX
-	MOVQ         second_base+72(FP), SI
-	MOVQ         f+96(FP), DI
-	VBROADCASTSD (DI), Y0
-	VBROADCASTSD 8(DI), Y1
-	VBROADCASTSD 16(DI), Y2
-	VBROADCASTSD 24(DI), Y3
-	VBROADCASTSD 32(DI), Y4
-	VBROADCASTSD 40(DI), Y5
-	VBROADCASTSD 48(DI), Y6
-	VBROADCASTSD 56(DI), Y7
-	VBROADCASTSD 64(DI), Y8
-	MOVQ         CX, DI
-	ANDQ         $0x03, DI
-	LEAQ         vectorTailMasks<>+0(SB), R8
-	NEGQ         DI
-	VMOVUPS      32(R8)(DI*8), Y9
-	SHLQ         $0x03, CX
-	XORQ         DI, DI
-	LEAQ         -32(CX), R8
-	CMPQ         DI, R8
-	JG           tail1
-
-single3:
-	VMOVUPD     (DX)(DI*1), Y10
-	VMOVUPD     (BX)(DI*1), Y11
-	VMOVUPD     (SI)(DI*1), Y12
-	VMOVUPD     (AX)(DI*1), Y13
-	VMULPD      Y0, Y10, Y10
-	VMULPD      Y1, Y11, Y11
-	VFMADD231PD Y10, Y2, Y11
-	VMOVUPD     Y11, (BX)(DI*1)
-	VMULPD      Y10, Y10, Y10
-	VMULPD      Y3, Y12, Y12
-	VFMADD231PD Y10, Y4, Y12
-	VMOVUPD     Y12, (SI)(DI*1)
-	VXORPS      Y10, Y10, Y10
-	VMOVUPD     Y10, (DX)(DI*1)
-	VSQRTPD     Y12, Y12
-	VFMADD213PD Y8, Y7, Y12
-	VMULPD      Y6, Y11, Y11
-	VDIVPD      Y12, Y11, Y11
-	VMULPD      Y5, Y13, Y13
-	VSUBPD      Y11, Y13, Y13
-	VMOVUPD     Y13, (AX)(DI*1)
-	ADDQ        $+32, DI
-	CMPQ        DI, R8
-	JLE         single3
-
-tail1:
-	CMPQ        DI, CX
-	JGE         done2
-	VMASKMOVPD  (DX)(DI*1), Y9, Y10
-	VMASKMOVPD  (BX)(DI*1), Y9, Y11
-	VMASKMOVPD  (SI)(DI*1), Y9, Y12
-	VMASKMOVPD  (AX)(DI*1), Y9, Y13
-	VMULPD      Y0, Y10, Y10
-	VMULPD      Y1, Y11, Y11
-	VFMADD231PD Y10, Y2, Y11
-	VMASKMOVPD  Y11, Y9, (BX)(DI*1)
-	VMULPD      Y10, Y10, Y10
-	VMULPD      Y3, Y12, Y12
-	VFMADD231PD Y10, Y4, Y12
-	VMASKMOVPD  Y12, Y9, (SI)(DI*1)
-	VXORPS      Y10, Y10, Y10
-	VMASKMOVPD  Y10, Y9, (DX)(DI*1)
-	VSQRTPD     Y12, Y12
-	VFMADD213PD Y8, Y7, Y12
-	VMULPD      Y6, Y11, Y11
-	VDIVPD      Y12, Y11, Y11
-	VMULPD      Y5, Y13, Y13
-	VSUBPD      Y11, Y13, Y13
-	VMASKMOVPD  Y13, Y9, (AX)(DI*1)
-
-done2:
-	VZEROUPPER
-	RET
-
-// func vectorRotate64AVX2(y []float64, x []float64, cos []float64, sin []float64, sign float64, rows int, stride int)
-// Requires: AVX, FMA3
-TEXT ·vectorRotate64AVX2(SB), NOSPLIT, $0-120
-	MOVQ         y_base+0(FP), AX
-	MOVQ         x_base+24(FP), CX
-	MOVQ         cos_base+48(FP), DX
-	MOVQ         cos_len+56(FP), BX
-	MOVQ         sin_base+72(FP), SI
-	VBROADCASTSD sign+96(FP), Y0
-	MOVQ         rows+104(FP), DI
-	MOVQ         stride+112(FP), R8
-	MOVQ         BX, R9
-	ANDQ         $0x03, R9
-	LEAQ         vectorTailMasks<>+0(SB), R10
-	NEGQ         R9
-	VMOVUPS      32(R10)(R9*8), Y1
-	SHLQ         $0x03, BX
-	SHLQ         $0x03, R8
-
-row1:
-	SUBQ $0x01, DI
-	JL   rows2
-	LEAQ (CX)(BX*1), R9
-	LEAQ (AX)(BX*1), R10
-	XORQ R11, R11
-	LEAQ -32(BX), R12
-	CMPQ R11, R12
-	JG   tail3
-
-single5:
-	VMOVUPD      (CX)(R11*1), Y2
-	VMOVUPD      (R9)(R11*1), Y3
-	VMOVUPD      (DX)(R11*1), Y4
-	VMOVUPD      (SI)(R11*1), Y5
-	VMULPD       Y0, Y5, Y5
-	VMULPD       Y4, Y2, Y6
-	VFNMADD231PD Y3, Y5, Y6
-	VMULPD       Y4, Y3, Y3
-	VFMADD231PD  Y2, Y5, Y3
-	VMOVUPD      Y6, (AX)(R11*1)
-	VMOVUPD      Y3, (R10)(R11*1)
-	ADDQ         $+32, R11
-	CMPQ         R11, R12
-	JLE          single5
-
-tail3:
-	CMPQ         R11, BX
-	JGE          done4
-	VMASKMOVPD   (CX)(R11*1), Y1, Y2
-	VMASKMOVPD   (R9)(R11*1), Y1, Y3
-	VMASKMOVPD   (DX)(R11*1), Y1, Y4
-	VMASKMOVPD   (SI)(R11*1), Y1, Y5
-	VMULPD       Y0, Y5, Y5
-	VMULPD       Y4, Y2, Y6
-	VFNMADD231PD Y3, Y5, Y6
-	VMULPD       Y4, Y3, Y3
-	VFMADD231PD  Y2, Y5, Y3
-	VMASKMOVPD   Y6, Y1, (AX)(R11*1)
-	VMASKMOVPD   Y3, Y1, (R10)(R11*1)
-
-done4:
-	ADDQ R8, CX
-	ADDQ R8, AX
-	JMP  row1
-
-rows2:
 	VZEROUPPER
 	RET

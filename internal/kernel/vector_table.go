@@ -37,17 +37,17 @@ type vectorTable[F Float] struct {
 	// dots returns Σ x·y and Σ x·z, each added up in the order of dot. It reads two places of memory at once.
 	dots func(x, y, z []F) (a, b F)
 
-	// hasNaN reports whether an element is NaN.
-	hasNaN func(x []F) bool
-
-	// sumSquares returns Σ x², added up in float64.
-	sumSquares func(x []F) float64
-
 	// addRow adds row to each row of m.
 	addRow func(m, row []F, rows int)
 
 	// sumRows sets sum to the sum of the rows of m, which are stride elements apart.
 	sumRows func(sum, m []F, rows, stride int)
+
+	// hasNaN reports whether an element is NaN.
+	hasNaN func(x []F) bool
+
+	// sumSquares returns Σ x², added up in float64.
+	sumSquares func(x []F) float64
 
 	// copyRows copies rows of width elements. Strides are distances between rows.
 	copyRows func(dst, src []F, rows, width, dstStride, srcStride int)
@@ -144,10 +144,10 @@ func vectorPortable[F Float]() vectorTable[F] {
 		maxOf:         maxOfPortable[F],
 		dot:           dotPortable[F],
 		dots:          dotsPortable[F],
-		hasNaN:        hasNaNPortable[F],
-		sumSquares:    sumSquaresPortable[F],
 		addRow:        addRowPortable[F],
 		sumRows:       sumRowsPortable[F],
+		hasNaN:        hasNaNPortable[F],
+		sumSquares:    sumSquaresPortable[F],
 		copyRows:      copyRowsPortable[F],
 		adamW:         adamWPortable[F],
 		rotate:        rotatePortable[F],

@@ -16,10 +16,10 @@ func vectorTable32AVX512() vectorTable[float32] {
 	t.maxOf = vectorMaxOf32AVX512
 	t.dot = vectorDot32AVX512
 	t.dots = vectorDots32AVX512
-	t.hasNaN = vectorHasNaN32AVX512
-	t.sumSquares = vectorSumSquares32AVX512
 	t.addRow = vectorAddRow32AVX512
 	t.sumRows = vectorSumRows32AVX512
+	t.hasNaN = vectorHasNaN32AVX512
+	t.sumSquares = vectorSumSquares32AVX512
 	t.copyRows = vectorCopyRows32AVX512
 	t.adamW = vectorAdamW32AVX512
 	t.rotate = vectorRotate32AVX512
@@ -60,10 +60,10 @@ func vectorTable32AVX2() vectorTable[float32] {
 	t.maxOf = vectorMaxOf32AVX2
 	t.dot = vectorDot32AVX2
 	t.dots = vectorDots32AVX2
-	t.hasNaN = vectorHasNaN32AVX2
-	t.sumSquares = vectorSumSquares32AVX2
 	t.addRow = vectorAddRow32AVX2
 	t.sumRows = vectorSumRows32AVX2
+	t.hasNaN = vectorHasNaN32AVX2
+	t.sumSquares = vectorSumSquares32AVX2
 	t.copyRows = vectorCopyRows32AVX2
 	t.adamW = vectorAdamW32AVX2
 	t.rotate = vectorRotate32AVX2
@@ -104,29 +104,13 @@ func vectorTable64AVX2() vectorTable[float64] {
 	t.maxOf = vectorMaxOf64AVX2
 	t.dot = vectorDot64AVX2
 	t.dots = vectorDots64AVX2
-	t.hasNaN = vectorHasNaN64AVX2
-	t.sumSquares = vectorSumSquares64AVX2
 	t.addRow = vectorAddRow64AVX2
 	t.sumRows = vectorSumRows64AVX2
-	t.copyRows = vectorCopyRows64AVX2
-	t.adamW = vectorAdamW64AVX2
-	t.rotate = vectorRotate64AVX2
 	t.expShift = vectorExpShift64AVX2
-	t.expSum = vectorExpSum64AVX2
-	t.softmax = vectorSoftmax64AVX2
-	t.softmaxGrad = vectorSoftmaxGrad64AVX2
-	t.scoreGrad = vectorScoreGrad64AVX2
-	t.addSlope = vectorAddSlope64AVX2
-	t.addBias = vectorAddBias64AVX2
-	t.forbid = vectorForbid64AVX2
 	t.layerNorm = vectorLayerNorm64AVX2
 	t.layerNormGrad = vectorLayerNormGrad64AVX2
 	t.rmsNorm = vectorRmsNorm64AVX2
 	t.rmsNormGrad = vectorRmsNormGrad64AVX2
-	t.silu = vectorSilu64AVX2
-	t.siluGrad = vectorSiluGrad64AVX2
-	t.softcap = vectorSoftcap64AVX2
-	t.softcapGrad = vectorSoftcapGrad64AVX2
 	return t
 }
 
@@ -161,16 +145,16 @@ func vectorDot32AVX512(x, y []float32) float32
 func vectorDots32AVX512(x, y, z []float32) (a, b float32)
 
 //go:noescape
-func vectorHasNaN32AVX512(x []float32) bool
-
-//go:noescape
-func vectorSumSquares32AVX512(x []float32) float64
-
-//go:noescape
 func vectorAddRow32AVX512(m, row []float32, rows int)
 
 //go:noescape
 func vectorSumRows32AVX512(sum, m []float32, rows, stride int)
+
+//go:noescape
+func vectorHasNaN32AVX512(x []float32) bool
+
+//go:noescape
+func vectorSumSquares32AVX512(x []float32) float64
 
 //go:noescape
 func vectorCopyRows32AVX512(dst, src []float32, rows, width, dstStride, srcStride int)
@@ -278,16 +262,16 @@ func vectorDot32AVX2(x, y []float32) float32
 func vectorDots32AVX2(x, y, z []float32) (a, b float32)
 
 //go:noescape
-func vectorHasNaN32AVX2(x []float32) bool
-
-//go:noescape
-func vectorSumSquares32AVX2(x []float32) float64
-
-//go:noescape
 func vectorAddRow32AVX2(m, row []float32, rows int)
 
 //go:noescape
 func vectorSumRows32AVX2(sum, m []float32, rows, stride int)
+
+//go:noescape
+func vectorHasNaN32AVX2(x []float32) bool
+
+//go:noescape
+func vectorSumSquares32AVX2(x []float32) float64
 
 //go:noescape
 func vectorCopyRows32AVX2(dst, src []float32, rows, width, dstStride, srcStride int)
@@ -395,49 +379,13 @@ func vectorDot64AVX2(x, y []float64) float64
 func vectorDots64AVX2(x, y, z []float64) (a, b float64)
 
 //go:noescape
-func vectorHasNaN64AVX2(x []float64) bool
-
-//go:noescape
-func vectorSumSquares64AVX2(x []float64) float64
-
-//go:noescape
 func vectorAddRow64AVX2(m, row []float64, rows int)
 
 //go:noescape
 func vectorSumRows64AVX2(sum, m []float64, rows, stride int)
 
 //go:noescape
-func vectorCopyRows64AVX2(dst, src []float64, rows, width, dstStride, srcStride int)
-
-//go:noescape
-func vectorAdamW64AVX2(w, g, first, second []float64, f *[9]float64)
-
-//go:noescape
-func vectorRotate64AVX2(y, x, cos, sin []float64, sign float64, rows, stride int)
-
-//go:noescape
 func vectorExpShift64AVX2(dst, src []float64, shift float64) float64
-
-//go:noescape
-func vectorExpSum64AVX2(src []float64, shift float64) float64
-
-//go:noescape
-func vectorSoftmax64AVX2(w, scores []float64) float64
-
-//go:noescape
-func vectorSoftmaxGrad64AVX2(ds, w, g []float64, width int)
-
-//go:noescape
-func vectorScoreGrad64AVX2(g, p []float64, less, tiny float64)
-
-//go:noescape
-func vectorAddSlope64AVX2(x []float64, slope, d float64)
-
-//go:noescape
-func vectorAddBias64AVX2(x, bias []float64)
-
-//go:noescape
-func vectorForbid64AVX2(x []float64, allow []bool)
 
 //go:noescape
 func vectorLayerNorm64AVX2(y, x, gamma, beta []float64, width, eps float64, rows int)
@@ -450,15 +398,3 @@ func vectorRmsNorm64AVX2(y, x, gamma []float64, width float64, eps float64, rows
 
 //go:noescape
 func vectorRmsNormGrad64AVX2(dx, dgamma, x, gamma, g []float64, width float64, eps float64, rows int)
-
-//go:noescape
-func vectorSilu64AVX2(y, x []float64)
-
-//go:noescape
-func vectorSiluGrad64AVX2(dx, x, g []float64)
-
-//go:noescape
-func vectorSoftcap64AVX2(y, x []float64, c float64)
-
-//go:noescape
-func vectorSoftcapGrad64AVX2(dx, y, g []float64, c float64)

@@ -90,10 +90,6 @@ func (v *isa) activations() {
 		v.mul(x, bell, bell)
 		return bell
 	})
-	if v.bits == 64 {
-		return
-	}
-
 	value("gelu", "sets y to x·Φ(x).", func(x reg.VecVirtual) reg.VecVirtual {
 		cdf, _ := v.normal(e, x)
 		v.mul(x, cdf, cdf)

@@ -81,15 +81,14 @@ func (v *isa) elementwise() {
 		return x
 	})
 
-	none := func() reg.VecVirtual { return v.zero() }
 	v.binary("skipMul", "sets out to x·y, and to 0 where y is 0.", func(s span, x, y reg.VecVirtual) reg.VecVirtual {
 		v.mul(y, x, x)
-		v.keepWhere(notEqual, none(), y, x)
+		v.keepWhere(notEqual, v.zero(), y, x)
 		return x
 	})
 
 	v.unary("relu", "sets y to max(0, x).", func(s span, x reg.VecVirtual) reg.VecVirtual {
-		zero := none()
+		zero := v.zero()
 		v.max(x, zero, x)
 		v.add(zero, x, x) // −0 becomes 0
 		return x

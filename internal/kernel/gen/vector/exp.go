@@ -113,19 +113,12 @@ func (e exponential) lessOne(x reg.VecVirtual) reg.VecVirtual {
 	v.mul(x, x, square)
 	v.fma(v.polynomial(x, e.coefs[:len(e.coefs)-2]), square, x) // exp(r) − 1
 	two := v.r()                                                // 2ⁿ, a normal number
-	switch {
-	case v.wide():
+	if v.wide() {
 		VSCALEFPS(n, v.load(v.constant(1)), two)
-	case v.bits == 32:
+	} else {
 		VCVTPS2DQ(n, two)
 		VPADDD(v.pattern(127), two, two)
 		VPSLLD(U8(23), two, two)
-	default:
-		whole := XMM()
-		VCVTPD2DQY(n, whole)
-		VPMOVSXDQ(whole, two)
-		VPADDQ(v.pattern(1023), two, two)
-		VPSLLQ(U8(52), two, two)
 	}
 	out := v.r()
 	v.add(v.constant(-1), two, out)

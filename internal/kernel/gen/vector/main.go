@@ -25,17 +25,25 @@ var families = []struct {
 		v.elementwise()
 		v.sums()
 		v.rows()
-		v.adamW()
-		v.rotate()
 		if v.bits == 32 {
+			v.hasNaN()
+			v.sumSquares()
+			v.copyRows()
+			v.adamW()
+			v.rotate()
 			v.rotatePairs()
 			v.dropout()
 		}
 	}},
 	{"softmax", func(v *isa) {
-		v.softmax()
-		v.scoreGrad()
-		v.masks()
+		v.expShift(true)
+		if v.bits == 32 {
+			v.expShift(false)
+			v.softmax()
+			v.softmaxGrad()
+			v.scoreGrad()
+			v.masks()
+		}
 	}},
 	{"norm", func(v *isa) {
 		v.layerNorm()
@@ -44,8 +52,10 @@ var families = []struct {
 		v.rmsNormGrad()
 	}},
 	{"activation", func(v *isa) {
-		v.activations()
-		v.softcap()
+		if v.bits == 32 {
+			v.activations()
+			v.softcap()
+		}
 	}},
 }
 
@@ -54,7 +64,7 @@ func main() {
 	ConstraintExpr("!noasm")
 	declareTailMasks()
 	known := *family == ""
-	for _, v := range []*isa{ // float64 is mostly for gradient checks, for which AVX2 is fast enough
+	for _, v := range []*isa{ // float64 is mostly for gradient checks, for which AVX2 and Go are fast enough
 		{name: "AVX512", bits: 32, bytes: 64, lanes: 16},
 		{name: "AVX2", bits: 32, bytes: 32, lanes: 8},
 		{name: "AVX2", bits: 64, bytes: 32, lanes: 4},

@@ -57,10 +57,8 @@ func (v *isa) masks() {
 		}
 		z, yes := s.get(x, 0), v.r()
 		switch {
-		case !s.part && v.bits == 32:
-			VPMOVZXBD(from, yes)
 		case !s.part:
-			VPMOVZXBQ(from, yes)
+			VPMOVZXBD(from, yes)
 		default:
 			VPMOVZXBD_Z(from, reg.K1, yes)
 		}
@@ -68,11 +66,7 @@ func (v *isa) masks() {
 			VPTESTNMD(yes, yes, reg.K2)
 			VMOVAPS(low, reg.K2, z)
 		} else {
-			if v.bits == 32 {
-				VPCMPEQD(none, yes, yes)
-			} else {
-				VPCMPEQQ(none, yes, yes)
-			}
+			VPCMPEQD(none, yes, yes)
 			v.blend(yes, low, z, z)
 		}
 		s.putMem(z, dst)
@@ -86,11 +80,7 @@ func (v *isa) forbidEach(s span, n, i reg.GPVirtual, from, dst Mem, low reg.VecV
 	Label(loop)
 	CMPB(from, U8(0))
 	JNE(LabelRef(kept))
-	if v.bits == 32 {
-		VMOVSS(low.AsX(), dst)
-	} else {
-		VMOVSD(low.AsX(), dst)
-	}
+	VMOVSS(low.AsX(), dst)
 	Label(kept)
 	INCQ(i)
 	ADDQ(U8(v.bits/8), s.off)

@@ -65,6 +65,10 @@ func (v *isa) rows() {
 	})
 	end()
 
+}
+
+// copyRows writes a copy of rows at any distances.
+func (v *isa) copyRows() {
 	v.function("copyRows", "dst, src []F, rows, width, dstStride, srcStride int)", "copies rows of width elements. Strides are distances between rows.")
 	dst, src, rows, n := ptr("dst"), ptr("src"), word("rows"), word("width")
 	dstStride, stride := word("dstStride"), word("srcStride")
@@ -84,23 +88,24 @@ func (v *isa) rows() {
 	end()
 }
 
-// softmax writes the functions for the softmax of a row, its gradient, and exponentials.
-func (v *isa) softmax() {
-	for _, stores := range []bool{true, false} {
-		var dst reg.GPVirtual
-		if stores {
-			v.function("expShift", "dst, src []F, shift F) F", "sets dst to exp(src − shift) and returns its sum.")
-			dst = ptr("dst")
-		} else {
-			v.function("expSum", "src []F, shift F) F", "returns Σ exp(src − shift).")
-		}
-		src, n := ptr("src"), size("src")
-		shift := v.arg("shift")
-		v.setMask(n)
-		v.inBytes(n)
-		ret(v.expLoop(n, src, shift, dst, stores))
+// expShift writes expShift or, if it stores nothing, expSum.
+func (v *isa) expShift(stores bool) {
+	var dst reg.GPVirtual
+	if stores {
+		v.function("expShift", "dst, src []F, shift F) F", "sets dst to exp(src − shift) and returns its sum.")
+		dst = ptr("dst")
+	} else {
+		v.function("expSum", "src []F, shift F) F", "returns Σ exp(src − shift).")
 	}
+	src, n := ptr("src"), size("src")
+	shift := v.arg("shift")
+	v.setMask(n)
+	v.inBytes(n)
+	ret(v.expLoop(n, src, shift, dst, stores))
+}
 
+// softmax writes the function for the softmax of a row.
+func (v *isa) softmax() {
 	v.function("softmax", "w, scores []F) F", "sets w to exp(scores − m)/Σ exp(scores − m) and returns m, the largest score. If m\nisn't finite, w is left unchanged.")
 	w, scores, n := ptr("w"), ptr("scores"), size("scores")
 	v.setMask(n)
@@ -124,6 +129,10 @@ func (v *isa) softmax() {
 	})
 	end()
 
+}
+
+// softmaxGrad writes the gradient of the softmax of rows.
+func (v *isa) softmaxGrad() {
 	v.function("softmaxGrad", "ds, w, g []F, width int)", "sets each row of ds, of width elements, to w·(g − Σ w·g), where 0 times NaN or infinity is 0.")
 	ds, left, w, g, width := ptr("ds"), size("ds"), ptr("w"), ptr("g"), word("width")
 	v.setMask(width)
@@ -214,11 +223,7 @@ func (v *isa) returnUnlessFinite(m reg.VecVirtual) {
 	finite := v.label("finite")
 	difference := v.r()
 	v.sub(m, m, difference)
-	if v.bits == 32 {
-		VUCOMISS(difference.AsX(), difference.AsX())
-	} else {
-		VUCOMISD(difference.AsX(), difference.AsX())
-	}
+	VUCOMISS(difference.AsX(), difference.AsX())
 	JPC(LabelRef(finite))
 	end()
 	Label(finite)

@@ -42,10 +42,7 @@ func (v *isa) softcap() {
 
 // tanh returns tanh(x). It computes tanh |x| = −e/(2 + e) with e = exp(−2·|x|) − 1, then sets the sign of x.
 func (v *isa) tanh(e exponential, x reg.VecVirtual) reg.VecVirtual {
-	one := 10.0 // for larger |x|, the result is 1
-	if v.bits == 64 {
-		one = 20
-	}
+	const one = 10 // for larger |x|, the result is 1
 	sign := v.sign()
 	size := v.r()
 	v.and(v.pattern(sign-1), x, size)

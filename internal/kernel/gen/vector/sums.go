@@ -52,11 +52,15 @@ func (v *isa) sums() {
 	Store(v.reduce(v.add, acc2...).AsX(), ReturnIndex(1))
 	end()
 
+}
+
+// hasNaN writes a search for NaN.
+func (v *isa) hasNaN() {
 	v.function("hasNaN", "x []F) bool", "reports whether an element is NaN.")
-	x, n = ptr("x"), size("x")
+	x, n := ptr("x"), size("x")
 	v.setMask(n)
 	v.inBytes(n)
-	acc = v.partials(4)
+	acc := v.partials(4)
 	v.each(n, 4, func(s span) {
 		for u := range s.vecs {
 			v.noteNaN(s.get(x, u), acc[u])
@@ -69,8 +73,6 @@ func (v *isa) sums() {
 	SETNE(yes.As8())
 	Store(yes.As8(), ReturnIndex(0))
 	end()
-
-	v.sumSquares()
 }
 
 // lowest returns a vector of −Inf in memory.
@@ -131,10 +133,6 @@ func (v *isa) sumSquares() {
 	v.each(n, 2, func(s span) {
 		for u := range s.vecs {
 			d := s.get(x, u)
-			if v.bits == 64 {
-				v.fma(d, d, acc[u])
-				continue
-			}
 			lo, hi := v.r(), v.r()
 			if v.wide() {
 				top := YMM()
