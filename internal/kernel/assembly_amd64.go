@@ -12,7 +12,7 @@ import (
 func assembly() []*instructionSet {
 	avx2 := cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasBMI2
 	f64 := &body[float64]{vectorTable: vectorTable64(), tiles: gemmTiles[float64]{
-		rows: 6, cols: 8, lanes: 4, depth: 256, band: 128, slab: 512,
+		rows: 6, cols: 8, heights: []int{6, 4, 3, 2, 1}, lanes: 4, depth: 256, band: 128, slab: 512,
 		tile: gemmTile64AVX2, packRows: gemmPackRows64AVX2, packTransposed: gemmPackTransposed64AVX2,
 	}}
 	sets := []*instructionSet{

@@ -46,60 +46,550 @@ TEXT ·gemmTile32AVX2(SB), NOSPLIT, $16-8
 	LEAQ 32(R15)(CX*4), CX
 	CMPQ 112(AX), $0x08
 	JLE  narrow
+	CMPQ R14, $0x04
+	JGE  wide_from4_to6
 	CMPQ R14, $0x03
-	JG   wide_above3_6
+	JGE  wide_from3_to3
 	CMPQ R14, $0x02
-	JG   wide_above2_3
-	CMPQ R14, $0x01
-	JG   wide_above1_2
+	JGE  wide_from2_to2
 	JMP  wide1
 
-wide_above1_2:
+wide_from2_to2:
 	JMP wide2
 
-wide_above2_3:
+wide_from3_to3:
 	JMP wide3
 
-wide_above3_6:
+wide_from4_to6:
+	CMPQ R14, $0x06
+	JGE  wide_from6_to6
 	CMPQ R14, $0x05
-	JG   wide_above5_6
-	CMPQ R14, $0x04
-	JG   wide_above4_5
+	JGE  wide_from5_to5
 	JMP  wide4
 
-wide_above4_5:
+wide_from5_to5:
 	JMP wide5
 
-wide_above5_6:
+wide_from6_to6:
 	JMP wide6
 
 narrow:
+	CMPQ R14, $0x04
+	JGE  narrow_from4_to6
 	CMPQ R14, $0x03
-	JG   narrow_above3_6
+	JGE  narrow_from3_to3
 	CMPQ R14, $0x02
-	JG   narrow_above2_3
-	CMPQ R14, $0x01
-	JG   narrow_above1_2
+	JGE  narrow_from2_to2
 	JMP  narrow1
 
-narrow_above1_2:
+narrow_from2_to2:
 	JMP narrow2
 
-narrow_above2_3:
+narrow_from3_to3:
 	JMP narrow3
 
-narrow_above3_6:
+narrow_from4_to6:
+	CMPQ R14, $0x06
+	JGE  narrow_from6_to6
 	CMPQ R14, $0x05
-	JG   narrow_above5_6
-	CMPQ R14, $0x04
-	JG   narrow_above4_5
+	JGE  narrow_from5_to5
 	JMP  narrow4
 
-narrow_above4_5:
+narrow_from5_to5:
 	JMP narrow5
 
-narrow_above5_6:
+narrow_from6_to6:
 	JMP narrow6
+
+wide1:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	MOVQ   R9, BX
+	MOVQ   $0x00000001, R13
+
+wide1_ahead:
+	PREFETCHT0 (BX)
+	PREFETCHT0 32(BX)
+	ADDQ       R10, BX
+	DECQ       R13
+	JNZ        wide1_ahead
+
+wide1_loop:
+	VMOVUPS      (DI), Y12
+	VMOVUPS      32(DI), Y13
+	VBROADCASTSS (R12), Y14
+	VFMADD231PS  Y12, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y1
+	PREFETCHT0   (R12)(SI*8)
+	PREFETCHT0   (DI)(R8*8)
+	ADDQ         SI, R12
+	ADDQ         R8, DI
+	DECQ         R11
+	JNZ          wide1_loop
+	VBROADCASTSS 144(AX), Y12
+	VMULPS       Y12, Y0, Y0
+	VMULPS       Y12, Y1, Y1
+	VMOVUPS      (CX), Y14
+	CMPQ         136(AX), $0x00
+	JE           wide1_store
+	VBROADCASTSS 148(AX), Y13
+	MOVQ         R9, BX
+	VMOVUPS      (BX), Y15
+	VFMADD231PS  Y13, Y15, Y0
+	VMASKMOVPS   32(BX), Y14, Y15
+	VFMADD231PS  Y13, Y15, Y1
+
+wide1_store:
+	CMPQ    112(AX), $+16
+	JNE     wide1_tail
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    R10, R9
+	JMP     wide1_next
+
+wide1_tail:
+	VMOVUPS    Y0, (R9)
+	VMASKMOVPS Y1, Y14, 32(R9)
+	ADDQ       R10, R9
+
+wide1_next:
+	DECQ   (SP)
+	JZ     done
+	MOVQ   8(SP), R12
+	IMUL3Q $0x01, DX, BX
+	ADDQ   BX, R12
+	MOVQ   R12, 8(SP)
+	MOVQ   24(AX), DI
+	MOVQ   120(AX), R11
+	JMP    wide1
+
+wide2:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   R9, BX
+	MOVQ   $0x00000002, R13
+
+wide2_ahead:
+	PREFETCHT0 (BX)
+	PREFETCHT0 32(BX)
+	ADDQ       R10, BX
+	DECQ       R13
+	JNZ        wide2_ahead
+
+wide2_loop:
+	VMOVUPS      (DI), Y12
+	VMOVUPS      32(DI), Y13
+	VBROADCASTSS (R12), Y14
+	VFMADD231PS  Y12, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y1
+	VBROADCASTSS (R12)(DX*1), Y15
+	VFMADD231PS  Y12, Y15, Y2
+	VFMADD231PS  Y13, Y15, Y3
+	PREFETCHT0   (R12)(SI*8)
+	PREFETCHT0   (DI)(R8*8)
+	ADDQ         SI, R12
+	ADDQ         R8, DI
+	DECQ         R11
+	JNZ          wide2_loop
+	VBROADCASTSS 144(AX), Y12
+	VMULPS       Y12, Y0, Y0
+	VMULPS       Y12, Y1, Y1
+	VMULPS       Y12, Y2, Y2
+	VMULPS       Y12, Y3, Y3
+	VMOVUPS      (CX), Y14
+	CMPQ         136(AX), $0x00
+	JE           wide2_store
+	VBROADCASTSS 148(AX), Y13
+	MOVQ         R9, BX
+	VMOVUPS      (BX), Y15
+	VFMADD231PS  Y13, Y15, Y0
+	VMASKMOVPS   32(BX), Y14, Y15
+	VFMADD231PS  Y13, Y15, Y1
+	ADDQ         R10, BX
+	VMOVUPS      (BX), Y15
+	VFMADD231PS  Y13, Y15, Y2
+	VMASKMOVPS   32(BX), Y14, Y15
+	VFMADD231PS  Y13, Y15, Y3
+
+wide2_store:
+	CMPQ    112(AX), $+16
+	JNE     wide2_tail
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	ADDQ    R10, R9
+	JMP     wide2_next
+
+wide2_tail:
+	VMOVUPS    Y0, (R9)
+	VMASKMOVPS Y1, Y14, 32(R9)
+	ADDQ       R10, R9
+	VMOVUPS    Y2, (R9)
+	VMASKMOVPS Y3, Y14, 32(R9)
+	ADDQ       R10, R9
+
+wide2_next:
+	DECQ   (SP)
+	JZ     done
+	MOVQ   8(SP), R12
+	IMUL3Q $0x02, DX, BX
+	ADDQ   BX, R12
+	MOVQ   R12, 8(SP)
+	MOVQ   24(AX), DI
+	MOVQ   120(AX), R11
+	JMP    wide2
+
+wide3:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   R9, BX
+	MOVQ   $0x00000003, R13
+
+wide3_ahead:
+	PREFETCHT0 (BX)
+	PREFETCHT0 32(BX)
+	ADDQ       R10, BX
+	DECQ       R13
+	JNZ        wide3_ahead
+
+wide3_loop:
+	VMOVUPS      (DI), Y12
+	VMOVUPS      32(DI), Y13
+	VBROADCASTSS (R12), Y14
+	VFMADD231PS  Y12, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y1
+	VBROADCASTSS (R12)(DX*1), Y15
+	VFMADD231PS  Y12, Y15, Y2
+	VFMADD231PS  Y13, Y15, Y3
+	VBROADCASTSS (R12)(DX*2), Y14
+	VFMADD231PS  Y12, Y14, Y4
+	VFMADD231PS  Y13, Y14, Y5
+	PREFETCHT0   (R12)(SI*8)
+	PREFETCHT0   (DI)(R8*8)
+	ADDQ         SI, R12
+	ADDQ         R8, DI
+	DECQ         R11
+	JNZ          wide3_loop
+	VBROADCASTSS 144(AX), Y12
+	VMULPS       Y12, Y0, Y0
+	VMULPS       Y12, Y1, Y1
+	VMULPS       Y12, Y2, Y2
+	VMULPS       Y12, Y3, Y3
+	VMULPS       Y12, Y4, Y4
+	VMULPS       Y12, Y5, Y5
+	VMOVUPS      (CX), Y14
+	CMPQ         136(AX), $0x00
+	JE           wide3_store
+	VBROADCASTSS 148(AX), Y13
+	MOVQ         R9, BX
+	VMOVUPS      (BX), Y15
+	VFMADD231PS  Y13, Y15, Y0
+	VMASKMOVPS   32(BX), Y14, Y15
+	VFMADD231PS  Y13, Y15, Y1
+	ADDQ         R10, BX
+	VMOVUPS      (BX), Y15
+	VFMADD231PS  Y13, Y15, Y2
+	VMASKMOVPS   32(BX), Y14, Y15
+	VFMADD231PS  Y13, Y15, Y3
+	ADDQ         R10, BX
+	VMOVUPS      (BX), Y15
+	VFMADD231PS  Y13, Y15, Y4
+	VMASKMOVPS   32(BX), Y14, Y15
+	VFMADD231PS  Y13, Y15, Y5
+
+wide3_store:
+	CMPQ    112(AX), $+16
+	JNE     wide3_tail
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 32(R9)
+	ADDQ    R10, R9
+	JMP     wide3_next
+
+wide3_tail:
+	VMOVUPS    Y0, (R9)
+	VMASKMOVPS Y1, Y14, 32(R9)
+	ADDQ       R10, R9
+	VMOVUPS    Y2, (R9)
+	VMASKMOVPS Y3, Y14, 32(R9)
+	ADDQ       R10, R9
+	VMOVUPS    Y4, (R9)
+	VMASKMOVPS Y5, Y14, 32(R9)
+	ADDQ       R10, R9
+
+wide3_next:
+	DECQ   (SP)
+	JZ     done
+	MOVQ   8(SP), R12
+	IMUL3Q $0x03, DX, BX
+	ADDQ   BX, R12
+	MOVQ   R12, 8(SP)
+	MOVQ   24(AX), DI
+	MOVQ   120(AX), R11
+	JMP    wide3
+
+wide4:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   R9, R13
+	MOVQ   $0x00000004, R14
+
+wide4_ahead:
+	PREFETCHT0 (R13)
+	PREFETCHT0 32(R13)
+	ADDQ       R10, R13
+	DECQ       R14
+	JNZ        wide4_ahead
+
+wide4_loop:
+	VMOVUPS      (DI), Y12
+	VMOVUPS      32(DI), Y13
+	VBROADCASTSS (R12), Y14
+	VFMADD231PS  Y12, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y1
+	VBROADCASTSS (R12)(DX*1), Y15
+	VFMADD231PS  Y12, Y15, Y2
+	VFMADD231PS  Y13, Y15, Y3
+	VBROADCASTSS (R12)(DX*2), Y14
+	VFMADD231PS  Y12, Y14, Y4
+	VFMADD231PS  Y13, Y14, Y5
+	VBROADCASTSS (R12)(BX*1), Y15
+	VFMADD231PS  Y12, Y15, Y6
+	VFMADD231PS  Y13, Y15, Y7
+	PREFETCHT0   (R12)(SI*8)
+	PREFETCHT0   (DI)(R8*8)
+	ADDQ         SI, R12
+	ADDQ         R8, DI
+	DECQ         R11
+	JNZ          wide4_loop
+	VBROADCASTSS 144(AX), Y12
+	VMULPS       Y12, Y0, Y0
+	VMULPS       Y12, Y1, Y1
+	VMULPS       Y12, Y2, Y2
+	VMULPS       Y12, Y3, Y3
+	VMULPS       Y12, Y4, Y4
+	VMULPS       Y12, Y5, Y5
+	VMULPS       Y12, Y6, Y6
+	VMULPS       Y12, Y7, Y7
+	VMOVUPS      (CX), Y14
+	CMPQ         136(AX), $0x00
+	JE           wide4_store
+	VBROADCASTSS 148(AX), Y13
+	MOVQ         R9, R13
+	VMOVUPS      (R13), Y15
+	VFMADD231PS  Y13, Y15, Y0
+	VMASKMOVPS   32(R13), Y14, Y15
+	VFMADD231PS  Y13, Y15, Y1
+	ADDQ         R10, R13
+	VMOVUPS      (R13), Y15
+	VFMADD231PS  Y13, Y15, Y2
+	VMASKMOVPS   32(R13), Y14, Y15
+	VFMADD231PS  Y13, Y15, Y3
+	ADDQ         R10, R13
+	VMOVUPS      (R13), Y15
+	VFMADD231PS  Y13, Y15, Y4
+	VMASKMOVPS   32(R13), Y14, Y15
+	VFMADD231PS  Y13, Y15, Y5
+	ADDQ         R10, R13
+	VMOVUPS      (R13), Y15
+	VFMADD231PS  Y13, Y15, Y6
+	VMASKMOVPS   32(R13), Y14, Y15
+	VFMADD231PS  Y13, Y15, Y7
+
+wide4_store:
+	CMPQ    112(AX), $+16
+	JNE     wide4_tail
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y6, (R9)
+	VMOVUPS Y7, 32(R9)
+	ADDQ    R10, R9
+	JMP     wide4_next
+
+wide4_tail:
+	VMOVUPS    Y0, (R9)
+	VMASKMOVPS Y1, Y14, 32(R9)
+	ADDQ       R10, R9
+	VMOVUPS    Y2, (R9)
+	VMASKMOVPS Y3, Y14, 32(R9)
+	ADDQ       R10, R9
+	VMOVUPS    Y4, (R9)
+	VMASKMOVPS Y5, Y14, 32(R9)
+	ADDQ       R10, R9
+	VMOVUPS    Y6, (R9)
+	VMASKMOVPS Y7, Y14, 32(R9)
+	ADDQ       R10, R9
+
+wide4_next:
+	DECQ   (SP)
+	JZ     done
+	MOVQ   8(SP), R12
+	IMUL3Q $0x04, DX, DI
+	ADDQ   DI, R12
+	MOVQ   R12, 8(SP)
+	MOVQ   24(AX), DI
+	MOVQ   120(AX), R11
+	JMP    wide4
+
+wide5:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	MOVQ   R9, R13
+	MOVQ   $0x00000005, R14
+
+wide5_ahead:
+	PREFETCHT0 (R13)
+	PREFETCHT0 32(R13)
+	ADDQ       R10, R13
+	DECQ       R14
+	JNZ        wide5_ahead
+
+wide5_loop:
+	VMOVUPS      (DI), Y12
+	VMOVUPS      32(DI), Y13
+	VBROADCASTSS (R12), Y14
+	VFMADD231PS  Y12, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y1
+	VBROADCASTSS (R12)(DX*1), Y15
+	VFMADD231PS  Y12, Y15, Y2
+	VFMADD231PS  Y13, Y15, Y3
+	VBROADCASTSS (R12)(DX*2), Y14
+	VFMADD231PS  Y12, Y14, Y4
+	VFMADD231PS  Y13, Y14, Y5
+	VBROADCASTSS (R12)(BX*1), Y15
+	VFMADD231PS  Y12, Y15, Y6
+	VFMADD231PS  Y13, Y15, Y7
+	VBROADCASTSS (R12)(DX*4), Y14
+	VFMADD231PS  Y12, Y14, Y8
+	VFMADD231PS  Y13, Y14, Y9
+	PREFETCHT0   (R12)(SI*8)
+	PREFETCHT0   (DI)(R8*8)
+	ADDQ         SI, R12
+	ADDQ         R8, DI
+	DECQ         R11
+	JNZ          wide5_loop
+	VBROADCASTSS 144(AX), Y12
+	VMULPS       Y12, Y0, Y0
+	VMULPS       Y12, Y1, Y1
+	VMULPS       Y12, Y2, Y2
+	VMULPS       Y12, Y3, Y3
+	VMULPS       Y12, Y4, Y4
+	VMULPS       Y12, Y5, Y5
+	VMULPS       Y12, Y6, Y6
+	VMULPS       Y12, Y7, Y7
+	VMULPS       Y12, Y8, Y8
+	VMULPS       Y12, Y9, Y9
+	VMOVUPS      (CX), Y14
+	CMPQ         136(AX), $0x00
+	JE           wide5_store
+	VBROADCASTSS 148(AX), Y13
+	MOVQ         R9, R13
+	VMOVUPS      (R13), Y15
+	VFMADD231PS  Y13, Y15, Y0
+	VMASKMOVPS   32(R13), Y14, Y15
+	VFMADD231PS  Y13, Y15, Y1
+	ADDQ         R10, R13
+	VMOVUPS      (R13), Y15
+	VFMADD231PS  Y13, Y15, Y2
+	VMASKMOVPS   32(R13), Y14, Y15
+	VFMADD231PS  Y13, Y15, Y3
+	ADDQ         R10, R13
+	VMOVUPS      (R13), Y15
+	VFMADD231PS  Y13, Y15, Y4
+	VMASKMOVPS   32(R13), Y14, Y15
+	VFMADD231PS  Y13, Y15, Y5
+	ADDQ         R10, R13
+	VMOVUPS      (R13), Y15
+	VFMADD231PS  Y13, Y15, Y6
+	VMASKMOVPS   32(R13), Y14, Y15
+	VFMADD231PS  Y13, Y15, Y7
+	ADDQ         R10, R13
+	VMOVUPS      (R13), Y15
+	VFMADD231PS  Y13, Y15, Y8
+	VMASKMOVPS   32(R13), Y14, Y15
+	VFMADD231PS  Y13, Y15, Y9
+
+wide5_store:
+	CMPQ    112(AX), $+16
+	JNE     wide5_tail
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y2, (R9)
+	VMOVUPS Y3, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y6, (R9)
+	VMOVUPS Y7, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPS Y8, (R9)
+	VMOVUPS Y9, 32(R9)
+	ADDQ    R10, R9
+	JMP     wide5_next
+
+wide5_tail:
+	VMOVUPS    Y0, (R9)
+	VMASKMOVPS Y1, Y14, 32(R9)
+	ADDQ       R10, R9
+	VMOVUPS    Y2, (R9)
+	VMASKMOVPS Y3, Y14, 32(R9)
+	ADDQ       R10, R9
+	VMOVUPS    Y4, (R9)
+	VMASKMOVPS Y5, Y14, 32(R9)
+	ADDQ       R10, R9
+	VMOVUPS    Y6, (R9)
+	VMASKMOVPS Y7, Y14, 32(R9)
+	ADDQ       R10, R9
+	VMOVUPS    Y8, (R9)
+	VMASKMOVPS Y9, Y14, 32(R9)
+	ADDQ       R10, R9
+
+wide5_next:
+	DECQ   (SP)
+	JZ     done
+	MOVQ   8(SP), R12
+	IMUL3Q $0x05, DX, DI
+	ADDQ   DI, R12
+	MOVQ   R12, 8(SP)
+	MOVQ   24(AX), DI
+	MOVQ   120(AX), R11
+	JMP    wide5
 
 wide6:
 	VXORPS Y0, Y0, Y0
@@ -221,21 +711,7 @@ wide6_store:
 	VMOVUPS Y10, (R9)
 	VMOVUPS Y11, 32(R9)
 	ADDQ    R10, R9
-	DECQ    (SP)
-	JZ      wide6_end
-	MOVQ    8(SP), R12
-	IMUL3Q  $0x06, DX, DI
-	ADDQ    DI, R12
-	MOVQ    R12, 8(SP)
-	LEAQ    (R12)(DX*4), R13
-	ADDQ    DX, R13
-	MOVQ    24(AX), DI
-	MOVQ    120(AX), R11
-	JMP     wide6
-
-wide6_end:
-	VZEROUPPER
-	RET
+	JMP     wide6_next
 
 wide6_tail:
 	VMOVUPS    Y0, (R9)
@@ -256,581 +732,394 @@ wide6_tail:
 	VMOVUPS    Y10, (R9)
 	VMASKMOVPS Y11, Y14, 32(R9)
 	ADDQ       R10, R9
-	DECQ       (SP)
-	JZ         wide6_tail_end
-	MOVQ       8(SP), R12
-	IMUL3Q     $0x06, DX, DI
-	ADDQ       DI, R12
-	MOVQ       R12, 8(SP)
-	LEAQ       (R12)(DX*4), R13
-	ADDQ       DX, R13
-	MOVQ       24(AX), DI
-	MOVQ       120(AX), R11
-	JMP        wide6
 
-wide6_tail_end:
-	VZEROUPPER
-	RET
+wide6_next:
+	DECQ   (SP)
+	JZ     done
+	MOVQ   8(SP), R12
+	IMUL3Q $0x06, DX, DI
+	ADDQ   DI, R12
+	MOVQ   R12, 8(SP)
+	LEAQ   (R12)(DX*4), R13
+	ADDQ   DX, R13
+	MOVQ   24(AX), DI
+	MOVQ   120(AX), R11
+	JMP    wide6
 
-wide5:
+narrow1:
 	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	MOVQ   R9, R13
-	MOVQ   $0x00000005, R14
-
-wide5_ahead:
-	PREFETCHT0 (R13)
-	PREFETCHT0 32(R13)
-	ADDQ       R10, R13
-	DECQ       R14
-	JNZ        wide5_ahead
-
-wide5_loop:
-	VMOVUPS      (DI), Y12
-	VMOVUPS      32(DI), Y13
-	VBROADCASTSS (R12), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R12)(DX*1), Y15
-	VFMADD231PS  Y12, Y15, Y2
-	VFMADD231PS  Y13, Y15, Y3
-	VBROADCASTSS (R12)(DX*2), Y14
-	VFMADD231PS  Y12, Y14, Y4
-	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R12)(BX*1), Y15
-	VFMADD231PS  Y12, Y15, Y6
-	VFMADD231PS  Y13, Y15, Y7
-	VBROADCASTSS (R12)(DX*4), Y14
-	VFMADD231PS  Y12, Y14, Y8
-	VFMADD231PS  Y13, Y14, Y9
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   (DI)(R8*8)
-	ADDQ         SI, R12
-	ADDQ         R8, DI
-	DECQ         R11
-	JNZ          wide5_loop
-	VBROADCASTSS 144(AX), Y12
-	VMULPS       Y12, Y0, Y0
-	VMULPS       Y12, Y1, Y1
-	VMULPS       Y12, Y2, Y2
-	VMULPS       Y12, Y3, Y3
-	VMULPS       Y12, Y4, Y4
-	VMULPS       Y12, Y5, Y5
-	VMULPS       Y12, Y6, Y6
-	VMULPS       Y12, Y7, Y7
-	VMULPS       Y12, Y8, Y8
-	VMULPS       Y12, Y9, Y9
-	VMOVUPS      (CX), Y14
-	CMPQ         136(AX), $0x00
-	JE           wide5_store
-	VBROADCASTSS 148(AX), Y13
-	MOVQ         R9, R13
-	VMOVUPS      (R13), Y15
-	VFMADD231PS  Y13, Y15, Y0
-	VMASKMOVPS   32(R13), Y14, Y15
-	VFMADD231PS  Y13, Y15, Y1
-	ADDQ         R10, R13
-	VMOVUPS      (R13), Y15
-	VFMADD231PS  Y13, Y15, Y2
-	VMASKMOVPS   32(R13), Y14, Y15
-	VFMADD231PS  Y13, Y15, Y3
-	ADDQ         R10, R13
-	VMOVUPS      (R13), Y15
-	VFMADD231PS  Y13, Y15, Y4
-	VMASKMOVPS   32(R13), Y14, Y15
-	VFMADD231PS  Y13, Y15, Y5
-	ADDQ         R10, R13
-	VMOVUPS      (R13), Y15
-	VFMADD231PS  Y13, Y15, Y6
-	VMASKMOVPS   32(R13), Y14, Y15
-	VFMADD231PS  Y13, Y15, Y7
-	ADDQ         R10, R13
-	VMOVUPS      (R13), Y15
-	VFMADD231PS  Y13, Y15, Y8
-	VMASKMOVPS   32(R13), Y14, Y15
-	VFMADD231PS  Y13, Y15, Y9
-
-wide5_store:
-	CMPQ    112(AX), $+16
-	JNE     wide5_tail
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y5, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPS Y6, (R9)
-	VMOVUPS Y7, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPS Y8, (R9)
-	VMOVUPS Y9, 32(R9)
-	ADDQ    R10, R9
-	DECQ    (SP)
-	JZ      wide5_end
-	MOVQ    8(SP), R12
-	IMUL3Q  $0x05, DX, DI
-	ADDQ    DI, R12
-	MOVQ    R12, 8(SP)
-	MOVQ    24(AX), DI
-	MOVQ    120(AX), R11
-	JMP     wide5
-
-wide5_end:
-	VZEROUPPER
-	RET
-
-wide5_tail:
-	VMOVUPS    Y0, (R9)
-	VMASKMOVPS Y1, Y14, 32(R9)
-	ADDQ       R10, R9
-	VMOVUPS    Y2, (R9)
-	VMASKMOVPS Y3, Y14, 32(R9)
-	ADDQ       R10, R9
-	VMOVUPS    Y4, (R9)
-	VMASKMOVPS Y5, Y14, 32(R9)
-	ADDQ       R10, R9
-	VMOVUPS    Y6, (R9)
-	VMASKMOVPS Y7, Y14, 32(R9)
-	ADDQ       R10, R9
-	VMOVUPS    Y8, (R9)
-	VMASKMOVPS Y9, Y14, 32(R9)
-	ADDQ       R10, R9
-	DECQ       (SP)
-	JZ         wide5_tail_end
-	MOVQ       8(SP), R12
-	IMUL3Q     $0x05, DX, DI
-	ADDQ       DI, R12
-	MOVQ       R12, 8(SP)
-	MOVQ       24(AX), DI
-	MOVQ       120(AX), R11
-	JMP        wide5
-
-wide5_tail_end:
-	VZEROUPPER
-	RET
-
-wide4:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	MOVQ   R9, R13
-	MOVQ   $0x00000004, R14
-
-wide4_ahead:
-	PREFETCHT0 (R13)
-	PREFETCHT0 32(R13)
-	ADDQ       R10, R13
-	DECQ       R14
-	JNZ        wide4_ahead
-
-wide4_loop:
-	VMOVUPS      (DI), Y12
-	VMOVUPS      32(DI), Y13
-	VBROADCASTSS (R12), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R12)(DX*1), Y15
-	VFMADD231PS  Y12, Y15, Y2
-	VFMADD231PS  Y13, Y15, Y3
-	VBROADCASTSS (R12)(DX*2), Y14
-	VFMADD231PS  Y12, Y14, Y4
-	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R12)(BX*1), Y15
-	VFMADD231PS  Y12, Y15, Y6
-	VFMADD231PS  Y13, Y15, Y7
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   (DI)(R8*8)
-	ADDQ         SI, R12
-	ADDQ         R8, DI
-	DECQ         R11
-	JNZ          wide4_loop
-	VBROADCASTSS 144(AX), Y12
-	VMULPS       Y12, Y0, Y0
-	VMULPS       Y12, Y1, Y1
-	VMULPS       Y12, Y2, Y2
-	VMULPS       Y12, Y3, Y3
-	VMULPS       Y12, Y4, Y4
-	VMULPS       Y12, Y5, Y5
-	VMULPS       Y12, Y6, Y6
-	VMULPS       Y12, Y7, Y7
-	VMOVUPS      (CX), Y14
-	CMPQ         136(AX), $0x00
-	JE           wide4_store
-	VBROADCASTSS 148(AX), Y13
-	MOVQ         R9, R13
-	VMOVUPS      (R13), Y15
-	VFMADD231PS  Y13, Y15, Y0
-	VMASKMOVPS   32(R13), Y14, Y15
-	VFMADD231PS  Y13, Y15, Y1
-	ADDQ         R10, R13
-	VMOVUPS      (R13), Y15
-	VFMADD231PS  Y13, Y15, Y2
-	VMASKMOVPS   32(R13), Y14, Y15
-	VFMADD231PS  Y13, Y15, Y3
-	ADDQ         R10, R13
-	VMOVUPS      (R13), Y15
-	VFMADD231PS  Y13, Y15, Y4
-	VMASKMOVPS   32(R13), Y14, Y15
-	VFMADD231PS  Y13, Y15, Y5
-	ADDQ         R10, R13
-	VMOVUPS      (R13), Y15
-	VFMADD231PS  Y13, Y15, Y6
-	VMASKMOVPS   32(R13), Y14, Y15
-	VFMADD231PS  Y13, Y15, Y7
-
-wide4_store:
-	CMPQ    112(AX), $+16
-	JNE     wide4_tail
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y5, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPS Y6, (R9)
-	VMOVUPS Y7, 32(R9)
-	ADDQ    R10, R9
-	DECQ    (SP)
-	JZ      wide4_end
-	MOVQ    8(SP), R12
-	IMUL3Q  $0x04, DX, DI
-	ADDQ    DI, R12
-	MOVQ    R12, 8(SP)
-	MOVQ    24(AX), DI
-	MOVQ    120(AX), R11
-	JMP     wide4
-
-wide4_end:
-	VZEROUPPER
-	RET
-
-wide4_tail:
-	VMOVUPS    Y0, (R9)
-	VMASKMOVPS Y1, Y14, 32(R9)
-	ADDQ       R10, R9
-	VMOVUPS    Y2, (R9)
-	VMASKMOVPS Y3, Y14, 32(R9)
-	ADDQ       R10, R9
-	VMOVUPS    Y4, (R9)
-	VMASKMOVPS Y5, Y14, 32(R9)
-	ADDQ       R10, R9
-	VMOVUPS    Y6, (R9)
-	VMASKMOVPS Y7, Y14, 32(R9)
-	ADDQ       R10, R9
-	DECQ       (SP)
-	JZ         wide4_tail_end
-	MOVQ       8(SP), R12
-	IMUL3Q     $0x04, DX, DI
-	ADDQ       DI, R12
-	MOVQ       R12, 8(SP)
-	MOVQ       24(AX), DI
-	MOVQ       120(AX), R11
-	JMP        wide4
-
-wide4_tail_end:
-	VZEROUPPER
-	RET
-
-wide3:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	MOVQ   R9, BX
-	MOVQ   $0x00000003, R13
-
-wide3_ahead:
-	PREFETCHT0 (BX)
-	PREFETCHT0 32(BX)
-	ADDQ       R10, BX
-	DECQ       R13
-	JNZ        wide3_ahead
-
-wide3_loop:
-	VMOVUPS      (DI), Y12
-	VMOVUPS      32(DI), Y13
-	VBROADCASTSS (R12), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R12)(DX*1), Y15
-	VFMADD231PS  Y12, Y15, Y2
-	VFMADD231PS  Y13, Y15, Y3
-	VBROADCASTSS (R12)(DX*2), Y14
-	VFMADD231PS  Y12, Y14, Y4
-	VFMADD231PS  Y13, Y14, Y5
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   (DI)(R8*8)
-	ADDQ         SI, R12
-	ADDQ         R8, DI
-	DECQ         R11
-	JNZ          wide3_loop
-	VBROADCASTSS 144(AX), Y12
-	VMULPS       Y12, Y0, Y0
-	VMULPS       Y12, Y1, Y1
-	VMULPS       Y12, Y2, Y2
-	VMULPS       Y12, Y3, Y3
-	VMULPS       Y12, Y4, Y4
-	VMULPS       Y12, Y5, Y5
-	VMOVUPS      (CX), Y14
-	CMPQ         136(AX), $0x00
-	JE           wide3_store
-	VBROADCASTSS 148(AX), Y13
-	MOVQ         R9, BX
-	VMOVUPS      (BX), Y15
-	VFMADD231PS  Y13, Y15, Y0
-	VMASKMOVPS   32(BX), Y14, Y15
-	VFMADD231PS  Y13, Y15, Y1
-	ADDQ         R10, BX
-	VMOVUPS      (BX), Y15
-	VFMADD231PS  Y13, Y15, Y2
-	VMASKMOVPS   32(BX), Y14, Y15
-	VFMADD231PS  Y13, Y15, Y3
-	ADDQ         R10, BX
-	VMOVUPS      (BX), Y15
-	VFMADD231PS  Y13, Y15, Y4
-	VMASKMOVPS   32(BX), Y14, Y15
-	VFMADD231PS  Y13, Y15, Y5
-
-wide3_store:
-	CMPQ    112(AX), $+16
-	JNE     wide3_tail
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPS Y4, (R9)
-	VMOVUPS Y5, 32(R9)
-	ADDQ    R10, R9
-	DECQ    (SP)
-	JZ      wide3_end
-	MOVQ    8(SP), R12
-	IMUL3Q  $0x03, DX, BX
-	ADDQ    BX, R12
-	MOVQ    R12, 8(SP)
-	MOVQ    24(AX), DI
-	MOVQ    120(AX), R11
-	JMP     wide3
-
-wide3_end:
-	VZEROUPPER
-	RET
-
-wide3_tail:
-	VMOVUPS    Y0, (R9)
-	VMASKMOVPS Y1, Y14, 32(R9)
-	ADDQ       R10, R9
-	VMOVUPS    Y2, (R9)
-	VMASKMOVPS Y3, Y14, 32(R9)
-	ADDQ       R10, R9
-	VMOVUPS    Y4, (R9)
-	VMASKMOVPS Y5, Y14, 32(R9)
-	ADDQ       R10, R9
-	DECQ       (SP)
-	JZ         wide3_tail_end
-	MOVQ       8(SP), R12
-	IMUL3Q     $0x03, DX, BX
-	ADDQ       BX, R12
-	MOVQ       R12, 8(SP)
-	MOVQ       24(AX), DI
-	MOVQ       120(AX), R11
-	JMP        wide3
-
-wide3_tail_end:
-	VZEROUPPER
-	RET
-
-wide2:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   R9, BX
-	MOVQ   $0x00000002, R13
-
-wide2_ahead:
-	PREFETCHT0 (BX)
-	PREFETCHT0 32(BX)
-	ADDQ       R10, BX
-	DECQ       R13
-	JNZ        wide2_ahead
-
-wide2_loop:
-	VMOVUPS      (DI), Y12
-	VMOVUPS      32(DI), Y13
-	VBROADCASTSS (R12), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R12)(DX*1), Y15
-	VFMADD231PS  Y12, Y15, Y2
-	VFMADD231PS  Y13, Y15, Y3
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   (DI)(R8*8)
-	ADDQ         SI, R12
-	ADDQ         R8, DI
-	DECQ         R11
-	JNZ          wide2_loop
-	VBROADCASTSS 144(AX), Y12
-	VMULPS       Y12, Y0, Y0
-	VMULPS       Y12, Y1, Y1
-	VMULPS       Y12, Y2, Y2
-	VMULPS       Y12, Y3, Y3
-	VMOVUPS      (CX), Y14
-	CMPQ         136(AX), $0x00
-	JE           wide2_store
-	VBROADCASTSS 148(AX), Y13
-	MOVQ         R9, BX
-	VMOVUPS      (BX), Y15
-	VFMADD231PS  Y13, Y15, Y0
-	VMASKMOVPS   32(BX), Y14, Y15
-	VFMADD231PS  Y13, Y15, Y1
-	ADDQ         R10, BX
-	VMOVUPS      (BX), Y15
-	VFMADD231PS  Y13, Y15, Y2
-	VMASKMOVPS   32(BX), Y14, Y15
-	VFMADD231PS  Y13, Y15, Y3
-
-wide2_store:
-	CMPQ    112(AX), $+16
-	JNE     wide2_tail
-	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPS Y2, (R9)
-	VMOVUPS Y3, 32(R9)
-	ADDQ    R10, R9
-	DECQ    (SP)
-	JZ      wide2_end
-	MOVQ    8(SP), R12
-	IMUL3Q  $0x02, DX, BX
-	ADDQ    BX, R12
-	MOVQ    R12, 8(SP)
-	MOVQ    24(AX), DI
-	MOVQ    120(AX), R11
-	JMP     wide2
-
-wide2_end:
-	VZEROUPPER
-	RET
-
-wide2_tail:
-	VMOVUPS    Y0, (R9)
-	VMASKMOVPS Y1, Y14, 32(R9)
-	ADDQ       R10, R9
-	VMOVUPS    Y2, (R9)
-	VMASKMOVPS Y3, Y14, 32(R9)
-	ADDQ       R10, R9
-	DECQ       (SP)
-	JZ         wide2_tail_end
-	MOVQ       8(SP), R12
-	IMUL3Q     $0x02, DX, BX
-	ADDQ       BX, R12
-	MOVQ       R12, 8(SP)
-	MOVQ       24(AX), DI
-	MOVQ       120(AX), R11
-	JMP        wide2
-
-wide2_tail_end:
-	VZEROUPPER
-	RET
-
-wide1:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
 	MOVQ   R9, BX
 	MOVQ   $0x00000001, R13
 
-wide1_ahead:
+narrow1_ahead:
 	PREFETCHT0 (BX)
-	PREFETCHT0 32(BX)
 	ADDQ       R10, BX
 	DECQ       R13
-	JNZ        wide1_ahead
+	JNZ        narrow1_ahead
 
-wide1_loop:
+narrow1_loop:
 	VMOVUPS      (DI), Y12
-	VMOVUPS      32(DI), Y13
 	VBROADCASTSS (R12), Y14
 	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y1
 	PREFETCHT0   (R12)(SI*8)
 	PREFETCHT0   (DI)(R8*8)
 	ADDQ         SI, R12
 	ADDQ         R8, DI
 	DECQ         R11
-	JNZ          wide1_loop
+	JNZ          narrow1_loop
+	VBROADCASTSS 144(AX), Y12
+	VMULPS       Y12, Y0, Y0
+	VMOVUPS      (CX), Y14
+	CMPQ         136(AX), $0x00
+	JE           narrow1_store
+	VBROADCASTSS 148(AX), Y13
+	MOVQ         R9, BX
+	VMASKMOVPS   (BX), Y14, Y15
+	VFMADD231PS  Y13, Y15, Y0
+
+narrow1_store:
+	CMPQ    112(AX), $+8
+	JNE     narrow1_tail
+	VMOVUPS Y0, (R9)
+	ADDQ    R10, R9
+	JMP     narrow1_next
+
+narrow1_tail:
+	VMASKMOVPS Y0, Y14, (R9)
+	ADDQ       R10, R9
+
+narrow1_next:
+	DECQ   (SP)
+	JZ     done
+	MOVQ   8(SP), R12
+	IMUL3Q $0x01, DX, BX
+	ADDQ   BX, R12
+	MOVQ   R12, 8(SP)
+	MOVQ   24(AX), DI
+	MOVQ   120(AX), R11
+	JMP    narrow1
+
+narrow2:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	MOVQ   R9, BX
+	MOVQ   $0x00000002, R13
+
+narrow2_ahead:
+	PREFETCHT0 (BX)
+	ADDQ       R10, BX
+	DECQ       R13
+	JNZ        narrow2_ahead
+
+narrow2_loop:
+	VMOVUPS      (DI), Y12
+	VBROADCASTSS (R12), Y14
+	VFMADD231PS  Y12, Y14, Y0
+	VBROADCASTSS (R12)(DX*1), Y15
+	VFMADD231PS  Y12, Y15, Y1
+	PREFETCHT0   (R12)(SI*8)
+	PREFETCHT0   (DI)(R8*8)
+	ADDQ         SI, R12
+	ADDQ         R8, DI
+	DECQ         R11
+	JNZ          narrow2_loop
 	VBROADCASTSS 144(AX), Y12
 	VMULPS       Y12, Y0, Y0
 	VMULPS       Y12, Y1, Y1
 	VMOVUPS      (CX), Y14
 	CMPQ         136(AX), $0x00
-	JE           wide1_store
+	JE           narrow2_store
 	VBROADCASTSS 148(AX), Y13
 	MOVQ         R9, BX
-	VMOVUPS      (BX), Y15
+	VMASKMOVPS   (BX), Y14, Y15
 	VFMADD231PS  Y13, Y15, Y0
-	VMASKMOVPS   32(BX), Y14, Y15
+	ADDQ         R10, BX
+	VMASKMOVPS   (BX), Y14, Y15
 	VFMADD231PS  Y13, Y15, Y1
 
-wide1_store:
-	CMPQ    112(AX), $+16
-	JNE     wide1_tail
+narrow2_store:
+	CMPQ    112(AX), $+8
+	JNE     narrow2_tail
 	VMOVUPS Y0, (R9)
-	VMOVUPS Y1, 32(R9)
 	ADDQ    R10, R9
-	DECQ    (SP)
-	JZ      wide1_end
-	MOVQ    8(SP), R12
-	IMUL3Q  $0x01, DX, BX
-	ADDQ    BX, R12
-	MOVQ    R12, 8(SP)
-	MOVQ    24(AX), DI
-	MOVQ    120(AX), R11
-	JMP     wide1
+	VMOVUPS Y1, (R9)
+	ADDQ    R10, R9
+	JMP     narrow2_next
 
-wide1_end:
-	VZEROUPPER
-	RET
-
-wide1_tail:
-	VMOVUPS    Y0, (R9)
-	VMASKMOVPS Y1, Y14, 32(R9)
+narrow2_tail:
+	VMASKMOVPS Y0, Y14, (R9)
 	ADDQ       R10, R9
-	DECQ       (SP)
-	JZ         wide1_tail_end
-	MOVQ       8(SP), R12
-	IMUL3Q     $0x01, DX, BX
-	ADDQ       BX, R12
-	MOVQ       R12, 8(SP)
-	MOVQ       24(AX), DI
-	MOVQ       120(AX), R11
-	JMP        wide1
+	VMASKMOVPS Y1, Y14, (R9)
+	ADDQ       R10, R9
 
-wide1_tail_end:
-	VZEROUPPER
-	RET
+narrow2_next:
+	DECQ   (SP)
+	JZ     done
+	MOVQ   8(SP), R12
+	IMUL3Q $0x02, DX, BX
+	ADDQ   BX, R12
+	MOVQ   R12, 8(SP)
+	MOVQ   24(AX), DI
+	MOVQ   120(AX), R11
+	JMP    narrow2
+
+narrow3:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	MOVQ   R9, BX
+	MOVQ   $0x00000003, R13
+
+narrow3_ahead:
+	PREFETCHT0 (BX)
+	ADDQ       R10, BX
+	DECQ       R13
+	JNZ        narrow3_ahead
+
+narrow3_loop:
+	VMOVUPS      (DI), Y12
+	VBROADCASTSS (R12), Y14
+	VFMADD231PS  Y12, Y14, Y0
+	VBROADCASTSS (R12)(DX*1), Y15
+	VFMADD231PS  Y12, Y15, Y1
+	VBROADCASTSS (R12)(DX*2), Y14
+	VFMADD231PS  Y12, Y14, Y2
+	PREFETCHT0   (R12)(SI*8)
+	PREFETCHT0   (DI)(R8*8)
+	ADDQ         SI, R12
+	ADDQ         R8, DI
+	DECQ         R11
+	JNZ          narrow3_loop
+	VBROADCASTSS 144(AX), Y12
+	VMULPS       Y12, Y0, Y0
+	VMULPS       Y12, Y1, Y1
+	VMULPS       Y12, Y2, Y2
+	VMOVUPS      (CX), Y14
+	CMPQ         136(AX), $0x00
+	JE           narrow3_store
+	VBROADCASTSS 148(AX), Y13
+	MOVQ         R9, BX
+	VMASKMOVPS   (BX), Y14, Y15
+	VFMADD231PS  Y13, Y15, Y0
+	ADDQ         R10, BX
+	VMASKMOVPS   (BX), Y14, Y15
+	VFMADD231PS  Y13, Y15, Y1
+	ADDQ         R10, BX
+	VMASKMOVPS   (BX), Y14, Y15
+	VFMADD231PS  Y13, Y15, Y2
+
+narrow3_store:
+	CMPQ    112(AX), $+8
+	JNE     narrow3_tail
+	VMOVUPS Y0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Y1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Y2, (R9)
+	ADDQ    R10, R9
+	JMP     narrow3_next
+
+narrow3_tail:
+	VMASKMOVPS Y0, Y14, (R9)
+	ADDQ       R10, R9
+	VMASKMOVPS Y1, Y14, (R9)
+	ADDQ       R10, R9
+	VMASKMOVPS Y2, Y14, (R9)
+	ADDQ       R10, R9
+
+narrow3_next:
+	DECQ   (SP)
+	JZ     done
+	MOVQ   8(SP), R12
+	IMUL3Q $0x03, DX, BX
+	ADDQ   BX, R12
+	MOVQ   R12, 8(SP)
+	MOVQ   24(AX), DI
+	MOVQ   120(AX), R11
+	JMP    narrow3
+
+narrow4:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   R9, R13
+	MOVQ   $0x00000004, R14
+
+narrow4_ahead:
+	PREFETCHT0 (R13)
+	ADDQ       R10, R13
+	DECQ       R14
+	JNZ        narrow4_ahead
+
+narrow4_loop:
+	VMOVUPS      (DI), Y12
+	VBROADCASTSS (R12), Y14
+	VFMADD231PS  Y12, Y14, Y0
+	VBROADCASTSS (R12)(DX*1), Y15
+	VFMADD231PS  Y12, Y15, Y1
+	VBROADCASTSS (R12)(DX*2), Y14
+	VFMADD231PS  Y12, Y14, Y2
+	VBROADCASTSS (R12)(BX*1), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	PREFETCHT0   (R12)(SI*8)
+	PREFETCHT0   (DI)(R8*8)
+	ADDQ         SI, R12
+	ADDQ         R8, DI
+	DECQ         R11
+	JNZ          narrow4_loop
+	VBROADCASTSS 144(AX), Y12
+	VMULPS       Y12, Y0, Y0
+	VMULPS       Y12, Y1, Y1
+	VMULPS       Y12, Y2, Y2
+	VMULPS       Y12, Y3, Y3
+	VMOVUPS      (CX), Y14
+	CMPQ         136(AX), $0x00
+	JE           narrow4_store
+	VBROADCASTSS 148(AX), Y13
+	MOVQ         R9, R13
+	VMASKMOVPS   (R13), Y14, Y15
+	VFMADD231PS  Y13, Y15, Y0
+	ADDQ         R10, R13
+	VMASKMOVPS   (R13), Y14, Y15
+	VFMADD231PS  Y13, Y15, Y1
+	ADDQ         R10, R13
+	VMASKMOVPS   (R13), Y14, Y15
+	VFMADD231PS  Y13, Y15, Y2
+	ADDQ         R10, R13
+	VMASKMOVPS   (R13), Y14, Y15
+	VFMADD231PS  Y13, Y15, Y3
+
+narrow4_store:
+	CMPQ    112(AX), $+8
+	JNE     narrow4_tail
+	VMOVUPS Y0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Y1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Y2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Y3, (R9)
+	ADDQ    R10, R9
+	JMP     narrow4_next
+
+narrow4_tail:
+	VMASKMOVPS Y0, Y14, (R9)
+	ADDQ       R10, R9
+	VMASKMOVPS Y1, Y14, (R9)
+	ADDQ       R10, R9
+	VMASKMOVPS Y2, Y14, (R9)
+	ADDQ       R10, R9
+	VMASKMOVPS Y3, Y14, (R9)
+	ADDQ       R10, R9
+
+narrow4_next:
+	DECQ   (SP)
+	JZ     done
+	MOVQ   8(SP), R12
+	IMUL3Q $0x04, DX, DI
+	ADDQ   DI, R12
+	MOVQ   R12, 8(SP)
+	MOVQ   24(AX), DI
+	MOVQ   120(AX), R11
+	JMP    narrow4
+
+narrow5:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	MOVQ   R9, R13
+	MOVQ   $0x00000005, R14
+
+narrow5_ahead:
+	PREFETCHT0 (R13)
+	ADDQ       R10, R13
+	DECQ       R14
+	JNZ        narrow5_ahead
+
+narrow5_loop:
+	VMOVUPS      (DI), Y12
+	VBROADCASTSS (R12), Y14
+	VFMADD231PS  Y12, Y14, Y0
+	VBROADCASTSS (R12)(DX*1), Y15
+	VFMADD231PS  Y12, Y15, Y1
+	VBROADCASTSS (R12)(DX*2), Y14
+	VFMADD231PS  Y12, Y14, Y2
+	VBROADCASTSS (R12)(BX*1), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VBROADCASTSS (R12)(DX*4), Y14
+	VFMADD231PS  Y12, Y14, Y4
+	PREFETCHT0   (R12)(SI*8)
+	PREFETCHT0   (DI)(R8*8)
+	ADDQ         SI, R12
+	ADDQ         R8, DI
+	DECQ         R11
+	JNZ          narrow5_loop
+	VBROADCASTSS 144(AX), Y12
+	VMULPS       Y12, Y0, Y0
+	VMULPS       Y12, Y1, Y1
+	VMULPS       Y12, Y2, Y2
+	VMULPS       Y12, Y3, Y3
+	VMULPS       Y12, Y4, Y4
+	VMOVUPS      (CX), Y14
+	CMPQ         136(AX), $0x00
+	JE           narrow5_store
+	VBROADCASTSS 148(AX), Y13
+	MOVQ         R9, R13
+	VMASKMOVPS   (R13), Y14, Y15
+	VFMADD231PS  Y13, Y15, Y0
+	ADDQ         R10, R13
+	VMASKMOVPS   (R13), Y14, Y15
+	VFMADD231PS  Y13, Y15, Y1
+	ADDQ         R10, R13
+	VMASKMOVPS   (R13), Y14, Y15
+	VFMADD231PS  Y13, Y15, Y2
+	ADDQ         R10, R13
+	VMASKMOVPS   (R13), Y14, Y15
+	VFMADD231PS  Y13, Y15, Y3
+	ADDQ         R10, R13
+	VMASKMOVPS   (R13), Y14, Y15
+	VFMADD231PS  Y13, Y15, Y4
+
+narrow5_store:
+	CMPQ    112(AX), $+8
+	JNE     narrow5_tail
+	VMOVUPS Y0, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Y1, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Y2, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Y3, (R9)
+	ADDQ    R10, R9
+	VMOVUPS Y4, (R9)
+	ADDQ    R10, R9
+	JMP     narrow5_next
+
+narrow5_tail:
+	VMASKMOVPS Y0, Y14, (R9)
+	ADDQ       R10, R9
+	VMASKMOVPS Y1, Y14, (R9)
+	ADDQ       R10, R9
+	VMASKMOVPS Y2, Y14, (R9)
+	ADDQ       R10, R9
+	VMASKMOVPS Y3, Y14, (R9)
+	ADDQ       R10, R9
+	VMASKMOVPS Y4, Y14, (R9)
+	ADDQ       R10, R9
+
+narrow5_next:
+	DECQ   (SP)
+	JZ     done
+	MOVQ   8(SP), R12
+	IMUL3Q $0x05, DX, DI
+	ADDQ   DI, R12
+	MOVQ   R12, 8(SP)
+	MOVQ   24(AX), DI
+	MOVQ   120(AX), R11
+	JMP    narrow5
 
 narrow6:
 	VXORPS Y0, Y0, Y0
@@ -914,21 +1203,7 @@ narrow6_store:
 	ADDQ    R10, R9
 	VMOVUPS Y5, (R9)
 	ADDQ    R10, R9
-	DECQ    (SP)
-	JZ      narrow6_end
-	MOVQ    8(SP), R12
-	IMUL3Q  $0x06, DX, DI
-	ADDQ    DI, R12
-	MOVQ    R12, 8(SP)
-	LEAQ    (R12)(DX*4), R13
-	ADDQ    DX, R13
-	MOVQ    24(AX), DI
-	MOVQ    120(AX), R11
-	JMP     narrow6
-
-narrow6_end:
-	VZEROUPPER
-	RET
+	JMP     narrow6_next
 
 narrow6_tail:
 	VMASKMOVPS Y0, Y14, (R9)
@@ -943,464 +1218,21 @@ narrow6_tail:
 	ADDQ       R10, R9
 	VMASKMOVPS Y5, Y14, (R9)
 	ADDQ       R10, R9
-	DECQ       (SP)
-	JZ         narrow6_tail_end
-	MOVQ       8(SP), R12
-	IMUL3Q     $0x06, DX, DI
-	ADDQ       DI, R12
-	MOVQ       R12, 8(SP)
-	LEAQ       (R12)(DX*4), R13
-	ADDQ       DX, R13
-	MOVQ       24(AX), DI
-	MOVQ       120(AX), R11
-	JMP        narrow6
 
-narrow6_tail_end:
-	VZEROUPPER
-	RET
+narrow6_next:
+	DECQ   (SP)
+	JZ     done
+	MOVQ   8(SP), R12
+	IMUL3Q $0x06, DX, DI
+	ADDQ   DI, R12
+	MOVQ   R12, 8(SP)
+	LEAQ   (R12)(DX*4), R13
+	ADDQ   DX, R13
+	MOVQ   24(AX), DI
+	MOVQ   120(AX), R11
+	JMP    narrow6
 
-narrow5:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	MOVQ   R9, R13
-	MOVQ   $0x00000005, R14
-
-narrow5_ahead:
-	PREFETCHT0 (R13)
-	ADDQ       R10, R13
-	DECQ       R14
-	JNZ        narrow5_ahead
-
-narrow5_loop:
-	VMOVUPS      (DI), Y12
-	VBROADCASTSS (R12), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VBROADCASTSS (R12)(DX*1), Y15
-	VFMADD231PS  Y12, Y15, Y1
-	VBROADCASTSS (R12)(DX*2), Y14
-	VFMADD231PS  Y12, Y14, Y2
-	VBROADCASTSS (R12)(BX*1), Y15
-	VFMADD231PS  Y12, Y15, Y3
-	VBROADCASTSS (R12)(DX*4), Y14
-	VFMADD231PS  Y12, Y14, Y4
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   (DI)(R8*8)
-	ADDQ         SI, R12
-	ADDQ         R8, DI
-	DECQ         R11
-	JNZ          narrow5_loop
-	VBROADCASTSS 144(AX), Y12
-	VMULPS       Y12, Y0, Y0
-	VMULPS       Y12, Y1, Y1
-	VMULPS       Y12, Y2, Y2
-	VMULPS       Y12, Y3, Y3
-	VMULPS       Y12, Y4, Y4
-	VMOVUPS      (CX), Y14
-	CMPQ         136(AX), $0x00
-	JE           narrow5_store
-	VBROADCASTSS 148(AX), Y13
-	MOVQ         R9, R13
-	VMASKMOVPS   (R13), Y14, Y15
-	VFMADD231PS  Y13, Y15, Y0
-	ADDQ         R10, R13
-	VMASKMOVPS   (R13), Y14, Y15
-	VFMADD231PS  Y13, Y15, Y1
-	ADDQ         R10, R13
-	VMASKMOVPS   (R13), Y14, Y15
-	VFMADD231PS  Y13, Y15, Y2
-	ADDQ         R10, R13
-	VMASKMOVPS   (R13), Y14, Y15
-	VFMADD231PS  Y13, Y15, Y3
-	ADDQ         R10, R13
-	VMASKMOVPS   (R13), Y14, Y15
-	VFMADD231PS  Y13, Y15, Y4
-
-narrow5_store:
-	CMPQ    112(AX), $+8
-	JNE     narrow5_tail
-	VMOVUPS Y0, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Y1, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Y2, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Y3, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Y4, (R9)
-	ADDQ    R10, R9
-	DECQ    (SP)
-	JZ      narrow5_end
-	MOVQ    8(SP), R12
-	IMUL3Q  $0x05, DX, DI
-	ADDQ    DI, R12
-	MOVQ    R12, 8(SP)
-	MOVQ    24(AX), DI
-	MOVQ    120(AX), R11
-	JMP     narrow5
-
-narrow5_end:
-	VZEROUPPER
-	RET
-
-narrow5_tail:
-	VMASKMOVPS Y0, Y14, (R9)
-	ADDQ       R10, R9
-	VMASKMOVPS Y1, Y14, (R9)
-	ADDQ       R10, R9
-	VMASKMOVPS Y2, Y14, (R9)
-	ADDQ       R10, R9
-	VMASKMOVPS Y3, Y14, (R9)
-	ADDQ       R10, R9
-	VMASKMOVPS Y4, Y14, (R9)
-	ADDQ       R10, R9
-	DECQ       (SP)
-	JZ         narrow5_tail_end
-	MOVQ       8(SP), R12
-	IMUL3Q     $0x05, DX, DI
-	ADDQ       DI, R12
-	MOVQ       R12, 8(SP)
-	MOVQ       24(AX), DI
-	MOVQ       120(AX), R11
-	JMP        narrow5
-
-narrow5_tail_end:
-	VZEROUPPER
-	RET
-
-narrow4:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   R9, R13
-	MOVQ   $0x00000004, R14
-
-narrow4_ahead:
-	PREFETCHT0 (R13)
-	ADDQ       R10, R13
-	DECQ       R14
-	JNZ        narrow4_ahead
-
-narrow4_loop:
-	VMOVUPS      (DI), Y12
-	VBROADCASTSS (R12), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VBROADCASTSS (R12)(DX*1), Y15
-	VFMADD231PS  Y12, Y15, Y1
-	VBROADCASTSS (R12)(DX*2), Y14
-	VFMADD231PS  Y12, Y14, Y2
-	VBROADCASTSS (R12)(BX*1), Y15
-	VFMADD231PS  Y12, Y15, Y3
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   (DI)(R8*8)
-	ADDQ         SI, R12
-	ADDQ         R8, DI
-	DECQ         R11
-	JNZ          narrow4_loop
-	VBROADCASTSS 144(AX), Y12
-	VMULPS       Y12, Y0, Y0
-	VMULPS       Y12, Y1, Y1
-	VMULPS       Y12, Y2, Y2
-	VMULPS       Y12, Y3, Y3
-	VMOVUPS      (CX), Y14
-	CMPQ         136(AX), $0x00
-	JE           narrow4_store
-	VBROADCASTSS 148(AX), Y13
-	MOVQ         R9, R13
-	VMASKMOVPS   (R13), Y14, Y15
-	VFMADD231PS  Y13, Y15, Y0
-	ADDQ         R10, R13
-	VMASKMOVPS   (R13), Y14, Y15
-	VFMADD231PS  Y13, Y15, Y1
-	ADDQ         R10, R13
-	VMASKMOVPS   (R13), Y14, Y15
-	VFMADD231PS  Y13, Y15, Y2
-	ADDQ         R10, R13
-	VMASKMOVPS   (R13), Y14, Y15
-	VFMADD231PS  Y13, Y15, Y3
-
-narrow4_store:
-	CMPQ    112(AX), $+8
-	JNE     narrow4_tail
-	VMOVUPS Y0, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Y1, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Y2, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Y3, (R9)
-	ADDQ    R10, R9
-	DECQ    (SP)
-	JZ      narrow4_end
-	MOVQ    8(SP), R12
-	IMUL3Q  $0x04, DX, DI
-	ADDQ    DI, R12
-	MOVQ    R12, 8(SP)
-	MOVQ    24(AX), DI
-	MOVQ    120(AX), R11
-	JMP     narrow4
-
-narrow4_end:
-	VZEROUPPER
-	RET
-
-narrow4_tail:
-	VMASKMOVPS Y0, Y14, (R9)
-	ADDQ       R10, R9
-	VMASKMOVPS Y1, Y14, (R9)
-	ADDQ       R10, R9
-	VMASKMOVPS Y2, Y14, (R9)
-	ADDQ       R10, R9
-	VMASKMOVPS Y3, Y14, (R9)
-	ADDQ       R10, R9
-	DECQ       (SP)
-	JZ         narrow4_tail_end
-	MOVQ       8(SP), R12
-	IMUL3Q     $0x04, DX, DI
-	ADDQ       DI, R12
-	MOVQ       R12, 8(SP)
-	MOVQ       24(AX), DI
-	MOVQ       120(AX), R11
-	JMP        narrow4
-
-narrow4_tail_end:
-	VZEROUPPER
-	RET
-
-narrow3:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	MOVQ   R9, BX
-	MOVQ   $0x00000003, R13
-
-narrow3_ahead:
-	PREFETCHT0 (BX)
-	ADDQ       R10, BX
-	DECQ       R13
-	JNZ        narrow3_ahead
-
-narrow3_loop:
-	VMOVUPS      (DI), Y12
-	VBROADCASTSS (R12), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VBROADCASTSS (R12)(DX*1), Y15
-	VFMADD231PS  Y12, Y15, Y1
-	VBROADCASTSS (R12)(DX*2), Y14
-	VFMADD231PS  Y12, Y14, Y2
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   (DI)(R8*8)
-	ADDQ         SI, R12
-	ADDQ         R8, DI
-	DECQ         R11
-	JNZ          narrow3_loop
-	VBROADCASTSS 144(AX), Y12
-	VMULPS       Y12, Y0, Y0
-	VMULPS       Y12, Y1, Y1
-	VMULPS       Y12, Y2, Y2
-	VMOVUPS      (CX), Y14
-	CMPQ         136(AX), $0x00
-	JE           narrow3_store
-	VBROADCASTSS 148(AX), Y13
-	MOVQ         R9, BX
-	VMASKMOVPS   (BX), Y14, Y15
-	VFMADD231PS  Y13, Y15, Y0
-	ADDQ         R10, BX
-	VMASKMOVPS   (BX), Y14, Y15
-	VFMADD231PS  Y13, Y15, Y1
-	ADDQ         R10, BX
-	VMASKMOVPS   (BX), Y14, Y15
-	VFMADD231PS  Y13, Y15, Y2
-
-narrow3_store:
-	CMPQ    112(AX), $+8
-	JNE     narrow3_tail
-	VMOVUPS Y0, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Y1, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Y2, (R9)
-	ADDQ    R10, R9
-	DECQ    (SP)
-	JZ      narrow3_end
-	MOVQ    8(SP), R12
-	IMUL3Q  $0x03, DX, BX
-	ADDQ    BX, R12
-	MOVQ    R12, 8(SP)
-	MOVQ    24(AX), DI
-	MOVQ    120(AX), R11
-	JMP     narrow3
-
-narrow3_end:
-	VZEROUPPER
-	RET
-
-narrow3_tail:
-	VMASKMOVPS Y0, Y14, (R9)
-	ADDQ       R10, R9
-	VMASKMOVPS Y1, Y14, (R9)
-	ADDQ       R10, R9
-	VMASKMOVPS Y2, Y14, (R9)
-	ADDQ       R10, R9
-	DECQ       (SP)
-	JZ         narrow3_tail_end
-	MOVQ       8(SP), R12
-	IMUL3Q     $0x03, DX, BX
-	ADDQ       BX, R12
-	MOVQ       R12, 8(SP)
-	MOVQ       24(AX), DI
-	MOVQ       120(AX), R11
-	JMP        narrow3
-
-narrow3_tail_end:
-	VZEROUPPER
-	RET
-
-narrow2:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	MOVQ   R9, BX
-	MOVQ   $0x00000002, R13
-
-narrow2_ahead:
-	PREFETCHT0 (BX)
-	ADDQ       R10, BX
-	DECQ       R13
-	JNZ        narrow2_ahead
-
-narrow2_loop:
-	VMOVUPS      (DI), Y12
-	VBROADCASTSS (R12), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VBROADCASTSS (R12)(DX*1), Y15
-	VFMADD231PS  Y12, Y15, Y1
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   (DI)(R8*8)
-	ADDQ         SI, R12
-	ADDQ         R8, DI
-	DECQ         R11
-	JNZ          narrow2_loop
-	VBROADCASTSS 144(AX), Y12
-	VMULPS       Y12, Y0, Y0
-	VMULPS       Y12, Y1, Y1
-	VMOVUPS      (CX), Y14
-	CMPQ         136(AX), $0x00
-	JE           narrow2_store
-	VBROADCASTSS 148(AX), Y13
-	MOVQ         R9, BX
-	VMASKMOVPS   (BX), Y14, Y15
-	VFMADD231PS  Y13, Y15, Y0
-	ADDQ         R10, BX
-	VMASKMOVPS   (BX), Y14, Y15
-	VFMADD231PS  Y13, Y15, Y1
-
-narrow2_store:
-	CMPQ    112(AX), $+8
-	JNE     narrow2_tail
-	VMOVUPS Y0, (R9)
-	ADDQ    R10, R9
-	VMOVUPS Y1, (R9)
-	ADDQ    R10, R9
-	DECQ    (SP)
-	JZ      narrow2_end
-	MOVQ    8(SP), R12
-	IMUL3Q  $0x02, DX, BX
-	ADDQ    BX, R12
-	MOVQ    R12, 8(SP)
-	MOVQ    24(AX), DI
-	MOVQ    120(AX), R11
-	JMP     narrow2
-
-narrow2_end:
-	VZEROUPPER
-	RET
-
-narrow2_tail:
-	VMASKMOVPS Y0, Y14, (R9)
-	ADDQ       R10, R9
-	VMASKMOVPS Y1, Y14, (R9)
-	ADDQ       R10, R9
-	DECQ       (SP)
-	JZ         narrow2_tail_end
-	MOVQ       8(SP), R12
-	IMUL3Q     $0x02, DX, BX
-	ADDQ       BX, R12
-	MOVQ       R12, 8(SP)
-	MOVQ       24(AX), DI
-	MOVQ       120(AX), R11
-	JMP        narrow2
-
-narrow2_tail_end:
-	VZEROUPPER
-	RET
-
-narrow1:
-	VXORPS Y0, Y0, Y0
-	MOVQ   R9, BX
-	MOVQ   $0x00000001, R13
-
-narrow1_ahead:
-	PREFETCHT0 (BX)
-	ADDQ       R10, BX
-	DECQ       R13
-	JNZ        narrow1_ahead
-
-narrow1_loop:
-	VMOVUPS      (DI), Y12
-	VBROADCASTSS (R12), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   (DI)(R8*8)
-	ADDQ         SI, R12
-	ADDQ         R8, DI
-	DECQ         R11
-	JNZ          narrow1_loop
-	VBROADCASTSS 144(AX), Y12
-	VMULPS       Y12, Y0, Y0
-	VMOVUPS      (CX), Y14
-	CMPQ         136(AX), $0x00
-	JE           narrow1_store
-	VBROADCASTSS 148(AX), Y13
-	MOVQ         R9, BX
-	VMASKMOVPS   (BX), Y14, Y15
-	VFMADD231PS  Y13, Y15, Y0
-
-narrow1_store:
-	CMPQ    112(AX), $+8
-	JNE     narrow1_tail
-	VMOVUPS Y0, (R9)
-	ADDQ    R10, R9
-	DECQ    (SP)
-	JZ      narrow1_end
-	MOVQ    8(SP), R12
-	IMUL3Q  $0x01, DX, BX
-	ADDQ    BX, R12
-	MOVQ    R12, 8(SP)
-	MOVQ    24(AX), DI
-	MOVQ    120(AX), R11
-	JMP     narrow1
-
-narrow1_end:
-	VZEROUPPER
-	RET
-
-narrow1_tail:
-	VMASKMOVPS Y0, Y14, (R9)
-	ADDQ       R10, R9
-	DECQ       (SP)
-	JZ         narrow1_tail_end
-	MOVQ       8(SP), R12
-	IMUL3Q     $0x01, DX, BX
-	ADDQ       BX, R12
-	MOVQ       R12, 8(SP)
-	MOVQ       24(AX), DI
-	MOVQ       120(AX), R11
-	JMP        narrow1
-
-narrow1_tail_end:
+done:
 	VZEROUPPER
 	RET
 
@@ -1555,60 +1387,406 @@ TEXT ·gemmTile64AVX2(SB), NOSPLIT, $16-8
 	LEAQ 32(R15)(CX*8), CX
 	CMPQ 112(AX), $0x04
 	JLE  narrow
+	CMPQ R14, $0x04
+	JGE  wide_from4_to6
 	CMPQ R14, $0x03
-	JG   wide_above3_6
+	JGE  wide_from3_to3
 	CMPQ R14, $0x02
-	JG   wide_above2_3
-	CMPQ R14, $0x01
-	JG   wide_above1_2
+	JGE  wide_from2_to2
 	JMP  wide1
 
-wide_above1_2:
+wide_from2_to2:
 	JMP wide2
 
-wide_above2_3:
+wide_from3_to3:
 	JMP wide3
 
-wide_above3_6:
-	CMPQ R14, $0x05
-	JG   wide_above5_6
-	CMPQ R14, $0x04
-	JG   wide_above4_5
+wide_from4_to6:
+	CMPQ R14, $0x06
+	JGE  wide_from6_to6
 	JMP  wide4
 
-wide_above4_5:
-	JMP wide5
-
-wide_above5_6:
+wide_from6_to6:
 	JMP wide6
 
 narrow:
+	CMPQ R14, $0x04
+	JGE  narrow_from4_to6
 	CMPQ R14, $0x03
-	JG   narrow_above3_6
+	JGE  narrow_from3_to3
 	CMPQ R14, $0x02
-	JG   narrow_above2_3
-	CMPQ R14, $0x01
-	JG   narrow_above1_2
+	JGE  narrow_from2_to2
 	JMP  narrow1
 
-narrow_above1_2:
+narrow_from2_to2:
 	JMP narrow2
 
-narrow_above2_3:
+narrow_from3_to3:
 	JMP narrow3
 
-narrow_above3_6:
-	CMPQ R14, $0x05
-	JG   narrow_above5_6
-	CMPQ R14, $0x04
-	JG   narrow_above4_5
+narrow_from4_to6:
+	CMPQ R14, $0x06
+	JGE  narrow_from6_to6
 	JMP  narrow4
 
-narrow_above4_5:
-	JMP narrow5
-
-narrow_above5_6:
+narrow_from6_to6:
 	JMP narrow6
+
+wide1:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	MOVQ   R9, BX
+	MOVQ   $0x00000001, R13
+
+wide1_ahead:
+	PREFETCHT0 (BX)
+	PREFETCHT0 32(BX)
+	ADDQ       R10, BX
+	DECQ       R13
+	JNZ        wide1_ahead
+
+wide1_loop:
+	VMOVUPD      (DI), Y12
+	VMOVUPD      32(DI), Y13
+	VBROADCASTSD (R12), Y14
+	VFMADD231PD  Y12, Y14, Y0
+	VFMADD231PD  Y13, Y14, Y1
+	PREFETCHT0   (R12)(SI*8)
+	PREFETCHT0   (DI)(R8*8)
+	ADDQ         SI, R12
+	ADDQ         R8, DI
+	DECQ         R11
+	JNZ          wide1_loop
+	VBROADCASTSD 144(AX), Y12
+	VMULPD       Y12, Y0, Y0
+	VMULPD       Y12, Y1, Y1
+	VMOVUPD      (CX), Y14
+	CMPQ         136(AX), $0x00
+	JE           wide1_store
+	VBROADCASTSD 152(AX), Y13
+	MOVQ         R9, BX
+	VMOVUPD      (BX), Y15
+	VFMADD231PD  Y13, Y15, Y0
+	VMASKMOVPD   32(BX), Y14, Y15
+	VFMADD231PD  Y13, Y15, Y1
+
+wide1_store:
+	CMPQ    112(AX), $+8
+	JNE     wide1_tail
+	VMOVUPD Y0, (R9)
+	VMOVUPD Y1, 32(R9)
+	ADDQ    R10, R9
+	JMP     wide1_next
+
+wide1_tail:
+	VMOVUPD    Y0, (R9)
+	VMASKMOVPD Y1, Y14, 32(R9)
+	ADDQ       R10, R9
+
+wide1_next:
+	DECQ   (SP)
+	JZ     done
+	MOVQ   8(SP), R12
+	IMUL3Q $0x01, DX, BX
+	ADDQ   BX, R12
+	MOVQ   R12, 8(SP)
+	MOVQ   24(AX), DI
+	MOVQ   120(AX), R11
+	JMP    wide1
+
+wide2:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   R9, BX
+	MOVQ   $0x00000002, R13
+
+wide2_ahead:
+	PREFETCHT0 (BX)
+	PREFETCHT0 32(BX)
+	ADDQ       R10, BX
+	DECQ       R13
+	JNZ        wide2_ahead
+
+wide2_loop:
+	VMOVUPD      (DI), Y12
+	VMOVUPD      32(DI), Y13
+	VBROADCASTSD (R12), Y14
+	VFMADD231PD  Y12, Y14, Y0
+	VFMADD231PD  Y13, Y14, Y1
+	VBROADCASTSD (R12)(DX*1), Y15
+	VFMADD231PD  Y12, Y15, Y2
+	VFMADD231PD  Y13, Y15, Y3
+	PREFETCHT0   (R12)(SI*8)
+	PREFETCHT0   (DI)(R8*8)
+	ADDQ         SI, R12
+	ADDQ         R8, DI
+	DECQ         R11
+	JNZ          wide2_loop
+	VBROADCASTSD 144(AX), Y12
+	VMULPD       Y12, Y0, Y0
+	VMULPD       Y12, Y1, Y1
+	VMULPD       Y12, Y2, Y2
+	VMULPD       Y12, Y3, Y3
+	VMOVUPD      (CX), Y14
+	CMPQ         136(AX), $0x00
+	JE           wide2_store
+	VBROADCASTSD 152(AX), Y13
+	MOVQ         R9, BX
+	VMOVUPD      (BX), Y15
+	VFMADD231PD  Y13, Y15, Y0
+	VMASKMOVPD   32(BX), Y14, Y15
+	VFMADD231PD  Y13, Y15, Y1
+	ADDQ         R10, BX
+	VMOVUPD      (BX), Y15
+	VFMADD231PD  Y13, Y15, Y2
+	VMASKMOVPD   32(BX), Y14, Y15
+	VFMADD231PD  Y13, Y15, Y3
+
+wide2_store:
+	CMPQ    112(AX), $+8
+	JNE     wide2_tail
+	VMOVUPD Y0, (R9)
+	VMOVUPD Y1, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPD Y2, (R9)
+	VMOVUPD Y3, 32(R9)
+	ADDQ    R10, R9
+	JMP     wide2_next
+
+wide2_tail:
+	VMOVUPD    Y0, (R9)
+	VMASKMOVPD Y1, Y14, 32(R9)
+	ADDQ       R10, R9
+	VMOVUPD    Y2, (R9)
+	VMASKMOVPD Y3, Y14, 32(R9)
+	ADDQ       R10, R9
+
+wide2_next:
+	DECQ   (SP)
+	JZ     done
+	MOVQ   8(SP), R12
+	IMUL3Q $0x02, DX, BX
+	ADDQ   BX, R12
+	MOVQ   R12, 8(SP)
+	MOVQ   24(AX), DI
+	MOVQ   120(AX), R11
+	JMP    wide2
+
+wide3:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	MOVQ   R9, BX
+	MOVQ   $0x00000003, R13
+
+wide3_ahead:
+	PREFETCHT0 (BX)
+	PREFETCHT0 32(BX)
+	ADDQ       R10, BX
+	DECQ       R13
+	JNZ        wide3_ahead
+
+wide3_loop:
+	VMOVUPD      (DI), Y12
+	VMOVUPD      32(DI), Y13
+	VBROADCASTSD (R12), Y14
+	VFMADD231PD  Y12, Y14, Y0
+	VFMADD231PD  Y13, Y14, Y1
+	VBROADCASTSD (R12)(DX*1), Y15
+	VFMADD231PD  Y12, Y15, Y2
+	VFMADD231PD  Y13, Y15, Y3
+	VBROADCASTSD (R12)(DX*2), Y14
+	VFMADD231PD  Y12, Y14, Y4
+	VFMADD231PD  Y13, Y14, Y5
+	PREFETCHT0   (R12)(SI*8)
+	PREFETCHT0   (DI)(R8*8)
+	ADDQ         SI, R12
+	ADDQ         R8, DI
+	DECQ         R11
+	JNZ          wide3_loop
+	VBROADCASTSD 144(AX), Y12
+	VMULPD       Y12, Y0, Y0
+	VMULPD       Y12, Y1, Y1
+	VMULPD       Y12, Y2, Y2
+	VMULPD       Y12, Y3, Y3
+	VMULPD       Y12, Y4, Y4
+	VMULPD       Y12, Y5, Y5
+	VMOVUPD      (CX), Y14
+	CMPQ         136(AX), $0x00
+	JE           wide3_store
+	VBROADCASTSD 152(AX), Y13
+	MOVQ         R9, BX
+	VMOVUPD      (BX), Y15
+	VFMADD231PD  Y13, Y15, Y0
+	VMASKMOVPD   32(BX), Y14, Y15
+	VFMADD231PD  Y13, Y15, Y1
+	ADDQ         R10, BX
+	VMOVUPD      (BX), Y15
+	VFMADD231PD  Y13, Y15, Y2
+	VMASKMOVPD   32(BX), Y14, Y15
+	VFMADD231PD  Y13, Y15, Y3
+	ADDQ         R10, BX
+	VMOVUPD      (BX), Y15
+	VFMADD231PD  Y13, Y15, Y4
+	VMASKMOVPD   32(BX), Y14, Y15
+	VFMADD231PD  Y13, Y15, Y5
+
+wide3_store:
+	CMPQ    112(AX), $+8
+	JNE     wide3_tail
+	VMOVUPD Y0, (R9)
+	VMOVUPD Y1, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPD Y2, (R9)
+	VMOVUPD Y3, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPD Y4, (R9)
+	VMOVUPD Y5, 32(R9)
+	ADDQ    R10, R9
+	JMP     wide3_next
+
+wide3_tail:
+	VMOVUPD    Y0, (R9)
+	VMASKMOVPD Y1, Y14, 32(R9)
+	ADDQ       R10, R9
+	VMOVUPD    Y2, (R9)
+	VMASKMOVPD Y3, Y14, 32(R9)
+	ADDQ       R10, R9
+	VMOVUPD    Y4, (R9)
+	VMASKMOVPD Y5, Y14, 32(R9)
+	ADDQ       R10, R9
+
+wide3_next:
+	DECQ   (SP)
+	JZ     done
+	MOVQ   8(SP), R12
+	IMUL3Q $0x03, DX, BX
+	ADDQ   BX, R12
+	MOVQ   R12, 8(SP)
+	MOVQ   24(AX), DI
+	MOVQ   120(AX), R11
+	JMP    wide3
+
+wide4:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	MOVQ   R9, R13
+	MOVQ   $0x00000004, R14
+
+wide4_ahead:
+	PREFETCHT0 (R13)
+	PREFETCHT0 32(R13)
+	ADDQ       R10, R13
+	DECQ       R14
+	JNZ        wide4_ahead
+
+wide4_loop:
+	VMOVUPD      (DI), Y12
+	VMOVUPD      32(DI), Y13
+	VBROADCASTSD (R12), Y14
+	VFMADD231PD  Y12, Y14, Y0
+	VFMADD231PD  Y13, Y14, Y1
+	VBROADCASTSD (R12)(DX*1), Y15
+	VFMADD231PD  Y12, Y15, Y2
+	VFMADD231PD  Y13, Y15, Y3
+	VBROADCASTSD (R12)(DX*2), Y14
+	VFMADD231PD  Y12, Y14, Y4
+	VFMADD231PD  Y13, Y14, Y5
+	VBROADCASTSD (R12)(BX*1), Y15
+	VFMADD231PD  Y12, Y15, Y6
+	VFMADD231PD  Y13, Y15, Y7
+	PREFETCHT0   (R12)(SI*8)
+	PREFETCHT0   (DI)(R8*8)
+	ADDQ         SI, R12
+	ADDQ         R8, DI
+	DECQ         R11
+	JNZ          wide4_loop
+	VBROADCASTSD 144(AX), Y12
+	VMULPD       Y12, Y0, Y0
+	VMULPD       Y12, Y1, Y1
+	VMULPD       Y12, Y2, Y2
+	VMULPD       Y12, Y3, Y3
+	VMULPD       Y12, Y4, Y4
+	VMULPD       Y12, Y5, Y5
+	VMULPD       Y12, Y6, Y6
+	VMULPD       Y12, Y7, Y7
+	VMOVUPD      (CX), Y14
+	CMPQ         136(AX), $0x00
+	JE           wide4_store
+	VBROADCASTSD 152(AX), Y13
+	MOVQ         R9, R13
+	VMOVUPD      (R13), Y15
+	VFMADD231PD  Y13, Y15, Y0
+	VMASKMOVPD   32(R13), Y14, Y15
+	VFMADD231PD  Y13, Y15, Y1
+	ADDQ         R10, R13
+	VMOVUPD      (R13), Y15
+	VFMADD231PD  Y13, Y15, Y2
+	VMASKMOVPD   32(R13), Y14, Y15
+	VFMADD231PD  Y13, Y15, Y3
+	ADDQ         R10, R13
+	VMOVUPD      (R13), Y15
+	VFMADD231PD  Y13, Y15, Y4
+	VMASKMOVPD   32(R13), Y14, Y15
+	VFMADD231PD  Y13, Y15, Y5
+	ADDQ         R10, R13
+	VMOVUPD      (R13), Y15
+	VFMADD231PD  Y13, Y15, Y6
+	VMASKMOVPD   32(R13), Y14, Y15
+	VFMADD231PD  Y13, Y15, Y7
+
+wide4_store:
+	CMPQ    112(AX), $+8
+	JNE     wide4_tail
+	VMOVUPD Y0, (R9)
+	VMOVUPD Y1, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPD Y2, (R9)
+	VMOVUPD Y3, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPD Y4, (R9)
+	VMOVUPD Y5, 32(R9)
+	ADDQ    R10, R9
+	VMOVUPD Y6, (R9)
+	VMOVUPD Y7, 32(R9)
+	ADDQ    R10, R9
+	JMP     wide4_next
+
+wide4_tail:
+	VMOVUPD    Y0, (R9)
+	VMASKMOVPD Y1, Y14, 32(R9)
+	ADDQ       R10, R9
+	VMOVUPD    Y2, (R9)
+	VMASKMOVPD Y3, Y14, 32(R9)
+	ADDQ       R10, R9
+	VMOVUPD    Y4, (R9)
+	VMASKMOVPD Y5, Y14, 32(R9)
+	ADDQ       R10, R9
+	VMOVUPD    Y6, (R9)
+	VMASKMOVPD Y7, Y14, 32(R9)
+	ADDQ       R10, R9
+
+wide4_next:
+	DECQ   (SP)
+	JZ     done
+	MOVQ   8(SP), R12
+	IMUL3Q $0x04, DX, DI
+	ADDQ   DI, R12
+	MOVQ   R12, 8(SP)
+	MOVQ   24(AX), DI
+	MOVQ   120(AX), R11
+	JMP    wide4
 
 wide6:
 	VXORPS Y0, Y0, Y0
@@ -1730,21 +1908,7 @@ wide6_store:
 	VMOVUPD Y10, (R9)
 	VMOVUPD Y11, 32(R9)
 	ADDQ    R10, R9
-	DECQ    (SP)
-	JZ      wide6_end
-	MOVQ    8(SP), R12
-	IMUL3Q  $0x06, DX, DI
-	ADDQ    DI, R12
-	MOVQ    R12, 8(SP)
-	LEAQ    (R12)(DX*4), R13
-	ADDQ    DX, R13
-	MOVQ    24(AX), DI
-	MOVQ    120(AX), R11
-	JMP     wide6
-
-wide6_end:
-	VZEROUPPER
-	RET
+	JMP     wide6_next
 
 wide6_tail:
 	VMOVUPD    Y0, (R9)
@@ -1765,581 +1929,297 @@ wide6_tail:
 	VMOVUPD    Y10, (R9)
 	VMASKMOVPD Y11, Y14, 32(R9)
 	ADDQ       R10, R9
-	DECQ       (SP)
-	JZ         wide6_tail_end
-	MOVQ       8(SP), R12
-	IMUL3Q     $0x06, DX, DI
-	ADDQ       DI, R12
-	MOVQ       R12, 8(SP)
-	LEAQ       (R12)(DX*4), R13
-	ADDQ       DX, R13
-	MOVQ       24(AX), DI
-	MOVQ       120(AX), R11
-	JMP        wide6
 
-wide6_tail_end:
-	VZEROUPPER
-	RET
+wide6_next:
+	DECQ   (SP)
+	JZ     done
+	MOVQ   8(SP), R12
+	IMUL3Q $0x06, DX, DI
+	ADDQ   DI, R12
+	MOVQ   R12, 8(SP)
+	LEAQ   (R12)(DX*4), R13
+	ADDQ   DX, R13
+	MOVQ   24(AX), DI
+	MOVQ   120(AX), R11
+	JMP    wide6
 
-wide5:
+narrow1:
 	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	MOVQ   R9, R13
-	MOVQ   $0x00000005, R14
-
-wide5_ahead:
-	PREFETCHT0 (R13)
-	PREFETCHT0 32(R13)
-	ADDQ       R10, R13
-	DECQ       R14
-	JNZ        wide5_ahead
-
-wide5_loop:
-	VMOVUPD      (DI), Y12
-	VMOVUPD      32(DI), Y13
-	VBROADCASTSD (R12), Y14
-	VFMADD231PD  Y12, Y14, Y0
-	VFMADD231PD  Y13, Y14, Y1
-	VBROADCASTSD (R12)(DX*1), Y15
-	VFMADD231PD  Y12, Y15, Y2
-	VFMADD231PD  Y13, Y15, Y3
-	VBROADCASTSD (R12)(DX*2), Y14
-	VFMADD231PD  Y12, Y14, Y4
-	VFMADD231PD  Y13, Y14, Y5
-	VBROADCASTSD (R12)(BX*1), Y15
-	VFMADD231PD  Y12, Y15, Y6
-	VFMADD231PD  Y13, Y15, Y7
-	VBROADCASTSD (R12)(DX*4), Y14
-	VFMADD231PD  Y12, Y14, Y8
-	VFMADD231PD  Y13, Y14, Y9
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   (DI)(R8*8)
-	ADDQ         SI, R12
-	ADDQ         R8, DI
-	DECQ         R11
-	JNZ          wide5_loop
-	VBROADCASTSD 144(AX), Y12
-	VMULPD       Y12, Y0, Y0
-	VMULPD       Y12, Y1, Y1
-	VMULPD       Y12, Y2, Y2
-	VMULPD       Y12, Y3, Y3
-	VMULPD       Y12, Y4, Y4
-	VMULPD       Y12, Y5, Y5
-	VMULPD       Y12, Y6, Y6
-	VMULPD       Y12, Y7, Y7
-	VMULPD       Y12, Y8, Y8
-	VMULPD       Y12, Y9, Y9
-	VMOVUPD      (CX), Y14
-	CMPQ         136(AX), $0x00
-	JE           wide5_store
-	VBROADCASTSD 152(AX), Y13
-	MOVQ         R9, R13
-	VMOVUPD      (R13), Y15
-	VFMADD231PD  Y13, Y15, Y0
-	VMASKMOVPD   32(R13), Y14, Y15
-	VFMADD231PD  Y13, Y15, Y1
-	ADDQ         R10, R13
-	VMOVUPD      (R13), Y15
-	VFMADD231PD  Y13, Y15, Y2
-	VMASKMOVPD   32(R13), Y14, Y15
-	VFMADD231PD  Y13, Y15, Y3
-	ADDQ         R10, R13
-	VMOVUPD      (R13), Y15
-	VFMADD231PD  Y13, Y15, Y4
-	VMASKMOVPD   32(R13), Y14, Y15
-	VFMADD231PD  Y13, Y15, Y5
-	ADDQ         R10, R13
-	VMOVUPD      (R13), Y15
-	VFMADD231PD  Y13, Y15, Y6
-	VMASKMOVPD   32(R13), Y14, Y15
-	VFMADD231PD  Y13, Y15, Y7
-	ADDQ         R10, R13
-	VMOVUPD      (R13), Y15
-	VFMADD231PD  Y13, Y15, Y8
-	VMASKMOVPD   32(R13), Y14, Y15
-	VFMADD231PD  Y13, Y15, Y9
-
-wide5_store:
-	CMPQ    112(AX), $+8
-	JNE     wide5_tail
-	VMOVUPD Y0, (R9)
-	VMOVUPD Y1, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPD Y2, (R9)
-	VMOVUPD Y3, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPD Y4, (R9)
-	VMOVUPD Y5, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPD Y6, (R9)
-	VMOVUPD Y7, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPD Y8, (R9)
-	VMOVUPD Y9, 32(R9)
-	ADDQ    R10, R9
-	DECQ    (SP)
-	JZ      wide5_end
-	MOVQ    8(SP), R12
-	IMUL3Q  $0x05, DX, DI
-	ADDQ    DI, R12
-	MOVQ    R12, 8(SP)
-	MOVQ    24(AX), DI
-	MOVQ    120(AX), R11
-	JMP     wide5
-
-wide5_end:
-	VZEROUPPER
-	RET
-
-wide5_tail:
-	VMOVUPD    Y0, (R9)
-	VMASKMOVPD Y1, Y14, 32(R9)
-	ADDQ       R10, R9
-	VMOVUPD    Y2, (R9)
-	VMASKMOVPD Y3, Y14, 32(R9)
-	ADDQ       R10, R9
-	VMOVUPD    Y4, (R9)
-	VMASKMOVPD Y5, Y14, 32(R9)
-	ADDQ       R10, R9
-	VMOVUPD    Y6, (R9)
-	VMASKMOVPD Y7, Y14, 32(R9)
-	ADDQ       R10, R9
-	VMOVUPD    Y8, (R9)
-	VMASKMOVPD Y9, Y14, 32(R9)
-	ADDQ       R10, R9
-	DECQ       (SP)
-	JZ         wide5_tail_end
-	MOVQ       8(SP), R12
-	IMUL3Q     $0x05, DX, DI
-	ADDQ       DI, R12
-	MOVQ       R12, 8(SP)
-	MOVQ       24(AX), DI
-	MOVQ       120(AX), R11
-	JMP        wide5
-
-wide5_tail_end:
-	VZEROUPPER
-	RET
-
-wide4:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	MOVQ   R9, R13
-	MOVQ   $0x00000004, R14
-
-wide4_ahead:
-	PREFETCHT0 (R13)
-	PREFETCHT0 32(R13)
-	ADDQ       R10, R13
-	DECQ       R14
-	JNZ        wide4_ahead
-
-wide4_loop:
-	VMOVUPD      (DI), Y12
-	VMOVUPD      32(DI), Y13
-	VBROADCASTSD (R12), Y14
-	VFMADD231PD  Y12, Y14, Y0
-	VFMADD231PD  Y13, Y14, Y1
-	VBROADCASTSD (R12)(DX*1), Y15
-	VFMADD231PD  Y12, Y15, Y2
-	VFMADD231PD  Y13, Y15, Y3
-	VBROADCASTSD (R12)(DX*2), Y14
-	VFMADD231PD  Y12, Y14, Y4
-	VFMADD231PD  Y13, Y14, Y5
-	VBROADCASTSD (R12)(BX*1), Y15
-	VFMADD231PD  Y12, Y15, Y6
-	VFMADD231PD  Y13, Y15, Y7
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   (DI)(R8*8)
-	ADDQ         SI, R12
-	ADDQ         R8, DI
-	DECQ         R11
-	JNZ          wide4_loop
-	VBROADCASTSD 144(AX), Y12
-	VMULPD       Y12, Y0, Y0
-	VMULPD       Y12, Y1, Y1
-	VMULPD       Y12, Y2, Y2
-	VMULPD       Y12, Y3, Y3
-	VMULPD       Y12, Y4, Y4
-	VMULPD       Y12, Y5, Y5
-	VMULPD       Y12, Y6, Y6
-	VMULPD       Y12, Y7, Y7
-	VMOVUPD      (CX), Y14
-	CMPQ         136(AX), $0x00
-	JE           wide4_store
-	VBROADCASTSD 152(AX), Y13
-	MOVQ         R9, R13
-	VMOVUPD      (R13), Y15
-	VFMADD231PD  Y13, Y15, Y0
-	VMASKMOVPD   32(R13), Y14, Y15
-	VFMADD231PD  Y13, Y15, Y1
-	ADDQ         R10, R13
-	VMOVUPD      (R13), Y15
-	VFMADD231PD  Y13, Y15, Y2
-	VMASKMOVPD   32(R13), Y14, Y15
-	VFMADD231PD  Y13, Y15, Y3
-	ADDQ         R10, R13
-	VMOVUPD      (R13), Y15
-	VFMADD231PD  Y13, Y15, Y4
-	VMASKMOVPD   32(R13), Y14, Y15
-	VFMADD231PD  Y13, Y15, Y5
-	ADDQ         R10, R13
-	VMOVUPD      (R13), Y15
-	VFMADD231PD  Y13, Y15, Y6
-	VMASKMOVPD   32(R13), Y14, Y15
-	VFMADD231PD  Y13, Y15, Y7
-
-wide4_store:
-	CMPQ    112(AX), $+8
-	JNE     wide4_tail
-	VMOVUPD Y0, (R9)
-	VMOVUPD Y1, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPD Y2, (R9)
-	VMOVUPD Y3, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPD Y4, (R9)
-	VMOVUPD Y5, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPD Y6, (R9)
-	VMOVUPD Y7, 32(R9)
-	ADDQ    R10, R9
-	DECQ    (SP)
-	JZ      wide4_end
-	MOVQ    8(SP), R12
-	IMUL3Q  $0x04, DX, DI
-	ADDQ    DI, R12
-	MOVQ    R12, 8(SP)
-	MOVQ    24(AX), DI
-	MOVQ    120(AX), R11
-	JMP     wide4
-
-wide4_end:
-	VZEROUPPER
-	RET
-
-wide4_tail:
-	VMOVUPD    Y0, (R9)
-	VMASKMOVPD Y1, Y14, 32(R9)
-	ADDQ       R10, R9
-	VMOVUPD    Y2, (R9)
-	VMASKMOVPD Y3, Y14, 32(R9)
-	ADDQ       R10, R9
-	VMOVUPD    Y4, (R9)
-	VMASKMOVPD Y5, Y14, 32(R9)
-	ADDQ       R10, R9
-	VMOVUPD    Y6, (R9)
-	VMASKMOVPD Y7, Y14, 32(R9)
-	ADDQ       R10, R9
-	DECQ       (SP)
-	JZ         wide4_tail_end
-	MOVQ       8(SP), R12
-	IMUL3Q     $0x04, DX, DI
-	ADDQ       DI, R12
-	MOVQ       R12, 8(SP)
-	MOVQ       24(AX), DI
-	MOVQ       120(AX), R11
-	JMP        wide4
-
-wide4_tail_end:
-	VZEROUPPER
-	RET
-
-wide3:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	MOVQ   R9, BX
-	MOVQ   $0x00000003, R13
-
-wide3_ahead:
-	PREFETCHT0 (BX)
-	PREFETCHT0 32(BX)
-	ADDQ       R10, BX
-	DECQ       R13
-	JNZ        wide3_ahead
-
-wide3_loop:
-	VMOVUPD      (DI), Y12
-	VMOVUPD      32(DI), Y13
-	VBROADCASTSD (R12), Y14
-	VFMADD231PD  Y12, Y14, Y0
-	VFMADD231PD  Y13, Y14, Y1
-	VBROADCASTSD (R12)(DX*1), Y15
-	VFMADD231PD  Y12, Y15, Y2
-	VFMADD231PD  Y13, Y15, Y3
-	VBROADCASTSD (R12)(DX*2), Y14
-	VFMADD231PD  Y12, Y14, Y4
-	VFMADD231PD  Y13, Y14, Y5
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   (DI)(R8*8)
-	ADDQ         SI, R12
-	ADDQ         R8, DI
-	DECQ         R11
-	JNZ          wide3_loop
-	VBROADCASTSD 144(AX), Y12
-	VMULPD       Y12, Y0, Y0
-	VMULPD       Y12, Y1, Y1
-	VMULPD       Y12, Y2, Y2
-	VMULPD       Y12, Y3, Y3
-	VMULPD       Y12, Y4, Y4
-	VMULPD       Y12, Y5, Y5
-	VMOVUPD      (CX), Y14
-	CMPQ         136(AX), $0x00
-	JE           wide3_store
-	VBROADCASTSD 152(AX), Y13
-	MOVQ         R9, BX
-	VMOVUPD      (BX), Y15
-	VFMADD231PD  Y13, Y15, Y0
-	VMASKMOVPD   32(BX), Y14, Y15
-	VFMADD231PD  Y13, Y15, Y1
-	ADDQ         R10, BX
-	VMOVUPD      (BX), Y15
-	VFMADD231PD  Y13, Y15, Y2
-	VMASKMOVPD   32(BX), Y14, Y15
-	VFMADD231PD  Y13, Y15, Y3
-	ADDQ         R10, BX
-	VMOVUPD      (BX), Y15
-	VFMADD231PD  Y13, Y15, Y4
-	VMASKMOVPD   32(BX), Y14, Y15
-	VFMADD231PD  Y13, Y15, Y5
-
-wide3_store:
-	CMPQ    112(AX), $+8
-	JNE     wide3_tail
-	VMOVUPD Y0, (R9)
-	VMOVUPD Y1, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPD Y2, (R9)
-	VMOVUPD Y3, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPD Y4, (R9)
-	VMOVUPD Y5, 32(R9)
-	ADDQ    R10, R9
-	DECQ    (SP)
-	JZ      wide3_end
-	MOVQ    8(SP), R12
-	IMUL3Q  $0x03, DX, BX
-	ADDQ    BX, R12
-	MOVQ    R12, 8(SP)
-	MOVQ    24(AX), DI
-	MOVQ    120(AX), R11
-	JMP     wide3
-
-wide3_end:
-	VZEROUPPER
-	RET
-
-wide3_tail:
-	VMOVUPD    Y0, (R9)
-	VMASKMOVPD Y1, Y14, 32(R9)
-	ADDQ       R10, R9
-	VMOVUPD    Y2, (R9)
-	VMASKMOVPD Y3, Y14, 32(R9)
-	ADDQ       R10, R9
-	VMOVUPD    Y4, (R9)
-	VMASKMOVPD Y5, Y14, 32(R9)
-	ADDQ       R10, R9
-	DECQ       (SP)
-	JZ         wide3_tail_end
-	MOVQ       8(SP), R12
-	IMUL3Q     $0x03, DX, BX
-	ADDQ       BX, R12
-	MOVQ       R12, 8(SP)
-	MOVQ       24(AX), DI
-	MOVQ       120(AX), R11
-	JMP        wide3
-
-wide3_tail_end:
-	VZEROUPPER
-	RET
-
-wide2:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   R9, BX
-	MOVQ   $0x00000002, R13
-
-wide2_ahead:
-	PREFETCHT0 (BX)
-	PREFETCHT0 32(BX)
-	ADDQ       R10, BX
-	DECQ       R13
-	JNZ        wide2_ahead
-
-wide2_loop:
-	VMOVUPD      (DI), Y12
-	VMOVUPD      32(DI), Y13
-	VBROADCASTSD (R12), Y14
-	VFMADD231PD  Y12, Y14, Y0
-	VFMADD231PD  Y13, Y14, Y1
-	VBROADCASTSD (R12)(DX*1), Y15
-	VFMADD231PD  Y12, Y15, Y2
-	VFMADD231PD  Y13, Y15, Y3
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   (DI)(R8*8)
-	ADDQ         SI, R12
-	ADDQ         R8, DI
-	DECQ         R11
-	JNZ          wide2_loop
-	VBROADCASTSD 144(AX), Y12
-	VMULPD       Y12, Y0, Y0
-	VMULPD       Y12, Y1, Y1
-	VMULPD       Y12, Y2, Y2
-	VMULPD       Y12, Y3, Y3
-	VMOVUPD      (CX), Y14
-	CMPQ         136(AX), $0x00
-	JE           wide2_store
-	VBROADCASTSD 152(AX), Y13
-	MOVQ         R9, BX
-	VMOVUPD      (BX), Y15
-	VFMADD231PD  Y13, Y15, Y0
-	VMASKMOVPD   32(BX), Y14, Y15
-	VFMADD231PD  Y13, Y15, Y1
-	ADDQ         R10, BX
-	VMOVUPD      (BX), Y15
-	VFMADD231PD  Y13, Y15, Y2
-	VMASKMOVPD   32(BX), Y14, Y15
-	VFMADD231PD  Y13, Y15, Y3
-
-wide2_store:
-	CMPQ    112(AX), $+8
-	JNE     wide2_tail
-	VMOVUPD Y0, (R9)
-	VMOVUPD Y1, 32(R9)
-	ADDQ    R10, R9
-	VMOVUPD Y2, (R9)
-	VMOVUPD Y3, 32(R9)
-	ADDQ    R10, R9
-	DECQ    (SP)
-	JZ      wide2_end
-	MOVQ    8(SP), R12
-	IMUL3Q  $0x02, DX, BX
-	ADDQ    BX, R12
-	MOVQ    R12, 8(SP)
-	MOVQ    24(AX), DI
-	MOVQ    120(AX), R11
-	JMP     wide2
-
-wide2_end:
-	VZEROUPPER
-	RET
-
-wide2_tail:
-	VMOVUPD    Y0, (R9)
-	VMASKMOVPD Y1, Y14, 32(R9)
-	ADDQ       R10, R9
-	VMOVUPD    Y2, (R9)
-	VMASKMOVPD Y3, Y14, 32(R9)
-	ADDQ       R10, R9
-	DECQ       (SP)
-	JZ         wide2_tail_end
-	MOVQ       8(SP), R12
-	IMUL3Q     $0x02, DX, BX
-	ADDQ       BX, R12
-	MOVQ       R12, 8(SP)
-	MOVQ       24(AX), DI
-	MOVQ       120(AX), R11
-	JMP        wide2
-
-wide2_tail_end:
-	VZEROUPPER
-	RET
-
-wide1:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
 	MOVQ   R9, BX
 	MOVQ   $0x00000001, R13
 
-wide1_ahead:
+narrow1_ahead:
 	PREFETCHT0 (BX)
-	PREFETCHT0 32(BX)
 	ADDQ       R10, BX
 	DECQ       R13
-	JNZ        wide1_ahead
+	JNZ        narrow1_ahead
 
-wide1_loop:
+narrow1_loop:
 	VMOVUPD      (DI), Y12
-	VMOVUPD      32(DI), Y13
 	VBROADCASTSD (R12), Y14
 	VFMADD231PD  Y12, Y14, Y0
-	VFMADD231PD  Y13, Y14, Y1
 	PREFETCHT0   (R12)(SI*8)
 	PREFETCHT0   (DI)(R8*8)
 	ADDQ         SI, R12
 	ADDQ         R8, DI
 	DECQ         R11
-	JNZ          wide1_loop
+	JNZ          narrow1_loop
+	VBROADCASTSD 144(AX), Y12
+	VMULPD       Y12, Y0, Y0
+	VMOVUPD      (CX), Y14
+	CMPQ         136(AX), $0x00
+	JE           narrow1_store
+	VBROADCASTSD 152(AX), Y13
+	MOVQ         R9, BX
+	VMASKMOVPD   (BX), Y14, Y15
+	VFMADD231PD  Y13, Y15, Y0
+
+narrow1_store:
+	CMPQ    112(AX), $+4
+	JNE     narrow1_tail
+	VMOVUPD Y0, (R9)
+	ADDQ    R10, R9
+	JMP     narrow1_next
+
+narrow1_tail:
+	VMASKMOVPD Y0, Y14, (R9)
+	ADDQ       R10, R9
+
+narrow1_next:
+	DECQ   (SP)
+	JZ     done
+	MOVQ   8(SP), R12
+	IMUL3Q $0x01, DX, BX
+	ADDQ   BX, R12
+	MOVQ   R12, 8(SP)
+	MOVQ   24(AX), DI
+	MOVQ   120(AX), R11
+	JMP    narrow1
+
+narrow2:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	MOVQ   R9, BX
+	MOVQ   $0x00000002, R13
+
+narrow2_ahead:
+	PREFETCHT0 (BX)
+	ADDQ       R10, BX
+	DECQ       R13
+	JNZ        narrow2_ahead
+
+narrow2_loop:
+	VMOVUPD      (DI), Y12
+	VBROADCASTSD (R12), Y14
+	VFMADD231PD  Y12, Y14, Y0
+	VBROADCASTSD (R12)(DX*1), Y15
+	VFMADD231PD  Y12, Y15, Y1
+	PREFETCHT0   (R12)(SI*8)
+	PREFETCHT0   (DI)(R8*8)
+	ADDQ         SI, R12
+	ADDQ         R8, DI
+	DECQ         R11
+	JNZ          narrow2_loop
 	VBROADCASTSD 144(AX), Y12
 	VMULPD       Y12, Y0, Y0
 	VMULPD       Y12, Y1, Y1
 	VMOVUPD      (CX), Y14
 	CMPQ         136(AX), $0x00
-	JE           wide1_store
+	JE           narrow2_store
 	VBROADCASTSD 152(AX), Y13
 	MOVQ         R9, BX
-	VMOVUPD      (BX), Y15
+	VMASKMOVPD   (BX), Y14, Y15
 	VFMADD231PD  Y13, Y15, Y0
-	VMASKMOVPD   32(BX), Y14, Y15
+	ADDQ         R10, BX
+	VMASKMOVPD   (BX), Y14, Y15
 	VFMADD231PD  Y13, Y15, Y1
 
-wide1_store:
-	CMPQ    112(AX), $+8
-	JNE     wide1_tail
+narrow2_store:
+	CMPQ    112(AX), $+4
+	JNE     narrow2_tail
 	VMOVUPD Y0, (R9)
-	VMOVUPD Y1, 32(R9)
 	ADDQ    R10, R9
-	DECQ    (SP)
-	JZ      wide1_end
-	MOVQ    8(SP), R12
-	IMUL3Q  $0x01, DX, BX
-	ADDQ    BX, R12
-	MOVQ    R12, 8(SP)
-	MOVQ    24(AX), DI
-	MOVQ    120(AX), R11
-	JMP     wide1
+	VMOVUPD Y1, (R9)
+	ADDQ    R10, R9
+	JMP     narrow2_next
 
-wide1_end:
-	VZEROUPPER
-	RET
-
-wide1_tail:
-	VMOVUPD    Y0, (R9)
-	VMASKMOVPD Y1, Y14, 32(R9)
+narrow2_tail:
+	VMASKMOVPD Y0, Y14, (R9)
 	ADDQ       R10, R9
-	DECQ       (SP)
-	JZ         wide1_tail_end
-	MOVQ       8(SP), R12
-	IMUL3Q     $0x01, DX, BX
-	ADDQ       BX, R12
-	MOVQ       R12, 8(SP)
-	MOVQ       24(AX), DI
-	MOVQ       120(AX), R11
-	JMP        wide1
+	VMASKMOVPD Y1, Y14, (R9)
+	ADDQ       R10, R9
 
-wide1_tail_end:
-	VZEROUPPER
-	RET
+narrow2_next:
+	DECQ   (SP)
+	JZ     done
+	MOVQ   8(SP), R12
+	IMUL3Q $0x02, DX, BX
+	ADDQ   BX, R12
+	MOVQ   R12, 8(SP)
+	MOVQ   24(AX), DI
+	MOVQ   120(AX), R11
+	JMP    narrow2
+
+narrow3:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	MOVQ   R9, BX
+	MOVQ   $0x00000003, R13
+
+narrow3_ahead:
+	PREFETCHT0 (BX)
+	ADDQ       R10, BX
+	DECQ       R13
+	JNZ        narrow3_ahead
+
+narrow3_loop:
+	VMOVUPD      (DI), Y12
+	VBROADCASTSD (R12), Y14
+	VFMADD231PD  Y12, Y14, Y0
+	VBROADCASTSD (R12)(DX*1), Y15
+	VFMADD231PD  Y12, Y15, Y1
+	VBROADCASTSD (R12)(DX*2), Y14
+	VFMADD231PD  Y12, Y14, Y2
+	PREFETCHT0   (R12)(SI*8)
+	PREFETCHT0   (DI)(R8*8)
+	ADDQ         SI, R12
+	ADDQ         R8, DI
+	DECQ         R11
+	JNZ          narrow3_loop
+	VBROADCASTSD 144(AX), Y12
+	VMULPD       Y12, Y0, Y0
+	VMULPD       Y12, Y1, Y1
+	VMULPD       Y12, Y2, Y2
+	VMOVUPD      (CX), Y14
+	CMPQ         136(AX), $0x00
+	JE           narrow3_store
+	VBROADCASTSD 152(AX), Y13
+	MOVQ         R9, BX
+	VMASKMOVPD   (BX), Y14, Y15
+	VFMADD231PD  Y13, Y15, Y0
+	ADDQ         R10, BX
+	VMASKMOVPD   (BX), Y14, Y15
+	VFMADD231PD  Y13, Y15, Y1
+	ADDQ         R10, BX
+	VMASKMOVPD   (BX), Y14, Y15
+	VFMADD231PD  Y13, Y15, Y2
+
+narrow3_store:
+	CMPQ    112(AX), $+4
+	JNE     narrow3_tail
+	VMOVUPD Y0, (R9)
+	ADDQ    R10, R9
+	VMOVUPD Y1, (R9)
+	ADDQ    R10, R9
+	VMOVUPD Y2, (R9)
+	ADDQ    R10, R9
+	JMP     narrow3_next
+
+narrow3_tail:
+	VMASKMOVPD Y0, Y14, (R9)
+	ADDQ       R10, R9
+	VMASKMOVPD Y1, Y14, (R9)
+	ADDQ       R10, R9
+	VMASKMOVPD Y2, Y14, (R9)
+	ADDQ       R10, R9
+
+narrow3_next:
+	DECQ   (SP)
+	JZ     done
+	MOVQ   8(SP), R12
+	IMUL3Q $0x03, DX, BX
+	ADDQ   BX, R12
+	MOVQ   R12, 8(SP)
+	MOVQ   24(AX), DI
+	MOVQ   120(AX), R11
+	JMP    narrow3
+
+narrow4:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   R9, R13
+	MOVQ   $0x00000004, R14
+
+narrow4_ahead:
+	PREFETCHT0 (R13)
+	ADDQ       R10, R13
+	DECQ       R14
+	JNZ        narrow4_ahead
+
+narrow4_loop:
+	VMOVUPD      (DI), Y12
+	VBROADCASTSD (R12), Y14
+	VFMADD231PD  Y12, Y14, Y0
+	VBROADCASTSD (R12)(DX*1), Y15
+	VFMADD231PD  Y12, Y15, Y1
+	VBROADCASTSD (R12)(DX*2), Y14
+	VFMADD231PD  Y12, Y14, Y2
+	VBROADCASTSD (R12)(BX*1), Y15
+	VFMADD231PD  Y12, Y15, Y3
+	PREFETCHT0   (R12)(SI*8)
+	PREFETCHT0   (DI)(R8*8)
+	ADDQ         SI, R12
+	ADDQ         R8, DI
+	DECQ         R11
+	JNZ          narrow4_loop
+	VBROADCASTSD 144(AX), Y12
+	VMULPD       Y12, Y0, Y0
+	VMULPD       Y12, Y1, Y1
+	VMULPD       Y12, Y2, Y2
+	VMULPD       Y12, Y3, Y3
+	VMOVUPD      (CX), Y14
+	CMPQ         136(AX), $0x00
+	JE           narrow4_store
+	VBROADCASTSD 152(AX), Y13
+	MOVQ         R9, R13
+	VMASKMOVPD   (R13), Y14, Y15
+	VFMADD231PD  Y13, Y15, Y0
+	ADDQ         R10, R13
+	VMASKMOVPD   (R13), Y14, Y15
+	VFMADD231PD  Y13, Y15, Y1
+	ADDQ         R10, R13
+	VMASKMOVPD   (R13), Y14, Y15
+	VFMADD231PD  Y13, Y15, Y2
+	ADDQ         R10, R13
+	VMASKMOVPD   (R13), Y14, Y15
+	VFMADD231PD  Y13, Y15, Y3
+
+narrow4_store:
+	CMPQ    112(AX), $+4
+	JNE     narrow4_tail
+	VMOVUPD Y0, (R9)
+	ADDQ    R10, R9
+	VMOVUPD Y1, (R9)
+	ADDQ    R10, R9
+	VMOVUPD Y2, (R9)
+	ADDQ    R10, R9
+	VMOVUPD Y3, (R9)
+	ADDQ    R10, R9
+	JMP     narrow4_next
+
+narrow4_tail:
+	VMASKMOVPD Y0, Y14, (R9)
+	ADDQ       R10, R9
+	VMASKMOVPD Y1, Y14, (R9)
+	ADDQ       R10, R9
+	VMASKMOVPD Y2, Y14, (R9)
+	ADDQ       R10, R9
+	VMASKMOVPD Y3, Y14, (R9)
+	ADDQ       R10, R9
+
+narrow4_next:
+	DECQ   (SP)
+	JZ     done
+	MOVQ   8(SP), R12
+	IMUL3Q $0x04, DX, DI
+	ADDQ   DI, R12
+	MOVQ   R12, 8(SP)
+	MOVQ   24(AX), DI
+	MOVQ   120(AX), R11
+	JMP    narrow4
 
 narrow6:
 	VXORPS Y0, Y0, Y0
@@ -2423,21 +2303,7 @@ narrow6_store:
 	ADDQ    R10, R9
 	VMOVUPD Y5, (R9)
 	ADDQ    R10, R9
-	DECQ    (SP)
-	JZ      narrow6_end
-	MOVQ    8(SP), R12
-	IMUL3Q  $0x06, DX, DI
-	ADDQ    DI, R12
-	MOVQ    R12, 8(SP)
-	LEAQ    (R12)(DX*4), R13
-	ADDQ    DX, R13
-	MOVQ    24(AX), DI
-	MOVQ    120(AX), R11
-	JMP     narrow6
-
-narrow6_end:
-	VZEROUPPER
-	RET
+	JMP     narrow6_next
 
 narrow6_tail:
 	VMASKMOVPD Y0, Y14, (R9)
@@ -2452,464 +2318,21 @@ narrow6_tail:
 	ADDQ       R10, R9
 	VMASKMOVPD Y5, Y14, (R9)
 	ADDQ       R10, R9
-	DECQ       (SP)
-	JZ         narrow6_tail_end
-	MOVQ       8(SP), R12
-	IMUL3Q     $0x06, DX, DI
-	ADDQ       DI, R12
-	MOVQ       R12, 8(SP)
-	LEAQ       (R12)(DX*4), R13
-	ADDQ       DX, R13
-	MOVQ       24(AX), DI
-	MOVQ       120(AX), R11
-	JMP        narrow6
 
-narrow6_tail_end:
-	VZEROUPPER
-	RET
+narrow6_next:
+	DECQ   (SP)
+	JZ     done
+	MOVQ   8(SP), R12
+	IMUL3Q $0x06, DX, DI
+	ADDQ   DI, R12
+	MOVQ   R12, 8(SP)
+	LEAQ   (R12)(DX*4), R13
+	ADDQ   DX, R13
+	MOVQ   24(AX), DI
+	MOVQ   120(AX), R11
+	JMP    narrow6
 
-narrow5:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	MOVQ   R9, R13
-	MOVQ   $0x00000005, R14
-
-narrow5_ahead:
-	PREFETCHT0 (R13)
-	ADDQ       R10, R13
-	DECQ       R14
-	JNZ        narrow5_ahead
-
-narrow5_loop:
-	VMOVUPD      (DI), Y12
-	VBROADCASTSD (R12), Y14
-	VFMADD231PD  Y12, Y14, Y0
-	VBROADCASTSD (R12)(DX*1), Y15
-	VFMADD231PD  Y12, Y15, Y1
-	VBROADCASTSD (R12)(DX*2), Y14
-	VFMADD231PD  Y12, Y14, Y2
-	VBROADCASTSD (R12)(BX*1), Y15
-	VFMADD231PD  Y12, Y15, Y3
-	VBROADCASTSD (R12)(DX*4), Y14
-	VFMADD231PD  Y12, Y14, Y4
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   (DI)(R8*8)
-	ADDQ         SI, R12
-	ADDQ         R8, DI
-	DECQ         R11
-	JNZ          narrow5_loop
-	VBROADCASTSD 144(AX), Y12
-	VMULPD       Y12, Y0, Y0
-	VMULPD       Y12, Y1, Y1
-	VMULPD       Y12, Y2, Y2
-	VMULPD       Y12, Y3, Y3
-	VMULPD       Y12, Y4, Y4
-	VMOVUPD      (CX), Y14
-	CMPQ         136(AX), $0x00
-	JE           narrow5_store
-	VBROADCASTSD 152(AX), Y13
-	MOVQ         R9, R13
-	VMASKMOVPD   (R13), Y14, Y15
-	VFMADD231PD  Y13, Y15, Y0
-	ADDQ         R10, R13
-	VMASKMOVPD   (R13), Y14, Y15
-	VFMADD231PD  Y13, Y15, Y1
-	ADDQ         R10, R13
-	VMASKMOVPD   (R13), Y14, Y15
-	VFMADD231PD  Y13, Y15, Y2
-	ADDQ         R10, R13
-	VMASKMOVPD   (R13), Y14, Y15
-	VFMADD231PD  Y13, Y15, Y3
-	ADDQ         R10, R13
-	VMASKMOVPD   (R13), Y14, Y15
-	VFMADD231PD  Y13, Y15, Y4
-
-narrow5_store:
-	CMPQ    112(AX), $+4
-	JNE     narrow5_tail
-	VMOVUPD Y0, (R9)
-	ADDQ    R10, R9
-	VMOVUPD Y1, (R9)
-	ADDQ    R10, R9
-	VMOVUPD Y2, (R9)
-	ADDQ    R10, R9
-	VMOVUPD Y3, (R9)
-	ADDQ    R10, R9
-	VMOVUPD Y4, (R9)
-	ADDQ    R10, R9
-	DECQ    (SP)
-	JZ      narrow5_end
-	MOVQ    8(SP), R12
-	IMUL3Q  $0x05, DX, DI
-	ADDQ    DI, R12
-	MOVQ    R12, 8(SP)
-	MOVQ    24(AX), DI
-	MOVQ    120(AX), R11
-	JMP     narrow5
-
-narrow5_end:
-	VZEROUPPER
-	RET
-
-narrow5_tail:
-	VMASKMOVPD Y0, Y14, (R9)
-	ADDQ       R10, R9
-	VMASKMOVPD Y1, Y14, (R9)
-	ADDQ       R10, R9
-	VMASKMOVPD Y2, Y14, (R9)
-	ADDQ       R10, R9
-	VMASKMOVPD Y3, Y14, (R9)
-	ADDQ       R10, R9
-	VMASKMOVPD Y4, Y14, (R9)
-	ADDQ       R10, R9
-	DECQ       (SP)
-	JZ         narrow5_tail_end
-	MOVQ       8(SP), R12
-	IMUL3Q     $0x05, DX, DI
-	ADDQ       DI, R12
-	MOVQ       R12, 8(SP)
-	MOVQ       24(AX), DI
-	MOVQ       120(AX), R11
-	JMP        narrow5
-
-narrow5_tail_end:
-	VZEROUPPER
-	RET
-
-narrow4:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	MOVQ   R9, R13
-	MOVQ   $0x00000004, R14
-
-narrow4_ahead:
-	PREFETCHT0 (R13)
-	ADDQ       R10, R13
-	DECQ       R14
-	JNZ        narrow4_ahead
-
-narrow4_loop:
-	VMOVUPD      (DI), Y12
-	VBROADCASTSD (R12), Y14
-	VFMADD231PD  Y12, Y14, Y0
-	VBROADCASTSD (R12)(DX*1), Y15
-	VFMADD231PD  Y12, Y15, Y1
-	VBROADCASTSD (R12)(DX*2), Y14
-	VFMADD231PD  Y12, Y14, Y2
-	VBROADCASTSD (R12)(BX*1), Y15
-	VFMADD231PD  Y12, Y15, Y3
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   (DI)(R8*8)
-	ADDQ         SI, R12
-	ADDQ         R8, DI
-	DECQ         R11
-	JNZ          narrow4_loop
-	VBROADCASTSD 144(AX), Y12
-	VMULPD       Y12, Y0, Y0
-	VMULPD       Y12, Y1, Y1
-	VMULPD       Y12, Y2, Y2
-	VMULPD       Y12, Y3, Y3
-	VMOVUPD      (CX), Y14
-	CMPQ         136(AX), $0x00
-	JE           narrow4_store
-	VBROADCASTSD 152(AX), Y13
-	MOVQ         R9, R13
-	VMASKMOVPD   (R13), Y14, Y15
-	VFMADD231PD  Y13, Y15, Y0
-	ADDQ         R10, R13
-	VMASKMOVPD   (R13), Y14, Y15
-	VFMADD231PD  Y13, Y15, Y1
-	ADDQ         R10, R13
-	VMASKMOVPD   (R13), Y14, Y15
-	VFMADD231PD  Y13, Y15, Y2
-	ADDQ         R10, R13
-	VMASKMOVPD   (R13), Y14, Y15
-	VFMADD231PD  Y13, Y15, Y3
-
-narrow4_store:
-	CMPQ    112(AX), $+4
-	JNE     narrow4_tail
-	VMOVUPD Y0, (R9)
-	ADDQ    R10, R9
-	VMOVUPD Y1, (R9)
-	ADDQ    R10, R9
-	VMOVUPD Y2, (R9)
-	ADDQ    R10, R9
-	VMOVUPD Y3, (R9)
-	ADDQ    R10, R9
-	DECQ    (SP)
-	JZ      narrow4_end
-	MOVQ    8(SP), R12
-	IMUL3Q  $0x04, DX, DI
-	ADDQ    DI, R12
-	MOVQ    R12, 8(SP)
-	MOVQ    24(AX), DI
-	MOVQ    120(AX), R11
-	JMP     narrow4
-
-narrow4_end:
-	VZEROUPPER
-	RET
-
-narrow4_tail:
-	VMASKMOVPD Y0, Y14, (R9)
-	ADDQ       R10, R9
-	VMASKMOVPD Y1, Y14, (R9)
-	ADDQ       R10, R9
-	VMASKMOVPD Y2, Y14, (R9)
-	ADDQ       R10, R9
-	VMASKMOVPD Y3, Y14, (R9)
-	ADDQ       R10, R9
-	DECQ       (SP)
-	JZ         narrow4_tail_end
-	MOVQ       8(SP), R12
-	IMUL3Q     $0x04, DX, DI
-	ADDQ       DI, R12
-	MOVQ       R12, 8(SP)
-	MOVQ       24(AX), DI
-	MOVQ       120(AX), R11
-	JMP        narrow4
-
-narrow4_tail_end:
-	VZEROUPPER
-	RET
-
-narrow3:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	MOVQ   R9, BX
-	MOVQ   $0x00000003, R13
-
-narrow3_ahead:
-	PREFETCHT0 (BX)
-	ADDQ       R10, BX
-	DECQ       R13
-	JNZ        narrow3_ahead
-
-narrow3_loop:
-	VMOVUPD      (DI), Y12
-	VBROADCASTSD (R12), Y14
-	VFMADD231PD  Y12, Y14, Y0
-	VBROADCASTSD (R12)(DX*1), Y15
-	VFMADD231PD  Y12, Y15, Y1
-	VBROADCASTSD (R12)(DX*2), Y14
-	VFMADD231PD  Y12, Y14, Y2
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   (DI)(R8*8)
-	ADDQ         SI, R12
-	ADDQ         R8, DI
-	DECQ         R11
-	JNZ          narrow3_loop
-	VBROADCASTSD 144(AX), Y12
-	VMULPD       Y12, Y0, Y0
-	VMULPD       Y12, Y1, Y1
-	VMULPD       Y12, Y2, Y2
-	VMOVUPD      (CX), Y14
-	CMPQ         136(AX), $0x00
-	JE           narrow3_store
-	VBROADCASTSD 152(AX), Y13
-	MOVQ         R9, BX
-	VMASKMOVPD   (BX), Y14, Y15
-	VFMADD231PD  Y13, Y15, Y0
-	ADDQ         R10, BX
-	VMASKMOVPD   (BX), Y14, Y15
-	VFMADD231PD  Y13, Y15, Y1
-	ADDQ         R10, BX
-	VMASKMOVPD   (BX), Y14, Y15
-	VFMADD231PD  Y13, Y15, Y2
-
-narrow3_store:
-	CMPQ    112(AX), $+4
-	JNE     narrow3_tail
-	VMOVUPD Y0, (R9)
-	ADDQ    R10, R9
-	VMOVUPD Y1, (R9)
-	ADDQ    R10, R9
-	VMOVUPD Y2, (R9)
-	ADDQ    R10, R9
-	DECQ    (SP)
-	JZ      narrow3_end
-	MOVQ    8(SP), R12
-	IMUL3Q  $0x03, DX, BX
-	ADDQ    BX, R12
-	MOVQ    R12, 8(SP)
-	MOVQ    24(AX), DI
-	MOVQ    120(AX), R11
-	JMP     narrow3
-
-narrow3_end:
-	VZEROUPPER
-	RET
-
-narrow3_tail:
-	VMASKMOVPD Y0, Y14, (R9)
-	ADDQ       R10, R9
-	VMASKMOVPD Y1, Y14, (R9)
-	ADDQ       R10, R9
-	VMASKMOVPD Y2, Y14, (R9)
-	ADDQ       R10, R9
-	DECQ       (SP)
-	JZ         narrow3_tail_end
-	MOVQ       8(SP), R12
-	IMUL3Q     $0x03, DX, BX
-	ADDQ       BX, R12
-	MOVQ       R12, 8(SP)
-	MOVQ       24(AX), DI
-	MOVQ       120(AX), R11
-	JMP        narrow3
-
-narrow3_tail_end:
-	VZEROUPPER
-	RET
-
-narrow2:
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	MOVQ   R9, BX
-	MOVQ   $0x00000002, R13
-
-narrow2_ahead:
-	PREFETCHT0 (BX)
-	ADDQ       R10, BX
-	DECQ       R13
-	JNZ        narrow2_ahead
-
-narrow2_loop:
-	VMOVUPD      (DI), Y12
-	VBROADCASTSD (R12), Y14
-	VFMADD231PD  Y12, Y14, Y0
-	VBROADCASTSD (R12)(DX*1), Y15
-	VFMADD231PD  Y12, Y15, Y1
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   (DI)(R8*8)
-	ADDQ         SI, R12
-	ADDQ         R8, DI
-	DECQ         R11
-	JNZ          narrow2_loop
-	VBROADCASTSD 144(AX), Y12
-	VMULPD       Y12, Y0, Y0
-	VMULPD       Y12, Y1, Y1
-	VMOVUPD      (CX), Y14
-	CMPQ         136(AX), $0x00
-	JE           narrow2_store
-	VBROADCASTSD 152(AX), Y13
-	MOVQ         R9, BX
-	VMASKMOVPD   (BX), Y14, Y15
-	VFMADD231PD  Y13, Y15, Y0
-	ADDQ         R10, BX
-	VMASKMOVPD   (BX), Y14, Y15
-	VFMADD231PD  Y13, Y15, Y1
-
-narrow2_store:
-	CMPQ    112(AX), $+4
-	JNE     narrow2_tail
-	VMOVUPD Y0, (R9)
-	ADDQ    R10, R9
-	VMOVUPD Y1, (R9)
-	ADDQ    R10, R9
-	DECQ    (SP)
-	JZ      narrow2_end
-	MOVQ    8(SP), R12
-	IMUL3Q  $0x02, DX, BX
-	ADDQ    BX, R12
-	MOVQ    R12, 8(SP)
-	MOVQ    24(AX), DI
-	MOVQ    120(AX), R11
-	JMP     narrow2
-
-narrow2_end:
-	VZEROUPPER
-	RET
-
-narrow2_tail:
-	VMASKMOVPD Y0, Y14, (R9)
-	ADDQ       R10, R9
-	VMASKMOVPD Y1, Y14, (R9)
-	ADDQ       R10, R9
-	DECQ       (SP)
-	JZ         narrow2_tail_end
-	MOVQ       8(SP), R12
-	IMUL3Q     $0x02, DX, BX
-	ADDQ       BX, R12
-	MOVQ       R12, 8(SP)
-	MOVQ       24(AX), DI
-	MOVQ       120(AX), R11
-	JMP        narrow2
-
-narrow2_tail_end:
-	VZEROUPPER
-	RET
-
-narrow1:
-	VXORPS Y0, Y0, Y0
-	MOVQ   R9, BX
-	MOVQ   $0x00000001, R13
-
-narrow1_ahead:
-	PREFETCHT0 (BX)
-	ADDQ       R10, BX
-	DECQ       R13
-	JNZ        narrow1_ahead
-
-narrow1_loop:
-	VMOVUPD      (DI), Y12
-	VBROADCASTSD (R12), Y14
-	VFMADD231PD  Y12, Y14, Y0
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   (DI)(R8*8)
-	ADDQ         SI, R12
-	ADDQ         R8, DI
-	DECQ         R11
-	JNZ          narrow1_loop
-	VBROADCASTSD 144(AX), Y12
-	VMULPD       Y12, Y0, Y0
-	VMOVUPD      (CX), Y14
-	CMPQ         136(AX), $0x00
-	JE           narrow1_store
-	VBROADCASTSD 152(AX), Y13
-	MOVQ         R9, BX
-	VMASKMOVPD   (BX), Y14, Y15
-	VFMADD231PD  Y13, Y15, Y0
-
-narrow1_store:
-	CMPQ    112(AX), $+4
-	JNE     narrow1_tail
-	VMOVUPD Y0, (R9)
-	ADDQ    R10, R9
-	DECQ    (SP)
-	JZ      narrow1_end
-	MOVQ    8(SP), R12
-	IMUL3Q  $0x01, DX, BX
-	ADDQ    BX, R12
-	MOVQ    R12, 8(SP)
-	MOVQ    24(AX), DI
-	MOVQ    120(AX), R11
-	JMP     narrow1
-
-narrow1_end:
-	VZEROUPPER
-	RET
-
-narrow1_tail:
-	VMASKMOVPD Y0, Y14, (R9)
-	ADDQ       R10, R9
-	DECQ       (SP)
-	JZ         narrow1_tail_end
-	MOVQ       8(SP), R12
-	IMUL3Q     $0x01, DX, BX
-	ADDQ       BX, R12
-	MOVQ       R12, 8(SP)
-	MOVQ       24(AX), DI
-	MOVQ       120(AX), R11
-	JMP        narrow1
-
-narrow1_tail_end:
+done:
 	VZEROUPPER
 	RET
 

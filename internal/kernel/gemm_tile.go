@@ -17,11 +17,12 @@ type gemmTile[F Float] struct {
 
 // gemmTiles holds the tile functions of one instruction set and the sizes that suit them.
 type gemmTiles[F Float] struct {
-	rows, cols int // largest tile
-	lanes      int // columns are read in groups of this size
-	depth      int // largest k of a tile
-	band       int // most rows of C per pass over packed columns of B; their part of A stays in the cache
-	slab       int // most columns of C in one block
+	rows, cols int   // largest tile
+	heights    []int // numbers of rows that a tile may have, descending; nil means 1 to rows
+	lanes      int   // columns are read in groups of this size
+	depth      int   // largest k of a tile
+	band       int   // most rows of C per pass over packed columns of B; their part of A stays in the cache
+	slab       int   // most columns of C in one block
 	tile       func(t *gemmTile[F])
 
 	// These functions copy to a panel; they are nil without assembly. The distances between rows, ldd and lds, are in
@@ -75,18 +76,28 @@ func (g *gemmTiles[F]) transpose(dst, src []F, ld, cols, k int) {
 	}
 }
 
-// column computes a column of tiles with the given number of rows in all. The tiles have equal numbers of rows, or some
-// have one more row than the others.
+// column computes a column of tiles with the given number of rows in all.
 func (g *gemmTiles[F]) column(t *gemmTile[F], a, c []F, rows int) {
-	tiles := (rows + g.rows - 1) / g.rows
-	more := rows % tiles
-	if more > 0 {
-		t.rows, t.tiles = rows/tiles+1, more
-		t.a, t.c = a, c
+	for top := 0; top < rows; {
+		height, tiles := g.next(rows - top)
+		t.rows, t.tiles = height, tiles // g.tile may change them
+		t.a, t.c = a[top*t.rsA:], c[top*t.ldc:]
 		g.tile(t)
+		top += height * tiles
 	}
-	t.rows, t.tiles = rows/tiles, tiles-more
-	top := more * (t.rows + 1)
-	t.a, t.c = a[top*t.rsA:], c[top*t.ldc:]
-	g.tile(t)
+}
+
+// next divides rows into tiles. It returns the height of the first tiles, and how many of them to compute. If a tile may
+// have any height, all have the same, or some have one more row than the others.
+func (g *gemmTiles[F]) next(rows int) (height, tiles int) {
+	for _, h := range g.heights {
+		if rows >= h {
+			return h, rows / h
+		}
+	}
+	tiles = (rows + g.rows - 1) / g.rows
+	if more := rows % tiles; more > 0 {
+		return rows/tiles + 1, more
+	}
+	return rows / tiles, tiles
 }

@@ -61,11 +61,11 @@ type frame struct {
 	left, top  Mem // number of tiles left, and the current tile's first row of A
 }
 
-// tile writes one tile function. For each number of rows and each number of vectors, the function has a loop over k and
-// an update of C. It begins with a jump to the right loop.
+// tile writes one tile function. For each height and each number of vectors, the function has a loop over k and an update
+// of C. It begins with a jump to the right loop.
 func tile(v vec) {
 	TEXT(fmt.Sprintf("gemmTile%d%s", v.bits, v.isa), NOSPLIT, "func(t *byte)")
-	Doc(fmt.Sprintf("gemmTile%d%s computes tiles of up to %d×%d.", v.bits, v.isa, v.rows, 2*v.lanes))
+	Doc(fmt.Sprintf("gemmTile%d%s computes tiles of up to %d×%d.", v.bits, v.isa, v.heights[len(v.heights)-1], 2*v.lanes))
 	f := frame{t: GP64(), cols: GP64(), rs: GP64(), rs3: GP64(), cs: GP64(), b: GP64(), rsB: GP64(), c: GP64(), ldc: GP64(), k: GP64()}
 	Load(Param("t"), f.t)
 	field := func(off int, r reg.GPVirtual) { MOVQ(Mem{Base: f.t, Disp: off}, r) }
@@ -73,7 +73,8 @@ func tile(v vec) {
 	if v.bits == 64 {
 		shift = 3
 	}
-	for g := range (v.rows + 4) / 5 {
+	most := v.heights[len(v.heights)-1]
+	for g := range (most + 4) / 5 {
 		f.a = append(f.a, GP64())
 		if g == 0 {
 			field(offA, f.a[0])
@@ -82,7 +83,7 @@ func tile(v vec) {
 	field(offRSA, f.rs)
 	SHLQ(shift, f.rs)
 	LEAQ(Mem{Base: f.rs, Index: f.rs, Scale: 2}, f.rs3)
-	f.baseRows(v.rows)
+	f.baseRows(most)
 	field(offCSA, f.cs)
 	SHLQ(shift, f.cs)
 	field(offB, f.b)
@@ -103,30 +104,33 @@ func tile(v vec) {
 
 	CMPQ(Mem{Base: f.t, Disp: offCols}, U8(v.lanes))
 	JLE(LabelRef("narrow"))
-	dispatch(rows, 1, v.rows, "wide")
+	dispatch(rows, v.heights, "wide")
 	Label("narrow")
-	dispatch(rows, 1, v.rows, "narrow")
-	for r := v.rows; r >= 1; r-- {
+	dispatch(rows, v.heights, "narrow")
+	for _, r := range v.heights {
 		body(v, f, r, 2, fmt.Sprintf("wide%d", r))
 	}
-	for r := v.rows; r >= 1; r-- {
+	for _, r := range v.heights {
 		body(v, f, r, 1, fmt.Sprintf("narrow%d", r))
 	}
+	Label("done")
+	VZEROUPPER()
+	RET()
 }
 
 // dispatch writes a jump to the label for the number of rows, by binary search.
-func dispatch(rows reg.GPVirtual, lo, hi int, prefix string) {
-	if lo == hi {
-		JMP(LabelRef(fmt.Sprintf("%s%d", prefix, lo)))
+func dispatch(rows reg.GPVirtual, heights []int, prefix string) {
+	if len(heights) == 1 {
+		JMP(LabelRef(fmt.Sprintf("%s%d", prefix, heights[0])))
 		return
 	}
-	mid := (lo + hi) / 2
-	above := fmt.Sprintf("%s_above%d_%d", prefix, mid, hi)
-	CMPQ(rows, U8(mid))
-	JG(LabelRef(above))
-	dispatch(rows, lo, mid, prefix)
+	low, high := heights[:(len(heights)+1)/2], heights[(len(heights)+1)/2:]
+	above := fmt.Sprintf("%s_from%d_to%d", prefix, high[0], high[len(high)-1])
+	CMPQ(rows, U8(high[0]))
+	JGE(LabelRef(above))
+	dispatch(rows, low, prefix)
 	Label(above)
-	dispatch(rows, mid+1, hi, prefix)
+	dispatch(rows, high, prefix)
 }
 
 // baseRows computes the addresses of rows 5 and 10 of A, if the tile has them, from the address of row 0.
@@ -137,10 +141,10 @@ func (f frame) baseRows(rows int) {
 	}
 }
 
-// next writes the code after a tile. It continues at label with the next tile, or returns after the last tile.
-func (f frame) next(rows int, label, done string) {
+// next writes the code after a tile. It continues at label with the next tile, or ends the function after the last tile.
+func (f frame) next(rows int, label string) {
 	DECQ(f.left)
-	JZ(LabelRef(done))
+	JZ(LabelRef("done"))
 	step := GP64()
 	MOVQ(f.top, f.a[0])
 	IMUL3Q(U8(rows), f.rs, step)
@@ -150,9 +154,6 @@ func (f frame) next(rows int, label, done string) {
 	MOVQ(Mem{Base: f.t, Disp: offB}, f.b)
 	MOVQ(Mem{Base: f.t, Disp: offK}, f.k)
 	JMP(LabelRef(label))
-	Label(done)
-	VZEROUPPER()
-	RET()
 }
 
 // rowOf returns the address of row r of A in the current column.
@@ -243,11 +244,12 @@ func body(v vec, f frame, rows, vecs int, label string) {
 		CMPQ(Mem{Base: f.t, Disp: offCols}, I32(vecs*v.lanes))
 		JNE(LabelRef(label + "_tail"))
 		v.storeTile(f, rows, vecs, false, mask)
-		f.next(rows, label, label+"_end")
+		JMP(LabelRef(label + "_next"))
 		Label(label + "_tail")
 	}
 	v.storeTile(f, rows, vecs, true, mask)
-	f.next(rows, label, label+"_tail_end")
+	Label(label + "_next")
+	f.next(rows, label)
 }
 
 // storeTile writes code that stores the accumulators in the rows of C.

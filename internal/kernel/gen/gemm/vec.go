@@ -13,13 +13,20 @@ type vec struct {
 	lanes int
 	bytes int // bytes of a vector
 	regs  int // number of vector registers
-	rows  int // largest number of rows of a tile
+
+	heights []int // possible numbers of rows of a tile, ascending; see the instruction set's gemmTiles
 }
 
-func avx512() vec { return vec{isa: "AVX512", bits: 32, lanes: 16, bytes: 64, regs: 32, rows: 14} }
+func avx512() vec {
+	return vec{isa: "AVX512", bits: 32, lanes: 16, bytes: 64, regs: 32, heights: []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}}
+}
 
 func avx2(bits int) vec {
-	return vec{isa: "AVX2", bits: bits, lanes: 256 / bits, bytes: 32, regs: 16, rows: 6}
+	v := vec{isa: "AVX2", bits: bits, lanes: 256 / bits, bytes: 32, regs: 16, heights: []int{1, 2, 3, 4, 5, 6}}
+	if bits == 64 {
+		v.heights = []int{1, 2, 3, 4, 6}
+	}
+	return v
 }
 
 func (v vec) reg(i int) reg.VecPhysical {
