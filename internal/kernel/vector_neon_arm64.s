@@ -157,6 +157,27 @@ TEXT ·vectorDot32NEON(SB), NOSPLIT, $0-52
 	MOVD y_base+24(FP), R1
 	MOVD x_len+8(FP), R8
 	VEOR V16.B16, V16.B16, V16.B16
+	VEOR V17.B16, V17.B16, V17.B16
+	VEOR V18.B16, V18.B16, V18.B16
+	VEOR V19.B16, V19.B16, V19.B16
+
+many:
+	CMP $16, R8
+	BLT vec
+	FMOVQ.P 16(R0), F0
+	FMOVQ.P 16(R1), F4
+	VFMLA V4.S4, V0.S4, V16.S4
+	FMOVQ.P 16(R0), F1
+	FMOVQ.P 16(R1), F5
+	VFMLA V5.S4, V1.S4, V17.S4
+	FMOVQ.P 16(R0), F2
+	FMOVQ.P 16(R1), F6
+	VFMLA V6.S4, V2.S4, V18.S4
+	FMOVQ.P 16(R0), F3
+	FMOVQ.P 16(R1), F7
+	VFMLA V7.S4, V3.S4, V19.S4
+	SUB $16, R8
+	JMP many
 
 vec:
 	CMP $4, R8
@@ -177,6 +198,9 @@ one:
 	JMP one
 
 end:
+	WORD $0x4e31d610 // fadd v16.4s, v16.4s, v17.4s
+	WORD $0x4e33d652 // fadd v18.4s, v18.4s, v19.4s
+	WORD $0x4e32d610 // fadd v16.4s, v16.4s, v18.4s
 	WORD $0x6e30d610 // faddp v16.4s, v16.4s, v16.4s
 	WORD $0x6e30d610 // faddp v16.4s, v16.4s, v16.4s
 	FMOVS F16, ret+48(FP)

@@ -79,8 +79,23 @@ func vector(w *writer) {
 	w.line("RET")
 
 	w.slices("vectorDot32NEON", "x, y []float32", 4, "x", "y")
-	w.zero(16)
+	for u := range 4 {
+		w.zero(16 + u)
+	}
+	w.label("many") // four sums, or each addition would wait for the one before
+	w.line("CMP $16, R8")
+	w.line("BLT vec")
+	for u := range 4 {
+		w.line("FMOVQ.P 16(R0), F%d", u)
+		w.line("FMOVQ.P 16(R1), F%d", 4+u)
+		w.fma(16+u, u, 4+u)
+	}
+	w.line("SUB $16, R8")
+	w.line("JMP many")
 	w.loop([]int{0, 1}, func() { w.fma(16, 0, 1) }, nil, nil) // the tail adds 0·0 to the other lanes
+	w.fadd(16, 16, 17)
+	w.fadd(18, 18, 19)
+	w.fadd(16, 16, 18)
 	w.total()
 	w.line("FMOVS F16, ret+48(FP)")
 	w.line("RET")
