@@ -18,7 +18,9 @@ func assembly() []*instructionSet {
 	sets := []*instructionSet{
 		{
 			name: "avx512", runs: avx2 && cpu.X86.HasAVX512F,
-			bfloat16: bfloat16Portable(6, 32),
+			bfloat16: bfloat16Tiles{
+				rows: 6, depth: 128, band: 480, slab: 512, tile: bfloat16TileAVX512, round: bfloat16RoundAVX2,
+			},
 			f32: &body[float32]{vectorTable: vectorTable32AVX512(), tiles: gemmTiles[float32]{
 				rows: 14, cols: 32, lanes: 16, depth: 512, band: 252, slab: 512,
 				tile: gemmTile32AVX512, packRows: gemmPackRows32AVX512, packTransposed: gemmPackTransposed32AVX2,
@@ -27,7 +29,9 @@ func assembly() []*instructionSet {
 		},
 		{
 			name: "avx2", runs: avx2,
-			bfloat16: bfloat16Portable(3, 16),
+			bfloat16: bfloat16Tiles{
+				rows: 3, depth: 128, band: 480, slab: 512, tile: bfloat16TileAVX2, round: bfloat16RoundAVX2,
+			},
 			f32: &body[float32]{vectorTable: vectorTable32AVX2(), tiles: gemmTiles[float32]{
 				rows: 6, cols: 16, lanes: 8, depth: 256, band: 256, slab: 512,
 				tile: gemmTile32AVX2, packRows: gemmPackRows32AVX2, packTransposed: gemmPackTransposed32AVX2,
@@ -63,6 +67,17 @@ func gemmPackTransposed32AVX2(dst unsafe.Pointer, ldd uintptr, src unsafe.Pointe
 
 //go:noescape
 func gemmPackTransposed64AVX2(dst unsafe.Pointer, ldd uintptr, src unsafe.Pointer, lds uintptr, groups, blocks int)
+
+// These functions are in gemm_bfloat16_amd64.s; see bfloat16Tiles.
+
+//go:noescape
+func bfloat16TileAVX512(t *bfloat16Tile)
+
+//go:noescape
+func bfloat16TileAVX2(t *bfloat16Tile)
+
+//go:noescape
+func bfloat16RoundAVX2(x []float32)
 
 // parallelPause waits for some tens of nanoseconds. Meanwhile the core's other hardware thread can use the core.
 func parallelPause()

@@ -62,6 +62,9 @@ func TestTables(t *testing.T) {
 			checkTable(t, s.f64.vectorTable, vectorPortable[float64](), own64)
 			checkTiles(t, s.f32.tiles, packs)
 			checkTiles(t, s.f64.tiles, packs)
+			if b := s.bfloat16; b.tile == nil || b.round == nil || b.slab < 1 || b.band < 1 || b.depth < 1 || b.depth%bfloat16Terms != 0 || bfloat16Band%b.rows != 0 {
+				t.Errorf("products of bfloat16 lack a function or a size, or a size doesn't fit: %+v", b)
+			}
 		})
 	}
 }

@@ -32,12 +32,27 @@ func BenchmarkGemm(b *testing.B) {
 					use(b, set)
 					benchmarkGemm[float64](b, s, trans[0] == 'T', trans[1] == 'T')
 				})
+				if s[0] == 1 {
+					b.Run(name+"/bfloat16/"+set.name, func(b *testing.B) {
+						use(b, set)
+						benchmarkProduct(b, s, trans[0] == 'T', trans[1] == 'T', func(x, y, z []float32, lda, ldb int) {
+							GemmBFloat16(0, trans[0] == 'T', trans[1] == 'T', s[1], s[2], s[3], 1, x, lda, y, ldb, 0, z, s[2])
+						})
+					})
+				}
 			}
 		}
 	}
 }
 
 func benchmarkGemm[F Float](b *testing.B, s [4]int, transA, transB bool) {
+	count, m, n, k := s[0], s[1], s[2], s[3]
+	benchmarkProduct(b, s, transA, transB, func(x, y, z []F, lda, ldb int) {
+		GemmBatch(0, count, transA, transB, m, n, k, 1, x, lda, m*k, y, ldb, k*n, 0, z, n, m*n)
+	})
+}
+
+func benchmarkProduct[F Float](b *testing.B, s [4]int, transA, transB bool, product func(x, y, z []F, lda, ldb int)) {
 	count, m, n, k := s[0], s[1], s[2], s[3]
 	random := func(n int) []F {
 		x := make([]F, n)
@@ -55,7 +70,7 @@ func benchmarkGemm[F Float](b *testing.B, s [4]int, transA, transB bool) {
 		ldb = k
 	}
 	for b.Loop() {
-		GemmBatch(0, count, transA, transB, m, n, k, 1, x, lda, m*k, y, ldb, k*n, 0, z, n, m*n)
+		product(x, y, z, lda, ldb)
 	}
 	b.ReportMetric(2*float64(count*m*n*k)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
 }

@@ -44,10 +44,14 @@ type bfloat16Work struct {
 // as the set's tiles for float32, so that both pack B in the same way.
 type bfloat16Tiles struct {
 	rows       int // rows of a tile
-	depth      int // most terms that are packed at once; a multiple of bfloat16Terms
+	depth      int // most terms that are packed at once, a multiple of bfloat16Terms; a panel of B stays in the first cache
 	band, slab int // most rows and columns of a block
 	tile       func(t *bfloat16Tile)
+	round      func(x []float32) // rounds to bfloat16; the length is a multiple of 8
 }
+
+// bfloat16Band is the number of rows of A that are packed at once, a multiple of each set's rows of a tile.
+const bfloat16Band = 96
 
 // bfloat16Tile holds the arguments of a function that computes tiles, one below the other. Every tile has all its rows
 // and columns. A and B are packed: they hold bfloat16, and zeros after the last term. The assembly uses the offsets of
@@ -55,7 +59,6 @@ type bfloat16Tiles struct {
 type bfloat16Tile struct {
 	a, b, c  []float32
 	rsA, csA int // distances between rows and between columns of A
-	stepA    int // distance between the first rows of two tiles
 	ldc      int // distance between rows of C
 	steps    int // number of groups of bfloat16Terms terms; at least 1
 	tiles    int // number of tiles, at least 1
@@ -64,9 +67,9 @@ type bfloat16Tile struct {
 
 // bfloat16Portable computes tiles of rows×cols elements.
 func bfloat16Portable(rows, cols int) bfloat16Tiles {
-	return bfloat16Tiles{rows: rows, depth: 256, band: 256, slab: 256, tile: func(t *bfloat16Tile) {
+	tile := func(t *bfloat16Tile) {
 		for i := range t.tiles * rows {
-			a := t.a[i/rows*t.stepA+i%rows*t.rsA:]
+			a := t.a[i*t.rsA:]
 			for j := range cols {
 				sum := &t.c[i*t.ldc+j]
 				if t.keep == 0 {
@@ -78,7 +81,14 @@ func bfloat16Portable(rows, cols int) bfloat16Tiles {
 				}
 			}
 		}
-	}}
+	}
+	return bfloat16Tiles{rows: rows, depth: 128, band: 480, slab: 256, tile: tile, round: bfloat16RoundPortable}
+}
+
+func bfloat16RoundPortable(x []float32) {
+	for i, v := range x {
+		x[i] = roundBFloat16(v)
+	}
 }
 
 // divide chooses the blocks. If there is enough work, each worker gets at least two tasks.
@@ -160,31 +170,34 @@ func (w *bfloat16Work) sum(s *bfloat16Scratch, sums []float32, ld, i, j, rows, c
 		terms := min(b.depth, w.k-p)
 		t.steps = (terms + bfloat16Terms - 1) / bfloat16Terms
 		t.keep = min(p, 1)
-		w.packA(s, i, p, rows, terms)
 		w.packB(s, p, j, cols, terms)
-		for x := 0; x < cols; x += width {
-			t.b = s.b[x*t.steps*bfloat16Terms:]
-			whole := 0
-			if x+width <= cols {
-				whole = rows / b.rows
-			}
-			t.tiles, t.ldc = whole, ld
-			if t.a, t.c = s.a, sums[x:]; whole > 0 {
-				b.tile(t)
-			}
-			for y := whole; y*b.rows < rows; y++ {
-				w.part(s, s.a[y*t.stepA:], sums[y*b.rows*ld+x:], ld, rows-y*b.rows, cols-x)
+		for y := 0; y < rows; y += bfloat16Band {
+			band := min(bfloat16Band, rows-y)
+			w.packA(s, i+y, p, band, terms)
+			for x := 0; x < cols; x += width {
+				t.a, t.b, t.c, t.ldc = s.a, s.b[x*t.steps*bfloat16Terms:], sums[y*ld+x:], ld
+				t.tiles = band / b.rows
+				if x+width > cols {
+					t.tiles = 0
+				}
+				whole := t.tiles * b.rows
+				if whole > 0 {
+					b.tile(t)
+				}
+				for z := whole; z < band; z += b.rows {
+					w.part(s, z, sums[(y+z)*ld+x:], ld, band-z, cols-x)
+				}
 			}
 		}
 	}
 }
 
-// part computes a tile of which only some rows and columns belong to the block.
-func (w *bfloat16Work) part(s *bfloat16Scratch, a, sums []float32, ld, rows, cols int) {
+// part computes a tile of which only some rows and columns belong to the block. It begins at the given row of A.
+func (w *bfloat16Work) part(s *bfloat16Scratch, row int, sums []float32, ld, rows, cols int) {
 	b, width, t := &w.set.bfloat16, w.set.f32.tiles.cols, &s.tile
 	rows, cols = min(rows, b.rows), min(cols, width)
 	s.partial = grown(s.partial, b.rows*width)
-	t.a, t.c, t.ldc, t.tiles = a, s.partial, width, 1
+	t.a, t.c, t.ldc, t.tiles = s.a[row*t.rsA:], s.partial, width, 1
 	for i := range rows {
 		copy(s.partial[i*width:][:cols], sums[i*ld:])
 	}
@@ -194,35 +207,26 @@ func (w *bfloat16Work) part(s *bfloat16Scratch, a, sums []float32, ld, rows, col
 	}
 }
 
-// packA packs terms p, p+1, … of some rows of op(A), which begin at i. Each tile's rows are together: one row after the
-// other or, if A is transposed, one column after the other.
+// packA packs terms p, p+1, … of some rows of op(A), which begin at i: row by row or, if A is transposed, column by
+// column. The distances make that rows or columns begin in different sets of the cache.
 func (w *bfloat16Work) packA(s *bfloat16Scratch, i, p, rows, terms int) {
 	t, height := &s.tile, w.set.bfloat16.rows
-	length := t.steps * bfloat16Terms
-	t.rsA, t.csA = length+16, 1 // the rows begin in different sets of the cache
-	t.stepA = height * t.rsA
-	s.a = grown(s.a, (rows+height-1)/height*t.stepA)
-	if !w.transA {
-		for y := range roundUp(rows, height) {
-			packed := s.a[y*t.rsA:][:length]
-			if y >= rows {
-				clear(packed)
-				continue
-			}
-			clear(packed[terms:])
-			roundAll(packed[:terms], w.a[(i+y)*w.lda+p:][:terms])
-		}
-		return
+	lines, length, ld := roundUp(rows, height), t.steps*bfloat16Terms, t.steps*bfloat16Terms+16
+	t.rsA, t.csA = ld, 1
+	start, stored, some := i*w.lda+p, rows, terms
+	if w.transA {
+		lines, length, ld = length, lines, bfloat16Band+16
+		t.rsA, t.csA = 1, ld
+		start, stored, some = p*w.lda+i, terms, rows
 	}
-	t.rsA, t.csA = 1, height
-	for first := 0; first < rows; first += height {
-		packed, some := s.a[first/height*t.stepA:], min(height, rows-first)
-		clear(packed[:length*height])
-		for x := range terms {
-			copy(packed[x*height:], w.a[(p+x)*w.lda+i+first:][:some])
-		}
-		roundAll(packed[:terms*height], packed)
+	s.a = grown(s.a, lines*ld)
+	for x := range stored {
+		line := s.a[x*ld:][:length]
+		copy(line, w.a[start+x*w.lda:][:some])
+		clear(line[some:])
 	}
+	clear(s.a[stored*ld:])
+	w.set.bfloat16.round(s.a)
 }
 
 // packB packs terms p, p+1, … of some columns of op(B), which begin at j, in panels that are as wide as a tile.
@@ -236,14 +240,7 @@ func (w *bfloat16Work) packB(s *bfloat16Scratch, p, j, cols, terms int) {
 		} else {
 			tiles.pack(panel[:terms*tiles.cols], w.b[p*w.ldb+j+x:], w.ldb, some, terms)
 		}
-		roundAll(panel[:terms*tiles.cols], panel)
 		clear(panel[terms*tiles.cols:])
-	}
-}
-
-// roundAll sets y to x, rounded to bfloat16.
-func roundAll(y, x []float32) {
-	for i := range y {
-		y[i] = roundBFloat16(x[i])
+		w.set.bfloat16.round(panel)
 	}
 }
