@@ -34,6 +34,10 @@ type Build struct {
 	// Cores is the largest number of processors that one op uses; 0 means GOMAXPROCS. It never changes a result.
 	Cores int
 
+	// Precision is the precision of the factors in linear layers' products. If it is BFloat16 and parameters are
+	// float64, Forward returns an error. Package train sets it for graphs that train, not for validation.
+	Precision Precision
+
 	// CaptureWeights keeps the attention weights of every layer for the method AttentionWeights.
 	CaptureWeights bool
 
@@ -165,13 +169,14 @@ func named(g *G.ExprGraph, name string, value *tensor.Dense) (n *G.Node, old boo
 // Env returns the Build's settings for Heed's internal ops. Only Heed's own packages need it.
 func (b *Build) Env() *ops.Env {
 	b.ops.Training, b.ops.Cores, b.ops.Seed, b.ops.Runs, b.ops.Fixed, b.ops.Err = b.Mode == Training, b.Cores, b.Seed, &b.Runs, &b.Fixed, b.check()
+	b.ops.BFloat16 = b.Precision == BFloat16
 	if b.Buffers != nil {
 		b.ops.Buffers = &b.Buffers.memory
 	}
 	return &b.ops
 }
 
-// check returns an error if Mode or Cores is invalid.
+// check returns an error if Mode, Cores or Precision is invalid.
 func (b *Build) check() error {
 	switch {
 	case b.Mode != Evaluation && b.Mode != Training:
@@ -179,5 +184,5 @@ func (b *Build) check() error {
 	case b.Cores < 0:
 		return fmt.Errorf("the Build's Cores must be at least 1, or 0 for all, got %d", b.Cores)
 	}
-	return nil
+	return b.Precision.check()
 }

@@ -63,7 +63,7 @@ var positionSchemes = choices.Types[PositionsConfig]{What: "positions", Table: a
 
 // Choices returns the tables of this package that the flags of the command heed choose from, by the names of the flags.
 func Choices() map[string]choices.Choice {
-	return map[string]choices.Choice{"positions": positionSchemes.Choice(), "norm": normChoice, "activation": activationChoice}
+	return map[string]choices.Choice{"positions": positionSchemes.Choice(), "norm": normChoice, "activation": activationChoice, "precision": precisionChoice}
 }
 
 // positionsJSON is a PositionsConfig that can be written to JSON and read back.

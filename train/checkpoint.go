@@ -20,6 +20,7 @@ import (
 	"github.com/heed-go/heed/internal/jsonkeys"
 	"github.com/heed-go/heed/internal/kernel"
 	"github.com/heed-go/heed/internal/safetensors"
+	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train/optim"
 )
 
@@ -55,6 +56,8 @@ type settings struct {
 	MicroBatches int `json:"micro_batches"`
 	CheckEvery   int `json:"check_every"`
 
+	Precision layers.Precision `json:"precision,omitzero"`
+
 	Validation int    `json:"validation"` // number of validation examples
 	Rule       string `json:"rule"`       // type of the solver's Rule
 
@@ -74,6 +77,7 @@ func (r settings) unlike(other settings) string {
 		mine, that any
 	}{
 		{"Train.Len", r.Examples, other.Examples}, {"BatchSize", r.BatchSize, other.BatchSize}, {"MicroBatches", r.MicroBatches, other.MicroBatches},
+		{"Precision", r.Precision, other.Precision},
 		{"CheckEvery", r.CheckEvery, other.CheckEvery}, {"Validation.Len", r.Validation, other.Validation}, {"rule", r.Rule, other.Rule},
 		{"Seed", r.Seed, other.Seed}, {"Order", r.Order, other.Order}, {"steps in an epoch", r.Steps, other.Steps},
 		{"Average", r.Average, other.Average}, {"Plateau", r.Plateau, other.Plateau},
@@ -87,7 +91,7 @@ func (r settings) unlike(other settings) string {
 
 func (f *fit) settings() settings {
 	r := settings{
-		Examples: f.Train.Len, BatchSize: f.BatchSize, MicroBatches: f.train.micro, CheckEvery: f.CheckEvery,
+		Examples: f.Train.Len, BatchSize: f.BatchSize, MicroBatches: f.train.micro, CheckEvery: f.CheckEvery, Precision: f.Precision,
 		Validation: f.Validation.Len, Seed: f.Seed, Order: f.Train.Order, Steps: f.plan.steps,
 		Average: f.Optimizer.Average, Plateau: f.Optimizer.Plateau,
 	}

@@ -9,6 +9,7 @@ import (
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/internal/setting"
+	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train/optim"
 )
 
@@ -23,6 +24,10 @@ type Config struct {
 	//
 	// Changing MicroBatches changes results by rounding and, with dropout, by which elements are dropped.
 	MicroBatches int `json:"micro_batches"`
+
+	// Precision is the precision of the factors in linear layers' products while training: layers.BFloat16 rounds them
+	// to 8 significant bits. Validation computes with float32, like all later uses of the parameters.
+	Precision layers.Precision `json:"precision,omitzero"`
 
 	// MaxEpochs is the maximum number of epochs. 0 means no maximum: then Patience, RunOptions.MaxSteps or
 	// RunOptions.MaxTime must be set.
@@ -136,6 +141,9 @@ func (c Config) Check() error {
 		setting.Between("check_every", c.CheckEvery, 0, mostCount),
 	); err != nil {
 		return err
+	}
+	if _, err := c.Precision.MarshalText(); err != nil {
+		return setting.Errorf("%s: %w", setting.Path("precision"), err)
 	}
 	if c.MicroBatches > 1 && c.BatchSize%c.MicroBatches != 0 {
 		return setting.Errorf("%s must be a multiple of %s, got %d and %d", setting.Path("batch_size"), setting.Path("micro_batches"), c.BatchSize, c.MicroBatches)

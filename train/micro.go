@@ -64,7 +64,7 @@ func newTrainer(f *fit, like Batch) (*trainer, error) {
 	}
 	workers = min(workers, t.share)
 	for i := range workers {
-		b := layers.Build{Mode: layers.Training, Seed: f.Seed, Buffers: &layers.Buffers{}}
+		b := layers.Build{Mode: layers.Training, Seed: f.Seed, Precision: f.Precision, Buffers: &layers.Buffers{}}
 		if workers > 1 {
 			b.Cores = max(1, (i+1)*cores/workers-i*cores/workers)
 		}

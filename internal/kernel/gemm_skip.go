@@ -1,5 +1,7 @@
 package kernel
 
+import "slices"
+
 // SkipGemm computes C = alpha·op(A)·op(B) like Gemm, but zero times NaN or infinity is zero. Attention needs such
 // products: a masked key has a weight of exactly 0, and an ignored position has a gradient of exactly 0.
 func SkipGemm[F Float](cores int, transA, transB bool, m, n, k int, alpha F, a []F, lda int, b []F, ldb int, c []F, ldc int) {
@@ -14,9 +16,23 @@ func SkipGemmBatch[F Float](cores, count int, transA, transB bool, m, n, k int, 
 	// beside the products.
 	for i := range count {
 		if hasNaN(c[i*strideC:], m, n, ldc) {
-			redo(cores, count, transA, transB, m, n, k, alpha, a, lda, strideA, b, ldb, strideB, c, ldc, strideC)
+			GemmBatch(cores, count, transA, transB, m, n, k, alpha, cleaned(a), lda, strideA, cleaned(b), ldb, strideB, 0, c, ldc, strideC)
+			addInfinite(count, transA, transB, m, n, k, alpha, a, lda, strideA, b, ldb, strideB, c, ldc, strideC)
 			return
 		}
+	}
+}
+
+// SkipGemmBFloat16 computes C = alpha·op(A)·op(B) like GemmBFloat16, but zero times NaN or infinity is zero. An element
+// is zero or infinite if it is after rounding.
+func SkipGemmBFloat16(cores int, transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
+	GemmBFloat16(cores, transA, transB, m, n, k, alpha, a, lda, b, ldb, 0, c, ldc)
+	if hasNaN(c, m, n, ldc) {
+		a, b = slices.Clone(a), slices.Clone(b)
+		bfloat16RoundPortable(a)
+		bfloat16RoundPortable(b)
+		GemmBFloat16(cores, transA, transB, m, n, k, alpha, cleaned(a), lda, cleaned(b), ldb, 0, c, ldc)
+		addInfinite(1, transA, transB, m, n, k, alpha, a, lda, 0, b, ldb, 0, c, ldc, 0)
 	}
 }
 
@@ -34,10 +50,9 @@ func hasNaN[F Float](c []F, m, n, ldc int) bool {
 	return false
 }
 
-// redo computes the products again with 0 in place of NaN and infinities. Then it adds the products of NaN and
-// infinities with factors other than 0. So if NaN is multiplied only by zeros, it changes no bit of the results.
-func redo[F Float](cores, count int, transA, transB bool, m, n, k int, alpha F, a []F, lda, strideA int, b []F, ldb, strideB int, c []F, ldc, strideC int) {
-	GemmBatch(cores, count, transA, transB, m, n, k, alpha, cleaned(a), lda, strideA, cleaned(b), ldb, strideB, 0, c, ldc, strideC)
+// addInfinite adds the products of NaN and infinities with factors other than 0 to C, which is the product with 0 in
+// their place. So if NaN is multiplied only by zeros, it changes no bit of the results.
+func addInfinite[F Float](count int, transA, transB bool, m, n, k int, alpha F, a []F, lda, strideA int, b []F, ldb, strideB int, c []F, ldc, strideC int) {
 	rowA, colA := lda, 1
 	if transA {
 		rowA, colA = 1, lda

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -64,6 +65,54 @@ func TestSkipGemm(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestSkipGemmBFloat16 checks that NaN, and numbers that round to infinity, change no bit if the other factor is zero.
+func TestSkipGemmBFloat16(t *testing.T) {
+	eachSet(t, func(t *testing.T) {
+		const m, n, k = 7, 40, 50
+		a, b := normals[float32](1, m*k), normals[float32](2, k*n)
+		multiply := func(transA bool) []float32 {
+			c, x, lda := make([]float32, m*n), a, k
+			if transA {
+				x, lda = make([]float32, m*k), m
+				for i := range a {
+					x[i%k*m+i/k] = a[i]
+				}
+			}
+			SkipGemmBFloat16(0, transA, false, m, n, k, 0.5, x, lda, b, n, c, n)
+			return c
+		}
+		for i := range m {
+			a[i*k+1], a[i*k+2] = 0, 0x1p-130 // subnormal, so it rounds to 0
+		}
+		want := multiply(false)
+		for j := range n {
+			b[n+j], b[2*n+j] = float32(math.NaN()), -math.MaxFloat32
+		}
+		for _, transA := range []bool{false, true} {
+			if !slices.Equal(multiply(transA), want) {
+				t.Errorf("NaN and infinities change the result, although they are multiplied by 0 (A transposed: %t)", transA)
+			}
+		}
+		a[1], a[k+2] = 1, 1 // NaN reaches row 0, and an infinity row 1
+		for i, x := range multiply(false) {
+			switch i / n {
+			case 0:
+				if x == x {
+					t.Errorf("element %d of row 0 is %v, want NaN", i, x)
+				}
+			case 1:
+				if x != float32(math.Inf(-1)) {
+					t.Errorf("element %d of row 1 is %v, want -Inf", i%n, x)
+				}
+			default:
+				if x != want[i] {
+					t.Errorf("element %d of row %d is %v, want %v", i%n, i/n, x, want[i])
+				}
+			}
+		}
+	})
 }
 
 // TestSkipMul multiplies zeros in one operand by NaN and infinities in the other.

@@ -20,6 +20,7 @@ type Env struct {
 	Cores    int      // largest number of processors that an op uses; 0 means GOMAXPROCS
 	Seed     uint64   // decides which elements dropout drops
 	Runs     *uint64  // number of a run, set by the caller; ops add 1 per run until it changes; nil means 0
+	BFloat16 bool     // products of linear layers and heads round their factors to bfloat16
 	Buffers  *Buffers // memory that ops share; nil if each op owns its memory
 	Fixed    *G.Nodes // inputs that need no gradient in training; nil means none
 	Err      error    // an error of the Build, which Enter returns

@@ -20,7 +20,7 @@ func Linear(e *Env, x, w, b *G.Node, act Activation) (*G.Node, error) {
 // with the same leading axes as x, and v (O, R). If u and v are nil, there is no second product.
 func LinearSum(e *Env, x, w, b, u, v *G.Node, by float64, act Activation) (*G.Node, error) {
 	const name = "linear"
-	if err := checkLinear(name, x, w, b); err != nil {
+	if err := checkLinear(e, name, x, w, b); err != nil {
 		return nil, err
 	}
 	if u != nil {
@@ -39,8 +39,8 @@ func LinearSum(e *Env, x, w, b, u, v *G.Node, by float64, act Activation) (*G.No
 }
 
 // checkLinear checks the operands of x·wᵀ + b.
-func checkLinear(name string, x, w, b *G.Node) error {
-	if err := sameDtype(name, "the weight", w, "the input", x); err != nil {
+func checkLinear(e *Env, name string, x, w, b *G.Node) error {
+	if err := cmp.Or(sameDtype(name, "the weight", w, "the input", x), e.checkPrecision(name, x)); err != nil {
 		return err
 	}
 	if x.Dims() < 1 || w.Dims() != 2 || x.Shape()[x.Dims()-1] != w.Shape()[1] {
@@ -74,10 +74,10 @@ func linear[F kernel.Float](e *Env, x, w, b, u, v *G.Node, by float64, act Activ
 		if before != nil {
 			z = before.slice()
 		}
-		kernel.Gemm(e.Cores, false, true, n, out, width, 1, x, width, w, width, 0, z, out) // (n, I) x (O, I)ᵀ -> (n, O)
+		gemm(e, false, true, n, out, width, 1, x, width, w, width, 0, z, out) // (n, I) x (O, I)ᵀ -> (n, O)
 		if u != nil {
 			u, v := read2[F](values[second:], n*rank, out*rank)
-			kernel.Gemm(e.Cores, false, true, n, out, rank, F(by), u, rank, v, rank, 1, z, out) // (n, R) x (O, R)ᵀ -> (n, O)
+			gemm(e, false, true, n, out, rank, F(by), u, rank, v, rank, 1, z, out) // (n, R) x (O, R)ᵀ -> (n, O)
 		}
 		if b != nil {
 			kernel.AddRow(e.Cores, z, elements[F](values[2], out))
@@ -129,11 +129,11 @@ func linear[F kernel.Float](e *Env, x, w, b, u, v *G.Node, by float64, act Activ
 			product := func(i, width int, by F) {
 				if want[i] {
 					w := elements[F](values[slices.Index(needs, inputs[i+1])], out*width)
-					kernel.Gemm(e.Cores, false, false, n, width, out, by, g, out, w, width, 0, d[i], width) // (n, O) x (O, I) -> (n, I)
+					gemm(e, false, false, n, width, out, by, g, out, w, width, 0, d[i], width) // (n, O) x (O, I) -> (n, I)
 				}
 				if want[i+1] {
 					x := elements[F](values[slices.Index(needs, inputs[i])], n*width)
-					kernel.SkipGemm(e.Cores, true, false, out, width, n, by, g, out, x, width, d[i+1], width) // (n, O)ᵀ x (n, I) -> (O, I)
+					skipGemm(e, true, false, out, width, n, by, g, out, x, width, d[i+1], width) // (n, O)ᵀ x (n, I) -> (O, I)
 				}
 			}
 			product(0, width, 1)
