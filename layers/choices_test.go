@@ -10,7 +10,7 @@ import (
 
 // TestChoicesHaveNames parses every name in a table of choices.
 func TestChoicesHaveNames(t *testing.T) {
-	for flag, first := range map[string]string{"positions": "none", "norm": "layer", "activation": "relu"} {
+	for flag, first := range map[string]string{"positions": "none", "norm": "layer", "activation": "relu", "precision": "float32"} {
 		table := layers.Choices()[flag]
 		var names []string
 		for name, about := range table.All {

@@ -36,8 +36,8 @@ func TestPrecision(t *testing.T) {
 	noError(t, json.Unmarshal(must[[]byte](t)(os.ReadFile(filepath.Join("testdata", "precision.json"))), &cases))
 	ours, theirs := map[string]float64{}, map[string]float64{} // sums of errors
 	for i, c := range cases {
-		single, _ := c.gradients(t, uint64(i), tensor.Float32)
-		double, loss := c.gradients(t, uint64(i), tensor.Float64)
+		single, _ := c.gradients(t, uint64(i), tensor.Float32, layers.Float32)
+		double, loss := c.gradients(t, uint64(i), tensor.Float64, layers.Float32)
 		near(t, "loss", []float64{loss}, []float64{c.Loss}, 1e-12)
 		if got, want := slices.Sorted(maps.Keys(double)), slices.Sorted(maps.Keys(c.Errors)); !slices.Equal(got, want) {
 			t.Fatalf("model %d has the parameters %v, but the fixture has %v", i, got, want)
@@ -74,7 +74,7 @@ func largest(x, y []float64) float64 {
 }
 
 // gradients returns the gradient of every parameter, and the loss.
-func (c precisionCase) gradients(t *testing.T, seed uint64, dt tensor.Dtype) (map[string][]float64, float64) {
+func (c precisionCase) gradients(t *testing.T, seed uint64, dt tensor.Dtype, precision layers.Precision) (map[string][]float64, float64) {
 	p := must[*layers.Params](t)(layers.NewParams(dt, 1))
 	d := must[*layers.Decoder](t)(layers.NewDecoder(p, c.Model))
 	params := slices.SortedFunc(slices.Values(p.All()), func(a, b *layers.Param) int { return strings.Compare(a.Name, b.Name) })
@@ -103,7 +103,7 @@ func (c precisionCase) gradients(t *testing.T, seed uint64, dt tensor.Dtype) (ma
 			targets = append(targets, id)
 		}
 	}
-	g, b := G.NewGraph(), &layers.Build{Mode: layers.Training}
+	g, b := G.NewGraph(), &layers.Build{Mode: layers.Training, Precision: precision}
 	logits := node(t)(d.Forward(b, input(g, "ids", dense(inputs, c.Batch, c.Length)), layers.Mask{}))
 	cost := node(t)(layers.CrossEntropy(b, logits, input(g, "targets", dense(targets, c.Batch, c.Length)), layers.CrossEntropyOptions{}))
 	var learnables G.Nodes
