@@ -15,6 +15,10 @@ func assembly() []*instructionSet {
 		rows: 6, cols: 8, heights: []int{6, 4, 3, 2, 1}, lanes: 4, depth: 256, band: 128, slab: 512,
 		tile: gemmTile64AVX2, packRows: gemmPackRows64AVX2, packTransposed: gemmPackTransposed64AVX2,
 	}}
+	int8AVX2, int8AVX512 := int8Tiles{one: int8DotsAVX2}, int8Tiles{one: int8DotsVNNI, four: int8Dots4VNNI}
+	if !cpu.X86.HasAVX512VNNI || !cpu.X86.HasAVX512BW {
+		int8AVX512 = int8AVX2
+	}
 	sets := []*instructionSet{
 		{
 			name: "avx512", runs: avx2 && cpu.X86.HasAVX512F,
@@ -25,7 +29,8 @@ func assembly() []*instructionSet {
 				rows: 14, cols: 32, lanes: 16, depth: 512, band: 252, slab: 512,
 				tile: gemmTile32AVX512, packRows: gemmPackRows32AVX512, packTransposed: gemmPackTransposed32AVX2,
 			}},
-			f64: f64, // mostly for gradient checks, for which AVX2 is fast enough
+			f64:  f64, // mostly for gradient checks, for which AVX2 is fast enough
+			int8: int8AVX512,
 		},
 		{
 			name: "avx2", runs: avx2,
@@ -36,7 +41,8 @@ func assembly() []*instructionSet {
 				rows: 6, cols: 16, lanes: 8, depth: 256, band: 256, slab: 512,
 				tile: gemmTile32AVX2, packRows: gemmPackRows32AVX2, packTransposed: gemmPackTransposed32AVX2,
 			}},
-			f64: f64,
+			f64:  f64,
+			int8: int8AVX2,
 		},
 	}
 	return append([]*instructionSet{amxSet(sets[0])}, sets...)
@@ -78,6 +84,17 @@ func bfloat16TileAVX2(t *bfloat16Tile)
 
 //go:noescape
 func bfloat16RoundAVX2(x []float32)
+
+// These functions are in int8_amd64.s; see int8Dots.
+
+//go:noescape
+func int8DotsVNNI(y []float32, ldy int, w []int8, x []int16, stride int, wScales, xScales []float32)
+
+//go:noescape
+func int8Dots4VNNI(y []float32, ldy int, w []int8, x []int16, stride int, wScales, xScales []float32)
+
+//go:noescape
+func int8DotsAVX2(y []float32, ldy int, w []int8, x []int16, stride int, wScales, xScales []float32)
 
 // parallelPause waits for some tens of nanoseconds. Meanwhile the core's other hardware thread can use the core.
 func parallelPause()

@@ -11,7 +11,8 @@ func assembly() []*instructionSet {
 		f32: &body[float32]{vectorTable: vectorTable32NEON(), tiles: gemmTiles[float32]{
 			rows: 6, cols: 16, lanes: 16, depth: 256, band: 256, slab: 512, tile: gemmTile32NEON,
 		}},
-		f64: &body[float64]{vectorTable: vectorPortable[float64](), tiles: gemmPortable[float64]()},
+		f64:  &body[float64]{vectorTable: vectorPortable[float64](), tiles: gemmPortable[float64]()},
+		int8: int8Tiles{one: int8DotsPortable},
 	}}
 }
 

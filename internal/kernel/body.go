@@ -22,6 +22,7 @@ type instructionSet struct {
 	amx3, amx1 *amxUnit // for products of float32 and of bfloat16, or nil
 
 	bfloat16 bfloat16Tiles // for products of bfloat16, of which the operands are packed like those of f32
+	int8     int8Tiles
 }
 
 // body holds the functions of one instruction set for one element type, and pools of memory for their callers. Each
@@ -39,6 +40,7 @@ var instructionSets = append(assembly(), &instructionSet{
 	f32:      &body[float32]{vectorTable: vectorPortable[float32](), tiles: gemmPortable[float32]()},
 	f64:      &body[float64]{vectorTable: vectorPortable[float64](), tiles: gemmPortable[float64]()},
 	bfloat16: bfloat16Portable(4, 4),
+	int8:     int8Tiles{one: int8DotsPortable},
 })
 
 // inUse is the best instruction set that this processor can run. Tests change it.

@@ -1,0 +1,230 @@
+// Command int8 writes the assembly of package kernel's products with int8 weights. The functions compute the same bits
+// as int8DotsPortable: see int8_portable.go for their arguments.
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// ahead is the distance in bytes at which weights are fetched from memory: the weights that a task uses for all rows
+// of x before it goes on (int8Cache in int8.go). So the memory works while the last rows compute.
+const ahead = 1 << 14
+
+func main() {
+	ConstraintExpr("!noasm")
+	dotsVNNI(1)
+	dotsVNNI(4)
+	dotsAVX2()
+	Generate()
+}
+
+// A frame holds the arguments. The rows of w have stride bytes, and the rows of x twice as many.
+type frame struct {
+	y, ldy, w, x, stride, stride3, groups reg.GPVirtual
+	wScales, xScales                      reg.GPVirtual
+}
+
+// begin declares a function and loads its arguments.
+func begin(name, doc string) (f frame) {
+	TEXT(name, NOSPLIT, "func(y []float32, ldy int, w []int8, x []int16, stride int, wScales, xScales []float32)")
+	Pragma("noescape")
+	Doc(name + " " + doc)
+	f.y = Load(Param("y").Base(), GP64()).(reg.GPVirtual)
+	f.ldy = Load(Param("ldy"), GP64()).(reg.GPVirtual)
+	f.w = Load(Param("w").Base(), GP64()).(reg.GPVirtual)
+	f.x = Load(Param("x").Base(), GP64()).(reg.GPVirtual)
+	f.stride = Load(Param("stride"), GP64()).(reg.GPVirtual)
+	f.wScales = Load(Param("wScales").Base(), GP64()).(reg.GPVirtual)
+	f.groups = Load(Param("wScales").Len(), GP64()).(reg.GPVirtual)
+	f.xScales = Load(Param("xScales").Base(), GP64()).(reg.GPVirtual)
+	SHLQ(U8(2), f.ldy)
+	SHRQ(U8(2), f.groups)
+	f.stride3 = GP64()
+	LEAQ(Mem{Base: f.stride, Index: f.stride, Scale: 2}, f.stride3)
+	return f
+}
+
+// rowOfW returns the address of one of four rows of w, and rowOfX of x.
+func (f frame) rowOfW(j int) Mem {
+	return [4]Mem{{Base: f.w}, {Base: f.w, Index: f.stride, Scale: 1}, {Base: f.w, Index: f.stride, Scale: 2}, {Base: f.w, Index: f.stride3, Scale: 1}}[j]
+}
+
+func (f frame) rowOfX(i int) Mem {
+	return [4]Mem{{Base: f.x}, {Base: f.x, Index: f.stride, Scale: 2}, {Base: f.x, Index: f.stride, Scale: 4}, {Base: f.x, Index: f.stride3, Scale: 2}}[i]
+}
+
+// eachGroup writes the loop over groups of four rows of w, and the loop over their columns, 32 at a time.
+func (f frame) eachGroup(clear, columns, store func()) {
+	left := GP64()
+	Label("group")
+	clear()
+	MOVQ(f.stride, left)
+	Label("columns")
+	columns()
+	ADDQ(U8(32), f.w)
+	ADDQ(U8(64), f.x)
+	SUBQ(U8(32), left)
+	JNZ(LabelRef("columns"))
+	store()
+	ADDQ(f.stride3, f.w) // it is one row further
+	SUBQ(f.stride, f.x)
+	SUBQ(f.stride, f.x)
+	ADDQ(U8(16), f.y)
+	ADDQ(U8(16), f.wScales)
+	DECQ(f.groups)
+	JNZ(LabelRef("group"))
+	VZEROUPPER()
+	RET()
+}
+
+// dotsVNNI writes the function for one or four rows of x.
+func dotsVNNI(rows int) {
+	name := map[int]string{1: "int8DotsVNNI", 4: "int8Dots4VNNI"}[rows]
+	f := begin(name, "computes products of rows with AVX512_VNNI.")
+	var sums [4][4]reg.VecVirtual // of rows of w and x
+	for j := range 4 {
+		for i := range rows {
+			sums[j][i] = ZMM()
+		}
+	}
+	scale, first := ZMM(), reg.K1
+	VBROADCASTSS(Mem{Base: f.xScales}, scale)
+	if rows == 1 { // for the first number of each 128 bits
+		mask := GP32()
+		MOVL(U32(0x1111), mask)
+		KMOVW(mask, first)
+	} else { // 128 bits for each row of x
+		for i := range 3 {
+			part := XMM()
+			VBROADCASTSS(Mem{Base: f.xScales, Disp: 4 * (i + 1)}, part)
+			VINSERTF32X4(U8(i+1), part, scale, scale)
+		}
+	}
+	f.eachGroup(func() {
+		for j := range 4 {
+			for i := range rows {
+				VPXORD(sums[j][i], sums[j][i], sums[j][i])
+			}
+		}
+	}, func() {
+		var w [4]reg.VecVirtual
+		for j := range 4 {
+			w[j] = ZMM()
+			VPMOVSXBW(f.rowOfW(j), w[j])
+			if rows == 4 { // else the memory is the limit
+				PREFETCHT0(f.rowOfW(j).Offset(ahead))
+			}
+		}
+		for i := range rows {
+			x := ZMM()
+			VMOVDQU64(f.rowOfX(i), x)
+			for j := range 4 {
+				VPDPWSSD(x, w[j], sums[j][i])
+			}
+		}
+	}, func() {
+		for j := range 4 {
+			for i := range rows {
+				VCVTDQ2PS(sums[j][i], sums[j][i])
+			}
+		}
+		if rows == 1 {
+			q := quarters(sums[0][0], sums[1][0], sums[2][0], sums[3][0])
+			q = pairs(q, q)
+			q = pairs(q, q)
+			VCOMPRESSPS(q, first, q)
+			y := q.AsX()
+			VMULPS(Mem{Base: f.wScales}, y, y)
+			VMULPS(scale.AsX(), y, y)
+			VMOVUPS(y, Mem{Base: f.y})
+			return
+		}
+		var q [4]reg.VecVirtual
+		for j := range 4 {
+			q[j] = quarters(sums[j][0], sums[j][1], sums[j][2], sums[j][3])
+		}
+		y, wScale := pairs(pairs(q[0], q[1]), pairs(q[2], q[3])), ZMM()
+		VBROADCASTF32X4(Mem{Base: f.wScales}, wScale)
+		VMULPS(wScale, y, y)
+		VMULPS(scale, y, y)
+		row := GP64()
+		MOVQ(f.y, row)
+		VMOVUPS(y.AsX(), Mem{Base: row})
+		for i := 1; i < 4; i++ {
+			ADDQ(f.ldy, row)
+			VEXTRACTF32X4(U8(i), y, Mem{Base: row})
+		}
+	})
+}
+
+// quarters returns a vector whose 128-bit lanes are the sums of the four lanes of a, b, c and d.
+func quarters(a, b, c, d reg.VecVirtual) reg.VecVirtual {
+	ab, cd := lanes(a, b, 0x44, 0xEE), lanes(c, d, 0x44, 0xEE)
+	return lanes(ab, cd, 0x88, 0xDD)
+}
+
+// lanes adds two choices of the 128-bit lanes of a and b.
+func lanes(a, b reg.VecVirtual, x, y uint8) reg.VecVirtual {
+	p, q := ZMM(), ZMM()
+	VSHUFF64X2(U8(x), b, a, p)
+	VSHUFF64X2(U8(y), b, a, q)
+	VADDPS(q, p, p)
+	return p
+}
+
+// pairs adds neighbouring numbers: two sums of a and two of b in each 128-bit lane.
+func pairs(a, b reg.VecVirtual) reg.VecVirtual {
+	p, q := ZMM(), ZMM()
+	VSHUFPS(U8(0x88), b, a, p)
+	VSHUFPS(U8(0xDD), b, a, q)
+	VADDPS(q, p, p)
+	return p
+}
+
+// dotsAVX2 writes the function for one row of x.
+func dotsAVX2() {
+	f := begin("int8DotsAVX2", "computes products of rows with AVX2.")
+	var sums [4][2]reg.VecVirtual // of rows of w
+	for j := range 4 {
+		sums[j] = [2]reg.VecVirtual{YMM(), YMM()}
+	}
+	scale := XMM()
+	VBROADCASTSS(Mem{Base: f.xScales}, scale)
+	f.eachGroup(func() {
+		for j := range 4 {
+			for _, s := range sums[j] {
+				VPXOR(s, s, s)
+			}
+		}
+	}, func() {
+		for half := range 2 {
+			x := YMM()
+			VMOVDQU(f.rowOfX(0).Offset(32*half), x)
+			for j := range 4 {
+				w := YMM()
+				VPMOVSXBW(f.rowOfW(j).Offset(16*half), w)
+				VPMADDWD(x, w, w)
+				VPADDD(w, sums[j][half], sums[j][half])
+			}
+		}
+	}, func() {
+		var q [4]reg.VecVirtual
+		for j := range 4 {
+			a, b, high := sums[j][0], sums[j][1], XMM()
+			VCVTDQ2PS(a, a)
+			VCVTDQ2PS(b, b)
+			VADDPS(b, a, a)
+			VEXTRACTF128(U8(1), a, high)
+			q[j] = a.AsX().(reg.VecVirtual)
+			VADDPS(high, q[j], q[j])
+		}
+		VHADDPS(q[1], q[0], q[0])
+		VHADDPS(q[3], q[2], q[2])
+		VHADDPS(q[2], q[0], q[0])
+		VMULPS(Mem{Base: f.wScales}, q[0], q[0])
+		VMULPS(scale, q[0], q[0])
+		VMOVUPS(q[0], Mem{Base: f.y})
+	})
+}

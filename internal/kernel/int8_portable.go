@@ -1,0 +1,42 @@
+package kernel
+
+// int8Tiles holds the functions of one instruction set for products with int8 weights.
+type int8Tiles struct {
+	one  int8Dots // for one row of x
+	four int8Dots // for four rows of x; nil for none
+}
+
+// An int8Dots computes y[i,j] = x[i]·w[j]·wScales[j]·xScales[i]. The rows of x and w have stride numbers, a multiple of
+// int8Columns, and the rows of y begin ldy numbers apart. In assembly, the number of rows of w is a multiple of
+// int8Rows, and not 0.
+//
+// The products are added in 16 sums: sum s has those of columns 2s and 2s+1 of every 32. The sums become float32, and
+// are added in a tree: sum s and s+8, then s and s+4, then neighbours, then both. The scales come last, wScales first.
+type int8Dots func(y []float32, ldy int, w []int8, x []int16, stride int, wScales, xScales []float32)
+
+// int8DotsPortable is an int8Dots in Go, for all numbers of rows.
+func int8DotsPortable(y []float32, ldy int, w []int8, x []int16, stride int, wScales, xScales []float32) {
+	for j, wScale := range wScales {
+		row := w[j*stride:][:stride]
+		for i, xScale := range xScales {
+			y[i*ldy+j] = float32(int8Dot(row, x[i*stride:][:stride])*wScale) * xScale
+		}
+	}
+}
+
+// int8Dot returns the product of two rows.
+func int8Dot(w []int8, x []int16) float32 {
+	var sums [16]int32
+	for len(w) >= int8Columns && len(x) >= int8Columns {
+		a, b := (*[int8Columns]int8)(w), (*[int8Columns]int16)(x)
+		for s := range sums {
+			sums[s] += int32(a[2*s])*int32(b[2*s]) + int32(a[2*s+1])*int32(b[2*s+1])
+		}
+		w, x = w[int8Columns:], x[int8Columns:]
+	}
+	var u [4]float32
+	for s := range u {
+		u[s] = float32(sums[s]) + float32(sums[s+8]) + (float32(sums[s+4]) + float32(sums[s+12]))
+	}
+	return u[0] + u[1] + (u[2] + u[3])
+}
