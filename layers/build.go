@@ -120,18 +120,28 @@ func (b *Build) Bind(g *G.ExprGraph, p *Param) (*G.Node, error) {
 	if p == nil {
 		return nil, nil
 	}
-	fixed := p.Frozen
+	if p = b.own(p); p.int8 != nil {
+		return nil, fmt.Errorf("parameter %q: only a Linear and an Embedding can use its int8 weights: don't call Quantize", p.Name)
+	}
+	return b.bind(g, p, p.Value, p.Frozen || b.Adapter != nil && b.Adapter.Params.Get(p.Name) != p)
+}
+
+// own returns the Adapter's parameter with the name of p, or p if there is none.
+func (b *Build) own(p *Param) *Param {
 	if b.Adapter != nil {
 		if own := b.Adapter.Params.Get(p.Name); own != nil {
-			p, fixed = own, own.Frozen
-		} else {
-			fixed = true
+			return own
 		}
 	}
+	return p
+}
+
+// bind returns the node of a parameter's values.
+func (b *Build) bind(g *G.ExprGraph, p *Param, values *tensor.Dense, fixed bool) (*G.Node, error) {
 	if n := b.bound[p]; n != nil {
 		return n, nil
 	}
-	n, old, err := named(g, p.Name, p.Value)
+	n, old, err := named(g, p.Name, values)
 	if err != nil {
 		return nil, err
 	}

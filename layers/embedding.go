@@ -34,9 +34,12 @@ func (e *Embedding) Forward(b *Build, ids *G.Node) (*G.Node, error) {
 	if ids.Dtype() != tensor.Int || ids.Dims() < 1 {
 		return nil, fmt.Errorf("%s: the ids must be int, of shape (T) or (B, T), got %v of shape %v", e.name, ids.Dtype(), ids.Shape())
 	}
-	w, err := b.Bind(ids.Graph(), e.Weight)
+	w, err := b.bindWeights(ids.Graph(), e.Weight)
 	if err != nil {
 		return nil, err
+	}
+	if q := b.own(e.Weight).int8; q != nil {
+		return ops.EmbeddingInt8(b.Env(), w, q, ids)
 	}
 	return ops.Embedding(b.Env(), w, ids)
 }

@@ -60,6 +60,7 @@ func (t *Trunk) addHead(p *Params, c ModelConfig) (err error) {
 	switch {
 	case c.Tied:
 		t.Head = &Linear{Weight: t.Embedding.Weight, name: p.scopeName("linear")}
+		t.Head.Weight.head = true
 		if c.TiedBias {
 			t.Head.Bias, err = p.New("bias", Zeros(), c.Vocab)
 		}

@@ -66,15 +66,19 @@ func (l *Linear) forward(b *Build, x *G.Node, act ops.Activation) (*G.Node, erro
 	if err != nil {
 		return nil, err
 	}
+	if q := b.own(l.Weight).int8; q != nil {
+		return ops.LinearInt8(b.Env(), x, w, q, bias, u, v, scale, act)
+	}
 	return ops.LinearSum(b.Env(), x, w, bias, u, v, scale, act)
 }
 
-// bind checks the layer's input x, and returns the nodes of its parameters. Without a bias, its node is nil.
+// bind checks the layer's input x, and returns the nodes of its parameters. Without a bias, its node is nil. For int8
+// weights, the node w holds their scales.
 func (l *Linear) bind(b *Build, x *G.Node) (w, bias *G.Node, err error) {
 	if err := checkInput(l.name, "the input", x, l.Weight.Value.Dtype(), l.Weight.Value.Shape()[1]); err != nil {
 		return nil, nil, err
 	}
-	if w, err = b.Bind(x.Graph(), l.Weight); err != nil {
+	if w, err = b.bindWeights(x.Graph(), l.Weight); err != nil {
 		return nil, nil, err
 	}
 	bias, err = b.Bind(x.Graph(), l.Bias)

@@ -60,12 +60,12 @@ func CrossEntropy(b *Build, logits, targets *G.Node, o CrossEntropyOptions) (*G.
 // be NaN. In a graph with gradients, the same pass computes them, so a graph can have them only once. If the head's
 // weight is also the table of an Embedding that leads to the states, both gradients share one buffer.
 //
-// With Composed in the Build, or an Adapter for the head, it applies the head and then CrossEntropy.
+// With Composed in the Build, an Adapter for the head, or int8 weights, it applies the head and then CrossEntropy.
 //
 // HeadCrossEntropy returns an error if dtypes or shapes don't fit together, or if softcap is negative or not finite.
 // For errors when the graph runs, see CrossEntropy.
 func HeadCrossEntropy(b *Build, states *G.Node, head *Linear, softcap float64, targets *G.Node, o CrossEntropyOptions) (loss, predicted *G.Node, err error) {
-	if _, adapted := b.Adapter.pair(head.Weight); b.Composed || adapted != nil {
+	if _, adapted := b.Adapter.pair(head.Weight); b.Composed || adapted != nil || b.own(head.Weight).int8 != nil {
 		x, err := logits(b, states, nil, head, softcap)
 		if err != nil {
 			return nil, nil, err

@@ -9,6 +9,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/kernel"
 	"github.com/heed-go/heed/internal/memory"
 )
 
@@ -25,6 +26,9 @@ type Param struct {
 
 	blank  bool // made by a blank Params and not loaded yet
 	linear bool // the weight of a Linear
+	head   bool // an embedding table that is also the weight of a head
+
+	int8 *kernel.Int8 // the values after Quantize, when Value has only a shape; otherwise nil
 }
 
 // Params is the set of a model's parameters, in the order in which its layers were made. The constructors of layers

@@ -67,6 +67,9 @@ func saveTensors[T float32 | float64](s *paramSet, w io.Writer, table []Tensor, 
 
 // valuesOf returns a parameter's values in row-major order. The slice shares the parameter's memory.
 func valuesOf[T float32 | float64](q *Param) ([]T, error) {
+	if q.int8 != nil {
+		return nil, fmt.Errorf("parameter %q has only int8 values since Quantize: open or make the model again for its %v values", q.Name, q.Value.Dtype())
+	}
 	var data any
 	switch v := q.Value; {
 	case !ops.InRows(v):

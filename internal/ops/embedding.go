@@ -30,11 +30,7 @@ func embedding[F kernel.Float](e *Env, table, ids *G.Node) (*G.Node, error) {
 	o := newOp(fmt.Sprintf("embedding%v%v", table.Shape(), shape), shape, func(out []F, values []G.Value) {
 		table := elements[F](values[0], vocab*width)
 		ids := elements[int](values[1], n)
-		for i, id := range ids {
-			if id < 0 || id >= vocab {
-				fail("id %d at position %d isn't in the vocabulary of %d (0 to %d)", id, i, vocab, vocab-1)
-			}
-		}
+		checkIDs(ids, vocab)
 		kernel.Gather(out, table, ids, width)
 	})
 	o.wrt, o.lookup, o.grad = 1, true, func(inputs G.Nodes, out, g *G.Node) (G.Nodes, error) {
@@ -64,4 +60,13 @@ func embedding[F kernel.Float](e *Env, table, ids *G.Node) (*G.Node, error) {
 		return one(e.apply(dt, g, inputs[1], out))
 	}
 	return e.apply(o, table, ids)
+}
+
+// checkIDs fails if an id isn't in a vocabulary.
+func checkIDs(ids []int, vocab int) {
+	for i, id := range ids {
+		if id < 0 || id >= vocab {
+			fail("id %d at position %d isn't in the vocabulary of %d (0 to %d)", id, i, vocab, vocab-1)
+		}
+	}
 }

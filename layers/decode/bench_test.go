@@ -78,21 +78,32 @@ func BenchmarkCapacity(b *testing.B) {
 	}
 }
 
-// BenchmarkGPT2 measures a model of GPT-2's shape with 124 million random weights. It alternates with the work that
-// bounds it: a prompt with a matrix product, and a token with reading all weights from memory. All times are the
-// shortest of several runs.
-func BenchmarkGPT2(b *testing.B) {
-	const vocab, dim, blocks, context, prompt = 50_257, 768, 12, 1024, 512
+// newGPT2 returns a model of GPT-2's shape with 124 million random weights.
+func newGPT2(b *testing.B) (*layers.Params, *layers.Decoder) {
+	const vocab, dim, blocks, context = 50_257, 768, 12, 1024
 	p := must[*layers.Params](b)(layers.NewParams(tensor.Float32, 1))
 	d := must[*layers.Decoder](b)(layers.NewDecoder(p, layers.ModelConfig{
 		Vocab: vocab, Dim: dim, Layers: blocks, Positions: layers.Learned{MaxLen: context}, Tied: true, EmbeddingScale: 1,
 		Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 12}, FeedForward: layers.FeedForwardConfig{Hidden: 4 * dim, Activation: layers.GELUTanh}},
 	}))
-	s := newSession(b, d, decode.Config{})
-	tokens := make([]int, prompt)
+	return p, d
+}
+
+// gpt2Prompt returns 512 tokens.
+func gpt2Prompt() []int {
+	tokens := make([]int, 512)
 	for i := range tokens {
-		tokens[i] = i * 97 % vocab
+		tokens[i] = i * 97 % 50_257
 	}
+	return tokens
+}
+
+// BenchmarkGPT2 measures a model of GPT-2's shape. It alternates with the work that bounds it: a prompt with a matrix
+// product, and a token with reading all weights from memory. All times are the shortest of several runs.
+func BenchmarkGPT2(b *testing.B) {
+	const dim, blocks, prompt = 768, 12, 512
+	p, d := newGPT2(b)
+	s, tokens := newSession(b, d, decode.Config{}), gpt2Prompt()
 	read := func() { s.Reset(); must[[][]float64](b)(s.Step([][]int{tokens})) }
 	b.Run("prompt", func(b *testing.B) {
 		x, w, y := make([]float32, prompt*dim), make([]float32, 4*dim*dim), make([]float32, prompt*4*dim)
@@ -121,6 +132,38 @@ func BenchmarkGPT2(b *testing.B) {
 		b.ReportMetric(took[1].Seconds()*1e3, "ms/read")
 		b.ReportMetric(took[0].Seconds()/took[1].Seconds(), "of-read")
 	})
+}
+
+// BenchmarkInt8 measures the same model with float32 and int8 weights in turn: a token of one sequence and of each of 8
+// sequences, and a prompt. All times are the shortest of several runs.
+func BenchmarkInt8(b *testing.B) {
+	p, d := newGPT2(b)
+	var steps []func()
+	for range 2 {
+		for _, batch := range []int{1, 8} {
+			s, tokens := newSession(b, d, decode.Config{Batch: batch}), gpt2Prompt()[:512/batch/batch]
+			step := func(row []int) { must[[][]float64](b)(s.Step(slices.Repeat([][]int{row}, batch))) }
+			read := func() { s.Reset(); step(tokens) }
+			next := func() {
+				if s.Room(0) == 0 {
+					read()
+				}
+				step(tokens[:1])
+			}
+			read() // builds the graphs
+			next()
+			steps = append(steps, next)
+			if batch == 1 {
+				steps = append(steps, read)
+			}
+		}
+		noError(b, p.Quantize()) // the graphs built so far keep the float32 weights
+	}
+	took := fastest(b, steps...)
+	for i, name := range []string{"token", "prompt", "8-tokens"} {
+		b.ReportMetric(took[i].Seconds()*1e3, "float32-ms/"+name)
+		b.ReportMetric(took[i+3].Seconds()*1e3, "int8-ms/"+name)
+	}
 }
 
 // fastest runs functions in turn and returns the shortest time of each, because other programs only slow them down.

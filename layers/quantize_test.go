@@ -1,0 +1,158 @@
+package layers_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+)
+
+// newFloats returns an empty set of float32 parameters.
+func newFloats(t testing.TB) *layers.Params {
+	return must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
+}
+
+// roundInt8 replaces the rows of a matrix by what the documentation of Quantize says.
+func roundInt8(q *layers.Param) {
+	for row := range slices.Chunk(q.Value.Float32s(), q.Value.Shape()[1]) {
+		largest := 0.0
+		for _, x := range row {
+			largest = max(largest, math.Abs(float64(x)))
+		}
+		scale := float32(largest / 127)
+		for i, x := range row {
+			row[i] = float32(math.RoundToEven(float64(x)/float64(scale))) * scale
+		}
+	}
+}
+
+// quantizedModels lists decoders with the parameters that become int8. Without biases, three Linears of a block have
+// equal inputs and shapes, and Gorgonia must not merge them.
+var quantizedModels = map[string]struct {
+	config layers.ModelConfig
+	kept   []string // parameters with two axes that stay float32
+}{
+	"own head": {layers.ModelConfig{Vocab: 9, Dim: 8, Layers: 2, NoBias: true, Positions: layers.Learned{MaxLen: 6}, Block: layers.BlockConfig{
+		Attention:   layers.AttentionConfig{Heads: 2, NoBias: true},
+		FeedForward: layers.FeedForwardConfig{Hidden: 40, Gated: true, NoBias: true, Activation: layers.SiLU}}}, []string{"embedding.weight", "positions.weight"}},
+	"tied": {layers.ModelConfig{Vocab: 9, Dim: 8, Layers: 2, Tied: true, TiedBias: true, Positions: layers.Rotary{}, Transform: &layers.TransformConfig{Activation: layers.GELU, Norm: true},
+		Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}}, nil},
+}
+
+// TestQuantize compares models that Quantize has changed with models whose weights were rounded, in their outputs and
+// their loss.
+func TestQuantize(t *testing.T) {
+	ids, targets := []int{1, 8, 0, 3, 3, 2, 7, 5}, []int{8, 0, 3, 3, 2, 7, 5, 1}
+	for name, m := range quantizedModels {
+		t.Run(name, func(t *testing.T) {
+			results := func(change func(p *layers.Params)) (logits, loss []float64) {
+				p := newFloats(t)
+				d := must[*layers.Decoder](t)(layers.NewDecoder(p, m.config))
+				for i, q := range p.All() {
+					copy(q.Value.Float32s(), as(tensor.Float32, random(uint64(i), q.Value.Shape()...)).Float32s())
+				}
+				before := p.Summary()
+				change(p)
+				if after := p.Summary(); after != before {
+					t.Errorf("the summary became\n%s", after)
+				}
+				g, b := G.NewGraph(), &layers.Build{}
+				states := node(t)(d.States(b, input(g, "ids", dense(slices.Clone(ids), 2, 4)), layers.Mask{}))
+				x, predicted, err := d.CrossEntropy(b, states, input(g, "targets", dense(slices.Clone(targets), 2, 4)), layers.CrossEntropyOptions{})
+				noError(t, err)
+				_ = predicted
+				out := node(t)(d.Forward(b, g.ByName("ids")[0], layers.Mask{}))
+				got := read(t, out, x)
+				return got[0], got[1]
+			}
+			wantLogits, wantLoss := results(func(p *layers.Params) {
+				for _, q := range p.All() {
+					if q.Value.Dims() == 2 && !slices.Contains(m.kept, q.Name) {
+						roundInt8(q)
+					}
+				}
+			})
+			logits, loss := results(func(p *layers.Params) {
+				noError(t, p.Quantize())
+				noError(t, p.Quantize()) // changes nothing
+			})
+			for i, x := range slices.Concat(logits, loss) {
+				if want := slices.Concat(wantLogits, wantLoss)[i]; !(math.Abs(x-want) <= 2e-3) {
+					t.Errorf("result %d is %v, want %v", i, x, want)
+				}
+			}
+			whole, _ := results(func(*layers.Params) {})
+			if slices.Equal(whole, wantLogits) {
+				t.Error("rounding the weights changes nothing")
+			}
+		})
+	}
+}
+
+// TestQuantizedAdapter adds a low-rank product to int8 weights.
+func TestQuantizedAdapter(t *testing.T) {
+	results := func(change func(p *layers.Params, l *layers.Linear)) []float64 {
+		p := newFloats(t)
+		l := must[*layers.Linear](t)(layers.NewLinear(p.Scope("a"), 5, 3, layers.LinearConfig{}))
+		copy(l.Bias.Value.Float32s(), []float32{1, 2, 3})
+		a := must[*layers.Adapter](t)(layers.NewAdapter(p, layers.LowRank{Rank: 2}, 1))
+		for i, q := range a.Params.All() {
+			copy(q.Value.Float32s(), as(tensor.Float32, random(uint64(i), q.Value.Shape()...)).Float32s())
+		}
+		change(p, l)
+		return read(t, node(t)(l.Forward(&layers.Build{Adapter: a}, input(G.NewGraph(), "x", as(tensor.Float32, random(9, 4, 5))))))[0]
+	}
+	want := results(func(_ *layers.Params, l *layers.Linear) { roundInt8(l.Weight) })
+	for i, x := range results(func(p *layers.Params, _ *layers.Linear) { noError(t, p.Quantize()) }) {
+		if math.Abs(x-want[i]) > 1e-3 {
+			t.Errorf("output %d is %v, want %v", i, x, want[i])
+		}
+	}
+}
+
+func TestQuantizeErrors(t *testing.T) {
+	wantError := func(err error, parts ...string) {
+		t.Helper()
+		for _, part := range parts {
+			if err == nil || !strings.Contains(err.Error(), part) {
+				t.Errorf("got the error %v, want one with %q", err, part)
+			}
+		}
+	}
+	wantError(newParams(t).Quantize(), "float32", "got float64")
+
+	p := newFloats(t)
+	l := must[*layers.Linear](t)(layers.NewLinear(p.Scope("a"), 5, 3, layers.LinearConfig{}))
+	other := must[*layers.Linear](t)(layers.NewLinear(p.Scope("b"), 5, 3, layers.LinearConfig{}))
+	a := must[*layers.Adapter](t)(layers.NewAdapter(p, layers.LowRank{Rank: 2}, 1))
+	snapshot := p.Snapshot()
+	other.Weight.Value.Float32s()[7] = float32(math.NaN())
+	wantError(p.Quantize(), `"b.weight"`, "got NaN in row 1 and column 2")
+	if len(l.Weight.Value.Float32s()) != 15 {
+		t.Error("Quantize changed a parameter before its error")
+	}
+	noError(t, p.Restore(snapshot))
+	noError(t, p.Quantize())
+	if n := len(l.Weight.Value.Float32s()); n > 1 {
+		t.Errorf("the weights still have %d float32 values", n)
+	}
+	in := func() *G.Node { return input(G.NewGraph(), "x", as(tensor.Float32, random(9, 4, 5))) }
+	_, err := l.Forward(&layers.Build{Mode: layers.Training}, in())
+	wantError(err, `"a.weight"`, "can't be trained")
+	_, err = (&layers.Build{}).Bind(G.NewGraph(), l.Weight)
+	wantError(err, `"a.weight"`, "only a Linear and an Embedding")
+	x := in()
+	sum := node(t)(G.Sum(node(t)(l.Forward(&layers.Build{}, x))))
+	_, err = G.Grad(sum, x)
+	wantError(err, "no gradients through int8 weights")
+	const only = "has only int8 values since Quantize"
+	wantError(p.SaveTo(new(strings.Builder), nil), `"a.weight"`, only)
+	wantError(p.Restore(snapshot), only)
+	wantError(a.Merge(p), only)
+	wantError(p.SaveTensors(t.TempDir()+"/weights", layers.PyTorch(p), nil), only)
+}
