@@ -150,7 +150,7 @@ func load[T float32 | float64](s *paramSet, o LoadOptions, sources []source) (l 
 // readAll reads the tensors in taken and checks their values, and with checksums the checksums of the files. With set,
 // it sets the parameters to the values.
 func readAll[T float32 | float64](sources []source, taken map[string]*mapping[T], checksums, set bool) error {
-	buf, n := new(buffers[T]), 0
+	buf, n, garbage := new(buffers[T]), 0, 0
 	for _, source := range sources {
 		f, err := source.open()
 		if err != nil {
@@ -165,7 +165,10 @@ func readAll[T float32 | float64](sources []source, taken map[string]*mapping[T]
 				return errChanged
 			}
 			n++
-			return m.read(e, r, buf, set)
+			if err := m.read(e, r, buf, set); err != nil || !set {
+				return err
+			}
+			return quantizeLoaded(m, &garbage)
 		})
 		f.Close()
 		if err != nil {

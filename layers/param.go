@@ -28,7 +28,8 @@ type Param struct {
 	linear bool // the weight of a Linear
 	head   bool // an embedding table that is also the weight of a head
 
-	int8 *kernel.Int8 // the values after Quantize, when Value has only a shape; otherwise nil
+	toInt8 bool         // made by BlankInt8
+	int8   *kernel.Int8 // the values after Quantize, when Value has only a shape; otherwise nil
 }
 
 // Params is the set of a model's parameters, in the order in which its layers were made. The constructors of layers
@@ -39,6 +40,7 @@ type Params struct {
 	prefix string
 	init   Init      // Init for weights of this scope without an Init of their own
 	blank  bool      // see Blank
+	int8   bool      // see BlankInt8
 	set    *paramSet // shared by all scopes
 }
 
@@ -74,6 +76,14 @@ func (p *Params) Scope(name string) *Params {
 func (p *Params) Blank() *Params {
 	s := *p
 	s.blank = true
+	return &s
+}
+
+// BlankInt8 is like Blank, for models that will be loaded to be used with int8 weights. Load quantises each matrix as
+// soon as it has read the values, as Quantize does, so that the float32 values of only some are in memory at a time.
+func (p *Params) BlankInt8() *Params {
+	s := *p
+	s.blank, s.int8 = true, true
 	return &s
 }
 
@@ -223,6 +233,9 @@ func (p *Params) New(name string, init Init, shape ...int) (*Param, error) {
 	}
 	numbers := memory.Product(shape...)
 	bytes, drawn := memory.Product(numbers, int(p.dtype.Size())), 0
+	if p.int8 && len(shape) == 2 {
+		bytes = numbers
+	}
 	if init.Func != nil && !p.blank {
 		drawn = memory.Product(numbers, 8) // its argument values
 	}
@@ -242,7 +255,7 @@ func (p *Params) New(name string, init Init, shape ...int) (*Param, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parameter %q: %w", full, err)
 	}
-	q := &Param{Name: full, Value: tensor.New(tensor.WithShape(shape...), tensor.WithBacking(backing)), blank: p.blank}
+	q := &Param{Name: full, Value: tensor.New(tensor.WithShape(shape...), tensor.WithBacking(backing)), blank: p.blank, toInt8: p.int8}
 	p.set.list = append(p.set.list, q)
 	p.set.byName[full] = q
 	p.set.bytes += bytes + paramBytes

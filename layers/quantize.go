@@ -2,6 +2,7 @@ package layers
 
 import (
 	"fmt"
+	"runtime/debug"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -42,6 +43,32 @@ func (p *Params) Quantize() error {
 	for q, weights := range quantized {
 		p.set.bytes += weights.Bytes() - len(q.Value.Raw)
 		q.setInt8(weights)
+	}
+	return nil
+}
+
+// releaseBytes is how many bytes of float32 values are garbage before quantizeLoaded returns them to the system.
+const releaseBytes = 1 << 27
+
+// quantizeLoaded quantises parameters that BlankInt8 has made, after they have been loaded. The argument garbage counts
+// the bytes of their float32 values.
+func quantizeLoaded[T float32 | float64](m *mapping[T], garbage *int) error {
+	for i := range m.parts {
+		q := &m.parts[i]
+		if !q.toInt8 || !q.multiplies() {
+			continue
+		}
+		weights, err := q.quantized()
+		if err != nil {
+			return err
+		}
+		*garbage += len(q.Value.Raw)
+		q.setInt8(weights)
+		q.values = nil
+	}
+	if *garbage > releaseBytes {
+		*garbage = 0
+		debug.FreeOSMemory()
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package layers_test
 
 import (
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -155,4 +156,36 @@ func TestQuantizeErrors(t *testing.T) {
 	wantError(p.Restore(snapshot), only)
 	wantError(a.Merge(p), only)
 	wantError(p.SaveTensors(t.TempDir()+"/weights", layers.PyTorch(p), nil), only)
+}
+
+// TestBlankInt8 loads weights that become int8 while they are loaded, and compares the model with one that Quantize has
+// changed. One tensor of the file holds three parameters.
+func TestBlankInt8(t *testing.T) {
+	config := quantizedModels["tied"].config
+	p := newFloats(t)
+	d := must[*layers.Decoder](t)(layers.NewDecoder(p, config))
+	path := filepath.Join(t.TempDir(), "weights")
+	table := []layers.Tensor{{Names: []string{"joined"}, Params: []string{"blocks.0.attention.query.weight", "blocks.0.attention.key.weight", "blocks.0.attention.value.weight"}}}
+	for _, q := range p.All() {
+		if !slices.Contains(table[0].Params, q.Name) {
+			table = append(table, layers.Tensor{Names: []string{q.Name}, Params: []string{q.Name}})
+		}
+	}
+	noError(t, p.SaveTensors(path, table, nil))
+	noError(t, p.Quantize())
+
+	loaded := newFloats(t)
+	other := must[*layers.Decoder](t)(layers.NewDecoder(loaded.BlankInt8(), config))
+	must[layers.LoadReport](t)(loaded.Load(path, layers.LoadOptions{Tensors: table}))
+	for _, q := range loaded.All() {
+		if kept := len(q.Value.Float32s()) > 1; q.Value.Dims() == 2 && kept {
+			t.Errorf("%s still has float32 values", q.Name)
+		}
+	}
+	logits := func(d *layers.Decoder) []float64 {
+		return read(t, node(t)(d.Forward(&layers.Build{}, input(G.NewGraph(), "ids", dense([]int{1, 8, 0, 3}, 1, 4)), layers.Mask{})))[0]
+	}
+	if got, want := logits(other), logits(d); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
 }

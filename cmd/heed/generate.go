@@ -72,6 +72,7 @@ func (w *writing) flags(f *pflag.FlagSet) {
 	f.StringVar(&w.system, "system", "", "in a conversation: the system message")
 	f.StringVar(&w.prompt.Template, "template", "", "in a conversation: chat template, one of "+strings.Join(tokenizer.ChatTemplates(), ", ")+" (default: the model's own)")
 	baseFlag(f)
+	weightsFlag(f)
 	s := &w.Sampler
 	f.Float64Var(&s.Temperature, "temperature", 1, "randomness: more above 1, less below 1 (0: always the likeliest character)")
 	f.IntVar(&s.TopK, "top-k", 0, "number of likeliest characters to draw from (0: all)")

@@ -157,7 +157,14 @@ func newTask(ctx context.Context, c task.Config) (*task.Task, error) {
 	}
 }
 
-// openModel opens a run folder's model. Standard output must not be one of the folder's files.
+// weightsFlag declares --weights for a command that only answers with a model.
+func weightsFlag(f *pflag.FlagSet) {
+	kept := task.Float32Weights
+	choose(f, "weights", &kept, "how to keep the model's weights: %s; int8 takes a quarter of the memory and writes text several times as fast, with slightly different results")
+}
+
+// openModel opens a run folder's model, with the weights of --weights if the command has this flag. Standard output
+// must not be one of the folder's files.
 func openModel(cmd *cobra.Command, dir string) (*task.Model, error) {
 	if dir == "" {
 		return nil, errNoFolder
@@ -165,7 +172,11 @@ func openModel(cmd *cobra.Command, dir string) (*task.Model, error) {
 	if err := checkStdout(cmd.OutOrStdout(), runFiles(dir, baseOf(cmd.Flags()))); err != nil {
 		return nil, err
 	}
-	m, err := task.OpenBase(dir, baseOf(cmd.Flags()))
+	kept := task.Float32Weights
+	if f := cmd.Flags().Lookup("weights"); f != nil {
+		kept = f.Value.String()
+	}
+	m, err := task.OpenAs(dir, baseOf(cmd.Flags()), kept)
 	return m, withoutWeights(err, dir)
 }
 

@@ -74,6 +74,9 @@ func TestStories260K(t *testing.T) {
 	if got := succeed(t, "generate", dir, "--tokens=256", "--temperature=0"); got != string(want) {
 		t.Errorf("the command writes %q, want %q", got, want)
 	}
+	if got := succeed(t, "generate", dir, "--tokens=256", "--temperature=0", "--weights=int8"); !strings.HasPrefix(got, string(want[:150])) {
+		t.Errorf("with int8 weights, the command writes %q, want the beginning of %q", got, want)
+	}
 	m, err := task.Open(dir)
 	must(t, err)
 	var s strings.Builder
@@ -103,6 +106,10 @@ func TestPublishedText(t *testing.T) {
 	if got := succeed(t, "chat", dir, "--template=llama2", "--tokens=3"); got != chat {
 		t.Errorf("chat writes %q, generate --chat %q", got, chat)
 	}
+	withText(t, "a\n\n")
+	if got, want := succeed(t, "chat", dir, "--template=llama2", "--tokens=3", "--weights=int8"), succeed(t, "generate", dir, "--prompt=a", "--chat", "--template=llama2", "--tokens=3", "--weights=int8"); got != want {
+		t.Errorf("with int8 weights, chat writes %q, generate --chat %q", got, want)
+	}
 	text := filepath.Join(t.TempDir(), "text.txt")
 	write(t, text, strings.Repeat("a text of some length. ", 4))
 	if got := succeed(t, "eval", dir, "--data", text); !strings.HasPrefix(got, "Loss=") || !strings.Contains(got, "(91 tokens, 92 bytes)") {
@@ -131,6 +138,7 @@ func TestPublishedText(t *testing.T) {
 		{[]string{"generate", dir, "--prompt=a", "--system=b"}, "--system needs --chat"},
 		{[]string{"generate", dir, "--prompt=a", "--chat"}, "a template can be chosen by name: chatml, gemma, "},
 		{[]string{"generate", dir, "--prompt=a", "--tokens=40"}, "max_position_embeddings"},
+		{[]string{"generate", dir, "--prompt=a", "--weights=int4"}, "--weights: there is no kind of weights \"int4\": use one of float32, int8"},
 		{[]string{"generate", dir, "--prompt=a", "--stop="}, "--stop must be a text at which to end"},
 		{[]string{"eval", dir}, "without validation data: give --data"},
 		{[]string{"eval", dir, "--data", text, "--window=33"}, "--window must be from 2 to 32, got 33"},

@@ -35,13 +35,33 @@ func monitored(c *Config) (values named) {
 	return values
 }
 
+// How OpenAs may keep a model's weights.
+const (
+	Float32Weights = "float32"
+	Int8Weights    = "int8"
+)
+
+var weights = named{
+	{Name: Float32Weights, About: "as they were trained"},
+	{Name: Int8Weights, About: "rounded to 8 bits: a quarter of the memory, and text several times as fast"},
+}
+
+// knownWeights returns an error if the table weights has no such name.
+func knownWeights(name string) error {
+	_, err := weights.Index("kind of weights", name)
+	return err
+}
+
 // Choices returns the tables that flags of the command heed choose from, by the names of the flags.
 func Choices() map[string]choices.Choice {
 	var losses named
 	for _, k := range everyKind {
 		losses = append(losses, k.about().losses...)
 	}
-	table := map[string]choices.Choice{"monitor": choiceOf(monitored(nil)), "loss": choiceOf(losses)}
+	table := map[string]choices.Choice{"monitor": choiceOf(monitored(nil)), "loss": choiceOf(losses), "weights": choiceOf(weights)}
+	checked := table["weights"]
+	checked.Parse = func(text string) (any, error) { return text, knownWeights(text) }
+	table["weights"] = checked
 	maps.Copy(table, layers.Choices())
 	maps.Copy(table, optim.Choices())
 	return table

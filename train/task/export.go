@@ -184,7 +184,7 @@ func (s publishedStart) copyTo(target, name string) error {
 // adapter_model.safetensors. The run must have begun from a published model, at base or, if that is empty, where it
 // was. The folder out is as for Model.Export, and so is the error if the whole model has no published equal.
 func ExportAdapter(dir, base, out string) error {
-	m, err := openUnmerged(runfolder.At(dir), base, nil)
+	m, err := openUnmerged(runfolder.At(dir), base, false, nil)
 	switch {
 	case err != nil:
 		return err

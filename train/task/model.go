@@ -37,6 +37,8 @@ type Model struct {
 	adapter   *layers.Adapter // for a Tune of lora, while the run trains; an opened model has it in its Params
 	prompt    string          // Embed puts it before each text
 
+	int8 bool // the weights become int8 while they are loaded
+
 	temperature float64 // predictors of labels divide logits by it; 0 means 1: see calibrate
 
 	pooled *layers.SequenceClassifier // the network's, if it has one output per row; otherwise nil
@@ -67,7 +69,11 @@ func newModel(c Config) (*Model, error) {
 // build makes the network and its parameters. Without Params, they get new values. It returns a *ConfigError if the
 // parameters need more memory than there is.
 func (m *Model) build() (err error) {
-	if least := 4 * m.Config.leastParams(m.layout); least > float64(memory.Free()) {
+	size := 4.0 // bytes of a parameter
+	if m.int8 {
+		size = 1
+	}
+	if least := size * m.Config.leastParams(m.layout); least > float64(memory.Free()) {
 		return setting.Errorf("the model needs at least %s of memory, but only %s is free: reduce %s or %s",
 			text.Bytes(int(min(least, math.MaxInt/2))), text.Bytes(memory.Free()), setting.Path("model.dim"), setting.Path("model.layers"))
 	}

@@ -30,6 +30,7 @@ type publishedStart struct {
 	runfolder.Folder
 	model   pretrained.Config
 	special map[string]int // special tokens of the tokenizer; set by complete
+	int8    bool           // the weights become int8 while they are loaded
 }
 
 // openPublished opens a published folder for models of a kind: see startOf.
@@ -212,7 +213,12 @@ func (s publishedStart) values() (n int, err error) {
 			n += memory.Product(e.Shape...)
 		}
 	}
-	if need := memory.Product(4, n); err == nil && need > memory.Free() {
+	need := memory.Product(4, n)
+	if s.int8 { // but a table of embeddings, and a matrix while it is read
+		table := memory.Product(s.model.Model.Vocab, s.model.Model.Dim)
+		need = min(need, n) + min(need, memory.Product(8, table))
+	}
+	if err == nil && need > memory.Free() {
 		_, perToken := s.model.Memory(tensor.Float32)
 		err = fmt.Errorf("%s needs %s of memory for its weights, and %s for each 1,000 tokens of a text, but only %s is free",
 			s.Dir, text.Bytes(need), text.Bytes(memory.Product(1000, perToken)), text.Bytes(memory.Free()))

@@ -1,0 +1,78 @@
+package task
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/heed-go/heed/data"
+)
+
+// told returns a model's answer to a text, as a text.
+func told(t *testing.T, m *Model) string {
+	t.Helper()
+	switch k := m.Config.Kind(); {
+	case k.Generates:
+		return continued(t, m, "abc", GenerateOptions{MaxTokens: 6})
+	case k.Embeds:
+		vectors, _, err := m.Embed(t.Context(), []string{"abc", "a longer text"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(vectors)
+	}
+	answers, err := m.PredictAll(t.Context(), []string{"abc", "cab"}, PredictOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(answers)
+}
+
+// wantInt8 compares the model in dir, opened with int8 weights, with the same model quantised afterwards.
+func wantInt8(t *testing.T, dir string) {
+	t.Helper()
+	m, err := OpenAs(dir, "", Int8Weights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := told(t, after)
+	if after, err = Open(dir); err == nil {
+		err = after.Params.Quantize()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, want := told(t, m), told(t, after)
+	if got != want {
+		t.Errorf("%s: opened with int8 weights, the model answers %.200s, want %.200s", dir, got, want)
+	}
+	if k := m.Config.Kind(); k.Embeds && got == whole {
+		t.Errorf("%s: int8 weights change nothing", dir)
+	}
+	wantError(t, m.Params.Save(filepath.Join(t.TempDir(), "weights"), nil), "has only int8 values")
+}
+
+// Models of every architecture, and runs with and without an adapter, must open with int8 weights.
+func TestInt8Weights(t *testing.T) {
+	t.Parallel()
+	entries, err := os.ReadDir("../../layers/pretrained/testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.IsDir() && (!testing.Short() || e.Name() == "llama" || e.Name() == "bert-states") {
+			wantInt8(t, publishedFolder(t, e.Name()))
+		}
+	}
+	_, run := trained(t, small(t, "reverse"))
+	wantInt8(t, run)
+	_, run = trained(t, fromPublished(t, data.KindText, publishedFolder(t, "gpt2"), "lora"))
+	wantInt8(t, run)
+	_, err = OpenAs(run, "", "int4")
+	wantError(t, err, `no kind of weights "int4"`, "float32, int8")
+}
