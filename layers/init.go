@@ -57,13 +57,13 @@ func Uniform(limit float64) Init { return Init{Kind: "uniform", Scale: limit} }
 
 // An initialiser is a distribution with its scale, a function of fan-in and fan-out.
 type initialiser struct {
-	draw  func(rng *rand.Rand, scale float64) float64
+	distribution
 	scale func(fanIn, fanOut float64) float64 // nil if the Init's Scale is used
 }
 
 var inits = choices.Table[initialiser]{
-	{Name: "zeros", Value: initialiser{fixed, func(_, _ float64) float64 { return 0 }}},
-	{Name: "ones", Value: initialiser{fixed, func(_, _ float64) float64 { return 1 }}},
+	{Name: "zeros", Value: initialiser{constant, func(_, _ float64) float64 { return 0 }}},
+	{Name: "ones", Value: initialiser{constant, func(_, _ float64) float64 { return 1 }}},
 	{Name: "normal", Value: initialiser{normal, nil}},
 	{Name: "uniform", Value: initialiser{uniform, nil}},
 	{Name: "xavier_uniform", Value: initialiser{uniform, func(fanIn, fanOut float64) float64 { return math.Sqrt(6 / (fanIn + fanOut)) }}},
@@ -71,10 +71,6 @@ var inits = choices.Table[initialiser]{
 	{Name: "he_uniform", Value: initialiser{uniform, func(fanIn, _ float64) float64 { return math.Sqrt(6 / fanIn) }}},
 	{Name: "he_normal", Value: initialiser{normal, func(fanIn, _ float64) float64 { return math.Sqrt(2 / fanIn) }}},
 }
-
-func fixed(_ *rand.Rand, scale float64) float64     { return scale }
-func normal(rng *rand.Rand, scale float64) float64  { return rng.NormFloat64() * scale }
-func uniform(rng *rand.Rand, scale float64) float64 { return (2*rng.Float64() - 1) * scale }
 
 // i.or(other) returns i, or other if i is zero.
 func (i Init) or(other Init) Init {
@@ -108,9 +104,7 @@ func fill[T float32 | float64](i Init, rng *rand.Rand, values []T, shape []int) 
 		if kind.scale != nil {
 			i.Scale = kind.scale(fans(shape))
 		}
-		for j := range values {
-			values[j] = T(kind.draw(rng, i.Scale))
-		}
+		draw(kind.distribution, rng, values, i.Scale)
 		return nil
 	}
 	set := make([]float64, len(values))

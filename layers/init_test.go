@@ -11,9 +11,15 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// TestInitialisers checks the mean, standard deviation and limits of many draws, in both dtypes.
+// TestInitialisers checks the mean, standard deviation and limits of many draws, in both dtypes, and for sizes that are
+// drawn one after the other and on all cores.
 func TestInitialisers(t *testing.T) {
-	const out, fanIn = 200, 400
+	t.Run("small", func(t *testing.T) { testInitialisers(t, 200, 400) })
+	t.Run("large", func(t *testing.T) { testInitialisers(t, 500, 1000) })
+}
+
+func testInitialisers(t *testing.T, out, fanIn int) {
+	both := float64(fanIn + out)
 	for _, tc := range []struct {
 		name      string
 		init      layers.Init
@@ -24,10 +30,10 @@ func TestInitialisers(t *testing.T) {
 		{"ones", layers.Ones(), 1, 0, 0},
 		{"normal", layers.Normal(0.3), 0, 0.3, 0},
 		{"uniform", layers.Uniform(0.3), 0, 0.3 / math.Sqrt(3), 0.3},
-		{"xavier uniform", layers.Init{Kind: "xavier_uniform"}, 0, math.Sqrt(2.0 / (fanIn + out)), math.Sqrt(6.0 / (fanIn + out))},
-		{"xavier normal", layers.Init{Kind: "xavier_normal"}, 0, math.Sqrt(2.0 / (fanIn + out)), 0},
-		{"he uniform", layers.Init{Kind: "he_uniform"}, 0, math.Sqrt(2.0 / fanIn), math.Sqrt(6.0 / fanIn)},
-		{"he normal", layers.Init{Kind: "he_normal"}, 0, math.Sqrt(2.0 / fanIn), 0},
+		{"xavier uniform", layers.Init{Kind: "xavier_uniform"}, 0, math.Sqrt(2 / both), math.Sqrt(6 / both)},
+		{"xavier normal", layers.Init{Kind: "xavier_normal"}, 0, math.Sqrt(2 / both), 0},
+		{"he uniform", layers.Init{Kind: "he_uniform"}, 0, math.Sqrt(2 / float64(fanIn)), math.Sqrt(6 / float64(fanIn))},
+		{"he normal", layers.Init{Kind: "he_normal"}, 0, math.Sqrt(2 / float64(fanIn)), 0},
 	} {
 		for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 			p := must[*layers.Params](t)(layers.NewParams(dt, 3))
