@@ -21,7 +21,7 @@ func newBench(group train.Group) *cobra.Command {
 	var procs int
 	cmd := &cobra.Command{
 		Use:   "bench [CONFIG...]",
-		Short: "Measure training steps, attention and matrix products",
+		Short: "Measure training steps, decoding, attention and matrix products",
 		Long: `Measure the time per step of each configuration, in a new process for each. After a warm-up, heed
 prints the median and the minimum of the measured steps.
 
@@ -31,16 +31,23 @@ prints the median and the minimum of the measured steps.
   baby     the same for a larger GPT: B 4, T 256, D 384, H 6, 6 blocks, V 65
   wide     the same for a wide GPT: B 8, T 128, D 512, H 8, 4 blocks, V 1,000
   gpt2     the same for GPT-2's shape: B 1, T 256, D 768, H 12, 12 blocks, V 50,257
+  decode   the next token after 128 tokens, with GPT-2's shape and a cache: B 1 and 8
+  embed    vectors of texts, with MiniLM's shape: B 32, T 32, D 384, H 12, 6 blocks
   long     only causal attention, forward and backward: H 4, K 64, T 1,024, 4,096 and 16,384
   gemm     products of square matrices, with 64 to 1,024 rows
 
 B is the batch size, T the length, D the model width, H the number of heads, K the width of a head and V
-the vocabulary size. The configurations nanogpt, tiny and long run in two forms. In the fused form,
-attention is one operation. In the composed form, each stage of attention is an operation, which keeps
-matrices of size T×T. The composed form of long has only T 1,024 and 4,096.
+the vocabulary size. The form says how a configuration runs. In the fused form, attention is one
+operation. In the composed form, which only nanogpt, tiny and long have, each stage of attention is an
+operation, which keeps matrices of size T×T. The composed form of long has only T 1,024 and 4,096. The
+form forward of a GPT computes only its logits. To measure one form, write it after a slash.
+
+The first line has two limits of this machine, measured with all processors at once: products of float32
+matrices that suit the caches, and reading from memory. The column share is GFLOP/s relative to the
+first. For decode, it is the rate of reading all weights once per step, relative to the second.
 
 heed bench dist measures training with several workers and processes.`,
-		Example: `  heed bench nanogpt tiny
+		Example: `  heed bench nanogpt gpt2/forward decode
   heed bench gemm --procs 1 --json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if processors := runtime.NumCPU(); procs < 0 || procs > processors {
@@ -52,6 +59,9 @@ heed bench dist measures training with several workers and processes.`,
 			chosen, err := chooseBenchmarks(args)
 			if err != nil {
 				return err
+			}
+			if here && len(args) == 0 {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(bench.MeasureLimits())
 			}
 			if here {
 				m, err := chosen[0].Measure()
@@ -65,7 +75,7 @@ heed bench dist measures training with several workers and processes.`,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON per measurement")
 	cmd.Flags().IntVar(&procs, "procs", 0, "number of processors to use (0: all)")
-	cmd.Flags().BoolVar(&here, "here", false, "measure only the first configuration, in this process")
+	cmd.Flags().BoolVar(&here, "here", false, "measure only the first configuration, or else the limits, in this process")
 	cmd.Flags().MarkHidden("here")
 	cmd.AddCommand(newBenchDist(group))
 	return cmd
@@ -74,19 +84,26 @@ heed bench dist measures training with several workers and processes.`,
 // measureAll measures benchmarks, and prints a line for each: a row of a table, or JSON.
 func measureAll(cmd *cobra.Command, chosen []bench.Benchmark, procs int, asJSON bool) error {
 	out := cmd.OutOrStdout()
+	var limits bench.Limits
+	if err := measureApart(cmd, procs, &limits); err != nil {
+		return err
+	}
 	if !asJSON {
-		fmt.Fprintf(out, "%-12s %-9s %10s %10s %12s %8s %9s %12s\n", "config", "form", "median ms", "min ms", "tokens/s", "GFLOP/s", "peak MB", "alloc B/step")
+		fmt.Fprintf(out, "limits: %.0f GFLOP/s in float32 products, %.1f GB/s from memory\n", limits.GFLOPS, limits.GBPerS)
+		fmt.Fprintf(out, "%-10s %-8s %9s %9s %10s %8s %5s %8s %9s %12s\n", "config", "form", "median ms", "min ms", "tokens/s", "GFLOP/s", "share", "setup ms", "peak MB", "alloc B/step")
 	}
 	for _, b := range chosen {
-		m, err := measureApart(b, cmd, procs)
+		var m bench.Measurement
+		err := measureApart(cmd, procs, &m, b.ID())
 		if err != nil {
 			return err
 		}
+		m.Compare(limits)
 		if asJSON {
 			err = json.NewEncoder(out).Encode(m)
 		} else {
-			_, err = fmt.Fprintf(out, "%-12s %-9s %10.3f %10.3f %12.0f %8.1f %9.0f %12.0f\n",
-				m.Config, m.Form, m.MedianMS, m.MinMS, m.TokensPerS, m.GFLOPS, m.PeakRSSMB, m.AllocPerStep)
+			_, err = fmt.Fprintf(out, "%-10s %-8s %9.3f %9.3f %10.0f %8.1f %4.0f%% %8.1f %9.0f %12.0f\n",
+				m.Config, m.Form, m.MedianMS, m.MinMS, m.TokensPerS, m.GFLOPS, 100*m.Share, m.SetupMS, m.PeakRSSMB, m.AllocPerStep)
 		}
 		if err != nil {
 			return err
@@ -119,24 +136,24 @@ func chooseBenchmarks(args []string) ([]bench.Benchmark, error) {
 	return chosen, nil
 }
 
-// measureApart measures b in a new process, so that the peak memory is that process's alone.
-func measureApart(b bench.Benchmark, cmd *cobra.Command, procs int) (bench.Measurement, error) {
+// measureApart runs heed bench --here with more arguments in a new process, so that the peak memory is that process's
+// alone, and sets result to what it prints.
+func measureApart(cmd *cobra.Command, procs int, result any, args ...string) error {
 	self, err := os.Executable()
 	if err != nil {
-		return bench.Measurement{}, err
+		return err
 	}
-	child := exec.CommandContext(cmd.Context(), self, "bench", "--here", fmt.Sprintf("--procs=%d", procs), b.ID())
+	child := exec.CommandContext(cmd.Context(), self, append([]string{"bench", "--here", fmt.Sprintf("--procs=%d", procs)}, args...)...)
 	child.Stderr = cmd.ErrOrStderr()
 	line, err := child.Output()
 	if cmd.Context().Err() != nil {
-		return bench.Measurement{}, errInterrupted
+		return errInterrupted
 	}
 	if err != nil {
-		return bench.Measurement{}, fmt.Errorf("measuring %s: %w", b.ID(), err)
+		return fmt.Errorf("measuring %s: %w", cmp.Or(strings.Join(args, " "), "limits"), err)
 	}
-	var m bench.Measurement
-	if err := json.Unmarshal(line, &m); err != nil {
-		return m, fmt.Errorf("measuring %s: can't read the result: %w", b.ID(), err)
+	if err := json.Unmarshal(line, result); err != nil {
+		return fmt.Errorf("measuring %s: can't read the result: %w", cmp.Or(strings.Join(args, " "), "limits"), err)
 	}
-	return m, nil
+	return nil
 }

@@ -513,7 +513,7 @@ func TestHelp(t *testing.T) {
 		{"generate --help", []string{"--prompt", "--tokens", "--temperature", "--top-k", "--top-p", "--seed"}},
 		{"attention --help", []string{"--out", ".png", ".svg", ".html"}},
 		{"serve --help", []string{"--addr", "127.0.0.1:8080", "/predict", "/generate", "--timeout"}},
-		{"bench --help", []string{"nanogpt", "gemm", "--json", "--procs"}},
+		{"bench --help", []string{"nanogpt", "decode", "embed", "gemm", "--json", "--procs"}},
 	} {
 		t.Run(test.args, func(t *testing.T) {
 			out := succeed(t, strings.Fields(test.args)...)
@@ -567,15 +567,15 @@ func TestBench(t *testing.T) {
 	if err := d.Decode(&m); err != nil {
 		t.Fatalf("%q: %v", out, err)
 	}
-	if m.Config != "gemm-64" || !(m.MinMS > 0) || m.MedianMS < m.MinMS || !(m.GFLOPS > 0) || math.IsInf(m.GFLOPS, 0) {
-		t.Errorf("measured %+v, want times and GFLOP/s above 0", m)
+	if m.Config != "gemm-64" || !(m.MinMS > 0) || m.MedianMS < m.MinMS || !(m.GFLOPS > 0) || math.IsInf(m.GFLOPS, 0) || m.Share != m.GFLOPS/m.Limits.GFLOPS || !(m.Limits.GBPerS > 0) {
+		t.Errorf("measured %+v, want times, GFLOP/s, limits and a share", m)
 	}
 	if strings.Count(out, "\n") != 1 {
 		t.Errorf("heed bench prints %q, want one line", out)
 	}
 	table := succeed(t, "bench", "--procs=1", "gemm-64")
-	if lines := strings.Split(strings.TrimSpace(table), "\n"); len(lines) != 2 || !strings.HasPrefix(lines[0], "config") || !strings.HasPrefix(lines[1], "gemm-64") {
-		t.Errorf("heed bench prints %q, want a heading and one line", table)
+	if lines := strings.Split(strings.TrimSpace(table), "\n"); len(lines) != 3 || !strings.HasPrefix(lines[0], "limits: ") || !strings.HasPrefix(lines[1], "config") || !strings.HasPrefix(lines[2], "gemm-64") {
+		t.Errorf("heed bench prints %q, want limits, a heading and one line", table)
 	}
 }
 

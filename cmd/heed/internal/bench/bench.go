@@ -10,7 +10,7 @@ import (
 // A Benchmark is one measurement.
 type Benchmark struct {
 	Name string
-	Form string // fused or composed; empty if there is only one form
+	Form string // fused, composed or forward; empty if there is only one form
 
 	// Prepare builds the step.
 	Prepare func() (Step, error)
@@ -23,6 +23,7 @@ type Step struct {
 	Run    func() error
 	Tokens int     // tokens per step; 0 if the step has no tokens
 	Flops  float64 // floating-point operations per step
+	Bytes  float64 // bytes of weights that a step must read, if that limits its speed; otherwise 0
 }
 
 // ID returns the name of a benchmark and its form.
@@ -44,6 +45,9 @@ type Measurement struct {
 	PeakRSSMB    float64 `json:"peak_rss_mb"`
 	AllocPerStep float64 `json:"alloc_bytes_per_step"`
 	SetupMS      float64 `json:"setup_ms"` // time to build the graph and the machine
+	GBPerS       float64 `json:"gb_per_s"` // weights read at the median time; 0 if that doesn't limit the step
+	Limits
+	Share float64 `json:"share"` // of the limit that applies: GBPerS if it isn't 0, and otherwise GFLOPS
 }
 
 // Measure runs the benchmark in this process.
@@ -73,10 +77,19 @@ func (b Benchmark) Measure() (Measurement, error) {
 	slices.Sort(times)
 	m.MedianMS, m.MinMS = times[len(times)/2], times[0]
 	m.GFLOPS = step.Flops / m.MedianMS / 1e6
+	m.GBPerS = step.Bytes / m.MedianMS / 1e6
 	m.TokensPerS = float64(step.Tokens) / m.MedianMS * 1e3
 	m.AllocPerStep = float64(after.TotalAlloc-before.TotalAlloc) / float64(b.Steps)
 	m.PeakRSSMB = peakRSS()
 	return m, nil
+}
+
+// Compare sets the limits of m and its share of the one that applies.
+func (m *Measurement) Compare(l Limits) {
+	m.Limits, m.Share = l, m.GFLOPS/l.GFLOPS
+	if m.GBPerS > 0 {
+		m.Share = m.GBPerS / l.GBPerS
+	}
 }
 
 func ms(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }

@@ -16,33 +16,43 @@ import (
 // All returns the benchmarks, models first.
 func All() []Benchmark {
 	var list []Benchmark
+	add := func(name, form string, steps int, prepare func() (Step, error)) {
+		list = append(list, Benchmark{Name: name, Form: form, Steps: steps, Prepare: prepare})
+	}
 	for _, c := range []gptConfig{
 		nanogpt,
 		{"tiny", 32, 16, 32, 2, 1, 12},
-	} {
-		for _, form := range []string{"fused", "composed"} {
-			list = append(list, Benchmark{Name: c.name, Form: form, Steps: 50, Prepare: func() (Step, error) { return c.prepare(form == "composed") }})
-		}
-	}
-	for _, c := range []gptConfig{
 		{"deep", 2, 64, 64, 4, 96, 65},
 		{"baby", 4, 256, 384, 6, 6, 65},
 		{"wide", 8, 128, 512, 8, 4, 1000},
 		{"gpt2", 1, 256, 768, 12, 12, 50257},
 	} {
-		list = append(list, Benchmark{Name: c.name, Form: "fused", Steps: 15, Prepare: func() (Step, error) { return c.prepare(false) }})
+		small := c.dim*c.blocks <= 512
+		steps := 15
+		if small {
+			steps = 50
+		}
+		add(c.name, "fused", steps, func() (Step, error) { return c.prepare(false) })
+		if small {
+			add(c.name, "composed", steps, func() (Step, error) { return c.prepare(true) })
+		}
+		add(c.name, "forward", steps, c.prepareForward)
 	}
+	for _, batch := range []int{1, 8} {
+		add(fmt.Sprintf("decode-%d", batch), "", 50, gptConfig{"decode", batch, 1024, 768, 12, 12, 50257}.prepareDecode)
+	}
+	add(embedder.name, "", 50, prepareEmbed)
 	for _, t := range []int{1024, 4096, 16384} {
 		for _, form := range []string{"fused", "composed"} {
 			if form == "composed" && t > 4096 {
 				continue
 			}
 			steps := max(3, 15*1024/t)
-			list = append(list, Benchmark{Name: fmt.Sprintf("long-%d", t), Form: form, Steps: steps, Prepare: func() (Step, error) { return prepareLong(t, form == "composed") }})
+			add(fmt.Sprintf("long-%d", t), form, steps, func() (Step, error) { return prepareLong(t, form == "composed") })
 		}
 	}
 	for _, n := range []int{64, 128, 256, 512, 1024} {
-		list = append(list, Benchmark{Name: fmt.Sprintf("gemm-%d", n), Steps: max(50, 2*(1<<30/(n*n*n))), Prepare: func() (Step, error) { return prepareGemm(n), nil }})
+		add(fmt.Sprintf("gemm-%d", n), "", max(50, 2*(1<<30/(n*n*n))), func() (Step, error) { return prepareGemm(n), nil })
 	}
 	return list
 }
@@ -146,7 +156,7 @@ func (c gptConfig) prepare(composed bool) (Step, error) {
 		vm.Reset()
 		return nil
 	}
-	return Step{step, c.batch * c.length, c.flops()}, nil
+	return Step{Run: step, Tokens: c.batch * c.length, Flops: c.flops()}, nil
 }
 
 // prepareLong builds causal attention on random queries, keys and values, with 4 heads of width 64, and its gradients.
@@ -184,7 +194,7 @@ func prepareLong(length int, composed bool) (Step, error) {
 		return vm.RunAll()
 	}
 	// The forward pass has two products and the backward pass four. Causal attention needs half of each.
-	return Step{step, length, 6 * 2 * heads * float64(length) * float64(length) * width / 2}, nil
+	return Step{Run: step, Tokens: length, Flops: 6 * 2 * heads * float64(length) * float64(length) * width / 2}, nil
 }
 
 // prepareGemm returns a product of two random n×n matrices.
@@ -198,5 +208,5 @@ func prepareGemm(n int) Step {
 		kernel.Gemm(0, false, false, n, n, n, 1, a, n, b, n, 0, c, n)
 		return nil
 	}
-	return Step{step, 0, 2 * float64(n) * float64(n) * float64(n)}
+	return Step{Run: step, Flops: 2 * float64(n) * float64(n) * float64(n)}
 }

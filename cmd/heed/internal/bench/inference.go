@@ -1,0 +1,128 @@
+package bench
+
+import (
+	"math/rand/v2"
+
+	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/decode"
+)
+
+// prepareForward builds the forward pass alone, on the tokens of a training step.
+func (c gptConfig) prepareForward() (Step, error) {
+	p, err := layers.NewParams(tensor.Float32, 1)
+	if err != nil {
+		return Step{}, err
+	}
+	model, err := c.model(p)
+	if err != nil {
+		return Step{}, err
+	}
+	run, err := forward(c.tokens(rand.New(rand.NewPCG(1, 1)), c.batch), func(b *layers.Build, x *G.Node) (*G.Node, error) {
+		return model.Forward(b, x, layers.Mask{})
+	})
+	return Step{Run: run, Tokens: c.batch * c.length, Flops: c.flops() / 3}, err
+}
+
+// prepareDecode builds a step that computes the next token of each sequence after at least 128 tokens, with cached
+// keys and values.
+func (c gptConfig) prepareDecode() (Step, error) {
+	const prompt = 128
+	p, err := layers.NewParams(tensor.Float32, 1)
+	if err != nil {
+		return Step{}, err
+	}
+	model, err := c.model(p)
+	if err != nil {
+		return Step{}, err
+	}
+	s, err := decode.New(model, decode.Config{Batch: c.batch})
+	if err != nil {
+		return Step{}, err
+	}
+	prompts, next := make([][]int, c.batch), make([][]int, c.batch)
+	for i := range prompts {
+		prompts[i], next[i] = make([]int, prompt), []int{7 + i}
+		for j := range prompts[i] {
+			prompts[i][j] = (97*j + i) % c.vocab
+		}
+	}
+	if _, err := s.Step(prompts); err != nil {
+		return Step{}, err
+	}
+	length := prompt
+	run := func() error {
+		if length == c.length { // the sequences begin again
+			s.Reset()
+			length = 0
+		}
+		length++
+		_, err := s.Step(next)
+		return err
+	}
+	c.length = prompt
+	weights := -c.length * c.dim // a step needs only one of the positions
+	for _, size := range c.sizes() {
+		weights += size
+	}
+	return Step{Run: run, Tokens: c.batch, Flops: c.flops() / 3 / prompt, Bytes: 4 * float64(weights)}, nil
+}
+
+// embedder is an encoder of MiniLM's shape that embeds texts of the same length.
+var embedder = gptConfig{"embed", 32, 32, 384, 12, 6, 30522}
+
+// prepareEmbed builds the embedding of a batch of texts: an encoder as in BERT, the mean of its states, and length 1.
+func prepareEmbed() (Step, error) {
+	c := embedder
+	p, err := layers.NewParams(tensor.Float32, 1)
+	if err != nil {
+		return Step{}, err
+	}
+	model, err := layers.NewEncoder(p, layers.ModelConfig{
+		Vocab: c.vocab, Dim: c.dim, Layers: c.blocks, Segments: 2, EmbeddingNorm: true, Positions: layers.Learned{MaxLen: 512},
+		Block: layers.BlockConfig{
+			Attention:   layers.AttentionConfig{Heads: c.heads},
+			FeedForward: layers.FeedForwardConfig{Hidden: 4 * c.dim, Activation: layers.GELU},
+			PostNorm:    true,
+		},
+		Init: layers.Normal(0.02), EmbeddingInit: layers.Normal(0.02),
+	})
+	if err != nil {
+		return Step{}, err
+	}
+	run, err := forward(c.tokens(rand.New(rand.NewPCG(1, 1)), c.batch), func(b *layers.Build, x *G.Node) (*G.Node, error) {
+		states, err := model.States(b, x, layers.Mask{})
+		if err != nil {
+			return nil, err
+		}
+		vectors, err := layers.Pool(b, states, nil, layers.MeanPooling)
+		if err != nil {
+			return nil, err
+		}
+		return layers.Normalize(b, vectors)
+	})
+	c.vocab = 0 // no head
+	return Step{Run: run, Tokens: c.batch * c.length, Flops: c.flops() / 3}, err
+}
+
+// forward builds a graph for evaluation, and returns a function that runs it.
+func forward(ids *tensor.Dense, build func(b *layers.Build, x *G.Node) (*G.Node, error)) (func() error, error) {
+	g := G.NewGraph()
+	x := G.NewMatrix(g, tensor.Int, G.WithShape(ids.Shape()...), G.WithName("x"), G.WithValue(ids))
+	out, err := build(&layers.Build{Buffers: &layers.Buffers{}}, x)
+	if err != nil {
+		return nil, err
+	}
+	var value G.Value
+	G.Read(out, &value)
+	if err := layers.CheckGraph(g); err != nil {
+		return nil, err
+	}
+	vm := G.NewTapeMachine(g)
+	return func() error {
+		defer vm.Reset()
+		return vm.RunAll()
+	}, nil
+}

@@ -1,0 +1,63 @@
+package bench
+
+import (
+	"testing"
+
+	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/layers"
+)
+
+// TestInference runs decoding beyond its capacity and a forward pass, and checks the work that they report.
+func TestInference(t *testing.T) {
+	c := gptConfig{"small", 2, 140, 8, 2, 1, 30}
+	decoding, err := c.prepareDecode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		if err := decoding.Run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := layers.NewParams(tensor.Float32, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.model(p); err != nil {
+		t.Fatal(err)
+	}
+	if want := 4 * float64(p.Count()-c.length*c.dim); decoding.Bytes != want || decoding.Tokens != 2 {
+		t.Errorf("a step reads %v bytes for %d tokens, want %v for 2", decoding.Bytes, decoding.Tokens, want)
+	}
+	pass, err := c.prepareForward()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := pass.Run(); err != nil {
+		t.Fatal(err)
+	}
+	training, err := c.prepare(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pass.Tokens != training.Tokens || 3*pass.Flops != training.Flops || pass.Bytes != 0 {
+		t.Errorf("the forward pass reports %+v, want a third of the operations of a training step, %+v", pass, training)
+	}
+}
+
+// TestCompare checks which limit a share refers to.
+func TestCompare(t *testing.T) {
+	limits := Limits{GFLOPS: 200, GBPerS: 10}
+	for _, test := range []struct {
+		m    Measurement
+		want float64
+	}{
+		{Measurement{GFLOPS: 50}, 0.25},
+		{Measurement{GFLOPS: 20, GBPerS: 8}, 0.8},
+	} {
+		if test.m.Compare(limits); test.m.Share != test.want || test.m.Limits != limits {
+			t.Errorf("%+v, want the limits %+v and the share %v", test.m, limits, test.want)
+		}
+	}
+}
