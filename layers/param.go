@@ -264,7 +264,7 @@ func (p *Params) New(name string, init Init, shape ...int) (*Param, error) {
 
 // drawValues returns the initial values of a parameter.
 func drawValues[T float32 | float64](blank bool, init Init, rng *rand.Rand, numbers int, shape []int) (values []T, err error) {
-	values = make([]T, numbers)
+	values = memory.Huge(make([]T, numbers))
 	if !blank {
 		err = fill(init, rng, values, shape)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heed-go/heed/internal/apart"
 	"github.com/heed-go/heed/internal/kernel"
+	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -187,7 +188,9 @@ func (t *trainer) keep() {
 			buffer, t.free = t.free[n-1], t.free[:n-1]
 		} else {
 			for _, g := range s.grads {
-				buffer = append(buffer, tensor.New(tensor.WithShape(g.Shape()...), tensor.Of(g.Dtype())))
+				kept := tensor.New(tensor.WithShape(g.Shape()...), tensor.Of(g.Dtype()))
+				memory.Huge(kept.Raw)
+				buffer = append(buffer, kept)
 			}
 		}
 		for i, g := range s.grads {

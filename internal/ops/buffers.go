@@ -7,6 +7,8 @@ import (
 	"weak"
 
 	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/internal/memory"
 )
 
 // Buffers holds memory that the ops of one or several graphs share. Only one of the graphs may run at a time, and each
@@ -33,7 +35,7 @@ type slab struct {
 // memory returns the slab's words.
 func (s *slab) memory() []uint64 {
 	if s.words == nil {
-		s.words = make([]uint64, (s.bytes+7)/8)
+		s.words = memory.Huge(make([]uint64, (s.bytes+7)/8))
 	}
 	return s.words
 }

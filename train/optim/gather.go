@@ -8,6 +8,8 @@ import (
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/memory"
 )
 
 // param is a parameter with its settings, for one step.
@@ -183,7 +185,9 @@ func (s *Solver) know(model []G.ValueGrad, i int, p *param) error {
 			if name == "" || slices.Contains(names[:k], name) {
 				return fmt.Errorf("optim: parameter %s: the Memory of a rule must return different names, none empty, got %q from %T", label(model, i), names, p.rule)
 			}
-			known.memory = append(known.memory, Memory{name, tensor.New(tensor.WithShape(w.Shape()...), tensor.Of(w.Dtype()))})
+			zeros := tensor.New(tensor.WithShape(w.Shape()...), tensor.Of(w.Dtype()))
+			memory.Huge(zeros.Raw)
+			known.memory = append(known.memory, Memory{name, zeros})
 		}
 	}
 	if !slices.EqualFunc(known.memory, names, func(m Memory, name string) bool { return m.Name == name }) {
