@@ -23,10 +23,10 @@ func assembly() []*instructionSet {
 		{
 			name: "avx512", runs: avx2 && cpu.X86.HasAVX512F,
 			bfloat16: bfloat16Tiles{
-				rows: 6, depth: 128, band: 480, slab: 512, tile: bfloat16TileAVX512, round: bfloat16RoundAVX2,
+				rows: 4, depth: 128, band: 480, slab: 528, tile: bfloat16TileAVX512, round: bfloat16RoundAVX2,
 			},
 			f32: &body[float32]{vectorTable: vectorTable32AVX512(), tiles: gemmTiles[float32]{
-				rows: 14, cols: 32, lanes: 16, depth: 512, band: 252, slab: 512,
+				rows: 9, cols: 48, lanes: 16, depth: 512, band: 252, slab: 528,
 				tile: gemmTile32AVX512, packRows: gemmPackRows32AVX512, packTransposed: gemmPackTransposed32AVX2,
 			}},
 			f64:  f64, // mostly for gradient checks, for which AVX2 is fast enough

@@ -45,76 +45,76 @@ TEXT ·gemmTile32AVX2(SB), NOSPLIT, $16-8
 	NEGQ CX
 	LEAQ 32(R15)(CX*4), CX
 	CMPQ 112(AX), $0x08
-	JLE  narrow
+	JG   above1
 	CMPQ R14, $0x04
-	JGE  wide_from4_to6
+	JGE  vecs1_from4_to6
 	CMPQ R14, $0x03
-	JGE  wide_from3_to3
+	JGE  vecs1_from3_to3
 	CMPQ R14, $0x02
-	JGE  wide_from2_to2
-	JMP  wide1
+	JGE  vecs1_from2_to2
+	JMP  vecs1_1
 
-wide_from2_to2:
-	JMP wide2
+vecs1_from2_to2:
+	JMP vecs1_2
 
-wide_from3_to3:
-	JMP wide3
+vecs1_from3_to3:
+	JMP vecs1_3
 
-wide_from4_to6:
+vecs1_from4_to6:
 	CMPQ R14, $0x06
-	JGE  wide_from6_to6
+	JGE  vecs1_from6_to6
 	CMPQ R14, $0x05
-	JGE  wide_from5_to5
-	JMP  wide4
+	JGE  vecs1_from5_to5
+	JMP  vecs1_4
 
-wide_from5_to5:
-	JMP wide5
+vecs1_from5_to5:
+	JMP vecs1_5
 
-wide_from6_to6:
-	JMP wide6
+vecs1_from6_to6:
+	JMP vecs1_6
 
-narrow:
+above1:
 	CMPQ R14, $0x04
-	JGE  narrow_from4_to6
+	JGE  vecs2_from4_to6
 	CMPQ R14, $0x03
-	JGE  narrow_from3_to3
+	JGE  vecs2_from3_to3
 	CMPQ R14, $0x02
-	JGE  narrow_from2_to2
-	JMP  narrow1
+	JGE  vecs2_from2_to2
+	JMP  vecs2_1
 
-narrow_from2_to2:
-	JMP narrow2
+vecs2_from2_to2:
+	JMP vecs2_2
 
-narrow_from3_to3:
-	JMP narrow3
+vecs2_from3_to3:
+	JMP vecs2_3
 
-narrow_from4_to6:
+vecs2_from4_to6:
 	CMPQ R14, $0x06
-	JGE  narrow_from6_to6
+	JGE  vecs2_from6_to6
 	CMPQ R14, $0x05
-	JGE  narrow_from5_to5
-	JMP  narrow4
+	JGE  vecs2_from5_to5
+	JMP  vecs2_4
 
-narrow_from5_to5:
-	JMP narrow5
+vecs2_from5_to5:
+	JMP vecs2_5
 
-narrow_from6_to6:
-	JMP narrow6
+vecs2_from6_to6:
+	JMP vecs2_6
 
-wide1:
+vecs2_1:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	MOVQ   R9, BX
 	MOVQ   $0x00000001, R13
 
-wide1_ahead:
+vecs2_1_ahead:
 	PREFETCHT0 (BX)
 	PREFETCHT0 32(BX)
 	ADDQ       R10, BX
 	DECQ       R13
-	JNZ        wide1_ahead
+	JNZ        vecs2_1_ahead
 
-wide1_loop:
+vecs2_1_loop:
 	VMOVUPS      (DI), Y12
 	VMOVUPS      32(DI), Y13
 	VBROADCASTSS (R12), Y14
@@ -125,13 +125,13 @@ wide1_loop:
 	ADDQ         SI, R12
 	ADDQ         R8, DI
 	DECQ         R11
-	JNZ          wide1_loop
+	JNZ          vecs2_1_loop
 	VBROADCASTSS 144(AX), Y12
 	VMULPS       Y12, Y0, Y0
 	VMULPS       Y12, Y1, Y1
 	VMOVUPS      (CX), Y14
 	CMPQ         136(AX), $0x00
-	JE           wide1_store
+	JE           vecs2_1_store
 	VBROADCASTSS 148(AX), Y13
 	MOVQ         R9, BX
 	VMOVUPS      (BX), Y15
@@ -139,20 +139,20 @@ wide1_loop:
 	VMASKMOVPS   32(BX), Y14, Y15
 	VFMADD231PS  Y13, Y15, Y1
 
-wide1_store:
+vecs2_1_store:
 	CMPQ    112(AX), $+16
-	JNE     wide1_tail
+	JNE     vecs2_1_tail
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
 	ADDQ    R10, R9
-	JMP     wide1_next
+	JMP     vecs2_1_next
 
-wide1_tail:
+vecs2_1_tail:
 	VMOVUPS    Y0, (R9)
 	VMASKMOVPS Y1, Y14, 32(R9)
 	ADDQ       R10, R9
 
-wide1_next:
+vecs2_1_next:
 	DECQ   (SP)
 	JZ     done
 	MOVQ   8(SP), R12
@@ -161,9 +161,9 @@ wide1_next:
 	MOVQ   R12, 8(SP)
 	MOVQ   24(AX), DI
 	MOVQ   120(AX), R11
-	JMP    wide1
+	JMP    vecs2_1
 
-wide2:
+vecs2_2:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -171,14 +171,14 @@ wide2:
 	MOVQ   R9, BX
 	MOVQ   $0x00000002, R13
 
-wide2_ahead:
+vecs2_2_ahead:
 	PREFETCHT0 (BX)
 	PREFETCHT0 32(BX)
 	ADDQ       R10, BX
 	DECQ       R13
-	JNZ        wide2_ahead
+	JNZ        vecs2_2_ahead
 
-wide2_loop:
+vecs2_2_loop:
 	VMOVUPS      (DI), Y12
 	VMOVUPS      32(DI), Y13
 	VBROADCASTSS (R12), Y14
@@ -192,7 +192,7 @@ wide2_loop:
 	ADDQ         SI, R12
 	ADDQ         R8, DI
 	DECQ         R11
-	JNZ          wide2_loop
+	JNZ          vecs2_2_loop
 	VBROADCASTSS 144(AX), Y12
 	VMULPS       Y12, Y0, Y0
 	VMULPS       Y12, Y1, Y1
@@ -200,7 +200,7 @@ wide2_loop:
 	VMULPS       Y12, Y3, Y3
 	VMOVUPS      (CX), Y14
 	CMPQ         136(AX), $0x00
-	JE           wide2_store
+	JE           vecs2_2_store
 	VBROADCASTSS 148(AX), Y13
 	MOVQ         R9, BX
 	VMOVUPS      (BX), Y15
@@ -213,18 +213,18 @@ wide2_loop:
 	VMASKMOVPS   32(BX), Y14, Y15
 	VFMADD231PS  Y13, Y15, Y3
 
-wide2_store:
+vecs2_2_store:
 	CMPQ    112(AX), $+16
-	JNE     wide2_tail
+	JNE     vecs2_2_tail
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
 	ADDQ    R10, R9
 	VMOVUPS Y2, (R9)
 	VMOVUPS Y3, 32(R9)
 	ADDQ    R10, R9
-	JMP     wide2_next
+	JMP     vecs2_2_next
 
-wide2_tail:
+vecs2_2_tail:
 	VMOVUPS    Y0, (R9)
 	VMASKMOVPS Y1, Y14, 32(R9)
 	ADDQ       R10, R9
@@ -232,7 +232,7 @@ wide2_tail:
 	VMASKMOVPS Y3, Y14, 32(R9)
 	ADDQ       R10, R9
 
-wide2_next:
+vecs2_2_next:
 	DECQ   (SP)
 	JZ     done
 	MOVQ   8(SP), R12
@@ -241,9 +241,9 @@ wide2_next:
 	MOVQ   R12, 8(SP)
 	MOVQ   24(AX), DI
 	MOVQ   120(AX), R11
-	JMP    wide2
+	JMP    vecs2_2
 
-wide3:
+vecs2_3:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -253,14 +253,14 @@ wide3:
 	MOVQ   R9, BX
 	MOVQ   $0x00000003, R13
 
-wide3_ahead:
+vecs2_3_ahead:
 	PREFETCHT0 (BX)
 	PREFETCHT0 32(BX)
 	ADDQ       R10, BX
 	DECQ       R13
-	JNZ        wide3_ahead
+	JNZ        vecs2_3_ahead
 
-wide3_loop:
+vecs2_3_loop:
 	VMOVUPS      (DI), Y12
 	VMOVUPS      32(DI), Y13
 	VBROADCASTSS (R12), Y14
@@ -277,7 +277,7 @@ wide3_loop:
 	ADDQ         SI, R12
 	ADDQ         R8, DI
 	DECQ         R11
-	JNZ          wide3_loop
+	JNZ          vecs2_3_loop
 	VBROADCASTSS 144(AX), Y12
 	VMULPS       Y12, Y0, Y0
 	VMULPS       Y12, Y1, Y1
@@ -287,7 +287,7 @@ wide3_loop:
 	VMULPS       Y12, Y5, Y5
 	VMOVUPS      (CX), Y14
 	CMPQ         136(AX), $0x00
-	JE           wide3_store
+	JE           vecs2_3_store
 	VBROADCASTSS 148(AX), Y13
 	MOVQ         R9, BX
 	VMOVUPS      (BX), Y15
@@ -305,9 +305,9 @@ wide3_loop:
 	VMASKMOVPS   32(BX), Y14, Y15
 	VFMADD231PS  Y13, Y15, Y5
 
-wide3_store:
+vecs2_3_store:
 	CMPQ    112(AX), $+16
-	JNE     wide3_tail
+	JNE     vecs2_3_tail
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
 	ADDQ    R10, R9
@@ -317,9 +317,9 @@ wide3_store:
 	VMOVUPS Y4, (R9)
 	VMOVUPS Y5, 32(R9)
 	ADDQ    R10, R9
-	JMP     wide3_next
+	JMP     vecs2_3_next
 
-wide3_tail:
+vecs2_3_tail:
 	VMOVUPS    Y0, (R9)
 	VMASKMOVPS Y1, Y14, 32(R9)
 	ADDQ       R10, R9
@@ -330,7 +330,7 @@ wide3_tail:
 	VMASKMOVPS Y5, Y14, 32(R9)
 	ADDQ       R10, R9
 
-wide3_next:
+vecs2_3_next:
 	DECQ   (SP)
 	JZ     done
 	MOVQ   8(SP), R12
@@ -339,9 +339,9 @@ wide3_next:
 	MOVQ   R12, 8(SP)
 	MOVQ   24(AX), DI
 	MOVQ   120(AX), R11
-	JMP    wide3
+	JMP    vecs2_3
 
-wide4:
+vecs2_4:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -353,14 +353,14 @@ wide4:
 	MOVQ   R9, R13
 	MOVQ   $0x00000004, R14
 
-wide4_ahead:
+vecs2_4_ahead:
 	PREFETCHT0 (R13)
 	PREFETCHT0 32(R13)
 	ADDQ       R10, R13
 	DECQ       R14
-	JNZ        wide4_ahead
+	JNZ        vecs2_4_ahead
 
-wide4_loop:
+vecs2_4_loop:
 	VMOVUPS      (DI), Y12
 	VMOVUPS      32(DI), Y13
 	VBROADCASTSS (R12), Y14
@@ -380,7 +380,7 @@ wide4_loop:
 	ADDQ         SI, R12
 	ADDQ         R8, DI
 	DECQ         R11
-	JNZ          wide4_loop
+	JNZ          vecs2_4_loop
 	VBROADCASTSS 144(AX), Y12
 	VMULPS       Y12, Y0, Y0
 	VMULPS       Y12, Y1, Y1
@@ -392,7 +392,7 @@ wide4_loop:
 	VMULPS       Y12, Y7, Y7
 	VMOVUPS      (CX), Y14
 	CMPQ         136(AX), $0x00
-	JE           wide4_store
+	JE           vecs2_4_store
 	VBROADCASTSS 148(AX), Y13
 	MOVQ         R9, R13
 	VMOVUPS      (R13), Y15
@@ -415,9 +415,9 @@ wide4_loop:
 	VMASKMOVPS   32(R13), Y14, Y15
 	VFMADD231PS  Y13, Y15, Y7
 
-wide4_store:
+vecs2_4_store:
 	CMPQ    112(AX), $+16
-	JNE     wide4_tail
+	JNE     vecs2_4_tail
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
 	ADDQ    R10, R9
@@ -430,9 +430,9 @@ wide4_store:
 	VMOVUPS Y6, (R9)
 	VMOVUPS Y7, 32(R9)
 	ADDQ    R10, R9
-	JMP     wide4_next
+	JMP     vecs2_4_next
 
-wide4_tail:
+vecs2_4_tail:
 	VMOVUPS    Y0, (R9)
 	VMASKMOVPS Y1, Y14, 32(R9)
 	ADDQ       R10, R9
@@ -446,7 +446,7 @@ wide4_tail:
 	VMASKMOVPS Y7, Y14, 32(R9)
 	ADDQ       R10, R9
 
-wide4_next:
+vecs2_4_next:
 	DECQ   (SP)
 	JZ     done
 	MOVQ   8(SP), R12
@@ -455,9 +455,9 @@ wide4_next:
 	MOVQ   R12, 8(SP)
 	MOVQ   24(AX), DI
 	MOVQ   120(AX), R11
-	JMP    wide4
+	JMP    vecs2_4
 
-wide5:
+vecs2_5:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -471,14 +471,14 @@ wide5:
 	MOVQ   R9, R13
 	MOVQ   $0x00000005, R14
 
-wide5_ahead:
+vecs2_5_ahead:
 	PREFETCHT0 (R13)
 	PREFETCHT0 32(R13)
 	ADDQ       R10, R13
 	DECQ       R14
-	JNZ        wide5_ahead
+	JNZ        vecs2_5_ahead
 
-wide5_loop:
+vecs2_5_loop:
 	VMOVUPS      (DI), Y12
 	VMOVUPS      32(DI), Y13
 	VBROADCASTSS (R12), Y14
@@ -501,7 +501,7 @@ wide5_loop:
 	ADDQ         SI, R12
 	ADDQ         R8, DI
 	DECQ         R11
-	JNZ          wide5_loop
+	JNZ          vecs2_5_loop
 	VBROADCASTSS 144(AX), Y12
 	VMULPS       Y12, Y0, Y0
 	VMULPS       Y12, Y1, Y1
@@ -515,7 +515,7 @@ wide5_loop:
 	VMULPS       Y12, Y9, Y9
 	VMOVUPS      (CX), Y14
 	CMPQ         136(AX), $0x00
-	JE           wide5_store
+	JE           vecs2_5_store
 	VBROADCASTSS 148(AX), Y13
 	MOVQ         R9, R13
 	VMOVUPS      (R13), Y15
@@ -543,9 +543,9 @@ wide5_loop:
 	VMASKMOVPS   32(R13), Y14, Y15
 	VFMADD231PS  Y13, Y15, Y9
 
-wide5_store:
+vecs2_5_store:
 	CMPQ    112(AX), $+16
-	JNE     wide5_tail
+	JNE     vecs2_5_tail
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
 	ADDQ    R10, R9
@@ -561,9 +561,9 @@ wide5_store:
 	VMOVUPS Y8, (R9)
 	VMOVUPS Y9, 32(R9)
 	ADDQ    R10, R9
-	JMP     wide5_next
+	JMP     vecs2_5_next
 
-wide5_tail:
+vecs2_5_tail:
 	VMOVUPS    Y0, (R9)
 	VMASKMOVPS Y1, Y14, 32(R9)
 	ADDQ       R10, R9
@@ -580,7 +580,7 @@ wide5_tail:
 	VMASKMOVPS Y9, Y14, 32(R9)
 	ADDQ       R10, R9
 
-wide5_next:
+vecs2_5_next:
 	DECQ   (SP)
 	JZ     done
 	MOVQ   8(SP), R12
@@ -589,9 +589,9 @@ wide5_next:
 	MOVQ   R12, 8(SP)
 	MOVQ   24(AX), DI
 	MOVQ   120(AX), R11
-	JMP    wide5
+	JMP    vecs2_5
 
-wide6:
+vecs2_6:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -607,14 +607,14 @@ wide6:
 	MOVQ   R9, R14
 	MOVQ   $0x00000006, R15
 
-wide6_ahead:
+vecs2_6_ahead:
 	PREFETCHT0 (R14)
 	PREFETCHT0 32(R14)
 	ADDQ       R10, R14
 	DECQ       R15
-	JNZ        wide6_ahead
+	JNZ        vecs2_6_ahead
 
-wide6_loop:
+vecs2_6_loop:
 	VMOVUPS      (DI), Y12
 	VMOVUPS      32(DI), Y13
 	VBROADCASTSS (R12), Y14
@@ -641,7 +641,7 @@ wide6_loop:
 	ADDQ         SI, R13
 	ADDQ         R8, DI
 	DECQ         R11
-	JNZ          wide6_loop
+	JNZ          vecs2_6_loop
 	VBROADCASTSS 144(AX), Y12
 	VMULPS       Y12, Y0, Y0
 	VMULPS       Y12, Y1, Y1
@@ -657,7 +657,7 @@ wide6_loop:
 	VMULPS       Y12, Y11, Y11
 	VMOVUPS      (CX), Y14
 	CMPQ         136(AX), $0x00
-	JE           wide6_store
+	JE           vecs2_6_store
 	VBROADCASTSS 148(AX), Y13
 	MOVQ         R9, R14
 	VMOVUPS      (R14), Y15
@@ -690,9 +690,9 @@ wide6_loop:
 	VMASKMOVPS   32(R14), Y14, Y15
 	VFMADD231PS  Y13, Y15, Y11
 
-wide6_store:
+vecs2_6_store:
 	CMPQ    112(AX), $+16
-	JNE     wide6_tail
+	JNE     vecs2_6_tail
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
 	ADDQ    R10, R9
@@ -711,9 +711,9 @@ wide6_store:
 	VMOVUPS Y10, (R9)
 	VMOVUPS Y11, 32(R9)
 	ADDQ    R10, R9
-	JMP     wide6_next
+	JMP     vecs2_6_next
 
-wide6_tail:
+vecs2_6_tail:
 	VMOVUPS    Y0, (R9)
 	VMASKMOVPS Y1, Y14, 32(R9)
 	ADDQ       R10, R9
@@ -733,7 +733,7 @@ wide6_tail:
 	VMASKMOVPS Y11, Y14, 32(R9)
 	ADDQ       R10, R9
 
-wide6_next:
+vecs2_6_next:
 	DECQ   (SP)
 	JZ     done
 	MOVQ   8(SP), R12
@@ -744,51 +744,51 @@ wide6_next:
 	ADDQ   DX, R13
 	MOVQ   24(AX), DI
 	MOVQ   120(AX), R11
-	JMP    wide6
+	JMP    vecs2_6
 
-narrow1:
+vecs1_1:
 	VXORPS Y0, Y0, Y0
 	MOVQ   R9, BX
 	MOVQ   $0x00000001, R13
 
-narrow1_ahead:
+vecs1_1_ahead:
 	PREFETCHT0 (BX)
 	ADDQ       R10, BX
 	DECQ       R13
-	JNZ        narrow1_ahead
+	JNZ        vecs1_1_ahead
 
-narrow1_loop:
-	VMOVUPS      (DI), Y12
+vecs1_1_loop:
+	VMOVUPS      (DI), Y13
 	VBROADCASTSS (R12), Y14
-	VFMADD231PS  Y12, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y0
 	PREFETCHT0   (R12)(SI*8)
 	PREFETCHT0   (DI)(R8*8)
 	ADDQ         SI, R12
 	ADDQ         R8, DI
 	DECQ         R11
-	JNZ          narrow1_loop
+	JNZ          vecs1_1_loop
 	VBROADCASTSS 144(AX), Y12
 	VMULPS       Y12, Y0, Y0
 	VMOVUPS      (CX), Y14
 	CMPQ         136(AX), $0x00
-	JE           narrow1_store
+	JE           vecs1_1_store
 	VBROADCASTSS 148(AX), Y13
 	MOVQ         R9, BX
 	VMASKMOVPS   (BX), Y14, Y15
 	VFMADD231PS  Y13, Y15, Y0
 
-narrow1_store:
+vecs1_1_store:
 	CMPQ    112(AX), $+8
-	JNE     narrow1_tail
+	JNE     vecs1_1_tail
 	VMOVUPS Y0, (R9)
 	ADDQ    R10, R9
-	JMP     narrow1_next
+	JMP     vecs1_1_next
 
-narrow1_tail:
+vecs1_1_tail:
 	VMASKMOVPS Y0, Y14, (R9)
 	ADDQ       R10, R9
 
-narrow1_next:
+vecs1_1_next:
 	DECQ   (SP)
 	JZ     done
 	MOVQ   8(SP), R12
@@ -797,38 +797,38 @@ narrow1_next:
 	MOVQ   R12, 8(SP)
 	MOVQ   24(AX), DI
 	MOVQ   120(AX), R11
-	JMP    narrow1
+	JMP    vecs1_1
 
-narrow2:
+vecs1_2:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	MOVQ   R9, BX
 	MOVQ   $0x00000002, R13
 
-narrow2_ahead:
+vecs1_2_ahead:
 	PREFETCHT0 (BX)
 	ADDQ       R10, BX
 	DECQ       R13
-	JNZ        narrow2_ahead
+	JNZ        vecs1_2_ahead
 
-narrow2_loop:
-	VMOVUPS      (DI), Y12
+vecs1_2_loop:
+	VMOVUPS      (DI), Y13
 	VBROADCASTSS (R12), Y14
-	VFMADD231PS  Y12, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y0
 	VBROADCASTSS (R12)(DX*1), Y15
-	VFMADD231PS  Y12, Y15, Y1
+	VFMADD231PS  Y13, Y15, Y1
 	PREFETCHT0   (R12)(SI*8)
 	PREFETCHT0   (DI)(R8*8)
 	ADDQ         SI, R12
 	ADDQ         R8, DI
 	DECQ         R11
-	JNZ          narrow2_loop
+	JNZ          vecs1_2_loop
 	VBROADCASTSS 144(AX), Y12
 	VMULPS       Y12, Y0, Y0
 	VMULPS       Y12, Y1, Y1
 	VMOVUPS      (CX), Y14
 	CMPQ         136(AX), $0x00
-	JE           narrow2_store
+	JE           vecs1_2_store
 	VBROADCASTSS 148(AX), Y13
 	MOVQ         R9, BX
 	VMASKMOVPS   (BX), Y14, Y15
@@ -837,22 +837,22 @@ narrow2_loop:
 	VMASKMOVPS   (BX), Y14, Y15
 	VFMADD231PS  Y13, Y15, Y1
 
-narrow2_store:
+vecs1_2_store:
 	CMPQ    112(AX), $+8
-	JNE     narrow2_tail
+	JNE     vecs1_2_tail
 	VMOVUPS Y0, (R9)
 	ADDQ    R10, R9
 	VMOVUPS Y1, (R9)
 	ADDQ    R10, R9
-	JMP     narrow2_next
+	JMP     vecs1_2_next
 
-narrow2_tail:
+vecs1_2_tail:
 	VMASKMOVPS Y0, Y14, (R9)
 	ADDQ       R10, R9
 	VMASKMOVPS Y1, Y14, (R9)
 	ADDQ       R10, R9
 
-narrow2_next:
+vecs1_2_next:
 	DECQ   (SP)
 	JZ     done
 	MOVQ   8(SP), R12
@@ -861,42 +861,42 @@ narrow2_next:
 	MOVQ   R12, 8(SP)
 	MOVQ   24(AX), DI
 	MOVQ   120(AX), R11
-	JMP    narrow2
+	JMP    vecs1_2
 
-narrow3:
+vecs1_3:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	MOVQ   R9, BX
 	MOVQ   $0x00000003, R13
 
-narrow3_ahead:
+vecs1_3_ahead:
 	PREFETCHT0 (BX)
 	ADDQ       R10, BX
 	DECQ       R13
-	JNZ        narrow3_ahead
+	JNZ        vecs1_3_ahead
 
-narrow3_loop:
-	VMOVUPS      (DI), Y12
+vecs1_3_loop:
+	VMOVUPS      (DI), Y13
 	VBROADCASTSS (R12), Y14
-	VFMADD231PS  Y12, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y0
 	VBROADCASTSS (R12)(DX*1), Y15
-	VFMADD231PS  Y12, Y15, Y1
+	VFMADD231PS  Y13, Y15, Y1
 	VBROADCASTSS (R12)(DX*2), Y14
-	VFMADD231PS  Y12, Y14, Y2
+	VFMADD231PS  Y13, Y14, Y2
 	PREFETCHT0   (R12)(SI*8)
 	PREFETCHT0   (DI)(R8*8)
 	ADDQ         SI, R12
 	ADDQ         R8, DI
 	DECQ         R11
-	JNZ          narrow3_loop
+	JNZ          vecs1_3_loop
 	VBROADCASTSS 144(AX), Y12
 	VMULPS       Y12, Y0, Y0
 	VMULPS       Y12, Y1, Y1
 	VMULPS       Y12, Y2, Y2
 	VMOVUPS      (CX), Y14
 	CMPQ         136(AX), $0x00
-	JE           narrow3_store
+	JE           vecs1_3_store
 	VBROADCASTSS 148(AX), Y13
 	MOVQ         R9, BX
 	VMASKMOVPS   (BX), Y14, Y15
@@ -908,18 +908,18 @@ narrow3_loop:
 	VMASKMOVPS   (BX), Y14, Y15
 	VFMADD231PS  Y13, Y15, Y2
 
-narrow3_store:
+vecs1_3_store:
 	CMPQ    112(AX), $+8
-	JNE     narrow3_tail
+	JNE     vecs1_3_tail
 	VMOVUPS Y0, (R9)
 	ADDQ    R10, R9
 	VMOVUPS Y1, (R9)
 	ADDQ    R10, R9
 	VMOVUPS Y2, (R9)
 	ADDQ    R10, R9
-	JMP     narrow3_next
+	JMP     vecs1_3_next
 
-narrow3_tail:
+vecs1_3_tail:
 	VMASKMOVPS Y0, Y14, (R9)
 	ADDQ       R10, R9
 	VMASKMOVPS Y1, Y14, (R9)
@@ -927,7 +927,7 @@ narrow3_tail:
 	VMASKMOVPS Y2, Y14, (R9)
 	ADDQ       R10, R9
 
-narrow3_next:
+vecs1_3_next:
 	DECQ   (SP)
 	JZ     done
 	MOVQ   8(SP), R12
@@ -936,9 +936,9 @@ narrow3_next:
 	MOVQ   R12, 8(SP)
 	MOVQ   24(AX), DI
 	MOVQ   120(AX), R11
-	JMP    narrow3
+	JMP    vecs1_3
 
-narrow4:
+vecs1_4:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -946,28 +946,28 @@ narrow4:
 	MOVQ   R9, R13
 	MOVQ   $0x00000004, R14
 
-narrow4_ahead:
+vecs1_4_ahead:
 	PREFETCHT0 (R13)
 	ADDQ       R10, R13
 	DECQ       R14
-	JNZ        narrow4_ahead
+	JNZ        vecs1_4_ahead
 
-narrow4_loop:
-	VMOVUPS      (DI), Y12
+vecs1_4_loop:
+	VMOVUPS      (DI), Y13
 	VBROADCASTSS (R12), Y14
-	VFMADD231PS  Y12, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y0
 	VBROADCASTSS (R12)(DX*1), Y15
-	VFMADD231PS  Y12, Y15, Y1
+	VFMADD231PS  Y13, Y15, Y1
 	VBROADCASTSS (R12)(DX*2), Y14
-	VFMADD231PS  Y12, Y14, Y2
+	VFMADD231PS  Y13, Y14, Y2
 	VBROADCASTSS (R12)(BX*1), Y15
-	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y3
 	PREFETCHT0   (R12)(SI*8)
 	PREFETCHT0   (DI)(R8*8)
 	ADDQ         SI, R12
 	ADDQ         R8, DI
 	DECQ         R11
-	JNZ          narrow4_loop
+	JNZ          vecs1_4_loop
 	VBROADCASTSS 144(AX), Y12
 	VMULPS       Y12, Y0, Y0
 	VMULPS       Y12, Y1, Y1
@@ -975,7 +975,7 @@ narrow4_loop:
 	VMULPS       Y12, Y3, Y3
 	VMOVUPS      (CX), Y14
 	CMPQ         136(AX), $0x00
-	JE           narrow4_store
+	JE           vecs1_4_store
 	VBROADCASTSS 148(AX), Y13
 	MOVQ         R9, R13
 	VMASKMOVPS   (R13), Y14, Y15
@@ -990,9 +990,9 @@ narrow4_loop:
 	VMASKMOVPS   (R13), Y14, Y15
 	VFMADD231PS  Y13, Y15, Y3
 
-narrow4_store:
+vecs1_4_store:
 	CMPQ    112(AX), $+8
-	JNE     narrow4_tail
+	JNE     vecs1_4_tail
 	VMOVUPS Y0, (R9)
 	ADDQ    R10, R9
 	VMOVUPS Y1, (R9)
@@ -1001,9 +1001,9 @@ narrow4_store:
 	ADDQ    R10, R9
 	VMOVUPS Y3, (R9)
 	ADDQ    R10, R9
-	JMP     narrow4_next
+	JMP     vecs1_4_next
 
-narrow4_tail:
+vecs1_4_tail:
 	VMASKMOVPS Y0, Y14, (R9)
 	ADDQ       R10, R9
 	VMASKMOVPS Y1, Y14, (R9)
@@ -1013,7 +1013,7 @@ narrow4_tail:
 	VMASKMOVPS Y3, Y14, (R9)
 	ADDQ       R10, R9
 
-narrow4_next:
+vecs1_4_next:
 	DECQ   (SP)
 	JZ     done
 	MOVQ   8(SP), R12
@@ -1022,9 +1022,9 @@ narrow4_next:
 	MOVQ   R12, 8(SP)
 	MOVQ   24(AX), DI
 	MOVQ   120(AX), R11
-	JMP    narrow4
+	JMP    vecs1_4
 
-narrow5:
+vecs1_5:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1033,30 +1033,30 @@ narrow5:
 	MOVQ   R9, R13
 	MOVQ   $0x00000005, R14
 
-narrow5_ahead:
+vecs1_5_ahead:
 	PREFETCHT0 (R13)
 	ADDQ       R10, R13
 	DECQ       R14
-	JNZ        narrow5_ahead
+	JNZ        vecs1_5_ahead
 
-narrow5_loop:
-	VMOVUPS      (DI), Y12
+vecs1_5_loop:
+	VMOVUPS      (DI), Y13
 	VBROADCASTSS (R12), Y14
-	VFMADD231PS  Y12, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y0
 	VBROADCASTSS (R12)(DX*1), Y15
-	VFMADD231PS  Y12, Y15, Y1
+	VFMADD231PS  Y13, Y15, Y1
 	VBROADCASTSS (R12)(DX*2), Y14
-	VFMADD231PS  Y12, Y14, Y2
+	VFMADD231PS  Y13, Y14, Y2
 	VBROADCASTSS (R12)(BX*1), Y15
-	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y3
 	VBROADCASTSS (R12)(DX*4), Y14
-	VFMADD231PS  Y12, Y14, Y4
+	VFMADD231PS  Y13, Y14, Y4
 	PREFETCHT0   (R12)(SI*8)
 	PREFETCHT0   (DI)(R8*8)
 	ADDQ         SI, R12
 	ADDQ         R8, DI
 	DECQ         R11
-	JNZ          narrow5_loop
+	JNZ          vecs1_5_loop
 	VBROADCASTSS 144(AX), Y12
 	VMULPS       Y12, Y0, Y0
 	VMULPS       Y12, Y1, Y1
@@ -1065,7 +1065,7 @@ narrow5_loop:
 	VMULPS       Y12, Y4, Y4
 	VMOVUPS      (CX), Y14
 	CMPQ         136(AX), $0x00
-	JE           narrow5_store
+	JE           vecs1_5_store
 	VBROADCASTSS 148(AX), Y13
 	MOVQ         R9, R13
 	VMASKMOVPS   (R13), Y14, Y15
@@ -1083,9 +1083,9 @@ narrow5_loop:
 	VMASKMOVPS   (R13), Y14, Y15
 	VFMADD231PS  Y13, Y15, Y4
 
-narrow5_store:
+vecs1_5_store:
 	CMPQ    112(AX), $+8
-	JNE     narrow5_tail
+	JNE     vecs1_5_tail
 	VMOVUPS Y0, (R9)
 	ADDQ    R10, R9
 	VMOVUPS Y1, (R9)
@@ -1096,9 +1096,9 @@ narrow5_store:
 	ADDQ    R10, R9
 	VMOVUPS Y4, (R9)
 	ADDQ    R10, R9
-	JMP     narrow5_next
+	JMP     vecs1_5_next
 
-narrow5_tail:
+vecs1_5_tail:
 	VMASKMOVPS Y0, Y14, (R9)
 	ADDQ       R10, R9
 	VMASKMOVPS Y1, Y14, (R9)
@@ -1110,7 +1110,7 @@ narrow5_tail:
 	VMASKMOVPS Y4, Y14, (R9)
 	ADDQ       R10, R9
 
-narrow5_next:
+vecs1_5_next:
 	DECQ   (SP)
 	JZ     done
 	MOVQ   8(SP), R12
@@ -1119,9 +1119,9 @@ narrow5_next:
 	MOVQ   R12, 8(SP)
 	MOVQ   24(AX), DI
 	MOVQ   120(AX), R11
-	JMP    narrow5
+	JMP    vecs1_5
 
-narrow6:
+vecs1_6:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1131,33 +1131,33 @@ narrow6:
 	MOVQ   R9, R14
 	MOVQ   $0x00000006, R15
 
-narrow6_ahead:
+vecs1_6_ahead:
 	PREFETCHT0 (R14)
 	ADDQ       R10, R14
 	DECQ       R15
-	JNZ        narrow6_ahead
+	JNZ        vecs1_6_ahead
 
-narrow6_loop:
-	VMOVUPS      (DI), Y12
+vecs1_6_loop:
+	VMOVUPS      (DI), Y13
 	VBROADCASTSS (R12), Y14
-	VFMADD231PS  Y12, Y14, Y0
+	VFMADD231PS  Y13, Y14, Y0
 	VBROADCASTSS (R12)(DX*1), Y15
-	VFMADD231PS  Y12, Y15, Y1
+	VFMADD231PS  Y13, Y15, Y1
 	VBROADCASTSS (R12)(DX*2), Y14
-	VFMADD231PS  Y12, Y14, Y2
+	VFMADD231PS  Y13, Y14, Y2
 	VBROADCASTSS (R12)(BX*1), Y15
-	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y3
 	VBROADCASTSS (R12)(DX*4), Y14
-	VFMADD231PS  Y12, Y14, Y4
+	VFMADD231PS  Y13, Y14, Y4
 	VBROADCASTSS (R13), Y15
-	VFMADD231PS  Y12, Y15, Y5
+	VFMADD231PS  Y13, Y15, Y5
 	PREFETCHT0   (R12)(SI*8)
 	PREFETCHT0   (DI)(R8*8)
 	ADDQ         SI, R12
 	ADDQ         SI, R13
 	ADDQ         R8, DI
 	DECQ         R11
-	JNZ          narrow6_loop
+	JNZ          vecs1_6_loop
 	VBROADCASTSS 144(AX), Y12
 	VMULPS       Y12, Y0, Y0
 	VMULPS       Y12, Y1, Y1
@@ -1167,7 +1167,7 @@ narrow6_loop:
 	VMULPS       Y12, Y5, Y5
 	VMOVUPS      (CX), Y14
 	CMPQ         136(AX), $0x00
-	JE           narrow6_store
+	JE           vecs1_6_store
 	VBROADCASTSS 148(AX), Y13
 	MOVQ         R9, R14
 	VMASKMOVPS   (R14), Y14, Y15
@@ -1188,9 +1188,9 @@ narrow6_loop:
 	VMASKMOVPS   (R14), Y14, Y15
 	VFMADD231PS  Y13, Y15, Y5
 
-narrow6_store:
+vecs1_6_store:
 	CMPQ    112(AX), $+8
-	JNE     narrow6_tail
+	JNE     vecs1_6_tail
 	VMOVUPS Y0, (R9)
 	ADDQ    R10, R9
 	VMOVUPS Y1, (R9)
@@ -1203,9 +1203,9 @@ narrow6_store:
 	ADDQ    R10, R9
 	VMOVUPS Y5, (R9)
 	ADDQ    R10, R9
-	JMP     narrow6_next
+	JMP     vecs1_6_next
 
-narrow6_tail:
+vecs1_6_tail:
 	VMASKMOVPS Y0, Y14, (R9)
 	ADDQ       R10, R9
 	VMASKMOVPS Y1, Y14, (R9)
@@ -1219,7 +1219,7 @@ narrow6_tail:
 	VMASKMOVPS Y5, Y14, (R9)
 	ADDQ       R10, R9
 
-narrow6_next:
+vecs1_6_next:
 	DECQ   (SP)
 	JZ     done
 	MOVQ   8(SP), R12
@@ -1230,7 +1230,7 @@ narrow6_next:
 	ADDQ   DX, R13
 	MOVQ   24(AX), DI
 	MOVQ   120(AX), R11
-	JMP    narrow6
+	JMP    vecs1_6
 
 done:
 	VZEROUPPER
@@ -1386,66 +1386,66 @@ TEXT ·gemmTile64AVX2(SB), NOSPLIT, $16-8
 	NEGQ CX
 	LEAQ 32(R15)(CX*8), CX
 	CMPQ 112(AX), $0x04
-	JLE  narrow
+	JG   above1
 	CMPQ R14, $0x04
-	JGE  wide_from4_to6
+	JGE  vecs1_from4_to6
 	CMPQ R14, $0x03
-	JGE  wide_from3_to3
+	JGE  vecs1_from3_to3
 	CMPQ R14, $0x02
-	JGE  wide_from2_to2
-	JMP  wide1
+	JGE  vecs1_from2_to2
+	JMP  vecs1_1
 
-wide_from2_to2:
-	JMP wide2
+vecs1_from2_to2:
+	JMP vecs1_2
 
-wide_from3_to3:
-	JMP wide3
+vecs1_from3_to3:
+	JMP vecs1_3
 
-wide_from4_to6:
+vecs1_from4_to6:
 	CMPQ R14, $0x06
-	JGE  wide_from6_to6
-	JMP  wide4
+	JGE  vecs1_from6_to6
+	JMP  vecs1_4
 
-wide_from6_to6:
-	JMP wide6
+vecs1_from6_to6:
+	JMP vecs1_6
 
-narrow:
+above1:
 	CMPQ R14, $0x04
-	JGE  narrow_from4_to6
+	JGE  vecs2_from4_to6
 	CMPQ R14, $0x03
-	JGE  narrow_from3_to3
+	JGE  vecs2_from3_to3
 	CMPQ R14, $0x02
-	JGE  narrow_from2_to2
-	JMP  narrow1
+	JGE  vecs2_from2_to2
+	JMP  vecs2_1
 
-narrow_from2_to2:
-	JMP narrow2
+vecs2_from2_to2:
+	JMP vecs2_2
 
-narrow_from3_to3:
-	JMP narrow3
+vecs2_from3_to3:
+	JMP vecs2_3
 
-narrow_from4_to6:
+vecs2_from4_to6:
 	CMPQ R14, $0x06
-	JGE  narrow_from6_to6
-	JMP  narrow4
+	JGE  vecs2_from6_to6
+	JMP  vecs2_4
 
-narrow_from6_to6:
-	JMP narrow6
+vecs2_from6_to6:
+	JMP vecs2_6
 
-wide1:
+vecs2_1:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	MOVQ   R9, BX
 	MOVQ   $0x00000001, R13
 
-wide1_ahead:
+vecs2_1_ahead:
 	PREFETCHT0 (BX)
 	PREFETCHT0 32(BX)
 	ADDQ       R10, BX
 	DECQ       R13
-	JNZ        wide1_ahead
+	JNZ        vecs2_1_ahead
 
-wide1_loop:
+vecs2_1_loop:
 	VMOVUPD      (DI), Y12
 	VMOVUPD      32(DI), Y13
 	VBROADCASTSD (R12), Y14
@@ -1456,13 +1456,13 @@ wide1_loop:
 	ADDQ         SI, R12
 	ADDQ         R8, DI
 	DECQ         R11
-	JNZ          wide1_loop
+	JNZ          vecs2_1_loop
 	VBROADCASTSD 144(AX), Y12
 	VMULPD       Y12, Y0, Y0
 	VMULPD       Y12, Y1, Y1
 	VMOVUPD      (CX), Y14
 	CMPQ         136(AX), $0x00
-	JE           wide1_store
+	JE           vecs2_1_store
 	VBROADCASTSD 152(AX), Y13
 	MOVQ         R9, BX
 	VMOVUPD      (BX), Y15
@@ -1470,20 +1470,20 @@ wide1_loop:
 	VMASKMOVPD   32(BX), Y14, Y15
 	VFMADD231PD  Y13, Y15, Y1
 
-wide1_store:
+vecs2_1_store:
 	CMPQ    112(AX), $+8
-	JNE     wide1_tail
+	JNE     vecs2_1_tail
 	VMOVUPD Y0, (R9)
 	VMOVUPD Y1, 32(R9)
 	ADDQ    R10, R9
-	JMP     wide1_next
+	JMP     vecs2_1_next
 
-wide1_tail:
+vecs2_1_tail:
 	VMOVUPD    Y0, (R9)
 	VMASKMOVPD Y1, Y14, 32(R9)
 	ADDQ       R10, R9
 
-wide1_next:
+vecs2_1_next:
 	DECQ   (SP)
 	JZ     done
 	MOVQ   8(SP), R12
@@ -1492,9 +1492,9 @@ wide1_next:
 	MOVQ   R12, 8(SP)
 	MOVQ   24(AX), DI
 	MOVQ   120(AX), R11
-	JMP    wide1
+	JMP    vecs2_1
 
-wide2:
+vecs2_2:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1502,14 +1502,14 @@ wide2:
 	MOVQ   R9, BX
 	MOVQ   $0x00000002, R13
 
-wide2_ahead:
+vecs2_2_ahead:
 	PREFETCHT0 (BX)
 	PREFETCHT0 32(BX)
 	ADDQ       R10, BX
 	DECQ       R13
-	JNZ        wide2_ahead
+	JNZ        vecs2_2_ahead
 
-wide2_loop:
+vecs2_2_loop:
 	VMOVUPD      (DI), Y12
 	VMOVUPD      32(DI), Y13
 	VBROADCASTSD (R12), Y14
@@ -1523,7 +1523,7 @@ wide2_loop:
 	ADDQ         SI, R12
 	ADDQ         R8, DI
 	DECQ         R11
-	JNZ          wide2_loop
+	JNZ          vecs2_2_loop
 	VBROADCASTSD 144(AX), Y12
 	VMULPD       Y12, Y0, Y0
 	VMULPD       Y12, Y1, Y1
@@ -1531,7 +1531,7 @@ wide2_loop:
 	VMULPD       Y12, Y3, Y3
 	VMOVUPD      (CX), Y14
 	CMPQ         136(AX), $0x00
-	JE           wide2_store
+	JE           vecs2_2_store
 	VBROADCASTSD 152(AX), Y13
 	MOVQ         R9, BX
 	VMOVUPD      (BX), Y15
@@ -1544,18 +1544,18 @@ wide2_loop:
 	VMASKMOVPD   32(BX), Y14, Y15
 	VFMADD231PD  Y13, Y15, Y3
 
-wide2_store:
+vecs2_2_store:
 	CMPQ    112(AX), $+8
-	JNE     wide2_tail
+	JNE     vecs2_2_tail
 	VMOVUPD Y0, (R9)
 	VMOVUPD Y1, 32(R9)
 	ADDQ    R10, R9
 	VMOVUPD Y2, (R9)
 	VMOVUPD Y3, 32(R9)
 	ADDQ    R10, R9
-	JMP     wide2_next
+	JMP     vecs2_2_next
 
-wide2_tail:
+vecs2_2_tail:
 	VMOVUPD    Y0, (R9)
 	VMASKMOVPD Y1, Y14, 32(R9)
 	ADDQ       R10, R9
@@ -1563,7 +1563,7 @@ wide2_tail:
 	VMASKMOVPD Y3, Y14, 32(R9)
 	ADDQ       R10, R9
 
-wide2_next:
+vecs2_2_next:
 	DECQ   (SP)
 	JZ     done
 	MOVQ   8(SP), R12
@@ -1572,9 +1572,9 @@ wide2_next:
 	MOVQ   R12, 8(SP)
 	MOVQ   24(AX), DI
 	MOVQ   120(AX), R11
-	JMP    wide2
+	JMP    vecs2_2
 
-wide3:
+vecs2_3:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1584,14 +1584,14 @@ wide3:
 	MOVQ   R9, BX
 	MOVQ   $0x00000003, R13
 
-wide3_ahead:
+vecs2_3_ahead:
 	PREFETCHT0 (BX)
 	PREFETCHT0 32(BX)
 	ADDQ       R10, BX
 	DECQ       R13
-	JNZ        wide3_ahead
+	JNZ        vecs2_3_ahead
 
-wide3_loop:
+vecs2_3_loop:
 	VMOVUPD      (DI), Y12
 	VMOVUPD      32(DI), Y13
 	VBROADCASTSD (R12), Y14
@@ -1608,7 +1608,7 @@ wide3_loop:
 	ADDQ         SI, R12
 	ADDQ         R8, DI
 	DECQ         R11
-	JNZ          wide3_loop
+	JNZ          vecs2_3_loop
 	VBROADCASTSD 144(AX), Y12
 	VMULPD       Y12, Y0, Y0
 	VMULPD       Y12, Y1, Y1
@@ -1618,7 +1618,7 @@ wide3_loop:
 	VMULPD       Y12, Y5, Y5
 	VMOVUPD      (CX), Y14
 	CMPQ         136(AX), $0x00
-	JE           wide3_store
+	JE           vecs2_3_store
 	VBROADCASTSD 152(AX), Y13
 	MOVQ         R9, BX
 	VMOVUPD      (BX), Y15
@@ -1636,9 +1636,9 @@ wide3_loop:
 	VMASKMOVPD   32(BX), Y14, Y15
 	VFMADD231PD  Y13, Y15, Y5
 
-wide3_store:
+vecs2_3_store:
 	CMPQ    112(AX), $+8
-	JNE     wide3_tail
+	JNE     vecs2_3_tail
 	VMOVUPD Y0, (R9)
 	VMOVUPD Y1, 32(R9)
 	ADDQ    R10, R9
@@ -1648,9 +1648,9 @@ wide3_store:
 	VMOVUPD Y4, (R9)
 	VMOVUPD Y5, 32(R9)
 	ADDQ    R10, R9
-	JMP     wide3_next
+	JMP     vecs2_3_next
 
-wide3_tail:
+vecs2_3_tail:
 	VMOVUPD    Y0, (R9)
 	VMASKMOVPD Y1, Y14, 32(R9)
 	ADDQ       R10, R9
@@ -1661,7 +1661,7 @@ wide3_tail:
 	VMASKMOVPD Y5, Y14, 32(R9)
 	ADDQ       R10, R9
 
-wide3_next:
+vecs2_3_next:
 	DECQ   (SP)
 	JZ     done
 	MOVQ   8(SP), R12
@@ -1670,9 +1670,9 @@ wide3_next:
 	MOVQ   R12, 8(SP)
 	MOVQ   24(AX), DI
 	MOVQ   120(AX), R11
-	JMP    wide3
+	JMP    vecs2_3
 
-wide4:
+vecs2_4:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1684,14 +1684,14 @@ wide4:
 	MOVQ   R9, R13
 	MOVQ   $0x00000004, R14
 
-wide4_ahead:
+vecs2_4_ahead:
 	PREFETCHT0 (R13)
 	PREFETCHT0 32(R13)
 	ADDQ       R10, R13
 	DECQ       R14
-	JNZ        wide4_ahead
+	JNZ        vecs2_4_ahead
 
-wide4_loop:
+vecs2_4_loop:
 	VMOVUPD      (DI), Y12
 	VMOVUPD      32(DI), Y13
 	VBROADCASTSD (R12), Y14
@@ -1711,7 +1711,7 @@ wide4_loop:
 	ADDQ         SI, R12
 	ADDQ         R8, DI
 	DECQ         R11
-	JNZ          wide4_loop
+	JNZ          vecs2_4_loop
 	VBROADCASTSD 144(AX), Y12
 	VMULPD       Y12, Y0, Y0
 	VMULPD       Y12, Y1, Y1
@@ -1723,7 +1723,7 @@ wide4_loop:
 	VMULPD       Y12, Y7, Y7
 	VMOVUPD      (CX), Y14
 	CMPQ         136(AX), $0x00
-	JE           wide4_store
+	JE           vecs2_4_store
 	VBROADCASTSD 152(AX), Y13
 	MOVQ         R9, R13
 	VMOVUPD      (R13), Y15
@@ -1746,9 +1746,9 @@ wide4_loop:
 	VMASKMOVPD   32(R13), Y14, Y15
 	VFMADD231PD  Y13, Y15, Y7
 
-wide4_store:
+vecs2_4_store:
 	CMPQ    112(AX), $+8
-	JNE     wide4_tail
+	JNE     vecs2_4_tail
 	VMOVUPD Y0, (R9)
 	VMOVUPD Y1, 32(R9)
 	ADDQ    R10, R9
@@ -1761,9 +1761,9 @@ wide4_store:
 	VMOVUPD Y6, (R9)
 	VMOVUPD Y7, 32(R9)
 	ADDQ    R10, R9
-	JMP     wide4_next
+	JMP     vecs2_4_next
 
-wide4_tail:
+vecs2_4_tail:
 	VMOVUPD    Y0, (R9)
 	VMASKMOVPD Y1, Y14, 32(R9)
 	ADDQ       R10, R9
@@ -1777,7 +1777,7 @@ wide4_tail:
 	VMASKMOVPD Y7, Y14, 32(R9)
 	ADDQ       R10, R9
 
-wide4_next:
+vecs2_4_next:
 	DECQ   (SP)
 	JZ     done
 	MOVQ   8(SP), R12
@@ -1786,9 +1786,9 @@ wide4_next:
 	MOVQ   R12, 8(SP)
 	MOVQ   24(AX), DI
 	MOVQ   120(AX), R11
-	JMP    wide4
+	JMP    vecs2_4
 
-wide6:
+vecs2_6:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1804,14 +1804,14 @@ wide6:
 	MOVQ   R9, R14
 	MOVQ   $0x00000006, R15
 
-wide6_ahead:
+vecs2_6_ahead:
 	PREFETCHT0 (R14)
 	PREFETCHT0 32(R14)
 	ADDQ       R10, R14
 	DECQ       R15
-	JNZ        wide6_ahead
+	JNZ        vecs2_6_ahead
 
-wide6_loop:
+vecs2_6_loop:
 	VMOVUPD      (DI), Y12
 	VMOVUPD      32(DI), Y13
 	VBROADCASTSD (R12), Y14
@@ -1838,7 +1838,7 @@ wide6_loop:
 	ADDQ         SI, R13
 	ADDQ         R8, DI
 	DECQ         R11
-	JNZ          wide6_loop
+	JNZ          vecs2_6_loop
 	VBROADCASTSD 144(AX), Y12
 	VMULPD       Y12, Y0, Y0
 	VMULPD       Y12, Y1, Y1
@@ -1854,7 +1854,7 @@ wide6_loop:
 	VMULPD       Y12, Y11, Y11
 	VMOVUPD      (CX), Y14
 	CMPQ         136(AX), $0x00
-	JE           wide6_store
+	JE           vecs2_6_store
 	VBROADCASTSD 152(AX), Y13
 	MOVQ         R9, R14
 	VMOVUPD      (R14), Y15
@@ -1887,9 +1887,9 @@ wide6_loop:
 	VMASKMOVPD   32(R14), Y14, Y15
 	VFMADD231PD  Y13, Y15, Y11
 
-wide6_store:
+vecs2_6_store:
 	CMPQ    112(AX), $+8
-	JNE     wide6_tail
+	JNE     vecs2_6_tail
 	VMOVUPD Y0, (R9)
 	VMOVUPD Y1, 32(R9)
 	ADDQ    R10, R9
@@ -1908,9 +1908,9 @@ wide6_store:
 	VMOVUPD Y10, (R9)
 	VMOVUPD Y11, 32(R9)
 	ADDQ    R10, R9
-	JMP     wide6_next
+	JMP     vecs2_6_next
 
-wide6_tail:
+vecs2_6_tail:
 	VMOVUPD    Y0, (R9)
 	VMASKMOVPD Y1, Y14, 32(R9)
 	ADDQ       R10, R9
@@ -1930,7 +1930,7 @@ wide6_tail:
 	VMASKMOVPD Y11, Y14, 32(R9)
 	ADDQ       R10, R9
 
-wide6_next:
+vecs2_6_next:
 	DECQ   (SP)
 	JZ     done
 	MOVQ   8(SP), R12
@@ -1941,51 +1941,51 @@ wide6_next:
 	ADDQ   DX, R13
 	MOVQ   24(AX), DI
 	MOVQ   120(AX), R11
-	JMP    wide6
+	JMP    vecs2_6
 
-narrow1:
+vecs1_1:
 	VXORPS Y0, Y0, Y0
 	MOVQ   R9, BX
 	MOVQ   $0x00000001, R13
 
-narrow1_ahead:
+vecs1_1_ahead:
 	PREFETCHT0 (BX)
 	ADDQ       R10, BX
 	DECQ       R13
-	JNZ        narrow1_ahead
+	JNZ        vecs1_1_ahead
 
-narrow1_loop:
-	VMOVUPD      (DI), Y12
+vecs1_1_loop:
+	VMOVUPD      (DI), Y13
 	VBROADCASTSD (R12), Y14
-	VFMADD231PD  Y12, Y14, Y0
+	VFMADD231PD  Y13, Y14, Y0
 	PREFETCHT0   (R12)(SI*8)
 	PREFETCHT0   (DI)(R8*8)
 	ADDQ         SI, R12
 	ADDQ         R8, DI
 	DECQ         R11
-	JNZ          narrow1_loop
+	JNZ          vecs1_1_loop
 	VBROADCASTSD 144(AX), Y12
 	VMULPD       Y12, Y0, Y0
 	VMOVUPD      (CX), Y14
 	CMPQ         136(AX), $0x00
-	JE           narrow1_store
+	JE           vecs1_1_store
 	VBROADCASTSD 152(AX), Y13
 	MOVQ         R9, BX
 	VMASKMOVPD   (BX), Y14, Y15
 	VFMADD231PD  Y13, Y15, Y0
 
-narrow1_store:
+vecs1_1_store:
 	CMPQ    112(AX), $+4
-	JNE     narrow1_tail
+	JNE     vecs1_1_tail
 	VMOVUPD Y0, (R9)
 	ADDQ    R10, R9
-	JMP     narrow1_next
+	JMP     vecs1_1_next
 
-narrow1_tail:
+vecs1_1_tail:
 	VMASKMOVPD Y0, Y14, (R9)
 	ADDQ       R10, R9
 
-narrow1_next:
+vecs1_1_next:
 	DECQ   (SP)
 	JZ     done
 	MOVQ   8(SP), R12
@@ -1994,38 +1994,38 @@ narrow1_next:
 	MOVQ   R12, 8(SP)
 	MOVQ   24(AX), DI
 	MOVQ   120(AX), R11
-	JMP    narrow1
+	JMP    vecs1_1
 
-narrow2:
+vecs1_2:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	MOVQ   R9, BX
 	MOVQ   $0x00000002, R13
 
-narrow2_ahead:
+vecs1_2_ahead:
 	PREFETCHT0 (BX)
 	ADDQ       R10, BX
 	DECQ       R13
-	JNZ        narrow2_ahead
+	JNZ        vecs1_2_ahead
 
-narrow2_loop:
-	VMOVUPD      (DI), Y12
+vecs1_2_loop:
+	VMOVUPD      (DI), Y13
 	VBROADCASTSD (R12), Y14
-	VFMADD231PD  Y12, Y14, Y0
+	VFMADD231PD  Y13, Y14, Y0
 	VBROADCASTSD (R12)(DX*1), Y15
-	VFMADD231PD  Y12, Y15, Y1
+	VFMADD231PD  Y13, Y15, Y1
 	PREFETCHT0   (R12)(SI*8)
 	PREFETCHT0   (DI)(R8*8)
 	ADDQ         SI, R12
 	ADDQ         R8, DI
 	DECQ         R11
-	JNZ          narrow2_loop
+	JNZ          vecs1_2_loop
 	VBROADCASTSD 144(AX), Y12
 	VMULPD       Y12, Y0, Y0
 	VMULPD       Y12, Y1, Y1
 	VMOVUPD      (CX), Y14
 	CMPQ         136(AX), $0x00
-	JE           narrow2_store
+	JE           vecs1_2_store
 	VBROADCASTSD 152(AX), Y13
 	MOVQ         R9, BX
 	VMASKMOVPD   (BX), Y14, Y15
@@ -2034,22 +2034,22 @@ narrow2_loop:
 	VMASKMOVPD   (BX), Y14, Y15
 	VFMADD231PD  Y13, Y15, Y1
 
-narrow2_store:
+vecs1_2_store:
 	CMPQ    112(AX), $+4
-	JNE     narrow2_tail
+	JNE     vecs1_2_tail
 	VMOVUPD Y0, (R9)
 	ADDQ    R10, R9
 	VMOVUPD Y1, (R9)
 	ADDQ    R10, R9
-	JMP     narrow2_next
+	JMP     vecs1_2_next
 
-narrow2_tail:
+vecs1_2_tail:
 	VMASKMOVPD Y0, Y14, (R9)
 	ADDQ       R10, R9
 	VMASKMOVPD Y1, Y14, (R9)
 	ADDQ       R10, R9
 
-narrow2_next:
+vecs1_2_next:
 	DECQ   (SP)
 	JZ     done
 	MOVQ   8(SP), R12
@@ -2058,42 +2058,42 @@ narrow2_next:
 	MOVQ   R12, 8(SP)
 	MOVQ   24(AX), DI
 	MOVQ   120(AX), R11
-	JMP    narrow2
+	JMP    vecs1_2
 
-narrow3:
+vecs1_3:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	MOVQ   R9, BX
 	MOVQ   $0x00000003, R13
 
-narrow3_ahead:
+vecs1_3_ahead:
 	PREFETCHT0 (BX)
 	ADDQ       R10, BX
 	DECQ       R13
-	JNZ        narrow3_ahead
+	JNZ        vecs1_3_ahead
 
-narrow3_loop:
-	VMOVUPD      (DI), Y12
+vecs1_3_loop:
+	VMOVUPD      (DI), Y13
 	VBROADCASTSD (R12), Y14
-	VFMADD231PD  Y12, Y14, Y0
+	VFMADD231PD  Y13, Y14, Y0
 	VBROADCASTSD (R12)(DX*1), Y15
-	VFMADD231PD  Y12, Y15, Y1
+	VFMADD231PD  Y13, Y15, Y1
 	VBROADCASTSD (R12)(DX*2), Y14
-	VFMADD231PD  Y12, Y14, Y2
+	VFMADD231PD  Y13, Y14, Y2
 	PREFETCHT0   (R12)(SI*8)
 	PREFETCHT0   (DI)(R8*8)
 	ADDQ         SI, R12
 	ADDQ         R8, DI
 	DECQ         R11
-	JNZ          narrow3_loop
+	JNZ          vecs1_3_loop
 	VBROADCASTSD 144(AX), Y12
 	VMULPD       Y12, Y0, Y0
 	VMULPD       Y12, Y1, Y1
 	VMULPD       Y12, Y2, Y2
 	VMOVUPD      (CX), Y14
 	CMPQ         136(AX), $0x00
-	JE           narrow3_store
+	JE           vecs1_3_store
 	VBROADCASTSD 152(AX), Y13
 	MOVQ         R9, BX
 	VMASKMOVPD   (BX), Y14, Y15
@@ -2105,18 +2105,18 @@ narrow3_loop:
 	VMASKMOVPD   (BX), Y14, Y15
 	VFMADD231PD  Y13, Y15, Y2
 
-narrow3_store:
+vecs1_3_store:
 	CMPQ    112(AX), $+4
-	JNE     narrow3_tail
+	JNE     vecs1_3_tail
 	VMOVUPD Y0, (R9)
 	ADDQ    R10, R9
 	VMOVUPD Y1, (R9)
 	ADDQ    R10, R9
 	VMOVUPD Y2, (R9)
 	ADDQ    R10, R9
-	JMP     narrow3_next
+	JMP     vecs1_3_next
 
-narrow3_tail:
+vecs1_3_tail:
 	VMASKMOVPD Y0, Y14, (R9)
 	ADDQ       R10, R9
 	VMASKMOVPD Y1, Y14, (R9)
@@ -2124,7 +2124,7 @@ narrow3_tail:
 	VMASKMOVPD Y2, Y14, (R9)
 	ADDQ       R10, R9
 
-narrow3_next:
+vecs1_3_next:
 	DECQ   (SP)
 	JZ     done
 	MOVQ   8(SP), R12
@@ -2133,9 +2133,9 @@ narrow3_next:
 	MOVQ   R12, 8(SP)
 	MOVQ   24(AX), DI
 	MOVQ   120(AX), R11
-	JMP    narrow3
+	JMP    vecs1_3
 
-narrow4:
+vecs1_4:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -2143,28 +2143,28 @@ narrow4:
 	MOVQ   R9, R13
 	MOVQ   $0x00000004, R14
 
-narrow4_ahead:
+vecs1_4_ahead:
 	PREFETCHT0 (R13)
 	ADDQ       R10, R13
 	DECQ       R14
-	JNZ        narrow4_ahead
+	JNZ        vecs1_4_ahead
 
-narrow4_loop:
-	VMOVUPD      (DI), Y12
+vecs1_4_loop:
+	VMOVUPD      (DI), Y13
 	VBROADCASTSD (R12), Y14
-	VFMADD231PD  Y12, Y14, Y0
+	VFMADD231PD  Y13, Y14, Y0
 	VBROADCASTSD (R12)(DX*1), Y15
-	VFMADD231PD  Y12, Y15, Y1
+	VFMADD231PD  Y13, Y15, Y1
 	VBROADCASTSD (R12)(DX*2), Y14
-	VFMADD231PD  Y12, Y14, Y2
+	VFMADD231PD  Y13, Y14, Y2
 	VBROADCASTSD (R12)(BX*1), Y15
-	VFMADD231PD  Y12, Y15, Y3
+	VFMADD231PD  Y13, Y15, Y3
 	PREFETCHT0   (R12)(SI*8)
 	PREFETCHT0   (DI)(R8*8)
 	ADDQ         SI, R12
 	ADDQ         R8, DI
 	DECQ         R11
-	JNZ          narrow4_loop
+	JNZ          vecs1_4_loop
 	VBROADCASTSD 144(AX), Y12
 	VMULPD       Y12, Y0, Y0
 	VMULPD       Y12, Y1, Y1
@@ -2172,7 +2172,7 @@ narrow4_loop:
 	VMULPD       Y12, Y3, Y3
 	VMOVUPD      (CX), Y14
 	CMPQ         136(AX), $0x00
-	JE           narrow4_store
+	JE           vecs1_4_store
 	VBROADCASTSD 152(AX), Y13
 	MOVQ         R9, R13
 	VMASKMOVPD   (R13), Y14, Y15
@@ -2187,9 +2187,9 @@ narrow4_loop:
 	VMASKMOVPD   (R13), Y14, Y15
 	VFMADD231PD  Y13, Y15, Y3
 
-narrow4_store:
+vecs1_4_store:
 	CMPQ    112(AX), $+4
-	JNE     narrow4_tail
+	JNE     vecs1_4_tail
 	VMOVUPD Y0, (R9)
 	ADDQ    R10, R9
 	VMOVUPD Y1, (R9)
@@ -2198,9 +2198,9 @@ narrow4_store:
 	ADDQ    R10, R9
 	VMOVUPD Y3, (R9)
 	ADDQ    R10, R9
-	JMP     narrow4_next
+	JMP     vecs1_4_next
 
-narrow4_tail:
+vecs1_4_tail:
 	VMASKMOVPD Y0, Y14, (R9)
 	ADDQ       R10, R9
 	VMASKMOVPD Y1, Y14, (R9)
@@ -2210,7 +2210,7 @@ narrow4_tail:
 	VMASKMOVPD Y3, Y14, (R9)
 	ADDQ       R10, R9
 
-narrow4_next:
+vecs1_4_next:
 	DECQ   (SP)
 	JZ     done
 	MOVQ   8(SP), R12
@@ -2219,9 +2219,9 @@ narrow4_next:
 	MOVQ   R12, 8(SP)
 	MOVQ   24(AX), DI
 	MOVQ   120(AX), R11
-	JMP    narrow4
+	JMP    vecs1_4
 
-narrow6:
+vecs1_6:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -2231,33 +2231,33 @@ narrow6:
 	MOVQ   R9, R14
 	MOVQ   $0x00000006, R15
 
-narrow6_ahead:
+vecs1_6_ahead:
 	PREFETCHT0 (R14)
 	ADDQ       R10, R14
 	DECQ       R15
-	JNZ        narrow6_ahead
+	JNZ        vecs1_6_ahead
 
-narrow6_loop:
-	VMOVUPD      (DI), Y12
+vecs1_6_loop:
+	VMOVUPD      (DI), Y13
 	VBROADCASTSD (R12), Y14
-	VFMADD231PD  Y12, Y14, Y0
+	VFMADD231PD  Y13, Y14, Y0
 	VBROADCASTSD (R12)(DX*1), Y15
-	VFMADD231PD  Y12, Y15, Y1
+	VFMADD231PD  Y13, Y15, Y1
 	VBROADCASTSD (R12)(DX*2), Y14
-	VFMADD231PD  Y12, Y14, Y2
+	VFMADD231PD  Y13, Y14, Y2
 	VBROADCASTSD (R12)(BX*1), Y15
-	VFMADD231PD  Y12, Y15, Y3
+	VFMADD231PD  Y13, Y15, Y3
 	VBROADCASTSD (R12)(DX*4), Y14
-	VFMADD231PD  Y12, Y14, Y4
+	VFMADD231PD  Y13, Y14, Y4
 	VBROADCASTSD (R13), Y15
-	VFMADD231PD  Y12, Y15, Y5
+	VFMADD231PD  Y13, Y15, Y5
 	PREFETCHT0   (R12)(SI*8)
 	PREFETCHT0   (DI)(R8*8)
 	ADDQ         SI, R12
 	ADDQ         SI, R13
 	ADDQ         R8, DI
 	DECQ         R11
-	JNZ          narrow6_loop
+	JNZ          vecs1_6_loop
 	VBROADCASTSD 144(AX), Y12
 	VMULPD       Y12, Y0, Y0
 	VMULPD       Y12, Y1, Y1
@@ -2267,7 +2267,7 @@ narrow6_loop:
 	VMULPD       Y12, Y5, Y5
 	VMOVUPD      (CX), Y14
 	CMPQ         136(AX), $0x00
-	JE           narrow6_store
+	JE           vecs1_6_store
 	VBROADCASTSD 152(AX), Y13
 	MOVQ         R9, R14
 	VMASKMOVPD   (R14), Y14, Y15
@@ -2288,9 +2288,9 @@ narrow6_loop:
 	VMASKMOVPD   (R14), Y14, Y15
 	VFMADD231PD  Y13, Y15, Y5
 
-narrow6_store:
+vecs1_6_store:
 	CMPQ    112(AX), $+4
-	JNE     narrow6_tail
+	JNE     vecs1_6_tail
 	VMOVUPD Y0, (R9)
 	ADDQ    R10, R9
 	VMOVUPD Y1, (R9)
@@ -2303,9 +2303,9 @@ narrow6_store:
 	ADDQ    R10, R9
 	VMOVUPD Y5, (R9)
 	ADDQ    R10, R9
-	JMP     narrow6_next
+	JMP     vecs1_6_next
 
-narrow6_tail:
+vecs1_6_tail:
 	VMASKMOVPD Y0, Y14, (R9)
 	ADDQ       R10, R9
 	VMASKMOVPD Y1, Y14, (R9)
@@ -2319,7 +2319,7 @@ narrow6_tail:
 	VMASKMOVPD Y5, Y14, (R9)
 	ADDQ       R10, R9
 
-narrow6_next:
+vecs1_6_next:
 	DECQ   (SP)
 	JZ     done
 	MOVQ   8(SP), R12
@@ -2330,7 +2330,7 @@ narrow6_next:
 	ADDQ   DX, R13
 	MOVQ   24(AX), DI
 	MOVQ   120(AX), R11
-	JMP    narrow6
+	JMP    vecs1_6
 
 done:
 	VZEROUPPER

@@ -76,6 +76,43 @@ func (g *gemmTiles[F]) transpose(dst, src []F, ld, cols, k int) {
 	}
 }
 
+// gemmGap is the number of elements after a sliver. Packing its last row writes a whole vector.
+const gemmGap = 16
+
+// sliversSize returns a sufficient number of elements for the slivers of a column of tiles with the given number of rows
+// in all. The rows that are left after the tallest tiles need at most two more.
+func (g *gemmTiles[F]) sliversSize(rows, k int) int { return rows*k + (rows/g.rows+2)*gemmGap }
+
+// packSlivers copies the rows of a transposed A: a has k rows of the given number of elements. Each tile gets a sliver,
+// in which the tile's elements lie side by side, column by column. So a tile reads whole lines of the cache, one after
+// the other.
+func (g *gemmTiles[F]) packSlivers(dst, a []F, lda, rows, k int) {
+	const most = 8 // columns at a time, so that their lines are in the cache for the next sliver
+	size := unsafe.Sizeof(a[0])
+	_, _ = dst[g.sliversSize(rows, k)-1], a[(k-1)*lda+rows-1]
+	for p := 0; p < k; p += most {
+		from := 0
+		for i, height := 0, 0; i < rows; i += height {
+			height, _ = g.next(rows - i)
+			g.packRows(unsafe.Pointer(&dst[from+p*height]), uintptr(height)*size, unsafe.Pointer(&a[p*lda+i]), uintptr(lda)*size, min(most, k-p), height)
+			from += height*k + gemmGap
+		}
+	}
+}
+
+// slivers computes a column of tiles like column, for an A that packSlivers has copied.
+func (g *gemmTiles[F]) slivers(t *gemmTile[F], a, c []F, rows int) {
+	t.rsA, t.tiles = 1, 1
+	from := 0
+	for i := 0; i < rows; i += t.rows {
+		t.rows, _ = g.next(rows - i)
+		t.csA = t.rows
+		t.a, t.c = a[from:], c[i*t.ldc:]
+		g.tile(t)
+		from += t.rows*t.k + gemmGap
+	}
+}
+
 // column computes a column of tiles with the given number of rows in all.
 func (g *gemmTiles[F]) column(t *gemmTile[F], a, c []F, rows int) {
 	for top := 0; top < rows; {

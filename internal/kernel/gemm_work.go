@@ -25,18 +25,18 @@ type gemmWork[F Float] struct {
 const (
 	gemmTaskWork  = 1 << 18 // least number of multiplications for which a separate task is worthwhile
 	gemmWakeWork  = 1 << 21 // least number of multiplications for which waking a sleeping helper is worthwhile
-	gemmLeastCols = 4       // tiles in a row for which reading or copying A costs little beside the products
+	gemmLeastCols = 4       // tiles in a row for which copying rows of A costs little beside the products
 	gemmRowCost   = 4       // cost of a multiplication whose operand must come from memory, as a multiple of other ones
 )
 
 // divide chooses the blocks. If there is enough work, each worker gets several tasks, so that no worker waits long for
 // the others.
 func (w *gemmWork[F]) divide(workers int) {
-	b := &w.body.tiles
+	slab := w.body.tiles.slab
 	w.items = 1
-	w.depth = gemmEven(w.k, b.depth)
-	w.rowStep = w.m
-	w.colStep = (gemmEven(w.n, b.slab) + b.cols - 1) / b.cols * b.cols
+	w.depth = gemmEven(w.k, w.body.tiles.depth)
+	slabs := (w.n + slab - 1) / slab
+	w.split(1, slabs)
 	want := int(min(int64(2*workers), w.work()/gemmTaskWork))
 	if workers == 1 || want <= 1 {
 		w.items = w.count
@@ -46,18 +46,36 @@ func (w *gemmWork[F]) divide(workers int) {
 		w.items = w.count / want
 		return
 	}
-	for w.tasks() < want {
-		switch {
-		case w.colStep > gemmLeastCols*b.cols: // no part of B is packed twice, but each block reads all of A
-			w.colStep = (w.colStep/2 + b.cols - 1) / b.cols * b.cols
-		case w.rowStep >= 2*b.rows && (!w.transB || w.rowStep >= 256): // each block transposes B again
-			w.rowStep = (w.rowStep + 1) / 2
-		case w.colStep > b.cols:
-			w.colStep = (w.colStep/2 + b.cols - 1) / b.cols * b.cols
-		default:
-			return
+	want = (want + w.count - 1) / w.count
+	best := *w
+	for across := slabs; across <= max(slabs, want); across++ {
+		w.split((want+across-1)/across, across)
+		if across == slabs || w.cost(workers) < best.cost(workers) {
+			best = *w
 		}
 	}
+	*w = best
+}
+
+// split divides C into the given numbers of blocks or fewer. A block's columns fill its tiles.
+func (w *gemmWork[F]) split(down, across int) {
+	cols := w.body.tiles.cols
+	w.rowStep = (w.m + down - 1) / down
+	w.colStep = ((w.n+across-1)/across + cols - 1) / cols * cols
+}
+
+// cost estimates the time of a division, without the factor k: a multiplication costs 1. Each block packs its columns of
+// B, and reads its rows of A from memory or packs them.
+func (w *gemmWork[F]) cost(workers int) int64 {
+	packA, packB := 4, 10
+	if w.transA {
+		packA = 14
+	}
+	if w.transB {
+		packB = 20
+	}
+	rounds := (w.tasks() + workers - 1) / workers
+	return int64(rounds) * (int64(w.rowStep)*int64(w.colStep) + int64(packA*w.rowStep+packB*w.colStep))
 }
 
 // work returns the number of multiplications, or the same cost for a row, which needs each element of B only once.
@@ -133,7 +151,8 @@ func (w *gemmWork[F]) block(s *gemmScratch[F], item, i0, i1, j0, j1 int) {
 			some := min(band, rows-i)
 			left := a[i*rsA+p*csA:]
 			t.rsA, t.csA = rsA, csA
-			if w.copiesA(j1 - j0) {
+			copies := w.copiesA(j1 - j0)
+			if copies {
 				left = w.copyA(s, t, left, some)
 			}
 			for j := j0; j < j1; j += g.cols {
@@ -146,7 +165,11 @@ func (w *gemmWork[F]) block(s *gemmScratch[F], item, i0, i1, j0, j1 int) {
 				} else {
 					t.b, t.rsB = b[p*w.ldb+j:], w.ldb
 				}
-				g.column(t, left, c[i*w.ldc+j:], some)
+				if copies && w.transA {
+					g.slivers(t, left, c[i*w.ldc+j:], some)
+				} else {
+					g.column(t, left, c[i*w.ldc+j:], some)
+				}
 			}
 		}
 	}
@@ -154,32 +177,28 @@ func (w *gemmWork[F]) block(s *gemmScratch[F], item, i0, i1, j0, j1 int) {
 }
 
 // copiesA reports whether to copy the rows of A for a pass over cols columns of B. A copy pays off in two cases: a tile
-// reads more rows of A that begin in the same set of the first cache than the 8 that the set holds, or A is transposed
-// and its columns span many pages.
+// reads more rows of A that begin in the same set of the first cache than the 8 that the set holds, or A is transposed,
+// so that a tile reads a part of each of many lines.
 func (w *gemmWork[F]) copiesA(cols int) bool {
 	g := &w.body.tiles
-	oneSet := w.lda%(1<<10) == 0 && (w.transA || g.rows > 8)
-	return cols >= gemmLeastCols*g.cols && (oneSet || w.transA && w.lda >= 1<<13)
+	if w.transA {
+		return g.packRows != nil && cols*w.lda >= 1<<16
+	}
+	return cols >= gemmLeastCols*g.cols && w.lda%(1<<10) == 0 && g.rows > 8
 }
 
-// copyA copies rows×t.k elements of A, in the order in which A is stored, and sets the distances in t to those of the
-// copy.
+// copyA copies rows×t.k elements of A, which starts at a. If A is transposed, the copy consists of slivers: see
+// gemmTiles.slivers. Otherwise, copyA sets the distance between rows in t to that of the copy.
 func (w *gemmWork[F]) copyA(s *gemmScratch[F], t *gemmTile[F], a []F, rows int) []F {
-	lines, length := rows, t.k
 	if w.transA {
-		lines, length = t.k, rows
+		s.a = grown(s.a, w.body.tiles.sliversSize(rows, t.k))
+		w.body.tiles.packSlivers(s.a, a, w.lda, rows, t.k)
+		return s.a
 	}
-	ld := (length+15)/16*16 + 16 // successive lines begin in different sets of the cache
-	if w.transA {
-		t.csA = ld
-	} else {
-		t.rsA = ld
-	}
-	if need := lines * ld; len(s.a) < need {
-		s.a = make([]F, need)
-	}
-	for i := range lines {
-		copy(s.a[i*ld:][:length], a[i*w.lda:])
+	t.rsA = (t.k+15)/16*16 + 16 // successive rows begin in different sets of the cache
+	s.a = grown(s.a, rows*t.rsA)
+	for i := range rows {
+		copy(s.a[i*t.rsA:][:t.k], a[i*w.lda:])
 	}
 	return s.a
 }
@@ -196,10 +215,11 @@ func (s *gemmScratch[F]) panel(j, k int, keep bool, cols int) []F {
 	return s.b[from:]
 }
 
-// packs reports whether to pack the columns of B. There are two reasons: the tiles need it, or there are many rows of C
-// and B's columns span so many pages of memory that packing saves time.
+// packs reports whether to pack the columns of B. There are two reasons: the tiles need it, or there are so many rows of
+// C that packing saves time, because a panel's rows of B lie far apart.
 func (w *gemmWork[F]) packs(rows, cols int) bool {
-	return w.transB || cols%w.body.tiles.lanes != 0 || rows >= 128 && w.depth*w.ldb >= 1<<17
+	g := &w.body.tiles
+	return w.transB || cols%g.lanes != 0 || rows >= 64 && w.ldb > 2*g.cols
 }
 
 // pack packs k rows of cols columns of op(B), from row p and column j on.

@@ -23,20 +23,20 @@ const terms = 32 // kernel.bfloat16Terms
 func main() {
 	flag.Parse()
 	ConstraintExpr("!noasm")
-	tile("AVX512", 6, []reg.VecPhysical{
+	tile("AVX512", 4, 3, []reg.VecPhysical{
 		reg.Z0, reg.Z1, reg.Z2, reg.Z3, reg.Z4, reg.Z5, reg.Z6, reg.Z7, reg.Z8, reg.Z9, reg.Z10, reg.Z11, reg.Z12, reg.Z13,
-		reg.Z14, reg.Z15, reg.Z16, reg.Z17, reg.Z18, reg.Z19, reg.Z20, reg.Z21, reg.Z22, reg.Z23, reg.Z24, reg.Z25, reg.Z26,
+		reg.Z14, reg.Z15, reg.Z16, reg.Z17, reg.Z18, reg.Z19, reg.Z20, reg.Z21, reg.Z22, reg.Z23, reg.Z24, reg.Z25, reg.Z26, reg.Z27,
 	})
-	tile("AVX2", 3, []reg.VecPhysical{
+	tile("AVX2", 3, 2, []reg.VecPhysical{
 		reg.Y0, reg.Y1, reg.Y2, reg.Y3, reg.Y4, reg.Y5, reg.Y6, reg.Y7, reg.Y8, reg.Y9, reg.Y10, reg.Y11, reg.Y12, reg.Y13, reg.Y14,
 	})
 	round()
 	Generate()
 }
 
-// tile writes a function that computes tiles with the given number of rows and two vectors of columns. The sums over
-// even and odd terms are in registers; the sums of both are in C.
-func tile(isa string, rows int, regs []reg.VecPhysical) {
+// tile writes a function that computes tiles with the given numbers of rows and of vectors in a row. The sums over even
+// and odd terms are in registers; the sums of both are in C.
+func tile(isa string, rows, vecs int, regs []reg.VecPhysical) {
 	bytes := int(regs[0].Size())
 	zero := func(x reg.VecPhysical) {
 		if isa == "AVX512" {
@@ -46,7 +46,7 @@ func tile(isa string, rows int, regs []reg.VecPhysical) {
 		}
 	}
 	TEXT("bfloat16Tile"+isa, NOSPLIT, "func(t *byte)")
-	Doc(fmt.Sprintf("bfloat16Tile%s computes tiles of %d×%d.", isa, rows, 2*bytes/4))
+	Doc(fmt.Sprintf("bfloat16Tile%s computes tiles of %d×%d.", isa, rows, vecs*bytes/4))
 	t := Load(Param("t"), GP64())
 	field := func(off int) reg.GPVirtual {
 		r := GP64()
@@ -63,8 +63,8 @@ func tile(isa string, rows int, regs []reg.VecPhysical) {
 	restore := flushToZero()
 
 	a, lower, b, c, steps, pairs := GP64(), GP64(), GP64(), GP64(), GP64(), GP64()
-	sums := func(odd, row, v int) reg.VecPhysical { return regs[odd*2*rows+2*row+v] }
-	left, x := regs[4*rows:4*rows+2], regs[4*rows+2]
+	sums := func(odd, row, v int) reg.VecPhysical { return regs[(odd*rows+row)*vecs+v] }
+	left, x := regs[2*rows*vecs:][:vecs], regs[2*rows*vecs+vecs]
 	Label("tile")
 	MOVQ(top, a)
 	MOVQ(Mem{Base: t, Disp: offB}, b)
@@ -74,12 +74,13 @@ func tile(isa string, rows int, regs []reg.VecPhysical) {
 	MOVQ(out, c)
 	zero(x)
 	for range rows {
-		VMOVUPS(x, Mem{Base: c})
-		VMOVUPS(x, Mem{Base: c, Disp: bytes})
+		for v := range vecs {
+			VMOVUPS(x, Mem{Base: c, Disp: v * bytes})
+		}
 		ADDQ(ld, c)
 	}
 	Label("step")
-	for i := range 4 * rows {
+	for i := range 2 * rows * vecs {
 		zero(regs[i])
 	}
 	LEAQ(Mem{Base: rs, Index: rs, Scale: 2}, lower)
@@ -87,28 +88,30 @@ func tile(isa string, rows int, regs []reg.VecPhysical) {
 	MOVQ(U32(terms/2), pairs)
 	Label("pair")
 	for odd := range 2 {
-		VMOVUPS(Mem{Base: b, Disp: 2 * odd * bytes}, left[0])
-		VMOVUPS(Mem{Base: b, Disp: (2*odd + 1) * bytes}, left[1])
+		for v := range vecs {
+			VMOVUPS(Mem{Base: b, Disp: (odd*vecs + v) * bytes}, left[v])
+		}
 		for row := range rows {
 			m := Mem{Base: []reg.GPVirtual{a, lower}[row/3]}
 			if row%3 > 0 {
 				m.Index, m.Scale = rs, uint8(row%3)
 			}
 			VBROADCASTSS(m, x)
-			VFMADD231PS(left[0], x, sums(odd, row, 0))
-			VFMADD231PS(left[1], x, sums(odd, row, 1))
+			for v := range vecs {
+				VFMADD231PS(left[v], x, sums(odd, row, v))
+			}
 		}
 		ADDQ(cs, a)
 		if rows > 3 {
 			ADDQ(cs, lower)
 		}
 	}
-	ADDQ(U32(4*bytes), b)
+	ADDQ(U32(2*vecs*bytes), b)
 	DECQ(pairs)
 	JNZ(LabelRef("pair"))
 	MOVQ(out, c)
 	for row := range rows {
-		for v := range 2 {
+		for v := range vecs {
 			m, sum := Mem{Base: c, Disp: v * bytes}, sums(0, row, v)
 			VADDPS(sums(1, row, v), sum, sum)
 			VADDPS(m, sum, sum)

@@ -52,7 +52,7 @@ func main() {
 
 // A frame holds the operand registers of one tile function.
 type frame struct {
-	a          []reg.GPVirtual // rows 0, 5 and 10 of A
+	a          []reg.GPVirtual // row 0 of A and, in taller tiles, row 5
 	rs, rs3    reg.GPVirtual   // bytes between rows of A, and three times that
 	cs         reg.GPVirtual   // bytes between columns of A
 	b, rsB     reg.GPVirtual
@@ -65,7 +65,7 @@ type frame struct {
 // of C. It begins with a jump to the right loop.
 func tile(v vec) {
 	TEXT(fmt.Sprintf("gemmTile%d%s", v.bits, v.isa), NOSPLIT, "func(t *byte)")
-	Doc(fmt.Sprintf("gemmTile%d%s computes tiles of up to %d×%d.", v.bits, v.isa, v.heights[len(v.heights)-1], 2*v.lanes))
+	Doc(fmt.Sprintf("gemmTile%d%s computes tiles of up to %d×%d.", v.bits, v.isa, v.heights[len(v.heights)-1], v.vecs*v.lanes))
 	f := frame{t: GP64(), cols: GP64(), rs: GP64(), rs3: GP64(), cs: GP64(), b: GP64(), rsB: GP64(), c: GP64(), ldc: GP64(), k: GP64()}
 	Load(Param("t"), f.t)
 	field := func(off int, r reg.GPVirtual) { MOVQ(Mem{Base: f.t, Disp: off}, r) }
@@ -102,16 +102,20 @@ func tile(v vec) {
 	field(offRows, rows)
 	v.tail(f.cols)
 
-	CMPQ(Mem{Base: f.t, Disp: offCols}, U8(v.lanes))
-	JLE(LabelRef("narrow"))
-	dispatch(rows, v.heights, "wide")
-	Label("narrow")
-	dispatch(rows, v.heights, "narrow")
-	for _, r := range v.heights {
-		body(v, f, r, 2, fmt.Sprintf("wide%d", r))
+	for vecs := 1; vecs <= v.vecs; vecs++ {
+		if vecs < v.vecs {
+			CMPQ(Mem{Base: f.t, Disp: offCols}, U8(vecs*v.lanes))
+			JG(LabelRef(fmt.Sprintf("above%d", vecs)))
+		}
+		dispatch(rows, v.heights, fmt.Sprintf("vecs%d", vecs))
+		if vecs < v.vecs {
+			Label(fmt.Sprintf("above%d", vecs))
+		}
 	}
-	for _, r := range v.heights {
-		body(v, f, r, 1, fmt.Sprintf("narrow%d", r))
+	for vecs := v.vecs; vecs >= 1; vecs-- {
+		for _, r := range v.heights {
+			body(v, f, r, vecs, fmt.Sprintf("vecs%d_%d", vecs, r))
+		}
 	}
 	Label("done")
 	VZEROUPPER()
@@ -121,7 +125,7 @@ func tile(v vec) {
 // dispatch writes a jump to the label for the number of rows, by binary search.
 func dispatch(rows reg.GPVirtual, heights []int, prefix string) {
 	if len(heights) == 1 {
-		JMP(LabelRef(fmt.Sprintf("%s%d", prefix, heights[0])))
+		JMP(LabelRef(fmt.Sprintf("%s_%d", prefix, heights[0])))
 		return
 	}
 	low, high := heights[:(len(heights)+1)/2], heights[(len(heights)+1)/2:]
@@ -133,7 +137,7 @@ func dispatch(rows reg.GPVirtual, heights []int, prefix string) {
 	dispatch(rows, high, prefix)
 }
 
-// baseRows computes the addresses of rows 5 and 10 of A, if the tile has them, from the address of row 0.
+// baseRows computes the address of row 5 of A, if the tile has it, from the address of row 0.
 func (f frame) baseRows(rows int) {
 	for g := 1; g < (rows+4)/5; g++ {
 		LEAQ(Mem{Base: f.a[g-1], Index: f.rs, Scale: 4}, f.a[g])
@@ -174,7 +178,10 @@ func body(v vec, f frame, rows, vecs int, label string) {
 	for i := range rows * vecs {
 		v.zero(v.reg(i))
 	}
-	bs := []reg.VecPhysical{v.reg(v.regs - 4), v.reg(v.regs - 3)}
+	var bs []reg.VecPhysical // a row of B
+	for i := range vecs {
+		bs = append(bs, v.reg(v.regs-2-vecs+i))
+	}
 	c, left := GP64(), GP64()
 	MOVQ(f.c, c)
 	MOVQ(U32(rows), left)

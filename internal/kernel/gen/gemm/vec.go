@@ -15,14 +15,15 @@ type vec struct {
 	regs  int // number of vector registers
 
 	heights []int // possible numbers of rows of a tile, ascending; see the instruction set's gemmTiles
+	vecs    int   // largest number of vectors in a row of a tile
 }
 
 func avx512() vec {
-	return vec{isa: "AVX512", bits: 32, lanes: 16, bytes: 64, regs: 32, heights: []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}}
+	return vec{isa: "AVX512", bits: 32, lanes: 16, bytes: 64, regs: 32, heights: []int{1, 2, 3, 4, 5, 6, 7, 8, 9}, vecs: 3}
 }
 
 func avx2(bits int) vec {
-	v := vec{isa: "AVX2", bits: bits, lanes: 256 / bits, bytes: 32, regs: 16, heights: []int{1, 2, 3, 4, 5, 6}}
+	v := vec{isa: "AVX2", bits: bits, lanes: 256 / bits, bytes: 32, regs: 16, heights: []int{1, 2, 3, 4, 5, 6}, vecs: 2}
 	if bits == 64 {
 		v.heights = []int{1, 2, 3, 4, 6}
 	}
