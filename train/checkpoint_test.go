@@ -142,6 +142,7 @@ func TestResumeWithOtherExamples(t *testing.T) {
 	}
 	c.Resume, c.MaxSteps = true, 0
 	for want, change := range map[string]func(p *train.Problem, c *setup){
+		"with other settings: Precision float32, not bfloat16: resume": func(_ *train.Problem, c *setup) { c.Precision = layers.BFloat16 },
 		"with other settings: Seed 1, not 2: resume with the settings": func(_ *train.Problem, c *setup) { c.Seed = 2 },
 		": Order 0, not 1: resume":                                     func(p *train.Problem, _ *setup) { p.Train.Order = train.InOrder },
 		": steps in an epoch 20, not 21: resume":                       func(p *train.Problem, _ *setup) { p.Train.Bucket = func(e int) int { return e % 3 } },

@@ -97,6 +97,7 @@ func TestNumbersAreCheckedBeforeTheFirstStep(t *testing.T) {
 		"batch_size must be from 1":            {Config: train.Config{BatchSize: -1}},
 		"batch_size must be a multiple of":     {Config: train.Config{MicroBatches: 5}},
 		"micro_batches must be from 0":         {Config: train.Config{MicroBatches: -1}},
+		"precision: there is no precision 2":   {Config: train.Config{Precision: 2}},
 		"max_epochs must be from 0":            {Config: train.Config{MaxEpochs: -1}},
 		"check_every must be from 0":           {Config: train.Config{CheckEvery: -1}},
 		"stopping.patience must be from 0":     {Config: train.Config{Stopping: train.StoppingConfig{Patience: -1}}},

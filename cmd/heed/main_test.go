@@ -302,6 +302,8 @@ func TestWrongCalls(t *testing.T) {
 		{"train --task=ner", `got "ner"; did you mean tagging?`},
 		{"train --norm=rmsnorm", "use one of layer, rms; did you mean rms?"},
 		{"train --activation=swish", "did you mean silu?"},
+		{"train --precision=bf16", `--precision: there is no precision "bf16": use one of float32, bfloat16`},
+		{"train --resume=x --precision=bfloat16", "may be given with it, got --precision"},
 		{"train --positions=rope", "did you mean rotary?"},
 		{"train --schedule=OneCycleLR", `got "OneCycleLR"; did you mean one-cycle?`},
 		{"train --monitor=accuracy", `got "accuracy"; did you mean val_accuracy?`},
