@@ -48,7 +48,7 @@ func (p *Params) Quantize() error {
 }
 
 // releaseBytes is how many bytes of float32 values are garbage before quantizeLoaded returns them to the system.
-const releaseBytes = 1 << 27
+const releaseBytes = 1 << 26
 
 // quantizeLoaded quantises parameters that BlankInt8 has made, after they have been loaded. The argument garbage counts
 // the bytes of their float32 values.
