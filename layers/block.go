@@ -215,7 +215,7 @@ func (r residual) add(b *Build, sum, x *G.Node, norm, out Norm, sub func(*G.Node
 	if y, err = r.dropout.Forward(b, y); err != nil {
 		return nil, err
 	}
-	if y, err = ops.Add(b.Env(), sum, y); err != nil || !r.postNorm {
+	if y, err = ops.Following(b.Env(), sum, input, func() (*G.Node, error) { return ops.Add(b.Env(), sum, y) }); err != nil || !r.postNorm {
 		return y, err
 	}
 	return norm.Forward(b, y)

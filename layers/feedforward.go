@@ -77,7 +77,7 @@ func (f *FeedForward) Forward(b *Build, x *G.Node) (*G.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	up, err := f.Up.Forward(b, x) // (…, Dim) -> (…, Hidden)
+	up, err := ops.Following(b.Env(), x, gate, func() (*G.Node, error) { return f.Up.Forward(b, x) }) // (…, Dim) -> (…, Hidden)
 	if err != nil {
 		return nil, err
 	}

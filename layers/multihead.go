@@ -7,6 +7,7 @@ import (
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/internal/memory"
+	"github.com/heed-go/heed/internal/ops"
 )
 
 // MultiHeadAttention projects queries, keys and values with learned weights, computes attention in each head, and
@@ -175,11 +176,11 @@ func NewMultiHeadAttention(p *Params, dim int, c AttentionConfig) (*MultiHeadAtt
 // Between the projections, attention is one op that doesn't keep the weights, unless the Build has CaptureWeights or
 // Composed set.
 func (a *MultiHeadAttention) Forward(b *Build, query, key, value *G.Node, m Mask) (*G.Node, error) {
-	q, err := a.queries(b, query, b.Positions) // (B, T, Dim) -> (B, T, H·K)
+	q, projected, err := a.queries(b, query, b.Positions) // (B, T, Dim) -> (B, T, H·K)
 	if err != nil {
 		return nil, err
 	}
-	k, v, err := a.keysAndValues(b, key, value, b.Positions) // (B, S, KeyInput), (B, S, ValueInput) -> (B, S, G·K), (B, S, G·V)
+	k, v, err := a.keysAndValues(b, key, value, b.Positions, projected) // (B, S, KeyInput), (B, S, ValueInput) -> (B, S, G·K), (B, S, G·V)
 	if err != nil {
 		return nil, err
 	}
@@ -210,34 +211,40 @@ func (a *MultiHeadAttention) attend(b *Build, q, k, v *G.Node, m Mask) (heads *G
 	return a.Output.Forward(b, heads) // (B, T, H·V) -> (B, T, Dim)
 }
 
-// queries projects queries, normalises each head and rotates them by their positions: (B, T, Dim) -> (B, T, H·K).
-func (a *MultiHeadAttention) queries(b *Build, x, positions *G.Node) (*G.Node, error) {
-	q, err := a.project(b, a.Query, "the query", x)
-	if err != nil {
-		return nil, err
+// queries projects queries, normalises each head and rotates them by their positions: (B, T, Dim) -> (B, T, H·K). It
+// also returns the queries that are only projected.
+func (a *MultiHeadAttention) queries(b *Build, x, positions *G.Node) (q, projected *G.Node, err error) {
+	if projected, err = a.project(b, a.Query, "the query", x, nil); err != nil {
+		return nil, nil, err
 	}
-	return a.place(b, q, a.QueryNorm, a.heads, positions)
+	q, err = a.place(b, projected, a.QueryNorm, a.heads, positions)
+	return q, projected, err
 }
 
 // keysAndValues projects, normalises and rotates keys: (B, S, KeyInput) -> (B, S, G·K). It only projects values: (B, S,
-// ValueInput) -> (B, S, G·V).
-func (a *MultiHeadAttention) keysAndValues(b *Build, key, value, positions *G.Node) (k, v *G.Node, err error) {
-	if k, err = a.project(b, a.Key, "the key", key); err != nil {
+// ValueInput) -> (B, S, G·V). The argument query is the projected query, or nil if its gradient isn't needed.
+func (a *MultiHeadAttention) keysAndValues(b *Build, key, value, positions, query *G.Node) (k, v *G.Node, err error) {
+	if a.Key == a.Query { // then it is the same node if its input is the same
+		query = nil
+	}
+	projected, err := a.project(b, a.Key, "the key", key, query)
+	if err != nil {
 		return nil, nil, err
 	}
-	if k, err = a.place(b, k, a.KeyNorm, a.groups, positions); err != nil {
+	if k, err = a.place(b, projected, a.KeyNorm, a.groups, positions); err != nil {
 		return nil, nil, err
 	}
-	v, err = a.project(b, a.Value, "the value", value)
+	v, err = a.project(b, a.Value, "the value", value, projected)
 	return k, v, err
 }
 
-// project applies one input projection. Its output has the heads side by side.
-func (a *MultiHeadAttention) project(b *Build, l *Linear, what string, x *G.Node) (*G.Node, error) {
+// project applies one input projection. Its output has the heads side by side. The argument earlier is the projection
+// before, whose input may be x too, or nil.
+func (a *MultiHeadAttention) project(b *Build, l *Linear, what string, x, earlier *G.Node) (*G.Node, error) {
 	if err := checkSequence(a.name, what, x, l.Weight.Value.Dtype(), l.Weight.Value.Shape()[1]); err != nil {
 		return nil, err
 	}
-	return l.Forward(b, x)
+	return ops.Following(b.Env(), x, earlier, func() (*G.Node, error) { return l.Forward(b, x) })
 }
 
 // place normalises the heads of queries or keys, of shape (B, T, heads·K), if norm isn't nil. It rotates them by their

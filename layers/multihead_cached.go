@@ -34,11 +34,11 @@ func (a *MultiHeadAttention) ForwardCached(b *Build, x *G.Node, m Mask) (*G.Node
 	if err != nil {
 		return fail(err)
 	}
-	q, err := a.queries(b, x, positions)
+	q, _, err := a.queries(b, x, positions)
 	if err != nil {
 		return nil, err
 	}
-	k, v, err := a.keysAndValues(b, x, x, positions)
+	k, v, err := a.keysAndValues(b, x, x, positions, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (a *MultiHeadAttention) ForwardMemory(b *Build, query, memory *G.Node, m Ma
 	if a.Positions != nil {
 		return fail(errors.New("attention to a memory can't have Positions, because queries and keys belong to different sequences"))
 	}
-	q, err := a.queries(b, query, nil)
+	q, _, err := a.queries(b, query, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (a *MultiHeadAttention) ForwardMemory(b *Build, query, memory *G.Node, m Ma
 	}
 	var k, v *G.Node
 	if memory != nil {
-		if k, v, err = a.keysAndValues(b, memory, memory, nil); err != nil {
+		if k, v, err = a.keysAndValues(b, memory, memory, nil, nil); err != nil {
 			return nil, err
 		}
 	}

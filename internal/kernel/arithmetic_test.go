@@ -243,15 +243,27 @@ func testLayerNorm[F Float](t *testing.T, tol float64) {
 		gotY, gotX := make([]F, n*w), make([]F, n*w)
 		gotGamma, gotBeta := normals[F](8, w), normals[F](9, w)
 		LayerNorm(0, gotY, x, gamma, beta, eps)
-		LayerNormGrad(0, gotX, gotGamma, gotBeta, x, gamma, g, eps)
+		LayerNormGrad(0, gotX, gotGamma, gotBeta, x, gamma, g, nil, eps)
 		name := fmt.Sprint(size, ": ")
+		addsPlus(t, name+"dx", gotX, func(dx, plus []F) { LayerNormGrad(0, dx, gotGamma, gotBeta, x, gamma, g, plus, eps) })
 		closeTo(t, name+"y", gotY, y, tol)
 		// In a row of one element the terms of dx cancel. With a fused multiply-add, as on arm64, the rounding error of
 		// a term remains.
 		within(t, name+"dx", gotX, dx, tol*10*term)
 		closeTo(t, name+"dgamma", gotGamma, dgamma, tol*10)
 		closeTo(t, name+"dbeta", gotBeta, dbeta, tol*10)
-		LayerNormGrad(0, gotX, gotGamma, nil, x, gamma, g, eps)
+		LayerNormGrad(0, gotX, gotGamma, nil, x, gamma, g, nil, eps)
 		closeTo(t, name+"dgamma without beta", gotGamma, dgamma, tol*10)
 	}
+}
+
+// addsPlus checks that grad, which gets memory for dx and a term, adds the term to dx.
+func addsPlus[F Float](t *testing.T, name string, dx []F, grad func(dx, plus []F)) {
+	t.Helper()
+	plus, got, want := normals[F](10, len(dx)), make([]F, len(dx)), make([]float64, len(dx))
+	for i, v := range plus {
+		want[i] = float64(dx[i] + v)
+	}
+	grad(got, plus)
+	closeTo(t, name+" with a term to add", got, want, 0)
 }

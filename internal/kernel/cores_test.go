@@ -39,7 +39,7 @@ func TestBitsDoNotDependOnCores(t *testing.T) {
 		y, dx, dgamma, dbeta := out(), out(), make([]float32, w), make([]float32, w)
 		LayerNorm(cores, y, x, row, row, 1e-5)
 		keep(y)
-		LayerNormGrad(cores, dx, dgamma, dbeta, x, row, g, 1e-5)
+		LayerNormGrad(cores, dx, dgamma, dbeta, x, row, g, y, 1e-5)
 		keep(dx)
 		keep(dgamma)
 		keep(dbeta)

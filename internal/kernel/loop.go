@@ -14,6 +14,7 @@ type loopWork[F Float] struct {
 	n, step int
 
 	out, x, y, z []F
+	plus         []F // added to out if it isn't nil
 	unary        func(y, x []F)
 	binary       func(out, x, y []F)
 	width        int // elements per row

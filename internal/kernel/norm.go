@@ -57,13 +57,13 @@ func moments[F Float](x []F, eps F) (mean, inv F) {
 }
 
 // LayerNormGrad sets dx, dgamma and, if it isn't nil, dbeta to the gradients of LayerNorm, where g is the gradient of
-// y. If g is zero for a whole row, the row adds nothing, even if its x is NaN.
-func LayerNormGrad[F Float](cores int, dx, dgamma, dbeta, x, gamma, g []F, eps F) {
+// y. If g is zero for a whole row, the row adds nothing, even if its x is NaN. If plus isn't nil, it is added to dx.
+func LayerNormGrad[F Float](cores int, dx, dgamma, dbeta, x, gamma, g, plus []F, eps F) {
 	width := len(gamma)
 	n := len(x) / width
 	spare := takeSpare[F](2 * width * (normBlocks(n) + 1))
 	sum, sums := (*spare)[:2*width], (*spare)[2*width:]
-	runLoop[F](cores, layerNormGradLoop[F]{}, 4*len(x), &loopWork[F]{n: n, step: normRows(width), out: dx, x: x, y: gamma, z: g, sums: sums, width: width, a: eps})
+	runLoop[F](cores, layerNormGradLoop[F]{}, 4*len(x), &loopWork[F]{n: n, step: normRows(width), out: dx, x: x, y: gamma, z: g, plus: plus, sums: sums, width: width, a: eps})
 	SumRows(cores, sum, sums)
 	copy(dgamma, sum[:width])
 	copy(dbeta, sum[width:])
@@ -80,6 +80,15 @@ func (layerNormGradLoop[F]) run(w *loopWork[F], lo, hi int) {
 		clear(sums)
 		first, end := lo*n, (lo+rows)*n
 		w.body.layerNormGrad(w.out[first:end], sums[:n], sums[n:], w.x[first:end], w.y, w.z[first:end], F(n), w.a, rows)
+		w.addPlus(first, end)
+	}
+}
+
+// addPlus adds elements of plus, if there are any, to those of out.
+func (w *loopWork[F]) addPlus(first, end int) {
+	if w.plus != nil {
+		out := w.out[first:end]
+		w.body.add(out, out, w.plus[first:end])
 	}
 }
 

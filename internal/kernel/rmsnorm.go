@@ -34,12 +34,12 @@ func invRMS[F Float](x []F, width F, eps float64) F {
 }
 
 // RMSNormGrad sets dx and dgamma to the gradients of RMSNorm, where g is the gradient of y. If g is zero for a whole
-// row, the row adds nothing, even if its x is NaN.
-func RMSNormGrad[F Float](cores int, dx, dgamma, x, gamma, g []F, eps float64) {
+// row, the row adds nothing, even if its x is NaN. If plus isn't nil, it is added to dx.
+func RMSNormGrad[F Float](cores int, dx, dgamma, x, gamma, g, plus []F, eps float64) {
 	width := len(gamma)
 	n := len(x) / width
 	sums := takeSpare[F](width * normBlocks(n))
-	runLoop[F](cores, rmsNormGradLoop[F]{}, 4*len(x), &loopWork[F]{n: n, step: normRows(width), out: dx, x: x, y: gamma, z: g, sums: *sums, width: width, eps: eps})
+	runLoop[F](cores, rmsNormGradLoop[F]{}, 4*len(x), &loopWork[F]{n: n, step: normRows(width), out: dx, x: x, y: gamma, z: g, plus: plus, sums: *sums, width: width, eps: eps})
 	SumRows(cores, dgamma, *sums)
 	putSpare(sums)
 }
@@ -54,6 +54,7 @@ func (rmsNormGradLoop[F]) run(w *loopWork[F], lo, hi int) {
 		clear(sum)
 		first, end := lo*n, (lo+rows)*n
 		w.body.rmsNormGrad(w.out[first:end], sum, w.x[first:end], w.y, w.z[first:end], F(n), w.eps, rows)
+		w.addPlus(first, end)
 	}
 }
 

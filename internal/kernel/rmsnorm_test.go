@@ -39,7 +39,8 @@ func testRMSNorm[F Float](t *testing.T, tol float64) {
 		name := fmt.Sprintf("(%d, %d): ", n, w)
 		gotY, gotX, gotGamma := normals[F](4, n*w), normals[F](5, n*w), normals[F](6, w)
 		RMSNorm(0, gotY, x, gamma, eps)
-		RMSNormGrad(0, gotX, gotGamma, x, gamma, g, eps)
+		RMSNormGrad(0, gotX, gotGamma, x, gamma, g, nil, eps)
+		addsPlus(t, name+"dx", gotX, func(dx, plus []F) { RMSNormGrad(0, dx, gotGamma, x, gamma, g, plus, eps) })
 		closeTo(t, name+"y", gotY, y, tol)
 		closeTo(t, name+"dx", gotX, dx, tol*10)
 		closeTo(t, name+"dgamma", gotGamma, dgamma, tol*10)
@@ -57,7 +58,7 @@ func TestRMSNormAtTheEdges(t *testing.T) {
 	if y[0] != 0 || y[1] != 0 {
 		t.Errorf("a row of zeros gives %v, want zeros", y[:2])
 	}
-	RMSNormGrad(0, dx, dgamma, x, gamma, g, 1)
+	RMSNormGrad(0, dx, dgamma, x, gamma, g, nil, 1)
 	inv := 1 / math.Sqrt(13.5)
 	closeTo(t, "dx", dx, []float64{1, 2, 0, 0, inv - 9*inv*inv*inv/2, -12 * inv * inv * inv / 2}, 1e-6)
 	closeTo(t, "dgamma", dgamma, []float64{3 * inv, 0}, 1e-6)
@@ -69,7 +70,7 @@ func TestRMSNormOnAnyCores(t *testing.T) {
 		x, g, gamma := normals[float32](1, n*w), normals[float32](2, n*w), normals[float32](3, w)
 		y, dx, dgamma := make([]float32, n*w), make([]float32, n*w), make([]float32, w)
 		RMSNorm(cores, y, x, gamma, 1e-6)
-		RMSNormGrad(cores, dx, dgamma, x, gamma, g, 1e-6)
+		RMSNormGrad(cores, dx, dgamma, x, gamma, g, y, 1e-6)
 		return append(append(y, dx...), dgamma...)
 	})
 }

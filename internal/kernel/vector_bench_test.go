@@ -51,7 +51,7 @@ func BenchmarkVector(b *testing.B) {
 			{"softmax_grad", square, func() { SoftmaxGrad(0, out[:square], w, y[:square], m.time) }},
 			{"layernorm", n, func() { LayerNorm(0, out[:n], x[:n], g[:m.width], beta[:m.width], 1e-5) }},
 			{"layernorm_grad", n, func() {
-				LayerNormGrad(0, out[:n], dg[:m.width], db[:m.width], x[:n], g[:m.width], y[:n], 1e-5)
+				LayerNormGrad(0, out[:n], dg[:m.width], db[:m.width], x[:n], g[:m.width], y[:n], nil, 1e-5)
 			}},
 			{"addrow", n, func() { AddRow(0, out[:n], g[:m.width]) }},
 			{"addrow_wide", wide, func() { AddRow(0, out[:wide], g) }},
@@ -70,7 +70,7 @@ func BenchmarkVector(b *testing.B) {
 			{"softcap", wide, func() { Softcap(0, out, x, 5) }},
 			{"softcap_grad", wide, func() { SoftcapGrad(0, out, x, y, 5) }},
 			{"rmsnorm", n, func() { RMSNorm(0, out[:n], x[:n], g[:m.width], 1e-5) }},
-			{"rmsnorm_grad", n, func() { RMSNormGrad(0, out[:n], dg[:m.width], x[:n], g[:m.width], y[:n], 1e-5) }},
+			{"rmsnorm_grad", n, func() { RMSNormGrad(0, out[:n], dg[:m.width], x[:n], g[:m.width], y[:n], nil, 1e-5) }},
 			{"rotate", n, func() { Rotate(0, out[:n], x[:n], angles, angles, turn) }},
 			{"rotate_pairs", n, func() { Rotate(0, out[:n], x[:n], angles, angles, pairs) }},
 			{"slopes", square, func() { sloped.applyAll(out[:square]) }},

@@ -24,7 +24,7 @@ func add[F kernel.Float](e *Env, x, y *G.Node) (*G.Node, error) {
 		kernel.Add(e.Cores, out, x, y)
 	})
 	o.wrt, o.grad = 2, func(_ G.Nodes, _, g *G.Node) (G.Nodes, error) { return G.Nodes{g, g}, nil }
-	return e.apply(o, x, y)
+	return e.apply(o, x, y, e.follow(o, x))
 }
 
 // AddRows adds row t of a table to position t of every sequence: x has shape (T, D) or (B, T, D), and the table has

@@ -33,6 +33,7 @@ type Env struct {
 	leases   []*lease           // leases with planned memory
 	wanted   map[*G.Node]bool   // the results of wants
 	ties     map[*G.Node]*tie   // by table
+	earlier  *G.Node            // during Following, the node of the earlier use
 }
 
 // Enter binds the Env to a graph. It returns an error if the Env is bound to a different graph, and e.Err if that is
@@ -123,7 +124,7 @@ func (e *Env) tie(head *op) bool {
 	table := head.inputs[1]
 	t := e.ties[table]
 	if t == nil {
-		if !e.looksUp(table, head.inputs[0], map[*G.Node]bool{}) {
+		if !e.isTable(table) || !e.looksUp(table, head.inputs[0], map[*G.Node]bool{}) {
 			return false
 		}
 		if e.ties == nil {
@@ -133,6 +134,16 @@ func (e *Env) tie(head *op) bool {
 		e.ties[table] = t
 	}
 	return t.head == head
+}
+
+// isTable reports whether an op looks up rows of node n.
+func (e *Env) isTable(n *G.Node) bool {
+	for it := e.graph.To(n.ID()); it.Next(); {
+		if o := e.op(it.Node().(*G.Node)); o != nil && o.lookup && o.inputs[0] == n {
+			return true
+		}
+	}
+	return false
 }
 
 // looksUp reports whether the gradient of node n flows to an op that looks up rows of a table.

@@ -99,7 +99,8 @@ func linear[F kernel.Float](e *Env, x, w, b, u, v *G.Node, by float64, act Activ
 			o.fills = append(o.fills, &before.lease)
 		}
 		want, shapes := o.DiffWRT(len(inputs)), slices.Clone(o.shapes)
-		needs := G.Nodes{g} // only what fill reads, so that the memory of other nodes is free before
+		want[1] = e.wants(w) // also if w is tied
+		needs := G.Nodes{g}  // only what fill reads, so that the memory of other nodes is free before
 		for i := range shapes {
 			switch {
 			case !want[i]:
@@ -110,10 +111,14 @@ func linear[F kernel.Float](e *Env, x, w, b, u, v *G.Node, by float64, act Activ
 				needs = append(needs, inputs[2*second+1-i])
 			}
 		}
+		rest := o.rest
+		if rest != nil {
+			needs = append(needs, rest)
+		}
 		if act != Identity {
 			needs = append(needs, y)
 		}
-		return joint(e, "linear.grad"+attrs, want, shapes, needs, inner, before, func(d [][]F, values []G.Value) {
+		grads, err := joint(e, "linear.grad"+attrs, want, shapes, needs, inner, before, func(d [][]F, values []G.Value) {
 			g := elements[F](values[0], n*out)
 			if act != Identity {
 				var z []F
@@ -143,7 +148,16 @@ func linear[F kernel.Float](e *Env, x, w, b, u, v *G.Node, by float64, act Activ
 			if u != nil {
 				product(second, rank, F(by))
 			}
+			if rest != nil {
+				kernel.Add(e.Cores, d[0], d[0], elements[F](values[slices.Index(needs, rest)], n*width))
+			}
 		})
+		if t := e.ties[w]; t != nil && t.head == o && err == nil {
+			t.grad = grads[1]
+		}
+		return grads, err
 	}
-	return e.apply(o, x, w, b, u, v)
+	o.tied = true
+	o.adds = true
+	return e.apply(o, x, w, b, u, v, e.follow(o, x))
 }

@@ -45,14 +45,15 @@ func layerNorm[F kernel.Float](e *Env, x, gamma, beta *G.Node, eps float64) (*G.
 		kernel.LayerNorm(e.Cores, y, x, gamma, optional[F](values, 2, width), F(eps))
 	})
 	o.wrt, o.grad = len(shapes), func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		return joint(e, "layer norm.grad"+attrs, o.DiffWRT(len(shapes)), shapes, []*G.Node{inputs[0], inputs[1], g}, nil, nil, func(out [][]F, values []G.Value) {
+		return joint(e, "layer norm.grad"+attrs, o.DiffWRT(len(shapes)), shapes, []*G.Node{inputs[0], inputs[1], g, o.rest}, nil, nil, func(out [][]F, values []G.Value) {
 			x, gamma, g := read3[F](values, n*width, width, n*width)
 			var dbeta []F
 			if len(out) == 3 {
 				dbeta = out[2]
 			}
-			kernel.LayerNormGrad(e.Cores, out[0], out[1], dbeta, x, gamma, g, F(eps))
+			kernel.LayerNormGrad(e.Cores, out[0], out[1], dbeta, x, gamma, g, optional[F](values, 3, n*width), F(eps))
 		})
 	}
+	o.adds = true
 	return e.apply(o, x, gamma, beta)
 }

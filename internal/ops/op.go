@@ -47,9 +47,15 @@ type op struct {
 	reads  []*lease // all buffers that run reads; set by Buffers
 	ran    uint64   // number of the last run of Buffers that included this op
 
+	adds   bool    // whether grad adds rest to the gradient of the first input
+	rest   *G.Node // the gradient of the first input in its later uses: see Following
+	first  *op     // the op that adds this op's gradient of the first input; nil if Gorgonia adds it
+	handed bool    // whether first has got this gradient since the last call of DiffWRT
+	solved bool    // whether SymDiff has been called
+
 	shared any    // state that several ops share: see joint and attention
 	lookup bool   // whether it looks up rows of its first input, a table
-	tied   bool   // whether its second input may be such a table: see tie
+	tied   bool   // whether its second input, a weight, may be such a table: see tie
 	layer  string // prefix of errors, if not name; it isn't part of the hash
 }
 
@@ -114,6 +120,9 @@ func (o *op) DiffWRT(inputs int) []bool {
 	for i := range o.wrt {
 		wrt[i] = o.env.wants(o.inputs[i]) && !(o.tied && i == 1 && o.env.tie(o))
 	}
+	if o.handed { // Gorgonia calls DiffWRT after SymDiff, to learn which gradients to add
+		wrt[0], o.handed = false, false
+	}
 	return wrt
 }
 
@@ -125,6 +134,9 @@ func (o *op) SymDiff(inputs G.Nodes, out, grad *G.Node) (G.Nodes, error) {
 		return make(G.Nodes, len(inputs)), nil
 	}
 	grads, err := o.grad(inputs, out, grad)
+	if o.solved = true; err == nil && o.first != nil && !o.first.solved && o.first.rest == nil && grads[0] != nil {
+		o.first.rest, o.handed = grads[0], true
+	}
 	return append(grads, make(G.Nodes, len(inputs)-len(grads))...), err
 }
 
@@ -254,7 +266,7 @@ func joint[F kernel.Float](e *Env, name string, want []bool, shapes []tensor.Sha
 			continue
 		}
 		part := &op{
-			name: fmt.Sprintf("%s.%d", name, i), shape: b.shape, out: typeOf(dtypeOf[F](), b.shape), output: &b.lease, after: 1,
+			name: fmt.Sprintf("%s.%d", name, i), shape: b.shape, out: typeOf(dtypeOf[F](), b.shape), output: &b.lease, after: 1, shared: b,
 			run: func([]G.Value) G.Value { return b.dense },
 		}
 		n, err := e.apply(part, first)

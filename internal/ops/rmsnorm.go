@@ -33,10 +33,11 @@ func rmsNorm[F kernel.Float](e *Env, x, gamma *G.Node, eps float64) (*G.Node, er
 		kernel.RMSNorm(e.Cores, y, x, gamma, eps)
 	})
 	o.wrt, o.grad = 2, func(inputs G.Nodes, _, g *G.Node) (G.Nodes, error) {
-		return joint(e, "rms norm.grad"+attrs, o.DiffWRT(2), []tensor.Shape{shape, {width}}, []*G.Node{inputs[0], inputs[1], g}, nil, nil, func(out [][]F, values []G.Value) {
+		return joint(e, "rms norm.grad"+attrs, o.DiffWRT(2), []tensor.Shape{shape, {width}}, []*G.Node{inputs[0], inputs[1], g, o.rest}, nil, nil, func(out [][]F, values []G.Value) {
 			x, gamma, g := read3[F](values, size, width, size)
-			kernel.RMSNormGrad(e.Cores, out[0], out[1], x, gamma, g, eps)
+			kernel.RMSNormGrad(e.Cores, out[0], out[1], x, gamma, g, optional[F](values, 3, size), eps)
 		})
 	}
+	o.adds = true
 	return e.apply(o, x, gamma)
 }
