@@ -115,7 +115,7 @@ func (s *settings) trainingFlags(group func(title string) *pflag.FlagSet) {
 	f := group("Training")
 	f.IntVar(&t.BatchSize, "batch-size", t.BatchSize, "sequences per batch")
 	f.IntVar(&t.MicroBatches, "micro-batches", t.MicroBatches, "micro-batches per batch; more use less memory (0: 4, or the largest of 2 and 1 that divides the batch)")
-	choose(f, "precision", &t.Precision, "factors of linear layers' products in training: %s; answers always use float32")
+	choose(f, "precision", &t.Precision, "precision of the factors in linear layers' products, in training: %s; bfloat16 saves time only on processors with AMX; answers always use float32")
 	f.IntVar(&t.StepsPerEpoch, "steps-per-epoch", t.StepsPerEpoch, "batches per epoch (0: one pass over the rows of the file)")
 	choose(f, "loss", &t.Loss, "loss: %s; squared (default) and huber are for regression, contrastive and cosine for embed (default: as the columns say)")
 	f.Float64Var(&t.Temperature, "temperature", t.Temperature, "for embed: number that divides the cosines in the contrastive loss; smaller values weigh the nearest negatives more (0: 0.05)")
