@@ -24,15 +24,19 @@ func int8DotsPortable(y []float32, ldy int, w []int8, x []int16, stride int, wSc
 	}
 }
 
-// int8Dot returns the product of two rows.
+// int8Dot returns the product of two rows. It computes four sums at a time, which stay in registers.
 func int8Dot(w []int8, x []int16) float32 {
 	var sums [16]int32
-	for len(w) >= int8Columns && len(x) >= int8Columns {
-		a, b := (*[int8Columns]int8)(w), (*[int8Columns]int16)(x)
-		for s := range sums {
-			sums[s] += int32(a[2*s])*int32(b[2*s]) + int32(a[2*s+1])*int32(b[2*s+1])
+	for s := 0; s < len(sums); s += 4 {
+		var s0, s1, s2, s3 int32
+		for p := 2 * s; p+8 <= len(w) && p+8 <= len(x); p += int8Columns {
+			a, b := (*[8]int8)(w[p:]), (*[8]int16)(x[p:])
+			s0 += int32(a[0])*int32(b[0]) + int32(a[1])*int32(b[1])
+			s1 += int32(a[2])*int32(b[2]) + int32(a[3])*int32(b[3])
+			s2 += int32(a[4])*int32(b[4]) + int32(a[5])*int32(b[5])
+			s3 += int32(a[6])*int32(b[6]) + int32(a[7])*int32(b[7])
 		}
-		w, x = w[int8Columns:], x[int8Columns:]
+		sums[s], sums[s+1], sums[s+2], sums[s+3] = s0, s1, s2, s3
 	}
 	var u [4]float32
 	for s := range u {

@@ -11,7 +11,8 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// A Config describes a Session.
+// A Config describes a Session. To decode with int8 weights, call the method Quantize of the model's layers.Params
+// before New.
 type Config struct {
 	Batch int // number of sequences, B; 1 if 0
 

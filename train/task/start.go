@@ -328,9 +328,10 @@ func OpenBase(dir, base string, rules ...data.Rule) (*Model, error) {
 	return open(runfolder.At(dir), base, Float32Weights, rules)
 }
 
-// OpenAs is like OpenBase, and keeps the weights as the argument kept says. With Int8Weights, the model takes about a
-// quarter of the memory and generates text several times as fast. See layers.Params.Quantize for what int8 changes. Such a
-// model answers, but can't be trained, saved or explained. If base is empty, OpenAs is like Open.
+// OpenAs is like OpenBase, and keeps the weights as the argument kept says: Float32Weights or Int8Weights. With
+// Int8Weights, the model takes about a quarter of the memory and generates text several times as fast. See
+// layers.Params.Quantize for what int8 changes. Such a model answers, but can't be trained, saved or explained. If base
+// is empty, OpenAs is like Open.
 func OpenAs(dir, base, kept string, rules ...data.Rule) (*Model, error) {
 	return open(runfolder.At(dir), base, kept, rules)
 }
