@@ -164,9 +164,10 @@ def jax_step(name, _):
     def norm():
         return np.ones(D), np.zeros(D)
 
-    params = {"embed": weight(V, D), "positions": weight(T, D), "norm": norm(), "head": V <= 1000 and linear(D, V)}
-    params["blocks"] = [(norm(), linear(D, 3 * D), linear(D, D), norm(), linear(D, 4 * D), linear(4 * D, D))
-                        for _ in range(L)]
+    blocks = [(norm(), linear(D, 3 * D), linear(D, D), norm(), linear(D, 4 * D), linear(4 * D, D)) for _ in range(L)]
+    params = {"embed": weight(V, D), "positions": weight(T, D), "blocks": blocks, "norm": norm()}
+    if V <= 1000:
+        params["head"] = linear(D, V)
     mask = np.where(np.tril(np.ones((T, T), bool)), 0.0, -np.inf)
 
     def apply(p, x):
@@ -216,67 +217,62 @@ def measure_here(function, what, mode):
     print(json.dumps({"median_ms": ms, "peak_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
 
 
-class Row:
-    """The programs that a row of a table compares. Each has one setting or several."""
-
-    def __init__(self, table, name, heed, **peers):
-        self.table, self.name = table, name
-        self.programs = {"heed": {"": heed}}
-        for peer, modes in peers.items():
-            self.programs[peer] = {m: [sys.executable, __file__, "--here", f"{peer}_{table}", name, m] for m in modes}
-        self.results = {(p, m): [] for p, modes in self.programs.items() for m in modes}
-
-    def measure(self):
-        for (program, mode), results in self.results.items():
-            try:
-                command = self.programs[program][mode]
-                run = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=True)
-                results.append(json.loads(run.stdout.splitlines()[-1]))
-                line = {"table": self.table, "row": self.name, "program": program, "mode": mode, **results[-1]}
-                print(json.dumps(line), file=sys.stderr, flush=True)
-            except subprocess.SubprocessError as e:
-                print(f"{self.table} {self.name}: {program} {mode}: {e}\n{e.stderr or ''}", file=sys.stderr)
-
-    def best(self, program):
-        """Returns median milliseconds, megabytes and setting of a program's fastest setting, or None."""
-        done = [(statistics.median(x["median_ms"] for x in r), statistics.median(x["peak_rss_mb"] for x in r), m)
-                for (p, m), r in self.results.items() if p == program and r]
-        return min(done, default=None)
-
-    def cell(self, program):
-        ours, theirs = self.best("heed"), self.best(program)
-        if not ours or not theirs:
-            return "–"
-        ms = f"{theirs[0]:.2f}" if theirs[0] < 10 else f"{theirs[0]:,.0f}"
-        if program == "heed":
-            return f"**{ms} ms**, {theirs[1]:,.0f} MB"
-        return f"{ms} ms, {theirs[1]:,.0f} MB ({theirs[2] or 'default'}): {theirs[0] / ours[0]:.2f} times"
-
-    def rate(self, program):
-        done = self.best(program)
-        return f"{2 * int(self.name)**3 / done[0] / 1e6:.0f}" if done else "–"
-
-
-def rows(heed):
-    def ours(config):
-        return [heed, "bench", "--json", config]
-
-    for name in CONFIGS:
-        modes = ["plain", "sdpa", "compile"] + ["sdpa-1"] * (name == "tiny")
-        jax = [""] * (name != "deep")  # JAX compiles deep for more than five minutes
-        yield Row("step", name, ours(name + "/fused"), torch=modes, bf16=["sdpa", "compile"], jax=jax)
-        yield Row("forward", name, ours(name + "/forward"), torch=modes[1:], onnx=[""])
-    for length in LENGTHS:
-        yield Row("long", str(length), ours(f"long-{length}/fused"), torch=["plain", "sdpa"])
-    for size in SIZES:
-        yield Row("gemm", str(size), ours(f"gemm-{size}"), torch=[""])
-
-
 PEERS = {"heed": "Heed", "torch": "PyTorch", "bf16": "PyTorch, bfloat16 autocast", "jax": "JAX", "onnx": "onnxruntime"}
 TABLES = {"step": ("One training step: forward, backward, AdamW", ["heed", "torch", "bf16", "jax"]),
           "forward": ("Forward pass", ["heed", "torch", "onnx"]),
           "long": ("Causal attention alone, forward and backward, H 4, K 64", ["heed", "torch"]),
           "gemm": ("float32 matrix product, GFLOP/s", ["heed", "torch"])}
+
+
+def programs():
+    """Yields the table, row, program and setting of each measurement."""
+    for name in CONFIGS:
+        steps = {"heed": ["fused"], "torch": ["plain", "sdpa", "compile"], "bf16": ["sdpa", "compile"], "jax": ["jit"]}
+        if name == "tiny":
+            steps["torch"].append("sdpa-1")
+        if name == "deep":
+            del steps["jax"]  # JAX compiles it for more than five minutes
+        forward = {"heed": ["forward"], "torch": ["sdpa", "compile"], "onnx": ["default"]}
+        for table, modes in (("step", steps), ("forward", forward)):
+            yield from ((table, name, program, mode) for program in modes for mode in modes[program])
+    for length in LENGTHS:
+        yield from (("long", str(length), *p) for p in (("heed", "fused"), ("torch", "plain"), ("torch", "sdpa")))
+    for size in SIZES:
+        yield from (("gemm", str(size), *p) for p in (("heed", ""), ("torch", "default")))
+
+
+def measure(heed, table, name, program, mode):
+    """Measures a program in a process of its own. Returns its result, or None if it failed."""
+    command = [sys.executable, __file__, "--here", f"{program}_{table}", name, mode]
+    if program == "heed":
+        config = f"{table}-{name}" if name.isdigit() else name
+        command = [heed, "bench", "--json", f"{config}/{mode}".rstrip("/")]
+    try:
+        run = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=True)
+    except subprocess.SubprocessError as e:
+        print(f"{' '.join(command)}: {e}\n{e.stderr or ''}", file=sys.stderr)
+        return None
+    result = json.loads(run.stdout.splitlines()[-1])
+    line = {"table": table, "row": name, "program": program, "mode": mode, **result}
+    print(json.dumps(line), file=sys.stderr, flush=True)
+    return result
+
+
+def cell(results, table, name, program):
+    """Returns a program's figures in its fastest setting. The argument results has a list for each setting."""
+    def best(p):
+        done = [(*(statistics.median(r[k] for r in found) for k in ("median_ms", "peak_rss_mb")), key[3])
+                for key, found in results.items() if key[:3] == (table, name, p) and found]
+        return min(done, default=None)
+
+    ours, theirs = best("heed"), best(program)
+    if not ours or not theirs:
+        return "–"
+    ms, mb, mode = theirs
+    if table == "gemm":
+        return f"{2 * int(name)**3 / ms / 1e6:.0f}"
+    time_and_memory = f"{ms:.2f} ms, {mb:,.0f} MB" if ms < 10 else f"{ms:,.0f} ms, {mb:,.0f} MB"
+    return time_and_memory if program == "heed" else f"{time_and_memory} ({mode}): {ms / ours[0]:.2f} times"
 
 
 def main():
@@ -288,15 +284,17 @@ def main():
     parser.add_argument("--only", nargs="+", choices=[*TABLES, *CONFIGS], default=[], metavar="NAME")
     args = parser.parse_args()
     tables, names = set(args.only) & set(TABLES) or set(TABLES), set(args.only) & set(CONFIGS)
-    chosen = [r for r in rows(os.path.abspath(args.heed)) if r.table in tables and (not names or r.name in names)]
+    chosen = [p for p in programs() if p[0] in tables and (not names or p[1] in names)]
+    results = {p: [] for p in chosen}
     for _ in range(args.rounds):
-        for row in chosen:
-            row.measure()
+        for p in chosen:
+            if result := measure(os.path.abspath(args.heed), *p):
+                results[p].append(result)
     for table, (title, columns) in TABLES.items():
-        if part := [r for r in chosen if r.table == table]:
+        if found := list(dict.fromkeys(p[1] for p in chosen if p[0] == table)):
             print(f"\n| {title} | {' | '.join(PEERS[c] for c in columns)} |\n|{'---|' * (len(columns) + 1)}")
-            for r in part:
-                print(f"| {r.name} | {' | '.join((r.rate if table == 'gemm' else r.cell)(p) for p in columns)} |")
+            for name in found:
+                print(f"| {name} | {' | '.join(cell(results, table, name, c) for c in columns)} |")
 
 
 main()
