@@ -52,6 +52,7 @@ type meanGradient struct {
 func (m *meanGradient) Name() string           { return m.param.Name() }
 func (m *meanGradient) Value() G.Value         { return m.param.Value() }
 func (m *meanGradient) Grad() (G.Value, error) { return m.grad, nil }
+func (m *meanGradient) Overwritten() bool      { return true }
 
 // newTrainer makes the workers. The first worker builds a graph for a batch like the given one, and all other graphs
 // must have the same metrics and learnables. Several workers share the cores; a single worker has all of them.

@@ -13,8 +13,8 @@ type AdamStep struct {
 	Correct2     float64 // 1/(1 − β₂ᵗ)
 }
 
-// AdamW updates the weights w and the running means first and second from the gradient g, then sets g to zero
-// (Loshchilov and Hutter, 2017, algorithm 2).
+// AdamW updates the weights w and the running means first and second from the gradient g (Loshchilov and Hutter, 2017,
+// algorithm 2).
 func AdamW[F Float](cores int, w, g, first, second []F, s AdamStep) {
 	const cost = 4
 	runLoop[F](cores, adamLoop[F]{}, cost*len(w), &loopWork[F]{
@@ -44,6 +44,5 @@ func adamWPortable[F Float](w, g, first, second []F, f *[9]F) {
 		v := b2*second[i] + c2*(d*d)
 		first[i], second[i] = m, v
 		w[i] = keep*w[i] - rate*m/(F(math.Sqrt(float64(v)))*root+eps)
-		g[i] = 0
 	}
 }

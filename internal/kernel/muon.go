@@ -13,8 +13,8 @@ type MuonStep struct {
 // muonWork is memory for a step of Muon.
 type muonWork[F Float] struct{ x, next, gram, poly []F }
 
-// Muon updates the matrix w, which has inputs rows and outputs columns, and its running mean from the gradient g, then
-// sets g to zero. If s.OutIn is set, the rows are the layer's outputs, otherwise its inputs. Muon averages the running
+// Muon updates the matrix w, which has inputs rows and outputs columns, and its running mean from the gradient g, which
+// it overwrites. If s.OutIn is set, the rows are the layer's outputs, otherwise its inputs. Muon averages the running
 // mean with g once more (Nesterov momentum) and makes the result nearly orthogonal. It shrinks w by weight decay, then
 // subtracts the result times the rate and max(1, outputs/inputs)^½ (Jordan et al., 2024).
 func Muon[F Float](cores int, w, g, mean []F, inputs, outputs int, s MuonStep) {
@@ -38,7 +38,6 @@ func Muon[F Float](cores int, w, g, mean []F, inputs, outputs int, s MuonStep) {
 	runRanges(cores, len(w), grain/cost, cost*len(w), func(lo, hi int) {
 		b.scale(w[lo:hi], F(1-s.Rate*s.Decay))
 		b.axpy(w[lo:hi], x[lo:hi], F(-rate))
-		clear(g[lo:hi])
 	})
 	b.muon.Put(work)
 }

@@ -19,7 +19,7 @@ type SGDStep struct {
 	Nesterov              bool
 }
 
-// SGD updates the weights w from the gradient g, then sets g to zero. If s.Momentum isn't 0, velocity is the decaying
+// SGD updates the weights w from the gradient g, which it overwrites. If s.Momentum isn't 0, velocity is the decaying
 // sum of gradients (Sutskever et al., 2013, in PyTorch's form: the learning rate multiplies the velocity, and weight
 // decay is part of the gradient). Otherwise velocity is not used.
 func SGD[F Float](cores int, w, g, velocity []F, s SGDStep) {
@@ -45,12 +45,11 @@ func SGD[F Float](cores int, w, g, velocity []F, s SGDStep) {
 			}
 		}
 		b.axpy(w, step, F(-s.Rate))
-		clear(g)
 	})
 }
 
-// Adam is like AdamW, but adds weight decay to the gradient, so the decay also affects the running means (Kingma and
-// Ba, 2015).
+// Adam is like AdamW, but adds weight decay to the gradient g, so the decay also affects the running means (Kingma and
+// Ba, 2015). With weight decay, it overwrites g.
 func Adam[F Float](cores int, w, g, first, second []F, s AdamStep) {
 	if s.Decay != 0 {
 		const cost = 2
@@ -70,8 +69,7 @@ type LionStep struct {
 	GradScale                 float64 // gradients are multiplied by it first
 }
 
-// Lion updates the weights w and the running mean from the gradient g, then sets g to zero (Chen et al., 2023,
-// algorithm 2).
+// Lion updates the weights w and the running mean from the gradient g (Chen et al., 2023, algorithm 2).
 func Lion[F Float](cores int, w, g, mean []F, s LionStep) {
 	const cost = 4
 	scale, b1, c1, b2, c2 := F(s.GradScale), F(s.Beta1), F(1-s.Beta1), F(s.Beta2), F(1-s.Beta2)
@@ -86,7 +84,6 @@ func Lion[F Float](cores int, w, g, mean []F, s LionStep) {
 			}
 			w[i] = keep*w[i] - step
 			mean[i] = b2*mean[i] + c2*d
-			g[i] = 0
 		}
 	})
 }

@@ -488,13 +488,12 @@ TEXT ·vectorAdamW32NEON(SB), NOSPLIT, $0-104
 	VDUP V23.S[0], V23.S4
 	FMOVS.P 4(R9), F24
 	VDUP V24.S[0], V24.S4
-	VEOR V25.B16, V25.B16, V25.B16
 
 vec:
 	CMP $4, R8
 	BLT one
 	FMOVQ (R0), F0
-	FMOVQ (R1), F1
+	FMOVQ.P 16(R1), F1
 	FMOVQ (R2), F2
 	FMOVQ (R3), F3
 	WORD $0x6e30dc21 // fmul v1.4s, v1.4s, v16.4s
@@ -511,7 +510,6 @@ vec:
 	WORD $0x6e35dc00 // fmul v0.4s, v0.4s, v21.4s
 	WORD $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
 	FMOVQ.P F0, 16(R0)
-	FMOVQ.P F25, 16(R1)
 	FMOVQ.P F2, 16(R2)
 	FMOVQ.P F3, 16(R3)
 	SUB $4, R8
@@ -521,7 +519,7 @@ one:
 	CMP $1, R8
 	BLT end
 	FMOVS (R0), F0
-	FMOVS (R1), F1
+	FMOVS.P 4(R1), F1
 	FMOVS (R2), F2
 	FMOVS (R3), F3
 	WORD $0x6e30dc21 // fmul v1.4s, v1.4s, v16.4s
@@ -538,7 +536,6 @@ one:
 	WORD $0x6e35dc00 // fmul v0.4s, v0.4s, v21.4s
 	WORD $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
 	FMOVS.P F0, 4(R0)
-	FMOVS.P F25, 4(R1)
 	FMOVS.P F2, 4(R2)
 	FMOVS.P F3, 4(R3)
 	SUB $1, R8

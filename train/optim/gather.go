@@ -16,6 +16,7 @@ import (
 type param struct {
 	manner
 	weight, grad *tensor.Dense // with the same dtype and shape
+	overwritten  bool          // whether the gradient needn't be set to zero
 	memory       []Memory
 }
 
@@ -69,7 +70,8 @@ func (s *Solver) gather(model []G.ValueGrad, part []int) ([]param, error) {
 		if err != nil {
 			return nil, err
 		}
-		params = append(params, param{manner: manners[i], weight: w, grad: g})
+		o, ok := model[i].(interface{ Overwritten() bool })
+		params = append(params, param{manner: manners[i], weight: w, grad: g, overwritten: ok && o.Overwritten()})
 	}
 	s.params = params
 	if err := s.distinct(model, part); err != nil {

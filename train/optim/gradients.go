@@ -18,7 +18,7 @@ import (
 //
 // Gradients replaces gorgonia.BindDualValues and gorgonia.NodesToValueGrads, and avoids their copy of every gradient.
 // With these two, the gradients of several runs add up. With Gradients, each run overwrites the gradients of the run
-// before, so step after every run.
+// before, so step after every run. So a Solver doesn't set them to zero.
 func Gradients(learnables, grads G.Nodes) []G.ValueGrad {
 	uses := map[*G.Node]int{}
 	for _, g := range grads {
@@ -29,7 +29,7 @@ func Gradients(learnables, grads G.Nodes) []G.ValueGrad {
 		p := &paramGrad{param: n}
 		if i < len(grads) {
 			p.grad = grads[i]
-			// A solver sets gradients to zero. So it gets a copy if several parameters share the gradient, or if the
+			// A solver may overwrite gradients. So it gets a copy if several parameters share the gradient, or if the
 			// gradient is a constant.
 			p.shared = uses[p.grad] > 1 || p.grad.Graph().From(p.grad.ID()).Len() == 0
 		}
@@ -45,6 +45,9 @@ type paramGrad struct {
 
 func (p *paramGrad) Name() string   { return p.param.Name() }
 func (p *paramGrad) Value() G.Value { return p.param.Value() }
+
+// Overwritten returns true: see Solver.
+func (p *paramGrad) Overwritten() bool { return true }
 
 func (p *paramGrad) Grad() (G.Value, error) {
 	if p.grad == nil || p.grad.Value() == nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/train/optim"
@@ -226,6 +227,41 @@ func TestStateGoesOn(t *testing.T) {
 			}
 			if !maps.Equal(names, want) {
 				t.Errorf("memory names %v, want %v", names, want)
+			}
+		})
+	}
+}
+
+// overwritten is a parameter whose gradient the next step overwrites.
+type overwritten struct{ *parameter }
+
+func (overwritten) Overwritten() bool { return true }
+
+// TestOverwrittenGradients compares every solver's steps with its steps for gradients that needn't be set to zero. It
+// checks that such a gradient isn't set to zero if its parameter is frozen, and every other gradient is.
+func TestOverwrittenGradients(t *testing.T) {
+	for name, newSolver := range everySolver(t) {
+		t.Run(name, func(t *testing.T) {
+			one, other := newSolver(), newSolver()
+			params, kept := layersOf(tensor.Float32), layersOf(tensor.Float32)
+			var model []G.ValueGrad
+			for _, p := range kept {
+				model = append(model, overwritten{p})
+			}
+			for number := range 3 {
+				step(t, one, params, number)
+				differentiate(kept, number)
+				if err := other.Step(model); err != nil {
+					t.Fatal(err)
+				}
+				same(t, fmt.Sprint("step ", number), kept, params)
+			}
+			frozen := name == "own in a group"
+			for i, p := range params {
+				near(t, fmt.Sprint("gradient ", i), p.grad, make([]float64, p.grad.DataSize()), 0)
+				if frozen && p.name == "rest.3" && numbers(kept[i].grad)[0] == 0 {
+					t.Error("the frozen parameter's gradient was set to zero")
+				}
 			}
 		})
 	}

@@ -33,7 +33,7 @@ type Rule interface {
 // are row-major without gaps.
 type Step struct {
 	Weight *tensor.Dense // Update changes it
-	Grad   *tensor.Dense // clipped and finite; Update may overwrite it, and the Solver sets it to zero afterwards
+	Grad   *tensor.Dense // clipped and finite; Update may overwrite it
 	Memory []Memory      // in the order of Rule.Memory
 
 	Rate  float64 // learning rate of this step, with the Schedule
@@ -43,8 +43,8 @@ type Step struct {
 	scale float64 // factor of the gradient, for a fused rule; 0 means 1
 }
 
-// fused reports whether r is a rule of this package. Such a rule multiplies the gradient by Step.scale and sets it to
-// zero, which saves two passes over memory. A user's rule that embeds such a rule isn't fused, because it may have its
+// fused reports whether r is a rule of this package. Such a rule multiplies the gradient by Step.scale, which saves a
+// pass over memory. A user's rule that embeds such a rule isn't fused, because it may have its
 // own Update.
 func fused(r Rule) bool {
 	switch r.(type) {

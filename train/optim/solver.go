@@ -12,7 +12,9 @@ import (
 )
 
 // A Solver steps parameters by their gradients. It is a gorgonia.Solver for any Gorgonia program. Like Gorgonia's own
-// solvers, it sets the gradients to zero after each step.
+// solvers, it sets the gradients to zero after each step. It leaves out this pass over memory for a gorgonia.ValueGrad
+// with the method Overwritten() bool if that returns true: then the next run overwrites the gradient. The elements that
+// Gradients returns have this method.
 //
 // Every step reads the fields, so rates, decays and limits may change between steps. They must be from 0 to 1e30. So
 // must a rate times the factor of the Schedule, and this product times the weight decay. A Solver identifies a
@@ -63,9 +65,10 @@ func NewAdamW(learningRate float64) *Solver {
 	return &Solver{Rule: AdamW{}, LearningRate: learningRate, WeightDecay: 0.01}
 }
 
-// Step updates every value by its gradient and sets the gradient to zero. A value and its gradient must be float32 or
-// float64 tensors of one shape and dtype, row-major without gaps. Step returns an error, and changes nothing, if a pair
-// breaks these rules, if a gradient isn't finite, or if a setting is out of range.
+// Step updates every value by its gradient. Afterwards, the gradient is zero or, if it is Overwritten, undefined. A
+// value and its gradient must be float32 or float64 tensors of one shape and dtype, row-major without gaps. Step
+// returns an error, and changes nothing, if a pair breaks these rules, if a gradient isn't finite, or if a setting is
+// out of range.
 func (s *Solver) Step(model []G.ValueGrad) error {
 	part := make([]int, len(model))
 	for i := range part {
@@ -179,20 +182,18 @@ func (s *Solver) step(model []G.ValueGrad, params []param, squares []float64) er
 	s.Steps++
 	kernel.Spread(0, len(params), 4*work(params), func(i int) {
 		p := params[i]
+		if !p.overwritten {
+			defer p.grad.Zero()
+		}
 		if p.frozen {
-			p.grad.Zero()
 			return
 		}
 		step := Step{p.weight, p.grad, p.memory, p.rate * multiple, p.decay, s.Steps, scale}
-		own := !fused(p.rule)
-		if s.ClipValue > 0 || scale == 0 || own && scale != 1 { // a very small ClipNorm rounds the scale to 0
+		if s.ClipValue > 0 || scale == 0 || scale != 1 && !fused(p.rule) { // a very small ClipNorm rounds the scale to 0
 			scaleClamp(p.grad, scale, cmp.Or(s.ClipValue, math.Inf(1)))
 			step.scale = 1
 		}
 		p.rule.Update(step)
-		if own {
-			p.grad.Zero()
-		}
 	})
 	return nil
 }

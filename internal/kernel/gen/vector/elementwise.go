@@ -157,8 +157,6 @@ func (v *isa) adamW() {
 		v.mul(b2, q, q)
 		v.fma(d, c2, q)
 		s.put(q, m2, 0)
-		v.clear(d)
-		s.put(d, g, 0)
 		v.sqrt(q, q)
 		v.mad(eps, root, q)
 		v.mul(rate, m, m)
