@@ -61,6 +61,42 @@ func testGemmSameBits[F Float](t *testing.T) {
 	}
 }
 
+// TestGemmBlocksKeepBits checks that sizes which follow the processor's caches don't change a bit.
+func TestGemmBlocksKeepBits(t *testing.T) {
+	eachBody(t, testGemmBlocksKeepBits[float32], testGemmBlocksKeepBits[float64])
+}
+
+func testGemmBlocksKeepBits[F Float](t *testing.T) {
+	g := &bodyOf[F]().tiles
+	band, slab := g.band, g.slab
+	t.Cleanup(func() { g.band, g.slab = band, slab })
+	const m, n, k = 130, 200, 600
+	r := rand.New(rand.NewSource(8))
+	a, b := make([]F, m*k), make([]F, k*n)
+	for _, x := range [][]F{a, b} {
+		for i := range x {
+			x[i] = F(r.NormFloat64())
+		}
+	}
+	for _, transA := range []bool{false, true} {
+		lda := k
+		if transA {
+			lda = m
+		}
+		var want []F
+		for _, sizes := range [][2]int{{band, slab}, {g.rows, g.cols}, {5 * g.rows, 2 * g.cols}} {
+			g.band, g.slab = sizes[0], sizes[1]
+			c := make([]F, m*n)
+			Gemm(2, transA, false, m, n, k, 1, a, lda, b, n, 0, c, n)
+			if want == nil {
+				want = c
+			} else if !slices.Equal(c, want) {
+				t.Errorf("band %d, slab %d, A transposed: %t: the bits differ from those of band %d, slab %d", g.band, g.slab, transA, band, slab)
+			}
+		}
+	}
+}
+
 // accuracy compares the first product with a sum in float64.
 func accuracy[F Float](t *testing.T, s [4]int, a, b, c []F) {
 	tol := 1e-5

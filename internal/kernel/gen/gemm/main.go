@@ -44,6 +44,7 @@ func main() {
 			packTransposed(bits)
 		}
 		pause()
+		cpuid()
 	default:
 		log.Fatalf("-isa must be AVX512, AVX2 or AMX, got %q", *isa)
 	}
