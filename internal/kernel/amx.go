@@ -1,9 +1,6 @@
 package kernel
 
-import (
-	"math"
-	"unsafe"
-)
+import "unsafe"
 
 // amxGemm computes products of float32 if the instruction set in use has a matrix unit and they are large enough.
 // Otherwise it returns false.
@@ -34,7 +31,7 @@ func amxProduct(cores int, unit *amxUnit, g *gemmProduct[float32]) {
 	depth, cols := amxDepth, amxCols
 	if unit.pieces == 1 { // the sums must go on to the last term
 		depth = g.k
-		cols = min(cols, max(amxSide, 3*amxDepth*amxCols/depth/amxSide*amxSide))
+		cols = min(cols, max(amxSide, 8*amxDepth*amxCols/depth/amxSide*amxSide))
 	}
 	wake := int64(g.m)*int64(g.n)*int64(g.k) >= gemmWakeWork
 	for item := range g.count {
@@ -65,8 +62,8 @@ type amxWork struct {
 	band, cols     int        // rows and columns of C per task
 }
 
-// divide chooses the blocks of C: at least two per worker, if there are enough rows and columns. Each part of a row packs
-// its part of A again, and each band of rows reads B again, so the bands stay higher than needed for a while.
+// divide chooses the blocks of C: at least two per worker, if there are enough rows and columns. Each block packs its rows
+// of A, so columns are divided only when the bands of rows are low. Lower bands read B more often.
 func (w *amxWork) divide(workers int) {
 	w.cols, w.band = roundUp(w.j1-w.j0, amxSide), min(amxBand, roundUp(w.m, amxSide))
 	for workers > 1 && w.tasks() < 2*workers {
@@ -135,7 +132,9 @@ type amxScratch struct {
 	t      amxTile
 	panels []uint16   // of A
 	ranges []amxRange // of the panels of A
+	rows   []amxLines // of the panels of A
 	sums   []float32
+	fma    []float32
 }
 
 // run computes one block of C, for the terms whose part of B is packed.
@@ -182,10 +181,11 @@ func (w *amxWork) run(task int) {
 func (w *amxWork) packRows(s *amxScratch, i0, i1, p, terms int) {
 	size := roundUp(terms, bfloat16Terms) * amxSide * w.unit.pieces // of a panel
 	s.panels = aligned(s.panels, parts(i1-i0, amxSide)*size)
-	s.ranges = s.ranges[:0]
+	s.ranges, s.rows = s.ranges[:0], s.rows[:0]
 	for i := i0; i < i1; i += amxSide {
 		dst, lines := s.panels[(i-i0)/amxSide*size:], min(amxSide, i1-i)
 		s.ranges = append(s.ranges, w.unit.pack(&s.amxPadding, dst, w.left(i, p), w.lda, !w.transA, false, lines, terms))
+		s.rows = append(s.rows, amxLines{})
 	}
 }
 
@@ -193,6 +193,7 @@ func (w *amxWork) packRows(s *amxScratch, i0, i1, p, terms int) {
 func (w *amxWork) column(s *amxScratch, i0, i1, j, p, terms int) {
 	t := &s.t
 	b, r := w.panel(j, p)
+	var cols amxLines
 	size := t.terms * bfloat16Terms * amxSide * w.unit.pieces
 	for i := i0; i < i1; {
 		end, first := i, (i-i0)/amxSide
@@ -206,47 +207,46 @@ func (w *amxWork) column(s *amxScratch, i0, i1, j, p, terms int) {
 			continue
 		}
 		t.rows = min(amxSide, i1-i)
-		w.careful(s, r, &s.ranges[first], i, j, p, terms)
+		w.careful(s, &s.rows[first], &cols, i, j, p, terms)
 		i += amxSide
 	}
 }
 
-// careful computes one block for a run from term p on. If numbers are too large or too small for the matrix unit, it
-// uses multiply-adds.
-func (w *amxWork) careful(s *amxScratch, b, a *amxRange, i, j, p, terms int) {
+// careful computes one block for a run from term p on, in which some numbers are too large or too small for the matrix
+// unit. The elements with such numbers use multiply-adds, unless their sums show that nothing was lost. Others don't, so
+// the bits of an element depend only on its row of op(A) and its column of op(B).
+func (w *amxWork) careful(s *amxScratch, left, right *amxLines, i, j, p, terms int) {
 	t := &s.t
-	if a.finite(b) {
-		update := t.update
-		t.update = 0
-		w.unit.tile(t)
-		t.update = update
-		// If |sum| is at least 2⁻⁹⁰, so is S, and what was flushed doesn't matter.
-		least := float32(0x1p-90)
-		if min(a.least, b.least)>>23 < 127-100 { // subnormal pieces became 0, which changes products by 2⁻¹²⁶·most
-			least *= max(1, math.Float32frombits(a.most), math.Float32frombits(b.most))
-		}
-		if amxAbove(t, least) {
-			amxUpdate(t, t.sums, t.c, t.rows)
-			return
+	t.update = 0
+	w.unit.tile(t)
+	t.update = 1
+	rows := left.read(w.left(i, p), w.lda, !w.transA, t.rows, terms)
+	cols := right.read(w.right(p, j), w.ldb, w.transB, t.cols, terms)
+	var fma []float32 // the sums by multiply-adds
+	for x := range t.rows {
+		for y := range t.cols {
+			sum := &t.sums[x*amxSide+y]
+			if rows[x].safe(&cols[y], *sum) {
+				continue
+			}
+			if fma == nil {
+				fma = w.multiplyAdd(s, i, j, p, terms)
+			}
+			*sum = fma[x*amxSide+y]
 		}
 	}
+	amxUpdate(t, t.sums, t.c, t.rows)
+}
+
+// multiplyAdd returns the sums of a block for a run, computed with multiply-adds.
+func (w *amxWork) multiplyAdd(s *amxScratch, i, j, p, terms int) []float32 {
+	s.fma = grown(s.fma, amxSide*amxSide)
 	f := gemmWork[float32]{gemmProduct: w.gemmProduct, body: w.body}
-	f.count, f.m, f.n, f.k, f.beta = 1, t.rows, t.cols, terms, t.beta
-	f.a, f.b, f.c = w.left(i, p), w.right(p, j), t.c
+	f.count, f.m, f.n, f.k, f.alpha, f.beta = 1, s.t.rows, s.t.cols, terms, 1, 0
+	f.a, f.b, f.c, f.ldc = w.left(i, p), w.right(p, j), s.fma, amxSide
 	f.divide(1)
 	blocks := take[gemmScratch[float32]](&w.body.blocks)
 	f.block(blocks, 0, 0, f.m, 0, f.n)
 	w.body.blocks.Put(blocks)
-}
-
-// amxAbove reports whether all sums of a block are at least that large.
-func amxAbove(t *amxTile, least float32) bool {
-	for i := range t.rows {
-		for _, x := range t.sums[i*amxSide:][:t.cols] {
-			if max(x, -x) < least {
-				return false
-			}
-		}
-	}
-	return true
+	return s.fma
 }

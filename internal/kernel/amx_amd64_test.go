@@ -65,6 +65,15 @@ func TestAMXTiles(t *testing.T) {
 			other.c, other.sums = c, sums
 			tiles[pieces](&tile)
 			model.tile(&other)
+			rows := tile.rows // of sums that are in C
+			if tile.next == 0 {
+				rows = (tile.rows-1)%32 + 1
+			}
+			for i := range sums {
+				if i/32 >= rows || i%32 >= tile.cols {
+					sums[i] = tile.sums[i]
+				}
+			}
 			if !slices.Equal(tile.c, c) || !slices.Equal(tile.sums, sums) {
 				t.Fatalf("%d pieces, %d terms, %dx%d, begun %d, update %d, keep %d, next %d: the bits differ", pieces, 32*tile.terms,
 					tile.rows, tile.cols, tile.begun, tile.update, tile.keep, tile.next)

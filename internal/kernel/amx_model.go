@@ -17,7 +17,7 @@ func amxModelSet() *instructionSet {
 // A panel holds, for each piece, blocks of 32 terms. A block holds two tiles of 16 lines. Packed by along, a tile holds
 // its lines one after the other. Packed by across, it holds 16 pairs of successive terms, each with 16 lines.
 func amxModel(pieces int, pays func(m, n, k int) bool) *amxUnit {
-	order := [][2]int{{0, 2}, {0, 1}, {1, 1}, {1, 0}, {2, 0}} // pieces of A and B: products with small ones, then the large ones
+	order := [][2]int{{0, 2}, {0, 1}, {1, 1}, {1, 0}, {2, 0}} // products with a small piece of A or B
 	if pieces == 1 {
 		order = nil
 	}
@@ -65,7 +65,7 @@ func amxPackElement(dst []uint16, blocks, pieces, index int, x float32, e *amxEx
 	e.add(index%16, x)
 }
 
-// amxModelTile computes what the assembly computes.
+// amxModelTile computes what the assembly computes, except sums outside of C.
 func amxModelTile(t *amxTile, pieces int, order [][2]int) {
 	size := t.terms * 1024 // of one piece of a panel
 	a, b, c, sums := t.a, t.b, t.c, t.sums
@@ -75,8 +75,8 @@ func amxModelTile(t *amxTile, pieces int, order [][2]int) {
 		}
 		step := func(block int, o [2]int) {
 			x, y := amxUnpack(a[o[0]*size+block*1024:], false), amxUnpack(b[o[1]*size+block*1024:], true)
-			for i := range amxSide {
-				for j := range amxSide {
+			for i := range min(rows, amxSide) {
+				for j := range t.cols {
 					c := &sums[i*amxSide+j]
 					*c = tdpbf16ps(*c, x[i*32:][:32], 1, y[j*32:][:32], 1)
 				}

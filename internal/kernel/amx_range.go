@@ -51,3 +51,47 @@ func (r *amxRange) plain(o *amxRange) bool {
 	e, f := r.least>>23, o.least>>23
 	return r.finite(o) && min(e, f) >= 127-100 && e+f >= 2*127-90
 }
+
+// safe reports whether the sum of products of a row and a column in a run is as good as one of numbers for which plain
+// holds. If |sum| is at least 2⁻⁹⁰, so is S, and what was flushed doesn't matter. Subnormal pieces became 0, which
+// changes products by up to 2⁻¹²⁶·most.
+func (r *amxRange) safe(o *amxRange, sum float32) bool {
+	if !r.finite(o) || r.plain(o) {
+		return r.finite(o)
+	}
+	least := float32(0x1p-90)
+	if min(r.least, o.least)>>23 < 127-100 {
+		least *= max(1, math.Float32frombits(r.most), math.Float32frombits(o.most))
+	}
+	return max(sum, -sum) >= least
+}
+
+// amxLines holds the ranges of the lines of a panel, once read was called.
+type amxLines struct {
+	known  bool
+	ranges [amxSide]amxRange
+}
+
+// read returns the ranges, which it computes from the panel's source the first time.
+func (l *amxLines) read(src []float32, ld int, along bool, lines, terms int) *[amxSide]amxRange {
+	if l.known {
+		return &l.ranges
+	}
+	l.known = true
+	for i := range lines {
+		r := amxRange{least: math.MaxUint32}
+		for p := range terms {
+			index := i*ld + p
+			if !along {
+				index = p*ld + i
+			}
+			bits := math.Float32bits(src[index]) &^ (1 << 31)
+			r.most = max(r.most, bits)
+			if bits > 0 {
+				r.least = min(r.least, bits)
+			}
+		}
+		l.ranges[i] = r
+	}
+	return &l.ranges
+}

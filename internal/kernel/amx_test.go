@@ -171,9 +171,11 @@ func TestMatrixRange(t *testing.T) {
 		"NaN in B":            {1, nan, 1, 1},
 		"infinity in A":       {inf, 1, 1, 1},
 		"infinity in B":       {0, -inf, 1, 1},
-		"infinite pieces":     {math.MaxFloat32, 1, 1, 0x1p-100},
+		"infinite pieces":     {math.MaxFloat32, 1, 1, 0x1p-20},
 		"overflow":            {0x1p100, 0x1p90, 1, 1},
+		"overflow of pieces":  {0x1.fffp63, 0x1.fffp63, 1, 1},
 		"subnormal operands":  {1, 1, 0x1p-135, 0x1p60},
+		"subnormal pieces":    {1, 1, 0x1p-115, 0x1p60},
 		"subnormal results":   {1, 1, 0x1p-68, 0x1p-68},
 		"one large, one tiny": {1, 0x1p-140, 0x1p120, 0x1p-60},
 	} {
@@ -220,6 +222,36 @@ func TestMatrixRange(t *testing.T) {
 	}
 }
 
+// TestMatrixRowsApart checks that unusual numbers in a row of A or a column of B change no bit of other rows and columns.
+func TestMatrixRowsApart(t *testing.T) {
+	const m, n, k = 40, 50, 140
+	r := rand.New(rand.NewPCG(uint64(testseed.Of(t)), 11))
+	eachUnit(t, func(t *testing.T) {
+		a, b := make([]float32, m*k), make([]float32, k*n)
+		for i := range a {
+			a[i] = float32(r.NormFloat64())
+		}
+		for i := range b {
+			b[i] = float32(r.NormFloat64())
+		}
+		product := func() []float32 {
+			c := make([]float32, m*n)
+			Gemm(0, false, true, m, n, k, 1, a, k, transposed(b, k, n), k, 0, c, n)
+			return c
+		}
+		want := product()
+		const row, col = 3, 36
+		for _, x := range []float32{0, float32(math.Inf(1)), float32(math.NaN()), math.MaxFloat32, 0x1p-140, 0x1p-100} {
+			a[row*k+131], b[130*n+col] = x, x
+			for i, y := range product() {
+				if i/n != row && i%n != col && y != want[i] {
+					t.Fatalf("%g in row %d and column %d changes element (%d, %d) from %x to %x", x, row, col, i/n, i%n, want[i], y)
+				}
+			}
+		}
+	})
+}
+
 // TestMatrixProducts checks exact products of all kinds of operands, in memory with guards.
 func TestMatrixProducts(t *testing.T) {
 	eachUnit(t, func(t *testing.T) {
@@ -262,7 +294,7 @@ func TestMatrixBFloat16(t *testing.T) {
 // TestMatrixSameBits checks that the number of cores and the transposes don't change a bit, with sizes that are divided
 // in every way.
 func TestMatrixSameBits(t *testing.T) {
-	shapes := [][3]int{{70, 100, 150}, {300, 40, 33}, {33, amxCols + 40, 40}, {40, 33, amxDepth + 150}}
+	shapes := [][3]int{{70, 100, 150}, {300, 40, 33}, {33, amxCols + 40, 40}, {40, 33, 2*amxDepth + 150}}
 	if quick() {
 		shapes = shapes[:2]
 	}

@@ -13,16 +13,17 @@ package kernel
 //   - 17 in the sums of 16 products inside an instruction, and of the two sums that it makes
 //   - 4 in adding the instructions of a run
 //   - 0.25 for products left out, and 1.5 for roundings of the products with small pieces, which are below S/64
-//   - 0.25 for sums that the matrix unit flushes to zero; amxRange.plain and amxWork.careful ensure that they are small
+//   - 0.25 for sums that the matrix unit flushes to zero; amxRange.safe ensures that they are small
 //   - k/128 in adding the runs
 //   - 2 for alpha and beta
 //
-// Blocks that the unit can't compute, such as those with infinities, use multiply-adds. Their bound is k.
+// Runs of an element that the unit can't compute, such as those with infinities, use multiply-adds. Each adds up to 128
+// to the bound.
 const (
 	amxSide  = 32   // rows and columns of a block of C
 	amxRun   = 128  // terms of a run; a panel of B then fits in half of the first cache
-	amxDepth = 1024 // most terms for which B is packed at once
-	amxCols  = 1024 // most columns for which B is packed at once
+	amxDepth = 256  // most terms for which B is packed at once
+	amxCols  = 1024 // most columns for which B is packed at once; then its pieces take 1.5 MB
 	amxBand  = 256  // most rows of C per task; their panels of A fit in the second cache
 )
 
@@ -58,11 +59,12 @@ type amxTile struct {
 	beta   float32
 }
 
-// amxPays reports whether a product of three pieces on the matrix unit takes less time than multiply-adds. Packing a
-// panel takes about the time of multiplying two panels, and a block of 32×32 takes 5/8 of its time with multiply-adds.
-// These are the figures of a prototype on one core of a Xeon with AMX. Below 64 terms, updating C takes too much of the
-// time. The errors don't matter for this choice: they are smaller than with multiply-adds from 2 terms on, three times
-// for 64 terms and five times for 1,024 (relative Frobenius error of normal numbers).
+// amxPays reports whether a product of three pieces on the matrix unit takes less time than multiply-adds. It assumes
+// that a block of 32×32 takes 5/8 of its time with multiply-adds, and that packing a panel takes as long. A prototype
+// had this rate on one core of a Xeon with AMX. On a Xeon without, packing a panel takes 0.6 to 1.7 times as long as a
+// block with multiply-adds; the second figure is for operands that come from memory. Below 64 terms, updating C takes
+// too much of the time. The errors don't matter for this choice: they are smaller than with multiply-adds from 2 terms
+// on, three times for 64 terms and five times for 1,024 (relative Frobenius error of normal numbers).
 func amxPays(m, n, k int) bool {
 	down, across, terms := parts(m, amxSide), parts(n, amxSide), roundUp(k, bfloat16Terms)
 	return k >= 64 && 8*int64(m)*int64(n)*int64(k) > 5*amxSide*amxSide*int64(terms)*int64(down*across+down+across)

@@ -9,7 +9,8 @@ import "fmt"
 // aren't read. C must not overlap A or B.
 //
 // The result has the same bits for any number of cores. The order in which an element of C is summed depends only on k,
-// with one exception: if C has one row and B is transposed, the order is different.
+// with two exceptions: if C has one row and B is transposed, and if the processor has a matrix unit and the product is
+// large enough for it.
 //
 // Gemm panics if a dimension is negative, or a slice or a distance between rows is too short.
 func Gemm[F Float](cores int, transA, transB bool, m, n, k int, alpha F, a []F, lda int, b []F, ldb int, beta F, c []F, ldc int) {

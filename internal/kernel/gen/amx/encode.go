@@ -18,8 +18,8 @@ var names = map[int]string{rbx: "rbx", rsi: "rsi", rdi: "rdi", r8: "r8", r9: "r9
 // Prefixes that belong to the opcode.
 const none, f3, f2 = 0, 2, 3
 
-// vex writes a VEX prefix and an opcode of map 0F38. The high bits of x and b, registers in the operand, and all bits of
-// v, a register, are inverted.
+// vex writes a VEX prefix and an opcode of map 0F38. The high bits of x and b, registers in the operand, and all bits
+// of v, a register, are inverted.
 func vex(x, b, v, prefix int, opcode byte) []byte {
 	return []byte{0xc4, byte(0x82 | (^x>>3&1)<<6 | (^b>>3&1)<<5), byte(^v&15<<3 | prefix), opcode}
 }

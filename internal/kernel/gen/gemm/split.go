@@ -8,8 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// splits writes the functions that pack float32 for a matrix unit, as three pieces or as one bfloat16, with AVX-512: see
-// amxUnit in amx.go and amxModel in amx_model.go.
+// splits writes the functions that pack float32 for a matrix unit, as three pieces or as one bfloat16, with AVX-512:
+// see amxUnit in amx_unit.go and amxModel in amx_model.go.
 func splits() {
 	words := GLOBL("amxWords", RODATA|NOPTR) // puts 16 lower and 16 upper halves into the order of terms
 	for i := range 32 {

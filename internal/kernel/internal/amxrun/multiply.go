@@ -7,8 +7,8 @@ import (
 	"math"
 )
 
-// multiply computes TDPBF16PS: it adds the products of a's rows, of pairs of bfloat16, with b's columns to the tile sums.
-// The products of the first and of the second elements of pairs are added apart.
+// multiply computes TDPBF16PS: it adds the products of a's rows, of pairs of bfloat16, with b's columns to the tile
+// sums. The products of the first and of the second elements of pairs are added apart.
 func (t *thread) multiply(sums, a, b int) {
 	for m := range t.rows[sums] {
 		var even, odd [16]float32
