@@ -138,7 +138,7 @@ func BenchmarkGPT2(b *testing.B) {
 // sequences, and a prompt. All times are the shortest of several runs.
 func BenchmarkInt8(b *testing.B) {
 	p, d := newGPT2(b)
-	var steps []func()
+	steps := map[string][]func(){}
 	for range 2 {
 		for _, batch := range []int{1, 8} {
 			s, tokens := newSession(b, d, decode.Config{Batch: batch}), gpt2Prompt()[:512/batch/batch]
@@ -152,17 +152,20 @@ func BenchmarkInt8(b *testing.B) {
 			}
 			read() // builds the graphs
 			next()
-			steps = append(steps, next)
-			if batch == 1 {
-				steps = append(steps, read)
+			name := fmt.Sprintf("token/%d", batch)
+			if steps[name] = append(steps[name], next); batch == 1 {
+				steps["prompt"] = append(steps["prompt"], read)
 			}
 		}
 		noError(b, p.Quantize()) // the graphs built so far keep the float32 weights
 	}
-	took := fastest(b, steps...)
-	for i, name := range []string{"token", "prompt", "8-tokens"} {
-		b.ReportMetric(took[i].Seconds()*1e3, "float32-ms/"+name)
-		b.ReportMetric(took[i+3].Seconds()*1e3, "int8-ms/"+name)
+	for _, name := range []string{"token/1", "token/8", "prompt"} {
+		b.Run(name, func(b *testing.B) {
+			took := fastest(b, steps[name]...)
+			b.ReportMetric(took[0].Seconds()*1e3, "float32-ms")
+			b.ReportMetric(took[1].Seconds()*1e3, "int8-ms")
+			b.ReportMetric(took[0].Seconds()/took[1].Seconds(), "times")
+		})
 	}
 }
 
