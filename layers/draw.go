@@ -97,14 +97,18 @@ func (s stream) uniform() float64 { return float64(s.bits()>>11) / (1 << 53) }
 
 // ziggurat has the edges of 256 layers of equal area that cover the area under the density exp(−x²/2) for x ≥ 0. Layer
 // i goes from 0 to ziggurat[i], and lies under the density up to ziggurat[i+1]. Layer 0 is a rectangle up to
-// ziggurat[1] and the tail beyond; ziggurat[0] is the width of a rectangle with the same height and area.
-var ziggurat = func() (edges [257]float64) {
+// ziggurat[1] and the tail beyond; ziggurat[0] is the width of a rectangle with the same height and area. heights has
+// the density at the edges.
+var ziggurat, heights = func() (edges, heights [257]float64) {
 	const area, tail = 0.00492867323399, 3.6541528853610088 // from Marsaglia and Tsang
 	edges[0], edges[1] = area/density(tail), tail
 	for i := 2; i < 256; i++ {
 		edges[i] = math.Sqrt(-2 * math.Log(area/edges[i-1]+density(edges[i-1])))
 	}
-	return edges
+	for i, x := range edges {
+		heights[i] = density(x)
+	}
+	return edges, heights
 }()
 
 func density(x float64) float64 { return math.Exp(-x * x / 2) }
@@ -124,7 +128,7 @@ func (s stream) edge(x float64, layer int) float64 {
 		if layer == 0 {
 			return math.Copysign(s.tail(), x)
 		}
-		low, high := density(ziggurat[layer]), density(ziggurat[layer+1])
+		low, high := heights[layer], heights[layer+1]
 		if low+s.at(1).uniform()*(high-low) < density(x) {
 			return x
 		}
