@@ -83,8 +83,8 @@ type RunOptions struct {
 	Run string
 
 	// Resume continues training from the Checkpoint if that file exists. The result has the same bytes as without the
-	// interruption, unless the processor computes with other instructions; then Log says so. MaxEpochs, Patience and the limits may be raised. The result is then the same as if training had
-	// begun with the raised values.
+	// interruption, unless the processor computes with other instructions; then Log says so. MaxEpochs, Patience and
+	// the limits may be raised. The result is then the same as if training had begun with the raised values.
 	Resume bool
 
 	// Group connects the processes that fit the Problem together; nil means this process alone. Each process computes
@@ -103,8 +103,8 @@ type RunOptions struct {
 	// solvers.
 	Solver G.Solver
 
-	// Log, if set, gets a line for every check, after OnCheck, and a line when training stops early. If Resume continues
-	// with other instructions of the processor, Log gets a line first, which names both.
+	// Log, if set, gets a line for every check, after OnCheck, and a line when training stops early. If Resume
+	// continues with other instructions of the processor, Log gets a line first, which names both.
 	Log io.Writer
 
 	// OnMemory, if set, is called before the first step. The argument bytes is an estimate of the peak resident memory

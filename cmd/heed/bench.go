@@ -16,13 +16,7 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-func newBench(group train.Group) *cobra.Command {
-	var asJSON, here bool
-	var procs int
-	cmd := &cobra.Command{
-		Use:   "bench [CONFIG...]",
-		Short: "Measure training steps, decoding, attention and matrix products",
-		Long: `Measure the time per step of each configuration, in a new process for each. After a warm-up, heed
+const benchHelp = `Measure the time per step of each configuration, in a new process for each. After a warm-up, heed
 prints the median and the minimum of the measured steps.
 
   nanogpt  forward, backward and AdamW of a small GPT: B 12, T 64, D 128, H 4, 4 blocks, V 65
@@ -46,7 +40,15 @@ The first line has two limits of this machine, measured with all processors at o
 matrices that suit the caches, and reading from memory. The column share is GFLOP/s relative to the
 first. For decode, it is the rate of reading all weights once per step, relative to the second.
 
-heed bench dist measures training with several workers and processes.`,
+heed bench dist measures training with several workers and processes.`
+
+func newBench(group train.Group) *cobra.Command {
+	var asJSON, here bool
+	var procs int
+	cmd := &cobra.Command{
+		Use:   "bench [CONFIG...]",
+		Short: "Measure training steps, decoding, attention and matrix products",
+		Long:  benchHelp,
 		Example: `  heed bench nanogpt gpt2/forward decode
   heed bench gemm --procs 1 --json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
