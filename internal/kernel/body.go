@@ -46,7 +46,7 @@ var instructionSets = append(assembly(), &instructionSet{
 // inUse is the best instruction set that this processor can run. Tests change it.
 var inUse = instructionSets[slices.IndexFunc(instructionSets, func(s *instructionSet) bool { return s.runs })]
 
-// Instructions returns the name of the instruction set in use: avx512, avx2, neon or portable. Results of
+// Instructions returns the name of the instruction set in use: avx512+amx, avx512, avx2, neon or portable. Results of
 // different instruction sets differ in their last bits.
 func Instructions() string { return inUse.name }
 
