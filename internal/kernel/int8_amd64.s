@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func int8DotsVNNI(y []float32, ldy int, w []int8, x []int16, stride int, wScales []float32, xScales []float32)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·int8DotsVNNI(SB), NOSPLIT, $0-136
 	MOVQ         y_base+0(FP), AX
 	MOVQ         ldy+24(FP), CX
@@ -31,9 +31,13 @@ group:
 
 columns:
 	VPMOVSXBW   (DX), Z5
+	PREFETCHT0  8192(DX)
 	VPMOVSXBW   (DX)(SI*1), Z6
+	PREFETCHT0  8192(DX)(SI*1)
 	VPMOVSXBW   (DX)(SI*2), Z7
+	PREFETCHT0  8192(DX)(SI*2)
 	VPMOVSXBW   (DX)(CX*1), Z8
+	PREFETCHT0  8192(DX)(CX*1)
 	VMOVDQU64   (BX), Z9
 	VPDPWSSD    Z9, Z5, Z0
 	VPDPWSSD    Z9, Z6, Z1

@@ -8,9 +8,10 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// ahead is the distance in bytes at which weights are fetched from memory: the weights that a task uses for all rows
-// of x before it goes on (int8Cache in int8.go). So the memory works while the last rows compute.
-const ahead = 1 << 14
+// ahead is the distance in bytes at which weights are fetched from memory, by rows of x. For one row, it hides the
+// latency. For four, it is what a task uses for all rows before it goes on (int8Cache in int8.go), so that the memory
+// works while the last rows compute.
+var ahead = map[int]int{1: 1 << 13, 4: 1 << 14}
 
 func main() {
 	ConstraintExpr("!noasm")
@@ -113,9 +114,7 @@ func dotsVNNI(rows int) {
 		for j := range 4 {
 			w[j] = ZMM()
 			VPMOVSXBW(f.rowOfW(j), w[j])
-			if rows == 4 { // else the memory is the limit
-				PREFETCHT0(f.rowOfW(j).Offset(ahead))
-			}
+			PREFETCHT0(f.rowOfW(j).Offset(ahead[rows]))
 		}
 		for i := range rows {
 			x := ZMM()
