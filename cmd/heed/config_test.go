@@ -172,7 +172,7 @@ func TestFlagsBeatPresets(t *testing.T) {
 		return c, flagsOf(c)
 	}
 	names := map[string][2]string{ // a value for each flag that takes a name, and the resulting part of the configuration
-		"solver": {"sgd", `"solver":{"kind":"sgd"}`}, "positions": {"alibi", `"positions":{"kind":"alibi"}`},
+		"precision": {"bfloat16", `"precision":"bfloat16"`}, "solver": {"sgd", `"solver":{"kind":"sgd"}`}, "positions": {"alibi", `"positions":{"kind":"alibi"}`},
 		"norm": {"rms", `"norm":{"kind":"rms"}`}, "activation": {"silu", `"activation":"silu"`}, "schedule": {"linear", `"kind":"linear"`},
 	}
 	with := map[string][]string{"monitor": {"mode"}}

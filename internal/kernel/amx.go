@@ -62,8 +62,8 @@ type amxWork struct {
 	band, cols     int        // rows and columns of C per task
 }
 
-// divide chooses the blocks of C: at least two per worker, if there are enough rows and columns. Each block packs its rows
-// of A, so columns are divided only when the bands of rows are low. Lower bands read B more often.
+// divide chooses the blocks of C: at least two per worker, if there are enough rows and columns. Each block packs its
+// rows of A, so columns are divided only when the bands of rows are low. Lower bands read B more often.
 func (w *amxWork) divide(workers int) {
 	w.cols, w.band = roundUp(w.j1-w.j0, amxSide), min(amxBand, roundUp(w.m, amxSide))
 	for workers > 1 && w.tasks() < 2*workers {
@@ -213,8 +213,8 @@ func (w *amxWork) column(s *amxScratch, i0, i1, j, p, terms int) {
 }
 
 // careful computes one block for a run from term p on, in which some numbers are too large or too small for the matrix
-// unit. The elements with such numbers use multiply-adds, unless their sums show that nothing was lost. Others don't, so
-// the bits of an element depend only on its row of op(A) and its column of op(B).
+// unit. The elements with such numbers use multiply-adds, unless their sums show that nothing was lost. Others don't,
+// so the bits of an element depend only on its row of op(A) and its column of op(B).
 func (w *amxWork) careful(s *amxScratch, left, right *amxLines, i, j, p, terms int) {
 	t := &s.t
 	t.update = 0

@@ -222,7 +222,8 @@ func TestMatrixRange(t *testing.T) {
 	}
 }
 
-// TestMatrixRowsApart checks that unusual numbers in a row of A or a column of B change no bit of other rows and columns.
+// TestMatrixRowsApart checks that unusual numbers in a row of A or a column of B change no bit of other rows and
+// columns.
 func TestMatrixRowsApart(t *testing.T) {
 	const m, n, k = 40, 50, 140
 	r := rand.New(rand.NewPCG(uint64(testseed.Of(t)), 11))

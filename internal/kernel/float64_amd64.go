@@ -2,8 +2,8 @@
 
 package kernel
 
-// These functions for float64 are in Go, except for the exponentials and the largest element. Each would have 100 to 350
-// lines of assembly.
+// These functions for float64 are in Go, except for the exponentials and the largest element. Each would have 100 to
+// 350 lines of assembly.
 
 // vectorTable64 returns the table of functions for float64 on amd64.
 func vectorTable64() vectorTable[float64] {

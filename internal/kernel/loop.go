@@ -63,6 +63,14 @@ func (w *loopWork[F]) run(task int) {
 	w.loop.run(w, task*w.step, min((task+1)*w.step, w.n))
 }
 
+// addPlus adds elements of plus, if there are any, to those of out.
+func (w *loopWork[F]) addPlus(first, end int) {
+	if w.plus != nil {
+		out := w.out[first:end]
+		w.body.add(out, out, w.plus[first:end])
+	}
+}
+
 // runUnary sets y to f(x), where f is a function of the body. The argument cost is the cost per element, where an
 // addition costs 1.
 func runUnary[F Float](cores int, f func(y, x []F), cost int, y, x []F) {

@@ -84,14 +84,6 @@ func (layerNormGradLoop[F]) run(w *loopWork[F], lo, hi int) {
 	}
 }
 
-// addPlus adds elements of plus, if there are any, to those of out.
-func (w *loopWork[F]) addPlus(first, end int) {
-	if w.plus != nil {
-		out := w.out[first:end]
-		w.body.add(out, out, w.plus[first:end])
-	}
-}
-
 func layerNormGradPortable[F Float](dx, dgamma, dbeta, x, gamma, g []F, width, eps F, rows int) {
 	n := len(gamma)
 	for r := range rows {
