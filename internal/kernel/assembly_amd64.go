@@ -27,7 +27,7 @@ func assembly() []*instructionSet {
 				rows: 4, depth: 128, band: 480, slab: 528, tile: bfloat16TileAVX512, round: bfloat16RoundAVX2,
 			},
 			f32: &body[float32]{vectorTable: vectorTable32AVX512(), tiles: gemmTiles[float32]{
-				rows: 9, cols: 48, lanes: 16, depth: 512, band: gemmBand(cache, 9, 512*4), slab: 768,
+				rows: 9, cols: 48, lanes: 16, depth: 512, band: gemmBand(cache, 9, 512*4), slab: 768, ahead: true,
 				tile: gemmTile32AVX512, packRows: gemmPackRows32AVX512, packTransposed: gemmPackTransposed32AVX2,
 			}},
 			f64:  f64, // mostly for gradient checks, for which AVX2 is fast enough

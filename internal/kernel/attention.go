@@ -185,7 +185,7 @@ func (s *attentionScratch[F]) gemm(m, n, k int, alpha F, a []F, rsA, csA int, b 
 		}
 		g.column(t, a, c[j:], m)
 	}
-	t.a, t.b, t.c = nil, nil, nil
+	t.a, t.b, t.c, t.ahead = nil, nil, nil, nil
 }
 
 // packed packs the transpose of n rows of k elements into panels. It returns the panels and the distance between them.

@@ -190,6 +190,8 @@ vecs3_1_ahead:
 	ADDQ       R10, CX
 	DECQ       BX
 	JNZ        vecs3_1_ahead
+	MOVQ       152(AX), CX
+	MOVQ       160(AX), BX
 
 vecs3_1_loop:
 	VMOVUPS      (DI), Z27
@@ -199,8 +201,8 @@ vecs3_1_loop:
 	VFMADD231PS  Z27, Z30, Z0
 	VFMADD231PS  Z28, Z30, Z1
 	VFMADD231PS  Z29, Z30, Z2
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   (R12)(SI*8)
+	PREFETCHT1   (CX)
+	ADDQ         BX, CX
 	PREFETCHT0   (DI)(R8*8)
 	PREFETCHT0   64(DI)(R8*8)
 	PREFETCHT0   128(DI)(R8*8)
@@ -255,6 +257,8 @@ vecs3_2_ahead:
 	ADDQ       R10, CX
 	DECQ       BX
 	JNZ        vecs3_2_ahead
+	MOVQ       152(AX), CX
+	MOVQ       160(AX), BX
 
 vecs3_2_loop:
 	VMOVUPS      (DI), Z27
@@ -268,8 +272,8 @@ vecs3_2_loop:
 	VFMADD231PS  Z27, Z31, Z3
 	VFMADD231PS  Z28, Z31, Z4
 	VFMADD231PS  Z29, Z31, Z5
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   4(R12)(SI*8)
+	PREFETCHT1   (CX)
+	ADDQ         BX, CX
 	PREFETCHT0   (DI)(R8*8)
 	PREFETCHT0   64(DI)(R8*8)
 	PREFETCHT0   128(DI)(R8*8)
@@ -341,6 +345,8 @@ vecs3_3_ahead:
 	ADDQ       R10, CX
 	DECQ       BX
 	JNZ        vecs3_3_ahead
+	MOVQ       152(AX), CX
+	MOVQ       160(AX), BX
 
 vecs3_3_loop:
 	VMOVUPS      (DI), Z27
@@ -358,8 +364,8 @@ vecs3_3_loop:
 	VFMADD231PS  Z27, Z30, Z6
 	VFMADD231PS  Z28, Z30, Z7
 	VFMADD231PS  Z29, Z30, Z8
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   8(R12)(SI*8)
+	PREFETCHT1   (CX)
+	ADDQ         BX, CX
 	PREFETCHT0   (DI)(R8*8)
 	PREFETCHT0   64(DI)(R8*8)
 	PREFETCHT0   128(DI)(R8*8)
@@ -448,6 +454,8 @@ vecs3_4_ahead:
 	ADDQ       R10, CX
 	DECQ       R13
 	JNZ        vecs3_4_ahead
+	MOVQ       152(AX), CX
+	MOVQ       160(AX), R13
 
 vecs3_4_loop:
 	VMOVUPS      (DI), Z27
@@ -469,8 +477,8 @@ vecs3_4_loop:
 	VFMADD231PS  Z27, Z31, Z9
 	VFMADD231PS  Z28, Z31, Z10
 	VFMADD231PS  Z29, Z31, Z11
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   12(R12)(SI*8)
+	PREFETCHT1   (CX)
+	ADDQ         R13, CX
 	PREFETCHT0   (DI)(R8*8)
 	PREFETCHT0   64(DI)(R8*8)
 	PREFETCHT0   128(DI)(R8*8)
@@ -576,6 +584,8 @@ vecs3_5_ahead:
 	ADDQ       R10, CX
 	DECQ       R13
 	JNZ        vecs3_5_ahead
+	MOVQ       152(AX), CX
+	MOVQ       160(AX), R13
 
 vecs3_5_loop:
 	VMOVUPS      (DI), Z27
@@ -601,8 +611,8 @@ vecs3_5_loop:
 	VFMADD231PS  Z27, Z30, Z12
 	VFMADD231PS  Z28, Z30, Z13
 	VFMADD231PS  Z29, Z30, Z14
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   16(R12)(SI*8)
+	PREFETCHT1   (CX)
+	ADDQ         R13, CX
 	PREFETCHT0   (DI)(R8*8)
 	PREFETCHT0   64(DI)(R8*8)
 	PREFETCHT0   128(DI)(R8*8)
@@ -725,6 +735,8 @@ vecs3_6_ahead:
 	ADDQ       R10, CX
 	DECQ       R14
 	JNZ        vecs3_6_ahead
+	MOVQ       152(AX), CX
+	MOVQ       160(AX), R14
 
 vecs3_6_loop:
 	VMOVUPS      (DI), Z27
@@ -754,8 +766,8 @@ vecs3_6_loop:
 	VFMADD231PS  Z27, Z31, Z15
 	VFMADD231PS  Z28, Z31, Z16
 	VFMADD231PS  Z29, Z31, Z17
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   (R13)(SI*8)
+	PREFETCHT1   (CX)
+	ADDQ         R14, CX
 	PREFETCHT0   (DI)(R8*8)
 	PREFETCHT0   64(DI)(R8*8)
 	PREFETCHT0   128(DI)(R8*8)
@@ -898,6 +910,8 @@ vecs3_7_ahead:
 	ADDQ       R10, CX
 	DECQ       R14
 	JNZ        vecs3_7_ahead
+	MOVQ       152(AX), CX
+	MOVQ       160(AX), R14
 
 vecs3_7_loop:
 	VMOVUPS      (DI), Z27
@@ -931,8 +945,8 @@ vecs3_7_loop:
 	VFMADD231PS  Z27, Z30, Z18
 	VFMADD231PS  Z28, Z30, Z19
 	VFMADD231PS  Z29, Z30, Z20
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   4(R13)(SI*8)
+	PREFETCHT1   (CX)
+	ADDQ         R14, CX
 	PREFETCHT0   (DI)(R8*8)
 	PREFETCHT0   64(DI)(R8*8)
 	PREFETCHT0   128(DI)(R8*8)
@@ -1092,6 +1106,8 @@ vecs3_8_ahead:
 	ADDQ       R10, CX
 	DECQ       R14
 	JNZ        vecs3_8_ahead
+	MOVQ       152(AX), CX
+	MOVQ       160(AX), R14
 
 vecs3_8_loop:
 	VMOVUPS      (DI), Z27
@@ -1129,8 +1145,8 @@ vecs3_8_loop:
 	VFMADD231PS  Z27, Z31, Z21
 	VFMADD231PS  Z28, Z31, Z22
 	VFMADD231PS  Z29, Z31, Z23
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   8(R13)(SI*8)
+	PREFETCHT1   (CX)
+	ADDQ         R14, CX
 	PREFETCHT0   (DI)(R8*8)
 	PREFETCHT0   64(DI)(R8*8)
 	PREFETCHT0   128(DI)(R8*8)
@@ -1307,6 +1323,8 @@ vecs3_9_ahead:
 	ADDQ       R10, CX
 	DECQ       R14
 	JNZ        vecs3_9_ahead
+	MOVQ       152(AX), CX
+	MOVQ       160(AX), R14
 
 vecs3_9_loop:
 	VMOVUPS      (DI), Z27
@@ -1348,8 +1366,8 @@ vecs3_9_loop:
 	VFMADD231PS  Z27, Z30, Z24
 	VFMADD231PS  Z28, Z30, Z25
 	VFMADD231PS  Z29, Z30, Z26
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   12(R13)(SI*8)
+	PREFETCHT1   (CX)
+	ADDQ         R14, CX
 	PREFETCHT0   (DI)(R8*8)
 	PREFETCHT0   64(DI)(R8*8)
 	PREFETCHT0   128(DI)(R8*8)
@@ -1514,6 +1532,8 @@ vecs2_1_ahead:
 	ADDQ       R10, CX
 	DECQ       BX
 	JNZ        vecs2_1_ahead
+	MOVQ       152(AX), CX
+	MOVQ       160(AX), BX
 
 vecs2_1_loop:
 	VMOVUPS      (DI), Z28
@@ -1521,8 +1541,8 @@ vecs2_1_loop:
 	VBROADCASTSS (R12), Z30
 	VFMADD231PS  Z28, Z30, Z0
 	VFMADD231PS  Z29, Z30, Z1
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   (R12)(SI*8)
+	PREFETCHT1   (CX)
+	ADDQ         BX, CX
 	PREFETCHT0   (DI)(R8*8)
 	PREFETCHT0   64(DI)(R8*8)
 	ADDQ         SI, R12
@@ -1569,6 +1589,8 @@ vecs2_2_ahead:
 	ADDQ       R10, CX
 	DECQ       BX
 	JNZ        vecs2_2_ahead
+	MOVQ       152(AX), CX
+	MOVQ       160(AX), BX
 
 vecs2_2_loop:
 	VMOVUPS      (DI), Z28
@@ -1579,8 +1601,8 @@ vecs2_2_loop:
 	VBROADCASTSS (R12)(DX*1), Z31
 	VFMADD231PS  Z28, Z31, Z2
 	VFMADD231PS  Z29, Z31, Z3
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   4(R12)(SI*8)
+	PREFETCHT1   (CX)
+	ADDQ         BX, CX
 	PREFETCHT0   (DI)(R8*8)
 	PREFETCHT0   64(DI)(R8*8)
 	ADDQ         SI, R12
@@ -1639,6 +1661,8 @@ vecs2_3_ahead:
 	ADDQ       R10, CX
 	DECQ       BX
 	JNZ        vecs2_3_ahead
+	MOVQ       152(AX), CX
+	MOVQ       160(AX), BX
 
 vecs2_3_loop:
 	VMOVUPS      (DI), Z28
@@ -1652,8 +1676,8 @@ vecs2_3_loop:
 	VBROADCASTSS (R12)(DX*2), Z30
 	VFMADD231PS  Z28, Z30, Z4
 	VFMADD231PS  Z29, Z30, Z5
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   8(R12)(SI*8)
+	PREFETCHT1   (CX)
+	ADDQ         BX, CX
 	PREFETCHT0   (DI)(R8*8)
 	PREFETCHT0   64(DI)(R8*8)
 	ADDQ         SI, R12
@@ -1724,6 +1748,8 @@ vecs2_4_ahead:
 	ADDQ       R10, CX
 	DECQ       R13
 	JNZ        vecs2_4_ahead
+	MOVQ       152(AX), CX
+	MOVQ       160(AX), R13
 
 vecs2_4_loop:
 	VMOVUPS      (DI), Z28
@@ -1740,8 +1766,8 @@ vecs2_4_loop:
 	VBROADCASTSS (R12)(BX*1), Z31
 	VFMADD231PS  Z28, Z31, Z6
 	VFMADD231PS  Z29, Z31, Z7
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   12(R12)(SI*8)
+	PREFETCHT1   (CX)
+	ADDQ         R13, CX
 	PREFETCHT0   (DI)(R8*8)
 	PREFETCHT0   64(DI)(R8*8)
 	ADDQ         SI, R12
@@ -1824,6 +1850,8 @@ vecs2_5_ahead:
 	ADDQ       R10, CX
 	DECQ       R13
 	JNZ        vecs2_5_ahead
+	MOVQ       152(AX), CX
+	MOVQ       160(AX), R13
 
 vecs2_5_loop:
 	VMOVUPS      (DI), Z28
@@ -1843,8 +1871,8 @@ vecs2_5_loop:
 	VBROADCASTSS (R12)(DX*4), Z30
 	VFMADD231PS  Z28, Z30, Z8
 	VFMADD231PS  Z29, Z30, Z9
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   16(R12)(SI*8)
+	PREFETCHT1   (CX)
+	ADDQ         R13, CX
 	PREFETCHT0   (DI)(R8*8)
 	PREFETCHT0   64(DI)(R8*8)
 	ADDQ         SI, R12
@@ -1939,6 +1967,8 @@ vecs2_6_ahead:
 	ADDQ       R10, CX
 	DECQ       R14
 	JNZ        vecs2_6_ahead
+	MOVQ       152(AX), CX
+	MOVQ       160(AX), R14
 
 vecs2_6_loop:
 	VMOVUPS      (DI), Z28
@@ -1961,8 +1991,8 @@ vecs2_6_loop:
 	VBROADCASTSS (R13), Z31
 	VFMADD231PS  Z28, Z31, Z10
 	VFMADD231PS  Z29, Z31, Z11
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   (R13)(SI*8)
+	PREFETCHT1   (CX)
+	ADDQ         R14, CX
 	PREFETCHT0   (DI)(R8*8)
 	PREFETCHT0   64(DI)(R8*8)
 	ADDQ         SI, R12
@@ -2072,6 +2102,8 @@ vecs2_7_ahead:
 	ADDQ       R10, CX
 	DECQ       R14
 	JNZ        vecs2_7_ahead
+	MOVQ       152(AX), CX
+	MOVQ       160(AX), R14
 
 vecs2_7_loop:
 	VMOVUPS      (DI), Z28
@@ -2097,8 +2129,8 @@ vecs2_7_loop:
 	VBROADCASTSS (R13)(DX*1), Z30
 	VFMADD231PS  Z28, Z30, Z12
 	VFMADD231PS  Z29, Z30, Z13
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   4(R13)(SI*8)
+	PREFETCHT1   (CX)
+	ADDQ         R14, CX
 	PREFETCHT0   (DI)(R8*8)
 	PREFETCHT0   64(DI)(R8*8)
 	ADDQ         SI, R12
@@ -2220,6 +2252,8 @@ vecs2_8_ahead:
 	ADDQ       R10, CX
 	DECQ       R14
 	JNZ        vecs2_8_ahead
+	MOVQ       152(AX), CX
+	MOVQ       160(AX), R14
 
 vecs2_8_loop:
 	VMOVUPS      (DI), Z28
@@ -2248,8 +2282,8 @@ vecs2_8_loop:
 	VBROADCASTSS (R13)(DX*2), Z31
 	VFMADD231PS  Z28, Z31, Z14
 	VFMADD231PS  Z29, Z31, Z15
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   8(R13)(SI*8)
+	PREFETCHT1   (CX)
+	ADDQ         R14, CX
 	PREFETCHT0   (DI)(R8*8)
 	PREFETCHT0   64(DI)(R8*8)
 	ADDQ         SI, R12
@@ -2383,6 +2417,8 @@ vecs2_9_ahead:
 	ADDQ       R10, CX
 	DECQ       R14
 	JNZ        vecs2_9_ahead
+	MOVQ       152(AX), CX
+	MOVQ       160(AX), R14
 
 vecs2_9_loop:
 	VMOVUPS      (DI), Z28
@@ -2414,8 +2450,8 @@ vecs2_9_loop:
 	VBROADCASTSS (R13)(BX*1), Z30
 	VFMADD231PS  Z28, Z30, Z16
 	VFMADD231PS  Z29, Z30, Z17
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   12(R13)(SI*8)
+	PREFETCHT1   (CX)
+	ADDQ         R14, CX
 	PREFETCHT0   (DI)(R8*8)
 	PREFETCHT0   64(DI)(R8*8)
 	ADDQ         SI, R12
@@ -2541,13 +2577,15 @@ vecs1_1_ahead:
 	ADDQ       R10, CX
 	DECQ       BX
 	JNZ        vecs1_1_ahead
+	MOVQ       152(AX), CX
+	MOVQ       160(AX), BX
 
 vecs1_1_loop:
 	VMOVUPS      (DI), Z29
 	VBROADCASTSS (R12), Z30
 	VFMADD231PS  Z29, Z30, Z0
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   (R12)(SI*8)
+	PREFETCHT1   (CX)
+	ADDQ         BX, CX
 	PREFETCHT0   (DI)(R8*8)
 	ADDQ         SI, R12
 	ADDQ         R8, DI
@@ -2586,6 +2624,8 @@ vecs1_2_ahead:
 	ADDQ       R10, CX
 	DECQ       BX
 	JNZ        vecs1_2_ahead
+	MOVQ       152(AX), CX
+	MOVQ       160(AX), BX
 
 vecs1_2_loop:
 	VMOVUPS      (DI), Z29
@@ -2593,8 +2633,8 @@ vecs1_2_loop:
 	VFMADD231PS  Z29, Z30, Z0
 	VBROADCASTSS (R12)(DX*1), Z31
 	VFMADD231PS  Z29, Z31, Z1
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   4(R12)(SI*8)
+	PREFETCHT1   (CX)
+	ADDQ         BX, CX
 	PREFETCHT0   (DI)(R8*8)
 	ADDQ         SI, R12
 	ADDQ         R8, DI
@@ -2640,6 +2680,8 @@ vecs1_3_ahead:
 	ADDQ       R10, CX
 	DECQ       BX
 	JNZ        vecs1_3_ahead
+	MOVQ       152(AX), CX
+	MOVQ       160(AX), BX
 
 vecs1_3_loop:
 	VMOVUPS      (DI), Z29
@@ -2649,8 +2691,8 @@ vecs1_3_loop:
 	VFMADD231PS  Z29, Z31, Z1
 	VBROADCASTSS (R12)(DX*2), Z30
 	VFMADD231PS  Z29, Z30, Z2
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   8(R12)(SI*8)
+	PREFETCHT1   (CX)
+	ADDQ         BX, CX
 	PREFETCHT0   (DI)(R8*8)
 	ADDQ         SI, R12
 	ADDQ         R8, DI
@@ -2703,6 +2745,8 @@ vecs1_4_ahead:
 	ADDQ       R10, CX
 	DECQ       R13
 	JNZ        vecs1_4_ahead
+	MOVQ       152(AX), CX
+	MOVQ       160(AX), R13
 
 vecs1_4_loop:
 	VMOVUPS      (DI), Z29
@@ -2714,8 +2758,8 @@ vecs1_4_loop:
 	VFMADD231PS  Z29, Z30, Z2
 	VBROADCASTSS (R12)(BX*1), Z31
 	VFMADD231PS  Z29, Z31, Z3
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   12(R12)(SI*8)
+	PREFETCHT1   (CX)
+	ADDQ         R13, CX
 	PREFETCHT0   (DI)(R8*8)
 	ADDQ         SI, R12
 	ADDQ         R8, DI
@@ -2775,6 +2819,8 @@ vecs1_5_ahead:
 	ADDQ       R10, CX
 	DECQ       R13
 	JNZ        vecs1_5_ahead
+	MOVQ       152(AX), CX
+	MOVQ       160(AX), R13
 
 vecs1_5_loop:
 	VMOVUPS      (DI), Z29
@@ -2788,8 +2834,8 @@ vecs1_5_loop:
 	VFMADD231PS  Z29, Z31, Z3
 	VBROADCASTSS (R12)(DX*4), Z30
 	VFMADD231PS  Z29, Z30, Z4
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   16(R12)(SI*8)
+	PREFETCHT1   (CX)
+	ADDQ         R13, CX
 	PREFETCHT0   (DI)(R8*8)
 	ADDQ         SI, R12
 	ADDQ         R8, DI
@@ -2856,6 +2902,8 @@ vecs1_6_ahead:
 	ADDQ       R10, CX
 	DECQ       R14
 	JNZ        vecs1_6_ahead
+	MOVQ       152(AX), CX
+	MOVQ       160(AX), R14
 
 vecs1_6_loop:
 	VMOVUPS      (DI), Z29
@@ -2871,8 +2919,8 @@ vecs1_6_loop:
 	VFMADD231PS  Z29, Z30, Z4
 	VBROADCASTSS (R13), Z31
 	VFMADD231PS  Z29, Z31, Z5
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   (R13)(SI*8)
+	PREFETCHT1   (CX)
+	ADDQ         R14, CX
 	PREFETCHT0   (DI)(R8*8)
 	ADDQ         SI, R12
 	ADDQ         SI, R13
@@ -2949,6 +2997,8 @@ vecs1_7_ahead:
 	ADDQ       R10, CX
 	DECQ       R14
 	JNZ        vecs1_7_ahead
+	MOVQ       152(AX), CX
+	MOVQ       160(AX), R14
 
 vecs1_7_loop:
 	VMOVUPS      (DI), Z29
@@ -2966,8 +3016,8 @@ vecs1_7_loop:
 	VFMADD231PS  Z29, Z31, Z5
 	VBROADCASTSS (R13)(DX*1), Z30
 	VFMADD231PS  Z29, Z30, Z6
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   4(R13)(SI*8)
+	PREFETCHT1   (CX)
+	ADDQ         R14, CX
 	PREFETCHT0   (DI)(R8*8)
 	ADDQ         SI, R12
 	ADDQ         SI, R13
@@ -3051,6 +3101,8 @@ vecs1_8_ahead:
 	ADDQ       R10, CX
 	DECQ       R14
 	JNZ        vecs1_8_ahead
+	MOVQ       152(AX), CX
+	MOVQ       160(AX), R14
 
 vecs1_8_loop:
 	VMOVUPS      (DI), Z29
@@ -3070,8 +3122,8 @@ vecs1_8_loop:
 	VFMADD231PS  Z29, Z30, Z6
 	VBROADCASTSS (R13)(DX*2), Z31
 	VFMADD231PS  Z29, Z31, Z7
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   8(R13)(SI*8)
+	PREFETCHT1   (CX)
+	ADDQ         R14, CX
 	PREFETCHT0   (DI)(R8*8)
 	ADDQ         SI, R12
 	ADDQ         SI, R13
@@ -3162,6 +3214,8 @@ vecs1_9_ahead:
 	ADDQ       R10, CX
 	DECQ       R14
 	JNZ        vecs1_9_ahead
+	MOVQ       152(AX), CX
+	MOVQ       160(AX), R14
 
 vecs1_9_loop:
 	VMOVUPS      (DI), Z29
@@ -3183,8 +3237,8 @@ vecs1_9_loop:
 	VFMADD231PS  Z29, Z31, Z7
 	VBROADCASTSS (R13)(BX*1), Z30
 	VFMADD231PS  Z29, Z30, Z8
-	PREFETCHT0   (R12)(SI*8)
-	PREFETCHT0   12(R13)(SI*8)
+	PREFETCHT1   (CX)
+	ADDQ         R14, CX
 	PREFETCHT0   (DI)(R8*8)
 	ADDQ         SI, R12
 	ADDQ         SI, R13

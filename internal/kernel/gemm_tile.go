@@ -13,6 +13,8 @@ type gemmTile[F Float] struct {
 	tiles         int // number of tiles, at least 1
 	keep          int // 0 if C must not be read, otherwise 1
 	alpha, beta   F
+	ahead         unsafe.Pointer // what AVX-512 reads ahead: see prefetch
+	step          uintptr
 }
 
 // gemmTiles holds the tile functions of one instruction set and the sizes that suit them.
@@ -23,6 +25,7 @@ type gemmTiles[F Float] struct {
 	depth      int   // largest k of a tile
 	band       int   // most rows of C per pass over packed columns of B; their part of A stays in the cache
 	slab       int   // most columns of C in one block
+	ahead      bool  // whether tile reads ahead: see gemmTile.prefetch
 	tile       func(t *gemmTile[F])
 
 	// These functions copy to a panel; they are nil without assembly. The distances between rows, ldd and lds, are in
@@ -100,21 +103,39 @@ func (g *gemmTiles[F]) packSlivers(dst, a []F, lda, rows, k int) {
 	}
 }
 
-// slivers computes a column of tiles like column, for an A that packSlivers has copied.
-func (g *gemmTiles[F]) slivers(t *gemmTile[F], a, c []F, rows int) {
-	t.rsA, t.tiles = 1, 1
+// oneByOne computes a column of tiles like column, with a call for each tile. If slivers is true, packSlivers has copied
+// A. While a tile is computed, the second cache reads one of the next panel's lines: they start at next, ld elements
+// apart, and have t.k elements each.
+func (g *gemmTiles[F]) oneByOne(t *gemmTile[F], a, c []F, rows int, slivers bool, next []F, ld int) {
 	from := 0
 	for i := 0; i < rows; i += t.rows {
 		t.rows, _ = g.next(rows - i)
-		t.csA = t.rows
-		t.a, t.c = a[from:], c[i*t.ldc:]
+		t.tiles = 1
+		t.prefetch(t.b, 0)
+		if len(next) > 0 {
+			t.prefetch(next, 1)
+			next = next[min(ld, len(next)):]
+		}
+		t.c = c[i*t.ldc:]
+		if slivers {
+			t.rsA, t.csA = 1, t.rows
+			t.a = a[from:]
+			from += t.rows*t.k + gemmGap
+		} else {
+			t.a = a[i*t.rsA:]
+		}
 		g.tile(t)
-		from += t.rows*t.k + gemmGap
 	}
+}
+
+// prefetch has the tile read x ahead: for each column of A, the element that is step elements after the one before.
+func (t *gemmTile[F]) prefetch(x []F, step uintptr) {
+	t.ahead, t.step = unsafe.Pointer(&x[0]), step*unsafe.Sizeof(x[0])
 }
 
 // column computes a column of tiles with the given number of rows in all.
 func (g *gemmTiles[F]) column(t *gemmTile[F], a, c []F, rows int) {
+	t.prefetch(t.b, 0) // nothing new
 	for top := 0; top < rows; {
 		height, tiles := g.next(rows - top)
 		t.rows, t.tiles = height, tiles // g.tile may change them

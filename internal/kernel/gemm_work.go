@@ -151,9 +151,9 @@ func (w *gemmWork[F]) block(s *gemmScratch[F], item, i0, i1, j0, j1 int) {
 			some := min(band, rows-i)
 			left := a[i*rsA+p*csA:]
 			t.rsA, t.csA = rsA, csA
-			copies := w.copiesA(j1 - j0)
-			if copies {
-				left = w.copyA(s, t, left, some)
+			slivers := false
+			if w.copiesA(j1 - j0) {
+				left, slivers = w.copyA(s, t, left, some), w.transA
 			}
 			for j := j0; j < j1; j += g.cols {
 				t.cols = min(g.cols, j1-j)
@@ -165,15 +165,19 @@ func (w *gemmWork[F]) block(s *gemmScratch[F], item, i0, i1, j0, j1 int) {
 				} else {
 					t.b, t.rsB = b[p*w.ldb+j:], w.ldb
 				}
-				if copies && w.transA {
-					g.slivers(t, left, c[i*w.ldc+j:], some)
-				} else {
+				right := j + g.cols
+				switch {
+				case g.ahead && i == 0 && w.transB && right < j1:
+					g.oneByOne(t, left, c[i*w.ldc+j:], some, slivers, b[right*w.ldb+p:(j1-1)*w.ldb+p+1], w.ldb)
+				case slivers:
+					g.oneByOne(t, left, c[i*w.ldc+j:], some, true, nil, 0)
+				default:
 					g.column(t, left, c[i*w.ldc+j:], some)
 				}
 			}
 		}
 	}
-	t.a, t.b, t.c = nil, nil, nil
+	t.a, t.b, t.c, t.ahead = nil, nil, nil, nil
 }
 
 // copiesA reports whether to copy the rows of A for a pass over cols columns of B. A copy pays off in two cases: a tile

@@ -18,6 +18,7 @@ const (
 	offRSA, offCSA, offRSB, offC1 = 72, 80, 88, 96
 	offRows, offCols, offK        = 104, 112, 120
 	offTiles, offKeep, offAlpha   = 128, 136, 144
+	offAhead, offStep             = 152, 160 // for float32
 )
 
 var isa = flag.String("isa", "", "instruction set to write: AVX512, AVX2, or AMX for what packs for it")
@@ -193,6 +194,11 @@ func body(v vec, f frame, rows, vecs int, label string) {
 	ADDQ(f.ldc, c)
 	DECQ(left)
 	JNZ(LabelRef(label + "_ahead"))
+	ahead, step := GP64(), GP64()
+	if v.isa == "AVX512" { // AVX2 has no load to spare
+		MOVQ(Mem{Base: f.t, Disp: offAhead}, ahead)
+		MOVQ(Mem{Base: f.t, Disp: offStep}, step)
+	}
 	Label(label + "_loop")
 	for i := range vecs {
 		v.load(Mem{Base: f.b, Disp: i * v.bytes}, bs[i])
@@ -204,9 +210,11 @@ func body(v vec, f frame, rows, vecs int, label string) {
 			v.fma(bs[i], x, v.reg(r*vecs+i))
 		}
 	}
-	PREFETCHT0(Mem{Base: f.a[0], Index: f.cs, Scale: 8})
 	if v.isa == "AVX512" {
-		PREFETCHT0(Mem{Base: f.a[(rows-1)/5], Index: f.cs, Scale: 8, Disp: (rows - 1) % 5 * v.bits / 8})
+		PREFETCHT1(Mem{Base: ahead})
+		ADDQ(step, ahead)
+	} else {
+		PREFETCHT0(Mem{Base: f.a[0], Index: f.cs, Scale: 8})
 	}
 	for i := range vecs {
 		if i == 0 || v.isa == "AVX512" {
