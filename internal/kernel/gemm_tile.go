@@ -103,9 +103,9 @@ func (g *gemmTiles[F]) packSlivers(dst, a []F, lda, rows, k int) {
 	}
 }
 
-// oneByOne computes a column of tiles like column, with a call for each tile. If slivers is true, packSlivers has copied
-// A. While a tile is computed, the second cache reads one of the next panel's lines: they start at next, ld elements
-// apart, and have t.k elements each.
+// oneByOne computes a column of tiles like column, with a call for each tile. If slivers is true, packSlivers has
+// copied A. While a tile is computed, the second cache reads a row that the next panel will hold: the rows start at
+// next, ld elements apart, and have t.k elements each.
 func (g *gemmTiles[F]) oneByOne(t *gemmTile[F], a, c []F, rows int, slivers bool, next []F, ld int) {
 	from := 0
 	for i := 0; i < rows; i += t.rows {

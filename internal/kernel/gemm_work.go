@@ -64,8 +64,8 @@ func (w *gemmWork[F]) split(down, across int) {
 	w.colStep = ((w.n+across-1)/across + cols - 1) / cols * cols
 }
 
-// cost estimates the time of a division, without the factor k: a multiplication costs 1. Each block packs its columns of
-// B, and reads its rows of A from memory or packs them.
+// cost estimates the time of a division, without the factor k: a multiplication costs 1. Each block packs its columns
+// of B, and reads its rows of A from memory or packs them.
 func (w *gemmWork[F]) cost(workers int) int64 {
 	packA, packB := 4, 10
 	if w.transA {
@@ -219,11 +219,11 @@ func (s *gemmScratch[F]) panel(j, k int, keep bool, cols int) []F {
 	return s.b[from:]
 }
 
-// packs reports whether to pack the columns of B. There are two reasons: the tiles need it, or there are so many rows of
-// C that packing saves time, because a panel's rows of B lie far apart.
+// packs reports whether to pack the columns of B. There are two reasons: the tiles need it, or there are so many rows
+// of C that packing saves time, because a panel's rows of B span many pages of memory.
 func (w *gemmWork[F]) packs(rows, cols int) bool {
 	g := &w.body.tiles
-	return w.transB || cols%g.lanes != 0 || rows >= 64 && w.ldb > 2*g.cols
+	return w.transB || cols%g.lanes != 0 || rows >= 64 && w.depth*w.ldb >= 1<<16
 }
 
 // pack packs k rows of cols columns of op(B), from row p and column j on.
