@@ -135,27 +135,30 @@ func BenchmarkGPT2(b *testing.B) {
 }
 
 // BenchmarkInt8 measures the same model with float32 and int8 weights in turn: a token of one sequence and of each of 8
-// sequences, and a prompt. All times are the shortest of several runs.
+// sequences after 16 to 123 others, and a prompt of 512. All times are the shortest of several runs.
 func BenchmarkInt8(b *testing.B) {
 	p, d := newGPT2(b)
 	steps := map[string][]func(){}
 	for range 2 {
-		for _, batch := range []int{1, 8} {
-			s, tokens := newSession(b, d, decode.Config{Batch: batch}), gpt2Prompt()[:512/batch/batch]
-			step := func(row []int) { must[[][]float64](b)(s.Step(slices.Repeat([][]int{row}, batch))) }
+		for _, c := range []struct {
+			name           string
+			batch, context int
+		}{{"token/1", 1, 16}, {"token/8", 8, 16}, {"prompt", 1, 512}} {
+			s, tokens := newSession(b, d, decode.Config{Batch: c.batch}), gpt2Prompt()[:c.context]
+			step := func(row []int) { must[[][]float64](b)(s.Step(slices.Repeat([][]int{row}, c.batch))) }
 			read := func() { s.Reset(); step(tokens) }
 			next := func() {
-				if s.Room(0) == 0 {
+				if s.Room(0) < 900 {
 					read()
 				}
 				step(tokens[:1])
 			}
 			read() // builds the graphs
 			next()
-			name := fmt.Sprintf("token/%d", batch)
-			if steps[name] = append(steps[name], next); batch == 1 {
-				steps["prompt"] = append(steps["prompt"], read)
+			if c.name == "prompt" {
+				next = read
 			}
+			steps[c.name] = append(steps[c.name], next)
 		}
 		noError(b, p.Quantize()) // the graphs built so far keep the float32 weights
 	}
