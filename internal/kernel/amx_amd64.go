@@ -4,20 +4,19 @@ package kernel
 
 import "golang.org/x/sys/cpu"
 
-// amxSet returns base with AMX for products of float32.
+// amxSet returns base with AMX for products of float32 and of bfloat16.
 func amxSet(base *instructionSet) *instructionSet {
-	return &instructionSet{
-		name: base.name + "+amx", f64: base.f64, bfloat16: base.bfloat16,
-		// The order matters: only a processor with AMX needs the permission.
-		runs: base.runs && cpu.X86.HasAVX512BW && cpu.X86.HasAMXTile && cpu.X86.HasAMXBF16 && amxPermitted(),
-		f32:  &body[float32]{vectorTable: base.f32.vectorTable, tiles: base.f32.tiles},
-		amx3: &amxUnit{
-			pieces: 3, pays: amxPays, along: amxAlong3AVX512, across: amxAcross3AVX512, transpose: amxTransposeAVX512, tile: amxTile3AVX512,
-		},
-		amx1: &amxUnit{
-			pieces: 1, pays: amxPaysBFloat16, along: amxAlong1AVX512, across: amxAcross1AVX512, transpose: amxTransposeAVX512, tile: amxTile1AVX512,
-		},
+	set := *base
+	set.name += "+amx"
+	// The order matters: only a processor with AMX needs the permission.
+	set.runs = base.runs && cpu.X86.HasAVX512BW && cpu.X86.HasAMXTile && cpu.X86.HasAMXBF16 && amxPermitted()
+	set.amx3 = &amxUnit{
+		pieces: 3, pays: amxPays, along: amxAlong3AVX512, across: amxAcross3AVX512, transpose: amxTransposeAVX512, tile: amxTile3AVX512,
 	}
+	set.amx1 = &amxUnit{
+		pieces: 1, pays: amxPaysBFloat16, along: amxAlong1AVX512, across: amxAcross1AVX512, transpose: amxTransposeAVX512, tile: amxTile1AVX512,
+	}
+	return &set
 }
 
 // These functions are in amx_pack_amd64.s and amx_tile_amd64.s; see amxUnit.

@@ -4,11 +4,10 @@ import "math"
 
 // amxModelSet returns the instruction set in use, with a matrix unit in Go. It is slow.
 func amxModelSet() *instructionSet {
-	return &instructionSet{
-		name: inUse.name + "+model", runs: true, f64: inUse.f64, bfloat16: inUse.bfloat16,
-		f32:  &body[float32]{vectorTable: inUse.f32.vectorTable, tiles: inUse.f32.tiles},
-		amx3: amxModel(3, amxPays), amx1: amxModel(1, amxPaysBFloat16),
-	}
+	set := *inUse
+	set.name += "+model"
+	set.amx3, set.amx1 = amxModel(3, amxPays), amxModel(1, amxPaysBFloat16)
+	return &set
 }
 
 // amxModel returns a matrix unit in Go, for products of three pieces or of one. Tests compare the assembly with it, and

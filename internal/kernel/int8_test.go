@@ -209,6 +209,16 @@ func TestInt8Memory(t *testing.T) {
 	})
 }
 
+// TestInt8Tiles checks that every instruction set has a function for products with int8 weights, even if this processor
+// can't run the set.
+func TestInt8Tiles(t *testing.T) {
+	for _, s := range append([]*instructionSet{amxModelSet()}, instructionSets...) {
+		if s.int8.one == nil {
+			t.Errorf("%s has no function for products with int8 weights", s.name)
+		}
+	}
+}
+
 func TestMulInt8Cores(t *testing.T) {
 	eachSet(t, func(t *testing.T) {
 		const n, k = 613, 300
