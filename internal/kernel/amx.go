@@ -113,8 +113,8 @@ type amxPacking amxWork
 
 func (w *amxWork) packTasks() int { return parts(w.j1-w.j0, 4*amxSide) }
 
-func (p *amxPacking) run(task int) {
-	w := (*amxWork)(p)
+func (b *amxPacking) run(task int) {
+	w := (*amxWork)(b)
 	s := take[amxScratch](&w.body.matrix)
 	for p := w.p0; p < w.p1; p += amxRun {
 		for j := w.j0 + 4*amxSide*task; j < min(w.j0+4*amxSide*(task+1), w.j1); j += amxSide {

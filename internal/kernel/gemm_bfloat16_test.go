@@ -21,13 +21,13 @@ type bfloat16Case struct {
 // check compares GemmBFloat16 with sums of one element at a time, to the bit.
 func (c bfloat16Case) check(t *testing.T, cores int, r *rand.Rand, memory [3]*arena[float32]) {
 	t.Helper()
-	matrix := func(a *arena[float32], trans bool, rows, cols int) (x []float32, ld int, at func(i, j int) *float32) {
+	matrix := func(a *arena[float32], trans bool, rows, cols int) (x []float32, ld int, element func(i, j int) *float32) {
 		if trans {
 			rows, cols = cols, rows
 		}
 		ld = cols + c.pad
 		x = a.take((rows-1)*ld+cols, float32(math.NaN()))
-		at = func(i, j int) *float32 {
+		element = func(i, j int) *float32 {
 			if trans {
 				i, j = j, i
 			}
@@ -38,11 +38,11 @@ func (c bfloat16Case) check(t *testing.T, cores int, r *rand.Rand, memory [3]*ar
 				x[i*ld+j] = c.draw(r)
 			}
 		}
-		return x, ld, at
+		return x, ld, element
 	}
-	a, lda, atA := matrix(memory[0], c.transA, c.m, c.k)
-	b, ldb, atB := matrix(memory[1], c.transB, c.k, c.n)
-	y, ldc, atC := matrix(memory[2], false, c.m, c.n)
+	a, lda, elementA := matrix(memory[0], c.transA, c.m, c.k)
+	b, ldb, elementB := matrix(memory[1], c.transB, c.k, c.n)
+	y, ldc, elementC := matrix(memory[2], false, c.m, c.n)
 	if c.beta == 0 {
 		for i := range y {
 			y[i] = float32(math.NaN())
@@ -53,17 +53,17 @@ func (c bfloat16Case) check(t *testing.T, cores int, r *rand.Rand, memory [3]*ar
 	left, right := make([]float32, padded), make([]float32, padded)
 	for i := range c.m {
 		for p := range c.k {
-			left[p] = roundBFloat16(*atA(i, p))
+			left[p] = roundBFloat16(*elementA(i, p))
 		}
 		for j := range c.n {
 			for p := range c.k {
-				right[p] = roundBFloat16(*atB(p, j))
+				right[p] = roundBFloat16(*elementB(p, j))
 			}
 			var sum float32
 			for p := 0; p < padded; p += bfloat16Terms {
 				sum = tdpbf16ps(sum, left[p:], 1, right[p:], 1)
 			}
-			x, old := float32(c.alpha*sum), float32(c.beta**atC(i, j))
+			x, old := float32(c.alpha*sum), float32(c.beta**elementC(i, j))
 			switch {
 			case c.alpha == 0 && c.beta == 0:
 				x = 0

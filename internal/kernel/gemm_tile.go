@@ -82,15 +82,15 @@ func (g *gemmTiles[F]) transpose(dst, src []F, ld, cols, k int) {
 // gemmGap is the number of elements after a sliver. Packing its last row writes a whole vector.
 const gemmGap = 16
 
-// sliversSize returns a sufficient number of elements for the slivers of a column of tiles with the given number of rows
-// in all. The rows that are left after the tallest tiles need at most two more.
+// sliversSize returns a sufficient number of elements for the slivers of a column of tiles with the given number of
+// rows in all. The rows that are left after the tallest tiles need at most two more.
 func (g *gemmTiles[F]) sliversSize(rows, k int) int { return rows*k + (rows/g.rows+2)*gemmGap }
 
 // packSlivers copies the rows of a transposed A: a has k rows of the given number of elements. Each tile gets a sliver,
 // in which the tile's elements lie side by side, column by column. So a tile reads whole lines of the cache, one after
 // the other.
 func (g *gemmTiles[F]) packSlivers(dst, a []F, lda, rows, k int) {
-	const most = 8 // columns at a time, so that their lines are in the cache for the next sliver
+	const most = 8 // rows of a at a time, so that their lines are in the cache for the next sliver
 	size := unsafe.Sizeof(a[0])
 	_, _ = dst[g.sliversSize(rows, k)-1], a[(k-1)*lda+rows-1]
 	for p := 0; p < k; p += most {
@@ -145,8 +145,8 @@ func (g *gemmTiles[F]) column(t *gemmTile[F], a, c []F, rows int) {
 	}
 }
 
-// next divides rows into tiles. It returns the height of the first tiles, and how many of them to compute. If a tile may
-// have any height, all have the same, or some have one more row than the others.
+// next divides rows into tiles. It returns the height of the first tiles, and how many of them to compute. If a tile
+// may have any height up to g.rows, the heights differ by at most one row.
 func (g *gemmTiles[F]) next(rows int) (height, tiles int) {
 	for _, h := range g.heights {
 		if rows >= h {

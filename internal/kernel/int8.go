@@ -28,8 +28,8 @@ const (
 	int8Block    = 1 << 18 // numbers of x that stay in the second cache for all weights
 )
 
-// NewInt8 quantises a matrix of the given number of rows. The scale of a row is its largest number in size divided by
-// 127, rounded to float32, and each element becomes the nearest multiple of the scale: it changes by at most half of
+// NewInt8 quantises a matrix of the given number of rows. The scale of a row is its largest absolute value divided
+// by 127, rounded to float32, and each element becomes the nearest multiple of the scale: it changes by at most half of
 // it. A row of zeros has the scale 0. NewInt8 returns an error if an element is NaN or infinite.
 func NewInt8(cores int, w []float32, rows int) (*Int8, error) {
 	cols := len(w) / rows
@@ -59,7 +59,7 @@ func NewInt8(cores int, w []float32, rows int) (*Int8, error) {
 	return q, nil
 }
 
-// int8Scale returns the scale of a row whose largest number in size is given.
+// int8Scale returns the scale of a row with the given largest absolute value.
 func int8Scale(largest float32) float32 {
 	scale := float32(float64(largest) / int8Largest)
 	switch {

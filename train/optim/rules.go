@@ -44,8 +44,7 @@ type Step struct {
 }
 
 // fused reports whether r is a rule of this package. Such a rule multiplies the gradient by Step.scale, which saves a
-// pass over memory. A user's rule that embeds such a rule isn't fused, because it may have its
-// own Update.
+// pass over memory. A user's rule that embeds such a rule isn't fused, because it may have its own Update.
 func fused(r Rule) bool {
 	switch r.(type) {
 	case AdamW, Adam, SGD, Lion, Muon:

@@ -1,6 +1,6 @@
 // Command amx writes the functions that compute tiles of products with AMX: blocks of C of 32×32, for float32 in three
-// pieces and for bfloat16. The argument is a kernel.amxTile: see amx_unit.go. Go's assembler lacks AMX, so encode.go writes
-// these instructions as bytes.
+// pieces and for bfloat16. The argument is a kernel.amxTile: see amx_unit.go. Go's assembler lacks AMX, so encode.go
+// writes these instructions as bytes.
 package main
 
 import (

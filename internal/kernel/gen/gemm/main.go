@@ -63,8 +63,8 @@ type frame struct {
 	left, top  Mem // number of tiles left, and the current tile's first row of A
 }
 
-// tile writes one tile function. For each height and each number of vectors, the function has a loop over k and an update
-// of C. It begins with a jump to the right loop.
+// tile writes one tile function. For each height and each number of vectors, the function has a loop over k and an
+// update of C. It begins with a jump to the right loop.
 func tile(v vec) {
 	TEXT(fmt.Sprintf("gemmTile%d%s", v.bits, v.isa), NOSPLIT, "func(t *byte)")
 	Doc(fmt.Sprintf("gemmTile%d%s computes tiles of up to %d×%d.", v.bits, v.isa, v.heights[len(v.heights)-1], v.vecs*v.lanes))
@@ -124,7 +124,7 @@ func tile(v vec) {
 	RET()
 }
 
-// dispatch writes a jump to the label for the number of rows, by binary search.
+// dispatch writes a jump to the label for the height rows, by binary search.
 func dispatch(rows reg.GPVirtual, heights []int, prefix string) {
 	if len(heights) == 1 {
 		JMP(LabelRef(fmt.Sprintf("%s_%d", prefix, heights[0])))
@@ -147,7 +147,7 @@ func (f frame) baseRows(rows int) {
 	}
 }
 
-// next writes the code after a tile. It continues at label with the next tile, or ends the function after the last tile.
+// next writes the code after a tile. It continues at label with the next tile, or ends the function after the last one.
 func (f frame) next(rows int, label string) {
 	DECQ(f.left)
 	JZ(LabelRef("done"))

@@ -188,8 +188,8 @@ func end() {
 	RET()
 }
 
-// partials returns n vectors of zeros for the partial sums of a loop over n vectors at a time. For float64 it returns one,
-// since such loops take one vector at a time: float64 is mostly for gradient checks, whose slices are short.
+// partials returns n vectors of zeros for the partial sums of a loop over n vectors at a time. For float64 it returns
+// one, since such loops take one vector at a time: float64 is mostly for gradient checks, whose slices are short.
 func (v *isa) partials(n int) []reg.VecVirtual {
 	if v.bits == 64 {
 		n = 1

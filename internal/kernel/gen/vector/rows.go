@@ -64,7 +64,6 @@ func (v *isa) rows() {
 		}
 	})
 	end()
-
 }
 
 // copyRows writes a copy of rows at any distances.
@@ -128,7 +127,6 @@ func (v *isa) softmax() {
 		}
 	})
 	end()
-
 }
 
 // softmaxGrad writes the gradient of the softmax of rows.

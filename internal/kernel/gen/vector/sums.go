@@ -51,7 +51,6 @@ func (v *isa) sums() {
 	Store(v.reduce(v.add, acc...).AsX(), ReturnIndex(0))
 	Store(v.reduce(v.add, acc2...).AsX(), ReturnIndex(1))
 	end()
-
 }
 
 // hasNaN writes a search for NaN.
