@@ -74,6 +74,3 @@ func amxPays(m, n, k int) bool {
 func amxPaysBFloat16(m, n, k int) bool {
 	return min(m, n) >= 16 && int64(m)*int64(n)*int64(k) >= gemmTaskWork
 }
-
-// parts returns the number of parts of n, each of the given size or less.
-func parts(n, size int) int { return (n + size - 1) / size }

@@ -111,12 +111,10 @@ func (w *bfloat16Work) divide(workers int) {
 	}
 }
 
-func roundUp(n, unit int) int { return (n + unit - 1) / unit * unit }
-
 func (w *bfloat16Work) work() int64 { return int64(w.m) * int64(w.n) * int64(w.k) }
 
 func (w *bfloat16Work) tasks() int {
-	return (w.m + w.rowStep - 1) / w.rowStep * ((w.n + w.colStep - 1) / w.colStep)
+	return parts(w.m, w.rowStep) * parts(w.n, w.colStep)
 }
 
 // bfloat16Scratch is the memory of one task.
@@ -130,7 +128,7 @@ type bfloat16Scratch struct {
 // run computes one block.
 func (w *bfloat16Work) run(task int) {
 	s := take[bfloat16Scratch](&bfloat16Blocks)
-	across := (w.n + w.colStep - 1) / w.colStep
+	across := parts(w.n, w.colStep)
 	i, j := task/across*w.rowStep, task%across*w.colStep
 	rows, cols := min(w.rowStep, w.m-i), min(w.colStep, w.n-j)
 	c := w.c[i*w.ldc+j:]
@@ -168,7 +166,7 @@ func (w *bfloat16Work) sum(s *bfloat16Scratch, sums []float32, ld, i, j, rows, c
 	b, width, t := &w.set.bfloat16, w.set.f32.tiles.cols, &s.tile
 	for p := 0; p < w.k; p += b.depth {
 		terms := min(b.depth, w.k-p)
-		t.steps = (terms + bfloat16Terms - 1) / bfloat16Terms
+		t.steps = parts(terms, bfloat16Terms)
 		t.keep = min(p, 1)
 		w.packB(s, p, j, cols, terms)
 		for y := 0; y < rows; y += bfloat16Band {

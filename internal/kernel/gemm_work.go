@@ -35,7 +35,7 @@ func (w *gemmWork[F]) divide(workers int) {
 	slab := w.body.tiles.slab
 	w.items = 1
 	w.depth = gemmEven(w.k, w.body.tiles.depth)
-	slabs := (w.n + slab - 1) / slab
+	slabs := parts(w.n, slab)
 	w.split(1, slabs)
 	want := int(min(int64(2*workers), w.work()/gemmTaskWork))
 	if workers == 1 || want <= 1 {
@@ -46,10 +46,10 @@ func (w *gemmWork[F]) divide(workers int) {
 		w.items = w.count / want
 		return
 	}
-	want = (want + w.count - 1) / w.count
+	want = parts(want, w.count)
 	best := *w
 	for across := slabs; across <= max(slabs, want); across++ {
-		w.split((want+across-1)/across, across)
+		w.split(parts(want, across), across)
 		if across == slabs || w.cost(workers) < best.cost(workers) {
 			best = *w
 		}
@@ -60,8 +60,8 @@ func (w *gemmWork[F]) divide(workers int) {
 // split divides C into the given numbers of blocks or fewer. A block's columns fill its tiles.
 func (w *gemmWork[F]) split(down, across int) {
 	cols := w.body.tiles.cols
-	w.rowStep = (w.m + down - 1) / down
-	w.colStep = ((w.n+across-1)/across + cols - 1) / cols * cols
+	w.rowStep = parts(w.m, down)
+	w.colStep = roundUp(parts(w.n, across), cols)
 }
 
 // cost estimates the time of a division, without the factor k: a multiplication costs 1. Each block packs its columns
@@ -74,7 +74,7 @@ func (w *gemmWork[F]) cost(workers int) int64 {
 	if w.transB {
 		packB = 20
 	}
-	rounds := (w.tasks() + workers - 1) / workers
+	rounds := parts(w.tasks(), workers)
 	return int64(rounds) * (int64(w.rowStep)*int64(w.colStep) + int64(packA*w.rowStep+packB*w.colStep))
 }
 
@@ -88,19 +88,22 @@ func (w *gemmWork[F]) work() int64 {
 }
 
 // gemmEven divides n into the fewest equal parts of at most limit, and returns their size.
-func gemmEven(n, limit int) int {
-	parts := (n + limit - 1) / limit
-	return (n + parts - 1) / parts
-}
+func gemmEven(n, limit int) int { return parts(n, parts(n, limit)) }
+
+// parts returns the number of parts of n, each of the given size or less.
+func parts(n, size int) int { return (n + size - 1) / size }
+
+// roundUp returns the least multiple of unit that is at least n.
+func roundUp(n, unit int) int { return parts(n, unit) * unit }
 
 // grid returns how many blocks C has down and across.
 func (w *gemmWork[F]) grid() (down, across int) {
-	return (w.m + w.rowStep - 1) / w.rowStep, (w.n + w.colStep - 1) / w.colStep
+	return parts(w.m, w.rowStep), parts(w.n, w.colStep)
 }
 
 func (w *gemmWork[F]) tasks() int {
 	down, across := w.grid()
-	return (w.count + w.items - 1) / w.items * down * across
+	return parts(w.count, w.items) * down * across
 }
 
 // run does one task.
@@ -199,7 +202,7 @@ func (w *gemmWork[F]) copyA(s *gemmScratch[F], t *gemmTile[F], a []F, rows int) 
 		w.body.tiles.packSlivers(s.a, a, w.lda, rows, t.k)
 		return s.a
 	}
-	t.rsA = (t.k+15)/16*16 + 16 // successive rows begin in different sets of the cache
+	t.rsA = roundUp(t.k, 16) + 16 // successive rows begin in different sets of the cache
 	s.a = grown(s.a, rows*t.rsA)
 	for i := range rows {
 		copy(s.a[i*t.rsA:][:t.k], a[i*w.lda:])

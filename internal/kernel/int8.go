@@ -33,7 +33,7 @@ const (
 // it. A row of zeros has the scale 0. NewInt8 returns an error if an element is NaN or infinite.
 func NewInt8(cores int, w []float32, rows int) (*Int8, error) {
 	cols := len(w) / rows
-	stride := (cols + int8Columns - 1) / int8Columns * int8Columns
+	stride := roundUp(cols, int8Columns)
 	q := &Int8{rows: rows, cols: cols, stride: stride, values: make([]int8, rows*stride), scales: make([]float32, rows)}
 	var first sync.Mutex
 	bad := len(w) // first element that isn't finite
@@ -165,13 +165,13 @@ func (p *int8Work) do(cores int) {
 	}
 	p.rounded, p.scales = p.rounded[:p.m*p.w.stride], grown(p.scales, p.m)
 	p.rounding, p.step = true, rowsPerTask(p.w.cols, 2)
-	parallelRun(cores, (p.m+p.step-1)/p.step, p, false)
+	parallelRun(cores, parts(p.m, p.step), p, false)
 
 	weights := p.w.rows * p.w.stride
 	work := weights * (1 + p.m/2)
 	tasks := max(1, min(4*workers(cores), work/int8TaskWork))
-	p.rounding, p.step = false, ((p.w.rows+tasks-1)/tasks+int8Rows-1)/int8Rows*int8Rows
-	parallelRun(cores, (p.w.rows+p.step-1)/p.step, p, work >= int8WakeWork)
+	p.rounding, p.step = false, roundUp(parts(p.w.rows, tasks), int8Rows)
+	parallelRun(cores, parts(p.w.rows, p.step), p, work >= int8WakeWork)
 }
 
 // run does one task.
