@@ -25,7 +25,7 @@ func splits() {
 // A splitter splits vectors of 16 float32.
 type splitter struct {
 	pieces                     int
-	upper, half, sign          reg.VecVirtual // constants
+	upper, half, sign, size    reg.VecVirtual // constants
 	least, most                reg.VecVirtual // of the bits of absolute values, minus 1 and as they are
 	one, quiet, even, exponent reg.VecVirtual // constants
 	extremes                   reg.Register
@@ -42,9 +42,10 @@ func newSplitter(pieces int) *splitter {
 	s := &splitter{pieces: pieces, upper: constant(0xffff0000), half: constant(0x8000)}
 	if pieces == 1 {
 		s.one, s.even, s.quiet, s.exponent = constant(1), constant(0x7fff), constant(1<<22), constant(0x7f800000)
+		s.sign = constant(1 << 31)
 		return s
 	}
-	s.sign, s.one = constant(0x7fffffff), constant(1)
+	s.size, s.one = constant(0x7fffffff), constant(1)
 	s.least, s.most = ZMM(), ZMM()
 	s.extremes = Load(Param("e"), GP64())
 	VMOVDQU32(Mem{Base: s.extremes}, s.least)
@@ -58,7 +59,7 @@ func (s *splitter) split(x reg.VecVirtual) []reg.VecVirtual {
 		return []reg.VecVirtual{s.round(x)}
 	}
 	size := ZMM()
-	VPANDD(s.sign, x, size)
+	VPANDD(s.size, x, size)
 	VPMAXUD(size, s.most, s.most)
 	VPSUBD(s.one, size, size)
 	VPMINUD(size, s.least, s.least)
@@ -72,18 +73,19 @@ func (s *splitter) split(x reg.VecVirtual) []reg.VecVirtual {
 	return []reg.VecVirtual{first, second, x}
 }
 
-// round returns roundBFloat16(x), except that all zeros are positive.
+// round returns roundBFloat16(x).
 func (s *splitter) round(x reg.VecVirtual) reg.VecVirtual {
-	rounded, last := ZMM(), ZMM()
+	rounded, last, y := ZMM(), ZMM(), ZMM()
 	VPSRLD(U8(16), x, last)
 	VPANDD(s.one, last, last)
 	VPADDD(s.even, x, rounded)
 	normal, nan := K(), K()
 	VPTESTMD(s.exponent, x, normal)
-	VPADDD_Z(last, rounded, normal, rounded)
+	VPANDD(s.sign, x, y) // a zero
+	VPADDD(last, rounded, normal, y)
 	VCMPPS(U8(3), x, x, nan)
-	VPORD(s.quiet, x, nan, rounded)
-	return rounded
+	VPORD(s.quiet, x, nan, y)
+	return y
 }
 
 // join writes the upper halves of x to the lower halves of y.
