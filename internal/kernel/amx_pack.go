@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// pack packs lines rows of op(A), or columns of op(B) if right is set, and returns their range. along says whether the
-// terms of a line are adjacent; otherwise its lines are.
+// pack packs rows of op(A), or columns of op(B) if right is set, and returns their range. The argument lines is their
+// number. If along is set, the terms of a line are adjacent; otherwise the lines are.
 func (u *amxUnit) pack(s *amxPadding, dst []uint16, src []float32, ld int, along, right bool, lines, terms int) amxRange {
 	blocks := parts(terms, bfloat16Terms)
 	if lines < amxSide || terms < blocks*bfloat16Terms {

@@ -34,7 +34,7 @@ func (e *amxExtremes) overall() amxRange {
 	return r
 }
 
-// The exponents that follow are those stored in float32, which are 127 above those of the numbers.
+// The functions that follow use the exponents stored in float32, which are 127 above the numbers' exponents.
 
 // finite reports whether the pieces of all numbers of two panels, and the sums of their products, are finite. The first
 // piece of a number from 0x7f7f8000 on would be infinite. Numbers below 2^(e+1) and 2^(f+1) have sums below 2^(e+f+9)
@@ -53,7 +53,7 @@ func (r *amxRange) plain(o *amxRange) bool {
 }
 
 // safe reports whether the sum of products of a row and a column in a run is as good as one of numbers for which plain
-// holds. If |sum| is at least 2⁻⁹⁰, so is S, and what was flushed doesn't matter. Subnormal pieces became 0, which
+// holds. If |sum| is at least 2⁻⁹⁰, so is S, and the flushed sums don't matter. Subnormal pieces became 0, which
 // changes products by up to 2⁻¹²⁶·most.
 func (r *amxRange) safe(o *amxRange, sum float32) bool {
 	if !r.finite(o) || r.plain(o) {

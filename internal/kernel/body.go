@@ -21,7 +21,7 @@ type instructionSet struct {
 
 	amx3, amx1 *amxUnit // for products of float32 and of bfloat16, or nil
 
-	bfloat16 bfloat16Tiles // for products of bfloat16, of which the operands are packed like those of f32
+	bfloat16 bfloat16Tiles // for products of bfloat16; they pack B like f32
 	int8     int8Tiles
 }
 

@@ -23,8 +23,8 @@ func SkipGemmBatch[F Float](cores, count int, transA, transB bool, m, n, k int, 
 	}
 }
 
-// SkipGemmBFloat16 computes C = alpha·op(A)·op(B) like GemmBFloat16, but zero times NaN or infinity is zero. An element
-// is zero or infinite if it is after rounding.
+// SkipGemmBFloat16 computes C = alpha·op(A)·op(B) like GemmBFloat16, but zero times NaN or infinity is zero. Elements
+// are rounded first: a subnormal number counts as zero, and a number that rounds to infinity as infinity.
 func SkipGemmBFloat16(cores int, transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
 	GemmBFloat16(cores, transA, transB, m, n, k, alpha, a, lda, b, ldb, 0, c, ldc)
 	if hasNaN(c, m, n, ldc) {

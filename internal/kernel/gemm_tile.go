@@ -13,7 +13,7 @@ type gemmTile[F Float] struct {
 	tiles         int // number of tiles, at least 1
 	keep          int // 0 if C must not be read, otherwise 1
 	alpha, beta   F
-	ahead         unsafe.Pointer // what AVX-512 reads ahead: see prefetch
+	ahead         unsafe.Pointer // AVX-512 prefetches from this address on, step bytes further for each column of A
 	step          uintptr
 }
 

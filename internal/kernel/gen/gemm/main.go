@@ -21,7 +21,7 @@ const (
 	offAhead, offStep             = 152, 160 // for float32
 )
 
-var isa = flag.String("isa", "", "instruction set to write: AVX512, AVX2, or AMX for what packs for it")
+var isa = flag.String("isa", "", "instruction set to write: AVX512, AVX2, or AMX for its packing functions")
 
 func main() {
 	flag.Parse()

@@ -9,8 +9,8 @@ import (
 )
 
 // ahead is the distance in bytes at which weights are fetched from memory, by rows of x. For one row, it hides the
-// latency. For four, it is what a task uses for all rows before it goes on (int8Cache in int8.go), so that the memory
-// works while the last rows compute.
+// latency. For four, it is the size of the weights that a task uses for all rows before it goes on (int8Cache in
+// int8.go), so that the memory works while the last rows compute.
 var ahead = map[int]int{1: 1 << 13, 4: 1 << 14}
 
 func main() {
