@@ -29,45 +29,51 @@ func (c gptConfig) prepareForward() (Step, error) {
 // prepareDecode builds a step that computes the next token of each sequence after at least 128 tokens, with cached
 // keys and values.
 func (c gptConfig) prepareDecode() (Step, error) {
-	const prompt = 128
-	p, err := layers.NewParams(tensor.Float32, 1)
-	if err != nil {
-		return Step{}, err
-	}
-	model, err := c.model(p)
-	if err != nil {
-		return Step{}, err
-	}
-	s, err := decode.New(model, decode.Config{Batch: c.batch})
-	if err != nil {
-		return Step{}, err
-	}
-	prompts, next := make([][]int, c.batch), make([][]int, c.batch)
-	for i := range prompts {
-		prompts[i], next[i] = make([]int, prompt), []int{7 + i}
-		for j := range prompts[i] {
-			prompts[i][j] = (97*j + i) % c.vocab
-		}
-	}
-	if _, err := s.Step(prompts); err != nil {
-		return Step{}, err
-	}
-	length := prompt
-	run := func() error {
-		if length == c.length { // the sequences begin again
-			s.Reset()
-			length = 0
-		}
-		length++
-		_, err := s.Step(next)
-		return err
-	}
-	c.length = prompt
+	_, run, err := c.decoding()
+	c.length = decodePrompt
 	weights := -c.length * c.dim // a step needs only one of the positions
 	for _, size := range c.sizes() {
 		weights += size
 	}
-	return Step{Run: run, Tokens: c.batch, Flops: c.flops() / 3 / prompt, Bytes: 4 * float64(weights)}, nil
+	return Step{Run: run, Tokens: c.batch, Flops: c.flops() / 3 / decodePrompt, Bytes: 4 * float64(weights)}, err
+}
+
+const decodePrompt = 128 // tokens per sequence before the first step
+
+// decoding returns a session whose sequences have decodePrompt tokens, and a function that adds one to each. A step
+// that finds no room begins again with the prompt.
+func (c gptConfig) decoding() (*decode.Session, func() error, error) {
+	p, err := layers.NewParams(tensor.Float32, 1)
+	if err != nil {
+		return nil, nil, err
+	}
+	model, err := c.model(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := decode.New(model, decode.Config{Batch: c.batch})
+	if err != nil {
+		return nil, nil, err
+	}
+	prompts, next := make([][]int, c.batch), make([][]int, c.batch)
+	for i := range prompts {
+		prompts[i], next[i] = make([]int, decodePrompt), []int{7 + i}
+		for j := range prompts[i] {
+			prompts[i][j] = (97*j + i) % c.vocab
+		}
+	}
+	run := func() error {
+		if s.Room(0) == 0 {
+			s.Reset()
+			if _, err := s.Step(prompts); err != nil {
+				return err
+			}
+		}
+		_, err := s.Step(next)
+		return err
+	}
+	_, err = s.Step(prompts)
+	return s, run, err
 }
 
 // embedder is an encoder of MiniLM's shape that embeds texts of the same length.

@@ -8,17 +8,33 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-// TestInference runs decoding beyond its capacity and a forward pass, and checks the work that they report.
+var smallConfig = gptConfig{"small", 2, 140, 8, 2, 1, 30}
+
+// TestDecoding runs decoding beyond its capacity. Each step must follow at least 128 tokens.
+func TestDecoding(t *testing.T) {
+	s, run, err := smallConfig.decoding()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for step := range 20 {
+		if err := run(); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := smallConfig.length-s.Room(1), 129+step%12; got != want {
+			t.Errorf("after step %d, a sequence has %d tokens, want %d", step, got, want)
+		}
+	}
+}
+
+// TestInference checks the work that decoding and a forward pass report.
 func TestInference(t *testing.T) {
-	c := gptConfig{"small", 2, 140, 8, 2, 1, 30}
+	c := smallConfig
 	decoding, err := c.prepareDecode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 20 {
-		if err := decoding.Run(); err != nil {
-			t.Fatal(err)
-		}
+	if err := decoding.Run(); err != nil {
+		t.Fatal(err)
 	}
 	p, err := layers.NewParams(tensor.Float32, 1)
 	if err != nil {
