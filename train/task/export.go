@@ -10,8 +10,6 @@ import (
 	"path"
 	"path/filepath"
 
-	"gorgonia.org/tensor"
-
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/runfolder"
@@ -139,7 +137,7 @@ func (m *Model) asPublished() (s publishedStart, p *layers.Params, err error) {
 	return s, p, err
 }
 
-// copied returns a copy of parameters.
+// copied returns a copy of float32 parameters.
 func copied(p *layers.Params) (*layers.Params, error) {
 	out, err := layers.NewParams(p.Dtype(), 0)
 	for _, q := range p.All() {
@@ -147,8 +145,8 @@ func copied(p *layers.Params) (*layers.Params, error) {
 		if err == nil {
 			same, err = out.Blank().New(q.Name, layers.Init{}, q.Value.Shape()...)
 		}
-		if err == nil {
-			err = tensor.Copy(same.Value, q.Value)
+		if err == nil && copy(same.Value.Float32s(), q.Value.Float32s()) < q.Value.Shape().TotalSize() {
+			err = fmt.Errorf("parameter %q has only int8 values: open the model with float32 weights", q.Name)
 		}
 	}
 	return out, err

@@ -57,7 +57,8 @@ func wantInt8(t *testing.T, dir string) {
 	wantError(t, m.Params.Save(filepath.Join(t.TempDir(), "weights"), nil), "has only int8 values")
 }
 
-// Models of every architecture, and runs with and without an adapter, must open with int8 weights.
+// Models of every architecture, and runs with and without an adapter, must open with int8 weights, and can't be
+// exported then.
 func TestInt8Weights(t *testing.T) {
 	t.Parallel()
 	entries, err := os.ReadDir("../../layers/pretrained/testdata")
@@ -73,6 +74,15 @@ func TestInt8Weights(t *testing.T) {
 	wantInt8(t, run)
 	_, run = trained(t, fromPublished(t, data.KindText, publishedFolder(t, "gpt2"), "lora"))
 	wantInt8(t, run)
+	_, run = trained(t, fromPublished(t, data.KindClassification, publishedFolder(t, "bert-classes"), "head"))
+	m, err := OpenAs(run, "", Int8Weights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.temperature == 1 {
+		t.Fatal("the temperature is 1, so Export doesn't change the head")
+	}
+	wantError(t, m.Export(filepath.Join(t.TempDir(), "new")), "has only int8 values")
 	_, err = OpenAs(run, "", "int4")
 	wantError(t, err, `no kind of weights "int4"`, "float32, int8")
 }
