@@ -77,7 +77,7 @@ func fillNormal(s stream, numbers []float64) {
 	}
 }
 
-// A stream is a place in a sequence of random 64-bit numbers, those of SplitMix64 (Steele, Lea and Flood, Fast
+// A stream is a place in the sequence of random 64-bit numbers that SplitMix64 draws (Steele, Lea and Flood, Fast
 // Splittable Pseudorandom Number Generators, 2014).
 type stream uint64
 

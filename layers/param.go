@@ -80,7 +80,7 @@ func (p *Params) Blank() *Params {
 }
 
 // BlankInt8 is like Blank, for models that will be loaded to be used with int8 weights. Load quantises each matrix as
-// soon as it has read the values, as Quantize does, so that the float32 values of only some are in memory at a time.
+// soon as it has read the values. So only a few matrices are in memory as float32 at the same time.
 func (p *Params) BlankInt8() *Params {
 	s := *p
 	s.blank, s.int8 = true, true

@@ -25,8 +25,8 @@ const (
 
 // precisions are the names in JSON and flags, in the order of the constants.
 var precisions = choices.Table[struct{}]{
-	{Name: "float32", About: "the factors of products in float32, as all else"},
-	{Name: "bfloat16", About: "the factors of linear layers' products rounded to 8 significant bits; sums, weights and all else in float32"},
+	{Name: "float32", About: "float32 factors"},
+	{Name: "bfloat16", About: "factors of linear layers' products rounded to 8 significant bits; everything else in float32"},
 }
 
 var precisionChoice = choices.Choice{

@@ -160,7 +160,7 @@ func newTask(ctx context.Context, c task.Config) (*task.Task, error) {
 // weightsFlag declares --weights for a command that only answers with a model.
 func weightsFlag(f *pflag.FlagSet) {
 	kept := task.Float32Weights
-	choose(f, "weights", &kept, "how to keep the model's weights: %s; int8 takes a quarter of the memory and writes text several times as fast, with slightly different results")
+	choose(f, "weights", &kept, "how to keep the model's weights: %s; int8 takes a quarter of the memory and, with AVX-512 or AVX2, less time per token; its results differ slightly")
 }
 
 // openModel opens a run folder's model, with the weights of --weights if the command has this flag. Standard output

@@ -214,7 +214,7 @@ func (s publishedStart) values() (n int, err error) {
 		}
 	}
 	need := memory.Product(4, n)
-	if s.int8 { // but a table of embeddings, and a matrix while it is read
+	if s.int8 { // a byte per weight, a float32 table of embeddings, and a matrix while it is read
 		table := memory.Product(s.model.Model.Vocab, s.model.Model.Dim)
 		need = min(need, n) + min(need, memory.Product(8, table))
 	}

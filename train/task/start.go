@@ -329,9 +329,9 @@ func OpenBase(dir, base string, rules ...data.Rule) (*Model, error) {
 }
 
 // OpenAs is like OpenBase, and keeps the weights as the argument kept says: Float32Weights or Int8Weights. With
-// Int8Weights, the model takes about a quarter of the memory and generates text several times as fast. See
-// layers.Params.Quantize for what int8 changes. Such a model answers, but can't be trained, saved or explained. If base
-// is empty, OpenAs is like Open.
+// Int8Weights, the model takes about a quarter of the memory. With AVX-512 or AVX2, a token of generated text also
+// takes less time: see layers.Params.Quantize. Such a model answers, but can't be trained, saved, exported or
+// explained. If base is empty, OpenAs is like Open.
 func OpenAs(dir, base, kept string, rules ...data.Rule) (*Model, error) {
 	return open(runfolder.At(dir), base, kept, rules)
 }
@@ -358,8 +358,8 @@ func open(f runfolder.Folder, base, kept string, rules []data.Rule) (*Model, err
 	return m, err
 }
 
-// openUnmerged is open for a model that keeps its adapter, if it has one. With quantize, loading makes weights int8
-// that nothing is merged with.
+// openUnmerged is open for a model that keeps its adapter, if it has one. With quantize, loading makes the weights
+// int8, unless something will be merged with them.
 func openUnmerged(f runfolder.Folder, base string, quantize bool, rules []data.Rule) (*Model, error) {
 	s, err := startOf(f, base, "")
 	if err != nil {
