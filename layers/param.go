@@ -80,7 +80,8 @@ func (p *Params) Blank() *Params {
 }
 
 // BlankInt8 is like Blank, for models that will be loaded to be used with int8 weights. Load quantises each matrix as
-// soon as it has read the values. So only a few matrices are in memory as float32 at the same time.
+// soon as it has read the values. So only a few matrices are in memory as float32 at the same time. If the parameters
+// aren't float32, New returns an error.
 func (p *Params) BlankInt8() *Params {
 	s := *p
 	s.blank, s.int8 = true, true
@@ -230,6 +231,11 @@ func (p *Params) New(name string, init Init, shape ...int) (*Param, error) {
 	init = init.or(p.init).or(Init{Kind: "xavier_uniform"})
 	if err := init.check(); err != nil {
 		return nil, fmt.Errorf("parameter %q: %w", full, err)
+	}
+	if p.int8 {
+		if err := p.checkInt8(); err != nil {
+			return nil, fmt.Errorf("parameter %q: %w", full, err)
+		}
 	}
 	numbers := memory.Product(shape...)
 	bytes, drawn := memory.Product(numbers, int(p.dtype.Size())), 0

@@ -28,8 +28,8 @@ import (
 // Quantize returns an error and changes nothing if the parameters aren't float32, or if a weight is NaN or infinite.
 // Weights that are int8 already stay.
 func (p *Params) Quantize() error {
-	if p.dtype != tensor.Float32 {
-		return fmt.Errorf("only float32 weights can become int8, got %v: make the Params with tensor.Float32", p.dtype)
+	if err := p.checkInt8(); err != nil {
+		return err
 	}
 	quantized := map[*Param]*kernel.Int8{}
 	for _, q := range p.All() {
@@ -44,6 +44,14 @@ func (p *Params) Quantize() error {
 	for q, weights := range quantized {
 		p.set.bytes += weights.Bytes() - len(q.Value.Raw)
 		q.setInt8(weights)
+	}
+	return nil
+}
+
+// checkInt8 returns an error if the parameters can't become int8.
+func (p *Params) checkInt8() error {
+	if p.dtype != tensor.Float32 {
+		return fmt.Errorf("only float32 weights can become int8, got %v: make the Params with tensor.Float32", p.dtype)
 	}
 	return nil
 }

@@ -64,9 +64,8 @@ func TestQuantize(t *testing.T) {
 				}
 				g, b := G.NewGraph(), &layers.Build{}
 				states := node(t)(d.States(b, input(g, "ids", dense(slices.Clone(ids), 2, 4)), layers.Mask{}))
-				x, predicted, err := d.CrossEntropy(b, states, input(g, "targets", dense(slices.Clone(targets), 2, 4)), layers.CrossEntropyOptions{})
+				x, _, err := d.CrossEntropy(b, states, input(g, "targets", dense(slices.Clone(targets), 2, 4)), layers.CrossEntropyOptions{})
 				noError(t, err)
-				_ = predicted
 				out := node(t)(d.Forward(b, g.ByName("ids")[0], layers.Mask{}))
 				got := read(t, out, x)
 				return got[0], got[1]
@@ -126,6 +125,8 @@ func TestQuantizeErrors(t *testing.T) {
 		}
 	}
 	wantError(newParams(t).Quantize(), "float32", "got float64")
+	_, err := layers.NewLinear(newParams(t).BlankInt8(), 5, 3, layers.LinearConfig{})
+	wantError(err, `"weight"`, "only float32 weights can become int8, got float64")
 
 	p := newFloats(t)
 	l := must[*layers.Linear](t)(layers.NewLinear(p.Scope("a"), 5, 3, layers.LinearConfig{}))
@@ -143,7 +144,7 @@ func TestQuantizeErrors(t *testing.T) {
 		t.Errorf("the weights still have %d float32 values", n)
 	}
 	in := func() *G.Node { return input(G.NewGraph(), "x", as(tensor.Float32, random(9, 4, 5))) }
-	_, err := l.Forward(&layers.Build{Mode: layers.Training}, in())
+	_, err = l.Forward(&layers.Build{Mode: layers.Training}, in())
 	wantError(err, `"a.weight"`, "can't be trained")
 	_, err = (&layers.Build{}).Bind(G.NewGraph(), l.Weight)
 	wantError(err, `"a.weight"`, "only a Linear and an Embedding")
