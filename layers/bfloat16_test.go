@@ -87,6 +87,30 @@ func TestBFloat16Linear(t *testing.T) {
 	near(t, "gradient of the bias", got[3], multiply(floats(t, weights), ones, out, 1, n, 1, out, 0, 1), 1e-5)
 }
 
+// TestBFloat16Adapter compares a Linear with a low-rank product to products of rounded factors. The product with A is
+// a factor of the product with B, so it is rounded too.
+func TestBFloat16Adapter(t *testing.T) {
+	const n, in, out, rank = 6, 20, 9, 3
+	p := must[*layers.Params](t)(layers.NewParams(tensor.Float32, 1))
+	l := must[*layers.Linear](t)(layers.NewLinear(p.Scope("a"), in, out, layers.LinearConfig{NoBias: true}))
+	a := must[*layers.Adapter](t)(layers.NewAdapter(p, layers.LowRank{Rank: rank, Alpha: 2 * rank}, 1))
+	factor := func(name string, shape ...int) []float64 {
+		v := a.Params.Get(name).Value
+		copy(v.Float32s(), as(tensor.Float32, random(uint64(len(name)+shape[0]), shape...)).Float32s())
+		return rounded(floats(t, v))
+	}
+	first, second := factor("a.lora_a", rank, in), factor("a.lora_b", out, rank)
+	x := as(tensor.Float32, random(2, n, in))
+	got := read(t, node(t)(l.Forward(&layers.Build{Adapter: a, Precision: layers.BFloat16}, input(G.NewGraph(), "x", x))))[0]
+
+	rx := rounded(floats(t, x))
+	want := multiply(rx, rounded(floats(t, l.Weight.Value)), n, out, in, in, 1, in, 1)
+	for i, v := range multiply(rounded(multiply(rx, first, n, rank, in, in, 1, in, 1)), second, n, out, rank, rank, 1, rank, 1) {
+		want[i] += 2 * v
+	}
+	near(t, "output", got, want, 1e-5)
+}
+
 // TestBFloat16Head compares the fused loss of a head with the composed one, whose products have the same factors up to
 // float32's rounding. It may change which bfloat16 is nearest, so the limit of the gradients is bfloat16's error.
 func TestBFloat16Head(t *testing.T) {
