@@ -29,9 +29,15 @@ func amxProduct(cores int, unit *amxUnit, g *gemmProduct[float32]) {
 	w := take[amxWork](&body.matrices)
 	w.body, w.unit = body, unit
 	depth, cols := amxDepth, amxCols
-	if unit.pieces == 1 { // the sums must go on to the last term
-		depth = g.k
-		cols = min(cols, max(amxSide, 8*amxDepth*amxCols/depth/amxSide*amxSide))
+	w.keeps = false
+	if unit.pieces == 1 { // the sums must go on to the last term: the more columns, the less often A is packed
+		packed, kept := 8*amxDepth*amxCols/g.k, amxSums/g.m
+		if w.keeps = packed < cols && kept > packed; w.keeps {
+			packed = kept
+		} else {
+			depth = g.k
+		}
+		cols = min(cols, max(amxSide, packed/amxSide*amxSide))
 	}
 	wake := int64(g.m)*int64(g.n)*int64(g.k) >= gemmWakeWork
 	for item := range g.count {
@@ -60,6 +66,8 @@ type amxWork struct {
 	panels         []uint16   // of B: all runs of one panel, then those of the next
 	ranges         []amxRange // of the panels of B
 	band, cols     int        // rows and columns of C per task
+	keeps          bool       // whether sums has those of all rows, because B is packed for a part of the terms at once
+	sums           []float32  // the blocks of one column of blocks, then those of the next
 }
 
 // divide chooses the blocks of C: at least two per worker, if there are enough rows and columns. Each block packs its
@@ -79,6 +87,9 @@ func (w *amxWork) divide(workers int) {
 		}
 	}
 	w.panels = aligned(w.panels, roundUp(w.j1-w.j0, amxSide)*roundUp(w.p1-w.p0, bfloat16Terms)*w.unit.pieces)
+	if w.keeps {
+		w.sums = aligned(w.sums, roundUp(w.m, amxSide)*roundUp(w.j1-w.j0, amxSide))
+	}
 	w.ranges = append(w.ranges[:0], make([]amxRange, parts(w.j1-w.j0, amxSide)*parts(w.p1-w.p0, amxRun))...)
 }
 
@@ -150,6 +161,11 @@ func (w *amxWork) run(task int) {
 		t.next, size = 4*amxSide*amxSide, roundUp(i1-i0, amxSide)*amxSide
 	}
 	s.sums = aligned(s.sums, max(size*parts(j1-j0, amxSide), amxSide*amxSide))
+	sums := s.sums
+	if w.keeps {
+		size = roundUp(w.m, amxSide) * amxSide
+		sums = w.sums[(j0-w.j0)/amxSide*size+i0*amxSide:]
+	}
 	for p := w.p0; p < w.p1; p += amxRun {
 		terms := min(amxRun, w.p1-p)
 		w.packRows(s, i0, i1, p, terms)
@@ -169,11 +185,11 @@ func (w *amxWork) run(task int) {
 		}
 		for j := j0; j < j1; j += amxSide {
 			t.cols = min(amxSide, j1-j)
-			t.sums = s.sums[(j-j0)/amxSide*size:]
+			t.sums = sums[(j-j0)/amxSide*size:]
 			w.column(s, i0, i1, j, p, terms)
 		}
 	}
-	t.b, t.c = nil, nil
+	t.b, t.c, t.sums = nil, nil, nil
 	w.body.matrix.Put(s)
 }
 

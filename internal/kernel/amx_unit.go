@@ -25,6 +25,8 @@ const (
 	amxDepth = 256  // most terms for which B is packed at once
 	amxCols  = 1024 // most columns for which B is packed at once; then its pieces take 1.5 MB
 	amxBand  = 256  // most rows of C per task; their panels of A fit in the second cache
+
+	amxSums = 1 << 22 // most sums that are kept for all rows, if a product of bfloat16 has very many terms
 )
 
 // An amxUnit holds the functions that compute with a matrix unit, or in the same way in Go.
