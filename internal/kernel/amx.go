@@ -66,8 +66,8 @@ type amxWork struct {
 	panels         []uint16   // of B: all runs of one panel, then those of the next
 	ranges         []amxRange // of the panels of B
 	band, cols     int        // rows and columns of C per task
-	keeps          bool       // whether sums has those of all rows, because B is packed for a part of the terms at once
-	sums           []float32  // the blocks of one column of blocks, then those of the next
+	keeps          bool       // whether sums are kept for all rows, because B is packed for only some terms at once
+	sums           []float32  // blocks of 32×32, column of blocks by column of blocks; used if keeps is set
 }
 
 // divide chooses the blocks of C: at least two per worker, if there are enough rows and columns. Each block packs its

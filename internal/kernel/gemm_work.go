@@ -195,7 +195,7 @@ func (w *gemmWork[F]) copiesA(cols int) bool {
 }
 
 // copyA copies rows×t.k elements of A, which starts at a. If A is transposed, the copy consists of slivers: see
-// gemmTiles.packSlivers. Otherwise, copyA sets the distance between rows in t to that of the copy.
+// gemmTiles.packSlivers. Otherwise, copyA sets t.rsA to the distance between the rows of the copy.
 func (w *gemmWork[F]) copyA(s *gemmScratch[F], t *gemmTile[F], a []F, rows int) []F {
 	if w.transA {
 		s.a = grown(s.a, w.body.tiles.sliversSize(rows, t.k))
