@@ -67,6 +67,7 @@ def torch_gpt(name, fused):
             self.embed, self.positions = nn.Embedding(V, D), nn.Parameter(torch.randn(T, D) * 0.02)
             self.body = nn.Sequential(*(Block() for _ in range(L)), nn.LayerNorm(D))
             self.head = nn.Linear(D, V, bias=V <= 1000)
+            nn.init.normal_(self.embed.weight, std=0.02)  # with 1, gradients of gpt2 are subnormal, and slow
             if V > 1000:
                 self.head.weight = self.embed.weight
 
