@@ -43,7 +43,7 @@ first. For decode, it is the rate of reading all weights once per step, relative
 heed bench dist measures training with several workers and processes.`
 
 func newBench(group train.Group) *cobra.Command {
-	var asJSON, here bool
+	var asJSON, here, turns bool
 	var procs int
 	cmd := &cobra.Command{
 		Use:   "bench [CONFIG...]",
@@ -62,6 +62,9 @@ func newBench(group train.Group) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if turns {
+				return chosen[0].TakeTurns(cmd.InOrStdin(), cmd.OutOrStdout())
+			}
 			if here && len(args) == 0 {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(bench.MeasureLimits())
 			}
@@ -78,7 +81,9 @@ func newBench(group train.Group) *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON per measurement")
 	cmd.Flags().IntVar(&procs, "procs", 0, "number of processors to use (0: all)")
 	cmd.Flags().BoolVar(&here, "here", false, "measure only the first configuration, or else the limits, in this process")
+	cmd.Flags().BoolVar(&turns, "turns", false, "measure steps of the first configuration in this process, as many as each line of input says")
 	cmd.Flags().MarkHidden("here")
+	cmd.Flags().MarkHidden("turns")
 	cmd.AddCommand(newBenchDist(group))
 	return cmd
 }

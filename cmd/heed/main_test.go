@@ -581,6 +581,25 @@ func TestBench(t *testing.T) {
 	}
 }
 
+// TestBenchTurns checks that each line of input starts a turn, and the end of input ends the command.
+func TestBenchTurns(t *testing.T) {
+	withText(t, "1\n7\n")
+	d := json.NewDecoder(strings.NewReader(succeed(t, "bench", "--turns", "gemm-64")))
+	for range 2 {
+		var m bench.Measurement
+		if err := d.Decode(&m); err != nil || m.Config != "gemm-64" || !(m.MinMS > 0) || m.MedianMS < m.MinMS || !(m.PeakRSSMB > 0) {
+			t.Errorf("measured %+v and error %v, want times and memory of gemm-64", m, err)
+		}
+	}
+	if d.More() {
+		t.Error("heed bench --turns prints more than two measurements for two lines")
+	}
+	for _, steps := range []string{"0", "x", ""} {
+		withText(t, steps+"\n")
+		rejected(t, heed("bench", "--turns", "gemm-64"), 1, fmt.Sprintf("must be a number of steps, at least 1, got %q", steps))
+	}
+}
+
 func TestVersion(t *testing.T) {
 	if got := succeed(t, "version"); !strings.HasPrefix(got, "heed ") || !strings.Contains(got, " "+runtime.Version()) || !strings.HasSuffix(got, ", computing with "+kernel.Instructions()+"\n") || strings.Count(got, "\n") != 1 {
 		t.Errorf("heed version prints %q, want one line with the version of Go, %s, and the instructions, %s", got, runtime.Version(), kernel.Instructions())

@@ -2,8 +2,13 @@
 package bench
 
 import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
 	"runtime"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -15,7 +20,7 @@ type Benchmark struct {
 	// Prepare builds the step.
 	Prepare func() (Step, error)
 
-	Steps int // number of timed steps; a fifth of this number runs first, untimed
+	Steps int // number of steps that Measure times; a fifth of this number runs first, untimed
 }
 
 // A Step is the timed operation.
@@ -50,38 +55,74 @@ type Measurement struct {
 	Share float64 `json:"share"` // of the limit that applies: GBPerS if it isn't 0, and otherwise GFLOPS
 }
 
-// Measure runs the benchmark in this process.
-func (b Benchmark) Measure() (Measurement, error) {
+// Start prepares the benchmark in this process, runs its untimed steps, and returns a function that measures steps.
+func (b Benchmark) Start() (measure func(steps int) (Measurement, error), err error) {
 	start := time.Now()
 	step, err := b.Prepare()
 	if err != nil {
-		return Measurement{}, err
+		return nil, err
 	}
-	m := Measurement{Config: b.Name, Form: b.Form, SetupMS: ms(time.Since(start))}
+	setup := ms(time.Since(start))
 	for range max(1, b.Steps/5) {
 		if err := step.Run(); err != nil {
-			return m, err
+			return nil, err
 		}
 	}
-	times := make([]float64, b.Steps)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	for i := range times {
-		start := time.Now()
-		if err := step.Run(); err != nil {
-			return m, err
+	return func(steps int) (Measurement, error) {
+		m := Measurement{Config: b.Name, Form: b.Form, SetupMS: setup}
+		times := make([]float64, steps)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for i := range times {
+			start := time.Now()
+			if err := step.Run(); err != nil {
+				return m, err
+			}
+			times[i] = ms(time.Since(start))
 		}
-		times[i] = ms(time.Since(start))
+		runtime.ReadMemStats(&after)
+		slices.Sort(times)
+		m.MedianMS, m.MinMS = (times[(steps-1)/2]+times[steps/2])/2, times[0]
+		m.GFLOPS = step.Flops / m.MedianMS / 1e6
+		m.GBPerS = step.Bytes / m.MedianMS / 1e6
+		m.TokensPerS = float64(step.Tokens) / m.MedianMS * 1e3
+		m.AllocPerStep = float64(after.TotalAlloc-before.TotalAlloc) / float64(steps)
+		m.PeakRSSMB = peakRSS()
+		return m, nil
+	}, nil
+}
+
+// Measure runs the benchmark in this process.
+func (b Benchmark) Measure() (Measurement, error) {
+	measure, err := b.Start()
+	if err != nil {
+		return Measurement{}, err
 	}
-	runtime.ReadMemStats(&after)
-	slices.Sort(times)
-	m.MedianMS, m.MinMS = times[len(times)/2], times[0]
-	m.GFLOPS = step.Flops / m.MedianMS / 1e6
-	m.GBPerS = step.Bytes / m.MedianMS / 1e6
-	m.TokensPerS = float64(step.Tokens) / m.MedianMS * 1e3
-	m.AllocPerStep = float64(after.TotalAlloc-before.TotalAlloc) / float64(b.Steps)
-	m.PeakRSSMB = peakRSS()
-	return m, nil
+	return measure(b.Steps)
+}
+
+// TakeTurns starts the benchmark, reads a number of steps from each line of in, and writes the measurement of these
+// steps to out as a line of JSON. It returns at the end of in.
+func (b Benchmark) TakeTurns(in io.Reader, out io.Writer) error {
+	measure, err := b.Start()
+	if err != nil {
+		return err
+	}
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		steps, err := strconv.Atoi(lines.Text())
+		if err != nil || steps < 1 {
+			return fmt.Errorf("each line of standard input must be a number of steps, at least 1, got %q", lines.Text())
+		}
+		m, err := measure(steps)
+		if err != nil {
+			return err
+		}
+		if err := json.NewEncoder(out).Encode(m); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
 }
 
 // Compare sets the limits of m and its share of the one that applies.
