@@ -1,44 +1,52 @@
-"""Measures Heed and its peers in turn on the CPU, and prints the tables of performance.md as Markdown.
+"""Compares Heed with its peers on the CPU, and prints the tables of performance.md as Markdown.
 
     python3 -m venv venv && venv/bin/pip install torch jax onnx onnxruntime
     go build -o heed ./cmd/heed
-    venv/bin/python docs/peers.py ./heed [--rounds 3] [--only step nanogpt long ...]
+    venv/bin/python docs/peers.py ./heed [--rounds 20] [--only step nanogpt long ...]
 
---only chooses tables (step, forward, long, gemm) and rows (tiny, nanogpt, deep, baby, wide, gpt2). Each round measures
-every program once, in a process of its own; a cell has the median of the rounds, and a ratio divides two medians.
-PyTorch runs in several settings, and a cell names the fastest: plain (attention written out), sdpa
-(scaled_dot_product_attention, AdamW(fused=True)), compile (sdpa under torch.compile), and sdpa-1 (sdpa with one
-thread). Standard error has a JSON line per measurement. The machine should do nothing else.
+--only chooses tables (step, forward, long, gemm) and rows (tiny, nanogpt, deep, baby, wide, gpt2). For each setting of
+a peer, a process of Heed and one of the peer take turns of about 0.4 seconds, because the speed of a machine changes
+within minutes. A cell has the median time of a step and the peak memory. The number before "times" is the median of the
+peer's time divided by Heed's in the same turn. PyTorch runs in several settings, and a cell names the one with the
+lowest ratio: plain (attention written out), sdpa (scaled_dot_product_attention, AdamW(fused=True)), compile (sdpa under
+torch.compile), and those that end in -1 (with one thread). Standard error has a JSON line per setting, with the
+quartiles of the ratio. The machine should do nothing else.
 """
 import argparse
 import functools
-import io
 import json
 import math
 import os
+import queue
 import resource
+import signal
 import statistics
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 
 # batch, length, width, heads, blocks, vocabulary: the configurations of heed bench
 CONFIGS = {"tiny": (32, 16, 32, 2, 1, 12), "nanogpt": (12, 64, 128, 4, 4, 65), "deep": (2, 64, 64, 4, 96, 65),
            "baby": (4, 256, 384, 6, 6, 65), "wide": (8, 128, 512, 8, 4, 1000), "gpt2": (1, 256, 768, 12, 12, 50257)}
-LENGTHS, SIZES = (1024, 4096), (64, 128, 256, 512, 1024)
-LIMIT = 300  # seconds per measurement; slower ones have no figure
+TURN = 400  # milliseconds per turn, which has at least one step
+LIMIT = 300  # seconds that a program may take to answer, compiling included
+requests = queue.SimpleQueue()  # numbers of steps, for serve
 
 
-def median_ms(step):
-    """Returns the median time of a step, after three untimed ones."""
+def serve(step):
+    """Runs three untimed steps, and then the steps of each request, to which it answers with their median time."""
     for _ in range(3):
         step()
-    times, begin = [], time.perf_counter()
-    while len(times) < 5 or len(times) < 50 and time.perf_counter() - begin < 5:
-        start = time.perf_counter()
-        step()
-        times.append((time.perf_counter() - start) * 1e3)
-    return statistics.median(times)
+    while steps := requests.get():
+        times = []
+        for _ in range(steps):
+            start = time.perf_counter()
+            step()
+            times.append((time.perf_counter() - start) * 1e3)
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(json.dumps({"median_ms": statistics.median(times), "peak_rss_mb": memory}), file=answers, flush=True)
 
 
 def torch_gpt(name, fused):
@@ -66,7 +74,7 @@ def torch_gpt(name, fused):
             super().__init__()
             self.embed, self.positions = nn.Embedding(V, D), nn.Parameter(torch.randn(T, D) * 0.02)
             self.body = nn.Sequential(*(Block() for _ in range(L)), nn.LayerNorm(D))
-            self.head = nn.Linear(D, V, bias=V <= 1000)
+            self.head = nn.Linear(D, V, bias=V <= 1000, device="cpu" if V <= 1000 else "meta")
             nn.init.normal_(self.embed.weight, std=0.02)  # with 1, gradients of gpt2 are subnormal, and slow
             if V > 1000:
                 self.head.weight = self.embed.weight
@@ -85,10 +93,6 @@ def torch_attend(q, k, v, mask):
     return torch.softmax(q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]) + mask, -1) @ v
 
 
-def bf16_step(name, mode):
-    return torch_step(name, mode, half=True)
-
-
 def torch_step(name, mode, half=False):
     import torch
     fused = mode != "plain"
@@ -100,22 +104,25 @@ def torch_step(name, mode, half=False):
             logits = model(ids)
         return torch.nn.functional.cross_entropy(logits.float().view(len(targets), -1), targets)
 
-    compute = torch.compile(loss) if mode == "compile" else loss
+    compute = torch.compile(loss) if mode.startswith("compile") else loss
 
     def step():
         optimiser.zero_grad(set_to_none=True)
         compute().backward()
         optimiser.step()
 
-    return median_ms(step)
+    serve(step)
+
+
+bf16_step = functools.partial(torch_step, half=True)
 
 
 def torch_forward(name, mode):
     import torch
     model, ids, _ = torch_gpt(name, mode != "plain")
-    model = torch.compile(model.eval()) if mode == "compile" else model.eval()
+    model = torch.compile(model.eval()) if mode.startswith("compile") else model.eval()
     with torch.inference_mode():
-        return median_ms(lambda: model(ids))
+        serve(lambda: model(ids))
 
 
 def torch_long(length, mode):
@@ -127,27 +134,33 @@ def torch_long(length, mode):
         q.grad = k.grad = v.grad = None
         torch_attend(q, k, v, mask).sum().backward()
 
-    return median_ms(step)
+    serve(step)
 
 
 def torch_gemm(size, _):
     import torch
     a, b = torch.randn(size, size), torch.randn(size, size)
-    many = max(1, 2**24 // size**3)
-    return median_ms(lambda: [a @ b for _ in range(many)]) / many
+    product = torch.empty(size, size)
+    serve(lambda: torch.mm(a, b, out=product))
 
 
 def onnx_forward(name, _):
-    import onnxruntime
-    import torch
-    model, ids, _ = torch_gpt(name, True)
-    file = io.BytesIO()
-    torch.onnx.export(model.eval(), (ids,), file, input_names=["ids"], dynamo=False)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = os.cpu_count()
-    session = onnxruntime.InferenceSession(file.getvalue(), options)
-    inputs = {"ids": ids.numpy()}
-    return median_ms(lambda: session.run(None, inputs))
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.onnx")
+        if not os.fork():  # a process of its own, whose memory doesn't count
+            import torch
+            model, ids, _ = torch_gpt(name, True)
+            torch.onnx.export(model.eval(), (ids,), path, input_names=["ids"], dynamo=False)
+            os._exit(0)
+        os.wait()
+        import onnxruntime
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = os.cpu_count()
+        session = onnxruntime.InferenceSession(path, options)
+    import numpy
+    B, T, _, _, _, V = CONFIGS[name]
+    inputs = {"ids": numpy.random.randint(V, size=(B, T))}
+    serve(lambda: session.run(None, inputs))
 
 
 def jax_step(name, _):
@@ -206,96 +219,136 @@ def jax_step(name, _):
         state[:] = step(*state, ids, targets)
         jax.block_until_ready(state)
 
-    return median_ms(run)
+    serve(run)
 
 
-def measure_here(function, what, mode):
-    """Measures a peer in this process, and prints a JSON line."""
-    if function != "jax_step":
+def serve_here(function, what, mode):
+    """Serves a peer in this process, which ends at the end of standard input. Each line is a number of steps."""
+    global answers
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what libraries print goes to standard error
+
+    def read():
+        while line := os.read(0, 20):
+            requests.put(int(line))
+        os._exit(0)  # even if the program is still compiling
+
+    threading.Thread(target=read, daemon=True).start()
+    if function.startswith(("torch", "bf16")):
         import torch
         torch.set_num_threads(1 if mode.endswith("-1") else os.cpu_count())
-    ms = globals()[function](int(what) if what.isdigit() else what, mode)
-    print(json.dumps({"median_ms": ms, "peak_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+    globals()[function](int(what) if what.isdigit() else what, mode)
 
 
 PEERS = {"heed": "Heed", "torch": "PyTorch", "bf16": "PyTorch, bfloat16 autocast", "jax": "JAX", "onnx": "onnxruntime"}
-TABLES = {"step": ("One training step: forward, backward, AdamW", ["heed", "torch", "bf16", "jax"]),
-          "forward": ("Forward pass", ["heed", "torch", "onnx"]),
-          "long": ("Causal attention alone, forward and backward, H 4, K 64", ["heed", "torch"]),
-          "gemm": ("float32 matrix product, GFLOP/s", ["heed", "torch"])}
+TORCH = ["sdpa", "compile", "sdpa-1", "compile-1"]
+TABLES = {  # title, rows, and the settings of each peer
+    "step": ("One training step: forward, backward, AdamW", [*CONFIGS],
+             {"torch": ["plain", *TORCH], "bf16": ["sdpa", "compile"], "jax": ["jit"]}),
+    "forward": ("Forward pass", [*CONFIGS], {"torch": TORCH, "onnx": ["default"]}),
+    "long": ("Causal attention alone, forward and backward, H 4, K 64", ["1024", "4096"], {"torch": ["plain", "sdpa"]}),
+    "gemm": ("float32 matrix product, GFLOP/s", ["64", "128", "256", "512", "1024"],
+             {"torch": ["default", "default-1"]})}
 
 
-def programs():
-    """Yields the table, row, program and setting of each measurement."""
-    for name in CONFIGS:
-        steps = {"heed": ["fused"], "torch": ["plain", "sdpa", "compile"], "bf16": ["sdpa", "compile"], "jax": ["jit"]}
-        if name == "tiny":
-            steps["torch"].append("sdpa-1")
-        if name == "deep":
-            del steps["jax"]  # JAX compiles it for more than five minutes
-        forward = {"heed": ["forward"], "torch": ["sdpa", "compile"], "onnx": ["default"]}
-        for table, modes in (("step", steps), ("forward", forward)):
-            yield from ((table, name, program, mode) for program in modes for mode in modes[program])
-    for length in LENGTHS:
-        yield from (("long", str(length), *p) for p in (("heed", "fused"), ("torch", "plain"), ("torch", "sdpa")))
-    for size in SIZES:
-        yield from (("gemm", str(size), *p) for p in (("heed", ""), ("torch", "default")))
+def useful(row, peer, mode):
+    """Reports whether a setting may be a peer's fastest, and ends in time."""
+    if mode.endswith("-1"):
+        return row in ("tiny", "64", "128")
+    return (row, peer) != ("deep", "jax")  # JAX compiles it for more than five minutes
 
 
-def measure(heed, table, name, program, mode):
-    """Measures a program in a process of its own. Returns its result, or None if it failed."""
-    command = [sys.executable, __file__, "--here", f"{program}_{table}", name, mode]
-    if program == "heed":
-        config = f"{table}-{name}" if name.isdigit() else name
-        command = [heed, "bench", "--json", f"{config}/{mode}".rstrip("/")]
+class Program:
+    """A process that runs steps of one benchmark on request. It ends when its standard input does."""
+
+    def __init__(self, command):
+        self.steps, self.errors = 3, tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
+                                        start_new_session=True)
+
+    def turn(self):
+        """Runs steps, 3 in the first turn, and returns their median time and the peak memory. It raises
+        ChildProcessError if the process ends or takes too long."""
+        time.sleep(0.05)  # until the other program's threads stop waiting actively
+        begin, timer = time.monotonic(), threading.Timer(LIMIT, self.stop)
+        timer.start()
+        try:
+            os.write(self.process.stdin.fileno(), b"%d\n" % self.steps)
+            figures = json.loads(self.process.stdout.readline())
+            self.steps = max(1, round(TURN / figures["median_ms"]))
+            return figures
+        except (BrokenPipeError, ValueError):
+            status = self.stop()
+            self.errors.seek(0)
+            raise ChildProcessError(f"{' '.join(self.process.args)}: ended with status {status} after "
+                                    f"{time.monotonic() - begin:.0f} s (limit {LIMIT} s)\n{self.errors.read()[-2000:]}")
+        finally:
+            timer.cancel()
+
+    def stop(self):
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        return self.process.wait()
+
+
+def compare(heed, rounds, table, row, peer, mode):
+    """Lets Heed and a setting of a peer take turns. Returns what it measured, or None if a program failed."""
+    ours = f"{table}-{row}" if row.isdigit() else f"{row}/fused" if table == "step" else f"{row}/{table}"
+    theirs = [sys.executable, __file__, "--here", f"{peer}_{table}", row, mode]
+    pair = []
     try:
-        run = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=True)
-    except subprocess.SubprocessError as e:
-        print(f"{' '.join(command)}: {e}\n{e.stderr or ''}", file=sys.stderr)
+        for command in [heed, "bench", "--turns", ours], theirs:
+            pair.append(Program(command))
+            pair[-1].turn()
+        turns = [[program.turn() for program in pair] for _ in range(rounds)]
+    except OSError as e:
+        print(e, file=sys.stderr, flush=True)
         return None
-    result = json.loads(run.stdout.splitlines()[-1])
-    line = {"table": table, "row": name, "program": program, "mode": mode, **result}
+    finally:
+        for program in pair:
+            program.stop()
+    ms, mb = ([[figures[key] for figures in turn] for turn in turns] for key in ("median_ms", "peak_rss_mb"))
+    times = sorted(theirs / ours for ours, theirs in ms)
+    line = {"table": table, "row": row, "peer": peer, "mode": mode,
+            "ms": [*map(statistics.median, zip(*ms))], "mb": [*map(max, zip(*mb))],  # of Heed and the peer
+            "times": statistics.median(times), "quartiles": [times[rounds * k // 4] for k in (1, 3)]}
     print(json.dumps(line), file=sys.stderr, flush=True)
-    return result
+    return line
 
 
-def cell(results, table, name, program):
-    """Returns a program's figures in its fastest setting. The argument results has a list for each setting."""
-    def best(p):
-        done = [(*(statistics.median(r[k] for r in found) for k in ("median_ms", "peak_rss_mb")), key[3])
-                for key, found in results.items() if key[:3] == (table, name, p) and found]
-        return min(done, default=None)
-
-    ours, theirs = best("heed"), best(program)
-    if not ours or not theirs:
+def cell(lines, program):
+    """Returns a program's figures in its fastest setting. The argument lines has the measurements of a row."""
+    found = [line for line in lines if program in ("heed", line["peer"])]
+    if not found:
         return "–"
-    ms, mb, mode = theirs
-    if table == "gemm":
-        return f"{2 * int(name)**3 / ms / 1e6:.0f}"
-    time_and_memory = f"{ms:.2f} ms, {mb:,.0f} MB" if ms < 10 else f"{ms:,.0f} ms, {mb:,.0f} MB"
-    return time_and_memory if program == "heed" else f"{time_and_memory} ({mode}): {ms / ours[0]:.2f} times"
+    best = min(found, key=lambda line: line["times"])
+    ms, mb, times = best["ms"][1], best["mb"][1], f" ({best['mode']}): {best['times']:.2f} times"
+    if program == "heed":
+        ms, mb, times = *(statistics.median(line[key][0] for line in found) for key in ("ms", "mb")), ""
+    if best["table"] == "gemm":
+        return f"{2 * int(best['row'])**3 / ms / 1e6:.0f}{times}"
+    return f"{ms:.2f} ms, {mb:,.0f} MB{times}" if ms < 10 else f"{ms:,.0f} ms, {mb:,.0f} MB{times}"
 
 
 def main():
     if sys.argv[1:2] == ["--here"]:
-        return measure_here(*sys.argv[2:])
+        return serve_here(*sys.argv[2:])
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("heed", help="the command heed")
-    parser.add_argument("--rounds", type=int, default=3, help="how often to measure each program")
+    parser.add_argument("--rounds", type=int, default=20, help="number of turns for each setting of a peer")
     parser.add_argument("--only", nargs="+", choices=[*TABLES, *CONFIGS], default=[], metavar="NAME")
     args = parser.parse_args()
     tables, names = set(args.only) & set(TABLES) or set(TABLES), set(args.only) & set(CONFIGS)
-    chosen = [p for p in programs() if p[0] in tables and (not names or p[1] in names)]
-    results = {p: [] for p in chosen}
-    for _ in range(args.rounds):
-        for p in chosen:
-            if result := measure(os.path.abspath(args.heed), *p):
-                results[p].append(result)
-    for table, (title, columns) in TABLES.items():
-        if found := list(dict.fromkeys(p[1] for p in chosen if p[0] == table)):
+    for table, (title, rows, peers) in TABLES.items():
+        chosen = [row for row in rows if table in tables and (not names or row in names)]
+        columns = ["heed", *peers]
+        if chosen:
             print(f"\n| {title} | {' | '.join(PEERS[c] for c in columns)} |\n|{'---|' * (len(columns) + 1)}")
-            for name in found:
-                print(f"| {name} | {' | '.join(cell(results, table, name, c) for c in columns)} |")
+        for row in chosen:
+            settings = [(row, peer, mode) for peer in peers for mode in peers[peer] if useful(row, peer, mode)]
+            lines = [line for s in settings if (line := compare(os.path.abspath(args.heed), args.rounds, table, *s))]
+            print(f"| {row} | {' | '.join(cell(lines, c) for c in columns)} |", flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()
