@@ -189,6 +189,9 @@ func (w *amxWork) run(task int) {
 			w.column(s, i0, i1, j, p, terms)
 		}
 	}
+	if w.p1 == w.k {
+		w.finishBlock(w.body, 0, i0, i1, j0, j1)
+	}
 	t.b, t.c, t.sums = nil, nil, nil
 	w.body.matrix.Put(s)
 }
@@ -258,7 +261,7 @@ func (w *amxWork) careful(s *amxScratch, left, right *amxLines, i, j, p, terms i
 func (w *amxWork) multiplyAdd(s *amxScratch, i, j, p, terms int) []float32 {
 	s.fma = grown(s.fma, amxSide*amxSide)
 	f := gemmWork[float32]{gemmProduct: w.gemmProduct, body: w.body}
-	f.count, f.m, f.n, f.k, f.alpha, f.beta = 1, s.t.rows, s.t.cols, terms, 1, 0
+	f.count, f.m, f.n, f.k, f.alpha, f.beta, f.finish = 1, s.t.rows, s.t.cols, terms, 1, 0, nil
 	f.a, f.b, f.c, f.ldc = w.left(i, p), w.right(p, j), s.fma, amxSide
 	f.divide(1)
 	blocks := take[gemmScratch[float32]](&w.body.blocks)

@@ -31,7 +31,7 @@ type body[F Float] struct {
 	vectorTable[F]
 	tiles gemmTiles[F]
 
-	loops, products, blocks, matrices, matrix, attention, additive, muon, spares sync.Pool
+	loops, products, finishes, blocks, matrices, matrix, attention, additive, muon, spares sync.Pool
 }
 
 // instructionSets lists the instruction sets with assembly for this GOARCH, best first, and then Go.

@@ -20,27 +20,36 @@ func Gemm[F Float](cores int, transA, transB bool, m, n, k int, alpha F, a []F, 
 // GemmBatch computes count products like Gemm. The operands of product i begin at a[i*strideA], b[i*strideB] and
 // c[i*strideC]. If strideA or strideB is 0, all products use the same A or B. The results must not overlap one another.
 func GemmBatch[F Float](cores, count int, transA, transB bool, m, n, k int, alpha F, a []F, lda, strideA int, b []F, ldb, strideB int, beta F, c []F, ldc, strideC int) {
-	p := gemmProduct[F]{
+	gemmBatch(cores, &gemmProduct[F]{
 		count: count, transA: transA, transB: transB, m: m, n: n, k: k, alpha: alpha, beta: beta,
 		a: a, b: b, c: c, lda: lda, ldb: ldb, ldc: ldc, strideA: strideA, strideB: strideB, strideC: strideC,
-	}
-	if !p.hasTerms() {
-		return
-	}
-	if amxGemm(cores, &p) {
+	})
+}
+
+// GemmFinish computes C = alpha·op(A)·op(B) + beta·C like Gemm, and then does what finish says. C's rows are adjacent.
+func GemmFinish[F Float](cores int, transA, transB bool, m, n, k int, alpha F, a []F, lda int, b []F, ldb int, beta F, c []F, finish *Finish[F]) {
+	gemmBatch(cores, &gemmProduct[F]{
+		count: 1, transA: transA, transB: transB, m: m, n: n, k: k, alpha: alpha, beta: beta,
+		a: a, b: b, c: c, lda: lda, ldb: ldb, ldc: n, finish: finish,
+	})
+}
+
+func gemmBatch[F Float](cores int, p *gemmProduct[F]) {
+	if !p.hasTerms() || amxGemm(cores, p) {
 		return
 	}
 	body := bodyOf[F]()
 	w := take[gemmWork[F]](&body.products)
 	w.body = body
-	w.gemmProduct = p
+	w.gemmProduct = *p
 	w.divide(workers(cores))
 	parallelRun(cores, w.tasks(), w, w.work() >= gemmWakeWork)
 	*w = gemmWork[F]{}
 	body.products.Put(w)
 }
 
-// hasTerms reports whether C has elements that are sums of products. If it has none, hasTerms computes C. It panics if
+// hasTerms reports whether C has elements that are sums of products. If it has none, hasTerms computes and
+// finishes C. It panics if
 // the sizes don't fit the operands.
 func (p *gemmProduct[F]) hasTerms() bool {
 	if p.count < 0 || p.m < 0 || p.n < 0 || p.k < 0 {
@@ -56,6 +65,7 @@ func (p *gemmProduct[F]) hasTerms() bool {
 	if p.k == 0 || p.alpha == 0 {
 		for i := range p.count {
 			gemmScale(p.m, p.n, p.beta, p.c[i*p.strideC:], p.ldc)
+			p.finishBlock(bodyOf[F](), i, 0, p.m, 0, p.n)
 		}
 		return false
 	}

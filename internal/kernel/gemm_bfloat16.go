@@ -16,11 +16,11 @@ import "sync"
 // The elements of A and B become zeros if they are subnormal, and infinities if they are at least 2¹²⁸ − 2¹¹⁹.
 //
 // GemmBFloat16 panics if a dimension is negative, or a slice or a distance between rows is too short.
-func GemmBFloat16(cores int, transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
+func GemmBFloat16(cores int, transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int, finish *Finish[float32]) {
 	w := take[bfloat16Work](&bfloat16Products)
 	w.gemmProduct = gemmProduct[float32]{
 		count: 1, transA: transA, transB: transB, m: m, n: n, k: k, alpha: alpha, beta: beta,
-		a: a, b: b, c: c, lda: lda, ldb: ldb, ldc: ldc,
+		a: a, b: b, c: c, lda: lda, ldb: ldb, ldc: ldc, finish: finish,
 	}
 	if w.hasTerms() && !amxGemmBFloat16(cores, &w.gemmProduct) {
 		w.set = inUse
@@ -141,6 +141,7 @@ func (w *bfloat16Work) run(task int) {
 			w.finish(c[i*w.ldc:][:cols], s.sums[i*cols:][:cols])
 		}
 	}
+	w.finishBlock(w.set.f32, 0, i, i+rows, j, j+cols)
 	s.tile = bfloat16Tile{}
 	bfloat16Blocks.Put(s)
 }

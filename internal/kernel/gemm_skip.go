@@ -11,43 +11,49 @@ func SkipGemm[F Float](cores int, transA, transB bool, m, n, k int, alpha F, a [
 // SkipGemmBatch computes count products like SkipGemm. The operands of successive products are strideA, strideB and
 // strideC elements apart.
 func SkipGemmBatch[F Float](cores, count int, transA, transB bool, m, n, k int, alpha F, a []F, lda, strideA int, b []F, ldb, strideB int, c []F, ldc, strideC int) {
-	GemmBatch(cores, count, transA, transB, m, n, k, alpha, a, lda, strideA, b, ldb, strideB, 0, c, ldc, strideC)
+	finish := takeSeeking[F]()
+	product := gemmProduct[F]{
+		count: count, transA: transA, transB: transB, m: m, n: n, k: k, alpha: alpha,
+		a: a, b: b, c: c, lda: lda, ldb: ldb, ldc: ldc, strideA: strideA, strideB: strideB, strideC: strideC,
+		finish: finish,
+	}
+	gemmBatch(cores, &product)
 	// If an operand holds NaN or an infinity, its product with zero has given NaN in C. The search for NaN costs little
 	// beside the products.
-	for i := range count {
-		if hasNaN(c[i*strideC:], m, n, ldc) {
-			GemmBatch(cores, count, transA, transB, m, n, k, alpha, cleaned(a), lda, strideA, cleaned(b), ldb, strideB, 0, c, ldc, strideC)
-			addInfinite(count, transA, transB, m, n, k, alpha, a, lda, strideA, b, ldb, strideB, c, ldc, strideC)
-			return
-		}
+	if putSeeking(finish) {
+		product.a, product.b, product.finish = cleaned(a), cleaned(b), nil
+		gemmBatch(cores, &product)
+		addInfinite(count, transA, transB, m, n, k, alpha, a, lda, strideA, b, ldb, strideB, c, ldc, strideC)
 	}
 }
 
 // SkipGemmBFloat16 computes C = alpha·op(A)·op(B) like GemmBFloat16, but zero times NaN or infinity is zero. Elements
 // are rounded first: a subnormal number counts as zero, and a number that rounds to infinity as infinity.
 func SkipGemmBFloat16(cores int, transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
-	GemmBFloat16(cores, transA, transB, m, n, k, alpha, a, lda, b, ldb, 0, c, ldc)
-	if hasNaN(c, m, n, ldc) {
+	finish := takeSeeking[float32]()
+	GemmBFloat16(cores, transA, transB, m, n, k, alpha, a, lda, b, ldb, 0, c, ldc, finish)
+	if putSeeking(finish) {
 		a, b = slices.Clone(a), slices.Clone(b)
 		bfloat16RoundPortable(a)
 		bfloat16RoundPortable(b)
-		GemmBFloat16(cores, transA, transB, m, n, k, alpha, cleaned(a), lda, cleaned(b), ldb, 0, c, ldc)
+		GemmBFloat16(cores, transA, transB, m, n, k, alpha, cleaned(a), lda, cleaned(b), ldb, 0, c, ldc, nil)
 		addInfinite(1, transA, transB, m, n, k, alpha, a, lda, 0, b, ldb, 0, c, ldc, 0)
 	}
 }
 
-// hasNaN reports whether an m×n matrix holds NaN.
-func hasNaN[F Float](c []F, m, n, ldc int) bool {
-	body := bodyOf[F]()
-	if ldc == n {
-		return body.hasNaN(c[:m*n])
-	}
-	for i := range m {
-		if body.hasNaN(c[i*ldc:][:n]) {
-			return true
-		}
-	}
-	return false
+// takeSeeking returns a Finish that searches a product for NaN.
+func takeSeeking[F Float]() *Finish[F] {
+	f := take[Finish[F]](&bodyOf[F]().finishes)
+	f.seeks = true
+	f.nan.Store(false)
+	return f
+}
+
+// putSeeking puts f back and reports whether it found NaN.
+func putSeeking[F Float](f *Finish[F]) bool {
+	found := f.nan.Load()
+	bodyOf[F]().finishes.Put(f)
+	return found
 }
 
 // addInfinite adds the products of NaN and infinities with factors other than 0 to C, which is the product with 0 in

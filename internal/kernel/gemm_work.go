@@ -8,6 +8,7 @@ type gemmProduct[F Float] struct {
 	a, b, c                   []F
 	lda, ldb, ldc             int
 	strideA, strideB, strideC int
+	finish                    *Finish[F] // nil means nothing
 }
 
 // gemmWork is a batch of products and its division into tasks. A task computes one block of C for one or several
@@ -116,6 +117,7 @@ func (w *gemmWork[F]) run(task int) {
 	for item := first; item < min(first+w.items, w.count); item++ {
 		if w.isRow() {
 			w.row(item, j, min(j+w.colStep, w.n))
+			w.finishBlock(w.body, item, 0, 1, j, min(j+w.colStep, w.n))
 			continue
 		}
 		w.block(s, item, i, min(i+w.rowStep, w.m), j, min(j+w.colStep, w.n))
@@ -177,6 +179,9 @@ func (w *gemmWork[F]) block(s *gemmScratch[F], item, i0, i1, j0, j1 int) {
 				default:
 					g.column(t, left, c[i*w.ldc+j:], some)
 				}
+			}
+			if p+t.k == w.k {
+				w.finishBlock(w.body, item, i0+i, i0+i+some, j0, j1)
 			}
 		}
 	}

@@ -9,13 +9,14 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
-// gemm computes C = alpha·op(A)·op(B) + beta·C by kernel.Gemm or, with BFloat16, by kernel.GemmBFloat16.
-func gemm[F kernel.Float](e *Env, transA, transB bool, m, n, k int, alpha F, a []F, lda int, b []F, ldb int, beta F, c []F, ldc int) {
+// gemm computes C = alpha·op(A)·op(B) + beta·C by kernel.GemmFinish or, with BFloat16, by kernel.GemmBFloat16. C has n
+// columns. If finish is nil, nothing more is done.
+func gemm[F kernel.Float](e *Env, transA, transB bool, m, n, k int, alpha F, a []F, lda int, b []F, ldb int, beta F, c []F, finish *kernel.Finish[F]) {
 	if x, ok := any(a).([]float32); ok && e.BFloat16 {
-		kernel.GemmBFloat16(e.Cores, transA, transB, m, n, k, float32(alpha), x, lda, any(b).([]float32), ldb, float32(beta), any(c).([]float32), ldc)
+		kernel.GemmBFloat16(e.Cores, transA, transB, m, n, k, float32(alpha), x, lda, any(b).([]float32), ldb, float32(beta), any(c).([]float32), n, any(finish).(*kernel.Finish[float32]))
 		return
 	}
-	kernel.Gemm(e.Cores, transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+	kernel.GemmFinish(e.Cores, transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, finish)
 }
 
 // skipGemm computes C = alpha·op(A)·op(B) like gemm, but zero times NaN or infinity is zero.

@@ -74,17 +74,20 @@ func linear[F kernel.Float](e *Env, x, w, b, u, v *G.Node, by float64, act Activ
 		if before != nil {
 			z = before.slice()
 		}
-		gemm(e, false, true, n, out, width, 1, x, width, w, width, 0, z, out) // (n, I) x (O, I)ᵀ -> (n, O)
-		if u != nil {
-			u, v := read2[F](values[second:], n*rank, out*rank)
-			gemm(e, false, true, n, out, rank, F(by), u, rank, v, rank, 1, z, out) // (n, R) x (O, R)ᵀ -> (n, O)
-		}
+		finish := &kernel.Finish[F]{}
 		if b != nil {
-			kernel.AddRow(e.Cores, z, elements[F](values[2], out))
+			finish.Bias = elements[F](values[2], out)
 		}
 		if act != Identity {
-			unaryOf[F](act).forward(e.Cores, y, z)
+			finish.Y, finish.Activation = y, unaryOf[F](act).forward
 		}
+		if u != nil {
+			u, v := read2[F](values[second:], n*rank, out*rank)
+			gemm(e, false, true, n, out, width, 1, x, width, w, width, 0, z, nil)     // (n, I) x (O, I)ᵀ -> (n, O)
+			gemm(e, false, true, n, out, rank, F(by), u, rank, v, rank, 1, z, finish) // (n, R) x (O, R)ᵀ -> (n, O)
+			return
+		}
+		gemm(e, false, true, n, out, width, 1, x, width, w, width, 0, z, finish) // (n, I) x (O, I)ᵀ -> (n, O)
 	})
 	if o.wrt = second; u != nil {
 		o.wrt += 2
@@ -134,7 +137,11 @@ func linear[F kernel.Float](e *Env, x, w, b, u, v *G.Node, by float64, act Activ
 			product := func(i, width int, by F) {
 				if want[i] {
 					w := elements[F](values[slices.Index(needs, inputs[i+1])], out*width)
-					gemm(e, false, false, n, width, out, by, g, out, w, width, 0, d[i], width) // (n, O) x (O, I) -> (n, I)
+					finish := &kernel.Finish[F]{}
+					if i == 0 && rest != nil {
+						finish.Plus = elements[F](values[slices.Index(needs, rest)], n*width)
+					}
+					gemm(e, false, false, n, width, out, by, g, out, w, width, 0, d[i], finish) // (n, O) x (O, I) -> (n, I)
 				}
 				if want[i+1] {
 					x := elements[F](values[slices.Index(needs, inputs[i])], n*width)
@@ -147,9 +154,6 @@ func linear[F kernel.Float](e *Env, x, w, b, u, v *G.Node, by float64, act Activ
 			}
 			if u != nil {
 				product(second, rank, F(by))
-			}
-			if rest != nil {
-				kernel.Add(e.Cores, d[0], d[0], elements[F](values[slices.Index(needs, rest)], n*width))
 			}
 		})
 		if t := e.ties[w]; t != nil && t.head == o && err == nil {

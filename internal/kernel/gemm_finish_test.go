@@ -1,0 +1,64 @@
+package kernel
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/heed-go/heed/internal/testseed"
+)
+
+// TestGemmFinish compares finished products with the same operations one after the other, bit by bit.
+func TestGemmFinish(t *testing.T) {
+	eachSet(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(testseed.Of(t), 1))
+		for _, s := range [][3]int{{1, 50, 40}, {7, 1, 3}, {5, 33, 0}, {64, 96, 600}, {130, 257, 70}, {200, 100, 1100}} {
+			checkFinish[float64](t, r, s[0], s[1], s[2])
+			checkFinish[float32](t, r, s[0], s[1], s[2])
+		}
+	})
+}
+
+func checkFinish[F Float](t *testing.T, r *rand.Rand, m, n, k int) {
+	t.Helper()
+	drawn := func(n int) []F {
+		x := make([]F, n)
+		for i := range x {
+			x[i] = F(r.NormFloat64())
+		}
+		return x
+	}
+	a, b, before, plus, bias := drawn(m*k), drawn(k*n), drawn(m*n), drawn(m*n), drawn(n)
+	for form := range 16 {
+		product := func(cores int, c []F, f *Finish[F]) { GemmFinish(cores, false, true, m, n, k, 2, a, k, b, k, 1, c, f) }
+		if x, ok := any(a).([]float32); ok && form&8 != 0 {
+			product = func(cores int, c []F, f *Finish[F]) {
+				GemmBFloat16(cores, false, true, m, n, k, 2, x, k, any(b).([]float32), k, 1, any(c).([]float32), n, any(f).(*Finish[float32]))
+			}
+		}
+		want := slices.Clone(before)
+		product(1, want, nil)
+		var finish Finish[F]
+		if form&1 != 0 {
+			finish.Plus = plus
+			Add(1, want, want, plus)
+		}
+		if form&2 != 0 {
+			finish.Bias = bias
+			AddRow(1, want, bias)
+		}
+		wantY := make([]F, m*n)
+		if form&4 != 0 {
+			finish.Activation = GELU[F]
+			GELU(1, wantY, want)
+		}
+		for cores := 1; cores <= 3; cores++ {
+			c, y := slices.Clone(before), make([]F, m*n)
+			finish.Y = y
+			product(cores, c, &finish)
+			if !slices.Equal(c, want) || !slices.Equal(y, wantY) {
+				t.Errorf("(%d, %d) x (%d, %d) of %T, form %d, %d cores: the finished product differs from the separate operations", m, k, k, n, a, form, cores)
+			}
+		}
+	}
+}
