@@ -24,7 +24,7 @@ const (
 
 	int8TaskWork = 1 << 17 // least number of weights that a separate task reads
 	int8WakeWork = 1 << 18 // the same for waking a sleeping helper
-	int8Cache    = 1 << 14 // weights of a task that stay in the first cache for all rows of x
+	int8Cache    = 1 << 14 // weights of a task that stay in the first cache for all rows of x, while it fetches as many
 	int8Block    = 1 << 18 // numbers of x that stay in the second cache for all weights
 )
 
@@ -220,17 +220,22 @@ func int16Levels(q []int16, x []float32, by float32) {
 func (p *int8Work) columns(lo, hi int) {
 	stride, n := p.w.stride, p.w.rows
 	whole := lo + (hi-lo)/int8Rows*int8Rows
-	for i := 0; i < p.m; {
+	passes := p.m
+	if p.tiles.four != nil {
+		passes = p.m/4 + p.m%4
+	}
+	step := max(1, int8Columns/passes)
+	for i, pass := 0, 0; i < p.m; pass++ {
 		rows, dots := 1, p.tiles.one
 		if p.tiles.four != nil && p.m-i >= 4 {
 			rows, dots = 4, p.tiles.four
 		}
 		x, scales := p.rounded[i*stride:][:rows*stride], p.scales[i:][:rows]
 		if whole > lo {
-			dots(p.y[i*n+lo:], n, p.w.values[lo*stride:whole*stride], x, stride, p.w.scales[lo:whole], scales)
+			dots(p.y[i*n+lo:], n, p.w.values[lo*stride:whole*stride], x, stride, p.w.scales[lo:whole], scales, pass, step)
 		}
 		if whole < hi {
-			int8DotsPortable(p.y[i*n+whole:], n, p.w.values[whole*stride:hi*stride], x, stride, p.w.scales[whole:hi], scales)
+			int8DotsPortable(p.y[i*n+whole:], n, p.w.values[whole*stride:hi*stride], x, stride, p.w.scales[whole:hi], scales, pass, step)
 		}
 		i += rows
 	}

@@ -4,9 +4,9 @@
 
 #include "textflag.h"
 
-// func int8DotsVNNI(y []float32, ldy int, w []int8, x []int16, stride int, wScales []float32, xScales []float32)
+// func int8DotsVNNI(y []float32, ldy int, w []int8, x []int16, stride int, wScales []float32, xScales []float32, pass int, step int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·int8DotsVNNI(SB), NOSPLIT, $0-136
+TEXT ·int8DotsVNNI(SB), NOSPLIT, $0-152
 	MOVQ         y_base+0(FP), AX
 	MOVQ         ldy+24(FP), CX
 	MOVQ         w_base+32(FP), DX
@@ -18,6 +18,16 @@ TEXT ·int8DotsVNNI(SB), NOSPLIT, $0-136
 	SHLQ         $0x02, CX
 	SHRQ         $0x02, R8
 	LEAQ         (SI)(SI*2), CX
+	MOVQ         SI, R10
+	IMULQ        R8, R10
+	LEAQ         (R10)(R10*2), R11
+	MOVQ         pass+136(FP), R12
+	MOVQ         step+144(FP), R13
+	IMULQ        R13, R12
+	IMULQ        R10, R12
+	SHRQ         $0x05, R12
+	ADDQ         DX, R12
+	LEAQ         (R12)(R10*4), R12
 	VBROADCASTSS (R9), Z4
 	MOVL         $0x00001111, R9
 	KMOVW        R9, K1
@@ -31,13 +41,14 @@ group:
 
 columns:
 	VPMOVSXBW   (DX), Z5
-	PREFETCHT0  8192(DX)
 	VPMOVSXBW   (DX)(SI*1), Z6
-	PREFETCHT0  8192(DX)(SI*1)
 	VPMOVSXBW   (DX)(SI*2), Z7
-	PREFETCHT0  8192(DX)(SI*2)
 	VPMOVSXBW   (DX)(CX*1), Z8
-	PREFETCHT0  8192(DX)(CX*1)
+	PREFETCHT0  (R12)
+	PREFETCHT0  (R12)(R10*1)
+	PREFETCHT0  (R12)(R10*2)
+	PREFETCHT0  (R12)(R11*1)
+	ADDQ        R13, R12
 	VMOVDQU64   (BX), Z9
 	VPDPWSSD    Z9, Z5, Z0
 	VPDPWSSD    Z9, Z6, Z1
@@ -80,9 +91,9 @@ columns:
 	VZEROUPPER
 	RET
 
-// func int8Dots4VNNI(y []float32, ldy int, w []int8, x []int16, stride int, wScales []float32, xScales []float32)
+// func int8Dots4VNNI(y []float32, ldy int, w []int8, x []int16, stride int, wScales []float32, xScales []float32, pass int, step int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·int8Dots4VNNI(SB), NOSPLIT, $0-136
+TEXT ·int8Dots4VNNI(SB), NOSPLIT, $0-152
 	MOVQ         y_base+0(FP), AX
 	MOVQ         ldy+24(FP), CX
 	MOVQ         w_base+32(FP), DX
@@ -94,6 +105,16 @@ TEXT ·int8Dots4VNNI(SB), NOSPLIT, $0-136
 	SHLQ         $0x02, CX
 	SHRQ         $0x02, R8
 	LEAQ         (SI)(SI*2), R10
+	MOVQ         SI, R11
+	IMULQ        R8, R11
+	LEAQ         (R11)(R11*2), R12
+	MOVQ         pass+136(FP), R13
+	MOVQ         step+144(FP), R14
+	IMULQ        R14, R13
+	IMULQ        R11, R13
+	SHRQ         $0x05, R13
+	ADDQ         DX, R13
+	LEAQ         (R13)(R11*4), R13
 	VBROADCASTSS (R9), Z16
 	VBROADCASTSS 4(R9), X17
 	VINSERTF32X4 $0x01, X17, Z16, Z16
@@ -123,13 +144,14 @@ group:
 
 columns:
 	VPMOVSXBW       (DX), Z17
-	PREFETCHT0      16384(DX)
 	VPMOVSXBW       (DX)(SI*1), Z18
-	PREFETCHT0      16384(DX)(SI*1)
 	VPMOVSXBW       (DX)(SI*2), Z19
-	PREFETCHT0      16384(DX)(SI*2)
 	VPMOVSXBW       (DX)(R10*1), Z20
-	PREFETCHT0      16384(DX)(R10*1)
+	PREFETCHT0      (R13)
+	PREFETCHT0      (R13)(R11*1)
+	PREFETCHT0      (R13)(R11*2)
+	PREFETCHT0      (R13)(R12*1)
+	ADDQ            R14, R13
 	VMOVDQU64       (BX), Z21
 	VPDPWSSD        Z21, Z17, Z0
 	VPDPWSSD        Z21, Z18, Z4
@@ -236,9 +258,9 @@ columns:
 	VZEROUPPER
 	RET
 
-// func int8DotsAVX2(y []float32, ldy int, w []int8, x []int16, stride int, wScales []float32, xScales []float32)
-// Requires: AVX, AVX2
-TEXT ·int8DotsAVX2(SB), NOSPLIT, $0-136
+// func int8DotsAVX2(y []float32, ldy int, w []int8, x []int16, stride int, wScales []float32, xScales []float32, pass int, step int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·int8DotsAVX2(SB), NOSPLIT, $0-152
 	MOVQ         y_base+0(FP), AX
 	MOVQ         ldy+24(FP), CX
 	MOVQ         w_base+32(FP), DX
@@ -250,6 +272,16 @@ TEXT ·int8DotsAVX2(SB), NOSPLIT, $0-136
 	SHLQ         $0x02, CX
 	SHRQ         $0x02, R8
 	LEAQ         (SI)(SI*2), CX
+	MOVQ         SI, R10
+	IMULQ        R8, R10
+	LEAQ         (R10)(R10*2), R11
+	MOVQ         pass+136(FP), R12
+	MOVQ         step+144(FP), R13
+	IMULQ        R13, R12
+	IMULQ        R10, R12
+	SHRQ         $0x05, R12
+	ADDQ         DX, R12
+	LEAQ         (R12)(R10*4), R12
 	VBROADCASTSS (R9), X8
 
 group:
@@ -264,6 +296,11 @@ group:
 	MOVQ  SI, R9
 
 columns:
+	PREFETCHT0   (R12)
+	PREFETCHT0   (R12)(R10*1)
+	PREFETCHT0   (R12)(R10*2)
+	PREFETCHT0   (R12)(R11*1)
+	ADDQ         R13, R12
 	VMOVDQU      (BX), Y9
 	VPMOVSXBW    (DX), Y10
 	VPMADDWD     Y9, Y10, Y10

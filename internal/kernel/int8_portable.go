@@ -12,10 +12,13 @@ type int8Tiles struct {
 //
 // The products are added in 16 sums: sum s has those of columns 2s and 2s+1 of every 32. The sums become float32, and
 // are added in a tree: sum s and s+8, then s and s+4, then neighbours, then both. The scales come last, wScales first.
-type int8Dots func(y []float32, ldy int, w []int8, x []int16, stride int, wScales, xScales []float32)
+//
+// In assembly, an int8Dots also fetches weights for later from memory: those after w, up to len(w) of them. The calls
+// with the same w share this work. Call number pass fetches its part, which is step/32.
+type int8Dots func(y []float32, ldy int, w []int8, x []int16, stride int, wScales, xScales []float32, pass, step int)
 
 // int8DotsPortable is an int8Dots in Go, for all numbers of rows.
-func int8DotsPortable(y []float32, ldy int, w []int8, x []int16, stride int, wScales, xScales []float32) {
+func int8DotsPortable(y []float32, ldy int, w []int8, x []int16, stride int, wScales, xScales []float32, _, _ int) {
 	for j, wScale := range wScales {
 		row := w[j*stride:][:stride]
 		for i, xScale := range xScales {

@@ -181,6 +181,38 @@ func TestMulInt8Extremes(t *testing.T) {
 	})
 }
 
+// TestInt8Dots compares functions in assembly with Go bit by bit, for the largest numbers, whose products must not
+// saturate. It checks that they write nothing beside their results.
+func TestInt8Dots(t *testing.T) {
+	const n, ldy = 12, 15
+	rng := rand.New(rand.NewPCG(3, 4))
+	eachSet(t, func(t *testing.T) {
+		for _, stride := range []int{32, 64, 96, 800, 3072} {
+			w, x := make([]int8, n*stride), make([]int16, 4*stride)
+			for i := range w {
+				w[i] = [...]int8{-128, -127, 127, 1}[rng.IntN(4)]
+			}
+			for i := range x {
+				x[i] = [...]int16{-32768, -32767, 32767, 1}[rng.IntN(4)]
+			}
+			wScales, xScales := normals[float32](1, n), normals[float32](2, 4)
+			for rows, dots := range map[int]int8Dots{1: inUse.int8.one, 4: inUse.int8.four} {
+				if dots == nil {
+					continue
+				}
+				results := func(dots int8Dots) []float32 {
+					y := slices.Repeat([]float32{-1}, 4*ldy)
+					dots(y, ldy, w, x[:rows*stride], stride, wScales, xScales[:rows], 1, 8)
+					return y
+				}
+				if got, want := results(dots), results(int8DotsPortable); !slices.Equal(got, want) {
+					t.Errorf("%d rows of %d columns: got %v, want %v", rows, stride, got, want)
+				}
+			}
+		}
+	})
+}
+
 // TestInt8Memory places operands before memory that can't be read or written.
 func TestInt8Memory(t *testing.T) {
 	const m, n, k = 9, 12, 96
@@ -241,37 +273,6 @@ func TestMulInt8Panics(t *testing.T) {
 			}()
 			MulInt8(1, make([]float32, sizes[1]), make([]float32, sizes[0]), w)
 		}()
-	}
-}
-
-// BenchmarkMulInt8 measures products in the sizes of GPT-2, beside those with float32 weights.
-func BenchmarkMulInt8(b *testing.B) {
-	for _, s := range [][2]int{{768, 768}, {3072, 768}, {768, 3072}, {50257, 768}} {
-		n, k := s[0], s[1]
-		weights := normals[float32](1, n*k)
-		w := newInt8(b, weights, n)
-		for _, m := range []int{1, 8, 512} {
-			if m*n > 512*3072 {
-				continue
-			}
-			x, y := normals[float32](2, m*k), make([]float32, m*n)
-			name := fmt.Sprintf("%d/%dx%d", m, n, k)
-			rate := func(b *testing.B) {
-				b.ReportMetric(float64(m*n*k)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GMAC/s")
-			}
-			b.Run("int8/"+name, func(b *testing.B) {
-				for b.Loop() {
-					MulInt8(0, y, x, w)
-				}
-				rate(b)
-			})
-			b.Run("float32/"+name, func(b *testing.B) {
-				for b.Loop() {
-					Gemm(0, false, true, m, n, k, 1, x, k, weights, k, 0, y, n)
-				}
-				rate(b)
-			})
-		}
 	}
 }
 
