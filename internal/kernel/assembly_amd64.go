@@ -16,7 +16,7 @@ func assembly() []*instructionSet {
 		rows: 6, cols: 8, heights: []int{6, 4, 3, 2, 1}, lanes: 4, depth: 256, band: gemmBand(cache, 6, 256*8), slab: 512,
 		tile: gemmTile64AVX2, packRows: gemmPackRows64AVX2, packTransposed: gemmPackTransposed64AVX2,
 	}}
-	int8AVX2 := int8Tiles{one: int8DotsAVX2}
+	int8AVX2 := int8Tiles{one: int8DotsAVX2, four: int8Dots4AVX2}
 	int8AVX512 := int8Tiles{one: int8DotsVNNI, four: int8Dots4VNNI}
 	if !cpu.X86.HasAVX512VNNI || !cpu.X86.HasAVX512BW {
 		int8AVX512 = int8AVX2
@@ -97,6 +97,9 @@ func int8Dots4VNNI(y []float32, ldy int, w []int8, x []int16, stride int, wScale
 
 //go:noescape
 func int8DotsAVX2(y []float32, ldy int, w []int8, x []int16, stride int, wScales, xScales []float32, pass, step int)
+
+//go:noescape
+func int8Dots4AVX2(y []float32, ldy int, w []int8, x []int16, stride int, wScales, xScales []float32, pass, step int)
 
 // parallelPause waits for some tens of nanoseconds. Meanwhile the core's other hardware thread can use the core.
 func parallelPause()

@@ -220,10 +220,7 @@ func int16Levels(q []int16, x []float32, by float32) {
 func (p *int8Work) columns(lo, hi int) {
 	stride, n := p.w.stride, p.w.rows
 	whole := lo + (hi-lo)/int8Rows*int8Rows
-	passes := p.m
-	if p.tiles.four != nil {
-		passes = p.m/4 + p.m%4
-	}
+	passes := p.m/4 + p.m%4 // with assembly
 	step := max(1, int8Columns/passes)
 	for i, pass := 0, 0; i < p.m; pass++ {
 		rows, dots := 1, p.tiles.one

@@ -366,3 +366,179 @@ columns:
 	JNZ          group
 	VZEROUPPER
 	RET
+
+// func int8Dots4AVX2(y []float32, ldy int, w []int8, x []int16, stride int, wScales []float32, xScales []float32, pass int, step int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·int8Dots4AVX2(SB), NOSPLIT, $256-152
+	MOVQ        y_base+0(FP), AX
+	MOVQ        ldy+24(FP), CX
+	MOVQ        w_base+32(FP), DX
+	MOVQ        x_base+56(FP), BX
+	MOVQ        stride+80(FP), SI
+	MOVQ        wScales_base+88(FP), DI
+	MOVQ        wScales_len+96(FP), R8
+	MOVQ        xScales_base+112(FP), R9
+	SHLQ        $0x02, CX
+	SHRQ        $0x02, R8
+	LEAQ        (SI)(SI*2), R10
+	MOVQ        SI, R10
+	IMULQ       R8, R10
+	LEAQ        (R10)(R10*2), R11
+	MOVQ        pass+136(FP), R11
+	MOVQ        step+144(FP), R12
+	IMULQ       R12, R11
+	IMULQ       R10, R11
+	SHRQ        $0x04, R11
+	ADDQ        DX, R11
+	LEAQ        (R11)(R10*4), R11
+	SHLQ        $0x01, R8
+	VMOVSLDUP   (R9), X0
+	VMOVSHDUP   (R9), X1
+	VINSERTF128 $0x01, X1, Y0, Y0
+	ADDQ        SI, DX
+	LEAQ        (BX)(SI*2), BX
+	LEAQ        (BX)(SI*2), R13
+	LEAQ        (R13)(SI*2), R14
+	LEAQ        (R14)(SI*2), R15
+
+group:
+	LEAQ  (DX)(SI*1), R9
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+	VPXOR Y8, Y8, Y8
+	MOVQ  SI, BP
+	NEGQ  BP
+
+low:
+	VPMOVSXBW  (DX)(BP*1), Y9
+	VPMOVSXBW  (R9)(BP*1), Y10
+	PREFETCHT0 (R11)
+	PREFETCHT0 (R11)(R10*2)
+	ADDQ       R12, R11
+	VMOVDQU    (BX)(BP*2), Y11
+	VPMADDWD   Y11, Y9, Y12
+	VPADDD     Y12, Y1, Y1
+	VPMADDWD   Y11, Y10, Y11
+	VPADDD     Y11, Y5, Y5
+	VMOVDQU    (R13)(BP*2), Y11
+	VPMADDWD   Y11, Y9, Y12
+	VPADDD     Y12, Y2, Y2
+	VPMADDWD   Y11, Y10, Y11
+	VPADDD     Y11, Y6, Y6
+	VMOVDQU    (R14)(BP*2), Y11
+	VPMADDWD   Y11, Y9, Y12
+	VPADDD     Y12, Y3, Y3
+	VPMADDWD   Y11, Y10, Y11
+	VPADDD     Y11, Y7, Y7
+	VMOVDQU    (R15)(BP*2), Y11
+	VPMADDWD   Y11, Y9, Y9
+	VPADDD     Y9, Y4, Y4
+	VPMADDWD   Y11, Y10, Y11
+	VPADDD     Y11, Y8, Y8
+	ADDQ       $0x20, BP
+	JNZ        low
+	VCVTDQ2PS  Y1, Y1
+	VMOVUPS    Y1, (SP)
+	VCVTDQ2PS  Y2, Y2
+	VMOVUPS    Y2, 32(SP)
+	VCVTDQ2PS  Y3, Y3
+	VMOVUPS    Y3, 64(SP)
+	VCVTDQ2PS  Y4, Y4
+	VMOVUPS    Y4, 96(SP)
+	VCVTDQ2PS  Y5, Y5
+	VMOVUPS    Y5, 128(SP)
+	VCVTDQ2PS  Y6, Y6
+	VMOVUPS    Y6, 160(SP)
+	VCVTDQ2PS  Y7, Y7
+	VMOVUPS    Y7, 192(SP)
+	VCVTDQ2PS  Y8, Y8
+	VMOVUPS    Y8, 224(SP)
+	VPXOR      Y1, Y1, Y1
+	VPXOR      Y3, Y3, Y3
+	VPXOR      Y4, Y4, Y4
+	VPXOR      Y5, Y5, Y5
+	VPXOR      Y6, Y6, Y6
+	VPXOR      Y7, Y7, Y7
+	VPXOR      Y8, Y8, Y8
+	VPXOR      Y9, Y9, Y9
+	MOVQ       SI, BP
+	NEGQ       BP
+
+high:
+	VPMOVSXBW    16(DX)(BP*1), Y2
+	VPMOVSXBW    16(R9)(BP*1), Y10
+	VMOVDQU      32(BX)(BP*2), Y11
+	VPMADDWD     Y11, Y2, Y12
+	VPADDD       Y12, Y1, Y1
+	VPMADDWD     Y11, Y10, Y11
+	VPADDD       Y11, Y6, Y6
+	VMOVDQU      32(R13)(BP*2), Y11
+	VPMADDWD     Y11, Y2, Y12
+	VPADDD       Y12, Y3, Y3
+	VPMADDWD     Y11, Y10, Y11
+	VPADDD       Y11, Y7, Y7
+	VMOVDQU      32(R14)(BP*2), Y11
+	VPMADDWD     Y11, Y2, Y12
+	VPADDD       Y12, Y4, Y4
+	VPMADDWD     Y11, Y10, Y11
+	VPADDD       Y11, Y8, Y8
+	VMOVDQU      32(R15)(BP*2), Y11
+	VPMADDWD     Y11, Y2, Y2
+	VPADDD       Y2, Y5, Y5
+	VPMADDWD     Y11, Y10, Y11
+	VPADDD       Y11, Y9, Y9
+	ADDQ         $0x20, BP
+	JNZ          high
+	VCVTDQ2PS    Y1, Y1
+	VADDPS       (SP), Y1, Y1
+	VCVTDQ2PS    Y3, Y3
+	VADDPS       32(SP), Y3, Y3
+	VCVTDQ2PS    Y4, Y4
+	VADDPS       64(SP), Y4, Y4
+	VCVTDQ2PS    Y5, Y5
+	VADDPS       96(SP), Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VADDPS       128(SP), Y6, Y6
+	VCVTDQ2PS    Y7, Y7
+	VADDPS       160(SP), Y7, Y7
+	VCVTDQ2PS    Y8, Y8
+	VADDPS       192(SP), Y8, Y8
+	VCVTDQ2PS    Y9, Y9
+	VADDPS       224(SP), Y9, Y9
+	VPERM2F128   $0x20, Y3, Y1, Y2
+	VPERM2F128   $0x31, Y3, Y1, Y1
+	VADDPS       Y1, Y2, Y2
+	VPERM2F128   $0x20, Y5, Y4, Y1
+	VPERM2F128   $0x31, Y5, Y4, Y4
+	VADDPS       Y4, Y1, Y1
+	VPERM2F128   $0x20, Y7, Y6, Y3
+	VPERM2F128   $0x31, Y7, Y6, Y6
+	VADDPS       Y6, Y3, Y3
+	VPERM2F128   $0x20, Y9, Y8, Y4
+	VPERM2F128   $0x31, Y9, Y8, Y8
+	VADDPS       Y8, Y4, Y4
+	VHADDPS      Y3, Y2, Y2
+	VHADDPS      Y4, Y1, Y1
+	VHADDPS      Y1, Y2, Y2
+	VBROADCASTSD (DI), Y1
+	VMULPS       Y1, Y2, Y2
+	VMULPS       Y0, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X1
+	MOVQ         AX, BP
+	VMOVLPS      X2, (BP)
+	VMOVLPS      X1, (BP)(CX*1)
+	LEAQ         (BP)(CX*2), BP
+	VMOVHPS      X2, (BP)
+	VMOVHPS      X1, (BP)(CX*1)
+	LEAQ         (DX)(SI*2), DX
+	ADDQ         $0x08, AX
+	ADDQ         $0x08, DI
+	DECQ         R8
+	JNZ          group
+	VZEROUPPER
+	RET

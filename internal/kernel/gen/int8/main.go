@@ -13,6 +13,7 @@ func main() {
 	dotsVNNI(1)
 	dotsVNNI(4)
 	dotsAVX2()
+	dots4AVX2()
 	Generate()
 }
 
@@ -23,8 +24,8 @@ type frame struct {
 	next, quarter, quarter3, step         reg.GPVirtual // see fetch
 }
 
-// begin declares a function and loads its arguments.
-func begin(name, doc string) (f frame) {
+// begin declares a function and loads its arguments. The function fetches weights from memory in 4 or 2 places.
+func begin(name, doc string, places int) (f frame) {
 	TEXT(name, NOSPLIT, "func(y []float32, ldy int, w []int8, x []int16, stride int, wScales, xScales []float32, pass, step int)")
 	Pragma("noescape")
 	Doc(name + " " + doc)
@@ -47,9 +48,9 @@ func begin(name, doc string) (f frame) {
 	LEAQ(Mem{Base: f.quarter, Index: f.quarter, Scale: 2}, f.quarter3)
 	f.next = Load(Param("pass"), GP64()).(reg.GPVirtual)
 	f.step = Load(Param("step"), GP64()).(reg.GPVirtual)
-	IMULQ(f.step, f.next) // the calls before this one have fetched pass·step/32 of each quarter
+	IMULQ(f.step, f.next) // the calls before this one have fetched pass·step/32 of each place
 	IMULQ(f.quarter, f.next)
-	SHRQ(U8(5), f.next)
+	SHRQ(U8(map[int]int{2: 4, 4: 5}[places]), f.next)
 	ADDQ(f.w, f.next)
 	LEAQ(Mem{Base: f.next, Index: f.quarter, Scale: 4}, f.next)
 	return f
@@ -101,7 +102,7 @@ func (f frame) eachGroup(clear, columns, store func()) {
 // dotsVNNI writes the function for one or four rows of x.
 func dotsVNNI(rows int) {
 	name := map[int]string{1: "int8DotsVNNI", 4: "int8Dots4VNNI"}[rows]
-	f := begin(name, "computes products of rows with AVX512_VNNI.")
+	f := begin(name, "computes products of rows with AVX512_VNNI.", 4)
 	var sums [4][4]reg.VecVirtual // of rows of w and x
 	for j := range 4 {
 		for i := range rows {
@@ -202,7 +203,7 @@ func pairs(a, b reg.VecVirtual) reg.VecVirtual {
 
 // dotsAVX2 writes the function for one row of x.
 func dotsAVX2() {
-	f := begin("int8DotsAVX2", "computes products of rows with AVX2.")
+	f := begin("int8DotsAVX2", "computes products of rows with AVX2.", 4)
 	var sums [4][2]reg.VecVirtual // of rows of w
 	for j := range 4 {
 		sums[j] = [2]reg.VecVirtual{YMM(), YMM()}
@@ -245,4 +246,104 @@ func dotsAVX2() {
 		VMULPS(scale, q[0], q[0])
 		VMOVUPS(q[0], Mem{Base: f.y})
 	})
+}
+
+// dots4AVX2 writes the function for four rows of x. The registers have room for half of the sums of two rows of w, so
+// two loops read the columns.
+func dots4AVX2() {
+	f := begin("int8Dots4AVX2", "computes products of rows with AVX2.", 2)
+	SHLQ(U8(1), f.groups) // of two rows of w
+	scale, odd := YMM(), XMM()
+	VMOVSLDUP(Mem{Base: f.xScales}, scale.AsX()) // of rows 0, 0, 2, 2 and 1, 1, 3, 3
+	VMOVSHDUP(Mem{Base: f.xScales}, odd)
+	VINSERTF128(U8(1), odd, scale, scale)
+
+	// The rows end at these addresses plus at, which counts up to 0.
+	w := [2]reg.GPVirtual{f.w, GP64()}
+	x := [4]reg.GPVirtual{f.x, GP64(), GP64(), GP64()}
+	ADDQ(f.stride, w[0])
+	LEAQ(Mem{Base: x[0], Index: f.stride, Scale: 2}, x[0])
+	for i := range 3 {
+		LEAQ(Mem{Base: x[i], Index: f.stride, Scale: 2}, x[i+1])
+	}
+	at := GP64()
+	var sums [2][4]reg.VecVirtual // of rows of w and x
+	low := AllocLocal(8 * 32)
+	lowOf := func(j, i int) Mem { return low.Offset(32 * (4*j + i)) }
+
+	Label("group")
+	LEAQ(Mem{Base: w[0], Index: f.stride, Scale: 1}, w[1])
+	for half, name := range []string{"low", "high"} {
+		for j := range 2 {
+			for i := range 4 {
+				sums[j][i] = YMM()
+				VPXOR(sums[j][i], sums[j][i], sums[j][i])
+			}
+		}
+		MOVQ(f.stride, at)
+		NEGQ(at)
+		Label(name)
+		var numbers [2]reg.VecVirtual
+		for j := range 2 {
+			numbers[j] = YMM()
+			VPMOVSXBW(Mem{Base: w[j], Index: at, Scale: 1, Disp: 16 * half}, numbers[j])
+		}
+		if half == 0 { // it fetches enough for both
+			PREFETCHT0(Mem{Base: f.next})
+			PREFETCHT0(Mem{Base: f.next, Index: f.quarter, Scale: 2})
+			ADDQ(f.step, f.next)
+		}
+		for i := range 4 {
+			row, product := YMM(), YMM()
+			VMOVDQU(Mem{Base: x[i], Index: at, Scale: 2, Disp: 32 * half}, row)
+			VPMADDWD(row, numbers[0], product)
+			VPADDD(product, sums[0][i], sums[0][i])
+			VPMADDWD(row, numbers[1], row)
+			VPADDD(row, sums[1][i], sums[1][i])
+		}
+		ADDQ(U8(32), at)
+		JNZ(LabelRef(name))
+		for j := range 2 {
+			for i := range 4 {
+				VCVTDQ2PS(sums[j][i], sums[j][i])
+				if half == 0 {
+					VMOVUPS(sums[j][i], lowOf(j, i))
+				} else {
+					VADDPS(lowOf(j, i), sums[j][i], sums[j][i])
+				}
+			}
+		}
+	}
+	var q [2][2]reg.VecVirtual // the 128-bit lanes belong to rows 0 and 1 of x, or 2 and 3
+	for j := range 2 {
+		for i := range 2 {
+			a, b := sums[j][2*i], sums[j][2*i+1]
+			q[j][i] = YMM()
+			VPERM2F128(U8(0x20), b, a, q[j][i])
+			VPERM2F128(U8(0x31), b, a, a)
+			VADDPS(a, q[j][i], q[j][i])
+		}
+	}
+	y, wScale := q[0][0], YMM()
+	VHADDPS(q[1][0], y, y)
+	VHADDPS(q[1][1], q[0][1], q[0][1])
+	VHADDPS(q[0][1], y, y)
+	VBROADCASTSD(Mem{Base: f.wScales}, wScale)
+	VMULPS(wScale, y, y)
+	VMULPS(scale, y, y)
+	VEXTRACTF128(U8(1), y, odd)
+	row := at
+	MOVQ(f.y, row)
+	VMOVLPS(y.AsX(), Mem{Base: row})
+	VMOVLPS(odd, Mem{Base: row, Index: f.ldy, Scale: 1})
+	LEAQ(Mem{Base: row, Index: f.ldy, Scale: 2}, row)
+	VMOVHPS(y.AsX(), Mem{Base: row})
+	VMOVHPS(odd, Mem{Base: row, Index: f.ldy, Scale: 1})
+	LEAQ(Mem{Base: w[0], Index: f.stride, Scale: 2}, w[0])
+	ADDQ(U8(8), f.y)
+	ADDQ(U8(8), f.wScales)
+	DECQ(f.groups)
+	JNZ(LabelRef("group"))
+	VZEROUPPER()
+	RET()
 }
