@@ -12,7 +12,7 @@ func assembly() []*instructionSet {
 			rows: 6, cols: 16, lanes: 16, depth: 256, band: 256, slab: 512, tile: gemmTile32NEON,
 		}},
 		f64:  &body[float64]{vectorTable: vectorPortable[float64](), tiles: gemmPortable[float64]()},
-		int8: int8Tiles{one: int8DotsPortable},
+		int8: int8Tiles{one: int8DotsNEON},
 	}}
 }
 
@@ -72,6 +72,11 @@ func vectorExpSum32NEON(src []float32, shift float32) float32
 
 //go:noescape
 func vectorAdamW32NEON(w, g, first, second []float32, f *[9]float32)
+
+// This function is in int8_neon_arm64.s; see int8Dots. It fetches nothing ahead.
+//
+//go:noescape
+func int8DotsNEON(y []float32, ldy int, w []int8, x []int16, stride int, wScales, xScales []float32, pass, step int)
 
 // parallelPause waits for some tens of nanoseconds. Meanwhile the core's other hardware thread can use the core.
 func parallelPause()

@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// These functions write instructions that Go's assembler lacks, as words. All work on four lanes of 32 bits. The
+// These functions write instructions that Go's assembler lacks, as words. Most work on four lanes of 32 bits. The
 // encodings are from the Arm Architecture Reference Manual, section C4.1. TestWords compares each word with a
 // disassembler.
 
@@ -35,6 +35,28 @@ func (w *writer) fmaxv(d, n int) {
 // sshr shifts signed integers to the right.
 func (w *writer) sshr(d, n, by int) {
 	w.word(0x4f000400|uint32(64-by)<<16|uint32(n)<<5|uint32(d), "sshr v%d.4s, v%d.4s, #%d", d, n, by)
+}
+
+func (w *writer) scvtf(d, n int) { w.two(0x4e21d800, "scvtf", d, n) } // to float32
+
+// sxtl sets d to half of the int8 numbers of n, as int16. The argument half is 0 or 1.
+func (w *writer) sxtl(half, d, n int) {
+	bits, name, lanes := upper(half, "sxtl", "8b", "16b")
+	w.word(0x0f08a400|bits|uint32(n)<<5|uint32(d), "%s v%d.8h, v%d.%s", name, d, n, lanes)
+}
+
+// smlal adds products of half of the int16 numbers of n and m to d.
+func (w *writer) smlal(half, d, n, m int) {
+	bits, name, lanes := upper(half, "smlal", "4h", "8h")
+	w.word(0x0e608000|bits|uint32(m)<<16|uint32(n)<<5|uint32(d), "%s v%d.4s, v%d.%s, v%d.%s", name, d, n, lanes, m, lanes)
+}
+
+// upper returns how an instruction for half of a register is encoded and written.
+func upper(half int, name, lower, all string) (bits uint32, written, lanes string) {
+	if half == 0 {
+		return 0, name, lower
+	}
+	return 1 << 30, name + "2", all
 }
 
 // fma adds n·m to d. Go's assembler has this instruction.

@@ -1,4 +1,5 @@
-// Command neon writes the assembly for arm64: tiles of products, and functions on slices, both for float32.
+// Command neon writes the assembly for arm64: tiles of products and functions on slices, both for float32, and products
+// with int8 weights.
 package main
 
 import (
@@ -12,8 +13,9 @@ import (
 func main() {
 	products := flag.String("products", "", "file for the tiles of products")
 	vectors := flag.String("vectors", "", "file for the functions on slices")
+	weights := flag.String("int8", "", "file for the products with int8 weights")
 	flag.Parse()
-	for name, generate := range map[string]func(w *writer){*products: gemm, *vectors: vector} {
+	for name, generate := range map[string]func(w *writer){*products: gemm, *vectors: vector, *weights: int8} {
 		if name == "" {
 			continue
 		}

@@ -20,6 +20,7 @@ func TestWords(t *testing.T) {
 	var w writer
 	gemm(&w)
 	vector(&w)
+	int8(&w)
 	var code []byte
 	var want []string
 	for _, m := range regexp.MustCompile(`WORD \$(0x[0-9a-f]{8}) // (.*)`).FindAllStringSubmatch(w.String(), -1) {
