@@ -252,6 +252,9 @@ func (w *amxWork) careful(s *amxScratch, left, right *amxLines, i, j, p, terms i
 				fma = w.multiplyAdd(s, i, j, p, terms)
 			}
 			*sum = fma[x*amxSide+y]
+			if c := t.c[x*t.ldc+y]; p > 0 && infinite(c) && infinite(*sum) && max(rows[x].most, cols[y].most) < infinityBits {
+				*sum = w.alpha * c // the sum has overflowed before: like multiply-adds, keep its sign
+			}
 		}
 	}
 	amxUpdate(t, t.sums, t.c, t.rows)

@@ -161,6 +161,35 @@ func transposed(x []float32, rows, cols int) []float32 {
 	return y
 }
 
+// TestMatrixOverflow checks a sum that overflows in two runs, with different signs: multiply-adds keep the first sign.
+func TestMatrixOverflow(t *testing.T) {
+	const m, n, k = 40, 40, 300
+	a, b := make([]float32, m*k), make([]float32, k*n)
+	for i := range m {
+		a[i*k+5], a[i*k+200] = 0x1p100, -0x1p100
+	}
+	for i := range b {
+		b[i] = 0x1p90
+	}
+	eachUnit(t, func(t *testing.T) {
+		for _, alpha := range []float32{1, -2} {
+			got, want := make([]float32, m*n), make([]float32, m*n)
+			Gemm(0, false, false, m, n, k, alpha, a, k, b, n, 0, got, n)
+			fma := *inUse
+			fma.amx3 = nil
+			unit := inUse
+			inUse = &fma
+			Gemm(0, false, false, m, n, k, alpha, a, k, b, n, 0, want, n)
+			inUse = unit
+			for i, x := range want {
+				if x == x && got[i] != x { // without a fused multiply-add, x is NaN
+					t.Fatalf("alpha %v: element %d is %v, want %v as with multiply-adds", alpha, i, got[i], x)
+				}
+			}
+		}
+	})
+}
+
 // TestMatrixRange checks numbers that a matrix unit can't compute with: they must give what multiply-adds give.
 func TestMatrixRange(t *testing.T) {
 	const m, n, k = 70, 80, 300
