@@ -29,8 +29,8 @@ const (
 // output, gradients of inputs and gradients of parameters. For each kind, the test checks on the matrix unit that
 //
 //   - the median error is at most the median with multiply-adds, or half a unit, because rounding may cost that much
-//   - in units of the usual error, the worst is at most 1.2 times the worst with multiply-adds, without one tensor in a
-//     thousand
+//   - in units of the usual error, the worst is at most 1.4 times the worst with multiply-adds, without one tensor in a
+//     thousand; 0.2 of it is for luck, because few tensors decide
 //   - not more tensors than with multiply-adds have an error of 8 usual errors, up to three standard deviations
 //
 // The usual error is measured near the drawn input. For inputs that differ from it in their last bits, it is the error
@@ -108,7 +108,7 @@ func (e *unitErrors) check(t *testing.T, kind string, slack float64) {
 	if limit := slack * max(medians[1], 0.5); !(medians[0] <= limit) {
 		t.Errorf("%s: the median error on the matrix unit is %.3g, want at most %.3g", kind, medians[0], limit)
 	}
-	if limit := 1.2 * slack * most[1]; !(most[0] <= limit) {
+	if limit := 1.4 * slack * most[1]; !(most[0] <= limit) {
 		t.Errorf("%s: all but one error in 1000 on the matrix unit are up to %.3g usual errors, want at most %.3g", kind, most[0], limit)
 	}
 	if limit := float64(outliers[1]) + 3*math.Sqrt(float64(outliers[1])) + 3; float64(outliers[0]) > limit {

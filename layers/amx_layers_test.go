@@ -207,8 +207,8 @@ func axes(r *rand.Rand, n, limit int) []int {
 	return s
 }
 
-// sequences draws a batch of sequences: B, T and D, and the number of heads. Heads are at least 4 wide, because norms of
-// fewer numbers lose most of them. One batch in 32 is long, and one is wide.
+// sequences draws a batch of sequences: B, T and D, and the number of heads. Heads are at least 4 wide, because
+// normalising fewer numbers loses most of their digits. One batch in 32 is long, and one is wide.
 func sequences(r *rand.Rand) (batch, length, dim, heads int) {
 	batch, length, heads = 1+r.IntN(2), upTo(r, 16), 1+r.IntN(3)
 	width := 3 + upTo(r, 5)
