@@ -317,14 +317,15 @@ def compare(heed, rounds, table, row, peer, mode):
 
 
 def cell(lines, program):
-    """Returns a program's figures in its fastest setting. The argument lines has the measurements of a row."""
-    found = [line for line in lines if program in ("heed", line["peer"])]
+    """Returns a program's figures beside the fastest setting of a peer: of itself, or for Heed of the row's first peer.
+    The argument lines has the measurements of a row."""
+    ours = program == "heed"
+    found = [line for line in lines if line["peer"] == (lines[0]["peer"] if ours else program)]
     if not found:
         return "–"
     best = min(found, key=lambda line: line["times"])
-    ms, mb, times = best["ms"][1], best["mb"][1], f" ({best['mode']}): {best['times']:.2f} times"
-    if program == "heed":
-        ms, mb, times = *(statistics.median(line[key][0] for line in found) for key in ("ms", "mb")), ""
+    ms, mb = (best[key][0 if ours else 1] for key in ("ms", "mb"))
+    times = "" if ours else f" ({best['mode']}): {best['times']:.2f} times"
     if best["table"] == "gemm":
         return f"{2 * int(best['row'])**3 / ms / 1e6:.0f}{times}"
     return f"{ms:.2f} ms, {mb:,.0f} MB{times}" if ms < 10 else f"{ms:,.0f} ms, {mb:,.0f} MB{times}"
