@@ -12,7 +12,7 @@ import (
 func TestGemmFinish(t *testing.T) {
 	eachSet(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(testseed.Of(t), 1))
-		for _, s := range [][3]int{{1, 50, 40}, {7, 1, 3}, {5, 33, 0}, {64, 96, 600}, {130, 257, 70}, {200, 100, 1100}} {
+		for _, s := range [][3]int{{1, 50, 40}, {7, 1, 3}, {5, 33, 0}, {64, 96, 600}, {130, 257, 70}, {40, 100, 1100}} {
 			checkFinish[float64](t, r, s[0], s[1], s[2])
 			checkFinish[float32](t, r, s[0], s[1], s[2])
 		}
@@ -29,7 +29,11 @@ func checkFinish[F Float](t *testing.T, r *rand.Rand, m, n, k int) {
 		return x
 	}
 	a, b, before, plus, bias := drawn(m*k), drawn(k*n), drawn(m*n), drawn(m*n), drawn(n)
-	for form := range 16 {
+	forms := 8
+	if is32[F]() {
+		forms = 16
+	}
+	for form := range forms {
 		product := func(cores int, c []F, f *Finish[F]) { GemmFinish(cores, false, true, m, n, k, 2, a, k, b, k, 1, c, f) }
 		if x, ok := any(a).([]float32); ok && form&8 != 0 {
 			product = func(cores int, c []F, f *Finish[F]) {
@@ -52,13 +56,11 @@ func checkFinish[F Float](t *testing.T, r *rand.Rand, m, n, k int) {
 			finish.Activation = GELU[F]
 			GELU(1, wantY, want)
 		}
-		for cores := 1; cores <= 3; cores++ {
-			c, y := slices.Clone(before), make([]F, m*n)
-			finish.Y = y
-			product(cores, c, &finish)
-			if !slices.Equal(c, want) || !slices.Equal(y, wantY) {
-				t.Errorf("(%d, %d) x (%d, %d) of %T, form %d, %d cores: the finished product differs from the separate operations", m, k, k, n, a, form, cores)
-			}
+		cores, c, y := 1+form%3, slices.Clone(before), make([]F, m*n)
+		finish.Y = y
+		product(cores, c, &finish)
+		if !slices.Equal(c, want) || !slices.Equal(y, wantY) {
+			t.Errorf("(%d, %d) x (%d, %d) of %T, form %d, %d cores: the finished product differs from the separate operations", m, k, k, n, a, form, cores)
 		}
 	}
 }
