@@ -206,7 +206,7 @@ func (d unitDraws) fill(r *rand.Rand) {
 // unitGraph is a graph of one layer. Its results are the output and the gradients.
 type unitGraph struct {
 	tensors []*tensor.Dense // whose values are drawn: inputs, parameters and the gradient of the output
-	kinds   []int           // of the results: 0 for the output, 1 for gradients of inputs, 2 for those of parameters
+	kinds   []int           // of the results: 0 for the output, 1 for gradients of inputs, 2 for gradients of parameters
 	values  []G.Value       // of the results
 	vm      G.VM
 }

@@ -1,6 +1,9 @@
 package kernel
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 // amxGemm computes products of float32 if the instruction set in use has a matrix unit and they are large enough.
 // Otherwise it returns false.
@@ -252,7 +255,7 @@ func (w *amxWork) careful(s *amxScratch, left, right *amxLines, i, j, p, terms i
 				fma = w.multiplyAdd(s, i, j, p, terms)
 			}
 			*sum = fma[x*amxSide+y]
-			if c := t.c[x*t.ldc+y]; p > 0 && infinite(c) && infinite(*sum) && max(rows[x].most, cols[y].most) < infinityBits {
+			if c := t.c[x*t.ldc+y]; p > 0 && math.IsInf(float64(c), 0) && math.IsInf(float64(*sum), 0) && max(rows[x].most, cols[y].most) < infinityBits {
 				*sum = w.alpha * c // the sum has overflowed before: like multiply-adds, keep its sign
 			}
 		}

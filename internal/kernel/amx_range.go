@@ -36,10 +36,6 @@ func (e *amxExtremes) overall() amxRange {
 
 // The functions that follow use the exponents stored in float32, which are 127 above the numbers' exponents.
 
-const infinityBits = 0x7f800000
-
-func infinite(x float32) bool { return math.Float32bits(x)&^(1<<31) == infinityBits }
-
 // finite reports whether the pieces of all numbers of two panels, and the sums of their products, are finite. The first
 // piece of a number from 0x7f7f8000 on would be infinite. Numbers below 2^(e+1) and 2^(f+1) have sums below 2^(e+f+9)
 // in a run of 128.

@@ -5,6 +5,8 @@ import "math"
 // A bfloat16 is the upper half of a float32: 8 bits of exponent, and 8 significant bits of which 7 are stored. This
 // package keeps a bfloat16 as the float32 of the same value.
 
+const infinityBits = 0x7f800000 // of a float32; smaller bits, without the sign, are of finite numbers
+
 // roundBFloat16 returns the bfloat16 nearest to x; if two are equally near, the one whose last bit is 0. Numbers above
 // the largest bfloat16 by half a step or more become infinities, and NaN stays NaN. Subnormal numbers become zeros of
 // the same sign, so no operand of a product is subnormal. The instruction VCVTNEPS2BF16 gives the same bits.

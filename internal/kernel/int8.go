@@ -81,12 +81,11 @@ func int8Levels(q []int8, x []float32, by float64) {
 
 // largestSize returns the largest absolute value of x, and whether all values are finite.
 func largestSize(x []float32) (largest float32, finite bool) {
-	const infinity = 0x7f800000
 	var bits uint32 // of absolute values, which are ordered like the values
 	for _, v := range x {
 		bits = max(bits, math.Float32bits(v)&^(1<<31))
 	}
-	return math.Float32frombits(bits), bits < infinity
+	return math.Float32frombits(bits), bits < infinityBits
 }
 
 func firstNotFinite(x []float32) int {

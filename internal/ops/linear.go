@@ -137,9 +137,9 @@ func linear[F kernel.Float](e *Env, x, w, b, u, v *G.Node, by float64, act Activ
 			product := func(i, width int, by F) {
 				if want[i] {
 					w := elements[F](values[slices.Index(needs, inputs[i+1])], out*width)
-					finish := &kernel.Finish[F]{}
+					var finish *kernel.Finish[F]
 					if i == 0 && rest != nil {
-						finish.Plus = elements[F](values[slices.Index(needs, rest)], n*width)
+						finish = &kernel.Finish[F]{Plus: elements[F](values[slices.Index(needs, rest)], n*width)}
 					}
 					gemm(e, false, false, n, width, out, by, g, out, w, width, 0, d[i], finish) // (n, O) x (O, I) -> (n, I)
 				}

@@ -258,7 +258,7 @@ func dots4AVX2() {
 	VMOVSHDUP(Mem{Base: f.xScales}, odd)
 	VINSERTF128(U8(1), odd, scale, scale)
 
-	// The rows end at these addresses plus at, which counts up to 0.
+	// The rows end at these addresses plus offset, which counts up to 0.
 	w := [2]reg.GPVirtual{f.w, GP64()}
 	x := [4]reg.GPVirtual{f.x, GP64(), GP64(), GP64()}
 	ADDQ(f.stride, w[0])
@@ -266,7 +266,7 @@ func dots4AVX2() {
 	for i := range 3 {
 		LEAQ(Mem{Base: x[i], Index: f.stride, Scale: 2}, x[i+1])
 	}
-	at := GP64()
+	offset := GP64()
 	var sums [2][4]reg.VecVirtual // of rows of w and x
 	low := AllocLocal(8 * 32)
 	lowOf := func(j, i int) Mem { return low.Offset(32 * (4*j + i)) }
@@ -280,13 +280,13 @@ func dots4AVX2() {
 				VPXOR(sums[j][i], sums[j][i], sums[j][i])
 			}
 		}
-		MOVQ(f.stride, at)
-		NEGQ(at)
+		MOVQ(f.stride, offset)
+		NEGQ(offset)
 		Label(name)
 		var numbers [2]reg.VecVirtual
 		for j := range 2 {
 			numbers[j] = YMM()
-			VPMOVSXBW(Mem{Base: w[j], Index: at, Scale: 1, Disp: 16 * half}, numbers[j])
+			VPMOVSXBW(Mem{Base: w[j], Index: offset, Scale: 1, Disp: 16 * half}, numbers[j])
 		}
 		if half == 0 { // it fetches enough for both
 			PREFETCHT0(Mem{Base: f.next})
@@ -295,13 +295,13 @@ func dots4AVX2() {
 		}
 		for i := range 4 {
 			row, product := YMM(), YMM()
-			VMOVDQU(Mem{Base: x[i], Index: at, Scale: 2, Disp: 32 * half}, row)
+			VMOVDQU(Mem{Base: x[i], Index: offset, Scale: 2, Disp: 32 * half}, row)
 			VPMADDWD(row, numbers[0], product)
 			VPADDD(product, sums[0][i], sums[0][i])
 			VPMADDWD(row, numbers[1], row)
 			VPADDD(row, sums[1][i], sums[1][i])
 		}
-		ADDQ(U8(32), at)
+		ADDQ(U8(32), offset)
 		JNZ(LabelRef(name))
 		for j := range 2 {
 			for i := range 4 {
@@ -332,7 +332,7 @@ func dots4AVX2() {
 	VMULPS(wScale, y, y)
 	VMULPS(scale, y, y)
 	VEXTRACTF128(U8(1), y, odd)
-	row := at
+	row := offset
 	MOVQ(f.y, row)
 	VMOVLPS(y.AsX(), Mem{Base: row})
 	VMOVLPS(odd, Mem{Base: row, Index: f.ldy, Scale: 1})
