@@ -97,8 +97,9 @@ func Example_gorgonia() {
 	b := &layers.Build{Mode: layers.Training, Seed: 1}
 	logits, err := m.forward(b, ids)
 	check(err)
-	cost, err := layers.CrossEntropy(b, logits, targets, layers.CrossEntropyOptions{})
+	loss, err := layers.CrossEntropy(b, logits, targets, layers.CrossEntropyOptions{})
 	check(err)
+	cost := loss.Mean // over the targets that count, whose number is loss.Count
 	_, err = G.Grad(cost, b.Learnables()...)
 	check(err)
 
@@ -118,8 +119,8 @@ func Example_gorgonia() {
 	feed()
 	fmt.Println("gradients:", gradcheck.Config{Directional: true}.Expr(cost, b.Learnables()...))
 
-	var loss G.Value
-	G.Read(cost, &loss)
+	var value G.Value
+	G.Read(cost, &value)
 	check(layers.CheckGraph(g))
 	vm := G.NewTapeMachine(g, G.BindDualValues(b.Learnables()...))
 	defer vm.Close()
@@ -131,7 +132,7 @@ func Example_gorgonia() {
 		check(solver.Step(G.NodesToValueGrads(b.Learnables()))) // also sets gradients to zero
 		vm.Reset()
 		if step%30 == 0 {
-			fmt.Printf("step %d: %.3f\n", step, loss.Data())
+			fmt.Printf("step %d: %.3f\n", step, value.Data())
 		}
 	}
 

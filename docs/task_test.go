@@ -95,18 +95,18 @@ func Example_problem() {
 
 	result, err := train.Fit(ctx, train.Problem{
 		Params: params,
-		Loss: func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+		Loss: func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
 			x, err := embed.Forward(b, inputs[0]) // (B, S, 1) -> (B, S, D)
 			if err != nil {
-				return nil, nil, err
+				return layers.Loss{}, nil, err
 			}
 			logits, err := encoder.Forward(b, x, layers.Mask{}) // (B, S, D) -> (B, S, 1)
 			if err != nil {
-				return nil, nil, err
+				return layers.Loss{}, nil, err
 			}
 			accuracy, err := train.BinaryAccuracy(b, logits, inputs[1], nil)
 			if err != nil {
-				return nil, nil, err
+				return layers.Loss{}, nil, err
 			}
 			loss, err := layers.BinaryCrossEntropy(b, logits, inputs[1], nil)
 			return loss, []train.Metric{accuracy}, err

@@ -41,10 +41,10 @@ func larger() train.Problem {
 	}
 	return train.Problem{
 		Params: params, Train: pairs(1, 640), Validation: pairs(2, 200),
-		Loss: func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+		Loss: func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
 			logits, err := linear.Forward(b, inputs[0])
 			if err != nil {
-				return nil, nil, err
+				return layers.Loss{}, nil, err
 			}
 			loss, err := layers.CrossEntropy(b, logits, inputs[1], layers.CrossEntropyOptions{})
 			return loss, nil, err

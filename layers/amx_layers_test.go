@@ -125,15 +125,15 @@ var unitLayers = []unitLayer{
 		n, each := upTo(r, 12), 2+r.IntN(2)
 		x := c.node(layers.Normalize(c.b, c.in("vectors", n*each, axes(r, 1, 20)[0])))
 		logits, targets, err := layers.Contrastive(c.b, x, c.drawIDs("ids", r, 1000, n, each), 0.1)
-		return c.node(layers.CrossEntropy(c.b, c.node(logits, err), targets, layers.CrossEntropyOptions{}))
+		return c.node(mean(layers.CrossEntropy(c.b, c.node(logits, err), targets, layers.CrossEntropyOptions{})))
 	}},
 	{"errors of numbers", func(c *bench, r *rand.Rand) *G.Node {
 		shape := []int{upTo(r, 20), upTo(r, 20)}
 		x, y := c.in("x", shape...), c.in("y", shape...)
 		if yes(r) {
-			return c.node(layers.MeanSquaredError(c.b, x, y, nil))
+			return c.node(mean(layers.MeanSquaredError(c.b, x, y, nil)))
 		}
-		return c.node(layers.MeanAbsoluteError(c.b, x, y, nil))
+		return c.node(mean(layers.MeanAbsoluteError(c.b, x, y, nil)))
 	}},
 }
 

@@ -127,7 +127,7 @@ func TestBFloat16Head(t *testing.T) {
 		targets[3] = layers.Ignore
 		loss, _, err := layers.HeadCrossEntropy(&b, states, head, 0, input(g, "targets", dense(targets, n)), layers.CrossEntropyOptions{})
 		noError(t, err)
-		return read(t, append(G.Nodes{loss}, gradients(t, loss, append(G.Nodes{states}, b.Learnables()...)...)...)...)
+		return read(t, append(G.Nodes{loss.Mean}, gradients(t, loss.Mean, append(G.Nodes{states}, b.Learnables()...)...)...)...)
 	}
 	full := run(layers.Build{})
 	fused, composed := run(layers.Build{Precision: layers.BFloat16}), run(layers.Build{Precision: layers.BFloat16, Composed: true})

@@ -18,6 +18,7 @@ import (
 type lossGraph struct {
 	b     *layers.Build
 	grads G.Nodes // gradients of the parameters, in a training graph
+	count *G.Node // Count of the loss
 	read  []G.Value
 	vm    G.VM
 }
@@ -39,12 +40,12 @@ func newLossGraph(t testing.TB, b *layers.Build, batch, length, vocab int, logit
 	if s := y.Shape(); len(s) == 2 { // one class per sequence
 		targets = input(g, "classes", dense(make([]int, batch), batch))
 	}
-	loss := node(t)(layers.CrossEntropy(b, y, targets, layers.CrossEntropyOptions{}))
-	l := &lossGraph{b: b, read: make([]G.Value, 2)}
+	loss := must[layers.Loss](t)(layers.CrossEntropy(b, y, targets, layers.CrossEntropyOptions{}))
+	l := &lossGraph{b: b, count: loss.Count, read: make([]G.Value, 2)}
 	if b.Mode == layers.Training {
-		l.grads = gradients(t, loss, b.Learnables()...)
+		l.grads = gradients(t, loss.Mean, b.Learnables()...)
 	}
-	G.Read(loss, &l.read[0])
+	G.Read(loss.Mean, &l.read[0])
 	G.Read(y, &l.read[1])
 	l.vm = G.NewTapeMachine(g)
 	t.Cleanup(func() { l.vm.Close() })

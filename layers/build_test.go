@@ -27,7 +27,7 @@ func TestOneModelInManyGraphs(t *testing.T) {
 	b := &layers.Build{Mode: layers.Training}
 	ids := input(g, "ids", dense([]int{1, 2, 3, 4, 5, 6, 0, 1, 2, 3}, 2, 5))
 	targets := input(g, "targets", dense([]int{2, 3, layers.Ignore, 5, 6, 0, 1, 2, 3, layers.Ignore}, 2, 5))
-	loss := node(t)(layers.CrossEntropy(b, node(t)(d.Forward(b, ids, layers.Mask{})), targets, layers.CrossEntropyOptions{}))
+	loss := node(t)(mean(layers.CrossEntropy(b, node(t)(d.Forward(b, ids, layers.Mask{})), targets, layers.CrossEntropyOptions{})))
 	gradients(t, loss, b.Learnables()...)
 	var lossValue G.Value
 	G.Read(loss, &lossValue)
@@ -115,7 +115,7 @@ func TestRunsRepeat(t *testing.T) {
 	g := G.NewGraph()
 	b := &layers.Build{Mode: layers.Training}
 	ids := input(g, "ids", dense([]int{1, 2, 3, 4, 5, 6, 0, 1, 2, 3}, 2, 5))
-	loss := node(t)(layers.CrossEntropy(b, node(t)(d.Forward(b, ids, layers.Mask{})), ids, layers.CrossEntropyOptions{}))
+	loss := node(t)(mean(layers.CrossEntropy(b, node(t)(d.Forward(b, ids, layers.Mask{})), ids, layers.CrossEntropyOptions{})))
 	grads := gradients(t, loss, b.Learnables()...)
 	again := runner(t, append(G.Nodes{loss}, grads...)...)
 	first := must[[][]float64](t)(again())

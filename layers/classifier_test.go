@@ -32,7 +32,7 @@ func TestGradientsOfSequenceClassifier(t *testing.T) {
 			cases = append(cases, gradientCase{fmt.Sprintf("%s, %v", name, pooling), func(c *bench) *G.Node {
 				s := newClassifier(c, c.p, pooling)
 				y := c.node(s.Forward(c.b, c.ints("ids", []int{1, 4, 3, 3, 0, 0, 6, 1, 2, 5, 1, 1}, 3, 4), mask(c)))
-				return c.node(layers.CrossEntropy(&layers.Build{}, y, c.ints("targets", []int{2, 0, 1}, 3), layers.CrossEntropyOptions{}))
+				return c.node(mean(layers.CrossEntropy(&layers.Build{}, y, c.ints("targets", []int{2, 0, 1}, 3), layers.CrossEntropyOptions{})))
 			}})
 		}
 		cases = append(cases, gradientCase{fmt.Sprintf("without a batch axis, %v", pooling), func(c *bench) *G.Node {
@@ -47,7 +47,7 @@ func TestGradientsOfSequenceClassifier(t *testing.T) {
 		cases = append(cases, gradientCase{"transform, " + name, func(c *bench) *G.Node {
 			s := newClassifier(c, c.p, layers.FirstPooling, transform)
 			y := c.node(s.Forward(c.b, c.ints("ids", []int{1, 4, 3, 3, 0, 0, 6, 1}, 2, 4), layers.Mask{KeyLengths: c.lengths(3, 4)}))
-			return c.node(layers.CrossEntropy(&layers.Build{}, y, c.ints("targets", []int{2, 0}, 2), layers.CrossEntropyOptions{}))
+			return c.node(mean(layers.CrossEntropy(&layers.Build{}, y, c.ints("targets", []int{2, 0}, 2), layers.CrossEntropyOptions{})))
 		}})
 	}
 	checkGradients(t, cases)
@@ -79,7 +79,7 @@ func TestSequenceClassifierPadding(t *testing.T) {
 				h := hidden
 				ids := c.ints("ids", []int{1, 4, h, h, 2, 5, 6, 4, h, h, h, h}, 3, 4)
 				logits := c.node(s.Forward(c.b, ids, layers.Mask{KeyLengths: c.lengths(2, 4, 0)}))
-				loss := c.node(layers.CrossEntropy(&layers.Build{}, logits, c.ints("targets", []int{2, 0, 1}, 3), layers.CrossEntropyOptions{}))
+				loss := c.node(mean(layers.CrossEntropy(&layers.Build{}, logits, c.ints("targets", []int{2, 0, 1}, 3), layers.CrossEntropyOptions{})))
 				got := read(t, append(G.Nodes{logits, loss}, gradients(t, loss, c.b.Learnables()...)...)...)
 				sameBits(t, "logits of an empty sequence", got[0][6:], []float64{0.5, -1, 2})
 				return got

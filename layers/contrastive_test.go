@@ -20,7 +20,7 @@ func contrastiveSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Bui
 	noError(t, err)
 	scores := inputs["scores"]
 	if scores == nil {
-		return map[string]*G.Node{"loss": node(t)(layers.CrossEntropy(b, logits, targets, layers.CrossEntropyOptions{}))}
+		return map[string]*G.Node{"loss": node(t)(mean(layers.CrossEntropy(b, logits, targets, layers.CrossEntropyOptions{})))}
 	}
 	s := logits.Shape()
 	values, weights := tensor.New(tensor.WithShape(s...), tensor.Of(tensor.Float64)), tensor.New(tensor.WithShape(s...), tensor.Of(tensor.Float64))
@@ -28,7 +28,7 @@ func contrastiveSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Bui
 		values.Float64s()[i*s[1]+2*i+1], weights.Float64s()[i*s[1]+2*i+1] = f.Inputs["scores"].floats()[i], 1
 	}
 	g, dt := logits.Graph(), logits.Dtype()
-	return map[string]*G.Node{"loss": node(t)(layers.MeanSquaredError(b, logits, input(g, "values", as(dt, values)), input(g, "weights", as(dt, weights))))}
+	return map[string]*G.Node{"loss": node(t)(mean(layers.MeanSquaredError(b, logits, input(g, "values", as(dt, values)), input(g, "weights", as(dt, weights)))))}
 }
 
 func TestGradientsOfContrastive(t *testing.T) {
@@ -40,7 +40,7 @@ func TestGradientsOfContrastive(t *testing.T) {
 			cases = append(cases, gradientCase{fmt.Sprint(texts, " by ", each), func(c *bench) *G.Node {
 				logits, targets, err := layers.Contrastive(c.b, c.in("vectors", 6, 4), c.ints("texts", texts, 6/each, each), 0.7)
 				noError(c, err)
-				return c.node(G.Square(c.node(layers.CrossEntropy(c.b, logits, targets, layers.CrossEntropyOptions{}))))
+				return c.node(G.Square(c.node(mean(layers.CrossEntropy(c.b, logits, targets, layers.CrossEntropyOptions{})))))
 			}})
 		}
 	}
@@ -59,7 +59,7 @@ func TestMaskedTextsCannotMatter(t *testing.T) {
 		vectors := input(g, "vectors", v)
 		logits, targets, err := layers.Contrastive(&layers.Build{}, vectors, input(g, "texts", dense([]int{0, 1, 2, 3, -1, -1}, 3, 2)), 0.1)
 		noError(t, err)
-		loss := node(t)(layers.CrossEntropy(&layers.Build{}, logits, targets, layers.CrossEntropyOptions{}))
+		loss := node(t)(mean(layers.CrossEntropy(&layers.Build{}, logits, targets, layers.CrossEntropyOptions{})))
 		sum := node(t)(G.Sum(node(t)(layers.ReLU.Forward(&layers.Build{}, logits))))
 		return read(t, append(G.Nodes{loss}, append(gradients(t, loss, vectors), gradients(t, sum, vectors)...)...)...)
 	}

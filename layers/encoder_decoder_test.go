@@ -51,7 +51,7 @@ func TestGradientsOfEncoderDecoder(t *testing.T) {
 			m := newSeq2Seq(c, c.p, change)
 			source, target := c.ints("source", []int{4, 1, 1, 0, 0, 3, 4, 6, 1, 5}, 2, 5), c.ints("target", []int{5, 0, 3, 5, 2, 2}, 2, 3)
 			logits := c.node(m.Forward(c.b, source, target, layers.Mask{KeyLengths: c.ints("lengths", []int{3, 5}, 2)}))
-			return c.node(layers.CrossEntropy(&layers.Build{}, logits, c.ints("next", []int{0, 3, layers.Ignore, 2, 2, 1}, 2, 3), layers.CrossEntropyOptions{}))
+			return c.node(mean(layers.CrossEntropy(&layers.Build{}, logits, c.ints("next", []int{0, 3, layers.Ignore, 2, 2, 1}, 2, 3), layers.CrossEntropyOptions{})))
 		}})
 	}
 	cases = append(cases, gradientCase{"without a batch axis", func(c *bench) *G.Node {
@@ -92,7 +92,7 @@ func TestEncoderDecoderHides(t *testing.T) {
 		target := c.ints("target", []int{5, 0, h, h, 2, 4, h, h}, 2, 4)
 		logits := c.node(m.Forward(c.b, source, target, layers.Mask{KeyLengths: c.lengths(lengths...)}))
 		no := layers.Ignore
-		loss := c.node(layers.CrossEntropy(&layers.Build{}, logits, c.ints("next", []int{0, 2, no, no, 4, 1, no, no}, 2, 4), layers.CrossEntropyOptions{}))
+		loss := c.node(mean(layers.CrossEntropy(&layers.Build{}, logits, c.ints("next", []int{0, 2, no, no, 4, 1, no, no}, 2, 4), layers.CrossEntropyOptions{})))
 		got := read(t, append(G.Nodes{logits, loss}, gradients(t, loss, c.b.Learnables()...)...)...)
 		seen := append([]float64(nil), got[0][:2*6]...)
 		got[0] = append(seen, got[0][4*6:][:2*6]...)

@@ -154,7 +154,7 @@ func testForwardErrors(t *testing.T, composed bool) {
 		{"attention of no positions", err(attn.Forward(c.b, empty(tensor.Float64, 2, 0, 4), floats(2, 3, 4), floats(2, 3, 4), layers.Mask{})), []string{"at least 1", "(2, 0, 4)"}},
 		{"attention to nothing", core(floats(3, 4), empty(tensor.Float64, 0, 4), empty(tensor.Float64, 0, 4), layers.AttentionOptions{}), []string{sdp, "at least 1", "(0, 4)"}},
 		{"embedding of nothing", err(embedding.Forward(c.b, empty(tensor.Int, 2, 0))), []string{"embedding", "at least 1", "(2, 0)"}},
-		{"loss of nothing", err(layers.CrossEntropy(&layers.Build{}, empty(tensor.Float64, 0, 4), empty(tensor.Int, 0), layers.CrossEntropyOptions{})), []string{"cross-entropy", "at least 1", "(0, 4)"}},
+		{"loss of nothing", err(mean(layers.CrossEntropy(&layers.Build{}, empty(tensor.Float64, 0, 4), empty(tensor.Int, 0), layers.CrossEntropyOptions{}))), []string{"cross-entropy", "at least 1", "(0, 4)"}},
 		{"norm of nothing", err(norm.Forward(c.b, empty(tensor.Float64, 0, 4))), []string{"norm", "at least 1", "(0, 4)"}},
 		{"empty mask", masked(layers.Mask{Bias: empty(tensor.Float64, 3, 0)}), []string{"attention mha", "(3, 0)"}},
 
@@ -224,10 +224,10 @@ func testForwardErrors(t *testing.T, composed bool) {
 		{"model rank", err(model.Forward(c.b, ints(1, 2, 3), layers.Mask{})), []string{"encoder model", "(B, T) or (T)", "(1, 2, 3)"}},
 		{"model too long", err(model.Forward(c.b, ints(2, 4), layers.Mask{})), []string{"model.positions", "at most 3", "4"}},
 
-		{"loss targets' shape", err(layers.CrossEntropy(&layers.Build{}, floats(2, 3, 4), ints(6), layers.CrossEntropyOptions{})), []string{"cross-entropy", "(2, 3)", "(6)"}},
-		{"loss targets' dtype", err(layers.CrossEntropy(&layers.Build{}, floats(3, 4), floats(3), layers.CrossEntropyOptions{})), []string{"cross-entropy", "int", "float64"}},
-		{"loss logits' rank", err(layers.CrossEntropy(&layers.Build{}, floats(4), ints(1), layers.CrossEntropyOptions{})), []string{"cross-entropy", "(…, V)", "(4)"}},
-		{"loss of two graphs", err(layers.CrossEntropy(&layers.Build{}, elsewhere, ints(2, 3), layers.CrossEntropyOptions{})), []string{"cross-entropy", "graph"}},
+		{"loss targets' shape", err(mean(layers.CrossEntropy(&layers.Build{}, floats(2, 3, 4), ints(6), layers.CrossEntropyOptions{}))), []string{"cross-entropy", "(2, 3)", "(6)"}},
+		{"loss targets' dtype", err(mean(layers.CrossEntropy(&layers.Build{}, floats(3, 4), floats(3), layers.CrossEntropyOptions{}))), []string{"cross-entropy", "int", "float64"}},
+		{"loss logits' rank", err(mean(layers.CrossEntropy(&layers.Build{}, floats(4), ints(1), layers.CrossEntropyOptions{}))), []string{"cross-entropy", "(…, V)", "(4)"}},
+		{"loss of two graphs", err(mean(layers.CrossEntropy(&layers.Build{}, elsewhere, ints(2, 3), layers.CrossEntropyOptions{}))), []string{"cross-entropy", "graph"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) { wantError(t, tc.err, tc.want...) })
 	}

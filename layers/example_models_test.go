@@ -35,7 +35,7 @@ func ExampleEncoderDecoder() {
 	check(err)
 	loss, err := layers.CrossEntropy(b, logits, vectorOf(g, "next", 2, 5, 4, 1, 3, end), layers.CrossEntropyOptions{})
 	check(err)
-	_, err = G.Grad(loss, b.Learnables()...)
+	_, err = G.Grad(loss.Mean, b.Learnables()...)
 	check(err)
 	vm := G.NewTapeMachine(g, G.BindDualValues(b.Learnables()...))
 	defer vm.Close()
@@ -167,7 +167,7 @@ func ExampleDecoder() {
 	b := &layers.Build{Mode: layers.Training}
 	logits, err := decoder.Forward(b, ids, layers.Mask{})
 	check(err)
-	loss := G.Must(layers.CrossEntropy(b, logits, next, layers.CrossEntropyOptions{}))
+	loss := G.Must(mean(layers.CrossEntropy(b, logits, next, layers.CrossEntropyOptions{})))
 	if _, err := G.Grad(loss, b.Learnables()...); err != nil {
 		log.Fatal(err)
 	}

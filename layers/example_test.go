@@ -109,6 +109,6 @@ func ExampleCrossEntropy() {
 	vm := G.NewTapeMachine(g)
 	defer vm.Close()
 	check(vm.RunAll())
-	fmt.Printf("%.4f nats\n", loss.Value().Data())
+	fmt.Printf("%.4f nats\n", loss.Mean.Value().Data())
 	// Output: 0.6931 nats
 }

@@ -278,10 +278,10 @@ func TestExtremes(t *testing.T) {
 			return forward(l, err, r, r.in(2, 4))
 		}),
 		trying(layers.CrossEntropyOptions{ClassWeights: []float64{1, 1, 1, 1}, LabelSmoothing: 0.1}, func(r *trial, c layers.CrossEntropyOptions) (*G.Node, error) {
-			return layers.CrossEntropy(r.b, r.in(2, 3, 4), r.ids(), c)
+			return mean(layers.CrossEntropy(r.b, r.in(2, 3, 4), r.ids(), c))
 		}),
 		trying(huber{1}, func(r *trial, c huber) (*G.Node, error) {
-			return layers.HuberError(r.b, r.in(3, 4), r.in(3, 4), nil, c.Delta)
+			return mean(layers.HuberError(r.b, r.in(3, 4), r.in(3, 4), nil, c.Delta))
 		}),
 		extremes.Of(layers.Tensor{Names: []string{"w"}, Params: []string{"weight"}, SkipRows: 1, Plus: 1, Times: 2}, func(c layers.Tensor) ([]float64, error) {
 			p, err := layers.NewParams(tensor.Float32, 1)

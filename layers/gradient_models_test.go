@@ -138,7 +138,7 @@ func TestGradientsOfBlocks(t *testing.T) {
 func TestGradientsOfModels(t *testing.T) {
 	ids := func(c *bench) *G.Node { return c.ints("ids", []int{4, 1, 1, 0, 3, 4}, 2, 3) }
 	loss := func(c *bench, logits *G.Node) *G.Node {
-		return c.node(layers.CrossEntropy(&layers.Build{}, logits, c.ints("targets", []int{1, 2, layers.Ignore, 0, 3, layers.Ignore}, 2, 3), layers.CrossEntropyOptions{}))
+		return c.node(mean(layers.CrossEntropy(&layers.Build{}, logits, c.ints("targets", []int{1, 2, layers.Ignore, 0, 3, layers.Ignore}, 2, 3), layers.CrossEntropyOptions{})))
 	}
 	segments := func(c *bench, config layers.ModelConfig) *layers.Build {
 		if config.Segments == 2 { // with 3, all tokens are in segment 0

@@ -257,11 +257,11 @@ func TestSizesOfOne(t *testing.T) {
 			cases = append(cases, gradientCase{"encoder of " + name, func(c *bench) *G.Node {
 				e := must[*layers.Encoder](c)(layers.NewEncoder(c.p, config))
 				y := c.node(e.Forward(c.b, c.ints("ids", ids, seq...), layers.Mask{}))
-				return c.node(layers.CrossEntropy(&layers.Build{}, y, c.ints("targets", ids, seq...), layers.CrossEntropyOptions{}))
+				return c.node(mean(layers.CrossEntropy(&layers.Build{}, y, c.ints("targets", ids, seq...), layers.CrossEntropyOptions{})))
 			}}, gradientCase{"decoder of " + name, func(c *bench) *G.Node {
 				d := must[*layers.Decoder](c)(layers.NewDecoder(c.p, config))
 				y := c.node(d.Forward(c.b, c.ints("ids", ids, seq...), layers.Mask{}))
-				return c.node(layers.CrossEntropy(&layers.Build{}, y, c.ints("targets", ids, seq...), layers.CrossEntropyOptions{}))
+				return c.node(mean(layers.CrossEntropy(&layers.Build{}, y, c.ints("targets", ids, seq...), layers.CrossEntropyOptions{})))
 			}})
 		}
 	}

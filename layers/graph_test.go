@@ -60,14 +60,14 @@ func TestCollidingNames(t *testing.T) {
 		"train": func() error {
 			_, err := train.Fit(context.Background(), train.Problem{
 				Params: params,
-				Loss: func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+				Loss: func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
 					g := inputs[0].Graph()
-					loss, err := attend(b, g)
+					mean, err := attend(b, g)
 					b.Fixed = append(g.ByName(keyTwin), g.ByName(valueTwin)...)
-					return loss, nil, err
+					return layers.Loss{Mean: mean}, nil, err
 				},
-				Train: train.Dataset{Len: 1, Batch: func([]int) (train.Batch, error) {
-					return train.Batch{Values: []*tensor.Dense{tensor.New(tensor.FromScalar(float32(1)))}, Weight: 1}, nil
+				Train: train.Dataset{Len: 1, Batch: func([]int) ([]*tensor.Dense, error) {
+					return []*tensor.Dense{tensor.New(tensor.FromScalar(float32(1)))}, nil
 				}},
 			}, train.Config{BatchSize: 1, MaxEpochs: 1}, train.RunOptions{})
 			return err
@@ -91,7 +91,7 @@ func TestManyBlocks(t *testing.T) {
 		g := G.NewGraph()
 		b := &layers.Build{Mode: layers.Training}
 		logits := node(t)(model.Forward(b, input(g, "ids", dense([]int{0, 1, 2}, 1, 3)), layers.Mask{}))
-		loss := node(t)(layers.CrossEntropy(b, logits, input(g, "targets", dense([]int{1, 2, 0}, 1, 3)), layers.CrossEntropyOptions{}))
+		loss := node(t)(mean(layers.CrossEntropy(b, logits, input(g, "targets", dense([]int{1, 2, 0}, 1, 3)), layers.CrossEntropyOptions{})))
 		gradients(t, loss, b.Learnables()...)
 		return loss
 	}

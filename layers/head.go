@@ -89,12 +89,12 @@ func (c ModelConfig) checkHead(name string) error {
 
 // CrossEntropy returns the HeadCrossEntropy of the Trunk's head, with its Transform and LogitSoftcap. The states are a
 // result of the method States. If the Trunk has no head, CrossEntropy returns an error.
-func (t *Trunk) CrossEntropy(b *Build, states, targets *G.Node, o CrossEntropyOptions) (loss, predicted *G.Node, err error) {
+func (t *Trunk) CrossEntropy(b *Build, states, targets *G.Node, o CrossEntropyOptions) (loss Loss, predicted *G.Node, err error) {
 	if t.Head == nil {
-		return nil, nil, fmt.Errorf("%s: the cross-entropy needs a head: set Outputs or Tied in its ModelConfig", t.name)
+		return Loss{}, nil, fmt.Errorf("%s: the cross-entropy needs a head: set Outputs or Tied in its ModelConfig", t.name)
 	}
 	if states, err = t.Transform.Forward(b, states); err != nil {
-		return nil, nil, err
+		return Loss{}, nil, err
 	}
 	return HeadCrossEntropy(b, states, t.Head, t.softcap, targets, o)
 }

@@ -42,7 +42,7 @@ func TestGradientsOfHeadCrossEntropy(t *testing.T) {
 		cases = append(cases, gradientCase{tc.name, func(c *bench) *G.Node {
 			states := c.in("states", append(slices.Clone(tc.shape), 3)...)
 			loss, _, err := layers.HeadCrossEntropy(c.b, states, c.head(3, tc.vocab, tc.noBias), tc.softcap, c.ints("targets", tc.targets, tc.shape...), tc.options)
-			return c.node(G.Square(c.node(loss, err)))
+			return c.node(G.Square(c.node(loss.Mean, err)))
 		}})
 	}
 	block := layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}}
@@ -57,7 +57,7 @@ func TestGradientsOfHeadCrossEntropy(t *testing.T) {
 				trunk, x, err := states(c, c.ints("ids", []int{3, 0, 2, 3, 1, 1}, 2, 3))
 				noError(c, err)
 				loss, _, err := trunk.CrossEntropy(c.b, x, c.ints("targets", []int{0, -1, 3, 1, 1, 4}, 2, 3), layers.CrossEntropyOptions{})
-				return c.node(loss, err)
+				return c.node(loss.Mean, err)
 			}
 		}
 		cases = append(cases, gradientCase{"decoder, " + name, model(func(c *bench, ids *G.Node) (*layers.Trunk, *G.Node, error) {
@@ -88,7 +88,7 @@ func TestHeadCrossEntropyPredicts(t *testing.T) {
 		var ids G.Value
 		G.Read(predicted, &ids)
 		mean := func(x ...float64) float64 { return (x[0] + x[1] + x[2]) / 3 }
-		near(t, "loss", read(t, loss)[0], []float64{mean(math.Log(1+2*math.Exp(-1)), math.Log(2+math.Exp(-3)), math.Log(3))}, 1e-6)
+		near(t, "loss", read(t, loss.Mean)[0], []float64{mean(math.Log(1+2*math.Exp(-1)), math.Log(2+math.Exp(-3)), math.Log(3))}, 1e-6)
 		if got := ids.Data().([]int); !slices.Equal(got, []int{0, -1, 1, 0}) || !ids.Shape().Eq(tensor.Shape{2, 2}) {
 			t.Errorf("composed %t: predicted %v of shape %v, want the ids 0, −1, 1 and 0 of shape (2, 2)", composed, got, ids.Shape())
 		}
@@ -106,7 +106,7 @@ func TestHeadCrossEntropyOfAdaptedHead(t *testing.T) {
 		}
 		states, targets := c.in("states", 2, 3), c.ints("targets", []int{2, 0}, 2)
 		loss, _, err := layers.HeadCrossEntropy(c.b, states, head, 0, targets, layers.CrossEntropyOptions{})
-		x := read(t, c.node(loss, err), c.node(layers.CrossEntropy(c.b, c.node(head.Forward(c.b, states)), targets, layers.CrossEntropyOptions{})))
+		x := read(t, c.node(loss.Mean, err), c.node(mean(layers.CrossEntropy(c.b, c.node(head.Forward(c.b, states)), targets, layers.CrossEntropyOptions{}))))
 		return x[0][0], x[1][0]
 	}
 	base, _ := losses(false)
@@ -125,7 +125,7 @@ func TestHeadCrossEntropyErrors(t *testing.T) {
 	wantError(t, err, "encoder: the cross-entropy needs a head")
 	loss, _, err := layers.HeadCrossEntropy(c.b, states, head, 0, c.ints("large", []int{0, 4}, 2), layers.CrossEntropyOptions{})
 	noError(t, err)
-	_, err = tryRead(t, loss)
+	_, err = tryRead(t, loss.Mean)
 	wantError(t, err, "head cross-entropy: target 4 at position 1 isn't one of 4 classes")
 }
 
@@ -145,7 +145,7 @@ func BenchmarkHeadCrossEntropy(b *testing.B) {
 			loss, _, err := layers.HeadCrossEntropy(build, states, head, 0, input(g, "targets", dense(targets, n)), layers.CrossEntropyOptions{})
 			noError(b, err)
 			w := must[*G.Node](b)(build.Bind(g, head.Weight))
-			gradients(b, loss, states, w)
+			gradients(b, loss.Mean, states, w)
 			shared, own, err := ops.Plan(g)
 			noError(b, err)
 			vm := G.NewTapeMachine(g)

@@ -33,6 +33,9 @@ func must[T any](t testing.TB) func(v T, err error) T {
 // node returns a node, or ends the test if there is an error: node(t)(layer.Forward(b, x)).
 func node(t testing.TB) func(n *G.Node, err error) *G.Node { return must[*G.Node](t) }
 
+// mean returns the Mean of a loss.
+func mean(l layers.Loss, err error) (*G.Node, error) { return l.Mean, err }
+
 // newParams returns an empty set of float64 parameters.
 func newParams(t testing.TB) *layers.Params {
 	return must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1))

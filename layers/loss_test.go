@@ -22,26 +22,26 @@ func TestGradientsOfCrossEntropy(t *testing.T) {
 			cases = append(cases, gradientCase{fmt.Sprintf("%s, smoothed by %v", name, e), build})
 		}
 		add("a sequence", func(c *bench) *G.Node {
-			return c.node(layers.CrossEntropy(&layers.Build{}, c.in("logits", 3, 4), c.ints("targets", []int{3, 0, 2}, 3), smoothed(e)))
+			return c.node(mean(layers.CrossEntropy(&layers.Build{}, c.in("logits", 3, 4), c.ints("targets", []int{3, 0, 2}, 3), smoothed(e))))
 		})
 		add("a batch, some ignored", func(c *bench) *G.Node {
 			targets := c.ints("targets", []int{3, layers.Ignore, 2, -7, 0, 0}, 2, 3)
-			return c.node(layers.CrossEntropy(&layers.Build{}, c.in("logits", 2, 3, 4), targets, smoothed(e)))
+			return c.node(mean(layers.CrossEntropy(&layers.Build{}, c.in("logits", 2, 3, 4), targets, smoothed(e))))
 		})
 		add("squared", func(c *bench) *G.Node {
-			return c.node(G.Square(c.node(layers.CrossEntropy(&layers.Build{}, c.in("logits", 2, 4), c.ints("targets", []int{1, 3}, 2), smoothed(e)))))
+			return c.node(G.Square(c.node(mean(layers.CrossEntropy(&layers.Build{}, c.in("logits", 2, 4), c.ints("targets", []int{1, 3}, 2), smoothed(e))))))
 		})
 		add("all ignored", func(c *bench) *G.Node {
-			return c.node(layers.CrossEntropy(&layers.Build{}, c.in("logits", 2, 4), c.ints("targets", []int{-1, -1}, 2), smoothed(e)))
+			return c.node(mean(layers.CrossEntropy(&layers.Build{}, c.in("logits", 2, 4), c.ints("targets", []int{-1, -1}, 2), smoothed(e))))
 		})
 		add("one class", func(c *bench) *G.Node {
-			return c.node(layers.CrossEntropy(&layers.Build{}, c.in("logits", 2, 1), c.ints("targets", []int{0, 0}, 2), smoothed(e)))
+			return c.node(mean(layers.CrossEntropy(&layers.Build{}, c.in("logits", 2, 1), c.ints("targets", []int{0, 0}, 2), smoothed(e))))
 		})
 	}
 	// Two losses with the same inputs. Gorgonia would merge them if the smoothing weren't part of the op's hash.
 	cases = append(cases, gradientCase{"two losses", func(c *bench) *G.Node {
 		logits, targets := c.in("logits", 2, 4), c.ints("targets", []int{1, 3}, 2)
-		a, b := c.node(layers.CrossEntropy(&layers.Build{}, logits, targets, layers.CrossEntropyOptions{})), c.node(layers.CrossEntropy(&layers.Build{}, logits, targets, smoothed(0.3)))
+		a, b := c.node(mean(layers.CrossEntropy(&layers.Build{}, logits, targets, layers.CrossEntropyOptions{}))), c.node(mean(layers.CrossEntropy(&layers.Build{}, logits, targets, smoothed(0.3))))
 		if a == b {
 			c.Error("the two losses are one node")
 		}
@@ -76,15 +76,15 @@ func TestGradientsOfWeightedCrossEntropy(t *testing.T) {
 					if weighted {
 						o.Weights = input(c.g, "weights", anyWeights(6, 2, 3))
 					}
-					return c.node(G.Square(c.node(layers.CrossEntropy(c.b, c.in("logits", 2, 3, 4), c.ints("targets", []int{3, 1, 2, -1, 0, 1}, 2, 3), o))))
+					return c.node(G.Square(c.node(mean(layers.CrossEntropy(c.b, c.in("logits", 2, 3, 4), c.ints("targets", []int{3, 1, 2, -1, 0, 1}, 2, 3), o)))))
 				}})
 			}
 		}
 	}
 	cases = append(cases, gradientCase{"two losses", func(c *bench) *G.Node {
 		logits, targets := c.in("logits", 2, 2), c.ints("targets", []int{1, 0}, 2)
-		a := c.node(layers.CrossEntropy(c.b, logits, targets, layers.CrossEntropyOptions{ClassWeights: []float64{1, 2}}))
-		b := c.node(layers.CrossEntropy(c.b, logits, targets, layers.CrossEntropyOptions{ClassWeights: []float64{2, 1}}))
+		a := c.node(mean(layers.CrossEntropy(c.b, logits, targets, layers.CrossEntropyOptions{ClassWeights: []float64{1, 2}})))
+		b := c.node(mean(layers.CrossEntropy(c.b, logits, targets, layers.CrossEntropyOptions{ClassWeights: []float64{2, 1}})))
 		if a == b {
 			c.Error("the two losses are one node")
 		}
@@ -98,7 +98,7 @@ func lossOf(t *testing.T, dt tensor.Dtype, logits []float64, targets []int, o la
 	t.Helper()
 	g := G.NewGraph()
 	x := input(g, "logits", as(dt, dense(append([]float64(nil), logits...), len(targets), len(logits)/len(targets))))
-	loss := node(t)(layers.CrossEntropy(&layers.Build{}, x, input(g, "targets", dense(targets, len(targets))), o))
+	loss := node(t)(mean(layers.CrossEntropy(&layers.Build{}, x, input(g, "targets", dense(targets, len(targets))), o)))
 	return read(t, append(G.Nodes{loss}, gradients(t, loss, x)...)...)
 }
 
@@ -164,7 +164,7 @@ func TestCrossEntropyErrors(t *testing.T) {
 		_, err := layers.CrossEntropy(&layers.Build{}, logits, targets, smoothed(e))
 		wantError(t, err, "cross-entropy", "LabelSmoothing", "from 0 to 1", fmt.Sprint("got ", e))
 	}
-	loss := node(t)(layers.CrossEntropy(&layers.Build{}, logits, input(g, "wrong targets", dense([]int{0, 3}, 2)), smoothed(0.1)))
+	loss := node(t)(mean(layers.CrossEntropy(&layers.Build{}, logits, input(g, "wrong targets", dense([]int{0, 3}, 2)), smoothed(0.1))))
 	_, err := tryRead(t, loss)
 	wantError(t, err, "cross-entropy", "target 3", "position 1", "3 classes")
 }
@@ -206,6 +206,6 @@ func ExampleCrossEntropy_labelSmoothing() {
 	vm := G.NewTapeMachine(g)
 	defer vm.Close()
 	check(vm.RunAll())
-	fmt.Printf("%.4f nats\n", loss.Value().Data())
+	fmt.Printf("%.4f nats\n", loss.Mean.Value().Data())
 	// Output: 0.4501 nats
 }

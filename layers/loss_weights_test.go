@@ -12,13 +12,13 @@ import (
 )
 
 // An elementwiseLoss is a loss whose outputs and targets have the same shape.
-type elementwiseLoss func(b *layers.Build, outputs, targets, weights *G.Node) (*G.Node, error)
+type elementwiseLoss func(b *layers.Build, outputs, targets, weights *G.Node) (layers.Loss, error)
 
 // elementwiseLosses returns all elementwise losses. The argument delta is for HuberError.
 func elementwiseLosses(delta float64) map[string]elementwiseLoss {
 	return map[string]elementwiseLoss{
 		"squared": layers.MeanSquaredError, "absolute": layers.MeanAbsoluteError, "binary": layers.BinaryCrossEntropy,
-		"huber": func(b *layers.Build, outputs, targets, weights *G.Node) (*G.Node, error) {
+		"huber": func(b *layers.Build, outputs, targets, weights *G.Node) (layers.Loss, error) {
 			return layers.HuberError(b, outputs, targets, weights, delta)
 		},
 	}
@@ -41,7 +41,7 @@ func TestGradientsOfElementwiseLosses(t *testing.T) {
 				if shapes[1] != nil {
 					weights = input(c.g, "weights", anyWeights(6, shapes[1]...))
 				}
-				return c.node(loss(c.b, x, targets, weights))
+				return c.node(mean(loss(c.b, x, targets, weights)))
 			}
 			cases = append(cases, gradientCase{fmt.Sprint(name, " of ", shapes[0], " weighted by ", shapes[1]), build})
 			cases = append(cases, gradientCase{fmt.Sprint(name, " of ", shapes[0], " weighted by ", shapes[1], ", squared"), func(c *bench) *G.Node {
@@ -52,9 +52,9 @@ func TestGradientsOfElementwiseLosses(t *testing.T) {
 	// Losses with the same inputs must not be merged into one node.
 	cases = append(cases, gradientCase{"several losses", func(c *bench) *G.Node {
 		x, y := c.in("outputs", 2, 3), c.in("targets", 2, 3)
-		sum := c.node(layers.MeanSquaredError(c.b, x, y, nil))
+		sum := c.node(mean(layers.MeanSquaredError(c.b, x, y, nil)))
 		for _, loss := range []elementwiseLoss{layers.MeanAbsoluteError, elementwiseLosses(0.1)["huber"], elementwiseLosses(0.2)["huber"]} {
-			sum = c.node(G.Add(sum, c.node(loss(c.b, x, y, nil))))
+			sum = c.node(G.Add(sum, c.node(mean(loss(c.b, x, y, nil)))))
 		}
 		return sum
 	}})
@@ -69,12 +69,12 @@ func weightedLosses() map[string]weightedLoss {
 	for _, o := range []layers.CrossEntropyOptions{{}, {LabelSmoothing: 0.1}, {ClassWeights: []float64{2, 1, 0.5}}} {
 		losses[fmt.Sprintf("cross-entropy %v", o)] = func(b *layers.Build, g *G.ExprGraph, x, weights *G.Node) (*G.Node, error) {
 			o.Weights = weights
-			return layers.CrossEntropy(b, x, input(g, "targets", dense([]int{2, 0, 1, 1}, 4)), o)
+			return mean(layers.CrossEntropy(b, x, input(g, "targets", dense([]int{2, 0, 1, 1}, 4)), o))
 		}
 	}
 	for name, loss := range elementwiseLosses(0.5) {
 		losses[name] = func(b *layers.Build, g *G.ExprGraph, x, weights *G.Node) (*G.Node, error) {
-			return loss(b, x, input(g, "targets", as(x.Dtype(), chances(9, 4, 3))), weights)
+			return mean(loss(b, x, input(g, "targets", as(x.Dtype(), chances(9, 4, 3))), weights))
 		}
 	}
 	return losses
@@ -202,10 +202,10 @@ func TestInvalidWeights(t *testing.T) {
 func TestPositionsLeftOutNeedNoTarget(t *testing.T) {
 	g := G.NewGraph()
 	w := input(g, "weights", dense([]float64{1, 0}, 2))
-	loss := node(t)(layers.CrossEntropy(&layers.Build{}, input(g, "x", dense([]float64{0, 0, 1, 2}, 2, 2)),
-		input(g, "classes", dense([]int{1, 7}, 2)), layers.CrossEntropyOptions{Weights: w}))
-	binary := node(t)(layers.BinaryCrossEntropy(&layers.Build{}, input(g, "y", dense([]float64{0, 0, 1, 2}, 2, 2)),
-		input(g, "chances", dense([]float64{1, 0.5, 7, math.NaN()}, 2, 2)), w))
+	loss := node(t)(mean(layers.CrossEntropy(&layers.Build{}, input(g, "x", dense([]float64{0, 0, 1, 2}, 2, 2)),
+		input(g, "classes", dense([]int{1, 7}, 2)), layers.CrossEntropyOptions{Weights: w})))
+	binary := node(t)(mean(layers.BinaryCrossEntropy(&layers.Build{}, input(g, "y", dense([]float64{0, 0, 1, 2}, 2, 2)),
+		input(g, "chances", dense([]float64{1, 0.5, 7, math.NaN()}, 2, 2)), w)))
 	for i, got := range read(t, loss, binary) {
 		near(t, fmt.Sprint("loss ", i), got, []float64{math.Ln2}, 1e-15)
 	}
@@ -247,7 +247,7 @@ func TestElementwiseLosses(t *testing.T) {
 		for _, dt := range bothDtypes {
 			g := G.NewGraph()
 			x, target := input(g, "x", as(dt, dense([]float64{tc.x}, 1))), input(g, "t", as(dt, dense([]float64{tc.target}, 1)))
-			loss := node(t)(elementwiseLosses(0.5)[tc.loss](&layers.Build{}, x, target, nil))
+			loss := node(t)(mean(elementwiseLosses(0.5)[tc.loss](&layers.Build{}, x, target, nil)))
 			got := read(t, append(G.Nodes{loss}, gradients(t, loss, x)...)...)
 			tol := tc.tolerance
 			if dt == tensor.Float32 {
@@ -303,7 +303,7 @@ func TestElementwiseLossErrors(t *testing.T) {
 	}
 	for _, bad := range []float64{-0.1, 1.1, math.NaN()} {
 		g := G.NewGraph()
-		loss := node(t)(layers.BinaryCrossEntropy(&layers.Build{}, input(g, "x", random(1, 2)), input(g, "t", dense([]float64{1, bad}, 2)), nil))
+		loss := node(t)(mean(layers.BinaryCrossEntropy(&layers.Build{}, input(g, "x", random(1, 2)), input(g, "t", dense([]float64{1, bad}, 2)), nil)))
 		_, err := tryRead(t, loss)
 		wantError(t, err, "binary cross-entropy", "target 1", fmt.Sprint(bad), "from 0 to 1")
 	}
@@ -324,6 +324,53 @@ func ExampleHuberError() {
 	vm := G.NewTapeMachine(g)
 	defer vm.Close()
 	check(vm.RunAll())
-	fmt.Printf("(0 + 0.5²/2 + (10 − 0.5) + 0) / 4 = %v\n", loss.Value().Data())
+	fmt.Printf("(0 + 0.5²/2 + (10 − 0.5) + 0) / 4 = %v\n", loss.Mean.Value().Data())
 	// Output: (0 + 0.5²/2 + (10 − 0.5) + 0) / 4 = 2.40625
+}
+
+// TestCounts compares each loss's Count with the number of targets that count, or with the sum of their weights.
+func TestCounts(t *testing.T) {
+	classes := []float64{2, 1, 0.5}
+	for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
+		g, b, p := G.NewGraph(), &layers.Build{}, must[*layers.Params](t)(layers.NewParams(dt, 1))
+		head := must[*layers.Linear](t)(layers.NewLinear(p, 3, 3, layers.LinearConfig{}))
+		x := input(g, "x", as(dt, chances(9, 4, 3)))
+		weights := input(g, "weights", as(dt, dense([]float64{0.5, 3, 0, 1}, 4)))
+		targets := input(g, "targets", dense([]int{2, 0, 1, layers.Ignore}, 4))
+		cross := func(o layers.CrossEntropyOptions) (layers.Loss, error) {
+			return layers.CrossEntropy(b, x, targets, o)
+		}
+		fused := func(composed bool, o layers.CrossEntropyOptions) (layers.Loss, error) {
+			b.Composed = composed
+			loss, _, err := layers.HeadCrossEntropy(b, x, head, 0, targets, o)
+			return loss, err
+		}
+		type loss struct {
+			layers.Loss
+			error
+		}
+		of := func(l layers.Loss, err error) loss { return loss{l, err} }
+		for name, tc := range map[string]struct {
+			loss loss
+			want float64
+		}{
+			"cross-entropy":               {of(cross(layers.CrossEntropyOptions{})), 3},
+			"cross-entropy, smoothed":     {of(cross(layers.CrossEntropyOptions{LabelSmoothing: 0.1})), 3},
+			"cross-entropy, weights":      {of(cross(layers.CrossEntropyOptions{Weights: weights})), 3.5},
+			"cross-entropy, classes":      {of(cross(layers.CrossEntropyOptions{ClassWeights: classes})), 3.5},
+			"cross-entropy, both":         {of(cross(layers.CrossEntropyOptions{Weights: weights, ClassWeights: classes})), 6.25},
+			"head cross-entropy":          {of(fused(false, layers.CrossEntropyOptions{ClassWeights: classes})), 3.5},
+			"head cross-entropy, logits":  {of(fused(true, layers.CrossEntropyOptions{ClassWeights: classes})), 3.5},
+			"binary":                      {of(layers.BinaryCrossEntropy(b, x, x, nil)), 12},
+			"squared":                     {of(layers.MeanSquaredError(b, x, x, weights)), 13.5},
+			"squared, weights as targets": {of(layers.MeanSquaredError(b, weights, weights, weights)), 4.5},
+			"absolute":                    {of(layers.MeanAbsoluteError(b, weights, weights, nil)), 4},
+			"huber":                       {of(layers.HuberError(b, x, x, weights, 1)), 13.5},
+		} {
+			noError(t, tc.loss.error)
+			if got := read(t, tc.loss.Count)[0]; got[0] != tc.want {
+				t.Errorf("%v, %s: the Count is %v, want %v", dt, name, got[0], tc.want)
+			}
+		}
+	}
 }

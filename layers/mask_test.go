@@ -72,7 +72,7 @@ func (tc hidingCase) graph(t *testing.T, dt tensor.Dtype, build layers.Build) (n
 			targets[r] = layers.Ignore
 		}
 	})
-	loss := c.node(layers.CrossEntropy(&layers.Build{}, y, c.ints("targets", targets, ys[0], ys[1]), layers.CrossEntropyOptions{}))
+	loss := c.node(mean(layers.CrossEntropy(&layers.Build{}, y, c.ints("targets", targets, ys[0], ys[1]), layers.CrossEntropyOptions{})))
 	wrt := append(G.Nodes{x}, append(c.wrt, c.b.Learnables()...)...)
 	names = []string{"output", "loss"}
 	for _, n := range wrt {
@@ -359,7 +359,7 @@ func TestTokensThatCannotMatter(t *testing.T) {
 					}
 				})
 				y := model(c, c.ints("ids", ids, 2, 6))
-				loss := c.node(layers.CrossEntropy(&layers.Build{}, y, c.ints("targets", targets, 2, 6), layers.CrossEntropyOptions{}))
+				loss := c.node(mean(layers.CrossEntropy(&layers.Build{}, y, c.ints("targets", targets, 2, 6), layers.CrossEntropyOptions{})))
 				got := read(t, append(G.Nodes{y, loss}, gradients(t, loss, c.b.Learnables()...)...)...)
 				eachRow([]int{2, 6}, func(r, b, i int) {
 					if i >= lengths[b] {

@@ -105,7 +105,7 @@ func (c precisionCase) gradients(t *testing.T, seed uint64, dt tensor.Dtype, pre
 	}
 	g, b := G.NewGraph(), &layers.Build{Mode: layers.Training, Precision: precision}
 	logits := node(t)(d.Forward(b, input(g, "ids", dense(inputs, c.Batch, c.Length)), layers.Mask{}))
-	cost := node(t)(layers.CrossEntropy(b, logits, input(g, "targets", dense(targets, c.Batch, c.Length)), layers.CrossEntropyOptions{}))
+	cost := node(t)(mean(layers.CrossEntropy(b, logits, input(g, "targets", dense(targets, c.Batch, c.Length)), layers.CrossEntropyOptions{})))
 	var learnables G.Nodes
 	for _, q := range params {
 		learnables = append(learnables, must[*G.Node](t)(b.Bind(g, q)))

@@ -44,14 +44,14 @@ func activationSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Buil
 }
 
 func lossSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
-	return map[string]*G.Node{"loss": node(t)(layers.CrossEntropy(b, inputs["logits"], inputs["targets"], layers.CrossEntropyOptions{
+	return map[string]*G.Node{"loss": node(t)(mean(layers.CrossEntropy(b, inputs["logits"], inputs["targets"], layers.CrossEntropyOptions{
 		Weights: inputs["weights"], ClassWeights: f.Config.Classes, LabelSmoothing: f.Config.Smoothing,
-	}))}
+	})))}
 }
 
 func elementwiseLossSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
 	loss := elementwiseLosses(f.Config.Delta)[f.Config.Loss]
-	return map[string]*G.Node{"loss": node(t)(loss(b, inputs["outputs"], inputs["targets"], inputs["weights"]))}
+	return map[string]*G.Node{"loss": node(t)(mean(loss(b, inputs["outputs"], inputs["targets"], inputs["weights"])))}
 }
 
 func coreSubject(t *testing.T, f fixture, _ *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {

@@ -64,10 +64,10 @@ func TestQuantize(t *testing.T) {
 				}
 				g, b := G.NewGraph(), &layers.Build{}
 				states := node(t)(d.States(b, input(g, "ids", dense(slices.Clone(ids), 2, 4)), layers.Mask{}))
-				x, _, err := d.CrossEntropy(b, states, input(g, "targets", dense(slices.Clone(targets), 2, 4)), layers.CrossEntropyOptions{})
+				cost, _, err := d.CrossEntropy(b, states, input(g, "targets", dense(slices.Clone(targets), 2, 4)), layers.CrossEntropyOptions{})
 				noError(t, err)
 				out := node(t)(d.Forward(b, g.ByName("ids")[0], layers.Mask{}))
-				got := read(t, out, x)
+				got := read(t, out, cost.Mean)
 				return got[0], got[1]
 			}
 			wantLogits, wantLoss := results(func(p *layers.Params) {

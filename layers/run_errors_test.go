@@ -44,7 +44,7 @@ func TestRunErrors(t *testing.T) {
 	}
 	loss := func(targets ...int) func(c *bench) *G.Node {
 		return func(c *bench) *G.Node {
-			return c.node(layers.CrossEntropy(&layers.Build{}, c.in("logits", len(targets), 3), c.ints("targets", targets, len(targets)), layers.CrossEntropyOptions{}))
+			return c.node(mean(layers.CrossEntropy(&layers.Build{}, c.in("logits", len(targets), 3), c.ints("targets", targets, len(targets)), layers.CrossEntropyOptions{})))
 		}
 	}
 	// bound applies a linear layer to a node of shape (2, 4). A value set by opt may have another shape.

@@ -102,7 +102,7 @@ func viewed(t *testing.T, bind func(g *G.ExprGraph) *G.Node) [][]float64 {
 	core, _, err := scaledDotProduct(c.b, x, x, x, layers.AttentionOptions{})
 	core = c.node(core, err)
 	rows := s.TotalSize() / dim
-	loss := c.node(layers.CrossEntropy(&layers.Build{}, x, input(g, "targets", dense(make([]int, rows), s[:len(s)-1]...)), layers.CrossEntropyOptions{}))
+	loss := c.node(mean(layers.CrossEntropy(&layers.Build{}, x, input(g, "targets", dense(make([]int, rows), s[:len(s)-1]...)), layers.CrossEntropyOptions{})))
 	cost := c.node(G.Add(loss, weigh(t, y, input(g, "w", random(1, s...)))))
 	nodes := append(G.Nodes{y, z, act, positions, core, loss}, gradients(t, cost, append(G.Nodes{x}, c.b.Learnables()[:8]...)...)...)
 	return read(t, nodes...)
@@ -122,7 +122,7 @@ func TestMasksIdsAndTargetsMayBeViews(t *testing.T) {
 		e := must[*layers.Encoder](t)(layers.NewEncoder(c.p, layers.ModelConfig{Vocab: 4, Positions: layers.Learned{MaxLen: 2}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}, Layers: 1, Outputs: 4}))
 		idsNode := input(c.g, "ids", ids)
 		y := c.node(e.Forward(c.b, idsNode, layers.Mask{Allow: input(c.g, "allow", allow), KeyLengths: input(c.g, "lengths", lengths)}))
-		loss := c.node(layers.CrossEntropy(&layers.Build{}, y, idsNode, layers.CrossEntropyOptions{}))
+		loss := c.node(mean(layers.CrossEntropy(&layers.Build{}, y, idsNode, layers.CrossEntropyOptions{})))
 		return read(t, append(G.Nodes{y, loss}, gradients(t, loss, c.b.Learnables()...)...)...)
 	}
 	want := run(dense([]int{1, 2, 0, 3, 2, 2}, 3, 2), dense([]bool{true, true, false, true}, 2, 2), dense([]int{2, 1, 2}, 3))

@@ -51,7 +51,7 @@ func BenchmarkGPT2(b *testing.B) {
 			loss, _, err := model.CrossEntropy(build, states, x, layers.CrossEntropyOptions{})
 			check(err)
 			learnables := slices.DeleteFunc(slices.Clone(build.Learnables()), func(n *G.Node) bool { return slices.Contains(build.Fixed, n) })
-			gradients, err := G.Grad(loss, learnables...)
+			gradients, err := G.Grad(loss.Mean, learnables...)
 			check(err)
 			step := optim.Gradients(learnables, gradients)
 			shared, own, err := ops.Plan(g)

@@ -17,7 +17,7 @@ import (
 // steps.
 //
 // TrainLoss is the mean over the training batches since the last check, and ValLoss the mean over all validation
-// batches. Both are weighted by Batch.Weight.
+// batches. Both are means over all targets that count: see layers.Loss.
 type Check struct {
 	Epoch     int     // epoch of the last step, counted from 0
 	Step      int     // number of steps taken, over all epochs

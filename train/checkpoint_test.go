@@ -17,6 +17,7 @@ import (
 	"time"
 
 	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/atomicfile"
 	"github.com/heed-go/heed/internal/kernel"
@@ -233,9 +234,9 @@ func TestResumeAnywhere(t *testing.T) {
 		},
 		"a crash": func(p *train.Problem, _ *setup, step int) { // loses the steps since the last checkpoint
 			batch := p.Train.Batch
-			p.Train.Batch = func(examples []int) (train.Batch, error) {
+			p.Train.Batch = func(examples []int) ([]*tensor.Dense, error) {
 				if examples[0] == step*16 {
-					return train.Batch{}, crash
+					return nil, crash
 				}
 				return batch(examples)
 			}

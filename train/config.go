@@ -20,7 +20,8 @@ type Config struct {
 
 	// MicroBatches is the number of micro-batches per step. Each has BatchSize/MicroBatches examples, so MicroBatches
 	// must divide BatchSize. 0 means 1. The loss and the gradient of a step are the means over its micro-batches,
-	// weighted by Batch.Weight. More micro-batches need less memory, and several Workers compute them in parallel.
+	// weighted by the Counts of their losses. More micro-batches need less memory, and several Workers compute them in
+	// parallel.
 	//
 	// Changing MicroBatches changes results by rounding and, with dropout, by which elements are dropped.
 	MicroBatches int `json:"micro_batches"`

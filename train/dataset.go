@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -18,29 +17,21 @@ import (
 	"github.com/heed-go/heed/internal/text"
 )
 
-// A Batch holds the inputs for one run of a graph of the loss.
-type Batch struct {
-	// Values has one tensor for each input of the loss. The tensors may have any shape, but must be stored by rows.
-	// They aren't copied, so they must not change until training ends. Batches may share tensors.
-	Values []*tensor.Dense
-
-	// Weight is the weight of the batch's loss in means over micro-batches and over batches. It is usually the number
-	// of targets. It may be 0 if nothing in the batch counts. But the weights in a training step must add up to more
-	// than 0, and so must the weights of all validation batches.
-	Weight float64
-}
-
 // A Dataset gives access to examples by their numbers. They may be in memory, or Batch may load or generate them.
 type Dataset struct {
 	Len int // number of examples, which are numbered from 0
 
-	// Batch makes a batch of the given examples. The same examples must always give the same batch: only then can a run
-	// be repeated and resumed. Batch is called in the background, ahead of the step that needs the batch. Within one
-	// call of Fit or Evaluate, no two calls of Batch overlap, even if Train and Validation share the function. When
-	// training ends, Fit waits for a call in progress.
+	// Batch makes a batch of the given examples: one tensor for each input of the loss. The tensors may have any shape,
+	// but must be stored by rows. They aren't copied, so they must not change until training ends. Batches may share
+	// tensors.
+	//
+	// The same examples must always give the same batch: only then can a run be repeated and resumed. Batch is called
+	// in the background, ahead of the step that needs the batch. Within one call of Fit or Evaluate, no two calls of
+	// Batch overlap, even if Train and Validation share the function. When training ends, Fit waits for a call in
+	// progress.
 	//
 	// Fit builds a graph for each list of shapes, so pad examples to few different lengths.
-	Batch func(examples []int) (Batch, error)
+	Batch func(examples []int) ([]*tensor.Dense, error)
 
 	// Order is the order of examples in training. In validation, each example is used once, in the order InOrder.
 	Order Order
@@ -64,9 +55,8 @@ const (
 )
 
 // Tensors returns a Dataset whose examples are the rows of tensors, along their first axis: example i is row i of each
-// tensor. The dtype of a tensor must be float32, float64, int or bool. A batch has copies of the rows, and its Weight
-// is the number of rows. Batch returns an error if an example has no row. The tensors must be stored by rows. They
-// aren't copied, so they must not change.
+// tensor. The dtype of a tensor must be float32, float64, int or bool. A batch has copies of the rows. Batch returns an
+// error if an example has no row. The tensors must be stored by rows. They aren't copied, so they must not change.
 func Tensors(values ...*tensor.Dense) (Dataset, error) {
 	var n int
 	for i, v := range values {
@@ -83,17 +73,17 @@ func Tensors(values ...*tensor.Dense) (Dataset, error) {
 		}
 		n = v.Shape()[0]
 	}
-	return Dataset{Len: n, Batch: func(examples []int) (Batch, error) {
+	return Dataset{Len: n, Batch: func(examples []int) ([]*tensor.Dense, error) {
 		for _, e := range examples {
 			if e < 0 || e >= n {
-				return Batch{}, fmt.Errorf("the tensors have %s, numbered from 0, but no row %d", text.Count(n, "row"), e)
+				return nil, fmt.Errorf("the tensors have %s, numbered from 0, but no row %d", text.Count(n, "row"), e)
 			}
 		}
-		b := Batch{Weight: float64(len(examples))}
+		var rows []*tensor.Dense
 		for _, v := range values {
-			b.Values = append(b.Values, gather(v, examples))
+			rows = append(rows, gather(v, examples))
 		}
-		return b, nil
+		return rows, nil
 	}}, nil
 }
 
@@ -236,30 +226,36 @@ func (p *plan) between(step, end int) iter.Seq[[]int] {
 	}
 }
 
+// A batch holds the inputs for one run of a graph of the loss.
+type batch struct {
+	values []*tensor.Dense
+	weight float64 // the number of examples, until graph.weigh sets it to the loss's Count
+}
+
 // batches divides examples into batches of the given size; the last may be smaller.
-func (p *plan) batches(examples []int, size int) ([]Batch, error) {
+func (p *plan) batches(examples []int, size int) ([]batch, error) {
 	p.making.Lock()
 	defer p.making.Unlock()
-	var batches []Batch
+	var batches []batch
 	for part := range slices.Chunk(examples, size) {
-		b, err := p.Batch(part)
+		values, err := p.Batch(part)
+		if err == nil {
+			err = checkValues(values)
+		}
 		if err != nil {
 			return nil, err
 		}
-		if err := b.check(); err != nil {
-			return nil, err
-		}
-		batches = append(batches, b)
+		batches = append(batches, batch{values, float64(len(part))})
 	}
 	return batches, nil
 }
 
-// check returns an error if a Batch from Dataset.Batch is invalid.
-func (b Batch) check() error {
-	if len(b.Values) == 0 {
-		return errors.New("it must have Values")
+// checkValues returns an error if the result of Dataset.Batch is invalid.
+func checkValues(values []*tensor.Dense) error {
+	if len(values) == 0 {
+		return errors.New("it has no tensors: give one for each input of the loss")
 	}
-	for i, v := range b.Values {
+	for i, v := range values {
 		switch {
 		case v == nil || v.Dtype().Type == nil:
 			return fmt.Errorf("value %d is nil or an empty tensor: give one tensor for each input of the loss", i)
@@ -269,22 +265,19 @@ func (b Batch) check() error {
 			return fmt.Errorf("value %d must be stored by rows, got a view or a tensor stored by columns, of shape %v: copy its numbers into a new tensor", i, v.Shape())
 		}
 	}
-	if !(b.Weight >= 0) || math.IsInf(b.Weight, 1) {
-		return fmt.Errorf("its Weight must be at least 0 and finite, got %v: set it to the number of targets that count", b.Weight)
-	}
 	return nil
 }
 
 // A feed makes batches in the background, a few steps ahead.
 type feed struct {
-	made chan []Batch
+	made chan []batch
 	err  error // the error that ended the feed, or nil after the last step
 	quit chan struct{}
 }
 
 // newFeed calls prepare with the examples of each step. The caller must call stop.
-func newFeed(steps iter.Seq[[]int], prepare func(examples []int) ([]Batch, error)) *feed {
-	f := &feed{made: make(chan []Batch, 1), quit: make(chan struct{})}
+func newFeed(steps iter.Seq[[]int], prepare func(examples []int) ([]batch, error)) *feed {
+	f := &feed{made: make(chan []batch, 1), quit: make(chan struct{})}
 	go func() {
 		defer close(f.made)
 		f.err = apart.Call(func() error {
@@ -307,7 +300,7 @@ func newFeed(steps iter.Seq[[]int], prepare func(examples []int) ([]Batch, error
 
 // next returns the batches of the next step, or the error of prepare. If prepare panicked, the error is an
 // *apart.Panic.
-func (f *feed) next() ([]Batch, error) {
+func (f *feed) next() ([]batch, error) {
 	if batches, ok := <-f.made; ok {
 		return batches, nil
 	}

@@ -21,7 +21,7 @@ import (
 
 // noted returns a Dataset that appends the examples of each batch to batches.
 func noted(d train.Dataset, batches *[][]int) train.Dataset {
-	return changed(d, func(examples []int, _ *train.Batch) { *batches = append(*batches, slices.Clone(examples)) })
+	return changed(d, func(examples []int, _ []*tensor.Dense) { *batches = append(*batches, slices.Clone(examples)) })
 }
 
 // once checks that each of the n examples from number first on is in exactly one batch.
@@ -160,11 +160,11 @@ func TestBatchFails(t *testing.T) {
 	broken := errors.New("broken")
 	var failed, after atomic.Int32
 	batch := p.Train.Batch
-	p.Train.Batch = func(examples []int) (train.Batch, error) {
+	p.Train.Batch = func(examples []int) ([]*tensor.Dense, error) {
 		after.Add(failed.Load())
 		if examples[0] == 48 {
 			failed.Store(1)
-			return train.Batch{}, broken
+			return nil, broken
 		}
 		return batch(examples)
 	}
@@ -202,7 +202,7 @@ func TestBatchValues(t *testing.T) {
 	} {
 		p := digits(t, 1)
 		p.Train.Len, p.Validation.Len = 16, 0
-		p.Train = changed(p.Train, func(_ []int, b *train.Batch) { b.Values[0] = c.value })
+		p.Train = changed(p.Train, func(_ []int, values []*tensor.Dense) { values[0] = c.value })
 		_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{})
 		if (c.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want an error that contains %q (none if empty)", name, err, c.want)
@@ -215,7 +215,7 @@ func TestLossMaySetTheMode(t *testing.T) {
 	fit := func(dropout float64, mode layers.Mode) [][]float32 {
 		p := digitsWith(t, 1, dropout)
 		loss := p.Loss
-		p.Loss = func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+		p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
 			b.Mode = mode
 			return loss(b, inputs)
 		}
@@ -231,7 +231,7 @@ func TestLossMaySetTheMode(t *testing.T) {
 func TestLossMayReplaceInputs(t *testing.T) {
 	p := digits(t, 1)
 	loss := p.Loss
-	p.Loss = func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+	p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
 		inputs[0] = G.Must(G.Neg(inputs[0]))
 		return loss(b, inputs)
 	}
@@ -245,7 +245,7 @@ func TestBatchesInTheBackground(t *testing.T) {
 	var making, peak, calls atomic.Int32
 	watch := func(d train.Dataset) train.Dataset {
 		batch := d.Batch
-		d.Batch = func(examples []int) (train.Batch, error) {
+		d.Batch = func(examples []int) ([]*tensor.Dense, error) {
 			peak.Store(max(peak.Load(), making.Add(1)))
 			defer making.Add(-1)
 			calls.Add(1)
@@ -318,14 +318,14 @@ func TestTensors(t *testing.T) {
 		t.Fatal(err)
 	}
 	b, err := d.Batch([]int{2, 0})
-	if err != nil || b.Weight != 2 || d.Len != 3 {
-		t.Fatalf("got %+v, %v and a Len of %d, want a Weight of 2 and a Len of 3", b, err, d.Len)
+	if err != nil || d.Len != 3 {
+		t.Fatalf("got %+v, %v and a Len of %d, want a Len of 3", b, err, d.Len)
 	}
 	for i, want := range []struct {
 		data  any
 		shape tensor.Shape
 	}{{[]float64{5, 6, 1, 2}, tensor.Shape{2, 2}}, {[]bool{true, true}, tensor.Shape{2}}, {[]int{9, 7}, tensor.Shape{2, 1}}, {[]float32{9, 7}, tensor.Shape{2}}} {
-		if v := b.Values[i]; !reflect.DeepEqual(v.Data(), want.data) || !slices.Equal(v.Shape(), want.shape) {
+		if v := b[i]; !reflect.DeepEqual(v.Data(), want.data) || !slices.Equal(v.Shape(), want.shape) {
 			t.Errorf("value %d is %v of shape %v, want %+v", i, v, v.Shape(), want)
 		}
 	}

@@ -74,7 +74,7 @@ const mostNumbers = 1 << 20
 // run returns the sums over all batches, which the processes of a Group divide among themselves. The argument epoch is
 // for errors.
 func (v *validation) run(ctx context.Context, epoch int, allowNonFinite bool) (sums, error) {
-	batches := newFeed(v.examples, func(examples []int) ([]Batch, error) { return v.plan.batches(examples, v.plan.size) })
+	batches := newFeed(v.examples, func(examples []int) ([]batch, error) { return v.plan.batches(examples, v.plan.size) })
 	defer batches.stop()
 	metrics := v.worker.graphs[0].metrics
 	each := length(metrics)
@@ -100,7 +100,7 @@ func (v *validation) run(ctx context.Context, epoch int, allowNonFinite bool) (s
 		}
 	}
 	if total.Weight == 0 {
-		return sums{}, errors.New("train: every validation batch has a Weight of 0: set it to the number of targets that count")
+		return sums{}, errors.New("train: no target counts in validation: the Count of the loss is 0 in every batch")
 	}
 	return total, nil
 }
@@ -128,7 +128,10 @@ func (v *validation) own(ctx context.Context, batches *feed, epoch, first, n int
 		if err != nil {
 			return nil, fmt.Errorf("train: validation batch %d: %w", i, err)
 		}
-		_, s, err := v.worker.run(0, b[0], 1)
+		var s sums
+		if err = v.worker.weigh(&b[0]); err == nil {
+			_, s, err = v.worker.run(0, b[0], 1)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("train: validation batch %d of epoch %d: %w", i, epoch, err)
 		}

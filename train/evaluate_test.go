@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"gorgonia.org/tensor"
+
 	"github.com/heed-go/heed/train"
 )
 
@@ -35,7 +37,7 @@ func TestEvaluate(t *testing.T) {
 	}
 	weights[0] = weight
 	ctx, cancel := context.WithCancel(t.Context())
-	p.Validation = changed(p.Validation, func(examples []int, _ *train.Batch) {
+	p.Validation = changed(p.Validation, func(examples []int, _ []*tensor.Dense) {
 		if examples[0] > 0 {
 			cancel()
 		}

@@ -35,19 +35,19 @@ func ExampleFit_perceptron() {
 	}
 	result, err := train.Fit(context.Background(), train.Problem{
 		Params: params, Train: known,
-		Loss: func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+		Loss: func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
 			w1, err := b.Bind(inputs[0].Graph(), hidden)
 			if err != nil {
-				return nil, nil, err
+				return layers.Loss{}, nil, err
 			}
 			w2, err := b.Bind(inputs[0].Graph(), out)
 			if err != nil {
-				return nil, nil, err
+				return layers.Loss{}, nil, err
 			}
 			h := G.Must(G.Tanh(G.Must(G.Mul(inputs[0], w1)))) // (B, 3) x (3, 8) -> (B, 8)
 			y := G.Must(G.Mul(h, w2))                         // (B, 8) x (8, 1) -> (B, 1)
-			loss, err := G.Mean(G.Must(G.Square(G.Must(G.Sub(y, inputs[1])))))
-			return loss, nil, err
+			mean, err := G.Mean(G.Must(G.Square(G.Must(G.Sub(y, inputs[1])))))
+			return layers.Loss{Mean: mean}, nil, err
 		},
 	}, train.Config{
 		BatchSize: 4, MaxEpochs: 2000,
@@ -93,18 +93,18 @@ func ExampleFit_forecaster() {
 	}
 	result, err := train.Fit(context.Background(), train.Problem{
 		Params: params, Train: series(0, 500), Validation: series(600, 100),
-		Loss: func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+		Loss: func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
 			x, err := embed.Forward(b, inputs[0]) // (B, 16, 1) -> (B, 16, 16)
 			if err != nil {
-				return nil, nil, err
+				return layers.Loss{}, nil, err
 			}
 			y, err := model.Forward(b, x, layers.Mask{}) // (B, 16, 16) -> (B, 1)
 			if err != nil {
-				return nil, nil, err
+				return layers.Loss{}, nil, err
 			}
 			absolute, err := train.MeanAbsoluteError(b, y, inputs[1], nil)
 			if err != nil {
-				return nil, nil, err
+				return layers.Loss{}, nil, err
 			}
 			loss, err := layers.MeanSquaredError(b, y, inputs[1], nil)
 			return loss, []train.Metric{absolute}, err

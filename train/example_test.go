@@ -41,10 +41,10 @@ func ExampleFit() {
 	}
 	result, err := train.Fit(context.Background(), train.Problem{
 		Params: params,
-		Loss: func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+		Loss: func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
 			logits, err := linear.Forward(b, inputs[0]) // (B, 2) -> (B, 2)
 			if err != nil {
-				return nil, nil, err
+				return layers.Loss{}, nil, err
 			}
 			loss, err := layers.CrossEntropy(b, logits, inputs[1], layers.CrossEntropyOptions{})
 			return loss, nil, err

@@ -45,18 +45,18 @@ func ExampleFit_text() {
 			}
 		}
 		length := func(i int) int { return (len(rows[i]) + 3) / 4 * 4 }
-		return train.Dataset{Len: len(texts), Bucket: length, Batch: func(examples []int) (train.Batch, error) {
+		return train.Dataset{Len: len(texts), Bucket: length, Batch: func(examples []int) ([]*tensor.Dense, error) {
 			var inputs [][]int
 			var targets []int
 			for _, i := range examples {
 				inputs, targets = append(inputs, rows[i]), append(targets, classes[i])
 			}
 			b, err := data.Pad(inputs, length(examples[0]), vocab.Unknown())
-			return train.Batch{Weight: float64(b.Size), Values: []*tensor.Dense{
+			return []*tensor.Dense{
 				tensor.New(tensor.WithShape(b.Size, b.Len), tensor.WithBacking(b.Inputs)),
 				tensor.New(tensor.WithShape(b.Size), tensor.WithBacking(b.Lengths)),
 				tensor.New(tensor.WithShape(b.Size), tensor.WithBacking(targets)),
-			}}, err
+			}, err
 		}}
 	}
 	params, err := layers.NewParams(tensor.Float32, 1)
@@ -69,14 +69,14 @@ func ExampleFit_text() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	loss := func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+	loss := func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
 		logits, err := model.Forward(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, T) -> (B, 2)
 		if err != nil {
-			return nil, nil, err
+			return layers.Loss{}, nil, err
 		}
 		accuracy, err := train.Accuracy(b, logits, inputs[2])
 		if err != nil {
-			return nil, nil, err
+			return layers.Loss{}, nil, err
 		}
 		loss, err := layers.CrossEntropy(b, logits, inputs[2], layers.CrossEntropyOptions{})
 		return loss, []train.Metric{accuracy}, err

@@ -72,12 +72,8 @@ func TestExtremes(t *testing.T) {
 		extremes.Of(drawn(32, 1), func(c train.Dataset) ([]float64, error) {
 			return fit(func(p *train.Problem, _ *setup) { p.Train = c })
 		}),
-		extremes.Of(train.Batch{Weight: 16}, func(c train.Batch) ([]float64, error) {
-			return fit(func(p *train.Problem, _ *setup) {
-				for _, d := range []*train.Dataset{&p.Train, &p.Validation} {
-					*d = changed(*d, func(_ []int, b *train.Batch) { b.Weight = c.Weight })
-				}
-			})
+		extremes.Of(struct{ Count float32 }{16}, func(c struct{ Count float32 }) ([]float64, error) {
+			return fit(func(p *train.Problem, _ *setup) { *p = counted(*p, func([]int) float32 { return c.Count }) })
 		}),
 		extremes.Of(rates{1e-3, 1, 10}, func(c rates) ([]float64, error) {
 			p := digits(t, 1)

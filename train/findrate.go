@@ -157,7 +157,7 @@ func (s *search) try(ctx context.Context, rate float64, order int) (losses []flo
 	}
 	p, options, solver := s.Problem, s.RunOptions, s.solver
 	if shift := order * s.MaxSteps * s.BatchSize; p.Train.Order == Fresh {
-		p.Train.Batch = func(examples []int) (Batch, error) {
+		p.Train.Batch = func(examples []int) ([]*tensor.Dense, error) {
 			shifted := slices.Clone(examples)
 			for i := range shifted {
 				shifted[i] += shift

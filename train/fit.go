@@ -233,7 +233,7 @@ func (f *fit) run(ctx context.Context, limit func() error) error {
 	if f.MaxSteps > 0 && (end == 0 || f.MaxSteps < end) {
 		end = f.MaxSteps
 	}
-	batches := newFeed(f.plan.between(f.step, end), func(examples []int) ([]Batch, error) {
+	batches := newFeed(f.plan.between(f.step, end), func(examples []int) ([]batch, error) {
 		return f.plan.batches(f.train.own(examples, f.microSize()), f.microSize())
 	})
 	defer batches.stop()
@@ -268,18 +268,20 @@ func (f *fit) due() bool {
 // the error.
 func (f *fit) takeStep(feed *feed, err error) error {
 	epoch, step := f.step/f.plan.steps, f.step%f.plan.steps
-	var batches []Batch
+	var batches []batch
 	if err == nil {
 		if batches, err = feed.next(); err != nil {
 			err = fmt.Errorf("train: batch of epoch %d, step %d: %w", epoch, step, err)
+		} else if err = f.train.weigh(batches); err != nil {
+			err = fmt.Errorf("train: epoch %d, step %d: %w", epoch, step, err)
 		}
 	}
-	weight, processes, err := f.train.weigh(batches, err)
+	weight, processes, err := f.train.total(batches, err)
 	if err != nil {
 		return err
 	}
 	if weight == 0 {
-		return fmt.Errorf("train: batch of epoch %d, step %d: its Weight must be above 0, got 0: set it to the number of targets that count", epoch, step)
+		return fmt.Errorf("train: epoch %d, step %d: no target of the batch counts: the Count of its loss is 0: leave out examples without targets, or use larger batches", epoch, step)
 	}
 	s, err := f.train.run(f.step, batches, weight, processes)
 	if err != nil {

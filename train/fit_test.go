@@ -47,35 +47,36 @@ func digitsWith(t testing.TB, seed uint64, dropout float64) train.Problem {
 }
 
 // A lossFunc is the Loss of a Problem.
-type lossFunc = func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error)
+type lossFunc = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error)
 
 // entropy returns a Problem's Loss: the cross-entropy of the logits that forward computes from the first input.
 func entropy(forward func(b *layers.Build, x *G.Node) (*G.Node, error)) lossFunc {
-	return func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+	return func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
 		logits, err := forward(b, inputs[0])
 		if err != nil {
-			return nil, nil, err
+			return layers.Loss{}, nil, err
 		}
 		loss, err := layers.CrossEntropy(b, logits, inputs[1], layers.CrossEntropyOptions{})
 		return loss, nil, err
 	}
 }
 
-// added returns a Loss like plain, and passes its loss to change, which returns the new loss and the metrics.
-func added(plain lossFunc, change func(b *layers.Build, inputs G.Nodes, loss *G.Node) (*G.Node, []train.Metric)) lossFunc {
-	return func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+// added returns a Loss like plain, and passes its Mean to change, which returns the new Mean and the metrics.
+func added(plain lossFunc, change func(b *layers.Build, inputs G.Nodes, mean *G.Node) (*G.Node, []train.Metric)) lossFunc {
+	return func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
 		loss, _, err := plain(b, inputs)
 		if err != nil {
-			return nil, nil, err
+			return layers.Loss{}, nil, err
 		}
-		loss, metrics := change(b, inputs, loss)
+		var metrics []train.Metric
+		loss.Mean, metrics = change(b, inputs, loss.Mean)
 		return loss, metrics, nil
 	}
 }
 
 // drawn returns random examples for digits, with new ones in every epoch.
 func drawn(n int, seed uint64) train.Dataset {
-	return train.Dataset{Len: n, Order: train.Fresh, Batch: func(examples []int) (train.Batch, error) {
+	return train.Dataset{Len: n, Order: train.Fresh, Batch: func(examples []int) ([]*tensor.Dense, error) {
 		x, y := make([]float32, 0, 4*len(examples)), make([]int, len(examples))
 		for i, e := range examples {
 			rng := rand.New(rand.NewPCG(seed, uint64(e)))
@@ -86,20 +87,17 @@ func drawn(n int, seed uint64) train.Dataset {
 				}
 			}
 		}
-		return train.Batch{
-			Values: []*tensor.Dense{tensor.New(tensor.WithShape(len(y), 4), tensor.WithBacking(x)), tensor.New(tensor.WithShape(len(y)), tensor.WithBacking(y))},
-			Weight: float64(len(y)),
-		}, nil
+		return []*tensor.Dense{tensor.New(tensor.WithShape(len(y), 4), tensor.WithBacking(x)), tensor.New(tensor.WithShape(len(y)), tensor.WithBacking(y))}, nil
 	}}
 }
 
 // changed returns a Dataset like d, and calls change on each of its batches.
-func changed(d train.Dataset, change func(examples []int, b *train.Batch)) train.Dataset {
+func changed(d train.Dataset, change func(examples []int, values []*tensor.Dense)) train.Dataset {
 	batch := d.Batch
-	d.Batch = func(examples []int) (train.Batch, error) {
-		b, err := batch(examples)
-		change(examples, &b)
-		return b, err
+	d.Batch = func(examples []int) ([]*tensor.Dense, error) {
+		values, err := batch(examples)
+		change(examples, values)
+		return values, err
 	}
 	return d
 }
@@ -184,9 +182,9 @@ func TestFitNotFinite(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p := digits(t, 1)
 			d := map[bool]*train.Dataset{false: &p.Train, true: &p.Validation}[c.validation]
-			*d = changed(*d, func(examples []int, b *train.Batch) {
+			*d = changed(*d, func(examples []int, values []*tensor.Dense) {
 				if examples[0] == c.first {
-					b.Values[0].Float32s()[5] = float32(math.NaN())
+					values[0].Float32s()[5] = float32(math.NaN())
 				}
 			})
 			r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MaxEpochs: 3}, train.RunOptions{})
@@ -206,8 +204,8 @@ func TestFitNotFinite(t *testing.T) {
 	}
 }
 
-// TestFitWithoutWeightInABatch validates on two batches. The second one has a weight of 0.
-func TestFitWithoutWeightInABatch(t *testing.T) {
+// TestValidationBatchOfNothing validates on two batches. In the second one, no target counts.
+func TestValidationBatchOfNothing(t *testing.T) {
 	loss := func(change func(*train.Problem, *setup)) float64 {
 		p, c := digits(t, 1), setup{train.Config{BatchSize: 16, MaxEpochs: 1}, train.RunOptions{}}
 		change(&p, &c)
@@ -215,21 +213,42 @@ func TestFitWithoutWeightInABatch(t *testing.T) {
 		return r.Best.ValLoss
 	}
 	one := loss(func(p *train.Problem, _ *setup) { p.Validation.Len = 50 })
-	if got := loss(validationWeights(7, 0)); got != one || one == 0 {
+	if got := loss(func(p *train.Problem, _ *setup) { p.Validation = ignored(p.Validation, 50) }); got != one || one == 0 {
 		t.Errorf("the validation loss is %v, want the loss of the first batch, %v", got, one)
 	}
 }
 
-// trainWeight sets the weight of every training batch.
-func trainWeight(weight float64) func(*train.Problem, *setup) {
-	return func(p *train.Problem, _ *setup) {
-		p.Train = changed(p.Train, func(_ []int, b *train.Batch) { b.Weight = weight })
+// withInput returns p with one more input of the loss: a scalar, which number computes from the examples.
+func withInput(p train.Problem, number func(examples []int) float32) train.Problem {
+	for _, d := range []*train.Dataset{&p.Train, &p.Validation} {
+		batch := d.Batch
+		d.Batch = func(examples []int) ([]*tensor.Dense, error) {
+			values, err := batch(examples)
+			return append(values, tensor.New(tensor.FromScalar(number(examples)))), err
+		}
 	}
+	return p
 }
 
-// validationWeights sets the weights of the validation batches.
-func validationWeights(weights ...float64) func(*train.Problem, *setup) {
-	return func(p *train.Problem, _ *setup) {
-		p.Validation = changed(p.Validation, func(examples []int, b *train.Batch) { b.Weight = weights[examples[0]/50] })
+// counted returns p with a Loss whose Count is an input. The function count computes it from the examples.
+func counted(p train.Problem, count func(examples []int) float32) train.Problem {
+	plain := p.Loss
+	p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
+		loss, metrics, err := plain(b, inputs)
+		loss.Count = inputs[len(inputs)-1]
+		return loss, metrics, err
 	}
+	return withInput(p, count)
+}
+
+// ignored returns a Dataset like d in which no target counts from example number first on.
+func ignored(d train.Dataset, first int) train.Dataset {
+	return changed(d, func(examples []int, values []*tensor.Dense) {
+		targets := values[1].Data().([]int)
+		for i, e := range examples {
+			if e >= first {
+				targets[i] = layers.Ignore
+			}
+		}
+	})
 }

@@ -3,6 +3,7 @@ package train
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	G "gorgonia.org/gorgonia"
@@ -23,17 +24,18 @@ type graph struct {
 	share      *G.Node       // factor of the gradients: the micro-batch's share of the step; nil if a step has one micro-batch
 	metrics    []Metric
 	vm         G.VM
+	counter    G.VM // computes only the Count of the loss; nil if there is none
 
-	// read holds the values of the nodes that the machine reads: the loss and the sums and counts of metrics. It is
+	// read holds the values of the nodes that the machines read: the loss, and the sums and counts of metrics. It is
 	// allocated separately: Gorgonia's machines have finalizers, and Go never frees a cycle of pointers that includes
 	// an object with a finalizer.
 	read map[*G.Node]*G.Value
-	loss *G.Node
+	loss layers.Loss
 }
 
 // newGraph builds the loss for batches with the same shapes as like. In a training graph, it adds the gradients. If
 // micro is true, the gradients are multiplied by the micro-batch's share of the step.
-func newGraph(p Problem, b *layers.Build, like Batch, micro bool) (r *graph, err error) {
+func newGraph(p Problem, b *layers.Build, like batch, micro bool) (r *graph, err error) {
 	defer func() {
 		if x := recover(); x != nil { // Gorgonia panics if a graph is invalid
 			err = fmt.Errorf("building the graph: %v", x)
@@ -42,14 +44,18 @@ func newGraph(p Problem, b *layers.Build, like Batch, micro bool) (r *graph, err
 	training := b.Mode == layers.Training // Loss may change the mode, for example to turn dropout off
 	g := G.NewGraph()
 	r = &graph{build: b, read: map[*G.Node]*G.Value{}}
-	for i, v := range like.Values {
+	for i, v := range like.values {
 		r.inputs = append(r.inputs, input(g, fmt.Sprintf("input %d", i), v))
 	}
 	if r.loss, r.metrics, err = p.Loss(b, slices.Clone(r.inputs)); err != nil {
 		return nil, fmt.Errorf("building the graph: %w", err)
 	}
-	if r.loss == nil || !r.loss.IsScalar() || r.loss.Graph() != g {
-		return nil, fmt.Errorf("the loss must be a scalar node in the graph of the inputs, got %v", r.loss)
+	mean, count := r.loss.Mean, r.loss.Count
+	if mean == nil || !mean.IsScalar() || mean.Graph() != g {
+		return nil, fmt.Errorf("the Mean of the loss must be a scalar node in the graph of the inputs, got %v", mean)
+	}
+	if count != nil && (!count.IsScalar() || count.Graph() != g) {
+		return nil, fmt.Errorf("the Count of the loss must be a scalar node in the graph of the inputs, or nil for the number of examples, got %v", count)
 	}
 	if err := checkMetrics(r.metrics, g); err != nil {
 		return nil, err
@@ -58,7 +64,8 @@ func newGraph(p Problem, b *layers.Build, like Batch, micro bool) (r *graph, err
 	if err := p.checkInputs(b, g); err != nil {
 		return nil, err
 	}
-	r.reads(r.loss)
+	r.reads(mean)
+	r.reads(count)
 	for _, m := range r.metrics {
 		r.reads(m.Sum)
 		r.reads(m.Count)
@@ -82,6 +89,9 @@ func newGraph(p Problem, b *layers.Build, like Batch, micro bool) (r *graph, err
 		return nil, err
 	}
 	r.vm = G.NewTapeMachine(g)
+	if count != nil {
+		r.counter = G.NewTapeMachine(g.SubgraphRoots(count))
+	}
 	return r, nil
 }
 
@@ -137,14 +147,14 @@ const shareName = "share of the step"
 // the node r.share.
 func (r *graph) differentiate(share bool) (G.Nodes, error) {
 	if !share {
-		return G.Grad(r.loss, r.learnables...)
+		return G.Grad(r.loss.Mean, r.learnables...)
 	}
-	g := r.loss.Graph()
+	g := r.loss.Mean.Graph()
 	if len(g.ByName(shareName)) > 0 {
 		return nil, fmt.Errorf("the graph has a node named %q, which Fit adds: give your node another name", shareName)
 	}
-	r.share = G.NewScalar(g, r.loss.Dtype(), G.WithName(shareName))
-	return G.Backpropagate(G.Nodes{r.loss}, G.Nodes{r.share}, r.learnables)
+	r.share = G.NewScalar(g, r.loss.Mean.Dtype(), G.WithName(shareName))
+	return G.Backpropagate(G.Nodes{r.loss.Mean}, G.Nodes{r.share}, r.learnables)
 }
 
 // sameAs returns an error if r and first have different metrics. If both train, it also returns an error if they have
@@ -159,6 +169,9 @@ func (r *graph) sameAs(first *graph) error {
 	}) {
 		return fmt.Errorf("every graph of the loss must have the same metrics in the same order, with vectors of the same length: return them in that order in every call of Loss")
 	}
+	if (r.loss.Count == nil) != (first.loss.Count == nil) {
+		return errors.New("every graph of the loss must have a Count, or none: return the same in every call of Loss")
+	}
 	if r.learnables != nil && !slices.EqualFunc(r.learnables, first.learnables, func(a, b *G.Node) bool { return a.Name() == b.Name() }) {
 		return fmt.Errorf("every graph of the loss must have the same parameters in the same order: bind them in that order in every call of Loss")
 	}
@@ -166,23 +179,51 @@ func (r *graph) sameAs(first *graph) error {
 }
 
 // fits reports whether the graph can run b: its inputs have the same dtypes and shapes.
-func (r *graph) fits(b Batch) bool {
-	return slices.EqualFunc(r.inputs, b.Values, func(n *G.Node, v *tensor.Dense) bool {
+func (r *graph) fits(b batch) bool {
+	return slices.EqualFunc(r.inputs, b.values, func(n *G.Node, v *tensor.Dense) bool {
 		return n.Dtype() == v.Dtype() && slices.Equal(n.Shape(), v.Shape())
 	})
 }
 
-// run runs the graph on a batch that fits it, and returns the batch's sums. The argument number is the number of the
-// run; it selects the elements that dropout drops. The argument share is the batch's share of the step.
-func (r *graph) run(number uint64, b Batch, share float64) (sums, error) {
-	for i, v := range b.Values {
+// let gives the inputs the values of a batch that fits the graph.
+func (r *graph) let(b batch) error {
+	for i, v := range b.values {
 		var value any = v
 		if v.IsScalar() {
 			value = v.ScalarValue()
 		}
 		if err := G.Let(r.inputs[i], value); err != nil {
-			return sums{}, err
+			return err
 		}
+	}
+	return nil
+}
+
+// weigh sets the weight of a batch that fits the graph to the Count of its loss, if there is one.
+func (r *graph) weigh(b *batch) error {
+	if r.counter == nil {
+		return nil
+	}
+	if err := r.let(*b); err != nil {
+		return err
+	}
+	r.counter.Reset()
+	err := r.counter.RunAll()
+	r.build.Env().Buffers.End()
+	if err != nil {
+		return err
+	}
+	if b.weight, err = r.number(r.loss.Count); err == nil && (!(b.weight >= 0) || math.IsInf(b.weight, 1)) {
+		err = fmt.Errorf("the Count of the loss must be at least 0 and finite, got %v", b.weight)
+	}
+	return err
+}
+
+// run runs the graph on a batch that fits it, and returns the batch's sums. The argument number is the number of the
+// run; it selects the elements that dropout drops. The argument share is the batch's share of the step.
+func (r *graph) run(number uint64, b batch, share float64) (sums, error) {
+	if err := r.let(b); err != nil {
+		return sums{}, err
 	}
 	if r.share != nil {
 		if err := G.Let(r.share, scalar(r.share.Dtype(), share)); err != nil {
@@ -194,12 +235,12 @@ func (r *graph) run(number uint64, b Batch, share float64) (sums, error) {
 	if err := r.vm.RunAll(); err != nil {
 		return sums{}, err
 	}
-	return r.sums(b.Weight)
+	return r.sums(b.weight)
 }
 
 // sums returns the sums of the last run, whose batch has the given weight.
 func (r *graph) sums(weight float64) (sums, error) {
-	loss, err := r.number(r.loss)
+	loss, err := r.number(r.loss.Mean)
 	s := sums{Weight: number(weight)}
 	if weight > 0 {
 		s.Loss = number(loss * weight)
@@ -231,7 +272,7 @@ func (r *graph) number(n *G.Node) (float64, error) {
 	case float64:
 		return x, nil
 	}
-	return 0, fmt.Errorf("a loss or metric must be a float32 or float64, got %T", (*r.read[n]).Data())
+	return 0, fmt.Errorf("a loss, its Count or a metric must be a float32 or float64, got %T", (*r.read[n]).Data())
 }
 
 // vector returns a copy of a vector node's elements in the last run.

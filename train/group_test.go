@@ -289,9 +289,9 @@ func TestGroupOfLongVectors(t *testing.T) {
 func TestGroupEndsTogether(t *testing.T) {
 	fails := func(d *train.Dataset, first int) { // makes the batch that starts with the example first fail
 		batch := d.Batch
-		d.Batch = func(examples []int) (train.Batch, error) {
+		d.Batch = func(examples []int) ([]*tensor.Dense, error) {
 			if examples[0] == first {
-				return train.Batch{}, errors.New("no such file")
+				return nil, errors.New("no such file")
 			}
 			return batch(examples)
 		}
@@ -303,24 +303,24 @@ func TestGroupEndsTogether(t *testing.T) {
 	}{
 		{"no batch", func(p *process) { fails(&p.problem.Train, 320+3*16+8) }, "train: process 2 of the Group: batch of epoch 1, step 3: no such file"},
 		{"a graph that fails", func(p *process) {
-			p.problem.Train = changed(p.problem.Train, func(examples []int, b *train.Batch) {
+			p.problem.Train = changed(p.problem.Train, func(examples []int, values []*tensor.Dense) {
 				if examples[0] == 16+9 {
-					b.Values[1].Data().([]int)[0] = 99
+					values[1].Data().([]int)[0] = 99
 				}
 			})
-		}, "train: epoch 0, step 1: process 2 of the Group: micro-batch 9: "},
+		}, "train: process 2 of the Group: epoch 0, step 1: micro-batch 9: "},
 		{"a loss that isn't finite", func(p *process) {
-			p.problem.Train = changed(p.problem.Train, func(examples []int, b *train.Batch) {
+			p.problem.Train = changed(p.problem.Train, func(examples []int, values []*tensor.Dense) {
 				if examples[0] == 16+9 {
-					b.Values[0].Data().([]float32)[0] = float32(math.NaN())
+					values[0].Data().([]float32)[0] = float32(math.NaN())
 				}
 			})
 		}, "the training loss is NaN at epoch 0, step 1"},
 		{"validation that fails", func(p *process) { fails(&p.problem.Validation, 50) }, "train: process 2 of the Group: validation batch 2: no such file"},
 		{"validation that isn't finite", func(p *process) {
-			p.problem.Validation = changed(p.problem.Validation, func(examples []int, b *train.Batch) {
+			p.problem.Validation = changed(p.problem.Validation, func(examples []int, values []*tensor.Dense) {
 				if examples[0] == 50 {
-					b.Values[0].Data().([]float32)[0] = float32(math.NaN())
+					values[0].Data().([]float32)[0] = float32(math.NaN())
 				}
 			})
 		}, "the validation loss is NaN at epoch 0, step 2"},

@@ -239,14 +239,14 @@ func TestFitEndsItsGoroutines(t *testing.T) {
 		"the last epoch": func(p *train.Problem, c *setup) {},
 		"a limit":        func(p *train.Problem, c *setup) { c.MaxSteps = 3 },
 		"a batch": func(p *train.Problem, c *setup) {
-			p.Validation = changed(p.Validation, func(examples []int, b *train.Batch) {
+			p.Validation = changed(p.Validation, func(examples []int, values []*tensor.Dense) {
 				if examples[0] > 0 {
-					b.Weight = -1
+					values[0] = nil
 				}
 			})
 		},
 		"a validation loss": func(p *train.Problem, c *setup) {
-			p.Validation = changed(p.Validation, func(_ []int, b *train.Batch) { b.Values[0].Float32s()[0] = float32(math.NaN()) })
+			p.Validation = changed(p.Validation, func(_ []int, values []*tensor.Dense) { values[0].Float32s()[0] = float32(math.NaN()) })
 		},
 		"OnCheck": func(p *train.Problem, c *setup) {
 			c.OnCheck = func([]train.Check, bool) (bool, error) { return false, errors.New("enough") }
@@ -289,7 +289,7 @@ func TestVectorMetric(t *testing.T) {
 			t.Fatal(err)
 		}
 		sums := make([]float64, 4)
-		for i, x := range b.Values[0].Float32s() {
+		for i, x := range b[0].Float32s() {
 			sums[i%4] += float64(x)
 		}
 		return sums
@@ -330,7 +330,7 @@ func TestMetrics(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, x := range b.Values[0].Float32s() {
+		for _, x := range b[0].Float32s() {
 			want[i] += float64(x) / float64(4*d.Len)
 		}
 	}

@@ -41,7 +41,7 @@ func (f *fit) checkMemory() error {
 func (f *fit) memory() (int, error) {
 	t := f.train
 	g := t.workers[0].first
-	shared, own, err := ops.Plan(g.loss.Graph())
+	shared, own, err := ops.Plan(g.loss.Mean.Graph())
 	if err != nil {
 		return 0, err
 	}
@@ -51,18 +51,18 @@ func (f *fit) memory() (int, error) {
 		b.Env().Buffers.Reserve(w.first.build.Env().Buffers)
 	}
 	graphs := f.plan.graphs(f.microSize(), len(t.workers))
-	need := len(t.workers)*(shared+own) + (graphs-1)*nodeBytes*len(g.loss.Graph().AllNodes()) + t.gradientBytes()
+	need := len(t.workers)*(shared+own) + (graphs-1)*nodeBytes*len(g.loss.Mean.Graph().AllNodes()) + t.gradientBytes()
 	if f.average != nil && f.average.Values == nil {
 		need += valueBytes(t.learnables)
 	}
 	batches := t.share * valueBytes(g.inputs)
 	if f.validation != nil {
 		g := f.validation.worker.graphs[0]
-		both, own, err := ops.Plan(g.loss.Graph())
+		both, own, err := ops.Plan(g.loss.Mean.Graph())
 		if err != nil {
 			return 0, err
 		}
-		need += both - shared + own + (f.validation.plan.graphs(f.validation.plan.size, 1)-1)*nodeBytes*len(g.loss.Graph().AllNodes())
+		need += both - shared + own + (f.validation.plan.graphs(f.validation.plan.size, 1)-1)*nodeBytes*len(g.loss.Mean.Graph().AllNodes())
 		batches += valueBytes(g.inputs)
 	}
 	need += 3 * batches // one in use, one ready and one in preparation: see feed

@@ -40,11 +40,11 @@ func TestFitRefusesWhatMemoryCantHold(t *testing.T) {
 			dataset := func(rows []int) train.Dataset {
 				return train.Dataset{
 					Len: len(rows), Bucket: func(example int) int { return rows[example] },
-					Batch: func(examples []int) (train.Batch, error) {
+					Batch: func(examples []int) ([]*tensor.Dense, error) {
 						n := rows[examples[0]]
 						x := tensor.New(tensor.WithShape(n, 1), tensor.Of(tensor.Float32))
 						y := tensor.New(tensor.WithShape(n), tensor.Of(tensor.Int))
-						return train.Batch{Values: []*tensor.Dense{x, y}, Weight: 1}, nil
+						return []*tensor.Dense{x, y}, nil
 					},
 				}
 			}

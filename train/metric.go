@@ -30,8 +30,8 @@ type Metric struct {
 	Name string  // name in the history, after "train_" or "val_"
 	Sum  *G.Node // sum over the batch: a scalar, or with Value a vector (N)
 
-	// Count is the number of terms in Sum, or their total weight. If Count is nil, Sum is a mean, and the batch counts
-	// with its Weight. With Value, it must be nil.
+	// Count is the number of terms in Sum, or their total weight. If Count is nil, Sum is a mean over the same
+	// targets as the loss, with the same Count. With Value, it must be nil.
 	Count *G.Node
 
 	// Of computes the value from the mean over all batches. If Of is nil, the value is the mean. With Value, it must be

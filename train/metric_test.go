@@ -312,14 +312,14 @@ func TestMetricsLeaveTheGradientAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 			add() // Accuracy and ExactMatch return the same nodes again
-			grads, err := G.Grad(loss, logits)
+			grads, err := G.Grad(loss.Mean, logits)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := layers.CheckGraph(g.ExprGraph); err != nil {
 				t.Fatal(err)
 			}
-			values, err := g.run(loss, grads[0])
+			values, err := g.run(loss.Mean, grads[0])
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -15,8 +15,8 @@ import (
 )
 
 // A trainer computes the gradients of training steps. The gradient of a step is the mean over its micro-batches,
-// weighted by Batch.Weight. The gradients of micro-batches are added up in a binary tree, which splits n micro-batches
-// at the largest power of two below n. So the sum has the same bits for any number of workers.
+// weighted by the Counts of their losses. The gradients of micro-batches are added up in a binary tree, which splits n
+// micro-batches at the largest power of two below n. So the sum has the same bits for any number of workers.
 type trainer struct {
 	learnables G.Nodes       // the parameters, in the order in which the first graph bound them
 	model      []G.ValueGrad // the learnables with the gradients of the last step, for a solver
@@ -56,7 +56,7 @@ func (m *meanGradient) Overwritten() bool      { return true }
 
 // newTrainer makes the workers. The first worker builds a graph for a batch like the given one, and all other graphs
 // must have the same metrics and learnables. Several workers share the cores; a single worker has all of them.
-func newTrainer(f *fit, like Batch) (*trainer, error) {
+func newTrainer(f *fit, like batch) (*trainer, error) {
 	t := &trainer{team: f.team, micro: max(f.MicroBatches, 1)}
 	t.share = t.micro / t.team.size
 	cores := runtime.GOMAXPROCS(0)
@@ -91,7 +91,7 @@ func newTrainer(f *fit, like Batch) (*trainer, error) {
 // run computes the gradient of a step, counted from 0 over all epochs, and returns the sums of the step. The argument
 // batches holds this process's batches. The argument weight is the weight of the whole step, and processes is the
 // number of processes that have batches.
-func (t *trainer) run(step int, batches []Batch, weight float64, processes int) (sums, error) {
+func (t *trainer) run(step int, batches []batch, weight float64, processes int) (sums, error) {
 	if t.micro == 1 {
 		g, s, err := t.workers[0].run(uint64(step), batches[0], 1)
 		if err == nil {
@@ -119,37 +119,62 @@ func (t *trainer) run(step int, batches []Batch, weight float64, processes int) 
 // round runs one worker on each of some micro-batches, from index first on, and adds their results to t.sums in order.
 // The run of batch i has the number number+i. The argument weight is the weight of the whole step. All workers have
 // finished when round returns.
-func (t *trainer) round(number, first int, batches []Batch, weight float64) error {
-	batches = batches[first:min(first+len(t.workers), len(batches))]
-	got, errs := make([]partial, len(batches)), make([]error, len(batches))
-	var wg sync.WaitGroup
-	for i, b := range batches {
-		work := func() {
-			errs[i] = apart.Call(func() error { // run may call Loss
-				g, s, err := t.workers[i].run(uint64(number+first+i), b, b.Weight/weight)
-				if err != nil {
-					return err
-				}
-				got[i].sums = s
-				got[i].grads, err = g.gradients(b.Weight > 0)
-				return err
-			})
+func (t *trainer) round(number, first int, batches []batch, weight float64) error {
+	got := make([]partial, len(t.workers))
+	n, err := t.together(first, batches, func(w *worker, i int) error {
+		b := batches[first+i]
+		g, s, err := w.run(uint64(number+first+i), b, b.weight/weight)
+		if err != nil {
+			return err
 		}
-		if i == len(batches)-1 {
+		got[i].sums = s
+		got[i].grads, err = g.gradients(b.weight > 0)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, s := range got[:n] {
+		s.micro = 1
+		t.sums = append(t.sums, s)
+		for n := len(t.sums); n > 1 && t.sums[n-2].micro == t.sums[n-1].micro; n-- {
+			t.merge()
+		}
+	}
+	return nil
+}
+
+// together calls do for the batches from index first on, each with its own worker, at the same time. The argument i of
+// do is the index of the worker; the batch has the index first+i. The result n is the number of workers with a batch.
+func (t *trainer) together(first int, batches []batch, do func(w *worker, i int) error) (n int, err error) {
+	n = min(len(t.workers), len(batches)-first)
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		work := func() { errs[i] = apart.Call(func() error { return do(t.workers[i], i) }) } // do may call Loss
+		if i == n-1 {
 			work()
 		} else {
 			wg.Go(work)
 		}
 	}
 	wg.Wait()
-	for i, s := range got {
-		if errs[i] != nil {
-			return fmt.Errorf("micro-batch %d: %w", (number+first+i)%t.micro, errs[i])
+	for i, err := range errs {
+		if err != nil {
+			return n, fmt.Errorf("micro-batch %d: %w", t.team.rank*t.share+first+i, err)
 		}
-		s.micro = 1
-		t.sums = append(t.sums, s)
-		for n := len(t.sums); n > 1 && t.sums[n-2].micro == t.sums[n-1].micro; n-- {
-			t.merge()
+	}
+	return n, nil
+}
+
+// weigh sets the weights of this process's batches of a step to the Counts of their losses.
+func (t *trainer) weigh(batches []batch) error {
+	if t.micro == 1 {
+		return t.workers[0].weigh(&batches[0])
+	}
+	for first := 0; first < len(batches); first += len(t.workers) {
+		if _, err := t.together(first, batches, func(w *worker, i int) error { return w.weigh(&batches[first+i]) }); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -219,7 +244,7 @@ type worker struct {
 }
 
 // graph returns the graph for batches with the same shapes as like.
-func (w *worker) graph(like Batch) (*graph, error) {
+func (w *worker) graph(like batch) (*graph, error) {
 	for _, g := range w.graphs {
 		if g.fits(like) {
 			return g, nil
@@ -237,7 +262,16 @@ func (w *worker) graph(like Batch) (*graph, error) {
 	return g, nil
 }
 
-func (w *worker) run(number uint64, b Batch, share float64) (*graph, sums, error) {
+// weigh sets the weight of a batch to the Count of its loss.
+func (w *worker) weigh(b *batch) error {
+	g, err := w.graph(*b)
+	if err != nil {
+		return err
+	}
+	return g.weigh(b)
+}
+
+func (w *worker) run(number uint64, b batch, share float64) (*graph, sums, error) {
 	g, err := w.graph(b)
 	if err != nil {
 		return nil, sums{}, err

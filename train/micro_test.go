@@ -27,15 +27,12 @@ import (
 func unevenDigits(t *testing.T, dropout float64) train.Problem {
 	t.Helper()
 	p := digitsWith(t, 1, dropout)
-	p.Train = changed(p.Train, func(examples []int, b *train.Batch) {
-		b.Weight = 0
-		targets := b.Values[1].Data().([]int)
+	p.Train = changed(p.Train, func(examples []int, values []*tensor.Dense) {
+		targets := values[1].Data().([]int)
 		for i, e := range examples {
 			if e%16 < 2 || e%16+e/16%3 == 0 {
 				targets[i] = layers.Ignore
-				continue
 			}
-			b.Weight++
 		}
 	})
 	return p
@@ -113,12 +110,12 @@ func TestGradientsAreATree(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := train.Problem{Params: params, Train: data, Loss: func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+			p := train.Problem{Params: params, Train: data, Loss: func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
 				n, err := b.Bind(inputs[0].Graph(), w)
 				if err != nil {
-					return nil, nil, err
+					return layers.Loss{}, nil, err
 				}
-				return G.Must(G.Sum(G.Must(G.HadamardProd(n, inputs[0])))), nil, nil // the gradient is the input
+				return layers.Loss{Mean: G.Must(G.Sum(G.Must(G.HadamardProd(n, inputs[0]))))}, nil, nil // the gradient is the input
 			}}
 			solver := &optim.Solver{Rule: optim.SGD{}, LearningRate: 1}
 			fitted(t, p, train.Config{BatchSize: micro, MicroBatches: micro, MaxEpochs: 1}, train.RunOptions{Workers: workers, Solver: solver})
@@ -139,25 +136,28 @@ func TestMicroBatchOfNothing(t *testing.T) {
 		return loss, []train.Metric{{Name: "perplexity", Sum: loss, Of: math.Exp}}
 	})
 	var nothing int
-	fed := func(scale float32) func(examples []int, b *train.Batch) {
-		return func(examples []int, b *train.Batch) {
-			x := float32(1)
-			if examples[0]%16 == 4 {
-				nothing++
-				b.Weight, x = 0, scale
-			}
-			b.Values = append(b.Values, tensor.New(tensor.FromScalar(x)))
-		}
-	}
 	p.Validation.Len = 0
-	data := p.Train
+	p.Train = changed(p.Train, func(examples []int, values []*tensor.Dense) {
+		if examples[0]%16 == 4 {
+			nothing++
+			for i := range examples {
+				values[1].Data().([]int)[i] = layers.Ignore
+			}
+		}
+	})
+	plain := p
 	var want [][]float32
 	for _, scale := range []float32{0, float32(math.NaN()), float32(math.Inf(1))} {
 		for _, workers := range []int{1, 2, 4} {
 			for _, q := range p.Params.All() {
 				q.Value.Memset(float32(0.1))
 			}
-			p.Train = changed(data, fed(scale))
+			p := withInput(plain, func(examples []int) float32 {
+				if examples[0]%16 == 4 {
+					return scale
+				}
+				return 1
+			})
 			r, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16, MicroBatches: 4, CheckEvery: 3}, train.RunOptions{MaxSteps: 3, Workers: workers, Solver: G.NewVanillaSolver(G.WithLearnRate(0.1))})
 			if err != nil {
 				t.Fatalf("loss times %v, %d workers: %v", scale, workers, err)
@@ -173,7 +173,7 @@ func TestMicroBatchOfNothing(t *testing.T) {
 		}
 	}
 	if nothing == 0 {
-		t.Error("no micro-batch had a weight of 0")
+		t.Error("no micro-batch was without targets that count")
 	}
 }
 
@@ -268,11 +268,11 @@ func TestMicroBatchesResumeChanged(t *testing.T) {
 }
 
 func TestMicroBatchErrors(t *testing.T) {
-	second := func(change func(b *train.Batch)) func(p *train.Problem) { // change the second micro-batch
+	second := func(change func(values []*tensor.Dense)) func(p *train.Problem) { // change the second micro-batch
 		return func(p *train.Problem) {
-			p.Train = changed(p.Train, func(examples []int, b *train.Batch) {
+			p.Train = changed(p.Train, func(examples []int, values []*tensor.Dense) {
 				if examples[0]%16 == 4 {
-					change(b)
+					change(values)
 				}
 			})
 		}
@@ -287,21 +287,21 @@ func TestMicroBatchErrors(t *testing.T) {
 		change func(p *train.Problem)
 		want   string
 	}{
-		{"a negative weight", second(func(b *train.Batch) { b.Weight = -1 }), "finite, got -1"},
-		{"nothing counts", func(p *train.Problem) {
-			p.Train = changed(p.Train, func(_ []int, b *train.Batch) { b.Weight = 0 })
-		}, "above 0"},
-		{"a value of another dtype", second(func(b *train.Batch) { b.Values[0] = b.Values[1] }), "epoch 0, step 0: micro-batch 1: "},
-		{"a target of the second worker that isn't a class", second(func(b *train.Batch) { b.Values[1].Data().([]int)[3] = 4 }), "epoch 0, step 0: micro-batch 1: "},
-		{"a loss that isn't finite", second(func(b *train.Batch) { b.Values[0].Data().([]float32)[11] = float32(math.NaN()) }), "the training loss is NaN at epoch 0, step 0"},
+		{"a negative Count", func(p *train.Problem) {
+			*p = counted(*p, func(examples []int) float32 { return float32(3 - examples[0]%16) })
+		}, "epoch 0, step 0: micro-batch 1: the Count of the loss must be at least 0 and finite, got -1"},
+		{"nothing counts", func(p *train.Problem) { p.Train = ignored(p.Train, 0) }, "epoch 0, step 0: no target of the batch counts"},
+		{"a value of another dtype", second(func(values []*tensor.Dense) { values[0] = values[1] }), "epoch 0, step 0: micro-batch 1: "},
+		{"a target of the second worker that isn't a class", second(func(values []*tensor.Dense) { values[1].Data().([]int)[3] = 4 }), "epoch 0, step 0: micro-batch 1: "},
+		{"a loss that isn't finite", second(func(values []*tensor.Dense) { values[0].Data().([]float32)[11] = float32(math.NaN()) }), "the training loss is NaN at epoch 0, step 0"},
 		{"other parameters each time", func(p *train.Problem) {
 			loss, calls := p.Loss, 0
 			p.Validation.Len = 0
-			p.Loss = func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+			p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
 				if calls++; calls == 2 {
 					for _, q := range slices.Backward(p.Params.All()) {
 						if _, err := b.Bind(inputs[0].Graph(), q); err != nil {
-							return nil, nil, err
+							return layers.Loss{}, nil, err
 						}
 					}
 				}
@@ -323,7 +323,7 @@ func TestMicroBatchErrors(t *testing.T) {
 		}), "the same metrics in the same order"},
 		{"a node with the name of the share", func(p *train.Problem) {
 			loss := p.Loss
-			p.Loss = func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+			p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
 				b.Fixed = append(b.Fixed, G.NewScalar(inputs[0].Graph(), tensor.Float32, G.WithName("share of the step"), G.WithValue(float32(1))))
 				return loss(b, inputs)
 			}
@@ -391,9 +391,9 @@ func gpt(tb testing.TB, batch, dim, blocks int, lengths ...int) train.Problem {
 		Loss:   entropy(func(b *layers.Build, x *G.Node) (*G.Node, error) { return model.Forward(b, x, layers.Mask{}) }),
 		Train: train.Dataset{
 			Len: 2 * len(lengths) * batch,
-			Batch: func(examples []int) (train.Batch, error) {
+			Batch: func(examples []int) ([]*tensor.Dense, error) {
 				n, length := len(examples), lengths[examples[0]%len(lengths)]
-				return train.Batch{Values: []*tensor.Dense{tokens(n, length, 1), tokens(n, length, 2)}, Weight: float64(n)}, nil
+				return []*tensor.Dense{tokens(n, length, 1), tokens(n, length, 2)}, nil
 			},
 			Bucket: func(example int) int { return example % len(lengths) },
 		},

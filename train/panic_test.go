@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
@@ -37,8 +38,8 @@ func TestUsersFunctionsMayPanic(t *testing.T) {
 	if err := fit(digits(t, 1)); err != nil { // starts the kernels' goroutines, which stay
 		t.Fatal(err)
 	}
-	later := func(fail func()) func([]int, *train.Batch) {
-		return func(examples []int, _ *train.Batch) {
+	later := func(fail func()) func([]int, []*tensor.Dense) {
+		return func(examples []int, _ []*tensor.Dense) {
 			if examples[0] > 50 { // false for the first batches, which are used to build graphs
 				fail()
 			}
@@ -64,7 +65,7 @@ func TestUsersFunctionsMayPanic(t *testing.T) {
 			loss := p.Loss
 			var mu sync.Mutex
 			built := 0
-			p.Loss = func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+			p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				if built++; built > 2 { // the first two calls are in the caller's goroutine, one for training and one for validation
@@ -105,7 +106,7 @@ func TestPanicInAGroup(t *testing.T) {
 	for rank, l := range group {
 		p := digits(t, 1)
 		if rank == 1 {
-			p.Train = changed(p.Train, func(examples []int, _ *train.Batch) {
+			p.Train = changed(p.Train, func(examples []int, _ []*tensor.Dense) {
 				if examples[0] > 50 {
 					panic(errMine)
 				}

@@ -13,15 +13,15 @@ import (
 type Problem struct {
 	Params *layers.Params
 
-	// Loss builds the loss on a graph. It returns the mean loss of a batch as a scalar node, and a list of metrics,
-	// which may be empty. The argument inputs has one node for each tensor of Batch.Values, in the same order and with
-	// the same dtypes and shapes. All other float values in the graph must be parameters from Params, bound with b, or
-	// be listed in b.Fixed.
+	// Loss builds the loss of a batch on a graph. It also returns a list of metrics, which may be empty. The Counts of
+	// the loss in a training step must add up to more than 0, and so must those in validation. The argument inputs has
+	// one node for each tensor of a batch, in the same order and with the same dtypes and shapes. All other float
+	// values in the graph must be parameters from Params, bound with b, or be listed in b.Fixed.
 	//
 	// Loss is called once for each worker and each list of input shapes, for training and for validation. Each call
 	// gets its own Build and graph. Several goroutines may call Loss at once. Every call must bind the same parameters
 	// and return the same metrics, in the same order.
-	Loss func(b *layers.Build, inputs G.Nodes) (loss *G.Node, metrics []Metric, err error)
+	Loss func(b *layers.Build, inputs G.Nodes) (loss layers.Loss, metrics []Metric, err error)
 
 	// Train is the training data. Validation is the validation data; if its Len is 0, there is none.
 	Train, Validation Dataset

@@ -3,7 +3,6 @@ package train_test
 import (
 	"context"
 	"errors"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -48,22 +47,22 @@ func TestFitNumbersOfItsOwn(t *testing.T) {
 			}
 			copy(numbers.Value.Float32s(), start)
 			plain := p.Loss
-			p.Loss = func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+			p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
 				loss, _, err := plain(b, inputs)
 				if err != nil {
-					return nil, nil, err
+					return layers.Loss{}, nil, err
 				}
-				g := loss.Graph()
+				g := loss.Mean.Graph()
 				var n *G.Node
 				if c.params == nil {
 					n = G.NewVector(g, tensor.Float32, G.WithName("numbers"), G.WithShape(4), G.WithValue(numbers.Value))
 				} else if n, err = b.Bind(g, numbers); err != nil {
-					return nil, nil, err
+					return layers.Loss{}, nil, err
 				}
 				if c.fixed {
 					b.Fixed = append(b.Fixed, n)
 				}
-				loss, err = G.Add(loss, G.Must(G.Mean(G.Must(G.Square(n)))))
+				loss.Mean, err = G.Add(loss.Mean, G.Must(G.Mean(G.Must(G.Square(n)))))
 				return loss, nil, err
 			}
 			_, err := train.Fit(context.Background(), p, train.Config{BatchSize: 16, MaxEpochs: 2}, train.RunOptions{})
@@ -91,20 +90,20 @@ func TestFitComputesNoGradientOfInputs(t *testing.T) {
 	var g *G.ExprGraph
 	p := train.Problem{
 		Params: params,
-		Loss: func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+		Loss: func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
 			g = inputs[0].Graph()
 			y, err := linear.Forward(b, inputs[0])
 			if err != nil {
-				return nil, nil, err
+				return layers.Loss{}, nil, err
 			}
 			loss, err := layers.MeanSquaredError(b, y, inputs[1], nil)
 			return loss, nil, err
 		},
-		Train: train.Dataset{Len: 2, Batch: func([]int) (train.Batch, error) {
-			return train.Batch{Weight: 2, Values: []*tensor.Dense{
+		Train: train.Dataset{Len: 2, Batch: func([]int) ([]*tensor.Dense, error) {
+			return []*tensor.Dense{
 				tensor.New(tensor.WithShape(2, 3), tensor.WithBacking([]float32{1, 2, 3, 4, 5, 6})),
 				tensor.New(tensor.WithShape(2, 1), tensor.WithBacking([]float32{1, 2})),
-			}}, nil
+			}, nil
 		}},
 	}
 	if _, err := train.Fit(context.Background(), p, train.Config{BatchSize: 2, MaxEpochs: 1}, train.RunOptions{}); err != nil {
@@ -122,6 +121,9 @@ func TestFitComputesNoGradientOfInputs(t *testing.T) {
 }
 
 func TestFitErrors(t *testing.T) {
+	counts := func(count float64) func(p *train.Problem, _ *setup) {
+		return func(p *train.Problem, _ *setup) { *p = counted(*p, func([]int) float32 { return float32(count) }) }
+	}
 	broken := errors.New("broken")
 	for name, c := range map[string]struct {
 		change func(*train.Problem, *setup)
@@ -138,27 +140,54 @@ func TestFitErrors(t *testing.T) {
 			c.Checkpoint, c.Solver = "x", G.NewVanillaSolver()
 		}, "*optim.Solver"},
 		"batch fails": {func(p *train.Problem, _ *setup) {
-			p.Train.Batch = func([]int) (train.Batch, error) { return train.Batch{}, broken }
+			p.Train.Batch = func([]int) ([]*tensor.Dense, error) { return nil, broken }
 		}, "broken"},
 		"too few values": {func(p *train.Problem, _ *setup) {
-			p.Train.Batch = func([]int) (train.Batch, error) { return train.Batch{Weight: 1}, nil }
-		}, "it must have Values"},
+			p.Train.Batch = func([]int) ([]*tensor.Dense, error) { return nil, nil }
+		}, "it has no tensors"},
 		"a value is nil": {func(p *train.Problem, _ *setup) {
-			p.Train = changed(p.Train, func(_ []int, b *train.Batch) { b.Values[1] = nil })
+			p.Train = changed(p.Train, func(_ []int, values []*tensor.Dense) { values[1] = nil })
 		}, "batch of epoch 0, step 0: value 1 is nil or an empty tensor"},
 		"wrong shape": {func(p *train.Problem, _ *setup) {
-			p.Validation = changed(p.Validation, func(_ []int, b *train.Batch) {
-				b.Values[0] = tensor.New(tensor.WithShape(3, 5), tensor.Of(tensor.Float32))
+			p.Validation = changed(p.Validation, func(_ []int, values []*tensor.Dense) {
+				values[0] = tensor.New(tensor.WithShape(3, 5), tensor.Of(tensor.Float32))
 			})
 		}, "(3, 5)"},
-		"a weight that was never set":      {trainWeight(0), "batch of epoch 0, step 0: its Weight must be above 0, got 0: set it"},
-		"a negative weight":                {trainWeight(-1), "at least 0 and finite, got -1"},
-		"a weight that is NaN":             {trainWeight(math.NaN()), "at least 0 and finite, got NaN"},
-		"an infinite weight":               {trainWeight(math.Inf(1)), "at least 0 and finite, got +Inf"},
-		"a negative validation weight":     {validationWeights(3, -1), "validation batch 1: its Weight must be at least 0 and finite, got -1"},
-		"a validation weight that is NaN":  {validationWeights(math.NaN(), 1), "validation batch 0: its Weight must be at least 0 and finite, got NaN"},
-		"an infinite validation weight":    {validationWeights(math.Inf(1), 1), "finite, got +Inf"},
-		"validation weights all never set": {validationWeights(0, 0), "every validation batch has a Weight of 0"},
+		"no target counts":         {func(p *train.Problem, _ *setup) { p.Train = ignored(p.Train, 0) }, "train: epoch 0, step 0: no target of the batch counts: the Count of its loss is 0: leave out"},
+		"a negative Count":         {counts(-1), "train: epoch 0, step 0: the Count of the loss must be at least 0 and finite, got -1"},
+		"a Count that is NaN":      {counts(nan), "at least 0 and finite, got NaN"},
+		"an infinite Count":        {counts(inf), "at least 0 and finite, got +Inf"},
+		"no target to validate on": {func(p *train.Problem, _ *setup) { p.Validation = ignored(p.Validation, 0) }, "train: no target counts in validation: the Count of the loss is 0 in every batch"},
+		"a negative Count in validation": {func(p *train.Problem, c *setup) {
+			c.CheckEvery = 1
+			*p = counted(*p, func(examples []int) float32 { return float32(16 - examples[0]) })
+		}, "validation batch 1 of epoch 0: the Count of the loss must be at least 0 and finite, got -34"},
+		"a Count that isn't a scalar": {func(p *train.Problem, _ *setup) {
+			plain := p.Loss
+			p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
+				loss, metrics, err := plain(b, inputs)
+				loss.Count = inputs[0]
+				return loss, metrics, err
+			}
+		}, "the Count of the loss must be a scalar node in the graph of the inputs, or nil"},
+		"a Count only in training": {func(p *train.Problem, _ *setup) {
+			plain := p.Loss
+			p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
+				loss, metrics, err := plain(b, inputs)
+				if b.Mode == layers.Evaluation {
+					loss.Count = nil
+				}
+				return loss, metrics, err
+			}
+		}, "every graph of the loss must have a Count, or none"},
+		"a Count that is an int": {func(p *train.Problem, _ *setup) {
+			plain := p.Loss
+			p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
+				loss, metrics, err := plain(b, inputs)
+				loss.Count = G.NewScalar(inputs[0].Graph(), tensor.Int, G.WithName("count"), G.WithValue(3))
+				return loss, metrics, err
+			}
+		}, "a loss, its Count or a metric must be a float32 or float64, got int"},
 		"callback fails": {func(_ *train.Problem, c *setup) {
 			c.OnCheck = func([]train.Check, bool) (bool, error) { return false, broken }
 		}, "broken"},
@@ -166,19 +195,19 @@ func TestFitErrors(t *testing.T) {
 			c.Checkpoint = filepath.Join(t.TempDir(), "missing", "c")
 		}, "missing"},
 		"a loss without parameters": {func(p *train.Problem, _ *setup) {
-			p.Loss = func(_ *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
-				loss, err := G.Sum(inputs[0])
-				return loss, nil, err
+			p.Loss = func(_ *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
+				mean, err := G.Sum(inputs[0])
+				return layers.Loss{Mean: mean}, nil, err
 			}
 		}, "no parameter"},
 		"a loss of another graph": {func(p *train.Problem, _ *setup) {
-			p.Loss = func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
-				return G.NewScalar(G.NewGraph(), tensor.Float32), nil, nil
+			p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
+				return layers.Loss{Mean: G.NewScalar(G.NewGraph(), tensor.Float32)}, nil, nil
 			}
 		}, "a scalar node in the graph of the inputs"},
 		"an input made by Loss": {func(p *train.Problem, _ *setup) {
 			loss := p.Loss
-			p.Loss = func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+			p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
 				return loss(b, G.Nodes{G.NewMatrix(inputs[0].Graph(), tensor.Float32, G.WithShape(inputs[0].Shape()...), G.WithName("mine")), inputs[1]})
 			}
 		}, `the loss reads "mine", which has no value: use the inputs`},
@@ -188,9 +217,9 @@ func TestFitErrors(t *testing.T) {
 			if err != nil {
 				panic(err)
 			}
-			p.Loss = func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+			p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
 				if _, err := b.Bind(inputs[0].Graph(), w); err != nil {
-					return nil, nil, err
+					return layers.Loss{}, nil, err
 				}
 				return loss(b, inputs)
 			}

@@ -45,17 +45,19 @@ func (t *trainer) own(examples []int, size int) []int {
 	return examples[from:min(from+t.share*size, len(examples))]
 }
 
-// weigh returns the total weight of a step and the number of processes that have batches. Each process passes its own
-// batches, or an error.
-func (t *trainer) weigh(batches []Batch, err error) (weight float64, processes int, _ error) {
+// total returns the total weight of a step and the number of processes that have batches. Each process passes its own
+// batches, which weigh has weighed, or an error.
+func (t *trainer) total(batches []batch, err error) (weight float64, processes int, _ error) {
 	weights := make([]float64, t.share)
 	for i := range weights {
 		weights[i] = -1 // no batch
 		if i < len(batches) {
-			weights[i] = batches[i].Weight
+			weights[i] = batches[i].weight
 		}
 	}
-	weights, err = t.team.agree(weights, err)
+	if weights, err = t.team.agree(weights, err); err != nil {
+		return 0, 0, err
+	}
 	for i, w := range weights {
 		switch {
 		case w >= 0 && !math.IsInf(w, 1) && (i == 0 || weights[i-1] >= 0):
@@ -64,7 +66,7 @@ func (t *trainer) weigh(batches []Batch, err error) (weight float64, processes i
 			return 0, 0, t.team.broken(fmt.Errorf("micro-batch %d has a weight of %v", i, w))
 		}
 	}
-	return weight, processes, err
+	return weight, processes, nil
 }
 
 // reduce adds up the sums of all processes and sets the gradients of this process's part of the parameters. If one

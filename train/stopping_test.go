@@ -34,27 +34,27 @@ func scriptedFrom(t *testing.T, epoch int, trainLosses, valLosses []float64) (tr
 	if err != nil {
 		t.Fatal(err)
 	}
-	batch := func(x, y float64) (train.Batch, error) {
-		return train.Batch{Values: []*tensor.Dense{
+	batch := func(x, y float64) ([]*tensor.Dense, error) {
+		return []*tensor.Dense{
 			tensor.New(tensor.WithShape(1, 1), tensor.WithBacking([]float64{x})), tensor.New(tensor.WithShape(1, 1), tensor.WithBacking([]float64{y})),
-		}, Weight: 1}, nil
+		}, nil
 	}
 	validated := epoch - 1 // the first batch is only used to build the graph
 	return train.Problem{
 		Params: p,
-		Loss: func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+		Loss: func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
 			node, err := b.Bind(inputs[0].Graph(), w)
 			if err != nil {
-				return nil, nil, err
+				return layers.Loss{}, nil, err
 			}
-			xw := G.Must(G.Mul(inputs[0], node))                         // (1, 1) x (1, 1) -> (1, 1)
-			return G.Must(G.Sum(G.Must(G.Add(xw, inputs[1])))), nil, nil // (1, 1) -> ()
+			xw := G.Must(G.Mul(inputs[0], node))                                            // (1, 1) x (1, 1) -> (1, 1)
+			return layers.Loss{Mean: G.Must(G.Sum(G.Must(G.Add(xw, inputs[1]))))}, nil, nil // (1, 1) -> ()
 		},
-		Train: train.Dataset{Len: 1, Order: train.Fresh, Batch: func(examples []int) (train.Batch, error) {
+		Train: train.Dataset{Len: 1, Order: train.Fresh, Batch: func(examples []int) ([]*tensor.Dense, error) {
 			e := min(examples[0], len(trainLosses)-1)
 			return batch(1, trainLosses[e]+float64(e)) // with a learning rate of 1, w is -e
 		}},
-		Validation: train.Dataset{Len: 1, Batch: func([]int) (train.Batch, error) {
+		Validation: train.Dataset{Len: 1, Batch: func([]int) ([]*tensor.Dense, error) {
 			defer func() { validated++ }()
 			return batch(0, valLosses[max(validated, 0)])
 		}},

@@ -98,10 +98,10 @@ func (m *model) fit(w io.Writer, seed uint64, steps int) ([]float64, error) {
 		return nil, err
 	}
 	var lossValue G.Value
-	G.Read(loss, &lossValue)
+	G.Read(loss.Mean, &lossValue)
 
 	learnables := b.Learnables() // includes W_q, W_k, W_v and W_o
-	if _, err := G.Grad(loss, learnables...); err != nil {
+	if _, err := G.Grad(loss.Mean, learnables...); err != nil {
 		return nil, err
 	}
 	vm := G.NewTapeMachine(g, G.BindDualValues(learnables...))

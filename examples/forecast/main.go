@@ -160,10 +160,10 @@ func (m model) forward(b *layers.Build, growth *G.Node) (*G.Node, error) {
 }
 
 // loss adds the mean absolute error of a batch to a graph.
-func (m model) loss(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+func (m model) loss(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
 	change, err := m.forward(b, inputs[0])
 	if err != nil {
-		return nil, nil, err
+		return layers.Loss{}, nil, err
 	}
 	loss, err := layers.MeanAbsoluteError(b, change, inputs[1], nil)
 	return loss, nil, err

@@ -144,11 +144,11 @@ func trainHead(w io.Writer, folder string, seed uint64, steps int) error {
 		return err
 	}
 	learned := b.Learnables() // the head alone, because the encoder is frozen
-	if _, err := G.Grad(loss, learned...); err != nil {
+	if _, err := G.Grad(loss.Mean, learned...); err != nil {
 		return err
 	}
 	var value G.Value
-	G.Read(loss, &value)
+	G.Read(loss.Mean, &value)
 	vm := G.NewTapeMachine(g, G.BindDualValues(learned...))
 	defer vm.Close()
 	solver := G.NewAdamSolver(G.WithLearnRate(0.02))

@@ -115,10 +115,10 @@ func (m model) forward(b *layers.Build, digits *G.Node) (*G.Node, error) {
 }
 
 // loss adds the mean loss of a batch of digits and answers to a graph.
-func (m model) loss(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+func (m model) loss(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
 	logits, err := m.forward(b, inputs[0])
 	if err != nil {
-		return nil, nil, err
+		return layers.Loss{}, nil, err
 	}
 	loss, err := layers.CrossEntropy(b, logits, inputs[1], layers.CrossEntropyOptions{})
 	return loss, nil, err

@@ -53,7 +53,7 @@ type view struct{ image, down, right int }
 
 // plain returns a dataset of the unchanged images.
 func (s images) plain() train.Dataset {
-	return train.Dataset{Len: len(s.labels), Batch: func(examples []int) (train.Batch, error) {
+	return train.Dataset{Len: len(s.labels), Batch: func(examples []int) ([]*tensor.Dense, error) {
 		return s.batch(examples, func(e int) view { return view{image: e} }), nil
 	}}
 }
@@ -63,7 +63,7 @@ func (s images) plain() train.Dataset {
 // epochs.
 func (s images) varied(seed uint64) train.Dataset {
 	n, epoch, order := len(s.labels), -1, []int(nil)
-	return train.Dataset{Len: n, Order: train.Fresh, Batch: func(examples []int) (train.Batch, error) {
+	return train.Dataset{Len: n, Order: train.Fresh, Batch: func(examples []int) ([]*tensor.Dense, error) {
 		return s.batch(examples, func(e int) view {
 			if epoch != e/n {
 				epoch = e / n
@@ -76,17 +76,17 @@ func (s images) varied(seed uint64) train.Dataset {
 }
 
 // batch returns the images' patches, (B, 49, 64), and labels, (B).
-func (s images) batch(examples []int, look func(example int) view) train.Batch {
+func (s images) batch(examples []int, look func(example int) view) []*tensor.Dense {
 	x, labels := make([]float32, 0, len(examples)*grid*grid*patch*patch), make([]int, len(examples))
 	for i, e := range examples {
 		v := look(e)
 		labels[i] = int(s.labels[v.image])
 		x = v.patches(x, s.pixels[v.image*side*side:][:side*side])
 	}
-	return train.Batch{Weight: float64(len(examples)), Values: []*tensor.Dense{
+	return []*tensor.Dense{
 		tensor.New(tensor.WithShape(len(examples), grid*grid, patch*patch), tensor.WithBacking(x)),
 		tensor.New(tensor.WithShape(len(examples)), tensor.WithBacking(labels)),
-	}}
+	}
 }
 
 // patches appends an image's patches to x, row by row, scaled to mean 0 and variance 1 over all images. Pixels outside

@@ -53,7 +53,7 @@ func TestVaried(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return slices.Collect(slices.Chunk(b.Values[0].Data().([]float32), 49*64)), b.Values[1].Data().([]int)
+		return slices.Collect(slices.Chunk(b[0].Data().([]float32), 49*64)), b[1].Data().([]int)
 	}
 	var epochs [2][]int // the labels, which identify the images
 	seen := map[string]bool{}

@@ -103,18 +103,18 @@ func newModel(p *layers.Params, blocks, heads int) (model, error) {
 }
 
 // loss adds the mean loss of a batch of patches and labels to a graph.
-func (m model) loss(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+func (m model) loss(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
 	x, err := m.embed.Forward(b, inputs[0]) // (B, 49, 64) -> (B, 49, D)
 	if err != nil {
-		return nil, nil, err
+		return layers.Loss{}, nil, err
 	}
 	logits, err := m.classifier.Forward(b, x, layers.Mask{}) // (B, 49, D) -> (B, 10)
 	if err != nil {
-		return nil, nil, err
+		return layers.Loss{}, nil, err
 	}
 	accuracy, err := train.Accuracy(b, logits, inputs[1])
 	if err != nil {
-		return nil, nil, err
+		return layers.Loss{}, nil, err
 	}
 	loss, err := layers.CrossEntropy(b, logits, inputs[1], layers.CrossEntropyOptions{LabelSmoothing: 0.1})
 	return loss, []train.Metric{accuracy}, err

@@ -83,6 +83,13 @@ func (b *Buffers) begin(e *Env, o *op) error {
 	return nil
 }
 
+// End ends the current run, which may have been of a part of a graph. The next op begins a new run.
+func (b *Buffers) End() {
+	if b != nil {
+		b.env = nil
+	}
+}
+
 // end returns the memory that no op needs after this one.
 func (b *Buffers) end(o *op) {
 	if b == nil {

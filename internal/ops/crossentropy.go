@@ -24,19 +24,40 @@ type CrossEntropyOptions struct {
 // V); targets have dtype int and the same shape without V. The weight of a position is multiplied by the class weight
 // of its target. A target below 0 is ignored: its weight is 0. The logits of a position with weight 0 are not read. If
 // all weights are 0, the loss is 0. No weight may be negative, infinite or NaN. CrossEntropy checks the class weights,
-// and the graph checks the weights of positions when it runs.
+// and the graph checks the weights of positions when it runs. The count is the sum of the weights, by which the mean
+// divides: a scalar of dtype float64, without a gradient, which depends only on targets and weights.
 //
 // With label smoothing ε, the loss of a position is −Σ q·log softmax(logits) with q = (1 − ε)·onehot(target) + ε/V
 // (Szegedy et al., 2016).
-func CrossEntropy(e *Env, logits, targets *G.Node, c CrossEntropyOptions) (*G.Node, error) {
+func CrossEntropy(e *Env, logits, targets *G.Node, c CrossEntropyOptions) (mean, count *G.Node, err error) {
 	const name = "cross-entropy"
 	if err := checkTargets(name, "logits", "V", logits, targets); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if err := c.check(name, logits.Shape()[logits.Dims()-1], logits, targets); err != nil {
-		return nil, err
+	vocab := logits.Shape()[logits.Dims()-1]
+	if err := c.check(name, vocab, logits, targets); err != nil {
+		return nil, nil, err
 	}
-	return byDtype(logits, crossEntropy[float32], crossEntropy[float64])(e, logits, targets, c)
+	if mean, err = byDtype(logits, crossEntropy[float32], crossEntropy[float64])(e, logits, targets, c); err != nil {
+		return nil, nil, err
+	}
+	count, err = byDtype(logits, countTargets[float32], countTargets[float64])(e, name, vocab, targets, c)
+	return mean, count, err
+}
+
+// countTargets returns the sum of the weights that CrossEntropy gives to the targets.
+func countTargets[F kernel.Float](e *Env, name string, vocab int, targets *G.Node, c CrossEntropyOptions) (*G.Node, error) {
+	n := volume(targets.Shape())
+	w, classes, classWeights := newWeighting[F](n), make([]int, n), slices.Clone(c.ClassWeights)
+	o := &op{
+		name: fmt.Sprintf("%s count%v of %v(%d)%s", name, targets.Shape(), dtypeOf[F](), vocab, c.attrs()), layer: name, shape: tensor.ScalarShape(), out: tensor.Float64,
+		run: func(values []G.Value) G.Value {
+			w.read(values, 1)
+			weighClasses(w, classes, elements[int](values[0], n), classWeights, vocab)
+			return scalar(w.total(1))
+		},
+	}
+	return e.apply(o, targets, c.Weights)
 }
 
 // check checks the options for the given number of classes. The weights must have the dtype of x.

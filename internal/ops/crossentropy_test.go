@@ -14,7 +14,7 @@ import (
 func TestSmoothCrossEntropyErrors(t *testing.T) {
 	g := newGraph(t)
 	for _, smoothing := range []float64{-1e-9, 1.01, math.NaN(), math.Inf(1)} {
-		_, err := ops.CrossEntropy(&ops.Env{}, g.in(3, 4), g.ints(3), ops.CrossEntropyOptions{LabelSmoothing: smoothing})
+		_, _, err := ops.CrossEntropy(&ops.Env{}, g.in(3, 4), g.ints(3), ops.CrossEntropyOptions{LabelSmoothing: smoothing})
 		if want := fmt.Sprintf("cross-entropy: LabelSmoothing must be from 0 to 1, got %v", smoothing); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %q", err, want)
 		}
@@ -27,13 +27,13 @@ func TestSmoothingTellsLossesApart(t *testing.T) {
 	x, targets := g.in(2, 3), g.ints(2)
 	nodes := map[*G.Node]float64{}
 	for _, smoothing := range []float64{0, 1e-9, 0.1, 1} {
-		n := g.node(ops.CrossEntropy(&ops.Env{}, x, targets, ops.CrossEntropyOptions{LabelSmoothing: smoothing}))
+		n := g.node(mean(ops.CrossEntropy(&ops.Env{}, x, targets, ops.CrossEntropyOptions{LabelSmoothing: smoothing})))
 		if other, ok := nodes[n]; ok {
 			t.Errorf("smoothing %v and %v give the same node", smoothing, other)
 		}
 		nodes[n] = smoothing
 	}
-	if a, b := g.node(ops.CrossEntropy(&ops.Env{}, x, targets, ops.CrossEntropyOptions{})), g.node(ops.CrossEntropy(&ops.Env{}, x, targets, ops.CrossEntropyOptions{})); a != b {
+	if a, b := g.node(mean(ops.CrossEntropy(&ops.Env{}, x, targets, ops.CrossEntropyOptions{}))), g.node(mean(ops.CrossEntropy(&ops.Env{}, x, targets, ops.CrossEntropyOptions{}))); a != b {
 		t.Error("no smoothing and a smoothing of 0 give different nodes")
 	}
 }
@@ -44,7 +44,7 @@ func TestUnusedLossHasNoGradient(t *testing.T) {
 	for _, smoothing := range []float64{0, 0.1, 1} {
 		g := newGraph(t)
 		x := g.input(tensor.New(tensor.WithShape(2, 3), tensor.WithBacking([]float64{nan, 1, 2, inf, -inf, 0})))
-		loss := g.node(ops.CrossEntropy(&ops.Env{}, x, g.ints(2), ops.CrossEntropyOptions{LabelSmoothing: smoothing}))
+		loss := g.node(mean(ops.CrossEntropy(&ops.Env{}, x, g.ints(2), ops.CrossEntropyOptions{LabelSmoothing: smoothing})))
 		nothing := G.NewScalar(g.ExprGraph, tensor.Float64, G.WithName("nothing"), G.WithValue(0.0))
 		grads, err := G.Grad(G.Must(G.Mul(loss, nothing)), x)
 		if err != nil {

@@ -19,14 +19,36 @@ var distanceNames = map[kernel.Distance]string{
 // have the same shape, with at least one axis. Weights are nil, or their shape consists of the first one or more axes
 // of the outputs. A weight applies to all numbers at its position. Numbers with weight 0 are not read. If all weights
 // are 0, MeanDistance returns 0. When the graph runs, a negative, infinite or NaN weight is an error, and so is a
-// target of binary cross-entropy outside [0, 1]. The argument delta is the parameter of kernel.HuberError.
+// target of binary cross-entropy outside [0, 1]. The argument delta is the parameter of kernel.HuberError. The count is
+// the sum of the weights of all numbers, by which the mean divides: a scalar of dtype float64, without a gradient,
+// which depends only on the weights.
 //
 // Outputs have a gradient. Targets have a gradient, except for binary cross-entropy. Weights have none.
-func MeanDistance(e *Env, d kernel.Distance, delta float64, outputs, targets, weights *G.Node) (*G.Node, error) {
+func MeanDistance(e *Env, d kernel.Distance, delta float64, outputs, targets, weights *G.Node) (mean, count *G.Node, err error) {
 	if err := checkDistance(distanceNames[d], outputs, targets, weights); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return byDtype(outputs, meanDistance[float32], meanDistance[float64])(e, d, delta, outputs, targets, weights)
+	if mean, err = byDtype(outputs, meanDistance[float32], meanDistance[float64])(e, d, delta, outputs, targets, weights); err != nil {
+		return nil, nil, err
+	}
+	count, err = byDtype(outputs, countNumbers[float32], countNumbers[float64])(e, d, outputs, targets, weights)
+	return mean, count, err
+}
+
+// countNumbers returns the sum of the weights that MeanDistance gives to the numbers.
+func countNumbers[F kernel.Float](e *Env, d kernel.Distance, outputs, targets, weights *G.Node) (*G.Node, error) {
+	s, read := newDistanceSum[F](d, 0, outputs, weights), 0
+	o := &op{
+		name: fmt.Sprintf("%s count%v(%t)", distanceNames[d], outputs.Shape(), weights != nil), layer: distanceNames[d], shape: tensor.ScalarShape(), out: tensor.Float64,
+		run: func(values []G.Value) G.Value {
+			s.w.read(values, read)
+			return scalar(s.w.total(s.width))
+		},
+	}
+	if weights == nil { // each is 1; the op needs an input nevertheless
+		weights, o.after, read = targets, 1, 1
+	}
+	return e.apply(o, weights)
 }
 
 // SumDistance returns two sums over all numbers: the weighted distances, and the weights. MeanDistance returns their

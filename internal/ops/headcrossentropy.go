@@ -15,25 +15,30 @@ import (
 // HeadCrossEntropy returns the CrossEntropy of a head's logits, and the predicted ids. The logits are x·wᵀ + b or, if
 // softcap isn't 0, the Softcap of that. x has shape (…, D), w (V, D), b (V), and targets and predicted ids (…). If b is
 // nil, there is no bias. A predicted id is the class with the largest logit, the first one if there are several. It is
-// −1 if a logit is NaN, or if the weight of the position is 0.
+// −1 if a logit is NaN, or if the weight of the position is 0. The count is the same as in CrossEntropy.
 //
 // Only rows with a weight above 0 are read. Their logits are computed in chunks, and only one chunk is kept. If the
 // graph has gradients, the gradients of the loss are computed in the same pass, and later only multiplied.
-func HeadCrossEntropy(e *Env, x, w, b *G.Node, softcap float64, targets *G.Node, c CrossEntropyOptions) (loss, predicted *G.Node, err error) {
+func HeadCrossEntropy(e *Env, x, w, b *G.Node, softcap float64, targets *G.Node, c CrossEntropyOptions) (loss, count, predicted *G.Node, err error) {
 	const name = "head cross-entropy"
 	if err := checkLinear(e, name, x, w, b); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	if err := cmp.Or(checkTargets(name, "states", "D", x, targets), c.check(name, w.Shape()[0], x, targets)); err != nil {
-		return nil, nil, err
+	vocab := w.Shape()[0]
+	if err := cmp.Or(checkTargets(name, "states", "D", x, targets), c.check(name, vocab, x, targets)); err != nil {
+		return nil, nil, nil, err
 	}
 	if softcap != 0 {
 		if err := checkCap(name, softcap); err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 	}
-	chunk := max(headRows, headChunk/w.Shape()[0]/headRows*headRows)
-	return byDtype(x, headCrossEntropy[float32], headCrossEntropy[float64])(e, x, w, b, softcap, targets, c, chunk)
+	chunk := max(headRows, headChunk/vocab/headRows*headRows)
+	if loss, predicted, err = byDtype(x, headCrossEntropy[float32], headCrossEntropy[float64])(e, x, w, b, softcap, targets, c, chunk); err != nil {
+		return nil, nil, nil, err
+	}
+	count, err = byDtype(x, countTargets[float32], countTargets[float64])(e, name, vocab, targets, c)
+	return loss, count, predicted, err
 }
 
 // A chunk has at least headRows rows, and otherwise at most headChunk logits.

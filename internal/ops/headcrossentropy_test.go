@@ -101,10 +101,10 @@ func (c headCase) run(t *testing.T, seed uint64, fused bool) (results [][]float6
 		if c.softcap != 0 {
 			y = made(t)(Softcap(e, y, c.softcap))
 		}
-		loss = made(t)(CrossEntropy(e, y, targets, c.options))
+		loss, _, err = CrossEntropy(e, y, targets, c.options)
 		best = made(t)(Predicted(e, y, loss))
 	case c.chunk == 0:
-		loss, best, err = HeadCrossEntropy(e, states, w, bias, c.softcap, targets, c.options)
+		loss, _, best, err = HeadCrossEntropy(e, states, w, bias, c.softcap, targets, c.options)
 	default:
 		loss, best, err = headCrossEntropy[float64](e, states, w, bias, c.softcap, targets, c.options, c.chunk)
 	}
@@ -181,7 +181,7 @@ func TestTiedTableHasOneGradient(t *testing.T) {
 	g, e := G.NewGraph(), &Env{Buffers: &Buffers{}}
 	table := G.NewMatrix(g, tensor.Float32, G.WithShape(vocab, width), G.WithName("table"))
 	ids := G.NewVector(g, tensor.Int, G.WithShape(n), G.WithName("ids"))
-	loss, _, err := HeadCrossEntropy(e, made(t)(Embedding(e, table, ids)), table, nil, 0, ids, CrossEntropyOptions{})
+	loss, _, _, err := HeadCrossEntropy(e, made(t)(Embedding(e, table, ids)), table, nil, 0, ids, CrossEntropyOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func TestHeadCrossEntropyErrors(t *testing.T) {
 			}
 			return n
 		}
-		if _, _, err := HeadCrossEntropy(e, or(c.x, x), or(c.w, w), c.b, c.softcap, or(c.targets, targets), c.options); err == nil || err.Error() != c.want {
+		if _, _, _, err := HeadCrossEntropy(e, or(c.x, x), or(c.w, w), c.b, c.softcap, or(c.targets, targets), c.options); err == nil || err.Error() != c.want {
 			t.Errorf("got the error %v, want %q", err, c.want)
 		}
 	}

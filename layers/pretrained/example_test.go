@@ -39,8 +39,9 @@ func ExampleConfig_States() {
 	classes := G.NodeFromAny(g, tensor.New(tensor.WithShape(2), tensor.WithBacking([]int{0, 1})), G.WithName("classes"))
 	states := G.Must(m.Encoder.Forward(b, ids, layers.Mask{KeyLengths: lengths})) // (2, 3, Dim)
 	logits := G.Must(head.Forward(b, G.Must(layers.Pool(b, states, lengths, m.Pooling))))
-	loss := G.Must(layers.CrossEntropy(b, logits, classes, layers.CrossEntropyOptions{}))
-	grads, err := G.Grad(loss, b.Learnables()...)
+	loss, err := layers.CrossEntropy(b, logits, classes, layers.CrossEntropyOptions{})
+	check(err)
+	grads, err := G.Grad(loss.Mean, b.Learnables()...)
 	check(err)
 	fmt.Println(logits.Shape(), len(grads), "gradients")
 	// Output: (2, 2) 39 gradients

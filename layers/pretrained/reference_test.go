@@ -237,8 +237,8 @@ func (r reference) compareGradients(t *testing.T, m *Model, b *layers.Build, exp
 		t.Fatal(err)
 	}
 	var value G.Value
-	G.Read(loss, &value)
-	if _, err := G.Grad(loss, b.Learnables()...); err != nil {
+	G.Read(loss.Mean, &value)
+	if _, err := G.Grad(loss.Mean, b.Learnables()...); err != nil {
 		t.Fatal(err)
 	}
 	runAll(t, g, G.BindDualValues(b.Learnables()...))

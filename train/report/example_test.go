@@ -38,10 +38,10 @@ func ExampleRun() {
 	}
 	problem := train.Problem{
 		Params: params,
-		Loss: func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+		Loss: func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
 			outputs, err := line.Forward(b, inputs[0]) // (B, 1) -> (B, 1)
 			if err != nil {
-				return nil, nil, err
+				return layers.Loss{}, nil, err
 			}
 			loss, err := layers.MeanSquaredError(b, outputs, inputs[1], nil)
 			return loss, nil, err

@@ -41,18 +41,9 @@ func newClassifier(m *Model, net func(b *layers.Build, inputs G.Nodes) (*G.Node,
 	return classifier{reader: reader{m, net}}
 }
 
-// targets returns the correct ids. The weight is the sum of their class weights.
-func (c classifier) targets(b data.Batch) (values []*tensor.Dense, weight float64) {
-	for _, target := range b.Targets {
-		switch {
-		case target == data.Ignore:
-		case c.classWeights == nil:
-			weight++
-		default:
-			weight += c.classWeights[target]
-		}
-	}
-	return []*tensor.Dense{intTensor(b.Targets, b.Size, b.TargetLen)}, weight
+// targets returns the correct ids.
+func (c classifier) targets(b data.Batch) []*tensor.Dense {
+	return []*tensor.Dense{intTensor(b.Targets, b.Size, b.TargetLen)}
 }
 
 func (c classifier) states(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
@@ -63,7 +54,7 @@ func (c classifier) states(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 	return r.forward(b, inputs)
 }
 
-func (c classifier) loss(b *layers.Build, out *G.Node, targets G.Nodes) (loss *G.Node, metrics []train.Metric, err error) {
+func (c classifier) loss(b *layers.Build, out *G.Node, targets G.Nodes) (loss layers.Loss, metrics []train.Metric, err error) {
 	o := layers.CrossEntropyOptions{ClassWeights: c.classWeights}
 	if b.Mode == layers.Training {
 		o.LabelSmoothing = c.Config.Training.LabelSmoothing
@@ -74,17 +65,17 @@ func (c classifier) loss(b *layers.Build, out *G.Node, targets G.Nodes) (loss *G
 		loss, out, err = c.head.CrossEntropy(b, out, targets[0], o) // out is the predicted ids
 	}
 	if err != nil {
-		return nil, nil, err
+		return layers.Loss{}, nil, err
 	}
 	right, counted, err := ops.CountRight(b.Env(), out, targets[0], c.unknownClass(), !c.Config.Kind().aligned)
 	if err != nil {
-		return nil, nil, err
+		return layers.Loss{}, nil, err
 	}
 	metrics = []train.Metric{{Name: "accuracy", Sum: right, Count: counted}}
 	for _, add := range c.more {
 		more, err := add(b, out, targets[0])
 		if err != nil {
-			return nil, nil, err
+			return layers.Loss{}, nil, err
 		}
 		metrics = append(metrics, more...)
 	}

@@ -195,7 +195,7 @@ type embedder struct{ reader }
 
 // targets returns the numbers of the texts (B, K). With scores, it also returns (B, B·K) scores and their weights: each
 // row has a score at the index of its second text, and elsewhere the weight is 0.
-func (e embedder) targets(b data.Batch) ([]*tensor.Dense, float64) {
+func (e embedder) targets(b data.Batch) []*tensor.Dense {
 	each := e.layout.Texts
 	rows := b.Size / each
 	values := []*tensor.Dense{intTensor(b.Targets, rows, each)}
@@ -210,10 +210,10 @@ func (e embedder) targets(b data.Batch) ([]*tensor.Dense, float64) {
 			values = append(values, tensor.New(tensor.WithShape(rows, b.Size), tensor.WithBacking(column)))
 		}
 	}
-	return values, float64(b.Counted())
+	return values
 }
 
-func (e embedder) loss(b *layers.Build, out *G.Node, targets G.Nodes) (*G.Node, []train.Metric, error) {
+func (e embedder) loss(b *layers.Build, out *G.Node, targets G.Nodes) (layers.Loss, []train.Metric, error) {
 	c, temperature := &e.Config, 1.0
 	if !c.Task.Scored {
 		temperature = cmp.Or(c.Training.Temperature, defaultTemperature)
@@ -223,23 +223,23 @@ func (e embedder) loss(b *layers.Build, out *G.Node, targets G.Nodes) (*G.Node, 
 		out, err = layers.Normalize(b, out)
 	}
 	if err != nil {
-		return nil, nil, err
+		return layers.Loss{}, nil, err
 	}
 	logits, positives, err := layers.Contrastive(b, out, targets[0], temperature) // (B·K, Dim) -> (B, B·K)
 	if err != nil {
-		return nil, nil, err
+		return layers.Loss{}, nil, err
 	}
 	if c.Task.Scored {
 		loss, err := layers.MeanSquaredError(b, logits, targets[1], targets[2])
 		if err != nil {
-			return nil, nil, err
+			return layers.Loss{}, nil, err
 		}
 		computed, err := distances(b, logits, targets[1], targets[2])
 		return loss, computed, err
 	}
 	loss, err := layers.CrossEntropy(b, logits, positives, layers.CrossEntropyOptions{})
 	if err != nil {
-		return nil, nil, err
+		return layers.Loss{}, nil, err
 	}
 	nearest, err := train.Accuracy(b, logits, positives)
 	nearest.Name = "batch_accuracy"

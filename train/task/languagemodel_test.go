@@ -20,15 +20,15 @@ func TestLossFromStates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		problem.Loss = func(b *layers.Build, inputs G.Nodes) (*G.Node, []train.Metric, error) {
+		problem.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
 			last := len(inputs) - 1
 			logits, err := task.network.forward(b, inputs[:last])
 			if err != nil {
-				return nil, nil, err
+				return layers.Loss{}, nil, err
 			}
 			loss, err := layers.CrossEntropy(b, logits, inputs[last], layers.CrossEntropyOptions{})
 			if err != nil {
-				return nil, nil, err
+				return layers.Loss{}, nil, err
 			}
 			accuracy, err := train.Accuracy(b, logits, inputs[last])
 			return loss, []train.Metric{accuracy}, err

@@ -15,13 +15,12 @@ import (
 type network interface {
 	body
 
-	// targets returns the values of the nodes that the loss compares the output with, and the weight of the batch's
-	// mean loss.
-	targets(b data.Batch) (values []*tensor.Dense, weight float64)
+	// targets returns the values of the nodes that the loss compares the output with.
+	targets(b data.Batch) []*tensor.Dense
 
-	// loss adds the mean loss of a result of the function states, and the metrics of the kind. The targets have the
+	// loss adds the loss of a result of the function states, and the metrics of the kind. The targets have the
 	// values that the function targets returns.
-	loss(b *layers.Build, out *G.Node, targets G.Nodes) (loss *G.Node, computed []train.Metric, err error)
+	loss(b *layers.Build, out *G.Node, targets G.Nodes) (loss layers.Loss, computed []train.Metric, err error)
 
 	// predictor returns a predictor for batches of this shape. The function answer converts one of its choices to an
 	// answer's Text and Number.

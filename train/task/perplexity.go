@@ -158,7 +158,7 @@ func newTextScorer(net *layers.Decoder, window int) (*textScorer, error) {
 			return nil, nil, err
 		}
 		loss, err := layers.CrossEntropy(b, logits, inputs[1], layers.CrossEntropyOptions{})
-		return inputs, G.Nodes{loss}, err
+		return inputs, G.Nodes{loss.Mean, loss.Count}, err
 	})
 	return s, err
 }
@@ -170,14 +170,10 @@ func (s *textScorer) window(ctx context.Context, ids, targets []int) (sum float6
 		if err := ctx.Err(); err != nil {
 			return 0, 0, err
 		}
-		n, counted := min(s.rows, len(ids)-start), 0
+		n := min(s.rows, len(ids)-start)
 		inputs, outputs := make([]int, s.rows), slices.Repeat([]int{data.Ignore}, s.rows)
 		copy(inputs, ids[start:][:n])
-		for i, target := range targets[start:][:n] {
-			if outputs[i] = target; target != data.Ignore {
-				counted++
-			}
-		}
+		copy(outputs, targets[start:][:n])
 		if err := s.cache.Extend(n); err != nil {
 			return 0, 0, err
 		}
@@ -187,9 +183,8 @@ func (s *textScorer) window(ctx context.Context, ids, targets []int) (sum float6
 			return 0, 0, err
 		}
 		s.cache.Commit()
-		if total += counted; counted > 0 {
-			sum += float64(counted) * float64(out[0].Data().(float32))
-		}
+		count := out[1].Data().(float64)
+		sum, total = sum+count*float64(out[0].Data().(float32)), total+int(count)
 	}
 	return sum, total, nil
 }

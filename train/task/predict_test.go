@@ -427,7 +427,7 @@ func TestPredictLogProb(t *testing.T) {
 					}
 					inputs = append(inputs, intNode(g, "targets", 1, b.TargetLen))
 					loss, err := layers.CrossEntropy(build, logits, inputs[len(inputs)-1], layers.CrossEntropyOptions{})
-					return inputs, G.Nodes{loss}, err
+					return inputs, G.Nodes{loss.Mean}, err
 				})
 				if err != nil {
 					t.Fatal(err)

@@ -151,7 +151,7 @@ func (regression) network(m *Model) (network, error) {
 type regressor struct{ reader }
 
 // targets returns the correct numbers (B, 1) and their weights (B, 1): 0 for rows without a number, and otherwise 1.
-func (regressor) targets(b data.Batch) ([]*tensor.Dense, float64) {
+func (regressor) targets(b data.Batch) []*tensor.Dense {
 	weights := make([]float32, len(b.Numbers))
 	for i, x := range b.Numbers {
 		if x == x {
@@ -161,30 +161,27 @@ func (regressor) targets(b data.Batch) ([]*tensor.Dense, float64) {
 	column := func(values []float32) *tensor.Dense {
 		return tensor.New(tensor.WithShape(b.Size, 1), tensor.WithBacking(values))
 	}
-	return []*tensor.Dense{column(b.Numbers), column(weights)}, float64(b.Counted())
+	return []*tensor.Dense{column(b.Numbers), column(weights)}
 }
 
 // huberDelta is the distance from which the loss huber is linear, in standard deviations of the training rows.
 const huberDelta = 1
 
-func (r regressor) loss(b *layers.Build, out *G.Node, nodes G.Nodes) (*G.Node, []train.Metric, error) {
+func (r regressor) loss(b *layers.Build, out *G.Node, nodes G.Nodes) (loss layers.Loss, metrics []train.Metric, err error) {
 	targets, weights := nodes[0], nodes[1]
-	var err error
-	var loss *G.Node
 	if r.Config.Training.Loss == "huber" {
 		loss, err = layers.HuberError(b, out, targets, weights, huberDelta)
 	} else {
 		loss, err = layers.MeanSquaredError(b, out, targets, weights)
 	}
 	if err != nil {
-		return nil, nil, err
+		return layers.Loss{}, nil, err
 	}
-	computed, err := distances(b, out, targets, weights)
-	if err != nil {
-		return nil, nil, err
+	if metrics, err = distances(b, out, targets, weights); err != nil {
+		return layers.Loss{}, nil, err
 	}
-	computed[1].Of = func(mean float64) float64 { return mean * r.scale() }
-	return loss, computed, nil
+	metrics[1].Of = func(mean float64) float64 { return mean * r.scale() }
+	return loss, metrics, nil
 }
 
 // distances returns R² and the mean absolute error.

@@ -142,10 +142,10 @@ func (t *Task) Problem() train.Problem {
 	}
 	dataset := func(e examples, scores func() rowScores, states *frozenStates) train.Dataset {
 		scores = sync.OnceValue(scores) // a call of Fit or Evaluate may need only one of the two sets
-		return train.Dataset{Len: e.n, Order: e.order, Bucket: e.bucket, Batch: func(examples []int) (train.Batch, error) {
+		return train.Dataset{Len: e.n, Order: e.order, Bucket: e.bucket, Batch: func(examples []int) ([]*tensor.Dense, error) {
 			b, err := e.batch(examples)
 			if err != nil {
-				return train.Batch{}, err
+				return nil, err
 			}
 			if t.Config.Wide {
 				b.Scores = scores().gather(examples, b)
@@ -153,7 +153,7 @@ func (t *Task) Problem() train.Problem {
 			if keeps {
 				vectors, err := states.of(context.Background(), t, e)
 				if err != nil {
-					return train.Batch{}, err
+					return nil, err
 				}
 				dim := t.Config.Model.Dim
 				b.States = make([]float32, b.Size*dim)
@@ -161,17 +161,16 @@ func (t *Task) Problem() train.Problem {
 					copy(b.States[row*dim:][:dim], vectors[i*dim:])
 				}
 			}
-			targets, weight := t.network.targets(b)
-			return train.Batch{Values: append(n.values(b), targets...), Weight: weight}, nil
+			return append(n.values(b), t.network.targets(b)...), nil
 		}}
 	}
 	inputs := len(n.inputs(G.NewGraph(), 1, t.layout))
 	return train.Problem{
 		Params: t.trained(),
-		Loss: func(b *layers.Build, nodes G.Nodes) (*G.Node, []train.Metric, error) {
+		Loss: func(b *layers.Build, nodes G.Nodes) (layers.Loss, []train.Metric, error) {
 			out, err := n.states(b, nodes[:inputs])
 			if err != nil {
-				return nil, nil, err
+				return layers.Loss{}, nil, err
 			}
 			return t.network.loss(b, out, nodes[inputs:])
 		},

@@ -94,10 +94,10 @@ func measureScaling(ctx context.Context, group train.Group, workers, steps int) 
 	if problem.Train, err = train.Tensors(tokens, tokens); err != nil {
 		return s, err
 	}
-	problem.Loss = func(b *layers.Build, in G.Nodes) (*G.Node, []train.Metric, error) {
+	problem.Loss = func(b *layers.Build, in G.Nodes) (layers.Loss, []train.Metric, error) {
 		logits, err := model.Forward(b, in[0], layers.Mask{})
 		if err != nil {
-			return nil, nil, err
+			return layers.Loss{}, nil, err
 		}
 		loss, err := layers.CrossEntropy(b, logits, in[1], layers.CrossEntropyOptions{})
 		return loss, nil, err

@@ -89,7 +89,7 @@ func (c gptConfig) prepare(composed bool) (Step, error) {
 	if err != nil {
 		return Step{}, err
 	}
-	grads, err := G.Grad(loss, b.Learnables()...)
+	grads, err := G.Grad(loss.Mean, b.Learnables()...)
 	if err != nil {
 		return Step{}, err
 	}

@@ -94,8 +94,8 @@ func heed(t *testing.T, model *layers.Decoder) (float32, map[string][]float32) {
 		t.Fatal(err)
 	}
 	var value G.Value
-	G.Read(loss, &value)
-	if _, err := G.Grad(loss, b.Learnables()...); err != nil {
+	G.Read(loss.Mean, &value)
+	if _, err := G.Grad(loss.Mean, b.Learnables()...); err != nil {
 		t.Fatal(err)
 	}
 	vm := G.NewTapeMachine(g, G.BindDualValues(b.Learnables()...))
