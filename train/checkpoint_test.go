@@ -104,6 +104,7 @@ func TestReadProgress(t *testing.T) {
 		t.Errorf("without a file: got %v, want fs.ErrNotExist", err)
 	}
 	r := fitted(t, digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 2}, train.RunOptions{MaxSteps: 25, Checkpoint: checkpoint, Run: "a"})
+	r.History = r.History[:1] // the check at the end isn't in the checkpoint
 	content, err := os.ReadFile(checkpoint)
 	if err != nil {
 		t.Fatal(err)

@@ -36,7 +36,8 @@ type Config struct {
 
 	// CheckEvery is the number of steps between checks, counted over all epochs. 0 means one check at the end of each
 	// epoch. At a check, Fit computes the validation loss and metrics, and Stopping decides whether training ends. Fit
-	// also makes a check at the end of the last epoch.
+	// also makes a check when the last epoch, a limit or a callback ends training. When training resumes, this last
+	// check is as if it had never been made.
 	CheckEvery int `json:"check_every,omitempty"`
 
 	// Optimizer describes the solver that updates the parameters. If Optimizer.Average is set, Fit updates the averages
@@ -60,7 +61,7 @@ type RunOptions struct {
 
 	// MaxSteps limits the number of steps, counted from the start of training. MaxTime limits the duration of the call.
 	// 0 means no limit. If a limit, ctx or a callback ends training, Fit writes the Checkpoint first. A later call with
-	// Resume and a higher limit continues from there.
+	// Resume and a higher limit continues from there. The check at the end takes its time after MaxTime.
 	MaxSteps int
 	MaxTime  time.Duration
 

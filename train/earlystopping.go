@@ -2,6 +2,7 @@ package train
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -222,9 +223,12 @@ func (e *EarlyStopping) kept() int {
 
 // result returns the Result of training that ended with err. The history may be empty only if err isn't nil.
 func (e *EarlyStopping) result(history []Check, err error) *Result {
-	r := &Result{History: history, StoppedBecause: e.Because()}
+	r := &Result{History: history, Unfinished: errors.Is(err, errLimit)}
 	if len(history) > 0 {
 		r.Best = history[e.kept()]
+	}
+	if !r.Unfinished { // only a check that is due stops training early
+		r.StoppedBecause = e.Because()
 	}
 	r.StoppedEarly = r.StoppedBecause != ""
 	switch {

@@ -35,9 +35,9 @@ var ErrNoRate = errors.New("no learning rate stands out")
 // the same result.
 //
 // If options.Solver is set, it must be new; FindRate doesn't change it. The rates of its groups change by the same
-// factor. FindRate ignores schedules, and makes no checks, checkpoints or averages. It calls OnStep with the number of
-// the training in place of the epoch; if OnStep asks to stop, the error wraps ErrNoRate. FindRate restores the
-// parameters before it returns.
+// factor. FindRate ignores schedules, OnCheck and Log, and makes no checkpoints or averages. It calls OnStep with the
+// number of the training in place of the epoch; if OnStep asks to stop, the error wraps ErrNoRate. FindRate restores
+// the parameters before it returns.
 func FindRate(ctx context.Context, p Problem, c Config, options RunOptions, low, high float64, steps int) (curve []RateLoss, rate float64, err error) {
 	if !(low >= 1e-30 && 100*low <= high && high <= 1e30) || steps < 10 || steps >= mostCount {
 		return nil, 0, fmt.Errorf("train: rates must rise from low to high by a factor of 100 or more, with 1e-30 ≤ low and high ≤ 1e30, in at least 10 steps, got low %v, high %v and %d steps", low, high, steps)
@@ -56,6 +56,7 @@ func FindRate(ctx context.Context, p Problem, c Config, options RunOptions, low,
 	p.Validation = Dataset{}
 	c.MaxEpochs, c.CheckEvery, c.Stopping, c.Optimizer = 0, steps+1, StoppingConfig{}, optim.Config{}
 	options.MaxSteps, options.Checkpoint, options.CheckpointSteps, options.CheckpointTime, options.Resume = steps, "", 0, 0, false
+	options.OnCheck, options.Log = nil, nil
 	s := &search{Problem: p, Config: c, RunOptions: options, solver: *solver, before: before, ceiling: math.Inf(1)}
 	for x := low; x < 1.01*high; x *= math.Sqrt(10) {
 		s.rates = append(s.rates, min(x, high))

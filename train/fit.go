@@ -22,8 +22,9 @@ import (
 
 // Fit trains the parameters of p until Stopping ends training, all MaxEpochs are done, or a limit, ctx, a callback or
 // an error ends it. In all of these cases, Fit leaves the parameters of the best check so far, or of the last check if
-// KeepLast is set or no check improved. Before the first check, it leaves the parameters of the last step. If there is
-// an error before the first check, the Result is nil.
+// KeepLast is set or no check improved. Training ends with a check, so all steps count, unless ctx or an error ends it.
+// Then, before the first check, Fit leaves the parameters of the last step, or their averages if there are averages,
+// and the Result is nil.
 //
 // If a loss isn't finite, training ends with a *NonFiniteError. With AllowNonFinite, training continues after such a
 // validation loss, and Fit returns the error only if the kept parameters have such a loss. If a step makes a parameter
@@ -59,18 +60,16 @@ func Fit(ctx context.Context, p Problem, c Config, options RunOptions) (*Result,
 		return nil
 	}
 	err = f.run(ctx, limit)
-	defer apart.Repanic(err) // after the kept parameters have been restored
-	unfinished := errors.Is(err, errLimit)
+	defer func() { apart.Repanic(err) }() // after the kept parameters have been restored
 	if f.unsaved && team.interrupted(err) {
-		if failed := f.save(); failed != nil {
-			err, unfinished = failed, false
-		}
+		err = cmp.Or(f.save(), err)
 	}
-	if failed := f.restoreBest(); failed != nil {
-		err, unfinished = failed, false
+	if errors.Is(err, errLimit) && f.step > 0 && !f.checked() {
+		err = cmp.Or(f.check(ctx), err)
 	}
+	err = cmp.Or(f.restoreBest(), err)
 	r := f.stopping.result(f.history, err)
-	if r.Unfinished = unfinished; unfinished {
+	if r.Unfinished {
 		return r, nil
 	}
 	if len(f.history) == 0 {
@@ -242,6 +241,7 @@ func (f *fit) run(ctx context.Context, limit func() error) error {
 			if err := f.check(ctx); err != nil {
 				return err
 			}
+			logStop(f.Log, f.history[len(f.history)-1], &f.stopping)
 		}
 		if f.stopping.stopped() || f.done() {
 			return nil
@@ -260,8 +260,12 @@ func (f *fit) done() bool { return f.MaxEpochs > 0 && f.step >= f.MaxEpochs*f.pl
 
 // due reports whether it is time for a check that hasn't been made yet.
 func (f *fit) due() bool {
-	checked := len(f.history) > 0 && f.history[len(f.history)-1].Step == f.step
-	return f.step > 0 && !checked && (f.step%f.every() == 0 || f.done())
+	return f.step > 0 && !f.checked() && (f.step%f.every() == 0 || f.done())
+}
+
+// checked reports whether there is a check of the last step.
+func (f *fit) checked() bool {
+	return len(f.history) > 0 && f.history[len(f.history)-1].Step == f.step
 }
 
 // takeStep takes a training step, and saves a checkpoint if one is due. If err isn't nil, it takes no step and returns
@@ -332,9 +336,9 @@ func (f *fit) check(ctx context.Context) error {
 		return err
 	}
 	scheduled := f.step%f.every() == 0
-	// This check is due only because training ends. The checkpoint is saved before it, so that resuming with more
-	// epochs gives the same result as if the check had never been made.
-	if !scheduled {
+	// Without a schedule, training ends with this check. The checkpoint is saved before it, so that a resumed run gives
+	// the same result as if the check had never been made.
+	if !scheduled && f.unsaved {
 		if err := f.save(); err != nil {
 			return err
 		}
@@ -431,10 +435,13 @@ func (f *fit) tellResumed() error {
 	return cmp.Or(f.onCheck(true), f.Params.Restore(current))
 }
 
-// restoreBest restores the values that Fit keeps. Before the first check, it does nothing.
+// restoreBest restores the values that Fit keeps. Before the first check, these are the averages, if there are any.
 func (f *fit) restoreBest() error {
 	if len(f.history) == 0 {
-		return nil
+		if f.average == nil || f.step == 0 {
+			return nil
+		}
+		return f.average.Swap(f.train.model)
 	}
 	if err := f.Params.Restore(f.best); err != nil {
 		return fmt.Errorf("train: restoring the kept parameters: %w", err)

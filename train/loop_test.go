@@ -1,7 +1,9 @@
 package train_test
 
 import (
+	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -211,11 +213,74 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// Training ends with a check, also at a limit between two checks or before the first one: the last steps count.
+func TestLastStepsCount(t *testing.T) {
+	fit := func(c train.Config, options train.RunOptions) (*train.Result, [][]float32) {
+		p := digits(t, 1)
+		c.BatchSize, c.Optimizer.LearningRate = 16, 0.01
+		r := fitted(t, p, c, options)
+		return r, values(p.Params)
+	}
+	for name, c := range map[string]struct {
+		config train.Config
+		limit  func(o *train.RunOptions)
+	}{
+		"MaxSteps":                  {train.Config{CheckEvery: 5}, func(o *train.RunOptions) { o.MaxSteps = 7 }},
+		"KeepLast":                  {train.Config{CheckEvery: 5, Stopping: train.StoppingConfig{KeepLast: true}}, func(o *train.RunOptions) { o.MaxSteps = 7 }},
+		"no check before":           {train.Config{}, func(o *train.RunOptions) { o.MaxSteps = 7 }},
+		"OnStep":                    {train.Config{MaxEpochs: 1}, func(o *train.RunOptions) { o.OnStep = func(_, step int, _ float64) bool { return step == 6 } }},
+		"no check before, averages": {train.Config{Optimizer: optim.Config{Average: 0.5}}, func(o *train.RunOptions) { o.MaxSteps = 7 }},
+	} {
+		options := train.RunOptions{}
+		c.limit(&options)
+		got, parameters := fit(c.config, options)
+		every := c.config
+		every.CheckEvery, every.Stopping.KeepLast = 7, true
+		want, last := fit(every, train.RunOptions{MaxSteps: 7})
+		if n := len(got.History); n == 0 || !reflect.DeepEqual(got.History[n-1].ValLoss, want.Best.ValLoss) || got.Best.Step != 7 || !got.Unfinished || !same(parameters, last) {
+			t.Errorf("%s: got %+v, want a check after the last of 7 steps, with its parameters", name, got)
+		}
+	}
+}
+
+// A check that only a limit has brought about doesn't stop training early.
+func TestLastCheckIsNoReasonToStop(t *testing.T) {
+	p, _ := scripted(t, []float64{1, 1, 1, 1}, []float64{1, 1, 1, 2, 2, 2, 2})
+	var log bytes.Buffer
+	c := train.Config{BatchSize: 1, CheckEvery: 2, Stopping: train.StoppingConfig{Patience: 1}}
+	r := fitted(t, p, c, train.RunOptions{MaxSteps: 3, Log: &log, Solver: G.NewVanillaSolver(G.WithLearnRate(1))})
+	if !r.Unfinished || r.StoppedEarly || len(r.History) != 2 || r.StoppedBecause != "the limit of 3 steps is reached" || strings.Contains(log.String(), "Early") {
+		t.Errorf("got %+v and the log %q, want a limit and no early stopping", r, log.String())
+	}
+}
+
+// Without a check, an error leaves the averages.
+func TestAveragesWithoutACheck(t *testing.T) {
+	fit := func(average float64, steps int) [][]float32 {
+		p := digits(t, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		c := train.Config{BatchSize: 16, MaxEpochs: 1, Optimizer: optim.Config{LearningRate: 0.1, Average: average}}
+		_, err := train.Fit(ctx, p, c, train.RunOptions{OnStep: func(_, step int, _ float64) bool {
+			if step == steps-1 {
+				cancel()
+			}
+			return false
+		}})
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("got %v, want context.Canceled", err)
+		}
+		return values(p.Params)
+	}
+	if same(fit(0.9, 5), fit(0, 5)) {
+		t.Error("cancelled before the first check, Fit leaves the weights, want their averages")
+	}
+}
+
 // MaxEpochs may have its maximum without an overflow of the number of steps.
 func TestAnyNumberOfEpochs(t *testing.T) {
 	for _, every := range []int{0, 2} {
 		r, err := train.Fit(t.Context(), digits(t, 1), train.Config{BatchSize: 16, MaxEpochs: 1 << 30, CheckEvery: every}, train.RunOptions{MaxSteps: 50})
-		if err != nil || !r.Unfinished || len(r.History) != 50/cmp.Or(every, 20) {
+		if err != nil || !r.Unfinished || len(r.History) != (50+cmp.Or(every, 20)-1)/cmp.Or(every, 20) {
 			t.Errorf("CheckEvery %d: got %+v, %v, want an unfinished result after 50 steps", every, r, err)
 		}
 	}

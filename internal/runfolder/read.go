@@ -112,9 +112,10 @@ type Record struct {
 // is finished, Record decodes its summary into the value that summary points to.
 //
 // In a finished run, the configuration and the history must match the checksums in the summary. In an unfinished run,
-// they must match the header of the checkpoint. If a process was killed between two writes, the history may have one
-// check less than the checkpoint, or one more. Then Record returns the checkpoint's history, from which the run would
-// resume. Without a checkpoint, Record compares nothing.
+// they must match the header of the checkpoint. If training ended between two checks, the history has one check more,
+// at the checkpoint's step. If a process was killed between two writes, the history may have one check less than the
+// checkpoint, or one more. Then Record returns the checkpoint's history, from which the run would resume. Without a
+// checkpoint, Record compares nothing.
 func (f Folder) Record(id string, summary any) (Record, error) {
 	return settled(func() (Record, error) { return f.record(id, summary) })
 }
@@ -180,7 +181,7 @@ func (f Folder) compareSummary(s sums, history []byte) error {
 }
 
 // compareCheckpoint compares the id and the history of an unfinished run with its checkpoint, if there is one. It
-// returns the checkpoint's history.
+// returns the checkpoint's history, with the check at the end of training if there is one.
 func (f Folder) compareCheckpoint(id string, history []train.Check) ([]train.Check, error) {
 	saved, err := train.ReadProgress(filepath.Join(f.Dir, CheckpointFile))
 	switch {
@@ -192,7 +193,7 @@ func (f Folder) compareCheckpoint(id string, history []train.Check) ([]train.Che
 		return nil, f.misfit(ConfigFile, CheckpointFile)
 	}
 	if n := len(saved.History); len(history) == n+1 && history[n].Step == saved.Step {
-		history = history[:n] // leave out an unscheduled check at the end of training: Fit saves the checkpoint before it
+		saved.History = append(saved.History, history[n]) // the check at the end: Fit saves the checkpoint before it
 	}
 	n := min(len(history), len(saved.History))
 	if !slices.EqualFunc(history, saved.History[:n], func(a, b train.Check) bool { return JSONSum(a) == JSONSum(b) }) {

@@ -1,7 +1,6 @@
 package task
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -24,8 +23,12 @@ func TestOnCheck(t *testing.T) {
 			if kept := checks[len(checks)-1][1] == len(history)-1; best != kept {
 				t.Errorf("OnCheck for check %d: best is %t, want %t", len(history), best, kept)
 			}
-			if last := history[len(history)-1]; last.Step != 10*len(history) || !last.Validated {
-				t.Errorf("check %d of the history is %v, want a validated check after step %d", len(history), last, 10*len(history))
+			want := 10 * len(history)
+			if steps > 0 { // the last check is at the limit
+				want = min(want, steps)
+			}
+			if last := history[len(history)-1]; last.Step != want || !last.Validated {
+				t.Errorf("check %d of the history is %v, want a validated check after step %d", len(history), last, want)
 			}
 			return false, nil
 		}
@@ -38,8 +41,8 @@ func TestOnCheck(t *testing.T) {
 		}
 		return s
 	}
-	if call(15); !slices.Equal(checks, [][2]int{{1, 0}}) {
-		t.Errorf("after an epoch and a half, the checks are %v, want one", checks)
+	if call(15); len(checks) != 2 || checks[1][0] != 2 {
+		t.Errorf("after an epoch and a half, the checks are %v, want one of the epoch and one at the end", checks)
 	}
 	checks = nil
 	s := call(0)

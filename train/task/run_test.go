@@ -18,14 +18,14 @@ func TestReadRun(t *testing.T) {
 	c := small(t, "copy")
 	c.Training.MaxEpochs = 4
 	dir := filepath.Join(t.TempDir(), "run")
-	run(t, made(t, c), dir, train.RunOptions{MaxSteps: 1})
+	run(t, made(t, c), dir, train.RunOptions{MaxTime: 1}) // takes no step
 	if _, err := ReadRun(dir); !errors.Is(err, ErrNoHistory) {
 		t.Errorf("before the first check: got error %v, want ErrNoHistory", err)
 	}
 	run(t, made(t, c), dir, train.RunOptions{MaxSteps: c.Training.StepsPerEpoch * 3 / 2})
 	r, err := ReadRun(dir)
-	if err != nil || r.Summary != nil || len(r.History) != 1 || r.Best != 0 || len(r.Seconds) != 1 || r.Seconds[0] <= 0 {
-		t.Errorf("after one epoch: got %+v, %v, want a history of one check with its time", r, err)
+	if err != nil || r.Summary != nil || len(r.History) != 2 || r.Best != 1 || len(r.Seconds) != 2 || slices.Min(r.Seconds) <= 0 {
+		t.Errorf("after an epoch and a half: got %+v, %v, want a history of two checks with their times", r, err)
 	}
 	first := r.Seconds
 	s := run(t, made(t, c), dir, train.RunOptions{})
@@ -125,7 +125,7 @@ func TestReadRunComparesHistory(t *testing.T) {
 		{"half a checkpoint", two, runfolder.CheckpointFile, read(two, runfolder.CheckpointFile)[:5000], 0, runfolder.CheckpointFile},
 		{"one check less than the checkpoint", two, runfolder.HistoryFile, first(1), 2, ""},
 		{"an empty history", two, runfolder.HistoryFile, "", 2, ""},
-		{"one check more than the checkpoint", between, runfolder.HistoryFile, first(3) + strings.Replace(lines[4], `"step":30`, `"step":24`, 1), 3, ""},
+		{"one check more than the checkpoint", between, runfolder.HistoryFile, first(3) + strings.Replace(lines[4], `"step":30`, `"step":24`, 1), 4, ""},
 	} {
 		t.Run(filepath.Base(test.dir)+" "+test.name, func(t *testing.T) {
 			path := filepath.Join(test.dir, test.file)
@@ -141,12 +141,12 @@ func TestReadRunComparesHistory(t *testing.T) {
 		})
 	}
 	// A process that is killed after the last check and before the summary leaves such a folder. The checkpoint doesn't
-	// have that check.
+	// have that check, but the history and the weights do.
 	if err := os.Remove(filepath.Join(finished, runfolder.SummaryFile)); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := ReadRun(finished); err != nil || len(r.History) != 4 {
-		t.Errorf("without a summary: got %+v, %v, want the 4 checks of the checkpoint", r, err)
+	if r, err := ReadRun(finished); err != nil || len(r.History) != 5 {
+		t.Errorf("without a summary: got %+v, %v, want 5 checks", r, err)
 	}
 	run(t, made(t, c), finished, train.RunOptions{})
 	if r, err := ReadRun(finished); err != nil || len(r.History) != 5 || read(finished, runfolder.HistoryFile) != first(5) {
