@@ -294,6 +294,9 @@ func (f *fit) restore(c *checkpoint) error {
 	if f.plateau != nil {
 		*f.plateau = *c.state.Plateau
 	}
+	if f.average != nil {
+		f.average.Updates = f.step // one after each step
+	}
 	if before, now := c.state.Instructions, kernel.Instructions(); f.Log != nil && before != "" && before != now {
 		fmt.Fprintf(f.Log, "Resuming with the instructions %s after %s: results differ in their last bits from a run on one kind of processor\n", now, before)
 	}

@@ -28,17 +28,19 @@ import (
 func TestFitAverages(t *testing.T) {
 	const decay = 0.99
 	var means [][]float32 // expected averages of the parameters
+	var total float64     // sum of the shares of their weights, relative to the last
 	fit := func(average float64, options train.RunOptions) (*train.Result, [][]float32) {
 		p := digits(t, 4)
-		means = nil
+		means, total = nil, 0
 		options.Seed, options.OnStep = 7, func(int, int, float64) bool {
 			weights := values(p.Params)
 			if means == nil {
 				means = weights
 			}
+			total = decay*total + 1
 			for i, w := range weights {
 				for j, x := range w {
-					means[i][j] += (x - means[i][j]) * (1 - decay)
+					means[i][j] += (x - means[i][j]) / float32(total)
 				}
 			}
 			return false

@@ -120,7 +120,7 @@ func (s *settings) trainingFlags(group func(title string) *pflag.FlagSet) {
 	choose(f, "loss", &t.Loss, "loss: %s; squared (default) and huber are for regression, contrastive and cosine for embed (default: as the columns say)")
 	f.Float64Var(&t.Temperature, "temperature", t.Temperature, "for embed: number that divides the cosines in the contrastive loss; smaller values weigh the nearest negatives more (0: 0.05)")
 	f.Float64Var(&t.LabelSmoothing, "label-smoothing", t.LabelSmoothing, "share of the target probability that is spread over all classes, in training")
-	f.Float64Var(&o.Average, "average", o.Average, "decay of a moving average of the weights, such as 0.999; the average is validated and saved instead of the weights (0: no average)")
+	f.Float64Var(&o.Average, "average", o.Average, "decay of a moving average of the weights, such as 0.999, which averages about the last 1,000 steps; the average is validated and saved instead of the weights (0: no average)")
 
 	f = group("Solver")
 	choose(f, "solver", &o.Solver, "rule that updates the weights: %s, with fields such as sgd,momentum=0.9")

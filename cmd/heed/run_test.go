@@ -269,7 +269,8 @@ func TestStopsEarly(t *testing.T) {
 	}
 }
 
-// Every flag of early stopping has its effect. An interrupted run with a baseline resumes to the same bytes.
+// Every flag of early stopping has its effect. An interrupted run with a baseline or averages resumes to the same
+// bytes.
 func TestStoppingFlags(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
@@ -281,6 +282,7 @@ func TestStoppingFlags(t *testing.T) {
 	}{
 		{"--patience=2", 3, 2, "the limit of 3 epochs is reached"},
 		{"--keep-last --mode=max", 3, 2, "the limit of 3 epochs is reached"},
+		{"--average=0.9999 --patience=1", 3, 2, "the limit of 3 epochs is reached"},
 		{"--mode=max --patience=1", 2, 0, "val_loss has not improved for 1 epoch: the best is "},
 		{"--min-delta=100 --patience=1", 2, 0, "val_loss has not improved for 1 epoch"},
 		{"--min-delta=0.9 --relative-delta --patience=1", 2, 0, "val_loss has not improved for 1 epoch"},
@@ -309,7 +311,10 @@ func TestStoppingFlags(t *testing.T) {
 			if last := strings.Contains(out, "Last epoch"); last != strings.Contains(c.flags, "keep-last") {
 				t.Errorf("heed train prints %q, want \"Last epoch\" only with --keep-last", out)
 			}
-			if strings.Contains(c.flags, "--baseline") {
+			if averaged := strings.Contains(out, " 2, averaged weights: Val="); averaged != strings.Contains(c.flags, "average") {
+				t.Errorf("heed train prints %q, want \"averaged weights\" only with --average", out)
+			}
+			if strings.Contains(c.flags, "--baseline") || strings.Contains(c.flags, "--average") {
 				fail(t, heedContext(cancelled(t, 15), args("resumed")...), 1, "interrupted") // in the second epoch
 				succeed(t, "train", "--resume="+filepath.Join(base, "resumed"))
 				sameRun(t, filepath.Join(base, "resumed"), filepath.Join(base, "whole"))

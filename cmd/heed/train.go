@@ -388,6 +388,9 @@ func result(c task.Training, s *task.Summary) string {
 	if s.KeptBaseline {
 		return "Kept the baseline: " + score
 	}
+	if c.Optimizer.Average > 0 {
+		check += ", averaged weights"
+	}
 	return fmt.Sprintf("%s %s: %s", prefix, check, score)
 }
 

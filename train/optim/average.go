@@ -2,6 +2,7 @@ package optim
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	G "gorgonia.org/gorgonia"
@@ -23,32 +24,39 @@ import (
 //	…
 //	err = average.Swap(model) // the model has its weights again
 //
+// In the average of n updates, the last weights have the share (1 − Decay)/(1 − Decayⁿ). All other weights count Decay
+// times as much as the weights after them. Adam has the same divisor: with it, the shares of few weights add up to 1,
+// too. If Decay is 0.999, the first 100 weights have about the same share.
+//
 // It reads values only, not gradients. Like a Solver, it identifies a parameter by its index in the slice.
 type Average struct {
-	Decay float64 // share of the average that an update keeps; at least 0 and below 1
+	Decay float64 // at least 0 and below 1; an average of about 1/(1 − Decay) weights
 
-	// Values holds one average per parameter. It is nil before the first Update, which copies the weights. To resume,
-	// save and restore it. While the model has the averages, Values holds the weights.
-	Values []*tensor.Dense
+	// Updates is the number of updates, and Values holds one average per parameter; it is nil before the first Update.
+	// To resume, save and restore both. While the model has the averages, Values holds the weights.
+	Updates int
+	Values  []*tensor.Dense
 }
 
-// Update moves each average towards its weight, by the share 1 − Decay of the distance.
+// Update adds the weights to the averages.
 func (a *Average) Update(model []G.ValueGrad) error {
 	weights, err := a.weights(model)
 	if err != nil {
 		return err
 	}
+	a.Updates++
 	if a.Values == nil {
 		for _, w := range weights {
 			a.Values = append(a.Values, w.Clone().(*tensor.Dense))
 		}
 		return nil
 	}
+	share := (1 - a.Decay) / (1 - math.Pow(a.Decay, float64(a.Updates)))
 	for i, w := range weights {
 		if w.Dtype() == tensor.Float32 {
-			kernel.Approach(0, a.Values[i].Float32s(), w.Float32s(), 1-a.Decay)
+			kernel.Approach(0, a.Values[i].Float32s(), w.Float32s(), share)
 		} else {
-			kernel.Approach(0, a.Values[i].Float64s(), w.Float64s(), 1-a.Decay)
+			kernel.Approach(0, a.Values[i].Float64s(), w.Float64s(), share)
 		}
 	}
 	return nil

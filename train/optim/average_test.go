@@ -1,6 +1,7 @@
 package optim_test
 
 import (
+	"math"
 	"testing"
 
 	"gorgonia.org/tensor"
@@ -28,11 +29,15 @@ func TestAverage(t *testing.T) {
 					continue
 				}
 				for k, w := range numbers(p.value) {
-					want[i][k] = 0.9*want[i][k] + 0.1*w
+					earlier := 0.0 // total of the shares before, relative to the last
+					for n := range number {
+						earlier += math.Pow(0.9, float64(n+1))
+					}
+					want[i][k] = (earlier*want[i][k] + w) / (earlier + 1)
 				}
 			}
 			if number == 10 { // resume from the values
-				average = &optim.Average{Decay: 0.9, Values: average.Values}
+				average = &optim.Average{Decay: 0.9, Updates: average.Updates, Values: average.Values}
 			}
 		}
 		tol := map[tensor.Dtype]float64{tensor.Float32: 1e-6, tensor.Float64: 1e-14}[dtype]
@@ -46,6 +51,24 @@ func TestAverage(t *testing.T) {
 				t.Fatal(err)
 			}
 			want, weights = weights, want
+		}
+	}
+}
+
+// Few updates give the mean of the weights, however large Decay is.
+func TestAverageStartsRight(t *testing.T) {
+	for _, decay := range []float64{0, 0.9, 0.999999} {
+		p := newModel(tensor.Float64)[:1]
+		average := &optim.Average{Decay: decay}
+		for n := range 4 {
+			p[0].value.Memset(float64(n))
+			if err := average.Update(valueGrads(p)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := (3 + 2*decay + decay*decay) / (1 + decay + decay*decay + decay*decay*decay)
+		if got := numbers(average.Values[0])[0]; math.Abs(got-want) > 1e-9 {
+			t.Errorf("with a Decay of %v, the average of 0, 1, 2 and 3 is %v, want %v", decay, got, want)
 		}
 	}
 }

@@ -245,6 +245,9 @@ func (r *Run) headline() (title string, lead []string, tiles []tile) {
 	} else {
 		lead = append(lead, fmt.Sprintf("Training stopped because %s. The weights are from %s.", r.StoppedBecause, kept))
 	}
+	if decay := r.Config.Optimizer.Average; decay > 0 && !r.keptBaseline {
+		lead[len(lead)-1] += fmt.Sprintf(" They are averages of the weights after each step, with a decay of %v. Validation scores belong to the averages, and training losses and metrics to the weights of their steps.", decay)
+	}
 	if r.Seconds > 0 {
 		tiles = append(tiles, tile{text.Seconds(r.Seconds), "last training took"})
 	}

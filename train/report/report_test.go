@@ -245,7 +245,9 @@ func TestRunWithoutTask(t *testing.T) {
 		"<h3>Run</h3>", "wav", "<h3>Model</h3>", "hidden size", "<h2>What it learned from</h2>", "clips", `"title":"Loss"`, `"label":"kept"`, `<tr class="kept"><td><bdi>1</bdi></td>`,
 	}, []string{"<b>", "<i>", "\u202e", "nats", "What it answers", "learned the task", "Time per step", "<h3>Data</h3>"})
 	r.Settings, r.Config.CheckEvery = nil, 10
-	wantIn(t, written(t, r), []string{"the last check, step 20", `"label":"step"`, "Configuration", `<th scope="row">check every</th><td><bdi>10<`}, []string{"What it learned from"})
+	wantIn(t, written(t, r), []string{"the last check, step 20", `"label":"step"`, "Configuration", `<th scope="row">check every</th><td><bdi>10<`}, []string{"What it learned from", "averages"})
+	r.Config.Optimizer.Average = 0.99
+	wantIn(t, written(t, r), []string{"The weights are from the last check, step 20. They are averages of the weights after each step, with a decay of 0.99. Validation scores belong to the averages"}, nil)
 
 	other := &Run{Title: "own </title><b>", Result: &train.Result{History: history[:2], Unfinished: true}, Settings: struct{ Seed int }{8}}
 	var s strings.Builder
