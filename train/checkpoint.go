@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"iter"
 	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,6 +22,7 @@ import (
 	"github.com/heed-go/heed/internal/jsonkeys"
 	"github.com/heed-go/heed/internal/kernel"
 	"github.com/heed-go/heed/internal/safetensors"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train/optim"
 )
@@ -45,6 +48,8 @@ type checkpointState struct {
 	History     []Check       `json:"history"`
 
 	Plateau *optim.Plateau `json:"plateau,omitempty"`
+
+	Frozen map[string]string `json:"frozen,omitempty"` // checksums of frozen parameters, by name
 
 	Instructions string `json:"instructions,omitempty"` // Progress.Instructions
 }
@@ -136,7 +141,7 @@ func (f *fit) write(memories [][]optim.Memory) error {
 	}
 	state, err := json.Marshal(checkpointState{
 		Run: f.Run, Settings: f.settings(), Step: f.step, SolverSteps: f.solver.Steps,
-		Since: f.since, Stopping: f.stopping, History: f.history, Plateau: f.plateau,
+		Since: f.since, Stopping: f.stopping, History: f.history, Plateau: f.plateau, Frozen: f.frozen,
 		Instructions: kernel.Instructions(),
 	})
 	if err != nil {
@@ -155,7 +160,7 @@ func (f *fit) write(memories [][]optim.Memory) error {
 // solver's memory. memories holds the memory for each learnable.
 func (f *fit) tensors(memories [][]optim.Memory) iter.Seq2[string, *tensor.Dense] {
 	return func(yield func(string, *tensor.Dense) bool) {
-		for i, p := range f.Params.All() {
+		for i, p := range f.kept {
 			if !yield(currentPrefix+p.Name, p.Value) || !yield(bestPrefix+p.Name, f.best[i]) {
 				return
 			}
@@ -185,7 +190,7 @@ func (f *fit) resume() error {
 	}
 	c, err := readCheckpoint(f.Checkpoint, f.team)
 	if err == nil {
-		_, err = f.team.agree(nil, f.restore(c))
+		_, err = f.team.agree(nil, f.load(c))
 	}
 	if err == nil && f.unsaved { // training may end before the next save
 		err = f.save()
@@ -274,12 +279,14 @@ func (s checkpointState) contradiction() string {
 	return ""
 }
 
-// restore restores the state and the tensors of a checkpoint. If it returns an error, it has changed nothing.
-func (f *fit) restore(c *checkpoint) error {
-	if err := f.suits(c.state); err != nil {
-		return fmt.Errorf("train: the checkpoint %s %w", f.Checkpoint, err)
+// load sets the state, the parameters and the solver's memory to those of a checkpoint. If it returns an error, it has
+// changed no parameter.
+func (f *fit) load(c *checkpoint) error {
+	err := cmp.Or(f.suits(c.state), f.suitsFrozen(c))
+	var copies []savedCopy
+	if err == nil {
+		copies, err = f.copies(c.tensors)
 	}
-	copies, err := f.copies(c.tensors)
 	if err != nil {
 		return fmt.Errorf("train: the checkpoint %s %w", f.Checkpoint, err)
 	}
@@ -338,7 +345,53 @@ func (f *fit) suits(s checkpointState) error {
 	return nil
 }
 
-// savedCopy is a tensor of a checkpoint, with the tensor that restore copies it to.
+// suitsFrozen compares the frozen parameters with those of a checkpoint. A parameter that was trained and is frozen now
+// has its values in the checkpoint: suitsFrozen adds it to f.kept. Its error continues a sentence that starts with the
+// checkpoint's name.
+func (f *fit) suitsFrozen(c *checkpoint) error {
+	var trained, other []string
+	for _, q := range f.Params.All() {
+		sum, frozen := f.frozen[q.Name]
+		before, wasFrozen := c.state.Frozen[q.Name]
+		switch _, saved := c.tensors[currentPrefix+q.Name]; {
+		case wasFrozen && !frozen:
+			trained = append(trained, q.Name)
+		case frozen && saved:
+			f.kept, f.best = append(f.kept, q), append(f.best, q.Value.Clone().(*tensor.Dense))
+			delete(f.frozen, q.Name)
+		case frozen && c.state.Frozen != nil && sum != before: // a checkpoint of an older version has no checksums
+			other = append(other, q.Name)
+		}
+	}
+	list := func(names []string) string {
+		return text.List(len(names), 3, ", ", func(i int) string { return strconv.Quote(names[i]) })
+	}
+	switch {
+	case trained != nil:
+		return fmt.Errorf("was made while these parameters were frozen: %s: freeze them, or begin a new training with the parameters of this one", list(trained))
+	case other != nil:
+		return fmt.Errorf("was made with other values of these frozen parameters: %s: load the values that they had, such as those of a pretrained model", list(other))
+	}
+	return nil
+}
+
+// frozenSums returns the checksums of the frozen parameters, by their names.
+func frozenSums(p *layers.Params) map[string]string {
+	sums := map[string]string{}
+	for _, q := range p.All() {
+		if q.Frozen {
+			sums[q.Name] = checksum(q)
+		}
+	}
+	return sums
+}
+
+// checksum returns a checksum of a parameter's values.
+func checksum(q *layers.Param) string {
+	return fmt.Sprintf("%08x", crc32.Checksum(q.Value.Raw, crc32.MakeTable(crc32.Castagnoli)))
+}
+
+// savedCopy is a tensor of a checkpoint, with the tensor that load copies it to.
 type savedCopy struct {
 	saved  safetensors.Tensor
 	target *tensor.Dense

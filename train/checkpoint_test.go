@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -408,5 +409,70 @@ func TestFitDamagedCheckpoint(t *testing.T) {
 	os.Remove(checkpoint)
 	if r, err := train.Fit(context.Background(), digits(t, 4), c.Config, c.RunOptions); err != nil || len(r.History) != 1 {
 		t.Errorf("resuming without a checkpoint: got %v, want training from the start", err)
+	}
+}
+
+// A parameter that is frozen when training resumes keeps the values that training gave it, in the best check, too.
+func TestResumeFreezes(t *testing.T) {
+	checkpoint := filepath.Join(t.TempDir(), "c")
+	fit := func(steps int, keepLast bool, freeze ...string) (*train.Result, map[string][]float32) {
+		p := digits(t, 1)
+		if err := p.Params.Freeze(freeze...); err != nil {
+			t.Fatal(err)
+		}
+		c := train.Config{BatchSize: 16, MaxEpochs: 4, Optimizer: optim.Config{LearningRate: 0.01}, Stopping: train.StoppingConfig{KeepLast: keepLast}}
+		if !keepLast { // the first check stays the best
+			c.Stopping.Monitor, c.Stopping.Mode = "val_loss", "max"
+		}
+		r := fitted(t, p, c, train.RunOptions{Checkpoint: checkpoint, Resume: true, MaxSteps: steps})
+		got := map[string][]float32{}
+		for _, q := range p.Params.All() {
+			got[q.Name] = slices.Clone(q.Value.Float32s())
+		}
+		return r, got
+	}
+	for _, keepLast := range []bool{true, false} {
+		os.Remove(checkpoint)
+		_, before := fit(25, keepLast)
+		for _, steps := range []int{30, 50} { // twice, because the next checkpoint must have the values, too
+			r, after := fit(steps, keepLast, "up")
+			if !slices.Equal(after["up.weight"], before["up.weight"]) || !slices.Equal(after["up.bias"], before["up.bias"]) {
+				t.Errorf("KeepLast %t, resumed to step %d: the frozen parameters have other values than before", keepLast, steps)
+			}
+			if moved := !slices.Equal(after["down.weight"], before["down.weight"]); moved != keepLast || r.Best.Step != map[bool]int{true: steps, false: 20}[keepLast] {
+				t.Errorf("KeepLast %t, resumed to step %d: the trained parameters moved: %t; the kept check is %v", keepLast, steps, moved, r.Best)
+			}
+		}
+	}
+}
+
+// Parameters that are frozen must be frozen again, with the same values. The error names them.
+func TestResumeComparesFrozen(t *testing.T) {
+	checkpoint := filepath.Join(t.TempDir(), "c")
+	fit := func(steps int, change func(p *layers.Params)) error {
+		p := digits(t, 1)
+		change(p.Params)
+		_, err := train.Fit(t.Context(), p, train.Config{BatchSize: 16}, train.RunOptions{Checkpoint: checkpoint, Resume: true, MaxSteps: steps})
+		return err
+	}
+	freeze := func(p *layers.Params) {
+		if err := p.Freeze("up"); err != nil {
+			t.Fatal(err)
+		}
+		p.Get("up.bias").Value.Memset(float32(0.5)) // as if it were loaded
+	}
+	if err := fit(5, freeze); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, "other values", fit(9, func(p *layers.Params) {
+		freeze(p)
+		p.Get("up.bias").Value.Memset(float32(0))
+	}), `was made with other values of these frozen parameters: "up.bias": load the values`)
+	wantError(t, "not frozen", fit(9, func(p *layers.Params) {
+		freeze(p)
+		p.Get("up.weight").Frozen = false
+	}), `was made while these parameters were frozen: "up.weight": freeze them`)
+	if err := fit(9, freeze); err != nil {
+		t.Errorf("with the same parameters frozen: %v", err)
 	}
 }

@@ -87,6 +87,9 @@ type RunOptions struct {
 	// Resume continues training from the Checkpoint if that file exists. The result has the same bytes as without the
 	// interruption, unless the processor computes with other instructions; then Log says so. MaxEpochs, Patience and
 	// the limits may be raised. The result is then the same as if training had begun with the raised values.
+	//
+	// Parameters that were frozen before must be frozen and have the same values. Other parameters may be frozen since;
+	// they get their values from the Checkpoint.
 	Resume bool
 
 	// Group connects the processes that fit the Problem together; nil means this process alone. Each process computes

@@ -17,6 +17,7 @@ import (
 	"github.com/heed-go/heed/internal/apart"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train/optim"
 )
 
@@ -109,7 +110,10 @@ type fit struct {
 	since    window // steps since the last check
 	stopping EarlyStopping
 	history  []Check
-	best     []*tensor.Dense // Snapshot of the parameters to keep
+
+	kept   []*layers.Param   // parameters whose values change, or that a resumed run has frozen since they changed
+	best   []*tensor.Dense   // values of kept that Fit leaves
+	frozen map[string]string // checksums of the other parameters' values, by name, if there is a Checkpoint
 
 	asked   error     // a pause, if a callback of this process asked to stop
 	unsaved bool      // the checkpoint is out of date
@@ -123,7 +127,6 @@ func newFit(p Problem, c Config, options RunOptions, team *team) (*fit, error) {
 	if err := p.Train.check("Train"); err != nil {
 		return nil, err
 	}
-	p.Params = p.Params.Unfrozen() // no other value changes
 	if c.Stopping.Monitor == "" && p.Validation.Len == 0 {
 		c.Stopping.Monitor = "train_loss"
 	}
@@ -159,6 +162,10 @@ func newFit(p Problem, c Config, options RunOptions, team *team) (*fit, error) {
 		Problem: p, Config: c, RunOptions: options, plateau: plateau, average: average, team: team, savedAt: time.Now(),
 		stopping: EarlyStopping{StoppingConfig: c.Stopping, steps: c.CheckEvery > 0},
 		plan:     plan,
+		kept:     p.Params.Unfrozen().All(),
+	}
+	if options.Checkpoint != "" {
+		f.frozen = frozenSums(p.Params)
 	}
 	f.MaxEpochs = min(f.MaxEpochs, math.MaxInt/f.plan.steps) // so that the number of steps doesn't overflow
 	f.solver, _ = options.Solver.(*optim.Solver)
@@ -180,7 +187,7 @@ func newFit(p Problem, c Config, options RunOptions, team *team) (*fit, error) {
 	if err := f.checkMemory(); err != nil {
 		return nil, err
 	}
-	f.best = p.Params.Snapshot()
+	f.best = f.values()
 	return f, nil
 }
 
@@ -396,10 +403,8 @@ func (f *fit) judge(ctx context.Context) error {
 		f.plateau.Observe(f.stopping.Last)
 	}
 	if f.stopping.kept() == len(f.history)-1 {
-		for i, param := range f.Params.All() {
-			if err := tensor.Copy(f.best[i], param.Value); err != nil {
-				return fmt.Errorf("train: keeping the best parameters: %w", err)
-			}
+		for i, q := range f.kept {
+			copy(f.best[i].Raw, q.Value.Raw)
 		}
 	}
 	return nil
@@ -428,23 +433,41 @@ func (f *fit) tellResumed() error {
 	if len(f.history) == 0 {
 		return nil
 	}
-	current := f.Params.Snapshot()
-	if err := f.restoreBest(); err != nil {
+	current := f.values()
+	if err := f.restore(f.best); err != nil {
 		return err
 	}
-	return cmp.Or(f.onCheck(true), f.Params.Restore(current))
+	return cmp.Or(f.onCheck(true), f.restore(current))
 }
 
-// restoreBest restores the values that Fit keeps. Before the first check, these are the averages, if there are any.
-func (f *fit) restoreBest() error {
-	if len(f.history) == 0 {
-		if f.average == nil || f.step == 0 {
-			return nil
-		}
-		return f.average.Swap(f.train.model)
+// values returns copies of the values of f.kept, for restore.
+func (f *fit) values() (values []*tensor.Dense) {
+	for _, q := range f.kept {
+		values = append(values, q.Value.Clone().(*tensor.Dense))
 	}
-	if err := f.Params.Restore(f.best); err != nil {
-		return fmt.Errorf("train: restoring the kept parameters: %w", err)
+	return values
+}
+
+// restore sets f.kept to the result of a call of values.
+func (f *fit) restore(values []*tensor.Dense) error {
+	for i, q := range f.kept {
+		if v := values[i]; q.Value.Dtype() != v.Dtype() || !q.Value.Shape().Eq(v.Shape()) {
+			return fmt.Errorf("train: restoring the kept parameters: parameter %q must be %s, got %s: callbacks may change its numbers, but not its tensor", q.Name, describe(v), describe(q.Value))
+		}
+	}
+	for i, q := range f.kept {
+		copy(q.Value.Raw, values[i].Raw)
+	}
+	return nil
+}
+
+// restoreBest restores the values that Fit leaves. Before the first check, these are the averages, if there are any.
+func (f *fit) restoreBest() error {
+	switch {
+	case len(f.history) > 0:
+		return f.restore(f.best)
+	case f.average != nil && f.step > 0:
+		return f.average.Swap(f.train.model)
 	}
 	return nil
 }

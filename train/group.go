@@ -264,8 +264,7 @@ func (f *fit) digests() (digests [2]float64) {
 	digests[0] = float64(h.Sum64() >> 11) // 53 bits, which a float64 holds
 	h.Reset()
 	for _, p := range f.Params.All() {
-		fmt.Fprintf(h, "%q %v %v ", p.Name, p.Value.Dtype(), p.Value.Shape())
-		h.Write(p.Value.Raw)
+		fmt.Fprintf(h, "%q %v %v %s ", p.Name, p.Value.Dtype(), p.Value.Shape(), checksum(p))
 	}
 	digests[1] = float64(h.Sum64() >> 11)
 	return digests

@@ -66,7 +66,7 @@ func (f *fit) memory() (int, error) {
 		batches += valueBytes(g.inputs)
 	}
 	need += 3 * batches // one in use, one ready and one in preparation: see feed
-	for _, p := range f.Params.All() {
+	for _, p := range f.kept {
 		need += len(p.Value.Raw) // the best values
 	}
 	state, err := f.stateBytes(memory.Limit() - need)
