@@ -10,6 +10,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/memory"
+	"github.com/heed-go/heed/internal/ops"
 )
 
 // A Function is a graph for evaluation that you can call. Several goroutines may call it at the same time, but not
@@ -189,7 +190,7 @@ func (p *program) run() ([]*tensor.Dense, error) {
 	clear(p.read)       // gorgonia.Read allocates if the destination is nil, and otherwise overwrites it
 	defer clear(p.read) // the caller owns the values
 	defer p.vm.Reset()  // the next run must start at the beginning, even after an error
-	if err := p.vm.RunAll(); err != nil {
+	if err := ops.Run(p.vm); err != nil {
 		return nil, err
 	}
 	out := make([]*tensor.Dense, len(p.read))

@@ -77,7 +77,7 @@ func newGraph(p Problem, b *layers.Build, like batch, micro bool) (r *graph, err
 			}
 		}
 		if len(r.learnables) == 0 {
-			return nil, fmt.Errorf("the loss depends on no parameter: bind parameters with the Build passed to Loss")
+			return nil, p.noneLearned(b)
 		}
 		grads, err := r.differentiate(micro)
 		if err != nil {
@@ -138,6 +138,16 @@ func (p Problem) checkInputs(b *layers.Build, g *G.ExprGraph) error {
 		}
 	}
 	return nil
+}
+
+// noneLearned returns the error for a loss that trains no parameter.
+func (p Problem) noneLearned(b *layers.Build) error {
+	for _, q := range p.Params.All() {
+		if q.Frozen && slices.ContainsFunc(b.Fixed, func(n *G.Node) bool { return n.Value() != nil && n.Value().Uintptr() == q.Value.Uintptr() }) {
+			return errors.New("all parameters of the loss are frozen, so there is nothing to train: leave one of them unfrozen, or compute the loss with Evaluate")
+		}
+	}
+	return errors.New("the loss depends on no parameter: bind parameters with the Build passed to Loss")
 }
 
 // shareName is the name of the input node for a micro-batch's share of the step.
@@ -208,7 +218,7 @@ func (r *graph) weigh(b *batch) error {
 		return err
 	}
 	r.counter.Reset()
-	err := r.counter.RunAll()
+	err := ops.Run(r.counter)
 	r.build.Env().Buffers.End()
 	if err != nil {
 		return err
@@ -232,7 +242,7 @@ func (r *graph) run(number uint64, b batch, share float64) (sums, error) {
 	}
 	r.build.Runs = number
 	r.vm.Reset()
-	if err := r.vm.RunAll(); err != nil {
+	if err := ops.Run(r.vm); err != nil {
 		return sums{}, err
 	}
 	return r.sums(b.weight)

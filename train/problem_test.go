@@ -200,6 +200,17 @@ func TestFitErrors(t *testing.T) {
 				return layers.Loss{Mean: mean}, nil, err
 			}
 		}, "no parameter"},
+		"a loss whose parameters are frozen": {func(p *train.Problem, _ *setup) {
+			if err := p.Params.Freeze("up", "down"); err != nil {
+				panic(err)
+			}
+		}, "all parameters of the loss are frozen, so there is nothing to train: leave one of them unfrozen, or compute the loss with Evaluate"},
+		"a target that isn't a class": {func(p *train.Problem, _ *setup) {
+			p.Train = changed(p.Train, func(_ []int, values []*tensor.Dense) { values[1].Data().([]int)[3] = 4 })
+		}, "train: epoch 0, step 0: cross-entropy: target 4 at position 3 isn't one of 4 classes"},
+		"a target that isn't a class in validation": {func(p *train.Problem, _ *setup) {
+			p.Validation = changed(p.Validation, func(_ []int, values []*tensor.Dense) { values[1].Data().([]int)[3] = 4 })
+		}, "train: validation batch 0 of epoch 0: cross-entropy: target 4 at position 3 isn't one of 4 classes"},
 		"a loss of another graph": {func(p *train.Problem, _ *setup) {
 			p.Loss = func(b *layers.Build, inputs G.Nodes) (layers.Loss, []train.Metric, error) {
 				return layers.Loss{Mean: G.NewScalar(G.NewGraph(), tensor.Float32)}, nil, nil

@@ -12,6 +12,7 @@ package ops
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"hash"
 	"hash/fnv"
@@ -82,6 +83,9 @@ func (o *op) Do(values ...G.Value) (v G.Value, err error) {
 		default: // a mistake in this package; the VM's caller couldn't recover from it
 			v, err = nil, fmt.Errorf("%s: %v", o.name, r)
 		}
+		if err != nil {
+			err = opError{err}
+		}
 	}()
 	for i, v := range values {
 		if v != nil && !sameLayout(v.Shape(), o.shapes[i]) {
@@ -95,6 +99,22 @@ func (o *op) Do(values ...G.Value) (v G.Value, err error) {
 	v = o.run(values)
 	b.end(o)
 	return v, nil
+}
+
+// An opError is an error of op.Do.
+type opError struct{ error }
+
+func (e opError) Unwrap() error { return e.error }
+
+// Run runs a machine. If one of this package's ops fails, Run returns the op's error alone. Gorgonia's error begins
+// with the instruction, which means nothing to users.
+func Run(vm G.VM) error {
+	err := vm.RunAll()
+	var e opError
+	if contextual, ok := err.(interface{ Err() error }); ok && errors.As(contextual.Err(), &e) { // it has no Unwrap
+		return e.error
+	}
+	return err
 }
 
 func (o *op) ReturnsPtr() bool     { return false }

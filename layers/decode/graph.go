@@ -6,6 +6,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -56,7 +57,7 @@ func (g *graph) compile(out *G.Node) error {
 func (g *graph) run(use func(out G.Value) error) error {
 	// The next run must start at the beginning, even after an error.
 	defer g.vm.Reset()
-	if err := g.vm.RunAll(); err != nil {
+	if err := ops.Run(g.vm); err != nil {
 		return err
 	}
 	return use(*g.out)

@@ -258,7 +258,7 @@ func scalar(v G.Value) (float64, error) {
 // run runs vm once and resets it. Without a Reset the next run would silently do nothing.
 func run(vm G.VM) error {
 	defer vm.Reset()
-	if err := vm.RunAll(); err != nil {
+	if err := ops.Run(vm); err != nil {
 		return fmt.Errorf("running the expression: %w", err)
 	}
 	return nil

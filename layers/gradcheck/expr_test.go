@@ -11,6 +11,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/memory"
+	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/gradcheck"
 )
 
@@ -196,6 +197,15 @@ func TestExprErrors(t *testing.T) {
 	}
 	if err := gradcheck.Expr(cost, wn, bn); err != nil {
 		t.Errorf("the graph can't be used after errors: %v", err)
+	}
+
+	logits := G.NewMatrix(g, G.Float64, G.WithName("logits"), G.WithShape(2, 2), G.WithValue(wave(2, 2)))
+	classes := G.NewVector(g, tensor.Int, G.WithName("classes"), G.WithShape(2), G.WithValue(tensor.New(tensor.WithBacking([]int{0, 2}))))
+	loss, err := layers.CrossEntropy(&layers.Build{}, logits, classes, layers.CrossEntropyOptions{})
+	noError(t, err)
+	const want = "gradcheck: running the expression: cross-entropy: target 2 at position 1"
+	if err := gradcheck.Expr(loss.Mean, logits); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("got %v, want an error that begins with %q", err, want)
 	}
 }
 
