@@ -4,8 +4,10 @@ import (
 	"fmt"
 
 	G "gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/choices"
+	"github.com/heed-go/heed/internal/ops"
 )
 
 // SequenceClassifier classifies whole sequences. It makes one vector of an encoder's states: the mean over all valid
@@ -19,6 +21,7 @@ type SequenceClassifier struct {
 	Head      *Linear    // (Outputs, Dim)
 
 	pooling Pooling
+	pad     *int
 	softcap float64
 }
 
@@ -27,6 +30,11 @@ type SequenceClassifierConfig struct {
 	Model ModelConfig `json:"model"` // the encoder and the head: Outputs is the number of classes, and Transform may be BERT's pooler
 
 	Pooling Pooling `json:"pooling,omitzero"` // how the states become one vector; their mean if zero
+
+	// Pad is an id that LastPooling passes over at the end of a sequence, also within the mask's KeyLengths: it pools
+	// the last other id or, if there is none, the first. nil means none. Published decoders need it, whose padding may
+	// also be the token that ends a text.
+	Pad *int `json:"pad,omitzero"`
 }
 
 // UnmarshalJSON replaces the configuration with the one in data. It returns an error if data has an unknown field or
@@ -56,7 +64,10 @@ func NewSequenceClassifier(p *Params, c SequenceClassifierConfig) (*SequenceClas
 	if err := c.Pooling.check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	s := &SequenceClassifier{pooling: c.Pooling, softcap: c.Model.LogitSoftcap}
+	if c.Pad != nil && c.Pooling != LastPooling {
+		return nil, fmt.Errorf("%s: Pad needs the pooling %v, got %v", name, LastPooling, c.Pooling)
+	}
+	s := &SequenceClassifier{pooling: c.Pooling, pad: c.Pad, softcap: c.Model.LogitSoftcap}
 	encoder := c.Model
 	encoder.Outputs, encoder.Transform, encoder.LogitSoftcap = 0, nil, 0
 	var err error
@@ -75,7 +86,7 @@ func NewSequenceClassifier(p *Params, c SequenceClassifierConfig) (*SequenceClas
 // give (1, Outputs). Like an Encoder, it also accepts embeddings. For padded sequences, set the mask's KeyLengths to
 // the lengths of the sequences: attention and pooling then ignore the positions after the end. The other parts of the
 // mask affect only attention. The logits of a sequence of length 0 are those of a vector of zeros: without a Transform,
-// the head's bias.
+// the head's bias. Embeddings have no ids, so Pad doesn't count.
 func (s *SequenceClassifier) Forward(b *Build, x *G.Node, m Mask) (*G.Node, error) {
 	x, err := s.Pooled(b, x, m)
 	if err != nil {
@@ -86,11 +97,15 @@ func (s *SequenceClassifier) Forward(b *Build, x *G.Node, m Mask) (*G.Node, erro
 
 // Pooled is the first part of Forward: it returns the vectors of the sequences, of shape (B, Dim).
 func (s *SequenceClassifier) Pooled(b *Build, x *G.Node, m Mask) (*G.Node, error) {
-	x, err := s.Encoder.Forward(b, x, m) // (B, T) or (B, T, D) -> (B, T, D)
+	states, err := s.Encoder.Forward(b, x, m) // (B, T) or (B, T, D) -> (B, T, D)
+	lengths := m.KeyLengths
+	if err == nil && s.pad != nil && x.Dtype() == tensor.Int {
+		lengths, err = ops.Unpadded(b.Env(), x, lengths, *s.pad) // (B, T) -> (B)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return Pool(b, x, m.KeyLengths, s.pooling) // -> (B, D)
+	return Pool(b, states, lengths, s.pooling) // -> (B, D)
 }
 
 // Logits is the second part of Forward: it maps vectors of shape (B, Dim) to logits of shape (B, Outputs).

@@ -115,6 +115,7 @@ func TestSequenceClassifierErrors(t *testing.T) {
 	}{
 		{"Outputs", make(func(c *config) { c.Model.Outputs = 0 }), []string{"sequence classifier s", "Outputs", "at least 1"}},
 		{"Pooling", make(func(c *config) { c.Pooling = 3 }), []string{"sequence classifier s", "no pooling 3", "mean, first, last"}},
+		{"Pad", make(func(c *config) { c.Pad = new(int) }), []string{"sequence classifier s", "Pad needs the pooling last, got mean"}},
 		{"Transform", make(func(c *config) { c.Model.Transform = &layers.TransformConfig{Activation: 9} }), []string{"transform s.transform", "no activation 9"}},
 		{"LogitSoftcap", make(func(c *config) { c.Model.LogitSoftcap = -1 }), []string{"sequence classifier s", "LogitSoftcap", "got -1"}},
 		{"Vocab", make(func(c *config) { c.Model.Vocab = -1 }), []string{"encoder s.encoder", "Vocab"}},

@@ -112,7 +112,7 @@ func TestExtremes(t *testing.T) {
 	block := layers.BlockConfig{Attention: attention, FeedForward: feedForward, Dropout: 0.1}
 	model := layers.ModelConfig{Vocab: 4, Dim: 4, Layers: 1, Positions: layers.Learned{MaxLen: 3}, Block: block, Dropout: 0.1, Init: init, EmbeddingInit: init, Transform: &layers.TransformConfig{Activation: layers.Tanh, Norm: true}, LogitSoftcap: 3}
 	model.Variants = []layers.BlockVariant{{Blocks: []int{0}, Window: mask.Window}}
-	classifier := layers.SequenceClassifierConfig{Model: model}
+	classifier := layers.SequenceClassifierConfig{Model: model, Pooling: layers.LastPooling, Pad: new(2)}
 	classifier.Model.Outputs = 3
 
 	forward := func(l interface {

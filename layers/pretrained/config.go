@@ -9,6 +9,8 @@ import (
 	"path"
 	"strconv"
 	"strings"
+
+	"github.com/heed-go/heed/layers"
 )
 
 const (
@@ -92,6 +94,9 @@ func (c *Config) read(k *keys, embedding bool) {
 		classifier.Model = c.Model
 		classifier.Model.NoBias, classifier.Model.Outputs, classifier.Model.Transform = own.NoBias, len(c.Labels), own.Transform
 		c.Head, c.Model, c.Classifier = head, classifier.Model, &classifier
+		if pad := c.Pad; pad >= 0 && classifier.Pooling == layers.LastPooling { // it may also be the token that ends a text
+			classifier.Pad = &pad
+		}
 	}
 }
 

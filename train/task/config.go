@@ -64,6 +64,7 @@ type Config struct {
 // HeadConfig describes what follows the layers in models with one answer per text.
 type HeadConfig struct {
 	Pooling   layers.Pooling `json:"pooling,omitzero"`   // their mean if zero
+	Pad       *int           `json:"pad,omitzero"`       // see layers.SequenceClassifierConfig
 	Normalize bool           `json:"normalize,omitzero"` // for kind embed: divide the vector by its length
 }
 

@@ -139,7 +139,11 @@ func (m *Model) tokens(input string, ids []int) ([]tokenizer.Token, error) {
 // attribute returns the integrated gradient of each position of a batch of one row. It is the gradient of the output,
 // weighted by weights, with respect to the embeddings.
 func (m *Model) attribute(batch data.Batch, weights []float64) ([]float64, error) {
-	rows := data.Batch{Size: explainRows, Len: batch.Len, Inputs: slices.Repeat(batch.Inputs, explainRows), Lengths: slices.Repeat(batch.Lengths, explainRows)}
+	read := batch.Lengths[0] // the network can't tell padding by its embedding, and a causal model sees nothing after what it reads
+	for pad := m.Config.Head.Pad; pad != nil && read > 1 && batch.Inputs[read-1] == *pad; {
+		read--
+	}
+	rows := data.Batch{Size: explainRows, Len: batch.Len, Inputs: slices.Repeat(batch.Inputs, explainRows), Lengths: slices.Repeat([]int{read}, explainRows)}
 	rows.Scores = make([]float32, explainRows*len(weights)) // they are added to the output, so they don't change gradients
 	dim := m.table.Value.Shape()[1]
 	gradient, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, out G.Nodes, err error) {

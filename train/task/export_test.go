@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -150,7 +151,7 @@ func TestExportPublished(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !same(again.Config.Task, m.Config.Task) || again.Config.Head != m.Config.Head {
+		if !same(again.Config.Task, m.Config.Task) || !reflect.DeepEqual(again.Config.Head, m.Config.Head) {
 			t.Errorf("exported %+v with %+v, opened %+v with %+v", m.Config.Task, m.Config.Head, again.Config.Task, again.Config.Head)
 		}
 		for _, input := range []string{"a text", "?"} {

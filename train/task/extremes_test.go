@@ -30,6 +30,7 @@ func TestExtremes(t *testing.T) {
 		c.Model.Block.Attention.Window = &layers.Window{Left: 2, Right: 1}
 		c.Model.Variants = []layers.BlockVariant{{Blocks: []int{0}, Window: &layers.Window{Left: 1, Right: 1}}}
 		c.Model.Transform = &layers.TransformConfig{Activation: layers.Tanh}
+		c.Head.Pad = new(1)
 		c.Data.Validation = 4
 		c.Training.BatchSize, c.Training.StepsPerEpoch, c.Training.MaxEpochs, c.Training.Optimizer.Schedule.Decay = 4, 2, 2, 4
 		c.Training.Stopping.Baseline, c.Training.Stopping.StoppingThreshold, c.Training.Stopping.DivergenceThreshold = new(1.0), new(1e-3), new(100.0)

@@ -70,12 +70,16 @@ func (s *publishedStart) suit(kind data.Kind) error {
 	case k.Sequences:
 		return fmt.Errorf("a task of kind %s can't start from a published model", kind)
 	case k.Pairs:
-		pooling := m.Pooling
-		if m.Causal && pooling == layers.MeanPooling {
-			pooling = layers.LastPooling
+		classifier := layers.SequenceClassifierConfig{Pooling: m.Pooling}
+		if m.Causal && m.Pooling == layers.MeanPooling {
+			classifier.Pooling = layers.LastPooling
+		}
+		if pad := m.Pad; m.Causal && pad >= 0 && classifier.Pooling == layers.LastPooling {
+			classifier.Pad = &pad
 		}
 		*m = m.States()
-		m.Head, m.Labels, m.Classifier = "classes", nil, &layers.SequenceClassifierConfig{Model: m.Model, Pooling: pooling}
+		classifier.Model = m.Model
+		m.Head, m.Labels, m.Classifier = "classes", nil, &classifier
 	default:
 		*m = m.States()
 	}
@@ -115,11 +119,16 @@ func (s publishedStart) config([]data.Rule) (Config, error) {
 	default:
 		rule.Kind, rule.About = data.KindEmbed, "a vector of a text"
 	}
-	c := Config{Format: format, Task: rule, Model: m.Model, Head: HeadConfig{Pooling: m.Pooling, Normalize: m.Normalize}, Training: Defaults(data.Rule{Kind: data.KindText}).Training}
-	if m.Classifier != nil {
-		c.Head = HeadConfig{Pooling: m.Classifier.Pooling}
-	}
+	c := Config{Format: format, Task: rule, Model: m.Model, Head: s.head(), Training: Defaults(data.Rule{Kind: data.KindText}).Training}
 	return c, nil
+}
+
+// head returns how the states of a text's tokens become one vector.
+func (s publishedStart) head() HeadConfig {
+	if c := s.model.Classifier; c != nil {
+		return HeadConfig{Pooling: c.Pooling, Pad: c.Pad}
+	}
+	return HeadConfig{Pooling: s.model.Pooling, Normalize: s.model.Normalize}
 }
 
 // smallFiles returns the names of the folder's files besides its weights: config.json, the files of the tokenizer, and

@@ -19,6 +19,7 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/pretrained"
+	"github.com/heed-go/heed/train"
 )
 
 // publishedFolder returns a copy of a folder of package pretrained, with a tokenizer of 41 ids: three special tokens
@@ -336,4 +337,68 @@ func TestEveryArchitecture(t *testing.T) {
 	if kinds[data.KindText] < 10 || kinds[data.KindClassification] < 1 || kinds[data.KindEmbed] < 1 {
 		t.Errorf("the kinds are %v, want texts, classes and vectors", kinds)
 	}
+}
+
+// A causal classifier reads the last token that isn't padding, also where the tokenizer ends each text with the id of
+// padding: the answers and what the words did to them are then those without this token. A run that begins from the
+// model, and its export, read the same token.
+func TestClassifierReadsBeforePadding(t *testing.T) {
+	t.Parallel()
+	plain, ended := publishedFolder(t, "gpt2-classes"), publishedFolder(t, "gpt2-classes") // padding has the id 2
+	path := filepath.Join(ended, "tokenizer.json")
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const end = `{"post_processor": {"type": "TemplateProcessing", "single": [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "</s>", "type_id": 0}}],
+		"pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 0}}],
+		"special_tokens": {"</s>": {"id": "</s>", "ids": [2], "tokens": ["</s>"]}}},`
+	write(t, path, strings.Replace(string(content), "{", end, 1))
+	opened := func(dir string) *Model {
+		t.Helper()
+		m, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	wantSame := func(got, want *Model, explained bool) {
+		t.Helper()
+		for _, input := range []string{"abc", "a longer text", "."} {
+			b, _ := got.encode(input)
+			if n := b.Lengths[0]; b.Inputs[n-1] != 2 {
+				t.Errorf("%q: the ids are %d, want 2 as the last", input, b.Inputs[:n])
+			}
+			options := PredictOptions{Top: 2}
+			x, err1 := got.PredictAll(t.Context(), []string{input}, options)
+			y, err2 := want.PredictAll(t.Context(), []string{input}, options)
+			if err1 != nil || err2 != nil {
+				t.Fatal(err1, err2)
+			}
+			if x[0].Text != y[0].Text || math.Abs(x[0].LogProb-y[0].LogProb) > 1e-5 {
+				t.Errorf("%q: got %s with %g, want %s with %g", input, x[0].Text, x[0].LogProb, y[0].Text, y[0].LogProb)
+			}
+			if !explained {
+				continue
+			}
+			one, err1 := got.Explain(input, x[0].Text, "")
+			other, err2 := want.Explain(input, x[0].Text, "")
+			if err1 != nil || err2 != nil || len(one) != len(other) || math.Abs(one[0].Value-other[0].Value) > 1e-5 {
+				t.Errorf("%q: explained as %+v, %v, want %+v, %v", input, one, err1, other, err2)
+			}
+		}
+	}
+	wantSame(opened(ended), opened(plain), true)
+
+	task := made(t, fromPublished(t, data.KindClassification, ended, "head"))
+	dir, exported := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "exported")
+	run(t, task, dir, train.RunOptions{})
+	m := opened(dir)
+	if pad := m.Config.Head.Pad; pad == nil || *pad != 2 {
+		t.Errorf("the run has the head %+v, want the padding 2", m.Config.Head)
+	}
+	if err := m.Export(exported); err != nil {
+		t.Fatal(err)
+	}
+	wantSame(opened(exported), m, false) // its logits are divided by the run's temperature
 }

@@ -107,7 +107,7 @@ func (s runStart) config(rules []data.Rule) (Config, error) {
 	if err == nil && c.published() && s.kind != "" && s.kind != c.Task.Kind {
 		var model publishedStart
 		if model, err = openArchive(c.archive, s.kind); err == nil {
-			c.Model, c.Head.Pooling = model.model.Model, model.model.Pooling
+			c.Model, c.Head = model.model.Model, model.head()
 		}
 	}
 	if err != nil {

@@ -1,7 +1,7 @@
 """The cases of make.py. Each has a config and, if they aren't the defaults: head ("text"), edit (keys of config.json to
 replace or, with None, to remove), files (further JSON files), tensors (a function that changes the dict of tensors), shard
-(the size of shards), first (the smallest id that is drawn), segments (the number of token types) and tokens (the largest
-number of tokens)."""
+(the size of shards), first (the smallest id that is drawn), segments (the number of token types), tokens (the largest
+number of tokens) and ends (for each row, how many of its last tokens are the id of padding)."""
 import torch
 import transformers as t
 
@@ -51,6 +51,7 @@ cases = {
     "llama-states": dict(config=t.LlamaConfig(**small, num_key_value_heads=2, rope_parameters=dict(rope_type="linear", factor=3.0, rope_theta=1000.0)), head="states",
                          edit=dict(rope_parameters=None, rope_theta=1000, rope_scaling=dict(type="linear", factor=3.0))),
     "gpt2": dict(config=t.GPT2Config(**gpt2, bos_token_id=1, eos_token_id=2), tensors=old_gpt2),
+    "gpt2-classes": dict(config=t.GPT2Config(**gpt2 | dict(n_layer=1), bos_token_id=1, eos_token_id=2, pad_token_id=2, num_labels=3), head="classes", ends=[2, 4, 0]),
     "gpt2-untied": dict(config=t.GPT2Config(**gpt2, n_inner=20, activation_function="gelu", layer_norm_epsilon=1e-3, tie_word_embeddings=False, pad_token_id=0)),
     "qwen2": dict(config=t.Qwen2Config(**small | dict(num_hidden_layers=3), num_key_value_heads=2, use_sliding_window=True, sliding_window=3, max_window_layers=1),
                   edit=dict(layer_types=None)),

@@ -4,7 +4,7 @@
     python make.py --defaults writes defaults.json: for each model_type, a configuration without settings
     python make.py --check D  opens the folders that Go saved in D, and compares their logits with the expected values
 
-Made with Python 3.13, torch 2.15.0, transformers 5.23.0, safetensors and numpy.
+Made with Python 3.13, torch 2.15.0, transformers 5.23.0, safetensors and numpy; gpt2-classes with transformers 5.24.0.
 
 Each case is a small model with random weights, which the reference library saves itself. The expected values are
 computed in float64 with eager attention. The reference library computes RMSNorm, rotary angles and the softmax of eager
@@ -98,6 +98,8 @@ def make(name, case):
     pad = config.pad_token_id
     for b, n in enumerate(lengths):
         values["ids"][b, n:] = 0 if pad is None else pad
+    for b, n in enumerate(case.get("ends", [])):  # tokens of the text, which the mask has
+        values["ids"][b, lengths[b] - n:lengths[b]] = pad
     if "segments" in case:
         values["segments"] = torch.tensor(rng.integers(0, case["segments"], (B, T)))
     with doubles():
