@@ -72,6 +72,11 @@ func (c *ChatTemplate) Render(messages []Message, prompt bool) (string, error) {
 	return text, err
 }
 
+// End returns the mark with which the template ends the assistant's messages, such as <|im_end|>, without white space
+// around it. A model that learned the template writes it after an answer. End returns "" if there is no mark, because
+// the template needs an eos.
+func (c *ChatTemplate) End() string { return c.template.End() }
+
 // Encode returns the ids of a conversation. Special tokens come from the template alone: their names in the contents
 // are ordinary text. If the contents have no such names, Encode returns the same ids as Tokenize for the rendered text.
 //

@@ -364,3 +364,20 @@ func TestChatAnswers(t *testing.T) {
 		}
 	}
 }
+
+// Every template with a name has a mark after an answer. The templates without a mark of their own use eos.
+func TestChatEnd(t *testing.T) {
+	want := map[string]string{
+		"chatml": "<|im_end|>", "qwen2.5": "<|im_end|>", "qwen3": "<|im_end|>", "smollm2": "<|im_end|>", "gemma": "<end_of_turn>", "gemma3": "<end_of_turn>",
+		"llama3": "<|eot_id|>", "llama3.2": "<|eot_id|>", "llama2": "</s>", "mistral": "</s>", "zephyr": "</s>",
+	}
+	for _, name := range ChatTemplates() {
+		c, err := NamedChatTemplate(name, "<s>", "</s>")
+		if err != nil || c.End() != want[name] || want[name] == "" {
+			t.Errorf("%s: the mark is %q, %v, want %q", name, c.End(), err, want[name])
+		}
+	}
+	if c, err := NamedChatTemplate("zephyr", "", ""); err != nil || c.End() != "" {
+		t.Errorf("without eos, the mark is %q, %v, want none", c.End(), err)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/runfolder"
+	"github.com/heed-go/heed/layers/pretrained"
 	"github.com/heed-go/heed/train"
 )
 
@@ -131,6 +132,13 @@ func TestChats(t *testing.T) {
 			if _, err := m.Generate(t.Context(), &answer, Prompt{Messages: []tokenizer.Message{{Role: "user", Content: "a"}}}, GenerateOptions{MaxTokens: 6}); err != nil || !strings.HasPrefix(answer.String(), "yes") {
 				t.Errorf("the answer is %q, %v, want yes", answer.String(), err)
 			}
+			exported := filepath.Join(t.TempDir(), "exported")
+			if err := m.Export(exported); err != nil {
+				t.Fatal(err)
+			}
+			if c, err := pretrained.ReadConfig(os.DirFS(exported)); err != nil || !slices.Contains(c.End, 39) || slices.Contains(base.published.model.End, 39) {
+				t.Errorf("the exported model ends at the tokens %d, %v, want also <|im_end|>, 39", c.End, err)
+			}
 			changed := c
 			changed.Data.SHA256 = strings.Repeat("0", 64)
 			_, err = New(changed)
@@ -195,5 +203,39 @@ func TestChatRows(t *testing.T) {
 		}
 		_, err := New(c)
 		wantError(t, err, tt.words...)
+	}
+}
+
+// A template's mark ends an answer also where the tokenizer has it as ordinary text.
+func TestWrittenMark(t *testing.T) {
+	t.Parallel()
+	dir := chatFolder(t, "llama")
+	path := filepath.Join(dir, "tokenizer.json")
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, strings.Replace(string(content), `"<|im_end|>","id":39,"special":true`, `"<|im_end|>","id":39,"special":false`, 1))
+	m, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended, weights := 0, m.Params.Get("head.weight").Value.Float32s()
+	for _, sign := range []float32{1, -1} { // in one case, the mark is the likeliest token after the conversation
+		clear(weights)
+		for i := range 16 {
+			weights[39*16+i] = sign
+		}
+		var answer strings.Builder
+		g, err := m.Generate(t.Context(), &answer, Prompt{Messages: []tokenizer.Message{{Role: "user", Content: "a"}}}, GenerateOptions{MaxTokens: 3})
+		if err != nil || strings.Contains(answer.String(), "<|im_end|>") {
+			t.Errorf("the answer is %q, %v", answer.String(), err)
+		}
+		if g.Finish == "stop" && g.Tokens == 1 {
+			ended++
+		}
+	}
+	if ended != 1 {
+		t.Errorf("the mark has ended %d of 2 answers, want 1", ended)
 	}
 }

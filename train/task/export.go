@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
@@ -106,6 +107,13 @@ func (m *Model) asPublished() (s publishedStart, p *layers.Params, err error) {
 		return s, p, nil
 	}
 	s.model.Model = c.Model
+	if c.Chats() { // it learned to end answers so
+		if template, err := s.chatTemplate(""); err == nil {
+			if id, ok := m.markID(template.End()); ok && !slices.Contains(s.model.End, id) {
+				s.model.End = append(slices.Clip(s.model.End), id)
+			}
+		}
+	}
 	switch k := c.Task.Kind; {
 	case m.adapter != nil:
 		return s, p, errors.New("its adapter is still being trained: open the run, and export that model")

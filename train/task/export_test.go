@@ -32,7 +32,7 @@ type computed struct {
 
 func compute(t *testing.T, m *Model, text string) computed {
 	t.Helper()
-	ids, err := m.promptIDs(Prompt{Text: text})
+	ids, _, err := m.promptIDs(Prompt{Text: text})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,8 +53,8 @@ const mostTokens = 1024
 
 // Generate writes the model's continuation of a prompt to w, each character as soon as it is complete. Bytes that
 // aren't part of a character, which a token may have, are written as U+FFFD. Text that may be the beginning of one of
-// Stop is held back. A published model also ends the text itself, with one of its end tokens. Special tokens aren't
-// written.
+// Stop is held back. A published model also ends the text itself, with one of its end tokens or, in a conversation,
+// with the mark that its chat template has after an answer. Neither special tokens nor this mark are written.
 //
 // If the text grows longer than the model's context, generation goes on from the last half of the context. But for a
 // published model, it is an error if the prompt and MaxTokens together exceed the context.
@@ -70,7 +70,7 @@ func (m *Model) Generate(ctx context.Context, w io.Writer, p Prompt, o GenerateO
 	if err := o.Check(); err != nil {
 		return Generated{}, err
 	}
-	ids, err := m.promptIDs(p)
+	ids, mark, err := m.promptIDs(p)
 	if err != nil {
 		return Generated{}, err
 	}
@@ -82,6 +82,11 @@ func (m *Model) Generate(ctx context.Context, w io.Writer, p Prompt, o GenerateO
 		return Generated{}, &InputError{p.Text, fmt.Errorf("the prompt has %d tokens, and the model reads and writes at most %d together (max_position_embeddings): give a shorter prompt, or ask for at most %d tokens", len(ids), capacity, max(0, room))}
 	} else {
 		d.MaxTokens, d.End = min(d.MaxTokens, room), m.published.model.End
+	}
+	if id, ok := m.markID(mark); ok {
+		d.End = append(slices.Clip(d.End), id)
+	} else if mark != "" { // several tokens write it
+		o.Stop = append(slices.Clip(o.Stop), mark)
 	}
 	if d.MaxTokens < capacity-len(ids) {
 		capacity = len(ids) + d.MaxTokens
@@ -131,29 +136,37 @@ func (m *Model) Generate(ctx context.Context, w io.Writer, p Prompt, o GenerateO
 	return g, out.err
 }
 
-// promptIDs returns the tokens of a prompt.
-func (m *Model) promptIDs(p Prompt) ([]int, error) {
+// markID returns the id of the mark at the end of an answer, if a special token of the model writes it.
+func (m *Model) markID(mark string) (id int, ok bool) {
+	source, _ := m.coder.Tokenizers()
+	id, ok = source.Special()[mark]
+	return id, ok && id < m.layout.Tokens
+}
+
+// promptIDs returns the tokens of a prompt and, for a conversation, the mark that ends the answer.
+func (m *Model) promptIDs(p Prompt) (ids []int, mark string, err error) {
 	if len(p.Messages) == 0 {
 		b, encoded := m.encode(p.Text)
-		return b.Inputs[:min(len(b.Inputs), append(b.Lengths, 0)[0])], encoded.Err
+		return b.Inputs[:min(len(b.Inputs), append(b.Lengths, 0)[0])], "", encoded.Err
 	}
-	wrong := func(err error) error { return &InputError{p.Messages[len(p.Messages)-1].Content, err} }
+	wrong := func(err error) ([]int, string, error) {
+		return nil, "", &InputError{p.Messages[len(p.Messages)-1].Content, err}
+	}
 	if p.Text != "" || m.published == nil {
-		return nil, wrong(errors.New("a conversation needs a published model, and can't come with another text"))
+		return wrong(errors.New("a conversation needs a published model, and can't come with another text"))
 	}
 	template, err := m.published.chatTemplate(p.Template)
 	if err != nil && p.Template == "" {
 		err = fmt.Errorf("%w; a template can be chosen by name: %s", err, strings.Join(tokenizer.ChatTemplates(), ", "))
 	}
 	if err != nil {
-		return nil, wrong(err)
+		return wrong(err)
 	}
 	source, _ := m.coder.Tokenizers()
-	ids, err := template.Encode(source.(*tokenizer.Pipeline), p.Messages, true)
-	if err != nil {
-		return nil, wrong(err)
+	if ids, err = template.Encode(source.(*tokenizer.Pipeline), p.Messages, true); err != nil {
+		return wrong(err)
 	}
-	return ids, nil
+	return ids, template.End(), nil
 }
 
 // readAgain is the number of the prompt's last tokens that are decoded before a continuation, because the text of the

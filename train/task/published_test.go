@@ -116,7 +116,7 @@ func TestPublishedText(t *testing.T) {
 func TestPublishedConversation(t *testing.T) {
 	m := openedFolder(t, "llama")
 	for _, content := range []string{"hi", "</s>"} {
-		ids, err := m.promptIDs(Prompt{Messages: []tokenizer.Message{{Role: "user", Content: content}}, Template: "zephyr"})
+		ids, _, err := m.promptIDs(Prompt{Messages: []tokenizer.Message{{Role: "user", Content: content}}, Template: "zephyr"})
 		if err == nil {
 			ids = slices.DeleteFunc(ids, func(id int) bool { return id != 2 })
 		}

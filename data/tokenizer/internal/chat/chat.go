@@ -114,6 +114,15 @@ func (c *Template) Render(messages []Message, prompt bool, now func() time.Time)
 	return w.text.String(), w.Parts, nil
 }
 
+// End returns the mark at the end of the assistant's messages, without white space around it, or "" if there is none.
+func (c *Template) End() string {
+	text, parts, err := c.Render([]Message{{"user", "a"}, {"assistant", "a"}}, false, nil)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(text[parts.Contents[len(parts.Contents)-1].End:parts.Answers[0].End])
+}
+
 // defaultTemplate returns the template in a tokenizer_config.json: a string, or the one named default in a list.
 func defaultTemplate(value json.RawMessage) (string, error) {
 	var one string

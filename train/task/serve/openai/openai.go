@@ -23,8 +23,8 @@
 // generation_config.json has the values. If that has no temperature, it is 1, like in OpenAI's API. A temperature of 0
 // chooses the likeliest token, whatever top_k, top_p and min_p are. Without a seed, each answer is another draw.
 // Without max_tokens, a completion has up to 16 tokens, and an answer in a conversation up to 1,024. In conversations,
-// max_tokens is also called max_completion_tokens. A text ends earlier, with the finish_reason stop, at an end token or
-// at one of stop.
+// max_tokens is also called max_completion_tokens. A text ends earlier, with the finish_reason stop, at an end token,
+// at one of stop or, in a conversation, at the mark that the chat template has after an answer.
 //
 // A conversation has messages of the roles system (or developer), user and assistant. Their content is a text, or a
 // list of parts of the type text, which are joined as lines. The prompt of a completion, and the input of embeddings,

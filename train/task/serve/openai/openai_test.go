@@ -452,6 +452,37 @@ func TestChat(t *testing.T) {
 	}
 }
 
+// The mark that the chat template has after an answer ends it, though generation_config.json names another end token. A
+// completion isn't a conversation, so the mark is one token among others there.
+func TestChatEnds(t *testing.T) {
+	const mark = 4 // <|im_end|>
+	m := published(t, "llama")
+	_, s := start(t, m, serve.Options{})
+	weights := m.Params.Get("head.weight").Value.Float32s()
+	dim := len(weights) / 41
+	ended := 0
+	for _, sign := range []float32{1, -1} { // in one case, the mark is the likeliest token after the conversation
+		clear(weights)
+		for i := range dim {
+			weights[mark*dim+i] = sign
+		}
+		status, list, err := post(t.Context(), s.URL+"/v1/chat/completions", `{"messages": [{"role": "user", "content": "b"}], "temperature": 0, "max_tokens": 3}`)
+		if err != nil || status != 200 {
+			t.Fatalf("got %d, %+v, %v", status, list, err)
+		}
+		if text, finish := joined(list); text == "" && finish == "stop" && list[0].Usage.CompletionTokens == 0 {
+			ended++
+		}
+		status, list, err = post(t.Context(), s.URL+"/v1/completions", `{"prompt": "b", "temperature": 0, "max_tokens": 3}`)
+		if _, finish := joined(list); err != nil || status != 200 || finish != "length" {
+			t.Errorf("a completion: got %d, %+v, %v, want 3 tokens", status, list, err)
+		}
+	}
+	if ended != 1 {
+		t.Errorf("the mark has ended %d of 2 answers, want 1", ended)
+	}
+}
+
 // Embeddings are the vectors of Model.Embed, as numbers and in base64, for texts and ids.
 func TestEmbeddings(t *testing.T) {
 	m := published(t, "llama-states")
