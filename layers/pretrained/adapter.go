@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -62,7 +63,9 @@ func (c Config) Joint() (groups [][]string) {
 // Config.Open makes for c.
 //
 // OpenAdapter returns an *UnsupportedError if a key of adapter_config.json can't be honoured. It also returns an error
-// if a file is missing or malformed, or if the tensors don't fit adapter_config.json or the model.
+// if a file is missing or malformed, or if the tensors don't fit adapter_config.json or the model. If the head has an
+// adapter, peft also saves the base's weights of the head: OpenAdapter compares them with base, and returns an error if
+// they differ by more than rounding to their dtype.
 func (c Config) OpenAdapter(fsys fs.FS, base *layers.Params) (*layers.Adapter, error) {
 	low := layers.LowRank{Rank: 8, Alpha: 8, Joint: c.Joint()}
 	k := readKeys(fsys, adapter, false)
@@ -85,7 +88,12 @@ func (c Config) OpenAdapter(fsys fs.FS, base *layers.Params) (*layers.Adapter, e
 	if k.err != nil {
 		return nil, k.done()
 	}
-	if err := c.adapted(fsys, base, targeted, &low); err != nil {
+	var compared []string
+	err := c.adapted(fsys, base, targeted, &low)
+	if err == nil {
+		compared, err = c.sameBase(fsys, base)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", adapterWeights, err)
 	}
 	a, err := layers.NewAdapter(base, low, 0)
@@ -97,7 +105,7 @@ func (c Config) OpenAdapter(fsys fs.FS, base *layers.Params) (*layers.Adapter, e
 		return nil, err
 	}
 	_, err = a.Params.LoadFS(fsys, []string{adapterWeights}, layers.LoadOptions{Tensors: table, Drop: func(name string) bool {
-		return c.Head == "states" && strings.Contains(name, "pooler.dense.lora_") // the states don't depend on it
+		return slices.Contains(compared, name) || c.Head == "states" && strings.Contains(name, "pooler.dense.lora_") // the states don't depend on it
 	}})
 	if err != nil {
 		return nil, err
@@ -186,6 +194,68 @@ func (c Config) adapted(fsys fs.FS, base *layers.Params, targeted func(module st
 		return fmt.Errorf("the file has no tensors for layers in target_modules of %s: open it with its own base", adapter)
 	}
 	return nil
+}
+
+// sameBase compares the base's weights in an adapter's file with the base, and returns their names in the file.
+func (c Config) sameBase(fsys fs.FS, base *layers.Params) (names []string, err error) {
+	header, err := safetensors.OpenFS(fsys, adapterWeights)
+	if err != nil {
+		return nil, err
+	}
+	header.Close()
+	roundings := map[string]float64{} // relative to a number
+	for _, e := range header.Entries {
+		roundings[e.Name] = map[string]float64{"BF16": 1.0 / (1 << 8), "F16": 1.0 / (1 << 11), "F32": 1.0 / (1 << 24)}[e.Dtype]
+	}
+	tensors, err := c.Tensors(base)
+	if err != nil {
+		return nil, err
+	}
+	theirs, err := layers.NewParams(base.Dtype(), 0)
+	if err != nil {
+		return nil, err
+	}
+	var table []layers.Tensor
+	tensorOf := map[string]string{} // name in the file of each parameter
+	for _, t := range tensors {
+		for i, name := range t.Names {
+			dot := strings.LastIndexByte(name, '.')
+			t.Names[i] = adapterPrefix + name[:dot] + ".base_layer" + name[dot:]
+		}
+		i := slices.IndexFunc(t.Names, func(name string) bool { _, ok := roundings[name]; return ok })
+		if i < 0 {
+			continue
+		}
+		for _, q := range t.Params {
+			if tensorOf[q] = t.Names[i]; err == nil {
+				_, err = theirs.Blank().New(q, layers.Init{}, base.Get(q).Value.Shape()...)
+			}
+		}
+		table, names = append(table, t), append(names, t.Names[i])
+	}
+	if err != nil || table == nil {
+		return nil, err
+	}
+	if _, err := theirs.LoadFS(fsys, []string{adapterWeights}, layers.LoadOptions{Tensors: table, Ignore: true}); err != nil {
+		return nil, err
+	}
+	for _, q := range theirs.All() {
+		name, original := tensorOf[q.Name], base.Get(q.Name).Value
+		for i := range original.Shape().TotalSize() {
+			x, y := number(q.Value, i), number(original, i)
+			if math.Abs(x-y) > roundings[name]*max(math.Abs(y), 1.0/(1<<14)) { // smaller numbers have fewer bits in F16
+				return nil, fmt.Errorf("the tensor %.100q isn't the base's: number %d is %g, not %g: open the adapter with the base that it was trained on", name, i, x, y)
+			}
+		}
+	}
+	return names, nil
+}
+
+func number(t *tensor.Dense, i int) float64 {
+	if t.Dtype() == tensor.Float32 {
+		return float64(t.Float32s()[i])
+	}
+	return t.Float64s()[i]
 }
 
 // adapterTensors returns how an adapter's file holds its parameters.

@@ -213,3 +213,45 @@ func TestSaveAdapterErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestAdapterOfAnotherBase opens an adapter whose file has the base's weights of the head, as peft saves them. They
+// must be those of the base.
+func TestAdapterOfAnotherBase(t *testing.T) {
+	const dir, head = "testdata/mistral/adapter", "base_model.model.lm_head.base_layer.weight"
+	tensors, _, err := safetensors.ReadFile(filepath.Join(dir, adapterWeights))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := os.ReadFile(filepath.Join(dir, adapter))
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(tensors, func(x safetensors.Tensor) bool { return x.Name == head })
+	weights, ok := tensors[i].Data.([]float32)
+	if !ok {
+		t.Fatalf("%s holds %T", head, tensors[i].Data)
+	}
+	for _, test := range []struct {
+		what   string
+		change func()
+		want   string
+	}{
+		{"nothing", func() {}, ""},
+		{"another number", func() { weights[7] *= 1.01 }, `the tensor "` + head + `" isn't the base's: number 7 is`},
+		{"another shape", func() { tensors[i].Shape = []int{16, 41} }, `"` + head + `" must have shape (41, 16), got (16, 41)`},
+		{"another layer", func() { tensors[i].Name = "base_model.model.other.base_layer.weight" }, `unexpected: "base_model.model.other.base_layer.weight"`},
+	} {
+		m, err := Open("testdata/mistral", tensor.Float32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := tensors[i]
+		copy(weights, m.Params.Get("head.weight").Value.Float32s()) // the file has them as bfloat16
+		test.change()
+		_, err = m.OpenAdapter(fstest.MapFS{adapter: {Data: config}, adapterWeights: {Data: []byte(file(t, tensors...))}}, m.Params)
+		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%s: error %v, want %q", test.what, err, test.want)
+		}
+		tensors[i] = before
+	}
+}

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -296,4 +297,31 @@ func TestExportAdapter(t *testing.T) {
 		_, err = Open(out)
 		wantError(t, err, "that can't be opened")
 	}
+}
+
+// An adapter on the head must open though peft also saves the base's weights of the head, and only with this base.
+func TestAdapterOnHead(t *testing.T) {
+	t.Parallel()
+	base, other := publishedFolder(t, "mistral"), publishedFolder(t, "mistral")
+	adapter := filepath.Join(base, "adapter")
+	if _, err := OpenBase(adapter, base); err != nil {
+		t.Error(err)
+	}
+	path := filepath.Join(other, "model.safetensors")
+	tensors, metadata, err := safetensors.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range tensors {
+		if x.Name == "lm_head.weight" {
+			x.Data.([]float32)[3]++
+		}
+	}
+	var content bytes.Buffer
+	if err := safetensors.Write(&content, tensors, metadata); err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, content.String())
+	_, err = OpenBase(adapter, other)
+	wantError(t, err, adapter, "lm_head.base_layer.weight", "number 3", "the base that it was trained on")
 }

@@ -31,7 +31,8 @@ type start interface {
 	sum() (string, error)
 
 	// load sets the parameters to the weights. If drop isn't nil, load skips the weights for which drop returns true,
-	// and parameters without weights keep their values. After an error, all parameters have their old values.
+	// and parameters without weights keep their values. After an error, all parameters have their old values, or those
+	// of an adapter's base.
 	load(p *layers.Params, drop func(name string, shape []int) bool) (layers.LoadReport, error)
 
 	// complete sets what else the model needs to answer. The argument metadata is that of the weights.
@@ -279,14 +280,14 @@ func (s adapterStart) sum() (string, error) {
 }
 
 func (s adapterStart) load(p *layers.Params, drop func(name string, shape []int) bool) (l layers.LoadReport, err error) {
-	a, err := s.model.OpenAdapter(s.adapter.FS, p)
+	if l, err = s.publishedStart.load(p, drop); err != nil {
+		return l, err
+	}
+	a, err := s.model.OpenAdapter(s.adapter.FS, p) // compares its weights of the base with p
 	if err != nil {
 		return l, fmt.Errorf("%s: %w", s.adapter.Dir, err)
 	}
-	if l, err = s.publishedStart.load(p, drop); err == nil {
-		err = a.Merge(p)
-	}
-	return l, err
+	return l, a.Merge(p)
 }
 
 // ReadConfig reads and checks a run folder's config.json. It takes the functions of the rule from the given rule of the
@@ -417,7 +418,7 @@ func openUnmerged(f runfolder.Folder, base string, quantize bool, rules []data.R
 
 // Load sets the parameters to the weights of a run folder. If the folder has no weights, the error wraps ErrNoWeights.
 // Load also returns an error if the weights don't match the folder's config.json or, in a finished run, its
-// summary.json. After an error, all parameters have their old values.
+// summary.json. After an error, all parameters have their old values; if an adapter doesn't fit, those of its base.
 func (m *Model) Load(dir string) error {
 	s, err := startOf(runfolder.At(dir), "", "")
 	if err == nil {

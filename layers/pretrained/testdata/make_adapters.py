@@ -5,7 +5,7 @@
 
 Made with the packages that make.py names and peft 0.21.2.
 
-Each adapter is saved by peft, with random weights that float16 holds exactly. The expected values are computed in
+Each adapter is saved by peft, with random weights that float16 holds exactly. Weights of the base are in bfloat16. The expected values are computed in
 float64, for the inputs and targets in NAME.safetensors; see make.py.
 
 NAME/adapter/                      the adapter for the folder NAME
@@ -34,6 +34,7 @@ settings = {
     "gpt2-untied": dict(modules_to_save=["lm_head", "ln_f"]),
     "gpt_neox": dict(r=3, target_modules=["query_key_value"], modules_to_save=["embed_in"]),
     "bert": dict(target_modules=["query", "value", "output.dense"]),
+    "mistral": dict(target_modules=["q_proj", "lm_head"]),  # the file has the base's weights of the head, too
     "opt": dict(target_modules=["q_proj", "fc1"], modules_to_save=["embed_positions"]),
     "gemma2": dict(modules_to_save=["norm"]),
     "distilbert-classes": dict(target_modules=["q_lin", "v_lin", "lin1"]),  # classifier in modules_to_save means pre_classifier, too
@@ -67,7 +68,7 @@ def make(name):
     model.save_pretrained(folder)
     os.remove(os.path.join(folder, "README.md"))
     path = os.path.join(folder, "adapter_model.safetensors")
-    save_file({k: v.to(torch.float16) for k, v in load_file(path).items()}, path, {"format": "pt"})
+    save_file({k: v.to(torch.bfloat16 if "base_layer" in k else torch.float16) for k, v in load_file(path).items()}, path, {"format": "pt"})
     path = os.path.join(folder, "adapter_config.json")
     content = json.load(open(path))
     content["base_model_name_or_path"] = name
