@@ -117,7 +117,7 @@ func TestTampered(t *testing.T) {
 		{"an epsilon of 0", set("rms_norm_eps", "0"), "rms_norm_eps must be above 0, got 0"},
 		{"an angle of 0", set("rope_theta", "0.0"), "rope_theta must be above 0, got 0.0"},
 		{"quantised weights", set("quantization_config", `{"bits": 4}`), "weights that aren't quantised"},
-		{"code", set("auto_map", `{"AutoModel": "evil.py"}`), ""}, // never run
+		{"code", set("auto_map", `{"AutoModel": "evil.py"}`), ""}, // never run: the model opens as its model_type says
 		{"a label far away", func(f *tampered) {
 			f.set("architectures", `["LlamaForSequenceClassification"]`)
 			f.set("id2label", `{"999999999": "x", "1": "y"}`)
