@@ -74,7 +74,7 @@ func (w *writing) flags(f *pflag.FlagSet) {
 	baseFlag(f)
 	weightsFlag(f)
 	s := &w.Sampler
-	f.Float64Var(&s.Temperature, "temperature", 1, "randomness: more above 1, less below 1 (0: always the likeliest character)")
+	f.Float64Var(&s.Temperature, "temperature", 1, "randomness: more above 1, less below 1 (0: always the likeliest character); for a published model, the default is in its generation_config.json")
 	f.IntVar(&s.TopK, "top-k", 0, "number of likeliest characters to draw from (0: all)")
 	f.Float64Var(&s.TopP, "top-p", 1, "draw from the likeliest characters that together have this probability (0 or 1: all)")
 	f.Float64Var(&s.MinP, "min-p", 0, "draw from characters with at least this share of the likeliest one's probability (0: all)")
@@ -93,27 +93,21 @@ func (w *writing) asked(question string) (messages []tokenizer.Message) {
 	return append(messages, tokenizer.Message{Role: "user", Content: question})
 }
 
-// settle replaces the values of flags that were not given by the values of the model. If --temperature 0 was given, the
-// model's limits don't count.
-func (w *writing) settle(flags *pflag.FlagSet, model decode.Sampler) {
-	given, s := w.Sampler, &w.Sampler
-	limited := flags.Changed("top-k") || flags.Changed("top-p") || flags.Changed("min-p")
-	if *s = model; flags.Changed("temperature") || limited && model.Temperature == 0 {
-		if s.Temperature = given.Temperature; given.Temperature == 0 {
-			s.TopK, s.TopP, s.MinP = 0, 0, 0
+// settle replaces the values of flags that were not given by the values of the model.
+func (w *writing) settle(flags *pflag.FlagSet, own decode.Sampler) {
+	s := w.Sampler
+	given := decode.SamplerSettings{Temperature: &s.Temperature, TopK: &s.TopK, TopP: &s.TopP, MinP: &s.MinP,
+		RepetitionPenalty: &s.RepetitionPenalty, PresencePenalty: &s.PresencePenalty, FrequencyPenalty: &s.FrequencyPenalty}
+	if !flags.Changed("top-k") {
+		given.TopK = nil
+	}
+	for name, value := range map[string]**float64{"temperature": &given.Temperature, "top-p": &given.TopP, "min-p": &given.MinP,
+		"repetition-penalty": &given.RepetitionPenalty, "presence-penalty": &given.PresencePenalty, "frequency-penalty": &given.FrequencyPenalty} {
+		if !flags.Changed(name) {
+			*value = nil
 		}
 	}
-	for name, value := range map[string]struct{ target, flag *float64 }{
-		"top-p": {&s.TopP, &given.TopP}, "min-p": {&s.MinP, &given.MinP}, "repetition-penalty": {&s.RepetitionPenalty, &given.RepetitionPenalty},
-		"presence-penalty": {&s.PresencePenalty, &given.PresencePenalty}, "frequency-penalty": {&s.FrequencyPenalty, &given.FrequencyPenalty},
-	} {
-		if flags.Changed(name) {
-			*value.target = *value.flag
-		}
-	}
-	if flags.Changed("top-k") {
-		s.TopK = given.TopK
-	}
+	w.Sampler = given.Over(own)
 }
 
 // open checks the kind of the model in dir and the flags, and opens the model.

@@ -72,6 +72,9 @@ func TestExtremes(t *testing.T) {
 			c.Penalize(logits, []int{1}, []int{2, 2})
 			return c.Probs(logits)
 		}),
+		extremes.Of(decode.SamplerSettings{Temperature: new(1.0), TopK: new(3), TopP: new(0.9), MinP: new(0.1), RepetitionPenalty: new(1.1), PresencePenalty: new(0.5), FrequencyPenalty: new(0.2)}, func(c decode.SamplerSettings) ([]float64, error) {
+			return c.Over(sampler).Probs([]float64{1, 2, 3, 2, 1})
+		}),
 		extremes.Of(decode.BeamOptions{Width: 2, MaxTokens: 3, End: []int{4}, LengthPenalty: 1}, func(o decode.BeamOptions) ([]float64, error) {
 			return session(decode.Config{Batch: 2}, func(s *decode.Session) (numbers []float64, err error) {
 				found, err := decode.Beam(t.Context(), s, [][]int{{1, 2}}, o)

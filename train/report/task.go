@@ -14,7 +14,6 @@ import (
 
 	"github.com/heed-go/heed/internal/heatmap"
 	"github.com/heed-go/heed/internal/text"
-	"github.com/heed-go/heed/layers/decode"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/task"
 )
@@ -171,7 +170,7 @@ func (v *answers) sample(ctx context.Context) error {
 	}
 	var s strings.Builder
 	_, err := v.Model.Generate(ctx, &s, task.Prompt{Text: v.Config.Task.Example}, task.GenerateOptions{
-		Sampler: decode.Sampler{Temperature: 0.8}, Seed: 1, MaxTokens: 300, Echo: true,
+		Sampler: v.Model.Sampler(), Seed: 1, MaxTokens: 300, Echo: true,
 	})
 	if errors.As(err, new(*task.InputError)) { // the model knows no symbol of the prompt
 		return nil

@@ -215,7 +215,8 @@ func (s *stopping) flush() {
 }
 
 // Sampler returns how the model's folder says that tokens are chosen, for GenerateOptions: in generation_config.json
-// for a published model. Otherwise, tokens are drawn with the model's own probabilities.
+// for a published model, whose likeliest token is chosen if that has no do_sample. Otherwise, tokens are drawn with the
+// model's own probabilities. To replace some settings, use decode.SamplerSettings.
 func (m *Model) Sampler() decode.Sampler {
 	if m.published == nil {
 		return decode.Sampler{Temperature: 1, TopP: 1}

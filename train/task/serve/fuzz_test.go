@@ -39,7 +39,7 @@ func FuzzRequest(f *testing.F) {
 		w = httptest.NewRecorder()
 		g, err := text.readGenerate(w, request())
 		refused(t, text, w, body, err)
-		if err == nil && (g.Prompt == "" || !utf8.ValidString(g.Prompt) || g.Tokens < 1 || g.Tokens > 50 || !(g.Temperature >= 0 && g.TopP >= 0 && g.TopP <= 1)) {
+		if err == nil && (g.Prompt == "" || !utf8.ValidString(g.Prompt) || g.Tokens < 1 || g.Tokens > 50 || g.options(text.model.Sampler()).Check() != nil) {
 			t.Errorf("%q: got %+v, want it within the limits", body, g)
 		}
 	})

@@ -15,14 +15,14 @@ import (
 type generateRequest struct {
 	Prompt string `json:"prompt"`
 	Tokens int    `json:"tokens"`
-	decode.Sampler
+	decode.SamplerSettings
 	Seed uint64 `json:"seed"`
 	Stop texts  `json:"stop"`
 }
 
-// options returns the options of the request.
-func (g *generateRequest) options() task.GenerateOptions {
-	return task.GenerateOptions{Sampler: g.Sampler, Seed: g.Seed, MaxTokens: g.Tokens, Stop: g.Stop}
+// options returns the options of the request for a model with the Sampler own.
+func (g *generateRequest) options(own decode.Sampler) task.GenerateOptions {
+	return task.GenerateOptions{Sampler: g.Over(own), Seed: g.Seed, MaxTokens: g.Tokens, Stop: g.Stop}
 }
 
 // readGenerate reads and checks a request.
@@ -41,7 +41,7 @@ func (h *Handler) readGenerate(w http.ResponseWriter, r *http.Request) (generate
 		"presence_penalty":   "a number from -2 to 2",
 		"frequency_penalty":  "a number from -2 to 2",
 	}
-	g := generateRequest{Tokens: h.defaultTokens(), Sampler: h.model.Sampler(), Seed: 1}
+	g := generateRequest{Tokens: h.defaultTokens(), Seed: 1}
 	if err := h.read(w, r, &g, wants); err != nil {
 		return g, err
 	}
@@ -54,18 +54,7 @@ func (h *Handler) readGenerate(w http.ResponseWriter, r *http.Request) (generate
 	case g.Tokens < 1 || g.Tokens > h.options.MaxTokens:
 		return g, wrong("tokens", g.Tokens)
 	}
-	if own := h.model.Sampler(); g.Temperature == 0 && own.Temperature > 0 { // the limits that the request leaves out are for drawing
-		if g.TopK == own.TopK {
-			g.TopK = 0
-		}
-		if g.TopP == own.TopP {
-			g.TopP = 0
-		}
-		if g.MinP == own.MinP {
-			g.MinP = 0
-		}
-	}
-	if err := g.options().Check(); err != nil {
+	if err := g.options(h.model.Sampler()).Check(); err != nil {
 		return g, failf(http.StatusBadRequest, "%v", err)
 	}
 	return g, nil
@@ -84,7 +73,7 @@ func (h *Handler) generate(w http.ResponseWriter, r *http.Request) error {
 	reason, cut := "tokens", false
 	err = h.Session(func() error {
 		cut = h.model.Cuts(g.Prompt)
-		written, err := h.model.Generate(r.Context(), s, task.Prompt{Text: g.Prompt}, g.options())
+		written, err := h.model.Generate(r.Context(), s, task.Prompt{Text: g.Prompt}, g.options(h.model.Sampler()))
 		if written.Finish == "stop" {
 			reason = "stop"
 		}

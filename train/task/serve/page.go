@@ -34,7 +34,7 @@ func (h *Handler) newPage() (http.Handler, error) {
 	err := pageBody.Execute(&body, map[string]any{
 		"Name": text.Escape(rule.Name), "About": text.Escape(rule.About), "Example": text.Escape(parts[0]),
 		"Pairs": rule.Pairs, "Second": text.Escape(parts[1]),
-		"Writes": kind.Generates, "Tokens": h.defaultTokens(), "MaxTokens": h.options.MaxTokens,
+		"Writes": kind.Generates, "Tokens": h.defaultTokens(), "MaxTokens": h.options.MaxTokens, "Temperature": h.model.Sampler().Temperature,
 		"Beams": kind.Beams, "MaxBeam": h.options.MaxBeam,
 		"Whole": whole, "Top": top, "MaxTop": h.maxTop(),
 	})

@@ -23,13 +23,13 @@
 // their probabilities. If the model has no answer to an input, its entry has "error": "…" instead; the other inputs are
 // still answered. Only kind seq2seq has a beam, which is at least as wide as top.
 //
-// The endpoint generate also accepts the other fields of decode.Sampler, such as top_k and min_p, and stop, a text or a
-// list of texts before which the answer ends. It sends server-sent events, each with one object as data. A text event,
-// {"text": "…"}, has the text since the event before. The last event is done or error. The event done has
-// {"reason": "tokens"} if all tokens were written, and the reason "stop" if the text ended before. It has the reason
-// "time" if the request took too long, or "ending" if the service is about to end. It also has "cut": true if the
-// prompt is longer than the model's context. The event error has {"error": "…"}. The same request with the same seed
-// always gives the same text. Generation stops when the client disconnects.
+// The endpoint generate also accepts the other fields of decode.SamplerSettings, such as top_k and min_p, over the
+// Sampler of the model, and stop, a text or a list of texts before which the answer ends. It sends server-sent events,
+// each with one object as data. A text event, {"text": "…"}, has the text since the event before. The last event is
+// done or error. The event done has {"reason": "tokens"} if all tokens were written, and the reason "stop" if the text
+// ended before. It has the reason "time" if the request took too long, or "ending" if the service is about to end. It
+// also has "cut": true if the prompt is longer than the model's context. The event error has {"error": "…"}. The same
+// request with the same seed always gives the same text. Generation stops when the client disconnects.
 //
 // The answer of attention has the model's answer to the input, and its layers. Each layer has a name, a meaning, a
 // label for each query (rows) and each key (columns), and the weights of each head, row by row. It has "cut": true if

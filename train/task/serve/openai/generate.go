@@ -55,7 +55,7 @@ type generation struct {
 
 // answer answers with the texts that follow the prompts. If the request has no number of tokens, it is standard.
 func (g *generation) answer(ctx context.Context, standard int, prompts ...task.Prompt) error {
-	o, err := g.request.options(standard, g.Options().MaxTokens)
+	o, err := g.request.options(g.Model().Sampler(), standard, g.Options().MaxTokens)
 	if err != nil {
 		return err
 	}

@@ -20,11 +20,12 @@
 // Both endpoints for completions accept temperature, top_p, presence_penalty, frequency_penalty, max_tokens, stop (up
 // to 4 texts), seed, stream and stream_options. They also accept top_k, min_p and repetition_penalty, which other
 // services have added: see decode.Sampler. For those that a request leaves out, a published model's
-// generation_config.json has the values. If that has no temperature, it is 1, like in OpenAI's API. A temperature of 0
-// chooses the likeliest token, whatever top_k, top_p and min_p are. Without a seed, each answer is another draw.
-// Without max_tokens, a completion has up to 16 tokens, and an answer in a conversation up to 1,024. In conversations,
-// max_tokens is also called max_completion_tokens. A text ends earlier, with the finish_reason stop, at an end token,
-// at one of stop or, in a conversation, at the mark that the chat template has after an answer.
+// generation_config.json has the values, as transformers reads it: without "do_sample": true, the likeliest token is
+// chosen. Other models draw at a temperature of 1: see decode.SamplerSettings. A temperature of 0 chooses the likeliest
+// token, whatever top_k, top_p and min_p are. Without a seed, each answer is another draw. Without max_tokens, a
+// completion has up to 16 tokens, and an answer in a conversation up to 1,024. In conversations, max_tokens is also
+// called max_completion_tokens. A text ends earlier, with the finish_reason stop, at an end token, at one of stop or,
+// in a conversation, at the mark that the chat template has after an answer.
 //
 // A conversation has messages of the roles system (or developer), user and assistant. Their content is a text, or a
 // list of parts of the type text, which are joined as lines. The prompt of a completion, and the input of embeddings,
@@ -95,7 +96,7 @@ func (a *api) post(fields, input string, answer func(w http.ResponseWriter, r *h
 		if err != nil {
 			return err
 		}
-		q, err := read(body, fields, a.Model().Sampler())
+		q, err := read(body, fields)
 		if err == nil && q.Model != "" { // official clients always send it
 			err = a.named(q.Model)
 		}

@@ -282,12 +282,13 @@ func TestAccepted(t *testing.T) {
 		{forChat, `{"messages": [], "n": null, "tools": [ ], "tool_choice": "none", "response_format": {"type": "text"}, "logprobs": false, "top_logprobs": 0, "store": false, "metadata": {"a": "b"}, "service_tier": "auto", "parallel_tool_calls": true}`},
 		{forCompletions, `{"prompt": "The", "temperature": null, "top_p": null, "max_tokens": null, "stop": null, "seed": -1, "stream": null, "stream_options": null}`},
 	} {
-		q, err := read([]byte(test.body), test.endpoint, decode.Sampler{TopK: 7})
+		q, err := read([]byte(test.body), test.endpoint)
 		if err != nil {
 			t.Errorf("%s: %v", test.body, err)
 			continue
 		}
-		if o, err := q.options(9, 50); err != nil || o.Sampler != (decode.Sampler{Temperature: 1, TopK: 7, TopP: 1}) || o.MaxTokens != 9 {
+		own := decode.Sampler{Temperature: 0.5, TopK: 7}
+		if o, err := q.options(own, 9, 50); err != nil || o.Sampler != own || o.MaxTokens != 9 {
 			t.Errorf("%s: got %+v, %v, want the defaults", test.body, o, err)
 		}
 	}
@@ -295,11 +296,11 @@ func TestAccepted(t *testing.T) {
 		`{"temperature": 0, "top_p": 0.5, "top_k": 3, "min_p": 0.1}`: {},
 		`{"temperature": 0.5, "top_p": 0}`:                           {Temperature: 0.5, TopP: 5e-324},
 	} {
-		q, err := read([]byte(body), forCompletions, decode.Sampler{})
+		q, err := read([]byte(body), forCompletions)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o, err := q.options(9, 50); err != nil || o.Sampler != want {
+		if o, err := q.options(decode.Sampler{}, 9, 50); err != nil || o.Sampler != want {
 			t.Errorf("%s: got %+v, %v, want %+v", body, o.Sampler, err, want)
 		}
 	}
@@ -309,7 +310,7 @@ func TestAccepted(t *testing.T) {
 func TestSeed(t *testing.T) {
 	var seeds []uint64
 	for range 2 {
-		o, err := new(request).options(1, 1)
+		o, err := new(request).options(decode.Sampler{}, 1, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -428,7 +429,7 @@ func TestChat(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, streamed := range []bool{false, true} {
-				body := fmt.Sprintf(`%s, "seed": %d%s, "stream": %t}`, messages, seed, end, streamed)
+				body := fmt.Sprintf(`%s, "temperature": 1, "seed": %d%s, "stream": %t}`, messages, seed, end, streamed)
 				status, list, err := post(t.Context(), s.URL+"/v1/chat/completions", body)
 				if text, finish := joined(list); err != nil || status != 200 || text != b.String() || finish != g.Finish {
 					t.Fatalf("%s: got %d, %+v, %v, want %q, %s", body, status, list, err, b.String(), g.Finish)
@@ -708,13 +709,13 @@ func FuzzRequest(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body string) {
 		for _, endpoint := range []string{forChat, forCompletions, forEmbeddings} {
-			q, err := read([]byte(body), endpoint, decode.Sampler{})
+			q, err := read([]byte(body), endpoint)
 			if err == nil && endpoint == forChat {
 				_, err = q.conversation()
 			}
 			if err == nil {
 				var o task.GenerateOptions
-				if o, err = q.options(5, 50); err == nil && (o.MaxTokens < 1 || o.MaxTokens > 50 || len(o.Stop) > 4 || slices.Contains(o.Stop, "") || o.Sampler.Check() != nil) {
+				if o, err = q.options(decode.Sampler{}, 5, 50); err == nil && (o.MaxTokens < 1 || o.MaxTokens > 50 || len(o.Stop) > 4 || slices.Contains(o.Stop, "") || o.Sampler.Check() != nil) {
 					t.Errorf("%q: got %+v, want it within the limits", body, o)
 				}
 			}

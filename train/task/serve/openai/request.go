@@ -25,7 +25,7 @@ type request struct {
 	Model    string    `json:"model"`
 	Messages []message `json:"messages"`
 	Prompt   inputs    `json:"prompt"`
-	decode.Sampler
+	decode.SamplerSettings
 	MaxTokens           *int   `json:"max_tokens"`
 	MaxCompletionTokens *int   `json:"max_completion_tokens"`
 	Stop                inputs `json:"stop"`
@@ -81,9 +81,8 @@ var wants = map[string]string{
 	"bool":            "true or false",
 }
 
-// read decodes the body of a request that may have some fields. Those of s are for fields that it leaves out. The
-// errors are *task.ConfigErrors.
-func read(body []byte, fields string, s decode.Sampler) (*request, error) {
+// read decodes the body of a request that may have some fields. The errors are *task.ConfigErrors.
+func read(body []byte, fields string) (*request, error) {
 	if err := jsonkeys.Check(body, nil); err != nil {
 		return nil, setting.Errorf("the body must be JSON: %w", err)
 	}
@@ -104,26 +103,20 @@ func read(body []byte, fields string, s decode.Sampler) (*request, error) {
 	}); err != nil {
 		return nil, err
 	}
-	if s.Temperature == 0 {
-		s.Temperature = 1
-	}
-	if s.TopP == 0 {
-		s.TopP = 1
-	}
-	q := &request{Sampler: s, EncodingFormat: "float"}
+	q := &request{EncodingFormat: "float"}
 	err := json.Unmarshal(body, q)
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
-		path := strings.TrimPrefix(wrong.Field, "Sampler.") // of the embedded struct
+		path := strings.TrimPrefix(wrong.Field, "SamplerSettings.") // of the embedded struct
 		name, _, _ := strings.Cut(path, ".")
 		return nil, setting.Errorf("%s must be %s, got %.100s", setting.Path(path), cmp.Or(wants[name], wants[fmt.Sprint(wrong.Type)]), wrong.Value)
 	}
 	return q, err
 }
 
-// options returns the options of a generation of up to limit tokens. If the request has no number of tokens, it is
-// standard. The errors are *task.ConfigErrors.
-func (q *request) options(standard, limit int) (task.GenerateOptions, error) {
-	o := task.GenerateOptions{Sampler: q.Sampler, MaxTokens: standard, Seed: rand.Uint64()}
+// options returns the options of a generation of up to limit tokens, for a model with the Sampler own. If the request
+// has no number of tokens, it is standard. The errors are *task.ConfigErrors.
+func (q *request) options(own decode.Sampler, standard, limit int) (task.GenerateOptions, error) {
+	o := task.GenerateOptions{Sampler: q.Over(own), MaxTokens: standard, Seed: rand.Uint64()}
 	if q.Seed != nil {
 		o.Seed = uint64(*q.Seed)
 	}
@@ -152,7 +145,7 @@ func (q *request) options(standard, limit int) (task.GenerateOptions, error) {
 	switch {
 	case greedy:
 		o.Sampler.Temperature, o.Sampler.TopK, o.Sampler.TopP, o.Sampler.MinP = 0, 0, 0, 0
-	case o.Sampler.TopP == 0: // means all tokens in a Sampler
+	case q.TopP != nil && *q.TopP == 0: // means all tokens in a Sampler
 		o.Sampler.TopP = math.SmallestNonzeroFloat64
 	}
 	return o, nil
