@@ -123,7 +123,7 @@ func (e *embedding) embed(cmd *cobra.Command, m *task.Model, texts []string, v *
 	case len(texts) > 0:
 		return write(texts)
 	}
-	return inputLines(cmd, func(_ int, lines []string) error { return write(lines) })
+	return inputLines(cmd, typeLines, func(_ int, lines []string) error { return write(lines) })
 }
 
 // vectors writes vectors in one of several forms.

@@ -18,15 +18,19 @@ const (
 	maxBytes = 1 << 24 // bytes answered together, roughly: no lines are added beyond this
 )
 
+// typeLines is the hint of commands that answer each line by itself.
+const typeLines = "Type one input per line; Ctrl-D ends the input.\n"
+
 // inputLines calls do with the lines of standard input as they arrive. Lines that arrive while do runs are passed
-// together to its next call. The argument first is the number of the first line, from 1.
-func inputLines(cmd *cobra.Command, do func(first int, lines []string) error) error {
+// together to its next call. The argument first is the number of the first line, from 1. If standard input is a
+// terminal, inputLines prints a hint first.
+func inputLines(cmd *cobra.Command, hint string, do func(first int, lines []string) error) error {
 	r, err := stdin(cmd)
 	if err != nil {
 		return err
 	}
-	if f, ok := r.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		fmt.Fprintln(cmd.ErrOrStderr(), "Type one input per line; Ctrl-D ends the input.")
+	if typed(cmd) {
+		fmt.Fprint(cmd.ErrOrStderr(), hint)
 	}
 	read, arrived, failed := make(chan string), make(chan []string), make(chan error, 1)
 	go func() { // after an interruption, this goroutine waits for a line until the process ends
@@ -62,6 +66,12 @@ func inputLines(cmd *cobra.Command, do func(first int, lines []string) error) er
 			return cmd.Context().Err()
 		}
 	}
+}
+
+// typed reports whether standard input is a terminal.
+func typed(cmd *cobra.Command) bool {
+	f, ok := cmd.InOrStdin().(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // gather collects lines from read until arrived takes them, up to maxLines lines or about maxBytes bytes. It closes

@@ -134,7 +134,7 @@ func (p *prediction) run(cmd *cobra.Command, dir string, inputs []string) error 
 	case len(inputs) > 0:
 		err = p.inputs(inputs, stdout)
 	default:
-		err = inputLines(cmd, func(first int, lines []string) error { return p.lines(first, lines, stdout) })
+		err = inputLines(cmd, typeLines, func(first int, lines []string) error { return p.lines(first, lines, stdout) })
 	}
 	unanswered := p.summary()
 	if unanswered != nil && len(inputs) > 0 { // a wrong argument is a wrong call

@@ -3,11 +3,13 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -26,6 +28,20 @@ func onTerminal(t *testing.T, env string, args ...string) string {
 // empty cue sends nothing.
 func interruptedOnTerminal(t *testing.T, cue, env string, args ...string) string {
 	t.Helper()
+	cmd := process(args...)
+	cmd.Env = append(cmd.Env, env)
+	return atTerminal(t, cmd, false, func(master *os.File, got string) {
+		if cue != "" && strings.Contains(got, cue) {
+			cmd.Process.Signal(os.Interrupt)
+			cue = ""
+		}
+	})
+}
+
+// atTerminal runs a call whose standard output and standard error are a terminal. With typing, its standard input is
+// the terminal, too. The function read gets all that the terminal has so far.
+func atTerminal(t *testing.T, cmd *exec.Cmd, typing bool, read func(master *os.File, got string)) string {
+	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Skipf("can't open a terminal: %v", err)
@@ -40,10 +56,11 @@ func interruptedOnTerminal(t *testing.T, cue, env string, args ...string) string
 	if err != nil {
 		t.Skipf("can't open a terminal: %v", err)
 	}
-	cmd := process(args...)
-	cmd.Env = append(cmd.Env, env)
-	cmd.Stdout, cmd.Stderr = slave, slave
+	if cmd.Stdout, cmd.Stderr = slave, slave; typing {
+		cmd.Stdin = slave
+	}
 	must(t, cmd.Start())
+	defer time.AfterFunc(time.Minute, func() { cmd.Process.Kill() }).Stop() // it may wait for a line that never comes
 	slave.Close()
 	var got []byte
 	for b := make([]byte, 1<<12); ; { // Read fails when no process has the terminal open any more
@@ -52,10 +69,7 @@ func interruptedOnTerminal(t *testing.T, cue, env string, args ...string) string
 		if err != nil {
 			break
 		}
-		if cue != "" && strings.Contains(string(got), cue) {
-			cmd.Process.Signal(os.Interrupt)
-			cue = ""
-		}
+		read(master, string(got))
 	}
 	cmd.Wait()
 	return strings.ReplaceAll(string(got), "\r\n", "\n") // a terminal gets \r\n for a new line
@@ -125,5 +139,31 @@ func TestInterruptedOnATerminal(t *testing.T) {
 	lines := slices.DeleteFunc(screen(got), func(line string) bool { return !strings.HasPrefix(line, "heed: ") })
 	if want := []string{"heed: interrupted: stopping", "heed: interrupted: heed train --resume " + shell(dir) + " continues the run"}; !slices.Equal(lines, want) {
 		t.Errorf("the terminal gets %q, want the lines %q in it", got, want)
+	}
+}
+
+// On a terminal, heed chat says what can be typed before it asks, and goes on after a question that the model can't
+// answer.
+func TestChatOnATerminal(t *testing.T) {
+	t.Parallel()
+	lines := []string{"/help", "/nope", "a", "a", "/reset", "a", "\x04"} // the last one is Ctrl-D
+	cmd := process("chat", chatFolder(t), "--tokens=2")
+	got := atTerminal(t, cmd, true, func(master *os.File, got string) {
+		if strings.HasSuffix(got, "\n> ") && len(lines) > 0 {
+			end := "\n"
+			if len(lines) == 1 {
+				end = ""
+			}
+			master.WriteString(lines[0] + end)
+			lines = lines[1:]
+		}
+	})
+	answer := strings.TrimSuffix(succeed(t, "generate", filepath.Clean(cmd.Args[2]), "--chat", "--prompt=a", "--tokens=2"), "\n")
+	want := "Type a question, or /help; Ctrl-D ends the conversation.\n> /help\n" + chatCommands +
+		"> /nope\nheed: there is no \"/nope\"; these lines aren't questions:\n" + chatCommands +
+		"> a\n" + answer + "\n> a\nheed: the prompt has 44 tokens, and the model reads and writes at most 32 together (max_position_embeddings): give a shorter prompt, or ask for at most 0 tokens; /reset begins anew\n" +
+		"> /reset\nThe conversation begins anew.\n> a\n" + answer + "\n> \n"
+	if got != want || len(lines) > 0 {
+		t.Errorf("the terminal gets\n%s\nwant\n%s", got, want)
 	}
 }

@@ -74,7 +74,7 @@ func tokenize(cmd *cobra.Command, path string, texts []string, count bool, show 
 		return countTokens(cmd, out, t, texts)
 	}
 	if len(texts) == 0 {
-		return inputLines(cmd, func(first int, lines []string) error {
+		return inputLines(cmd, typeLines, func(first int, lines []string) error {
 			for i, line := range lines {
 				if err := show(out, t, line, first+i); err != nil {
 					return fmt.Errorf("standard input, line %d: %w", first+i, err)
