@@ -290,3 +290,92 @@ func TestSwappedFiles(t *testing.T) {
 	succeed(t, "train", "--resume="+dir)
 	sameRun(t, dir, want)
 }
+
+// Without one of its files, a run does the same as with it, or the error names the file. If the error advises to resume
+// the run, this restores the file.
+func TestMissingFiles(t *testing.T) {
+	testseed.Slow(t)
+	t.Parallel()
+	for _, kind := range []struct {
+		name  string
+		flags []string
+	}{
+		{"kept baseline", append(dataFlags(t, "classification"), "--task=classification", "--wide")},
+		{"seq2seq", append(dataFlags(t, "seq2seq"), "--task=seq2seq", "--units=bpe")},
+	} {
+		base := t.TempDir()
+		dir, whole, unfinished, page := filepath.Join(base, "run"), filepath.Join(base, "whole"), filepath.Join(base, "unfinished"), filepath.Join(base, "page.html")
+		flags := func(out string, more ...string) []string {
+			return small(slices.Concat(kind.flags, []string{"--check-every=10", "--decay=40", "--out=" + out}, more)...)
+		}
+		calls := [][]string{{"eval", dir}, {"predict", dir, "cat"}, {"attention", dir, "cat"}, {"report", dir, "--out=" + page}}
+		outcome := func(call []string) (c called) {
+			if c = heed(call...); c.code == 0 && call[0] == "report" {
+				c.stdout = timeless(read(t, page))
+			}
+			return c
+		}
+		succeed(t, flags(whole)...)
+		if kind.name == "kept baseline" {
+			hasWords(t, read(t, filepath.Join(whole, runfolder.SummaryFile)), `"kept_baseline": true`)
+		}
+		for state, good := range map[string]map[string]string{"finished": folder(t, whole), "unfinished": nil} {
+			if good == nil {
+				succeed(t, flags(unfinished, "--max-steps=25")...)
+				good = folder(t, unfinished)
+			}
+			fill := func(without string) {
+				os.RemoveAll(dir)
+				must(t, os.Mkdir(dir, 0o777))
+				for name, content := range good {
+					if name != without {
+						write(t, filepath.Join(dir, name), content)
+					}
+				}
+			}
+			fill("")
+			var want []string
+			for _, call := range calls {
+				want = append(want, outcome(call).stdout)
+			}
+			for file := range good {
+				t.Run(fmt.Sprint(kind.name, " ", state, " without ", file), func(t *testing.T) {
+					fill(file)
+					advised := false
+					for i, call := range calls {
+						switch c := outcome(call); {
+						case c.code != 0:
+							fail(t, c, 1, file, "restore it")
+							advised = advised || strings.Contains(c.stderr, "let heed train --resume write it")
+						case file == runfolder.SummaryFile && call[0] == "report": // the run may be unfinished
+							hasWords(t, c.stdout, "finished. It has taken")
+						case c.stdout != want[i]:
+							t.Errorf("%v prints %.300q, want %.300q", call, c.stdout, want[i])
+						}
+					}
+					switch c := heed("train", "--resume="+dir); {
+					case c.code == 0:
+						sameRun(t, dir, whole)
+					case advised || state == "unfinished" && file == runfolder.CheckpointFile:
+						t.Errorf("resuming fails: %s", c.stderr)
+					case !strings.Contains(c.stderr, "is finished"):
+						fail(t, c, 1, file, "restore it")
+					}
+				})
+			}
+		}
+	}
+}
+
+// A folder that has only files that a run writes before its configuration is like an empty one.
+func TestKilledAtTheBeginning(t *testing.T) {
+	t.Parallel()
+	dir, whole := filepath.Join(t.TempDir(), "run"), ran(t, "--task=copy", "--seed=1")
+	must(t, os.Mkdir(dir, 0o777))
+	for _, file := range []string{runfolder.TokenizerFile, runfolder.SourceTokenizerFile, runfolder.PublishedFile} {
+		write(t, filepath.Join(dir, file), "{}")
+	}
+	rejected(t, heed("train", "--resume="+dir), 1, "it has no config.json; heed train makes one")
+	succeed(t, small("--task=copy", "--seed=1", "--out="+dir)...)
+	sameRun(t, dir, whole)
+}

@@ -16,12 +16,11 @@ func newFolder(dir, name string) (string, error) {
 	if dir == "" {
 		return freeFolder(name)
 	}
-	for _, name := range runfolder.Files() {
-		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-			return "", fmt.Errorf("%s holds a run already (it has %s): choose another --out, or continue that run with heed train --resume %s", dir, name, shell(dir))
-		}
+	begun, err := runfolder.At(dir).HasRun()
+	if begun {
+		err = fmt.Errorf("%s holds a run already (it has %s): choose another --out, or continue that run with heed train --resume %s", dir, runfolder.ConfigFile, shell(dir))
 	}
-	return dir, nil
+	return dir, err
 }
 
 // freeFolder makes the first of the folders runs/NAME, runs/NAME-2, … that doesn't exist yet. Several processes may

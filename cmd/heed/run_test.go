@@ -449,7 +449,7 @@ func TestUnusableFolders(t *testing.T) {
 		{"a file in the way", small("--out=" + base + "/file"), []string{"file can't become a run folder"}},
 		{"a file on the way", small("--out=" + base + "/file/sub"), []string{"sub can't become a run folder"}},
 		{"a run", small("--out=" + done), []string{"holds a run already", "--out", "--resume " + shell(done)}},
-		{"a run without config.json", small("--out=" + half), []string{"holds a run already", runfolder.WeightsFile}},
+		{"a run without config.json", small("--out=" + half), []string{runfolder.WeightsFile, "config.json is missing", "choose another folder"}},
 		{"resume a finished run", []string{"train", "--resume=" + done}, []string{"finished", "nothing to resume"}},
 		{"resume an empty folder", []string{"train", "--resume=" + empty}, []string{"isn't a run folder", runfolder.ConfigFile}},
 		{"resume no folder", []string{"train", "--resume=" + base + "/none"}, []string{"isn't a run folder"}},
@@ -554,8 +554,8 @@ func TestDamagedWeights(t *testing.T) {
 		})
 	}
 	os.Remove(path)
-	fail(t, heed("eval", dir), 1, "has no weights", "heed train --resume "+shell(dir))
-	fail(t, heed("predict", dir, "abc"), 1, "has no weights", "heed train --resume "+shell(dir))
+	fail(t, heed("eval", dir), 1, runfolder.WeightsFile+" is missing", "heed train --resume")
+	fail(t, heed("predict", dir, "abc"), 1, runfolder.WeightsFile+" is missing", "heed train --resume")
 	succeed(t, "train", "--resume="+dir) // as the error says
 	if read(t, path) != good {
 		t.Error("resuming wrote other weights")

@@ -92,8 +92,8 @@ func TestServe(t *testing.T) {
 
 	fail(t, heed("serve", filepath.Join(dir, "no")), 1, "isn't a run folder")
 	must(t, os.Remove(filepath.Join(dir, runfolder.WeightsFile)))
-	fail(t, heed("serve", dir), 1, "has no weights", "--resume")
-	fail(t, heed("serve", dir, "--addr=192.0.2.1:0"), 1, "has no weights")
+	fail(t, heed("serve", dir), 1, "model.safetensors is missing", "--resume")
+	fail(t, heed("serve", dir, "--addr=192.0.2.1:0"), 1, "model.safetensors is missing")
 }
 
 // A signal lets a service finish the text that it is writing.

@@ -54,7 +54,7 @@ func Metadata(id string) map[string]string { return map[string]string{runKey: id
 func (f Folder) Header() (header *safetensors.File, err error) {
 	file, size, err := f.Open(WeightsFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s %w", f.Dir, ErrNoWeights)
+		return nil, f.withoutWeights()
 	}
 	if err == nil {
 		defer file.Close()
@@ -64,6 +64,31 @@ func (f Folder) Header() (header *safetensors.File, err error) {
 		return nil, fmt.Errorf("%s: %w", f.Path(WeightsFile), err)
 	}
 	return header, nil
+}
+
+// withoutWeights returns the error that a folder has no weights. The summary lists them, and after each check they are
+// written before the history.
+func (f Folder) withoutWeights() error {
+	for _, name := range []string{SummaryFile, HistoryFile} {
+		if f.Has(name) {
+			return f.Missing(WeightsFile, name)
+		}
+	}
+	return fmt.Errorf("%s %w", f.Dir, ErrNoWeights)
+}
+
+// Lacks returns an error if the summary lists a file that isn't in the folder.
+func (f Folder) Lacks(name string) error {
+	if s, err := f.readSummary(new(any)); err == nil && s.Files[name] != "" && !f.Has(name) {
+		return f.Missing(name, SummaryFile)
+	}
+	return nil
+}
+
+// Missing returns the error that a file isn't in the folder, though another file of the run needs it. Resuming the run
+// writes such a file.
+func (f Folder) Missing(name, needed string) error {
+	return fmt.Errorf("%s is missing, and %s needs it: restore it, or let heed train --resume write it", f.Path(name), needed)
 }
 
 // CheckedHeader is like Header, but returns an error if the weights or the summary belong to a run with another id, or
@@ -114,8 +139,8 @@ type Record struct {
 // In a finished run, the configuration and the history must match the checksums in the summary. In an unfinished run,
 // they must match the header of the checkpoint. If training ended between two checks, the history has one check more,
 // at the checkpoint's step. If a process was killed between two writes, the history may have one check less than the
-// checkpoint, or one more. Then Record returns the checkpoint's history, from which the run would resume. Without a
-// checkpoint, Record compares nothing.
+// checkpoint, or one more, or there may be no history. Then Record returns the checkpoint's history, from which the run
+// would resume. Without a checkpoint, Record compares nothing.
 func (f Folder) Record(id string, summary any) (Record, error) {
 	return settled(func() (Record, error) { return f.record(id, summary) })
 }
@@ -133,11 +158,12 @@ func (f Folder) record(id string, summary any) (r Record, err error) {
 	}
 	content, err := f.Read(HistoryFile, maxHistory)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return r, fmt.Errorf("%s %w", f.Dir, ErrNoHistory)
-	case err != nil:
+	case errors.Is(err, fs.ErrNotExist) && r.Finished:
+		return r, f.Missing(HistoryFile, SummaryFile)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return r, fmt.Errorf("%s: %w", f.Path(HistoryFile), err)
 	}
+	err = nil
 	for d := json.NewDecoder(bytes.NewReader(content)); err == nil; {
 		var check train.Check
 		if err = d.Decode(&check); err == nil {
@@ -155,7 +181,10 @@ func (f Folder) record(id string, summary any) (r Record, err error) {
 	if err != nil {
 		return r, err
 	}
-	if len(r.History) == 0 {
+	switch {
+	case len(r.History) == 0 && f.Has(WeightsFile):
+		return r, f.Missing(HistoryFile, WeightsFile)
+	case len(r.History) == 0:
 		return r, fmt.Errorf("%s %w", f.Dir, ErrNoHistory)
 	}
 	known, untimed := timesOf(times, r.History)

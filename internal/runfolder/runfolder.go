@@ -19,6 +19,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/heed-go/heed/internal/text"
 )
@@ -47,6 +48,9 @@ func Files() []string {
 	return []string{ConfigFile, WeightsFile, HistoryFile, SummaryFile, CheckpointFile, BaselineFile, TokenizerFile, SourceTokenizerFile, TargetTokenizerFile, PublishedFile, TimesFile, ReportFile}
 }
 
+// beginning lists the files that are written before the configuration.
+var beginning = []string{TokenizerFile, SourceTokenizerFile, TargetTokenizerFile, PublishedFile}
+
 // Limits for the sizes of files in bytes. An alphabet of all assigned characters fits into a configuration.
 const (
 	MaxConfig    = 1_000_000
@@ -71,6 +75,21 @@ func (f Folder) Path(name string) string { return filepath.Join(f.Dir, name) }
 func (f Folder) Has(name string) bool {
 	_, err := fs.Lstat(f.FS, name)
 	return err == nil
+}
+
+// HasRun reports whether the folder has a run, with a configuration. A killed process may have left files that are
+// written before the configuration: if there are no others, the folder has no run, and one can begin there. Other files
+// without a configuration are an error.
+func (f Folder) HasRun() (bool, error) {
+	if f.Has(ConfigFile) {
+		return true, nil
+	}
+	for _, name := range Files() {
+		if f.Has(name) && !slices.Contains(beginning, name) {
+			return false, fmt.Errorf("%s has %s, but %s is missing: restore it, or choose another folder", f.Dir, name, ConfigFile)
+		}
+	}
+	return false, nil
 }
 
 // Open opens a regular file and returns its size. Other files, such as pipes, are an error, because reading them might

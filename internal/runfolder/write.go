@@ -53,9 +53,17 @@ func (w *Writer) CheckLock() error {
 // temporary matches the names of atomicfile's temporary files.
 var temporary = regexp.MustCompile(`^\.(.+)\.tmp-[0-9]+$`)
 
-// Tidy removes the temporary files that killed processes left. A temporary file of the page stays until it is a minute
-// old, because heed report may be writing it: that needs no lock.
+// Tidy removes the files that killed processes left: temporary files and, if the folder has no run yet, the files that
+// are written before the configuration. A temporary file of the page stays until it is a minute old, because heed
+// report may be writing it: that needs no lock.
 func (w *Writer) Tidy() error {
+	if begun, err := w.HasRun(); err == nil && !begun {
+		for _, name := range beginning {
+			if err := os.Remove(w.Path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
 	entries, err := os.ReadDir(w.Dir)
 	if err != nil {
 		return err
@@ -75,25 +83,11 @@ func (w *Writer) Tidy() error {
 	return nil
 }
 
-// HasRun reports whether the folder has a run, with a configuration. Tokenizers are written before the configuration,
-// so a folder that has only tokenizers has no run. Other files without a configuration are an error.
-func (w *Writer) HasRun() (bool, error) {
-	switch i := slices.IndexFunc(Files(), w.Has); {
-	case i < 0:
-		return false, nil
-	case Files()[i] == ConfigFile:
-		return true, nil
-	case slices.Contains([]string{TokenizerFile, SourceTokenizerFile, TargetTokenizerFile, PublishedFile}, Files()[i]):
-		return false, nil
-	default:
-		return false, fmt.Errorf("%s has the file %s of a run, but no %s: choose another folder", w.Dir, Files()[i], ConfigFile)
-	}
-}
-
-// Finished reports whether the run is finished. It returns an error if a file of a finished run doesn't match the
-// checksum in its summary. The checkpoint may be missing, because only training for longer needs it.
+// Finished reports whether the run is finished, with all files that its summary lists. The checkpoint may be missing,
+// because only training for longer needs it. Finished returns an error if a file doesn't match the checksum in the
+// summary.
 func (w *Writer) Finished() (bool, error) {
-	if !w.Has(SummaryFile) || !w.Has(WeightsFile) {
+	if !w.Has(SummaryFile) {
 		return false, nil
 	}
 	s, err := w.readSummary(new(any))
@@ -105,16 +99,21 @@ func (w *Writer) Finished() (bool, error) {
 		return false, err
 	}
 	found[SummaryFile] = s.Files[SummaryFile]
+	whole := true
 	for name, sum := range s.Files {
-		if found[name] != sum && (found[name] != "" || name != CheckpointFile) {
+		switch found[name] {
+		case sum:
+		case "":
+			whole = whole && name == CheckpointFile
+		default:
 			return false, w.misfit(SummaryFile, name)
 		}
 	}
-	return true, nil
+	return whole, nil
 }
 
-// Reopen removes the summary, so that a run can train for longer. If the checkpoint is damaged or, in a finished run,
-// missing, Reopen returns an error and changes nothing.
+// Reopen removes the summary, so that a run can train for longer, or write files again that are missing. If the
+// checkpoint is damaged or, in a finished run, missing, Reopen returns an error and changes nothing.
 func (w *Writer) Reopen(finished bool) error {
 	switch {
 	case w.Has(CheckpointFile):
@@ -122,7 +121,7 @@ func (w *Writer) Reopen(finished bool) error {
 			return err
 		}
 	case finished:
-		return fmt.Errorf("the run in %s has no %s any more, so it can't train for longer", w.Dir, CheckpointFile)
+		return fmt.Errorf("the run in %s has no %s any more, so it can't train for longer: restore it, or train in another folder", w.Dir, CheckpointFile)
 	}
 	if err := os.Remove(w.Path(SummaryFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -148,6 +148,19 @@ func TestNotWide(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		_, err = m.Judge(t.Context(), task.Examples(), PredictOptions{})
+		wantError(t, err, "baseline.safetensors is missing, and summary.json needs it")
+		if err := task.Load(dir); err != nil {
+			t.Fatal(err)
+		}
+		_, err = task.Evaluate(t.Context())
+		wantError(t, err, "baseline.safetensors is missing")
+		if err := os.Remove(filepath.Join(dir, runfolder.SummaryFile)); err != nil {
+			t.Fatal(err)
+		}
+		if m, err = Open(dir); err != nil {
+			t.Fatal(err)
+		}
 		if r := judged(t, &Task{Model: m}, task.Examples(), PredictOptions{}); r.Baseline != nil {
 			t.Errorf("without the file, the report has the baseline %v", r.Baseline)
 		}

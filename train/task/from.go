@@ -111,7 +111,7 @@ func (c *Config) fineTune() error {
 // it if it is already set.
 func (m *Model) loadFrom() (layers.LoadReport, error) {
 	loaded, err := m.loadFit()
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNoWeights) {
 		err = fmt.Errorf("it %w", ErrNoWeights)
 	}
 	if err != nil {

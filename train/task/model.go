@@ -30,6 +30,7 @@ type Model struct {
 	layout       data.Layout
 	network      network
 	baseline     *baseline // nil if there is none
+	noBaseline   error     // why there is no baseline, if the run had one
 	classWeights []float64 // weights of the classes in the loss; nil means 1 for each
 	free         freeList
 

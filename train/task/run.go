@@ -42,8 +42,8 @@ type Run struct {
 //
 // In a finished run, the configuration and the history must match the checksums in summary.json. In an unfinished run,
 // they must match the header of the checkpoint. If a process was killed between two writes, the history may have one
-// check less than the checkpoint, or one more. Then ReadRun returns the checkpoint's history, from which the run would
-// resume. Without a checkpoint, ReadRun compares nothing.
+// check less than the checkpoint, or one more, or there may be no history. Then ReadRun returns the checkpoint's
+// history, from which the run would resume. Without a checkpoint, ReadRun compares nothing.
 func ReadRun(dir string, rules ...data.Rule) (*Run, error) {
 	c, err := ReadConfig(dir, rules...)
 	if err != nil {
@@ -53,14 +53,18 @@ func ReadRun(dir string, rules ...data.Rule) (*Run, error) {
 		return nil, fmt.Errorf("%s is a published model, not a run: it has no history", dir)
 	}
 	var s Summary
-	record, err := runfolder.At(dir).Record(c.id(), &s)
+	f := runfolder.At(dir)
+	record, err := f.Record(c.id(), &s)
 	if err != nil {
 		return nil, err
+	}
+	if header, err := f.Header(); err == nil && header.Metadata[keptKey] != "" && !record.Finished { // no check has these weights
+		return nil, f.Missing(runfolder.SummaryFile, runfolder.WeightsFile)
 	}
 	r := &Run{Config: c, History: record.History, Best: kept(c.Training.Stopping, record.History), Seconds: record.Seconds, Untimed: record.Untimed}
 	if record.Finished {
 		r.Summary, r.Baseline = &s, s.Baseline
-	} else if b, err := c.openBaseline(runfolder.At(dir), false); err == nil {
+	} else if b, err := c.openBaseline(f, false); err == nil {
 		r.Baseline = b.values
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

@@ -57,6 +57,7 @@ func startOf(f runfolder.Folder, base string, kind data.Kind) (start, error) {
 		Format    any `json:"format"`
 		ModelType any `json:"model_type"`
 	}
+	_, damaged := f.HasRun()
 	var invalid error // JSON, which parseConfig reports
 	if err == nil {
 		invalid = json.Unmarshal(content, &keys)
@@ -66,6 +67,8 @@ func startOf(f runfolder.Folder, base string, kind data.Kind) (start, error) {
 		return whole(openPublished(f, kind))
 	case keys.Format == nil && f.Has(adapterFile):
 		return openAdapter(f, base, kind)
+	case errors.Is(err, fs.ErrNotExist) && damaged != nil:
+		return nil, damaged
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s isn't a run folder: it has no %s; heed train makes one, and published models have one", f.Dir, runfolder.ConfigFile)
 	case errors.Is(err, syscall.ENOTDIR):
@@ -111,6 +114,9 @@ func (s runStart) config(rules []data.Rule) (Config, error) {
 			c.Model, c.Head = model.model.Model, model.head()
 		}
 	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: restore it", err)
+	}
 	if err != nil {
 		return Config{}, fmt.Errorf("%s: %w", s.Path(runfolder.ConfigFile), err)
 	}
@@ -143,6 +149,10 @@ func (s runStart) values() (n int, err error) {
 }
 
 func (s runStart) sum() (string, error) {
+	if !s.Has(runfolder.WeightsFile) {
+		_, err := s.Header() // which says why there are none
+		return "", err
+	}
 	sum, err := s.Sum(runfolder.WeightsFile)
 	if s.saved.partial() {
 		sum = runfolder.JSONSum([]string{sum, s.saved.From.SHA256})
@@ -159,10 +169,14 @@ func (s runStart) complete(m *Model, metadata map[string]string) error {
 	if err == nil {
 		m.baseline, err = s.saved.openBaseline(s.Folder, false)
 	}
-	if errors.Is(err, fs.ErrNotExist) && !s.saved.Wide {
-		err = nil
+	switch {
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	case s.saved.Wide:
+		return s.Missing(runfolder.BaselineFile, runfolder.WeightsFile)
 	}
-	return err
+	m.noBaseline = s.Lacks(runfolder.BaselineFile)
+	return nil
 }
 
 func (s runStart) load(p *layers.Params, drop func(name string, shape []int) bool) (l layers.LoadReport, err error) {

@@ -182,6 +182,9 @@ func (t *Task) Problem() train.Problem {
 
 // Evaluate scores the model with its present parameters on the validation examples.
 func (t *Task) Evaluate(ctx context.Context) (Score, error) {
+	if t.noBaseline != nil {
+		return Score{}, t.noBaseline
+	}
 	values, err := train.Evaluate(ctx, t.Problem())
 	if err != nil {
 		return Score{}, err

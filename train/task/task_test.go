@@ -328,7 +328,7 @@ func TestTrainFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = task.Train(t.Context(), dir, train.RunOptions{})
-	wantError(t, err, "has the file model.safetensors of a run, but no config.json")
+	wantError(t, err, "has model.safetensors, but config.json is missing")
 
 	own := small(t, "copy")
 	own.Model.Positions = ownPositions{}

@@ -12,9 +12,15 @@ import (
 // temperatureKey is the key of the temperature in the metadata of the weights. If there is none, the temperature is 1.
 const temperatureKey = "heed.temperature"
 
-// weightsMetadata returns the metadata for the weights of a run.
-func (m *Model) weightsMetadata(run string) map[string]string {
+// keptKey is the key in the metadata of weights with which the model answers as its baseline.
+const keptKey = "heed.kept_baseline"
+
+// weightsMetadata returns the metadata for the weights of a finished run.
+func (m *Model) weightsMetadata(run string, keptBaseline bool) map[string]string {
 	metadata := runfolder.Metadata(run)
+	if keptBaseline {
+		metadata[keptKey] = "true"
+	}
 	if m.temperature > 1 {
 		metadata[temperatureKey] = strconv.FormatFloat(m.temperature, 'g', -1, 64)
 	}

@@ -134,7 +134,7 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 		}
 	}
 	if first && (s.KeptBaseline || t.temperature > 1) {
-		if err := t.trained().Save(filepath.Join(dir, runfolder.WeightsFile), t.weightsMetadata(options.Run)); err != nil {
+		if err := t.trained().Save(filepath.Join(dir, runfolder.WeightsFile), t.weightsMetadata(options.Run, s.KeptBaseline)); err != nil {
 			return nil, err
 		}
 	}
@@ -200,7 +200,7 @@ func (t *Task) take(dir string, group train.Group) (w *runfolder.Writer, err err
 }
 
 // begin begins a run in an empty folder. If the folder has a run with the same configuration, begin prepares it for
-// resuming: it writes the higher MaxEpochs and Patience to config.json.
+// resuming: it writes the higher MaxEpochs and Patience to config.json, and removes a summary that lists missing files.
 func (t *Task) begin(w *runfolder.Writer) error {
 	if t.unstarted != nil && !w.Has(runfolder.CheckpointFile) {
 		return t.unstarted
@@ -243,7 +243,7 @@ func (t *Task) begin(w *runfolder.Writer) error {
 	if moved.moveTo(t.Config); finished && same(moved, t.Config) {
 		return ErrFinished
 	}
-	if same(saved, t.Config) {
+	if same(saved, t.Config) && !w.Has(runfolder.SummaryFile) {
 		return nil
 	}
 	if err := saved.raisedTo(t.Config); err != nil {

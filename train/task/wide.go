@@ -37,10 +37,10 @@ func (t *Task) FitBaseline(ctx context.Context) error {
 }
 
 // baselineValues returns the values of the baseline on examples, by the names of the kind's metrics. They are nil if
-// there is no baseline.
+// there is no baseline. If the run's summary lists one, this is an error.
 func (m *Model) baselineValues(examples []data.Example) (map[string]float64, error) {
 	if m.baseline == nil || len(examples) == 0 {
-		return nil, nil
+		return nil, m.noBaseline
 	}
 	kind := kindOf(m.Config.Task.Kind)
 	r := &Report{kind: kind}
