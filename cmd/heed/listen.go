@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/internal/webpage"
 )
 
 // checkAddr returns an error unless a flag's address is a host and a port.
@@ -92,6 +93,7 @@ func ownNames(addr net.Addr, h http.Handler) http.Handler {
 			h.ServeHTTP(w, r)
 			return
 		}
+		webpage.IgnoreBody(w, r)
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusMisdirectedRequest)
 		io.WriteString(w, `{"error":"the Host must be this machine's own, such as localhost"}`+"\n")

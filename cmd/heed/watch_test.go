@@ -228,6 +228,68 @@ func TestConnections(t *testing.T) {
 	}
 }
 
+// withoutBody sends the header of a request whose body never arrives. It returns the status of the answer, and how long
+// the server takes to answer and to close the connection.
+func withoutBody(t *testing.T, addr, header string) (status int, took time.Duration) {
+	t.Helper()
+	began := time.Now()
+	c, err := net.Dial("tcp", addr)
+	must(t, err)
+	defer c.Close()
+	must(t, c.SetDeadline(began.Add(20*time.Second)))
+	fmt.Fprintf(c, "%s\r\nContent-Length: 100\r\n\r\n", header)
+	in := bufio.NewReader(c)
+	answer, err := http.ReadResponse(in, nil)
+	if err != nil {
+		t.Errorf("%q: no answer: %v", header, err)
+		return 0, 0
+	}
+	if _, err := io.Copy(io.Discard, io.MultiReader(answer.Body, in)); err != nil {
+		t.Errorf("%q: the connection stays open: %v", header, err)
+	}
+	return answer.StatusCode, time.Since(began)
+}
+
+// If a request isn't read, its body needn't arrive: the answer comes at once, and the connection closes.
+func TestUnreadBodies(t *testing.T) {
+	t.Parallel()
+	dir := ran(t, "--task=copy", "--seed=1")
+	s := newService(t, dir, "--addr=127.0.0.1:0", "--timeout=10s")
+	t.Cleanup(func() { s.end() })
+	served := strings.TrimPrefix(s.url, "http://")
+	page, end := watching(t, small("--task=copy", "--watch", "--max-epochs=100000", "--patience=0", "--out="+filepath.Join(t.TempDir(), "run"))...)
+	t.Cleanup(func() { end() })
+	watched := strings.Trim(strings.TrimPrefix(page, "http://"), "/")
+	if r, err := http.Post(s.url+"/predict", "application/json", strings.NewReader(`{"input": "abc"}`)); err != nil || r.StatusCode != 200 || r.Close {
+		t.Errorf("a body that is read: got %+v, %v, want status 200 on a connection that stays open", r, err)
+	} else {
+		r.Body.Close()
+	}
+	for _, test := range []struct {
+		addr, header string
+		want         int
+	}{
+		{served, "POST /predict HTTP/1.1\r\nHost: example.com", 421},
+		{served, "POST /predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain", 415},
+		{served, "POST /none HTTP/1.1\r\nHost: localhost", 404},
+		{served, "POST /v1/none HTTP/1.1\r\nHost: localhost", 404},
+		{served, "DELETE /predict HTTP/1.1\r\nHost: localhost", 405},
+		{served, "POST /predict HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: cross-site", 403},
+		{served, "GET / HTTP/1.1\r\nHost: localhost", 200},
+		{served, "GET /health HTTP/1.1\r\nHost: localhost", 200},
+		{watched, "GET / HTTP/1.1\r\nHost: localhost", 200},
+		{watched, "GET / HTTP/1.1\r\nHost: example.com", 421},
+		{watched, "POST / HTTP/1.1\r\nHost: localhost", 405},
+	} {
+		t.Run(test.header, func(t *testing.T) {
+			t.Parallel()
+			if status, took := withoutBody(t, test.addr, test.header); status != test.want || took > 8*time.Second {
+				t.Errorf("got status %d after %v, want %d within seconds", status, took, test.want)
+			}
+		})
+	}
+}
+
 // BenchmarkWatched runs pairs of trainings, of which one has a client on its page. It reports the median ratios,
 // watched to unwatched, of processor time and of elapsed time.
 func BenchmarkWatched(b *testing.B) {

@@ -73,6 +73,7 @@ func (l *Live) Handler(title, about string) (http.Handler, error) {
 		for name, value := range map[string]string{"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"} {
 			w.Header().Set(name, value)
 		}
+		webpage.IgnoreBody(w, q)
 		mux.ServeHTTP(w, q)
 	}), nil
 }

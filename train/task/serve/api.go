@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/heed-go/heed/internal/webpage"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -36,6 +37,7 @@ func (h *Handler) Options() Options { return h.options }
 func (h *Handler) answerRequest(w http.ResponseWriter, r *http.Request, endpoints map[string]Endpoint, failed func(http.Header, *Error) any) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
+	webpage.IgnoreBody(w, r) // until Body reads it
 	ctx, cancel := context.WithTimeoutCause(r.Context(), h.options.Time, errTime)
 	defer cancel()
 	ctx, stop := context.WithCancelCause(ctx)

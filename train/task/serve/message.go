@@ -18,6 +18,7 @@ import (
 
 	"github.com/heed-go/heed/internal/jsonkeys"
 	"github.com/heed-go/heed/internal/text"
+	"github.com/heed-go/heed/internal/webpage"
 )
 
 // An Error is an error with the HTTP status of its answer.
@@ -124,8 +125,11 @@ func (h *Handler) Body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.ContentLength > int64(h.options.MaxBody) {
 		return nil, tooLarge
 	}
-	http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.options.Time))
+	webpage.ReadBody(w, h.options.Time)
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(h.options.MaxBody)))
+	if err != nil {
+		webpage.IgnoreBody(w, r) // the rest of it
+	}
 	switch {
 	case errors.As(err, new(*http.MaxBytesError)):
 		return nil, tooLarge
