@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash"
@@ -106,7 +107,13 @@ func (f *File) start(content io.Reader) error {
 		if err != nil {
 			return damaged(err)
 		}
-		f.Reader = bufio.NewReaderSize(&inflated{z, max(mostInflated, mostRatio*f.Size)}, Buffer)
+		text := &inflated{z, max(mostInflated, mostRatio*f.Size)}
+		if f.ending() > text.left { // find out without keeping rows in memory
+			if _, err := io.Copy(io.Discard, text); err != nil {
+				return err
+			}
+		}
+		f.Reader = bufio.NewReaderSize(text, Buffer)
 		if f.begins(magic) {
 			return errors.New("it is gzip within gzip: gunzip it once")
 		}
@@ -141,6 +148,19 @@ func (f *File) start(content io.Reader) error {
 		return nil
 	}
 	return err
+}
+
+// ending returns the size of the text that a gzip file gives at its end, or 0 if it isn't known. The size may be wrong,
+// if the file is damaged, or has several parts or more than 4 GiB of text.
+func (f *File) ending() int64 {
+	var size [4]byte
+	if f.file == nil || f.Size < int64(len(size)) {
+		return 0
+	}
+	if _, err := f.file.ReadAt(size[:], f.Size-int64(len(size))); err != nil {
+		return 0
+	}
+	return int64(binary.LittleEndian.Uint32(size[:]))
 }
 
 // looksUTF8 reports whether the head of a file is UTF-8 with at least three characters that aren't ASCII. Text in other
@@ -178,7 +198,7 @@ func (f *File) Close() error { return f.file.Close() }
 // A gzip file may hold up to mostInflated bytes of text, or mostRatio times its own size if that is more. Text rarely
 // shrinks to less than a twentieth.
 const (
-	mostInflated = 1 << 30
+	mostInflated = 1 << 28
 	mostRatio    = 100
 )
 

@@ -176,9 +176,32 @@ func TestGzipHasALimit(t *testing.T) {
 		if (err == nil) != test.ok || test.ok && string(got) != "abcdef" {
 			t.Errorf("6 bytes with a limit of %d: got %q, error %v", test.left, got, err)
 		}
-		if err != nil && !strings.Contains(err.Error(), "more than 1024 MiB and more than 100 times the size of the file: if this is right, gunzip it first") {
+		if err != nil && !strings.Contains(err.Error(), "more than 256 MiB and more than 100 times the size of the file: if this is right, gunzip it first") {
 			t.Errorf("got error %v", err)
 		}
+	}
+}
+
+// If the end of a gzip file gives a size that is too large, Open returns the error, before anyone keeps the text.
+func TestGzipIsJudgedFirst(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it packs 257 MiB")
+	}
+	var packed bytes.Buffer
+	z, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	zeros := make([]byte, 1<<20)
+	for range mostInflated>>20 + 1 {
+		z.Write(zeros)
+	}
+	z.Close()
+	if _, err := open(t, packed.String(), ""); err == nil || !strings.Contains(err.Error(), "more than 256 MiB") {
+		t.Errorf("%d MiB of zeros: got error %v", mostInflated>>20+1, err)
+	}
+	if _, err := open(t, packed.String()[:packed.Len()/2]+"\xff\xff\xff\xff", ""); err == nil || !strings.Contains(err.Error(), "damaged or incomplete") {
+		t.Errorf("half a file: got error %v", err)
 	}
 }
 
