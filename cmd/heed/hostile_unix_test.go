@@ -74,3 +74,21 @@ func TestEndlessFiles(t *testing.T) {
 		}
 	}
 }
+
+// A file that is far too large for its run is an error before it is read. A signal ends the reading of the others.
+func TestHugeFiles(t *testing.T) {
+	t.Parallel()
+	dir := copied(t, "--task=copy", "--seed=1")
+	for _, file := range []string{runfolder.WeightsFile, runfolder.CheckpointFile, runfolder.HistoryFile} {
+		path := filepath.Join(dir, file)
+		good := read(t, path)
+		must(t, os.Truncate(path, 50<<30)) // sparse
+		began := time.Now()
+		fail(t, heed("train", "--resume="+dir, "--max-epochs=9"), 1, file, "has 53687091200 bytes, but this run's can have at most")
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("%s: the error takes %v", file, took)
+		}
+		write(t, path, good)
+	}
+	fail(t, heedContext(cancelled(t, 0), "train", "--resume="+dir, "--max-epochs=9"), 1, "interrupted")
+}

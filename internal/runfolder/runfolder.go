@@ -12,6 +12,7 @@
 package runfolder
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -57,6 +58,8 @@ const (
 	maxTokenizer = 64 << 20 // as in tokenizer.ReadOwn
 	maxHistory   = 1 << 28
 	MaxPublished = 1 << 28
+	maxBaseline  = 1 << 30 // package linear limits its models to less
+	maxHeader    = 1 << 28 // of weights and of a checkpoint, with its history
 )
 
 // A Folder is a run folder to read.
@@ -120,28 +123,62 @@ func (f Folder) Read(name string, limit int64) ([]byte, error) {
 }
 
 // Sum returns the SHA-256 of a file, in hexadecimal.
-func (f Folder) Sum(name string) (string, error) {
+func (f Folder) Sum(name string) (string, error) { return f.sum(context.Background(), name) }
+
+// sum is Sum until ctx ends.
+func (f Folder) sum(ctx context.Context, name string) (string, error) {
 	file, _, err := f.Open(name)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", f.Path(name), err)
 	}
 	defer file.Close()
 	h := sha256.New()
-	if _, err := io.Copy(h, file); err != nil {
+	if _, err := io.Copy(h, until{ctx, file}); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("%x", h.Sum(nil)), nil
 }
 
+// until reads until ctx ends. Then its error is ctx.Err().
+type until struct {
+	ctx context.Context
+	in  io.Reader
+}
+
+func (u until) Read(p []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.in.Read(p)
+}
+
+// CheckSizes returns an error if a file is larger than any file of a run whose model has this number of parameters.
+// Before training, this keeps a wrong file from being read for minutes.
+func (f Folder) CheckSizes(params int) error {
+	limits := map[string]int64{
+		ConfigFile: MaxConfig, SummaryFile: MaxConfig, HistoryFile: maxHistory, PublishedFile: MaxPublished, BaselineFile: maxBaseline,
+		TokenizerFile: maxTokenizer, SourceTokenizerFile: maxTokenizer, TargetTokenizerFile: maxTokenizer,
+		WeightsFile:    maxHeader + 8*int64(params),
+		CheckpointFile: maxHeader + 64*int64(params), // the best parameters, averages and the solver's memory too
+	}
+	for _, name := range Files() {
+		info, err := fs.Stat(f.FS, name)
+		if limit, ok := limits[name]; ok && err == nil && info.Size() > limit {
+			return fmt.Errorf("%s has %d bytes, but this run's can have at most %d: it was changed; restore it", f.Path(name), info.Size(), limit)
+		}
+	}
+	return nil
+}
+
 // sums returns the checksum of each existing file, except the summary and the files that may differ between runs of one
 // configuration.
-func (f Folder) sums() (map[string]string, error) {
+func (f Folder) sums(ctx context.Context) (map[string]string, error) {
 	sums := map[string]string{}
 	for _, name := range Files() {
 		if name == SummaryFile || name == TimesFile || name == ReportFile {
 			continue
 		}
-		sum, err := f.Sum(name)
+		sum, err := f.sum(ctx, name)
 		if err == nil {
 			sums[name] = sum
 		} else if !errors.Is(err, fs.ErrNotExist) {

@@ -1,6 +1,7 @@
 package runfolder
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -67,5 +68,25 @@ func TestSeal(t *testing.T) {
 	}
 	if err := CheckSeal(content, ""); err != nil {
 		t.Errorf("without a checksum: got the error %v", err)
+	}
+}
+
+// Checksums of large files are computed until the context ends.
+func TestChecksumsEnd(t *testing.T) {
+	w, err := Lock(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Release()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := w.WriteHistory(nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.sums(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.sums(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("the checksums of a cancelled context: got the error %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package runfolder
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -85,8 +86,8 @@ func (w *Writer) Tidy() error {
 
 // Finished reports whether the run is finished, with all files that its summary lists. The checkpoint may be missing,
 // because only training for longer needs it. Finished returns an error if a file doesn't match the checksum in the
-// summary.
-func (w *Writer) Finished() (bool, error) {
+// summary, and ctx.Err() if ctx ends.
+func (w *Writer) Finished(ctx context.Context) (bool, error) {
 	if !w.Has(SummaryFile) {
 		return false, nil
 	}
@@ -94,7 +95,7 @@ func (w *Writer) Finished() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	found, err := w.sums()
+	found, err := w.sums(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -113,11 +114,11 @@ func (w *Writer) Finished() (bool, error) {
 }
 
 // Reopen removes the summary, so that a run can train for longer, or write files again that are missing. If the
-// checkpoint is damaged or, in a finished run, missing, Reopen returns an error and changes nothing.
-func (w *Writer) Reopen(finished bool) error {
+// checkpoint is damaged or, in a finished run, missing, or if ctx ends, Reopen returns an error and changes nothing.
+func (w *Writer) Reopen(ctx context.Context, finished bool) error {
 	switch {
 	case w.Has(CheckpointFile):
-		if err := intact(w.Path(CheckpointFile)); err != nil {
+		if err := w.intact(ctx, CheckpointFile); err != nil {
 			return err
 		}
 	case finished:
@@ -130,14 +131,17 @@ func (w *Writer) Reopen(finished bool) error {
 }
 
 // intact returns an error if the content of a safetensors file doesn't match its checksum.
-func intact(path string) error {
-	f, err := safetensors.Open(path)
-	if err != nil {
-		return err
+func (f Folder) intact(ctx context.Context, name string) error {
+	file, size, err := f.Open(name)
+	if err == nil {
+		defer file.Close()
+		var tensors *safetensors.File
+		if tensors, err = safetensors.NewFile(until{ctx, file}, size); err == nil {
+			_, err = tensors.Tensors(func(string) bool { return false })
+		}
 	}
-	defer f.Close()
-	if _, err := f.Tensors(func(string) bool { return false }); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.Path(name), err)
 	}
 	return nil
 }
@@ -174,12 +178,12 @@ func (w *Writer) WriteHistory(history []train.Check) error {
 }
 
 // Sums returns the checksums for a summary: the checksums of all files that must not change any more, and the checksum
-// in the header of the weights.
-func (w *Writer) Sums() (files map[string]string, weights string, err error) {
+// in the header of the weights. If ctx ends, the error is ctx.Err().
+func (w *Writer) Sums(ctx context.Context) (files map[string]string, weights string, err error) {
 	if err := w.CheckLock(); err != nil {
 		return nil, "", err
 	}
-	if files, err = w.sums(); err != nil {
+	if files, err = w.sums(ctx); err != nil {
 		return nil, "", err
 	}
 	f, err := safetensors.Open(w.Path(WeightsFile))

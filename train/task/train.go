@@ -39,7 +39,7 @@ var ErrFinished = errors.New("is finished: there is nothing to resume, unless yo
 // when training begins, the estimated memory and, for rows of a file, the estimated time.
 func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) (*Summary, error) {
 	first := options.Group == nil || options.Group.Rank() == 0
-	w, err := t.take(dir, options.Group)
+	w, err := t.take(ctx, dir, options.Group)
 	if w != nil {
 		defer w.Release()
 	}
@@ -142,7 +142,7 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 	if s.Unfinished || !first {
 		return s, nil
 	}
-	if s.SHA256, s.WeightsSHA256, err = w.Sums(); err != nil {
+	if s.SHA256, s.WeightsSHA256, err = w.Sums(ctx); err != nil {
 		return nil, err
 	}
 	content, err := json.Marshal(s)
@@ -179,14 +179,14 @@ func (t *Task) summary(r *train.Result) *Summary {
 }
 
 // take lets the first process lock the folder, and begin or resume a run there. All processes return the same error.
-func (t *Task) take(dir string, group train.Group) (w *runfolder.Writer, err error) {
+func (t *Task) take(ctx context.Context, dir string, group train.Group) (w *runfolder.Writer, err error) {
 	var finished []byte // one byte if the run is finished, otherwise empty
 	if group == nil || group.Rank() == 0 {
 		if _, err = configBytes(t.Config); err == nil { // before making the folder
 			w, err = runfolder.Lock(dir)
 		}
 		if err == nil {
-			err = t.begin(w)
+			err = t.begin(ctx, w)
 		}
 		if errors.Is(err, ErrFinished) { // all processes return this error
 			finished, err = []byte{1}, nil
@@ -201,7 +201,7 @@ func (t *Task) take(dir string, group train.Group) (w *runfolder.Writer, err err
 
 // begin begins a run in an empty folder. If the folder has a run with the same configuration, begin prepares it for
 // resuming: it writes the higher MaxEpochs and Patience to config.json, and removes a summary that lists missing files.
-func (t *Task) begin(w *runfolder.Writer) error {
+func (t *Task) begin(ctx context.Context, w *runfolder.Writer) error {
 	if t.unstarted != nil && !w.Has(runfolder.CheckpointFile) {
 		return t.unstarted
 	}
@@ -235,7 +235,10 @@ func (t *Task) begin(w *runfolder.Writer) error {
 	if err := saved.decide(t.layout); err != nil || !same(raised, t.Config) {
 		return fmt.Errorf("%s holds a run with another configuration: choose another folder", w.Dir)
 	}
-	finished, err := w.Finished()
+	if err := w.CheckSizes(t.Params.Count()); err != nil {
+		return err
+	}
+	finished, err := w.Finished(ctx)
 	if err != nil {
 		return err
 	}
@@ -249,7 +252,7 @@ func (t *Task) begin(w *runfolder.Writer) error {
 	if err := saved.raisedTo(t.Config); err != nil {
 		return err
 	}
-	if err := w.Reopen(finished); err != nil {
+	if err := w.Reopen(ctx, finished); err != nil {
 		return err
 	}
 	return w.WriteConfig(content)
