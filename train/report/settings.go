@@ -184,4 +184,4 @@ func dataRows(settings, described []row) []row {
 }
 
 // paths lists settings of a task that private pages leave out.
-var paths = []string{"data.file", "data.more_files", "data.target_file", "data.validation_file", "data.validation_target_file", "from.dir"}
+var paths = []string{"data.file", "data.more_files", "data.target_file", "data.validation_file", "data.validation_target_file", "from.dir", "from.base"}

@@ -20,7 +20,7 @@ import (
 
 // hidden lists settings of a task that pages leave out: they are only for programs, or contain text from the data.
 var hidden = []string{
-	"format", "task.alphabet", "task.classes", "task.example", "data.sha256", "data.validation_sha256", "data.tokenizers_sha256", "from.sha256",
+	"format", "task.alphabet", "task.classes", "task.example", "data.sha256", "data.validation_sha256", "data.tokenizers_sha256", "from.sha256", "from.absolute.dir", "from.absolute.base",
 }
 
 // FromTask returns the Run of a task's run folder. The argument t is the folder's content, as read by task.ReadRun.

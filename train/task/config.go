@@ -73,6 +73,12 @@ type From struct {
 	Dir    string `json:"dir"`              // folder; empty for new weights
 	Base   string `json:"base,omitempty"`   // folder of the model that Dir is based on, if Dir lacks weights: see OpenBase
 	SHA256 string `json:"sha256,omitempty"` // checksum of the weights, to detect changes; New sets it
+
+	// Absolute has the absolute paths of a relative Dir and of a relative Base. New sets it.
+	Absolute struct {
+		Dir  string `json:"dir,omitempty"`
+		Base string `json:"base,omitempty"`
+	} `json:"absolute,omitzero"`
 }
 
 // Training has the settings of training. For rows of a file, an epoch is one pass over them. If BatchSize or

@@ -43,7 +43,7 @@ func configBytes(c Config) ([]byte, error) {
 // moveTo takes the paths of the data files and of From from other. The checksums stay: the content must be the same.
 func (c *Config) moveTo(other Config) {
 	d := other.Data
-	c.From.Dir, c.From.Base = other.From.Dir, other.From.Base
+	c.From.Dir, c.From.Base, c.From.Absolute = other.From.Dir, other.From.Base, other.From.Absolute
 	c.Data.File, c.Data.MoreFiles, c.Data.TargetFile = d.File, d.MoreFiles, d.TargetFile
 	c.Data.ValidationFile, c.Data.ValidationTargetFile = d.ValidationFile, d.ValidationTargetFile
 }

@@ -287,7 +287,7 @@ func TestExportAdapter(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := Open(out)
-		wantError(t, err, "say with --base where that model is")
+		wantError(t, err, "say where that model is with --base")
 		settings := filepath.Join(out, adapterFile)
 		content, err := os.ReadFile(settings)
 		if err != nil {
@@ -324,4 +324,62 @@ func TestAdapterOnHead(t *testing.T) {
 	write(t, path, content.String())
 	_, err = OpenBase(adapter, other)
 	wantError(t, err, adapter, "lm_head.base_layer.weight", "number 3", "the base that it was trained on")
+}
+
+// A run finds the model that it began from, although its path is relative: from every folder, after the folder above
+// both has moved, and beside the run. So does an adapter.
+func TestRelativeFrom(t *testing.T) {
+	model, base, elsewhere := publishedFolder(t, "bert"), t.TempDir(), t.TempDir()
+	project, moved, side := filepath.Join(base, "project"), filepath.Join(base, "moved"), filepath.Join(base, "side")
+	rename := func(from, into string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(into), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(from, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rename(model, filepath.Join(project, "models", "bert"))
+	t.Chdir(project)
+	c := fromPublished(t, data.KindClassification, "models/bert", "lora")
+	task, out := made(t, c), filepath.Join(base, "out", "run")
+	run(t, task, "runs/x", train.RunOptions{})
+	run(t, made(t, c), out, train.RunOptions{MaxSteps: 2})
+	opens := func(dir string) {
+		t.Helper()
+		if _, err := Open(dir); err != nil {
+			t.Error(err)
+		}
+	}
+	opens("runs/x")
+	t.Chdir(elsewhere)
+	opens(filepath.Join(project, "runs", "x"))
+	saved, err := ReadConfig(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, made(t, saved), out, train.RunOptions{})
+	wantFiles(t, out, filepath.Join(project, "runs", "x"), runfolder.WeightsFile, runfolder.CheckpointFile)
+	opens(out)
+
+	rename(project, moved)
+	opens(filepath.Join(moved, "runs", "x"))
+	adapter := filepath.Join(moved, "adapters", "a")
+	if err := os.MkdirAll(adapter, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(adapter, adapterFile), `{"base_model_name_or_path": "models/bert"}`)
+	if _, err := startOf(runfolder.At(adapter), "", ""); err != nil {
+		t.Error(err)
+	}
+	rename(filepath.Join(moved, "runs", "x"), filepath.Join(side, "x"))
+	rename(filepath.Join(moved, "models", "bert"), filepath.Join(side, "bert"))
+	opens(filepath.Join(side, "x"))
+	rename(filepath.Join(side, "bert"), filepath.Join(base, "far", "bert"))
+	_, err = Open(filepath.Join(side, "x"))
+	wantError(t, err, "needs the model that it began from", "task.OpenBase")
+	if _, err := OpenBase(filepath.Join(side, "x"), filepath.Join(base, "far", "bert")); err != nil {
+		t.Error(err)
+	}
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -137,6 +139,9 @@ func (m *Model) loadFit() (loaded layers.LoadReport, err error) {
 	if c.From.SHA256 != "" && c.From.SHA256 != sum {
 		return loaded, errChanged
 	}
+	if c.From.SHA256 == "" {
+		c.From.Absolute.Dir, c.From.Absolute.Base = absolute(c.From.Dir), absolute(c.From.Base)
+	}
 	c.From.SHA256 = sum
 	// With other symbols, an embedding or a head doesn't fit, even if its shape is the same.
 	mine, theirs := c.Data.Tokenizers, from.Data.Tokenizers
@@ -152,6 +157,42 @@ func (m *Model) loadFit() (loaded layers.LoadReport, err error) {
 		err = errors.New("none of its weights fit this model")
 	}
 	return loaded, err
+}
+
+// absolute returns the absolute path of a relative one, and otherwise "".
+func absolute(path string) string {
+	if whole, err := filepath.Abs(path); err == nil && path != "" && !filepath.IsAbs(path) {
+		return whole
+	}
+	return ""
+}
+
+// found returns f with the paths of folders, as seen by the run or adapter in a folder: see find.
+func (f From) found(folder string) From {
+	f.Dir, f.Base = find(f.Dir, f.Absolute.Dir, folder), find(f.Base, f.Absolute.Base, folder)
+	return f
+}
+
+// find returns the path of the folder that another folder names by a path, and perhaps by its absolute path. A relative
+// path begins in the current folder or, if that has no such folder, in the other folder or in one above it. At last,
+// the two folders may lie side by side. If no such folder exists, find returns path.
+func find(path, absolute, other string) string {
+	places := []string{path, absolute}
+	if other, err := filepath.Abs(other); err == nil {
+		for up := other; !filepath.IsAbs(path); up = filepath.Dir(up) {
+			places = append(places, filepath.Join(up, path))
+			if up == filepath.Dir(up) {
+				break
+			}
+		}
+		places = append(places, filepath.Join(filepath.Dir(other), filepath.Base(path)))
+	}
+	for _, place := range places {
+		if info, err := os.Stat(place); path != "" && err == nil && info.IsDir() {
+			return place
+		}
+	}
+	return path
 }
 
 // published reports whether the task has the tokenizer of a published model.

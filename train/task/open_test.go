@@ -367,7 +367,7 @@ func TestFoldersThatAreNoRuns(t *testing.T) {
 		{`{}`, "", `config.json has no "format"; heed train makes one`},
 		{`{"model_type": "llama", "hidden_size": 64}`, "", "the folder must have a tokenizer.json"},
 		{`{"model_type": "neither"}`, `{}`, `model_type "neither" isn't supported`},
-		{"", `{"peft_type": "LORA"}`, "which isn't a folder here: say with --base where that model is"},
+		{"", `{"peft_type": "LORA"}`, "which isn't a folder here: say where that model is with --base"},
 		{`{"format": 3, "model_type": "llama"}`, "", "has the older format 3"},
 		{`{"format": 5}`, `{}`, "has the newer format 5"},
 		{`{"model_type": `, "", "it isn't complete JSON"},

@@ -82,10 +82,13 @@ func startOf(f runfolder.Folder, base string, kind data.Kind) (start, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Path(runfolder.ConfigFile), err)
 	}
+	saved.From = saved.From.found(f.Dir)
 	if !saved.partial() {
 		return whole(runStart{f, saved, kind}, nil)
 	}
-	saved.From.Dir = cmp.Or(base, saved.From.Dir)
+	if base != "" {
+		saved.From.Dir, saved.From.Absolute.Dir = base, absolute(base)
+	}
 	return runStart{f, saved, kind}, nil
 }
 
@@ -207,7 +210,7 @@ func (s runStart) load(p *layers.Params, drop func(name string, shape []int) boo
 
 // baseError explains an error about the folder that the run began from.
 func (s runStart) baseError(err error) error {
-	return fmt.Errorf("%s has only the weights that it trained, and needs the model that it began from: %w; if that model has moved, say where it is with --base", s.Dir, err)
+	return fmt.Errorf("%s has only the weights that it trained, and needs the model that it began from: %w; if that model has moved, say where it is with --base, or in Go with task.OpenBase", s.Dir, err)
 }
 
 // copy is load for a run whose file lacks the weights that it didn't train.
@@ -274,10 +277,10 @@ func openAdapter(f runfolder.Folder, base string, kind data.Kind) (start, error)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Path(adapterFile), err)
 		}
-		if info, err := os.Stat(keys.Base); err != nil || !info.IsDir() {
-			return nil, fmt.Errorf("%s has an adapter for the model %.200q, which isn't a folder here: say with --base where that model is", f.Dir, keys.Base)
+		base = find(keys.Base, "", f.Dir)
+		if info, err := os.Stat(base); err != nil || !info.IsDir() {
+			return nil, fmt.Errorf("%s has an adapter for the model %.200q, which isn't a folder here: say where that model is with --base, or in Go with task.OpenBase", f.Dir, keys.Base)
 		}
-		base = keys.Base
 	}
 	s, err := openPublished(runfolder.At(base), kind) // not startOf, which would follow an adapter that is its own base
 	if err != nil {
@@ -331,8 +334,10 @@ func ReadConfigBase(dir, base string, rules ...data.Rule) (Config, error) {
 // classifies texts, as its head does, and otherwise embeds texts.
 //
 // If a run trained only a part of its parameters, such as a low-rank adapter, its folder has only those. Open then also
-// reads the folder that the run began from, at the path in its configuration, and compares its checksum. OpenBase is
-// for another path. The same holds for an adapter for a published model, in the files of the library peft.
+// reads the folder that the run began from, and compares its checksum. A relative path in the configuration begins in
+// the current folder or, if that has no such folder, where it began in training, or in the run's folder or one above
+// it. OpenBase is for another path. The same holds for an adapter for a published model, in the files of the library
+// peft.
 func Open(dir string, rules ...data.Rule) (*Model, error) {
 	return open(runfolder.At(dir), "", Float32Weights, rules)
 }
