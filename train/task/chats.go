@@ -136,7 +136,21 @@ func openChats(c *Config) (set, error) {
 	for _, n := range counts {
 		steps += (n + s.batch - 1) / s.batch
 	}
+	s.stopping(&c.Training.Stopping)
 	return s, c.planPass(steps)
+}
+
+// stopping sets Patience and MinDelta if Patience is negative. Answers that are alike, as in a few dozen conversations,
+// are soon learned by heart: then the loss per token is nearly 0, and further epochs are a waste of time. Without
+// validation, training doesn't stop early.
+func (s *chatSet) stopping(t *train.StoppingConfig) {
+	switch {
+	case t.Patience >= 0:
+	case len(s.validates) == 0:
+		t.Patience, t.MinDelta = 0, 0
+	default:
+		t.Patience, t.MinDelta = 2, 0.01
+	}
 }
 
 // measure cuts long conversations, holds some out for validation unless they have a file, and chooses the widths.

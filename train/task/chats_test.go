@@ -239,3 +239,27 @@ func TestWrittenMark(t *testing.T) {
 		t.Errorf("the mark has ended %d of 2 answers, want 1", ended)
 	}
 }
+
+// Conversations that are soon learned by heart end training early. Without validation, or with a Patience of the
+// caller, they don't.
+func TestChatsStopEarly(t *testing.T) {
+	t.Parallel()
+	c := onChats(t, chatFolder(t, "llama"), chatFile(t, 40), "")
+	c.Training.MaxEpochs, c.Training.Optimizer.LearningRate = -1, 0.02
+	task := made(t, c)
+	if s := task.Config.Training.Stopping; s.Patience != 2 || s.MinDelta != 0.01 || task.Config.Training.MaxEpochs != 20 {
+		t.Errorf("got %+v and %d epochs, want a patience of 2, a least change of 0.01 and 20 epochs", s, task.Config.Training.MaxEpochs)
+	}
+	s := run(t, task, filepath.Join(t.TempDir(), "run"), train.RunOptions{})
+	if !s.StoppedEarly || s.Epochs >= 20 || !(*s.ValLoss < 0.2) {
+		t.Errorf("training ends after %d epochs because %s, with the validation loss %.4f, want it to stop once answers are learned", s.Epochs, s.Because, *s.ValLoss)
+	}
+	c.Data.Validation = 0
+	if s := made(t, c).Config.Training.Stopping; s.Patience != 0 || s.MinDelta != 0 {
+		t.Errorf("without validation: got %+v, want no early stopping", s)
+	}
+	c.Data.Validation, c.Training.Stopping.Patience = 100, 7
+	if s := made(t, c).Config.Training.Stopping; s.Patience != 7 {
+		t.Errorf("the patience of the caller: got %+v, want 7", s)
+	}
+}

@@ -91,7 +91,8 @@ type From struct {
 //
 // For rows of a file, New also replaces negative values of three more settings. CheckEvery becomes a tenth of an epoch
 // if an epoch has more than 2,000 steps, and otherwise 0. Stopping.Patience becomes 50 if New set CheckEvery to a tenth
-// of an epoch, and otherwise 5. Stopping.MinDelta becomes 0.0001 if a loss is monitored, and otherwise 0.
+// of an epoch, and otherwise 5. Stopping.MinDelta becomes 0.0001 if a loss is monitored, and otherwise 0. For
+// conversations with validation, a negative Patience becomes 2, and MinDelta then 0.01.
 //
 // For classification of rows with validation, if Stopping has neither a Monitor nor a Mode, New sets the Monitor to
 // val_accuracy. If labels are rare, it becomes val_macro_f1: if the most frequent label has more than 90 % of the

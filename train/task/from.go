@@ -72,8 +72,9 @@ func (c *Config) StartFrom(dir string) error {
 
 // fineTune sets the defaults for a model that begins as a published one. Narrow models need higher rates: the rates are
 // usual ones at a width of 768. Training runs to the end of its schedule and keeps the last weights, because a few
-// epochs hardly overfit, and the few validation rows of a small file choose badly. A head on frozen states knows few of
-// the words that distinguish labels, so it starts from the linear model; a model that learns them itself doesn't.
+// epochs hardly overfit, and the few validation rows of a small file choose badly. Only conversations, of which each
+// has many validation targets, end earlier: see chatSet.stopping. A head on frozen states knows few of the words that
+// distinguish labels, so it starts from the linear model; a model that learns them itself doesn't.
 func (c *Config) fineTune() error {
 	start, err := openArchive(c.archive, c.Task.Kind)
 	if err != nil {
@@ -105,6 +106,7 @@ func (c *Config) fineTune() error {
 		c.Task.MaxLen, c.Data.Validation = 0, 100
 		t.BatchSize, t.StepsPerEpoch, t.MaxEpochs = 8, 0, -1
 		t.Optimizer.Schedule.WarmUp, t.Optimizer.Schedule.Decay = -1, -1
+		t.Stopping.Patience, t.Stopping.MinDelta = -1, -1
 	}
 	return nil
 }

@@ -143,6 +143,7 @@ func openText(c *Config) (set, error) {
 		if t.MaxEpochs < 0 {
 			t.MaxEpochs = 3
 		}
+		t.Stopping.Patience, t.Stopping.MinDelta = max(0, t.Stopping.Patience), max(0, t.Stopping.MinDelta)
 		t.plan(t.StepsPerEpoch)
 	}
 	return s, nil
