@@ -85,6 +85,12 @@ func (e *embedding) run(cmd *cobra.Command, dir string, texts []string) error {
 		return err
 	}
 	defer out.Close()
+	var line *waiting // nil while somebody types the texts
+	if len(texts) > 0 || e.path != "" {
+		var end func()
+		line, end = wait(cmd, "Embedding")
+		defer end()
+	}
 	m, err := openModel(cmd, dir)
 	if err == nil && cmd.Flags().Changed("prompt-name") {
 		err = wrongFlag(m.SetPrompt(e.prompt), nil)
@@ -92,6 +98,7 @@ func (e *embedding) run(cmd *cobra.Command, dir string, texts []string) error {
 	if err != nil {
 		return err
 	}
+	m.Progress = line.counts(e.path != "")
 	if m.Config.Data = e.as; e.column != "" {
 		m.Config.Data.Columns = []string{e.column}
 	}

@@ -28,6 +28,7 @@ type evaluation struct {
 	asJSON  bool
 	options task.PredictOptions
 	windows task.WindowOptions
+	line    *waiting
 }
 
 const evalHelp = `Score a run's saved weights on its validation set: the sequences that were held out of training, the
@@ -77,6 +78,9 @@ func newEval() *cobra.Command {
 		Args:    takes("one folder", cobra.ExactArgs(1)),
 		PreRunE: func(cmd *cobra.Command, args []string) error { return e.check(cmd.Flags(), args[0]) },
 		RunE: func(cmd *cobra.Command, args []string) error {
+			line, end := wait(cmd, "Scoring")
+			defer end()
+			e.line = line
 			c, err := readConfig(cmd.Flags(), args[0])
 			if err == nil && c.Task.Published.Tokens > 0 && (e.files == nil && published(c) || e.files != nil && c.Kind().Generates) {
 				return e.published(cmd, args[0], c.Kind())
@@ -255,6 +259,7 @@ func (e *evaluation) score(cmd *cobra.Command, dir string) (*task.Model, *task.S
 	if err := t.Load(dir); err != nil {
 		return nil, nil, nil, withoutWeights(err, dir)
 	}
+	t.Progress = e.line.counts(false)
 	if err := e.checkOptions(t.Model); err != nil {
 		return nil, nil, nil, err
 	}
@@ -285,6 +290,7 @@ func (e *evaluation) open(cmd *cobra.Command, dir string) (*task.Model, []data.E
 	if err != nil {
 		return nil, nil, err
 	}
+	m.Progress = e.line.counts(false)
 	readAs(&m.Config.Data, e.as)
 	c := m.Config
 	if err := setFiles(&c, e.files, nil); err != nil { // only to check their number

@@ -37,6 +37,8 @@ its tokenizer and other settings. Labels and numbers need a model that already h
 				_, err := fmt.Fprintf(cmd.OutOrStdout(), "Exported: %s (an adapter)\n", text.Escape(out))
 				return err
 			}
+			_, end := wait(cmd, "Exporting")
+			defer end()
 			m, err := openModel(cmd, args[0])
 			if err != nil {
 				return err

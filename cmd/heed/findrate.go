@@ -24,6 +24,8 @@ func findRate(cmd *cobra.Command, c task.Config, out string, options train.RunOp
 		return err
 	}
 	defer picture.Close()
+	line, end := wait(cmd, "Reading the data")
+	defer end()
 	t, err := newTask(cmd.Context(), c)
 	if err != nil {
 		return wrongFlag(err, cmd.Flags())
@@ -32,6 +34,7 @@ func findRate(cmd *cobra.Command, c task.Config, out string, options train.RunOp
 	if err := t.Config.Training.CheckGroup(options.Group); err != nil {
 		return wrongFlag(err, cmd.Flags())
 	}
+	line.does("Finding a rate")
 	if err := t.FitBaseline(cmd.Context()); err != nil {
 		return err
 	}
@@ -46,7 +49,7 @@ func findRate(cmd *cobra.Command, c task.Config, out string, options train.RunOp
 	for ; ; steps *= 4 {
 		// There are at most 13 rates, and twice 6 more.
 		progress := newProgress(bar, steps, train.Config{MaxEpochs: 25}, train.RunOptions{})
-		options.OnStep = progress.step
+		progress.line, options.OnStep = line, progress.step
 		losses, rate, err = train.FindRate(cmd.Context(), t.Problem(), t.Config.Training.Config, options, 1e-5, 10, steps)
 		progress.clear()
 		if !errors.Is(err, train.ErrNoRate) || steps > 100 {

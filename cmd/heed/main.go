@@ -211,13 +211,15 @@ func failed(stderr io.Writer, err error) int {
 	return 1
 }
 
-// output writes to standard output and keeps the first error.
+// output writes to standard output, or to standard error, and keeps the first error.
 type output struct {
 	io.Writer
-	err error
+	err  error
+	line *waiting // the line to erase before printing
 }
 
 func (o *output) Write(b []byte) (int, error) {
+	o.line.clear()
 	n, err := o.Writer.Write(b)
 	if o.err == nil {
 		o.err = err

@@ -176,6 +176,8 @@ func openModel(cmd *cobra.Command, dir string) (*task.Model, error) {
 	if f := cmd.Flags().Lookup("weights"); f != nil {
 		kept = f.Value.String()
 	}
+	_, end := wait(cmd, "Loading the model")
+	defer end()
 	m, err := task.OpenAs(dir, baseOf(cmd.Flags()), kept)
 	return m, withoutWeights(err, dir)
 }

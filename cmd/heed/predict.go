@@ -118,9 +118,16 @@ func (p *prediction) run(cmd *cobra.Command, dir string, inputs []string) error 
 	if err := p.fitsRows(); err != nil {
 		return err
 	}
+	var line *waiting // nil while somebody types the inputs
+	if p.path != "" || len(inputs) > 0 {
+		var end func()
+		line, end = wait(cmd, "Predicting")
+		defer end()
+	}
 	if p.model, err = openModel(cmd, dir); err != nil {
 		return err
 	}
+	p.model.Progress = line.counts(p.path != "")
 	if err := checkOptions(p.model, p.options); err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ type progress struct {
 	bySteps bool      // whether checks are at steps, not at the ends of epochs
 	w       io.Writer // the terminal; nil shows nothing
 	unicode bool      // whether the terminal shows Unicode
+	line    *waiting  // the line that appears while this one isn't shown
 
 	drawn time.Time // when the line was last drawn
 	shown int       // width of the line; 0: there is no line
@@ -54,6 +55,7 @@ func (p *progress) step(epoch, step int, loss float64) (stop bool) {
 		p.clear()
 		io.WriteString(p.w, line)
 		p.shown = utf8.RuneCountInString(line)
+		p.line.hold(true)
 	}
 	return false
 }
@@ -73,12 +75,9 @@ func (p *progress) checked(history []train.Check, best int) {
 
 // clear erases the line.
 func (p *progress) clear() {
-	switch {
-	case p.shown == 0:
-	case runtime.GOOS == "windows": // its terminals may not support escape sequences
-		fmt.Fprintf(p.w, "\r%*s\r", p.shown, "")
-	default:
-		io.WriteString(p.w, "\r\x1b[2K")
+	if p.shown > 0 {
+		eraseLine(p.w, p.shown)
+		p.line.hold(false)
 	}
 	p.shown = 0
 }

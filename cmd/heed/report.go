@@ -57,6 +57,8 @@ run folders without their paths.`,
 
 // reportRuns writes a page about the runs in the folders dirs.
 func reportRuns(cmd *cobra.Command, dirs []string, out string, private bool) error {
+	_, end := wait(cmd, "Writing the page")
+	defer end()
 	page := &outFile{flag: "out", path: out, page: true}
 	var runs []*report.Run
 	var c task.Config // of the last run

@@ -40,6 +40,8 @@ type training struct {
 	watchAddr   string
 	options     train.RunOptions
 	page        net.Listener // for the page of --watch; nil: no page
+	began       time.Time
+	line        *waiting
 }
 
 // trainHelp has two verbs: for the list of tasks and the list of presets.
@@ -134,6 +136,7 @@ func showGroups(cmd *cobra.Command, groups []flagGroup) {
 // run checks the flags. Then it starts a run, continues one, or finds a learning rate.
 func (r *training) run(cmd *cobra.Command) error {
 	collectOften(50)
+	r.began = time.Now()
 	flags := cmd.Flags()
 	if err := r.options.Check(); err != nil {
 		return wrongFlag(err, nil)
@@ -210,6 +213,7 @@ func (r *training) newRun(cmd *cobra.Command, c task.Config) error {
 		return err
 	}
 	group, stdout := r.options.Group, cmd.OutOrStdout()
+	defer r.wait(cmd)()
 	var t *task.Task
 	err := checkStdout(stdout, slices.Concat(dataFiles(c.Data), runFiles(c.From.Dir, c.From.Base, r.out)))
 	if err == nil {
@@ -260,6 +264,7 @@ func onlyWithResume(flags *pflag.FlagSet) (err error) {
 // --patience to the run's configuration.
 func (r *training) continueRun(cmd *cobra.Command, dir string) error {
 	flags, group := cmd.Flags(), r.options.Group
+	defer r.wait(cmd)()
 	var raise func(c *task.Config)
 	if flags.Changed("max-epochs") || flags.Changed("patience") {
 		raise = func(c *task.Config) {
@@ -300,6 +305,15 @@ func (r *training) continueRun(cmd *cobra.Command, dir string) error {
 	return r.fit(cmd, t, dir, err)
 }
 
+// wait shows what the command is doing while it prints nothing, until its result is called.
+func (r *training) wait(cmd *cobra.Command) (end func()) {
+	if r.options.Group != nil { // mpirun's pseudo-terminal isn't a user's terminal
+		return func() {}
+	}
+	r.line, end = wait(cmd, "Reading the data")
+	return end
+}
+
 // fit trains t, prints the result and what to try next, and writes the report. If err isn't nil in one of the
 // processes, fit returns it in all of them.
 func (r *training) fit(cmd *cobra.Command, t *task.Task, dir string, err error) error {
@@ -338,7 +352,7 @@ func (r *training) fit(cmd *cobra.Command, t *task.Task, dir string, err error) 
 	case k.Generates:
 		next = fmt.Sprintf("generate %s --prompt %s --tokens 300", shell(dir), shell(t.Config.Task.Example))
 	}
-	fmt.Fprintf(stdout, "Done in %.1f s. Try: heed %s\n", s.Seconds, next)
+	fmt.Fprintf(stdout, "Done in %.1f s. Try: heed %s\n", time.Since(r.began).Seconds(), next)
 	return nil
 }
 
@@ -353,7 +367,9 @@ func (r *training) train(cmd *cobra.Command, t *task.Task, dir string) (*task.Su
 		bar, people = io.Discard, false
 	}
 	progress := newProgress(bar, c.StepsPerEpoch, c.Config, options)
-	options.OnStep = progress.step
+	progress.line, options.OnStep = r.line, progress.step
+	t.Progress = r.line.counts(false)
+	r.line.does("Training")
 	options.OnCheck = func(history []train.Check, _ bool) (bool, error) {
 		progress.checked(history, c.Stopping.BestOf(history))
 		return false, nil
@@ -473,6 +489,7 @@ func (r *training) writeReport(cmd *cobra.Command, t *task.Task, dir string) {
 	}
 	runtime.GC()         // runs the finalizers that release the memory of training
 	debug.FreeOSMemory() // before the report needs memory
+	r.line.does("Writing the report")
 	private, _ := cmd.Flags().GetBool("no-examples")
 	path := filepath.Join(dir, runfolder.ReportFile)
 	page, _, err := readRunPage(cmd, dir, private)

@@ -26,6 +26,11 @@ type Model struct {
 	Config Config
 	Params *layers.Params
 
+	// Progress, if set, is called while the model reads many inputs in one call, also before and after training. Its
+	// arguments are the number of inputs that the model has read, and of all inputs of the call. The calls come one at
+	// a time, on any goroutine.
+	Progress func(read, inputs int)
+
 	coder        data.Coder
 	layout       data.Layout
 	network      network

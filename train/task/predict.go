@@ -172,6 +172,11 @@ func (m *Model) choose(ctx context.Context, rows []query, beam int) error {
 	within, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var next atomic.Int64
+	var mu sync.Mutex
+	read, inputs := 0, 0
+	for _, batch := range batches {
+		inputs += len(batch)
+	}
 	work := func() error {
 		for within.Err() == nil {
 			i := int(next.Add(1)) - 1
@@ -183,6 +188,12 @@ func (m *Model) choose(ctx context.Context, rows []query, beam int) error {
 			}
 			if err := m.predict(within, shapes[i], batches[i]); err != nil {
 				return err
+			}
+			if m.Progress != nil {
+				mu.Lock()
+				read += len(batches[i])
+				m.Progress(read, inputs)
+				mu.Unlock()
 			}
 		}
 		return nil

@@ -1,11 +1,13 @@
 package task
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/train"
 )
@@ -91,5 +93,42 @@ func TestForetell(t *testing.T) {
 				t.Errorf("%s: got %q, want %q", test.name, log.String(), test.want)
 			}
 		})
+	}
+}
+
+// Progress counts the texts that a frozen encoder reads before training, and those of a file.
+func TestModelProgress(t *testing.T) {
+	t.Parallel()
+	published := publishedFolder(t, "bert")
+	task := made(t, fromPublished(t, data.KindClassification, published, "head"))
+	last, highest := 0, 0
+	count := func(read, inputs int) {
+		if read != inputs && read <= last || read > inputs {
+			t.Errorf("%d of %d texts after %d", read, inputs, last)
+		}
+		last, highest = read%inputs, max(highest, read)
+	}
+	task.Progress = count
+	task.made = 5 * time.Second
+	s := run(t, task, filepath.Join(t.TempDir(), "run"), train.RunOptions{})
+	if rows := task.Problem().Train.Len; highest != rows {
+		t.Errorf("before training, the model reads %d texts, want all %d training rows", highest, rows)
+	}
+	if s.Seconds < 5 {
+		t.Errorf("the summary has %g seconds, want those of New, too", s.Seconds)
+	}
+	m, err := Open(published)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "texts.txt")
+	write(t, file, strings.Repeat("a cat\n", 33))
+	last, highest = 0, 0
+	m.Progress = count
+	if err := m.EmbedFile(t.Context(), file, func([]string, [][]float32) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if highest < 32 {
+		t.Errorf("of a file, the model reads %d texts, want 32 or 33", highest)
 	}
 }

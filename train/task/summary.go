@@ -19,7 +19,7 @@ type Summary struct {
 	StoppedEarly bool    `json:"stopped_early"`
 	Because      string  `json:"stopped_because"` // reason why training ended, in words
 	TrainLoss    float64 `json:"train_loss"`
-	Seconds      float64 `json:"seconds"`
+	Seconds      float64 `json:"seconds"` // that New and Train took
 	Params       int     `json:"params"`
 	Trained      int     `json:"trained_params,omitempty"` // parameters that a run with a Tune trained; 0 means all
 

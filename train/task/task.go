@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
@@ -29,7 +30,8 @@ type Task struct {
 
 	trainStates, validationStates frozenStates // see keepsStates
 
-	unstarted error // why Config.From can't be loaded; no error for a run that already has a checkpoint
+	made      time.Duration // time that New took
+	unstarted error         // why Config.From can't be loaded; no error for a run that already has a checkpoint
 	set       set
 }
 
@@ -39,6 +41,7 @@ type Task struct {
 //
 // The Config of the new task is c with the values that New chose from the data: see Config, data.Settings and Training.
 func New(c Config) (*Task, error) {
+	began := time.Now()
 	open := openText
 	switch {
 	case c.Drawn():
@@ -90,6 +93,7 @@ func New(c Config) (*Task, error) {
 	if rows, ok := s.(*rowSet); ok {
 		m.classWeights = rows.classWeights
 	}
+	t.made = time.Since(began)
 	return t, nil
 }
 
@@ -283,7 +287,7 @@ func (f *frozenStates) of(ctx context.Context, t *Task, e examples) ([]float32, 
 	if f.values != nil {
 		return f.values, nil
 	}
-	m := &Model{Config: t.Config, Params: t.Params, coder: t.coder, layout: t.layout}
+	m := &Model{Config: t.Config, Params: t.Params, Progress: t.Progress, coder: t.coder, layout: t.layout}
 	m.Config.Wide = false
 	m.network = embedder{reader{m, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 		return t.pooled.Pooled(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Dim)

@@ -38,6 +38,7 @@ var ErrFinished = errors.New("is finished: there is nothing to resume, unless yo
 // Train sets the Seed, Checkpoint, Run and Resume of the options itself. The Log gets the lines of train.Fit, a line
 // when training begins, the estimated memory and, for rows of a file, the estimated time.
 func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) (*Summary, error) {
+	start := time.Now().Add(-t.made)
 	first := options.Group == nil || options.Group.Rank() == 0
 	w, err := t.take(ctx, dir, options.Group)
 	if w != nil {
@@ -69,7 +70,6 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 		validation = ", without validation"
 	}
 	fmt.Fprintf(options.Log, "Training %s: %s%s, seed %d, folder %s%s\n", t.Config.Task.Name, t.DescribeParams(), sizes, t.Config.Seed, dir, validation)
-	start := time.Now()
 	options.Seed, options.Run = t.Config.Seed, t.Config.id()
 	options.Checkpoint, options.Resume = filepath.Join(dir, runfolder.CheckpointFile), true
 	beforeSave, onMemory, onStep, onCheck := options.BeforeSave, options.OnMemory, options.OnStep, options.OnCheck
