@@ -158,8 +158,8 @@ func (t *Text) SHA256() string { return t.sum }
 // Content returns the whole text, without a byte-order mark at its beginning. It returns an error if encoding the text
 // at once would take more memory than there is.
 func (t *Text) Content() (string, error) {
-	if need := perByte * int(t.size); t.size > math.MaxInt32 || need > memory.Free() {
-		return "", fmt.Errorf("text %q: %s are too many to encode at once: give a shorter text", t.name, text.Bytes(int(t.size)))
+	if t.size > math.MaxInt32 || perByte*t.size > int64(memory.Free()) {
+		return "", fmt.Errorf("text %q: %s are too many to encode at once: give a shorter text", t.name, text.Bytes(int(min(t.size, math.MaxInt))))
 	}
 	content := make([]byte, t.size)
 	if _, err := t.source.ReadAt(content, 0); err != nil && err != io.EOF {

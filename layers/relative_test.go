@@ -1,6 +1,7 @@
 package layers_test
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -73,7 +74,7 @@ func TestRelativeBiasErrors(t *testing.T) {
 	wantError(t, made(layers.RelativeBias{}, 0, 2), "relative bias p", "Dim", "got 0")
 	wantError(t, made(layers.RelativeBias{}, 4, -2), "relative bias p", "Heads", "got -2")
 	wantError(t, made(layers.RelativeBias{Init: layers.Normal(math.NaN())}, 4, 2), "p.weight", "NaN")
-	wantError(t, made(layers.RelativeBias{Buckets: 1 << 62, MaxDistance: math.MaxInt}, 4, 2), "p.weight", "(4611686018427387904, 2)", "memory")
+	wantError(t, made(layers.RelativeBias{Buckets: half, MaxDistance: math.MaxInt}, 4, 2), "p.weight", fmt.Sprintf("(%d, 2)", half), "memory")
 
 	r := must[layers.Positions](t)(layers.RelativeBias{}.New(newParams(t).Scope("p"), 4, layers.AttentionConfig{}))
 	vector := input(G.NewGraph(), "x", random(1, 4))

@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"math"
+	"math/bits"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,11 +18,18 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
+// Sizes too large for any machine, also with an int of 32 bits. The product of two roots overflows to 0.
+const (
+	half  = math.MaxInt/2 + 1
+	root  = 1 << (bits.UintSize / 2)
+	large = min(1<<40, math.MaxInt)
+)
+
 // TestParamsTooLarge asks for parameters too large for any machine.
 func TestParamsTooLarge(t *testing.T) {
 	for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 		p := must[*layers.Params](t)(layers.NewParams(dt, 1))
-		for _, shape := range [][]int{{1 << 62}, {math.MaxInt}, {1 << 40, 1 << 40}, {1 << 32, 1 << 32}, {1 << 31, 1 << 31, 4}, {1 << 40}, {3, math.MaxInt, 5}} {
+		for _, shape := range [][]int{{half}, {math.MaxInt}, {large, large}, {root, root}, {root / 2, root / 2, 4}, {large}, {3, math.MaxInt, 5}} {
 			_, err := p.New("w", layers.Zeros(), shape...)
 			wantError(t, err, `parameter "w"`, fmt.Sprint(tensor.Shape(shape)), "memory")
 		}
@@ -33,14 +41,14 @@ func TestParamsTooLarge(t *testing.T) {
 
 // TestCachesTooLarge asks for caches too large for any machine.
 func TestCachesTooLarge(t *testing.T) {
-	for _, size := range [][2]int{{1, 1 << 62}, {1 << 62, 1}, {1 << 40, 1 << 40}, {1 << 32, 1 << 32}, {1, 1 << 40}, {math.MaxInt, math.MaxInt}} {
+	for _, size := range [][2]int{{1, half}, {half, 1}, {large, large}, {root, root}, {1, large}, {math.MaxInt, math.MaxInt}} {
 		_, err := layers.NewCache(size[0], size[1])
 		wantError(t, err, "cache", "sequences", "memory")
 	}
 }
 
 // absurd lists sizes too large for any machine.
-var absurd = []int{1 << 40, 1 << 62, math.MaxInt}
+var absurd = []int{large, half, math.MaxInt}
 
 // constructors has functions that call each constructor with n as one size and small other sizes. A key begins with the
 // name that errors use for the size.
@@ -79,7 +87,7 @@ var constructors = map[string]map[string]func(p *layers.Params, n int) error{
 		},
 		"ValueDim": func(p *layers.Params, n int) error { return attentionOf(p, 2, layers.AttentionConfig{ValueDim: n}) },
 		"ValueDim, of many heads": func(p *layers.Params, n int) error {
-			return attentionOf(p, 2, layers.AttentionConfig{Heads: 1 << 33, KeyValueHeads: 1 << 33, HeadDim: 1, ValueDim: n})
+			return attentionOf(p, 2, layers.AttentionConfig{Heads: 2 * root, KeyValueHeads: 2 * root, HeadDim: 1, ValueDim: n})
 		},
 		"KeyInput": func(p *layers.Params, n int) error {
 			return attentionOf(p, 2, layers.AttentionConfig{KeyInput: n, ValueInput: 2})

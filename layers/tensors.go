@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"math"
 	"slices"
 
 	"gorgonia.org/tensor"
@@ -103,6 +102,7 @@ func mappings[T float32 | float64](s *paramSet, table []Tensor) (list []*mapping
 
 // check checks a Tensor and sets shape, rows, cols, segments, and the defaults of Groups and Times.
 func (m *mapping[T]) check() error {
+	const maxSkip = 1 << 30 // so that the number of rows fits in an int of 32 bits
 	m.Groups = max(m.Groups, 1)
 	if m.Times == 0 {
 		m.Times = 1
@@ -113,8 +113,8 @@ func (m *mapping[T]) check() error {
 		return fmt.Errorf("its Axis must be 0 or 1, got %d", m.Axis)
 	case (m.Axis == 1 || m.Transposed) && len(m.shape) != 2:
 		return fmt.Errorf("parameters with Axis 1 or Transposed must be matrices, got %q of shape %v", m.Params[0], m.shape)
-	case m.SkipRows < 0 || m.SkipRows > math.MaxInt32:
-		return fmt.Errorf("its SkipRows must be from 0 to %d, got %d", math.MaxInt32, m.SkipRows)
+	case m.SkipRows < 0 || m.SkipRows > maxSkip:
+		return fmt.Errorf("its SkipRows must be from 0 to %d, got %d", maxSkip, m.SkipRows)
 	case !finite(m.Plus) || !finite(m.Times):
 		return fmt.Errorf("its Plus and Times must be finite, got %v and %v", m.Plus, m.Times)
 	}

@@ -349,7 +349,7 @@ func TestTensors(t *testing.T) {
 
 // If there isn't enough memory for Len examples, Fit and Evaluate return an error before they allocate it.
 func TestLenIsCheckedBeforeMemory(t *testing.T) {
-	for _, n := range []int{1 << 40, math.MaxInt} {
+	for _, n := range []int{min(1<<40, math.MaxInt), math.MaxInt} {
 		for what, change := range map[string]func(p *train.Problem){
 			"Train":      func(p *train.Problem) { p.Train.Len = n },
 			"Validation": func(p *train.Problem) { p.Validation.Len = n },

@@ -45,7 +45,7 @@ func (d drawer) number() any {
 	if d.flip() {
 		return d.IntN(300)
 	}
-	return pick[any](d, 0, -1, 1<<31, 1<<31-1, 1<<32, 1<<53, 1000000000000000000, json.Number("1e308"), json.Number("-1e308"), 0.5, 1e-300, 16777216, 65536)
+	return pick[any](d, 0, -1, int64(1<<31), 1<<31-1, int64(1<<32), int64(1<<53), int64(1000000000000000000), json.Number("1e308"), json.Number("-1e308"), 0.5, 1e-300, 16777216, 65536)
 }
 
 // texts returns many texts. They are all different, or each begins with the one before.

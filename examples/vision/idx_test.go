@@ -17,7 +17,7 @@ import (
 func idx(data []byte, shape ...int) []byte {
 	file := []byte{0, 0, 8, byte(len(shape))}
 	for _, n := range shape {
-		file = binary.BigEndian.AppendUint32(file, uint32(n))
+		file = binary.BigEndian.AppendUint32(file, uint32(n)) // -1<<31 stands for 1<<31, because an int may have 32 bits
 	}
 	return append(file, data...)
 }
@@ -40,8 +40,8 @@ func TestReadIDX(t *testing.T) {
 		{"an axis cut short", idx(nil, 2, 3)[:10], nil, "cut short"},
 		{"an axis missing", idx(nil, 2, 3)[:8], nil, "cut short"},
 		{"an axis of length 0", idx(nil, 2, 0), nil, "above 0"},
-		{"far too large", idx(nil, 1<<31), nil, "at most 268435456"},
-		{"a product that overflows", idx(nil, 1<<16, 1<<16, 1<<31), nil, "at most 268435456"},
+		{"far too large", idx(nil, -1<<31), nil, "at most 268435456"},
+		{"a product that overflows", idx(nil, 1<<16, 1<<16, -1<<31), nil, "at most 268435456"},
 		{"the largest header, with too few bytes", idx([]byte("abcdef"), 1<<28), nil, "ends after 6"},
 		{"too few bytes", idx([]byte("abcde"), 2, 3), nil, "6 bytes of shape [2 3], but ends after 5"},
 		{"too many", idx([]byte("abcdefg"), 2, 3), nil, "more than the 6 bytes"},
@@ -62,7 +62,7 @@ func TestReadIDX(t *testing.T) {
 func FuzzReadIDX(f *testing.F) {
 	f.Add(idx([]byte("abcdef"), 6))
 	f.Add(idx([]byte("abcdef"), 1, 2, 3))
-	f.Add(idx(nil, 1<<16, 1<<16, 1<<31))
+	f.Add(idx(nil, 1<<16, 1<<16, -1<<31))
 	f.Fuzz(func(t *testing.T, file []byte) {
 		shape, data, err := readIDX(bytes.NewReader(file))
 		if err == nil && !bytes.Equal(idx(data, shape...), file) {

@@ -51,7 +51,7 @@ func newVocabulary(ctx context.Context, rows Rows, order []int, outputs int, o O
 		limits[i] = 1 << 18
 	}
 	var found [chunkRows][]uint64
-	counted, limit := 0, min(maxEntries, maxWork/outputs)
+	counted, limit := 0, int(min(maxEntries, maxWork/int64(outputs)))
 	for used < len(order) && counted < limit {
 		chunk := order[used:min(len(order), used+chunkRows)]
 		err := parallelScratch(ctx, o.Cores, len(chunk), func(i int, s *scratch) {

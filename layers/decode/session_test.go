@@ -21,6 +21,9 @@ type forgetter interface {
 	Forget(sequence int) error
 }
 
+// huge is a number of tokens that no memory holds, and that overflows an int if it is multiplied.
+const huge = math.MaxInt/2 + 1
+
 // sameSteps performs the same actions on two models: steps with rows of different lengths, Reorder and Forget. It
 // compares the logits and the room of every sequence.
 func sameSteps(t *testing.T, got, want forgetter, tol float64) {
@@ -179,10 +182,10 @@ func TestSessionErrors(t *testing.T) {
 		{"negative batch", learned, decode.Config{Batch: -1}, "decode: cache: "},
 		{"negative Vocab", learned, decode.Config{Vocab: -1}, "decode: Vocab must be from 1 to the model's 7 outputs, or 0 for all of them, got -1"},
 		{"too large a Vocab", learned, decode.Config{Vocab: 8}, "got 8"},
-		{"too large a batch", learned, decode.Config{Batch: 1 << 62}, "decode: cache: 4611686018427387904 sequences of 14 tokens: this takes"},
+		{"too large a batch", learned, decode.Config{Batch: huge}, fmt.Sprint("decode: cache: ", huge, " sequences of 14 tokens: this takes")},
 		{"too large a batch for the logits", rotary, decode.Config{Batch: math.MaxInt, Capacity: 1}, "this takes an impossible number of bytes"},
-		{"too large a capacity", rotary, decode.Config{Capacity: 1 << 62}, "decode: cache: 1 sequences of 4611686018427387904 tokens: this takes"},
-		{"too many tokens together", rotary, decode.Config{Batch: 1 << 40, Capacity: 1 << 40}, "this takes an impossible number of bytes"},
+		{"too large a capacity", rotary, decode.Config{Capacity: huge}, fmt.Sprint("decode: cache: 1 sequences of ", huge, " tokens: this takes")},
+		{"too many tokens together", rotary, decode.Config{Batch: huge, Capacity: huge}, "this takes an impossible number of bytes"},
 		{"a decoder of embeddings", newDecoder(t, tensor.Float64, series), decode.Config{Capacity: 1}, "decode: the decoder has no vocabulary"},
 		{"a mask with nodes", learned, decode.Config{Mask: layers.Mask{KeyLengths: lengths}}, "Mask can't contain nodes"},
 		{"an offset", learned, decode.Config{Mask: layers.Mask{Offset: 2}}, "can't have an Offset"},

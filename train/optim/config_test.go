@@ -96,7 +96,7 @@ func TestConfigCheck(t *testing.T) {
 		{func(c *optim.Config) { c.Average = 1 }, "average must be at least 0 and below 1, got 1"},
 		{func(c *optim.Config) { c.Schedule.Kind = "step" }, `schedule.kind must be one of ` + strings.Join(names("schedule"), ", ") + `, got "step"; did you mean staircase?`},
 		{func(c *optim.Config) { c.Schedule.WarmUp = -1 }, "schedule.warm_up must be from 0 to 1073741824, got -1"},
-		{func(c *optim.Config) { c.Schedule.Decay = math.MaxInt }, "schedule.decay must be from 0 to 1073741824, got 9223372036854775807"},
+		{func(c *optim.Config) { c.Schedule.Decay = math.MaxInt }, fmt.Sprint("schedule.decay must be from 0 to 1073741824, got ", math.MaxInt)},
 		{func(c *optim.Config) { c.Schedule.Decay = 0 }, "schedule.decay must be at least 1 for schedule.kind linear with schedule.warm_up 3, got 0"},
 		{func(c *optim.Config) { c.Schedule = optim.ScheduleConfig{Kind: "restarts", WarmUp: 3, Decay: 3} }, "schedule.decay must be at least 4 for schedule.kind restarts with schedule.warm_up 3, got 3"},
 		{func(c *optim.Config) { c.Schedule = optim.ScheduleConfig{Kind: "one-cycle", WarmUp: 3, Decay: 4} }, "schedule.decay must be at least 5 for schedule.kind one-cycle with schedule.warm_up 3, got 4"},
@@ -145,7 +145,7 @@ func TestSchedulesReachTheirPeak(t *testing.T) {
 			}
 			valid++
 			peak := 0.0
-			for _, step := range []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 99, 1 << 40, math.MaxInt} {
+			for _, step := range []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 99, min(1<<40, math.MaxInt), math.MaxInt} {
 				x := s.Schedule(step)
 				if !(x >= 0 && x <= 1) {
 					t.Errorf("%+v: the factor of step %d is %v, want one from 0 to 1", c.Schedule, step, x)

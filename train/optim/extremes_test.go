@@ -1,6 +1,7 @@
 package optim_test
 
 import (
+	"math"
 	"testing"
 
 	"gorgonia.org/tensor"
@@ -40,7 +41,7 @@ func scheduled(s optim.Schedule) (results []float64, err error) {
 	if _, err := stepped(optim.Solver{LearningRate: 0.1, Schedule: s}, nil); err != nil {
 		return nil, err
 	}
-	for _, step := range []int{-1 << 63, -1, 0, 1, 2, 9, 10, 11, 99, 100, 1 << 40, 1<<63 - 1} {
+	for _, step := range []int{math.MinInt, -1, 0, 1, 2, 9, 10, 11, 99, 100, min(1<<40, math.MaxInt), math.MaxInt} {
 		results = append(results, s(step))
 	}
 	return results, nil

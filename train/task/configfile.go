@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/heed-go/heed/data"
@@ -103,7 +104,7 @@ func readable(err error) error {
 	case kind == reflect.String || wrong.Type == reflect.TypeFor[layers.Activation]():
 		want = "a string"
 	case kind == reflect.Int:
-		want = "a whole number of at most 64 bits"
+		want = fmt.Sprintf("a whole number of at most %d bits", strconv.IntSize)
 	case kind == reflect.Uint64:
 		want = "a whole number of at most 64 bits, not negative"
 	case kind == reflect.Float64:

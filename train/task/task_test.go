@@ -253,7 +253,7 @@ func TestNewErrors(t *testing.T) {
 		{"another vocabulary", func(c *Config) { c.Model.Vocab = 29 }, "model.vocab must be 28 for this task, or 0 to choose it, got 29"},
 		{"other classes", func(c *Config) { c.Model.Outputs = -1 }, "model.outputs must be 27"},
 		{"few positions", func(c *Config) { c.Model.Positions = layers.Learned{MaxLen: 10} }, "model.positions.max_len must be from 11"},
-		{"absurdly many", func(c *Config) { c.Model.Positions = layers.Learned{MaxLen: 1 << 40} }, "model.positions.max_len must be"},
+		{"absurdly many", func(c *Config) { c.Model.Positions = layers.Learned{MaxLen: math.MaxInt / 2} }, "model.positions.max_len must be"},
 		{"wide heads", func(c *Config) { c.Model.Block.Attention.HeadDim, c.Model.Block.Attention.Heads = 1<<14, 1<<10 }, "GiB"},
 		{"dropout of all", func(c *Config) { c.Model.Block.FeedForward.Dropout = 1 }, "model.block.feed_forward.dropout must be at least 0 and below 1, got 1"},
 		{"a bias for every distance", func(c *Config) {
