@@ -12,7 +12,7 @@ import (
 func TestFindRate(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, test := range []struct{ flag, file string }{{"--find-rate", "learning-rate.png"}, {"--find-rate=other.PNG", "other.PNG"}} {
-		out := succeed(t, small("--task=copy", test.flag)...)
+		out := succeed(t, small("--task=copy", "--batch-size=4", "--dim=8", test.flag)...)
 		if !regexp.MustCompile(`^The loss is lowest at --learning-rate 0\.0\d+, as ` + regexp.QuoteMeta(test.file) + " shows\n$").MatchString(out) {
 			t.Errorf("heed train prints %q, want a rate and %s", out, test.file)
 		}

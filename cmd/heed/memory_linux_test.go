@@ -40,7 +40,7 @@ func TestMemoryEstimate(t *testing.T) {
 		name, flags string
 		quick       bool
 	}{
-		{"copy", "--task=copy --steps-per-epoch=200", true},
+		{"copy", "--task=copy --steps-per-epoch=30", true},
 		{"reverse", "--task=reverse --steps-per-epoch=20", false},
 		{"reverse, long", "--task=reverse --max-epochs=8", false},
 		{"long rows in several buckets", "--task=seq2seq --batch-size=16 --dim=64 --layers=2 --workers=2 --max-steps=24 --seed=2 --data=" + table, true},
@@ -123,7 +123,7 @@ func TestMemoryLimits(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			cmd := process()
 			cmd.Path = "/bin/sh"
-			cmd.Args = append([]string{"sh", "-c", "ulimit " + test.limit + ` && exec "$0" "$@"`, os.Args[0], "train", "--task=copy", "--max-epochs=1", "--out=" + t.TempDir()}, strings.Fields(test.flags)...)
+			cmd.Args = append([]string{"sh", "-c", "ulimit " + test.limit + ` && exec "$0" "$@"`, os.Args[0], "train", "--task=copy", "--max-epochs=1", "--validation=50", "--out=" + t.TempDir()}, strings.Fields(test.flags)...)
 			cmd.Env = append(cmd.Env, "GOMAXPROCS=2") // limits the number of threads
 			out, err := cmd.CombinedOutput()
 			if (err != nil) != (test.want != "") || !strings.Contains(string(out), test.want) || strings.Contains(string(out), "goroutine") {

@@ -112,7 +112,7 @@ func TestTrainOnATerminal(t *testing.T) {
 	t.Parallel()
 	colour := regexp.MustCompile("\x1b\\[[0-9;]*m")
 	call := func(env, dir string) string {
-		return onTerminal(t, env, small("--task=copy", "--steps-per-epoch=600", "--out="+filepath.Join(t.TempDir(), dir))...)
+		return onTerminal(t, env, small("--task=copy", "--steps-per-epoch=150", "--out="+filepath.Join(t.TempDir(), dir))...)
 	}
 	if got := call("TERM=dumb", "dumb"); strings.ContainsAny(got, "\r\x1b") || !strings.Contains(got, "Epoch 2: ") {
 		t.Errorf("a dumb terminal gets %q, want only lines", got)

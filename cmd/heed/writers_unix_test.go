@@ -70,7 +70,7 @@ func TestPairsOfWriters(t *testing.T) {
 	}
 	base := t.TempDir()
 	flags := func(dir string, seed int) []string {
-		return small("--task=copy", "--dropout=0.1", fmt.Sprint("--seed=", seed), "--out="+dir)
+		return small("--task=copy", "--dropout=0.1", "--validation=50", fmt.Sprint("--seed=", seed), "--out="+dir)
 	}
 	var wants []string
 	for seed := range 2 {
