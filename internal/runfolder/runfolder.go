@@ -84,13 +84,15 @@ func (f Folder) Has(name string) bool {
 // written before the configuration: if there are no others, the folder has no run, and one can begin there. Other files
 // without a configuration are an error.
 func (f Folder) HasRun() (bool, error) {
+	// A training may be writing to the folder. It writes these files after the configuration, so they are looked for first.
+	later := slices.DeleteFunc(Files(), func(name string) bool {
+		return name == ConfigFile || slices.Contains(beginning, name) || !f.Has(name)
+	})
 	if f.Has(ConfigFile) {
 		return true, nil
 	}
-	for _, name := range Files() {
-		if f.Has(name) && !slices.Contains(beginning, name) {
-			return false, fmt.Errorf("%s has %s, but %s is missing: restore it, or choose another folder", f.Dir, name, ConfigFile)
-		}
+	if len(later) > 0 {
+		return false, fmt.Errorf("%s has %s, but %s is missing: restore it, or choose another folder", f.Dir, later[0], ConfigFile)
 	}
 	return false, nil
 }

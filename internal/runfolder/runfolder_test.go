@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"testing"
+	"testing/fstest"
 )
 
 // settled must read again after a misfitError, at most three times in all, and not after other errors.
@@ -88,5 +90,28 @@ func TestChecksumsEnd(t *testing.T) {
 	}
 	if _, err := w.sums(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("the checksums of a cancelled context: got the error %v", err)
+	}
+}
+
+// growing is a folder in which a run begins after somebody has looked for a first file.
+type growing struct{ fstest.MapFS }
+
+func (g growing) Lstat(name string) (fs.FileInfo, error) {
+	info, err := g.MapFS.Lstat(name)
+	for _, file := range []string{ConfigFile, WeightsFile, CheckpointFile} {
+		g.MapFS[file] = &fstest.MapFile{}
+	}
+	return info, err
+}
+
+// A folder in which a run begins at this moment has a run or none, but isn't damaged.
+func TestHasRunMeanwhile(t *testing.T) {
+	f := Folder{growing{fstest.MapFS{}}, "run"}
+	if _, err := f.HasRun(); err != nil {
+		t.Error(err)
+	}
+	damaged := Folder{fstest.MapFS{WeightsFile: {}}, "run"}
+	if _, err := damaged.HasRun(); err == nil || !strings.Contains(err.Error(), "config.json is missing") {
+		t.Errorf("weights without a configuration: got %v, want an error", err)
 	}
 }
