@@ -118,6 +118,7 @@ func TestOwn(t *testing.T) {
 		}
 	}
 	golden.Calls(t, run, []string{"--words", "1"}, "-words", "-dk", "-dv")
+	golden.Picture(t, run)
 }
 
 // Printed by the notebook.

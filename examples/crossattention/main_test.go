@@ -30,6 +30,7 @@ func TestOwn(t *testing.T) {
 	}
 	golden.Contains(t, b.String(), "Attention Weights\n[[1.]\n [1.]]\n", "Attention Weights Shape: (2, 1)\nWeighted Sum Shape: (2, 3)\n")
 	golden.Calls(t, run, []string{"--keys", "3"}, "-queries", "-keys", "-dim")
+	golden.Picture(t, run)
 }
 
 // TestSteps computes attention in single steps, like the notebook: with queries from the first sequence, and keys and

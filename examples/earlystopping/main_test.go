@@ -97,6 +97,7 @@ func TestOwn(t *testing.T) {
 		t.Errorf("5 epochs with a patience of 9 printed this, want 5 epochs and no early stopping:\n%s", &b)
 	}
 	golden.Calls(t, run, []string{"--patience", "3"}, "-words", "-dk", "-dv", "-epochs", "-patience")
+	golden.Picture(t, run)
 }
 
 // Printed by the notebook.

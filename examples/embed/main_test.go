@@ -70,6 +70,7 @@ func TestOwn(t *testing.T) {
 	}
 	golden.Contains(t, b.String(), "Step   0: loss ", "Step  30: loss ", " of 3 right.", "0: d", "1: a", "2: d", "position 2? ")
 	golden.Calls(t, run, []string{"--stored", "a", "--steps", "2"}, "-dim", "-steps")
+	golden.Picture(t, run)
 	for _, word := range []string{"", "hi", "A", strings.Repeat("a", 33), "bé"} {
 		var call *example.CallError
 		if err := run(io.Discard, []string{"--stored", word}); !errors.As(err, &call) || !strings.Contains(err.Error(), "\n  -stored LETTERS\n") {

@@ -139,6 +139,7 @@ func TestOwn(t *testing.T) {
 		t.Errorf("with random inputs, the program still shows the notebook's numbers:\n%s", &b)
 	}
 	golden.Calls(t, run, []string{"--words", "3"}, "-words", "-dk", "-dv")
+	golden.Picture(t, run)
 }
 
 // Printed by the notebook.

@@ -139,6 +139,7 @@ func TestOwn(t *testing.T) {
 		t.Errorf("with a user's own sentence, the program still shows the notebook's scores:\n%s", &b)
 	}
 	golden.Calls(t, run, []string{"--sentence", "alone", "--dim", "4", "--dk", "2"}, "-dim", "-dk")
+	golden.Picture(t, run)
 	for _, args := range [][]string{{"--sentence", " "}, {"--sentence", strings.Repeat("a ", 33)}, {"--word", "dog"}, {"a rose"}} {
 		var call *example.CallError
 		if err := run(io.Discard, args); !errors.As(err, &call) || !strings.Contains(err.Error(), "\n  -sentence SENTENCE\n") {

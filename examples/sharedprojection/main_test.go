@@ -129,6 +129,7 @@ func TestOwn(t *testing.T) {
 	}
 	golden.Contains(t, b.String(), "Shape of weights for query and key  projection vectors:  (2, 1)\n")
 	golden.Calls(t, run, []string{"--tokens", "2"}, "-tokens", "-dim", "-dk", "-dv")
+	golden.Picture(t, run)
 }
 
 // Printed by the notebook.
