@@ -4,6 +4,7 @@ import (
 	"hash/crc32"
 	"math"
 	"math/rand/v2"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -12,6 +13,11 @@ import (
 
 	"github.com/heed-go/heed/layers"
 )
+
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // collecting the garbage of tiny graphs takes as long as computing them
+	m.Run()
+}
 
 // noError ends the test if there is an error.
 func noError(t testing.TB, err error) {

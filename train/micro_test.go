@@ -39,12 +39,15 @@ func unevenDigits(t *testing.T, dropout float64) train.Problem {
 }
 
 func TestWorkersChangeNoBit(t *testing.T) {
-	for _, solver := range []func() G.Solver{
+	for i, solver := range []func() G.Solver{
 		func() G.Solver { return optim.NewAdamW(0.02) },
 		func() G.Solver { return G.NewAdamSolver(G.WithLearnRate(0.02)) },
 	} {
 		for _, micro := range []int{1, 2, 4, 8, 16} {
 			if testing.Short() && micro != 1 && micro != 4 {
+				continue
+			}
+			if i > 0 && micro != 4 { // the same code works for each solver
 				continue
 			}
 			fit := func(workers, procs int) ([]train.Check, [][]float32) {

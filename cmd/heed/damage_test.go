@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/heed-go/heed/internal/runfolder"
@@ -40,203 +41,213 @@ func TestDamagedFiles(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
 	const ways = 6
-	every := 20
+	every := 40
 	if os.Getenv(damageAll) != "" {
 		every = 1
 	}
-	rng := rand.New(rand.NewPCG(testseed.Of(t), 1))
-	base := t.TempDir()
-	number, page := 0, filepath.Join(base, "page.html")
+	seed := testseed.Of(t)
+	var m sync.Mutex // guards table and total
 	var table strings.Builder
 	total := map[string]int{}
-	for _, kind := range []struct {
-		name  string
-		flips int // flipped bytes per file, with damageAll
-		flags []string
-		reads []string // calls without the folder; the second is tried with every flip
-	}{
-		{"reverse", 300, []string{"--task=reverse"}, []string{"eval", "predict abc gorgonia --top=2", "attention abc"}},
-		{"classification", 30, []string{"--task=brackets"}, []string{"eval", "predict (()) (( --top=2", "attention (())"}},
-		{"tagging", 30, append(dataFlags(t, "tagging"), "--task=tagging"), []string{"eval", "predict cat --top=2", "attention cat"}},
-		{"seq2seq", 30, append(dataFlags(t, "seq2seq"), "--task=seq2seq", "--units=bpe"), []string{"eval", "predict cat --top=2", "attention cat"}},
-		{"text", 30, append(dataFlags(t, "text"), "--task=text", "--units=bpe"), []string{"eval", "generate --prompt=The --tokens=20", "attention The", "predict fox"}},
-	} {
-		if testing.Short() && kind.name != "reverse" && kind.name != "seq2seq" {
-			continue
-		}
-		path := func(name string) string { return filepath.Join(base, kind.name, name) }
-		flags := func(name string, more ...string) []string {
-			return small(slices.Concat(kind.flags, []string{"--check-every=10", "--decay=40", "--keep-last", "--out=" + path(name)}, more)...)
-		}
-		succeed(t, flags("whole")...)
-		succeed(t, flags("longer", "--max-epochs=4")...)
-		succeed(t, flags("foreign", "--seed=2")...)
-		succeed(t, flags("earlier", "--max-steps=10")...)
-		whole, foreign, earlier := folder(t, path("whole")), folder(t, path("foreign")), folder(t, path("earlier"))
-		for _, state := range []string{"finished", "unfinished"} {
-			dir, good := path("run"), whole
-			if state == "unfinished" {
-				succeed(t, flags("unfinished", "--max-steps=25")...)
-				good = folder(t, path("unfinished"))
+	t.Run("kinds", func(t *testing.T) {
+		for i, kind := range []struct {
+			name  string
+			flips int // flipped bytes per file, with damageAll
+			flags []string
+			reads []string // calls without the folder; the second is tried with every flip
+		}{
+			{"reverse", 300, []string{"--task=reverse"}, []string{"eval", "predict abc gorgonia --top=2", "attention abc"}},
+			{"classification", 30, []string{"--task=brackets"}, []string{"eval", "predict (()) (( --top=2", "attention (())"}},
+			{"tagging", 30, append(dataFlags(t, "tagging"), "--task=tagging"), []string{"eval", "predict cat --top=2", "attention cat"}},
+			{"seq2seq", 30, append(dataFlags(t, "seq2seq"), "--task=seq2seq", "--units=bpe"), []string{"eval", "predict cat --top=2", "attention cat"}},
+			{"text", 30, append(dataFlags(t, "text"), "--task=text", "--units=bpe"), []string{"eval", "generate --prompt=The --tokens=20", "attention The", "predict fox"}},
+		} {
+			if testing.Short() && kind.name != "reverse" && kind.name != "seq2seq" {
+				continue
 			}
-			fill := func(files map[string]string) {
-				os.RemoveAll(dir)
-				os.Mkdir(dir, 0o777)
-				for name, content := range files {
-					write(t, filepath.Join(dir, name), content)
+			t.Run(kind.name, func(t *testing.T) {
+				t.Parallel()
+				rng, number, base := rand.New(rand.NewPCG(seed, uint64(i))), i, t.TempDir()
+				page := filepath.Join(base, "page.html")
+				path := func(name string) string { return filepath.Join(base, name) }
+				flags := func(name string, more ...string) []string {
+					return small(slices.Concat(kind.flags, []string{"--check-every=10", "--decay=40", "--keep-last", "--out=" + path(name)}, more)...)
 				}
-			}
-			fill(good)
-			calls := [][]string{{"report", dir, "--out=" + page}}
-			for _, call := range kind.reads {
-				calls = append(calls, slices.Insert(strings.Fields(call), 1, dir))
-			}
-			outcome := func(t *testing.T, call []string) (called, string) {
-				c := heed(call...)
-				if call[0] == "report" && c.code == 0 {
-					return c, timeless(read(t, page))
-				}
-				return c, c.stdout
-			}
-			var want []string
-			for _, call := range calls {
-				c, printed := outcome(t, call)
-				if c.code != 0 {
-					t.Fatalf("%v: %+v", call, c)
-				}
-				want = append(want, printed)
-			}
-			files := []string{
-				runfolder.ConfigFile, runfolder.WeightsFile, runfolder.HistoryFile, runfolder.SummaryFile, runfolder.CheckpointFile, runfolder.TimesFile, runfolder.ReportFile,
-			}
-			for _, name := range []string{runfolder.TokenizerFile, runfolder.SourceTokenizerFile} {
-				if _, has := good[name]; has {
-					files[6] = name
-				}
-			}
-			for _, file := range files {
-				content, has := good[file]
-				if !has { // an unfinished run gets a summary
-					content = whole[file]
-				}
-				flips := 0
-				if has && file != runfolder.TimesFile && file != runfolder.ReportFile { // nothing depends on these two
-					if flips = 2; every == 1 {
-						flips = kind.flips
-					} else if testing.Short() {
-						flips = 0
+				succeed(t, flags("whole")...)
+				succeed(t, flags("longer", "--max-epochs=4")...)
+				succeed(t, flags("foreign", "--seed=2")...)
+				succeed(t, flags("earlier", "--max-steps=10")...)
+				whole, foreign, earlier := folder(t, path("whole")), folder(t, path("foreign")), folder(t, path("earlier"))
+				for _, state := range []string{"finished", "unfinished"} {
+					dir, good := path("run"), whole
+					if state == "unfinished" {
+						succeed(t, flags("unfinished", "--max-steps=25")...)
+						good = folder(t, path("unfinished"))
 					}
-				}
-				seen, refusedFlips, resumedFlips := map[string]int{}, 0, 0
-				for n := range ways + flips {
-					if n < ways {
-						if number++; number%every != 0 {
-							continue
+					fill := func(files map[string]string) {
+						os.RemoveAll(dir)
+						os.Mkdir(dir, 0o777)
+						for name, content := range files {
+							write(t, filepath.Join(dir, name), content)
 						}
 					}
-					bad := []byte(content)
-					place := rng.IntN(len(bad))
-					switch n {
-					case 0:
-						bad[place] ^= 1 << rng.IntN(8)
-					case 1:
-						bad = bad[:place]
-					case 2:
-						bad = []byte(foreign[file])
-					case 3:
-						if has && (file != runfolder.WeightsFile || state == "finished") {
-							bad = []byte(earlier[file])
-						}
-					case 4, 5: // a digit; in a file of tensors, one of the header
-						header := bad[:min(len(bad), 3000)]
-						for place = rng.IntN(len(header)); header[place] < '0' || header[place] > '9'; {
-							place = rng.IntN(len(header))
-						}
-						header[place] = '0' + (header[place]-'0'+byte(1+rng.IntN(9)))%10
+					fill(good)
+					calls := [][]string{{"report", dir, "--out=" + page}}
+					for _, call := range kind.reads {
+						calls = append(calls, slices.Insert(strings.Fields(call), 1, dir))
 					}
-					// If the other run has the same file or none, flip a byte instead.
-					if n >= ways || string(bad) == good[file] || len(bad) == 0 {
-						bad = []byte(content)
-						bad[place] ^= byte(1 + rng.IntN(255))
+					outcome := func(t *testing.T, call []string) (called, string) {
+						c := heed(call...)
+						if call[0] == "report" && c.code == 0 {
+							return c, timeless(read(t, page))
+						}
+						return c, c.stdout
 					}
-					damaged := maps.Clone(good)
-					damaged[file] = string(bad)
-					write(t, filepath.Join(dir, file), string(bad))
-					result, quick := "harmless", n >= ways && n%5 > 0
-					if !t.Run(fmt.Sprint(kind.name, " ", state, " ", file, " ", n), func(t *testing.T) {
-						refused := func(call []string, c called) {
-							result = "error"
-							fail(t, c, 1, file)
-							after := folder(t, dir)
-							if slices.Contains(call, "--max-epochs=4") { // config.json gets the flag's value before the checkpoint is read
-								after[runfolder.ConfigFile] = damaged[runfolder.ConfigFile]
-							}
-							if !maps.Equal(after, damaged) {
-								t.Errorf("%v fails, but has changed the folder", call)
+					var want []string
+					for _, call := range calls {
+						c, printed := outcome(t, call)
+						if c.code != 0 {
+							t.Fatalf("%v: %+v", call, c)
+						}
+						want = append(want, printed)
+					}
+					files := []string{
+						runfolder.ConfigFile, runfolder.WeightsFile, runfolder.HistoryFile, runfolder.SummaryFile, runfolder.CheckpointFile, runfolder.TimesFile, runfolder.ReportFile,
+					}
+					for _, name := range []string{runfolder.TokenizerFile, runfolder.SourceTokenizerFile} {
+						if _, has := good[name]; has {
+							files[6] = name
+						}
+					}
+					for _, file := range files {
+						content, has := good[file]
+						if !has { // an unfinished run gets a summary
+							content = whole[file]
+						}
+						flips := 0
+						if has && file != runfolder.TimesFile && file != runfolder.ReportFile { // nothing depends on these two
+							if flips = 2; every == 1 {
+								flips = kind.flips
+							} else if testing.Short() {
+								flips = 0
 							}
 						}
-						for k, call := range calls {
-							if quick && k != 2 {
-								continue
-							}
-							if c, printed := outcome(t, call); c.code != 0 {
-								refused(call, c)
-							} else if printed != want[k] {
-								t.Errorf("%v prints %.300q, want %.300q", call, printed, want[k])
-							}
-						}
-						if resumedFlips > flips/10 { // resuming takes as long as a run
-							return
-						}
-						for _, longer := range []bool{false, true} {
-							call, resumed := []string{"train", "--resume=" + dir}, path("whole")
-							if longer {
-								call, resumed = append(call, "--max-epochs=4"), path("longer")
-							}
-							if longer && state == "unfinished" && n%5 > 0 {
-								continue
-							}
-							c := heed(call...)
-							switch {
-							case c.code == 0:
-								sameRun(t, dir, resumed)
-								fill(damaged)
-								if n >= ways {
-									resumedFlips++
-								}
-							case strings.Contains(c.stderr, "is finished: there is nothing to resume"):
-								fail(t, c, 1)
-							default:
-								refused(call, c)
-								if longer {
-									write(t, filepath.Join(dir, runfolder.ConfigFile), damaged[runfolder.ConfigFile])
+						seen, refusedFlips, resumedFlips := map[string]int{}, 0, 0
+						for n := range ways + flips {
+							if n < ways {
+								if number++; number%every != 0 {
+									continue
 								}
 							}
-							if !longer && state == "finished" && c.code == 0 {
-								t.Errorf("%v resumes a finished run", call)
+							bad := []byte(content)
+							place := rng.IntN(len(bad))
+							switch n {
+							case 0:
+								bad[place] ^= 1 << rng.IntN(8)
+							case 1:
+								bad = bad[:place]
+							case 2:
+								bad = []byte(foreign[file])
+							case 3:
+								if has && (file != runfolder.WeightsFile || state == "finished") {
+									bad = []byte(earlier[file])
+								}
+							case 4, 5: // a digit; in a file of tensors, one of the header
+								header := bad[:min(len(bad), 3000)]
+								for place = rng.IntN(len(header)); header[place] < '0' || header[place] > '9'; {
+									place = rng.IntN(len(header))
+								}
+								header[place] = '0' + (header[place]-'0'+byte(1+rng.IntN(9)))%10
+							}
+							// If the other run has the same file or none, flip a byte instead.
+							if n >= ways || string(bad) == good[file] || len(bad) == 0 {
+								bad = []byte(content)
+								bad[place] ^= byte(1 + rng.IntN(255))
+							}
+							damaged := maps.Clone(good)
+							damaged[file] = string(bad)
+							write(t, filepath.Join(dir, file), string(bad))
+							result, quick := "harmless", n >= ways && n%5 > 0
+							if !t.Run(fmt.Sprint(state, " ", file, " ", n), func(t *testing.T) {
+								refused := func(call []string, c called) {
+									result = "error"
+									fail(t, c, 1, file)
+									after := folder(t, dir)
+									if slices.Contains(call, "--max-epochs=4") { // config.json gets the flag's value before the checkpoint is read
+										after[runfolder.ConfigFile] = damaged[runfolder.ConfigFile]
+									}
+									if !maps.Equal(after, damaged) {
+										t.Errorf("%v fails, but has changed the folder", call)
+									}
+								}
+								for k, call := range calls {
+									if quick && k != 2 {
+										continue
+									}
+									if c, printed := outcome(t, call); c.code != 0 {
+										refused(call, c)
+									} else if printed != want[k] {
+										t.Errorf("%v prints %.300q, want %.300q", call, printed, want[k])
+									}
+								}
+								if resumedFlips > flips/10 { // resuming takes as long as a run
+									return
+								}
+								for _, longer := range []bool{false, true} {
+									call, resumed := []string{"train", "--resume=" + dir}, path("whole")
+									if longer {
+										call, resumed = append(call, "--max-epochs=4"), path("longer")
+									}
+									if longer && state == "unfinished" && n%5 > 0 {
+										continue
+									}
+									c := heed(call...)
+									switch {
+									case c.code == 0:
+										sameRun(t, dir, resumed)
+										fill(damaged)
+										if n >= ways {
+											resumedFlips++
+										}
+									case strings.Contains(c.stderr, "is finished: there is nothing to resume"):
+										fail(t, c, 1)
+									default:
+										refused(call, c)
+										if longer {
+											write(t, filepath.Join(dir, runfolder.ConfigFile), damaged[runfolder.ConfigFile])
+										}
+									}
+									if !longer && state == "finished" && c.code == 0 {
+										t.Errorf("%v resumes a finished run", call)
+									}
+								}
+							}) {
+								result = "silent"
+							}
+							seen[result]++
+							if n >= ways && result == "error" {
+								refusedFlips++
+							}
+							os.Remove(filepath.Join(dir, file))
+							if has {
+								write(t, filepath.Join(dir, file), content)
 							}
 						}
-					}) {
-						result = "silent"
-					}
-					seen[result]++
-					total[result]++
-					if n >= ways && result == "error" {
-						refusedFlips++
-					}
-					os.Remove(filepath.Join(dir, file))
-					if has {
-						write(t, filepath.Join(dir, file), content)
+						// An unfinished run's history comes from the checkpoint.
+						if limit := flips * 9 / 10; refusedFlips < limit && (file != runfolder.HistoryFile || state == "finished") {
+							t.Errorf("%d of %d flipped bytes of %s are errors, want at least %d", refusedFlips, flips, file, limit)
+						}
+						m.Lock()
+						for result, n := range seen {
+							total[result] += n
+						}
+						fmt.Fprintf(&table, "%-8s %-10s %-24s %d errors, %d harmless, %d silent\n", kind.name, state, file, seen["error"], seen["harmless"], seen["silent"])
+						m.Unlock()
 					}
 				}
-				// An unfinished run's history comes from the checkpoint.
-				if limit := flips * 9 / 10; refusedFlips < limit && (file != runfolder.HistoryFile || state == "finished") {
-					t.Errorf("%d of %d flipped bytes of %s are errors, want at least %d", refusedFlips, flips, file, limit)
-				}
-				fmt.Fprintf(&table, "%-8s %-10s %-24s %d errors, %d harmless, %d silent\n", kind.name, state, file, seen["error"], seen["harmless"], seen["silent"])
-			}
+			})
 		}
-	}
+	})
 	t.Logf("\n%s%d damaged files: %d errors, %d harmless, %d silent changes", &table, total["error"]+total["harmless"]+total["silent"], total["error"], total["harmless"], total["silent"])
 }
 

@@ -43,7 +43,7 @@ func TestMemoryEstimate(t *testing.T) {
 		{"copy", "--task=copy --steps-per-epoch=30", true},
 		{"reverse", "--task=reverse --steps-per-epoch=20", false},
 		{"reverse, long", "--task=reverse --max-epochs=8", false},
-		{"long rows in several buckets", "--task=seq2seq --batch-size=16 --dim=64 --layers=2 --workers=2 --max-steps=24 --seed=2 --data=" + table, true},
+		{"long rows in several buckets", "--task=seq2seq --batch-size=16 --dim=32 --layers=1 --workers=2 --max-steps=12 --validation=100 --seed=2 --data=" + table, true},
 		{"brackets, on one worker", "--task=brackets --steps-per-epoch=20 --workers=1", true},
 		{"dates", "--task=dates --steps-per-epoch=10 --validation=250", false},
 		{"text", "--task=text --steps-per-epoch=10 --data=" + text, true},

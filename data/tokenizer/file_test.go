@@ -247,7 +247,7 @@ func TestWriteTokenizerTooLarge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes 64 MiB")
 	}
-	long, err := newSpaced(Tokens, []string{strings.Repeat("a", format.MaxFile)})
+	long, err := newSpaced(Tokens, []string{strings.Repeat("\x01", format.MaxFile/6)}) // JSON has \u0001
 	if err != nil {
 		t.Fatal(err)
 	}
