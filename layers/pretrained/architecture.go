@@ -47,6 +47,7 @@ type Config struct {
 	Start, Pad int                              // the ids of the first token of a text and of padding; −1 for none
 	End        []int                            // ids that end a text
 	Labels     []string                         // for "classes", the names of the classes
+	Sigmoid    bool                             // for "classes" with one label: a score is the logistic function of its logit
 
 	Sampler decode.Sampler // how generation_config.json chooses tokens
 

@@ -19,10 +19,11 @@ const (
 	generationFile = "generation_config.json"
 )
 
-// ReadConfig reads the configuration of a published folder: config.json, generation_config.json, and modules.json with
-// the files that it names. A missing key has the default of the reference library, transformers. A key that changes
-// what the model computes must be known; other keys are ignored. ReadConfig returns an *UnsupportedError if a setting
-// can't be honoured, and other errors if a file is missing or malformed.
+// ReadConfig reads the configuration of a published folder: config.json, generation_config.json, modules.json with the
+// files that it names and, for models that cut texts, the limit in tokenizer_config.json. A missing key has the default
+// of the reference library, transformers. A key that changes what the model computes must be known; others are ignored.
+// ReadConfig returns an *UnsupportedError if a setting can't be honoured, and other errors if a file is missing or
+// malformed.
 func ReadConfig(fsys fs.FS) (Config, error) {
 	modules, folder, err := readModules(fsys)
 	if err != nil {
@@ -33,7 +34,11 @@ func ReadConfig(fsys fs.FS) (Config, error) {
 	if errors.Is(k.err, fs.ErrNotExist) && exists(fsys, adapter) {
 		return Config{}, unsupported(adapter, "", "a folder with a whole model: merge the adapter into its model first")
 	}
-	if c.read(k, len(modules) > 0); k.err != nil {
+	sentence := &keys{}
+	if len(modules) > 0 {
+		sentence = readKeys(fsys, sentenceFile, true)
+	}
+	if c.read(k, len(modules) > 0 && sentence.values["model_type"] != crossEncoder); k.err != nil {
 		return Config{}, k.done()
 	}
 	k = readKeys(fsys, path.Join(folder, generationFile), true)
@@ -41,7 +46,7 @@ func ReadConfig(fsys fs.FS) (Config, error) {
 	if k.fail(c.Sampler.Check()); k.err != nil {
 		return Config{}, k.done()
 	}
-	return c, c.readEmbedding(fsys, modules)
+	return c, c.readSentence(fsys, modules, sentence)
 }
 
 // read reads config.json. With embedding, the model is used for embeddings.
@@ -155,7 +160,8 @@ func (c *Config) generation(k *keys) {
 	k.copy("temperature", &s.Temperature, "top_k", &s.TopK, "top_p", (*none)(&s.TopP), "min_p", (*none)(&s.MinP))
 }
 
-// classes copies the names of the classes.
+// classes copies the names of the classes and, for a single class, whether its logit is a number or the logit of a
+// score. Without a key that says it, it is a number if problem_type is regression.
 func (c *Config) classes(k *keys) {
 	count, names := len(c.Labels), k.object("id2label")
 	if !k.writing {
@@ -176,7 +182,16 @@ func (c *Config) classes(k *keys) {
 	k.put("id2label", names)
 	problem := "single_label_classification"
 	if count == 1 {
-		problem = "regression"
+		problem, c.Sigmoid = "regression", !k.writing && k.values["problem_type"] == nil
 	}
 	k.only("problem_type", problem)
+	sentence := k.object("sentence_transformers")
+	if k.writing {
+		sentence.only("activation_fn", "torch.nn.modules.linear.Identity")
+		k.put("sentence_transformers", sentence)
+		return
+	}
+	c.readActivation(k, "sbert_ce_default_activation_function")
+	c.readActivation(sentence, "activation_fn")
+	k.fail(sentence.err)
 }

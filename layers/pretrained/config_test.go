@@ -88,6 +88,57 @@ func TestSpellings(t *testing.T) {
 	}
 }
 
+// bertScore returns the config.json of a classifier with other members, by default with one class.
+func bertScore(members string) string {
+	if !strings.Contains(members, "num_labels") {
+		members = strings.TrimSuffix(`"num_labels": 1, `+members, ", ")
+	}
+	return `{"model_type": "bert", "architectures": ["BertForSequenceClassification"], ` + members + "}"
+}
+
+// modules returns the files of a folder with one module.
+func modules(sentence string) []string {
+	return []string{"modules.json", `[{"path": "", "type": "a.Transformer"}]`, "config_sentence_transformers.json", sentence}
+}
+
+// The file that names the function of a score, and the file that limits texts, count in the reference library's order.
+func TestSentenceSettings(t *testing.T) {
+	const identity, sigmoid = `"torch.nn.modules.linear.Identity"`, `"torch.nn.modules.activation.Sigmoid"`
+	length := func(config string) []string { return []string{tokenizerFile, config} }
+	for _, test := range []struct {
+		what, config string
+		files        []string
+		sigmoid      bool
+		maxLen       int
+	}{
+		{"one label", bertScore(""), nil, true, 512},
+		{"three labels", bertScore(`"num_labels": 3`), nil, false, 512},
+		{"a regression", bertScore(`"problem_type": "regression"`), nil, false, 512},
+		{"a regression with a function", bertScore(`"problem_type": "regression", "sentence_transformers": {"activation_fn": ` + sigmoid + `}`), nil, true, 512},
+		{"the old key", bertScore(`"sbert_ce_default_activation_function": ` + identity), nil, false, 512},
+		{"both keys", bertScore(`"sbert_ce_default_activation_function": ` + identity + `, "sentence_transformers": {"activation_fn": ` + sigmoid + `}`), nil, true, 512},
+		{"modules", bertScore(""), modules(`{"model_type": "CrossEncoder", "activation_fn": ` + identity + `}`), false, 512},
+		{"modules without a function", bertScore(""), modules(`{"model_type": "CrossEncoder"}`), true, 512},
+		{"no modules.json", bertScore(""), []string{"config_sentence_transformers.json", `{"activation_fn": ` + identity + `}`}, true, 512},
+		{"a limit", bertScore(""), length(`{"model_max_length": 128}`), true, 128},
+		{"no limit", bertScore(""), length(`{"model_max_length": 1000000000000000019884624838656}`), true, 512},
+		{"a limit as a float", bertScore(""), length(`{"model_max_length": 1e30}`), true, 512},
+		{"the old limit", bertScore(""), length(`{"max_len": 64}`), true, 64},
+		{"two limits", bertScore(""), length(`{"max_len": 64, "model_max_length": 128}`), true, 128},
+		{"a decoder's limit", `{"model_type": "llama", "max_position_embeddings": 512}`, length(`{"model_max_length": 128}`), false, 512},
+		{"an embedding's limit", `{"model_type": "bert"}`, append(modules(`{}`), length(`{"model_max_length": 128}`)...), false, 128},
+		{"an older embedding's limit", `{"model_type": "bert"}`, append(modules(`{}`), tokenizerFile, `{"model_max_length": 128}`, "sentence_bert_config.json", `{"max_seq_length": 256}`), false, 256},
+	} {
+		c, err := ReadConfig(folder(test.config, test.files...))
+		if err != nil || c.Sigmoid != test.sigmoid || c.MaxLen != test.maxLen {
+			t.Errorf("%s: a sigmoid is %t, the limit %d, %v", test.what, c.Sigmoid, c.MaxLen, err)
+		}
+	}
+	if _, err := ReadConfig(folder(bertScore(""), length(`{"model_max_length": 0}`)...)); err == nil || !strings.Contains(err.Error(), "tokenizer_config.json: model_max_length must be at least 1, got 0") {
+		t.Error(err)
+	}
+}
+
 func TestUnsupported(t *testing.T) {
 	pooling := func(config string) []string {
 		return []string{"modules.json", `[{"path": "", "type": "a.Transformer"}, {"path": "1", "type": "a.Pooling"}]`, "1/config.json", config}
@@ -118,6 +169,13 @@ func TestUnsupported(t *testing.T) {
 		{"pooling_mode", `{"model_type": "llama"}`, pooling(`{"pooling_mode_max_tokens": true}`)},
 		{"pooling_mode", `{"model_type": "llama"}`, pooling(`{"pooling_mode": ["cls", "mean"]}`)},
 		{"include_prompt", `{"model_type": "llama"}`, pooling(`{"include_prompt": false}`)},
+		{"model_type", bertScore(""), modules(`{"model_type": "SparseEncoder"}`)},
+		{"model_type", `{"model_type": "bert"}`, modules(`{"model_type": "CrossEncoder"}`)},
+		{"default_prompt_name", bertScore(""), modules(`{"model_type": "CrossEncoder", "prompts": {"a": "b"}, "default_prompt_name": "a"}`)},
+		{"activation_fn", bertScore(""), modules(`{"model_type": "CrossEncoder", "activation_fn": "torch.nn.modules.activation.Tanh"}`)},
+		{"activation_fn", bertScore(`"sentence_transformers": {"activation_fn": "mine.Sigmoid"}`), nil},
+		{"sbert_ce_default_activation_function", bertScore(`"num_labels": 3, "sbert_ce_default_activation_function": "torch.nn.modules.activation.Sigmoid"`), nil},
+		{"transformer_task", bertScore(""), append(modules(`{}`), "sentence_bert_config.json", `{"transformer_task": "sequence-classification"}`)},
 	} {
 		_, err := ReadConfig(folder(test.config, test.others...))
 		var u *UnsupportedError
@@ -232,7 +290,7 @@ func TestHostile(t *testing.T) {
 		{`{}`, "model_type is missing", nil},
 		{`[]`, "config.json: ", nil},
 		{`{"a":` + strings.Repeat("[", 200_000), "config.json: ", nil},
-		{strings.Repeat(" ", maxJSON) + "{}", "config.json: expected at most 1048576 bytes", nil},
+		{strings.Repeat(" ", maxJSON) + "{}", "config.json: expected at most 4194304 bytes", nil},
 		{tiny, "model of 1 layers with at least", []string{weights, tensorFile("x", 1)}},
 		{tiny, "missing", []string{weights, tensorFile("x", 1000)}},
 		{tiny, "not a readable safetensors file", []string{weights, "\xff\xff\xff\xff\xff\xff\xff\xff"}},

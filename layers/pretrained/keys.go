@@ -42,7 +42,7 @@ func show(value any) string {
 }
 
 const (
-	maxJSON  = 1 << 20   // bytes of a JSON file, except an index
+	maxJSON  = 1 << 22   // bytes of a JSON file, except an index
 	maxInt   = 1<<31 - 1 // largest integer in a configuration
 	maxCount = 10_000    // largest number of classes, and of layers that may differ
 )

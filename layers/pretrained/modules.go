@@ -11,7 +11,11 @@ import (
 	"github.com/heed-go/heed/layers"
 )
 
-const modulesFile = "modules.json"
+const (
+	modulesFile   = "modules.json"
+	sentenceFile  = "config_sentence_transformers.json"
+	tokenizerFile = "tokenizer_config.json"
+)
 
 // A module is an entry of modules.json, which sentence-transformers writes.
 type module struct{ path, kind string }
@@ -44,29 +48,35 @@ func readModules(fsys fs.FS) (list []module, folder string, err error) {
 	return list, list[0].path, nil
 }
 
-// readEmbedding reads how the states become an embedding.
-func (c *Config) readEmbedding(fsys fs.FS, modules []module) error {
-	if len(modules) == 0 {
+// crossEncoder is the model_type in sentenceFile of a model that scores a text or two. Its logits are the scores, or
+// become scores by a function.
+const crossEncoder = "CrossEncoder"
+
+// readSentence reads how texts become the model's input, and how the states become an embedding or the logits a score.
+// The keys k are those of sentenceFile.
+func (c *Config) readSentence(fsys fs.FS, modules []module, k *keys) error {
+	if c.Head == "text" { // texts aren't cut
 		return nil
 	}
-	for _, kind := range []string{"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"} { // one of them exists
-		limit := c.MaxLen
-		k := readKeys(fsys, path.Join(c.Folder, "sentence_"+kind+"_config.json"), true)
-		k.copy("max_seq_length", &limit, "do_lower_case", &c.Lowercase)
-		if limit < 1 {
-			k.invalid("max_seq_length", "at least 1")
-		}
-		if c.MaxLen = min(c.MaxLen, limit); k.err != nil {
-			return k.done()
-		}
+	if err := c.readLength(fsys); err != nil || len(modules) == 0 {
+		return err
 	}
-	if len(modules) > 1 {
-		if err := c.readPooling(readKeys(fsys, path.Join(modules[1].path, configFile), false)); err != nil {
-			return err
+	kind := "SentenceTransformer"
+	k.copy("model_type", &kind)
+	switch {
+	case kind == crossEncoder && c.Head == "classes" && len(modules) == 1:
+		k.only("default_prompt_name", nil)
+		c.readActivation(k, "activation_fn")
+	case kind == "SentenceTransformer":
+		if len(modules) > 1 {
+			if err := c.readPooling(readKeys(fsys, path.Join(modules[1].path, configFile), false)); err != nil {
+				return err
+			}
 		}
+		c.Normalize = len(modules) > 2
+	default:
+		k.fail(unsupported("model_type", kind, "SentenceTransformer, or "+crossEncoder+" with a classifier of sequences as its only module"))
 	}
-	c.Normalize = len(modules) > 2
-	k := readKeys(fsys, "config_sentence_transformers.json", true)
 	prompts := k.object("prompts")
 	c.Prompts = map[string]string{}
 	for name := range prompts.values {
@@ -80,6 +90,55 @@ func (c *Config) readEmbedding(fsys fs.FS, modules []module) error {
 		k.invalid("default_prompt_name", "the name of one of the prompts")
 	}
 	return k.done()
+}
+
+// readLength reads the number of tokens at which texts are cut: max_seq_length or, if no file has it, the tokenizer's
+// own limit. It also reads whether texts are converted to lower case.
+func (c *Config) readLength(fsys fs.FS) error {
+	limit, task := 0, "feature-extraction"
+	if c.Head == "classes" {
+		task = "sequence-classification"
+	}
+	for _, kind := range []string{"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"} { // at most one of them exists
+		k := readKeys(fsys, path.Join(c.Folder, "sentence_"+kind+"_config.json"), true)
+		k.copy("max_seq_length", &limit, "do_lower_case", &c.Lowercase)
+		if k.only("transformer_task", task); k.values["max_seq_length"] != nil && limit < 1 {
+			k.invalid("max_seq_length", "at least 1")
+		}
+		if k.err != nil {
+			return k.done()
+		}
+	}
+	if limit > 0 {
+		c.MaxLen = min(c.MaxLen, limit)
+		return nil
+	}
+	k, most := readKeys(fsys, path.Join(c.Folder, tokenizerFile), true), float64(c.MaxLen) // 1e30 stands for no limit
+	for _, name := range []string{"max_len", "model_max_length"} {
+		if k.copy(name, &most); most < 1 {
+			k.invalid(name, "at least 1")
+		}
+	}
+	c.MaxLen = min(c.MaxLen, int(min(most, maxInt)))
+	return k.done()
+}
+
+// readActivation reads the function that makes a score of a logit. The member of k is its name in PyTorch.
+func (c *Config) readActivation(k *keys, member string) {
+	var name string
+	k.copy(member, &name)
+	if name == "" {
+		return
+	}
+	one := len(c.Labels) == 1
+	switch function := name[strings.LastIndexByte(name, '.')+1:]; {
+	case strings.HasPrefix(name, "torch.") && function == "Identity", strings.HasPrefix(name, "torch.") && function == "Sigmoid" && one:
+		c.Sigmoid = function == "Sigmoid"
+	case one:
+		k.fail(unsupported(member, name, "torch.nn.Sigmoid or torch.nn.Identity"))
+	default:
+		k.fail(unsupported(member, name, "torch.nn.Identity, because the model has several labels"))
+	}
 }
 
 // poolings lists the ways of pooling. Each has two spellings: a pooling_mode, and the name of a member that is true.

@@ -265,7 +265,7 @@ func (m *Model) Embed(ctx context.Context, texts []string) ([][]float32, int, er
 		m = f.embeds
 	}
 	if !m.Config.Kind().Embeds {
-		return nil, 0, &InputError{strings.Join(texts[:min(1, len(texts))], ""), fmt.Errorf("the model %s is of kind %s, and only models of kind %s embed texts", m.Config.Task.Name, m.Config.Task.Kind, data.KindEmbed)}
+		return nil, 0, &InputError{strings.Join(texts[:min(1, len(texts))], ""), fmt.Errorf("the model %s is of kind %s, and only models of kind %s embed texts: for its answers, use Model.Predict or heed predict", m.Config.Task.Name, m.Config.Task.Kind, data.KindEmbed)}
 	}
 	vectors, answers, tokens, err := m.vectors(ctx, texts)
 	for _, a := range answers {

@@ -53,6 +53,7 @@ func openPublished(f runfolder.Folder, kind data.Kind) (publishedStart, error) {
 // the folder is for; a model of masked tokens then embeds texts.
 func (s *publishedStart) suit(kind data.Kind) error {
 	m := &s.model
+	m.Sigmoid = m.Sigmoid && kind == ""           // another task learns other numbers
 	for _, id := range []*int{&m.Start, &m.Pad} { // small models often have the default ids of large ones
 		if *id >= m.Model.Vocab {
 			*id = -1
@@ -114,6 +115,9 @@ func (s publishedStart) config([]data.Rule) (Config, error) {
 		rule.Kind, rule.About = data.KindText, "the next token of a text"
 	case m.Head == "classes" && len(m.Labels) == 1:
 		rule.Kind, rule.About, rule.Classes = data.KindRegression, "a number for a text", nil
+		if m.Sigmoid {
+			rule.About = "a score of a text, from 0 to 1"
+		}
 	case m.Head == "classes":
 		rule.Kind, rule.About = data.KindClassification, "the label of a text"
 	default:

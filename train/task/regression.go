@@ -201,17 +201,20 @@ func (r regressor) predictor(s batchShape) (predictor, error) {
 	return r.chooser(r, s, func(output []float32, _ query) []choice { return []choice{{number: float64(output[0])}} })
 }
 
-// answer rounds the number to about a millionth of the Scale, because more digits mean nothing.
+// answer rounds the number to about a millionth of the Scale, because more digits mean nothing. A logistic function has
+// six digits, so that small scores differ.
 func (r regressor) answer(c choice) (string, *float64, error) {
 	x := r.Config.Task.Mean + r.scale()*c.number
 	if x-x != 0 {
 		return "", nil, fmt.Errorf("the model's answer is %v, which isn't a number: it was trained too fast, or its weights are damaged", x)
 	}
-	step := math.Pow(10, math.Floor(math.Log10(r.scale()))-5)
-	if rounded := math.Round(x/step) * step; rounded-rounded == 0 {
+	step, digits := math.Pow(10, math.Floor(math.Log10(r.scale()))-5), 15 // 15 digits hide that the step isn't exact
+	if r.published != nil && r.published.model.Sigmoid {
+		x, digits = 1/(1+math.Exp(-x)), 6
+	} else if rounded := math.Round(x/step) * step; rounded-rounded == 0 {
 		x = rounded
 	}
-	x, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 15, 64), 64) // 15 digits hide that the step isn't exact
+	x, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
 	if err != nil {
 		return "", nil, err
 	}

@@ -1,0 +1,77 @@
+package task
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// sentenceFolder makes a whole folder of one in testdata/sentence, with its weights.
+func sentenceFolder(t *testing.T, name string) string {
+	dir, home := t.TempDir(), filepath.Join("testdata", "sentence")
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(home, name))); err != nil {
+		t.Fatal(err)
+	}
+	_, kind, _ := strings.Cut(name, "-")
+	weights, err := os.ReadFile(filepath.Join(home, kind+".safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "model.safetensors"), string(weights))
+	return dir
+}
+
+// Folders that versions 2, 3, 5 and 6 of sentence-transformers wrote must give its vectors and scores, also for texts
+// that are cut.
+func TestSentenceTransformers(t *testing.T) {
+	content, err := os.ReadFile("testdata/sentence/answers.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var folders map[string]struct {
+		Inputs []string
+		Values [][]float64
+	}
+	if err := json.Unmarshal(content, &folders); err != nil || len(folders) < 10 {
+		t.Fatal(len(folders), err)
+	}
+	for name, want := range folders {
+		t.Run(name, func(t *testing.T) {
+			m, err := Open(sentenceFolder(t, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			vectors, _, err := m.Embed(t.Context(), want.Inputs)
+			embeds := strings.HasSuffix(name, "-embed")
+			if (err == nil) != embeds || !embeds && !strings.Contains(err.Error(), "heed predict") {
+				t.Errorf("Embed: %v", err)
+			}
+			labels := m.Config.Task.Classes
+			answers, err := m.PredictAll(t.Context(), want.Inputs, PredictOptions{Top: len(labels)})
+			if (err == nil) == embeds {
+				t.Fatalf("PredictAll: %v", err)
+			}
+			for i, values := range want.Values {
+				for j, x := range values {
+					var got float64
+					switch {
+					case embeds:
+						got = float64(vectors[i][j])
+					case labels == nil:
+						got = *answers[i].Number
+					default:
+						named := func(a Alternative) bool { return a.Text == labels[j] }
+						got = math.Exp(answers[i].Top[slices.IndexFunc(answers[i].Top, named)].LogProb)
+					}
+					if !(math.Abs(got-x) < 6e-6) {
+						t.Errorf("%q: value %d is %g, want %g", want.Inputs[i], j, got, x)
+					}
+				}
+			}
+		})
+	}
+}
