@@ -202,7 +202,7 @@ func withoutBase(err error) error {
 // subject and verb, such as "the input is".
 func noteCut(stderr io.Writer, m *task.Model, inputs string) {
 	ignored := "the end"
-	if m.Config.Kind().Generates {
+	if m.Config.CutsStart() {
 		ignored = "the beginning"
 	}
 	fmt.Fprintf(stderr, "heed: %s longer than the model's %d symbols; %s was ignored\n", inputs, m.Config.Task.MaxLen, ignored)

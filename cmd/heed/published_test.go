@@ -181,6 +181,13 @@ func TestPublishedClassifier(t *testing.T) {
 	if got := succeed(t, "predict", dir, "--data", rows); got != "text,label,answer\na text,"+answer+","+answer+"\n" {
 		t.Errorf("predict --data prints %q", got)
 	}
+	write(t, filepath.Join(dir, "tokenizer_config.json"), `{"model_max_length": 8, "truncation_side": "left"}`)
+	end, other := heed("predict", dir, "xyz abcdefgh"), heed("predict", dir, "zyxw abcdefgh")
+	for _, c := range []called{end, other, heed("attention", dir, "xyz abcdefgh")} {
+		if !strings.HasSuffix(c.stderr, "longer than the model's 8 symbols; the beginning was ignored\n") || end.stdout != other.stdout {
+			t.Errorf("a tokenizer that cuts on the left: %q, answers %q and %q", c.stderr, end.stdout, other.stdout)
+		}
+	}
 }
 
 // heed embed writes the same vectors in all forms.

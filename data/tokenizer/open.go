@@ -26,9 +26,17 @@ import (
 // Llama's, Mistral's, Gemma's or T5's. Without them, vocab.txt is BERT's, vocab.json is GPT-2's, and a SentencePiece
 // model adds no tokens to an Input.
 //
-// If the folder has a sentence_bert_config.json, its max_seq_length is the maximum length of an Input, whatever
-// tokenizer.json says: the tokenizer.json of published sentence-embedding models often says 128, and the models were
-// trained with another length. If its do_lower_case is true, texts are converted to lower case first.
+// A tokenizer.json with a tokenizer_config.json beside it is read as transformers 5.24 reads both. The maximum length
+// of an Input, and the side on which texts are cut, come from tokenizer_config.json. Tokens in its added_tokens_decoder
+// are added. Some classes of tokenizers, which tokenizer_class or model_type name, take only the vocabulary and the
+// template from tokenizer.json: BERT's, DistilBERT's and MPNet's obey do_lower_case, strip_accents and
+// tokenize_chinese_chars, and GPT-2's, RoBERTa's, GPT-NeoX's, Qwen2's, Llama's, XLM-RoBERTa's and CamemBERT's obey
+// add_prefix_space, also where a setting is missing and has its default. With clean_up_tokenization_spaces, Decode
+// removes spaces before punctuation, but not for byte pairs. The padding_side has no effect, because nothing is padded.
+//
+// If the folder has a sentence_bert_config.json, its max_seq_length comes first: the tokenizer.json of published
+// sentence-embedding models often says 128, and the models were trained with another length. If its do_lower_case is
+// true, texts are converted to lower case first.
 //
 // Errors name the file. If there is no such file or folder, or the folder has no tokenizer, the error wraps
 // fs.ErrNotExist. A file must have at most 64 MiB, and a SentencePiece model at most 8 MiB.

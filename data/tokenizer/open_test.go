@@ -187,6 +187,10 @@ func TestOpenErrors(t *testing.T) {
 		{"merge of unknown tokens", "", map[string]string{"vocab.json": vocab, "merges.txt": "Z ZZ\n"}, "merge 0", false},
 		{"not a model", "", map[string]string{"tokenizer.model": "\xff\xff"}, "protobuf", false},
 		{"length 0", "", map[string]string{"tokenizer.json": whole, "sentence_bert_config.json": `{"max_seq_length": 0}`}, "max_seq_length must be at least 1", false},
+		{"limit 0", "", map[string]string{"tokenizer.json": whole, "tokenizer_config.json": `{"model_max_length": 0}`}, "tokenizer_config.json: its model_max_length must be at least 1, got 0", false},
+		{"an unknown side", "", map[string]string{"tokenizer.json": whole, "tokenizer_config.json": `{"truncation_side": "up"}`}, `truncation_side must be left or right, got "up"`, false},
+		{"a prefix that isn't a boolean", "", map[string]string{"tokenizer.json": whole, "tokenizer_config.json": `{"add_prefix_space": "yes"}`}, "add_prefix_space must be true or false", false},
+		{"an added token without an id", "", map[string]string{"tokenizer.json": whole, "tokenizer_config.json": `{"added_tokens_decoder": {"a": {"content": "b"}}}`}, `a key of added_tokens_decoder must be an id, got "a"`, false},
 		{"added id", "", map[string]string{"vocab.txt": bertVocab, "tokenizer_config.json": `{"added_tokens_decoder": {"x": {"content": "a"}}}`}, "must be an id", false},
 		{"negative added id", "", map[string]string{"vocab.txt": bertVocab, "added_tokens.json": `{"a": -1}`}, "id from 0", false},
 	} {

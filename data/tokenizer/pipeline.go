@@ -89,6 +89,9 @@ type Input struct {
 	Types  []int   // token types, for models that read them
 }
 
+// CutsStart reports whether Input cuts the start of a text that is too long, and not its end.
+func (p *Pipeline) CutsStart() bool { return p.pipeline.CutsStart() }
+
 // Input returns a text, or two texts, with the special tokens of the file's template. If the file has a maximum length,
 // Input cuts the texts: the longer text first, or as the file says. Names of special tokens in the texts are ordinary
 // text. Input returns the errors of Tokenize, and an error if pair has more than one text, or if the only text that the

@@ -100,7 +100,7 @@ func TestServeHostileLabels(t *testing.T) {
 	p.click("document.querySelector('#ask')")
 	p.until("document.querySelector('#answers small')")
 	const rows = "[...document.querySelector('#answers tbody').rows]"
-	if got := evaluate[string](p, rows+"[0].cells[0].innerText"); !strings.HasPrefix(got, "a good\nday a a") || !strings.Contains(got, "It is too long: the model ignored its end.") {
+	if got := evaluate[string](p, rows+"[0].cells[0].innerText"); !strings.HasPrefix(got, "a good\nday a a") || !strings.Contains(got, "It is too long: the model ignored a part of it.") {
 		t.Errorf("the input is %q, want the text and a note that it is too long", got)
 	}
 	if got := evaluate[float64](p, rows+".map(r => r.cells[r.cells.length - 1].innerText).reduce((sum, s) => sum + (s.startsWith('<') ? 0 : parseFloat(s)), 0)"); !(math.Abs(got-100) < 0.03) {

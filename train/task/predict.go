@@ -12,6 +12,7 @@ import (
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/apart"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/layers"
@@ -125,11 +126,18 @@ func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOption
 }
 
 // Cuts reports whether the model answers an input, but ignores a part of it, because the input is longer than the
-// model's context of MaxLen symbols. For text, the model ignores the beginning. If an answer is one label or number, it
-// ignores the end: of the input or, for pairs, of the longer text.
+// model's context of MaxLen symbols. If an answer is one label or number, it ignores the end or, with Config.CutsStart,
+// the beginning: of the input or, for pairs, of the longer text.
 func (m *Model) Cuts(input string) bool {
 	_, a := m.encode(input)
 	return a.Cut
+}
+
+// CutsStart reports whether the model ignores the beginning of an input that is too long, and not its end: for text, or
+// if the tokenizer of a published model says so.
+func (c *Config) CutsStart() bool {
+	p, published := c.Task.Source.(*tokenizer.Pipeline)
+	return c.Kind().Generates || published && p.CutsStart()
 }
 
 // MaxBeam is the greatest Beam of PredictOptions.

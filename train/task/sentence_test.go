@@ -45,6 +45,9 @@ func TestSentenceTransformers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if left := m.Config.CutsStart(); left != (name == "left-cross") {
+				t.Errorf("CutsStart: %t", left)
+			}
 			vectors, _, err := m.Embed(t.Context(), want.Inputs)
 			embeds := strings.HasSuffix(name, "-embed")
 			if (err == nil) != embeds || !embeds && !strings.Contains(err.Error(), "heed predict") {

@@ -95,7 +95,7 @@
 				continue;
 			}
 			if (a.unknown) asked.append(make('small', 'It has symbols that training never saw.', 'muted'));
-			if (a.cut) asked.append(make('small', 'It is too long: the model ignored its end.', 'muted'));
+			if (a.cut) asked.append(make('small', 'It is too long: the model ignored a part of it.', 'muted'));
 			const button = make('button', 'Attention');
 			button.addEventListener('click', () => look(button, a.input));
 			asked.append(button);

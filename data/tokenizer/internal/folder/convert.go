@@ -20,28 +20,43 @@ import (
 
 // settings are the keys of tokenizer_config.json and special_tokens_map.json that change ids.
 type settings struct {
-	Class       string    `json:"tokenizer_class"`
-	LowerCase   *bool     `json:"do_lower_case"`
-	Accents     *bool     `json:"strip_accents"`
-	Chinese     *bool     `json:"tokenize_chinese_chars"`
-	PrefixSpace bool      `json:"add_prefix_space"`
-	AddBegin    *bool     `json:"add_bos_token"`
-	AddEnd      *bool     `json:"add_eos_token"`
-	ExtraIDs    *int      `json:"extra_ids"`
-	Begin       TokenName `json:"bos_token"`
-	End         TokenName `json:"eos_token"`
-	Unknown     TokenName `json:"unk_token"`
-	Separator   TokenName `json:"sep_token"`
-	Pad         TokenName `json:"pad_token"`
-	Classify    TokenName `json:"cls_token"`
-	Mask        TokenName `json:"mask_token"`
-	Added       map[string]struct {
+	Class        string    `json:"tokenizer_class"`
+	LowerCase    *bool     `json:"do_lower_case"`
+	Accents      *bool     `json:"strip_accents"`
+	Chinese      *bool     `json:"tokenize_chinese_chars"`
+	PrefixSpace  optional  `json:"add_prefix_space"`
+	Legacy       *bool     `json:"legacy"`
+	Side         string    `json:"truncation_side"`
+	MaxLength    *float64  `json:"model_max_length"`
+	CleanUp      bool      `json:"clean_up_tokenization_spaces"`
+	CleanUpPairs bool      `json:"clean_up_tokenization_spaces_for_bpe_even_though_it_will_corrupt_output"`
+	AddBegin     *bool     `json:"add_bos_token"`
+	AddEnd       *bool     `json:"add_eos_token"`
+	ExtraIDs     *int      `json:"extra_ids"`
+	Begin        TokenName `json:"bos_token"`
+	End          TokenName `json:"eos_token"`
+	Unknown      TokenName `json:"unk_token"`
+	Separator    TokenName `json:"sep_token"`
+	Pad          TokenName `json:"pad_token"`
+	Classify     TokenName `json:"cls_token"`
+	Mask         TokenName `json:"mask_token"`
+	Added        map[string]struct {
 		format.AddedToken
 		ID json.RawMessage `json:"id"` // the key is the id
 	} `json:"added_tokens_decoder"`
 
 	family string         // one of families, or "" if no file names it
 	added  map[string]int // the content of added_tokens.json
+}
+
+// optional is a boolean as JSON: "true", "false" or "null"; "" if it is missing.
+type optional string
+
+func (o *optional) UnmarshalJSON(value []byte) error {
+	if *o = optional(value); *o != "true" && *o != "false" && *o != "null" {
+		return fmt.Errorf("add_prefix_space must be true or false, got %.100s", value)
+	}
+	return nil
 }
 
 // TokenName is the name of a token, in the form "<s>" or {"content": "<s>"}; "" if the value is null.
@@ -183,11 +198,9 @@ func wordPieceFile(folder fs.FS, content []byte) (file format.File, err error) {
 	if err = cmp.Or(err, err1, err2); err != nil {
 		return file, err
 	}
-	unlessFalse := func(b *bool) bool { return b == nil || *b }
 	return format.File{
 		Version: "1.0", AddedTokens: added,
-		Normalizer: map[string]any{"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": unlessFalse(s.Chinese),
-			"strip_accents": s.Accents, "lowercase": unlessFalse(s.LowerCase)},
+		Normalizer:    s.bertNormalizer(),
 		PreTokenizer:  map[string]any{"type": "BertPreTokenizer"},
 		PostProcessor: map[string]any{"type": "BertProcessing", "sep": sep, "cls": cls},
 		Decoder:       map[string]any{"type": "WordPiece", "prefix": "##", "cleanup": true},
@@ -233,7 +246,8 @@ func byteLevelFile(folder fs.FS, content []byte) (file format.File, err error) {
 		}
 	}
 	ids := &vocabIDs{vocab, map[TokenName]int{}}
-	level := map[string]any{"type": "ByteLevel", "add_prefix_space": s.PrefixSpace, "trim_offsets": s.family == "roberta", "use_regex": true}
+	prefixed := s.PrefixSpace == "true"
+	level := map[string]any{"type": "ByteLevel", "add_prefix_space": prefixed, "trim_offsets": s.family == "roberta", "use_regex": true}
 	file = format.File{
 		Version: "1.0", PreTokenizer: level, PostProcessor: level, Decoder: level,
 		Model: map[string]any{"type": "BPE", "vocab": json.RawMessage(content), "merges": merges},
@@ -253,7 +267,7 @@ func byteLevelFile(folder fs.FS, content []byte) (file format.File, err error) {
 	}
 	cls, err1 := named(ids, first)
 	sep, err2 := named(ids, last)
-	file.PostProcessor = map[string]any{"type": "RobertaProcessing", "sep": sep, "cls": cls, "trim_offsets": true, "add_prefix_space": s.PrefixSpace}
+	file.PostProcessor = map[string]any{"type": "RobertaProcessing", "sep": sep, "cls": cls, "trim_offsets": true, "add_prefix_space": prefixed}
 	return file, cmp.Or(err, err1, err2)
 }
 

@@ -79,45 +79,7 @@ func Convert(folder fs.FS, name string, content []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sentenceSettings(folder, content)
-}
-
-// sentenceSettings changes a tokenizer.json as the folder's sentence_bert_config.json says, if there is one: the length
-// at which texts are cut, and whether they are converted to lower case.
-func sentenceSettings(folder fs.FS, content []byte) ([]byte, error) {
-	var config struct {
-		Length    *int `json:"max_seq_length"`
-		LowerCase bool `json:"do_lower_case"`
-	}
-	const name = "sentence_bert_config.json"
-	if err := readSettings(folder, name, &config); err != nil {
-		return nil, err
-	}
-	switch {
-	case config.Length == nil && !config.LowerCase:
-		return content, nil
-	case config.Length != nil && *config.Length < 1:
-		return nil, fmt.Errorf("%s: its max_seq_length must be at least 1, got %d", name, *config.Length)
-	}
-	if err := jsonkeys.Check(content, nil); err != nil {
-		return nil, fmt.Errorf("a tokenizer's file must be a tokenizer.json: %w", err)
-	}
-	file, err := format.Object(content)
-	if err != nil {
-		return nil, fmt.Errorf("a tokenizer.json: %w", err)
-	}
-	if config.Length != nil {
-		file["truncation"] = fmt.Appendf(nil, `{"direction": "Right", "max_length": %d, "strategy": "LongestFirst", "stride": 0}`, *config.Length)
-		file["padding"] = json.RawMessage("null")
-	}
-	if config.LowerCase {
-		steps := `{"type": "Lowercase"}`
-		if old := string(file["normalizer"]); old != "" && old != "null" {
-			steps += ", " + old
-		}
-		file["normalizer"] = fmt.Appendf(nil, `{"type": "Sequence", "normalizers": [%s]}`, steps)
-	}
-	return json.Marshal(file)
+	return adjust(folder, content, file.Version == "")
 }
 
 // ReadFile reads a regular file of at most format.MaxFile bytes.

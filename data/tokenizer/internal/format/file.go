@@ -10,6 +10,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+
+	"github.com/heed-go/heed/internal/jsonkeys"
 )
 
 // MaxFile is the maximum size of a tokenizer's file in bytes.
@@ -83,4 +85,26 @@ type AddedToken struct {
 	RightStrip bool   `json:"rstrip"`      // includes the white space after it
 	Normalized bool   `json:"normalized"`  // the normalised token is found in the normalised text
 	Special    bool   `json:"special"`     // marks something about a text
+}
+
+// AddedTokens returns the added_tokens of a tokenizer.json. The argument part may be missing or null.
+func AddedTokens(part json.RawMessage) (added []AddedToken, err error) {
+	if len(part) == 0 || string(part) == "null" {
+		return nil, nil
+	}
+	if part, err = (Members{"added_tokens": part}).Take("added_tokens", '['); err != nil {
+		return nil, err
+	}
+	err = jsonkeys.Elements(part, func(value []byte) error {
+		if len(added) == MaxAddedTokens {
+			return fmt.Errorf("it must have at most %d added_tokens", MaxAddedTokens)
+		}
+		var token AddedToken
+		if err := Decode(value, &token); err != nil {
+			return fmt.Errorf("its added token %d (from 0): %w", len(added), err)
+		}
+		added = append(added, token)
+		return nil
+	})
+	return added, err
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/heed-go/heed/data/tokenizer/internal/models"
 	"github.com/heed-go/heed/data/tokenizer/internal/pipe"
 	"github.com/heed-go/heed/data/tokenizer/internal/sentencepiece"
-	"github.com/heed-go/heed/internal/jsonkeys"
 )
 
 // Parse makes a Pipeline from a tokenizer.json, whose members are file. The Pipeline keeps content.
@@ -48,7 +47,7 @@ func Parse(content []byte, file format.Members) (*Pipeline, error) {
 			return token
 		})
 	}
-	added, err := parseAdded(file)
+	added, err := format.AddedTokens(file["added_tokens"])
 	if err == nil {
 		err = p.addTokens(added)
 	}
@@ -82,29 +81,6 @@ func Parse(content []byte, file format.Members) (*Pipeline, error) {
 		return nil, fmt.Errorf("its truncation: %w", err)
 	}
 	return p, nil
-}
-
-// parseAdded makes the added_tokens of a tokenizer.json.
-func parseAdded(file format.Members) (added []format.AddedToken, err error) {
-	if value := file["added_tokens"]; len(value) == 0 || string(value) == "null" {
-		return nil, nil
-	}
-	part, err := file.Take("added_tokens", '[')
-	if err != nil {
-		return nil, err
-	}
-	err = jsonkeys.Elements(part, func(value []byte) error {
-		if len(added) == format.MaxAddedTokens {
-			return fmt.Errorf("it must have at most %d added_tokens", format.MaxAddedTokens)
-		}
-		var token format.AddedToken
-		if err := format.Decode(value, &token); err != nil {
-			return fmt.Errorf("its added token %d (from 0): %w", len(added), err)
-		}
-		added = append(added, token)
-		return nil
-	})
-	return added, err
 }
 
 // addTokens adds the added tokens to the vocabulary.

@@ -9,7 +9,7 @@ Made with Python 3.11 and torch 2.15.0. The folders are from sentence-transforme
 with 4.45.2, 5.1.0 with 4.55.4 and 6.2.0 with 5.24.0. The weights and the answers are from the last pair.
 
 A folder lacks its model.safetensors, which is KIND.safetensors beside it. The folder plain is a classifier that
-transformers 5.24.0 saved.
+transformers 5.24.0 saved, and left is another, which cuts texts on the left.
 """
 import json
 import os
@@ -44,7 +44,7 @@ def weights():
         save_file(model(kind).state_dict(), os.path.join(HERE, kind + ".safetensors"), {"format": "pt"})
 
 
-def base(kind, folder, **config):
+def base(kind, folder, side="right", **config):
     """Writes a folder of transformers."""
     m = model(kind)
     m.config.update(config)
@@ -52,7 +52,7 @@ def base(kind, folder, **config):
     m.save_pretrained(folder)
     with open(os.path.join(folder, "vocab.txt"), "w") as f:
         f.write("\n".join(WORDS))
-    BertTokenizerFast(os.path.join(folder, "vocab.txt"), model_max_length=12).save_pretrained(folder)
+    BertTokenizerFast(os.path.join(folder, "vocab.txt"), model_max_length=12, truncation_side=side).save_pretrained(folder)
     return folder
 
 
@@ -86,6 +86,7 @@ def save():
             keep(place(kind), version + "-" + kind)
         if version == "6":
             keep(place("base-cross"), "plain-cross")
+            keep(base("cross", place("left-cross"), side="left"), "left-cross")
 
 
 def answer():
