@@ -44,9 +44,13 @@ func (r *Rule) Parts(source string) []string {
 	return []string{source}
 }
 
-// Input returns the tokens of a source of a rule with Published: of one text or, with a tab in the source, of two.
-// The argument p is the tokenizer, perhaps with another limit. Parts of the second text count bytes of the source.
+// Input returns the tokens of a source of a rule with Published: of one text or, with a tab in the source, of two. For
+// tagging, the text is the words of the source with spaces between them. The argument p is the tokenizer, perhaps with
+// another limit. Parts count bytes of the source.
 func (r *Rule) Input(p *tokenizer.Pipeline, source string) (tokenizer.Input, error) {
+	if r.Kind == KindTagging {
+		return taggedInput(p, source)
+	}
 	first, second, ok := strings.Cut(source, "\t")
 	if !ok || !kinds[r.Kind].pairs {
 		return p.Input(source)

@@ -84,7 +84,7 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// A token's tag is the target of the token's first piece, whatever white space separates the tokens.
+// A word's tag is the target of the word's first piece, whatever white space or mark separates the words.
 func TestPublishedTagging(t *testing.T) {
 	tags, err := tokenizer.New(tokenizer.Tokens, slices.Values([]string{"D D D N N V"}), 0)
 	if err != nil {
@@ -95,21 +95,21 @@ func TestPublishedTagging(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := c.Batch([]Example{{"abb c\t\u00a0a,b ", "N V D"}, {"a [SEP]", ""}})
+	b, err := c.Batch([]Example{{"abb c\t\u00a0a,b ", "N V D D N"}, {"a [SEP]", ""}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	const no = Ignore
 	wantIDs(t, "inputs", b.Inputs, []int{2, 4, 7, 7, 6, 4, 1, 5, 3, 2, 4, 1, 1, 1, 3, 0, 0, 0})
-	wantIDs(t, "targets", b.Targets, []int{no, 1, no, no, 2, 0, no, no, no, no, 0, 0, no, no, no, no, no, no})
+	wantIDs(t, "targets", b.Targets, []int{no, 1, no, no, 2, 0, 0, 1, no, no, 0, 0, 0, 0, no, no, no, no})
 	if l := c.Layout(); l.Tokens != 9 || l.Classes != tags.Len() || l.TargetLen != 9 || l.End >= 0 || l.Segments != 2 {
 		t.Errorf("the layout is %+v", l)
 	}
 	symbols, places, err := rule.Tagged("abb c\t\u00a0a,b ")
-	if want := []tokenizer.Token{{ID: 4, Start: 0, End: 3}, {ID: 6, Start: 4, End: 5}, {ID: 4, Start: 8, End: 11}}; err != nil || !slices.Equal(symbols, want) {
+	if want := []tokenizer.Token{{ID: 4, Start: 0, End: 3}, {ID: 6, Start: 4, End: 5}, {ID: 4, Start: 8, End: 9}, {ID: 1, Start: 9, End: 10}, {ID: 5, Start: 10, End: 11}}; err != nil || !slices.Equal(symbols, want) {
 		t.Errorf("got the tokens %+v, %v, want %+v", symbols, err, want)
 	}
-	wantIDs(t, "places", places, []int{1, 4, 5})
+	wantIDs(t, "places", places, []int{1, 4, 5, 6, 7})
 	own := rule
 	own.Source = tags
 	if _, _, err := own.Tagged("D"); err == nil || !strings.Contains(err.Error(), "needs a Source of type *tokenizer.Pipeline") {
@@ -117,8 +117,8 @@ func TestPublishedTagging(t *testing.T) {
 	}
 	checkBatchErrors(t, rule, []batchErrorTest{
 		{"a tag missing", []Example{{"a b", "D"}}, `each symbol of a source needs one tag, but "a b" has 2 symbols and "D" has 1 tags`},
-		{"no tokens", []Example{{" \t", ""}}, "there are no tokens in it"},
-		{"a token without pieces", []Example{{"a \u200b b", "D D N"}}, `the tokenizer has no piece for token 2, "\u200b": remove it`},
+		{"no words", []Example{{" \t", ""}}, "there are no words in it"},
+		{"a word without pieces", []Example{{"a \u200b b", "D D N"}}, `the tokenizer has no piece for word 2, "\u200b": remove it`},
 		{"a long source", []Example{{"a a a a a a a a", ""}}, "a source must have 1 to 9 symbols, got 10"},
 	})
 }

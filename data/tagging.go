@@ -3,10 +3,12 @@ package data
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/text"
 )
 
 // KindTagging predicts one symbol of the answer at every position of a source. The answer can't be longer than the
@@ -33,11 +35,12 @@ var tagging = kind{target: true, coder: newTaggingCoder}
 //	input   the dog  runs ·
 //	target  DET NOUN VERB
 //
-// If the rule also has Published, each token of the source has one tag, and white space separates tokens. The target of
-// a token's first piece is its tag. Other pieces and special tokens have no target:
+// If the rule also has Published, each word of the source has one tag; words are split as the unit words does. The
+// model reads the words with spaces between them. The target of a word's first piece is its tag. Other pieces and
+// special tokens have no target:
 //
-//	input   [CLS] the dach ##s runs [SEP] ·
-//	target        DET NOUN     VERB
+//	input   [CLS] the dach ##s runs .   [SEP] ·
+//	target        DET NOUN     VERB PUNCT
 //
 // Without an answer, each of these tags is 0, so that the targets still say which positions have one.
 type taggingCoder struct{ coder }
@@ -93,8 +96,9 @@ func (t *taggingCoder) Batch(examples []Example) (Batch, error) {
 
 // Tagged returns the parts of a source that have a tag each, for a rule of kind tagging with a Source and a Target, and
 // the position of the input at which the model gives the tag. The parts are the symbols of the Source. With Published,
-// the parts are the tokens between white space, and a token's position is where its first piece stands. Then it is an
-// error if there is no token, or if the tokenizer drops all characters of one.
+// they are words as the unit words splits them, but a character that can't be seen belongs to the word before it; their
+// positions are where their first pieces stand. Then it is an error if there is no word, or if the tokenizer drops all
+// characters of one.
 func (r *Rule) Tagged(source string) (symbols []tokenizer.Token, places []int, err error) {
 	if r.Published == (Published{}) {
 		symbols, err = r.Source.Tokenize(source, tokenizer.Options{})
@@ -107,27 +111,65 @@ func (r *Rule) Tagged(source string) (symbols []tokenizer.Token, places []int, e
 	if !ok {
 		return nil, nil, fmt.Errorf("a rule with Published needs a Source of type *tokenizer.Pipeline, got a %T", r.Source)
 	}
-	input, err := p.WithLimit(0).Input(source)
+	input, err := r.Input(p.WithLimit(0), source)
 	if err != nil {
 		return nil, nil, err
 	}
-	end, place := 0, 0
-	for token := range strings.FieldsSeq(source) {
-		start := end + strings.Index(source[end:], token)
-		end = start + len(token)
+	place := 0
+	for start, end := range wordsIn(source) {
 		for place < len(input.Tokens) && input.Tokens[place].End <= start { // special tokens end at 0
 			place++
 		}
 		if place == len(input.Tokens) || input.Tokens[place].Start >= end {
-			return nil, nil, fmt.Errorf("the tokenizer has no piece for token %d, %.100q: remove it", len(places)+1, token)
+			return nil, nil, fmt.Errorf("the tokenizer has no piece for word %d, %.100q: remove it", len(places)+1, source[start:end])
 		}
 		symbols, places = append(symbols, tokenizer.Token{ID: input.Tokens[place].ID, Start: start, End: end}), append(places, place)
 		place++
 	}
 	if places == nil {
-		err = errors.New("there are no tokens in it")
+		err = errors.New("there are no words in it")
 	}
 	return symbols, places, err
+}
+
+// wordsIn returns the offsets of the words of a source for tagging with Published.
+func wordsIn(source string) iter.Seq2[int, int] {
+	return func(yield func(start, end int) bool) {
+		end := 0
+		for word := range text.VisibleWords(source) {
+			start := end + strings.Index(source[end:], word)
+			if end = start + len(word); !yield(start, end) {
+				return
+			}
+		}
+	}
+}
+
+// taggedInput returns the tokens of the words of a source, with spaces between them: a tokenizer may have pieces that
+// join a word with the mark after it, and files have spaces there. Parts count bytes of the source.
+func taggedInput(p *tokenizer.Pipeline, source string) (tokenizer.Input, error) {
+	type word struct{ spaced, start, end int } // where it begins in the spaced text, and its part of the source
+	var words []word
+	var spaced strings.Builder
+	for start, end := range wordsIn(source) {
+		if spaced.Len() > 0 {
+			spaced.WriteByte(' ')
+		}
+		words = append(words, word{spaced.Len(), start, end})
+		spaced.WriteString(source[start:end])
+	}
+	input, err := p.Input(spaced.String())
+	offset := func(place int) int {
+		after, _ := slices.BinarySearchFunc(words, place+1, func(w word, place int) int { return w.spaced - place })
+		w := words[max(0, after-1)]
+		return min(w.start+place-w.spaced, w.end)
+	}
+	for i, t := range input.Tokens {
+		if input.Texts[i] >= 0 && words != nil {
+			input.Tokens[i].Start, input.Tokens[i].End = offset(t.Start), offset(t.End)
+		}
+	}
+	return input, err
 }
 
 // Answer reads the targets up to the first end token, or all targets if there is none.

@@ -2,6 +2,7 @@ package text
 
 import (
 	"iter"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -25,6 +26,28 @@ func Words(s string) iter.Seq[string] {
 		}
 		if last != space {
 			yield(s[start:])
+		}
+	}
+}
+
+// VisibleWords returns the words of s like Words. But a character that can't be seen, such as a soft hyphen or a space
+// without width, belongs to the word before it, if no white space is between them.
+func VisibleWords(s string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		start, end := 0, 0 // of the word that isn't finished yet
+		for word := range Words(s) {
+			next := end + strings.Index(s[end:], word)
+			if r, n := utf8.DecodeRuneInString(word); n == len(word) && next == end && end > 0 && unicode.In(r, unicode.Cc, unicode.Cf) {
+				end += n
+				continue
+			}
+			if end > 0 && !yield(s[start:end]) {
+				return
+			}
+			start, end = next, next+len(word)
+		}
+		if end > 0 {
+			yield(s[start:end])
 		}
 	}
 }

@@ -1,6 +1,10 @@
 package text
 
-import "testing"
+import (
+	"slices"
+	"strings"
+	"testing"
+)
 
 func TestCount(t *testing.T) {
 	if got := Count(0, "step") + ", " + Count(1, "step") + ", " + Count(2, "step"); got != "0 steps, 1 step, 2 steps" {
@@ -23,6 +27,20 @@ func TestSeconds(t *testing.T) {
 	} {
 		if got := Seconds(seconds); got != want {
 			t.Errorf("Seconds(%v) is %s, want %s", seconds, got, want)
+		}
+	}
+}
+
+func TestVisibleWords(t *testing.T) {
+	for s, want := range map[string][]string{
+		"": nil, " \t": nil, "3 May 2024.": {"3", "May", "2024", "."}, "a\u00adb": {"a\u00ad", "b"}, "\u200bU.S.\u200b\u0007, x": {"\u200b", "U", ".", "S", ".\u200b\u0007", ",", "x"},
+		"a \u200b b": {"a", "\u200b", "b"},
+	} {
+		if got := slices.Collect(VisibleWords(s)); !slices.Equal(got, want) {
+			t.Errorf("%q: got %q, want %q", s, got, want)
+		}
+		if joined := strings.Join(want, " "); !slices.Equal(slices.Collect(VisibleWords(joined)), want) {
+			t.Errorf("%q is split again", joined)
 		}
 	}
 }

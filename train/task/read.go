@@ -132,7 +132,7 @@ func (m *Model) PredictFile(ctx context.Context, file string, w io.Writer, o Pre
 			return err
 		}
 		for i, a := range predicted {
-			if c.tagged() && c.Data.SourceUnits == tokenizer.Words {
+			if units := c.Data.SourceUnits; c.tagged() && (units == tokenizer.Words || units == tokenizer.Published) {
 				m.tokenTags(&a)
 			}
 			answers[places[i]] = a

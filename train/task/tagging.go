@@ -3,6 +3,7 @@ package task
 import (
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -45,8 +46,8 @@ func (c *Config) tagged() bool {
 	return c.fromRows() && kindOf(c.Task.Kind).about().aligned && c.Data.SourceUnits != tokenizer.Characters && c.Data.TargetUnits != tokenizer.Characters
 }
 
-// row returns an error if a row doesn't have one tag per symbol, or if a published tokenizer drops one of its tokens.
-// With words, it makes words of a row's tokens.
+// row returns an error if a row doesn't have one tag per symbol, or if a published tokenizer drops one of its words.
+// With words and with a published tokenizer, it makes words of a row's tokens.
 func (tagging) row(c *Config) func(fields []string) error {
 	count := func(units tokenizer.Units, field string) int {
 		if units == tokenizer.Characters {
@@ -60,9 +61,12 @@ func (tagging) row(c *Config) func(fields []string) error {
 		}
 		switch c.Data.SourceUnits {
 		case tokenizer.Words:
-			return intoWords(fields)
+			return intoWords(fields, text.Words)
 		case tokenizer.Published:
-			_, _, err := c.Task.Tagged(fields[0])
+			err := intoWords(fields, text.VisibleWords)
+			if err == nil {
+				_, _, err = c.Task.Tagged(fields[0])
+			}
 			return err
 		}
 		return nil
@@ -74,11 +78,11 @@ const maxWords = 4 << 20
 
 // intoWords replaces the tokens of a row by their words, and gives each word a tag. It returns an error if the row gets
 // too long.
-func intoWords(fields []string) error {
+func intoWords(fields []string, split func(string) iter.Seq[string]) error {
 	var words, tags []string
 	size, each := 0, strings.Fields(fields[1])
 	for i, token := range strings.Fields(fields[0]) {
-		parts := slices.Collect(text.Words(token))
+		parts := slices.Collect(split(token))
 		if size += len(token) + len(parts)*(len(each[i])+2); size > maxWords {
 			return fmt.Errorf("the words of the row and their tags have more than %d MiB", maxWords>>20)
 		}
@@ -119,8 +123,7 @@ func wordTags(tag string, n int) []string {
 
 // tokenTags leaves one tag per token in an answer for words: the tag of the token's first word.
 func (m *Model) tokenTags(a *Answer) {
-	source, _ := m.coder.Tokenizers()
-	words, err := source.Tokenize(a.Input, tokenizer.Options{})
+	words, _, err := m.Config.Task.Tagged(a.Input)
 	if err != nil || a.Err != nil {
 		return
 	}
