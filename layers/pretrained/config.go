@@ -181,16 +181,22 @@ func (c *Config) classes(k *keys) {
 	}
 	k.put("id2label", names)
 	problem := "single_label_classification"
+	function := "torch.nn.modules.linear.Identity"
 	if count == 1 {
-		problem, c.Sigmoid = "regression", !k.writing && k.values["problem_type"] == nil
+		problem = "regression"
 	}
-	k.only("problem_type", problem)
+	if c.Sigmoid { // never while reading
+		function = "torch.nn.modules.activation.Sigmoid"
+	} else {
+		k.only("problem_type", problem)
+	}
 	sentence := k.object("sentence_transformers")
 	if k.writing {
-		sentence.only("activation_fn", "torch.nn.modules.linear.Identity")
+		sentence.only("activation_fn", function)
 		k.put("sentence_transformers", sentence)
 		return
 	}
+	c.Sigmoid = count == 1 && k.values["problem_type"] == nil
 	c.readActivation(k, "sbert_ce_default_activation_function")
 	c.readActivation(sentence, "activation_fn")
 	k.fail(sentence.err)

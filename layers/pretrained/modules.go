@@ -58,7 +58,7 @@ func (c *Config) readSentence(fsys fs.FS, modules []module, k *keys) error {
 	if c.Head == "text" { // texts aren't cut
 		return nil
 	}
-	if err := c.readLength(fsys); err != nil || len(modules) == 0 {
+	if err := c.readLength(fsys, len(modules) > 0); err != nil || len(modules) == 0 {
 		return err
 	}
 	kind := "SentenceTransformer"
@@ -93,13 +93,17 @@ func (c *Config) readSentence(fsys fs.FS, modules []module, k *keys) error {
 }
 
 // readLength reads the number of tokens at which texts are cut: max_seq_length or, if no file has it, the tokenizer's
-// own limit. It also reads whether texts are converted to lower case.
-func (c *Config) readLength(fsys fs.FS) error {
+// own limit. It also reads whether texts are converted to lower case. Only a folder with modules has files for both.
+func (c *Config) readLength(fsys fs.FS, modules bool) error {
 	limit, task := 0, "feature-extraction"
 	if c.Head == "classes" {
 		task = "sequence-classification"
 	}
-	for _, kind := range []string{"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"} { // at most one of them exists
+	kinds := []string{"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"} // at most one of them exists
+	if !modules {
+		kinds = nil
+	}
+	for _, kind := range kinds {
 		k := readKeys(fsys, path.Join(c.Folder, "sentence_"+kind+"_config.json"), true)
 		k.copy("max_seq_length", &limit, "do_lower_case", &c.Lowercase)
 		if k.only("transformer_task", task); k.values["max_seq_length"] != nil && limit < 1 {

@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
@@ -161,13 +162,17 @@ func copied(p *layers.Params) (*layers.Params, error) {
 }
 
 // export writes the model with the parameters p, and copies the folder's other files: those of the tokenizer, and those
-// that say how texts become embeddings.
+// that say how texts become embeddings. A classifier's config.json says how its logits become scores; the files of
+// modules may say otherwise, or that the model embeds texts.
 func (s publishedStart) export(dir string, p *layers.Params) error {
 	if err := pretrained.Save(filepath.Join(dir, filepath.FromSlash(s.model.Folder)), s.model, p); err != nil {
 		return err
 	}
 	names, err := s.smallFiles()
 	for _, name := range names {
+		if s.model.Head == "classes" && s.model.Folder == "." && (name == modulesFile || name == sentenceFile || strings.HasSuffix(path.Dir(name), "_Pooling")) {
+			continue
+		}
 		if base := path.Base(name); err == nil && name != path.Join(s.model.Folder, runfolder.ConfigFile) && base != "generation_config.json" {
 			err = s.copyTo(filepath.Join(dir, filepath.FromSlash(name)), name)
 		}

@@ -22,8 +22,12 @@ import (
 	"github.com/heed-go/heed/layers/pretrained"
 )
 
-// modulesFile is in folders that have a published model in a folder of its own.
-const modulesFile = "modules.json"
+// modulesFile is in folders that sentence-transformers wrote. It may say that the model is in a folder of its own. Then
+// sentenceFile says how the model is used.
+const (
+	modulesFile  = "modules.json"
+	sentenceFile = "config_sentence_transformers.json"
+)
 
 // A publishedStart is the folder of a published model.
 type publishedStart struct {
@@ -138,7 +142,7 @@ func (s publishedStart) head() HeadConfig {
 // smallFiles returns the names of the folder's files besides its weights: config.json, the files of the tokenizer, and
 // those that say how the model is used.
 func (s publishedStart) smallFiles() (names []string, err error) {
-	patterns := []string{modulesFile, "config_sentence_transformers.json", "*_Pooling/config.json"}
+	patterns := []string{modulesFile, sentenceFile, "*_Pooling/config.json"}
 	for _, name := range append(tokenizer.Files(), "generation_config.json", "chat_template.jinja", "chat_template.json", "sentence_*_config.json") {
 		patterns = append(patterns, path.Join(s.model.Folder, name))
 	}

@@ -78,3 +78,31 @@ func TestSentenceTransformers(t *testing.T) {
 		})
 	}
 }
+
+// A CrossEncoder must be exported with the function of its scores, and a model that began as one without it.
+func TestExportScores(t *testing.T) {
+	opened, err := Open(sentenceFolder(t, "6-cross"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := withFile(t, "regression", "rows.tsv", strings.Repeat("the cat\t-7\nthe dog\t-9\na cat\t-6\na dog\t-8\n", 10))
+	if err := c.StartFrom(sentenceFolder(t, "6-cross")); err != nil {
+		t.Fatal(err)
+	}
+	c.Wide, c.Training.MaxEpochs = false, 1
+	for _, m := range []*Model{opened, fitted(t, c).Model} {
+		dir := filepath.Join(t.TempDir(), "new")
+		if err := m.Export(dir); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := again.PredictAll(t.Context(), []string{"the cat\twho sat?"}, PredictOptions{})
+		want, failed := m.PredictAll(t.Context(), []string{"the cat\twho sat?"}, PredictOptions{})
+		if err != nil || failed != nil || math.Abs(*got[0].Number-*want[0].Number) > 1e-4 || (m == opened) != (*want[0].Number > 0) {
+			t.Errorf("got %+v, %v, want %+v, %v", got, err, want, failed)
+		}
+	}
+}
