@@ -45,9 +45,9 @@ func TestREADME(t *testing.T) {
 	}
 }
 
-// TestCommandLine checks the statuses and the output of programs: a wrong call must end with status 2, the list of flags
-// on standard error, and nothing on standard output; --help must end with status 0. Examples that have tests call their
-// function run with the same arguments, so only the others are built.
+// TestCommandLine checks the statuses and the output of programs: a wrong call must end with status 2, the list of
+// flags on standard error, and nothing on standard output; --help must end with status 0. Examples that have tests call
+// their function run with the same arguments, so only the others are built.
 func TestCommandLine(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds programs")

@@ -84,7 +84,7 @@ func (f Folder) Has(name string) bool {
 // written before the configuration: if there are no others, the folder has no run, and one can begin there. Other files
 // without a configuration are an error.
 func (f Folder) HasRun() (bool, error) {
-	// A training may be writing to the folder. It writes these files after the configuration, so they are looked for first.
+	// A training may be writing to the folder. It writes these files after the configuration, so look for them first.
 	later := slices.DeleteFunc(Files(), func(name string) bool {
 		return name == ConfigFile || slices.Contains(beginning, name) || !f.Has(name)
 	})

@@ -142,8 +142,8 @@ func Calls(t *testing.T, run func(io.Writer, []string) error, args []string, fla
 	}
 }
 
-// Picture fails the test unless an example that is called with --out alone draws the README's picture. One pixel in fifty
-// may differ: another processor may round a weight to another shade.
+// Picture fails the test unless an example that is called with --out alone draws the README's picture. One pixel in
+// fifty may differ: another processor may round a weight to another shade.
 func Picture(t *testing.T, run func(io.Writer, []string) error) {
 	t.Helper()
 	const committed = "picture.png"
