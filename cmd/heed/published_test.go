@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/internal/llama2c"
+	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/train/task"
 )
 
@@ -52,6 +53,46 @@ func TestPublishedMasks(t *testing.T) {
 	succeed(t, "eval", run, "--data="+foxText(t))
 	if out := succeed(t, "embed", run, "the fox"); !strings.HasPrefix(out, "[") {
 		t.Errorf("embed prints %q, want a vector", out)
+	}
+}
+
+// A model whose numbers overflow has no answer, score or text: every command prints nothing and fails.
+func TestNoAnswerWithoutFiniteNumbers(t *testing.T) {
+	t.Parallel()
+	overflowing := func(dir, file string) string {
+		path := filepath.Join(dir, file)
+		tensors, metadata, err := safetensors.ReadFile(path)
+		must(t, err)
+		for _, x := range tensors {
+			if values, ok := x.Data.([]float32); ok {
+				for i := range values {
+					values[i] = 3e38 // finite, but sums aren't
+				}
+			}
+		}
+		var content strings.Builder
+		must(t, safetensors.Write(&content, tensors, metadata))
+		write(t, path, content.String())
+		return dir
+	}
+	const weights = "model.safetensors"
+	vectors, text := overflowing(publishedFolder(t, "bert-states"), weights), overflowing(publishedFolder(t, "gpt_neox"), weights)
+	classes := overflowing(publishedFolder(t, "bert-classes"), weights)
+	for _, call := range [][]string{
+		{"embed", vectors, "abc"},
+		{"embed", vectors, "abc", "--out=" + filepath.Join(t.TempDir(), "x.npy")},
+		{"predict", classes, "abc"},
+		{"predict", classes, "abc", "--json"},
+		{"attention", classes, "abc"},
+		{"eval", text, "--data=" + foxText(t)},
+		{"eval", text, "--data=" + foxText(t), "--json"},
+		{"generate", text, "--prompt=abc", "--tokens=3"},
+		{"predict", text, "abc"},
+	} {
+		c := heed(call...)
+		if fail(t, c, 1, "weights are damaged, or so large that its sums overflow"); c.stdout != "" && call[0] != "generate" { // it has written the prompt
+			t.Errorf("%v prints %q, want nothing", call, c.stdout)
+		}
 	}
 }
 

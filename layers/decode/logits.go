@@ -10,16 +10,27 @@ import (
 	"github.com/heed-go/heed/internal/kernel"
 )
 
+// ErrNotFinite means that a model has no answer, because it computed a NaN or an infinity.
+var ErrNotFinite = errors.New("the model's weights are damaged, or so large that its sums overflow: restore them, or train with a lower learning rate")
+
+// checkLogits returns an error that wraps ErrNotFinite if a logit is NaN or +Inf. A token whose logit is −Inf is never
+// chosen.
+func checkLogits(logits []float64) error {
+	if high := kernel.MaxOf(logits); math.IsNaN(high) || math.IsInf(high, 1) {
+		id := slices.IndexFunc(logits, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 1) })
+		return fmt.Errorf("a logit must be finite, or -Inf for a token that is never chosen, got %v for token %d: %w", logits[id], id, ErrNotFinite)
+	}
+	return nil
+}
+
 // likeliest returns the token with the highest logit. Among equal logits, it returns the lowest id. It returns an error
-// if a logit is NaN or +Inf, or if all logits are −Inf.
+// of checkLogits, or if all logits are −Inf.
 func likeliest(logits []float64) (int, error) {
+	if err := checkLogits(logits); err != nil {
+		return 0, err
+	}
 	high := kernel.MaxOf(logits)
-	if !(math.Abs(high) <= math.MaxFloat64) {
-		for id, x := range logits {
-			if math.IsNaN(x) || math.IsInf(x, 1) {
-				return 0, fmt.Errorf("a logit must be finite, or -Inf for a token that is never chosen, got %v for token %d: check the model's weights for NaN and infinities", x, id)
-			}
-		}
+	if math.IsInf(high, -1) {
 		return 0, errors.New("every logit is -Inf, so no token can be chosen: at least one logit must be finite")
 	}
 	return slices.Index(logits, high), nil

@@ -102,6 +102,9 @@ func checkTokens(tokens []int, vocab int) error {
 func step(m Model, tokens [][]int) ([][]float64, error) {
 	logits, err := m.Step(tokens)
 	if err != nil {
+		if errors.Is(err, ErrNotFinite) { // of a Session
+			return nil, err
+		}
 		return nil, fmt.Errorf("decode: a step of the model: %w", err)
 	}
 	if len(logits) != len(tokens) {

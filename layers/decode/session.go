@@ -182,7 +182,8 @@ func (s *Session) Room(sequence int) int {
 
 // Step appends tokens to the sequences and returns the logits of the next tokens; see Model. Long rows are read in
 // chunks of a few fixed sizes. Step builds a graph for each size when it first needs it, and keeps it. Padding and the
-// division into chunks don't change the logits, except for rounding.
+// division into chunks don't change the logits, except for rounding. If a logit is NaN or +Inf, the error wraps
+// ErrNotFinite.
 func (s *Session) Step(tokens [][]int) (logits [][]float64, err error) {
 	defer prefix(&err)
 	if len(s.graphs) == 0 {
@@ -236,6 +237,9 @@ func (s *Session) keep(out G.Value, tokens [][]int, from int) error {
 		}
 		row := s.values[b*s.vocab:][:s.vocab:s.vocab]
 		if err := toFloat64(row, out, b*s.outputs); err != nil {
+			return err
+		}
+		if err := checkLogits(row); err != nil {
 			return err
 		}
 		s.logits[b] = row

@@ -158,7 +158,7 @@ func (m *Model) attribute(batch data.Batch, weights []float64) ([]float64, error
 			return nil, nil, err
 		}
 		out, err = G.Grad(sum, x)
-		return append(inputs, x), out, err
+		return append(inputs, x), append(out, output), err
 	})
 	if err != nil {
 		return nil, err
@@ -172,11 +172,15 @@ func (m *Model) attribute(batch data.Batch, weights []float64) ([]float64, error
 			part := (float32(step+i/len(way)) + 0.5) / explainSteps
 			x.Float32s()[i] = start[i%dim] + part*way[i%len(way)]
 		}
-		gradients, err := gradient.Call(values...)
+		out, err := gradient.Call(values...)
 		if err != nil {
 			return nil, err
 		}
-		for i, g := range gradients[0].Float32s() {
+		gradients := out[0].Float32s()
+		if err := cmp.Or(checkFinite(out[1].Float32s()...), checkFinite(gradients...)); err != nil {
+			return nil, err
+		}
+		for i, g := range gradients {
 			j := i % len(way)
 			sums[j/dim] += float64(g) * float64(way[j]) / explainSteps
 		}

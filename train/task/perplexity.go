@@ -183,8 +183,11 @@ func (s *textScorer) window(ctx context.Context, ids, targets []int) (sum float6
 			return 0, 0, err
 		}
 		s.cache.Commit()
-		count := out[1].Data().(float64)
-		sum, total = sum+count*float64(out[0].Data().(float32)), total+int(count)
+		count, mean := out[1].Data().(float64), out[0].Data().(float32)
+		if err := checkFinite(mean); err != nil {
+			return 0, 0, err
+		}
+		sum, total = sum+count*float64(mean), total+int(count)
 	}
 	return sum, total, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/heed-go/heed/internal/apart"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/decode"
 )
 
 // PredictOptions are the options of PredictAll.
@@ -253,6 +254,16 @@ func (m *Model) predict(ctx context.Context, s batchShape, rows []query) (err er
 	return nil
 }
 
+// checkFinite returns an error that wraps decode.ErrNotFinite if a number that a model has computed is NaN or infinite.
+func checkFinite[F float32 | float64](values ...F) error {
+	for _, x := range values {
+		if x-x != 0 {
+			return fmt.Errorf("the model's output is %v, which is no answer: %w", x, decode.ErrNotFinite)
+		}
+	}
+	return nil
+}
+
 // chooser returns a predictor for a network. The function choose makes the choices of a row from the row's part of the
 // output.
 func (m *Model) chooser(n network, s batchShape, choose func(output []float32, q query) []choice) (predictor, error) {
@@ -290,6 +301,9 @@ func (m *Model) chooser(n network, s batchShape, choose func(output []float32, q
 		}
 		values := out[0].Float32s()
 		each := len(values) / s.size
+		if err := checkFinite(values[:each*len(rows)]...); err != nil {
+			return err
+		}
 		for i := range rows {
 			rows[i].choices = choose(values[i*each:][:each], rows[i])
 		}

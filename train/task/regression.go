@@ -20,6 +20,7 @@ import (
 	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
+	"github.com/heed-go/heed/layers/decode"
 	"github.com/heed-go/heed/train"
 )
 
@@ -206,7 +207,7 @@ func (r regressor) predictor(s batchShape) (predictor, error) {
 func (r regressor) answer(c choice) (string, *float64, error) {
 	x := r.Config.Task.Mean + r.scale()*c.number
 	if x-x != 0 {
-		return "", nil, fmt.Errorf("the model's answer is %v, which isn't a number: it was trained too fast, or its weights are damaged", x)
+		return "", nil, fmt.Errorf("the model's output is %v, which is no answer: %w", x, decode.ErrNotFinite)
 	}
 	step, digits := math.Pow(10, math.Floor(math.Log10(r.scale()))-5), 15 // 15 digits hide that the step isn't exact
 	if r.published != nil && r.published.model.Sigmoid {

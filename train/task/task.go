@@ -193,6 +193,9 @@ func (t *Task) Evaluate(ctx context.Context) (Score, error) {
 	if err != nil {
 		return Score{}, err
 	}
+	if err := checkFinite(values["val_loss"]); err != nil {
+		return Score{}, err
+	}
 	s := t.score(values["val_loss"], values)
 	_, err = t.scoreTexts(ctx, &s)
 	return s, err

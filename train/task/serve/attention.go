@@ -9,8 +9,8 @@ import (
 
 // An attentionRequest asks for the model's attention weights for an input.
 type attentionRequest struct {
-	Input string `json:"input"`
-	Layer string `json:"layer"`
+	Input *string `json:"input"`
+	Layer string  `json:"layer"`
 }
 
 // An attentionLayer has the attention weights of one layer: a label for each query (rows) and for each key (columns),
@@ -47,6 +47,9 @@ func (h *Handler) attention(w http.ResponseWriter, r *http.Request) error {
 	if err := h.read(w, r, &request, map[string]string{"input": "a text", "layer": "a part of a layer's name"}); err != nil {
 		return err
 	}
+	if request.Input == nil {
+		return failf(http.StatusBadRequest, "input must be a text, got none")
+	}
 	leave, err := h.session() // until the client has the whole answer, which may have megabytes
 	if err != nil {
 		return err
@@ -55,8 +58,8 @@ func (h *Handler) attention(w http.ResponseWriter, r *http.Request) error {
 	var a *task.Attention
 	var cut bool
 	err = h.Queue(r.Context(), 1, func() (err error) {
-		cut = h.model.Cuts(request.Input)
-		a, err = h.model.Attention(request.Input, request.Layer)
+		cut = h.model.Cuts(*request.Input)
+		a, err = h.model.Attention(*request.Input, request.Layer)
 		return err
 	})
 	if err != nil {

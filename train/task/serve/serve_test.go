@@ -328,7 +328,7 @@ func TestRefused(t *testing.T) {
 		{"repetition_penalty", "POST /text/generate", `{"prompt": "a", "repetition_penalty": -1}`, "", 400, "repetition_penalty must be from 0.01 to 100, or 0 for none, got -1"},
 		{"top_k with temperature 0", "POST /text/generate", `{"prompt": "a", "temperature": 0, "top_k": 3}`, "", 400, "top_k needs a temperature above 0, got 3: leave out top_k"},
 		{"seed", "POST /text/generate", `{"prompt": "a", "seed": -1}`, "", 400, "seed must be a whole number of at most 64 bits, not negative, got number -1"},
-		{"attention to nothing", "POST /attention", `{}`, "", 422, "empty"},
+		{"attention to nothing", "POST /attention", `{"input": ""}`, "", 422, "empty"},
 		{"attention of an unknown layer", "POST /attention", `{"input": "3 may 1999", "layer": "<script>"}`, "", 422, `no layer's name contains`},
 		{"attention of a list", "POST /attention", `{"input": ["a"]}`, "", 400, "input must be a text, got array"},
 		{"a beam for tagging", "POST /tagging/predict", `{"input": ["a"], "beam": 2}`, "", 400, `unknown key "beam"`},
@@ -760,6 +760,41 @@ func TestDescription(t *testing.T) {
 		predict := d.Paths["/predict"]["post"].RequestBody.Content["application/json"].Schema
 		if _, beam := predict.Properties["beam"]; predict.Properties["input"].MaxItems != 7 || beam != (name == "dates") || fmt.Sprint(predict.Required) != "[input]" {
 			t.Errorf("%s: got the schema %+v for predict", name, predict)
+		}
+	}
+}
+
+// An input must be there, also for attention. A model whose numbers overflow has no answer.
+func TestNoInputAndNoAnswer(t *testing.T) {
+	m, text := named(t, "copy"), writer(t)
+	for _, m := range []*task.Model{m, text} {
+		all := m.Params.All()
+		for _, p := range all[len(all)-2:] {
+			for i := range p.Value.Float32s() {
+				p.Value.Float32s()[i] = 3e38 // finite, but sums aren't
+			}
+		}
+	}
+	_, s := start(t, m, Options{})
+	_, written := start(t, text, Options{})
+	for _, test := range []struct {
+		url, body string
+		status    int
+		want      string
+	}{
+		{s.URL + "/predict", `{}`, 400, "input must be a text"},
+		{s.URL + "/predict", `null`, 400, "input must be a text"},
+		{s.URL + "/attention", `{}`, 400, "input must be a text"},
+		{s.URL + "/attention", `null`, 400, "input must be a text"},
+		{s.URL + "/attention", `{"input": null}`, 400, "input must be a text"},
+		{s.URL + "/predict", `{"input": "abc"}`, 500, "weights are damaged"},
+		{s.URL + "/attention", `{"input": "abc"}`, 500, "weights are damaged"},
+		{written.URL + "/attention", `{"input": "The"}`, 500, "weights are damaged"},
+		{written.URL + "/generate", `{"prompt": "The", "tokens": 3}`, 500, "weights are damaged"},
+	} {
+		got, err := post(t.Context(), test.url, test.body)
+		if err != nil || got.status != test.status || !strings.Contains(got.body, test.want) {
+			t.Errorf("%s %s: got status %d and %q, %v, want %d and %q", test.url, test.body, got.status, got.body, err, test.status, test.want)
 		}
 	}
 }

@@ -725,3 +725,24 @@ func FuzzRequest(f *testing.F) {
 		}
 	})
 }
+
+// A model whose numbers overflow has no vectors and no text.
+func TestNoAnswerWithoutFiniteNumbers(t *testing.T) {
+	for name, request := range map[string][2]string{
+		"llama-states": {"/v1/embeddings", `{"input": ["abc"]}`},
+		"llama":        {"/v1/chat/completions", `{"messages": [{"role": "user", "content": "abc"}], "max_tokens": 3}`},
+	} {
+		m := published(t, name)
+		all := m.Params.All()
+		for _, p := range all[len(all)-2:] {
+			for i := range p.Value.Float32s() {
+				p.Value.Float32s()[i] = 3e38 // finite, but sums aren't
+			}
+		}
+		_, s := start(t, m, serve.Options{})
+		status, list, err := post(t.Context(), s.URL+request[0], request[1])
+		if err != nil || status != 500 || !strings.Contains(list[0].Error.Message, "weights are damaged") {
+			t.Errorf("%s: got %d, %+v, %v, want status 500 and the reason", request[0], status, list, err)
+		}
+	}
+}
