@@ -20,16 +20,44 @@ const mostKeys = 1 << 20
 
 // Check returns an error if content isn't one JSON value in UTF-8, if a string has half of a character, if an object
 // repeats a key or has more than 2^20 keys, or if allowed returns false for a key. If allowed is nil, all keys are
-// allowed. The error names the key and its object. If content isn't JSON, the error is a *json.SyntaxError.
+// allowed. The error names the key and its object. If content isn't JSON, the error wraps a *json.SyntaxError.
 func Check(content []byte, allowed func(key string) bool) error {
 	if !json.Valid(content) { // also checks the depth of nesting; unlike Unmarshal, it copies nothing
-		return json.Unmarshal(content, new(json.RawMessage))
+		return explained(content, json.Unmarshal(content, new(json.RawMessage)))
 	}
 	if !utf8.Valid(content) {
 		return errors.New("JSON must be UTF-8, got other bytes")
 	}
 	c := checker{rest: content, allowed: allowed}
 	return c.value()
+}
+
+// A reason is a mistake of a program that wrote JSON. It replaces the message of a *json.SyntaxError.
+type reason struct {
+	text string
+	error
+}
+
+func (r reason) Error() string { return r.text }
+func (r reason) Unwrap() error { return r.error }
+
+// explained returns the error that content isn't JSON in words that say what to do, if it begins with a byte-order mark
+// or has a number that JSON lacks.
+func explained(content []byte, err error) error {
+	if bytes.HasPrefix(content, []byte("\ufeff")) {
+		return reason{"it begins with a byte-order mark, which JSON doesn't allow: save it as UTF-8 without one", err}
+	}
+	var syntax *json.SyntaxError
+	if !errors.As(err, &syntax) {
+		return err
+	}
+	rest := content[max(0, syntax.Offset-1):] // from the invalid byte on
+	for _, name := range []string{"NaN", "Infinity"} {
+		if bytes.HasPrefix(rest, []byte(name)) {
+			return reason{fmt.Sprintf("it has the number %s, which JSON lacks: write a finite number or null", name), err}
+		}
+	}
+	return err
 }
 
 // Members calls f for each member of an object, with the bytes of its value. It copies no value. It returns the first

@@ -166,3 +166,21 @@ func TestTooManyKeys(t *testing.T) {
 		t.Errorf("got error %v for %d keys", err, mostKeys+1)
 	}
 }
+
+// Mistakes that other programs make in JSON have a message that says what to do.
+func TestExplained(t *testing.T) {
+	for content, want := range map[string]string{
+		"\ufeff{}":               "byte-order mark",
+		`{"a": NaN}`:             "the number NaN",
+		`{"a": [1, -Infinity]}`:  "the number Infinity",
+		`{"a": Infinity, "b": 1`: "the number Infinity",
+		`{"a": Nothing}`:         "invalid character",
+		`{"NaN": }`:              "invalid character",
+		`{`:                      "unexpected end",
+	} {
+		err := Check([]byte(content), nil)
+		if err == nil || !strings.Contains(err.Error(), want) || !errors.As(err, new(*json.SyntaxError)) {
+			t.Errorf("%q: got the error %v, want a *json.SyntaxError with %q", content, err, want)
+		}
+	}
+}

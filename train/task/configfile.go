@@ -15,6 +15,7 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/data/toy"
 	"github.com/heed-go/heed/internal/choices"
+	"github.com/heed-go/heed/internal/jsonkeys"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/layers"
@@ -76,7 +77,7 @@ func parseConfig(content []byte) (c Config, err error) {
 	}
 	if err := json.Unmarshal(content, &version); err != nil {
 		if errors.As(err, new(*json.SyntaxError)) {
-			err = fmt.Errorf("it isn't complete JSON (%w): restore it, or train again", err)
+			err = fmt.Errorf("it isn't complete JSON (%w): restore it, or train again", jsonkeys.Check(content, nil))
 		}
 		return c, readable(err)
 	}
@@ -179,7 +180,7 @@ func (c *Config) readPublished(f runfolder.Folder) error {
 		return fmt.Errorf("its %s: %w", runfolder.PublishedFile, err)
 	}
 	c.archive = content
-	s, err := openArchive(content, "")
+	s, err := openArchive(content, c.Task.Kind)
 	if err != nil {
 		return err
 	}
