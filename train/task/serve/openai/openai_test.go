@@ -244,7 +244,8 @@ func TestRefused(t *testing.T) {
 		{chat, `{"messages": [{"role": "user"}]}`, 400, "messages[0].content", "", "must be a text"},
 		{chat, `{"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "image_url"}]}]}`, 400, "messages[0].content[1]", "", `got the type "image_url": the model reads only text`},
 		{chat, `{` + said + `, "tools": [{}]}`, 400, "tools", "", "tools can't be"},
-		{chat, `{` + said + `, "functions": [{}]}`, 400, "functions", "", "doesn't know functions"},
+		{chat, `{` + said + `, "functions": [{}]}`, 400, "functions", "", "functions can't be"},
+		{chat, `{` + said + `, "chat_template_kwargs": {"enable_thinking": true}}`, 400, "chat_template_kwargs", "", "chat_template_kwargs can't be"},
 		{chat, `{` + said + `, "tool_choice": "required"}`, 400, "tool_choice", "", "tool_choice can't be"},
 		{chat, `{` + said + `, "response_format": {"type": "json_object"}}`, 400, "response_format", "", "response_format can't be"},
 		{chat, `{` + said + `, "logprobs": true}`, 400, "logprobs", "", "logprobs can't be true"},
@@ -279,7 +280,7 @@ func TestAccepted(t *testing.T) {
 		body     string
 	}{
 		{forCompletions, `{"model": "fox", "prompt": "The", "n": 1, "best_of": 1, "echo": false, "suffix": null, "logprobs": null, "logit_bias": {}, "user": "me"}`},
-		{forChat, `{"messages": [], "n": null, "tools": [ ], "tool_choice": "none", "response_format": {"type": "text"}, "logprobs": false, "top_logprobs": 0, "store": false, "metadata": {"a": "b"}, "service_tier": "auto", "parallel_tool_calls": true}`},
+		{forChat, `{"messages": [], "n": null, "tools": [ ], "tool_choice": "none", "response_format": {"type": "text"}, "logprobs": false, "top_logprobs": 0, "store": false, "metadata": {"a": "b"}, "service_tier": "auto", "parallel_tool_calls": true, "functions": [], "function_call": "auto", "modalities": ["text"], "verbosity": "medium", "reasoning_effort": "low", "chat_template_kwargs": {"enable_thinking": false}}`},
 		{forCompletions, `{"prompt": "The", "temperature": null, "top_p": null, "max_tokens": null, "stop": null, "seed": -1, "stream": null, "stream_options": null}`},
 	} {
 		q, err := read([]byte(test.body), test.endpoint)

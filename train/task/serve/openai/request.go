@@ -42,10 +42,10 @@ type request struct {
 
 // The fields of each endpoint.
 const (
-	ignored        = "metadata service_tier store safety_identifier prompt_cache_key parallel_tool_calls "
+	ignored        = "metadata service_tier store safety_identifier prompt_cache_key prompt_cache_retention parallel_tool_calls reasoning_effort " // no model reasons first
 	forAll         = "model user "
 	forText        = forAll + "temperature top_p top_k min_p repetition_penalty presence_penalty frequency_penalty max_tokens stop seed stream stream_options n logprobs logit_bias "
-	forChat        = forText + ignored + "messages max_completion_tokens top_logprobs tools tool_choice response_format"
+	forChat        = forText + ignored + "messages max_completion_tokens top_logprobs tools tool_choice functions function_call response_format modalities verbosity chat_template_kwargs"
 	forCompletions = forText + "prompt best_of echo suffix"
 	forEmbeddings  = forAll + "input dimensions encoding_format"
 )
@@ -61,7 +61,13 @@ var only = map[string][]string{
 	"logit_bias":      {"{}"},
 	"tools":           {"[]"},
 	"tool_choice":     {`"none"`, `"auto"`},
+	"functions":       {"[]"},
+	"function_call":   {`"none"`, `"auto"`},
 	"response_format": {`{"type":"text"}`},
+	"modalities":      {`["text"]`},
+	"verbosity":       {`"medium"`},
+
+	"chat_template_kwargs": {"{}", `{"enable_thinking":false}`},
 }
 
 const listed = "a text, a list of token ids, or a list of either"
