@@ -41,9 +41,9 @@ func TestSaveChooses(t *testing.T) {
 		"rotary":               {layers.ModelConfig{Positions: layers.Rotary{}, Block: heads}, "gpt_neox"},
 		"llama":                {layers.ModelConfig{Positions: layers.Rotary{}, Block: gated, NoBias: true}, "llama"},
 		"llama, tied":          {layers.ModelConfig{Positions: layers.Rotary{}, Block: gated, Tied: true}, "llama"},
-		"llama with head bias": {layers.ModelConfig{Positions: layers.Rotary{}, Block: gated}, "the nearest is llama: no_bias can't be false, but is true"},
-		"ungated":              {layers.ModelConfig{Positions: layers.Rotary{}, Block: ungated, NoBias: true}, "the nearest is llama: block.feed_forward.gated can't be false, but is true"},
-		"sinusoidal":           {layers.ModelConfig{Positions: layers.Sinusoidal{}, Block: heads}, `the nearest is gpt2: positions.kind can't be "sinusoidal", but is "learned"`},
+		"llama with head bias": {layers.ModelConfig{Positions: layers.Rotary{}, Block: gated}, "the nearest is llama: no_bias is false, and there it is true"},
+		"ungated":              {layers.ModelConfig{Positions: layers.Rotary{}, Block: ungated, NoBias: true}, "the nearest is llama: block.feed_forward.gated is false, and there it is true"},
+		"sinusoidal":           {layers.ModelConfig{Positions: layers.Sinusoidal{}, Block: heads}, `the nearest is gpt2: positions.kind is "sinusoidal", and there it is "learned"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.m.Vocab, test.m.Dim, test.m.Layers = 11, 12, 2

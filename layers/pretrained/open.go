@@ -105,15 +105,13 @@ func (c Config) Untied(fsys fs.FS) (Config, error) {
 		return c, err
 	}
 	place := map[string]int{} // 1 for the embeddings, 2 for the head
-	for _, line := range slices.Concat(a.names, a.heads[c.Head]) {
-		switch ours, theirs, _ := strings.Cut(line, " "); ours {
-		case "embedding":
+	for _, line := range a.names {
+		if theirs, ok := strings.CutPrefix(line, "embedding "); ok {
 			place[a.prefix+theirs+".weight"], place[theirs+".weight"] = 1, 1
-		case "head":
-			for _, name := range strings.Split(theirs, "|") {
-				place[name+".weight"] = 2
-			}
 		}
+	}
+	for _, name := range a.headNames(c.Head) {
+		place[name] = 2
 	}
 	files, err := Files(fsys)
 	if err != nil {
@@ -155,6 +153,11 @@ func (c Config) Untied(fsys fs.FS) (Config, error) {
 // check compares the configuration with the headers of the files and with the machine's memory.
 func (c Config) check(fsys fs.FS, files []string, dtype tensor.Dtype) error {
 	tensors, numbers := 0, 0
+	a, err := architectureOf(c.Type)
+	if err != nil {
+		return err
+	}
+	heads, headless := a.headNames(c.Head), (c.Head == "text" || c.Head == "mask") && !c.Model.Tied
 	for _, file := range files {
 		header, err := safetensors.OpenFS(fsys, file)
 		if err != nil {
@@ -164,10 +167,15 @@ func (c Config) check(fsys fs.FS, files []string, dtype tensor.Dtype) error {
 		tensors += len(header.Entries)
 		for _, e := range header.Entries {
 			numbers += memory.Product(e.Shape...)
+			headless = headless && !slices.Contains(heads, e.Name)
 		}
 	}
 	weights, perToken := c.Memory(dtype)
-	if least := weights / int(dtype.Size()); least > numbers || c.Model.Layers > tensors {
+	least := weights / int(dtype.Size())
+	if headless && least > numbers && least-memory.Product(c.Model.Vocab, c.Model.Dim) <= numbers && c.Model.Layers <= tensors {
+		return fmt.Errorf("the weights have no head: the tensor %q is missing; download the whole model or, if its head is its embeddings, set tie_word_embeddings to true in config.json", heads[0])
+	}
+	if least > numbers || c.Model.Layers > tensors {
 		return fmt.Errorf("config.json describes a model of %d layers with at least %d weights, but the files hold %d tensors with %d numbers",
 			c.Model.Layers, least, tensors, numbers)
 	}

@@ -387,11 +387,11 @@ func TestNoEqual(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "none")
 	err = Save(dir, c, p)
-	if _, missing := os.Stat(dir); err == nil || missing == nil || !strings.Contains(err.Error(), `the nearest is gpt2: positions.kind can't be "alibi", but is "learned"`) {
+	if _, missing := os.Stat(dir); err == nil || missing == nil || !strings.Contains(err.Error(), `the nearest is gpt2: positions.kind is "alibi", and there it is "learned"`) {
 		t.Errorf("error %v", err)
 	}
 	c.Type = "gpt2"
-	if err := Save(dir, c, p); err == nil || !strings.Contains(err.Error(), `gpt2: no_bias can't be false, but is true; positions.kind can't be "alibi"`) {
+	if err := Save(dir, c, p); err == nil || !strings.Contains(err.Error(), `gpt2: no_bias is false, and there it is true; positions.kind is "alibi"`) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -151,14 +151,22 @@ func (c Config) write(dtype tensor.Dtype) (*keys, error) {
 		if strings.HasPrefix(name, "positions.") && ours["positions.kind"] != theirs["positions.kind"] && name != "positions.kind" {
 			continue // the other kind has other settings
 		}
-		if x, y := show(x), show(y); x != y {
-			differ.settings = append(differ.settings, fmt.Sprintf("%s can't be %s, but is %s", name, x, y))
+		if x, y := shown(x), shown(y); x != y {
+			differ.settings = append(differ.settings, fmt.Sprintf("%s is %s, and there it is %s", name, x, y))
 		}
 	}
 	if differ.settings != nil {
 		return nil, differ
 	}
 	return k, nil
+}
+
+// shown returns the value of a setting for an error.
+func shown(x any) string {
+	if x == nil {
+		return "not set"
+	}
+	return show(x)
 }
 
 // members returns the settings of a model by their paths in JSON, without rates of dropout and initial values.

@@ -38,14 +38,24 @@ func (c Config) Tensors(p *layers.Params) ([]layers.Tensor, error) {
 	}
 	for _, line := range a.heads[c.Head] {
 		i := slices.IndexFunc(tensors, func(t layers.Tensor) bool { return t.Params[0] == tied })
-		if other, isHead := strings.CutPrefix(line, "head "); isHead && c.Model.Tied && i >= 0 { // files may have the weights under this name
-			for _, theirs := range strings.Split(other, "|") {
-				tensors[i].Names = append(tensors[i].Names, theirs+".weight")
-			}
+		if strings.HasPrefix(line, "head ") && c.Model.Tied && i >= 0 { // files may have the weights under these names
+			tensors[i].Names = append(tensors[i].Names, a.headNames(c.Head)...)
 		}
 		add(line, "", "")
 	}
 	return tensors, nil
+}
+
+// headNames returns the names that the weight of a head may have in files.
+func (a architecture) headNames(head string) (names []string) {
+	for _, line := range a.heads[head] {
+		if theirs, ok := strings.CutPrefix(line, "head "); ok {
+			for _, name := range strings.Split(theirs, "|") {
+				names = append(names, name+".weight")
+			}
+		}
+	}
+	return names
 }
 
 // CheckUnused returns an error if names, the tensors that aren't loaded, has one that models of this type can have in

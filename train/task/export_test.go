@@ -185,7 +185,7 @@ func TestExportErrors(t *testing.T) {
 		c    Config
 		want string
 	}{
-		"rms":            {c, `the nearest is gpt2: block.norm.kind can't be "rms", but is "layer"; no_bias can't be false`},
+		"rms":            {c, `the nearest is gpt2: block.norm.kind is "rms", and there it is "layer"; no_bias is false`},
 		"classification": {withFile(t, "classification", "rows.tsv", someRows(data.KindClassification)), "models of kind classification have no published equal, only text models have"},
 	} {
 		dir := filepath.Join(t.TempDir(), "new")
@@ -219,7 +219,7 @@ func TestExportFineTuned(t *testing.T) {
 		{data.KindClassification, "llama-classes", "", ""},
 		{data.KindClassification, "bert-classes", "head", ""},
 		{data.KindRegression, "bert-classes", "head", ""},
-		{data.KindClassification, "bert", "", `pooling can't be "mean", but is "first"; transform.activation can't be null, but is "tanh"`},
+		{data.KindClassification, "bert", "", `pooling is "mean", and there it is "first"; transform.activation is not set, and there it is "tanh"`},
 		{data.KindRegression, "llama-classes", "", "the head of a llama has no bias"},
 		{data.KindTagging, "bert", "", "models of kind tagging have no published equal"},
 	} {
