@@ -24,7 +24,12 @@ const (
 // of the reference library, transformers. A key that changes what the model computes must be known; others are ignored.
 // ReadConfig returns an *UnsupportedError if a setting can't be honoured, and other errors if a file is missing or
 // malformed.
-func ReadConfig(fsys fs.FS) (Config, error) {
+func ReadConfig(fsys fs.FS) (Config, error) { return readConfig(fsys, false) }
+
+// ReadStates is like ReadConfig for the model without its head, whatever the head computes: see Config.States.
+func ReadStates(fsys fs.FS) (Config, error) { return readConfig(fsys, true) }
+
+func readConfig(fsys fs.FS, states bool) (Config, error) {
 	modules, folder, err := readModules(fsys)
 	if err != nil {
 		return Config{}, err
@@ -38,7 +43,7 @@ func ReadConfig(fsys fs.FS) (Config, error) {
 	if len(modules) > 0 {
 		sentence = readKeys(fsys, sentenceFile, true)
 	}
-	if c.read(k, len(modules) > 0 && sentence.values["model_type"] != crossEncoder); k.err != nil {
+	if c.read(k, states || len(modules) > 0 && sentence.values["model_type"] != crossEncoder); k.err != nil {
 		return Config{}, k.done()
 	}
 	k = readKeys(fsys, path.Join(folder, generationFile), true)
@@ -49,8 +54,8 @@ func ReadConfig(fsys fs.FS) (Config, error) {
 	return c, c.readSentence(fsys, modules, sentence)
 }
 
-// read reads config.json. With embedding, the model is used for embeddings.
-func (c *Config) read(k *keys, embedding bool) {
+// read reads config.json. With states, the model is used without its head.
+func (c *Config) read(k *keys, states bool) {
 	if k.copy("model_type", &c.Type); c.Type == "" {
 		k.fail(errors.New("model_type is missing: it names the architecture, such as llama"))
 	}
@@ -78,7 +83,7 @@ func (c *Config) read(k *keys, embedding bool) {
 		classes = []string{a.class}
 	}
 	head := a.headOf(classes[0])
-	if embedding {
+	if states {
 		head = "states"
 	}
 	switch c.Head = head; head {
@@ -177,7 +182,14 @@ func (c *Config) classes(k *keys) {
 	}
 	for i := range c.Labels {
 		c.Labels[i] = cmp.Or(c.Labels[i], fmt.Sprintf("LABEL_%d", i))
+		if number, ok := names.values[strconv.Itoa(i)].(json.Number); ok {
+			c.Labels[i] = number.String()
+			continue
+		}
 		names.copy(strconv.Itoa(i), &c.Labels[i])
+	}
+	if names.err != nil {
+		names.err = fmt.Errorf("id2label: %w", names.err)
 	}
 	k.put("id2label", names)
 	problem := "single_label_classification"

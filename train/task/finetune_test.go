@@ -251,7 +251,7 @@ func TestTuneWideHead(t *testing.T) {
 func TestExportAdapterErrors(t *testing.T) {
 	t.Parallel()
 	_, dir := trained(t, fromPublished(t, data.KindClassification, publishedFolder(t, "bert"), "lora"))
-	wantError(t, ExportAdapter(dir, "", filepath.Join(t.TempDir(), "none")), `bert: pooling can't be "mean", but is "first"`)
+	wantError(t, ExportAdapter(dir, "", filepath.Join(t.TempDir(), "none")), `bert: pooling is "mean", and there it is "first"`)
 	_, second := trained(t, fromPublished(t, data.KindClassification, dir, "lora"))
 	wantError(t, ExportAdapter(second, "", filepath.Join(t.TempDir(), "none")), "isn't a published model", "export the whole model")
 }
@@ -381,5 +381,27 @@ func TestRelativeFrom(t *testing.T) {
 	wantError(t, err, "needs the model that it began from", "task.OpenBase")
 	if _, err := OpenBase(filepath.Join(side, "x"), filepath.Join(base, "far", "bert")); err != nil {
 		t.Error(err)
+	}
+}
+
+// A task with a head of its own can begin from a model whose head Heed doesn't know.
+func TestFromAnotherHead(t *testing.T) {
+	t.Parallel()
+	dir := publishedFolder(t, "bert-classes")
+	config := filepath.Join(dir, "config.json")
+	write(t, config, strings.Replace(read(t, config), "BertForSequenceClassification", "BertForTokenClassification", 1))
+	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), "BertForTokenClassification") {
+		t.Errorf("opening gives %v, want an error that names the class", err)
+	}
+	for kind, tune := range map[data.Kind]string{data.KindTagging: "head", data.KindClassification: "lora", data.KindEmbed: "lora", data.KindMaskedText: ""} {
+		task := made(t, fromPublished(t, kind, dir, tune))
+		if kept := task.Loaded.Kept; slices.ContainsFunc(kept, func(name string) bool { return strings.Contains(name, "blocks") }) {
+			t.Errorf("%s: the new parameters are %q, want none of the encoder", kind, kept)
+		}
+		out := filepath.Join(t.TempDir(), "run")
+		run(t, task, out, train.RunOptions{MaxSteps: 1})
+		if _, err := Open(out); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
 	}
 }

@@ -39,7 +39,7 @@ type publishedStart struct {
 
 // openPublished opens a published folder for models of a kind: see startOf.
 func openPublished(f runfolder.Folder, kind data.Kind) (publishedStart, error) {
-	c, err := pretrained.ReadConfig(f.FS)
+	c, err := readModel(f.FS, kind)
 	if err == nil {
 		c, err = c.Untied(f.FS)
 	}
@@ -51,6 +51,15 @@ func openPublished(f runfolder.Folder, kind data.Kind) (publishedStart, error) {
 		return s, fmt.Errorf("%s: %w", f.Dir, err)
 	}
 	return s, nil
+}
+
+// readModel reads a published folder's configuration for models of a kind, which may have another head than the folder.
+func readModel(fsys fs.FS, kind data.Kind) (pretrained.Config, error) {
+	c, err := pretrained.ReadConfig(fsys)
+	if wrong := (*pretrained.UnsupportedError)(nil); kind != "" && errors.As(err, &wrong) && wrong.Key == "architectures" {
+		return pretrained.ReadStates(fsys)
+	}
+	return c, err
 }
 
 // suit changes the model for a kind of task. The head may change, and the blocks stay. An empty kind stands for what
@@ -188,7 +197,7 @@ func openArchive(content []byte, kind data.Kind) (publishedStart, error) {
 	files, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
 	if err == nil {
 		s.FS = files
-		s.model, err = pretrained.ReadConfig(files)
+		s.model, err = readModel(files, kind)
 	}
 	if err == nil {
 		err = s.suit(kind)
