@@ -142,7 +142,7 @@ func TestAttentionWrongCalls(t *testing.T) {
 			rejected(t, heed(append([]string{"attention"}, test.args...)...), 2, test.want)
 		})
 	}
-	fail(t, heed("attention", "none", "abc"), 1, "isn't a run folder")
+	fail(t, heed("attention", "none", "abc"), 1, "none: there is no such folder")
 	// The file is checked before the run is opened.
 	fail(t, heed("attention", "none", "abc", "--out=none/x.png"), 1, "--out's folder none doesn't exist")
 	unchanged(t, ".", nil)

@@ -61,9 +61,9 @@ func TestBadPlaces(t *testing.T) {
 			continue
 		}
 		with := func(dir string) string { return words[0] + " " + dir + arguments[words[0]] }
-		calls = append(calls, call{with("none"), 1, "none isn't a run folder: it has no config.json"},
+		calls = append(calls, call{with("none"), 1, "none: there is no such folder"},
 			call{with("folder"), 1, "folder isn't a run folder: it has no config.json"},
-			call{with("file"), 1, "file isn't a run folder, but a file: give the folder"},
+			call{with("file"), 1, "file isn't a folder, but a file: give the folder"},
 			call{with("older"), 1, "older/config.json: this run folder has the older format 3, and heed reads format 4: train it again"},
 			call{with("newer"), 1, "newer/config.json: this run folder has the newer format 5, and heed reads format 4: update heed"},
 			call{with("run --nope"), 2, "unknown flag: --nope"},
@@ -89,9 +89,9 @@ func TestBadPlaces(t *testing.T) {
 		{"completion bash zsh", 2, "takes one of"},
 		{"help train more", 2, `there is no command "train more"`},
 
-		{"train --resume=file", 1, "file isn't a run folder, but a file"},
+		{"train --resume=file", 1, "file isn't a folder, but a file"},
 		{"train --resume=newer --max-epochs=9", 1, "has the newer format 5"},
-		{"train --from=none" + flags, 1, "none isn't a run folder"},
+		{"train --from=none" + flags, 1, "none: there is no such folder"},
 		{"train --from=older" + flags, 1, "has the older format 3"},
 		{"train --task=text --max-len=16 --data=" + foxText(t) + " --from=begun" + flags, 1, "can't start from begun: it has no weights"},
 		{"train --task=seq2seq --data=none" + flags, 1, `data file "none": no such file`},

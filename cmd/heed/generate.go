@@ -115,7 +115,11 @@ func (w *writing) open(cmd *cobra.Command, dir string) (*task.Model, error) {
 	// Check the kind of task before the flags: with another kind of model, no flags are right.
 	c, err := readConfig(cmd.Flags(), dir)
 	if err == nil && !c.Kind().Generates {
-		return nil, usagef("%s learned the task %s, but %s needs a text model: use heed predict %s INPUT...", dir, c.Task.Name, cmd.CommandPath(), shell(dir))
+		use := "heed predict %s INPUT..."
+		if c.Kind().Embeds {
+			use = "heed embed %s TEXT..."
+		}
+		return nil, usagef("%s learned the task %s, but %s needs a text model: use "+use, dir, c.Task.Name, cmd.CommandPath(), shell(dir))
 	}
 	if published := err == nil && c.Task.Published.Tokens > 0; err == nil && !published {
 		if w.prompt.Text == "" {

@@ -240,7 +240,7 @@ func TestKillAndResume(t *testing.T) {
 			if err := whole(dir); err != nil {
 				t.Fatalf("kill %d: %v", kill, err)
 			}
-			if _, err := task.ReadRun(dir); err != nil && !errors.Is(err, task.ErrNoHistory) && !strings.Contains(err.Error(), "isn't a run folder") {
+			if _, err := task.ReadRun(dir); err != nil && !errors.Is(err, task.ErrNoHistory) && !strings.Contains(err.Error(), "isn't a run folder") && !strings.Contains(err.Error(), "there is no such folder") {
 				t.Fatalf("kill %d: %v", kill, err)
 			}
 			if ended == nil {

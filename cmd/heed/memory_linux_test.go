@@ -72,7 +72,7 @@ func TestMemoryEstimate(t *testing.T) {
 			estimate, peak := measure(t, append([]string{"train", "--patience=0", "--out=" + t.TempDir()}, strings.Fields(flags)...)...)
 			ratio := estimate / peak
 			t.Logf("estimate %.0f MB, peak %.0f MB, ratio %.2f", estimate, peak, ratio)
-			if ratio > 1.3 || ratio < 1/1.3 {
+			if ratio > 1.3 || estimate < (peak-4)/1.3 { // 4 MB: on a busy machine, garbage waits for its collection
 				t.Errorf("the estimate is %.0f MB, the peak %.0f MB, want a ratio within 1.3", estimate, peak)
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,6 +95,51 @@ func TestNoAnswerWithoutFiniteNumbers(t *testing.T) {
 			t.Errorf("%v prints %q, want nothing", call, c.stdout)
 		}
 	}
+}
+
+// What isn't a model has an error that says what it is, and what to do.
+func TestWhatIsNoModel(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	place := func(name string, files ...string) string {
+		dir := filepath.Join(base, name)
+		must(t, os.MkdirAll(dir, 0o777))
+		for i := 0; i < len(files); i += 2 {
+			write(t, filepath.Join(dir, files[i]), files[i+1])
+		}
+		return dir
+	}
+	gguf := filepath.Join(place("gguf", "model.gguf", "GGUF\x03\x00\x00\x00"), "model.gguf")
+	place("mails")
+	embeds := publishedFolder(t, "bert-states")
+	headless := publishedFolder(t, "qwen2")
+	tensors, metadata, err := safetensors.ReadFile(filepath.Join(headless, "model.safetensors"))
+	must(t, err)
+	var content strings.Builder
+	must(t, safetensors.Write(&content, slices.DeleteFunc(tensors, func(x safetensors.Tensor) bool { return x.Name == "lm_head.weight" }), metadata))
+	write(t, filepath.Join(headless, "model.safetensors"), content.String())
+	labels := publishedFolder(t, "bert-classes")
+	config := filepath.Join(labels, "config.json")
+	for _, test := range []struct {
+		call []string
+		code int
+		want string
+	}{
+		{[]string{"predict", filepath.Join(base, "mail"), "x"}, 1, "there is no such folder; did you mean " + filepath.Join(base, "mails") + "?"},
+		{[]string{"chat", filepath.Join(base, "nothing-like-it")}, 1, "there is no such folder\n"},
+		{[]string{"train", "--resume=" + filepath.Join(base, "mailz")}, 1, "there is no such folder; did you mean"},
+		{[]string{"generate", gguf}, 1, "a file with a model as GGUF, which Heed doesn't read"},
+		{[]string{"embed", filepath.Dir(gguf), "x"}, 1, "has a model as GGUF, model.gguf, which Heed doesn't read"},
+		{[]string{"predict", config, "x"}, 1, "isn't a folder, but a file: give the folder of a model"},
+		{[]string{"chat", embeds}, 2, "use heed embed "},
+		{[]string{"generate", headless}, 1, `"lm_head.weight"`},
+		{[]string{"predict", place("bom", "config.json", "\ufeff{}"), "x"}, 1, "byte-order mark"},
+		{[]string{"predict", place("infinity", "config.json", `{"model_type": "bert", "x": Infinity}`), "x"}, 1, "the number Infinity, which JSON lacks"},
+	} {
+		fail(t, heed(test.call...), test.code, test.want)
+	}
+	write(t, config, strings.Replace(read(t, config), `"0": "no"`, `"0": 7`, 1)) // the reference library takes numbers, too
+	hasWords(t, succeed(t, "predict", labels, "abc", "--top=3"), "7")
 }
 
 // The published greedy output of stories260K comes from the command and from Go, word for word. The test skips where

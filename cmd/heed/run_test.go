@@ -452,12 +452,12 @@ func TestUnusableFolders(t *testing.T) {
 		{"a run without config.json", small("--out=" + half), []string{runfolder.WeightsFile, "config.json is missing", "choose another folder"}},
 		{"resume a finished run", []string{"train", "--resume=" + done}, []string{"finished", "nothing to resume"}},
 		{"resume an empty folder", []string{"train", "--resume=" + empty}, []string{"isn't a run folder", runfolder.ConfigFile}},
-		{"resume no folder", []string{"train", "--resume=" + base + "/none"}, []string{"isn't a run folder"}},
-		{"resume a file", []string{"train", "--resume=" + base + "/file"}, []string{"isn't a run folder"}},
+		{"resume no folder", []string{"train", "--resume=" + base + "/none"}, []string{"there is no such folder"}},
+		{"resume a file", []string{"train", "--resume=" + base + "/file"}, []string{"isn't a folder, but a file"}},
 		{"eval an empty folder", []string{"eval", empty}, []string{"isn't a run folder", "heed train makes one"}},
-		{"eval no folder", []string{"eval", base + "/none"}, []string{"isn't a run folder"}},
-		{"eval a file", []string{"eval", base + "/file"}, []string{"isn't a run folder"}},
-		{"predict without a folder", []string{"predict", base + "/none", "abc"}, []string{"isn't a run folder"}},
+		{"eval no folder", []string{"eval", base + "/none"}, []string{"there is no such folder"}},
+		{"eval a file", []string{"eval", base + "/file"}, []string{"isn't a folder, but a file"}},
+		{"predict without a folder", []string{"predict", base + "/none", "abc"}, []string{"there is no such folder"}},
 	} {
 		t.Run(test.name, func(t *testing.T) { fail(t, heed(test.args...), 1, test.want...) })
 	}

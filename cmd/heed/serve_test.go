@@ -90,7 +90,7 @@ func TestServe(t *testing.T) {
 		t.Errorf("the service ends with %+v, want status 0 and 6 requests", got)
 	}
 
-	fail(t, heed("serve", filepath.Join(dir, "no")), 1, "isn't a run folder")
+	fail(t, heed("serve", filepath.Join(dir, "no")), 1, "there is no such folder")
 	must(t, os.Remove(filepath.Join(dir, runfolder.WeightsFile)))
 	fail(t, heed("serve", dir), 1, "model.safetensors is missing", "--resume")
 	fail(t, heed("serve", dir, "--addr=192.0.2.1:0"), 1, "model.safetensors is missing")

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -14,6 +16,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/internal/runfolder"
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
 	"gorgonia.org/tensor"
 )
@@ -70,9 +73,9 @@ func startOf(f runfolder.Folder, base string, kind data.Kind) (start, error) {
 	case errors.Is(err, fs.ErrNotExist) && damaged != nil:
 		return nil, damaged
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s isn't a run folder: it has no %s; heed train makes one, and published models have one", f.Dir, runfolder.ConfigFile)
+		return nil, noModel(f)
 	case errors.Is(err, syscall.ENOTDIR):
-		return nil, fmt.Errorf("%s isn't a run folder, but a file: give the folder that has the model", f.Dir)
+		return nil, fmt.Errorf("%s isn't a folder, but %s: give the folder of a model, which has a %s", f.Dir, fileKind(f.Dir), runfolder.ConfigFile)
 	case err != nil:
 		return nil, fmt.Errorf("%s can't be read as a run folder: %s: %w", f.Dir, f.Path(runfolder.ConfigFile), err)
 	case invalid == nil && keys.Format == nil:
@@ -90,6 +93,39 @@ func startOf(f runfolder.Folder, base string, kind data.Kind) (start, error) {
 		saved.From.Dir, saved.From.Absolute.Dir = base, absolute(base)
 	}
 	return runStart{f, saved, kind}, nil
+}
+
+// noModel returns the error that a folder has no model.
+func noModel(f runfolder.Folder) error {
+	if _, err := fs.Stat(f.FS, "."); errors.Is(err, fs.ErrNotExist) {
+		var names []string
+		dir := filepath.Clean(f.Dir)
+		neighbours, _ := os.ReadDir(filepath.Dir(dir)) // without them, the error names none
+		for _, n := range neighbours {
+			if n.IsDir() {
+				names = append(names, filepath.Join(filepath.Dir(dir), n.Name()))
+			}
+		}
+		return fmt.Errorf("%s: there is no such folder%s", f.Dir, text.DidYouMean(dir, names))
+	}
+	if files, err := fs.Glob(f.FS, "*.gguf"); err == nil && len(files) > 0 {
+		return fmt.Errorf("%s has a model as GGUF, %s, which Heed doesn't read: give a folder with the same model as *.safetensors and %s", f.Dir, text.Shorten(files[0], 80, 20), runfolder.ConfigFile)
+	}
+	return fmt.Errorf("%s isn't a run folder: it has no %s; heed train makes one, and published models have one", f.Dir, runfolder.ConfigFile)
+}
+
+// fileKind says what a file is, in words.
+func fileKind(path string) string {
+	file, err := os.Open(path)
+	if err != nil {
+		return "a file"
+	}
+	defer file.Close()
+	start := make([]byte, 4)
+	if _, err := io.ReadFull(file, start); err == nil && string(start) == "GGUF" {
+		return "a file with a model as GGUF, which Heed doesn't read"
+	}
+	return "a file"
 }
 
 // A runStart is a run folder.
