@@ -341,7 +341,7 @@ func (r *training) fit(cmd *cobra.Command, t *task.Task, dir string, err error) 
 		return nil
 	}
 	advise(cmd.ErrOrStderr(), "the run is complete, but may have no report: heed report "+shell(dir)+" writes it")
-	fmt.Fprintf(stdout, "Stopped because %s\n%s\n%s", s.Because, result(t.Config.Training, s), s.BesideBaseline(&t.Config))
+	fmt.Fprintf(stdout, "Stopped because %s\n%s\n%s", s.Because, result(t.Config.Training, s), t.BesideBaseline(s))
 	r.writeReport(cmd, t, dir)
 	next := fmt.Sprintf("predict %s %s", shell(dir), shell(t.Config.Task.Example))
 	switch k := t.Config.Kind(); {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/heed-go/heed/data"
@@ -12,6 +13,7 @@ import (
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/safetensors"
+	"github.com/heed-go/heed/internal/text"
 )
 
 // A baseline is the simple model that is compared with a task's model: a linear model of the words and the characters
@@ -132,6 +134,63 @@ func baselineText(names metrics, values map[string]float64) string {
 		return ""
 	}
 	return "Baseline: a linear model of words and characters, " + strings.Join(words, ", ") + "\n"
+}
+
+// BesideBaseline compares the score of a finished training with that of the baseline, in a line of text. It says
+// whether the validation rows are too few to tell them apart and, if the model isn't better, what to try. Without a
+// baseline or without validation, it returns "".
+func (t *Task) BesideBaseline(s *Summary) string {
+	baseline, ok := s.Baseline[s.ScoreName]
+	if !ok || s.ValScore == nil {
+		return ""
+	}
+	name, score := spoken(s.ScoreName), *s.ValScore
+	if s.KeptBaseline {
+		return fmt.Sprintf("No check was better than the baseline, with %s %.4f, by more than chance, so the model answers as the baseline does%s\n", name, baseline, t.advice(s, score))
+	}
+	line := fmt.Sprintf("The baseline has %s %.4f, so the model ", name, baseline)
+	better := score - baseline
+	switch {
+	case better > 0:
+		line += fmt.Sprintf("is better by %.4f", better)
+	case better == 0:
+		line += "is as good"
+	default:
+		line += fmt.Sprintf("is worse by %.4f", -better)
+	}
+	if better != 0 && math.Abs(better) < s.Score.margin(baseline) {
+		line += fmt.Sprintf(", but %d %s are too few to tell them apart", s.Score.Total, s.Score.unit)
+	}
+	if better <= 0 {
+		line += t.advice(s, score)
+	}
+	return line + "\n"
+}
+
+// advice says what would help a model that isn't better than its baseline.
+func (t *Task) advice(s *Summary, score float64) string {
+	label, always, known := t.MostFrequent(s.ScoreName)
+	switch {
+	case s.Score.share && score == 1:
+		return ""
+	case known && t.Config.Task.Pairs && t.Config.From.Dir == "" && score-always < s.Score.margin(always):
+		return fmt.Sprintf(": it knows hardly more than to answer %s always; to compare texts, begin with a published model (--from)", text.EscapeExcept(label, ""))
+	case score == s.Baseline[s.ScoreName] && !s.KeptBaseline:
+		return ""
+	case t.Config.hasBaseline() && !t.Config.Wide:
+		return ": more rows help most; --wide starts from the baseline"
+	}
+	return ": more rows help most"
+}
+
+// margin returns two standard errors of the difference between the score and another share of the same number of
+// answers. If a model answers the same rows, most differences are smaller, because both know the easy ones. Without
+// answers that are right or wrong, margin returns 0.
+func (s Score) margin(other float64) float64 {
+	if !s.share || s.Total == 0 {
+		return 0
+	}
+	return 2 * math.Sqrt((s.Value*(1-s.Value)+other*(1-other))/float64(s.Total))
 }
 
 // heldTensor is the name of the tensor with the field held of a baseline. The linear model has the other tensors.

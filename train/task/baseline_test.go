@@ -181,7 +181,7 @@ func TestKeepBaseline(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := read.Summary
-	if !s.KeptBaseline || *s.ValScore != s.Baseline["accuracy"] || !strings.Contains(s.BesideBaseline(&task.Config), "answers as the baseline does") {
+	if !s.KeptBaseline || *s.ValScore != s.Baseline["accuracy"] || !strings.Contains(task.BesideBaseline(s), "answers as the baseline does") {
 		t.Errorf("the summary is %+v, want one that kept the baseline", s)
 	}
 	m, err := Open(dir)
@@ -234,24 +234,50 @@ func TestBestScale(t *testing.T) {
 }
 
 func TestBesideBaseline(t *testing.T) {
-	value := 0.75
-	s := Summary{ScoreName: "accuracy", ValScore: &value, Baseline: map[string]float64{"accuracy": 0.5}}
-	c := withFile(t, "classification", "rows.tsv", labelled(20))
+	t.Parallel()
+	rows := made(t, withFile(t, "classification", "rows.tsv", labelled(40)))
+	pairs := withFile(t, "classification", "pairs.tsv", pairRows(60))
+	pairs.Data.Columns = []string{"left", "right", "same"}
+	texts := made(t, pairs)
+	_, always, known := texts.MostFrequent("accuracy")
+	if !known {
+		t.Fatal("the share of the most frequent label is unknown")
+	}
 	for _, test := range []struct {
-		baseline float64
-		wide     bool
-		want     string
+		task        *Task
+		baseline    float64
+		right, rows int
+		kept, wide  bool
+		want        string
 	}{
-		{0.5, false, "better by 0.2500\n"}, {0.75, false, "as good\n"}, {0.8, true, "worse by 0.0500: more rows help most\n"},
-		{0.8, false, "more rows help most; --wide starts from the baseline\n"},
+		{rows, 0.5, 75, 100, false, true, "the model is better by 0.2500\n"},
+		{rows, 0.75, 75, 100, false, true, "the model is as good\n"},
+		{rows, 0.9, 60, 100, false, true, "worse by 0.3000: more rows help most\n"},
+		{rows, 0.9, 60, 100, false, false, "worse by 0.3000: more rows help most; --wide starts from the baseline\n"},
+		{rows, 0.9375, 72, 80, false, true, "worse by 0.0375, but 80 rows are too few to tell them apart: more rows help most\n"},
+		{rows, 0.9375, 76, 80, false, true, "better by 0.0125, but 80 rows are too few to tell them apart\n"},
+		{rows, 0.844, 432, 480, false, true, "better by 0.0560\n"},
+		{rows, 1, 80, 80, true, true, "so the model answers as the baseline does\n"},
+		{rows, 1, 80, 80, false, true, "the model is as good\n"},
+		{rows, 0.9, 90, 100, true, true, "so the model answers as the baseline does: more rows help most\n"},
+		{texts, always, int(always * 100), 100, false, true, "begin with a published model (--from)\n"},
+		{texts, always + 0.02, int(always * 100), 100, true, true, "begin with a published model (--from)\n"},
+		{texts, 0.9, 95, 100, false, true, "better by 0.0500, but 100 rows are too few to tell them apart\n"},
 	} {
-		s.Baseline["accuracy"], c.Wide = test.baseline, test.wide
-		if got := s.BesideBaseline(&c); !strings.HasSuffix(got, test.want) {
-			t.Errorf("got %q, want %q at its end", got, test.want)
+		value := float64(test.right) / float64(test.rows)
+		s := &Summary{ScoreName: "accuracy", ValScore: &value, Baseline: map[string]float64{"accuracy": test.baseline}, KeptBaseline: test.kept}
+		s.Score = Score{Value: value, Right: test.right, Total: test.rows, share: true, unit: "rows"}
+		test.task.Config.Wide = test.wide
+		if got := test.task.BesideBaseline(s); !strings.HasSuffix(got, test.want) {
+			t.Errorf("%d of %d rows beside %v: got %q, want %q at its end", test.right, test.rows, test.baseline, got, test.want)
 		}
 	}
-	if got := (&Summary{}).BesideBaseline(&c); got != "" {
+	if got := rows.BesideBaseline(&Summary{}); got != "" {
 		t.Errorf("without a baseline, got %q", got)
+	}
+	for _, n := range []int{4, leastRows - 1} {
+		_, err := New(withFile(t, "classification", "few.tsv", labelled(n)))
+		wantError(t, err, "at least 20, got")
 	}
 }
 

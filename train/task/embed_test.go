@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -109,7 +110,14 @@ func TestEmbedColumns(t *testing.T) {
 		{"a.tsv", "a\tb\t0.5\nb\ta\tx\n", "", "cosine", `"x" isn't a number`},
 		{"a.tsv", "a\tb\nb\ta\n", "", "huber", "training.loss must be one of contrastive, cosine"},
 	} {
-		c := withFile(t, "embed", test.file, test.content)
+		content, texts := test.content, regexp.MustCompile(`\b[ab]\b`)
+		for i := range leastRows { // more rows, with other texts
+			rows := strings.SplitAfter(test.content, "\n")
+			for _, row := range rows[len(rows)-3:] {
+				content += texts.ReplaceAllString(row, fmt.Sprint("${0}", i))
+			}
+		}
+		c := withFile(t, "embed", test.file, content)
 		c.Training.Loss, c.Data.Validation = test.loss, 0
 		if test.columns != "" {
 			c.Data.Columns = strings.Split(test.columns, ",")

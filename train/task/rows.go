@@ -36,6 +36,9 @@ func (c *Config) format() rows.Format {
 	}
 }
 
+// leastRows is the least number of rows, with those for validation, that a task learns from.
+const leastRows = 20
+
 // openRows reads the rows of a configuration's files, and completes the configuration.
 func openRows(c *Config) (set, error) {
 	begins := c.Data.SHA256 == "" // otherwise the configuration is of a run
@@ -59,6 +62,9 @@ func openRows(c *Config) (set, error) {
 	}
 	if err := s.Encode(&c.Task); err != nil {
 		return nil, err
+	}
+	if n := s.Train.Len() + s.Validation.Len(); begins && n < leastRows {
+		return nil, setting.Errorf("%s: the rows are too few to learn from and to judge by: training needs at least %d, got %d", setting.Path("data.file"), leastRows, n)
 	}
 	s.total = s.Validation.Len()
 	if c.Kind().Classes {

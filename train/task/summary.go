@@ -3,7 +3,6 @@ package task
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/heed-go/heed/internal/jsonkeys"
@@ -44,31 +43,6 @@ type Summary struct {
 	Best       train.Check `json:"-"` // check of the saved weights
 	Score      Score       `json:"-"` // validation score, including ValLoss and ValScore
 	Unfinished bool        `json:"-"` // a limit or OnStep interrupted training; call Train again to continue
-}
-
-// BesideBaseline compares the score of the model with that of the baseline, in a line of text, and says what to try if
-// the model is worse. The argument c is the run's Config. Without a baseline or without validation, it returns "".
-func (s *Summary) BesideBaseline(c *Config) string {
-	baseline, ok := s.Baseline[s.ScoreName]
-	if !ok || s.ValScore == nil {
-		return ""
-	}
-	if s.KeptBaseline {
-		return fmt.Sprintf("No check was better than the baseline, with %s %.4f, by more than chance, so the model answers as the baseline does: more rows help most\n", spoken(s.ScoreName), baseline)
-	}
-	text := fmt.Sprintf("The baseline has %s %.4f, so the model ", spoken(s.ScoreName), baseline)
-	switch better := *s.ValScore - baseline; {
-	case better > 0:
-		return text + fmt.Sprintf("is better by %.4f\n", better)
-	case better == 0:
-		return text + "is as good\n"
-	default:
-		text += fmt.Sprintf("is worse by %.4f: more rows help most", -better)
-		if c.hasBaseline() && !c.Wide {
-			text += "; --wide starts from the baseline"
-		}
-		return text + "\n"
-	}
 }
 
 // scoreKey is the key of ValScore that MarshalJSON and UnmarshalJSON replace.
