@@ -66,7 +66,7 @@ func TestExtremes(t *testing.T) {
 			}
 			return step(s)
 		}),
-		extremes.Of(decode.Options{Sampler: sampler, MaxTokens: 3, End: []int{4}, Keep: 2}, generate),
+		extremes.Of(decode.Options{Sampler: sampler, MaxTokens: 3, End: []int{4}, Suppress: []int{3}, SuppressFirst: []int{2}, MinTokens: 1, Keep: 2}, generate),
 		extremes.Of(sampler, func(c decode.Sampler) ([]float64, error) {
 			logits := []float64{1, 2, 3, 2, 1}
 			c.Penalize(logits, []int{1}, []int{2, 2})

@@ -3,6 +3,7 @@ package decode
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -23,6 +24,11 @@ type Options struct {
 
 	// End lists the tokens that end a sequence. They aren't part of the result.
 	End []int
+
+	// Suppress lists tokens that are never chosen, and SuppressFirst tokens that aren't chosen first. The first
+	// MinTokens tokens of a sequence are none of End. Ids without a logit have no effect.
+	Suppress, SuppressFirst []int
+	MinTokens               int
 
 	// Keep is the number of tokens to keep when the model has no more room for a sequence. If it is 0, the sequence
 	// ends. Otherwise the model, which must have a method Forget like a Session, forgets the sequence and reads its
@@ -71,9 +77,9 @@ type Result struct {
 // model's sequence i, after any tokens already in that sequence. Sequences without a prompt don't change. When one
 // sequence ends, Generate continues the others.
 //
-// Log probabilities come directly from the model, as the log softmax of its logits, and no option of the Sampler
-// changes them. The penalties count the tokens of prompts[i] and of its continuation, also tokens that Keep made the
-// model forget, but not tokens that were in the sequence before.
+// Log probabilities come directly from the model, as the log softmax of its logits, and neither the Sampler nor
+// Suppress changes them. The penalties count the tokens of prompts[i] and of its continuation, also tokens that Keep
+// made the model forget, but not tokens that were in the sequence before.
 //
 // Generate never appends the last token of a sequence to the model, so a sequence can get one token more than the model
 // has room for. After Generate, the model holds each prompt and its new tokens, without the end token. If Stop isn't
@@ -109,7 +115,7 @@ type generation struct {
 	results []Result
 	random  []*rand.Rand // one for each sequence
 
-	penalized []float64 // the logits of one sequence with penalties
+	changed []float64 // the logits of one sequence with penalties, and without the tokens that may not be chosen
 }
 
 func (g *generation) run(ctx context.Context) error {
@@ -170,6 +176,18 @@ func (g *generation) makeRoom(tokens [][]int) error {
 	return nil
 }
 
+// barred returns the ids that can't be chosen after n new tokens.
+func (g *generation) barred(n int) []int {
+	ids := slices.Clip(g.Suppress)
+	if n == 0 {
+		ids = append(ids, g.SuppressFirst...)
+	}
+	if n < g.MinTokens {
+		ids = append(slices.Clip(ids), g.End...)
+	}
+	return ids
+}
+
 // extend chooses the next token of sequence i, and sets Stop if the sequence ends with this token.
 func (g *generation) extend(i int, logits []float64) (token int, err error) {
 	best, err := likeliest(logits)
@@ -178,10 +196,15 @@ func (g *generation) extend(i int, logits []float64) (token int, err error) {
 	}
 	r := &g.results[i]
 	logProbs := newLogProbs(logits, best)
-	if g.Sampler.penalizes() {
-		g.penalized = append(g.penalized[:0], logits...) // the logits belong to the model
-		logits = g.penalized
+	if barred := g.barred(len(r.Tokens)); len(barred) > 0 || g.Sampler.penalizes() {
+		g.changed = append(g.changed[:0], logits...) // the logits belong to the model
+		logits = g.changed
 		g.Sampler.Penalize(logits, g.prompts[i], r.Tokens)
+		for _, id := range barred {
+			if id >= 0 && id < len(logits) {
+				logits[id] = math.Inf(-1)
+			}
+		}
 		if best, err = likeliest(logits); err != nil {
 			return 0, err
 		}

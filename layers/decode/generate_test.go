@@ -342,3 +342,43 @@ func TestStopString(t *testing.T) {
 		}
 	}
 }
+
+// Tokens that are barred aren't chosen: some never, some not first, and end tokens not before a number of tokens. The
+// log probabilities stay those of the model.
+func TestGenerateBarred(t *testing.T) {
+	free := generate(t, newFake(5, 12), prompts, decode.Options{MaxTokens: 6, End: []int{5, 3}})
+	o := decode.Options{MaxTokens: 6, End: []int{5, 3}, Suppress: []int{free[0].Tokens[0], -1, 99}, SuppressFirst: []int{free[1].Tokens[0]}, MinTokens: 3}
+	m, differ := newFake(5, 12), false
+	for i, r := range generate(t, m, prompts, o) {
+		var want []int
+		for len(want) < 6 {
+			logits := m.logits(slices.Concat(prompts[i], want))
+			sums := logSoftmax(logits)
+			barred := slices.Clone(o.Suppress[:1])
+			if len(want) == 0 {
+				barred = append(barred, o.SuppressFirst...)
+			}
+			if len(want) < 3 {
+				barred = append(barred, o.End...)
+			}
+			for _, id := range barred {
+				logits[id] = math.Inf(-1)
+			}
+			token := slices.Index(logits, slices.Max(logits))
+			if slices.Contains(o.End, token) {
+				break
+			}
+			if n := len(want); n < len(r.LogProbs) && !near(r.LogProbs[n], sums[token]) {
+				t.Errorf("sequence %d: token %d has log probability %v, want %v", i, n, r.LogProbs[n], sums[token])
+			}
+			want = append(want, token)
+		}
+		if !slices.Equal(r.Tokens, want) {
+			t.Errorf("sequence %d: got %v, want %v", i, r.Tokens, want)
+		}
+		differ = differ || !slices.Equal(want, free[i].Tokens)
+	}
+	if !differ {
+		t.Error("barred tokens change nothing")
+	}
+}
