@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -33,15 +32,9 @@ var taskTypes = map[string]string{"text": "CAUSAL_LM", "classes": "SEQ_CLS", "st
 // classifier matches the names of the layers that peft trains whole in every adapter with the task_type SEQ_CLS.
 var classifier = regexp.MustCompile(`^.*(classifier|score)\b`)
 
-// adapterKeys are the keys of adapter_config.json that OpenAdapter reads or that don't change what a model computes.
-// Other keys may only have values that mean nothing, such as null and false.
-var adapterKeys = []string{"r", "lora_alpha", "lora_dropout", "use_rslora", "target_modules", "modules_to_save", "peft_type", "bias",
-	"task_type", "init_lora_weights", "fan_in_fan_out", "auto_mapping", "base_model_name_or_path", "inference_mode", "revision",
-	"peft_version", "megatron_core", "qalora_group_size"}
-
 // copyAdapter copies the keys of adapter_config.json that hold numbers.
 func (k *keys) copyAdapter(low *layers.LowRank) {
-	k.only("peft_type", "LORA", "bias", "none")
+	k.only("peft_type", "LORA", "bias", "none") // written, too
 	k.copy("r", &low.Rank, "lora_alpha", &low.Alpha, "lora_dropout", &low.Dropout, "use_rslora", &low.RootScale)
 }
 
@@ -71,21 +64,17 @@ func (c Config) OpenAdapter(fsys fs.FS, base *layers.Params) (*layers.Adapter, e
 	k := readKeys(fsys, adapter, false)
 	k.copyAdapter(&low)
 	targeted := k.targets()
-	for _, name := range slices.Sorted(maps.Keys(k.values)) {
-		if shown := show(k.values[name]); !slices.Contains(adapterKeys, name) && !slices.Contains([]string{"null", "false", "[]", "{}", `""`}, shown) {
-			k.fail(unsupported(name, k.values[name], "null"))
-		}
-	}
-	if v := k.values["init_lora_weights"]; !slices.Contains([]string{"null", "true", "false", `"gaussian"`, `"orthogonal"`, `"eva"`}, show(v)) {
+	if v := k.get("init_lora_weights"); !slices.Contains([]string{"null", "true", "false", `"gaussian"`, `"orthogonal"`, `"eva"`}, show(v)) {
 		k.fail(unsupported("init_lora_weights", v, "true, false, gaussian, orthogonal or eva, which leave the base's weights alone"))
 	}
 	if low.Alpha == 0 {
 		k.fail(unsupported("lora_alpha", 0, "another number"))
 	}
-	if kind, _ := k.values["task_type"].(string); slices.Contains([]string{"SEQ_CLS", "TOKEN_CLS", "QUESTION_ANS", "SEQ_2_SEQ_LM"}, kind) && kind != taskTypes[c.Head] {
+	if kind, _ := k.get("task_type").(string); slices.Contains([]string{"SEQ_CLS", "TOKEN_CLS", "QUESTION_ANS", "SEQ_2_SEQ_LM"}, kind) && kind != taskTypes[c.Head] {
 		k.fail(unsupported("task_type", kind, fmt.Sprintf("an adapter for a model with the head %q, as its base has", c.Head)))
 	}
-	if k.err != nil {
+	k.get("modules_to_save") // the file has their tensors
+	if k.refuse(adapter); k.err != nil {
 		return nil, k.done()
 	}
 	var compared []string
@@ -115,7 +104,7 @@ func (c Config) OpenAdapter(fsys fs.FS, base *layers.Params) (*layers.Adapter, e
 
 // targets returns a function that reports whether target_modules names a published layer.
 func (k *keys) targets() func(module string) bool {
-	expression, ok := k.values["target_modules"].(string)
+	expression, ok := k.get("target_modules").(string)
 	if !ok {
 		var names []string
 		k.copy("target_modules", &names)

@@ -15,6 +15,8 @@ type architecture struct {
 	prefix   string // of the names of tensors, except those of heads; files may leave it out
 	defaults string // values of missing keys, as JSON; a key whose default is null may be left out
 
+	aliases map[string]string // other names of keys, which come before these keys
+
 	model      layers.ModelConfig              // settings that all models have, with the head for "text" or "mask"
 	classifier layers.SequenceClassifierConfig // settings of all classifiers, without the Model
 	config     func(k *keys, c *Config)        // copies the other settings
@@ -49,7 +51,12 @@ type Config struct {
 	Labels     []string                         // for "classes", the names of the classes
 	Sigmoid    bool                             // for "classes" with one label: a score is the logistic function of its logit
 
-	Sampler decode.Sampler // how generation_config.json chooses tokens
+	// For text, how generation_config.json chooses tokens. If there is no such file, config.json may have its members.
+	Sampler       decode.Sampler
+	Suppress      []int // ids that are never chosen
+	SuppressFirst []int // ids that aren't chosen first
+	MinTokens     int   // an end token isn't chosen before this number of new tokens
+	MinLen        int   // the same, counting the tokens of the prompt too; 0 if the file has min_new_tokens
 
 	// For embeddings, from modules.json and the files that it names.
 	Pooling   layers.Pooling

@@ -38,7 +38,7 @@ func firstToken(a layers.Activation) layers.SequenceClassifierConfig {
 func (k *keys) bert(c *Config) {
 	m := &c.Model
 	a, f := &m.Block.Attention, &m.Block.FeedForward
-	k.only("position_embedding_type", "absolute", "is_decoder", false, "add_cross_attention", false)
+	k.only("position_embedding_type", "absolute")
 	k.copy("vocab_size", &m.Vocab, "hidden_size", &m.Dim, "num_hidden_layers", &m.Layers, "num_attention_heads", &a.Heads,
 		"intermediate_size", &f.Hidden, "hidden_act", &f.Activation, "layer_norm_eps", &m.Block.Norm.Eps, "tie_word_embeddings", &m.Tied,
 		"hidden_dropout_prob", &m.Block.Dropout, "hidden_dropout_prob", &m.Dropout, "attention_probs_dropout_prob", &a.Dropout)

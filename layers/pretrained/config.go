@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -46,12 +47,28 @@ func readConfig(fsys fs.FS, states bool) (Config, error) {
 	if c.read(k, states || len(modules) > 0 && sentence.values["model_type"] != crossEncoder); k.err != nil {
 		return Config{}, k.done()
 	}
-	k = readKeys(fsys, path.Join(folder, generationFile), true)
-	c.generation(k)
-	if k.fail(c.Sampler.Check()); k.err != nil {
-		return Config{}, k.done()
+	if c.Head == "text" {
+		if exists(fsys, path.Join(folder, generationFile)) { // otherwise, its members may be in config.json
+			k = readKeys(fsys, path.Join(folder, generationFile), false)
+		}
+		if c.generation(k); k.err != nil {
+			return Config{}, k.done()
+		}
+	}
+	if err := c.readTokenizer(readKeys(fsys, path.Join(folder, tokenizerFile), true)); err != nil {
+		return Config{}, err
 	}
 	return c, c.readSentence(fsys, modules, sentence)
+}
+
+// readTokenizer checks the keys of tokenizer_config.json. Package data/tokenizer reads most of them.
+func (c *Config) readTokenizer(k *keys) error {
+	var inputs []string
+	if k.copy("model_input_names", &inputs); inputs != nil && c.Model.Segments > 1 && !slices.Contains(inputs, "token_type_ids") {
+		k.fail(unsupported("model_input_names", inputs, "token_type_ids among them, which the second of two texts needs"))
+	}
+	k.refuse(tokenizerFile)
+	return k.done()
 }
 
 // read reads config.json. With states, the model is used without its head.
@@ -61,16 +78,23 @@ func (c *Config) read(k *keys, states bool) {
 	}
 	a, err := architectureOf(c.Type)
 	k.fail(err)
-	if q := k.values["quantization_config"]; q != nil {
+	if q := k.get("quantization_config"); q != nil {
 		k.fail(unsupported("quantization_config", q, "weights that aren't quantised, as F32, F16 or BF16"))
 	}
 	if k.err != nil {
 		return
 	}
+	for alias, name := range a.aliases {
+		if v := k.get(alias); v != nil {
+			k.values[name] = v
+		}
+	}
 	k.defaults(a.defaults)
 	c.Causal, c.Model = a.causal, a.model
 	c.tokens(k)
-	a.config(k, c)
+	if a.config(k, c); a.causal {
+		c.isCausal(k)
+	}
 	for _, name := range []string{"rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_eps", "rope_theta", "head_dim", "num_key_value_heads"} {
 		if number, ok := k.values[name].(json.Number); ok && !k.writing {
 			if x, err := number.Float64(); err == nil && x == 0 { // in a layers.ModelConfig, 0 means a default
@@ -88,7 +112,13 @@ func (c *Config) read(k *keys, states bool) {
 	}
 	switch c.Head = head; head {
 	default: // config may have set it
-		c.Classifier = nil
+		if c.Classifier = nil; a.causal && !c.Causal {
+			name := "is_causal"
+			if k.values[name] != false {
+				name = "use_bidirectional_attention"
+			}
+			k.fail(unsupported(name, k.values[name], "a model without a head or for classes, because a text is written token by token"))
+		}
 	case "":
 		k.fail(unsupported("architectures", classes[0], "a model for text, for masked tokens, for classes of sequences, or without a head"))
 	case "states":
@@ -108,6 +138,22 @@ func (c *Config) read(k *keys, states bool) {
 			classifier.Pad = &pad
 		}
 	}
+	k.refuse(c.Type, configFile)
+}
+
+// isCausal copies is_causal. If it is false, a token attends to those on both sides, and a window reaches one token
+// further to the left, and equally far to the right. GPT-Neo's attention has a causal mask of its own.
+func (c *Config) isCausal(k *keys) {
+	causal := true
+	if k.copy("is_causal", &causal); causal || c.Type == "gpt_neo" {
+		return
+	}
+	c.Causal = false
+	c.windows(func(w **layers.Window) {
+		if *w != nil {
+			*w = &layers.Window{Left: (*w).Left + 1, Right: (*w).Left + 1}
+		}
+	})
 }
 
 // suffixes lists the ends of the names of classes, each with its Head.
@@ -153,16 +199,25 @@ func (c *Config) tokens(k *keys) {
 // missing.
 func (c *Config) generation(k *keys) {
 	c.tokens(k)
-	k.only("num_beams", 1, "no_repeat_ngram_size", 0, "typical_p", 1)
 	s := &c.Sampler
 	sample := s.Temperature > 0
-	if k.copy("do_sample", &sample, "repetition_penalty", (*none)(&s.RepetitionPenalty)); !sample {
-		return
+	k.copy("do_sample", &sample, "repetition_penalty", (*none)(&s.RepetitionPenalty), "suppress_tokens", (*ids)(&c.Suppress),
+		"begin_suppress_tokens", (*ids)(&c.SuppressFirst), "min_length", &c.MinLen)
+	if !k.writing || c.MinTokens > 0 {
+		k.copy("min_new_tokens", &c.MinTokens)
 	}
-	if !k.writing {
+	if k.values["min_new_tokens"] != nil { // also 0
+		c.MinLen = 0
+	}
+	if !k.writing && sample {
 		s.Temperature, s.TopK = 1, 50
 	}
-	k.copy("temperature", &s.Temperature, "top_k", &s.TopK, "top_p", (*none)(&s.TopP), "min_p", (*none)(&s.MinP))
+	drawn := *s
+	if k.copy("temperature", &drawn.Temperature, "top_k", &drawn.TopK, "top_p", (*none)(&drawn.TopP), "min_p", (*none)(&drawn.MinP)); sample {
+		*s = drawn
+	}
+	k.refuse(generationFile)
+	k.fail(s.Check())
 }
 
 // classes copies the names of the classes and, for a single class, whether its logit is a number or the logit of a

@@ -1,6 +1,7 @@
 package pretrained
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -156,6 +157,14 @@ func TestUnsupported(t *testing.T) {
 		{"scale_attn_by_inverse_layer_idx", `{"model_type": "gpt2", "scale_attn_by_inverse_layer_idx": true}`, nil},
 		{"word_embed_proj_dim", `{"model_type": "opt", "word_embed_proj_dim": 512}`, nil},
 		{"layer_types", `{"model_type": "qwen2", "num_hidden_layers": 1, "layer_types": ["chunked_attention"]}`, nil},
+		{"is_causal", `{"model_type": "llama", "is_causal": false}`, nil},
+		{"is_decoder", `{"model_type": "roberta", "is_decoder": true}`, nil},
+		{"attention_chunk_size", `{"model_type": "llama", "attention_chunk_size": 8}`, nil},
+		{"stop_strings", `{"model_type": "llama"}`, []string{"generation_config.json", `{"stop_strings": ["."]}`}},
+		{"bad_words_ids", `{"model_type": "llama"}`, []string{"generation_config.json", `{"bad_words_ids": [[1]]}`}},
+		{"truncate_dim", `{"model_type": "llama"}`, append(pooling(`{}`), "config_sentence_transformers.json", `{"truncate_dim": 2}`)},
+		{"query_length", `{"model_type": "llama"}`, append(pooling(`{}`), "sentence_bert_config.json", `{"query_length": 2}`)},
+		{"model_input_names", `{"model_type": "bert"}`, []string{"tokenizer_config.json", `{"model_input_names": ["input_ids"]}`}},
 		{"use_bidirectional_attention", `{"model_type": "gemma3_text", "use_bidirectional_attention": true}`, nil},
 		{"position_embedding_type", `{"model_type": "bert", "position_embedding_type": "relative_key"}`, nil},
 		{"is_decoder", `{"model_type": "bert", "is_decoder": true}`, nil},
@@ -246,6 +255,30 @@ func TestGenerationConfig(t *testing.T) {
 	c, err = ReadConfig(folder(`{"model_type": "llama"}`, "generation_config.json", `{"temperature": 0.6}`))
 	if err != nil || c.Sampler != (decode.Sampler{}) {
 		t.Errorf("without do_sample: %+v, %v", c.Sampler, err)
+	}
+}
+
+// TestBarredTokens reads which tokens generation_config.json bars.
+func TestBarredTokens(t *testing.T) {
+	for _, test := range []struct {
+		generation string
+		tokens, n  int
+	}{
+		{`{"suppress_tokens": [3, 4], "begin_suppress_tokens": 5, "min_new_tokens": 2, "min_length": 9}`, 2, 0},
+		{`{"suppress_tokens": [3, 4], "begin_suppress_tokens": [5], "min_length": 9}`, 0, 9},
+		{`{"suppress_tokens": [3, 4], "begin_suppress_tokens": [5], "min_length": 9, "min_new_tokens": 0}`, 0, 0},
+	} {
+		c, err := ReadConfig(folder(`{"model_type": "llama"}`, generationFile, test.generation))
+		if err != nil || !slices.Equal(c.Suppress, []int{3, 4}) || !slices.Equal(c.SuppressFirst, []int{5}) || c.MinTokens != test.tokens || c.MinLen != test.n {
+			t.Errorf("%s: %+v, %v", test.generation, c, err)
+		}
+		k := newKeys()
+		c.generation(k)
+		content, err := json.Marshal(k.values)
+		again, wrong := ReadConfig(folder(`{"model_type": "llama"}`, generationFile, string(content)))
+		if err != nil || wrong != nil || !slices.Equal(again.Suppress, c.Suppress) || again.MinTokens != c.MinTokens || again.MinLen != c.MinLen {
+			t.Errorf("%s is written as %s: %+v, %v", test.generation, content, again, cmp.Or(err, wrong))
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ var distilbert = architecture{
 		"attention_dropout": 0.1, "activation": "gelu", "pad_token_id": 0, "tie_word_embeddings": true}`,
 	model:      layers.ModelConfig{EmbeddingScale: 1, EmbeddingNorm: true, Block: layers.BlockConfig{PostNorm: true, Norm: layers.NormConfig{Eps: 1e-12}}},
 	classifier: firstToken(layers.ReLU),
+	aliases:    map[string]string{"hidden_size": "dim", "num_attention_heads": "n_heads", "num_hidden_layers": "n_layers"},
 	config: func(k *keys, c *Config) {
 		m := &c.Model
 		a, f := &m.Block.Attention, &m.Block.FeedForward

@@ -32,6 +32,12 @@ var gemma3 = architecture{
 		m, window, pattern := &c.Model, k.gemma(c), 6
 		k.queryKeyNorm(c)
 		k.copy("sliding_window_pattern", &pattern)
+		if both := false; !k.writing {
+			if k.copy("use_bidirectional_attention", &both); both {
+				reach := (window.Left + 1) / 2
+				c.Causal, window = false, &layers.Window{Left: reach, Right: reach}
+			}
+		}
 		var local layers.PositionsConfig
 		if len(m.Variants) > 0 {
 			local = m.Variants[0].Positions
@@ -62,7 +68,6 @@ func (k *keys) gemma(c *Config) *layers.Window {
 	m, scalar := &c.Model, 0
 	window := cmp.Or(slidingWindow(*m), &layers.Window{Left: 4095}) // the reference library needs one, even if no block has it
 	a := &m.Block.Attention
-	k.only("use_bidirectional_attention", false)
 	k.gatedSizes(c, "hidden_activation")
 	if k.writing {
 		scalar = int(math.Round(1 / (a.Scale * a.Scale)))

@@ -54,6 +54,22 @@ type keys struct {
 	values  map[string]any
 	writing bool
 	err     error
+
+	// known has the names of the members that were read. It is false for a name if only one value is supported.
+	known map[string]bool
+}
+
+// get returns the value of a member, or nil if it is missing.
+func (k *keys) get(name string) any {
+	k.know(name, true)
+	return k.values[name]
+}
+
+func (k *keys) know(name string, read bool) {
+	if k.known == nil {
+		k.known = map[string]bool{}
+	}
+	k.known[name] = k.known[name] || read
 }
 
 // readJSON decodes a JSON file of at most limit bytes. Numbers become json.Number.
@@ -142,7 +158,7 @@ type (
 func (k *keys) copy(list ...any) {
 	for i := 0; i < len(list); i += 2 {
 		name, v := list[i].(string), list[i+1]
-		if value := k.values[name]; k.writing {
+		if value := k.get(name); k.writing {
 			k.values[name] = written(v)
 		} else if w, ok := v.(**layers.Window); ok && value == nil {
 			*w = nil
@@ -277,6 +293,7 @@ func integer(number json.Number) (int, bool) {
 func (k *keys) only(list ...any) {
 	for i := 0; i < len(list); i += 2 {
 		name, want := list[i].(string), list[i+1]
+		k.know(name, false)
 		if value := k.values[name]; k.writing {
 			k.values[name] = want
 		} else if value != nil && strings.TrimSuffix(show(value), ".0") != show(want) {

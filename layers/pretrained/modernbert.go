@@ -37,7 +37,6 @@ var modernbert = architecture{
 			"attention_bias", (*not)(&a.NoBias), "mlp_bias", (*not)(&f.NoBias), "classifier_bias", (*not)(&transform.NoBias),
 			"classifier_activation", &transform.Activation, "classifier_pooling", &pooling, "local_attention", &width, "global_attn_every_n_layers", &every,
 			"embedding_dropout", &m.Dropout, "mlp_dropout", &f.Dropout, "attention_dropout", &a.Dropout, "tie_word_embeddings", &m.Tied)
-		k.only("rope_scaling", nil)
 		nested := k.object("rope_parameters")
 		outer, inner := nested.object(fullAttention), nested.object(slidingAttention)
 		m.Positions = k.rotation(c, m.Positions, outer, "global_rope_theta", "partial_rotary_factor")

@@ -14,6 +14,7 @@ import (
 const (
 	modulesFile   = "modules.json"
 	sentenceFile  = "config_sentence_transformers.json"
+	lengthFile    = "sentence_bert_config.json" // the name may have another kind than bert
 	tokenizerFile = "tokenizer_config.json"
 )
 
@@ -32,6 +33,7 @@ func readModules(fsys fs.FS) (list []module, folder string, err error) {
 		var m module
 		k.values = entry
 		k.copy("path", &m.path, "type", &m.kind)
+		k.refuse(modulesFile)
 		m.path, m.kind = path.Join(".", m.path), m.kind[strings.LastIndexByte(m.kind, '.')+1:]
 		if !fs.ValidPath(m.path) {
 			k.invalid("path", "a folder in this folder")
@@ -73,7 +75,12 @@ func (c *Config) readSentence(fsys fs.FS, modules []module, k *keys) error {
 				return err
 			}
 		}
-		c.Normalize = len(modules) > 2
+		if c.Normalize = len(modules) > 2; c.Normalize {
+			norm := readKeys(fsys, path.Join(modules[2].path, configFile), true)
+			if norm.refuse("Normalize"); norm.err != nil {
+				return norm.done()
+			}
+		}
 	default:
 		k.fail(unsupported("model_type", kind, "SentenceTransformer, or "+crossEncoder+" with a classifier of sequences as its only module"))
 	}
@@ -89,15 +96,16 @@ func (c *Config) readSentence(fsys fs.FS, modules []module, k *keys) error {
 	if _, ok := c.Prompts[c.Prompt]; c.Prompt != "" && !ok {
 		k.invalid("default_prompt_name", "the name of one of the prompts")
 	}
+	k.refuse(sentenceFile)
 	return k.done()
 }
 
 // readLength reads the number of tokens at which texts are cut: max_seq_length or, if no file has it, the tokenizer's
 // own limit. It also reads whether texts are converted to lower case. Only a folder with modules has files for both.
 func (c *Config) readLength(fsys fs.FS, modules bool) error {
-	limit, task := 0, "feature-extraction"
+	limit, task, output, states := 0, "feature-extraction", "token_embeddings", "last_hidden_state"
 	if c.Head == "classes" {
-		task = "sequence-classification"
+		task, output, states = "sequence-classification", "scores", "logits"
 	}
 	kinds := []string{"bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"} // at most one of them exists
 	if !modules {
@@ -106,10 +114,13 @@ func (c *Config) readLength(fsys fs.FS, modules bool) error {
 	for _, kind := range kinds {
 		k := readKeys(fsys, path.Join(c.Folder, "sentence_"+kind+"_config.json"), true)
 		k.copy("max_seq_length", &limit, "do_lower_case", &c.Lowercase)
-		if k.only("transformer_task", task); k.values["max_seq_length"] != nil && limit < 1 {
+		forward := k.object("modality_config").object("text")
+		forward.only("method", "forward", "method_output_name", states)
+		k.fail(forward.err)
+		if k.only("transformer_task", task, "module_output_name", output); k.values["max_seq_length"] != nil && limit < 1 {
 			k.invalid("max_seq_length", "at least 1")
 		}
-		if k.err != nil {
+		if k.refuse(lengthFile); k.err != nil {
 			return k.done()
 		}
 	}
@@ -173,5 +184,6 @@ func (c *Config) readPooling(k *keys) error {
 	if c.Pooling = pooling; !known || len(modes) > 1 {
 		k.fail(unsupported("pooling_mode", fmt.Sprint(modes), "one of cls, mean and lasttoken"))
 	}
+	k.refuse("Pooling")
 	return k.done()
 }

@@ -16,7 +16,7 @@ var opt = architecture{
 			"activation_function", &f.Activation, "enable_bias", (*not)(&a.NoBias), "enable_bias", (*not)(&f.NoBias),
 			"do_layer_norm_before", (*not)(&m.Block.PostNorm), "tie_word_embeddings", &m.Tied,
 			"dropout", &m.Block.Dropout, "attention_dropout", &a.Dropout)
-		k.only("word_embed_proj_dim", m.Dim, "_remove_final_layer_norm", false, "layer_norm_elementwise_affine", true)
+		k.only("word_embed_proj_dim", m.Dim)
 		k.learned("max_position_embeddings", c, 0)
 	},
 	names: []string{

@@ -29,6 +29,7 @@ func (k *keys) rotation(c *Config, positions layers.PositionsConfig, p *keys, th
 	k.copy(theta, &r.Base, share, &rotated)
 	p.copy("rope_theta", &r.Base, "partial_rotary_factor", &rotated)
 	p.scaling(&r.Scaling, c.MaxLen)
+	p.refuse("rope_parameters")
 	if r.Dim = int(float64(head) * rotated); r.Dim != head && share != "rotary_pct" {
 		k.fail(unsupported("partial_rotary_factor", rotated, "1"))
 	}
@@ -37,6 +38,9 @@ func (k *keys) rotation(c *Config, positions layers.PositionsConfig, p *keys, th
 
 // object returns the first of the named members that is an object with members. If there is none, the result is empty.
 func (k *keys) object(names ...string) *keys {
+	for _, name := range names {
+		k.know(name, true)
+	}
 	for _, name := range names {
 		if value, ok := k.values[name].(map[string]any); ok && len(value) > 0 {
 			return &keys{values: value}

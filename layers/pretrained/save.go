@@ -119,12 +119,17 @@ func (c Config) write(dtype tensor.Dtype) (*keys, error) {
 	c.Model = settled(c.Model, c.Head)
 	w, k := c, newKeys()
 	k.values["model_type"], k.values["dtype"], k.values["architectures"] = c.Type, dtype.String(), []string{a.classFor(c.Head)}
-	if c.Causal && c.Head != "text" {
-		w.windows(func(w **layers.Window) {
-			if *w != nil && (*w).Left < 0 {
-				*w = nil
-			}
-		})
+	w.windows(func(w **layers.Window) {
+		switch {
+		case *w == nil || !a.causal || c.Head == "text":
+		case !c.Causal: // see isCausal
+			*w = &layers.Window{Left: (*w).Left - 1}
+		case (*w).Left < 0:
+			*w = nil
+		}
+	})
+	if a.causal && !c.Causal {
+		k.values["is_causal"] = false
 	}
 	w.tokens(k)
 	if a.config(k, &w); c.Head == "classes" {
