@@ -81,7 +81,9 @@ func (m *Model) Generate(ctx context.Context, w io.Writer, p Prompt, o GenerateO
 	} else if room < max(1, o.MaxTokens) {
 		return Generated{}, &InputError{p.Text, fmt.Errorf("the prompt has %d tokens, and the model reads and writes at most %d together (max_position_embeddings): give a shorter prompt, or ask for at most %d tokens", len(ids), capacity, max(0, room))}
 	} else {
-		d.MaxTokens, d.End = min(d.MaxTokens, room), m.published.model.End
+		c := &m.published.model
+		d.MaxTokens, d.End = min(d.MaxTokens, room), c.End
+		d.Suppress, d.SuppressFirst, d.MinTokens = c.Suppress, c.SuppressFirst, max(c.MinTokens, c.MinLen-len(ids))
 	}
 	if id, ok := m.markID(mark); ok {
 		d.End = append(slices.Clip(d.End), id)

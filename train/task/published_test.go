@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -401,4 +402,46 @@ func TestClassifierReadsBeforePadding(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantSame(opened(exported), m, false) // its logits are divided by the run's temperature
+}
+
+// What generation_config.json bars isn't written, whoever asks.
+func TestBarredTokens(t *testing.T) {
+	dir := publishedFolder(t, "llama")
+	text := func(generation string) string {
+		t.Helper()
+		write(t, filepath.Join(dir, "generation_config.json"), generation)
+		m, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s strings.Builder
+		if _, err := m.Generate(t.Context(), &s, Prompt{Text: "abc"}, GenerateOptions{Sampler: m.Sampler(), MaxTokens: 9}); err != nil {
+			t.Fatal(err)
+		}
+		return s.String()
+	}
+	id := func(c byte) int { return 4 + strings.IndexByte("abcdefghijklmnopqrstuvwxyz .?|<>_\n", c) }
+	free := text(`{}`)
+	first := free[0]
+	if got := text(fmt.Sprintf(`{"suppress_tokens": [%d]}`, id(first))); strings.IndexByte(got, first) >= 0 {
+		t.Errorf("%q has a suppressed %q", got, first)
+	}
+	if got := text(fmt.Sprintf(`{"begin_suppress_tokens": [%d]}`, id(first))); got == "" || got[0] == first {
+		t.Errorf("%q begins with a suppressed %q", got, first)
+	}
+	n := strings.IndexFunc(free, func(c rune) bool { return c != rune(first) }) // the character that ends the text now
+	for _, test := range []struct {
+		members string
+		want    int // the least number of characters
+	}{
+		{"", n},
+		{fmt.Sprintf(`, "min_new_tokens": %d`, n+1), n + 1},
+		{fmt.Sprintf(`, "min_length": %d`, len("abc")+n+1), n + 1},
+		{`, "min_length": 9, "min_new_tokens": 0`, n},
+	} {
+		got := text(fmt.Sprintf(`{"eos_token_id": %d%s}`, id(free[n]), test.members))
+		if test.want == n && got != free[:n] || len(got) < test.want {
+			t.Errorf("with %q, got %q, want at least %d characters of %q", test.members, got, test.want, free)
+		}
+	}
 }
