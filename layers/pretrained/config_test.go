@@ -153,6 +153,10 @@ func TestUnsupported(t *testing.T) {
 		{"architectures", `{"model_type": "llama", "architectures": ["LlamaForTokenClassification"]}`, nil},
 		{"rope_type", `{"model_type": "llama", "rope_scaling": {"rope_type": "longrope", "factor": 2}}`, nil},
 		{"partial_rotary_factor", `{"model_type": "llama", "partial_rotary_factor": 0.5}`, nil},
+		{"rotary_pct", `{"model_type": "gpt_neox", "rotary_pct": 0}`, nil}, // it rotates nothing, and a Dim of 0 means all
+		{"rotary_pct", `{"model_type": "gpt_neox", "rotary_pct": 0.01}`, nil},
+		{"rotary_pct", `{"model_type": "gpt_neox", "hidden_size": 16, "num_attention_heads": 4}`, nil},
+		{"partial_rotary_factor", `{"model_type": "gpt_neox", "rope_parameters": {"partial_rotary_factor": 1.5}}`, nil},
 		{"hidden_act", `{"model_type": "llama", "hidden_act": "mish"}`, nil},
 		{"scale_attn_by_inverse_layer_idx", `{"model_type": "gpt2", "scale_attn_by_inverse_layer_idx": true}`, nil},
 		{"word_embed_proj_dim", `{"model_type": "opt", "word_embed_proj_dim": 512}`, nil},

@@ -1,6 +1,7 @@
 package pretrained
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/heed-go/heed/layers"
@@ -30,8 +31,15 @@ func (k *keys) rotation(c *Config, positions layers.PositionsConfig, p *keys, th
 	p.copy("rope_theta", &r.Base, "partial_rotary_factor", &rotated)
 	p.scaling(&r.Scaling, c.MaxLen)
 	p.refuse("rope_parameters")
-	if r.Dim = int(float64(head) * rotated); r.Dim != head && share != "rotary_pct" {
+	switch r.Dim = int(float64(head) * rotated); {
+	case r.Dim == head:
+	case share != "rotary_pct":
 		k.fail(unsupported("partial_rotary_factor", rotated, "1"))
+	case r.Dim < 2 || r.Dim > head || r.Dim%2 != 0: // a Dim of 0 would mean all
+		if p.values["partial_rotary_factor"] != nil {
+			share = "partial_rotary_factor"
+		}
+		k.fail(unsupported(share, rotated, fmt.Sprintf("a share that makes an even number, at least 2, of the %d numbers of a head", head)))
 	}
 	return r
 }

@@ -28,7 +28,7 @@ SIZES = dict(gpt2=gpt2 | dict(bos_token_id=1, eos_token_id=2), distilbert=distil
              opt=dict(vocab_size=41, hidden_size=16, num_hidden_layers=2, ffn_dim=24, max_position_embeddings=32, num_attention_heads=4, word_embed_proj_dim=16),
              gemma2=small | dict(num_key_value_heads=2, head_dim=6, query_pre_attn_scalar=9), gemma3_text=small | dict(num_key_value_heads=2, head_dim=6, query_pre_attn_scalar=9),
              qwen2=small | dict(num_key_value_heads=2), qwen3=small | dict(num_key_value_heads=2, head_dim=6), mistral=small | dict(num_key_value_heads=2),
-             gpt_neox=small | dict(num_attention_heads=2), llama=small | dict(num_key_value_heads=2))
+             gpt_neox=small | dict(num_attention_heads=2, rotary_pct=0.25), llama=small | dict(num_key_value_heads=2))
 TYPES = [k for k in LISTS if k in CONFIG_MAPPING]
 ACTIVATIONS = "gelu gelu_new gelu_pytorch_tanh gelu_fast relu silu tanh quick_gelu relu2 mish".split()
 
@@ -61,7 +61,7 @@ def draw(r, kind, key, default):
                    partial_rotary_factor=lambda: r.choice([0.5, 1.0]), attn_logit_softcapping=lambda: 2.0, final_logit_softcapping=lambda: 3.0, attention_chunk_size=lambda: 3,
                    attention_types=lambda: [[[r.choice(["global", "local"])], 2]], use_bidirectional_attention=lambda: r.random() < 0.5, position_embedding_type=lambda: r.choice(
                        ["absolute", "relative_key"]), pad_token_id=lambda: r.choice([0, 3, 40]), rope_theta=lambda: 50.0, sliding_window_pattern=lambda: r.choice([1, 2, 3]),
-                   local_attention=lambda: r.choice([4, 6]), n_inner=lambda: 20, query_pre_attn_scalar=lambda: 5, rotary_pct=lambda: r.choice([0.5, 1.0]), rotary_emb_base=lambda: 70,
+                   local_attention=lambda: r.choice([4, 6]), n_inner=lambda: 20, query_pre_attn_scalar=lambda: 5, rotary_pct=lambda: r.choice([0.0, 0.1, 0.5, 1.0]), rotary_emb_base=lambda: 70,
                    max_window_layers=lambda: r.choice([0, 1, 2]), embedding_size=lambda: 16, word_embed_proj_dim=lambda: r.choice([8, 16]), original_max_position_embeddings=lambda: 16)
     if key in special:
         return special[key]()
@@ -84,7 +84,7 @@ def make(folder, r):
     head = r.choice(["text", "states", "classes"] if causal else ["mask", "states", "classes"])
     values = dict(SIZES.get(kind, small))
     if head == "classes":
-        values |= dict(pad_token_id=0)
+        values |= dict(pad_token_id=1 if "roberta" in kind or kind == "camembert" else 0)  # RoBERTa's positions begin after it
     defaults = CONFIG_MAPPING[kind]().to_dict()
     keys = {}
     while len(keys) < r.choice([1, 2, 3, 4]):
