@@ -17,6 +17,10 @@ type Message struct{ Role, Content string }
 type ChatTemplate struct {
 	Now func() time.Time // for templates that tell the model today's date; nil means time.Now
 
+	// NoThinking begins the assistant's next message with empty thoughts, if the template lets the model think first,
+	// as Qwen 3's does. It is the opposite of the variable enable_thinking.
+	NoThinking bool
+
 	template *chat.Template
 }
 
@@ -120,5 +124,5 @@ func (c *ChatTemplate) render(messages []Message, prompt bool) (text string, par
 	for i, m := range messages {
 		list[i] = chat.Message(m)
 	}
-	return c.template.Render(list, prompt, c.Now)
+	return c.template.Render(list, prompt, c.NoThinking, c.Now)
 }

@@ -43,6 +43,34 @@ func readChatCases(t *testing.T) (cases chatCases) {
 	return cases
 }
 
+// Without thinking, Qwen 3's templates begin an answer with empty thoughts. No other template has thoughts.
+func TestNoThinking(t *testing.T) {
+	cases := readChatCases(t)
+	for i, template := range cases.Templates {
+		c, err := ParseChatTemplate(template.Text, "<s>", "</s>")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Now = march
+		for _, conversation := range cases.Conversations {
+			thoughts, want := "", conversation.Want[i]
+			if conversation.Prompt && strings.HasPrefix(template.Name, "Qwen3") {
+				thoughts = "<think>\n\n</think>\n\n"
+			}
+			c.NoThinking = false
+			plain, err := c.Render(conversation.Messages, conversation.Prompt)
+			if err != nil {
+				continue
+			}
+			c.NoThinking = true
+			got, err := c.Render(conversation.Messages, conversation.Prompt)
+			if err != nil || got != plain+thoughts || want != nil && got != *want+thoughts {
+				t.Fatalf("%s: got %q, %v, want %q and %q", template.Name, got, err, plain, thoughts)
+			}
+		}
+	}
+}
+
 func march() time.Time { return time.Date(2024, 3, 7, 0, 0, 0, 0, time.UTC) }
 
 // TestChatTemplates compares the texts of published templates with Jinja2's, in each spelling of newlines. Render

@@ -20,8 +20,9 @@ type Prompt struct {
 
 	// Messages need a published model. They are written in the form of the folder's chat template or of the Template,
 	// if it isn't empty: one of tokenizer.ChatTemplates. Names of special tokens in their contents are ordinary text.
-	Messages []tokenizer.Message
-	Template string
+	Messages   []tokenizer.Message
+	Template   string
+	NoThinking bool // see tokenizer.ChatTemplate
 }
 
 // GenerateOptions are the options of Generate.
@@ -164,6 +165,7 @@ func (m *Model) promptIDs(p Prompt) (ids []int, mark string, err error) {
 	if err != nil {
 		return wrong(err)
 	}
+	template.NoThinking = p.NoThinking
 	source, _ := m.coder.Tokenizers()
 	if ids, err = template.Encode(source.(*tokenizer.Pipeline), p.Messages, true); err != nil {
 		return wrong(err)

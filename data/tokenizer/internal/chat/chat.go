@@ -97,8 +97,9 @@ type Parts struct {
 	Answers  []pipe.Span // what the assistant writes: contents of its messages, with the marks at their ends
 }
 
-// Render returns the text of a conversation and its parts. Templates with a date call now; nil means time.Now.
-func (c *Template) Render(messages []Message, prompt bool, now func() time.Time) (string, Parts, error) {
+// Render returns the text of a conversation and its parts. Templates with a date call now; nil means time.Now. With
+// noThinking, a template that lets the model think first begins the next message with empty thoughts.
+func (c *Template) Render(messages []Message, prompt, noThinking bool, now func() time.Time) (string, Parts, error) {
 	if len(messages) == 0 {
 		return "", Parts{}, errors.New("a conversation needs at least one message, got none")
 	}
@@ -107,7 +108,7 @@ func (c *Template) Render(messages []Message, prompt bool, now func() time.Time)
 			return "", Parts{}, fmt.Errorf("the role of message %d (from 0) must be system, user or assistant, got %.100q", i, m.Role)
 		}
 	}
-	w := &writer{bos: c.bos, eos: c.eos, now: now}
+	w := &writer{bos: c.bos, eos: c.eos, now: now, noThinking: noThinking}
 	if err := c.write(w, messages, prompt); err != nil {
 		return "", Parts{}, err
 	}
@@ -116,7 +117,7 @@ func (c *Template) Render(messages []Message, prompt bool, now func() time.Time)
 
 // End returns the mark at the end of the assistant's messages, without white space around it, or "" if there is none.
 func (c *Template) End() string {
-	text, parts, err := c.Render([]Message{{"user", "a"}, {"assistant", "a"}}, false, nil)
+	text, parts, err := c.Render([]Message{{"user", "a"}, {"assistant", "a"}}, false, false, nil)
 	if err != nil {
 		return ""
 	}

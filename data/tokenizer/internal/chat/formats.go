@@ -51,6 +51,9 @@ type writer struct {
 	bos, eos string
 	now      func() time.Time // or nil
 	text     strings.Builder
+
+	noThinking bool // see Render
+
 	Parts
 }
 
@@ -147,6 +150,9 @@ func qwen3(w *writer, messages []Message, prompt bool) error {
 	}
 	if prompt {
 		w.marks("<|im_start|>assistant\n")
+		if w.noThinking {
+			w.marks("<think>\n\n</think>\n\n")
+		}
 	}
 	return nil
 }

@@ -25,7 +25,8 @@ func (a *api) chat(w http.ResponseWriter, r *http.Request, q *request) error {
 		standard = 0 // 1,024, or less if the model's context is full
 	}
 	g := generation{api: a, w: w, request: q, chat: true}
-	return g.answer(r.Context(), standard, task.Prompt{Messages: messages})
+	thinking := q.ChatTemplateKwargs.EnableThinking
+	return g.answer(r.Context(), standard, task.Prompt{Messages: messages, NoThinking: thinking != nil && !*thinking})
 }
 
 // complete answers with the texts that follow prompts.

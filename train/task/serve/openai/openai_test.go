@@ -3,6 +3,7 @@ package openai
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/base64"
 	"encoding/binary"
@@ -53,7 +54,9 @@ const chatML = `{% for message in messages %}{{'<|im_start|>' + message['role'] 
 
 // published opens a model of package pretrained with a context of 32 tokens, chatML, and a tokenizer for characters and
 // roles.
-func published(t testing.TB, name string) *task.Model {
+func published(t testing.TB, name string) *task.Model { return publishedFor(t, name, chatML) }
+
+func publishedFor(t testing.TB, name, template string) *task.Model {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join("../../../../layers/pretrained/testdata", name))); err != nil {
@@ -72,7 +75,7 @@ func published(t testing.TB, name string) *task.Model {
 			"version": "1.0", "decoder": map[string]any{"type": "Fuse"}, "added_tokens": added,
 			"model": map[string]any{"type": "BPE", "vocab": vocab, "merges": []any{}, "unk_token": "<unk>"},
 		},
-		"tokenizer_config.json": map[string]any{"chat_template": chatML},
+		"tokenizer_config.json": map[string]any{"chat_template": template},
 	} {
 		text, err := json.Marshal(content)
 		if err == nil {
@@ -245,7 +248,7 @@ func TestRefused(t *testing.T) {
 		{chat, `{"messages": [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "image_url"}]}]}`, 400, "messages[0].content[1]", "", `got the type "image_url": the model reads only text`},
 		{chat, `{` + said + `, "tools": [{}]}`, 400, "tools", "", "tools can't be"},
 		{chat, `{` + said + `, "functions": [{}]}`, 400, "functions", "", "functions can't be"},
-		{chat, `{` + said + `, "chat_template_kwargs": {"enable_thinking": true}}`, 400, "chat_template_kwargs", "", "chat_template_kwargs can't be"},
+		{chat, `{` + said + `, "chat_template_kwargs": {"thinking": true}}`, 400, "chat_template_kwargs", "", "chat_template_kwargs can't be"},
 		{chat, `{` + said + `, "tool_choice": "required"}`, 400, "tool_choice", "", "tool_choice can't be"},
 		{chat, `{` + said + `, "response_format": {"type": "json_object"}}`, 400, "response_format", "", "response_format can't be"},
 		{chat, `{` + said + `, "logprobs": true}`, 400, "logprobs", "", "logprobs can't be true"},
@@ -303,6 +306,41 @@ func TestAccepted(t *testing.T) {
 		}
 		if o, err := q.options(decode.Sampler{}, 9, 50); err != nil || o.Sampler != want {
 			t.Errorf("%s: got %+v, %v, want %+v", body, o.Sampler, err, want)
+		}
+	}
+}
+
+// With Qwen 3's template, enable_thinking decides whether the model reads empty thoughts. With ChatML, it does nothing.
+func TestThinking(t *testing.T) {
+	f, err := os.Open("../../../../data/tokenizer/testdata/chat.json.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var cases struct{ Templates []struct{ Name, Text string } }
+	z, err := gzip.NewReader(f)
+	if err == nil {
+		err = json.NewDecoder(z).Decode(&cases)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	templates := map[string]string{"ChatML": chatML}
+	for _, c := range cases.Templates {
+		templates[c.Name] = c.Text
+	}
+	for _, name := range []string{"ChatML", "Qwen3"} {
+		_, s := start(t, publishedFor(t, "llama", templates[name]), serve.Options{})
+		var tokens []int
+		for _, more := range []string{"", `, "chat_template_kwargs": {"enable_thinking": true}`, `, "chat_template_kwargs": {"enable_thinking": false}`} {
+			status, list, err := post(t.Context(), s.URL+"/v1/chat/completions", `{"messages": [{"role": "user", "content": "a"}], "max_tokens": 1`+more+`}`)
+			if err != nil || status != 200 {
+				t.Fatalf("%s%s: %d, %v, %v", name, more, status, list, err)
+			}
+			tokens = append(tokens, list[0].Usage.PromptTokens)
+		}
+		if tokens[1] != tokens[0] || (tokens[2] > tokens[0]) != (name == "Qwen3") {
+			t.Errorf("%s: the prompts have %d tokens", name, tokens)
 		}
 	}
 }

@@ -35,6 +35,10 @@ type request struct {
 		IncludeUsage bool `json:"include_usage"`
 	} `json:"stream_options"`
 
+	ChatTemplateKwargs struct {
+		EnableThinking *bool `json:"enable_thinking"`
+	} `json:"chat_template_kwargs"`
+
 	Input          inputs `json:"input"`
 	Dimensions     *int   `json:"dimensions"`
 	EncodingFormat string `json:"encoding_format"`
@@ -42,7 +46,7 @@ type request struct {
 
 // The fields of each endpoint.
 const (
-	ignored        = "metadata service_tier store safety_identifier prompt_cache_key prompt_cache_retention parallel_tool_calls reasoning_effort " // no model reasons first
+	ignored        = "metadata service_tier store safety_identifier prompt_cache_key prompt_cache_retention parallel_tool_calls reasoning_effort " // no known chat template has it
 	forAll         = "model user "
 	forText        = forAll + "temperature top_p top_k min_p repetition_penalty presence_penalty frequency_penalty max_tokens stop seed stream stream_options n logprobs logit_bias "
 	forChat        = forText + ignored + "messages max_completion_tokens top_logprobs tools tool_choice functions function_call response_format modalities verbosity chat_template_kwargs"
@@ -50,7 +54,7 @@ const (
 	forEmbeddings  = forAll + "input dimensions encoding_format"
 )
 
-// only has the JSON of the values that change nothing, for fields whose other values aren't supported.
+// only has the JSON of the values that are supported, for fields that have few. Most of them change nothing.
 var only = map[string][]string{
 	"n":               {"1"},
 	"best_of":         {"1"},
@@ -67,7 +71,7 @@ var only = map[string][]string{
 	"modalities":      {`["text"]`},
 	"verbosity":       {`"medium"`},
 
-	"chat_template_kwargs": {"{}", `{"enable_thinking":false}`},
+	"chat_template_kwargs": {"{}", `{"enable_thinking":false}`, `{"enable_thinking":true}`}, // see request
 }
 
 const listed = "a text, a list of token ids, or a list of either"
