@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"strings"
 
 	"github.com/heed-go/heed/data"
@@ -158,39 +157,28 @@ func (t *Task) BesideBaseline(s *Summary) string {
 	default:
 		line += fmt.Sprintf("is worse by %.4f", -better)
 	}
-	if better != 0 && math.Abs(better) < s.Score.margin(baseline) {
-		line += fmt.Sprintf(", but %d %s are too few to tell them apart", s.Score.Total, s.Score.unit)
+	if s.Chance != nil && *s.Chance > leastChance && better != 0 {
+		line += fmt.Sprintf(", but %s are too few to tell them apart", text.Count(len(t.Examples()), "row"))
 	}
-	if better <= 0 {
+	if better <= 0 || s.Guesses {
 		line += t.advice(s, score)
 	}
 	return line + "\n"
 }
 
-// advice says what would help a model that isn't better than its baseline.
+// advice says what would help a model that isn't better than its baseline or than guesses.
 func (t *Task) advice(s *Summary, score float64) string {
-	label, always, known := t.MostFrequent(s.ScoreName)
 	switch {
-	case s.Score.share && score == 1:
+	case score == 1:
 		return ""
-	case known && t.Config.Task.Pairs && t.Config.From.Dir == "" && score-always < s.Score.margin(always):
-		return fmt.Sprintf(": it knows hardly more than to answer %s always; to compare texts, begin with a published model (--from)", text.EscapeExcept(label, ""))
+	case s.Guesses && t.Config.From.Dir == "":
+		return ": it is hardly better than guesses; to compare texts, begin with a published model (--from)"
 	case score == s.Baseline[s.ScoreName] && !s.KeptBaseline:
 		return ""
 	case t.Config.hasBaseline() && !t.Config.Wide:
 		return ": more rows help most; --wide starts from the baseline"
 	}
 	return ": more rows help most"
-}
-
-// margin returns two standard errors of the difference between the score and another share of the same number of
-// answers. If a model answers the same rows, most differences are smaller, because both know the easy ones. Without
-// answers that are right or wrong, margin returns 0.
-func (s Score) margin(other float64) float64 {
-	if !s.share || s.Total == 0 {
-		return 0
-	}
-	return 2 * math.Sqrt((s.Value*(1-s.Value)+other*(1-other))/float64(s.Total))
 }
 
 // heldTensor is the name of the tensor with the field held of a baseline. The linear model has the other tensors.

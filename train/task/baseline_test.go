@@ -235,45 +235,42 @@ func TestBestScale(t *testing.T) {
 
 func TestBesideBaseline(t *testing.T) {
 	t.Parallel()
-	rows := made(t, withFile(t, "classification", "rows.tsv", labelled(40)))
-	pairs := withFile(t, "classification", "pairs.tsv", pairRows(60))
-	pairs.Data.Columns = []string{"left", "right", "same"}
-	texts := made(t, pairs)
-	_, always, known := texts.MostFrequent("accuracy")
-	if !known {
-		t.Fatal("the share of the most frequent label is unknown")
-	}
+	c := withFile(t, "classification", "rows.tsv", labelled(80))
+	c.Data.ValidationFile, c.Data.Validation = c.Data.File, 80
+	task := made(t, c)
+	few := ", but 80 rows are too few to tell them apart"
 	for _, test := range []struct {
-		task        *Task
-		baseline    float64
-		right, rows int
-		kept, wide  bool
-		want        string
+		score, baseline, chance float64
+		kept, guesses           bool
+		from, want              string
 	}{
-		{rows, 0.5, 75, 100, false, true, "the model is better by 0.2500\n"},
-		{rows, 0.75, 75, 100, false, true, "the model is as good\n"},
-		{rows, 0.9, 60, 100, false, true, "worse by 0.3000: more rows help most\n"},
-		{rows, 0.9, 60, 100, false, false, "worse by 0.3000: more rows help most; --wide starts from the baseline\n"},
-		{rows, 0.9375, 72, 80, false, true, "worse by 0.0375, but 80 rows are too few to tell them apart: more rows help most\n"},
-		{rows, 0.9375, 76, 80, false, true, "better by 0.0125, but 80 rows are too few to tell them apart\n"},
-		{rows, 0.844, 432, 480, false, true, "better by 0.0560\n"},
-		{rows, 1, 80, 80, true, true, "so the model answers as the baseline does\n"},
-		{rows, 1, 80, 80, false, true, "the model is as good\n"},
-		{rows, 0.9, 90, 100, true, true, "so the model answers as the baseline does: more rows help most\n"},
-		{texts, always, int(always * 100), 100, false, true, "begin with a published model (--from)\n"},
-		{texts, always + 0.02, int(always * 100), 100, true, true, "begin with a published model (--from)\n"},
-		{texts, 0.9, 95, 100, false, true, "better by 0.0500, but 100 rows are too few to tell them apart\n"},
+		{score: 0.75, baseline: 0.5, want: "the model is better by 0.2500\n"},
+		{score: 0.75, baseline: 0.75, chance: 1, want: "the model is as good\n"},
+		{score: 0.6, baseline: 0.9, want: "worse by 0.3000: more rows help most\n"},
+		{score: 0.9, baseline: 0.9375, chance: 0.25, want: "worse by 0.0375" + few + ": more rows help most\n"},
+		{score: 0.95, baseline: 0.9375, chance: 1, want: "better by 0.0125" + few + "\n"},
+		{score: 1, baseline: 0.95, chance: 0.125, want: "better by 0.0500" + few + "\n"},
+		{score: 1, baseline: 1, chance: 1, want: "the model is as good\n"},
+		{score: 1, baseline: 1, chance: 1, kept: true, want: "so the model answers as the baseline does\n"},
+		{score: 0.9, baseline: 0.9, chance: 1, kept: true, want: "so the model answers as the baseline does: more rows help most\n"},
+		{score: 0.5, baseline: 0.8, guesses: true, want: "worse by 0.3000: it is hardly better than guesses; to compare texts, begin with a published model (--from)\n"},
+		{score: 0.55, baseline: 0.5, chance: 0.5, guesses: true, want: few + ": it is hardly better than guesses; to compare texts, begin with a published model (--from)\n"},
+		{score: 0.5, baseline: 0.8, guesses: true, from: "bert", want: "worse by 0.3000: more rows help most\n"},
 	} {
-		value := float64(test.right) / float64(test.rows)
-		s := &Summary{ScoreName: "accuracy", ValScore: &value, Baseline: map[string]float64{"accuracy": test.baseline}, KeptBaseline: test.kept}
-		s.Score = Score{Value: value, Right: test.right, Total: test.rows, share: true, unit: "rows"}
-		test.task.Config.Wide = test.wide
-		if got := test.task.BesideBaseline(s); !strings.HasSuffix(got, test.want) {
-			t.Errorf("%d of %d rows beside %v: got %q, want %q at its end", test.right, test.rows, test.baseline, got, test.want)
+		s := &Summary{ScoreName: "accuracy", ValScore: &test.score, Baseline: map[string]float64{"accuracy": test.baseline}, Chance: &test.chance, KeptBaseline: test.kept, Guesses: test.guesses}
+		task.Config.From.Dir, task.Config.Wide = test.from, true
+		if got := task.BesideBaseline(s); !strings.HasSuffix(got, test.want) {
+			t.Errorf("%v beside %v: got %q, want %q at its end", test.score, test.baseline, got, test.want)
 		}
 	}
-	if got := rows.BesideBaseline(&Summary{}); got != "" {
+	if got := task.BesideBaseline(&Summary{}); got != "" {
 		t.Errorf("without a baseline, got %q", got)
+	}
+	value := 0.6
+	task.Config.From.Dir, task.Config.Wide = "", false
+	s := &Summary{ScoreName: "accuracy", ValScore: &value, Baseline: map[string]float64{"accuracy": 0.9}}
+	if got := task.BesideBaseline(s); !strings.HasSuffix(got, ": more rows help most; --wide starts from the baseline\n") {
+		t.Errorf("got %q, want the advice of --wide", got)
 	}
 	for _, n := range []int{4, leastRows - 1} {
 		_, err := New(withFile(t, "classification", "few.tsv", labelled(n)))

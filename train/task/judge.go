@@ -59,9 +59,11 @@ func (m *Model) Judge(ctx context.Context, examples []data.Example, o PredictOpt
 			m.judge(r, &part[i])
 		}
 	}
-	var err error
 	r.metrics = kind.metrics(&m.Config)
-	r.Baseline, err = m.baselineValues(examples)
+	baseline, err := m.baselineReport(examples)
+	if baseline != nil {
+		r.Baseline, r.chance = kind.values(baseline), new(r.chanceOf(baseline))
+	}
 	return r, err
 }
 

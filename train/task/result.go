@@ -35,6 +35,7 @@ type Report struct {
 
 	kind    kind
 	metrics metrics
+	chance  *float64 // see Summary.Chance
 }
 
 // Beyond counts the sources and references that are beyond a model.

@@ -90,7 +90,7 @@ func (m *Model) judgeVectors(ctx context.Context, r *Report) error {
 	}
 	baseline := &Report{Judged: slices.Clone(r.Judged)}
 	baseline.compare(c, tfidf(c.texts))
-	r.Baseline = embedKind.values(baseline)
+	r.Baseline, r.chance = embedKind.values(baseline), new(r.chanceOf(baseline))
 	return nil
 }
 
@@ -247,19 +247,11 @@ func (embedding) details(j Judged) (names, values []string) {
 	return []string{"rank"}, []string{rank}
 }
 
-// scoreTexts sets a score for embed to the score of all validation rows together. It returns the baseline's values.
-func (t *Task) scoreTexts(ctx context.Context, s *Score) (baseline map[string]float64, err error) {
-	if !t.Config.Kind().Embeds || t.set.judged() == 0 {
-		return nil, nil
-	}
-	r, err := t.Judge(ctx, t.Examples(), PredictOptions{})
-	if err != nil {
-		return nil, err
-	}
+// ofTexts sets a score for embed to the score of all judged rows together.
+func (s *Score) ofTexts(r *Report) {
 	if values := embedKind.values(r); len(values) > 0 {
 		s.Name = r.textScores()[0]
 		s.Value = values[s.Name]
 		s.others = strings.TrimPrefix(r.textValues(values), fmt.Sprintf("%s %.4f", s.Name, s.Value))
 	}
-	return r.Baseline, nil
 }

@@ -35,6 +35,12 @@ type Summary struct {
 	// better: see Config.Wide. ValLoss and ValScore are then those of the saved weights, not of the best epoch.
 	KeptBaseline bool `json:"kept_baseline,omitempty"`
 
+	// Chance is the probability that two equally good models differ on the validation rows at least as much as the
+	// model and its baseline do. It is nil if there is no baseline. Guesses reports whether a model that compares two
+	// texts is no better than guesses by more than chance.
+	Chance  *float64 `json:"chance,omitempty"`
+	Guesses bool     `json:"guesses,omitempty"`
+
 	ValLossPerCharacter *float64 `json:"val_loss_per_character,omitempty"` // for text in tokens; comparable between models with different tokenizers
 
 	SHA256        map[string]string `json:"sha256"`                   // checksum of each file by its name; for summary.json: of the Summary without this checksum and Seconds

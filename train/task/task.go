@@ -197,8 +197,14 @@ func (t *Task) Evaluate(ctx context.Context) (Score, error) {
 		return Score{}, err
 	}
 	s := t.score(values["val_loss"], values)
-	_, err = t.scoreTexts(ctx, &s)
-	return s, err
+	if t.Config.Kind().Embeds && t.set.judged() > 0 {
+		r, err := t.Judge(ctx, t.Examples(), PredictOptions{})
+		if err != nil {
+			return s, err
+		}
+		s.ofTexts(r)
+	}
+	return s, nil
 }
 
 // monitoredText describes the monitored metric if it isn't the score, and the values of always answering the most

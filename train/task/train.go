@@ -119,18 +119,9 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 	if err := t.keepBaseline(ctx, s); err != nil {
 		return nil, err
 	}
-	if first && !s.Unfinished {
-		if err := t.calibrate(ctx); err != nil {
+	if !s.Unfinished {
+		if err := t.judgeValidation(ctx, s, first); err != nil {
 			return nil, err
-		}
-	}
-	if s.ValScore != nil && !s.Unfinished {
-		baseline, err := t.scoreTexts(ctx, &s.Score)
-		if err != nil {
-			return nil, err
-		}
-		if s.ScoreName = s.Score.Name; baseline != nil {
-			s.Baseline = baseline
 		}
 	}
 	if first && (s.KeptBaseline || t.temperature > 1) {

@@ -32,13 +32,16 @@ func (t *Task) FitBaseline(ctx context.Context) error {
 		return err
 	}
 	t.baseline = &baseline{Model: fitted, held: held}
-	t.baseline.values, err = t.baselineValues(s.Validation.Examples())
+	r, err := t.baselineReport(s.Validation.Examples())
+	if r != nil {
+		t.baseline.values = kindOf(t.Config.Task.Kind).values(r)
+	}
 	return err
 }
 
-// baselineValues returns the values of the baseline on examples, by the names of the kind's metrics. They are nil if
-// there is no baseline. If the run's summary lists one, this is an error.
-func (m *Model) baselineValues(examples []data.Example) (map[string]float64, error) {
+// baselineReport compares the answers of the baseline with the examples. It returns nil if there is no baseline or no
+// example. If the run's summary lists a baseline that is missing, this is an error.
+func (m *Model) baselineReport(examples []data.Example) (*Report, error) {
 	if m.baseline == nil || len(examples) == 0 {
 		return nil, m.noBaseline
 	}
@@ -54,7 +57,7 @@ func (m *Model) baselineValues(examples []data.Example) (map[string]float64, err
 		}
 		m.judge(r, j)
 	}
-	return kind.values(r), nil
+	return r, nil
 }
 
 // scoresOf returns the baseline's scores of sources. Without a baseline, they are zero.

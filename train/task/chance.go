@@ -1,0 +1,119 @@
+package task
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"strings"
+
+	"github.com/heed-go/heed/internal/text"
+)
+
+// leastChance is the probability from which a difference may well be chance.
+const leastChance = 0.05
+
+// normalChance is the number of standard deviations above the mean that a normal number exceeds with the probability
+// leastChance.
+const normalChance = 1.645
+
+// judgeValidation lets the trained model answer the validation rows, calibrates it, and sets the fields of the summary
+// that depend on single answers: see Summary.Chance. Only a first process calibrates.
+func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) error {
+	t.temperature = 1
+	k, c := t.Config.Kind(), &t.Config
+	calibrates := first && t.calibrates()
+	if s.ValScore == nil || !c.fromRows() || !k.Embeds && !(first && (calibrates || c.Task.Pairs || t.baseline != nil)) {
+		return nil
+	}
+	var o PredictOptions
+	examples := t.Examples()
+	if calibrates && len(examples) <= calibrationScores/len(c.Task.Classes) {
+		o.Top = len(c.Task.Classes)
+	}
+	r, err := t.Judge(ctx, examples, o)
+	if err == nil && calibrates {
+		err = t.calibrate(ctx, r.Judged, o.Top > 0)
+	}
+	if err != nil {
+		return err
+	}
+	if k.Embeds {
+		s.Score.ofTexts(r)
+		s.ScoreName, s.Baseline = s.Score.Name, r.Baseline
+	}
+	s.Chance, s.Guesses = r.chance, (k.Embeds || c.Task.Pairs) && t.guesses(r, s.Score)
+	return nil
+}
+
+// chanceOf returns the probability that two equally good models differ on the judged rows at least as much as this
+// report and that of its baseline. It counts the rows on which one of them is nearer to the reference, and returns the
+// probability of the exact two-sided sign test; for labels, this is McNemar's test. For rank correlations, it compares
+// Fisher's z as if they came from different rows, which is cautious.
+func (r *Report) chanceOf(baseline *Report) float64 {
+	if r.kind.about().Embeds && r.scored() {
+		spread := math.Sqrt(2 * 1.06 / max(1, float64(len(r.Judged)-3))) // Fieller, Hartley and Pearson, 1957
+		z := math.Abs(math.Atanh(r.Numbers.Spearman())-math.Atanh(baseline.Numbers.Spearman())) / spread
+		if z != z { // a correlation is undefined, or both are perfect
+			return 1
+		}
+		return math.Erfc(z / math.Sqrt2)
+	}
+	nearer, farther := 0, 0
+	for i := range r.Judged {
+		switch cmp.Compare(r.Judged[i].distance(), baseline.Judged[i].distance()) {
+		case -1:
+			nearer++
+		case 1:
+			farther++
+		}
+	}
+	return signTest(nearer, farther)
+}
+
+// distance says how far the answer is from the nearest reference.
+func (j *Judged) distance() float64 {
+	if j.Answer.Number == nil {
+		return float64(j.Edits)
+	}
+	x, _ := text.Number(j.References[0]) // the file's numbers have been checked
+	return math.Abs(*j.Answer.Number - x)
+}
+
+// signTest returns the probability that a+b tosses of a coin show numbers of heads and tails that differ at least as
+// much as a and b.
+func signTest(a, b int) float64 {
+	logFactorial := func(n int) float64 {
+		x, _ := math.Lgamma(float64(n + 1))
+		return x
+	}
+	n, sum := a+b, 0.0
+	for k := max(a, b); k <= n; k++ {
+		sum += math.Exp(logFactorial(n) - logFactorial(k) - logFactorial(n-k) - float64(n)*math.Ln2)
+	}
+	return min(1, 2*sum)
+}
+
+// guesses reports whether the validation score is no better than the score of guesses by more than chance.
+func (t *Task) guesses(r *Report, s Score) bool {
+	n, value, mean, variance := float64(len(r.Judged)), s.Value, 0.0, 1.0
+	switch {
+	case t.Config.Kind().Numbers: // R² is the square of a correlation
+		value = math.Sqrt(max(0, value))
+	case t.Config.Kind().Classes:
+		_, mean, _ = t.MostFrequent("accuracy")
+		variance = mean * (1 - mean)
+	case !r.scored():
+		candidates, squares := map[string]bool{}, 0.0
+		for _, j := range r.Judged {
+			for s := range strings.SplitSeq(j.References[0], "\t") {
+				candidates[s] = true
+			}
+		}
+		total := float64(len(candidates))
+		for rank := 1.0; rank <= total; rank++ { // all ranks are equally likely
+			mean, squares = mean+1/rank/total, squares+1/rank/rank/total
+		}
+		variance = squares - mean*mean
+	}
+	return value <= mean+normalChance*math.Sqrt(variance/n)
+}

@@ -1,0 +1,150 @@
+package task
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/train/score"
+)
+
+// The values are those of scipy.stats.binomtest(a, a+b).
+func TestSignTest(t *testing.T) {
+	for _, test := range []struct {
+		a, b int
+		want float64
+	}{{0, 0, 1}, {0, 1, 1}, {3, 0, 0.25}, {5, 0, 0.0625}, {0, 6, 0.03125}, {7, 4, 0.548828125}, {4, 7, 0.548828125}, {60, 40, 0.0568879}, {5300, 4700, 2.076033695e-9}} {
+		if got := signTest(test.a, test.b); math.Abs(got/test.want-1) > 1e-3 {
+			t.Errorf("%d and %d: got %v, want %v", test.a, test.b, got, test.want)
+		}
+	}
+}
+
+// A report is compared with its baseline row by row, and for rank correlations as a whole.
+func TestChanceOf(t *testing.T) {
+	number := func(x float64) Judged { return Judged{References: []string{"10"}, Answer: Answer{Number: &x}} }
+	for name, test := range map[string]struct {
+		model, baseline []Judged
+		want            float64
+	}{
+		"labels":  {[]Judged{{Edits: 1}, {}, {}, {}, {Edits: 1}}, []Judged{{Edits: 1}, {Edits: 1}, {Edits: 1}, {Edits: 1}, {Edits: 1}}, 0.25},
+		"tags":    {[]Judged{{Edits: 2}, {Edits: 5}}, []Judged{{Edits: 3}, {Edits: 1}}, 1},
+		"numbers": {[]Judged{number(9), number(12), number(10)}, []Judged{number(12), number(7), number(10)}, 0.5},
+	} {
+		m := &Report{kind: regressionKind, Judged: test.model}
+		if name != "numbers" {
+			m.kind = classificationKind
+		}
+		if got := m.chanceOf(&Report{Judged: test.baseline}); math.Abs(got-test.want) > 1e-9 {
+			t.Errorf("%s: got %v, want %v", name, got, test.want)
+		}
+	}
+	correlated := func(n int, noise float64) *Report {
+		r, random := &Report{kind: embedKind}, rand.New(rand.NewPCG(1, 2))
+		for i := range n {
+			x := float64(i)/float64(n) + noise*random.Float64()
+			r.Judged = append(r.Judged, number(x))
+			r.Numbers.Add(x, float64(i))
+		}
+		return r
+	}
+	for n, want := range map[int]bool{12: true, 1000: false} {
+		if got := correlated(n, 1).chanceOf(correlated(n, 2)); got > leastChance != want {
+			t.Errorf("%d correlated rows: the probability is %v", n, got)
+		}
+	}
+	if got := correlated(12, 0).chanceOf(correlated(12, 0)); got != 1 {
+		t.Errorf("equal reports have the probability %v", got)
+	}
+}
+
+// Of models that answer at random, nearly all count as guesses, and of good ones none.
+func TestGuesses(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	task := &Task{Model: &Model{}, set: &rowSet{names: []string{"no", "yes"}, validates: []int{40, 60}, best: 1, total: 100}}
+	task.Config.Data.File = "rows.tsv"
+	for _, kind := range []kind{classificationKind, embedKind, regressionKind} {
+		task.Config.Task.Kind = kind.about().Name
+		for _, good := range []bool{false, true} {
+			count := 0
+			const times, n = 200, 100
+			for range times {
+				r, right := &Report{kind: kind}, 0
+				for i := range n {
+					r.Judged = append(r.Judged, Judged{References: []string{fmt.Sprint(i)}})
+					rank, x := 1+random.IntN(n), random.NormFloat64()
+					reference := random.NormFloat64()
+					if good {
+						rank, reference = 1+random.IntN(5), x/10+reference/50
+					}
+					if right++; random.Float64() > 0.6 && !good {
+						right--
+					}
+					r.Ranking.Add(rank)
+					r.Numbers.Add(x/10, reference)
+				}
+				s := Score{Value: float64(right) / n}
+				switch kind.about().Name {
+				case data.KindEmbed:
+					s.Value = r.Ranking.MRR()
+				case data.KindRegression:
+					s.Value = r.Numbers.RSquared()
+				}
+				if task.guesses(r, s) {
+					count++
+				}
+			}
+			if share := float64(count) / times; !good && share < 0.9 || good && share > 0 {
+				t.Errorf("%s: a share of %v of the models counts as guesses; good is %v", task.Config.Task.Kind, share, good)
+			}
+		}
+	}
+	scored := &Report{kind: embedKind, Judged: make([]Judged, 100), Numbers: score.Regression{}}
+	x := 0.5
+	scored.Judged[0].Answer.Number = &x
+	task.Config.Task.Kind = data.KindEmbed
+	for value, want := range map[float64]bool{0.1: true, 0.2: false, -0.9: true} {
+		if got := task.guesses(scored, Score{Value: value}); got != want {
+			t.Errorf("a correlation of %v counts as guesses: %v", value, got)
+		}
+	}
+}
+
+// A run on rows says how likely its difference from the baseline is by chance, and whether a model of pairs guesses.
+func TestSummaryOfChance(t *testing.T) {
+	t.Parallel()
+	pairs := func(label func(i int) string) string {
+		var s strings.Builder
+		for i := range 80 {
+			fmt.Fprintf(&s, "%c%c%c\t%c%c\t%s\n", 'a'+i%5, 'a'+i%7, 'a'+i%11, 'a'+i%13, 'a'+i%3, label(i))
+		}
+		return s.String()
+	}
+	for name, test := range map[string]struct {
+		rows    string
+		guesses bool
+	}{
+		"noise":  {pairs(func(i int) string { return []string{"no", "yes"}[i*i/3%2] }), true},
+		"signal": {pairs(func(i int) string { return []string{"no", "yes"}[i%5/3] }), false},
+	} {
+		c := withFile(t, "classification", "rows.tsv", test.rows)
+		c.Data.Columns, c.Data.ValidationFile, c.Training.MaxEpochs = []string{"1", "2", "3"}, c.Data.File, 1
+		c.Wide = name == "signal"
+		task, dir := trained(t, c)
+		read, err := ReadRun(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := read.Summary
+		r := judged(t, task, task.Examples(), PredictOptions{})
+		if s.Chance == nil || *s.Chance != *r.chance || s.Guesses != test.guesses {
+			t.Errorf("%s: the summary is %+v, want a Chance and Guesses %v", name, s, test.guesses)
+		}
+		if got := task.BesideBaseline(s); strings.Contains(got, "--from") != test.guesses {
+			t.Errorf("%s: got %q", name, got)
+		}
+	}
+}
