@@ -387,3 +387,6 @@ func aboutTasks() string {
 	}
 	return s.String()
 }
+
+// baseOf returns the value of --base, which openModel, openTask and readConfig use.
+func baseOf(flags *pflag.FlagSet) string { return flags.Lookup("base").Value.String() }

@@ -32,11 +32,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -126,26 +123,6 @@ func lastWords(ctx context.Context, stderr io.Writer) io.Writer {
 	return line
 }
 
-// advise sets the advice that lastWords adds to its own line. For other writers, it does nothing.
-func advise(stderr io.Writer, advice string) {
-	if line, ok := stderr.(*oneWrite); ok {
-		line.advice.Store(": " + advice)
-	}
-}
-
-// oneWrite passes on only the first Write.
-type oneWrite struct {
-	io.Writer
-	once   sync.Once
-	advice atomic.Value // a string
-}
-
-func (o *oneWrite) Write(b []byte) (n int, err error) {
-	n = len(b)
-	o.once.Do(func() { n, err = o.Writer.Write(b) })
-	return n, err
-}
-
 // listen returns a context that the first signal cancels, with errInterrupted or errNoticed as the cause. A second
 // signal kills the process, except for the signals in notice: they are ignored from then on. If own is true, the
 // command handles os.Interrupt itself.
@@ -211,22 +188,6 @@ func failed(stderr io.Writer, err error) int {
 	return 1
 }
 
-// output writes to standard output, or to standard error, and keeps the first error.
-type output struct {
-	io.Writer
-	err  error
-	line *waiting // the line to erase before printing
-}
-
-func (o *output) Write(b []byte) (int, error) {
-	o.line.clear()
-	n, err := o.Writer.Write(b)
-	if o.err == nil {
-		o.err = err
-	}
-	return n, err
-}
-
 func newRoot(group train.Group) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "heed",
@@ -249,19 +210,6 @@ func newRoot(group train.Group) *cobra.Command {
 	return root
 }
 
-// takes returns a validator that runs check. Its error says that the command takes want, such as "one folder".
-func takes(want string, check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if check(cmd, args) == nil {
-			return nil
-		}
-		got := strings.Trim(fmt.Sprintf("%q", args), "[]")
-		return usagef("%s takes %s, got %s", cmd.CommandPath(), want, cmp.Or(got, "none"))
-	}
-}
-
-var noArgs = takes("no argument", cobra.NoArgs)
-
 // exclusive turns cobra's error about mutually exclusive flags into a usageError. Cobra's error ends with the names of
 // the flags, as in "; [count ids] were all set".
 func exclusive(cmd *cobra.Command, _ []string) error {
@@ -272,16 +220,6 @@ func exclusive(cmd *cobra.Command, _ []string) error {
 	_, names, _ := strings.Cut(err.Error(), "; [")
 	names, _, _ = strings.Cut(names, "]")
 	return usagef("--%s can't be used together", strings.ReplaceAll(names, " ", " and --"))
-}
-
-// atLeastOne returns an error if the value of one of the flags is below 1.
-func atLeastOne(flags *pflag.FlagSet, names ...string) error {
-	for _, name := range names {
-		if n, err := flags.GetInt(name); err == nil && n < 1 {
-			return usagef("--%s must be at least 1, got %d", name, n)
-		}
-	}
-	return nil
 }
 
 // noCommand returns the error for an unknown command. The argument call is its whole name, and unknown is the word in
@@ -374,61 +312,6 @@ func flagError(cmd *cobra.Command, err error) error {
 	}
 	return usagef("--%s must be %s, got %q", invalid.GetFlag().Name, want, invalid.GetValue())
 }
-
-// errInterrupted and errNoticed are the errors of a call that a signal ended.
-var (
-	errInterrupted = errors.New("interrupted")
-	errNoticed     = errors.New("ended by SIGUSR1")
-)
-
-// interrupted replaces context.Canceled with errInterrupted or errNoticed. It returns other errors unchanged. An error
-// from another process of the job already names the process and the signal.
-func interrupted(ctx context.Context, err error) error {
-	if !errors.Is(err, context.Canceled) || ctx.Err() == nil {
-		return err
-	}
-	if errors.Is(context.Cause(ctx), errNoticed) {
-		return errNoticed
-	}
-	return errInterrupted
-}
-
-// A usageError means that the call was wrong, not that something failed.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
-
-func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
-
-// shell quotes s as one word for a shell. If s has characters that a terminal may act on, all unusual bytes are escaped
-// in the form $'\x1b', which bash and zsh understand.
-func shell(s string) string {
-	if text.Escape(s) != s {
-		var word strings.Builder
-		for i := range len(s) {
-			switch b := s[i]; {
-			case b < ' ' || b > '~':
-				fmt.Fprintf(&word, `\x%02x`, b)
-			case b == '\'' || b == '\\':
-				word.WriteByte('\\')
-				fallthrough
-			default:
-				word.WriteByte(b)
-			}
-		}
-		return "$'" + word.String() + "'"
-	}
-	plain := func(r rune) bool {
-		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("./_-+=:,@%"+string(os.PathSeparator), r)
-	}
-	if s != "" && strings.TrimFunc(s, plain) == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
-var errNoFolder = usagef("the run folder's name is empty")
 
 // often is the value of --checkpoint-every: a number of steps or a time.
 type often struct{ *train.RunOptions }

@@ -51,9 +51,6 @@ func baseFlag(f *pflag.FlagSet) {
 	f.String("base", "", "if the folder has only the weights that a run trained, or an adapter: folder of the model that it began from (default: as the folder says)")
 }
 
-// baseOf returns the value of --base, which openModel, openTask and readConfig use.
-func baseOf(flags *pflag.FlagSet) string { return flags.Lookup("base").Value.String() }
-
 // rowsOnly returns an error if one of the flags is given, but the model in dir doesn't answer rows. If the folder has
 // no valid configuration, rowsOnly returns nil: the command reports that when it opens the run.
 func rowsOnly(flags *pflag.FlagSet, dir string, names ...string) error {

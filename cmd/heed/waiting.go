@@ -149,3 +149,19 @@ func (l *waiting) counts(file bool) func(done, total int) {
 		}
 	}
 }
+
+// output writes to standard output, or to standard error, and keeps the first error.
+type output struct {
+	io.Writer
+	err  error
+	line *waiting // the line to erase before printing
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.line.clear()
+	n, err := o.Writer.Write(b)
+	if o.err == nil {
+		o.err = err
+	}
+	return n, err
+}

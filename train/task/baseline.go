@@ -12,7 +12,6 @@ import (
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/safetensors"
-	"github.com/heed-go/heed/internal/text"
 )
 
 // A baseline is the simple model that is compared with a task's model: a linear model of the words and the characters
@@ -133,52 +132,6 @@ func baselineText(names metrics, values map[string]float64) string {
 		return ""
 	}
 	return "Baseline: a linear model of words and characters, " + strings.Join(words, ", ") + "\n"
-}
-
-// BesideBaseline compares the score of a finished training with that of the baseline, in a line of text. It says
-// whether the validation rows are too few to tell them apart and, if the model isn't better, what to try. Without a
-// baseline or without validation, it returns "".
-func (t *Task) BesideBaseline(s *Summary) string {
-	baseline, ok := s.Baseline[s.ScoreName]
-	if !ok || s.ValScore == nil {
-		return ""
-	}
-	name, score := spoken(s.ScoreName), *s.ValScore
-	if s.KeptBaseline {
-		return fmt.Sprintf("No check was better than the baseline, with %s %.4f, by more than chance, so the model answers as the baseline does%s\n", name, baseline, t.advice(s, score))
-	}
-	line := fmt.Sprintf("The baseline has %s %.4f, so the model ", name, baseline)
-	better := score - baseline
-	switch {
-	case better > 0:
-		line += fmt.Sprintf("is better by %.4f", better)
-	case better == 0:
-		line += "is as good"
-	default:
-		line += fmt.Sprintf("is worse by %.4f", -better)
-	}
-	if s.Chance != nil && *s.Chance > leastChance && better != 0 {
-		line += fmt.Sprintf(", but %s are too few to tell them apart", text.Count(len(t.Examples()), "row"))
-	}
-	if better <= 0 || s.Guesses {
-		line += t.advice(s, score)
-	}
-	return line + "\n"
-}
-
-// advice says what would help a model that isn't better than its baseline or than guesses.
-func (t *Task) advice(s *Summary, score float64) string {
-	switch {
-	case score == 1:
-		return ""
-	case s.Guesses && t.Config.From.Dir == "":
-		return ": it is hardly better than guesses; to compare texts, begin with a published model (--from)"
-	case score == s.Baseline[s.ScoreName] && !s.KeptBaseline:
-		return ""
-	case t.Config.hasBaseline() && !t.Config.Wide:
-		return ": more rows help most; --wide starts from the baseline"
-	}
-	return ": more rows help most"
 }
 
 // heldTensor is the name of the tensor with the field held of a baseline. The linear model has the other tensors.

@@ -2,9 +2,7 @@ package task
 
 import (
 	"cmp"
-	"context"
 	"math"
-	"strings"
 
 	"github.com/heed-go/heed/internal/text"
 )
@@ -15,35 +13,6 @@ const leastChance = 0.05
 // normalChance is the number of standard deviations above the mean that a normal number exceeds with the probability
 // leastChance.
 const normalChance = 1.645
-
-// judgeValidation lets the trained model answer the validation rows, calibrates it, and sets the fields of the summary
-// that depend on single answers: see Summary.Chance. Only a first process calibrates.
-func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) error {
-	t.temperature = 1
-	k, c := t.Config.Kind(), &t.Config
-	calibrates := first && t.calibrates()
-	if s.ValScore == nil || !c.fromRows() || !k.Embeds && !(first && (calibrates || c.Task.Pairs || t.baseline != nil)) {
-		return nil
-	}
-	var o PredictOptions
-	examples := t.Examples()
-	if calibrates && len(examples) <= calibrationScores/len(c.Task.Classes) {
-		o.Top = len(c.Task.Classes)
-	}
-	r, err := t.Judge(ctx, examples, o)
-	if err == nil && calibrates {
-		err = t.calibrate(ctx, r.Judged, o.Top > 0)
-	}
-	if err != nil {
-		return err
-	}
-	if k.Embeds {
-		s.Score.ofTexts(r)
-		s.ScoreName, s.Baseline = s.Score.Name, r.Baseline
-	}
-	s.Chance, s.Guesses = r.chance, (k.Embeds || c.Task.Pairs) && t.guesses(r, s.Score)
-	return nil
-}
 
 // chanceOf returns the probability that two equally good models differ on the judged rows at least as much as this
 // report and that of its baseline. It counts the rows on which one of them is nearer to the reference, and returns the
@@ -91,29 +60,4 @@ func signTest(a, b int) float64 {
 		sum += math.Exp(logFactorial(n) - logFactorial(k) - logFactorial(n-k) - float64(n)*math.Ln2)
 	}
 	return min(1, 2*sum)
-}
-
-// guesses reports whether the validation score is no better than the score of guesses by more than chance.
-func (t *Task) guesses(r *Report, s Score) bool {
-	n, value, mean, variance := float64(len(r.Judged)), s.Value, 0.0, 1.0
-	switch {
-	case t.Config.Kind().Numbers: // R² is the square of a correlation
-		value = math.Sqrt(max(0, value))
-	case t.Config.Kind().Classes:
-		_, mean, _ = t.MostFrequent("accuracy")
-		variance = mean * (1 - mean)
-	case !r.scored():
-		candidates, squares := map[string]bool{}, 0.0
-		for _, j := range r.Judged {
-			for s := range strings.SplitSeq(j.References[0], "\t") {
-				candidates[s] = true
-			}
-		}
-		total := float64(len(candidates))
-		for rank := 1.0; rank <= total; rank++ { // all ranks are equally likely
-			mean, squares = mean+1/rank/total, squares+1/rank/rank/total
-		}
-		variance = squares - mean*mean
-	}
-	return value <= mean+normalChance*math.Sqrt(variance/n)
 }

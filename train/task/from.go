@@ -4,12 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/setting"
@@ -160,42 +157,3 @@ func (m *Model) loadFit() (loaded layers.LoadReport, err error) {
 	}
 	return loaded, err
 }
-
-// absolute returns the absolute path of a relative one, and otherwise "".
-func absolute(path string) string {
-	if whole, err := filepath.Abs(path); err == nil && path != "" && !filepath.IsAbs(path) {
-		return whole
-	}
-	return ""
-}
-
-// found returns f with the paths of folders, as seen by the run or adapter in a folder: see find.
-func (f From) found(folder string) From {
-	f.Dir, f.Base = find(f.Dir, f.Absolute.Dir, folder), find(f.Base, f.Absolute.Base, folder)
-	return f
-}
-
-// find returns the path of the folder that another folder names by a path, and perhaps by its absolute path. A relative
-// path begins in the current folder or, if that has no such folder, in the other folder or in one above it. At last,
-// the two folders may lie side by side. If no such folder exists, find returns path.
-func find(path, absolute, other string) string {
-	places := []string{path, absolute}
-	if other, err := filepath.Abs(other); err == nil {
-		for up := other; !filepath.IsAbs(path); up = filepath.Dir(up) {
-			places = append(places, filepath.Join(up, path))
-			if up == filepath.Dir(up) {
-				break
-			}
-		}
-		places = append(places, filepath.Join(filepath.Dir(other), filepath.Base(path)))
-	}
-	for _, place := range places {
-		if info, err := os.Stat(place); path != "" && err == nil && info.IsDir() {
-			return place
-		}
-	}
-	return path
-}
-
-// published reports whether the task has the tokenizer of a published model.
-func (c *Config) published() bool { return c.Task.Published != (data.Published{}) }

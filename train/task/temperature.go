@@ -1,7 +1,6 @@
 package task
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"strconv"
@@ -39,55 +38,6 @@ func (m *Model) readTemperature(metadata map[string]string) error {
 		return fmt.Errorf("%s: its %s must be from 1 to %g, got %.40q", runfolder.WeightsFile, temperatureKey, 1/leastScale, text)
 	}
 	m.temperature = x
-	return nil
-}
-
-// calibrationScores limits the number of rows times classes from which calibrate fits the temperature.
-const calibrationScores = 1 << 20
-
-// calibrates reports whether calibrate can fit the temperature.
-func (t *Task) calibrates() bool {
-	return t.table != nil && t.Config.Task.Classes != nil && t.Config.fromRows()
-}
-
-// calibrate fits the temperature, by which predictors divide logits, to the validation rows of a file of labels (Guo et
-// al., "On Calibration of Modern Neural Networks", 2017). Training goes on after the validation loss is lowest, when
-// another value is monitored, and weights are chosen by few rows, so probabilities are too high. A temperature never
-// changes which label is the likeliest. It is at least 1: if all of a few validation rows are right, the model needn't
-// be surer.
-//
-// The argument judged has the validation rows. Unless their answers have all classes, calibrate answers some of them
-// again.
-func (t *Task) calibrate(ctx context.Context, judged []Judged, complete bool) error {
-	classes := t.Config.Task.Classes
-	if !complete {
-		some := t.Examples()[:calibrationScores/len(classes)]
-		r, err := t.Judge(ctx, some, PredictOptions{Top: len(classes)})
-		if err != nil {
-			return err
-		}
-		judged = r.Judged
-	}
-	index := map[string]int{}
-	for i, class := range classes {
-		index[class] = i
-	}
-	var scores []float32 // (rows, classes)
-	var right []int
-	for _, j := range judged {
-		label, known := index[j.References[0]]
-		if !known || j.Answer.Err != nil {
-			continue
-		}
-		row := make([]float32, len(classes))
-		for _, top := range j.Answer.Top {
-			row[index[top.Text]] = float32(top.LogProb)
-		}
-		scores, right = append(scores, row...), append(right, label)
-	}
-	if right != nil {
-		t.temperature = temperatureOf(scores, right, len(classes))
-	}
 	return nil
 }
 
