@@ -138,9 +138,9 @@ type Record struct {
 //
 // In a finished run, the configuration and the history must match the checksums in the summary. In an unfinished run,
 // they must match the header of the checkpoint. If training ended between two checks, the history has one check more,
-// at the checkpoint's step. If a process was killed between two writes, the history may have one check less than the
-// checkpoint, or one more, or there may be no history. Then Record returns the checkpoint's history, from which the run
-// would resume. Without a checkpoint, Record compares nothing.
+// at the checkpoint's step, which nothing is compared with. If a process was killed between two writes, the history may
+// have one check less than the checkpoint, or one more, or there may be no history. Then Record returns the
+// checkpoint's history, from which the run would resume. Without a checkpoint, Record compares nothing.
 func (f Folder) Record(id string, summary any) (Record, error) {
 	return settled(func() (Record, error) { return f.record(id, summary) })
 }
