@@ -176,7 +176,7 @@ func unitHead(composed bool) func(c *bench, r *rand.Rand) *G.Node {
 		c.b.Composed = composed
 		states, head := c.in("states", s[0], s[1]), c.head(s[1], vocab, yes(r))
 		loss, _, err := layers.HeadCrossEntropy(c.b, states, head, softcap, c.drawIDs("ids", r, vocab, s[0]), layers.CrossEntropyOptions{})
-		return c.node(loss, err)
+		return c.node(loss.Mean, err)
 	}
 }
 
