@@ -20,7 +20,10 @@ const normalChance = 1.645
 // Fisher's z as if they came from different rows, which is cautious.
 func (r *Report) chanceOf(baseline *Report) float64 {
 	if r.kind.about().Embeds && r.scored() {
-		spread := math.Sqrt(2 * 1.06 / max(1, float64(len(r.Judged)-3))) // Fieller, Hartley and Pearson, 1957
+		if len(r.Judged) < 10 { // so few ranks are often alike or opposite by chance
+			return 1
+		}
+		spread := math.Sqrt(2 * 1.06 / float64(len(r.Judged)-3)) // Fieller, Hartley and Pearson, 1957
 		z := math.Abs(math.Atanh(r.Numbers.Spearman())-math.Atanh(baseline.Numbers.Spearman())) / spread
 		if z != z { // a correlation is undefined, or both are perfect
 			return 1
