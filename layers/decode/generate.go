@@ -176,16 +176,16 @@ func (g *generation) makeRoom(tokens [][]int) error {
 	return nil
 }
 
-// barred returns the ids that can't be chosen after n new tokens.
-func (g *generation) barred(n int) []int {
-	ids := slices.Clip(g.Suppress)
+// barred returns lists of the ids that can't be chosen after n new tokens.
+func (g *generation) barred(n int) (lists [3][]int) {
+	lists[0] = g.Suppress
 	if n == 0 {
-		ids = append(ids, g.SuppressFirst...)
+		lists[1] = g.SuppressFirst
 	}
 	if n < g.MinTokens {
-		ids = append(slices.Clip(ids), g.End...)
+		lists[2] = g.End
 	}
-	return ids
+	return lists
 }
 
 // extend chooses the next token of sequence i, and sets Stop if the sequence ends with this token.
@@ -196,13 +196,16 @@ func (g *generation) extend(i int, logits []float64) (token int, err error) {
 	}
 	r := &g.results[i]
 	logProbs := newLogProbs(logits, best)
-	if barred := g.barred(len(r.Tokens)); len(barred) > 0 || g.Sampler.penalizes() {
+	barred := g.barred(len(r.Tokens))
+	if len(barred[0])+len(barred[1])+len(barred[2]) > 0 || g.Sampler.penalizes() {
 		g.changed = append(g.changed[:0], logits...) // the logits belong to the model
 		logits = g.changed
 		g.Sampler.Penalize(logits, g.prompts[i], r.Tokens)
-		for _, id := range barred {
-			if id >= 0 && id < len(logits) {
-				logits[id] = math.Inf(-1)
+		for _, ids := range barred {
+			for _, id := range ids {
+				if id >= 0 && id < len(logits) {
+					logits[id] = math.Inf(-1)
+				}
 			}
 		}
 		if best, err = likeliest(logits); err != nil {

@@ -13,23 +13,24 @@ import (
 // ErrNotFinite means that a model has no answer, because it computed a NaN or an infinity.
 var ErrNotFinite = errors.New("the model's weights are damaged, or so large that its sums overflow: restore them, or train with a lower learning rate")
 
-// checkLogits returns an error that wraps ErrNotFinite if a logit is NaN or +Inf. A token whose logit is −Inf is never
-// chosen.
-func checkLogits(logits []float64) error {
-	if high := kernel.MaxOf(logits); math.IsNaN(high) || math.IsInf(high, 1) {
+// highest returns the highest logit. It returns an error that wraps ErrNotFinite if a logit is NaN or +Inf. A token
+// whose logit is −Inf is never chosen.
+func highest(logits []float64) (float64, error) {
+	high := kernel.MaxOf(logits)
+	if math.IsNaN(high) || math.IsInf(high, 1) {
 		id := slices.IndexFunc(logits, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 1) })
-		return fmt.Errorf("a logit must be finite, or -Inf for a token that is never chosen, got %v for token %d: %w", logits[id], id, ErrNotFinite)
+		return 0, fmt.Errorf("a logit must be finite, or -Inf for a token that is never chosen, got %v for token %d: %w", logits[id], id, ErrNotFinite)
 	}
-	return nil
+	return high, nil
 }
 
 // likeliest returns the token with the highest logit. Among equal logits, it returns the lowest id. It returns an error
-// of checkLogits, or if all logits are −Inf.
+// of highest, or if all logits are −Inf.
 func likeliest(logits []float64) (int, error) {
-	if err := checkLogits(logits); err != nil {
+	high, err := highest(logits)
+	if err != nil {
 		return 0, err
 	}
-	high := kernel.MaxOf(logits)
 	if math.IsInf(high, -1) {
 		return 0, errors.New("every logit is -Inf, so no token can be chosen: at least one logit must be finite")
 	}

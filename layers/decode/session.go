@@ -239,7 +239,7 @@ func (s *Session) keep(out G.Value, tokens [][]int, from int) error {
 		if err := toFloat64(row, out, b*s.outputs); err != nil {
 			return err
 		}
-		if err := checkLogits(row); err != nil {
+		if _, err := highest(row); err != nil {
 			return err
 		}
 		s.logits[b] = row
