@@ -60,7 +60,6 @@ func startOf(f runfolder.Folder, base string, kind data.Kind) (start, error) {
 		Format    any `json:"format"`
 		ModelType any `json:"model_type"`
 	}
-	_, damaged := f.HasRun()
 	var invalid error // JSON, which parseConfig reports
 	if err == nil {
 		invalid = json.Unmarshal(content, &keys)
@@ -70,8 +69,6 @@ func startOf(f runfolder.Folder, base string, kind data.Kind) (start, error) {
 		return whole(openPublished(f, kind))
 	case keys.Format == nil && f.Has(adapterFile):
 		return openAdapter(f, base, kind)
-	case errors.Is(err, fs.ErrNotExist) && damaged != nil:
-		return nil, damaged
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, noModel(f)
 	case errors.Is(err, syscall.ENOTDIR):
@@ -97,6 +94,9 @@ func startOf(f runfolder.Folder, base string, kind data.Kind) (start, error) {
 
 // noModel returns the error that a folder has no model.
 func noModel(f runfolder.Folder) error {
+	if _, damaged := f.HasRun(); damaged != nil {
+		return damaged
+	}
 	if _, err := fs.Stat(f.FS, "."); errors.Is(err, fs.ErrNotExist) {
 		var names []string
 		dir := filepath.Clean(f.Dir)

@@ -96,8 +96,8 @@ func (t *Task) guesses(r *Report, s Score) bool {
 	case !r.scored():
 		candidates, squares := map[string]bool{}, 0.0
 		for _, j := range r.Judged {
-			for s := range strings.SplitSeq(j.References[0], "\t") {
-				candidates[s] = true
+			for text := range strings.SplitSeq(j.References[0], "\t") {
+				candidates[text] = true
 			}
 		}
 		total := float64(len(candidates))

@@ -81,12 +81,12 @@ func readBeside(folder fs.FS) (b beside, err error) {
 	err = cmp.Or(readSettings(folder, settingsFile, &b.settings), readSettings(folder, "config.json", &b.config), readSettings(folder, sentenceFile, &b.sentence))
 	_, missing := fs.Stat(folder, settingsFile)
 	b.exists, b.Class = missing == nil, cmp.Or(b.Class, b.config.Class)
-	switch length, most := b.sentence.Length, b.MaxLength; {
+	switch length, limit := b.sentence.Length, b.MaxLength; {
 	case err != nil:
 	case length != nil && *length < 1:
 		err = fmt.Errorf("%s: its max_seq_length must be at least 1, got %d", sentenceFile, *length)
-	case most != nil && *most < 1:
-		err = fmt.Errorf("%s: its model_max_length must be at least 1, got %g", settingsFile, *most)
+	case limit != nil && *limit < 1:
+		err = fmt.Errorf("%s: its model_max_length must be at least 1, got %g", settingsFile, *limit)
 	case b.Side != "" && b.Side != "left" && b.Side != "right":
 		err = fmt.Errorf("%s: its truncation_side must be left or right, got %.100q", settingsFile, b.Side)
 	}
@@ -101,6 +101,9 @@ func adjust(folder fs.FS, content []byte, whole bool) ([]byte, error) {
 	s, err := readBeside(folder)
 	if err != nil {
 		return nil, err
+	}
+	if !s.exists && s.sentence.Length == nil && !s.sentence.LowerCase { // nothing to parse for
+		return content, nil
 	}
 	if err := jsonkeys.Check(content, nil); err != nil {
 		return nil, fmt.Errorf("a tokenizer's file must be a tokenizer.json: %w", err)
@@ -150,12 +153,12 @@ func (s *settings) cut(file format.Members, length *int) {
 		return
 	}
 	direction := cmp.Or(map[string]string{"left": "Left", "right": "Right"}[s.Side], old.Direction, "Right")
-	most := math.MaxInt32
+	limit := math.MaxInt32
 	if length != nil {
-		most = *length
+		limit = *length
 	}
 	file["padding"] = json.RawMessage("null")
-	file["truncation"] = fmt.Appendf(nil, `{"direction": %q, "max_length": %d, "strategy": "LongestFirst", "stride": 0}`, direction, most)
+	file["truncation"] = fmt.Appendf(nil, `{"direction": %q, "max_length": %d, "strategy": "LongestFirst", "stride": 0}`, direction, limit)
 }
 
 // cleanUp lets the decoder remove spaces before punctuation if the settings ask for it. The reference library doesn't
