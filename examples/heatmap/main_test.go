@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"image/png"
 	"io"
 	"os"
 	"path/filepath"
@@ -56,16 +55,8 @@ func TestOwn(t *testing.T) {
 // size returns the width and height of a picture.
 func size(t *testing.T, path string) (width, height int) {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	img, err := png.Decode(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return img.Bounds().Dx(), img.Bounds().Dy()
+	bounds := golden.Decoded(t, path).Bounds()
+	return bounds.Dx(), bounds.Dy()
 }
 
 func TestBadWord(t *testing.T) {

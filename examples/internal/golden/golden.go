@@ -151,12 +151,13 @@ func Picture(t *testing.T, run func(io.Writer, []string) error) {
 	if err := run(io.Discard, []string{"--out", out}); err != nil {
 		t.Fatal(err)
 	}
-	if !alike(pixels(t, out), pixels(t, committed)) {
+	if !alike(Decoded(t, out), Decoded(t, committed)) {
 		t.Errorf("the picture differs from the one in the README; to update it, call this example with --out %s", committed)
 	}
 }
 
-func pixels(t *testing.T, path string) image.Image {
+// Decoded returns the picture in a PNG file.
+func Decoded(t *testing.T, path string) image.Image {
 	t.Helper()
 	f, err := os.Open(path)
 	if err != nil {
