@@ -91,7 +91,8 @@ func TestNoAnswerWithoutFiniteNumbers(t *testing.T) {
 		{"predict", text, "abc"},
 	} {
 		c := heed(call...)
-		if fail(t, c, 1, "weights are damaged, or so large that its sums overflow"); c.stdout != "" && call[0] != "generate" { // it has written the prompt
+		fail(t, c, 1, "weights are damaged, or so large that its sums overflow")
+		if c.stdout != "" && call[0] != "generate" { // it has written the prompt
 			t.Errorf("%v prints %q, want nothing", call, c.stdout)
 		}
 	}

@@ -329,6 +329,7 @@ func TestHostile(t *testing.T) {
 		{`{"a":` + strings.Repeat("[", 200_000), "config.json: ", nil},
 		{strings.Repeat(" ", maxJSON) + "{}", "config.json: expected at most 4194304 bytes", nil},
 		{tiny, "model of 1 layers with at least", []string{weights, tensorFile("x", 1)}},
+		{tiny, `the weights have no head: the tensor "lm_head.weight" is missing`, []string{weights, tensorFile("x", 130)}},
 		{tiny, "missing", []string{weights, tensorFile("x", 1000)}},
 		{tiny, "not a readable safetensors file", []string{weights, "\xff\xff\xff\xff\xff\xff\xff\xff"}},
 		{tiny, "must lie in a file of the same folder", []string{index, list("../x.safetensors")}},

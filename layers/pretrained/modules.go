@@ -128,13 +128,13 @@ func (c *Config) readLength(fsys fs.FS, modules bool) error {
 		c.MaxLen = min(c.MaxLen, limit)
 		return nil
 	}
-	k, most := readKeys(fsys, path.Join(c.Folder, tokenizerFile), true), float64(c.MaxLen) // 1e30 stands for no limit
+	k, tokens := readKeys(fsys, path.Join(c.Folder, tokenizerFile), true), float64(c.MaxLen) // 1e30 stands for no limit
 	for _, name := range []string{"max_len", "model_max_length"} {
-		if k.copy(name, &most); most < 1 {
+		if k.copy(name, &tokens); tokens < 1 {
 			k.invalid(name, "at least 1")
 		}
 	}
-	c.MaxLen = min(c.MaxLen, int(min(most, maxInt)))
+	c.MaxLen = min(c.MaxLen, int(min(tokens, maxInt)))
 	return k.done()
 }
 

@@ -172,7 +172,7 @@ func (c Config) check(fsys fs.FS, files []string, dtype tensor.Dtype) error {
 	}
 	weights, perToken := c.Memory(dtype)
 	least := weights / int(dtype.Size())
-	if headless && least > numbers && least-memory.Product(c.Model.Vocab, c.Model.Dim) <= numbers && c.Model.Layers <= tensors {
+	if lacking := least - numbers; headless && lacking > 0 && lacking <= memory.Product(c.Model.Vocab, c.Model.Dim) && c.Model.Layers <= tensors {
 		return fmt.Errorf("the weights have no head: the tensor %q is missing; download the whole model or, if its head is its embeddings, set tie_word_embeddings to true in config.json", heads[0])
 	}
 	if least > numbers || c.Model.Layers > tensors {
