@@ -70,8 +70,10 @@ func TestWorkers(t *testing.T) {
 
 func TestInterruptAndResume(t *testing.T) {
 	t.Parallel()
-	flags := func(dir string) []string { return small("--task=copy", "--dropout=0.1", "--out="+dir) }
-	want := ran(t, "--task=copy", "--dropout=0.1")
+	flags := func(dir string) []string {
+		return small("--task=copy", "--dropout=0.1", "--validation=300", "--out="+dir)
+	}
+	want := ran(t, "--task=copy", "--dropout=0.1", "--validation=300")
 
 	// An epoch of these runs has 10 steps and 2 validation batches. Package train tests runs that end at any step.
 	for name, steps := range map[string]int64{

@@ -190,7 +190,7 @@ func hasWords(t *testing.T, output string, words ...string) {
 // small returns the arguments of heed train for a very short run. The run has one worker, because tests run in
 // parallel.
 func small(more ...string) []string {
-	return append([]string{"train", "--dim=16", "--heads=2", "--layers=1", "--batch-size=16", "--steps-per-epoch=10", "--max-epochs=3", "--validation=300", "--workers=1"}, more...)
+	return append([]string{"train", "--dim=16", "--heads=2", "--layers=1", "--batch-size=16", "--steps-per-epoch=10", "--max-epochs=3", "--validation=60", "--workers=1"}, more...)
 }
 
 // folder returns the contents of a folder's files by name.
