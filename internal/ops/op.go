@@ -4,7 +4,7 @@
 // Every op owns the tensor that it returns and fills it again in every run, so a run allocates almost nothing. Because
 // of this state, a graph with these ops may have only one live VM at a time. With Buffers, other ops may reuse the
 // tensor's memory after all its readers have run. Ops never write to their inputs. They return errors and don't panic:
-// the TapeMachine runs them on its own goroutine, where a panic would end the process.
+// RunAll runs them on a goroutine of its own, where a panic would end the process.
 //
 // All gradients follow one rule: zero times any number is zero, even zero times NaN or infinity. So if no query attends
 // to a position and no loss reads it, its value never reaches a gradient, even if it is NaN.
@@ -106,10 +106,10 @@ type opError struct{ error }
 
 func (e opError) Unwrap() error { return e.error }
 
-// Run runs a machine. If one of this package's ops fails, Run returns the op's error alone. Gorgonia's error begins
-// with the instruction, which means nothing to users.
+// Run runs a machine that has no BindDualValues. If one of this package's ops fails, Run returns the op's error alone.
+// Gorgonia's error begins with the instruction, which means nothing to users.
 func Run(vm G.VM) error {
-	err := vm.RunAll()
+	err := runAll(vm)
 	var e opError
 	if contextual, ok := err.(interface{ Err() error }); ok && errors.As(contextual.Err(), &e) { // it has no Unwrap
 		return e.error

@@ -88,7 +88,7 @@ func prepareLong(length int, composed bool) (Step, error) {
 	vm := G.NewTapeMachine(g)
 	step := func() error {
 		defer vm.Reset()
-		return vm.RunAll()
+		return ops.Run(vm)
 	}
 	// The forward pass has two products and the backward pass four. Causal attention needs half of each.
 	return Step{Run: step, Tokens: length, Flops: 6 * 2 * heads * float64(length) * float64(length) * width / 2}, nil

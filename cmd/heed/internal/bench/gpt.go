@@ -6,6 +6,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train/optim"
 )
@@ -100,7 +101,7 @@ func (c gptConfig) prepare(composed bool) (Step, error) {
 	vm := G.NewTapeMachine(g)
 	solver := optim.NewAdamW(1e-3)
 	step := func() error {
-		if err := vm.RunAll(); err != nil {
+		if err := ops.Run(vm); err != nil {
 			return err
 		}
 		if err := solver.Step(weights); err != nil {

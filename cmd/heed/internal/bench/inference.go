@@ -6,6 +6,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
 )
@@ -129,6 +130,6 @@ func forward(ids *tensor.Dense, build func(b *layers.Build, x *G.Node) (*G.Node,
 	vm := G.NewTapeMachine(g)
 	return func() error {
 		defer vm.Reset()
-		return vm.RunAll()
+		return ops.Run(vm)
 	}, nil
 }

@@ -1,0 +1,3 @@
+//go:build !noasm && !cuda
+
+// Without a file of assembly, a function without a body (runTape) would be an error.
