@@ -181,7 +181,7 @@ func FuzzCheckpoint(f *testing.F) {
 	state := metadata["heed.state"]
 	f.Add(state)
 	for _, span := range regexp.MustCompile(`[-+.e0-9]+[,}\]]`).FindAllStringIndex(state, -1) {
-		for _, number := range []string{"-1", "0", "1", "9223372036854775807", "1e308", "null", `"NaN"`} {
+		for _, number := range []string{"-1", "0", "9223372036854775807", "1e308", "null"} {
 			f.Add(state[:span[0]] + number + state[span[1]-1:])
 		}
 	}

@@ -61,7 +61,7 @@ func TestWorkersChangeNoBit(t *testing.T) {
 				return r.History, values(p.Params)
 			}
 			wantHistory, want := fit(1, 1)
-			for _, c := range []struct{ workers, procs int }{{1, 2}, {2, 1}, {2, 2}, {3, 2}, {4, 2}, {4, 5}, {8, 2}, {16, 2}, {100, 2}, {0, 1}, {0, 2}, {0, 3}} {
+			for _, c := range []struct{ workers, procs int }{{1, 2}, {2, 1}, {2, 2}, {3, 2}, {4, 5}, {100, 2}, {0, 1}, {0, 3}} {
 				history, got := fit(c.workers, c.procs)
 				if !same(got, want) || !reflect.DeepEqual(history, wantHistory) {
 					t.Errorf("%T, %d micro-batches: %d workers on %d processors give other results than one worker on one processor", solver(), micro, c.workers, c.procs)

@@ -10,6 +10,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 	"github.com/heed-go/heed/train/optim"
@@ -34,6 +35,7 @@ func inBlocks(t *testing.T) train.Problem {
 // TestEverySolverAndSchedule tries each solver and each schedule of the tables. Two workers, three processes, and a run
 // that is stopped and resumed by three processes must give the same result, parameters and checkpoint as one worker.
 func TestEverySolverAndSchedule(t *testing.T) {
+	testseed.Slow(t)
 	cases := map[string]func() setup{
 		"groups": func() setup { // with a solver made by hand, where a group is frozen
 			return setup{RunOptions: train.RunOptions{Solver: &optim.Solver{LearningRate: 0.02, ClipNorm: 0.1, Groups: []optim.Group{

@@ -205,7 +205,7 @@ func whole(dir string) error {
 func TestKillAndResume(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
-	kills := 25
+	kills := 12
 	if testing.Short() {
 		kills = 3
 	}

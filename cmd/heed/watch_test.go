@@ -253,6 +253,7 @@ func withoutBody(addr, header string) (status int, took time.Duration, err error
 
 // If a request isn't read, its body needn't arrive: the answer comes at once, and the connection closes.
 func TestUnreadBodies(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	dir := ran(t, "--task=copy", "--seed=1")
 	s := newService(t, dir, "--addr=127.0.0.1:0", "--timeout=10s")

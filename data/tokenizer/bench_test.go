@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/heed-go/heed/internal/testseed"
 )
 
 var textFile = flag.String("text", "../../../shared/data/tinyshakespeare.txt", "file of English text to encode in benchmarks")
@@ -40,6 +42,7 @@ var long = flag.Int("long", 1<<15, "size in bytes of the texts of TestLongWords"
 // TestLongWords encodes long texts without a space. It fails if a text takes too many steps per byte. To find work that
 // isn't counted as steps, look at the times for texts of 1 MB: go test -v -run LongWords -long 1000000.
 func TestLongWords(t *testing.T) {
+	testseed.Slow(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	random := func(alphabet string) string {
 		var s strings.Builder

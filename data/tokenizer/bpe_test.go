@@ -12,6 +12,7 @@ import (
 
 	"github.com/heed-go/heed/data/tokenizer/internal/models"
 	"github.com/heed-go/heed/data/tokenizer/internal/patterns"
+	"github.com/heed-go/heed/internal/testseed"
 )
 
 func newTestBPE(t testing.TB, size int, texts ...string) *Pipeline {
@@ -232,6 +233,7 @@ func TestBPEBytes(t *testing.T) {
 
 // TestBPELongWords checks that a long word doesn't take quadratic time. It also fills the caches of several goroutines.
 func TestBPELongWords(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	tok := newTestBPE(t, 270, strings.Repeat("the others ", 9))
 	long := strings.Repeat("theothers", 1<<16)

@@ -144,6 +144,7 @@ func TestHostileFiles(t *testing.T) {
 
 // TestSlowSplitters checks that there is an error if a splitter runs out of steps, so that no text is lost unnoticed.
 func TestSlowSplitters(t *testing.T) {
+	testseed.Slow(t)
 	split := `{"type": "Split", "pattern": {"String": "a"}, "behavior": "Isolated", "invert": false}`
 	file := `{"version": "1.0", "pre_tokenizer": {"type": "Sequence", "pretokenizers": [` + strings.Repeat(split+",", 19) + split + `]},
 		"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}}`

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/heed-go/heed/internal/testseed"
 )
 
 var familyFolder = flag.String("published", "testdata/published", "folder of published families' tokenizers with the reference library's results, from testdata/published.py")
@@ -182,6 +184,7 @@ func (f *family) compare(c familyText, before string) error {
 // TestCuts gives tokenizers a maximum length, and compares their Inputs with the reference library's. Some Inputs can't
 // be cut.
 func TestCuts(t *testing.T) {
+	testseed.Slow(t)
 	var cases []struct {
 		Family        string
 		Texts         []string

@@ -5,11 +5,14 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/heed-go/heed/internal/testseed"
 )
 
 // TestArithmeticOfEachBody runs tests of exported functions with each instruction set. On their own, these tests use
 // only the best one.
 func TestArithmeticOfEachBody(t *testing.T) {
+	testseed.Slow(t)
 	eachSet(t, func(t *testing.T) {
 		for name, test := range map[string]func(*testing.T){
 			"masked softmax": TestMaskedSoftmax, "softmax is stable": TestSoftmaxIsStable, "softmax's gradient": TestSoftmaxGrad,

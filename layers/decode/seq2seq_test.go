@@ -9,6 +9,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
 )
@@ -99,6 +100,7 @@ func eachEncoderDecoder(t *testing.T, dtypes []tensor.Dtype, test func(t *testin
 // TestSeq2SeqIsTheFullPass compares a Seq2Seq with models without a cache. The Seq2Seq has three sources of different
 // lengths, with one or two targets each.
 func TestSeq2SeqIsTheFullPass(t *testing.T) {
+	testseed.Slow(t)
 	eachEncoderDecoder(t, bothDtypes, func(t *testing.T, m *layers.EncoderDecoder, mask layers.Mask, tol float64) {
 		for _, width := range []int{1, 2} {
 			s := newSeq2Seq(t, m, decode.Seq2SeqConfig{Sources: 3, Width: width, SourceLen: sourceLen, Capacity: sessionCapacity, SourceMask: mask})

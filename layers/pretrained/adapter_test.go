@@ -13,6 +13,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/safetensors"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -56,6 +57,7 @@ func TestAdapterLogits(t *testing.T) {
 
 // TestAdapterGradients compares the gradients of all parameters of an adapter with the reference library's.
 func TestAdapterGradients(t *testing.T) {
+	testseed.Slow(t)
 	eachAdapter(t, func(t *testing.T, r reference, m *Model, a *layers.Adapter, expected values) {
 		table, err := m.adapterTensors(m.Params, a)
 		if err != nil {

@@ -13,6 +13,8 @@ import (
 	"testing/fstest"
 
 	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/testseed"
 )
 
 // referenceKeys returns the keys that testdata/keys.py has listed, by file or model_type.
@@ -90,6 +92,7 @@ func effects(key string, bases []string, read func(string) (any, error)) (change
 // TestEveryKey checks that each key of the reference libraries is read, has a reason for being without effect, or is
 // refused except with its default. With -v, it prints how many keys are of each kind.
 func TestEveryKey(t *testing.T) {
+	testseed.Slow(t)
 	lists, seen := referenceKeys(t), map[string]bool{}
 	check := func(title string, list []string, bases []string, read func(string) (any, error), tables ...string) {
 		t.Helper()

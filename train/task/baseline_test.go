@@ -11,6 +11,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/runfolder"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train"
 )
 
@@ -85,6 +86,7 @@ func TestWideBeginsWithTheBaseline(t *testing.T) {
 
 // A run keeps its baseline: a resumed run and the opened model have the same bytes and answers.
 func TestBaselineInTheFolder(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	wideTasks(t, func(t *testing.T, c Config) {
 		whole, dir := trained(t, c)

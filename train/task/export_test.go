@@ -16,6 +16,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -206,6 +207,7 @@ func TestExportErrors(t *testing.T) {
 
 // A run that began as a published model must be exported as such a model, which gives the same answers, or not at all.
 func TestExportFineTuned(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	for _, tt := range []struct {
 		kind             data.Kind

@@ -14,6 +14,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/runfolder"
 	"github.com/heed-go/heed/internal/safetensors"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/pretrained"
 	"github.com/heed-go/heed/train"
@@ -51,7 +52,10 @@ var tunings = []struct {
 // is resumed, and answer in the same way when it is opened, also if the published folder has moved.
 func TestTune(t *testing.T) {
 	t.Parallel()
-	for _, tt := range tunings {
+	for i, tt := range tunings {
+		if testing.Short() && i > 3 { // one of each way
+			break
+		}
 		t.Run(fmt.Sprintf("%s %s %s", tt.kind, tt.from, tt.tune), func(t *testing.T) {
 			t.Parallel()
 			published := publishedFolder(t, tt.from)
@@ -209,6 +213,7 @@ func TestTuneErrors(t *testing.T) {
 
 // A run may begin from another run that began as a published model, for the same kind of task or another one.
 func TestTuneTwice(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	for _, tune := range []string{"", "lora"} {
 		_, dir := trained(t, fromPublished(t, data.KindClassification, publishedFolder(t, "bert"), tune))

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/internal/runfolder"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train"
 )
 
@@ -46,6 +47,7 @@ func (h half) Swap(_ int, send, receive [][]byte) error {
 // Two processes must write the same folder as one process. The second process can't access the folder. Errors about the
 // folder must reach both processes.
 func TestTrainInAGroup(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	for _, name := range []string{"copy", "seq2seq", "classification", "embed"} {
 		t.Run(name, func(t *testing.T) { trainInAGroup(t, small(t, name)) })

@@ -8,12 +8,14 @@ import (
 
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/runfolder"
+	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/train"
 )
 
 // A model of masked text must learn the same after an interruption and with any number of workers. It must fill masks,
 // embed texts, and be a start for classification.
 func TestMaskedText(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	c := small(t, "mlm")
 	c.Data.SourceUnits, c.Data.VocabSize = tokenizer.BPE, 280

@@ -128,9 +128,9 @@ func TestConcurrentPredict(t *testing.T) {
 				}
 			}
 			var wg sync.WaitGroup
-			for g := range 8 {
+			for g := range 4 {
 				wg.Go(func() {
-					for i := range 8 {
+					for i := range 4 {
 						input := inputs[(g+i)%len(inputs)]
 						if got, err := model.Predict(input); err != nil || got != want[input] {
 							t.Errorf("%q: got %q, %v, want %q", input, got, err, want[input])

@@ -111,6 +111,7 @@ func TestPredictAll(t *testing.T) {
 // Top must not change an answer, except by a wider beam. The first alternative must be the answer. Alternatives must
 // differ, and come in order. The probabilities of all classes must add up to 1.
 func TestPredictTop(t *testing.T) {
+	testseed.Slow(t)
 	t.Parallel()
 	for _, test := range []struct {
 		name      string

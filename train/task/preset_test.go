@@ -38,7 +38,7 @@ func TestPresets(t *testing.T) {
 			if p.Kind == data.KindText {
 				c.Training.StepsPerEpoch = 5
 			} else {
-				c.Data.File = rowsFile(t, p.Kind, 50)
+				c.Data.File = rowsFile(t, p.Kind, 25)
 			}
 			task := made(t, c)
 			if r, err := train.Fit(t.Context(), task.Problem(), task.Config.Training.Config, train.RunOptions{Seed: task.Config.Seed}); err != nil || !(r.History[1].TrainLoss < r.History[0].TrainLoss) {

@@ -257,9 +257,9 @@ func TestNewErrors(t *testing.T) {
 		{"wide heads", func(c *Config) { c.Model.Block.Attention.HeadDim, c.Model.Block.Attention.Heads = 1<<14, 1<<10 }, "GiB"},
 		{"dropout of all", func(c *Config) { c.Model.Block.FeedForward.Dropout = 1 }, "model.block.feed_forward.dropout must be at least 0 and below 1, got 1"},
 		{"a bias for every distance", func(c *Config) {
-			c.Task.MaxLen, c.Training.BatchSize, c.Model.Positions = 1<<16-1, 1, layers.RelativeBias{}
+			c.Task.MaxLen, c.Data.Validation, c.Training.BatchSize, c.Model.Positions = 1<<16-1, 1, 1, layers.RelativeBias{}
 			c.Model.Dim, c.Model.Layers, c.Model.Block.Attention.Heads = 4, 1, 1
-		}, "GiB of memory, for 2.63e+05 parameters and batches of 1.64e+07 tokens, with a bias for each of 4.29e+09 scores"},
+		}, "GiB of memory, for 2.63e+05 parameters and batches of 6.55e+04 tokens, with a bias for each of 4.29e+09 scores"},
 		{"absurd", func(c *Config) { c.Model.Dim, c.Model.Layers = 1<<14, 128 }, "GiB"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
