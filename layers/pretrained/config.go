@@ -64,7 +64,7 @@ func readConfig(fsys fs.FS, states bool) (Config, error) {
 // readTokenizer checks the keys of tokenizer_config.json. Package data/tokenizer reads most of them.
 func (c *Config) readTokenizer(k *keys) error {
 	var inputs []string
-	if k.copy("model_input_names", &inputs); inputs != nil && c.Model.Segments > 1 && !slices.Contains(inputs, "token_type_ids") {
+	if k.copy("model_input_names", &inputs); inputs != nil && c.Head == "classes" && c.Model.Segments > 1 && !slices.Contains(inputs, "token_type_ids") {
 		k.fail(unsupported("model_input_names", inputs, "token_type_ids among them, which the second of two texts needs"))
 	}
 	k.refuse(tokenizerFile)

@@ -128,6 +128,7 @@ func TestSentenceSettings(t *testing.T) {
 		{"two limits", bertScore(""), length(`{"max_len": 64, "model_max_length": 128}`), true, 128},
 		{"a decoder's limit", `{"model_type": "llama", "max_position_embeddings": 512}`, length(`{"model_max_length": 128}`), false, 512},
 		{"an embedding's limit", `{"model_type": "bert"}`, append(modules(`{}`), length(`{"model_max_length": 128}`)...), false, 128},
+		{"an embedding of single texts", `{"model_type": "bert", "rope_scaling": {}}`, append(modules(`{}`), length(`{"model_max_length": 128, "model_input_names": ["input_ids"]}`)...), false, 128},
 		{"an older embedding's limit", `{"model_type": "bert"}`, append(modules(`{}`), tokenizerFile, `{"model_max_length": 128}`, "sentence_bert_config.json", `{"max_seq_length": 256}`), false, 256},
 	} {
 		c, err := ReadConfig(folder(test.config, test.files...))
@@ -168,7 +169,7 @@ func TestUnsupported(t *testing.T) {
 		{"bad_words_ids", `{"model_type": "llama"}`, []string{"generation_config.json", `{"bad_words_ids": [[1]]}`}},
 		{"truncate_dim", `{"model_type": "llama"}`, append(pooling(`{}`), "config_sentence_transformers.json", `{"truncate_dim": 2}`)},
 		{"query_length", `{"model_type": "llama"}`, append(pooling(`{}`), "sentence_bert_config.json", `{"query_length": 2}`)},
-		{"model_input_names", `{"model_type": "bert"}`, []string{"tokenizer_config.json", `{"model_input_names": ["input_ids"]}`}},
+		{"model_input_names", `{"model_type": "bert", "architectures": ["BertForSequenceClassification"], "id2label": {"0": "a"}}`, []string{"tokenizer_config.json", `{"model_input_names": ["input_ids"]}`}},
 		{"use_bidirectional_attention", `{"model_type": "gemma3_text", "use_bidirectional_attention": true}`, nil},
 		{"position_embedding_type", `{"model_type": "bert", "position_embedding_type": "relative_key"}`, nil},
 		{"is_decoder", `{"model_type": "bert", "is_decoder": true}`, nil},

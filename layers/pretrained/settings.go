@@ -33,7 +33,8 @@ var settings = map[string][]setting{
 		{keys: "cls_token_id sep_token_id mask_token_id", why: "the tokenizer knows its special tokens"},
 		{keys: "chain_hidden_post_norm logits_mup_width_multiplier mtp_hidden_states_first kv_sharing_modes unpadded_vocab_size fusion_config",
 			why: "belongs to parts that this architecture doesn't have"},
-		{keys: "rope_parameters rope_scaling partial_rotary_factor original_max_position_embeddings head_dim sliding_window layer_types " +
+		{keys: "rope_parameters rope_scaling", only: `null|{}`},
+		{keys: "partial_rotary_factor original_max_position_embeddings head_dim sliding_window layer_types " +
 			"attention_chunk_size per_layer_config transformers_weights", only: `null`},
 		{keys: "allow_global_per_layer_attribute_access serialize_explicit_per_layer_config is_encoder_decoder is_decoder add_cross_attention", only: `false`},
 	},
