@@ -45,7 +45,7 @@ func TestHostileConfigs(t *testing.T) {
 	}
 	for _, test := range []struct{ name, content, want string }{
 		{"empty", "", "isn't complete JSON (unexpected end"},
-		{"cut", good[:len(good)/2], path + ": it isn't complete JSON (unexpected end of JSON input): restore it, or train again"},
+		{"cut", good[:len(good)/2], path + ": it isn't complete JSON (unexpected end of JSON input): restore it"},
 		{"a brace short", strings.TrimRight(good, "}\n"), "isn't complete JSON"},
 		{"no JSON", "hello", "isn't complete JSON (invalid character"},
 		{"null", "null", `has no "format"`},

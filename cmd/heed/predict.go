@@ -92,6 +92,9 @@ of such inputs. Put -- before inputs that begin with a dash.`,
 }
 
 func (p *prediction) check(flags *pflag.FlagSet, dir string, inputs []string) error {
+	if c, err := readConfig(flags, dir); err == nil && c.Kind().Embeds {
+		return usagef("%s is a model for the task %s, which has no answers: for its vectors, use heed embed %s TEXT...", dir, c.Task.Name, shell(dir))
+	}
 	err := rowsOnly(flags, dir, "data", "columns", "header")
 	if err = cmp.Or(err, needData(flags, "out", "columns", "header", "encoding"), knownEncoding(p.as.Encoding)); err != nil {
 		return err

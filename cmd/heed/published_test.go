@@ -331,11 +331,11 @@ func TestEmbed(t *testing.T) {
 		args []string
 		want string
 	}{
+		{[]string{"predict", dir, "a"}, "has no answers: for its vectors, use heed embed " + dir + " TEXT..."},
 		{[]string{"embed", dir, "a", "--data", rows}, "as arguments or with --data, not both"},
 		{[]string{"embed", dir, "a", "--column=body"}, "--column needs --data"},
 		{[]string{"embed", dir, "a", "--out=x.txt"}, "--out must be a file's name that ends in .npy, .csv or .jsonl"},
 		{[]string{"embed", dir, "a", "--prompt-name=query"}, "--prompt-name must be one of the model's prompts"},
-		{[]string{"predict", dir, "a"}, "heed embed"},
 		{[]string{"generate", dir, "--prompt=a"}, "needs a text model"},
 	} {
 		if c := heed(test.args...); c.code == 0 || !strings.Contains(c.stderr, test.want) {

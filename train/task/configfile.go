@@ -77,7 +77,7 @@ func parseConfig(content []byte) (c Config, err error) {
 	}
 	if err := json.Unmarshal(content, &version); err != nil {
 		if errors.As(err, new(*json.SyntaxError)) {
-			err = fmt.Errorf("it isn't complete JSON (%w): restore it, or train again", jsonkeys.Check(content, nil))
+			err = fmt.Errorf("it isn't complete JSON (%w): restore it", jsonkeys.Check(content, nil))
 		}
 		return c, readable(err)
 	}

@@ -4,6 +4,7 @@ package folder
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,7 +56,7 @@ func Read(folder fs.FS, path string, names ...string) (file string, content []by
 		return file, content, nil
 	}
 	return "", nil, fmt.Errorf("tokenizer %q: the folder must have a tokenizer.json, a SentencePiece model (%s), a vocab.txt, or a vocab.json with a merges.txt: %w",
-		path, strings.Join(modelNames, ", "), fs.ErrNotExist)
+		cmp.Or(path, "."), strings.Join(modelNames, ", "), fs.ErrNotExist)
 }
 
 // Convert returns the tokenizer.json for a file in a folder.
