@@ -140,7 +140,7 @@ func line(x []float32, y []float64) (by, plus float32) {
 func (regression) answered(scores []float32, _ int) choice { return choice{number: float64(scores[0])} }
 
 func (regression) values(r *Report) map[string]float64 {
-	return map[string]float64{"r2": r.Numbers.RSquared(), "mean_absolute_error": r.Numbers.MeanAbsoluteError()}
+	return defined(map[string]float64{"r2": r.Numbers.RSquared(), "mean_absolute_error": r.Numbers.MeanAbsoluteError()})
 }
 
 func (regression) network(m *Model) (network, error) {
@@ -243,7 +243,11 @@ func (regression) scores(r *Report, s *Scores) {
 
 func (regression) write(r *Report, w io.Writer) {
 	n := &r.Numbers
-	fmt.Fprintf(w, "R²: %.4f (%s)\n", n.RSquared(), text.Count(len(r.Judged), "row"))
+	if x, rows := n.RSquared(), text.Count(len(r.Judged), "row"); x == x {
+		fmt.Fprintf(w, "R²: %.4f (%s)\n", x, rows)
+	} else {
+		fmt.Fprintf(w, "R²: none, because it needs two numbers (%s)\n", rows)
+	}
 	fmt.Fprintf(w, "Mean absolute error: %.6g\n", n.MeanAbsoluteError())
 	if p := n.Pearson(); p == p {
 		fmt.Fprintf(w, "Correlation: Pearson %.4f, Spearman %.4f\n", p, n.Spearman())

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -199,8 +198,7 @@ func (embedding) values(r *Report) map[string]float64 {
 	if r.scored() {
 		values = map[string]float64{"spearman": r.Numbers.Spearman(), "pearson": r.Numbers.Pearson()}
 	}
-	maps.DeleteFunc(values, func(_ string, x float64) bool { return finite(x) == nil })
-	return values
+	return defined(values)
 }
 
 // textScores lists the names of the values of a report, the score first.
@@ -211,13 +209,16 @@ func (r *Report) textScores() []string {
 	return []string{"mrr", "recall@1", "recall@10"}
 }
 
-// textValues returns the values of a report in words.
+// textValues returns the values of a report in words, or that there are none.
 func (r *Report) textValues(values map[string]float64) string {
 	var words []string
 	for _, name := range r.textScores() {
 		if x, ok := values[name]; ok {
 			words = append(words, fmt.Sprintf("%s %.4f", name, x))
 		}
+	}
+	if words == nil {
+		return "no spearman and no pearson, because all answers or all scores are equal"
 	}
 	return strings.Join(words, ", ")
 }
@@ -249,9 +250,11 @@ func (embedding) details(j Judged) (names, values []string) {
 
 // ofTexts sets a score for embed to the score of all judged rows together.
 func (s *Score) ofTexts(r *Report) {
-	if values := embedKind.values(r); len(values) > 0 {
-		s.Name = r.textScores()[0]
-		s.Value = values[s.Name]
+	values, known := embedKind.values(r), false
+	s.Name, s.others = r.textScores()[0], ""
+	if s.Value, known = values[s.Name]; known {
 		s.others = strings.TrimPrefix(r.textValues(values), fmt.Sprintf("%s %.4f", s.Name, s.Value))
+	} else {
+		s.Value = math.NaN()
 	}
 }

@@ -2,7 +2,11 @@ package task
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"strings"
+
+	"github.com/heed-go/heed/internal/text"
 )
 
 // Scores returns the scores of a Score, a Report of the same model, or both. Either may be nil.
@@ -45,6 +49,12 @@ func finite(x float64) *float64 {
 	return &x
 }
 
+// defined deletes the values that aren't finite, such as correlations with equal numbers, which aren't defined.
+func defined(values map[string]float64) map[string]float64 {
+	maps.DeleteFunc(values, func(_ string, x float64) bool { return finite(x) == nil })
+	return values
+}
+
 // classScores sets the scores of labels or tags.
 func (r *Report) classScores(s *Scores) {
 	macro := r.Classes.Macro()
@@ -84,5 +94,9 @@ func (s Score) String() string {
 	if s.share {
 		return fmt.Sprintf("%s, %s %.4f (%d of %d %s %s)%s", loss, spoken(s.Name), s.Value, s.Right, s.Total, s.unit, s.right, s.monitored)
 	}
-	return fmt.Sprintf("%s, %s %.4f%s (%d %s)", loss, spoken(s.Name), s.Value, s.others, s.Total, s.unit)
+	value := fmt.Sprintf("%s %.4f", spoken(s.Name), s.Value)
+	if finite(s.Value) == nil {
+		value = "no " + spoken(s.Name)
+	}
+	return fmt.Sprintf("%s, %s%s (%s)", loss, value, s.others, text.Count(s.Total, strings.TrimSuffix(s.unit, "s")))
 }

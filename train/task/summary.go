@@ -22,9 +22,9 @@ type Summary struct {
 	Params       int     `json:"params"`
 	Trained      int     `json:"trained_params,omitempty"` // parameters that a run with a Tune trained; 0 means all
 
-	// ValLoss and ValScore are nil, and missing from the file, if there was no validation. ValScore is the Value of the
-	// Score. In JSON its key is "val_" and then ScoreName, such as val_accuracy. For embed, it is val_mrr or
-	// val_spearman, of all validation rows together.
+	// ValLoss and ValScore are nil, and missing from the file, if there was no validation, or if they aren't finite:
+	// the r2 of one row isn't defined. ValScore is the Value of the Score. In JSON its key is "val_" and then
+	// ScoreName, such as val_accuracy. For embed, it is val_mrr or val_spearman, of all validation rows together.
 	ValLoss   *float64 `json:"val_loss,omitempty"`
 	ValScore  *float64 `json:"val_score,omitempty"`
 	ScoreName string   `json:"-"`
@@ -49,6 +49,15 @@ type Summary struct {
 	Best       train.Check `json:"-"` // check of the saved weights
 	Score      Score       `json:"-"` // validation score, including ValLoss and ValScore
 	Unfinished bool        `json:"-"` // a limit or OnStep interrupted training; call Train again to continue
+}
+
+// validation sets the score of the validation rows, and the fields that have its values.
+func (s *Summary) validation(score Score) {
+	s.Score, s.ScoreName = score, score.Name
+	s.ValLoss, s.ValScore = finite(score.Loss), finite(score.Value)
+	if score.Characters > 0 {
+		s.ValLossPerCharacter = finite(score.perCharacter())
+	}
 }
 
 // scoreKey is the key of ValScore that MarshalJSON and UnmarshalJSON replace.

@@ -161,10 +161,7 @@ func (t *Task) summary(r *train.Result) *Summary {
 	}
 	if r.Best.Validated {
 		s.Score = t.score(r.Best.ValLoss, r.Best.Metrics)
-		s.ValLoss, s.ValScore, s.ScoreName = &r.Best.ValLoss, &s.Score.Value, s.Score.Name
-		if s.Score.Characters > 0 {
-			s.ValLossPerCharacter = new(s.Score.perCharacter())
-		}
+		s.validation(s.Score)
 	}
 	return s
 }

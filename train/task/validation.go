@@ -12,7 +12,7 @@ func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) erro
 	t.temperature = 1
 	k, c := t.Config.Kind(), &t.Config
 	calibrates := first && t.calibrates()
-	if s.ValScore == nil || !c.fromRows() || !k.Embeds && !(first && (calibrates || c.Task.Pairs || t.baseline != nil)) {
+	if !s.Best.Validated || !c.fromRows() || !k.Embeds && !(first && (calibrates || c.Task.Pairs || t.baseline != nil)) {
 		return nil
 	}
 	var o PredictOptions
@@ -29,7 +29,8 @@ func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) erro
 	}
 	if k.Embeds {
 		s.Score.ofTexts(r)
-		s.ScoreName, s.Baseline = s.Score.Name, r.Baseline
+		s.validation(s.Score)
+		s.Baseline = r.Baseline
 	}
 	s.Chance, s.Guesses = r.chance, (k.Embeds || c.Task.Pairs) && t.guesses(r, s.Score)
 	return nil

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/heed-go/heed/data"
@@ -155,10 +156,15 @@ func (t *Task) keepBaseline(ctx context.Context, s *Summary) error {
 		return nil
 	}
 	k := t.Config.Kind()
-	name := strings.TrimPrefix(t.Config.Training.Stopping.Monitor, "val_")
-	if _, ok := t.baseline.values[name]; !ok {
-		name = k.Score
+	names := []string{strings.TrimPrefix(t.Config.Training.Stopping.Monitor, "val_"), k.Score, "mean_absolute_error"} // one row has no r2
+	i := slices.IndexFunc(names, func(name string) bool {
+		_, ok := t.baseline.values[name]
+		return ok
+	})
+	if i < 0 {
+		return nil
 	}
+	name := names[i]
 	better := s.Best.Metrics["val_"+name] - t.baseline.values[name]
 	if metric, _ := kindOf(k.Name).metrics(&t.Config).Get(name); metric.lower {
 		better = -better
@@ -175,8 +181,8 @@ func (t *Task) keepBaseline(ctx context.Context, s *Summary) error {
 	if err != nil {
 		return err
 	}
-	s.KeptBaseline, s.Score = true, score
-	s.ValLoss, s.ValScore = &s.Score.Loss, &s.Score.Value
+	s.KeptBaseline = true
+	s.validation(score)
 	return nil
 }
 

@@ -1,0 +1,76 @@
+package task
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/heed-go/heed/internal/runfolder"
+	"github.com/heed-go/heed/internal/testseed"
+)
+
+// TestFewRowsValidate trains with one validation row and with two that are equal, where correlations and the r2 of one
+// row aren't defined. Each run must end, open and be judged, and no file or score may have a number that JSON lacks.
+func TestFewRowsValidate(t *testing.T) {
+	testseed.Slow(t)
+	t.Parallel()
+	configs := map[string]Config{"embed, scores": withFile(t, "embed", "scores.tsv", wordPairs(func(i, _ int) string { return fmt.Sprintf("\t%.2f", float64(i)/11) }))}
+	for name, c := range configsOfRows(t) {
+		configs[name] = c
+		if c.Kind().Numbers {
+			c.Wide = false
+			configs[name+", not wide"] = c
+		}
+	}
+	for name, c := range configs {
+		for rows := 1; rows <= 2; rows++ {
+			t.Run(fmt.Sprintf("%s, %d", name, rows), func(t *testing.T) {
+				c.Training.MaxEpochs, c.Data.Validation = 1, rows
+				task, dir := trained(t, c)
+				content, err := os.ReadFile(filepath.Join(dir, runfolder.SummaryFile))
+				if err != nil || !json.Valid(content) {
+					t.Errorf("summary.json is %s, %v", content, err)
+				}
+				run, err := ReadRun(dir)
+				if err != nil || run.Summary.ValLoss == nil || run.Summary.ScoreName == "" && run.Summary.ValScore != nil {
+					t.Fatalf("the run's summary is %+v, %v", run, err)
+				}
+				if undefined := c.Kind().Numbers && rows == 1; undefined && run.Summary.ValScore != nil {
+					t.Errorf("one row has the score %v, want none", *run.Summary.ValScore)
+				}
+				m, err := Open(dir)
+				if err != nil {
+					t.Fatal(err)
+				}
+				examples := task.Examples()
+				for _, some := range [][]int{{0}, {0, 0}} {
+					judgedRows := slices.Clone(examples[:0])
+					for _, i := range some {
+						judgedRows = append(judgedRows, examples[i])
+					}
+					r, err := m.Judge(t.Context(), judgedRows, PredictOptions{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if _, err := json.Marshal(m.Scores(nil, r)); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// configsOfRows returns a configuration of each kind that learns rows of a file, with such a file.
+func configsOfRows(t testing.TB) map[string]Config {
+	found := map[string]Config{}
+	for name, c := range configs(t) {
+		if c.fromRows() {
+			found[name] = c
+		}
+	}
+	return found
+}
