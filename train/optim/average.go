@@ -71,11 +71,15 @@ func (a *Average) Swap(model []G.ValueGrad) error {
 	if a.Values == nil {
 		return fmt.Errorf("optim: there is no average yet: call Update after a step")
 	}
+	var kept [1 << 12]byte // a part of the average; a copy of the whole would be garbage at each check
 	for i, w := range weights {
-		average := a.Values[i]
-		kept := slices.Clone(average.Raw)
-		copy(average.Raw, w.Raw)
-		copy(w.Raw, kept)
+		average, weight := a.Values[i].Raw, w.Raw
+		for len(average) > 0 {
+			n := copy(kept[:], average)
+			copy(average, weight[:n])
+			copy(weight, kept[:n])
+			average, weight = average[n:], weight[n:]
+		}
 	}
 	return nil
 }
