@@ -66,6 +66,10 @@ type Settings struct {
 	// no header.
 	Header string `json:"header,omitempty"`
 
+	// Quotes is "no" if the quotes in TSV are part of its fields. If it is empty, they aren't where all fields of the
+	// first row, or nearly all of a column, begin and end with quotes.
+	Quotes string `json:"quotes,omitempty"`
+
 	// MergeLabels is for classification. It makes labels that differ only in case or surrounding spaces one label, with
 	// the most frequent spelling, without the spaces. The labels of other files are merged in the same way.
 	MergeLabels bool `json:"merge_labels,omitempty"`

@@ -122,6 +122,8 @@ func valuesOf(cmd *cobra.Command, flag string) cobra.CompletionFunc {
 		return oneOf("balanced")
 	case "header":
 		return oneOf("yes", "no")
+	case "quotes":
+		return oneOf("no")
 	case "template":
 		return oneOf(tokenizer.ChatTemplates()...)
 	case "mode":

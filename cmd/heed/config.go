@@ -76,6 +76,7 @@ func (s *settings) modelFlags(group func(title string) *pflag.FlagSet) {
 	f.StringArrayVar(&s.validationData, "validation-data", s.validationData, "file of rows to validate on; --validation limits their number (default: rows held out of --data)")
 	f.StringSliceVar(&s.Data.Columns, "columns", s.Data.Columns, "columns of sources and answers, by name or number, such as text,label or 3,1; for pairs of texts: three columns, such as question,answer,label (default: see above); for text: key of the text in .jsonl files (default: text)")
 	f.StringVar(&s.Data.Header, "header", s.Data.Header, "yes if the first row is a header, or no if it is a row like the others (default: see above)")
+	f.StringVar(&s.Data.Quotes, "quotes", s.Data.Quotes, quotes)
 	f.BoolVar(&s.Data.SkipBad, "skip-bad", s.Data.SkipBad, "leave out bad rows whatever their share is (default: an error if more than one row in a hundred is bad)")
 	f.BoolVar(&s.Data.MergeLabels, "merge-labels", s.Data.MergeLabels, "for classification: make labels that differ only in case or surrounding spaces one label, with the most frequent spelling")
 	f.StringVar(&s.Data.Encoding, "encoding", s.Data.Encoding, encodings+" (default: UTF-8)")
@@ -150,6 +151,9 @@ func (s *settings) trainingFlags(group func(title string) *pflag.FlagSet) {
 	f.Var(optional{&stopping.DivergenceThreshold}, "divergence-threshold", "stop when the monitored value is worse than this")
 	f.BoolVar(&stopping.AllowNonFinite, "allow-non-finite", stopping.AllowNonFinite, "continue if the validation loss is NaN or infinite")
 }
+
+// quotes describes the values of --quotes.
+const quotes = "no if the quotes around fields between tabs are part of the fields (default: they aren't if all fields of the first row, or nearly all of a column, have them)"
 
 // encodings describes the values of --encoding.
 const encodings = "encoding of files without a byte-order mark: a WHATWG name such as windows-1252, shift_jis, gb18030, koi8-r or utf-16le"

@@ -53,6 +53,7 @@ number per column, or .jsonl with the keys text and embedding. Put -- before tex
 	f.StringVar(&e.path, "data", "", "TSV, CSV or JSONL file with the texts")
 	f.StringVar(&e.column, "column", "", "with --data: column of the texts, by name, by number from 1, or by key for JSONL (default: text, or the first column)")
 	f.StringVar(&e.as.Header, "header", "", "with --data: yes if the first row is a header, or no if it is a row like the others (default: a header if it names the column)")
+	f.StringVar(&e.as.Quotes, "quotes", "", "with --data: "+quotes)
 	f.StringVar(&e.as.Encoding, "encoding", "", "with --data: "+encodings)
 	f.StringVar(&e.out, "out", "", "file to write, .npy, .csv or .jsonl (default: print the vectors)")
 	f.StringVar(&e.prompt, "prompt-name", "", "prompt of the model to put before each text, such as query, or an empty name for none (default: as the model's folder says)")
@@ -63,7 +64,7 @@ func (e *embedding) check(flags *pflag.FlagSet, dir string, texts []string) erro
 	if c, err := readConfig(flags, dir); err == nil && !c.Kind().Embeds && !c.Kind().Masks {
 		return usagef("%s is a model for the task %s: heed embed needs a model that embeds texts; for the answers of this one, use heed predict", dir, c.Task.Name)
 	}
-	if err := cmp.Or(needData(flags, "column", "header", "encoding"), knownEncoding(e.as.Encoding)); err != nil {
+	if err := cmp.Or(needData(flags, "column", "header", "quotes", "encoding"), knownEncoding(e.as.Encoding)); err != nil {
 		return err
 	}
 	switch {
@@ -98,7 +99,7 @@ func (e *embedding) run(cmd *cobra.Command, dir string, texts []string) error {
 	if err != nil {
 		return err
 	}
-	m.Progress = line.counts(e.path != "")
+	m.Progress, m.Note = line.counts(e.path != ""), noteOf(cmd, e.path)
 	if m.Config.Data = e.as; e.column != "" {
 		m.Config.Data.Columns = []string{e.column}
 	}

@@ -104,8 +104,8 @@ func newEval() *cobra.Command {
 
 // check checks the flags. If the folder dir has no valid configuration, run reports that.
 func (e *evaluation) check(flags *pflag.FlagSet, dir string) error {
-	err := rowsOnly(flags, dir, "header", "skip-bad", "answers", "out")
-	if err = cmp.Or(err, needData(flags, "encoding", "columns", "header", "skip-bad"), knownEncoding(e.as.Encoding)); err != nil {
+	err := rowsOnly(flags, dir, "header", "quotes", "skip-bad", "answers", "out")
+	if err = cmp.Or(err, needData(flags, "encoding", "columns", "header", "quotes", "skip-bad"), knownEncoding(e.as.Encoding)); err != nil {
 		return err
 	}
 	c, err := readConfig(flags, dir)

@@ -18,13 +18,14 @@ import (
 	"github.com/heed-go/heed/train/task"
 )
 
-// readAs replaces a run's Columns, Header, SkipBad and Encoding with the fields that are set in as. If as has Columns,
-// it also drops the run's Header.
+// readAs replaces a run's Columns, Header, Quotes, SkipBad and Encoding with the fields that are set in as. If as has
+// Columns, it also drops the run's Header.
 func readAs(run *data.Settings, as data.Settings) {
 	if as.Columns != nil {
 		run.Columns, run.Header = as.Columns, ""
 	}
 	run.Header = cmp.Or(as.Header, run.Header)
+	run.Quotes = cmp.Or(as.Quotes, run.Quotes)
 	run.SkipBad = run.SkipBad || as.SkipBad
 	run.Encoding = cmp.Or(as.Encoding, run.Encoding)
 }
@@ -36,6 +37,12 @@ func readFlags(f *pflag.FlagSet, as *data.Settings, columns string) {
 	f.StringVar(&as.Encoding, "encoding", "", "with --data: "+encodings+" (default: as in training)")
 	f.StringSliceVar(&as.Columns, "columns", nil, "with --data: "+columns+" (default: as in training)")
 	f.StringVar(&as.Header, "header", "", "with --data: yes if the first row is a header, or no if it is a row like the others (default: as in training or, with --columns, a header if names are given)")
+	f.StringVar(&as.Quotes, "quotes", "", "with --data: "+quotes)
+}
+
+// noteOf returns a function that prints notes about a file to standard error.
+func noteOf(cmd *cobra.Command, path string) func(note string) {
+	return func(note string) { fmt.Fprintf(cmd.ErrOrStderr(), "heed: %s: %s\n", path, note) }
 }
 
 // needData returns an error if one of the flags is given without --data.

@@ -95,8 +95,8 @@ func (p *prediction) check(flags *pflag.FlagSet, dir string, inputs []string) er
 	if c, err := readConfig(flags, dir); err == nil && c.Kind().Embeds {
 		return usagef("%s is a model for the task %s, which has no answers: for its vectors, use heed embed %s TEXT...", dir, c.Task.Name, shell(dir))
 	}
-	err := rowsOnly(flags, dir, "data", "columns", "header")
-	if err = cmp.Or(err, needData(flags, "out", "columns", "header", "encoding"), knownEncoding(p.as.Encoding)); err != nil {
+	err := rowsOnly(flags, dir, "data", "columns", "header", "quotes")
+	if err = cmp.Or(err, needData(flags, "out", "columns", "header", "quotes", "encoding"), knownEncoding(p.as.Encoding)); err != nil {
 		return err
 	}
 	switch hasData := flags.Changed("data"); {
@@ -135,6 +135,7 @@ func (p *prediction) run(cmd *cobra.Command, dir string, inputs []string) error 
 	if err := checkOptions(p.model, p.options); err != nil {
 		return err
 	}
+	p.model.Note = noteOf(cmd, p.path)
 	readAs(&p.model.Config.Data, p.as)
 	p.ctx, p.stderr = cmd.Context(), cmd.ErrOrStderr()
 	switch {

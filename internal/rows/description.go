@@ -21,6 +21,7 @@ type Description struct {
 	Several    int    // number of sources with more than one answer
 	Duplicates int    // number of rows that are equal to an earlier row
 
+	Read      []string // how the files are read, where that may surprise
 	Bad       []string // for each file with bad rows: their number and the first ones; all are left out
 	Long      int      // number of rows that are too long; they are left out or, if answers have no units, cut
 	MaxLen    int      // longest allowed source
@@ -64,6 +65,9 @@ func (d *Description) String() string {
 	s.WriteByte('\n')
 	line := func(format string, values ...any) { fmt.Fprintf(&s, "  "+format+"\n", values...) }
 	line("columns: %s", d.Columns)
+	for _, note := range d.Read {
+		line("read: %s", note)
+	}
 	for _, bad := range d.Bad {
 		line("left out: %s", bad)
 	}
@@ -115,11 +119,16 @@ func (d *Description) String() string {
 	return s.String()
 }
 
-// bad adds the bad rows of a file.
+// bad adds the bad rows of a file, and how it is read.
 func (d *Description) bad(t *table.Table) {
 	noun := "bad row"
 	if t.Name == d.ValidationFile {
 		noun = "bad validation row"
+	}
+	for _, note := range t.Notes {
+		if !slices.Contains(d.Read, note) {
+			d.Read = append(d.Read, note)
+		}
 	}
 	if t.LeftOut > 0 {
 		d.Bad = append(d.Bad, fmt.Sprintf("%s of %d: %s", text.Count(t.LeftOut, noun), t.LeftOut+t.Len(), t.Reasons()))

@@ -50,7 +50,7 @@ func (f Format) options(s *data.Settings) table.Options {
 		join = [2]int{0, 2}
 	}
 	return table.Options{
-		Columns: s.Columns, Known: f.Columns, Join: join, Header: s.Header, SkipBad: s.SkipBad,
+		Columns: s.Columns, Known: f.Columns, Join: join, Header: s.Header, Quotes: s.Quotes, SkipBad: s.SkipBad,
 		Encoding: s.Encoding, Tagged: f.Tagged, Check: f.Check,
 	}
 }

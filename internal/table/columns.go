@@ -15,6 +15,7 @@ import (
 const (
 	columnsPath = setting.Path("data.columns")
 	headerPath  = setting.Path("data.header")
+	quotesPath  = setting.Path("data.quotes")
 	skipBadPath = setting.Path("data.skip_bad")
 )
 
@@ -46,6 +47,10 @@ type Options struct {
 	// first row is a header if it has a Known name for every wanted column, or if Columns has a name.
 	Header string
 
+	// Quotes is "no" if the quotes in TSV are part of its fields. If it is empty, they are, unless all fields of the
+	// first row, or nearly all of a column, begin and end with them.
+	Quotes string
+
 	// SkipBad allows Read and ReadParallel to leave out more than one bad row in a hundred.
 	SkipBad bool
 
@@ -66,7 +71,8 @@ type Options struct {
 }
 
 // A RowError describes a bad row: a wanted field is missing, empty or not text, the row can't be split into fields, it
-// repeats the header or, in CSV, has more fields than the header, or Options.Check returned an error.
+// repeats the header, has more fields than the header or, without a header, than other rows, or Options.Check returned
+// an error.
 type RowError struct {
 	Line   int      // line of the file on which the row starts, from 1
 	Fields []string // all fields of the row, valid until the next Read; nil if the row can't be split into fields
@@ -87,6 +93,8 @@ func (o *Options) complete() error {
 	switch {
 	case o.Header != "" && o.Header != "yes" && o.Header != "no":
 		return setting.Errorf("%s must be yes or no, got %s", headerPath, o.Header)
+	case o.Quotes != "" && o.Quotes != "no":
+		return setting.Errorf("%s must be no, or empty, got %s", quotesPath, o.Quotes)
 	case len(o.Known) == 0:
 		return errors.New("columns: there are none: set Columns or Known in Options")
 	}

@@ -55,13 +55,13 @@ type tableFile struct {
 // look is the number of bytes at the start of a file that decide its form.
 const look = textfile.Buffer
 
-// openTable opens a file and detects its form. Of the options, it needs Encoding and Tagged.
+// openTable opens a file and detects its form.
 func openTable(path string, o Options) (*tableFile, error) {
 	f, err := textfile.Open(path, o.Encoding)
 	if err != nil {
 		return nil, tableError(path, err)
 	}
-	t, err := newTableFile(textfile.Ending(path), f, o.Tagged)
+	t, err := newTableFile(textfile.Ending(path), f, o)
 	if err != nil {
 		f.Close()
 		return nil, tableError(path, err)
@@ -113,9 +113,9 @@ func tableError(path string, err error) error {
 	return fmt.Errorf("data file %q: %w", path, text.Reason(err))
 }
 
-// newTableFile detects the form of a file from the ending of its name and its first bytes. Only if tagged is true, its
-// first bytes may make it CoNLL.
-func newTableFile(ending string, f *textfile.File, tagged bool) (*tableFile, error) {
+// newTableFile detects the form of a file from the ending of its name and its first bytes. Only if o.Tagged is true,
+// its first bytes may make it CoNLL.
+func newTableFile(ending string, f *textfile.File, o Options) (*tableFile, error) {
 	t := &tableFile{form: form{mark: f.Mark, encoding: f.Encoding}, in: f.Reader, size: f.Size, unread: f.Unread, sum: f.Sum, close: f.Close}
 	head, err := t.in.Peek(look)
 	if err != nil && err != io.EOF {
@@ -131,14 +131,15 @@ func newTableFile(ending string, f *textfile.File, tagged bool) (*tableFile, err
 	}
 	windows := bytes.Count(head, []byte("\r\n"))
 	t.form.crlf = windows > 0 && 2*windows >= bytes.Count(head, []byte("\n")) // line ends within quotes may differ
-	switch t.form.layout = layoutOf(ending, string(first), tagged); {
+	switch t.form.layout = layoutOf(ending, string(first), o.Tagged); {
 	case t.form.layout == objects:
 		return t, f.CheckJSONL()
 	case t.form.layout == sentences:
 		t.form.universal = ending == ".conllu" || ending == ".conllx"
 		t.form.columns = conllColumns(string(head))
 	case t.form.layout == delimited:
-		t.form.separator = separator(ending, head)
+		t.form.separator = separator(ending, head, o)
+		t.form.look(head, err == nil, o)
 		body := bytes.TrimRight(head, "\r\n")
 		t.form.gaps = bytes.Contains(body, []byte("\n\n")) || bytes.Contains(body, []byte("\n\r\n"))
 	}
@@ -160,7 +161,14 @@ func layoutOf(ending, first string, tagged bool) layout {
 }
 
 // separator returns the separator of the fields, from the ending of the file's name and the first row.
-func separator(ending string, head []byte) rune {
+func separator(ending string, head []byte, o Options) rune {
+	first, _, _ := bytes.Cut(head, []byte("\n"))
+	if named, ok := separatorLine(first); ok {
+		return named
+	}
+	if bars := strings.Split(strings.TrimRight(string(first), "\r"), "|"); len(bars) > 1 && o.isHeader(bars) {
+		return '|'
+	}
 	commas, semicolons, quoted := 0, 0, false
 	for _, c := range head {
 		if c == '\n' && !quoted {
@@ -176,7 +184,6 @@ func separator(ending string, head []byte) rune {
 			semicolons++
 		}
 	}
-	first, _, _ := bytes.Cut(head, []byte("\n"))
 	switch ending {
 	case ".tsv", ".tab", ".txt":
 		return '\t'

@@ -20,14 +20,16 @@ type form struct {
 	layout    layout
 	universal bool // CoNLL-U
 	columns   int  // for CoNLL: number of cells in the first token's line
-	separator rune // '\t' for TSV, which has no quoting; ',' or ';' for CSV; 0 if a whole line is one field
+	separator rune // '\t' for TSV; ',', ';' or '|' for CSV; 0 if a whole line is one field
 	crlf      bool // lines end in \r\n
 	gaps      bool // TSV or CSV with empty lines between rows
 	mark      bool // the file has a byte-order mark
 	encoding  textfile.Encoding
+	shape     // of TSV and CSV
 }
 
-func (f form) quotes() bool { return f.separator == ',' || f.separator == ';' }
+// quotes reports whether fields may be in quotes, which they may not in TSV, unless it is quoted.
+func (f form) quotes() bool { return f.separator != '\t' && f.separator != 0 || f.quoted }
 
 // String returns TSV, CSV, JSONL or CoNLL.
 func (f form) String() string {
@@ -36,7 +38,7 @@ func (f form) String() string {
 		return "JSONL"
 	case f.layout == sentences:
 		return "CoNLL"
-	case f.quotes():
+	case f.separator != '\t' && f.separator != 0:
 		return "CSV"
 	}
 	return "TSV"

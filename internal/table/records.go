@@ -2,7 +2,6 @@ package table
 
 import (
 	"cmp"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -16,17 +15,19 @@ import (
 // of the row for JSONL and CoNLL. NewWriter returns a Writer for rows of the same form. The function Read lists the
 // files that Records accepts. A Records must not be used by several goroutines at the same time.
 type Records struct {
-	path    string
-	rows    rowSource
-	form    form
-	columns []int
-	header  []string
-	options Options
-	wanted  []string // wanted fields of the current row
-	again   bool     // first isn't a header: the next Read returns it
-	first   row
-	bad     error // error of the first row
-	close   func() error
+	path       string
+	rows       rowSource
+	form       form
+	columns    []int
+	header     []string
+	options    Options
+	headerLine int      // line of the header, from 1
+	width      int      // number of fields that a row should have at most; 0: any
+	wanted     []string // wanted fields of the current row
+	again      bool     // first isn't a header: the next Read returns it
+	first      row
+	bad        error // error of the first row
+	close      func() error
 }
 
 // Open opens a file to read its rows. It returns the errors of the function Read. Close the Records after use.
@@ -59,23 +60,24 @@ func (t *tableFile) records(o Options) (*Records, error) {
 // rows returns a reader of the file's rows. Only JSONL and CoNLL read the options. Their rows have the wanted fields,
 // and then one more field, which a Writer needs.
 func (t *tableFile) rows(o Options) (rowSource, error) {
-	switch lines := (lineReader{in: t.in}); {
+	lines := lineReader{in: t.in}
+	switch {
 	case t.form.layout == objects:
 		return newJSONRows(lines, o)
 	case t.form.layout == sentences:
 		return newCoNLLRows(lines, t.form, o)
-	case !t.form.quotes():
-		return &lineRows{files: []*lineReader{&lines}, tabs: true}, nil
 	}
-	c := &csvRows{in: capped{in: t.in}}
-	c.csv = csv.NewReader(&c.in)
-	c.csv.Comma, c.csv.FieldsPerRecord, c.csv.ReuseRecord = t.form.separator, -1, true
-	return c, nil
+	return t.form.delimitedRows(lines), nil
 }
 
 // newRecords reads the first row and finds the wanted columns. The Options must be complete.
 func newRecords(rows rowSource, f form, o Options) (*Records, error) {
 	r := &Records{rows: rows, form: f, options: o}
+	for range f.above {
+		if _, err := rows.next(); err != nil && !errors.As(err, new(*RowError)) {
+			return nil, err
+		}
+	}
 	first, err := rows.next()
 	if err == io.EOF {
 		return nil, errors.New("it has only empty lines: give a file with rows")
@@ -91,11 +93,15 @@ func newRecords(rows rowSource, f form, o Options) (*Records, error) {
 		}
 		return r, nil
 	}
-	if r.columns, r.again, err = findColumns(first.fields, o); err != nil {
+	names := first.fields
+	if f.rowNames {
+		names = slices.Insert(slices.Clone(names), 0, "")
+	}
+	if r.columns, r.again, err = findColumns(names, o); err != nil {
 		return nil, cmp.Or(r.bad, err)
 	}
-	if !r.again {
-		r.header = slices.Clone(first.fields)
+	if r.width = f.usual; !r.again {
+		r.header, r.headerLine, r.width = slices.Clone(names), first.line, len(names)
 	}
 	return r, nil
 }
@@ -141,8 +147,8 @@ func (r *Records) judge(fields []string) error {
 	if len(fields) > 1 && slices.Equal(fields, r.header) { // a single field may well be a row like its header
 		return errors.New("it repeats the header: the file may be two files, one after the other")
 	}
-	if n := len(r.header); n > 0 && len(fields) > n && r.form.quotes() && strings.Join(fields[n:], "") != "" {
-		return fmt.Errorf("it has %d fields, but the header has %d: put quotes around fields that contain %q", len(fields), n, r.form.separator)
+	if n := r.width; n > 0 && len(fields) > n && strings.Join(fields[n:], "") != "" {
+		return r.tooLong(len(fields))
 	}
 	for i, column := range r.columns {
 		if column >= len(fields) {
@@ -171,6 +177,18 @@ func (r *Records) judge(fields []string) error {
 		return r.options.Check(r.wanted)
 	}
 	return nil
+}
+
+// tooLong returns the error for a row with n fields, which are too many.
+func (r *Records) tooLong(n int) error {
+	has, advice := "the header has", fmt.Sprintf("put quotes around fields that contain %q", r.form.separator)
+	if r.header == nil {
+		has = "other rows have"
+	}
+	if !r.form.quotes() {
+		advice = "a text can't have a tab; make it a space"
+	}
+	return fmt.Errorf("it has %d fields, but %s %d: %s", n, has, r.width, advice)
 }
 
 // name names a wanted column, counted from 0, in errors: "the label (column 2)".

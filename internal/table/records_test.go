@@ -75,8 +75,8 @@ func TestRecordsAreWrittenBack(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if strings.HasPrefix(test.content, "a\t\xff\x00") { // after the first 64 KiB, where Open would refuse NUL bytes
-				rest := strings.Repeat("a\n", look)
-				test.content, test.want = rest+test.content, strings.Repeat("a\tof a\n", look)+test.want
+				rest := strings.Repeat("a\tb\n", look)
+				test.content, test.want = rest+test.content, strings.Repeat("a\tb\tof a\n", look)+test.want
 			}
 			got, bad := copyRows(t, writeFile(t, test.file, test.content), test.o, func(source string) []any { return []any{"of " + source} }, "answer")
 			if got != test.want || len(bad) != test.bad {
@@ -165,7 +165,7 @@ func FuzzRecords(f *testing.F) {
 		if err != nil {
 			return nil, nil
 		}
-		file, err := newTableFile(ending, opened, true)
+		file, err := newTableFile(ending, opened, Options{Tagged: true})
 		if err != nil {
 			return nil, nil
 		}

@@ -29,6 +29,7 @@ type Table struct {
 	SHA256  []string    // hexadecimal SHA-256 of each file
 	Bad     []*RowError // the first bad rows, without their Fields
 	LeftOut int         // number of bad rows
+	Notes   []string    // how the file is read, where that may surprise
 
 	rows   int
 	fields int      // number of fields per row
@@ -67,13 +68,15 @@ const maxBad = 5
 
 // Read reads the wanted columns of a TSV, CSV, JSONL or CoNLL file.
 //
-// TSV has no quoting: between tabs, every character stands for itself. CSV follows RFC 4180: a field in quotes may
-// contain separators, line ends and doubled quotes. The separator is the comma or the semicolon, whichever is more
-// frequent in the first row. Files named .tsv, .tab or .txt are TSV; .csv files are CSV. A file with another name is
-// TSV if its first line has a tab. Otherwise it is CSV if its first row has a comma or a semicolon outside quotes, and
-// TSV if it has neither. Lines end in \n or \r\n, and empty lines are skipped. The encoding is UTF-8, with or without a
-// byte-order mark, UTF-16 with a mark, or Options.Encoding. The file may be compressed with gzip; an ending .gz of its
-// name doesn't count.
+// TSV has no quoting: between tabs, every character stands for itself, unless fields are in quotes: see Options.Quotes.
+// CSV follows RFC 4180: a field in quotes may contain separators, line ends and doubled quotes. The separator is the
+// comma or the semicolon, whichever is more frequent in the first row, a bar if it divides wanted names, or what a
+// first line such as sep=; says. Files named .tsv, .tab or .txt are TSV; .csv files are CSV. A file with another name
+// is TSV if its first line has a tab. Otherwise it is CSV if its first row has a comma or a semicolon outside quotes,
+// and TSV if it has neither. Lines end in \n or \r\n, and empty lines are skipped. The encoding is UTF-8, with or
+// without a byte-order mark, UTF-16 with a mark, or Options.Encoding. The file may be compressed with gzip; an ending
+// .gz of its name doesn't count. Rows above a header with all wanted names, among the first ten rows, are left out. If
+// the header has one field less than every row, the first column has names of rows, and the header has no name for it.
 //
 // Files named .json, .jsonl or .ndjson are JSONL: each line is an object, and its keys are the columns, in any order. A
 // value is a string, or a number or boolean, whose JSON text is taken. An array of these is taken as one text: its
@@ -153,7 +156,7 @@ func readAll(name string, r *Records, err error, files ...*tableFile) (*Table, e
 	if err != nil {
 		return nil, tableError(name, err)
 	}
-	t.Name = name
+	t.Name, t.Notes = name, r.Notes()
 	t.Guessed = r.options.Header == "" && t.Header == nil && (t.Bad == nil || t.Bad[0].Line > t.Line(0))
 	for _, file := range files {
 		t.SHA256 = append(t.SHA256, file.sum())

@@ -63,7 +63,14 @@ func (r *Records) newWriter(w io.Writer, added []string) (*Writer, error) {
 	for i, name := range added {
 		names[i] = name
 	}
-	return rw, rw.Write(r.header, names)
+	header := r.header
+	if r.form.rowNames {
+		header = header[1:]
+		rw.width--
+	}
+	err := rw.Write(header, names)
+	rw.width = len(r.header)
+	return rw, err
 }
 
 // Write writes a row with one value for each added name, or with nil for a row without values. A value may be nil too.

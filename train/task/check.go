@@ -117,6 +117,7 @@ func (c *Config) stray() setting.Path {
 		{"data.validation_file", d.ValidationFile != "" || d.ValidationTargetFile != "", c.published() && d.ValidationTargetFile == ""},
 		{"data.columns", d.Columns != nil, true},
 		{"data.header", d.Header != "", false},
+		{"data.quotes", d.Quotes != "", false},
 		{"data.skip_bad", d.SkipBad, false},
 		{"data.target_units", d.TargetUnits != "", false},
 		{"data.source_units", d.SourceUnits != "", true},

@@ -90,7 +90,7 @@ func (c *Config) chooseTexts(file string) {
 	}
 	var head [][]string
 	if c.Data.TargetFile == "" {
-		head = table.Head(file, table.Options{Encoding: c.Data.Encoding})
+		head = table.Head(file, table.Options{Encoding: c.Data.Encoding, Quotes: c.Data.Quotes})
 	}
 	names := append(head, nil)[0]
 	isScore := func(column int) bool {
@@ -321,11 +321,12 @@ func (m *Model) SetPrompt(name string) error {
 // rows. It returns an error at a bad row, so that no vector is missing, and the errors of Embed and of do.
 func (m *Model) EmbedFile(ctx context.Context, file string, do func(texts []string, vectors [][]float32) error) error {
 	s := &m.Config.Data
-	records, err := table.Open(file, table.Options{Columns: s.Columns, Known: []table.Column{textColumn}, Header: s.Header, Encoding: s.Encoding})
+	records, err := table.Open(file, table.Options{Columns: s.Columns, Known: []table.Column{textColumn}, Header: s.Header, Quotes: s.Quotes, Encoding: s.Encoding})
 	if err != nil {
 		return err
 	}
 	defer records.Close()
+	m.noteAll(records.Notes())
 	for done := false; !done; {
 		var texts []string
 		for bytes := 0; len(texts) < fileBatch && bytes < fileBytes && !done; {

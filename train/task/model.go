@@ -31,6 +31,9 @@ type Model struct {
 	// a time, on any goroutine.
 	Progress func(read, inputs int)
 
+	// Note, if set, is called with notes about how PredictFile and EmbedFile read their file, where that may surprise.
+	Note func(note string)
+
 	coder        data.Coder
 	layout       data.Layout
 	network      network

@@ -45,6 +45,9 @@ func (m *Model) ReadExamples(files ...string) (examples []data.Example, notes []
 	for i := range examples {
 		examples[i] = data.Example{Source: t.Field(i, 0), Answer: t.Field(i, 1)}
 	}
+	for _, note := range t.Notes {
+		notes = append(notes, fmt.Sprintf("%s: %s", files[0], note))
+	}
 	if t.LeftOut > 0 {
 		notes = append(notes, fmt.Sprintf("%s: left out %d bad rows of %d, the first: %v", files[0], t.LeftOut, t.LeftOut+t.Len(), t.Bad[0]))
 	}
@@ -57,6 +60,15 @@ func (m *Model) ReadExamples(files ...string) (examples []data.Example, notes []
 		notes = append(notes, fmt.Sprintf("the run was trained on %s: the score says nothing about other data", files[0]))
 	}
 	return examples, notes, nil
+}
+
+// noteAll passes notes to Note.
+func (m *Model) noteAll(notes []string) {
+	for _, note := range notes {
+		if m.Note != nil {
+			m.Note(note)
+		}
+	}
 }
 
 // PredictFile reads and answers up to fileBatch rows at a time, or fewer if they have more than fileBytes bytes. This
@@ -94,6 +106,7 @@ func (m *Model) PredictFile(ctx context.Context, file string, w io.Writer, o Pre
 		return err
 	}
 	defer records.Close()
+	m.noteAll(records.Notes())
 	out, err := records.NewWriter(w, added...)
 	if err != nil {
 		return err

@@ -1,0 +1,201 @@
+package table
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/heed-go/heed/internal/text"
+)
+
+// shape is what the first rows of a TSV or CSV file have in common.
+type shape struct {
+	above    int  // number of rows above the header, or above the first row
+	usual    int  // number of fields that most rows have; 0 if it isn't known
+	rowNames bool // the first column has names of rows, for which the header has no field
+	quoted   bool // TSV with fields in quotes, which is read as CSV with tabs
+}
+
+const (
+	shapeRows  = 200 // number of rows that decide the shape
+	headerRows = 10  // number of rows among which the header is
+)
+
+// rowsOf returns the first rows of a file's start. A row that can't be split is nil. If the start is cut, it leaves out
+// the last row.
+func (f form) rowsOf(start []byte, cut bool) (found [][]string) {
+	in := lineReader{in: bufio.NewReader(bytes.NewReader(start))}
+	source := f.delimitedRows(in)
+	for len(found) < shapeRows {
+		next, err := source.next()
+		if err != nil && !errors.As(err, new(*RowError)) {
+			break
+		}
+		found = append(found, slices.Clone(next.fields))
+	}
+	if cut && len(found) > 1 && len(found) < shapeRows {
+		found = found[:len(found)-1]
+	}
+	return found
+}
+
+// delimitedRows returns a reader of the rows of TSV or CSV.
+func (f form) delimitedRows(lines lineReader) rowSource {
+	if !f.quotes() {
+		return &lineRows{files: []*lineReader{&lines}, tabs: true}
+	}
+	c := &csvRows{in: capped{in: lines.in}}
+	c.csv = csv.NewReader(&c.in)
+	c.csv.Comma, c.csv.FieldsPerRecord, c.csv.ReuseRecord = f.separator, -1, true
+	return c
+}
+
+// look sets the shape of a TSV or CSV file from its start.
+func (f *form) look(start []byte, cut bool, o Options) {
+	found := f.rowsOf(start, cut)
+	if f.separator == '\t' && o.Quotes != "no" && quoted(found) {
+		f.quoted = true
+		if split := f.rowsOf(start, cut); slices.ContainsFunc(split, func(row []string) bool { return row == nil }) {
+			f.quoted = false // a field begins with quotes and goes on after them
+		} else {
+			found = split
+		}
+	}
+	if len(found) > 0 && isSeparatorLine(strings.Join(found[0], string(f.separator))) {
+		f.above = 1
+	}
+	header := o.headerAmong(found[f.above:min(len(found), headerRows)])
+	f.above += max(0, header)
+	found = found[f.above:]
+	if len(found) < 2 {
+		return
+	}
+	counts := map[int]int{}
+	names := map[string]bool{}
+	if header < 0 {
+		counts[len(found[0])]++
+	}
+	for _, row := range found[1:] {
+		n := len(row)
+		counts[n]++
+		if n > 0 && row[n-1] != "" { // an empty last field isn't one more
+			names[row[0]] = true
+		}
+	}
+	for n, count := range counts {
+		if count > counts[f.usual] || count == counts[f.usual] && n > f.usual {
+			f.usual = n
+		}
+	}
+	rows := len(found) - 1
+	f.rowNames = o.Header != "no" && rows > 1 && counts[len(found[0])+1] == rows && len(names) == rows
+}
+
+// quoted reports whether the fields of TSV may be in quotes: all fields of the first row, or most of a column, where
+// a field with a line end makes two rows.
+func quoted(found [][]string) bool {
+	if len(found) == 0 {
+		return false
+	}
+	begins := func(s string) bool { return strings.HasPrefix(s, `"`) }
+	if len(found[0]) > 1 && !slices.ContainsFunc(found[0], func(s string) bool { return !begins(s) || !strings.HasSuffix(s, `"`) }) {
+		return true
+	}
+	for column := range found[0] {
+		with, all := 0, 0
+		for _, row := range found[1:] {
+			if column < len(row) && row[column] != "" {
+				all++
+				if begins(row[column]) {
+					with++
+				}
+			}
+		}
+		if with >= 3 && 5*with >= 4*all {
+			return true
+		}
+	}
+	return false
+}
+
+// isSeparatorLine reports whether a file's first line is Excel's line that names the separator, such as "sep=;".
+func isSeparatorLine(line string) bool {
+	_, ok := separatorLine([]byte(line))
+	return ok
+}
+
+// separatorLine returns the separator that Excel's first line names: sep=; or "sep=;".
+func separatorLine(line []byte) (separator rune, ok bool) {
+	s := strings.Trim(strings.TrimRight(string(line), "\r"), `"`)
+	if len(s) != 5 || !strings.EqualFold(s[:4], "sep=") || !strings.Contains("\t,;|", s[4:]) {
+		return 0, false
+	}
+	return rune(s[4]), true
+}
+
+// headerAmong returns the index of the first row that names all wanted columns, or -1. If only one column is wanted,
+// the rows above the header must be comments or have fewer texts, because the name may be a text like any other.
+func (o Options) headerAmong(found [][]string) int {
+	for i, row := range found {
+		title := func(above []string) bool {
+			return strings.HasPrefix(strings.Join(above, ""), "#") || texts(above) < texts(row)
+		}
+		if o.isHeader(row) && (len(o.Known) > 1 || !slices.ContainsFunc(found[:i], func(above []string) bool { return !title(above) })) {
+			return i
+		}
+	}
+	return -1
+}
+
+// texts returns the number of fields that aren't empty.
+func texts(row []string) (n int) {
+	for _, field := range row {
+		if field != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// isHeader reports whether a row has a known or a wanted name for every wanted column.
+func (o Options) isHeader(row []string) bool {
+	if o.Header == "no" || len(row) == 0 {
+		return false
+	}
+	if o.Columns == nil {
+		return !slices.ContainsFunc(o.Known, func(c Column) bool { return c.Index(row) < 0 })
+	}
+	for i, name := range o.Columns {
+		column, err := strconv.Atoi(name)
+		if err != nil && !hasName(row, name) {
+			return false
+		}
+		if err == nil && (column < 1 || column > len(row) || i >= len(o.Known) || o.Known[i].Index(row[column-1:column]) < 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// Notes says how the file is read, where that may surprise.
+func (r *Records) Notes() (notes []string) {
+	f := r.form
+	switch {
+	case f.above > 0 && r.header != nil:
+		notes = append(notes, fmt.Sprintf("the header is in line %d: left out %s before it", r.headerLine, text.Count(f.above, "row")))
+	case f.above > 0:
+		notes = append(notes, "left out the first line, which names the separator")
+	}
+	if f.rowNames {
+		notes = append(notes, "the first column has names of rows, because the header has one field less than every row")
+	}
+	if f.quoted {
+		notes = append(notes, "the fields between tabs are in quotes, which are no part of them; with quotes no, they are")
+	}
+	return notes
+}

@@ -1,0 +1,72 @@
+package table
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestShape checks files in forms that other programs write: fields too many, names of rows, quotes in TSV, and lines
+// above the header. The wanted columns are a text and a label.
+func TestShape(t *testing.T) {
+	ordinary := strings.Repeat("a text\tyes\n", 3)
+	for _, test := range []struct {
+		name, file, content string
+		o                   Options // without Known
+		want                string  // rows, formatted with %q
+		bad                 string  // reasons of bad rows
+		notes               string
+	}{
+		{name: "a tab in a text", file: "a.tsv", content: "text\tlabel\na\tb\tyes\nc\tno\n", want: `[["c" "no"]]`, bad: "line 2: it has 3 fields, but the header has 2: a text can't have a tab; make it a space"},
+		{name: "a tab in a text, no header", file: "a.tsv", content: "a\tb\tyes\n" + ordinary, o: Options{Columns: []string{"1", "2"}}, want: `[["a text" "yes"] ["a text" "yes"] ["a text" "yes"]]`, bad: "line 1: it has 3 fields, but other rows have 2: a text can't have a tab; make it a space"},
+		{name: "a comma in a text, no header", file: "a.csv", content: "a,yes\nb, and c,no\nd,no\n", want: `[["a" "yes"] ["d" "no"]]`, bad: `line 2: it has 3 fields, but other rows have 2: put quotes around fields that contain ','`},
+		{name: "an empty last field", file: "a.csv", content: "text,label\na,yes,\nb,no,\n", want: `[["a" "yes"] ["b" "no"]]`},
+		{name: "an empty last field in TSV", file: "a.tsv", content: "text\tlabel\t\na\tyes\t\nb\tno\t\n", want: `[["a" "yes"] ["b" "no"]]`},
+
+		{name: "write.table", file: "a.tsv", content: "text\tlabel\n1\ta\tyes\n2\tb\tno\n", want: `[["a" "yes"] ["b" "no"]]`, notes: "the first column has names of rows, because the header has one field less than every row"},
+		{name: "write.table with quotes", file: "a.txt", content: "\"text\"\t\"label\"\n\"1\"\t\"a \"\"b\"\"\"\t\"yes\"\n\"2\"\t\"c\"\t\"no\"\n", want: `[["a \"b\"" "yes"] ["c" "no"]]`,
+			notes: "the first column has names of rows, because the header has one field less than every row|the fields between tabs are in quotes, which are no part of them; with quotes no, they are"},
+		{name: "every row has a comma", file: "a.csv", content: "text,label\nx,a,yes\nx,b,no\n", bad: "lines 2, 3: it has 3 fields, but the header has 2"}, // the same name twice is none
+		{name: "names of rows, unknown names", file: "a.tsv", content: "word\tsound\n1\ta\tb\n2\tb\tc\n", bad: "it has 3 columns, but no header with known names"},
+
+		{name: "quotes around all fields", file: "a.tsv", content: "\"text\"\t\"label\"\n\"a\"\t\"yes\"\n\"b \"\"c\"\"\"\t\"no\"\n", want: `[["a" "yes"] ["b \"c\"" "no"]]`, notes: "the fields between tabs are in quotes, which are no part of them; with quotes no, they are"},
+		{name: "quotes kept", file: "a.tsv", content: "text\tlabel\n\"a\"\tyes\n\"b\"\tno\n\"c\"\tno\n", o: Options{Quotes: "no"}, want: `[["\"a\"" "yes"] ["\"b\"" "no"] ["\"c\"" "no"]]`},
+		{name: "quotes in a column", file: "a.tsv", content: "text\tlabel\n\"a\tb\"\tyes\n\"b\"\tno\n\"c\"\tno\n\"d\ne\"\tno\n", want: `[["a\tb" "yes"] ["b" "no"] ["c" "no"] ["d\ne" "no"]]`, notes: "the fields between tabs are in quotes, which are no part of them; with quotes no, they are"},
+		{name: "texts that begin with quotes", file: "a.tsv", content: "text\tlabel\n\"a\" b\tyes\n\"b\"\tno\n\"c\"\tno\n", want: `[["\"a\" b" "yes"] ["\"b\"" "no"] ["\"c\"" "no"]]`},
+		{name: "few quotes", file: "a.tsv", content: "text\tlabel\n\"a\"\tyes\nb\tno\n\"c\"\tno\n", want: `[["\"a\"" "yes"] ["b" "no"] ["\"c\"" "no"]]`},
+
+		{name: "Excel's separator", file: "a.csv", content: "sep=;\ntext;label\na, b, c;yes\n", want: `[["a, b, c" "yes"]]`, notes: "the header is in line 2: left out 1 row before it"},
+		{name: "Excel's separator, no header", file: "a.csv", content: "sep=;\r\na, b;yes\r\nc;no\r\n", o: Options{Header: "no"}, want: `[["a, b" "yes"] ["c" "no"]]`, notes: "left out the first line, which names the separator"},
+		{name: "a title", file: "a.csv", content: "Mails of May\n\ntext,label\na,yes\nb,no\n", want: `[["a" "yes"] ["b" "no"]]`, notes: "the header is in line 3: left out 1 row before it"},
+		{name: "comments", file: "a.tsv", content: "# made today\n# by a program\ntext\tlabel\na\tyes\n", want: `[["a" "yes"]]`, notes: "the header is in line 3: left out 2 rows before it"},
+		{name: "a title, columns by name", file: "a.csv", content: "Mails of May\nbody,queue\na,yes\n", o: Options{Columns: []string{"body", "queue"}}, want: `[["a" "yes"]]`, notes: "the header is in line 2: left out 1 row before it"},
+		{name: "bars", file: "a.txt", content: "text|label\na, b|yes\n\"c|d\"|no\n", want: `[["a, b" "yes"] ["c|d" "no"]]`},
+		{name: "a bar in TSV", file: "a.tsv", content: "a|b\tyes\n", want: `[["a|b" "yes"]]`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			o := test.o
+			o.Known, o.SkipBad = pairNames, true
+			got, err := Read(writeFile(t, test.file, test.content), o)
+			if err != nil {
+				if test.want != "" || test.bad == "" || !strings.Contains(err.Error(), test.bad) {
+					t.Fatal(err)
+				}
+				return
+			}
+			rows, _ := contents(got)
+			if s := fmt.Sprintf("%q", rows); s != test.want {
+				t.Errorf("got %s, want %s", s, test.want)
+			}
+			bad := ""
+			if got.LeftOut > 0 {
+				bad = got.Reasons()
+			}
+			if bad != test.bad {
+				t.Errorf("got bad rows %q, want %q", bad, test.bad)
+			}
+			if notes := strings.Join(got.Notes, "|"); notes != test.notes {
+				t.Errorf("got the notes %q, want %q", notes, test.notes)
+			}
+		})
+	}
+}
