@@ -150,9 +150,13 @@ func (f form) token(line string) []string {
 }
 
 // isComment reports whether a line is a comment. Outside CoNLL-U, a line that begins with # may be a token's, and then
-// it has as many cells as other lines.
+// it has as many cells as other lines, and a last cell that other lines have too.
 func (f form) isComment(line string) bool {
-	return strings.HasPrefix(line, "#") && (f.universal || len(cellsOf(line)) != f.columns)
+	if !strings.HasPrefix(line, "#") {
+		return false
+	}
+	cells := cellsOf(line)
+	return f.universal || len(cells) != f.columns || len(cells) > 1 && !f.lasts[cells[len(cells)-1]]
 }
 
 func (f form) endsSentence(line string) bool {
@@ -173,14 +177,17 @@ func cellsOf(line string) []string {
 	return cells
 }
 
-// conllColumns returns the number of cells in the first token's line.
-func conllColumns(head string) int {
+// conllColumns returns the number of cells in the first token's line, and all last cells of the lines that don't begin
+// with #.
+func conllColumns(head string) (columns int, lasts map[string]bool) {
+	lasts = map[string]bool{}
 	for line := range strings.Lines(head) {
 		if cells := cellsOf(strings.TrimRight(line, "\r\n")); len(cells) > 0 && cells[0] != docStart && !strings.HasPrefix(line, "#") {
-			return len(cells)
+			columns = cmp.Or(columns, len(cells))
+			lasts[cells[len(cells)-1]] = true
 		}
 	}
-	return 0
+	return columns, lasts
 }
 
 // writeSentence writes the lines of a sentence, with the values as added cells. If a value has as many tokens as the

@@ -19,6 +19,7 @@ func TestReadCoNLL(t *testing.T) {
 		{name: "by number", file: "a.CONLL", content: "EU NNP B-NP B-ORG\n", columns: []string{"1", "2"}, want: `[["EU" "NNP"]]`},
 		{name: "tabs, and lines of white space", file: "a.bio", content: "\t\nNew York\tB\r\nat\u00a0all\tO\r\n \t \r\n\r\nC D\tO\n", want: `[["New_York at_all" "B O"] ["C_D" "O"]]`, lines: "[2 6]"},
 		{name: "CoNLL by its content", file: "eng.train", content: "-DOCSTART- O\nEU B\n-DOCSTART- O\nPeter B\n", want: `[["EU" "B"] ["Peter" "B"]]`, lines: "[2 4]"},
+		{name: "comments with as many columns", file: "a.conll", content: "# page 7\n## part two\na B-X\n# O\nb O\n\n# end here\nc O\n", want: `[["a # b" "B-X O O"] ["c" "O"]]`, lines: "[3 8]"},
 		{name: "tokens and comments with #", file: "a.iob2", content: "# id 1 domain=en\n\n# _ O\nx _ O\n# _ O\n\n#begin document\nx _ O", want: `[["# x #" "O O O"] ["x" "O"]]`, lines: "[3 8]"},
 		{name: "CoNLL-U", file: "a.conllu", content: universal, want: `[["vamos nos 10_000" "VERB PRON NUM"] ["al" "ADP"]]`, lines: "[4 11]"},
 		{name: "CoNLL-U by number", file: "a.conllu", content: universal, columns: []string{"3", "4"}, want: `[["ir nosotros _" "VERB PRON NUM"] ["_" "ADP"]]`},

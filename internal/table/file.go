@@ -136,7 +136,7 @@ func newTableFile(ending string, f *textfile.File, o Options) (*tableFile, error
 		return t, f.CheckJSONL()
 	case t.form.layout == sentences:
 		t.form.universal = ending == ".conllu" || ending == ".conllx"
-		t.form.columns = conllColumns(string(head))
+		t.form.columns, t.form.lasts = conllColumns(string(head))
 	case t.form.layout == delimited:
 		t.form.separator = separator(ending, head, o)
 		t.form.look(head, err == nil, o)

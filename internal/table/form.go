@@ -18,12 +18,13 @@ const (
 // form describes the format of a file.
 type form struct {
 	layout    layout
-	universal bool // CoNLL-U
-	columns   int  // for CoNLL: number of cells in the first token's line
-	separator rune // '\t' for TSV; ',', ';' or '|' for CSV; 0 if a whole line is one field
-	crlf      bool // lines end in \r\n
-	gaps      bool // TSV or CSV with empty lines between rows
-	mark      bool // the file has a byte-order mark
+	universal bool            // CoNLL-U
+	columns   int             // for CoNLL: number of cells in the first token's line
+	lasts     map[string]bool // for CoNLL: last cells at the beginning of the file
+	separator rune            // '\t' for TSV; ',', ';' or '|' for CSV; 0 if a whole line is one field
+	crlf      bool            // lines end in \r\n
+	gaps      bool            // TSV or CSV with empty lines between rows
+	mark      bool            // the file has a byte-order mark
 	encoding  textfile.Encoding
 	shape     // of TSV and CSV
 }

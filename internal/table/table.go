@@ -89,8 +89,8 @@ const maxBad = 5
 // joined with spaces, and its tags, joined with spaces. White space inside a token or a tag becomes "_". The tokens are
 // in the first column and the tags in the last, or, in .conllu and .conllx, in columns 2 and 4. Options.Columns may
 // have other numbers. Lines that begin with -DOCSTART- are skipped. So are comments: in .conllu and .conllx, all lines
-// that begin with #, and in other files, those with another number of columns than the first token. In .conllu and
-// .conllx, multiword ranges and empty nodes are skipped too.
+// that begin with #, and in other files, those of them with another number of columns than the first token, or with a
+// last column that no other line has. In .conllu and .conllx, multiword ranges and empty nodes are skipped too.
 //
 // Bad rows (see RowError) are left out and counted. Read returns an error if all rows are bad or, without SkipBad, if
 // more than one in a hundred is bad. It also returns an error if a column is missing, if a row has more than 4 MiB, if

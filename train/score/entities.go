@@ -10,9 +10,10 @@ import (
 // entity is right if the right tags have an entity of the same type at exactly the same positions.
 //
 // A tag is O outside of entities. Otherwise it is a prefix, a hyphen and the entity's type, such as B-PER, or a prefix
-// alone if there is only one type. An entity is a run of tags of one type. It begins with the first of them, whether
-// its prefix is B or I, so IOB1 and IOB2 are read alike. Another entity of the same type begins at a prefix B or S, and
-// after a prefix E or S. M means I, L means E and U means S. Any other tag is outside too.
+// alone if there is only one type. The prefix may also be at the end, as in PER-B. An entity is a run of tags of one
+// type. It begins with the first of them, whether its prefix is B or I, so IOB1 and IOB2 are read alike. Another entity
+// of the same type begins at a prefix B or S, and after a prefix E or S. M means I, L means E and U means S. Any other
+// tag is outside too.
 //
 // For tags without prefixes, use Confusion: there, each token is its own entity, as with conlleval's option -r.
 type Entities struct {
@@ -71,22 +72,21 @@ func FindEntities(tags []string) []Entity {
 	return found
 }
 
+// prefixes has the meaning of each prefix of a tag in an entity: B, I, E or S.
+var prefixes = map[string]byte{"B": 'B', "I": 'I', "E": 'E', "S": 'S', "M": 'I', "L": 'E', "U": 'S'}
+
 // entities returns the entities of a sequence in order, and the number of tags that are neither O nor of an entity.
 func entities(tags []string) (found []Entity, others int) {
 	before, class := byte('O'), "" // the last tag
 	for i, tag := range tags {
 		prefix, name, _ := strings.Cut(tag, "-")
-		now := byte('O')
-		switch prefix {
-		case "B", "I", "E", "S":
-			now = prefix[0]
-		case "M":
-			now = 'I'
-		case "L":
-			now = 'E'
-		case "U":
-			now = 'S'
-		default:
+		now, ok := prefixes[prefix]
+		if end := strings.LastIndex(tag, "-"); !ok && end >= 0 {
+			now, ok = prefixes[tag[end+1:]]
+			name = tag[:end]
+		}
+		if !ok {
+			now, name = 'O', ""
 			if tag != "O" {
 				others++
 			}

@@ -63,6 +63,8 @@ func TestFindEntities(t *testing.T) {
 		"B-x I-x O I-y":               {{"x", 0, 2}, {"y", 3, 4}},
 		"B-x B-x I-y E-y E-y S-z U-z": {{"x", 0, 1}, {"x", 1, 2}, {"y", 2, 4}, {"y", 4, 5}, {"z", 5, 6}, {"z", 6, 7}},
 		"B M L":                       {{"", 0, 3}},
+		"x-B x-I O y-I z-z-S":         {{"x", 0, 2}, {"y", 3, 4}, {"z-z", 4, 5}},
+		"B-B I-B B-I":                 {{"B", 0, 2}, {"I", 2, 3}},
 	} {
 		if got := FindEntities(strings.Fields(tags)); !slices.Equal(got, want) {
 			t.Errorf("%q: got %v, want %v", tags, got, want)

@@ -92,11 +92,21 @@ func intoWords(fields []string, split func(string) iter.Seq[string]) error {
 	return nil
 }
 
+// isPrefix reports whether a part of a tag says where in an entity a token is: see score.Entities.
+func isPrefix(part string) bool { return len(part) == 1 && strings.Contains("BIESMLU", part) }
+
 // wordTags returns the tags of the n words of a token with this tag. If the tag says that the token begins or ends an
 // entity, only its first or its last word does.
 func wordTags(tag string, n int) []string {
 	tags := slices.Repeat([]string{tag}, n)
 	prefix, name, typed := strings.Cut(tag, "-")
+	if end := strings.LastIndex(tag, "-") + 1; typed && !isPrefix(prefix) && isPrefix(tag[end:]) { // such as LOC-B
+		for i, t := range wordTags(tag[end:]+"-"+tag[:end-1], n) {
+			prefix, name, _ := strings.Cut(t, "-")
+			tags[i] = name + "-" + prefix
+		}
+		return tags
+	}
 	inside, first, last := "I-"+name, tag, tag
 	switch {
 	case tag == "B": // tags without types; other single letters may be parts of speech

@@ -19,7 +19,7 @@ func TestWordTags(t *testing.T) {
 	for tag, want := range map[string]string{
 		"O": "O O O", "NOUN": "NOUN NOUN NOUN", "S": "S S S", "-": "- - -", "B": "B I I", "I": "I I I",
 		"B-a-b": "B-a-b I-a-b I-a-b", "I-x": "I-x I-x I-x", "M-x": "M-x M-x M-x",
-		"E-x": "I-x I-x E-x", "L-x": "I-x I-x L-x", "S-x": "B-x I-x E-x", "U-x": "B-x I-x L-x",
+		"E-x": "I-x I-x E-x", "x-B": "x-B x-I x-I", "x-y-S": "x-y-B x-y-I x-y-E", "L-x": "I-x I-x L-x", "S-x": "B-x I-x E-x", "U-x": "B-x I-x L-x",
 	} {
 		got := wordTags(tag, 3)
 		if !slices.Equal(got, strings.Fields(want)) {
