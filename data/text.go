@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"math/bits"
-	"strings"
 	"sync"
 	"unicode/utf8"
 
@@ -21,9 +20,9 @@ import (
 // A Text gives access to the characters of files. They stay on disk and may be larger than memory: a Text keeps the
 // offset of one character in 1024, and reads only the requested windows. It changes no characters, not even line ends.
 //
-// A single file of plain UTF-8 is read where it is, including a byte-order mark. It must not change while the Text is
-// open; reading a changed part returns an error. Other texts are copied to a temporary file: several files, gzip,
-// JSONL, and encodings other than UTF-8. The copy has no byte-order marks.
+// A single file of plain UTF-8 is read where it is. It must not change while the Text is open; reading a changed part
+// returns an error. Other texts are copied to a temporary file: several files, gzip, JSONL, and encodings other than
+// UTF-8. So is a file with a byte-order mark, which is no part of the text.
 //
 // Instead of characters, a Text can have the tokens of a Tokenizer. It keeps tokens in memory, with 4 bytes per token.
 //
@@ -155,8 +154,8 @@ func (t *Text) Size() int64 { return t.size }
 // SHA256 returns the checksum of the text in UTF-8, in hexadecimal.
 func (t *Text) SHA256() string { return t.sum }
 
-// Content returns the whole text, without a byte-order mark at its beginning. It returns an error if encoding the text
-// at once would take more memory than there is.
+// Content returns the whole text. It returns an error if encoding the text at once would take more memory than there
+// is.
 func (t *Text) Content() (string, error) {
 	if t.size > math.MaxInt32 || perByte*t.size > int64(memory.Free()) {
 		return "", fmt.Errorf("text %q: %s are too many to encode at once: give a shorter text", t.name, text.Bytes(int(min(t.size, math.MaxInt))))
@@ -165,7 +164,7 @@ func (t *Text) Content() (string, error) {
 	if _, err := t.source.ReadAt(content, 0); err != nil && err != io.EOF {
 		return "", fmt.Errorf("text %q: %w", t.name, err)
 	}
-	return strings.TrimPrefix(string(content), textfile.Mark), nil
+	return string(content), nil
 }
 
 // Close closes the file. Reading a window of characters then returns an error.

@@ -28,7 +28,7 @@ func TestOpenText(t *testing.T) {
 	tests := []struct{ name, text, vocab string }{
 		{"one character", "x", "x"},
 		{"sorted by code point", "b a\né世A", "\n Aabé世"},
-		{"byte-order mark, line ends and NUL", "\ufeffa\r\n\ufffd\x00", "\x00\n\ra\ufeff\ufffd"},
+		{"line ends and NUL", "a\ufeff\r\n\ufffd\x00", "\x00\n\ra\ufeff\ufffd"},
 		{"exactly one stride", strings.Repeat("世", stride), "世"},
 		{"one more", strings.Repeat("世", stride) + "é", "é世"},
 		{"last stride bytes have two bytes per character", strings.Repeat("a", stride) + strings.Repeat("éè", stride/4), "aèé"},

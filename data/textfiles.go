@@ -53,7 +53,8 @@ func (f TextFiles) name() string {
 }
 
 // open returns a source of the text's characters in UTF-8, with its size. A single file of plain UTF-8 that isn't JSONL
-// is its own source. Otherwise the source is a temporary file, which the function close removes.
+// and has no byte-order mark is its own source. Otherwise the source is a temporary file, which the function close
+// removes.
 func (f TextFiles) open() (source *os.File, size int64, close func() error, err error) {
 	paths, err := f.list()
 	if err != nil {
@@ -64,7 +65,7 @@ func (f TextFiles) open() (source *os.File, size int64, close func() error, err 
 		if err != nil {
 			return nil, 0, nil, fileError(paths[0], err)
 		}
-		if file.Plain != nil {
+		if file.Plain != nil && !file.Mark {
 			return file.Plain, file.Size, file.Close, nil
 		}
 		file.Close()
