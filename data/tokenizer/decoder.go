@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"golang.org/x/text/encoding/unicode"
 )
 
 // A Decoder turns ids into text one at a time, for programs that show text while a model writes it. It returns only
 // whole characters. It holds back the bytes of an unfinished character, and text that later ids may change. Together,
-// the results of Next and Flush are the text that Decode returns for the ids, with U+FFFD (�) for each byte that isn't
-// part of a character.
+// the results of Next and Flush are the text that Decode returns for the ids, with U+FFFD (�) for each unfinished
+// character, and for each other byte that isn't part of one.
 //
 // Tokenizer must be set. A Decoder is for one text at a time and one goroutine. Don't copy it after the first Next.
 type Decoder struct {
@@ -69,8 +71,8 @@ func (d *Decoder) add(id int) error {
 	return nil
 }
 
-// Flush returns the rest of the text, with a U+FFFD for each byte that isn't part of a character, and makes the Decoder
-// ready for another text.
+// Flush returns the rest of the text, with U+FFFD for an unfinished character, and makes the Decoder ready for another
+// text.
 func (d *Decoder) Flush() string {
 	if d.end != nil {
 		d.end() // ignores an error: the text is cut, and there is no id to return the error for
@@ -93,10 +95,12 @@ func wholeEnd(text []byte) int {
 	return len(text)
 }
 
-// valid returns text with U+FFFD for each byte that isn't part of a character.
+// valid returns text with one U+FFFD for each unfinished character, and for each other byte that isn't part of one. The
+// WHATWG Encoding Standard, and so browsers, and Python's errors="replace" do the same.
 func valid(text string) string {
 	if utf8.ValidString(text) {
 		return text
 	}
-	return string([]rune(text))
+	text, _ = unicode.UTF8.NewDecoder().String(text) // it replaces everything that is invalid
+	return text
 }
