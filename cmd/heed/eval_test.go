@@ -48,7 +48,7 @@ func TestEvalData(t *testing.T) {
 	}
 	hasWords(t, out, fmt.Sprintf("(%d of 8 sources answered", right))
 	hasWords(t, out, "the nearest references have ", "chrF: ", "BLEU: ",
-		"Beyond the model: 1 source without an answer; 1 source with symbols that training never saw; 1 reference with symbols or labels that training never saw; 1 reference longer than any answer of the model.")
+		"Beyond the model: 1 source without an answer; 1 source with letters, or with mostly words, that training never saw; 1 reference with symbols or labels that training never saw; 1 reference longer than any answer of the model.")
 	if by := succeed(t, "eval", dir, "--data="+path, "--columns=word,3", "--beam=2"); by != out {
 		t.Errorf("with --columns, heed eval prints %q, want %q", by, out)
 	}
@@ -116,7 +116,7 @@ func TestEvalDataOfARule(t *testing.T) {
 	dir := ran(t, "--task=brackets")
 	path := filepath.Join(t.TempDir(), "test.tsv")
 	write(t, path, "()\tyes\n(\tno\nx\tno\n")
-	if out := succeed(t, "eval", dir, "--data="+path); !strings.Contains(out, "of 3 labels right)") || !strings.Contains(out, "Beyond the model: 1 source without an answer; 1 source with symbols") {
+	if out := succeed(t, "eval", dir, "--data="+path); !strings.Contains(out, "of 3 labels right)") || !strings.Contains(out, "Beyond the model: 1 source without an answer; 1 source with letters") {
 		t.Errorf("heed eval prints %q, want the score of 3 labels and one unknown source", out)
 	}
 	answers := filepath.Join(t.TempDir(), "answers.tsv")

@@ -240,7 +240,7 @@ func (p *prediction) summary() error {
 		noteCut(p.stderr, p.model, inputs)
 	}
 	if p.unknown > 0 {
-		fmt.Fprintf(p.stderr, "heed: symbols that training never saw are in %d of %s\n", p.unknown, text.Count(p.answered, "input"))
+		fmt.Fprintf(p.stderr, "heed: letters, or mostly words, that training never saw are in %d of %s\n", p.unknown, text.Count(p.answered, "input"))
 	}
 	if p.failed > 0 {
 		return fmt.Errorf("there is no answer to %d of %s", p.failed, text.Count(p.answered, "input"))

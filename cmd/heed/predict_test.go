@@ -99,10 +99,10 @@ $`
 
 	// An input with a symbol that training never saw is answered, and counted.
 	withText(t, "a\naxb\n\n")
-	if got := heed("predict", dir); !strings.HasSuffix(got.stderr, "heed: symbols that training never saw are in 1 of 3 inputs\nheed: there is no answer to 1 of 3 inputs\n") {
+	if got := heed("predict", dir); !strings.HasSuffix(got.stderr, "heed: letters, or mostly words, that training never saw are in 1 of 3 inputs\nheed: there is no answer to 1 of 3 inputs\n") {
 		t.Errorf("standard error is %q, want the numbers of unknown symbols and missing answers", got.stderr)
 	}
-	if got := heed("predict", dir, "a", "x", "y"); got.code != 0 || got.stderr != "heed: symbols that training never saw are in 2 of 3 inputs\n" {
+	if got := heed("predict", dir, "a", "x", "y"); got.code != 0 || got.stderr != "heed: letters, or mostly words, that training never saw are in 2 of 3 inputs\n" {
 		t.Errorf("status %d and standard error %q, want 0 and 2 of 3 inputs", got.code, got.stderr)
 	}
 }

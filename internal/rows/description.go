@@ -108,7 +108,7 @@ func (d *Description) String() string {
 		noun = ""
 	}
 	if n := d.Source.Unknown; n > 0 {
-		line("unknown: %s with symbols that the model doesn't know", text.Count(n, noun+"source"))
+		line("unknown: %s with letters, or with mostly words, that the model doesn't know", text.Count(n, noun+"source"))
 	}
 	if n := d.Answer.Unknown; n > 0 {
 		line("unknown: %s with symbols that the model doesn't know and can't write", text.Count(n, noun+"answer"))

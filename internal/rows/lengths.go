@@ -123,7 +123,7 @@ func (p Part) lengths(i int, tokenizers []tokenizer.Tokenizer, unknown *[2]int) 
 			if err != nil {
 				return l, err
 			}
-			l[side], isUnknown = max(l[side], int32(n)), isUnknown || some
+			l[side], isUnknown = max(l[side], int32(n)), isUnknown || side == 1 && some > 0 || Strange(t, n, some)
 		}
 		if isUnknown {
 			unknown[side]++
@@ -132,11 +132,34 @@ func (p Part) lengths(i int, tokenizers []tokenizer.Tokenizer, unknown *[2]int) 
 	return l, nil
 }
 
-// Encoded returns the number of ids of a text, and whether the text has symbols that the tokenizer doesn't know. For
-// some tokenizers, an unknown symbol is an error.
-func Encoded(t tokenizer.Tokenizer, text string) (n int, unknown bool, err error) {
+// Encoded returns the number of ids of a text, and how many of them are symbols that the tokenizer doesn't know. For
+// some tokenizers, an unknown symbol is an error, which counts as one.
+func Encoded(t tokenizer.Tokenizer, text string) (n, unknown int, err error) {
 	ids, err := t.Encode(text)
-	return len(ids), err != nil || t.Unknown() >= 0 && slices.Contains(ids, t.Unknown()), err
+	if err != nil {
+		return len(ids), 1, err
+	}
+	for _, id := range ids {
+		if id == t.Unknown() {
+			unknown++
+		}
+	}
+	return len(ids), unknown, nil
+}
+
+// Strange reports whether a text of n ids, some of which are unknown, is unlike those of training: a letter is unknown
+// or, where symbols are words, most of the text. A new word is normal.
+func Strange(t tokenizer.Tokenizer, n, unknown int) bool {
+	return unknown > 0 && (!HasWords(t) || 2*unknown > n)
+}
+
+// HasWords reports whether the symbols of a tokenizer are words or tokens between spaces.
+func HasWords(t tokenizer.Tokenizer) bool {
+	switch t.(type) {
+	case *tokenizer.Vocab, *tokenizer.Pipeline:
+		return false
+	}
+	return true
 }
 
 // enough returns the greatest allowed length for one side of a row. It is 1.5 times the longest, because later inputs

@@ -38,7 +38,7 @@ type Answer struct {
 	// sequences of tokens may have the same Text; then only the likeliest is in Top.
 	Top []Alternative
 
-	Unknown bool // whether the input has symbols that training never saw
+	Unknown bool // whether the input has letters, or mostly words, that training never saw
 	Cut     bool // whether the model ignored a part of the input: see Model.Cuts
 
 	Err error // an *InputError if the task doesn't allow the input; then there is no Text

@@ -110,7 +110,8 @@ func (m *Model) compare(r *Report, j *Judged) (answer []string, references [][]s
 	for _, text := range j.References {
 		known := slices.Contains(m.Config.Task.Classes, text)
 		if kind.AnswerUnits {
-			n, unknown, _ := rows.Encoded(target, text)
+			n, some, _ := rows.Encoded(target, text)
+			unknown := some > 0
 			if known = !unknown; kind.Sequences && n > m.Config.Task.MaxAnswer {
 				r.LongReferences++
 			}
@@ -164,7 +165,7 @@ func (r *Report) String() string {
 	}{
 		{r.Unanswered, "source", "without an answer"},
 		{r.CutSources, "source", "cut to the length of the model's context"},
-		{r.UnknownSources, "source", "with symbols that training never saw"},
+		{r.UnknownSources, "source", "with letters, or with mostly words, that training never saw"},
 		{r.UnknownReferences, "reference", "with symbols or labels that training never saw"},
 		{r.LongReferences, "reference", "longer than any answer of the model"},
 	} {
@@ -173,11 +174,14 @@ func (r *Report) String() string {
 		}
 	}
 	if beyond != nil {
-		counts := "An answer that can't be right counts as wrong"
-		if r.kind.about().Right == "" {
-			counts = "A row without an answer doesn't count"
+		counts := ""
+		switch wrong := r.Unanswered > 0 || r.UnknownReferences > 0 || r.LongReferences > 0; {
+		case wrong && r.kind.about().Right != "":
+			counts = " An answer that can't be right counts as wrong."
+		case r.Unanswered > 0:
+			counts = " A row without an answer doesn't count."
 		}
-		fmt.Fprintf(&s, "Beyond the model: %s. %s.\n", strings.Join(beyond, "; "), counts)
+		fmt.Fprintf(&s, "Beyond the model: %s.%s\n", strings.Join(beyond, "; "), counts)
 	}
 	return s.String()
 }

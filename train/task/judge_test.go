@@ -180,7 +180,7 @@ func TestJudge(t *testing.T) {
 					t.Errorf("the report is\n%s\nwant %q in it", text, want)
 				}
 			}
-			if want := "Beyond the model: 1 source without an answer; 1 source with symbols"; !strings.Contains(text, want) {
+			if want := "Beyond the model: 1 source without an answer; 1 source with letters"; !strings.Contains(text, want) {
 				t.Errorf("the report is\n%s\nwant %q in it", text, want)
 			}
 		})

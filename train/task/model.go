@@ -121,7 +121,8 @@ func (m *Model) encode(input string) (data.Batch, Answer) {
 	if m.Config.published() {
 		source = m.Config.Task.SourceTokenizer() // counts special tokens, too
 	}
-	ids, unknown, _ := rows.Encoded(source, input)
+	ids, some, _ := rows.Encoded(source, input)
+	unknown := rows.Strange(source, ids, some)
 	b, err := m.coder.Batch([]data.Example{{Source: input}})
 	if err != nil {
 		unknown = unknown && source.Unknown() >= 0 || errors.As(err, new(*tokenizer.UnknownSymbolError))

@@ -42,7 +42,7 @@ type Report struct {
 type Beyond struct {
 	Unanswered        int `json:"unanswered"`         // sources that the model can't answer
 	CutSources        int `json:"cut"`                // sources of which it reads only a part: see Model.Cuts
-	UnknownSources    int `json:"unknown_sources"`    // sources with symbols that training never saw
+	UnknownSources    int `json:"unknown_sources"`    // sources with letters, or mostly words, that training never saw
 	UnknownReferences int `json:"unknown_references"` // references with symbols or labels that training never saw
 	LongReferences    int `json:"long_references"`    // references that are longer than any answer of the model
 }

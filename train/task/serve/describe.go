@@ -86,7 +86,7 @@ func (h *Handler) operation(path string) object {
 		"answer", chosen,
 		"probability", probability,
 		"cut", cutSchema,
-		"unknown", object{"type": "boolean", "description": "whether the input has symbols that training never saw"},
+		"unknown", object{"type": "boolean", "description": "whether the input has letters, or mostly words, that training never saw"},
 		"alternatives", object{"type": "array", "items": fields("answer", textSchema, "probability", probability), "description": "with top: the likeliest answers; the first is the answer"},
 		"error", object{"type": "string", "description": "why the model has no answer to the input"},
 	)
