@@ -93,7 +93,7 @@ func TestTune(t *testing.T) {
 			}
 
 			half := made(t, c)
-			run(t, half, again, train.RunOptions{MaxSteps: half.Problem().Train.Len/c.Training.BatchSize + 1})
+			run(t, half, again, train.RunOptions{Workers: 1, MaxSteps: half.Problem().Train.Len/c.Training.BatchSize + 1})
 			if tt.tune == "" {
 				run(t, made(t, c), again, train.RunOptions{Workers: 2})
 				wantFiles(t, again, dir, runfolder.ConfigFile)

@@ -96,7 +96,7 @@ func inputsOf(t testing.TB, task *Task) []string {
 		return []string{"The", "quick brown fox jumps", "z", "\n"}
 	}
 	if rows, ok := task.set.(*rowSet); ok {
-		return slices.AppendSeq([]string{"zebra"}, rows.Validation.Sources())[:4]
+		return slices.AppendSeq([]string{"zebra"}, rows.Train.Sources())[:4]
 	}
 	var inputs []string
 	rng := rand.New(rand.NewPCG(1, 1))

@@ -34,7 +34,7 @@ func TestPresets(t *testing.T) {
 			if back, err := parseConfig(content); err != nil || !same(back, c) {
 				t.Errorf("decoded from JSON: got %+v, %v, want %+v", back, err, c)
 			}
-			c.Training.MaxEpochs = 2
+			c.Training.BatchSize, c.Training.MaxEpochs = 4, 2
 			if p.Kind == data.KindText {
 				c.Training.StepsPerEpoch = 5
 			} else {

@@ -17,7 +17,7 @@ import (
 func TestOnCheck(t *testing.T) {
 	t.Parallel()
 	c, dir := small(t, "copy"), t.TempDir()
-	c.Training.MaxEpochs = 3
+	c.Training.StepsPerEpoch, c.Training.MaxEpochs = 10, 3
 	var checks [][2]int // number of epochs in the history, and index of the best
 	call := func(steps int) *Summary {
 		onCheck := func(history []train.Check, best bool) (bool, error) {

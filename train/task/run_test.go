@@ -83,7 +83,7 @@ func TestReadRun(t *testing.T) {
 func TestReadRunComparesHistory(t *testing.T) {
 	t.Parallel()
 	c := small(t, "copy")
-	c.Training.MaxEpochs, c.Training.CheckEvery = 3, 7 // checks after 7, 14, 21, 28 and, at the end, 30 steps
+	c.Training.StepsPerEpoch, c.Training.MaxEpochs, c.Training.CheckEvery = 10, 3, 7 // checks after 7, 14, 21, 28 and, at the end, 30 steps
 	base := t.TempDir()
 	folder := func(name string, seed uint64, steps int) string {
 		c := c

@@ -22,7 +22,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(400) // collecting the garbage of tiny models takes as long as training them
+	debug.SetGCPercent(1000) // collecting the garbage of tiny models takes as long as training them
 	m.Run()
 }
 
@@ -39,10 +39,13 @@ func small(t testing.TB, name string) Config {
 func smaller(t testing.TB, c Config) Config {
 	t.Helper()
 	c.Model.Dim, c.Model.Block.Attention.Heads = 16, 2
-	c.Training.BatchSize, c.Training.StepsPerEpoch, c.Training.MaxEpochs, c.Data.Validation = 16, 10, 2, 300
+	c.Training.BatchSize, c.Training.StepsPerEpoch, c.Training.MaxEpochs, c.Data.Validation = 16, 5, 2, 60
+	if !c.Kind().Embeds {
+		c.Training.MicroBatches = 2
+	}
 	if c.Kind().Rows && c.Task.Sample == nil {
 		c.Model.Layers, c.Training.StepsPerEpoch, c.Data.Validation = 1, 0, 30
-		c.Data.File = rowsFile(t, c.Task.Kind, 240)
+		c.Data.File = rowsFile(t, c.Task.Kind, 120)
 	}
 	if !c.Kind().Rows {
 		c.Data.File = filepath.Join(t.TempDir(), "fox.txt")
@@ -108,7 +111,7 @@ func made(t testing.TB, c Config) *Task {
 func fitted(t testing.TB, c Config) *Task {
 	t.Helper()
 	task := made(t, c)
-	if _, err := train.Fit(t.Context(), task.Problem(), task.Config.Training.Config, train.RunOptions{Seed: task.Config.Seed}); err != nil {
+	if _, err := train.Fit(t.Context(), task.Problem(), task.Config.Training.Config, train.RunOptions{Seed: task.Config.Seed, Workers: 1}); err != nil {
 		t.Fatal(err)
 	}
 	return task
@@ -118,7 +121,7 @@ func fitted(t testing.TB, c Config) *Task {
 func trained(t testing.TB, c Config) (*Task, string) {
 	t.Helper()
 	task, dir := made(t, c), filepath.Join(t.TempDir(), "run")
-	run(t, task, dir, train.RunOptions{})
+	run(t, task, dir, train.RunOptions{Workers: 1})
 	return task, dir
 }
 
@@ -257,7 +260,7 @@ func TestNewErrors(t *testing.T) {
 		{"wide heads", func(c *Config) { c.Model.Block.Attention.HeadDim, c.Model.Block.Attention.Heads = 1<<14, 1<<10 }, "GiB"},
 		{"dropout of all", func(c *Config) { c.Model.Block.FeedForward.Dropout = 1 }, "model.block.feed_forward.dropout must be at least 0 and below 1, got 1"},
 		{"a bias for every distance", func(c *Config) {
-			c.Task.MaxLen, c.Data.Validation, c.Training.BatchSize, c.Model.Positions = 1<<16-1, 1, 1, layers.RelativeBias{}
+			c.Task.MaxLen, c.Data.Validation, c.Training.BatchSize, c.Training.MicroBatches, c.Model.Positions = 1<<16-1, 1, 1, 0, layers.RelativeBias{}
 			c.Model.Dim, c.Model.Layers, c.Model.Block.Attention.Heads = 4, 1, 1
 		}, "GiB of memory, for 2.63e+05 parameters and batches of 6.55e+04 tokens, with a bias for each of 4.29e+09 scores"},
 		{"absurd", func(c *Config) { c.Model.Dim, c.Model.Layers = 1<<14, 128 }, "GiB"},
@@ -430,7 +433,7 @@ func TestGenerate(t *testing.T) {
 func TestMicroBatchesByDefault(t *testing.T) {
 	for batch, want := range map[int]int{64: 4, 12: 4, 6: 2, 5: 1, 1: 1} {
 		c := small(t, "copy")
-		c.Training.BatchSize = batch
+		c.Training.BatchSize, c.Training.MicroBatches = batch, 0
 		if got := made(t, c).Config.Training.MicroBatches; got != want {
 			t.Errorf("a batch of %d has %d micro-batches, want %d", batch, got, want)
 		}

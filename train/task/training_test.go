@@ -19,7 +19,8 @@ import (
 func TestTraining(t *testing.T) {
 	run := func(t *testing.T, change func(c *Training)) (string, []train.Check) {
 		c := small(t, "copy")
-		c.Training.Optimizer.Schedule.WarmUp, c.Training.Optimizer.Schedule.Decay, c.Training.CheckEvery = 5, 15, 5
+		c.Training.Optimizer.Schedule.WarmUp, c.Training.Optimizer.Schedule.Decay = 5, 15
+		c.Training.StepsPerEpoch, c.Training.CheckEvery = 10, 5
 		change(&c.Training)
 		content, err := json.Marshal(c)
 		if err != nil {
