@@ -37,7 +37,7 @@ func (f *fit) checkMemory() error {
 
 // memory estimates the peak resident memory of the process in bytes. It measures what is in use already: the program's
 // data, the parameters, the solver's memory, and one graph each for training and validation. It computes the rest from
-// the graphs.
+// the graphs. Without OnMemory, it collects garbage only if the estimate with garbage exceeds the limit.
 func (f *fit) memory() (int, error) {
 	t := f.train
 	g := t.workers[0].first
@@ -76,11 +76,18 @@ func (f *fit) memory() (int, error) {
 	if f.Checkpoint != "" && t.team.rank == 0 { // the first process also collects the memory of the other solvers
 		need += (t.team.size - 1) * state
 	}
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	need += max(int(m.HeapAlloc), state)
-	return programBytes + need + int(float64(need)*garbage()), nil
+	total := func() int {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		used := need + max(int(m.HeapAlloc), state)
+		return programBytes + used + int(float64(used)*garbage())
+	}
+	bytes := total() // counts the heap's garbage too
+	if f.OnMemory != nil || bytes > memory.Limit() {
+		runtime.GC()
+		bytes = total()
+	}
+	return bytes, nil
 }
 
 // stateBytes makes the solver's memory for this process's part of the parameters, and returns its size in bytes. Once

@@ -22,7 +22,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	debug.SetGCPercent(1000) // collecting the garbage of tiny models takes as long as training them
+	debug.SetGCPercent(400) // collecting the garbage of tiny models takes as long as training them
 	m.Run()
 }
 

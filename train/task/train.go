@@ -80,10 +80,12 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 		}
 		return err
 	}
-	options.OnMemory = func(bytes int) {
-		fmt.Fprintf(options.Log, "Memory: about %s\n", text.Bytes(bytes))
-		if onMemory != nil {
-			onMemory(bytes)
+	if options.Log != io.Discard || onMemory != nil { // with OnMemory, train.Fit collects garbage first
+		options.OnMemory = func(bytes int) {
+			fmt.Fprintf(options.Log, "Memory: about %s\n", text.Bytes(bytes))
+			if onMemory != nil {
+				onMemory(bytes)
+			}
 		}
 	}
 	foretell := func(int, int, time.Duration) {}
