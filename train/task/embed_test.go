@@ -38,7 +38,7 @@ func TestEmbedPairs(t *testing.T) {
 			more, header = func(i, j int) string { return fmt.Sprintf("\tu%c w%c", 'a'+i, 'a'+(j+1)%12) }, "query\tpositive\tnegative\n"
 		}
 		c := withFile(t, "embed", "rows.tsv", header+wordPairs(more))
-		c.Training.MaxEpochs, c.Training.Optimizer.LearningRate, c.Training.BatchSize, c.Data.Validation = 40, 3e-3, 32, 16
+		c.Training.MaxEpochs, c.Training.Optimizer.LearningRate, c.Training.BatchSize, c.Data.Validation = 30, 6e-3, 32, 16
 		task, dir := trained(t, c)
 		if got := task.Config.Training.MicroBatches; got != 1 || task.Config.Task.Texts != len(strings.Fields(header)) {
 			t.Errorf("there are %d micro-batches and %d texts in a row, want 1 and %d", got, task.Config.Task.Texts, len(strings.Fields(header)))

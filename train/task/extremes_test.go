@@ -32,7 +32,8 @@ func TestExtremes(t *testing.T) {
 		c.Model.Transform = &layers.TransformConfig{Activation: layers.Tanh}
 		c.Head.Pad = new(1)
 		c.Data.Validation = 4
-		c.Training.BatchSize, c.Training.StepsPerEpoch, c.Training.MaxEpochs, c.Training.Optimizer.Schedule.Decay = 4, 2, 2, 4
+		c.Training.BatchSize, c.Training.MicroBatches, c.Training.StepsPerEpoch = 4, 2, 2
+		c.Training.MaxEpochs, c.Training.Optimizer.Schedule.Decay = 2, 4
 		c.Training.Stopping.Baseline, c.Training.Stopping.StoppingThreshold, c.Training.Stopping.DivergenceThreshold = new(1.0), new(1e-3), new(100.0)
 		return c
 	}
@@ -43,7 +44,7 @@ func TestExtremes(t *testing.T) {
 			return nil, err
 		}
 		defer made.Close()
-		r, err := train.Fit(t.Context(), made.Problem(), made.Config.Training.Config, train.RunOptions{Seed: c.Seed, MaxSteps: 2})
+		r, err := train.Fit(t.Context(), made.Problem(), made.Config.Training.Config, train.RunOptions{Seed: c.Seed, MaxSteps: 2, Workers: 1})
 		if err != nil {
 			return nil, err
 		}
@@ -65,9 +66,9 @@ func TestExtremes(t *testing.T) {
 	results := []string{"Alternative", "Answer", "AttentionLayer", "Beyond", "Contribution", "Count", "Generated", "Judged", "Report", "Run", "Score", "Scores", "Side", "Span", "Summary", "Task", "TextScore"}
 	extremes.Run(t, results,
 		extremes.Of(config(rule), fitted),
-		extremes.Of(sgd.Training, func(c Training) ([]float64, error) {
+		extremes.Of(sgd.Training.Optimizer, func(c optim.Config) ([]float64, error) {
 			config := sgd
-			config.Training = c
+			config.Training.Optimizer = c
 			return fitted(config)
 		}),
 		extremes.Of(muon.Training.Optimizer, func(c optim.Config) ([]float64, error) {

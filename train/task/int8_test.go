@@ -40,11 +40,14 @@ func wantInt8(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := told(t, after)
-	if after, err = Open(dir); err == nil {
-		err = after.Params.Quantize()
+	whole := ""
+	if m.Config.Kind().Embeds {
+		whole = told(t, after)
+		if after, err = Open(dir); err != nil { // a model that has been used keeps its graphs
+			t.Fatal(err)
+		}
 	}
-	if err != nil {
+	if err := after.Params.Quantize(); err != nil {
 		t.Fatal(err)
 	}
 	got, want := told(t, m), told(t, after)

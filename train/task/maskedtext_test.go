@@ -19,10 +19,10 @@ func TestMaskedText(t *testing.T) {
 	t.Parallel()
 	c := small(t, "mlm")
 	c.Data.SourceUnits, c.Data.VocabSize = tokenizer.BPE, 280
-	c.Training.StepsPerEpoch, c.Training.Optimizer.LearningRate = 150, 1e-2
+	c.Training.StepsPerEpoch, c.Training.Optimizer.LearningRate = 80, 1e-2
 	task, dir := trained(t, c)
 	half := filepath.Join(t.TempDir(), "half")
-	run(t, made(t, c), half, train.RunOptions{MaxSteps: 70, Workers: 1})
+	run(t, made(t, c), half, train.RunOptions{MaxSteps: 45, Workers: 1})
 	again := made(t, task.Config)
 	run(t, again, half, train.RunOptions{Workers: 3})
 	wantFiles(t, half, dir, runfolder.WeightsFile, runfolder.HistoryFile)

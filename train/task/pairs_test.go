@@ -34,7 +34,7 @@ func TestPairsLearn(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []data.Kind{data.KindClassification, data.KindRegression} {
 		t.Run(string(kind), func(t *testing.T) {
-			c := withFile(t, string(kind), "pairs.tsv", pairRows(900))
+			c := withFile(t, string(kind), "pairs.tsv", pairRows(600))
 			c.Data.Columns = []string{"left", "right", "same"}
 			if kind == data.KindRegression {
 				c.Data.Columns[2] = "steps"
@@ -61,7 +61,7 @@ func TestPairsLearn(t *testing.T) {
 				t.Errorf("one text: got error %v, want one about two texts", err)
 			}
 			examples, _, err := m.ReadExamples(c.Data.File)
-			if err != nil || len(examples) != 900 || examples[1].Source != "word1 x1\tword0" {
+			if err != nil || len(examples) != 600 || examples[1].Source != "word1 x1\tword0" {
 				t.Errorf("the examples begin with %q, %v, want both texts", examples[1], err)
 			}
 			var out strings.Builder

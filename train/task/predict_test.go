@@ -33,7 +33,7 @@ func manyInputs(t testing.TB, task *Task) []string {
 	if task.Config.Kind().Rows {
 		var inputs []string
 		rng := rand.New(rand.NewPCG(3, 1))
-		for range 300 {
+		for range 150 {
 			inputs = append(inputs, task.Config.Task.Sample(rng, task.Config.Task.MaxLen))
 		}
 		return inputs
@@ -520,7 +520,7 @@ func TestPredictAllIsCancelled(t *testing.T) {
 	}
 }
 
-// endsAfter is a context that is cancelled at the 300th call of Err, when PredictAll has encoded all inputs.
+// endsAfter is a context that is cancelled at the 150th call of Err, when PredictAll has encoded all inputs.
 type endsAfter struct {
 	context.Context
 	cancel context.CancelFunc
@@ -528,7 +528,7 @@ type endsAfter struct {
 }
 
 func (e endsAfter) Err() error {
-	if e.asked.Add(1) == 300 {
+	if e.asked.Add(1) == 150 {
 		e.cancel()
 	}
 	return e.Context.Err()
