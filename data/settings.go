@@ -70,8 +70,9 @@ type Settings struct {
 	// first row, or nearly all of a column, begin and end with quotes.
 	Quotes string `json:"quotes,omitempty"`
 
-	// MergeLabels is for classification. It makes labels that differ only in case or surrounding spaces one label, with
-	// the most frequent spelling, without the spaces. The labels of other files are merged in the same way.
+	// MergeLabels is for classification. It makes labels that differ only in how they are written one label, with the
+	// most frequent spelling: in case, surrounding spaces, invisible characters, Unicode's form, or as 1 and 1.0. The
+	// labels of other files are merged in the same way.
 	MergeLabels bool `json:"merge_labels,omitempty"`
 
 	SkipBad bool `json:"skip_bad,omitempty"` // leave out bad rows whatever their share is, unless all are bad

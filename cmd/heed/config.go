@@ -78,7 +78,7 @@ func (s *settings) modelFlags(group func(title string) *pflag.FlagSet) {
 	f.StringVar(&s.Data.Header, "header", s.Data.Header, "yes if the first row is a header, or no if it is a row like the others (default: see above)")
 	f.StringVar(&s.Data.Quotes, "quotes", s.Data.Quotes, quotes)
 	f.BoolVar(&s.Data.SkipBad, "skip-bad", s.Data.SkipBad, "leave out bad rows whatever their share is (default: an error if more than one row in a hundred is bad)")
-	f.BoolVar(&s.Data.MergeLabels, "merge-labels", s.Data.MergeLabels, "for classification: make labels that differ only in case or surrounding spaces one label, with the most frequent spelling")
+	f.BoolVar(&s.Data.MergeLabels, "merge-labels", s.Data.MergeLabels, "for classification: make labels that differ only in how they are written (case, spaces around, invisible characters, 1 and 1.0) one label, with the most frequent spelling")
 	f.StringVar(&s.Data.Encoding, "encoding", s.Data.Encoding, encodings+" (default: UTF-8)")
 	f.StringVar(&s.units, "units", s.units, "units of sources and answers: characters, tokens between spaces, words (only of sources), or bpe, byte pairs with one vocabulary for both (default: guessed from the file; for text: characters)")
 	f.StringVar((*string)(&s.Data.SourceUnits), "source-units", string(s.Data.SourceUnits), "units of sources (default: --units)")

@@ -233,3 +233,24 @@ func TestStrange(t *testing.T) {
 		}
 	}
 }
+
+// Validation rows that are training rows too are counted.
+func TestRepeatedRows(t *testing.T) {
+	dir := t.TempDir()
+	s := data.Settings{File: filepath.Join(dir, "a.tsv"), ValidationFile: filepath.Join(dir, "b.tsv"), Validation: 4}
+	for file, content := range map[string]string{s.File: "a\tx\nb\ty\nb\ty\nc\tz\n", s.ValidationFile: "a\ty\nb\ty\nb\ty\nc\tz\nd\tz\n"} {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set, err := Open(&s, pairs, 1, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := set.Divide(); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(set.Description.Warnings, "\n"); !strings.HasPrefix(got, "repeated: 3 validation rows of 4 in ") {
+		t.Errorf("got the warnings %q, want 3 of 4 rows repeated", got)
+	}
+}

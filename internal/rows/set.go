@@ -8,6 +8,8 @@
 package rows
 
 import (
+	"fmt"
+	"hash/maphash"
 	"slices"
 	"strings"
 	"unicode"
@@ -15,6 +17,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/table"
+	"github.com/heed-go/heed/internal/text"
 )
 
 // A Set has the rows of a file for training and validation. It keeps their text, and encodes rows only for the batches
@@ -65,6 +68,25 @@ func (s *Set) Tables() []*table.Table {
 	return slices.Compact([]*table.Table{s.Train.table, s.Validation.table})
 }
 
+// repeated returns the number of validation rows that are training rows too.
+func (s *Set) repeated() (n int) {
+	seed := maphash.MakeSeed()
+	hash := func(p Part, i int) uint64 {
+		e := p.Example(i)
+		return maphash.String(seed, e.Source+"\x00"+e.Answer) // no field has a NUL character
+	}
+	validates := map[uint64]int{}
+	for i := range s.Validation.numbers {
+		validates[hash(s.Validation, i)]++
+	}
+	for i := range s.Train.numbers {
+		h := hash(s.Train, i)
+		n += validates[h]
+		delete(validates, h)
+	}
+	return n
+}
+
 // Divide divides the rows into training and validation rows. Without a validation file, it holds out the rows of some
 // sources. If Validation in the settings is negative, Divide sets it.
 func (s *Set) Divide() error {
@@ -96,6 +118,10 @@ func (s *Set) Divide() error {
 	if fromFile {
 		for i := range min(s.Validation.table.Len(), d.Validation) {
 			s.Validation.numbers = append(s.Validation.numbers, int32(i))
+		}
+		if n := s.repeated(); n > 0 {
+			s.Description.Warnings = append(s.Description.Warnings, fmt.Sprintf("repeated: %s of %d in %s are training rows too, so the score says less about new rows",
+				text.Count(n, "validation row"), len(s.Validation.numbers), d.ValidationFile))
 		}
 	}
 	return nil

@@ -99,7 +99,7 @@ func Head(path string, o Options) (rows [][]string) {
 	}
 	rows = [][]string{first.names(), nil}
 	for _, key := range rows[0] {
-		value, _ := first.text(key) // a value that isn't text becomes ""
+		value, _ := first.text(key, false) // a value that isn't text becomes ""
 		rows[1] = append(rows[1], value)
 	}
 	return rows

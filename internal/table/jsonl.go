@@ -55,10 +55,10 @@ func (j *jsonRows) next() (row, error) {
 		}
 	}
 	j.fields = j.fields[:0]
-	for _, key := range j.keys {
+	for i, key := range j.keys {
 		field := ""
 		if err == nil {
-			field, err = object.text(key)
+			field, err = object.text(key, i < len(j.known) && j.known[i].One)
 		}
 		j.fields = append(j.fields, field)
 	}
@@ -125,8 +125,8 @@ func (o object) keys() string {
 }
 
 // text returns the value of a key as text: a string, the JSON text of a number or a boolean, or an array of these,
-// joined with spaces. The text of null is empty.
-func (o object) text(key string) (string, error) {
+// joined with spaces. If one is true, an array has at most one. The text of null is empty.
+func (o object) text(key string, one bool) (string, error) {
 	same := func(m member) bool { return m.key == key }
 	i := slices.IndexFunc(o, same)
 	if i < 0 {
@@ -139,7 +139,7 @@ func (o object) text(key string) (string, error) {
 	if slices.ContainsFunc(o[i+1:], same) {
 		return "", fmt.Errorf("the key %q is in the line twice", key)
 	}
-	text, err := valueText(o[i].value)
+	text, err := valueText(o[i].value, one)
 	if err != nil {
 		return "", fmt.Errorf("the value of %q %w", key, err)
 	}
@@ -147,7 +147,7 @@ func (o object) text(key string) (string, error) {
 }
 
 // valueText returns a value as text. An error continues a sentence about the value.
-func valueText(value []byte) (string, error) {
+func valueText(value []byte, one bool) (string, error) {
 	if value[0] != '[' {
 		return scalarText(value)
 	}
@@ -162,6 +162,9 @@ func valueText(value []byte) (string, error) {
 	})
 	if err != nil {
 		return "", fmt.Errorf("is an array, whose elements are the tokens of the text; an element %w", err)
+	}
+	if one && len(texts) > 1 {
+		return "", fmt.Errorf("is an array of %d labels, but heed learns one label per row: make a file for each label, with the labels yes and no", len(texts))
 	}
 	return strings.Join(texts, " "), nil
 }

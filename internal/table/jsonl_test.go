@@ -10,7 +10,7 @@ import (
 )
 
 // taggedNames are the known names of tokens and tags.
-var taggedNames = []Column{{"token list", []string{"tokens", "text"}}, {"tag list", []string{"tags", "ner_tags"}}}
+var taggedNames = []Column{{Role: "token list", Names: []string{"tokens", "text"}}, {Role: "tag list", Names: []string{"tags", "ner_tags"}}}
 
 // TestReadJSONL reads lines of JSONL.
 func TestReadJSONL(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 )
 
 // pairNames are two known columns.
-var pairNames = []Column{{"text", []string{"source", "text"}}, {"label", []string{"target", "label"}}}
+var pairNames = []Column{{Role: "text", Names: []string{"source", "text"}}, {Role: "label", Names: []string{"target", "label"}}}
 
 func writeFile(t testing.TB, name, content string) string {
 	t.Helper()
@@ -331,7 +331,7 @@ func TestReadParallel(t *testing.T) {
 
 // TestThreeColumns reads rows with three roles, found by names, by numbers and from parallel files.
 func TestThreeColumns(t *testing.T) {
-	known := []Column{{"question", []string{"question"}}, {"passage", []string{"passage", "text"}}, {"label", []string{"label"}}}
+	known := []Column{{Role: "question", Names: []string{"question"}}, {Role: "passage", Names: []string{"passage", "text"}}, {Role: "label", Names: []string{"label"}}}
 	want := [][]string{{"q", "p", "l"}, {"r", "s", "m"}}
 	read := func(content string, columns ...string) (*Table, error) {
 		return Read(writeFile(t, "a.tsv", content), Options{Columns: columns, Known: known})
@@ -365,7 +365,7 @@ func TestThreeColumns(t *testing.T) {
 
 // With Join, a row has the texts of its first two columns in one field, with one tab.
 func TestJoin(t *testing.T) {
-	known := []Column{{"first text", []string{"a"}}, {"second text", []string{"b"}}, {"label", []string{"c"}}}
+	known := []Column{{Role: "first text", Names: []string{"a"}}, {Role: "second text", Names: []string{"b"}}, {Role: "label", Names: []string{"c"}}}
 	want := [][]string{{"x y\tz", "l"}, {"p\tq", "m"}}
 	check := func(fields []string) error {
 		if len(fields) != 2 || strings.Count(fields[0], "\t") != 1 {

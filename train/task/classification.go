@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
+	"golang.org/x/text/unicode/norm"
 	G "gorgonia.org/gorgonia"
 
 	"github.com/heed-go/heed/data"
@@ -26,7 +28,7 @@ var classificationKind = classification{common{Kind{
 	Name: data.KindClassification, About: "the label of each text in a file",
 	Rows: true, columns: []table.Column{
 		textColumn,
-		{Role: "label", Names: []string{"label", "class", "category", "sentiment", "target"}},
+		{Role: "label", Names: []string{"label", "class", "category", "sentiment", "target"}, One: true},
 	},
 	Pairs: true, Classes: true, linear: true, Unit: "labels", Right: "right", LossUnit: "nats",
 	units: "characters, tokens, words, bpe",
@@ -37,9 +39,10 @@ const (
 	mostDistinct = 20     // maximum number of different labels, if most labels occur only once or twice
 )
 
-// read compares all labels without regard to case and surrounding spaces. Its note lists labels with several spellings.
-// If MergeLabels is set, read merges them. It returns an error if nothing says whether the first row of a table is a
-// header, and the label of this row occurs neither in another row nor in the rule's Classes.
+// read compares all labels without regard to how they are written: see folded. Its note lists labels with several
+// spellings. If MergeLabels is set, read merges them. It returns an error if nothing says whether the first row of a
+// table is a header, and the label of this row occurs neither in another row nor in the rule's Classes, or if rows seem
+// to have several labels.
 func (classification) read(c *Config, tables []*table.Table) (notes []string, err error) {
 	labels, firsts, rows := map[string]int{}, map[string]int{}, 0 // numbers of rows and of first rows
 	for _, t := range tables {
@@ -59,8 +62,13 @@ func (classification) read(c *Config, tables []*table.Table) (notes []string, er
 		key := folded(class)
 		known[key], classes[key] = true, class
 	}
-	if c.Task.Classes == nil && freeText(len(spellings), rows) { // rows returns an error
-		return nil, nil
+	if c.Task.Classes == nil {
+		if joined := severalLabels(slices.Sorted(maps.Keys(labels))); joined != "" {
+			return nil, setting.Errorf("data file %q: rows have several labels, such as %.60q, but heed learns one label per row: make a file for each label, with the labels yes and no", tables[0].Name, joined)
+		}
+		if freeText(len(spellings), rows) { // rows returns an error
+			return nil, nil
+		}
 	}
 	for _, t := range tables {
 		if label := t.Field(0, 1); t.Guessed && !known[folded(label)] {
@@ -95,11 +103,19 @@ func (classification) read(c *Config, tables []*table.Table) (notes []string, er
 	if alike != nil {
 		slices.SortFunc(alike, func(a, b []count) int { return cmp.Compare(a[0].Label, b[0].Label) })
 		groups := text.List(len(alike), mostLabels, "; ", func(i int) string {
-			return text.List(len(alike[i]), len(alike[i]), ", ", func(j int) string { return fmt.Sprintf("%s %d", shown(alike[i][j].Label), alike[i][j].N) })
+			return text.List(len(alike[i]), len(alike[i]), ", ", func(j int) string { return fmt.Sprintf("%s %d", spelled(alike[i][j].Label), alike[i][j].N) })
 		})
-		notes = append(notes, fmt.Sprintf("%s: %s (counts of all rows; the labels differ only in case or surrounding spaces%s)", name, groups, advice))
+		notes = append(notes, fmt.Sprintf("%s: %s (counts of all rows; the labels differ only in how they are written%s)", name, groups, advice))
 	}
 	return notes, nil
+}
+
+// spelled shows a label, with escapes if it has characters that can't be told from others.
+func spelled(label string) string {
+	if norm.NFC.IsNormalString(label) && !strings.ContainsAny(label, invisible) {
+		return shown(label)
+	}
+	return strconv.QuoteToASCII(label)
 }
 
 // mostFrequent returns the most frequent spelling without surrounding spaces.
@@ -111,15 +127,56 @@ func mostFrequent(spellings []count) string {
 	return slices.MinFunc(slices.Sorted(maps.Keys(counts)), func(a, b string) int { return cmp.Compare(counts[b], counts[a]) })
 }
 
-// folded returns a label without surrounding spaces. Labels that differ only in case give the same string.
+// folded returns the same string for labels that differ only in how they are written: in case, in surrounding spaces,
+// in Unicode's form of a letter with a mark, in invisible characters, or in a whole number's ".0", which pandas writes
+// in a column with a gap.
 func folded(label string) string {
-	return strings.Map(func(r rune) rune {
+	label = strings.Map(func(r rune) rune {
+		if strings.ContainsRune(invisible, r) {
+			return -1
+		}
 		least := r
 		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
 			least = min(least, f)
 		}
 		return least
-	}, strings.TrimSpace(label))
+	}, norm.NFC.String(strings.TrimSpace(label)))
+	if whole, zeros, ok := strings.Cut(label, "."); ok && whole != "" && zeros != "" && strings.Trim(zeros, "0") == "" && strings.Trim(strings.TrimPrefix(whole, "-"), "0123456789") == "" {
+		return whole
+	}
+	return label
+}
+
+// invisible has the characters without a width: joiners, the soft hyphen and the byte-order mark.
+const invisible = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
+
+// severalLabels returns one of the labels if they seem to be several in one: if a separator is in most labels and the
+// parts recur, or if two labels are the same words in another order. Otherwise it returns "".
+func severalLabels(labels []string) string {
+	for _, separator := range []string{"|", ";", ",", " "} {
+		parts, orders, with, joined := map[string]int{}, map[string]string{}, 0, ""
+		for _, label := range labels {
+			some := strings.Split(label, separator)
+			for i := range some {
+				some[i] = strings.TrimSpace(some[i])
+				parts[some[i]]++
+			}
+			if len(some) == 1 {
+				continue
+			}
+			with, joined = with+1, label
+			slices.Sort(some)
+			key := strings.Join(some, separator)
+			if other, ok := orders[key]; ok && len(slices.Compact(some)) > 1 && strings.TrimSpace(other) != strings.TrimSpace(label) {
+				return label
+			}
+			orders[key] = label
+		}
+		if separator != " " && len(labels) > 2 && 2*with > len(labels) && len(parts) < len(labels) {
+			return joined
+		}
+	}
+	return ""
 }
 
 // freeText reports whether labels are so different that they are probably not labels.

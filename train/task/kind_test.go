@@ -16,7 +16,7 @@ func TestKinds(t *testing.T) {
 	for _, k := range everyKind {
 		about := k.about()
 		t.Run(string(about.Name), func(t *testing.T) {
-			rows, reference := strings.Repeat("a b\tx y\nb b\ty y\na a\tx x\nc a\ty x\n", 50), "x y"
+			rows, reference := strings.Repeat("a b\tx y\nb b\ty y\na a\tx x\nc a\tx y\n", 50), "x y"
 			if about.Numbers {
 				rows, reference = strings.Repeat("a b\t1.5\nb b\t-2\na a\t3e1\nc a\t4\n", 50), "1.5"
 			}

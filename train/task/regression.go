@@ -66,6 +66,15 @@ func (regression) rows(c *Config, s *rows.Set) error {
 	if c.Task.Scale == 0 { // otherwise it comes from a run
 		c.Task.Mean, c.Task.Scale = mean, spread
 	}
+	long := 0
+	for answer := range s.Train.Answers() {
+		if x, _ := text.Number(answer); math.Abs(x) > 1<<53 {
+			long++
+		}
+	}
+	if long > 0 {
+		s.Description.Notes = append(s.Description.Notes, fmt.Sprintf("long numbers: %s beyond 2^53, whose last digits are lost", text.Count(long, "number")))
+	}
 	s.Description.Notes = append(s.Description.Notes,
 		fmt.Sprintf("numbers: mean %.6g, standard deviation %.6g", mean, spread),
 		fmt.Sprintf("constant: always answering %.6g has a mean absolute error of %.6g in training", mean, mistake))

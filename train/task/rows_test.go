@@ -426,13 +426,31 @@ func TestRowTakenAsHeader(t *testing.T) {
 	}
 }
 
-// Labels that differ only in case or surrounding spaces must be reported, and MergeLabels must merge them in all files.
+func TestFolded(t *testing.T) {
+	for label, same := range map[string]string{
+		" Spam ": "spam", "caf\u00e9": "cafe\u0301", "a\u200bb": "ab", "\ufeffa": "A", "1.0": "1", "-2.00": "-2", "007.0": "007",
+	} {
+		if folded(label) != folded(same) {
+			t.Errorf("%+q and %+q aren't alike", label, same)
+		}
+	}
+	for _, pair := range [][2]string{{"1.5", "1"}, {"1.", "1"}, {".0", ""}, {"v1.0", "v1"}, {"1", "01"}} {
+		if folded(pair[0]) == folded(pair[1]) {
+			t.Errorf("%q and %q are alike", pair[0], pair[1])
+		}
+	}
+	if got := spelled("cafe\u0301"); got != `"cafe\u0301"` {
+		t.Errorf("got %s, want an escape", got)
+	}
+}
+
+// Labels that differ only in how they are written must be reported, and MergeLabels must merge them in all files.
 func TestMergeLabels(t *testing.T) {
 	content := strings.Repeat("a\tbilling\nb\tBilling\nc\tBilling \nd\tspam\n", 10) + "e\tBILLING\nf\tΣΟΦΟΣ\ng\tσοφος\nh\tσοφος\n"
 	c := withFile(t, "classification", "x.tsv", content)
 	c.Data.ValidationFile = withFile(t, "classification", "valid.tsv", "a\tbilling\nb\t SPAM\nc\tΣοφος\n").Data.File
 	description := descriptionOf(made(t, c)).String()
-	const alike = "billing 11, Billing 10, \"Billing \" 10, BILLING 1; spam 10, \" SPAM\" 1; σοφος 2, ΣΟΦΟΣ 1, Σοφος 1 (counts of all rows; the labels differ only in case or surrounding spaces"
+	const alike = "billing 11, Billing 10, \"Billing \" 10, BILLING 1; spam 10, \" SPAM\" 1; σοφος 2, ΣΟΦΟΣ 1, Σοφος 1 (counts of all rows; the labels differ only in how they are written"
 	if want := "  alike: " + alike + "; --merge-labels merges them)\n"; !strings.Contains(description, want) {
 		t.Errorf("the description is\n%swant %q in it", description, want)
 	}
@@ -701,4 +719,25 @@ func TestBytePairs(t *testing.T) {
 	if task := made(t, c); len(task.Config.Data.Tokenizers) != 1 || descriptionOf(task).Source.Units != tokenizer.BPE {
 		t.Errorf("byte pairs in classification: got %+v", task.Config.Data)
 	}
+}
+
+func TestSeveralLabels(t *testing.T) {
+	for _, test := range []struct {
+		labels string // between slashes
+		want   bool
+	}{
+		{"spam/toxic/spam,toxic", false}, {"toxic/spam,toxic/spam,rude/toxic,rude/spam,toxic,rude", true}, {"a|b/b|c/a|c/a|b|c", true},
+		{"toxic spam/spam toxic/spam", true}, {"New York/New Delhi/Old York", false}, {"Smith, A/Jones, B/Hill, C", false},
+		{"yes/no", false}, {"a b/a  b", false}, {"x;y/y;x", true}, {"", false},
+	} {
+		if got := severalLabels(strings.Split(test.labels, "/")) != ""; got != test.want {
+			t.Errorf("%s: got %t", test.labels, got)
+		}
+	}
+	c := withFile(t, "classification", "x.jsonl", strings.Repeat(`{"text": "a", "label": ["spam", "toxic"]}`+"\n", 9))
+	_, err := New(c)
+	wantError(t, err, `the value of "label" is an array of 2 labels, but heed learns one label per row`)
+	c = withFile(t, "classification", "x.tsv", strings.Repeat("a\ttoxic spam\nb\tspam toxic\nc\tspam\n", 9))
+	_, err = New(c)
+	wantError(t, err, `rows have several labels, such as "toxic spam"`)
 }
