@@ -88,7 +88,7 @@ func Head(path string, o Options) (rows [][]string) {
 		}
 		return rows
 	}
-	lines := lineReader{in: f.in}
+	lines := f.objectLines()
 	line, err := lines.next()
 	for err == nil && len(bytes.TrimSpace(line)) == 0 {
 		line, err = lines.next()
@@ -133,12 +133,18 @@ func newTableFile(ending string, f *textfile.File, o Options) (*tableFile, error
 	t.form.crlf = windows > 0 && 2*windows >= bytes.Count(head, []byte("\n")) // line ends within quotes may differ
 	switch t.form.layout = layoutOf(ending, string(first), o.Tagged); {
 	case t.form.layout == objects:
+		if t.form.array = bytes.HasPrefix(bytes.TrimSpace(head), []byte("[")); t.form.array {
+			return t, nil
+		}
 		return t, f.CheckJSONL()
 	case t.form.layout == sentences:
 		t.form.universal = ending == ".conllu" || ending == ".conllx"
 		t.form.columns, t.form.lasts = conllColumns(string(head))
 	case t.form.layout == delimited:
 		t.form.separator = separator(ending, head, o)
+		if bytes.HasPrefix(first, []byte(labelMark)) && ending != ".csv" && bytes.IndexByte(first, '\t') < 0 {
+			t.form.labelled, t.form.separator = true, '\t' // rows are written as TSV
+		}
 		t.form.look(head, err == nil, o)
 		body := bytes.TrimRight(head, "\r\n")
 		t.form.gaps = bytes.Contains(body, []byte("\n\n")) || bytes.Contains(body, []byte("\n\r\n"))

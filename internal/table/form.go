@@ -23,6 +23,8 @@ type form struct {
 	lasts     map[string]bool // for CoNLL: last cells at the beginning of the file
 	separator rune            // '\t' for TSV; ',', ';' or '|' for CSV; 0 if a whole line is one field
 	crlf      bool            // lines end in \r\n
+	array     bool            // JSON: the objects are elements of an array
+	labelled  bool            // fastText: each line has a label before its text
 	gaps      bool            // TSV or CSV with empty lines between rows
 	mark      bool            // the file has a byte-order mark
 	encoding  textfile.Encoding
@@ -32,7 +34,7 @@ type form struct {
 // quotes reports whether fields may be in quotes, which they may not in TSV, unless it is quoted.
 func (f form) quotes() bool { return f.separator != '\t' && f.separator != 0 || f.quoted }
 
-// String returns TSV, CSV, JSONL or CoNLL.
+// String returns TSV, CSV, fastText, JSONL or CoNLL.
 func (f form) String() string {
 	switch {
 	case f.layout == objects:
@@ -41,6 +43,8 @@ func (f form) String() string {
 		return "CoNLL"
 	case f.separator != '\t' && f.separator != 0:
 		return "CSV"
+	case f.labelled:
+		return "fastText"
 	}
 	return "TSV"
 }
@@ -49,6 +53,9 @@ func (f form) String() string {
 func (f form) separated() string {
 	switch f.separator {
 	case '\t':
+		if f.labelled {
+			return "a label and its text"
+		}
 		return "fields between tabs"
 	case 0:
 		return "whole lines"

@@ -19,14 +19,14 @@ import (
 // jsonRows reads JSONL. A row is a line with an object. Its fields are the values of the wanted keys, and then the
 // whole line.
 type jsonRows struct {
-	in     lineReader
+	in     objectLines
 	known  []Column
 	keys   []string // wanted keys; empty strings until the first object decides
 	fields []string
 }
 
 // newJSONRows returns a reader of the wanted keys of each line.
-func newJSONRows(lines lineReader, o Options) (*jsonRows, error) {
+func newJSONRows(lines objectLines, o Options) (*jsonRows, error) {
 	for _, name := range o.Columns {
 		if _, err := strconv.Atoi(name); err == nil {
 			return nil, setting.Errorf("%s must be keys, because the keys of JSONL have no order, got the number %s", columnsPath, name)
@@ -50,7 +50,7 @@ func (j *jsonRows) next() (row, error) {
 	}
 	object, err := members(line)
 	if j.keys[0] == "" && err == nil {
-		if err := object.known(j.in.lines, j.known, j.keys); err != nil {
+		if err := object.known(j.in.line(), j.known, j.keys); err != nil {
 			return row{}, err
 		}
 	}
@@ -64,9 +64,9 @@ func (j *jsonRows) next() (row, error) {
 	}
 	j.fields = append(j.fields, string(line))
 	if err != nil {
-		return row{}, &RowError{Line: j.in.lines, Fields: j.fields, Err: err, rows: 1}
+		return row{}, &RowError{Line: j.in.line(), Fields: j.fields, Err: err, rows: 1}
 	}
-	return row{j.fields, j.in.lines}, nil
+	return row{j.fields, j.in.line()}, nil
 }
 
 // An object has the members of a JSON object in their order.

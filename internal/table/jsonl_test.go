@@ -29,6 +29,7 @@ func TestReadJSONL(t *testing.T) {
 		{name: "unwanted keys may be anything", content: "{\"x\":{\"text\":[{}]},\"x\":\"\xff\\ud800\\u0000\",\"text\":\"a\",\"label\":\"b\"}", want: `[["a" "b"]]`},
 		{name: "UTF-16", content: inUTF16(binary.LittleEndian, `{"text":"ä","label":"b"}`), want: `[["ä" "b"]]`},
 
+		{name: "an array of objects", content: "[{\"text\":\"a\",\"label\":\"b\"},\n {\n  \"text\": \"c\",\n  \"label\": 1\n }\n]\n", want: `[["a" "b"] ["c" "1"]]`, lines: "[1 2]"},
 		{name: "a missing key", content: `{"text":"a","id":1}`, bad: `the key "label" is missing: the line has the keys "text", "id"`},
 		{name: "nearly a key", content: `{"text":"a","labels":1}`, bad: `the key "label" is missing: the line has the keys "text", "labels"; did you mean labels?`},
 		{name: "no keys", content: `{}`, bad: `the key "text" is missing: the line has no keys`},
@@ -89,7 +90,9 @@ func TestJSONLErrors(t *testing.T) {
 		columns             []string
 		want                string
 	}{
-		{name: "an array", file: "a.json", content: "\n [\n{\"tokens\":\"a\",\"tags\":\"b\"}]", want: "it is a JSON array, but each line must be one object: convert it with jq -c '.[]' FILE > FILE.jsonl"},
+		{name: "half an array", file: "a.json", content: "\n [\n{\"tokens\":\"a\",\"tags\":\"b\"},\n{", want: "line 3: not a JSON array of objects: unexpected EOF"},
+		{name: "an array and more", file: "a.json", content: "[{\"tokens\":\"a\",\"tags\":\"b\"}]\n{}", want: "not a JSON array of objects: something follows the array"},
+		{name: "an empty array", file: "a.json", content: "[]", want: "it has only empty lines"},
 		{name: "an object on several lines", file: "a.json", content: "{\n\"tokens\":\"a\"}", want: "its first JSON object has several lines, but each line must be one object: convert it with jq -c . FILE > FILE.jsonl"},
 		{name: "unknown keys", file: "a.ndjson", content: `{"id":1,"tokens":"a"}`, want: `line 1 has the keys "id", "tokens", and none of them is tags, ner_tags: set data.columns to the keys of the token list and the tag list`},
 		{name: "numbers of keys", file: "a.jsonl", content: `{"tokens":"a","tags":"b"}`, columns: []string{"tokens", "2"}, want: "data.columns must be keys, because the keys of JSONL have no order, got the number 2"},

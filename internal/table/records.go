@@ -63,7 +63,7 @@ func (t *tableFile) rows(o Options) (rowSource, error) {
 	lines := lineReader{in: t.in}
 	switch {
 	case t.form.layout == objects:
-		return newJSONRows(lines, o)
+		return newJSONRows(t.objectLines(), o)
 	case t.form.layout == sentences:
 		return newCoNLLRows(lines, t.form, o)
 	}

@@ -181,7 +181,7 @@ func FuzzRecords(f *testing.F) {
 				return r, rows
 			}
 			if bad := new(RowError); errors.As(err, &bad) {
-				if bad.Line <= last {
+				if bad.Line <= last && !(r.form.array && bad.Line == last) { // several elements may be on a line
 					t.Fatalf("a bad row starts on line %d, but the row before starts on line %d", bad.Line, last)
 				}
 				last = bad.Line
@@ -193,7 +193,7 @@ func FuzzRecords(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if line <= last {
+			if line <= last && !(r.form.array && line == last) {
 				t.Fatalf("a row starts on line %d, but the row before starts on line %d", line, last)
 			}
 			last = line

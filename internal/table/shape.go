@@ -46,6 +46,9 @@ func (f form) rowsOf(start []byte, cut bool) (found [][]string) {
 
 // delimitedRows returns a reader of the rows of TSV or CSV.
 func (f form) delimitedRows(lines lineReader) rowSource {
+	if f.labelled {
+		return &fastTextRows{lines}
+	}
 	if !f.quotes() {
 		return &lineRows{files: []*lineReader{&lines}, tabs: true}
 	}
@@ -58,7 +61,7 @@ func (f form) delimitedRows(lines lineReader) rowSource {
 // look sets the shape of a TSV or CSV file from its start.
 func (f *form) look(start []byte, cut bool, o Options) {
 	found := f.rowsOf(start, cut)
-	if f.separator == '\t' && o.Quotes != "no" && quoted(found) {
+	if f.separator == '\t' && !f.labelled && o.Quotes != "no" && quoted(found) {
 		f.quoted = true
 		if split := f.rowsOf(start, cut); slices.ContainsFunc(split, func(row []string) bool { return row == nil }) {
 			f.quoted = false // a field begins with quotes and goes on after them
@@ -75,17 +78,19 @@ func (f *form) look(start []byte, cut bool, o Options) {
 	if len(found) < 2 {
 		return
 	}
-	counts := map[int]int{}
-	names := map[string]bool{}
+	counts, names := map[int]int{}, map[string]bool{}
+	full, numbered := false, true // whether a last field isn't empty (an empty one in each row isn't one more), and whether R numbered the rows
 	if header < 0 {
 		counts[len(found[0])]++
 	}
-	for _, row := range found[1:] {
+	for i, row := range found[1:] {
 		n := len(row)
 		counts[n]++
-		if n > 0 && row[n-1] != "" { // an empty last field isn't one more
+		if n > 0 {
 			names[row[0]] = true
+			full = full || row[n-1] != ""
 		}
+		numbered = numbered && n > 0 && row[0] == strconv.Itoa(i+1)
 	}
 	for n, count := range counts {
 		if count > counts[f.usual] || count == counts[f.usual] && n > f.usual {
@@ -93,7 +98,8 @@ func (f *form) look(start []byte, cut bool, o Options) {
 		}
 	}
 	rows := len(found) - 1
-	f.rowNames = o.Header != "no" && rows > 1 && counts[len(found[0])+1] == rows && len(names) == rows
+	distinct := full && rows > 1 && len(names) == rows
+	f.rowNames = o.Header != "no" && counts[len(found[0])+1] == rows && (distinct || numbered)
 }
 
 // quoted reports whether the fields of TSV may be in quotes: all fields of the first row, or most of a column, where

@@ -66,7 +66,10 @@ func (n numbers) at(i int) uint32 { return n[i/numberBlock][i%numberBlock] }
 // maxBad is the maximum length of Table.Bad.
 const maxBad = 5
 
-// Read reads the wanted columns of a TSV, CSV, JSONL or CoNLL file.
+// Read reads the wanted columns of a TSV, CSV, fastText, JSONL or CoNLL file.
+//
+// A file that begins with __label__ is fastText's, unless its first line has a tab or its name ends in .csv. Each line
+// is a label and a text, and these are columns 2 and 1.
 //
 // TSV has no quoting: between tabs, every character stands for itself, unless fields are in quotes: see Options.Quotes.
 // CSV follows RFC 4180: a field in quotes may contain separators, line ends and doubled quotes. The separator is the
@@ -78,10 +81,11 @@ const maxBad = 5
 // .gz of its name doesn't count. Rows above a header with all wanted names, among the first ten rows, are left out. If
 // the header has one field less than every row, the first column has names of rows, and the header has no name for it.
 //
-// Files named .json, .jsonl or .ndjson are JSONL: each line is an object, and its keys are the columns, in any order. A
-// value is a string, or a number or boolean, whose JSON text is taken. An array of these is taken as one text: its
-// elements, which have no white space, joined with spaces. A row is bad if a wanted key is missing, null or repeated.
-// Other keys may have any value.
+// Files named .json, .jsonl or .ndjson are JSONL: each line is an object, and its keys are the columns, in any order.
+// If the file begins with [, it is one array of objects, which a Writer writes as lines. A value is a string, or a
+// number or boolean, whose JSON text is taken. An array of these is taken as one text: its elements, which have no
+// white space, joined with spaces. A row is bad if a wanted key is missing, null or repeated. Other keys may have any
+// value.
 //
 // Files named .conll, .conllu, .conllx, .bio, .iob, .iob2, .iobes or .bioes are CoNLL, which Options.Tagged must allow.
 // If it does, a file is also CoNLL if the first cell of its first line is -DOCSTART-. A line has the columns of one

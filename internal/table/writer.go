@@ -162,7 +162,7 @@ func takenKeys(path, encoding string, names []string) ([]string, error) {
 		return nil, err
 	}
 	defer f.close()
-	lines := lineReader{in: f.in}
+	lines := f.objectLines()
 	var taken []string
 	for {
 		line, err := lines.next()

@@ -2,6 +2,7 @@ package text
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -21,4 +22,17 @@ func Number(s string) (float64, error) {
 		return 0, fmt.Errorf("%.60q is beyond ±%g", s, MaxNumber)
 	}
 	return x, nil
+}
+
+// commaNumber matches a number with a decimal comma, or a whole number, with or without points between thousands.
+var commaNumber = regexp.MustCompile(`^[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?$`)
+
+// CommaNumber returns a number with a decimal comma, such as 1.234,5, as Number reads it: 1234.5. It reports whether s
+// is such a number. A whole number is one too.
+func CommaNumber(s string) (string, bool) {
+	s = strings.TrimSpace(s)
+	if !commaNumber.MatchString(s) {
+		return "", false
+	}
+	return strings.NewReplacer(".", "", ",", ".").Replace(s), true
 }

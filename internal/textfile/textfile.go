@@ -96,6 +96,16 @@ func IsJSONL(path string) bool {
 	return ending == ".jsonl" || ending == ".ndjson"
 }
 
+// binaries are files with rows or texts that aren't plain text: their first bytes, and how to convert them.
+var binaries = []struct{ magic, what string }{
+	{"PK\x03\x04", "it is a zip file, such as Excel's .xlsx: unpack it, or save the sheet as CSV"},
+	{"\xd0\xcf\x11\xe0", "it is a file of Excel or Word, .xls or .doc: save the sheet as CSV, or the document as text"},
+	{"PAR1", "it is Parquet: make a CSV of it, for example with pandas.read_parquet(FILE).to_csv(\"FILE.csv\", index=False)"},
+	{"ARROW1", "it is Arrow or Feather: make a CSV of it, for example with pandas.read_feather(FILE).to_csv(\"FILE.csv\", index=False)"},
+	{"SQLite format 3\x00", "it is a database of SQLite: make a CSV of a table, with sqlite3 -header -csv FILE 'SELECT * FROM t' > FILE.csv"},
+	{"%PDF-", "it is PDF: save its text"},
+}
+
 // start detects gzip and the byte-order mark.
 func (f *File) start(content io.Reader) error {
 	f.sum, f.unread = sha256.New(), &io.LimitedReader{R: content, N: f.Size}
@@ -130,8 +140,10 @@ func (f *File) start(content io.Reader) error {
 			break
 		}
 	}
-	if f.begins("PK\x03\x04") {
-		return errors.New("it is a zip file, such as Excel's .xlsx: unpack it, or save the sheet as CSV")
+	for _, b := range binaries {
+		if f.begins(b.magic) {
+			return errors.New(b.what)
+		}
 	}
 	if !f.Encoding.UTF8() {
 		if head, _ := f.Peek(Buffer); !f.Mark && looksUTF8(head) { // an error occurs again when the file is read

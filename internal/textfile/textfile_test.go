@@ -132,6 +132,11 @@ func TestOpenErrors(t *testing.T) {
 	for _, test := range []struct{ name, content, encoding, want string }{
 		{"empty", "", "", "it is empty"},
 		{"zip", "PK\x03\x04\x00", "", "it is a zip file"},
+		{"Excel", "\xd0\xcf\x11\xe0\xa1", "", "save the sheet as CSV"},
+		{"Parquet", "PAR1\x15\x04\x00", "", "it is Parquet: make a CSV of it"},
+		{"Arrow", "ARROW1\x00\x00", "", "it is Arrow or Feather"},
+		{"SQLite", "SQLite format 3\x00", "", "it is a database of SQLite"},
+		{"PDF", "%PDF-1.7\n", "", "it is PDF"},
 		{"zip in gzip", zipped("PK\x03\x04\x00"), "", "it is a zip file"},
 		{"gzip in gzip", zipped(z), "", "it is gzip within gzip"},
 		{"only magic bytes", z[:2], "", "damaged or incomplete: unexpected EOF"},

@@ -52,9 +52,44 @@ func (regression) check(c *Config) error {
 // row returns a function that returns an error if the answer of a row isn't a number.
 func (regression) row(*Config) func(fields []string) error {
 	return func(fields []string) error {
-		_, err := text.Number(fields[len(fields)-1])
+		answer := fields[len(fields)-1]
+		_, err := text.Number(answer)
+		if _, comma := text.CommaNumber(answer); comma { // read decides
+			return nil
+		}
 		return err
 	}
+}
+
+// read reads numbers with decimal commas, if all numbers have this form. Otherwise it returns an error for the first
+// number with a comma.
+func (regression) read(c *Config, tables []*table.Table) (notes []string, err error) {
+	comma := "" // a number that is none with a point
+	for _, t := range tables {
+		for i := 0; i < t.Len() && comma == ""; i++ {
+			if _, err := text.Number(t.Field(i, 1)); err != nil {
+				comma = t.Field(i, 1)
+			}
+		}
+	}
+	if comma == "" {
+		return nil, nil
+	}
+	points := map[string]string{} // each number with a point in place of its comma
+	for _, t := range tables {
+		for i := range t.Len() {
+			answer := t.Field(i, 1)
+			number, ok := text.CommaNumber(answer)
+			if !ok {
+				return nil, setting.Errorf("data file %q: %q has a decimal comma, but %q in line %d hasn't: write all numbers with points", t.Name, comma, answer, t.Line(i))
+			}
+			points[answer] = number
+		}
+	}
+	for _, t := range tables {
+		t.Replace(1, points)
+	}
+	return []string{fmt.Sprintf("decimal commas: all numbers are read with them, as in %s", comma)}, nil
 }
 
 // rows sets the rule's Mean and Scale to the mean and the standard deviation of the training rows.

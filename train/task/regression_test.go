@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -167,5 +168,38 @@ func TestRegressionFrom(t *testing.T) {
 	next := made(t, c)
 	if got, want := next.Config.Task, task.Config.Task; got.Mean != want.Mean || got.Scale != want.Scale || len(next.Loaded.Kept) != 0 {
 		t.Errorf("the mean is %v and the scale %v, want %v and %v; new parameters: %v", got.Mean, got.Scale, want.Mean, want.Scale, next.Loaded.Kept)
+	}
+}
+
+// Decimal commas are read where all numbers have this form. Elsewhere they are an error.
+func TestDecimalCommas(t *testing.T) {
+	t.Parallel()
+	for content, want := range map[string]string{
+		"a\t15,6\nb\t1.234,5\nc\t-2\n": "15.6 1234.5 -2",
+		"a\t1.234\nb\t2.5\n":           "1.234 2.5",
+		"a\t15,6\nb\t2.5\n":            `"15,6" has a decimal comma, but "2.5" in line 2 hasn't`,
+		"a\t1,23,4\nb\t2\nc\t3\n":      `"1,23,4" isn't a number`,
+	} {
+		c := withFile(t, "regression", "x.tsv", strings.Repeat(content, 20))
+		c.Data.Validation = 0
+		task, err := New(c)
+		if err != nil {
+			wantError(t, err, want)
+			continue
+		}
+		var got []string
+		for _, e := range task.set.(*rowSet).Train.Examples() {
+			if !slices.Contains(got, e.Answer) {
+				got = append(got, e.Answer)
+			}
+		}
+		slices.Sort(got)
+		wanted := strings.Fields(want)
+		if slices.Sort(wanted); !slices.Equal(got, wanted) {
+			t.Errorf("%q: got %q, want %q", content, got, wanted)
+		}
+		if commas := strings.Contains(task.DescribeData(), "decimal commas: "); commas != strings.Contains(content, ",") {
+			t.Errorf("%q is described as\n%s", content, task.DescribeData())
+		}
 	}
 }
