@@ -59,6 +59,8 @@ func TestRecordsAreWrittenBack(t *testing.T) {
 		bad                       int
 	}{
 		{name: "TSV", file: "a.tsv", o: known, content: "5\" a\tb\nc\n", want: "5\" a\tb\tof 5\" a\nc\t\tof c\n"},
+		{name: "a row that is too long", file: "a.tsv", o: known, content: "text\tid\na\t1\nb\tx\t2\nc\t3\nd\t4\t\n", want: "text\tid\tanswer\na\t1\tof a\nb\tx\t2\nc\t3\tof c\nd\t4\tof d\n", bad: 1},
+		{name: "names of rows", file: "a.tsv", o: known, content: "text\tid\n1\ta\tx\n2\tb\ty\n", want: "text\tid\tanswer\n1\ta\tx\tof a\n2\tb\ty\tof b\n"},
 		{name: "lines", file: "a.txt", o: known, content: "a, b\nc", want: "a, b\tof a, b\nc\tof c\n"},
 		{name: "TSV of Windows", file: "a.tsv", o: known, content: mark + "a\tb\r\n", want: mark + "a\tb\tof a\r\n"},
 		{name: "header", file: "a.tsv", o: known, content: "id\tText\n1\tb\n", want: "id\tText\tanswer\n1\tb\tof b\n"},

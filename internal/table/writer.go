@@ -17,6 +17,7 @@ type Writer struct {
 	form  form
 	added []string // names of the added values
 	width int      // for TSV and CSV: number of fields before the added values
+	named bool     // the file has a header, which decides the width
 	out   *bufio.Writer
 	row   bytes.Buffer // current row, in UTF-8
 	csv   *csv.Writer  // writes to row
@@ -49,7 +50,7 @@ func (r *Records) NewWriter(w io.Writer, added ...string) (*Writer, error) {
 
 // newWriter is like NewWriter, but leaves the names unchanged.
 func (r *Records) newWriter(w io.Writer, added []string) (*Writer, error) {
-	rw := &Writer{form: r.form, added: added, width: len(r.header), out: bufio.NewWriter(w)}
+	rw := &Writer{form: r.form, added: added, width: len(r.header), named: r.header != nil, out: bufio.NewWriter(w)}
 	rw.csv = csv.NewWriter(&rw.row)
 	rw.csv.Comma, rw.csv.UseCRLF = r.form.separator, r.form.crlf
 	if r.form.mark {
@@ -66,15 +67,16 @@ func (r *Records) newWriter(w io.Writer, added []string) (*Writer, error) {
 	header := r.header
 	if r.form.rowNames {
 		header = header[1:]
-		rw.width--
 	}
+	rw.width = len(header)
 	err := rw.Write(header, names)
 	rw.width = len(r.header)
 	return rw, err
 }
 
 // Write writes a row with one value for each added name, or with nil for a row without values. A value may be nil too.
-// In TSV and CSV, the values come after the longest row so far, and are empty without values. In JSONL, they are the
+// In TSV and CSV, the values come after as many fields as the header has or, without one, as the longest row with
+// values so far, and are empty without values. In JSONL, they are the
 // last members of the object, and null without values; a line that isn't an object stays unchanged. In CoNLL, each
 // token's line gets its token of a value, or "_" without values.
 //
@@ -116,8 +118,15 @@ func valueField(value any) string {
 // writeFields writes a row of TSV or CSV.
 func (w *Writer) writeFields(fields []string, values []any) error {
 	const ends = "\t\r\n"
-	if w.width = max(w.width, len(fields)); len(w.added) > 0 {
-		fields = append(slices.Clone(fields), make([]string, w.width-len(fields)+len(w.added))...)
+	switch {
+	case values == nil: // a bad row may be too long
+	case w.named:
+		fields = fields[:min(len(fields), w.width)] // the others are empty
+	default:
+		w.width = max(w.width, len(fields))
+	}
+	if missing := w.width + len(w.added) - len(fields); len(w.added) > 0 && missing > 0 {
+		fields = append(slices.Clone(fields), make([]string, missing)...)
 	}
 	for i, value := range values {
 		field := valueField(value)
