@@ -250,7 +250,7 @@ func TestRepeatedRows(t *testing.T) {
 	if err := set.Divide(); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(set.Description.Warnings, "\n"); !strings.HasPrefix(got, "repeated: 3 validation rows of 4 in ") {
+	if got := strings.Join(set.Description.Warnings, "\n"); !strings.HasPrefix(got, "repeated: 3 of 4 validation rows are training rows too") {
 		t.Errorf("got the warnings %q, want 3 of 4 rows repeated", got)
 	}
 }

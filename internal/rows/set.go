@@ -120,8 +120,8 @@ func (s *Set) Divide() error {
 			s.Validation.numbers = append(s.Validation.numbers, int32(i))
 		}
 		if n := s.repeated(); n > 0 {
-			s.Description.Warnings = append(s.Description.Warnings, fmt.Sprintf("repeated: %s of %d in %s are training rows too, so the score says less about new rows",
-				text.Count(n, "validation row"), len(s.Validation.numbers), d.ValidationFile))
+			s.Description.Warnings = append(s.Description.Warnings, fmt.Sprintf("repeated: %d of %s are training rows too, so the score says less about new rows",
+				n, text.Count(len(s.Validation.numbers), "validation row")))
 		}
 	}
 	return nil

@@ -89,7 +89,7 @@ func (regression) read(c *Config, tables []*table.Table) (notes []string, err er
 	for _, t := range tables {
 		t.Replace(1, points)
 	}
-	return []string{fmt.Sprintf("decimal commas: all numbers are read with them, as in %s", comma)}, nil
+	return []string{"decimal commas: all numbers are read with them"}, nil
 }
 
 // rows sets the rule's Mean and Scale to the mean and the standard deviation of the training rows.
