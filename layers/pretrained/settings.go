@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A setting says what keys mean that no code reads. Each has a value at which the reference library computes what this
@@ -127,14 +128,28 @@ var settings = map[string][]setting{
 	},
 }
 
+// settingsByKey returns settings by their tables and keys. If a table has a key twice, the first setting counts.
+var settingsByKey = sync.OnceValue(func() map[string]map[string]*setting {
+	tables := make(map[string]map[string]*setting, len(settings))
+	for table, list := range settings {
+		byKey := make(map[string]*setting)
+		for i, s := range slices.Backward(list) {
+			for key := range strings.FieldsSeq(s.keys) {
+				byKey[key] = &list[i]
+			}
+		}
+		tables[table] = byKey
+	}
+	return tables
+})
+
 // settingOf returns the setting of a key in the first of the tables that has it, or nil.
 func settingOf(key string, tables ...string) *setting {
+	byTable := settingsByKey()
 	for _, name := range []string{key, "*"} {
 		for _, table := range tables {
-			for i, s := range settings[table] {
-				if slices.Contains(strings.Fields(s.keys), name) {
-					return &settings[table][i]
-				}
+			if s := byTable[table][name]; s != nil {
+				return s
 			}
 		}
 	}

@@ -68,22 +68,34 @@ func openAdapter(t *testing.T) func(string) (any, error) {
 	}
 }
 
+// A base is a file to which effects adds keys, and what the file is read as.
+type base struct {
+	file   string
+	config any
+}
+
+// basesOf reads files. It leaves out the files that give an error.
+func basesOf(files []string, read func(string) (any, error)) (bases []base) {
+	for _, file := range files {
+		if config, err := read(file); err == nil {
+			bases = append(bases, base{file, config})
+		}
+	}
+	return bases
+}
+
 // effects says what values other than a key's own do: whether a Config or an error differs, and whether an error names
 // the key.
-func effects(key string, bases []string, read func(string) (any, error)) (changes, refused bool) {
-	for _, base := range bases {
-		before, err := read(base)
-		if err != nil {
-			continue
-		}
+func effects(key string, bases []base, read func(string) (any, error)) (changes, refused bool) {
+	for _, b := range bases {
 		for _, v := range junk {
 			if changes && refused {
 				return
 			}
-			after, err := read(with(base, key, v))
+			after, err := read(with(b.file, key, v))
 			var u *UnsupportedError
 			refused = refused || errors.As(err, &u) && u.Key == key
-			changes = changes || err != nil || !reflect.DeepEqual(before, after)
+			changes = changes || err != nil || !reflect.DeepEqual(b.config, after)
 		}
 	}
 	return changes, refused
@@ -94,9 +106,9 @@ func effects(key string, bases []string, read func(string) (any, error)) (change
 func TestEveryKey(t *testing.T) {
 	testseed.Slow(t)
 	lists, seen := referenceKeys(t), map[string]bool{}
-	check := func(title string, list []string, bases []string, read func(string) (any, error), tables ...string) {
+	check := func(title string, list []string, files []string, read func(string) (any, error), tables ...string) {
 		t.Helper()
-		counts := map[string]int{}
+		bases, counts := basesOf(files, read), map[string]int{}
 		for _, key := range list {
 			s := settingOf(key, tables...)
 			changes, refused := effects(key, bases, read)
