@@ -1,0 +1,11 @@
+package decode_test
+
+import (
+	"runtime/debug"
+	"testing"
+)
+
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // collecting the garbage of tiny graphs takes as long as computing them
+	m.Run()
+}
