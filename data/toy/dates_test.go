@@ -223,13 +223,36 @@ func TestSplitOfDates(t *testing.T) {
 	}
 }
 
+// TestTooManyDates asks for more sources than there are days held out, although more sources are held out. NewSplit
+// draws more than a million sources: here, the days of one year, each written in up to six ways.
 func TestTooManyDates(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("draws more than a million dates")
+	rule, rng := named(t, "dates", 0), rand.New(rand.NewPCG(1, 1))
+	few, err := data.NewSplit(rule, 1, 10)
+	if err != nil {
+		t.Fatal(err)
 	}
-	_, err := data.NewSplit(named(t, "dates", 0), 1, 6000)
-	wantError(t, err, "validation asks for 6000 sources, but only 4")
+	var sources []string
+	answers, heldOut := make(map[string]string), 0
+	for day := range 365 {
+		for range 6 {
+			source := writeDate(rng, time.Date(2023, time.January, 1+day, 0, 0, 0, 0, time.UTC))
+			if answers[source], err = rule.Answer(source); err != nil {
+				t.Fatal(err)
+			}
+			sources = append(sources, source)
+		}
+		if few.HeldOut(sources[6*day]) {
+			heldOut++
+		}
+	}
+	rule.Sample = func(rng *rand.Rand, _ int) string { return sources[rng.IntN(len(sources))] }
+	rule.Answer = func(source string) (string, error) { return answers[source], nil }
+	_, err = data.NewSplit(rule, 1, heldOut+1)
+	wantError(t, err, fmt.Sprintf("validation asks for %d sources, but only %d were found", heldOut+1, heldOut))
+	if _, err := data.NewSplit(rule, 1, heldOut); err != nil {
+		t.Errorf("for %d sources, one for each day that is held out: %v", heldOut, err)
+	}
 }
 
 func TestDatesAsTagging(t *testing.T) {
