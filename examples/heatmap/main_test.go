@@ -12,10 +12,10 @@ import (
 	"github.com/heed-go/heed/examples/internal/golden"
 )
 
-// TestRun checks that the program learns to reverse words in half its usual number of epochs, and writes its picture
-// into a folder that git ignores.
+// TestRun checks that the program learns to reverse words in a third of its usual number of epochs, and writes its
+// picture into a folder that git ignores.
 func TestRun(t *testing.T) {
-	args := []string{"--epochs", "6"}
+	args := []string{"--epochs", "4"}
 	if testing.Short() {
 		args = []string{"--epochs", "1"}
 	}
