@@ -70,8 +70,8 @@ func openTable(path string, o Options) (*tableFile, error) {
 }
 
 // Head returns the first rows of a file, at most two, with all their fields. For JSONL, these are the keys and the
-// values of the first object. Of the options, it needs only the Encoding. Rows that can't be read are left out: Read
-// returns their errors.
+// values of the first object. Rows above a header with all wanted names are left out. So are rows that can't be read:
+// Read returns their errors.
 func Head(path string, o Options) (rows [][]string) {
 	f, err := openTable(path, o)
 	if err != nil {
@@ -80,11 +80,13 @@ func Head(path string, o Options) (rows [][]string) {
 	defer f.close()
 	if f.form.layout != objects {
 		source, err := f.rows(o)
+		if err != nil {
+			return nil
+		}
+		next, err := f.form.begin(source)
 		for len(rows) < 2 && err == nil {
-			var next row
-			if next, err = source.next(); err == nil {
-				rows = append(rows, slices.Clone(next.fields))
-			}
+			rows = append(rows, slices.Clone(next.fields))
+			next, err = source.next()
 		}
 		return rows
 	}

@@ -15,19 +15,18 @@ import (
 // of the row for JSONL and CoNLL. NewWriter returns a Writer for rows of the same form. The function Read lists the
 // files that Records accepts. A Records must not be used by several goroutines at the same time.
 type Records struct {
-	path       string
-	rows       rowSource
-	form       form
-	columns    []int
-	header     []string
-	options    Options
-	headerLine int      // line of the header, from 1
-	width      int      // number of fields that a row should have at most; 0: any
-	wanted     []string // wanted fields of the current row
-	again      bool     // first isn't a header: the next Read returns it
-	first      row
-	bad        error // error of the first row
-	close      func() error
+	path    string
+	rows    rowSource
+	form    form
+	columns []int
+	header  []string
+	options Options
+	width   int      // number of fields that a row should have at most; 0: any
+	wanted  []string // wanted fields of the current row
+	again   bool     // first isn't a header: the next Read returns it
+	first   row
+	bad     error // error of the first row
+	close   func() error
 }
 
 // Open opens a file to read its rows. It returns the errors of the function Read. Close the Records after use.
@@ -70,15 +69,24 @@ func (t *tableFile) rows(o Options) (rowSource, error) {
 	return t.form.delimitedRows(lines), nil
 }
 
+// begin returns the first row after the rows above the header. If the first column has names of rows, the header gets
+// an empty name for it.
+func (f form) begin(rows rowSource) (first row, err error) {
+	for range f.above {
+		if _, err := rows.next(); err != nil && !errors.As(err, new(*RowError)) {
+			return row{}, err
+		}
+	}
+	if first, err = rows.next(); f.rowNames {
+		first.fields = slices.Insert(slices.Clone(first.fields), 0, "")
+	}
+	return first, err
+}
+
 // newRecords reads the first row and finds the wanted columns. The Options must be complete.
 func newRecords(rows rowSource, f form, o Options) (*Records, error) {
 	r := &Records{rows: rows, form: f, options: o}
-	for range f.above {
-		if _, err := rows.next(); err != nil && !errors.As(err, new(*RowError)) {
-			return nil, err
-		}
-	}
-	first, err := rows.next()
+	first, err := f.begin(rows)
 	if err == io.EOF {
 		return nil, errors.New("it has only empty lines: give a file with rows")
 	}
@@ -93,15 +101,18 @@ func newRecords(rows rowSource, f form, o Options) (*Records, error) {
 		}
 		return r, nil
 	}
-	names := first.fields
-	if f.rowNames {
-		names = slices.Insert(slices.Clone(names), 0, "")
-	}
-	if r.columns, r.again, err = findColumns(names, o); err != nil {
+	if r.columns, r.again, err = findColumns(first.fields, o); err != nil {
 		return nil, cmp.Or(r.bad, err)
 	}
+	if f.rowNames && r.again { // it is a header, but its names are unknown
+		if o.Columns == nil {
+			return nil, manyColumns(first.fields, make([]string, len(o.Known)), o)
+		}
+		r.again = false
+	}
 	if r.width = f.usual; !r.again {
-		r.header, r.headerLine, r.width = slices.Clone(names), first.line, len(names)
+		r.header = slices.Clone(first.fields)
+		r.width = len(r.header)
 	}
 	return r, nil
 }

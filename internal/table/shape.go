@@ -170,7 +170,7 @@ func texts(row []string) (n int) {
 
 // isHeader reports whether a row has a known or a wanted name for every wanted column.
 func (o Options) isHeader(row []string) bool {
-	if o.Header == "no" || len(row) == 0 {
+	if o.Header == "no" || len(row) == 0 || o.Columns == nil && len(o.Known) == 0 {
 		return false
 	}
 	if o.Columns == nil {
@@ -193,7 +193,7 @@ func (r *Records) Notes() (notes []string) {
 	f := r.form
 	switch {
 	case f.above > 0 && r.header != nil:
-		notes = append(notes, fmt.Sprintf("the header is in line %d: left out %s before it", r.headerLine, text.Count(f.above, "row")))
+		notes = append(notes, fmt.Sprintf("the header is in line %d: left out %s before it", r.first.line, text.Count(f.above, "row")))
 	case f.above > 0:
 		notes = append(notes, "left out the first line, which names the separator")
 	}

@@ -27,6 +27,7 @@ func TestShape(t *testing.T) {
 		{name: "write.table with quotes", file: "a.txt", content: "\"text\"\t\"label\"\n\"1\"\t\"a \"\"b\"\"\"\t\"yes\"\n\"2\"\t\"c\"\t\"no\"\n", want: `[["a \"b\"" "yes"] ["c" "no"]]`,
 			notes: "the first column has names of rows, because the header has one field less than every row|the fields between tabs are in quotes, which are no part of them; with quotes no, they are"},
 		{name: "every row has a comma", file: "a.csv", content: "text,label\nx,a,yes\nx,b,no\n", bad: "lines 2, 3: it has 3 fields, but the header has 2"}, // the same name twice is none
+		{name: "names of rows, by number", file: "a.tsv", content: "word\tsound\n1\ta\tb\n2\tb\tc\n", o: Options{Columns: []string{"2", "3"}}, want: `[["a" "b"] ["b" "c"]]`, notes: "the first column has names of rows, because the header has one field less than every row"},
 		{name: "names of rows, unknown names", file: "a.tsv", content: "word\tsound\n1\ta\tb\n2\tb\tc\n", bad: "it has 3 columns, but no header with known names"},
 
 		{name: "quotes around all fields", file: "a.tsv", content: "\"text\"\t\"label\"\n\"a\"\t\"yes\"\n\"b \"\"c\"\"\"\t\"no\"\n", want: `[["a" "yes"] ["b \"c\"" "no"]]`, notes: "the fields between tabs are in quotes, which are no part of them; with quotes no, they are"},

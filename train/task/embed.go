@@ -90,7 +90,7 @@ func (c *Config) chooseTexts(file string) {
 	}
 	var head [][]string
 	if c.Data.TargetFile == "" {
-		head = table.Head(file, table.Options{Encoding: c.Data.Encoding, Quotes: c.Data.Quotes})
+		head = table.Head(file, table.Options{Encoding: c.Data.Encoding, Header: c.Data.Header, Quotes: c.Data.Quotes, Columns: wanted, Known: c.textColumns()})
 	}
 	names := append(head, nil)[0]
 	isScore := func(column int) bool {
