@@ -14,8 +14,9 @@ import (
 	"github.com/heed-go/heed/internal/textfile"
 )
 
-// Form returns the form of a file: TSV, CSV, JSONL or CoNLL. It returns the errors of Read for files that can't be
-// opened. Of the options, it needs Encoding and Tagged.
+// Form returns the form in which a Writer writes a file's rows: TSV, CSV, JSONL or CoNLL. It returns the errors of Read
+// for files that can't be opened. Of the options, it needs Encoding, Tagged and, where bars may divide names, those
+// that say which columns are wanted.
 func Form(path string, o Options) (string, error) {
 	f, err := openTable(path, o)
 	if err != nil {

@@ -34,7 +34,7 @@ type form struct {
 // quotes reports whether fields may be in quotes, which they may not in TSV, unless it is quoted.
 func (f form) quotes() bool { return f.separator != '\t' && f.separator != 0 || f.quoted }
 
-// String returns TSV, CSV, fastText, JSONL or CoNLL.
+// String returns TSV, CSV, JSONL or CoNLL: the form in which a Writer writes the rows.
 func (f form) String() string {
 	switch {
 	case f.layout == objects:
@@ -43,8 +43,6 @@ func (f form) String() string {
 		return "CoNLL"
 	case f.separator != '\t' && f.separator != 0:
 		return "CSV"
-	case f.labelled:
-		return "fastText"
 	}
 	return "TSV"
 }

@@ -73,3 +73,15 @@ func TestShape(t *testing.T) {
 		})
 	}
 }
+
+// TestForm checks the form in which rows are written back.
+func TestForm(t *testing.T) {
+	for _, test := range []struct{ file, content, want string }{
+		{"a.txt", "__label__yes a b\n", "TSV"}, {"a.tsv", "\"text\"\t\"label\"\n", "TSV"}, {"a.tsv", "a|b\tc\n", "TSV"}, {"a.csv", "sep=;\na;b\n", "CSV"},
+		{"a.txt", "text|label\na|b\n", "CSV"}, {"a.json", "[{}]", "JSONL"}, {"a.conll", "a O\n", "CoNLL"},
+	} {
+		if got, err := Form(writeFile(t, test.file, test.content), Options{Known: pairNames, Tagged: true}); err != nil || got != test.want {
+			t.Errorf("%s with %q: got %s, %v, want %s", test.file, test.content, got, err, test.want)
+		}
+	}
+}
