@@ -33,8 +33,56 @@ type arrayLines struct {
 	in      newlines
 	decoder *json.Decoder
 	begun   bool
-	start   int64 // offset of the last element
+	lines   int // line on which the last element begins
 	element bytes.Buffer
+}
+
+func (a *arrayLines) line() int { return a.lines }
+
+func (a *arrayLines) next() ([]byte, error) {
+	a.in.left = maxRow
+	raw, err := a.read()
+	if err == io.EOF {
+		return nil, err
+	}
+	a.lines = a.in.lineAt(a.decoder.InputOffset() - int64(len(raw)))
+	switch {
+	case errors.Is(err, errTooLong):
+		return nil, fmt.Errorf("line %d: %w", a.lines, errTooLong)
+	case err != nil:
+		return nil, fmt.Errorf("line %d: not a JSON array of objects: %w", a.lines, err)
+	}
+	a.element.Reset()
+	if err := json.Compact(&a.element, raw); err != nil {
+		return nil, err
+	}
+	return a.element.Bytes(), nil
+}
+
+// read returns the next element, or io.EOF after the end of the array, if nothing follows it.
+func (a *arrayLines) read() (raw json.RawMessage, err error) {
+	if !a.begun {
+		a.begun = true
+		_, err = a.decoder.Token() // the bracket
+	}
+	switch {
+	case err != nil:
+	case a.decoder.More():
+		err = a.decoder.Decode(&raw)
+	default:
+		if _, err = a.decoder.Token(); err != nil { // the other bracket
+			break
+		}
+		if _, err = a.decoder.Token(); err == io.EOF {
+			return nil, io.EOF
+		} else if err == nil {
+			err = errors.New("something follows the array")
+		}
+	}
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return raw, err
 }
 
 // newlines counts the lines of what is read, and returns errTooLong after left bytes.
@@ -42,8 +90,8 @@ type newlines struct {
 	in   *bufio.Reader
 	left int
 	read int64
-	ends []int64 // offsets of line ends that haven't been counted
-	done int     // number of line ends before these
+	ends []int64 // offsets of line ends that lineAt hasn't counted
+	done int     // number of line ends that it has counted
 }
 
 func (n *newlines) Read(p []byte) (int, error) {
@@ -60,52 +108,10 @@ func (n *newlines) Read(p []byte) (int, error) {
 	return size, err
 }
 
-func (a *arrayLines) line() int {
-	n := 0
-	for n < len(a.in.ends) && a.in.ends[n] < a.start {
-		n++
+// lineAt returns the line, from 1, of an offset, which must not be before that of an earlier call.
+func (n *newlines) lineAt(offset int64) int {
+	for len(n.ends) > 0 && n.ends[0] < offset {
+		n.ends, n.done = n.ends[1:], n.done+1
 	}
-	a.in.done, a.in.ends = a.in.done+n, a.in.ends[n:]
-	return 1 + a.in.done
-}
-
-func (a *arrayLines) next() ([]byte, error) {
-	a.in.left = maxRow
-	var raw json.RawMessage
-	err := error(nil)
-	if !a.begun {
-		_, err = a.decoder.Token() // the bracket
-		a.begun = true
-	}
-	if err == nil && !a.decoder.More() {
-		if _, err = a.decoder.Token(); err == nil {
-			if _, err = a.decoder.Token(); err == nil {
-				err = errors.New("something follows the array")
-			}
-			if err == io.EOF {
-				return nil, err
-			}
-		}
-	}
-	if err == nil {
-		err = a.decoder.Decode(&raw)
-	}
-	if err != nil {
-		a.start = a.decoder.InputOffset()
-	}
-	switch {
-	case errors.Is(err, errTooLong):
-		return nil, fmt.Errorf("line %d: %w", a.line(), errTooLong)
-	case err == io.EOF:
-		err = io.ErrUnexpectedEOF
-		fallthrough
-	case err != nil:
-		return nil, fmt.Errorf("line %d: not a JSON array of objects: %w", a.line(), err)
-	}
-	a.start = a.decoder.InputOffset() - int64(len(raw))
-	a.element.Reset()
-	if err := json.Compact(&a.element, raw); err != nil {
-		return nil, err
-	}
-	return a.element.Bytes(), nil
+	return 1 + n.done
 }

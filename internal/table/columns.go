@@ -19,6 +19,9 @@ const (
 	skipBadPath = setting.Path("data.skip_bad")
 )
 
+// OneLabel says what to do about rows with several labels, to end an error.
+const OneLabel = "but heed learns one label per row: make a file for each label, with the labels yes and no"
+
 // A Column is a column that rows must have.
 type Column struct {
 	Role  string   // noun for its fields, such as "label"
@@ -124,8 +127,8 @@ func findColumns(first []string, o Options) (columns []int, isRow bool, err erro
 	if o.Columns == nil {
 		return knownColumns(first, o)
 	}
-	named, allKnown := false, true
-	for i, name := range o.Columns {
+	named := false
+	for _, name := range o.Columns {
 		column, err := strconv.Atoi(name)
 		if column--; err != nil && o.Header == "no" {
 			err = setting.Errorf("%s is no, so %s must be numbers, got %q", headerPath, columnsPath, name)
@@ -139,9 +142,8 @@ func findColumns(first []string, o Options) (columns []int, isRow bool, err erro
 			return nil, false, err
 		}
 		columns = append(columns, column)
-		allKnown = allKnown && column < len(first) && o.Known[i].Index(first[column:column+1]) == 0
 	}
-	return columns, o.Header == "no" || o.Header == "" && !named && !allKnown, nil
+	return columns, o.Header == "no" || o.Header == "" && !named && !o.isHeader(first), nil
 }
 
 // knownColumns finds columns by their known names. If a name is missing, it returns the first columns of the file.

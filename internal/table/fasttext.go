@@ -32,7 +32,7 @@ func (f *fastTextRows) next() (row, error) {
 		case labels == 0:
 			err = fmt.Errorf("it doesn't begin with %s, as the first line does", labelMark)
 		case labels > 1:
-			err = fmt.Errorf("it has %d labels, but heed learns one label per row: make a file for each label, with the labels yes and no", labels)
+			err = fmt.Errorf("it has %d labels, %s", labels, OneLabel)
 		case strings.Contains(rest, "\t"):
 			err = errors.New("its text has a tab; make it a space")
 		}

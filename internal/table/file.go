@@ -144,7 +144,11 @@ func newTableFile(ending string, f *textfile.File, o Options) (*tableFile, error
 		t.form.universal = ending == ".conllu" || ending == ".conllx"
 		t.form.columns, t.form.lasts = conllColumns(string(head))
 	case t.form.layout == delimited:
-		t.form.separator = separator(ending, head, o)
+		if named, ok := separatorLine(first); ok {
+			t.form.separator, t.form.above = named, 1
+		} else {
+			t.form.separator = separator(ending, first, head, o)
+		}
 		if bytes.HasPrefix(first, []byte(labelMark)) && ending != ".csv" && bytes.IndexByte(first, '\t') < 0 {
 			t.form.labelled, t.form.separator = true, '\t' // rows are written as TSV
 		}
@@ -169,12 +173,8 @@ func layoutOf(ending, first string, tagged bool) layout {
 	return delimited
 }
 
-// separator returns the separator of the fields, from the ending of the file's name and the first row.
-func separator(ending string, head []byte, o Options) rune {
-	first, _, _ := bytes.Cut(head, []byte("\n"))
-	if named, ok := separatorLine(first); ok {
-		return named
-	}
+// separator returns the separator of the fields, from the ending of the file's name, the first line and the first row.
+func separator(ending string, first, head []byte, o Options) rune {
 	if bars := strings.Split(strings.TrimRight(string(first), "\r"), "|"); len(bars) > 1 && o.isHeader(bars) {
 		return '|'
 	}

@@ -164,7 +164,7 @@ func valueText(value []byte, one bool) (string, error) {
 		return "", fmt.Errorf("is an array, whose elements are the tokens of the text; an element %w", err)
 	}
 	if one && len(texts) > 1 {
-		return "", fmt.Errorf("is an array of %d labels, but heed learns one label per row: make a file for each label, with the labels yes and no", len(texts))
+		return "", fmt.Errorf("is an array of %d labels, %s", len(texts), OneLabel)
 	}
 	return strings.Join(texts, " "), nil
 }

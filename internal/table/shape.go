@@ -69,17 +69,15 @@ func (f *form) look(start []byte, cut bool, o Options) {
 			found = split
 		}
 	}
-	if len(found) > 0 && isSeparatorLine(strings.Join(found[0], string(f.separator))) {
-		f.above = 1
-	}
-	header := o.headerAmong(found[f.above:min(len(found), headerRows)])
+	found = found[min(f.above, len(found)):] // without the line that names the separator
+	header := o.headerAmong(found[:min(len(found), headerRows)])
 	f.above += max(0, header)
-	found = found[f.above:]
-	if len(found) < 2 {
+	if found = found[max(0, header):]; len(found) < 2 {
 		return
 	}
 	counts, names := map[int]int{}, map[string]bool{}
-	full, numbered := false, true // whether a last field isn't empty (an empty one in each row isn't one more), and whether R numbered the rows
+	full := false    // whether a last field isn't empty: an empty one in each row isn't one more
+	numbered := true // whether the rows begin with their numbers, as R names them
 	if header < 0 {
 		counts[len(found[0])]++
 	}
@@ -113,26 +111,20 @@ func quoted(found [][]string) bool {
 		return true
 	}
 	for column := range found[0] {
-		with, all := 0, 0
+		with, filled := 0, 0
 		for _, row := range found[1:] {
 			if column < len(row) && row[column] != "" {
-				all++
+				filled++
 				if begins(row[column]) {
 					with++
 				}
 			}
 		}
-		if with >= 3 && 5*with >= 4*all {
+		if with >= 3 && 5*with >= 4*filled {
 			return true
 		}
 	}
 	return false
-}
-
-// isSeparatorLine reports whether a file's first line is Excel's line that names the separator, such as "sep=;".
-func isSeparatorLine(line string) bool {
-	_, ok := separatorLine([]byte(line))
-	return ok
 }
 
 // separatorLine returns the separator that Excel's first line names: sep=; or "sep=;".

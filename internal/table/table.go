@@ -92,9 +92,9 @@ const maxBad = 5
 // token, between tabs or else between spaces, and an empty line ends a sentence. A sentence is a row: its tokens,
 // joined with spaces, and its tags, joined with spaces. White space inside a token or a tag becomes "_". The tokens are
 // in the first column and the tags in the last, or, in .conllu and .conllx, in columns 2 and 4. Options.Columns may
-// have other numbers. Lines that begin with -DOCSTART- are skipped. So are comments: in .conllu and .conllx, all lines
-// that begin with #, and in other files, those of them with another number of columns than the first token, or with a
-// last column that no other line has. In .conllu and .conllx, multiword ranges and empty nodes are skipped too.
+// have other numbers. Lines that begin with -DOCSTART- are skipped. So are comments, which begin with #: all such lines
+// in .conllu and .conllx, and in other files, such lines whose number of columns isn't that of the first token, or
+// whose last column no other line has. In .conllu and .conllx, multiword ranges and empty nodes are skipped too.
 //
 // Bad rows (see RowError) are left out and counted. Read returns an error if all rows are bad or, without SkipBad, if
 // more than one in a hundred is bad. It also returns an error if a column is missing, if a row has more than 4 MiB, if

@@ -76,9 +76,9 @@ func (r *Records) newWriter(w io.Writer, added []string) (*Writer, error) {
 
 // Write writes a row with one value for each added name, or with nil for a row without values. A value may be nil too.
 // In TSV and CSV, the values come after as many fields as the header has or, without one, as the longest row with
-// values so far, and are empty without values. In JSONL, they are the
-// last members of the object, and null without values; a line that isn't an object stays unchanged. In CoNLL, each
-// token's line gets its token of a value, or "_" without values.
+// values so far, and are empty without values. In JSONL, they are the last members of the object, and null without
+// values; a line that isn't an object stays unchanged. In CoNLL, each token's line gets its token of a value, or "_"
+// without values.
 //
 // TSV has no quoting: if a field has a tab or an end of line, Write returns an error and writes nothing, but a value
 // with such a character is quoted. Write also returns an error and writes nothing if the file's encoding lacks a

@@ -64,7 +64,7 @@ func (classification) read(c *Config, tables []*table.Table) (notes []string, er
 	}
 	if c.Task.Classes == nil {
 		if joined := severalLabels(slices.Sorted(maps.Keys(labels))); joined != "" {
-			return nil, setting.Errorf("data file %q: rows have several labels, such as %.60q, but heed learns one label per row: make a file for each label, with the labels yes and no", tables[0].Name, joined)
+			return nil, setting.Errorf("data file %q: rows have several labels, such as %.60q, %s", tables[0].Name, joined, table.OneLabel)
 		}
 		if freeText(len(spellings), rows) { // rows returns an error
 			return nil, nil
