@@ -72,6 +72,18 @@ func FindEntities(tags []string) []Entity {
 	return found
 }
 
+// SplitTag returns the prefix and the type of a tag of an entity, and whether the prefix is at the end, as in PER-B.
+// For any other tag, it returns empty strings. Entities describes the tags.
+func SplitTag(tag string) (prefix, name string, atEnd bool) {
+	if prefix, name, _ = strings.Cut(tag, "-"); prefixes[prefix] != 0 {
+		return prefix, name, false
+	}
+	if end := strings.LastIndex(tag, "-"); end >= 0 && prefixes[tag[end+1:]] != 0 {
+		return tag[end+1:], tag[:end], true
+	}
+	return "", "", false
+}
+
 // prefixes has the meaning of each prefix of a tag in an entity: B, I, E or S.
 var prefixes = map[string]byte{"B": 'B', "I": 'I', "E": 'E', "S": 'S', "M": 'I', "L": 'E', "U": 'S'}
 
@@ -79,14 +91,10 @@ var prefixes = map[string]byte{"B": 'B', "I": 'I', "E": 'E', "S": 'S', "M": 'I',
 func entities(tags []string) (found []Entity, others int) {
 	before, class := byte('O'), "" // the last tag
 	for i, tag := range tags {
-		prefix, name, _ := strings.Cut(tag, "-")
-		now, ok := prefixes[prefix]
-		if end := strings.LastIndex(tag, "-"); !ok && end >= 0 {
-			now, ok = prefixes[tag[end+1:]]
-			name = tag[:end]
-		}
-		if !ok {
-			now, name = 'O', ""
+		prefix, name, _ := SplitTag(tag)
+		now := prefixes[prefix]
+		if prefix == "" {
+			now = 'O'
 			if tag != "O" {
 				others++
 			}

@@ -92,35 +92,32 @@ func intoWords(fields []string, split func(string) iter.Seq[string]) error {
 	return nil
 }
 
-// isPrefix reports whether a part of a tag says where in an entity a token is: see score.Entities.
-func isPrefix(part string) bool { return len(part) == 1 && strings.Contains("BIESMLU", part) }
-
 // wordTags returns the tags of the n words of a token with this tag. If the tag says that the token begins or ends an
 // entity, only its first or its last word does.
 func wordTags(tag string, n int) []string {
 	tags := slices.Repeat([]string{tag}, n)
-	prefix, name, typed := strings.Cut(tag, "-")
-	if end := strings.LastIndex(tag, "-") + 1; typed && !isPrefix(prefix) && isPrefix(tag[end:]) { // such as LOC-B
-		for i, t := range wordTags(tag[end:]+"-"+tag[:end-1], n) {
-			prefix, name, _ := strings.Cut(t, "-")
-			tags[i] = name + "-" + prefix
+	prefix, name, atEnd := score.SplitTag(tag)
+	with := func(prefix string) string {
+		switch {
+		case tag == "B": // tags without types
+			return prefix
+		case atEnd:
+			return name + "-" + prefix
 		}
-		return tags
+		return prefix + "-" + name
 	}
-	inside, first, last := "I-"+name, tag, tag
+	inside, first, last := with("I"), tag, tag
 	switch {
-	case tag == "B": // tags without types; other single letters may be parts of speech
-		inside, last = "I", "I"
-	case !typed || n == 1:
+	case n == 1 || prefix == tag && tag != "B": // other single letters may be parts of speech
 		return tags
 	case prefix == "B":
 		last = inside
 	case prefix == "E" || prefix == "L":
 		first = inside
 	case prefix == "S":
-		first, last = "B-"+name, "E-"+name
+		first, last = with("B"), with("E")
 	case prefix == "U":
-		first, last = "B-"+name, "L-"+name
+		first, last = with("B"), with("L")
 	default:
 		return tags
 	}
