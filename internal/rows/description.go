@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/internal/text"
@@ -150,11 +151,11 @@ func (d *Description) count(t *table.Table, targets string) {
 		d.Columns += fmt.Sprintf(", without a header; the first row is %.60q, %.60q", t.Field(0, 0), t.Field(0, 1))
 	}
 	seed := maphash.MakeSeed()
-	hashes := make([][2]uint64, t.Len())
+	hashes := make([]rowHash, t.Len())
 	for i := range hashes {
-		hashes[i] = [2]uint64{maphash.String(seed, t.Field(i, 0)), maphash.String(seed, t.Field(i, 1))}
+		hashes[i] = hashOf(seed, data.Example{Source: t.Field(i, 0), Answer: t.Field(i, 1)})
 	}
-	slices.SortFunc(hashes, func(a, b [2]uint64) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
+	slices.SortFunc(hashes, func(a, b rowHash) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
 	d.Rows = len(hashes)
 	answers := 0 // number of different answers of the current source
 	for i, h := range hashes {

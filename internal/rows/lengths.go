@@ -147,19 +147,15 @@ func Encoded(t tokenizer.Tokenizer, text string) (n, unknown int, err error) {
 	return len(ids), unknown, nil
 }
 
-// Strange reports whether a text of n ids, some of which are unknown, is unlike those of training: a letter is unknown
-// or, where symbols are words, most of the text. A new word is normal.
+// Strange reports whether a text with n ids is unlike those of training, if so many of the ids are unknown. One is
+// enough where they stand for letters or parts of words. Where they stand for words, a new one is normal, and most must
+// be unknown.
 func Strange(t tokenizer.Tokenizer, n, unknown int) bool {
-	return unknown > 0 && (!HasWords(t) || 2*unknown > n)
-}
-
-// HasWords reports whether the symbols of a tokenizer are words or tokens between spaces.
-func HasWords(t tokenizer.Tokenizer) bool {
 	switch t.(type) {
 	case *tokenizer.Vocab, *tokenizer.Pipeline:
-		return false
+		return unknown > 0
 	}
-	return true
+	return 2*unknown > n
 }
 
 // enough returns the greatest allowed length for one side of a row. It is 1.5 times the longest, because later inputs

@@ -70,21 +70,23 @@ func (s *Set) Tables() []*table.Table {
 
 // repeated returns the number of validation rows that are training rows too.
 func (s *Set) repeated() (n int) {
-	seed := maphash.MakeSeed()
-	hash := func(p Part, i int) uint64 {
-		e := p.Example(i)
-		return maphash.String(seed, e.Source+"\x00"+e.Answer) // no field has a NUL character
-	}
-	validates := map[uint64]int{}
+	seed, validates := maphash.MakeSeed(), map[rowHash]int{}
 	for i := range s.Validation.numbers {
-		validates[hash(s.Validation, i)]++
+		validates[hashOf(seed, s.Validation.Example(i))]++
 	}
 	for i := range s.Train.numbers {
-		h := hash(s.Train, i)
+		h := hashOf(seed, s.Train.Example(i))
 		n += validates[h]
 		delete(validates, h)
 	}
 	return n
+}
+
+// A rowHash is practically unique to the rows with one source and one answer.
+type rowHash [2]uint64
+
+func hashOf(seed maphash.Seed, e data.Example) rowHash {
+	return rowHash{maphash.String(seed, e.Source), maphash.String(seed, e.Answer)}
 }
 
 // Divide divides the rows into training and validation rows. Without a validation file, it holds out the rows of some

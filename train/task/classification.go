@@ -154,12 +154,12 @@ const invisible = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 // parts recur, or if two labels are the same words in another order. Otherwise it returns "".
 func severalLabels(labels []string) string {
 	for _, separator := range []string{"|", ";", ",", " "} {
-		parts, orders, with, joined := map[string]int{}, map[string]string{}, 0, ""
+		parts, orders, with, joined := map[string]bool{}, map[string]string{}, 0, ""
 		for _, label := range labels {
 			some := strings.Split(label, separator)
 			for i := range some {
 				some[i] = strings.TrimSpace(some[i])
-				parts[some[i]]++
+				parts[some[i]] = true
 			}
 			if len(some) == 1 {
 				continue

@@ -54,8 +54,10 @@ func (regression) row(*Config) func(fields []string) error {
 	return func(fields []string) error {
 		answer := fields[len(fields)-1]
 		_, err := text.Number(answer)
-		if _, comma := text.CommaNumber(answer); comma { // read decides
-			return nil
+		if err != nil {
+			if _, comma := text.CommaNumber(answer); comma { // read decides
+				return nil
+			}
 		}
 		return err
 	}
