@@ -99,7 +99,7 @@ func (e *embedding) run(cmd *cobra.Command, dir string, texts []string) error {
 	if err != nil {
 		return err
 	}
-	m.Progress, m.Note = line.counts(e.path != ""), noteOf(cmd, e.path)
+	m.Progress, m.Note = line.counts(e.path != ""), noting(cmd)
 	if m.Config.Data = e.as; e.column != "" {
 		m.Config.Data.Columns = []string{e.column}
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -104,13 +103,16 @@ func newEval() *cobra.Command {
 
 // check checks the flags. If the folder dir has no valid configuration, run reports that.
 func (e *evaluation) check(flags *pflag.FlagSet, dir string) error {
-	err := rowsOnly(flags, dir, "header", "quotes", "skip-bad", "answers", "out")
+	c, err := readConfig(flags, dir)
+	isText := err == nil && !c.Kind().Rows
+	if err = nil; isText {
+		err = rowsOnly(flags, dir, c, "header", "quotes", "skip-bad", "answers", "out")
+	}
 	if err = cmp.Or(err, needData(flags, "encoding", "columns", "header", "quotes", "skip-bad"), knownEncoding(e.as.Encoding)); err != nil {
 		return err
 	}
-	c, err := readConfig(flags, dir)
 	columns := e.as.Columns
-	switch isText := err == nil && !c.Kind().Rows; {
+	switch {
 	case flags.Changed("answers") && e.answers == "":
 		return usagef("--answers must be a file's name, got none")
 	case flags.Changed("out") && !strings.EqualFold(filepath.Ext(e.page), ".html"):
@@ -298,7 +300,7 @@ func (e *evaluation) open(cmd *cobra.Command, dir string) (*task.Model, []data.E
 	}
 	examples, notes, err := m.ReadExamples(e.files...)
 	for _, note := range notes {
-		fmt.Fprintln(cmd.ErrOrStderr(), "heed:", oneLine(errors.New(note)))
+		noting(cmd)(note)
 	}
 	return m, examples, wrongFlag(err, nil)
 }

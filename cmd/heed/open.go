@@ -40,9 +40,9 @@ func readFlags(f *pflag.FlagSet, as *data.Settings, columns string) {
 	f.StringVar(&as.Quotes, "quotes", "", "with --data: "+quotes)
 }
 
-// noteOf returns a function that prints notes about a file to standard error.
-func noteOf(cmd *cobra.Command, path string) func(note string) {
-	return func(note string) { fmt.Fprintf(cmd.ErrOrStderr(), "heed: %s: %s\n", path, note) }
+// noting returns a function that prints notes about files to standard error.
+func noting(cmd *cobra.Command) func(note string) {
+	return func(note string) { fmt.Fprintln(cmd.ErrOrStderr(), "heed:", oneLine(errors.New(note))) }
 }
 
 // needData returns an error if one of the flags is given without --data.
@@ -58,11 +58,10 @@ func baseFlag(f *pflag.FlagSet) {
 	f.String("base", "", "if the folder has only the weights that a run trained, or an adapter: folder of the model that it began from (default: as the folder says)")
 }
 
-// rowsOnly returns an error if one of the flags is given, but the model in dir doesn't answer rows. If the folder has
-// no valid configuration, rowsOnly returns nil: the command reports that when it opens the run.
-func rowsOnly(flags *pflag.FlagSet, dir string, names ...string) error {
-	c, err := readConfig(flags, dir)
-	if i := slices.IndexFunc(names, flags.Changed); i >= 0 && err == nil && !c.Kind().Rows {
+// rowsOnly returns an error if one of the flags is given, but the model in dir, which has this configuration, doesn't
+// answer rows.
+func rowsOnly(flags *pflag.FlagSet, dir string, c task.Config, names ...string) error {
+	if i := slices.IndexFunc(names, flags.Changed); i >= 0 && !c.Kind().Rows {
 		return forRows(names[i], dir, c)
 	}
 	return nil

@@ -92,10 +92,15 @@ of such inputs. Put -- before inputs that begin with a dash.`,
 }
 
 func (p *prediction) check(flags *pflag.FlagSet, dir string, inputs []string) error {
-	if c, err := readConfig(flags, dir); err == nil && c.Kind().Embeds {
+	c, err := readConfig(flags, dir)
+	switch isModel := err == nil; {
+	case isModel && c.Kind().Embeds:
 		return usagef("%s is a model for the task %s, which has no answers: for its vectors, use heed embed %s TEXT...", dir, c.Task.Name, shell(dir))
+	case isModel:
+		err = rowsOnly(flags, dir, c, "data", "columns", "header", "quotes")
+	default:
+		err = nil // opening the folder gives the same error
 	}
-	err := rowsOnly(flags, dir, "data", "columns", "header", "quotes")
 	if err = cmp.Or(err, needData(flags, "out", "columns", "header", "quotes", "encoding"), knownEncoding(p.as.Encoding)); err != nil {
 		return err
 	}
@@ -135,7 +140,7 @@ func (p *prediction) run(cmd *cobra.Command, dir string, inputs []string) error 
 	if err := checkOptions(p.model, p.options); err != nil {
 		return err
 	}
-	p.model.Note = noteOf(cmd, p.path)
+	p.model.Note = noting(cmd)
 	readAs(&p.model.Config.Data, p.as)
 	p.ctx, p.stderr = cmd.Context(), cmd.ErrOrStderr()
 	switch {

@@ -63,6 +63,8 @@ func (c *Config) checkData() error {
 		return setting.Errorf("%s are columns of one file, so they can't come with %s", setting.Path("data.columns"), setting.Path("data.target_file"))
 	case d.TargetFile != "" && d.Header != "":
 		return setting.Errorf("%s is for one file, so it can't come with %s", setting.Path("data.header"), setting.Path("data.target_file"))
+	case d.TargetFile != "" && d.Quotes != "":
+		return setting.Errorf("%s is for one file, so it can't come with %s", setting.Path("data.quotes"), setting.Path("data.target_file"))
 	case d.ValidationFile == "" && d.ValidationTargetFile != "" || d.ValidationFile != "" && (d.TargetFile == "") != (d.ValidationTargetFile == ""):
 		return setting.Errorf("%s must have the same number of files as %s", setting.Path("data.validation_file"), setting.Path("data.file"))
 	case d.ValidationFile != "" && d.Validation == 0:

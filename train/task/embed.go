@@ -326,7 +326,7 @@ func (m *Model) EmbedFile(ctx context.Context, file string, do func(texts []stri
 		return err
 	}
 	defer records.Close()
-	m.noteAll(records.Notes())
+	m.noteAll(file, records.Notes())
 	for done := false; !done; {
 		var texts []string
 		for bytes := 0; len(texts) < fileBatch && bytes < fileBytes && !done; {

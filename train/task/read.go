@@ -46,7 +46,7 @@ func (m *Model) ReadExamples(files ...string) (examples []data.Example, notes []
 		examples[i] = data.Example{Source: t.Field(i, 0), Answer: t.Field(i, 1)}
 	}
 	for _, note := range t.Notes {
-		notes = append(notes, fmt.Sprintf("%s: %s", files[0], note))
+		notes = append(notes, files[0]+": "+note)
 	}
 	if t.LeftOut > 0 {
 		notes = append(notes, fmt.Sprintf("%s: left out %d bad rows of %d, the first: %v", files[0], t.LeftOut, t.LeftOut+t.Len(), t.Bad[0]))
@@ -62,11 +62,11 @@ func (m *Model) ReadExamples(files ...string) (examples []data.Example, notes []
 	return examples, notes, nil
 }
 
-// noteAll passes notes to Note.
-func (m *Model) noteAll(notes []string) {
+// noteAll passes notes about a file to Note.
+func (m *Model) noteAll(file string, notes []string) {
 	for _, note := range notes {
 		if m.Note != nil {
-			m.Note(note)
+			m.Note(file + ": " + note)
 		}
 	}
 }
@@ -106,7 +106,7 @@ func (m *Model) PredictFile(ctx context.Context, file string, w io.Writer, o Pre
 		return err
 	}
 	defer records.Close()
-	m.noteAll(records.Notes())
+	m.noteAll(file, records.Notes())
 	out, err := records.NewWriter(w, added...)
 	if err != nil {
 		return err

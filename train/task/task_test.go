@@ -252,6 +252,10 @@ func TestNewErrors(t *testing.T) {
 			c.Task.Sample = func(rng *rand.Rand, maxLen int) string { return sample(rng, maxLen) + "abcdefghij" }
 		}, "a source must have at most 10 symbols"},
 		{"a file", func(c *Config) { c.Data.File = "x" }, "task copy draws its own examples, so it can't come with data.file"},
+		{"quotes for two files", func(c *Config) {
+			*c = withFile(t, "seq2seq", "x.csv", "a,b\n")
+			c.Data.File, c.Data.TargetFile, c.Data.Quotes = "x", "y", "no"
+		}, "data.quotes is for one file, so it can't come with data.target_file"},
 		{"too many to validate on", func(c *Config) { c.Data.Validation = 1 << 12; c.Task.MaxLen = 1 }, "were found: use a smaller number"},
 		{"another vocabulary", func(c *Config) { c.Model.Vocab = 29 }, "model.vocab must be 28 for this task, or 0 to choose it, got 29"},
 		{"other classes", func(c *Config) { c.Model.Outputs = -1 }, "model.outputs must be 27"},
