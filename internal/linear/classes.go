@@ -209,7 +209,7 @@ func (f *classFit) newSVM(block int) svm {
 }
 
 // solve minimises, for each class with y = 1 in it and -1 elsewhere, |w|²/2 + C Σ max(0, 1 - y w·x)² over the given
-// rows, beginning with the state of s.
+// rows, beginning with the state of s. The rows of the class count as often as its weight says.
 func (f *classFit) solve(ctx context.Context, s *svm, rows []int, c float64) {
 	const epochs = 60
 	tolerance := float32(f.options.tolerance)
@@ -231,28 +231,34 @@ func (f *classFit) solve(ctx context.Context, s *svm, rows []int, c float64) {
 		for _, i := range order {
 			index, value := f.x.row(i)
 			out := dot(s.w, index, value)
+			vector := f.x.vector(i)
+			dense := s.w[f.x.first:][:len(vector)]
+			addDot(&out, dense, vector)
 			alpha := &s.alpha[i]
 			positive := f.labels[i] - s.first
-			q := f.squares[i] + diagonal
 			var step vec
 			changed := false
 			for k := range s.width {
-				y := float32(-1)
+				y, d := float32(-1), diagonal
 				if k == positive {
 					y = 1
+					if f.options.Weights != nil {
+						d /= float32(f.options.Weights[f.labels[i]])
+					}
 				}
 				old := alpha[k]
-				gradient := float32(y*out[k]) - 1 + float32(diagonal*old)
+				gradient := float32(y*out[k]) - 1 + float32(d*old)
 				if old == 0 && gradient >= 0 {
 					continue
 				}
 				high, low = max(high, gradient), min(low, gradient)
-				alpha[k] = max(0, old-gradient/q)
+				alpha[k] = max(0, old-gradient/(f.squares[i]+d))
 				step[k] = y * (alpha[k] - old)
 				changed = changed || step[k] != 0
 			}
 			if changed {
 				add(s.w, index, value, &step)
+				addTo(dense, vector, &step)
 			}
 		}
 		if high-low <= tolerance {
@@ -261,7 +267,7 @@ func (f *classFit) solve(ctx context.Context, s *svm, rows []int, c float64) {
 	}
 }
 
-// dot returns the product of a row of the matrix with the weights.
+// dot returns the product of the sparse vector of a row with the weights.
 func dot(w []vec, index []uint32, value []float32) vec {
 	var s0, s1, s2, s3, s4, s5, s6, s7 float32
 	value = value[:len(index)]
@@ -279,7 +285,40 @@ func dot(w []vec, index []uint32, value []float32) vec {
 	return vec{s0, s1, s2, s3, s4, s5, s6, s7}
 }
 
-// add adds a row of the matrix times step to the weights.
+// addDot adds to out the product of a vector with its weights.
+func addDot(out *vec, w []vec, vector []float32) {
+	s0, s1, s2, s3, s4, s5, s6, s7 := out[0], out[1], out[2], out[3], out[4], out[5], out[6], out[7]
+	for k, x := range vector[:len(w)] {
+		p := &w[k]
+		s0 += float32(x * p[0])
+		s1 += float32(x * p[1])
+		s2 += float32(x * p[2])
+		s3 += float32(x * p[3])
+		s4 += float32(x * p[4])
+		s5 += float32(x * p[5])
+		s6 += float32(x * p[6])
+		s7 += float32(x * p[7])
+	}
+	*out = vec{s0, s1, s2, s3, s4, s5, s6, s7}
+}
+
+// addTo adds a vector times step to its weights.
+func addTo(w []vec, vector []float32, step *vec) {
+	s0, s1, s2, s3, s4, s5, s6, s7 := step[0], step[1], step[2], step[3], step[4], step[5], step[6], step[7]
+	for k, x := range vector[:len(w)] {
+		p := &w[k]
+		p[0] += float32(x * s0)
+		p[1] += float32(x * s1)
+		p[2] += float32(x * s2)
+		p[3] += float32(x * s3)
+		p[4] += float32(x * s4)
+		p[5] += float32(x * s5)
+		p[6] += float32(x * s6)
+		p[7] += float32(x * s7)
+	}
+}
+
+// add adds the sparse vector of a row times step to the weights.
 func add(w []vec, index []uint32, value []float32, step *vec) {
 	s0, s1, s2, s3, s4, s5, s6, s7 := step[0], step[1], step[2], step[3], step[4], step[5], step[6], step[7]
 	value = value[:len(index)]
@@ -301,6 +340,8 @@ func (s *svm) scores(out []float32, classes int, x *matrix, rows []int) {
 	for _, i := range rows {
 		index, value := x.row(i)
 		scores := dot(s.w, index, value)
+		vector := x.vector(i)
+		addDot(&scores, s.w[x.first:][:len(vector)], vector)
 		copy(out[i*classes+s.first:], scores[:s.width])
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	format = 1 // of the tensors, the first number of grams
+	format = 2 // of the tensors, the first number of grams
 
 	pairsFlag      = 1 // in the last number of grams
 	edgesFlag      = 2
@@ -18,12 +18,13 @@ const (
 
 // Tensors returns the model as tensors, for a file. They share the model's memory where they can.
 //
-//	grams    I64 (5)                  format 1, longest n-gram of words, shortest and longest of characters, flags
+//	grams    I64 (6)                  format 2, longest n-gram of words, shortest and longest of characters, flags,
+//	                                  width of the text's vector
 //	hashes   I64 (features)           hashes of n-grams in ascending order
 //	idf      F32 (features)           their inverse document frequencies
 //	weights  F32 (features+e, outputs)
 //
-// The e last rows of weights are for extra features: 1, or 9 for pairs. The last of them is the intercept.
+// The e last rows of weights are for extra features: 8 similarities of pairs, the text's vector, and the intercept.
 func (m *Model) Tensors() []safetensors.Tensor {
 	flags, g := int64(0), m.grams
 	if m.pairs {
@@ -40,7 +41,7 @@ func (m *Model) Tensors() []safetensors.Tensor {
 		hashes[i] = int64(h)
 	}
 	return []safetensors.Tensor{
-		{Name: "grams", Shape: []int{5}, Data: []int64{format, int64(g.Words), int64(g.Characters[0]), int64(g.Characters[1]), flags}},
+		{Name: "grams", Shape: []int{6}, Data: []int64{format, int64(g.Words), int64(g.Characters[0]), int64(g.Characters[1]), flags, int64(m.width)}},
 		{Name: "hashes", Shape: []int{len(hashes)}, Data: hashes},
 		{Name: "idf", Shape: []int{len(hashes)}, Data: m.idf},
 		{Name: "weights", Shape: []int{m.features(), m.outputs}, Data: m.weights},
@@ -58,10 +59,10 @@ func FromTensors(tensors []safetensors.Tensor) (*Model, error) {
 		named[t.Name] = t
 	}
 	numbers, ok := named["grams"].Data.([]int64)
-	if !ok || len(numbers) != 5 || numbers[0] != format || numbers[4]&^(pairsFlag|edgesFlag|neighboursFlag) != 0 {
-		return nil, formatError("expected grams to have 5 integers, the first %d and the last 0 to 7, got %.100v", format, named["grams"].Data)
+	if !ok || len(numbers) != 6 || numbers[0] != format || numbers[4]&^(pairsFlag|edgesFlag|neighboursFlag) != 0 || numbers[5] < 0 || numbers[5] > widest {
+		return nil, formatError("expected grams to have 6 integers, the first %d, the fifth 0 to 7 and the last 0 to %d, got %.100v", format, widest, named["grams"].Data)
 	}
-	for _, n := range numbers {
+	for _, n := range numbers[:4] {
 		if n < 0 || n > longestGram {
 			return nil, formatError("expected grams to have integers from 0 to %d, got %d", longestGram, n)
 		}
@@ -71,8 +72,8 @@ func FromTensors(tensors []safetensors.Tensor) (*Model, error) {
 		Words: int(numbers[1]), Characters: [2]int{int(numbers[2]), int(numbers[3])},
 		Edges: numbers[4]&edgesFlag != 0, Neighbours: numbers[4]&neighboursFlag != 0,
 	}
-	m.pairs = numbers[4]&pairsFlag != 0
-	if err := m.grams.check(); err != nil {
+	m.pairs, m.width = numbers[4]&pairsFlag != 0, int(numbers[5])
+	if err := m.grams.check(); err != nil && (m.width == 0 || m.grams != Grams{} || m.pairs) {
 		return nil, formatError("%w", err)
 	}
 

@@ -24,6 +24,12 @@ type golden struct {
 	Features    int
 	SVM         [][]float32
 	Ridge       []float32
+
+	Vectors      []float32   // (50, 3)
+	SVMVectors   [][]float32 `json:"svm_vectors"` // of n-grams and vectors
+	RidgeVectors []float32   `json:"ridge_vectors"`
+	SVMBare      [][]float32 `json:"svm_bare"` // of vectors alone
+	RidgeBare    []float32   `json:"ridge_bare"`
 }
 
 func readGolden(t *testing.T) (g golden) {
@@ -50,27 +56,52 @@ func near(t *testing.T, name string, got, want []float32, tolerance float64) {
 	}
 }
 
-func TestClassesAgreeWithScikitLearn(t *testing.T) {
+// TestAgreesWithScikitLearn compares scores of n-grams, of n-grams with vectors, and of vectors alone.
+func TestAgreesWithScikitLearn(t *testing.T) {
 	g := readGolden(t)
-	o := Options{Grams: Grams{Words: 2, Characters: [2]int{2, 4}}, constants: []float64{0.5}, tolerance: 1e-6}
-	m, _, err := FitClasses(t.Context(), Texts(g.Train), g.Labels, 3, Rows{}, nil, o)
-	if err != nil {
-		t.Fatal(err)
+	grams := Grams{Words: 2, Characters: [2]int{2, 4}}
+	for _, test := range []struct {
+		name    string
+		options Options
+		svm     [][]float32
+		ridge   []float32
+	}{
+		{"n-grams", Options{Grams: grams}, g.SVM, g.Ridge},
+		{"n-grams and vectors", Options{Grams: grams, Width: 3}, g.SVMVectors, g.RidgeVectors},
+		{"vectors", Options{Width: 3, Bare: true}, g.SVMBare, g.RidgeBare},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			o, train, test20 := test.options, Texts(g.Train), Texts(g.Test)
+			if o.Width > 0 {
+				train.Vectors, test20.Vectors = g.Vectors[:50*o.Width], g.Vectors[:20*o.Width]
+			}
+			o.constants, o.tolerance = []float64{0.5}, 1e-6
+			m, held, err := FitClasses(t.Context(), train, g.Labels, 3, Rows{}, nil, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := g.Features; !o.Bare && len(m.hashes) != want || o.Bare && len(m.hashes) != 0 || len(held) != 150 {
+				t.Errorf("got %d hashes, want %d, or 0 for vectors alone, and %d held-out scores, want 150", len(m.hashes), want, len(held))
+			}
+			near(t, "scores", m.ScoresOf(test20, 1), slices.Concat(test.svm...), 1e-5)
+			if o.Bare {
+				weights, bias := m.Layer()
+				got := make([]float32, 3)
+				for i := range got {
+					got[i] = bias[i]
+					for k := range 3 {
+						got[i] += weights[k*3+i] * g.Vectors[k]
+					}
+				}
+				near(t, "layer", got, test.svm[0], 1e-4)
+			}
+			o.constants, o.tolerance = []float64{0.7}, 1e-9
+			if m, _, err = FitNumbers(t.Context(), train, g.Numbers, Rows{}, nil, o); err != nil {
+				t.Fatal(err)
+			}
+			near(t, "numbers", m.ScoresOf(test20, 1), test.ridge, 1e-5)
+		})
 	}
-	if len(m.hashes) != g.Features {
-		t.Errorf("got %d features, want %d", len(m.hashes), g.Features)
-	}
-	near(t, "scores", m.ScoresOf(Texts(g.Test), 1), slices.Concat(g.SVM...), 1e-5)
-}
-
-func TestNumbersAgreeWithScikitLearn(t *testing.T) {
-	g := readGolden(t)
-	o := Options{Grams: Grams{Words: 2, Characters: [2]int{2, 4}}, constants: []float64{0.7}, tolerance: 1e-9}
-	m, _, err := FitNumbers(t.Context(), Texts(g.Train), g.Numbers, Rows{}, nil, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	near(t, "numbers", m.ScoresOf(Texts(g.Test), 1), g.Ridge, 1e-5)
 }
 
 // topics draws texts of a class and of words that occur in all classes.
@@ -130,7 +161,7 @@ func TestHeldOut(t *testing.T) {
 		t.Errorf("got accuracy %g of rows seen, %g held out and %g of unseen rows, want 1 and two similar ones", seen, out, test)
 	}
 	one := make([]float32, classes)
-	m.Scores(one, train[5])
+	m.Scores(one, train[5], nil)
 	if many := m.ScoresOf(Texts(train), 3); !slices.Equal(one, many[5*classes:6*classes]) {
 		t.Errorf("Scores gives %v, ScoresOf %v", one, many[5*classes:6*classes])
 	}
@@ -168,7 +199,7 @@ func TestWithoutFeatures(t *testing.T) {
 		t.Fatal(err)
 	}
 	scores := make([]float32, 2)
-	m.Scores(scores, "a")
+	m.Scores(scores, "a", nil)
 	if !(scores[1] > scores[0]) || len(m.hashes) != 0 || len(held) != 8 {
 		t.Errorf("got scores %v, %d features and %d held-out scores", scores, len(m.hashes), len(held))
 	}
@@ -176,7 +207,7 @@ func TestWithoutFeatures(t *testing.T) {
 
 func TestFitRefuses(t *testing.T) {
 	two := Texts([]string{"a", "b"})
-	many := Rows{1 << 14, func(int) string { return "" }}
+	many := Rows{N: 1 << 14, Text: func(int) string { return "" }}
 	for _, test := range []struct {
 		name    string
 		train   Rows
@@ -192,6 +223,8 @@ func TestFitRefuses(t *testing.T) {
 		{"no grams", two, []int{0, 1}, 2, Options{Grams: Grams{Words: -1}}, "0 to 16 words"},
 		{"lengths", two, []int{0, 1}, 2, Options{Grams: Grams{Characters: [2]int{3, 2}}}, "smallest first"},
 		{"one fold", two, []int{0, 1}, 2, Options{Folds: 1}, "at least 2 folds"},
+		{"vectors missing", two, []int{0, 1}, 2, Options{Width: 3}, "expected vectors of shape (2, 3), got 0"},
+		{"nothing to learn from", two, []int{0, 1}, 2, Options{Bare: true}, "where there are no n-grams"},
 		{"too many rows", many, make([]int, many.N), 1 << 13, Options{}, ErrTooLarge.Error()},
 		{"too many classes", two, []int{0, 1}, maxWeights, Options{}, ErrTooLarge.Error()},
 	} {
@@ -209,7 +242,7 @@ func TestCancel(t *testing.T) {
 	texts, labels := topics(1, 600, 3)
 	ctx, cancel := context.WithCancel(t.Context())
 	read := 0
-	rows := Rows{len(texts), func(i int) string {
+	rows := Rows{N: len(texts), Text: func(i int) string {
 		if read++; read == 700 { // in the second pass
 			cancel()
 		}
@@ -321,8 +354,12 @@ func TestFile(t *testing.T) {
 	for i := range texts {
 		texts[i] += "\t" + texts[len(texts)-1-i]
 	}
-	for _, pairs := range []bool{false, true} {
-		m, _, err := FitClasses(t.Context(), Texts(texts), labels, 3, Rows{}, nil, Options{Pairs: pairs})
+	for _, o := range []Options{{}, {Pairs: true}, {Pairs: true, Width: 2}, {Width: 1, Bare: true}} {
+		rows := Texts(texts)
+		for i := range o.Width * rows.N {
+			rows.Vectors = append(rows.Vectors, float32(i%5))
+		}
+		m, _, err := FitClasses(t.Context(), rows, labels, 3, Rows{}, nil, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -338,8 +375,8 @@ func TestFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(again.ScoresOf(Texts(texts), 1), m.ScoresOf(Texts(texts), 1)) {
-			t.Errorf("pairs %t: the model that was read gives other scores", pairs)
+		if !slices.Equal(again.ScoresOf(rows, 1), m.ScoresOf(rows, 1)) {
+			t.Errorf("%+v: the model that was read gives other scores", o)
 		}
 	}
 }
@@ -373,7 +410,7 @@ func TestPairs(t *testing.T) {
 // smallModel returns the tensors of a model with two hashes and two outputs.
 func smallModel() map[string]safetensors.Tensor {
 	return map[string]safetensors.Tensor{
-		"grams":   {Name: "grams", Shape: []int{5}, Data: []int64{1, 1, 0, 0, 0}},
+		"grams":   {Name: "grams", Shape: []int{6}, Data: []int64{format, 1, 0, 0, 0, 0}},
 		"hashes":  {Name: "hashes", Shape: []int{2}, Data: []int64{3, 5}},
 		"idf":     {Name: "idf", Shape: []int{2}, Data: []float32{1, 2}},
 		"weights": {Name: "weights", Shape: []int{3, 2}, Data: []float32{1, 2, 3, 4, 5, 6}},
@@ -398,14 +435,18 @@ func TestFromTensorsRefuses(t *testing.T) {
 		data  any
 	}{
 		{"", nil, nil},
-		{"grams", []int{4}, []int64{1, 1, 0, 0}},
-		{"grams", []int{5}, []int64{2, 1, 0, 0, 0}},
-		{"grams", []int{5}, []int64{1, 1, 0, 0, 4}},
-		{"grams", []int{5}, []int64{1, 0, 2, 3, 2}},
-		{"grams", []int{5}, []int64{1, 1 << 40, 0, 0, 0}},
-		{"grams", []int{5}, []int64{1, -1, 0, 0, 0}},
-		{"grams", []int{5}, []int64{1, 0, 0, 0, 0}},
-		{"grams", []int{5}, []float32{1, 1, 0, 0, 0}},
+		{"grams", []int{5}, []int64{format, 1, 0, 0, 0}},
+		{"grams", []int{6}, []int64{1, 1, 0, 0, 0, 0}},
+		{"grams", []int{6}, []int64{format, 1, 0, 0, 4, 0}},
+		{"grams", []int{6}, []int64{format, 0, 2, 3, 2, 0}},
+		{"grams", []int{6}, []int64{format, 1 << 40, 0, 0, 0, 0}},
+		{"grams", []int{6}, []int64{format, -1, 0, 0, 0, 0}},
+		{"grams", []int{6}, []int64{format, 0, 0, 0, 0, 0}},
+		{"grams", []int{6}, []int64{format, 0, 0, 0, 1, 1}},
+		{"grams", []int{6}, []int64{format, 1, 0, 0, 0, -1}},
+		{"grams", []int{6}, []int64{format, 1, 0, 0, 0, 1 << 40}},
+		{"grams", []int{6}, []int64{format, 1, 0, 0, 0, 1}},
+		{"grams", []int{6}, []float32{format, 1, 0, 0, 0, 0}},
 		{"hashes", []int{2}, []int64{5, 3}},
 		{"hashes", []int{2}, []int64{3, 3}},
 		{"hashes", []int{2}, []int64{3, -1}},
@@ -452,7 +493,9 @@ func FuzzFromTensors(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, score := range m.ScoresOf(Texts([]string{text}), 1) {
+		rows := Texts([]string{text})
+		rows.Vectors = make([]float32, m.Width())
+		for _, score := range m.ScoresOf(rows, 1) {
 			if math.IsNaN(float64(score)) {
 				t.Errorf("%q has the score NaN", text)
 			}

@@ -36,7 +36,7 @@ func TestTokenGrams(t *testing.T) {
 	scores := make([]float32, len(tags))
 	got := ""
 	for i := range tokens {
-		m.Scores(scores, Neighbours(tokens, i))
+		m.Scores(scores, Neighbours(tokens, i), nil)
 		best := 0
 		for class, score := range scores {
 			if score > scores[best] {

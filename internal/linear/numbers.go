@@ -173,6 +173,9 @@ func (f *numberFit) transposed(rows []int, rest, w []float64, penalty float64) [
 		for k, feature := range index {
 			sum[feature] += float64(float64(value[k]) * rest[i])
 		}
+		for k, x := range f.x.vector(row) {
+			sum[f.x.first+k] += float64(float64(x) * rest[i])
+		}
 	}
 	return sum
 }
@@ -183,6 +186,9 @@ func product(w []float64, x *matrix, row int) float64 {
 	sum := 0.0
 	for k, feature := range index {
 		sum += float64(w[feature] * float64(value[k]))
+	}
+	for k, v := range x.vector(row) {
+		sum += float64(w[x.first+k] * float64(v))
 	}
 	return sum
 }

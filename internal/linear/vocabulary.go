@@ -10,10 +10,12 @@ import (
 
 // A vocabulary makes vectors of texts. Its features are the n-grams of the training rows, except n-grams of
 // characters that occur in a single row. They are in order of their hashes. After them come extra features: for
-// pairs how similar the texts are, and last the number 1, whose weight is the intercept.
+// pairs how similar the texts are, then the numbers of the text's vector, and last the number 1, whose weight is the
+// intercept.
 type vocabulary struct {
 	grams  Grams
 	pairs  bool
+	width  int // of the text's vector
 	hashes []uint64
 	idf    []float32 // of each hash
 
@@ -24,8 +26,11 @@ type vocabulary struct {
 	shift  int
 }
 
-// features returns the length of vectors.
-func (v *vocabulary) features() int { return len(v.hashes) + extras(v.pairs) }
+// features returns the number of features.
+func (v *vocabulary) features() int { return v.sparse() + v.width }
+
+// sparse returns the number of features without those of the text's vector.
+func (v *vocabulary) sparse() int { return len(v.hashes) + extras(v.pairs) }
 
 const overlaps = 2 * kinds // extra features of pairs
 
@@ -52,6 +57,9 @@ func newVocabulary(ctx context.Context, rows Rows, order []int, outputs int, o O
 	}
 	var found [chunkRows][]uint64
 	counted, limit := 0, int(min(maxEntries, maxWork/int64(outputs)))
+	if o.Bare {
+		used = len(order)
+	}
 	for used < len(order) && counted < limit {
 		chunk := order[used:min(len(order), used+chunkRows)]
 		err := parallelScratch(ctx, o.Cores, len(chunk), func(i int, s *scratch) {
@@ -90,9 +98,10 @@ func newVocabulary(ctx context.Context, rows Rows, order []int, outputs int, o O
 		used += len(chunk)
 	}
 
-	maxFeatures := maxWeights/outputs - extras(o.Pairs)
+	others := extras(o.Pairs) + o.Width
+	maxFeatures := maxWeights/outputs - others
 	if maxFeatures < 1 {
-		return nil, 0, 0, fmt.Errorf("linear: %w: expected at most %d outputs, got %d", ErrTooLarge, maxWeights/(1+extras(o.Pairs)), outputs)
+		return nil, 0, 0, fmt.Errorf("linear: %w: expected at most %d outputs, got %d", ErrTooLarge, maxWeights/(1+others), outputs)
 	}
 	type feature struct {
 		hash  uint64
@@ -113,7 +122,7 @@ func newVocabulary(ctx context.Context, rows Rows, order []int, outputs int, o O
 		kept = kept[:maxFeatures]
 	}
 	slices.SortFunc(kept, func(a, b feature) int { return cmp.Compare(a.hash, b.hash) })
-	v = &vocabulary{grams: o.Grams, pairs: o.Pairs, hashes: make([]uint64, len(kept)), idf: make([]float32, len(kept))}
+	v = &vocabulary{grams: o.Grams, pairs: o.Pairs, width: o.Width, hashes: make([]uint64, len(kept)), idf: make([]float32, len(kept))}
 	for i, f := range kept {
 		v.hashes[i] = f.hash
 		entries += int(f.count)
@@ -151,8 +160,8 @@ func (v *vocabulary) find(h uint64) (feature uint32, ok bool) {
 	return low + uint32(i), ok
 }
 
-// vector returns the features of a text whose values aren't 0, in ascending order, and their values. They are valid
-// until s is used again.
+// vector returns the features of a text whose values aren't 0, in ascending order, and their values, without those of
+// the text's vector. They are valid until s is used again.
 func (v *vocabulary) vector(s *scratch, text string) ([]uint32, []float32) {
 	s.index, s.value = s.index[:0], s.value[:0]
 	var ends [groups]int
@@ -188,6 +197,7 @@ func (v *vocabulary) vector(s *scratch, text string) ([]uint32, []float32) {
 			add(float32(cosine * cosine))
 		}
 	}
+	extra += v.width
 	add(1)
 	return s.index, s.value
 }
@@ -217,11 +227,14 @@ func (v *vocabulary) cosine(s *scratch, ends [groups]int, kind int) float32 {
 }
 
 // A matrix has a sparse vector per row. Row i has the features index[starts[i]:starts[i+1]], and value has their
-// values.
+// values. It also has the vectors of the texts, (rows, width), whose numbers are the features from first.
 type matrix struct {
 	starts []int
 	index  []uint32
 	value  []float32
+
+	dense        []float32
+	width, first int
 }
 
 func (m *matrix) rows() int { return len(m.starts) - 1 }
@@ -231,9 +244,14 @@ func (m *matrix) row(i int) ([]uint32, []float32) {
 	return m.index[start:end], m.value[start:end]
 }
 
+func (m *matrix) vector(i int) []float32 { return m.dense[i*m.width:][:m.width] }
+
 // matrix returns the vectors of the rows with the numbers in order. It expects to find the given number of entries.
 func (v *vocabulary) matrix(ctx context.Context, rows Rows, order []int, entries, cores int) (*matrix, error) {
-	m := &matrix{make([]int, 1, len(order)+1), make([]uint32, 0, entries), make([]float32, 0, entries)}
+	m := &matrix{
+		starts: make([]int, 1, len(order)+1), index: make([]uint32, 0, entries), value: make([]float32, 0, entries),
+		width: v.width, first: v.sparse() - 1,
+	}
 	var indexes [chunkRows][]uint32
 	var values [chunkRows][]float32
 	for start := 0; start < len(order); start += chunkRows {

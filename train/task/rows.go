@@ -83,7 +83,7 @@ func (s *rowSet) complete(c *Config) error {
 		return err
 	}
 	c.fill(s.Train.Len(), s.Symbols)
-	c.Wide = c.Wide && !c.Model.Tied && linear.Fits(s.linearTexts(c), s.coder.Layout().Classes)
+	c.Wide = c.Wide && !c.Model.Tied && linear.Fits(s.linearTexts(c), 0, s.coder.Layout().Classes)
 	s.batch = c.Training.BatchSize
 	return c.planPass(s.Batches(s.batch))
 }
