@@ -23,13 +23,6 @@ type Batch struct {
 	// Targets are then all Ignore, except for embed: see KindEmbed.
 	Numbers []float32 // (Size)
 
-	// Scores are added to the model's output; nil if there is nothing to add. A Coder leaves them nil.
-	Scores []float32 // (Size, Classes) or, if each input has a target, (Size, Len, Classes)
-
-	// States stand for the inputs, if a part of a model that never changes has already computed them; otherwise nil. A
-	// Coder leaves them nil.
-	States []float32 // (Size, D)
-
 	Size, Len, TargetLen int
 }
 
@@ -94,10 +87,6 @@ func (b *Batch) Rows(start, end int) Batch {
 	if b.Numbers != nil {
 		part.Numbers = b.Numbers[start:end]
 	}
-	if b.Scores != nil {
-		classes := len(b.Scores) / b.Size
-		part.Scores = b.Scores[start*classes : end*classes]
-	}
 	if b.Targets != nil { // nil from Pad
 		width := max(b.TargetLen, 1)
 		part.Targets = b.Targets[start*width : end*width]
@@ -105,7 +94,7 @@ func (b *Batch) Rows(start, end int) Batch {
 	return part
 }
 
-// Resize returns a copy of b without Scores and with other dimensions, padded like the batches of a Coder with Layout
+// Resize returns a copy of b with other dimensions, padded like the batches of a Coder with Layout
 // l. Additional rows have a length of 1, and all their targets are Ignore. Resize returns an error if the copy would
 // lose rows, symbols or targets.
 func (b *Batch) Resize(l Layout, size, length, targetLen int) (Batch, error) {

@@ -105,7 +105,7 @@ func (s *settings) modelFlags(group func(title string) *pflag.FlagSet) {
 	choose(f, "positions", &m.Positions, "position encoding: %s, with fields such as rotary,base=10000 (default learned; for seq2seq and rows of a file: rotary)")
 	choose(f, "norm", &b.Norm, "normalisation: %s, with fields such as rms,eps=1e-5")
 	choose(f, "activation", &b.FeedForward.Activation, "activation function of the feed-forward layers: %s")
-	f.BoolVar(&s.Wide, "wide", s.Wide, "add the scores of a linear model of words and characters to the model's output, for classification, regression and tagging of rows (default for these: true)")
+	f.BoolVar(&s.Mix, "mix", s.Mix, "mix the network's answers with those of a linear model of words and characters, for classification, regression and tagging of rows (default for these: true)")
 	f.Float64Var(&s.dropout, "dropout", s.dropout, "dropout probability, in training")
 }
 

@@ -11,7 +11,7 @@ import (
 
 func newExport() *cobra.Command {
 	var out string
-	var adapter bool
+	var adapter, network bool
 	cmd := &cobra.Command{
 		Use:   "export DIR --out FOLDER",
 		Short: "Write a text model as a published model, for other libraries",
@@ -25,7 +25,8 @@ other settings, the error names the nearest architecture and what differs. Logit
 most. If the run's tokens are characters, other libraries leave out characters that it doesn't know.
 
 DIR may also be the folder of a published model, or a run that began as one: the result is such a model, with
-its tokenizer and other settings. Labels and numbers need a model that already had a head for them.`,
+its tokenizer and other settings. Labels and numbers need a model that already had a head for them.
+No published model has the linear model with which the answers of rows are mixed: see --network.`,
 		Example: `  heed export runs/text --out models/shakespeare
   heed export models/smollm2 --out copies/smollm2`,
 		Args: takes("one model folder", cobra.ExactArgs(1)),
@@ -46,8 +47,14 @@ its tokenizer and other settings. Labels and numbers need a model that already h
 			if out == "" {
 				return usagef("--out must be the folder to write, got none")
 			}
-			if err := m.Export(out); err != nil {
-				return err
+			if network {
+				err = m.UseNetwork()
+			}
+			if err == nil {
+				err = m.Export(out)
+			}
+			if err != nil {
+				return wrongFlag(err, cmd.Flags())
 			}
 			c, err := task.ReadConfig(out)
 			if err == nil {
@@ -58,6 +65,7 @@ its tokenizer and other settings. Labels and numbers need a model that already h
 	}
 	baseFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&adapter, "adapter", false, "write only the adapter of a run with --tune lora, as the library peft does, instead of a model with the adapter merged")
+	cmd.Flags().BoolVar(&network, "network", false, "write the network alone, if its answers are mixed with those of a linear model; answers get worse")
 	cmd.Flags().StringVar(&out, "out", "", "folder to write; it must be empty or not exist yet")
 	return cmd
 }

@@ -35,9 +35,6 @@ func findRate(cmd *cobra.Command, c task.Config, out string, options train.RunOp
 		return wrongFlag(err, cmd.Flags())
 	}
 	line.does("Finding a rate")
-	if err := t.FitBaseline(cmd.Context()); err != nil {
-		return err
-	}
 	options.Seed = c.Seed
 	bar := io.Discard
 	if first(options.Group) {

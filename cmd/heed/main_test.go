@@ -473,7 +473,7 @@ func TestNumbersOutOfRange(t *testing.T) {
 		"max-epochs": {"-1", "1073741825"}, "validation": {"-1", "16777217"}, "seed": {"-1", "18446744073709551616"},
 		"dropout": {"1", "-0.1", "2"}, "learning-rate": {"0", "-1", "11"}, "floor": {"-0.1", "1.1"},
 		"weight-decay": {"-1", "11"}, "clip-norm": {"-1", "1e31"}, "min-delta": {"-0.1", "1e31"}, "first-epoch": {"-1", "1073741825"},
-		"relative-delta": {"maybe"}, "keep-last": {"maybe"}, "skip-bad": {"maybe"}, "merge-labels": {"maybe"}, "allow-non-finite": {"maybe"}, "wide": {"maybe"},
+		"relative-delta": {"maybe"}, "keep-last": {"maybe"}, "skip-bad": {"maybe"}, "merge-labels": {"maybe"}, "allow-non-finite": {"maybe"}, "mix": {"maybe"},
 		"baseline": {"1e31", "-1e31"}, "stopping-threshold": {"1e31"}, "divergence-threshold": {"1e31"},
 		"micro-batches": {"-1", "1048577"}, "workers": {"-1"}, "check-every": {"-1", "1073741825"},
 		"max-steps": {"-1"}, "max-time": {"-1s", "1"}, "checkpoint-every": {"0", "-1", "-1s", "0s"}, "auto-resume": {"maybe"}, "watch": {"maybe"}, "no-examples": {"maybe"},

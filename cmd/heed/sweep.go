@@ -195,6 +195,9 @@ func (r *sweepRun) read(budget int) (*report.Run, error) {
 	page := report.FromTask(r.dir, run)
 	end := stepsOf(&run.Config, budget)
 	page.History = slices.DeleteFunc(page.History, func(c train.Check) bool { return c.Step > end })
+	if run.Summary != nil && len(page.History) == len(run.History) { // FromTask knows what the run answers with
+		return page, nil
+	}
 	best := page.Config.Stopping.BestOf(page.History)
 	if best < 0 || page.Config.Stopping.KeepLast {
 		best = len(page.History) - 1

@@ -401,8 +401,8 @@ func result(c task.Training, s *task.Summary) string {
 	if s.Best.Validated {
 		score = s.Score.String()
 	}
-	if s.KeptBaseline {
-		return "Kept the baseline: " + score
+	if s.Linear != nil {
+		return "Answers: " + score
 	}
 	if c.Optimizer.Average > 0 {
 		check += ", averaged weights"

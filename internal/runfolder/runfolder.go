@@ -30,7 +30,7 @@ import (
 const (
 	ConfigFile     = "config.json"
 	WeightsFile    = "model.safetensors"      // the best weights so far, or the last ones with KeepLast
-	BaselineFile   = "baseline.safetensors"   // the simple model that the model is compared with, and may start from
+	BaselineFile   = "baseline.safetensors"   // the linear model that the network is compared with, and whose answers are mixed with its own
 	HistoryFile    = "history.jsonl"          // one train.Check per line
 	SummaryFile    = "summary.json"           // checksums and results, when training is finished
 	CheckpointFile = "checkpoint.safetensors" // state to continue training from, also after it has finished

@@ -121,10 +121,10 @@ func comparable(runs []*Run) bool {
 	return same(runs, func(r *Run) string { return r.task + r.units })
 }
 
-// Value returns a value of the check whose weights were kept: train_loss, val_loss or a metric. It returns NaN if the
+// Value returns a value of the run's answers: train_loss, val_loss or a metric. It returns NaN if the
 // check doesn't have it.
 func (r *Run) Value(name string) float64 {
-	best := r.History[r.best()]
+	best := r.answers()
 	metric, ok := best.Metrics[name]
 	switch {
 	case name == "train_loss":
@@ -219,7 +219,7 @@ func scores(runs []*Run, names []string) (t table, shared []row) {
 		title string
 		cell  func(r *Run) string
 	}{
-		{"weights from", func(r *Run) string { return r.when(r.History[r.best()]) }},
+		{"weights from", (*Run).source},
 		{"epochs", func(r *Run) string { return fmt.Sprint(r.History[len(r.History)-1].Epoch + 1) }},
 		{"last training took", func(r *Run) string { return positive(r.Seconds, text.Seconds(r.Seconds)) }},
 		{"task", func(r *Run) string { return cmp.Or(r.task, "–") }},
@@ -236,13 +236,25 @@ func scores(runs []*Run, names []string) (t table, shared []row) {
 	return t, shared
 }
 
-// cell returns the text for a value of the check whose weights were kept.
+// source says what answers.
+func (r *Run) source() string {
+	when := r.when(r.History[r.best()])
+	switch {
+	case r.linear == nil || *r.linear == 0:
+		return when
+	case *r.linear == 1:
+		return "linear model"
+	}
+	return when + " and linear model"
+}
+
+// cell returns the text for a value of the run's answers.
 func (r *Run) cell(name string) string {
 	switch x := r.Value(name); {
 	case math.IsNaN(x):
 		return "–"
 	case name == "val_"+r.scoreName():
-		score, _ := r.scored(r.History[r.best()])
+		score, _ := r.scored(r.answers())
 		return score
 	default:
 		return short(x)

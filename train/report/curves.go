@@ -133,7 +133,10 @@ func (r *Run) charts() []chart {
 	if r.Unfinished {
 		marks[1].Label = "so far"
 	}
-	if marks[0].X == marks[1].X {
+	switch {
+	case r.linear != nil && *r.linear == 1: // no check answers
+		marks = marks[1:]
+	case marks[0].X == marks[1].X:
 		marks = []mark{{marks[0].X, marks[0].Label + ", " + marks[1].Label}}
 	}
 	both := func(title string, training, validation func(i int) float64) chart {
@@ -232,6 +235,9 @@ func (r *Run) checks() table {
 	}
 	t.Columns = append(t.Columns, "learning rate", "gradient norm", "ms per step")
 	best := r.best()
+	if r.linear != nil && *r.linear == 1 {
+		best, t.Best = -1, -1
+	}
 	for _, i := range r.thinned(mostRows) {
 		row := []string{strconv.Itoa(h[i].Epoch), strconv.Itoa(h[i].Step), short(h[i].TrainLoss)}
 		if h[0].Validated {

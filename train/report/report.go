@@ -79,13 +79,13 @@ type Run struct {
 	kind         task.Kind     // of a task; zero if there is none
 	texts        []tile        // scores of a task whose rows have several texts; nil for other tasks
 	unit         string        // unit of losses, after a comma; empty if there is none
-	keptBaseline bool          // whether a task's model answers as its baseline does: see task.Summary
+	linear       *float64      // weight of the linear model in a task's answers: see task.Summary
 	units        string        // units of a task's data, if answers are split into units
 	note         string        // text below the charts
 	perCharacter float64       // validation loss of a text in tokens; 0 if unknown
 	stepSeconds  []float64     // mean time per step before each check, 0 if unknown; nil if there are no times
 	described    []row         // description of a task's data, to follow the settings of the data
-	answers      template.HTML // part of the page made by AddAnswers
+	examples     template.HTML // part of the page made by AddAnswers
 
 	mostFrequent func(metric string) (label string, value float64, known bool) // see task.Task; nil before AddAnswers
 }
@@ -141,7 +141,7 @@ func (r *Run) Write(w io.Writer) error {
 		return err
 	}
 	v := &view{
-		Charts: r.charts(), Note: r.note, Checks: r.checks(), Answers: r.answers, Missing: r.Missing,
+		Charts: r.charts(), Note: r.note, Checks: r.checks(), Answers: r.examples, Missing: r.Missing,
 		Data: append(dataRows(settings, r.described), r.described...), Settings: groups(settings),
 	}
 	v.Title, v.Lead, v.Tiles = r.headline()
@@ -154,6 +154,15 @@ func (r *Run) bySteps() bool { return r.Config.CheckEvery > 0 }
 // when returns the time of a check in words, such as "epoch 3".
 func (r *Run) when(c train.Check) string {
 	return fmt.Sprint(axis(r.bySteps()), " ", place(c, r.bySteps()))
+}
+
+// answers returns the check with the values of the run's answers: the check whose parameters were kept or, if answers
+// are mixed with those of a linear model, that check with the values of the mixture.
+func (r *Run) answers() train.Check {
+	if r.linear != nil {
+		return r.Best
+	}
+	return r.History[r.best()]
 }
 
 // best returns the index of the check whose parameters were kept.
@@ -205,10 +214,7 @@ type tile struct{ Value, What string }
 
 // headline returns the title of the page, the sentences below it, and the tiles.
 func (r *Run) headline() (title string, lead []string, tiles []tile) {
-	best, last := r.History[r.best()], r.History[len(r.History)-1]
-	if r.keptBaseline {
-		best = r.Best
-	}
+	best, last := r.answers(), r.History[len(r.History)-1]
 	var learned string
 	if r.Params > 0 {
 		learned += " of " + count(r.Params) + " parameters"
@@ -235,9 +241,6 @@ func (r *Run) headline() (title string, lead []string, tiles []tile) {
 	if r.Config.Stopping.KeepLast {
 		kept = "the last check, " + when
 	}
-	if r.keptBaseline {
-		when, kept = "baseline", "no check: none was better than the linear baseline by more than chance, so the model answers as the baseline does"
-	}
 	n, epochs, _ := strings.Cut(text.Count(last.Epoch+1, "epoch"), " ")
 	tiles = append(tiles, tile{n, epochs}, tile{when, "weights kept from"})
 	if r.Unfinished {
@@ -245,7 +248,10 @@ func (r *Run) headline() (title string, lead []string, tiles []tile) {
 	} else {
 		lead = append(lead, fmt.Sprintf("Training stopped because %s. The weights are from %s.", r.StoppedBecause, kept))
 	}
-	if decay := r.Config.Optimizer.Average; decay > 0 && !r.keptBaseline {
+	if r.linear != nil {
+		lead[len(lead)-1] += r.mixed(r.History[r.best()])
+	}
+	if decay := r.Config.Optimizer.Average; decay > 0 {
 		lead[len(lead)-1] += fmt.Sprintf(" They are averages of the weights after each step, with a decay of %v. Validation scores belong to the averages, and training losses and metrics to the weights of their steps.", decay)
 	}
 	if r.Seconds > 0 {
@@ -255,6 +261,15 @@ func (r *Run) headline() (title string, lead []string, tiles []tile) {
 		title += ": " + r.name()
 	}
 	return title, lead, tiles
+}
+
+// mixed says how a network and a linear model answer together.
+func (r *Run) mixed(network train.Check) string {
+	s := fmt.Sprintf(" Answers are mixed: the linear model has the weight %.2f and the network %.2f.", *r.linear, 1-*r.linear)
+	if alone, known := r.scored(network); known && *r.linear < 1 {
+		s += fmt.Sprintf(" The network alone has a validation %s of %s.", spoken(r.scoreName()), alone)
+	}
+	return s + " The charts show the network alone."
 }
 
 // scoreTiles returns the tiles of a check's monitored metric, if it isn't the score, and of its score. Beside each is

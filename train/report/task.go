@@ -43,7 +43,7 @@ func FromTask(dir string, t *task.Run) *Run {
 		r.unit = ", " + unit
 	}
 	if s := t.Summary; s != nil {
-		r.keptBaseline = s.KeptBaseline
+		r.linear = s.Linear
 		r.StoppedEarly, r.StoppedBecause, r.Params, r.Seconds = s.StoppedEarly, s.Because, s.Params, s.Seconds
 		r.Trained = s.Trained
 	}
@@ -65,12 +65,12 @@ func FromTask(dir string, t *task.Run) *Run {
 	return r
 }
 
-// kept returns the best check of a run. If the run has kept its baseline, it has the baseline's validation values.
+// kept returns the best check of a run. If answers are mixed, it has the validation values of the mixture.
 func kept(t *task.Run) train.Check {
 	best := t.History[t.Best]
-	if s := t.Summary; s != nil && s.KeptBaseline {
+	if s := t.Summary; s != nil && s.Linear != nil && s.ValLoss != nil {
 		best.ValLoss, best.Metrics = *s.ValLoss, maps.Clone(best.Metrics)
-		for name, value := range s.Baseline {
+		for name, value := range s.Answers {
 			best.Metrics["val_"+name] = value
 		}
 	}
@@ -145,7 +145,7 @@ func (r *Run) AddAnswers(ctx context.Context, t *task.Task) error {
 	if err := templates.ExecuteTemplate(&html, "answers", v); err != nil {
 		return err
 	}
-	r.answers, r.described, r.Params = template.HTML(html.String()), describedRows(&t.Config, t.DescribeData(), r.Private), cmp.Or(r.Params, t.Params.Count())
+	r.examples, r.described, r.Params = template.HTML(html.String()), describedRows(&t.Config, t.DescribeData(), r.Private), cmp.Or(r.Params, t.Params.Count())
 	return nil
 }
 

@@ -1,6 +1,8 @@
 package task
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,15 +45,26 @@ func (m *Model) Attention(input, part string) (*Attention, error) {
 	if encoded.Err != nil {
 		return nil, encoded.Err
 	}
-	chosen, err := m.chosen(b)
+	if m.mixture.linear == 1 && !m.Config.solved() {
+		return nil, &InputError{input, errors.New("the attention of this model answers nothing: its answers are those of the linear model")}
+	}
+	rows, ctx := []query{m.query(b)}, context.Background()
+	rows[0].mixture = m.mixture
+	var err error
+	if m.mixture.linear > 0 {
+		err = m.addLinear(ctx, []string{input}, rows)
+	}
+	if err == nil {
+		err = m.choose(ctx, rows, 1)
+	}
 	if err != nil {
 		return nil, err
 	}
-	answer, _, err := m.network.answer(chosen)
+	answer, _, err := m.network.answer(rows[0].choices[0])
 	if err != nil {
 		return nil, err
 	}
-	r := m.reading(b, chosen.targets)
+	r := m.reading(b, rows[0].choices[0].targets)
 	weights, output, err := m.capture(r.batch, part)
 	if err != nil {
 		return nil, &InputError{input, err}
@@ -91,7 +104,6 @@ type reading struct {
 
 // reading returns the reading of a batch of one row and the targets that the model chose for it.
 func (m *Model) reading(b data.Batch, targets []int) *reading {
-	b.Scores = m.scoresIn(b)
 	b.Len, b.Inputs = b.Lengths[0], b.Inputs[:b.Lengths[0]]
 	r := &reading{self: "each position (rows) attends to the whole source (columns)"}
 	r.sources, r.answers = newMarks(m.coder, m.Config.Task.Target == nil)

@@ -107,11 +107,11 @@ func TestAttentionIsWhatPredicts(t *testing.T) {
 			if a.Err != nil {
 				t.Fatal(a.Err)
 			}
-			chosen, err := task.chosen(encoded)
-			if err != nil {
+			rows := []query{task.query(encoded)}
+			if err := task.choose(t.Context(), rows, 1); err != nil {
 				t.Fatal(err)
 			}
-			targets := chosen.targets
+			targets := rows[0].choices[0].targets
 			r := task.reading(encoded, targets)
 			got, output, err := task.capture(r.batch, "")
 			if err != nil {

@@ -3,9 +3,9 @@ package task
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -15,14 +15,14 @@ import (
 	"github.com/heed-go/heed/train"
 )
 
-// wideTasks returns small tasks of the kinds that start from a baseline.
-func wideTasks(t *testing.T, do func(t *testing.T, c Config)) {
+// mixedTasks returns small tasks of the kinds whose answers are mixed with those of a linear model.
+func mixedTasks(t *testing.T, do func(t *testing.T, c Config)) {
 	for _, kind := range []data.Kind{data.KindClassification, data.KindRegression, data.KindTagging} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			c := small(t, string(kind))
-			if !c.Wide {
-				t.Fatal("the default isn't wide")
+			if !c.Mix {
+				t.Fatal("the default isn't mixed")
 			}
 			do(t, c)
 		})
@@ -38,7 +38,7 @@ func wideTasks(t *testing.T, do func(t *testing.T, c Config)) {
 		if err := c.StartFrom(publishedFolder(t, "bert")); err != nil {
 			t.Fatal(err)
 		}
-		c.Wide, c.Training.BatchSize, c.Training.MaxEpochs = true, 16, 2
+		c.Training.BatchSize, c.Training.MaxEpochs = 16, 2
 		do(t, c)
 	})
 }
@@ -46,49 +46,68 @@ func wideTasks(t *testing.T, do func(t *testing.T, c Config)) {
 // New decides whether a linear model would be too large by the number of texts that it learns: for tags, the symbols.
 func TestLinearTexts(t *testing.T) {
 	t.Parallel()
-	wideTasks(t, func(t *testing.T, c Config) {
+	mixedTasks(t, func(t *testing.T, c Config) {
 		task := made(t, c)
 		s := task.set.(*rowSet)
-		texts, starts := task.Config.linearTexts(linearRows(s.Train))
+		texts, starts, err := task.Config.linearTexts(t.Context(), linearRows(s.Train), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if got := s.linearTexts(&task.Config); got != texts.N && !(c.published() && got > texts.N) || starts[s.Train.Len()] != texts.N {
 			t.Errorf("New counts %d texts, and the linear model learns %d", got, texts.N)
 		}
 	})
 }
 
-// Before the first step, a wide model answers as its baseline does, and the training rows have the scores of models
-// that haven't seen them.
-func TestWideBeginsWithTheBaseline(t *testing.T) {
+// With the weight 1, the linear model answers alone, as the report's baseline does, and with 0 the network. With a
+// published start, the linear model reads vectors.
+func TestMixtureAtItsEnds(t *testing.T) {
 	t.Parallel()
-	wideTasks(t, func(t *testing.T, c Config) {
+	mixedTasks(t, func(t *testing.T, c Config) {
 		task := made(t, c)
-		if err := task.FitBaseline(t.Context()); err != nil {
+		if err := task.fitBaseline(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		s, values := evaluated(t, task), task.baseline.values
-		if len(values) == 0 || math.Abs(s.Value-values[s.Name]) > 1e-5 {
-			t.Errorf("the model has %s %v, and the baseline %v", s.Name, s.Value, values)
+		if got := task.baseline.Width(); got != 0 && got != c.Model.Dim || (got > 0) != (c.From.Dir != "") {
+			t.Errorf("the vectors have %d numbers", got)
 		}
-		rows := task.set.(*rowSet)
-		seen := task.scoresOf(linearRows(rows.Train)).values
-		if len(task.baseline.held) != len(seen) || slices.Equal(task.baseline.held, seen) {
-			t.Error("the training rows have the scores of a model that has seen them")
-		}
-		r := judged(t, task, task.Examples(), PredictOptions{})
-		if got := kindOf(c.Task.Kind).values(r); fmt.Sprint(got) != fmt.Sprint(values) || fmt.Sprint(r.Baseline) != fmt.Sprint(values) {
-			t.Errorf("the answers have %v, and the baseline %v, want %v for both", got, r.Baseline, values)
-		}
-		if !strings.Contains(r.String(), "Baseline: a linear model of words and characters, ") {
-			t.Errorf("the report is\n%s", r)
+		network := evaluatedNetwork(t, task)
+		for weight, want := range map[float64]map[string]float64{0: network, 1: task.baseline.values} {
+			task.mixture = mixture{linear: weight}
+			s := evaluated(t, task)
+			r := judged(t, task, task.Examples(), PredictOptions{})
+			got := kindOf(c.Task.Kind).values(r)
+			if math.Abs(s.Value-want[s.Name]) > 1e-5 || math.Abs(got[s.Name]-want[s.Name]) > 1e-5 {
+				t.Errorf("with the weight %v, the score is %v and the answers have %v, want %v", weight, s.Value, got, want)
+			}
+			if fmt.Sprint(r.Baseline) != fmt.Sprint(task.baseline.values) || !strings.Contains(r.String(), "Baseline: a linear model of words") {
+				t.Errorf("the report is\n%s", r)
+			}
+			if loss := network["loss"]; weight == 0 && math.Abs(s.Loss-loss) > 1e-4 {
+				t.Errorf("the network's loss is %v, want %v", s.Loss, loss)
+			}
 		}
 	})
+}
+
+// evaluatedNetwork returns the validation values of a task's network alone.
+func evaluatedNetwork(t testing.TB, task *Task) map[string]float64 {
+	t.Helper()
+	values, err := train.Evaluate(t.Context(), task.Problem())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range values {
+		values[strings.TrimPrefix(name, "val_")] = value
+	}
+	return values
 }
 
 // A run keeps its baseline: a resumed run and the opened model have the same bytes and answers.
 func TestBaselineInTheFolder(t *testing.T) {
 	testseed.Slow(t)
 	t.Parallel()
-	wideTasks(t, func(t *testing.T, c Config) {
+	mixedTasks(t, func(t *testing.T, c Config) {
 		whole, dir := trained(t, c)
 		part := filepath.Join(t.TempDir(), "run")
 		run(t, made(t, c), part, train.RunOptions{MaxSteps: 5})
@@ -137,11 +156,11 @@ func TestBaselineInTheFolder(t *testing.T) {
 	})
 }
 
-// Without Wide, the baseline is only for comparison.
-func TestNotWide(t *testing.T) {
+// Without Mix, the baseline is only for comparison.
+func TestNotMixed(t *testing.T) {
 	t.Parallel()
-	wideTasks(t, func(t *testing.T, c Config) {
-		c.Wide = false
+	mixedTasks(t, func(t *testing.T, c Config) {
+		c.Mix = false
 		task, dir := trained(t, c)
 		if err := os.Remove(filepath.Join(dir, runfolder.BaselineFile)); err != nil {
 			t.Fatal(err)
@@ -168,43 +187,120 @@ func TestNotWide(t *testing.T) {
 		}
 	})
 	c := small(t, "seq2seq")
-	c.Wide = true
+	c.Mix = true
 	_, err := New(c)
-	wantError(t, err, "wide", "seq2seq")
+	wantError(t, err, "mix", "seq2seq")
 }
 
-// A run whose checks aren't better than the baseline keeps the baseline's answers.
-func TestKeepBaseline(t *testing.T) {
+// A summary has the values of the mixture, and the opened model answers as it says. An interrupted run answers as the
+// better one does.
+func TestMixtureInTheSummary(t *testing.T) {
 	t.Parallel()
 	c := withFile(t, "classification", "rows.tsv", labelled(200))
+	c.Training.MaxEpochs = 2
 	task, dir := trained(t, c) // its baseline is always right
 	read, err := ReadRun(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := read.Summary
-	if !s.KeptBaseline || *s.ValScore != s.Baseline["accuracy"] || !strings.Contains(task.BesideBaseline(s), "answers as the baseline does") {
-		t.Errorf("the summary is %+v, want one that kept the baseline", s)
+	if s.Linear == nil || *s.Linear < 0.3 || *s.ValScore != s.Answers["accuracy"] || *s.ValScore != 1 || !strings.Contains(task.BesideBaseline(s), "the linear model 1.0000") {
+		t.Errorf("the summary is %+v, want the values of the mixture", s)
 	}
 	m, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := judged(t, &Task{Model: m}, task.Examples(), PredictOptions{}); r.Classes.Accuracy() != *s.ValScore {
-		t.Errorf("the opened model has the accuracy %v, and the summary %v", r.Classes.Accuracy(), *s.ValScore)
+	if r := judged(t, &Task{Model: m}, task.Examples(), PredictOptions{}); r.Classes.Accuracy() != *s.ValScore || m.mixture != task.mixture {
+		t.Errorf("the opened model has the accuracy %v and the mixture %+v, want %v and %+v", r.Classes.Accuracy(), m.mixture, *s.ValScore, task.mixture)
 	}
-	// Accuracies that are better by chance and by more than chance: the margin is the square root of 0.05 / rows.
-	margin := math.Sqrt(0.05 / float64(task.set.judged()))
-	for _, test := range []struct {
-		better float64
-		kept   bool
-	}{{0.9 * margin, true}, {1.1 * margin, false}} {
-		task.baseline.values["accuracy"] = 0.5
-		s := &Summary{Best: train.Check{Validated: true, Metrics: map[string]float64{"val_accuracy": 0.5 + test.better}}}
-		if err := task.keepBaseline(t.Context(), s); err != nil || s.KeptBaseline != test.kept {
-			t.Errorf("better by %v: it kept the baseline is %v, %v, want %v", test.better, s.KeptBaseline, err, test.kept)
+	part := filepath.Join(t.TempDir(), "part")
+	run(t, made(t, c), part, train.RunOptions{MaxSteps: 1})
+	if m, err = Open(part); err != nil || m.mixture.linear != 1 {
+		t.Errorf("the interrupted run has %v and the mixture %+v, want the linear model alone", err, m.mixture)
+	}
+}
+
+// The mixture of two sides that know different rows is better than both. Few rows leave the weight near the usual one.
+func TestMix(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 0))
+	for _, n := range []int{4, 400} {
+		s := sides{width: 3}
+		numbers := sides{width: 1}
+		for i := range n {
+			right, both := random.IntN(3), [2][]float32{}
+			for k := range both {
+				both[k] = []float32{random.Float32(), random.Float32(), random.Float32()}
+				if (i+k)%2 == 0 {
+					both[k][right] += 4
+				}
+			}
+			s.add(both[0], both[1], []int{right}, nil)
+			x := random.NormFloat64()
+			numbers.add([]float32{float32(x + random.NormFloat64())}, []float32{float32(x + random.NormFloat64())}, nil, []float64{x})
+		}
+		for _, some := range []*sides{&s, &numbers} {
+			best := some.mix(0.5)
+			one, other := some.loss(mixture{}, nil), some.loss(mixture{linear: 1}, nil)
+			if n > 4 && some.loss(best, nil) > 0.9*min(one, other) || math.Abs(best.linear-0.5) > 0.25 {
+				t.Errorf("%d rows: the mixture %+v has the loss %v, and the sides %v and %v", n, best, some.loss(best, nil), one, other)
+			}
 		}
 	}
+	useless := sides{width: 2}
+	for i := range 300 {
+		useless.add([]float32{random.Float32() * 9, random.Float32() * 9}, []float32{2 * float32(i%2), 0}, []int{1 - i%2}, nil)
+	}
+	if x := useless.mix(0.5); x.linear < 0.9 {
+		t.Errorf("beside noise, the linear model has the weight %v", x.linear)
+	}
+}
+
+// A solved head without a linear model beside it is an ordinary layer: the network computes what the linear model of
+// vectors does.
+func TestSolvedHead(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []data.Kind{data.KindClassification, data.KindRegression, data.KindTagging} {
+		for _, mix := range []bool{false, true} {
+			c := fromPublished(t, kind, publishedFolder(t, "bert"), "head")
+			c.Mix = mix
+			task, dir := trained(t, c)
+			if run, err := ReadRun(dir); err != nil || len(run.History) != 1 || run.Summary == nil {
+				t.Fatalf("%s, mix %t: the run is %+v, %v; want one check", kind, mix, run, err)
+			}
+			m, err := Open(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if mix != (m.mixture.linear == 1) || mix && m.baseline.Width() != m.Config.Model.Dim {
+				t.Errorf("%s, mix %t: the mixture is %+v", kind, mix, m.mixture)
+			}
+			want := judged(t, task, task.Examples(), PredictOptions{})
+			got := judged(t, &Task{Model: m}, task.Examples(), PredictOptions{})
+			if got.String() != want.String() {
+				t.Errorf("%s, mix %t: the opened model's report is\n%swant\n%s", kind, mix, got, want)
+			}
+			solved, err := task.fitLinear(t.Context(), task.Model, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			task.baseline = solved
+			r := judgedAs(t, task, mixture{linear: 1})
+			if alone := judgedAs(t, task, mixture{}); !mix && fmt.Sprint(r.kind.values(r)) != fmt.Sprint(alone.kind.values(alone)) {
+				t.Errorf("%s: the linear model of vectors has %v, and the network with this head %v", kind, r.kind.values(r), alone.kind.values(alone))
+			}
+		}
+	}
+}
+
+// judgedAs returns the report of a mixture on the validation rows.
+func judgedAs(t testing.TB, task *Task, x mixture) *Report {
+	t.Helper()
+	r, err := task.judgeAnswers(t.Context(), task.Examples(), PredictOptions{}, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
 }
 
 // labelled returns rows whose label is their first word.
@@ -243,7 +339,8 @@ func TestBesideBaseline(t *testing.T) {
 	few := ", but 80 rows are too few to tell them apart"
 	for _, test := range []struct {
 		score, baseline, chance float64
-		kept, guesses           bool
+		linear                  float64
+		guesses                 bool
 		from, want              string
 	}{
 		{score: 0.75, baseline: 0.5, want: "the model is better by 0.2500\n"},
@@ -253,14 +350,16 @@ func TestBesideBaseline(t *testing.T) {
 		{score: 0.95, baseline: 0.9375, chance: 1, want: "better by 0.0125" + few + "\n"},
 		{score: 1, baseline: 0.95, chance: 0.125, want: "better by 0.0500" + few + "\n"},
 		{score: 1, baseline: 1, chance: 1, want: "the model is as good\n"},
-		{score: 1, baseline: 1, chance: 1, kept: true, want: "so the model answers as the baseline does\n"},
-		{score: 0.9, baseline: 0.9, chance: 1, kept: true, want: "so the model answers as the baseline does: more rows help most\n"},
+		{score: 0.9, baseline: 0.8, linear: 0.3, want: "The network alone has accuracy 0.7000 and the linear model 0.8000. The linear model's weight in the answers is 0.30. Compared with it, the model is better by 0.1000\n"},
 		{score: 0.5, baseline: 0.8, guesses: true, want: "worse by 0.3000: it is hardly better than guesses; to compare texts, begin with a published model (--from)\n"},
 		{score: 0.55, baseline: 0.5, chance: 0.5, guesses: true, want: few + ": it is hardly better than guesses; to compare texts, begin with a published model (--from)\n"},
 		{score: 0.5, baseline: 0.8, guesses: true, from: "bert", want: "worse by 0.3000: more rows help most\n"},
 	} {
-		s := &Summary{ScoreName: "accuracy", ValScore: &test.score, Baseline: map[string]float64{"accuracy": test.baseline}, Chance: &test.chance, KeptBaseline: test.kept, Guesses: test.guesses}
-		task.Config.From.Dir, task.Config.Wide = test.from, true
+		s := &Summary{ScoreName: "accuracy", ValScore: &test.score, Baseline: map[string]float64{"accuracy": test.baseline}, Chance: &test.chance, Guesses: test.guesses}
+		if s.Best.Metrics = map[string]float64{"val_accuracy": 0.7}; test.linear > 0 {
+			s.Linear = &test.linear
+		}
+		task.Config.From.Dir, task.Config.Mix = test.from, true
 		if got := task.BesideBaseline(s); !strings.HasSuffix(got, test.want) {
 			t.Errorf("%v beside %v: got %q, want %q at its end", test.score, test.baseline, got, test.want)
 		}
@@ -269,10 +368,10 @@ func TestBesideBaseline(t *testing.T) {
 		t.Errorf("without a baseline, got %q", got)
 	}
 	value := 0.6
-	task.Config.From.Dir, task.Config.Wide = "", false
+	task.Config.From.Dir, task.Config.Mix = "", false
 	s := &Summary{ScoreName: "accuracy", ValScore: &value, Baseline: map[string]float64{"accuracy": 0.9}}
-	if got := task.BesideBaseline(s); !strings.HasSuffix(got, ": more rows help most; --wide starts from the baseline\n") {
-		t.Errorf("got %q, want the advice of --wide", got)
+	if got := task.BesideBaseline(s); !strings.HasSuffix(got, ": more rows help most; --mix mixes the answers of both\n") {
+		t.Errorf("got %q, want the advice of --mix", got)
 	}
 	for _, n := range []int{4, leastRows - 1} {
 		_, err := New(withFile(t, "classification", "few.tsv", labelled(n)))

@@ -132,7 +132,7 @@ func TestSummaryOfChance(t *testing.T) {
 	} {
 		c := withFile(t, "classification", "rows.tsv", test.rows)
 		c.Data.Columns, c.Data.ValidationFile, c.Training.MaxEpochs = []string{"1", "2", "3"}, c.Data.File, 1
-		c.Wide = name == "signal"
+		c.Mix = name == "signal"
 		task, dir := trained(t, c)
 		read, err := ReadRun(dir)
 		if err != nil {

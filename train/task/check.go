@@ -75,8 +75,8 @@ func (c *Config) checkData() error {
 		return setting.Errorf("%s must be one for %s %s, the key of the text in the lines of JSONL files, got %q", setting.Path("data.columns"), setting.Path("task"), c.Task.Name, d.Columns)
 	case c.Training.ClassWeights != "" && c.Training.ClassWeights != "balanced":
 		return setting.Errorf("%s must be balanced or empty, got %q", setting.Path("training.class_weights"), c.Training.ClassWeights)
-	case c.Wide && !c.hasBaseline():
-		return setting.Errorf("%s is for classification, regression and tagging with the rows of a file, not for the task %s", setting.Path("wide"), c.Task.Name)
+	case c.Mix && !c.hasBaseline():
+		return setting.Errorf("%s is for classification, regression and tagging with the rows of a file, not for the task %s", setting.Path("mix"), c.Task.Name)
 	case c.Task.Pairs && !k.Pairs:
 		return setting.Errorf("%s can't be set: a task of kind %s learns one text per row", setting.Path("task.pairs"), c.Task.Kind)
 	case c.Training.Loss != "" && k.losses == nil:

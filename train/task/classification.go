@@ -30,7 +30,7 @@ var classificationKind = classification{common{Kind{
 		textColumn,
 		{Role: "label", Names: []string{"label", "class", "category", "sentiment", "target"}, One: true},
 	},
-	Pairs: true, Classes: true, linear: true, Unit: "labels", Right: "right", LossUnit: "nats",
+	Pairs: true, Classes: true, linear: linearClasses{}, Unit: "labels", Right: "right", LossUnit: "nats",
 	units: "characters, tokens, words, bpe",
 }}}
 

@@ -101,24 +101,28 @@ func (c classifier) answer(chosen choice) (text string, number *float64, err err
 // chooses only the class that follows the last position.
 func (c classifier) predictor(s batchShape) (predictor, error) {
 	classes := c.layout.Classes
-	return c.chooser(c, s, func(logits []float32, q query) []choice {
+	return c.chooser(c, s, func(logits []float32, q *query) {
 		first, end := 0, min(len(logits)/classes, len(q.ids))
 		if c.Config.Kind().causal {
 			first = end - 1
 		}
-		if c.temperature > 1 {
-			for i := range logits {
-				logits[i] /= float32(c.temperature)
-			}
-		}
-		choices := []choice{{}}
 		for p := first; p < end; p++ {
 			if q.targets == nil || q.targets[p] != data.Ignore {
-				choices = extended(choices, logits[p*classes:][:classes], q.top)
+				q.output = append(q.output, logits[p*classes:][:classes]...)
 			}
 		}
-		return choices
+		if !q.keep {
+			q.choices, q.output = c.mixed(*q, q.mixture), nil
+		}
 	})
+}
+
+func (c classifier) mixed(q query, x mixture) []choice {
+	choices := []choice{{}}
+	for logits := range slices.Chunk(x.logits(q.output, q.linear, c.layout.Classes), c.layout.Classes) {
+		choices = extended(choices, logits, q.top)
+	}
+	return choices
 }
 
 // extended returns the n likeliest choices with one more target, given its logits. The choices must be likeliest first.

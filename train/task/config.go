@@ -32,9 +32,10 @@ type Config struct {
 
 	From From `json:"from,omitzero"` // folder whose weights are the initial weights; see StartFrom
 
-	// Tune says which parameters are trained, if there is a From: all, which empty means; head, the layers after the
-	// last block; last:N, also the last N blocks; or lora, a low-rank adapter as LowRank says, with the head. Other
-	// parameters need no gradients, and the run's folder doesn't have them: see Open.
+	// Tune says which parameters are trained, if there is a From: all, which empty means; head, the last layer, which a
+	// linear model solves without epochs; last:N, the layers after the last block and the last N blocks; or lora, a
+	// low-rank adapter as LowRank says, with the head. Other parameters need no gradients, and the run's folder doesn't
+	// have them: see Open.
 	Tune    string         `json:"tune,omitempty"`
 	LowRank layers.LowRank `json:"low_rank,omitzero"`
 
@@ -49,12 +50,12 @@ type Config struct {
 
 	DecoderLayers int `json:"decoder_layers,omitempty"` // for seq2seq: blocks of the decoder; 0 means Model.Layers, as in the encoder
 
-	// Wide makes the output of the model the sum of the baseline's scores and of what the layers compute (wide and
-	// deep: Cheng et al., 2016). A baseline is a linear model of words and characters, which Train fits before the
-	// first epoch. If no check is better than the baseline alone by more than chance, the saved model answers as the
-	// baseline does. Wide is for classification, regression and tagging with rows of a file, and their default. If
+	// Mix makes the answers of the model a mixture of those of the network and of a linear model, which Train fits
+	// before the first epoch. The linear model reads the words and the characters of the sources and, if there is a
+	// From, the vectors of that model. They learn apart. Then Train chooses their weights and a temperature on the
+	// validation rows. Mix is for classification, regression and tagging with rows of a file, and their default. If
 	// there are very many rows and classes, New sets it to false.
-	Wide bool `json:"wide,omitempty"`
+	Mix bool `json:"mix,omitempty"`
 
 	Training Training `json:"training"`
 
@@ -195,7 +196,7 @@ func rowDefaults(c *Config) {
 		},
 	}}
 	c.Training.LabelSmoothing = c.Kind().smoothing
-	c.Wide = c.Kind().linear
+	c.Mix = c.Kind().linear != nil
 }
 
 // tuned changes the defaults for some rules, so that they are learned better or faster.

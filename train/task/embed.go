@@ -247,7 +247,7 @@ func (e embedder) loss(b *layers.Build, out *G.Node, targets G.Nodes) (layers.Lo
 }
 
 func (e embedder) predictor(s batchShape) (predictor, error) {
-	return e.chooser(e, s, func(output []float32, _ query) []choice { return []choice{{vector: slices.Clone(output)}} })
+	return e.chooser(e, s, func(output []float32, q *query) { q.choices = []choice{{vector: slices.Clone(output)}} })
 }
 
 func (embedder) answer(choice) (string, *float64, error) { return "", nil, nil }

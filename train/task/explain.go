@@ -2,6 +2,7 @@ package task
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,11 +34,11 @@ const explainSteps, explainRows = 16, 4
 // The values are integrated gradients (Sundararajan et al., 2017). A logit counts only in comparison with others, so
 // Explain takes the logit of the label minus the logit of the label against or, if against is empty, minus the mean of
 // all logits. It computes the gradient of this difference at 16 inputs on the way from average embeddings to those of
-// the input. The value of a token is the mean gradient times the distance of its embedding from the average one. So
-// the values add up, nearly, to what the words changed in the difference of the logits. The gradient at the input alone
-// says little about models with norms, because norms cancel most of what changes an embedding's length. If the model
-// starts from its baseline (Config.Wide), the value of a word also has what leaving it out changes in the difference of
-// the baseline's scores.
+// the input. The value of a token is the mean gradient times the distance of its embedding from the average one. So the
+// values add up, nearly, to what the words changed in the difference of the logits. The gradient at the input alone
+// says little about models with norms, because norms cancel most of what changes an embedding's length. If the answers
+// are mixed with those of a linear model (Config.Mix), the value of a word is the mean, with their weights, of this
+// value and of what leaving the word out changes in the difference of the linear model's scores.
 //
 // A word is a run of characters without white space. Its value is the sum over its tokens. The value of white space
 // belongs to the next word. Words that the model ignores, because the input is longer than its context, aren't in the
@@ -56,30 +57,38 @@ func (m *Model) Explain(input, label, against string) ([]Contribution, error) {
 		return nil, &InputError{input, err}
 	}
 	b.Len, b.Inputs = b.Lengths[0], b.Inputs[:b.Lengths[0]]
-	values, err := m.attribute(b, weights)
-	if err != nil {
-		return nil, err
+	values := make([]float64, b.Len)
+	if m.mixture.linear < 1 {
+		if values, err = m.attribute(b, weights); err != nil {
+			return nil, err
+		}
 	}
 	words := contributions(input, tokens, values)
-	if m.Config.Wide {
-		m.addBaseline(words, input, weights)
+	if m.mixture.linear > 0 {
+		err = m.addBaseline(words, input, weights)
 	}
-	return words, nil
+	return words, err
 }
 
-// addBaseline adds to the value of each word of an input what leaving it out changes in the baseline's scores.
-func (m *Model) addBaseline(words []Contribution, input string, weights []float64) {
+// addBaseline makes the value of each word of an input the mean of it and of what leaving it out changes in the
+// baseline's scores.
+func (m *Model) addBaseline(words []Contribution, input string, weights []float64) error {
 	texts := []string{input}
 	for _, w := range words {
 		texts = append(texts, input[:w.Start]+input[w.End:])
 	}
-	scores := m.scoresOf(linear.Texts(texts)).values
-	for i := range words {
-		without := scores[(i+1)*len(weights):]
-		for class, weight := range weights {
-			words[i].Value += weight * float64(scores[class]-without[class])
-		}
+	scores, err := m.linearScores(context.Background(), linear.Texts(texts))
+	if err != nil {
+		return err
 	}
+	for i := range words {
+		value := 0.0
+		for class, weight := range weights {
+			value += weight * float64(scores[0][class]-scores[i+1][class])
+		}
+		words[i].Value = m.mixture.number(words[i].Value, value)
+	}
+	return nil
 }
 
 // contrast returns the weight of each class's logit in the difference that Explain explains.
@@ -144,7 +153,6 @@ func (m *Model) attribute(batch data.Batch, weights []float64) ([]float64, error
 		read--
 	}
 	rows := data.Batch{Size: explainRows, Len: batch.Len, Inputs: slices.Repeat(batch.Inputs, explainRows), Lengths: slices.Repeat([]int{read}, explainRows)}
-	rows.Scores = make([]float32, explainRows*len(weights)) // they are added to the output, so they don't change gradients
 	dim := m.table.Value.Shape()[1]
 	gradient, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, out G.Nodes, err error) {
 		inputs = m.network.inputs(g, rows.Size, data.Layout{Len: rows.Len})

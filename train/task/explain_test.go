@@ -139,7 +139,7 @@ func differences(t testing.TB, m *Model, batch data.Batch, weights []float64) []
 // The values of tokens agree with finite differences. Padding has no effect.
 func TestExplainAgreesWithFiniteDifferences(t *testing.T) {
 	c := forRows(t, data.KindClassification, someRows(data.KindClassification))
-	c.Data.SourceUnits, c.Data.Validation, c.Wide = tokenizer.Tokens, 20, false
+	c.Data.SourceUnits, c.Data.Validation, c.Mix = tokenizer.Tokens, 20, false
 	c.Model.Dim, c.Model.Layers, c.Model.Block.Attention.Heads, c.Training.MaxEpochs = 16, 1, 2, 3
 	task := fitted(t, c)
 	b, _ := task.encode("c a d")
@@ -171,15 +171,15 @@ func TestExplainAgreesWithFiniteDifferences(t *testing.T) {
 	}
 }
 
-// Before the first step, the logits are the scores of the baseline. The value of a word is then what leaving it out
-// changes.
+// If the linear model answers alone, the value of a word is what leaving it out changes.
 func TestExplainBaseline(t *testing.T) {
 	c := rowsConfig(t, data.KindClassification, someRows(data.KindClassification))
-	c.Wide = true
+	c.Mix = true
 	task := made(t, c)
-	if err := task.FitBaseline(t.Context()); err != nil {
+	if err := task.fitBaseline(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	task.mixture = mixture{linear: 1}
 	const input = "c a d"
 	first, second := task.Config.Task.Classes[0], task.Config.Task.Classes[1]
 	words, err := task.Explain(input, first, second)

@@ -15,6 +15,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/runfolder"
+	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/pretrained"
 )
@@ -31,8 +32,9 @@ import (
 // of that folder's other files. Labels and numbers need a folder that already had a head for them. The temperature of a
 // run's probabilities, or the unit of its numbers, becomes a part of the head.
 //
-// Export returns an error if no published architecture computes the same. It names the nearest one and the settings
-// that differ. After an error, the folder is as before.
+// Export returns an error if no published architecture computes the same, as for answers that are mixed with those of a
+// linear model: see UseNetwork. It names the nearest one and the settings that differ. After an error, the folder is as
+// before.
 func (m *Model) Export(dir string) error {
 	err := newFolder(dir, func() error {
 		if m.published != nil {
@@ -48,6 +50,17 @@ func (m *Model) Export(dir string) error {
 		err = fmt.Errorf("the model of the task %s can't be exported: %w", m.Config.Task.Name, err)
 	}
 	return err
+}
+
+// UseNetwork makes the model answer with its network alone, if its answers are mixed with those of a linear model: see
+// Config.Mix. Call it before other methods. It returns an error if the network is a head that was solved together with
+// what the linear model reads.
+func (m *Model) UseNetwork() error {
+	if m.mixture.linear == 1 && m.Config.solved() {
+		return fmt.Errorf("the head of %s was solved together with n-grams, and has no answers without them: train it with --mix=false", m.Config.Task.Name)
+	}
+	m.mixture = mixture{}
+	return nil
 }
 
 // newFolder makes the folder dir, which must be empty if it exists, and calls write. After an error, the folder is as
@@ -102,7 +115,7 @@ func (m *Model) export(dir string) error {
 
 // asPublished returns the published model that computes the same as m, with its parameters.
 func (m *Model) asPublished() (s publishedStart, p *layers.Params, err error) {
-	c, factor, mean := &m.Config, 1/max(1, m.temperature), 0.0
+	c, factor, mean := &m.Config, 1/cmp.Or(m.mixture.temperature, 1), 0.0
 	s, p = *m.published, m.Params
 	if c.opened() {
 		return s, p, nil
@@ -118,8 +131,8 @@ func (m *Model) asPublished() (s publishedStart, p *layers.Params, err error) {
 	switch k := c.Task.Kind; {
 	case m.adapter != nil:
 		return s, p, errors.New("its adapter is still being trained: open the run, and export that model")
-	case c.Wide:
-		return s, p, errors.New("its answers depend on a linear model, too: train it without wide")
+	case m.mixture.linear > 0:
+		return s, p, setting.Errorf("its answers are mixed with those of a linear model, which no published model has: choose %s, whose answers aren't as good", setting.Path("network"))
 	case k == data.KindTagging:
 		return s, p, fmt.Errorf("models of kind %s have no published equal", k)
 	case k == data.KindClassification || k == data.KindRegression:
@@ -193,7 +206,8 @@ func (s publishedStart) copyTo(target, name string) error {
 
 // ExportAdapter writes the adapter of a run with the Tune lora in the form of the library peft: adapter_config.json and
 // adapter_model.safetensors. The run must have begun from a published model, at base or, if that is empty, where it
-// was. The folder out is as for Model.Export, and so is the error if the whole model has no published equal.
+// was. It is the adapter of the network, also if the run's answers are mixed with those of a linear model. The folder
+// out is as for Model.Export, and so is the error if the whole model has no published equal.
 func ExportAdapter(dir, base, out string) error {
 	m, err := openUnmerged(runfolder.At(dir), base, false, nil)
 	switch {
@@ -207,6 +221,7 @@ func ExportAdapter(dir, base, out string) error {
 	if _, ok := begun.(publishedStart); !ok {
 		return cmp.Or(err, fmt.Errorf("%s began from %s, which isn't a published model, so other libraries can't open its adapter: export the whole model", dir, from.Dir))
 	}
+	m.mixture.linear = 0
 	a, params := m.adapter, m.Params
 	m.adapter, m.Params = nil, a.Params // the head is one of them
 	s, own, err := m.asPublished()

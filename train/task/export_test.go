@@ -233,7 +233,7 @@ func TestExportFineTuned(t *testing.T) {
 				t.Fatal(err)
 			}
 			if tt.kind == data.KindClassification {
-				m.temperature = 1.5
+				m.mixture.temperature = 1.5
 			}
 			if tt.tune == "lora" {
 				wantError(t, task.Export(filepath.Join(t.TempDir(), "new")), "still being trained")

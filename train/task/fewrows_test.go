@@ -22,8 +22,8 @@ func TestFewRowsValidate(t *testing.T) {
 	for name, c := range configsOfRows(t) {
 		if c.Kind().Numbers {
 			plain := c
-			plain.Wide = false
-			configs[name+", not wide"] = plain
+			plain.Mix = false
+			configs[name+", not mixed"] = plain
 		}
 		configs[name] = c
 	}

@@ -70,21 +70,15 @@ func (c *Config) StartFrom(dir string) error {
 // fineTune sets the defaults for a model that begins as a published one. Narrow models need higher rates: the rates are
 // usual ones at a width of 768. Training runs to the end of its schedule and keeps the last weights, because a few
 // epochs hardly overfit, and the few validation rows of a small file choose badly. Only conversations, of which each
-// has many validation targets, end earlier: see chatSet.stopping. A head on frozen states knows few of the words that
-// distinguish labels, so it starts from the linear model; a model that learns them itself doesn't.
+// has many validation targets, end earlier: see chatSet.stopping.
 func (c *Config) fineTune() error {
 	start, err := openArchive(c.archive, c.Task.Kind)
 	if err != nil {
 		return err
 	}
-	c.Wide = c.Wide && c.Tune == tuneHead
 	t, narrow := &c.Training, 768/float64(max(1, c.Model.Dim))
 	rate := min(5e-5*narrow*narrow, 3e-4)
 	switch {
-	case c.Wide: // the head corrects the linear model
-		rate = 3e-3
-	case c.Tune == tuneHead:
-		rate = 1e-2
 	case c.Tune == tuneLoRA:
 		rate = min(1e-3*narrow, 3e-3)
 		c.LowRank.Joint = start.model.Joint()

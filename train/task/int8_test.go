@@ -82,7 +82,7 @@ func TestInt8Weights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.temperature == 1 {
+	if m.mixture.temperature <= 1 {
 		t.Fatal("the temperature is 1, so Export doesn't change the head")
 	}
 	wantError(t, m.Export(filepath.Join(t.TempDir(), "new")), "has only int8 values")

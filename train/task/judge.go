@@ -34,37 +34,64 @@ func (m *Model) Judge(ctx context.Context, examples []data.Example, o PredictOpt
 	if !kind.about().Rows || len(examples) == 0 {
 		return nil, fmt.Errorf("Judge needs at least one example and a model that answers rows, got %d examples and a model of kind %s", len(examples), m.Config.Task.Kind)
 	}
-	r := &Report{kind: kind, Units: m.Config.Data.TargetUnits}
-	if r.Units == "" {
-		r.Units = tokenizer.Characters
+	if kind.about().Embeds {
+		r := m.newReport(examples)
+		return r, m.judgeVectors(ctx, r)
 	}
+	r, err := m.judgeAnswers(ctx, examples, o, m.mixture)
+	if err != nil {
+		return nil, err
+	}
+	return r, m.besideBaseline(ctx, r, examples)
+}
+
+// judgeAnswers compares the answers of a mixture with the examples' answers.
+func (m *Model) judgeAnswers(ctx context.Context, examples []data.Example, o PredictOptions, x mixture) (*Report, error) {
+	r := m.newReport(examples)
+	for part := range slices.Chunk(r.Judged, judgeBatch) {
+		answers, err := m.predictAll(ctx, sourcesOf(part), o, x)
+		if err != nil {
+			return nil, err
+		}
+		m.judgeAll(r, part, answers)
+	}
+	return r, nil
+}
+
+func sourcesOf(judged []Judged) []string {
+	sources := make([]string, len(judged))
+	for i, j := range judged {
+		sources[i] = j.Source
+	}
+	return sources
+}
+
+// judgeAll sets the answers of a part of the judged rows, and adds them to the report.
+func (m *Model) judgeAll(r *Report, part []Judged, answers []Answer) {
+	for i := range part {
+		part[i].Answer = answers[i]
+		m.judge(r, &part[i])
+	}
+}
+
+// besideBaseline sets what a report says about the baseline.
+func (m *Model) besideBaseline(ctx context.Context, r *Report, examples []data.Example) error {
+	baseline, err := m.baselineReport(ctx, examples)
+	if baseline != nil {
+		r.about, r.Baseline, r.chance = m.baseline.about(), r.kind.values(baseline), new(r.chanceOf(baseline))
+	}
+	return err
+}
+
+// newReport returns a report on the examples, without answers.
+func (m *Model) newReport(examples []data.Example) *Report {
+	kind := kindOf(m.Config.Task.Kind)
+	r := &Report{kind: kind, metrics: kind.metrics(&m.Config), Units: cmp.Or(m.Config.Data.TargetUnits, tokenizer.Characters)}
 	if r.Units == tokenizer.Tokens {
 		r.BLEU.Split = strings.Fields
 	}
 	r.gather(examples)
-	if kind.about().Embeds {
-		return r, m.judgeVectors(ctx, r)
-	}
-	for part := range slices.Chunk(r.Judged, judgeBatch) {
-		inputs := make([]string, len(part))
-		for i, j := range part {
-			inputs[i] = j.Source
-		}
-		answers, err := m.PredictAll(ctx, inputs, o)
-		if err != nil {
-			return nil, err
-		}
-		for i := range part {
-			part[i].Answer = answers[i]
-			m.judge(r, &part[i])
-		}
-	}
-	r.metrics = kind.metrics(&m.Config)
-	baseline, err := m.baselineReport(examples)
-	if baseline != nil {
-		r.Baseline, r.chance = kind.values(baseline), new(r.chanceOf(baseline))
-	}
-	return r, err
+	return r
 }
 
 // gather sets Judged from the examples, without answers.
@@ -157,7 +184,7 @@ func (r *Report) symbols(answer string) []string {
 func (r *Report) String() string {
 	var s strings.Builder
 	r.kind.write(r, &s)
-	s.WriteString(baselineText(r.metrics, r.Baseline))
+	s.WriteString(valuesText("Baseline: "+r.about, r.metrics, r.Baseline))
 	var beyond []string
 	for _, b := range []struct {
 		n          int

@@ -49,7 +49,7 @@ func rowsConfig(t testing.TB, kind data.Kind, rows string) Config {
 	t.Helper()
 	c := forRows(t, kind, rows)
 	c.Data.SourceUnits, c.Data.Validation = tokenizer.Tokens, 20
-	c.Wide = false // a baseline would be right from the start
+	c.Mix = false // a baseline would be right from the start
 	if kindOf(kind).about().AnswerUnits {
 		c.Data.TargetUnits = tokenizer.Tokens
 	}

@@ -1,7 +1,6 @@
 package task
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
-	"github.com/heed-go/heed/internal/linear"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/train/score"
@@ -47,7 +45,7 @@ type Kind struct {
 
 	columns   []table.Column  // the column of sources and the column of answers; nil without Rows
 	aligned   bool            // each symbol of a source has one symbol in the answer, and each of these is scored
-	linear    bool            // a linear model of words and characters can give the answers: see baseline
+	linear    linearKind      // what a linear model of words and characters learns: see baseline; nil if there is none
 	causal    bool            // no position sees a later one: batches have no lengths, and the last position gives the answer
 	units     string          // allowed units of the sources and answers of a file
 	usual     tokenizer.Units // default units; if empty, New guesses
@@ -77,12 +75,7 @@ type kind interface {
 	// file, it lists the metrics that the task may have.
 	metrics(c *Config) metrics
 
-	// fitLinear fits a linear model of the rows, if the Kind is linear. It returns the model, and its out-of-fold
-	// scores of the training rows.
-	fitLinear(ctx context.Context, c *Config, coder data.Coder, s *rows.Set) (m *linear.Model, held []float32, err error)
-
-	answered(scores []float32, classes int) choice // the answer of a linear model with these scores of a source
-	values(r *Report) map[string]float64           // the values of a report, by the names of the kind's metrics
+	values(r *Report) map[string]float64 // the values of a report, by the names of the kind's metrics
 
 	judge(m *Model, r *Report, j *Judged)      // compares an answer with its references and adds it to a report
 	write(r *Report, w io.Writer)              // writes the scores of a report in words
@@ -158,18 +151,6 @@ func (common) network(*Model) (network, error) { return nil, errors.New("the tas
 func (common) metrics(*Config) metrics         { return metrics{accuracy} }
 func (k common) write(r *Report, w io.Writer)  { r.writeClasses(w, k.Unit) }
 func (common) scores(r *Report, s *Scores)     { r.classScores(s) }
-
-func (common) fitLinear(ctx context.Context, c *Config, coder data.Coder, s *rows.Set) (*linear.Model, []float32, error) {
-	return c.fitClasses(ctx, coder, s)
-}
-
-func (common) answered(scores []float32, classes int) (c choice) {
-	for part := range slices.Chunk(scores, classes) {
-		best, _ := likeliest(part)
-		c.targets = append(c.targets, best)
-	}
-	return c
-}
 
 func (common) values(r *Report) map[string]float64 {
 	return map[string]float64{"accuracy": r.Classes.Accuracy(), "macro_f1": r.Classes.Macro().F1}

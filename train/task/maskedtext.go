@@ -63,7 +63,7 @@ func (f filler) predictor(s batchShape) (predictor, error) {
 	mask, classes := f.coder.(*data.MaskedText).ID(), f.layout.Classes
 	_, target := f.coder.Tokenizers()
 	known := min(target.Len(), classes) // without ids that a published tokenizer lacks
-	return f.chooser(f, s, func(logits []float32, q query) []choice {
+	return f.chooser(f, s, func(logits []float32, q *query) {
 		choices := []choice{{}}
 		for p, id := range q.ids {
 			if id == mask {
@@ -78,6 +78,6 @@ func (f filler) predictor(s batchShape) (predictor, error) {
 				}
 			}
 		}
-		return choices
+		q.choices = choices
 	})
 }

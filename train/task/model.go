@@ -5,11 +5,11 @@ import (
 	"errors"
 	"math"
 
+	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
-	"github.com/heed-go/heed/internal/linear"
 	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/setting"
@@ -39,6 +39,7 @@ type Model struct {
 	network      network
 	baseline     *baseline // nil if there is none
 	noBaseline   error     // why there is no baseline, if the run had one
+	mixture      mixture   // of the network's answers and those of the baseline
 	classWeights []float64 // weights of the classes in the loss; nil means 1 for each
 	free         freeList
 
@@ -48,9 +49,9 @@ type Model struct {
 
 	int8 bool // the weights become int8 while they are loaded
 
-	temperature float64 // predictors of labels divide logits by it; 0 means 1: see calibrate
-
-	pooled *layers.SequenceClassifier // the network's, if it has one output per row; otherwise nil
+	// features returns what the head of the network reads, one vector per answer; nil if a linear model can't replace
+	// the head.
+	features func(b *layers.Build, inputs G.Nodes) (*G.Node, error)
 
 	// table has the embedding of each id, (Tokens, Dim), if the network's function forward accepts embeddings
 	// (B, Len, Dim) in place of ids. Otherwise it is nil.
@@ -95,9 +96,6 @@ func (m *Model) build() (err error) {
 	if err != nil {
 		return asConfigError(err)
 	}
-	if m.Config.Wide { // begin with the scores of the baseline alone
-		m.clearHead()
-	}
 	return nil
 }
 
@@ -127,9 +125,6 @@ func (m *Model) encode(input string) (data.Batch, Answer) {
 	if err != nil {
 		unknown = unknown && source.Unknown() >= 0 || errors.As(err, new(*tokenizer.UnknownSymbolError))
 		return b, Answer{Input: input, Unknown: unknown, Err: &InputError{input, err}}
-	}
-	if m.Config.Wide {
-		b.Scores = m.scoresOf(linear.Texts([]string{input})).gather([]int{0}, b)
 	}
 	return b, Answer{Input: input, Unknown: unknown && source.Unknown() >= 0, Cut: ids > m.layout.Len}
 }

@@ -5,7 +5,6 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/train"
 )
@@ -44,6 +43,13 @@ type body interface {
 	states(b *layers.Build, inputs G.Nodes) (out *G.Node, err error)
 }
 
+// A mixer is a network whose answers are mixed with those of a linear model.
+type mixer interface {
+	// mixed returns the choices of a query: from its output, unless the linear model alone answers, and from the linear
+	// model's scores, unless the network alone answers.
+	mixed(q query, x mixture) []choice
+}
+
 // A reader is the part of a network that reads batches of ids.
 type reader struct {
 	*Model
@@ -57,7 +63,7 @@ func pooled(m *Model) (func(b *layers.Build, inputs G.Nodes) (*G.Node, error), e
 	if err != nil {
 		return nil, err
 	}
-	m.pooled, m.table = net, net.Encoder.Embedding.Weight
+	m.features, m.table = pooledFeatures(net), net.Encoder.Embedding.Weight
 	return func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 		return net.Forward(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Outputs)
 	}, nil
@@ -66,8 +72,7 @@ func pooled(m *Model) (func(b *layers.Build, inputs G.Nodes) (*G.Node, error), e
 func (r reader) spans(string, choice) []Span { return nil }
 
 // inputs returns these nodes in this order: the ids (B, Len); the lengths (B), unless the kind is causal; the id before
-// each target (B, TargetLen), if the Layout has a Start; and the segment of each id (B, Len), if it has Segments; the
-// scores of the baseline (B, Classes) or, for tagging, (B, Len, Classes), if the Config is Wide.
+// each target (B, TargetLen), if the Layout has a Start; and the segment of each id (B, Len), if it has Segments.
 func (r reader) inputs(g *G.ExprGraph, size int, l data.Layout) G.Nodes {
 	nodes := G.Nodes{intNode(g, "ids", size, l.Len)}
 	if !r.Config.Kind().causal {
@@ -79,33 +84,7 @@ func (r reader) inputs(g *G.ExprGraph, size int, l data.Layout) G.Nodes {
 	if r.layout.Segments > 0 {
 		nodes = append(nodes, intNode(g, "segments", size, l.Len))
 	}
-	return append(nodes, r.scoresNode(g, size, l.Len)...)
-}
-
-// scoresNode returns the node of the baseline's scores, or nil unless the Config is Wide.
-func (r reader) scoresNode(g *G.ExprGraph, size, length int) G.Nodes {
-	if !r.Config.Wide {
-		return nil
-	}
-	shape := r.scoresShape(size, length)
-	return G.Nodes{G.NewTensor(g, tensor.Float32, len(shape), G.WithShape(shape...), G.WithName("scores"))}
-}
-
-// scoresValue returns the value of the scoresNode.
-func (r reader) scoresValue(b data.Batch) []*tensor.Dense {
-	if !r.Config.Wide {
-		return nil
-	}
-	return []*tensor.Dense{tensor.New(tensor.WithShape(r.scoresShape(b.Size, b.Len)...), tensor.WithBacking(b.Scores))}
-}
-
-// scoresShape returns the shape of the baseline's scores: (size, Classes), or (size, length, Classes) if each symbol
-// has an answer.
-func (m *Model) scoresShape(size, length int) tensor.Shape {
-	if m.Config.Kind().aligned {
-		return tensor.Shape{size, length, m.layout.Classes}
-	}
-	return tensor.Shape{size, m.layout.Classes}
+	return nodes
 }
 
 func (r reader) values(b data.Batch) []*tensor.Dense {
@@ -119,23 +98,15 @@ func (r reader) values(b data.Batch) []*tensor.Dense {
 	if r.layout.Segments > 0 {
 		values = append(values, intTensor(segments(b, r.layout.Separator), b.Size, b.Len))
 	}
-	return append(values, r.scoresValue(b)...)
+	return values
 }
 
 func (r reader) forward(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
-	var scores *G.Node
-	if r.Config.Wide {
-		inputs, scores = inputs[:len(inputs)-1], inputs[len(inputs)-1]
-	}
 	if r.layout.Segments > 0 {
 		b.Segments = inputs[len(inputs)-1]
 	}
 	b.Adapter = r.adapter
-	out, err := r.net(b, inputs)
-	if err != nil || scores == nil {
-		return out, err
-	}
-	return ops.Add(b.Env(), out, scores)
+	return r.net(b, inputs)
 }
 
 func (r reader) states(b *layers.Build, inputs G.Nodes) (*G.Node, error) { return r.forward(b, inputs) }

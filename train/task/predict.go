@@ -14,6 +14,7 @@ import (
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
 	"github.com/heed-go/heed/internal/apart"
+	"github.com/heed-go/heed/internal/linear"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
@@ -56,6 +57,11 @@ func (m *Model) Predict(input string) (string, error) {
 // When ctx is done, PredictAll returns ctx.Err() and no answers. If a function of the rule or of a tokenizer panics,
 // PredictAll panics on the caller's goroutine, like train.Fit.
 func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOptions) ([]Answer, error) {
+	return m.predictAll(ctx, inputs, o, m.mixture)
+}
+
+// predictAll is PredictAll with a mixture.
+func (m *Model) predictAll(ctx context.Context, inputs []string, o PredictOptions, x mixture) ([]Answer, error) {
 	if o.Beam < 0 || o.Beam > MaxBeam {
 		return nil, setting.Errorf("%s must be from 1 to %d, or 0 for 1, got %d", setting.Path("beam"), MaxBeam, o.Beam)
 	}
@@ -81,35 +87,79 @@ func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOption
 	if o.Threshold != (Threshold{}) {
 		wanted = 2
 	}
-	answers := make([]Answer, len(inputs))
-	var rows []query
+	answers, rows, err := m.read(ctx, inputs, query{mixture: x, top: wanted}, max(1, o.Beam))
+	if err != nil {
+		return nil, err
+	}
+	return answers, m.answer(answers, rows, o)
+}
+
+// read asks the network about each input, and the linear model if their answers are mixed. The queries have the fields
+// of q. An answer with an Err has no query. Other answers have only what doesn't depend on the model.
+func (m *Model) read(ctx context.Context, inputs []string, q query, beam int) (answers []Answer, rows []query, err error) {
+	answers = make([]Answer, len(inputs))
 	for i, input := range inputs {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		var b data.Batch
 		if b, answers[i] = m.encode(input); answers[i].Err == nil {
-			q := m.query(b)
-			q.place, q.top = i, wanted
-			rows = append(rows, q)
+			row := m.query(b)
+			row.place, row.top, row.keep, row.mixture = i, q.top, q.keep, q.mixture
+			rows = append(rows, row)
 		}
 	}
-	if err := m.choose(ctx, rows, max(1, o.Beam)); err != nil {
-		return nil, err
+	if q.mixture.linear > 0 {
+		err = m.addLinear(ctx, inputs, rows)
 	}
+	if err != nil || q.mixture.linear < 1 {
+		return answers, rows, cmp.Or(err, m.choose(ctx, rows, beam))
+	}
+	for i := range rows {
+		if !q.keep {
+			rows[i].choices = m.network.(mixer).mixed(rows[i], q.mixture)
+		}
+	}
+	return answers, rows, nil
+}
+
+// addLinear adds the scores of the linear model to the queries of inputs.
+func (m *Model) addLinear(ctx context.Context, inputs []string, rows []query) error {
+	scores, err := m.linearScores(ctx, linear.Rows{N: len(rows), Text: func(i int) string { return inputs[rows[i].place] }})
+	if err != nil {
+		return err
+	}
+	each := m.baseline.Outputs()
+	for i := range rows {
+		n := len(scores[i]) / each
+		if targets := rows[i].targets; targets != nil { // a source that is too long has fewer
+			n = 0
+			for _, t := range targets {
+				if t != data.Ignore {
+					n++
+				}
+			}
+		}
+		rows[i].linear = scores[i][:min(n*each, len(scores[i]))]
+	}
+	return nil
+}
+
+// answer sets the answers from the choices of their queries.
+func (m *Model) answer(answers []Answer, rows []query, o PredictOptions) error {
 	for _, q := range rows {
 		a, seen := &answers[q.place], map[string]bool{}
 		if o.Threshold != (Threshold{}) {
 			label, _, err := m.network.answer(q.choices[0])
 			if err != nil {
-				return nil, err
+				return err
 			}
 			o.Threshold.put(q.choices, label)
 		}
 		for i, c := range q.choices {
 			text, number, err := m.network.answer(c)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			if i == 0 {
 				a.Text, a.Number, a.LogProb, a.Spans = text, number, c.logProb, m.network.spans(a.Input, c)
@@ -123,7 +173,7 @@ func (m *Model) PredictAll(ctx context.Context, inputs []string, o PredictOption
 			}
 		}
 	}
-	return answers, nil
+	return nil
 }
 
 // Cuts reports whether the model answers an input, but ignores a part of it, because the input is longer than the
@@ -147,21 +197,11 @@ const MaxBeam = 1 << 10
 // query returns the query of a batch of one row.
 func (m *Model) query(b data.Batch) query {
 	n := b.Lengths[0]
-	q := query{ids: slices.Clone(b.Inputs[:n]), scores: slices.Clone(m.scoresIn(b))}
+	q := query{ids: slices.Clone(b.Inputs[:n])}
 	if m.Config.Kind().aligned && m.Config.Task.Target != nil {
 		q.targets = slices.Clone(b.Targets[:n])
 	}
 	return q
-}
-
-// chosen returns the model's choice for a batch of one row.
-func (m *Model) chosen(b data.Batch) (choice, error) {
-	rows := []query{m.query(b)}
-	err := m.choose(context.Background(), rows, 1)
-	if err != nil {
-		return choice{}, err
-	}
-	return rows[0].choices[0], nil
 }
 
 // choose sets the choices of rows. It reorders the rows.
@@ -264,12 +304,11 @@ func checkFinite[F float32 | float64](values ...F) error {
 	return nil
 }
 
-// chooser returns a predictor for a network. The function choose makes the choices of a row from the row's part of the
+// chooser returns a predictor for a network. The function choose sets the choices of a row from the row's part of the
 // output.
-func (m *Model) chooser(n network, s batchShape, choose func(output []float32, q query) []choice) (predictor, error) {
+func (m *Model) chooser(n network, s batchShape, choose func(output []float32, q *query)) (predictor, error) {
 	l := m.layout
 	l.Len = s.width
-	width := m.scoresShape(1, s.width).TotalSize() // number of scores per row
 	model, err := layers.NewFunction(func(b *layers.Build, g *G.ExprGraph) (inputs, out G.Nodes, err error) {
 		b.Cores = s.cores
 		inputs = n.inputs(g, s.size, l)
@@ -281,20 +320,13 @@ func (m *Model) chooser(n network, s batchShape, choose func(output []float32, q
 	}
 	return func(_ context.Context, rows []query) error {
 		sources := make([][]int, s.size)
-		var scores []float32
 		for i := range sources { // unused rows repeat the last one
-			row := &rows[min(i, len(rows)-1)]
-			sources[i] = row.ids
-			if m.Config.Wide {
-				scores = append(scores, make([]float32, width)...)
-				copy(scores[i*width:], row.scores)
-			}
+			sources[i] = rows[min(i, len(rows)-1)].ids
 		}
 		b, err := data.Pad(sources, s.width, max(0, m.layout.Pad))
 		if err != nil {
 			return err
 		}
-		b.Scores = scores
 		out, err := model.Call(n.values(b)...)
 		if err != nil {
 			return err
@@ -305,7 +337,7 @@ func (m *Model) chooser(n network, s batchShape, choose func(output []float32, q
 			return err
 		}
 		for i := range rows {
-			rows[i].choices = choose(values[i*each:][:each], rows[i])
+			choose(values[i*each:][:each], &rows[i])
 		}
 		return nil
 	}, nil

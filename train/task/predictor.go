@@ -17,10 +17,13 @@ const (
 // A query has the ids of an input, and the answers that the model chose for it.
 type query struct {
 	ids     []int
-	scores  []float32 // of the baseline, if the Config is Wide
 	targets []int     // for tags: positions where it is data.Ignore have no tag; nil if every position has an answer
 	place   int       // index of the input
 	top     int       // number of choices wanted; 0 means 1
+	mixture mixture   // of the output and of linear
+	linear  []float32 // the baseline's scores, if they are mixed with the output
+	keep    bool      // whether the predictor sets output
+	output  []float32 // of the network: (answers, classes) or a number
 	choices []choice  // likeliest first
 }
 

@@ -2,7 +2,6 @@ package task
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,7 +13,6 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/internal/linear"
 	"github.com/heed-go/heed/internal/rows"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/table"
@@ -33,7 +31,7 @@ var regressionKind = regression{common{Kind{
 		textColumn,
 		{Role: "number", Names: []string{"number", "value", "score", "rating", "target", "label"}},
 	},
-	Pairs: true, Numbers: true, linear: true, Unit: "rows",
+	Pairs: true, Numbers: true, linear: linearNumbers{}, Unit: "rows",
 	units: "characters, tokens, words, bpe",
 	losses: named{
 		{Name: "squared", About: "mean squared error"},
@@ -143,48 +141,6 @@ func (regression) metrics(*Config) metrics {
 	}
 }
 
-// fitLinear fits numbers that are standardised by the rule's Mean and Scale. It corrects the model by the line that
-// fits the numbers of the training rows best, given the scores of models that haven't seen the row.
-func (regression) fitLinear(ctx context.Context, c *Config, coder data.Coder, s *rows.Set) (*linear.Model, []float32, error) {
-	numbers := func(p rows.Part) (numbers []float64) {
-		for answer := range p.Answers() {
-			x, _ := text.Number(answer) // the function row has checked it
-			numbers = append(numbers, (x-c.Task.Mean)/c.Task.Scale)
-		}
-		return numbers
-	}
-	trained := numbers(s.Train)
-	m, held, err := linear.FitNumbers(ctx, linearRows(s.Train), trained, linearRows(s.Validation), numbers(s.Validation), c.linearOptions())
-	if err != nil {
-		return nil, nil, err
-	}
-	by, plus := line(held, trained)
-	m.Scale(by, plus)
-	for i := range held {
-		held[i] = held[i]*by + plus
-	}
-	return m, held, nil
-}
-
-// line returns the factor, from 0, and the term for x with which the sum has the least squared distance from y.
-func line(x []float32, y []float64) (by, plus float32) {
-	n, meanX, meanY, squares, products := float64(len(x)), 0.0, 0.0, 0.0, 0.0
-	for i := range x {
-		meanX, meanY = meanX+float64(x[i])/n, meanY+y[i]/n
-	}
-	for i := range x {
-		d := float64(x[i]) - meanX
-		squares, products = squares+d*d, products+d*(y[i]-meanY)
-	}
-	slope := 0.0
-	if squares > 0 {
-		slope = max(0, products/squares)
-	}
-	return float32(slope), float32(meanY - slope*meanX)
-}
-
-func (regression) answered(scores []float32, _ int) choice { return choice{number: float64(scores[0])} }
-
 func (regression) values(r *Report) map[string]float64 {
 	return defined(map[string]float64{"r2": r.Numbers.RSquared(), "mean_absolute_error": r.Numbers.MeanAbsoluteError()})
 }
@@ -245,7 +201,16 @@ func distances(b *layers.Build, out, targets, weights *G.Node) ([]train.Metric, 
 func (r regressor) scale() float64 { return cmp.Or(r.Config.Task.Scale, 1) }
 
 func (r regressor) predictor(s batchShape) (predictor, error) {
-	return r.chooser(r, s, func(output []float32, _ query) []choice { return []choice{{number: float64(output[0])}} })
+	return r.chooser(r, s, func(output []float32, q *query) {
+		q.output = []float32{output[0]}
+		if !q.keep {
+			q.choices, q.output = r.mixed(*q, q.mixture), nil
+		}
+	})
+}
+
+func (r regressor) mixed(q query, x mixture) []choice {
+	return []choice{{number: x.numberOf(q.output, q.linear)}}
 }
 
 // answer rounds the number to about a millionth of the Scale, because more digits mean nothing. A logistic function has

@@ -53,12 +53,15 @@ func TestRegression(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := judged(t, task, task.Examples(), PredictOptions{})
-			best := run.History[run.Best].Metrics
-			if got, want := r.Numbers.RSquared(), best["val_r2"]; math.Abs(got-want) > 1e-5 {
-				t.Errorf("Judge has R² %v, and the history %v", got, want)
+			if got, want := r.Numbers.RSquared(), s.Answers["r2"]; got != want {
+				t.Errorf("Judge has R² %v, and the summary %v", got, want)
 			}
-			if got, want := r.Numbers.MeanAbsoluteError(), best["val_mean_absolute_error"]; math.Abs(got-want) > 1e-3 {
-				t.Errorf("Judge has the mean absolute error %v, and the history %v", got, want)
+			network, best := judgedAs(t, task, mixture{}), run.History[run.Best].Metrics
+			if got, want := network.Numbers.RSquared(), best["val_r2"]; math.Abs(got-want) > 1e-5 {
+				t.Errorf("the network has R² %v, and the check %v", got, want)
+			}
+			if got, want := network.Numbers.MeanAbsoluteError(), best["val_mean_absolute_error"]; math.Abs(got-want) > 1e-3 {
+				t.Errorf("the network has the mean absolute error %v, and the check %v", got, want)
 			}
 			if got := r.String(); !strings.Contains(got, "R²: 0.") || !strings.Contains(got, "Spearman 0.") || strings.Contains(got, "right") {
 				t.Errorf("the report is\n%s", got)

@@ -35,6 +35,7 @@ type Report struct {
 
 	kind    kind
 	metrics metrics
+	about   string   // what the baseline is, in words
 	chance  *float64 // see Summary.Chance
 }
 

@@ -83,7 +83,11 @@ func (s *rowSet) complete(c *Config) error {
 		return err
 	}
 	c.fill(s.Train.Len(), s.Symbols)
-	c.Wide = c.Wide && !c.Model.Tied && linear.Fits(s.linearTexts(c), 0, s.coder.Layout().Classes)
+	width := 0
+	if c.From.Dir != "" {
+		width = c.Model.Dim
+	}
+	c.Mix = c.Mix && linear.Fits(s.linearTexts(c), width, s.coder.Layout().Classes)
 	s.batch = c.Training.BatchSize
 	return c.planPass(s.Batches(s.batch))
 }
@@ -96,9 +100,6 @@ func (c *Config) planPass(steps int) error {
 	}
 	if c.published() && t.MaxEpochs < 0 { // fewer than for a new model
 		limit := 20
-		if c.Tune == tuneHead { // an epoch takes next to no time
-			limit = 100
-		}
 		t.MaxEpochs = min(max(3, 300/steps), limit)
 	}
 	t.plan(steps)

@@ -273,7 +273,7 @@ func TestRowsRepeat(t *testing.T) {
 // validation.
 func TestClassWeights(t *testing.T) {
 	c := withFile(t, "classification", "x.tsv", strings.Repeat("a\tx\nb\tx\nc\tx\nd\ty\n", 30))
-	c.Data.ValidationFile, c.Wide = c.Data.File, false
+	c.Data.ValidationFile, c.Mix = c.Data.File, false
 	plain := evaluated(t, made(t, c))
 	c.Training.ClassWeights = "balanced"
 	task := made(t, c)

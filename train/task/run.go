@@ -58,13 +58,10 @@ func ReadRun(dir string, rules ...data.Rule) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if header, err := f.Header(); err == nil && header.Metadata[keptKey] != "" && !record.Finished { // no check has these weights
-		return nil, f.Missing(runfolder.SummaryFile, runfolder.WeightsFile)
-	}
 	r := &Run{Config: c, History: record.History, Best: kept(c.Training.Stopping, record.History), Seconds: record.Seconds, Untimed: record.Untimed}
 	if record.Finished {
 		r.Summary, r.Baseline = &s, s.Baseline
-	} else if b, err := c.openBaseline(f, false); err == nil {
+	} else if b, err := c.openBaseline(f); err == nil {
 		r.Baseline = b.values
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

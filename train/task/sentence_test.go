@@ -89,7 +89,7 @@ func TestExportScores(t *testing.T) {
 	if err := c.StartFrom(sentenceFolder(t, "6-cross")); err != nil {
 		t.Fatal(err)
 	}
-	c.Wide, c.Training.MaxEpochs = false, 1
+	c.Mix, c.Training.MaxEpochs = false, 1
 	for _, m := range []*Model{opened, fitted(t, c).Model} {
 		dir := filepath.Join(t.TempDir(), "new")
 		if err := m.Export(dir); err != nil {

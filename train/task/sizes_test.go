@@ -126,7 +126,7 @@ func TestChosenEpochs(t *testing.T) {
 	}{
 		{false, "", 6, 100}, {false, tuneHead, 6, 100}, {false, tuneHead, 300, 15},
 		{true, "", 6, 20}, {true, "", 45, 6}, {true, tuneLoRA, 6, 20}, {true, "", 300, 3},
-		{true, tuneHead, 1, 100}, {true, tuneHead, 6, 50}, {true, tuneHead, 300, 3},
+		{true, tuneHead, 1, 20}, {true, tuneHead, 6, 20}, {true, tuneHead, 300, 3},
 	} {
 		c, err := Named("classification", 0)
 		if err != nil {

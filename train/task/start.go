@@ -83,7 +83,7 @@ func startOf(f runfolder.Folder, base string, kind data.Kind) (start, error) {
 		return nil, fmt.Errorf("%s: %w", f.Path(runfolder.ConfigFile), err)
 	}
 	saved.From = saved.From.found(f.Dir)
-	if !saved.partial() {
+	if !saved.needsBase() {
 		return whole(runStart{f, saved, kind}, nil)
 	}
 	if base != "" {
@@ -199,22 +199,28 @@ func (s runStart) sum() (string, error) {
 	return sum, err
 }
 
-// complete sets the temperature and the baseline. There may be no baseline if the model doesn't need it.
-func (s runStart) complete(m *Model, metadata map[string]string) error {
-	err := m.readTemperature(metadata)
+// complete sets the mixture and the baseline. There may be no baseline if the model doesn't need it.
+func (s runStart) complete(m *Model, metadata map[string]string) (err error) {
+	m.mixture, err = readMixture(metadata)
 	if err == nil {
 		err = m.completePublished()
 	}
-	if err == nil {
-		m.baseline, err = s.saved.openBaseline(s.Folder, false)
-	}
-	switch {
-	case !errors.Is(err, fs.ErrNotExist):
+	if err != nil {
 		return err
-	case s.saved.Wide:
-		return s.Missing(runfolder.BaselineFile, runfolder.WeightsFile)
 	}
-	m.noBaseline = s.Lacks(runfolder.BaselineFile)
+	m.baseline, err = s.saved.openBaseline(s.Folder)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && m.mixture.linear > 0:
+		return s.Missing(runfolder.BaselineFile, runfolder.WeightsFile)
+	case errors.Is(err, fs.ErrNotExist):
+		m.noBaseline = s.Lacks(runfolder.BaselineFile)
+		return nil
+	case err != nil || m.baseline.Width() == 0:
+		return err
+	}
+	if m.baseline.begun, err = m.begun(); err != nil {
+		return s.baseError(err)
+	}
 	return nil
 }
 
@@ -246,7 +252,7 @@ func (s runStart) load(p *layers.Params, drop func(name string, shape []int) boo
 
 // baseError explains an error about the folder that the run began from.
 func (s runStart) baseError(err error) error {
-	return fmt.Errorf("%s has only the weights that it trained, and needs the model that it began from: %w; if that model has moved, say where it is with --base, or in Go with task.OpenBase", s.Dir, err)
+	return fmt.Errorf("%s needs the model that it began from: %w; if that model has moved, say where it is with --base, or in Go with task.OpenBase", s.Dir, err)
 }
 
 // copy is load for a run whose file lacks the weights that it didn't train.
@@ -468,7 +474,7 @@ func openUnmerged(f runfolder.Folder, base string, quantize bool, rules []data.R
 			return nil, run.baseError(err)
 		}
 	}
-	return m, m.read(s)
+	return m, m.readStart(s)
 }
 
 // Load sets the parameters to the weights of a run folder. If the folder has no weights, the error wraps ErrNoWeights.
@@ -477,13 +483,13 @@ func openUnmerged(f runfolder.Folder, base string, quantize bool, rules []data.R
 func (m *Model) Load(dir string) error {
 	s, err := startOf(runfolder.At(dir), "", "")
 	if err == nil {
-		err = m.read(s)
+		err = m.readStart(s)
 	}
 	return err
 }
 
-// read reads the weights of a start, and what else the model needs.
-func (m *Model) read(s start) error {
+// readStart reads the weights of a start, and what else the model needs.
+func (m *Model) readStart(s start) error {
 	loaded, err := s.load(m.trained(), nil)
 	if err == nil {
 		err = s.complete(m, loaded.Metadata)

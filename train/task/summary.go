@@ -31,9 +31,11 @@ type Summary struct {
 
 	Baseline map[string]float64 `json:"baseline,omitempty"` // validation metrics of the simple model, by name, such as accuracy; nil if there is none
 
-	// KeptBaseline reports whether the saved weights make the model answer as its baseline does, because no check was
-	// better: see Config.Wide. ValLoss and ValScore are then those of the saved weights, not of the best epoch.
-	KeptBaseline bool `json:"kept_baseline,omitempty"`
+	// Linear is the weight of the linear model in the answers, from 0 to 1, if they are mixed: see Config.Mix. Then the
+	// Answers have the validation metrics of the mixture by name, as the Baseline has those of the linear model, Best
+	// has those of the network, and ValLoss and ValScore are the mixture's.
+	Linear  *float64           `json:"linear,omitempty"`
+	Answers map[string]float64 `json:"answers,omitempty"`
 
 	// Chance is the probability that two equally good models differ on the validation rows at least as much as the
 	// model and its baseline do. It is nil if there is no baseline. Guesses reports whether a model that compares two
@@ -51,8 +53,8 @@ type Summary struct {
 	Unfinished bool        `json:"-"` // a limit or OnStep interrupted training; call Train again to continue
 }
 
-// validation sets the score of the validation rows, and the fields that have its values.
-func (s *Summary) validation(score Score) {
+// of sets the score of the validation rows, and the fields that have its values.
+func (s *Summary) of(score Score) {
 	s.Score, s.ScoreName = score, score.Name
 	s.ValLoss, s.ValScore = finite(score.Loss), finite(score.Value)
 	if score.Characters > 0 {

@@ -30,7 +30,7 @@ var taggingKind = tagging{common{Kind{
 		{Role: "token list", Names: []string{"tokens", "words", "text", "sentence", "source"}},
 		{Role: "tag list", Names: []string{"tags", "labels", "ner_tags", "pos_tags", "target"}},
 	},
-	Classes: true, linear: true, AnswerUnits: true, Spans: true, Unit: "tags", Right: "right", LossUnit: "nats",
+	Classes: true, linear: linearClasses{}, AnswerUnits: true, Spans: true, Unit: "tags", Right: "right", LossUnit: "nats",
 	aligned: true, units: "characters, tokens, words", usual: tokenizer.Tokens, // no byte pairs: only a part of a word would have the tag
 }}}
 
@@ -159,6 +159,13 @@ func (tagging) values(r *Report) map[string]float64 {
 
 func (tagging) network(m *Model) (network, error) {
 	net, err := layers.NewEncoder(m.Params, m.Config.Model)
+	m.features = func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
+		x, err := net.States(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Len, Dim)
+		if err != nil {
+			return nil, err
+		}
+		return net.Transform.Forward(b, x)
+	}
 	c := newClassifier(m, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
 		return net.Forward(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Len, Classes)
 	})

@@ -61,7 +61,7 @@ func TestTaggingWords(t *testing.T) {
 	}
 	c := withFile(t, "tagging", "rows.conll", rows.String())
 	c.Data.SourceUnits = tokenizer.Words
-	c.Wide = false
+	c.Mix = false
 	c.Model.Dim, c.Model.Layers, c.Training.MaxEpochs, c.Training.Optimizer.LearningRate = 16, 1, 6, 0.01
 	m := fitted(t, c).Model
 
@@ -124,7 +124,7 @@ func TestTaggingPublished(t *testing.T) {
 	if err := c.StartFrom(publishedFolder(t, "bert")); err != nil {
 		t.Fatal(err)
 	}
-	c.Wide = false
+	c.Mix = false
 	c.Training.BatchSize, c.Training.MaxEpochs, c.Training.Optimizer.LearningRate = 16, 12, 0.005
 	m := fitted(t, c).Model
 

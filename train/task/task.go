@@ -6,14 +6,12 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/data"
-	"github.com/heed-go/heed/internal/memory"
 	"github.com/heed-go/heed/internal/setting"
 	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/layers"
@@ -27,8 +25,6 @@ type Task struct {
 	// Loaded lists which parameters New didn't load from the run in Config.From, and which weights of that run it
 	// didn't use.
 	Loaded layers.LoadReport
-
-	trainStates, validationStates frozenStates // see keepsStates
 
 	made      time.Duration // time that New took
 	unstarted error         // why Config.From can't be loaded; no error for a run that already has a checkpoint
@@ -137,35 +133,16 @@ func (t *Task) Examples() []data.Example {
 }
 
 // Problem returns the task in the form that train.Fit needs. Pass Fit the settings in Config.Training.Config, and
-// RunOptions with the Config's Seed. If the Config is Wide, call FitBaseline before.
+// RunOptions with the Config's Seed. It is the network that learns: a linear model isn't a part of the Problem.
 func (t *Task) Problem() train.Problem {
-	var n body = t.network
-	keeps := t.keepsStates()
-	if keeps {
-		n = t.newHeadOnly()
-	}
-	dataset := func(e examples, scores func() rowScores, states *frozenStates) train.Dataset {
-		scores = sync.OnceValue(scores) // a call of Fit or Evaluate may need only one of the two sets
+	n := t.network
+	dataset := func(e examples) train.Dataset {
 		return train.Dataset{Len: e.n, Order: e.order, Bucket: e.bucket, Batch: func(examples []int) ([]*tensor.Dense, error) {
 			b, err := e.batch(examples)
 			if err != nil {
 				return nil, err
 			}
-			if t.Config.Wide {
-				b.Scores = scores().gather(examples, b)
-			}
-			if keeps {
-				vectors, err := states.of(context.Background(), t, e)
-				if err != nil {
-					return nil, err
-				}
-				dim := t.Config.Model.Dim
-				b.States = make([]float32, b.Size*dim)
-				for row, i := range examples {
-					copy(b.States[row*dim:][:dim], vectors[i*dim:])
-				}
-			}
-			return append(n.values(b), t.network.targets(b)...), nil
+			return append(n.values(b), n.targets(b)...), nil
 		}}
 	}
 	inputs := len(n.inputs(G.NewGraph(), 1, t.layout))
@@ -176,18 +153,26 @@ func (t *Task) Problem() train.Problem {
 			if err != nil {
 				return layers.Loss{}, nil, err
 			}
-			return t.network.loss(b, out, nodes[inputs:])
+			return n.loss(b, out, nodes[inputs:])
 		},
-		Train:          dataset(t.set.train(t.Config.Training), t.trainScores, &t.trainStates),
-		Validation:     dataset(t.set.validation(), t.validationScores, &t.validationStates),
+		Train:          dataset(t.set.train(t.Config.Training)),
+		Validation:     dataset(t.set.validation()),
 		ValidationSize: t.Config.validationSize(),
 	}
 }
 
-// Evaluate scores the model with its present parameters on the validation examples.
+// Evaluate scores the answers of the model with its present parameters to the validation examples.
 func (t *Task) Evaluate(ctx context.Context) (Score, error) {
 	if t.noBaseline != nil {
 		return Score{}, t.noBaseline
+	}
+	if t.mixes() {
+		v, err := t.readValidation(ctx)
+		if err != nil {
+			return Score{}, err
+		}
+		_, s, err := t.judgeMixed(ctx, v)
+		return s, err
 	}
 	values, err := train.Evaluate(ctx, t.Problem())
 	if err != nil {
@@ -225,7 +210,11 @@ func (t *Task) monitoredText(values map[string]float64) (s string) {
 // score returns the Score for a validation loss and the validation metrics of a check or of an evaluation.
 func (t *Task) score(loss float64, values map[string]float64) Score {
 	k := t.Config.Kind()
-	s := Score{Loss: loss, Name: k.Score, Value: values["val_"+k.Score], Total: t.set.judged(), share: k.Share, unit: k.Unit, right: k.Right}
+	value, known := values["val_"+k.Score]
+	if !known {
+		value = math.NaN()
+	}
+	s := Score{Loss: loss, Name: k.Score, Value: value, Total: t.set.judged(), share: k.Share, unit: k.Unit, right: k.Right}
 	if k.Share {
 		s.Right = int(math.Round(s.Value * float64(s.Total)))
 		s.Value = float64(s.Right) / float64(max(s.Total, 1))
@@ -268,73 +257,4 @@ func (t *Task) MostFrequent(metric string) (label string, value float64, known b
 		return label, 0, true
 	}
 	return label, map[string]float64{"precision": share, "recall": 1, "f1": f1}[name], true
-}
-
-// frozenStates holds the vectors that a frozen encoder makes of examples, one row of width values for each. They never
-// change, so the encoder runs once per example, and a step of training computes only the head.
-type frozenStates struct {
-	mu     sync.Mutex
-	values []float32
-}
-
-// maxStates limits the bytes of the states that training keeps.
-const maxStates = 1 << 30
-
-// keepsStates reports whether training keeps the states of all examples: only the head is trained, there is one vector
-// per source, and all of them take at most maxStates. The free memory doesn't count, because a resumed run must decide
-// in the same way.
-func (t *Task) keepsStates() bool {
-	rows, ok := t.set.(*rowSet)
-	return ok && t.Config.Tune == tuneHead && t.pooled != nil &&
-		memory.Product(4, rows.Train.Len()+rows.Validation.Len(), t.Config.Model.Dim) <= maxStates
-}
-
-// of returns the states of all examples. The first call computes them.
-func (f *frozenStates) of(ctx context.Context, t *Task, e examples) ([]float32, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.values != nil {
-		return f.values, nil
-	}
-	m := &Model{Config: t.Config, Params: t.Params, Progress: t.Progress, coder: t.coder, layout: t.layout}
-	m.Config.Wide = false
-	m.network = embedder{reader{m, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
-		return t.pooled.Pooled(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Dim)
-	}}}
-	queries := make([]query, e.n)
-	for i := range queries {
-		b, err := e.batch([]int{i})
-		if err != nil {
-			return nil, err
-		}
-		queries[i] = query{ids: slices.Clone(b.Inputs[:b.Lengths[0]]), place: i}
-	}
-	if err := m.choose(ctx, queries, 1); err != nil {
-		return nil, err
-	}
-	values := make([]float32, e.n*t.Config.Model.Dim)
-	for _, q := range queries {
-		copy(values[q.place*t.Config.Model.Dim:], q.choices[0].vector)
-	}
-	f.values = values
-	return values, nil
-}
-
-// headOnly is the part of a network that follows a frozen encoder. In place of ids, it reads Batch.States.
-type headOnly struct{ reader }
-
-// newHeadOnly returns the part of the task's network that is trained.
-func (t *Task) newHeadOnly() headOnly {
-	return headOnly{reader{t.Model, func(b *layers.Build, inputs G.Nodes) (*G.Node, error) { return t.pooled.Logits(b, inputs[0]) }}}
-}
-
-// inputs returns the states (B, Dim) and the scores of the baseline, if the Config is Wide.
-func (h headOnly) inputs(g *G.ExprGraph, size int, l data.Layout) G.Nodes {
-	states := G.NewTensor(g, tensor.Float32, 2, G.WithShape(size, h.Config.Model.Dim), G.WithName("states"))
-	return append(G.Nodes{states}, h.scoresNode(g, size, l.Len)...)
-}
-
-func (h headOnly) values(b data.Batch) []*tensor.Dense {
-	states := tensor.New(tensor.WithShape(b.Size, h.Config.Model.Dim), tensor.WithBacking(b.States))
-	return append([]*tensor.Dense{states}, h.scoresValue(b)...)
 }

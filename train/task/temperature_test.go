@@ -18,12 +18,12 @@ func TestTemperature(t *testing.T) {
 		fmt.Fprintf(&rows, "w%d w%d\t%s\n", i, (i*7)%120, []string{"a", "b", "c"}[i*i%7%3])
 	}
 	c := forRows(t, data.KindClassification, rows.String())
-	c.Data.SourceUnits, c.Data.Validation, c.Wide = tokenizer.Tokens, 30, false
+	c.Data.SourceUnits, c.Data.Validation, c.Mix = tokenizer.Tokens, 30, false
 	c.Model.Dim, c.Model.Layers, c.Model.Block.Attention.Heads = 16, 1, 2
 	c.Training.MaxEpochs, c.Training.Stopping.KeepLast, c.Training.Optimizer.LearningRate = 15, true, 0.01
 	task, dir := trained(t, c)
-	if task.temperature <= 1.2 {
-		t.Fatalf("the temperature is %g, want more than 1.2 for a model that learned noise", task.temperature)
+	if task.mixture.temperature <= 1.2 {
+		t.Fatalf("the mixture is %+v, want a temperature above 1.2 for a model that learned noise", task.mixture)
 	}
 	calibrated := judged(t, task, task.Examples(), PredictOptions{})
 	opened, err := Open(dir)
@@ -34,8 +34,8 @@ func TestTemperature(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fitted := task.temperature
-	task.temperature = 1
+	fitted := task.mixture
+	task.mixture = mixture{}
 	plain := judged(t, task, task.Examples(), PredictOptions{})
 	for i, j := range calibrated.Judged {
 		if p := plain.Judged[i].Answer; j.Answer.Text != p.Text || j.Answer.LogProb >= p.LogProb {
@@ -47,14 +47,17 @@ func TestTemperature(t *testing.T) {
 	}
 
 	metadata := runfolder.Metadata(task.Config.id())
-	for _, bad := range []string{"", "0.5", "NaN", "1e9"} {
+	for _, bad := range []string{"", "0.001", "NaN", "1e9"} {
 		metadata[temperatureKey] = bad
-		if err := task.readTemperature(metadata); err == nil || !strings.Contains(err.Error(), "must be from 1 to 100") {
-			t.Errorf("a temperature of %q: got %v, want an error with the range", bad, err)
-		}
+		_, err := readMixture(metadata)
+		wantError(t, err, "heed.temperature must be from 0.01 to 100")
 	}
-	if err := opened.Load(dir); err != nil || opened.temperature != fitted {
-		t.Errorf("Load: got %v and the temperature %g, want %g", err, opened.temperature, fitted)
+	delete(metadata, temperatureKey)
+	metadata[linearKey] = "1.5"
+	_, err = readMixture(metadata)
+	wantError(t, err, "heed.linear must be from 0 to 1")
+	if err := opened.Load(dir); err != nil || opened.mixture != fitted {
+		t.Errorf("Load: got %v and the mixture %+v, want %+v", err, opened.mixture, fitted)
 	}
 }
 
@@ -69,7 +72,7 @@ func TestTemperatureOf(t *testing.T) {
 		"sure and wrong":    {[]float32{9, 0, 9, 0, 9, 0, 9, 0}, []int{0, 0, 0, 1}, 5, 20}, // p = 3/4 needs a difference of 1.1
 		"as sure as it may": {[]float32{1.1, 0, 1.1, 0, 1.1, 0, 1.1, 0}, []int{0, 0, 0, 1}, 1, 2},
 	} {
-		if got := temperatureOf(c.scores, c.labels, 2); got < c.low || got > c.high {
+		if got := temperatureOf(c.scores, c.labels, 2, 1); got < c.low || got > c.high {
 			t.Errorf("%s: got %g, want %g to %g", name, got, c.low, c.high)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/heed-go/heed/internal/runfolder"
@@ -50,16 +51,15 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 	if !first || options.Log == nil {
 		options.Log = io.Discard
 	}
-	if err := t.takeBaseline(ctx, w, options.Group, options.Log); err != nil {
-		return nil, err
-	}
-	if t.keepsStates() { // before training, so that ctx ends it
-		_, err := t.trainStates.of(ctx, t, t.set.train(t.Config.Training))
-		if err == nil {
-			_, err = t.validationStates.of(ctx, t, t.set.validation())
+	if t.Config.hasBaseline() {
+		if first {
+			err = t.takeBaseline(ctx, w)
 		}
-		if _, err = train.Broadcast(options.Group, nil, err); err != nil {
+		if _, err := train.Broadcast(options.Group, nil, err); err != nil {
 			return nil, err
+		}
+		if first && t.baseline != nil {
+			io.WriteString(options.Log, valuesText("Baseline: "+t.baseline.about(), kindOf(t.Config.Task.Kind).metrics(&t.Config), t.baseline.values))
 		}
 	}
 	sizes, validation := "", ""
@@ -99,7 +99,7 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 	}
 	options.OnCheck = func(history []train.Check, best bool) (bool, error) {
 		if first && best {
-			if err := t.trained().Save(filepath.Join(dir, runfolder.WeightsFile), runfolder.Metadata(options.Run)); err != nil {
+			if err := t.save(dir, t.better(history[len(history)-1])); err != nil {
 				return false, err
 			}
 		}
@@ -113,21 +113,22 @@ func (t *Task) Train(ctx context.Context, dir string, options train.RunOptions) 
 		}
 		return false, nil
 	}
-	result, err := train.Fit(ctx, t.Problem(), t.Config.Training.Config, options)
+	fit := train.Fit
+	if t.Config.solved() {
+		fit = t.solve
+	}
+	result, err := fit(ctx, t.Problem(), t.Config.Training.Config, options)
 	if err != nil {
 		return nil, err
 	}
 	s := t.summary(result)
-	if err := t.keepBaseline(ctx, s); err != nil {
-		return nil, err
-	}
 	if !s.Unfinished {
 		if err := t.judgeValidation(ctx, s, first); err != nil {
 			return nil, err
 		}
 	}
-	if first && (s.KeptBaseline || t.temperature > 1) {
-		if err := t.trained().Save(filepath.Join(dir, runfolder.WeightsFile), t.weightsMetadata(options.Run, s.KeptBaseline)); err != nil {
+	if first && t.mixture != (mixture{}) {
+		if err := t.save(dir, t.mixture); err != nil {
 			return nil, err
 		}
 	}
@@ -163,9 +164,30 @@ func (t *Task) summary(r *train.Result) *Summary {
 	}
 	if r.Best.Validated {
 		s.Score = t.score(r.Best.ValLoss, r.Best.Metrics)
-		s.validation(s.Score)
+		s.of(s.Score)
 	}
 	return s
+}
+
+// save writes the weights of a model that answers with the mixture.
+func (t *Task) save(dir string, x mixture) error {
+	return t.trained().Save(filepath.Join(dir, runfolder.WeightsFile), x.metadata(t.Config.id()))
+}
+
+// better returns the better one of the linear model and of the network at a check: an interrupted training answers with
+// it.
+func (t *Task) better(c train.Check) mixture {
+	if !t.Config.Mix || t.baseline == nil {
+		return mixture{}
+	}
+	names := []string{t.Config.Kind().Score, "mean_absolute_error"} // one row has no r2
+	for _, m := range kindOf(t.Config.Task.Kind).metrics(&t.Config) {
+		linear, known := t.baseline.values[m.Name]
+		if network := c.Metrics["val_"+m.Name]; known && slices.Contains(names, m.Name) && (network > linear) == !m.Value.lower {
+			return mixture{}
+		}
+	}
+	return mixture{linear: 1}
 }
 
 // take lets the first process lock the folder, and begin or resume a run there. All processes return the same error.

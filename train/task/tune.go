@@ -26,6 +26,9 @@ func (c *Config) tunedBlocks() int {
 	return n
 }
 
+// solved reports whether the run only solves a head.
+func (c *Config) solved() bool { return c.Tune == tuneHead && c.hasBaseline() }
+
 // tunesOwnWeights reports whether the run trains weights of blocks, and not only a head or an adapter.
 func (c *Config) tunesOwnWeights() bool { return c.Tune != tuneHead && c.Tune != tuneLoRA }
 
@@ -73,6 +76,9 @@ func (m *Model) tune(fresh []string) (err error) {
 		return nil
 	}
 	scopes := []string{"head", "transform"}
+	if c.solved() {
+		scopes = scopes[:1]
+	}
 	if n := c.tunedBlocks(); n > 0 {
 		scopes = append(scopes, "norm")
 		for i := c.Model.Layers - n; i < c.Model.Layers; i++ {

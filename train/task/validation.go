@@ -3,86 +3,213 @@ package task
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 )
 
-// judgeValidation lets the trained model answer the validation rows, calibrates it, and sets the fields of the summary
-// that depend on single answers: see Summary.Chance. Only a first process calibrates.
+// mixes reports whether answers are mixed from those of the network and of the linear model.
+func (t *Task) mixes() bool { return t.Config.Mix && t.baseline != nil && t.set.judged() > 0 }
+
+// judgeValidation lets the trained model answer the validation rows. It chooses the mixture of its answers, or the
+// temperature of a network alone, and sets the fields of the summary that depend on single answers. Only the first
+// process of a group does that, except for vectors.
 func (t *Task) judgeValidation(ctx context.Context, s *Summary, first bool) error {
-	t.temperature = 1
+	t.mixture = t.usualMixture()
 	k, c := t.Config.Kind(), &t.Config
-	calibrates := first && t.calibrates()
-	if !s.Best.Validated || !c.fromRows() || !k.Embeds && !(first && (calibrates || c.Task.Pairs || t.baseline != nil)) {
+	if !c.fromRows() || !s.Best.Validated || !first && !k.Embeds {
 		return nil
 	}
-	var o PredictOptions
-	examples := t.Examples()
-	if calibrates && len(examples) <= calibrationScores/len(c.Task.Classes) {
-		o.Top = len(c.Task.Classes)
-	}
-	r, err := t.Judge(ctx, examples, o)
-	if err == nil && calibrates {
-		err = t.calibrate(ctx, r.Judged, o.Top > 0)
-	}
-	if err != nil {
-		return err
-	}
-	if k.Embeds {
-		s.Score.ofTexts(r)
-		s.validation(s.Score)
-		s.Baseline = r.Baseline
-	}
-	s.Chance, s.Guesses = r.chance, (k.Embeds || c.Task.Pairs) && t.guesses(r, s.Score)
-	return nil
-}
-
-// calibrationScores limits the number of rows times classes from which calibrate fits the temperature.
-const calibrationScores = 1 << 20
-
-// calibrates reports whether calibrate can fit the temperature.
-func (t *Task) calibrates() bool {
-	return t.table != nil && t.Config.Task.Classes != nil && t.Config.fromRows()
-}
-
-// calibrate fits the temperature, by which predictors divide logits, to the validation rows of a file of labels (Guo et
-// al., "On Calibration of Modern Neural Networks", 2017). Training goes on after the validation loss is lowest, when
-// another value is monitored, and weights are chosen by few rows, so probabilities are too high. A temperature never
-// changes which label is the likeliest. It is at least 1: if all of a few validation rows are right, the model needn't
-// be surer.
-//
-// The argument judged has the validation rows. Unless their answers have all classes, calibrate answers some of them
-// again.
-func (t *Task) calibrate(ctx context.Context, judged []Judged, complete bool) error {
-	classes := t.Config.Task.Classes
-	if !complete {
-		some := t.Examples()[:calibrationScores/len(classes)]
-		r, err := t.Judge(ctx, some, PredictOptions{Top: len(classes)})
-		if err != nil {
+	var r *Report
+	var err error
+	switch {
+	case t.mixes(), t.features != nil && c.Task.Classes != nil:
+		v, failed := t.readValidation(ctx)
+		if failed != nil {
+			return failed
+		}
+		t.chooseMixture(v)
+		var score Score
+		if r, score, err = t.judgeMixed(ctx, v); t.mixes() { // otherwise the score is that of the check
+			s.of(score)
+		}
+	case k.Embeds || c.Task.Pairs || t.baseline != nil:
+		if r, err = t.Judge(ctx, t.Examples(), PredictOptions{}); err != nil {
 			return err
 		}
-		judged = r.Judged
-	}
-	index := map[string]int{}
-	for i, class := range classes {
-		index[class] = i
-	}
-	var scores []float32 // (rows, classes)
-	var right []int
-	for _, j := range judged {
-		label, known := index[j.References[0]]
-		if !known || j.Answer.Err != nil {
-			continue
+		if k.Embeds {
+			s.Score.ofTexts(r)
+			s.of(s.Score)
+			s.Baseline = r.Baseline
 		}
-		row := make([]float32, len(classes))
-		for _, top := range j.Answer.Top {
-			row[index[top.Text]] = float32(top.LogProb)
-		}
-		scores, right = append(scores, row...), append(right, label)
 	}
-	if right != nil {
-		t.temperature = temperatureOf(scores, right, len(classes))
+	if r == nil || err != nil {
+		return err
+	}
+	s.Chance, s.Guesses = r.chance, (k.Embeds || c.Task.Pairs) && t.guesses(r, s.Score)
+	if t.mixes() {
+		s.Linear, s.Answers = &t.mixture.linear, r.kind.values(r)
 	}
 	return nil
+}
+
+// usualMixture returns the mixture without validation rows.
+func (t *Task) usualMixture() mixture {
+	switch {
+	case !t.Config.Mix || t.baseline == nil:
+		return mixture{}
+	case t.Config.solved():
+		return mixture{linear: 1}
+	}
+	return mixture{linear: t.Config.usualLinear()}
+}
+
+// A validation has the validation rows as the model reads them.
+type validation struct {
+	report  *Report // without answers
+	answers []Answer
+	rows    []query // what the network and the linear model compute
+	sides   sides   // of the rows with a known reference
+}
+
+// mostSides limits the numbers in sides.
+const mostSides = 1 << 18
+
+// readValidation reads the validation rows.
+func (t *Task) readValidation(ctx context.Context) (*validation, error) {
+	v := &validation{report: t.newReport(t.Examples())}
+	var err error
+	both := query{keep: true}
+	switch {
+	case t.mixes() && t.Config.solved(): // the network doesn't answer
+		both.mixture.linear = 1
+	case t.mixes():
+		both.mixture.linear = 0.5
+	}
+	if v.answers, v.rows, err = t.read(ctx, sourcesOf(v.report.Judged), both, 1); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(v.rows, func(a, b query) int { return a.place - b.place })
+	targetsOf, numbers := kindOf(t.Config.Task.Kind).about().linear.targets(&t.Config), t.Config.Kind().Numbers
+	v.sides.width = max(1, t.layout.Classes)
+	for _, q := range v.rows {
+		reference := v.report.Judged[q.place].References[0]
+		if len(v.sides.network)+len(v.sides.linear) > 2*mostSides || !t.knows(reference) {
+			continue
+		}
+		targets := targetsOf(reference)
+		if n := max(len(q.output), len(q.linear)) / v.sides.width; n < len(targets) { // the source was cut
+			targets = targets[:n]
+		}
+		if numbers {
+			v.sides.add(q.output, q.linear, nil, targets)
+		} else {
+			v.sides.add(q.output, q.linear, intsOf(targets), nil)
+		}
+	}
+	return v, nil
+}
+
+// knows reports whether the model can give an answer.
+func (t *Task) knows(answer string) bool {
+	switch {
+	case t.Config.Task.Classes != nil:
+		return slices.Contains(t.Config.Task.Classes, answer)
+	case t.Config.Task.Target != nil:
+		ids, err := t.Config.Task.Target.Encode(answer)
+		return err == nil && !slices.Contains(ids, t.Config.Task.Target.Unknown())
+	}
+	return true
+}
+
+// chooseMixture chooses the mixture with which the model answers the validation rows best. A network alone gets a
+// temperature (Guo et al., "On Calibration of Modern Neural Networks", 2017): training goes on after the validation
+// loss is lowest, when another value is monitored, and weights are chosen by few rows, so probabilities are too high.
+func (t *Task) chooseMixture(v *validation) {
+	s := &v.sides
+	switch known := len(s.classes)+len(s.numbers) > 0; {
+	case t.Config.solved() && t.mixes():
+		t.mixture = mixture{linear: 1}
+		if known && s.numbers == nil {
+			t.mixture.temperature = temperatureOf(s.linear, s.classes, s.width, leastTemperature)
+		}
+	case known && t.mixes():
+		t.mixture = s.mix(t.Config.usualLinear())
+	case known:
+		t.mixture = mixture{temperature: temperatureOf(s.network, s.classes, s.width, 1)}
+	}
+}
+
+// judgeMixed returns the report and the score of the validation rows, answered with the model's mixture.
+func (t *Task) judgeMixed(ctx context.Context, v *validation) (*Report, Score, error) {
+	loss := v.sides.loss(t.mixture, t.classWeights)
+	for i := range v.rows {
+		v.rows[i].choices = t.network.(mixer).mixed(v.rows[i], t.mixture)
+	}
+	err := t.answer(v.answers, v.rows, PredictOptions{})
+	if err != nil {
+		return nil, Score{}, err
+	}
+	t.judgeAll(v.report, v.report.Judged, v.answers)
+	return v.report, t.score(loss, v.values(t)), t.besideBaseline(ctx, v.report, t.Examples())
+}
+
+// values returns the validation metrics of the answers, as a check has them.
+func (v *validation) values(t *Task) map[string]float64 {
+	values := map[string]float64{}
+	for _, some := range []map[string]float64{v.report.kind.values(v.report), v.ofLabel(&t.Config, t.mixture)} {
+		for name, value := range some {
+			values["val_"+name] = value
+		}
+	}
+	return values
+}
+
+// ofLabel returns the monitored metric, if it is one of a single label: see classMetrics.
+func (v *validation) ofLabel(c *Config, x mixture) map[string]float64 {
+	name := strings.TrimPrefix(c.Training.Stopping.Monitor, "val_")
+	metric, label, ok := ofClass(name)
+	if !ok {
+		return nil
+	}
+	if metric == "average_precision" {
+		class := slices.Index(c.Task.Classes, label)
+		return map[string]float64{name: v.sides.averagePrecision(x, class)}
+	}
+	for _, s := range v.report.Classes.Classes() {
+		if s.Class == label {
+			return map[string]float64{name: map[string]float64{"precision": s.Precision, "recall": s.Recall, "f1": s.F1}[metric]}
+		}
+	}
+	return map[string]float64{name: 0}
+}
+
+// averagePrecision returns the mean, over the rows of a class, of the share of this class among the rows for which the
+// class is as likely.
+func (s *sides) averagePrecision(x mixture, class int) float64 {
+	logits := x.logits(slices.Clone(s.network), s.linear, s.width)
+	p := make([]float64, len(s.classes))
+	for i := range p {
+		row := logits[i*s.width:][:s.width]
+		best, logProb := likeliest(row)
+		p[i] = float64(row[class]-row[best]) + logProb
+	}
+	sum, count := 0.0, 0.0
+	for i, right := range s.classes {
+		if right != class {
+			continue
+		}
+		above, rights := 0.0, 0.0
+		for k, other := range s.classes {
+			if p[k] >= p[i] {
+				above++
+				if other == class {
+					rights++
+				}
+			}
+		}
+		sum, count = sum+rights/above, count+1
+	}
+	return sum / max(count, 1)
 }
 
 // guesses reports whether the validation score is no better than the score of guesses by more than chance.

@@ -1,0 +1,99 @@
+package task
+
+import (
+	"context"
+	"slices"
+
+	G "gorgonia.org/gorgonia"
+
+	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/linear"
+	"github.com/heed-go/heed/layers"
+)
+
+// loadedWhole reports whether the model began with all the weights of another model that its features need.
+func (t *Task) loadedWhole() bool {
+	return t.Config.From.Dir != "" && t.unstarted == nil && t.features != nil &&
+		!slices.ContainsFunc(t.Loaded.Kept, func(name string) bool { return name != "head.weight" && name != "head.bias" })
+}
+
+// begun returns the model as it was when its training began. It is m itself if only a head was trained.
+func (m *Model) begun() (*Model, error) {
+	if m.Config.solved() {
+		return m, nil
+	}
+	c := m.Config
+	c.Tune, c.LowRank = "", layers.LowRank{}
+	b, err := newModel(c)
+	if err == nil {
+		err = b.build()
+	}
+	if err == nil {
+		_, err = b.loadFrom()
+	}
+	if err == nil && m.int8 {
+		err = b.Params.Quantize()
+	}
+	return b, err
+}
+
+// A featurer is a network whose output is a vector of each source or, if each symbol has an answer, of each symbol:
+// what the head of another network reads.
+type featurer struct{ embedder }
+
+// newFeaturer returns a model with the parameters of m whose network is a featurer.
+func newFeaturer(m *Model) *Model {
+	f := &Model{Config: m.Config, Params: m.Params, Progress: m.Progress, coder: m.coder, layout: m.layout}
+	f.network = featurer{embedder{reader{f, m.features}}}
+	return f
+}
+
+func (f featurer) predictor(s batchShape) (predictor, error) {
+	dim := f.Config.Model.Dim
+	return f.chooser(f, s, func(output []float32, q *query) {
+		var vectors []float32 // of the answers
+		for p := range min(len(q.ids), len(output)/dim) {
+			if q.targets == nil || q.targets[p] != data.Ignore {
+				vectors = append(vectors, output[p*dim:][:dim]...)
+			}
+		}
+		q.choices = []choice{{vector: vectors}}
+	})
+}
+
+// textVectors returns the vectors of the texts of sources, (texts, Dim): see linearTexts. A text that the model doesn't
+// read, because its source is too long, has zeros.
+func (m *Model) textVectors(ctx context.Context, sources linear.Rows, starts []int) ([]float32, error) {
+	f, dim := newFeaturer(m), m.Config.Model.Dim
+	var queries []query
+	for i := range sources.N {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		b, err := f.coder.Batch([]data.Example{{Source: sources.Text(i)}})
+		if err == nil {
+			q := f.query(b)
+			q.place = i
+			queries = append(queries, q)
+		}
+	}
+	if err := f.choose(ctx, queries, 1); err != nil {
+		return nil, err
+	}
+	vectors := make([]float32, starts[sources.N]*dim)
+	for _, q := range queries {
+		copy(vectors[starts[q.place]*dim:starts[q.place+1]*dim], q.choices[0].vector)
+	}
+	return vectors, nil
+}
+
+// pooledFeatures returns what the head of a network with one output per row reads.
+func pooledFeatures(net *layers.SequenceClassifier) func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
+	return func(b *layers.Build, inputs G.Nodes) (*G.Node, error) {
+		x, err := net.Pooled(b, inputs[0], layers.Mask{KeyLengths: inputs[1]}) // (B, Dim)
+		if err != nil {
+			return nil, err
+		}
+		return net.Transform.Forward(b, x)
+	}
+}
