@@ -173,3 +173,25 @@ func checkSize(size, length, targetLen int) error {
 	}
 	return nil
 }
+
+// A Layout describes the token ids of a Coder and the size of a row. The id of a symbol is its index in the rule's
+// Alphabet, or its id in the rule's Source or Target. Special tokens follow the symbols. Start and End are -1 if the
+// kind has no such token.
+type Layout struct {
+	Tokens       int // number of ids for Inputs; each id is less
+	TargetTokens int // number of ids for DecoderInputs; 0 if the kind has no Start
+	Classes      int // number of ids for Targets; 1 if a target is a number
+	Len          int // positions in a row of Inputs
+	TargetLen    int // positions in a row of Targets; 0 if a row has a single target
+	Start        int // id at the start of each row of DecoderInputs
+	End          int // id after the last symbol of a sequence
+	Pad          int // id that fills Inputs; for text, a symbol
+	TargetPad    int // id that fills DecoderInputs
+
+	Segments  int // 2 if a source is two texts, and otherwise 0
+	Separator int // id between the two texts
+
+	Number bool // the target of a row is a number, in Batch.Numbers
+
+	Texts int // rows of a batch for each example that has an answer; 0 means 1
+}
