@@ -18,16 +18,6 @@ type objectLines interface {
 
 func (l *lineReader) line() int { return l.lines }
 
-// objectLines returns a reader of the file's objects: its lines, or the elements of an array.
-func (t *tableFile) objectLines() objectLines {
-	if !t.form.array {
-		return &lineReader{in: t.in}
-	}
-	a := &arrayLines{in: newlines{in: t.in}}
-	a.decoder = json.NewDecoder(&a.in)
-	return a
-}
-
 // arrayLines reads the elements of a JSON array.
 type arrayLines struct {
 	in      newlines
