@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/must"
 )
 
 func masked(t *testing.T, rule Rule) *MaskedText {
@@ -29,10 +30,7 @@ func TestMask(t *testing.T) {
 		numbers[i/40] = 3 * (i / 40)
 	}
 	mask := func(b Batch, seed uint64, epoch int, numbers ...int) Batch {
-		b, err := m.Mask(b, seed, epoch, numbers)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b = must.Get(m.Mask(b, seed, epoch, numbers))(t)
 		return b
 	}
 	b := mask(windows, 1, 0, numbers...)
@@ -108,13 +106,8 @@ func TestMaskedText(t *testing.T) {
 // A published model must get its own id for masks, with its special tokens around each window, and never as targets.
 func TestMaskedPublished(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "vocab.txt")
-	if err := os.WriteFile(path, []byte("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	p, err := tokenizer.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\n"), 0o666))
+	p := must.Get(tokenizer.Open(path))(t)
 	rule := Rule{Source: p, MaxLen: 10, Published: Published{Tokens: 9, Start: -1, Pad: 0, Mask: 4}}
 	m := masked(t, rule)
 	if m.Window() != 8 || m.Name() != "[MASK]" {

@@ -12,15 +12,13 @@ import (
 
 	"github.com/heed-go/heed/data/tokenizer/internal/models"
 	"github.com/heed-go/heed/data/tokenizer/internal/patterns"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 )
 
 func newTestBPE(t testing.TB, size int, texts ...string) *Pipeline {
 	t.Helper()
-	tok, err := New(BPE, slices.Values(texts), size)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tok := must.Get(New(BPE, slices.Values(texts), size))(t)
 	return tok.(*Pipeline)
 }
 
@@ -28,10 +26,7 @@ func newTestBPE(t testing.TB, size int, texts ...string) *Pipeline {
 func tokensOf(t testing.TB, tok Tokenizer, first int) (tokens []string) {
 	t.Helper()
 	for id := first; id < tok.Len(); id++ {
-		token, err := tok.Decode([]int{id})
-		if err != nil {
-			t.Fatal(err)
-		}
+		token := must.Get(tok.Decode([]int{id}))(t)
 		tokens = append(tokens, token)
 	}
 	return tokens
@@ -198,7 +193,7 @@ func TestBPETraining(t *testing.T) {
 		{256, "\xff", "text 0 (from 0): not UTF-8"},
 	} {
 		_, err := New(BPE, slices.Values([]string{tc.text}), tc.size)
-		wantError(t, err, tc.wantErr)
+		must.Fail(t, err, tc.wantErr)
 	}
 }
 
@@ -227,7 +222,7 @@ func TestBPEBytes(t *testing.T) {
 	}
 	for _, id := range []int{-1, 256} {
 		_, err := tok.Decode([]int{0, id})
-		wantError(t, err, "at position 1 isn't one of the tokenizer's ids")
+		must.Fail(t, err, "at position 1 isn't one of the tokenizer's ids")
 	}
 }
 
@@ -301,10 +296,7 @@ func TestFallbackOfAffixes(t *testing.T) {
 		`"end_of_word_suffix": "</"`:       {{'a', 0, 1}, {0xC3, 1, 3}, {0xA9, 1, 3}, {'<', 3, 3}, {'/', 3, 3}},
 		`"continuing_subword_prefix": "#"`: {{'a', 0, 1}, {'#', 1, 1}, {0xC3, 1, 3}, {0xA9, 1, 3}},
 	} {
-		tok, err := Read(strings.NewReader(`{"version": "1.0", "model": {"type": "BPE", "byte_fallback": true, ` + option + `, "vocab": {` + bytes.String() + `"x": 256}, "merges": []}}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		tok := must.Get(Read(strings.NewReader(`{"version": "1.0", "model": {"type": "BPE", "byte_fallback": true, ` + option + `, "vocab": {` + bytes.String() + `"x": 256}, "merges": []}}`)))(t)
 		got, err := tok.Tokenize("aé", Options{})
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, %v, want %v", option, got, err, want)

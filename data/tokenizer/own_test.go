@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // ownTokenizers returns tokenizers that New and NewVocab made.
@@ -17,18 +19,12 @@ func ownTokenizers(t testing.TB) (toks []Tokenizer) {
 			if units == BPE && size < 256 {
 				continue
 			}
-			tok, err := New(units, slices.Values([]string{text, text}), size)
-			if err != nil {
-				t.Fatal(err)
-			}
+			tok := must.Get(New(units, slices.Values([]string{text, text}), size))(t)
 			toks = append(toks, tok)
 		}
 	}
 	for _, symbols := range []string{"ba", "b\ufffd", "\ufffd", "\"\\\n<"} {
-		v, err := NewVocab(symbols)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(NewVocab(symbols))(t)
 		toks = append(toks, v)
 	}
 	return toks

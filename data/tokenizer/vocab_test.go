@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 func TestNewVocab(t *testing.T) {
@@ -25,7 +27,7 @@ func TestNewVocab(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			v, err := NewVocab(tc.symbols)
 			if tc.wantErr != "" {
-				wantError(t, err, tc.wantErr)
+				must.Fail(t, err, tc.wantErr)
 				return
 			}
 			if err != nil {
@@ -34,10 +36,7 @@ func TestNewVocab(t *testing.T) {
 			if v.Symbols() != tc.symbols || v.Len() != utf8.RuneCountInString(tc.symbols) {
 				t.Errorf("got %d symbols %q", v.Len(), v.Symbols())
 			}
-			ids, err := v.Encode(tc.symbols)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ids := must.Get(v.Encode(tc.symbols))(t)
 			for i, id := range ids {
 				if id != i {
 					t.Errorf("symbol %d has id %d, want its index", i, id)
@@ -48,10 +47,7 @@ func TestNewVocab(t *testing.T) {
 }
 
 func TestEncode(t *testing.T) {
-	v, err := NewVocab("aé世b\ufffd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(NewVocab("aé世b\ufffd"))(t)
 	for s, want := range map[string][]int{"": {}, "ab": {0, 3}, "世é世": {2, 1, 2}, "\ufffd": {4}} {
 		got, err := v.Encode(s)
 		if err != nil || !slices.Equal(got, want) {
@@ -65,11 +61,8 @@ func TestEncode(t *testing.T) {
 }
 
 func TestEncodeUnknownSymbol(t *testing.T) {
-	v, err := NewVocab("aé世")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = v.Encode("世éx")
+	v := must.Get(NewVocab("aé世"))(t)
+	_, err := v.Encode("世éx")
 	var unknown *UnknownSymbolError
 	if !errors.As(err, &unknown) {
 		t.Fatalf("got %v", err)
@@ -77,18 +70,15 @@ func TestEncodeUnknownSymbol(t *testing.T) {
 	if want := (UnknownSymbolError{Symbol: 'x', Position: 2, Known: "aé世"}); *unknown != want {
 		t.Errorf("got %+v, want %+v", *unknown, want)
 	}
-	wantError(t, err, `symbol 'x' at position 2 (from 0) isn't one of the 3 known: "aé世"`)
+	must.Fail(t, err, `symbol 'x' at position 2 (from 0) isn't one of the 3 known: "aé世"`)
 
 	var many []rune
 	for r := 'Ā'; len(many) < 101; r++ {
 		many = append(many, r)
 	}
-	v, err = NewVocab(string(many))
-	if err != nil {
-		t.Fatal(err)
-	}
+	v = must.Get(NewVocab(string(many)))(t)
 	_, err = v.Encode("\n")
-	wantError(t, err, `symbol '\n' at position 0 (from 0) isn't one of the 101 known`)
+	must.Fail(t, err, `symbol '\n' at position 0 (from 0) isn't one of the 101 known`)
 	if strings.Contains(err.Error(), "Ā") {
 		t.Errorf("got %v, want an error without a list of 101 symbols", err)
 	}
@@ -96,11 +86,8 @@ func TestEncodeUnknownSymbol(t *testing.T) {
 
 // TestEncodeInvalidUTF8 checks that an invalid byte doesn't count as U+FFFD, although range returns U+FFFD for it.
 func TestEncodeInvalidUTF8(t *testing.T) {
-	v, err := NewVocab("é\ufffd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = v.Encode("é\ufffd\xff")
+	v := must.Get(NewVocab("é\ufffd"))(t)
+	_, err := v.Encode("é\ufffd\xff")
 	var invalid *InvalidUTF8Error
 	if !errors.As(err, &invalid) || invalid.Offset != 5 {
 		t.Errorf("got %v", err)
@@ -108,13 +95,10 @@ func TestEncodeInvalidUTF8(t *testing.T) {
 }
 
 func TestDecodeUnknownID(t *testing.T) {
-	v, err := NewVocab("ab")
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(NewVocab("ab"))(t)
 	for _, id := range []int{-1, 2, math.MaxInt} {
 		_, err := v.Decode([]int{0, id})
-		wantError(t, err, "at position 1 isn't one of 2 symbols")
+		must.Fail(t, err, "at position 1 isn't one of 2 symbols")
 	}
 }
 
@@ -175,17 +159,4 @@ func distinct(s []rune) []rune {
 	s = slices.Clone(s)
 	slices.Sort(s)
 	return slices.Compact(s)
-}
-
-// wantError fails the test unless the text of err contains each of these parts.
-func wantError(t *testing.T, err error, parts ...string) {
-	t.Helper()
-	if err == nil {
-		t.Fatalf("got no error, want an error with %q", parts)
-	}
-	for _, s := range parts {
-		if !strings.Contains(err.Error(), s) {
-			t.Errorf("got error %q, want an error with %q", err, s)
-		}
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/must"
 )
 
 func TestDates(t *testing.T) {
@@ -104,10 +105,10 @@ func TestDatesErrors(t *testing.T) {
 		"Wednesday, September 30th, 2026, or so": "at most 29 symbols, got 38",
 	} {
 		_, err := solve(task, source)
-		wantError(t, err, "task dates: ", want)
+		must.Fail(t, err, "task dates: ", want)
 	}
 	_, err := Named("dates", 10)
-	wantError(t, err, "task dates: the maximum source length is 29 symbols and can't be changed to 10")
+	must.Fail(t, err, "task dates: the maximum source length is 29 symbols and can't be changed to 10")
 	if _, err := Named("dates", 29); err != nil {
 		t.Error(err)
 	}
@@ -123,10 +124,7 @@ func TestSampleDates(t *testing.T) {
 	longest, samples := 0, 40_000
 	for range samples {
 		source := task.Sample(rng, task.MaxLen)
-		answer, err := solve(task, source)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must.Get(solve(task, source))(t)
 		if _, err := time.Parse(time.DateOnly, answer); err != nil || strings.Trim(lower(source)+answer, task.Alphabet) != "" {
 			t.Fatalf("%q: got %q, %v, want a date within the limits", source, answer, err)
 		}
@@ -182,11 +180,7 @@ func TestSplitOfDates(t *testing.T) {
 	task := named(t, "dates", 0)
 	s := newSplit(t, "dates", 1, 1000)
 	day := func(source string) string {
-		answer, err := solve(task, source)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return answer
+		return must.Get(solve(task, source))(t)
 	}
 	validation := make(map[string]bool)
 	for _, e := range s.Validation() {
@@ -228,18 +222,13 @@ func TestSplitOfDates(t *testing.T) {
 func TestTooManyDates(t *testing.T) {
 	t.Parallel()
 	rule, rng := named(t, "dates", 0), rand.New(rand.NewPCG(1, 1))
-	few, err := data.NewSplit(rule, 1, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	few := must.Get(data.NewSplit(rule, 1, 10))(t)
 	var sources []string
 	answers, heldOut := make(map[string]string), 0
 	for day := range 365 {
 		for range 6 {
 			source := writeDate(rng, time.Date(2023, time.January, 1+day, 0, 0, 0, 0, time.UTC))
-			if answers[source], err = rule.Answer(source); err != nil {
-				t.Fatal(err)
-			}
+			answers[source] = must.Get(rule.Answer(source))(t)
 			sources = append(sources, source)
 		}
 		if few.HeldOut(sources[6*day]) {
@@ -248,8 +237,8 @@ func TestTooManyDates(t *testing.T) {
 	}
 	rule.Sample = func(rng *rand.Rand, _ int) string { return sources[rng.IntN(len(sources))] }
 	rule.Answer = func(source string) (string, error) { return answers[source], nil }
-	_, err = data.NewSplit(rule, 1, heldOut+1)
-	wantError(t, err, fmt.Sprintf("validation asks for %d sources, but only %d were found", heldOut+1, heldOut))
+	_, err := data.NewSplit(rule, 1, heldOut+1)
+	must.Fail(t, err, fmt.Sprintf("validation asks for %d sources, but only %d were found", heldOut+1, heldOut))
 	if _, err := data.NewSplit(rule, 1, heldOut); err != nil {
 		t.Errorf("for %d sources, one for each day that is held out: %v", heldOut, err)
 	}
@@ -259,7 +248,7 @@ func TestDatesAsTagging(t *testing.T) {
 	rule := named(t, "dates", 0)
 	rule.Kind, rule.MaxAnswer = data.KindTagging, 0
 	_, err := solve(rule, "7.3.2024")
-	wantError(t, err, "task dates: for kind tagging, an answer can't be longer than its source", "for longer answers, use kind seq2seq")
+	must.Fail(t, err, "task dates: for kind tagging, an answer can't be longer than its source", "for longer answers, use kind seq2seq")
 }
 
 func FuzzDates(f *testing.F) {

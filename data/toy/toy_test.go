@@ -11,6 +11,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/must"
 )
 
 func TestNamed(t *testing.T) {
@@ -35,7 +36,7 @@ func TestNamed(t *testing.T) {
 		t.Run(fmt.Sprint(tc.name, tc.maxLen), func(t *testing.T) {
 			task, err := Named(tc.name, tc.maxLen)
 			if tc.wantErr != "" {
-				wantError(t, err, tc.wantErr)
+				must.Fail(t, err, tc.wantErr)
 				return
 			}
 			if err != nil {
@@ -84,7 +85,7 @@ func TestAnswer(t *testing.T) {
 		t.Run(tc.task+" "+tc.source, func(t *testing.T) {
 			got, err := solve(named(t, tc.task, 0), tc.source)
 			if tc.wantErr != "" {
-				wantError(t, err, tc.wantErr)
+				must.Fail(t, err, tc.wantErr)
 				return
 			}
 			if err != nil || got != tc.want {
@@ -120,10 +121,7 @@ func TestRules(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				coder, err := data.NewCoder(task)
-				if err != nil {
-					t.Fatal(err)
-				}
+				coder := must.Get(data.NewCoder(task))(t)
 				l := coder.Layout()
 				rng := rand.New(rand.NewPCG(1, 2))
 				for i := range 2000 {
@@ -135,10 +133,7 @@ func TestRules(t *testing.T) {
 					if err != nil {
 						t.Fatalf("%q: %v", source, err)
 					}
-					b, err := coder.Batch([]data.Example{{Source: source, Answer: want}})
-					if err != nil {
-						t.Fatal(err)
-					}
+					b := must.Get(coder.Batch([]data.Example{{Source: source, Answer: want}}))(t)
 					valid := b.Targets[:b.Counted()]
 					if got, err := coder.Answer(valid); err != nil || got != want {
 						t.Fatalf("the targets of %q spell %q, %v; want %q", source, got, err, want)
@@ -170,9 +165,7 @@ func TestAnswerOfSamples(t *testing.T) {
 		},
 		"add": func(source string) string {
 			var a, b int
-			if _, err := fmt.Sscanf(source, "%d+%d", &a, &b); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(fmt.Sscanf(source, "%d+%d", &a, &b))(t)
 			return fmt.Sprint(a + b)
 		},
 		"brackets": func(source string) string {
@@ -191,10 +184,7 @@ func TestAnswerOfSamples(t *testing.T) {
 		for range 5000 {
 			source := task.Sample(rng, task.MaxLen)
 			lengths[len(source)]++
-			got, err := solve(task, source)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(solve(task, source))(t)
 			answers[got]++
 			if want := independent(source); got != want {
 				t.Fatalf("%s of %q is %q, want %q", name, source, got, want)
@@ -292,20 +282,12 @@ func solve(rule data.Rule, source string) (string, error) {
 
 func named(t testing.TB, name string, maxLen int) data.Rule {
 	t.Helper()
-	rule, err := Named(name, maxLen)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rule
+	return must.Get(Named(name, maxLen))(t)
 }
 
 func newSplit(t testing.TB, name string, seed uint64, validation int) *data.Split {
 	t.Helper()
-	s, err := data.NewSplit(named(t, name, 0), seed, validation)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(data.NewSplit(named(t, name, 0), seed, validation))(t)
 }
 
 // trainSources returns the sources of a training step.
@@ -319,17 +301,4 @@ func trainSources(t testing.TB, s *data.Split, epoch, step, size int) (sources [
 		sources = append(sources, e.Source)
 	}
 	return sources
-}
-
-// wantError fails the test unless err is an error that contains all of these strings.
-func wantError(t *testing.T, err error, parts ...string) {
-	t.Helper()
-	if err == nil {
-		t.Fatalf("got no error, want one with %q", parts)
-	}
-	for _, s := range parts {
-		if !strings.Contains(err.Error(), s) {
-			t.Errorf("got error %q, want one with %q", err, s)
-		}
-	}
 }
