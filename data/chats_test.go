@@ -60,11 +60,9 @@ func TestBadChats(t *testing.T) {
 		`{"messages": [{"role": "assistant", "content": "a", "content": "b"}]}`:             "isn't a JSON object",
 		`{"messages": [{"role": "assistant", "content": [{"type": "text", "text": "a"}]}]}`: "message 0 (from 0) must have a role and a content",
 	} {
-		_, err := chatFile(t, chatLine+"\n"+line+"\n").Chats(func(string, []tokenizer.Message) error { return nil })
-		must.Fail(t, err, "chats.jsonl", "line 2: ", want)
+		must.Refuse(chatFile(t, chatLine+"\n"+line+"\n").Chats(func(string, []tokenizer.Message) error { return nil }))(t, "chats.jsonl", "line 2: ", want)
 	}
-	_, err := TextFiles{Paths: []string{write(t, chatLine)}}.Chats(nil)
-	must.Fail(t, err, "must be in files that end in .jsonl")
+	must.Refuse(TextFiles{Paths: []string{write(t, chatLine)}}.Chats(nil))(t, "must be in files that end in .jsonl")
 }
 
 func TestHaveChats(t *testing.T) {

@@ -53,15 +53,11 @@ func TestPublished(t *testing.T) {
 		}
 	}
 	c := must.Get(NewCoder(rule(KindText)))(t)
-	if _, err := c.Batch([]Example{{Source: "a b c a b c"}}); err == nil || !strings.Contains(err.Error(), "8 tokens, but the model reads at most 6 (max_position_embeddings)") {
-		t.Errorf("a long text: got error %v", err)
-	}
+	must.Refuse(c.Batch([]Example{{Source: "a b c a b c"}}))(t, "8 tokens, but the model reads at most 6 (max_position_embeddings)")
 	small := rule(KindEmbed)
 	small.Published = Published{Tokens: 5}
 	c = must.Get(NewCoder(small))(t)
-	if _, err := c.Batch([]Example{{Source: "a b"}}); err == nil || !strings.Contains(err.Error(), "id 5 is beyond the model's 5 ids") {
-		t.Errorf("an id that the model doesn't know: got error %v", err)
-	}
+	must.Refuse(c.Batch([]Example{{Source: "a b"}}))(t, "id 5 is beyond the model's 5 ids")
 	for _, wrong := range []Published{{Tokens: -1}, {Tokens: 9, Start: 9}, {Tokens: 9, Pad: -2}} {
 		r := rule(KindEmbed)
 		r.Published = wrong

@@ -15,8 +15,7 @@ func named(t testing.TB, name string, maxLen int) Rule {
 }
 
 func TestZeroRule(t *testing.T) {
-	_, err := NewCoder(Rule{})
-	must.Fail(t, err, "toy.Named")
+	must.Refuse(NewCoder(Rule{}))(t, "toy.Named")
 }
 
 func newCoderOf(t testing.TB, rule Rule) Coder {
@@ -29,8 +28,7 @@ func examplesOf(t testing.TB, rule Rule, sources ...string) []Example {
 	t.Helper()
 	var examples []Example
 	for _, source := range sources {
-		answer := must.Get(rule.Answer(source))(t)
-		examples = append(examples, Example{source, answer})
+		examples = append(examples, Example{source, must.Get(rule.Answer(source))(t)})
 	}
 	return examples
 }

@@ -54,8 +54,7 @@ func TestSeq2SeqErrors(t *testing.T) {
 func TestSeq2SeqSpellAnswers(t *testing.T) {
 	for _, rule := range []Rule{named(t, "dates", 0), asSeq2Seq(named(t, "sort", 0)), asSeq2Seq(named(t, "reverse", 3))} {
 		c := newCoderOf(t, rule)
-		s := must.Get(NewSplit(rule, 5, 300))(t)
-		for examples := range slices.Chunk(s.Validation(), 64) {
+		for examples := range slices.Chunk(must.Get(NewSplit(rule, 5, 300))(t).Validation(), 64) {
 			b := must.Get(c.Batch(examples))(t)
 			counted := 0
 			for r, e := range examples {

@@ -96,8 +96,7 @@ func TestNewSplitTooMany(t *testing.T) {
 			held++
 		}
 	}
-	_, err := NewSplit(named(t, "add", 0), 1, 2000)
-	must.Fail(t, err, fmt.Sprintf("validation asks for 2000 sources, but only %d were found", held))
+	must.Refuse(NewSplit(named(t, "add", 0), 1, 2000))(t, fmt.Sprintf("validation asks for 2000 sources, but only %d were found", held))
 	if whole := newSplit(t, "add", 0, 1, held); len(whole.Validation()) != held {
 		t.Errorf("got %d sources, want all %d", len(whole.Validation()), held)
 	}
@@ -116,14 +115,12 @@ func TestNewSplitTooMany(t *testing.T) {
 			}
 		}
 	}
-	_, err = NewSplit(named(t, "copy", 2), 1, 1000)
-	must.Fail(t, err, "task copy", "at most 2 symbols", fmt.Sprintf("but only %d were found: use a smaller number", held))
+	must.Refuse(NewSplit(named(t, "copy", 2), 1, 1000))(t, "task copy", "at most 2 symbols", fmt.Sprintf("but only %d were found: use a smaller number", held))
 }
 
 func TestNewSplitSizes(t *testing.T) {
 	for _, validation := range []int{-1, math.MinInt, math.MaxInt} {
-		_, err := NewSplit(named(t, "copy", 0), 0, validation)
-		must.Fail(t, err, "validation must be from 0 to 1048576 sources", fmt.Sprint(validation))
+		must.Refuse(NewSplit(named(t, "copy", 0), 0, validation))(t, "validation must be from 0 to 1048576 sources", fmt.Sprint(validation))
 	}
 	s := newSplit(t, "copy", 0, 0, 1)
 	for _, size := range []int{0, -5} {
@@ -132,15 +129,13 @@ func TestNewSplitSizes(t *testing.T) {
 		}
 	}
 	for _, size := range []int{min(1<<40, math.MaxInt), math.MaxInt} {
-		_, err := s.Train(0, 0, size)
-		must.Fail(t, err, fmt.Sprintf("task copy: %d examples: this takes", size), "of memory, but there is only")
+		must.Refuse(s.Train(0, 0, size))(t, fmt.Sprintf("task copy: %d examples: this takes", size), "of memory, but there is only")
 	}
 	for _, maxLen := range []int{0, -1, longest + 1, math.MaxInt} {
 		rule := named(t, "copy", 0)
 		rule.MaxLen = maxLen
 		rule.Sample = func(*rand.Rand, int) string { t.Fatalf("Sample was called with a MaxLen of %d", maxLen); return "" }
-		_, err := NewSplit(rule, 0, 1)
-		must.Fail(t, err, fmt.Sprintf("MaxLen must be from 1 to 16777216, got %d", maxLen))
+		must.Refuse(NewSplit(rule, 0, 1))(t, fmt.Sprintf("MaxLen must be from 1 to 16777216, got %d", maxLen))
 	}
 	if empty := newSplit(t, "copy", 0, 0, 0); len(empty.Validation()) != 0 || len(trainSources(t, empty, 0, 0, 3)) != 3 {
 		t.Error("a Split without validation sources must still draw training examples")
@@ -173,8 +168,7 @@ func trainSources(t testing.TB, s *Split, epoch, step, size int) []string {
 func TestSplitOfWrongRules(t *testing.T) {
 	rule := named(t, "copy", 0)
 	rule.Answer = func(source string) (string, error) { return "", errors.New("none today") }
-	_, err := NewSplit(rule, 1, 10)
-	must.Fail(t, err, "task copy: the source", "from Sample has no answer: none today")
+	must.Refuse(NewSplit(rule, 1, 10))(t, "task copy: the source", "from Sample has no answer: none today")
 }
 
 func newSplit(t testing.TB, task string, maxLen int, seed uint64, validation int) *Split {

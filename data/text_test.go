@@ -88,8 +88,7 @@ func TestOpenTextNotRegular(t *testing.T) {
 	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
 		t.Skipf("no device at %s", os.DevNull)
 	}
-	_, err := OpenText(oneFile(os.DevNull), nil)
-	must.Fail(t, err, os.DevNull, "isn't a regular file")
+	must.Refuse(OpenText(oneFile(os.DevNull), nil))(t, os.DevNull, "isn't a regular file")
 }
 
 // The error has the offset of the first bad byte, even if the byte isn't in the first buffer of the reader.
@@ -124,8 +123,7 @@ func TestOpenTextOfVocab(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	for _, missing := range []*tokenizer.Vocab{nil, {}} {
-		_, err = OpenText(oneFile(path), missing)
-		must.Fail(t, err, path, "no symbols")
+		must.Refuse(OpenText(oneFile(path), missing))(t, path, "no symbols")
 	}
 }
 
@@ -154,16 +152,14 @@ func TestFileChanges(t *testing.T) {
 	for _, start := range []int{5000, 9000} {
 		must.Fail(t, text.Window(ids, start), path, "the file changed while it was open")
 	}
-	_, err := text.ValidationBatch([]int{0, 1}, 10, 0)
-	must.Fail(t, err, "the file changed")
+	must.Refuse(text.ValidationBatch([]int{0, 1}, 10, 0))(t, "the file changed")
 
 	for _, other := range []string{strings.Repeat("ac", 5000), strings.Repeat("\xff", 10_000), ""} {
 		text := textOf(t, original)
 		text.source = strings.NewReader(other)
 		must.Fail(t, text.Window(ids, 50), "the file changed")
 	}
-	_, err = newText("short", strings.NewReader("abc"), 4, nil)
-	must.Fail(t, err, `"short"`, "the file changed")
+	must.Refuse(newText("short", strings.NewReader("abc"), 4, nil))(t, `"short"`, "the file changed")
 
 	broken := errors.New("bad sector")
 	text = textOf(t, original)
@@ -179,14 +175,6 @@ func TestFileChanges(t *testing.T) {
 type failing struct{ err error }
 
 func (f failing) ReadAt([]byte, int64) (int, error) { return 0, f.err }
-
-func TestClose(t *testing.T) {
-	text := openFile(t, write(t, "abc"), nil)
-	must.Do(t, text.Close())
-	if err := text.Window(make([]int, 1), 0); !errors.Is(err, fs.ErrClosed) {
-		t.Errorf("got %v", err)
-	}
-}
 
 func TestWindowConcurrently(t *testing.T) {
 	s := strings.Repeat("aé世𝄞", 3000)

@@ -91,8 +91,7 @@ func TestValidationBatch(t *testing.T) {
 				t.Errorf("got windows from %d to %d, want them to cover the last tenth, 904 to 1005", first, end)
 			}
 			for _, i := range []int{-1, windows, math.MaxInt} {
-				_, err := text.ValidationBatch([]int{0, i}, length, tc.limit)
-				must.Fail(t, err, fmt.Sprintf("there is no window %d", i))
+				must.Refuse(text.ValidationBatch([]int{0, i}, length, tc.limit))(t, fmt.Sprintf("there is no window %d", i))
 			}
 		})
 	}
@@ -121,12 +120,10 @@ func TestTextBatchesAreRandomAccess(t *testing.T) {
 	text := marked(t, 2000)
 	var train, validation []Batch
 	for step := range 40 {
-		b := must.Get(text.TrainBatch(9, step/10, step%10, 4, 12))(t)
-		train = append(train, b)
+		train = append(train, must.Get(text.TrainBatch(9, step/10, step%10, 4, 12))(t))
 	}
 	for i := range 4 {
-		b := must.Get(text.ValidationBatch(numbers(i*4, min(4, 15-i*4)), 12, 15))(t)
-		validation = append(validation, b)
+		validation = append(validation, must.Get(text.ValidationBatch(numbers(i*4, min(4, 15-i*4)), 12, 15))(t))
 	}
 	other := marked(t, 2000)
 	var wg sync.WaitGroup
@@ -174,12 +171,9 @@ func TestTextTooShort(t *testing.T) {
 	}
 	text := marked(t, 100)
 	want := "has 100 characters, too few for windows of length 90: training has the first 90 and validation the last 10, and each needs more than 90"
-	_, err := text.TrainBatch(0, 0, 0, 1, 90)
-	must.Fail(t, err, `"memory"`, want)
-	_, err = text.ValidationBatch([]int{0}, 90, 0)
-	must.Fail(t, err, `"memory"`, want)
-	_, err = text.ValidationWindows(math.MaxInt, 0)
-	must.Fail(t, err, "too few")
+	must.Refuse(text.TrainBatch(0, 0, 0, 1, 90))(t, `"memory"`, want)
+	must.Refuse(text.ValidationBatch([]int{0}, 90, 0))(t, `"memory"`, want)
+	must.Refuse(text.ValidationWindows(math.MaxInt, 0))(t, "too few")
 }
 
 func TestTextBatchSizes(t *testing.T) {
@@ -195,8 +189,7 @@ func TestTextBatchSizes(t *testing.T) {
 			t.Errorf("no error from ValidationBatch for %+v", tc)
 		}
 	}
-	_, err := text.ValidationWindows(5, -1)
-	must.Fail(t, err, "a limit of at least 0, got 5 and -1")
+	must.Refuse(text.ValidationWindows(5, -1))(t, "a limit of at least 0, got 5 and -1")
 }
 
 func TestTinyShakespeare(t *testing.T) {

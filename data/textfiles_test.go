@@ -163,8 +163,7 @@ func TestTextFilesErrors(t *testing.T) {
 	}
 	path := filepath.Join(dir, "long.jsonl")
 	must.Do(t, os.WriteFile(path, []byte("{\"text\": \"a\"}\n{\"text\": \""+strings.Repeat("a", maxLine)), 0o666))
-	_, err := OpenText(oneFile(path), nil)
-	must.Fail(t, err, "long.jsonl\": line 2: it has more than 4 MiB")
+	must.Refuse(OpenText(oneFile(path), nil))(t, "long.jsonl\": line 2: it has more than 4 MiB")
 }
 
 type fullDisk struct{ err error }
@@ -175,11 +174,10 @@ func (f fullDisk) Write([]byte) (int, error) { return 0, f.err }
 func TestTextWithoutRoom(t *testing.T) {
 	path := writeAll(t, map[string]string{"a.gz": zipped("abc")}) + "/a.gz"
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
-	_, err := OpenText(oneFile(path), nil)
-	must.Fail(t, err, "can't be copied as UTF-8 to a temporary file", "set TMPDIR to a folder with room")
+	must.Refuse(OpenText(oneFile(path), nil))(t, "can't be copied as UTF-8 to a temporary file", "set TMPDIR to a folder with room")
 	full := errors.New("no space left on device")
 	c := textCopy{out: bufio.NewWriterSize(fullDisk{full}, 16)}
-	err = c.add(path, TextFiles{})
+	err := c.add(path, TextFiles{})
 	for err == nil {
 		err = c.put('a')
 	}

@@ -2,7 +2,6 @@ package data
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/heed-go/heed/data/tokenizer"
@@ -42,11 +41,9 @@ func TestTokenizedSeq2Seq(t *testing.T) {
 		"abcab": `task seq2seq: a source must have 1 to 4 symbols, got 5`,
 		"":      "the source is empty",
 	} {
-		_, err := c.Batch([]Example{{Source: source}})
-		must.Fail(t, err, want)
+		must.Refuse(c.Batch([]Example{{Source: source}}))(t, want)
 	}
-	_, err := c.Batch([]Example{{"a", "X X X X"}})
-	must.Fail(t, err, "an answer must have at most 3 symbols")
+	must.Refuse(c.Batch([]Example{{"a", "X X X X"}}))(t, "an answer must have at most 3 symbols")
 	// Without a Target, sources and answers share one vocabulary.
 	both := newTokenizer(t, tokenizer.Characters, 0, "ab")
 	c = newCoderOf(t, Rule{Name: "seq2seq", Kind: KindSeq2Seq, MaxLen: 4, MaxAnswer: 3, Source: both})
@@ -79,28 +76,7 @@ func TestTokenizedTagging(t *testing.T) {
 	if got, err := c.Answer([]int{0, 1}); err != nil || got != "D N" {
 		t.Errorf("got %q, %v, want D N", got, err)
 	}
-	_, err := c.Batch([]Example{{"the dog", "D"}})
-	must.Fail(t, err, `each symbol of a source needs one tag, but "the dog" has 2 symbols and "D" has 1 tags`)
-}
-
-func TestTokenizedErrors(t *testing.T) {
-	tok := newTokenizer(t, tokenizer.Tokens, 0, "a b")
-	for _, tc := range []struct {
-		name   string
-		change func(r *Rule)
-		want   string
-	}{
-		{"an alphabet", func(r *Rule) { r.Alphabet = "ab" }, "a rule with a Source can't also have an Alphabet, Spell or Read"},
-		{"a spelling", func(r *Rule) { r.Read = strings.ToUpper }, "can't also have an Alphabet, Spell or Read"},
-		{"no source", func(r *Rule) { r.Source = nil }, "a rule with a Target needs a Source"},
-		{"tagging without a target", func(r *Rule) { r.Kind, r.MaxAnswer, r.Target = KindTagging, 0, nil }, "needs a Target, the tokenizer of the tags"},
-		{"classification with a target", func(r *Rule) { r.Kind, r.MaxAnswer, r.Classes = KindClassification, 0, []string{"a", "b"} }, `a rule of kind "classification" can't have a Target`},
-	} {
-		r := Rule{Name: "own", Kind: KindSeq2Seq, MaxLen: 4, MaxAnswer: 4, Source: tok, Target: tok}
-		tc.change(&r)
-		_, err := NewCoder(r)
-		must.Fail(t, err, tc.want)
-	}
+	must.Refuse(c.Batch([]Example{{"the dog", "D"}}))(t, `each symbol of a source needs one tag, but "the dog" has 2 symbols and "D" has 1 tags`)
 }
 
 // Resize only removes or adds padding.

@@ -61,8 +61,7 @@ func TestTokenizersAgree(t *testing.T) {
 }
 
 func writeTokenizerSets(t *testing.T) {
-	shakespeare := must.Get(os.ReadFile("../../../shared/data/tinyshakespeare.txt"))(t)
-	lines := strings.SplitAfter(string(shakespeare), "\n")
+	lines := strings.SplitAfter(string(must.Get(os.ReadFile("../../../shared/data/tinyshakespeare.txt"))(t)), "\n")
 	rng := rand.New(rand.NewPCG(1, 2))
 	var sets []set
 	for _, units := range []Units{Characters, Tokens, BPE} {
@@ -77,8 +76,7 @@ func writeTokenizerSets(t *testing.T) {
 		}
 		sets = append(sets, set)
 	}
-	content := must.Get(json.Marshal(sets))(t)
-	must.Do(t, os.WriteFile(*fixture, content, 0o644))
+	must.Do(t, os.WriteFile(*fixture, must.Get(json.Marshal(sets))(t), 0o644))
 }
 
 // strangeText returns a random text that includes parts of other. It leaves out two characters: U+0085 isn't white

@@ -18,16 +18,14 @@ import (
 
 func newTestBPE(t testing.TB, size int, texts ...string) *Pipeline {
 	t.Helper()
-	tok := must.Get(New(BPE, slices.Values(texts), size))(t)
-	return tok.(*Pipeline)
+	return must.Get(New(BPE, slices.Values(texts), size))(t).(*Pipeline)
 }
 
 // tokensOf returns the tokens of a byte-level BPE, beginning with the id first.
 func tokensOf(t testing.TB, tok Tokenizer, first int) (tokens []string) {
 	t.Helper()
 	for id := first; id < tok.Len(); id++ {
-		token := must.Get(tok.Decode([]int{id}))(t)
-		tokens = append(tokens, token)
+		tokens = append(tokens, must.Get(tok.Decode([]int{id}))(t))
 	}
 	return tokens
 }
@@ -192,8 +190,7 @@ func TestBPETraining(t *testing.T) {
 		{256, "", "can't make a tokenizer for bpe from 1 texts: all of them are empty"},
 		{256, "\xff", "text 0 (from 0): not UTF-8"},
 	} {
-		_, err := New(BPE, slices.Values([]string{tc.text}), tc.size)
-		must.Fail(t, err, tc.wantErr)
+		must.Refuse(New(BPE, slices.Values([]string{tc.text}), tc.size))(t, tc.wantErr)
 	}
 }
 
@@ -221,8 +218,7 @@ func TestBPEBytes(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	for _, id := range []int{-1, 256} {
-		_, err := tok.Decode([]int{0, id})
-		must.Fail(t, err, "at position 1 isn't one of the tokenizer's ids")
+		must.Refuse(tok.Decode([]int{0, id}))(t, "at position 1 isn't one of the tokenizer's ids")
 	}
 }
 

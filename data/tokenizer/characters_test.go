@@ -83,6 +83,5 @@ func resultChecksum(t *testing.T, tok Tokenizer, text string) uint32 {
 		result = append(strconv.AppendInt(result, int64(token.Start), 10), ' ')
 		result = append(strconv.AppendInt(result, int64(token.End), 10), '\n')
 	}
-	decoded := must.Get(tok.Decode(ids))(t)
-	return crc32.ChecksumIEEE(append(result, valid(decoded)...))
+	return crc32.ChecksumIEEE(append(result, valid(must.Get(tok.Decode(ids))(t))...))
 }

@@ -38,16 +38,14 @@ func TestDecoder(t *testing.T) {
 		for round := range 2 { // the second round checks that Flush resets the Decoder
 			var got []string
 			for _, text := range tc.texts {
-				piece := must.Get(d.Next(idOf(t, tok, text)))(t)
-				got = append(got, piece)
+				got = append(got, must.Get(d.Next(idOf(t, tok, text)))(t))
 			}
 			if got = append(got, d.Flush()); !slices.Equal(got, tc.want) {
 				t.Errorf("%s, %s, text %d: %q, want %q", tc.units, tc.name, round, got, tc.want)
 			}
 		}
 		for _, id := range []int{-1, tok.Len()} {
-			_, err := d.Next(id)
-			must.Fail(t, err, "isn't one of the tokenizer's")
+			must.Refuse(d.Next(id))(t, "isn't one of the tokenizer's")
 		}
 	}
 }
@@ -106,8 +104,7 @@ func TestDecoderSkipsSpecial(t *testing.T) {
 		d := Decoder{Tokenizer: tok, SkipSpecial: skip}
 		got := ""
 		for _, id := range ids {
-			piece := must.Get(d.Next(id))(t)
-			got += piece
+			got += must.Get(d.Next(id))(t)
 		}
 		if got += d.Flush(); got != want {
 			t.Errorf("SkipSpecial %t: %q, want %q", skip, got, want)
@@ -136,8 +133,7 @@ func FuzzDecoder(f *testing.F) {
 					break
 				}
 				id := int(choices[i]) % tok.Len()
-				piece := must.Get(d.Next(id))(t)
-				ids, got = append(ids, id), got+piece
+				ids, got = append(ids, id), got+must.Get(d.Next(id))(t)
 			}
 		}
 	})
@@ -209,8 +205,7 @@ func TestDecoderParts(t *testing.T) {
 			got := ""
 			for i := range ids {
 				ids[i] = rng.IntN(len(vocab))
-				piece := must.Get(d.Next(ids[i]))(t)
-				got += piece
+				got += must.Get(d.Next(ids[i]))(t)
 			}
 			want, err := tok.Decode(ids)
 			if got += d.Flush(); err != nil || got != valid(want) {

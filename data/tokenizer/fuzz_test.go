@@ -49,8 +49,7 @@ func FuzzPublished(f *testing.F) {
 			if token.Start < 0 || token.End < token.Start || token.End > len(text) || !utf8.ValidString(text[token.Start:token.End]) {
 				t.Fatalf("%s: %v is no part of %q", tok.name, token, text)
 			}
-			piece := must.Get(d.Next(token.ID))(t)
-			ids, streamed = append(ids, token.ID), streamed+piece
+			ids, streamed = append(ids, token.ID), streamed+must.Get(d.Next(token.ID))(t)
 		}
 		decoded := must.Get(tok.Decode(ids))(t)
 		if streamed += d.Flush(); streamed != valid(decoded) {

@@ -32,8 +32,7 @@ const bertVocab = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\nun\n##able\nca\n##fe
 // tokenizer.json.
 func levelFiles(t testing.TB, more ...string) (vocab, merges, whole string) {
 	t.Helper()
-	tok := must.Get(New(BPE, slices.Values([]string{"the cat and the hat and the bat that sat"}), 270))(t)
-	content := tokenizerFile(t, tok)
+	content := tokenizerFile(t, must.Get(New(BPE, slices.Values([]string{"the cat and the hat and the bat that sat"}), 270))(t))
 	var file struct {
 		Model struct {
 			Vocab  map[string]int
@@ -153,7 +152,7 @@ func TestOpenErrors(t *testing.T) {
 		{"no merges", "", map[string]string{"vocab.json": vocab}, "merges.txt", true},
 		{"another name", "words.txt", map[string]string{"words.txt": "a"}, "expected a tokenizer.json", false},
 		{"empty tokenizer.json", "", map[string]string{"tokenizer.json": ""}, "tokenizer.json", false},
-		{"characters", "", map[string]string{"tokenizer.json": string(tokenizerFile(t, mustVocab(t, "abc")))}, "use Read", false},
+		{"characters", "", map[string]string{"tokenizer.json": string(tokenizerFile(t, must.Get(NewVocab("abc"))(t)))}, "use Read", false},
 		{"another class", "", map[string]string{"vocab.json": vocab, "merges.txt": merges, "tokenizer_config.json": `{"tokenizer_class": "CLIPTokenizer"}`}, `"CLIP"`, false},
 		{"another model_type", "", map[string]string{"sentencepiece.bpe.model": modelOf(t, "unigram"), "config.json": `{"model_type": "xlm-roberta"}`}, `"xlm-roberta"`, false},
 		{"BERT's files for GPT-2", "", map[string]string{"vocab.txt": bertVocab, "config.json": `{"model_type": "gpt2"}`}, `"gpt2"`, false},
@@ -183,11 +182,6 @@ func TestOpenErrors(t *testing.T) {
 			t.Errorf("%s: error %v, want fs.ErrNotExist: %v", c.name, err, c.missing)
 		}
 	}
-}
-
-func mustVocab(t *testing.T, symbols string) *Vocab {
-	t.Helper()
-	return must.Get(NewVocab(symbols))(t)
 }
 
 // TestModelOfStories opens the SentencePiece model beside the repository, and compares the ids of a text.
@@ -235,9 +229,9 @@ func TestOpenHostile(t *testing.T) {
 		merges.WriteString("t h\n")
 	}
 	vocab, _, _ := levelFiles(t)
-	large := writeFolder(t, nil)
-	must.Do(t, os.Truncate(mustCreate(t, filepath.Join(large, "tokenizer.model")), format.MaxFile+1))
-	for name, c := range map[string]struct{ dir, want string }{
+	large := writeFolder(t, map[string]string{"tokenizer.model": ""})
+	must.Do(t, os.Truncate(filepath.Join(large, "tokenizer.model"), format.MaxFile+1))
+	for _, c := range map[string]struct{ dir, want string }{
 		"a file over the limit":  {large, "at most"},
 		"a million lines":        {writeFolder(t, map[string]string{"vocab.txt": many.String()}), "lines"},
 		"a million merges":       {writeFolder(t, map[string]string{"vocab.json": vocab, "merges.txt": merges.String()}), "merges"},
@@ -246,16 +240,8 @@ func TestOpenHostile(t *testing.T) {
 		"deep settings":          {writeFolder(t, map[string]string{"vocab.txt": bertVocab, "config.json": strings.Repeat("[", 1<<20)}), "config.json"},
 		"a million extra tokens": {writeFolder(t, map[string]string{"spiece.model": modelOf(t, "unigram"), "tokenizer_config.json": `{"tokenizer_class": "T5Tokenizer", "extra_ids": 1000000000}`}), "extra_ids"},
 	} {
-		if _, err := Open(c.dir); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: error %v, want %q", name, err, c.want)
-		}
+		must.Refuse(Open(c.dir))(t, c.want)
 	}
-}
-
-func mustCreate(t *testing.T, path string) string {
-	t.Helper()
-	must.Do(t, os.WriteFile(path, nil, 0o644))
-	return path
 }
 
 // WithLimit must replace the maximum length of the file, and leave the Pipeline unchanged.

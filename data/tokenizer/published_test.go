@@ -86,8 +86,7 @@ func readGzip(t testing.TB, path string, into any) {
 	t.Helper()
 	f := must.Get(os.Open(path))(t)
 	defer f.Close()
-	unzipped := must.Get(gzip.NewReader(f))(t)
-	content, err := io.ReadAll(unzipped)
+	content, err := io.ReadAll(must.Get(gzip.NewReader(f))(t))
 	if err == nil {
 		err = json.Unmarshal(content, into)
 	}
@@ -197,9 +196,7 @@ func TestCuts(t *testing.T) {
 		}
 		file := files[c.Family]
 		file["truncation"], file["post_processor"] = c.Truncation, c.PostProcessor
-		tok := must.Get(Read(bytes.NewReader(encoded(file))))(t)
-		p := tok.(*Pipeline)
-		input, err := p.Input(c.Texts[0], c.Texts[1:]...)
+		input, err := must.Get(Read(bytes.NewReader(encoded(file))))(t).(*Pipeline).Input(c.Texts[0], c.Texts[1:]...)
 		if (err != nil) != (c.Input == nil) {
 			t.Errorf("%s, %s: Input(%q) has the error %v, want one: %t", c.Family, c.Truncation, c.Texts, err, c.Input == nil)
 		}

@@ -219,8 +219,7 @@ func TestSentencePieceRounding(t *testing.T) {
 		score := protowire.AppendFixed32(protowire.AppendTag(nil, 2, protowire.Fixed32Type), math.Float32bits(p.score))
 		model = append(model, message(1, slices.Concat(message(1, []byte(p.text)), score, varint(3, p.kind)))...)
 	}
-	file := must.Get(sentencepiece.Parse(model))(t)
-	m := sentencepiece.New(file)
+	m := sentencepiece.New(must.Get(sentencepiece.Parse(model))(t))
 	for n, want := range map[int][]int{1000: {4, 5}, 65536: {2, 3}, 99999: {2, 3}, 100000: {4, 5}, 131072: {4, 5}, 196608: {2, 3}} {
 		tokens := must.Get(m.Encode(nil, strings.Repeat("a", n)+"xyz", pipe.NewBudget(n)))(t)
 		if got := []int{tokens[len(tokens)-2].ID, tokens[len(tokens)-1].ID}; !slices.Equal(got, want) {

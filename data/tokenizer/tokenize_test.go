@@ -15,8 +15,7 @@ func ofEach(t testing.TB, text string) map[Units]Tokenizer {
 	t.Helper()
 	toks := map[Units]Tokenizer{}
 	for units, size := range map[Units]int{Characters: 0, Tokens: 0, Words: 0, BPE: 270} {
-		tok := must.Get(New(units, slices.Values([]string{text}), size))(t)
-		toks[units] = tok
+		toks[units] = must.Get(New(units, slices.Values([]string{text}), size))(t)
 	}
 	return toks
 }
@@ -59,8 +58,7 @@ func TestTokenize(t *testing.T) {
 			t.Errorf("%s: got %v, want an InvalidUTF8Error", units, err)
 		}
 	}
-	v := must.Get(NewVocab("ab"))(t)
-	if _, err := v.Tokenize("abc", Options{}); !errors.As(err, new(*UnknownSymbolError)) {
+	if _, err := must.Get(NewVocab("ab"))(t).Tokenize("abc", Options{}); !errors.As(err, new(*UnknownSymbolError)) {
 		t.Errorf("got %v, want an UnknownSymbolError", err)
 	}
 }

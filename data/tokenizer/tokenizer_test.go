@@ -44,17 +44,12 @@ func TestNew(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tok, err := New(tc.units, slices.Values(tc.texts), tc.size)
-			if tc.wantErr != "" {
-				must.Fail(t, err, tc.wantErr)
+			if must.Match(t, err, tc.wantErr) {
 				return
-			}
-			if err != nil {
-				t.Fatal(err)
 			}
 			var got []string
 			for id := range tok.Len() {
-				s := must.Get(tok.Decode([]int{id}))(t)
-				got = append(got, s)
+				got = append(got, must.Get(tok.Decode([]int{id}))(t))
 			}
 			if want := strings.Split(tc.want, " "); !slices.Equal(got, want) || tok.Unknown() != len(want)-1 {
 				t.Errorf("got %q with unknown id %d; want %q, the last one unknown", got, tok.Unknown(), want)
@@ -102,8 +97,7 @@ func TestEncodeDecode(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		for _, id := range []int{-1, tok.Len(), math.MaxInt} {
-			_, err := tok.Decode([]int{0, id})
-			must.Fail(t, err, "at position 1 isn't one of")
+			must.Refuse(tok.Decode([]int{0, id}))(t, "at position 1 isn't one of")
 		}
 	}
 }

@@ -104,11 +104,9 @@ func TestDatesErrors(t *testing.T) {
 		"\u212aMar":                              "symbol '\u212a'", // the Kelvin sign, whose small letter is a k
 		"Wednesday, September 30th, 2026, or so": "at most 29 symbols, got 38",
 	} {
-		_, err := solve(task, source)
-		must.Fail(t, err, "task dates: ", want)
+		must.Refuse(solve(task, source))(t, "task dates: ", want)
 	}
-	_, err := Named("dates", 10)
-	must.Fail(t, err, "task dates: the maximum source length is 29 symbols and can't be changed to 10")
+	must.Refuse(Named("dates", 10))(t, "task dates: the maximum source length is 29 symbols and can't be changed to 10")
 	if _, err := Named("dates", 29); err != nil {
 		t.Error(err)
 	}
@@ -237,8 +235,7 @@ func TestTooManyDates(t *testing.T) {
 	}
 	rule.Sample = func(rng *rand.Rand, _ int) string { return sources[rng.IntN(len(sources))] }
 	rule.Answer = func(source string) (string, error) { return answers[source], nil }
-	_, err := data.NewSplit(rule, 1, heldOut+1)
-	must.Fail(t, err, fmt.Sprintf("validation asks for %d sources, but only %d were found", heldOut+1, heldOut))
+	must.Refuse(data.NewSplit(rule, 1, heldOut+1))(t, fmt.Sprintf("validation asks for %d sources, but only %d were found", heldOut+1, heldOut))
 	if _, err := data.NewSplit(rule, 1, heldOut); err != nil {
 		t.Errorf("for %d sources, one for each day that is held out: %v", heldOut, err)
 	}
@@ -247,8 +244,7 @@ func TestTooManyDates(t *testing.T) {
 func TestDatesAsTagging(t *testing.T) {
 	rule := named(t, "dates", 0)
 	rule.Kind, rule.MaxAnswer = data.KindTagging, 0
-	_, err := solve(rule, "7.3.2024")
-	must.Fail(t, err, "task dates: for kind tagging, an answer can't be longer than its source", "for longer answers, use kind seq2seq")
+	must.Refuse(solve(rule, "7.3.2024"))(t, "task dates: for kind tagging, an answer can't be longer than its source", "for longer answers, use kind seq2seq")
 }
 
 func FuzzDates(f *testing.F) {

@@ -1,4 +1,4 @@
-// Package must fails tests. It has the three checks that most tests need.
+// Package must fails tests. It has the checks of errors that most tests need.
 package must
 
 import (
@@ -34,4 +34,23 @@ func Fail(t testing.TB, err error, parts ...string) {
 			t.Errorf("got error %q, want one with %q", err, part)
 		}
 	}
+}
+
+// Refuse returns a function that is like Fail for a call with a result: must.Refuse(New(rule))(t, "no name").
+func Refuse[T any](_ T, err error) func(t testing.TB, parts ...string) {
+	return func(t testing.TB, parts ...string) {
+		t.Helper()
+		Fail(t, err, parts...)
+	}
+}
+
+// Match is Do if want is empty, and otherwise Fail with it. It reports whether an error is wanted.
+func Match(t testing.TB, err error, want string) bool {
+	t.Helper()
+	if want == "" {
+		Do(t, err)
+		return false
+	}
+	Fail(t, err, want)
+	return true
 }

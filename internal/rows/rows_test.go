@@ -57,8 +57,7 @@ func TestSet(t *testing.T) {
 	if len(validates) < 50 || len(validates) > 200 || len(trains)+len(validates) != 1000 {
 		t.Errorf("got %d training and %d validation rows, want 1000 together, about a tenth for validation", len(trains), len(validates))
 	}
-	coder := must.Get(data.NewCoder(rule))(t)
-	b, err := s.Batch(coder, s.Train, []int{2}, 4)
+	b, err := s.Batch(must.Get(data.NewCoder(rule))(t), s.Train, []int{2}, 4)
 	if err != nil || b.Size != 4 || b.Lengths[0] != len(s.Train.Example(2).Source) || b.Len > rule.MaxLen {
 		t.Errorf("got the batch %+v, %v, want 4 rows of at most %d symbols, the first like %v", b, err, rule.MaxLen, s.Train.Example(2))
 	}

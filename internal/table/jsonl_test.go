@@ -58,8 +58,7 @@ func TestReadJSONL(t *testing.T) {
 			if test.bad != "" {
 				test.content = strings.Repeat("{\"text\":\"x\",\"label\":\"y\"}\n", 200) + test.content
 			}
-			table := must.Get(Read(writeFile(t, "a.jsonl", test.content), o))(t)
-			checkRows(t, table, test.want, test.lines, test.bad, 201)
+			checkRows(t, must.Get(Read(writeFile(t, "a.jsonl", test.content), o))(t), test.want, test.lines, test.bad, 201)
 		})
 	}
 }

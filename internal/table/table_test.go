@@ -332,8 +332,7 @@ func TestThreeColumns(t *testing.T) {
 	for _, lines := range []string{"q\nr\n", "p\ns\n", "l\nm\n"} {
 		files = append(files, writeFile(t, "a.txt", lines))
 	}
-	parallel := must.Get(ReadParallel(files, Options{Known: known}))(t)
-	for i, table := range []*Table{byName, byNumber, parallel} {
+	for i, table := range []*Table{byName, byNumber, must.Get(ReadParallel(files, Options{Known: known}))(t)} {
 		if rows, _ := contents(table); !reflect.DeepEqual(rows, want) {
 			t.Errorf("table %d: got %q, want %q", i, rows, want)
 		}
@@ -456,8 +455,7 @@ func TestReadMemory(t *testing.T) {
 		{"long rows in less memory", long, 0, 20 * mb, false},
 	} {
 		f := must.Get(openTable(writeFile(t, "rows.tsv", test.content), Options{}))(t)
-		r := must.Get(f.records(Options{Columns: []string{"1", "2"}, RowBytes: test.rowBytes}))(t)
-		table, err := r.table([]*tableFile{f}, test.free)
+		table, err := must.Get(f.records(Options{Columns: []string{"1", "2"}, RowBytes: test.rowBytes}))(t).table([]*tableFile{f}, test.free)
 		unread := f.unread()
 		f.close()
 		if test.good && (err != nil || table.Len() != strings.Count(test.content, "\n")) {
