@@ -76,7 +76,7 @@ func TestHeldOutShare(t *testing.T) {
 		s := newSplit(t, "add", 0, seed, 1000)
 		held := 0
 		for i := range 10_000 {
-			if s.HeldOut(fmt.Sprintf("%d+%d", i/100, i%100)) {
+			if s.heldOut(fmt.Sprintf("%d+%d", i/100, i%100)) {
 				held++
 			}
 		}
@@ -92,7 +92,7 @@ func TestNewSplitTooMany(t *testing.T) {
 	held := 0
 	s := newSplit(t, "add", 0, 1, 1)
 	for i := range 10_000 {
-		if s.HeldOut(fmt.Sprintf("%d+%d", i/100, i%100)) {
+		if s.heldOut(fmt.Sprintf("%d+%d", i/100, i%100)) {
 			held++
 		}
 	}
@@ -110,7 +110,7 @@ func TestNewSplitTooMany(t *testing.T) {
 			if b != ' ' {
 				word += string(b)
 			}
-			if s.HeldOut(word) {
+			if s.heldOut(word) {
 				held++
 			}
 		}

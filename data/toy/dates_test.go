@@ -172,55 +172,11 @@ func TestDatesRoundTrip(t *testing.T) {
 	}
 }
 
-// A day is used either for training or for validation, whatever format it is written in.
-func TestSplitOfDates(t *testing.T) {
-	t.Parallel()
-	task := named(t, "dates", 0)
-	s := newSplit(t, "dates", 1, 1000)
-	day := func(source string) string {
-		return must.Get(solve(task, source))(t)
-	}
-	validation := make(map[string]bool)
-	for _, e := range s.Validation() {
-		validation[day(e.Source)] = true
-	}
-	if len(validation) != 1000 {
-		t.Errorf("%d validation days, want 1,000", len(validation))
-	}
-	for step := range 200 {
-		for _, source := range trainSources(t, s, 0, step, 64) {
-			if validation[day(source)] || s.HeldOut(source) || s.HeldOut(strings.ToUpper(source)) {
-				t.Fatalf("the day of %q is used for training and for validation", source)
-			}
-		}
-	}
-	held := 0
-	for i := range 3000 {
-		date := time.Date(firstYear, time.January, 1+12*i, 0, 0, 0, 0, time.UTC)
-		out := s.HeldOut(date.Format(time.DateOnly))
-		for _, format := range dateFormats {
-			if source := formatDate(format, date, i%2 == 0, i%3 == 0); s.HeldOut(source) != out {
-				t.Fatalf("HeldOut(%q) = %t, want %t as for the same day in ISO 8601", source, !out, out)
-			}
-		}
-		if out {
-			held++
-		}
-	}
-	if held < 300 || held > 450 {
-		t.Errorf("%d of 3,000 days are held out, want about 375", held)
-	}
-	if s.HeldOut("no date") != data.HeldOut(1, "no date", 1.0/8) {
-		t.Error("for a source that isn't a date, HeldOut must use the hash of the source")
-	}
-}
-
 // TestTooManyDates asks for more sources than there are days held out, although more sources are held out. NewSplit
 // draws more than a million sources: here, the days of one year, each written in up to six ways.
 func TestTooManyDates(t *testing.T) {
 	t.Parallel()
 	rule, rng := named(t, "dates", 0), rand.New(rand.NewPCG(1, 1))
-	few := must.Get(data.NewSplit(rule, 1, 10))(t)
 	var sources []string
 	answers, heldOut := make(map[string]string), 0
 	for day := range 365 {
@@ -229,7 +185,7 @@ func TestTooManyDates(t *testing.T) {
 			answers[source] = must.Get(rule.Answer(source))(t)
 			sources = append(sources, source)
 		}
-		if few.HeldOut(sources[6*day]) {
+		if data.HeldOut(1, answers[sources[6*day]], 1.0/8) {
 			heldOut++
 		}
 	}
