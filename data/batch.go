@@ -84,25 +84,20 @@ func (b *Batch) Counted() int {
 
 // Rows returns a batch of the rows from start to end − 1. The batch shares memory with b.
 func (b *Batch) Rows(start, end int) Batch {
-	part := Batch{
-		Inputs: b.Inputs[start*b.Len : end*b.Len], Lengths: b.Lengths[start:end],
+	return Batch{
+		Inputs: rows(b.Inputs, start, end, b.Len), Lengths: rows(b.Lengths, start, end, 1),
+		DecoderInputs: rows(b.DecoderInputs, start, end, b.TargetLen), Targets: rows(b.Targets, start, end, max(b.TargetLen, 1)),
+		Numbers: rows(b.Numbers, start, end, 1), Scores: rows(b.Scores, start, end, len(b.Scores)/max(b.Size, 1)),
 		Size: end - start, Len: b.Len, TargetLen: b.TargetLen,
 	}
-	if b.DecoderInputs != nil {
-		part.DecoderInputs = b.DecoderInputs[start*b.TargetLen : end*b.TargetLen]
+}
+
+// rows returns the values of rows, or nil if there are none.
+func rows[T any](values []T, start, end, width int) []T {
+	if values == nil {
+		return nil
 	}
-	if b.Numbers != nil {
-		part.Numbers = b.Numbers[start:end]
-	}
-	if b.Scores != nil {
-		classes := len(b.Scores) / b.Size
-		part.Scores = b.Scores[start*classes : end*classes]
-	}
-	if b.Targets != nil { // nil from Pad
-		width := max(b.TargetLen, 1)
-		part.Targets = b.Targets[start*width : end*width]
-	}
-	return part
+	return values[start*width : end*width]
 }
 
 // Resize returns a copy of b without Scores and with other dimensions, padded like the batches of a Coder with Layout
@@ -146,8 +141,11 @@ func (b *Batch) Resize(l Layout, size, length, targetLen int) (Batch, error) {
 
 // newBatch returns a batch that contains only padding.
 func newBatch(size int, l Layout) (Batch, error) {
-	if err := checkSize(size, l.Len, l.TargetLen); err != nil {
-		return Batch{}, err
+	if size < 1 || l.Len < 1 || l.TargetLen < 0 {
+		return Batch{}, fmt.Errorf("a batch needs at least one row and one position, got a size of %d, a length of %d and a target length of %d", size, l.Len, l.TargetLen)
+	}
+	if length := max(l.Len, l.TargetLen); length > math.MaxInt32/size {
+		return Batch{}, fmt.Errorf("a batch can have at most %d ids, got size %d and length %d", math.MaxInt32, size, length)
 	}
 	b := Batch{
 		Inputs:  slices.Repeat([]int{l.Pad}, size*l.Len),
@@ -162,16 +160,6 @@ func newBatch(size int, l Layout) (Batch, error) {
 		b.DecoderInputs = slices.Repeat([]int{l.TargetPad}, size*l.TargetLen)
 	}
 	return b, nil
-}
-
-func checkSize(size, length, targetLen int) error {
-	if size < 1 || length < 1 || targetLen < 0 {
-		return fmt.Errorf("a batch needs at least one row and one position, got a size of %d, a length of %d and a target length of %d", size, length, targetLen)
-	}
-	if length = max(length, targetLen); length > math.MaxInt32/size {
-		return fmt.Errorf("a batch can have at most %d ids, got size %d and length %d", math.MaxInt32, size, length)
-	}
-	return nil
 }
 
 // A Layout describes the token ids of a Coder and the size of a row. The id of a symbol is its index in the rule's

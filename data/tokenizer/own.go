@@ -98,10 +98,7 @@ func parseWordLevel(file format.Members) (Tokenizer, error) {
 	if err == nil {
 		tokens, err = model.TakeVocab()
 	}
-	var level struct {
-		Type         string `json:"type"`
-		UnknownToken string `json:"unk_token"`
-	}
+	var level wordLevelJSON // without the Vocab
 	if err == nil {
 		err = model.Decode(&level)
 	}

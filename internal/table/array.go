@@ -1,7 +1,6 @@
 package table
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -77,24 +76,20 @@ func (a *arrayLines) read() (raw json.RawMessage, err error) {
 
 // newlines counts the lines of what is read, and returns errTooLong after left bytes.
 type newlines struct {
-	in   *bufio.Reader
-	left int
+	capped
 	read int64
 	ends []int64 // offsets of line ends that lineAt hasn't counted
 	done int     // number of line ends that it has counted
 }
 
 func (n *newlines) Read(p []byte) (int, error) {
-	if n.left <= 0 {
-		return 0, errTooLong
-	}
-	size, err := n.in.Read(p)
+	size, err := n.capped.Read(p)
 	for i, b := range p[:size] {
 		if b == '\n' {
 			n.ends = append(n.ends, n.read+int64(i))
 		}
 	}
-	n.left, n.read = n.left-size, n.read+int64(size)
+	n.read += int64(size)
 	return size, err
 }
 

@@ -175,7 +175,7 @@ func (t *tableFile) objectLines() objectLines {
 	if !t.form.array {
 		return &lineReader{in: t.in}
 	}
-	a := &arrayLines{in: newlines{in: t.in}}
+	a := &arrayLines{in: newlines{capped: capped{in: t.in}}}
 	a.decoder = json.NewDecoder(&a.in)
 	return a
 }

@@ -95,20 +95,15 @@ func (l *lineRows) next() (row, error) {
 		case ended > 0:
 			return row{}, l.uneven()
 		case size > 0:
-			if l.tabs {
-				l.split()
+			if l.tabs { // there is only one file
+				line := l.fields[0]
+				l.fields = l.fields[:0]
+				for field := range strings.SplitSeq(line, "\t") {
+					l.fields = append(l.fields, field)
+				}
 			}
 			return row{l.fields, l.files[0].lines}, nil
 		}
-	}
-}
-
-// split splits the only field at its tabs.
-func (l *lineRows) split() {
-	line := l.fields[0]
-	l.fields = l.fields[:0]
-	for field := range strings.SplitSeq(line, "\t") {
-		l.fields = append(l.fields, field)
 	}
 }
 

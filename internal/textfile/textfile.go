@@ -149,8 +149,7 @@ func (f *File) start(content io.Reader) error {
 		if head, _ := f.Peek(Buffer); !f.Mark && looksUTF8(head) { // an error occurs again when the file is read
 			return fmt.Errorf("it is UTF-8, not %s: give --encoding utf-8", f.Encoding)
 		}
-		f.decoder = f.Encoding.decoder()
-		f.decoder.offset = int64(skipped)
+		f.decoder = &decoder{Transformer: f.Encoding.coding.NewDecoder(), lost: f.Encoding.lost, offset: int64(skipped), bad: -1}
 		f.Reader = bufio.NewReaderSize(transform.NewReader(f.Reader, f.decoder), Buffer)
 	} else if !packed {
 		f.Plain = f.file
