@@ -103,7 +103,7 @@ func CheckColumns(columns []string, known []Column) error {
 	if columns == nil || len(columns) == len(known) {
 		return nil
 	}
-	return setting.Errorf("%s must name %s, %s, got %q", columnsPath, text.Count(len(known), "column"), Roles(known), columns)
+	return setting.Errorf("%s must name %s, %s, got %q", columnsPath, text.Count(len(known), "column"), roles(known), columns)
 }
 
 // findColumns returns the index of each wanted column, from 0, and reports whether the first row is a row like any
@@ -183,10 +183,10 @@ func manyColumns(first, names []string, o Options) error {
 	if len(byName) < len(example) || o.Header == "no" {
 		byName = byNumber
 	} else if o.Header == "" {
-		return setting.Errorf(text+" if this row is a header, or as in %s %s if it isn't", len(first), listed(first), Roles(o.Known),
+		return setting.Errorf(text+" if this row is a header, or as in %s %s if it isn't", len(first), listed(first), roles(o.Known),
 			columnsPath, strings.Join(byName, ","), columnsPath, strings.Join(byNumber, ","))
 	}
-	return setting.Errorf(text, len(first), listed(first), Roles(o.Known), columnsPath, strings.Join(byName, ","))
+	return setting.Errorf(text, len(first), listed(first), roles(o.Known), columnsPath, strings.Join(byName, ","))
 }
 
 // isOdd reports whether a character may need quotes in a flag.
@@ -199,8 +199,8 @@ func listed(row []string) string {
 	return text.List(len(row), 20, ", ", func(i int) string { return fmt.Sprintf("(%d) %.30q", i+1, row[i]) })
 }
 
-// Roles lists the roles of columns, such as "the text and the label".
-func Roles(columns []Column) string {
+// roles lists the roles of columns, such as "the text and the label".
+func roles(columns []Column) string {
 	var s strings.Builder
 	for i, c := range columns {
 		switch {

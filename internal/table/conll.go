@@ -78,7 +78,8 @@ func (c *conllRows) next() (row, error) {
 		lines.Write(line)
 		lines.WriteByte('\n')
 		if token == nil {
-			ended = first > 0 && (ended || c.form.endsSentence(string(line)))
+			cells := cellsOf(string(line))
+			ended = first > 0 && (ended || len(cells) == 0 || cells[0] == docStart)
 			continue
 		}
 		if first == 0 {
@@ -156,11 +157,6 @@ func (f form) isComment(line string) bool {
 	}
 	cells := cellsOf(line)
 	return f.universal || len(cells) != f.columns || len(cells) > 1 && !f.lasts[cells[len(cells)-1]]
-}
-
-func (f form) endsSentence(line string) bool {
-	cells := cellsOf(line)
-	return len(cells) == 0 || cells[0] == docStart
 }
 
 // cellsOf splits a line of CoNLL at tabs or, if it has none, at spaces.

@@ -102,7 +102,7 @@ func (o object) known(line int, columns []Column, keys []string) error {
 			}
 		}
 		if keys[i] == "" {
-			return setting.Errorf("line %d has %s, and none of them is %s: set %s to the keys of %s", line, o.keys(), strings.Join(c.Names, ", "), columnsPath, Roles(columns))
+			return setting.Errorf("line %d has %s, and none of them is %s: set %s to the keys of %s", line, o.keys(), strings.Join(c.Names, ", "), columnsPath, roles(columns))
 		}
 	}
 	return nil
