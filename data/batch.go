@@ -77,26 +77,25 @@ func (b *Batch) Counted() int {
 
 // Rows returns a batch of the rows from start to end − 1. The batch shares memory with b.
 func (b *Batch) Rows(start, end int) Batch {
-	part := Batch{
-		Inputs: b.Inputs[start*b.Len : end*b.Len], Lengths: b.Lengths[start:end],
+	return Batch{
+		Inputs: rows(b.Inputs, start, end, b.Len), Lengths: rows(b.Lengths, start, end, 1),
+		DecoderInputs: rows(b.DecoderInputs, start, end, b.TargetLen), Targets: rows(b.Targets, start, end, max(b.TargetLen, 1)),
+		Numbers: rows(b.Numbers, start, end, 1),
 		Size: end - start, Len: b.Len, TargetLen: b.TargetLen,
 	}
-	if b.DecoderInputs != nil {
-		part.DecoderInputs = b.DecoderInputs[start*b.TargetLen : end*b.TargetLen]
-	}
-	if b.Numbers != nil {
-		part.Numbers = b.Numbers[start:end]
-	}
-	if b.Targets != nil { // nil from Pad
-		width := max(b.TargetLen, 1)
-		part.Targets = b.Targets[start*width : end*width]
-	}
-	return part
 }
 
-// Resize returns a copy of b with other dimensions, padded like the batches of a Coder with Layout
-// l. Additional rows have a length of 1, and all their targets are Ignore. Resize returns an error if the copy would
-// lose rows, symbols or targets.
+// rows returns the values of rows, or nil if there are none.
+func rows[T any](values []T, start, end, width int) []T {
+	if values == nil {
+		return nil
+	}
+	return values[start*width : end*width]
+}
+
+// Resize returns a copy of b with other dimensions, padded like the batches of a Coder with Layout l. Additional rows have
+// a length of 1, and all their targets are Ignore. Resize returns an error if the copy would lose rows, symbols or
+// targets.
 func (b *Batch) Resize(l Layout, size, length, targetLen int) (Batch, error) {
 	l.Len, l.TargetLen = length, targetLen
 	out, err := newBatch(size, l)
@@ -135,8 +134,11 @@ func (b *Batch) Resize(l Layout, size, length, targetLen int) (Batch, error) {
 
 // newBatch returns a batch that contains only padding.
 func newBatch(size int, l Layout) (Batch, error) {
-	if err := checkSize(size, l.Len, l.TargetLen); err != nil {
-		return Batch{}, err
+	if size < 1 || l.Len < 1 || l.TargetLen < 0 {
+		return Batch{}, fmt.Errorf("a batch needs at least one row and one position, got a size of %d, a length of %d and a target length of %d", size, l.Len, l.TargetLen)
+	}
+	if length := max(l.Len, l.TargetLen); length > math.MaxInt32/size {
+		return Batch{}, fmt.Errorf("a batch can have at most %d ids, got size %d and length %d", math.MaxInt32, size, length)
 	}
 	b := Batch{
 		Inputs:  slices.Repeat([]int{l.Pad}, size*l.Len),
@@ -153,12 +155,24 @@ func newBatch(size int, l Layout) (Batch, error) {
 	return b, nil
 }
 
-func checkSize(size, length, targetLen int) error {
-	if size < 1 || length < 1 || targetLen < 0 {
-		return fmt.Errorf("a batch needs at least one row and one position, got a size of %d, a length of %d and a target length of %d", size, length, targetLen)
-	}
-	if length = max(length, targetLen); length > math.MaxInt32/size {
-		return fmt.Errorf("a batch can have at most %d ids, got size %d and length %d", math.MaxInt32, size, length)
-	}
-	return nil
+// A Layout describes the token ids of a Coder and the size of a row. The id of a symbol is its index in the rule's
+// Alphabet, or its id in the rule's Source or Target. Special tokens follow the symbols. Start and End are -1 if the
+// kind has no such token.
+type Layout struct {
+	Tokens       int // number of ids for Inputs; each id is less
+	TargetTokens int // number of ids for DecoderInputs; 0 if the kind has no Start
+	Classes      int // number of ids for Targets; 1 if a target is a number
+	Len          int // positions in a row of Inputs
+	TargetLen    int // positions in a row of Targets; 0 if a row has a single target
+	Start        int // id at the start of each row of DecoderInputs
+	End          int // id after the last symbol of a sequence
+	Pad          int // id that fills Inputs; for text, a symbol
+	TargetPad    int // id that fills DecoderInputs
+
+	Segments  int // 2 if a source is two texts, and otherwise 0
+	Separator int // id between the two texts
+
+	Number bool // the target of a row is a number, in Batch.Numbers
+
+	Texts int // rows of a batch for each example that has an answer; 0 means 1
 }

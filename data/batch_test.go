@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 func TestPad(t *testing.T) {
@@ -27,12 +29,8 @@ func TestPad(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b, err := Pad(tc.rows, tc.width, tc.pad)
-			if tc.wantErr != "" {
-				wantError(t, err, tc.wantErr)
+			if must.Match(t, err, tc.wantErr) {
 				return
-			}
-			if err != nil {
-				t.Fatal(err)
 			}
 			if !slices.Equal(b.Inputs, tc.want) || !slices.Equal(b.Lengths, tc.lengths) || b.Size != len(tc.rows) || b.Size*b.Len != len(tc.want) {
 				t.Errorf("got %+v, want ids %v and lengths %v", b, tc.want, tc.lengths)
@@ -43,20 +41,14 @@ func TestPad(t *testing.T) {
 		})
 	}
 	rows := [][]int{{1}}
-	b, err := Pad(rows, 0, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(Pad(rows, 0, 0))(t)
 	if b.Inputs[0] = 2; rows[0][0] != 1 {
 		t.Error("the batch shares the rows' memory")
 	}
 }
 
 func TestRows(t *testing.T) {
-	whole, err := Pad([][]int{{1}, {2, 3}, {4, 5}}, 0, 9)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(Pad([][]int{{1}, {2, 3}, {4, 5}}, 0, 9))(t)
 	part := whole.Rows(1, 3)
 	if !slices.Equal(part.Inputs, []int{2, 3, 4, 5}) || !slices.Equal(part.Lengths, []int{2, 2}) || part.Size != 2 || part.Len != 2 || part.Targets != nil {
 		t.Errorf("without targets: got %+v, want the last two rows", part)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/must"
 )
 
 const chatLine = `{"id": 7, "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes.", "weight": 1}]}`
@@ -14,9 +15,7 @@ const chatLine = `{"id": 7, "messages": [{"role": "user", "content": "Hi"}, {"ro
 func chatFile(t *testing.T, content string) TextFiles {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "chats.jsonl")
-	if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(content), 0o666))
 	return TextFiles{Paths: []string{path}}
 }
 
@@ -40,7 +39,7 @@ func TestChats(t *testing.T) {
 	}
 	mine := errors.New("mine")
 	_, err = files.Chats(func(string, []tokenizer.Message) error { return mine })
-	if wantError(t, err, "line 1: mine"); !errors.Is(err, mine) {
+	if must.Fail(t, err, "line 1: mine"); !errors.Is(err, mine) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -61,11 +60,9 @@ func TestBadChats(t *testing.T) {
 		`{"messages": [{"role": "assistant", "content": "a", "content": "b"}]}`:             "isn't a JSON object",
 		`{"messages": [{"role": "assistant", "content": [{"type": "text", "text": "a"}]}]}`: "message 0 (from 0) must have a role and a content",
 	} {
-		_, err := chatFile(t, chatLine+"\n"+line+"\n").Chats(func(string, []tokenizer.Message) error { return nil })
-		wantError(t, err, "chats.jsonl", "line 2: ", want)
+		must.Refuse(chatFile(t, chatLine+"\n"+line+"\n").Chats(func(string, []tokenizer.Message) error { return nil }))(t, "chats.jsonl", "line 2: ", want)
 	}
-	_, err := TextFiles{Paths: []string{write(t, chatLine)}}.Chats(nil)
-	wantError(t, err, "must be in files that end in .jsonl")
+	must.Refuse(TextFiles{Paths: []string{write(t, chatLine)}}.Chats(nil))(t, "must be in files that end in .jsonl")
 }
 
 func TestHaveChats(t *testing.T) {

@@ -32,40 +32,6 @@ type Coder interface {
 	Tokenizers() (source, target tokenizer.Tokenizer)
 }
 
-// A Layout describes the token ids of a Coder and the size of a row. The id of a symbol is its index in the rule's
-// Alphabet, or its id in the rule's Source or Target. Special tokens follow the symbols. Start and End are -1 if the
-// kind has no such token.
-type Layout struct {
-	Tokens       int // number of ids for Inputs; each id is less
-	TargetTokens int // number of ids for DecoderInputs; 0 if the kind has no Start
-	Classes      int // number of ids for Targets; 1 if a target is a number
-	Len          int // positions in a row of Inputs
-	TargetLen    int // positions in a row of Targets; 0 if a row has a single target
-	Start        int // id at the start of each row of DecoderInputs
-	End          int // id after the last symbol of a sequence
-	Pad          int // id that fills Inputs; for text, a symbol
-	TargetPad    int // id that fills DecoderInputs
-
-	Segments  int // 2 if a source is two texts, and otherwise 0
-	Separator int // id between the two texts
-
-	Number bool // the target of a row is a number, in Batch.Numbers
-
-	Texts int // rows of a batch for each example that has an answer; 0 means 1
-}
-
-// longest is the maximum of a rule's MaxLen and MaxAnswer.
-const longest = 1 << 24
-
-// A kind describes a Kind: which fields of a Rule it uses, and how to make its Coder.
-type kind struct {
-	classes, pairs, maxAnswer, target bool
-	number                            bool // an answer is a number
-	texts                             bool // an example has several texts, each in a row of its own
-	cuts                              bool // the Coder cuts a source with more than MaxLen ids
-	coder                             func(c coder) (Coder, error)
-}
-
 // coder is the common part of all Coders.
 type coder struct {
 	rule           Rule

@@ -10,10 +10,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/must"
 )
 
 func TestNewCoderErrors(t *testing.T) {
 	tags := Rule{Name: "x", Kind: KindTagging, Alphabet: "ab", MaxLen: 3}
+	tok := newTokenizer(t, tokenizer.Tokens, 0, "a b")
+	own := Rule{Name: "own", Kind: KindSeq2Seq, MaxLen: 4, MaxAnswer: 4, Source: tok, Target: tok}
 	for _, tc := range []struct {
 		name   string
 		change func(r *Rule)
@@ -37,12 +40,16 @@ func TestNewCoderErrors(t *testing.T) {
 		{"a class twice", func(r *Rule) { r.Kind, r.Classes = KindClassification, []string{"y", "y"} }, `Classes must differ and none may be empty, got "y" as number 1`},
 		{"an empty class", func(r *Rule) { r.Kind, r.Classes = KindClassification, []string{"y", ""} }, `got "" as number 1`},
 		{"a class that isn't text", func(r *Rule) { r.Kind, r.Classes = KindClassification, []string{"y", "\xff"} }, `Classes must be UTF-8, got "\xff" as number 1`},
+		{"a Source and an alphabet", func(r *Rule) { *r = own; r.Alphabet = "ab" }, "a rule with a Source can't also have an Alphabet, Spell or Read"},
+		{"a Source and a spelling", func(r *Rule) { *r = own; r.Read = strings.ToUpper }, "can't also have an Alphabet, Spell or Read"},
+		{"a Target without a Source", func(r *Rule) { *r = own; r.Source = nil }, "a rule with a Target needs a Source"},
+		{"tagging without a Target", func(r *Rule) { *r = own; r.Kind, r.MaxAnswer, r.Target = KindTagging, 0, nil }, "needs a Target, the tokenizer of the tags"},
+		{"classification with a Target", func(r *Rule) { *r = own; r.Kind, r.MaxAnswer, r.Classes = KindClassification, 0, []string{"a", "b"} }, `a rule of kind "classification" can't have a Target`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := tags
 			tc.change(&r)
-			_, err := NewCoder(r)
-			wantError(t, err, tc.want)
+			must.Refuse(NewCoder(r))(t, tc.want)
 		})
 	}
 }
@@ -51,8 +58,7 @@ func TestNewCoderErrors(t *testing.T) {
 func TestSpellTooLong(t *testing.T) {
 	rule := named(t, "copy", 3)
 	rule.Spell = func(source, answer string) (string, string) { return source + source, answer }
-	_, err := newCoderOf(t, rule).Batch([]Example{{"ab", "ab"}})
-	wantError(t, err, `task copy: source "ab": its spelling "abab" must have 1 to 3 symbols, got 4`)
+	must.Refuse(newCoderOf(t, rule).Batch([]Example{{"ab", "ab"}}))(t, `task copy: source "ab": its spelling "abab" must have 1 to 3 symbols, got 4`)
 }
 
 // If an example has no answer, Spell gets the rule's answer. If the rule has none either, Spell gets "".
@@ -70,17 +76,14 @@ func TestSpellIsGivenTheAnswer(t *testing.T) {
 			return source, strings.Trim(answer, "<>")
 		},
 	}
-	b, err := newCoderOf(t, rule).Batch([]Example{{Source: "ab"}, {"ba", "<a>"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(newCoderOf(t, rule).Batch([]Example{{Source: "ab"}, {"ba", "<a>"}}))(t)
 	if want := []Example{{"ab", "<ab>"}, {"ba", "<a>"}}; !slices.Equal(given, want) {
 		t.Errorf("Spell got %q, want %q", given, want)
 	}
 	wantIDs(t, "targets", b.Targets, []int{0, 1, 3, Ignore, 0, 3, Ignore, Ignore})
 	given = nil
-	_, err = newCoderOf(t, rule).Batch([]Example{{Source: "c"}})
-	wantError(t, err, "task x: c has none")
+	_, err := newCoderOf(t, rule).Batch([]Example{{Source: "c"}})
+	must.Fail(t, err, "task x: c has none")
 	rule.Answer = nil
 	if _, err = newCoderOf(t, rule).Batch([]Example{{Source: "a"}}); err != nil {
 		t.Error(err)
@@ -97,8 +100,7 @@ func TestAnswerNeedsKnownSymbols(t *testing.T) {
 		t.Errorf("Answer was called for %q", source)
 		return "", nil
 	}
-	_, err := newCoderOf(t, rule).Batch([]Example{{Source: "A"}})
-	wantError(t, err, `task copy: source "A": symbol 'A' at position 0`)
+	must.Refuse(newCoderOf(t, rule).Batch([]Example{{Source: "A"}}))(t, `task copy: source "A": symbol 'A' at position 0`)
 }
 
 func TestClassification(t *testing.T) {
@@ -108,25 +110,19 @@ func TestClassification(t *testing.T) {
 	if got, want := c.Layout(), (Layout{Tokens: 3, Classes: 2, Len: 4, Start: -1, End: -1, Pad: 2}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	b, err := c.Batch([]Example{{"()", "yes"}, {"())", "no"}, {"(", ""}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(c.Batch([]Example{{"()", "yes"}, {"())", "no"}, {"(", ""}}))(t)
 	wantIDs(t, "inputs", b.Inputs, []int{0, 1, 2, 2, 0, 1, 1, 2, 0, 2, 2, 2})
 	wantIDs(t, "lengths", b.Lengths, []int{2, 3, 1})
 	wantIDs(t, "targets", b.Targets, []int{0, 1, Ignore}) // an unknown answer gives Ignore
 	if b.TargetLen != 0 || b.Counted() != 2 || b.DecoderInputs != nil {
 		t.Errorf("got %+v", b)
 	}
-	_, err = c.Batch([]Example{{"()", "maybe"}})
-	wantError(t, err, `task brackets: the answer to "()" must be one of ["yes" "no"], got "maybe"`)
+	must.Refuse(c.Batch([]Example{{"()", "maybe"}}))(t, `task brackets: the answer to "()" must be one of ["yes" "no"], got "maybe"`)
 	for _, targets := range [][]int{nil, {2}, {-1}, {0, 1}} {
-		_, err = c.Answer(targets)
-		wantError(t, err, "a row has one class from 0 to 1, got")
+		must.Refuse(c.Answer(targets))(t, "a row has one class from 0 to 1, got")
 	}
 	rule.Answer = func(string) (string, error) { return "", nil } // "" is not a class
-	_, err = newCoderOf(t, rule).Batch([]Example{{Source: "()"}})
-	wantError(t, err, `the answer to "()" must be one of ["yes" "no"], got ""`)
+	must.Refuse(newCoderOf(t, rule).Batch([]Example{{Source: "()"}}))(t, `the answer to "()" must be one of ["yes" "no"], got ""`)
 }
 
 func TestTextCoder(t *testing.T) {
@@ -152,8 +148,7 @@ func TestTextCoder(t *testing.T) {
 		{Example{"", "a"}, "the input is empty"}, {Example{"aé", ""}, "symbol 'é' at position 1"},
 		{Example{"a", "ab"}, "one symbol that follows"}, {Example{"a", "x"}, "symbol 'x'"},
 	} {
-		_, err := c.Batch([]Example{tc.e})
-		wantError(t, err, tc.want)
+		must.Refuse(c.Batch([]Example{tc.e}))(t, tc.want)
 	}
 }
 
@@ -209,18 +204,5 @@ func wantIDs(t *testing.T, name string, got, want []int) {
 	t.Helper()
 	if !slices.Equal(got, want) {
 		t.Errorf("%s: got\n%v, want\n%v", name, got, want)
-	}
-}
-
-// wantError fails the test unless err is an error that contains all of these strings.
-func wantError(t *testing.T, err error, parts ...string) {
-	t.Helper()
-	if err == nil {
-		t.Fatalf("got no error, want one with %q", parts)
-	}
-	for _, s := range parts {
-		if !strings.Contains(err.Error(), s) {
-			t.Errorf("got error %q, want one with %q", err, s)
-		}
 	}
 }

@@ -4,14 +4,13 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 func TestEmbeddingCoder(t *testing.T) {
 	rule := Rule{Name: "e", Kind: KindEmbed, Alphabet: "abc", MaxLen: 3, Texts: 3}
-	c, err := NewCoder(rule)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(NewCoder(rule))(t)
 	b, err := c.Batch([]Example{{"a", "ab\tc"}, {"b", "c\tabc"}})
 	if err != nil || b.Size != 6 || !slices.Equal(b.Lengths, []int{1, 2, 1, 1, 1, 3}) || !slices.Equal(b.Targets, []int{0, 1, 2, 3, 2, 5}) {
 		t.Errorf("the batch is %+v, %v, want six rows, of which two have the number 2", b, err)
@@ -27,9 +26,7 @@ func TestEmbeddingCoder(t *testing.T) {
 		t.Error("an answer with too few texts: got no error")
 	}
 	rule.Texts, rule.Scored = 2, true
-	if c, err = NewCoder(rule); err != nil {
-		t.Fatal(err)
-	}
+	c = must.Get(NewCoder(rule))(t)
 	b, err = c.Batch([]Example{{"a", "ab\t-0.5"}, {"b", "c\t1"}})
 	if err != nil || b.Numbers[0] != -0.5 || b.Numbers[2] != 1 || !math.IsNaN(float64(b.Numbers[1])) {
 		t.Errorf("the numbers are %v, %v, want -0.5 and 1 for the sources", b.Numbers, err)

@@ -6,27 +6,16 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/internal/extremes"
+	"github.com/heed-go/heed/internal/must"
 )
 
 func TestExtremes(t *testing.T) {
-	seq2seq, err := Named("reverse", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	seq2seq := must.Get(Named("reverse", 0))(t)
 	seq2seq.Kind, seq2seq.MaxLen, seq2seq.MaxAnswer = KindSeq2Seq, 8, 8
-	coder, err := NewCoder(seq2seq)
-	if err != nil {
-		t.Fatal(err)
-	}
-	batch, err := coder.Batch([]Example{{Source: "ab", Answer: "ba"}, {Source: "abc", Answer: "cba"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	coder := must.Get(NewCoder(seq2seq))(t)
+	batch := must.Get(coder.Batch([]Example{{Source: "ab", Answer: "ba"}, {Source: "abc", Answer: "cba"}}))(t)
 	sample := strings.Repeat("to be or not to be ", 20)
-	text, err := newText("text", strings.NewReader(sample), int64(len(sample)), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(newText("text", strings.NewReader(sample), int64(len(sample)), nil))(t)
 	// counted returns NaN if the lengths of a batch's slices don't match its Size and Len.
 	counted := func(b Batch, err error) ([]float64, error) {
 		if err == nil && (len(b.Lengths) != b.Size || len(b.Inputs) != b.Size*b.Len) {

@@ -1,66 +1,51 @@
 package data
 
-import (
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
-	"unicode"
+// A Kind says what a model predicts for a source.
+type Kind string
+
+const (
+	// KindTagging predicts one symbol of the answer at every position of a source. The answer can't be longer than the
+	// source.
+	KindTagging Kind = "tagging"
+
+	// KindClassification chooses one of a few classes for a whole source.
+	KindClassification Kind = "classification"
+
+	// KindSeq2Seq writes an answer symbol by symbol. The answer may be longer than the source.
+	KindSeq2Seq Kind = "seq2seq"
+
+	// KindText predicts the next symbol of a text.
+	KindText Kind = "text"
+
+	// KindMaskedText predicts the masked symbols of a text (Devlin et al., 2018).
+	KindMaskedText Kind = "mlm"
+
+	// KindRegression predicts one number for a whole source. In an Example, the answer is the number in decimal
+	// notation.
+	KindRegression Kind = "regression"
+
+	// KindEmbed makes a vector of a text. Texts with similar meanings shall get similar vectors. A rule's Texts says
+	// which texts an Example has. In a batch, each text has a row of its own: row i·Texts is the source of example i,
+	// and the texts of its answer follow. Their targets are numbers that are equal if and only if the texts are. With
+	// Scored, the number of a source's row is the score.
+	KindEmbed Kind = "embed"
 )
 
-var kinds = map[Kind]kind{KindTagging: tagging, KindClassification: classification, KindSeq2Seq: seq2seq, KindText: languageModel, KindMaskedText: maskedText, KindRegression: regression, KindEmbed: embedding}
-
-// maxTexts is the maximum of a rule's Texts.
-const maxTexts = 64
-
-// maxName is the maximum length of a Name in bytes. Messages and folders show the name.
-const maxName = 64
-
-// NewCoder returns the Coder for a rule's kind. It returns an error if the rule lacks a field that its kind needs, or
-// has a field that its kind can't use.
-func NewCoder(rule Rule) (Coder, error) {
-	c, err := newCoder(rule)
-	if err != nil {
-		return nil, fmt.Errorf("task %.100q: %w", rule.Name, err)
-	}
-	return c, nil
+// A kind says which fields of a Rule are for a Kind, and how its sources are read.
+type kind struct {
+	classes, pairs, maxAnswer, target bool
+	number                            bool // an answer is a number
+	texts                             bool // an example has several texts, each in a row of its own
+	cuts                              bool // the Coder cuts a source with more than MaxLen ids
 }
 
-func newCoder(rule Rule) (Coder, error) {
-	plain := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_' }
-	switch {
-	case rule.Name == "" || len(rule.Name) > maxName || strings.TrimFunc(rule.Name, plain) != "":
-		return nil, fmt.Errorf("a rule's Name must have 1 to %d bytes, and only letters, digits, - and _, got %.100q; for one of Heed's own rules, call toy.Named", maxName, rule.Name)
-	case rule.MaxLen < 1 || rule.MaxAnswer < 0:
-		return nil, fmt.Errorf("MaxLen must be at least 1 and MaxAnswer at least 0, got %d and %d", rule.MaxLen, rule.MaxAnswer)
-	case max(rule.MaxLen, rule.MaxAnswer) > longest:
-		return nil, fmt.Errorf("MaxLen and MaxAnswer may be at most %d, got %d and %d", longest, rule.MaxLen, rule.MaxAnswer)
-	}
-	k, ok := kinds[rule.Kind]
-	switch {
-	case !ok:
-		return nil, fmt.Errorf("the kind must be one of %q, got %q", slices.Sorted(maps.Keys(kinds)), rule.Kind)
-	case rule.Classes != nil && !k.classes:
-		return nil, fmt.Errorf("a rule of kind %q can't have Classes", rule.Kind)
-	case rule.Pairs && !k.pairs:
-		return nil, fmt.Errorf("a rule of kind %q can't have Pairs", rule.Kind)
-	case (rule.Texts != 0 || rule.Scored) && !k.texts:
-		return nil, fmt.Errorf("a rule of kind %q can't have Texts or Scored", rule.Kind)
-	case rule.Texts < 0 || rule.Texts == 1 || rule.Texts > maxTexts || rule.Scored && rule.Texts != 2:
-		return nil, fmt.Errorf("Texts must be 0 or from 2 to %d, and 2 if Scored is true, got %d, %t", maxTexts, rule.Texts, rule.Scored)
-	case rule.MaxAnswer != 0 && !k.maxAnswer:
-		return nil, fmt.Errorf("a rule of kind %q can't have a MaxAnswer", rule.Kind)
-	case (rule.Mean != 0 || rule.Scale != 0) && !k.number:
-		return nil, fmt.Errorf("a rule of kind %q can't have a Mean or a Scale", rule.Kind)
-	case rule.Target != nil && !k.target:
-		return nil, fmt.Errorf("a rule of kind %q can't have a Target", rule.Kind)
-	}
-	c, err := tokenized(rule)
-	if err != nil {
-		return nil, err
-	}
-	if c.cuts = k.cuts; c.cuts && c.published != nil {
-		c.published = c.published.WithLimit(rule.MaxLen)
-	}
-	return k.coder(c)
+// kinds are all kinds. Each has its Coder in coders.
+var kinds = map[Kind]kind{
+	KindTagging:        {target: true},
+	KindClassification: {classes: true, pairs: true, cuts: true},
+	KindSeq2Seq:        {maxAnswer: true, target: true},
+	KindText:           {},
+	KindMaskedText:     {},
+	KindRegression:     {number: true, pairs: true, cuts: true},
+	KindEmbed:          {texts: true, cuts: true},
 }

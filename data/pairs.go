@@ -8,63 +8,6 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 )
 
-// SourceTokenizer returns the tokenizer of a rule's sources: Source or, with Pairs, a tokenizer for two texts with a
-// tab between them. Its last id is the separator, which stands for the tab. With Published, the ids that the tokenizer
-// encodes include special tokens. The rule must have a Source.
-func (r *Rule) SourceTokenizer() tokenizer.Tokenizer {
-	p, ok := r.Source.(*tokenizer.Pipeline)
-	switch {
-	case ok && r.Published != (Published{}):
-		return publishedTokenizer{p.WithLimit(0), r}
-	case r.Pairs:
-		return pairTokenizer{symbolTokenizer{r.Source, "\t"}}
-	}
-	return r.Source
-}
-
-// A publishedTokenizer encodes the sources of a rule with Published, with special tokens.
-type publishedTokenizer struct {
-	*tokenizer.Pipeline
-	rule *Rule
-}
-
-func (p publishedTokenizer) Encode(source string) (ids []int, err error) {
-	input, err := p.rule.Input(p.Pipeline, source)
-	for _, t := range input.Tokens {
-		ids = append(ids, t.ID)
-	}
-	return ids, err
-}
-
-// Parts returns the texts of a source: with Pairs, the texts before and after its tab, and otherwise the source itself.
-func (r *Rule) Parts(source string) []string {
-	if first, second, ok := strings.Cut(source, "\t"); ok && r.Pairs {
-		return []string{first, second}
-	}
-	return []string{source}
-}
-
-// Input returns the tokens of a source of a rule with Published: of one text or, with a tab in the source, of two. For
-// tagging, the text is the words of the source with spaces between them. The argument p is the tokenizer, perhaps with
-// another limit. Parts count bytes of the source.
-func (r *Rule) Input(p *tokenizer.Pipeline, source string) (tokenizer.Input, error) {
-	if r.Kind == KindTagging {
-		return taggedInput(p, source)
-	}
-	first, second, ok := strings.Cut(source, "\t")
-	if !ok || !kinds[r.Kind].pairs {
-		return p.Input(source)
-	}
-	input, err := p.Input(first, second)
-	for i, text := range input.Texts {
-		if text == 1 {
-			input.Tokens[i].Start += len(first) + 1
-			input.Tokens[i].End += len(first) + 1
-		}
-	}
-	return input, err
-}
-
 // A symbolTokenizer adds a symbol to a tokenizer, with an id after all others. A text has its name in its place.
 type symbolTokenizer struct {
 	tokenizer.Tokenizer

@@ -2,23 +2,17 @@ package data
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/must"
 )
 
 func TestPairs(t *testing.T) {
-	words, err := tokenizer.New(tokenizer.Tokens, slices.Values([]string{"a b c"}), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	words := must.Get(tokenizer.New(tokenizer.Tokens, slices.Values([]string{"a b c"}), 0))(t)
 	n := words.Len()
 	rule := Rule{Name: "r", Kind: KindClassification, Pairs: true, Source: words, Classes: []string{"x", "y"}, MaxLen: 6}
-	c, err := NewCoder(rule)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(NewCoder(rule))(t)
 	l := c.Layout()
 	if l.Separator != n || l.Segments != 2 || l.Pad != n+1 || l.Tokens != n+2 {
 		t.Errorf("the layout is %+v, want the separator %d and the padding after it", l, n)
@@ -28,19 +22,14 @@ func TestPairs(t *testing.T) {
 		"a\tb": "a\tb", "a b c\tc b": "a b c\tc b", "a b c a b c\tb": "a b c a\tb",
 		"a\tb b b b b b": "a\tb b b b", "a a a a a\tb b b b b": "a a a\tb b",
 	} {
-		b, err := c.Batch([]Example{{text, "x"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(c.Batch([]Example{{text, "x"}}))(t)
 		ids := b.Inputs[:b.Lengths[0]]
 		if got, err := source.Decode(ids); err != nil || got != whole {
 			t.Errorf("%q is read as %q, %v, want %q", text, got, err, whole)
 		}
 	}
 	for _, text := range []string{"a b", "\tb", "a\t ", "a\tb\tc"} {
-		if _, err := c.Batch([]Example{{text, "x"}}); err == nil || !strings.Contains(err.Error(), "two texts with one tab between them") {
-			t.Errorf("%q: got error %v, want one about two texts", text, err)
-		}
+		must.Refuse(c.Batch([]Example{{text, "x"}}))(t, "two texts with one tab between them")
 	}
 	if got := rule.Parts("a b\tc"); !slices.Equal(got, []string{"a b", "c"}) {
 		t.Errorf("the parts are %q, want two", got)

@@ -8,20 +8,15 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/must"
 )
 
 // wordPieces returns the tokenizer of a BERT with the words a, b and c, and the piece b within a word.
 func wordPieces(t *testing.T) *tokenizer.Pipeline {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "vocab.txt")
-	if err := os.WriteFile(path, []byte("[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\nc\n##b\n"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	p, err := tokenizer.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	must.Do(t, os.WriteFile(path, []byte("[PAD]\n[UNK]\n[CLS]\n[SEP]\na\nb\nc\n##b\n"), 0o666))
+	return must.Get(tokenizer.Open(path))(t)
 }
 
 // Coders must give a published model its special tokens, and its own ids for padding, and cut texts so that these
@@ -47,10 +42,7 @@ func TestPublished(t *testing.T) {
 		{KindEmbed, "a\tb [SEP]", []int{2, 4, 5, 1, 1, 3}},
 		{KindText, "a", []int{2, 4, 3}},
 	} {
-		c, err := NewCoder(rule(test.kind))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(NewCoder(rule(test.kind)))(t)
 		b, err := c.Batch([]Example{{Source: test.source}, {Source: "a"}})
 		if err != nil || !slices.Equal(b.Inputs[:b.Lengths[0]], test.want) || b.Inputs[b.Len-1+b.Len] != 0 {
 			t.Errorf("%s, %q: got %v, %v, want %v and padding with 0", test.kind, test.source, b.Inputs, err, test.want)
@@ -60,21 +52,12 @@ func TestPublished(t *testing.T) {
 			t.Errorf("%s: the layout is %+v, want 9 tokens, and two segments after id 3", test.kind, l)
 		}
 	}
-	c, err := NewCoder(rule(KindText))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Batch([]Example{{Source: "a b c a b c"}}); err == nil || !strings.Contains(err.Error(), "8 tokens, but the model reads at most 6 (max_position_embeddings)") {
-		t.Errorf("a long text: got error %v", err)
-	}
+	c := must.Get(NewCoder(rule(KindText)))(t)
+	must.Refuse(c.Batch([]Example{{Source: "a b c a b c"}}))(t, "8 tokens, but the model reads at most 6 (max_position_embeddings)")
 	small := rule(KindEmbed)
 	small.Published = Published{Tokens: 5}
-	if c, err = NewCoder(small); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Batch([]Example{{Source: "a b"}}); err == nil || !strings.Contains(err.Error(), "id 5 is beyond the model's 5 ids") {
-		t.Errorf("an id that the model doesn't know: got error %v", err)
-	}
+	c = must.Get(NewCoder(small))(t)
+	must.Refuse(c.Batch([]Example{{Source: "a b"}}))(t, "id 5 is beyond the model's 5 ids")
 	for _, wrong := range []Published{{Tokens: -1}, {Tokens: 9, Start: 9}, {Tokens: 9, Pad: -2}} {
 		r := rule(KindEmbed)
 		r.Published = wrong
@@ -86,19 +69,10 @@ func TestPublished(t *testing.T) {
 
 // A word's tag is the target of the word's first piece, whatever white space or mark separates the words.
 func TestPublishedTagging(t *testing.T) {
-	tags, err := tokenizer.New(tokenizer.Tokens, slices.Values([]string{"D D D N N V"}), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tags := must.Get(tokenizer.New(tokenizer.Tokens, slices.Values([]string{"D D D N N V"}), 0))(t)
 	rule := Rule{Name: "bert", Kind: KindTagging, Source: wordPieces(t), Target: tags, Published: Published{Tokens: 9, Start: -1, Pad: 0, Segments: 2}, MaxLen: 9}
-	c, err := NewCoder(rule)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := c.Batch([]Example{{"abb c\t\u00a0a,b ", "N V D D N"}, {"a [SEP]", ""}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(NewCoder(rule))(t)
+	b := must.Get(c.Batch([]Example{{"abb c\t\u00a0a,b ", "N V D D N"}, {"a [SEP]", ""}}))(t)
 	const no = Ignore
 	wantIDs(t, "inputs", b.Inputs, []int{2, 4, 7, 7, 6, 4, 1, 5, 3, 2, 4, 1, 1, 1, 3, 0, 0, 0})
 	wantIDs(t, "targets", b.Targets, []int{no, 1, no, no, 2, 0, 0, 1, no, no, 0, 0, 0, 0, no, no, no, no})

@@ -3,18 +3,14 @@ package data
 import (
 	"math"
 	"testing"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 func TestRegressionCoder(t *testing.T) {
 	rule := Rule{Name: "r", Kind: KindRegression, Alphabet: "ab", MaxLen: 3, Mean: 10, Scale: 2}
-	c, err := NewCoder(rule)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := c.Batch([]Example{{"ab", " 13 "}, {"b", ""}, {"aba", "-1e1"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(NewCoder(rule))(t)
+	b := must.Get(c.Batch([]Example{{"ab", " 13 "}, {"b", ""}, {"aba", "-1e1"}}))(t)
 	if b.Numbers[0] != 1.5 || !math.IsNaN(float64(b.Numbers[1])) || b.Numbers[2] != -10 || b.Counted() != 2 {
 		t.Errorf("got the numbers %v, of which %d count, want 1.5, NaN and -10, of which 2 count", b.Numbers, b.Counted())
 	}

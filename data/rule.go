@@ -8,9 +8,6 @@ import (
 	"github.com/heed-go/heed/data/tokenizer"
 )
 
-// A Kind says what a model predicts for a source.
-type Kind string
-
 // A Rule is a task that a model can learn. It gives every source string one answer. Package data/toy has Heed's own
 // rules. To make your own rule, fill in the fields. Only fields with a JSON name are saved with a trained model; its
 // tokenizers are saved separately.
@@ -106,3 +103,6 @@ func (r *Rule) key(e Example) string {
 	}
 	return e.Source
 }
+
+// longest is the maximum of a rule's MaxLen and MaxAnswer.
+const longest = 1 << 24

@@ -3,6 +3,8 @@ package data
 import (
 	"slices"
 	"testing"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 func TestSeq2SeqLayout(t *testing.T) {
@@ -20,10 +22,7 @@ func asSeq2Seq(rule Rule) Rule {
 
 func TestSeq2Seq(t *testing.T) {
 	rule := asSeq2Seq(named(t, "reverse", 4))
-	b, err := newCoderOf(t, rule).Batch(examplesOf(t, rule, "abcd", "ba", "c"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(newCoderOf(t, rule).Batch(examplesOf(t, rule, "abcd", "ba", "c")))(t)
 	const end, pad, start, no = 26, 27, 28, Ignore
 	if b.Size != 3 || b.Len != 4 || b.TargetLen != 5 || b.Counted() != 5+3+2 {
 		t.Errorf("got size %d, lengths %d and %d, and %d counted targets, want 3, 4, 5 and 10", b.Size, b.Len, b.TargetLen, b.Counted())
@@ -36,10 +35,7 @@ func TestSeq2Seq(t *testing.T) {
 
 // Capital and small letters give the same inputs.
 func TestSeq2SeqOfCapitals(t *testing.T) {
-	b, err := newCoderOf(t, named(t, "dates", 0)).Batch([]Example{{Source: "7 MAR 2024"}, {Source: "7 mar 2024"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(newCoderOf(t, named(t, "dates", 0)).Batch([]Example{{Source: "7 MAR 2024"}, {Source: "7 mar 2024"}}))(t)
 	if !slices.Equal(b.Inputs[:b.Len], b.Inputs[b.Len:]) {
 		t.Errorf("got\n%v\n%v", b.Inputs[:b.Len], b.Inputs[b.Len:])
 	}
@@ -58,15 +54,8 @@ func TestSeq2SeqErrors(t *testing.T) {
 func TestSeq2SeqSpellAnswers(t *testing.T) {
 	for _, rule := range []Rule{named(t, "dates", 0), asSeq2Seq(named(t, "sort", 0)), asSeq2Seq(named(t, "reverse", 3))} {
 		c := newCoderOf(t, rule)
-		s, err := NewSplit(rule, 5, 300)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for examples := range slices.Chunk(s.Validation(), 64) {
-			b, err := c.Batch(examples)
-			if err != nil {
-				t.Fatal(err)
-			}
+		for examples := range slices.Chunk(must.Get(NewSplit(rule, 5, 300))(t).Validation(), 64) {
+			b := must.Get(c.Batch(examples))(t)
 			counted := 0
 			for r, e := range examples {
 				target, before := b.Targets[r*b.TargetLen:][:b.TargetLen], b.DecoderInputs[r*b.TargetLen:][:b.TargetLen]

@@ -67,16 +67,6 @@ func NewSplit(rule Rule, seed uint64, validation int) (*Split, error) {
 		rule.Name, rule.MaxLen, setting.Path("validation"), validation, len(s.validation))
 }
 
-// HeldOut reports whether a source is for validation. The source may be any string.
-func (s *Split) HeldOut(source string) bool {
-	if s.rule.ByAnswer {
-		if answer, err := s.rule.Answer(source); err == nil {
-			source = answer
-		}
-	}
-	return s.heldOut(source)
-}
-
 func (s *Split) heldOut(key string) bool { return HeldOut(s.seed, key, 1.0/8) }
 
 // Validation returns a copy of the validation examples, in the order in which they were drawn. Their sources differ;

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // A step draws the same examples in any order of steps, on any goroutine, and in another Split with the same seed.
@@ -74,7 +76,7 @@ func TestHeldOutShare(t *testing.T) {
 		s := newSplit(t, "add", 0, seed, 1000)
 		held := 0
 		for i := range 10_000 {
-			if s.HeldOut(fmt.Sprintf("%d+%d", i/100, i%100)) {
+			if s.heldOut(fmt.Sprintf("%d+%d", i/100, i%100)) {
 				held++
 			}
 		}
@@ -90,12 +92,11 @@ func TestNewSplitTooMany(t *testing.T) {
 	held := 0
 	s := newSplit(t, "add", 0, 1, 1)
 	for i := range 10_000 {
-		if s.HeldOut(fmt.Sprintf("%d+%d", i/100, i%100)) {
+		if s.heldOut(fmt.Sprintf("%d+%d", i/100, i%100)) {
 			held++
 		}
 	}
-	_, err := NewSplit(named(t, "add", 0), 1, 2000)
-	wantError(t, err, fmt.Sprintf("validation asks for 2000 sources, but only %d were found", held))
+	must.Refuse(NewSplit(named(t, "add", 0), 1, 2000))(t, fmt.Sprintf("validation asks for 2000 sources, but only %d were found", held))
 	if whole := newSplit(t, "add", 0, 1, held); len(whole.Validation()) != held {
 		t.Errorf("got %d sources, want all %d", len(whole.Validation()), held)
 	}
@@ -109,19 +110,17 @@ func TestNewSplitTooMany(t *testing.T) {
 			if b != ' ' {
 				word += string(b)
 			}
-			if s.HeldOut(word) {
+			if s.heldOut(word) {
 				held++
 			}
 		}
 	}
-	_, err = NewSplit(named(t, "copy", 2), 1, 1000)
-	wantError(t, err, "task copy", "at most 2 symbols", fmt.Sprintf("but only %d were found: use a smaller number", held))
+	must.Refuse(NewSplit(named(t, "copy", 2), 1, 1000))(t, "task copy", "at most 2 symbols", fmt.Sprintf("but only %d were found: use a smaller number", held))
 }
 
 func TestNewSplitSizes(t *testing.T) {
 	for _, validation := range []int{-1, math.MinInt, math.MaxInt} {
-		_, err := NewSplit(named(t, "copy", 0), 0, validation)
-		wantError(t, err, "validation must be from 0 to 1048576 sources", fmt.Sprint(validation))
+		must.Refuse(NewSplit(named(t, "copy", 0), 0, validation))(t, "validation must be from 0 to 1048576 sources", fmt.Sprint(validation))
 	}
 	s := newSplit(t, "copy", 0, 0, 1)
 	for _, size := range []int{0, -5} {
@@ -130,15 +129,13 @@ func TestNewSplitSizes(t *testing.T) {
 		}
 	}
 	for _, size := range []int{min(1<<40, math.MaxInt), math.MaxInt} {
-		_, err := s.Train(0, 0, size)
-		wantError(t, err, fmt.Sprintf("task copy: %d examples: this takes", size), "of memory, but there is only")
+		must.Refuse(s.Train(0, 0, size))(t, fmt.Sprintf("task copy: %d examples: this takes", size), "of memory, but there is only")
 	}
 	for _, maxLen := range []int{0, -1, longest + 1, math.MaxInt} {
 		rule := named(t, "copy", 0)
 		rule.MaxLen = maxLen
 		rule.Sample = func(*rand.Rand, int) string { t.Fatalf("Sample was called with a MaxLen of %d", maxLen); return "" }
-		_, err := NewSplit(rule, 0, 1)
-		wantError(t, err, fmt.Sprintf("MaxLen must be from 1 to 16777216, got %d", maxLen))
+		must.Refuse(NewSplit(rule, 0, 1))(t, fmt.Sprintf("MaxLen must be from 1 to 16777216, got %d", maxLen))
 	}
 	if empty := newSplit(t, "copy", 0, 0, 0); len(empty.Validation()) != 0 || len(trainSources(t, empty, 0, 0, 3)) != 3 {
 		t.Error("a Split without validation sources must still draw training examples")
@@ -171,17 +168,12 @@ func trainSources(t testing.TB, s *Split, epoch, step, size int) []string {
 func TestSplitOfWrongRules(t *testing.T) {
 	rule := named(t, "copy", 0)
 	rule.Answer = func(source string) (string, error) { return "", errors.New("none today") }
-	_, err := NewSplit(rule, 1, 10)
-	wantError(t, err, "task copy: the source", "from Sample has no answer: none today")
+	must.Refuse(NewSplit(rule, 1, 10))(t, "task copy: the source", "from Sample has no answer: none today")
 }
 
 func newSplit(t testing.TB, task string, maxLen int, seed uint64, validation int) *Split {
 	t.Helper()
-	s, err := NewSplit(named(t, task, maxLen), seed, validation)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return must.Get(NewSplit(named(t, task, maxLen), seed, validation))(t)
 }
 
 func BenchmarkTrain(b *testing.B) {

@@ -3,19 +3,10 @@ package data
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
-	"strings"
 
 	"github.com/heed-go/heed/data/tokenizer"
-	"github.com/heed-go/heed/internal/text"
 )
-
-// KindTagging predicts one symbol of the answer at every position of a source. The answer can't be longer than the
-// source.
-const KindTagging Kind = "tagging"
-
-var tagging = kind{target: true, coder: newTaggingCoder}
 
 // taggingCoder is the Coder of KindTagging.
 //
@@ -130,46 +121,6 @@ func (r *Rule) Tagged(source string) (symbols []tokenizer.Token, places []int, e
 		err = errors.New("there are no words in it")
 	}
 	return symbols, places, err
-}
-
-// wordsIn returns the offsets of the words of a source for tagging with Published.
-func wordsIn(source string) iter.Seq2[int, int] {
-	return func(yield func(start, end int) bool) {
-		end := 0
-		for word := range text.VisibleWords(source) {
-			start := end + strings.Index(source[end:], word)
-			if end = start + len(word); !yield(start, end) {
-				return
-			}
-		}
-	}
-}
-
-// taggedInput returns the tokens of the words of a source, with spaces between them: a tokenizer may have pieces that
-// join a word with the mark after it, and files have spaces there. Parts count bytes of the source.
-func taggedInput(p *tokenizer.Pipeline, source string) (tokenizer.Input, error) {
-	type word struct{ spaced, start, end int } // where it begins in the spaced text, and its part of the source
-	var words []word
-	var spaced strings.Builder
-	for start, end := range wordsIn(source) {
-		if spaced.Len() > 0 {
-			spaced.WriteByte(' ')
-		}
-		words = append(words, word{spaced.Len(), start, end})
-		spaced.WriteString(source[start:end])
-	}
-	input, err := p.Input(spaced.String())
-	offset := func(place int) int {
-		after, _ := slices.BinarySearchFunc(words, place+1, func(w word, place int) int { return w.spaced - place })
-		w := words[max(0, after-1)]
-		return min(w.start+place-w.spaced, w.end)
-	}
-	for i, t := range input.Tokens {
-		if input.Texts[i] >= 0 && words != nil {
-			input.Tokens[i].Start, input.Tokens[i].End = offset(t.Start), offset(t.End)
-		}
-	}
-	return input, err
 }
 
 // Answer reads the targets up to the first end token, or all targets if there is none.

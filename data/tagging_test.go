@@ -1,6 +1,10 @@
 package data
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/heed-go/heed/internal/must"
+)
 
 func TestTaggingLayout(t *testing.T) {
 	want := Layout{Tokens: 13, Classes: 12, Len: 6, TargetLen: 6, Start: -1, End: 11, Pad: 12}
@@ -11,10 +15,7 @@ func TestTaggingLayout(t *testing.T) {
 
 func TestTaggingBatch(t *testing.T) {
 	rule := named(t, "reverse", 4)
-	b, err := newCoderOf(t, rule).Batch(examplesOf(t, rule, "abcd", "ba", "c"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(newCoderOf(t, rule).Batch(examplesOf(t, rule, "abcd", "ba", "c")))(t)
 	const end, pad = 26, 27
 	if b.Size != 3 || b.Len != 5 {
 		t.Errorf("got size %d and length %d, want 3 and 5", b.Size, b.Len)
@@ -51,10 +52,7 @@ func TestTaggingSums(t *testing.T) {
 		{"99+1", []int{9, 9, plus, 0, 1, end}, []int{0, 0, 1, 0, 0, end}, "100"},
 		{"0+0", []int{0, 0, plus, 0, 0, end}, []int{0, 0, 0, 0, 0, end}, "0"},
 	} {
-		b, err := l.Batch(examplesOf(t, rule, c.source))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(l.Batch(examplesOf(t, rule, c.source)))(t)
 		wantIDs(t, c.source+": inputs", b.Inputs, c.input)
 		wantIDs(t, c.source+": targets", b.Targets, c.target)
 		if got, err := l.Answer(b.Targets); got != c.answer || err != nil {
@@ -85,8 +83,7 @@ type batchErrorTest struct {
 func checkBatchErrors(t *testing.T, rule Rule, tests []batchErrorTest) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := newCoderOf(t, rule).Batch(tc.examples)
-			wantError(t, err, tc.want)
+			must.Refuse(newCoderOf(t, rule).Batch(tc.examples))(t, tc.want)
 		})
 	}
 }
@@ -118,8 +115,7 @@ func checkAnswers(t *testing.T, c Coder, tests []answerTest) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := c.Answer(tc.targets)
-			if tc.wantErr != "" {
-				wantError(t, err, tc.wantErr)
+			if must.Match(t, err, tc.wantErr) {
 				return
 			}
 			if err != nil || got != tc.want {

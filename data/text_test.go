@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/must"
 )
 
 // vocabOf returns the vocabulary of a text, or nil if the text has tokens.
@@ -58,7 +59,7 @@ func TestOpenTextErrors(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			text, err := OpenText(oneFile(tc.path), nil)
-			wantError(t, err, tc.want, tc.path)
+			must.Fail(t, err, tc.want, tc.path)
 			if text != nil {
 				t.Error("OpenText returned a text and an error")
 			}
@@ -71,15 +72,13 @@ func TestOpenTextErrors(t *testing.T) {
 
 func TestOpenTextUnreadable(t *testing.T) {
 	path := write(t, "secret")
-	if err := os.Chmod(path, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(path, 0))
 	if f, err := os.Open(path); err == nil {
 		f.Close()
 		t.Skip("this user may read any file")
 	}
 	_, err := OpenText(oneFile(path), nil)
-	wantError(t, err, path)
+	must.Fail(t, err, path)
 	if !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("got error %v, want fs.ErrPermission", err)
 	}
@@ -89,8 +88,7 @@ func TestOpenTextNotRegular(t *testing.T) {
 	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
 		t.Skipf("no device at %s", os.DevNull)
 	}
-	_, err := OpenText(oneFile(os.DevNull), nil)
-	wantError(t, err, os.DevNull, "isn't a regular file")
+	must.Refuse(OpenText(oneFile(os.DevNull), nil))(t, os.DevNull, "isn't a regular file")
 }
 
 // The error has the offset of the first bad byte, even if the byte isn't in the first buffer of the reader.
@@ -110,10 +108,7 @@ func TestInvalidUTF8Offset(t *testing.T) {
 }
 
 func TestOpenTextOfVocab(t *testing.T) {
-	vocab, err := tokenizer.NewVocab("zyxcbaé")
-	if err != nil {
-		t.Fatal(err)
-	}
+	vocab := must.Get(tokenizer.NewVocab("zyxcbaé"))(t)
 	text := openFile(t, write(t, "abcé"), vocab)
 	ids := make([]int, 4)
 	if err := text.Window(ids, 0); err != nil || !slices.Equal(ids, []int{5, 4, 3, 6}) || vocabOf(text) != vocab {
@@ -121,22 +116,21 @@ func TestOpenTextOfVocab(t *testing.T) {
 	}
 
 	path := write(t, strings.Repeat("é", 3000)+"!")
-	_, err = OpenText(oneFile(path), vocab)
-	wantError(t, err, path, `symbol '!' at position 3000 (from 0) isn't one of the 7 known: "zyxcbaé"`)
+	_, err := OpenText(oneFile(path), vocab)
+	must.Fail(t, err, path, `symbol '!' at position 3000 (from 0) isn't one of the 7 known: "zyxcbaé"`)
 	var unknown *tokenizer.UnknownSymbolError
 	if !errors.As(err, &unknown) || unknown.Symbol != '!' || unknown.Position != 3000 {
 		t.Errorf("got %v", err)
 	}
 	for _, missing := range []*tokenizer.Vocab{nil, {}} {
-		_, err = OpenText(oneFile(path), missing)
-		wantError(t, err, path, "no symbols")
+		must.Refuse(OpenText(oneFile(path), missing))(t, path, "no symbols")
 	}
 }
 
 func TestWindowOutOfRange(t *testing.T) {
 	text := textOf(t, "abcdef")
 	for _, tc := range []struct{ n, start int }{{1, -1}, {7, 0}, {1, 6}, {0, 7}, {3, 4}, {1, math.MaxInt}, {1, math.MinInt}} {
-		wantError(t, text.Window(make([]int, tc.n), tc.start), "has 6 characters: there is no window of")
+		must.Fail(t, text.Window(make([]int, tc.n), tc.start), "has 6 characters: there is no window of")
 	}
 	for _, start := range []int{0, 6} {
 		if err := text.Window(nil, start); err != nil {
@@ -151,25 +145,21 @@ func TestFileChanges(t *testing.T) {
 	path := write(t, original)
 	text := openFile(t, path, nil)
 	ids := make([]int, 100)
-	if err := os.Truncate(path, 5050); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Truncate(path, 5050))
 	if err := text.Window(ids, 4900); err != nil {
 		t.Errorf("a window in the unchanged part: error %v", err)
 	}
 	for _, start := range []int{5000, 9000} {
-		wantError(t, text.Window(ids, start), path, "the file changed while it was open")
+		must.Fail(t, text.Window(ids, start), path, "the file changed while it was open")
 	}
-	_, err := text.ValidationBatch([]int{0, 1}, 10, 0)
-	wantError(t, err, "the file changed")
+	must.Refuse(text.ValidationBatch([]int{0, 1}, 10, 0))(t, "the file changed")
 
 	for _, other := range []string{strings.Repeat("ac", 5000), strings.Repeat("\xff", 10_000), ""} {
 		text := textOf(t, original)
 		text.source = strings.NewReader(other)
-		wantError(t, text.Window(ids, 50), "the file changed")
+		must.Fail(t, text.Window(ids, 50), "the file changed")
 	}
-	_, err = newText("short", strings.NewReader("abc"), 4, nil)
-	wantError(t, err, `"short"`, "the file changed")
+	must.Refuse(newText("short", strings.NewReader("abc"), 4, nil))(t, `"short"`, "the file changed")
 
 	broken := errors.New("bad sector")
 	text = textOf(t, original)
@@ -186,16 +176,6 @@ type failing struct{ err error }
 
 func (f failing) ReadAt([]byte, int64) (int, error) { return 0, f.err }
 
-func TestClose(t *testing.T) {
-	text := openFile(t, write(t, "abc"), nil)
-	if err := text.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := text.Window(make([]int, 1), 0); !errors.Is(err, fs.ErrClosed) {
-		t.Errorf("got %v", err)
-	}
-}
-
 func TestWindowConcurrently(t *testing.T) {
 	s := strings.Repeat("aé世𝄞", 3000)
 	text := openFile(t, write(t, s), nil)
@@ -211,15 +191,10 @@ func TestTextStaysOnDisk(t *testing.T) {
 	const size = 1 << 23
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	text, err := newText("long", letterAt{}, size, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(newText("long", letterAt{}, size, nil))(t)
 	ids := make([]int, 256)
 	for start := 0; start < text.Len()-len(ids); start += text.Len() / 50 {
-		if err := text.Window(ids, start); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, text.Window(ids, start))
 		for i, id := range ids {
 			if id != (start+i)%26 {
 				t.Fatalf("character %d: got id %d, want %d", start+i, id, (start+i)%26)
@@ -308,16 +283,9 @@ func checkWindow(t *testing.T, text *Text, want []rune, start, n int) {
 // write writes content to a new file and returns its path.
 func write(t testing.TB, content string) string {
 	t.Helper()
-	f, err := os.CreateTemp(t.TempDir(), "*.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.WriteString(f, content); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.CreateTemp(t.TempDir(), "*.txt"))(t)
+	must.Get(io.WriteString(f, content))(t)
+	must.Do(t, f.Close())
 	return f.Name()
 }
 
@@ -326,10 +294,7 @@ func oneFile(path string) TextFiles { return TextFiles{Paths: []string{path}} }
 // openFile opens the text at path, and closes it at the end of the test.
 func openFile(t testing.TB, path string, tok tokenizer.Tokenizer) *Text {
 	t.Helper()
-	text, err := OpenText(oneFile(path), tok)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(OpenText(oneFile(path), tok))(t)
 	t.Cleanup(func() { text.Close() })
 	return text
 }
@@ -337,9 +302,5 @@ func openFile(t testing.TB, path string, tok tokenizer.Tokenizer) *Text {
 // textOf returns a Text that reads from a string instead of a file.
 func textOf(t testing.TB, content string) *Text {
 	t.Helper()
-	text, err := newText("memory", strings.NewReader(content), int64(len(content)), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
+	return must.Get(newText("memory", strings.NewReader(content), int64(len(content)), nil))(t)
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // marked returns a text of n different characters. The id of a character is its index, so ids show the position of a
@@ -28,10 +30,7 @@ func TestTrainBatch(t *testing.T) {
 	text := marked(t, n)
 	starts := make(map[int]int)
 	for step := range 1000 {
-		b, err := text.TrainBatch(1, 0, step, size, length)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(text.TrainBatch(1, 0, step, size, length))(t)
 		if b.Size != size || b.Len != length || b.Counted() != size*length {
 			t.Fatalf("got size %d, length %d and %d targets, want %d, %d and %d", b.Size, b.Len, b.Counted(), size, length, size*length)
 		}
@@ -72,10 +71,7 @@ func TestValidationBatch(t *testing.T) {
 			batches := (windows + size - 1) / size
 			for i := range batches {
 				rows := min(size, windows-i*size)
-				b, err := text.ValidationBatch(numbers(i*size, rows), length, tc.limit)
-				if err != nil {
-					t.Fatal(err)
-				}
+				b := must.Get(text.ValidationBatch(numbers(i*size, rows), length, tc.limit))(t)
 				if b.Counted() != rows*length {
 					t.Errorf("batch %d: got %d counted targets, want %d", i, b.Counted(), rows*length)
 				}
@@ -95,8 +91,7 @@ func TestValidationBatch(t *testing.T) {
 				t.Errorf("got windows from %d to %d, want them to cover the last tenth, 904 to 1005", first, end)
 			}
 			for _, i := range []int{-1, windows, math.MaxInt} {
-				_, err := text.ValidationBatch([]int{0, i}, length, tc.limit)
-				wantError(t, err, fmt.Sprintf("there is no window %d", i))
+				must.Refuse(text.ValidationBatch([]int{0, i}, length, tc.limit))(t, fmt.Sprintf("there is no window %d", i))
 			}
 		})
 	}
@@ -125,18 +120,10 @@ func TestTextBatchesAreRandomAccess(t *testing.T) {
 	text := marked(t, 2000)
 	var train, validation []Batch
 	for step := range 40 {
-		b, err := text.TrainBatch(9, step/10, step%10, 4, 12)
-		if err != nil {
-			t.Fatal(err)
-		}
-		train = append(train, b)
+		train = append(train, must.Get(text.TrainBatch(9, step/10, step%10, 4, 12))(t))
 	}
 	for i := range 4 {
-		b, err := text.ValidationBatch(numbers(i*4, min(4, 15-i*4)), 12, 15)
-		if err != nil {
-			t.Fatal(err)
-		}
-		validation = append(validation, b)
+		validation = append(validation, must.Get(text.ValidationBatch(numbers(i*4, min(4, 15-i*4)), 12, 15))(t))
 	}
 	other := marked(t, 2000)
 	var wg sync.WaitGroup
@@ -184,12 +171,9 @@ func TestTextTooShort(t *testing.T) {
 	}
 	text := marked(t, 100)
 	want := "has 100 characters, too few for windows of length 90: training has the first 90 and validation the last 10, and each needs more than 90"
-	_, err := text.TrainBatch(0, 0, 0, 1, 90)
-	wantError(t, err, `"memory"`, want)
-	_, err = text.ValidationBatch([]int{0}, 90, 0)
-	wantError(t, err, `"memory"`, want)
-	_, err = text.ValidationWindows(math.MaxInt, 0)
-	wantError(t, err, "too few")
+	must.Refuse(text.TrainBatch(0, 0, 0, 1, 90))(t, `"memory"`, want)
+	must.Refuse(text.ValidationBatch([]int{0}, 90, 0))(t, `"memory"`, want)
+	must.Refuse(text.ValidationWindows(math.MaxInt, 0))(t, "too few")
 }
 
 func TestTextBatchSizes(t *testing.T) {
@@ -205,8 +189,7 @@ func TestTextBatchSizes(t *testing.T) {
 			t.Errorf("no error from ValidationBatch for %+v", tc)
 		}
 	}
-	_, err := text.ValidationWindows(5, -1)
-	wantError(t, err, "a limit of at least 0, got 5 and -1")
+	must.Refuse(text.ValidationWindows(5, -1))(t, "a limit of at least 0, got 5 and -1")
 }
 
 func TestTinyShakespeare(t *testing.T) {
@@ -222,9 +205,7 @@ func TestTinyShakespeare(t *testing.T) {
 		t.Errorf("got %d characters, %d symbols and %d characters for training", text.Len(), vocabOf(text).Len(), text.trainLen())
 	}
 	ids := make([]int, 14)
-	if err := text.Window(ids, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, text.Window(ids, 0))
 	if got, err := vocabOf(text).Decode(ids); err != nil || got != "First Citizen:" {
 		t.Errorf("the text starts with %q, %v, want First Citizen:", got, err)
 	}
@@ -247,9 +228,7 @@ func BenchmarkOpenText(b *testing.B) {
 	const size = 1 << 22
 	b.SetBytes(size)
 	for b.Loop() {
-		if _, err := newText("letters", letterAt{}, size, nil); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(newText("letters", letterAt{}, size, nil))(b)
 	}
 }
 
@@ -257,8 +236,6 @@ func BenchmarkTrainBatch(b *testing.B) {
 	text := openFile(b, write(b, strings.Repeat("To be, or not to be: that is the question.\n", 20_000)), nil)
 	b.ReportAllocs()
 	for step := 0; b.Loop(); step++ {
-		if _, err := text.TrainBatch(1, 0, step, 32, 64); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(text.TrainBatch(1, 0, step, 32, 64))(b)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/textfile"
 )
 
@@ -24,12 +25,8 @@ func writeAll(t testing.TB, files map[string]string) string {
 	dir := t.TempDir()
 	for name, content := range files {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Dir(path), 0o777))
+		must.Do(t, os.WriteFile(path, []byte(content), 0o666))
 	}
 	return dir
 }
@@ -66,9 +63,7 @@ func TestTextFiles(t *testing.T) {
 		t.Skip(err)
 	}
 	long := strings.Repeat("なにか𝄞\n", 5000)
-	if err := os.WriteFile(filepath.Join(dir, "long.gz"), []byte(zipped(long)), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "long.gz"), []byte(zipped(long)), 0o666))
 	for _, test := range []struct {
 		name, paths   string // paths below dir, separated by spaces
 		encoding, key string
@@ -97,10 +92,7 @@ func TestTextFiles(t *testing.T) {
 			for path := range strings.FieldsSeq(test.paths) {
 				f.Paths = append(f.Paths, filepath.Join(dir, path))
 			}
-			text, err := OpenText(f, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(OpenText(f, nil))(t)
 			checkWindows(t, text, test.want)
 			if sum := fmt.Sprintf("%x", sha256.Sum256([]byte(test.want))); text.SHA256() != sum || text.Size() != int64(len(test.want)) {
 				t.Errorf("got SHA-256 %s and size %d, want %s and %d", text.SHA256(), text.Size(), sum, len(test.want))
@@ -163,18 +155,15 @@ func TestTextFilesErrors(t *testing.T) {
 				f.Paths = append(f.Paths, filepath.Join(dir, path))
 			}
 			_, err := OpenText(f, nil)
-			wantError(t, err, test.want)
+			must.Fail(t, err, test.want)
 			if strings.Contains(err.Error(), "give a text file") && !strings.Contains(test.want, "directory without") {
 				t.Errorf("the error %q has advice that doesn't help", err)
 			}
 		})
 	}
 	path := filepath.Join(dir, "long.jsonl")
-	if err := os.WriteFile(path, []byte("{\"text\": \"a\"}\n{\"text\": \""+strings.Repeat("a", maxLine)), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	_, err := OpenText(oneFile(path), nil)
-	wantError(t, err, "long.jsonl\": line 2: it has more than 4 MiB")
+	must.Do(t, os.WriteFile(path, []byte("{\"text\": \"a\"}\n{\"text\": \""+strings.Repeat("a", maxLine)), 0o666))
+	must.Refuse(OpenText(oneFile(path), nil))(t, "long.jsonl\": line 2: it has more than 4 MiB")
 }
 
 type fullDisk struct{ err error }
@@ -185,15 +174,14 @@ func (f fullDisk) Write([]byte) (int, error) { return 0, f.err }
 func TestTextWithoutRoom(t *testing.T) {
 	path := writeAll(t, map[string]string{"a.gz": zipped("abc")}) + "/a.gz"
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
-	_, err := OpenText(oneFile(path), nil)
-	wantError(t, err, "can't be copied as UTF-8 to a temporary file", "set TMPDIR to a folder with room")
+	must.Refuse(OpenText(oneFile(path), nil))(t, "can't be copied as UTF-8 to a temporary file", "set TMPDIR to a folder with room")
 	full := errors.New("no space left on device")
 	c := textCopy{out: bufio.NewWriterSize(fullDisk{full}, 16)}
-	err = c.add(path, TextFiles{})
+	err := c.add(path, TextFiles{})
 	for err == nil {
 		err = c.put('a')
 	}
-	wantError(t, err, "can't be copied as UTF-8 to a temporary file: no space left on device: make room")
+	must.Fail(t, err, "can't be copied as UTF-8 to a temporary file: no space left on device: make room")
 }
 
 // FuzzTextFiles opens random bytes as a text by several names.
@@ -214,9 +202,7 @@ func FuzzTextFiles(f *testing.F) {
 			return
 		}
 		path := filepath.Join(t.TempDir(), names[name])
-		if err := os.WriteFile(path, content, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, content, 0o666))
 		text, err := OpenText(TextFiles{Paths: []string{path}, Encoding: encodings[encoding]}, nil)
 		if err != nil {
 			return

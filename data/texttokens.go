@@ -113,10 +113,8 @@ func (t *Text) offset(character int) (int64, error) {
 	return place, nil
 }
 
-const (
-	partBytes = 1 << 20 // approximate size of a part in bytes
-	perByte   = 100     // memory to encode a byte of a part, if it is a token
-)
+// partBytes is the approximate size of a part in bytes.
+const partBytes = 1 << 20
 
 // parts yields the bytes between two offsets in parts that can be encoded separately. A part ends before white space
 // that follows a character other than white space; BPE tokens and word tokens also end there. Text without such a place

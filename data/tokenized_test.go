@@ -2,21 +2,17 @@ package data
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/must"
 )
 
 // newTokenizer returns a tokenizer that has learned from texts. It has at most size ids; if size is 0, there is no
 // limit.
 func newTokenizer(t testing.TB, units tokenizer.Units, size int, texts ...string) tokenizer.Tokenizer {
 	t.Helper()
-	tok, err := tokenizer.New(units, slices.Values(texts), size)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tok
+	return must.Get(tokenizer.New(units, slices.Values(texts), size))(t)
 }
 
 // With two tokenizers, sources and answers have different ids. Each tokenizer encodes an unknown symbol as its unknown
@@ -31,10 +27,7 @@ func TestTokenizedSeq2Seq(t *testing.T) {
 	if got := c.Layout(); got != want {
 		t.Fatalf("got %+v, want %+v", got, want)
 	}
-	b, err := c.Batch([]Example{{"abz", "Y X"}, {"c", "Q"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(c.Batch([]Example{{"abz", "Y X"}, {"c", "Q"}}))(t)
 	const no = Ignore
 	wantIDs(t, "inputs", b.Inputs, []int{0, 1, 3, 4, 2, 4, 4, 4})
 	wantIDs(t, "before", b.DecoderInputs, []int{5, 1, 0, 4, 5, 2, 4, 4})
@@ -48,11 +41,9 @@ func TestTokenizedSeq2Seq(t *testing.T) {
 		"abcab": `task seq2seq: a source must have 1 to 4 symbols, got 5`,
 		"":      "the source is empty",
 	} {
-		_, err := c.Batch([]Example{{Source: source}})
-		wantError(t, err, want)
+		must.Refuse(c.Batch([]Example{{Source: source}}))(t, want)
 	}
-	_, err = c.Batch([]Example{{"a", "X X X X"}})
-	wantError(t, err, "an answer must have at most 3 symbols")
+	must.Refuse(c.Batch([]Example{{"a", "X X X X"}}))(t, "an answer must have at most 3 symbols")
 	// Without a Target, sources and answers share one vocabulary.
 	both := newTokenizer(t, tokenizer.Characters, 0, "ab")
 	c = newCoderOf(t, Rule{Name: "seq2seq", Kind: KindSeq2Seq, MaxLen: 4, MaxAnswer: 3, Source: both})
@@ -68,10 +59,7 @@ func TestTokenizedSeq2Seq(t *testing.T) {
 // In classification, a text that is too long is cut.
 func TestTokenizedClassification(t *testing.T) {
 	c := newCoderOf(t, Rule{Name: "classification", Kind: KindClassification, MaxLen: 2, Classes: []string{"x", "y"}, Source: newTokenizer(t, tokenizer.Tokens, 0, "one two")})
-	b, err := c.Batch([]Example{{"two one two", "y"}, {"one", "x"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(c.Batch([]Example{{"two one two", "y"}, {"one", "x"}}))(t)
 	if want := []int{1, 0, 0, 3}; !slices.Equal(b.Inputs, want) || !slices.Equal(b.Targets, []int{1, 0}) || b.Lengths[0] != 2 {
 		t.Errorf("got %+v, want the inputs %v", b, want)
 	}
@@ -80,10 +68,7 @@ func TestTokenizedClassification(t *testing.T) {
 // Each token has one tag, and there is no end token.
 func TestTokenizedTagging(t *testing.T) {
 	c := newCoderOf(t, Rule{Name: "tagging", Kind: KindTagging, MaxLen: 3, Source: newTokenizer(t, tokenizer.Tokens, 0, "the the dog"), Target: newTokenizer(t, tokenizer.Tokens, 0, "D D N")})
-	b, err := c.Batch([]Example{{"dog", "N"}, {"the cat the", "D N D"}, {"the", ""}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must.Get(c.Batch([]Example{{"dog", "N"}, {"the cat the", "D N D"}, {"the", ""}}))(t)
 	const no = Ignore
 	wantIDs(t, "targets", b.Targets, []int{1, no, no, 0, 1, 0, 0, no, no}) // without an answer, 0 for each tag
 	wantIDs(t, "inputs", b.Inputs, []int{1, 3, 3, 0, 2, 0, 0, 3, 3})
@@ -91,28 +76,7 @@ func TestTokenizedTagging(t *testing.T) {
 	if got, err := c.Answer([]int{0, 1}); err != nil || got != "D N" {
 		t.Errorf("got %q, %v, want D N", got, err)
 	}
-	_, err = c.Batch([]Example{{"the dog", "D"}})
-	wantError(t, err, `each symbol of a source needs one tag, but "the dog" has 2 symbols and "D" has 1 tags`)
-}
-
-func TestTokenizedErrors(t *testing.T) {
-	tok := newTokenizer(t, tokenizer.Tokens, 0, "a b")
-	for _, tc := range []struct {
-		name   string
-		change func(r *Rule)
-		want   string
-	}{
-		{"an alphabet", func(r *Rule) { r.Alphabet = "ab" }, "a rule with a Source can't also have an Alphabet, Spell or Read"},
-		{"a spelling", func(r *Rule) { r.Read = strings.ToUpper }, "can't also have an Alphabet, Spell or Read"},
-		{"no source", func(r *Rule) { r.Source = nil }, "a rule with a Target needs a Source"},
-		{"tagging without a target", func(r *Rule) { r.Kind, r.MaxAnswer, r.Target = KindTagging, 0, nil }, "needs a Target, the tokenizer of the tags"},
-		{"classification with a target", func(r *Rule) { r.Kind, r.MaxAnswer, r.Classes = KindClassification, 0, []string{"a", "b"} }, `a rule of kind "classification" can't have a Target`},
-	} {
-		r := Rule{Name: "own", Kind: KindSeq2Seq, MaxLen: 4, MaxAnswer: 4, Source: tok, Target: tok}
-		tc.change(&r)
-		_, err := NewCoder(r)
-		wantError(t, err, tc.want)
-	}
+	must.Refuse(c.Batch([]Example{{"the dog", "D"}}))(t, `each symbol of a source needs one tag, but "the dog" has 2 symbols and "D" has 1 tags`)
 }
 
 // Resize only removes or adds padding.
@@ -121,14 +85,8 @@ func TestResize(t *testing.T) {
 		Name: "seq2seq", Kind: KindSeq2Seq, MaxLen: 5, MaxAnswer: 4,
 		Source: newTokenizer(t, tokenizer.Characters, 0, "ab"), Target: newTokenizer(t, tokenizer.Tokens, 0, "X Y"),
 	})
-	few, err := c.Batch([]Example{{"ab", "X"}, {"b", "Y"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := few.Resize(c.Layout(), 3, 2, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	few := must.Get(c.Batch([]Example{{"ab", "X"}, {"b", "Y"}}))(t)
+	b := must.Get(few.Resize(c.Layout(), 3, 2, 2))(t)
 	const no = Ignore
 	wantIDs(t, "inputs", b.Inputs, []int{0, 1, 1, 3, 3, 3})
 	wantIDs(t, "lengths", b.Lengths, []int{2, 1, 1})

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 var (
@@ -35,22 +37,14 @@ func TestTokenizersAgree(t *testing.T) {
 		writeTokenizerSets(t)
 		return
 	}
-	file, err := os.ReadFile(*fixture)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.ReadFile(*fixture))(t)
 	var sets []set
-	if err := json.Unmarshal(file, &sets); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(file, &sets))
 	if len(sets) != 3 {
 		t.Fatalf("%d tokenizers, want 3", len(sets))
 	}
 	for i, set := range sets {
-		tok, err := Read(bytes.NewReader(set.Tokenizer))
-		if err != nil {
-			t.Fatal(err)
-		}
+		tok := must.Get(Read(bytes.NewReader(set.Tokenizer)))(t)
 		if len(set.Texts) < 100 {
 			t.Errorf("tokenizer %d: %d texts, want 100 or more", i, len(set.Texts))
 		}
@@ -67,18 +61,11 @@ func TestTokenizersAgree(t *testing.T) {
 }
 
 func writeTokenizerSets(t *testing.T) {
-	shakespeare, err := os.ReadFile("../../../shared/data/tinyshakespeare.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.SplitAfter(string(shakespeare), "\n")
+	lines := strings.SplitAfter(string(must.Get(os.ReadFile("../../../shared/data/tinyshakespeare.txt"))(t)), "\n")
 	rng := rand.New(rand.NewPCG(1, 2))
 	var sets []set
 	for _, units := range []Units{Characters, Tokens, BPE} {
-		tok, err := New(units, slices.Values(append(lines, "été 東京 12 345 😀\r\n  x\t\t")), 700)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tok := must.Get(New(units, slices.Values(append(lines, "été 東京 12 345 😀\r\n  x\t\t")), 700))(t)
 		set := set{Tokenizer: tokenizerFile(t, tok)}
 		for i := range *texts {
 			text := lines[rng.IntN(len(lines))]
@@ -89,13 +76,7 @@ func writeTokenizerSets(t *testing.T) {
 		}
 		sets = append(sets, set)
 	}
-	content, err := json.Marshal(sets)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(*fixture, content, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(*fixture, must.Get(json.Marshal(sets))(t), 0o644))
 }
 
 // strangeText returns a random text that includes parts of other. It leaves out two characters: U+0085 isn't white

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 )
 
@@ -27,9 +28,7 @@ func BenchmarkTokenize(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					for _, text := range texts {
-						if _, err := f.Tokenize(text, Options{}); err != nil {
-							b.Fatal(err)
-						}
+						must.Get(f.Tokenize(text, Options{}))(b)
 					}
 				}
 			})
@@ -59,10 +58,7 @@ func TestLongWords(t *testing.T) {
 	for _, f := range families(t) {
 		for name, text := range texts {
 			start := time.Now()
-			tokens, err := f.Tokenize(text, Options{Special: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			tokens := must.Get(f.Tokenize(text, Options{Special: true}))(t)
 			if testing.Verbose() {
 				t.Logf("%s, %s: %d tokens, %v", f.name, name, len(tokens), time.Since(start))
 			}

@@ -12,27 +12,20 @@ import (
 
 	"github.com/heed-go/heed/data/tokenizer/internal/models"
 	"github.com/heed-go/heed/data/tokenizer/internal/patterns"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 )
 
 func newTestBPE(t testing.TB, size int, texts ...string) *Pipeline {
 	t.Helper()
-	tok, err := New(BPE, slices.Values(texts), size)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tok.(*Pipeline)
+	return must.Get(New(BPE, slices.Values(texts), size))(t).(*Pipeline)
 }
 
 // tokensOf returns the tokens of a byte-level BPE, beginning with the id first.
 func tokensOf(t testing.TB, tok Tokenizer, first int) (tokens []string) {
 	t.Helper()
 	for id := first; id < tok.Len(); id++ {
-		token, err := tok.Decode([]int{id})
-		if err != nil {
-			t.Fatal(err)
-		}
-		tokens = append(tokens, token)
+		tokens = append(tokens, must.Get(tok.Decode([]int{id}))(t))
 	}
 	return tokens
 }
@@ -197,8 +190,7 @@ func TestBPETraining(t *testing.T) {
 		{256, "", "can't make a tokenizer for bpe from 1 texts: all of them are empty"},
 		{256, "\xff", "text 0 (from 0): not UTF-8"},
 	} {
-		_, err := New(BPE, slices.Values([]string{tc.text}), tc.size)
-		wantError(t, err, tc.wantErr)
+		must.Refuse(New(BPE, slices.Values([]string{tc.text}), tc.size))(t, tc.wantErr)
 	}
 }
 
@@ -226,8 +218,7 @@ func TestBPEBytes(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	for _, id := range []int{-1, 256} {
-		_, err := tok.Decode([]int{0, id})
-		wantError(t, err, "at position 1 isn't one of the tokenizer's ids")
+		must.Refuse(tok.Decode([]int{0, id}))(t, "at position 1 isn't one of the tokenizer's ids")
 	}
 }
 
@@ -301,10 +292,7 @@ func TestFallbackOfAffixes(t *testing.T) {
 		`"end_of_word_suffix": "</"`:       {{'a', 0, 1}, {0xC3, 1, 3}, {0xA9, 1, 3}, {'<', 3, 3}, {'/', 3, 3}},
 		`"continuing_subword_prefix": "#"`: {{'a', 0, 1}, {'#', 1, 1}, {0xC3, 1, 3}, {0xA9, 1, 3}},
 	} {
-		tok, err := Read(strings.NewReader(`{"version": "1.0", "model": {"type": "BPE", "byte_fallback": true, ` + option + `, "vocab": {` + bytes.String() + `"x": 256}, "merges": []}}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		tok := must.Get(Read(strings.NewReader(`{"version": "1.0", "model": {"type": "BPE", "byte_fallback": true, ` + option + `, "vocab": {` + bytes.String() + `"x": 256}, "merges": []}}`)))(t)
 		got, err := tok.Tokenize("aé", Options{})
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, %v, want %v", option, got, err, want)

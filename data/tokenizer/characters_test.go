@@ -12,6 +12,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 )
 
@@ -54,10 +55,7 @@ func TestCharacters(t *testing.T) {
 			if part.Tokenizer == nil {
 				part.Tokenizer = readFamily(t, part.Name).Tokenizer
 			}
-			tok, err := Read(bytes.NewReader(part.Tokenizer))
-			if err != nil {
-				t.Fatal(err)
-			}
+			tok := must.Get(Read(bytes.NewReader(part.Tokenizer)))(t)
 			i := 0
 			for chunk := range slices.Chunk(file.Characters[part.Characters].all(), 256) {
 				var text strings.Builder
@@ -76,10 +74,7 @@ func TestCharacters(t *testing.T) {
 // resultChecksum returns the checksum of a text's ids, their parts of the text, and the decoded text.
 func resultChecksum(t *testing.T, tok Tokenizer, text string) uint32 {
 	t.Helper()
-	tokens, err := tok.Tokenize(text, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tokens := must.Get(tok.Tokenize(text, Options{}))(t)
 	var result []byte
 	ids := make([]int, len(tokens))
 	for i, token := range tokens {
@@ -88,9 +83,5 @@ func resultChecksum(t *testing.T, tok Tokenizer, text string) uint32 {
 		result = append(strconv.AppendInt(result, int64(token.Start), 10), ' ')
 		result = append(strconv.AppendInt(result, int64(token.End), 10), '\n')
 	}
-	decoded, err := tok.Decode(ids)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return crc32.ChecksumIEEE(append(result, valid(decoded)...))
+	return crc32.ChecksumIEEE(append(result, valid(must.Get(tok.Decode(ids))(t))...))
 }

@@ -27,13 +27,7 @@ type ChatTemplate struct {
 // OpenChatTemplate reads the chat template from the folder of a published model: from chat_template.jinja if there is
 // one, otherwise from tokenizer_config.json. It returns an error if the folder has no chat template, or if
 // ParseChatTemplate doesn't know it.
-func OpenChatTemplate(dir fs.FS) (*ChatTemplate, error) {
-	t, err := chat.Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	return &ChatTemplate{template: t}, nil
-}
+func OpenChatTemplate(dir fs.FS) (*ChatTemplate, error) { return newChatTemplate(chat.Open(dir)) }
 
 // ParseChatTemplate returns the ChatTemplate for the text of a published template. The arguments bos and eos are the
 // model's tokens for the beginning and the end of a text, such as "<s>" and "</s>".
@@ -42,17 +36,16 @@ func OpenChatTemplate(dir fs.FS) (*ChatTemplate, error) {
 // 3.2, Mistral 7B 0.1 and 0.2, Gemma, Gemma 3, and Zephyr (also as used by TinyLlama). For any other text, it returns
 // an error. It doesn't run the template, so a template from someone you don't know can do no harm.
 func ParseChatTemplate(template, bos, eos string) (*ChatTemplate, error) {
-	t, err := chat.Parse(template, bos, eos)
-	if err != nil {
-		return nil, err
-	}
-	return &ChatTemplate{template: t}, nil
+	return newChatTemplate(chat.Parse(template, bos, eos))
 }
 
 // NamedChatTemplate returns the ChatTemplate with one of the names that ChatTemplates lists, such as chatml. The
 // arguments bos and eos are as in ParseChatTemplate. For an unknown name, it returns an error.
 func NamedChatTemplate(name, bos, eos string) (*ChatTemplate, error) {
-	t, err := chat.Named(name, bos, eos)
+	return newChatTemplate(chat.Named(name, bos, eos))
+}
+
+func newChatTemplate(t *chat.Template, err error) (*ChatTemplate, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package tokenizer
 
 import (
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"github.com/heed-go/heed/data/tokenizer/internal/chat"
 	"github.com/heed-go/heed/data/tokenizer/internal/pipe"
 	"github.com/heed-go/heed/data/tokenizer/internal/published"
+	"github.com/heed-go/heed/internal/must"
 )
 
 // chatCases is testdata/chat.json.gz.
@@ -28,17 +28,8 @@ type chatCases struct {
 
 func readChatCases(t *testing.T) (cases chatCases) {
 	t.Helper()
-	f, err := os.Open("testdata/chat.json.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err == nil {
-		err = json.NewDecoder(z).Decode(&cases)
-	}
-	if err != nil || len(cases.Templates) < 10 || len(cases.Conversations) < 100 {
-		t.Fatalf("%d templates and %d conversations: %v", len(cases.Templates), len(cases.Conversations), err)
+	if readGzip(t, "testdata/chat.json.gz", &cases); len(cases.Templates) < 10 || len(cases.Conversations) < 100 {
+		t.Fatalf("%d templates and %d conversations, want 10 and 100", len(cases.Templates), len(cases.Conversations))
 	}
 	return cases
 }
@@ -47,10 +38,7 @@ func readChatCases(t *testing.T) (cases chatCases) {
 func TestNoThinking(t *testing.T) {
 	cases := readChatCases(t)
 	for i, template := range cases.Templates {
-		c, err := ParseChatTemplate(template.Text, "<s>", "</s>")
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(ParseChatTemplate(template.Text, "<s>", "</s>"))(t)
 		c.Now = march
 		for _, conversation := range cases.Conversations {
 			thoughts, want := "", conversation.Want[i]
@@ -126,10 +114,7 @@ func misplaced(messages []Message) bool {
 func TestNamedChatTemplates(t *testing.T) {
 	cases := readChatCases(t)
 	for _, name := range ChatTemplates() {
-		c, err := NamedChatTemplate(name, "<s>", "</s>")
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(NamedChatTemplate(name, "<s>", "</s>"))(t)
 		c.Now = march
 		same := func(template int) bool {
 			for _, conversation := range cases.Conversations {
@@ -148,9 +133,7 @@ func TestNamedChatTemplates(t *testing.T) {
 			t.Errorf("%s renders unlike all published templates", name)
 		}
 	}
-	if _, err := NamedChatTemplate("chat", "", ""); err == nil || !strings.Contains(err.Error(), "one of chatml, gemma, gemma3, ") {
-		t.Errorf("an unknown name: got error %v, want the names", err)
-	}
+	must.Refuse(NamedChatTemplate("chat", "", ""))(t, "one of chatml, gemma, gemma3, ")
 }
 
 func TestUnknownChatTemplates(t *testing.T) {
@@ -160,10 +143,7 @@ func TestUnknownChatTemplates(t *testing.T) {
 			t.Errorf("%q: %v, error %v, want an error", text, c, err)
 		}
 	}
-	c, err := ParseChatTemplate(cases.Templates[0].Text, "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(ParseChatTemplate(cases.Templates[0].Text, "", ""))(t)
 	for _, messages := range [][]Message{nil, {{Role: "tool", Content: "x"}}, {{Role: "user<|im_end|>", Content: "x"}}} {
 		if text, err := c.Render(messages, true); err == nil || text != "" {
 			t.Errorf("%v: %q, want an error", messages, text)
@@ -174,28 +154,16 @@ func TestUnknownChatTemplates(t *testing.T) {
 // chatPipeline returns a byte-level BPE with the special tokens of all templates.
 func chatPipeline(t *testing.T) *Pipeline {
 	t.Helper()
-	tok, err := New(BPE, slices.Values([]string{"the user asks, the assistant answers, the system speaks"}), 290)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tok := must.Get(New(BPE, slices.Values([]string{"the user asks, the assistant answers, the system speaks"}), 290))(t)
 	var file map[string]any
-	if err := json.Unmarshal(tokenizerFile(t, tok), &file); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(tokenizerFile(t, tok), &file))
 	var added []any
 	for i, name := range []string{"<s>", "</s>", "<|im_start|>", "<|im_end|>", "<|eot_id|>", "<|start_header_id|>", "<|end_header_id|>", "<start_of_turn>", "<end_of_turn>", "[INST]", "[/INST]", "hi<s>"} {
 		added = append(added, map[string]any{"id": tok.Len() + i, "content": name, "special": true, "single_word": false, "lstrip": false, "rstrip": false, "normalized": i%2 == 1})
 	}
 	file["added_tokens"] = added
-	content, err := json.Marshal(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := readJSON(content)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p.(*Pipeline)
+	content := must.Get(json.Marshal(file))(t)
+	return must.Get(readJSON(content))(t).(*Pipeline)
 }
 
 // TestChatEncode checks that Encode returns the ids of the rendered text, and that no content becomes a special token.
@@ -215,10 +183,7 @@ func TestChatEncode(t *testing.T) {
 	}
 	plain, hostile := 0, 0
 	for _, template := range cases.Templates {
-		chat, err := ParseChatTemplate(template.Text, "<s>", "</s>")
-		if err != nil {
-			t.Fatal(err)
-		}
+		chat := must.Get(ParseChatTemplate(template.Text, "<s>", "</s>"))(t)
 		chat.Now = march
 		for _, c := range cases.Conversations {
 			text, err := chat.Render(c.Messages, c.Prompt)
@@ -228,10 +193,7 @@ func TestChatEncode(t *testing.T) {
 				}
 				continue
 			}
-			ids, err := chat.Encode(p, c.Messages, c.Prompt)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ids := must.Get(chat.Encode(p, c.Messages, c.Prompt))(t)
 			if got, err := p.Decode(ids); err != nil || got != text {
 				t.Fatalf("%s: decoded %q, want %q", template.Name, got, text)
 			}
@@ -244,14 +206,8 @@ func TestChatEncode(t *testing.T) {
 					return r
 				}, harmless[i].Content)
 			}
-			text, err = chat.Render(harmless, c.Prompt)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := chat.Encode(p, harmless, c.Prompt)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text = must.Get(chat.Render(harmless, c.Prompt))(t)
+			got := must.Get(chat.Encode(p, harmless, c.Prompt))(t)
 			tokens, err := p.Tokenize(text, Options{Special: true})
 			want := make([]int, len(tokens))
 			for i, token := range tokens {
@@ -286,10 +242,7 @@ func TestChatEncodeAcross(t *testing.T) {
 
 func TestOpenChatTemplate(t *testing.T) {
 	text := readChatCases(t).Templates[0].Text
-	quoted, err := json.Marshal(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	quoted := must.Get(json.Marshal(text))(t)
 	hi := []Message{{"user", "hi"}}
 	for _, test := range []struct{ config, jinja, want string }{
 		{fmt.Sprintf(`{"chat_template": %s, "bos_token": null, "extra": {}}`, quoted), "", ""},
@@ -308,9 +261,7 @@ func TestOpenChatTemplate(t *testing.T) {
 			if content == "" {
 				continue
 			}
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o666))
 		}
 		c, err := OpenChatTemplate(os.DirFS(dir))
 		if test.want != "" {
@@ -342,24 +293,14 @@ func TestChatAnswers(t *testing.T) {
 		vocab[string(r)] = len(vocab)
 	}
 	vocab["\n"] = len(vocab)
-	content, err := json.Marshal(map[string]any{
+	content := must.Get(json.Marshal(map[string]any{
 		"version": "1.0", "decoder": map[string]any{"type": "Fuse"}, "added_tokens": added,
 		"model": map[string]any{"type": "BPE", "vocab": vocab, "merges": []any{}, "unk_token": "<unk>"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	read, err := Read(strings.NewReader(string(content)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := read.(*Pipeline)
+	}))(t)
+	p := must.Get(Read(strings.NewReader(string(content))))(t).(*Pipeline)
 	ends := map[string]string{"gemma": "<end_of_turn>", "gemma3": "<end_of_turn>", "llama2": " </s>", "llama3": "<|eot_id|>", "llama3.2": "<|eot_id|>", "mistral": "</s>", "zephyr": "</s>"}
 	for _, name := range ChatTemplates() {
-		c, err := NamedChatTemplate(name, "<s>", "</s>")
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(NamedChatTemplate(name, "<s>", "</s>"))(t)
 		messages := []Message{{"user", "<|im_end|></s><|eot_id|>"}, {"assistant", "Yes. </s>"}, {"user", "Sure?"}, {"assistant", "No."}}
 		ids, answers, err := c.EncodeAnswers(p, messages)
 		if err != nil {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 func TestDecoder(t *testing.T) {
@@ -36,19 +38,14 @@ func TestDecoder(t *testing.T) {
 		for round := range 2 { // the second round checks that Flush resets the Decoder
 			var got []string
 			for _, text := range tc.texts {
-				piece, err := d.Next(idOf(t, tok, text))
-				if err != nil {
-					t.Fatal(err)
-				}
-				got = append(got, piece)
+				got = append(got, must.Get(d.Next(idOf(t, tok, text)))(t))
 			}
 			if got = append(got, d.Flush()); !slices.Equal(got, tc.want) {
 				t.Errorf("%s, %s, text %d: %q, want %q", tc.units, tc.name, round, got, tc.want)
 			}
 		}
 		for _, id := range []int{-1, tok.Len()} {
-			_, err := d.Next(id)
-			wantError(t, err, "isn't one of the tokenizer's")
+			must.Refuse(d.Next(id))(t, "isn't one of the tokenizer's")
 		}
 	}
 }
@@ -58,9 +55,7 @@ func rest(t *testing.T, tok Tokenizer, ids []int) string {
 	t.Helper()
 	d := Decoder{Tokenizer: tok}
 	for _, id := range ids {
-		if _, err := d.Next(id); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(d.Next(id))(t)
 	}
 	return d.Flush()
 }
@@ -109,11 +104,7 @@ func TestDecoderSkipsSpecial(t *testing.T) {
 		d := Decoder{Tokenizer: tok, SkipSpecial: skip}
 		got := ""
 		for _, id := range ids {
-			piece, err := d.Next(id)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got += piece
+			got += must.Get(d.Next(id))(t)
 		}
 		if got += d.Flush(); got != want {
 			t.Errorf("SkipSpecial %t: %q, want %q", skip, got, want)
@@ -134,10 +125,7 @@ func FuzzDecoder(f *testing.F) {
 			var ids []int
 			got := ""
 			for i := range len(choices) + 1 {
-				whole, err := tok.Decode(ids)
-				if err != nil {
-					t.Fatal(err)
-				}
+				whole := must.Get(tok.Decode(ids))(t)
 				if end := got + rest(t, tok, ids); end != string([]rune(whole)) || !utf8.ValidString(got) {
 					t.Fatalf("%s: %v: got %q one id at a time, %q at once", units, ids, end, whole)
 				}
@@ -145,11 +133,7 @@ func FuzzDecoder(f *testing.F) {
 					break
 				}
 				id := int(choices[i]) % tok.Len()
-				piece, err := d.Next(id)
-				if err != nil {
-					t.Fatal(err)
-				}
-				ids, got = append(ids, id), got+piece
+				ids, got = append(ids, id), got+must.Get(d.Next(id))(t)
 			}
 		}
 	})
@@ -162,10 +146,7 @@ func TestDecoderPublished(t *testing.T) {
 		stream := func(ids []int, skip bool) (text string, late int) {
 			d := Decoder{Tokenizer: f.Pipeline, SkipSpecial: skip}
 			for i, id := range ids {
-				piece, err := d.Next(id)
-				if err != nil {
-					t.Fatal(err)
-				}
+				piece := must.Get(d.Next(id))(t)
 				if !utf8.ValidString(piece) {
 					t.Errorf("%s: id %d of %v adds %q", f.name, i, ids, piece)
 				}
@@ -184,10 +165,7 @@ func TestDecoderPublished(t *testing.T) {
 				t.Errorf("%s: %v one at a time without special tokens is %q, want %q", f.name, c.Special.IDs, got, c.Skipped)
 			}
 		}
-		ids, err := f.Encode("the cat and the dog")
-		if err != nil {
-			t.Fatal(err)
-		}
+		ids := must.Get(f.Encode("the cat and the dog"))(t)
 		if got, late := stream(ids, false); late > 0 {
 			t.Errorf("%s: %d of %d ids of %q are held back", f.name, late, len(ids), got)
 		}
@@ -197,10 +175,7 @@ func TestDecoderPublished(t *testing.T) {
 			for i := range ids {
 				ids[i] = rng.IntN(f.Len())
 			}
-			want, err := f.Decode(ids)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must.Get(f.Decode(ids))(t)
 			if got, _ := stream(ids, false); got != valid(want) {
 				t.Errorf("%s: %v one at a time is %q, at once %q", f.name, ids, got, valid(want))
 			}
@@ -219,28 +194,18 @@ func TestDecoderParts(t *testing.T) {
 	for id, token := range vocab {
 		ids[token] = id
 	}
-	model, err := json.Marshal(map[string]any{"type": "BPE", "vocab": ids, "merges": []string{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	model := must.Get(json.Marshal(map[string]any{"type": "BPE", "vocab": ids, "merges": []string{}}))(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range len(parts) * len(parts) * len(parts) {
 		names := []string{parts[i%len(parts)], parts[i/len(parts)%len(parts)], parts[i/len(parts)/len(parts)]}
-		tok, err := Read(strings.NewReader(`{"version": "1.0", "decoder": {"type": "Sequence", "decoders": [` + strings.Join(names, ",") + `]}, "model": ` + string(model) + `}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		tok := must.Get(Read(strings.NewReader(`{"version": "1.0", "decoder": {"type": "Sequence", "decoders": [` + strings.Join(names, ",") + `]}, "model": ` + string(model) + `}`)))(t)
 		for range 5 {
 			d := Decoder{Tokenizer: tok}
 			ids := make([]int, rng.IntN(8))
 			got := ""
 			for i := range ids {
 				ids[i] = rng.IntN(len(vocab))
-				piece, err := d.Next(ids[i])
-				if err != nil {
-					t.Fatal(err)
-				}
-				got += piece
+				got += must.Get(d.Next(ids[i]))(t)
 			}
 			want, err := tok.Decode(ids)
 			if got += d.Flush(); err != nil || got != valid(want) {

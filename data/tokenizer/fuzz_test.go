@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // FuzzPublished encodes and decodes texts with the families' tokenizers. Where nothing is lost, the text comes back.
@@ -34,7 +36,7 @@ func FuzzPublished(f *testing.F) {
 		tok := list[int(family)%len(list)]
 		tokens, err := tok.Tokenize(text, Options{Special: special})
 		if !utf8.ValidString(text) {
-			wantError(t, err, "not UTF-8")
+			must.Fail(t, err, "not UTF-8")
 			return
 		}
 		if err != nil {
@@ -47,16 +49,9 @@ func FuzzPublished(f *testing.F) {
 			if token.Start < 0 || token.End < token.Start || token.End > len(text) || !utf8.ValidString(text[token.Start:token.End]) {
 				t.Fatalf("%s: %v is no part of %q", tok.name, token, text)
 			}
-			piece, err := d.Next(token.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
-			ids, streamed = append(ids, token.ID), streamed+piece
+			ids, streamed = append(ids, token.ID), streamed+must.Get(d.Next(token.ID))(t)
 		}
-		decoded, err := tok.Decode(ids)
-		if err != nil {
-			t.Fatal(err)
-		}
+		decoded := must.Get(tok.Decode(ids))(t)
 		if streamed += d.Flush(); streamed != valid(decoded) {
 			t.Fatalf("%s: %v one at a time is %q, at once %q", tok.name, ids, streamed, decoded)
 		}
@@ -97,8 +92,6 @@ func FuzzFiles(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if err := checkParts(tok, text, tokens); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, checkParts(tok, text, tokens))
 	})
 }

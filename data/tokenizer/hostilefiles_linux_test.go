@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 )
 
@@ -186,14 +187,10 @@ func openInChild(t *testing.T, d drawer, bases []hostile) (o outcome) {
 	dir := t.TempDir()
 	size := 0
 	write := func(name string, content []byte) {
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), content, 0o666))
 	}
 	write("texts.json", encoded([]repeated{{"", 1}, {h.text, 1}, {mixed, 1}, {"a", 1e6}, {unit, 1e6/len(unit) + 1}}))
-	if err := os.Mkdir(filepath.Join(dir, "tokenizer"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(dir, "tokenizer"), 0o777))
 	for name, content := range h.files {
 		write("tokenizer/"+name, content)
 		size += len(content)

@@ -30,14 +30,11 @@ func (p *Pipeline) Unknown() int { return p.pipeline.Unknown }
 func (p *Pipeline) Special() map[string]int { return p.pipeline.Special }
 
 // Encode implements Tokenizer. It adds no special tokens.
-func (p *Pipeline) Encode(text string) ([]int, error) { return p.ids(text, published.Options{}) }
-
-// ids returns the ids of a text.
-func (p *Pipeline) ids(text string, o published.Options) ([]int, error) {
+func (p *Pipeline) Encode(text string) ([]int, error) {
 	if err := checkText(text); err != nil {
 		return nil, err
 	}
-	tokens, err := published.Encode[pipe.Token](p.pipeline, text, o)
+	tokens, err := published.Encode[pipe.Token](p.pipeline, text, published.Options{})
 	if err != nil {
 		return nil, err
 	}

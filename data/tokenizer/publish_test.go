@@ -7,31 +7,22 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // WritePublished must write a file that Open reads, with the same ids and texts.
 func TestWritePublished(t *testing.T) {
 	made := func(units Units) Tokenizer {
 		t.Helper()
-		learned, err := New(units, slices.Values([]string{"the cat, the \"dog\" and the \n\tébène 猫 <s>"}), 300)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return learned
+		return must.Get(New(units, slices.Values([]string{"the cat, the \"dog\" and the \n\tébène 猫 <s>"}), 300))(t)
 	}
-	vocab, err := NewVocab("\t\n \"\\<>abcdehnost,gé猫è\u0301\U0001f600")
-	if err != nil {
-		t.Fatal(err)
-	}
+	vocab := must.Get(NewVocab("\t\n \"\\<>abcdehnost,gé猫è\u0301\U0001f600"))(t)
 	for name, own := range map[string]Tokenizer{"vocab": vocab, "characters": made(Characters), "bpe": made(BPE)} {
 		dir := t.TempDir()
 		var file bytes.Buffer
-		if err := WritePublished(&file, own); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "tokenizer.json"), file.Bytes(), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, WritePublished(&file, own))
+		must.Do(t, os.WriteFile(filepath.Join(dir, "tokenizer.json"), file.Bytes(), 0o666))
 		again, err := Open(dir)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -55,8 +46,6 @@ func TestWritePublished(t *testing.T) {
 		}
 	}
 	for _, units := range []Units{Tokens, Words} {
-		if err := WritePublished(&bytes.Buffer{}, made(units)); err == nil || !strings.Contains(err.Error(), "must be for characters or bpe") {
-			t.Errorf("%s: got error %v", units, err)
-		}
+		must.Fail(t, WritePublished(&bytes.Buffer{}, made(units)), "must be for characters or bpe")
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 )
 
@@ -83,16 +84,9 @@ func readFamily(t testing.TB, name string) *family {
 // readGzip decodes a fixture: JSON, compressed with gzip.
 func readGzip(t testing.TB, path string, into any) {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(path))(t)
 	defer f.Close()
-	unzipped, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	content, err := io.ReadAll(unzipped)
+	content, err := io.ReadAll(must.Get(gzip.NewReader(f))(t))
 	if err == nil {
 		err = json.Unmarshal(content, into)
 	}
@@ -197,19 +191,12 @@ func TestCuts(t *testing.T) {
 	for _, c := range cases {
 		if files[c.Family] == nil {
 			var file map[string]json.RawMessage
-			if err := json.Unmarshal(readFamily(t, c.Family).Tokenizer, &file); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal(readFamily(t, c.Family).Tokenizer, &file))
 			files[c.Family] = file
 		}
 		file := files[c.Family]
 		file["truncation"], file["post_processor"] = c.Truncation, c.PostProcessor
-		tok, err := Read(bytes.NewReader(encoded(file)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := tok.(*Pipeline)
-		input, err := p.Input(c.Texts[0], c.Texts[1:]...)
+		input, err := must.Get(Read(bytes.NewReader(encoded(file))))(t).(*Pipeline).Input(c.Texts[0], c.Texts[1:]...)
 		if (err != nil) != (c.Input == nil) {
 			t.Errorf("%s, %s: Input(%q) has the error %v, want one: %t", c.Family, c.Truncation, c.Texts, err, c.Input == nil)
 		}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 var realFolders = flag.String("real", "", "folder of real tokenizers with the reference libraries' results, from testdata/real.py")
@@ -23,10 +25,7 @@ func TestReal(t *testing.T) {
 	type tokens struct{ IDs, Starts, Ends []int }
 	for _, file := range files {
 		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
-			p, err := Open(filepath.Dir(file))
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(Open(filepath.Dir(file)))(t)
 			var texts []struct {
 				Text           string
 				Plain, Special *tokens

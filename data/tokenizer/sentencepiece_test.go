@@ -15,6 +15,7 @@ import (
 	"github.com/heed-go/heed/data/tokenizer/internal/models"
 	"github.com/heed-go/heed/data/tokenizer/internal/pipe"
 	"github.com/heed-go/heed/data/tokenizer/internal/sentencepiece"
+	"github.com/heed-go/heed/internal/must"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -72,10 +73,7 @@ func TestSentencePiece(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".json.gz"), func(t *testing.T) {
 			var set pieceSet
 			readGzip(t, file, &set)
-			tok, err := openModel(set.Model)
-			if err != nil {
-				t.Fatal(err)
-			}
+			tok := must.Get(openModel(set.Model))(t)
 			bad := 0
 			wrong := func(format string, args ...any) {
 				if bad++; bad < 6 {
@@ -84,10 +82,7 @@ func TestSentencePiece(t *testing.T) {
 			}
 			for _, c := range set.Texts {
 				wholeCharacters(tok, c.IDs, c.Ends)
-				tokens, err := tok.Tokenize(c.Text, Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				tokens := must.Get(tok.Tokenize(c.Text, Options{}))(t)
 				var ids, starts, ends []int
 				for _, token := range tokens {
 					ids, starts, ends = append(ids, token.ID), append(starts, token.Start), append(ends, token.End)
@@ -208,9 +203,7 @@ func checkTokens(t *testing.T, tok Tokenizer, text string) {
 		last = token.Start
 		ids = append(ids, token.ID)
 	}
-	if _, err := tok.Decode(ids); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(tok.Decode(ids))(t)
 }
 
 // TestSentencePieceRounding checks that scores are summed in 32 bits, and start from 0 again after 100,000, like in the
@@ -226,16 +219,9 @@ func TestSentencePieceRounding(t *testing.T) {
 		score := protowire.AppendFixed32(protowire.AppendTag(nil, 2, protowire.Fixed32Type), math.Float32bits(p.score))
 		model = append(model, message(1, slices.Concat(message(1, []byte(p.text)), score, varint(3, p.kind)))...)
 	}
-	file, err := sentencepiece.Parse(model)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := sentencepiece.New(file)
+	m := sentencepiece.New(must.Get(sentencepiece.Parse(model))(t))
 	for n, want := range map[int][]int{1000: {4, 5}, 65536: {2, 3}, 99999: {2, 3}, 100000: {4, 5}, 131072: {4, 5}, 196608: {2, 3}} {
-		tokens, err := m.Encode(nil, strings.Repeat("a", n)+"xyz", pipe.NewBudget(n))
-		if err != nil {
-			t.Fatal(err)
-		}
+		tokens := must.Get(m.Encode(nil, strings.Repeat("a", n)+"xyz", pipe.NewBudget(n)))(t)
 		if got := []int{tokens[len(tokens)-2].ID, tokens[len(tokens)-1].ID}; !slices.Equal(got, want) {
 			t.Errorf("after %d pieces: ids %v, want %v", n, got, want)
 		}

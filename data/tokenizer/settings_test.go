@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // A tokenizer.json with other settings beside it must give the ids and texts of the reference library, transformers, or
@@ -39,14 +41,8 @@ func TestSettings(t *testing.T) {
 			if err != nil || failed != nil {
 				t.Fatal(err, failed)
 			}
-			tokens, err := p.Tokenize(text, Options{Special: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			decoded, err := p.Decode(idsOf(tokens))
-			if err != nil {
-				t.Fatal(err)
-			}
+			tokens := must.Get(p.Tokenize(text, Options{Special: true}))(t)
+			decoded := must.Get(p.Decode(idsOf(tokens)))(t)
 			if special := len(whole.Tokens) - len(idsIn(whole)); decoded != c.Decoded[j] || len(tokens)+special != len(c.IDs[j]) {
 				t.Errorf("case %d, %s, %q: got %v, %q, want %v, %q\n%s", i, c.Kind, text, idsOf(tokens), decoded, c.IDs[j], c.Decoded[j], c.Files["tokenizer_config.json"])
 			}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // ofEach returns tokenizers for all units, learned from text.
@@ -13,11 +15,7 @@ func ofEach(t testing.TB, text string) map[Units]Tokenizer {
 	t.Helper()
 	toks := map[Units]Tokenizer{}
 	for units, size := range map[Units]int{Characters: 0, Tokens: 0, Words: 0, BPE: 270} {
-		tok, err := New(units, slices.Values([]string{text}), size)
-		if err != nil {
-			t.Fatal(err)
-		}
-		toks[units] = tok
+		toks[units] = must.Get(New(units, slices.Values([]string{text}), size))(t)
 	}
 	return toks
 }
@@ -45,10 +43,7 @@ func TestTokenize(t *testing.T) {
 		{"characters of several tokens", BPE, "a世é😀b", []string{"a", "世", "世", "世", "é", "😀", "😀", "😀", "😀", "b"}},
 	} {
 		tok := toks[tc.units]
-		tokens, err := tok.Tokenize(tc.text, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		tokens := must.Get(tok.Tokenize(tc.text, Options{}))(t)
 		var got []string
 		var ids []int
 		for _, token := range tokens {
@@ -63,11 +58,7 @@ func TestTokenize(t *testing.T) {
 			t.Errorf("%s: got %v, want an InvalidUTF8Error", units, err)
 		}
 	}
-	v, err := NewVocab("ab")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := v.Tokenize("abc", Options{}); !errors.As(err, new(*UnknownSymbolError)) {
+	if _, err := must.Get(NewVocab("ab"))(t).Tokenize("abc", Options{}); !errors.As(err, new(*UnknownSymbolError)) {
 		t.Errorf("got %v, want an UnknownSymbolError", err)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 func TestNew(t *testing.T) {
@@ -42,20 +44,12 @@ func TestNew(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tok, err := New(tc.units, slices.Values(tc.texts), tc.size)
-			if tc.wantErr != "" {
-				wantError(t, err, tc.wantErr)
+			if must.Match(t, err, tc.wantErr) {
 				return
-			}
-			if err != nil {
-				t.Fatal(err)
 			}
 			var got []string
 			for id := range tok.Len() {
-				s, err := tok.Decode([]int{id})
-				if err != nil {
-					t.Fatal(err)
-				}
-				got = append(got, s)
+				got = append(got, must.Get(tok.Decode([]int{id}))(t))
 			}
 			if want := strings.Split(tc.want, " "); !slices.Equal(got, want) || tok.Unknown() != len(want)-1 {
 				t.Errorf("got %q with unknown id %d; want %q, the last one unknown", got, tok.Unknown(), want)
@@ -65,14 +59,8 @@ func TestNew(t *testing.T) {
 }
 
 func TestEncodeDecode(t *testing.T) {
-	characters, err := New(Characters, slices.Values([]string{"aé世"}), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tokens, err := New(Tokens, slices.Values([]string{"B AH0 B"}), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	characters := must.Get(New(Characters, slices.Values([]string{"aé世"}), 0))(t)
+	tokens := must.Get(New(Tokens, slices.Values([]string{"B AH0 B"}), 0))(t)
 	words, err := New(Words, slices.Values([]string{"Bob the bob THE bob and"}), 0) // bob, Bob, THE, and, the
 	if err != nil {
 		t.Fatal(err)
@@ -109,8 +97,7 @@ func TestEncodeDecode(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		for _, id := range []int{-1, tok.Len(), math.MaxInt} {
-			_, err := tok.Decode([]int{0, id})
-			wantError(t, err, "at position 1 isn't one of")
+			must.Refuse(tok.Decode([]int{0, id}))(t, "at position 1 isn't one of")
 		}
 	}
 }
@@ -130,10 +117,7 @@ func FuzzTokenizer(f *testing.F) {
 				}
 				continue
 			}
-			ids, err := tok.Encode(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ids := must.Get(tok.Encode(text))(t)
 			back, err := tok.Decode(ids)
 			want := text
 			switch units {

@@ -160,3 +160,16 @@ func invalidAt(s string, i int, r rune) bool {
 
 // unknownToken is the text of the unknown id, and its token in a file.
 const unknownToken = string(utf8.RuneError)
+
+// checkUTF8 returns an *InvalidUTF8Error if a text isn't UTF-8.
+func checkUTF8(text string) error {
+	if utf8.ValidString(text) {
+		return nil
+	}
+	for i, r := range text {
+		if invalidAt(text, i, r) {
+			return &InvalidUTF8Error{Offset: int64(i)}
+		}
+	}
+	return nil
+}

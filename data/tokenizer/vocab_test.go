@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 func TestNewVocab(t *testing.T) {
@@ -24,21 +26,13 @@ func TestNewVocab(t *testing.T) {
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			v, err := NewVocab(tc.symbols)
-			if tc.wantErr != "" {
-				wantError(t, err, tc.wantErr)
+			if must.Match(t, err, tc.wantErr) {
 				return
-			}
-			if err != nil {
-				t.Fatal(err)
 			}
 			if v.Symbols() != tc.symbols || v.Len() != utf8.RuneCountInString(tc.symbols) {
 				t.Errorf("got %d symbols %q", v.Len(), v.Symbols())
 			}
-			ids, err := v.Encode(tc.symbols)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i, id := range ids {
+			for i, id := range must.Get(v.Encode(tc.symbols))(t) {
 				if id != i {
 					t.Errorf("symbol %d has id %d, want its index", i, id)
 				}
@@ -48,10 +42,7 @@ func TestNewVocab(t *testing.T) {
 }
 
 func TestEncode(t *testing.T) {
-	v, err := NewVocab("aé世b\ufffd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(NewVocab("aé世b\ufffd"))(t)
 	for s, want := range map[string][]int{"": {}, "ab": {0, 3}, "世é世": {2, 1, 2}, "\ufffd": {4}} {
 		got, err := v.Encode(s)
 		if err != nil || !slices.Equal(got, want) {
@@ -65,11 +56,8 @@ func TestEncode(t *testing.T) {
 }
 
 func TestEncodeUnknownSymbol(t *testing.T) {
-	v, err := NewVocab("aé世")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = v.Encode("世éx")
+	v := must.Get(NewVocab("aé世"))(t)
+	_, err := v.Encode("世éx")
 	var unknown *UnknownSymbolError
 	if !errors.As(err, &unknown) {
 		t.Fatalf("got %v", err)
@@ -77,18 +65,15 @@ func TestEncodeUnknownSymbol(t *testing.T) {
 	if want := (UnknownSymbolError{Symbol: 'x', Position: 2, Known: "aé世"}); *unknown != want {
 		t.Errorf("got %+v, want %+v", *unknown, want)
 	}
-	wantError(t, err, `symbol 'x' at position 2 (from 0) isn't one of the 3 known: "aé世"`)
+	must.Fail(t, err, `symbol 'x' at position 2 (from 0) isn't one of the 3 known: "aé世"`)
 
 	var many []rune
 	for r := 'Ā'; len(many) < 101; r++ {
 		many = append(many, r)
 	}
-	v, err = NewVocab(string(many))
-	if err != nil {
-		t.Fatal(err)
-	}
+	v = must.Get(NewVocab(string(many)))(t)
 	_, err = v.Encode("\n")
-	wantError(t, err, `symbol '\n' at position 0 (from 0) isn't one of the 101 known`)
+	must.Fail(t, err, `symbol '\n' at position 0 (from 0) isn't one of the 101 known`)
 	if strings.Contains(err.Error(), "Ā") {
 		t.Errorf("got %v, want an error without a list of 101 symbols", err)
 	}
@@ -96,11 +81,7 @@ func TestEncodeUnknownSymbol(t *testing.T) {
 
 // TestEncodeInvalidUTF8 checks that an invalid byte doesn't count as U+FFFD, although range returns U+FFFD for it.
 func TestEncodeInvalidUTF8(t *testing.T) {
-	v, err := NewVocab("é\ufffd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = v.Encode("é\ufffd\xff")
+	_, err := must.Get(NewVocab("é\ufffd"))(t).Encode("é\ufffd\xff")
 	var invalid *InvalidUTF8Error
 	if !errors.As(err, &invalid) || invalid.Offset != 5 {
 		t.Errorf("got %v", err)
@@ -108,26 +89,9 @@ func TestEncodeInvalidUTF8(t *testing.T) {
 }
 
 func TestDecodeUnknownID(t *testing.T) {
-	v, err := NewVocab("ab")
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must.Get(NewVocab("ab"))(t)
 	for _, id := range []int{-1, 2, math.MaxInt} {
-		_, err := v.Decode([]int{0, id})
-		wantError(t, err, "at position 1 isn't one of 2 symbols")
-	}
-}
-
-func TestZeroVocab(t *testing.T) {
-	var v Vocab
-	for _, s := range []string{"a", "\x00", "é"} {
-		var unknown *UnknownSymbolError
-		if _, err := v.Encode(s); !errors.As(err, &unknown) {
-			t.Errorf("Encode(%q): %v", s, err)
-		}
-	}
-	if v.Len() != 0 || v.Symbols() != "" {
-		t.Errorf("got %d symbols %q", v.Len(), v.Symbols())
+		must.Refuse(v.Decode([]int{0, id}))(t, "at position 1 isn't one of 2 symbols")
 	}
 }
 
@@ -175,17 +139,4 @@ func distinct(s []rune) []rune {
 	s = slices.Clone(s)
 	slices.Sort(s)
 	return slices.Compact(s)
-}
-
-// wantError fails the test unless the text of err contains each of these parts.
-func wantError(t *testing.T, err error, parts ...string) {
-	t.Helper()
-	if err == nil {
-		t.Fatalf("got no error, want an error with %q", parts)
-	}
-	for _, s := range parts {
-		if !strings.Contains(err.Error(), s) {
-			t.Errorf("got error %q, want an error with %q", err, s)
-		}
-	}
 }

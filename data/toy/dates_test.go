@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/heed-go/heed/data"
+	"github.com/heed-go/heed/internal/must"
 )
 
 func TestDates(t *testing.T) {
@@ -103,11 +104,9 @@ func TestDatesErrors(t *testing.T) {
 		"\u212aMar":                              "symbol '\u212a'", // the Kelvin sign, whose small letter is a k
 		"Wednesday, September 30th, 2026, or so": "at most 29 symbols, got 38",
 	} {
-		_, err := solve(task, source)
-		wantError(t, err, "task dates: ", want)
+		must.Refuse(solve(task, source))(t, "task dates: ", want)
 	}
-	_, err := Named("dates", 10)
-	wantError(t, err, "task dates: the maximum source length is 29 symbols and can't be changed to 10")
+	must.Refuse(Named("dates", 10))(t, "task dates: the maximum source length is 29 symbols and can't be changed to 10")
 	if _, err := Named("dates", 29); err != nil {
 		t.Error(err)
 	}
@@ -123,10 +122,7 @@ func TestSampleDates(t *testing.T) {
 	longest, samples := 0, 40_000
 	for range samples {
 		source := task.Sample(rng, task.MaxLen)
-		answer, err := solve(task, source)
-		if err != nil {
-			t.Fatal(err)
-		}
+		answer := must.Get(solve(task, source))(t)
 		if _, err := time.Parse(time.DateOnly, answer); err != nil || strings.Trim(lower(source)+answer, task.Alphabet) != "" {
 			t.Fatalf("%q: got %q, %v, want a date within the limits", source, answer, err)
 		}
@@ -176,80 +172,26 @@ func TestDatesRoundTrip(t *testing.T) {
 	}
 }
 
-// A day is used either for training or for validation, whatever format it is written in.
-func TestSplitOfDates(t *testing.T) {
-	t.Parallel()
-	task := named(t, "dates", 0)
-	s := newSplit(t, "dates", 1, 1000)
-	day := func(source string) string {
-		answer, err := solve(task, source)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return answer
-	}
-	validation := make(map[string]bool)
-	for _, e := range s.Validation() {
-		validation[day(e.Source)] = true
-	}
-	if len(validation) != 1000 {
-		t.Errorf("%d validation days, want 1,000", len(validation))
-	}
-	for step := range 200 {
-		for _, source := range trainSources(t, s, 0, step, 64) {
-			if validation[day(source)] || s.HeldOut(source) || s.HeldOut(strings.ToUpper(source)) {
-				t.Fatalf("the day of %q is used for training and for validation", source)
-			}
-		}
-	}
-	held := 0
-	for i := range 3000 {
-		date := time.Date(firstYear, time.January, 1+12*i, 0, 0, 0, 0, time.UTC)
-		out := s.HeldOut(date.Format(time.DateOnly))
-		for _, format := range dateFormats {
-			if source := formatDate(format, date, i%2 == 0, i%3 == 0); s.HeldOut(source) != out {
-				t.Fatalf("HeldOut(%q) = %t, want %t as for the same day in ISO 8601", source, !out, out)
-			}
-		}
-		if out {
-			held++
-		}
-	}
-	if held < 300 || held > 450 {
-		t.Errorf("%d of 3,000 days are held out, want about 375", held)
-	}
-	if s.HeldOut("no date") != data.HeldOut(1, "no date", 1.0/8) {
-		t.Error("for a source that isn't a date, HeldOut must use the hash of the source")
-	}
-}
-
 // TestTooManyDates asks for more sources than there are days held out, although more sources are held out. NewSplit
 // draws more than a million sources: here, the days of one year, each written in up to six ways.
 func TestTooManyDates(t *testing.T) {
 	t.Parallel()
 	rule, rng := named(t, "dates", 0), rand.New(rand.NewPCG(1, 1))
-	few, err := data.NewSplit(rule, 1, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var sources []string
 	answers, heldOut := make(map[string]string), 0
 	for day := range 365 {
 		for range 6 {
 			source := writeDate(rng, time.Date(2023, time.January, 1+day, 0, 0, 0, 0, time.UTC))
-			if answers[source], err = rule.Answer(source); err != nil {
-				t.Fatal(err)
-			}
+			answers[source] = must.Get(rule.Answer(source))(t)
 			sources = append(sources, source)
 		}
-		if few.HeldOut(sources[6*day]) {
+		if data.HeldOut(1, answers[sources[6*day]], 1.0/8) {
 			heldOut++
 		}
 	}
 	rule.Sample = func(rng *rand.Rand, _ int) string { return sources[rng.IntN(len(sources))] }
 	rule.Answer = func(source string) (string, error) { return answers[source], nil }
-	_, err = data.NewSplit(rule, 1, heldOut+1)
-	wantError(t, err, fmt.Sprintf("validation asks for %d sources, but only %d were found", heldOut+1, heldOut))
+	must.Refuse(data.NewSplit(rule, 1, heldOut+1))(t, fmt.Sprintf("validation asks for %d sources, but only %d were found", heldOut+1, heldOut))
 	if _, err := data.NewSplit(rule, 1, heldOut); err != nil {
 		t.Errorf("for %d sources, one for each day that is held out: %v", heldOut, err)
 	}
@@ -258,8 +200,7 @@ func TestTooManyDates(t *testing.T) {
 func TestDatesAsTagging(t *testing.T) {
 	rule := named(t, "dates", 0)
 	rule.Kind, rule.MaxAnswer = data.KindTagging, 0
-	_, err := solve(rule, "7.3.2024")
-	wantError(t, err, "task dates: for kind tagging, an answer can't be longer than its source", "for longer answers, use kind seq2seq")
+	must.Refuse(solve(rule, "7.3.2024"))(t, "task dates: for kind tagging, an answer can't be longer than its source", "for longer answers, use kind seq2seq")
 }
 
 func FuzzDates(f *testing.F) {

@@ -11,9 +11,9 @@ import (
 const letters = "abcdefghijklmnopqrstuvwxyz"
 
 var (
-	reverseRule = wordRule("reverse", "a word, reversed", reversed)
+	reverseRule = wordRule("reverse", "a word, reversed", rearranged(slices.Reverse[[]byte]))
 	copyRule    = wordRule("copy", "a word, unchanged", strings.Clone)
-	sortRule    = wordRule("sort", "a word, with its letters in order", sorted)
+	sortRule    = wordRule("sort", "a word, with its letters in order", rearranged(slices.Sort[[]byte]))
 )
 
 // wordRule returns a rule over words of lower-case letters.
@@ -35,14 +35,11 @@ func word(rng *rand.Rand, maxLen int) string {
 	return string(w)
 }
 
-func reversed(word string) string {
-	w := []byte(word)
-	slices.Reverse(w)
-	return string(w)
-}
-
-func sorted(word string) string {
-	w := []byte(word)
-	slices.Sort(w)
-	return string(w)
+// rearranged returns an answer that rearranges the letters of a word.
+func rearranged(rearrange func(letters []byte)) func(word string) string {
+	return func(word string) string {
+		w := []byte(word)
+		rearrange(w)
+		return string(w)
+	}
 }

@@ -14,15 +14,6 @@ import (
 	"github.com/heed-go/heed/internal/setting"
 )
 
-// lengths are the numbers of ids of a row's source and of its answer; 0 for a label.
-type lengths [2]int32
-
-// measures are the lengths of some rows, and the number of sources and of answers with unknown symbols.
-type measures struct {
-	rows    []lengths
-	unknown [2]int
-}
-
 // measure encodes every row once. It removes rows that are too long, and assigns the others to buckets.
 func (s *Set) measure(rule *data.Rule) error {
 	tokenizers := []tokenizer.Tokenizer{rule.SourceTokenizer(), rule.Target}

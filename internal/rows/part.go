@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"hash/maphash"
 	"iter"
 	"strings"
 
@@ -75,4 +76,20 @@ func (p Part) texts(yield func(string) bool) {
 			}
 		}
 	}
+}
+
+// lengths are the numbers of ids of a row's source and of its answer; 0 for a label.
+type lengths [2]int32
+
+// measures are the lengths of some rows, and the number of sources and of answers with unknown symbols.
+type measures struct {
+	rows    []lengths
+	unknown [2]int
+}
+
+// A rowHash is practically unique to the rows with one source and one answer.
+type rowHash [2]uint64
+
+func hashOf(seed maphash.Seed, e data.Example) rowHash {
+	return rowHash{maphash.String(seed, e.Source), maphash.String(seed, e.Answer)}
 }

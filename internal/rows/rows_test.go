@@ -12,6 +12,7 @@ import (
 
 	"github.com/heed-go/heed/data"
 	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/table"
 	"github.com/heed-go/heed/internal/text"
 )
@@ -25,14 +26,9 @@ var pairs = Format{
 // encoded returns the set of these rows, and its rule.
 func encoded(t *testing.T, f Format, content string) (*Set, data.Rule) {
 	t.Helper()
-	s, err := divided(t, f, content)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(divided(t, f, content))(t)
 	rule := data.Rule{Name: "rows", Kind: data.KindSeq2Seq}
-	if err := s.Encode(&rule); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.Encode(&rule))
 	return s, rule
 }
 
@@ -40,13 +36,8 @@ func encoded(t *testing.T, f Format, content string) (*Set, data.Rule) {
 func divided(t *testing.T, f Format, content string) (*Set, error) {
 	t.Helper()
 	settings := data.Settings{File: filepath.Join(t.TempDir(), "rows.tsv"), Validation: -1}
-	if err := os.WriteFile(settings.File, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s, err := Open(&settings, f, 1, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(settings.File, []byte(content), 0o600))
+	s := must.Get(Open(&settings, f, 1, ""))(t)
 	return s, s.Divide()
 }
 
@@ -66,11 +57,7 @@ func TestSet(t *testing.T) {
 	if len(validates) < 50 || len(validates) > 200 || len(trains)+len(validates) != 1000 {
 		t.Errorf("got %d training and %d validation rows, want 1000 together, about a tenth for validation", len(trains), len(validates))
 	}
-	coder, err := data.NewCoder(rule)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := s.Batch(coder, s.Train, []int{2}, 4)
+	b, err := s.Batch(must.Get(data.NewCoder(rule))(t), s.Train, []int{2}, 4)
 	if err != nil || b.Size != 4 || b.Lengths[0] != len(s.Train.Example(2).Source) || b.Len > rule.MaxLen {
 		t.Errorf("got the batch %+v, %v, want 4 rows of at most %d symbols, the first like %v", b, err, rule.MaxLen, s.Train.Example(2))
 	}
@@ -97,10 +84,7 @@ func TestStratified(t *testing.T) {
 	add(1, "once")
 	lines = append(lines, "ok 1\tfraud\n", "fraud 1\tfraud\n", "fraud 1\tok\n") // "ok 1" counts for fraud
 	heldOut := func() (map[string]int, []string) {
-		s, err := divided(t, labels, strings.Join(lines, ""))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(divided(t, labels, strings.Join(lines, "")))(t)
 		counts, sources := map[string]int{}, slices.Sorted(s.Validation.Sources())
 		trains := slices.Collect(s.Train.Sources())
 		for _, source := range slices.Compact(sources) {
@@ -137,10 +121,7 @@ func TestStratified(t *testing.T) {
 
 // A run that was begun without Stratified keeps its division.
 func TestEarlierSplit(t *testing.T) {
-	s, err := divided(t, labels, strings.Repeat("a\tx\nb\tx\nc\ty\nd\ty\n", 9))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(divided(t, labels, strings.Repeat("a\tx\nb\tx\nc\ty\nd\ty\n", 9)))(t)
 	settings := *s.settings
 	settings.Stratified = false
 	again, err := Open(&settings, labels, 1, "")
@@ -211,14 +192,8 @@ func TestGuess(t *testing.T) {
 
 // A letter that training never saw makes a text strange. A new word doesn't, unless most words are new.
 func TestStrange(t *testing.T) {
-	letters, err := tokenizer.New(tokenizer.Characters, slices.Values([]string{"a cat sees a dog"}), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	words, err := tokenizer.New(tokenizer.Words, slices.Values([]string{"a cat sees a dog"}), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	letters := must.Get(tokenizer.New(tokenizer.Characters, slices.Values([]string{"a cat sees a dog"}), 0))(t)
+	words := must.Get(tokenizer.New(tokenizer.Words, slices.Values([]string{"a cat sees a dog"}), 0))(t)
 	for _, test := range []struct {
 		tok  tokenizer.Tokenizer
 		text string
@@ -239,17 +214,10 @@ func TestRepeatedRows(t *testing.T) {
 	dir := t.TempDir()
 	s := data.Settings{File: filepath.Join(dir, "a.tsv"), ValidationFile: filepath.Join(dir, "b.tsv"), Validation: 4}
 	for file, content := range map[string]string{s.File: "a\tx\nb\ty\nb\ty\nc\tz\n", s.ValidationFile: "a\ty\nb\ty\nb\ty\nc\tz\nd\tz\n"} {
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(content), 0o600))
 	}
-	set, err := Open(&s, pairs, 1, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := set.Divide(); err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(Open(&s, pairs, 1, ""))(t)
+	must.Do(t, set.Divide())
 	if got := strings.Join(set.Description.Warnings, "\n"); !strings.HasPrefix(got, "repeated: 3 of 4 validation rows are training rows too") {
 		t.Errorf("got the warnings %q, want 3 of 4 rows repeated", got)
 	}

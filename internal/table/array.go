@@ -1,7 +1,6 @@
 package table
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -17,16 +16,6 @@ type objectLines interface {
 }
 
 func (l *lineReader) line() int { return l.lines }
-
-// objectLines returns a reader of the file's objects: its lines, or the elements of an array.
-func (t *tableFile) objectLines() objectLines {
-	if !t.form.array {
-		return &lineReader{in: t.in}
-	}
-	a := &arrayLines{in: newlines{in: t.in}}
-	a.decoder = json.NewDecoder(&a.in)
-	return a
-}
 
 // arrayLines reads the elements of a JSON array.
 type arrayLines struct {
@@ -87,24 +76,20 @@ func (a *arrayLines) read() (raw json.RawMessage, err error) {
 
 // newlines counts the lines of what is read, and returns errTooLong after left bytes.
 type newlines struct {
-	in   *bufio.Reader
-	left int
+	capped
 	read int64
 	ends []int64 // offsets of line ends that lineAt hasn't counted
 	done int     // number of line ends that it has counted
 }
 
 func (n *newlines) Read(p []byte) (int, error) {
-	if n.left <= 0 {
-		return 0, errTooLong
-	}
-	size, err := n.in.Read(p)
+	size, err := n.capped.Read(p)
 	for i, b := range p[:size] {
 		if b == '\n' {
 			n.ends = append(n.ends, n.read+int64(i))
 		}
 	}
-	n.left, n.read = n.left-size, n.read+int64(size)
+	n.read += int64(size)
 	return size, err
 }
 

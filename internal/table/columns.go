@@ -74,21 +74,6 @@ type Options struct {
 	Check func(fields []string) error
 }
 
-// A RowError describes a bad row: a wanted field is missing, empty or not text, the row can't be split into fields, it
-// repeats the header, has more fields than the header or, without a header, than other rows, or Options.Check returned
-// an error.
-type RowError struct {
-	Line   int      // line of the file on which the row starts, from 1
-	Fields []string // all fields of the row, valid until the next Read; nil if the row can't be split into fields
-	Err    error
-	rows   int // number of rows that may be lost with it, at least 1
-}
-
-func (e *RowError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
-
-// Unwrap returns the reason why the row is bad.
-func (e *RowError) Unwrap() error { return e.Err }
-
 // complete sets Known if it is nil. It returns an error if the Options contradict each other.
 func (o *Options) complete() error {
 	if o.Known == nil {
@@ -118,7 +103,7 @@ func CheckColumns(columns []string, known []Column) error {
 	if columns == nil || len(columns) == len(known) {
 		return nil
 	}
-	return setting.Errorf("%s must name %s, %s, got %q", columnsPath, text.Count(len(known), "column"), Roles(known), columns)
+	return setting.Errorf("%s must name %s, %s, got %q", columnsPath, text.Count(len(known), "column"), roles(known), columns)
 }
 
 // findColumns returns the index of each wanted column, from 0, and reports whether the first row is a row like any
@@ -198,10 +183,10 @@ func manyColumns(first, names []string, o Options) error {
 	if len(byName) < len(example) || o.Header == "no" {
 		byName = byNumber
 	} else if o.Header == "" {
-		return setting.Errorf(text+" if this row is a header, or as in %s %s if it isn't", len(first), listed(first), Roles(o.Known),
+		return setting.Errorf(text+" if this row is a header, or as in %s %s if it isn't", len(first), listed(first), roles(o.Known),
 			columnsPath, strings.Join(byName, ","), columnsPath, strings.Join(byNumber, ","))
 	}
-	return setting.Errorf(text, len(first), listed(first), Roles(o.Known), columnsPath, strings.Join(byName, ","))
+	return setting.Errorf(text, len(first), listed(first), roles(o.Known), columnsPath, strings.Join(byName, ","))
 }
 
 // isOdd reports whether a character may need quotes in a flag.
@@ -214,8 +199,8 @@ func listed(row []string) string {
 	return text.List(len(row), 20, ", ", func(i int) string { return fmt.Sprintf("(%d) %.30q", i+1, row[i]) })
 }
 
-// Roles lists the roles of columns, such as "the text and the label".
-func Roles(columns []Column) string {
+// roles lists the roles of columns, such as "the text and the label".
+func roles(columns []Column) string {
 	var s strings.Builder
 	for i, c := range columns {
 		switch {
@@ -259,3 +244,23 @@ func hasName(list []string, name string) bool {
 }
 
 func sameName(a, b string) bool { return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b)) }
+
+// isHeader reports whether a row has a known or a wanted name for every wanted column.
+func (o Options) isHeader(row []string) bool {
+	if o.Header == "no" || len(row) == 0 || o.Columns == nil && len(o.Known) == 0 {
+		return false
+	}
+	if o.Columns == nil {
+		return !slices.ContainsFunc(o.Known, func(c Column) bool { return c.Index(row) < 0 })
+	}
+	for i, name := range o.Columns {
+		column, err := strconv.Atoi(name)
+		if err != nil && !hasName(row, name) {
+			return false
+		}
+		if err == nil && (column < 1 || column > len(row) || i >= len(o.Known) || o.Known[i].Index(row[column-1:column]) < 0) {
+			return false
+		}
+	}
+	return true
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -79,7 +78,8 @@ func (c *conllRows) next() (row, error) {
 		lines.Write(line)
 		lines.WriteByte('\n')
 		if token == nil {
-			ended = first > 0 && (ended || c.form.endsSentence(string(line)))
+			cells := cellsOf(string(line))
+			ended = first > 0 && (ended || len(cells) == 0 || cells[0] == docStart)
 			continue
 		}
 		if first == 0 {
@@ -159,11 +159,6 @@ func (f form) isComment(line string) bool {
 	return f.universal || len(cells) != f.columns || len(cells) > 1 && !f.lasts[cells[len(cells)-1]]
 }
 
-func (f form) endsSentence(line string) bool {
-	cells := cellsOf(line)
-	return len(cells) == 0 || cells[0] == docStart
-}
-
 // cellsOf splits a line of CoNLL at tabs or, if it has none, at spaces.
 func cellsOf(line string) []string {
 	line = strings.TrimRight(line, " \t")
@@ -188,50 +183,4 @@ func conllColumns(head string) (columns int, lasts map[string]bool) {
 		}
 	}
 	return columns, lasts
-}
-
-// writeSentence writes the lines of a sentence, with the values as added cells. If a value has as many tokens as the
-// sentence, each line gets one of them. Otherwise each line gets the whole value. Without a value, the cell is "_".
-func (w *Writer) writeSentence(lines string, values []any) {
-	tokens := 0
-	for line := range strings.Lines(lines) {
-		if w.form.token(strings.TrimSuffix(line, "\n")) != nil {
-			tokens++
-		}
-	}
-	var columns [][]string
-	for _, value := range values {
-		whole := valueField(value)
-		column := strings.Fields(whole)
-		if len(column) != tokens {
-			column = slices.Repeat([]string{joined(whole)}, tokens)
-		}
-		columns = append(columns, column)
-	}
-	i := 0 // token
-	for line := range strings.Lines(lines) {
-		line = strings.TrimSuffix(line, "\n")
-		token := w.form.token(line) != nil
-		if !token && (len(cellsOf(line)) == 0 || w.form.isComment(line)) {
-			w.row.WriteString(line)
-		} else {
-			line = strings.TrimRight(line, " \t")
-			separator := " "
-			if strings.Contains(line, "\t") {
-				separator = "\t"
-			}
-			w.row.WriteString(line)
-			for j := range w.added {
-				cell := ""
-				if token && values != nil {
-					cell = columns[j][i]
-				}
-				w.row.WriteString(separator + cmp.Or(cell, "_"))
-			}
-		}
-		if token {
-			i++
-		}
-		w.endLine()
-	}
 }

@@ -3,6 +3,8 @@ package table
 import (
 	"strings"
 	"testing"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // TestReadCoNLL reads sentences of CoNLL.
@@ -34,10 +36,7 @@ func TestReadCoNLL(t *testing.T) {
 			if test.bad != "" {
 				test.content = strings.Repeat("a b\nc d\n\n", 200) + test.content
 			}
-			table, err := Read(writeFile(t, test.file, test.content), Options{Columns: test.columns, Known: taggedNames, Tagged: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			table := must.Get(Read(writeFile(t, test.file, test.content), Options{Columns: test.columns, Known: taggedNames, Tagged: true}))(t)
 			checkRows(t, table, test.want, test.lines, test.bad, test.badLine)
 		})
 	}

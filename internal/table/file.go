@@ -3,10 +3,10 @@ package table
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/heed-go/heed/internal/setting"
@@ -68,44 +68,6 @@ func openTable(path string, o Options) (*tableFile, error) {
 		return nil, tableError(path, err)
 	}
 	return t, nil
-}
-
-// Head returns the first rows of a file, at most two, with all their fields. For JSONL, these are the keys and the
-// values of the first object. Rows above a header with all wanted names are left out. So are rows that can't be read:
-// Read returns their errors.
-func Head(path string, o Options) (rows [][]string) {
-	f, err := openTable(path, o)
-	if err != nil {
-		return nil
-	}
-	defer f.close()
-	if f.form.layout != objects {
-		source, err := f.rows(o)
-		if err != nil {
-			return nil
-		}
-		next, err := f.form.begin(source)
-		for len(rows) < 2 && err == nil {
-			rows = append(rows, slices.Clone(next.fields))
-			next, err = source.next()
-		}
-		return rows
-	}
-	lines := f.objectLines()
-	line, err := lines.next()
-	for err == nil && len(bytes.TrimSpace(line)) == 0 {
-		line, err = lines.next()
-	}
-	var first object
-	if err == nil {
-		first, _ = members(line)
-	}
-	rows = [][]string{first.names(), nil}
-	for _, key := range rows[0] {
-		value, _ := first.text(key, false) // a value that isn't text becomes ""
-		rows[1] = append(rows[1], value)
-	}
-	return rows
 }
 
 // tableError returns err with the path of its file. A *setting.Error stays one.
@@ -206,4 +168,14 @@ func separator(ending string, first, head []byte, o Options) rune {
 		return ';'
 	}
 	return ','
+}
+
+// objectLines returns a reader of the file's objects: its lines, or the elements of an array.
+func (t *tableFile) objectLines() objectLines {
+	if !t.form.array {
+		return &lineReader{in: t.in}
+	}
+	a := &arrayLines{in: newlines{capped: capped{in: t.in}}}
+	a.decoder = json.NewDecoder(&a.in)
+	return a
 }

@@ -102,7 +102,7 @@ func (o object) known(line int, columns []Column, keys []string) error {
 			}
 		}
 		if keys[i] == "" {
-			return setting.Errorf("line %d has %s, and none of them is %s: set %s to the keys of %s", line, o.keys(), strings.Join(c.Names, ", "), columnsPath, Roles(columns))
+			return setting.Errorf("line %d has %s, and none of them is %s: set %s to the keys of %s", line, o.keys(), strings.Join(c.Names, ", "), columnsPath, roles(columns))
 		}
 	}
 	return nil
@@ -182,42 +182,6 @@ func scalarText(value []byte) (string, error) {
 		return jsonkeys.Text(value)
 	}
 	return string(value), nil
-}
-
-// writeObject writes the line of an object with the added members at its end. Without values, their value is null. It
-// writes other lines unchanged.
-func (w *Writer) writeObject(line string, values []any) error {
-	body := strings.TrimRight(line, jsonSpace)
-	if values == nil {
-		if _, err := members([]byte(line)); err != nil {
-			w.row.WriteString(line)
-			w.endLine()
-			return nil
-		}
-		values = make([]any, len(w.added))
-	}
-	body = strings.TrimRight(strings.TrimSuffix(body, "}"), jsonSpace)
-	w.row.WriteString(body)
-	encoder := json.NewEncoder(&w.row)
-	encoder.SetEscapeHTML(false)
-	for i, name := range w.added {
-		if i > 0 || !strings.HasSuffix(body, "{") {
-			w.row.WriteByte(',')
-		}
-		for j, part := range []any{name, values[i]} {
-			if j > 0 {
-				w.row.Truncate(w.row.Len() - 1) // the encoder's end of line
-				w.row.WriteByte(':')
-			}
-			if err := encoder.Encode(part); err != nil {
-				return err
-			}
-		}
-		w.row.Truncate(w.row.Len() - 1)
-	}
-	w.row.WriteString(line[len(body):])
-	w.endLine()
-	return nil
 }
 
 // jsonSpace has the white space of JSON.

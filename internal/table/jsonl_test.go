@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // taggedNames are the known names of tokens and tags.
@@ -56,11 +58,7 @@ func TestReadJSONL(t *testing.T) {
 			if test.bad != "" {
 				test.content = strings.Repeat("{\"text\":\"x\",\"label\":\"y\"}\n", 200) + test.content
 			}
-			table, err := Read(writeFile(t, "a.jsonl", test.content), o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			checkRows(t, table, test.want, test.lines, test.bad, 201)
+			checkRows(t, must.Get(Read(writeFile(t, "a.jsonl", test.content), o))(t), test.want, test.lines, test.bad, 201)
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/heed-go/heed/internal/text"
 	"github.com/heed-go/heed/internal/textfile"
 )
 
@@ -217,4 +219,60 @@ func (r *Records) name(i int) string {
 		return fmt.Sprintf("the %s (%s)", role, place)
 	}
 	return place
+}
+
+// Notes says how the file is read, where that may surprise.
+func (r *Records) Notes() (notes []string) {
+	f := r.form
+	switch {
+	case f.above > 0 && r.header != nil:
+		notes = append(notes, fmt.Sprintf("the header is in line %d: left out %s before it", r.first.line, text.Count(f.above, "row")))
+	case f.above > 0:
+		notes = append(notes, "left out the first line, which names the separator")
+	}
+	if f.rowNames {
+		notes = append(notes, "the first column has names of rows, because the header has one field less than every row")
+	}
+	if f.quoted {
+		notes = append(notes, "the fields between tabs are in quotes, which are no part of them; with quotes no, they are")
+	}
+	return notes
+}
+
+// Head returns the first rows of a file, at most two, with all their fields. For JSONL, these are the keys and the
+// values of the first object. Rows above a header with all wanted names are left out. So are rows that can't be read:
+// Read returns their errors.
+func Head(path string, o Options) (rows [][]string) {
+	f, err := openTable(path, o)
+	if err != nil {
+		return nil
+	}
+	defer f.close()
+	if f.form.layout != objects {
+		source, err := f.rows(o)
+		if err != nil {
+			return nil
+		}
+		next, err := f.form.begin(source)
+		for len(rows) < 2 && err == nil {
+			rows = append(rows, slices.Clone(next.fields))
+			next, err = source.next()
+		}
+		return rows
+	}
+	lines := f.objectLines()
+	line, err := lines.next()
+	for err == nil && len(bytes.TrimSpace(line)) == 0 {
+		line, err = lines.next()
+	}
+	var first object
+	if err == nil {
+		first, _ = members(line)
+	}
+	rows = [][]string{first.names(), nil}
+	for _, key := range rows[0] {
+		value, _ := first.text(key, false) // a value that isn't text becomes ""
+		rows[1] = append(rows[1], value)
+	}
+	return rows
 }

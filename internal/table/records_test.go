@@ -10,22 +10,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/textfile"
 )
 
 // copyRows writes every row of a file back, with added values for the source.
 func copyRows(t testing.TB, path string, o Options, values func(source string) []any, added ...string) (string, []error) {
 	t.Helper()
-	r, err := Open(path, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Open(path, o))(t)
 	defer r.Close()
 	var out bytes.Buffer
-	w, err := r.NewWriter(&out, added...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(r.NewWriter(&out, added...))(t)
 	var bad []error
 	for {
 		fields, _, err := r.Read()
@@ -33,9 +28,7 @@ func copyRows(t testing.TB, path string, o Options, values func(source string) [
 		var answer []any
 		switch {
 		case err == io.EOF:
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, w.Close())
 			return out.String(), bad
 		case errors.As(err, &row):
 			bad = append(bad, err)
@@ -45,9 +38,7 @@ func copyRows(t testing.TB, path string, o Options, values func(source string) [
 		default:
 			answer = values(r.Wanted()[0])
 		}
-		if err := w.Write(fields, answer); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Write(fields, answer))
 	}
 }
 
@@ -90,19 +81,11 @@ func TestRecordsAreWrittenBack(t *testing.T) {
 
 // A Writer returns an error for a character that the file's encoding lacks, and writes the next row.
 func TestWriterRefusesCharacters(t *testing.T) {
-	r, err := Open(writeFile(t, "a.tsv", "\xfc\n"), Options{Columns: []string{"1"}, Encoding: "latin1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Open(writeFile(t, "a.tsv", "\xfc\n"), Options{Columns: []string{"1"}, Encoding: "latin1"}))(t)
 	defer r.Close()
 	var out bytes.Buffer
-	w, err := r.NewWriter(&out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Write([]string{"世"}, nil); err == nil || !strings.Contains(err.Error(), "windows-1252 has no character '世'") {
-		t.Errorf("got error %v", err)
-	}
+	w := must.Get(r.NewWriter(&out))(t)
+	must.Fail(t, w.Write([]string{"世"}, nil), "windows-1252 has no character '世'")
 	if err := w.Write([]string{"ü"}, nil); err != nil {
 		t.Error(err)
 	}
@@ -112,19 +95,11 @@ func TestWriterRefusesCharacters(t *testing.T) {
 }
 
 func TestWriterRefusesTabs(t *testing.T) {
-	r, err := Open(writeFile(t, "a.tsv", "a\n"), Options{Columns: []string{"1"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(Open(writeFile(t, "a.tsv", "a\n"), Options{Columns: []string{"1"}}))(t)
 	defer r.Close()
 	var out bytes.Buffer
-	w, err := r.NewWriter(&out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Write([]string{"a", "b\tc"}, nil); err == nil || !strings.Contains(err.Error(), "field 2 of row 1 has a tab") {
-		t.Errorf("got error %v, want an error for field 2 of row 1", err)
-	}
+	w := must.Get(r.NewWriter(&out))(t)
+	must.Fail(t, w.Write([]string{"a", "b\tc"}, nil), "field 2 of row 1 has a tab")
 	if err := w.Close(); err != nil || out.Len() > 0 {
 		t.Errorf("Close: error %v, and %q was written, want nothing", err, &out)
 	}
@@ -136,10 +111,7 @@ func (fullDisk) Write([]byte) (int, error) { return 0, os.ErrPermission }
 
 func TestWriterErrors(t *testing.T) {
 	for _, name := range []string{"a.tsv", "a.csv"} {
-		r, err := Open(writeFile(t, name, "a\n"), Options{Columns: []string{"1"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(Open(writeFile(t, name, "a\n"), Options{Columns: []string{"1"}}))(t)
 		defer r.Close()
 		w, err := r.NewWriter(fullDisk{})
 		if err == nil {
@@ -216,18 +188,13 @@ func FuzzRecords(f *testing.F) {
 		if r.form.layout != delimited {
 			added, values = []string{"answer"}, []any{"x y"}
 		}
-		w, err := r.newWriter(&out, added)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(r.newWriter(&out, added))(t)
 		for _, row := range rows {
 			if err := w.Write(row, values); err != nil {
 				return // TSV allows no carriage return inside a field
 			}
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, w.Close())
 		if r.form.layout == sentences && !r.form.universal && bytes.Contains(content, []byte("#")) {
 			return // with one more column, a token's line may have as many cells as a comment
 		}
@@ -249,25 +216,17 @@ func FuzzRecords(f *testing.F) {
 
 // newLike returns Records that read written, a file of the same form as r's file.
 func newLike(t *testing.T, r *Records, written *bytes.Buffer) *Records {
-	opened, err := textfile.New(written, int64(written.Len()), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	opened := must.Get(textfile.New(written, int64(written.Len()), ""))(t)
 	file := &tableFile{form: r.form, in: opened.Reader}
 	file.form.columns++ // an added value
 	o := r.options
 	if o.Columns, o.Tagged = r.header, true; r.form.layout == delimited {
 		o.Columns = nil
 	}
-	rows, err := file.rows(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(file.rows(o))(t)
 	again := &Records{rows: rows, form: r.form, columns: r.columns, header: r.header, options: r.options}
 	if r.header != nil && r.form.layout == delimited {
-		if _, err := again.rows.next(); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(again.rows.next())(t)
 	}
 	return again
 }

@@ -95,20 +95,15 @@ func (l *lineRows) next() (row, error) {
 		case ended > 0:
 			return row{}, l.uneven()
 		case size > 0:
-			if l.tabs {
-				l.split()
+			if l.tabs { // there is only one file
+				line := l.fields[0]
+				l.fields = l.fields[:0]
+				for field := range strings.SplitSeq(line, "\t") {
+					l.fields = append(l.fields, field)
+				}
 			}
 			return row{l.fields, l.files[0].lines}, nil
 		}
-	}
-}
-
-// split splits the only field at its tabs.
-func (l *lineRows) split() {
-	line := l.fields[0]
-	l.fields = l.fields[:0]
-	for field := range strings.SplitSeq(line, "\t") {
-		l.fields = append(l.fields, field)
 	}
 }
 
@@ -158,3 +153,18 @@ func (l *lineReader) next() ([]byte, error) {
 	line = bytes.TrimSuffix(line, []byte("\n"))
 	return bytes.TrimSuffix(line, []byte("\r")), nil
 }
+
+// A RowError describes a bad row: a wanted field is missing, empty or not text, the row can't be split into fields, it
+// repeats the header, has more fields than the header or, without a header, than other rows, or Options.Check returned
+// an error.
+type RowError struct {
+	Line   int      // line of the file on which the row starts, from 1
+	Fields []string // all fields of the row, valid until the next Read; nil if the row can't be split into fields
+	Err    error
+	rows   int // number of rows that may be lost with it, at least 1
+}
+
+func (e *RowError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
+
+// Unwrap returns the reason why the row is bad.
+func (e *RowError) Unwrap() error { return e.Err }

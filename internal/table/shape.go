@@ -5,21 +5,10 @@ import (
 	"bytes"
 	"encoding/csv"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/heed-go/heed/internal/text"
 )
-
-// shape is what the first rows of a TSV or CSV file have in common.
-type shape struct {
-	above    int  // number of rows above the header, or above the first row
-	usual    int  // number of fields that most rows have; 0 if it isn't known
-	rowNames bool // the first column has names of rows, for which the header has no field
-	quoted   bool // TSV with fields in quotes, which is read as CSV with tabs
-}
 
 const (
 	shapeRows  = 200 // number of rows that decide the shape
@@ -158,42 +147,4 @@ func texts(row []string) (n int) {
 		}
 	}
 	return n
-}
-
-// isHeader reports whether a row has a known or a wanted name for every wanted column.
-func (o Options) isHeader(row []string) bool {
-	if o.Header == "no" || len(row) == 0 || o.Columns == nil && len(o.Known) == 0 {
-		return false
-	}
-	if o.Columns == nil {
-		return !slices.ContainsFunc(o.Known, func(c Column) bool { return c.Index(row) < 0 })
-	}
-	for i, name := range o.Columns {
-		column, err := strconv.Atoi(name)
-		if err != nil && !hasName(row, name) {
-			return false
-		}
-		if err == nil && (column < 1 || column > len(row) || i >= len(o.Known) || o.Known[i].Index(row[column-1:column]) < 0) {
-			return false
-		}
-	}
-	return true
-}
-
-// Notes says how the file is read, where that may surprise.
-func (r *Records) Notes() (notes []string) {
-	f := r.form
-	switch {
-	case f.above > 0 && r.header != nil:
-		notes = append(notes, fmt.Sprintf("the header is in line %d: left out %s before it", r.first.line, text.Count(f.above, "row")))
-	case f.above > 0:
-		notes = append(notes, "left out the first line, which names the separator")
-	}
-	if f.rowNames {
-		notes = append(notes, "the first column has names of rows, because the header has one field less than every row")
-	}
-	if f.quoted {
-		notes = append(notes, "the fields between tabs are in quotes, which are no part of them; with quotes no, they are")
-	}
-	return notes
 }

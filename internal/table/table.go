@@ -210,7 +210,8 @@ func (r *Records) table(files []*tableFile, free int) (*Table, error) {
 		}
 		t.lines.add(uint32(next.line))
 		t.rows++
-		if need := t.bytes() + block.Cap() + t.rows*r.options.RowBytes; need > free {
+		full := blockSize*len(t.blocks) + 4*numberBlock*(len(t.ends)+len(t.lines)-2) // memory of full blocks
+		if need := full + block.Cap() + t.rows*r.options.RowBytes; need > free {
 			return nil, tooLarge(need, free, files)
 		}
 	}
@@ -241,11 +242,6 @@ func (t *Table) finish(block *strings.Builder, skipBad bool) (*Table, error) {
 	}
 	t.blocks = append(t.blocks, strings.Clone(block.String())) // a copy without unused memory
 	return t, nil
-}
-
-// bytes returns the memory of the Table without the block that isn't full yet.
-func (t *Table) bytes() int {
-	return blockSize*len(t.blocks) + 4*numberBlock*(len(t.ends)+len(t.lines)-2)
 }
 
 // Reasons lists the lines of the first bad rows, and why they are bad. If several rows have the same reason, Reasons

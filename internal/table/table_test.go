@@ -17,6 +17,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/heed-go/heed/internal/memory"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/textfile"
 )
 
@@ -26,9 +27,7 @@ var pairNames = []Column{{Role: "text", Names: []string{"source", "text"}}, {Rol
 func writeFile(t testing.TB, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(content), 0o644))
 	return path
 }
 
@@ -137,10 +136,7 @@ func TestRead(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			path := writeFile(t, test.file, test.content)
-			table, err := Read(path, Options{Columns: test.columns, Known: pairNames, Header: test.head, Encoding: test.encoding})
-			if err != nil {
-				t.Fatal(err)
-			}
+			table := must.Get(Read(path, Options{Columns: test.columns, Known: pairNames, Header: test.head, Encoding: test.encoding}))(t)
 			rows, lines := contents(table)
 			if got := fmt.Sprintf("%q", rows); test.want != "" && got != test.want {
 				t.Errorf("rows %s, want %s", got, test.want)
@@ -262,10 +258,7 @@ func TestReadCheck(t *testing.T) {
 		}
 		return nil
 	}}
-	table, err := Read(path, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(Read(path, o))(t)
 	if table.Len() != 100 || table.LeftOut != 1 || table.Bad[0].Line != 102 || !errors.Is(table.Bad[0], wrong) {
 		t.Errorf("got %d rows and left out %v; want 100 rows, and line 102 left out", table.Len(), table.Bad)
 	}
@@ -300,10 +293,7 @@ func TestSkipBad(t *testing.T) {
 func TestReadParallel(t *testing.T) {
 	source := writeFile(t, "a.txt", mark+"a, \"b\tc\r\nd;e\r\n")
 	target := writeFile(t, "b.txt", "one\ntwo")
-	table, err := ReadParallel([]string{source, target}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(ReadParallel([]string{source, target}, Options{}))(t)
 	rows, lines := contents(table)
 	if got, want := fmt.Sprintf("%q %v", rows, lines), `[["a, \"b\tc" "one"] ["d;e" "two"]] [1 2]`; got != want {
 		t.Errorf("got %s, want %s", got, want)
@@ -321,7 +311,7 @@ func TestReadParallel(t *testing.T) {
 			checkError(t, err, source, test.want)
 		})
 	}
-	_, err = ReadParallel([]string{source, filepath.Dir(source)}, Options{})
+	_, err := ReadParallel([]string{source, filepath.Dir(source)}, Options{})
 	checkError(t, err, filepath.Dir(source), "it is a directory")
 	_, err = ReadParallel(nil, Options{})
 	if err == nil {
@@ -336,28 +326,18 @@ func TestThreeColumns(t *testing.T) {
 	read := func(content string, columns ...string) (*Table, error) {
 		return Read(writeFile(t, "a.tsv", content), Options{Columns: columns, Known: known})
 	}
-	byName, err := read("label\tid\ttext\tQuestion\nl\t1\tp\tq\nm\t2\ts\tr\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	byNumber, err := read("l\t1\tp\tq\nm\t2\ts\tr\n", "4", "3", "1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	byName := must.Get(read("label\tid\ttext\tQuestion\nl\t1\tp\tq\nm\t2\ts\tr\n"))(t)
+	byNumber := must.Get(read("l\t1\tp\tq\nm\t2\ts\tr\n", "4", "3", "1"))(t)
 	var files []string
 	for _, lines := range []string{"q\nr\n", "p\ns\n", "l\nm\n"} {
 		files = append(files, writeFile(t, "a.txt", lines))
 	}
-	parallel, err := ReadParallel(files, Options{Known: known})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, table := range []*Table{byName, byNumber, parallel} {
+	for i, table := range []*Table{byName, byNumber, must.Get(ReadParallel(files, Options{Known: known}))(t)} {
 		if rows, _ := contents(table); !reflect.DeepEqual(rows, want) {
 			t.Errorf("table %d: got %q, want %q", i, rows, want)
 		}
 	}
-	_, err = read("q\tp\tl\nq\t \tl\n")
+	_, err := read("q\tp\tl\nq\t \tl\n")
 	checkError(t, err, "a.tsv", "line 2: the passage (column 2) is empty")
 	_, err = read("q\tp\tl\n", "1", "3")
 	checkError(t, err, "a.tsv", `data.columns must name 3 columns, the question, the passage and the label, got ["1" "3"]`)
@@ -413,10 +393,7 @@ func TestTableMemory(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	table, err := Read(path, Options{Columns: []string{"2", "3"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(Read(path, Options{Columns: []string{"2", "3"}}))(t)
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	if got := float64(after.HeapAlloc) - float64(before.HeapAlloc) - float64(text); got > 50*rows || table.Len() != rows {
@@ -439,10 +416,7 @@ func TestTableBlocks(t *testing.T) {
 		want = append(want, row)
 		content.WriteString(strings.Join(row, "\t") + "\n")
 	}
-	table, err := Read(writeFile(t, "a.tsv", content.String()), Options{Known: pairNames})
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := must.Get(Read(writeFile(t, "a.tsv", content.String()), Options{Known: pairNames}))(t)
 	if rows, _ := contents(table); !reflect.DeepEqual(rows, want) {
 		t.Error("the fields differ from the file")
 	}
@@ -480,15 +454,8 @@ func TestReadMemory(t *testing.T) {
 		{"long rows", long, 0, 40 * mb, true},
 		{"long rows in less memory", long, 0, 20 * mb, false},
 	} {
-		f, err := openTable(writeFile(t, "rows.tsv", test.content), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := f.records(Options{Columns: []string{"1", "2"}, RowBytes: test.rowBytes})
-		if err != nil {
-			t.Fatal(err)
-		}
-		table, err := r.table([]*tableFile{f}, test.free)
+		f := must.Get(openTable(writeFile(t, "rows.tsv", test.content), Options{}))(t)
+		table, err := must.Get(f.records(Options{Columns: []string{"1", "2"}, RowBytes: test.rowBytes}))(t).table([]*tableFile{f}, test.free)
 		unread := f.unread()
 		f.close()
 		if test.good && (err != nil || table.Len() != strings.Count(test.content, "\n")) {

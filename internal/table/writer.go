@@ -3,7 +3,9 @@ package table
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -159,6 +161,88 @@ func (w *Writer) endLine() {
 
 // Close writes buffered rows. It doesn't close the underlying writer.
 func (w *Writer) Close() error { return w.out.Flush() }
+
+// writeObject writes the line of an object with the added members at its end. Without values, their value is null. It
+// writes other lines unchanged.
+func (w *Writer) writeObject(line string, values []any) error {
+	body := strings.TrimRight(line, jsonSpace)
+	if values == nil {
+		if _, err := members([]byte(line)); err != nil {
+			w.row.WriteString(line)
+			w.endLine()
+			return nil
+		}
+		values = make([]any, len(w.added))
+	}
+	body = strings.TrimRight(strings.TrimSuffix(body, "}"), jsonSpace)
+	w.row.WriteString(body)
+	encoder := json.NewEncoder(&w.row)
+	encoder.SetEscapeHTML(false)
+	for i, name := range w.added {
+		if i > 0 || !strings.HasSuffix(body, "{") {
+			w.row.WriteByte(',')
+		}
+		for j, part := range []any{name, values[i]} {
+			if j > 0 {
+				w.row.Truncate(w.row.Len() - 1) // the encoder's end of line
+				w.row.WriteByte(':')
+			}
+			if err := encoder.Encode(part); err != nil {
+				return err
+			}
+		}
+		w.row.Truncate(w.row.Len() - 1)
+	}
+	w.row.WriteString(line[len(body):])
+	w.endLine()
+	return nil
+}
+
+// writeSentence writes the lines of a sentence, with the values as added cells. If a value has as many tokens as the
+// sentence, each line gets one of them. Otherwise each line gets the whole value. Without a value, the cell is "_".
+func (w *Writer) writeSentence(lines string, values []any) {
+	tokens := 0
+	for line := range strings.Lines(lines) {
+		if w.form.token(strings.TrimSuffix(line, "\n")) != nil {
+			tokens++
+		}
+	}
+	var columns [][]string
+	for _, value := range values {
+		whole := valueField(value)
+		column := strings.Fields(whole)
+		if len(column) != tokens {
+			column = slices.Repeat([]string{joined(whole)}, tokens)
+		}
+		columns = append(columns, column)
+	}
+	i := 0 // token
+	for line := range strings.Lines(lines) {
+		line = strings.TrimSuffix(line, "\n")
+		token := w.form.token(line) != nil
+		if !token && (len(cellsOf(line)) == 0 || w.form.isComment(line)) {
+			w.row.WriteString(line)
+		} else {
+			line = strings.TrimRight(line, " \t")
+			separator := " "
+			if strings.Contains(line, "\t") {
+				separator = "\t"
+			}
+			w.row.WriteString(line)
+			for j := range w.added {
+				cell := ""
+				if token && values != nil {
+					cell = columns[j][i]
+				}
+				w.row.WriteString(separator + cmp.Or(cell, "_"))
+			}
+		}
+		if token {
+			i++
+		}
+		w.endLine()
+	}
+}
 
 // mostKey is the longest key in bytes that takenKeys compares. This bounds its time and memory: a longer key has dozens
 // of prefixes.

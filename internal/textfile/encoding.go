@@ -122,10 +122,6 @@ type decoder struct {
 	bad    int64 // offset of the first replaced byte, or -1
 }
 
-func (e Encoding) decoder() *decoder {
-	return &decoder{Transformer: e.coding.NewDecoder(), lost: e.lost, bad: -1}
-}
-
 // Transform decodes a few characters per step. A step that returns U+FFFD returns no other character, because it has
 // room for three bytes of UTF-8. So the bytes that the step has read show whether the text itself has U+FFFD.
 func (d *decoder) Transform(dst, src []byte, atEOF bool) (nDst, nSrc int, err error) {

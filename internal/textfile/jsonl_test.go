@@ -3,6 +3,8 @@ package textfile
 import (
 	"strings"
 	"testing"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 func TestCheckJSONL(t *testing.T) {
@@ -22,10 +24,7 @@ func TestCheckJSONL(t *testing.T) {
 		{"x\n{\n}\n", ""},
 		{"\n\n", ""},
 	} {
-		f, err := New(strings.NewReader(test.content), int64(len(test.content)), "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(New(strings.NewReader(test.content), int64(len(test.content)), ""))(t)
 		if err := f.CheckJSONL(); err == nil && test.want != "" || err != nil && (test.want == "" || !strings.HasPrefix(err.Error(), test.want)) {
 			t.Errorf("%.40q: got error %v, want %q", test.content, err, test.want)
 		}

@@ -47,8 +47,7 @@ type File struct {
 // UTF-8. Reading returns an error if gzip data are damaged, incomplete or larger than a text can be. If the file
 // grows, the File still ends at the size that Open found, so a program that appends to the file can't make it endless.
 func Open(path, encoding string) (*File, error) {
-	e, err := Named(encoding)
-	if err != nil {
+	if _, err := Named(encoding); err != nil {
 		return nil, err
 	}
 	// Check first: opening a pipe would wait for its writer.
@@ -67,21 +66,23 @@ func Open(path, encoding string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{Encoding: e, Size: info.Size(), file: file}
-	if err := f.start(file); err != nil {
+	f, err := New(file, info.Size(), encoding)
+	if err != nil {
 		file.Close()
 		return nil, err
 	}
 	return f, nil
 }
 
-// New returns a File that reads content, which has size bytes. It returns the errors of Open.
+// New returns a File that reads content, which has size bytes. It returns those errors of Open that come from the
+// encoding or the content.
 func New(content io.Reader, size int64, encoding string) (*File, error) {
 	e, err := Named(encoding)
 	if err != nil {
 		return nil, err
 	}
 	f := &File{Encoding: e, Size: size}
+	f.file, _ = content.(*os.File)
 	return f, f.start(content)
 }
 
@@ -149,8 +150,7 @@ func (f *File) start(content io.Reader) error {
 		if head, _ := f.Peek(Buffer); !f.Mark && looksUTF8(head) { // an error occurs again when the file is read
 			return fmt.Errorf("it is UTF-8, not %s: give --encoding utf-8", f.Encoding)
 		}
-		f.decoder = f.Encoding.decoder()
-		f.decoder.offset = int64(skipped)
+		f.decoder = &decoder{Transformer: f.Encoding.coding.NewDecoder(), lost: f.Encoding.lost, offset: int64(skipped), bad: -1}
 		f.Reader = bufio.NewReaderSize(transform.NewReader(f.Reader, f.decoder), Buffer)
 	} else if !packed {
 		f.Plain = f.file

@@ -11,21 +11,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/heed-go/heed/internal/must"
 	"golang.org/x/text/encoding/htmlindex"
 )
 
 // in returns s in an encoding.
 func in(t testing.TB, encoding, s string) string {
 	t.Helper()
-	e, err := htmlindex.Get(encoding)
-	if err != nil {
-		t.Fatal(err)
-	}
-	coded, err := e.NewEncoder().String(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return coded
+	e := must.Get(htmlindex.Get(encoding))(t)
+	return must.Get(e.NewEncoder().String(s))(t)
 }
 
 // zipped returns s in gzip, as one member per argument.
@@ -43,9 +37,7 @@ func zipped(members ...string) string {
 func open(t *testing.T, content, encoding string) (*File, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(content), 0o644))
 	f, err := Open(path, encoding)
 	if err == nil {
 		t.Cleanup(func() { f.Close() })
@@ -85,10 +77,7 @@ func TestOpen(t *testing.T) {
 		{name: "wrong in Shift JIS", content: "ab\x82\xa0\xff!", encoding: "shift_jis", want: "abあ\xff!", coding: "shift_jis"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			f, err := open(t, test.content, test.encoding)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Get(open(t, test.content, test.encoding))(t)
 			got, err := io.ReadAll(f)
 			if string(got) != test.want || err != nil {
 				t.Errorf("got %.200q, error %v, want %.200q", got, err, test.want)
@@ -107,20 +96,11 @@ func TestOpen(t *testing.T) {
 // A file that grows ends where it ended when it was opened.
 func TestOpenGrowing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, []byte("a\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	f, err := Open(path, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("a\n"), 0o644))
+	f := must.Get(Open(path, ""))(t)
 	defer f.Close()
-	if _, err := f.ReadByte(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte("a\nb\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(f.ReadByte())(t)
+	must.Do(t, os.WriteFile(path, []byte("a\nb\n"), 0o644))
 	if rest, err := io.ReadAll(f); string(rest) != "\n" || err != nil {
 		t.Errorf("after the first byte: read %q, error %v, want only the byte that the file had", rest, err)
 	}
@@ -163,12 +143,8 @@ func TestOpenErrors(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Open(t.TempDir(), ""); err == nil || !strings.Contains(err.Error(), "it is a directory") {
-		t.Errorf("a directory: got error %v", err)
-	}
-	if _, err := Open(os.DevNull, ""); err == nil || !strings.Contains(err.Error(), "isn't a regular file") {
-		t.Errorf("a device: got error %v", err)
-	}
+	must.Refuse(Open(t.TempDir(), ""))(t, "it is a directory")
+	must.Refuse(Open(os.DevNull, ""))(t, "isn't a regular file")
 }
 
 // A small file of gzip doesn't fill memory or the disk.
@@ -193,21 +169,14 @@ func TestGzipIsJudgedFirst(t *testing.T) {
 		t.Skip("it packs 257 MiB")
 	}
 	var packed bytes.Buffer
-	z, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must.Get(gzip.NewWriterLevel(&packed, gzip.BestSpeed))(t)
 	zeros := make([]byte, 1<<20)
 	for range mostInflated>>20 + 1 {
 		z.Write(zeros)
 	}
 	z.Close()
-	if _, err := open(t, packed.String(), ""); err == nil || !strings.Contains(err.Error(), "more than 256 MiB") {
-		t.Errorf("%d MiB of zeros: got error %v", mostInflated>>20+1, err)
-	}
-	if _, err := open(t, packed.String()[:packed.Len()/2]+"\xff\xff\xff\xff", ""); err == nil || !strings.Contains(err.Error(), "damaged or incomplete") {
-		t.Errorf("half a file: got error %v", err)
-	}
+	must.Refuse(open(t, packed.String(), ""))(t, "more than 256 MiB")
+	must.Refuse(open(t, packed.String()[:packed.Len()/2]+"\xff\xff\xff\xff", ""))(t, "damaged or incomplete")
 }
 
 func TestNotText(t *testing.T) {
@@ -242,21 +211,13 @@ func TestAppend(t *testing.T) {
 		{"utf-16be", "ä\xff\xff", "_\x00\xe4\xff\xfd"},
 		{"shift_jis", "あ\n", "_\x82\xa0\n"},
 	} {
-		e, err := Named(test.encoding)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(Named(test.encoding))(t)
 		if got, err := e.Append([]byte("_"), []byte(test.text)); string(got) != test.want || err != nil {
 			t.Errorf("%s: got %q, error %v, want %q", e, got, err, test.want)
 		}
 	}
-	e, err := Named("latin1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := e.Append(nil, []byte("a世")); err == nil || !strings.Contains(err.Error(), "windows-1252 has no character '世': convert the file to UTF-8 first") {
-		t.Errorf("got error %v", err)
-	}
+	e := must.Get(Named("latin1"))(t)
+	must.Refuse(e.Append(nil, []byte("a世")))(t, "windows-1252 has no character '世': convert the file to UTF-8 first")
 }
 
 func TestEnding(t *testing.T) {

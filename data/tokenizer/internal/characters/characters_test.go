@@ -13,6 +13,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/rivo/uniseg"
 	"golang.org/x/text/unicode/norm"
@@ -49,19 +50,11 @@ type classFile struct {
 // planes with assigned ones, and of some in the others.
 func TestClasses(t *testing.T) {
 	testseed.Slow(t)
-	f, err := os.Open(*everyClass)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(*everyClass))(t)
 	defer f.Close()
-	content, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := must.Get(gzip.NewReader(f))(t)
 	var file classFile
-	if err := json.NewDecoder(content).Decode(&file); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.NewDecoder(content).Decode(&file))
 	if *writeTables {
 		file.writeTables(t)
 		return

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/heed-go/heed/data/tokenizer/internal/format"
@@ -202,13 +201,11 @@ func (s *settings) addTo(file format.Members, anew bool) error {
 		ids[t.Content], next = t.ID, max(next, t.ID+1)
 	}
 	wanted := map[int]format.AddedToken{}
+	if err := s.addTokens(wanted); err != nil {
+		return err
+	}
 	unknown := false
-	for key, t := range s.Added {
-		id, err := strconv.Atoi(key)
-		if err != nil {
-			return fmt.Errorf("tokenizer_config.json: a key of added_tokens_decoder must be an id, got %.100q", key)
-		}
-		wanted[id] = t.AddedToken
+	for _, t := range wanted {
 		_, known := ids[t.Content]
 		unknown = unknown || !known
 	}

@@ -139,13 +139,8 @@ func (s *settings) addedTokens(ids *vocabIDs, special ...TokenName) ([]any, erro
 		found := isSpecial[TokenName(name)]
 		tokens[id] = format.AddedToken{ID: id, Content: name, Normalized: !found, Special: found}
 	}
-	for key, t := range s.Added {
-		id, err := strconv.Atoi(key)
-		if err != nil {
-			return nil, fmt.Errorf("tokenizer_config.json: a key of added_tokens_decoder must be an id, got %.100q", key)
-		}
-		t.AddedToken.ID = id
-		tokens[id] = t.AddedToken
+	if err := s.addTokens(tokens); err != nil {
+		return nil, err
 	}
 	list := []any{}
 	for _, id := range slices.Sorted(maps.Keys(tokens)) {
@@ -153,6 +148,19 @@ func (s *settings) addedTokens(ids *vocabIDs, special ...TokenName) ([]any, erro
 		ids.added[TokenName(tokens[id].Content)] = id
 	}
 	return list, nil
+}
+
+// addTokens adds the tokens of added_tokens_decoder to tokens by their ids.
+func (s *settings) addTokens(tokens map[int]format.AddedToken) error {
+	for key, t := range s.Added {
+		id, err := strconv.Atoi(key)
+		if err != nil {
+			return fmt.Errorf("tokenizer_config.json: a key of added_tokens_decoder must be an id, got %.100q", key)
+		}
+		t.AddedToken.ID = id
+		tokens[id] = t.AddedToken
+	}
+	return nil
 }
 
 // named returns a token and its id, in the form of a template.

@@ -1,6 +1,7 @@
 package published
 
 import (
+	"sort"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -91,4 +92,16 @@ func endsInWord(s string) bool {
 func startsWithWord(s string) bool {
 	r, n := utf8.DecodeRuneInString(s)
 	return n > 0 && characters.IsWord(r)
+}
+
+// Options say where the names of special tokens in a text become special tokens.
+type Options struct {
+	Special bool        // everywhere except in Plain; otherwise, nowhere
+	Plain   []pipe.Span // in order
+}
+
+// overlaps reports whether the part of the text from start to end overlaps a part in Plain.
+func (o Options) overlaps(start, end int) bool {
+	i := sort.Search(len(o.Plain), func(i int) bool { return int(o.Plain[i].End) > start })
+	return i < len(o.Plain) && int(o.Plain[i].Start) < end
 }

@@ -1,7 +1,6 @@
 package published
 
 import (
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/heed-go/heed/data/tokenizer/internal/characters"
@@ -63,31 +62,4 @@ func (b bertNormalizer) Normalize(a pipe.Text) pipe.Text {
 	}
 	a.Content = string(out) // it has the same length, so each byte keeps its origin
 	return a
-}
-
-// bertSplitter splits a text into words and punctuation characters, and drops white space.
-type bertSplitter struct{}
-
-func (bertSplitter) split(a pipe.Text, yield func(pipe.Text)) {
-	start := 0 // first byte of the current word
-	for i := 0; i < len(a.Content); {
-		r, n := rune(a.Content[i]), 1
-		if r >= utf8.RuneSelf {
-			r, n = utf8.DecodeRuneInString(a.Content[i:])
-		}
-		space := unicode.IsSpace(r)
-		if space || characters.IsPunctuation(r) {
-			if start < i {
-				yield(a.Sub(start, i))
-			}
-			if !space {
-				yield(a.Sub(i, i+n))
-			}
-			start = i + n
-		}
-		i += n
-	}
-	if start < len(a.Content) {
-		yield(a.Sub(start, len(a.Content)))
-	}
 }

@@ -82,3 +82,6 @@ func spacesOf(token string) (ends [2]int32) {
 	}
 	return ends
 }
+
+// CutsStart reports whether Input cuts the start of a text, and not its end.
+func (p *Pipeline) CutsStart() bool { return p.truncation.left }

@@ -189,3 +189,41 @@ func (m matcher) parts(text string, do func(start, end int, match bool)) {
 		done += end
 	}
 }
+
+// scanned splits a text with the Scanner of a pattern.
+type scanned patterns.Scanner
+
+func (scan scanned) split(a pipe.Text, yield func(pipe.Text)) {
+	for start := 0; start < len(a.Content); {
+		end := start + scan(a.Content[start:])
+		yield(a.Sub(start, end))
+		start = end
+	}
+}
+
+// bertSplitter splits a text into words and punctuation characters, and drops white space.
+type bertSplitter struct{}
+
+func (bertSplitter) split(a pipe.Text, yield func(pipe.Text)) {
+	start := 0 // first byte of the current word
+	for i := 0; i < len(a.Content); {
+		r, n := rune(a.Content[i]), 1
+		if r >= utf8.RuneSelf {
+			r, n = utf8.DecodeRuneInString(a.Content[i:])
+		}
+		space := unicode.IsSpace(r)
+		if space || characters.IsPunctuation(r) {
+			if start < i {
+				yield(a.Sub(start, i))
+			}
+			if !space {
+				yield(a.Sub(i, i+n))
+			}
+			start = i + n
+		}
+		i += n
+	}
+	if start < len(a.Content) {
+		yield(a.Sub(start, len(a.Content)))
+	}
+}

@@ -7,7 +7,6 @@ package published
 
 import (
 	"fmt"
-	"sort"
 	"strings"
 	"sync"
 
@@ -32,45 +31,6 @@ type Pipeline struct {
 	Unknown    int          // id for unknown text, or -1
 	File       []byte       // the tokenizer.json
 	pieces     sync.Pool    // of *[]pipe.Token, for the tokens of one piece
-}
-
-// Options say where the names of special tokens in a text become special tokens.
-type Options struct {
-	Special bool        // everywhere except in Plain; otherwise, nowhere
-	Plain   []pipe.Span // in order
-}
-
-// overlaps reports whether the part of the text from start to end overlaps a part in Plain.
-func (o Options) overlaps(start, end int) bool {
-	i := sort.Search(len(o.Plain), func(i int) bool { return int(o.Plain[i].End) > start })
-	return i < len(o.Plain) && int(o.Plain[i].Start) < end
-}
-
-// A normalizer changes a text before it is split.
-type normalizer interface {
-	Normalize(a pipe.Text) pipe.Text
-}
-
-// A splitter splits a text into pieces, which are encoded separately.
-type splitter interface {
-	split(a pipe.Text, yield func(pipe.Text))
-}
-
-// A model turns a piece into tokens.
-type model interface {
-	// Encode appends the tokens of a piece. Their Start and End count bytes of the piece. It returns an error if the
-	// model can't encode a part of the piece and has no unknown token, or if the budget is spent.
-	Encode(tokens []pipe.Token, piece string, b *pipe.Budget) ([]pipe.Token, error)
-
-	Vocabulary() []string // spelling of each id; empty if no token has the id
-	Unknown() int         // id for unknown text, or -1
-}
-
-// A decoder replaces tokens by other tokens. The decoded text is the tokens of the last decoder, one after the other.
-type decoder interface {
-	// Stream returns functions that take the next token, and the end of a text. They pass the decoded tokens on to
-	// next, until the budget is spent.
-	Stream(b *pipe.Budget, next pipe.Sink) (pipe.Sink, func())
 }
 
 // Encode returns the tokens of a text, which must be UTF-8. The template hasn't trimmed their parts yet. T is the

@@ -103,17 +103,6 @@ func isByteLevel(s splitter) bool {
 	return false
 }
 
-// scanned splits a text with the Scanner of a pattern.
-type scanned patterns.Scanner
-
-func (scan scanned) split(a pipe.Text, yield func(pipe.Text)) {
-	for start := 0; start < len(a.Content); {
-		end := start + scan(a.Content[start:])
-		yield(a.Sub(start, end))
-		start = end
-	}
-}
-
 // metaspace is a splitter that replaces spaces by a visible character, such as ▁. It may put that character before the
 // text, and split the text before each.
 type metaspace struct {

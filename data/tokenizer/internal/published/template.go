@@ -167,9 +167,6 @@ type truncation struct {
 	left     bool   // cut the start of a text instead of its end
 }
 
-// CutsStart reports whether Input cuts the start of a text, and not its end.
-func (p *Pipeline) CutsStart() bool { return p.truncation.left }
-
 func parseTruncation(part json.RawMessage) (truncation, error) {
 	if len(part) == 0 || string(part) == "null" {
 		return truncation{}, nil

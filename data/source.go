@@ -1,0 +1,107 @@
+package data
+
+import (
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/heed-go/heed/data/tokenizer"
+	"github.com/heed-go/heed/internal/text"
+)
+
+// SourceTokenizer returns the tokenizer of a rule's sources: Source or, with Pairs, a tokenizer for two texts with a
+// tab between them. Its last id is the separator, which stands for the tab. With Published, the ids that the tokenizer
+// encodes include special tokens. The rule must have a Source.
+func (r *Rule) SourceTokenizer() tokenizer.Tokenizer {
+	p, ok := r.Source.(*tokenizer.Pipeline)
+	switch {
+	case ok && r.Published != (Published{}):
+		return publishedTokenizer{p.WithLimit(0), r}
+	case r.Pairs:
+		return pairTokenizer{symbolTokenizer{r.Source, "\t"}}
+	}
+	return r.Source
+}
+
+// A publishedTokenizer encodes the sources of a rule with Published, with special tokens.
+type publishedTokenizer struct {
+	*tokenizer.Pipeline
+	rule *Rule
+}
+
+func (p publishedTokenizer) Encode(source string) (ids []int, err error) {
+	input, err := p.rule.Input(p.Pipeline, source)
+	for _, t := range input.Tokens {
+		ids = append(ids, t.ID)
+	}
+	return ids, err
+}
+
+// Parts returns the texts of a source: with Pairs, the texts before and after its tab, and otherwise the source itself.
+func (r *Rule) Parts(source string) []string {
+	if first, second, ok := strings.Cut(source, "\t"); ok && r.Pairs {
+		return []string{first, second}
+	}
+	return []string{source}
+}
+
+// Input returns the tokens of a source of a rule with Published: of one text or, with a tab in the source, of two. For
+// tagging, the text is the words of the source with spaces between them. The argument p is the tokenizer, perhaps with
+// another limit. Parts count bytes of the source.
+func (r *Rule) Input(p *tokenizer.Pipeline, source string) (tokenizer.Input, error) {
+	if r.Kind == KindTagging {
+		return taggedInput(p, source)
+	}
+	first, second, ok := strings.Cut(source, "\t")
+	if !ok || !kinds[r.Kind].pairs {
+		return p.Input(source)
+	}
+	input, err := p.Input(first, second)
+	for i, text := range input.Texts {
+		if text == 1 {
+			input.Tokens[i].Start += len(first) + 1
+			input.Tokens[i].End += len(first) + 1
+		}
+	}
+	return input, err
+}
+
+// taggedInput returns the tokens of the words of a source, with spaces between them: a tokenizer may have pieces that
+// join a word with the mark after it, and files have spaces there. Parts count bytes of the source.
+func taggedInput(p *tokenizer.Pipeline, source string) (tokenizer.Input, error) {
+	type word struct{ spaced, start, end int } // where it begins in the spaced text, and its part of the source
+	var words []word
+	var spaced strings.Builder
+	for start, end := range wordsIn(source) {
+		if spaced.Len() > 0 {
+			spaced.WriteByte(' ')
+		}
+		words = append(words, word{spaced.Len(), start, end})
+		spaced.WriteString(source[start:end])
+	}
+	input, err := p.Input(spaced.String())
+	offset := func(place int) int {
+		after, _ := slices.BinarySearchFunc(words, place+1, func(w word, place int) int { return w.spaced - place })
+		w := words[max(0, after-1)]
+		return min(w.start+place-w.spaced, w.end)
+	}
+	for i, t := range input.Tokens {
+		if input.Texts[i] >= 0 && words != nil {
+			input.Tokens[i].Start, input.Tokens[i].End = offset(t.Start), offset(t.End)
+		}
+	}
+	return input, err
+}
+
+// wordsIn returns the offsets of the words of a source for tagging with Published.
+func wordsIn(source string) iter.Seq2[int, int] {
+	return func(yield func(start, end int) bool) {
+		end := 0
+		for word := range text.VisibleWords(source) {
+			start := end + strings.Index(source[end:], word)
+			if end = start + len(word); !yield(start, end) {
+				return
+			}
+		}
+	}
+}
