@@ -21,6 +21,19 @@ func Spoiling() *Buffers {
 	}}
 }
 
+// Near reports an error if an element of got differs from want by more than tol, or than tol times its magnitude above
+// 1.
+func Near(t *testing.T, what string, got, want [][]float64, tol float64) {
+	t.Helper()
+	for i := range want {
+		for j, w := range want[i] {
+			if !(math.Abs(got[i][j]-w) <= tol*max(1, math.Abs(w))) {
+				t.Fatalf("%s: element %d of result %d is %v, want %v", what, j, i, got[i][j], w)
+			}
+		}
+	}
+}
+
 // matrix returns an input node that holds small numbers.
 func matrix(g *G.ExprGraph, name string, rows, columns int) *G.Node {
 	x := make([]float64, rows*columns)

@@ -2,7 +2,6 @@ package ops_test
 
 import (
 	"fmt"
-	"math"
 	"testing"
 
 	G "gorgonia.org/gorgonia"
@@ -83,13 +82,7 @@ func TestFollowing(t *testing.T) {
 				}
 				grads[i] = g.read(result...)
 			}
-			for i, want := range grads[0] {
-				for j, w := range want {
-					if got := grads[1][i][j]; !(math.Abs(got-w) <= 1e-12*max(1, math.Abs(w))) {
-						t.Fatalf("rms %t, subset %05b, gradient %d, element %d: %v, want %v", rms, subset, i, j, got, w)
-					}
-				}
-			}
+			ops.Near(t, fmt.Sprintf("rms %t, subset %05b", rms, subset), grads[1], grads[0], 1e-12)
 		}
 	}
 }
@@ -162,13 +155,8 @@ func TestTiedLinear(t *testing.T) {
 			}
 			if want == nil {
 				want = sum
-				continue
 			}
-			for i, w := range want {
-				if !(math.Abs(sum[i]-w) <= 1e-12*max(1, math.Abs(w))) {
-					t.Errorf("%d heads, element %d: %v, want %v", heads, i, sum[i], w)
-				}
-			}
+			ops.Near(t, fmt.Sprintf("%d heads", heads), [][]float64{sum}, [][]float64{want}, 1e-12)
 		}
 	}
 }
