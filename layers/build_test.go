@@ -3,7 +3,6 @@ package layers_test
 import (
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	G "gorgonia.org/gorgonia"
@@ -63,65 +62,6 @@ func TestOneModelInManyGraphs(t *testing.T) {
 		near(t, "another graph's output", after[i], after[0], 1e-12)
 		if slices.Equal(before[i], after[i]) {
 			t.Errorf("graph %d has the same output before and after training", i)
-		}
-	}
-}
-
-// TestParallelInference runs graphs with shared weights, one per goroutine. Run it with -race.
-func TestParallelInference(t *testing.T) {
-	p := newParams(t)
-	d := newDecoder(t, p)
-	answer := func(k int) []float64 {
-		g := G.NewGraph()
-		ids := input(g, "ids", dense([]int{k % 7, 1, 2, k % 5}, 1, 4))
-		y, err := d.Forward(&layers.Build{}, ids, layers.Mask{KeyLengths: input(g, "lengths", dense([]int{3}, 1))})
-		if err != nil {
-			t.Error(err)
-			return nil
-		}
-		var v G.Value
-		G.Read(y, &v)
-		vm := G.NewTapeMachine(g)
-		defer vm.Close()
-		var out []float64
-		for range 3 {
-			if err := vm.RunAll(); err != nil {
-				t.Error(err)
-				return nil
-			}
-			out = floats(t, v)
-			vm.Reset()
-		}
-		return out
-	}
-	var want, got [8][]float64
-	for k := range want {
-		want[k] = answer(k)
-	}
-	var wg sync.WaitGroup
-	for k := range got {
-		wg.Go(func() { got[k] = answer(k) })
-	}
-	wg.Wait()
-	for k := range got {
-		sameBits(t, "an answer given in parallel", got[k], want[k])
-	}
-}
-
-// TestRunsRepeat runs one graph several times: the results are the same, so no op keeps state from one run to the next.
-func TestRunsRepeat(t *testing.T) {
-	p := newParams(t)
-	d := newDecoder(t, p)
-	g := G.NewGraph()
-	b := &layers.Build{Mode: layers.Training}
-	ids := input(g, "ids", dense([]int{1, 2, 3, 4, 5, 6, 0, 1, 2, 3}, 2, 5))
-	loss := node(t)(mean(layers.CrossEntropy(b, node(t)(d.Forward(b, ids, layers.Mask{})), ids, layers.CrossEntropyOptions{})))
-	grads := gradients(t, loss, b.Learnables()...)
-	again := runner(t, append(G.Nodes{loss}, grads...)...)
-	first := must[[][]float64](t)(again())
-	for range 2 {
-		for i, x := range must[[][]float64](t)(again()) {
-			sameBits(t, "a later run", x, first[i])
 		}
 	}
 }

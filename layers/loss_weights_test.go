@@ -109,11 +109,17 @@ func TestLossesWithoutWeights(t *testing.T) {
 	}
 }
 
-// TestWeightZeroHides changes positions with weight 0, also to NaN and infinity: no bit of the loss or of
-// a gradient may change. The loss is the mean over the other positions.
+// TestWeightZeroHides changes positions with weight 0 or an ignored target, also to NaN and infinity: no bit of the
+// loss or of a gradient may change. The loss is the mean over the other positions.
 func TestWeightZeroHides(t *testing.T) {
 	weights := []float64{0.5, 0, 2, 0}
-	for name, loss := range weightedLosses() {
+	losses := weightedLosses()
+	for _, e := range []float64{0, 0.1, 1} {
+		losses[fmt.Sprint("ignored targets, smoothed by ", e)] = func(b *layers.Build, g *G.ExprGraph, x, _ *G.Node) (*G.Node, error) {
+			return mean(layers.CrossEntropy(b, x, input(g, "targets", dense([]int{2, layers.Ignore, 1, -100}, 4)), smoothed(e)))
+		}
+	}
+	for name, loss := range losses {
 		for _, dt := range bothDtypes {
 			run := func(value float64) [][]float64 {
 				x := random(1, 4, 3).Float64s()

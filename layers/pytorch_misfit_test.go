@@ -1,7 +1,6 @@
 package layers_test
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -102,30 +101,6 @@ func TestLoadNamesTheOptionTensors(t *testing.T) {
 				t.Errorf("got the error %q, want no option in it", err)
 			}
 		})
-	}
-}
-
-// TestLoadPyTorchOfACutFile truncates a state dict to every shorter length. Loading is always an error, and no
-// parameter changes.
-func TestLoadPyTorchOfACutFile(t *testing.T) {
-	file := must[[]byte](t)(os.ReadFile(stateDict("torch_attention_packed")))
-	p := newParams(t)
-	must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, 6, layers.AttentionConfig{Heads: 2}))
-	before := weightBits(p)
-	path := filepath.Join(t.TempDir(), "cut.safetensors")
-	for n := range len(file) {
-		if _, err := p.LoadFrom(bytes.NewReader(file[:n]), int64(n), layers.LoadOptions{Tensors: layers.PyTorch(p)}); err == nil {
-			t.Fatalf("%d of %d bytes: got no error", n, len(file))
-		}
-		if n%99 != 0 {
-			continue
-		}
-		noError(t, os.WriteFile(path, file[:n], 0o644))
-		_, err := p.Load(path, layers.LoadOptions{Tensors: layers.PyTorch(p)})
-		wantError(t, err, path)
-	}
-	if !sameWeights(weightBits(p), before) {
-		t.Error("the errors changed parameters")
 	}
 }
 

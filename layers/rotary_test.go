@@ -114,24 +114,6 @@ func TestRotaryFollowsItsPositions(t *testing.T) {
 	}
 }
 
-// TestRotarySharesAGraph rotates one node in several ways in one graph: Gorgonia must not merge the ops.
-func TestRotarySharesAGraph(t *testing.T) {
-	rotaries := []layers.Rotary{{}, {Interleaved: true}, {Base: 9999}, {Dim: 2}, {Offset: 1}, {Dim: 2, Interleaved: true, Offset: 1, Base: 3}}
-	c := newBench(t)
-	x := c.in("x", 3, 8)
-	var rotated G.Nodes
-	for _, r := range rotaries {
-		for heads := 1; heads <= 2; heads++ {
-			rotated = append(rotated, c.node(r.Rotate(c.b, x, heads, nil)))
-		}
-	}
-	for i, got := range read(t, rotated...) {
-		alone := newBench(t)
-		want := read(t, alone.node(rotaries[i/2].Rotate(alone.b, alone.in("x", 3, 8), 1+i%2, nil)))[0]
-		sameBits(t, fmt.Sprintf("%+v, %d heads", rotaries[i/2], 1+i%2), got, want)
-	}
-}
-
 // TestRotaryAndNormsHide changes padding: with rotary positions, normalised queries and keys, or any activation, no
 // result may change.
 func TestRotaryAndNormsHide(t *testing.T) {
@@ -170,16 +152,4 @@ func TestRotaryOfFloat32StaysAccurateFarOut(t *testing.T) {
 		return read(t, node(t)(layers.Rotary{Offset: far}.Rotate(&layers.Build{}, input(g, "x", as(dt, x)), 1, nil)))[0]
 	}
 	near(t, "float32", turned(tensor.Float32), turned(tensor.Float64), 1e-6)
-}
-
-// TestRotaryAttentionForgetsWhereItStarts checks that shifting all positions doesn't change attention's output.
-func TestRotaryAttentionForgetsWhereItStarts(t *testing.T) {
-	run := func(offset int) []float64 {
-		c := newBench(t)
-		a := c.multiHead(8, layers.AttentionConfig{Heads: 2})
-		a.Positions = layers.Rotary{Offset: offset}
-		x := c.in("x", 2, 5, 8)
-		return read(t, c.node(a.Forward(c.b, x, x, x, layers.Mask{})))[0]
-	}
-	near(t, "shifted", run(100), run(0), 1e-12)
 }
