@@ -2,7 +2,6 @@ package decode_test
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"testing"
 
@@ -149,33 +148,6 @@ func TestSeq2SeqReorderTakesSources(t *testing.T) {
 	next([][]int{{0}, {1}, {2}}, begun)
 	s.Reset()
 	next([][]int{{3}, {2, 2}, {1}}, make([][]int, 3))
-}
-
-// TestSearchesOverSeq2Seq checks that Beam and greedy Generate return the same results with a Seq2Seq as without a
-// cache.
-func TestSearchesOverSeq2Seq(t *testing.T) {
-	eachEncoderDecoder(t, bothDtypes[1:], func(t *testing.T, m *layers.EncoderDecoder, mask layers.Mask, tol float64) {
-		prompts := [][]int{{1}, {1}, {2, 3}}
-		s := newSeq2Seq(t, m, decode.Seq2SeqConfig{Sources: 3, Width: 2, SourceLen: sourceLen, Capacity: sessionCapacity, SourceMask: mask})
-		noError(t, s.Read(seq2seqSources))
-		var want beside
-		for _, source := range seq2seqSources {
-			want = append(want, cacheless(2, wholeAnswers(t, m, source, mask)))
-		}
-		o := decode.BeamOptions{Width: 2, MaxTokens: 6, End: []int{0}, LengthPenalty: 1}
-		sameHypotheses(t, beam(t, s, prompts, o), beam(t, want, prompts, o), 100*tol)
-
-		one := newSeq2Seq(t, m, decode.Seq2SeqConfig{Sources: 3, SourceLen: sourceLen, Capacity: sessionCapacity, SourceMask: mask})
-		noError(t, one.Read(seq2seqSources))
-		greedy := decode.Options{MaxTokens: 8, End: []int{0}}
-		got := generate(t, one, prompts, greedy)
-		for i, r := range got {
-			alone := generate(t, cacheless(1, want[i].logits), prompts[i:i+1], greedy)[0]
-			if !slices.Equal(r.Tokens, alone.Tokens) || math.Abs(r.LogProb-alone.LogProb) > 100*tol {
-				t.Errorf("source %d: got %+v, want %+v", i, r, alone)
-			}
-		}
-	})
 }
 
 // TestSeq2SeqFewerSources reads fewer sources than Seq2SeqConfig.Sources. The other sources are empty, and no target
