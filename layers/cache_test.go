@@ -343,11 +343,7 @@ func TestCacheErrors(t *testing.T) {
 	_, wrongMemory := cross.ForwardCross(build(), third.in("x", 2, 1, 4), third.in("memory", 3, 2, 4), layers.Mask{}, layers.Mask{})
 	fourth := newBench(t)
 	_, memoryOffsets := a.ForwardMemory(build(), fourth.in("x", 2, 1, 4), fourth.in("memory", 2, 2, 4), layers.Mask{Offsets: input(fourth.g, "offsets", dense([]int{1, 1}, 2))})
-	for _, tc := range []struct {
-		name string
-		err  error
-		want []string
-	}{
+	wantErrors(t, []errorCase{
 		{"no sequences", noSequences, []string{"at least 1, got 0"}},
 		{"no cache", with(c.in("x", 2, 1, 4), &layers.Build{}, layers.Mask{}), []string{"attention", "no Cache"}},
 		{"training", with(c.in("x", 2, 1, 4), &layers.Build{Cache: cache, Mode: layers.Training}, layers.Mask{}), []string{"attention", "evaluation"}},
@@ -368,9 +364,7 @@ func TestCacheErrors(t *testing.T) {
 		{"parent", cache.Reorder(0, 2), []string{"sequence 1", "got 2"}},
 		{"truncated to more", cache.Truncate(0, 1), []string{"sequence 1", "shortened to 1"}},
 		{"lengths", cache.Truncate(0), []string{"2 sequences need one", "got 1"}},
-	} {
-		t.Run(tc.name, func(t *testing.T) { wantError(t, tc.err, tc.want...) })
-	}
+	})
 
 	t.Run("another model", func(t *testing.T) {
 		cache := must[*layers.Cache](t)(layers.NewCache(2, 3))

@@ -108,11 +108,7 @@ func TestSequenceClassifierErrors(t *testing.T) {
 	s := newClassifier(t, c.p.Scope("s"), layers.MeanPooling)
 	err := func(_ *G.Node, err error) error { return err }
 	ids := c.ints("ids", []int{1, 2, 3, 4}, 2, 2)
-	for _, tc := range []struct {
-		name string
-		err  error
-		want []string
-	}{
+	wantErrors(t, []errorCase{
 		{"Outputs", make(func(c *config) { c.Model.Outputs = 0 }), []string{"sequence classifier s", "Outputs", "at least 1"}},
 		{"Pooling", make(func(c *config) { c.Pooling = 3 }), []string{"sequence classifier s", "no pooling 3", "mean, first, last"}},
 		{"Pad", make(func(c *config) { c.Pad = new(int) }), []string{"sequence classifier s", "Pad needs the pooling last, got mean"}},
@@ -121,7 +117,5 @@ func TestSequenceClassifierErrors(t *testing.T) {
 		{"Vocab", make(func(c *config) { c.Model.Vocab = -1 }), []string{"encoder s.encoder", "Vocab"}},
 		{"too long", err(s.Forward(c.b, c.ints("long", []int{1, 2, 3, 4, 5, 6}, 1, 6), layers.Mask{})), []string{"s.encoder.positions", "at most 5"}},
 		{"lengths' shape", err(s.Forward(c.b, ids, layers.Mask{KeyLengths: c.ints("three", []int{1, 1, 1}, 3)})), []string{"Mask.KeyLengths", "(2)", "(3)"}},
-	} {
-		t.Run(tc.name, func(t *testing.T) { wantError(t, tc.err, tc.want...) })
-	}
+	})
 }

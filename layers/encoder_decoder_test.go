@@ -236,11 +236,7 @@ func TestEncoderDecoderErrors(t *testing.T) {
 	m := newSeq2Seq(t, c.p.Scope("s"), nil)
 	err := func(_ *G.Node, err error) error { return err }
 	source, target, memory := c.ints("source", []int{1, 2, 3, 4}, 2, 2), c.ints("target", []int{1, 2, 3, 4}, 2, 2), c.in("memory", 2, 5, 4)
-	for _, tc := range []struct {
-		name string
-		err  error
-		want []string
-	}{
+	wantErrors(t, []errorCase{
 		{"TargetVocab", make(func(c *config) { c.TargetVocab = -1 }), []string{"decoder s.decoder", "Vocab", "-1"}},
 		{"TargetMaxLen", make(func(c *config) { c.TargetPositions = layers.Learned{MaxLen: -1} }), []string{"s.decoder.positions", "MaxLen", "-1"}},
 		{"DecoderLayers", make(func(c *config) { c.DecoderLayers = -2 }), []string{"decoder s.decoder", "Layers", "-2"}},
@@ -259,7 +255,5 @@ func TestEncoderDecoderErrors(t *testing.T) {
 		{"long target", err(m.Decode(c.b, c.ints("long target", []int{1, 2, 3, 4, 5}, 1, 5), memory, layers.Mask{}, layers.Mask{})), []string{"s.decoder.positions", "at most 4", "5"}},
 		{"memory's width", err(m.Decode(c.b, target, c.in("narrow", 2, 5, 3), layers.Mask{}, layers.Mask{})), []string{"s.decoder.blocks.0.cross", "(…, 4)", "(2, 5, 3)"}},
 		{"the decoder alone", err(m.Decoder.Forward(c.b, target, layers.Mask{})), []string{"s.decoder.blocks.0", "encoder's output"}},
-	} {
-		t.Run(tc.name, func(t *testing.T) { wantError(t, tc.err, tc.want...) })
-	}
+	})
 }

@@ -134,11 +134,7 @@ func testForwardErrors(t *testing.T, composed bool) {
 		return err(attn.Forward(c.b, floats(2, 3, 4), floats(2, 5, 4), floats(2, 5, 4), m))
 	}
 	const sdp = "scaled dot-product attention"
-	for _, tc := range []struct {
-		name string
-		err  error
-		want []string
-	}{
+	wantErrors(t, []errorCase{
 		{"linear width", err(linear.Forward(c.b, floats(3, 5))), []string{"linear lin", "(…, 4)", "(3, 5)"}},
 		{"linear dtype", err(linear.Forward(c.b, in32(3, 4))), []string{"linear lin", "float64", "float32"}},
 		{"linear scalar", err(linear.Forward(c.b, scalar)), []string{"linear lin", "(…, 4)", "()"}},
@@ -200,9 +196,7 @@ func testForwardErrors(t *testing.T, composed bool) {
 		{"loss targets' dtype", err(mean(layers.CrossEntropy(&layers.Build{}, floats(3, 4), floats(3), layers.CrossEntropyOptions{}))), []string{"cross-entropy", "int", "float64"}},
 		{"loss logits' rank", err(mean(layers.CrossEntropy(&layers.Build{}, floats(4), ints(1), layers.CrossEntropyOptions{}))), []string{"cross-entropy", "(…, V)", "(4)"}},
 		{"loss of two graphs", err(mean(layers.CrossEntropy(&layers.Build{}, elsewhere, ints(2, 3), layers.CrossEntropyOptions{}))), []string{"cross-entropy", "graph"}},
-	} {
-		t.Run(tc.name, func(t *testing.T) { wantError(t, tc.err, tc.want...) })
-	}
+	})
 }
 
 // TestNumbersOfFloat32 uses numbers that round to 0 in float32. They are errors in float32 and valid in float64.

@@ -239,3 +239,17 @@ func wantError(t testing.TB, err error, parts ...string) {
 		}
 	}
 }
+
+// An errorCase is an error, and the parts that its text must contain.
+type errorCase struct {
+	name string
+	err  error
+	want []string
+}
+
+// wantErrors calls wantError for each case.
+func wantErrors(t *testing.T, cases []errorCase) {
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) { wantError(t, tc.err, tc.want...) })
+	}
+}

@@ -11,6 +11,9 @@ import (
 	"github.com/heed-go/heed/layers/gradcheck"
 )
 
+// rotary is an ops.Rotary with only the required fields.
+var rotary = ops.Rotary{Name: "rotary", Heads: 1, Frequencies: []float64{1, 0.1}, Magnitude: 1}
+
 // TestEqualNodesAreOne builds the same expressions twice in one graph, which gives one node. Ops that keep state, or
 // that compute several outputs, must still give the right values.
 func TestEqualNodesAreOne(t *testing.T) {

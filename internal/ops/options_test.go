@@ -35,6 +35,11 @@ func TestGradientsOfOptions(t *testing.T) {
 			n, err := ops.Append(&ops.Env{}, past, x)
 			return n, G.Nodes{past, x}, err
 		},
+		"scale": func(g *graph) (*G.Node, G.Nodes, error) {
+			x := g.in(3, 4)
+			n, err := ops.Scale(&ops.Env{}, x, -2.5)
+			return n, G.Nodes{x}, err
+		},
 		"add waves": func(g *graph) (*G.Node, G.Nodes, error) {
 			x := g.in(2, 3, 4)
 			n, err := ops.AddWaves(&ops.Env{}, x, g.ints(2, 3), 100)

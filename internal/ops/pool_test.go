@@ -97,18 +97,3 @@ func TestNormalize(t *testing.T) {
 		}
 	}
 }
-
-func TestScale(t *testing.T) {
-	g := newGraph(t)
-	x := g.in(2, 3)
-	y := g.node(ops.Scale(&ops.Env{}, x, -2.5))
-	got, values := g.read(y)[0], x.Value().Data().([]float64)
-	for i := range got {
-		if got[i] != -2.5*values[i] {
-			t.Errorf("element %d is %v, want %v", i, got[i], -2.5*values[i])
-		}
-	}
-	if err := gradcheck.Expr(g.node(gradcheck.Project(y, 1)), x); err != nil {
-		t.Error(err)
-	}
-}
