@@ -238,7 +238,7 @@ func TestCacheKeepsTheLastMemory(t *testing.T) {
 		if memory != nil {
 			m = input(g, "memory", memory)
 		}
-		again := runner(t, node(t)(a.ForwardMemory(&layers.Build{Cache: cache}, input(g, "x", random(1, 1, 1, 4)), m, layers.Mask{})))
+		again := runner(t, node(t)(a.Memory(&layers.Build{Cache: cache}, input(g, "x", random(1, 1, 1, 4)), m, layers.Mask{})))
 		return func() ([]float64, error) {
 			out, err := again()
 			if err != nil {
@@ -303,7 +303,7 @@ func TestCacheHidesUnusedMemory(t *testing.T) {
 		run := func(poison float64) []float64 {
 			cache := must[*layers.Cache](t)(layers.NewCache(1, 6))
 			x := random(7, 1, 4, 4)
-			again := runner(t, node(t)(a.ForwardCached(&layers.Build{Cache: cache, Composed: composed}, input(G.NewGraph(), "x", x), layers.Mask{})))
+			again := runner(t, node(t)(a.Cached(&layers.Build{Cache: cache, Composed: composed}, input(G.NewGraph(), "x", x), layers.Mask{})))
 			var got []float64
 			for i, step := range []struct{ count, kept int }{{4, 1}, {2, 2}} { // after the first step, three tokens are cut off
 				copy(x.Float64s(), random(7+uint64(i), 4, 4).Float64s())
@@ -333,7 +333,7 @@ func TestCacheErrors(t *testing.T) {
 	a := c.multiHead(4, layers.AttentionConfig{Heads: 2})
 	cross := must[*layers.Block](t)(layers.NewCrossDecoderBlock(c.p.Scope("block"), 4, layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}}))
 	with := func(x *G.Node, b *layers.Build, m layers.Mask) error {
-		_, err := a.ForwardCached(b, x, m)
+		_, err := a.Cached(b, x, m)
 		return err
 	}
 	build := func() *layers.Build { return &layers.Build{Cache: cache} }
@@ -342,7 +342,7 @@ func TestCacheErrors(t *testing.T) {
 	third := newBench(t)
 	_, wrongMemory := cross.ForwardCross(build(), third.in("x", 2, 1, 4), third.in("memory", 3, 2, 4), layers.Mask{}, layers.Mask{})
 	fourth := newBench(t)
-	_, memoryOffsets := a.ForwardMemory(build(), fourth.in("x", 2, 1, 4), fourth.in("memory", 2, 2, 4), layers.Mask{Offsets: input(fourth.g, "offsets", dense([]int{1, 1}, 2))})
+	_, memoryOffsets := a.Memory(build(), fourth.in("x", 2, 1, 4), fourth.in("memory", 2, 2, 4), layers.Mask{Offsets: input(fourth.g, "offsets", dense([]int{1, 1}, 2))})
 	wantErrors(t, []errorCase{
 		{"no sequences", noSequences, []string{"at least 1, got 0"}},
 		{"no cache", with(c.in("x", 2, 1, 4), &layers.Build{}, layers.Mask{}), []string{"attention", "no Cache"}},
@@ -371,7 +371,7 @@ func TestCacheErrors(t *testing.T) {
 		forward := func() (*G.Node, error) {
 			c := newBench(t) // with the same seed and names
 			a := c.multiHead(4, layers.AttentionConfig{Heads: 2})
-			return a.ForwardCached(&layers.Build{Cache: cache}, c.in("x", 2, 1, 4), layers.Mask{})
+			return a.Cached(&layers.Build{Cache: cache}, c.in("x", 2, 1, 4), layers.Mask{})
 		}
 		node(t)(forward())
 		_, err := forward()
@@ -380,15 +380,15 @@ func TestCacheErrors(t *testing.T) {
 	t.Run("a layer twice", func(t *testing.T) {
 		c := newBench(t)
 		b := &layers.Build{Cache: must[*layers.Cache](t)(layers.NewCache(2, 3))}
-		y := node(t)(a.ForwardCached(b, c.in("x", 2, 1, 4), layers.Mask{}))
-		_, err := a.ForwardCached(b, y, layers.Mask{})
+		y := node(t)(a.Cached(b, c.in("x", 2, 1, 4), layers.Mask{}))
+		_, err := a.Cached(b, y, layers.Mask{})
 		wantError(t, err, "applies the layer twice")
 	})
 	t.Run("two caches", func(t *testing.T) {
 		c := newBench(t)
 		forward := func() (*G.Node, error) {
 			b := &layers.Build{Cache: must[*layers.Cache](t)(layers.NewCache(2, 3))}
-			return a.ForwardCached(b, c.in("x", 2, 1, 4), layers.Mask{})
+			return a.Cached(b, c.in("x", 2, 1, 4), layers.Mask{})
 		}
 		node(t)(forward())
 		_, err := forward()
@@ -400,7 +400,7 @@ func TestCacheErrors(t *testing.T) {
 			largest *= 2
 		}
 		b := &layers.Build{Cache: must[*layers.Cache](t)(layers.NewCache(1, largest/2))} // a smaller model could use this cache
-		_, err := a.ForwardCached(b, newBench(t).in("x", 1, 1, 4), layers.Mask{})
+		_, err := a.Cached(b, newBench(t).in("x", 1, 1, 4), layers.Mask{})
 		wantError(t, err, "attention", ".keys", fmt.Sprintf("1 sequences of %d tokens with 4 numbers", largest/2), "memory")
 	})
 	t.Run("before Commit", func(t *testing.T) {
@@ -415,7 +415,7 @@ func TestCacheErrors(t *testing.T) {
 	t.Run("runs", func(t *testing.T) {
 		c := newBench(t)
 		cache := must[*layers.Cache](t)(layers.NewCache(2, 3))
-		node(t)(a.ForwardCached(&layers.Build{Cache: cache}, c.in("x", 2, 2, 4), layers.Mask{}))
+		node(t)(a.Cached(&layers.Build{Cache: cache}, c.in("x", 2, 2, 4), layers.Mask{}))
 		vm := G.NewTapeMachine(c.g)
 		defer vm.Close()
 		wantError(t, vm.RunAll(), "before the run") // without Extend

@@ -321,7 +321,7 @@ func TestExtremes(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			return n.ForwardHeads(r.b, x, c.Heads)
+			return n.Heads(r.b, x, c.Heads)
 		}),
 		extremes.Of(cache{2, 8, 1, 1, 0}, func(c cache) ([]float64, error) {
 			k, err := layers.NewCache(c.Batch, c.Capacity)

@@ -133,7 +133,7 @@ func TestGradientsOfLayers(t *testing.T) {
 		for heads := 1; heads <= 2; heads++ {
 			add(fmt.Sprintf("rms norm of %v, %d heads", tensor.Shape(shape), heads), func(c *bench) *G.Node {
 				l := must[*layers.RMSNorm](c)(layers.NewRMSNorm(c.p, 4/heads, layers.NormConfig{Eps: 0.01}))
-				return c.node(l.ForwardHeads(c.b, c.in("x", shape...), heads))
+				return c.node(l.Heads(c.b, c.in("x", shape...), heads))
 			})
 		}
 		for _, a := range everyActivation {

@@ -257,7 +257,7 @@ func TestOwnWindow(t *testing.T) {
 					cache := must[*layers.Cache](t)(layers.NewCache(2, 5))
 					noError(t, cache.Extend(2, 1))
 					cache.Commit() // the positions of the queries begin with 2 and 1
-					return read(t, c.node(a.ForwardMemory(&layers.Build{Composed: composed, Cache: cache}, x, x, m)))[0]
+					return read(t, c.node(a.Memory(&layers.Build{Composed: composed, Cache: cache}, x, x, m)))[0]
 				}
 				sameBits(t, fmt.Sprintf("composed %t, cached %t, %v and the mask's %v", composed, cached, tc.own, tc.mask), run(tc.own, tc.mask), run(nil, tc.want))
 			}

@@ -120,7 +120,7 @@ func rmsNormSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, 
 	if f.Config.Heads == 1 {
 		return one(node(t)(l.Forward(b, inputs["x"])))
 	}
-	return one(node(t)(l.ForwardHeads(b, inputs["x"], f.Config.Heads)))
+	return one(node(t)(l.Heads(b, inputs["x"], f.Config.Heads)))
 }
 
 func gatedSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {

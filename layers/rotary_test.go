@@ -121,7 +121,7 @@ func TestRotaryAndNormsHide(t *testing.T) {
 		{name: "rotary attention", shape: []int{2, 4, 6}, hidden: past(3, 2), build: func(c *bench, x *G.Node) *G.Node {
 			n := must[*layers.RMSNorm](c)(layers.NewRMSNorm(c.p, 6, layers.NormConfig{}))
 			q := c.node(layers.Rotary{}.Rotate(c.b, c.node(n.Forward(c.b, x)), 1, c.ints("at", []int{3, 0}, 2)))
-			k := c.node(layers.Rotary{Interleaved: true, Dim: 4}.Rotate(c.b, c.node(n.ForwardHeads(c.b, x, 1)), 1, nil))
+			k := c.node(layers.Rotary{Interleaved: true, Dim: 4}.Rotate(c.b, c.node(n.Forward(c.b, x)), 1, nil))
 			y, err := layers.ScaledDotProduct(c.b, q, k, x, layers.AttentionOptions{Mask: layers.Mask{KeyLengths: c.lengths(3, 2)}})
 			return c.node(y, err)
 		}},
