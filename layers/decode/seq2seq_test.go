@@ -40,20 +40,6 @@ func wholeAnswers(t testing.TB, m *layers.EncoderDecoder, source []int, mask lay
 // sequences.
 type beside []*fake
 
-func (b beside) at(i int) (*fake, int) {
-	each := b[0].Batch()
-	return b[i/each], i % each
-}
-func (b beside) Batch() int { return len(b) * b[0].Batch() }
-func (b beside) Vocab() int { return b[0].Vocab() }
-func (b beside) Room(i int) int {
-	m, j := b.at(i)
-	return m.Room(j)
-}
-func (b beside) Forget(i int) error {
-	m, j := b.at(i)
-	return m.Forget(j)
-}
 func (b beside) Step(tokens [][]int) (rows [][]float64, err error) {
 	for _, m := range b {
 		logits, err := m.Step(tokens[:m.Batch()])
