@@ -11,6 +11,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/gradcheck"
@@ -18,7 +19,7 @@ import (
 
 func (c *bench) additive(dim int, config layers.AdditiveConfig) *layers.AdditiveAttention {
 	c.Helper()
-	return must[*layers.AdditiveAttention](c)(layers.NewAdditiveAttention(c.p, dim, config))
+	return must.Get(layers.NewAdditiveAttention(c.p, dim, config))(c)
 }
 
 func additiveSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
@@ -32,10 +33,10 @@ func additiveSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build,
 	case projected:
 		c.Hidden = query.Shape[0]
 	}
-	a := must[*layers.AdditiveAttention](t)(layers.NewAdditiveAttention(p, width(f.Inputs["query"]), c))
+	a := must.Get(layers.NewAdditiveAttention(p, width(f.Inputs["query"]), c))(t)
 	f.fill(t, p)
 	out, weights, err := forwardWeights(a, b, inputs["query"], inputs["key"], inputs["value"], f.mask(inputs))
-	noError(t, err)
+	must.OK(t, err)
 	for name, n := range map[string]*G.Node{"out": out, "weights": weights} {
 		if want := tensor.Shape(f.Outputs[name].Shape); !n.Shape().Eq(want) {
 			t.Errorf("%s has shape %v, want %v", name, n.Shape(), want)
@@ -50,7 +51,7 @@ func TestGradientsOfAdditiveAttention(t *testing.T) {
 	add := func(name string, config layers.AdditiveConfig, q, k, v []int, mask func(c *bench) layers.Mask) {
 		cases = append(cases, gradientCase{name, func(c *bench) *G.Node {
 			out, weights, err := forwardWeights(c.additive(4, config), c.b, c.in("q", q...), c.in("k", k...), c.in("v", v...), mask(c))
-			noError(c, err)
+			must.OK(c, err)
 			// The cost includes the weights too, to check gradients through both outputs.
 			return c.node(G.Add(c.node(gradcheck.Project(out, 1)), c.node(gradcheck.Project(weights, 2))))
 		}})
@@ -96,13 +97,13 @@ func TestAdditiveMasksMeanTheSame(t *testing.T) {
 		run := func(additive bool) ([][]float64, G.Nodes) {
 			g := G.NewGraph()
 			b := &layers.Build{Mode: layers.Training}
-			p := must[*layers.Params](t)(layers.NewParams(dt, 1))
-			a := must[*layers.AdditiveAttention](t)(layers.NewAdditiveAttention(p, width, layers.AdditiveConfig{NoProjections: true, Dropout: dropout}))
+			p := must.Get(layers.NewParams(dt, 1))(t)
+			a := must.Get(layers.NewAdditiveAttention(p, width, layers.AdditiveConfig{NoProjections: true, Dropout: dropout}))(t)
 			q, k, v := input(g, "q", as(dt, random(1, batch, queries, width))), input(g, "k", as(dt, random(2, batch, keys, width))), input(g, "v", as(dt, random(3, batch, keys, value)))
 			m, wrt := call.mask(g, onnxSide, dt)
 			var out *G.Node
 			if additive {
-				out = node(t)(a.Forward(b, q, k, v, m))
+				out = must.Get(a.Forward(b, q, k, v, m))(t)
 			} else {
 				units := make([]float64, batch*keys*keys)
 				for i := range units {
@@ -110,8 +111,8 @@ func TestAdditiveMasksMeanTheSame(t *testing.T) {
 						units[i] = 1
 					}
 				}
-				scores := node(t)(ops.AdditiveScores(&ops.Env{}, q, k, node(t)(b.Bind(g, a.Scale)))) // (B, T, S)
-				out = node(t)(layers.ScaledDotProduct(b, scores, input(g, "units", as(dt, dense(units, batch, keys, keys))), v, layers.AttentionOptions{Heads: 1, Scale: 1, Mask: m, Dropout: dropout}))
+				scores := must.Get(ops.AdditiveScores(&ops.Env{}, q, k, must.Get(b.Bind(g, a.Scale))(t)))(t) // (B, T, S)
+				out = must.Get(layers.ScaledDotProduct(b, scores, input(g, "units", as(dt, dense(units, batch, keys, keys))), v, layers.AttentionOptions{Heads: 1, Scale: 1, Mask: m, Dropout: dropout}))(t)
 			}
 			wrt = append(append(wrt, q, k, v), b.Learnables()...)
 			cost := weigh(t, out, input(g, "w", as(dt, random(8, batch, queries, value))))
@@ -188,9 +189,9 @@ func TestAdditiveCapture(t *testing.T) {
 		c := newBench(t)
 		c.b.CaptureWeights = true
 		x, y := c.in("x", shape...), c.in("y", shape...)
-		a := must[*layers.AdditiveAttention](t)(layers.NewAdditiveAttention(c.p.Scope("decoder").Scope("attention"), 4, layers.AdditiveConfig{Dropout: 0.5}))
+		a := must.Get(layers.NewAdditiveAttention(c.p.Scope("decoder").Scope("attention"), 4, layers.AdditiveConfig{Dropout: 0.5}))(t)
 		out, weights, err := forwardWeights(a, c.b, x, y, y, layers.Mask{})
-		noError(t, err)
+		must.OK(t, err)
 		captured := c.b.AttentionWeights()
 		batch := tensor.Shape(shape).TotalSize() / 12
 		if len(captured) != 1 || captured[0].Layer != "decoder.attention" || captured[0].Weights != weights || !weights.Shape().Eq(tensor.Shape{batch, 1, 3, 3}) {
@@ -263,7 +264,7 @@ func TestAdditiveErrors(t *testing.T) {
 			c := newBench(t)
 			a, err := layers.NewAdditiveAttention(c.p.Scope("align"), 4, tc.config)
 			if tc.build != nil {
-				noError(t, err)
+				must.OK(t, err)
 				_, err = tc.build(c, a)
 			}
 			wantError(t, err, append([]string{"additive attention align"}, tc.want...)...)
@@ -291,7 +292,7 @@ func TestAdditiveParameters(t *testing.T) {
 	} {
 		p := newParams(t)
 		tc.config.Init = layers.Ones()
-		must[*layers.AdditiveAttention](t)(layers.NewAdditiveAttention(p, 4, tc.config))
+		must.Get(layers.NewAdditiveAttention(p, 4, tc.config))(t)
 		var got []string
 		for _, q := range p.All() {
 			got = append(got, fmt.Sprint(q.Name, q.Value.Shape()))

@@ -9,6 +9,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -16,9 +17,9 @@ var poolings = []layers.Pooling{layers.MeanPooling, layers.FirstPooling, layers.
 
 func newClassifier(t testing.TB, p *layers.Params, pooling layers.Pooling, transform ...*layers.TransformConfig) *layers.SequenceClassifier {
 	t.Helper()
-	return must[*layers.SequenceClassifier](t)(layers.NewSequenceClassifier(p, layers.SequenceClassifierConfig{
+	return must.Get(layers.NewSequenceClassifier(p, layers.SequenceClassifierConfig{
 		Model: layers.ModelConfig{Vocab: 7, Positions: layers.Learned{MaxLen: 5}, Dim: 4, Block: layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}}, Layers: 1, Outputs: 3, Transform: cmp.Or(transform...)}, Pooling: pooling,
-	}))
+	}))(t)
 }
 
 func TestGradientsOfSequenceClassifier(t *testing.T) {
@@ -60,7 +61,7 @@ func classifierSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Buil
 	}
 	s := newClassifier(t, p, pooling)
 	f.fill(t, p)
-	return one(node(t)(s.Forward(b, inputs["ids"], f.mask(inputs))))
+	return one(must.Get(s.Forward(b, inputs["ids"], f.mask(inputs)))(t))
 }
 
 // TestSequenceClassifierPadding changes padding to other tokens, including a token whose embedding is NaN or infinite.
@@ -70,10 +71,10 @@ func TestSequenceClassifierPadding(t *testing.T) {
 	for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
 		for _, pooling := range poolings {
 			run := func(t *testing.T, hidden int, value float64) [][]float64 {
-				p := must[*layers.Params](t)(layers.NewParams(dt, 5))
+				p := must.Get(layers.NewParams(dt, 5))(t)
 				s := newClassifier(t, p, pooling)
 				bias := as(dt, dense([]float64{0.5, -1, 2}, 3))
-				noError(t, tensor.Copy(s.Head.Bias.Value, bias))
+				must.OK(t, tensor.Copy(s.Head.Bias.Value, bias))
 				setRow(s.Encoder.Embedding.Weight, poisoned, value)
 				c := &bench{T: t, g: G.NewGraph(), p: p, b: &layers.Build{Mode: layers.Training}, dt: dt}
 				h := hidden

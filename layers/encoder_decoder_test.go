@@ -8,6 +8,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -29,7 +30,7 @@ func newSeq2Seq(t testing.TB, p *layers.Params, change func(c *layers.EncoderDec
 	if _, learned := c.Model.Positions.(layers.Learned); !learned {
 		c.TargetPositions = nil
 	}
-	return must[*layers.EncoderDecoder](t)(layers.NewEncoderDecoder(p, c))
+	return must.Get(layers.NewEncoderDecoder(p, c))(t)
 }
 
 func shared(c *layers.EncoderDecoderConfig) { c.Shared, c.TargetVocab = true, 0 }
@@ -72,7 +73,7 @@ func seq2seqSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, 
 		}
 	})
 	f.fill(t, p)
-	return one(node(t)(m.Forward(b, inputs["source"], inputs["target"], f.mask(inputs))))
+	return one(must.Get(m.Forward(b, inputs["source"], inputs["target"], f.mask(inputs)))(t))
 }
 
 // TestEncoderDecoderHides changes the source's padding and the target's future tokens. The new tokens include one whose
@@ -81,7 +82,7 @@ func TestEncoderDecoderHides(t *testing.T) {
 	const poisoned = 3 // occurs nowhere else in sources and targets
 	lengths := []int{5, 2}
 	run := func(t *testing.T, dt tensor.Dtype, change func(c *layers.EncoderDecoderConfig), hidden int, value float64) [][]float64 {
-		p := must[*layers.Params](t)(layers.NewParams(dt, 5))
+		p := must.Get(layers.NewParams(dt, 5))(t)
 		m := newSeq2Seq(t, p, change)
 		for _, q := range []*layers.Param{m.Encoder.Embedding.Weight, m.Decoder.Embedding.Weight} {
 			setRow(q, poisoned, value)

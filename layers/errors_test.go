@@ -8,6 +8,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -111,20 +112,20 @@ func testForwardErrors(t *testing.T, composed bool) {
 	}
 
 	p := c.p
-	linear := must[*layers.Linear](t)(layers.NewLinear(p.Scope("lin"), 4, 2, layers.LinearConfig{}))
-	norm := must[*layers.LayerNorm](t)(layers.NewLayerNorm(p.Scope("ln"), 4, layers.NormConfig{}))
-	embedding := must[*layers.Embedding](t)(layers.NewEmbedding(p.Scope("emb"), 4, 4, layers.Init{}))
-	positions := must[layers.Positions](t)(layers.Learned{MaxLen: 3}.New(p.Scope("pos"), 4, layers.AttentionConfig{}))
-	feed := must[*layers.FeedForward](t)(layers.NewFeedForward(p.Scope("ff"), 4, layers.FeedForwardConfig{}))
-	rms := must[*layers.RMSNorm](t)(layers.NewRMSNorm(p.Scope("rms"), 4, layers.NormConfig{}))
-	gated := must[*layers.FeedForward](t)(layers.NewFeedForward(p.Scope("ff2"), 4, layers.FeedForwardConfig{Gated: true}))
-	modern := must[*layers.Block](t)(layers.NewEncoderBlock(p.Scope("modern"), 4, layers.BlockConfig{FeedForward: layers.FeedForwardConfig{Gated: true}, Norm: layers.NormConfig{Kind: "rms"}}))
-	attn := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p.Scope("mha"), 4, layers.AttentionConfig{Heads: 2}))
-	near := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p.Scope("near"), 4, layers.AttentionConfig{Window: &window{Left: 3}}))
-	enc := must[*layers.Block](t)(layers.NewEncoderBlock(p.Scope("enc"), 4, layers.BlockConfig{}))
-	dec := must[*layers.Block](t)(layers.NewDecoderBlock(p.Scope("dec"), 4, layers.BlockConfig{}))
-	cross := must[*layers.Block](t)(layers.NewCrossDecoderBlock(p.Scope("cross"), 4, layers.BlockConfig{PostNorm: true}))
-	model := must[*layers.Encoder](t)(layers.NewEncoder(p.Scope("model"), layers.ModelConfig{Vocab: 3, Dim: 4, Positions: layers.Learned{MaxLen: 3}, Layers: 1}))
+	linear := must.Get(layers.NewLinear(p.Scope("lin"), 4, 2, layers.LinearConfig{}))(t)
+	norm := must.Get(layers.NewLayerNorm(p.Scope("ln"), 4, layers.NormConfig{}))(t)
+	embedding := must.Get(layers.NewEmbedding(p.Scope("emb"), 4, 4, layers.Init{}))(t)
+	positions := must.Get(layers.Learned{MaxLen: 3}.New(p.Scope("pos"), 4, layers.AttentionConfig{}))(t)
+	feed := must.Get(layers.NewFeedForward(p.Scope("ff"), 4, layers.FeedForwardConfig{}))(t)
+	rms := must.Get(layers.NewRMSNorm(p.Scope("rms"), 4, layers.NormConfig{}))(t)
+	gated := must.Get(layers.NewFeedForward(p.Scope("ff2"), 4, layers.FeedForwardConfig{Gated: true}))(t)
+	modern := must.Get(layers.NewEncoderBlock(p.Scope("modern"), 4, layers.BlockConfig{FeedForward: layers.FeedForwardConfig{Gated: true}, Norm: layers.NormConfig{Kind: "rms"}}))(t)
+	attn := must.Get(layers.NewMultiHeadAttention(p.Scope("mha"), 4, layers.AttentionConfig{Heads: 2}))(t)
+	near := must.Get(layers.NewMultiHeadAttention(p.Scope("near"), 4, layers.AttentionConfig{Window: &window{Left: 3}}))(t)
+	enc := must.Get(layers.NewEncoderBlock(p.Scope("enc"), 4, layers.BlockConfig{}))(t)
+	dec := must.Get(layers.NewDecoderBlock(p.Scope("dec"), 4, layers.BlockConfig{}))(t)
+	cross := must.Get(layers.NewCrossDecoderBlock(p.Scope("cross"), 4, layers.BlockConfig{PostNorm: true}))(t)
+	model := must.Get(layers.NewEncoder(p.Scope("model"), layers.ModelConfig{Vocab: 3, Dim: 4, Positions: layers.Learned{MaxLen: 3}, Layers: 1}))(t)
 
 	core := func(q, k, v *G.Node, o layers.AttentionOptions) error {
 		_, _, err := scaledDotProduct(c.b, q, k, v, o)

@@ -8,6 +8,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -41,14 +42,14 @@ func TestFormsOfMultiHeadAttentionAgree(t *testing.T) {
 		run := func(composed bool) ([][]float64, G.Nodes) {
 			g := G.NewGraph()
 			b := &layers.Build{Mode: layers.Training, Composed: composed}
-			a := must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(must[*layers.Params](t)(layers.NewParams(dt, 5)), dim, config))
+			a := must.Get(layers.NewMultiHeadAttention(must.Get(layers.NewParams(dt, 5))(t), dim, config))(t)
 			operand := func(name string, seed uint64, length, width int) *G.Node {
 				return input(g, name, as(dt, l.lay(random(seed, n.B*length*width).Float64s(), n.B, 1, length, width)))
 			}
 			m, wrt := call.mask(g, l, dt)
 			wrt = append(wrt, operand("x", 1, n.T, dim), operand("y", 2, n.S, config.KeyInput), operand("z", 3, n.S, config.ValueInput))
 			x := wrt[len(wrt)-3:]
-			out := node(t)(a.Forward(b, x[0], x[1], x[2], m))
+			out := must.Get(a.Forward(b, x[0], x[1], x[2], m))(t)
 			wrt = append(wrt, b.Learnables()...)
 			return read(t, append(G.Nodes{out}, gradients(t, weigh(t, out, input(g, "w", as(dt, random(8, out.Shape()...)))), wrt...)...)...), wrt
 		}

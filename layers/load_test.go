@@ -10,6 +10,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/layers"
 )
@@ -62,17 +63,17 @@ func TestLoadOptions(t *testing.T) {
 		{"dropped, one not in the model", append(tensors, named("head.bias", 7)), layers.LoadOptions{Partial: true, Drop: isHead}, map[string]float64{"a": 1, "b.c": 3}, []string{"head"}, []string{"head", "head.bias"}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p := must[*layers.Params](t)(layers.NewParams(tensor.Float64, 1))
+			p := must.Get(layers.NewParams(tensor.Float64, 1))(t)
 			for _, name := range []string{"a", "b.c", "head"} {
-				must[*layers.Param](t)(p.New(name, layers.Normal(1), 2))
+				must.Get(p.New(name, layers.Normal(1), 2))(t)
 			}
 			before := weightBits(p)
 			file := weightFileOf(t, test.file...)
 			l, err := p.LoadFrom(bytes.NewReader(file), int64(len(file)), test.options)
 			if test.err != "" {
 				wantError(t, err, test.err)
-			} else if err != nil {
-				t.Fatal(err)
+			} else {
+				must.OK(t, err)
 			}
 			if !slices.Equal(l.Kept, test.kept) || !slices.Equal(l.Unused, test.unused) {
 				t.Errorf("kept %q and unused %q, want %q and %q", l.Kept, l.Unused, test.kept, test.unused)
@@ -94,11 +95,11 @@ func TestLoadOptions(t *testing.T) {
 // TestLoadPartOfPyTorch drops a PyTorch tensor that holds several parameters: all of them keep their values.
 func TestLoadPartOfPyTorch(t *testing.T) {
 	p := newParams(t)
-	must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, 6, layers.AttentionConfig{Heads: 2}))
+	must.Get(layers.NewMultiHeadAttention(p, 6, layers.AttentionConfig{Heads: 2}))(t)
 	before := weightBits(p)
-	l := must[layers.LoadReport](t)(p.Load(stateDict("torch_attention_packed"), layers.LoadOptions{
+	l := must.Get(p.Load(stateDict("torch_attention_packed"), layers.LoadOptions{
 		Tensors: layers.PyTorch(p), Partial: true, Drop: func(name string) bool { return name == "in_proj_weight" },
-	}))
+	}))(t)
 	if want := []string{"query.weight", "key.weight", "value.weight"}; !slices.Equal(l.Kept, want) || !slices.Equal(l.Unused, []string{"in_proj_weight"}) {
 		t.Errorf("kept %q and unused %q, want kept %q", l.Kept, l.Unused, want)
 	}

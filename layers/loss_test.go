@@ -8,6 +8,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -80,7 +81,7 @@ func lossOf(t *testing.T, dt tensor.Dtype, logits []float64, targets []int, o la
 	t.Helper()
 	g := G.NewGraph()
 	x := input(g, "logits", as(dt, dense(append([]float64(nil), logits...), len(targets), len(logits)/len(targets))))
-	loss := node(t)(mean(layers.CrossEntropy(&layers.Build{}, x, input(g, "targets", dense(targets, len(targets))), o)))
+	loss := must.Get(mean(layers.CrossEntropy(&layers.Build{}, x, input(g, "targets", dense(targets, len(targets))), o)))(t)
 	return read(t, append(G.Nodes{loss}, gradients(t, loss, x)...)...)
 }
 

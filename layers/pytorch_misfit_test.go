@@ -10,6 +10,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/layers"
 )
@@ -23,7 +24,7 @@ func TestLoadPyTorchIntoAnotherModel(t *testing.T) {
 	attention := func(c layers.AttentionConfig) func(t *testing.T, p *layers.Params) {
 		c.Heads = 2
 		return func(t *testing.T, p *layers.Params) {
-			must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, 6, c))
+			must.Get(layers.NewMultiHeadAttention(p, 6, c))(t)
 		}
 	}
 	for _, tc := range []struct {
@@ -76,10 +77,10 @@ func TestLoadNamesTheOptionTensors(t *testing.T) {
 	attention := func(c layers.AttentionConfig) *layers.Params {
 		c.Heads = 2
 		p := newParams(t)
-		must[*layers.MultiHeadAttention](t)(layers.NewMultiHeadAttention(p, 6, c))
+		must.Get(layers.NewMultiHeadAttention(p, 6, c))(t)
 		return p
 	}
-	noError(t, attention(layers.AttentionConfig{}).Save(ours, nil))
+	must.OK(t, attention(layers.AttentionConfig{}).Save(ours, nil))
 	torch := layers.LoadOptions{Tensors: layers.PyTorch(attention(layers.AttentionConfig{}))}
 	for _, tc := range []struct {
 		name, file string
@@ -110,24 +111,24 @@ func TestPyTorchFloat32(t *testing.T) {
 	for _, d := range stateDicts {
 		t.Run(d.file, func(t *testing.T) {
 			tensors, _, err := safetensors.ReadFile(stateDict(d.file))
-			noError(t, err)
+			must.OK(t, err)
 			for i := range tensors {
 				values := tensors[i].Data.([]float64)
 				tensors[i].Data = as(tensor.Float32, dense(values, len(values))).Float32s()
 			}
 			path := filepath.Join(t.TempDir(), "float32.safetensors")
-			noError(t, os.WriteFile(path, weightFileOf(t, tensors...), 0o644))
+			must.OK(t, os.WriteFile(path, weightFileOf(t, tensors...), 0o644))
 			for _, dt := range []tensor.Dtype{tensor.Float32, tensor.Float64} {
 				p, _ := d.apply(t, dt)
-				must[layers.LoadReport](t)(p.Load(path, layers.LoadOptions{Tensors: torchTensors(p, d.rename)}))
+				must.Get(p.Load(path, layers.LoadOptions{Tensors: torchTensors(p, d.rename)}))(t)
 				again := filepath.Join(t.TempDir(), "again.safetensors")
-				noError(t, p.SaveTensors(again, torchTensors(p, d.rename), nil))
+				must.OK(t, p.SaveTensors(again, torchTensors(p, d.rename), nil))
 				if dt == tensor.Float32 {
 					sameTensors(t, again, path)
 					continue
 				}
 				q, _ := d.apply(t, tensor.Float32) // reads the float64 file into float32
-				must[layers.LoadReport](t)(q.Load(again, layers.LoadOptions{Tensors: torchTensors(p, d.rename)}))
+				must.Get(q.Load(again, layers.LoadOptions{Tensors: torchTensors(p, d.rename)}))(t)
 				for _, r := range q.All() {
 					if !slices.Equal(floats(t, r.Value), floats(t, p.Get(r.Name).Value)) {
 						t.Errorf("%s has changed by conversion to float64 and back", r.Name)

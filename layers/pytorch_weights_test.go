@@ -11,6 +11,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/layers"
 )
@@ -48,7 +49,7 @@ func (d torchFile) fixture(t *testing.T) fixture {
 func (d torchFile) apply(t *testing.T, dt tensor.Dtype) (p *layers.Params, outs map[string]*G.Node) {
 	t.Helper()
 	f := d.fixture(t)
-	p = must[*layers.Params](t)(layers.NewParams(dt, 1))
+	p = must.Get(layers.NewParams(dt, 1))(t)
 	inputs := map[string]*G.Node{}
 	g := G.NewGraph()
 	for name, a := range f.Inputs {
@@ -95,31 +96,31 @@ func classifierName(name string) string {
 func oneOfEachSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
 	const dim = 4
 	block := layers.BlockConfig{Attention: layers.AttentionConfig{Heads: 2}, FeedForward: layers.FeedForwardConfig{Hidden: 5}}
-	embedding := must[*layers.Embedding](t)(layers.NewEmbedding(p.Scope("embedding"), 7, 3, layers.Init{}))
-	linear := must[*layers.Linear](t)(layers.NewLinear(p.Scope("linear"), 3, dim, layers.LinearConfig{}))
-	norm := must[*layers.LayerNorm](t)(layers.NewLayerNorm(p.Scope("norm"), dim, layers.NormConfig{}))
+	embedding := must.Get(layers.NewEmbedding(p.Scope("embedding"), 7, 3, layers.Init{}))(t)
+	linear := must.Get(layers.NewLinear(p.Scope("linear"), 3, dim, layers.LinearConfig{}))(t)
+	norm := must.Get(layers.NewLayerNorm(p.Scope("norm"), dim, layers.NormConfig{}))(t)
 	block.PostNorm = true
-	encoder := must[*layers.Block](t)(layers.NewEncoderBlock(p.Scope("encoder_layer"), dim, block))
-	scale := must[*layers.LayerNorm](t)(layers.NewLayerNorm(p.Scope("scale"), dim, layers.NormConfig{NoBias: true}))
+	encoder := must.Get(layers.NewEncoderBlock(p.Scope("encoder_layer"), dim, block))(t)
+	scale := must.Get(layers.NewLayerNorm(p.Scope("scale"), dim, layers.NormConfig{NoBias: true}))(t)
 	block.PostNorm = false
-	decoder := must[*layers.Block](t)(layers.NewCrossDecoderBlock(p.Scope("decoder_layer"), dim, block))
-	head := must[*layers.Linear](t)(layers.NewLinear(p.Scope("head"), dim, 2, layers.LinearConfig{NoBias: true}))
+	decoder := must.Get(layers.NewCrossDecoderBlock(p.Scope("decoder_layer"), dim, block))(t)
+	head := must.Get(layers.NewLinear(p.Scope("head"), dim, 2, layers.LinearConfig{NoBias: true}))(t)
 	f.fill(t, p)
 
-	x := node(t)(embedding.Forward(b, inputs["ids"]))
-	x = node(t)(linear.Forward(b, x))
-	x = node(t)(norm.Forward(b, x))
-	memory := node(t)(encoder.Forward(b, x, f.mask(inputs)))
-	memory = node(t)(scale.Forward(b, memory))
-	x = node(t)(decoder.ForwardCross(b, x, memory, layers.Mask{}, f.mask(inputs)))
-	return one(node(t)(head.Forward(b, x)))
+	x := must.Get(embedding.Forward(b, inputs["ids"]))(t)
+	x = must.Get(linear.Forward(b, x))(t)
+	x = must.Get(norm.Forward(b, x))(t)
+	memory := must.Get(encoder.Forward(b, x, f.mask(inputs)))(t)
+	memory = must.Get(scale.Forward(b, memory))(t)
+	x = must.Get(decoder.ForwardCross(b, x, memory, layers.Mask{}, f.mask(inputs)))(t)
+	return one(must.Get(head.Forward(b, x))(t))
 }
 
 // finalNormSubject is like an nn.Transformer with PyTorch's defaults: post-norm, and a norm after each stack.
 func finalNormSubject(t *testing.T, f fixture, p *layers.Params, b *layers.Build, inputs map[string]*G.Node) map[string]*G.Node {
 	m := newSeq2Seq(t, p, func(c *layers.EncoderDecoderConfig) { c.Model.Block.PostNorm, c.Model.FinalNorm = true, true })
 	f.fill(t, p)
-	return one(node(t)(m.Forward(b, inputs["source"], inputs["target"], f.mask(inputs))))
+	return one(must.Get(m.Forward(b, inputs["source"], inputs["target"], f.mask(inputs)))(t))
 }
 
 // torchTensors returns PyTorch's table with other names.
@@ -142,7 +143,7 @@ func TestLoadPyTorch(t *testing.T) {
 		for _, dt := range []tensor.Dtype{tensor.Float64, tensor.Float32} {
 			t.Run(fmt.Sprintf("%s/%v", d.file, dt), func(t *testing.T) {
 				p, outs := d.apply(t, dt)
-				if metadata := must[layers.LoadReport](t)(p.Load(stateDict(d.file), layers.LoadOptions{Tensors: torchTensors(p, d.rename)})).Metadata; metadata != nil {
+				if metadata := must.Get(p.Load(stateDict(d.file), layers.LoadOptions{Tensors: torchTensors(p, d.rename)}))(t).Metadata; metadata != nil {
 					t.Errorf("got metadata %v, want none", metadata)
 				}
 				tolerance := map[tensor.Dtype]float64{tensor.Float64: 1e-12, tensor.Float32: 1e-5}[dt]
@@ -157,9 +158,9 @@ func TestLoadPyTorch(t *testing.T) {
 				}
 				path := filepath.Join(t.TempDir(), "saved.safetensors")
 				want := map[string]string{"epoch": "7"}
-				noError(t, p.SaveTensors(path, torchTensors(p, d.rename), want))
+				must.OK(t, p.SaveTensors(path, torchTensors(p, d.rename), want))
 				sameTensors(t, path, stateDict(d.file))
-				if metadata := must[layers.LoadReport](t)(p.Load(path, layers.LoadOptions{Tensors: torchTensors(p, d.rename)})).Metadata; !reflect.DeepEqual(metadata, want) {
+				if metadata := must.Get(p.Load(path, layers.LoadOptions{Tensors: torchTensors(p, d.rename)}))(t).Metadata; !reflect.DeepEqual(metadata, want) {
 					t.Errorf("got metadata %v, want %v", metadata, want)
 				}
 			})
@@ -172,7 +173,7 @@ func sameTensors(t *testing.T, got, want string) {
 	t.Helper()
 	read := func(path string) map[string]safetensors.Tensor {
 		tensors, _, err := safetensors.ReadFile(path)
-		noError(t, err)
+		must.OK(t, err)
 		byName := map[string]safetensors.Tensor{}
 		for _, x := range tensors {
 			byName[x.Name] = x
@@ -225,11 +226,11 @@ func TestPyTorchNames(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p := newParams(t)
-			noError(t, tc.make(p))
+			must.OK(t, tc.make(p))
 			path := filepath.Join(t.TempDir(), "saved.safetensors")
-			noError(t, p.SaveTensors(path, layers.PyTorch(p), nil))
+			must.OK(t, p.SaveTensors(path, layers.PyTorch(p), nil))
 			tensors, _, err := safetensors.ReadFile(path)
-			noError(t, err)
+			must.OK(t, err)
 			var got []string
 			for _, x := range tensors {
 				got = append(got, x.Name)
@@ -242,7 +243,7 @@ func TestPyTorchNames(t *testing.T) {
 			}
 			before := weightBits(p)
 			randomise(p)
-			must[layers.LoadReport](t)(p.Load(path, layers.LoadOptions{Tensors: layers.PyTorch(p)}))
+			must.Get(p.Load(path, layers.LoadOptions{Tensors: layers.PyTorch(p)}))(t)
 			if !sameWeights(weightBits(p), before) {
 				t.Error("the saved values differ from the loaded ones")
 			}

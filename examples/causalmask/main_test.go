@@ -7,6 +7,7 @@ import (
 
 	"github.com/heed-go/heed/examples/internal/golden"
 	"github.com/heed-go/heed/examples/internal/notebook"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -25,10 +26,7 @@ const (
 
 func TestNotebook(t *testing.T) {
 	q, k, v := printedInputs()
-	s, err := notebook.Attend(q, k, v, layers.AttentionOptions{Mask: layers.Mask{Causal: true}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(notebook.Attend(q, k, v, layers.AttentionOptions{Mask: layers.Mask{Causal: true}}))(t)
 	for stage, moved := range map[string]float64{
 		"Q·Kᵀ": movedProduct, "Q·Kᵀ/√d_k": movedScaled, "mask": 0, "M": 0, "Q·Kᵀ/√d_k + M": movedScaled, "Attention": movedWeights, "New V": movedNewV,
 		"var(Q)": movedVariance, "var(K)": movedVariance, "var(Q·Kᵀ)": movedVariance, "var(Q·Kᵀ/√d_k)": movedVariance,
@@ -39,9 +37,7 @@ func TestNotebook(t *testing.T) {
 
 func TestRun(t *testing.T) {
 	var b strings.Builder
-	if err := run(&b, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, run(&b, nil))
 	for _, stage := range []string{"Q", "K", "V", "mask", "M", "Attention"} {
 		golden.Contains(t, "\n"+b.String(), "\n"+stage+"\n"+printed[stage]+"\n")
 	}
@@ -54,9 +50,7 @@ func TestRun(t *testing.T) {
 // TestOwn compares the results for random inputs with plain sums.
 func TestOwn(t *testing.T) {
 	var b strings.Builder
-	if err := run(&b, []string{"--seed", "5", "--words", "3", "--dk", "2", "--dv", "1"}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, run(&b, []string{"--seed", "5", "--words", "3", "--dk", "2", "--dv", "1"}))
 	table := func(heading string) []float64 { return golden.Table(t, b.String(), heading) }
 	q, k, v, weights, newV := table("Q"), table("K"), table("V"), table("Attention"), table("New V")
 	for i := range 3 {

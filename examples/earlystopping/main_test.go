@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/heed-go/heed/examples/internal/golden"
+	"github.com/heed-go/heed/internal/must"
 )
 
 // The printed products are rounded to 8 decimals, so they are off by at most 5e-9. These bounds limit the effect on the
@@ -18,10 +19,7 @@ const (
 )
 
 func TestNotebook(t *testing.T) {
-	s, err := attendPrinted()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(attendPrinted())(t)
 	for stage, moved := range map[string]float64{
 		"var(Q·Kᵀ)": movedVariance, "var(Q·Kᵀ/√d_k)": movedVariance, "Q·Kᵀ/√d_k": movedScaled, "mask": 0, "Q·Kᵀ/√d_k + M": movedScaled, "Attention": movedWeights,
 	} {
@@ -34,9 +32,7 @@ func TestNotebook(t *testing.T) {
 
 func TestRun(t *testing.T) {
 	var b strings.Builder
-	if err := run(&b, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, run(&b, nil))
 	golden.Contains(t, b.String(), "The notebook's var(Q) 0.990742029467248 and var(K) 0.9085049295453562 can't be computed, because", "var(Q): ", "var(K): ", "V\n"+printed["V"], "Q·Kᵀ\n"+printed["Q·Kᵀ"], "mask\n"+printed["mask"], "Attention\n"+printed["Attention"], `
 d_k: 8
 
@@ -74,9 +70,7 @@ func TestStopEarly(t *testing.T) {
 
 func TestOwn(t *testing.T) {
 	var b strings.Builder
-	if err := run(&b, []string{"--words", "2", "--dk", "1", "--dv", "3", "--epochs", "5", "--patience", "9"}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, run(&b, []string{"--words", "2", "--dk", "1", "--dv", "3", "--epochs", "5", "--patience", "9"}))
 	table := func(heading string) []float64 { return golden.Table(t, b.String(), heading) }
 	q, k, v := table("Q"), table("K"), table("V")
 	first := 1 / (1 + math.Exp(q[1]*(k[1]-k[0]))) // the second word's weight for the first

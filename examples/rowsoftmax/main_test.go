@@ -8,6 +8,7 @@ import (
 
 	"github.com/heed-go/heed/examples/internal/golden"
 	"github.com/heed-go/heed/examples/internal/notebook"
+	"github.com/heed-go/heed/internal/must"
 )
 
 // The printed inputs are rounded to 8 decimals, so they are off by at most 5e-9. These bounds limit the effect on the
@@ -28,13 +29,9 @@ func attend(t *testing.T) (rows, right, whole *notebook.Stages) {
 	t.Helper()
 	q, k, v := printedInputs()
 	rows, err := notebook.Attend(q, k, v, causal)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	right, err = mix(rows.Get("Attention"), v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if whole, err = wholeMatrix(rows.Get("Q·Kᵀ/√d_k + M"), v); err != nil {
 		t.Fatal(err)
 	}
@@ -88,9 +85,7 @@ func TestSums(t *testing.T) {
 
 func TestRun(t *testing.T) {
 	var b strings.Builder
-	if err := run(&b, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, run(&b, nil))
 	golden.Contains(t, b.String(), "Q\n"+printed["Q"], "K\n"+printed["K"], "The notebook prints 14 numbers of V.", "V\n"+printed["V"], "mask\n"+printed["mask"], "M\n"+printed["M"],
 		"wrong:\nWeights\n"+printed["Weights"], "right:\nWeights\n", "closing cell", "Q\n"+printed["closing Q"], "K\n"+printed["closing K"], printed["closing V"], printed["closing V"], "Weights\n")
 	golden.Holds(t, b.String(), "Q·Kᵀ", printed["Q·Kᵀ"], movedProduct)
@@ -109,9 +104,7 @@ func TestRun(t *testing.T) {
 // TestOwn compares both kinds of weights for random inputs with plain sums.
 func TestOwn(t *testing.T) {
 	var b strings.Builder
-	if err := run(&b, []string{"--words", "2", "--dk", "1", "--dv", "3"}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, run(&b, []string{"--words", "2", "--dk", "1", "--dv", "3"}))
 	scores := golden.Table(t, b.String(), "Q·Kᵀ/√d_k")
 	whole, rows, _ := strings.Cut(b.String(), "Softmax of each row")
 	e := [3]float64{math.Exp(scores[0]), math.Exp(scores[2]), math.Exp(scores[3])} // scores that aren't masked

@@ -7,6 +7,7 @@ import (
 
 	"github.com/heed-go/heed/examples/internal/golden"
 	"github.com/heed-go/heed/examples/internal/notebook"
+	"github.com/heed-go/heed/internal/must"
 )
 
 // The printed inputs are rounded to 8 decimals, so they are off by at most 5e-9. These bounds limit the effect on the
@@ -19,17 +20,13 @@ const (
 
 func TestNotebook(t *testing.T) {
 	right, _, err := attend(printedInputs())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	golden.Check(t, "queries", right.Values("Q"), printed["Q"], movedProjection)
 	golden.Check(t, "keys", right.Values("K"), printed["Q"], movedProjection) // the notebook prints the same numbers
 	golden.Check(t, "values", right.Values("V"), printed["V"], movedProjection)
 
 	earlier, err := notebook.AttendScores(notebook.Printed(printed["earlier scores"], 3, 3), 1/math.Sqrt(6))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	golden.Check(t, "attention weights", earlier.Values("Attention"), printed["earlier weights"], movedWeights)
 }
 
@@ -37,13 +34,9 @@ func TestNotebook(t *testing.T) {
 // order.
 func TestNotebookDisagrees(t *testing.T) {
 	right, _, err := attend(printedInputs())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	scores, err := notebook.Numbers(printed["earlier scores"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	for i, got := range right.Values("Q·Kᵀ") {
 		if math.Abs(got-scores[i]) < 0.5 {
 			t.Errorf("score %d from the printed Q and K is %v, want a number far from %v, the score of the earlier run", i, got, scores[i])
@@ -52,9 +45,7 @@ func TestNotebookDisagrees(t *testing.T) {
 	// A context vector is a mean of the values, so each of its numbers is between the minimum and maximum of the
 	// column. In columns 0, 2 and 3, no printed context vector is within these limits.
 	context, err := notebook.Numbers(printed["earlier context"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	v, got := right.Values("V"), right.Values("context")
 	const n, dV = 3, 5
 	for column := range dV {
@@ -73,9 +64,7 @@ func TestNotebookDisagrees(t *testing.T) {
 // TestRight compares the results with numbers that were computed separately, with plain sums in double precision.
 func TestRight(t *testing.T) {
 	right, learned, err := attend(printedInputs())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	golden.Check(t, "scores", right.Values("Q·Kᵀ"), rightScores, 0)
 	golden.Check(t, "attention weights", right.Values("weights"), rightWeights, 0)
 	golden.Check(t, "context vectors", right.Values("context"), rightContext, 0)
@@ -95,9 +84,7 @@ func TestRight(t *testing.T) {
 
 func TestRun(t *testing.T) {
 	var b strings.Builder
-	if err := run(&b, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, run(&b, nil))
 	golden.Contains(t, b.String(),
 		"Input tokens\n"+printed["X"]+"\nShape of input tokens:  (3, 4)\n",
 		"Weights for query and key projections vectors\n"+printed["W_qk"]+"\nShape of weights for query and key  projection vectors:  (4, 6)\n",
@@ -120,9 +107,7 @@ func TestRun(t *testing.T) {
 // TestOwn checks that with one random token, the context vector is the token's value.
 func TestOwn(t *testing.T) {
 	var b strings.Builder
-	if err := run(&b, []string{"--tokens", "1", "--dim", "2", "--dk", "1", "--dv", "1"}); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, run(&b, []string{"--tokens", "1", "--dim", "2", "--dk", "1", "--dv", "1"}))
 	x, w := golden.Table(t, b.String(), "Input tokens"), golden.Table(t, b.String(), "Weights for value  projection vector")
 	if got, want := golden.Table(t, b.String(), "Context vectors")[0], x[0]*w[0]+x[1]*w[1]; math.Abs(got-want) > 1e-7 {
 		t.Errorf("the context vector is %v, want %v", got, want)

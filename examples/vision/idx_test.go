@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // idx returns the content of an IDX file.
@@ -79,12 +81,8 @@ func write(t *testing.T, folder, name string, file []byte) {
 	if _, err := z.Write(file); err != nil {
 		t.Fatal(err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, name), b.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, z.Close())
+	must.OK(t, os.WriteFile(filepath.Join(folder, name), b.Bytes(), 0o666))
 }
 
 func TestLoadErrors(t *testing.T) {

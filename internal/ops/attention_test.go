@@ -7,6 +7,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/layers/gradcheck"
 )
@@ -36,10 +37,7 @@ func TestAttentionLayouts(t *testing.T) {
 				}
 				out = g.node(ops.MergeHeads(&ops.Env{}, g.node(ops.Attention(&ops.Env{}, split[0], split[1], split[2], ops.AttentionConfig{Heads: 0, Scale: 0.7, Mask: m})), true))
 			}
-			grads, err := G.Grad(g.node(gradcheck.Project(out, 1)), append(inputs, bias)...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			grads := must.Get(G.Grad(g.node(gradcheck.Project(out, 1)), append(inputs, bias)...))(t)
 			return g.read(append(G.Nodes{out}, grads...)...)
 		}
 		ops.Near(t, fmt.Sprintf("batch %t, heads side by side", batch), run(true), run(false), 1e-14)

@@ -10,6 +10,8 @@ import (
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // Spoiling returns Buffers that fill freed memory with NaN.
@@ -50,9 +52,7 @@ func act(t *testing.T, e *Env, x *G.Node) *G.Node { return made(t)(Activate(e, x
 func made(t *testing.T) func(*G.Node, error) *G.Node {
 	return func(n *G.Node, err error) *G.Node {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return n
 	}
 }
@@ -63,9 +63,7 @@ func TestBuffersHoldWhatMayBeRead(t *testing.T) {
 	grad := func(t *testing.T, cost *G.Node, wrt ...*G.Node) G.Nodes {
 		t.Helper()
 		grads, err := G.Grad(cost, wrt...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		return grads
 	}
 	for _, c := range []struct {
@@ -102,9 +100,7 @@ func TestBuffersHoldWhatMayBeRead(t *testing.T) {
 			classes := G.NewVector(x.Graph(), tensor.Int, G.WithShape(6), G.WithName("classes"),
 				G.WithValue(tensor.New(tensor.WithShape(6), tensor.WithBacking([]int{0, 1, 2, 3, 0, -1}))))
 			right, counted, err := CountRight(e, act(t, e, x), classes, -1, false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			return G.Nodes{right, counted}
 		}},
 		{"memory that an op keeps for its gradient", func(t *testing.T, e *Env, x, p *G.Node) G.Nodes {
@@ -131,9 +127,7 @@ func TestBuffersHoldWhatMayBeRead(t *testing.T) {
 				for range runs {
 					out = out[:0]
 					vm.Reset()
-					if err := vm.RunAll(); err != nil {
-						t.Fatal(err)
-					}
+					must.OK(t, vm.RunAll())
 					for _, n := range nodes {
 						out = append(out, elements[float64](n.Value(), n.Shape().TotalSize())...)
 					}
@@ -175,9 +169,7 @@ func TestBuffersReuse(t *testing.T) {
 		defer vm.Close()
 		for range 2 {
 			vm.Reset()
-			if err := vm.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, vm.RunAll())
 		}
 		if got := words(); got != c.want {
 			t.Errorf("graph %d, with %d ops on %d numbers, needs memory for %d numbers, want %d", i, c.ops, c.size, got, c.want)
@@ -212,9 +204,7 @@ func TestGradientsKeepWhatTheyRead(t *testing.T) {
 					t.Fatal(err)
 				}
 				bytes, _, err := Plan(g)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.OK(t, err)
 				return bytes
 			}
 			if got, want := size(12)-size(8), 4*8*64*4*c.want; got != want {
@@ -270,9 +260,7 @@ func TestBuffersErrors(t *testing.T) {
 		ids[1] = 1
 		var first string
 		for i := range 3 {
-			if err := run(vm); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, run(vm))
 			got := fmt.Sprint(y.Value())
 			if first = max(first, got); got != first || strings.Contains(got, "NaN") {
 				t.Errorf("run %d gives %v, want %v as in the first run, without NaN", i, got, first)
@@ -285,13 +273,9 @@ func TestBuffersErrors(t *testing.T) {
 		x := matrix(g, "x", 2, 3)
 		y := act(t, e, x)
 		z := act(t, e, act(t, e, act(t, e, y)))
-		if err := run(G.NewTapeMachine(g)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, run(G.NewTapeMachine(g)))
 		late := made(t)(Add(e, y, z))
-		if err := run(G.NewTapeMachine(g)); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, run(G.NewTapeMachine(g)))
 		if strings.Contains(fmt.Sprint(late.Value()), "NaN") {
 			t.Errorf("got %v, want no NaN", late.Value())
 		}
@@ -314,9 +298,7 @@ func TestLinearWithoutDerivative(t *testing.T) {
 			}
 			vm := G.NewTapeMachine(g)
 			defer vm.Close()
-			if err := vm.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, vm.RunAll())
 			outputs = append(outputs, y.Value().Data().([]float64))
 			if kept := len(y.Op().(*op).fills) > 1; kept != (derive && act.needsInput()) {
 				t.Errorf("%v, derivative %t: the activation's input is kept: %t, want %t", act, derive, kept, !kept)
@@ -397,9 +379,7 @@ func TestBuffersReserve(t *testing.T) {
 	for _, rows := range []int{10, 100} {
 		vm := G.NewTapeMachine(build(b, rows))
 		defer vm.Close()
-		if err := vm.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, vm.RunAll())
 		if now := &b.slabs[0].words[0]; first == nil {
 			first = now
 		} else if first != now {

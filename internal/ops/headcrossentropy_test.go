@@ -9,6 +9,8 @@ import (
 
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // headCase is a head on states that may be embeddings of the head's own weight.
@@ -108,14 +110,10 @@ func (c headCase) run(t *testing.T, seed uint64, fused bool) (results [][]float6
 	default:
 		loss, best, err = headCrossEntropy[float64](e, states, w, bias, c.softcap, targets, c.options, c.chunk)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	cost := made(t)(G.Mul(loss, G.NewConstant(0.3)))
 	grads, err := G.Grad(cost, wrt...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	nodes := append(G.Nodes{loss}, grads...)
 	values := make([]G.Value, len(nodes))
 	for i, n := range nodes {
@@ -125,9 +123,7 @@ func (c headCase) run(t *testing.T, seed uint64, fused bool) (results [][]float6
 	defer vm.Close()
 	for range 2 {
 		vm.Reset()
-		if err := vm.RunAll(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, vm.RunAll())
 	}
 	for i, n := range nodes {
 		results = append(results, slices.Clone(elements[float64](values[i], n.Shape().TotalSize())))
@@ -176,16 +172,12 @@ func TestTiedTableHasOneGradient(t *testing.T) {
 	table := G.NewMatrix(g, tensor.Float32, G.WithShape(vocab, width), G.WithName("table"))
 	ids := G.NewVector(g, tensor.Int, G.WithShape(n), G.WithName("ids"))
 	loss, _, _, err := HeadCrossEntropy(e, made(t)(Embedding(e, table, ids)), table, nil, 0, ids, CrossEntropyOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if _, err := G.Grad(loss, table); err != nil {
 		t.Fatal(err)
 	}
 	shared, own, err := Plan(g)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if want := 4 * (vocab*width + n*vocab + 3*n*width); shared > want || own > 1000 {
 		t.Errorf("the graph needs %d bytes in Buffers and %d outside, want up to %d for a table, the logits and the states", shared, own, want)
 	}

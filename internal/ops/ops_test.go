@@ -10,6 +10,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/layers/gradcheck"
 )
@@ -49,9 +50,7 @@ func (g *graph) in32(shape ...int) *G.Node {
 
 func (g *graph) node(n *G.Node, err error) *G.Node {
 	g.Helper()
-	if err != nil {
-		g.Fatal(err)
-	}
+	must.OK(g.T, err)
 	return n
 }
 
@@ -67,9 +66,7 @@ func (g *graph) read(nodes ...*G.Node) [][]float64 {
 	}
 	vm := G.NewTapeMachine(g.ExprGraph)
 	defer vm.Close()
-	if err := vm.RunAll(); err != nil {
-		g.Fatal(err)
-	}
+	must.OK(g.T, vm.RunAll())
 	out := make([][]float64, len(nodes))
 	for i, v := range values {
 		switch d := v.Data().(type) {
@@ -133,9 +130,7 @@ func TestSecondDerivatives(t *testing.T) {
 	x := g.in(2, 3)
 	cost := g.node(gradcheck.Project(g.node(ops.Activate(&ops.Env{}, x, ops.GELU)), 1))
 	grads, err := G.Grad(cost, x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	op, ok := grads[0].Op().(G.SDOp)
 	if !ok {
 		t.Fatalf("%T is not an SDOp", grads[0].Op())
@@ -172,10 +167,7 @@ func TestLinearActivation(t *testing.T) {
 						y = g.node(ops.Activate(e, g.node(ops.Add(e, g.node(ops.Linear(e, x, w, b, ops.Identity)), second)), act))
 					}
 					cost := g.node(gradcheck.Project(y, 1))
-					grads, err := G.Grad(cost, wrt...)
-					if err != nil {
-						t.Fatal(err)
-					}
+					grads := must.Get(G.Grad(cost, wrt...))(t)
 					return g.read(append(G.Nodes{y}, grads...)...)
 				}
 				ops.Near(t, "one op for all", run(true), run(false), 1e-13)

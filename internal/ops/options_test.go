@@ -8,6 +8,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/layers/gradcheck"
 )
@@ -49,9 +50,7 @@ func TestGradientsOfOptions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := newGraph(t)
 			n, wrt, err := build(g)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			cost := G.Must(G.Add(g.node(gradcheck.Project(n, 1)), g.node(gradcheck.Project(n, 2))))
 			if err := gradcheck.Expr(cost, wrt...); err != nil {
 				t.Error(err)
@@ -66,10 +65,7 @@ func TestMaskScores(t *testing.T) {
 	scores, bias := g.in(2, 3), g.in(3)
 	masked := g.node(ops.MaskScores(&ops.Env{}, "", scores, ops.Mask{Causal: true, Bias: bias}))
 	sum := g.node(ops.Sum(&ops.Env{}, masked))
-	grads, err := G.Grad(sum, scores, bias)
-	if err != nil {
-		t.Fatal(err)
-	}
+	grads := must.Get(G.Grad(sum, scores, bias))(t)
 	got := g.read(masked, grads[0], grads[1])
 	s, b := scores.Value().Data().([]float64), bias.Value().Data().([]float64)
 	inf := math.Inf(-1)
@@ -119,9 +115,7 @@ func TestPositionIDs(t *testing.T) {
 			G.Read(n, &v)
 			vm := G.NewTapeMachine(g.ExprGraph)
 			defer vm.Close()
-			if err := vm.RunAll(); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, vm.RunAll())
 			if got := fmt.Sprint(v.Data()); got != tc.want || !v.Shape().Eq(tc.like) {
 				t.Errorf("got %v with shape %v, want %v with shape %v", got, v.Shape(), tc.want, tc.like)
 			}

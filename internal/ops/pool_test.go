@@ -8,6 +8,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/layers/gradcheck"
 )
@@ -78,9 +79,7 @@ func TestNormalize(t *testing.T) {
 		x, w := g.input(tensor.New(tensor.WithShape(1, 2), tensor.WithBacking(values))), g.in(1, 2)
 		y := g.node(ops.Normalize(&ops.Env{}, x))
 		grads, err := G.Grad(g.node(G.Sum(g.node(G.HadamardProd(y, w)))), x)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		got, weights := g.read(y, grads[0]), w.Value().Data().([]float64)
 		want := [][]float64{{0.6, -0.8}, nil}
 		dot := 0.6*weights[0] - 0.8*weights[1]

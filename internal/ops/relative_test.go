@@ -10,6 +10,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/ops"
 	"github.com/heed-go/heed/layers/gradcheck"
 )
@@ -19,9 +20,7 @@ import (
 func TestRelativeBuckets(t *testing.T) {
 	const far = 700
 	data, err := os.ReadFile("testdata/buckets.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	var cases []struct {
 		Buckets     int
 		MaxDistance int  `json:"max_distance"`

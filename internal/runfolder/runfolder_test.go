@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/heed-go/heed/internal/must"
 )
 
 // settled must read again after a misfitError, at most three times in all, and not after other errors.
@@ -76,15 +78,11 @@ func TestSeal(t *testing.T) {
 // Checksums of large files are computed until the context ends.
 func TestChecksumsEnd(t *testing.T) {
 	w, err := Lock(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	defer w.Release()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := w.WriteHistory(nil); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, w.WriteHistory(nil))
 	if _, err := w.sums(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/heed-go/heed/internal/memory"
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 	"github.com/heed-go/heed/layers/decode"
 )
@@ -17,7 +18,7 @@ func TestCacheMemory(t *testing.T) {
 	grown := func(capacity int) float64 {
 		before := memory.HeapInUse()
 		s := newSession(t, d, decode.Config{Batch: 2, Capacity: capacity})
-		must[[][]float64](t)(s.Step([][]int{{1, 2, 3}, {4}}))
+		must.Get(s.Step([][]int{{1, 2, 3}, {4}}))(t)
 		defer s.Close()
 		return float64(memory.HeapInUse()) - float64(before)
 	}

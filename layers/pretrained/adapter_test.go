@@ -12,6 +12,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/safetensors"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers"
@@ -22,10 +23,7 @@ func eachAdapter(t *testing.T, do func(t *testing.T, r reference, m *Model, a *l
 	each(t, func(t *testing.T, r reference) {
 		dir := filepath.Join(r.dir, "adapter")
 		m := r.open(t, tensor.Float64)
-		a, err := m.OpenAdapter(os.DirFS(dir), m.Params)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must.Get(m.OpenAdapter(os.DirFS(dir), m.Params))(t)
 		do(t, r, m, a, readValues(t, filepath.Join(dir, "expected.safetensors")))
 	})
 }
@@ -40,17 +38,10 @@ func TestAdapterLogits(t *testing.T) {
 		if *saved != "" { // with -run AdapterLogits, for testdata/make_adapters.py --check
 			dir = filepath.Join(*saved, r.name)
 		}
-		if err := m.SaveAdapter(dir, r.name, m.Params, a); err != nil {
-			t.Fatal(err)
-		}
-		again, err := m.OpenAdapter(os.DirFS(dir), m.Params)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, m.SaveAdapter(dir, r.name, m.Params, a))
+		again := must.Get(m.OpenAdapter(os.DirFS(dir), m.Params))(t)
 		compare(t, "with the saved adapter", m.run(t, x, &layers.Build{Adapter: again}), want, 1e-9, 0)
-		if err := a.Merge(m.Params); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, a.Merge(m.Params))
 		compare(t, "merged", m.run(t, x, &layers.Build{}), want, 1e-9, 0)
 	})
 }
@@ -59,10 +50,7 @@ func TestAdapterLogits(t *testing.T) {
 func TestAdapterGradients(t *testing.T) {
 	testseed.Slow(t)
 	eachAdapter(t, func(t *testing.T, r reference, m *Model, a *layers.Adapter, expected values) {
-		table, err := m.adapterTensors(m.Params, a)
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := must.Get(m.adapterTensors(m.Params, a))(t)
 		for i := range table {
 			table[i].Plus = 0
 		}
@@ -75,17 +63,11 @@ func TestAdapterGradients(t *testing.T) {
 func TestTamperedAdapter(t *testing.T) {
 	const dir = "testdata/llama/adapter"
 	m, err := Open("testdata/llama", tensor.Float32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	config, err := os.ReadFile(filepath.Join(dir, adapter))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	tensors, _, err := safetensors.ReadFile(filepath.Join(dir, adapterWeights))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	none := func(x []safetensors.Tensor) []safetensors.Tensor { return x }
 	rename := func(old, new string) func([]safetensors.Tensor) []safetensors.Tensor {
 		return func(x []safetensors.Tensor) []safetensors.Tensor {
@@ -137,16 +119,12 @@ func TestTamperedAdapter(t *testing.T) {
 		list := make([]safetensors.Tensor, len(tensors))
 		copy(list, tensors)
 		var keys map[string]json.RawMessage
-		if err := json.Unmarshal(config, &keys); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, json.Unmarshal(config, &keys))
 		if test.key != "" {
 			keys[test.key] = json.RawMessage(test.value)
 		}
 		content, err := json.Marshal(keys)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		a, err := m.OpenAdapter(fstest.MapFS{
 			adapter:        {Data: content},
 			adapterWeights: {Data: []byte(file(t, test.change(list)...))},
@@ -169,9 +147,7 @@ func TestTamperedAdapter(t *testing.T) {
 // TestAdapterOfTiedHead opens an adapter for a head whose weight is also the table of the embeddings.
 func TestAdapterOfTiedHead(t *testing.T) {
 	m, err := Open("testdata/gpt2", tensor.Float32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	_, err = m.OpenAdapter(fstest.MapFS{
 		adapter: {Data: []byte(`{"r": 1, "target_modules": ["lm_head"]}`)},
 		adapterWeights: {Data: []byte(file(t,
@@ -198,13 +174,9 @@ func TestSaveAdapterErrors(t *testing.T) {
 		{"modernbert", layers.LowRank{Rank: 1, Targets: []string{"up"}, Joint: [][]string{{"query", "key", "value"}, {"gate", "up"}}}, ""},
 	} {
 		m, err := Open("testdata/"+test.model, tensor.Float32)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		a, err := layers.NewAdapter(m.Params, test.low, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		dir := t.TempDir()
 		err = m.SaveAdapter(dir, "base", m.Params, a)
 		if test.want == "" && err == nil {
@@ -221,13 +193,9 @@ func TestSaveAdapterErrors(t *testing.T) {
 func TestAdapterOfAnotherBase(t *testing.T) {
 	const dir, head = "testdata/mistral/adapter", "base_model.model.lm_head.base_layer.weight"
 	tensors, _, err := safetensors.ReadFile(filepath.Join(dir, adapterWeights))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	config, err := os.ReadFile(filepath.Join(dir, adapter))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	i := slices.IndexFunc(tensors, func(x safetensors.Tensor) bool { return x.Name == head })
 	weights, ok := tensors[i].Data.([]float32)
 	if !ok {
@@ -244,9 +212,7 @@ func TestAdapterOfAnotherBase(t *testing.T) {
 		{"another layer", func() { tensors[i].Name = "base_model.model.other.base_layer.weight" }, `unexpected: "base_model.model.other.base_layer.weight"`},
 	} {
 		m, err := Open("testdata/mistral", tensor.Float32)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		before := tensors[i]
 		copy(weights, m.Params.Get("head.weight").Value.Float32s()) // the file has them as bfloat16
 		test.change()

@@ -8,6 +8,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -49,9 +50,7 @@ func TestSaveChooses(t *testing.T) {
 			test.m.Vocab, test.m.Dim, test.m.Layers = 11, 12, 2
 			c := Config{Head: "text", Causal: true, Model: test.m, MaxLen: 9, Start: -1, Pad: -1}
 			p, err := layers.NewParams(tensor.Float64, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			m := &Model{Config: c, Params: p}
 			if m.Decoder, err = layers.NewDecoder(p, c.Model); err != nil {
 				t.Fatal(err)
@@ -70,9 +69,7 @@ func TestSaveChooses(t *testing.T) {
 				return
 			}
 			again, err := Open(dir, tensor.Float64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			if again.Type != test.want || again.MaxLen != 9 || again.Start != -1 || again.Pad != -1 || len(again.End) > 0 {
 				t.Errorf("saved as %+v, want type %s", again.Config, test.want)
 			}
@@ -97,9 +94,7 @@ func TestWindows(t *testing.T) {
 	for _, kind := range []string{"gemma2", "gemma3_text", "modernbert"} {
 		for _, types := range []string{`["full_attention","full_attention"]`, `["sliding_attention","sliding_attention"]`, `["full_attention","sliding_attention"]`} {
 			c, err := ReadConfig(folder(`{"model_type": "` + kind + `", "num_hidden_layers": 2, "layer_types": ` + types + `}`))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.OK(t, err)
 			k, err := c.write(tensor.Float32)
 			if err != nil {
 				t.Errorf("%s with %s: %v", kind, types, err)

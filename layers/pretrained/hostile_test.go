@@ -12,6 +12,7 @@ import (
 
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/safetensors"
 )
 
@@ -28,9 +29,7 @@ func tamper(t *testing.T) *tampered {
 	f := &tampered{MapFS: fstest.MapFS{}}
 	for _, name := range []string{configFile, generationFile} {
 		content, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.OK(t, err)
 		f.put(name, string(content))
 	}
 	var err error
@@ -74,9 +73,7 @@ func (f *tampered) shards(t *testing.T, lists ...[]safetensors.Tensor) {
 func file(t *testing.T, tensors ...safetensors.Tensor) string {
 	t.Helper()
 	var b strings.Builder
-	if err := safetensors.Write(&b, tensors, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, safetensors.Write(&b, tensors, nil))
 	return b.String()
 }
 

@@ -11,6 +11,7 @@ import (
 	G "gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/layers"
 )
 
@@ -68,9 +69,7 @@ func TestStages(t *testing.T) {
 	s.Add("x", x)
 	s.Add("variance", Variance(x))
 	s.Add("x·I", G.Must(G.Mul(x, Input(g, "I", Eye(2)))))
-	if err := s.Run(); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, s.Run())
 	var b strings.Builder
 	s.Print(&b)
 	if got, want := b.String(), "x\n[[1. 2.]\n [3. 4.]]\nvariance: 1.25\nx·I\n[[1. 2.]\n [3. 4.]]\n"; got != want {
@@ -103,13 +102,9 @@ func TestDraw(t *testing.T) {
 
 func TestSet(t *testing.T) {
 	p, err := layers.NewParams(tensor.Float64, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	w, err := p.New("w", layers.Zeros(), 2, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.OK(t, err)
 	if err := Set(w, Matrix(1, 3, 1, 2, 3)); err == nil {
 		t.Error("no error for three numbers in shape (2, 2)")
 	}
