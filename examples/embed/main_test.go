@@ -33,10 +33,8 @@ func TestLearns(t *testing.T) {
 	if testing.Short() {
 		steps = 150
 	}
-	m, err := newModel(1, 6, 16)
-	must.OK(t, err)
-	losses, err := m.fit(io.Discard, 1, steps)
-	must.OK(t, err)
+	m := must.Get(newModel(1, 6, 16))(t)
+	losses := must.Get(m.fit(io.Discard, 1, steps))(t)
 	if first := losses[0]; math.Abs(first-math.Log(8)) > 0.5 {
 		t.Errorf("the first loss is %v, want about %v", first, math.Log(8))
 	}

@@ -46,8 +46,7 @@ func TestRun(t *testing.T) {
 			break
 		}
 	}
-	f, err := os.Open(picture)
-	must.OK(t, err)
+	f := must.Get(os.Open(picture))(t)
 	defer f.Close()
 	if img, err := png.Decode(f); err != nil || img.Bounds().Dx() < 500 || img.Bounds().Dy() < 250 {
 		t.Errorf("the picture isn't a PNG file or has less than 500×250 pixels (error: %v)", err)
@@ -112,8 +111,7 @@ func TestWindows(t *testing.T) {
 // TestRecord checks that the record has every month from March 1958 to December 2001, and that the parts for training
 // and validation end in the right months.
 func TestRecord(t *testing.T) {
-	series, err := read(record)
-	must.OK(t, err)
+	series := must.Get(read(record))(t)
 	lines := strings.Split(record, "\n")[1:]
 	for i, x := range series {
 		if month := fmt.Sprintf("%d-%02d,", 1958+(i+2)/12, 1+(i+2)%12); !strings.HasPrefix(lines[i], month) || x < 310 || x > 380 {

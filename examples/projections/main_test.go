@@ -89,13 +89,10 @@ func TestSameToken(t *testing.T) {
 // TestHeads checks that each of the three heads gives the same results as a layer with a single head and the same
 // weights.
 func TestHeads(t *testing.T) {
-	s, err := severalHeads(1, defaults)
-	must.OK(t, err)
+	s := must.Get(severalHeads(1, defaults))(t)
 	var split [3]*tensor.Dense // queries, keys, values: (H, T, D)
 	for i, name := range []string{"Q", "K", "V"} {
-		if split[i], err = splitHeads(s.Get(name), 3); err != nil {
-			t.Fatal(err)
-		}
+		split[i] = must.Get(splitHeads(s.Get(name), 3))(t)
 	}
 	const tokens, dim = 10, 16
 	const perHead, perWeight = tokens * dim, dim * dim
@@ -109,8 +106,7 @@ func TestHeads(t *testing.T) {
 			qkv[i] = G.Must(G.Mul(x, G.Must(G.Transpose(notebook.Input(g, name, notebook.Matrix(dim, dim, w...))))))
 			want.Add(name, qkv[i])
 		}
-		attention, err := layers.ScaledDotProductStages(&layers.Build{}, qkv[0], qkv[1], qkv[2], layers.AttentionOptions{})
-		must.OK(t, err)
+		attention := must.Get(layers.ScaledDotProductStages(&layers.Build{}, qkv[0], qkv[1], qkv[2], layers.AttentionOptions{}))(t)
 		want.Add("weights", attention.Weights)
 		want.Add("sum", attention.Output)
 		must.OK(t, want.Run())
@@ -118,8 +114,7 @@ func TestHeads(t *testing.T) {
 			near(t, name, split[i].Data().([]float64)[h*perHead:][:perHead], want.Values(name))
 		}
 		near(t, "weights", s.Values("Attention Weights")[h*tokens*tokens:][:tokens*tokens], want.Values("weights"))
-		sums, err := splitHeads(s.Get("Weighted Sum"), 3)
-		must.OK(t, err)
+		sums := must.Get(splitHeads(s.Get("Weighted Sum"), 3))(t)
 		near(t, "weighted sum", sums.Data().([]float64)[h*perHead:][:perHead], want.Values("sum"))
 	}
 }

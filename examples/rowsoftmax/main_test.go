@@ -28,13 +28,9 @@ const (
 func attend(t *testing.T) (rows, right, whole *notebook.Stages) {
 	t.Helper()
 	q, k, v := printedInputs()
-	rows, err := notebook.Attend(q, k, v, causal)
-	must.OK(t, err)
-	right, err = mix(rows.Get("Attention"), v)
-	must.OK(t, err)
-	if whole, err = wholeMatrix(rows.Get("Q·Kᵀ/√d_k + M"), v); err != nil {
-		t.Fatal(err)
-	}
+	rows = must.Get(notebook.Attend(q, k, v, causal))(t)
+	right = must.Get(mix(rows.Get("Attention"), v))(t)
+	whole = must.Get(wholeMatrix(rows.Get("Q·Kᵀ/√d_k + M"), v))(t)
 	return rows, right, whole
 }
 

@@ -25,8 +25,7 @@ func TestNotebook(t *testing.T) {
 	golden.Check(t, "keys", right.Values("K"), printed["Q"], movedProjection) // the notebook prints the same numbers
 	golden.Check(t, "values", right.Values("V"), printed["V"], movedProjection)
 
-	earlier, err := notebook.AttendScores(notebook.Printed(printed["earlier scores"], 3, 3), 1/math.Sqrt(6))
-	must.OK(t, err)
+	earlier := must.Get(notebook.AttendScores(notebook.Printed(printed["earlier scores"], 3, 3), 1/math.Sqrt(6)))(t)
 	golden.Check(t, "attention weights", earlier.Values("Attention"), printed["earlier weights"], movedWeights)
 }
 
@@ -35,8 +34,7 @@ func TestNotebook(t *testing.T) {
 func TestNotebookDisagrees(t *testing.T) {
 	right, _, err := attend(printedInputs())
 	must.OK(t, err)
-	scores, err := notebook.Numbers(printed["earlier scores"])
-	must.OK(t, err)
+	scores := must.Get(notebook.Numbers(printed["earlier scores"]))(t)
 	for i, got := range right.Values("Q·Kᵀ") {
 		if math.Abs(got-scores[i]) < 0.5 {
 			t.Errorf("score %d from the printed Q and K is %v, want a number far from %v, the score of the earlier run", i, got, scores[i])
@@ -44,8 +42,7 @@ func TestNotebookDisagrees(t *testing.T) {
 	}
 	// A context vector is a mean of the values, so each of its numbers is between the minimum and maximum of the
 	// column. In columns 0, 2 and 3, no printed context vector is within these limits.
-	context, err := notebook.Numbers(printed["earlier context"])
-	must.OK(t, err)
+	context := must.Get(notebook.Numbers(printed["earlier context"]))(t)
 	v, got := right.Values("V"), right.Values("context")
 	const n, dV = 3, 5
 	for column := range dV {

@@ -78,9 +78,7 @@ func write(t *testing.T, folder, name string, file []byte) {
 	t.Helper()
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
-	if _, err := z.Write(file); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(z.Write(file))(t)
 	must.OK(t, z.Close())
 	must.OK(t, os.WriteFile(filepath.Join(folder, name), b.Bytes(), 0o666))
 }

@@ -285,8 +285,7 @@ func TestEdges(t *testing.T) {
 func TestRarestFeaturesGo(t *testing.T) {
 	texts := Texts([]string{"a b c", "a b c", "a b d", "a d", "a"})
 	order := []int{0, 1, 2, 3, 4}
-	o, err := Options{Grams: Grams{Words: 1}}.withDefaults()
-	must.OK(t, err)
+	o := must.Get(Options{Grams: Grams{Words: 1}}.withDefaults())(t)
 	v, _, _, err := newVocabulary(t.Context(), texts, order, maxWeights/3, o)
 	must.OK(t, err)
 	var s scratch
@@ -308,8 +307,7 @@ func TestFile(t *testing.T) {
 		must.OK(t, safetensors.Write(&file, m.Tensors(), nil))
 		tensors, _, err := safetensors.Read(&file, int64(file.Len()))
 		must.OK(t, err)
-		again, err := FromTensors(tensors)
-		must.OK(t, err)
+		again := must.Get(FromTensors(tensors))(t)
 		if !slices.Equal(again.ScoresOf(Texts(texts), 1), m.ScoresOf(Texts(texts), 1)) {
 			t.Errorf("pairs %t: the model that was read gives other scores", pairs)
 		}
@@ -358,9 +356,7 @@ func values(tensors map[string]safetensors.Tensor) (list []safetensors.Tensor) {
 }
 
 func TestFromTensorsRefuses(t *testing.T) {
-	if _, err := FromTensors(values(smallModel())); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(FromTensors(values(smallModel())))(t)
 	nan := float32(math.NaN())
 	for _, test := range []struct {
 		name  string

@@ -29,9 +29,7 @@ func TestTokenGrams(t *testing.T) {
 	}
 	m, _, err := FitClasses(t.Context(), Texts(texts), labels, len(tags), Rows{}, nil, Options{Grams: TokenGrams})
 	must.OK(t, err)
-	if m, err = FromTensors(m.Tensors()); err != nil {
-		t.Fatal(err)
-	}
+	m = must.Get(FromTensors(m.Tensors()))(t)
 	tokens := strings.Fields("they book a book quickly")
 	scores := make([]float32, len(tags))
 	got := ""

@@ -62,8 +62,7 @@ func made(t *testing.T) func(*G.Node, error) *G.Node {
 func TestBuffersHoldWhatMayBeRead(t *testing.T) {
 	grad := func(t *testing.T, cost *G.Node, wrt ...*G.Node) G.Nodes {
 		t.Helper()
-		grads, err := G.Grad(cost, wrt...)
-		must.OK(t, err)
+		grads := must.Get(G.Grad(cost, wrt...))(t)
 		return grads
 	}
 	for _, c := range []struct {
@@ -200,9 +199,7 @@ func TestGradientsKeepWhatTheyRead(t *testing.T) {
 				for range length {
 					x = made(t)(c.op(e, x, w))
 				}
-				if _, err := G.Grad(made(t)(Sum(e, x)), learned); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(G.Grad(made(t)(Sum(e, x)), learned))(t)
 				bytes, _, err := Plan(g)
 				must.OK(t, err)
 				return bytes
@@ -292,9 +289,7 @@ func TestLinearWithoutDerivative(t *testing.T) {
 			e, p := &Env{}, matrix(g, "p", 6, 4)
 			y := made(t)(Linear(e, matrix(g, "x", 5, 4), p, nil, act))
 			if derive {
-				if _, err := G.Grad(made(t)(Sum(e, y)), p); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(G.Grad(made(t)(Sum(e, y)), p))(t)
 			}
 			vm := G.NewTapeMachine(g)
 			defer vm.Close()
@@ -342,10 +337,7 @@ func TestBuffersInAnyOrder(t *testing.T) {
 					}
 					operands = append(operands, values[child])
 				}
-				var err error
-				if values[n], err = n.Op().Do(operands...); err != nil {
-					t.Fatal(err)
-				}
+				values[n] = must.Get(n.Op().Do(operands...))(t)
 			}
 			for len(values) < len(g.AllNodes()) {
 				if n := g.AllNodes()[r.IntN(len(g.AllNodes()))]; values[n] == nil {

@@ -19,8 +19,7 @@ import (
 // bucket i is i.
 func TestRelativeBuckets(t *testing.T) {
 	const far = 700
-	data, err := os.ReadFile("testdata/buckets.json")
-	must.OK(t, err)
+	data := must.Get(os.ReadFile("testdata/buckets.json"))(t)
 	var cases []struct {
 		Buckets     int
 		MaxDistance int  `json:"max_distance"`

@@ -77,8 +77,7 @@ func TestSeal(t *testing.T) {
 
 // Checksums of large files are computed until the context ends.
 func TestChecksumsEnd(t *testing.T) {
-	w, err := Lock(t.TempDir())
-	must.OK(t, err)
+	w := must.Get(Lock(t.TempDir()))(t)
 	defer w.Release()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

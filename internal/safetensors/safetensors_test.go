@@ -154,8 +154,7 @@ func TestChecksum(t *testing.T) {
 func TestSkipChecksum(t *testing.T) {
 	b := write(t, []Tensor{{"a", []int{2}, []float32{1, 2}}}, nil)
 	b[len(b)-1] ^= 0x80
-	f, err := NewFile(bytes.NewReader(b), int64(len(b)))
-	must.OK(t, err)
+	f := must.Get(NewFile(bytes.NewReader(b), int64(len(b))))(t)
 	f.SkipChecksum()
 	if got, err := f.Tensors(nil); err != nil || !same(got, []Tensor{{"a", []int{2}, []float32{1, -2}}}) {
 		t.Errorf("got %v, %v, want the tensor as it is in the file", got, err)
@@ -170,8 +169,7 @@ func TestSomeTensors(t *testing.T) {
 	must.OK(t, err)
 	wanted := slices.DeleteFunc(slices.Clone(tensors), func(x Tensor) bool { return !want[x.Name] })
 	for name, b := range map[string][]byte{"ours": good, "without checksum": bytes.Replace(good, []byte(digestKey), []byte("hood.sha256"), 1)} {
-		f, err := NewFile(bytes.NewReader(b), int64(len(b)))
-		must.OK(t, err)
+		f := must.Get(NewFile(bytes.NewReader(b), int64(len(b))))(t)
 		var names []string
 		for _, e := range f.Entries {
 			names = append(names, e.Name)
@@ -182,8 +180,7 @@ func TestSomeTensors(t *testing.T) {
 		if got, err := f.Tensors(func(name string) bool { return want[name] }); err != nil || !same(got, wanted) {
 			t.Errorf("%s: got %v, %v, want %v", name, got, err, wanted)
 		}
-		f, err = NewFile(bytes.NewReader(b[:len(b)-40]), int64(len(b)))
-		must.OK(t, err)
+		f = must.Get(NewFile(bytes.NewReader(b[:len(b)-40]), int64(len(b))))(t)
 		if _, err := f.Tensors(func(name string) bool { return name == "z" }); !errors.Is(err, ErrFormat) {
 			t.Errorf("%s, cut short: got error %v, want %v", name, err, ErrFormat)
 		}
@@ -195,8 +192,7 @@ func TestSomeTensors(t *testing.T) {
 func TestOtherDtypes(t *testing.T) {
 	for _, dtype := range []string{"BOOL", "U8", "I8", "F8_E4M3", "F8_E5M2", "F4", "X"} {
 		b := file(fmt.Sprintf(`{"mask":{"dtype":%q,"shape":[1,2],"data_offsets":[0,2]},"w":{"dtype":"F32","shape":[1],"data_offsets":[2,6]}}`, dtype), 1, 0, 0, 0, 0x80, 0x3f)
-		f, err := NewFile(bytes.NewReader(b), int64(len(b)))
-		must.OK(t, err)
+		f := must.Get(NewFile(bytes.NewReader(b), int64(len(b))))(t)
 		got, err := f.Tensors(func(name string) bool { return name == "w" })
 		if err != nil || !same(got, []Tensor{{"w", []int{1}, []float32{1}}}) {
 			t.Errorf("beside %s: got %v, %v, want the tensor w", dtype, got, err)
@@ -230,8 +226,7 @@ func TestTooLargeForMemory(t *testing.T) {
 	for _, dtype := range []string{"F32", "F16"} {
 		header := fmt.Sprintf(`{"a":{"dtype":%q,"shape":[%d],"data_offsets":[0,%d]}}`, dtype, values, values*widths[dtype])
 		b := file(header)
-		f, err := NewFile(bytes.NewReader(b), int64(len(b))+values*widths[dtype])
-		must.OK(t, err)
+		f := must.Get(NewFile(bytes.NewReader(b), int64(len(b))+values*widths[dtype]))(t)
 		if _, err := f.Tensors(nil); err == nil || !strings.Contains(err.Error(), "this takes 4.19e+06 GiB of memory, but there is only ") {
 			t.Errorf("%s: got error %v, want one about memory", dtype, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/heed-go/heed/internal/must"
 	"github.com/heed-go/heed/internal/testseed"
 	"github.com/heed-go/heed/layers/decode"
 )
@@ -136,9 +137,7 @@ func TestBeamEnds(t *testing.T) {
 	o.LengthPenalty, o.MaxTokens = 1, 20
 	m = newFake(2, 3)
 	m.logits = func([]int) []float64 { return logs(.06, .04, .9) }
-	if _, err := decode.Beam(t.Context(), m, [][]int{{0}}, o); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(decode.Beam(t.Context(), m, [][]int{{0}}, o))(t)
 	// After n steps, the best live hypothesis has probability 0.06^n. The search ends when n·log 0.06 / 20 is below the
 	// second-best score, log(0.06 · 0.9)/2.
 	if want := int(math.Ceil(20 * math.Log(.06*.9) / 2 / math.Log(.06))); m.steps != want {

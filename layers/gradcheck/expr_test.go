@@ -43,9 +43,7 @@ func TestExpr(t *testing.T) {
 	})
 	t.Run("with a gradient in the graph", func(t *testing.T) {
 		cost, _, wn, bn := layer(x, w, b)
-		if _, err := G.Grad(cost, wn, bn); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(G.Grad(cost, wn, bn))(t)
 		nodes := len(cost.Graph().AllNodes())
 		if err := gradcheck.Expr(cost, wn); err != nil {
 			t.Error(err)
@@ -56,9 +54,7 @@ func TestExpr(t *testing.T) {
 	})
 	t.Run("between the steps of training", func(t *testing.T) {
 		cost, _, wn, bn := layer(x, w, b)
-		if _, err := G.Grad(cost, wn, bn); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(G.Grad(cost, wn, bn))(t)
 		var seen G.Value
 		G.Read(cost, &seen)
 		vm := G.NewTapeMachine(cost.Graph(), G.BindDualValues(wn, bn))
@@ -67,8 +63,7 @@ func TestExpr(t *testing.T) {
 			t.Helper()
 			must.OK(t, vm.RunAll())
 			vm.Reset()
-			d, err := wn.Grad()
-			must.OK(t, err)
+			d := must.Get(wn.Grad())(t)
 			return seen.Data().(float64), slices.Clone(d.Data().([]float64))
 		}
 		cost1, grad1 := step()
@@ -98,8 +93,7 @@ func TestExpr(t *testing.T) {
 		}
 	})
 	t.Run("in place, strided", func(t *testing.T) {
-		v, err := wave(4, 3).Slice(nil, tensor.S(1))
-		must.OK(t, err)
+		v := must.Get(wave(4, 3).Slice(nil, tensor.S(1)))(t)
 		view := v.(*tensor.Dense)
 		was := bytesOf(view)
 		g := G.NewGraph()
@@ -202,8 +196,7 @@ func TestExprErrors(t *testing.T) {
 
 	logits := G.NewMatrix(g, G.Float64, G.WithName("logits"), G.WithShape(2, 2), G.WithValue(wave(2, 2)))
 	classes := G.NewVector(g, tensor.Int, G.WithName("classes"), G.WithShape(2), G.WithValue(tensor.New(tensor.WithBacking([]int{0, 2}))))
-	loss, err := layers.CrossEntropy(&layers.Build{}, logits, classes, layers.CrossEntropyOptions{})
-	must.OK(t, err)
+	loss := must.Get(layers.CrossEntropy(&layers.Build{}, logits, classes, layers.CrossEntropyOptions{}))(t)
 	const want = "gradcheck: running the expression: cross-entropy: target 2 at position 1"
 	if err := gradcheck.Expr(loss.Mean, logits); err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v, want an error that begins with %q", err, want)

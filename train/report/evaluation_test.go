@@ -72,8 +72,7 @@ func TestEvaluationOfEveryKind(t *testing.T) {
 
 func TestEvaluationStops(t *testing.T) {
 	learned, _ := trained(t, "classification", rows(func(i int) string { return []string{"a", "b"}[i%2] }), nil)
-	r, err := learned.Judge(t.Context(), learned.Examples(), task.PredictOptions{})
-	must.OK(t, err)
+	r := must.Get(learned.Judge(t.Context(), learned.Examples(), task.PredictOptions{}))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var s strings.Builder

@@ -52,9 +52,7 @@ func (p *pipes) get(t *testing.T, path string) net.Conn {
 	t.Helper()
 	client, server := net.Pipe()
 	p.conns <- server
-	if _, err := fmt.Fprintf(client, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(fmt.Fprintf(client, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", path))(t)
 	t.Cleanup(func() { client.Close() })
 	return client
 }

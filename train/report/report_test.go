@@ -25,8 +25,7 @@ import (
 // function that reads the run folder and returns a new Run.
 func trained(t *testing.T, name, content string, change func(c *task.Config)) (*task.Task, func() *Run) {
 	t.Helper()
-	c, err := task.Named(name, 0)
-	must.OK(t, err)
+	c := must.Get(task.Named(name, 0))(t)
 	c.Model.Dim, c.Model.Layers, c.Model.Block.Attention.Heads = 16, 1, 2
 	c.Training.BatchSize, c.Training.StepsPerEpoch, c.Training.MaxEpochs, c.Data.Validation = 16, 10, 2, 100
 	if content != "" {
@@ -39,16 +38,12 @@ func trained(t *testing.T, name, content string, change func(c *task.Config)) (*
 	if change != nil {
 		change(&c)
 	}
-	learned, err := task.New(c)
-	must.OK(t, err)
+	learned := must.Get(task.New(c))(t)
 	t.Cleanup(func() { learned.Close() })
 	dir := filepath.Join(t.TempDir(), "run")
-	if _, err := learned.Train(t.Context(), dir, train.RunOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(learned.Train(t.Context(), dir, train.RunOptions{}))(t)
 	return learned, func() *Run {
-		r, err := task.ReadRun(dir)
-		must.OK(t, err)
+		r := must.Get(task.ReadRun(dir))(t)
 		return FromTask(dir, r)
 	}
 }

@@ -76,8 +76,7 @@ func TestFindEntities(t *testing.T) {
 
 // TestEntitiesLikeSeqeval compares the scores of 4,000 random sequences with those of seqeval and conlleval.
 func TestEntitiesLikeSeqeval(t *testing.T) {
-	text, err := os.ReadFile("testdata/entities.json")
-	must.OK(t, err)
+	text := must.Get(os.ReadFile("testdata/entities.json"))(t)
 	var cases []struct {
 		Prefixes string
 		Types    int

@@ -101,10 +101,8 @@ func TestDraw(t *testing.T) {
 }
 
 func TestSet(t *testing.T) {
-	p, err := layers.NewParams(tensor.Float64, 1)
-	must.OK(t, err)
-	w, err := p.New("w", layers.Zeros(), 2, 2)
-	must.OK(t, err)
+	p := must.Get(layers.NewParams(tensor.Float64, 1))(t)
+	w := must.Get(p.New("w", layers.Zeros(), 2, 2))(t)
 	if err := Set(w, Matrix(1, 3, 1, 2, 3)); err == nil {
 		t.Error("no error for three numbers in shape (2, 2)")
 	}
